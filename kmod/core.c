@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The state machine of one queue. <linux/kwq_core.h> draws it.
+ */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/kwq_core.h>
+#include <linux/string.h>
+#include <uapi/linux/kwq.h>
+#include <kunit/visibility.h>
+
+/**
+ * kwq_item_init() - make an item idle
+ * @item: the item; in no queue
+ */
+void kwq_item_init(struct kwq_item *item)
+{
+	INIT_LIST_HEAD(&item->link);
+	timerqueue_init(&item->timer);
+	item->holder = NULL;
+	item->abandoned = 0;
+	item->state = 0;
+	item->lane = KWQ_LANE_FRESH;
+	item->priority = 0;
+	item->next_priority = 0;
+	item->wait_priority = 0;
+}
+EXPORT_SYMBOL_GPL(kwq_item_init);
+
+/**
+ * kwq_holder_init() - make a holder that holds nothing
+ * @holder: the holder
+ */
+void kwq_holder_init(struct kwq_holder *holder)
+{
+	INIT_LIST_HEAD(&holder->held);
+	holder->nr_held = 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_holder_init);
+
+/**
+ * kwq_core_init() - make an empty queue
+ * @core: the core
+ */
+void kwq_core_init(struct kwq_core *core)
+{
+	int lane, level;
+
+	memset(core, 0, sizeof(*core));
+	timerqueue_init_head(&core->waiting);
+	for (lane = 0; lane < KWQ_NR_LANES; lane++)
+		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
+			INIT_LIST_HEAD(&core->bands[lane][level]);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_init);
+
+static int level_of(int priority)
+{
+	return priority - KWQ_PRIORITY_MIN;
+}
+
+static struct list_head *band_of(struct kwq_core *core,
+				 const struct kwq_item *item)
+{
+	return &core->bands[item->lane][level_of(item->priority)];
+}
+
+/* The bookkeeping of an item that has just been linked into its band. */
+static void entered_band(struct kwq_core *core, struct kwq_item *item)
+{
+	core->occupied[item->lane] |= BIT_ULL(level_of(item->priority));
+	core->nr_ready++;
+}
+
+static void leave_band(struct kwq_core *core, struct kwq_item *item)
+{
+	list_del(&item->link);
+	if (list_empty(band_of(core, item)))
+		core->occupied[item->lane] &= ~BIT_ULL(level_of(item->priority));
+	core->nr_ready--;
+}
+
+static void make_ready(struct kwq_core *core, struct kwq_item *item,
+		       enum kwq_lane lane, int priority)
+{
+	item->lane = lane;
+	item->priority = priority;
+	list_add_tail(&item->link, band_of(core, item));
+	entered_band(core, item);
+	core->readied++;
+}
+
+/* Q12: of an item that is dirty already, a priority can only rise. */
+static void raise_priority(struct kwq_core *core, struct kwq_item *item,
+			   int priority)
+{
+	if (priority == KWQ_PRIORITY_NONE)
+		return;
+
+	if (item->state & KWQ_ITEM_PROCESSING) {
+		item->next_priority = max_t(int, item->next_priority, priority);
+	} else if (priority > item->priority) {
+		leave_band(core, item);
+		item->priority = priority;
+		list_add_tail(&item->link, band_of(core, item));
+		entered_band(core, item);
+	}
+}
+
+/* What an add that names no priority means for this item. */
+static int priority_kept(const struct kwq_item *item)
+{
+	switch (item->state) {
+	case 0:
+		return 0;
+	case KWQ_ITEM_WAITING:
+		return item->wait_priority;
+	default:
+		return item->priority;
+	}
+}
+
+static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority)
+{
+	if (item->state & KWQ_ITEM_DIRTY) {
+		raise_priority(core, item, priority);
+		core->coalesced++;
+		return KWQ_COALESCED;
+	}
+
+	if (priority == KWQ_PRIORITY_NONE)
+		priority = priority_kept(item);
+	core->adds++;
+	item->state |= KWQ_ITEM_DIRTY;
+	if (item->state & KWQ_ITEM_PROCESSING) {
+		item->next_priority = priority;
+		return KWQ_DIRTIED;
+	}
+	make_ready(core, item, KWQ_LANE_FRESH, priority);
+	return KWQ_ADDED;
+}
+
+static void start_waiting(struct kwq_core *core, struct kwq_item *item,
+			  ktime_t when)
+{
+	item->timer.expires = when;
+	timerqueue_add(&core->waiting, &item->timer);
+	item->state |= KWQ_ITEM_WAITING;
+	core->nr_waiting++;
+}
+
+static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
+{
+	timerqueue_del(&core->waiting, &item->timer);
+	item->state &= ~KWQ_ITEM_WAITING;
+	core->nr_waiting--;
+}
+
+static struct kwq_item *first_waiting(const struct kwq_core *core)
+{
+	/* timerqueue_getnext() predates const; it changes nothing. */
+	struct timerqueue_node *node =
+		timerqueue_getnext((struct timerqueue_head *)&core->waiting);
+
+	return node ? container_of(node, struct kwq_item, timer) : NULL;
+}
+
+static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item)
+{
+	stop_waiting(core, item);
+	return make_dirty(core, item, item->wait_priority);
+}
+
+/**
+ * kwq_core_add() - mark an item as in need of processing (Q1, Q2, Q4, Q12)
+ * @core: the core
+ * @item: the item
+ * @priority: KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX, or KWQ_PRIORITY_NONE
+ * @end_wait: whether this also ends its waiting (D3)
+ *
+ * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN with nothing
+ * changed.
+ */
+int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
+		 bool end_wait)
+{
+	int ret;
+
+	if (core->shut_down)
+		return -ESHUTDOWN;
+
+	ret = make_dirty(core, item, priority);
+	if (end_wait && (item->state & KWQ_ITEM_WAITING))
+		stop_waiting(core, item);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_add);
+
+static ktime_t merged_time(ktime_t old, ktime_t new, enum kwq_wait_policy policy)
+{
+	switch (policy) {
+	case KWQ_WAIT_REPLACE:
+		return new;
+	case KWQ_WAIT_KEEP:
+		return old;
+	case KWQ_WAIT_LATER:
+		return max(old, new);
+	case KWQ_WAIT_EARLIER:
+		break;
+	}
+	return min(old, new);
+}
+
+static int merged_priority(int old, int new, enum kwq_wait_policy policy)
+{
+	if (new == KWQ_PRIORITY_NONE)
+		return old;
+	return policy == KWQ_WAIT_REPLACE ? new : max(old, new);
+}
+
+/**
+ * kwq_core_add_at() - add an item when its time comes (D1 to D4)
+ * @core: the core
+ * @item: the item
+ * @priority: as for kwq_core_add(); it counts from @when on
+ * @when: the time
+ * @policy: what to do if the item has a time already
+ * @now: the time it is
+ *
+ * A time that has come makes the item ready at once, unless others came due
+ * before it and were not moved yet: then it takes its place behind them.
+ *
+ * Return: KWQ_WAITING if the item waits since now, KWQ_COALESCED if it waited
+ * before, and what kwq_core_add() returns if the time has come; -ESHUTDOWN with
+ * nothing changed.
+ */
+int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
+{
+	bool waited = item->state & KWQ_ITEM_WAITING;
+
+	if (core->shut_down)
+		return -ESHUTDOWN;
+
+	if (!waited) {
+		item->wait_priority = priority == KWQ_PRIORITY_NONE ?
+				      priority_kept(item) : priority;
+		start_waiting(core, item, when);
+	} else {
+		ktime_t old = item->timer.expires;
+
+		when = merged_time(old, when, policy);
+		item->wait_priority = merged_priority(item->wait_priority,
+						      priority, policy);
+		/* An unchanged time keeps its place among equals (D4). */
+		if (when != old) {
+			stop_waiting(core, item);
+			start_waiting(core, item, when);
+		}
+	}
+
+	if (when <= now && first_waiting(core) == item)
+		return end_wait_and_make_dirty(core, item);
+	if (!waited)
+		return KWQ_WAITING;
+	core->coalesced++;
+	return KWQ_COALESCED;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_at);
+
+/**
+ * kwq_core_peek() - the item that the next get would hand out
+ * @core: the core
+ *
+ * O(1) (Q12): one find-last-set over the bands of both lanes.
+ *
+ * Return: the item, NULL with none ready.
+ */
+struct kwq_item *kwq_core_peek(const struct kwq_core *core)
+{
+	u64 returned = core->occupied[KWQ_LANE_RETURNED];
+	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
+	enum kwq_lane lane;
+
+	if (level < 0)
+		return NULL;
+	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
+	return list_first_entry(&core->bands[lane][level], struct kwq_item, link);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_peek);
+
+/**
+ * kwq_core_get() - hand out the first ready item (Q1, Q3, Q5)
+ * @core: the core
+ * @holder: to whom
+ *
+ * Return: the item, NULL with none ready.
+ */
+struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder)
+{
+	struct kwq_item *item = kwq_core_peek(core);
+
+	if (!item)
+		return NULL;
+
+	leave_band(core, item);
+	item->state &= ~KWQ_ITEM_DIRTY;
+	item->state |= KWQ_ITEM_PROCESSING;
+	item->holder = holder;
+	list_add_tail(&item->link, &holder->held);
+	holder->nr_held++;
+	core->nr_processing++;
+	core->gets++;
+	return item;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_get);
+
+static void leave_holder(struct kwq_core *core, struct kwq_item *item)
+{
+	list_del_init(&item->link);
+	item->holder->nr_held--;
+	item->holder = NULL;
+	item->state &= ~KWQ_ITEM_PROCESSING;
+	core->nr_processing--;
+}
+
+/**
+ * kwq_core_done() - the holder is done with an item (Q4, Q6)
+ * @core: the core
+ * @holder: who says so
+ * @item: the item
+ *
+ * Return: KWQ_FINISHED; KWQ_REQUEUED if it had been added meanwhile and is
+ * ready again; with nothing changed -ENOENT if it is not being processed,
+ * -EPERM if somebody else holds it.
+ */
+int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
+		  struct kwq_item *item)
+{
+	if (!(item->state & KWQ_ITEM_PROCESSING))
+		return -ENOENT;
+	if (item->holder != holder)
+		return -EPERM;
+
+	leave_holder(core, item);
+	item->abandoned = 0;
+	core->dones++;
+	if (!(item->state & KWQ_ITEM_DIRTY))
+		return KWQ_FINISHED;
+	make_ready(core, item, KWQ_LANE_FRESH, item->next_priority);
+	return KWQ_REQUEUED;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_done);
+
+/*
+ * The priority of an item that comes back undone: an add made meanwhile is
+ * answered by the same run, so the higher of the two counts.
+ */
+static int priority_undone(const struct kwq_item *item)
+{
+	if (item->state & KWQ_ITEM_DIRTY)
+		return max(item->priority, item->next_priority);
+	return item->priority;
+}
+
+/**
+ * kwq_core_unget() - undo a hand-out that did not reach its holder (O2)
+ * @core: the core
+ * @item: the item; being processed
+ *
+ * It goes back to where it was, the head of its lane. Of several hand-outs the
+ * last is undone first.
+ */
+void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
+{
+	leave_holder(core, item);
+	item->priority = priority_undone(item);
+	item->state |= KWQ_ITEM_DIRTY;
+	list_add(&item->link, band_of(core, item));
+	entered_band(core, item);
+	core->readied++;
+	core->gets--;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_unget);
+
+/**
+ * kwq_core_abandon() - take an item back from a holder that vanished (O1)
+ * @core: the core
+ * @item: the item; being processed
+ *
+ * It is ready again, ahead of those of its priority that were never tried, even
+ * after a shut down.
+ */
+void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item)
+{
+	int priority = priority_undone(item);
+
+	leave_holder(core, item);
+	item->state |= KWQ_ITEM_DIRTY;
+	if (item->abandoned < U32_MAX)
+		item->abandoned++;
+	make_ready(core, item, KWQ_LANE_RETURNED, priority);
+	core->abandoned++;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_abandon);
+
+/**
+ * kwq_core_remove() - take an item out (Q11)
+ * @core: the core
+ * @item: the item
+ *
+ * An item that is being processed stays with its holder, whose done ends it.
+ *
+ * Return: what it was, as KWQ_WAS_* bits; -ENOENT if it was idle.
+ */
+int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
+{
+	int was = 0;
+
+	if (item->state & KWQ_ITEM_WAITING) {
+		stop_waiting(core, item);
+		was |= KWQ_WAS_WAITING;
+	}
+	if (item->state & KWQ_ITEM_PROCESSING) {
+		was |= KWQ_WAS_PROCESSING;
+		if (item->state & KWQ_ITEM_DIRTY)
+			was |= KWQ_WAS_DIRTY;
+	} else if (item->state & KWQ_ITEM_DIRTY) {
+		leave_band(core, item);
+		item->abandoned = 0;
+		was |= KWQ_WAS_READY;
+	}
+	item->state &= ~KWQ_ITEM_DIRTY;
+
+	if (!was)
+		return -ENOENT;
+	core->removed++;
+	return was;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_remove);
+
+/**
+ * kwq_core_expire() - add the first item whose time has come (D4, D5)
+ * @core: the core
+ * @now: the time it is
+ *
+ * One item a call, so that the caller bounds the work.
+ *
+ * Return: the item, whose time is still to be read in @timer.expires; NULL if
+ * none is due.
+ */
+struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now)
+{
+	struct kwq_item *item = core->shut_down ? NULL : first_waiting(core);
+
+	if (!item || item->timer.expires > now)
+		return NULL;
+	end_wait_and_make_dirty(core, item);
+	return item;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_expire);
+
+/**
+ * kwq_core_next() - when to call kwq_core_expire() next
+ * @core: the core
+ *
+ * Return: the earliest time; KTIME_MAX if nothing is waiting for one. After a
+ * shut down nothing is, though it may not have been dropped yet.
+ */
+ktime_t kwq_core_next(const struct kwq_core *core)
+{
+	struct kwq_item *item = core->shut_down ? NULL : first_waiting(core);
+
+	return item ? item->timer.expires : KTIME_MAX;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
+
+/**
+ * kwq_core_shut_down() - refuse adds from now on (Q8)
+ * @core: the core
+ *
+ * What is waiting has lost its time; call kwq_core_drop_waiting() for it.
+ */
+void kwq_core_shut_down(struct kwq_core *core)
+{
+	core->shut_down = true;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
+
+/**
+ * kwq_core_drop_waiting() - drop the time of one waiting item (Q8)
+ * @core: the core; shut down
+ *
+ * One item a call, so that the caller bounds the work.
+ *
+ * Return: the item; NULL if none is left.
+ */
+struct kwq_item *kwq_core_drop_waiting(struct kwq_core *core)
+{
+	struct kwq_item *item = first_waiting(core);
+
+	if (item) {
+		stop_waiting(core, item);
+		core->dropped++;
+	}
+	return item;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_drop_waiting);

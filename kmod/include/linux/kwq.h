@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * kwq: a keyed work queue for kernel code.
+ *
+ * For: work that is named by an object and must be done again whenever the
+ * object changed, however often it was told, by one consumer at a time, perhaps
+ * after a while. The object embeds a struct kwq_item, and is the key:
+ *
+ *	struct port {
+ *		struct kwq_item item;
+ *		...
+ *	};
+ *
+ *	kwq_item_init(&port->item);
+ *	kwq_add(&queue, &port->item);		any context; coalesces
+ *
+ *	for (;;) {				a consumer's thread
+ *		struct kwq_item *item = kwq_get(&queue, KTIME_MAX);
+ *
+ *		if (IS_ERR(item))
+ *			break;
+ *		if (reconcile(container_of(item, struct port, item)))
+ *			kwq_add_after(&queue, item, NSEC_PER_SEC);
+ *		kwq_done(&queue, item);
+ *	}
+ *
+ * Not for: work that has no identity and needs no deduplication (that is
+ * queue_work()), or data that must not be merged (that is a kfifo or a list).
+ *
+ * Adding needs no memory and fails for one reason only: the queue was shut
+ * down. Unless it says otherwise a function may be called from any context that
+ * may take a spinlock with interrupts off; on PREEMPT_RT, from any that may take
+ * a spinlock_t. None may be called from an NMI.
+ *
+ * An item that is not idle must not be freed. kwq_remove() makes an item idle
+ * that is ready or waiting; one that is being processed is so after kwq_done().
+ */
+#ifndef _LINUX_KWQ_H
+#define _LINUX_KWQ_H
+
+#include <linux/hrtimer.h>
+#include <linux/kwq_core.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <uapi/linux/kwq.h>
+
+/**
+ * enum kwq_clock - what a queue's times are measured on
+ * @KWQ_CLOCK_MONOTONIC: CLOCK_MONOTONIC; time asleep does not count.
+ * @KWQ_CLOCK_BOOTTIME: CLOCK_BOOTTIME; time asleep counts.
+ * @KWQ_CLOCK_MANUAL: starts at 0 and goes on when kwq_queue_advance() says so,
+ *	for tests that need no sleeping.
+ */
+enum kwq_clock {
+	KWQ_CLOCK_MONOTONIC,
+	KWQ_CLOCK_BOOTTIME,
+	KWQ_CLOCK_MANUAL,
+};
+
+/**
+ * struct kwq_queue - a queue
+ *
+ * Its members are private. The letter tells what covers one:
+ *
+ * I: set by kwq_queue_init() and constant from then on.
+ * L: @lock.
+ * W: waits lists have a lock of their own, taken under @lock. Getters and
+ *    drainers are put on and taken off under @lock, so whoever holds it sees
+ *    them all; for pollers see kwq_unlock().
+ */
+struct kwq_queue {
+	/* private: */
+	spinlock_t lock;
+	struct kwq_core core;		/* L */
+	struct kwq_holder holder;	/* L: of items got by kwq_get() */
+	u64 woken;			/* L: @core.readied when last woken for */
+	u64 shut_downs;			/* L: shut downs without drain */
+	ktime_t armed;			/* L: when @timer will fire */
+	ktime_t resume;			/* L: not to expire more before */
+	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
+	struct hrtimer timer;		/* L: started under it */
+	wait_queue_head_t getters;	/* W */
+	wait_queue_head_t drainers;	/* W */
+	wait_queue_head_t pollers;	/* W */
+	enum kwq_clock clock;		/* I */
+	u64 id;				/* I: for tracing */
+	const char *name;		/* I: for tracing */
+	/* I: writes what a trace calls an item into @buf; may be NULL */
+	void (*label)(const struct kwq_item *item, char *buf, size_t size);
+};
+
+/**
+ * struct kwq_add_options - everything that an add can be asked for
+ * @flags: KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows
+ * @priority: with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX
+ * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time
+ */
+struct kwq_add_options {
+	u32 flags;
+	s32 priority;
+	u64 time;
+};
+
+void kwq_queue_init(struct kwq_queue *queue, const char *name,
+		    enum kwq_clock clock);
+void kwq_queue_destroy(struct kwq_queue *queue);
+ktime_t kwq_queue_now(struct kwq_queue *queue);
+void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
+
+int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
+		 const struct kwq_add_options *options);
+struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
+struct kwq_item *kwq_try_get(struct kwq_queue *queue);
+int kwq_done(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_remove(struct kwq_queue *queue, struct kwq_item *item);
+unsigned long kwq_len(struct kwq_queue *queue);
+void kwq_shut_down(struct kwq_queue *queue);
+int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline);
+bool kwq_shutting_down(struct kwq_queue *queue);
+
+/**
+ * kwq_add() - mark an item as in need of processing
+ * @queue: the queue
+ * @item: the item
+ *
+ * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN.
+ */
+static inline int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return kwq_add_with(queue, item, &(struct kwq_add_options){});
+}
+
+/**
+ * kwq_add_after() - add an item after a delay
+ * @queue: the queue
+ * @item: the item
+ * @delay: in ns; 0 is kwq_add(), more than the clock can hold is the end of time
+ *
+ * An item that is waiting already keeps the earlier of the two times.
+ *
+ * Return: KWQ_WAITING, KWQ_COALESCED (it waited already), or as kwq_add().
+ */
+static inline int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item,
+				u64 delay)
+{
+	return kwq_add_with(queue, item, &(struct kwq_add_options){
+		.flags = KWQ_ADD_AFTER,
+		.time = delay,
+	});
+}
+
+#endif /* _LINUX_KWQ_H */

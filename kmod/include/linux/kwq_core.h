@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The state machine of one queue, and nothing else.
+ *
+ * For: struct kwq_queue, which puts a lock, sleepers and a timer round it, and
+ * for tests, which put nothing round it.
+ * Not for: drivers. They enter at <linux/kwq.h>.
+ *
+ * No locking is done by this code, no clock is read, nothing is allocated and
+ * nothing sleeps. Whoever calls serialises the calls on one core and passes the
+ * time in. What follows from a call - whom to wake, when to look again - can
+ * be read from the core afterwards: @readied counts the items that were made
+ * ready, kwq_core_next() tells the earliest time.
+ *
+ * An item needs processing while it is dirty. Dirty and not processing, it is
+ * ready and linked into the band of its priority; processing, it is linked to
+ * its holder. Whether it waits for a time is independent of both:
+ *
+ *              add                      get
+ *     idle ------------->    ready   ---------->  processing
+ *      ^   <-------------            <----------      |  ^ |
+ *      |       remove         ^  unget, abandon   add |  | | done
+ *      |                      |                       v  | |
+ *      |                      |     done         processing|
+ *      |                      `------------------ and dirty|
+ *      `---------------------------------------------------'
+ */
+#ifndef _LINUX_KWQ_CORE_H
+#define _LINUX_KWQ_CORE_H
+
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/timerqueue.h>
+#include <linux/types.h>
+
+#define KWQ_NR_PRIORITIES	64
+
+/* No priority is named: a new item gets 0, any other keeps what it has. */
+#define KWQ_PRIORITY_NONE	S8_MIN
+
+/**
+ * struct kwq_holder - whoever is handed items
+ * @held:	items that are processing, in the order of their hand-outs.
+ * @nr_held:	how many there are.
+ *
+ * Both are covered by what covers the core.
+ */
+struct kwq_holder {
+	struct list_head held;
+	unsigned long nr_held;
+};
+
+/**
+ * struct kwq_item - the one object that stands for a key
+ *
+ * Embed it in the object that needs processing and initialise it with
+ * kwq_item_init(). Its members belong to the queue; an item is in one queue at
+ * a time.
+ */
+struct kwq_item {
+	/* private: all covered by what covers the core */
+	struct list_head link;		/* in its band, or at its holder */
+	struct timerqueue_node timer;	/* while KWQ_ITEM_WAITING */
+	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
+	u32 abandoned;			/* holders lost since it was last idle or done */
+	u8 state;			/* KWQ_ITEM_* */
+	u8 lane;			/* the lane it is or was ready in */
+	s8 priority;			/* while ready and processing */
+	s8 next_priority;		/* while processing and dirty */
+	s8 wait_priority;		/* while waiting */
+};
+
+#define KWQ_ITEM_DIRTY		0x1
+#define KWQ_ITEM_PROCESSING	0x2
+#define KWQ_ITEM_WAITING	0x4
+
+/*
+ * Items of one priority are handed out lane by lane: first what a vanished
+ * holder gave back, then what was never tried (O1).
+ */
+enum kwq_lane {
+	KWQ_LANE_RETURNED,
+	KWQ_LANE_FRESH,
+	KWQ_NR_LANES
+};
+
+/* What a second time does to an item that is waiting already (D2). */
+enum kwq_wait_policy {
+	KWQ_WAIT_EARLIER,
+	KWQ_WAIT_REPLACE,
+	KWQ_WAIT_KEEP,
+	KWQ_WAIT_LATER,
+};
+
+/**
+ * struct kwq_core - one queue's state
+ * @occupied:	for each lane, a bit for each priority whose band has items.
+ * @waiting:	waiting items by time; equal times in the order of their adds.
+ * @nr_ready:	items in the bands.
+ * @nr_waiting:	items in @waiting.
+ * @nr_processing: items at their holders.
+ * @readied:	how often an item was made ready, since the beginning.
+ * @adds:	adds that made an item dirty.
+ * @coalesced:	adds of what was dirty, or had a time, already.
+ * @gets:	hand-outs, less those that were undone.
+ * @dones:	hand-outs that were finished.
+ * @abandoned:	hand-outs whose holder vanished.
+ * @removed:	items taken out by a remove.
+ * @dropped:	times dropped by a shut down.
+ * @shut_down:	adds are refused.
+ * @bands:	the ready items.
+ *
+ * None of the numbers can overflow: those of items are bounded by memory, and
+ * the 64-bit counters go up by one a call.
+ */
+struct kwq_core {
+	u64 occupied[KWQ_NR_LANES];
+	struct timerqueue_head waiting;
+	unsigned long nr_ready;
+	unsigned long nr_waiting;
+	unsigned long nr_processing;
+	u64 readied;
+	u64 adds;
+	u64 coalesced;
+	u64 gets;
+	u64 dones;
+	u64 abandoned;
+	u64 removed;
+	u64 dropped;
+	bool shut_down;
+	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
+};
+
+void kwq_item_init(struct kwq_item *item);
+void kwq_holder_init(struct kwq_holder *holder);
+void kwq_core_init(struct kwq_core *core);
+
+int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
+		 bool end_wait);
+int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+		    ktime_t when, enum kwq_wait_policy policy, ktime_t now);
+struct kwq_item *kwq_core_peek(const struct kwq_core *core);
+struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder);
+int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
+		  struct kwq_item *item);
+void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
+void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item);
+int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
+struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now);
+ktime_t kwq_core_next(const struct kwq_core *core);
+void kwq_core_shut_down(struct kwq_core *core);
+struct kwq_item *kwq_core_drop_waiting(struct kwq_core *core);
+
+/**
+ * kwq_item_is_idle() - does the queue have no business with this item
+ * @item: the item
+ *
+ * Return: true if it is not ready, not processing and not waiting.
+ */
+static inline bool kwq_item_is_idle(const struct kwq_item *item)
+{
+	return !item->state;
+}
+
+/**
+ * kwq_core_is_drained() - is everything that will ever be handed out done
+ * @core: the core
+ *
+ * Return: true if it is shut down and nothing is ready or processing (Q9).
+ */
+static inline bool kwq_core_is_drained(const struct kwq_core *core)
+{
+	return core->shut_down && !core->nr_ready && !core->nr_processing;
+}
+
+#endif /* _LINUX_KWQ_CORE_H */

@@ -1,0 +1,726 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The queue: a spinlock, the sleepers, one hrtimer and the shut down round the
+ * state machine of core.c. Kernel code enters here.
+ *
+ * Every operation has the same steps: take the lock, make one or more
+ * transitions, kwq_unlock(). That one place reads from the core what follows -
+ * whom to wake, when the timer has to fire - so no transition can forget it.
+ *
+ * Lock order: queue->lock, then a wait list's lock or the hrtimer's base.
+ */
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include "compat.h"
+#include "queue.h"
+#include "trace.h"
+
+/*
+ * A backlog of due items is moved in pieces. Between two of them the processor
+ * is left to others for as long as the piece took, within these bounds: the
+ * first for clocks too coarse to tell, the second for pieces that an hypervisor
+ * interrupted.
+ */
+#define KWQ_RESUME_MIN_NS	(10 * NSEC_PER_USEC)
+#define KWQ_RESUME_MAX_NS	NSEC_PER_MSEC
+
+static clockid_t clockid_of(const struct kwq_queue *queue)
+{
+	return queue->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
+						    CLOCK_MONOTONIC;
+}
+
+static ktime_t now_locked(const struct kwq_queue *queue)
+{
+	switch (queue->clock) {
+	case KWQ_CLOCK_BOOTTIME:
+		return ktime_get_boottime();
+	case KWQ_CLOCK_MANUAL:
+		lockdep_assert_held(&queue->lock);
+		return queue->manual_now;
+	case KWQ_CLOCK_MONOTONIC:
+		break;
+	}
+	return ktime_get();
+}
+
+/**
+ * kwq_queue_now() - the time on the queue's clock
+ * @queue: the queue
+ *
+ * Return: the time, in ns.
+ */
+ktime_t kwq_queue_now(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	ktime_t now;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	now = now_locked(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return now;
+}
+EXPORT_SYMBOL_GPL(kwq_queue_now);
+
+/* Moves at most KWQ_ITEMS_PER_HOLD items whose time has come (D6). */
+static void expire_locked(struct kwq_queue *queue, ktime_t now)
+{
+	struct kwq_item *item;
+	int n;
+
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		u64 readied = queue->core.readied;
+
+		item = kwq_core_expire(&queue->core, now);
+		if (!item)
+			return;
+		if (queue->core.readied != readied)
+			trace_kwq_ready(queue, item, item->timer.expires,
+					ktime_sub(now, item->timer.expires));
+	}
+}
+
+static enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
+{
+	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
+	unsigned long flags;
+	ktime_t now;
+	s64 took;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	now = now_locked(queue);
+	/* Whatever it is armed for from here on, it has to be started again. */
+	queue->armed = KTIME_MAX;
+	expire_locked(queue, now);
+	if (kwq_core_next(&queue->core) <= now) {
+		took = ktime_sub(now_locked(queue), now);
+		queue->resume = ktime_add_ns(now, took +
+					     clamp_t(s64, took, KWQ_RESUME_MIN_NS,
+						     KWQ_RESUME_MAX_NS));
+	}
+	kwq_unlock(queue, flags);
+	return HRTIMER_NORESTART;
+}
+
+/*
+ * Keeps the timer armed for the earliest time, or for the next piece of a
+ * backlog. Started and stopped under the lock only: the callback may be running
+ * and waiting for the lock meanwhile, and then finds nothing due. For the same
+ * reason hrtimer_cancel() would be a deadlock here.
+ */
+static void arm_timer_locked(struct kwq_queue *queue)
+{
+	ktime_t when = kwq_core_next(&queue->core);
+
+	if (when != KTIME_MAX)
+		when = max(when, queue->resume);
+	if (when == queue->armed || queue->clock == KWQ_CLOCK_MANUAL)
+		return;
+	queue->armed = when;
+	if (when == KTIME_MAX)
+		hrtimer_try_to_cancel(&queue->timer);
+	else
+		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS);
+}
+
+/**
+ * kwq_unlock() - draw the consequences of what was done, and unlock
+ * @queue: the queue; @queue->lock held
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * One getter is woken for each item that was made ready, so that no item lies
+ * ready while a getter sleeps. None is woken in vain for ever, nor missed:
+ *
+ * A getter puts itself on the list, and takes itself off again, under the lock
+ * and looks for a ready item in the same hold. So it either sees an item, or is
+ * on the list when the item is made ready; and when it is woken but leaves for
+ * another reason - signal, deadline - it has looked once more. Others may have
+ * taken the item by then, which is no loss.
+ *
+ * A poller is put on its list without the lock, but before it looks, and looks
+ * under the lock:
+ *
+ *	poller				who makes an item ready
+ *	add to pollers			lock; item is ready
+ *	lock; is an item ready? unlock	is a poller listed? unlock
+ *
+ * If the poller's hold comes first, its entry is visible to the other one's; if
+ * it comes second, it sees the item. That both miss is impossible.
+ *
+ * All wake-ups happen under the lock, so that the unlock is the last touch of
+ * the queue: whoever learned from the queue that it is drained may destroy it.
+ *
+ * Once shut down any change may be what a sleeper waits for, so all are woken.
+ */
+void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	u64 nr = queue->core.readied - queue->woken;
+	bool all = queue->core.shut_down;
+
+	queue->woken = queue->core.readied;
+	arm_timer_locked(queue);
+	if (all) {
+		wake_up_all(&queue->getters);
+		wake_up_all(&queue->drainers);
+		wake_up_all(&queue->pollers);
+	} else if (nr) {
+		/* No barrier is missing: whoever is on the list came under the lock. */
+		if (waitqueue_active(&queue->getters))
+			wake_up_nr(&queue->getters, min_t(u64, nr, INT_MAX));
+		/* Nor here: see the drawing above. */
+		if (waitqueue_active(&queue->pollers))
+			__wake_up(&queue->pollers, TASK_NORMAL,
+				  min_t(u64, nr, INT_MAX),
+				  poll_to_key(EPOLLIN | EPOLLRDNORM));
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/**
+ * kwq_queue_init() - make a queue
+ * @queue: the queue
+ * @name: what traces call it; must live as long as it
+ * @clock: what its times are measured on
+ *
+ * Context: any.
+ */
+void kwq_queue_init(struct kwq_queue *queue, const char *name,
+		    enum kwq_clock clock)
+{
+	static atomic64_t last_id;
+
+	spin_lock_init(&queue->lock);
+	kwq_core_init(&queue->core);
+	kwq_holder_init(&queue->holder);
+	queue->woken = 0;
+	queue->shut_downs = 0;
+	queue->armed = KTIME_MAX;
+	queue->resume = 0;
+	queue->manual_now = 0;
+	queue->clock = clock;
+	queue->id = atomic64_inc_return(&last_id);
+	queue->name = name;
+	queue->label = NULL;
+	hrtimer_setup(&queue->timer, kwq_timer_fn, clockid_of(queue),
+		      HRTIMER_MODE_ABS);
+	init_waitqueue_head(&queue->getters);
+	init_waitqueue_head(&queue->drainers);
+	init_waitqueue_head(&queue->pollers);
+}
+EXPORT_SYMBOL_GPL(kwq_queue_init);
+
+/**
+ * kwq_queue_destroy() - end a queue
+ * @queue: the queue
+ *
+ * Items that are still in it are forgotten, not touched. The caller sees to it
+ * that no call on this queue is under way or still to come, with one exception:
+ * a kwq_done() from which a drain has concluded that it may go on.
+ *
+ * Context: process; may sleep.
+ */
+void kwq_queue_destroy(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	/* Waits for the last unlock, and keeps the timer from being armed. */
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_core_shut_down(&queue->core);
+	kwq_unlock(queue, flags);
+	hrtimer_cancel(&queue->timer);
+}
+EXPORT_SYMBOL_GPL(kwq_queue_destroy);
+
+/**
+ * kwq_queue_advance() - move a manual clock on
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @now: the new time; an earlier one than it has is ignored
+ *
+ * What is due becomes ready, and whoever waits looks at the deadline again.
+ */
+void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
+{
+	unsigned long flags;
+	bool more;
+
+	do {
+		spin_lock_irqsave(&queue->lock, flags);
+		queue->manual_now = max(queue->manual_now, now);
+		expire_locked(queue, queue->manual_now);
+		more = kwq_core_next(&queue->core) <= queue->manual_now;
+		wake_up_all(&queue->getters);
+		wake_up_all(&queue->drainers);
+		kwq_unlock(queue, flags);
+	} while (more);
+}
+EXPORT_SYMBOL_GPL(kwq_queue_advance);
+
+static enum kwq_wait_policy policy_of(u32 flags)
+{
+	if (flags & KWQ_ADD_REPLACE)
+		return KWQ_WAIT_REPLACE;
+	if (flags & KWQ_ADD_KEEP)
+		return KWQ_WAIT_KEEP;
+	if (flags & KWQ_ADD_LATER)
+		return KWQ_WAIT_LATER;
+	return KWQ_WAIT_EARLIER;
+}
+
+/* D7: what the clock cannot hold is the end of time. */
+static ktime_t saturated(u64 ns)
+{
+	return min_t(u64, ns, KTIME_MAX);
+}
+
+/**
+ * kwq_add_locked() - add an item now, after a delay or at a time
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ * @options: how; in a combination that &struct kwq_add_entry allows
+ *
+ * Return: as kwq_add_with().
+ */
+int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
+		   const struct kwq_add_options *options)
+{
+	int priority = options->flags & KWQ_ADD_PRIORITY ? options->priority :
+							   KWQ_PRIORITY_NONE;
+	u64 readied = queue->core.readied;
+	ktime_t now, when;
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+
+	if (options->flags & KWQ_ADD_AT ||
+	    (options->flags & KWQ_ADD_AFTER && options->time)) {
+		now = now_locked(queue);
+		when = saturated(options->time);
+		if (options->flags & KWQ_ADD_AFTER)
+			when = ktime_add_safe(now, when);
+		ret = kwq_core_add_at(&queue->core, item, priority, when,
+				      policy_of(options->flags), now);
+	} else {
+		ret = kwq_core_add(&queue->core, item, priority,
+				   options->flags & KWQ_ADD_END_WAIT);
+	}
+
+	if (ret == KWQ_COALESCED)
+		trace_kwq_coalesce(queue, item, ret);
+	else if (ret >= 0)
+		trace_kwq_add(queue, item, ret);
+	if (queue->core.readied != readied)
+		trace_kwq_ready(queue, item, 0, 0);
+	return ret;
+}
+
+/**
+ * kwq_add_with() - add an item in any way there is
+ * @queue: the queue
+ * @item: the item; it stays with the queue until it is idle again
+ * @options: how
+ *
+ * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was dirty or, with a time,
+ * waiting already), KWQ_DIRTIED (being processed, ready again at its done) or
+ * KWQ_WAITING (for its time); -ESHUTDOWN with nothing changed.
+ */
+int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
+		 const struct kwq_add_options *options)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_add_locked(queue, item, options);
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_add_with);
+
+/**
+ * kwq_get_locked() - hand out the first ready item
+ * @queue: the queue; @queue->lock held
+ * @holder: to whom
+ *
+ * Return: the item, NULL with none ready.
+ */
+struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
+				struct kwq_holder *holder)
+{
+	struct kwq_item *item;
+
+	lockdep_assert_held(&queue->lock);
+	item = kwq_core_get(&queue->core, holder);
+	if (item)
+		trace_kwq_get(queue, item, item->abandoned);
+	return item;
+}
+
+/**
+ * kwq_unget_locked() - put an item back where it was (O2)
+ * @queue: the queue; @queue->lock held
+ * @item: an item that was just handed out
+ */
+void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
+{
+	lockdep_assert_held(&queue->lock);
+	kwq_core_unget(&queue->core, item);
+	trace_kwq_ready(queue, item, 0, 0);
+}
+
+/**
+ * kwq_abandon_locked() - take an item back from a holder that vanished (O1)
+ * @queue: the queue; @queue->lock held
+ * @item: an item that is being processed
+ */
+void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item)
+{
+	lockdep_assert_held(&queue->lock);
+	kwq_core_abandon(&queue->core, item);
+	trace_kwq_ready(queue, item, 0, 0);
+}
+
+/**
+ * kwq_done_locked() - finish an item
+ * @queue: the queue; @queue->lock held
+ * @holder: who holds it
+ * @item: the item
+ *
+ * Return: as kwq_core_done().
+ */
+int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+		    struct kwq_item *item)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	ret = kwq_core_done(&queue->core, holder, item);
+	if (ret < 0)
+		return ret;
+	trace_kwq_done(queue, item, ret);
+	if (ret == KWQ_REQUEUED)
+		trace_kwq_ready(queue, item, 0, 0);
+	return ret;
+}
+
+/**
+ * kwq_get_would_wait() - would a get have to wait
+ * @queue: the queue; @queue->lock held
+ * @holder: who would get
+ *
+ * After a shut down a holder of nothing waits while others are processing: what
+ * they abandon or had added meanwhile must find a taker. Who holds something
+ * does not, for it might wait for itself (Q5, Q8).
+ *
+ * Return: false if something is ready or nothing will be.
+ */
+bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder)
+{
+	struct kwq_core *core = &queue->core;
+
+	lockdep_assert_held(&queue->lock);
+	if (core->nr_ready)
+		return false;
+	if (!core->shut_down)
+		return true;
+	return core->nr_processing && !holder->nr_held;
+}
+
+/*
+ * Sleeps until @deadline at the latest. A manual clock has no timer: whoever
+ * advances it wakes all.
+ */
+static void sleep_until(const struct kwq_queue *queue, ktime_t deadline)
+{
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		schedule();
+	else
+		schedule_hrtimeout_range_clock(deadline == KTIME_MAX ? NULL :
+					       &deadline, 0, HRTIMER_MODE_ABS,
+					       clockid_of(queue));
+}
+
+static bool is_past(const struct kwq_queue *queue, ktime_t deadline)
+{
+	return deadline != KTIME_MAX && now_locked(queue) >= deadline;
+}
+
+/**
+ * kwq_wait_locked() - wait until a get may find something
+ * @queue: the queue; @queue->lock held, and held again on return
+ * @holder: who wants to get
+ * @waiter: for how long
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * To be called when nothing is ready, in a loop: to return 0 promises nothing.
+ *
+ * Context: process; sleeps without the lock.
+ * Return: 0; -ESHUTDOWN, -EAGAIN, -ETIMEDOUT or -ERESTARTSYS.
+ */
+int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+		    const struct kwq_waiter *waiter, unsigned long *flags)
+	__must_hold(&queue->lock)
+{
+	DEFINE_WAIT(wait);
+
+	lockdep_assert_held(&queue->lock);
+	if (!kwq_get_would_wait(queue, holder))
+		return -ESHUTDOWN;
+	if (waiter->nonblock)
+		return -EAGAIN;
+	if (is_past(queue, waiter->deadline))
+		return -ETIMEDOUT;
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+
+	prepare_to_wait_exclusive(&queue->getters, &wait, TASK_INTERRUPTIBLE);
+	/* Nothing was changed, so nothing follows: not kwq_unlock(). */
+	spin_unlock_irqrestore(&queue->lock, *flags);
+	sleep_until(queue, waiter->deadline);
+	spin_lock_irqsave(&queue->lock, *flags);
+	finish_wait(&queue->getters, &wait);
+	return 0;
+}
+
+/**
+ * kwq_pass_on_locked() - a getter that was woken leaves its item to another
+ * @queue: the queue; @queue->lock held
+ */
+void kwq_pass_on_locked(struct kwq_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+	queue->woken--;
+}
+
+static struct kwq_item *get(struct kwq_queue *queue,
+			    const struct kwq_waiter *waiter)
+{
+	struct kwq_item *item;
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	while (!(item = kwq_get_locked(queue, &queue->holder))) {
+		err = kwq_wait_locked(queue, &queue->holder, waiter, &flags);
+		if (err) {
+			item = ERR_PTR(err);
+			break;
+		}
+	}
+	kwq_unlock(queue, flags);
+	return item;
+}
+
+/**
+ * kwq_get() - get the first ready item, waiting for one
+ * @queue: the queue
+ * @deadline: until when to wait, on the queue's clock; KTIME_MAX for ever
+ *
+ * The item is processing until kwq_done(); nobody else gets it meanwhile.
+ *
+ * Context: process; sleeps.
+ * Return: the item; ERR_PTR of -ESHUTDOWN (shut down and nothing is ready),
+ * -ETIMEDOUT, or -ERESTARTSYS (a signal).
+ */
+struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
+{
+	return get(queue, &(struct kwq_waiter){ .deadline = deadline });
+}
+EXPORT_SYMBOL_GPL(kwq_get);
+
+/**
+ * kwq_try_get() - get the first ready item if there is one
+ * @queue: the queue
+ *
+ * Return: the item; ERR_PTR of -EAGAIN or -ESHUTDOWN.
+ */
+struct kwq_item *kwq_try_get(struct kwq_queue *queue)
+{
+	return get(queue, &(struct kwq_waiter){ .nonblock = true });
+}
+EXPORT_SYMBOL_GPL(kwq_try_get);
+
+/**
+ * kwq_done() - finish an item
+ * @queue: the queue
+ * @item: an item got by kwq_get() or kwq_try_get()
+ *
+ * Return: KWQ_FINISHED; KWQ_REQUEUED if it had been added meanwhile and is
+ * ready again; -ENOENT, with nothing changed, if it is not being processed.
+ */
+int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_done_locked(queue, &queue->holder, item);
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_done);
+
+/**
+ * kwq_remove() - take an item out
+ * @queue: the queue
+ * @item: the item
+ *
+ * Ready or waiting, it is idle afterwards. Being processed it loses its mark and
+ * its time, and kwq_done() makes it idle.
+ *
+ * Return: what it was, as KWQ_WAS_* bits; -ENOENT if it was idle.
+ */
+int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_core_remove(&queue->core, item);
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_remove);
+
+/**
+ * kwq_len() - the number of ready items (Q7)
+ * @queue: the queue
+ *
+ * Return: the number; neither the waiting nor the processing are in it.
+ */
+unsigned long kwq_len(struct kwq_queue *queue)
+{
+	unsigned long flags, nr;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	nr = queue->core.nr_ready;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(kwq_len);
+
+/**
+ * kwq_begin_shut_down() - refuse adds and wake everyone (Q8)
+ * @queue: the queue
+ * @drain: if not, this ends every drain's wait (Q9)
+ *
+ * What is waiting is still to be dropped, by the caller.
+ *
+ * Return: the number of shut downs without a drain, for kwq_wait_drained().
+ */
+u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
+{
+	unsigned long flags;
+	u64 shut_downs;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_core_shut_down(&queue->core);
+	if (!drain)
+		queue->shut_downs++;
+	shut_downs = queue->shut_downs;
+	trace_kwq_shut_down(queue, drain);
+	kwq_unlock(queue, flags);
+	return shut_downs;
+}
+
+/**
+ * kwq_wait_drained() - wait until nothing is ready and nothing processing (Q9)
+ * @queue: the queue; shut down
+ * @shut_downs: what kwq_begin_shut_down() said
+ * @deadline: until when, on the queue's clock; KTIME_MAX for ever
+ *
+ * Context: process; sleeps.
+ * Return: 0; -ECANCELED if somebody shut down without a drain since,
+ * -ETIMEDOUT, or -EINTR: a signal ends the wait, it is not taken up again.
+ */
+int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
+{
+	DEFINE_WAIT(wait);
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	for (;;) {
+		ret = 0;
+		if (kwq_core_is_drained(&queue->core))
+			break;
+		ret = -ECANCELED;
+		if (queue->shut_downs != shut_downs)
+			break;
+		ret = -ETIMEDOUT;
+		if (is_past(queue, deadline))
+			break;
+		ret = -EINTR;
+		if (signal_pending(current))
+			break;
+		prepare_to_wait(&queue->drainers, &wait, TASK_INTERRUPTIBLE);
+		spin_unlock_irqrestore(&queue->lock, flags);
+		sleep_until(queue, deadline);
+		spin_lock_irqsave(&queue->lock, flags);
+		finish_wait(&queue->drainers, &wait);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return ret;
+}
+
+/* Drops what is waiting, a bounded number in each hold of the lock. */
+static void drop_waiting(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	bool more = true;
+	int n;
+
+	while (more) {
+		spin_lock_irqsave(&queue->lock, flags);
+		for (n = 0; more && n < KWQ_ITEMS_PER_HOLD; n++)
+			more = kwq_core_drop_waiting(&queue->core);
+		kwq_unlock(queue, flags);
+	}
+}
+
+/**
+ * kwq_shut_down() - refuse adds, drop what is waiting, wake everyone
+ * @queue: the queue
+ *
+ * Get goes on handing out what is ready and what turns ready at a done. Every
+ * drain's wait ends.
+ */
+void kwq_shut_down(struct kwq_queue *queue)
+{
+	kwq_begin_shut_down(queue, false);
+	drop_waiting(queue);
+}
+EXPORT_SYMBOL_GPL(kwq_shut_down);
+
+/**
+ * kwq_shut_down_with_drain() - shut down, and wait until all is done
+ * @queue: the queue
+ * @deadline: until when to wait, on the queue's clock; KTIME_MAX for ever
+ *
+ * Context: process; sleeps.
+ * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if
+ * somebody called kwq_shut_down(), -ETIMEDOUT, -EINTR. Shut down in any case.
+ */
+int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
+{
+	u64 shut_downs = kwq_begin_shut_down(queue, true);
+
+	drop_waiting(queue);
+	return kwq_wait_drained(queue, shut_downs, deadline);
+}
+EXPORT_SYMBOL_GPL(kwq_shut_down_with_drain);
+
+/**
+ * kwq_shutting_down() - was the queue shut down
+ * @queue: the queue
+ *
+ * Return: true from the first shut down on.
+ */
+bool kwq_shutting_down(struct kwq_queue *queue)
+{
+	return READ_ONCE(queue->core.shut_down);
+}
+EXPORT_SYMBOL_GPL(kwq_shutting_down);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The queue, for those inside kwq who take its lock themselves: every operation
+ * here whose name ends in _locked wants @queue->lock held, and after the last of
+ * them kwq_unlock().
+ */
+#ifndef KWQ_QUEUE_H
+#define KWQ_QUEUE_H
+
+#include <linux/kwq.h>
+
+/* The most items that are moved, dropped or given back in one hold of the lock. */
+#define KWQ_ITEMS_PER_HOLD	128
+
+/**
+ * struct kwq_waiter - one call that may have to wait
+ * @deadline: until when, on the queue's clock; KTIME_MAX for ever
+ * @nonblock: not at all
+ */
+struct kwq_waiter {
+	ktime_t deadline;
+	bool nonblock;
+};
+
+void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock);
+
+int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
+		   const struct kwq_add_options *options);
+struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
+				struct kwq_holder *holder);
+void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item);
+void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+		    struct kwq_item *item);
+bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder);
+int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+		    const struct kwq_waiter *waiter, unsigned long *flags);
+void kwq_pass_on_locked(struct kwq_queue *queue);
+
+u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
+int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
+
+#endif /* KWQ_QUEUE_H */

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What happens to items, for perf, trace-cmd and bpftrace. A queue is told by
+ * its id and name, an item by the beginning of its key; no pointers.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM kwq
+
+#if !defined(KWQ_TRACE_H) || defined(TRACE_HEADER_MULTI_READ)
+#define KWQ_TRACE_H
+
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+#include <linux/kwq.h>
+
+#define KWQ_TRACE_TEXT	32
+
+#ifndef KWQ_TRACE_LABEL
+#define KWQ_TRACE_LABEL
+static inline void kwq_trace_label(const struct kwq_queue *queue,
+				   const struct kwq_item *item, char *buf)
+{
+	buf[0] = '\0';
+	if (queue->label)
+		queue->label(item, buf, KWQ_TRACE_TEXT);
+}
+#endif
+
+DECLARE_EVENT_CLASS(kwq_item_event,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 int result),
+	TP_ARGS(queue, item, result),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__array(char, name, KWQ_TRACE_TEXT)
+		__array(char, key, KWQ_TRACE_TEXT)
+		__field(int, prio)
+		__field(int, result)
+	),
+	TP_fast_assign(
+		__entry->queue = queue->id;
+		strscpy(__entry->name, queue->name, KWQ_TRACE_TEXT);
+		kwq_trace_label(queue, item, __entry->key);
+		__entry->prio = item->priority;
+		__entry->result = result;
+	),
+	TP_printk("queue=%llu name=%s key=%s prio=%d result=%d",
+		  __entry->queue, __entry->name, __entry->key, __entry->prio,
+		  __entry->result)
+);
+
+/* An add that changed something: made the item dirty, or gave it a time. */
+DEFINE_EVENT(kwq_item_event, kwq_add,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 int result),
+	TP_ARGS(queue, item, result));
+
+/* An add of an item that was dirty, or waiting, already. */
+DEFINE_EVENT(kwq_item_event, kwq_coalesce,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 int result),
+	TP_ARGS(queue, item, result));
+
+/* A hand-out; result is how often the item was abandoned before. */
+DEFINE_EVENT(kwq_item_event, kwq_get,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 int result),
+	TP_ARGS(queue, item, result));
+
+DEFINE_EVENT(kwq_item_event, kwq_done,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 int result),
+	TP_ARGS(queue, item, result));
+
+/*
+ * An item became ready. @due is the time it was waiting for and @late by how
+ * much it was missed, in ns; both are 0 where it was not waiting.
+ */
+TRACE_EVENT(kwq_ready,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 ktime_t due, ktime_t late),
+	TP_ARGS(queue, item, due, late),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__array(char, name, KWQ_TRACE_TEXT)
+		__array(char, key, KWQ_TRACE_TEXT)
+		__field(int, prio)
+		__field(s64, due)
+		__field(s64, late)
+	),
+	TP_fast_assign(
+		__entry->queue = queue->id;
+		strscpy(__entry->name, queue->name, KWQ_TRACE_TEXT);
+		kwq_trace_label(queue, item, __entry->key);
+		__entry->prio = item->priority;
+		__entry->due = due;
+		__entry->late = late;
+	),
+	TP_printk("queue=%llu name=%s key=%s prio=%d due=%lld late=%lld",
+		  __entry->queue, __entry->name, __entry->key, __entry->prio,
+		  __entry->due, __entry->late)
+);
+
+TRACE_EVENT(kwq_shut_down,
+	TP_PROTO(const struct kwq_queue *queue, bool drain),
+	TP_ARGS(queue, drain),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__array(char, name, KWQ_TRACE_TEXT)
+		__field(bool, drain)
+	),
+	TP_fast_assign(
+		__entry->queue = queue->id;
+		strscpy(__entry->name, queue->name, KWQ_TRACE_TEXT);
+		__entry->drain = drain;
+	),
+	TP_printk("queue=%llu name=%s drain=%d",
+		  __entry->queue, __entry->name, __entry->drain)
+);
+
+#endif /* KWQ_TRACE_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE trace
+#include <trace/define_trace.h>
