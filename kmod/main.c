@@ -1,5 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/module.h>
+#include "chardev.h"
 
-MODULE_DESCRIPTION("Keyed work queues for kernel code");
+static int __init kwq_init(void)
+{
+	return kwq_chardev_register();
+}
+
+/*
+ * Nothing is left when this runs: each open descriptor and each name holds the
+ * module, and their queues went with them. What RCU frees later needs no code
+ * of this module.
+ */
+static void __exit kwq_exit(void)
+{
+	kwq_chardev_unregister();
+}
+
+module_init(kwq_init);
+module_exit(kwq_exit);
+
+MODULE_DESCRIPTION("Keyed work queues for kernel code and, through /dev/kwq, for programs");
 MODULE_LICENSE("GPL");

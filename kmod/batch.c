@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A batch is worked off in chunks, each through a buffer in the kernel: user
+ * memory is touched without any lock, read once, and written before something
+ * depends on it. Where a chunk meets a fault it is taken again entry by entry,
+ * so that all entries before the bad one have their effect and none after it.
+ */
+#include <linux/cleanup.h>
+#include <linux/err.h>
+#include <linux/sched/signal.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include "batch.h"
+
+#define CHUNK_ENTRIES	64
+#define CHUNK_KEYS	SZ_16K
+#define CHUNK_SMALL	256
+
+/**
+ * struct kwq_batch_kind - what the entries of a batch are and do
+ * @size: of an entry as this kernel knows it
+ * @first_size: of an entry as it was first published
+ * @key_len: bytes of an entry's key
+ * @take: carries an entry out; @key has @key_len bytes, none for 0
+ */
+struct kwq_batch_kind {
+	u32 size;
+	u32 first_size;
+	u32 (*key_len)(const void *entry);
+	int (*take)(struct kwq_handle *handle, const void *entry,
+		    const struct kwq_key *key);
+};
+
+/* The kernel's side of a batch: small ones need no allocation. */
+struct chunk {
+	void *entries;
+	s32 *results;
+	u8 *keys;
+	u32 max_entries;
+	u32 max_keys;
+	void *heap;
+	u8 small[CHUNK_SMALL] __aligned(8);
+};
+
+static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
+		      u32 entry_size)
+{
+	size_t entries, results;
+	void *mem = chunk->small;
+
+	chunk->max_entries = min_t(u32, batch->nr, CHUNK_ENTRIES);
+	chunk->max_keys = min_t(u32, batch->keys_len, CHUNK_KEYS);
+	chunk->heap = NULL;
+	entries = chunk->max_entries * entry_size;
+	results = chunk->max_entries * sizeof(s32);
+	if (entries + results + chunk->max_keys > sizeof(chunk->small)) {
+		mem = kmalloc(entries + results + chunk->max_keys,
+			      GFP_KERNEL_ACCOUNT);
+		if (!mem)
+			return -ENOMEM;
+		chunk->heap = mem;
+	}
+	chunk->entries = mem;
+	chunk->results = mem + entries;
+	chunk->keys = mem + entries + results;
+	return 0;
+}
+
+static void chunk_free(struct chunk *chunk)
+{
+	kfree(chunk->heap);
+}
+
+static u32 add_key_len(const void *data)
+{
+	return ((const struct kwq_add_entry *)data)->key_len;
+}
+
+#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT)
+#define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
+#define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
+				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT)
+
+static int check_add(const struct kwq_add_entry *entry)
+{
+	u32 timed = entry->flags & KWQ_ADD_TIMED;
+	u32 policies = entry->flags & KWQ_ADD_POLICIES;
+
+	if (entry->flags & ~KWQ_ADD_FLAGS || entry->pad)
+		return -EINVAL;
+	if (hweight32(timed) > 1 || hweight32(policies) > 1)
+		return -EINVAL;
+	if (timed ? entry->flags & KWQ_ADD_END_WAIT : policies || entry->time)
+		return -EINVAL;
+	if (entry->flags & KWQ_ADD_PRIORITY)
+		return entry->priority < KWQ_PRIORITY_MIN ||
+		       entry->priority > KWQ_PRIORITY_MAX ? -EINVAL : 0;
+	return entry->priority ? -EINVAL : 0;
+}
+
+static int take_add(struct kwq_handle *handle, const void *data,
+		    const struct kwq_key *key)
+{
+	const struct kwq_add_entry *entry = data;
+	struct kwq_add_options options = {
+		.flags = entry->flags,
+		.priority = entry->priority,
+		.time = entry->time,
+	};
+
+	if (!key->len || check_add(entry))
+		return -EINVAL;
+	return kwq_keyed_add(handle->keyed, key, &options);
+}
+
+const struct kwq_batch_kind kwq_batch_add = {
+	.size = sizeof(struct kwq_add_entry),
+	.first_size = 24,
+	.key_len = add_key_len,
+	.take = take_add,
+};
+
+static u32 done_key_len(const void *data)
+{
+	return ((const struct kwq_done_entry *)data)->key_len;
+}
+
+static int take_done(struct kwq_handle *handle, const void *data,
+		     const struct kwq_key *key)
+{
+	const struct kwq_done_entry *entry = data;
+
+	/* Either a ticket or a key. */
+	if (entry->flags || !entry->ticket == !key->len)
+		return -EINVAL;
+	if (entry->ticket)
+		return kwq_handle_done(handle, entry->ticket);
+	return kwq_handle_done_key(handle, key);
+}
+
+const struct kwq_batch_kind kwq_batch_done = {
+	.size = sizeof(struct kwq_done_entry),
+	.first_size = 16,
+	.key_len = done_key_len,
+	.take = take_done,
+};
+
+static u32 remove_key_len(const void *data)
+{
+	return ((const struct kwq_remove_entry *)data)->key_len;
+}
+
+static int take_remove(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key)
+{
+	const struct kwq_remove_entry *entry = data;
+
+	if (entry->flags || !key->len)
+		return -EINVAL;
+	return kwq_keyed_remove(handle->keyed, key);
+}
+
+const struct kwq_batch_kind kwq_batch_remove = {
+	.size = sizeof(struct kwq_remove_entry),
+	.first_size = 8,
+	.key_len = remove_key_len,
+	.take = take_remove,
+};
+
+static bool is_absent(const struct kwq_batch *batch)
+{
+	return !memchr_inv(batch, 0, sizeof(*batch));
+}
+
+static int check(const struct kwq_batch *batch, u32 first_size)
+{
+	if (!batch->nr)
+		return is_absent(batch) ? 0 : -EINVAL;
+	if (batch->nr > KWQ_BATCH_MAX)
+		return -EMSGSIZE;
+	if (batch->pad || batch->entry_size < first_size ||
+	    batch->entry_size > PAGE_SIZE)
+		return -EINVAL;
+	return 0;
+}
+
+/**
+ * kwq_batch_check() - is a batch well formed
+ * @kind: what its entries are
+ * @batch: the batch; absent ones are well formed
+ *
+ * Return: 0, -EINVAL or -EMSGSIZE.
+ */
+int kwq_batch_check(const struct kwq_batch_kind *kind,
+		    const struct kwq_batch *batch)
+{
+	return check(batch, kind->first_size);
+}
+
+/**
+ * kwq_batch_check_get() - is a batch to be filled in well formed
+ * @batch: the batch; absent ones are well formed
+ *
+ * Return: 0, -EINVAL or -EMSGSIZE.
+ */
+int kwq_batch_check_get(const struct kwq_batch *batch)
+{
+	if (batch->results)
+		return -EINVAL;
+	return check(batch, 24);
+}
+
+static int copy_entries_in(const struct kwq_batch_kind *kind,
+			   struct chunk *chunk, const struct kwq_batch *batch,
+			   u32 first, u32 nr)
+{
+	const void __user *from = u64_to_user_ptr(batch->entries) +
+				  (size_t)first * batch->entry_size;
+	u32 i;
+	int err;
+
+	if (batch->entry_size == kind->size)
+		return copy_from_user(chunk->entries, from, nr * kind->size) ?
+		       -EFAULT : 0;
+	for (i = 0; i < nr; i++) {
+		err = copy_struct_from_user(chunk->entries + i * kind->size,
+					    kind->size,
+					    from + i * batch->entry_size,
+					    batch->entry_size);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static const void *entry_at(const struct kwq_batch_kind *kind,
+			    const struct chunk *chunk, u32 i)
+{
+	return chunk->entries + i * kind->size;
+}
+
+/**
+ * struct cursor - how far a batch came
+ * @taken: entries taken
+ * @key_offset: bytes of keys used by them; may lie beyond the end
+ */
+struct cursor {
+	u32 taken;
+	u64 key_offset;
+};
+
+/* What is wrong with an entry's key, before it is read. */
+static int check_key(const struct kwq_batch *batch, u64 offset, u32 len)
+{
+	if (!len)
+		return 0;
+	if (len > KWQ_KEY_MAX)
+		return -EMSGSIZE;
+	return offset + len > batch->keys_len ? -EINVAL : 0;
+}
+
+/*
+ * How many of the entries' keys can be read at once: as fit the chunk, up to the
+ * first bad one, which is for a chunk of its own.
+ */
+static u32 plan_keys(const struct kwq_batch_kind *kind,
+		     const struct chunk *chunk, const struct kwq_batch *batch,
+		     const struct cursor *at, u32 nr, u32 *bytes)
+{
+	u32 i, len;
+
+	*bytes = 0;
+	for (i = 0; i < nr; i++) {
+		len = kind->key_len(entry_at(kind, chunk, i));
+		if (check_key(batch, at->key_offset + *bytes, len) ||
+		    len > chunk->max_keys - *bytes)
+			break;
+		*bytes += len;
+	}
+	return i;
+}
+
+/* Takes up to @nr entries. */
+static int take_chunk(struct kwq_handle *handle,
+		      const struct kwq_batch_kind *kind, struct chunk *chunk,
+		      const struct kwq_batch *batch, struct cursor *at, u32 nr)
+{
+	s32 __user *results = u64_to_user_ptr(batch->results) +
+			      at->taken * sizeof(s32);
+	struct kwq_key key = { .bytes = chunk->keys };
+	u32 i, bytes;
+	int err;
+
+	err = copy_entries_in(kind, chunk, batch, at->taken, nr);
+	if (err)
+		return err;
+	nr = plan_keys(kind, chunk, batch, at, nr, &bytes);
+	if (copy_from_user(chunk->keys, u64_to_user_ptr(batch->keys) +
+			   at->key_offset, bytes))
+		return -EFAULT;
+	/* Can the results be written? Afterwards it would be too late. */
+	if (clear_user(results, max_t(u32, nr, 1) * sizeof(s32)))
+		return -EFAULT;
+
+	if (!nr) {
+		key.len = kind->key_len(entry_at(kind, chunk, 0));
+		chunk->results[0] = check_key(batch, at->key_offset, key.len);
+		bytes = 0;
+		at->key_offset += key.len;
+		nr = 1;
+		goto copy_results;
+	}
+	for (i = 0; i < nr; i++) {
+		key.len = kind->key_len(entry_at(kind, chunk, i));
+		chunk->results[i] = kind->take(handle, entry_at(kind, chunk, i),
+					       &key);
+		key.bytes += key.len;
+	}
+	at->key_offset += bytes;
+copy_results:
+	at->taken += nr;
+	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ?
+	       -EFAULT : 0;
+}
+
+/**
+ * kwq_batch_take() - carry out the entries of a batch
+ * @handle: the handle
+ * @kind: what the entries are
+ * @batch: the batch, checked
+ * @taken: out: how many were taken, from the first on
+ *
+ * Context: process; may sleep.
+ * Return: 0 if all were taken; what kept the next one from being so.
+ */
+int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		   const struct kwq_batch *batch, u32 *taken)
+{
+	struct cursor at = {};
+	struct chunk chunk;
+	u32 most;
+	int err;
+
+	*taken = 0;
+	err = chunk_init(&chunk, batch, kind->size);
+	if (err)
+		return err;
+
+	most = chunk.max_entries;
+	while (at.taken < batch->nr) {
+		err = take_chunk(handle, kind, &chunk, batch, &at,
+				 min(most, batch->nr - at.taken));
+		if (err && most == 1)
+			break;
+		if (err)
+			most = 1;
+		if (fatal_signal_pending(current)) {
+			err = -EINTR;
+			break;
+		}
+		cond_resched();
+	}
+	*taken = at.taken;
+	chunk_free(&chunk);
+	return at.taken < batch->nr ? err : 0;
+}
+
+static int copy_got_out(const struct kwq_batch *batch, u32 first,
+			const struct kwq_got *got, u32 nr)
+{
+	void __user *to = u64_to_user_ptr(batch->entries) +
+			  (size_t)first * batch->entry_size;
+	u32 size = min_t(u32, batch->entry_size, sizeof(*got));
+	u32 i;
+
+	if (batch->entry_size == sizeof(*got))
+		return copy_to_user(to, got, nr * sizeof(*got)) ? -EFAULT : 0;
+	for (i = 0; i < nr; i++, to += batch->entry_size)
+		if (copy_to_user(to, &got[i], size) ||
+		    clear_user(to + size, batch->entry_size - size))
+			return -EFAULT;
+	return 0;
+}
+
+/* Fetches up to @nr items; what does not reach the caller goes back (O2). */
+static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
+		     const struct kwq_batch *batch, struct cursor *at, u32 nr,
+		     const struct kwq_waiter *waiter)
+{
+	struct kwq_fetch fetch = {
+		.got = chunk->entries,
+		.keys = chunk->keys,
+		.max_items = nr,
+		.max_keys = min_t(u64, chunk->max_keys,
+				  batch->keys_len - at->key_offset),
+	};
+	int ret = kwq_handle_fetch(handle, &fetch, waiter);
+
+	if (ret < 0)
+		return ret;
+	if (copy_got_out(batch, at->taken, fetch.got, ret) ||
+	    copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset,
+			 fetch.keys, fetch.keys_len)) {
+		kwq_handle_unfetch(handle, fetch.got, ret);
+		return -EFAULT;
+	}
+	at->taken += ret;
+	at->key_offset += fetch.keys_len;
+	return 0;
+}
+
+/**
+ * kwq_batch_get() - fetch items into a batch (Q5, Q13)
+ * @handle: the handle
+ * @batch: the batch, checked
+ * @waiter: how long to wait for the first item; none else is waited for
+ *
+ * Context: process; may sleep.
+ * Return: how many were fetched, at least one; or why none.
+ */
+int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
+		  const struct kwq_waiter *waiter)
+{
+	static const struct kwq_waiter at_once = { .nonblock = true };
+	struct cursor at = {};
+	struct chunk chunk;
+	u32 most;
+	int err;
+
+	err = chunk_init(&chunk, batch, sizeof(struct kwq_got));
+	if (err)
+		return err;
+
+	most = chunk.max_entries;
+	while (at.taken < batch->nr) {
+		err = get_chunk(handle, &chunk, batch, &at,
+				min(most, batch->nr - at.taken),
+				at.taken ? &at_once : waiter);
+		if (err == -EFAULT && most > 1)
+			most = 1;
+		else if (err || fatal_signal_pending(current))
+			break;
+		cond_resched();
+	}
+	chunk_free(&chunk);
+	return at.taken ?: err;
+}

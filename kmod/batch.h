@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Batches between userspace and a handle: copies entries and keys in, hands them
+ * over one by one, copies results or fetched items out (Q13).
+ */
+#ifndef KWQ_BATCH_H
+#define KWQ_BATCH_H
+
+#include "keyed.h"
+
+struct kwq_batch_kind;
+
+extern const struct kwq_batch_kind kwq_batch_add;
+extern const struct kwq_batch_kind kwq_batch_done;
+extern const struct kwq_batch_kind kwq_batch_remove;
+
+int kwq_batch_check(const struct kwq_batch_kind *kind,
+		    const struct kwq_batch *batch);
+int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		   const struct kwq_batch *batch, u32 *taken);
+
+int kwq_batch_check_get(const struct kwq_batch *batch);
+int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
+		  const struct kwq_waiter *waiter);
+
+#endif /* KWQ_BATCH_H */

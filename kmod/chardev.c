@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/kwq and the queues' descriptors. Every request has the same steps: copy
+ * in, validate, call, copy out.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/compat.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include "batch.h"
+#include "chardev.h"
+#include "keyed.h"
+
+/*
+ * The structures as they were first published. They may grow at their end, and
+ * these numbers stay.
+ */
+#define KWQ_INFO_FIRST		56
+#define KWQ_CREATE_FIRST	296
+#define KWQ_OPEN_FIRST		264
+#define KWQ_UNLINK_FIRST	264
+#define KWQ_LIST_FIRST		280
+#define KWQ_LIST_ENTRY_FIRST	272
+#define KWQ_OP_FIRST		48
+#define KWQ_GET_FIRST		144
+#define KWQ_SHUT_DOWN_FIRST	8
+#define KWQ_DRAIN_FIRST		16
+#define KWQ_STAT_FIRST		400
+
+static_assert(sizeof(struct kwq_info) == 56);
+static_assert(sizeof(struct kwq_create) == 296);
+static_assert(sizeof(struct kwq_open) == 264);
+static_assert(sizeof(struct kwq_unlink) == 264);
+static_assert(sizeof(struct kwq_list) == 280);
+static_assert(sizeof(struct kwq_list_entry) == 272);
+static_assert(sizeof(struct kwq_batch) == 40);
+static_assert(sizeof(struct kwq_op) == 48);
+static_assert(sizeof(struct kwq_add_entry) == 24);
+static_assert(sizeof(struct kwq_done_entry) == 16);
+static_assert(sizeof(struct kwq_remove_entry) == 8);
+static_assert(sizeof(struct kwq_got) == 24);
+static_assert(sizeof(struct kwq_get) == 144);
+static_assert(sizeof(struct kwq_shut_down) == 8);
+static_assert(sizeof(struct kwq_drain) == 16);
+static_assert(sizeof(struct kwq_stat) == 400);
+
+static unsigned long max_items = 16 << 20;
+module_param(max_items, ulong, 0444);
+MODULE_PARM_DESC(max_items, "most items that a queue may be given");
+
+static unsigned long max_bytes = SZ_2G;
+module_param(max_bytes, ulong, 0444);
+MODULE_PARM_DESC(max_bytes, "most bytes of items and keys that a queue may be given");
+
+static const struct file_operations queue_fops;
+
+/*
+ * Copies a structure in whose first member is its own size. The size is read
+ * once: what lies behind it is copied by itself.
+ */
+static int copy_in(void *to, size_t size, size_t first_size,
+		   const void __user *from)
+{
+	u32 usize;
+
+	if (get_user(usize, (const u32 __user *)from))
+		return -EFAULT;
+	if (usize < first_size || usize > PAGE_SIZE)
+		return -EINVAL;
+	*(u32 *)to = usize;
+	return copy_struct_from_user(to + sizeof(u32), size - sizeof(u32),
+				     from + sizeof(u32), usize - sizeof(u32));
+}
+
+/* Copies a structure out that the caller may know shorter or longer. */
+static int copy_out(void __user *to, void *from, size_t size, size_t first_size)
+{
+	u32 usize;
+
+	if (get_user(usize, (u32 __user *)to))
+		return -EFAULT;
+	if (usize < first_size || usize > PAGE_SIZE)
+		return -EINVAL;
+	size = min_t(size_t, size, usize);
+	*(u32 *)from = size;
+	if (copy_to_user(to, from, size) ||
+	    clear_user(to + size, usize - size))
+		return -EFAULT;
+	return 0;
+}
+
+/* A name member: ended by a NUL and padded with them. */
+static int check_name_member(const u8 *name)
+{
+	size_t len = strnlen(name, KWQ_NAME_MAX + 1);
+
+	if (len > KWQ_NAME_MAX)
+		return -ENAMETOOLONG;
+	return memchr_inv(name + len, 0, KWQ_NAME_MAX + 1 - len) ? -EINVAL : 0;
+}
+
+static int check_open_flags(u32 flags)
+{
+	if (flags & ~(O_ACCMODE | O_NONBLOCK | O_CLOEXEC))
+		return -EINVAL;
+	return (flags & O_ACCMODE) == O_ACCMODE ? -EINVAL : 0;
+}
+
+/* O_RDONLY, O_WRONLY and O_RDWR as MAY_* bits. */
+static unsigned int access_of(u32 open_flags)
+{
+	static const unsigned int access[] = {
+		[O_RDONLY] = MAY_READ,
+		[O_WRONLY] = MAY_WRITE,
+		[O_RDWR] = MAY_READ | MAY_WRITE,
+	};
+
+	return access[open_flags & O_ACCMODE];
+}
+
+/* An open descriptor that nobody can see yet. */
+struct new_fd {
+	struct file *file;
+	int fd;
+};
+
+static int new_fd_prepare(struct new_fd *new, struct kwq_keyed *keyed,
+			  u32 open_flags)
+{
+	struct kwq_handle *handle;
+	int err;
+
+	new->fd = get_unused_fd_flags(open_flags & O_CLOEXEC);
+	if (new->fd < 0)
+		return new->fd;
+
+	handle = kwq_handle_open(keyed);
+	if (IS_ERR(handle)) {
+		err = PTR_ERR(handle);
+		goto put_fd;
+	}
+	new->file = anon_inode_getfile("[kwq]", &queue_fops, handle,
+				       open_flags & (O_ACCMODE | O_NONBLOCK));
+	if (IS_ERR(new->file)) {
+		err = PTR_ERR(new->file);
+		goto close_handle;
+	}
+	return 0;
+
+close_handle:
+	kwq_handle_close(handle);
+put_fd:
+	put_unused_fd(new->fd);
+	return err;
+}
+
+static int new_fd_publish(const struct new_fd *new)
+{
+	fd_install(new->fd, new->file);
+	return new->fd;
+}
+
+static void new_fd_discard(const struct new_fd *new)
+{
+	fput(new->file);
+	put_unused_fd(new->fd);
+}
+
+static int open_keyed(struct kwq_keyed *keyed, u32 open_flags)
+{
+	struct new_fd new;
+	int err = new_fd_prepare(&new, keyed, open_flags);
+
+	return err ?: new_fd_publish(&new);
+}
+
+static int open_name(const char *name, u32 open_flags)
+{
+	struct kwq_keyed *keyed = kwq_names_find(name);
+	int ret;
+
+	if (!keyed)
+		return -ENOENT;
+	ret = kwq_names_permit(keyed, access_of(open_flags));
+	if (!ret)
+		ret = open_keyed(keyed, open_flags);
+	kwq_keyed_put(keyed);
+	return ret;
+}
+
+static int create(const struct kwq_create *arg)
+{
+	const struct kwq_limits limits = {
+		.max_items = arg->max_items ?: max_items,
+		.max_bytes = arg->max_bytes ?: max_bytes,
+	};
+	struct kwq_keyed *keyed;
+	struct new_fd new;
+	int err;
+
+	keyed = kwq_keyed_create(arg->name,
+				 arg->clockid == CLOCK_BOOTTIME ?
+				 KWQ_CLOCK_BOOTTIME : KWQ_CLOCK_MONOTONIC,
+				 &limits);
+	if (IS_ERR(keyed))
+		return PTR_ERR(keyed);
+	keyed->mode = arg->mode & ~current_umask();
+
+	err = new_fd_prepare(&new, keyed, arg->open_flags);
+	if (err)
+		goto put_keyed;
+	/* The last step that can fail: a name is for others to see at once. */
+	if (*keyed->name)
+		err = kwq_names_add(keyed);
+	if (err)
+		new_fd_discard(&new);
+put_keyed:
+	kwq_keyed_put(keyed);
+	return err ?: new_fd_publish(&new);
+}
+
+static int check_create(const struct kwq_create *arg)
+{
+	int err = check_name_member(arg->name) ?:
+		  check_open_flags(arg->open_flags);
+
+	if (err)
+		return err;
+	if (arg->flags & ~KWQ_CREATE_OR_OPEN || arg->pad || arg->mode & ~0777)
+		return -EINVAL;
+	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME)
+		return -EINVAL;
+	if (arg->max_items > max_items || arg->max_bytes > max_bytes)
+		return -EINVAL;
+	if (!*arg->name)
+		return arg->mode || arg->flags & KWQ_CREATE_OR_OPEN ? -EINVAL : 0;
+	return kwq_names_check(arg->name);
+}
+
+static long ioctl_create(void __user *uarg)
+{
+	struct kwq_create arg;
+	int ret;
+
+	ret = copy_in(&arg, sizeof(arg), KWQ_CREATE_FIRST, uarg) ?:
+	      check_create(&arg);
+	if (ret)
+		return ret;
+
+	do {
+		if (arg.flags & KWQ_CREATE_OR_OPEN) {
+			ret = open_name(arg.name, arg.open_flags);
+			if (ret != -ENOENT)
+				return ret;
+		}
+		ret = create(&arg);
+		/* Made by somebody meanwhile: then open it. */
+	} while (ret == -EEXIST && arg.flags & KWQ_CREATE_OR_OPEN);
+	return ret;
+}
+
+static int copy_in_open(struct kwq_open *arg, const void __user *uarg)
+{
+	return copy_in(arg, sizeof(*arg), KWQ_OPEN_FIRST, uarg) ?:
+	       check_name_member(arg->name) ?:
+	       check_open_flags(arg->open_flags);
+}
+
+static long ioctl_open(void __user *uarg)
+{
+	struct kwq_open arg;
+	int err = copy_in_open(&arg, uarg) ?: kwq_names_check(arg.name);
+
+	return err ?: open_name(arg.name, arg.open_flags);
+}
+
+static long ioctl_unlink(void __user *uarg)
+{
+	struct kwq_unlink arg;
+	int err;
+
+	err = copy_in(&arg, sizeof(arg), KWQ_UNLINK_FIRST, uarg) ?:
+	      check_name_member(arg.name);
+	if (err)
+		return err;
+	if (arg.flags)
+		return -EINVAL;
+	return kwq_names_check(arg.name) ?: kwq_names_unlink(arg.name);
+}
+
+static long ioctl_info(void __user *uarg)
+{
+	struct kwq_info arg = {
+		.key_max = KWQ_KEY_MAX,
+		.features = KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES |
+			    KWQ_FEATURE_NAMES,
+		.max_items = max_items,
+		.max_bytes = max_bytes,
+		.max_queues = READ_ONCE(kwq_max_queues),
+		.name_max = KWQ_NAME_MAX,
+		.batch_max = KWQ_BATCH_MAX,
+		.priority_min = KWQ_PRIORITY_MIN,
+		.priority_max = KWQ_PRIORITY_MAX,
+	};
+
+	return copy_out(uarg, &arg, sizeof(arg), KWQ_INFO_FIRST);
+}
+
+/* As many entries as go through one buffer of a page. */
+#define LIST_CHUNK	(PAGE_SIZE / sizeof(struct kwq_list_entry))
+
+static int check_list(const struct kwq_list *arg)
+{
+	if (arg->flags || !arg->nr || arg->nr > KWQ_BATCH_MAX ||
+	    arg->entry_size < KWQ_LIST_ENTRY_FIRST ||
+	    arg->entry_size > PAGE_SIZE)
+		return -EINVAL;
+	return check_name_member(arg->after);
+}
+
+static int copy_list_out(const struct kwq_list *arg, u32 first,
+			 const struct kwq_list_entry *entries, u32 nr)
+{
+	void __user *to = u64_to_user_ptr(arg->entries) +
+			  (size_t)first * arg->entry_size;
+	size_t size = min_t(size_t, arg->entry_size, sizeof(*entries));
+	u32 i;
+
+	for (i = 0; i < nr; i++, to += arg->entry_size)
+		if (copy_to_user(to, &entries[i], size) ||
+		    clear_user(to + size, arg->entry_size - size))
+			return -EFAULT;
+	return 0;
+}
+
+static long ioctl_list(void __user *uarg)
+{
+	struct kwq_list_entry *entries;
+	struct kwq_list arg;
+	const char *after = arg.after;
+	u32 nr = 0, n, want;
+	int err;
+
+	err = copy_in(&arg, sizeof(arg), KWQ_LIST_FIRST, uarg) ?:
+	      check_list(&arg);
+	if (err)
+		return err;
+	entries = kmalloc_array(LIST_CHUNK, sizeof(*entries), GFP_KERNEL_ACCOUNT);
+	if (!entries)
+		return -ENOMEM;
+
+	do {
+		want = min_t(u32, LIST_CHUNK, arg.nr - nr);
+		n = kwq_names_list(after, entries, want);
+		err = copy_list_out(&arg, nr, entries, n);
+		if (err)
+			break;
+		nr += n;
+		after = n ? (char *)entries[n - 1].name : after;
+		memcpy(arg.after, after, sizeof(arg.after));
+		after = arg.after;
+	} while (n == want && nr < arg.nr);
+	kfree(entries);
+	return err ?: nr;
+}
+
+static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	void __user *uarg = (void __user *)arg;
+
+	if (_IOC_TYPE(cmd) != KWQ_IOC_MAGIC)
+		return -ENOTTY;
+	switch (_IOC_NR(cmd)) {
+	case _IOC_NR(KWQ_IOC_INFO):
+		return ioctl_info(uarg);
+	case _IOC_NR(KWQ_IOC_CREATE):
+		return ioctl_create(uarg);
+	case _IOC_NR(KWQ_IOC_OPEN):
+		return ioctl_open(uarg);
+	case _IOC_NR(KWQ_IOC_UNLINK):
+		return ioctl_unlink(uarg);
+	case _IOC_NR(KWQ_IOC_LIST):
+		return ioctl_list(uarg);
+	}
+	return -ENOTTY;
+}
+
+static const struct file_operations device_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = device_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static long queue_open(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_open arg;
+	unsigned int want;
+	int err = copy_in_open(&arg, uarg);
+
+	if (err)
+		return err;
+	if (*arg.name)
+		return -EINVAL;
+	want = access_of(arg.open_flags);
+	if ((want & MAY_READ && !(file->f_mode & FMODE_READ)) ||
+	    (want & MAY_WRITE && !(file->f_mode & FMODE_WRITE)))
+		return -EACCES;
+	return open_keyed(handle->keyed, arg.open_flags);
+}
+
+static long queue_op(struct file *file, void __user *uarg, fmode_t mode,
+		     const struct kwq_batch_kind *kind)
+{
+	struct kwq_op arg;
+	u32 taken;
+	int err;
+
+	if (!(file->f_mode & mode))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_OP_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags || !arg.batch.nr)
+		return -EINVAL;
+	err = kwq_batch_check(kind, &arg.batch) ?:
+	      kwq_batch_take(file->private_data, kind, &arg.batch, &taken);
+	return err && !taken ? err : taken;
+}
+
+/* D7: a deadline that the clock cannot hold never comes. */
+static ktime_t deadline_of(u64 ns)
+{
+	return min_t(u64, ns, KTIME_MAX);
+}
+
+static int check_get(const struct file *file, const struct kwq_get *arg)
+{
+	if (arg->flags & ~KWQ_GET_NONBLOCK || arg->nr_added || arg->nr_done)
+		return -EINVAL;
+	if (!(file->f_mode & FMODE_READ) ||
+	    (arg->add.nr && !(file->f_mode & FMODE_WRITE)))
+		return -EBADF;
+	return kwq_batch_check(&kwq_batch_add, &arg->add) ?:
+	       kwq_batch_check(&kwq_batch_done, &arg->done) ?:
+	       kwq_batch_check_get(&arg->get);
+}
+
+/* Adds and finishes, and tells the caller how far that came. */
+static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
+			  struct kwq_get __user *uarg)
+{
+	int err = 0;
+
+	/* Can the numbers be written? Afterwards it would be too late. */
+	if (put_user(0, &uarg->nr_added) || put_user(0, &uarg->nr_done))
+		return -EFAULT;
+	if (arg->add.nr)
+		err = kwq_batch_take(handle, &kwq_batch_add, &arg->add,
+				     &arg->nr_added);
+	if (!err && arg->done.nr)
+		err = kwq_batch_take(handle, &kwq_batch_done, &arg->done,
+				     &arg->nr_done);
+	if (put_user(arg->nr_added, &uarg->nr_added) ||
+	    put_user(arg->nr_done, &uarg->nr_done))
+		return -EFAULT;
+	return err;
+}
+
+static long queue_get(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_waiter waiter;
+	struct kwq_get arg;
+	int ret;
+
+	ret = copy_in(&arg, sizeof(arg), KWQ_GET_FIRST, uarg) ?:
+	      check_get(file, &arg);
+	if (ret)
+		return ret;
+
+	if (arg.add.nr || arg.done.nr) {
+		ret = get_take_first(handle, &arg, uarg);
+		if (ret)
+			return ret;
+	}
+	if (!arg.get.nr)
+		return 0;
+
+	waiter.deadline = deadline_of(arg.deadline);
+	waiter.nonblock = file->f_flags & O_NONBLOCK ||
+			  arg.flags & KWQ_GET_NONBLOCK;
+	ret = kwq_batch_get(handle, &arg.get, &waiter);
+	/* What was added and finished must not be so again by a restart. */
+	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
+		ret = -EINTR;
+	return ret;
+}
+
+static long queue_shut_down(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_shut_down arg;
+	int err;
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_SHUT_DOWN_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags)
+		return -EINVAL;
+	kwq_keyed_shut_down(handle->keyed);
+	return 0;
+}
+
+static long queue_drain(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_drain arg;
+	int err;
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_DRAIN_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags)
+		return -EINVAL;
+	return kwq_keyed_drain(handle->keyed, deadline_of(arg.deadline));
+}
+
+static long queue_stat(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_stat arg;
+
+	kwq_keyed_stat(handle->keyed, &arg);
+	return copy_out(uarg, &arg, sizeof(arg), KWQ_STAT_FIRST);
+}
+
+static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_queue *queue = &handle->keyed->queue;
+	void __user *uarg = (void __user *)arg;
+
+	if (_IOC_TYPE(cmd) != KWQ_IOC_MAGIC)
+		return -ENOTTY;
+	switch (_IOC_NR(cmd)) {
+	case _IOC_NR(KWQ_IOC_OPEN):
+		return queue_open(file, uarg);
+	case _IOC_NR(KWQ_IOC_ADD):
+		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_add);
+	case _IOC_NR(KWQ_IOC_GET):
+		return queue_get(file, uarg);
+	case _IOC_NR(KWQ_IOC_DONE):
+		return queue_op(file, uarg, FMODE_READ, &kwq_batch_done);
+	case _IOC_NR(KWQ_IOC_REMOVE):
+		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_remove);
+	case _IOC_NR(KWQ_IOC_LEN):
+		return kwq_len(queue);
+	case _IOC_NR(KWQ_IOC_STAT):
+		return queue_stat(file, uarg);
+	case _IOC_NR(KWQ_IOC_SHUT_DOWN):
+		return queue_shut_down(file, uarg);
+	case _IOC_NR(KWQ_IOC_SHUTTING_DOWN):
+		return kwq_shutting_down(queue);
+	case _IOC_NR(KWQ_IOC_DRAIN):
+		return queue_drain(file, uarg);
+	}
+	return -ENOTTY;
+}
+
+static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long flags;
+	__poll_t mask = 0;
+
+	poll_wait(file, &queue->pollers, table);
+	spin_lock_irqsave(&queue->lock, flags);
+	if (!kwq_get_would_wait(queue, &handle->holder))
+		mask |= EPOLLIN | EPOLLRDNORM;
+	mask |= queue->core.shut_down ? EPOLLRDHUP : EPOLLOUT | EPOLLWRNORM;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return mask;
+}
+
+#ifdef CONFIG_PROC_FS
+static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long ready, waiting, processing, held, flags;
+	bool shut_down;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ready = queue->core.nr_ready;
+	waiting = queue->core.nr_waiting;
+	processing = queue->core.nr_processing;
+	shut_down = queue->core.shut_down;
+	held = handle->holder.nr_held;
+	spin_unlock_irqrestore(&queue->lock, flags);
+
+	seq_puts(seq, "kwq-name:\t");
+	seq_escape(seq, handle->keyed->name, " \t\n\\");
+	seq_printf(seq, "\nkwq-id:\t%llu\n", queue->id);
+	seq_printf(seq, "kwq-ready:\t%lu\n", ready);
+	seq_printf(seq, "kwq-waiting:\t%lu\n", waiting);
+	seq_printf(seq, "kwq-processing:\t%lu\n", processing);
+	seq_printf(seq, "kwq-held:\t%lu\n", held);
+	seq_printf(seq, "kwq-shut-down:\t%d\n", shut_down);
+}
+#endif
+
+static int queue_release(struct inode *inode, struct file *file)
+{
+	kwq_handle_close(file->private_data);
+	return 0;
+}
+
+static const struct file_operations queue_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = queue_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.poll = queue_poll,
+	.release = queue_release,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo = queue_show_fdinfo,
+#endif
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "kwq",
+	.fops = &device_fops,
+	.mode = 0660,
+};
+
+/**
+ * kwq_chardev_register() - make /dev/kwq
+ *
+ * Return: 0, or what misc_register() returns.
+ */
+int kwq_chardev_register(void)
+{
+	return misc_register(&device);
+}
+
+/**
+ * kwq_chardev_unregister() - take /dev/kwq away
+ */
+void kwq_chardev_unregister(void)
+{
+	misc_deregister(&device);
+}

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Handles: who holds which items, and what becomes of them when he vanishes.
+ */
+#include <linux/err.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <kunit/visibility.h>
+#include "keyed.h"
+
+/**
+ * kwq_handle_open() - make a handle
+ * @keyed: its queue; the handle takes a reference
+ *
+ * Return: the handle; ERR_PTR of -ENOMEM.
+ */
+struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed)
+{
+	struct kwq_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+	unsigned long flags;
+
+	if (!handle)
+		return ERR_PTR(-ENOMEM);
+	handle->keyed = keyed;
+	kwq_holder_init(&handle->holder);
+	handle->tickets = RB_ROOT;
+	kref_get(&keyed->ref);
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	keyed->nr_handles++;
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	return handle;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_open);
+
+static struct kwq_keyed_item *item_of_node(struct rb_node *node)
+{
+	return rb_entry(node, struct kwq_keyed_item, held);
+}
+
+static bool ticket_less(struct rb_node *a, const struct rb_node *b)
+{
+	return item_of_node(a)->ticket <
+	       rb_entry(b, struct kwq_keyed_item, held)->ticket;
+}
+
+static int ticket_cmp(const void *ticket, const struct rb_node *node)
+{
+	u64 a = *(const u64 *)ticket;
+	u64 b = rb_entry(node, struct kwq_keyed_item, held)->ticket;
+
+	return a < b ? -1 : a > b;
+}
+
+static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket)
+{
+	struct rb_node *node = rb_find(&ticket, &handle->tickets, ticket_cmp);
+
+	return node ? item_of_node(node) : NULL;
+}
+
+/**
+ * kwq_handle_close() - end a handle, and give back what it holds (O1)
+ * @handle: the handle; no call through it is under way
+ *
+ * Context: process; may sleep.
+ */
+void kwq_handle_close(struct kwq_handle *handle)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_item *item;
+	unsigned long flags;
+	int n;
+
+	do {
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+			item = list_first_entry_or_null(&handle->holder.held,
+							struct kwq_item, link);
+			if (!item)
+				break;
+			kwq_abandon_locked(&keyed->queue, item);
+		}
+		if (!item)
+			keyed->nr_handles--;
+		kwq_unlock(&keyed->queue, flags);
+		cond_resched();
+	} while (item);
+
+	kfree(handle);
+	kwq_keyed_put(keyed);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
+
+/*
+ * Hands out what fits. The keys are copied as well: an item may be finished, and
+ * freed, by another thread of the same handle as soon as the lock is dropped.
+ */
+static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_keyed_item *ki;
+	struct kwq_item *item;
+	u32 nr;
+
+	fetch->keys_len = 0;
+	for (nr = 0; nr < fetch->max_items; nr++) {
+		item = kwq_core_peek(&keyed->queue.core);
+		if (!item)
+			break;
+		ki = kwq_keyed_item_of(item);
+		if (ki->key_len > fetch->max_keys - fetch->keys_len)
+			break;
+
+		kwq_get_locked(&keyed->queue, &handle->holder);
+		ki->ticket = ++keyed->last_ticket;
+		rb_add(&ki->held, &handle->tickets, ticket_less);
+
+		memcpy(fetch->keys + fetch->keys_len, ki->key, ki->key_len);
+		fetch->keys_len += ki->key_len;
+		fetch->got[nr] = (struct kwq_got){
+			.ticket = ki->ticket,
+			.key_len = ki->key_len,
+			.priority = item->priority,
+			.abandoned = item->abandoned,
+		};
+	}
+	return nr;
+}
+
+/**
+ * kwq_handle_fetch() - get items, waiting for the first (Q5, Q13)
+ * @handle: the handle
+ * @fetch: where to put them
+ * @waiter: how long to wait
+ *
+ * Context: process; may sleep.
+ * Return: how many were fetched, at least one; -EMSGSIZE if the first one's key
+ * does not fit, and what kwq_wait_locked() returns.
+ */
+int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
+		     const struct kwq_waiter *waiter)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	while (!(ret = fetch_locked(handle, fetch))) {
+		if (queue->core.nr_ready) {
+			/* It may have been this one's wake-up. */
+			kwq_pass_on_locked(queue);
+			ret = -EMSGSIZE;
+			break;
+		}
+		ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
+		if (ret)
+			break;
+	}
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_fetch);
+
+/**
+ * kwq_handle_unfetch() - put fetched items back where they were (O2)
+ * @handle: the handle
+ * @got: what kwq_handle_fetch() filled in
+ * @nr: how many of them, at most KWQ_ITEMS_PER_HOLD
+ *
+ * Those that another thread has finished meanwhile are left alone.
+ */
+void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
+			u32 nr)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed_item *ki;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	while (nr--) {
+		ki = find_held(handle, got[nr].ticket);
+		if (!ki)
+			continue;
+		rb_erase(&ki->held, &handle->tickets);
+		kwq_unget_locked(queue, &ki->item);
+	}
+	kwq_unlock(queue, flags);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unfetch);
+
+static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item);
+
+	if (ret < 0)
+		return ret;
+	rb_erase(&ki->held, &handle->tickets);
+	kwq_keyed_settle(keyed, ki);
+	return ret;
+}
+
+/**
+ * kwq_handle_done() - finish an item by its ticket
+ * @handle: the handle
+ * @ticket: the ticket
+ *
+ * Return: KWQ_FINISHED or KWQ_REQUEUED; -ESTALE if the handle holds nothing
+ * under that ticket.
+ */
+int kwq_handle_done(struct kwq_handle *handle, u64 ticket)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed_item *ki;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ki = find_held(handle, ticket);
+	ret = ki ? done_locked(handle, ki) : -ESTALE;
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done);
+
+/**
+ * kwq_handle_done_key() - finish an item by its key (Q6)
+ * @handle: the handle
+ * @key: the key
+ *
+ * Return: KWQ_FINISHED or KWQ_REQUEUED; -ENOENT if no such key is being
+ * processed, -EPERM if another handle holds it.
+ */
+int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed_item *ki;
+	unsigned long flags;
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	ki = kwq_keyed_find(handle->keyed, key);
+	if (ki) {
+		spin_lock_irqsave(&queue->lock, flags);
+		/* What this handle holds is not idle and so cannot have died. */
+		if (!kwq_keyed_item_is_dead(ki))
+			ret = done_locked(handle, ki);
+		kwq_unlock(queue, flags);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key);

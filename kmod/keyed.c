@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Items by their keys.
+ *
+ * The table is searched under RCU; what was found is then looked at again under
+ * the queue's lock. An item leaves the table in the same hold of the lock in
+ * which it turned idle, and is dead from then on: whoever found it just before
+ * sees that, searches again, and does not find it a second time.
+ *
+ * Lock order: queue->lock, then a bucket of the table. Insertion takes the
+ * bucket alone, as it may allocate.
+ */
+#include <linux/err.h>
+#include <linux/once.h>
+#include <linux/random.h>
+#include <linux/rhashtable.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/siphash.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+#include <linux/uidgid.h>
+#include <kunit/visibility.h>
+#include "keyed.h"
+
+enum {
+	KWQ_ITEM_NEW,		/* in the table; not counted yet */
+	KWQ_ITEM_ADMITTED,	/* in the table; counted in nr_items, nr_bytes */
+	KWQ_ITEM_DEAD,		/* out of the table; RCU will free it */
+};
+
+/*
+ * Nobody outside can choose keys that collide. One secret serves all tables, for
+ * rhashtable tells its callbacks no more than the seed of the one it asks for.
+ */
+static u32 hash_bytes(const u8 *bytes, u32 len, u32 seed)
+{
+	static hsiphash_key_t secret __read_mostly;
+	hsiphash_key_t key;
+
+	get_random_once(&secret, sizeof(secret));
+	key = secret;
+	key.key[0] ^= seed;
+	return hsiphash(bytes, len, &key);
+}
+
+static u32 hash_key(const void *data, u32 len, u32 seed)
+{
+	const struct kwq_key *key = data;
+
+	return hash_bytes(key->bytes, key->len, seed);
+}
+
+static u32 hash_item(const void *data, u32 len, u32 seed)
+{
+	const struct kwq_keyed_item *ki = data;
+
+	return hash_bytes(ki->key, ki->key_len, seed);
+}
+
+static int differs(struct rhashtable_compare_arg *arg, const void *obj)
+{
+	const struct kwq_key *key = arg->key;
+	const struct kwq_keyed_item *ki = obj;
+
+	return ki->key_len != key->len || memcmp(ki->key, key->bytes, key->len);
+}
+
+static const struct rhashtable_params items_params = {
+	.head_offset = offsetof(struct kwq_keyed_item, node),
+	.hashfn = hash_key,
+	.obj_hashfn = hash_item,
+	.obj_cmpfn = differs,
+	.automatic_shrinking = true,
+};
+
+static size_t item_size(u32 key_len)
+{
+	return struct_size_t(struct kwq_keyed_item, key, key_len);
+}
+
+static struct kwq_keyed_item *item_alloc(const struct kwq_key *key)
+{
+	struct kwq_keyed_item *ki = kmalloc(item_size(key->len),
+					    GFP_KERNEL_ACCOUNT);
+
+	if (!ki)
+		return NULL;
+	kwq_item_init(&ki->item);
+	ki->ticket = 0;
+	ki->life = KWQ_ITEM_NEW;
+	ki->key_len = key->len;
+	memcpy(ki->key, key->bytes, key->len);
+	return ki;
+}
+
+/* The beginning of the key, for traces. */
+static void label(const struct kwq_item *item, char *buf, size_t size)
+{
+	const struct kwq_keyed_item *ki =
+		container_of_const(item, struct kwq_keyed_item, item);
+	size_t n = min_t(size_t, ki->key_len, size - 1);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		buf[i] = ki->key[i] > ' ' && ki->key[i] < 0x7f ? ki->key[i] : '.';
+	buf[n] = '\0';
+}
+
+/**
+ * kwq_keyed_create() - make a queue of keys
+ * @name: its name, checked by kwq_names_check(); empty for none
+ * @clock: what its times are measured on
+ * @limits: how much it may hold
+ *
+ * The caller owns it: its quota is charged and the first reference is its.
+ *
+ * Context: process; may sleep.
+ * Return: the queue; ERR_PTR of -ENOMEM or -EDQUOT.
+ */
+struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
+				   const struct kwq_limits *limits)
+{
+	struct kwq_keyed *keyed;
+	int err;
+
+	keyed = kzalloc(sizeof(*keyed), GFP_KERNEL_ACCOUNT);
+	if (!keyed)
+		return ERR_PTR(-ENOMEM);
+	keyed->owner = current_fsuid();
+	keyed->group = current_fsgid();
+	err = kwq_quota_charge(keyed->owner);
+	if (err)
+		goto free_keyed;
+	err = rhashtable_init(&keyed->items, &items_params);
+	if (err)
+		goto uncharge;
+
+	kref_init(&keyed->ref);
+	RB_CLEAR_NODE(&keyed->by_name);
+	strscpy(keyed->name, name, sizeof(keyed->name));
+	keyed->limits = *limits;
+	kwq_queue_init(&keyed->queue, keyed->name, clock);
+	keyed->queue.label = label;
+	return keyed;
+
+uncharge:
+	kwq_quota_uncharge(keyed->owner);
+free_keyed:
+	kfree(keyed);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_create);
+
+static void free_item(void *obj, void *unused)
+{
+	kfree(obj);
+}
+
+static void keyed_release(struct kref *ref)
+{
+	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
+
+	/* The timer first: it makes items ready. Then nobody else is left. */
+	kwq_queue_destroy(&keyed->queue);
+	rhashtable_free_and_destroy(&keyed->items, free_item, NULL);
+	kwq_quota_uncharge(keyed->owner);
+	kfree(keyed);
+}
+
+/**
+ * kwq_keyed_put() - drop a reference
+ * @keyed: the queue; with the last reference its items go too
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_put(struct kwq_keyed *keyed)
+{
+	kref_put(&keyed->ref, keyed_release);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put);
+
+/**
+ * kwq_keyed_find() - find a key's item
+ * @keyed: the queue
+ * @key: the key
+ *
+ * Context: within rcu_read_lock(), which also keeps the item's memory. Whether
+ * the item is still alive can be told under the queue's lock only.
+ * Return: the item, or NULL.
+ */
+struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
+				      const struct kwq_key *key)
+{
+	return rhashtable_lookup(&keyed->items, key, items_params);
+}
+
+/**
+ * kwq_keyed_item_is_dead() - did an item leave the table since it was found
+ * @ki: the item; the queue's lock held
+ *
+ * Return: true if it did; search again.
+ */
+bool kwq_keyed_item_is_dead(const struct kwq_keyed_item *ki)
+{
+	return ki->life == KWQ_ITEM_DEAD;
+}
+
+/* O4: an item that was idle until now is to be counted. */
+static int admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	size_t size = item_size(ki->key_len);
+
+	if (ki->life == KWQ_ITEM_ADMITTED)
+		return 0;
+	if (keyed->nr_items >= keyed->limits.max_items ||
+	    keyed->limits.max_bytes - keyed->nr_bytes < size)
+		return -ENOSPC;
+	keyed->nr_items++;
+	keyed->nr_bytes += size;
+	ki->life = KWQ_ITEM_ADMITTED;
+	return 0;
+}
+
+/**
+ * kwq_keyed_settle() - let go of an item if it turned idle
+ * @keyed: the queue; its lock held
+ * @ki: an item that was just worked on; not to be touched any more
+ */
+void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!kwq_item_is_idle(&ki->item))
+		return;
+	if (ki->life == KWQ_ITEM_ADMITTED) {
+		keyed->nr_items--;
+		keyed->nr_bytes -= item_size(ki->key_len);
+	}
+	ki->life = KWQ_ITEM_DEAD;
+	rhashtable_remove_fast(&keyed->items, &ki->node, items_params);
+	kfree_rcu(ki, rcu);
+}
+
+/*
+ * Adds to an item that was found or just inserted. -EAGAIN: it died meanwhile.
+ */
+static int add_to_item(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+		       const struct kwq_add_options *options)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	if (kwq_keyed_item_is_dead(ki)) {
+		ret = -EAGAIN;
+	} else {
+		ret = admit(keyed, ki);
+		/* Both can be: a queue that is shut down says so, full or not. */
+		if (!ret || keyed->queue.core.shut_down)
+			ret = kwq_add_locked(&keyed->queue, &ki->item, options);
+		kwq_keyed_settle(keyed, ki);
+	}
+	kwq_unlock(&keyed->queue, flags);
+	return ret;
+}
+
+/*
+ * Adds to the key's item if there is one. -ENOENT: there is none; -EAGAIN: there
+ * was one.
+ */
+static int add_to_found(struct kwq_keyed *keyed, const struct kwq_key *key,
+			const struct kwq_add_options *options)
+{
+	struct kwq_keyed_item *ki;
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	ki = kwq_keyed_find(keyed, key);
+	if (ki)
+		ret = add_to_item(keyed, ki, options);
+	rcu_read_unlock();
+	return ret;
+}
+
+/*
+ * Inserts a new item and adds to it, or to the one that somebody inserted before.
+ * *@fresh is NULL afterwards if the table took it.
+ */
+static int add_to_fresh(struct kwq_keyed *keyed, const struct kwq_key *key,
+			struct kwq_keyed_item **fresh,
+			const struct kwq_add_options *options)
+{
+	struct kwq_keyed_item *ki;
+	int ret;
+
+	rcu_read_lock();
+	ki = rhashtable_lookup_get_insert_key(&keyed->items, key, &(*fresh)->node,
+					      items_params);
+	if (IS_ERR(ki)) {
+		ret = PTR_ERR(ki);
+		/* The table is being resized, by a worker that needs to run. */
+		if (ret == -EBUSY)
+			ret = -EAGAIN;
+		goto unlock;
+	}
+	if (!ki) {
+		ki = *fresh;
+		*fresh = NULL;
+	}
+	ret = add_to_item(keyed, ki, options);
+unlock:
+	rcu_read_unlock();
+	return ret;
+}
+
+/**
+ * kwq_keyed_add() - add a key
+ * @keyed: the queue
+ * @key: the key
+ * @options: how; in a combination that &struct kwq_add_entry allows
+ *
+ * Context: process; may sleep.
+ * Return: as kwq_add_with(), and with nothing changed -ENOMEM, -ENOSPC, or
+ * -EINTR if a fatal signal came.
+ */
+int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
+		  const struct kwq_add_options *options)
+{
+	struct kwq_keyed_item *fresh = NULL;
+	int ret;
+
+	for (;;) {
+		ret = add_to_found(keyed, key, options);
+		if (ret == -ENOENT) {
+			if (!fresh)
+				fresh = item_alloc(key);
+			if (!fresh) {
+				ret = -ENOMEM;
+				break;
+			}
+			ret = add_to_fresh(keyed, key, &fresh, options);
+		}
+		if (ret != -EAGAIN)
+			break;
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		cond_resched();
+	}
+	kfree(fresh);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add);
+
+/**
+ * kwq_keyed_remove() - take a key out (Q11)
+ * @keyed: the queue
+ * @key: the key
+ *
+ * Return: what it was, as KWQ_WAS_* bits; -ENOENT if the queue has no such key.
+ */
+int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key)
+{
+	struct kwq_keyed_item *ki;
+	unsigned long flags;
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	ki = kwq_keyed_find(keyed, key);
+	if (ki) {
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		/* One that died since was gone at this moment, which will do. */
+		if (!kwq_keyed_item_is_dead(ki)) {
+			ret = kwq_core_remove(&keyed->queue.core, &ki->item);
+			kwq_keyed_settle(keyed, ki);
+		}
+		kwq_unlock(&keyed->queue, flags);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove);
+
+/* Drops what is waiting, a bounded number in each hold of the lock. */
+static void drop_waiting(struct kwq_keyed *keyed)
+{
+	struct kwq_item *item;
+	unsigned long flags;
+	int n;
+
+	do {
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+			item = kwq_core_drop_waiting(&keyed->queue.core);
+			if (!item)
+				break;
+			kwq_keyed_settle(keyed, kwq_keyed_item_of(item));
+		}
+		kwq_unlock(&keyed->queue, flags);
+		cond_resched();
+	} while (item);
+}
+
+/**
+ * kwq_keyed_shut_down() - refuse adds, drop what is waiting, wake everyone (Q8)
+ * @keyed: the queue
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_shut_down(struct kwq_keyed *keyed)
+{
+	kwq_begin_shut_down(&keyed->queue, false);
+	drop_waiting(keyed);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
+
+/**
+ * kwq_keyed_drain() - shut down, and wait until all is done (Q9)
+ * @keyed: the queue
+ * @deadline: until when, on the queue's clock; KTIME_MAX for ever
+ *
+ * Context: process; sleeps.
+ * Return: as kwq_wait_drained().
+ */
+int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline)
+{
+	u64 shut_downs = kwq_begin_shut_down(&keyed->queue, true);
+
+	drop_waiting(keyed);
+	return kwq_wait_drained(&keyed->queue, shut_downs, deadline);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);
+
+static s32 clockid_of(const struct kwq_queue *queue)
+{
+	return queue->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
+						    CLOCK_MONOTONIC;
+}
+
+/**
+ * kwq_keyed_stat() - read a queue's state and counters
+ * @keyed: the queue
+ * @stat: filled in, but for @stat->size
+ *
+ * All numbers are of one moment.
+ */
+void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
+{
+	const struct kwq_core *core = &keyed->queue.core;
+	unsigned long flags;
+
+	memset(stat, 0, sizeof(*stat));
+	stat->max_items = keyed->limits.max_items;
+	stat->max_bytes = keyed->limits.max_bytes;
+	stat->uid = from_kuid_munged(current_user_ns(), keyed->owner);
+	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
+	stat->mode = keyed->mode;
+	stat->clockid = clockid_of(&keyed->queue);
+	strscpy(stat->name, keyed->name, sizeof(stat->name));
+	if (READ_ONCE(keyed->unlinked))
+		stat->state |= KWQ_STATE_UNLINKED;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	if (core->shut_down)
+		stat->state |= KWQ_STATE_SHUT_DOWN;
+	stat->ready = core->nr_ready;
+	stat->waiting = core->nr_waiting;
+	stat->processing = core->nr_processing;
+	stat->items = keyed->nr_items;
+	stat->bytes = keyed->nr_bytes;
+	stat->adds = core->adds;
+	stat->coalesced = core->coalesced;
+	stat->gets = core->gets;
+	stat->dones = core->dones;
+	stat->abandoned = core->abandoned;
+	stat->removed = core->removed;
+	stat->dropped = core->dropped;
+	stat->handles = keyed->nr_handles;
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_stat);

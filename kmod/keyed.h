@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Keyed queues: bytes to items. What the device needs and drivers do not.
+ *
+ * keyed.c	items and the table that finds them by their keys
+ * handle.c	who holds what; tickets
+ * names.c	named queues and who may open them
+ * quota.c	how many queues a user has
+ */
+#ifndef KWQ_KEYED_H
+#define KWQ_KEYED_H
+
+#include <linux/cred.h>
+#include <linux/kref.h>
+#include <linux/rbtree.h>
+#include <linux/rhashtable-types.h>
+#include "queue.h"
+
+/**
+ * struct kwq_key - the bytes that identify an item
+ * @bytes: the bytes
+ * @len: how many, 1 to KWQ_KEY_MAX
+ */
+struct kwq_key {
+	const u8 *bytes;
+	u32 len;
+};
+
+/**
+ * struct kwq_keyed_item - an item and its key
+ * @item: its state, all of it
+ * @node: in &kwq_keyed.items
+ * @held: by ticket, in &kwq_handle.tickets while it is processing
+ * @rcu: once it is dead
+ * @ticket: the present or last hand-out, 0 before the first
+ * @life: KWQ_ITEM_NEW and on, covered by the queue's lock
+ * @key_len: bytes of @key
+ * @key: the key; constant
+ *
+ * An item is in the table exactly as long as it is not idle, but for the moment
+ * between its insertion and the add that it was made for.
+ */
+struct kwq_keyed_item {
+	struct kwq_item item;
+	struct rhash_head node;
+	union {
+		struct rb_node held;
+		struct rcu_head rcu;
+	};
+	u64 ticket;
+	u8 life;
+	u16 key_len;
+	u8 key[] __counted_by(key_len);
+};
+
+/**
+ * struct kwq_limits - how much a queue may hold
+ * @max_items: items
+ * @max_bytes: bytes of items and their keys
+ */
+struct kwq_limits {
+	u64 max_items;
+	u64 max_bytes;
+};
+
+/**
+ * struct kwq_keyed - a queue of keys
+ * @queue: the queue
+ * @items: items by key
+ * @limits: constant
+ * @nr_items: L: admitted items
+ * @nr_bytes: L: what they take up
+ * @last_ticket: L: never wraps: 2^64 hand-outs
+ * @nr_handles: L: open handles
+ * @ref: one for each handle and one for the name
+ * @owner: whose quota it is counted in, and who may unlink it; constant
+ * @group: constant
+ * @mode: permission bits; constant
+ * @name: empty if it never had one; constant
+ * @by_name: in names.c's tree
+ * @unlinked: had a name; covered by names.c's lock
+ *
+ * L: covered by @queue.lock.
+ */
+struct kwq_keyed {
+	struct kwq_queue queue;
+	struct rhashtable items;
+	struct kwq_limits limits;
+	u64 nr_items;
+	u64 nr_bytes;
+	u64 last_ticket;
+	u32 nr_handles;
+	struct kref ref;
+	kuid_t owner;
+	kgid_t group;
+	umode_t mode;
+	struct rb_node by_name;
+	bool unlinked;
+	char name[KWQ_NAME_MAX + 1];
+};
+
+/**
+ * struct kwq_handle - one open file description on a queue
+ * @keyed: the queue
+ * @holder: what it holds
+ * @tickets: the same items by their tickets
+ *
+ * All but @keyed is covered by the queue's lock.
+ */
+struct kwq_handle {
+	struct kwq_keyed *keyed;
+	struct kwq_holder holder;
+	struct rb_root tickets;
+};
+
+/* keyed.c */
+struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
+				   const struct kwq_limits *limits);
+void kwq_keyed_put(struct kwq_keyed *keyed);
+struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
+				      const struct kwq_key *key);
+bool kwq_keyed_item_is_dead(const struct kwq_keyed_item *ki);
+void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
+		  const struct kwq_add_options *options);
+int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key);
+void kwq_keyed_shut_down(struct kwq_keyed *keyed);
+int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline);
+void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
+
+static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
+{
+	return container_of(item, struct kwq_keyed_item, item);
+}
+
+/* handle.c */
+
+/**
+ * struct kwq_fetch - where fetched items are put
+ * @got: room for @max_items
+ * @keys: room for @max_keys bytes of packed keys
+ * @max_items: most items to fetch
+ * @max_keys: most bytes of keys to fetch
+ * @keys_len: out: bytes used at @keys
+ */
+struct kwq_fetch {
+	struct kwq_got *got;
+	u8 *keys;
+	u32 max_items;
+	u32 max_keys;
+	u32 keys_len;
+};
+
+struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed);
+void kwq_handle_close(struct kwq_handle *handle);
+int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
+		     const struct kwq_waiter *waiter);
+void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
+			u32 nr);
+int kwq_handle_done(struct kwq_handle *handle, u64 ticket);
+int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key);
+
+/* names.c */
+int kwq_names_check(const char *name);
+int kwq_names_add(struct kwq_keyed *keyed);
+struct kwq_keyed *kwq_names_find(const char *name);
+int kwq_names_unlink(const char *name);
+u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr);
+int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want);
+
+/* quota.c */
+int kwq_quota_charge(kuid_t owner);
+void kwq_quota_uncharge(kuid_t owner);
+extern unsigned int kwq_max_queues;
+
+#endif /* KWQ_KEYED_H */
