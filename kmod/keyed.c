@@ -382,24 +382,16 @@ int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove);
 
-/* Drops what is waiting, a bounded number in each hold of the lock. */
-static void drop_waiting(struct kwq_keyed *keyed)
+static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
 {
-	struct kwq_item *item;
-	unsigned long flags;
-	int n;
+	kwq_keyed_settle(container_of(queue, struct kwq_keyed, queue),
+			 kwq_keyed_item_of(item));
+}
 
-	do {
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-			item = kwq_core_drop_waiting(&keyed->queue.core);
-			if (!item)
-				break;
-			kwq_keyed_settle(keyed, kwq_keyed_item_of(item));
-		}
-		kwq_unlock(&keyed->queue, flags);
+static void drop_all_waiting(struct kwq_keyed *keyed)
+{
+	while (kwq_drop_waiting(&keyed->queue, settle_dropped))
 		cond_resched();
-	} while (item);
 }
 
 /**
@@ -411,7 +403,7 @@ static void drop_waiting(struct kwq_keyed *keyed)
 void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
 	kwq_begin_shut_down(&keyed->queue, false);
-	drop_waiting(keyed);
+	drop_all_waiting(keyed);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
 
@@ -427,16 +419,10 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline)
 {
 	u64 shut_downs = kwq_begin_shut_down(&keyed->queue, true);
 
-	drop_waiting(keyed);
+	drop_all_waiting(keyed);
 	return kwq_wait_drained(&keyed->queue, shut_downs, deadline);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);
-
-static s32 clockid_of(const struct kwq_queue *queue)
-{
-	return queue->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
-						    CLOCK_MONOTONIC;
-}
 
 /**
  * kwq_keyed_stat() - read a queue's state and counters
@@ -456,7 +442,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->uid = from_kuid_munged(current_user_ns(), keyed->owner);
 	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
 	stat->mode = keyed->mode;
-	stat->clockid = clockid_of(&keyed->queue);
+	stat->clockid = kwq_queue_clockid(&keyed->queue);
 	strscpy(stat->name, keyed->name, sizeof(stat->name));
 	if (READ_ONCE(keyed->unlinked))
 		stat->state |= KWQ_STATE_UNLINKED;

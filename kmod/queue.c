@@ -27,7 +27,13 @@
 #define KWQ_RESUME_MIN_NS	(10 * NSEC_PER_USEC)
 #define KWQ_RESUME_MAX_NS	NSEC_PER_MSEC
 
-static clockid_t clockid_of(const struct kwq_queue *queue)
+/**
+ * kwq_queue_clockid() - what userspace calls the queue's clock
+ * @queue: the queue
+ *
+ * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME.
+ */
+clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
 {
 	return queue->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
 						    CLOCK_MONOTONIC;
@@ -205,7 +211,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->id = atomic64_inc_return(&last_id);
 	queue->name = name;
 	queue->label = NULL;
-	hrtimer_setup(&queue->timer, kwq_timer_fn, clockid_of(queue),
+	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_queue_clockid(queue),
 		      HRTIMER_MODE_ABS);
 	init_waitqueue_head(&queue->getters);
 	init_waitqueue_head(&queue->drainers);
@@ -440,7 +446,7 @@ static void sleep_until(const struct kwq_queue *queue, ktime_t deadline)
 	else
 		schedule_hrtimeout_range_clock(deadline == KTIME_MAX ? NULL :
 					       &deadline, 0, HRTIMER_MODE_ABS,
-					       clockid_of(queue));
+					       kwq_queue_clockid(queue));
 }
 
 static bool is_past(const struct kwq_queue *queue, ktime_t deadline)
@@ -666,19 +672,37 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 	return ret;
 }
 
-/* Drops what is waiting, a bounded number in each hold of the lock. */
-static void drop_waiting(struct kwq_queue *queue)
+/**
+ * kwq_drop_waiting() - drop what is waiting, a bounded number in this call (Q8)
+ * @queue: the queue; shut down
+ * @dropped: told each item, with @queue->lock held; may be NULL
+ *
+ * Return: true if there may be more.
+ */
+bool kwq_drop_waiting(struct kwq_queue *queue,
+		      void (*dropped)(struct kwq_queue *queue,
+				      struct kwq_item *item))
 {
+	struct kwq_item *item = NULL;
 	unsigned long flags;
-	bool more = true;
 	int n;
 
-	while (more) {
-		spin_lock_irqsave(&queue->lock, flags);
-		for (n = 0; more && n < KWQ_ITEMS_PER_HOLD; n++)
-			more = kwq_core_drop_waiting(&queue->core);
-		kwq_unlock(queue, flags);
+	spin_lock_irqsave(&queue->lock, flags);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		item = kwq_core_drop_waiting(&queue->core);
+		if (!item)
+			break;
+		if (dropped)
+			dropped(queue, item);
 	}
+	kwq_unlock(queue, flags);
+	return item;
+}
+
+static void drop_all_waiting(struct kwq_queue *queue)
+{
+	while (kwq_drop_waiting(queue, NULL))
+		cpu_relax();
 }
 
 /**
@@ -691,7 +715,7 @@ static void drop_waiting(struct kwq_queue *queue)
 void kwq_shut_down(struct kwq_queue *queue)
 {
 	kwq_begin_shut_down(queue, false);
-	drop_waiting(queue);
+	drop_all_waiting(queue);
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down);
 
@@ -708,7 +732,7 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
 	u64 shut_downs = kwq_begin_shut_down(queue, true);
 
-	drop_waiting(queue);
+	drop_all_waiting(queue);
 	return kwq_wait_drained(queue, shut_downs, deadline);
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down_with_drain);

@@ -22,6 +22,8 @@ struct kwq_waiter {
 	bool nonblock;
 };
 
+clockid_t kwq_queue_clockid(const struct kwq_queue *queue);
+
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 
@@ -39,6 +41,9 @@ int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 void kwq_pass_on_locked(struct kwq_queue *queue);
 
 u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
+bool kwq_drop_waiting(struct kwq_queue *queue,
+		      void (*dropped)(struct kwq_queue *queue,
+				      struct kwq_item *item));
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #endif /* KWQ_QUEUE_H */
