@@ -10,6 +10,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/uidgid.h>
+#include <kunit/visibility.h>
 #include "keyed.h"
 
 static DEFINE_MUTEX(names_lock);
@@ -52,6 +53,7 @@ int kwq_names_check(const char *name)
 		return -EINVAL;
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_names_check);
 
 /**
  * kwq_names_add() - give a queue its name
@@ -71,6 +73,7 @@ int kwq_names_add(struct kwq_keyed *keyed)
 	__module_get(THIS_MODULE);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_names_add);
 
 /**
  * kwq_names_find() - find a queue by its name
@@ -89,6 +92,7 @@ struct kwq_keyed *kwq_names_find(const char *name)
 		kref_get(&keyed->ref);
 	return keyed;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_names_find);
 
 static bool may_unlink(const struct kwq_keyed *keyed)
 {
@@ -121,6 +125,7 @@ int kwq_names_unlink(const char *name)
 	module_put(THIS_MODULE);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_names_unlink);
 
 static struct rb_node *first_after_locked(const char *after)
 {
@@ -167,6 +172,7 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr)
 	}
 	return n;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_names_list);
 
 /**
  * kwq_names_permit() - may the caller open a queue
@@ -189,3 +195,4 @@ int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want)
 		return 0;
 	return -EACCES;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_names_permit);
