@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * libkwq: keyed work queues of the kernel, for programs.
+ *
+ * A queue never holds a key twice, never hands it to two consumers at once, and
+ * never loses an add made while the key is being processed. kwq(7) tells what
+ * the words mean, libkwq(3) has an example for each function.
+ *
+ * Conventions, for every function that does not say otherwise:
+ *
+ * - Return value: zero or positive on success, else a negative errno value.
+ *   errno itself is left in an unspecified state.
+ * - Threads: all functions may be called from any number of threads at once,
+ *   on one handle too; only kwq_close() must be the last to use its handle.
+ *   None may be called from a signal handler.
+ * - Memory: nothing is allocated but the handle, by kwq_create(), kwq_open(),
+ *   kwq_reopen() and kwq_from_fd(); kwq_close() frees it.
+ * - Time: nanoseconds on the clock of the queue. A delay is relative. A
+ *   deadline is absolute; kwq_deadline() makes one, KWQ_NO_DEADLINE is never.
+ * - Nothing is retried: a call that a signal interrupts returns -EINTR, where
+ *   the kernel does not restart it (SA_RESTART).
+ * - Keys are 1 to KWQ_KEY_MAX bytes of any value.
+ */
+#ifndef KWQ_H
+#define KWQ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <linux/kwq.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct kwq - a handle of a queue
+ *
+ * One open file description. Items belong to the handle that got them: when it
+ * is gone, by kwq_close() or by the end of the last process that has it, they
+ * are given back. So workers that may die one by one want a handle each.
+ */
+struct kwq;
+
+/**
+ * struct kwq_create_options - what a new queue shall be like
+ * @size:	sizeof(struct kwq_create_options).
+ * @open_flags:	O_RDONLY (get, done), O_WRONLY (add, remove, shut down) or
+ *		O_RDWR; with O_NONBLOCK and O_CLOEXEC as wanted.
+ * @mode:	permission bits of a named queue, less the umask; an unnamed queue
+ *		has none.
+ * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that count the time
+ *		asleep.
+ * @or_open:	if the name exists, open that queue. It keeps its own mode, clock
+ *		and limits.
+ * @max_items:	most items at once; 0 for the module's highest.
+ * @max_bytes:	most bytes of memory for items and keys; 0 for the module's
+ *		highest.
+ *
+ * Members that a program does not name are to be zero. (CLOCK_MONOTONIC is not
+ * zero, but CLOCK_REALTIME is, which no queue can have: name the clock.)
+ */
+struct kwq_create_options {
+	size_t size;
+	int open_flags;
+	mode_t mode;
+	clockid_t clockid;
+	bool or_open;
+	uint64_t max_items;
+	uint64_t max_bytes;
+};
+
+/**
+ * struct kwq_add_options - how to add
+ * @size:	sizeof(struct kwq_add_options).
+ * @flags:	KWQ_ADD_* bits of <linux/kwq.h>.
+ * @priority:	with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX, the
+ *		highest out first.
+ * @time:	with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time.
+ */
+struct kwq_add_options {
+	size_t size;
+	uint32_t flags;
+	int32_t priority;
+	uint64_t time;
+};
+
+/**
+ * struct kwq_item - one item that was handed out
+ * @ticket:	names this hand-out; never 0, never used again in its queue.
+ * @key_len:	bytes of its key.
+ * @priority:	its priority.
+ * @abandoned:	how often its holder vanished since it was last done.
+ * @done:	kwq_next() only: how its done went; see there.
+ */
+struct kwq_item {
+	uint64_t ticket;
+	size_t key_len;
+	int priority;
+	unsigned int abandoned;
+	int done;
+};
+
+/* ---- Handles -------------------------------------------------------------- */
+
+/**
+ * kwq_create() - make a queue and open it
+ * @q:		receives the handle.
+ * @name:	1 to KWQ_NAME_MAX bytes without a slash; or NULL for an unnamed
+ *		queue, which lives as long as its handles. A named one lives until
+ *		it is unlinked and its last handle is closed.
+ * @options:	NULL for O_RDWR | O_CLOEXEC, mode 0600, CLOCK_MONOTONIC and the
+ *		module's highest limits.
+ *
+ * Return: 0, or
+ * -E2BIG (@options has members that this library does not know),
+ * -EACCES (the mode of the device, or of the queue that exists, forbids),
+ * -EDQUOT (this user has too many queues), -EEXIST,
+ * -EINVAL (name, flags, mode or clock), -EMFILE, -ENAMETOOLONG,
+ * -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
+ */
+int kwq_create(struct kwq **q, const char *name,
+	       const struct kwq_create_options *options);
+
+/**
+ * kwq_open() - open a queue by its name
+ * @q:		receives the handle.
+ * @name:	its name.
+ * @open_flags:	as in &struct kwq_create_options; O_CLOEXEC is not implied.
+ *
+ * Return: 0, or -EACCES, -EINVAL, -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV,
+ * -ENOENT (no such queue), -ENOMEM.
+ */
+int kwq_open(struct kwq **q, const char *name, int open_flags);
+
+/**
+ * kwq_reopen() - open the queue of a handle once more
+ * @q:		receives the new handle, with items of its own.
+ * @of:		a handle of that queue.
+ * @open_flags:	as in kwq_open(), and no wider in access than @of.
+ *
+ * Return: 0, or -EACCES, -EINVAL, -EMFILE, -ENFILE, -ENOMEM.
+ */
+int kwq_reopen(struct kwq **q, const struct kwq *of, int open_flags);
+
+/**
+ * kwq_from_fd() - make a handle of a descriptor that was inherited or received
+ * @q:		receives the handle.
+ * @fd:		descriptor of a queue. On success it belongs to the handle; on
+ *		failure it stays the caller's.
+ *
+ * Return: 0, or -EBADF (not open), -ENOMEM, -ENOTTY (not a queue).
+ */
+int kwq_from_fd(struct kwq **q, int fd);
+
+/**
+ * kwq_fd() - the descriptor of a handle
+ * @q:		the handle, which keeps the descriptor.
+ *
+ * To poll: readable when kwq_get() would not wait, writable while the queue is
+ * not shut down, POLLRDHUP once it is. To pass on: what dup(2), fork(2) and
+ * SCM_RIGHTS copy stays one and the same handle.
+ *
+ * Return: the descriptor. No errors.
+ */
+int kwq_fd(const struct kwq *q);
+
+/**
+ * kwq_close() - close a handle and free it
+ * @q:		the handle; NULL does nothing.
+ *
+ * Unless another process or descriptor has it too, the items it holds are given
+ * back and counted as abandoned.
+ */
+void kwq_close(struct kwq *q);
+
+/* ---- Queues by name, and the module --------------------------------------- */
+
+/**
+ * kwq_unlink() - take a queue's name away
+ * @name:	the name, free for another queue at once. The queue itself goes
+ *		with its last handle, and with it the items that are left.
+ *
+ * Return: 0, or -EACCES (the device), -EINVAL, -ENAMETOOLONG, -ENODEV, -ENOENT,
+ * -EPERM (not the owner of the queue, no CAP_FOWNER).
+ */
+int kwq_unlink(const char *name);
+
+/**
+ * kwq_list() - list the named queues
+ * @entries:	array to fill in, sorted by name.
+ * @nr:		its length, 1 to KWQ_BATCH_MAX.
+ * @after:	list only names that sort after this one; NULL to begin. Pass the
+ *		last name received to go on.
+ *
+ * Return: the number of entries filled in, 0 at the end of the list, or
+ * -EACCES, -EFAULT, -EINVAL, -ENAMETOOLONG, -ENODEV, -ENOMEM.
+ */
+int kwq_list(struct kwq_list_entry *entries, unsigned int nr, const char *after);
+
+/**
+ * kwq_info() - what the module offers
+ * @info:	filled in. The caller sets @info->size to sizeof(*info) first.
+ *
+ * Return: 0, or -EACCES, -EFAULT, -EINVAL (size), -ENODEV.
+ */
+int kwq_info(struct kwq_info *info);
+
+/* ---- Adding --------------------------------------------------------------- */
+
+/**
+ * kwq_add() - add a key
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ *
+ * Return: KWQ_ADDED (it is ready), KWQ_COALESCED (it was ready already),
+ * KWQ_DIRTIED (it is being processed, and will be ready again at its done), or
+ * -EBADF (not open for writing), -EFAULT, -EINVAL (no byte),
+ * -EMSGSIZE (more than KWQ_KEY_MAX bytes), -ENOMEM, -ENOSPC (the queue is full),
+ * -ESHUTDOWN.
+ */
+int kwq_add(struct kwq *q, const void *key, size_t len);
+
+/**
+ * kwq_add_after() - add a key after a delay
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @delay_ns:	the delay; 0 is kwq_add(). One beyond the end of the clock means
+ *		the end of the clock. Of several times of one key the earliest
+ *		counts; kwq_add_with() has other policies.
+ *
+ * Return: KWQ_WAITING (it waits), KWQ_COALESCED (it was waiting already), what
+ * kwq_add() returns where the time has come already, or the errors of kwq_add().
+ */
+int kwq_add_after(struct kwq *q, const void *key, size_t len, uint64_t delay_ns);
+
+/**
+ * kwq_add_with() - add a key with a priority, a time, or a policy
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @options:	how; NULL is kwq_add().
+ *
+ * Return: as kwq_add_after(), or -E2BIG (@options has members that this library
+ * does not know), -EINVAL (flags that are unknown or contradict each other, a
+ * priority out of range).
+ */
+int kwq_add_with(struct kwq *q, const void *key, size_t len,
+		 const struct kwq_add_options *options);
+
+/* ---- Getting and finishing ------------------------------------------------ */
+
+/**
+ * kwq_get() - take the first ready item; wait for one
+ * @q:		the queue, open for reading. It holds the item from now on.
+ * @item:	filled in.
+ * @key:	room for the key.
+ * @room:	its size in bytes; KWQ_KEY_MAX is always enough.
+ * @deadline:	until when to wait.
+ *
+ * Return: 0, or
+ * -EAGAIN (nothing ready, and the handle has O_NONBLOCK),
+ * -EBADF (not open for reading), -EFAULT (the item went back where it was),
+ * -EINTR, -EMSGSIZE (the key does not fit; the item went back where it was),
+ * -ESHUTDOWN (shut down, and nothing is left to get), -ETIMEDOUT.
+ */
+int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
+	    uint64_t deadline);
+
+/**
+ * kwq_try_get() - take the first ready item; do not wait
+ * @q:		the queue, open for reading.
+ * @item:	filled in.
+ * @key:	room for the key.
+ * @room:	its size in bytes.
+ *
+ * Return: as kwq_get(), with -EAGAIN if nothing is ready.
+ */
+int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
+
+/**
+ * kwq_done() - finish an item that this handle got
+ * @q:		the handle that holds it.
+ * @ticket:	the item's ticket.
+ *
+ * Return: KWQ_FINISHED, KWQ_REQUEUED (it was added meanwhile and is ready
+ * again), or -EBADF (not open for reading), -EINVAL (ticket 0),
+ * -ENOMEM, -ESTALE (this handle holds nothing under that ticket, or no longer).
+ */
+int kwq_done(struct kwq *q, uint64_t ticket);
+
+/**
+ * kwq_done_key() - finish an item, named by its key
+ * @q:		the handle that holds it.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ *
+ * Dearer than kwq_done() by one look-up.
+ *
+ * Return: KWQ_FINISHED, KWQ_REQUEUED, or -EBADF, -EFAULT, -EINVAL, -EMSGSIZE,
+ * -ENOENT (no such key is being processed), -ENOMEM, -EPERM (another handle
+ * holds it).
+ */
+int kwq_done_key(struct kwq *q, const void *key, size_t len);
+
+/**
+ * kwq_next() - finish one item and get the next, in one call
+ * @q:		the queue, open for reading.
+ * @ticket:	ticket of the item to finish.
+ * @item:	filled in with the next item; may be the finished one's.
+ * @key:	room for the next key.
+ * @room:	its size in bytes.
+ * @deadline:	until when to wait for it.
+ *
+ * Whatever the call returns, @item->done tells how the done went: KWQ_FINISHED,
+ * KWQ_REQUEUED, -ESTALE as kwq_done() has it, or -ECANCELED if the call ended
+ * before it. Unless that is the case, go on with kwq_get() after an error: the
+ * item is finished already.
+ *
+ * Return: as kwq_get(); also -EINVAL (ticket 0), -ENOMEM.
+ */
+int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
+	     size_t room, uint64_t deadline);
+
+/**
+ * kwq_remove() - take a key out
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ *
+ * Return: what it was, as KWQ_WAS_* bits, or -EBADF, -EFAULT, -EINVAL,
+ * -EMSGSIZE, -ENOENT (the queue has no such key), -ENOMEM.
+ */
+int kwq_remove(struct kwq *q, const void *key, size_t len);
+
+/* ---- Batches -------------------------------------------------------------- */
+
+/**
+ * kwq_ptr() - an address as the members of &struct kwq_batch hold it
+ * @p:		the address.
+ */
+static inline uint64_t kwq_ptr(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+/**
+ * kwq_add_batch() - add many keys
+ * @q:		the queue, open for writing.
+ * @batch:	entries of &struct kwq_add_entry, at least one.
+ *
+ * Each entry has its own result, as kwq_add_with() would return it.
+ *
+ * Return: how many entries were taken, from the first on, or, with nothing
+ * changed, -E2BIG, -EBADF, -EFAULT, -EINVAL,
+ * -EMSGSIZE (more than KWQ_BATCH_MAX entries), -ENOMEM.
+ */
+int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
+ * kwq_done_batch() - finish many items
+ * @q:		the handle that holds them.
+ * @batch:	entries of &struct kwq_done_entry, at least one.
+ *
+ * Return: as kwq_add_batch(); each result as kwq_done() and kwq_done_key().
+ */
+int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
+ * kwq_remove_batch() - take many keys out
+ * @q:		the queue, open for writing.
+ * @batch:	entries of &struct kwq_remove_entry, at least one.
+ *
+ * Return: as kwq_add_batch(); each result as kwq_remove().
+ */
+int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
+ * kwq_get_batch() - add, finish and fetch, in one call
+ * @q:		the queue, open for what is asked.
+ * @get:	what to do, as <linux/kwq.h> describes it. The caller sets
+ *		@get->size to sizeof(*get). @get->nr_added and @get->nr_done tell
+ *		how far the call came, also if it fails.
+ *
+ * Return: the number of items fetched, or the errors of kwq_get() and
+ * kwq_add_batch().
+ */
+int kwq_get_batch(struct kwq *q, struct kwq_get *get);
+
+/* ---- The queue as a whole ------------------------------------------------- */
+
+/**
+ * kwq_len() - how many items are ready
+ * @q:		the queue.
+ *
+ * Return: the number, without those that wait or are being processed. No errors.
+ */
+int kwq_len(const struct kwq *q);
+
+/**
+ * kwq_stat() - state and counters of a queue
+ * @q:		the queue.
+ * @st:		filled in. The caller sets @st->size to sizeof(*st) first.
+ *
+ * Return: 0, or -EFAULT, -EINVAL (size).
+ */
+int kwq_stat(const struct kwq *q, struct kwq_stat *st);
+
+/**
+ * kwq_shut_down() - refuse what is new, hand out what is there
+ * @q:		the queue, open for writing.
+ *
+ * Adds fail from now on and what waits is dropped. Also ends every
+ * kwq_shut_down_with_drain().
+ *
+ * Return: 0, or -EBADF.
+ */
+int kwq_shut_down(struct kwq *q);
+
+/**
+ * kwq_shut_down_with_drain() - shut down, and wait until all is done
+ * @q:		the queue, open for writing.
+ * @deadline:	until when to wait. The queue stays shut down in any case.
+ *
+ * Return: 0 once nothing is ready and nothing is being processed, or -EBADF,
+ * -ECANCELED (a kwq_shut_down() ended the wait), -EINTR, -ETIMEDOUT.
+ */
+int kwq_shut_down_with_drain(struct kwq *q, uint64_t deadline);
+
+/**
+ * kwq_shutting_down() - whether the queue has been shut down
+ * @q:		the queue.
+ *
+ * Return: 1 or 0. No errors.
+ */
+int kwq_shutting_down(const struct kwq *q);
+
+/* ---- Time ----------------------------------------------------------------- */
+
+/**
+ * kwq_now() - the time on the queue's clock
+ * @q:		the queue.
+ *
+ * Return: nanoseconds. No errors.
+ */
+uint64_t kwq_now(const struct kwq *q);
+
+/**
+ * kwq_deadline() - the time on the queue's clock after a timeout from now
+ * @q:		the queue.
+ * @timeout_ns:	the timeout.
+ *
+ * Return: nanoseconds, KWQ_NO_DEADLINE if that is beyond them. No errors.
+ */
+uint64_t kwq_deadline(const struct kwq *q, uint64_t timeout_ns);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* KWQ_H */

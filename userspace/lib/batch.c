@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Batches, and the batch of one that the plain calls are made of.
+ */
+#include <errno.h>
+
+#include "internal.h"
+
+static int op(const struct kwq *q, unsigned long request,
+	      const struct kwq_batch *batch)
+{
+	struct kwq_op req = { .size = sizeof(req), .batch = *batch };
+
+	return kwq_ioctl(q->fd, request, &req);
+}
+
+int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
+	    size_t entry_size, const void *key, size_t key_len)
+{
+	__s32 result = -EIO;
+	struct kwq_batch batch = {
+		.entries = kwq_ptr(entry),
+		.keys = kwq_ptr(key),
+		.results = kwq_ptr(&result),
+		.keys_len = key_len,
+		.nr = 1,
+		.entry_size = entry_size,
+	};
+	int ret;
+
+	/* The ABI's lengths have 32 bits: do not let a huge one wrap to a good one. */
+	if (key_len > UINT32_MAX)
+		return -EMSGSIZE;
+	ret = op(q, request, &batch);
+	return ret < 0 ? ret : result;
+}
+
+int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch)
+{
+	return op(q, KWQ_IOC_ADD, batch);
+}
+
+int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch)
+{
+	return op(q, KWQ_IOC_DONE, batch);
+}
+
+int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch)
+{
+	return op(q, KWQ_IOC_REMOVE, batch);
+}
+
+int kwq_get_batch(struct kwq *q, struct kwq_get *get)
+{
+	return kwq_ioctl(q->fd, KWQ_IOC_GET, get);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Getting an item, finishing it, and both at once.
+ */
+#include <errno.h>
+
+#include "internal.h"
+
+/* Fetches one item with @req, to which the caller may have added a done. */
+static int get(struct kwq *q, struct kwq_get *req, struct kwq_item *item,
+	       void *key, size_t room)
+{
+	struct kwq_got got;
+	int ret;
+
+	req->size = sizeof(*req);
+	req->get.entries = kwq_ptr(&got);
+	req->get.keys = kwq_ptr(key);
+	req->get.keys_len = room < UINT32_MAX ? room : UINT32_MAX;
+	req->get.nr = 1;
+	req->get.entry_size = sizeof(got);
+	ret = kwq_get_batch(q, req);
+	if (ret < 0)
+		return ret;
+
+	item->ticket = got.ticket;
+	item->key_len = got.key_len;
+	item->priority = got.priority;
+	item->abandoned = got.abandoned;
+	return 0;
+}
+
+int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
+	    uint64_t deadline)
+{
+	struct kwq_get req = { .deadline = deadline };
+
+	return get(q, &req, item, key, room);
+}
+
+int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room)
+{
+	struct kwq_get req = { .flags = KWQ_GET_NONBLOCK };
+
+	return get(q, &req, item, key, room);
+}
+
+int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
+	     size_t room, uint64_t deadline)
+{
+	struct kwq_done_entry entry = { .ticket = ticket };
+	__s32 result = -ECANCELED;
+	struct kwq_get req = {
+		.deadline = deadline,
+		.done = {
+			.entries = kwq_ptr(&entry),
+			.results = kwq_ptr(&result),
+			.nr = 1,
+			.entry_size = sizeof(entry),
+		},
+	};
+	int ret;
+
+	/* Ticket 0 would ask for a done by key; the kernel's EINVAL for that
+	 * would be the entry's, and the get would go on.
+	 */
+	if (!ticket) {
+		item->done = -ECANCELED;
+		return -EINVAL;
+	}
+	ret = get(q, &req, item, key, room);
+	item->done = result;
+	return ret;
+}
+
+int kwq_done(struct kwq *q, uint64_t ticket)
+{
+	struct kwq_done_entry entry = { .ticket = ticket };
+
+	return kwq_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), NULL, 0);
+}
+
+int kwq_done_key(struct kwq *q, const void *key, size_t len)
+{
+	struct kwq_done_entry entry = { .key_len = len };
+
+	return kwq_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), key, len);
+}

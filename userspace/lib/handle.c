@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Handles: how they come to be, and how they go. The only file that allocates.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+/* Makes @fd the handle's own, and asks for the clock once and for all. */
+static int adopt(struct kwq *q, int fd)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int ret;
+
+	ret = kwq_ioctl(fd, KWQ_IOC_STAT, &st);
+	if (ret < 0)
+		return ret;
+	q->fd = fd;
+	q->clockid = st.clockid;
+	return 0;
+}
+
+/*
+ * Runs a request that returns a new descriptor, on @fd or, if that is negative,
+ * on /dev/kwq. The handle is allocated first: once a queue was made, nothing is
+ * left that could fail for want of memory.
+ */
+static int open_by(struct kwq **out, int fd, unsigned long request, void *arg)
+{
+	struct kwq *q;
+	int new_fd, ret;
+
+	q = malloc(sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+
+	if (fd < 0)
+		new_fd = kwq_device_ioctl(request, arg);
+	else
+		new_fd = kwq_ioctl(fd, request, arg);
+	if (new_fd < 0) {
+		ret = new_fd;
+		goto free_handle;
+	}
+
+	ret = adopt(q, new_fd);
+	if (ret)
+		goto close_fd;
+	*out = q;
+	return 0;
+
+close_fd:
+	close(new_fd);
+free_handle:
+	free(q);
+	return ret;
+}
+
+int kwq_create(struct kwq **q, const char *name,
+	       const struct kwq_create_options *options)
+{
+	struct kwq_create_options o = {
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.mode = 0600,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	struct kwq_create req = { .size = sizeof(req) };
+	int ret;
+
+	if (options) {
+		ret = kwq_copy_options(&o, sizeof(o), options, options->size);
+		if (ret)
+			return ret;
+	}
+	ret = kwq_copy_name(req.name, name);
+	if (ret)
+		return ret;
+
+	req.flags = o.or_open ? KWQ_CREATE_OR_OPEN : 0;
+	req.open_flags = o.open_flags;
+	req.mode = name ? o.mode : 0;
+	req.clockid = o.clockid;
+	req.max_items = o.max_items;
+	req.max_bytes = o.max_bytes;
+	return open_by(q, -1, KWQ_IOC_CREATE, &req);
+}
+
+int kwq_open(struct kwq **q, const char *name, int open_flags)
+{
+	struct kwq_open req = { .size = sizeof(req), .open_flags = open_flags };
+	int ret;
+
+	if (!name)
+		return -EINVAL;
+	ret = kwq_copy_name(req.name, name);
+	return ret ? ret : open_by(q, -1, KWQ_IOC_OPEN, &req);
+}
+
+int kwq_reopen(struct kwq **q, const struct kwq *of, int open_flags)
+{
+	struct kwq_open req = { .size = sizeof(req), .open_flags = open_flags };
+
+	return open_by(q, of->fd, KWQ_IOC_OPEN, &req);
+}
+
+int kwq_from_fd(struct kwq **out, int fd)
+{
+	struct kwq *q;
+	int ret;
+
+	q = malloc(sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+	ret = adopt(q, fd);
+	if (ret) {
+		free(q);
+		return ret;
+	}
+	*out = q;
+	return 0;
+}
+
+int kwq_fd(const struct kwq *q)
+{
+	return q->fd;
+}
+
+void kwq_close(struct kwq *q)
+{
+	if (!q)
+		return;
+	close(q->fd);
+	free(q);
+}

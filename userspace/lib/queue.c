@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The queue as a whole: how much is in it, and its end.
+ */
+#include "internal.h"
+
+int kwq_len(const struct kwq *q)
+{
+	return kwq_ioctl(q->fd, KWQ_IOC_LEN, NULL);
+}
+
+int kwq_stat(const struct kwq *q, struct kwq_stat *st)
+{
+	return kwq_ioctl(q->fd, KWQ_IOC_STAT, st);
+}
+
+int kwq_shut_down(struct kwq *q)
+{
+	struct kwq_shut_down req = { .size = sizeof(req) };
+
+	return kwq_ioctl(q->fd, KWQ_IOC_SHUT_DOWN, &req);
+}
+
+int kwq_shut_down_with_drain(struct kwq *q, uint64_t deadline)
+{
+	struct kwq_drain req = { .size = sizeof(req), .deadline = deadline };
+
+	return kwq_ioctl(q->fd, KWQ_IOC_DRAIN, &req);
+}
+
+int kwq_shutting_down(const struct kwq *q)
+{
+	return kwq_ioctl(q->fd, KWQ_IOC_SHUTTING_DOWN, NULL);
+}
