@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq add
+ */
+#include <fcntl.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "each_key.h"
+#include "number.h"
+
+enum { OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT };
+
+static const struct option add_options[] = {
+	{ "after", required_argument, NULL, OPT_AFTER },
+	{ "at", required_argument, NULL, OPT_AT },
+	{ "if-waiting", required_argument, NULL, OPT_IF_WAITING },
+	{ "end-wait", no_argument, NULL, OPT_END_WAIT },
+	{ "priority", required_argument, NULL, 'p' },
+	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+static const struct {
+	const char *name;
+	uint32_t flag;
+} policies[] = {
+	{ "earlier", 0 },
+	{ "later", KWQ_ADD_LATER },
+	{ "keep", KWQ_ADD_KEEP },
+	{ "replace", KWQ_ADD_REPLACE },
+};
+
+static uint32_t parse_policy(const char *s)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(policies); i++)
+		if (!strcmp(s, policies[i].name))
+			return policies[i].flag;
+	usage("--if-waiting %s: not earlier, later, keep or replace", s);
+}
+
+/* Every entry is the same but for its key. */
+static int fill(void *entry, const char *key, size_t len, const void *context)
+{
+	struct kwq_add_entry *add = entry;
+
+	(void)key;
+	*add = *(const struct kwq_add_entry *)context;
+	add->key_len = len;
+	return len;
+}
+
+static const char *outcome(int result)
+{
+	switch (result) {
+	case KWQ_ADDED:
+		return "added";
+	case KWQ_COALESCED:
+		return "coalesced";
+	case KWQ_DIRTIED:
+		return "dirtied";
+	case KWQ_WAITING:
+		return "waiting";
+	default:
+		return "taken";
+	}
+}
+
+static int add_main(int argc, char **argv)
+{
+	const char *queue, *at = NULL, *policy = NULL;
+	struct kwq_add_entry entry = { 0 };
+	struct key_options options = { 0 };
+	struct key_verb verb = {
+		.entry_size = sizeof(entry),
+		.fill = fill,
+		.submit = kwq_add_batch,
+		.outcome = outcome,
+		.context = &entry,
+	};
+	struct kwq *q;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "p:h", add_options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_AFTER:
+			entry.flags |= KWQ_ADD_AFTER;
+			entry.time = must_parse_duration("--after", optarg);
+			break;
+		case OPT_AT:
+			entry.flags |= KWQ_ADD_AT;
+			at = optarg;
+			break;
+		case OPT_IF_WAITING:
+			policy = optarg;
+			break;
+		case OPT_END_WAIT:
+			entry.flags |= KWQ_ADD_END_WAIT;
+			break;
+		case 'p':
+			entry.flags |= KWQ_ADD_PRIORITY;
+			entry.priority = must_parse_signed("--priority", optarg,
+							   KWQ_PRIORITY_MIN,
+							   KWQ_PRIORITY_MAX);
+			break;
+		default:
+			if (!key_option(&options, opt))
+				option_common(opt);
+		}
+	}
+	if ((entry.flags & KWQ_ADD_AFTER) && at)
+		usage("--after and --at exclude each other");
+	if (policy) {
+		if (!(entry.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT)))
+			usage("--if-waiting needs --after or --at");
+		entry.flags |= parse_policy(policy);
+	}
+	if ((entry.flags & KWQ_ADD_END_WAIT) && entry.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT))
+		usage("--end-wait is for an add now, without --after and --at");
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+
+	q = must_open_queue(queue, O_WRONLY);
+	if (at)
+		entry.time = must_parse_instant("--at", at, kwq_now(q));
+	return each_key(q, queue, &verb, &options, argc, argv);
+}
+
+const struct command command_add = {
+	.name = "add",
+	.arguments = "[OPTION...] QUEUE [KEY...]",
+	.summary = "Add keys, from arguments or from standard input",
+	.options =
+	"      --after DURATION  ready after DURATION: 1.5s, 1m30s, 500ms\n"
+	"      --at TIME         ready at TIME: 18:30, 2027-01-31T06:00, @1800000000,\n"
+	"                        clock:DURATION on the queue's own clock\n"
+	"      --if-waiting earlier|later|keep|replace\n"
+	"                        which time counts if one is set (earlier)\n"
+	"      --end-wait        the add now also ends the waiting\n"
+	"  -p, --priority N      -32 to 31, the highest out first (0)\n"
+	KEY_HELP,
+	.main = add_main,
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * What happens in a job's process between fork() and exec().
+ */
+#ifndef KWQ_CHILD_H
+#define KWQ_CHILD_H
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "output.h"
+
+/* What every job of a kwq run gets back as it was before kwq run changed it. */
+struct child_inheritance {
+	pid_t parent;
+	sigset_t mask;
+	struct sigaction sigpipe, sigchld;
+	struct rlimit descriptors;
+};
+
+struct child {
+	const struct child_inheritance *inherited;
+	char **argv;
+	int input;		/* its standard input; -1 for /dev/null */
+	int queue;		/* the handle that holds its item */
+	int output[2];		/* its standard output and error; -1 for ours */
+	const char *key;	/* for KWQ_KEY; NULL for one that has a NUL */
+	unsigned int attempt, abandoned;
+	int *exec_error;	/* shared with the parent: why exec() failed */
+};
+
+void child_exec(const struct child *child) __attribute__((noreturn));
+
+#endif /* KWQ_CHILD_H */

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * What the files of the command share: its subcommands, exit statuses, messages
+ * and the QUEUE argument. Everything else has a header of its own.
+ */
+#ifndef KWQ_CMD_H
+#define KWQ_CMD_H
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <kwq.h>
+
+/* Exit statuses; kwq(1) lists them. */
+enum status {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1,		/* something, or one of several, failed */
+	STATUS_USAGE = 2,
+	STATUS_NOT_FOUND = 3,		/* no such queue */
+	STATUS_NOT_READY = 4,		/* nothing in time */
+	STATUS_SHUT_DOWN = 5,
+	STATUS_NO_KWQ = 6,		/* no /dev/kwq */
+	STATUS_CANNOT_RUN = 126,	/* as env(1) and sh(1) have it */
+	STATUS_NO_COMMAND = 127,
+};
+
+struct command {
+	const char *name;
+	const char *arguments;
+	const char *summary;
+	const char *options;	/* the rest of --help */
+	int (*main)(int argc, char **argv);
+};
+
+extern const struct command command_create, command_open, command_ls,
+	command_stat, command_add, command_get, command_done, command_remove,
+	command_len, command_shutdown, command_drain, command_rm, command_run;
+
+#define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Every subcommand's struct option array ends with these; option_common() is for them. */
+#define OPTION_HELP	{ "help", no_argument, NULL, 'h' }
+#define OPTION_END	{ NULL, 0, NULL, 0 }
+
+/* Options that several have. */
+#define OPTION_NULL	{ "null", no_argument, NULL, '0' }
+#define OPTION_QUIET	{ "quiet", no_argument, NULL, 'q' }
+#define OPTION_VERBOSE	{ "verbose", no_argument, NULL, 'v' }
+#define OPTION_JSON	{ "json", no_argument, NULL, OPT_JSON }
+
+/* Values of options that have no letter; each subcommand goes on from OPT_FIRST. */
+enum { OPT_JSON = 256, OPT_FIRST };
+
+/* The subcommand that runs, for messages and --help. */
+extern const struct command *command;
+
+/* --help, and what getopt_long() did not know. Ends the program. */
+void option_common(int opt) __attribute__((noreturn));
+
+/* "kwq: add: ..." on standard error. */
+void message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The same, and the hint to --help; ends the program with STATUS_USAGE. */
+void usage(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
+
+/*
+ * "kwq: add: QUEUE: meaning of the negative errno value". Returns the exit
+ * status for it.
+ */
+int complain(const char *queue, int err);
+
+/* What a negative errno value means to someone who uses queues. */
+const char *meaning(int err);
+
+/* Exit status for a negative errno value. */
+int status_of(int err);
+
+/* Flushes standard output. False, after a message, where that fails. */
+bool flush_output(void);
+
+/* The argument after the options, which must be the only one. */
+const char *only_argument(int argc, char **argv, const char *what);
+
+/*
+ * Opens a QUEUE argument: NAME, name:NAME or fd:N. Access and O_NONBLOCK in
+ * @open_flags hold for names only; a descriptor is what it is. Returns 0 or a
+ * negative errno value.
+ */
+int open_queue(struct kwq **q, const char *argument, int open_flags);
+
+/*
+ * The same, but through a descriptor too the handle is a new one, which holds
+ * nothing; the descriptor is closed.
+ */
+int open_own_queue(struct kwq **q, const char *argument, int open_flags);
+
+/* complain() of an open_queue() that failed. */
+int complain_open(const char *argument, int err);
+
+/* open_queue() that complains and ends the program where it fails. */
+struct kwq *must_open_queue(const char *argument, int open_flags);
+
+bool queue_is_fd(const char *argument);
+
+/* The NAME in a QUEUE argument that cannot be a descriptor. */
+const char *must_be_name(const char *argument);
+
+/* Runs argv with the handle as its descriptor KWQ_FD; returns only on failure. */
+int exec_with_queue(struct kwq *q, char **argv);
+
+#endif /* KWQ_CMD_H */

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq create, and kwq open: queues, and commands that inherit one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd.h"
+#include "number.h"
+
+enum { OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK };
+
+static const struct option create_options[] = {
+	{ "unnamed", no_argument, NULL, 'u' },
+	{ "mode", required_argument, NULL, 'm' },
+	{ "max-items", required_argument, NULL, OPT_MAX_ITEMS },
+	{ "max-bytes", required_argument, NULL, OPT_MAX_BYTES },
+	{ "clock", required_argument, NULL, OPT_CLOCK },
+	{ "or-open", no_argument, NULL, 'p' },
+	OPTION_HELP, OPTION_END
+};
+
+static const struct option open_options[] = {
+	{ "read", no_argument, NULL, 'r' },
+	{ "write", no_argument, NULL, 'w' },
+	{ "nonblock", no_argument, NULL, 'n' },
+	OPTION_HELP, OPTION_END
+};
+
+static mode_t parse_mode(const char *s)
+{
+	mode_t mode = 0;
+	const char *c;
+
+	for (c = s; *c >= '0' && *c <= '7' && mode <= 0777; c++)
+		mode = mode * 8 + (*c - '0');
+	if (c == s || *c || mode > 0777)
+		usage("--mode %s: not an octal number from 0 to 777", s);
+	return mode;
+}
+
+static clockid_t parse_clock(const char *s)
+{
+	if (!strcmp(s, "monotonic"))
+		return CLOCK_MONOTONIC;
+	if (!strcmp(s, "boottime"))
+		return CLOCK_BOOTTIME;
+	usage("--clock %s: not monotonic or boottime", s);
+}
+
+/* What is wrong with a queue that the kernel finds invalid: a limit, or the name. */
+static int complain_invalid(const char *name, const struct kwq_create_options *options)
+{
+	struct kwq_info info = { .size = sizeof(info) };
+
+	if (kwq_info(&info))
+		return complain(name, -EINVAL);
+	if (options->max_items > info.max_items)
+		message("--max-items: the module's highest is %llu",
+			(unsigned long long)info.max_items);
+	else if (options->max_bytes > info.max_bytes)
+		message("--max-bytes: the module's highest is %llu",
+			(unsigned long long)info.max_bytes);
+	else
+		return complain_open(name, -EINVAL);
+	return STATUS_FAILED;
+}
+
+static int create_main(int argc, char **argv)
+{
+	struct kwq_create_options options = {
+		.size = sizeof(options),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.mode = 0600,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	const char *name = NULL;
+	bool unnamed = false;
+	struct kwq *q;
+	int opt, err;
+
+	while ((opt = getopt_long(argc, argv, "um:ph", create_options, NULL)) != -1) {
+		switch (opt) {
+		case 'u':
+			unnamed = true;
+			break;
+		case 'm':
+			options.mode = parse_mode(optarg);
+			break;
+		case OPT_MAX_ITEMS:
+			options.max_items = must_parse_number("--max-items", optarg, 1, UINT64_MAX);
+			break;
+		case OPT_MAX_BYTES:
+			options.max_bytes = must_parse_number("--max-bytes", optarg, 1, UINT64_MAX);
+			break;
+		case OPT_CLOCK:
+			options.clockid = parse_clock(optarg);
+			break;
+		case 'p':
+			options.or_open = true;
+			break;
+		default:
+			option_common(opt);
+		}
+	}
+	if (unnamed) {
+		if (options.or_open)
+			usage("--unnamed and --or-open exclude each other");
+		if (optind == argc)
+			usage("--unnamed needs a CMD, or the queue would be gone at once");
+	} else {
+		name = must_be_name(only_argument(argc, argv, "NAME"));
+	}
+
+	err = kwq_create(&q, name, &options);
+	if (err == -EINVAL)
+		return complain_invalid(name ? name : "unnamed queue", &options);
+	if (err)
+		return complain(name ? name : "unnamed queue", err);
+	return unnamed ? exec_with_queue(q, argv + optind) : STATUS_OK;
+}
+
+static int open_main(int argc, char **argv)
+{
+	bool reading = false, writing = false;
+	int opt, err, flags = 0;
+	const char *queue;
+	struct kwq *q;
+
+	while ((opt = getopt_long(argc, argv, "rwnh", open_options, NULL)) != -1) {
+		switch (opt) {
+		case 'r':
+			reading = true;
+			break;
+		case 'w':
+			writing = true;
+			break;
+		case 'n':
+			flags |= O_NONBLOCK;
+			break;
+		default:
+			option_common(opt);
+		}
+	}
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	if (optind == argc)
+		usage("CMD is missing");
+	flags |= reading == writing ? O_RDWR : reading ? O_RDONLY : O_WRONLY;
+
+	err = open_own_queue(&q, queue, flags);
+	if (err)
+		return complain_open(queue, err);
+	return exec_with_queue(q, argv + optind);
+}
+
+const struct command command_create = {
+	.name = "create",
+	.arguments = "[OPTION...] NAME | --unnamed [OPTION...] -- CMD [ARGUMENT...]",
+	.summary = "Make a queue",
+	.options =
+	"  -m, --mode MODE        permission bits, less the umask (600)\n"
+	"      --max-items N      most items at once (the module's highest)\n"
+	"      --max-bytes N      most bytes of memory (the module's highest)\n"
+	"      --clock monotonic|boottime\n"
+	"                         whether delays leave out the time asleep (monotonic)\n"
+	"  -p, --or-open          no error if a queue of that name exists\n"
+	"  -u, --unnamed          a queue without a name, for CMD as its descriptor\n"
+	"                         KWQ_FD; it lives as long as that is open\n"
+	"  -h, --help\n",
+	.main = create_main,
+};
+
+const struct command command_open = {
+	.name = "open",
+	.arguments = "[OPTION...] QUEUE -- CMD [ARGUMENT...]",
+	.summary = "Run CMD with a handle of its own, as the descriptor KWQ_FD",
+	.options =
+	"  -r, --read       open for get and done only\n"
+	"  -w, --write      open for add, remove, shutdown and drain only\n"
+	"  -n, --nonblock   get does not wait\n"
+	"  -h, --help\n"
+	"\n"
+	"  kwq open jobs -- sh -c 'key=$(kwq get fd:$KWQ_FD) && work \"$key\" &&\n"
+	"          kwq done fd:$KWQ_FD \"$key\"'\n"
+	"\n"
+	"What CMD got and did not finish is given back when it ends.\n",
+	.main = open_main,
+};

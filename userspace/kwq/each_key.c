@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include "each_key.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "escape.h"
+#include "keys.h"
+
+enum {
+	BATCH_ENTRIES = 256,
+	BATCH_BYTES = 16 * KWQ_KEY_MAX,
+	ENTRY_SIZE_MAX = sizeof(struct kwq_add_entry),
+};
+
+/* The batch that is being collected, and where its keys came from. */
+struct collector {
+	struct kwq *q;
+	const char *queue;
+	const struct key_verb *verb;
+	const struct key_options *options;
+	struct keys keys;
+	int status;
+	bool over;		/* no later key can fare better */
+
+	unsigned int nr;
+	size_t bytes;
+	__u64 entries[BATCH_ENTRIES * ENTRY_SIZE_MAX / sizeof(__u64)];
+	__s32 results[BATCH_ENTRIES];
+	char key_bytes[BATCH_BYTES];
+	/* The keys in full, even of a verb that sends tickets. */
+	struct {
+		size_t at, len;
+		size_t sent;	/* of its bytes, those that are in the batch */
+		unsigned long long line;
+	} of[BATCH_ENTRIES];
+	char shown[BATCH_BYTES];
+	size_t shown_bytes;
+};
+
+bool key_option(struct key_options *options, int opt)
+{
+	switch (opt) {
+	case '0':
+		options->null = true;
+		return true;
+	case 'q':
+		options->quiet = true;
+		return true;
+	case 'v':
+		options->verbose = true;
+		return true;
+	case OPT_JSON:
+		options->json = true;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static const char *why(const struct collector *c, int err)
+{
+	const char *text = c->verb->refusal ? c->verb->refusal(err) : NULL;
+
+	if (text)
+		return text;
+	return err == -EINVAL ? "empty key" : meaning(err);
+}
+
+/* Reports the key at line or argument @line; @key is NULL where it was no key. */
+static void refuse(struct collector *c, unsigned long long line, const char *key,
+		   size_t len, int err)
+{
+	c->status = STATUS_FAILED;
+	if (c->options->json && key) {
+		putchar('{');
+		json_bytes(stdout, "key", key, len);
+		fputs(",\"error\":", stdout);
+		json_string(stdout, why(c, err), strlen(why(c, err)));
+		puts("}");
+	}
+	if (c->options->quiet)
+		return;
+	fprintf(stderr, "kwq: %s: %s: %s %llu: ", command->name, c->queue,
+		c->keys.arguments ? "argument" : "line", line);
+	if (key) {
+		print_escaped(stderr, key, len);
+		fputs(": ", stderr);
+	}
+	fprintf(stderr, "%s\n", why(c, err));
+}
+
+static void accept_key(const struct collector *c, const char *key, size_t len,
+		       int result)
+{
+	const char *outcome = c->verb->outcome(result);
+
+	if (c->options->json) {
+		putchar('{');
+		json_bytes(stdout, "key", key, len);
+		printf(",\"result\":\"%s\"}\n", outcome);
+	} else if (c->options->verbose) {
+		printf("%s\t", outcome);
+		print_escaped(stdout, key, len);
+		putchar('\n');
+	}
+}
+
+static void report(struct collector *c, unsigned int i)
+{
+	const char *key = c->shown + c->of[i].at;
+	int result = c->results[i];
+
+	if (result >= 0) {
+		accept_key(c, key, c->of[i].len, result);
+		return;
+	}
+	/* A queue does not come up again: one message for this and what follows. */
+	if (result == -ESHUTDOWN) {
+		if (!c->over)
+			c->status = complain(c->queue, result);
+		c->over = true;
+		return;
+	}
+	refuse(c, c->of[i].line, key, c->of[i].len, result);
+}
+
+static void *entry_at(struct collector *c, unsigned int i)
+{
+	return (char *)c->entries + i * c->verb->entry_size;
+}
+
+/* Sends what was collected. A batch that was taken in part is sent on. */
+static void flush(struct collector *c)
+{
+	size_t size = c->verb->entry_size, sent = 0;
+	unsigned int first = 0, i;
+
+	while (first < c->nr && !c->over) {
+		struct kwq_batch batch = {
+			.entries = kwq_ptr(entry_at(c, first)),
+			.keys = kwq_ptr(c->key_bytes + sent),
+			.results = kwq_ptr(c->results + first),
+			.keys_len = c->bytes - sent,
+			.nr = c->nr - first,
+			.entry_size = size,
+		};
+		int taken = c->verb->submit(c->q, &batch);
+
+		if (taken <= 0) {
+			c->status = complain(c->queue, taken ? taken : -EIO);
+			c->over = true;
+			break;
+		}
+		for (i = first; i < first + taken; i++) {
+			sent += c->of[i].sent;
+			report(c, i);
+		}
+		first += taken;
+	}
+	c->nr = 0;
+	c->bytes = 0;
+	c->shown_bytes = 0;
+}
+
+static bool has_room(const struct collector *c)
+{
+	return c->nr < BATCH_ENTRIES && c->shown_bytes + KWQ_KEY_MAX <= BATCH_BYTES;
+}
+
+/* A key that does not get into the batch; those before it are reported first. */
+static void refuse_at_once(struct collector *c, const char *key, size_t len, int err)
+{
+	flush(c);
+	if (!c->over)
+		refuse(c, c->keys.line, key, len, err);
+}
+
+static void collect(struct collector *c, const char *key, size_t len)
+{
+	void *entry = entry_at(c, c->nr);
+	int sent;
+
+	sent = c->verb->fill(entry, key, len, c->verb->context);
+	if (sent < 0) {
+		refuse_at_once(c, key, len, sent);
+		return;
+	}
+	memcpy(c->key_bytes + c->bytes, key, sent);
+	memcpy(c->shown + c->shown_bytes, key, len);
+	c->of[c->nr].at = c->shown_bytes;
+	c->of[c->nr].len = len;
+	c->of[c->nr].sent = sent;
+	c->of[c->nr].line = c->keys.line;
+	c->bytes += sent;
+	c->shown_bytes += len;
+	c->nr++;
+}
+
+int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
+	     const struct key_options *options, int argc, char **argv)
+{
+	static struct collector c;	/* too large for the stack */
+	const char *key;
+	size_t len;
+	int ret;
+
+	c.q = q;
+	c.queue = queue;
+	c.verb = verb;
+	c.options = options;
+	keys_init(&c.keys, argc, argv, options->null);
+
+	while (!c.over) {
+		/* Nothing may lie here unsent while its sender is slow. */
+		if (!has_room(&c) || keys_would_read(&c.keys)) {
+			flush(&c);
+			fflush(stdout);
+		}
+		if (c.over)
+			break;
+		ret = keys_next(&c.keys, &key, &len);
+		if (!ret)
+			break;
+		if (ret < 0)
+			refuse_at_once(&c, NULL, 0, ret);
+		else
+			collect(&c, key, len);
+	}
+	flush(&c);
+
+	if (c.keys.error) {
+		message("standard input: %s", strerror(-c.keys.error));
+		c.status = STATUS_FAILED;
+	}
+	if (!flush_output() && !c.status)
+		c.status = STATUS_FAILED;
+	return c.status;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include "escape.h"
+
+#include <string.h>
+
+static const char hex[] = "0123456789abcdef";
+
+size_t utf8_length(const char *s, size_t left)
+{
+	static const unsigned long least[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *u = (const unsigned char *)s;
+	unsigned long code;
+	size_t len, i;
+
+	if (!left)
+		return 0;
+	if (u[0] < 0x80)
+		return 1;
+	if (u[0] >= 0xf8 || u[0] < 0xc0)
+		return 0;
+	len = u[0] >= 0xf0 ? 4 : u[0] >= 0xe0 ? 3 : 2;
+	if (len > left)
+		return 0;
+
+	code = u[0] & (0x7f >> len);
+	for (i = 1; i < len; i++) {
+		if ((u[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (u[i] & 0x3f);
+	}
+	/* Longer than needed, a surrogate, beyond Unicode: not UTF-8. */
+	if (code < least[len] || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff)
+		return 0;
+	return len;
+}
+
+/* The letter behind the backslash, 0 for none. */
+static char short_escape(char c)
+{
+	switch (c) {
+	case '\\':
+		return '\\';
+	case '\n':
+		return 'n';
+	case '\t':
+		return 't';
+	case '\r':
+		return 'r';
+	default:
+		return 0;
+	}
+}
+
+/* C0, DEL, and C1 (U+0080 to U+009F), which some terminals obey too. */
+static bool is_control(const char *s, size_t len)
+{
+	unsigned char first = s[0];
+
+	if (len == 1)
+		return first < 0x20 || first == 0x7f;
+	return len == 2 && first == 0xc2 && (unsigned char)s[1] < 0xa0;
+}
+
+/* Escapes the character at @s, sets how long it was, returns the end of @to. */
+static char *escape_one(char *to, const char *s, size_t left, size_t *len)
+{
+	char c = short_escape(*s);
+	size_t i;
+
+	*len = utf8_length(s, left);
+	if (c) {
+		*to++ = '\\';
+		*to++ = c;
+		return to;
+	}
+	if (*len && !is_control(s, *len)) {
+		memcpy(to, s, *len);
+		return to + *len;
+	}
+	if (!*len)
+		*len = 1;
+	for (i = 0; i < *len; i++) {
+		unsigned char byte = s[i];
+
+		*to++ = '\\';
+		*to++ = 'x';
+		*to++ = hex[byte >> 4];
+		*to++ = hex[byte & 15];
+	}
+	return to;
+}
+
+char *escape_text(char *to, const char *bytes, size_t len)
+{
+	char *end = to;
+	size_t i, step;
+
+	for (i = 0; i < len; i += step)
+		end = escape_one(end, bytes + i, len - i, &step);
+	*end = '\0';
+	return to;
+}
+
+void print_escaped(FILE *to, const char *bytes, size_t len)
+{
+	char one[ESCAPED_SIZE(4)];
+	size_t i, step;
+
+	for (i = 0; i < len; i += step) {
+		char *end = escape_one(one, bytes + i, len - i, &step);
+
+		fwrite(one, 1, end - one, to);
+	}
+}
+
+/* What JSON wants escaped; returns false for what can stand as it is. */
+static bool json_escape(FILE *to, unsigned char c)
+{
+	if (c == '"' || c == '\\')
+		fprintf(to, "\\%c", c);
+	else if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+		fprintf(to, "\\u%04x", c);
+	else
+		return false;
+	return true;
+}
+
+bool json_string(FILE *to, const char *bytes, size_t len)
+{
+	bool exact = true;
+	size_t i, step;
+
+	fputc('"', to);
+	for (i = 0; i < len; i += step) {
+		step = utf8_length(bytes + i, len - i);
+		if (!step) {
+			fputs("\\ufffd", to);
+			exact = false;
+			step = 1;
+		} else if (step == 2 && is_control(bytes + i, step)) {
+			/* U+0080 to U+009F: the second byte is the code. */
+			json_escape(to, bytes[i + 1]);
+		} else if (step > 1 || !json_escape(to, bytes[i])) {
+			fwrite(bytes + i, 1, step, to);
+		}
+	}
+	fputc('"', to);
+	return exact;
+}
+
+void json_bytes(FILE *to, const char *name, const char *bytes, size_t len)
+{
+	size_t i;
+
+	fprintf(to, "\"%s\":", name);
+	if (json_string(to, bytes, len))
+		return;
+	fprintf(to, ",\"%s_hex\":\"", name);
+	for (i = 0; i < len; i++) {
+		fputc(hex[(unsigned char)bytes[i] >> 4], to);
+		fputc(hex[(unsigned char)bytes[i] & 15], to);
+	}
+	fputc('"', to);
+}

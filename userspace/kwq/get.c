@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq get
+ *
+ * By name, the handle ends with the command: an item is finished once it was
+ * printed and flushed, so that one whose print failed comes back. Through fd:N it
+ * stays held.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "escape.h"
+#include "number.h"
+
+enum { BATCH = 32 };
+
+enum { OPT_TIMEOUT = OPT_FIRST, OPT_NONBLOCK };
+
+static const struct option get_options[] = {
+	{ "all", no_argument, NULL, 'a' },
+	{ "count", required_argument, NULL, 'n' },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "nonblock", no_argument, NULL, OPT_NONBLOCK },
+	OPTION_NULL, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_END
+};
+
+struct getter {
+	struct kwq *q;
+	const char *queue;
+	uint64_t left;		/* items wanted; UINT64_MAX for all */
+	uint64_t deadline;
+	bool nonblock;
+	bool null;
+	bool json;
+	bool quiet;
+	bool finish;
+
+	struct kwq_got got[BATCH];
+	char keys[BATCH * KWQ_KEY_MAX];
+};
+
+static void print_json(const struct kwq_got *got, const char *key)
+{
+	printf("{\"ticket\":%llu,\"priority\":%d,\"abandoned\":%u,",
+	       (unsigned long long)got->ticket, got->priority, got->abandoned);
+	json_bytes(stdout, "key", key, got->key_len);
+	puts("}");
+}
+
+static void print_items(const struct getter *g, int nr)
+{
+	const char *key = g->keys;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		if (g->json) {
+			print_json(&g->got[i], key);
+		} else {
+			fwrite(key, 1, g->got[i].key_len, stdout);
+			putchar(g->null ? '\0' : '\n');
+		}
+		key += g->got[i].key_len;
+	}
+}
+
+static int finish_items(struct getter *g, int nr)
+{
+	struct kwq_done_entry entries[BATCH] = { 0 };
+	__s32 results[BATCH];
+	struct kwq_batch batch = {
+		.entries = kwq_ptr(entries),
+		.results = kwq_ptr(results),
+		.nr = nr,
+		.entry_size = sizeof(entries[0]),
+	};
+	int i, done;
+
+	for (i = 0; i < nr; i++)
+		entries[i].ticket = g->got[i].ticket;
+	done = kwq_done_batch(g->q, &batch);
+	if (done < 0)
+		return done;
+	for (i = 0; i < done; i++)
+		if (results[i] < 0)
+			return results[i];
+	return done == nr ? 0 : -EIO;
+}
+
+static int fetch(struct getter *g)
+{
+	struct kwq_get req = {
+		.size = sizeof(req),
+		.flags = g->nonblock ? KWQ_GET_NONBLOCK : 0,
+		.deadline = g->deadline,
+		.get = {
+			.entries = kwq_ptr(g->got),
+			.keys = kwq_ptr(g->keys),
+			.keys_len = sizeof(g->keys),
+			.nr = g->left < BATCH ? g->left : BATCH,
+			.entry_size = sizeof(g->got[0]),
+		},
+	};
+
+	return kwq_get_batch(g->q, &req);
+}
+
+/* Whether to get all there is was asked, and that was it. */
+static bool was_all(const struct getter *g, int err)
+{
+	return g->left == UINT64_MAX &&
+		(err == -ESHUTDOWN || err == -EAGAIN || err == -ETIMEDOUT);
+}
+
+static int get_items(struct getter *g)
+{
+	int nr, err;
+
+	while (g->left) {
+		nr = fetch(g);
+		if (nr < 0) {
+			if (was_all(g, nr))
+				return STATUS_OK;
+			return g->quiet ? status_of(nr) : complain(g->queue, nr);
+		}
+		print_items(g, nr);
+		if (!flush_output())
+			return STATUS_FAILED;
+		err = g->finish ? finish_items(g, nr) : 0;
+		if (err)
+			return complain(g->queue, err);
+		if (g->left != UINT64_MAX)
+			g->left -= nr;
+	}
+	return STATUS_OK;
+}
+
+static int get_main(int argc, char **argv)
+{
+	static struct getter g = { .left = 1 };	/* too large for the stack */
+	const char *timeout = NULL;
+	uint64_t timeout_ns = 0;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "an:0qh", get_options, NULL)) != -1) {
+		switch (opt) {
+		case 'a':
+			g.left = UINT64_MAX;
+			break;
+		case 'n':
+			g.left = must_parse_number("--count", optarg, 1, UINT64_MAX - 1);
+			break;
+		case OPT_TIMEOUT:
+			timeout = optarg;
+			break;
+		case OPT_NONBLOCK:
+			g.nonblock = true;
+			break;
+		case '0':
+			g.null = true;
+			break;
+		case OPT_JSON:
+			g.json = true;
+			break;
+		case 'q':
+			g.quiet = true;
+			break;
+		default:
+			option_common(opt);
+		}
+	}
+	g.queue = only_argument(argc, argv, "QUEUE");
+	if (g.null && g.json)
+		usage("--null and --json exclude each other");
+	if (g.nonblock && timeout)
+		usage("--nonblock and --timeout exclude each other");
+	g.finish = !queue_is_fd(g.queue);
+	if (timeout)
+		timeout_ns = must_parse_duration("--timeout", timeout);
+
+	g.q = must_open_queue(g.queue, O_RDONLY);
+	g.deadline = timeout ? kwq_deadline(g.q, timeout_ns) : KWQ_NO_DEADLINE;
+	return get_items(&g);
+}
+
+const struct command command_get = {
+	.name = "get",
+	.arguments = "[OPTION...] QUEUE",
+	.summary = "Take keys and print them; of fd:N they stay held, else they are done",
+	.options =
+	"  -n, --count N           N keys (1), waiting for each\n"
+	"  -a, --all               until the queue is shut down and empty; with\n"
+	"                          --nonblock or --timeout until none is ready\n"
+	"      --timeout DURATION  wait no longer\n"
+	"      --nonblock          do not wait\n"
+	"  -0, --null              NUL behind each key, not newline\n"
+	"      --json              a JSON object a line: ticket, priority, abandoned, key\n"
+	"  -q, --quiet             no message if nothing comes\n"
+	"  -h, --help\n",
+	.main = get_main,
+};

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq: keyed work queues from a shell. This file finds the subcommand.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+
+static const struct command *const commands[] = {
+	&command_create, &command_open, &command_ls, &command_stat,
+	&command_add, &command_get, &command_done, &command_remove,
+	&command_len, &command_shutdown, &command_drain, &command_rm,
+	&command_run,
+};
+
+static void print_help(FILE *to)
+{
+	size_t i;
+
+	fputs("Usage: kwq COMMAND [OPTION...] [ARGUMENT...]\n"
+	      "Keyed work queues of the kernel: no key twice, none to two consumers at once.\n"
+	      "\n", to);
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+	fputs("\n"
+	      "  kwq COMMAND --help    the options of COMMAND\n"
+	      "  kwq --version\n"
+	      "\n"
+	      "QUEUE is a name, or fd:N for an inherited descriptor. See kwq(1), kwq(7).\n", to);
+}
+
+static const struct command *find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		if (!strcmp(name, commands[i]->name))
+			return commands[i];
+	return NULL;
+}
+
+/*
+ * What is opened must never become a standard descriptor that somebody closed:
+ * messages would go into it, and jobs would get it.
+ */
+static bool fill_standard_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return false;
+	close(fd);
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	if (!fill_standard_descriptors()) {
+		fprintf(stderr, "kwq: /dev/null: %s\n", strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (argc < 2) {
+		print_help(stderr);
+		return STATUS_USAGE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+	    !strcmp(argv[1], "help")) {
+		print_help(stdout);
+		return flush_output() ? STATUS_OK : STATUS_FAILED;
+	}
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V")) {
+		puts("kwq " KWQ_VERSION);
+		return flush_output() ? STATUS_OK : STATUS_FAILED;
+	}
+
+	command = find(argv[1]);
+	if (!command) {
+		fprintf(stderr, "kwq: no command \"%s\"; see kwq --help\n", argv[1]);
+		return STATUS_USAGE;
+	}
+	return command->main(argc - 1, argv + 1);
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Messages and exit statuses.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+
+const struct command *command;
+
+static void __attribute__((format(printf, 1, 0))) print_message(const char *format, va_list args)
+{
+	fprintf(stderr, "kwq: %s: ", command->name);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+void message(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_message(format, args);
+	va_end(args);
+}
+
+void usage(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_message(format, args);
+	va_end(args);
+	fprintf(stderr, "Usage: kwq %s %s\n", command->name, command->arguments);
+	exit(STATUS_USAGE);
+}
+
+void option_common(int opt)
+{
+	if (opt != 'h') {
+		/* getopt_long() has said already what is wrong. */
+		fprintf(stderr, "Usage: kwq %s %s\n", command->name, command->arguments);
+		exit(STATUS_USAGE);
+	}
+	printf("Usage: kwq %s %s\n%s.\n\n%s", command->name, command->arguments,
+	       command->summary, command->options);
+	exit(flush_output() ? STATUS_OK : STATUS_FAILED);
+}
+
+int complain(const char *queue, int err)
+{
+	message("%s: %s", queue, meaning(err));
+	return status_of(err);
+}
+
+const char *meaning(int err)
+{
+	switch (-err) {
+	case E2BIG:
+		return "the kernel's kwq is older than this command and lacks that";
+	case EACCES:
+		return "permission denied, by the queue's mode or that of /dev/kwq";
+	case EAGAIN:
+		return "nothing is ready";
+	case EBADF:
+		return "not open for this (reading is get and done, writing the rest)";
+	case ECANCELED:
+		return "a shut down ended the drain";
+	case EDQUOT:
+		return "this user has too many queues";
+	case EEXIST:
+		return "a queue of that name exists";
+	case EMSGSIZE:
+		return "key too long (more than 4096 bytes)";
+	case ENAMETOOLONG:
+		return "name too long (more than 255 bytes)";
+	case ENODEV:
+		return "no /dev/kwq: is the module kwq loaded?";
+	case ENOENT:
+		return "no such queue";
+	case ENOSPC:
+		return "the queue is full";
+	case ENOTTY:
+		return "not a queue";
+	case EPERM:
+		return "not permitted: only the owner may";
+	case ESHUTDOWN:
+		return "the queue is shut down";
+	case ETIMEDOUT:
+		return "timed out";
+	default:
+		return strerror(-err);
+	}
+}
+
+int status_of(int err)
+{
+	switch (-err) {
+	case 0:
+		return STATUS_OK;
+	case ENOENT:
+		return STATUS_NOT_FOUND;
+	case EAGAIN:
+	case ETIMEDOUT:
+		return STATUS_NOT_READY;
+	case ESHUTDOWN:
+		return STATUS_SHUT_DOWN;
+	case ENODEV:
+		return STATUS_NO_KWQ;
+	default:
+		return STATUS_FAILED;
+	}
+}
+
+bool flush_output(void)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return true;
+	fprintf(stderr, "kwq: standard output: %s\n", strerror(errno));
+	return false;
+}
+
+const char *only_argument(int argc, char **argv, const char *what)
+{
+	if (optind == argc)
+		usage("%s is missing", what);
+	if (optind + 1 < argc)
+		usage("\"%s\" is one argument too many", argv[optind + 1]);
+	return argv[optind];
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The QUEUE argument: NAME, name:NAME or fd:N; and a command that inherits one.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "number.h"
+
+static const char fd_prefix[] = "fd:";
+static const char name_prefix[] = "name:";
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+bool queue_is_fd(const char *argument)
+{
+	return has_prefix(argument, fd_prefix);
+}
+
+/* name: is there for queues that are called "fd:3". */
+static const char *name_of(const char *argument)
+{
+	return has_prefix(argument, name_prefix) ?
+		argument + strlen(name_prefix) : argument;
+}
+
+const char *must_be_name(const char *argument)
+{
+	if (queue_is_fd(argument))
+		usage("%s: a descriptor, where only a name will do", argument);
+	return name_of(argument);
+}
+
+int open_queue(struct kwq **q, const char *argument, int open_flags)
+{
+	uint64_t fd;
+
+	if (!queue_is_fd(argument))
+		return kwq_open(q, name_of(argument), open_flags | O_CLOEXEC);
+	if (parse_number(argument + strlen(fd_prefix), 0, INT_MAX, &fd))
+		return -EBADF;
+	return kwq_from_fd(q, fd);
+}
+
+int open_own_queue(struct kwq **q, const char *argument, int open_flags)
+{
+	struct kwq *theirs;
+	int err;
+
+	if (!queue_is_fd(argument))
+		return open_queue(q, argument, open_flags);
+	err = open_queue(&theirs, argument, open_flags);
+	if (err)
+		return err;
+	err = kwq_reopen(q, theirs, open_flags | O_CLOEXEC);
+	kwq_close(theirs);
+	return err;
+}
+
+int complain_open(const char *argument, int err)
+{
+	if (err == -EBADF)
+		message("%s: not an open descriptor", argument);
+	else if (err == -EINVAL)
+		message("%s: no queue can have that name", argument);
+	else
+		return complain(argument, err);
+	return STATUS_FAILED;
+}
+
+struct kwq *must_open_queue(const char *argument, int open_flags)
+{
+	struct kwq *q;
+	int err = open_queue(&q, argument, open_flags);
+
+	if (err)
+		exit(complain_open(argument, err));
+	return q;
+}
+
+int exec_with_queue(struct kwq *q, char **argv)
+{
+	char number[16];
+
+	snprintf(number, sizeof(number), "%d", kwq_fd(q));
+	if (setenv("KWQ_FD", number, 1) || fcntl(kwq_fd(q), F_SETFD, 0)) {
+		message("%s", strerror(errno));
+		return STATUS_FAILED;
+	}
+	execvp(argv[0], argv);
+	message("%s: %s", argv[0], strerror(errno));
+	return errno == ENOENT ? STATUS_NO_COMMAND : STATUS_CANNOT_RUN;
+}

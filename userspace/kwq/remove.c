@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq remove
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "each_key.h"
+
+static const struct option remove_options[] = {
+	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+static const struct {
+	int bit;
+	const char *name;
+} states[] = {
+	{ KWQ_WAS_READY, "ready" },
+	{ KWQ_WAS_WAITING, "waiting" },
+	{ KWQ_WAS_PROCESSING, "processing" },
+	{ KWQ_WAS_DIRTY, "dirty" },
+};
+
+static int fill(void *entry, const char *key, size_t len, const void *context)
+{
+	(void)key;
+	(void)context;
+	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){ .key_len = len };
+	return len;
+}
+
+/* What it was: "ready", "waiting,processing", ... */
+static const char *outcome(int result)
+{
+	static char text[64];
+	size_t i;
+
+	text[0] = '\0';
+	for (i = 0; i < ARRAY_SIZE(states); i++) {
+		if (!(result & states[i].bit))
+			continue;
+		if (text[0])
+			strcat(text, ",");
+		strcat(text, states[i].name);
+	}
+	return text;
+}
+
+static const char *refusal(int err)
+{
+	return err == -ENOENT ? "no such key" : NULL;
+}
+
+static int remove_main(int argc, char **argv)
+{
+	static const struct key_verb verb = {
+		.entry_size = sizeof(struct kwq_remove_entry),
+		.fill = fill,
+		.submit = kwq_remove_batch,
+		.outcome = outcome,
+		.refusal = refusal,
+	};
+	struct key_options options = { 0 };
+	const char *queue;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "h", remove_options, NULL)) != -1)
+		if (!key_option(&options, opt))
+			option_common(opt);
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	return each_key(must_open_queue(queue, O_WRONLY), queue, &verb, &options,
+			argc, argv);
+}
+
+const struct command command_remove = {
+	.name = "remove",
+	.arguments = "[OPTION...] QUEUE [KEY...]",
+	.summary = "Take keys out of a queue",
+	.options = KEY_HELP,
+	.main = remove_main,
+};

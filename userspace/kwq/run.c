@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq run: its options. The work is in worker.c.
+ */
+#include <sched.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "number.h"
+#include "worker.h"
+
+enum {
+	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
+	OPT_RETRY_MAX, OPT_RETRY_ON, OPT_ATTEMPTS, OPT_JOBLOG, OPT_NO_PROGRESS,
+};
+
+static const struct option run_options[] = {
+	{ "jobs", required_argument, NULL, 'j' },
+	{ "exit-when-empty", no_argument, NULL, OPT_EXIT_WHEN_EMPTY },
+	{ "stdin", no_argument, NULL, OPT_STDIN },
+	{ "output", required_argument, NULL, OPT_OUTPUT },
+	{ "retry-after", required_argument, NULL, OPT_RETRY_AFTER },
+	{ "retry-max", required_argument, NULL, OPT_RETRY_MAX },
+	{ "retry-on", required_argument, NULL, OPT_RETRY_ON },
+	{ "max-attempts", required_argument, NULL, OPT_ATTEMPTS },
+	{ "joblog", required_argument, NULL, OPT_JOBLOG },
+	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
+	OPTION_QUIET, OPTION_VERBOSE, OPTION_HELP, OPTION_END
+};
+
+static enum output_mode parse_output(const char *s)
+{
+	if (!strcmp(s, "group"))
+		return OUTPUT_GROUP;
+	if (!strcmp(s, "line"))
+		return OUTPUT_LINE;
+	if (!strcmp(s, "pass"))
+		return OUTPUT_PASS;
+	usage("--output %s: not group, line or pass", s);
+}
+
+/* As many as there are processors for this process. */
+static unsigned int default_jobs(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+}
+
+static void parse_option(struct run_options *o, int opt)
+{
+	switch (opt) {
+	case 'j':
+		o->jobs = must_parse_number("--jobs", optarg, 1, JOBS_MAX);
+		break;
+	case OPT_EXIT_WHEN_EMPTY:
+		o->exit_when_empty = true;
+		break;
+	case OPT_STDIN:
+		o->key_on_stdin = true;
+		break;
+	case OPT_OUTPUT:
+		o->output = parse_output(optarg);
+		break;
+	case OPT_RETRY_AFTER:
+		o->retry_after = must_parse_duration("--retry-after", optarg);
+		break;
+	case OPT_RETRY_MAX:
+		o->retry_max = must_parse_duration("--retry-max", optarg);
+		break;
+	case OPT_RETRY_ON:
+		if (status_set_parse(&o->retry_on, optarg))
+			usage("--retry-on %s: not exit statuses from 1 to 255, such as 1,2,100-110",
+			      optarg);
+		break;
+	case OPT_ATTEMPTS:
+		o->attempts_max = must_parse_number("--max-attempts", optarg, 1, INT32_MAX);
+		break;
+	case OPT_JOBLOG:
+		o->joblog = optarg;
+		break;
+	case OPT_NO_PROGRESS:
+		o->no_progress = true;
+		break;
+	case 'q':
+		o->quiet = true;
+		break;
+	case 'v':
+		o->verbose = true;
+		break;
+	default:
+		option_common(opt);
+	}
+}
+
+static int run_main(int argc, char **argv)
+{
+	struct run_options o = {
+		.retry_after = NS_PER_S,
+		.retry_max = 300 * NS_PER_S,
+		.retry_on.has[EX_TEMPFAIL] = true,
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "j:qvh", run_options, NULL)) != -1)
+		parse_option(&o, opt);
+	if (optind == argc)
+		usage("QUEUE is missing");
+	o.queue = argv[optind++];
+	if (optind == argc)
+		usage("CMD is missing");
+	o.command = argv + optind;
+	if (o.retry_max < o.retry_after)
+		usage("--retry-max is less than --retry-after");
+	if (!o.jobs)
+		o.jobs = default_jobs();
+	return work(&o);
+}
+
+const struct command command_run = {
+	.name = "run",
+	.arguments = "[OPTION...] QUEUE -- CMD [ARGUMENT...]",
+	.summary = "Run CMD for every key, in place of {} or as its last argument",
+	.options =
+	"  -j, --jobs N              N at once (as many as there are processors)\n"
+	"      --exit-when-empty     end when nothing is ready, waiting or processing;\n"
+	"                            else when the queue is shut down and empty\n"
+	"      --stdin               the key is CMD's standard input, not an argument\n"
+	"      --output group|line|pass\n"
+	"                            a job's output when it ends, each line when it is\n"
+	"                            complete, or as it comes (group)\n"
+	"      --retry-on STATUS,... exit statuses, or ranges of them, after which to try\n"
+	"                            again, beside 75\n"
+	"      --retry-after DURATION  after the first failure (1s), then twice that ...\n"
+	"      --retry-max DURATION  ... up to this (5m)\n"
+	"      --max-attempts N      give up after N attempts (no limit)\n"
+	"      --joblog FILE         append a line for each job that ends\n"
+	"      --no-progress         no progress line\n"
+	"  -q, --quiet               say nothing of single keys\n"
+	"  -v, --verbose             tell of retries too\n"
+	"  -h, --help\n"
+	"\n"
+	"CMD has KWQ_KEY, KWQ_ATTEMPT and KWQ_ABANDONED in its environment.\n"
+	"SIGTERM or SIGINT: what runs is finished; a second one kills it.\n",
+	.main = run_main,
+};

@@ -1,0 +1,690 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The work of kwq run: a command for every item.
+ *
+ * One thread and one epoll: on the queue while a job more may run, on the signals,
+ * on the end of each job, and on their output where it comes line by line. No item
+ * is fetched before its job can start.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "escape.h"
+#include "job.h"
+#include "joblog.h"
+#include "progress.h"
+#include "retry.h"
+#include "worker.h"
+
+enum {
+	EVENTS = 64,
+	/* Descriptors: those of a job, and all others together. */
+	FDS_PER_JOB = 4,
+	FDS_BESIDES = 32,
+	/* How soon, and at last how often, to ask whether the queue is empty. */
+	EMPTY_MS_FIRST = 10,
+	EMPTY_MS_LAST = 1000,
+};
+
+struct run {
+	struct run_options options;
+	struct kwq *q;		/* to poll and to ask; never holds an item */
+	struct kwq *spare;	/* the next job's handle, once it was needed */
+	struct job *jobs;	/* options.jobs of them */
+	int epoll, signals, joblog;
+	bool watching;		/* the queue is in the epoll */
+	bool stopping;		/* no item more: a signal, or an error */
+	bool warned;		/* the first signal came */
+	bool over;		/* shut down and empty, or empty */
+	int signal;		/* the second one: jobs were killed */
+	int status;		/* of an error that ended it */
+	int empty_ms;		/* the next wait before asking whether it is empty */
+	unsigned long long seq;
+	struct progress_counts counts;
+	struct progress progress;
+	struct retry_table failures;
+	struct child_inheritance inherited;
+};
+
+/* What an event is about: a kind, and for some the number of a job. */
+enum source { SOURCE_SIGNAL, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERRORS };
+
+static uint64_t monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+/* ---- Messages ------------------------------------------------------------- */
+
+/* An error that is no job's: nothing new is started, what runs is waited for. */
+static void stop_for(struct run *run, int status, const char *what, const char *why)
+{
+	progress_hide(&run->progress);
+	message("%s: %s: %s", run->options.queue, what, why);
+	run->stopping = true;
+	if (!run->status)
+		run->status = status;
+}
+
+static void tell_of(struct run *run, const struct job *job, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void tell_of(struct run *run, const struct job *job, const char *format, ...)
+{
+	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], text[200];
+	va_list args;
+
+	if (run->options.quiet)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	progress_hide(&run->progress);
+	message("%s: %s: %s", run->options.queue,
+		escape_text(key, job->key, job->item.key_len), text);
+}
+
+/* "exit status 3", "killed by signal 9 (Killed)" */
+static const char *describe(int status, char *to, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(to, size, "killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(to, size, "exit status %d", WEXITSTATUS(status));
+	return to;
+}
+
+/* ---- The epoll ------------------------------------------------------------ */
+
+static int watch(struct run *run, int fd, enum source source, size_t job)
+{
+	struct epoll_event event = {
+		.events = EPOLLIN,
+		.data.u64 = (uint64_t)source << 32 | job,
+	};
+
+	return epoll_ctl(run->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+/*
+ * Closing would not do: a child that was forked meanwhile has a copy until it
+ * calls exec(), and the epoll goes by what is open, not by numbers.
+ */
+static void unwatch(struct run *run, int fd)
+{
+	epoll_ctl(run->epoll, EPOLL_CTL_DEL, fd, NULL);
+}
+
+/* The queue is of interest only while a job more may run. */
+static void watch_queue(struct run *run)
+{
+	bool want = !run->stopping && !run->over &&
+		run->counts.running < run->options.jobs;
+
+	if (want == run->watching)
+		return;
+	run->watching = want;
+	if (want)
+		watch(run, kwq_fd(run->q), SOURCE_QUEUE, 0);
+	else
+		unwatch(run, kwq_fd(run->q));
+}
+
+static int watch_job(struct run *run, const struct job *job)
+{
+	size_t i = job - run->jobs;
+	int err;
+
+	err = watch(run, job->pidfd, SOURCE_END, i);
+	if (err || run->options.output != OUTPUT_LINE)
+		return err;
+	err = watch(run, job->streams[0].fd, SOURCE_OUTPUT, i);
+	return err ? err : watch(run, job->streams[1].fd, SOURCE_ERRORS, i);
+}
+
+static void unwatch_job(struct run *run, const struct job *job)
+{
+	unwatch(run, job->pidfd);
+	if (run->options.output != OUTPUT_LINE)
+		return;
+	unwatch(run, job->streams[0].fd);
+	unwatch(run, job->streams[1].fd);
+}
+
+/* ---- Ending jobs ---------------------------------------------------------- */
+
+static void write_output(struct run *run, struct job *job)
+{
+	int i, err;
+
+	for (i = 0; i < 2; i++) {
+		if (!stream_has_output(&job->streams[i], run->options.output))
+			continue;
+		progress_hide(&run->progress);
+		err = stream_flush(&job->streams[i], run->options.output);
+		if (err)
+			stop_for(run, STATUS_FAILED, i ? "standard error" : "standard output",
+				 strerror(-err));
+	}
+}
+
+/* False where somebody else has finished it, through the inherited descriptor. */
+static bool finish_item(struct run *run, struct job *job)
+{
+	int err = kwq_done(job->handle, job->item.ticket);
+
+	if (err < 0)
+		tell_of(run, job, "done: %s",
+			err == -ESTALE ? "no longer held" : meaning(err));
+	return err >= 0;
+}
+
+static void succeed(struct run *run, struct job *job)
+{
+	retry_forget(&run->failures, job->key, job->item.key_len);
+	if (finish_item(run, job))
+		run->counts.done++;
+	else
+		run->counts.failed++;
+}
+
+/* Failed for good; the item is to be finished all the same. */
+static void fail(struct run *run, struct job *job, const char *why)
+{
+	run->counts.failed++;
+	tell_of(run, job, "%s", why);
+	retry_forget(&run->failures, job->key, job->item.key_len);
+}
+
+/* Failed for now: add it again, or say why that is not possible. */
+static void try_again(struct run *run, struct job *job, const char *why)
+{
+	unsigned int failures = retry_fail(&run->failures, job->key, job->item.key_len);
+	uint64_t delay = retry_delay(failures, run->options.retry_after,
+				     run->options.retry_max);
+	char text[160];
+	int err, added;
+
+	err = job_add_again_and_done(job, delay, &added);
+	if (err < 0) {
+		/* Not finished, so it goes back when its handle is closed. */
+		run->counts.failed++;
+		tell_of(run, job, "%s; add again and done: %s", why, meaning(err));
+		return;
+	}
+	if (added < 0) {
+		snprintf(text, sizeof(text), "%s; not to be tried again: %s", why,
+			 meaning(added));
+		fail(run, job, text);
+		return;
+	}
+	run->counts.retried++;
+	if (run->options.verbose)
+		tell_of(run, job, "%s; attempt %u in %.3g s", why, job->attempt + 1,
+			(double)delay / NS_PER_S);
+}
+
+static bool wants_retry(const struct run *run, int status)
+{
+	return WIFEXITED(status) && run->options.retry_on.has[WEXITSTATUS(status)];
+}
+
+static void settle(struct run *run, struct job *job, int status)
+{
+	char why[100], text[160];
+	unsigned int max = run->options.attempts_max;
+
+	describe(status, why, sizeof(why));
+	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
+		succeed(run, job);
+	} else if (!wants_retry(run, status)) {
+		fail(run, job, why);
+		finish_item(run, job);
+	} else if (max && job->attempt >= max) {
+		snprintf(text, sizeof(text), "%s; attempt %u was the last", why, max);
+		fail(run, job, text);
+		finish_item(run, job);
+	} else {
+		try_again(run, job, why);
+	}
+}
+
+static void log_job(struct run *run, const struct job *job, int status)
+{
+	struct joblog_entry entry = {
+		.seq = job->seq,
+		.started = job->started_real,
+		.runtime = job->runtime,
+		.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+		.attempt = job->attempt,
+		.abandoned = job->item.abandoned,
+		.key = job->key,
+		.key_len = job->item.key_len,
+	};
+	int err;
+
+	if (run->joblog < 0)
+		return;
+	err = joblog_write(run->joblog, &entry);
+	if (err)
+		stop_for(run, STATUS_FAILED, run->options.joblog, strerror(-err));
+}
+
+static void end_job(struct run *run, struct job *job)
+{
+	int status, exec_error;
+
+	unwatch_job(run, job);
+	status = job_reap(job);
+	run->counts.running--;
+	exec_error = *job->exec_error;
+	if (exec_error) {
+		/* The command is to blame, not the item, which goes back. */
+		stop_for(run, exec_error == ENOENT ? STATUS_NO_COMMAND : STATUS_CANNOT_RUN,
+			 run->options.command[0], strerror(exec_error));
+	} else {
+		/* The output first: an item is done when all of it is. */
+		write_output(run, job);
+		settle(run, job, status);
+		log_job(run, job, status);
+	}
+	job_free(job);
+}
+
+static void pump(struct run *run, struct job *job, int i)
+{
+	int ret;
+
+	progress_hide(&run->progress);
+	ret = stream_pump(&job->streams[i]);
+	if (!ret)
+		return;
+	unwatch(run, job->streams[i].fd);
+	if (ret < 0)
+		stop_for(run, STATUS_FAILED, i ? "standard error" : "standard output",
+			 strerror(-ret));
+}
+
+/* ---- Starting jobs -------------------------------------------------------- */
+
+static struct job *free_slot(struct run *run)
+{
+	struct job *job = run->jobs;
+
+	while (job->handle)
+		job++;
+	return job;
+}
+
+/* Takes an item into the job. Returns as kwq_try_get(). */
+static int take_item(struct run *run, struct job *job)
+{
+	int err;
+
+	if (!run->spare) {
+		err = kwq_reopen(&run->spare, run->q, O_RDWR | O_CLOEXEC);
+		if (err)
+			return err;
+	}
+	err = kwq_try_get(run->spare, &job->item, job->key, KWQ_KEY_MAX);
+	if (err)
+		return err;
+	job->key[job->item.key_len] = '\0';
+	job->handle = run->spare;
+	run->spare = NULL;
+	return 0;
+}
+
+/* A key that cannot be an argument is no reason to stop: it fails, alone. */
+static void refuse_item(struct run *run, struct job *job)
+{
+	fail(run, job, "has a NUL and cannot be an argument: see --stdin");
+	finish_item(run, job);
+	job_free(job);
+}
+
+static void start_job(struct run *run, struct job *job)
+{
+	int err;
+
+	job->seq = ++run->seq;
+	job->attempt = retry_count(&run->failures, job->key, job->item.key_len) + 1;
+	job->exec_error[0] = 0;
+	err = job_start(job, run->options.command, &run->inherited,
+			run->options.output, run->options.key_on_stdin);
+	if (!err) {
+		run->counts.running++;
+		err = watch_job(run, job);
+		if (!err)
+			return;
+		unwatch_job(run, job);
+		job_kill(job);
+		job_reap(job);
+		run->counts.running--;
+	}
+	/* Not the item's fault: its handle closes, and it goes back. */
+	stop_for(run, STATUS_FAILED, "cannot start a job", strerror(-err));
+	job_free(job);
+}
+
+static void start_jobs(struct run *run)
+{
+	struct job *job;
+	int err;
+
+	while (!run->stopping && !run->over &&
+	       run->counts.running < run->options.jobs) {
+		job = free_slot(run);
+		err = take_item(run, job);
+		switch (err) {
+		case 0:
+			run->empty_ms = EMPTY_MS_FIRST;
+			if (run->options.key_on_stdin || job_key_is_text(job))
+				start_job(run, job);
+			else
+				refuse_item(run, job);
+			break;
+		case -EAGAIN:
+			return;
+		case -ESHUTDOWN:
+			run->over = true;
+			return;
+		default:
+			stop_for(run, status_of(err), "get", meaning(err));
+		}
+	}
+}
+
+/* ---- Signals -------------------------------------------------------------- */
+
+/* The second signal: the jobs are killed, and their items go back. */
+static void kill_jobs(struct run *run)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->options.jobs; i++)
+		if (run->jobs[i].pid)
+			job_kill(&run->jobs[i]);
+	for (i = 0; i < run->options.jobs; i++) {
+		struct job *job = &run->jobs[i];
+
+		if (!job->pid)
+			continue;
+		log_job(run, job, job_reap(job));
+		job_free(job);
+	}
+	run->counts.running = 0;
+}
+
+static void take_signal(struct run *run)
+{
+	struct signalfd_siginfo info;
+
+	if (read(run->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	progress_hide(&run->progress);
+	if (!run->warned) {
+		run->warned = true;
+		run->stopping = true;
+		if (run->counts.running && !run->options.quiet)
+			message("%s: %s: waiting for %u running; once more to kill them",
+				run->options.queue, strsignal(info.ssi_signo),
+				run->counts.running);
+		return;
+	}
+	run->signal = info.ssi_signo;
+	kill_jobs(run);
+}
+
+/*
+ * Blocks the signals that end the run, and reads them from a descriptor. Not those
+ * that are ignored, as nohup and a shell's & arrange it.
+ */
+static int open_signals(struct run *run)
+{
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
+	struct sigaction action;
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < ARRAY_SIZE(ending); i++)
+		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&set, ending[i]);
+	if (sigprocmask(SIG_BLOCK, &set, &run->inherited.mask))
+		return -1;
+
+	/* A closed standard output is an error to report, not a death. */
+	action = (struct sigaction){ .sa_handler = SIG_IGN };
+	if (sigaction(SIGPIPE, &action, &run->inherited.sigpipe))
+		return -1;
+	/* Who ignores this one, as our parent may have, gets no exit statuses. */
+	action = (struct sigaction){ .sa_handler = SIG_DFL };
+	if (sigaction(SIGCHLD, &action, &run->inherited.sigchld))
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Dies of the signal, so that whoever waits for us knows. */
+static void die_of(const struct run *run)
+{
+	signal(run->signal, SIG_DFL);
+	raise(run->signal);
+	sigprocmask(SIG_SETMASK, &run->inherited.mask, NULL);
+}
+
+/* ---- The loop ------------------------------------------------------------- */
+
+/*
+ * Nothing ready, waiting or processing anywhere. The kernel tells nobody when
+ * another worker's last item is done, or waits no longer, so this is asked: only
+ * while we have nothing to do, ever more rarely, at last once a second.
+ */
+static void check_empty(struct run *run)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err;
+
+	err = kwq_stat(run->q, &st);
+	if (err)
+		stop_for(run, STATUS_FAILED, "stat", meaning(err));
+	else if (!st.ready && !st.waiting && !st.processing)
+		run->over = true;
+}
+
+static void draw_progress(struct run *run)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	uint64_t now = monotonic();
+
+	if (!progress_due(&run->progress, now))
+		return;
+	if (!kwq_stat(run->q, &st)) {
+		run->counts.ready = st.ready;
+		run->counts.waiting = st.waiting;
+	}
+	progress_draw(&run->progress, &run->counts, now);
+}
+
+static bool idle_until_empty(const struct run *run)
+{
+	return run->options.exit_when_empty && !run->counts.running &&
+		!run->stopping && !run->over;
+}
+
+/* How long epoll_wait() may take, in milliseconds. */
+static int timeout(struct run *run)
+{
+	int draw = progress_timeout(&run->progress, monotonic());
+	int empty = -1;
+
+	if (idle_until_empty(run)) {
+		empty = run->empty_ms;
+		run->empty_ms = run->empty_ms * 2 < EMPTY_MS_LAST ?
+			run->empty_ms * 2 : EMPTY_MS_LAST;
+	}
+	if (draw < 0 || empty < 0)
+		return draw < 0 ? empty : draw;
+	return draw < empty ? draw : empty;
+}
+
+static void take_event(struct run *run, uint64_t data)
+{
+	struct job *job = &run->jobs[data & UINT32_MAX];
+
+	switch ((enum source)(data >> 32)) {
+	case SOURCE_SIGNAL:
+		take_signal(run);
+		break;
+	case SOURCE_QUEUE:
+		/* start_jobs() comes next anyway. */
+		break;
+	case SOURCE_END:
+		if (job->pid)
+			end_job(run, job);
+		break;
+	case SOURCE_OUTPUT:
+	case SOURCE_ERRORS:
+		/* Unless its end was among the same events. */
+		if (job->pid)
+			pump(run, job, data >> 32 == SOURCE_ERRORS);
+		break;
+	}
+}
+
+static void wait_for_events(struct run *run)
+{
+	struct epoll_event events[EVENTS];
+	int i, nr;
+
+	nr = epoll_wait(run->epoll, events, EVENTS, timeout(run));
+	if (nr < 0 && errno != EINTR) {
+		stop_for(run, STATUS_FAILED, "epoll_wait", strerror(errno));
+		return;
+	}
+	for (i = 0; i < nr; i++)
+		take_event(run, events[i].data.u64);
+}
+
+static void loop(struct run *run)
+{
+	for (;;) {
+		start_jobs(run);
+		if (idle_until_empty(run))
+			check_empty(run);
+		if (!run->counts.running && (run->stopping || run->over))
+			break;
+		watch_queue(run);
+		draw_progress(run);
+		wait_for_events(run);
+	}
+	progress_hide(&run->progress);
+}
+
+/* ---- Setting up ----------------------------------------------------------- */
+
+/* Makes room for the descriptors of all jobs, which get back what was. */
+static void raise_descriptor_limit(struct run *run)
+{
+	rlim_t need = FDS_BESIDES + (rlim_t)FDS_PER_JOB * run->options.jobs;
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &run->inherited.descriptors);
+	limit = run->inherited.descriptors;
+	if (limit.rlim_cur >= need)
+		return;
+	if (limit.rlim_max < need)
+		usage("--jobs %u: needs %llu descriptors, the limit is %llu (ulimit -Hn)",
+		      run->options.jobs, (unsigned long long)need,
+		      (unsigned long long)limit.rlim_max);
+	limit.rlim_cur = need;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int allocate_jobs(struct run *run)
+{
+	unsigned int i;
+	int *exec_errors;
+
+	run->jobs = calloc(run->options.jobs, sizeof(*run->jobs));
+	/* Shared, so that a child can say there why it could not exec(). */
+	exec_errors = mmap(NULL, run->options.jobs * sizeof(int),
+			   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!run->jobs || exec_errors == MAP_FAILED)
+		return -ENOMEM;
+	for (i = 0; i < run->options.jobs; i++) {
+		job_init(&run->jobs[i]);
+		run->jobs[i].exec_error = &exec_errors[i];
+	}
+	return 0;
+}
+
+static int set_up(struct run *run)
+{
+	int err;
+
+	run->joblog = -1;
+	if (run->options.joblog) {
+		run->joblog = joblog_open(run->options.joblog);
+		if (run->joblog < 0) {
+			message("%s: %s", run->options.joblog, strerror(-run->joblog));
+			return STATUS_FAILED;
+		}
+	}
+	err = open_own_queue(&run->q, run->options.queue, O_RDWR);
+	if (err)
+		return complain_open(run->options.queue, err);
+
+	run->inherited.parent = getpid();
+	run->empty_ms = EMPTY_MS_FIRST;
+	run->signals = open_signals(run);
+	run->epoll = epoll_create1(EPOLL_CLOEXEC);
+	err = allocate_jobs(run);
+	if (!err)
+		err = watch(run, run->signals, SOURCE_SIGNAL, 0);
+	if (err) {
+		message("%s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
+		progress_init(&run->progress, monotonic());
+	return STATUS_OK;
+}
+
+int work(const struct run_options *options)
+{
+	static struct run the_run;	/* too large for the stack */
+	struct run *run = &the_run;
+	int status;
+
+	run->options = *options;
+	raise_descriptor_limit(run);
+	status = set_up(run);
+	if (status)
+		return status;
+	loop(run);
+	retry_forget_all(&run->failures);
+	kwq_close(run->spare);
+	kwq_close(run->q);
+	if (run->signal)
+		die_of(run);
+	if (run->status)
+		return run->status;
+	return run->counts.failed ? STATUS_FAILED : STATUS_OK;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The work of kwq run.
+ */
+#ifndef KWQ_WORKER_H
+#define KWQ_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "output.h"
+#include "status_set.h"
+
+enum { JOBS_MAX = 4096 };
+
+struct run_options {
+	const char *queue;
+	char **command;
+	unsigned int jobs;
+	bool exit_when_empty;
+	bool key_on_stdin;
+	bool quiet, verbose;
+	bool no_progress;
+	enum output_mode output;
+	uint64_t retry_after, retry_max;
+	unsigned int attempts_max;	/* 0: any number */
+	struct status_set retry_on;
+	const char *joblog;
+};
+
+/* Runs the command for every item, until the end. Returns the exit status. */
+int work(const struct run_options *options);
+
+#endif /* KWQ_WORKER_H */

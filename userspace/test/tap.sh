@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash
+#
+# TAP for the tests that are scripts. Sourced, never run. $O is the build folder, $SRC this
+# folder's parent; $WORK is a folder that goes at the end.
+
+: "${O:?is set by make test}" "${SRC:?is set by make test}"
+export LD_LIBRARY_PATH=$O${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# shellcheck disable=SC2034 # for those that source this
+KWQ=$O/kwq
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+
+# These tests run make, and are run by make: what the outer one was told is not for the inner.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
+# shellcheck disable=SC2034
+MAKE=(make -s -j"$(nproc)" -C "$SRC")
+
+tap_nr=0
+tap_failed=0
+
+# ok NAME COMMAND...: is the command successful? What it said is shown if not.
+ok() {
+	local name=$1
+	shift
+
+	tap_nr=$((tap_nr + 1))
+	if "$@" >"$WORK/said" 2>&1; then
+		echo "ok $tap_nr - $name"
+	else
+		echo "not ok $tap_nr - $name"
+		head -n 20 "$WORK/said" | sed 's/^/#  /'
+		tap_failed=1
+	fi
+}
+
+# same NAME GOT WANTED
+same() {
+	ok "$1" diff <(printf '%s\n' "$3") <(printf '%s\n' "$2")
+}
+
+skip() {
+	tap_nr=$((tap_nr + 1))
+	echo "ok $tap_nr - $1 # SKIP $2"
+}
+
+done_testing() {
+	echo "1..$tap_nr"
+	exit $tap_failed
+}

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# The command without a kernel module: help, wrong arguments, exit statuses.
+. ./tap.sh
+
+COMMANDS='create open ls stat add get done remove len shutdown drain rm run'
+
+# exits STATUS TEXT ARGUMENT...: ends with this status and says this, on standard error.
+exits() {
+	local status=$1 text=$2 got=0
+	shift 2
+
+	"$KWQ" "$@" </dev/null >"$WORK/out" 2>"$WORK/err" || got=$?
+	[ "$got" = "$status" ] || { echo "status $got"; cat "$WORK/out" "$WORK/err"; return 1; }
+	[ ! -s "$WORK/out" ] || { echo "on standard output:"; cat "$WORK/out"; return 1; }
+	grep -qF -- "$text" "$WORK/err" || { echo "no \"$text\":"; cat "$WORK/err"; return 1; }
+}
+
+# wrong TEXT ARGUMENT...: is refused, with a usage line.
+wrong() {
+	local text=$1
+	shift
+	ok "refused: kwq $*" exits 2 "$text" "$@"
+}
+
+helps() {
+	"$KWQ" "$@" >"$WORK/out" 2>"$WORK/err" && [ -s "$WORK/out" ] && [ ! -s "$WORK/err" ]
+}
+
+ok "kwq --help" helps --help
+ok "kwq -h" helps -h
+ok "kwq help" helps help
+for command in $COMMANDS; do
+	ok "kwq $command --help" helps "$command" --help
+	ok "kwq $command -h" helps "$command" -h
+	ok "kwq --help has $command" grep -qE "^  $command " <("$KWQ" --help)
+	wrong 'unrecognized option' "$command" --no-such-option
+done
+same "no other commands in kwq --help" "$("$KWQ" --help | grep -cE '^  [a-z]+ ')" \
+	"$(($(wc -w <<<"$COMMANDS") + 2))" # and the two lines on --help and --version
+
+VERSION=$(sed -n 's/^VERSION[[:space:]]*:= //p' "$SRC/Makefile")
+same "kwq --version" "$("$KWQ" --version)" "kwq $VERSION"
+same "the static one is the same" "$("$O/kwq-static" --version)" "kwq $VERSION"
+
+ok "kwq alone: usage" exits 2 'Usage: kwq COMMAND'
+ok "no such command" exits 2 'no command "frobnicate"' frobnicate
+
+wrong 'NAME is missing' create
+wrong 'one argument too many' create a b
+wrong 'not an octal number' create -m 888 a
+wrong 'not an octal number' create -m 1000 a
+wrong 'not an octal number' create -m '' a
+wrong 'not a number' create --max-items many a
+wrong 'not from 1' create --max-items 0 a
+wrong 'not a number' create --max-bytes -1 a
+wrong 'not monotonic or boottime' create --clock realtime a
+wrong 'needs a CMD' create --unnamed
+wrong 'exclude each other' create --unnamed -p -- true
+wrong 'only a name will do' create fd:3
+
+wrong 'QUEUE is missing' open
+wrong 'CMD is missing' open a
+wrong 'CMD is missing' open a --
+
+wrong 'one argument too many' ls a
+wrong 'QUEUE is missing' stat
+wrong 'one argument too many' stat a b
+wrong 'QUEUE is missing' len
+wrong 'QUEUE is missing' shutdown
+wrong 'QUEUE is missing' drain
+wrong 'not a duration' drain --timeout soon a
+wrong 'NAME is missing' rm
+wrong 'only a name will do' rm fd:3
+
+wrong 'QUEUE is missing' add
+wrong 'not a duration' add --after soon a
+wrong 'not a duration' add --after -1s a
+wrong 'too long' add --after 99999999999d a
+wrong 'exclude each other' add --after 1s --at 18:30 a
+wrong 'needs --after or --at' add --if-waiting keep a
+wrong 'not earlier, later, keep or replace' add --after 1s --if-waiting maybe a
+wrong '--end-wait is for an add now' add --end-wait --after 1s a
+wrong 'not from -32 to 31' add -p 32 a
+wrong 'not from -32 to 31' add -p -33 a
+wrong 'not a number' add -p high a
+wrong 'requires an argument' add --after
+
+wrong 'QUEUE is missing' get
+wrong 'not from 1' get -n 0 a
+wrong 'not a number' get -n all a
+wrong 'not a duration' get --timeout soon a
+wrong 'exclude each other' get --nonblock --timeout 1s a
+wrong 'exclude each other' get --null --json a
+
+wrong 'QUEUE is missing' 'done'
+wrong 'QUEUE is missing' remove
+
+wrong 'QUEUE is missing' run
+wrong 'CMD is missing' run a
+wrong 'CMD is missing' run a --
+wrong 'not from 1 to 4096' run -j 0 a -- true
+wrong 'not from 1 to 4096' run -j 4097 a -- true
+wrong 'not a number' run -j x a -- true
+wrong 'not exit statuses' run --retry-on 0 a -- true
+wrong 'not exit statuses' run --retry-on 1,,2 a -- true
+wrong 'not a duration' run --retry-after x a -- true
+wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
+wrong 'not from 1' run --max-attempts 0 a -- true
+wrong 'not group, line or pass' run --output mixed a -- true
+
+# Descriptors that are no queues.
+ok "a descriptor that is no queue" exits 1 'len: fd:0: not a queue' len fd:0
+ok "a descriptor that is not open" exits 1 'fd:1000: not an open descriptor' stat fd:1000
+ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' len fd:x
+ok "add to what is no queue" exits 1 'add: fd:0: not a queue' add fd:0 key
+ok "get from what is no queue" exits 1 'get: fd:0: not a queue' get fd:0
+ok "run on what is no queue" exits 1 'run: fd:0: not a queue' run fd:0 -- true
+ok "a joblog that cannot be opened" exits 1 '/nonexistent/log: No such file' \
+	run --joblog /nonexistent/log a -- true
+
+# Without the module.
+if [ -e /dev/kwq ]; then
+	skip "no module" "there is one here"
+else
+	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
+		'done a k' 'remove a k' 'shutdown a' 'drain a' 'rm a' 'run a -- true'; do
+		# shellcheck disable=SC2086 # a word each
+		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
+	done
+fi
+
+to_full() {
+	local status=0
+
+	"$KWQ" --help >/dev/full 2>"$WORK/err" || status=$?
+	[ "$status" = 1 ] && grep -q 'No space left' "$WORK/err"
+}
+ok "output that cannot be written is a failure" to_full
+
+done_testing

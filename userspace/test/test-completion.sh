@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# The completion for bash, with a kwq that has two queues.
+. ./tap.sh
+
+mkdir "$WORK/bin"
+cat >"$WORK/bin/kwq" <<END
+#!/bin/sh
+if [ "\$*" = ls ]; then
+	printf '%s\n' jobs 'two words'
+else
+	exec "$KWQ" "\$@"
+fi
+END
+chmod +x "$WORK/bin/kwq"
+PATH=$WORK/bin:$PATH
+
+# shellcheck source=../completion/kwq
+. "$SRC/completion/kwq"
+
+# completes WANTED WORD...: the last word is the one that is being typed. WANTED is separated by |.
+completes() {
+	local wanted=$1 got
+	shift
+
+	COMP_WORDS=(kwq "$@")
+	COMP_CWORD=$#
+	COMPREPLY=()
+	_kwq
+	got=$(IFS='|'; echo "${COMPREPLY[*]}")
+	[ "$got" = "$wanted" ] || { echo "got $got"; return 1; }
+}
+
+ok "it is registered" complete -p kwq
+ok "commands" completes 'create|open|ls|stat|len|add|get|done|remove|shutdown|drain|rm|run|--help|--version' ''
+ok "commands that begin so" completes 'done|drain' d
+ok "queues" completes 'jobs|two words' len ''
+ok "queues that begin so" completes jobs add --quiet j
+ok "options" completes '--nonblock|--null' get --n
+ok "options from the help, not its numbers" completes '' add -3
+ok "a name that is new" completes '' create ''
+ok "values of --clock" completes 'monotonic|boottime' create --clock ''
+ok "values of --output" completes 'line' run --output l
+ok "values of --if-waiting" completes 'keep' add --after 1s --if-waiting k
+ok "no queue where a number is due" completes '' add -p ''
+ok "but after create -p a name" completes '' create -p ''
+ok "no queue where a count is due" completes '' get -n ''
+ok "a queue after open -n" completes 'jobs|two words' open -n ''
+ok "no queue where a duration is due" completes '' add --after ''
+
+# shellcheck disable=SC2034 # the completion looks at it
+KWQ_FD=7
+ok "the descriptor of kwq open" completes 'jobs|two words|fd:7' get ''
+ok "fd: is three words" completes 7 get fd : ''
+ok "fd:" completes 7 get fd :
+unset KWQ_FD
+
+for command in create open ls stat len add get 'done' remove shutdown drain rm run; do
+	for option in $("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
+		ok "$command $option" completes "$option" "$command" "$option"
+	done
+done
+
+done_testing

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# make install puts everything where it belongs, others can build with it, and make uninstall
+# leaves nothing.
+. ./tap.sh
+
+CC=${CC:-cc}
+ROOT=$WORK/root
+PREFIX=/opt/kwq
+INSTALL=("${MAKE[@]}" O="$O" DESTDIR="$ROOT" PREFIX="$PREFIX" MANDIR=/opt/man)
+
+ok "make install" "${INSTALL[@]}" install
+for file in bin/kwq lib/libkwq.a lib/libkwq.so.0.1.0 lib/libkwq.so.0 lib/libkwq.so \
+	lib/pkgconfig/libkwq.pc include/kwq.h include/linux/kwq.h \
+	share/bash-completion/completions/kwq; do
+	ok "$file" test -s "$ROOT$PREFIX/$file"
+done
+for page in "$SRC"/man/*.[1-9]; do
+	name=${page##*/}
+	ok "$name is installed" cmp "$page" "$ROOT/opt/man/man${name##*.}/$name"
+done
+ok "kwq_get(3) is libkwq(3)" cmp "$SRC/man/libkwq.3" "$ROOT/opt/man/man3/kwq_get.3"
+ok "the installed command runs" env LD_LIBRARY_PATH="$ROOT$PREFIX/lib" \
+	"$ROOT$PREFIX/bin/kwq" --version
+
+cat >"$WORK/user.c" <<'END'
+#include <errno.h>
+#include <kwq.h>
+
+int main(void)
+{
+	struct kwq *q;
+
+	return kwq_from_fd(&q, 0) == -ENOTTY ? 0 : 1;
+}
+END
+
+config() {
+	PKG_CONFIG_SYSROOT_DIR=$ROOT PKG_CONFIG_PATH=$ROOT$PREFIX/lib/pkgconfig pkg-config "$@" libkwq
+}
+
+# shellcheck disable=SC2046 # flags are words
+builds() {
+	$CC -Wall -Werror -o "$WORK/user" "$WORK/user.c" "$@" $(config --cflags --libs)
+}
+
+if command -v pkg-config >/dev/null; then
+	same "pkg-config knows the version" "$(config --modversion)" \
+		"$(sed -n 's/^VERSION[[:space:]]*:= //p' "$SRC/Makefile")"
+	ok "pkg-config --validate" config --validate
+	ok "a program is built with it" builds
+	ok "and runs" env LD_LIBRARY_PATH="$ROOT$PREFIX/lib" "$WORK/user"
+	ok "it needs libkwq.so.0" grep -q 'NEEDED.*libkwq\.so\.0' <(readelf -d "$WORK/user")
+	ok "a static program is built with it" builds -static
+	ok "and runs, too" "$WORK/user"
+else
+	skip "pkg-config" "there is none"
+fi
+
+ok "make uninstall" "${INSTALL[@]}" uninstall
+same "nothing is left" "$(find "$ROOT" ! -type d)" ""
+
+done_testing

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# The man pages are clean, kwq(1) has every command and option, the examples of libkwq(3) compile,
+# and each function has one.
+. ./tap.sh
+
+CC=${CC:-cc}
+PAGE=$SRC/man/libkwq.3
+
+if command -v mandoc >/dev/null; then
+	for page in kwq.1 libkwq.3; do
+		same "mandoc finds nothing in $page" \
+			"$(mandoc -T lint -W warning "$SRC/man/$page" 2>&1)" ""
+	done
+else
+	skip "mandoc" "there is none"
+fi
+
+# Literal blocks of a page, without the escapes.
+examples() {
+	sed -n '/^\.Bd -literal/,/^\.Ed/p' "$1" | sed -e '/^\.[BE]d/d' -e 's/\\e/\\/g'
+}
+
+{
+	cat <<'END'
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <kwq.h>
+
+void work(const char *key, size_t len);
+END
+	examples "$PAGE"
+} >"$WORK/examples.c"
+ok "there are examples" test "$(wc -l <"$WORK/examples.c")" -gt 200
+# shellcheck disable=SC2086 # a compiler may come with options
+ok "the examples of libkwq(3) compile" $CC -std=gnu11 -Wall -Wextra -Werror \
+	-Wno-missing-field-initializers -I"$SRC/include" -I"$SRC/../uapi" -c -o "$WORK/examples.o" \
+	"$WORK/examples.c"
+
+used=$(nm "$WORK/examples.o" | sed -nE 's/.* U (kwq_.*)/\1/p')
+# shellcheck disable=SC2013 # a word a line
+for function in $(sed -nE 's/^\.Fn (kwq_[a-z_]+) .*/\1/p' "$PAGE" | sort -u); do
+	if [ "$function" = kwq_ptr ]; then
+		ok "an example uses $function()" grep -q 'kwq_ptr(' "$WORK/examples.c"
+	else
+		ok "an example uses $function()" grep -qx "$function" <<<"$used"
+	fi
+	ok "a heading names the example of $function()" \
+		grep -qE "^\.Ss (.* )?$function( |\$)" "$PAGE"
+	ok "NAME has $function" grep -qE "^\.Nm $function( ,)?\$" "$PAGE"
+done
+
+# What --help has, kwq(1) has.
+text=$(sed -e 's/Fl Fl /--/g' -e 's/Fl /-/g' "$SRC/man/kwq.1")
+for command in $("$KWQ" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -vx kwq); do
+	ok "kwq(1) has $command" grep -q "^\.Cm $command\$" "$SRC/man/kwq.1"
+	for option in $("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u |
+		grep -vx -- --help); do
+		ok "kwq(1) explains $command $option" grep -qE -- "^\.It .*$option( |\$)" <<<"$text"
+	done
+done
+
+done_testing

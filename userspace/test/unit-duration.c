@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "tap.h"
+
+#define S NS_PER_S
+
+static const struct {
+	const char *text;
+	int err;
+	uint64_t ns;
+} durations[] = {
+	{ "0", 0, 0 },
+	{ "1", 0, S },
+	{ "2.5", 0, 5 * S / 2 },
+	{ "1ns", 0, 1 },
+	{ "1us", 0, 1000 },
+	{ "1\xc2\xb5s", 0, 1000 },
+	{ "1\xce\xbcs", 0, 1000 },
+	{ "1ms", 0, 1000000 },
+	{ "1s", 0, S },
+	{ "1m", 0, 60 * S },
+	{ "1h", 0, 3600 * S },
+	{ "1d", 0, 86400 * S },
+	{ "1.5s", 0, 3 * S / 2 },
+	{ ".5s", 0, S / 2 },
+	{ "5.s", 0, 5 * S },
+	{ "1m30s", 0, 90 * S },
+	{ "1h2m3s4ms5us6ns", 0, 3723 * S + 4005006 },
+	{ "1.5h30m", 0, 7200 * S },
+	{ "0.000000001s", 0, 1 },
+	{ "00000000000000000000000000001s", 0, S },
+	/* Never early: what is left of a nanosecond counts as one. */
+	{ "0.1ns", 0, 1 },
+	{ "1.0000000001s", 0, S + 1 },
+	{ "0.333333333333333333333333333333s", 0, 333333334 },
+	{ "0.1000000000000000000000000000000s", 0, S / 10 },
+	{ "0.00000000000000000000000000000000000000000001d", 0, 1 },
+	{ "18446744073.709551615s", 0, UINT64_MAX },
+	{ "18446744073709551615ns", 0, UINT64_MAX },
+	{ "18446744073.709551616s", -ERANGE },
+	{ "18446744073.7095516151s", -ERANGE },
+	{ "18446744073709551616ns", -ERANGE },
+	{ "213504d", -ERANGE },
+	{ "99999999999999999999999999999h", -ERANGE },
+	{ "18446744073709551615ns1ns", -ERANGE },
+	{ "", -EINVAL },
+	{ ".", -EINVAL },
+	{ ".s", -EINVAL },
+	{ "s", -EINVAL },
+	{ "-1s", -EINVAL },
+	{ "+1s", -EINVAL },
+	{ " 1s", -EINVAL },
+	{ "1s ", -EINVAL },
+	{ "1 s", -EINVAL },
+	{ "1x", -EINVAL },
+	{ "1sec", -EINVAL },
+	{ "1S", -EINVAL },
+	{ "1e3s", -EINVAL },
+	{ "0x10s", -EINVAL },
+	{ "1m30", -EINVAL },
+	{ "1..5s", -EINVAL },
+	{ "1.5.5s", -EINVAL },
+	{ "1,5s", -EINVAL },
+	{ "inf", -EINVAL },
+};
+
+/* 2026-11-20T22:55:00Z; the queue's clock says 1,000 s. */
+#define NOW (1795215300ull * S)
+#define QUEUE_NOW (1000 * S)
+
+static const struct {
+	const char *text;
+	int err;
+	uint64_t at;
+} instants[] = {
+	{ "clock:0", 0, 0 },
+	{ "clock:1m30s", 0, 90 * S },
+	{ "clock:1500ms", 0, 1500000000 },
+	{ "@1795215300", 0, QUEUE_NOW },
+	{ "@1795215310.5", 0, QUEUE_NOW + 21 * S / 2 },
+	{ "@1795215290", 0, QUEUE_NOW - 10 * S },
+	{ "@0", 0, 0 },
+	{ "22:56Z", 0, QUEUE_NOW + 60 * S },
+	{ "22:55:01Z", 0, QUEUE_NOW + S },
+	{ "2026-11-20T22:56Z", 0, QUEUE_NOW + 60 * S },
+	{ "2026-11-20 22:56:30Z", 0, QUEUE_NOW + 90 * S },
+	{ "2026-11-21Z", 0, QUEUE_NOW + 65 * 60 * S },
+	{ "2028-02-29T00:00Z", 0, QUEUE_NOW + 40179900 * S },
+	{ "1960-01-01T00:00Z", 0, 0 },
+	/* TZ is two hours before UTC. */
+	{ "2026-11-21T00:56", 0, QUEUE_NOW + 60 * S },
+	{ "2026-11-21 00:56", 0, QUEUE_NOW + 60 * S },
+	{ "00:56", 0, QUEUE_NOW + 60 * S },
+	{ "@99999999999999999999", -ERANGE },
+	{ "clock:999999999d", -ERANGE },
+	{ "", -EINVAL },
+	{ "@", -EINVAL },
+	{ "@1s", -EINVAL },
+	{ "@-5", -EINVAL },
+	{ "Z", -EINVAL },
+	{ "24:00Z", -EINVAL },
+	{ "12:60Z", -EINVAL },
+	{ "1:00Z", -EINVAL },
+	{ "12:00 Z", -EINVAL },
+	{ "12:00:00:00Z", -EINVAL },
+	{ "2027-02-29T00:00Z", -EINVAL },
+	{ "2027-13-01Z", -EINVAL },
+	{ "2027-00-01Z", -EINVAL },
+	{ "2027-01-32Z", -EINVAL },
+	{ "2027-01-01TZ", -EINVAL },
+	{ "2027-01-01T", -EINVAL },
+	{ "27-01-01", -EINVAL },
+	{ "tomorrow", -EINVAL },
+	{ "clock:", -EINVAL },
+	{ "clock:soon", -EINVAL },
+};
+
+int main(void)
+{
+	uint64_t ns;
+	size_t i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(durations); i++) {
+		ns = 12345;
+		err = parse_duration(durations[i].text, &ns);
+		if (!ok(err == durations[i].err &&
+			ns == (err ? 12345 : durations[i].ns),
+			"duration \"%s\"", durations[i].text))
+			printf("#  err %d, %llu ns\n", err, (unsigned long long)ns);
+	}
+
+	setenv("TZ", "KWQ-2", 1);
+	tzset();
+	for (i = 0; i < ARRAY_SIZE(instants); i++) {
+		ns = 12345;
+		err = parse_instant(instants[i].text, NOW, QUEUE_NOW, &ns);
+		if (!ok(err == instants[i].err && (err || ns == instants[i].at),
+			"instant \"%s\"", instants[i].text))
+			printf("#  err %d, %llu ns\n", err, (unsigned long long)ns);
+	}
+	ok(parse_instant("@1795215301", NOW, UINT64_MAX - 5, &ns) == -ERANGE,
+	   "an instant beyond the queue's clock is refused, and does not wrap");
+	return done_testing();
+}

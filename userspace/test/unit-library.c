@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * What the library tells the kernel, and what it makes of the answer: ioctl() and
+ * open() are ours here (the linker's --wrap).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "job.h"
+#include "tap.h"
+
+/* ---- The kernel's part ---- */
+
+static struct {
+	int calls;		/* since expect() */
+	int device_opens, device_errno;
+	unsigned long request;
+	int fd;
+	/* As they came; aligned as the structures that they are. */
+	unsigned char arg[512] __attribute__((aligned(8)));
+	unsigned char entries[3][64] __attribute__((aligned(8)));	/* op; add, done */
+	unsigned char keys[3][64];
+	/* The answer. */
+	int ret;		/* or a negative errno value */
+	__s32 result;		/* of each entry */
+	struct kwq_got got;
+	const char *got_key;
+	__s32 clockid;
+} kernel;
+
+static void *pointer(__u64 p)
+{
+	return (void *)(uintptr_t)p;
+}
+
+static void take_batch(int i, const struct kwq_batch *batch)
+{
+	if (!batch->nr)
+		return;
+	memcpy(kernel.entries[i], pointer(batch->entries), batch->entry_size);
+	if (batch->keys_len && batch->keys_len < 64)
+		memcpy(kernel.keys[i], pointer(batch->keys), batch->keys_len);
+	if (batch->results && kernel.ret != -EFAULT)
+		*(__s32 *)pointer(batch->results) = kernel.result;
+}
+
+static void take_get(struct kwq_get *get)
+{
+	take_batch(1, &get->add);
+	take_batch(2, &get->done);
+	if (get->get.nr && kernel.ret > 0) {
+		memcpy(pointer(get->get.entries), &kernel.got, sizeof(kernel.got));
+		memcpy(pointer(get->get.keys), kernel.got_key, kernel.got.key_len);
+	}
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+
+	/* Asked when a handle is made; not what is being tested. */
+	if (request == KWQ_IOC_STAT && kernel.request != KWQ_IOC_STAT) {
+		((struct kwq_stat *)arg)->clockid = kernel.clockid;
+		return 0;
+	}
+	kernel.calls++;
+	kernel.fd = fd;
+	kernel.request = request;
+	if (arg)
+		memcpy(kernel.arg, arg, _IOC_SIZE(request));
+	switch (request) {
+	case KWQ_IOC_ADD:
+	case KWQ_IOC_DONE:
+	case KWQ_IOC_REMOVE:
+		take_batch(0, &((struct kwq_op *)arg)->batch);
+		break;
+	case KWQ_IOC_GET:
+		take_get(arg);
+		break;
+	}
+	if (kernel.ret >= 0)
+		return kernel.ret;
+	errno = -kernel.ret;
+	return -1;
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	if (strcmp(path, "/dev/kwq"))
+		return openat(AT_FDCWD, path, flags);
+	kernel.device_opens++;
+	if (kernel.device_errno) {
+		errno = kernel.device_errno;
+		return -1;
+	}
+	return dup(STDERR_FILENO);
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+	return __wrap_open(path, flags);
+}
+
+static void expect(int ret, __s32 result)
+{
+	memset(&kernel, 0, sizeof(kernel));
+	kernel.ret = ret;
+	kernel.result = result;
+	kernel.clockid = CLOCK_MONOTONIC;
+}
+
+static bool asked(unsigned long request)
+{
+	return kernel.calls == 1 && kernel.request == request;
+}
+
+/* ---- Handles ---- */
+
+static void test_create(void)
+{
+	struct {
+		struct kwq_create_options o;
+		char later;
+	} newer = {
+		.o = { .size = sizeof(newer), .open_flags = O_RDONLY, .mode = 0644,
+		       .clockid = CLOCK_BOOTTIME, .or_open = true, .max_items = 7,
+		       .max_bytes = 8 },
+	};
+	const struct kwq_create *arg = (void *)kernel.arg;
+	char longest[300];
+	struct kwq *q = NULL;
+
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, NULL, NULL), 0, "create: an unnamed queue");
+	ok(asked(KWQ_IOC_CREATE) && arg->size == sizeof(*arg) && !arg->flags &&
+	   arg->open_flags == (O_RDWR | O_CLOEXEC) && !arg->mode &&
+	   arg->clockid == CLOCK_MONOTONIC && !arg->max_items && !arg->max_bytes &&
+	   !arg->name[0], "create: the defaults, and no mode");
+	is_number(kwq_fd(q), kernel.ret, "create: the descriptor is the kernel's answer");
+	kwq_close(q);
+
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, "jobs", NULL), 0, "create: a named queue");
+	ok(arg->mode == 0600 && !strcmp((char *)arg->name, "jobs"), "create: with a mode");
+	kwq_close(q);
+
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), 0,
+		  "create: newer options whose rest is zero");
+	ok(arg->flags == KWQ_CREATE_OR_OPEN && arg->open_flags == O_RDONLY &&
+	   arg->mode == 0644 && arg->clockid == CLOCK_BOOTTIME && arg->max_items == 7 &&
+	   arg->max_bytes == 8, "create: every option");
+	kwq_close(q);
+
+	newer.o.size = offsetof(struct kwq_create_options, max_items);
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), 0, "create: older, shorter options");
+	ok(!arg->max_items && !arg->max_bytes && arg->mode == 0644,
+	   "create: what they lack is zero");
+	kwq_close(q);
+
+	newer.o.size = sizeof(newer);
+	newer.later = 1;
+	expect(0, 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), -E2BIG,
+		  "create: newer options that ask for what is unknown");
+	newer.o.size = 0;
+	is_number(kwq_create(&q, "jobs", &newer.o), -EINVAL, "create: options without a size");
+	is_number(kwq_create(&q, "", NULL), -EINVAL, "create: an empty name");
+	memset(longest, 'x', sizeof(longest));
+	longest[256] = '\0';
+	is_number(kwq_create(&q, longest, NULL), -ENAMETOOLONG, "create: 256 bytes of name");
+	is_number(kernel.calls + kernel.device_opens, 0, "create: none of them reached the kernel");
+	longest[255] = '\0';
+	expect(-EEXIST, 0);
+	is_number(kwq_create(&q, longest, NULL), -EEXIST, "create: 255 bytes of name; errno");
+	ok(!strcmp((char *)arg->name, longest), "create: all of them arrive");
+}
+
+static void test_open(void)
+{
+	const struct kwq_open *arg = (void *)kernel.arg;
+	struct kwq *q = NULL, *second = NULL;
+
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_open(&q, "jobs", O_RDONLY | O_NONBLOCK), 0, "open: by name");
+	ok(asked(KWQ_IOC_OPEN) && arg->size == sizeof(*arg) &&
+	   arg->open_flags == (O_RDONLY | O_NONBLOCK) && !strcmp((char *)arg->name, "jobs") &&
+	   kernel.device_opens == 1, "open: on the device, with these flags");
+
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_reopen(&second, q, O_WRONLY), 0, "reopen: another handle");
+	ok(asked(KWQ_IOC_OPEN) && kernel.fd == kwq_fd(q) && !arg->name[0] &&
+	   arg->open_flags == O_WRONLY && !kernel.device_opens,
+	   "reopen: on the queue, without a name");
+	kwq_close(second);
+	kwq_close(q);
+	kwq_close(NULL);
+
+	is_number(kwq_open(&q, NULL, O_RDWR), -EINVAL, "open: no name");
+	is_number(kwq_open(&q, "", O_RDWR), -EINVAL, "open: an empty name");
+	expect(-ENOENT, 0);
+	is_number(kwq_open(&q, "none", O_RDWR), -ENOENT, "open: no such queue");
+	expect(0, 0);
+	kernel.device_errno = ENOENT;
+	is_number(kwq_open(&q, "jobs", O_RDWR), -ENODEV, "open: no device is something else");
+	kernel.device_errno = EACCES;
+	is_number(kwq_open(&q, "jobs", O_RDWR), -EACCES, "open: a device that is not ours");
+}
+
+static void test_names(void)
+{
+	const struct kwq_unlink *unlink_arg = (void *)kernel.arg;
+	const struct kwq_list *list_arg = (void *)kernel.arg;
+	struct kwq_info info = { .size = sizeof(info) };
+	struct kwq_list_entry entries[3];
+
+	expect(0, 0);
+	is_number(kwq_unlink("jobs"), 0, "unlink");
+	ok(asked(KWQ_IOC_UNLINK) && unlink_arg->size == sizeof(*unlink_arg) &&
+	   !unlink_arg->flags && !strcmp((char *)unlink_arg->name, "jobs"),
+	   "unlink: what the kernel is told");
+	is_number(kwq_unlink(NULL), -EINVAL, "unlink: no name");
+	is_number(kwq_unlink(""), -EINVAL, "unlink: an empty name");
+
+	expect(2, 0);
+	is_number(kwq_list(entries, 3, "b"), 2, "list: how many");
+	ok(asked(KWQ_IOC_LIST) && list_arg->entries == kwq_ptr(entries) && list_arg->nr == 3 &&
+	   list_arg->entry_size == sizeof(entries[0]) && !strcmp((char *)list_arg->after, "b"),
+	   "list: what the kernel is told");
+	expect(0, 0);
+	is_number(kwq_list(entries, 3, NULL), 0, "list: from the beginning");
+	ok(!list_arg->after[0], "list: is after no name");
+	is_number(kwq_list(entries, 3, ""), 0, "list: as is after the empty one");
+
+	expect(0, 0);
+	is_number(kwq_info(&info), 0, "info");
+	ok(asked(KWQ_IOC_INFO) && *(__u32 *)kernel.arg == sizeof(info), "info: with its size");
+}
+
+/* ---- Items ---- */
+
+static void test_add(struct kwq *q)
+{
+	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_add_entry *entry = (void *)kernel.entries[0];
+	struct kwq_add_options options = {
+		.size = sizeof(options), .flags = KWQ_ADD_PRIORITY | KWQ_ADD_AT, .priority = -7,
+		.time = 99,
+	};
+
+	expect(1, KWQ_DIRTIED);
+	is_number(kwq_add(q, "k\0y", 3), KWQ_DIRTIED, "add: the entry's result");
+	ok(asked(KWQ_IOC_ADD) && kernel.fd == kwq_fd(q) && arg->size == sizeof(*arg) &&
+	   arg->batch.nr == 1 && arg->batch.entry_size == sizeof(*entry) &&
+	   arg->batch.keys_len == 3 && entry->key_len == 3 && !entry->flags && !entry->time &&
+	   !memcmp(kernel.keys[0], "k\0y", 3), "add: what the kernel is told");
+	expect(1, -ENOSPC);
+	is_number(kwq_add(q, "k", 1), -ENOSPC, "add: the entry's error");
+	expect(-EFAULT, 0);
+	is_number(kwq_add(q, "k", 1), -EFAULT, "add: the call's error");
+	expect(0, 0);
+	kernel.ret = -EFAULT;
+	is_number(kwq_add(q, "k", 1), -EFAULT, "add: a result that was not written is no success");
+
+	expect(1, KWQ_WAITING);
+	is_number(kwq_add_after(q, "k", 1, 5000000000), KWQ_WAITING, "add_after");
+	ok(entry->flags == KWQ_ADD_AFTER && entry->time == 5000000000, "add_after: the delay");
+	expect(1, KWQ_WAITING);
+	is_number(kwq_add_with(q, "k", 1, &options), KWQ_WAITING, "add_with");
+	ok(entry->flags == options.flags && entry->priority == -7 && entry->time == 99,
+	   "add_with: every option");
+	expect(1, KWQ_ADDED);
+	is_number(kwq_add_with(q, "k", 1, NULL), KWQ_ADDED, "add_with: no options");
+	ok(!entry->flags && !entry->priority && !entry->time, "add_with: is an add");
+	options.size = 1;
+	expect(1, 0);
+	is_number(kwq_add_with(q, "k", 1, &options), -EINVAL, "add_with: options without a size");
+#if SIZE_MAX > UINT32_MAX
+	is_number(kwq_add(q, "k", (size_t)UINT32_MAX + 2), -EMSGSIZE,
+		  "add: a length beyond 32 bits does not wrap to a good one");
+	is_number(kernel.calls, 0, "add: nor reach the kernel");
+#endif
+
+	expect(1, KWQ_WAS_READY | KWQ_WAS_WAITING);
+	is_number(kwq_remove(q, "key", 3), KWQ_WAS_READY | KWQ_WAS_WAITING, "remove");
+	ok(asked(KWQ_IOC_REMOVE) && arg->batch.entry_size == 8 &&
+	   ((struct kwq_remove_entry *)kernel.entries[0])->key_len == 3,
+	   "remove: what the kernel is told");
+}
+
+static void answer_item(void)
+{
+	expect(1, KWQ_REQUEUED);
+	kernel.got = (struct kwq_got){ .ticket = 42, .key_len = 3, .priority = -1, .abandoned = 2 };
+	kernel.got_key = "abc";
+}
+
+static bool is_answer(const struct kwq_item *item, const char *key)
+{
+	return item->ticket == 42 && item->key_len == 3 && item->priority == -1 &&
+		item->abandoned == 2 && !memcmp(key, "abc", 3);
+}
+
+static void test_get(struct kwq *q)
+{
+	const struct kwq_get *arg = (void *)kernel.arg;
+	const struct kwq_done_entry *done = (void *)kernel.entries[2];
+	struct kwq_item item = { 0 };
+	char key[10];
+
+	answer_item();
+	is_number(kwq_get(q, &item, key, sizeof(key), 12345), 0, "get");
+	ok(is_answer(&item, key), "get: the item");
+	ok(asked(KWQ_IOC_GET) && arg->size == sizeof(*arg) && !arg->flags &&
+	   arg->deadline == 12345 && arg->get.nr == 1 && arg->get.keys_len == sizeof(key) &&
+	   arg->get.entry_size == sizeof(struct kwq_got) && !arg->get.results &&
+	   !arg->add.nr && !arg->done.nr, "get: what the kernel is told");
+	answer_item();
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), 0, "try_get");
+	ok(arg->flags == KWQ_GET_NONBLOCK, "try_get: does not wait");
+#if SIZE_MAX > UINT32_MAX
+	answer_item();
+	kwq_try_get(q, &item, key, SIZE_MAX);
+	ok(arg->get.keys_len == UINT32_MAX, "try_get: room beyond 32 bits does not wrap");
+#endif
+	expect(-EINTR, 0);
+	is_number(kwq_get(q, &item, key, sizeof(key), 0), -EINTR, "get: a signal");
+	is_number(kernel.calls, 1, "get: and no second try");
+
+	answer_item();
+	is_number(kwq_next(q, 41, &item, key, sizeof(key), 12345), 0, "next");
+	ok(is_answer(&item, key) && item.done == KWQ_REQUEUED,
+	   "next: the item, and the result of the done");
+	ok(asked(KWQ_IOC_GET) && arg->deadline == 12345 && arg->done.nr == 1 &&
+	   done->ticket == 41 && !done->key_len && !arg->done.keys_len && arg->get.nr == 1,
+	   "next: done and get in one call");
+	expect(-ETIMEDOUT, -ESTALE);
+	is_number(kwq_next(q, 41, &item, key, sizeof(key), 0), -ETIMEDOUT, "next: no item");
+	is_number(item.done, -ESTALE, "next: the done's own error");
+	expect(-EFAULT, 0);
+	is_number(kwq_next(q, 41, &item, key, sizeof(key), 0), -EFAULT, "next: a fault");
+	is_number(item.done, -ECANCELED, "next: before the done");
+	expect(0, 0);
+	item.done = 0;
+	is_number(kwq_next(q, 0, &item, key, sizeof(key), 0), -EINVAL, "next: ticket 0");
+	is_number(item.done, -ECANCELED, "next: finishes nothing");
+	is_number(kernel.calls, 0, "next: and gets nothing");
+}
+
+static void test_done(struct kwq *q)
+{
+	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_done_entry *entry = (void *)kernel.entries[0];
+
+	expect(1, KWQ_FINISHED);
+	is_number(kwq_done(q, 42), KWQ_FINISHED, "done");
+	ok(asked(KWQ_IOC_DONE) && entry->ticket == 42 && !entry->key_len &&
+	   !arg->batch.keys_len, "done: by ticket");
+	expect(1, -EPERM);
+	is_number(kwq_done_key(q, "abc", 3), -EPERM, "done_key");
+	ok(asked(KWQ_IOC_DONE) && !entry->ticket && entry->key_len == 3 &&
+	   !memcmp(kernel.keys[0], "abc", 3), "done_key: by key");
+}
+
+static void test_batches(struct kwq *q)
+{
+	static const struct {
+		const char *name;
+		int (*call)(struct kwq *q, const struct kwq_batch *batch);
+		unsigned long request;
+	} calls[] = {
+		{ "add_batch", kwq_add_batch, KWQ_IOC_ADD },
+		{ "done_batch", kwq_done_batch, KWQ_IOC_DONE },
+		{ "remove_batch", kwq_remove_batch, KWQ_IOC_REMOVE },
+	};
+	const struct kwq_op *arg = (void *)kernel.arg;
+	unsigned char entries[64] = { 0 };
+	struct kwq_batch batch = { .entries = kwq_ptr(entries), .nr = 3, .entry_size = 16 };
+	struct kwq_get get = { .size = sizeof(get), .deadline = 5 };
+	size_t i;
+
+	for (i = 0; i < 3; i++) {
+		expect(2, 0);
+		is_number(calls[i].call(q, &batch), 2, calls[i].name);
+		ok(asked(calls[i].request) && arg->size == sizeof(*arg) && !arg->flags &&
+		   !memcmp(&arg->batch, &batch, sizeof(batch)), "%s: the batch as it is",
+		   calls[i].name);
+	}
+	expect(0, 0);
+	is_number(kwq_get_batch(q, &get), 0, "get_batch");
+	ok(asked(KWQ_IOC_GET) && !memcmp(kernel.arg, &get, sizeof(get)),
+	   "get_batch: as it is");
+}
+
+static void test_queue(struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	const struct kwq_drain *drain = (void *)kernel.arg;
+
+	expect(17, 0);
+	is_number(kwq_len(q), 17, "len");
+	ok(asked(KWQ_IOC_LEN), "len: what the kernel is asked");
+	expect(1, 0);
+	is_number(kwq_shutting_down(q), 1, "shutting_down");
+	ok(asked(KWQ_IOC_SHUTTING_DOWN), "shutting_down: what the kernel is asked");
+	expect(0, 0);
+	is_number(kwq_shut_down(q), 0, "shut_down");
+	ok(asked(KWQ_IOC_SHUT_DOWN) && *(__u32 *)kernel.arg == 8, "shut_down: what it is told");
+	expect(-ECANCELED, 0);
+	is_number(kwq_shut_down_with_drain(q, 77), -ECANCELED, "shut_down_with_drain");
+	ok(asked(KWQ_IOC_DRAIN) && drain->size == 16 && drain->deadline == 77,
+	   "shut_down_with_drain: what it is told");
+	expect(0, 0);
+	kernel.request = KWQ_IOC_STAT;
+	is_number(kwq_stat(q, &st), 0, "stat");
+	ok(asked(KWQ_IOC_STAT) && *(__u32 *)kernel.arg == sizeof(st), "stat: with its size");
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void test_clock(void)
+{
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+	uint64_t before, between, after;
+	struct kwq *q;
+	int i;
+
+	/* No queue has CLOCK_REALTIME; it is here since it differs from the others. */
+	for (i = 0; i < 3; i++) {
+		expect(dup(STDERR_FILENO), 0);
+		kernel.clockid = clocks[i];
+		kwq_open(&q, "jobs", O_RDWR);
+		before = now(clocks[i]);
+		between = kwq_now(q);
+		after = now(clocks[i]);
+		ok(before <= between && between <= after, "now: on clock %d", clocks[i]);
+		between = kwq_deadline(q, 1000000000);
+		ok(before + 1000000000 <= between && between <= now(clocks[i]) + 1000000000,
+		   "deadline: a second later");
+		ok(kwq_deadline(q, UINT64_MAX) == KWQ_NO_DEADLINE &&
+		   kwq_deadline(q, UINT64_MAX - 1) == KWQ_NO_DEADLINE,
+		   "deadline: beyond the clock there is none");
+		kwq_close(q);
+	}
+}
+
+/* ---- What kwq run does after a failure ---- */
+
+static void test_retry(struct kwq *q)
+{
+	const struct kwq_get *arg = (void *)kernel.arg;
+	const struct kwq_add_entry *add = (void *)kernel.entries[1];
+	const struct kwq_done_entry *done = (void *)kernel.entries[2];
+	struct job job;
+	int added;
+
+	job_init(&job);
+	job.handle = q;
+	job.item = (struct kwq_item){ .ticket = 42, .key_len = 3 };
+	memcpy(job.key, "abc", 4);
+
+	expect(0, KWQ_REQUEUED);
+	is_number(job_add_again_and_done(&job, 1000, &added), KWQ_REQUEUED,
+		  "retry: the result of the done");
+	is_number(added, KWQ_REQUEUED, "retry: and that of the add");
+	ok(asked(KWQ_IOC_GET) && arg->add.nr == 1 && arg->done.nr == 1 && !arg->get.nr,
+	   "retry: add and done in one call, and no get");
+	ok(add->flags == KWQ_ADD_AFTER && add->time == 1000 && add->key_len == 3 &&
+	   !memcmp(kernel.keys[1], "abc", 3) && done->ticket == 42,
+	   "retry: this item, after this delay");
+	expect(-ENOMEM, KWQ_WAITING);
+	is_number(job_add_again_and_done(&job, 1000, &added), -ENOMEM, "retry: the call's error");
+}
+
+int main(void)
+{
+	struct kwq *q;
+
+	test_create();
+	test_open();
+	test_names();
+	expect(dup(STDERR_FILENO), 0);
+	kwq_open(&q, "jobs", O_RDWR);
+	test_add(q);
+	test_get(q);
+	test_done(q);
+	test_batches(q);
+	test_queue(q);
+	test_retry(q);
+	test_clock();
+	kwq_close(q);
+	return done_testing();
+}

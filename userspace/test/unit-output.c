@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The output of jobs, the log of them, and the progress line.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "duration.h"
+#include "joblog.h"
+#include "output.h"
+#include "progress.h"
+#include "tap.h"
+
+static char written[1 << 20];
+
+/* Where a stream's output goes in these tests, and what went there so far. */
+static int target;
+
+static void new_target(void)
+{
+	if (target)
+		close(target);
+	target = memfd_create("target", 0);
+}
+
+static const char *so_far(void)
+{
+	ssize_t len = pread(target, written, sizeof(written) - 1, 0);
+
+	written[len < 0 ? 0 : len] = '\0';
+	return written;
+}
+
+static void child_writes(const struct stream *s, const char *text)
+{
+	if (write(s->child_fd, text, strlen(text)) < 0)
+		perror("write");
+}
+
+static void test_lines(void)
+{
+	struct stream s = { 0 };
+
+	new_target();
+	is_number(stream_open(&s, OUTPUT_LINE, target), 0, "a stream by lines opens");
+	is_number(stream_pump(&s), 0, "nothing there yet");
+	child_writes(&s, "one\ntwo");
+	stream_pump(&s);
+	is_string(so_far(), "one\n", "a complete line goes out, half a line stays");
+	child_writes(&s, "\nthree\nfour");
+	stream_pump(&s);
+	is_string(so_far(), "one\ntwo\nthree\n", "until it is complete");
+	ok(stream_has_output(&s, OUTPUT_LINE), "half a line is output still to come");
+	child_writes(&s, "\nfive");
+	is_number(stream_flush(&s, OUTPUT_LINE), 0, "at the job's end");
+	is_string(so_far(), "one\ntwo\nthree\nfour\nfive\n",
+		  "the rest goes out, and a newline behind it");
+	ok(!stream_has_output(&s, OUTPUT_LINE), "then nothing is left");
+	stream_started(&s);
+	is_number(stream_pump(&s), 1, "the end is told when no writer is left");
+	stream_close(&s);
+	is_number(s.fd, -1, "closed");
+	free(s.line);
+}
+
+static void test_long_line(void)
+{
+	enum { LEN = 3 * OUTPUT_LINE_MAX + 5 };
+	char *text = malloc(LEN + 1);
+	struct stream s = { 0 };
+
+	memset(text, 'x', LEN);
+	text[LEN] = '\0';
+	new_target();
+	stream_open(&s, OUTPUT_LINE, target);
+	child_writes(&s, text);
+	stream_flush(&s, OUTPUT_LINE);
+	so_far();
+	ok(strlen(written) == LEN + 1 && !memcmp(written, text, LEN) && written[LEN] == '\n',
+	   "a line that is longer than the room comes through whole");
+	stream_close(&s);
+	free(s.line);
+	free(text);
+}
+
+static void test_group(void)
+{
+	struct stream s = { 0 };
+	struct stat st;
+	char *text = malloc(300001);
+
+	new_target();
+	is_number(stream_open(&s, OUTPUT_GROUP, target), 0, "a stream by groups opens");
+	ok(!fstat(s.fd, &st) && S_ISREG(st.st_mode) && !st.st_nlink,
+	   "it is a file without a name");
+	ok(!stream_has_output(&s, OUTPUT_GROUP), "without output at first");
+	memset(text, 'y', 300000);
+	text[300000] = '\0';
+	child_writes(&s, text);
+	is_string(so_far(), "", "nothing goes out while the job runs");
+	ok(stream_has_output(&s, OUTPUT_GROUP), "but there is some");
+	is_number(stream_flush(&s, OUTPUT_GROUP), 0, "at the job's end");
+	ok(!strcmp(so_far(), text), "all of it goes out, unchanged");
+	stream_close(&s);
+
+	setenv("TMPDIR", "/nonexistent", 1);
+	is_number(stream_open(&s, OUTPUT_GROUP, target), 0, "also without a folder for it");
+	stream_close(&s);
+	unsetenv("TMPDIR");
+	free(text);
+}
+
+static void test_errors(void)
+{
+	struct stream s = { 0 };
+	int full = open("/dev/full", O_WRONLY);
+
+	stream_open(&s, OUTPUT_GROUP, full);
+	child_writes(&s, "lost\n");
+	is_number(stream_flush(&s, OUTPUT_GROUP), -ENOSPC, "an error of writing is told");
+	stream_close(&s);
+	stream_open(&s, OUTPUT_LINE, full);
+	child_writes(&s, "lost\n");
+	is_number(stream_pump(&s), -ENOSPC, "also line by line");
+	stream_close(&s);
+	free(s.line);
+	stream_open(&s, OUTPUT_PASS, full);
+	ok(s.fd < 0 && s.child_fd < 0 && !stream_has_output(&s, OUTPUT_PASS),
+	   "what is passed on needs nothing");
+	is_number(stream_flush(&s, OUTPUT_PASS), 0, "and there is nothing to write");
+	stream_close(&s);
+	close(full);
+}
+
+static void test_joblog(void)
+{
+	const struct joblog_entry entry = {
+		.seq = 7,
+		.started = 1795215300 * NS_PER_S + 42,
+		.runtime = 1500 * NS_PER_MS,
+		.exit = -1,
+		.signal = 9,
+		.attempt = 3,
+		.abandoned = 2,
+		.key = "a\tb\n\xff",
+		.key_len = 5,
+	};
+	static const char head[] =
+		"Seq\tHost\tStarttime\tJobRuntime\tExitval\tSignal\tAttempt\tAbandoned\tKey\n";
+	char path[] = "/tmp/kwq-test-XXXXXX", host[HOST_NAME_MAX + 1], wanted[1000];
+	int fd = mkstemp(path);
+
+	close(fd);
+	fd = joblog_open(path);
+	ok(fd >= 0, "a log opens");
+	is_number(joblog_write(fd, &entry), 0, "and takes a line");
+	close(fd);
+	fd = joblog_open(path);
+	joblog_write(fd, &entry);
+	close(fd);
+
+	fd = open(path, O_RDONLY);
+	written[read(fd, written, sizeof(written) - 1)] = '\0';
+	close(fd);
+	gethostname(host, sizeof(host));
+	snprintf(wanted, sizeof(wanted), "%s%s%s%s%s%s", head,
+		 "7\t", host, "\t1795215300.000000\t1.500000\t-1\t9\t3\t2\ta\\tb\\n\\xff\n7\t",
+		 host, "\t1795215300.000000\t1.500000\t-1\t9\t3\t2\ta\\tb\\n\\xff\n");
+	is_string(written, wanted, "one head, a line a job, the key without tabs");
+	unlink(path);
+	is_number(joblog_open("/nonexistent/log"), -ENOENT, "a log that cannot be opened");
+}
+
+/* Columns of a line, its colours left out. */
+static size_t columns(const char *line)
+{
+	size_t nr = 0;
+
+	while (*line) {
+		if (*line == '\033') {
+			line += strcspn(line, "m") + 1;
+			continue;
+		}
+		nr++;
+		line++;
+	}
+	return nr;
+}
+
+static void test_progress(void)
+{
+	const struct progress_counts some = {
+		.done = 30, .failed = 1, .retried = 2, .running = 4, .ready = 20, .waiting = 5,
+	};
+	const struct progress_counts most = {
+		.done = UINT64_MAX / 2, .failed = UINT64_MAX / 4, .retried = UINT64_MAX,
+		.running = UINT32_MAX, .ready = 1000, .waiting = 1000,
+	};
+	const struct progress_counts none = { 0 };
+	char line[512];
+	bool fits = true;
+	unsigned int width;
+
+	progress_format(line, sizeof(line), 200, false, &some, 9.34, 3725 * NS_PER_S);
+	ok(!strcmp(line + 61, " 1:02:05 [##########..........]"), "the time, and a bar half full");
+	line[61] = '\0';
+	is_string(line, "30 done 1 failed 2 retried 4 running 20 ready 5 waiting 9.3/s",
+		  "the counts before it");
+	progress_format(line, sizeof(line), 40, false, &some, 9.34, 0);
+	is_string(line, "30 done 1 failed 2 retried 4 running", "what fits");
+	progress_format(line, sizeof(line), 200, true, &some, 1, 0);
+	ok(strstr(line, "\033[31m 1 failed\033[0m"), "failures in red");
+	progress_format(line, sizeof(line), 200, true, &none, 0, 0);
+	ok(!strstr(line, "\033[31m"), "no red without failures");
+	ok(strstr(line, "[....................]"), "an empty bar");
+
+	for (width = 0; width < 300; width++) {
+		progress_format(line, sizeof(line), width, true, &most, 1e9, UINT64_MAX);
+		fits = fits && columns(line) <= width;
+		progress_format(line, sizeof(line), width, false, &some, 1e9, 0);
+		fits = fits && strlen(line) <= width;
+	}
+	ok(fits, "never wider than the terminal");
+}
+
+int main(void)
+{
+	test_lines();
+	test_long_line();
+	test_group();
+	test_errors();
+	test_joblog();
+	test_progress();
+	return done_testing();
+}
