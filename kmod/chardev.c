@@ -14,6 +14,7 @@
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string_helpers.h>
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "chardev.h"
@@ -613,7 +614,8 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	spin_unlock_irqrestore(&queue->lock, flags);
 
 	seq_puts(seq, "kwq-name:\t");
-	seq_escape(seq, handle->keyed->name, " \t\n\\");
+	seq_escape_str(seq, handle->keyed->name,
+		       ESCAPE_OCTAL | ESCAPE_NP | ESCAPE_APPEND, " \\");
 	seq_printf(seq, "\nkwq-id:\t%llu\n", queue->id);
 	seq_printf(seq, "kwq-ready:\t%lu\n", ready);
 	seq_printf(seq, "kwq-waiting:\t%lu\n", waiting);

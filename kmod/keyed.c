@@ -10,8 +10,9 @@
  * Lock order: queue->lock, then a bucket of the table. Insertion takes the
  * bucket alone, as it may allocate.
  */
+#include <linux/cache.h>
 #include <linux/err.h>
-#include <linux/once.h>
+#include <linux/init.h>
 #include <linux/random.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
@@ -33,13 +34,23 @@ enum {
  * Nobody outside can choose keys that collide. One secret serves all tables, for
  * rhashtable tells its callbacks no more than the seed of the one it asks for.
  */
+static hsiphash_key_t secret __ro_after_init;
+
+/**
+ * kwq_keyed_init() - choose the secret
+ *
+ * Not at its first use by get_random_once(): that would hold the module until a
+ * worker has run.
+ */
+void __init kwq_keyed_init(void)
+{
+	get_random_bytes(&secret, sizeof(secret));
+}
+
 static u32 hash_bytes(const u8 *bytes, u32 len, u32 seed)
 {
-	static hsiphash_key_t secret __read_mostly;
-	hsiphash_key_t key;
+	hsiphash_key_t key = secret;
 
-	get_random_once(&secret, sizeof(secret));
-	key = secret;
 	key.key[0] ^= seed;
 	return hsiphash(bytes, len, &key);
 }
@@ -94,17 +105,13 @@ static struct kwq_keyed_item *item_alloc(const struct kwq_key *key)
 	return ki;
 }
 
-/* The beginning of the key, for traces. */
-static void label(const struct kwq_item *item, char *buf, size_t size)
+static const u8 *key_of(const struct kwq_item *item, size_t *len)
 {
 	const struct kwq_keyed_item *ki =
 		container_of_const(item, struct kwq_keyed_item, item);
-	size_t n = min_t(size_t, ki->key_len, size - 1);
-	size_t i;
 
-	for (i = 0; i < n; i++)
-		buf[i] = ki->key[i] > ' ' && ki->key[i] < 0x7f ? ki->key[i] : '.';
-	buf[n] = '\0';
+	*len = ki->key_len;
+	return ki->key;
 }
 
 /**
@@ -141,7 +148,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	strscpy(keyed->name, name, sizeof(keyed->name));
 	keyed->limits = *limits;
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
-	keyed->queue.label = label;
+	keyed->queue.key_of = key_of;
 	return keyed;
 
 uncharge:

@@ -114,6 +114,7 @@ struct kwq_handle {
 };
 
 /* keyed.c */
+void kwq_keyed_init(void);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
 void kwq_keyed_put(struct kwq_keyed *keyed);

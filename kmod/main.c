@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/module.h>
 #include "chardev.h"
+#include "keyed.h"
 
 static int __init kwq_init(void)
 {
+	kwq_keyed_init();
 	return kwq_chardev_register();
 }
 

@@ -210,7 +210,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->clock = clock;
 	queue->id = atomic64_inc_return(&last_id);
 	queue->name = name;
-	queue->label = NULL;
+	queue->key_of = NULL;
 	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_queue_clockid(queue),
 		      HRTIMER_MODE_ABS);
 	init_waitqueue_head(&queue->getters);

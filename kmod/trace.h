@@ -15,14 +15,39 @@
 
 #define KWQ_TRACE_TEXT	32
 
-#ifndef KWQ_TRACE_LABEL
-#define KWQ_TRACE_LABEL
-static inline void kwq_trace_label(const struct kwq_queue *queue,
-				   const struct kwq_item *item, char *buf)
+#ifndef KWQ_TRACE_HELPERS
+#define KWQ_TRACE_HELPERS
+/**
+ * kwq_trace_text() - what a trace shows of bytes that somebody chose
+ * @buf: KWQ_TRACE_TEXT bytes; ended by a NUL
+ * @bytes: the bytes
+ * @len: how many
+ *
+ * Their beginning. What is not printable, and the space, is a dot: nobody can
+ * forge a field or a line.
+ */
+static inline void kwq_trace_text(char *buf, const u8 *bytes, size_t len)
 {
-	buf[0] = '\0';
-	if (queue->label)
-		queue->label(item, buf, KWQ_TRACE_TEXT);
+	size_t n = min_t(size_t, len, KWQ_TRACE_TEXT - 1);
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		buf[i] = bytes[i] > ' ' && bytes[i] < 0x7f ? bytes[i] : '.';
+	buf[n] = '\0';
+}
+
+static inline void kwq_trace_name(const struct kwq_queue *queue, char *buf)
+{
+	kwq_trace_text(buf, queue->name, strlen(queue->name));
+}
+
+static inline void kwq_trace_key(const struct kwq_queue *queue,
+				 const struct kwq_item *item, char *buf)
+{
+	size_t len = 0;
+	const u8 *key = queue->key_of ? queue->key_of(item, &len) : NULL;
+
+	kwq_trace_text(buf, key, len);
 }
 #endif
 
@@ -39,8 +64,8 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 	),
 	TP_fast_assign(
 		__entry->queue = queue->id;
-		strscpy(__entry->name, queue->name, KWQ_TRACE_TEXT);
-		kwq_trace_label(queue, item, __entry->key);
+		kwq_trace_name(queue, __entry->name);
+		kwq_trace_key(queue, item, __entry->key);
 		__entry->prio = item->priority;
 		__entry->result = result;
 	),
@@ -90,8 +115,8 @@ TRACE_EVENT(kwq_ready,
 	),
 	TP_fast_assign(
 		__entry->queue = queue->id;
-		strscpy(__entry->name, queue->name, KWQ_TRACE_TEXT);
-		kwq_trace_label(queue, item, __entry->key);
+		kwq_trace_name(queue, __entry->name);
+		kwq_trace_key(queue, item, __entry->key);
 		__entry->prio = item->priority;
 		__entry->due = due;
 		__entry->late = late;
@@ -111,7 +136,7 @@ TRACE_EVENT(kwq_shut_down,
 	),
 	TP_fast_assign(
 		__entry->queue = queue->id;
-		strscpy(__entry->name, queue->name, KWQ_TRACE_TEXT);
+		kwq_trace_name(queue, __entry->name);
 		__entry->drain = drain;
 	),
 	TP_printk("queue=%llu name=%s drain=%d",

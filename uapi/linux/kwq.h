@@ -352,8 +352,8 @@ struct kwq_got {
  * @done:	entries of &struct kwq_done_entry, taken next; may be absent.
  * @get:	entries of &struct kwq_got, filled in last; may be absent. Their
  *		keys are packed at @get.keys.
- * @nr_added:	on the way out: entries of @add that were taken.
- * @nr_done:	on the way out: entries of @done that were taken.
+ * @nr_added:	zero; on the way out: entries of @add that were taken.
+ * @nr_done:	zero; on the way out: entries of @done that were taken.
  *
  * The wait ends with the first item; what else is ready then comes along, up to
  * @get.nr items and as long as their keys fit. What could not be copied out
@@ -427,8 +427,9 @@ struct kwq_drain {
  * @bytes:	memory that items and their keys take up.
  * @max_items:	limit of @items.
  * @max_bytes:	limit of @bytes.
- * @adds:	adds that made an item dirty, since the queue was made.
- * @coalesced:	adds of items that were dirty, or waiting, already.
+ * @adds:	adds that made an item dirty, since the queue was made; at once
+ *		or when their time came.
+ * @coalesced:	adds of items that were dirty, or waiting, already; likewise.
  * @gets:	hand-outs.
  * @dones:	hand-outs that were finished.
  * @abandoned:	hand-outs that ended because the handle was closed.

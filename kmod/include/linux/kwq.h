@@ -85,8 +85,8 @@ struct kwq_queue {
 	enum kwq_clock clock;		/* I */
 	u64 id;				/* I: for tracing */
 	const char *name;		/* I: for tracing */
-	/* I: writes what a trace calls an item into @buf; may be NULL */
-	void (*label)(const struct kwq_item *item, char *buf, size_t size);
+	/* I: for tracing: an item's key; NULL where the object is the key */
+	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
 };
 
 /**
