@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bits.h>
+#include <uapi/linux/kwq.h>
+#include "core_check.h"
+
+static const char *broken_bands(const struct kwq_core *core)
+{
+	const struct kwq_item *item;
+	unsigned long nr = 0;
+	int lane, level;
+
+	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
+		for (level = 0; level < KWQ_NR_PRIORITIES; level++) {
+			const struct list_head *band = &core->bands[lane][level];
+			bool occupied = core->occupied[lane] & BIT_ULL(level);
+
+			if (occupied == list_empty(band))
+				return "a bit of occupied is not its band's";
+			list_for_each_entry(item, band, link) {
+				nr++;
+				if (item->lane != lane)
+					return "an item is in the other lane's band";
+				if (item->priority - KWQ_PRIORITY_MIN != level)
+					return "an item is in another priority's band";
+				if (!(item->state & KWQ_ITEM_DIRTY))
+					return "an item in a band is not dirty";
+				if (item->state & KWQ_ITEM_PROCESSING)
+					return "an item in a band is processing";
+				if (item->holder)
+					return "an item in a band has a holder";
+			}
+		}
+	}
+	return nr == core->nr_ready ? NULL : "nr_ready is wrong";
+}
+
+static const char *broken_waiting(const struct kwq_core *core)
+{
+	const struct rb_node *node;
+	const struct kwq_item *item;
+	unsigned long nr = 0;
+	ktime_t last = KTIME_MIN;
+
+	for (node = rb_first(&core->waiting.rb_root.rb_root); node;
+	     node = rb_next(node)) {
+		item = rb_entry(node, struct kwq_item, timer.node);
+		if (!nr++ && node != rb_first_cached(&core->waiting.rb_root))
+			return "the earliest item is not first";
+		if (item->timer.expires < last)
+			return "waiting items are out of order";
+		if (!(item->state & KWQ_ITEM_WAITING))
+			return "an item in the tree is not waiting";
+		last = item->timer.expires;
+	}
+	return nr == core->nr_waiting ? NULL : "nr_waiting is wrong";
+}
+
+static const char *broken_holders(const struct kwq_core *core,
+				  struct kwq_holder *const holders[],
+				  int nr_holders)
+{
+	const struct kwq_item *item;
+	unsigned long all = 0;
+	int i;
+
+	for (i = 0; i < nr_holders; i++) {
+		unsigned long nr = 0;
+
+		list_for_each_entry(item, &holders[i]->held, link) {
+			nr++;
+			if (!(item->state & KWQ_ITEM_PROCESSING))
+				return "a held item is not processing";
+			if (item->holder != holders[i])
+				return "a held item has another holder";
+		}
+		if (nr != holders[i]->nr_held)
+			return "nr_held is wrong";
+		all += nr;
+	}
+	return all == core->nr_processing ? NULL : "nr_processing is wrong";
+}
+
+const char *kwq_core_broken(const struct kwq_core *core,
+			    struct kwq_holder *const holders[], int nr_holders)
+{
+	const char *broken = broken_bands(core);
+
+	if (!broken)
+		broken = broken_waiting(core);
+	if (!broken)
+		broken = broken_holders(core, holders, nr_holders);
+	if (!broken && core->gets != core->dones + core->abandoned +
+				     core->nr_processing)
+		broken = "a hand-out was neither done nor abandoned";
+	return broken;
+}

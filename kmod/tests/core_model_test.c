@@ -1,0 +1,865 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The state machine as a whole: every operation in every state, and many at
+ * random against a model that has neither lists nor trees.
+ */
+#include <kunit/test.h>
+#include <linux/kwq_core.h>
+#include <linux/prandom.h>
+#include <linux/sched.h>
+#include <uapi/linux/kwq.h>
+#include "core_check.h"
+
+/* ---- Every operation in every state ---- */
+
+#define NONE	KWQ_PRIORITY_NONE
+
+/* The states: ready, processing, processing and dirty, each also waiting. */
+#define R	KWQ_ITEM_DIRTY
+#define P	KWQ_ITEM_PROCESSING
+#define PD	(KWQ_ITEM_PROCESSING | KWQ_ITEM_DIRTY)
+#define W	KWQ_ITEM_WAITING
+
+enum op {
+	ADD,		/* now */
+	ADD_END_WAIT,
+	ADD_AT,		/* for later than now, and than any wait */
+	ADD_DUE,	/* for now */
+	GET,
+	DONE,
+	DONE_OTHER,	/* by somebody who does not hold it */
+	UNGET,
+	ABANDON,
+	REMOVE,
+	EXPIRE,		/* when the wait is over */
+	DROP,		/* the times, which is for after a shut down */
+	NR_OPS
+};
+
+static const char *const op_names[NR_OPS] = {
+	[ADD]		= "add",
+	[ADD_END_WAIT]	= "add, ending the wait",
+	[ADD_AT]	= "add for later",
+	[ADD_DUE]	= "add for now",
+	[GET]		= "get",
+	[DONE]		= "done",
+	[DONE_OTHER]	= "done by another",
+	[UNGET]		= "unget",
+	[ABANDON]	= "abandon",
+	[REMOVE]	= "remove",
+	[EXPIRE]	= "expire",
+	[DROP]		= "drop waiting",
+};
+
+static const char *const state_names[] = {
+	[0]	= "idle",
+	[R]	= "ready",
+	[P]	= "processing",
+	[PD]	= "processing and dirty",
+	[W]	= "waiting",
+	[R | W]	= "ready and waiting",
+	[P | W]	= "processing and waiting",
+	[PD | W] = "processing, dirty and waiting",
+};
+
+/* What GET, EXPIRE and DROP return: the item or nothing. */
+#define IT	100
+#define NIL	101
+/* UNGET and ABANDON return nothing. */
+#define VOID	102
+
+/*
+ * What is not here is not allowed: UNGET and ABANDON of what is not processing.
+ */
+static const struct transition {
+	u8 from;
+	enum op op;
+	int result;
+	u8 to;
+	u8 readied;
+} transitions[] = {
+	{ 0,	  ADD,		KWQ_ADDED,	R,	1 },
+	{ 0,	  ADD_END_WAIT,	KWQ_ADDED,	R,	1 },
+	{ 0,	  ADD_AT,	KWQ_WAITING,	W,	0 },
+	{ 0,	  ADD_DUE,	KWQ_ADDED,	R,	1 },
+	{ 0,	  GET,		NIL,		0,	0 },
+	{ 0,	  DONE,		-ENOENT,	0,	0 },
+	{ 0,	  DONE_OTHER,	-ENOENT,	0,	0 },
+	{ 0,	  REMOVE,	-ENOENT,	0,	0 },
+	{ 0,	  EXPIRE,	NIL,		0,	0 },
+	{ 0,	  DROP,		NIL,		0,	0 },
+
+	{ R,	  ADD,		KWQ_COALESCED,	R,	0 },
+	{ R,	  ADD_END_WAIT,	KWQ_COALESCED,	R,	0 },
+	{ R,	  ADD_AT,	KWQ_WAITING,	R | W,	0 },
+	{ R,	  ADD_DUE,	KWQ_COALESCED,	R,	0 },
+	{ R,	  GET,		IT,		P,	0 },
+	{ R,	  DONE,		-ENOENT,	R,	0 },
+	{ R,	  DONE_OTHER,	-ENOENT,	R,	0 },
+	{ R,	  REMOVE,	KWQ_WAS_READY,	0,	0 },
+	{ R,	  EXPIRE,	NIL,		R,	0 },
+	{ R,	  DROP,		NIL,		R,	0 },
+
+	{ P,	  ADD,		KWQ_DIRTIED,	PD,	0 },
+	{ P,	  ADD_END_WAIT,	KWQ_DIRTIED,	PD,	0 },
+	{ P,	  ADD_AT,	KWQ_WAITING,	P | W,	0 },
+	{ P,	  ADD_DUE,	KWQ_DIRTIED,	PD,	0 },
+	{ P,	  GET,		NIL,		P,	0 },
+	{ P,	  DONE,		KWQ_FINISHED,	0,	0 },
+	{ P,	  DONE_OTHER,	-EPERM,		P,	0 },
+	{ P,	  UNGET,	VOID,		R,	1 },
+	{ P,	  ABANDON,	VOID,		R,	1 },
+	{ P,	  REMOVE,	KWQ_WAS_PROCESSING, P,	0 },
+	{ P,	  EXPIRE,	NIL,		P,	0 },
+	{ P,	  DROP,		NIL,		P,	0 },
+
+	{ PD,	  ADD,		KWQ_COALESCED,	PD,	0 },
+	{ PD,	  ADD_END_WAIT,	KWQ_COALESCED,	PD,	0 },
+	{ PD,	  ADD_AT,	KWQ_WAITING,	PD | W,	0 },
+	{ PD,	  ADD_DUE,	KWQ_COALESCED,	PD,	0 },
+	{ PD,	  GET,		NIL,		PD,	0 },
+	{ PD,	  DONE,		KWQ_REQUEUED,	R,	1 },
+	{ PD,	  DONE_OTHER,	-EPERM,		PD,	0 },
+	{ PD,	  UNGET,	VOID,		R,	1 },
+	{ PD,	  ABANDON,	VOID,		R,	1 },
+	{ PD,	  REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, P, 0 },
+	{ PD,	  EXPIRE,	NIL,		PD,	0 },
+	{ PD,	  DROP,		NIL,		PD,	0 },
+
+	{ W,	  ADD,		KWQ_ADDED,	R | W,	1 },
+	{ W,	  ADD_END_WAIT,	KWQ_ADDED,	R,	1 },
+	{ W,	  ADD_AT,	KWQ_COALESCED,	W,	0 },
+	{ W,	  ADD_DUE,	KWQ_ADDED,	R,	1 },
+	{ W,	  GET,		NIL,		W,	0 },
+	{ W,	  DONE,		-ENOENT,	W,	0 },
+	{ W,	  DONE_OTHER,	-ENOENT,	W,	0 },
+	{ W,	  REMOVE,	KWQ_WAS_WAITING, 0,	0 },
+	{ W,	  EXPIRE,	IT,		R,	1 },
+	{ W,	  DROP,		IT,		0,	0 },
+
+	{ R | W,  ADD,		KWQ_COALESCED,	R | W,	0 },
+	{ R | W,  ADD_END_WAIT,	KWQ_COALESCED,	R,	0 },
+	{ R | W,  ADD_AT,	KWQ_COALESCED,	R | W,	0 },
+	{ R | W,  ADD_DUE,	KWQ_COALESCED,	R,	0 },
+	{ R | W,  GET,		IT,		P | W,	0 },
+	{ R | W,  DONE,		-ENOENT,	R | W,	0 },
+	{ R | W,  DONE_OTHER,	-ENOENT,	R | W,	0 },
+	{ R | W,  REMOVE,	KWQ_WAS_READY | KWQ_WAS_WAITING, 0, 0 },
+	{ R | W,  EXPIRE,	IT,		R,	0 },
+	{ R | W,  DROP,		IT,		R,	0 },
+
+	{ P | W,  ADD,		KWQ_DIRTIED,	PD | W,	0 },
+	{ P | W,  ADD_END_WAIT,	KWQ_DIRTIED,	PD,	0 },
+	{ P | W,  ADD_AT,	KWQ_COALESCED,	P | W,	0 },
+	{ P | W,  ADD_DUE,	KWQ_DIRTIED,	PD,	0 },
+	{ P | W,  GET,		NIL,		P | W,	0 },
+	{ P | W,  DONE,		KWQ_FINISHED,	W,	0 },
+	{ P | W,  DONE_OTHER,	-EPERM,		P | W,	0 },
+	{ P | W,  UNGET,	VOID,		R | W,	1 },
+	{ P | W,  ABANDON,	VOID,		R | W,	1 },
+	{ P | W,  REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_WAITING, P, 0 },
+	{ P | W,  EXPIRE,	IT,		PD,	0 },
+	{ P | W,  DROP,		IT,		P,	0 },
+
+	{ PD | W, ADD,		KWQ_COALESCED,	PD | W,	0 },
+	{ PD | W, ADD_END_WAIT,	KWQ_COALESCED,	PD,	0 },
+	{ PD | W, ADD_AT,	KWQ_COALESCED,	PD | W,	0 },
+	{ PD | W, ADD_DUE,	KWQ_COALESCED,	PD,	0 },
+	{ PD | W, GET,		NIL,		PD | W,	0 },
+	{ PD | W, DONE,		KWQ_REQUEUED,	R | W,	1 },
+	{ PD | W, DONE_OTHER,	-EPERM,		PD | W,	0 },
+	{ PD | W, UNGET,	VOID,		R | W,	1 },
+	{ PD | W, ABANDON,	VOID,		R | W,	1 },
+	{ PD | W, REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY |
+				KWQ_WAS_WAITING, P,	0 },
+	{ PD | W, EXPIRE,	IT,		PD,	0 },
+	{ PD | W, DROP,		IT,		PD,	0 },
+};
+
+static void describe(const struct transition *p, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s: %s", state_names[p->from],
+		 op_names[p->op]);
+}
+
+KUNIT_ARRAY_PARAM(transition, transitions, describe);
+
+#define WAIT_OVER	10
+#define LATER		20
+
+struct machine {
+	struct kwq_core core;
+	struct kwq_holder holder;
+	struct kwq_holder other;
+	struct kwq_item item;
+};
+
+/* Brings a new item into a state. */
+static void enter(struct kunit *test, struct machine *m, u8 state)
+{
+	kwq_core_init(&m->core);
+	kwq_holder_init(&m->holder);
+	kwq_holder_init(&m->other);
+	kwq_item_init(&m->item);
+	if (state & (R | P))
+		kwq_core_add(&m->core, &m->item, NONE, false);
+	if (state & P)
+		kwq_core_get(&m->core, &m->holder);
+	if ((state & PD) == PD)
+		kwq_core_add(&m->core, &m->item, NONE, false);
+	if (state & W)
+		kwq_core_add_at(&m->core, &m->item, NONE, WAIT_OVER,
+				KWQ_WAIT_EARLIER, 0);
+	KUNIT_ASSERT_EQ(test, m->item.state, state);
+}
+
+static int it_or_nil(struct kunit *test, const struct machine *m,
+		     const struct kwq_item *item)
+{
+	if (item)
+		KUNIT_EXPECT_PTR_EQ(test, item, &m->item);
+	return item ? IT : NIL;
+}
+
+static int carry_out(struct kunit *test, struct machine *m, enum op op)
+{
+	struct kwq_core *core = &m->core;
+	struct kwq_item *item = &m->item;
+
+	switch (op) {
+	case ADD:
+		return kwq_core_add(core, item, NONE, false);
+	case ADD_END_WAIT:
+		return kwq_core_add(core, item, NONE, true);
+	case ADD_AT:
+		return kwq_core_add_at(core, item, NONE, LATER,
+				       KWQ_WAIT_EARLIER, 0);
+	case ADD_DUE:
+		return kwq_core_add_at(core, item, NONE, 0,
+				       KWQ_WAIT_EARLIER, 0);
+	case GET:
+		return it_or_nil(test, m, kwq_core_get(core, &m->holder));
+	case DONE:
+		return kwq_core_done(core, &m->holder, item);
+	case DONE_OTHER:
+		return kwq_core_done(core, &m->other, item);
+	case UNGET:
+		kwq_core_unget(core, item);
+		return VOID;
+	case ABANDON:
+		kwq_core_abandon(core, item);
+		return VOID;
+	case REMOVE:
+		return kwq_core_remove(core, item);
+	case EXPIRE:
+		return it_or_nil(test, m, kwq_core_expire(core, WAIT_OVER));
+	case DROP:
+		return it_or_nil(test, m, kwq_core_drop_waiting(core));
+	default:
+		return VOID;
+	}
+}
+
+static void expect_state(struct kunit *test, struct machine *m, u8 state)
+{
+	struct kwq_holder *const holders[] = { &m->holder, &m->other };
+
+	KUNIT_EXPECT_EQ(test, m->item.state, state);
+	KUNIT_EXPECT_EQ(test, m->core.nr_ready, (state & PD) == R);
+	KUNIT_EXPECT_EQ(test, m->core.nr_processing, !!(state & P));
+	KUNIT_EXPECT_EQ(test, m->core.nr_waiting, !!(state & W));
+	KUNIT_EXPECT_EQ(test, m->holder.nr_held, !!(state & P));
+	KUNIT_EXPECT_EQ(test, kwq_item_is_idle(&m->item), !state);
+	KUNIT_EXPECT_STREQ(test, "",
+			   kwq_core_broken(&m->core, holders, 2) ?: "");
+}
+
+/* Q2 Q3 Q4 Q6 Q11 D1 D3 O1 O2 */
+static void operation_in_state(struct kunit *test)
+{
+	const struct transition *p = test->param_value;
+	struct machine *m = test->priv;
+	u64 readied;
+
+	enter(test, m, p->from);
+	readied = m->core.readied;
+	KUNIT_EXPECT_EQ(test, carry_out(test, m, p->op), p->result);
+	KUNIT_EXPECT_EQ(test, m->core.readied - readied, p->readied);
+	expect_state(test, m, p->to);
+}
+
+/* Q8: the same once it is shut down, but that adds and times are gone. */
+static void operation_after_shut_down(struct kunit *test)
+{
+	const struct transition *p = test->param_value;
+	struct machine *m = test->priv;
+	int result = p->result;
+	u8 to = p->to;
+
+	switch (p->op) {
+	case ADD:
+	case ADD_END_WAIT:
+	case ADD_AT:
+	case ADD_DUE:
+		result = -ESHUTDOWN;
+		to = p->from;
+		break;
+	case EXPIRE:
+		result = NIL;
+		to = p->from;
+		break;
+	default:
+		break;
+	}
+	enter(test, m, p->from);
+	kwq_core_shut_down(&m->core);
+	KUNIT_EXPECT_EQ(test, carry_out(test, m, p->op), result);
+	expect_state(test, m, to);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&m->core), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_is_drained(&m->core), !(to & PD));
+}
+
+/* So that no row of the table is missed. */
+static void table_is_complete(struct kunit *test)
+{
+	u8 state;
+	int op, i;
+
+	for (state = 0; state < ARRAY_SIZE(state_names); state++) {
+		for (op = 0; op < NR_OPS; op++) {
+			int rows = 0;
+
+			for (i = 0; i < ARRAY_SIZE(transitions); i++)
+				rows += transitions[i].from == state &&
+					transitions[i].op == op;
+			KUNIT_EXPECT_EQ_MSG(test, rows, (op != UNGET &&
+							 op != ABANDON) ||
+							(state & P),
+					    "%s: %s", state_names[state],
+					    op_names[op]);
+		}
+	}
+}
+
+/* ---- Many operations at random ---- */
+
+#define NR_ITEMS	6
+#define NR_HOLDERS	3
+#define NR_ROUNDS	100
+#define OPS_A_ROUND	512
+
+/*
+ * An item as a user sees it. The order among ready items, and among those with
+ * equal times, is a number: nothing is linked.
+ */
+struct model_item {
+	bool dirty;
+	bool processing;
+	bool waiting;
+	bool returned;		/* given back when it last got ready */
+	int holder;
+	int priority;
+	int pending_priority;
+	int wait_priority;
+	ktime_t when;
+	s64 order;
+	s64 wait_order;
+	u32 abandoned;
+};
+
+struct model {
+	struct model_item item[NR_ITEMS];
+	bool shut_down;
+	ktime_t now;
+	s64 last;		/* the highest order so far */
+	s64 first;		/* the lowest */
+	u64 adds, coalesced, gets, dones, abandoned, removed, dropped, readied;
+};
+
+struct random_test {
+	struct rnd_state rnd;
+	struct kwq_core core;
+	struct kwq_holder holder[NR_HOLDERS];
+	struct kwq_item item[NR_ITEMS];
+	struct model model;
+	const char *what;	/* the operation under way */
+};
+
+static u32 below(struct random_test *r, u32 n)
+{
+	return prandom_u32_state(&r->rnd) % n;
+}
+
+static bool model_is_ready(const struct model_item *mi)
+{
+	return mi->dirty && !mi->processing;
+}
+
+static void model_get_ready(struct model *m, struct model_item *mi,
+			    int priority, bool returned)
+{
+	mi->dirty = true;
+	mi->priority = priority;
+	mi->returned = returned;
+	mi->order = ++m->last;
+	m->readied++;
+}
+
+static int model_add_now(struct model *m, struct model_item *mi, int priority)
+{
+	if (mi->dirty) {
+		m->coalesced++;
+		if (priority == NONE)
+			return KWQ_COALESCED;
+		if (mi->processing) {
+			if (priority > mi->pending_priority)
+				mi->pending_priority = priority;
+		} else if (priority > mi->priority) {
+			mi->priority = priority;
+			mi->order = ++m->last;
+		}
+		return KWQ_COALESCED;
+	}
+
+	if (priority == NONE)
+		priority = mi->processing ? mi->priority :
+			   mi->waiting ? mi->wait_priority : 0;
+	m->adds++;
+	if (mi->processing) {
+		mi->dirty = true;
+		mi->pending_priority = priority;
+		return KWQ_DIRTIED;
+	}
+	model_get_ready(m, mi, priority, false);
+	return KWQ_ADDED;
+}
+
+static struct model_item *model_first_waiting(struct model *m)
+{
+	struct model_item *first = NULL;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		struct model_item *mi = &m->item[i];
+
+		if (mi->waiting &&
+		    (!first || mi->when < first->when ||
+		     (mi->when == first->when &&
+		      mi->wait_order < first->wait_order)))
+			first = mi;
+	}
+	return first;
+}
+
+static bool model_comes_before(const struct model_item *a,
+			       const struct model_item *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->returned != b->returned)
+		return a->returned;
+	return a->order < b->order;
+}
+
+static struct model_item *model_first_ready(struct model *m)
+{
+	struct model_item *first = NULL;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		struct model_item *mi = &m->item[i];
+
+		if (model_is_ready(mi) &&
+		    (!first || model_comes_before(mi, first)))
+			first = mi;
+	}
+	return first;
+}
+
+static int model_end_wait(struct model *m, struct model_item *mi)
+{
+	mi->waiting = false;
+	return model_add_now(m, mi, mi->wait_priority);
+}
+
+static int model_add(struct model *m, struct model_item *mi, int priority,
+		     bool end_wait)
+{
+	int ret;
+
+	if (m->shut_down)
+		return -ESHUTDOWN;
+	ret = model_add_now(m, mi, priority);
+	if (end_wait)
+		mi->waiting = false;
+	return ret;
+}
+
+static int model_add_at(struct model *m, struct model_item *mi, int priority,
+			ktime_t when, enum kwq_wait_policy policy)
+{
+	bool waited = mi->waiting;
+	bool move = !waited || policy == KWQ_WAIT_REPLACE ||
+		    (policy == KWQ_WAIT_EARLIER && when < mi->when) ||
+		    (policy == KWQ_WAIT_LATER && when > mi->when);
+
+	if (m->shut_down)
+		return -ESHUTDOWN;
+	if (!waited) {
+		mi->wait_priority = priority != NONE ? priority :
+				    mi->dirty || mi->processing ? mi->priority :
+				    0;
+	} else if (priority != NONE &&
+		   (policy == KWQ_WAIT_REPLACE ||
+		    priority > mi->wait_priority)) {
+		mi->wait_priority = priority;
+	}
+	if (move && !(waited && mi->when == when)) {
+		mi->when = when;
+		mi->wait_order = ++m->last;
+	}
+	mi->waiting = true;
+
+	if (mi->when <= m->now && model_first_waiting(m) == mi)
+		return model_end_wait(m, mi);
+	if (!waited)
+		return KWQ_WAITING;
+	m->coalesced++;
+	return KWQ_COALESCED;
+}
+
+static int model_priority_undone(const struct model_item *mi)
+{
+	return mi->dirty && mi->pending_priority > mi->priority ?
+	       mi->pending_priority : mi->priority;
+}
+
+static int model_remove(struct model *m, struct model_item *mi)
+{
+	int was = 0;
+
+	if (mi->waiting)
+		was |= KWQ_WAS_WAITING;
+	if (mi->processing)
+		was |= KWQ_WAS_PROCESSING;
+	if (mi->processing && mi->dirty)
+		was |= KWQ_WAS_DIRTY;
+	if (model_is_ready(mi)) {
+		was |= KWQ_WAS_READY;
+		mi->abandoned = 0;
+	}
+	mi->waiting = false;
+	mi->dirty = false;
+	if (!was)
+		return -ENOENT;
+	m->removed++;
+	return was;
+}
+
+static struct kwq_item *item_of(struct random_test *r,
+				const struct model_item *mi)
+{
+	return mi ? &r->item[mi - r->model.item] : NULL;
+}
+
+static int random_priority(struct random_test *r)
+{
+	/* Few levels, so that items meet; the ends among them. */
+	static const int levels[] = {
+		NONE, NONE, NONE, 0, 1, -1, KWQ_PRIORITY_MIN, KWQ_PRIORITY_MAX,
+	};
+
+	return levels[below(r, ARRAY_SIZE(levels))];
+}
+
+static const char *try_add(struct random_test *r, int i)
+{
+	int priority = random_priority(r);
+	bool end_wait = !below(r, 4);
+
+	r->what = "add";
+	if (kwq_core_add(&r->core, &r->item[i], priority, end_wait) !=
+	    model_add(&r->model, &r->model.item[i], priority, end_wait))
+		return "the result is wrong";
+	return NULL;
+}
+
+static const char *try_add_at(struct random_test *r, int i)
+{
+	int priority = random_priority(r);
+	enum kwq_wait_policy policy = below(r, 4);
+	ktime_t when = below(r, 64) ? r->model.now + below(r, 12) - 3 : KTIME_MAX;
+
+	r->what = "add_at";
+	if (kwq_core_add_at(&r->core, &r->item[i], priority, when, policy,
+			    r->model.now) !=
+	    model_add_at(&r->model, &r->model.item[i], priority, when, policy))
+		return "the result is wrong";
+	return NULL;
+}
+
+static const char *try_get(struct random_test *r)
+{
+	struct model_item *mi = model_first_ready(&r->model);
+	int holder = below(r, NR_HOLDERS);
+
+	r->what = "get";
+	if (kwq_core_peek(&r->core) != item_of(r, mi))
+		return "peek shows another item";
+	if (kwq_core_get(&r->core, &r->holder[holder]) != item_of(r, mi))
+		return "another item comes out";
+	if (mi) {
+		mi->dirty = false;
+		mi->processing = true;
+		mi->holder = holder;
+		r->model.gets++;
+	}
+	return NULL;
+}
+
+static const char *try_done(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	int holder = below(r, NR_HOLDERS);
+	int expected;
+
+	r->what = "done";
+	if (!mi->processing) {
+		expected = -ENOENT;
+	} else if (mi->holder != holder) {
+		expected = -EPERM;
+	} else {
+		expected = mi->dirty ? KWQ_REQUEUED : KWQ_FINISHED;
+		mi->processing = false;
+		mi->abandoned = 0;
+		r->model.dones++;
+		if (mi->dirty)
+			model_get_ready(&r->model, mi, mi->pending_priority,
+					false);
+	}
+	if (kwq_core_done(&r->core, &r->holder[holder], &r->item[i]) != expected)
+		return "the result is wrong";
+	return NULL;
+}
+
+static const char *try_unget(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+
+	if (!mi->processing)
+		return NULL;
+	r->what = "unget";
+	kwq_core_unget(&r->core, &r->item[i]);
+	mi->priority = model_priority_undone(mi);
+	mi->dirty = true;
+	mi->processing = false;
+	mi->order = --r->model.first;
+	r->model.gets--;
+	r->model.readied++;
+	return NULL;
+}
+
+static const char *try_abandon(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+
+	if (!mi->processing)
+		return NULL;
+	r->what = "abandon";
+	kwq_core_abandon(&r->core, &r->item[i]);
+	mi->processing = false;
+	mi->abandoned++;
+	model_get_ready(&r->model, mi, model_priority_undone(mi), true);
+	r->model.abandoned++;
+	return NULL;
+}
+
+static const char *try_remove(struct random_test *r, int i)
+{
+	r->what = "remove";
+	if (kwq_core_remove(&r->core, &r->item[i]) !=
+	    model_remove(&r->model, &r->model.item[i]))
+		return "the result is wrong";
+	return NULL;
+}
+
+static const char *try_expire(struct random_test *r)
+{
+	struct model_item *mi = NULL;
+
+	r->what = "expire";
+	r->model.now += below(r, 3);
+	if (!r->model.shut_down)
+		mi = model_first_waiting(&r->model);
+	if (kwq_core_next(&r->core) != (mi ? mi->when : KTIME_MAX))
+		return "next tells another time";
+	if (mi && mi->when > r->model.now)
+		mi = NULL;
+	if (kwq_core_expire(&r->core, r->model.now) != item_of(r, mi))
+		return "another item is due";
+	if (mi)
+		model_end_wait(&r->model, mi);
+	return NULL;
+}
+
+static const char *try_drop(struct random_test *r)
+{
+	struct model_item *mi = model_first_waiting(&r->model);
+
+	r->what = "drop_waiting";
+	if (kwq_core_drop_waiting(&r->core) != item_of(r, mi))
+		return "another item is dropped";
+	if (mi) {
+		mi->waiting = false;
+		r->model.dropped++;
+	}
+	return NULL;
+}
+
+static const char *try_one(struct random_test *r)
+{
+	int i = below(r, NR_ITEMS);
+
+	switch (below(r, 16)) {
+	case 0:
+	case 1:
+	case 2:
+		return try_add(r, i);
+	case 3:
+	case 4:
+	case 5:
+		return try_add_at(r, i);
+	case 6:
+	case 7:
+	case 8:
+		return try_get(r);
+	case 9:
+	case 10:
+		return try_done(r, i);
+	case 11:
+		return try_unget(r, i);
+	case 12:
+		return try_abandon(r, i);
+	case 13:
+		return try_remove(r, i);
+	default:
+		if (r->model.shut_down && below(r, 2))
+			return try_drop(r);
+		return try_expire(r);
+	}
+}
+
+static const char *item_differs(const struct random_test *r, int i)
+{
+	const struct model_item *mi = &r->model.item[i];
+	const struct kwq_item *item = &r->item[i];
+
+	if (item->state != (mi->dirty ? KWQ_ITEM_DIRTY : 0) +
+			   (mi->processing ? KWQ_ITEM_PROCESSING : 0) +
+			   (mi->waiting ? KWQ_ITEM_WAITING : 0))
+		return "an item's state is wrong";
+	if ((mi->dirty || mi->processing) && item->priority != mi->priority)
+		return "an item's priority is wrong";
+	if (mi->processing && item->holder != &r->holder[mi->holder])
+		return "an item's holder is wrong";
+	if (mi->waiting && item->timer.expires != mi->when)
+		return "an item's time is wrong";
+	if (item->abandoned != mi->abandoned)
+		return "an item's abandonments are wrong";
+	return NULL;
+}
+
+static const char *core_differs(const struct random_test *r)
+{
+	const struct kwq_core *core = &r->core;
+	const struct model *m = &r->model;
+
+	if (core->adds != m->adds || core->coalesced != m->coalesced)
+		return "adds or coalesced is wrong";
+	if (core->gets != m->gets || core->dones != m->dones)
+		return "gets or dones is wrong";
+	if (core->abandoned != m->abandoned || core->removed != m->removed)
+		return "abandoned or removed is wrong";
+	if (core->dropped != m->dropped || core->readied != m->readied)
+		return "dropped or readied is wrong";
+	return NULL;
+}
+
+static const char *differs(struct random_test *r)
+{
+	struct kwq_holder *holders[NR_HOLDERS];
+	const char *wrong;
+	int i;
+
+	for (i = 0; i < NR_HOLDERS; i++)
+		holders[i] = &r->holder[i];
+	wrong = kwq_core_broken(&r->core, holders, NR_HOLDERS);
+	for (i = 0; !wrong && i < NR_ITEMS; i++)
+		wrong = item_differs(r, i);
+	return wrong ?: core_differs(r);
+}
+
+static void start_round(struct random_test *r)
+{
+	int i;
+
+	kwq_core_init(&r->core);
+	for (i = 0; i < NR_HOLDERS; i++)
+		kwq_holder_init(&r->holder[i]);
+	for (i = 0; i < NR_ITEMS; i++)
+		kwq_item_init(&r->item[i]);
+	memset(&r->model, 0, sizeof(r->model));
+	r->model.now = 1000;
+}
+
+/* All rules of Q, D and O that the core keeps, in combination. */
+static void random_operations(struct kunit *test)
+{
+	struct random_test *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	const char *wrong;
+	int round, n;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	prandom_seed_state(&r->rnd, 20261120);
+
+	for (round = 0; round < NR_ROUNDS; round++) {
+		start_round(r);
+		for (n = 0; n < OPS_A_ROUND; n++) {
+			/* The last eighth of a round is after a shut down. */
+			if (n == OPS_A_ROUND / 8 * 7) {
+				kwq_core_shut_down(&r->core);
+				r->model.shut_down = true;
+			}
+			r->what = "nothing";
+			wrong = try_one(r) ?: differs(r);
+			if (wrong) {
+				KUNIT_FAIL(test, "round %d, operation %d, %s: %s",
+					   round, n, r->what, wrong);
+				return;
+			}
+		}
+		cond_resched();
+	}
+}
+
+static int core_model_test_init(struct kunit *test)
+{
+	test->priv = kunit_kzalloc(test, sizeof(struct machine), GFP_KERNEL);
+	return test->priv ? 0 : -ENOMEM;
+}
+
+static struct kunit_case core_model_test_cases[] = {
+	KUNIT_CASE_PARAM(operation_in_state, transition_gen_params),
+	KUNIT_CASE_PARAM(operation_after_shut_down, transition_gen_params),
+	KUNIT_CASE(table_is_complete),
+	KUNIT_CASE(random_operations),
+	{}
+};
+
+static struct kunit_suite core_model_test_suite = {
+	.name = "kwq-core-model",
+	.init = core_model_test_init,
+	.test_cases = core_model_test_cases,
+};
+
+kunit_test_suite(core_model_test_suite);

@@ -1,0 +1,1827 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The state machine, rule by rule, at times that the test makes up. Nothing
+ * sleeps here, and nothing else runs.
+ *
+ * A picture in a comment shows the bands from the head on, the highest priority
+ * first: "returned | fresh".
+ */
+#include <kunit/test.h>
+#include <linux/kwq_core.h>
+#include <linux/module.h>
+#include <uapi/linux/kwq.h>
+#include "compat.h"
+#include "core_check.h"
+
+#define NONE		KWQ_PRIORITY_NONE
+#define READY		KWQ_ITEM_DIRTY
+#define PROCESSING	KWQ_ITEM_PROCESSING
+#define DIRTY		KWQ_ITEM_DIRTY
+#define WAITING		KWQ_ITEM_WAITING
+
+struct core_test {
+	struct kwq_core core;
+	struct kwq_holder x;
+	struct kwq_holder y;
+	struct kwq_item a, b, c, d, e;
+};
+
+static int core_test_init(struct kunit *test)
+{
+	struct core_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	kwq_core_init(&t->core);
+	kwq_holder_init(&t->x);
+	kwq_holder_init(&t->y);
+	kwq_item_init(&t->a);
+	kwq_item_init(&t->b);
+	kwq_item_init(&t->c);
+	kwq_item_init(&t->d);
+	kwq_item_init(&t->e);
+	test->priv = t;
+	return 0;
+}
+
+/* Every case ends with a sound core. */
+static void core_test_exit(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+	struct kwq_holder *const holders[] = { &t->x, &t->y };
+
+	KUNIT_EXPECT_STREQ(test, "",
+			   kwq_core_broken(&t->core, holders, 2) ?: "");
+}
+
+/* An add that names neither a priority nor anything else. */
+static int add(struct core_test *t, struct kwq_item *item)
+{
+	return kwq_core_add(&t->core, item, NONE, false);
+}
+
+static int add_prio(struct core_test *t, struct kwq_item *item, int priority)
+{
+	return kwq_core_add(&t->core, item, priority, false);
+}
+
+/* An add for a time of which none has come. */
+static int add_at(struct core_test *t, struct kwq_item *item, ktime_t when)
+{
+	return kwq_core_add_at(&t->core, item, NONE, when, KWQ_WAIT_EARLIER, 0);
+}
+
+static int add_at_prio(struct core_test *t, struct kwq_item *item, ktime_t when,
+		       int priority)
+{
+	return kwq_core_add_at(&t->core, item, priority, when, KWQ_WAIT_EARLIER,
+			       0);
+}
+
+static struct kwq_item *get(struct core_test *t)
+{
+	return kwq_core_get(&t->core, &t->x);
+}
+
+static int done(struct core_test *t, struct kwq_item *item)
+{
+	return kwq_core_done(&t->core, &t->x, item);
+}
+
+static struct kwq_item *expire(struct core_test *t, ktime_t now)
+{
+	return kwq_core_expire(&t->core, now);
+}
+
+/* The next hand-out is @item; with NULL there is none. */
+#define EXPECT_GET(test, t, item) \
+	KUNIT_EXPECT_PTR_EQ(test, get(t), (struct kwq_item *)(item))
+
+/* The next item that is due at @now is @item; with NULL there is none. */
+#define EXPECT_EXPIRE(test, t, now, item) \
+	KUNIT_EXPECT_PTR_EQ(test, expire(t, now), (struct kwq_item *)(item))
+
+#define EXPECT_NRS(test, t, ready, waiting, processing)			\
+do {									\
+	KUNIT_EXPECT_EQ(test, (t)->core.nr_ready, ready);		\
+	KUNIT_EXPECT_EQ(test, (t)->core.nr_waiting, waiting);		\
+	KUNIT_EXPECT_EQ(test, (t)->core.nr_processing, processing);	\
+} while (0)
+
+/* ---- What is new is empty ---- */
+
+static void core_is_empty_at_first(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	EXPECT_NRS(test, t, 0, 0, 0);
+	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core));
+	EXPECT_GET(test, t, NULL);
+	EXPECT_EXPIRE(test, t, KTIME_MAX, NULL);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+}
+
+static void item_is_idle_at_first(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Whatever was in the memory. */
+	memset(&t->a, 0xff, sizeof(t->a));
+	kwq_item_init(&t->a);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+	EXPECT_GET(test, t, &t->a);
+}
+
+/* ---- Q1: the order ---- */
+
+static void fifo(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q1 */
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+
+	/* | a b c */
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void fifo_with_adds_between(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q1 */
+	add(t, &t->a);
+	add(t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	done(t, &t->a);
+	add(t, &t->a);
+	add(t, &t->c);
+
+	/* | b a c */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->c);
+}
+
+static void fifo_of_all_ways_to_get_ready(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q1: what counts is when it became ready, not how or when added. */
+	add(t, &t->d);
+	EXPECT_GET(test, t, &t->d);
+	add(t, &t->d);
+	add_at(t, &t->b, 10);
+	add(t, &t->a);
+	expire(t, 10);
+	done(t, &t->d);
+	add(t, &t->c);
+
+	/* | a b d c: added, expired, requeued, added */
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->d);
+	EXPECT_GET(test, t, &t->c);
+}
+
+static void peek_changes_nothing(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	add(t, &t->a);
+	add(t, &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_peek(&t->core), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_peek(&t->core), &t->a);
+	EXPECT_NRS(test, t, 2, 0, 0);
+	EXPECT_GET(test, t, &t->a);
+}
+
+/* ---- Q2: coalescing ---- */
+
+static void second_add_coalesces(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q2 */
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, &t->b), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_COALESCED);
+	EXPECT_NRS(test, t, 2, 0, 0);
+
+	/* | a b: it kept its place */
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void coalesced_add_makes_nothing_ready(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q2: so nobody needs to be woken. */
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
+}
+
+/* ---- Q3: one consumer at a time ---- */
+
+static void processing_item_is_not_handed_out(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q3 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core));
+	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y));
+	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
+	KUNIT_EXPECT_EQ(test, t->y.nr_held, 0);
+}
+
+static void processing_item_is_not_handed_out_when_due(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q3, D3 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_at(t, &t->a, 10);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y));
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
+}
+
+static void two_holders_have_their_own(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q3 */
+	add(t, &t->a);
+	add(t, &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y), &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, t->a.holder, &t->x);
+	KUNIT_EXPECT_PTR_EQ(test, t->b.holder, &t->y);
+	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
+	KUNIT_EXPECT_EQ(test, t->y.nr_held, 1);
+	EXPECT_NRS(test, t, 0, 0, 2);
+}
+
+/* ---- Q4: adds during processing ---- */
+
+static void add_during_processing_comes_back(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q4 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
+	EXPECT_NRS(test, t, 0, 0, 1);
+
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
+	EXPECT_NRS(test, t, 1, 0, 0);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
+static void many_adds_during_processing_come_back_once(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+	int i;
+
+	/* Q4 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
+	for (i = 0; i < 5; i++)
+		KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void requeue_goes_to_the_tail(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q4 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+	done(t, &t->a);
+
+	/* | b c a, though a was added before b */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, &t->a);
+}
+
+/* ---- Q6: a done that nobody owes ---- */
+
+static void done_of_idle_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q6 */
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, t->core.dones, 0);
+	EXPECT_NRS(test, t, 0, 0, 0);
+}
+
+static void done_of_ready_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q6: in client-go the item is in the queue twice after that. */
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
+	EXPECT_NRS(test, t, 1, 0, 0);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void done_of_waiting_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q6 */
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+}
+
+static void done_by_a_stranger(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q6 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a), -EPERM);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
+	KUNIT_EXPECT_PTR_EQ(test, t->a.holder, &t->x);
+	EXPECT_NRS(test, t, 0, 0, 1);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+}
+
+static void second_done(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q6 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
+	EXPECT_NRS(test, t, 1, 0, 0);
+}
+
+/* ---- Q7: the length ---- */
+
+static void length_counts_ready_items(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q7 */
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+	add_at(t, &t->d, 10);
+	add_at(t, &t->c, 10);
+	EXPECT_NRS(test, t, 3, 2, 0);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_NRS(test, t, 2, 2, 1);
+	add(t, &t->a);
+	EXPECT_NRS(test, t, 2, 2, 1);
+	done(t, &t->a);
+	EXPECT_NRS(test, t, 3, 2, 0);
+}
+
+/* ---- Q8: shut down ---- */
+
+static void shut_down_refuses_adds(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q8 */
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	EXPECT_NRS(test, t, 0, 0, 0);
+}
+
+static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q8: not even the priority changes, nor the wait ends. */
+	add_prio(t, &t->a, 1);
+	add_at(t, &t->a, 10);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, 5, true),
+			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 1);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
+	KUNIT_EXPECT_EQ(test, t->core.coalesced, 0);
+}
+
+static void shut_down_hands_out_what_is_ready(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q8 */
+	add(t, &t->a);
+	add(t, &t->b);
+	kwq_core_shut_down(&t->core);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void shut_down_hands_out_what_turns_ready(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q8, Q4: an add during processing is never lost. */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+}
+
+static void shut_down_expires_nothing(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q8: what was not dropped yet has lost its time all the same. */
+	add_at(t, &t->a, 10);
+	kwq_core_shut_down(&t->core);
+	EXPECT_EXPIRE(test, t, 10, NULL);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX);
+	EXPECT_NRS(test, t, 0, 1, 0);
+}
+
+static void shut_down_drops_what_is_waiting(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q8 */
+	add_at(t, &t->a, 20);
+	add_at(t, &t->b, 10);
+	add(t, &t->c);
+	add_at(t, &t->c, 15);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop_waiting(&t->core), &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop_waiting(&t->core), &t->c);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop_waiting(&t->core), &t->a);
+	KUNIT_EXPECT_NULL(test, kwq_core_drop_waiting(&t->core));
+	KUNIT_EXPECT_EQ(test, t->core.dropped, 3);
+
+	/* Only the times are gone: c is ready still. */
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+	KUNIT_EXPECT_EQ(test, t->c.state, READY);
+	EXPECT_NRS(test, t, 1, 0, 0);
+}
+
+static void second_shut_down_changes_nothing(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q8 */
+	add(t, &t->a);
+	kwq_core_shut_down(&t->core);
+	kwq_core_shut_down(&t->core);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void drained_when_all_is_done(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q9 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+	/* Nothing is processing, but client-go's would leave a queued. */
+	done(t, &t->a);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+	done(t, &t->a);
+	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
+}
+
+/* ---- Q11: remove ---- */
+
+static void remove_idle_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11 */
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), -ENOENT);
+	KUNIT_EXPECT_EQ(test, t->core.removed, 0);
+}
+
+static void remove_ready_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11 */
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->b), KWQ_WAS_READY);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+
+	/* | a c */
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void remove_the_last_of_a_band(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11, Q12: the lower band is found then. */
+	add_prio(t, &t->a, 7);
+	add_prio(t, &t->b, -7);
+	kwq_core_remove(&t->core, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void remove_waiting_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11 */
+	add_at(t, &t->a, 10);
+	add_at(t, &t->b, 20);
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), KWQ_WAS_WAITING);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 20);
+	EXPECT_EXPIRE(test, t, 30, &t->b);
+	EXPECT_EXPIRE(test, t, 30, NULL);
+}
+
+static void remove_ready_and_waiting_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11: gone altogether, and counted once. */
+	add(t, &t->a);
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
+			KWQ_WAS_READY | KWQ_WAS_WAITING);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, t->core.removed, 1);
+}
+
+static void remove_processing_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11: it loses its mark and its time, and stays with its holder. */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
+			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY | KWQ_WAS_WAITING);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING);
+	EXPECT_NRS(test, t, 0, 0, 1);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
+static void remove_processing_item_twice(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
+			KWQ_WAS_PROCESSING);
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
+			KWQ_WAS_PROCESSING);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+}
+
+static void removed_item_forgets_that_it_was_abandoned(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q11, O1: a new add means a new item. */
+	add_prio(t, &t->a, 4);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_remove(&t->core, &t->a);
+	add(t, &t->b);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+
+	/* | b a */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+}
+
+/* ---- Q12: priorities ---- */
+
+static void higher_priority_comes_first(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add_prio(t, &t->a, -1);
+	add(t, &t->b);
+	add_prio(t, &t->c, 1);
+	add_prio(t, &t->d, KWQ_PRIORITY_MIN);
+	add_prio(t, &t->e, KWQ_PRIORITY_MAX);
+	EXPECT_GET(test, t, &t->e);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->d);
+}
+
+static void all_64_levels(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+	struct kwq_item *items, *item;
+	int i, n;
+
+	/* Q12, Q1: two items a level, added in a jumbled order. */
+	items = kunit_kcalloc(test, 2 * KWQ_NR_PRIORITIES, sizeof(*items),
+			      GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < 2 * KWQ_NR_PRIORITIES; i++) {
+		/* 37 has no divisor in common with 64, so each level comes. */
+		n = i * 37 % KWQ_NR_PRIORITIES;
+		kwq_item_init(&items[i]);
+		add_prio(t, &items[i], KWQ_PRIORITY_MIN + n);
+	}
+	KUNIT_EXPECT_EQ(test, t->core.occupied[KWQ_LANE_FRESH], ~0ULL);
+
+	for (n = KWQ_PRIORITY_MAX; n >= KWQ_PRIORITY_MIN; n--) {
+		for (i = 0; i < 2; i++) {
+			item = get(t);
+			KUNIT_ASSERT_NOT_NULL(test, item);
+			KUNIT_EXPECT_EQ(test, item->priority, n);
+			KUNIT_EXPECT_EQ(test, (item - items) /
+					KWQ_NR_PRIORITIES, i);
+		}
+	}
+	EXPECT_GET(test, t, NULL);
+	KUNIT_EXPECT_EQ(test, t->core.occupied[KWQ_LANE_FRESH], 0);
+}
+
+static void higher_priority_moves_to_the_tail(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add_prio(t, &t->a, 0);
+	add_prio(t, &t->b, 3);
+	KUNIT_EXPECT_EQ(test, add_prio(t, &t->a, 3), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 3);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
+
+	/* | b a */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void lower_priority_is_ignored(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add_prio(t, &t->a, 3);
+	add_prio(t, &t->b, 3);
+	KUNIT_EXPECT_EQ(test, add_prio(t, &t->a, -3), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 3);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void equal_priority_keeps_the_place(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add_prio(t, &t->a, 3);
+	add_prio(t, &t->b, 3);
+	add_prio(t, &t->a, 3);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void unnamed_priority_keeps_the_ready_items(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12: 0 would be higher. */
+	add_prio(t, &t->a, -3);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, -3);
+}
+
+static void priority_is_kept_through_a_requeue(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add_prio(t, &t->a, 7);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
+	add(t, &t->a);
+	done(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
+}
+
+static void requeue_can_name_a_lower_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12: it is a new add; the run's own priority does not change. */
+	add_prio(t, &t->a, 7);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, add_prio(t, &t->a, -7), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
+	done(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, -7);
+}
+
+static void pending_add_keeps_the_highest(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_prio(t, &t->a, 2);
+	add_prio(t, &t->a, 5);
+	add_prio(t, &t->a, 3);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+	done(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 5);
+}
+
+static void unnamed_pending_add_counts_as_the_runs(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add_prio(t, &t->a, 7);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	add_prio(t, &t->a, -7);
+	done(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
+}
+
+static void finished_item_forgets_its_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12: 0 where none is named. */
+	add_prio(t, &t->a, 7);
+	EXPECT_GET(test, t, &t->a);
+	done(t, &t->a);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+}
+
+static void waits_priority_counts_when_it_is_due(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12, D3 */
+	add_prio(t, &t->a, 1);
+	add_prio(t, &t->b, 3);
+	add_at_prio(t, &t->a, 10, 5);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 1);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 5);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void waits_priority_can_only_raise(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12, D3 */
+	add_at_prio(t, &t->a, 10, -5);
+	add_prio(t, &t->a, 1);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 1);
+}
+
+static void unnamed_add_takes_the_waits_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12: it is the only one that the item has. */
+	add_at_prio(t, &t->a, 10, 9);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
+}
+
+static void unnamed_wait_takes_the_items_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12: a retry after a while is as urgent as the run was. */
+	add_prio(t, &t->a, 9);
+	EXPECT_GET(test, t, &t->a);
+	add_at(t, &t->a, 10);
+	done(t, &t->a);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
+}
+
+static void unnamed_wait_of_a_new_item_is_0(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q12 */
+	add_at(t, &t->a, 10);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+}
+
+/* ---- D1: a time ---- */
+
+static void item_is_ready_when_its_time_comes(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D1 */
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, t->a.state, WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 10);
+	EXPECT_NRS(test, t, 0, 1, 0);
+	EXPECT_GET(test, t, NULL);
+
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX);
+	EXPECT_NRS(test, t, 1, 0, 0);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void time_that_has_come_is_an_add(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D1: ready at once, in whatever state the item is. */
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
+					      KWQ_WAIT_EARLIER, 10), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->b, NONE, 10,
+					      KWQ_WAIT_EARLIER, 10), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
+					      KWQ_WAIT_EARLIER, 10),
+			KWQ_COALESCED);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
+					      KWQ_WAIT_EARLIER, 10),
+			KWQ_DIRTIED);
+	EXPECT_NRS(test, t, 1, 0, 1);
+}
+
+static void due_item_that_is_ready_coalesces(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D1, Q2 */
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
+	KUNIT_EXPECT_EQ(test, t->core.coalesced, 1);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void due_item_that_is_processing_is_dirtied(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D1, Q4 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+}
+
+/* ---- D2: a second time ---- */
+
+static const struct policy_case {
+	const char *desc;
+	enum kwq_wait_policy policy;
+	ktime_t first;
+	ktime_t second;
+	ktime_t expected;
+} policy_cases[] = {
+	{ "earlier, then an earlier one", KWQ_WAIT_EARLIER, 20, 10, 10 },
+	{ "earlier, then a later one", KWQ_WAIT_EARLIER, 20, 30, 20 },
+	{ "earlier, then the same", KWQ_WAIT_EARLIER, 20, 20, 20 },
+	{ "replace, then an earlier one", KWQ_WAIT_REPLACE, 20, 10, 10 },
+	{ "replace, then a later one", KWQ_WAIT_REPLACE, 20, 30, 30 },
+	{ "replace, then the same", KWQ_WAIT_REPLACE, 20, 20, 20 },
+	{ "keep, then an earlier one", KWQ_WAIT_KEEP, 20, 10, 20 },
+	{ "keep, then a later one", KWQ_WAIT_KEEP, 20, 30, 20 },
+	{ "keep, then the same", KWQ_WAIT_KEEP, 20, 20, 20 },
+	{ "later, then an earlier one", KWQ_WAIT_LATER, 20, 10, 20 },
+	{ "later, then a later one", KWQ_WAIT_LATER, 20, 30, 30 },
+	{ "later, then the same", KWQ_WAIT_LATER, 20, 20, 20 },
+	{ "earlier, with the end of time", KWQ_WAIT_EARLIER, KTIME_MAX, 5, 5 },
+	{ "later, with the end of time", KWQ_WAIT_LATER, 5, KTIME_MAX, KTIME_MAX },
+};
+
+KUNIT_ARRAY_PARAM_DESC(policy, policy_cases, desc);
+
+static void second_time(struct kunit *test)
+{
+	const struct policy_case *p = test->param_value;
+	struct core_test *t = test->priv;
+
+	/* D2 */
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, p->first), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, p->second,
+					      p->policy, 0), KWQ_COALESCED);
+	EXPECT_NRS(test, t, 0, 1, 0);
+	KUNIT_EXPECT_EQ(test, t->core.coalesced, 1);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), p->expected);
+
+	/* D5: at that time, and not a nanosecond before. */
+	EXPECT_EXPIRE(test, t, p->expected - 1, NULL);
+	EXPECT_EXPIRE(test, t, p->expected, &t->a);
+	EXPECT_EXPIRE(test, t, KTIME_MAX, NULL);
+}
+
+static const struct past_case {
+	const char *desc;
+	enum kwq_wait_policy policy;
+	int result;
+} past_cases[] = {
+	/* It waits for 20, it is 10, and somebody says 5. */
+	{ "earlier: it is due", KWQ_WAIT_EARLIER, KWQ_ADDED },
+	{ "replace: it is due", KWQ_WAIT_REPLACE, KWQ_ADDED },
+	{ "keep: it waits on", KWQ_WAIT_KEEP, KWQ_COALESCED },
+	{ "later: it waits on", KWQ_WAIT_LATER, KWQ_COALESCED },
+};
+
+KUNIT_ARRAY_PARAM_DESC(past, past_cases, desc);
+
+static void second_time_has_passed(struct kunit *test)
+{
+	const struct past_case *p = test->param_value;
+	struct core_test *t = test->priv;
+	bool due = p->result == KWQ_ADDED;
+
+	/* D2, D1 */
+	add_at(t, &t->a, 20);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 5,
+					      p->policy, 10), p->result);
+	KUNIT_EXPECT_EQ(test, t->a.state, due ? READY : WAITING);
+	EXPECT_NRS(test, t, due, !due, 0);
+}
+
+static void replace_can_postpone_what_is_due(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D2: not moved yet, so it waits. */
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 40,
+					      KWQ_WAIT_REPLACE, 30),
+			KWQ_COALESCED);
+	EXPECT_EXPIRE(test, t, 30, NULL);
+	EXPECT_EXPIRE(test, t, 40, &t->a);
+}
+
+static const struct wait_priority_case {
+	const char *desc;
+	enum kwq_wait_policy policy;
+	int first;
+	int second;
+	int expected;
+} wait_priority_cases[] = {
+	{ "earlier, higher", KWQ_WAIT_EARLIER, 1, 5, 5 },
+	{ "earlier, lower", KWQ_WAIT_EARLIER, 5, 1, 5 },
+	{ "earlier, none", KWQ_WAIT_EARLIER, -5, NONE, -5 },
+	{ "earlier, none before", KWQ_WAIT_EARLIER, NONE, 5, 5 },
+	{ "earlier, none at all", KWQ_WAIT_EARLIER, NONE, NONE, 0 },
+	{ "replace, higher", KWQ_WAIT_REPLACE, 1, 5, 5 },
+	{ "replace, lower", KWQ_WAIT_REPLACE, 5, 1, 1 },
+	{ "replace, none", KWQ_WAIT_REPLACE, 5, NONE, 5 },
+	{ "keep, higher", KWQ_WAIT_KEEP, 1, 5, 5 },
+	{ "keep, lower", KWQ_WAIT_KEEP, 5, 1, 5 },
+	{ "later, higher", KWQ_WAIT_LATER, 1, 5, 5 },
+	{ "later, lower", KWQ_WAIT_LATER, 5, 1, 5 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(wait_priority, wait_priority_cases, desc);
+
+static void second_waits_priority(struct kunit *test)
+{
+	const struct wait_priority_case *p = test->param_value;
+	struct core_test *t = test->priv;
+
+	/* D2, Q12 */
+	add_at_prio(t, &t->a, 10, p->first);
+	kwq_core_add_at(&t->core, &t->a, p->second, 10, p->policy, 0);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, p->expected);
+}
+
+/* ---- D3: waiting is independent ---- */
+
+static void ready_and_waiting(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D3 */
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | WAITING);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->a.state, WAITING);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void add_can_end_the_wait(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D3, on request */
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+			KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY);
+	EXPECT_EXPIRE(test, t, 10, NULL);
+	EXPECT_NRS(test, t, 1, 0, 0);
+}
+
+static void coalesced_add_can_end_the_wait(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D3, on request */
+	add_at(t, &t->a, 10);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+			KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY);
+}
+
+static void dirtying_add_can_end_the_wait(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D3, on request */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+			KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
+}
+
+static void add_that_ends_a_wait_keeps_its_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D3, Q12 */
+	add_at_prio(t, &t->a, 10, 9);
+	kwq_core_add(&t->core, &t->a, NONE, true);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
+}
+
+static void add_that_ends_no_wait_is_an_add(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D3 */
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+			KWQ_ADDED);
+	EXPECT_NRS(test, t, 1, 0, 0);
+}
+
+/* ---- D4: the order of times ---- */
+
+static void times_come_in_order(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D4 */
+	add_at(t, &t->a, 30);
+	add_at(t, &t->b, 10);
+	add_at(t, &t->c, 20);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 10);
+	EXPECT_EXPIRE(test, t, 30, &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 20);
+	EXPECT_EXPIRE(test, t, 30, &t->c);
+	EXPECT_EXPIRE(test, t, 30, &t->a);
+
+	/* | b c a */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void equal_times_come_in_the_order_of_adds(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D4 */
+	add_at(t, &t->b, 10);
+	add_at(t, &t->a, 10);
+	add_at(t, &t->d, 10);
+	add_at(t, &t->c, 10);
+	EXPECT_EXPIRE(test, t, 10, &t->b);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	EXPECT_EXPIRE(test, t, 10, &t->d);
+	EXPECT_EXPIRE(test, t, 10, &t->c);
+}
+
+static void unchanged_time_keeps_its_place(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D4, D2 */
+	add_at(t, &t->a, 10);
+	add_at(t, &t->b, 10);
+	add_at(t, &t->a, 10);
+	add_at(t, &t->a, 20);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	EXPECT_EXPIRE(test, t, 10, &t->b);
+}
+
+static void changed_time_goes_behind_its_equals(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D4, D2 */
+	add_at(t, &t->a, 20);
+	add_at(t, &t->b, 10);
+	add_at(t, &t->a, 10);
+	EXPECT_EXPIRE(test, t, 10, &t->b);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+}
+
+static void past_time_goes_behind_overdue_ones(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+	const ktime_t now = 30;
+
+	/* D4: a and b are due and were not moved yet. */
+	add_at(t, &t->a, 10);
+	add_at(t, &t->b, 20);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->c, NONE, 15,
+					      KWQ_WAIT_EARLIER, now),
+			KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->d, NONE, 20,
+					      KWQ_WAIT_EARLIER, now),
+			KWQ_WAITING);
+	EXPECT_EXPIRE(test, t, now, &t->a);
+	EXPECT_EXPIRE(test, t, now, &t->c);
+	EXPECT_EXPIRE(test, t, now, &t->b);
+	EXPECT_EXPIRE(test, t, now, &t->d);
+}
+
+static void past_time_before_overdue_ones_is_ready(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D4 */
+	add_at(t, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->b, NONE, 5,
+					      KWQ_WAIT_EARLIER, 30),
+			KWQ_ADDED);
+	EXPECT_EXPIRE(test, t, 30, &t->a);
+
+	/* | b a */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+}
+
+/* ---- D5: never early ---- */
+
+static const struct time_case {
+	const char *desc;
+	ktime_t when;
+} time_cases[] = {
+	{ "1 ns", 1 },
+	{ "1 s", NSEC_PER_SEC },
+	{ "2^31", 1LL << 31 },
+	{ "2^32 - 1", (1LL << 32) - 1 },
+	{ "2^32", 1LL << 32 },
+	{ "2^62", 1LL << 62 },
+	{ "the last but one", KTIME_MAX - 1 },
+	{ "the end of time", KTIME_MAX },
+};
+
+KUNIT_ARRAY_PARAM_DESC(time, time_cases, desc);
+
+static void not_a_nanosecond_early(struct kunit *test)
+{
+	const struct time_case *p = test->param_value;
+	struct core_test *t = test->priv;
+
+	/* D5 */
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, p->when,
+					      KWQ_WAIT_EARLIER, p->when - 1),
+			KWQ_WAITING);
+	EXPECT_EXPIRE(test, t, 0, NULL);
+	EXPECT_EXPIRE(test, t, p->when - 1, NULL);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), p->when);
+	EXPECT_EXPIRE(test, t, p->when, &t->a);
+}
+
+static void only_what_is_due(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D5 */
+	add_at(t, &t->a, 10);
+	add_at(t, &t->b, 11);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	EXPECT_EXPIRE(test, t, 10, NULL);
+	EXPECT_NRS(test, t, 1, 1, 0);
+	EXPECT_EXPIRE(test, t, 11, &t->b);
+}
+
+/* ---- D7: the end of time ---- */
+
+static void end_of_time_is_a_time(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D7, D4: in order, behind whatever has a time. */
+	add_at(t, &t->a, KTIME_MAX);
+	add_at(t, &t->b, KTIME_MAX);
+	add_at(t, &t->c, KTIME_MAX - 1);
+	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX - 1);
+	EXPECT_EXPIRE(test, t, KTIME_MAX - 1, &t->c);
+	EXPECT_EXPIRE(test, t, KTIME_MAX - 1, NULL);
+	EXPECT_EXPIRE(test, t, KTIME_MAX, &t->a);
+	EXPECT_EXPIRE(test, t, KTIME_MAX, &t->b);
+}
+
+static void end_of_time_can_be_now(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D7, D1 */
+	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, KTIME_MAX,
+					      KWQ_WAIT_EARLIER, KTIME_MAX),
+			KWQ_ADDED);
+}
+
+/* ---- O1: holders that vanish ---- */
+
+static void abandoned_item_is_ready_again(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 1);
+	KUNIT_EXPECT_EQ(test, t->core.abandoned, 1);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
+	KUNIT_EXPECT_EQ(test, t->x.nr_held, 0);
+	EXPECT_NRS(test, t, 1, 0, 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y), &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a),
+			KWQ_FINISHED);
+}
+
+static void abandoned_item_is_ahead_of_fresh_ones(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1 */
+	add(t, &t->a);
+	add(t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+
+	/* a | b */
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+}
+
+static void abandoned_items_come_in_the_order_given_back(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1 */
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+	add(t, &t->d);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	kwq_core_abandon(&t->core, &t->b);
+	kwq_core_abandon(&t->core, &t->c);
+	kwq_core_abandon(&t->core, &t->a);
+
+	/* b c a | d */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->d);
+}
+
+static void abandoned_item_is_behind_a_higher_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1, Q12: the lanes are within one priority. */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_prio(t, &t->b, 1);
+	add_prio(t, &t->c, -1);
+	kwq_core_abandon(&t->core, &t->a);
+
+	/* 1: | b   0: a |   -1: | c */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->c);
+}
+
+static void abandoned_item_is_merged_with_its_pending_add(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1: the next run answers both. */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	EXPECT_GET(test, t, NULL);
+}
+
+static const struct undone_case {
+	const char *desc;
+	int run;
+	int pending;
+	int expected;
+} undone_cases[] = {
+	{ "the pending add's is higher", -2, 3, 3 },
+	{ "the run's is higher", 3, -2, 3 },
+	{ "both are the same", 3, 3, 3 },
+	{ "the pending add named none", 3, NONE, 3 },
+	{ "the pending add named none, below 0", -3, NONE, -3 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(undone, undone_cases, desc);
+
+static void abandoned_item_has_the_higher_priority(struct kunit *test)
+{
+	const struct undone_case *p = test->param_value;
+	struct core_test *t = test->priv;
+
+	/* O1, Q12 */
+	add_prio(t, &t->a, p->run);
+	EXPECT_GET(test, t, &t->a);
+	add_prio(t, &t->a, p->pending);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, p->expected);
+}
+
+static void abandoned_item_keeps_its_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1, Q12: without a pending add no old one counts. */
+	add_prio(t, &t->a, 1);
+	EXPECT_GET(test, t, &t->a);
+	add_prio(t, &t->a, 9);
+	done(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_prio(t, &t->a, -9);
+	done(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, -9);
+}
+
+static void raised_abandoned_item_stays_returned(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1, Q12 */
+	add_prio(t, &t->a, 0);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	add_prio(t, &t->b, 5);
+	KUNIT_EXPECT_EQ(test, add_prio(t, &t->a, 5), KWQ_COALESCED);
+
+	/* 5: a | b */
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+}
+
+static void abandonments_add_up_until_done(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+	u32 i;
+
+	/* O1 */
+	add(t, &t->a);
+	for (i = 1; i <= 3; i++) {
+		EXPECT_GET(test, t, &t->a);
+		kwq_core_abandon(&t->core, &t->a);
+		KUNIT_EXPECT_EQ(test, t->a.abandoned, i);
+	}
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+	KUNIT_EXPECT_EQ(test, t->core.abandoned, 3);
+}
+
+static void requeued_item_is_fresh(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1: somebody has done what was given back. */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->b);
+	add(t, &t->a);
+	done(t, &t->a);
+
+	/* | b a */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void abandonments_do_not_wrap(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1 */
+	add(t, &t->a);
+	t->a.abandoned = U32_MAX - 1;
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, U32_MAX);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, U32_MAX);
+}
+
+static void removed_item_that_is_abandoned_comes_back(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1, Q11: nobody finished it. */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_remove(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void abandoned_item_comes_back_after_shut_down(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1, Q8 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_shut_down(&t->core);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y), &t->a);
+}
+
+static void abandoned_item_goes_on_waiting(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O1, D3 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_at_prio(t, &t->a, 10, 9);
+	kwq_core_abandon(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
+}
+
+/* ---- O2: hand-outs undone ---- */
+
+static void undone_item_is_first_again(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O2 */
+	add(t, &t->a);
+	add(t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->c);
+	kwq_core_unget(&t->core, &t->a);
+
+	/* | a b c */
+	KUNIT_EXPECT_EQ(test, t->x.nr_held, 0);
+	EXPECT_NRS(test, t, 3, 0, 0);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+}
+
+static void undone_items_are_where_they_were(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O2: the last first */
+	add(t, &t->a);
+	add_prio(t, &t->b, 2);
+	add(t, &t->c);
+	add(t, &t->d);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->c);
+	kwq_core_unget(&t->core, &t->c);
+	kwq_core_unget(&t->core, &t->a);
+	kwq_core_unget(&t->core, &t->b);
+
+	/* 2: | b   0: | a c d */
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, &t->d);
+}
+
+static void undone_items_go_back_to_their_lanes(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O2, O1 */
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->b);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	kwq_core_unget(&t->core, &t->c);
+	kwq_core_unget(&t->core, &t->b);
+	kwq_core_unget(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 1);
+	KUNIT_EXPECT_EQ(test, t->c.abandoned, 0);
+
+	/* a b | c */
+	KUNIT_EXPECT_EQ(test, t->a.lane, KWQ_LANE_RETURNED);
+	KUNIT_EXPECT_EQ(test, t->b.lane, KWQ_LANE_RETURNED);
+	KUNIT_EXPECT_EQ(test, t->c.lane, KWQ_LANE_FRESH);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+}
+
+static void undone_item_is_no_hand_out(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O2: neither counted nor abandoned, but somebody has to be woken. */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.gets, 1);
+	kwq_core_unget(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.gets, 0);
+	KUNIT_EXPECT_EQ(test, t->core.abandoned, 0);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
+}
+
+static void undone_item_is_merged_with_its_pending_add(struct kunit *test)
+{
+	const struct undone_case *p = test->param_value;
+	struct core_test *t = test->priv;
+
+	/* O2, Q12 */
+	add_prio(t, &t->a, p->run);
+	EXPECT_GET(test, t, &t->a);
+	add_prio(t, &t->a, p->pending);
+	kwq_core_unget(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY);
+	KUNIT_EXPECT_EQ(test, t->a.priority, p->expected);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+}
+
+/* ---- The counters ---- */
+
+static void counters(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+	struct kwq_core *core = &t->core;
+
+	add(t, &t->a);			/* an add */
+	add(t, &t->a);			/* coalesced */
+	add_at(t, &t->b, 10);		/* none yet */
+	add_at(t, &t->b, 10);		/* coalesced */
+	expire(t, 10);			/* an add */
+	get(t);				/* a: a get */
+	add(t, &t->a);			/* an add */
+	add(t, &t->a);			/* coalesced */
+	done(t, &t->a);			/* a done */
+	get(t);				/* b: a get */
+	kwq_core_abandon(core, &t->b);	/* abandoned */
+	kwq_core_remove(core, &t->b);	/* removed */
+	kwq_core_remove(core, &t->c);	/* was not there */
+	done(t, &t->c);			/* was not there */
+	add_at(t, &t->d, 10);
+	kwq_core_shut_down(core);
+	add(t, &t->e);			/* refused */
+	kwq_core_drop_waiting(core);	/* dropped */
+
+	KUNIT_EXPECT_EQ(test, core->adds, 3);
+	KUNIT_EXPECT_EQ(test, core->coalesced, 3);
+	KUNIT_EXPECT_EQ(test, core->gets, 2);
+	KUNIT_EXPECT_EQ(test, core->dones, 1);
+	KUNIT_EXPECT_EQ(test, core->abandoned, 1);
+	KUNIT_EXPECT_EQ(test, core->removed, 1);
+	KUNIT_EXPECT_EQ(test, core->dropped, 1);
+	/* a, b; a at its done, b given back */
+	KUNIT_EXPECT_EQ(test, core->readied, 4);
+	/* a */
+	EXPECT_NRS(test, t, 1, 0, 0);
+}
+
+static struct kunit_case core_test_cases[] = {
+	KUNIT_CASE(core_is_empty_at_first),
+	KUNIT_CASE(item_is_idle_at_first),
+	KUNIT_CASE(fifo),
+	KUNIT_CASE(fifo_with_adds_between),
+	KUNIT_CASE(fifo_of_all_ways_to_get_ready),
+	KUNIT_CASE(peek_changes_nothing),
+	KUNIT_CASE(second_add_coalesces),
+	KUNIT_CASE(coalesced_add_makes_nothing_ready),
+	KUNIT_CASE(processing_item_is_not_handed_out),
+	KUNIT_CASE(processing_item_is_not_handed_out_when_due),
+	KUNIT_CASE(two_holders_have_their_own),
+	KUNIT_CASE(add_during_processing_comes_back),
+	KUNIT_CASE(many_adds_during_processing_come_back_once),
+	KUNIT_CASE(requeue_goes_to_the_tail),
+	KUNIT_CASE(done_of_idle_item),
+	KUNIT_CASE(done_of_ready_item),
+	KUNIT_CASE(done_of_waiting_item),
+	KUNIT_CASE(done_by_a_stranger),
+	KUNIT_CASE(second_done),
+	KUNIT_CASE(length_counts_ready_items),
+	KUNIT_CASE(shut_down_refuses_adds),
+	KUNIT_CASE(shut_down_refuses_adds_that_would_coalesce),
+	KUNIT_CASE(shut_down_hands_out_what_is_ready),
+	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
+	KUNIT_CASE(shut_down_expires_nothing),
+	KUNIT_CASE(shut_down_drops_what_is_waiting),
+	KUNIT_CASE(second_shut_down_changes_nothing),
+	KUNIT_CASE(drained_when_all_is_done),
+	KUNIT_CASE(remove_idle_item),
+	KUNIT_CASE(remove_ready_item),
+	KUNIT_CASE(remove_the_last_of_a_band),
+	KUNIT_CASE(remove_waiting_item),
+	KUNIT_CASE(remove_ready_and_waiting_item),
+	KUNIT_CASE(remove_processing_item),
+	KUNIT_CASE(remove_processing_item_twice),
+	KUNIT_CASE(removed_item_forgets_that_it_was_abandoned),
+	KUNIT_CASE(higher_priority_comes_first),
+	KUNIT_CASE(all_64_levels),
+	KUNIT_CASE(higher_priority_moves_to_the_tail),
+	KUNIT_CASE(lower_priority_is_ignored),
+	KUNIT_CASE(equal_priority_keeps_the_place),
+	KUNIT_CASE(unnamed_priority_keeps_the_ready_items),
+	KUNIT_CASE(priority_is_kept_through_a_requeue),
+	KUNIT_CASE(requeue_can_name_a_lower_priority),
+	KUNIT_CASE(pending_add_keeps_the_highest),
+	KUNIT_CASE(unnamed_pending_add_counts_as_the_runs),
+	KUNIT_CASE(finished_item_forgets_its_priority),
+	KUNIT_CASE(waits_priority_counts_when_it_is_due),
+	KUNIT_CASE(waits_priority_can_only_raise),
+	KUNIT_CASE(unnamed_add_takes_the_waits_priority),
+	KUNIT_CASE(unnamed_wait_takes_the_items_priority),
+	KUNIT_CASE(unnamed_wait_of_a_new_item_is_0),
+	KUNIT_CASE(item_is_ready_when_its_time_comes),
+	KUNIT_CASE(time_that_has_come_is_an_add),
+	KUNIT_CASE(due_item_that_is_ready_coalesces),
+	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
+	KUNIT_CASE_PARAM(second_time, policy_gen_params),
+	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
+	KUNIT_CASE(replace_can_postpone_what_is_due),
+	KUNIT_CASE_PARAM(second_waits_priority, wait_priority_gen_params),
+	KUNIT_CASE(ready_and_waiting),
+	KUNIT_CASE(add_can_end_the_wait),
+	KUNIT_CASE(coalesced_add_can_end_the_wait),
+	KUNIT_CASE(dirtying_add_can_end_the_wait),
+	KUNIT_CASE(add_that_ends_a_wait_keeps_its_priority),
+	KUNIT_CASE(add_that_ends_no_wait_is_an_add),
+	KUNIT_CASE(times_come_in_order),
+	KUNIT_CASE(equal_times_come_in_the_order_of_adds),
+	KUNIT_CASE(unchanged_time_keeps_its_place),
+	KUNIT_CASE(changed_time_goes_behind_its_equals),
+	KUNIT_CASE(past_time_goes_behind_overdue_ones),
+	KUNIT_CASE(past_time_before_overdue_ones_is_ready),
+	KUNIT_CASE_PARAM(not_a_nanosecond_early, time_gen_params),
+	KUNIT_CASE(only_what_is_due),
+	KUNIT_CASE(end_of_time_is_a_time),
+	KUNIT_CASE(end_of_time_can_be_now),
+	KUNIT_CASE(abandoned_item_is_ready_again),
+	KUNIT_CASE(abandoned_item_is_ahead_of_fresh_ones),
+	KUNIT_CASE(abandoned_items_come_in_the_order_given_back),
+	KUNIT_CASE(abandoned_item_is_behind_a_higher_priority),
+	KUNIT_CASE(abandoned_item_is_merged_with_its_pending_add),
+	KUNIT_CASE_PARAM(abandoned_item_has_the_higher_priority,
+			 undone_gen_params),
+	KUNIT_CASE(abandoned_item_keeps_its_priority),
+	KUNIT_CASE(raised_abandoned_item_stays_returned),
+	KUNIT_CASE(abandonments_add_up_until_done),
+	KUNIT_CASE(requeued_item_is_fresh),
+	KUNIT_CASE(abandonments_do_not_wrap),
+	KUNIT_CASE(removed_item_that_is_abandoned_comes_back),
+	KUNIT_CASE(abandoned_item_comes_back_after_shut_down),
+	KUNIT_CASE(abandoned_item_goes_on_waiting),
+	KUNIT_CASE(undone_item_is_first_again),
+	KUNIT_CASE(undone_items_are_where_they_were),
+	KUNIT_CASE(undone_items_go_back_to_their_lanes),
+	KUNIT_CASE(undone_item_is_no_hand_out),
+	KUNIT_CASE_PARAM(undone_item_is_merged_with_its_pending_add,
+			 undone_gen_params),
+	KUNIT_CASE(counters),
+	{}
+};
+
+static struct kunit_suite core_test_suite = {
+	.name = "kwq-core",
+	.init = core_test_init,
+	.exit = core_test_exit,
+	.test_cases = core_test_cases,
+};
+
+kunit_test_suite(core_test_suite);
+
+KWQ_IMPORT_KUNIT_NS;
+MODULE_DESCRIPTION("KUnit tests for kwq");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,1247 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Keys and handles, below the device: keyed.c and handle.c on a manual clock.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/prandom.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include "core_check.h"
+#include "keyed.h"
+#include "thread.h"
+#include "trace.h"
+
+#define NR_GOT		64
+#define NR_KEYS		(2 * KWQ_KEY_MAX)
+
+struct keyed_test {
+	struct kwq_keyed *keyed;
+	struct kwq_handle *x;
+	struct kwq_handle *y;
+	struct kwq_fetch fetch;
+	struct kwq_got got[NR_GOT];
+	u8 keys[NR_KEYS];
+	char text[32];
+};
+
+#define NOTHING		"nothing is ready"
+#define SHUT_DOWN	"shut down and empty"
+
+#define KEY(literal) \
+	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })
+
+static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
+static const struct kwq_waiter at_once = { .nonblock = true };
+static const struct kwq_waiter for_ever = { .deadline = KTIME_MAX };
+
+/* The queue of a test, and two handles of it. */
+static void make(struct kunit *test, enum kwq_clock clock,
+		 const struct kwq_limits *limits)
+{
+	struct keyed_test *t = test->priv;
+
+	t->keyed = kwq_keyed_create("", clock, limits);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
+	t->x = kwq_handle_open(t->keyed);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
+	t->y = kwq_handle_open(t->keyed);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
+}
+
+static void expect_sound(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_holder *holders[2];
+	unsigned long flags;
+	const char *broken;
+	int nr = 0;
+
+	if (t->x)
+		holders[nr++] = &t->x->holder;
+	if (t->y)
+		holders[nr++] = &t->y->holder;
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
+}
+
+static void close_x(struct keyed_test *t)
+{
+	kwq_handle_close(t->x);
+	t->x = NULL;
+}
+
+static void unmake(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	expect_sound(test);
+	if (t->x)
+		close_x(t);
+	if (t->y)
+		kwq_handle_close(t->y);
+	t->y = NULL;
+	kwq_keyed_put(t->keyed);
+	t->keyed = NULL;
+}
+
+static int keyed_test_init(struct kunit *test)
+{
+	test->priv = kunit_kzalloc(test, sizeof(struct keyed_test), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, test->priv);
+	make(test, KWQ_CLOCK_MANUAL, &plenty);
+	return 0;
+}
+
+static void keyed_test_exit(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	if (t && t->y)
+		unmake(test);
+}
+
+static int add(struct keyed_test *t, const struct kwq_key *key)
+{
+	return kwq_keyed_add(t->keyed, key, &(struct kwq_add_options){});
+}
+
+static int add_after(struct keyed_test *t, const struct kwq_key *key, u64 delay)
+{
+	return kwq_keyed_add(t->keyed, key, &(struct kwq_add_options){
+		.flags = KWQ_ADD_AFTER,
+		.time = delay,
+	});
+}
+
+/* Fetches up to @nr items that are ready into @t->got. */
+static int fetch(struct keyed_test *t, struct kwq_handle *handle, u32 nr)
+{
+	t->fetch = (struct kwq_fetch){
+		.got = t->got,
+		.keys = t->keys,
+		.max_items = nr,
+		.max_keys = sizeof(t->keys),
+	};
+	return kwq_handle_fetch(handle, &t->fetch, &at_once);
+}
+
+/* Fetches one item; its key, or why there is none. */
+static const char *fetch_one(struct keyed_test *t, struct kwq_handle *handle)
+{
+	switch (fetch(t, handle, 1)) {
+	case 1:
+		snprintf(t->text, sizeof(t->text), "%.*s",
+			 (int)t->got[0].key_len, t->keys);
+		return t->text;
+	case -EAGAIN:
+		return NOTHING;
+	case -ESHUTDOWN:
+		return SHUT_DOWN;
+	}
+	return "another error";
+}
+
+#define EXPECT_FETCH(test, t, handle, key) \
+	KUNIT_EXPECT_STREQ(test, fetch_one(t, handle), key)
+
+static int done(struct keyed_test *t, struct kwq_handle *handle)
+{
+	return kwq_handle_done(handle, t->got[0].ticket);
+}
+
+static size_t size_of(u32 key_len)
+{
+	return sizeof(struct kwq_keyed_item) + key_len;
+}
+
+/* How many items there are, by every count. */
+#define EXPECT_ITEMS(test, t, nr)					\
+do {									\
+	KUNIT_EXPECT_EQ(test, (t)->keyed->nr_items, nr);		\
+	KUNIT_EXPECT_EQ(test, atomic_read(&(t)->keyed->items.nelems), nr); \
+} while (0)
+
+/* No item, and no memory of one (Q10). */
+static void expect_empty(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	EXPECT_ITEMS(test, t, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
+}
+
+/* ---- Keys ---- */
+
+static void equal_keys_are_one_item(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	char other[] = "key";
+
+	/* Q2 */
+	KUNIT_EXPECT_EQ(test, add(t, KEY("key")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("key")), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY(other)), KWQ_COALESCED);
+	EXPECT_ITEMS(test, t, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(3));
+
+	/* And its own copy of the bytes. */
+	memset(other, 'x', sizeof(other));
+	EXPECT_FETCH(test, t, t->x, "key");
+	EXPECT_FETCH(test, t, t->x, NOTHING);
+}
+
+static const struct key_case {
+	const char *desc;
+	struct kwq_key a;
+	struct kwq_key b;
+} key_cases[] = {
+#define BYTES(literal) { (const u8 *)(literal), sizeof(literal) - 1 }
+	{ "in their last byte", BYTES("key1"), BYTES("key2") },
+	{ "in their first byte", BYTES("1key"), BYTES("2key") },
+	{ "in their length", BYTES("key"), BYTES("key1") },
+	{ "by a NUL", BYTES("key"), BYTES("key\0") },
+	{ "behind a NUL", BYTES("a\0b"), BYTES("a\0c") },
+	{ "in NULs only", BYTES("\0"), BYTES("\0\0") },
+	{ "in one byte", BYTES("\0"), BYTES("\xff") },
+	{ "in their case", BYTES("key"), BYTES("KEY") },
+};
+
+KUNIT_ARRAY_PARAM_DESC(key, key_cases, desc);
+
+static void keys_that_differ(struct kunit *test)
+{
+	const struct key_case *p = test->param_value;
+	struct keyed_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, add(t, &p->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, &p->b), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, &p->a), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, add(t, &p->b), KWQ_COALESCED);
+	EXPECT_ITEMS(test, t, 2);
+
+	/* They come out as they went in, one behind the other. */
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	KUNIT_EXPECT_EQ(test, t->got[0].key_len, p->a.len);
+	KUNIT_EXPECT_EQ(test, t->got[1].key_len, p->b.len);
+	KUNIT_EXPECT_EQ(test, t->fetch.keys_len, p->a.len + p->b.len);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, p->a.bytes, p->a.len);
+	KUNIT_EXPECT_MEMEQ(test, t->keys + p->a.len, p->b.bytes, p->b.len);
+}
+
+static void longest_keys(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u8 *bytes = kunit_kmalloc(test, KWQ_KEY_MAX, GFP_KERNEL);
+	struct kwq_key key = { bytes, KWQ_KEY_MAX };
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	memset(bytes, 'k', KWQ_KEY_MAX);
+	KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
+	bytes[KWQ_KEY_MAX - 1] = 'l';
+	KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 2 * size_of(KWQ_KEY_MAX));
+
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_EXPECT_EQ(test, t->got[0].key_len, KWQ_KEY_MAX);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, bytes, KWQ_KEY_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, &key), KWQ_FINISHED);
+	expect_empty(test);
+}
+
+#define NR_MANY		1500
+
+static void many_keys(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	__be32 bytes;
+	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
+	int i, n, wrong = 0;
+
+	/* Q1 Q2: while the table grows, and with NULs in front */
+	for (i = 0; i < NR_MANY; i++) {
+		bytes = cpu_to_be32(i);
+		wrong += add(t, &key) != KWQ_ADDED;
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	for (i = 0; i < NR_MANY; i++) {
+		bytes = cpu_to_be32(i);
+		wrong += add(t, &key) != KWQ_COALESCED;
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	EXPECT_ITEMS(test, t, NR_MANY);
+	for (i = 0; i < NR_MANY; i += NR_GOT) {
+		int nr = min(NR_GOT, NR_MANY - i);
+
+		KUNIT_ASSERT_EQ(test, fetch(t, t->x, NR_GOT), nr);
+		for (n = 0; n < nr; n++) {
+			bytes = cpu_to_be32(i + n);
+			wrong += !!memcmp(t->keys + n * sizeof(bytes), &bytes,
+					  sizeof(bytes));
+			wrong += kwq_handle_done(t->x, t->got[n].ticket) !=
+				 KWQ_FINISHED;
+		}
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	expect_empty(test);
+}
+
+/* More than there are buckets: a bucket does not make keys equal. */
+#define NR_LENGTHS	600
+
+static void keys_of_many_lengths(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u8 *bytes = kunit_kzalloc(test, NR_LENGTHS, GFP_KERNEL);
+	struct kwq_key key = { bytes };
+	int wrong = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	for (key.len = 1; key.len <= NR_LENGTHS; key.len++)
+		wrong += add(t, &key) != KWQ_ADDED;
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	EXPECT_ITEMS(test, t, NR_LENGTHS);
+	for (key.len = NR_LENGTHS; key.len; key.len--)
+		wrong += kwq_keyed_remove(t->keyed, &key) != KWQ_WAS_READY;
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	expect_empty(test);
+}
+
+static void trace_shows_the_keys_beginning(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+	char buf[KWQ_TRACE_TEXT];
+
+	/* M5: what could forge a field or a line is a dot. */
+	add(t, KEY("a\0b\n\x7f\xff =\\"));
+	memset(buf, '#', sizeof(buf));
+	kwq_trace_key(q, kwq_core_peek(&q->core), buf);
+	KUNIT_EXPECT_STREQ(test, buf, "a.b....=\\");
+	fetch(t, t->x, 1);
+	add(t, KEY("1234567890123456789012345678901234567890"));
+	kwq_trace_key(q, kwq_core_peek(&q->core), buf);
+	KUNIT_EXPECT_STREQ(test, buf, "1234567890123456789012345678901");
+	kwq_trace_name(q, buf);
+	KUNIT_EXPECT_STREQ(test, buf, "");
+}
+
+/* ---- When an item is there ---- */
+
+static void item_is_there_until_it_is_idle(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q10: while ready, processing and waiting */
+	add(t, KEY("a"));
+	EXPECT_ITEMS(test, t, 1);
+	EXPECT_FETCH(test, t, t->x, "a");
+	EXPECT_ITEMS(test, t, 1);
+	add_after(t, KEY("a"), 10);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	EXPECT_ITEMS(test, t, 1);
+	kwq_queue_advance(&t->keyed->queue, 10);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	expect_empty(test);
+}
+
+static void removed_item_is_gone(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q11 Q10 */
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")), -ENOENT);
+	add(t, KEY("a"));
+	add_after(t, KEY("a"), 10);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")),
+			KWQ_WAS_READY | KWQ_WAS_WAITING);
+	expect_empty(test);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")), -ENOENT);
+}
+
+static void removed_item_stays_while_processing(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q11 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	add(t, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")),
+			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
+	EXPECT_ITEMS(test, t, 1);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")),
+			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	expect_empty(test);
+}
+
+static void shut_down_and_empty_holds_nothing(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q10 Q8 */
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	add_after(t, KEY("b"), 10);
+	add_after(t, KEY("c"), 10);
+	add_after(t, KEY("d"), 10);
+	EXPECT_FETCH(test, t, t->x, "a");
+	add(t, KEY("a"));
+	kwq_keyed_shut_down(t->keyed);
+	EXPECT_ITEMS(test, t, 2);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("e")), -ESHUTDOWN);
+	EXPECT_ITEMS(test, t, 2);
+
+	/* a turns ready at its done and is fetched behind b. */
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_REQUEUED);
+	EXPECT_FETCH(test, t, t->x, "b");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	EXPECT_FETCH(test, t, t->x, SHUT_DOWN);
+	expect_empty(test);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, KTIME_MAX), 0);
+}
+
+/* ---- Limits ---- */
+
+static void limit_of_items(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O4 */
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, &(struct kwq_limits){ 2, U32_MAX });
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_after(t, KEY("b"), 10), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add_after(t, KEY("c"), 10), -ENOSPC);
+	EXPECT_ITEMS(test, t, 2);
+
+	/* What is there already can be added, */
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_COALESCED);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), -ENOSPC);
+
+	/* and what goes makes room: by a remove, */
+	kwq_keyed_remove(t->keyed, KEY("b"));
+	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), -ENOSPC);
+	/* not by a done of what is dirty, */
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), -ENOSPC);
+	/* but by one that finishes. */
+	EXPECT_FETCH(test, t, t->x, "c");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), KWQ_ADDED);
+}
+
+static void limit_of_bytes(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_limits limits = { U32_MAX, size_of(1) + size_of(3) };
+
+	/* O4: to the byte */
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, &limits);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("1234")), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(1));
+	KUNIT_EXPECT_EQ(test, add(t, KEY("123")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, limits.max_bytes);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ENOSPC);
+	kwq_keyed_remove(t->keyed, KEY("123"));
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(1));
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), KWQ_ADDED);
+	kwq_keyed_remove(t->keyed, KEY("a"));
+	kwq_keyed_remove(t->keyed, KEY("b"));
+	expect_empty(test);
+}
+
+static void no_room_at_all(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O4 */
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, &(struct kwq_limits){ U32_MAX, 1 });
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), -ENOSPC);
+	expect_empty(test);
+}
+
+static void full_queue_that_is_shut_down_says_so(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O4 Q8 */
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, &(struct kwq_limits){ 1, U32_MAX });
+	add(t, KEY("a"));
+	kwq_keyed_shut_down(t->keyed);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ESHUTDOWN);
+	EXPECT_ITEMS(test, t, 1);
+}
+
+static void dropped_items_make_room(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u8 byte;
+	struct kwq_key key = { &byte, 1 };
+	int i;
+
+	/* Q8 Q10 O4: more than one hold's worth */
+	for (i = 0; i < 256; i++) {
+		byte = i;
+		add_after(t, &key, 10);
+	}
+	EXPECT_ITEMS(test, t, 256);
+	kwq_keyed_shut_down(t->keyed);
+	expect_empty(test);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dropped, 256);
+}
+
+/* ---- Tickets and dones ---- */
+
+static void tickets_are_never_used_again(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u64 last = 0;
+	int i;
+
+	/* O3: neither by other items nor by other handles */
+	add(t, KEY("b"));
+	for (i = 0; i < 10; i++) {
+		add(t, KEY("a"));
+		KUNIT_EXPECT_EQ(test, fetch(t, i & 1 ? t->x : t->y, 1), 1);
+		KUNIT_EXPECT_GT(test, t->got[0].ticket, last);
+		last = t->got[0].ticket;
+		kwq_handle_done(i & 1 ? t->x : t->y, last);
+	}
+}
+
+static void old_tickets_are_stale(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u64 old;
+
+	/* O3 Q6 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	old = t->got[0].ticket;
+	add(t, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), -ESTALE);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), -ESTALE);
+}
+
+static void tickets_of_another_handle_are_stale(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O3 Q6 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, done(t, t->y), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, U64_MAX), -ESTALE);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+}
+
+static void tickets_in_any_order(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u8 byte;
+	struct kwq_key key = { &byte, 1 };
+	int i;
+
+	for (i = 0; i < NR_GOT; i++) {
+		byte = i;
+		add(t, &key);
+	}
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, NR_GOT), NR_GOT);
+	/* 37 and 64 have no divisor in common. */
+	for (i = 0; i < NR_GOT; i++)
+		KUNIT_EXPECT_EQ(test,
+				kwq_handle_done(t->x,
+						t->got[i * 37 % NR_GOT].ticket),
+				KWQ_FINISHED);
+	expect_empty(test);
+}
+
+static void done_by_key(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q6 */
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), -ENOENT);
+	add_after(t, KEY("a"), 10);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), -ENOENT);
+	add(t, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), -ENOENT);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->y, KEY("a")), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b")), -ENOENT);
+	add(t, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")),
+			KWQ_REQUEUED);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), KWQ_FINISHED);
+	/* Its ticket went with it. */
+	KUNIT_EXPECT_EQ(test, done(t, t->x), -ESTALE);
+}
+
+/* ---- Fetching ---- */
+
+static void fetch_takes_what_fits(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q13 */
+	add(t, KEY("ab"));
+	add(t, KEY("cde"));
+	add(t, KEY("f"));
+	t->fetch = (struct kwq_fetch){
+		.got = t->got, .keys = t->keys, .max_items = 8, .max_keys = 4,
+	};
+	memset(t->keys, '#', 8);
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once), 1);
+	KUNIT_EXPECT_EQ(test, t->fetch.keys_len, 2);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, "ab##", 4);
+
+	/* f would fit, but it is not its turn. */
+	t->fetch.max_keys = 3;
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once), 1);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, "cde#", 4);
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once), 1);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, "f", 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once),
+			-EAGAIN);
+}
+
+static void fetch_tells_about_the_item(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q12 */
+	kwq_keyed_add(t->keyed, KEY("a"), &(struct kwq_add_options){
+		.flags = KWQ_ADD_PRIORITY,
+		.priority = -9,
+	});
+	memset(t->got, 0xff, sizeof(t->got));
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, t->got[0].priority, -9);
+	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 0);
+	KUNIT_EXPECT_EQ(test, t->got[0].pad, 0);
+	KUNIT_EXPECT_NE(test, t->got[0].ticket, 0);
+}
+
+/* Somebody on a wait list who only counts. */
+struct sleeper {
+	struct wait_queue_entry entry;
+	int wakes;
+};
+
+static int wake_sleeper(struct wait_queue_entry *entry, unsigned int mode,
+			int sync, void *key)
+{
+	container_of(entry, struct sleeper, entry)->wakes++;
+	return 1;
+}
+
+static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	wait_queue_head_t *getters = &t->keyed->queue.getters;
+	struct sleeper s = {};
+
+	/* Q5: it may have been this one's wake-up. */
+	add(t, KEY("key"));
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue_exclusive(getters, &s.entry);
+	t->fetch = (struct kwq_fetch){
+		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = 2,
+	};
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once),
+			-EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever),
+			-EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, s.wakes, 2);
+	/* And one that takes it wakes nobody. */
+	EXPECT_FETCH(test, t, t->x, "key");
+	KUNIT_EXPECT_EQ(test, s.wakes, 2);
+	remove_wait_queue(getters, &s.entry);
+}
+
+/* ---- Handles that close ---- */
+
+static void closed_handle_gives_back(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O1 */
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	add(t, KEY("c"));
+	add(t, KEY("d"));
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 3), 3);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got[1].ticket),
+			KWQ_FINISHED);
+	close_x(t);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_handles, 1);
+
+	/* a c | d */
+	EXPECT_FETCH(test, t, t->y, "a");
+	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 1);
+	EXPECT_FETCH(test, t, t->y, "c");
+	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 1);
+	EXPECT_FETCH(test, t, t->y, "d");
+	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 0);
+	EXPECT_FETCH(test, t, t->y, NOTHING);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 2);
+}
+
+static void closed_handles_tickets_are_stale(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u64 old;
+
+	/* O1 O3 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	old = t->got[0].ticket;
+	close_x(t);
+	EXPECT_FETCH(test, t, t->y, "a");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->y, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
+}
+
+static void closed_handle_gives_back_in_pieces(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	wait_queue_head_t *getters = &t->keyed->queue.getters;
+	struct sleeper s = {};
+	u8 byte;
+	struct kwq_key key = { &byte, 1 };
+	int i;
+
+	/* O1 D6: one wake-up for each hold of the lock */
+	for (i = 0; i < 256; i++) {
+		byte = i;
+		add(t, &key);
+	}
+	for (i = 0; i < 256; i += NR_GOT)
+		KUNIT_EXPECT_EQ(test, fetch(t, t->x, NR_GOT), NR_GOT);
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue(getters, &s.entry);
+	close_x(t);
+	remove_wait_queue(getters, &s.entry);
+	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_ITEMS_PER_HOLD);
+	for (i = 0; i < 256; i++) {
+		KUNIT_ASSERT_EQ(test, fetch(t, t->y, 1), 1);
+		KUNIT_EXPECT_EQ(test, t->keys[0], i);
+		done(t, t->y);
+	}
+	expect_empty(test);
+}
+
+static void closed_handle_gives_back_what_was_removed(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O1 Q11 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	kwq_keyed_remove(t->keyed, KEY("a"));
+	close_x(t);
+	EXPECT_FETCH(test, t, t->y, "a");
+}
+
+static void last_handle_takes_all_with_it(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* kmemleak, KASAN and debug objects look on. */
+	unmake(test);
+	make(test, KWQ_CLOCK_MONOTONIC, &plenty);
+	add(t, KEY("ready"));
+	add(t, KEY("processing"));
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	add(t, KEY("ready"));
+	add_after(t, KEY("soon"), NSEC_PER_MSEC);
+	add_after(t, KEY("later"), NSEC_PER_SEC);
+	unmake(test);
+}
+
+/* ---- Hand-outs undone ---- */
+
+static void unfetched_items_are_where_they_were(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u64 old;
+
+	/* O2 */
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	add(t, KEY("c"));
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	old = t->got[1].ticket;
+	kwq_handle_unfetch(t->x, t->got, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.gets, 0);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), -ESTALE);
+
+	/* | a b c */
+	EXPECT_FETCH(test, t, t->y, "a");
+	KUNIT_EXPECT_GT(test, t->got[0].ticket, old);
+	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 0);
+	EXPECT_FETCH(test, t, t->y, "b");
+	EXPECT_FETCH(test, t, t->y, "c");
+}
+
+static void unfetched_items_go_back_to_their_lanes(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O2 O1 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	close_x(t);
+	add(t, KEY("b"));
+	KUNIT_EXPECT_EQ(test, fetch(t, t->y, 2), 2);
+	add(t, KEY("c"));
+	kwq_handle_unfetch(t->y, t->got, 2);
+
+	/* a | b c */
+	EXPECT_FETCH(test, t, t->y, "a");
+	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 1);
+	EXPECT_FETCH(test, t, t->y, "b");
+	EXPECT_FETCH(test, t, t->y, "c");
+}
+
+static void unfetch_leaves_finished_items_alone(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O2: another thread of the same handle finished b. */
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	add(t, KEY("c"));
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 3), 3);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b")), KWQ_FINISHED);
+	kwq_handle_unfetch(t->x, t->got, 3);
+	EXPECT_ITEMS(test, t, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dones, 1);
+	EXPECT_FETCH(test, t, t->y, "a");
+	EXPECT_FETCH(test, t, t->y, "c");
+	EXPECT_FETCH(test, t, t->y, NOTHING);
+}
+
+static void unfetch_leaves_later_hand_outs_alone(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_got old;
+
+	/* O2 Q3: finished, added and fetched again through the same handle */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	old = t->got[0];
+	kwq_handle_done_key(t->x, KEY("a"));
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	kwq_handle_unfetch(t->x, &old, 1);
+	EXPECT_FETCH(test, t, t->y, NOTHING);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), KWQ_FINISHED);
+}
+
+static void unfetched_item_wakes_a_getter(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	wait_queue_head_t *getters = &t->keyed->queue.getters;
+	struct sleeper s = {};
+
+	/* O2 Q5 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue_exclusive(getters, &s.entry);
+	kwq_handle_unfetch(t->x, t->got, 1);
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+	remove_wait_queue(getters, &s.entry);
+}
+
+/* ---- Shut down and empty, for several handles ---- */
+
+static void holder_of_nothing_waits_for_the_others(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q5 Q8: x may give back what it holds. */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	kwq_keyed_shut_down(t->keyed);
+	EXPECT_FETCH(test, t, t->y, NOTHING);
+	/* x would wait for itself. */
+	EXPECT_FETCH(test, t, t->x, SHUT_DOWN);
+	close_x(t);
+	EXPECT_FETCH(test, t, t->y, "a");
+	EXPECT_FETCH(test, t, t->y, SHUT_DOWN);
+}
+
+struct fetcher {
+	struct kwq_test_thread thread;
+	struct kwq_handle *handle;
+	struct kwq_fetch fetch;
+	struct kwq_got got;
+	u8 keys[8];
+	int result;
+};
+
+static void fetch_once(void *data)
+{
+	struct fetcher *f = data;
+
+	f->fetch = (struct kwq_fetch){
+		.got = &f->got,
+		.keys = f->keys,
+		.max_items = 1,
+		.max_keys = sizeof(f->keys),
+	};
+	f->result = kwq_handle_fetch(f->handle, &f->fetch, &for_ever);
+}
+
+/* Starts a fetch, and waits until it sleeps. */
+static struct fetcher *start_fetcher(struct kunit *test,
+				     struct kwq_handle *handle)
+{
+	struct fetcher *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	wait_queue_head_t *getters = &handle->keyed->queue.getters;
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->handle = handle;
+	kwq_test_thread_start(test, &f->thread, fetch_once, f);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(getters) == 1);
+	return f;
+}
+
+static void blocked_fetch_gets_what_is_given_back(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct fetcher *f;
+
+	/* O1 Q8 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	kwq_keyed_shut_down(t->keyed);
+	f = start_fetcher(test, t->y);
+	close_x(t);
+	kwq_test_thread_join(test, &f->thread);
+	KUNIT_EXPECT_EQ(test, f->result, 1);
+	KUNIT_EXPECT_EQ(test, f->keys[0], 'a');
+	KUNIT_EXPECT_EQ(test, f->got.abandoned, 1);
+}
+
+static void blocked_fetch_ends_when_nothing_can_come(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct fetcher *f;
+
+	/* Q5 Q8 */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	kwq_keyed_shut_down(t->keyed);
+	f = start_fetcher(test, t->y);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	kwq_test_thread_join(test, &f->thread);
+	KUNIT_EXPECT_EQ(test, f->result, -ESHUTDOWN);
+}
+
+static void too_long_key_goes_to_another_fetch(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct fetcher *f = start_fetcher(test, t->x);
+
+	/* Q5: the one that sleeps has no room either, and says so. */
+	add(t, KEY("123456789"));
+	kwq_test_thread_join(test, &f->thread);
+	KUNIT_EXPECT_EQ(test, f->result, -EMSGSIZE);
+	EXPECT_FETCH(test, t, t->y, "123456789");
+}
+
+/* ---- The numbers ---- */
+
+static void stat(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_stat *s = kunit_kmalloc(test, sizeof(*s), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	memset(s, 0xff, sizeof(*s));
+	add(t, KEY("a"));
+	add(t, KEY("a"));
+	add(t, KEY("bb"));
+	add(t, KEY("cc"));
+	add_after(t, KEY("d"), 10);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	EXPECT_FETCH(test, t, t->x, "bb");
+	kwq_keyed_remove(t->keyed, KEY("cc"));
+	kwq_keyed_stat(t->keyed, s);
+
+	KUNIT_EXPECT_EQ(test, s->state, 0);
+	KUNIT_EXPECT_EQ(test, s->ready, 0);
+	KUNIT_EXPECT_EQ(test, s->waiting, 1);
+	KUNIT_EXPECT_EQ(test, s->processing, 1);
+	KUNIT_EXPECT_EQ(test, s->items, 2);
+	KUNIT_EXPECT_EQ(test, s->bytes, size_of(2) + size_of(1));
+	KUNIT_EXPECT_EQ(test, s->max_items, plenty.max_items);
+	KUNIT_EXPECT_EQ(test, s->max_bytes, plenty.max_bytes);
+	KUNIT_EXPECT_EQ(test, s->adds, 3);
+	KUNIT_EXPECT_EQ(test, s->coalesced, 1);
+	KUNIT_EXPECT_EQ(test, s->gets, 2);
+	KUNIT_EXPECT_EQ(test, s->dones, 1);
+	KUNIT_EXPECT_EQ(test, s->removed, 1);
+	KUNIT_EXPECT_EQ(test, s->handles, 2);
+	KUNIT_EXPECT_EQ(test, s->pad, 0);
+	KUNIT_EXPECT_NULL(test, memchr_inv(s->name, 0, sizeof(s->name)));
+
+	close_x(t);
+	kwq_keyed_shut_down(t->keyed);
+	kwq_keyed_stat(t->keyed, s);
+	KUNIT_EXPECT_EQ(test, s->state, KWQ_STATE_SHUT_DOWN);
+	KUNIT_EXPECT_EQ(test, s->ready, 1);
+	KUNIT_EXPECT_EQ(test, s->items, 1);
+	KUNIT_EXPECT_EQ(test, s->abandoned, 1);
+	KUNIT_EXPECT_EQ(test, s->dropped, 1);
+	KUNIT_EXPECT_EQ(test, s->handles, 1);
+}
+
+/* ---- All at once ---- */
+
+#define NR_CROWD_KEYS	5
+#define NR_WORKERS	4
+#define NR_ADDERS	2
+#define NR_ADDS		1200
+
+struct crowd {
+	struct kwq_keyed *keyed;
+	struct kwq_handle *shared;	/* of all workers but the last */
+	struct kwq_test_thread worker[NR_WORKERS];
+	struct kwq_test_thread adder[NR_ADDERS];
+	atomic_t running[NR_CROWD_KEYS];
+	atomic_t wanted[NR_CROWD_KEYS];	/* how often it was added */
+	int seen[NR_CROWD_KEYS];	/* of them when it was last finished */
+	atomic_t seed;
+	atomic_t twice;			/* hand-outs of what somebody had */
+	atomic_t failed;
+};
+
+struct crowd_fetch {
+	struct kwq_fetch fetch;
+	struct kwq_got got[2];
+	u8 keys[2];
+};
+
+static int fetch_in_crowd(struct kwq_handle *handle, struct crowd_fetch *f)
+{
+	f->fetch = (struct kwq_fetch){
+		.got = f->got,
+		.keys = f->keys,
+		.max_items = 2,
+		.max_keys = 2,
+	};
+	return kwq_handle_fetch(handle, &f->fetch, &for_ever);
+}
+
+static void begin_work(struct crowd *crowd, u8 key)
+{
+	if (atomic_xchg(&crowd->running[key], 1))
+		atomic_inc(&crowd->twice);
+}
+
+static void end_work(struct crowd *crowd, u8 key)
+{
+	atomic_set(&crowd->running[key], 0);
+}
+
+static void work_in_crowd(void *data)
+{
+	struct crowd *crowd = data;
+	struct crowd_fetch f;
+	struct rnd_state rnd;
+	int i, nr, seen;
+
+	prandom_seed_state(&rnd, atomic_inc_return(&crowd->seed));
+	while ((nr = fetch_in_crowd(crowd->shared, &f)) > 0) {
+		/* As after a fault (O2). */
+		if (prandom_u32_state(&rnd) % 8 == 0) {
+			kwq_handle_unfetch(crowd->shared, f.got, nr);
+			continue;
+		}
+		for (i = 0; i < nr; i++) {
+			begin_work(crowd, f.keys[i]);
+			seen = atomic_read(&crowd->wanted[f.keys[i]]);
+			cond_resched();
+			crowd->seen[f.keys[i]] = seen;
+			end_work(crowd, f.keys[i]);
+			if (kwq_handle_done(crowd->shared, f.got[i].ticket) < 0)
+				atomic_inc(&crowd->failed);
+		}
+	}
+	if (nr != -ESHUTDOWN)
+		atomic_inc(&crowd->failed);
+}
+
+/* It dies again and again, with what it holds (O1). */
+static void die_in_crowd(void *data)
+{
+	struct crowd *crowd = data;
+	struct kwq_handle *handle;
+	struct crowd_fetch f;
+	int i, nr;
+
+	do {
+		handle = kwq_handle_open(crowd->keyed);
+		if (IS_ERR(handle)) {
+			atomic_inc(&crowd->failed);
+			return;
+		}
+		nr = fetch_in_crowd(handle, &f);
+		for (i = 0; i < nr; i++)
+			begin_work(crowd, f.keys[i]);
+		cond_resched();
+		for (i = 0; i < nr; i++)
+			end_work(crowd, f.keys[i]);
+		/* A shut down is for the others to finish. */
+		kwq_handle_close(handle);
+	} while (nr > 0 && !kwq_shutting_down(&crowd->keyed->queue));
+}
+
+static void add_in_crowd(void *data)
+{
+	struct crowd *crowd = data;
+	struct kwq_add_options options = {};
+	struct rnd_state rnd;
+	u8 key;
+	int i;
+
+	prandom_seed_state(&rnd, atomic_inc_return(&crowd->seed));
+	for (i = 0; i < NR_ADDS; i++) {
+		key = prandom_u32_state(&rnd) % NR_CROWD_KEYS;
+		options.flags = KWQ_ADD_PRIORITY;
+		options.priority = prandom_u32_state(&rnd) % 3;
+		if (prandom_u32_state(&rnd) & 1) {
+			options.flags |= KWQ_ADD_AFTER;
+			options.time = prandom_u32_state(&rnd) %
+				       (20 * NSEC_PER_USEC);
+		}
+		atomic_inc(&crowd->wanted[key]);
+		if (kwq_keyed_add(crowd->keyed, &(struct kwq_key){ &key, 1 },
+				  &options) < 0)
+			atomic_inc(&crowd->failed);
+		cond_resched();
+	}
+}
+
+static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
+{
+	struct crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
+	struct keyed_test *t = test->priv;
+	ktime_t deadline;
+	int i;
+
+	/* Q3 Q4 Q5 Q10 O1 O2: items are born and die all the time. */
+	KUNIT_ASSERT_NOT_NULL(test, crowd);
+	unmake(test);
+	make(test, KWQ_CLOCK_MONOTONIC, &plenty);
+	crowd->keyed = t->keyed;
+	crowd->shared = t->x;
+	for (i = 0; i < NR_WORKERS; i++)
+		kwq_test_thread_start(test, &crowd->worker[i],
+				      i < NR_WORKERS - 1 ? work_in_crowd :
+				      die_in_crowd, crowd);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_start(test, &crowd->adder[i], add_in_crowd,
+				      crowd);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_join(test, &crowd->adder[i]);
+	/* What waits would be dropped. */
+	kwq_test_wait_until(test,
+			    !READ_ONCE(t->keyed->queue.core.nr_waiting));
+	deadline = kwq_queue_now(&t->keyed->queue) +
+		   KWQ_TEST_HANGS_SECONDS * NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, deadline), 0);
+	for (i = 0; i < NR_WORKERS; i++)
+		kwq_test_thread_join(test, &crowd->worker[i]);
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->twice), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->failed), 0);
+	for (i = 0; i < NR_CROWD_KEYS; i++)
+		KUNIT_EXPECT_EQ(test, crowd->seen[i],
+				atomic_read(&crowd->wanted[i]));
+	expect_empty(test);
+}
+
+static struct kunit_case keyed_test_cases[] = {
+	KUNIT_CASE(equal_keys_are_one_item),
+	KUNIT_CASE_PARAM(keys_that_differ, key_gen_params),
+	KUNIT_CASE(longest_keys),
+	KUNIT_CASE(many_keys),
+	KUNIT_CASE(keys_of_many_lengths),
+	KUNIT_CASE(trace_shows_the_keys_beginning),
+	KUNIT_CASE(item_is_there_until_it_is_idle),
+	KUNIT_CASE(removed_item_is_gone),
+	KUNIT_CASE(removed_item_stays_while_processing),
+	KUNIT_CASE(shut_down_and_empty_holds_nothing),
+	KUNIT_CASE(limit_of_items),
+	KUNIT_CASE(limit_of_bytes),
+	KUNIT_CASE(no_room_at_all),
+	KUNIT_CASE(full_queue_that_is_shut_down_says_so),
+	KUNIT_CASE(dropped_items_make_room),
+	KUNIT_CASE(tickets_are_never_used_again),
+	KUNIT_CASE(old_tickets_are_stale),
+	KUNIT_CASE(tickets_of_another_handle_are_stale),
+	KUNIT_CASE(tickets_in_any_order),
+	KUNIT_CASE(done_by_key),
+	KUNIT_CASE(fetch_takes_what_fits),
+	KUNIT_CASE(fetch_tells_about_the_item),
+	KUNIT_CASE(fetch_that_cannot_take_it_wakes_another),
+	KUNIT_CASE(closed_handle_gives_back),
+	KUNIT_CASE(closed_handles_tickets_are_stale),
+	KUNIT_CASE(closed_handle_gives_back_in_pieces),
+	KUNIT_CASE(closed_handle_gives_back_what_was_removed),
+	KUNIT_CASE(last_handle_takes_all_with_it),
+	KUNIT_CASE(unfetched_items_are_where_they_were),
+	KUNIT_CASE(unfetched_items_go_back_to_their_lanes),
+	KUNIT_CASE(unfetch_leaves_finished_items_alone),
+	KUNIT_CASE(unfetch_leaves_later_hand_outs_alone),
+	KUNIT_CASE(unfetched_item_wakes_a_getter),
+	KUNIT_CASE(holder_of_nothing_waits_for_the_others),
+	KUNIT_CASE(blocked_fetch_gets_what_is_given_back),
+	KUNIT_CASE(blocked_fetch_ends_when_nothing_can_come),
+	KUNIT_CASE(too_long_key_goes_to_another_fetch),
+	KUNIT_CASE(stat),
+	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
+	{}
+};
+
+static struct kunit_suite keyed_test_suite = {
+	.name = "kwq-keyed",
+	.init = keyed_test_init,
+	.exit = keyed_test_exit,
+	.test_cases = keyed_test_cases,
+};
+
+kunit_test_suite(keyed_test_suite);

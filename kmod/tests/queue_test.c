@@ -1,0 +1,1758 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The queue as drivers use it: <linux/kwq.h> on a manual clock, and where the
+ * hrtimer is what is tested, on a real one.
+ */
+#include <kunit/test.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/interrupt.h>
+#include <linux/irq_work.h>
+#include <linux/kwq.h>
+#include <linux/poll.h>
+#include <linux/prandom.h>
+#include <linux/rcupdate.h>
+#include "compat.h"
+#include "core_check.h"
+#include "queue.h"
+#include "thread.h"
+
+#define HOUR	(3600 * (u64)NSEC_PER_SEC)
+
+struct queue_test {
+	struct kwq_queue queue;
+	struct kwq_item a, b, c, d;
+};
+
+static struct queue_test *make(struct kunit *test, enum kwq_clock clock)
+{
+	struct queue_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	kwq_queue_init(&t->queue, "test", clock);
+	kwq_item_init(&t->a);
+	kwq_item_init(&t->b);
+	kwq_item_init(&t->c);
+	kwq_item_init(&t->d);
+	test->priv = t;
+	return t;
+}
+
+static int queue_test_init(struct kunit *test)
+{
+	make(test, KWQ_CLOCK_MANUAL);
+	return 0;
+}
+
+/* Every case ends with a sound core. */
+static void expect_sound(struct kunit *test, struct kwq_queue *queue)
+{
+	struct kwq_holder *const holders[] = { &queue->holder };
+	unsigned long flags;
+	const char *broken;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	broken = kwq_core_broken(&queue->core, holders, 1);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
+}
+
+static void queue_test_exit(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	if (!t)
+		return;
+	expect_sound(test, &t->queue);
+	kwq_queue_destroy(&t->queue);
+}
+
+static struct kwq_item *make_items(struct kunit *test, int nr)
+{
+	struct kwq_item *items = kunit_kcalloc(test, nr, sizeof(*items),
+					       GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < nr; i++)
+		kwq_item_init(&items[i]);
+	return items;
+}
+
+static int add_at(struct kwq_queue *queue, struct kwq_item *item, ktime_t when)
+{
+	return kwq_add_with(queue, item, &(struct kwq_add_options){
+		.flags = KWQ_ADD_AT,
+		.time = when,
+	});
+}
+
+/* The next hand-out is @item, or the error @item. */
+#define EXPECT_GET(test, queue, item) \
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(queue), (struct kwq_item *)(item))
+
+#define NOTHING		ERR_PTR(-EAGAIN)
+#define SHUT_DOWN	ERR_PTR(-ESHUTDOWN)
+#define TIMED_OUT	ERR_PTR(-ETIMEDOUT)
+
+/* ---- The operations ---- */
+
+static void add_get_done(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q1 Q2 Q4 Q5 Q7 */
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, KTIME_MAX), &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	EXPECT_GET(test, q, &t->b);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->b), KWQ_FINISHED);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+}
+
+static void done_that_nobody_owes(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q6 */
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), -ENOENT);
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), -ENOENT);
+	EXPECT_GET(test, q, &t->a);
+	EXPECT_GET(test, q, NOTHING);
+}
+
+static void try_get_does_not_wait(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	/* Q5 */
+	EXPECT_GET(test, &t->queue, NOTHING);
+	kwq_add(&t->queue, &t->a);
+	EXPECT_GET(test, &t->queue, &t->a);
+	EXPECT_GET(test, &t->queue, NOTHING);
+}
+
+static void get_looks_before_it_looks_at_the_clock(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q5 */
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 10), (struct kwq_item *)TIMED_OUT);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 0), (struct kwq_item *)TIMED_OUT);
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 10), &t->a);
+}
+
+static void remove_tells_what_was(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q11 */
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a), -ENOENT);
+	kwq_add(q, &t->a);
+	kwq_add_after(q, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a),
+			KWQ_WAS_READY | KWQ_WAS_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	kwq_queue_advance(q, 10);
+	EXPECT_GET(test, q, NOTHING);
+
+	kwq_add(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a),
+			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+}
+
+static void priorities(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_add_options options = { .flags = KWQ_ADD_PRIORITY };
+
+	/* Q12 */
+	options.priority = KWQ_PRIORITY_MIN;
+	kwq_add_with(q, &t->a, &options);
+	kwq_add(q, &t->b);
+	options.priority = KWQ_PRIORITY_MAX;
+	kwq_add_with(q, &t->c, &options);
+	EXPECT_GET(test, q, &t->c);
+	EXPECT_GET(test, q, &t->b);
+	EXPECT_GET(test, q, &t->a);
+}
+
+static void priority_without_its_flag_is_none(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_add_options options = { .priority = 7 };
+
+	/* Q12 */
+	kwq_add_with(&t->queue, &t->a, &options);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+}
+
+/* ---- Times, on a manual clock ---- */
+
+static void manual_clock_starts_at_0_and_goes_on(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K4 */
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), 0);
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), 10);
+	kwq_queue_advance(q, 5);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), 10);
+}
+
+static void delay_counts_from_now(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D1 D5 */
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 10), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 10), KWQ_COALESCED);
+	kwq_queue_advance(q, 109);
+	EXPECT_GET(test, q, NOTHING);
+	kwq_queue_advance(q, 110);
+	EXPECT_GET(test, q, &t->a);
+}
+
+static void no_delay_is_an_add(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D1 D3: it leaves the waiting alone. */
+	kwq_add_after(q, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 0), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a),
+			KWQ_WAS_READY | KWQ_WAS_WAITING);
+}
+
+static void absolute_time(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D1 */
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, add_at(q, &t->a, 110), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add_at(q, &t->b, 100), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_at(q, &t->c, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	kwq_queue_advance(q, 110);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 3);
+}
+
+static const struct policy_case {
+	const char *desc;
+	u32 flags;
+	u64 first;
+	u64 second;
+	ktime_t expected;
+} policy_cases[] = {
+	{ "after: the earlier", KWQ_ADD_AFTER, 20, 10, 110 },
+	{ "after: not the later", KWQ_ADD_AFTER, 20, 30, 120 },
+	{ "after, replace", KWQ_ADD_AFTER | KWQ_ADD_REPLACE, 20, 30, 130 },
+	{ "after, keep", KWQ_ADD_AFTER | KWQ_ADD_KEEP, 20, 10, 120 },
+	{ "after, later", KWQ_ADD_AFTER | KWQ_ADD_LATER, 20, 30, 130 },
+	{ "after, not earlier", KWQ_ADD_AFTER | KWQ_ADD_LATER, 20, 10, 120 },
+	{ "at: the earlier", KWQ_ADD_AT, 120, 110, 110 },
+	{ "at, replace", KWQ_ADD_AT | KWQ_ADD_REPLACE, 120, 130, 130 },
+	{ "at, keep", KWQ_ADD_AT | KWQ_ADD_KEEP, 120, 110, 120 },
+	{ "at, later", KWQ_ADD_AT | KWQ_ADD_LATER, 120, 130, 130 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(policy, policy_cases, desc);
+
+static void second_time(struct kunit *test)
+{
+	const struct policy_case *p = test->param_value;
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_add_options options = { .flags = p->flags };
+
+	/* D2 */
+	kwq_queue_advance(q, 100);
+	options.time = p->first;
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &options), KWQ_WAITING);
+	options.time = p->second;
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &options), KWQ_COALESCED);
+	kwq_queue_advance(q, p->expected - 1);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	kwq_queue_advance(q, p->expected);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+}
+
+static void add_can_end_the_wait(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D3 */
+	kwq_add_after(q, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &(struct kwq_add_options){
+					.flags = KWQ_ADD_END_WAIT,
+			}), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a), KWQ_WAS_READY);
+}
+
+static void delays_saturate(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D7 */
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, KTIME_MAX - 50),
+			KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->b, U64_MAX), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->c, 1ULL << 63), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add_at(q, &t->d, -1), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, t->a.timer.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->b.timer.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->c.timer.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->d.timer.expires, KTIME_MAX);
+	kwq_queue_advance(q, KTIME_MAX - 1);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+}
+
+static void __maybe_unused end_of_time_can_come(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D7, K4 */
+	kwq_add_after(q, &t->a, U64_MAX);
+	kwq_queue_advance(q, KTIME_MAX);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->b, 1), KWQ_ADDED);
+}
+
+#define NR_BACKLOG	(2 * KWQ_ITEMS_PER_HOLD + 44)
+
+static void backlog_comes_in_order(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_BACKLOG);
+	int i;
+
+	/* D4 D6 */
+	for (i = 0; i < NR_BACKLOG; i++)
+		add_at(q, &items[i], 10 + i / 50);
+	kwq_queue_advance(q, HOUR);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_BACKLOG);
+	for (i = 0; i < NR_BACKLOG; i++)
+		EXPECT_GET(test, q, &items[i]);
+}
+
+/* ---- Who is woken ---- */
+
+/* Somebody on a wait list who only counts. */
+struct sleeper {
+	struct wait_queue_entry entry;
+	struct kwq_core *core;
+	int wakes;
+	__poll_t events;
+	u64 readied;		/* by the time of the last wake-up */
+	u64 dropped;
+	u64 most;		/* moved in one hold of the lock */
+	int holds;		/* that moved something */
+};
+
+static int wake_sleeper(struct wait_queue_entry *entry, unsigned int mode,
+			int sync, void *key)
+{
+	struct sleeper *s = container_of(entry, struct sleeper, entry);
+	u64 moved = s->core->readied - s->readied +
+		    s->core->dropped - s->dropped;
+
+	s->wakes++;
+	s->events |= key_to_poll(key);
+	s->readied = s->core->readied;
+	s->dropped = s->core->dropped;
+	s->most = max(s->most, moved);
+	if (moved)
+		s->holds++;
+	/* A getter would take itself off, a poller would stay. */
+	if (entry->flags & WQ_FLAG_EXCLUSIVE)
+		list_del_init(&entry->entry);
+	return 1;
+}
+
+static void sleeper_init(struct sleeper *s, struct kwq_queue *queue)
+{
+	memset(s, 0, sizeof(*s));
+	init_waitqueue_func_entry(&s->entry, wake_sleeper);
+	INIT_LIST_HEAD(&s->entry.entry);
+	s->core = &queue->core;
+	s->readied = queue->core.readied;
+	s->dropped = queue->core.dropped;
+}
+
+static int total_wakes(const struct sleeper *sleepers, int nr)
+{
+	int sum = 0;
+
+	while (nr--)
+		sum += sleepers[nr].wakes;
+	return sum;
+}
+
+static void each_ready_item_wakes_one_getter(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct sleeper s[6];
+	int i;
+
+	/* Q5: ready by */
+	for (i = 0; i < ARRAY_SIZE(s); i++) {
+		sleeper_init(&s[i], q);
+		add_wait_queue_exclusive(&q->getters, &s[i].entry);
+	}
+	/* an add, */
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 1);
+	/* (coalesced: nobody) */
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 1);
+	kwq_add(q, &t->b);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 2);
+	/* (dirty: nobody) */
+	EXPECT_GET(test, q, &t->a);
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 2);
+	/* a done, */
+	kwq_done(q, &t->a);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 3);
+	/* (done with: nobody) */
+	EXPECT_GET(test, q, &t->b);
+	kwq_done(q, &t->b);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 3);
+	/* an add for a time that has come; (waiting: nobody) */
+	kwq_add_after(q, &t->b, 10);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 3);
+	add_at(q, &t->c, 0);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 4);
+	/* (removed: nobody) */
+	kwq_remove(q, &t->c);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 4);
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&q->getters), 2);
+	/* And a shut down wakes all that are left (Q8). */
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 6);
+}
+
+static void pollers_are_told_that_it_is_readable(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct sleeper s;
+
+	/* U2 */
+	sleeper_init(&s, q);
+	add_wait_queue(&q->pollers, &s.entry);
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+	KUNIT_EXPECT_TRUE(test, s.events == (EPOLLIN | EPOLLRDNORM));
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_GT(test, s.wakes, 1);
+	remove_wait_queue(&q->pollers, &s.entry);
+}
+
+static void expiry_is_bounded_in_each_hold(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_BACKLOG);
+	struct sleeper s;
+	int i;
+
+	/* D6 */
+	for (i = 0; i < NR_BACKLOG; i++)
+		add_at(q, &items[i], 10);
+	sleeper_init(&s, q);
+	add_wait_queue(&q->getters, &s.entry);
+	kwq_queue_advance(q, 10);
+	remove_wait_queue(&q->getters, &s.entry);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_BACKLOG);
+	KUNIT_EXPECT_EQ(test, s.most, KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, s.holds, 3);
+}
+
+static void shut_down_is_bounded_in_each_hold(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_BACKLOG);
+	struct sleeper s;
+	int i;
+
+	/* Q8 D6 */
+	for (i = 0; i < NR_BACKLOG; i++)
+		add_at(q, &items[i], 10);
+	sleeper_init(&s, q);
+	add_wait_queue(&q->getters, &s.entry);
+	kwq_shut_down(q);
+	remove_wait_queue(&q->getters, &s.entry);
+	KUNIT_EXPECT_EQ(test, s.most, KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, s.holds, 3);
+	for (i = 0; i < NR_BACKLOG; i++)
+		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&items[i]));
+}
+
+/* ---- Threads that get ---- */
+
+struct getter {
+	struct kwq_test_thread thread;
+	struct kwq_queue *queue;
+	ktime_t deadline;
+	struct kwq_item *item;
+};
+
+static void get_once(void *data)
+{
+	struct getter *getter = data;
+
+	getter->item = kwq_get(getter->queue, getter->deadline);
+}
+
+/* Starts @nr getters, and waits until they sleep. */
+static void start_getters(struct kunit *test, struct kwq_queue *queue,
+			  struct getter *getters, int nr, ktime_t deadline)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		getters[i].queue = queue;
+		getters[i].deadline = deadline;
+		getters[i].item = NULL;
+		kwq_test_thread_start(test, &getters[i].thread, get_once,
+				      &getters[i]);
+	}
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&queue->getters) == nr);
+}
+
+static void join_getters(struct kunit *test, struct getter *getters, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		kwq_test_thread_join(test, &getters[i].thread);
+}
+
+static int nr_that_got(const struct getter *getters, int nr,
+		       const struct kwq_item *item)
+{
+	int sum = 0;
+
+	while (nr--)
+		sum += getters[nr].item == item;
+	return sum;
+}
+
+static void blocked_getters_share_the_items(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, 4, sizeof(*g), GFP_KERNEL);
+
+	/* Q5 Q3 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, 4, KTIME_MAX);
+	kwq_add(q, &t->a);
+	kwq_add(q, &t->b);
+	kwq_add(q, &t->a);
+	kwq_add(q, &t->c);
+	kwq_add(q, &t->d);
+	/* If a was handed out before its second add it is still owed. */
+	join_getters(test, g, 4);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 4, &t->a), 1);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 4, &t->b), 1);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 4, &t->c), 1);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 4, &t->d), 1);
+}
+
+static void blocked_getters_share_what_is_due(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, 2, sizeof(*g), GFP_KERNEL);
+
+	/* Q5 D1 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, 2, KTIME_MAX);
+	kwq_add_after(q, &t->a, 10);
+	kwq_add_after(q, &t->b, 10);
+	kwq_queue_advance(q, 10);
+	join_getters(test, g, 2);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 2, &t->a), 1);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 2, &t->b), 1);
+}
+
+static void blocked_getter_gets_a_requeued_item(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+
+	/* Q5 Q4 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	kwq_add(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	start_getters(test, q, g, 1, KTIME_MAX);
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&q->getters), 1);
+	kwq_done(q, &t->a);
+	join_getters(test, g, 1);
+	KUNIT_EXPECT_PTR_EQ(test, g->item, &t->a);
+}
+
+static void shut_down_wakes_all_getters(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, 3, sizeof(*g), GFP_KERNEL);
+
+	/* Q8 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, 3, KTIME_MAX);
+	kwq_add_after(q, &t->a, 10);
+	kwq_shut_down(q);
+	join_getters(test, g, 3);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 3, SHUT_DOWN), 3);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
+static void getters_deadline_comes(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+
+	/* Q5 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, 1, 100);
+	kwq_queue_advance(q, 99);
+	/* It has looked at the clock when it sleeps again. */
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->getters) == 1);
+	kwq_queue_advance(q, 100);
+	join_getters(test, g, 1);
+	KUNIT_EXPECT_PTR_EQ(test, g->item, (struct kwq_item *)TIMED_OUT);
+}
+
+static void signal_ends_the_wait(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+
+	/* Q5 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, 1, KTIME_MAX);
+	kwq_test_thread_signal(&g->thread);
+	join_getters(test, g, 1);
+	KUNIT_EXPECT_PTR_EQ(test, g->item,
+			    (struct kwq_item *)ERR_PTR(-ERESTARTSYS));
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&q->getters), 0);
+}
+
+#define NR_SIGNALS	10
+
+static void signal_takes_no_item_with_it(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, 2, sizeof(*g), GFP_KERNEL);
+	int i, got;
+
+	/* Q5: one gets the item, be it the one that was to leave. */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	for (i = 0; i < NR_SIGNALS; i++) {
+		start_getters(test, q, g, 2, KTIME_MAX);
+		kwq_test_thread_signal(&g[0].thread);
+		kwq_add(q, &t->a);
+		kwq_test_thread_join(test, &g[0].thread);
+		kwq_test_wait_until(test, !kwq_len(q));
+		kwq_test_thread_signal(&g[1].thread);
+		kwq_test_thread_join(test, &g[1].thread);
+		got = nr_that_got(g, 2, &t->a);
+		KUNIT_EXPECT_EQ(test, got, 1);
+		if (got != 1 || kwq_done(q, &t->a) != KWQ_FINISHED)
+			break;
+	}
+}
+
+/* ---- Shut down and drain ---- */
+
+static void shut_down_refuses_and_drops(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q8 */
+	KUNIT_EXPECT_FALSE(test, kwq_shutting_down(q));
+	kwq_add(q, &t->a);
+	kwq_add_after(q, &t->b, 10);
+	kwq_add_after(q, &t->a, 10);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(q));
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->c), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->c, 10), -ESHUTDOWN);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	EXPECT_GET(test, q, &t->a);
+	EXPECT_GET(test, q, SHUT_DOWN);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, KTIME_MAX),
+			    (struct kwq_item *)SHUT_DOWN);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
+static void shut_down_hands_out_what_turns_ready(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q8 Q4 */
+	kwq_add(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	kwq_add(q, &t->a);
+	kwq_shut_down(q);
+	EXPECT_GET(test, q, SHUT_DOWN);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_REQUEUED);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+}
+
+static void drain_of_an_empty_queue(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q9 Q8 */
+	kwq_add_after(q, &t->a, 10);
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(q, KTIME_MAX), 0);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(q, 0), 0);
+}
+
+struct drainer {
+	struct kwq_test_thread thread;
+	struct kwq_queue *queue;
+	ktime_t deadline;
+	int result;
+};
+
+static void drain_once(void *data)
+{
+	struct drainer *drainer = data;
+
+	drainer->result = kwq_shut_down_with_drain(drainer->queue,
+						   drainer->deadline);
+}
+
+/* Starts @nr drains, and waits until they sleep. */
+static struct drainer *start_drainers(struct kunit *test,
+				      struct kwq_queue *queue, int nr,
+				      ktime_t deadline)
+{
+	struct drainer *drainers = kunit_kcalloc(test, nr, sizeof(*drainers),
+						 GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, drainers);
+	for (i = 0; i < nr; i++) {
+		drainers[i].queue = queue;
+		drainers[i].deadline = deadline;
+		drainers[i].result = 1;
+		kwq_test_thread_start(test, &drainers[i].thread, drain_once,
+				      &drainers[i]);
+	}
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&queue->drainers) == nr);
+	return drainers;
+}
+
+static void expect_drained(struct kunit *test, struct drainer *drainers, int nr,
+			   int result)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		kwq_test_thread_join(test, &drainers[i].thread);
+		KUNIT_EXPECT_EQ(test, drainers[i].result, result);
+	}
+}
+
+static void drains_wait_until_all_is_done(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct drainer *d;
+
+	/* Q9: while a is ready, processing, queued again, processing again */
+	kwq_add(q, &t->a);
+	d = start_drainers(test, q, 3, KTIME_MAX);
+	EXPECT_GET(test, q, &t->a);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 3);
+	expect_sound(test, q);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	expect_drained(test, d, 3, 0);
+}
+
+static void drain_waits_for_what_turns_ready(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct drainer *d;
+
+	/* Q9: client-go's can return while the item is queued. */
+	kwq_add(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	kwq_add(q, &t->a);
+	d = start_drainers(test, q, 1, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_REQUEUED);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 1);
+	EXPECT_GET(test, q, &t->a);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 1);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	expect_drained(test, d, 1, 0);
+}
+
+static void drain_ends_by_a_remove(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct drainer *d;
+
+	/* Q9 Q11 */
+	kwq_add(q, &t->a);
+	d = start_drainers(test, q, 1, KTIME_MAX);
+	kwq_remove(q, &t->a);
+	expect_drained(test, d, 1, 0);
+}
+
+static void shut_down_ends_every_drain(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct drainer *d;
+
+	/* Q9 */
+	kwq_add(q, &t->a);
+	d = start_drainers(test, q, 2, KTIME_MAX);
+	kwq_shut_down(q);
+	expect_drained(test, d, 2, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+}
+
+static void drain_after_a_shut_down_waits(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct drainer *d;
+
+	/* Q9: only a later shut down ends it. */
+	kwq_add(q, &t->a);
+	kwq_shut_down(q);
+	d = start_drainers(test, q, 1, KTIME_MAX);
+	EXPECT_GET(test, q, &t->a);
+	kwq_done(q, &t->a);
+	expect_drained(test, d, 1, 0);
+}
+
+static void drains_deadline_comes(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct drainer *d;
+
+	/* Q9 */
+	kwq_add(q, &t->a);
+	d = start_drainers(test, q, 1, 100);
+	kwq_queue_advance(q, 99);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 1);
+	kwq_queue_advance(q, 100);
+	expect_drained(test, d, 1, -ETIMEDOUT);
+	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(q));
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(q, 100), -ETIMEDOUT);
+}
+
+static void signal_ends_a_drain(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct drainer *d;
+
+	/* Q9 */
+	kwq_add(q, &t->a);
+	d = start_drainers(test, q, 1, KTIME_MAX);
+	kwq_test_thread_signal(&d->thread);
+	expect_drained(test, d, 1, -EINTR);
+	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(q));
+}
+
+#define NR_DESTROYS	200
+
+/* Finishes one item after the other, each of a queue that may go at once. */
+struct finisher {
+	struct kwq_test_thread thread;
+	struct completion go;
+	struct queue_test *victim;
+};
+
+static void finish_items(void *data)
+{
+	struct finisher *f = data;
+	struct queue_test *victim;
+
+	for (;;) {
+		if (wait_for_completion_killable(&f->go))
+			return;
+		victim = READ_ONCE(f->victim);
+		if (!victim)
+			return;
+		kwq_done(&victim->queue, &victim->a);
+	}
+}
+
+static void destroy_right_after_a_drain(struct kunit *test)
+{
+	struct finisher *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct queue_test *victim;
+	int i, err = 0;
+
+	/*
+	 * Q9: the drain is woken under the lock, so the done that woke it is
+	 * over when destroy has had the lock. KASAN sees it if not.
+	 */
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	init_completion(&f->go);
+	kwq_test_thread_start(test, &f->thread, finish_items, f);
+	for (i = 0; i < NR_DESTROYS && !err; i++) {
+		victim = kzalloc(sizeof(*victim), GFP_KERNEL);
+		if (!victim) {
+			err = -ENOMEM;
+			break;
+		}
+		kwq_queue_init(&victim->queue, "victim", KWQ_CLOCK_MONOTONIC);
+		kwq_item_init(&victim->a);
+		kwq_add(&victim->queue, &victim->a);
+		kwq_try_get(&victim->queue);
+		WRITE_ONCE(f->victim, victim);
+		complete(&f->go);
+		err = kwq_shut_down_with_drain(&victim->queue, KTIME_MAX);
+		kwq_queue_destroy(&victim->queue);
+		memset(victim, 0x6b, sizeof(*victim));
+		kfree(victim);
+	}
+	KUNIT_EXPECT_EQ(test, err, 0);
+	WRITE_ONCE(f->victim, NULL);
+	complete(&f->go);
+	kwq_test_thread_join(test, &f->thread);
+}
+
+/* ---- Any context ---- */
+
+struct visit {
+	struct kwq_queue queue;	/* where a getter waits for b */
+	struct kwq_queue own;
+	struct kwq_item a, b;
+	struct hrtimer timer;
+	struct irq_work irq_work;
+	struct rcu_head rcu;
+	struct completion done;
+	bool hard;
+	bool soft;
+	int wrong;		/* the step that went wrong, 0 for none */
+};
+
+/* Every operation that does not sleep. */
+static int every_operation(struct kwq_queue *q, struct kwq_item *a)
+{
+	if (kwq_add(q, a) != KWQ_ADDED)
+		return 1;
+	if (kwq_len(q) != 1)
+		return 2;
+	if (kwq_remove(q, a) != KWQ_WAS_READY)
+		return 3;
+	if (kwq_add_after(q, a, HOUR) != KWQ_WAITING)
+		return 4;
+	if (kwq_add_after(q, a, HOUR / 2) != KWQ_COALESCED)
+		return 5;
+	if (kwq_remove(q, a) != KWQ_WAS_WAITING)
+		return 6;
+	if (kwq_queue_now(q) < 0)
+		return 7;
+	if (kwq_shutting_down(q))
+		return 8;
+	return 0;
+}
+
+static void visit(struct visit *v)
+{
+	v->hard = in_hardirq();
+	v->soft = in_serving_softirq();
+	v->wrong = every_operation(&v->own, &v->a);
+	kwq_add(&v->queue, &v->b);
+	complete(&v->done);
+}
+
+static void visit_from_process(struct visit *v)
+{
+	visit(v);
+}
+
+static void visit_with_irqs_off(struct visit *v)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	visit(v);
+	local_irq_restore(flags);
+}
+
+static void visit_with_softirqs_off(struct visit *v)
+{
+	local_bh_disable();
+	visit(v);
+	local_bh_enable();
+}
+
+static enum hrtimer_restart timer_fn(struct hrtimer *timer)
+{
+	visit(container_of(timer, struct visit, timer));
+	return HRTIMER_NORESTART;
+}
+
+static void visit_from_hrtimer(struct visit *v)
+{
+	hrtimer_setup(&v->timer, timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_start(&v->timer, 1000, HRTIMER_MODE_REL);
+}
+
+static void visit_from_soft_hrtimer(struct visit *v)
+{
+	hrtimer_setup(&v->timer, timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&v->timer, 1000, HRTIMER_MODE_REL_SOFT);
+}
+
+static void cancel_hrtimer(struct visit *v)
+{
+	hrtimer_cancel(&v->timer);
+}
+
+static void irq_work_fn(struct irq_work *work)
+{
+	visit(container_of(work, struct visit, irq_work));
+}
+
+static void visit_from_irq_work(struct visit *v)
+{
+	init_irq_work(&v->irq_work, irq_work_fn);
+	irq_work_queue(&v->irq_work);
+}
+
+static void sync_irq_work(struct visit *v)
+{
+	irq_work_sync(&v->irq_work);
+}
+
+static void rcu_fn(struct rcu_head *rcu)
+{
+	visit(container_of(rcu, struct visit, rcu));
+}
+
+static void visit_from_rcu(struct visit *v)
+{
+	call_rcu(&v->rcu, rcu_fn);
+}
+
+static void sync_rcu(struct visit *v)
+{
+	rcu_barrier();
+}
+
+static const struct context_case {
+	const char *desc;
+	void (*go)(struct visit *v);
+	void (*leave)(struct visit *v);
+	bool hard;
+	bool soft;
+} context_cases[] = {
+	{ "process", visit_from_process },
+	{ "interrupts off", visit_with_irqs_off },
+	{ "softirqs off", visit_with_softirqs_off },
+	{ "hrtimer, hard irq", visit_from_hrtimer, cancel_hrtimer,
+	  .hard = true },
+	{ "hrtimer, softirq", visit_from_soft_hrtimer, cancel_hrtimer,
+	  .soft = true },
+	{ "irq_work", visit_from_irq_work, sync_irq_work, .hard = true },
+	{ "RCU callback", visit_from_rcu, sync_rcu, .soft = true },
+};
+
+KUNIT_ARRAY_PARAM_DESC(context, context_cases, desc);
+
+static void any_context(struct kunit *test)
+{
+	const struct context_case *p = test->param_value;
+	struct visit *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
+	struct getter *g = kunit_kzalloc(test, sizeof(*g), GFP_KERNEL);
+
+	/* K1: with lockdep looking on */
+	KUNIT_ASSERT_NOT_NULL(test, v);
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	kwq_queue_init(&v->queue, "visited", KWQ_CLOCK_MONOTONIC);
+	kwq_queue_init(&v->own, "visited too", KWQ_CLOCK_MONOTONIC);
+	kwq_item_init(&v->a);
+	kwq_item_init(&v->b);
+	init_completion(&v->done);
+
+	start_getters(test, &v->queue, g, 1, KTIME_MAX);
+	p->go(v);
+	wait_for_completion(&v->done);
+	if (p->leave)
+		p->leave(v);
+	join_getters(test, g, 1);
+	KUNIT_EXPECT_EQ(test, v->wrong, 0);
+	KUNIT_EXPECT_PTR_EQ(test, g->item, &v->b);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		KUNIT_EXPECT_EQ(test, v->hard, p->hard);
+		KUNIT_EXPECT_EQ(test, v->soft, p->soft);
+	}
+	kwq_done(&v->queue, &v->b);
+	expect_sound(test, &v->queue);
+	expect_sound(test, &v->own);
+	kwq_queue_destroy(&v->queue);
+	kwq_queue_destroy(&v->own);
+}
+
+static enum hrtimer_restart consume_fn(struct hrtimer *timer)
+{
+	struct visit *v = container_of(timer, struct visit, timer);
+	struct kwq_item *item = kwq_try_get(&v->queue);
+
+	v->wrong = 1;
+	if (item == &v->a && kwq_add(&v->queue, item) == KWQ_DIRTIED &&
+	    kwq_done(&v->queue, item) == KWQ_REQUEUED) {
+		kwq_shut_down(&v->queue);
+		v->wrong = 0;
+	}
+	complete(&v->done);
+	return HRTIMER_NORESTART;
+}
+
+static void consumer_in_hard_irq(struct kunit *test)
+{
+	struct visit *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
+
+	/* K1: try_get, done and shut down as well */
+	KUNIT_ASSERT_NOT_NULL(test, v);
+	kwq_queue_init(&v->queue, "visited", KWQ_CLOCK_MONOTONIC);
+	kwq_item_init(&v->a);
+	kwq_item_init(&v->b);
+	init_completion(&v->done);
+	kwq_add(&v->queue, &v->a);
+	kwq_add_after(&v->queue, &v->b, HOUR);
+	hrtimer_setup(&v->timer, consume_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_start(&v->timer, 1000, HRTIMER_MODE_REL);
+	wait_for_completion(&v->done);
+	hrtimer_cancel(&v->timer);
+	KUNIT_EXPECT_EQ(test, v->wrong, 0);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&v->b));
+	EXPECT_GET(test, &v->queue, &v->a);
+	EXPECT_GET(test, &v->queue, SHUT_DOWN);
+	kwq_done(&v->queue, &v->a);
+	kwq_queue_destroy(&v->queue);
+}
+
+static struct kunit_case queue_test_cases[] = {
+	KUNIT_CASE(add_get_done),
+	KUNIT_CASE(done_that_nobody_owes),
+	KUNIT_CASE(try_get_does_not_wait),
+	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
+	KUNIT_CASE(remove_tells_what_was),
+	KUNIT_CASE(priorities),
+	KUNIT_CASE(priority_without_its_flag_is_none),
+	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
+	KUNIT_CASE(delay_counts_from_now),
+	KUNIT_CASE(no_delay_is_an_add),
+	KUNIT_CASE(absolute_time),
+	KUNIT_CASE_PARAM(second_time, policy_gen_params),
+	KUNIT_CASE(add_can_end_the_wait),
+	KUNIT_CASE(delays_saturate),
+	KUNIT_CASE(backlog_comes_in_order),
+	KUNIT_CASE(each_ready_item_wakes_one_getter),
+	KUNIT_CASE(pollers_are_told_that_it_is_readable),
+	KUNIT_CASE(expiry_is_bounded_in_each_hold),
+	KUNIT_CASE(shut_down_is_bounded_in_each_hold),
+	KUNIT_CASE(blocked_getters_share_the_items),
+	KUNIT_CASE(blocked_getters_share_what_is_due),
+	KUNIT_CASE(blocked_getter_gets_a_requeued_item),
+	KUNIT_CASE(shut_down_wakes_all_getters),
+	KUNIT_CASE(getters_deadline_comes),
+	KUNIT_CASE(signal_ends_the_wait),
+	KUNIT_CASE(signal_takes_no_item_with_it),
+	KUNIT_CASE(shut_down_refuses_and_drops),
+	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
+	KUNIT_CASE(drain_of_an_empty_queue),
+	KUNIT_CASE(drains_wait_until_all_is_done),
+	KUNIT_CASE(drain_waits_for_what_turns_ready),
+	KUNIT_CASE(drain_ends_by_a_remove),
+	KUNIT_CASE(shut_down_ends_every_drain),
+	KUNIT_CASE(drain_after_a_shut_down_waits),
+	KUNIT_CASE(drains_deadline_comes),
+	KUNIT_CASE(signal_ends_a_drain),
+	KUNIT_CASE(destroy_right_after_a_drain),
+	KUNIT_CASE_PARAM(any_context, context_gen_params),
+	KUNIT_CASE(consumer_in_hard_irq),
+	{}
+};
+
+static struct kunit_suite queue_test_suite = {
+	.name = "kwq-queue",
+	.init = queue_test_init,
+	.exit = queue_test_exit,
+	.test_cases = queue_test_cases,
+};
+
+/* ---- A real clock ---- */
+
+static int queue_clock_test_init(struct kunit *test)
+{
+	make(test, KWQ_CLOCK_MONOTONIC);
+	return 0;
+}
+
+static const struct clock_case {
+	const char *desc;
+	enum kwq_clock clock;
+} clock_cases[] = {
+	{ "CLOCK_MONOTONIC", KWQ_CLOCK_MONOTONIC },
+	{ "CLOCK_BOOTTIME", KWQ_CLOCK_BOOTTIME },
+};
+
+KUNIT_ARRAY_PARAM_DESC(clock, clock_cases, desc);
+
+static void clock_is_the_kernels(struct kunit *test)
+{
+	const struct clock_case *p = test->param_value;
+	struct kwq_queue *q;
+	ktime_t before, now, after;
+
+	/* D8 */
+	kwq_queue_destroy(&((struct queue_test *)test->priv)->queue);
+	q = &make(test, p->clock)->queue;
+	if (p->clock == KWQ_CLOCK_BOOTTIME) {
+		before = ktime_get_boottime();
+		now = kwq_queue_now(q);
+		after = ktime_get_boottime();
+	} else {
+		before = ktime_get();
+		now = kwq_queue_now(q);
+		after = ktime_get();
+	}
+	KUNIT_EXPECT_LE(test, before, now);
+	KUNIT_EXPECT_LE(test, now, after);
+}
+
+static void delayed_item_is_not_early(struct kunit *test)
+{
+	static const u64 delays[] = { 1, NSEC_PER_USEC, 50 * NSEC_PER_USEC,
+				      NSEC_PER_MSEC, 3 * NSEC_PER_MSEC };
+	const struct clock_case *p = test->param_value;
+	struct queue_test *t;
+	ktime_t due;
+	int i;
+
+	/* D5 D8 */
+	kwq_queue_destroy(&((struct queue_test *)test->priv)->queue);
+	t = make(test, p->clock);
+	for (i = 0; i < ARRAY_SIZE(delays); i++) {
+		due = kwq_queue_now(&t->queue) + delays[i];
+		kwq_add_after(&t->queue, &t->a, delays[i]);
+		KUNIT_EXPECT_PTR_EQ(test, kwq_get(&t->queue, KTIME_MAX), &t->a);
+		KUNIT_EXPECT_GE(test, kwq_queue_now(&t->queue), due);
+		kwq_done(&t->queue, &t->a);
+	}
+}
+
+/* A timer whose callback is about to return cannot be taken off. */
+static void let_callback_return(struct kwq_queue *queue)
+{
+	while (hrtimer_callback_running(&queue->timer))
+		cpu_relax();
+}
+
+static void timer_is_armed_for_the_earliest(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	ktime_t due;
+
+	/* D6 */
+	kwq_add_after(q, &t->a, HOUR);
+	due = kwq_queue_now(q) + NSEC_PER_MSEC;
+	add_at(q, &t->b, due);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, KTIME_MAX), &t->b);
+	KUNIT_EXPECT_GE(test, kwq_queue_now(q), due);
+	let_callback_return(q);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&q->timer));
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a), KWQ_WAS_WAITING);
+	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&q->timer));
+}
+
+static void timer_is_armed_anew_by_a_remove(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	ktime_t due = kwq_queue_now(q) + 2 * NSEC_PER_MSEC;
+
+	/* D6 Q11 */
+	add_at(q, &t->a, due - NSEC_PER_MSEC);
+	add_at(q, &t->b, due);
+	if (kwq_remove(q, &t->a) & KWQ_WAS_WAITING) {
+		KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, KTIME_MAX), &t->b);
+		KUNIT_EXPECT_GE(test, kwq_queue_now(q), due);
+	}
+}
+
+static void timer_is_armed_anew_by_a_postponement(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	ktime_t due;
+
+	/* D6 D2 */
+	kwq_add_after(q, &t->a, HOUR);
+	due = kwq_queue_now(q) + NSEC_PER_MSEC;
+	kwq_add_with(q, &t->a, &(struct kwq_add_options){
+		.flags = KWQ_ADD_AT | KWQ_ADD_REPLACE,
+		.time = due,
+	});
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, KTIME_MAX), &t->a);
+	KUNIT_EXPECT_GE(test, kwq_queue_now(q), due);
+
+	kwq_add_after(q, &t->a, HOUR);
+	let_callback_return(q);
+	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&q->timer));
+	kwq_add_with(q, &t->a, &(struct kwq_add_options){
+		.flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE,
+		.time = U64_MAX,
+	});
+	/* D7: nothing is ever due then. */
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_WAITING);
+	KUNIT_EXPECT_EQ(test, t->a.timer.expires, KTIME_MAX);
+	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&q->timer));
+}
+
+static void get_times_out_by_itself(struct kunit *test)
+{
+	const struct clock_case *p = test->param_value;
+	struct kwq_queue *q;
+	ktime_t deadline;
+
+	/* Q5 */
+	kwq_queue_destroy(&((struct queue_test *)test->priv)->queue);
+	q = &make(test, p->clock)->queue;
+	deadline = kwq_queue_now(q) + NSEC_PER_MSEC;
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, deadline),
+			    (struct kwq_item *)TIMED_OUT);
+	KUNIT_EXPECT_GE(test, kwq_queue_now(q), deadline);
+}
+
+static void drain_times_out_by_itself(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	ktime_t deadline = kwq_queue_now(q) + NSEC_PER_MSEC;
+
+	/* Q9 */
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(q, deadline), -ETIMEDOUT);
+	KUNIT_EXPECT_GE(test, kwq_queue_now(q), deadline);
+}
+
+/* Whether all got a time that was still to come. */
+static bool add_all(struct kwq_queue *queue, struct kwq_item *items,
+		    const ktime_t *due, int nr)
+{
+	bool ok = true;
+	int i;
+
+	for (i = 0; i < nr; i++)
+		ok &= add_at(queue, &items[i], due[i]) == KWQ_WAITING;
+	return ok && kwq_queue_now(queue) < due[0];
+}
+
+#define NR_TIMES	200
+
+static void many_times_come_in_order(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_TIMES);
+	ktime_t *due = kunit_kcalloc(test, NR_TIMES, sizeof(*due), GFP_KERNEL);
+	ktime_t last = 0, start;
+	u64 lead = 10 * NSEC_PER_MSEC;
+	struct kwq_item *item;
+	struct rnd_state rnd;
+	int i;
+
+	/* D4 D5: on a machine that is slow, with more of a lead. */
+	KUNIT_ASSERT_NOT_NULL(test, due);
+	prandom_seed_state(&rnd, 5);
+	for (;;) {
+		start = kwq_queue_now(q) + lead;
+		due[0] = start;
+		for (i = 1; i < NR_TIMES; i++)
+			due[i] = start + prandom_u32_state(&rnd) %
+					 (10 * NSEC_PER_MSEC);
+		if (add_all(q, items, due, NR_TIMES))
+			break;
+		lead *= 2;
+		for (i = 0; i < NR_TIMES; i++)
+			kwq_remove(q, &items[i]);
+	}
+	for (i = 0; i < NR_TIMES; i++) {
+		item = kwq_get(q, KTIME_MAX);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(item));
+		KUNIT_EXPECT_GE(test, kwq_queue_now(q), due[item - items]);
+		KUNIT_EXPECT_GE(test, due[item - items], last);
+		last = due[item - items];
+	}
+}
+
+#define NR_DUE	1000
+
+static void large_backlog(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_DUE);
+	struct sleeper *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	ktime_t due = kwq_queue_now(q) + 50 * NSEC_PER_MSEC;
+	struct kwq_item *item;
+	int i;
+
+	/* D4 D6: if it is due before all are added, the order is the same. */
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	sleeper_init(s, q);
+	add_wait_queue(&q->getters, &s->entry);
+	for (i = 0; i < NR_DUE; i++)
+		add_at(q, &items[i], due);
+	for (i = 0; i < NR_DUE; i++) {
+		item = kwq_get(q, KTIME_MAX);
+		if (item != &items[i]) {
+			KUNIT_FAIL(test, "%d is not in its place", i);
+			break;
+		}
+	}
+	KUNIT_EXPECT_GE(test, kwq_queue_now(q), due);
+	remove_wait_queue(&q->getters, &s->entry);
+	KUNIT_EXPECT_LE(test, s->most, KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_GE(test, s->holds, NR_DUE / KWQ_ITEMS_PER_HOLD);
+}
+
+static void each_due_item_wakes_a_getter(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, 3, sizeof(*g), GFP_KERNEL);
+	ktime_t due;
+
+	/* Q5 D6: one expiry makes all three ready. */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, 3, KTIME_MAX);
+	due = kwq_queue_now(q) + 10 * NSEC_PER_MSEC;
+	add_at(q, &t->a, due);
+	add_at(q, &t->b, due);
+	add_at(q, &t->c, due);
+	join_getters(test, g, 3);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 3, &t->a), 1);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 3, &t->b), 1);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 3, &t->c), 1);
+}
+
+#define NR_TIMERS	300
+
+/*
+ * Adds with a short delay, on another processor: the timer fires where it was
+ * armed, and shall not fire where the queue is destroyed.
+ */
+struct armer {
+	struct kwq_test_thread thread;
+	struct queue_test *victim;	/* NULL once it is armed */
+	bool stop;
+};
+
+static void arm_timers(void *data)
+{
+	struct armer *armer = data;
+	struct queue_test *victim;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, 7);
+	set_cpus_allowed_ptr(current, cpumask_of(cpumask_last(cpu_online_mask)));
+	while (!READ_ONCE(armer->stop) && !signal_pending(current)) {
+		victim = smp_load_acquire(&armer->victim);
+		if (victim) {
+			kwq_add_after(&victim->queue, &victim->a,
+				      prandom_u32_state(&rnd) %
+				      (100 * NSEC_PER_USEC));
+			smp_store_release(&armer->victim, NULL);
+		}
+		cond_resched();
+	}
+}
+
+static void destroy_with_the_timer_about_to_fire(struct kunit *test)
+{
+	struct armer *armer = kunit_kzalloc(test, sizeof(*armer), GFP_KERNEL);
+	struct queue_test *victim;
+	int i;
+
+	/* KASAN and debug objects see it if the timer outlives the queue. */
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "needs two processors");
+	KUNIT_ASSERT_NOT_NULL(test, armer);
+	set_cpus_allowed_ptr(current,
+			     cpumask_of(cpumask_first(cpu_online_mask)));
+	kwq_test_thread_start(test, &armer->thread, arm_timers, armer);
+	for (i = 0; i < NR_TIMERS; i++) {
+		victim = kzalloc(sizeof(*victim), GFP_KERNEL);
+		if (!victim)
+			break;
+		kwq_queue_init(&victim->queue, "victim", KWQ_CLOCK_MONOTONIC);
+		kwq_item_init(&victim->a);
+		kwq_item_init(&victim->b);
+		kwq_add_after(&victim->queue, &victim->b, HOUR);
+		smp_store_release(&armer->victim, victim);
+		while (smp_load_acquire(&armer->victim))
+			cond_resched();
+		/* Somewhere around the time that it fires. */
+		ndelay(i % 100 * NSEC_PER_USEC);
+		kwq_queue_destroy(&victim->queue);
+		memset(victim, 0x6b, sizeof(*victim));
+		kfree(victim);
+	}
+	KUNIT_EXPECT_EQ(test, i, NR_TIMERS);
+	WRITE_ONCE(armer->stop, true);
+	kwq_test_thread_join(test, &armer->thread);
+}
+
+/* ---- All at once ---- */
+
+#define NR_ITEMS	8
+#define NR_WORKERS	3
+#define NR_ADDERS	2
+#define NR_ADDS		1500
+
+struct work {
+	struct kwq_item item;
+	atomic_t running;
+	atomic_t wanted;	/* how often it was added */
+	int seen;		/* of them when it was last processed */
+};
+
+struct crowd {
+	struct kwq_queue queue;
+	struct work work[NR_ITEMS];
+	struct kwq_test_thread worker[NR_WORKERS];
+	struct kwq_test_thread adder[NR_ADDERS];
+	atomic_t seed;
+	atomic_t twice;		/* hand-outs of what somebody had */
+	atomic_t failed;
+};
+
+static void work_in_crowd(void *data)
+{
+	struct crowd *crowd = data;
+	struct kwq_item *item;
+	struct work *work;
+
+	while (!IS_ERR(item = kwq_get(&crowd->queue, KTIME_MAX))) {
+		work = container_of(item, struct work, item);
+		if (atomic_xchg(&work->running, 1))
+			atomic_inc(&crowd->twice);
+		work->seen = atomic_read(&work->wanted);
+		cond_resched();
+		atomic_set(&work->running, 0);
+		if (kwq_done(&crowd->queue, item) < 0)
+			atomic_inc(&crowd->failed);
+	}
+}
+
+static void add_in_crowd(void *data)
+{
+	struct crowd *crowd = data;
+	struct rnd_state rnd;
+	struct work *work;
+	int i, ret;
+	u64 delay;
+
+	prandom_seed_state(&rnd, atomic_inc_return(&crowd->seed));
+	for (i = 0; i < NR_ADDS; i++) {
+		work = &crowd->work[prandom_u32_state(&rnd) % NR_ITEMS];
+		delay = prandom_u32_state(&rnd) % (20 * NSEC_PER_USEC);
+		if (delay & 1)
+			delay = 0;
+		atomic_inc(&work->wanted);
+		ret = kwq_add_after(&crowd->queue, &work->item, delay);
+		if (ret < 0)
+			atomic_inc(&crowd->failed);
+		cond_resched();
+	}
+}
+
+#define NR_PINGS	2000
+
+struct pong {
+	struct kwq_test_thread thread;
+	struct kwq_queue *queue;
+	int nr;
+};
+
+static void get_and_count(void *data)
+{
+	struct pong *pong = data;
+	struct kwq_item *item;
+
+	while (!IS_ERR(item = kwq_get(pong->queue, KTIME_MAX))) {
+		kwq_done(pong->queue, item);
+		smp_store_release(&pong->nr, pong->nr + 1);
+	}
+}
+
+static void add_while_the_getter_goes_to_sleep(struct kunit *test)
+{
+	struct pong *pong = kunit_kzalloc(test, sizeof(*pong), GFP_KERNEL);
+	struct queue_test *t = test->priv;
+	unsigned long end;
+	int i;
+
+	/* Q5: there is one getter, so nobody makes up for a lost wake-up. */
+	KUNIT_ASSERT_NOT_NULL(test, pong);
+	pong->queue = &t->queue;
+	kwq_test_thread_start(test, &pong->thread, get_and_count, pong);
+	for (i = 0; i < NR_PINGS; i++) {
+		KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->a), KWQ_ADDED);
+		end = jiffies + KWQ_TEST_HANGS_SECONDS * HZ;
+		while (smp_load_acquire(&pong->nr) == i &&
+		       time_before(jiffies, end))
+			cond_resched();
+		if (READ_ONCE(pong->nr) == i) {
+			KUNIT_FAIL(test, "item %d lies ready", i);
+			break;
+		}
+		/* So that the add comes now earlier, now later. */
+		ndelay(i % 64 * 100);
+	}
+	kwq_shut_down(&t->queue);
+	kwq_test_thread_join(test, &pong->thread);
+}
+
+static unsigned long nr_waiting(struct kwq_queue *queue)
+{
+	return READ_ONCE(queue->core.nr_waiting);
+}
+
+static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
+{
+	struct crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
+	ktime_t deadline;
+	int i;
+
+	/* Q3 Q4 Q5 D1 */
+	KUNIT_ASSERT_NOT_NULL(test, crowd);
+	kwq_queue_init(&crowd->queue, "crowd", KWQ_CLOCK_MONOTONIC);
+	for (i = 0; i < NR_ITEMS; i++)
+		kwq_item_init(&crowd->work[i].item);
+	for (i = 0; i < NR_WORKERS; i++)
+		kwq_test_thread_start(test, &crowd->worker[i], work_in_crowd,
+				      crowd);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_start(test, &crowd->adder[i], add_in_crowd,
+				      crowd);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_join(test, &crowd->adder[i]);
+	/* What waits would be dropped. */
+	kwq_test_wait_until(test, !nr_waiting(&crowd->queue));
+	deadline = kwq_queue_now(&crowd->queue) +
+		   KWQ_TEST_HANGS_SECONDS * NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(&crowd->queue, deadline),
+			0);
+	for (i = 0; i < NR_WORKERS; i++)
+		kwq_test_thread_join(test, &crowd->worker[i]);
+
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->twice), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->failed), 0);
+	for (i = 0; i < NR_ITEMS; i++) {
+		KUNIT_EXPECT_EQ(test, crowd->work[i].seen,
+				atomic_read(&crowd->work[i].wanted));
+		KUNIT_EXPECT_TRUE(test,
+				  kwq_item_is_idle(&crowd->work[i].item));
+	}
+	expect_sound(test, &crowd->queue);
+	kwq_queue_destroy(&crowd->queue);
+}
+
+static struct kunit_case queue_clock_test_cases[] = {
+	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),
+	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),
+	KUNIT_CASE(timer_is_armed_for_the_earliest),
+	KUNIT_CASE(timer_is_armed_anew_by_a_remove),
+	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),
+	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),
+	KUNIT_CASE(drain_times_out_by_itself),
+	KUNIT_CASE(many_times_come_in_order),
+	KUNIT_CASE(large_backlog),
+	KUNIT_CASE(each_due_item_wakes_a_getter),
+	KUNIT_CASE(destroy_with_the_timer_about_to_fire),
+	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
+	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
+	{}
+};
+
+static struct kunit_suite queue_clock_test_suite = {
+	.name = "kwq-queue-clock",
+	.init = queue_clock_test_init,
+	.exit = queue_test_exit,
+	.test_cases = queue_clock_test_cases,
+};
+
+kunit_test_suites(&queue_test_suite, &queue_clock_test_suite);

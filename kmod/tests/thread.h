@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Threads of a test. No test asserts how long something takes; the one time here
+ * tells a thread that hangs from one that does not.
+ */
+#ifndef KWQ_TESTS_THREAD_H
+#define KWQ_TESTS_THREAD_H
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/sched.h>
+#include <linux/wait.h>
+
+#define KWQ_TEST_HANGS_SECONDS	30
+
+/*
+ * A thread ends when @fn returns, which it does soon once a SIGKILL makes what
+ * it calls return an error.
+ */
+struct kwq_test_thread {
+	void (*fn)(void *data);
+	void *data;
+	struct task_struct *task;
+	struct completion finished;
+};
+
+void kwq_test_thread_start(struct kunit *test, struct kwq_test_thread *thread,
+			   void (*fn)(void *data), void *data);
+void kwq_test_thread_join(struct kunit *test, struct kwq_test_thread *thread);
+void kwq_test_thread_signal(struct kwq_test_thread *thread);
+
+int kwq_test_nr_sleepers(wait_queue_head_t *list);
+
+/* Waits for something that is sure to happen. It does not say when. */
+#define kwq_test_wait_until(test, condition)				\
+do {									\
+	unsigned long end = jiffies + KWQ_TEST_HANGS_SECONDS * HZ;	\
+									\
+	while (!(condition) && time_before(jiffies, end))		\
+		schedule_timeout_uninterruptible(1);			\
+	KUNIT_EXPECT_TRUE_MSG(test, condition, "still not, by far");	\
+} while (0)
+
+#endif /* KWQ_TESTS_THREAD_H */
