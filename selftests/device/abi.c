@@ -1,0 +1,1519 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * U1, U3, O6: the shape of the requests. Sizes, unknown flags, padding, unknown
+ * requests, foreign descriptors, addresses that are none. Built for 32 bits too.
+ */
+#include "kwq_test.h"
+
+#include <sys/socket.h>
+
+/* U3: what is published stays where it is, for programs of 32 and of 64 bits. */
+
+#define ASSERT_AT(type, member, offset)					\
+	_Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
+
+_Static_assert(sizeof(struct kwq_info) == 56, "kwq_info");
+ASSERT_AT(kwq_info, size, 0);
+ASSERT_AT(kwq_info, key_max, 4);
+ASSERT_AT(kwq_info, features, 8);
+ASSERT_AT(kwq_info, max_items, 16);
+ASSERT_AT(kwq_info, max_bytes, 24);
+ASSERT_AT(kwq_info, max_queues, 32);
+ASSERT_AT(kwq_info, name_max, 36);
+ASSERT_AT(kwq_info, batch_max, 40);
+ASSERT_AT(kwq_info, priority_min, 44);
+ASSERT_AT(kwq_info, priority_max, 48);
+ASSERT_AT(kwq_info, pad, 52);
+
+_Static_assert(sizeof(struct kwq_create) == 296, "kwq_create");
+ASSERT_AT(kwq_create, size, 0);
+ASSERT_AT(kwq_create, flags, 4);
+ASSERT_AT(kwq_create, open_flags, 8);
+ASSERT_AT(kwq_create, mode, 12);
+ASSERT_AT(kwq_create, clockid, 16);
+ASSERT_AT(kwq_create, pad, 20);
+ASSERT_AT(kwq_create, max_items, 24);
+ASSERT_AT(kwq_create, max_bytes, 32);
+ASSERT_AT(kwq_create, name, 40);
+
+_Static_assert(sizeof(struct kwq_open) == 264, "kwq_open");
+ASSERT_AT(kwq_open, size, 0);
+ASSERT_AT(kwq_open, open_flags, 4);
+ASSERT_AT(kwq_open, name, 8);
+
+_Static_assert(sizeof(struct kwq_unlink) == 264, "kwq_unlink");
+ASSERT_AT(kwq_unlink, size, 0);
+ASSERT_AT(kwq_unlink, flags, 4);
+ASSERT_AT(kwq_unlink, name, 8);
+
+_Static_assert(sizeof(struct kwq_list_entry) == 272, "kwq_list_entry");
+ASSERT_AT(kwq_list_entry, uid, 0);
+ASSERT_AT(kwq_list_entry, gid, 4);
+ASSERT_AT(kwq_list_entry, mode, 8);
+ASSERT_AT(kwq_list_entry, pad, 12);
+ASSERT_AT(kwq_list_entry, name, 16);
+
+_Static_assert(sizeof(struct kwq_list) == 280, "kwq_list");
+ASSERT_AT(kwq_list, size, 0);
+ASSERT_AT(kwq_list, flags, 4);
+ASSERT_AT(kwq_list, entries, 8);
+ASSERT_AT(kwq_list, nr, 16);
+ASSERT_AT(kwq_list, entry_size, 20);
+ASSERT_AT(kwq_list, after, 24);
+
+_Static_assert(sizeof(struct kwq_batch) == 40, "kwq_batch");
+ASSERT_AT(kwq_batch, entries, 0);
+ASSERT_AT(kwq_batch, keys, 8);
+ASSERT_AT(kwq_batch, results, 16);
+ASSERT_AT(kwq_batch, keys_len, 24);
+ASSERT_AT(kwq_batch, nr, 28);
+ASSERT_AT(kwq_batch, entry_size, 32);
+ASSERT_AT(kwq_batch, pad, 36);
+
+_Static_assert(sizeof(struct kwq_op) == 48, "kwq_op");
+ASSERT_AT(kwq_op, size, 0);
+ASSERT_AT(kwq_op, flags, 4);
+ASSERT_AT(kwq_op, batch, 8);
+
+_Static_assert(sizeof(struct kwq_add_entry) == 24, "kwq_add_entry");
+ASSERT_AT(kwq_add_entry, key_len, 0);
+ASSERT_AT(kwq_add_entry, flags, 4);
+ASSERT_AT(kwq_add_entry, priority, 8);
+ASSERT_AT(kwq_add_entry, pad, 12);
+ASSERT_AT(kwq_add_entry, time, 16);
+
+_Static_assert(sizeof(struct kwq_done_entry) == 16, "kwq_done_entry");
+ASSERT_AT(kwq_done_entry, ticket, 0);
+ASSERT_AT(kwq_done_entry, key_len, 8);
+ASSERT_AT(kwq_done_entry, flags, 12);
+
+_Static_assert(sizeof(struct kwq_remove_entry) == 8, "kwq_remove_entry");
+ASSERT_AT(kwq_remove_entry, key_len, 0);
+ASSERT_AT(kwq_remove_entry, flags, 4);
+
+_Static_assert(sizeof(struct kwq_got) == 24, "kwq_got");
+ASSERT_AT(kwq_got, ticket, 0);
+ASSERT_AT(kwq_got, key_len, 8);
+ASSERT_AT(kwq_got, priority, 12);
+ASSERT_AT(kwq_got, abandoned, 16);
+ASSERT_AT(kwq_got, pad, 20);
+
+_Static_assert(sizeof(struct kwq_get) == 144, "kwq_get");
+ASSERT_AT(kwq_get, size, 0);
+ASSERT_AT(kwq_get, flags, 4);
+ASSERT_AT(kwq_get, deadline, 8);
+ASSERT_AT(kwq_get, add, 16);
+ASSERT_AT(kwq_get, done, 56);
+ASSERT_AT(kwq_get, get, 96);
+ASSERT_AT(kwq_get, nr_added, 136);
+ASSERT_AT(kwq_get, nr_done, 140);
+
+_Static_assert(sizeof(struct kwq_shut_down) == 8, "kwq_shut_down");
+ASSERT_AT(kwq_shut_down, size, 0);
+ASSERT_AT(kwq_shut_down, flags, 4);
+
+_Static_assert(sizeof(struct kwq_drain) == 16, "kwq_drain");
+ASSERT_AT(kwq_drain, size, 0);
+ASSERT_AT(kwq_drain, flags, 4);
+ASSERT_AT(kwq_drain, deadline, 8);
+
+_Static_assert(sizeof(struct kwq_stat) == 400, "kwq_stat");
+ASSERT_AT(kwq_stat, size, 0);
+ASSERT_AT(kwq_stat, state, 4);
+ASSERT_AT(kwq_stat, ready, 8);
+ASSERT_AT(kwq_stat, waiting, 16);
+ASSERT_AT(kwq_stat, processing, 24);
+ASSERT_AT(kwq_stat, items, 32);
+ASSERT_AT(kwq_stat, bytes, 40);
+ASSERT_AT(kwq_stat, max_items, 48);
+ASSERT_AT(kwq_stat, max_bytes, 56);
+ASSERT_AT(kwq_stat, adds, 64);
+ASSERT_AT(kwq_stat, coalesced, 72);
+ASSERT_AT(kwq_stat, gets, 80);
+ASSERT_AT(kwq_stat, dones, 88);
+ASSERT_AT(kwq_stat, abandoned, 96);
+ASSERT_AT(kwq_stat, removed, 104);
+ASSERT_AT(kwq_stat, dropped, 112);
+ASSERT_AT(kwq_stat, uid, 120);
+ASSERT_AT(kwq_stat, gid, 124);
+ASSERT_AT(kwq_stat, mode, 128);
+ASSERT_AT(kwq_stat, clockid, 132);
+ASSERT_AT(kwq_stat, handles, 136);
+ASSERT_AT(kwq_stat, pad, 140);
+ASSERT_AT(kwq_stat, name, 144);
+
+_Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
+_Static_assert(KWQ_IOC_INFO == 0xc038bb00, "INFO");
+_Static_assert(KWQ_IOC_CREATE == 0x4128bb01, "CREATE");
+_Static_assert(KWQ_IOC_OPEN == 0x4108bb02, "OPEN");
+_Static_assert(KWQ_IOC_UNLINK == 0x4108bb03, "UNLINK");
+_Static_assert(KWQ_IOC_LIST == 0x4118bb04, "LIST");
+_Static_assert(KWQ_IOC_ADD == 0x4030bb10, "ADD");
+_Static_assert(KWQ_IOC_GET == 0xc090bb11, "GET");
+_Static_assert(KWQ_IOC_DONE == 0x4030bb12, "DONE");
+_Static_assert(KWQ_IOC_REMOVE == 0x4030bb13, "REMOVE");
+_Static_assert(KWQ_IOC_LEN == 0x0000bb14, "LEN");
+_Static_assert(KWQ_IOC_STAT == 0xc190bb15, "STAT");
+_Static_assert(KWQ_IOC_SHUT_DOWN == 0x4008bb16, "SHUT_DOWN");
+_Static_assert(KWQ_IOC_SHUTTING_DOWN == 0x0000bb17, "SHUTTING_DOWN");
+_Static_assert(KWQ_IOC_DRAIN == 0x4010bb18, "DRAIN");
+
+/*
+ * Every request that takes a structure, in a form that works: on a queue with the
+ * item "r" ready and the item "p" processing, and a named queue that is open.
+ */
+
+/* More than a page, for structures of the future. */
+union argument {
+	__u32 size;
+	struct kwq_info info;
+	struct kwq_create create;
+	struct kwq_open open;
+	struct kwq_unlink unlink;
+	struct kwq_list list;
+	struct kwq_op op;
+	struct kwq_get get;
+	struct kwq_stat stat;
+	struct kwq_shut_down shut_down;
+	struct kwq_drain drain;
+	__u8 bytes[3 * 4096];
+};
+
+struct buffers {
+	union {
+		struct kwq_add_entry add;
+		struct kwq_done_entry done;
+		struct kwq_remove_entry remove;
+		struct kwq_got got;
+		struct kwq_list_entry list[2];
+		__u8 bytes[3 * 4096];
+	} entries;
+	__u8 key[KEY_ROOM];
+	__s32 result;
+};
+
+static struct buffers buffers;
+static char queue_name[32];
+
+static struct kwq_batch one_entry(size_t entry_size)
+{
+	memset(&buffers, 0, sizeof(buffers));
+	return (struct kwq_batch){
+		.entries = user_ptr(&buffers.entries),
+		.keys = user_ptr(buffers.key),
+		.results = user_ptr(&buffers.result),
+		.keys_len = 1,
+		.nr = 1,
+		.entry_size = entry_size,
+	};
+}
+
+static void fill_nothing(union argument *arg)
+{
+	(void)arg;
+}
+
+static void fill_create(union argument *arg)
+{
+	arg->create.open_flags = O_RDWR | O_CLOEXEC;
+	arg->create.clockid = CLOCK_MONOTONIC;
+}
+
+static void fill_open_name(union argument *arg)
+{
+	arg->open.open_flags = O_RDWR | O_CLOEXEC;
+	set_name(arg->open.name, queue_name);
+}
+
+static void fill_open_handle(union argument *arg)
+{
+	arg->open.open_flags = O_RDWR | O_CLOEXEC;
+}
+
+static void fill_unlink(union argument *arg)
+{
+	set_name(arg->unlink.name, queue_name);
+}
+
+static void fill_list(union argument *arg)
+{
+	memset(&buffers, 0, sizeof(buffers));
+	arg->list.entries = user_ptr(&buffers.entries);
+	arg->list.nr = 1;
+	arg->list.entry_size = sizeof(struct kwq_list_entry);
+}
+
+static void fill_add(union argument *arg)
+{
+	arg->op.batch = one_entry(sizeof(struct kwq_add_entry));
+	buffers.entries.add.key_len = 1;
+	buffers.key[0] = 'n';
+}
+
+static void fill_get(union argument *arg)
+{
+	arg->get.flags = KWQ_GET_NONBLOCK;
+	arg->get.deadline = KWQ_NO_DEADLINE;
+	arg->get.get = one_entry(sizeof(struct kwq_got));
+	arg->get.get.results = 0;
+	arg->get.get.keys_len = KEY_ROOM;
+}
+
+static void fill_done(union argument *arg)
+{
+	arg->op.batch = one_entry(sizeof(struct kwq_done_entry));
+	buffers.entries.done.key_len = 1;
+	buffers.key[0] = 'p';
+}
+
+static void fill_remove(union argument *arg)
+{
+	arg->op.batch = one_entry(sizeof(struct kwq_remove_entry));
+	buffers.entries.remove.key_len = 1;
+	buffers.key[0] = 'r';
+}
+
+static void fill_drain(union argument *arg)
+{
+	arg->drain.deadline = 1;
+}
+
+enum target { DEVICE, QUEUE };
+
+FIXTURE(request)
+{
+	int dev;
+	int q;
+	int named;
+	struct item held;
+	struct kwq_stat before;
+	int fd_before;
+	union argument arg;
+};
+
+FIXTURE_VARIANT(request)
+{
+	unsigned long cmd;
+	enum target target;
+	size_t size;
+	void (*fill)(union argument *arg);
+	int ret;	/* of success; a new descriptor counts as 0 */
+	size_t flags;	/* where its flags are, 0: none */
+	bool out;	/* only its size goes in */
+};
+
+typedef FIXTURE_DATA(request) request_fixture;
+typedef FIXTURE_VARIANT(request) request_variant;
+
+FIXTURE_VARIANT_ADD(request, info) {
+	.cmd = KWQ_IOC_INFO, .target = DEVICE, .size = sizeof(struct kwq_info),
+	.fill = fill_nothing, .out = true,
+};
+
+FIXTURE_VARIANT_ADD(request, create) {
+	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create),
+	.fill = fill_create, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, open_name) {
+	.cmd = KWQ_IOC_OPEN, .target = DEVICE, .size = sizeof(struct kwq_open),
+	.fill = fill_open_name, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, open_handle) {
+	.cmd = KWQ_IOC_OPEN, .target = QUEUE, .size = sizeof(struct kwq_open),
+	.fill = fill_open_handle, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, unlink) {
+	.cmd = KWQ_IOC_UNLINK, .target = DEVICE, .size = sizeof(struct kwq_unlink),
+	.fill = fill_unlink, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, list) {
+	.cmd = KWQ_IOC_LIST, .target = DEVICE, .size = sizeof(struct kwq_list),
+	.fill = fill_list, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, add) {
+	.cmd = KWQ_IOC_ADD, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.fill = fill_add, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, get) {
+	.cmd = KWQ_IOC_GET, .target = QUEUE, .size = sizeof(struct kwq_get),
+	.fill = fill_get, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, done) {
+	.cmd = KWQ_IOC_DONE, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.fill = fill_done, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, remove) {
+	.cmd = KWQ_IOC_REMOVE, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.fill = fill_remove, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, stat) {
+	.cmd = KWQ_IOC_STAT, .target = QUEUE, .size = sizeof(struct kwq_stat),
+	.fill = fill_nothing, .out = true,
+};
+
+FIXTURE_VARIANT_ADD(request, shut_down) {
+	.cmd = KWQ_IOC_SHUT_DOWN, .target = QUEUE, .size = sizeof(struct kwq_shut_down),
+	.fill = fill_nothing, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, drain) {
+	.cmd = KWQ_IOC_DRAIN, .target = QUEUE, .size = sizeof(struct kwq_drain),
+	.fill = fill_drain, .ret = -ETIMEDOUT, .flags = 4,
+};
+
+FIXTURE_SETUP(request)
+{
+	struct item item;
+
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	snprintf(queue_name, sizeof(queue_name), "abi.%d", getpid());
+	self->named = q_create(self->dev, queue_name, 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, self->named);
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "p"));
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "r"));
+	self->held = item;
+
+	ASSERT_EQ(0, q_stat(self->q, &self->before));
+	self->fd_before = next_fd();
+
+	memset(&self->arg, 0, sizeof(self->arg));
+	self->arg.size = variant->size;
+	variant->fill(&self->arg);
+}
+
+FIXTURE_TEARDOWN(request)
+{
+	close(self->q);
+	close(self->named);
+	q_unlink(self->dev, queue_name);
+	close(self->dev);
+}
+
+static int run(request_fixture *self, const request_variant *variant, const void *arg)
+{
+	return request(variant->target == DEVICE ? self->dev : self->q, variant->cmd, arg);
+}
+
+/* Nothing happened to the queues, the names or the descriptors. */
+static void check_unchanged(struct __test_metadata *_metadata, request_fixture *self)
+{
+	struct kwq_stat after;
+	int again;
+
+	EXPECT_EQ(self->fd_before, next_fd());
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_EQ(0, memcmp(&self->before, &after, sizeof(after)));
+	again = q_open(self->dev, queue_name, O_RDWR | O_CLOEXEC);
+	EXPECT_LE(0, again);
+	close(again);
+}
+
+static void check_success(struct __test_metadata *_metadata, request_fixture *self,
+			  const request_variant *variant, int ret)
+{
+	bool opens = variant->cmd == KWQ_IOC_CREATE || variant->cmd == KWQ_IOC_OPEN;
+
+	if (opens) {
+		EXPECT_EQ(self->fd_before, ret);
+		close(ret);
+	} else {
+		EXPECT_EQ(variant->ret, ret);
+	}
+}
+
+/* U3 */
+TEST_F(request, its_own_size)
+{
+	check_success(_metadata, self, variant, run(self, variant, &self->arg));
+}
+
+/* U3: no structure is shorter than the first one published. */
+TEST_F(request, size_too_small)
+{
+	for (__u32 size = 0; size < variant->size; size++) {
+		self->arg.size = size;
+		EXPECT_EQ(-EINVAL, run(self, variant, &self->arg)) {
+			TH_LOG("size %u", size);
+		}
+	}
+	check_unchanged(_metadata, self);
+}
+
+/* U3: nor longer than a page. */
+TEST_F(request, size_beyond_a_page)
+{
+	static const __u32 sizes[] = { 4097, 8192, 1U << 31, ~0U };
+
+	for (int i = 0; i < ARRAY_SIZE(sizes); i++) {
+		self->arg.size = sizes[i];
+		EXPECT_EQ(-EINVAL, run(self, variant, &self->arg)) {
+			TH_LOG("size %u", sizes[i]);
+		}
+	}
+	check_unchanged(_metadata, self);
+}
+
+/* U3: a program of the future that uses nothing of it. */
+TEST_F(request, longer_with_zero_tail)
+{
+	self->arg.size = variant->size + 8;
+	check_success(_metadata, self, variant, run(self, variant, &self->arg));
+}
+
+TEST_F(request, a_page_with_zero_tail)
+{
+	self->arg.size = 4096;
+	check_success(_metadata, self, variant, run(self, variant, &self->arg));
+}
+
+/*
+ * U3: and one that does. What only comes out is as long as the caller said, zero
+ * where nothing is known, and its former content does not matter.
+ */
+TEST_F(request, longer_with_tail)
+{
+	__u32 size = variant->size + 100;
+
+	if (variant->out) {
+		poison(&self->arg, sizeof(self->arg));
+		self->arg.size = size;
+		EXPECT_EQ(0, run(self, variant, &self->arg));
+		EXPECT_EQ(variant->size, self->arg.size);
+		EXPECT_TRUE(is_zero(self->arg.bytes + variant->size, size - variant->size));
+		EXPECT_TRUE(is_poison(self->arg.bytes + size, sizeof(self->arg) - size));
+		return;
+	}
+	self->arg.size = size;
+	for (__u32 i = variant->size; i < size; i++) {
+		self->arg.bytes[i] = 1;
+		EXPECT_EQ(-E2BIG, run(self, variant, &self->arg)) {
+			TH_LOG("byte %u", i);
+		}
+		self->arg.bytes[i] = 0;
+	}
+	self->arg.size = 4096;
+	self->arg.bytes[4095] = 1;
+	EXPECT_EQ(-E2BIG, run(self, variant, &self->arg));
+	check_unchanged(_metadata, self);
+}
+
+/* U3: each unknown flag. What only comes out has none. */
+TEST_F(request, unknown_flags)
+{
+	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? KWQ_CREATE_OR_OPEN :
+			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK :
+			    variant->cmd == KWQ_IOC_OPEN ? O_ACCMODE | O_NONBLOCK | O_CLOEXEC : 0;
+	__u32 *flags = (__u32 *)(self->arg.bytes + variant->flags);
+	__u32 right = *flags;
+
+	for (int bit = 0; bit < 32 && !variant->out; bit++) {
+		if (known & 1U << bit)
+			continue;
+		*flags = right | 1U << bit;
+		EXPECT_EQ(-EINVAL, run(self, variant, &self->arg)) {
+			TH_LOG("bit %d", bit);
+		}
+	}
+	check_unchanged(_metadata, self);
+}
+
+/* O6: no structure there, or the half of one. */
+TEST_F(request, not_readable)
+{
+	__u8 *edge = user_edge(1);
+	static const __u64 nowhere[] = { 0, 1, 4095, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
+
+	for (int i = 0; i < ARRAY_SIZE(nowhere); i++) {
+		if ((uintptr_t)nowhere[i] != nowhere[i])
+			continue;
+		EXPECT_EQ(-EFAULT, run(self, variant, (void *)(uintptr_t)nowhere[i])) {
+			TH_LOG("%#llx", nowhere[i]);
+		}
+	}
+	for (size_t there = 0; there < variant->size; there++) {
+		memcpy(edge - there, &self->arg, there);
+		EXPECT_EQ(-EFAULT, run(self, variant, edge - there)) {
+			TH_LOG("%zu of %zu bytes", there, variant->size);
+		}
+	}
+	check_unchanged(_metadata, self);
+	user_edge_free(edge, 1);
+}
+
+/* O6: up to the very end of what is mapped, and at an odd address. */
+TEST_F(request, at_the_edge)
+{
+	__u8 *edge = user_edge(1);
+	__u8 *arg = edge - variant->size;
+
+	memcpy(arg, &self->arg, variant->size);
+	check_success(_metadata, self, variant, run(self, variant, arg));
+	user_edge_free(edge, 1);
+}
+
+TEST_F(request, at_an_odd_address)
+{
+	__u8 *bytes = self->arg.bytes;
+
+	memmove(bytes + 1, bytes, sizeof(self->arg) - 1);
+	check_success(_metadata, self, variant, run(self, variant, bytes + 1));
+}
+
+/* U3: a request is known by its number, whatever size its code says. */
+TEST_F(request, another_size_in_its_code)
+{
+	unsigned long cmd = _IOC(_IOC_DIR(variant->cmd), KWQ_IOC_MAGIC, _IOC_NR(variant->cmd),
+				 variant->size + 64);
+
+	self->arg.size = variant->size + 64;
+	check_success(_metadata, self, variant,
+		      request(variant->target == DEVICE ? self->dev : self->q, cmd, &self->arg));
+}
+
+/* U3: a request of someone else's with the same number is not ours. */
+TEST_F(request, another_magic)
+{
+	static const __u8 magics[] = { 0, 'T', 0xBA, 0xBC, 0xff };
+
+	for (int i = 0; i < ARRAY_SIZE(magics); i++) {
+		unsigned long cmd = _IOC(_IOC_DIR(variant->cmd), magics[i], _IOC_NR(variant->cmd),
+					 variant->size);
+
+		EXPECT_EQ(-ENOTTY, request(variant->target == DEVICE ? self->dev : self->q, cmd,
+					   &self->arg)) {
+			TH_LOG("magic %#x", magics[i]);
+		}
+	}
+	check_unchanged(_metadata, self);
+}
+
+/* U1: a request on the other kind of descriptor, or on one that is none of ours. */
+TEST_F(request, wrong_descriptor)
+{
+	int fds[2], other;
+
+	if (variant->cmd != KWQ_IOC_OPEN) {
+		other = variant->target == DEVICE ? self->q : self->dev;
+		EXPECT_EQ(-ENOTTY, request(other, variant->cmd, &self->arg));
+	}
+
+	ASSERT_EQ(0, pipe2(fds, O_CLOEXEC));
+	EXPECT_EQ(-ENOTTY, request(fds[0], variant->cmd, &self->arg));
+	close(fds[0]);
+	close(fds[1]);
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds));
+	EXPECT_EQ(-ENOTTY, request(fds[0], variant->cmd, &self->arg));
+	close(fds[0]);
+	close(fds[1]);
+
+	other = open("/dev/null", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, other);
+	EXPECT_EQ(-ENOTTY, request(other, variant->cmd, &self->arg));
+	close(other);
+	EXPECT_EQ(-EBADF, request(other, variant->cmd, &self->arg));
+
+	other = open(KWQ_DEVICE, O_PATH | O_CLOEXEC);
+	ASSERT_LE(0, other);
+	EXPECT_EQ(-EBADF, request(other, variant->cmd, &self->arg));
+	close(other);
+
+	check_unchanged(_metadata, self);
+}
+
+/* The device as such, and what does not fit the table above */
+
+FIXTURE(abi)
+{
+	int dev;
+	int q;
+};
+
+FIXTURE_SETUP(abi)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+}
+
+FIXTURE_TEARDOWN(abi)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+/* U1 */
+TEST_F(abi, info)
+{
+	struct {
+		struct kwq_info info;
+		__u8 guard[GUARD];
+	} out;
+
+	poison(&out, sizeof(out));
+	out.info.size = sizeof(out.info);
+	ASSERT_EQ(0, request(self->dev, KWQ_IOC_INFO, &out));
+	EXPECT_EQ(sizeof(out.info), out.info.size);
+	EXPECT_EQ(KWQ_KEY_MAX, out.info.key_max);
+	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES,
+		  out.info.features &
+		  (KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES));
+	EXPECT_LT(0, out.info.max_items);
+	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
+	EXPECT_LT(0, out.info.max_queues);
+	EXPECT_EQ(KWQ_NAME_MAX, out.info.name_max);
+	EXPECT_EQ(KWQ_BATCH_MAX, out.info.batch_max);
+	EXPECT_EQ(KWQ_PRIORITY_MIN, out.info.priority_min);
+	EXPECT_EQ(KWQ_PRIORITY_MAX, out.info.priority_max);
+	EXPECT_EQ(0, out.info.pad);
+	EXPECT_TRUE(is_poison(out.guard, sizeof(out.guard)));
+}
+
+/* O6: output that cannot be written. */
+TEST_F(abi, output_not_writable)
+{
+	size_t page = getpagesize();
+	__u8 *p = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, p);
+	memset(p, 0, page);
+	*(__u32 *)p = sizeof(struct kwq_info);
+	*(__u32 *)(p + 1024) = sizeof(struct kwq_stat);
+	ASSERT_EQ(0, mprotect(p, page, PROT_READ));
+	EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_INFO, p));
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_STAT, p + 1024));
+	munmap(p, page);
+}
+
+/* U3: every number that there is not, on both kinds of descriptors. */
+TEST_F(abi, unknown_requests)
+{
+	static const __u8 of_device[] = { 0x00, 0x01, 0x02, 0x03, 0x04 };
+	static const __u8 of_queue[] = {
+		0x02, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18
+	};
+	__u8 arg[4096];
+
+	for (int nr = 0; nr < 256; nr++) {
+		for (int dir = 0; dir < 4; dir++) {
+			unsigned long cmd = _IOC(dir, KWQ_IOC_MAGIC, nr, 64);
+
+			poison(arg, sizeof(arg));
+			*(__u32 *)arg = 64;
+			if (!memchr(of_device, nr, sizeof(of_device))) {
+				EXPECT_EQ(-ENOTTY, request(self->dev, cmd, arg)) {
+					TH_LOG("device, %#lx", cmd);
+				}
+			}
+			if (!memchr(of_queue, nr, sizeof(of_queue))) {
+				EXPECT_EQ(-ENOTTY, request(self->q, cmd, arg)) {
+					TH_LOG("queue, %#lx", cmd);
+				}
+			}
+			EXPECT_TRUE(is_poison(arg + 4, sizeof(arg) - 4));
+		}
+	}
+	check_stat(self->q, .items = 0);
+}
+
+/* U1: it is no stream of bytes. */
+TEST_F(abi, no_read_no_write)
+{
+	char byte = 0;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(-1, read(self->q, &byte, 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->q, &byte, 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_SHARED, self->q, 0));
+	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(-1, read(self->dev, &byte, 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->dev, &byte, 1));
+	EXPECT_EQ(EINVAL, errno);
+	expect_take(self->q, "a");
+}
+
+/* U3 */
+TEST_F(abi, create_padding_and_values)
+{
+	const struct kwq_create right = {
+		.size = sizeof(right),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+	};
+	static const __s32 clocks[] = {
+		CLOCK_REALTIME, CLOCK_PROCESS_CPUTIME_ID, CLOCK_MONOTONIC_RAW, CLOCK_TAI, -1, -2,
+		100, INT_MIN, INT_MAX,
+	};
+	struct kwq_create create;
+	int fd = next_fd();
+
+	for (int bit = 0; bit < 32; bit++) {
+		create = right;
+		create.pad = 1U << bit;
+		EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
+
+		if (!((O_ACCMODE | O_NONBLOCK | O_CLOEXEC) & 1U << bit)) {
+			create = right;
+			create.open_flags |= 1U << bit;
+			EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create)) {
+				TH_LOG("open_flags %#x", create.open_flags);
+			}
+		}
+
+		/* An unnamed queue has no mode. */
+		create = right;
+		create.mode = 1U << bit;
+		EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create)) {
+			TH_LOG("mode %#o", create.mode);
+		}
+
+		if (bit >= 9) {
+			create = right;
+			create.mode = 1U << bit;
+			set_name(create.name, "abi.mode");
+			EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create)) {
+				TH_LOG("mode %#o", create.mode);
+			}
+		}
+	}
+	/* What is not O_RDONLY, O_WRONLY or O_RDWR. */
+	create = right;
+	create.open_flags = O_ACCMODE;
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
+
+	for (int i = 0; i < ARRAY_SIZE(clocks); i++) {
+		create = right;
+		create.clockid = clocks[i];
+		EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create)) {
+			TH_LOG("clock %d", clocks[i]);
+		}
+	}
+
+	/* To open rather than to create wants a name. */
+	create = right;
+	create.flags = KWQ_CREATE_OR_OPEN;
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
+
+	/* Bytes behind the name's end. */
+	for (int i = 1; i <= KWQ_NAME_MAX; i++) {
+		create = right;
+		create.name[i] = 'x';
+		EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create)) {
+			TH_LOG("byte %d", i);
+		}
+	}
+	EXPECT_EQ(fd, next_fd());
+	EXPECT_EQ(-ENOENT, q_unlink(self->dev, "abi.mode"));
+}
+
+/* U3 */
+TEST_F(abi, open_values)
+{
+	struct kwq_open arg = {
+		.size = sizeof(arg),
+		.open_flags = O_ACCMODE,
+	};
+
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_OPEN, &arg));
+	arg.open_flags = O_RDWR;
+	arg.name[0] = 'x';
+	/* A handle is opened by no name. */
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_OPEN, &arg));
+	arg.name[0] = 0;
+	arg.name[1] = 'x';
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_OPEN, &arg));
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_OPEN, &arg));
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_UNLINK, &(struct kwq_unlink){
+		.size = sizeof(struct kwq_unlink),
+		.name = { 'x', 0, 'x' },
+	}));
+}
+
+/* U3 */
+TEST_F(abi, list_values)
+{
+	struct kwq_list_entry entry;
+	const struct kwq_list right = {
+		.size = sizeof(right),
+		.entries = user_ptr(&entry),
+		.nr = 1,
+		.entry_size = sizeof(entry),
+	};
+	struct kwq_list list;
+
+	poison(&entry, sizeof(entry));
+	list = right;
+	list.nr = 0;
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_LIST, &list));
+	list.nr = KWQ_BATCH_MAX + 1;
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_LIST, &list));
+	list.nr = ~0U;
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_LIST, &list));
+	list = right;
+	list.after[1] = 'x';
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_LIST, &list));
+	list = right;
+	memset(list.after, 'x', sizeof(list.after));
+	EXPECT_EQ(-ENAMETOOLONG, request(self->dev, KWQ_IOC_LIST, &list));
+	EXPECT_TRUE(is_poison(&entry, sizeof(entry)));
+}
+
+/* U3: entries as long as the caller was compiled. */
+
+enum entry_kind { ADD, DONE, REMOVE, GOT };
+
+FIXTURE(entry)
+{
+	int dev;
+	int q;
+	union {
+		struct kwq_add_entry add;
+		struct kwq_done_entry done;
+		struct kwq_remove_entry remove;
+		struct kwq_got got;
+		__u8 bytes[4 * 4096];
+	} entries;
+	__u8 keys[KEY_ROOM];
+	__s32 results[3];
+};
+
+FIXTURE_VARIANT(entry)
+{
+	enum entry_kind kind;
+	unsigned long cmd;
+	size_t size;
+};
+
+typedef FIXTURE_DATA(entry) entry_fixture;
+typedef FIXTURE_VARIANT(entry) entry_variant;
+
+FIXTURE_VARIANT_ADD(entry, add) {
+	.kind = ADD, .cmd = KWQ_IOC_ADD, .size = sizeof(struct kwq_add_entry),
+};
+
+FIXTURE_VARIANT_ADD(entry, done) {
+	.kind = DONE, .cmd = KWQ_IOC_DONE, .size = sizeof(struct kwq_done_entry),
+};
+
+FIXTURE_VARIANT_ADD(entry, remove) {
+	.kind = REMOVE, .cmd = KWQ_IOC_REMOVE, .size = sizeof(struct kwq_remove_entry),
+};
+
+FIXTURE_VARIANT_ADD(entry, got) {
+	.kind = GOT, .cmd = KWQ_IOC_GET, .size = sizeof(struct kwq_got),
+};
+
+FIXTURE_SETUP(entry)
+{
+	struct item items[3];
+
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	memcpy(self->keys, "abc", 3);
+	if (variant->kind == ADD)
+		return;
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	if (variant->kind == DONE)
+		ASSERT_EQ(3, q_get_many(self->q, items, 3, 0, KWQ_NO_DEADLINE));
+}
+
+FIXTURE_TEARDOWN(entry)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+/* Three entries, for the keys "a", "b" and "c", each @entry_size apart. */
+static int run_entries(entry_fixture *self, const entry_variant *variant,
+		       __u32 entry_size)
+{
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(&self->entries),
+			.keys = user_ptr(self->keys),
+			.keys_len = sizeof(self->keys),
+			.nr = 3,
+			.entry_size = entry_size,
+		},
+	};
+
+	poison(self->results, sizeof(self->results));
+	if (variant->kind == GOT)
+		return q_get_raw(self->q, &get);
+	return q_op(self->q, variant->cmd, &self->entries, entry_size, 3, self->keys, 3,
+		    self->results);
+}
+
+static void fill_entries(entry_fixture *self, const entry_variant *variant,
+			 __u32 entry_size)
+{
+	memset(&self->entries, 0, sizeof(self->entries));
+	for (int i = 0; i < 3; i++) {
+		__u8 *entry = self->entries.bytes + i * entry_size;
+
+		if (variant->kind == DONE)
+			((struct kwq_done_entry *)entry)->key_len = 1;
+		else	/* the length comes first in both others */
+			*(__u32 *)entry = 1;
+	}
+}
+
+static void check_entries_done(struct __test_metadata *_metadata, entry_fixture *self,
+			       const entry_variant *variant, __u32 entry_size)
+{
+	static const __s32 result[] = {
+		[ADD] = KWQ_ADDED, [DONE] = KWQ_FINISHED, [REMOVE] = KWQ_WAS_READY,
+	};
+
+	for (int i = 0; i < 3; i++) {
+		__u8 *entry = self->entries.bytes + i * entry_size;
+		struct kwq_got got;
+
+		if (variant->kind != GOT) {
+			EXPECT_EQ(result[variant->kind], self->results[i]);
+			continue;
+		}
+		memcpy(&got, entry, sizeof(got));
+		EXPECT_NE(0, got.ticket);
+		EXPECT_EQ(1, got.key_len);
+		EXPECT_EQ(0, got.pad);
+		EXPECT_TRUE(is_zero(entry + variant->size, entry_size - variant->size));
+		EXPECT_EQ('a' + i, self->keys[i]);
+	}
+	if (variant->kind == GOT)
+		EXPECT_TRUE(is_poison(self->entries.bytes + 3 * entry_size,
+				      sizeof(self->entries) - 3 * entry_size));
+}
+
+TEST_F(entry, its_own_size)
+{
+	fill_entries(self, variant, variant->size);
+	if (variant->kind == GOT)
+		poison(&self->entries, sizeof(self->entries));
+	ASSERT_EQ(3, run_entries(self, variant, variant->size));
+	check_entries_done(_metadata, self, variant, variant->size);
+}
+
+TEST_F(entry, longer_with_zero_tail)
+{
+	fill_entries(self, variant, variant->size + 24);
+	if (variant->kind == GOT)
+		poison(&self->entries, sizeof(self->entries));
+	ASSERT_EQ(3, run_entries(self, variant, variant->size + 24));
+	check_entries_done(_metadata, self, variant, variant->size + 24);
+}
+
+TEST_F(entry, a_page_with_zero_tail)
+{
+	fill_entries(self, variant, 4096);
+	if (variant->kind == GOT)
+		poison(&self->entries, sizeof(self->entries));
+	ASSERT_EQ(3, run_entries(self, variant, 4096));
+	check_entries_done(_metadata, self, variant, 4096);
+}
+
+/* Strides that keep no member where it would be aligned. */
+TEST_F(entry, odd_size)
+{
+	fill_entries(self, variant, variant->size + 1);
+	if (variant->kind == GOT)
+		poison(&self->entries, sizeof(self->entries));
+	ASSERT_EQ(3, run_entries(self, variant, variant->size + 1));
+	check_entries_done(_metadata, self, variant, variant->size + 1);
+}
+
+TEST_F(entry, wrong_size)
+{
+	static const __u32 beyond[] = { 4097, 1U << 20, 1U << 31, ~0U };
+	struct kwq_stat before, after;
+
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	fill_entries(self, variant, variant->size);
+	for (__u32 size = 0; size < variant->size; size++) {
+		EXPECT_EQ(-EINVAL, run_entries(self, variant, size)) {
+			TH_LOG("size %u", size);
+		}
+	}
+	for (int i = 0; i < ARRAY_SIZE(beyond); i++) {
+		EXPECT_EQ(-EINVAL, run_entries(self, variant, beyond[i])) {
+			TH_LOG("size %u", beyond[i]);
+		}
+	}
+	EXPECT_TRUE(is_poison(self->results, sizeof(self->results)));
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+}
+
+/*
+ * U3, Q13: a batch comes as far as the entry that asks for what is not known. What is
+ * filled in is zero there, whatever it was.
+ */
+TEST_F(entry, longer_with_tail)
+{
+	__u32 size = variant->size + 8;
+
+	fill_entries(self, variant, size);
+	if (variant->kind == GOT) {
+		self->entries.bytes[variant->size + 7] = 1;
+		ASSERT_EQ(3, run_entries(self, variant, size));
+		EXPECT_TRUE(is_zero(self->entries.bytes + variant->size, 8));
+		return;
+	}
+	self->entries.bytes[size + variant->size + 7] = 1;
+	EXPECT_EQ(1, run_entries(self, variant, size));
+	EXPECT_LE(0, self->results[0]);
+	EXPECT_TRUE(is_poison(self->results + 1, 2 * sizeof(self->results[0])));
+	self->entries.bytes[variant->size + 7] = 1;
+	EXPECT_EQ(-E2BIG, run_entries(self, variant, size));
+	EXPECT_TRUE(is_poison(self->results, sizeof(self->results)));
+}
+
+/* U3: each unknown flag and all padding of an entry; what is refused changes nothing. */
+TEST_F(abi, entry_flags_and_padding)
+{
+	const __u32 known = (KWQ_ADD_END_WAIT << 1) - 1;
+	const struct kwq_add_entry add = { .key_len = 1 };
+	struct kwq_stat before, after;
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "p"));
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "r"));
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	for (int bit = 0; bit < 32; bit++) {
+		struct kwq_done_entry done = { .key_len = 1, .flags = 1U << bit };
+		struct kwq_remove_entry remove = { .key_len = 1, .flags = 1U << bit };
+		struct kwq_add_entry bad = add;
+
+		bad.pad = 1U << bit;
+		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_ADD, &bad, sizeof(bad), "a", 1));
+		bad = add;
+		bad.flags = 1U << bit;
+		if (!(known & 1U << bit)) {
+			EXPECT_EQ(-EINVAL,
+				  q_op_one(self->q, KWQ_IOC_ADD, &bad, sizeof(bad), "a", 1)) {
+				TH_LOG("flag %d", bit);
+			}
+		}
+		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), "p", 1));
+		EXPECT_EQ(-EINVAL,
+			  q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), "r", 1));
+	}
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+}
+
+/* U3: flags of an add that contradict each other, or values that belong to no flag. */
+TEST_F(abi, add_values)
+{
+	static const struct kwq_add_entry wrong[] = {
+		{ .flags = KWQ_ADD_AFTER | KWQ_ADD_AT, .time = 1 },
+		{ .flags = KWQ_ADD_REPLACE },
+		{ .flags = KWQ_ADD_KEEP },
+		{ .flags = KWQ_ADD_LATER },
+		{ .flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_KEEP, .time = 1 },
+		{ .flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_LATER, .time = 1 },
+		{ .flags = KWQ_ADD_AT | KWQ_ADD_KEEP | KWQ_ADD_LATER, .time = 1 },
+		{ .flags = KWQ_ADD_AFTER | KWQ_ADD_END_WAIT, .time = 1 },
+		{ .flags = KWQ_ADD_AT | KWQ_ADD_END_WAIT, .time = 1 },
+		{ .flags = KWQ_ADD_AFTER | KWQ_ADD_END_WAIT },
+		{ .time = 1 },
+		{ .flags = KWQ_ADD_END_WAIT, .time = 1 },
+		{ .priority = 1 },
+		{ .priority = -1 },
+		{ .flags = KWQ_ADD_PRIORITY, .priority = KWQ_PRIORITY_MAX + 1 },
+		{ .flags = KWQ_ADD_PRIORITY, .priority = KWQ_PRIORITY_MIN - 1 },
+		{ .flags = KWQ_ADD_PRIORITY, .priority = INT_MAX },
+		{ .flags = KWQ_ADD_PRIORITY, .priority = INT_MIN },
+	};
+
+	for (int i = 0; i < ARRAY_SIZE(wrong); i++) {
+		struct kwq_add_entry entry = wrong[i];
+
+		entry.key_len = 1;
+		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_ADD, &entry, sizeof(entry), "a", 1)) {
+			TH_LOG("entry %d", i);
+		}
+	}
+	check_stat(self->q, .items = 0);
+	check_counts(self->q, .adds = 0);
+}
+
+/* U3: a done is by ticket or by key. */
+TEST_F(abi, done_values)
+{
+	struct kwq_done_entry entry = {
+		.key_len = 1,
+	};
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	entry.ticket = item.ticket;
+	EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_DONE, &entry, sizeof(entry), "a", 1));
+	entry.ticket = 0;
+	entry.key_len = 0;
+	EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_DONE, &entry, sizeof(entry), "a", 1));
+	check_stat(self->q, .processing = 1, .items = 1);
+}
+
+/* U3: everything about a batch but its entries. */
+TEST_F(abi, batch_values)
+{
+	static const unsigned long cmds[] = { KWQ_IOC_ADD, KWQ_IOC_DONE, KWQ_IOC_REMOVE };
+	struct batch *b = new_batch();
+	struct kwq_stat before, after;
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	ASSERT_EQ(0, q_stat(self->q, &before));
+
+	for (int i = 0; i < ARRAY_SIZE(cmds); i++) {
+		struct kwq_op right = { .size = sizeof(right) }, op;
+
+		b->nr = 0;
+		b->keys_len = 0;
+		if (cmds[i] == KWQ_IOC_ADD)
+			batch_add(b, "a");
+		else if (cmds[i] == KWQ_IOC_DONE)
+			batch_done_key(b, "a");
+		else
+			batch_remove(b, "a");
+		right.batch = batch_of(cmds[i], b);
+
+		for (int bit = 0; bit < 32; bit++) {
+			op = right;
+			op.batch.pad = 1U << bit;
+			EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
+			op = right;
+			op.flags = 1U << bit;
+			EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
+		}
+		op = right;
+		op.batch.nr = 0;
+		EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
+		memset(&op.batch, 0, sizeof(op.batch));
+		EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
+		op = right;
+		op.batch.nr = KWQ_BATCH_MAX + 1;
+		EXPECT_EQ(-EMSGSIZE, request(self->q, cmds[i], &op));
+		op.batch.nr = ~0U;
+		EXPECT_EQ(-EMSGSIZE, request(self->q, cmds[i], &op));
+		op.batch.nr = 1U << 31;
+		EXPECT_EQ(-EMSGSIZE, request(self->q, cmds[i], &op));
+	}
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+	free(b);
+}
+
+/* U3: the same for the batches of a get; one that is wrong keeps all of them from happening. */
+TEST_F(abi, get_values)
+{
+	struct batch *adds = new_batch(), *dones = new_batch();
+	struct kwq_stat before, after;
+	struct kwq_got got;
+	struct item item;
+	struct kwq_get right = {
+		.size = sizeof(right),
+		.flags = KWQ_GET_NONBLOCK,
+		.deadline = KWQ_NO_DEADLINE,
+	}, get;
+	__u8 key[8];
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "held"));
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	batch_add(adds, "a");
+	batch_done_key(dones, "held");
+	right.add = batch_of(KWQ_IOC_ADD, adds);
+	right.done = batch_of(KWQ_IOC_DONE, dones);
+	right.get = (struct kwq_batch){
+		.entries = user_ptr(&got),
+		.keys = user_ptr(key),
+		.keys_len = sizeof(key),
+		.nr = 1,
+		.entry_size = sizeof(got),
+	};
+	ASSERT_EQ(0, q_stat(self->q, &before));
+
+	for (int bit = 0; bit < 32; bit++) {
+		get = right;
+		get.add.pad = 1U << bit;
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+		get = right;
+		get.done.pad = 1U << bit;
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+		get = right;
+		get.get.pad = 1U << bit;
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+		if (bit) {
+			get = right;
+			get.flags |= 1U << bit;
+			EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+		}
+	}
+
+	/* Nothing is both absent and described. */
+	get = right;
+	get.add.nr = 0;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get = right;
+	get.done.nr = 0;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get = right;
+	get.get.nr = 0;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	for (int i = 0; i < 5; i++) {
+		get = right;
+		get.add = (struct kwq_batch){
+			.entries = i == 0,
+			.keys = i == 1,
+			.results = i == 2,
+			.keys_len = i == 3,
+			.entry_size = i == 4,
+		};
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get)) {
+			TH_LOG("member %d of an absent batch", i);
+		}
+	}
+
+	/* What comes out goes in as zero. */
+	get = right;
+	get.nr_added = 1;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get = right;
+	get.nr_done = 1;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+
+	/* Entries that are filled in have no results. */
+	get = right;
+	get.get.results = user_ptr(key);
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+
+	get = right;
+	get.add.nr = KWQ_BATCH_MAX + 1;
+	EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
+	get = right;
+	get.done.nr = KWQ_BATCH_MAX + 1;
+	EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
+	get = right;
+	get.get.nr = KWQ_BATCH_MAX + 1;
+	EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
+
+	get = right;
+	get.add.entry_size--;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get = right;
+	get.done.entry_size--;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get = right;
+	get.get.entry_size--;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+
+	/* And what all of that was derived from works. */
+	get = right;
+	EXPECT_EQ(1, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_added);
+	EXPECT_EQ(1, get.nr_done);
+	free(dones);
+	free(adds);
+}
+
+/* Q13: a get without any batch does nothing, and does not wait for anything either. */
+TEST_F(abi, get_of_nothing)
+{
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+	};
+
+	EXPECT_EQ(0, q_get_raw(self->q, &get));
+	EXPECT_EQ(0, get.nr_added);
+	EXPECT_EQ(0, get.nr_done);
+}
+
+/* O6, U3: addresses are 64 bits wide, also of a program that has 32. */
+TEST_F(abi, addresses_beyond)
+{
+	const struct kwq_add_entry entry = { .key_len = 1 };
+	static const __u64 beyond[] = {
+		1ULL << 63, ~0ULL, 0xffffffff81000000ULL, 0xffff888000000000ULL,
+	};
+	__s32 result;
+	struct kwq_op right = {
+		.size = sizeof(right),
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr("a"),
+			.results = user_ptr(&result),
+			.keys_len = 1,
+			.nr = 1,
+			.entry_size = sizeof(entry),
+		},
+	}, op;
+
+	for (int i = 0; i < ARRAY_SIZE(beyond); i++) {
+		op = right;
+		op.batch.entries |= beyond[i];
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_ADD, &op));
+		op = right;
+		op.batch.keys |= beyond[i];
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_ADD, &op));
+		op = right;
+		op.batch.results |= beyond[i];
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_ADD, &op));
+	}
+	check_stat(self->q, .items = 0);
+	EXPECT_EQ(1, request(self->q, KWQ_IOC_ADD, &right));
+}
+
+/* U1: who may only read cannot write, and the other way round; asking is free to both. */
+TEST_F(abi, access_modes)
+{
+	int rd = q_open(self->q, NULL, O_RDONLY | O_CLOEXEC);
+	int wr = q_open(self->q, NULL, O_WRONLY | O_CLOEXEC);
+	struct batch *b = new_batch();
+	struct kwq_got got;
+	struct kwq_stat stat;
+	struct item item;
+	__u8 key[8];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	ASSERT_LE(0, rd);
+	ASSERT_LE(0, wr);
+	EXPECT_EQ(KWQ_ADDED, q_add(wr, "a"));
+	EXPECT_EQ(-EBADF, q_try_get(wr, &item));
+	EXPECT_EQ(-EBADF, q_done(wr, 1));
+	EXPECT_EQ(-EBADF, q_done_key(wr, "a"));
+	EXPECT_EQ(1, q_len(wr));
+	EXPECT_EQ(0, q_shutting_down(wr));
+	EXPECT_EQ(0, q_stat(wr, &stat));
+
+	EXPECT_EQ(-EBADF, q_add(rd, "b"));
+	EXPECT_EQ(-EBADF, q_remove(rd, "a"));
+	EXPECT_EQ(-EBADF, q_shut_down(rd));
+	EXPECT_EQ(-EBADF, q_drain(rd, 0));
+	EXPECT_EQ(1, q_len(rd));
+	EXPECT_EQ(0, q_shutting_down(rd));
+	EXPECT_EQ(0, q_stat(rd, &stat));
+
+	/* A get that adds is both. */
+	batch_add(b, "b");
+	get.add = batch_of(KWQ_IOC_ADD, b);
+	EXPECT_EQ(-EBADF, q_get_raw(rd, &get));
+	EXPECT_EQ(-EBADF, q_get_raw(wr, &get));
+	check_stat(self->q, .ready = 1, .items = 1);
+
+	EXPECT_EQ(1, q_try_get(rd, &item));
+	EXPECT_EQ(KWQ_FINISHED, q_done(rd, item.ticket));
+
+	/* A second handle is no wider than the first. */
+	EXPECT_EQ(-EACCES, q_open(rd, NULL, O_WRONLY));
+	EXPECT_EQ(-EACCES, q_open(rd, NULL, O_RDWR));
+	EXPECT_EQ(-EACCES, q_open(wr, NULL, O_RDONLY));
+	EXPECT_EQ(-EACCES, q_open(wr, NULL, O_RDWR));
+	free(b);
+	close(rd);
+	close(wr);
+}
+
+/* U1: the flags of a new descriptor are those that were asked for. */
+TEST_F(abi, descriptor_flags)
+{
+	static const int wanted[] = {
+		O_RDONLY, O_WRONLY, O_RDWR, O_RDWR | O_NONBLOCK, O_RDONLY | O_CLOEXEC,
+		O_RDWR | O_NONBLOCK | O_CLOEXEC,
+	};
+
+	for (int i = 0; i < ARRAY_SIZE(wanted); i++) {
+		int made = q_create(self->dev, NULL, 0, wanted[i], 0);
+		int opened = q_open(self->q, NULL, wanted[i]);
+
+		ASSERT_LE(0, made);
+		ASSERT_LE(0, opened);
+		EXPECT_EQ(wanted[i] & ~O_CLOEXEC,
+			  fcntl(made, F_GETFL) & (O_ACCMODE | O_NONBLOCK));
+		EXPECT_EQ(wanted[i] & ~O_CLOEXEC,
+			  fcntl(opened, F_GETFL) & (O_ACCMODE | O_NONBLOCK));
+		EXPECT_EQ(wanted[i] & O_CLOEXEC ? FD_CLOEXEC : 0, fcntl(made, F_GETFD));
+		EXPECT_EQ(wanted[i] & O_CLOEXEC ? FD_CLOEXEC : 0, fcntl(opened, F_GETFD));
+		close(made);
+		close(opened);
+	}
+}
+
+/* U1: what STAT tells of an unnamed queue. */
+TEST_F(abi, stat)
+{
+	struct kwq_stat stat;
+	struct kwq_info info = { .size = sizeof(info) };
+	int second;
+
+	ASSERT_EQ(0, request(self->dev, KWQ_IOC_INFO, &info));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(info.max_items, stat.max_items);
+	EXPECT_EQ(info.max_bytes, stat.max_bytes);
+	EXPECT_EQ(geteuid(), stat.uid);
+	EXPECT_EQ(getegid(), stat.gid);
+	EXPECT_EQ(0, stat.mode);
+	EXPECT_EQ(CLOCK_MONOTONIC, stat.clockid);
+	EXPECT_EQ(1, stat.handles);
+	EXPECT_TRUE(is_zero(stat.name, sizeof(stat.name)));
+
+	second = q_reopen(self->q);
+	ASSERT_LE(0, second);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(2, stat.handles);
+	/* A dup is the same handle. */
+	EXPECT_LE(0, dup2(second, second + 1));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(2, stat.handles);
+	close(second);
+	close(second + 1);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(1, stat.handles);
+	check_stat(self->q, .items = 0);
+	check_counts(self->q, .adds = 0);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,1059 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Q13, O2: many entries in one call; each has its own result, and what faults on
+ * the way in or out loses nothing.
+ */
+#include "kwq_test.h"
+
+FIXTURE(batch)
+{
+	int dev;
+	int q;
+};
+
+FIXTURE_SETUP(batch)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+}
+
+FIXTURE_TEARDOWN(batch)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+static char *numbered(char *key, int i)
+{
+	snprintf(key, 16, "key%04d", i);
+	return key;
+}
+
+#define KEY_LEN	7	/* of a numbered key */
+
+static void add_numbered(struct __test_metadata *_metadata, int q, int nr)
+{
+	struct batch *b = new_batch();
+	char key[16];
+
+	for (int i = 0; i < nr; i++)
+		batch_add(b, numbered(key, i));
+	ASSERT_EQ(nr, batch_run(q, KWQ_IOC_ADD, b));
+	for (int i = 0; i < nr; i++)
+		EXPECT_EQ(KWQ_ADDED, b->results[i]);
+	free(b);
+}
+
+/* Q13 */
+TEST_F(batch, each_has_its_result)
+{
+	struct item items[4], other_item;
+	struct batch *b = new_batch();
+	int other = q_reopen(self->q);
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "out"));
+	expect_next(self->q, &items[0], "out");
+	batch_add(b, "a");
+	batch_add(b, "b");
+	batch_add(b, "a");
+	batch_add(b, "out");
+	batch_add(b, "out");
+	batch_add_with(b, "w", KWQ_ADD_AFTER, 0, HOUR);
+	batch_add_with(b, "w", KWQ_ADD_AFTER, 0, HOUR);
+	batch_add_with(b, "c", KWQ_ADD_PRIORITY, 5, 0);
+	ASSERT_EQ(8, batch_run(self->q, KWQ_IOC_ADD, b));
+	EXPECT_EQ(KWQ_ADDED, b->results[0]);
+	EXPECT_EQ(KWQ_ADDED, b->results[1]);
+	EXPECT_EQ(KWQ_COALESCED, b->results[2]);
+	EXPECT_EQ(KWQ_DIRTIED, b->results[3]);
+	EXPECT_EQ(KWQ_COALESCED, b->results[4]);
+	EXPECT_EQ(KWQ_WAITING, b->results[5]);
+	EXPECT_EQ(KWQ_COALESCED, b->results[6]);
+	EXPECT_EQ(KWQ_ADDED, b->results[7]);
+	check_stat(self->q, .ready = 3, .waiting = 1, .processing = 1, .items = 5);
+
+	ASSERT_EQ(1, q_try_get(other, &other_item));
+	EXPECT_STREQ("c", other_item.key);
+	ASSERT_EQ(2, q_get_many(self->q, &items[1], 3, 0, KWQ_NO_DEADLINE));
+	EXPECT_STREQ("a", items[1].key);
+	EXPECT_STREQ("b", items[2].key);
+
+	memset(b, 0, sizeof(*b));
+	batch_done(b, items[1].ticket);
+	batch_done(b, items[1].ticket);
+	batch_done_key(b, "nothing");
+	batch_done_key(b, "c");
+	batch_done(b, other_item.ticket);
+	batch_done_key(b, "out");
+	batch_done_key(b, "w");
+	batch_done(b, items[2].ticket);
+	ASSERT_EQ(8, batch_run(self->q, KWQ_IOC_DONE, b));
+	EXPECT_EQ(KWQ_FINISHED, b->results[0]);
+	EXPECT_EQ(-ESTALE, b->results[1]);
+	EXPECT_EQ(-ENOENT, b->results[2]);
+	EXPECT_EQ(-EPERM, b->results[3]);
+	EXPECT_EQ(-ESTALE, b->results[4]);
+	EXPECT_EQ(KWQ_REQUEUED, b->results[5]);
+	EXPECT_EQ(-ENOENT, b->results[6]);
+	EXPECT_EQ(KWQ_FINISHED, b->results[7]);
+	check_stat(self->q, .ready = 1, .waiting = 1, .processing = 1, .items = 3);
+
+	memset(b, 0, sizeof(*b));
+	batch_remove(b, "a");
+	batch_remove(b, "w");
+	batch_remove(b, "c");
+	batch_remove(b, "out");
+	batch_remove(b, "out");
+	ASSERT_EQ(5, batch_run(self->q, KWQ_IOC_REMOVE, b));
+	EXPECT_EQ(-ENOENT, b->results[0]);
+	EXPECT_EQ(KWQ_WAS_WAITING, b->results[1]);
+	EXPECT_EQ(KWQ_WAS_PROCESSING, b->results[2]);
+	EXPECT_EQ(KWQ_WAS_READY, b->results[3]);
+	EXPECT_EQ(-ENOENT, b->results[4]);
+	check_stat(self->q, .processing = 1, .items = 1);
+	EXPECT_EQ(KWQ_FINISHED, q_done(other, other_item.ticket));
+	close(other);
+	free(b);
+}
+
+/* Q13: an error in the middle leaves those before it and those behind it as they are. */
+TEST_F(batch, wrong_entries_between_right_ones)
+{
+	struct kwq_add_entry entries[] = {
+		{ .key_len = 1 },						/* a */
+		{ .key_len = 1, .flags = 1U << 31 },				/* b */
+		{ .key_len = 1 },						/* c */
+		{ .key_len = 0 },
+		{ .key_len = 1 },						/* d */
+		{ .key_len = 1, .pad = 1 },					/* e */
+		{ .key_len = 1, .flags = KWQ_ADD_PRIORITY, .priority = 99 },	/* f */
+		{ .key_len = 1 },						/* g */
+	};
+	static const __s32 want[] = {
+		KWQ_ADDED, -EINVAL, KWQ_ADDED, -EINVAL, KWQ_ADDED, -EINVAL, -EINVAL, KWQ_ADDED,
+	};
+	__s32 results[ARRAY_SIZE(entries)];
+
+	ASSERT_EQ(ARRAY_SIZE(entries),
+		  q_op(self->q, KWQ_IOC_ADD, entries, sizeof(entries[0]), ARRAY_SIZE(entries),
+		       "abcdefg", 7, results));
+	for (int i = 0; i < ARRAY_SIZE(entries); i++) {
+		EXPECT_EQ(want[i], results[i]) {
+			TH_LOG("entry %d", i);
+		}
+	}
+	expect_take(self->q, "a");
+	expect_take(self->q, "c");
+	expect_take(self->q, "d");
+	expect_take(self->q, "g");
+	check_stat(self->q, .items = 0);
+}
+
+/* O4, Q13: keys that are too long, and those behind them. */
+TEST_F(batch, key_lengths)
+{
+	struct kwq_add_entry entries[4] = { };
+	__u8 *keys = calloc(1, 3 * KWQ_KEY_MAX);
+	__s32 results[4];
+
+	ASSERT_NE(NULL, keys);
+	memset(keys, 'x', 3 * KWQ_KEY_MAX);
+	entries[0].key_len = 1;
+	entries[1].key_len = KWQ_KEY_MAX + 1;
+	entries[2].key_len = KWQ_KEY_MAX;
+	entries[3].key_len = 1;
+	keys[0] = 'a';
+	keys[1 + 2 * KWQ_KEY_MAX + 1] = 'z';
+	ASSERT_EQ(4, q_op(self->q, KWQ_IOC_ADD, entries, sizeof(entries[0]), 4, keys,
+			  3 * KWQ_KEY_MAX, results));
+	EXPECT_EQ(KWQ_ADDED, results[0]);
+	EXPECT_EQ(-EMSGSIZE, results[1]);
+	EXPECT_EQ(KWQ_ADDED, results[2]);
+	EXPECT_EQ(KWQ_ADDED, results[3]);
+	check_stat(self->q, .ready = 3, .items = 3);
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "z"));
+	free(keys);
+}
+
+/* O6: lengths whose sum is more than 32 bits hold do not begin anew. */
+TEST_F(batch, key_lengths_that_overflow)
+{
+	static const __u32 lengths[] = { ~0U, ~0U - 1, 1U << 31, 1U << 16 };
+
+	for (int i = 0; i < ARRAY_SIZE(lengths); i++) {
+		struct kwq_add_entry adds[4] = {
+			{ .key_len = lengths[i] }, { .key_len = lengths[i] }, { .key_len = 2 },
+			{ .key_len = 1 },
+		};
+		struct kwq_done_entry dones[4] = {
+			{ .key_len = lengths[i] }, { .key_len = lengths[i] }, { .key_len = 2 },
+			{ .key_len = 1 },
+		};
+		struct kwq_remove_entry removes[4] = {
+			{ .key_len = lengths[i] }, { .key_len = lengths[i] }, { .key_len = 2 },
+			{ .key_len = 1 },
+		};
+		__s32 results[4];
+
+		ASSERT_EQ(4, q_op(self->q, KWQ_IOC_ADD, adds, sizeof(adds[0]), 4, "abcd", 4,
+				  results));
+		EXPECT_EQ(-EMSGSIZE, results[0]);
+		EXPECT_GT(0, results[1]);
+		EXPECT_EQ(-EINVAL, results[2]);
+		EXPECT_EQ(-EINVAL, results[3]);
+		ASSERT_EQ(4, q_op(self->q, KWQ_IOC_DONE, dones, sizeof(dones[0]), 4, "abcd", 4,
+				  results));
+		EXPECT_EQ(-EMSGSIZE, results[0]);
+		EXPECT_EQ(-EINVAL, results[3]);
+		ASSERT_EQ(4, q_op(self->q, KWQ_IOC_REMOVE, removes, sizeof(removes[0]), 4, "abcd",
+				  4, results));
+		EXPECT_EQ(-EMSGSIZE, results[0]);
+		EXPECT_EQ(-EINVAL, results[3]);
+	}
+	check_stat(self->q, .items = 0);
+}
+
+/* Q13: keys that reach beyond the bytes there are. */
+TEST_F(batch, keys_too_short)
+{
+	struct kwq_done_entry dones[4] = { };
+	struct batch *b = new_batch();
+	struct item items[3];
+
+	batch_add(b, "aaa");
+	batch_add(b, "bbb");
+	batch_add(b, "c");
+	for (__u32 there = 0; there <= 7; there++) {
+		int whole = there < 3 ? 0 : there < 6 ? 1 : there < 7 ? 2 : 3;
+		int q = new_queue(self->dev);
+
+		ASSERT_LE(0, q);
+		b->keys_len = there;
+		ASSERT_EQ(3, batch_run(q, KWQ_IOC_ADD, b));
+		for (int i = 0; i < 3; i++) {
+			EXPECT_EQ(i < whole ? KWQ_ADDED : -EINVAL, b->results[i]) {
+				TH_LOG("entry %d of %u bytes", i, there);
+			}
+		}
+		check_stat(q, .ready = whole, .items = whole);
+		close(q);
+	}
+
+	/* An entry that has no key is not affected by those before it. */
+	add_numbered(_metadata, self->q, 3);
+	ASSERT_EQ(3, q_get_many(self->q, items, 3, 0, KWQ_NO_DEADLINE));
+	dones[0].ticket = items[0].ticket;
+	dones[1].key_len = KEY_LEN;
+	dones[2].key_len = 1;
+	dones[3].ticket = items[2].ticket;
+	ASSERT_EQ(4, q_op(self->q, KWQ_IOC_DONE, dones, sizeof(dones[0]), 4, items[1].key,
+			  KEY_LEN - 1, b->results));
+	EXPECT_EQ(KWQ_FINISHED, b->results[0]);
+	EXPECT_EQ(-EINVAL, b->results[1]);
+	EXPECT_EQ(-EINVAL, b->results[2]);
+	EXPECT_EQ(KWQ_FINISHED, b->results[3]);
+	check_stat(self->q, .processing = 1, .items = 1);
+	free(b);
+}
+
+/* Q13: more room is said to be at the keys than there is; it is not asked for. */
+TEST_F(batch, keys_len_beyond_the_keys)
+{
+	struct kwq_add_entry entry = { .key_len = 1 };
+	__u8 *edge = user_edge(1);
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(edge - 1),
+			.keys_len = ~0U,
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+	__s32 result;
+
+	edge[-1] = 'k';
+	EXPECT_EQ(1, q_op(self->q, KWQ_IOC_ADD, &entry, sizeof(entry), 1, edge - 1, ~0U, &result));
+	EXPECT_EQ(KWQ_ADDED, result);
+	edge[-1] = 0;
+	EXPECT_EQ(1, q_get_raw(self->q, &get));
+	EXPECT_EQ('k', edge[-1]);
+	user_edge_free(edge, 1);
+}
+
+/* Q13, Q1: as many as there may be. */
+TEST_F(batch, the_longest)
+{
+	struct item *items = calloc(KWQ_BATCH_MAX, sizeof(*items));
+	struct batch *b = new_batch();
+	char key[16];
+
+	ASSERT_NE(NULL, items);
+	add_numbered(_metadata, self->q, KWQ_BATCH_MAX);
+	check_stat(self->q, .ready = KWQ_BATCH_MAX, .items = KWQ_BATCH_MAX);
+	ASSERT_EQ(KWQ_BATCH_MAX,
+		  q_get_many(self->q, items, KWQ_BATCH_MAX, 0, KWQ_NO_DEADLINE));
+	for (int i = 0; i < KWQ_BATCH_MAX; i++) {
+		EXPECT_STREQ(numbered(key, i), items[i].key);
+		if (i)
+			EXPECT_LT(items[i - 1].ticket, items[i].ticket);
+		if (i % 2)
+			batch_done(b, items[i].ticket);
+		else
+			batch_done_key(b, items[i].key);
+	}
+	check_stat(self->q, .processing = KWQ_BATCH_MAX, .items = KWQ_BATCH_MAX);
+	ASSERT_EQ(KWQ_BATCH_MAX, batch_run(self->q, KWQ_IOC_DONE, b));
+	for (int i = 0; i < KWQ_BATCH_MAX; i++)
+		EXPECT_EQ(KWQ_FINISHED, b->results[i]);
+	check_stat(self->q, .items = 0);
+
+	add_numbered(_metadata, self->q, KWQ_BATCH_MAX);
+	memset(b, 0, sizeof(*b));
+	for (int i = 0; i < KWQ_BATCH_MAX; i++)
+		batch_remove(b, numbered(key, i));
+	ASSERT_EQ(KWQ_BATCH_MAX, batch_run(self->q, KWQ_IOC_REMOVE, b));
+	for (int i = 0; i < KWQ_BATCH_MAX; i++)
+		EXPECT_EQ(KWQ_WAS_READY, b->results[i]);
+	check_stat(self->q, .items = 0);
+	free(b);
+	free(items);
+}
+
+/* Q13: as many as there may be, with the longest keys, all in one call each. */
+TEST_F(batch, the_longest_with_the_longest_keys)
+{
+	const size_t size = (size_t)KWQ_BATCH_MAX * KWQ_KEY_MAX;
+	struct kwq_add_entry *adds = calloc(KWQ_BATCH_MAX, sizeof(*adds));
+	struct kwq_got *got = calloc(KWQ_BATCH_MAX, sizeof(*got));
+	__s32 *results = calloc(KWQ_BATCH_MAX, sizeof(*results));
+	__u8 *keys = malloc(size), *back = malloc(size + GUARD);
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(got),
+			.keys = user_ptr(back),
+			.keys_len = size,
+			.nr = KWQ_BATCH_MAX,
+			.entry_size = sizeof(*got),
+		},
+	};
+
+	ASSERT_TRUE(adds && got && results && keys && back);
+	poison(back, size + GUARD);
+	for (int i = 0; i < KWQ_BATCH_MAX; i++) {
+		adds[i].key_len = KWQ_KEY_MAX;
+		memset(keys + (size_t)i * KWQ_KEY_MAX, i, KWQ_KEY_MAX);
+		memcpy(keys + (size_t)(i + 1) * KWQ_KEY_MAX - sizeof(i), &i, sizeof(i));
+	}
+	ASSERT_EQ(KWQ_BATCH_MAX, q_op(self->q, KWQ_IOC_ADD, adds, sizeof(*adds), KWQ_BATCH_MAX,
+				      keys, size, results));
+	for (int i = 0; i < KWQ_BATCH_MAX; i++)
+		EXPECT_EQ(KWQ_ADDED, results[i]);
+	ASSERT_EQ(KWQ_BATCH_MAX, q_get_raw(self->q, &get));
+	for (int i = 0; i < KWQ_BATCH_MAX; i++)
+		EXPECT_EQ(KWQ_KEY_MAX, got[i].key_len);
+	EXPECT_EQ(0, memcmp(keys, back, size));
+	EXPECT_TRUE(is_poison(back + size, GUARD));
+	check_stat(self->q, .processing = KWQ_BATCH_MAX, .items = KWQ_BATCH_MAX);
+	free(back);
+	free(keys);
+	free(results);
+	free(got);
+	free(adds);
+}
+
+/* Q13: a get takes what is there and does not wait for the rest. */
+TEST_F(batch, get_takes_what_is_there)
+{
+	struct item items[8];
+
+	add_numbered(_metadata, self->q, 3);
+	EXPECT_EQ(3, q_get_many(self->q, items, 8, 0, KWQ_NO_DEADLINE));
+	check_stat(self->q, .processing = 3, .items = 3);
+}
+
+/* Q13: as many items as their keys have room; the rest stays where it was. */
+TEST_F(batch, get_as_far_as_the_keys_fit)
+{
+	struct kwq_got got[4];
+	__u8 keys[64];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(got),
+			.keys = user_ptr(keys),
+			.nr = 4,
+			.entry_size = sizeof(got[0]),
+		},
+	};
+	struct kwq_stat before, after;
+
+	add_numbered(_metadata, self->q, 4);
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	for (__u32 room = 0; room < KEY_LEN; room++) {
+		poison(got, sizeof(got));
+		poison(keys, sizeof(keys));
+		get.get.keys_len = room;
+		EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
+		get.get.keys = room ? user_ptr(keys) : 0;
+		EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
+		get.get.keys = user_ptr(keys);
+		EXPECT_TRUE(is_poison(got, sizeof(got)));
+		EXPECT_TRUE(is_poison(keys, sizeof(keys)));
+	}
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+
+	get.get.keys_len = 3 * KEY_LEN - 1;
+	EXPECT_EQ(2, q_get_raw(self->q, &get));
+	EXPECT_TRUE(is_poison(got + 2, 2 * sizeof(got[0])));
+	EXPECT_TRUE(is_poison(keys + 2 * KEY_LEN, sizeof(keys) - 2 * KEY_LEN));
+	EXPECT_EQ(0, memcmp(keys, "key0000key0001", 2 * KEY_LEN));
+	check_stat(self->q, .ready = 2, .processing = 2, .items = 4);
+	expect_take(self->q, "key0002");
+	expect_take(self->q, "key0003");
+}
+
+/* Q13: in one call first the adds, then the dones, then the get. */
+TEST_F(batch, add_done_get)
+{
+	struct batch *adds = new_batch(), *dones = new_batch();
+	struct kwq_got got[4];
+	struct item item;
+	__u8 keys[64];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(got),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = 4,
+			.entry_size = sizeof(got[0]),
+		},
+	};
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "x"));
+	expect_next(self->q, &item, "x");
+	batch_add(adds, "x");
+	batch_add(adds, "y");
+	batch_done(dones, item.ticket);
+	batch_done(dones, item.ticket);
+	get.add = batch_of(KWQ_IOC_ADD, adds);
+	get.done = batch_of(KWQ_IOC_DONE, dones);
+	ASSERT_EQ(2, q_get_raw(self->q, &get));
+	EXPECT_EQ(2, get.nr_added);
+	EXPECT_EQ(2, get.nr_done);
+	/* Added while it was out, then done: behind what was added meanwhile. */
+	EXPECT_EQ(KWQ_DIRTIED, adds->results[0]);
+	EXPECT_EQ(KWQ_ADDED, adds->results[1]);
+	EXPECT_EQ(KWQ_REQUEUED, dones->results[0]);
+	EXPECT_EQ(-ESTALE, dones->results[1]);
+	EXPECT_EQ(0, memcmp(keys, "yx", 2));
+	check_stat(self->q, .processing = 2, .items = 2);
+	free(dones);
+	free(adds);
+}
+
+/* Q13: each part alone. */
+TEST_F(batch, parts_may_be_absent)
+{
+	struct batch *b = new_batch();
+	struct kwq_get get = { .size = sizeof(get), .deadline = KWQ_NO_DEADLINE };
+	struct item item;
+
+	batch_add(b, "x");
+	get.add = batch_of(KWQ_IOC_ADD, b);
+	EXPECT_EQ(0, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_added);
+	EXPECT_EQ(0, get.nr_done);
+	EXPECT_EQ(KWQ_ADDED, b->results[0]);
+
+	expect_next(self->q, &item, "x");
+	memset(b, 0, sizeof(*b));
+	batch_done(b, item.ticket);
+	get = (struct kwq_get){ .size = sizeof(get), .deadline = KWQ_NO_DEADLINE };
+	get.done = batch_of(KWQ_IOC_DONE, b);
+	EXPECT_EQ(0, q_get_raw(self->q, &get));
+	EXPECT_EQ(0, get.nr_added);
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(KWQ_FINISHED, b->results[0]);
+	check_stat(self->q, .items = 0);
+	free(b);
+}
+
+/* Q13: what was added and finished stays so when there is nothing to fetch, and is told. */
+TEST_F(batch, nothing_to_fetch_after_done)
+{
+	struct batch *adds = new_batch(), *dones = new_batch();
+	struct kwq_got got;
+	struct item item;
+	__u8 key[8];
+	struct kwq_get right = {
+		.size = sizeof(right),
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	}, get;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "x"));
+	expect_next(self->q, &item, "x");
+	batch_done(dones, item.ticket);
+	batch_add_with(adds, "w", KWQ_ADD_AFTER, 0, HOUR);
+	right.add = batch_of(KWQ_IOC_ADD, adds);
+	right.done = batch_of(KWQ_IOC_DONE, dones);
+
+	get = right;
+	get.flags = KWQ_GET_NONBLOCK;
+	EXPECT_EQ(-EAGAIN, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_added);
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(KWQ_WAITING, adds->results[0]);
+	EXPECT_EQ(KWQ_FINISHED, dones->results[0]);
+
+	get = right;
+	get.deadline = 1;
+	EXPECT_EQ(-ETIMEDOUT, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_added);
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(KWQ_COALESCED, adds->results[0]);
+	EXPECT_EQ(-ESTALE, dones->results[0]);
+
+	ASSERT_EQ(0, q_shut_down(self->q));
+	get = right;
+	EXPECT_EQ(-ESHUTDOWN, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_added);
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(-ESHUTDOWN, adds->results[0]);
+	free(dones);
+	free(adds);
+}
+
+/*
+ * Faults. The buffer under test ends at an edge after which nothing is mapped; its
+ * first @whole elements lie before it.
+ */
+#define NR	130	/* more than twice what the kernel takes in one go */
+
+enum buffer { ENTRIES, KEYS, RESULTS };
+
+FIXTURE(fault)
+{
+	int dev;
+	int q;
+	__u8 *edge;
+	struct batch *b;
+	struct item *items;
+};
+
+FIXTURE_VARIANT(fault)
+{
+	unsigned long cmd;
+	enum buffer buffer;
+	bool by_ticket;
+};
+
+typedef FIXTURE_DATA(fault) fault_fixture;
+typedef FIXTURE_VARIANT(fault) fault_variant;
+
+FIXTURE_VARIANT_ADD(fault, add_entries) { .cmd = KWQ_IOC_ADD, .buffer = ENTRIES };
+FIXTURE_VARIANT_ADD(fault, add_keys) { .cmd = KWQ_IOC_ADD, .buffer = KEYS };
+FIXTURE_VARIANT_ADD(fault, add_results) { .cmd = KWQ_IOC_ADD, .buffer = RESULTS };
+FIXTURE_VARIANT_ADD(fault, done_entries) { .cmd = KWQ_IOC_DONE, .buffer = ENTRIES };
+FIXTURE_VARIANT_ADD(fault, done_keys) { .cmd = KWQ_IOC_DONE, .buffer = KEYS };
+FIXTURE_VARIANT_ADD(fault, done_results) { .cmd = KWQ_IOC_DONE, .buffer = RESULTS };
+FIXTURE_VARIANT_ADD(fault, done_ticket_entries) {
+	.cmd = KWQ_IOC_DONE, .buffer = ENTRIES, .by_ticket = true,
+};
+
+FIXTURE_VARIANT_ADD(fault, done_ticket_results) {
+	.cmd = KWQ_IOC_DONE, .buffer = RESULTS, .by_ticket = true,
+};
+
+FIXTURE_VARIANT_ADD(fault, remove_entries) { .cmd = KWQ_IOC_REMOVE, .buffer = ENTRIES };
+FIXTURE_VARIANT_ADD(fault, remove_keys) { .cmd = KWQ_IOC_REMOVE, .buffer = KEYS };
+FIXTURE_VARIANT_ADD(fault, remove_results) { .cmd = KWQ_IOC_REMOVE, .buffer = RESULTS };
+
+FIXTURE_SETUP(fault)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = -1;
+	self->edge = user_edge(4);
+	self->b = new_batch();
+	self->items = calloc(NR, sizeof(*self->items));
+	ASSERT_NE(NULL, self->items);
+}
+
+FIXTURE_TEARDOWN(fault)
+{
+	free(self->items);
+	free(self->b);
+	user_edge_free(self->edge, 4);
+	close(self->q);
+	close(self->dev);
+}
+
+/* @nr entries in self->b, on a new queue in which all of them are right. */
+static void prepare(struct __test_metadata *_metadata, fault_fixture *self,
+		    const fault_variant *variant, int nr)
+{
+	char key[16];
+
+	close(self->q);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	memset(self->b, 0, sizeof(*self->b));
+	if (variant->cmd != KWQ_IOC_ADD)
+		add_numbered(_metadata, self->q, nr);
+	if (variant->cmd == KWQ_IOC_DONE)
+		ASSERT_EQ(nr, q_get_many(self->q, self->items, nr, 0, KWQ_NO_DEADLINE));
+	for (int i = 0; i < nr; i++) {
+		numbered(key, i);
+		if (variant->cmd == KWQ_IOC_ADD)
+			batch_add(self->b, key);
+		else if (variant->cmd == KWQ_IOC_REMOVE)
+			batch_remove(self->b, key);
+		else if (variant->by_ticket)
+			batch_done(self->b, self->items[i].ticket);
+		else
+			batch_done_key(self->b, key);
+	}
+}
+
+/* @whole elements and @more bytes of the buffer are there. */
+static int run_at_edge(fault_fixture *self, const fault_variant *variant, int whole,
+		       int more)
+{
+	struct kwq_op op = {
+		.size = sizeof(op),
+		.batch = batch_of(variant->cmd, self->b),
+	};
+	size_t there;
+
+	switch (variant->buffer) {
+	case ENTRIES:
+		there = whole * op.batch.entry_size + more;
+		memcpy(self->edge - there, self->b->add, there);
+		op.batch.entries = user_ptr(self->edge - there);
+		break;
+	case KEYS:
+		there = whole * KEY_LEN + more;
+		memcpy(self->edge - there, self->b->keys, there);
+		op.batch.keys = user_ptr(self->edge - there);
+		break;
+	case RESULTS:
+		there = whole * sizeof(__s32) + more;
+		poison(self->edge - there, there);
+		op.batch.results = user_ptr(self->edge - there);
+		break;
+	}
+	return request(self->q, variant->cmd, &op);
+}
+
+/* The first @whole were taken, and nothing else happened. */
+static void check_taken(struct __test_metadata *_metadata, fault_fixture *self,
+			const fault_variant *variant, int nr, int whole, int more)
+{
+	const __s32 result = variant->cmd == KWQ_IOC_ADD ? KWQ_ADDED :
+			     variant->cmd == KWQ_IOC_DONE ? KWQ_FINISHED : KWQ_WAS_READY;
+	size_t there = whole * sizeof(__s32) + more;
+	__s32 *results = self->b->results;
+	int left = nr - whole;
+	__s32 copy[NR];
+	char key[16];
+
+	if (variant->buffer == RESULTS) {
+		memcpy(copy, self->edge - there, there - more);
+		results = copy;
+	}
+	for (int i = 0; i < whole; i++)
+		EXPECT_EQ(result, results[i]);
+
+	if (variant->cmd == KWQ_IOC_ADD) {
+		check_stat(self->q, .ready = whole, .items = whole);
+		for (int i = 0; i < whole; i++)
+			expect_take(self->q, numbered(key, i));
+	} else if (variant->cmd == KWQ_IOC_REMOVE) {
+		check_stat(self->q, .ready = left, .items = left);
+		for (int i = whole; i < nr; i++)
+			expect_take(self->q, numbered(key, i));
+	} else {
+		check_stat(self->q, .processing = left, .items = left);
+		for (int i = whole; i < nr; i++)
+			EXPECT_EQ(KWQ_FINISHED, q_done_key(self->q, numbered(key, i)));
+	}
+	check_stat(self->q, .items = 0);
+}
+
+static void check_fault(struct __test_metadata *_metadata, fault_fixture *self,
+			const fault_variant *variant, int nr, int whole, int more)
+{
+	prepare(_metadata, self, variant, nr);
+	EXPECT_EQ(whole ?: -EFAULT, run_at_edge(self, variant, whole, more)) {
+		TH_LOG("%d of %d, and %d bytes", whole, nr, more);
+	}
+	check_taken(_metadata, self, variant, nr, whole, more);
+}
+
+/* O6, Q13: a buffer that ends anywhere in the first few entries. */
+TEST_F(fault, in_a_short_batch)
+{
+	for (int whole = 0; whole < 4; whole++) {
+		check_fault(_metadata, self, variant, 4, whole, 0);
+		check_fault(_metadata, self, variant, 4, whole, 1);
+		check_fault(_metadata, self, variant, 4, whole, 3);
+	}
+	/* And one that does not. */
+	check_fault(_metadata, self, variant, 4, 4, 0);
+}
+
+/* O6, Q13: and in one so long that it is worked off in several goes. */
+TEST_F(fault, in_a_long_batch)
+{
+	static const int wholes[] = { 63, 64, 65, NR - 1 };
+
+	for (int i = 0; i < ARRAY_SIZE(wholes); i++)
+		check_fault(_metadata, self, variant, NR, wholes[i], 1);
+}
+
+/* O6: where there is nothing at all. */
+TEST_F(fault, nowhere)
+{
+	static const __u64 nowhere[] = { 0, 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
+	struct kwq_op op;
+
+	for (int i = 0; i < ARRAY_SIZE(nowhere); i++) {
+		prepare(_metadata, self, variant, 4);
+		op = (struct kwq_op){ .size = sizeof(op) };
+		op.batch = batch_of(variant->cmd, self->b);
+		if (variant->buffer == ENTRIES)
+			op.batch.entries = nowhere[i];
+		else if (variant->buffer == KEYS)
+			op.batch.keys = nowhere[i];
+		else
+			op.batch.results = nowhere[i];
+		EXPECT_EQ(-EFAULT, request(self->q, variant->cmd, &op)) {
+			TH_LOG("address %#llx", nowhere[i]);
+		}
+		check_taken(_metadata, self, variant, 4, 0, 0);
+	}
+}
+
+/* O6: results that can be read but not written. */
+TEST_F(fault, results_read_only)
+{
+	size_t page = getpagesize();
+	struct kwq_op op = { .size = sizeof(op) };
+
+	prepare(_metadata, self, variant, 4);
+	op.batch = batch_of(variant->cmd, self->b);
+	ASSERT_EQ(0, mprotect(self->edge - page, page, PROT_READ));
+	/* Two before that page, two in it. */
+	op.batch.results = user_ptr(self->edge - page - 2 * sizeof(__s32));
+	EXPECT_EQ(2, request(self->q, variant->cmd, &op));
+	op.batch.results = user_ptr(self->edge - page);
+	EXPECT_EQ(-EFAULT, request(self->q, variant->cmd, &op));
+	ASSERT_EQ(0, mprotect(self->edge - page, page, PROT_READ | PROT_WRITE));
+	EXPECT_TRUE(is_poison(self->edge - page, page));
+	memcpy(self->b->results, self->edge - page - 2 * sizeof(__s32), 2 * sizeof(__s32));
+	if (variant->buffer != RESULTS)
+		check_taken(_metadata, self, variant, 4, 2, 0);
+	else
+		check_stat(self->q, .ready = variant->cmd == KWQ_IOC_DONE ? 0 : 2,
+			   .processing = variant->cmd == KWQ_IOC_DONE ? 2 : 0, .items = 2);
+}
+
+/* The same for what a get copies out. */
+
+struct get_buffers {
+	struct kwq_got got[NR];
+	__u8 keys[NR * KEY_LEN];
+};
+
+static struct kwq_get get_into(struct get_buffers *buffers, int nr)
+{
+	poison(buffers, sizeof(*buffers));
+	return (struct kwq_get){
+		.size = sizeof(struct kwq_get),
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(buffers->got),
+			.keys = user_ptr(buffers->keys),
+			.keys_len = sizeof(buffers->keys),
+			.nr = nr,
+			.entry_size = sizeof(struct kwq_got),
+		},
+	};
+}
+
+/* O2: @whole of @nr were fetched; the others are where they were, and nothing counts them. */
+static void check_fetched(struct __test_metadata *_metadata, int q, int nr, int whole)
+{
+	char key[16];
+
+	check_stat(q, .ready = nr - whole, .processing = whole, .items = nr);
+	check_counts(q, .adds = nr, .gets = whole);
+	for (int i = 0; i < whole; i++)
+		EXPECT_EQ(KWQ_FINISHED, q_done_key(q, numbered(key, i)));
+	for (int i = whole; i < nr; i++) {
+		struct item item;
+
+		expect_next(q, &item, numbered(key, i));
+		EXPECT_EQ(0, item.abandoned);
+		EXPECT_EQ(KWQ_FINISHED, q_done(q, item.ticket));
+	}
+	check_stat(q, .items = 0);
+}
+
+static void check_get_fault(struct __test_metadata *_metadata, int dev, bool keys, int nr,
+			    int whole, int more)
+{
+	struct get_buffers *buffers = malloc(sizeof(*buffers));
+	__u8 *edge = user_edge(2);
+	struct kwq_get get;
+	int q = new_queue(dev);
+
+	ASSERT_LE(0, q);
+	ASSERT_NE(NULL, buffers);
+	add_numbered(_metadata, q, nr);
+	get = get_into(buffers, nr);
+	if (keys)
+		get.get.keys = user_ptr(edge - whole * KEY_LEN - more);
+	else
+		get.get.entries = user_ptr(edge - whole * sizeof(struct kwq_got) - more);
+	EXPECT_EQ(whole ?: -EFAULT, q_get_raw(q, &get)) {
+		TH_LOG("%d of %d, and %d bytes", whole, nr, more);
+	}
+	check_fetched(_metadata, q, nr, whole);
+	close(q);
+	user_edge_free(edge, 2);
+	free(buffers);
+}
+
+/* O2 */
+TEST_F(batch, get_faults_in_entries)
+{
+	static const int wholes[] = { 1, 63, 64, 65, NR };
+
+	for (int whole = 0; whole < 4; whole++) {
+		check_get_fault(_metadata, self->dev, false, 4, whole, 0);
+		check_get_fault(_metadata, self->dev, false, 4, whole, 1);
+		check_get_fault(_metadata, self->dev, false, 4, whole, 23);
+	}
+	for (int i = 0; i < ARRAY_SIZE(wholes); i++)
+		check_get_fault(_metadata, self->dev, false, NR, wholes[i], wholes[i] < NR);
+}
+
+/* O2 */
+TEST_F(batch, get_faults_in_keys)
+{
+	static const int wholes[] = { 1, 63, 64, 65, NR };
+
+	for (int whole = 0; whole < 4; whole++) {
+		check_get_fault(_metadata, self->dev, true, 4, whole, 0);
+		check_get_fault(_metadata, self->dev, true, 4, whole, 1);
+		check_get_fault(_metadata, self->dev, true, 4, whole, KEY_LEN - 1);
+	}
+	for (int i = 0; i < ARRAY_SIZE(wholes); i++)
+		check_get_fault(_metadata, self->dev, true, NR, wholes[i], wholes[i] < NR);
+}
+
+/* O2: longer entries, whose zeroed tail is what faults. */
+TEST_F(batch, get_faults_in_a_tail)
+{
+	__u8 *edge = user_edge(1);
+	struct get_buffers *buffers = malloc(sizeof(*buffers));
+	struct kwq_get get;
+
+	ASSERT_NE(NULL, buffers);
+	add_numbered(_metadata, self->q, 3);
+	get = get_into(buffers, 3);
+	get.get.entry_size = sizeof(struct kwq_got) + 8;
+	get.get.entries = user_ptr(edge - 2 * get.get.entry_size + 4);
+	EXPECT_EQ(1, q_get_raw(self->q, &get));
+	check_fetched(_metadata, self->q, 3, 1);
+	free(buffers);
+	user_edge_free(edge, 1);
+}
+
+/* O2: nowhere at all; also when the item was abandoned before, or has a priority. */
+TEST_F(batch, get_to_nowhere)
+{
+	static const __u64 nowhere[] = { 0, 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
+	struct get_buffers *buffers = malloc(sizeof(*buffers));
+	int other = q_reopen(self->q);
+	struct item item, items[2];
+	struct kwq_get get;
+
+	ASSERT_NE(NULL, buffers);
+	ASSERT_LE(0, other);
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "back", 5));
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "back2", 5));
+	ASSERT_EQ(2, q_get_many(other, items, 2, 0, KWQ_NO_DEADLINE));
+	close(other);
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "new", 5));
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "new2", 5));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "low"));
+
+	for (int i = 0; i < ARRAY_SIZE(nowhere); i++) {
+		for (int nr = 1; nr <= 5; nr++) {
+			get = get_into(buffers, nr);
+			get.get.entries = nowhere[i];
+			EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+			get = get_into(buffers, nr);
+			get.get.keys = nowhere[i];
+			EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+		}
+	}
+	check_stat(self->q, .ready = 5, .items = 5);
+	check_counts(self->q, .adds = 5, .gets = 2, .abandoned = 2);
+	expect_next(self->q, &item, "back");
+	EXPECT_EQ(5, item.priority);
+	EXPECT_EQ(1, item.abandoned);
+	expect_take(self->q, "back2");
+	expect_take(self->q, "new");
+	expect_take(self->q, "new2");
+	expect_next(self->q, &item, "low");
+	EXPECT_EQ(0, item.priority);
+	free(buffers);
+}
+
+/* O2, Q13: a fault in one part of a get; what came before it is told, what comes after is not. */
+TEST_F(batch, get_faults_in_a_part)
+{
+	struct batch *adds = new_batch(), *dones = new_batch();
+	struct get_buffers *buffers = malloc(sizeof(*buffers));
+	__u8 *edge = user_edge(1);
+	struct item items[3];
+	struct kwq_get get;
+
+	ASSERT_NE(NULL, buffers);
+	add_numbered(_metadata, self->q, 3);
+	ASSERT_EQ(3, q_get_many(self->q, items, 3, 0, KWQ_NO_DEADLINE));
+	for (int i = 0; i < 3; i++)
+		batch_done(dones, items[i].ticket);
+	batch_add(adds, "x");
+	batch_add(adds, "y");
+
+	/* The second add cannot be read. */
+	get = get_into(buffers, 4);
+	get.add = batch_of(KWQ_IOC_ADD, adds);
+	get.done = batch_of(KWQ_IOC_DONE, dones);
+	memcpy(edge - sizeof(struct kwq_add_entry), adds->add, sizeof(struct kwq_add_entry));
+	get.add.entries = user_ptr(edge - sizeof(struct kwq_add_entry));
+	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_added);
+	EXPECT_EQ(0, get.nr_done);
+	EXPECT_EQ(KWQ_ADDED, adds->results[0]);
+	EXPECT_TRUE(is_poison(dones->results, sizeof(dones->results)));
+	check_stat(self->q, .ready = 1, .processing = 3, .items = 4);
+
+	/* The result of the third done cannot be written. */
+	get = get_into(buffers, 4);
+	get.add = batch_of(KWQ_IOC_ADD, adds);
+	get.done = batch_of(KWQ_IOC_DONE, dones);
+	get.done.results = user_ptr(edge - 2 * sizeof(__s32));
+	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+	EXPECT_EQ(2, get.nr_added);
+	EXPECT_EQ(2, get.nr_done);
+	EXPECT_EQ(KWQ_COALESCED, adds->results[0]);
+	EXPECT_EQ(KWQ_ADDED, adds->results[1]);
+	check_stat(self->q, .ready = 2, .processing = 1, .items = 3);
+
+	/* What is fetched has nowhere to go. */
+	get = get_into(buffers, 4);
+	get.done = batch_of(KWQ_IOC_DONE, dones);
+	get.get.keys = user_ptr(edge);
+	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+	EXPECT_EQ(0, get.nr_added);
+	EXPECT_EQ(3, get.nr_done);
+	EXPECT_EQ(-ESTALE, dones->results[0]);
+	EXPECT_EQ(-ESTALE, dones->results[1]);
+	EXPECT_EQ(KWQ_FINISHED, dones->results[2]);
+	check_stat(self->q, .ready = 2, .items = 2);
+	check_counts(self->q, .adds = 5, .coalesced = 1, .gets = 3, .dones = 3);
+	expect_take(self->q, "x");
+	expect_take(self->q, "y");
+	user_edge_free(edge, 1);
+	free(buffers);
+	free(dones);
+	free(adds);
+}
+
+/* O6: where the numbers of what was taken cannot be told, nothing is. */
+TEST_F(batch, get_told_nowhere)
+{
+	struct batch *adds = new_batch();
+	struct get_buffers *buffers = malloc(sizeof(*buffers));
+	size_t page = getpagesize();
+	__u8 *edge = user_edge(1);
+	struct kwq_get *get = (struct kwq_get *)(edge - page);
+
+	ASSERT_NE(NULL, buffers);
+	batch_add(adds, "x");
+	*get = get_into(buffers, 1);
+	get->flags = KWQ_GET_NONBLOCK;
+	get->add = batch_of(KWQ_IOC_ADD, adds);
+	ASSERT_EQ(0, mprotect(edge - page, page, PROT_READ));
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_GET, get));
+	check_stat(self->q, .items = 0);
+	EXPECT_TRUE(is_poison(adds->results, sizeof(adds->results)));
+	EXPECT_TRUE(is_poison(buffers, sizeof(*buffers)));
+	ASSERT_EQ(0, mprotect(edge - page, page, PROT_READ | PROT_WRITE));
+	EXPECT_EQ(1, request(self->q, KWQ_IOC_GET, get));
+	user_edge_free(edge, 1);
+	free(buffers);
+	free(adds);
+}
+
+/* U1, O2: a list that faults says so; it takes nothing away. */
+TEST_F(batch, list_faults)
+{
+	__u8 *edge = user_edge(1);
+	struct kwq_list list = {
+		.size = sizeof(list),
+		.nr = 2,
+		.entry_size = sizeof(struct kwq_list_entry),
+	};
+	char names[2][32];
+
+	for (int i = 0; i < 2; i++) {
+		int q;
+
+		snprintf(names[i], sizeof(names[i]), "batch.%d.%d", getpid(), i);
+		q = q_create(self->dev, names[i], 0, O_RDWR | O_CLOEXEC, 0600);
+		ASSERT_LE(0, q);
+		close(q);
+	}
+	snprintf((char *)list.after, sizeof(list.after), "batch.%d", getpid());
+	list.entries = user_ptr(edge - 2 * sizeof(struct kwq_list_entry));
+	EXPECT_EQ(2, request(self->dev, KWQ_IOC_LIST, &list));
+	EXPECT_STREQ(names[1], (char *)edge - sizeof(struct kwq_list_entry) +
+		     offsetof(struct kwq_list_entry, name));
+	for (int there = 0; there < 2 * sizeof(struct kwq_list_entry); there += 15) {
+		list.entries = user_ptr(edge - there);
+		EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_LIST, &list)) {
+			TH_LOG("%d bytes", there);
+		}
+	}
+	EXPECT_EQ(0, q_unlink(self->dev, names[0]));
+	EXPECT_EQ(0, q_unlink(self->dev, names[1]));
+	user_edge_free(edge, 1);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,889 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the device's tests share: one typed wrapper a request, poisoned
+ * buffers, sleepers in threads, peers in processes.
+ *
+ * The wrappers return what the request returned, or a negative errno. Those of
+ * one entry return that entry's result. Whatever must hold after any call at all
+ * (nothing written where nothing was to be written, padding zero, counters that
+ * agree) they check by themselves and abort the test, so that threads and child
+ * processes can use them as well.
+ *
+ * Nothing here waits for time to pass. "That thread sleeps in Get by now" is
+ * read from /proc, see wait_until_asleep().
+ */
+#ifndef KWQ_TEST_H
+#define KWQ_TEST_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/kwq.h>
+
+#include "kselftest_harness.h"
+
+/* Only what hangs takes that long, even on an emulated processor that is shared. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	60
+
+#define KWQ_DEVICE	"/dev/kwq"
+
+#define USEC		1000ULL
+#define MSEC		1000000ULL
+#define SEC		1000000000ULL
+#define HOUR		(3600 * SEC)
+
+#define POISON		0xa5
+#define GUARD		64	/* poisoned bytes after each buffer */
+#define KEY_ROOM	64	/* for the key of an item of q_get() */
+
+/* For what must hold whatever is tested; also in threads and child processes. */
+#define REQUIRE(condition)							\
+	do {									\
+		if (!(condition)) {						\
+			fprintf(stderr, "# %s:%d: required: %s (errno %d)\n",	\
+				__FILE__, __LINE__, #condition, errno);		\
+			abort();						\
+		}								\
+	} while (0)
+
+static inline __u64 user_ptr(const void *p)
+{
+	return (uintptr_t)p;
+}
+
+static inline void poison(void *p, size_t n)
+{
+	memset(p, POISON, n);
+}
+
+static inline bool is_filled(const void *p, __u8 byte, size_t n)
+{
+	const __u8 *b = p;
+
+	while (n--)
+		if (*b++ != byte)
+			return false;
+	return true;
+}
+
+static inline bool is_poison(const void *p, size_t n)
+{
+	return is_filled(p, POISON, n);
+}
+
+static inline bool is_zero(const void *p, size_t n)
+{
+	return is_filled(p, 0, n);
+}
+
+static inline __u64 now_on(clockid_t clock)
+{
+	struct timespec ts;
+
+	REQUIRE(!clock_gettime(clock, &ts));
+	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static inline __u64 now_ns(void)
+{
+	return now_on(CLOCK_MONOTONIC);
+}
+
+/* The number that the next descriptor will get: equal before and after where nothing leaked. */
+static inline int next_fd(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
+	REQUIRE(fd >= 0 && !close(fd));
+	return fd;
+}
+
+/* Reads a small file; the text ends with a NUL. Returns its length or a negative errno. */
+static inline int read_text(const char *path, char *text, size_t room)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, room - 1);
+	if (n < 0)
+		n = -errno;
+	text[n < 0 ? 0 : n] = '\0';
+	close(fd);
+	return n;
+}
+
+static inline int write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = write(fd, text, strlen(text));
+	if (n < 0)
+		n = -errno;
+	close(fd);
+	return n < 0 ? n : 0;
+}
+
+static inline long long read_number(const char *path)
+{
+	char text[32];
+
+	if (read_text(path, text, sizeof(text)) <= 0)
+		return -1;
+	return atoll(text);
+}
+
+/* Requests */
+
+static inline int request(int fd, unsigned long cmd, const void *arg)
+{
+	int ret = ioctl(fd, cmd, arg);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static inline int open_device(void)
+{
+	int dev = open(KWQ_DEVICE, O_RDWR | O_CLOEXEC);
+
+	return dev < 0 ? -errno : dev;
+}
+
+static inline void set_name(__u8 to[KWQ_NAME_MAX + 1], const char *name)
+{
+	memset(to, 0, KWQ_NAME_MAX + 1);
+	for (int i = 0; name && name[i] && i <= KWQ_NAME_MAX; i++)
+		to[i] = name[i];
+}
+
+/* Ended by a NUL and padded with them? */
+static inline bool name_is_clean(const __u8 name[KWQ_NAME_MAX + 1])
+{
+	size_t len = strnlen((const char *)name, KWQ_NAME_MAX + 1);
+
+	return len <= KWQ_NAME_MAX && is_zero(name + len, KWQ_NAME_MAX + 1 - len);
+}
+
+static inline int q_create(int dev, const char *name, __u32 flags, __u32 open_flags, __u32 mode)
+{
+	struct kwq_create create = {
+		.size = sizeof(create),
+		.flags = flags,
+		.open_flags = open_flags,
+		.mode = mode,
+		.clockid = CLOCK_MONOTONIC,
+	};
+
+	set_name(create.name, name);
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
+/* An unnamed queue, open for reading and writing. */
+static inline int new_queue(int dev)
+{
+	return q_create(dev, NULL, 0, O_RDWR | O_CLOEXEC, 0);
+}
+
+static inline int q_open(int fd, const char *name, __u32 open_flags)
+{
+	struct kwq_open arg = {
+		.size = sizeof(arg),
+		.open_flags = open_flags,
+	};
+
+	set_name(arg.name, name);
+	return request(fd, KWQ_IOC_OPEN, &arg);
+}
+
+/* A second handle of the same queue. */
+static inline int q_reopen(int q)
+{
+	return q_open(q, NULL, O_RDWR | O_CLOEXEC);
+}
+
+static inline int q_unlink(int dev, const char *name)
+{
+	struct kwq_unlink arg = {
+		.size = sizeof(arg),
+	};
+
+	set_name(arg.name, name);
+	return request(dev, KWQ_IOC_UNLINK, &arg);
+}
+
+static inline int q_len(int q)
+{
+	return request(q, KWQ_IOC_LEN, NULL);
+}
+
+static inline int q_shutting_down(int q)
+{
+	return request(q, KWQ_IOC_SHUTTING_DOWN, NULL);
+}
+
+static inline int q_shut_down(int q)
+{
+	const struct kwq_shut_down arg = {
+		.size = sizeof(arg),
+	};
+
+	return request(q, KWQ_IOC_SHUT_DOWN, &arg);
+}
+
+static inline int q_drain(int q, __u64 deadline)
+{
+	const struct kwq_drain arg = {
+		.size = sizeof(arg),
+		.deadline = deadline,
+	};
+
+	return request(q, KWQ_IOC_DRAIN, &arg);
+}
+
+static inline int q_stat(int q, struct kwq_stat *stat)
+{
+	struct {
+		struct kwq_stat stat;
+		__u8 guard[GUARD];
+	} out;
+	int ret;
+
+	poison(&out, sizeof(out));
+	out.stat.size = sizeof(out.stat);
+	ret = request(q, KWQ_IOC_STAT, &out);
+
+	REQUIRE(is_poison(out.guard, sizeof(out.guard)));
+	REQUIRE(out.stat.size == sizeof(out.stat));
+	if (ret < 0) {
+		REQUIRE(is_poison((__u8 *)&out.stat + 4, sizeof(out.stat) - 4));
+		return ret;
+	}
+	REQUIRE(ret == 0);
+	REQUIRE(out.stat.pad == 0);
+	REQUIRE(!(out.stat.state & ~(KWQ_STATE_SHUT_DOWN | KWQ_STATE_UNLINKED)));
+	REQUIRE(name_is_clean(out.stat.name));
+	REQUIRE(out.stat.items <= out.stat.max_items);
+	REQUIRE(out.stat.bytes <= out.stat.max_bytes);
+	/* Each hand-out goes on, or was finished, or was abandoned. */
+	REQUIRE(out.stat.gets == out.stat.dones + out.stat.abandoned + out.stat.processing);
+	*stat = out.stat;
+	return 0;
+}
+
+static inline int q_op(int q, unsigned long cmd, const void *entries, size_t entry_size,
+		       unsigned int nr, const void *keys, size_t keys_len, __s32 *results)
+{
+	const struct kwq_op op = {
+		.size = sizeof(op),
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = user_ptr(keys),
+			.results = user_ptr(results),
+			.keys_len = keys_len,
+			.nr = nr,
+			.entry_size = entry_size,
+		},
+	};
+
+	return request(q, cmd, &op);
+}
+
+/*
+ * Set where buffers are made to fault: then those of what was not fetched, or the
+ * results of what was not taken, may have been written nonetheless.
+ */
+static bool faults_are_made;
+
+/* One entry: an error of the call, else the entry's result. */
+static inline int q_op_one(int q, unsigned long cmd, const void *entry, size_t entry_size,
+			   const void *key, size_t key_len)
+{
+	__s32 results[1 + GUARD / 4];
+	int ret;
+
+	poison(results, sizeof(results));
+	ret = q_op(q, cmd, entry, entry_size, 1, key, key_len, results);
+	REQUIRE(is_poison(results + 1, GUARD));
+	if (ret < 0) {
+		REQUIRE(faults_are_made || is_poison(results, sizeof(results)));
+		return ret;
+	}
+	REQUIRE(ret == 1);
+	return results[0];
+}
+
+static inline int q_add_bytes(int q, const void *key, size_t len, __u32 flags, int priority,
+			      __u64 time)
+{
+	const struct kwq_add_entry entry = {
+		.key_len = len,
+		.flags = flags,
+		.priority = priority,
+		.time = time,
+	};
+
+	return q_op_one(q, KWQ_IOC_ADD, &entry, sizeof(entry), key, len);
+}
+
+static inline int q_add_with(int q, const char *key, __u32 flags, int priority, __u64 time)
+{
+	return q_add_bytes(q, key, strlen(key), flags, priority, time);
+}
+
+static inline int q_add(int q, const char *key)
+{
+	return q_add_with(q, key, 0, 0, 0);
+}
+
+static inline int q_add_priority(int q, const char *key, int priority)
+{
+	return q_add_with(q, key, KWQ_ADD_PRIORITY, priority, 0);
+}
+
+static inline int q_add_after(int q, const char *key, __u64 delay)
+{
+	return q_add_with(q, key, KWQ_ADD_AFTER, 0, delay);
+}
+
+static inline int q_add_at(int q, const char *key, __u64 time)
+{
+	return q_add_with(q, key, KWQ_ADD_AT, 0, time);
+}
+
+static inline int q_done(int q, __u64 ticket)
+{
+	const struct kwq_done_entry entry = {
+		.ticket = ticket,
+	};
+
+	return q_op_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), NULL, 0);
+}
+
+static inline int q_done_key(int q, const char *key)
+{
+	const struct kwq_done_entry entry = {
+		.key_len = strlen(key),
+	};
+
+	return q_op_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), key, strlen(key));
+}
+
+static inline int q_remove(int q, const char *key)
+{
+	const struct kwq_remove_entry entry = {
+		.key_len = strlen(key),
+	};
+
+	return q_op_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, strlen(key));
+}
+
+/* KWQ_IOC_GET as it is; what the caller put in must come out as it was. */
+static inline int q_get_raw(int q, struct kwq_get *get)
+{
+	struct {
+		struct kwq_get get;
+		__u8 guard[GUARD];
+	} arg;
+	int ret;
+
+	poison(&arg, sizeof(arg));
+	arg.get = *get;
+	ret = request(q, KWQ_IOC_GET, &arg);
+	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
+	REQUIRE(!memcmp(&arg.get, get, offsetof(struct kwq_get, nr_added)));
+	*get = arg.get;
+	return ret;
+}
+
+struct item {
+	__u64 ticket;
+	__u32 key_len;
+	__s32 priority;
+	__u32 abandoned;
+	char key[KEY_ROOM + 1];		/* ended by a NUL */
+};
+
+/*
+ * Fetches up to @nr items with keys of up to KEY_ROOM bytes each, and checks every
+ * byte of the buffers. Returns the number of items, or a negative errno.
+ */
+static inline int q_get_many(int q, struct item *items, unsigned int nr, __u32 flags,
+			     __u64 deadline)
+{
+	size_t got_size = nr * sizeof(struct kwq_got), room = nr * KEY_ROOM, used = 0;
+	struct kwq_got *got = malloc(got_size + GUARD);
+	__u8 *keys = malloc(room + GUARD);
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = flags,
+		.deadline = deadline,
+		.get = {
+			.entries = user_ptr(got),
+			.keys = user_ptr(keys),
+			.keys_len = room,
+			.nr = nr,
+			.entry_size = sizeof(*got),
+		},
+	};
+	int ret, n;
+
+	REQUIRE(got && keys);
+	poison(got, got_size + GUARD);
+	poison(keys, room + GUARD);
+	ret = q_get_raw(q, &get);
+	n = ret < 0 ? 0 : ret;
+
+	REQUIRE(ret && n <= (int)nr);
+	for (int i = 0; i < n; i++) {
+		REQUIRE(got[i].ticket && !got[i].pad);
+		REQUIRE(got[i].key_len >= 1 && got[i].key_len <= KEY_ROOM);
+		items[i].ticket = got[i].ticket;
+		items[i].key_len = got[i].key_len;
+		items[i].priority = got[i].priority;
+		items[i].abandoned = got[i].abandoned;
+		memset(items[i].key, 0, sizeof(items[i].key));
+		memcpy(items[i].key, keys + used, got[i].key_len);
+		used += got[i].key_len;
+	}
+	if (!faults_are_made) {
+		REQUIRE(is_poison(got + n, got_size + GUARD - n * sizeof(*got)));
+		REQUIRE(is_poison(keys + used, room + GUARD - used));
+	}
+	REQUIRE(is_poison((__u8 *)got + got_size, GUARD));
+	REQUIRE(is_poison(keys + room, GUARD));
+	free(keys);
+	free(got);
+	return ret;
+}
+
+static inline int q_get(int q, struct item *item, __u32 flags, __u64 deadline)
+{
+	return q_get_many(q, item, 1, flags, deadline);
+}
+
+static inline int q_try_get(int q, struct item *item)
+{
+	return q_get(q, item, KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE);
+}
+
+static inline int q_wait_get(int q, struct item *item)
+{
+	return q_get(q, item, 0, KWQ_NO_DEADLINE);
+}
+
+/*
+ * What a quiet queue looks like; members left out are zero. An item that is both
+ * waiting and ready, or waiting and processing, counts once in @items.
+ */
+struct picture {
+	__u64 ready;
+	__u64 waiting;
+	__u64 processing;
+	__u64 items;
+	__u32 state;
+};
+
+struct counts {
+	__u64 adds;
+	__u64 coalesced;
+	__u64 gets;
+	__u64 dones;
+	__u64 abandoned;
+	__u64 removed;
+	__u64 dropped;
+};
+
+/* check_stat(q, .ready = 1, .items = 1): the queue's whole state, Q7's length with it */
+#define check_stat(q, ...)							\
+	do {									\
+		const struct picture want_ = { __VA_ARGS__ };			\
+		struct kwq_stat stat_;						\
+		const int q_ = (q);						\
+										\
+		ASSERT_EQ(0, q_stat(q_, &stat_));				\
+		EXPECT_EQ(want_.ready, stat_.ready);				\
+		EXPECT_EQ(want_.waiting, stat_.waiting);			\
+		EXPECT_EQ(want_.processing, stat_.processing);			\
+		EXPECT_EQ(want_.items, stat_.items);				\
+		EXPECT_EQ(want_.state, stat_.state);				\
+		EXPECT_EQ(!stat_.items, !stat_.bytes);				\
+		EXPECT_EQ(stat_.ready, (__u64)q_len(q_));			\
+	} while (0)
+
+/* check_counts(q, .adds = 1, ...): all counters */
+#define check_counts(q, ...)							\
+	do {									\
+		const struct counts want_ = { __VA_ARGS__ };			\
+		struct kwq_stat stat_;						\
+		const int q_ = (q);						\
+										\
+		ASSERT_EQ(0, q_stat(q_, &stat_));				\
+		EXPECT_EQ(want_.adds, stat_.adds);				\
+		EXPECT_EQ(want_.coalesced, stat_.coalesced);			\
+		EXPECT_EQ(want_.gets, stat_.gets);				\
+		EXPECT_EQ(want_.dones, stat_.dones);				\
+		EXPECT_EQ(want_.abandoned, stat_.abandoned);			\
+		EXPECT_EQ(want_.removed, stat_.removed);			\
+		EXPECT_EQ(want_.dropped, stat_.dropped);			\
+	} while (0)
+
+/* The next item is @want; it comes into @into. Does not wait. */
+#define expect_next(q, into, want)						\
+	do {									\
+		struct item *next_ = (into);					\
+										\
+		ASSERT_EQ(1, q_try_get(q, next_));				\
+		EXPECT_STREQ(want, next_->key);					\
+	} while (0)
+
+/* The next item is @want, and it is finished at once. */
+#define expect_take(q, want)							\
+	do {									\
+		struct item item_;						\
+		const int q_ = (q);						\
+										\
+		expect_next(q_, &item_, want);					\
+		EXPECT_EQ(KWQ_FINISHED, q_done(q_, item_.ticket));		\
+	} while (0)
+
+/* Batches of adds, dones and removes that are built entry by entry */
+
+struct batch {
+	union {
+		struct kwq_add_entry add[KWQ_BATCH_MAX];
+		struct kwq_done_entry done[KWQ_BATCH_MAX];
+		struct kwq_remove_entry remove[KWQ_BATCH_MAX];
+	};
+	__s32 results[KWQ_BATCH_MAX + GUARD / 4];
+	__u8 keys[KWQ_BATCH_MAX * KEY_ROOM];
+	__u32 keys_len;
+	unsigned int nr;
+};
+
+static inline struct batch *new_batch(void)
+{
+	struct batch *b = calloc(1, sizeof(*b));
+
+	REQUIRE(b);
+	return b;
+}
+
+static inline __u32 batch_key(struct batch *b, const char *key)
+{
+	size_t len = strlen(key);
+
+	REQUIRE(b->nr < KWQ_BATCH_MAX && b->keys_len + len <= sizeof(b->keys));
+	memcpy(b->keys + b->keys_len, key, len);
+	b->keys_len += len;
+	return len;
+}
+
+static inline void batch_add_with(struct batch *b, const char *key, __u32 flags, int priority,
+				  __u64 time)
+{
+	__u32 len = batch_key(b, key);
+
+	b->add[b->nr++] = (struct kwq_add_entry){
+		.key_len = len,
+		.flags = flags,
+		.priority = priority,
+		.time = time,
+	};
+}
+
+static inline void batch_add(struct batch *b, const char *key)
+{
+	batch_add_with(b, key, 0, 0, 0);
+}
+
+static inline void batch_done(struct batch *b, __u64 ticket)
+{
+	b->done[b->nr++] = (struct kwq_done_entry){ .ticket = ticket };
+}
+
+static inline void batch_done_key(struct batch *b, const char *key)
+{
+	__u32 len = batch_key(b, key);
+
+	b->done[b->nr++] = (struct kwq_done_entry){ .key_len = len };
+}
+
+static inline void batch_remove(struct batch *b, const char *key)
+{
+	__u32 len = batch_key(b, key);
+
+	b->remove[b->nr++] = (struct kwq_remove_entry){ .key_len = len };
+}
+
+static inline size_t batch_entry_size(unsigned long cmd)
+{
+	switch (cmd) {
+	case KWQ_IOC_ADD:
+		return sizeof(struct kwq_add_entry);
+	case KWQ_IOC_DONE:
+		return sizeof(struct kwq_done_entry);
+	default:
+		return sizeof(struct kwq_remove_entry);
+	}
+}
+
+/* As the member of a struct kwq_get, or alone. Poisons the results. */
+static inline struct kwq_batch batch_of(unsigned long cmd, struct batch *b)
+{
+	poison(b->results, sizeof(b->results));
+	return (struct kwq_batch){
+		.entries = user_ptr(b->add),
+		.keys = user_ptr(b->keys),
+		.results = user_ptr(b->results),
+		.keys_len = b->keys_len,
+		.nr = b->nr,
+		.entry_size = batch_entry_size(cmd),
+	};
+}
+
+/* Runs the batch; no result may be written but those of the entries that were taken. */
+static inline int batch_run(int q, unsigned long cmd, struct batch *b)
+{
+	const struct kwq_op op = {
+		.size = sizeof(op),
+		.batch = batch_of(cmd, b),
+	};
+	int ret = request(q, cmd, &op);
+	int n = ret < 0 ? 0 : ret;
+
+	REQUIRE(n <= (int)b->nr);
+	if (faults_are_made)
+		n = b->nr;
+	REQUIRE(is_poison(b->results + n, sizeof(b->results) - n * sizeof(b->results[0])));
+	return ret;
+}
+
+/* Buffers whose end, or whose middle, faults */
+
+/*
+ * Returns the end of @pages readable and writable pages, after which comes one
+ * that nobody may touch. user_edge_free() takes them back.
+ */
+static inline __u8 *user_edge(size_t pages)
+{
+	size_t page = getpagesize();
+	__u8 *p = mmap(NULL, (pages + 1) * page, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE(p != MAP_FAILED);
+	poison(p, pages * page);
+	REQUIRE(!mprotect(p + pages * page, page, PROT_NONE));
+	return p + pages * page;
+}
+
+static inline void user_edge_free(__u8 *edge, size_t pages)
+{
+	size_t page = getpagesize();
+
+	REQUIRE(!munmap(edge - pages * page, (pages + 1) * page));
+}
+
+/* Sleepers: a call made in a thread, that can be seen asleep */
+
+/*
+ * Waits until the kernel shows @tid off the processor and asleep inside the system
+ * call @nr, for an ioctl inside the request @arg.
+ */
+static inline void wait_until_asleep(pid_t tid, long nr, unsigned long arg)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	for (;;) {
+		unsigned long long first, second;
+		long seen;
+
+		REQUIRE(read_text(path, text, sizeof(text)) > 0);
+		if (sscanf(text, "%ld %llx %llx", &seen, &first, &second) == 3 && seen == nr &&
+		    (nr != __NR_ioctl || (__u32)second == (__u32)arg))
+			return;
+		sched_yield();
+	}
+}
+
+struct sleeper {
+	_Atomic pid_t tid;
+	_Atomic bool ended;
+	int (*call)(struct sleeper *s);
+	int ret;
+	pthread_t thread;
+
+	/* what the calls below want and give */
+	int fd;
+	__u32 flags;
+	__u64 deadline;
+	struct item item;
+	struct pollfd pollfd;
+	void *arg;
+};
+
+static void *sleeper_thread(void *arg)
+{
+	struct sleeper *s = arg;
+
+	atomic_store(&s->tid, gettid());
+	s->ret = s->call(s);
+	atomic_store(&s->ended, true);
+	return NULL;
+}
+
+static inline void sleeper_start(struct sleeper *s)
+{
+	atomic_store(&s->tid, 0);
+	atomic_store(&s->ended, false);
+	REQUIRE(!pthread_create(&s->thread, NULL, sleeper_thread, s));
+	while (!atomic_load(&s->tid))
+		sched_yield();
+}
+
+static inline int sleeper_join(struct sleeper *s)
+{
+	REQUIRE(!pthread_join(s->thread, NULL));
+	return s->ret;
+}
+
+static inline int call_get(struct sleeper *s)
+{
+	return q_get(s->fd, &s->item, s->flags, s->deadline);
+}
+
+static inline int call_drain(struct sleeper *s)
+{
+	return q_drain(s->fd, s->deadline);
+}
+
+/* Returns the events, or a negative errno. */
+static inline int call_poll(struct sleeper *s)
+{
+	s->pollfd = (struct pollfd){ .fd = s->fd, .events = s->flags };
+	if (syscall(__NR_poll, &s->pollfd, 1, -1) != 1)
+		return -errno;
+	return s->pollfd.revents;
+}
+
+/* Starts a thread in Get and returns once it sleeps there. */
+static inline void start_get(struct sleeper *s, int q)
+{
+	*s = (struct sleeper){ .call = call_get, .fd = q, .deadline = KWQ_NO_DEADLINE };
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_GET);
+}
+
+static inline void start_drain(struct sleeper *s, int q)
+{
+	*s = (struct sleeper){ .call = call_drain, .fd = q, .deadline = KWQ_NO_DEADLINE };
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_DRAIN);
+}
+
+static inline void start_poll(struct sleeper *s, int fd, short events)
+{
+	*s = (struct sleeper){ .call = call_poll, .fd = fd, .flags = events };
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_poll, 0);
+}
+
+/* Peers: child processes, spoken with over two pipes */
+
+#define GONE	INT_MIN		/* what is heard from a peer that ended */
+
+struct peer {
+	pid_t pid;
+	int to;
+	int from;
+};
+
+static inline void say(struct peer *p, int word)
+{
+	REQUIRE(write(p->to, &word, sizeof(word)) == sizeof(word));
+}
+
+static inline int hear(struct peer *p)
+{
+	ssize_t n;
+	int word;
+
+	do {
+		n = read(p->from, &word, sizeof(word));
+	} while (n < 0 && errno == EINTR);
+	return n == sizeof(word) ? word : GONE;
+}
+
+/*
+ * Forks; @fn's return value is the exit status. The child dies with the test. It has
+ * all of the parent's descriptors, so it shares the handles behind them.
+ */
+static inline void start_peer(struct peer *p, int (*fn)(struct peer *parent, void *arg), void *arg)
+{
+	int down[2], up[2];
+
+	REQUIRE(!pipe2(down, O_CLOEXEC) && !pipe2(up, O_CLOEXEC));
+	fflush(NULL);
+	p->pid = fork();
+	REQUIRE(p->pid >= 0);
+	if (!p->pid) {
+		struct peer parent = { .to = up[1], .from = down[0] };
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		close(down[1]);
+		close(up[0]);
+		_exit(fn(&parent, arg));
+	}
+	close(down[0]);
+	close(up[1]);
+	p->to = down[1];
+	p->from = up[0];
+}
+
+/* Returns the exit status, or minus the signal that ended it. */
+static inline int end_of_peer(struct peer *p)
+{
+	int status;
+
+	REQUIRE(waitpid(p->pid, &status, 0) == p->pid);
+	close(p->to);
+	close(p->from);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+static inline int kill_peer(struct peer *p)
+{
+	REQUIRE(!kill(p->pid, SIGKILL));
+	return end_of_peer(p);
+}
+
+#endif /* KWQ_TEST_H */

@@ -1,0 +1,548 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * O4, O6: what is full says so, and loses nothing; memory is charged to who caused it.
+ */
+#include "kwq_test.h"
+
+#include <grp.h>
+
+FIXTURE(limits)
+{
+	int dev;
+	int q;
+};
+
+FIXTURE_SETUP(limits)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = -1;
+}
+
+FIXTURE_TEARDOWN(limits)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+static int queue_with_limits(int dev, __u64 max_items, __u64 max_bytes)
+{
+	const struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+		.max_items = max_items,
+		.max_bytes = max_bytes,
+	};
+
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
+static void check_refused(struct __test_metadata *_metadata, int q, int want, int got,
+			  const struct kwq_stat *before)
+{
+	struct kwq_stat after;
+
+	EXPECT_EQ(want, got);
+	ASSERT_EQ(0, q_stat(q, &after));
+	EXPECT_EQ(0, memcmp(before, &after, sizeof(after)));
+}
+
+/* O4: items in any state count; what is there already may be added again. */
+TEST_F(limits, items)
+{
+	struct kwq_stat before;
+	struct item item;
+
+	self->q = queue_with_limits(self->dev, 3, 0);
+	ASSERT_LE(0, self->q);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "out"));
+	expect_next(self->q, &item, "out");
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "ready"));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "waiting", HOUR));
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	EXPECT_EQ(3, before.max_items);
+	check_refused(_metadata, self->q, -ENOSPC, q_add(self->q, "a"), &before);
+	check_refused(_metadata, self->q, -ENOSPC, q_add_after(self->q, "a", HOUR), &before);
+	check_refused(_metadata, self->q, -ENOSPC, q_add_at(self->q, "a", 1), &before);
+	check_refused(_metadata, self->q, -ENOENT, q_remove(self->q, "a"), &before);
+
+	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "ready"));
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "out"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "waiting"));
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "ready", HOUR));
+	check_stat(self->q, .ready = 2, .waiting = 2, .processing = 1, .items = 3);
+
+	/* A done, a remove: room for one each. */
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "a"));
+	EXPECT_LT(0, q_remove(self->q, "ready"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
+	expect_take(self->q, "waiting");
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
+	expect_take(self->q, "out");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	expect_take(self->q, "a");
+	expect_take(self->q, "b");
+	check_stat(self->q, .waiting = 1, .items = 1);
+}
+
+/* O4, Q13: in a batch those that fit. */
+TEST_F(limits, items_in_a_batch)
+{
+	struct batch *b = new_batch();
+
+	self->q = queue_with_limits(self->dev, 2, 0);
+	ASSERT_LE(0, self->q);
+	batch_add(b, "a");
+	batch_add(b, "b");
+	batch_add(b, "c");
+	batch_add(b, "a");
+	batch_add(b, "d");
+	ASSERT_EQ(5, batch_run(self->q, KWQ_IOC_ADD, b));
+	EXPECT_EQ(KWQ_ADDED, b->results[0]);
+	EXPECT_EQ(KWQ_ADDED, b->results[1]);
+	EXPECT_EQ(-ENOSPC, b->results[2]);
+	EXPECT_EQ(KWQ_COALESCED, b->results[3]);
+	EXPECT_EQ(-ENOSPC, b->results[4]);
+	check_stat(self->q, .ready = 2, .items = 2);
+	free(b);
+}
+
+/* O4, Q8: a queue that is full and shut down is shut down. */
+TEST_F(limits, full_and_shut_down)
+{
+	self->q = queue_with_limits(self->dev, 1, 0);
+	ASSERT_LE(0, self->q);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(-ENOSPC, q_add(self->q, "b"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "b"));
+	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "a"));
+	expect_take(self->q, "a");
+}
+
+/* O4 */
+TEST_F(limits, bytes)
+{
+	const struct kwq_remove_entry entry = { .key_len = KWQ_KEY_MAX };
+	static __u8 key[KWQ_KEY_MAX];
+	struct kwq_stat before, stat;
+	int n = 0, ret;
+
+	self->q = queue_with_limits(self->dev, 0, 20000);
+	ASSERT_LE(0, self->q);
+	do {
+		ASSERT_EQ(0, q_stat(self->q, &before));
+		EXPECT_EQ(20000, before.max_bytes);
+		EXPECT_LE(n * sizeof(key), before.bytes);
+		key[0] = n;
+		ret = q_add_bytes(self->q, key, sizeof(key), 0, 0, 0);
+	} while (ret == KWQ_ADDED && ++n < 5);
+	/* Four keys of 4096 bytes, for the items themselves take up something. */
+	EXPECT_EQ(4, n);
+	check_refused(_metadata, self->q, -ENOSPC, ret, &before);
+	check_refused(_metadata, self->q, -ENOSPC,
+		      q_add_bytes(self->q, key, sizeof(key), KWQ_ADD_AFTER, 0, HOUR), &before);
+
+	/* Something smaller may still fit. */
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "small"));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "small"));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(before.bytes, stat.bytes);
+
+	/* One that goes makes room for one. */
+	key[0] = 1;
+	EXPECT_EQ(KWQ_WAS_READY, q_op_one(self->q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key,
+					  sizeof(key)));
+	key[0] = 77;
+	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, sizeof(key), 0, 0, 0));
+	key[0] = 78;
+	EXPECT_EQ(-ENOSPC, q_add_bytes(self->q, key, sizeof(key), 0, 0, 0));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(4, stat.items);
+
+	/* A limit in which nothing fits. */
+	close(self->q);
+	self->q = queue_with_limits(self->dev, 0, 1);
+	ASSERT_LE(0, self->q);
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "a"));
+	check_stat(self->q, .items = 0);
+}
+
+/* O4: no more than the module grants. */
+TEST_F(limits, beyond_the_modules)
+{
+	struct kwq_info info = { .size = sizeof(info) };
+	struct kwq_stat stat;
+
+	ASSERT_EQ(0, request(self->dev, KWQ_IOC_INFO, &info));
+	EXPECT_EQ(-EINVAL, queue_with_limits(self->dev, info.max_items + 1, 0));
+	EXPECT_EQ(-EINVAL, queue_with_limits(self->dev, 0, info.max_bytes + 1));
+	EXPECT_EQ(-EINVAL, queue_with_limits(self->dev, ~0ULL, 0));
+	EXPECT_EQ(-EINVAL, queue_with_limits(self->dev, 0, ~0ULL));
+	self->q = queue_with_limits(self->dev, info.max_items, info.max_bytes);
+	ASSERT_LE(0, self->q);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(info.max_items, stat.max_items);
+	EXPECT_EQ(info.max_bytes, stat.max_bytes);
+}
+
+/* O4 */
+TEST_F(limits, key_length)
+{
+	static __u8 key[KWQ_KEY_MAX + 1];
+	struct kwq_remove_entry remove = { };
+	struct kwq_done_entry done = { };
+	struct kwq_stat before;
+
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	check_refused(_metadata, self->q, -EINVAL, q_add_bytes(self->q, key, 0, 0, 0, 0), &before);
+	check_refused(_metadata, self->q, -EMSGSIZE,
+		      q_add_bytes(self->q, key, sizeof(key), 0, 0, 0), &before);
+	check_refused(_metadata, self->q, -EINVAL,
+		      q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), key, 0), &before);
+	check_refused(_metadata, self->q, -EINVAL,
+		      q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), key, 0), &before);
+	remove.key_len = sizeof(key);
+	done.key_len = sizeof(key);
+	check_refused(_metadata, self->q, -EMSGSIZE,
+		      q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), key, sizeof(key)),
+		      &before);
+	check_refused(_metadata, self->q, -EMSGSIZE,
+		      q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), key, sizeof(key)),
+		      &before);
+	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, KWQ_KEY_MAX, 0, 0, 0));
+	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, 1, 0, 0, 0));
+}
+
+/* Queues a user */
+
+#define USER		30001
+#define MAX_QUEUES	"/sys/module/kwq/parameters/max_queues"
+#define FEW_QUEUES	20	/* while this is tested */
+
+static void become(uid_t uid)
+{
+	REQUIRE(!setgroups(0, NULL));
+	REQUIRE(!setresgid(uid, uid, uid));
+	REQUIRE(!setresuid(uid, uid, uid));
+}
+
+struct quota {
+	int dev;
+	int max;
+	const char *name;
+};
+
+static int peer_makes_too_many(struct peer *parent, void *arg)
+{
+	const struct quota *quota = arg;
+	int *q = calloc(quota->max, sizeof(*q)), named;
+
+	REQUIRE(q);
+	become(USER);
+	for (int i = 0; i < quota->max - 1; i++) {
+		q[i] = new_queue(quota->dev);
+		REQUIRE(q[i] >= 0);
+	}
+	/* The last one has a name, and counts until it has lost that too. */
+	named = q_create(quota->dev, quota->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	REQUIRE(named >= 0);
+	say(parent, new_queue(quota->dev));
+	say(parent, q_create(quota->dev, "limits.too.many", 0, O_RDWR | O_CLOEXEC, 0600));
+	/* Handles are no queues. */
+	say(parent, q_reopen(q[0]));
+	say(parent, q_open(quota->dev, quota->name, O_RDWR | O_CLOEXEC));
+	/* What is full keeps nobody from using what there is. */
+	say(parent, q_add(q[0], "a"));
+	REQUIRE(hear(parent) == 'n');
+	close(q[1]);
+	q[1] = new_queue(quota->dev);
+	say(parent, q[1]);
+	say(parent, new_queue(quota->dev));
+	hear(parent);
+	return 0;
+}
+
+static int peer_makes_one(struct peer *parent, void *arg)
+{
+	const struct quota *quota = arg;
+
+	become(USER + 1);
+	say(parent, new_queue(quota->dev));
+	return 0;
+}
+
+FIXTURE(quota)
+{
+	int dev;
+	char max_queues[16];	/* as it was */
+};
+
+FIXTURE_SETUP(quota)
+{
+	char few[16];
+
+	snprintf(few, sizeof(few), "%d", FEW_QUEUES);
+	ASSERT_LT(0, read_text(MAX_QUEUES, self->max_queues, sizeof(self->max_queues)));
+	ASSERT_EQ(0, write_text(MAX_QUEUES, few));
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+}
+
+FIXTURE_TEARDOWN(quota)
+{
+	write_text(MAX_QUEUES, self->max_queues);
+	close(self->dev);
+}
+
+/* O4 */
+TEST_F(quota, queues_of_a_user)
+{
+	struct peer child, second;
+	struct quota quota = { .dev = self->dev, .max = FEW_QUEUES };
+	struct kwq_info info = { .size = sizeof(info) };
+	char name[32];
+	int q[FEW_QUEUES + 1];
+
+	ASSERT_EQ(0, request(self->dev, KWQ_IOC_INFO, &info));
+	EXPECT_EQ(FEW_QUEUES, info.max_queues);
+	snprintf(name, sizeof(name), "limits.%d", getpid());
+	quota.name = name;
+	start_peer(&child, peer_makes_too_many, &quota);
+	EXPECT_EQ(-EDQUOT, hear(&child));
+	EXPECT_EQ(-EDQUOT, hear(&child));
+	EXPECT_LE(0, hear(&child));
+	EXPECT_LE(0, hear(&child));
+	EXPECT_EQ(KWQ_ADDED, hear(&child));
+	EXPECT_EQ(-ENOENT, q_open(self->dev, "limits.too.many", O_RDWR));
+
+	/* Another user has a count of its own. */
+	start_peer(&second, peer_makes_one, &quota);
+	EXPECT_LE(0, hear(&second));
+	EXPECT_EQ(0, end_of_peer(&second));
+
+	/* Closed is not counted; a name that is left is. */
+	say(&child, 'n');
+	EXPECT_LE(0, hear(&child));
+	EXPECT_EQ(-EDQUOT, hear(&child));
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
+	EXPECT_EQ(0, q_unlink(self->dev, name));
+	start_peer(&child, peer_makes_too_many, &quota);
+	EXPECT_EQ(-EDQUOT, hear(&child));
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
+	EXPECT_EQ(0, q_unlink(self->dev, name));
+
+	/* Root may have more. */
+	for (int i = 0; i <= quota.max; i++) {
+		q[i] = new_queue(self->dev);
+		ASSERT_LE(0, q[i]);
+	}
+	for (int i = 0; i <= quota.max; i++)
+		close(q[i]);
+}
+
+#define FILE_MAX	"/proc/sys/fs/file-max"
+
+static int peer_without_files(struct peer *parent, void *arg)
+{
+	const struct quota *quota = arg;
+
+	become(USER);
+	say(parent, new_queue(quota->dev));
+	say(parent, q_create(quota->dev, quota->name, 0, O_RDWR | O_CLOEXEC, 0600));
+	hear(parent);
+	return 0;
+}
+
+/* O4, O6: the system has no more open files to give, so there is no queue either. */
+TEST_F(limits, no_file)
+{
+	struct quota quota = { .dev = self->dev };
+	char before[32], name[32];
+	struct peer child;
+	int made, named;
+
+	snprintf(name, sizeof(name), "limits.%d", getpid());
+	quota.name = name;
+	ASSERT_LT(0, read_text(FILE_MAX, before, sizeof(before)));
+	ASSERT_EQ(0, write_text(FILE_MAX, "1"));
+	start_peer(&child, peer_without_files, &quota);
+	made = hear(&child);
+	named = hear(&child);
+	EXPECT_EQ(0, write_text(FILE_MAX, before));
+	EXPECT_EQ(-ENFILE, made);
+	EXPECT_EQ(-ENFILE, named);
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
+	EXPECT_EQ(-ENOENT, q_open(self->dev, name, O_RDWR));
+}
+
+/* Memory is the caller's cgroup's */
+
+#define CGROUPS	"/sys/fs/cgroup"
+
+FIXTURE(cgroup)
+{
+	_Atomic int *added;	/* shared with the child */
+	char dir[64];
+	int dev;
+	int q;
+};
+
+typedef FIXTURE_DATA(cgroup) cgroup_fixture;
+
+static void cgroup_path(cgroup_fixture *self, char *path, const char *file)
+{
+	snprintf(path, 128, "%s/%s", self->dir, file);
+}
+
+FIXTURE_SETUP(cgroup)
+{
+	char path[128];
+
+	write_text(CGROUPS "/cgroup.subtree_control", "+memory");
+	snprintf(self->dir, sizeof(self->dir), CGROUPS "/kwq.%d", getpid());
+	if (mkdir(self->dir, 0755))
+		SKIP(return, "there is no cgroup2 at " CGROUPS);
+	cgroup_path(self, path, "memory.current");
+	if (access(path, F_OK)) {
+		rmdir(self->dir);
+		SKIP(return, "there is no memory controller");
+	}
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	self->added = mmap(NULL, sizeof(*self->added), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->added);
+}
+
+FIXTURE_TEARDOWN(cgroup)
+{
+	close(self->q);
+	close(self->dev);
+	rmdir(self->dir);
+}
+
+static void join_cgroup(cgroup_fixture *self)
+{
+	char path[128], pid[16];
+
+	cgroup_path(self, path, "cgroup.procs");
+	snprintf(pid, sizeof(pid), "%d", getpid());
+	REQUIRE(!write_text(path, pid));
+}
+
+/* Keys of 4096 bytes, up to @arg's number of them or until one is refused. */
+static int add_large(cgroup_fixture *self, int nr)
+{
+	static __u8 key[KWQ_KEY_MAX];
+	int ret = 0;
+
+	for (int i = 0; i < nr; i++) {
+		memcpy(key, &i, sizeof(i));
+		ret = q_add_bytes(self->q, key, sizeof(key), 0, 0, 0);
+		if (ret < 0)
+			break;
+		atomic_store(self->added, i + 1);
+	}
+	return ret;
+}
+
+#define LARGE	1000
+
+static int peer_adds_in_cgroup(struct peer *parent, void *arg)
+{
+	cgroup_fixture *self = arg;
+
+	join_cgroup(self);
+	say(parent, 0);
+	hear(parent);
+	say(parent, add_large(self, LARGE));
+	hear(parent);
+	return 0;
+}
+
+/* O4: it is charged. */
+TEST_F(cgroup, charged)
+{
+	long long before, after;
+	struct kwq_stat stat;
+	struct peer child;
+	char path[128];
+
+	cgroup_path(self, path, "memory.current");
+	start_peer(&child, peer_adds_in_cgroup, self);
+	ASSERT_EQ(0, hear(&child));
+	before = read_number(path);
+	say(&child, 0);
+	ASSERT_EQ(KWQ_ADDED, hear(&child));
+	after = read_number(path);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(LARGE, stat.items);
+	EXPECT_LE(LARGE * KWQ_KEY_MAX, stat.bytes);
+	EXPECT_LE(LARGE * KWQ_KEY_MAX, after - before) {
+		TH_LOG("memory.current was %lld, is %lld", before, after);
+	}
+	say(&child, 0);
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+/* O4, O6: at its limit the adder is refused or killed; what it had added is there. */
+TEST_F(cgroup, at_its_limit)
+{
+	static __u8 key[KWQ_KEY_MAX], seen[KWQ_KEY_MAX];
+	struct kwq_stat stat;
+	struct kwq_got got;
+	struct peer child;
+	char path[128];
+	int ret, end, n;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(seen),
+			.keys_len = sizeof(seen),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	cgroup_path(self, path, "memory.swap.max");
+	write_text(path, "0");
+	cgroup_path(self, path, "memory.max");
+	ASSERT_EQ(0, write_text(path, "4M"));
+	start_peer(&child, peer_adds_in_cgroup, self);
+	ASSERT_EQ(0, hear(&child));
+	say(&child, 0);
+	ret = hear(&child);
+	if (ret != GONE) {
+		EXPECT_EQ(-ENOMEM, ret);
+		say(&child, 0);
+	}
+	end = end_of_peer(&child);
+	EXPECT_EQ(ret == GONE ? -SIGKILL : 0, end);
+
+	/* One that was killed may have added one more than it could tell. */
+	n = atomic_load(self->added);
+	EXPECT_LT(100, n);
+	EXPECT_GT(LARGE, n);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_LE(n, stat.items);
+	EXPECT_LE(stat.items, n + (ret == GONE));
+	for (int i = 0; i < stat.items; i++) {
+		memcpy(key, &i, sizeof(i));
+		ASSERT_EQ(1, q_get_raw(self->q, &get));
+		EXPECT_EQ(0, memcmp(key, seen, sizeof(key)));
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, got.ticket));
+	}
+	check_stat(self->q, .items = 0);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * O6: the module is loaded and unloaded, under traffic, and leaves nothing behind.
+ *
+ * KWQ_KO names the module's file, /kwq.ko without it. However the tests end, it is
+ * loaded then, with the parameters that it had.
+ */
+#include "kwq_test.h"
+
+#include <dirent.h>
+#include <sys/socket.h>
+
+#define MODULE		"/sys/module/kwq"
+#define PARAMETERS	MODULE "/parameters"
+
+static char parameters[512];
+
+static void read_parameters(void)
+{
+	DIR *dir = opendir(PARAMETERS);
+	struct dirent *entry;
+
+	parameters[0] = '\0';
+	while (dir && (entry = readdir(dir))) {
+		char path[512], value[64];
+		size_t len = strlen(parameters);
+
+		if (entry->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof(path), PARAMETERS "/%s", entry->d_name);
+		REQUIRE(read_text(path, value, sizeof(value)) > 0);
+		value[strcspn(value, "\n")] = '\0';
+		snprintf(parameters + len, sizeof(parameters) - len, "%s=%s ", entry->d_name,
+			 value);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static int load(void)
+{
+	const char *path = getenv("KWQ_KO") ?: "/kwq.ko";
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = syscall(__NR_finit_module, fd, parameters, 0);
+	if (ret)
+		ret = -errno;
+	close(fd);
+	return ret;
+}
+
+static int unload(void)
+{
+	return syscall(__NR_delete_module, "kwq", O_NONBLOCK) ? -errno : 0;
+}
+
+static bool in_file(const char *path, const char *what)
+{
+	char line[512];
+	FILE *file = fopen(path, "re");
+	bool found = false;
+
+	REQUIRE(file);
+	while (fgets(line, sizeof(line), file))
+		found |= strstr(line, what) == line || strstr(line, what) > line;
+	fclose(file);
+	return found;
+}
+
+FIXTURE(modload)
+{
+	int unused;
+};
+
+FIXTURE_SETUP(modload)
+{
+	if (access(MODULE "/refcnt", F_OK))
+		SKIP(return, "kwq is no module here, or is not loaded");
+	ASSERT_EQ(0, access(getenv("KWQ_KO") ?: "/kwq.ko", R_OK));
+	read_parameters();
+	/* What was tested before has left no queue. */
+	ASSERT_EQ(0, read_number(MODULE "/refcnt"));
+}
+
+FIXTURE_TEARDOWN(modload)
+{
+	if (access(MODULE, F_OK))
+		load();
+}
+
+/* Nothing tells of it any more. */
+static void check_gone(struct __test_metadata *_metadata)
+{
+	EXPECT_NE(0, access(MODULE, F_OK));
+	EXPECT_NE(0, access(KWQ_DEVICE, F_OK));
+	EXPECT_NE(0, access("/sys/class/misc/kwq", F_OK));
+	EXPECT_NE(0, access("/sys/kernel/tracing/events/kwq", F_OK));
+	EXPECT_FALSE(in_file("/proc/modules", "kwq "));
+	EXPECT_FALSE(in_file("/proc/misc", " kwq\n"));
+}
+
+static void check_there(struct __test_metadata *_metadata)
+{
+	EXPECT_EQ(0, access(MODULE, F_OK));
+	EXPECT_EQ(0, access(KWQ_DEVICE, F_OK));
+	EXPECT_EQ(0, read_number(MODULE "/refcnt"));
+}
+
+static void check_unloads(struct __test_metadata *_metadata)
+{
+	ASSERT_EQ(0, unload());
+	check_gone(_metadata);
+	ASSERT_EQ(0, load());
+	check_there(_metadata);
+}
+
+TEST_F(modload, unload_and_load)
+{
+	check_there(_metadata);
+	EXPECT_EQ(-EEXIST, load());
+	for (int i = 0; i < 5; i++)
+		check_unloads(_metadata);
+}
+
+/* What holds it: "in use" until that is gone. */
+
+TEST_F(modload, held_by_an_open_device)
+{
+	int dev = open_device();
+
+	ASSERT_LE(0, dev);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	close(dev);
+	check_unloads(_metadata);
+}
+
+TEST_F(modload, held_by_a_queue)
+{
+	int dev = open_device(), q = new_queue(dev), second = q_reopen(q);
+	struct item item;
+
+	ASSERT_LE(0, second);
+	close(dev);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "b"));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "w", 100 * USEC));
+	ASSERT_EQ(1, q_try_get(second, &item));
+	close(q);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	close(second);
+	check_unloads(_metadata);
+}
+
+TEST_F(modload, held_by_a_name)
+{
+	int dev = open_device(), q;
+
+	q = q_create(dev, "modload", 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, q);
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "w", 100 * USEC));
+	close(q);
+	close(dev);
+	/* Nobody has it open, and still its items are not to be lost. */
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	dev = open_device();
+	q = q_open(dev, "modload", O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, q);
+	EXPECT_EQ(0, q_unlink(dev, "modload"));
+	close(dev);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	close(q);
+	check_unloads(_metadata);
+}
+
+TEST_F(modload, held_by_a_wait)
+{
+	int dev = open_device(), q = new_queue(dev);
+	struct sleeper s;
+
+	ASSERT_LE(0, q);
+	close(dev);
+	start_poll(&s, q, POLLIN);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	close(q);
+	sleeper_join(&s);
+	check_unloads(_metadata);
+
+	dev = open_device();
+	q = new_queue(dev);
+	ASSERT_LE(0, q);
+	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "a", 20 * MSEC));
+	s = (struct sleeper){ .call = call_get, .fd = q, .deadline = KWQ_NO_DEADLINE };
+	sleeper_start(&s);
+	close(dev);
+	EXPECT_EQ(1, sleeper_join(&s));
+	close(q);
+	check_unloads(_metadata);
+}
+
+TEST_F(modload, held_by_a_descriptor_on_its_way)
+{
+	union {
+		struct cmsghdr header;
+		char space[CMSG_SPACE(sizeof(int))];
+	} control = { };
+	char byte = 0;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+	int dev = open_device(), q = new_queue(dev), sockets[2];
+
+	ASSERT_LE(0, q);
+	close(dev);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets));
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &q, sizeof(q));
+	ASSERT_EQ(1, sendmsg(sockets[0], &msg, 0));
+	close(q);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	close(sockets[0]);
+	close(sockets[1]);
+	check_unloads(_metadata);
+}
+
+/* Again and again, under traffic */
+
+#define CYCLES		100
+#define TRIES		50
+#define PROCESSES	3
+
+struct traffic {
+	_Atomic bool stop;
+	_Atomic bool hold;
+	_Atomic int holding;
+	_Atomic int queues;
+	_Atomic int absent;
+};
+
+/* Leaves the processor to whoever loads or unloads. */
+static void pause_briefly(void)
+{
+	poll(NULL, 0, 1);
+}
+
+static int peer_is_traffic(struct peer *parent, void *arg)
+{
+	struct traffic *t = arg;
+	unsigned int turn = getpid();
+
+	(void)parent;
+	while (!atomic_load(&t->stop)) {
+		struct pollfd pollfd;
+		struct item item;
+		int dev, q, second;
+
+		if (atomic_load(&t->hold)) {
+			atomic_fetch_add(&t->holding, 1);
+			while (atomic_load(&t->hold))
+				pause_briefly();
+			atomic_fetch_sub(&t->holding, 1);
+			continue;
+		}
+		dev = open_device();
+		if (dev < 0) {
+			REQUIRE(dev == -ENOENT || dev == -ENXIO || dev == -ENODEV);
+			atomic_fetch_add(&t->absent, 1);
+			pause_briefly();
+			continue;
+		}
+		q = new_queue(dev);
+		second = q_reopen(q);
+		REQUIRE(q >= 0 && second >= 0);
+		close(dev);
+		/* Due just before, while, and just after the queue goes. */
+		for (int i = 0; i < 8; i++) {
+			char key[2] = { 'a' + i };
+
+			REQUIRE(q_add_after(q, key, 1 + (turn * 7 + i * 30) % 300 * USEC) ==
+				KWQ_WAITING);
+		}
+		REQUIRE(q_add(q, "z") == KWQ_ADDED);
+		REQUIRE(q_try_get(turn % 2 ? q : second, &item) == 1);
+		pollfd = (struct pollfd){ .fd = second, .events = POLLIN };
+		poll(&pollfd, 1, 0);
+		q_get(q, &item, 0, now_ns() + turn % 4 * 50 * USEC);
+		if (turn++ % 4 == 0)
+			q_shut_down(q);
+		close(q);
+		close(second);
+		atomic_fetch_add(&t->queues, 1);
+		/* Now and then a moment in which nothing is open. */
+		if (turn % 2)
+			pause_briefly();
+	}
+	return 0;
+}
+
+/*
+ * It is tried while they come and go. If they do not leave it alone for a moment they
+ * are held back, with nothing open, and then it has to work.
+ */
+static bool unload_under_traffic(struct __test_metadata *_metadata, struct traffic *t)
+{
+	for (int i = 0; i < TRIES; i++) {
+		int ret = unload();
+
+		if (!ret)
+			return true;
+		ASSERT_EQ(-EWOULDBLOCK, ret);
+		sched_yield();
+	}
+	atomic_store(&t->hold, true);
+	while (atomic_load(&t->holding) < PROCESSES)
+		sched_yield();
+	ASSERT_EQ(0, unload());
+	atomic_store(&t->hold, false);
+	return false;
+}
+
+TEST_F_TIMEOUT(modload, under_traffic, 110)
+{
+	struct traffic *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
+				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct peer peers[PROCESSES];
+	int queues = 0, won = 0;
+
+	ASSERT_NE(MAP_FAILED, t);
+	for (int i = 0; i < PROCESSES; i++)
+		start_peer(&peers[i], peer_is_traffic, t);
+	for (int i = 0; i < CYCLES; i++) {
+		/* There was some since the last time. */
+		while (atomic_load(&t->queues) == queues)
+			sched_yield();
+		won += unload_under_traffic(_metadata, t);
+		EXPECT_NE(0, access(MODULE, F_OK));
+		EXPECT_NE(0, access(KWQ_DEVICE, F_OK));
+		queues = atomic_load(&t->queues);
+		ASSERT_EQ(0, load());
+	}
+	atomic_store(&t->stop, true);
+	for (int i = 0; i < PROCESSES; i++)
+		EXPECT_EQ(0, end_of_peer(&peers[i]));
+	TH_LOG("%d queues in %d loads, %d opens without a device, %d unloads between two opens",
+	       atomic_load(&t->queues), CYCLES, atomic_load(&t->absent), won);
+	EXPECT_EQ(0, read_number(MODULE "/refcnt"));
+	check_unloads(_metadata);
+}
+
+/* What was there before is there again. */
+TEST_F(modload, parameters_stay)
+{
+	char before[sizeof(parameters)];
+
+	memcpy(before, parameters, sizeof(before));
+	EXPECT_NE('\0', before[0]);
+	check_unloads(_metadata);
+	read_parameters();
+	EXPECT_STREQ(before, parameters);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Q8 to Q10: shut down, and shut down with drain.
+ */
+#include "kwq_test.h"
+
+#define SHUT_DOWN	KWQ_STATE_SHUT_DOWN
+
+FIXTURE(shutdown)
+{
+	int dev;
+	int q;
+	int other;	/* a second handle of the same queue */
+};
+
+FIXTURE_SETUP(shutdown)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	self->other = q_reopen(self->q);
+	ASSERT_LE(0, self->other);
+}
+
+FIXTURE_TEARDOWN(shutdown)
+{
+	close(self->other);
+	close(self->q);
+	close(self->dev);
+}
+
+/* Q8 */
+TEST_F(shutdown, refuses_adds)
+{
+	struct batch *b = new_batch();
+
+	EXPECT_EQ(0, q_shutting_down(self->q));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "ready"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(1, q_shutting_down(self->q));
+	EXPECT_EQ(1, q_shutting_down(self->other));
+	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "a"));
+	EXPECT_EQ(-ESHUTDOWN, q_add(self->other, "ready"));
+	EXPECT_EQ(-ESHUTDOWN, q_add_priority(self->q, "ready", 5));
+	EXPECT_EQ(-ESHUTDOWN, q_add_after(self->q, "a", HOUR));
+	EXPECT_EQ(-ESHUTDOWN, q_add_at(self->q, "a", 1));
+	EXPECT_EQ(-ESHUTDOWN, q_add_with(self->q, "ready", KWQ_ADD_END_WAIT, 0, 0));
+	batch_add(b, "a");
+	batch_add(b, "b");
+	ASSERT_EQ(2, batch_run(self->q, KWQ_IOC_ADD, b));
+	EXPECT_EQ(-ESHUTDOWN, b->results[0]);
+	EXPECT_EQ(-ESHUTDOWN, b->results[1]);
+	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
+	check_counts(self->q, .adds = 1);
+
+	/* Once more is no error, and nothing new. */
+	EXPECT_EQ(0, q_shut_down(self->other));
+	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
+	free(b);
+}
+
+/* Q8: what is waiting is dropped, and only that. */
+TEST_F(shutdown, drops_the_waiting)
+{
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "out"));
+	expect_next(self->q, &item, "out");
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "out", HOUR));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "ready"));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "ready", HOUR));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "waiting", HOUR));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "soon", 1 * MSEC));
+	while (q_len(self->q) < 2)
+		sched_yield();
+	ASSERT_EQ(0, q_shut_down(self->q));
+	check_stat(self->q, .ready = 2, .processing = 1, .items = 3, .state = SHUT_DOWN);
+	check_counts(self->q, .adds = 3, .gets = 1, .dropped = 3);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	expect_take(self->q, "ready");
+	expect_take(self->q, "soon");
+	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &item));
+	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
+}
+
+/* Q8: Get hands out the rest, in order, and then says so; controller-runtime's hung. */
+TEST_F(shutdown, get_hands_out_the_rest)
+{
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "low", -5));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	for (int i = 0; i < 3; i++) {
+		static const char * const order[] = { "a", "b", "low" };
+
+		ASSERT_EQ(1, q_wait_get(self->q, &item));
+		EXPECT_STREQ(order[i], item.key);
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	}
+	EXPECT_EQ(-ESHUTDOWN, q_wait_get(self->q, &item));
+	EXPECT_EQ(-ESHUTDOWN, q_wait_get(self->other, &item));
+	EXPECT_EQ(-ESHUTDOWN, q_get(self->q, &item, 0, 1));
+}
+
+/* Q8, Q4: what turns dirty at Done, too. */
+TEST_F(shutdown, get_hands_out_what_was_dirty)
+{
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
+	ASSERT_EQ(1, q_wait_get(self->q, &item));
+	EXPECT_STREQ("a", item.key);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(-ESHUTDOWN, q_wait_get(self->q, &item));
+}
+
+/* Q8: who holds nothing waits for what others hold; who holds something does not. */
+TEST_F(shutdown, get_waits_for_the_others)
+{
+	struct item item, nothing;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(-ESHUTDOWN, q_wait_get(self->q, &nothing));
+	EXPECT_EQ(-EAGAIN, q_try_get(self->other, &nothing));
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->other, &nothing, 0, 1));
+	start_get(&s, self->other);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s));
+}
+
+/* Q8, O1: and so gets what they leave behind. */
+TEST_F(shutdown, get_waits_for_the_abandoned)
+{
+	struct item item;
+	struct sleeper s;
+	int third = q_reopen(self->q);
+
+	ASSERT_LE(0, third);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(third, &item, "a");
+	ASSERT_EQ(0, q_shut_down(self->q));
+	start_get(&s, self->other);
+	ASSERT_EQ(0, close(third));
+	EXPECT_EQ(1, sleeper_join(&s));
+	EXPECT_STREQ("a", s.item.key);
+	EXPECT_EQ(1, s.item.abandoned);
+	/* Now this one is the other, for the rest. */
+	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, s.item.ticket));
+	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &item));
+	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
+}
+
+/* Q8, Q11: the last thing that kept a waiter is removed. */
+TEST_F(shutdown, remove_may_empty_it)
+{
+	struct item item;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	start_get(&s, self->other);
+	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_remove(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s));
+}
+
+/* Q10 */
+TEST_F(shutdown, empty_holds_nothing)
+{
+	char key[16];
+
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+		snprintf(key, sizeof(key), "w%d", i);
+		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, key, HOUR));
+	}
+	ASSERT_EQ(0, q_shut_down(self->q));
+	for (int i = 0; i < 100; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		expect_take(self->q, key);
+	}
+	/* No item, and no byte for one: check_stat() looks at both. */
+	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
+	check_counts(self->q, .adds = 100, .gets = 100, .dones = 100, .dropped = 100);
+}
+
+/* Drain */
+
+/* Q9: nothing to wait for. */
+TEST_F(shutdown, drain_of_an_empty_queue)
+{
+	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
+	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
+	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "a"));
+	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
+	EXPECT_EQ(0, q_drain(self->other, 0));
+	EXPECT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(0, q_drain(self->q, 1));
+}
+
+/* Q9: what is waiting is dropped, not waited for. */
+TEST_F(shutdown, drain_drops_the_waiting)
+{
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
+	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
+	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
+	check_counts(self->q, .dropped = 1);
+}
+
+#define expect_asleep(s, cmd)						\
+	do {								\
+		struct sleeper *s_ = (s);				\
+									\
+		wait_until_asleep(s_->tid, __NR_ioctl, cmd);		\
+		EXPECT_FALSE(atomic_load(&s_->ended));			\
+	} while (0)
+
+/* Q9: until nothing is ready and nothing is processing; client-go's returned before. */
+TEST_F(shutdown, drain_waits_for_all)
+{
+	struct item a, b;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	expect_next(self->q, &a, "a");
+	start_drain(&s, self->other);
+	EXPECT_EQ(1, q_shutting_down(self->q));
+	/* Nothing is processing for a moment, but "b" is ready. */
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, a.ticket));
+	expect_asleep(&s, KWQ_IOC_DRAIN);
+	/* Nothing is ready, but "b" is processing. */
+	expect_next(self->q, &b, "b");
+	expect_asleep(&s, KWQ_IOC_DRAIN);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, b.ticket));
+	EXPECT_EQ(0, sleeper_join(&s));
+	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
+}
+
+/* Q9, Q4: through a requeue. */
+TEST_F(shutdown, drain_waits_for_the_dirty)
+{
+	struct item item;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	start_drain(&s, self->other);
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_asleep(&s, KWQ_IOC_DRAIN);
+	expect_next(self->q, &item, "a");
+	expect_asleep(&s, KWQ_IOC_DRAIN);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, sleeper_join(&s));
+}
+
+/* Q9, O1: through the death of who held the last item. */
+TEST_F(shutdown, drain_waits_for_the_abandoned)
+{
+	struct item item;
+	struct sleeper s;
+	int third = q_reopen(self->q);
+
+	ASSERT_LE(0, third);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(third, &item, "a");
+	start_drain(&s, self->other);
+	ASSERT_EQ(0, close(third));
+	expect_asleep(&s, KWQ_IOC_DRAIN);
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(1, item.abandoned);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, sleeper_join(&s));
+}
+
+/* Q9, Q11 */
+TEST_F(shutdown, drain_ends_with_a_remove)
+{
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	start_drain(&s, self->other);
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
+	EXPECT_EQ(0, sleeper_join(&s));
+}
+
+/* Q9: also the same handle's items. */
+TEST_F(shutdown, drain_through_the_holding_handle)
+{
+	struct item item;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	start_drain(&s, self->q);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, sleeper_join(&s));
+}
+
+#define DRAINERS	8
+
+/* Q9: several at once. */
+TEST_F(shutdown, several_drain)
+{
+	struct sleeper s[DRAINERS];
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	for (int i = 0; i < DRAINERS; i++)
+		start_drain(&s[i], i % 2 ? self->q : self->other);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	for (int i = 0; i < DRAINERS; i++)
+		EXPECT_EQ(0, sleeper_join(&s[i]));
+}
+
+/* Q9: a shut down by anyone ends every drain's wait, and no later one's. */
+TEST_F(shutdown, shut_down_ends_drains)
+{
+	struct sleeper s[DRAINERS], later;
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	for (int i = 0; i < DRAINERS; i++)
+		start_drain(&s[i], i % 2 ? self->q : self->other);
+	/* Another drain ends none of them. */
+	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, 1));
+	for (int i = 0; i < DRAINERS; i++)
+		expect_asleep(&s[i], KWQ_IOC_DRAIN);
+	ASSERT_EQ(0, q_shut_down(self->other));
+	for (int i = 0; i < DRAINERS; i++)
+		EXPECT_EQ(-ECANCELED, sleeper_join(&s[i]));
+	check_stat(self->q, .processing = 1, .items = 1, .state = SHUT_DOWN);
+
+	start_drain(&later, self->other);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, sleeper_join(&later));
+}
+
+/* Q9 */
+TEST_F(shutdown, drain_until_its_deadline)
+{
+	__u64 deadline;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, 0));
+	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, 1));
+	deadline = now_ns() + 5 * MSEC;
+	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, deadline));
+	EXPECT_LE(deadline, now_ns());
+	/* It stays shut down. */
+	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
+	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "b"));
+	expect_take(self->q, "a");
+	EXPECT_EQ(0, q_drain(self->q, 1));
+}
+
+/* Q9, D7 */
+TEST_F(shutdown, drain_until_beyond_the_clock)
+{
+	static const __u64 far[] = { ~0ULL - 1, 1ULL << 63, (1ULL << 63) - 1 };
+	struct sleeper s[ARRAY_SIZE(far)];
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	for (int i = 0; i < ARRAY_SIZE(far); i++) {
+		s[i] = (struct sleeper){ .call = call_drain, .fd = self->q, .deadline = far[i] };
+		sleeper_start(&s[i]);
+		wait_until_asleep(s[i].tid, __NR_ioctl, KWQ_IOC_DRAIN);
+	}
+	expect_take(self->q, "a");
+	for (int i = 0; i < ARRAY_SIZE(far); i++)
+		EXPECT_EQ(0, sleeper_join(&s[i]));
+}
+
+static void nothing_to_do(int sig)
+{
+	(void)sig;
+}
+
+/* Q9: a signal ends the wait, whatever its handler asked for. */
+TEST_F(shutdown, signal_ends_a_drain)
+{
+	static const int flags[] = { 0, SA_RESTART };
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	for (int i = 0; i < ARRAY_SIZE(flags); i++) {
+		struct sigaction action = { .sa_handler = nothing_to_do, .sa_flags = flags[i] };
+		struct sleeper s;
+
+		ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+		start_drain(&s, self->q);
+		ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+		EXPECT_EQ(-EINTR, sleeper_join(&s));
+	}
+	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
+}
+
+static int peer_drains(struct peer *parent, void *arg)
+{
+	say(parent, 0);
+	return q_drain(*(int *)arg, KWQ_NO_DEADLINE) ? 1 : 0;
+}
+
+/* Q9: killed while it drains, it ends nobody else's. */
+TEST_F(shutdown, kill_a_drain)
+{
+	struct peer child;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	start_drain(&s, self->q);
+	start_peer(&child, peer_drains, &self->other);
+	ASSERT_EQ(0, hear(&child));
+	wait_until_asleep(child.pid, __NR_ioctl, KWQ_IOC_DRAIN);
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
+	expect_asleep(&s, KWQ_IOC_DRAIN);
+	expect_take(self->q, "a");
+	EXPECT_EQ(0, sleeper_join(&s));
+}
+
+/* Q9: the descriptor is closed under the drain. */
+TEST_F(shutdown, close_while_draining)
+{
+	struct sigaction action = { .sa_handler = nothing_to_do };
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	start_drain(&s, self->other);
+	ASSERT_EQ(0, close(self->other));
+	self->other = -1;
+	expect_take(self->q, "a");
+	EXPECT_EQ(0, sleeper_join(&s));
+
+	/* The last descriptor: the queue lives until the call returns, and then goes. */
+	ASSERT_EQ(0, close(self->q));
+	self->q = new_queue(self->dev);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(1, q_try_get(self->q, &s.item));
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	start_drain(&s, self->q);
+	ASSERT_EQ(0, close(self->q));
+	self->q = -1;
+	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+	EXPECT_EQ(-EINTR, sleeper_join(&s));
+}
+
+static int call_work(struct sleeper *s)
+{
+	int n = 0, ret;
+
+	while ((ret = q_wait_get(s->fd, &s->item)) == 1) {
+		n++;
+		/* Every item once more while it is out. */
+		if (s->item.key[0] == 'a') {
+			ret = q_add(s->fd, s->item.key);
+			REQUIRE(ret == KWQ_DIRTIED || ret == -ESHUTDOWN);
+		}
+		ret = q_done(s->fd, s->item.ticket);
+		REQUIRE(ret == KWQ_FINISHED || ret == KWQ_REQUEUED);
+	}
+	return ret == -ESHUTDOWN ? n : ret;
+}
+
+/* Q8, Q9: workers that come to their end, and a drain that is told. */
+TEST_F(shutdown, workers_and_a_drain)
+{
+	struct sleeper s[4];
+	struct kwq_stat stat;
+	int total = 0;
+	char key[16];
+
+	for (int round = 0; round < 20; round++) {
+		int q = new_queue(self->dev);
+
+		ASSERT_LE(0, q);
+		total = 0;
+		for (int i = 0; i < 4; i++) {
+			s[i] = (struct sleeper){ .call = call_work, .fd = q_reopen(q) };
+			sleeper_start(&s[i]);
+		}
+		for (int i = 0; i < 20; i++) {
+			snprintf(key, sizeof(key), "%c%d", 'a' + i % 2, i);
+			ASSERT_EQ(KWQ_ADDED, q_add(q, key));
+		}
+		ASSERT_EQ(0, q_drain(q, KWQ_NO_DEADLINE));
+		check_stat(q, .items = 0, .state = SHUT_DOWN);
+		for (int i = 0; i < 4; i++) {
+			int n = sleeper_join(&s[i]);
+
+			ASSERT_LE(0, n);
+			total += n;
+			close(s[i].fd);
+		}
+		ASSERT_EQ(0, q_stat(q, &stat));
+		EXPECT_EQ(stat.gets, total);
+		EXPECT_EQ(stat.adds, total);
+		EXPECT_LE(20, total);
+		close(q);
+	}
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a queue tells from outside: its tracepoints, through a tracefs instance of the
+ * test's own, and its lines in /proc/PID/fdinfo.
+ */
+#include "kwq_test.h"
+
+#define TRACING	"/sys/kernel/tracing"
+
+FIXTURE(trace)
+{
+	int dev;
+	int q;
+	char name[32];
+	char dir[128];
+	char *text;	/* what was traced */
+	char *next;	/* where take_event() goes on */
+};
+
+#define TEXT_ROOM	(1 << 20)
+
+typedef FIXTURE_DATA(trace) trace_fixture;
+
+static char *in_instance(trace_fixture *self, const char *file)
+{
+	static char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", self->dir, file);
+	return path;
+}
+
+FIXTURE_SETUP(trace)
+{
+	if (access(TRACING "/events", F_OK))
+		SKIP(return, "there is no tracefs at " TRACING);
+	snprintf(self->dir, sizeof(self->dir), TRACING "/instances/kwq.%d", getpid());
+	ASSERT_EQ(0, mkdir(self->dir, 0755));
+	self->text = malloc(TEXT_ROOM);
+	ASSERT_NE(NULL, self->text);
+
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	snprintf(self->name, sizeof(self->name), "trace.%d", getpid());
+	self->q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, self->q);
+	ASSERT_EQ(0, write_text(in_instance(self, "events/kwq/enable"), "1"));
+}
+
+FIXTURE_TEARDOWN(trace)
+{
+	write_text(in_instance(self, "events/kwq/enable"), "0");
+	close(self->q);
+	q_unlink(self->dev, self->name);
+	close(self->dev);
+	rmdir(self->dir);
+	free(self->text);
+}
+
+static void read_trace(trace_fixture *self)
+{
+	int fd = open(in_instance(self, "trace"), O_RDONLY | O_CLOEXEC);
+	size_t len = 0;
+	ssize_t n;
+
+	REQUIRE(fd >= 0);
+	while ((n = read(fd, self->text + len, TEXT_ROOM - 1 - len)) > 0)
+		len += n;
+	REQUIRE(n == 0 && len < TEXT_ROOM - 1);
+	self->text[len] = '\0';
+	self->next = self->text;
+	close(fd);
+}
+
+static unsigned long long queue_of(const char *event)
+{
+	const char *queue = strstr(event, " queue=");
+
+	return queue ? strtoull(queue + strlen(" queue="), NULL, 10) : 0;
+}
+
+static long long number_after(const char *event, const char *field)
+{
+	const char *found = strstr(event, field);
+
+	REQUIRE(found);
+	return atoll(found + strlen(field));
+}
+
+/* The next event of this queue, as "kwq_add: queue=... name=... ..."; NULL for none. */
+static char *take_event(trace_fixture *self)
+{
+	char queue[64];
+	char *line, *event;
+
+	snprintf(queue, sizeof(queue), " name=%s", self->name);
+	while ((line = self->next) && *line) {
+		self->next = strchr(line, '\n');
+		if (self->next)
+			*self->next++ = '\0';
+		event = strstr(line, ": kwq_");
+		if (event && strstr(event, queue))
+			return event + 2;
+	}
+	return NULL;
+}
+
+/* The next event is @want, a format for the queue's id and name and one more argument. */
+#define expect_event(self, want, ...)						\
+	do {									\
+		trace_fixture *self_ = (self);					\
+		char *event_ = take_event(self_);				\
+		char want_[256];						\
+										\
+		ASSERT_NE(NULL, event_);					\
+		snprintf(want_, sizeof(want_), want, queue_of(event_), self_->name, \
+			 __VA_ARGS__);						\
+		EXPECT_STREQ(want_, event_);					\
+	} while (0)
+
+/* M5: each of them, with its fields. */
+TEST_F(trace, events)
+{
+	struct item item;
+	int other;
+
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "b", 7));
+	expect_next(self->q, &item, "b");
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_next(self->q, &item, "b");
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	other = q_reopen(self->q);
+	expect_next(other, &item, "a");
+	close(other);
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "w", HOUR));
+	EXPECT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, 1));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+
+	read_trace(self);
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
+	expect_event(self, "kwq_coalesce: queue=%llu name=%s key=%s prio=0 result=1", "a");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=7 result=0", "b");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=7 due=0 late=0", "b");
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=7 result=0", "b");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=7 result=2", "b");
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=7 result=1", "b");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=7 due=0 late=0", "b");
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=7 result=0", "b");
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=7 result=0", "b");
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
+	/* It was abandoned once. */
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=1", "a");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=3", "w");
+	expect_event(self, "kwq_shut_down: queue=%llu name=%s drain=%d", 0);
+	expect_event(self, "kwq_shut_down: queue=%llu name=%s drain=%d", 1);
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	EXPECT_EQ(NULL, take_event(self));
+}
+
+static char *take_ready(trace_fixture *self, const char *key)
+{
+	char *event;
+
+	do {
+		event = take_event(self);
+		REQUIRE(event);
+	} while (strncmp(event, "kwq_ready: ", 11) || !strstr(event, key));
+	return event;
+}
+
+/* M5, D5: how late an item is can be seen, and that it is not early. */
+TEST_F(trace, due_and_late)
+{
+	__u64 before, between, at;
+	long long due, late;
+	struct item item;
+	char *event;
+
+	before = now_ns();
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "after", MSEC));
+	ASSERT_EQ(1, q_wait_get(self->q, &item));
+	between = now_ns();
+	at = between + MSEC;
+	ASSERT_LE(0, q_add_at(self->q, "at", at));
+	ASSERT_EQ(1, q_wait_get(self->q, &item));
+
+	read_trace(self);
+	event = take_ready(self, " key=after ");
+	due = number_after(event, " due=");
+	late = number_after(event, " late=");
+	EXPECT_LE(before + MSEC, due);
+	EXPECT_LE(0, late);
+	EXPECT_LE(due + late, between);
+
+	event = take_ready(self, " key=at ");
+	due = number_after(event, " due=");
+	late = number_after(event, " late=");
+	EXPECT_LE(0, late);
+	/* Unless it was past already when it was added. */
+	if (due)
+		EXPECT_EQ(at, due);
+}
+
+/* A key's beginning, and only what can be printed of it. */
+TEST_F(trace, keys)
+{
+	static const char odd[] = "a b\n\xff\x01z";
+	char longest[KWQ_KEY_MAX];
+
+	memset(longest, 'k', sizeof(longest));
+	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, odd, sizeof(odd) - 1, 0, 0, 0));
+	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, longest, sizeof(longest), 0, 0, 0));
+	read_trace(self);
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=0", "a.b...z");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a.b...z");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%.31s prio=0 result=0", longest);
+}
+
+/* What failed is no event. */
+TEST_F(trace, nothing_of_errors)
+{
+	EXPECT_EQ(-ENOENT, q_done_key(self->q, "a"));
+	EXPECT_EQ(-ESTALE, q_done(self->q, 1));
+	EXPECT_EQ(-ENOENT, q_remove(self->q, "a"));
+	EXPECT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "a"));
+	read_trace(self);
+	expect_event(self, "kwq_shut_down: queue=%llu name=%s drain=%d", 0);
+	EXPECT_EQ(NULL, take_event(self));
+}
+
+/* M5: the fields are of fixed size and can be filtered by; no pointers. */
+TEST_F(trace, formats)
+{
+	static const char * const events[] = {
+		"kwq_add", "kwq_coalesce", "kwq_get", "kwq_done", "kwq_ready", "kwq_shut_down",
+	};
+	char path[128], format[4096];
+
+	for (int i = 0; i < ARRAY_SIZE(events); i++) {
+		snprintf(path, sizeof(path), TRACING "/events/kwq/%s/format", events[i]);
+		ASSERT_LT(0, read_text(path, format, sizeof(format)));
+		EXPECT_NE(NULL, strstr(format, "field:u64 queue;"));
+		EXPECT_NE(NULL, strstr(format, "field:char name[32];"));
+		EXPECT_EQ(NULL, strstr(format, "%p"));
+		if (strcmp(events[i], "kwq_shut_down")) {
+			EXPECT_NE(NULL, strstr(format, "field:char key[32];"));
+			EXPECT_NE(NULL, strstr(format, "field:int prio;"));
+		}
+		if (!strcmp(events[i], "kwq_ready")) {
+			EXPECT_NE(NULL, strstr(format, "field:s64 due;"));
+			EXPECT_NE(NULL, strstr(format, "field:s64 late;"));
+		}
+	}
+	ASSERT_EQ(0, write_text(in_instance(self, "events/kwq/kwq_add/filter"),
+				"key == \"b\" && prio > 3"));
+	ASSERT_EQ(0, write_text(in_instance(self, "events/kwq/kwq_ready/enable"), "0"));
+	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 5));
+	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "b", 5));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	read_trace(self);
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=5 result=0", "b");
+	EXPECT_EQ(NULL, take_event(self));
+}
+
+/* fdinfo */
+
+static void read_fdinfo(int q, char *text, size_t room)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", q);
+	REQUIRE(read_text(path, text, room) > 0);
+}
+
+#define expect_line(q, line)							\
+	do {									\
+		char text_[1024];						\
+										\
+		read_fdinfo(q, text_, sizeof(text_));				\
+		EXPECT_NE(NULL, strstr(text_, "\n" line "\n")) {		\
+			TH_LOG("%s", text_);					\
+		}								\
+	} while (0)
+
+TEST(fdinfo)
+{
+	int dev = open_device(), q = new_queue(dev), other = q_reopen(q);
+	struct item item;
+
+	ASSERT_LE(0, other);
+	expect_line(q, "kwq-name:\t");
+	expect_line(q, "kwq-ready:\t0");
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "b"));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "c"));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "w", HOUR));
+	ASSERT_EQ(1, q_try_get(other, &item));
+	expect_line(q, "kwq-ready:\t2");
+	expect_line(q, "kwq-waiting:\t1");
+	expect_line(q, "kwq-processing:\t1");
+	/* What this handle holds, and what the other one does. */
+	expect_line(q, "kwq-held:\t0");
+	expect_line(other, "kwq-held:\t1");
+	expect_line(q, "kwq-shut-down:\t0");
+	ASSERT_EQ(0, q_shut_down(q));
+	expect_line(q, "kwq-waiting:\t0");
+	expect_line(other, "kwq-shut-down:\t1");
+	close(other);
+	close(q);
+
+	/* A name stays on its line. */
+	q = q_create(dev, "trace fdinfo\n\\", 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, q);
+	EXPECT_EQ(0, q_unlink(dev, "trace fdinfo\n\\"));
+	expect_line(q, "kwq-name:\ttrace\\040fdinfo\\012\\134");
+	close(q);
+	close(dev);
+}
+
+TEST_HARNESS_MAIN

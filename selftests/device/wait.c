@@ -1,0 +1,1139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Q5, U2: who waits for an item, what ends the wait, and that no item lies ready
+ * while somebody sleeps. A wake-up that is missed shows as a test that hangs.
+ */
+#include "kwq_test.h"
+
+#include <sys/epoll.h>
+#include <sys/select.h>
+
+FIXTURE(wait)
+{
+	int dev;
+	int q;
+	int other;	/* a second handle of the same queue */
+};
+
+FIXTURE_SETUP(wait)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	self->other = q_reopen(self->q);
+	ASSERT_LE(0, self->other);
+}
+
+FIXTURE_TEARDOWN(wait)
+{
+	close(self->other);
+	close(self->q);
+	close(self->dev);
+}
+
+/* Not to wait */
+
+TEST_F(wait, nonblock)
+{
+	struct item item;
+	int q = q_open(self->q, NULL, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+
+	ASSERT_LE(0, q);
+	EXPECT_EQ(-EAGAIN, q_get(q, &item, 0, KWQ_NO_DEADLINE));
+	EXPECT_EQ(-EAGAIN, q_get(self->q, &item, KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
+	close(q);
+
+	/* It belongs to the open file, and can be changed there. */
+	ASSERT_EQ(0, fcntl(self->q, F_SETFL, O_NONBLOCK));
+	expect_take(self->q, "a");
+	EXPECT_EQ(-EAGAIN, q_get(self->q, &item, 0, KWQ_NO_DEADLINE));
+	ASSERT_EQ(0, fcntl(self->q, F_SETFL, 0));
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, now_ns() + MSEC));
+}
+
+/* Q5: what is ready is handed out, whatever the deadline was. */
+TEST_F(wait, deadline_past)
+{
+	static const __u64 past[] = { 0, 1, SEC };
+	struct item item;
+
+	for (int i = 0; i < ARRAY_SIZE(past); i++) {
+		EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, past[i]));
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		EXPECT_EQ(1, q_get(self->q, &item, 0, past[i]));
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	}
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, now_ns()));
+}
+
+/* Q5: absolute, and not before its time. */
+TEST_F(wait, deadline_to_come)
+{
+	struct item item;
+
+	for (__u64 wait = 1; wait <= 10 * MSEC; wait *= 10) {
+		__u64 deadline = now_ns() + wait;
+
+		EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, deadline));
+		EXPECT_LE(deadline, now_ns());
+	}
+}
+
+/* Q5, D7: a deadline beyond what the clock can hold does not wrap. */
+TEST_F(wait, deadline_beyond_the_clock)
+{
+	static const __u64 far[] = {
+		~0ULL, ~0ULL - 1, 1ULL << 63, (1ULL << 63) - 1, (1ULL << 63) + 1, 1ULL << 62,
+	};
+	struct sleeper s;
+
+	for (int i = 0; i < ARRAY_SIZE(far); i++) {
+		s = (struct sleeper){ .call = call_get, .fd = self->q, .deadline = far[i] };
+		sleeper_start(&s);
+		wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		EXPECT_EQ(1, sleeper_join(&s));
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, s.item.ticket));
+	}
+}
+
+/* What wakes a waiter, one after the other. The waiter is a Get or a poll. */
+
+FIXTURE(wakes)
+{
+	int dev;
+	int q;
+	int other;
+	struct item held;	/* "held", by @other */
+	struct sleeper s;
+};
+
+FIXTURE_VARIANT(wakes)
+{
+	bool poll;
+};
+
+FIXTURE_VARIANT_ADD(wakes, get) { .poll = false };
+FIXTURE_VARIANT_ADD(wakes, poll) { .poll = true };
+
+typedef FIXTURE_DATA(wakes) wakes_fixture;
+typedef FIXTURE_VARIANT(wakes) wakes_variant;
+
+FIXTURE_SETUP(wakes)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	self->other = q_reopen(self->q);
+	ASSERT_LE(0, self->other);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "held"));
+	ASSERT_EQ(1, q_try_get(self->other, &self->held));
+	if (variant->poll)
+		start_poll(&self->s, self->q, POLLIN);
+	else
+		start_get(&self->s, self->q);
+}
+
+FIXTURE_TEARDOWN(wakes)
+{
+	close(self->other);
+	close(self->q);
+	close(self->dev);
+}
+
+static void check_woken(struct __test_metadata *_metadata, wakes_fixture *self,
+			const wakes_variant *variant, const char *key)
+{
+	int ret = sleeper_join(&self->s);
+
+	if (variant->poll) {
+		EXPECT_EQ(POLLIN, ret);
+		ASSERT_EQ(1, q_try_get(self->q, &self->s.item));
+	} else {
+		ASSERT_EQ(1, ret);
+	}
+	EXPECT_STREQ(key, self->s.item.key);
+}
+
+/* Q5, U2 */
+TEST_F(wakes, add)
+{
+	ASSERT_EQ(KWQ_ADDED, q_add(self->other, "a"));
+	check_woken(_metadata, self, variant, "a");
+}
+
+TEST_F(wakes, add_through_the_same_handle)
+{
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	check_woken(_metadata, self, variant, "a");
+}
+
+TEST_F(wakes, add_in_a_batch_among_errors)
+{
+	struct batch *b = new_batch();
+
+	batch_add_with(b, "wrong", 1U << 31, 0, 0);
+	batch_add(b, "held");
+	batch_add_with(b, "w", KWQ_ADD_AFTER, 0, HOUR);
+	batch_add(b, "a");
+	ASSERT_EQ(4, batch_run(self->other, KWQ_IOC_ADD, b));
+	check_woken(_metadata, self, variant, "a");
+	free(b);
+}
+
+TEST_F(wakes, add_in_a_get)
+{
+	struct batch *b = new_batch();
+	struct kwq_get get = { .size = sizeof(get) };
+
+	batch_add(b, "a");
+	get.add = batch_of(KWQ_IOC_ADD, b);
+	ASSERT_EQ(0, q_get_raw(self->other, &get));
+	check_woken(_metadata, self, variant, "a");
+	free(b);
+}
+
+/* D1 */
+TEST_F(wakes, time_comes)
+{
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->other, "a", 5 * MSEC));
+	check_woken(_metadata, self, variant, "a");
+}
+
+TEST_F(wakes, time_is_past)
+{
+	ASSERT_EQ(KWQ_ADDED, q_add_at(self->other, "a", 1));
+	check_woken(_metadata, self, variant, "a");
+}
+
+/* D2 */
+TEST_F(wakes, wait_replaced_by_the_past)
+{
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->other, "a", HOUR));
+	ASSERT_EQ(KWQ_ADDED, q_add_with(self->other, "a", KWQ_ADD_AT | KWQ_ADD_REPLACE, 0, 1));
+	check_woken(_metadata, self, variant, "a");
+}
+
+/* Q4 */
+TEST_F(wakes, requeue_at_done)
+{
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->other, "held"));
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->other, self->held.ticket));
+	check_woken(_metadata, self, variant, "held");
+}
+
+/* O1 */
+TEST_F(wakes, abandoned)
+{
+	ASSERT_EQ(0, close(self->other));
+	self->other = -1;
+	check_woken(_metadata, self, variant, "held");
+	EXPECT_EQ(1, self->s.item.abandoned);
+}
+
+/* Q8 */
+TEST_F(wakes, shut_down)
+{
+	int ret;
+
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->other, self->held.ticket));
+	ASSERT_EQ(0, q_shut_down(self->other));
+	ret = sleeper_join(&self->s);
+	EXPECT_EQ(variant->poll ? POLLIN : -ESHUTDOWN, ret);
+	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &self->s.item));
+}
+
+/* Q8: the wait goes on for what others hold, and ends with it. */
+TEST_F(wakes, last_done_after_shut_down)
+{
+	int ret;
+
+	ASSERT_EQ(0, q_shut_down(self->other));
+	wait_until_asleep(self->s.tid, variant->poll ? __NR_poll : __NR_ioctl, KWQ_IOC_GET);
+	EXPECT_FALSE(self->s.ended);
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->other, self->held.ticket));
+	ret = sleeper_join(&self->s);
+	EXPECT_EQ(variant->poll ? POLLIN : -ESHUTDOWN, ret);
+	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &self->s.item));
+}
+
+/* Q8, O1 */
+TEST_F(wakes, abandoned_after_shut_down)
+{
+	ASSERT_EQ(0, q_shut_down(self->other));
+	ASSERT_EQ(0, close(self->other));
+	self->other = -1;
+	check_woken(_metadata, self, variant, "held");
+}
+
+/* Q8 */
+TEST_F(wakes, requeue_after_shut_down)
+{
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->other, "held"));
+	ASSERT_EQ(0, q_shut_down(self->other));
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->other, self->held.ticket));
+	check_woken(_metadata, self, variant, "held");
+}
+
+/* Many waiters */
+
+#define WAITERS	16
+
+static long times_slept(pid_t tid)
+{
+	char path[64], text[4096], *at;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	REQUIRE(read_text(path, text, sizeof(text)) > 0);
+	at = strstr(text, "\nvoluntary_ctxt_switches:");
+	REQUIRE(at);
+	return atol(strchr(at, ':') + 1);
+}
+
+static struct sleeper *any_ended(struct sleeper *sleepers, bool *joined)
+{
+	for (;;) {
+		for (int i = 0; i < WAITERS; i++)
+			if (!joined[i] && atomic_load(&sleepers[i].ended)) {
+				joined[i] = true;
+				return &sleepers[i];
+			}
+		sched_yield();
+	}
+}
+
+/* Q5: each item wakes one waiter: one gets it, and the others have not even been woken. */
+TEST_F(wait, one_item_wakes_one)
+{
+	struct sleeper sleepers[WAITERS], *s;
+	bool joined[WAITERS] = { };
+	long slept[WAITERS];
+	char key[16];
+
+	for (int i = 0; i < WAITERS; i++) {
+		start_get(&sleepers[i], i % 2 ? self->q : self->other);
+		slept[i] = times_slept(sleepers[i].tid);
+	}
+	for (int n = 0; n < WAITERS; n++) {
+		snprintf(key, sizeof(key), "%d", n);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+		s = any_ended(sleepers, joined);
+		EXPECT_EQ(1, sleeper_join(s));
+		EXPECT_STREQ(key, s->item.key);
+		for (int i = 0; i < WAITERS; i++) {
+			if (joined[i])
+				continue;
+			wait_until_asleep(sleepers[i].tid, __NR_ioctl, KWQ_IOC_GET);
+			EXPECT_EQ(slept[i], times_slept(sleepers[i].tid)) {
+				TH_LOG("waiter %d, item %d", i, n);
+			}
+		}
+	}
+	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
+}
+
+/* Q5, Q13: a batch wakes as many as it has items. */
+TEST_F(wait, batch_wakes_as_many)
+{
+	struct sleeper sleepers[WAITERS];
+	struct batch *b = new_batch();
+	unsigned int seen = 0;
+	char key[16];
+
+	for (int i = 0; i < WAITERS; i++) {
+		start_get(&sleepers[i], self->q);
+		snprintf(key, sizeof(key), "%d", i);
+		batch_add(b, key);
+	}
+	ASSERT_EQ(WAITERS, batch_run(self->other, KWQ_IOC_ADD, b));
+	for (int i = 0; i < WAITERS; i++) {
+		EXPECT_EQ(1, sleeper_join(&sleepers[i]));
+		seen |= 1U << atoi(sleepers[i].item.key);
+	}
+	EXPECT_EQ((1U << WAITERS) - 1, seen);
+	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
+	free(b);
+}
+
+/* Q5, D4: as many as come due at once. */
+TEST_F(wait, due_at_once_wake_as_many)
+{
+	struct sleeper sleepers[WAITERS];
+	struct batch *b = new_batch();
+	char key[16];
+	__u64 due;
+
+	for (int i = 0; i < WAITERS; i++)
+		start_get(&sleepers[i], self->q);
+	due = now_ns() + 20 * MSEC;
+	for (int i = 0; i < WAITERS; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		batch_add_with(b, key, KWQ_ADD_AT, 0, due);
+	}
+	ASSERT_EQ(WAITERS, batch_run(self->other, KWQ_IOC_ADD, b));
+	for (int i = 0; i < WAITERS; i++)
+		EXPECT_EQ(1, sleeper_join(&sleepers[i]));
+	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
+	free(b);
+}
+
+/* Q8: everyone. */
+TEST_F(wait, shut_down_wakes_everyone)
+{
+	struct sleeper sleepers[WAITERS];
+
+	for (int i = 0; i < WAITERS; i++) {
+		if (i % 4 == 3)
+			start_poll(&sleepers[i], self->q, POLLIN);
+		else
+			start_get(&sleepers[i], i % 2 ? self->q : self->other);
+	}
+	ASSERT_EQ(0, q_shut_down(self->q));
+	for (int i = 0; i < WAITERS; i++)
+		EXPECT_EQ(i % 4 == 3 ? POLLIN : -ESHUTDOWN, sleeper_join(&sleepers[i]));
+}
+
+/* Wake-ups that go to somebody who leaves */
+
+static int call_get_into_nothing(struct sleeper *s)
+{
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys_len = 8,
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	return q_get_raw(s->fd, &get);
+}
+
+static int call_get_without_room(struct sleeper *s)
+{
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(&got),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	return q_get_raw(s->fd, &get);
+}
+
+static void start_call(struct sleeper *s, int q, int (*call)(struct sleeper *s))
+{
+	*s = (struct sleeper){ .call = call, .fd = q, .deadline = KWQ_NO_DEADLINE };
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_GET);
+}
+
+static void check_passed_on(struct __test_metadata *_metadata, int q, int other,
+			    int (*call)(struct sleeper *s), int want)
+{
+	struct sleeper good, bad;
+
+	for (int round = 0; round < 40; round++) {
+		if (round % 2) {
+			start_get(&good, q);
+			start_call(&bad, other, call);
+		} else {
+			start_call(&bad, other, call);
+			start_get(&good, q);
+		}
+		ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+		ASSERT_EQ(1, sleeper_join(&good));
+		/* The bad one has failed meanwhile, or it sleeps on and fails now. */
+		ASSERT_LE(0, q_add(q, "b"));
+		ASSERT_EQ(want, sleeper_join(&bad));
+		ASSERT_EQ(KWQ_FINISHED, q_done(q, good.item.ticket));
+		expect_take(q, "b");
+		check_stat(q, .items = 0);
+	}
+}
+
+/* Q5, O2: the item goes back, and its wake-up on to the next. */
+TEST_F(wait, put_back_wakes_the_next)
+{
+	check_passed_on(_metadata, self->q, self->other, call_get_into_nothing, -EFAULT);
+}
+
+/* Q5, Q13: the key does not fit this one; the next may have room. */
+TEST_F(wait, no_room_wakes_the_next)
+{
+	check_passed_on(_metadata, self->q, self->other, call_get_without_room, -EMSGSIZE);
+}
+
+static _Atomic int signals;
+
+static void count_signal(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&signals, 1);
+}
+
+static void catch_signal(int flags)
+{
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+
+	atomic_store(&signals, 0);
+	REQUIRE(!sigaction(SIGUSR1, &action, NULL));
+}
+
+/* Q5 */
+TEST_F(wait, signal_interrupts)
+{
+	struct sleeper s;
+
+	catch_signal(0);
+	start_get(&s, self->q);
+	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+	EXPECT_EQ(-EINTR, sleeper_join(&s));
+	EXPECT_EQ(1, signals);
+	check_stat(self->q, .items = 0);
+}
+
+/* Q5: as read and poll do. */
+TEST_F(wait, signal_restarts)
+{
+	struct sleeper s;
+
+	catch_signal(SA_RESTART);
+	start_get(&s, self->q);
+	for (int n = 1; n <= 3; n++) {
+		ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+		while (signals < n)
+			sched_yield();
+		wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+	}
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(1, sleeper_join(&s));
+	EXPECT_STREQ("a", s.item.key);
+}
+
+/* Q5: with its deadline, which is absolute and so the same. */
+TEST_F(wait, signal_restarts_with_a_deadline)
+{
+	struct sleeper s = {
+		.call = call_get,
+		.fd = self->q,
+		.deadline = now_ns() + 50 * MSEC,
+	};
+
+	catch_signal(SA_RESTART);
+	sleeper_start(&s);
+	while (!atomic_load(&s.ended)) {
+		ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+		sched_yield();
+	}
+	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&s));
+	EXPECT_LE(s.deadline, now_ns());
+}
+
+static int call_done_and_get(struct sleeper *s)
+{
+	struct kwq_get *get = s->arg;
+
+	return q_get_raw(s->fd, get);
+}
+
+/* Q5, Q13: what was added and finished is not so a second time. */
+TEST_F(wait, signal_after_done_does_not_restart)
+{
+	struct batch *adds = new_batch(), *dones = new_batch();
+	struct kwq_got got;
+	struct item item;
+	struct sleeper s;
+	__u8 key[8];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	batch_add_with(adds, "w", KWQ_ADD_AFTER, 0, HOUR);
+	batch_done(dones, item.ticket);
+	get.add = batch_of(KWQ_IOC_ADD, adds);
+	get.done = batch_of(KWQ_IOC_DONE, dones);
+
+	catch_signal(SA_RESTART);
+	s = (struct sleeper){ .call = call_done_and_get, .fd = self->q, .arg = &get };
+	sleeper_start(&s);
+	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+	EXPECT_EQ(-EINTR, sleeper_join(&s));
+	EXPECT_EQ(1, get.nr_added);
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(KWQ_WAITING, adds->results[0]);
+	EXPECT_EQ(KWQ_FINISHED, dones->results[0]);
+	check_counts(self->q, .adds = 1, .gets = 1, .dones = 1);
+	free(dones);
+	free(adds);
+}
+
+static int peer_gets(struct peer *parent, void *arg)
+{
+	int q = q_reopen(*(int *)arg);
+	struct item item;
+	int ret;
+
+	say(parent, q);
+	ret = q_wait_get(q, &item);
+	say(parent, ret);
+	return 0;
+}
+
+/* Q5: a stopped process goes on waiting when it is continued. */
+TEST_F(wait, stop_and_continue)
+{
+	struct peer child;
+	int status;
+
+	start_peer(&child, peer_gets, &self->q);
+	ASSERT_LE(0, hear(&child));
+	for (int i = 0; i < 3; i++) {
+		wait_until_asleep(child.pid, __NR_ioctl, KWQ_IOC_GET);
+		ASSERT_EQ(0, kill(child.pid, SIGSTOP));
+		ASSERT_EQ(child.pid, waitpid(child.pid, &status, WUNTRACED));
+		ASSERT_TRUE(WIFSTOPPED(status));
+		ASSERT_EQ(0, kill(child.pid, SIGCONT));
+		ASSERT_EQ(child.pid, waitpid(child.pid, &status, WCONTINUED));
+	}
+	wait_until_asleep(child.pid, __NR_ioctl, KWQ_IOC_GET);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+/*
+ * Q5: a waiter is woken by an item at the moment in which it leaves for another
+ * reason. Either it takes the item, or the next one does.
+ */
+TEST_F(wait, signal_races_with_add)
+{
+	struct sleeper leaves, stays;
+
+	catch_signal(0);
+	for (int round = 0; round < 100; round++) {
+		start_get(&leaves, self->q);
+		start_get(&stays, self->other);
+		if (round % 2) {
+			ASSERT_EQ(0, pthread_kill(leaves.thread, SIGUSR1));
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		} else {
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+			ASSERT_EQ(0, pthread_kill(leaves.thread, SIGUSR1));
+		}
+		if (sleeper_join(&leaves) == 1) {
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+			ASSERT_EQ(1, sleeper_join(&stays));
+			ASSERT_EQ(KWQ_FINISHED, q_done(self->q, leaves.item.ticket));
+		} else {
+			ASSERT_EQ(-EINTR, leaves.ret);
+			ASSERT_EQ(1, sleeper_join(&stays));
+		}
+		ASSERT_EQ(KWQ_FINISHED, q_done(self->other, stays.item.ticket));
+	}
+	check_stat(self->q, .items = 0);
+}
+
+TEST_F(wait, deadline_races_with_add)
+{
+	struct sleeper leaves, stays;
+
+	for (int round = 0; round < 100; round++) {
+		leaves = (struct sleeper){
+			.call = call_get,
+			.fd = self->q,
+			.deadline = now_ns() + 2 * MSEC,
+		};
+		sleeper_start(&leaves);
+		start_get(&stays, self->other);
+		/* From 100 us before to 100 us after. */
+		while (now_ns() + 100 * USEC < leaves.deadline + round * 2 * USEC)
+			;
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		if (sleeper_join(&leaves) == 1) {
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+			ASSERT_EQ(1, sleeper_join(&stays));
+			ASSERT_EQ(KWQ_FINISHED, q_done(self->q, leaves.item.ticket));
+		} else {
+			ASSERT_EQ(-ETIMEDOUT, leaves.ret);
+			ASSERT_EQ(1, sleeper_join(&stays));
+		}
+		ASSERT_EQ(KWQ_FINISHED, q_done(self->other, stays.item.ticket));
+	}
+	check_stat(self->q, .items = 0);
+}
+
+/* Q5, O1: killed with or without the item in hand. */
+TEST_F(wait, kill_races_with_add)
+{
+	struct sleeper stays;
+	struct peer child;
+
+	for (int round = 0; round < 40; round++) {
+		start_peer(&child, peer_gets, &self->q);
+		ASSERT_LE(0, hear(&child));
+		wait_until_asleep(child.pid, __NR_ioctl, KWQ_IOC_GET);
+		start_get(&stays, self->other);
+		if (round % 2) {
+			ASSERT_EQ(0, kill(child.pid, SIGKILL));
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		} else {
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+			ASSERT_EQ(0, kill(child.pid, SIGKILL));
+		}
+		end_of_peer(&child);
+		ASSERT_EQ(1, sleeper_join(&stays));
+		EXPECT_STREQ("a", stays.item.key);
+		EXPECT_LE(stays.item.abandoned, 1);
+		ASSERT_EQ(KWQ_FINISHED, q_done(self->other, stays.item.ticket));
+	}
+	check_stat(self->q, .items = 0);
+}
+
+/* Closed while somebody waits */
+
+/* The call keeps its file, and the file its handle. */
+TEST_F(wait, close_a_dup)
+{
+	struct sleeper s;
+	int second = fcntl(self->q, F_DUPFD_CLOEXEC, 0);
+
+	ASSERT_LE(0, second);
+	start_get(&s, second);
+	ASSERT_EQ(0, close(self->q));
+	self->q = -1;
+	ASSERT_EQ(KWQ_ADDED, q_add(self->other, "a"));
+	EXPECT_EQ(1, sleeper_join(&s));
+	check_stat(self->other, .processing = 1, .items = 1);
+	EXPECT_EQ(KWQ_FINISHED, q_done(second, s.item.ticket));
+	close(second);
+}
+
+/* O1: of the last descriptor, the item comes back as soon as the call returns. */
+TEST_F(wait, close_while_getting)
+{
+	struct kwq_stat stat;
+	struct sleeper s;
+
+	start_get(&s, self->q);
+	ASSERT_EQ(0, close(self->q));
+	self->q = -1;
+	ASSERT_EQ(0, q_stat(self->other, &stat));
+	EXPECT_EQ(2, stat.handles);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->other, "a"));
+	EXPECT_EQ(1, sleeper_join(&s));
+	ASSERT_EQ(0, q_stat(self->other, &stat));
+	EXPECT_EQ(1, stat.handles);
+	check_stat(self->other, .ready = 1, .items = 1);
+	check_counts(self->other, .adds = 1, .gets = 1, .abandoned = 1);
+}
+
+/* A poll looks for its descriptor again when it wakes up, and it is gone by then. */
+TEST_F(wait, close_while_polling)
+{
+	struct kwq_stat stat;
+	struct sleeper s;
+
+	start_poll(&s, self->q, POLLIN);
+	ASSERT_EQ(0, close(self->q));
+	self->q = -1;
+	ASSERT_EQ(KWQ_ADDED, q_add(self->other, "a"));
+	EXPECT_EQ(POLLNVAL, sleeper_join(&s));
+	ASSERT_EQ(0, q_stat(self->other, &stat));
+	EXPECT_EQ(1, stat.handles);
+}
+
+/* O6: the queue itself goes with the last handle, and takes no poller along. */
+TEST_F(wait, close_what_an_epoll_watches)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_LE(0, epoll);
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, self->q, &event));
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, self->other, &event));
+	ASSERT_EQ(0, close(self->other));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(1, epoll_wait(epoll, &event, 1, -1));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "b", MSEC));
+	ASSERT_EQ(0, close(self->q));
+	self->q = -1;
+	self->other = -1;
+	EXPECT_EQ(0, epoll_wait(epoll, &event, 1, 0));
+	close(epoll);
+}
+
+/* O6: an epoll that ends while the queue lives on. */
+TEST_F(wait, close_an_epoll)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	for (int i = 0; i < 20; i++) {
+		int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+		ASSERT_LE(0, epoll);
+		event.events = EPOLLIN | (i % 2 ? EPOLLEXCLUSIVE : EPOLLET);
+		ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, self->q, &event));
+		close(epoll);
+		ASSERT_LE(0, q_add(self->q, "a"));
+	}
+	expect_take(self->q, "a");
+}
+
+static int peer_with_waiting_threads(struct peer *parent, void *arg)
+{
+	static struct sleeper s[6];
+	int q = q_reopen(*(int *)arg);
+
+	for (int i = 0; i < 4; i++)
+		start_get(&s[i], q);
+	for (int i = 4; i < 6; i++)
+		start_poll(&s[i], q, POLLIN);
+	say(parent, q);
+	hear(parent);
+	return 0;
+}
+
+/* O6: a process goes while its threads wait. */
+TEST_F(wait, exit_while_threads_wait)
+{
+	struct kwq_stat stat;
+	struct peer child;
+
+	for (int i = 0; i < 10; i++) {
+		start_peer(&child, peer_with_waiting_threads, &self->q);
+		ASSERT_LE(0, hear(&child));
+		if (i % 2) {
+			EXPECT_EQ(-SIGKILL, kill_peer(&child));
+		} else {
+			say(&child, 0);
+			EXPECT_EQ(0, end_of_peer(&child));
+		}
+		ASSERT_EQ(0, q_stat(self->q, &stat));
+		EXPECT_EQ(2, stat.handles);
+	}
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_take(self->q, "a");
+}
+
+/* poll, select, epoll */
+
+static int poll_now(int q, short events)
+{
+	struct pollfd pollfd = { .fd = q, .events = events };
+
+	if (poll(&pollfd, 1, 0) < 0)
+		return -errno;
+	return pollfd.revents;
+}
+
+#define POLL_READ	(POLLIN | POLLRDNORM)
+#define POLL_WRITE	(POLLOUT | POLLWRNORM)
+#define POLL_ALL	(POLL_READ | POLL_WRITE | POLLPRI | POLLRDHUP)
+
+/* U2: readable when Get would not wait; writable while adds are taken. */
+TEST_F(wait, poll_tells)
+{
+	struct item item;
+
+	EXPECT_EQ(POLL_WRITE, poll_now(self->q, POLL_ALL));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "w", HOUR));
+	EXPECT_EQ(POLL_WRITE, poll_now(self->q, POLL_ALL));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(POLL_READ | POLL_WRITE, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLL_WRITE, poll_now(self->other, POLL_ALL));
+	/* It stays so until it is taken. */
+	EXPECT_EQ(POLLIN, poll_now(self->q, POLLIN));
+	EXPECT_EQ(POLLIN, poll_now(self->q, POLLIN));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(POLL_WRITE, poll_now(self->q, POLL_ALL));
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	EXPECT_EQ(POLL_WRITE, poll_now(self->q, POLL_ALL));
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	EXPECT_EQ(POLL_READ | POLL_WRITE, poll_now(self->q, POLL_ALL));
+	ASSERT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
+	EXPECT_EQ(POLL_WRITE, poll_now(self->q, POLL_ALL));
+}
+
+/* U2, Q8 */
+TEST_F(wait, poll_tells_after_shut_down)
+{
+	struct item mine, others;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
+	expect_next(self->other, &others, "a");
+	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
+	expect_next(self->q, &mine, "b");
+	/* Both hold something, so both would be told that nothing is left. */
+	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->other, POLL_ALL));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, mine.ticket));
+	/* This one holds nothing by now and would wait for the other one's. */
+	EXPECT_EQ(POLLRDHUP, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &mine));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, others.ticket));
+	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &mine));
+}
+
+/* U2: who asks for something else is not told of items. */
+TEST_F(wait, poll_for_shut_down_only)
+{
+	struct sleeper s;
+
+	start_poll(&s, self->q, POLLRDHUP);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	wait_until_asleep(s.tid, __NR_poll, 0);
+	EXPECT_FALSE(s.ended);
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(POLLRDHUP, sleeper_join(&s));
+}
+
+static int select_now(int q)
+{
+	struct timeval none = { };
+	fd_set rd, wr;
+
+	FD_ZERO(&rd);
+	FD_ZERO(&wr);
+	FD_SET(q, &rd);
+	FD_SET(q, &wr);
+	if (select(q + 1, &rd, &wr, NULL, &none) < 0)
+		return -errno;
+	return (FD_ISSET(q, &rd) ? 1 : 0) | (FD_ISSET(q, &wr) ? 2 : 0);
+}
+
+/* U2 */
+TEST_F(wait, select_tells)
+{
+	EXPECT_EQ(2, select_now(self->q));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(3, select_now(self->q));
+	expect_take(self->q, "a");
+	EXPECT_EQ(2, select_now(self->q));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(1, select_now(self->q));
+}
+
+static int epoll_on(int q, __u32 events)
+{
+	struct epoll_event event = { .events = events };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	REQUIRE(epoll >= 0);
+	REQUIRE(!epoll_ctl(epoll, EPOLL_CTL_ADD, q, &event));
+	return epoll;
+}
+
+static int epoll_now(int epoll)
+{
+	struct epoll_event event = { };
+	int n = epoll_wait(epoll, &event, 1, 0);
+
+	REQUIRE(n >= 0);
+	return n ? event.events : 0;
+}
+
+/* U2: level. */
+TEST_F(wait, epoll_tells)
+{
+	int epoll = epoll_on(self->q, EPOLLIN);
+
+	EXPECT_EQ(0, epoll_now(epoll));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	expect_take(self->q, "a");
+	EXPECT_EQ(0, epoll_now(epoll));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	close(epoll);
+}
+
+/* U2: edge: one event for each time that an item turns ready, and none without. */
+TEST_F(wait, epoll_tells_of_edges)
+{
+	int epoll = epoll_on(self->q, EPOLLIN | EPOLLET);
+	struct item item;
+
+	EXPECT_EQ(0, epoll_now(epoll));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	EXPECT_EQ(0, epoll_now(epoll));
+	ASSERT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
+	EXPECT_EQ(0, epoll_now(epoll));
+	/* Another item while the first is still there. */
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	EXPECT_EQ(0, epoll_now(epoll));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(0, epoll_now(epoll));
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	EXPECT_EQ(0, epoll_now(epoll));
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	expect_take(self->q, "b");
+	expect_next(self->other, &item, "a");
+	EXPECT_EQ(0, epoll_now(epoll));
+	ASSERT_EQ(0, close(self->other));
+	self->other = -1;
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	expect_take(self->q, "a");
+	ASSERT_EQ(KWQ_ADDED, q_add_at(self->q, "c", 1));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	expect_take(self->q, "c");
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
+	close(epoll);
+}
+
+static int call_epoll_wait(struct sleeper *s)
+{
+	struct epoll_event event;
+
+	return syscall(__NR_epoll_wait, s->fd, &event, 1, -1) == 1 ? (int)event.events : -errno;
+}
+
+static void start_epoll_wait(struct sleeper *s, int epoll)
+{
+	*s = (struct sleeper){ .call = call_epoll_wait, .fd = epoll };
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_epoll_wait, 0);
+}
+
+/*
+ * Q5, U2: who polls does not take, so an item that wakes a poller has to wake a Get
+ * as well, even where the poller asked to be woken alone.
+ */
+TEST_F(wait, exclusive_poller_steals_no_wake)
+{
+	struct sleeper poller, getter;
+
+	for (int round = 0; round < 20; round++) {
+		int epoll = epoll_on(round % 4 < 2 ? self->q : self->other,
+				     EPOLLIN | EPOLLEXCLUSIVE);
+
+		if (round % 2) {
+			start_epoll_wait(&poller, epoll);
+			start_get(&getter, self->q);
+		} else {
+			start_get(&getter, self->q);
+			start_epoll_wait(&poller, epoll);
+		}
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		ASSERT_EQ(1, sleeper_join(&getter));
+		/* The poller may have come too late to see it. */
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+		EXPECT_EQ(EPOLLIN, sleeper_join(&poller));
+		ASSERT_EQ(KWQ_FINISHED, q_done(self->q, getter.item.ticket));
+		expect_take(self->q, "b");
+		close(epoll);
+	}
+}
+
+/* U2: as many exclusive pollers as there are items. */
+TEST_F(wait, exclusive_pollers)
+{
+	struct sleeper pollers[4];
+	int epolls[4];
+
+	for (int i = 0; i < 4; i++) {
+		epolls[i] = epoll_on(self->q, EPOLLIN | EPOLLEXCLUSIVE);
+		start_epoll_wait(&pollers[i], epolls[i]);
+	}
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "d"));
+	for (int i = 0; i < 4; i++) {
+		EXPECT_EQ(EPOLLIN, sleeper_join(&pollers[i]));
+		close(epolls[i]);
+	}
+}
+
+/* Q5, U2: pollers who then try to get, and getters: all items find their way. */
+static int call_poll_and_get(struct sleeper *s)
+{
+	int n = 0, ret;
+
+	for (;;) {
+		struct pollfd pollfd = { .fd = s->fd, .events = POLLIN };
+
+		poll(&pollfd, 1, -1);
+		ret = q_try_get(s->fd, &s->item);
+		if (ret == -EAGAIN)
+			continue;
+		if (ret != 1)
+			return ret == -ESHUTDOWN ? n : ret;
+		REQUIRE(q_done(s->fd, s->item.ticket) == KWQ_FINISHED);
+		n++;
+	}
+}
+
+static int call_get_until_shut_down(struct sleeper *s)
+{
+	int n = 0, ret;
+
+	while ((ret = q_wait_get(s->fd, &s->item)) == 1) {
+		REQUIRE(q_done(s->fd, s->item.ticket) == KWQ_FINISHED);
+		n++;
+	}
+	return ret == -ESHUTDOWN ? n : ret;
+}
+
+TEST_F(wait, pollers_and_getters_together)
+{
+	struct sleeper s[6];
+	int total = 0;
+	char key[16];
+
+	for (int i = 0; i < 6; i++) {
+		s[i] = (struct sleeper){
+			.call = i % 2 ? call_poll_and_get : call_get_until_shut_down,
+			.fd = q_reopen(self->q),
+		};
+		ASSERT_LE(0, s[i].fd);
+		sleeper_start(&s[i]);
+	}
+	for (int i = 0; i < 1000; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+	}
+	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
+	for (int i = 0; i < 6; i++) {
+		int n = sleeper_join(&s[i]);
+
+		EXPECT_LE(0, n);
+		total += n;
+		close(s[i].fd);
+	}
+	EXPECT_EQ(1000, total);
+	check_counts(self->q, .adds = 1000, .gets = 1000, .dones = 1000);
+}
+
+TEST_HARNESS_MAIN
