@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# For people: `make help`. Kbuild, beside it, is for the kernel's build.
+
+KDIR    ?= /lib/modules/$(shell uname -r)/build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+BUILD     := $(CURDIR)/build
+VM        := selftests/vm
+MAKEFLAGS += --no-print-directory
+
+.PHONY: all module userspace install uninstall test check demo shell clean help
+.DEFAULT_GOAL := all
+
+all: module userspace
+
+# ---- The module ----
+#
+# It is built for several kernels, each in a copy of the sources of its own, so that the builds do not mix and the
+# sources stay clean.
+
+release := $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
+stage   := $(BUILD)/module-$(release)
+sources := $(shell find Kbuild kmod uapi -name Kbuild -o -name Kconfig -o -name '*.[ch]')
+
+ifneq ($(filter all module install uninstall,$(or $(MAKECMDGOALS),all)),)
+ifeq ($(release),)
+define no_headers
+
+There are no kernel headers in $(KDIR).
+  for the running kernel:  apt-get install linux-headers-$(shell uname -r)
+  for another kernel:      make KDIR=/lib/modules/RELEASE/build
+  without the module:      make userspace
+  in a virtual machine:    make demo
+endef
+$(error $(no_headers))
+endif
+endif
+
+module: $(addprefix $(stage)/,$(sources))
+	$(MAKE) -C $(KDIR) M=$(stage) modules
+
+$(stage)/%: %
+	@install -D -m 644 $< $@
+
+# ---- The library and the command ----
+
+userspace:
+	$(MAKE) -C userspace O=$(BUILD)/userspace all
+
+# ---- Installing ----
+
+install: all
+	$(MAKE) -C $(KDIR) M=$(stage) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates modules_install
+	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
+
+uninstall:
+	rm -f $(DESTDIR)/lib/modules/$(release)/updates/kmod/kwq*.ko*
+	-depmod $(if $(DESTDIR),-b $(DESTDIR)) $(release)
+	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) uninstall
+
+# ---- Testing, in virtual machines ----
+
+test:
+	@$(VM)/run-tests.sh
+
+check:
+	@$(VM)/checks.sh
+
+demo:
+	@$(VM)/demo.sh
+
+shell:
+	@$(VM)/shell.sh
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'kwq: Kubernetes'"'"' workqueue in the kernel'
+	@echo
+	@echo '  make            the module for KDIR, the library and the command'
+	@echo '  make module     the module only'
+	@echo '  make userspace  the library and the command only'
+	@echo '  make install    install them (as root), make uninstall to take them away'
+	@echo '  make demo       see it at work in a virtual machine'
+	@echo '  make shell      a shell in that machine (KERNEL=debug, GDB=1, KVM=1)'
+	@echo '  make test       every test, in virtual machines; the last line is the totals'
+	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
+	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
+	@echo
+	@echo '  KDIR=$(KDIR)'
+	@echo '  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
+	@echo '  Everything that is built is in build/.'

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# boot.sh DIR CONSOLE REPORT MODE...: boots DIR's image with DIR's initramfs, whose init is told MODE.
+#
+# CONSOLE and REPORT say where the two serial ports go, in QEMU's words (file:NAME, stdio, mon:stdio, null).
+# Exits with QEMU's status, or with 124 when the machine did not end within $LIMIT seconds (0: no limit).
+#
+# KVM=1   use the processor's virtualisation. Not by itself: there are machines with a /dev/kvm that hangs.
+# GDB=1   wait for `target remote :1234` in gdb
+. "$(dirname "$0")/common.sh"
+
+dir=$1 console=$2 report=$3
+shift 3
+
+qemu=(
+	qemu-system-x86_64
+	-nodefaults -no-user-config -display none -no-reboot
+	-machine pc -smp 2 -m 1G
+	-kernel "$dir/image" -initrd "$dir/initramfs"
+	-serial "$console" -serial "$report"
+)
+# Whatever is wrong ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot makes that an exit.
+# The time limits are for a processor that is emulated, and perhaps shared. The emulated TSC is the host's, so it is good
+# whatever the guest thinks of it.
+command_line=(
+	console=ttyS0 ignore_loglevel mitigations=off tsc=reliable
+	panic=-1 oops=panic panic_on_warn=1
+	watchdog_thresh=30 softlockup_panic=1
+	sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=60
+	rcupdate.rcu_cpu_stall_timeout=60 sysctl.kernel.panic_on_rcu_stall=1
+	workqueue.watchdog_thresh=60
+	-- run "$@"
+)
+
+if [ "${KVM:-0}" = 1 ]; then
+	qemu+=(-accel kvm -cpu host)
+else
+	qemu+=(-accel tcg -cpu "max,la57=off")
+fi
+if [ "${GDB:-0}" = 1 ]; then
+	qemu+=(-gdb tcp::1234 -S)
+	command_line=(nokaslr "${command_line[@]}")
+	progress "the machine waits for gdb: gdb $dir/vmlinux -ex 'target remote :1234'"
+fi
+
+exec timeout --foreground -k 5 "${LIMIT:-600}" "${qemu[@]}" -append "${command_line[*]}"

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What can be said of the sources without running them, as TAP. A check that finds something is not ok, and what it
+# found follows as comments.
+#
+# shellcheck disable=SC2317 # the checks are called by the names in CHECKS
+. "$(dirname "$0")/common.sh"
+
+"$VM/packages.sh"
+SOURCE=$("$VM/kernel.sh" source)
+STOCK=$("$VM/kernel.sh" stock)
+WORK=$BUILD/check
+
+CHECKS=(spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests coccinelle abi32 shellcheck man-pages)
+
+cd "$TOP" || exit
+
+# files PATTERN...: what is in the repository, or would be with the next `git add`; without what git ignores.
+files() {
+	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | while read -r file; do
+		[ ! -f "$file" ] || printf '%s\n' "$file"
+	done
+}
+
+check_spdx() {
+	local file
+
+	files '*.[ch]' '*.S' '*.sh' '*.py' '*.go' '*.rs' '*.bt' '*Makefile' '*Kbuild' '*Kconfig' '*.config' '*.map' .ci/run |
+		while read -r file; do
+			head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file has no SPDX line"
+		done
+}
+
+# checkpatch IGNORE PATTERN...: run where it may leave the file that it writes into a repository's top.
+checkpatch() {
+	local ignore=$1
+	shift
+
+	files "$@" | sed "s|^|$TOP/|" |
+		(cd "$WORK" && xargs -r "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --strict --no-tree \
+			--no-summary --terse --show-types ${ignore:+--ignore "$ignore"} -f) |
+		sed "s|^$TOP/||"
+}
+
+check_checkpatch() {
+	# What checkpatch takes for code of a tree that has one version, for a function, or for a call.
+	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON tests=MACRO_ARG_REUSE
+	local trace=PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
+	# Macros and types of the kernel's that are not there in userspace, nor in a header for it.
+	local uapi=BIT_MACRO
+	local userspace=$uapi,PREFER_DEFINED_ATTRIBUTE_MACRO,PREFER_KERNEL_TYPES,CAMELCASE,NEW_TYPEDEFS
+
+	checkpatch "$compat" 'kmod/compat.h'
+	checkpatch "$trace" 'kmod/*trace*.h'
+	checkpatch "$tests" 'kmod/tests/*.[ch]'
+	checkpatch '' 'kmod/*.[ch]' ':!kmod/compat.h' ':!kmod/*trace*.h' ':!kmod/tests/*'
+	checkpatch "$uapi" 'uapi/*.h'
+	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]'
+}
+
+check_kernel_doc() {
+	files 'kmod/*.[ch]' 'uapi/*.h' | xargs -r "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
+}
+
+# sparse_and_W1 NAME KDIR ARGUMENT...: in a copy of its own, and all of it each time, since what make thinks is up to
+# date would not be looked at.
+sparse_and_W1() {
+	local out=$WORK/$1 kdir=$2
+	shift 2
+
+	rm -rf "$out"
+	make -s -C "$TOP" -j"$JOBS" module KDIR="$kdir" BUILD="$out" "$@" \
+		W=1 C=2 CF='-Wsparse-error -Wcontext' KCFLAGS=-Werror 2>&1 | sed '/^Skipping BTF generation/d'
+}
+
+check_sparse_and_W1() {
+	sparse_and_W1 stock "$STOCK/kdir"
+}
+
+check_sparse_and_W1_of_tests() {
+	local debug
+	debug=$("$VM/kernel.sh" debug)
+
+	sparse_and_W1 debug "$debug/kdir" CONFIG_KWQ_KUNIT_TEST=m
+}
+
+# The kernel's own semantic patches, but for the few that are written in OCaml and would need its compiler.
+check_coccinelle() {
+	rm -rf "$WORK/coccinelle"
+	mkdir -p "$WORK/coccinelle"
+	files 'kmod/*.[ch]' 'uapi/*.h' | cpio --quiet -pd "$WORK/coccinelle"
+	grep -rl --include='*.cocci' '^virtual report' "$SOURCE/scripts/coccinelle" |
+		xargs grep -LE '(script|initialize|finalize):ocaml' |
+		xargs -P "$JOBS" -I{} "$VM/coccinelle.sh" {} "$WORK/coccinelle"
+}
+
+check_abi32() {
+	make -s -C selftests/device O="$WORK/abi32" KSELFTEST_INC="$SOURCE/tools/testing/selftests" abi32
+}
+
+check_shellcheck() {
+	local scripts
+	scripts=$(files | xargs grep -lE '^#!.*\b(ba)?sh$' || true)
+
+	# shellcheck disable=SC2086 # a word each
+	shellcheck -x -P SCRIPTDIR -f gcc $scripts
+}
+
+check_man_pages() {
+	files 'userspace/man/*.[1-9]' | xargs -r mandoc -T lint -W warning
+}
+
+mkdir -p "$LOGS" "$WORK"
+printf 'TAP version 13\n1..%d\n' ${#CHECKS[@]}
+number=0 failed=0
+for check in "${CHECKS[@]}"; do
+	number=$((number + 1))
+	log=$LOGS/check-$check.log
+	status=0
+	# In a process of its own with set -e; a check fails by what it says as well as by its status.
+	("check_${check//-/_}") >"$log" 2>&1 & wait $! || status=$?
+	if [ "$status" = 0 ] && [ ! -s "$log" ]; then
+		printf 'ok %d - %s\n' "$number" "$check"
+	else
+		printf 'not ok %d - %s\n' "$number" "$check"
+		head -n 60 "$log" | sed 's/^/# /'
+		failed=1
+	fi
+done
+exit $failed

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash disable=SC2034 # who sources this file uses its variables
+#
+# What the scripts of this folder share: where things are, and how they speak. Sourced, never run.
+set -euo pipefail
+
+# These scripts are run by make and run make: what the outer make was told is not meant for the inner ones.
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
+
+VM=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+TOP=$(cd "$VM/../.." && pwd)
+BUILD=$TOP/build
+LOGS=$BUILD/logs
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/kwq
+
+# The kernel that everything is tested on: Debian 12's newest.
+SERIES=6.12
+SOURCE_PACKAGE=linux-source-$SERIES
+HEADERS_PACKAGE=linux-headers-$SERIES-cloud-amd64
+
+JOBS=${JOBS:-$(nproc)}
+
+: "${KWQ_STARTED:=$(date +%s)}"
+export KWQ_STARTED
+
+# progress TEXT...: one line on stderr with the time since the first script started.
+progress() {
+	local seconds=$(($(date +%s) - KWQ_STARTED))
+
+	printf '[%2d:%02d] %s\n' $((seconds / 60)) $((seconds % 60)) "$*" >&2
+}
+
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# logged NAME COMMAND...: the command's output goes to a log; it is shown only if the command fails.
+logged() {
+	local log=$LOGS/$1.log
+
+	shift
+	mkdir -p "$LOGS"
+	if ! "$@" >"$log" 2>&1; then
+		{ grep -nE '(error|Error|warning|undefined|fatal):|\*\*\*' "$log" || tail -n 40 "$log"; } | head -n 40 >&2
+		die "failed, see $log: $*"
+	fi
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Boots Debian's kernel with kwq and shows selftests/demo at work; exits with 0 if the demo did.
+. "$(dirname "$0")/common.sh"
+
+"$VM/packages.sh"
+mkdir -p "$LOGS"
+dir=$("$VM/initramfs.sh" stock demo)
+progress "booting Linux $(basename "$(readlink -f "$dir/image")") with kwq"
+
+# The demo is shown as it runs; what init says beside it is for us.
+LIMIT=120 "$VM/boot.sh" "$dir" "file:$LOGS/demo.console.log" stdio demo </dev/null |
+	tee "$LOGS/demo.report.log" | sed -u '/^@kwq \(begin\|end\|verdict\)/d'
+if ! grep -q '^@kwq verdict pass' "$LOGS/demo.report.log"; then
+	tail -n 30 "$LOGS/demo.console.log" >&2
+	die "the demo failed; the console is in $LOGS/demo.console.log"
+fi

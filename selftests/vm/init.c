@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * PID 1 of the test machine. The end of the kernel's command line, "-- run ...", says what to do:
+ *
+ *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most
+ *   run kunit                        load kwq_test.ko and pass on what its suites found
+ *   run demo                         the demo's own program
+ *   run shell                        a shell on the console
+ *
+ * The console is left to the kernel. What the programs print goes to the second serial port,
+ * between lines that only init writes, which begin with "@kwq ". results.py reads them:
+ *
+ *   @kwq begin NAME
+ *   @kwq end NAME exit CODE | signal NUMBER | timeout
+ *   @kwq problem TEXT            something failed that is no program's
+ *   @kwq verdict pass | fail     the last line; without it the machine did not get to its end
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONSOLE		"/dev/ttyS0"
+#define REPORT		"/dev/ttyS1"
+#define KMEMLEAK	"/sys/kernel/debug/kmemleak"
+#define KUNIT_RESULTS	"/sys/kernel/debug/kunit"
+
+/* include/linux/panic.h: a module from outside the tree, an unsigned one, a KUnit test. */
+#define TAINTS_EXPECTED	(1UL << 12 | 1UL << 13 | 1UL << 18)
+
+/* kmemleak leaves out what is younger than 5 s: a pointer to it may be in a register yet. */
+#define KMEMLEAK_AGE_SECONDS	6
+
+/* How long a killed program may take to die before the machine counts as stuck. */
+#define DEATH_SECONDS	20
+
+static int report_fd = STDOUT_FILENO;
+static bool report_mid_line;
+static bool failed;
+
+/* QEMU takes a reboot for the end; powering off would need ACPI. */
+static void end_machine(void)
+{
+	sync();
+	tcdrain(report_fd);
+	reboot(RB_AUTOBOOT);
+	_exit(1);
+}
+
+static void report_bytes(const char *bytes, size_t len)
+{
+	while (len) {
+		ssize_t n = write(report_fd, bytes, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;
+		report_mid_line = bytes[n - 1] != '\n';
+		bytes += n;
+		len -= n;
+	}
+}
+
+/* A program may end in the middle of a line; a line of init's never begins there. */
+static void __attribute__((format(printf, 1, 2))) report(const char *fmt, ...)
+{
+	char line[512];
+	va_list args;
+
+	if (report_mid_line)
+		report_bytes("\n", 1);
+	report_bytes("@kwq ", 5);
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	report_bytes(line, strlen(line));
+	report_bytes("\n", 1);
+}
+
+#define problem(...)					\
+	do {						\
+		failed = true;				\
+		report("problem " __VA_ARGS__);		\
+	} while (0)
+
+static void finish(void)
+{
+	report("verdict %s", failed ? "fail" : "pass");
+	end_machine();
+}
+
+static void must(int ret, const char *what)
+{
+	if (ret >= 0)
+		return;
+	problem("%s: %m", what);
+	finish();
+}
+
+static bool write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	bool ok;
+
+	if (fd < 0)
+		return false;
+	ok = write(fd, text, strlen(text)) >= 0;
+	close(fd);
+	return ok;
+}
+
+/* Passes the file on as it is; returns how many bytes that were. */
+static size_t report_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t total = 0;
+	char buf[4096];
+	ssize_t n;
+
+	if (fd < 0) {
+		problem("%s: %m", path);
+		return 0;
+	}
+	while ((n = read(fd, buf, sizeof(buf))) > 0) {
+		report_bytes(buf, n);
+		total += n;
+	}
+	close(fd);
+	return total;
+}
+
+static void mount_at(const char *type, const char *dir, const char *options)
+{
+	mkdir(dir, 0755);
+	if (mount(type, dir, type, 0, options) && errno != EBUSY)
+		problem("mount %s on %s: %m", type, dir);
+}
+
+static void set_up(void)
+{
+	struct termios raw;
+
+	mkdir("/dev", 0755);
+	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
+
+	/* Without an initial console, as in an initramfs that nobody had to be root to make. */
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open(CONSOLE, O_RDWR | O_NOCTTY) != fd)
+			end_machine();
+
+	report_fd = open(REPORT, O_RDWR | O_NOCTTY | O_CLOEXEC);
+	if (report_fd < 0)
+		end_machine();
+	tcgetattr(report_fd, &raw);
+	cfmakeraw(&raw);
+	tcsetattr(report_fd, TCSANOW, &raw);
+
+	mount_at("proc", "/proc", NULL);
+	mount_at("sysfs", "/sys", NULL);
+	mount_at("tmpfs", "/tmp", "mode=1777");
+	mount_at("tmpfs", "/run", "mode=755");
+	mount_at("tmpfs", "/dev/shm", "mode=1777");
+	mount_at("devpts", "/dev/pts", "ptmxmode=0666");
+	mount_at("mqueue", "/dev/mqueue", NULL);
+	mount_at("cgroup2", "/sys/fs/cgroup", NULL);
+	mount_at("debugfs", "/sys/kernel/debug", NULL);
+	mount_at("tracefs", "/sys/kernel/tracing", NULL);
+
+	sethostname("kwq", 3);
+	setenv("HOME", "/tmp", 1);
+	setenv("PATH", "/bin:/sbin", 1);
+	setenv("TERM", "linux", 0);
+}
+
+static void load(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	must(fd, path);
+	must(syscall(SYS_finit_module, fd, "", 0), path);
+	close(fd);
+}
+
+static void unload(const char *module)
+{
+	if (syscall(SYS_delete_module, module, O_NONBLOCK))
+		problem("unloading %s: %m", module);
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/* Reaps what has died, the program's orphans too; true once the program itself has. */
+static bool reap(pid_t pid, int *status)
+{
+	bool found = false;
+	int st;
+
+	for (pid_t p; (p = waitpid(-1, &st, WNOHANG)) > 0;) {
+		if (p == pid) {
+			*status = st;
+			found = true;
+		}
+	}
+	return found;
+}
+
+/*
+ * Everything but init: a program's children must not live into the next program's time. Orphans
+ * become init's, so nobody is left when init has no child.
+ */
+static void kill_everyone(void)
+{
+	double deadline = now() + DEATH_SECONDS;
+
+	while (now() < deadline) {
+		pid_t pid;
+
+		kill(-1, SIGKILL);
+		do {
+			pid = waitpid(-1, NULL, WNOHANG);
+		} while (pid > 0);
+		if (pid < 0)
+			return;
+		usleep(1000);
+	}
+	write_file("/proc/sysrq-trigger", "w");
+	problem("processes that do not die of SIGKILL (their stacks are in the console's log)");
+	finish();
+}
+
+static void run_child(const char *path, int output)
+{
+	int input = open("/dev/null", O_RDONLY);
+	sigset_t none;
+
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	setsid();
+	if (chdir("/tmp"))
+		_exit(127);
+	dup2(input, STDIN_FILENO);
+	dup2(output, STDOUT_FILENO);
+	dup2(output, STDERR_FILENO);
+	execl(path, path, NULL);
+	dprintf(STDERR_FILENO, "# %s: %m\n", path);
+	_exit(127);
+}
+
+/* Passes on what the pipe has by now. It does not wait for the end: an orphan may hold it open. */
+static void drain(int fd)
+{
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = read(fd, buf, sizeof(buf))) > 0)
+		report_bytes(buf, n);
+}
+
+/* Returns whether the program exited with 0. @seconds: 0 for no limit. */
+static bool run_program(const char *path, const char *name, int seconds)
+{
+	double deadline = now() + seconds;
+	bool done = false, late = false;
+	int fds[2], status = 0;
+	sigset_t chld;
+	pid_t pid;
+
+	report("begin %s", name);
+	must(pipe2(fds, O_CLOEXEC), "pipe2");
+	must(fcntl(fds[0], F_SETFL, O_NONBLOCK), "fcntl");
+
+	sigemptyset(&chld);
+	sigaddset(&chld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &chld, NULL);
+
+	pid = fork();
+	must(pid, "fork");
+	if (!pid)
+		run_child(path, fds[1]);
+	close(fds[1]);
+
+	while (!done && !late) {
+		struct pollfd pfd = { .fd = fds[0], .events = POLLIN };
+
+		/* A program may close its output before it ends; then poll does not wait. */
+		if (poll(&pfd, 1, 20) > 0 && !(pfd.revents & POLLIN))
+			usleep(20000);
+		done = reap(pid, &status);
+		late = seconds && now() > deadline;
+		drain(fds[0]);
+	}
+	if (!done)
+		write_file("/proc/sysrq-trigger", "w");
+	kill_everyone();
+	drain(fds[0]);
+	close(fds[0]);
+
+	if (!done)
+		report("end %s timeout", name);
+	else if (WIFSIGNALED(status))
+		report("end %s signal %d", name, WTERMSIG(status));
+	else
+		report("end %s exit %d", name, WEXITSTATUS(status));
+	return done && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static int visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static void run_kselftests(int seconds, const char *pattern)
+{
+	struct dirent **entries;
+	int n = scandir("/kselftest", &entries, visible, alphasort);
+
+	must(n, "/kselftest");
+	load("/kwq.ko");
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char path[512];
+
+		if (fnmatch(pattern, name, 0))
+			continue;
+		snprintf(path, sizeof(path), "/kselftest/%s", name);
+		run_program(path, name, seconds);
+	}
+	unload("kwq");
+}
+
+/* The suites have run once the module is loaded; debugfs keeps their results while it is. */
+static void run_kunit(void)
+{
+	struct dirent **entries;
+	int n;
+
+	load("/kwq.ko");
+	load("/kwq_test.ko");
+	n = scandir(KUNIT_RESULTS, &entries, visible, alphasort);
+	must(n, KUNIT_RESULTS);
+	for (int i = 0; i < n; i++) {
+		char path[512];
+
+		snprintf(path, sizeof(path), KUNIT_RESULTS "/%s/results", entries[i]->d_name);
+		report("begin %s", entries[i]->d_name);
+		report_file(path);
+		report("end %s exit 0", entries[i]->d_name);
+	}
+	unload("kwq_test");
+	unload("kwq");
+}
+
+static void run_demo(void)
+{
+	load("/kwq.ko");
+	if (!run_program("/demo/run", "demo", 0))
+		failed = true;
+	unload("kwq");
+}
+
+static void run_shell(void)
+{
+	pid_t pid;
+
+	load("/kwq.ko");
+	pid = fork();
+	must(pid, "fork");
+	if (!pid) {
+		setsid();
+		ioctl(STDIN_FILENO, TIOCSCTTY, 1);
+		if (chdir("/tmp"))
+			_exit(127);
+		execl("/bin/sh", "-sh", NULL);
+		_exit(127);
+	}
+	while (waitpid(-1, NULL, 0) != pid)
+		;
+}
+
+static void look_for_leaks(void)
+{
+	if (access(KMEMLEAK, F_OK))
+		return;
+	sleep(KMEMLEAK_AGE_SECONDS);
+
+	/* A stale pointer may hide a leak from one scan; it is not likely to from two. */
+	write_file(KMEMLEAK, "scan");
+	write_file(KMEMLEAK, "scan");
+	if (report_file(KMEMLEAK))
+		problem("kmemleak found leaks");
+}
+
+static void look_for_taints(void)
+{
+	FILE *file = fopen("/proc/sys/kernel/tainted", "re");
+	unsigned long taints = 0;
+
+	if (!file || fscanf(file, "%lu", &taints) != 1)
+		problem("/proc/sys/kernel/tainted cannot be read");
+	if (file)
+		fclose(file);
+	if (taints & ~TAINTS_EXPECTED)
+		problem("the kernel is tainted: %#lx", taints & ~TAINTS_EXPECTED);
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode;
+
+	set_up();
+	/* Before them come the words of the command line that the kernel did not know. */
+	while (argc && strcmp(*argv, "run")) {
+		argc--;
+		argv++;
+	}
+	mode = argc > 1 ? argv[1] : "shell";
+	if (!strcmp(mode, "kselftest")) {
+		run_kselftests(argc > 2 ? atoi(argv[2]) : 60, argc > 3 ? argv[3] : "*");
+	} else if (!strcmp(mode, "kunit")) {
+		run_kunit();
+	} else if (!strcmp(mode, "demo")) {
+		run_demo();
+	} else if (!strcmp(mode, "shell")) {
+		run_shell();
+		end_machine();
+	} else {
+		problem("init does not know the mode %s", mode);
+	}
+	look_for_leaks();
+	look_for_taints();
+	finish();
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# initramfs.sh stock|debug [device] [demo]: builds kwq for that kernel and packs it with init, busybox and the command,
+# and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
+#
+#   device  selftests/device, as /kselftest
+#   demo    selftests/demo, as /demo
+. "$(dirname "$0")/common.sh"
+
+kernel=$1
+shift
+kernel_dir=$("$VM/kernel.sh" "$kernel")
+out=$BUILD/vm/$kernel
+root=$out/root
+
+rm -rf "$root"
+mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
+
+release=$(cat "$kernel_dir/kdir/include/config/kernel.release")
+module_config=()
+[ "$kernel" != debug ] || module_config=(CONFIG_KWQ_KUNIT_TEST=m)
+logged "module-$kernel" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
+cp "$BUILD/module-$release"/kmod/*.ko "$root"
+
+logged init gcc -O2 -Wall -Wextra -Werror -static -o "$root/init" "$VM/init.c"
+cp /bin/busybox "$root/bin/busybox"
+for applet in $(/bin/busybox --list | grep -vx busybox); do
+	ln -s busybox "$root/bin/$applet"
+done
+
+logged userspace make -C "$TOP/userspace" -j"$JOBS" O="$BUILD/userspace" all
+cp "$BUILD/userspace/kwq-static" "$root/bin/kwq"
+
+for content in "$@"; do
+	case $content in
+	device)
+		source=$("$VM/kernel.sh" source)
+		logged device make -C "$TOP/selftests/device" -j"$JOBS" O="$BUILD/device" \
+			KSELFTEST_INC="$source/tools/testing/selftests" all
+		mkdir "$root/kselftest"
+		find "$BUILD/device" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/kselftest" {} +
+		;;
+	demo)
+		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo" all
+		cp -r "$BUILD/demo/demo-root/." "$root"
+		;;
+	*)
+		die "there is no $content to put in"
+		;;
+	esac
+done
+
+# The machine reads it from memory, so there is nothing to gain from compressing it.
+(cd "$root" && find . -print0 | LC_ALL=C sort -z | cpio --quiet -0 -o -H newc -R 0:0) >"$out/initramfs.part"
+mv "$out/initramfs.part" "$out/initramfs"
+ln -sfn "$kernel_dir/image" "$out/image"
+echo "$out"

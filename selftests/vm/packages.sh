@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Sees to it that Debian's packages that the build and the tests need are installed.
+. "$(dirname "$0")/common.sh"
+
+PACKAGES=(
+	# Building the module, the kernels, the library and the command.
+	bc
+	bison
+	build-essential
+	cpio
+	flex
+	gcc-multilib
+	kmod
+	libelf-dev
+	libssl-dev
+	pkg-config
+	python3
+	rsync
+	xz-utils
+	# The kernel: headers bring the image that the tests boot.
+	"$HEADERS_PACKAGE"
+	"$SOURCE_PACKAGE"
+	# The machine.
+	busybox-static
+	qemu-system-x86
+	# The checks.
+	coccinelle
+	mandoc
+	shellcheck
+	sparse
+)
+
+missing=()
+for package in "${PACKAGES[@]}"; do
+	status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+	[ "$status" = installed ] || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+install=(apt-get install -y --no-install-recommends "${missing[@]}")
+if [ "$(id -u)" != 0 ]; then
+	die "packages are missing; install them with:
+    sudo ${install[*]}"
+fi
+
+progress "installing ${#missing[@]} packages"
+export DEBIAN_FRONTEND=noninteractive
+# The lists of a fresh image are empty, and those of an old one name packages that the mirror no longer has.
+logged apt-update apt-get update
+logged apt-install "${install[@]}"

@@ -1,0 +1,301 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Turns what the suites printed into counts.
+
+results.py tap SUITE OUTPUT STATUS       a host program that printed TAP and ended with STATUS
+results.py kselftest SUITE REPORT CONSOLE STATUS
+results.py kunit SUITE REPORT CONSOLE STATUS
+                                         a run of the test machine (init.c describes the report), QEMU's status
+results.py kunit-uml SUITE CONSOLE STATUS
+                                         a run of User-Mode Linux with the suites built in
+results.py lost SUITE REASON             a suite that could not be run
+results.py summary SUITE...              what failed, and the totals over these suites
+
+Each but the last writes build/results/SUITE.json. What is counted are leaf cases: a case that has cases of its own is
+not counted beside them. Whatever else goes wrong - a plan not fulfilled, a program that dies after its last case, a
+machine without a verdict, a warning on the console - counts as one failed case each. Nothing is counted as passed
+because it is absent.
+"""
+import contextlib
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+BUILD = Path(__file__).absolute().parents[2] / 'build'
+RESULTS = BUILD / 'results'
+
+# What a kernel prints when something is wrong with it. Its other lines that contain such words are listed below.
+KERNEL_COMPLAINT = re.compile(
+    r'WARNING:|BUG:|BUG at |Oops|INFO: (possible|suspicious|trying to register|task .* blocked|rcu|inconsistent)'
+    r'|KASAN|UBSAN:|ODEBUG:|kmemleak: \d+ new|Kernel panic|general protection fault|refcount_t:'
+    r'|soft lockup|hard LOCKUP|detected stalls|self-detected stall|workqueue lockup|scheduling while atomic'
+    r'|sleeping function called|DEBUG_LOCKS_WARN_ON|list_(add|del) corruption'
+    r'|Bad page state|Objects remaining|Slab cache still has objects')
+KERNEL_CHATTER = re.compile(
+    r'kasan: KernelAddressSanitizer initialized|Command line:|Unknown kernel command line')
+
+
+class Results:
+    """What one suite found."""
+
+    def __init__(self, suite):
+        self.suite = suite
+        self.passed = 0
+        self.skipped = 0
+        self.failed = []
+
+    def fail(self, what):
+        self.failed.append(what)
+
+    def add(self, name, outcome):
+        if outcome == 'pass':
+            self.passed += 1
+        elif outcome == 'skip':
+            self.skipped += 1
+        else:
+            self.fail(name)
+
+    def total(self):
+        return self.passed + self.skipped + len(self.failed)
+
+    def write(self):
+        RESULTS.mkdir(parents=True, exist_ok=True)
+        (RESULTS / f'{self.suite}.json').write_text(json.dumps(vars(self), indent=1) + '\n')
+        print(f'{self.suite}: {self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped')
+        for name in self.failed:
+            print(f'  failed: {name}')
+        return 1 if self.failed else 0
+
+
+class Tap:
+    """A stream of TAP 13, TAP 14 or KTAP, subtests (indented by 2 or 4) included."""
+
+    RESULT = re.compile(r'^(\s*)(not ok|ok)\b\s*(\d*)\s*(.*)$')
+    PLAN = re.compile(r'^(\s*)1\.\.(\d+)\s*(#\s*SKIP.*)?$', re.I)
+    BAIL = re.compile(r'^\s*Bail out!(.*)$')
+
+    def __init__(self, results, prefix):
+        self.results = results
+        self.prefix = prefix
+        self.plans = {}     # indentation -> cases planned
+        self.seen = {}      # indentation -> cases seen
+        self.nested = {}    # indentation -> whether deeper cases were seen since the last one here
+        self.found = False
+        self.skipped_all = False
+
+    def line(self, line):
+        match = self.PLAN.match(line)
+        if match:
+            indent, count = len(match[1]), int(match[2])
+            self.found = True
+            self.plans[indent] = count
+            if count == 0:
+                self.skipped_all = True
+                self.results.add(self.prefix, 'skip')
+            return
+        match = self.BAIL.match(line)
+        if match:
+            self.results.fail(f'{self.prefix}: bailed out:{match[1]}')
+            return
+        match = self.RESULT.match(line)
+        if match:
+            self.result(len(match[1]), match[2] == 'ok', match[4])
+
+    def result(self, indent, ok, text):
+        self.found = True
+        name, _, directive = text.partition('#')
+        name = name.strip().removeprefix('- ') or '(unnamed)'
+        directive = directive.strip().upper()
+        parent = self.nested.pop(indent, False)
+        self.seen[indent] = self.seen.get(indent, 0) + 1
+        for outer in [*self.seen, *self.plans, 0]:
+            if outer < indent:
+                self.nested[outer] = True
+        # Cases deeper than this one are now complete.
+        for inner in sorted({*self.seen, *self.plans}):
+            if inner > indent:
+                self.close(inner, f'{self.prefix}: {name}')
+        if directive.startswith('SKIP'):
+            self.results.add(f'{self.prefix}: {name}', 'skip')
+        elif directive.startswith(('TODO', 'XFAIL')):
+            self.results.add(f'{self.prefix}: {name}', 'skip')
+        elif not parent:
+            self.results.add(f'{self.prefix}: {name}', 'pass' if ok else 'fail')
+        elif not ok and not any(self.prefix in failed for failed in self.results.failed):
+            self.results.fail(f'{self.prefix}: {name}')
+
+    def close(self, indent, name):
+        plan, seen = self.plans.pop(indent, None), self.seen.pop(indent, 0)
+        self.nested.pop(indent, None)
+        if plan is not None and plan != seen:
+            self.results.fail(f'{name}: {plan} cases were planned and {seen} reported')
+
+    def end(self):
+        if not self.found:
+            self.results.fail(f'{self.prefix}: printed no TAP')
+        elif 0 in self.seen and 0 not in self.plans:
+            self.results.fail(f'{self.prefix}: no plan, so cases may be missing')
+        for indent in sorted({*self.seen, *self.plans}, reverse=True):
+            self.close(indent, self.prefix)
+
+
+def lines_of(path):
+    try:
+        return Path(path).read_text(errors='replace').replace('\r', '').splitlines()
+    except FileNotFoundError:
+        return []
+
+
+def judge_end(results, name, end):
+    """The way in which a program ended, beside what it printed."""
+    words = end.split()
+    if words[0] == 'timeout':
+        results.fail(f'{name}: did not end in time')
+    elif words[0] == 'signal':
+        results.fail(f'{name}: killed by signal {words[1]}')
+    elif words[1] not in ('0', '4') and not any(f.startswith(f'{name}:') for f in results.failed):
+        # 4 is kselftest's "skipped". An exit status that only repeats its failed cases is not counted again.
+        results.fail(f'{name}: exit status {words[1]}')
+
+
+def programs(results, report):
+    """Yields (name, lines, end) of each program in the report and counts what init had to say itself."""
+    name, lines, verdict = None, [], None
+    for line in lines_of(report):
+        if not line.startswith('@kwq '):
+            lines.append(line)
+            continue
+        word, _, rest = line.removeprefix('@kwq ').partition(' ')
+        if word == 'begin':
+            name, lines = rest, []
+        elif word == 'end':
+            yield name, lines, rest.removeprefix(name).strip()
+            name, lines = None, []
+        elif word == 'problem':
+            results.fail(rest)
+        elif word == 'verdict':
+            verdict = rest
+    if name:
+        results.fail(f'{name}: the machine stopped during it')
+    if verdict is None:
+        results.fail('the machine did not get to its end')
+    elif verdict != 'pass' and not results.failed:
+        results.fail('the machine says that it failed')
+
+
+def judge_console(results, console):
+    lines = lines_of(console)
+    if not lines:
+        results.fail('the console printed nothing')
+    for number, line in enumerate(lines):
+        if KERNEL_COMPLAINT.search(line) and not KERNEL_CHATTER.search(line):
+            results.fail(f'the kernel: {line.strip()} ({console}:{number + 1})')
+            return
+
+
+def judge_machine(results, console, status):
+    if status == '124':
+        results.fail('the machine did not end in time')
+    elif status != '0':
+        results.fail(f'QEMU ended with status {status}')
+    judge_console(results, console)
+    if not results.total():
+        results.fail('nothing ran')
+
+
+def kunit(results, lines):
+    """KUnit's own parser, from the kernel's source tree."""
+    sys.path.insert(0, os.path.join(os.environ['KERNEL_SOURCE'], 'tools/testing/kunit'))
+    import kunit_json
+    import kunit_parser
+
+    log = BUILD / 'logs' / f'{results.suite}.kunit.log'
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with open(log, 'a') as out, contextlib.redirect_stdout(out):
+        # The parser took hold of stdout when it was imported.
+        kunit_parser.stdout._output = out
+        test = kunit_parser.parse_run_tests(lines)
+    outcomes = {'PASS': 'pass', 'SKIP': 'skip'}
+
+    def walk(group, path):
+        for case in group['test_cases']:
+            results.add('/'.join([*path, case['name']]), outcomes.get(case['status'], 'fail'))
+        for sub in group['sub_groups']:
+            walk(sub, [*path, sub['name']])
+
+    walk(json.loads(kunit_json.get_json_result(test, kunit_json.Metadata())), [])
+    if test.counts.errors:
+        results.fail(f'{test.counts.errors} errors in the KTAP output ({log})')
+    return test
+
+
+def cmd_tap(results, output, status):
+    tap = Tap(results, results.suite)
+    for line in lines_of(output):
+        tap.line(line)
+    tap.end()
+    judge_end(results, results.suite, f'exit {status}')
+
+
+def cmd_kselftest(results, report, console, status):
+    for name, lines, end in programs(results, report):
+        tap = Tap(results, name)
+        for line in lines:
+            tap.line(line)
+        tap.end()
+        judge_end(results, name, end)
+    judge_machine(results, console, status)
+
+
+def cmd_kunit(results, report, console, status):
+    for name, lines, end in programs(results, report):
+        kunit(results, lines)
+        judge_end(results, name, end)
+    judge_machine(results, console, status)
+
+
+def cmd_kunit_uml(results, console, status):
+    kunit(results, lines_of(console))
+    judge_console(results, console)
+    if status == '124':
+        results.fail('User-Mode Linux did not end in time')
+    if not results.total():
+        results.fail('nothing ran')
+
+
+def cmd_lost(results, reason):
+    results.fail(f'{results.suite}: {reason}')
+
+
+def summary(suites):
+    passed, skipped, failed = 0, 0, []
+    for suite in suites:
+        try:
+            found = json.loads((RESULTS / f'{suite}.json').read_text())
+        except FileNotFoundError:
+            failed.append(f'{suite}: did not run')
+            continue
+        passed += found['passed']
+        skipped += found['skipped']
+        failed += [f'{suite}: {name}' for name in found['failed']]
+    for name in failed:
+        print(f'FAILED {name}')
+    print(f'{passed} passed, {len(failed)} failed, {skipped} skipped')
+    return 1 if failed or not passed else 0
+
+
+def main():
+    commands = {'tap': cmd_tap, 'kselftest': cmd_kselftest, 'kunit': cmd_kunit, 'kunit-uml': cmd_kunit_uml,
+                'lost': cmd_lost}
+    command, *args = sys.argv[1:]
+    if command == 'summary':
+        return summary(args)
+    results = Results(args[0])
+    commands[command](results, *args[1:])
+    return results.write()
+
+
+if __name__ == '__main__':
+    sys.exit(main())

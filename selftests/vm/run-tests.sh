@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Every test there is, on every kernel there is; then what failed, and the totals as the last line. See results.py for
+# what is counted.
+#
+# SUITES='kselftest-stock ...'  these only
+# PROGRAMS='poll*'              of the kselftests, these only
+. "$(dirname "$0")/common.sh"
+
+read -ra suites <<<"${SUITES:-check host kunit-debug kunit-uml kselftest-stock kselftest-debug}"
+
+# How long one program of selftests/device may take in the machine, and how long all of it may: several times what they
+# take, for hosts that are slower or busy.
+PROGRAM_SECONDS=${PROGRAM_SECONDS:-300}
+MACHINE_SECONDS=${MACHINE_SECONDS:-1500}
+
+results() {
+	"$VM/results.py" "$@" >&2 || true
+}
+
+# A suite that is lost to a failed build or a missing file is a failure of its own; the others still run.
+lost() {
+	results lost "$1" "$2"
+}
+
+# explain SUITE LOG...: what the failed cases said and how the logs end, if the suite failed.
+explain() {
+	local suite=$1 log
+	shift
+
+	! grep -q '"failed": \[\]' "$BUILD/results/$suite.json" || return 0
+	for log in "$@"; do
+		printf -- '--- %s\n' "${log#"$TOP/"}"
+		grep -B 12 -A 4 '^not ok' "$log" | tail -n 80
+		printf -- '...\n'
+		tail -n 25 "$log"
+	done >&2 || true
+}
+
+# host SUITE COMMAND...: a command of this machine's that prints TAP.
+host() {
+	local suite=$1 status=0
+	shift
+
+	"$@" >"$LOGS/$suite.tap" 2>"$LOGS/$suite.err" || status=$?
+	results tap "$suite" "$LOGS/$suite.tap" "$status"
+	explain "$suite" "$LOGS/$suite.tap" "$LOGS/$suite.err"
+}
+
+# machine SUITE KIND KERNEL CONTENT MODE...: one boot.
+machine() {
+	local suite=$1 kind=$2 kernel=$3 content=$4 dir status=0
+	local console=$LOGS/$suite.console.log report=$LOGS/$suite.report.log
+	shift 4
+
+	# shellcheck disable=SC2086 # the contents are words
+	dir=$("$VM/initramfs.sh" "$kernel" $content) || { lost "$suite" 'could not be built'; return; }
+	LIMIT=$MACHINE_SECONDS "$VM/boot.sh" "$dir" "file:$console" "file:$report" "$@" \
+		>"$LOGS/$suite.qemu.log" 2>&1 || status=$?
+	results "$kind" "$suite" "$report" "$console" "$status"
+	explain "$suite" "$report" "$console"
+}
+
+# UML exits with a status of its own whatever it ran, so only its time limit is looked at.
+kunit_uml() {
+	local dir status=0 console=$LOGS/kunit-uml.console.log
+
+	dir=$("$VM/kernel.sh" uml) || { lost kunit-uml 'could not be built'; return; }
+	timeout -k 5 300 "$dir/image" mem=512M console=tty kunit.enable=1 kunit_shutdown=halt panic_on_warn=1 \
+		</dev/null >"$console" 2>&1 || status=$?
+	results kunit-uml kunit-uml "$console" "$status"
+	explain kunit-uml "$console"
+}
+
+run() {
+	case $1 in
+	check)
+		progress "checks"
+		host check "$VM/checks.sh"
+		;;
+	host)
+		progress "host tests"
+		host host make -C "$TOP/userspace" --no-print-directory O="$BUILD/userspace" test
+		;;
+	kunit-debug)
+		progress "KUnit on the debug kernel"
+		machine kunit-debug kunit debug '' kunit
+		;;
+	kunit-uml)
+		progress "KUnit built into User-Mode Linux"
+		kunit_uml
+		;;
+	kselftest-stock | kselftest-debug)
+		progress "kselftests on the ${1#kselftest-} kernel"
+		machine "$1" kselftest "${1#kselftest-}" device kselftest "$PROGRAM_SECONDS" "${PROGRAMS:-*}"
+		;;
+	*)
+		lost "$1" 'there is no such suite'
+		;;
+	esac
+}
+
+finish() {
+	progress "the logs are in build/logs"
+	"$VM/results.py" summary "${suites[@]}"
+}
+
+rm -rf "$BUILD/results" "$LOGS"
+mkdir -p "$LOGS"
+# Whatever happens, the last line is the totals, and a suite that was not reached counts as failed.
+trap finish EXIT
+
+"$VM/packages.sh"
+KERNEL_SOURCE=$("$VM/kernel.sh" source)
+export KERNEL_SOURCE
+for suite in "${suites[@]}"; do
+	run "$suite"
+done
