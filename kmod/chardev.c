@@ -422,7 +422,7 @@ static long queue_op(struct file *file, void __user *uarg, fmode_t mode,
 		     const struct kwq_batch_kind *kind)
 {
 	struct kwq_op arg;
-	u32 taken;
+	u32 taken = 0;
 	int err;
 
 	if (!(file->f_mode & mode))
