@@ -16,7 +16,7 @@ CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/kwq
 # The kernel that everything is tested on: Debian 12's newest.
 SERIES=6.12
 SOURCE_PACKAGE=linux-source-$SERIES
-HEADERS_PACKAGE=linux-headers-$SERIES-cloud-amd64
+IMAGE_PACKAGE=linux-image-$SERIES-cloud-amd64
 
 JOBS=${JOBS:-$(nproc)}
 

@@ -10,7 +10,7 @@ dir=$("$VM/initramfs.sh" stock demo)
 progress "booting Linux $(basename "$(readlink -f "$dir/image")") with kwq"
 
 # The demo is shown as it runs; what init says beside it is for us.
-LIMIT=120 "$VM/boot.sh" "$dir" "file:$LOGS/demo.console.log" stdio demo </dev/null |
+LIMIT=300 "$VM/boot.sh" "$dir" "file:$LOGS/demo.console.log" stdio demo </dev/null |
 	tee "$LOGS/demo.report.log" | sed -u '/^@kwq \(begin\|end\|verdict\)/d'
 if ! grep -q '^@kwq verdict pass' "$LOGS/demo.report.log"; then
 	tail -n 30 "$LOGS/demo.console.log" >&2

@@ -4,7 +4,7 @@
 # initramfs.sh stock|debug [device] [demo]: builds kwq for that kernel and packs it with init, busybox and the command,
 # and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
 #
-#   device  selftests/device, as /kselftest
+#   device  selftests/device and what tests the command with a device, as /kselftest
 #   demo    selftests/demo, as /demo
 . "$(dirname "$0")/common.sh"
 
@@ -40,9 +40,11 @@ for content in "$@"; do
 			KSELFTEST_INC="$source/tools/testing/selftests" all
 		mkdir "$root/kselftest"
 		find "$BUILD/device" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/kselftest" {} +
+		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
 		;;
 	demo)
-		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo" all
+		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo" all \
+			HEADERS="$(echo "$("$VM/kernel.sh" stock)"/usr/src/linux-headers-*-common/include)"
 		cp -r "$BUILD/demo/demo-root/." "$root"
 		;;
 	*)

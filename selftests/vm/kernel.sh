@@ -4,7 +4,7 @@
 # kernel.sh source|stock|debug|uml: sees to it that the kernel is there and prints its directory.
 #
 #   source  the kernel's source tree, as Debian ships it
-#   stock   Debian's cloud kernel: what users have
+#   stock   Debian's cloud kernel, the newest that apt knows: what users have. It is unpacked here, not installed.
 #   debug   debug.config on top of tinyconfig
 #   uml     a source tree whose drivers/kwq is this checkout, and its User-Mode Linux, which runs KUnit when started
 #
@@ -14,9 +14,9 @@
 # from. A build that was interrupted is taken up where it stopped.
 . "$(dirname "$0")/common.sh"
 
-# One builder at a time, whoever runs it. What is complete can be used without the lock.
+# lock NAME: one builder at a time of each thing, whoever runs it. What is complete can be used without the lock.
 lock() {
-	exec 9>"$CACHE/lock"
+	exec 9>"$CACHE/lock-$1"
 	flock -n 9 || { progress "waiting for another run to finish with $CACHE"; flock 9; }
 }
 
@@ -29,7 +29,7 @@ source_tree() {
 	dir=$CACHE/source-$(package_version "$SOURCE_PACKAGE")
 
 	if [ ! -d "$dir" ]; then
-		lock
+		lock source
 	fi
 	if [ ! -d "$dir" ]; then
 		progress "unpacking $SOURCE_PACKAGE"
@@ -60,17 +60,40 @@ fingerprint() {
 	{ cat "$@"; gcc --version; } | sha256sum | cut -c 1-12
 }
 
-stock() {
-	local kdir release dir
-	kdir=$(dpkg -L "$(dpkg-query -W -f '${Depends}' "$HEADERS_PACKAGE" | grep -o 'linux-headers-[^ ,]*')" |
-		grep '^/usr/src/linux-headers-[^/]*$')
-	release=${kdir#/usr/src/linux-headers-}
-	dir=$CACHE/stock-$release
+# unpack_stock DIR RELEASE: the image, and the headers that modules are built against. To install the headers would
+# install the image as well, and make it what this machine boots next.
+unpack_stock() (
+	dir=$1 release=$2 common=${2%-cloud-amd64}
+	makefile=usr/src/linux-headers-$release/Makefile
 
-	[ -f "/boot/vmlinuz-$release" ] || die "/boot/vmlinuz-$release is missing: reinstall linux-image-$release"
-	mkdir -p "$dir"
-	ln -sfn "/boot/vmlinuz-$release" "$dir/image"
-	ln -sfn "$kdir" "$dir/kdir"
+	cd "$dir" &&
+		apt-get download "linux-image-$release" "linux-headers-$release" "linux-headers-$common-common" \
+			"linux-kbuild-$common" &&
+		for package in *.deb; do dpkg -x "$package" . || return; done &&
+		rm ./*.deb &&
+		sed -i "s|/usr/src/|$CACHE/$STOCK_NAME/usr/src/|" "$makefile" &&
+		ln -sfn "boot/vmlinuz-$release" image &&
+		ln -sfn "usr/src/linux-headers-$release" kdir
+)
+
+stock() {
+	local release version dir
+	release=$(apt-cache depends "$IMAGE_PACKAGE" | sed -n 's/^ *Depends: linux-image-//p')
+	[ -n "$release" ] || die "apt does not know $IMAGE_PACKAGE: apt-get update"
+	version=$(apt-cache show --no-all-versions "linux-image-$release" | sed -n 's/^Version: //p')
+	STOCK_NAME=stock-$release-$version
+	dir=$CACHE/$STOCK_NAME
+
+	if [ ! -d "$dir" ]; then
+		lock stock
+	fi
+	if [ ! -d "$dir" ]; then
+		progress "downloading Linux $release and its headers"
+		rm -rf "$dir.part"
+		mkdir -p "$dir.part"
+		logged kernel-stock unpack_stock "$dir.part" "$release"
+		mv "$dir.part" "$dir"
+	fi
 	echo "$dir"
 }
 
@@ -80,7 +103,7 @@ debug() {
 	dir=$CACHE/debug-${source##*/source-}-$(fingerprint "$VM/debug.config")
 
 	if [ ! -f "$dir/complete" ]; then
-		lock
+		lock debug
 	fi
 	if [ ! -f "$dir/complete" ]; then
 		progress "building the debug kernel, once (6 minutes on two processors)"
@@ -105,7 +128,7 @@ uml() {
 	dir=$CACHE/uml-${source##*/source-}-$(fingerprint "$VM/uml.config")
 	tree=$CACHE/uml-tree-${source##*/source-}
 
-	lock
+	lock uml
 	if [ ! -d "$tree" ]; then
 		rm -rf "$tree.part"
 		cp -al "$source" "$tree.part"

@@ -12,6 +12,7 @@ PACKAGES=(
 	cpio
 	flex
 	gcc-multilib
+	git
 	kmod
 	libelf-dev
 	libssl-dev
@@ -19,8 +20,7 @@ PACKAGES=(
 	python3
 	rsync
 	xz-utils
-	# The kernel: headers bring the image that the tests boot.
-	"$HEADERS_PACKAGE"
+	# The kernels that are built. Debian's own is unpacked by kernel.sh.
 	"$SOURCE_PACKAGE"
 	# The machine.
 	busybox-static
