@@ -852,7 +852,7 @@ static struct kunit_case core_model_test_cases[] = {
 	KUNIT_CASE_PARAM(operation_in_state, transition_gen_params),
 	KUNIT_CASE_PARAM(operation_after_shut_down, transition_gen_params),
 	KUNIT_CASE(table_is_complete),
-	KUNIT_CASE(random_operations),
+	KUNIT_CASE_SLOW(random_operations),
 	{}
 };
 

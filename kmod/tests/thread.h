@@ -13,7 +13,7 @@
 #include <linux/sched.h>
 #include <linux/wait.h>
 
-#define KWQ_TEST_HANGS_SECONDS	30
+#define KWQ_TEST_HANGS_SECONDS	20
 
 /*
  * A thread ends when @fn returns, which it does soon once a SIGKILL makes what

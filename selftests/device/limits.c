@@ -370,7 +370,7 @@ TEST_F(limits, no_file)
 	snprintf(name, sizeof(name), "limits.%d", getpid());
 	quota.name = name;
 	ASSERT_LT(0, read_text(FILE_MAX, before, sizeof(before)));
-	ASSERT_EQ(0, write_text(FILE_MAX, "1"));
+	ASSERT_EQ(0, write_text(FILE_MAX, "0"));
 	start_peer(&child, peer_without_files, &quota);
 	made = hear(&child);
 	named = hear(&child);
@@ -378,7 +378,7 @@ TEST_F(limits, no_file)
 	EXPECT_EQ(-ENFILE, made);
 	EXPECT_EQ(-ENFILE, named);
 	EXPECT_EQ(-SIGKILL, kill_peer(&child));
-	EXPECT_EQ(-ENOENT, q_open(self->dev, name, O_RDWR));
+	EXPECT_EQ(-ENOENT, q_unlink(self->dev, name));
 }
 
 /* Memory is the caller's cgroup's */

@@ -237,7 +237,7 @@ TEST_F(modload, held_by_a_descriptor_on_its_way)
 /* Again and again, under traffic */
 
 #define CYCLES		100
-#define TRIES		50
+#define TRIES		20
 #define PROCESSES	3
 
 struct traffic {
@@ -251,7 +251,7 @@ struct traffic {
 /* Leaves the processor to whoever loads or unloads. */
 static void pause_briefly(void)
 {
-	poll(NULL, 0, 1);
+	poll(NULL, 0, 4);
 }
 
 static int peer_is_traffic(struct peer *parent, void *arg)

@@ -48,7 +48,7 @@ static void *shared(size_t size)
 #define KEYS		48
 #define REMOVABLE	(KEYS / 4)	/* the first ones are removed now and then */
 #define LIVES		512		/* processes, one after the other */
-#define KILLS		60
+#define KILLS		40
 
 /*
  * Who adds raises @wanted first, and @added to the same afterwards. Who gets an item

@@ -222,6 +222,23 @@ TEST_F(trace, keys)
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%.31s prio=0 result=0", longest);
 }
 
+/* O6: nor can a queue's name pass for another field, for a line, or for an escape sequence. */
+TEST_F(trace, names)
+{
+	char name[64];
+	int q;
+
+	snprintf(name, sizeof(name), "%s key=x\n\x1b[2J\xff", self->name);
+	q = q_create(self->dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, q);
+	EXPECT_EQ(0, q_unlink(self->dev, name));
+	EXPECT_EQ(0, q_shut_down(q));
+	close(q);
+	read_trace(self);
+	expect_event(self, "kwq_shut_down: queue=%llu name=%s.key=x..[2J. drain=%d", 0);
+	EXPECT_EQ(NULL, take_event(self));
+}
+
 /* What failed is no event. */
 TEST_F(trace, nothing_of_errors)
 {
@@ -291,6 +308,7 @@ static void read_fdinfo(int q, char *text, size_t room)
 
 TEST(fdinfo)
 {
+	static const char odd[] = "trace fdinfo\n\\\x1b[2J\xff";
 	int dev = open_device(), q = new_queue(dev), other = q_reopen(q);
 	struct item item;
 
@@ -315,11 +333,11 @@ TEST(fdinfo)
 	close(other);
 	close(q);
 
-	/* A name stays on its line. */
-	q = q_create(dev, "trace fdinfo\n\\", 0, O_RDWR | O_CLOEXEC, 0600);
+	/* A name stays on its line, and is nothing but text. */
+	q = q_create(dev, odd, 0, O_RDWR | O_CLOEXEC, 0600);
 	ASSERT_LE(0, q);
-	EXPECT_EQ(0, q_unlink(dev, "trace fdinfo\n\\"));
-	expect_line(q, "kwq-name:\ttrace\\040fdinfo\\012\\134");
+	EXPECT_EQ(0, q_unlink(dev, odd));
+	expect_line(q, "kwq-name:\ttrace\\040fdinfo\\012\\134\\033[2J\\377");
 	close(q);
 	close(dev);
 }
