@@ -71,8 +71,11 @@ ktime_t kwq_queue_now(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_now);
 
-/* Moves at most KWQ_ITEMS_PER_HOLD items whose time has come (D6). */
-static void expire_locked(struct kwq_queue *queue, ktime_t now)
+/*
+ * Moves at most KWQ_ITEMS_PER_HOLD items whose time has come (D6). Returns true
+ * if there may be more.
+ */
+static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 {
 	struct kwq_item *item;
 	int n;
@@ -82,11 +85,12 @@ static void expire_locked(struct kwq_queue *queue, ktime_t now)
 
 		item = kwq_core_expire(&queue->core, now);
 		if (!item)
-			return;
+			return false;
 		if (queue->core.readied != readied)
 			trace_kwq_ready(queue, item, item->timer.expires,
 					ktime_sub(now, item->timer.expires));
 	}
+	return true;
 }
 
 static enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
@@ -100,8 +104,7 @@ static enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 	now = now_locked(queue);
 	/* Whatever it is armed for from here on, it has to be started again. */
 	queue->armed = KTIME_MAX;
-	expire_locked(queue, now);
-	if (kwq_core_next(&queue->core) <= now) {
+	if (expire_locked(queue, now) && kwq_core_next(&queue->core) <= now) {
 		took = ktime_sub(now_locked(queue), now);
 		queue->resume = ktime_add_ns(now, took +
 					     clamp_t(s64, took, KWQ_RESUME_MIN_NS,
@@ -256,8 +259,7 @@ void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
 	do {
 		spin_lock_irqsave(&queue->lock, flags);
 		queue->manual_now = max(queue->manual_now, now);
-		expire_locked(queue, queue->manual_now);
-		more = kwq_core_next(&queue->core) <= queue->manual_now;
+		more = expire_locked(queue, queue->manual_now);
 		wake_up_all(&queue->getters);
 		wake_up_all(&queue->drainers);
 		kwq_unlock(queue, flags);
@@ -525,7 +527,10 @@ static struct kwq_item *get(struct kwq_queue *queue,
  * @queue: the queue
  * @deadline: until when to wait, on the queue's clock; KTIME_MAX for ever
  *
- * The item is processing until kwq_done(); nobody else gets it meanwhile.
+ * The item is processing until kwq_done(); nobody else gets it meanwhile. All
+ * kernel users of a queue are one holder: after a shut down nobody waits for what
+ * another is still processing, so who calls kwq_done() gets again afterwards, lest
+ * what turned ready by it lies there.
  *
  * Context: process; sleeps.
  * Return: the item; ERR_PTR of -ESHUTDOWN (shut down and nothing is ready),

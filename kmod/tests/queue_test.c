@@ -341,7 +341,7 @@ static void delays_saturate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 }
 
-static void __maybe_unused end_of_time_can_come(struct kunit *test)
+static void end_of_time_can_come(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
@@ -1214,6 +1214,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
 	KUNIT_CASE(add_can_end_the_wait),
 	KUNIT_CASE(delays_saturate),
+	KUNIT_CASE(end_of_time_can_come),
 	KUNIT_CASE(backlog_comes_in_order),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
@@ -1536,11 +1537,13 @@ static void arm_timers(void *data)
 	prandom_seed_state(&rnd, 7);
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_last(cpu_online_mask)));
 	while (!READ_ONCE(armer->stop) && !signal_pending(current)) {
+		/* Made ready by who handed it over. */
 		victim = smp_load_acquire(&armer->victim);
 		if (victim) {
 			kwq_add_after(&victim->queue, &victim->a,
 				      prandom_u32_state(&rnd) %
 				      (100 * NSEC_PER_USEC));
+			/* Not touched any more. */
 			smp_store_release(&armer->victim, NULL);
 		}
 		cond_resched();
@@ -1568,7 +1571,9 @@ static void destroy_with_the_timer_about_to_fire(struct kunit *test)
 		kwq_item_init(&victim->a);
 		kwq_item_init(&victim->b);
 		kwq_add_after(&victim->queue, &victim->b, HOUR);
+		/* Pairs with the load in arm_timers(). */
 		smp_store_release(&armer->victim, victim);
+		/* Pairs with the store there. */
 		while (smp_load_acquire(&armer->victim))
 			cond_resched();
 		/* Somewhere around the time that it fires. */
@@ -1651,7 +1656,7 @@ static void add_in_crowd(void *data)
 struct pong {
 	struct kwq_test_thread thread;
 	struct kwq_queue *queue;
-	int nr;
+	atomic_t nr;
 };
 
 static void get_and_count(void *data)
@@ -1661,7 +1666,7 @@ static void get_and_count(void *data)
 
 	while (!IS_ERR(item = kwq_get(pong->queue, KTIME_MAX))) {
 		kwq_done(pong->queue, item);
-		smp_store_release(&pong->nr, pong->nr + 1);
+		atomic_inc(&pong->nr);
 	}
 }
 
@@ -1679,10 +1684,10 @@ static void add_while_the_getter_goes_to_sleep(struct kunit *test)
 	for (i = 0; i < NR_PINGS; i++) {
 		KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->a), KWQ_ADDED);
 		end = jiffies + KWQ_TEST_HANGS_SECONDS * HZ;
-		while (smp_load_acquire(&pong->nr) == i &&
+		while (atomic_read(&pong->nr) == i &&
 		       time_before(jiffies, end))
 			cond_resched();
-		if (READ_ONCE(pong->nr) == i) {
+		if (atomic_read(&pong->nr) == i) {
 			KUNIT_FAIL(test, "item %d lies ready", i);
 			break;
 		}
