@@ -5,16 +5,19 @@
  * depends on it. Where a chunk meets a fault it is taken again entry by entry,
  * so that all entries before the bad one have their effect and none after it.
  */
-#include <linux/cleanup.h>
+#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
 #include "batch.h"
+#include "timens.h"
 
 #define CHUNK_ENTRIES	64
-#define CHUNK_KEYS	SZ_16K
+/* With 64 entries and their results it fits an allocation of 16 KiB. */
+#define CHUNK_KEYS	SZ_8K
 #define CHUNK_SMALL	256
 
 /**
@@ -109,6 +112,8 @@ static int take_add(struct kwq_handle *handle, const void *data,
 		.time = entry->time,
 	};
 
+	if (entry->flags & KWQ_ADD_AT)
+		options.time = kwq_host_time(handle->keyed, entry->time);
 	if (!key->len || check_add(entry))
 		return -EINVAL;
 	return kwq_keyed_add(handle->keyed, key, &options);
@@ -339,7 +344,7 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 {
 	struct cursor at = {};
 	struct chunk chunk;
-	u32 most;
+	u32 most, before;
 	int err;
 
 	*taken = 0;
@@ -349,9 +354,11 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 
 	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
+		before = at.taken;
 		err = take_chunk(handle, kind, &chunk, batch, &at,
 				 min(most, batch->nr - at.taken));
-		if (err && most == 1)
+		/* Either nothing was taken, or the last results were lost. */
+		if (err && (most == 1 || at.taken != before))
 			break;
 		if (err)
 			most = 1;

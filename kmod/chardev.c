@@ -4,13 +4,13 @@
  * in, validate, call, copy out.
  */
 #include <linux/anon_inodes.h>
-#include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -19,6 +19,7 @@
 #include "batch.h"
 #include "chardev.h"
 #include "keyed.h"
+#include "timens.h"
 
 /*
  * The structures as they were first published. They may grow at their end, and
@@ -263,6 +264,9 @@ static long ioctl_create(void __user *uarg)
 				return ret;
 		}
 		ret = create(&arg);
+		if (fatal_signal_pending(current))
+			break;
+		cond_resched();
 		/* Made by somebody meanwhile: then open it. */
 	} while (ret == -EEXIST && arg.flags & KWQ_CREATE_OR_OPEN);
 	return ret;
@@ -346,7 +350,6 @@ static long ioctl_list(void __user *uarg)
 {
 	struct kwq_list_entry *entries;
 	struct kwq_list arg;
-	const char *after = arg.after;
 	u32 nr = 0, n, want;
 	int err;
 
@@ -360,17 +363,18 @@ static long ioctl_list(void __user *uarg)
 
 	do {
 		want = min_t(u32, LIST_CHUNK, arg.nr - nr);
-		n = kwq_names_list(after, entries, want);
+		n = kwq_names_list(arg.after, entries, want);
 		err = copy_list_out(&arg, nr, entries, n);
 		if (err)
 			break;
 		nr += n;
-		after = n ? (char *)entries[n - 1].name : after;
-		memcpy(arg.after, after, sizeof(arg.after));
-		after = arg.after;
+		if (n)
+			memcpy(arg.after, entries[n - 1].name, sizeof(arg.after));
 	} while (n == want && nr < arg.nr);
 	kfree(entries);
-	return err ?: nr;
+	if (err)
+		return err;
+	return nr;
 }
 
 static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
@@ -434,13 +438,9 @@ static long queue_op(struct file *file, void __user *uarg, fmode_t mode,
 		return -EINVAL;
 	err = kwq_batch_check(kind, &arg.batch) ?:
 	      kwq_batch_take(file->private_data, kind, &arg.batch, &taken);
-	return err && !taken ? err : taken;
-}
-
-/* D7: a deadline that the clock cannot hold never comes. */
-static ktime_t deadline_of(u64 ns)
-{
-	return min_t(u64, ns, KTIME_MAX);
+	if (err && !taken)
+		return err;
+	return taken;
 }
 
 static int check_get(const struct file *file, const struct kwq_get *arg)
@@ -496,7 +496,7 @@ static long queue_get(struct file *file, void __user *uarg)
 	if (!arg.get.nr)
 		return 0;
 
-	waiter.deadline = deadline_of(arg.deadline);
+	waiter.deadline = kwq_host_time(handle->keyed, arg.deadline);
 	waiter.nonblock = file->f_flags & O_NONBLOCK ||
 			  arg.flags & KWQ_GET_NONBLOCK;
 	ret = kwq_batch_get(handle, &arg.get, &waiter);
@@ -536,7 +536,8 @@ static long queue_drain(struct file *file, void __user *uarg)
 		return err;
 	if (arg.flags)
 		return -EINVAL;
-	return kwq_keyed_drain(handle->keyed, deadline_of(arg.deadline));
+	return kwq_keyed_drain(handle->keyed,
+			       kwq_host_time(handle->keyed, arg.deadline));
 }
 
 static long queue_stat(struct file *file, void __user *uarg)
@@ -568,7 +569,7 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case _IOC_NR(KWQ_IOC_REMOVE):
 		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_remove);
 	case _IOC_NR(KWQ_IOC_LEN):
-		return kwq_len(queue);
+		return min(kwq_len(queue), INT_MAX);
 	case _IOC_NR(KWQ_IOC_STAT):
 		return queue_stat(file, uarg);
 	case _IOC_NR(KWQ_IOC_SHUT_DOWN):
@@ -590,7 +591,8 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 
 	poll_wait(file, &queue->pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (!kwq_get_would_wait(queue, &handle->holder))
+	if (file->f_mode & FMODE_READ &&
+	    !kwq_get_would_wait(queue, &handle->holder))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	mask |= queue->core.shut_down ? EPOLLRDHUP : EPOLLOUT | EPOLLWRNORM;
 	spin_unlock_irqrestore(&queue->lock, flags);

@@ -3,6 +3,7 @@
  * The state machine of one queue. <linux/kwq_core.h> draws it.
  */
 #include <linux/bitops.h>
+#include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/kwq_core.h>
@@ -111,14 +112,12 @@ static void raise_priority(struct kwq_core *core, struct kwq_item *item,
 /* What an add that names no priority means for this item. */
 static int priority_kept(const struct kwq_item *item)
 {
-	switch (item->state) {
-	case 0:
+	if (!item->state)
 		return 0;
-	case KWQ_ITEM_WAITING:
+	if (item->state == KWQ_ITEM_WAITING &&
+	    item->wait_priority != KWQ_PRIORITY_NONE)
 		return item->wait_priority;
-	default:
-		return item->priority;
-	}
+	return item->priority;
 }
 
 static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority)
@@ -168,8 +167,13 @@ static struct kwq_item *first_waiting(const struct kwq_core *core)
 
 static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item)
 {
+	int priority = item->wait_priority;
+
+	/* An item that does nothing but wait is not idle, and keeps what it has. */
+	if (item->state == KWQ_ITEM_WAITING)
+		priority = priority_kept(item);
 	stop_waiting(core, item);
-	return make_dirty(core, item, item->wait_priority);
+	return make_dirty(core, item, priority);
 }
 
 /**
@@ -191,8 +195,11 @@ int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		return -ESHUTDOWN;
 
 	ret = make_dirty(core, item, priority);
-	if (end_wait && (item->state & KWQ_ITEM_WAITING))
+	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
+		/* What it waited for is this add, so its priority counts as well. */
+		raise_priority(core, item, item->wait_priority);
 		stop_waiting(core, item);
+	}
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_add);
@@ -216,14 +223,16 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 {
 	if (new == KWQ_PRIORITY_NONE)
 		return old;
-	return policy == KWQ_WAIT_REPLACE ? new : max(old, new);
+	if (old == KWQ_PRIORITY_NONE || policy == KWQ_WAIT_REPLACE)
+		return new;
+	return max(old, new);
 }
 
 /**
  * kwq_core_add_at() - add an item when its time comes (D1 to D4)
  * @core: the core
  * @item: the item
- * @priority: as for kwq_core_add(); it counts from @when on
+ * @priority: as for kwq_core_add(), which it is given to when the time has come
  * @when: the time
  * @policy: what to do if the item has a time already
  * @now: the time it is
@@ -244,8 +253,9 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		return -ESHUTDOWN;
 
 	if (!waited) {
-		item->wait_priority = priority == KWQ_PRIORITY_NONE ?
-				      priority_kept(item) : priority;
+		if (kwq_item_is_idle(item))
+			item->priority = 0;
+		item->wait_priority = priority;
 		start_waiting(core, item, when);
 	} else {
 		ktime_t old = item->timer.expires;
@@ -369,15 +379,22 @@ static int priority_undone(const struct kwq_item *item)
  * @core: the core
  * @item: the item; being processed
  *
- * It goes back to where it was, the head of its lane. Of several hand-outs the
- * last is undone first.
+ * It goes back to where it was, the head of its lane, unless an add raised its
+ * priority meanwhile. Of several hand-outs the last is undone first.
  */
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 {
+	int priority = priority_undone(item);
+	bool raised = priority > item->priority;
+
 	leave_holder(core, item);
-	item->priority = priority_undone(item);
+	item->priority = priority;
 	item->state |= KWQ_ITEM_DIRTY;
-	list_add(&item->link, band_of(core, item));
+	/* In a band that it was never in its place is the tail (Q12). */
+	if (raised)
+		list_add_tail(&item->link, band_of(core, item));
+	else
+		list_add(&item->link, band_of(core, item));
 	entered_band(core, item);
 	core->readied++;
 	core->gets--;
@@ -484,7 +501,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
  */
 void kwq_core_shut_down(struct kwq_core *core)
 {
-	core->shut_down = true;
+	WRITE_ONCE(core->shut_down, true);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
 

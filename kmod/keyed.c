@@ -19,7 +19,6 @@
 #include <linux/sched/signal.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 #include <linux/uidgid.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
@@ -305,9 +304,6 @@ static int add_to_fresh(struct kwq_keyed *keyed, const struct kwq_key *key,
 					      items_params);
 	if (IS_ERR(ki)) {
 		ret = PTR_ERR(ki);
-		/* The table is being resized, by a worker that needs to run. */
-		if (ret == -EBUSY)
-			ret = -EAGAIN;
 		goto unlock;
 	}
 	if (!ki) {
@@ -347,12 +343,15 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 			}
 			ret = add_to_fresh(keyed, key, &fresh, options);
 		}
-		if (ret != -EAGAIN)
+		if (ret != -EAGAIN && ret != -EBUSY)
 			break;
 		if (fatal_signal_pending(current)) {
 			ret = -EINTR;
 			break;
 		}
+		/* The table is being resized, by a worker that needs to run. */
+		if (ret == -EBUSY)
+			schedule_timeout_killable(1);
 		cond_resched();
 	}
 	kfree(fresh);

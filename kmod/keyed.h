@@ -78,7 +78,7 @@ struct kwq_limits {
  * @mode: permission bits; constant
  * @name: empty if it never had one; constant
  * @by_name: in names.c's tree
- * @unlinked: had a name; covered by names.c's lock
+ * @unlinked: had a name; written under names.c's lock
  *
  * L: covered by @queue.lock.
  */

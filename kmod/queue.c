@@ -14,6 +14,7 @@
 #include <linux/export.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
+#include <kunit/visibility.h>
 #include "compat.h"
 #include "queue.h"
 #include "trace.h"
@@ -115,6 +116,9 @@ static enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 }
 
 /*
+ * It expires in softirq context: however many queues have something due at once,
+ * interrupts are off for one piece of one of them at a time.
+ *
  * Keeps the timer armed for the earliest time, or for the next piece of a
  * backlog. Started and stopped under the lock only: the callback may be running
  * and waiting for the lock meanwhile, and then finds nothing due. For the same
@@ -132,7 +136,7 @@ static void arm_timer_locked(struct kwq_queue *queue)
 	if (when == KTIME_MAX)
 		hrtimer_try_to_cancel(&queue->timer);
 	else
-		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS);
+		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS_SOFT);
 }
 
 /**
@@ -162,14 +166,20 @@ static void arm_timer_locked(struct kwq_queue *queue)
  * All wake-ups happen under the lock, so that the unlock is the last touch of
  * the queue: whoever learned from the queue that it is drained may destroy it.
  *
- * Once shut down any change may be what a sleeper waits for, so all are woken.
+ * All are woken twice in a queue's life: when it is shut down, and when it is
+ * drained after that.
  */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
 	u64 nr = queue->core.readied - queue->woken;
-	bool all = queue->core.shut_down;
+	bool shut_down = queue->core.shut_down;
+	bool drained = kwq_core_is_drained(&queue->core);
+	bool all = shut_down != queue->told_shut_down ||
+		   drained != queue->told_drained;
 
+	queue->told_shut_down = shut_down;
+	queue->told_drained = drained;
 	queue->woken = queue->core.readied;
 	arm_timer_locked(queue);
 	if (all) {
@@ -207,6 +217,8 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	kwq_holder_init(&queue->holder);
 	queue->woken = 0;
 	queue->shut_downs = 0;
+	queue->told_shut_down = false;
+	queue->told_drained = false;
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
 	queue->manual_now = 0;
@@ -215,7 +227,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->name = name;
 	queue->key_of = NULL;
 	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_queue_clockid(queue),
-		      HRTIMER_MODE_ABS);
+		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&queue->getters);
 	init_waitqueue_head(&queue->drainers);
 	init_waitqueue_head(&queue->pollers);
@@ -284,6 +296,14 @@ static ktime_t saturated(u64 ns)
 	return min_t(u64, ns, KTIME_MAX);
 }
 
+/* D1: no delay is no time, unless it is to be merged with the one there is. */
+static bool is_timed(const struct kwq_add_options *options)
+{
+	if (options->flags & KWQ_ADD_AFTER)
+		return options->time || policy_of(options->flags);
+	return options->flags & KWQ_ADD_AT;
+}
+
 /**
  * kwq_add_locked() - add an item now, after a delay or at a time
  * @queue: the queue; @queue->lock held
@@ -303,8 +323,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 
 	lockdep_assert_held(&queue->lock);
 
-	if (options->flags & KWQ_ADD_AT ||
-	    (options->flags & KWQ_ADD_AFTER && options->time)) {
+	if (is_timed(options)) {
 		now = now_locked(queue);
 		when = saturated(options->time);
 		if (options->flags & KWQ_ADD_AFTER)
@@ -362,8 +381,14 @@ struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 
 	lockdep_assert_held(&queue->lock);
 	item = kwq_core_get(&queue->core, holder);
-	if (item)
-		trace_kwq_get(queue, item, item->abandoned);
+	if (!item)
+		return NULL;
+	trace_kwq_get(queue, item, item->abandoned);
+	/* Who waits through this handle must not do so any more. */
+	if (queue->core.shut_down && holder->nr_held == 1) {
+		wake_up_all(&queue->getters);
+		wake_up_all(&queue->pollers);
+	}
 	return item;
 }
 
@@ -629,8 +654,10 @@ u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_shut_down(&queue->core);
-	if (!drain)
+	if (!drain) {
 		queue->shut_downs++;
+		wake_up_all(&queue->drainers);
+	}
 	shut_downs = queue->shut_downs;
 	trace_kwq_shut_down(queue, drain);
 	kwq_unlock(queue, flags);
@@ -703,6 +730,7 @@ bool kwq_drop_waiting(struct kwq_queue *queue,
 	kwq_unlock(queue, flags);
 	return item;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_drop_waiting);
 
 static void drop_all_waiting(struct kwq_queue *queue)
 {
@@ -716,6 +744,8 @@ static void drop_all_waiting(struct kwq_queue *queue)
  *
  * Get goes on handing out what is ready and what turns ready at a done. Every
  * drain's wait ends.
+ *
+ * Context: any, but it takes as long as there are waiting items to drop.
  */
 void kwq_shut_down(struct kwq_queue *queue)
 {

@@ -405,6 +405,16 @@ static void model_get_ready(struct model *m, struct model_item *mi,
 	m->readied++;
 }
 
+/* What an item has, for an add that names nothing. */
+static int model_kept(const struct model_item *mi)
+{
+	if (mi->dirty || mi->processing)
+		return mi->priority;
+	if (!mi->waiting)
+		return 0;
+	return mi->wait_priority != NONE ? mi->wait_priority : mi->priority;
+}
+
 static int model_add_now(struct model *m, struct model_item *mi, int priority)
 {
 	if (mi->dirty) {
@@ -422,8 +432,7 @@ static int model_add_now(struct model *m, struct model_item *mi, int priority)
 	}
 
 	if (priority == NONE)
-		priority = mi->processing ? mi->priority :
-			   mi->waiting ? mi->wait_priority : 0;
+		priority = model_kept(mi);
 	m->adds++;
 	if (mi->processing) {
 		mi->dirty = true;
@@ -478,8 +487,12 @@ static struct model_item *model_first_ready(struct model *m)
 
 static int model_end_wait(struct model *m, struct model_item *mi)
 {
+	int priority = mi->wait_priority;
+
+	if (!mi->dirty && !mi->processing)
+		priority = model_kept(mi);
 	mi->waiting = false;
-	return model_add_now(m, mi, mi->wait_priority);
+	return model_add_now(m, mi, priority);
 }
 
 static int model_add(struct model *m, struct model_item *mi, int priority,
@@ -490,8 +503,12 @@ static int model_add(struct model *m, struct model_item *mi, int priority,
 	if (m->shut_down)
 		return -ESHUTDOWN;
 	ret = model_add_now(m, mi, priority);
-	if (end_wait)
+	/* The wait's add happens now, of an item that is dirty already. */
+	if (end_wait && mi->waiting) {
+		model_add_now(m, mi, mi->wait_priority);
+		m->coalesced--;
 		mi->waiting = false;
+	}
 	return ret;
 }
 
@@ -506,9 +523,9 @@ static int model_add_at(struct model *m, struct model_item *mi, int priority,
 	if (m->shut_down)
 		return -ESHUTDOWN;
 	if (!waited) {
-		mi->wait_priority = priority != NONE ? priority :
-				    mi->dirty || mi->processing ? mi->priority :
-				    0;
+		if (!mi->dirty && !mi->processing)
+			mi->priority = 0;
+		mi->wait_priority = priority;
 	} else if (priority != NONE &&
 		   (policy == KWQ_WAIT_REPLACE ||
 		    priority > mi->wait_priority)) {
@@ -650,10 +667,12 @@ static const char *try_unget(struct random_test *r, int i)
 		return NULL;
 	r->what = "unget";
 	kwq_core_unget(&r->core, &r->item[i]);
+	/* Where it was; but in a band that is new to it, at the tail. */
+	mi->order = model_priority_undone(mi) > mi->priority ?
+		    ++r->model.last : --r->model.first;
 	mi->priority = model_priority_undone(mi);
 	mi->dirty = true;
 	mi->processing = false;
-	mi->order = --r->model.first;
 	r->model.gets--;
 	r->model.readied++;
 	return NULL;

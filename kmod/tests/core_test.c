@@ -1075,6 +1075,44 @@ static void second_waits_priority(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.priority, p->expected);
 }
 
+static void unnamed_wait_keeps_what_the_run_has(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D1, Q12: it names none when its time comes either */
+	add_at(t, &t->a, 10);
+	add_prio(t, &t->a, 9);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
+}
+
+static void unnamed_wait_raises_nothing(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D1, Q12 */
+	add_at(t, &t->a, 10);
+	add_prio(t, &t->a, -5);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, -5);
+}
+
+static void ended_wait_gives_its_priority(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D3, Q12: of an item that is being processed as of one that is not */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_at_prio(t, &t->a, 10, 9);
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+			KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
+}
+
 /* ---- D3: waiting is independent ---- */
 
 static void ready_and_waiting(struct kunit *test)
@@ -1672,6 +1710,20 @@ static void undone_item_is_merged_with_its_pending_add(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
 }
 
+static void undone_item_that_rose_goes_to_the_tail(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* O2, Q12: [ b 5, a 5 ] */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add_prio(t, &t->b, 5);
+	add_prio(t, &t->a, 5);
+	kwq_core_unget(&t->core, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+}
+
 /* ---- The counters ---- */
 
 static void counters(struct kunit *test)
@@ -1772,6 +1824,9 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
 	KUNIT_CASE(replace_can_postpone_what_is_due),
 	KUNIT_CASE_PARAM(second_waits_priority, wait_priority_gen_params),
+	KUNIT_CASE(unnamed_wait_keeps_what_the_run_has),
+	KUNIT_CASE(unnamed_wait_raises_nothing),
+	KUNIT_CASE(ended_wait_gives_its_priority),
 	KUNIT_CASE(ready_and_waiting),
 	KUNIT_CASE(add_can_end_the_wait),
 	KUNIT_CASE(coalesced_add_can_end_the_wait),
@@ -1809,6 +1864,7 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(undone_item_is_no_hand_out),
 	KUNIT_CASE_PARAM(undone_item_is_merged_with_its_pending_add,
 			 undone_gen_params),
+	KUNIT_CASE(undone_item_that_rose_goes_to_the_tail),
 	KUNIT_CASE(counters),
 	{}
 };

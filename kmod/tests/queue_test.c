@@ -380,7 +380,6 @@ struct sleeper {
 	int wakes;
 	__poll_t events;
 	u64 readied;		/* by the time of the last wake-up */
-	u64 dropped;
 	u64 most;		/* moved in one hold of the lock */
 	int holds;		/* that moved something */
 };
@@ -389,13 +388,11 @@ static int wake_sleeper(struct wait_queue_entry *entry, unsigned int mode,
 			int sync, void *key)
 {
 	struct sleeper *s = container_of(entry, struct sleeper, entry);
-	u64 moved = s->core->readied - s->readied +
-		    s->core->dropped - s->dropped;
+	u64 moved = s->core->readied - s->readied;
 
 	s->wakes++;
 	s->events |= key_to_poll(key);
 	s->readied = s->core->readied;
-	s->dropped = s->core->dropped;
 	s->most = max(s->most, moved);
 	if (moved)
 		s->holds++;
@@ -412,7 +409,6 @@ static void sleeper_init(struct sleeper *s, struct kwq_queue *queue)
 	INIT_LIST_HEAD(&s->entry.entry);
 	s->core = &queue->core;
 	s->readied = queue->core.readied;
-	s->dropped = queue->core.dropped;
 }
 
 static int total_wakes(const struct sleeper *sleepers, int nr)
@@ -513,20 +509,50 @@ static void shut_down_is_bounded_in_each_hold(struct kunit *test)
 	struct queue_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 	struct kwq_item *items = make_items(test, NR_BACKLOG);
-	struct sleeper s;
+	unsigned long before;
 	int i;
 
 	/* Q8 D6 */
 	for (i = 0; i < NR_BACKLOG; i++)
 		add_at(q, &items[i], 10);
-	sleeper_init(&s, q);
-	add_wait_queue(&q->getters, &s.entry);
+	kwq_core_shut_down(&q->core);
+	for (i = 0; i < 3; i++) {
+		before = q->core.nr_waiting;
+		KUNIT_EXPECT_EQ(test, kwq_drop_waiting(q, NULL), i < 2);
+		KUNIT_EXPECT_EQ(test, before - q->core.nr_waiting,
+				min(before, KWQ_ITEMS_PER_HOLD));
+	}
 	kwq_shut_down(q);
-	remove_wait_queue(&q->getters, &s.entry);
-	KUNIT_EXPECT_EQ(test, s.most, KWQ_ITEMS_PER_HOLD);
-	KUNIT_EXPECT_EQ(test, s.holds, 3);
 	for (i = 0; i < NR_BACKLOG; i++)
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&items[i]));
+}
+
+static void shut_down_queue_wakes_only_for_a_reason(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct sleeper s;
+	int i;
+
+	/* Q5, Q8: each of these was a wake-up of everyone once */
+	kwq_add(q, &t->a);
+	kwq_add(q, &t->b);
+	kwq_try_get(q);
+	kwq_try_get(q);
+	kwq_shut_down(q);
+	sleeper_init(&s, q);
+	add_wait_queue(&q->getters, &s.entry);
+	for (i = 0; i < 10; i++) {
+		KUNIT_EXPECT_EQ(test, kwq_add(q, &t->c), -ESHUTDOWN);
+		KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->c), -ENOENT);
+		KUNIT_EXPECT_EQ(test, PTR_ERR(kwq_try_get(q)), -ESHUTDOWN);
+	}
+	kwq_done(q, &t->a);
+	KUNIT_EXPECT_EQ(test, s.wakes, 0);
+	/* This is one. */
+	kwq_done(q, &t->b);
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+	remove_wait_queue(&q->getters, &s.entry);
 }
 
 /* ---- Threads that get ---- */
@@ -1220,6 +1246,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
 	KUNIT_CASE(expiry_is_bounded_in_each_hold),
 	KUNIT_CASE(shut_down_is_bounded_in_each_hold),
+	KUNIT_CASE(shut_down_queue_wakes_only_for_a_reason),
 	KUNIT_CASE(blocked_getters_share_the_items),
 	KUNIT_CASE(blocked_getters_share_what_is_due),
 	KUNIT_CASE(blocked_getter_gets_a_requeued_item),

@@ -75,6 +75,8 @@ struct kwq_queue {
 	struct kwq_holder holder;	/* L: of items got by kwq_get() */
 	u64 woken;			/* L: @core.readied when last woken for */
 	u64 shut_downs;			/* L: shut downs without drain */
+	bool told_shut_down;		/* L: all were woken for the shut down */
+	bool told_drained;		/* L: and for the end of the last item */
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */

@@ -65,9 +65,9 @@ struct kwq_item {
 	u32 abandoned;			/* holders lost since it was last idle or done */
 	u8 state;			/* KWQ_ITEM_* */
 	u8 lane;			/* the lane it is or was ready in */
-	s8 priority;			/* while ready and processing */
+	s8 priority;			/* while ready and processing; kept till idle */
 	s8 next_priority;		/* while processing and dirty */
-	s8 wait_priority;		/* while waiting */
+	s8 wait_priority;		/* while waiting; or none was named */
 };
 
 #define KWQ_ITEM_DIRTY		0x1
