@@ -52,7 +52,9 @@ userspace:
 # ---- Installing ----
 
 install: all
-	$(MAKE) -C $(KDIR) M=$(stage) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates modules_install
+	$(MAKE) -C $(KDIR) M=$(stage) INSTALL_MOD_PATH=$(DESTDIR) INSTALL_MOD_DIR=updates CONFIG_MODULE_SIG_ALL= \
+		DEPMOD=true modules_install
+	depmod $(if $(DESTDIR),-b $(DESTDIR)) $(release)
 	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
 
 uninstall:

@@ -7,11 +7,15 @@ set -euo pipefail
 # These scripts are run by make and run make: what the outer make was told is not meant for the inner ones.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 
+# What other programs say is read here, so they are to say it in one language.
+export LC_ALL=C
+unset LANGUAGE
+
 VM=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 TOP=$(cd "$VM/../.." && pwd)
 BUILD=$TOP/build
 LOGS=$BUILD/logs
-CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/kwq
+CACHE=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/kwq
 
 # The kernel that everything is tested on: Debian 12's newest.
 SERIES=6.12
@@ -28,6 +32,15 @@ progress() {
 	local seconds=$(($(date +%s) - KWQ_STARTED))
 
 	printf '[%2d:%02d] %s\n' $((seconds / 60)) $((seconds % 60)) "$*" >&2
+}
+
+# One run at a time in a checkout: they would take each other's files away.
+lock_build() {
+	[ -z "${KWQ_LOCKED:-}" ] || return 0
+	export KWQ_LOCKED=1
+	mkdir -p "$BUILD"
+	exec 8>"$BUILD/lock"
+	flock -n 8 || { progress "waiting for another run to finish with $BUILD"; flock 8; }
 }
 
 die() {

@@ -39,7 +39,8 @@ for content in "$@"; do
 		logged device make -C "$TOP/selftests/device" -j"$JOBS" O="$BUILD/device" \
 			KSELFTEST_INC="$source/tools/testing/selftests" all
 		mkdir "$root/kselftest"
-		find "$BUILD/device" -maxdepth 1 -type f -perm -u+x -exec cp -t "$root/kselftest" {} +
+		make -s --no-print-directory -C "$TOP/selftests/device" KSELFTEST_INC=. list |
+			(cd "$BUILD/device" && xargs cp -t "$root/kselftest")
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
 		;;
 	demo)

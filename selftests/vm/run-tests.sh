@@ -5,10 +5,10 @@
 # what is counted.
 #
 # SUITES='kselftest-stock ...'  these only
-# PROGRAMS='poll*'              of the kselftests, these only
+# PROGRAMS='wait*'              of the kselftests, these only
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host kunit-debug kunit-uml kselftest-stock kselftest-debug}"
+read -ra suites <<<"${SUITES:-check host kunit-debug kunit-uml kselftest-stock kselftest-debug demo}"
 
 # How long one program of selftests/device may take in the machine, and how long all of it may: several times what they
 # take, for hosts that are slower or busy.
@@ -73,6 +73,14 @@ kunit_uml() {
 	explain kunit-uml "$console"
 }
 
+demo() {
+	local status=0
+
+	"$VM/demo.sh" >"$LOGS/demo.log" 2>&1 || status=$?
+	results program demo "$status"
+	explain demo "$LOGS/demo.log"
+}
+
 run() {
 	case $1 in
 	check)
@@ -95,6 +103,10 @@ run() {
 		progress "kselftests on the ${1#kselftest-} kernel"
 		machine "$1" kselftest "${1#kselftest-}" device kselftest "$PROGRAM_SECONDS" "${PROGRAMS:-*}"
 		;;
+	demo)
+		progress "the demo"
+		demo
+		;;
 	*)
 		lost "$1" 'there is no such suite'
 		;;
@@ -106,6 +118,7 @@ finish() {
 	"$VM/results.py" summary "${suites[@]}"
 }
 
+lock_build
 rm -rf "$BUILD/results" "$LOGS"
 mkdir -p "$LOGS"
 # Whatever happens, the last line is the totals, and a suite that was not reached counts as failed.
