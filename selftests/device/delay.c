@@ -821,4 +821,62 @@ TEST_F(clocks, times)
 	EXPECT_LE(due, now_on(variant->clock));
 }
 
+/* Moves the caller to where its clocks are a second behind the host's. */
+static void enter_time_namespace(void)
+{
+	static const char offsets[] = "monotonic -1 0\nboottime -1 0\n";
+	int fd;
+
+	REQUIRE(!unshare(CLONE_NEWTIME));
+	REQUIRE(!write_text("/proc/self/timens_offsets", offsets));
+	fd = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
+	REQUIRE(fd >= 0 && !setns(fd, CLONE_NEWTIME));
+	close(fd);
+}
+
+struct elsewhere {
+	clockid_t clock;
+	int q;
+};
+
+static int peer_elsewhere(struct peer *parent, void *arg)
+{
+	struct elsewhere *e = arg;
+	struct item item;
+	__u64 due;
+
+	enter_time_namespace();
+
+	due = now_on(e->clock) + 3 * MSEC;
+	say(parent, q_add_at(e->q, "a", due));
+	say(parent, q_wait_get(e->q, &item));
+	say(parent, now_on(e->clock) >= due);
+
+	due = now_on(e->clock) + 3 * MSEC;
+	say(parent, q_get(e->q, &item, 0, due));
+	say(parent, now_on(e->clock) >= due);
+
+	due = now_on(e->clock) + 3 * MSEC;
+	say(parent, q_drain(e->q, due));
+	say(parent, now_on(e->clock) >= due);
+	return 0;
+}
+
+/* D1, D5, Q5, Q9: absolute times are on the clock as the caller reads it. */
+TEST_F(clocks, times_in_a_time_namespace)
+{
+	struct elsewhere e = { .clock = variant->clock, .q = self->q };
+	struct peer child;
+
+	start_peer(&child, peer_elsewhere, &e);
+	EXPECT_EQ(KWQ_WAITING, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(-ETIMEDOUT, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(-ETIMEDOUT, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
 TEST_HARNESS_MAIN
