@@ -16,13 +16,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-/* Where shells and scripts, with their 3>file and exec 9>lock, do not step on it. */
-enum { QUEUE_FD_MIN = 200 };
+/*
+ * The highest descriptor for the handle, where the job may have that many. Not as
+ * many as it may: each fork() copies the table up to the highest one.
+ */
+enum { QUEUE_FD_MAX = 4095 };
 
 /* The job dies with its parent; and at once if the parent was faster. */
 static void die_with_parent(pid_t parent)
@@ -54,11 +58,26 @@ static int redirect_input(int fd)
 	return err;
 }
 
-static int inherit_queue(int fd)
+/* Whether nothing that the job inherits is there. */
+static bool is_free_for_job(int fd)
 {
-	if (fcntl(fd, F_DUPFD, QUEUE_FD_MIN) >= 0)
-		return 0;
-	/* Not that many descriptors here: it stays where it is. */
+	int flags = fcntl(fd, F_GETFD);
+
+	return flags < 0 || flags & FD_CLOEXEC;
+}
+
+/*
+ * The highest descriptor that the job may have. Scripts count from below, and
+ * choose such as 9 or 200 for a lock: what they open must not replace this one.
+ */
+static int inherit_queue(int fd, rlim_t limit)
+{
+	int as = limit > QUEUE_FD_MAX ? QUEUE_FD_MAX : (int)limit - 1;
+
+	for (; as > STDERR_FILENO && as != fd; as--)
+		if (is_free_for_job(as) && dup2(fd, as) == as)
+			return 0;
+	/* It stays where it is. */
 	return fcntl(fd, F_SETFD, 0);
 }
 
@@ -100,7 +119,7 @@ void child_exec(const struct child *child)
 	if (!redirect_input(child->input) &&
 	    !redirect(child->output[0], STDOUT_FILENO) &&
 	    !redirect(child->output[1], STDERR_FILENO) &&
-	    !inherit_queue(child->queue) &&
+	    !inherit_queue(child->queue, child->inherited->descriptors.rlim_cur) &&
 	    !set_environment(child) &&
 	    !restore(child->inherited))
 		execvp(child->argv[0], child->argv);

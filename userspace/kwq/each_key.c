@@ -22,7 +22,7 @@ struct collector {
 	const struct key_options *options;
 	struct keys keys;
 	int status;
-	bool over;		/* no later key can fare better */
+	int over;		/* why no later key can fare better; 0 while one can */
 
 	unsigned int nr;
 	size_t bytes;
@@ -68,27 +68,59 @@ static const char *why(const struct collector *c, int err)
 	return err == -EINVAL ? "empty key" : meaning(err);
 }
 
+static const char *kind_of_line(const struct collector *c)
+{
+	return c->keys.arguments ? "argument" : "line";
+}
+
+/* --json: one object a key, whatever became of it. */
+static void print_refusal(const struct collector *c, unsigned long long line,
+			  const char *key, size_t len, const char *text)
+{
+	if (!c->options->json)
+		return;
+	putchar('{');
+	if (key)
+		json_bytes(stdout, "key", key, len);
+	else
+		printf("\"%s\":%llu", kind_of_line(c), line);
+	fputs(",\"error\":", stdout);
+	json_string(stdout, text, strlen(text));
+	puts("}");
+}
+
 /* Reports the key at line or argument @line; @key is NULL where it was no key. */
 static void refuse(struct collector *c, unsigned long long line, const char *key,
 		   size_t len, int err)
 {
-	c->status = STATUS_FAILED;
-	if (c->options->json && key) {
-		putchar('{');
-		json_bytes(stdout, "key", key, len);
-		fputs(",\"error\":", stdout);
-		json_string(stdout, why(c, err), strlen(why(c, err)));
-		puts("}");
-	}
+	/* What ended it all tells more than a single key. */
+	if (!c->over)
+		c->status = STATUS_FAILED;
+	print_refusal(c, line, key, len, why(c, err));
 	if (c->options->quiet)
 		return;
 	fprintf(stderr, "kwq: %s: %s: %s %llu: ", command->name, c->queue,
-		c->keys.arguments ? "argument" : "line", line);
+		kind_of_line(c), line);
 	if (key) {
 		print_escaped(stderr, key, len);
 		fputs(": ", stderr);
 	}
 	fprintf(stderr, "%s\n", why(c, err));
+}
+
+/* One message for this key and all that follow. */
+static void give_up(struct collector *c, int err)
+{
+	if (!c->over)
+		c->status = complain(c->queue, err);
+	c->over = err;
+}
+
+/* The key comes too late, or the call that had it failed. */
+static void refuse_with_all(const struct collector *c, unsigned long long line,
+			    const char *key, size_t len)
+{
+	print_refusal(c, line, key, len, meaning(c->over));
 }
 
 static void accept_key(const struct collector *c, const char *key, size_t len,
@@ -116,11 +148,10 @@ static void report(struct collector *c, unsigned int i)
 		accept_key(c, key, c->of[i].len, result);
 		return;
 	}
-	/* A queue does not come up again: one message for this and what follows. */
+	/* A queue does not come up again. */
 	if (result == -ESHUTDOWN) {
-		if (!c->over)
-			c->status = complain(c->queue, result);
-		c->over = true;
+		give_up(c, result);
+		refuse_with_all(c, c->of[i].line, key, c->of[i].len);
 		return;
 	}
 	refuse(c, c->of[i].line, key, c->of[i].len, result);
@@ -149,8 +180,7 @@ static void flush(struct collector *c)
 		int taken = c->verb->submit(c->q, &batch);
 
 		if (taken <= 0) {
-			c->status = complain(c->queue, taken ? taken : -EIO);
-			c->over = true;
+			give_up(c, taken ? taken : -EIO);
 			break;
 		}
 		for (i = first; i < first + taken; i++) {
@@ -159,6 +189,8 @@ static void flush(struct collector *c)
 		}
 		first += taken;
 	}
+	for (i = first; i < c->nr; i++)
+		refuse_with_all(c, c->of[i].line, c->shown + c->of[i].at, c->of[i].len);
 	c->nr = 0;
 	c->bytes = 0;
 	c->shown_bytes = 0;
@@ -173,8 +205,19 @@ static bool has_room(const struct collector *c)
 static void refuse_at_once(struct collector *c, const char *key, size_t len, int err)
 {
 	flush(c);
-	if (!c->over)
+	if (c->over)
+		refuse_with_all(c, c->keys.line, key, len);
+	else
 		refuse(c, c->keys.line, key, len, err);
+}
+
+/*
+ * Whether to take the next key. When all is over, one that was read already still
+ * gets its object, but nobody is waited for.
+ */
+static bool goes_on(const struct collector *c)
+{
+	return !c->over || (c->options->json && !keys_would_read(&c->keys));
 }
 
 static void collect(struct collector *c, const char *key, size_t len)
@@ -212,13 +255,13 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	c.options = options;
 	keys_init(&c.keys, argc, argv, options->null);
 
-	while (!c.over) {
+	for (;;) {
 		/* Nothing may lie here unsent while its sender is slow. */
 		if (!has_room(&c) || keys_would_read(&c.keys)) {
 			flush(&c);
 			fflush(stdout);
 		}
-		if (c.over)
+		if (!goes_on(&c))
 			break;
 		ret = keys_next(&c.keys, &key, &len);
 		if (!ret)

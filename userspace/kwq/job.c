@@ -148,6 +148,8 @@ int job_reap(struct job *job)
 void job_kill(const struct job *job)
 {
 	kill(-job->pid, SIGKILL);
+	/* If it has left its group. It is not reaped yet, so the number is still its own. */
+	kill(job->pid, SIGKILL);
 }
 
 void job_free(struct job *job)

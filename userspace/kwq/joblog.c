@@ -19,6 +19,28 @@
 static const char head[] =
 	"Seq\tHost\tStarttime\tJobRuntime\tExitval\tSignal\tAttempt\tAbandoned\tKey\n";
 
+/*
+ * All of a line or, on a full disk, nothing: the line of a later run must not be
+ * glued to a torn one. Where somebody else has written since, it stays torn.
+ */
+static int write_line(int fd, const char *line, size_t len)
+{
+	ssize_t written = write(fd, line, len);
+	struct stat st;
+	off_t begin;
+	int err;
+
+	if (written < 0)
+		written = 0;
+	/* Others may append as well: only a write tells where its bytes went. */
+	begin = lseek(fd, 0, SEEK_CUR) - written;
+	err = write_all(fd, line + written, len - written);
+	if (err && written && begin >= 0 && !fstat(fd, &st) &&
+	    st.st_size == lseek(fd, 0, SEEK_CUR) && ftruncate(fd, begin))
+		return -errno;
+	return err;
+}
+
 int joblog_open(const char *path)
 {
 	struct stat st;
@@ -28,7 +50,7 @@ int joblog_open(const char *path)
 	if (fd < 0)
 		return -errno;
 	if (!fstat(fd, &st) && !st.st_size)
-		err = write_all(fd, head, sizeof(head) - 1);
+		err = write_line(fd, head, sizeof(head) - 1);
 	if (err) {
 		close(fd);
 		return err;
@@ -52,5 +74,5 @@ int joblog_write(int fd, const struct joblog_entry *entry)
 		       entry->started / NS_PER_S, entry->started % NS_PER_S / NS_PER_US,
 		       entry->runtime / NS_PER_S, entry->runtime % NS_PER_S / NS_PER_US,
 		       entry->exit, entry->signal, entry->attempt, entry->abandoned, key);
-	return write_all(fd, line, len);
+	return write_line(fd, line, len);
 }

@@ -27,7 +27,10 @@ struct joblog_entry {
  */
 int joblog_open(const char *path);
 
-/* Each line in one write, so that several processes may have one log. */
+/*
+ * Each line in one write, so that several processes may have one log. Of a line
+ * that cannot be written nothing stays there.
+ */
 int joblog_write(int fd, const struct joblog_entry *entry);
 
 #endif /* KWQ_JOBLOG_H */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -32,6 +33,23 @@ static const char *find_delimiter(const struct keys *keys)
 		      keys->filled - keys->at);
 }
 
+/* As read(), but waits even where somebody made the input non-blocking. */
+static ssize_t read_some(int fd, char *to, size_t size)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	ssize_t got;
+
+	for (;;) {
+		got = read(fd, to, size);
+		if (got >= 0)
+			return got;
+		if (errno == EAGAIN)
+			poll(&p, 1, -1);
+		else if (errno != EINTR)
+			return -errno;
+	}
+}
+
 /* Reads more behind what is there. Returns false at the end. */
 static bool fill(struct keys *keys)
 {
@@ -40,10 +58,10 @@ static bool fill(struct keys *keys)
 	memmove(keys->buffer, keys->buffer + keys->at, keys->filled - keys->at);
 	keys->filled -= keys->at;
 	keys->at = 0;
-	got = read(keys->fd, keys->buffer + keys->filled,
-		   sizeof(keys->buffer) - keys->filled);
+	got = read_some(keys->fd, keys->buffer + keys->filled,
+			sizeof(keys->buffer) - keys->filled);
 	if (got < 0)
-		keys->error = -errno;
+		keys->error = got;
 	if (got <= 0)
 		keys->end = true;
 	else

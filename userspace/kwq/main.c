@@ -44,18 +44,21 @@ static const struct command *find(const char *name)
 
 /*
  * What is opened must never become a standard descriptor that somebody closed:
- * messages would go into it, and jobs would get it.
+ * messages would go into it, and jobs would get it. What takes its place must
+ * fail as a closed one does: keys that were printed into nowhere count as
+ * unprinted, and go back.
  */
 static bool fill_standard_descriptors(void)
 {
 	int fd;
 
-	do {
-		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
-		return false;
-	close(fd);
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		/* The lowest that is free, which is this one. */
+		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+			return false;
+	}
 	return true;
 }
 

@@ -6,16 +6,28 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
+#include "output.h"
 
 const struct command *command;
 
 static void __attribute__((format(printf, 1, 0))) print_message(const char *format, va_list args)
 {
-	fprintf(stderr, "kwq: %s: ", command->name);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&text, &len);
+
+	if (!to)
+		return;
+	fprintf(to, "kwq: %s: ", command->name);
+	vfprintf(to, format, args);
+	fputc('\n', to);
+	/* All at once, and with an eye on signals where that has to wait. */
+	if (!fclose(to))
+		write_all(STDERR_FILENO, text, len);
+	free(text);
 }
 
 void message(const char *format, ...)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,20 +13,67 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-int write_all(int fd, const char *bytes, size_t len)
+/* What write_watch() was told, and whether the writes are given up. */
+static struct {
+	int fd;
+	bool (*take)(void *arg);
+	void *arg;
+	bool given_up;
+} watched = { .fd = -1 };
+
+void write_watch(int fd, bool (*take)(void *arg), void *arg)
 {
-	ssize_t written;
+	watched.fd = fd;
+	watched.take = take;
+	watched.arg = arg;
+	watched.given_up = false;
+}
 
-	while (len) {
-		written = write(fd, bytes, len);
-		if (written < 0 && errno == EAGAIN) {
-			/* Somebody made our output non-blocking. */
-			struct pollfd p = { .fd = fd, .events = POLLOUT };
+static int wait_until_writable(int fd)
+{
+	struct pollfd p[] = {
+		{ .fd = fd, .events = POLLOUT },
+		{ .fd = watched.fd, .events = POLLIN },
+	};
 
-			poll(&p, 1, -1);
+	for (;;) {
+		if (poll(p, 2, watched.given_up ? 0 : -1) < 0) {
+			if (errno != EINTR)
+				return -errno;
 			continue;
 		}
-		if (written < 0 && errno != EINTR)
+		/* It may write itself, and give up there: only the flag tells. */
+		if (p[1].revents && !watched.given_up && !watched.take(watched.arg))
+			watched.given_up = true;
+		/* An error too is for write() to tell. */
+		if (p[0].revents)
+			return 0;
+		if (watched.given_up)
+			return -ECANCELED;
+	}
+}
+
+/* A disk is never waited for; nor can that be interrupted. */
+static bool is_regular(int fd)
+{
+	struct stat st;
+
+	return !fstat(fd, &st) && S_ISREG(st.st_mode);
+}
+
+int write_all(int fd, const char *bytes, size_t len)
+{
+	/* So much a pipe takes at once when poll() calls it writable. */
+	size_t piece = is_regular(fd) ? len : PIPE_BUF;
+	ssize_t written;
+	int err;
+
+	while (len) {
+		err = piece == PIPE_BUF ? wait_until_writable(fd) : 0;
+		if (err)
+			return err;
+		written = write(fd, bytes, len < piece ? len : piece);
+		if (written < 0 && errno != EINTR && errno != EAGAIN)
 			return -errno;
 		if (written > 0) {
 			bytes += written;
@@ -95,6 +143,7 @@ int stream_open(struct stream *s, enum output_mode mode, int target)
 	s->fd = -1;
 	s->child_fd = -1;
 	s->target = target;
+	s->err = 0;
 	s->filled = 0;
 	switch (mode) {
 	case OUTPUT_GROUP:
@@ -113,6 +162,15 @@ void stream_started(struct stream *s)
 	s->child_fd = -1;
 }
 
+/* After an error the rest is not written either: it would hide what is missing. */
+static int stream_write(struct stream *s, const char *bytes, size_t len)
+{
+	if (s->err)
+		return 0;
+	s->err = write_all(s->target, bytes, len);
+	return s->err;
+}
+
 /* Writes up to the last newline, and keeps the rest for the next time. */
 static int write_lines(struct stream *s)
 {
@@ -123,7 +181,7 @@ static int write_lines(struct stream *s)
 	/* A line that is longer than the room goes out in pieces. */
 	if (!len && s->filled == OUTPUT_LINE_MAX)
 		len = s->filled;
-	err = write_all(s->target, s->line, len);
+	err = stream_write(s, s->line, len);
 	memmove(s->line, s->line + len, s->filled - len);
 	s->filled -= len;
 	return err;
@@ -158,14 +216,13 @@ static int flush_pipe(struct stream *s)
 		left -= (int)(OUTPUT_LINE_MAX - s->filled);
 		ret = stream_pump(s);
 	}
-	if (s->filled && ret >= 0) {
+	if (s->filled) {
+		stream_write(s, s->line, s->filled);
 		/* The newline that keeps the next job's line off this one. */
-		ret = write_all(s->target, s->line, s->filled);
-		if (!ret)
-			ret = write_all(s->target, "\n", 1);
+		stream_write(s, "\n", 1);
 		s->filled = 0;
 	}
-	return ret < 0 ? ret : 0;
+	return s->err;
 }
 
 static int flush_file(struct stream *s)
@@ -173,15 +230,16 @@ static int flush_file(struct stream *s)
 	char buffer[65536];
 	off_t at = 0;
 	ssize_t got;
-	int err;
 
-	while ((got = pread(s->fd, buffer, sizeof(buffer), at)) > 0) {
-		err = write_all(s->target, buffer, got);
-		if (err)
-			return err;
+	while (!s->err && (got = pread(s->fd, buffer, sizeof(buffer), at))) {
+		if (got < 0) {
+			s->err = -errno;
+			break;
+		}
+		stream_write(s, buffer, got);
 		at += got;
 	}
-	return 0;
+	return s->err;
 }
 
 bool stream_has_output(const struct stream *s, enum output_mode mode)

@@ -16,6 +16,9 @@ enum {
 	OPT_RETRY_MAX, OPT_RETRY_ON, OPT_ATTEMPTS, OPT_JOBLOG, OPT_NO_PROGRESS,
 };
 
+#define NOT_GIVEN UINT64_MAX
+#define RETRY_MAX (300 * NS_PER_S)
+
 static const struct option run_options[] = {
 	{ "jobs", required_argument, NULL, 'j' },
 	{ "exit-when-empty", no_argument, NULL, OPT_EXIT_WHEN_EMPTY },
@@ -95,23 +98,33 @@ static void parse_option(struct run_options *o, int opt)
 	}
 }
 
+/* Up to the first argument that is none: what follows CMD are its own options. */
+static void parse_options(struct run_options *o, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+j:qvh", run_options, NULL)) != -1)
+		parse_option(o, opt);
+}
+
 static int run_main(int argc, char **argv)
 {
 	struct run_options o = {
 		.retry_after = NS_PER_S,
-		.retry_max = 300 * NS_PER_S,
+		.retry_max = NOT_GIVEN,
 		.retry_on.has[EX_TEMPFAIL] = true,
 	};
-	int opt;
 
-	while ((opt = getopt_long(argc, argv, "j:qvh", run_options, NULL)) != -1)
-		parse_option(&o, opt);
+	parse_options(&o, argc, argv);
 	if (optind == argc)
 		usage("QUEUE is missing");
 	o.queue = argv[optind++];
+	parse_options(&o, argc, argv);
 	if (optind == argc)
 		usage("CMD is missing");
 	o.command = argv + optind;
+	if (o.retry_max == NOT_GIVEN)
+		o.retry_max = o.retry_after > RETRY_MAX ? o.retry_after : RETRY_MAX;
 	if (o.retry_max < o.retry_after)
 		usage("--retry-max is less than --retry-after");
 	if (!o.jobs)

@@ -47,7 +47,7 @@ struct run {
 	bool stopping;		/* no item more: a signal, or an error */
 	bool warned;		/* the first signal came */
 	bool over;		/* shut down and empty, or empty */
-	int signal;		/* the second one: jobs were killed */
+	int signal;		/* the second one: jobs are to be killed */
 	int status;		/* of an error that ended it */
 	int empty_ms;		/* the next wait before asking whether it is empty */
 	unsigned long long seq;
@@ -74,7 +74,9 @@ static uint64_t monotonic(void)
 static void stop_for(struct run *run, int status, const char *what, const char *why)
 {
 	progress_hide(&run->progress);
-	message("%s: %s: %s", run->options.queue, what, why);
+	/* After the second signal things fail because of it. */
+	if (!run->signal)
+		message("%s: %s: %s", run->options.queue, what, why);
 	run->stopping = true;
 	if (!run->status)
 		run->status = status;
@@ -135,14 +137,20 @@ static void watch_queue(struct run *run)
 {
 	bool want = !run->stopping && !run->over &&
 		run->counts.running < run->options.jobs;
+	int err;
 
 	if (want == run->watching)
 		return;
-	run->watching = want;
-	if (want)
-		watch(run, kwq_fd(run->q), SOURCE_QUEUE, 0);
-	else
+	if (!want) {
 		unwatch(run, kwq_fd(run->q));
+	} else {
+		err = watch(run, kwq_fd(run->q), SOURCE_QUEUE, 0);
+		if (err) {
+			stop_for(run, STATUS_FAILED, "epoll_ctl", strerror(-err));
+			return;
+		}
+	}
+	run->watching = want;
 }
 
 static int watch_job(struct run *run, const struct job *job)
@@ -168,19 +176,31 @@ static void unwatch_job(struct run *run, const struct job *job)
 
 /* ---- Ending jobs ---------------------------------------------------------- */
 
-static void write_output(struct run *run, struct job *job)
+static void stop_for_output(struct run *run, int i, int err)
 {
+	stop_for(run, STATUS_FAILED, i ? "standard error" : "standard output",
+		 strerror(-err));
+}
+
+/* False where some of it, now or before, could not be written. */
+static bool write_output(struct run *run, struct job *job)
+{
+	bool complete = true;
+	struct stream *s;
 	int i, err;
 
 	for (i = 0; i < 2; i++) {
-		if (!stream_has_output(&job->streams[i], run->options.output))
-			continue;
-		progress_hide(&run->progress);
-		err = stream_flush(&job->streams[i], run->options.output);
-		if (err)
-			stop_for(run, STATUS_FAILED, i ? "standard error" : "standard output",
-				 strerror(-err));
+		s = &job->streams[i];
+		/* What failed before was told then. */
+		if (!s->err && stream_has_output(s, run->options.output)) {
+			progress_hide(&run->progress);
+			err = stream_flush(s, run->options.output);
+			if (err)
+				stop_for_output(run, i, err);
+		}
+		complete = complete && !s->err;
 	}
+	return complete;
 }
 
 /* False where somebody else has finished it, through the inherited descriptor. */
@@ -286,24 +306,60 @@ static void log_job(struct run *run, const struct job *job, int status)
 		stop_for(run, STATUS_FAILED, run->options.joblog, strerror(-err));
 }
 
+/* Whether another key might do with the same command. */
+static bool is_fault_of_key(const struct run *run, int exec_error)
+{
+	switch (exec_error) {
+	case E2BIG:
+		return true;
+	case EAGAIN:
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		return false;
+	default:
+		return !run->options.key_on_stdin && strstr(run->options.command[0], "{}");
+	}
+}
+
+/* The command could not be executed. */
+static void settle_no_start(struct run *run, struct job *job, int status)
+{
+	int err = *job->exec_error;
+	char why[160];
+
+	if (!is_fault_of_key(run, err)) {
+		/* The command is to blame, not the item, which goes back. */
+		stop_for(run, err == ENOENT ? STATUS_NO_COMMAND : STATUS_CANNOT_RUN,
+			 run->options.command[0], strerror(err));
+		return;
+	}
+	/* It would stop whoever takes it, one after the other. */
+	snprintf(why, sizeof(why), "cannot be run: %s", strerror(err));
+	fail(run, job, why);
+	finish_item(run, job);
+	log_job(run, job, status);
+}
+
 static void end_job(struct run *run, struct job *job)
 {
-	int status, exec_error;
+	int status;
 
 	unwatch_job(run, job);
 	status = job_reap(job);
-	run->counts.running--;
-	exec_error = *job->exec_error;
-	if (exec_error) {
-		/* The command is to blame, not the item, which goes back. */
-		stop_for(run, exec_error == ENOENT ? STATUS_NO_COMMAND : STATUS_CANNOT_RUN,
-			 run->options.command[0], strerror(exec_error));
+	if (*job->exec_error) {
+		settle_no_start(run, job, status);
 	} else {
-		/* The output first: an item is done when all of it is. */
-		write_output(run, job);
-		settle(run, job, status);
+		/*
+		 * The output first: an item is done when all of it is. If some is
+		 * missing the item goes back, for somebody who can write it.
+		 */
+		if (write_output(run, job))
+			settle(run, job, status);
 		log_job(run, job, status);
 	}
+	/* Not before: a signal during all that is told what is waited for. */
+	run->counts.running--;
 	job_free(job);
 }
 
@@ -313,12 +369,10 @@ static void pump(struct run *run, struct job *job, int i)
 
 	progress_hide(&run->progress);
 	ret = stream_pump(&job->streams[i]);
-	if (!ret)
-		return;
-	unwatch(run, job->streams[i].fd);
+	if (ret > 0)
+		unwatch(run, job->streams[i].fd);
 	if (ret < 0)
-		stop_for(run, STATUS_FAILED, i ? "standard error" : "standard output",
-			 strerror(-ret));
+		stop_for_output(run, i, ret);
 }
 
 /* ---- Starting jobs -------------------------------------------------------- */
@@ -432,6 +486,7 @@ static void kill_jobs(struct run *run)
 	run->counts.running = 0;
 }
 
+/* Comes from a write too, in the midst of anything: the second one is only noted. */
 static void take_signal(struct run *run)
 {
 	struct signalfd_siginfo info;
@@ -449,7 +504,14 @@ static void take_signal(struct run *run)
 		return;
 	}
 	run->signal = info.ssi_signo;
-	kill_jobs(run);
+}
+
+static bool take_signal_in_write(void *arg)
+{
+	struct run *run = arg;
+
+	take_signal(run);
+	return !run->signal;
 }
 
 /*
@@ -578,7 +640,7 @@ static void wait_for_events(struct run *run)
 		stop_for(run, STATUS_FAILED, "epoll_wait", strerror(errno));
 		return;
 	}
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr && !run->signal; i++)
 		take_event(run, events[i].data.u64);
 }
 
@@ -588,10 +650,13 @@ static void loop(struct run *run)
 		start_jobs(run);
 		if (idle_until_empty(run))
 			check_empty(run);
-		if (!run->counts.running && (run->stopping || run->over))
-			break;
 		watch_queue(run);
 		draw_progress(run);
+		/* All of these may stop it, as what they write may wait and be interrupted. */
+		if (run->signal)
+			kill_jobs(run);
+		if (!run->counts.running && (run->stopping || run->over))
+			break;
 		wait_for_events(run);
 	}
 	progress_hide(&run->progress);
@@ -662,6 +727,7 @@ static int set_up(struct run *run)
 		message("%s", strerror(-err));
 		return STATUS_FAILED;
 	}
+	write_watch(run->signals, take_signal_in_write, run);
 	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
 		progress_init(&run->progress, monotonic());
 	return STATUS_OK;

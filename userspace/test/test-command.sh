@@ -139,4 +139,21 @@ to_full() {
 }
 ok "output that cannot be written is a failure" to_full
 
+# Closed is not /dev/null: what is printed there has not arrived.
+to_closed() {
+	local status=0
+
+	"$KWQ" "$@" >&- 2>"$WORK/err" || status=$?
+	[ "$status" = 1 ] && grep -q 'standard output: Bad file descriptor' "$WORK/err"
+}
+ok "output that is closed is a failure" to_closed --version
+ok "also with input closed" to_closed --version <&-
+all_closed() {
+	local status=0
+
+	"$KWQ" --version <&- >&- 2>&- || status=$?
+	[ "$status" = 1 ]
+}
+ok "also with everything closed" all_closed
+
 done_testing

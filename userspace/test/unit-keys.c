@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -190,6 +192,45 @@ static void test_error(void)
 	close(ends[1]);
 }
 
+/* Whether a process sleeps, as /proc/PID/stat has it. */
+static bool sleeps(pid_t pid)
+{
+	char path[40], state = 0;
+	FILE *stat;
+
+	sprintf(path, "/proc/%d/stat", pid);
+	stat = fopen(path, "r");
+	if (!stat)
+		return true;
+	if (fscanf(stat, "%*d (%*[^)]) %c", &state) != 1)
+		state = 0;
+	fclose(stat);
+	return state == 'S';
+}
+
+/* An input without O_NONBLOCK would wait by itself; this one has to be waited for. */
+static void test_nonblocking(void)
+{
+	char *no_arguments[2] = { "kwq", NULL };
+	pid_t reader = getpid();
+	int ends[2];
+
+	if (pipe(ends))
+		exit(1);
+	fcntl(ends[0], F_SETFL, O_NONBLOCK);
+	if (!fork()) {
+		while (!sleeps(reader))
+			sched_yield();
+		_exit(write(ends[1], "a\nb", 3) != 3);
+	}
+	close(ends[1]);
+	optind = 1;
+	keys_init(&keys, 1, no_arguments, false);
+	keys.fd = ends[0];
+	is_string(collect(), "[a]1 [b]2 ", "U5: non-blocking input is waited for");
+	is_number(keys.error, 0, "U5: and is no error");
+}
+
 static void test_arguments(void)
 {
 	static char longest[4098];
@@ -214,6 +255,7 @@ int main(void)
 	test_many();
 	test_reading();
 	test_error();
+	test_nonblocking();
 	test_arguments();
 	return done_testing();
 }

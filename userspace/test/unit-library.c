@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * What the library tells the kernel, and what it makes of the answer: ioctl() and
- * open() are ours here (the linker's --wrap).
+ * open() are ours here (the linker's --wrap). This holds U4 but for two of its
+ * promises: that any thread may call, and that nothing but handles is allocated.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +127,7 @@ static bool asked(unsigned long request)
 
 /* ---- Handles ---- */
 
+/* U4: kwq_create() - New; a negative errno value for each error; the descriptor is given out. */
 static void test_create(void)
 {
 	struct {
@@ -187,6 +189,7 @@ static void test_create(void)
 	ok(!strcmp((char *)arg->name, longest), "create: all of them arrive");
 }
 
+/* U4: kwq_open(), kwq_reopen(); negative errno values. */
 static void test_open(void)
 {
 	const struct kwq_open *arg = (void *)kernel.arg;
@@ -218,6 +221,7 @@ static void test_open(void)
 	is_number(kwq_open(&q, "jobs", O_RDWR), -EACCES, "open: a device that is not ours");
 }
 
+/* U4: kwq_unlink(), kwq_list(), kwq_info(); negative errno values. */
 static void test_names(void)
 {
 	const struct kwq_unlink *unlink_arg = (void *)kernel.arg;
@@ -250,6 +254,7 @@ static void test_names(void)
 
 /* ---- Items ---- */
 
+/* U4: Add, AddAfter and what client-go lacks; results and negative errno values. */
 static void test_add(struct kwq *q)
 {
 	const struct kwq_op *arg = (void *)kernel.arg;
@@ -312,6 +317,7 @@ static bool is_answer(const struct kwq_item *item, const char *key)
 		item->abandoned == 2 && !memcmp(key, "abc", 3);
 }
 
+/* U4: Get; a signal is -EINTR, not errno. */
 static void test_get(struct kwq *q)
 {
 	const struct kwq_get *arg = (void *)kernel.arg;
@@ -358,6 +364,7 @@ static void test_get(struct kwq *q)
 	is_number(kernel.calls, 0, "next: and gets nothing");
 }
 
+/* U4: Done, by ticket and by key. */
 static void test_done(struct kwq *q)
 {
 	const struct kwq_op *arg = (void *)kernel.arg;
@@ -373,6 +380,7 @@ static void test_done(struct kwq *q)
 	   !memcmp(kernel.keys[0], "abc", 3), "done_key: by key");
 }
 
+/* U4, Q13: a batch reaches the kernel as it is, and its answer the caller. */
 static void test_batches(struct kwq *q)
 {
 	static const struct {
@@ -403,6 +411,7 @@ static void test_batches(struct kwq *q)
 	   "get_batch: as it is");
 }
 
+/* U4: Len, ShuttingDown, ShutDown, ShutDownWithDrain; negative errno values. */
 static void test_queue(struct kwq *q)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
@@ -435,6 +444,7 @@ static uint64_t now(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
+/* U4, D7, D8: deadlines are on the queue's clock, and end where it ends. */
 static void test_clock(void)
 {
 	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };

@@ -5,12 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "duration.h"
+#include "job.h"
 #include "joblog.h"
 #include "output.h"
 #include "progress.h"
@@ -40,6 +44,14 @@ static void child_writes(const struct stream *s, const char *text)
 {
 	if (write(s->child_fd, text, strlen(text)) < 0)
 		perror("write");
+}
+
+static int bytes_left(int pipe)
+{
+	int nr = -1;
+
+	ioctl(pipe, FIONREAD, &nr);
+	return nr;
 }
 
 static void test_lines(void)
@@ -135,6 +147,116 @@ static void test_errors(void)
 	is_number(stream_flush(&s, OUTPUT_PASS), 0, "and there is nothing to write");
 	stream_close(&s);
 	close(full);
+}
+
+static void test_unreadable(void)
+{
+	struct stream s = { 0 };
+
+	new_target();
+	stream_open(&s, OUTPUT_GROUP, target);
+	child_writes(&s, "lost\n");
+	close(s.fd);
+	s.fd = open("/dev/null", O_WRONLY);
+	is_number(stream_flush(&s, OUTPUT_GROUP), -EBADF, "an error of reading is not the end");
+	stream_close(&s);
+}
+
+static void test_after_error(void)
+{
+	struct stream s = { 0 };
+	int full = open("/dev/full", O_WRONLY);
+
+	stream_open(&s, OUTPUT_LINE, full);
+	child_writes(&s, "lost\n");
+	stream_pump(&s);
+	new_target();
+	s.target = target;
+	child_writes(&s, "more\n");
+	is_number(stream_pump(&s), 0, "an error is told once");
+	is_number(bytes_left(s.fd), 0, "what comes after it is read");
+	is_string(so_far(), "", "and dropped");
+	is_number(stream_flush(&s, OUTPUT_LINE), -ENOSPC, "but not forgotten");
+	stream_close(&s);
+	free(s.line);
+	close(full);
+}
+
+/* What write_all() watches in these tests. */
+struct watched {
+	int signals[2], target[2];
+	int left;	/* calls until it gives up */
+	bool drain;
+};
+
+static bool take(void *arg)
+{
+	struct watched *w = arg;
+	char byte;
+
+	if (read(w->signals[0], &byte, 1) != 1)
+		perror("read");
+	if (w->drain)
+		while (bytes_left(w->target[0]) && read(w->target[0], written, sizeof(written)) > 0)
+			;
+	return --w->left > 0;
+}
+
+static void open_watched(struct watched *w)
+{
+	if (pipe(w->signals) || pipe(w->target))
+		perror("pipe");
+	write_watch(w->signals[0], take, w);
+}
+
+static void close_watched(struct watched *w)
+{
+	write_watch(-1, NULL, NULL);
+	close(w->signals[0]);
+	close(w->signals[1]);
+	close(w->target[0]);
+	close(w->target[1]);
+}
+
+static void test_interrupted(void)
+{
+	struct watched w = { .left = 2 };
+	static char text[100000];
+
+	open_watched(&w);
+	if (write(w.signals[1], "12", 2) != 2)
+		perror("write");
+	is_number(write_all(w.target[1], text, sizeof(text)), -ECANCELED,
+		  "a write to a full pipe is given up");
+	is_number(w.left, 0, "at the second signal");
+	is_number(write_all(w.target[1], text, sizeof(text)), -ECANCELED, "as is the next one");
+	is_number(bytes_left(w.signals[0]), 0, "which asks nobody");
+	close_watched(&w);
+
+	w = (struct watched){ .left = 2, .drain = true };
+	open_watched(&w);
+	fcntl(w.target[1], F_SETPIPE_SZ, 65536);
+	memset(text, 'z', 65536);
+	if (write(w.target[1], text, 65536) != 65536 || write(w.signals[1], "1", 1) != 1)
+		perror("write");
+	is_number(write_all(w.target[1], "more", 4), 0, "one signal does not");
+	is_number(bytes_left(w.target[0]), 4, "lose any output");
+	close_watched(&w);
+}
+
+/* A child that is in no group of its own. */
+static void test_kill(void)
+{
+	struct job job = { .pid = fork(), .pidfd = -1 };
+	int status;
+
+	if (!job.pid)
+		for (;;)
+			pause();
+	job_kill(&job);
+	status = job_reap(&job);
+	ok(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL,
+	   "a job that left its group is killed");
 }
 
 static void test_joblog(void)
@@ -234,6 +356,10 @@ int main(void)
 	test_long_line();
 	test_group();
 	test_errors();
+	test_unreadable();
+	test_after_error();
+	test_interrupted();
+	test_kill();
 	test_joblog();
 	test_progress();
 	return done_testing();

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * U5: what add, done and remove tell of each key. The kernel's part is submit()
+ * here.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "each_key.h"
+#include "tap.h"
+
+enum { NEVER_FAILS = 1000 };
+
+/* Entries that are taken before the end, and what the end is: of a key, or of the call. */
+static int good;
+static int key_error, call_error;
+
+static int fill(void *entry, const char *key, size_t len, const void *context)
+{
+	(void)key;
+	(void)context;
+	*(struct kwq_add_entry *)entry = (struct kwq_add_entry){ .key_len = len };
+	return len;
+}
+
+static int submit(struct kwq *q, const struct kwq_batch *batch)
+{
+	__s32 *results = (void *)(uintptr_t)batch->results;
+	__u32 i;
+
+	(void)q;
+	for (i = 0; i < batch->nr && good; i++, good--)
+		results[i] = 0;
+	if (i < batch->nr && call_error)
+		return i ? (int)i : call_error;
+	for (; i < batch->nr; i++)
+		results[i] = key_error;
+	return batch->nr;
+}
+
+static const char *outcome(int result)
+{
+	(void)result;
+	return "added";
+}
+
+static const struct key_verb verb = {
+	.entry_size = sizeof(struct kwq_add_entry),
+	.fill = fill,
+	.submit = submit,
+	.outcome = outcome,
+};
+
+static void child(int argc, char **argv, const char *input, int out)
+{
+	static const struct key_options options = { .json = true, .quiet = true };
+	int ends[2];
+
+	if (pipe(ends) || write(ends[1], input, strlen(input)) < 0)
+		_exit(99);
+	close(ends[1]);
+	dup2(ends[0], STDIN_FILENO);
+	dup2(out, STDOUT_FILENO);
+	if (!freopen("/dev/null", "w", stderr))
+		_exit(99);
+	command = &command_add;
+	optind = 1;
+	exit(each_key(NULL, "q", &verb, &options, argc, argv));
+}
+
+/* What it prints, and behind that its exit status. */
+static const char *json(int argc, char **argv, const char *input)
+{
+	static char text[300000];
+	size_t filled = 0;
+	ssize_t got;
+	int ends[2], status;
+
+	if (pipe(ends))
+		exit(1);
+	fflush(stdout);
+	if (!fork()) {
+		close(ends[0]);
+		child(argc, argv, input, ends[1]);
+	}
+	close(ends[1]);
+	while ((got = read(ends[0], text + filled, sizeof(text) - filled - 20)) > 0)
+		filled += got;
+	close(ends[0]);
+	wait(&status);
+	sprintf(text + filled, "%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	return text;
+}
+
+#define ADDED(key)	"{\"key\":\"" key "\",\"result\":\"added\"}\n"
+#define ERROR(key, why)	"{\"key\":\"" key "\",\"error\":\"" why "\"}\n"
+#define DOWN(key)	ERROR(key, "the queue is shut down")
+
+static char *no_arguments[2] = { "add", NULL };
+
+static void test_no_keys(void)
+{
+	static char input[5000], longest[4098];
+	char *argv[6] = { "add", "a", "", longest, "b", NULL };
+
+	good = NEVER_FAILS;
+	memset(longest, 'x', 4097);
+	snprintf(input, sizeof(input), "a\n\n%s\nb\n", longest);
+	is_string(json(1, no_arguments, input),
+		  ADDED("a") "{\"line\":2,\"error\":\"empty key\"}\n"
+		  "{\"line\":3,\"error\":\"key too long (more than 4096 bytes)\"}\n"
+		  ADDED("b") "1", "U5: lines that are no keys have an object, in their place");
+	is_string(json(5, argv, ""),
+		  ADDED("a") "{\"argument\":2,\"error\":\"empty key\"}\n"
+		  "{\"argument\":3,\"error\":\"key too long (more than 4096 bytes)\"}\n"
+		  ADDED("b") "1", "U5: arguments that are no keys, too");
+}
+
+static void test_shut_down(void)
+{
+	char *many[1002] = { "add" };
+	const char *text;
+	int i, nr = 0;
+
+	good = 1;
+	key_error = -ESHUTDOWN;
+	is_string(json(1, no_arguments, "a\nb\n\nc\n"),
+		  ADDED("a") DOWN("b") "{\"line\":3,\"error\":\"the queue is shut down\"}\n"
+		  DOWN("c") "5", "U5: each key that a shut down refuses has an object");
+
+	for (i = 1; i <= 1000; i++)
+		many[i] = "k";
+	text = json(1001, many, "");
+	for (i = 0; text[i]; i++)
+		nr += text[i] == '\n';
+	is_number(nr, 1000, "U5: also the arguments that were not sent any more");
+	key_error = 0;
+}
+
+/* Whoever still writes is not waited for: the pipe has a writer here, us. */
+static void test_does_not_wait(void)
+{
+	int ends[2], status = -1;
+
+	good = 0;
+	key_error = -ESHUTDOWN;
+	if (pipe(ends) || write(ends[1], "a\nb", 3) != 3)
+		exit(1);
+	fflush(stdout);
+	if (!fork()) {
+		static const struct key_options options = { .json = true };
+
+		alarm(60);
+		dup2(ends[0], STDIN_FILENO);
+		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+			_exit(99);
+		command = &command_add;
+		optind = 1;
+		_exit(each_key(NULL, "q", &verb, &options, 1, no_arguments));
+	}
+	wait(&status);
+	is_number(WIFEXITED(status) ? WEXITSTATUS(status) : -1, STATUS_SHUT_DOWN,
+		  "U5: after a shut down nobody is waited for");
+	close(ends[0]);
+	close(ends[1]);
+	key_error = 0;
+}
+
+static void test_call_fails(void)
+{
+	good = 2;
+	call_error = -EBADF;
+	is_string(json(1, no_arguments, "a\nb\nc\nd\n"),
+		  ADDED("a") ADDED("b")
+		  ERROR("c", "not open for this (reading is get and done, writing the rest)")
+		  ERROR("d", "not open for this (reading is get and done, writing the rest)")
+		  "1", "U5: each key of a call that failed has an object");
+	call_error = 0;
+}
+
+static void test_refused(void)
+{
+	good = 1;
+	key_error = -ENOSPC;
+	is_string(json(1, no_arguments, "a\nb\n"), ADDED("a") ERROR("b", "the queue is full") "1",
+		  "U5: a key that is refused by itself has an object");
+	key_error = 0;
+}
+
+int main(void)
+{
+	test_no_keys();
+	test_shut_down();
+	test_does_not_wait();
+	test_call_fails();
+	test_refused();
+	return done_testing();
+}
