@@ -901,6 +901,24 @@ TEST_F(wait, poll_tells_after_shut_down)
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &mine));
 }
 
+/* U2: whose handle is not for reading has nothing to read. */
+TEST_F(wait, poll_tells_who_may_get)
+{
+	int rd = q_open(self->q, NULL, O_RDONLY | O_CLOEXEC);
+	int wr = q_open(self->q, NULL, O_WRONLY | O_CLOEXEC);
+
+	ASSERT_LE(0, rd);
+	ASSERT_LE(0, wr);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(POLL_READ, poll_now(rd, POLL_READ));
+	EXPECT_EQ(0, poll_now(wr, POLL_READ));
+	EXPECT_EQ(POLL_WRITE, poll_now(wr, POLL_WRITE));
+	ASSERT_EQ(0, q_shut_down(wr));
+	EXPECT_EQ(POLLRDHUP, poll_now(wr, POLL_ALL));
+	close(rd);
+	close(wr);
+}
+
 /* U2: who asks for something else is not told of items. */
 TEST_F(wait, poll_for_shut_down_only)
 {
