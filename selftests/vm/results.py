@@ -33,7 +33,7 @@ KERNEL_COMPLAINT = re.compile(
     r'|soft lockup|hard LOCKUP|detected stalls|self-detected stall|workqueue lockup|scheduling while atomic'
     r'|sleeping function called|DEBUG_LOCKS_WARN_ON|list_(add|del) corruption'
     r'|Bad page state|Objects remaining|Slab cache still has objects'
-    r'|kmemleak: .*[Dd]isabled|hrtimer: interrupt took')
+    r'|kmemleak: .*[Dd]isabled')
 KERNEL_CHATTER = re.compile(
     r'kasan: KernelAddressSanitizer initialized|^\S*\s*\[[ .0-9]*\] (Kernel )?[Cc]ommand line:'
     r'|Unknown kernel command line')
