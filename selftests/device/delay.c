@@ -526,6 +526,46 @@ TEST_F(delay, priority_of_merged_waits)
 	EXPECT_EQ(4, item.priority);
 }
 
+/* D3, Q12: a wait that names no priority changes none when its time comes. */
+TEST_F(delay, priority_of_an_unnamed_wait)
+{
+	struct item item;
+
+	/* Of what is added meanwhile. */
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 7));
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
+	ASSERT_EQ(KWQ_DIRTIED, q_add_priority(self->q, "a", -3));
+	EXPECT_EQ(KWQ_COALESCED, q_add_at(self->q, "a", 1));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(-3, item.priority);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+
+	/* Of what is ready. */
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 2));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
+	ASSERT_EQ(KWQ_COALESCED, q_add_priority(self->q, "a", 5));
+	EXPECT_EQ(KWQ_COALESCED, q_add_at(self->q, "a", 1));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(5, item.priority);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+
+	/* One that is named raises what is ready. */
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 2));
+	ASSERT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_PRIORITY, 6, HOUR));
+	EXPECT_EQ(KWQ_COALESCED, q_add_at(self->q, "a", 1));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(6, item.priority);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+
+	/* And counts for the add that ends its wait. */
+	ASSERT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_PRIORITY, 6, HOUR));
+	EXPECT_EQ(KWQ_ADDED, q_add_with(self->q, "a", KWQ_ADD_END_WAIT | KWQ_ADD_PRIORITY, 1, 0));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(6, item.priority);
+}
+
 /* D6: the one timer, when the earliest time changes. */
 TEST_F(delay, earliest_time_changes)
 {

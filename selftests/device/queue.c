@@ -561,6 +561,16 @@ static int do_add_past_later(struct subject *s)
 	return q_add_with(s->q, "k", KWQ_ADD_AT | KWQ_ADD_LATER, 0, 1);
 }
 
+static int do_add_zero_replace(struct subject *s)
+{
+	return q_add_with(s->q, "k", KWQ_ADD_AFTER | KWQ_ADD_REPLACE, 0, 0);
+}
+
+static int do_add_zero_keep(struct subject *s)
+{
+	return q_add_with(s->q, "k", KWQ_ADD_AFTER | KWQ_ADD_KEEP, 0, 0);
+}
+
 static int do_get(struct subject *s)
 {
 	struct item item;
@@ -666,6 +676,22 @@ static const struct operation operations[] = {
 		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_COALESCED, PD },
 		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
 		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_COALESCED, OD },
+	} },
+	{ "add after nothing, replacing", do_add_zero_replace, {
+		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
+		[W] = { KWQ_ADDED, R },		[RW] = { KWQ_COALESCED, R },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
+		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_COALESCED, PD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
+		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_COALESCED, OD },
+	} },
+	{ "add after nothing, keeping", do_add_zero_keep, {
+		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
+		[W] = { KWQ_COALESCED, W },	[RW] = { KWQ_COALESCED, RW },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
+		[PW] = { KWQ_COALESCED, PW },	[PDW] = { KWQ_COALESCED, PDW },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
+		[OW] = { KWQ_COALESCED, OW },	[ODW] = { KWQ_COALESCED, ODW },
 	} },
 	{ "add at a past time, replacing", do_add_past_replace, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },

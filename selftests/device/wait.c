@@ -359,6 +359,51 @@ TEST_F(wait, batch_wakes_as_many)
 	free(b);
 }
 
+/* Q5, U2: those that poll are woken as well, for what the getters leave. */
+TEST_F(wait, batch_wakes_getters_and_pollers)
+{
+	struct batch *b = new_batch();
+	struct sleeper getter, poller;
+
+	batch_add(b, "a");
+	batch_add(b, "b");
+	for (int round = 0; round < 10; round++) {
+		start_get(&getter, self->q);
+		start_poll(&poller, self->other, POLLIN);
+		ASSERT_EQ(2, batch_run(self->q, KWQ_IOC_ADD, b));
+		EXPECT_EQ(1, sleeper_join(&getter));
+		EXPECT_EQ(POLLIN, sleeper_join(&poller));
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, getter.item.ticket));
+		EXPECT_LT(0, q_remove(self->q, getter.item.key[0] == 'a' ? "b" : "a"));
+	}
+	free(b);
+}
+
+/* Q8: an add that is refused wakes nobody. */
+TEST_F(wait, refused_add_wakes_nobody)
+{
+	struct sleeper sleepers[4];
+	struct item item;
+	long slept[4];
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->other, &item, "a");
+	ASSERT_EQ(0, q_shut_down(self->q));
+	for (int i = 0; i < 4; i++) {
+		start_get(&sleepers[i], self->q);
+		slept[i] = times_slept(sleepers[i].tid);
+	}
+	for (int n = 0; n < 10; n++)
+		EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "b"));
+	for (int i = 0; i < 4; i++) {
+		wait_until_asleep(sleepers[i].tid, __NR_ioctl, KWQ_IOC_GET);
+		EXPECT_EQ(slept[i], times_slept(sleepers[i].tid));
+	}
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, item.ticket));
+	for (int i = 0; i < 4; i++)
+		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&sleepers[i]));
+}
+
 /* Q5, D4: as many as come due at once. */
 TEST_F(wait, due_at_once_wake_as_many)
 {
@@ -1074,24 +1119,32 @@ TEST_F(wait, exclusive_poller_steals_no_wake)
 	}
 }
 
-/* U2: as many exclusive pollers as there are items. */
+/* U2: as many exclusive pollers as there are items, which come one by one or at once. */
 TEST_F(wait, exclusive_pollers)
 {
+	struct batch *b = new_batch();
 	struct sleeper pollers[4];
 	int epolls[4];
 
-	for (int i = 0; i < 4; i++) {
-		epolls[i] = epoll_on(self->q, EPOLLIN | EPOLLEXCLUSIVE);
-		start_epoll_wait(&pollers[i], epolls[i]);
+	for (char key[2] = "a"; key[0] <= 'd'; key[0]++)
+		batch_add(b, key);
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 4; i++) {
+			epolls[i] = epoll_on(self->q, EPOLLIN | EPOLLEXCLUSIVE);
+			start_epoll_wait(&pollers[i], epolls[i]);
+		}
+		if (round)
+			ASSERT_EQ(4, batch_run(self->q, KWQ_IOC_ADD, b));
+		for (char key[2] = "a"; key[0] <= 'd' && !round; key[0]++)
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+		for (int i = 0; i < 4; i++) {
+			EXPECT_EQ(EPOLLIN, sleeper_join(&pollers[i]));
+			close(epolls[i]);
+		}
+		for (char key[2] = "a"; key[0] <= 'd'; key[0]++)
+			expect_take(self->q, key);
 	}
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "d"));
-	for (int i = 0; i < 4; i++) {
-		EXPECT_EQ(EPOLLIN, sleeper_join(&pollers[i]));
-		close(epolls[i]);
-	}
+	free(b);
 }
 
 /* Q5, U2: pollers who then try to get, and getters: all items find their way. */
