@@ -19,15 +19,6 @@
 #include "queue.h"
 #include "trace.h"
 
-/*
- * A backlog of due items is moved in pieces. Between two of them the processor
- * is left to others for as long as the piece took, within these bounds: the
- * first for clocks too coarse to tell, the second for pieces that an hypervisor
- * interrupted.
- */
-#define KWQ_RESUME_MIN_NS	(10 * NSEC_PER_USEC)
-#define KWQ_RESUME_MAX_NS	NSEC_PER_MSEC
-
 /**
  * kwq_queue_clockid() - what userspace calls the queue's clock
  * @queue: the queue
@@ -94,7 +85,7 @@ static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 	return true;
 }
 
-static enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
+VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 {
 	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
 	unsigned long flags;
@@ -114,6 +105,7 @@ static enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 	kwq_unlock(queue, flags);
 	return HRTIMER_NORESTART;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_timer_fn);
 
 /*
  * It expires in softirq context: however many queues have something due at once,
@@ -130,9 +122,11 @@ static void arm_timer_locked(struct kwq_queue *queue)
 
 	if (when != KTIME_MAX)
 		when = max(when, queue->resume);
-	if (when == queue->armed || queue->clock == KWQ_CLOCK_MANUAL)
+	if (when == queue->armed)
 		return;
 	queue->armed = when;
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		return;
 	if (when == KTIME_MAX)
 		hrtimer_try_to_cancel(&queue->timer);
 	else

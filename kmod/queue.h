@@ -12,6 +12,15 @@
 /* The most items that are moved, dropped or given back in one hold of the lock. */
 #define KWQ_ITEMS_PER_HOLD	128
 
+/*
+ * A backlog of due items is moved in pieces. Between two of them the processor
+ * is left to others for as long as the piece took, within these bounds: the
+ * first for clocks too coarse to tell, the second for pieces that an hypervisor
+ * interrupted.
+ */
+#define KWQ_RESUME_MIN_NS	(10 * NSEC_PER_USEC)
+#define KWQ_RESUME_MAX_NS	NSEC_PER_MSEC
+
 /**
  * struct kwq_waiter - one call that may have to wait
  * @deadline: until when, on the queue's clock; KTIME_MAX for ever
@@ -45,5 +54,9 @@ bool kwq_drop_waiting(struct kwq_queue *queue,
 		      void (*dropped)(struct kwq_queue *queue,
 				      struct kwq_item *item));
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer);
+#endif
 
 #endif /* KWQ_QUEUE_H */

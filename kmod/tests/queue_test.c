@@ -371,6 +371,42 @@ static void backlog_comes_in_order(struct kunit *test)
 		EXPECT_GET(test, q, &items[i]);
 }
 
+static void backlog_leaves_room_between_its_pieces(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_BACKLOG);
+	ktime_t resume;
+	int i;
+
+	/* D6: a manual clock stands still, so a piece takes the least there is. */
+	for (i = 0; i < NR_BACKLOG; i++)
+		add_at(q, &items[i], 10);
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	q->manual_now = 20;
+	kwq_timer_fn(&q->timer);
+	resume = 20 + KWQ_RESUME_MIN_NS;
+	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, q->armed, resume);
+
+	/* What else becomes due comes no sooner. */
+	add_at(q, &t->a, 15);
+	KUNIT_EXPECT_EQ(test, q->armed, resume);
+	q->manual_now = resume;
+	kwq_timer_fn(&q->timer);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_ITEMS_PER_HOLD);
+	resume += KWQ_RESUME_MIN_NS;
+	KUNIT_EXPECT_EQ(test, q->armed, resume);
+	q->manual_now = resume;
+	kwq_timer_fn(&q->timer);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_BACKLOG + 1);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+
+	/* And the backlog is forgotten once it is over. */
+	add_at(q, &t->b, resume + 1);
+	KUNIT_EXPECT_EQ(test, q->armed, resume + 1);
+}
+
 /* ---- Who is woken ---- */
 
 /* Somebody on a wait list who only counts. */
@@ -1242,6 +1278,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(delays_saturate),
 	KUNIT_CASE(end_of_time_can_come),
 	KUNIT_CASE(backlog_comes_in_order),
+	KUNIT_CASE(backlog_leaves_room_between_its_pieces),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
 	KUNIT_CASE(expiry_is_bounded_in_each_hold),
