@@ -12,7 +12,7 @@ SOURCE=$("$VM/kernel.sh" source)
 STOCK=$("$VM/kernel.sh" stock)
 WORK=$BUILD/check
 
-CHECKS=(spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests coccinelle abi32 shellcheck man-pages)
+CHECKS=(spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests coccinelle abi32 shellcheck man-pages install)
 
 cd "$TOP" || exit
 
@@ -109,6 +109,21 @@ check_shellcheck() {
 
 check_man_pages() {
 	files 'userspace/man/*.[1-9]' | xargs -r mandoc -T lint -W warning
+}
+
+# What is installed can be found by modprobe, and all of it goes away again.
+check_install() {
+	local root=$WORK/install-root release
+	release=$(cat "$STOCK/kdir/include/config/kernel.release")
+
+	rm -rf "$root"
+	logged install make -C "$TOP" -j"$JOBS" install KDIR="$STOCK/kdir" DESTDIR="$root"
+	modprobe -d "$root" -S "$release" --show-depends kwq | grep -q "^insmod $root/lib/modules/$release/updates/kmod/kwq.ko" ||
+		echo "modprobe does not find the module"
+	[ -x "$root/usr/local/bin/kwq" ] || echo "the command is not installed"
+	logged uninstall make -C "$TOP" uninstall KDIR="$STOCK/kdir" DESTDIR="$root"
+	# depmod's files stay, as they do for every module.
+	find "$root" ! -type d ! -name 'modules.*'
 }
 
 mkdir -p "$LOGS" "$WORK"
