@@ -68,88 +68,128 @@ static int complain_invalid(const char *name, const struct kwq_create_options *o
 	return STATUS_FAILED;
 }
 
+struct create_options {
+	struct kwq_create_options queue;
+	bool unnamed;
+};
+
+static void parse_create_option(struct create_options *o, int opt)
+{
+	switch (opt) {
+	case 'u':
+		o->unnamed = true;
+		break;
+	case 'm':
+		o->queue.mode = parse_mode(optarg);
+		break;
+	case OPT_MAX_ITEMS:
+		o->queue.max_items = must_parse_number("--max-items", optarg, 1, UINT64_MAX);
+		break;
+	case OPT_MAX_BYTES:
+		o->queue.max_bytes = must_parse_number("--max-bytes", optarg, 1, UINT64_MAX);
+		break;
+	case OPT_CLOCK:
+		o->queue.clockid = parse_clock(optarg);
+		break;
+	case 'p':
+		o->queue.or_open = true;
+		break;
+	default:
+		option_common(opt);
+	}
+}
+
+/* Up to the first argument that is none: a CMD has options of its own. */
+static void parse_create_options(struct create_options *o, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+um:ph", create_options, NULL)) != -1)
+		parse_create_option(o, opt);
+}
+
 static int create_main(int argc, char **argv)
 {
-	struct kwq_create_options options = {
-		.size = sizeof(options),
-		.open_flags = O_RDWR | O_CLOEXEC,
-		.mode = 0600,
-		.clockid = CLOCK_MONOTONIC,
+	struct create_options o = {
+		.queue = {
+			.size = sizeof(o.queue),
+			.open_flags = O_RDWR | O_CLOEXEC,
+			.mode = 0600,
+			.clockid = CLOCK_MONOTONIC,
+		},
 	};
 	const char *name = NULL;
-	bool unnamed = false;
 	struct kwq *q;
-	int opt, err;
+	int err;
 
-	while ((opt = getopt_long(argc, argv, "um:ph", create_options, NULL)) != -1) {
+	parse_create_options(&o, argc, argv);
+	if (!o.unnamed) {
+		if (optind == argc)
+			usage("NAME is missing");
+		name = must_be_name(argv[optind++]);
+		parse_create_options(&o, argc, argv);
+		if (o.unnamed)
+			usage("--unnamed comes before CMD, and there is no NAME");
+		if (optind < argc)
+			usage("\"%s\" is one argument too many", argv[optind]);
+	} else if (o.queue.or_open) {
+		usage("--unnamed and --or-open exclude each other");
+	} else if (optind == argc) {
+		usage("--unnamed needs a CMD, or the queue would be gone at once");
+	}
+
+	err = kwq_create(&q, name, &o.queue);
+	if (err == -EINVAL)
+		return complain_invalid(name ? name : "unnamed queue", &o.queue);
+	if (err)
+		return complain(name ? name : "unnamed queue", err);
+	return o.unnamed ? exec_with_queue(q, argv + optind) : STATUS_OK;
+}
+
+struct open_options {
+	bool reading;
+	bool writing;
+	bool nonblock;
+};
+
+static void parse_open_options(struct open_options *o, int argc, char **argv)
+{
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "+rwnh", open_options, NULL)) != -1) {
 		switch (opt) {
-		case 'u':
-			unnamed = true;
+		case 'r':
+			o->reading = true;
 			break;
-		case 'm':
-			options.mode = parse_mode(optarg);
+		case 'w':
+			o->writing = true;
 			break;
-		case OPT_MAX_ITEMS:
-			options.max_items = must_parse_number("--max-items", optarg, 1, UINT64_MAX);
-			break;
-		case OPT_MAX_BYTES:
-			options.max_bytes = must_parse_number("--max-bytes", optarg, 1, UINT64_MAX);
-			break;
-		case OPT_CLOCK:
-			options.clockid = parse_clock(optarg);
-			break;
-		case 'p':
-			options.or_open = true;
+		case 'n':
+			o->nonblock = true;
 			break;
 		default:
 			option_common(opt);
 		}
 	}
-	if (unnamed) {
-		if (options.or_open)
-			usage("--unnamed and --or-open exclude each other");
-		if (optind == argc)
-			usage("--unnamed needs a CMD, or the queue would be gone at once");
-	} else {
-		name = must_be_name(only_argument(argc, argv, "NAME"));
-	}
-
-	err = kwq_create(&q, name, &options);
-	if (err == -EINVAL)
-		return complain_invalid(name ? name : "unnamed queue", &options);
-	if (err)
-		return complain(name ? name : "unnamed queue", err);
-	return unnamed ? exec_with_queue(q, argv + optind) : STATUS_OK;
 }
 
 static int open_main(int argc, char **argv)
 {
-	bool reading = false, writing = false;
-	int opt, err, flags = 0;
+	struct open_options o = {};
 	const char *queue;
 	struct kwq *q;
+	int err, flags;
 
-	while ((opt = getopt_long(argc, argv, "rwnh", open_options, NULL)) != -1) {
-		switch (opt) {
-		case 'r':
-			reading = true;
-			break;
-		case 'w':
-			writing = true;
-			break;
-		case 'n':
-			flags |= O_NONBLOCK;
-			break;
-		default:
-			option_common(opt);
-		}
-	}
+	parse_open_options(&o, argc, argv);
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
+	parse_open_options(&o, argc, argv);
 	if (optind == argc)
 		usage("CMD is missing");
-	flags |= reading == writing ? O_RDWR : reading ? O_RDONLY : O_WRONLY;
+	flags = o.reading == o.writing ? O_RDWR : o.reading ? O_RDONLY : O_WRONLY;
+	if (o.nonblock)
+		flags |= O_NONBLOCK;
 
 	err = open_own_queue(&q, queue, flags);
 	if (err)
@@ -159,7 +199,7 @@ static int open_main(int argc, char **argv)
 
 const struct command command_create = {
 	.name = "create",
-	.arguments = "[OPTION...] NAME | --unnamed [OPTION...] -- CMD [ARGUMENT...]",
+	.arguments = "[OPTION...] NAME | --unnamed [OPTION...] [--] CMD [ARGUMENT...]",
 	.summary = "Make a queue",
 	.options =
 	"  -m, --mode MODE        permission bits, less the umask (600)\n"
@@ -176,7 +216,7 @@ const struct command command_create = {
 
 const struct command command_open = {
 	.name = "open",
-	.arguments = "[OPTION...] QUEUE -- CMD [ARGUMENT...]",
+	.arguments = "[OPTION...] QUEUE [--] CMD [ARGUMENT...]",
 	.summary = "Run CMD with a handle of its own, as the descriptor KWQ_FD",
 	.options =
 	"  -r, --read       open for get and done only\n"

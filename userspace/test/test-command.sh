@@ -58,11 +58,14 @@ wrong 'not a number' create --max-bytes -1 a
 wrong 'not monotonic or boottime' create --clock realtime a
 wrong 'needs a CMD' create --unnamed
 wrong 'exclude each other' create --unnamed -p -- true
+wrong 'no NAME' create a --unnamed
+wrong 'one argument too many' create a -m 600 -- b
 wrong 'only a name will do' create fd:3
 
 wrong 'QUEUE is missing' open
 wrong 'CMD is missing' open a
 wrong 'CMD is missing' open a --
+wrong 'CMD is missing' open a -n
 
 wrong 'one argument too many' ls a
 wrong 'QUEUE is missing' stat
