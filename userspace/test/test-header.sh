@@ -76,6 +76,8 @@ same "the version map has those of the header" "$map" "$header"
 same "the shared library exports them" "$shared" "$header"
 same "and nothing else" "$everything" "$header"
 same "the static library has them all" "$(comm -12 <(echo "$static") <(echo "$header"))" "$header"
+same "U4: the library has no state but the handles', any thread may call" \
+	"$(nm --defined-only "$O/libkwq.a" | grep -E ' [bBcCdD] ')" ''
 same "libkwq(3) documents them all, and kwq_ptr" \
 	"$(grep -vx kwq_ptr <<<"$documented")" "$header"
 ok "libkwq(3) documents kwq_ptr" grep -qx kwq_ptr <<<"$documented"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * What the library tells the kernel, and what it makes of the answer: ioctl() and
- * open() are ours here (the linker's --wrap). This holds U4 but for two of its
- * promises: that any thread may call, and that nothing but handles is allocated.
+ * open() are ours here (the linker's --wrap), and malloc() is watched. This holds U4;
+ * that any thread may call follows from what test-header.sh looks at.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -110,6 +110,32 @@ int __wrap_open(const char *path, int flags, ...)
 int __wrap_open64(const char *path, int flags, ...)
 {
 	return __wrap_open(path, flags);
+}
+
+static int allocations;
+
+void *__real_malloc(size_t size);
+
+void *__wrap_malloc(size_t size)
+{
+	allocations++;
+	return __real_malloc(size);
+}
+
+void *__real_calloc(size_t nr, size_t size);
+
+void *__wrap_calloc(size_t nr, size_t size)
+{
+	allocations++;
+	return __real_calloc(nr, size);
+}
+
+void *__real_realloc(void *p, size_t size);
+
+void *__wrap_realloc(void *p, size_t size)
+{
+	allocations++;
+	return __real_realloc(p, size);
 }
 
 static void expect(int ret, __s32 result)
@@ -502,17 +528,22 @@ static void test_retry(struct kwq *q)
 int main(void)
 {
 	struct kwq *q;
+	int before;
 
 	test_create();
 	test_open();
 	test_names();
 	expect(dup(STDERR_FILENO), 0);
+	before = allocations;
 	kwq_open(&q, "jobs", O_RDWR);
+	is_number(allocations - before, 1, "U4: a handle is allocated");
+	before = allocations;
 	test_add(q);
 	test_get(q);
 	test_done(q);
 	test_batches(q);
 	test_queue(q);
+	is_number(allocations - before, 0, "U4: and nothing else is");
 	test_retry(q);
 	test_clock();
 	kwq_close(q);
