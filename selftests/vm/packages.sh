@@ -16,6 +16,7 @@ PACKAGES=(
 	kmod
 	libelf-dev
 	libssl-dev
+	pahole
 	pkg-config
 	python3
 	rsync

@@ -119,6 +119,7 @@ run() {
 
 finish() {
 	progress "the logs are in build/logs"
+	command -v python3 >/dev/null || { echo "0 passed, ${#suites[@]} failed, 0 skipped"; exit 1; }
 	"$VM/results.py" summary "${suites[@]}"
 }
 
