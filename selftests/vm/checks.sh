@@ -10,6 +10,7 @@
 "$VM/packages.sh"
 SOURCE=$("$VM/kernel.sh" source)
 STOCK=$("$VM/kernel.sh" stock)
+DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
 CHECKS=(spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests coccinelle abi32 shellcheck man-pages install)
@@ -79,10 +80,7 @@ check_sparse_and_W1() {
 }
 
 check_sparse_and_W1_of_tests() {
-	local debug
-	debug=$("$VM/kernel.sh" debug)
-
-	sparse_and_W1 debug "$debug/kdir" CONFIG_KWQ_KUNIT_TEST=m
+	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=m
 }
 
 # The kernel's own semantic patches, but for the few that are written in OCaml and would need its compiler.

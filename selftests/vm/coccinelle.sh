@@ -8,6 +8,9 @@
 patch=$1 dir=$2
 options=$(sed -n 's|^// *Options:||p' "$patch")
 
+errors=$(mktemp "$dir/stderr.XXXXXX")
+
 # shellcheck disable=SC2086 # a word each
 spatch -D report --very-quiet --no-show-diff --cocci-file "$patch" $options --dir "$dir" \
-	--patch "${patch%/scripts/coccinelle/*}" 2>"$(mktemp "$dir/stderr.XXXXXX")"
+	--patch "${patch%/scripts/coccinelle/*}" 2>"$errors" ||
+	{ printf '%s: ' "$patch"; head -n 3 "$errors"; exit 1; }

@@ -28,6 +28,7 @@ PACKAGES=(
 	qemu-system-x86
 	# The checks.
 	coccinelle
+	libpython3.11
 	mandoc
 	shellcheck
 	sparse
