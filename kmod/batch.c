@@ -80,10 +80,11 @@ static u32 add_key_len(const void *data)
 	return ((const struct kwq_add_entry *)data)->key_len;
 }
 
-#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT)
+#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
 #define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
 #define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
-				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT)
+				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
+				 KWQ_ADD_KICK)
 
 static int check_add(const struct kwq_add_entry *entry)
 {
@@ -95,6 +96,9 @@ static int check_add(const struct kwq_add_entry *entry)
 	if (hweight32(timed) > 1 || hweight32(policies) > 1)
 		return -EINVAL;
 	if (timed ? entry->flags & KWQ_ADD_END_WAIT : policies || entry->time)
+		return -EINVAL;
+	if (timed == KWQ_ADD_RATE_LIMITED &&
+	    (entry->time || entry->flags & KWQ_ADD_KICK))
 		return -EINVAL;
 	if (entry->flags & KWQ_ADD_PRIORITY)
 		return entry->priority < KWQ_PRIORITY_MIN ||
@@ -137,11 +141,11 @@ static int take_done(struct kwq_handle *handle, const void *data,
 	const struct kwq_done_entry *entry = data;
 
 	/* Either a ticket or a key. */
-	if (entry->flags || !entry->ticket == !key->len)
+	if (entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !key->len)
 		return -EINVAL;
 	if (entry->ticket)
-		return kwq_handle_done(handle, entry->ticket);
-	return kwq_handle_done_key(handle, key);
+		return kwq_handle_done(handle, entry->ticket, entry->flags);
+	return kwq_handle_done_key(handle, key, entry->flags);
 }
 
 const struct kwq_batch_kind kwq_batch_done = {
@@ -161,9 +165,9 @@ static int take_remove(struct kwq_handle *handle, const void *data,
 {
 	const struct kwq_remove_entry *entry = data;
 
-	if (entry->flags || !key->len)
+	if (entry->flags & ~KWQ_REMOVE_DEAD || !key->len)
 		return -EINVAL;
-	return kwq_keyed_remove(handle->keyed, key);
+	return kwq_keyed_remove(handle->keyed, key, entry->flags);
 }
 
 const struct kwq_batch_kind kwq_batch_remove = {
@@ -171,6 +175,45 @@ const struct kwq_batch_kind kwq_batch_remove = {
 	.first_size = 8,
 	.key_len = remove_key_len,
 	.take = take_remove,
+};
+
+static u32 key_len(const void *data)
+{
+	return ((const struct kwq_key_entry *)data)->key_len;
+}
+
+static int take_forget(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key)
+{
+	const struct kwq_key_entry *entry = data;
+
+	if (entry->flags || !key->len)
+		return -EINVAL;
+	return kwq_keyed_forget(handle->keyed, key);
+}
+
+const struct kwq_batch_kind kwq_batch_forget = {
+	.size = sizeof(struct kwq_key_entry),
+	.first_size = 8,
+	.key_len = key_len,
+	.take = take_forget,
+};
+
+static int take_requeues(struct kwq_handle *handle, const void *data,
+			 const struct kwq_key *key)
+{
+	const struct kwq_key_entry *entry = data;
+
+	if (entry->flags || !key->len)
+		return -EINVAL;
+	return kwq_keyed_num_requeues(handle->keyed, key);
+}
+
+const struct kwq_batch_kind kwq_batch_requeues = {
+	.size = sizeof(struct kwq_key_entry),
+	.first_size = 8,
+	.key_len = key_len,
+	.take = take_requeues,
 };
 
 static bool is_absent(const struct kwq_batch *batch)
@@ -214,6 +257,19 @@ int kwq_batch_check_get(const struct kwq_batch *batch)
 	if (batch->results)
 		return -EINVAL;
 	return check(batch, 24);
+}
+
+/**
+ * kwq_batch_check_list_dead() - is a batch for dead items well formed
+ * @batch: the batch; absent ones are well formed
+ *
+ * Return: 0, -EINVAL or -EMSGSIZE.
+ */
+int kwq_batch_check_list_dead(const struct kwq_batch *batch)
+{
+	if (batch->results)
+		return -EINVAL;
+	return check(batch, 32);
 }
 
 static int copy_entries_in(const struct kwq_batch_kind *kind,
@@ -373,18 +429,19 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 	return at.taken < batch->nr ? err : 0;
 }
 
-static int copy_got_out(const struct kwq_batch *batch, u32 first,
-			const struct kwq_got *got, u32 nr)
+/* Copies entries out that the caller may know shorter or longer. */
+static int copy_entries_out(const struct kwq_batch *batch, u32 first,
+			    const void *entries, size_t entry_size, u32 nr)
 {
 	void __user *to = u64_to_user_ptr(batch->entries) +
 			  (size_t)first * batch->entry_size;
-	u32 size = min_t(u32, batch->entry_size, sizeof(*got));
+	size_t size = min_t(size_t, batch->entry_size, entry_size);
 	u32 i;
 
-	if (batch->entry_size == sizeof(*got))
-		return copy_to_user(to, got, nr * sizeof(*got)) ? -EFAULT : 0;
-	for (i = 0; i < nr; i++, to += batch->entry_size)
-		if (copy_to_user(to, &got[i], size) ||
+	if (batch->entry_size == entry_size)
+		return copy_to_user(to, entries, nr * entry_size) ? -EFAULT : 0;
+	for (i = 0; i < nr; i++, to += batch->entry_size, entries += entry_size)
+		if (copy_to_user(to, entries, size) ||
 		    clear_user(to + size, batch->entry_size - size))
 			return -EFAULT;
 	return 0;
@@ -406,7 +463,7 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 
 	if (ret < 0)
 		return ret;
-	if (copy_got_out(batch, at->taken, fetch.got, ret) ||
+	if (copy_entries_out(batch, at->taken, fetch.got, sizeof(*fetch.got), ret) ||
 	    copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset,
 			 fetch.keys, fetch.keys_len)) {
 		kwq_handle_unfetch(handle, fetch.got, ret);
@@ -452,4 +509,56 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 	}
 	chunk_free(&chunk);
 	return at.taken ?: err;
+}
+
+/**
+ * kwq_batch_list_dead() - list dead items into a batch (L11)
+ * @handle: the handle
+ * @batch: the batch, checked
+ * @after: only deaths with a higher number
+ *
+ * Context: process; may sleep.
+ * Return: how many were listed; -EFAULT, -EMSGSIZE, -ENOMEM, -EINTR.
+ */
+int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,
+			u64 after)
+{
+	struct kwq_dead_page page;
+	struct cursor at = {};
+	struct chunk chunk;
+	int ret;
+
+	ret = chunk_init(&chunk, batch, sizeof(struct kwq_dead_entry));
+	if (ret)
+		return ret;
+	page.entries = chunk.entries;
+	page.keys = chunk.keys;
+	while (at.taken < batch->nr) {
+		page.max_items = min(chunk.max_entries, batch->nr - at.taken);
+		page.max_keys = min_t(u64, chunk.max_keys,
+				      batch->keys_len - at.key_offset);
+		ret = kwq_keyed_list_dead(handle->keyed, after, &page);
+		if (ret <= 0)
+			break;
+		if (copy_entries_out(batch, at.taken, page.entries,
+				     sizeof(*page.entries), ret) ||
+		    copy_to_user(u64_to_user_ptr(batch->keys) + at.key_offset,
+				 page.keys, page.keys_len)) {
+			ret = -EFAULT;
+			break;
+		}
+		after = page.entries[ret - 1].number;
+		at.taken += ret;
+		at.key_offset += page.keys_len;
+		if (fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		cond_resched();
+	}
+	chunk_free(&chunk);
+	/* What did not fit, or not all of it, is for the next call. */
+	if (ret < 0 && !(at.taken && ret == -EMSGSIZE))
+		return ret;
+	return at.taken;
 }

@@ -13,6 +13,8 @@ struct kwq_batch_kind;
 extern const struct kwq_batch_kind kwq_batch_add;
 extern const struct kwq_batch_kind kwq_batch_done;
 extern const struct kwq_batch_kind kwq_batch_remove;
+extern const struct kwq_batch_kind kwq_batch_forget;
+extern const struct kwq_batch_kind kwq_batch_requeues;
 
 int kwq_batch_check(const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch);
@@ -22,5 +24,9 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 int kwq_batch_check_get(const struct kwq_batch *batch);
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_waiter *waiter);
+
+int kwq_batch_check_list_dead(const struct kwq_batch *batch);
+int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,
+			u64 after);
 
 #endif /* KWQ_BATCH_H */

@@ -36,9 +36,13 @@
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		16
 #define KWQ_STAT_FIRST		400
+#define KWQ_CONFIG_FIRST	48
+#define KWQ_LIMITER_FIRST	64
+#define KWQ_LIST_DEAD_FIRST	56
+#define KWQ_ADVANCE_FIRST	16
 
 static_assert(sizeof(struct kwq_info) == 56);
-static_assert(sizeof(struct kwq_create) == 296);
+static_assert(sizeof(struct kwq_create) == 304);
 static_assert(sizeof(struct kwq_open) == 264);
 static_assert(sizeof(struct kwq_unlink) == 264);
 static_assert(sizeof(struct kwq_list) == 280);
@@ -52,7 +56,15 @@ static_assert(sizeof(struct kwq_got) == 24);
 static_assert(sizeof(struct kwq_get) == 144);
 static_assert(sizeof(struct kwq_shut_down) == 8);
 static_assert(sizeof(struct kwq_drain) == 16);
-static_assert(sizeof(struct kwq_stat) == 400);
+static_assert(sizeof(struct kwq_stat) == 784);
+static_assert(sizeof(struct kwq_histogram) == 104);
+static_assert(sizeof(struct kwq_config) == 48);
+static_assert(sizeof(struct kwq_limiter) == 64);
+static_assert(sizeof(struct kwq_backoff) == 32);
+static_assert(sizeof(struct kwq_key_entry) == 8);
+static_assert(sizeof(struct kwq_dead_entry) == 32);
+static_assert(sizeof(struct kwq_list_dead) == 56);
+static_assert(sizeof(struct kwq_advance) == 16);
 
 static unsigned long max_items = 16 << 20;
 module_param(max_items, ulong, 0444);
@@ -198,7 +210,63 @@ static int open_name(const char *name, u32 open_flags)
 	return ret;
 }
 
-static int create(const struct kwq_create *arg)
+/*
+ * Copies a configuration in: its limiters, too, may be known shorter or longer. The
+ * caller frees *@config.
+ */
+static int copy_in_config(struct kwq_limiter_config **config,
+			  const void __user *uarg)
+{
+	struct kwq_limiter_config *to;
+	struct kwq_config arg;
+	u32 i;
+	int err;
+
+	err = copy_in(&arg, sizeof(arg), KWQ_CONFIG_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.pad || arg.nr > KWQ_LIMITERS_MAX)
+		return -EINVAL;
+	if (!arg.nr ? arg.limiters || arg.limiter_size :
+	    arg.limiter_size < KWQ_LIMITER_FIRST || arg.limiter_size > PAGE_SIZE)
+		return -EINVAL;
+
+	to = kzalloc(sizeof(*to), GFP_KERNEL_ACCOUNT);
+	if (!to)
+		return -ENOMEM;
+	to->flags = arg.flags;
+	to->dead_after = arg.dead_after;
+	to->max_wait = arg.max_wait;
+	to->forget_after = arg.forget_after;
+	to->nr = arg.nr;
+	for (i = 0; i < arg.nr && !err; i++)
+		err = copy_struct_from_user(&to->limiters[i],
+					    sizeof(to->limiters[i]),
+					    u64_to_user_ptr(arg.limiters) +
+					    i * arg.limiter_size,
+					    arg.limiter_size);
+	err = err ?: kwq_limiter_config_check(to);
+	if (err) {
+		kfree(to);
+		return err;
+	}
+	*config = to;
+	return 0;
+}
+
+static enum kwq_clock clock_of(s32 clockid)
+{
+	switch (clockid) {
+	case CLOCK_BOOTTIME:
+		return KWQ_CLOCK_BOOTTIME;
+	case KWQ_CLOCK_ID_MANUAL:
+		return KWQ_CLOCK_MANUAL;
+	}
+	return KWQ_CLOCK_MONOTONIC;
+}
+
+static int create(const struct kwq_create *arg,
+		  const struct kwq_limiter_config *config)
 {
 	const struct kwq_limits limits = {
 		.max_items = arg->max_items ?: max_items,
@@ -208,12 +276,12 @@ static int create(const struct kwq_create *arg)
 	struct new_fd new;
 	int err;
 
-	keyed = kwq_keyed_create(arg->name,
-				 arg->clockid == CLOCK_BOOTTIME ?
-				 KWQ_CLOCK_BOOTTIME : KWQ_CLOCK_MONOTONIC,
-				 &limits);
+	keyed = kwq_keyed_create(arg->name, clock_of(arg->clockid), &limits);
 	if (IS_ERR(keyed))
 		return PTR_ERR(keyed);
+	err = kwq_configure(&keyed->queue, config);
+	if (err)
+		goto put_keyed;
 	keyed->mode = arg->mode & ~current_umask();
 
 	err = new_fd_prepare(&new, keyed, arg->open_flags);
@@ -238,7 +306,8 @@ static int check_create(const struct kwq_create *arg)
 		return err;
 	if (arg->flags & ~KWQ_CREATE_OR_OPEN || arg->pad || arg->mode & ~0777)
 		return -EINVAL;
-	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME)
+	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME &&
+	    arg->clockid != KWQ_CLOCK_ID_MANUAL)
 		return -EINVAL;
 	if (arg->max_items > max_items || arg->max_bytes > max_bytes)
 		return -EINVAL;
@@ -247,28 +316,40 @@ static int check_create(const struct kwq_create *arg)
 	return kwq_names_check(arg->name);
 }
 
+static int create_or_open(const struct kwq_create *arg,
+			  const struct kwq_limiter_config *config)
+{
+	int ret;
+
+	do {
+		if (arg->flags & KWQ_CREATE_OR_OPEN) {
+			ret = open_name(arg->name, arg->open_flags);
+			if (ret != -ENOENT)
+				return ret;
+		}
+		ret = create(arg, config);
+		if (fatal_signal_pending(current))
+			break;
+		cond_resched();
+		/* Made by somebody meanwhile: then open it. */
+	} while (ret == -EEXIST && arg->flags & KWQ_CREATE_OR_OPEN);
+	return ret;
+}
+
 static long ioctl_create(void __user *uarg)
 {
+	struct kwq_limiter_config *config = NULL;
 	struct kwq_create arg;
 	int ret;
 
 	ret = copy_in(&arg, sizeof(arg), KWQ_CREATE_FIRST, uarg) ?:
 	      check_create(&arg);
+	if (!ret && arg.config)
+		ret = copy_in_config(&config, u64_to_user_ptr(arg.config));
 	if (ret)
 		return ret;
-
-	do {
-		if (arg.flags & KWQ_CREATE_OR_OPEN) {
-			ret = open_name(arg.name, arg.open_flags);
-			if (ret != -ENOENT)
-				return ret;
-		}
-		ret = create(&arg);
-		if (fatal_signal_pending(current))
-			break;
-		cond_resched();
-		/* Made by somebody meanwhile: then open it. */
-	} while (ret == -EEXIST && arg.flags & KWQ_CREATE_OR_OPEN);
+	ret = create_or_open(&arg, config);
+	kfree(config);
 	return ret;
 }
 
@@ -306,7 +387,9 @@ static long ioctl_info(void __user *uarg)
 	struct kwq_info arg = {
 		.key_max = KWQ_KEY_MAX,
 		.features = KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES |
-			    KWQ_FEATURE_NAMES,
+			    KWQ_FEATURE_NAMES | KWQ_FEATURE_LIMITERS |
+			    KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
+			    KWQ_FEATURE_MANUAL_CLOCK,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.max_queues = READ_ONCE(kwq_max_queues),
@@ -540,6 +623,106 @@ static long queue_drain(struct file *file, void __user *uarg)
 			       kwq_host_time(handle->keyed, arg.deadline));
 }
 
+static long queue_configure(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_limiter_config *config;
+	int err;
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	err = copy_in_config(&config, uarg);
+	if (err)
+		return err;
+	err = kwq_configure(&handle->keyed->queue, config);
+	kfree(config);
+	return err;
+}
+
+static int check_config_out(const struct kwq_config *arg)
+{
+	if (arg->flags || arg->max_wait || arg->forget_after ||
+	    arg->dead_after || arg->pad)
+		return -EINVAL;
+	if (!arg->nr)
+		return arg->limiters || arg->limiter_size ? -EINVAL : 0;
+	return arg->limiter_size < KWQ_LIMITER_FIRST ||
+	       arg->limiter_size > PAGE_SIZE ? -EINVAL : 0;
+}
+
+static int copy_limiters_out(const struct kwq_config *arg,
+			     const struct kwq_limiter_config *config)
+{
+	void __user *to = u64_to_user_ptr(arg->limiters);
+	size_t size = min_t(size_t, arg->limiter_size,
+			    sizeof(config->limiters[0]));
+	u32 i;
+
+	for (i = 0; i < min(arg->nr, config->nr); i++, to += arg->limiter_size)
+		if (copy_to_user(to, &config->limiters[i], size) ||
+		    clear_user(to + size, arg->limiter_size - size))
+			return -EFAULT;
+	return 0;
+}
+
+static long queue_config(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_limiter_config *config;
+	struct kwq_config arg;
+	int err;
+
+	err = copy_in(&arg, sizeof(arg), KWQ_CONFIG_FIRST, uarg) ?:
+	      check_config_out(&arg);
+	if (err)
+		return err;
+	config = kmalloc(sizeof(*config), GFP_KERNEL_ACCOUNT);
+	if (!config)
+		return -ENOMEM;
+	kwq_read_config(&handle->keyed->queue, config);
+	err = copy_limiters_out(&arg, config);
+	arg.flags = config->flags;
+	arg.max_wait = config->max_wait;
+	arg.forget_after = config->forget_after;
+	arg.dead_after = config->dead_after;
+	arg.nr = config->nr;
+	kfree(config);
+	return err ?: copy_out(uarg, &arg, sizeof(arg), KWQ_CONFIG_FIRST);
+}
+
+static long queue_list_dead(struct file *file, void __user *uarg)
+{
+	struct kwq_list_dead arg;
+	int err;
+
+	if (!(file->f_mode & FMODE_READ))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_LIST_DEAD_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags || !arg.batch.nr)
+		return -EINVAL;
+	return kwq_batch_check_list_dead(&arg.batch) ?:
+	       kwq_batch_list_dead(file->private_data, &arg.batch, arg.after);
+}
+
+static long queue_advance(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_advance arg;
+	int err;
+
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_ADVANCE_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags & ~KWQ_ADVANCE_TO)
+		return -EINVAL;
+	return kwq_keyed_advance(handle->keyed, arg.time,
+				 arg.flags & KWQ_ADVANCE_TO);
+}
+
 static long queue_stat(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -578,6 +761,19 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return kwq_shutting_down(queue);
 	case _IOC_NR(KWQ_IOC_DRAIN):
 		return queue_drain(file, uarg);
+	case _IOC_NR(KWQ_IOC_FORGET):
+		return queue_op(file, uarg, FMODE_READ, &kwq_batch_forget);
+	case _IOC_NR(KWQ_IOC_REQUEUES):
+		return queue_op(file, uarg, FMODE_READ | FMODE_WRITE,
+				&kwq_batch_requeues);
+	case _IOC_NR(KWQ_IOC_CONFIGURE):
+		return queue_configure(file, uarg);
+	case _IOC_NR(KWQ_IOC_CONFIG):
+		return queue_config(file, uarg);
+	case _IOC_NR(KWQ_IOC_LIST_DEAD):
+		return queue_list_dead(file, uarg);
+	case _IOC_NR(KWQ_IOC_ADVANCE):
+		return queue_advance(file, uarg);
 	}
 	return -ENOTTY;
 }

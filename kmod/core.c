@@ -20,7 +20,10 @@ void kwq_item_init(struct kwq_item *item)
 	INIT_LIST_HEAD(&item->link);
 	timerqueue_init(&item->timer);
 	item->holder = NULL;
+	item->dirtied = 0;
+	item->since = 0;
 	item->abandoned = 0;
+	item->requeues = 0;
 	item->state = 0;
 	item->lane = KWQ_LANE_FRESH;
 	item->priority = 0;
@@ -35,7 +38,6 @@ EXPORT_SYMBOL_GPL(kwq_item_init);
  */
 void kwq_holder_init(struct kwq_holder *holder)
 {
-	INIT_LIST_HEAD(&holder->held);
 	holder->nr_held = 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_holder_init);
@@ -50,11 +52,28 @@ void kwq_core_init(struct kwq_core *core)
 
 	memset(core, 0, sizeof(*core));
 	timerqueue_init_head(&core->waiting);
+	kwq_rate_limiter_init(&core->limiter);
+	INIT_LIST_HEAD(&core->processing);
+	INIT_LIST_HEAD(&core->dead);
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
 			INIT_LIST_HEAD(&core->bands[lane][level]);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_init);
+
+static void observe(struct kwq_histogram *histogram, ktime_t took)
+{
+	/* A clock does not go back, but who calls may have looked at it before. */
+	u64 ns = max(took, 0), bound = NSEC_PER_USEC;
+	int i;
+
+	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS - 1 && ns > bound; i++)
+		bound *= 10;
+	histogram->counts[i]++;
+	histogram->sum += ns;
+	if (histogram->sum < ns)
+		histogram->sum_high++;
+}
 
 static int level_of(int priority)
 {
@@ -120,8 +139,50 @@ static int priority_kept(const struct kwq_item *item)
 	return item->priority;
 }
 
-static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority)
+/* An item that nobody needs to look at but who lists the dead. */
+static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
+	item->since = now;
+	list_add_tail(&item->link, &core->dead);
+	core->nr_dead++;
+}
+
+static void unbury(struct kwq_core *core, struct kwq_item *item)
+{
+	list_del_init(&item->link);
+	core->nr_dead--;
+}
+
+/* Q10: in a queue that ends nothing is kept. */
+static void drop_dead(struct kwq_core *core, struct kwq_item *item)
+{
+	item->state &= ~KWQ_ITEM_DEAD;
+	core->dropped++;
+}
+
+/* L11: an event brings a dead item back, with all its tries before it. */
+static void revive(struct kwq_core *core, struct kwq_item *item)
+{
+	if (!(item->state & KWQ_ITEM_DEAD))
+		return;
+	if (kwq_item_is_dead(item))
+		unbury(core, item);
+	item->state &= ~KWQ_ITEM_DEAD;
+	item->requeues = 0;
+}
+
+/* L10: what has been idle for long was forgotten. */
+static void forget_if_untouched(const struct kwq_core *core, struct kwq_item *item,
+				ktime_t now)
+{
+	if (item->requeues)
+		item->requeues = kwq_core_num_requeues(core, item, now);
+}
+
+static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority,
+		      ktime_t now)
+{
+	revive(core, item);
 	if (item->state & KWQ_ITEM_DIRTY) {
 		raise_priority(core, item, priority);
 		core->coalesced++;
@@ -131,6 +192,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	if (priority == KWQ_PRIORITY_NONE)
 		priority = priority_kept(item);
 	core->adds++;
+	item->dirtied = now;
 	item->state |= KWQ_ITEM_DIRTY;
 	if (item->state & KWQ_ITEM_PROCESSING) {
 		item->next_priority = priority;
@@ -165,7 +227,8 @@ static struct kwq_item *first_waiting(const struct kwq_core *core)
 	return node ? container_of(node, struct kwq_item, timer) : NULL;
 }
 
-static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item)
+static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item,
+				   ktime_t now)
 {
 	int priority = item->wait_priority;
 
@@ -173,7 +236,7 @@ static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item)
 	if (item->state == KWQ_ITEM_WAITING)
 		priority = priority_kept(item);
 	stop_waiting(core, item);
-	return make_dirty(core, item, priority);
+	return make_dirty(core, item, priority, now);
 }
 
 /**
@@ -182,19 +245,21 @@ static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item)
  * @item: the item
  * @priority: KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX, or KWQ_PRIORITY_NONE
  * @end_wait: whether this also ends its waiting (D3)
+ * @now: the time it is
  *
  * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN with nothing
  * changed.
  */
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
-		 bool end_wait)
+		 bool end_wait, ktime_t now)
 {
 	int ret;
 
 	if (core->shut_down)
 		return -ESHUTDOWN;
 
-	ret = make_dirty(core, item, priority);
+	forget_if_untouched(core, item, now);
+	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
 		/* What it waited for is this add, so its priority counts as well. */
 		raise_priority(core, item, item->wait_priority);
@@ -252,6 +317,9 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 	if (core->shut_down)
 		return -ESHUTDOWN;
 
+	core->retries++;
+	forget_if_untouched(core, item, now);
+	revive(core, item);
 	if (!waited) {
 		if (kwq_item_is_idle(item))
 			item->priority = 0;
@@ -271,13 +339,109 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 	}
 
 	if (when <= now && first_waiting(core) == item)
-		return end_wait_and_make_dirty(core, item);
+		return end_wait_and_make_dirty(core, item, now);
 	if (!waited)
 		return KWQ_WAITING;
 	core->coalesced++;
 	return KWQ_COALESCED;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_at);
+
+/**
+ * kwq_core_num_requeues() - how often an item was rate-limited (L9)
+ * @core: the core
+ * @item: the item
+ * @now: the time it is
+ *
+ * Return: the number since it was last forgotten. An item that has been idle for
+ * long enough has been, if the queue is so configured (L10).
+ */
+u32 kwq_core_num_requeues(const struct kwq_core *core,
+			  const struct kwq_item *item, ktime_t now)
+{
+	u64 forget_after = core->limiter.config.forget_after;
+
+	if (forget_after && kwq_item_is_idle(item) &&
+	    now - item->since >= (s64)forget_after)
+		return 0;
+	return item->requeues;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_num_requeues);
+
+/**
+ * kwq_core_forget() - begin an item's requeues again at 0, and nothing else (L8)
+ * @core: the core
+ * @item: the item
+ * @now: the time it is
+ *
+ * Return: how many they were.
+ */
+u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
+		    ktime_t now)
+{
+	u32 requeues = kwq_core_num_requeues(core, item, now);
+
+	item->requeues = 0;
+	return requeues;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_forget);
+
+/* L11: it is rate-limited once more than is allowed. */
+static int die(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	/* What it was added for, or waits for, was there before: it gets its run. */
+	if (item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) {
+		core->coalesced++;
+		return KWQ_COALESCED;
+	}
+	core->died++;
+	item->state |= KWQ_ITEM_DEAD;
+	if (!(item->state & KWQ_ITEM_PROCESSING))
+		bury(core, item, now);
+	return KWQ_DEAD;
+}
+
+/**
+ * kwq_core_add_rate_limited() - add an item when the limiters say (L1)
+ * @core: the core
+ * @item: the item
+ * @priority: as for kwq_core_add_at()
+ * @policy: as for kwq_core_add_at()
+ * @now: the time it is
+ * @random: chooses the jitter, if @core->limiter.jitters
+ *
+ * Return: as kwq_core_add_at(), or KWQ_DEAD.
+ */
+int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
+			      int priority, enum kwq_wait_policy policy,
+			      ktime_t now, u32 random)
+{
+	const struct kwq_limiter_config *config = &core->limiter.config;
+	u64 delay;
+
+	if (core->shut_down)
+		return -ESHUTDOWN;
+	if (item->state & KWQ_ITEM_DEAD)
+		return KWQ_DEAD;
+	if (config->flags & KWQ_CONFIG_COALESCE &&
+	    item->state & KWQ_ITEM_WAITING) {
+		item->wait_priority = merged_priority(item->wait_priority,
+						      priority, policy);
+		core->coalesced++;
+		return KWQ_COALESCED;
+	}
+
+	forget_if_untouched(core, item, now);
+	if (config->dead_after && item->requeues >= config->dead_after)
+		return die(core, item, now);
+	delay = kwq_rate_limiter_when(&core->limiter, item->requeues, now, random);
+	if (item->requeues < U32_MAX)
+		item->requeues++;
+	core->rate_limited++;
+	return kwq_core_add_at(core, item, priority, ktime_add_safe(now, delay),
+			       policy, now);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_rate_limited);
 
 /**
  * kwq_core_peek() - the item that the next get would hand out
@@ -304,10 +468,12 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_peek);
  * kwq_core_get() - hand out the first ready item (Q1, Q3, Q5)
  * @core: the core
  * @holder: to whom
+ * @now: the time it is
  *
  * Return: the item, NULL with none ready.
  */
-struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder)
+struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
+			      ktime_t now)
 {
 	struct kwq_item *item = kwq_core_peek(core);
 
@@ -318,9 +484,12 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder)
 	item->state &= ~KWQ_ITEM_DIRTY;
 	item->state |= KWQ_ITEM_PROCESSING;
 	item->holder = holder;
-	list_add_tail(&item->link, &holder->held);
+	item->since = now;
+	list_add_tail(&item->link, &core->processing);
 	holder->nr_held++;
 	core->nr_processing++;
+	core->started += now;
+	observe(&core->queue_duration, now - item->dirtied);
 	core->gets++;
 	return item;
 }
@@ -333,6 +502,7 @@ static void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	item->holder = NULL;
 	item->state &= ~KWQ_ITEM_PROCESSING;
 	core->nr_processing--;
+	core->started -= item->since;
 }
 
 /**
@@ -340,13 +510,14 @@ static void leave_holder(struct kwq_core *core, struct kwq_item *item)
  * @core: the core
  * @holder: who says so
  * @item: the item
+ * @now: the time it is
  *
  * Return: KWQ_FINISHED; KWQ_REQUEUED if it had been added meanwhile and is
  * ready again; with nothing changed -ENOENT if it is not being processed,
  * -EPERM if somebody else holds it.
  */
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
-		  struct kwq_item *item)
+		  struct kwq_item *item, ktime_t now)
 {
 	if (!(item->state & KWQ_ITEM_PROCESSING))
 		return -ENOENT;
@@ -354,12 +525,21 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		return -EPERM;
 
 	leave_holder(core, item);
+	observe(&core->work_duration, now - item->since);
 	item->abandoned = 0;
 	core->dones++;
-	if (!(item->state & KWQ_ITEM_DIRTY))
-		return KWQ_FINISHED;
-	make_ready(core, item, KWQ_LANE_FRESH, item->next_priority);
-	return KWQ_REQUEUED;
+	if (item->state & KWQ_ITEM_DIRTY) {
+		make_ready(core, item, KWQ_LANE_FRESH, item->next_priority);
+		return KWQ_REQUEUED;
+	}
+	item->since = now;
+	if (kwq_item_is_dead(item)) {
+		if (core->shut_down)
+			drop_dead(core, item);
+		else
+			bury(core, item, now);
+	}
+	return KWQ_FINISHED;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_done);
 
@@ -389,6 +569,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 
 	leave_holder(core, item);
 	item->priority = priority;
+	item->state &= ~KWQ_ITEM_DEAD;
 	item->state |= KWQ_ITEM_DIRTY;
 	/* In a band that it was never in its place is the tail (Q12). */
 	if (raised)
@@ -405,15 +586,20 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_unget);
  * kwq_core_abandon() - take an item back from a holder that vanished (O1)
  * @core: the core
  * @item: the item; being processed
+ * @now: the time it is
  *
  * It is ready again, ahead of those of its priority that were never tried, even
  * after a shut down.
  */
-void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item)
+void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	int priority = priority_undone(item);
 
 	leave_holder(core, item);
+	if (!(item->state & KWQ_ITEM_DIRTY))
+		item->dirtied = now;
+	/* Nobody said that it is done: if it is to die it does so in the next run. */
+	item->state &= ~KWQ_ITEM_DEAD;
 	item->state |= KWQ_ITEM_DIRTY;
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
@@ -448,10 +634,15 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 		item->abandoned = 0;
 		was |= KWQ_WAS_READY;
 	}
-	item->state &= ~KWQ_ITEM_DIRTY;
-
+	if (item->state & KWQ_ITEM_DEAD) {
+		if (kwq_item_is_dead(item))
+			unbury(core, item);
+		was |= KWQ_WAS_DEAD;
+	}
 	if (!was)
 		return -ENOENT;
+	item->state &= KWQ_ITEM_PROCESSING;
+	item->requeues = 0;
 	core->removed++;
 	return was;
 }
@@ -473,7 +664,8 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now)
 
 	if (!item || item->timer.expires > now)
 		return NULL;
-	end_wait_and_make_dirty(core, item);
+	observe(&core->lateness, now - item->timer.expires);
+	end_wait_and_make_dirty(core, item, now);
 	return item;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_expire);
@@ -497,7 +689,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
  * kwq_core_shut_down() - refuse adds from now on (Q8)
  * @core: the core
  *
- * What is waiting has lost its time; call kwq_core_drop_waiting() for it.
+ * What is waiting has lost its time, and what is dead its place; call
+ * kwq_core_drop() for them.
  */
 void kwq_core_shut_down(struct kwq_core *core)
 {
@@ -506,21 +699,71 @@ void kwq_core_shut_down(struct kwq_core *core)
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
 
 /**
- * kwq_core_drop_waiting() - drop the time of one waiting item (Q8)
+ * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
  * @core: the core; shut down
  *
  * One item a call, so that the caller bounds the work.
  *
  * Return: the item; NULL if none is left.
  */
-struct kwq_item *kwq_core_drop_waiting(struct kwq_core *core)
+struct kwq_item *kwq_core_drop(struct kwq_core *core)
 {
 	struct kwq_item *item = first_waiting(core);
 
 	if (item) {
 		stop_waiting(core, item);
 		core->dropped++;
+		return item;
+	}
+	item = list_first_entry_or_null(&core->dead, struct kwq_item, link);
+	if (item) {
+		unbury(core, item);
+		drop_dead(core, item);
 	}
 	return item;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_drop_waiting);
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_drop);
+
+/* The longest time since which an item is dirty that is first in its band. */
+static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
+{
+	const struct kwq_item *item;
+	ktime_t oldest = now;
+	int lane, level;
+	u64 occupied;
+
+	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
+		occupied = core->occupied[lane];
+		while (occupied) {
+			level = fls64(occupied) - 1;
+			occupied &= ~BIT_ULL(level);
+			item = list_first_entry(&core->bands[lane][level],
+						struct kwq_item, link);
+			oldest = min(oldest, item->dirtied);
+		}
+	}
+	return now - oldest;
+}
+
+/**
+ * kwq_core_gauges() - read what is not counted as it happens (M3)
+ * @core: the core
+ * @gauges: filled in
+ * @now: the time it is
+ *
+ * Takes as long as there are priorities in use, however many items there are.
+ */
+void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
+		     ktime_t now)
+{
+	const struct kwq_item *item;
+
+	gauges->oldest_ready = oldest_ready(core, now);
+	gauges->longest_running = 0;
+	if (!list_empty(&core->processing)) {
+		item = list_first_entry(&core->processing, struct kwq_item, link);
+		gauges->longest_running = now - item->since;
+	}
+	gauges->unfinished = core->nr_processing * (u64)now - core->started;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_gauges);

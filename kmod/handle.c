@@ -35,19 +35,26 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_open);
 
 static struct kwq_keyed_item *item_of_node(struct rb_node *node)
 {
-	return rb_entry(node, struct kwq_keyed_item, held);
+	return rb_entry(node, struct kwq_keyed_item, by_ticket);
 }
 
-static bool ticket_less(struct rb_node *a, const struct rb_node *b)
+/**
+ * kwq_ticket_less() - the order of hand-outs and deaths, for rb_add()
+ * @a: an item's node
+ * @b: another's
+ *
+ * Return: true if @a's was first.
+ */
+bool kwq_ticket_less(struct rb_node *a, const struct rb_node *b)
 {
 	return item_of_node(a)->ticket <
-	       rb_entry(b, struct kwq_keyed_item, held)->ticket;
+	       rb_entry(b, struct kwq_keyed_item, by_ticket)->ticket;
 }
 
 static int ticket_cmp(const void *ticket, const struct rb_node *node)
 {
 	u64 a = *(const u64 *)ticket;
-	u64 b = rb_entry(node, struct kwq_keyed_item, held)->ticket;
+	u64 b = rb_entry(node, struct kwq_keyed_item, by_ticket)->ticket;
 
 	return a < b ? -1 : a > b;
 }
@@ -68,24 +75,25 @@ static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket)
 void kwq_handle_close(struct kwq_handle *handle)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_item *item;
+	struct rb_node *node;
 	unsigned long flags;
 	int n;
 
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-			item = list_first_entry_or_null(&handle->holder.held,
-							struct kwq_item, link);
-			if (!item)
+			node = rb_first(&handle->tickets);
+			if (!node)
 				break;
-			kwq_abandon_locked(&keyed->queue, item);
+			rb_erase(node, &handle->tickets);
+			kwq_abandon_locked(&keyed->queue,
+					   &item_of_node(node)->item);
 		}
-		if (!item)
+		if (!node)
 			keyed->nr_handles--;
 		kwq_unlock(&keyed->queue, flags);
 		cond_resched();
-	} while (item);
+	} while (node);
 
 	kfree(handle);
 	kwq_keyed_put(keyed);
@@ -114,7 +122,7 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 
 		kwq_get_locked(&keyed->queue, &handle->holder);
 		ki->ticket = ++keyed->last_ticket;
-		rb_add(&ki->held, &handle->tickets, ticket_less);
+		rb_add(&ki->by_ticket, &handle->tickets, kwq_ticket_less);
 
 		memcpy(fetch->keys + fetch->keys_len, ki->key, ki->key_len);
 		fetch->keys_len += ki->key_len;
@@ -182,21 +190,22 @@ void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 		ki = find_held(handle, got[nr].ticket);
 		if (!ki)
 			continue;
-		rb_erase(&ki->held, &handle->tickets);
+		rb_erase(&ki->by_ticket, &handle->tickets);
 		kwq_unget_locked(queue, &ki->item);
 	}
 	kwq_unlock(queue, flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unfetch);
 
-static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki,
+		       u32 flags)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item);
+	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags);
 
 	if (ret < 0)
 		return ret;
-	rb_erase(&ki->held, &handle->tickets);
+	rb_erase(&ki->by_ticket, &handle->tickets);
 	kwq_keyed_settle(keyed, ki);
 	return ret;
 }
@@ -205,11 +214,12 @@ static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki)
  * kwq_handle_done() - finish an item by its ticket
  * @handle: the handle
  * @ticket: the ticket
+ * @done_flags: KWQ_DONE_* bits
  *
  * Return: KWQ_FINISHED or KWQ_REQUEUED; -ESTALE if the handle holds nothing
  * under that ticket.
  */
-int kwq_handle_done(struct kwq_handle *handle, u64 ticket)
+int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags)
 {
 	struct kwq_queue *queue = &handle->keyed->queue;
 	struct kwq_keyed_item *ki;
@@ -218,7 +228,7 @@ int kwq_handle_done(struct kwq_handle *handle, u64 ticket)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	ki = find_held(handle, ticket);
-	ret = ki ? done_locked(handle, ki) : -ESTALE;
+	ret = ki ? done_locked(handle, ki, done_flags) : -ESTALE;
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -228,11 +238,13 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done);
  * kwq_handle_done_key() - finish an item by its key (Q6)
  * @handle: the handle
  * @key: the key
+ * @done_flags: KWQ_DONE_* bits
  *
  * Return: KWQ_FINISHED or KWQ_REQUEUED; -ENOENT if no such key is being
  * processed, -EPERM if another handle holds it.
  */
-int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key)
+int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
+			u32 done_flags)
 {
 	struct kwq_queue *queue = &handle->keyed->queue;
 	struct kwq_keyed_item *ki;
@@ -243,9 +255,9 @@ int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key)
 	ki = kwq_keyed_find(handle->keyed, key);
 	if (ki) {
 		spin_lock_irqsave(&queue->lock, flags);
-		/* What this handle holds is not idle and so cannot have died. */
-		if (!kwq_keyed_item_is_dead(ki))
-			ret = done_locked(handle, ki);
+		/* What this handle holds is not idle and so cannot have gone. */
+		if (!kwq_keyed_item_is_gone(ki))
+			ret = done_locked(handle, ki, done_flags);
 		kwq_unlock(queue, flags);
 	}
 	rcu_read_unlock();

@@ -4,8 +4,10 @@
  *
  * The table is searched under RCU; what was found is then looked at again under
  * the queue's lock. An item leaves the table in the same hold of the lock in
- * which it turned idle, and is dead from then on: whoever found it just before
- * sees that, searches again, and does not find it a second time.
+ * which it turned idle, and is gone from then on: whoever found it just before
+ * sees that, searches again, and does not find it a second time. One that has
+ * requeues to remember stays; it goes when they are forgotten, or when its room is
+ * wanted for another key.
  *
  * Lock order: queue->lock, then a bucket of the table. Insertion takes the
  * bucket alone, as it may allocate.
@@ -22,11 +24,14 @@
 #include <linux/uidgid.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
+#include "timens.h"
 
 enum {
-	KWQ_ITEM_NEW,		/* in the table; not counted yet */
-	KWQ_ITEM_ADMITTED,	/* in the table; counted in nr_items, nr_bytes */
-	KWQ_ITEM_DEAD,		/* out of the table; RCU will free it */
+	KWQ_LIFE_NEW,		/* in the table; not counted yet */
+	KWQ_LIFE_ADMITTED,	/* in the table; counted in nr_items, nr_bytes */
+	KWQ_LIFE_REMEMBERED,	/* so too; idle, and in kwq_keyed.remembered */
+	KWQ_LIFE_BURIED,	/* so too; dead, and in kwq_keyed.dead */
+	KWQ_LIFE_GONE,		/* out of the table; RCU will free it */
 };
 
 /*
@@ -98,7 +103,7 @@ static struct kwq_keyed_item *item_alloc(const struct kwq_key *key)
 		return NULL;
 	kwq_item_init(&ki->item);
 	ki->ticket = 0;
-	ki->life = KWQ_ITEM_NEW;
+	ki->life = KWQ_LIFE_NEW;
 	ki->key_len = key->len;
 	memcpy(ki->key, key->bytes, key->len);
 	return ki;
@@ -146,6 +151,8 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	RB_CLEAR_NODE(&keyed->by_name);
 	strscpy(keyed->name, name, sizeof(keyed->name));
 	keyed->limits = *limits;
+	INIT_LIST_HEAD(&keyed->remembered);
+	keyed->dead = RB_ROOT;
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
 	keyed->queue.key_of = key_of;
 	return keyed;
@@ -202,53 +209,137 @@ struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 }
 
 /**
- * kwq_keyed_item_is_dead() - did an item leave the table since it was found
+ * kwq_keyed_item_is_gone() - did an item leave the table since it was found
  * @ki: the item; the queue's lock held
  *
  * Return: true if it did; search again.
  */
-bool kwq_keyed_item_is_dead(const struct kwq_keyed_item *ki)
+bool kwq_keyed_item_is_gone(const struct kwq_keyed_item *ki)
 {
-	return ki->life == KWQ_ITEM_DEAD;
+	return ki->life == KWQ_LIFE_GONE;
 }
 
-/* O4: an item that was idle until now is to be counted. */
-static int admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+/* Takes an item off the list, or out of the tree, that its last state put it in. */
+static void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	size_t size = item_size(ki->key_len);
-
-	if (ki->life == KWQ_ITEM_ADMITTED)
-		return 0;
-	if (keyed->nr_items >= keyed->limits.max_items ||
-	    keyed->limits.max_bytes - keyed->nr_bytes < size)
-		return -ENOSPC;
-	keyed->nr_items++;
-	keyed->nr_bytes += size;
-	ki->life = KWQ_ITEM_ADMITTED;
-	return 0;
+	if (ki->life == KWQ_LIFE_REMEMBERED) {
+		list_del(&ki->remembered);
+		keyed->nr_remembered--;
+		ki->life = KWQ_LIFE_ADMITTED;
+	} else if (ki->life == KWQ_LIFE_BURIED) {
+		rb_erase(&ki->by_ticket, &keyed->dead);
+		ki->life = KWQ_LIFE_ADMITTED;
+	}
 }
 
-/**
- * kwq_keyed_settle() - let go of an item if it turned idle
- * @keyed: the queue; its lock held
- * @ki: an item that was just worked on; not to be touched any more
- */
-void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	lockdep_assert_held(&keyed->queue.lock);
-	if (!kwq_item_is_idle(&ki->item))
-		return;
-	if (ki->life == KWQ_ITEM_ADMITTED) {
+	leave_place(keyed, ki);
+	if (ki->life == KWQ_LIFE_ADMITTED) {
 		keyed->nr_items--;
 		keyed->nr_bytes -= item_size(ki->key_len);
 	}
-	ki->life = KWQ_ITEM_DEAD;
+	ki->life = KWQ_LIFE_GONE;
 	rhashtable_remove_fast(&keyed->items, &ki->node, items_params);
 	kfree_rcu(ki, rcu);
 }
 
+static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
+{
+	return list_first_entry_or_null(&keyed->remembered, struct kwq_keyed_item,
+					remembered);
+}
+
 /*
- * Adds to an item that was found or just inserted. -EAGAIN: it died meanwhile.
+ * L10: lets go of items whose requeues are old enough to be forgotten. Two for each
+ * one that is remembered anew, so that they cannot pile up.
+ */
+static void let_old_ones_go(struct kwq_keyed *keyed)
+{
+	const struct kwq_core *core = &keyed->queue.core;
+	ktime_t now = kwq_now_locked(&keyed->queue);
+	struct kwq_keyed_item *ki;
+	int n;
+
+	for (n = 0; n < 2; n++) {
+		ki = first_remembered(keyed);
+		if (!ki || kwq_core_num_requeues(core, &ki->item, now))
+			break;
+		let_go(keyed, ki);
+	}
+}
+
+static void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	if (ki->life == KWQ_LIFE_REMEMBERED)
+		return;
+	list_add_tail(&ki->remembered, &keyed->remembered);
+	keyed->nr_remembered++;
+	ki->life = KWQ_LIFE_REMEMBERED;
+	let_old_ones_go(keyed);
+}
+
+static void bury(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	if (ki->life == KWQ_LIFE_BURIED)
+		return;
+	ki->ticket = ++keyed->last_ticket;
+	rb_add(&ki->by_ticket, &keyed->dead, kwq_ticket_less);
+	ki->life = KWQ_LIFE_BURIED;
+}
+
+static bool has_room(const struct kwq_keyed *keyed, size_t size)
+{
+	return keyed->nr_items < keyed->limits.max_items &&
+	       keyed->limits.max_bytes - keyed->nr_bytes >= size;
+}
+
+/*
+ * O4: an item that was not there until now is to be counted. A mere count that is
+ * remembered gives way to it, the oldest first.
+ */
+static int admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	size_t size = item_size(ki->key_len);
+	struct kwq_keyed_item *old;
+
+	if (ki->life != KWQ_LIFE_NEW)
+		return 0;
+	while (!has_room(keyed, size)) {
+		old = first_remembered(keyed);
+		if (!old)
+			return -ENOSPC;
+		let_go(keyed, old);
+	}
+	keyed->nr_items++;
+	keyed->nr_bytes += size;
+	ki->life = KWQ_LIFE_ADMITTED;
+	return 0;
+}
+
+/**
+ * kwq_keyed_settle() - put an item where its state belongs
+ * @keyed: the queue; its lock held
+ * @ki: an item that was just worked on; not to be touched any more, for if it
+ *	turned idle with nothing to remember it is gone
+ */
+void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!kwq_item_is_idle(&ki->item)) {
+		if (kwq_item_is_dead(&ki->item))
+			bury(keyed, ki);
+		else
+			leave_place(keyed, ki);
+	} else if (ki->item.requeues && !keyed->queue.core.shut_down) {
+		remember(keyed, ki);
+	} else {
+		let_go(keyed, ki);
+	}
+}
+
+/*
+ * Adds to an item that was found or just inserted. -EAGAIN: it went meanwhile.
  */
 static int add_to_item(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		       const struct kwq_add_options *options)
@@ -257,7 +348,7 @@ static int add_to_item(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	int ret;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	if (kwq_keyed_item_is_dead(ki)) {
+	if (kwq_keyed_item_is_gone(ki)) {
 		ret = -EAGAIN;
 	} else {
 		ret = admit(keyed, ki);
@@ -335,6 +426,8 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 	for (;;) {
 		ret = add_to_found(keyed, key, options);
 		if (ret == -ENOENT) {
+			if (options->flags & KWQ_ADD_KICK)
+				break;
 			if (!fresh)
 				fresh = item_alloc(key);
 			if (!fresh) {
@@ -359,14 +452,13 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add);
 
-/**
- * kwq_keyed_remove() - take a key out (Q11)
- * @keyed: the queue
- * @key: the key
- *
- * Return: what it was, as KWQ_WAS_* bits; -ENOENT if the queue has no such key.
+/*
+ * Finds a key's item and works on it. -ENOENT: there is none. One that went since it
+ * was found was gone at this moment, which will do.
  */
-int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key)
+static int with_item(struct kwq_keyed *keyed, const struct kwq_key *key, u32 arg,
+		     int (*work)(struct kwq_queue *queue, struct kwq_item *item,
+				 u32 arg))
 {
 	struct kwq_keyed_item *ki;
 	unsigned long flags;
@@ -376,9 +468,8 @@ int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key)
 	ki = kwq_keyed_find(keyed, key);
 	if (ki) {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
-		/* One that died since was gone at this moment, which will do. */
-		if (!kwq_keyed_item_is_dead(ki)) {
-			ret = kwq_core_remove(&keyed->queue.core, &ki->item);
+		if (!kwq_keyed_item_is_gone(ki)) {
+			ret = work(&keyed->queue, &ki->item, arg);
 			kwq_keyed_settle(keyed, ki);
 		}
 		kwq_unlock(&keyed->queue, flags);
@@ -386,7 +477,155 @@ int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key)
 	rcu_read_unlock();
 	return ret;
 }
+
+/**
+ * kwq_keyed_remove() - take a key out (Q11)
+ * @keyed: the queue
+ * @key: the key
+ * @flags: KWQ_REMOVE_* bits
+ *
+ * Return: what it was, as KWQ_WAS_* bits; -ENOENT if the queue has no such key.
+ */
+int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key, u32 flags)
+{
+	return with_item(keyed, key, flags, kwq_remove_locked);
+}
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove);
+
+/* Counts have 32 bits, results one less. */
+static int count_result(u32 count)
+{
+	return min_t(u32, count, INT_MAX);
+}
+
+static int forget_locked(struct kwq_queue *queue, struct kwq_item *item, u32 unused)
+{
+	return count_result(kwq_core_forget(&queue->core, item,
+					    kwq_now_locked(queue)));
+}
+
+/**
+ * kwq_keyed_forget() - begin a key's requeues again at 0 (L8)
+ * @keyed: the queue
+ * @key: the key
+ *
+ * Return: how many they were, up to INT_MAX; 0 if the queue has no such key.
+ */
+int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key)
+{
+	return max(with_item(keyed, key, 0, forget_locked), 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_forget);
+
+static int num_requeues_locked(struct kwq_queue *queue, struct kwq_item *item,
+			       u32 unused)
+{
+	return count_result(kwq_core_num_requeues(&queue->core, item,
+						  kwq_now_locked(queue)));
+}
+
+/**
+ * kwq_keyed_num_requeues() - how often a key was rate-limited (L9)
+ * @keyed: the queue
+ * @key: the key
+ *
+ * Return: the number, up to INT_MAX; 0 if the queue has no such key.
+ */
+int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key)
+{
+	return max(with_item(keyed, key, 0, num_requeues_locked), 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_num_requeues);
+
+/* The item that died first of those after that death. */
+static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after)
+{
+	struct rb_node *node = keyed->dead.rb_node;
+	struct rb_node *found = NULL;
+
+	while (node) {
+		if (rb_entry(node, struct kwq_keyed_item, by_ticket)->ticket > after) {
+			found = node;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+/**
+ * kwq_keyed_list_dead() - list dead items, those first that died first (L11)
+ * @keyed: the queue
+ * @after: only deaths with a higher number
+ * @page: filled in, with at most KWQ_ITEMS_PER_HOLD items
+ *
+ * Return: how many were filled in; -EMSGSIZE if the first one's key does not fit.
+ */
+int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
+			struct kwq_dead_page *page)
+{
+	const struct kwq_keyed_item *ki;
+	struct rb_node *node;
+	unsigned long flags;
+	int ret = 0;
+	u32 nr = 0;
+	ktime_t now;
+
+	page->keys_len = 0;
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	now = kwq_now_locked(&keyed->queue);
+	for (node = first_dead_after(keyed, after); node && nr < page->max_items;
+	     node = rb_next(node), nr++) {
+		ki = rb_entry(node, struct kwq_keyed_item, by_ticket);
+		if (ki->key_len > page->max_keys - page->keys_len) {
+			ret = nr ? 0 : -EMSGSIZE;
+			break;
+		}
+		memcpy(page->keys + page->keys_len, ki->key, ki->key_len);
+		page->keys_len += ki->key_len;
+		page->entries[nr] = (struct kwq_dead_entry){
+			.number = ki->ticket,
+			.age = now - ki->item.since,
+			.key_len = ki->key_len,
+			.priority = ki->item.priority,
+			.requeues = ki->item.requeues,
+		};
+	}
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	return ret ?: nr;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_list_dead);
+
+/**
+ * kwq_keyed_advance() - move a manual clock on
+ * @keyed: the queue
+ * @time: by so many ns, or
+ * @to: to that time
+ *
+ * Context: process.
+ * Return: 0; with nothing changed -EOPNOTSUPP (a real clock), -EPERM (a named queue
+ * of somebody else's), -EINVAL (back).
+ */
+int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
+{
+	struct kwq_queue *queue = &keyed->queue;
+
+	if (queue->clock != KWQ_CLOCK_MANUAL)
+		return -EOPNOTSUPP;
+	if (*keyed->name && !uid_eq(current_fsuid(), keyed->owner))
+		return -EPERM;
+	time = min_t(u64, time, KTIME_MAX);
+	if (!to) {
+		kwq_queue_advance_by(queue, time);
+	} else {
+		if ((ktime_t)time < kwq_queue_now(queue))
+			return -EINVAL;
+		kwq_queue_advance(queue, time);
+	}
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_advance);
 
 static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -394,9 +633,30 @@ static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
 			 kwq_keyed_item_of(item));
 }
 
-static void drop_all_waiting(struct kwq_keyed *keyed)
+/* Forgets a bounded number of counts. Returns true if there may be more. */
+static bool drop_remembered(struct kwq_keyed *keyed)
 {
-	while (kwq_drop_waiting(&keyed->queue, settle_dropped))
+	struct kwq_keyed_item *ki = NULL;
+	unsigned long flags;
+	int n;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		ki = first_remembered(keyed);
+		if (!ki)
+			break;
+		let_go(keyed, ki);
+	}
+	kwq_unlock(&keyed->queue, flags);
+	return ki;
+}
+
+/* Q10: what will never be handed out. */
+static void drop_all(struct kwq_keyed *keyed)
+{
+	while (kwq_drop(&keyed->queue, settle_dropped))
+		cond_resched();
+	while (drop_remembered(keyed))
 		cond_resched();
 }
 
@@ -409,7 +669,7 @@ static void drop_all_waiting(struct kwq_keyed *keyed)
 void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
 	kwq_begin_shut_down(&keyed->queue, false);
-	drop_all_waiting(keyed);
+	drop_all(keyed);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
 
@@ -425,7 +685,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline)
 {
 	u64 shut_downs = kwq_begin_shut_down(&keyed->queue, true);
 
-	drop_all_waiting(keyed);
+	drop_all(keyed);
 	return kwq_wait_drained(&keyed->queue, shut_downs, deadline);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);
@@ -440,7 +700,9 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 {
 	const struct kwq_core *core = &keyed->queue.core;
+	struct kwq_gauges gauges;
 	unsigned long flags;
+	ktime_t now;
 
 	memset(stat, 0, sizeof(*stat));
 	stat->max_items = keyed->limits.max_items;
@@ -448,7 +710,8 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->uid = from_kuid_munged(current_user_ns(), keyed->owner);
 	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
 	stat->mode = keyed->mode;
-	stat->clockid = kwq_queue_clockid(&keyed->queue);
+	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
+			KWQ_CLOCK_ID_MANUAL : kwq_queue_clockid(&keyed->queue);
 	strscpy(stat->name, keyed->name, sizeof(stat->name));
 	if (READ_ONCE(keyed->unlinked))
 		stat->state |= KWQ_STATE_UNLINKED;
@@ -469,6 +732,21 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->removed = core->removed;
 	stat->dropped = core->dropped;
 	stat->handles = keyed->nr_handles;
+	stat->retries = core->retries;
+	stat->rate_limited = core->rate_limited;
+	stat->died = core->died;
+	stat->dead = core->nr_dead;
+	stat->remembered = keyed->nr_remembered;
+	stat->queue_duration = core->queue_duration;
+	stat->work_duration = core->work_duration;
+	stat->lateness = core->lateness;
+	now = kwq_now_locked(&keyed->queue);
+	kwq_core_gauges(core, &gauges, now);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+
+	stat->now = kwq_caller_time(keyed, now);
+	stat->oldest_ready = gauges.oldest_ready;
+	stat->longest_running = gauges.longest_running;
+	stat->unfinished = gauges.unfinished;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_stat);

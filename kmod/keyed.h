@@ -30,21 +30,24 @@ struct kwq_key {
  * struct kwq_keyed_item - an item and its key
  * @item: its state, all of it
  * @node: in &kwq_keyed.items
- * @held: by ticket, in &kwq_handle.tickets while it is processing
- * @rcu: once it is dead
- * @ticket: the present or last hand-out, 0 before the first
- * @life: KWQ_ITEM_NEW and on, covered by the queue's lock
+ * @by_ticket: in &kwq_handle.tickets while it is processing, in &kwq_keyed.dead while
+ *	it is dead
+ * @remembered: in &kwq_keyed.remembered, while it is idle
+ * @rcu: once it is out of the table
+ * @ticket: the present or last hand-out or death, 0 before the first
+ * @life: KWQ_LIFE_NEW and on, covered by the queue's lock
  * @key_len: bytes of @key
  * @key: the key; constant
  *
- * An item is in the table exactly as long as it is not idle, but for the moment
- * between its insertion and the add that it was made for.
+ * An item is in the table as long as it is not idle or has requeues to remember,
+ * and for the moment between its insertion and the add that it was made for.
  */
 struct kwq_keyed_item {
 	struct kwq_item item;
 	struct rhash_head node;
 	union {
-		struct rb_node held;
+		struct rb_node by_ticket;
+		struct list_head remembered;
 		struct rcu_head rcu;
 	};
 	u64 ticket;
@@ -70,7 +73,10 @@ struct kwq_limits {
  * @limits: constant
  * @nr_items: L: admitted items
  * @nr_bytes: L: what they take up
- * @last_ticket: L: never wraps: 2^64 hand-outs
+ * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
+ * @remembered: L: idle items that have requeues, in the order of their becoming idle
+ * @nr_remembered: L: how many
+ * @dead: L: dead items, by the ticket of their death
  * @nr_handles: L: open handles
  * @ref: one for each handle and one for the name
  * @owner: whose quota it is counted in, and who may unlink it; constant
@@ -89,6 +95,9 @@ struct kwq_keyed {
 	u64 nr_items;
 	u64 nr_bytes;
 	u64 last_ticket;
+	struct list_head remembered;
+	u64 nr_remembered;
+	struct rb_root dead;
 	u32 nr_handles;
 	struct kref ref;
 	kuid_t owner;
@@ -113,6 +122,22 @@ struct kwq_handle {
 	struct rb_root tickets;
 };
 
+/**
+ * struct kwq_dead_page - where dead items are listed
+ * @entries: room for @max_items
+ * @keys: room for @max_keys bytes of packed keys
+ * @max_items: most items to list
+ * @max_keys: most bytes of keys
+ * @keys_len: out: bytes used at @keys
+ */
+struct kwq_dead_page {
+	struct kwq_dead_entry *entries;
+	u8 *keys;
+	u32 max_items;
+	u32 max_keys;
+	u32 keys_len;
+};
+
 /* keyed.c */
 void kwq_keyed_init(void);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
@@ -120,14 +145,21 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 void kwq_keyed_put(struct kwq_keyed *keyed);
 struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 				      const struct kwq_key *key);
-bool kwq_keyed_item_is_dead(const struct kwq_keyed_item *ki);
+bool kwq_keyed_item_is_gone(const struct kwq_keyed_item *ki);
 void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options);
-int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key);
+int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key,
+		     u32 flags);
+int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key);
+int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key);
+int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline);
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
+
+int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
+			struct kwq_dead_page *page);
 
 static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 {
@@ -152,14 +184,16 @@ struct kwq_fetch {
 	u32 keys_len;
 };
 
+bool kwq_ticket_less(struct rb_node *a, const struct rb_node *b);
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed);
 void kwq_handle_close(struct kwq_handle *handle);
 int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
 		     const struct kwq_waiter *waiter);
 void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 			u32 nr);
-int kwq_handle_done(struct kwq_handle *handle, u64 ticket);
-int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key);
+int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags);
+int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
+			u32 done_flags);
 
 /* names.c */
 int kwq_names_check(const char *name);

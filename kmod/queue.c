@@ -13,6 +13,7 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/poll.h>
+#include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <kunit/visibility.h>
 #include "compat.h"
@@ -23,7 +24,7 @@
  * kwq_queue_clockid() - what userspace calls the queue's clock
  * @queue: the queue
  *
- * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME.
+ * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME; CLOCK_MONOTONIC for a manual clock.
  */
 clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
 {
@@ -31,7 +32,13 @@ clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
 						    CLOCK_MONOTONIC;
 }
 
-static ktime_t now_locked(const struct kwq_queue *queue)
+/**
+ * kwq_now_locked() - the time on the queue's clock
+ * @queue: the queue; @queue->lock held
+ *
+ * Return: the time, in ns.
+ */
+ktime_t kwq_now_locked(const struct kwq_queue *queue)
 {
 	switch (queue->clock) {
 	case KWQ_CLOCK_BOOTTIME:
@@ -57,7 +64,7 @@ ktime_t kwq_queue_now(struct kwq_queue *queue)
 	ktime_t now;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	now = now_locked(queue);
+	now = kwq_now_locked(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return now;
 }
@@ -93,11 +100,11 @@ VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 	s64 took;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	now = now_locked(queue);
+	now = kwq_now_locked(queue);
 	/* Whatever it is armed for from here on, it has to be started again. */
 	queue->armed = KTIME_MAX;
 	if (expire_locked(queue, now) && kwq_core_next(&queue->core) <= now) {
-		took = ktime_sub(now_locked(queue), now);
+		took = ktime_sub(kwq_now_locked(queue), now);
 		queue->resume = ktime_add_ns(now, took +
 					     clamp_t(s64, took, KWQ_RESUME_MIN_NS,
 						     KWQ_RESUME_MAX_NS));
@@ -216,6 +223,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
 	queue->manual_now = 0;
+	prandom_seed_state(&queue->manual_random, 0);
 	queue->clock = clock;
 	queue->id = atomic64_inc_return(&last_id);
 	queue->name = name;
@@ -250,6 +258,12 @@ void kwq_queue_destroy(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
 
+/* D7: what the clock cannot hold is the end of time. */
+static ktime_t saturated(u64 ns)
+{
+	return min_t(u64, ns, KTIME_MAX);
+}
+
 /**
  * kwq_queue_advance() - move a manual clock on
  * @queue: a queue on KWQ_CLOCK_MANUAL
@@ -273,6 +287,24 @@ void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_advance);
 
+/**
+ * kwq_queue_advance_by() - move a manual clock on by some time
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @ns: by how much; the clock ends at KTIME_MAX
+ */
+void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
+{
+	unsigned long flags;
+	ktime_t now;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	now = ktime_add_safe(queue->manual_now, saturated(ns));
+	queue->manual_now = now;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	kwq_queue_advance(queue, now);
+}
+EXPORT_SYMBOL_GPL(kwq_queue_advance_by);
+
 static enum kwq_wait_policy policy_of(u32 flags)
 {
 	if (flags & KWQ_ADD_REPLACE)
@@ -284,10 +316,14 @@ static enum kwq_wait_policy policy_of(u32 flags)
 	return KWQ_WAIT_EARLIER;
 }
 
-/* D7: what the clock cannot hold is the end of time. */
-static ktime_t saturated(u64 ns)
+/* A manual clock's chance is the same in each run. */
+static u32 random_locked(struct kwq_queue *queue)
 {
-	return min_t(u64, ns, KTIME_MAX);
+	if (!queue->core.limiter.jitters)
+		return 0;
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		return prandom_u32_state(&queue->manual_random);
+	return get_random_u32();
 }
 
 /* D1: no delay is no time, unless it is to be merged with the one there is. */
@@ -311,27 +347,36 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 {
 	int priority = options->flags & KWQ_ADD_PRIORITY ? options->priority :
 							   KWQ_PRIORITY_NONE;
+	enum kwq_wait_policy policy = policy_of(options->flags);
 	u64 readied = queue->core.readied;
+	u32 requeues = item->requeues;
 	ktime_t now, when;
 	int ret;
 
 	lockdep_assert_held(&queue->lock);
 
-	if (is_timed(options)) {
-		now = now_locked(queue);
+	now = kwq_now_locked(queue);
+	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
+		return -ENOENT;
+	if (options->flags & KWQ_ADD_RATE_LIMITED) {
+		ret = kwq_core_add_rate_limited(&queue->core, item, priority,
+						policy, now, random_locked(queue));
+		if (ret == KWQ_DEAD || item->requeues != requeues)
+			trace_kwq_requeue(queue, item, ret);
+	} else if (is_timed(options)) {
 		when = saturated(options->time);
 		if (options->flags & KWQ_ADD_AFTER)
 			when = ktime_add_safe(now, when);
-		ret = kwq_core_add_at(&queue->core, item, priority, when,
-				      policy_of(options->flags), now);
+		ret = kwq_core_add_at(&queue->core, item, priority, when, policy,
+				      now);
 	} else {
 		ret = kwq_core_add(&queue->core, item, priority,
-				   options->flags & KWQ_ADD_END_WAIT);
+				   options->flags & KWQ_ADD_END_WAIT, now);
 	}
 
 	if (ret == KWQ_COALESCED)
 		trace_kwq_coalesce(queue, item, ret);
-	else if (ret >= 0)
+	else if (ret >= 0 && ret != KWQ_DEAD)
 		trace_kwq_add(queue, item, ret);
 	if (queue->core.readied != readied)
 		trace_kwq_ready(queue, item, 0, 0);
@@ -346,7 +391,8 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  *
  * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was dirty or, with a time,
  * waiting already), KWQ_DIRTIED (being processed, ready again at its done) or
- * KWQ_WAITING (for its time); -ESHUTDOWN with nothing changed.
+ * KWQ_WAITING (for its time), KWQ_DEAD (rate-limited too often); with nothing
+ * changed -ESHUTDOWN, or -ENOENT (KWQ_ADD_KICK of what is not dead).
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
@@ -374,7 +420,7 @@ struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 	struct kwq_item *item;
 
 	lockdep_assert_held(&queue->lock);
-	item = kwq_core_get(&queue->core, holder);
+	item = kwq_core_get(&queue->core, holder, kwq_now_locked(queue));
 	if (!item)
 		return NULL;
 	trace_kwq_get(queue, item, item->abandoned);
@@ -406,7 +452,7 @@ void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
 void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item)
 {
 	lockdep_assert_held(&queue->lock);
-	kwq_core_abandon(&queue->core, item);
+	kwq_core_abandon(&queue->core, item, kwq_now_locked(queue));
 	trace_kwq_ready(queue, item, 0, 0);
 }
 
@@ -415,22 +461,43 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item)
  * @queue: the queue; @queue->lock held
  * @holder: who holds it
  * @item: the item
+ * @flags: KWQ_DONE_* bits
  *
  * Return: as kwq_core_done().
  */
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-		    struct kwq_item *item)
+		    struct kwq_item *item, u32 flags)
 {
+	ktime_t now;
 	int ret;
 
 	lockdep_assert_held(&queue->lock);
-	ret = kwq_core_done(&queue->core, holder, item);
+	now = kwq_now_locked(queue);
+	ret = kwq_core_done(&queue->core, holder, item, now);
 	if (ret < 0)
 		return ret;
+	if (flags & KWQ_DONE_FORGET)
+		kwq_core_forget(&queue->core, item, now);
 	trace_kwq_done(queue, item, ret);
 	if (ret == KWQ_REQUEUED)
 		trace_kwq_ready(queue, item, 0, 0);
 	return ret;
+}
+
+/**
+ * kwq_remove_locked() - take an item out
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ * @flags: KWQ_REMOVE_* bits
+ *
+ * Return: as kwq_core_remove().
+ */
+int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
+{
+	lockdep_assert_held(&queue->lock);
+	if (flags & KWQ_REMOVE_DEAD && !kwq_item_is_dead(item))
+		return -ENOENT;
+	return kwq_core_remove(&queue->core, item);
 }
 
 /**
@@ -472,7 +539,7 @@ static void sleep_until(const struct kwq_queue *queue, ktime_t deadline)
 
 static bool is_past(const struct kwq_queue *queue, ktime_t deadline)
 {
-	return deadline != KTIME_MAX && now_locked(queue) >= deadline;
+	return deadline != KTIME_MAX && kwq_now_locked(queue) >= deadline;
 }
 
 /**
@@ -587,7 +654,7 @@ int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_done_locked(queue, &queue->holder, item);
+	ret = kwq_done_locked(queue, &queue->holder, item, 0);
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -598,8 +665,8 @@ EXPORT_SYMBOL_GPL(kwq_done);
  * @queue: the queue
  * @item: the item
  *
- * Ready or waiting, it is idle afterwards. Being processed it loses its mark and
- * its time, and kwq_done() makes it idle.
+ * Ready, waiting or dead, it is idle afterwards. Being processed it loses its mark
+ * and its time, and kwq_done() makes it idle. Its requeues are forgotten.
  *
  * Return: what it was, as KWQ_WAS_* bits; -ENOENT if it was idle.
  */
@@ -609,11 +676,112 @@ int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_core_remove(&queue->core, item);
+	ret = kwq_remove_locked(queue, item, 0);
 	kwq_unlock(queue, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_remove);
+
+/**
+ * kwq_forget() - begin an item's requeues again at 0, and nothing else (L8)
+ * @queue: the queue
+ * @item: the item
+ *
+ * Return: how many they were.
+ */
+u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	u32 requeues;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	requeues = kwq_core_forget(&queue->core, item, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return requeues;
+}
+EXPORT_SYMBOL_GPL(kwq_forget);
+
+/**
+ * kwq_num_requeues() - how often an item was rate-limited (L9)
+ * @queue: the queue
+ * @item: the item
+ *
+ * Return: the number since it was last forgotten.
+ */
+u32 kwq_num_requeues(struct kwq_queue *queue, const struct kwq_item *item)
+{
+	unsigned long flags;
+	u32 requeues;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	requeues = kwq_core_num_requeues(&queue->core, item,
+					 kwq_now_locked(queue));
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return requeues;
+}
+EXPORT_SYMBOL_GPL(kwq_num_requeues);
+
+/**
+ * kwq_first_dead() - the item that has been dead for longest (L11)
+ * @queue: the queue
+ *
+ * It stays where it is, until an add brings it back or kwq_remove() takes it out.
+ *
+ * Return: the item, NULL if none is dead. The caller sees to it that nobody frees
+ * it meanwhile.
+ */
+struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
+{
+	struct kwq_item *item;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	item = list_first_entry_or_null(&queue->core.dead, struct kwq_item, link);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return item;
+}
+EXPORT_SYMBOL_GPL(kwq_first_dead);
+
+/**
+ * kwq_configure() - change how a queue limits retries
+ * @queue: the queue
+ * @config: how; NULL for the default, which every queue has at first
+ *
+ * Return: 0; -EINVAL with nothing changed.
+ */
+int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config)
+{
+	static const struct kwq_limiter_config standard;
+	unsigned long flags;
+	int err;
+
+	if (!config)
+		config = &standard;
+	err = kwq_limiter_config_check(config);
+	if (err)
+		return err;
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_rate_limiter_configure(&queue->core.limiter, config,
+				   kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kwq_configure);
+
+/**
+ * kwq_read_config() - how a queue limits retries
+ * @queue: the queue
+ * @config: filled in
+ */
+void kwq_read_config(struct kwq_queue *queue, struct kwq_limiter_config *config)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	*config = queue->core.limiter.config;
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+EXPORT_SYMBOL_GPL(kwq_read_config);
 
 /**
  * kwq_len() - the number of ready items (Q7)
@@ -699,15 +867,14 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 }
 
 /**
- * kwq_drop_waiting() - drop what is waiting, a bounded number in this call (Q8)
+ * kwq_drop() - drop what is waiting or dead, a bounded number in this call (Q8)
  * @queue: the queue; shut down
  * @dropped: told each item, with @queue->lock held; may be NULL
  *
  * Return: true if there may be more.
  */
-bool kwq_drop_waiting(struct kwq_queue *queue,
-		      void (*dropped)(struct kwq_queue *queue,
-				      struct kwq_item *item))
+bool kwq_drop(struct kwq_queue *queue,
+	      void (*dropped)(struct kwq_queue *queue, struct kwq_item *item))
 {
 	struct kwq_item *item = NULL;
 	unsigned long flags;
@@ -715,7 +882,7 @@ bool kwq_drop_waiting(struct kwq_queue *queue,
 
 	spin_lock_irqsave(&queue->lock, flags);
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		item = kwq_core_drop_waiting(&queue->core);
+		item = kwq_core_drop(&queue->core);
 		if (!item)
 			break;
 		if (dropped)
@@ -724,11 +891,11 @@ bool kwq_drop_waiting(struct kwq_queue *queue,
 	kwq_unlock(queue, flags);
 	return item;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_drop_waiting);
+EXPORT_SYMBOL_IF_KUNIT(kwq_drop);
 
-static void drop_all_waiting(struct kwq_queue *queue)
+static void drop_all(struct kwq_queue *queue)
 {
-	while (kwq_drop_waiting(queue, NULL))
+	while (kwq_drop(queue, NULL))
 		cpu_relax();
 }
 
@@ -744,7 +911,7 @@ static void drop_all_waiting(struct kwq_queue *queue)
 void kwq_shut_down(struct kwq_queue *queue)
 {
 	kwq_begin_shut_down(queue, false);
-	drop_all_waiting(queue);
+	drop_all(queue);
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down);
 
@@ -761,7 +928,7 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
 	u64 shut_downs = kwq_begin_shut_down(queue, true);
 
-	drop_all_waiting(queue);
+	drop_all(queue);
 	return kwq_wait_drained(queue, shut_downs, deadline);
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down_with_drain);

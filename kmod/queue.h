@@ -32,6 +32,7 @@ struct kwq_waiter {
 };
 
 clockid_t kwq_queue_clockid(const struct kwq_queue *queue);
+ktime_t kwq_now_locked(const struct kwq_queue *queue);
 
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
@@ -43,16 +44,16 @@ struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item);
 void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-		    struct kwq_item *item);
+		    struct kwq_item *item, u32 flags);
+int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);
 bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_waiter *waiter, unsigned long *flags);
 void kwq_pass_on_locked(struct kwq_queue *queue);
 
 u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
-bool kwq_drop_waiting(struct kwq_queue *queue,
-		      void (*dropped)(struct kwq_queue *queue,
-				      struct kwq_item *item));
+bool kwq_drop(struct kwq_queue *queue,
+	      void (*dropped)(struct kwq_queue *queue, struct kwq_item *item));
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)

@@ -98,6 +98,35 @@ DEFINE_EVENT(kwq_item_event, kwq_done,
 	TP_ARGS(queue, item, result));
 
 /*
+ * A rate-limited add; result is KWQ_DEAD if there were too many. An item that waits
+ * since is also added.
+ */
+TRACE_EVENT(kwq_requeue,
+	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
+		 int result),
+	TP_ARGS(queue, item, result),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__array(char, name, KWQ_TRACE_TEXT)
+		__array(char, key, KWQ_TRACE_TEXT)
+		__field(int, prio)
+		__field(u32, requeues)
+		__field(int, result)
+	),
+	TP_fast_assign(
+		__entry->queue = queue->id;
+		kwq_trace_name(queue, __entry->name);
+		kwq_trace_key(queue, item, __entry->key);
+		__entry->prio = item->priority;
+		__entry->requeues = item->requeues;
+		__entry->result = result;
+	),
+	TP_printk("queue=%llu name=%s key=%s prio=%d requeues=%u result=%d",
+		  __entry->queue, __entry->name, __entry->key, __entry->prio,
+		  __entry->requeues, __entry->result)
+);
+
+/*
  * An item became ready. @due is the time it was waiting for and @late by how
  * much it was missed, in ns; both are 0 where it was not waiting.
  */

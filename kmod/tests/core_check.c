@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bits.h>
+#include <linux/kernel.h>
 #include <uapi/linux/kwq.h>
 #include "core_check.h"
 
@@ -55,29 +56,61 @@ static const char *broken_waiting(const struct kwq_core *core)
 	return nr == core->nr_waiting ? NULL : "nr_waiting is wrong";
 }
 
+static int index_of(struct kwq_holder *const holders[], int nr_holders,
+		    const struct kwq_holder *holder)
+{
+	int i;
+
+	for (i = 0; i < nr_holders; i++)
+		if (holders[i] == holder)
+			return i;
+	return -1;
+}
+
 static const char *broken_holders(const struct kwq_core *core,
 				  struct kwq_holder *const holders[],
 				  int nr_holders)
 {
 	const struct kwq_item *item;
-	unsigned long all = 0;
+	unsigned long nr = 0, held[8] = {};
+	ktime_t last = KTIME_MIN;
+	u64 started = 0;
 	int i;
 
-	for (i = 0; i < nr_holders; i++) {
-		unsigned long nr = 0;
-
-		list_for_each_entry(item, &holders[i]->held, link) {
-			nr++;
-			if (!(item->state & KWQ_ITEM_PROCESSING))
-				return "a held item is not processing";
-			if (item->holder != holders[i])
-				return "a held item has another holder";
-		}
-		if (nr != holders[i]->nr_held)
-			return "nr_held is wrong";
-		all += nr;
+	if (nr_holders > ARRAY_SIZE(held))
+		return "too many holders for this check";
+	list_for_each_entry(item, &core->processing, link) {
+		nr++;
+		if (!(item->state & KWQ_ITEM_PROCESSING))
+			return "an item is among the processing and is not";
+		if (item->since < last)
+			return "processing items are out of order";
+		last = item->since;
+		started += item->since;
+		i = index_of(holders, nr_holders, item->holder);
+		if (i < 0)
+			return "an item has an unknown holder";
+		held[i]++;
 	}
-	return all == core->nr_processing ? NULL : "nr_processing is wrong";
+	for (i = 0; i < nr_holders; i++)
+		if (held[i] != holders[i]->nr_held)
+			return "nr_held is wrong";
+	if (started != core->started)
+		return "started is not the sum that it should be";
+	return nr == core->nr_processing ? NULL : "nr_processing is wrong";
+}
+
+static const char *broken_dead(const struct kwq_core *core)
+{
+	const struct kwq_item *item;
+	unsigned long nr = 0;
+
+	list_for_each_entry(item, &core->dead, link) {
+		nr++;
+		if (!kwq_item_is_dead(item))
+			return "an item is among the dead and is not";
+	}
+	return nr == core->nr_dead ? NULL : "nr_dead is wrong";
 }
 
 const char *kwq_core_broken(const struct kwq_core *core,
@@ -89,6 +122,8 @@ const char *kwq_core_broken(const struct kwq_core *core,
 		broken = broken_waiting(core);
 	if (!broken)
 		broken = broken_holders(core, holders, nr_holders);
+	if (!broken)
+		broken = broken_dead(core);
 	if (!broken && core->gets != core->dones + core->abandoned +
 				     core->nr_processing)
 		broken = "a hand-out was neither done nor abandoned";

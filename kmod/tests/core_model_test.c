@@ -202,11 +202,11 @@ static void enter(struct kunit *test, struct machine *m, u8 state)
 	kwq_holder_init(&m->other);
 	kwq_item_init(&m->item);
 	if (state & (R | P))
-		kwq_core_add(&m->core, &m->item, NONE, false);
+		kwq_core_add(&m->core, &m->item, NONE, false, 0);
 	if (state & P)
-		kwq_core_get(&m->core, &m->holder);
+		kwq_core_get(&m->core, &m->holder, 0);
 	if ((state & PD) == PD)
-		kwq_core_add(&m->core, &m->item, NONE, false);
+		kwq_core_add(&m->core, &m->item, NONE, false, 0);
 	if (state & W)
 		kwq_core_add_at(&m->core, &m->item, NONE, WAIT_OVER,
 				KWQ_WAIT_EARLIER, 0);
@@ -228,9 +228,9 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 
 	switch (op) {
 	case ADD:
-		return kwq_core_add(core, item, NONE, false);
+		return kwq_core_add(core, item, NONE, false, 0);
 	case ADD_END_WAIT:
-		return kwq_core_add(core, item, NONE, true);
+		return kwq_core_add(core, item, NONE, true, 0);
 	case ADD_AT:
 		return kwq_core_add_at(core, item, NONE, LATER,
 				       KWQ_WAIT_EARLIER, 0);
@@ -238,23 +238,23 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 		return kwq_core_add_at(core, item, NONE, 0,
 				       KWQ_WAIT_EARLIER, 0);
 	case GET:
-		return it_or_nil(test, m, kwq_core_get(core, &m->holder));
+		return it_or_nil(test, m, kwq_core_get(core, &m->holder, 0));
 	case DONE:
-		return kwq_core_done(core, &m->holder, item);
+		return kwq_core_done(core, &m->holder, item, 0);
 	case DONE_OTHER:
-		return kwq_core_done(core, &m->other, item);
+		return kwq_core_done(core, &m->other, item, 0);
 	case UNGET:
 		kwq_core_unget(core, item);
 		return VOID;
 	case ABANDON:
-		kwq_core_abandon(core, item);
+		kwq_core_abandon(core, item, 0);
 		return VOID;
 	case REMOVE:
 		return kwq_core_remove(core, item);
 	case EXPIRE:
 		return it_or_nil(test, m, kwq_core_expire(core, WAIT_OVER));
 	case DROP:
-		return it_or_nil(test, m, kwq_core_drop_waiting(core));
+		return it_or_nil(test, m, kwq_core_drop(core));
 	default:
 		return VOID;
 	}
@@ -595,7 +595,7 @@ static const char *try_add(struct random_test *r, int i)
 	bool end_wait = !below(r, 4);
 
 	r->what = "add";
-	if (kwq_core_add(&r->core, &r->item[i], priority, end_wait) !=
+	if (kwq_core_add(&r->core, &r->item[i], priority, end_wait, 0) !=
 	    model_add(&r->model, &r->model.item[i], priority, end_wait))
 		return "the result is wrong";
 	return NULL;
@@ -623,7 +623,7 @@ static const char *try_get(struct random_test *r)
 	r->what = "get";
 	if (kwq_core_peek(&r->core) != item_of(r, mi))
 		return "peek shows another item";
-	if (kwq_core_get(&r->core, &r->holder[holder]) != item_of(r, mi))
+	if (kwq_core_get(&r->core, &r->holder[holder], 0) != item_of(r, mi))
 		return "another item comes out";
 	if (mi) {
 		mi->dirty = false;
@@ -654,7 +654,7 @@ static const char *try_done(struct random_test *r, int i)
 			model_get_ready(&r->model, mi, mi->pending_priority,
 					false);
 	}
-	if (kwq_core_done(&r->core, &r->holder[holder], &r->item[i]) != expected)
+	if (kwq_core_done(&r->core, &r->holder[holder], &r->item[i], 0) != expected)
 		return "the result is wrong";
 	return NULL;
 }
@@ -685,7 +685,7 @@ static const char *try_abandon(struct random_test *r, int i)
 	if (!mi->processing)
 		return NULL;
 	r->what = "abandon";
-	kwq_core_abandon(&r->core, &r->item[i]);
+	kwq_core_abandon(&r->core, &r->item[i], 0);
 	mi->processing = false;
 	mi->abandoned++;
 	model_get_ready(&r->model, mi, model_priority_undone(mi), true);
@@ -726,7 +726,7 @@ static const char *try_drop(struct random_test *r)
 	struct model_item *mi = model_first_waiting(&r->model);
 
 	r->what = "drop_waiting";
-	if (kwq_core_drop_waiting(&r->core) != item_of(r, mi))
+	if (kwq_core_drop(&r->core) != item_of(r, mi))
 		return "another item is dropped";
 	if (mi) {
 		mi->waiting = false;

@@ -56,12 +56,12 @@ static void core_test_exit(struct kunit *test)
 /* An add that names neither a priority nor anything else. */
 static int add(struct core_test *t, struct kwq_item *item)
 {
-	return kwq_core_add(&t->core, item, NONE, false);
+	return kwq_core_add(&t->core, item, NONE, false, 0);
 }
 
 static int add_prio(struct core_test *t, struct kwq_item *item, int priority)
 {
-	return kwq_core_add(&t->core, item, priority, false);
+	return kwq_core_add(&t->core, item, priority, false, 0);
 }
 
 /* An add for a time of which none has come. */
@@ -79,12 +79,12 @@ static int add_at_prio(struct core_test *t, struct kwq_item *item, ktime_t when,
 
 static struct kwq_item *get(struct core_test *t)
 {
-	return kwq_core_get(&t->core, &t->x);
+	return kwq_core_get(&t->core, &t->x, 0);
 }
 
 static int done(struct core_test *t, struct kwq_item *item)
 {
-	return kwq_core_done(&t->core, &t->x, item);
+	return kwq_core_done(&t->core, &t->x, item, 0);
 }
 
 static struct kwq_item *expire(struct core_test *t, ktime_t now)
@@ -244,7 +244,7 @@ static void processing_item_is_not_handed_out(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
 	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core));
-	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y));
+	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y, 0));
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
 	KUNIT_EXPECT_EQ(test, t->y.nr_held, 0);
 }
@@ -258,7 +258,7 @@ static void processing_item_is_not_handed_out_when_due(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	add_at(t, &t->a, 10);
 	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y));
+	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y, 0));
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
 }
 
@@ -269,8 +269,8 @@ static void two_holders_have_their_own(struct kunit *test)
 	/* Q3 */
 	add(t, &t->a);
 	add(t, &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x), &t->a);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y), &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 0), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y, 0), &t->b);
 	KUNIT_EXPECT_PTR_EQ(test, t->a.holder, &t->x);
 	KUNIT_EXPECT_PTR_EQ(test, t->b.holder, &t->y);
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
@@ -377,7 +377,7 @@ static void done_by_a_stranger(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a, 0), -EPERM);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
 	KUNIT_EXPECT_PTR_EQ(test, t->a.holder, &t->x);
 	EXPECT_NRS(test, t, 0, 0, 1);
@@ -441,7 +441,7 @@ static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
 	add_prio(t, &t->a, 1);
 	add_at(t, &t->a, 10);
 	kwq_core_shut_down(&t->core);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, 5, true),
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, 5, true, 0),
 			-ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 1);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
@@ -497,10 +497,10 @@ static void shut_down_drops_what_is_waiting(struct kunit *test)
 	add(t, &t->c);
 	add_at(t, &t->c, 15);
 	kwq_core_shut_down(&t->core);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop_waiting(&t->core), &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop_waiting(&t->core), &t->c);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop_waiting(&t->core), &t->a);
-	KUNIT_EXPECT_NULL(test, kwq_core_drop_waiting(&t->core));
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->c);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->a);
+	KUNIT_EXPECT_NULL(test, kwq_core_drop(&t->core));
 	KUNIT_EXPECT_EQ(test, t->core.dropped, 3);
 
 	/* Only the times are gone: c is ready still. */
@@ -647,7 +647,7 @@ static void removed_item_forgets_that_it_was_abandoned(struct kunit *test)
 	/* Q11, O1: a new add means a new item. */
 	add_prio(t, &t->a, 4);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	kwq_core_remove(&t->core, &t->a);
 	add(t, &t->b);
 	add(t, &t->a);
@@ -1107,7 +1107,7 @@ static void ended_wait_gives_its_priority(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add_at_prio(t, &t->a, 10, 9);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
 			KWQ_DIRTIED);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
@@ -1137,7 +1137,7 @@ static void add_can_end_the_wait(struct kunit *test)
 
 	/* D3, on request */
 	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
 			KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	EXPECT_EXPIRE(test, t, 10, NULL);
@@ -1151,7 +1151,7 @@ static void coalesced_add_can_end_the_wait(struct kunit *test)
 	/* D3, on request */
 	add_at(t, &t->a, 10);
 	add(t, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
 			KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 }
@@ -1164,7 +1164,7 @@ static void dirtying_add_can_end_the_wait(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add_at(t, &t->a, 10);
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
 			KWQ_DIRTIED);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
 }
@@ -1175,7 +1175,7 @@ static void add_that_ends_a_wait_keeps_its_priority(struct kunit *test)
 
 	/* D3, Q12 */
 	add_at_prio(t, &t->a, 10, 9);
-	kwq_core_add(&t->core, &t->a, NONE, true);
+	kwq_core_add(&t->core, &t->a, NONE, true, 0);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
 }
 
@@ -1184,7 +1184,7 @@ static void add_that_ends_no_wait_is_an_add(struct kunit *test)
 	struct core_test *t = test->priv;
 
 	/* D3 */
-	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true),
+	KUNIT_EXPECT_EQ(test, kwq_core_add(&t->core, &t->a, NONE, true, 0),
 			KWQ_ADDED);
 	EXPECT_NRS(test, t, 1, 0, 0);
 }
@@ -1369,16 +1369,16 @@ static void abandoned_item_is_ready_again(struct kunit *test)
 	/* O1 */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 1);
 	KUNIT_EXPECT_EQ(test, t->core.abandoned, 1);
 	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 0);
 	EXPECT_NRS(test, t, 1, 0, 0);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y, 0), &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), -EPERM);
-	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a),
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a, 0),
 			KWQ_FINISHED);
 }
 
@@ -1390,7 +1390,7 @@ static void abandoned_item_is_ahead_of_fresh_ones(struct kunit *test)
 	add(t, &t->a);
 	add(t, &t->b);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 
 	/* a | b */
 	EXPECT_GET(test, t, &t->a);
@@ -1409,9 +1409,9 @@ static void abandoned_items_come_in_the_order_given_back(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
 	EXPECT_GET(test, t, &t->c);
-	kwq_core_abandon(&t->core, &t->b);
-	kwq_core_abandon(&t->core, &t->c);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->b, 0);
+	kwq_core_abandon(&t->core, &t->c, 0);
+	kwq_core_abandon(&t->core, &t->a, 0);
 
 	/* b c a | d */
 	EXPECT_GET(test, t, &t->b);
@@ -1429,7 +1429,7 @@ static void abandoned_item_is_behind_a_higher_priority(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	add_prio(t, &t->b, 1);
 	add_prio(t, &t->c, -1);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 
 	/* 1: | b   0: a |   -1: | c */
 	EXPECT_GET(test, t, &t->b);
@@ -1445,7 +1445,7 @@ static void abandoned_item_is_merged_with_its_pending_add(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
@@ -1476,7 +1476,7 @@ static void abandoned_item_has_the_higher_priority(struct kunit *test)
 	add_prio(t, &t->a, p->run);
 	EXPECT_GET(test, t, &t->a);
 	add_prio(t, &t->a, p->pending);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.priority, p->expected);
 }
 
@@ -1493,7 +1493,7 @@ static void abandoned_item_keeps_its_priority(struct kunit *test)
 	add_prio(t, &t->a, -9);
 	done(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.priority, -9);
 }
 
@@ -1504,7 +1504,7 @@ static void raised_abandoned_item_stays_returned(struct kunit *test)
 	/* O1, Q12 */
 	add_prio(t, &t->a, 0);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	add_prio(t, &t->b, 5);
 	KUNIT_EXPECT_EQ(test, add_prio(t, &t->a, 5), KWQ_COALESCED);
 
@@ -1522,7 +1522,7 @@ static void abandonments_add_up_until_done(struct kunit *test)
 	add(t, &t->a);
 	for (i = 1; i <= 3; i++) {
 		EXPECT_GET(test, t, &t->a);
-		kwq_core_abandon(&t->core, &t->a);
+		kwq_core_abandon(&t->core, &t->a, 0);
 		KUNIT_EXPECT_EQ(test, t->a.abandoned, i);
 	}
 	EXPECT_GET(test, t, &t->a);
@@ -1539,7 +1539,7 @@ static void requeued_item_is_fresh(struct kunit *test)
 	/* O1: somebody has done what was given back. */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->b);
 	add(t, &t->a);
@@ -1558,10 +1558,10 @@ static void abandonments_do_not_wrap(struct kunit *test)
 	add(t, &t->a);
 	t->a.abandoned = U32_MAX - 1;
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, U32_MAX);
 	EXPECT_GET(test, t, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, U32_MAX);
 }
 
@@ -1573,7 +1573,7 @@ static void removed_item_that_is_abandoned_comes_back(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	kwq_core_remove(&t->core, &t->a);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	EXPECT_GET(test, t, &t->a);
 }
 
@@ -1585,9 +1585,9 @@ static void abandoned_item_comes_back_after_shut_down(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	kwq_core_shut_down(&t->core);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->y, 0), &t->a);
 }
 
 static void abandoned_item_goes_on_waiting(struct kunit *test)
@@ -1598,7 +1598,7 @@ static void abandoned_item_goes_on_waiting(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add_at_prio(t, &t->a, 10, 9);
-	kwq_core_abandon(&t->core, &t->a);
+	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
 	EXPECT_EXPIRE(test, t, 10, &t->a);
@@ -1659,8 +1659,8 @@ static void undone_items_go_back_to_their_lanes(struct kunit *test)
 	add(t, &t->c);
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
-	kwq_core_abandon(&t->core, &t->a);
-	kwq_core_abandon(&t->core, &t->b);
+	kwq_core_abandon(&t->core, &t->a, 0);
+	kwq_core_abandon(&t->core, &t->b, 0);
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
 	EXPECT_GET(test, t, &t->c);
@@ -1741,14 +1741,14 @@ static void counters(struct kunit *test)
 	add(t, &t->a);			/* coalesced */
 	done(t, &t->a);			/* a done */
 	get(t);				/* b: a get */
-	kwq_core_abandon(core, &t->b);	/* abandoned */
+	kwq_core_abandon(core, &t->b, 0);	/* abandoned */
 	kwq_core_remove(core, &t->b);	/* removed */
 	kwq_core_remove(core, &t->c);	/* was not there */
 	done(t, &t->c);			/* was not there */
 	add_at(t, &t->d, 10);
 	kwq_core_shut_down(core);
 	add(t, &t->e);			/* refused */
-	kwq_core_drop_waiting(core);	/* dropped */
+	kwq_core_drop(core);	/* dropped */
 
 	KUNIT_EXPECT_EQ(test, core->adds, 3);
 	KUNIT_EXPECT_EQ(test, core->coalesced, 3);

@@ -149,7 +149,7 @@ static const char *fetch_one(struct keyed_test *t, struct kwq_handle *handle)
 
 static int done(struct keyed_test *t, struct kwq_handle *handle)
 {
-	return kwq_handle_done(handle, t->got[0].ticket);
+	return kwq_handle_done(handle, t->got[0].ticket, 0);
 }
 
 static size_t size_of(u32 key_len)
@@ -250,7 +250,7 @@ static void longest_keys(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
 	KUNIT_EXPECT_EQ(test, t->got[0].key_len, KWQ_KEY_MAX);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, bytes, KWQ_KEY_MAX);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, &key), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, &key, 0), KWQ_FINISHED);
 	expect_empty(test);
 }
 
@@ -283,7 +283,7 @@ static void many_keys(struct kunit *test)
 			bytes = cpu_to_be32(i + n);
 			wrong += !!memcmp(t->keys + n * sizeof(bytes), &bytes,
 					  sizeof(bytes));
-			wrong += kwq_handle_done(t->x, t->got[n].ticket) !=
+			wrong += kwq_handle_done(t->x, t->got[n].ticket, 0) !=
 				 KWQ_FINISHED;
 		}
 	}
@@ -307,7 +307,7 @@ static void keys_of_many_lengths(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	EXPECT_ITEMS(test, t, NR_LENGTHS);
 	for (key.len = NR_LENGTHS; key.len; key.len--)
-		wrong += kwq_keyed_remove(t->keyed, &key) != KWQ_WAS_READY;
+		wrong += kwq_keyed_remove(t->keyed, &key, 0) != KWQ_WAS_READY;
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	expect_empty(test);
 }
@@ -356,13 +356,13 @@ static void removed_item_is_gone(struct kunit *test)
 	struct keyed_test *t = test->priv;
 
 	/* Q11 Q10 */
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
 	add(t, KEY("a"));
 	add_after(t, KEY("a"), 10);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")),
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0),
 			KWQ_WAS_READY | KWQ_WAS_WAITING);
 	expect_empty(test);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
 }
 
 static void removed_item_stays_while_processing(struct kunit *test)
@@ -373,11 +373,11 @@ static void removed_item_stays_while_processing(struct kunit *test)
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	add(t, KEY("a"));
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")),
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0),
 			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
 	EXPECT_ITEMS(test, t, 1);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a")),
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0),
 			KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 	expect_empty(test);
@@ -434,7 +434,7 @@ static void limit_of_items(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), -ENOSPC);
 
 	/* and what goes makes room: by a remove, */
-	kwq_keyed_remove(t->keyed, KEY("b"));
+	kwq_keyed_remove(t->keyed, KEY("b"), 0);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), -ENOSPC);
 	/* not by a done of what is dirty, */
@@ -460,11 +460,11 @@ static void limit_of_bytes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, KEY("123")), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, limits.max_bytes);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ENOSPC);
-	kwq_keyed_remove(t->keyed, KEY("123"));
+	kwq_keyed_remove(t->keyed, KEY("123"), 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(1));
 	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), KWQ_ADDED);
-	kwq_keyed_remove(t->keyed, KEY("a"));
-	kwq_keyed_remove(t->keyed, KEY("b"));
+	kwq_keyed_remove(t->keyed, KEY("a"), 0);
+	kwq_keyed_remove(t->keyed, KEY("b"), 0);
 	expect_empty(test);
 }
 
@@ -525,7 +525,7 @@ static void tickets_are_never_used_again(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, fetch(t, i & 1 ? t->x : t->y, 1), 1);
 		KUNIT_EXPECT_GT(test, t->got[0].ticket, last);
 		last = t->got[0].ticket;
-		kwq_handle_done(i & 1 ? t->x : t->y, last);
+		kwq_handle_done(i & 1 ? t->x : t->y, last, 0);
 	}
 }
 
@@ -539,10 +539,10 @@ static void old_tickets_are_stale(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	old = t->got[0].ticket;
 	add(t, KEY("a"));
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), KWQ_REQUEUED);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
 	EXPECT_FETCH(test, t, t->x, "a");
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), -ESTALE);
 }
@@ -555,8 +555,8 @@ static void tickets_of_another_handle_are_stale(struct kunit *test)
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, done(t, t->y), -ESTALE);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, 0), -ESTALE);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, U64_MAX), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, 0, 0), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, U64_MAX, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 }
 
@@ -576,7 +576,7 @@ static void tickets_in_any_order(struct kunit *test)
 	for (i = 0; i < NR_GOT; i++)
 		KUNIT_EXPECT_EQ(test,
 				kwq_handle_done(t->x,
-						t->got[i * 37 % NR_GOT].ticket),
+						t->got[i * 37 % NR_GOT].ticket, 0),
 				KWQ_FINISHED);
 	expect_empty(test);
 }
@@ -586,19 +586,19 @@ static void done_by_key(struct kunit *test)
 	struct keyed_test *t = test->priv;
 
 	/* Q6 */
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), -ENOENT);
 	add_after(t, KEY("a"), 10);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), -ENOENT);
 	add(t, KEY("a"));
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), -ENOENT);
 	EXPECT_FETCH(test, t, t->x, "a");
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->y, KEY("a")), -EPERM);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b")), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->y, KEY("a"), 0), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b"), 0), -ENOENT);
 	add(t, KEY("a"));
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")),
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0),
 			KWQ_REQUEUED);
 	EXPECT_FETCH(test, t, t->x, "a");
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), KWQ_FINISHED);
 	/* Its ticket went with it. */
 	KUNIT_EXPECT_EQ(test, done(t, t->x), -ESTALE);
 }
@@ -698,7 +698,7 @@ static void closed_handle_gives_back(struct kunit *test)
 	add(t, KEY("c"));
 	add(t, KEY("d"));
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 3), 3);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got[1].ticket),
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got[1].ticket, 0),
 			KWQ_FINISHED);
 	close_x(t);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_handles, 1);
@@ -725,7 +725,7 @@ static void closed_handles_tickets_are_stale(struct kunit *test)
 	old = t->got[0].ticket;
 	close_x(t);
 	EXPECT_FETCH(test, t, t->y, "a");
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->y, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->y, old, 0), -ESTALE);
 	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
 }
 
@@ -765,7 +765,7 @@ static void closed_handle_gives_back_what_was_removed(struct kunit *test)
 	/* O1 Q11 */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
-	kwq_keyed_remove(t->keyed, KEY("a"));
+	kwq_keyed_remove(t->keyed, KEY("a"), 0);
 	close_x(t);
 	EXPECT_FETCH(test, t, t->y, "a");
 }
@@ -801,7 +801,7 @@ static void unfetched_items_are_where_they_were(struct kunit *test)
 	old = t->got[1].ticket;
 	kwq_handle_unfetch(t->x, t->got, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.gets, 0);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
 
 	/* | a b c */
 	EXPECT_FETCH(test, t, t->y, "a");
@@ -840,7 +840,7 @@ static void unfetch_leaves_finished_items_alone(struct kunit *test)
 	add(t, KEY("b"));
 	add(t, KEY("c"));
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 3), 3);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b")), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b"), 0), KWQ_FINISHED);
 	kwq_handle_unfetch(t->x, t->got, 3);
 	EXPECT_ITEMS(test, t, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dones, 1);
@@ -858,12 +858,12 @@ static void unfetch_leaves_later_hand_outs_alone(struct kunit *test)
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	old = t->got[0];
-	kwq_handle_done_key(t->x, KEY("a"));
+	kwq_handle_done_key(t->x, KEY("a"), 0);
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	kwq_handle_unfetch(t->x, &old, 1);
 	EXPECT_FETCH(test, t, t->y, NOTHING);
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a")), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), KWQ_FINISHED);
 }
 
 static void unfetched_item_wakes_a_getter(struct kunit *test)
@@ -997,7 +997,7 @@ static void stat(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 	EXPECT_FETCH(test, t, t->x, "bb");
-	kwq_keyed_remove(t->keyed, KEY("cc"));
+	kwq_keyed_remove(t->keyed, KEY("cc"), 0);
 	kwq_keyed_stat(t->keyed, s);
 
 	KUNIT_EXPECT_EQ(test, s->state, 0);
@@ -1096,7 +1096,7 @@ static void work_in_crowd(void *data)
 			cond_resched();
 			crowd->seen[f.keys[i]] = seen;
 			end_work(crowd, f.keys[i]);
-			if (kwq_handle_done(crowd->shared, f.got[i].ticket) < 0)
+			if (kwq_handle_done(crowd->shared, f.got[i].ticket, 0) < 0)
 				atomic_inc(&crowd->failed);
 		}
 	}

@@ -51,6 +51,10 @@
 #define KWQ_FEATURE_DELAYS	(1ULL << 0)	/* KWQ_ADD_AFTER, KWQ_ADD_AT */
 #define KWQ_FEATURE_PRIORITIES	(1ULL << 1)	/* KWQ_ADD_PRIORITY */
 #define KWQ_FEATURE_NAMES	(1ULL << 2)	/* named queues, UNLINK, LIST */
+#define KWQ_FEATURE_LIMITERS	(1ULL << 3)	/* KWQ_ADD_RATE_LIMITED, CONFIGURE, FORGET ... */
+#define KWQ_FEATURE_DEAD	(1ULL << 4)	/* dead items: DEAD, KWQ_ADD_KICK ... */
+#define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat from @now on */
+#define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -81,8 +85,144 @@ struct kwq_info {
 	__u32 pad;
 };
 
+/* One, in the fixed point of factors and parts. */
+#define KWQ_ONE			65536U
+
+/**
+ * struct kwq_backoff - pauses that grow
+ * @duration:	the first pause, in ns, up to 2^63 - 1.
+ * @cap:	no pause grows beyond this, in ns; 0 for no cap.
+ * @factor:	by which each pause is longer than the one before, in 1/KWQ_ONE. 0 is
+ *		as KWQ_ONE: it does not grow. Else KWQ_ONE at least.
+ * @jitter:	largest part of a pause that chance adds to it, in 1/KWQ_ONE. 0 for
+ *		none.
+ * @steps:	how often it may grow. Once they are used up, by growing or by
+ *		reaching the cap, the pause stays as it is.
+ * @pad:	zero.
+ *
+ * The Backoff of k8s.io/apimachinery/pkg/util/wait, in integers. A product is
+ * rounded down to a ns, and what 63 bits cannot hold is 2^63 - 1.
+ */
+struct kwq_backoff {
+	__u64 duration;
+	__u64 cap;
+	__u32 factor;
+	__u32 jitter;
+	__u32 steps;
+	__u32 pad;
+};
+
+/** define KWQ_LIMITERS_MAX - most limiters of one queue */
+#define KWQ_LIMITERS_MAX	8
+/** define KWQ_LIMITER_STEPS_MAX - most steps of a limiter that is a backoff */
+#define KWQ_LIMITER_STEPS_MAX	256
+
+/* Kinds of limiters. */
+#define KWQ_LIMITER_EXPONENTIAL	1	/* client-go's ItemExponentialFailure */
+#define KWQ_LIMITER_FAST_SLOW	2	/* its ItemFastSlow */
+#define KWQ_LIMITER_BUCKET	3	/* its Bucket: golang.org/x/time/rate */
+#define KWQ_LIMITER_BACKOFF	4
+
+/**
+ * struct kwq_limiter - how long an item waits for its next try
+ * @kind:	KWQ_LIMITER_*; says which member of the union is meant.
+ * @pad:	zero.
+ * @u:		by @kind.
+ * @u.exponential: base x 2^requeues, but at most max; in ns.
+ * @u.exponential.base: 1 to max.
+ * @u.exponential.max: up to 2^63 - 1.
+ * @u.fast_slow:	fast, for the first nr_fast requeues of an item, then slow; in ns.
+ * @u.fast_slow.fast: 0 to 2^63 - 1.
+ * @u.fast_slow.slow: 0 to 2^63 - 1.
+ * @u.fast_slow.nr_fast: 0 for slow from the first on.
+ * @u.fast_slow.pad: zero.
+ * @u.bucket:	holds up to burst tokens, full at first; gets events of them each
+ *		period. Whatever is added takes one, and waits for it if need be.
+ * @u.bucket.period: in ns, 1 to 2^63 - 1.
+ * @u.bucket.events: at least 1.
+ * @u.bucket.burst: at least 1.
+ * @u.backoff:	the pause after as many steps as the item has requeues.
+ * @u.space:	zero but for the member that is meant.
+ */
+struct kwq_limiter {
+	__u32 kind;
+	__u32 pad;
+	union {
+		struct {
+			__u64 base;
+			__u64 max;
+		} exponential;
+		struct {
+			__u64 fast;
+			__u64 slow;
+			__u32 nr_fast;
+			__u32 pad;
+		} fast_slow;
+		struct {
+			__u64 period;
+			__u32 events;
+			__u32 burst;
+		} bucket;
+		struct kwq_backoff backoff;
+		__u64 space[7];
+	} u;
+};
+
+/* Flags of a configuration. */
+#define KWQ_CONFIG_COALESCE	(1U << 0)	/* a rate-limited add of what waits is free */
+
+/**
+ * struct kwq_config - how a queue limits retries (KWQ_IOC_CONFIGURE,
+ *	KWQ_IOC_CONFIG, &kwq_create.config)
+ * @size:	sizeof(struct kwq_config).
+ * @flags:	KWQ_CONFIG_* bits. With COALESCE a rate-limited add of an item that
+ *		is waiting already takes no token and raises no count.
+ * @max_wait:	no limiter makes an item wait longer, in ns; 0 for no such limit.
+ * @forget_after: an item that nobody touched for so many ns - it is not ready,
+ *		not waiting, not being processed - loses its count of requeues; 0
+ *		for never.
+ * @dead_after:	how often an item may be requeued; the next rate-limited add makes
+ *		it dead. 0 for never.
+ * @nr:		limiters at @limiters, up to KWQ_LIMITERS_MAX. The longest delay
+ *		that any of them gives counts, and each is asked each time. 0 for
+ *		client-go's default: exponential from 5 ms to 1000 s, and a bucket
+ *		of 10 a second with a burst of 100.
+ * @limiters:	address of an array of &struct kwq_limiter; 0 if @nr is.
+ * @limiter_size: sizeof(struct kwq_limiter); 0 if @nr is.
+ * @pad:	zero.
+ *
+ * A new configuration holds for rate-limited adds from then on; times that were
+ * given before stay. A bucket in the place of another takes over its tokens, as
+ * SetLimit of golang.org/x/time/rate does; any other new bucket is full.
+ *
+ * CONFIG tells the configuration: @nr and @limiter_size are the room at @limiters
+ * on the way in, and on the way out @nr is the number of limiters, of which those
+ * that fit are filled in.
+ *
+ * Errors: EBADF (CONFIGURE: the descriptor's access mode forbids), EFAULT, EINVAL
+ * (rate or burst 0, base above max, a time beyond 2^63 - 1, an unknown kind, too
+ * many limiters).
+ */
+struct kwq_config {
+	__u32 size;
+	__u32 flags;
+	__u64 max_wait;
+	__u64 forget_after;
+	__u32 dead_after;
+	__u32 nr;
+	__u64 limiters;
+	__u32 limiter_size;
+	__u32 pad;
+};
+
+/*
+ * The clock of a queue that goes on only when KWQ_IOC_ADVANCE says so. It begins
+ * at 0.
+ */
+#define KWQ_CLOCK_ID_MANUAL	(-1)
+
 /* Flags of KWQ_IOC_CREATE. */
-#define KWQ_CREATE_OR_OPEN	(1U << 0)	/* open it if the name exists */
+#define KWQ_CREATE_OR_OPEN	(1U << 0)	/* open it, as it is, if the name exists */
 
 /**
  * struct kwq_create - make a queue (KWQ_IOC_CREATE on /dev/kwq)
@@ -94,7 +234,7 @@ struct kwq_info {
  * @mode:	permission bits of a named queue, 0 to 0777, less the caller's
  *		umask. Zero for an unnamed one.
  * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that count the
- *		time asleep.
+ *		time asleep, or KWQ_CLOCK_ID_MANUAL for tests that need no sleeping.
  * @pad:	zero.
  * @max_items:	most items at once; 0 for the module's highest.
  * @max_bytes:	most bytes of memory for items and their keys; 0 for the
@@ -103,6 +243,7 @@ struct kwq_info {
  *		descriptors; or 1 to KWQ_NAME_MAX bytes without a slash, ended
  *		by a NUL and padded with them. A named queue lives until it is
  *		unlinked and its last descriptor is closed.
+ * @config:	address of a &struct kwq_config, or 0 for the default.
  *
  * Return: a new descriptor of the queue.
  * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids), EDQUOT (the user has
@@ -119,6 +260,7 @@ struct kwq_create {
 	__u64 max_items;
 	__u64 max_bytes;
 	__u8  name[KWQ_NAME_MAX + 1];
+	__u64 config;
 };
 
 /**
@@ -226,11 +368,13 @@ struct kwq_batch {
 };
 
 /**
- * struct kwq_op - a batch of one operation (KWQ_IOC_ADD, _DONE, _REMOVE)
+ * struct kwq_op - a batch of one operation (KWQ_IOC_ADD, _DONE, _REMOVE,
+ *	_FORGET, _REQUEUES)
  * @size:	sizeof(struct kwq_op).
  * @flags:	zero.
- * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry or
- *		&struct kwq_remove_entry. At least one.
+ * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry,
+ *		&struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
+ *		kwq_key_entry. At least one.
  *
  * Return: how many entries were taken, from the first on; each of them has its
  * result. Fewer than asked where the memory of a later one could not be read
@@ -253,24 +397,29 @@ struct kwq_op {
 #define KWQ_ADD_KEEP		(1U << 4)	/* waiting already: the first time */
 #define KWQ_ADD_LATER		(1U << 5)	/* waiting already: the later time */
 #define KWQ_ADD_END_WAIT	(1U << 6)	/* an add now also ends the waiting */
+#define KWQ_ADD_RATE_LIMITED	(1U << 7)	/* when the queue's limiter says */
+#define KWQ_ADD_KICK		(1U << 8)	/* only if it is dead */
 
 /**
  * struct kwq_add_entry - one add
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
- * @flags:	KWQ_ADD_* bits. At most one of AFTER and AT. At most one of
- *		REPLACE, KEEP and LATER, and only with AFTER or AT; with none of
- *		them a waiting item keeps the earlier time. END_WAIT only without
- *		AFTER and AT.
+ * @flags:	KWQ_ADD_* bits. At most one of AFTER, AT and RATE_LIMITED. At most
+ *		one of REPLACE, KEEP and LATER, and only with one of those; with
+ *		none of them a waiting item keeps the earlier time. END_WAIT only
+ *		without those. KICK not with RATE_LIMITED.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
  * @time:	ns, with AFTER a delay (0: now; too long for the clock: the end of
  *		time), with AT a time on the queue's clock (past: now), else 0.
  *
- * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING.
+ * A rate-limited add raises the item's count of requeues. An item that is dead
+ * is brought back by any other add, with a count of 0.
+ *
+ * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD.
  * Errors: EINVAL (flags, padding, priority, key of no byte, key beyond
- * @keys_len), EMSGSIZE (key too long), ENOMEM, ENOSPC (the queue is full),
- * ESHUTDOWN.
+ * @keys_len), EMSGSIZE (key too long), ENOENT (KICK: it is not dead), ENOMEM,
+ * ENOSPC (the queue is full), ESHUTDOWN.
  */
 struct kwq_add_entry {
 	__u32 key_len;
@@ -284,12 +433,16 @@ struct kwq_add_entry {
 #define KWQ_COALESCED	1	/* it was dirty (or, with a time, waiting) already */
 #define KWQ_DIRTIED	2	/* it is being processed; ready again at its Done */
 #define KWQ_WAITING	3	/* it waits for its time */
+#define KWQ_DEAD	4	/* rate-limited too often: it is dead, or will be at its Done */
+
+/* Flags of a done. */
+#define KWQ_DONE_FORGET	(1U << 0)	/* its count of requeues begins again at 0 */
 
 /**
  * struct kwq_done_entry - one done
  * @ticket:	the ticket that Get gave, or 0 to name the item by its key.
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
- * @flags:	zero.
+ * @flags:	KWQ_DONE_* bits.
  *
  * Results: KWQ_FINISHED, KWQ_REQUEUED.
  * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (no such key is being
@@ -305,13 +458,19 @@ struct kwq_done_entry {
 #define KWQ_FINISHED	0	/* nothing more to do for now */
 #define KWQ_REQUEUED	1	/* it had been added meanwhile, and is ready again */
 
+/* Flags of a remove. */
+#define KWQ_REMOVE_DEAD	(1U << 0)	/* only if it is dead */
+
 /**
  * struct kwq_remove_entry - one remove
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
- * @flags:	zero.
+ * @flags:	KWQ_REMOVE_* bits.
+ *
+ * The count of requeues goes too.
  *
  * Results: what it was, as KWQ_WAS_* bits, never none of them.
- * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (the queue has no such key).
+ * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (the queue has no such key, or
+ * with KWQ_REMOVE_DEAD no such dead one).
  */
 struct kwq_remove_entry {
 	__u32 key_len;
@@ -322,6 +481,82 @@ struct kwq_remove_entry {
 #define KWQ_WAS_WAITING		(1 << 1)	/* its time was dropped */
 #define KWQ_WAS_PROCESSING	(1 << 2)	/* being processed; its Done ends it */
 #define KWQ_WAS_DIRTY		(1 << 3)	/* added meanwhile; mark dropped */
+#define KWQ_WAS_DEAD		(1 << 4)	/* dead, or to be so at its Done */
+
+/**
+ * struct kwq_key_entry - one forget, or one question for the requeues
+ * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
+ * @flags:	zero.
+ *
+ * Results: how often the item was rate-limited since it was last forgotten, up to
+ * 2^31 - 1; 0 for a key that the queue does not know. FORGET makes it 0, and
+ * nothing else: Done is still owed.
+ * Errors: EINVAL, EMSGSIZE (key too long).
+ */
+struct kwq_key_entry {
+	__u32 key_len;
+	__u32 flags;
+};
+
+/**
+ * struct kwq_dead_entry - one dead item
+ * @number:	goes up with each death in this queue.
+ * @age:	for how many ns it has been dead, on the queue's clock.
+ * @key_len:	bytes of its key.
+ * @priority:	its priority.
+ * @requeues:	how often it was requeued.
+ * @pad:	zero.
+ */
+struct kwq_dead_entry {
+	__u64 number;
+	__u64 age;
+	__u32 key_len;
+	__s32 priority;
+	__u32 requeues;
+	__u32 pad;
+};
+
+/**
+ * struct kwq_list_dead - list dead items, those first that died first
+ *	(KWQ_IOC_LIST_DEAD)
+ * @size:	sizeof(struct kwq_list_dead).
+ * @flags:	zero.
+ * @after:	only deaths with a higher number than this; 0 to begin. Pass the
+ *		last number received to go on.
+ * @batch:	entries of &struct kwq_dead_entry, filled in, with their keys packed
+ *		at @batch.keys as far as they fit. At least one.
+ *
+ * Return: how many were filled in; 0 at the end of the list.
+ * Errors: EBADF, EFAULT, EINVAL, EMSGSIZE (the first key does not fit), ENOMEM.
+ */
+struct kwq_list_dead {
+	__u32 size;
+	__u32 flags;
+	__u64 after;
+	struct kwq_batch batch;
+};
+
+/* Flags of KWQ_IOC_ADVANCE. */
+#define KWQ_ADVANCE_TO	(1U << 0)	/* to a time, else by a time */
+
+/**
+ * struct kwq_advance - move a manual clock on (KWQ_IOC_ADVANCE)
+ * @size:	sizeof(struct kwq_advance).
+ * @flags:	KWQ_ADVANCE_* bits.
+ * @time:	ns; what the clock cannot hold is its end, 2^63 - 1.
+ *
+ * What is due then is ready when the call returns, and whoever waits until a
+ * deadline that has come has been woken.
+ *
+ * Errors: EBADF (the descriptor is not for writing), EINVAL (also a time before
+ * the present one), EOPNOTSUPP (the queue's clock is a real one), EPERM (a named
+ * queue of somebody else's).
+ */
+struct kwq_advance {
+	__u32 size;
+	__u32 flags;
+	__u64 time;
+};
 
 /**
  * struct kwq_got - one item that was handed out
@@ -411,6 +646,22 @@ struct kwq_drain {
 	__u64 deadline;
 };
 
+/** define KWQ_HISTOGRAM_BUCKETS - number of &kwq_histogram.counts */
+#define KWQ_HISTOGRAM_BUCKETS	11
+
+/**
+ * struct kwq_histogram - how long something took, how often
+ * @sum:	of all, in ns; the lower 64 bits,
+ * @sum_high:	and the upper.
+ * @counts:	how often at most 1 us, more than that and at most 10 us, and so on
+ *		by tens to at most 1000 s; and longer.
+ */
+struct kwq_histogram {
+	__u64 sum;
+	__u64 sum_high;
+	__u64 counts[KWQ_HISTOGRAM_BUCKETS];
+};
+
 /* Bits of &struct kwq_stat.state. */
 #define KWQ_STATE_SHUT_DOWN	(1U << 0)
 #define KWQ_STATE_UNLINKED	(1U << 1)	/* named once, no longer */
@@ -434,7 +685,7 @@ struct kwq_drain {
  * @dones:	hand-outs that were finished.
  * @abandoned:	hand-outs that ended because the handle was closed.
  * @removed:	items taken out by remove.
- * @dropped:	waiting times dropped by a shut down.
+ * @dropped:	waiting times, and dead items, dropped by a shut down.
  * @uid:	the owner, as the caller's user namespace sees it.
  * @gid:	the group, likewise.
  * @mode:	permission bits; zero for an unnamed queue.
@@ -442,6 +693,21 @@ struct kwq_drain {
  * @handles:	open handles.
  * @pad:	zero.
  * @name:	the name, ended by a NUL and padded with them.
+ * @now:	the time on the queue's clock, as the caller would read it.
+ * @retries:	adds after a delay, at a time or rate-limited (client-go's
+ *		workqueue_retries_total).
+ * @rate_limited: of these, the rate-limited ones that the limiters were asked for.
+ * @died:	how often an item became dead.
+ * @dead:	items that are dead now.
+ * @remembered:	idle items that are kept for their count of requeues.
+ * @oldest_ready: since when the item has been ready that waited longest of those
+ *		that are next in their priorities, in ns before @now; 0 for none.
+ * @longest_running: since when the item is being processed that was handed out
+ *		first, in ns before @now; 0 for none.
+ * @unfinished:	the sum of the times since which items are being processed, in ns.
+ * @queue_duration: from an add to the hand-out.
+ * @work_duration: from a hand-out to its Done.
+ * @lateness:	from the time that an item waited for to its being ready.
  */
 struct kwq_stat {
 	__u32 size;
@@ -467,6 +733,18 @@ struct kwq_stat {
 	__u32 handles;
 	__u32 pad;
 	__u8  name[KWQ_NAME_MAX + 1];
+	__u64 now;
+	__u64 retries;
+	__u64 rate_limited;
+	__u64 died;
+	__u64 dead;
+	__u64 remembered;
+	__u64 oldest_ready;
+	__u64 longest_running;
+	__u64 unfinished;
+	struct kwq_histogram queue_duration;
+	struct kwq_histogram work_duration;
+	struct kwq_histogram lateness;
 };
 
 #define KWQ_IOC_MAGIC		0xBB
@@ -487,5 +765,11 @@ struct kwq_stat {
 /* 1 once the queue is shut down, else 0; no argument. */
 #define KWQ_IOC_SHUTTING_DOWN	_IO(KWQ_IOC_MAGIC, 0x17)
 #define KWQ_IOC_DRAIN		_IOW(KWQ_IOC_MAGIC, 0x18, struct kwq_drain)
+#define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, struct kwq_op)
+#define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, struct kwq_op)
+#define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, struct kwq_config)
+#define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, struct kwq_config)
+#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, struct kwq_list_dead)
+#define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, struct kwq_advance)
 
 #endif /* _UAPI_LINUX_KWQ_H */

@@ -20,7 +20,9 @@
  *		if (IS_ERR(item))
  *			break;
  *		if (reconcile(container_of(item, struct port, item)))
- *			kwq_add_after(&queue, item, NSEC_PER_SEC);
+ *			kwq_add_rate_limited(&queue, item);
+ *		else
+ *			kwq_forget(&queue, item);
  *		kwq_done(&queue, item);
  *	}
  *
@@ -33,13 +35,15 @@
  * a spinlock_t. None may be called from an NMI.
  *
  * An item that is not idle must not be freed. kwq_remove() makes an item idle
- * that is ready or waiting; one that is being processed is so after kwq_done().
+ * that is ready, waiting or dead; one that is being processed is so after kwq_done().
  */
 #ifndef _LINUX_KWQ_H
 #define _LINUX_KWQ_H
 
 #include <linux/hrtimer.h>
+#include <linux/kwq_backoff.h>
 #include <linux/kwq_core.h>
+#include <linux/prandom.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <uapi/linux/kwq.h>
@@ -80,6 +84,7 @@ struct kwq_queue {
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
+	struct rnd_state manual_random;	/* L: and its jitter */
 	struct hrtimer timer;		/* L: started under it */
 	wait_queue_head_t getters;	/* W */
 	wait_queue_head_t drainers;	/* W */
@@ -108,6 +113,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 void kwq_queue_destroy(struct kwq_queue *queue);
 ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
+void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
@@ -115,6 +121,11 @@ struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
 struct kwq_item *kwq_try_get(struct kwq_queue *queue);
 int kwq_done(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item);
+u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item);
+u32 kwq_num_requeues(struct kwq_queue *queue, const struct kwq_item *item);
+struct kwq_item *kwq_first_dead(struct kwq_queue *queue);
+int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config);
+void kwq_read_config(struct kwq_queue *queue, struct kwq_limiter_config *config);
 unsigned long kwq_len(struct kwq_queue *queue);
 void kwq_shut_down(struct kwq_queue *queue);
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline);
@@ -148,6 +159,24 @@ static inline int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item,
 	return kwq_add_with(queue, item, &(struct kwq_add_options){
 		.flags = KWQ_ADD_AFTER,
 		.time = delay,
+	});
+}
+
+/**
+ * kwq_add_rate_limited() - add an item when the queue's limiters say (L1)
+ * @queue: the queue
+ * @item: the item
+ *
+ * Raises its requeues; kwq_forget() makes them 0 again.
+ *
+ * Return: as kwq_add_after(), or KWQ_DEAD: rate-limited once more than the queue
+ * allows, the item is dead now or at its done.
+ */
+static inline int kwq_add_rate_limited(struct kwq_queue *queue,
+				       struct kwq_item *item)
+{
+	return kwq_add_with(queue, item, &(struct kwq_add_options){
+		.flags = KWQ_ADD_RATE_LIMITED,
 	});
 }
 

@@ -14,7 +14,7 @@
  *
  * An item needs processing while it is dirty. Dirty and not processing, it is
  * ready and linked into the band of its priority; processing, it is linked to
- * its holder. Whether it waits for a time is independent of both:
+ * core's list of those. Whether it waits for a time is independent of both:
  *
  *              add                      get
  *     idle ------------->    ready   ---------->  processing
@@ -24,11 +24,15 @@
  *      |                      |     done         processing|
  *      |                      `------------------ and dirty|
  *      `---------------------------------------------------'
+ *
+ * An item that was rate-limited too often is dead: apart from all of this until an
+ * add brings it back. One that is being processed turns dead at its done.
  */
 #ifndef _LINUX_KWQ_CORE_H
 #define _LINUX_KWQ_CORE_H
 
 #include <linux/ktime.h>
+#include <linux/kwq_limiter.h>
 #include <linux/list.h>
 #include <linux/timerqueue.h>
 #include <linux/types.h>
@@ -40,13 +44,9 @@
 
 /**
  * struct kwq_holder - whoever is handed items
- * @held:	items that are processing, in the order of their hand-outs.
- * @nr_held:	how many there are.
- *
- * Both are covered by what covers the core.
+ * @nr_held:	how many of them are processing; covered by what covers the core.
  */
 struct kwq_holder {
-	struct list_head held;
 	unsigned long nr_held;
 };
 
@@ -59,10 +59,13 @@ struct kwq_holder {
  */
 struct kwq_item {
 	/* private: all covered by what covers the core */
-	struct list_head link;		/* in its band, or at its holder */
+	struct list_head link;		/* in its band, @processing or @dead */
 	struct timerqueue_node timer;	/* while KWQ_ITEM_WAITING */
 	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
+	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: since when */
+	ktime_t since;			/* when it was handed out; else, idle or dead */
 	u32 abandoned;			/* holders lost since it was last idle or done */
+	u32 requeues;			/* rate-limited since it was last forgotten */
 	u8 state;			/* KWQ_ITEM_* */
 	u8 lane;			/* the lane it is or was ready in */
 	s8 priority;			/* while ready and processing; kept till idle */
@@ -73,6 +76,7 @@ struct kwq_item {
 #define KWQ_ITEM_DIRTY		0x1
 #define KWQ_ITEM_PROCESSING	0x2
 #define KWQ_ITEM_WAITING	0x4
+#define KWQ_ITEM_DEAD		0x8	/* alone; or with PROCESSING: at its done */
 
 /*
  * Items of one priority are handed out lane by lane: first what a vanished
@@ -98,7 +102,8 @@ enum kwq_wait_policy {
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @nr_ready:	items in the bands.
  * @nr_waiting:	items in @waiting.
- * @nr_processing: items at their holders.
+ * @nr_processing: items in @processing.
+ * @nr_dead:	items in @dead.
  * @readied:	how often an item was made ready, since the beginning.
  * @adds:	adds that made an item dirty.
  * @coalesced:	adds of what was dirty, or had a time, already.
@@ -106,8 +111,19 @@ enum kwq_wait_policy {
  * @dones:	hand-outs that were finished.
  * @abandoned:	hand-outs whose holder vanished.
  * @removed:	items taken out by a remove.
- * @dropped:	times dropped by a shut down.
+ * @dropped:	times, and dead items, dropped by a shut down.
+ * @retries:	adds with a time.
+ * @rate_limited: adds that the limiters were asked for.
+ * @died:	how often an item was found to be rate-limited too often.
+ * @started:	the sum of @since of what is processing; wraps, as does what is
+ *		computed from it.
+ * @queue_duration: from an add to the hand-out; hand-outs that were undone are in it.
+ * @work_duration: from the hand-out to its done.
+ * @lateness:	from an item's time to its being ready.
+ * @limiter:	of rate-limited adds.
  * @shut_down:	adds are refused.
+ * @processing:	items that are handed out, in the order of the hand-outs.
+ * @dead:	items that are dead, in the order of their deaths.
  * @bands:	the ready items.
  *
  * None of the numbers can overflow: those of items are bounded by memory, and
@@ -119,6 +135,7 @@ struct kwq_core {
 	unsigned long nr_ready;
 	unsigned long nr_waiting;
 	unsigned long nr_processing;
+	unsigned long nr_dead;
 	u64 readied;
 	u64 adds;
 	u64 coalesced;
@@ -127,8 +144,34 @@ struct kwq_core {
 	u64 abandoned;
 	u64 removed;
 	u64 dropped;
+	u64 retries;
+	u64 rate_limited;
+	u64 died;
+	u64 started;
+	struct kwq_histogram queue_duration;
+	struct kwq_histogram work_duration;
+	struct kwq_histogram lateness;
+	struct kwq_rate_limiter limiter;
 	bool shut_down;
+	struct list_head processing;
+	struct list_head dead;
 	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
+};
+
+/**
+ * struct kwq_gauges - what is computed when it is read (M3)
+ * @oldest_ready: how long the item has been dirty that has been so for longest, of
+ *	those next to be handed out in their bands; 0 for none
+ * @longest_running: how long the item has been processing that was handed out first;
+ *	0 for none
+ * @unfinished: the sum over all that are processing
+ *
+ * All in ns.
+ */
+struct kwq_gauges {
+	u64 oldest_ready;
+	u64 longest_running;
+	u64 unfinished;
 };
 
 void kwq_item_init(struct kwq_item *item);
@@ -136,20 +179,30 @@ void kwq_holder_init(struct kwq_holder *holder);
 void kwq_core_init(struct kwq_core *core);
 
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
-		 bool end_wait);
+		 bool end_wait, ktime_t now);
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		    ktime_t when, enum kwq_wait_policy policy, ktime_t now);
+int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
+			      int priority, enum kwq_wait_policy policy,
+			      ktime_t now, u32 random);
+u32 kwq_core_num_requeues(const struct kwq_core *core,
+			  const struct kwq_item *item, ktime_t now);
+u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
+		    ktime_t now);
 struct kwq_item *kwq_core_peek(const struct kwq_core *core);
-struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder);
+struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
+			      ktime_t now);
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
-		  struct kwq_item *item);
+		  struct kwq_item *item, ktime_t now);
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
-void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item);
+void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now);
 ktime_t kwq_core_next(const struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
-struct kwq_item *kwq_core_drop_waiting(struct kwq_core *core);
+struct kwq_item *kwq_core_drop(struct kwq_core *core);
+void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
+		     ktime_t now);
 
 /**
  * kwq_item_is_idle() - does the queue have no business with this item
@@ -160,6 +213,17 @@ struct kwq_item *kwq_core_drop_waiting(struct kwq_core *core);
 static inline bool kwq_item_is_idle(const struct kwq_item *item)
 {
 	return !item->state;
+}
+
+/**
+ * kwq_item_is_dead() - was the item rate-limited too often (L11)
+ * @item: the item
+ *
+ * Return: true if it is dead; not yet if it will be so at its done.
+ */
+static inline bool kwq_item_is_dead(const struct kwq_item *item)
+{
+	return item->state == KWQ_ITEM_DEAD;
 }
 
 /**

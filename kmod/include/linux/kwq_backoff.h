@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Pauses that grow: the arithmetic of &struct kwq_backoff, for kernel code, for a
+ * queue's limiters and, compiled once more, for libkwq.
+ *
+ * No locking is done by this code, no clock is read and no chance is asked: the
+ * time and a random number are passed in. kwq_backoff_until() reads both.
+ */
+#ifndef _LINUX_KWQ_BACKOFF_H
+#define _LINUX_KWQ_BACKOFF_H
+
+#include <linux/types.h>
+#ifdef __KERNEL__
+#include <uapi/linux/kwq.h>
+#else
+#include <linux/kwq.h>
+#endif
+
+/**
+ * struct kwq_backoff_manager - a backoff that starts over after a quiet time
+ * @initial: what it starts with
+ * @backoff: what is left of it
+ * @reset: starts over if more time than this passed since the last step, in ns;
+ *	0 for never
+ * @last: when that step was
+ */
+struct kwq_backoff_manager {
+	struct kwq_backoff initial;
+	struct kwq_backoff backoff;
+	__u64 reset;
+	__u64 last;
+};
+
+int kwq_backoff_check(const struct kwq_backoff *backoff);
+__u64 kwq_backoff_step(struct kwq_backoff *backoff, __u32 random);
+__u64 kwq_backoff_after(const struct kwq_backoff *backoff, __u32 steps, __u32 random);
+void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
+			      const struct kwq_backoff *backoff, __u64 reset,
+			      __u64 now);
+__u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now,
+			       __u32 random);
+
+#ifdef __KERNEL__
+void kwq_backoff_until(bool (*fn)(void *arg), void *arg,
+		       struct kwq_backoff_manager *manager, bool sliding);
+#endif
+
+#endif /* _LINUX_KWQ_BACKOFF_H */

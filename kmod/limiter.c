@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * The limiters of a queue. <linux/kwq_limiter.h> says why one count an item will do.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/kwq_backoff.h>
+#include <linux/kwq_limiter.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <kunit/visibility.h>
+
+/* L7: client-go's DefaultControllerRateLimiter. */
+static const struct kwq_limiter default_limiters[] = {
+	{
+		.kind = KWQ_LIMITER_EXPONENTIAL,
+		.u.exponential = {
+			.base = 5 * NSEC_PER_MSEC,
+			.max = 1000 * NSEC_PER_SEC,
+		},
+	},
+	{
+		.kind = KWQ_LIMITER_BUCKET,
+		.u.bucket = {
+			.period = NSEC_PER_SEC,
+			.events = 10,
+			.burst = 100,
+		},
+	},
+};
+
+/* Nothing behind the member that is meant: a newer kernel may read it. */
+static bool is_zero_from(const struct kwq_limiter *limiter, size_t size)
+{
+	return !memchr_inv((const u8 *)&limiter->u + size, 0,
+			   sizeof(limiter->u) - size);
+}
+
+static int check_limiter(const struct kwq_limiter *limiter)
+{
+	const u64 longest = KTIME_MAX;
+
+	if (limiter->pad)
+		return -EINVAL;
+	switch (limiter->kind) {
+	case KWQ_LIMITER_EXPONENTIAL:
+		if (!limiter->u.exponential.base ||
+		    limiter->u.exponential.base > limiter->u.exponential.max ||
+		    limiter->u.exponential.max > longest)
+			return -EINVAL;
+		return is_zero_from(limiter, sizeof(limiter->u.exponential)) ?
+		       0 : -EINVAL;
+	case KWQ_LIMITER_FAST_SLOW:
+		if (limiter->u.fast_slow.fast > longest ||
+		    limiter->u.fast_slow.slow > longest ||
+		    limiter->u.fast_slow.pad)
+			return -EINVAL;
+		return is_zero_from(limiter, sizeof(limiter->u.fast_slow)) ?
+		       0 : -EINVAL;
+	case KWQ_LIMITER_BUCKET:
+		if (!limiter->u.bucket.period ||
+		    limiter->u.bucket.period > longest ||
+		    !limiter->u.bucket.events || !limiter->u.bucket.burst)
+			return -EINVAL;
+		return is_zero_from(limiter, sizeof(limiter->u.bucket)) ?
+		       0 : -EINVAL;
+	case KWQ_LIMITER_BACKOFF:
+		/* Each add makes all the steps again. */
+		if (limiter->u.backoff.steps > KWQ_LIMITER_STEPS_MAX ||
+		    kwq_backoff_check(&limiter->u.backoff))
+			return -EINVAL;
+		return is_zero_from(limiter, sizeof(limiter->u.backoff)) ?
+		       0 : -EINVAL;
+	}
+	return -EINVAL;
+}
+
+/**
+ * kwq_limiter_config_check() - is a configuration well formed
+ * @config: the configuration
+ *
+ * Return: 0, or -EINVAL.
+ */
+int kwq_limiter_config_check(const struct kwq_limiter_config *config)
+{
+	u32 i;
+
+	if (config->flags & ~KWQ_CONFIG_COALESCE ||
+	    config->max_wait > KTIME_MAX || config->forget_after > KTIME_MAX ||
+	    config->nr > KWQ_LIMITERS_MAX)
+		return -EINVAL;
+	for (i = 0; i < config->nr; i++)
+		if (check_limiter(&config->limiters[i]))
+			return -EINVAL;
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_config_check);
+
+/* a x mul / div, rounded down; U64_MAX where that is more. */
+static u64 mul_div(u64 a, u64 mul, u64 div)
+{
+	/* The division itself must not meet a quotient that does not fit. */
+	if (mul_u64_u64_shr(a, mul, 64) >= div)
+		return U64_MAX;
+	return mul_u64_u64_div_u64(a, mul, div);
+}
+
+/* A time, or a length of time, in ns and 1/events of a ns. */
+struct fine {
+	s64 ns;
+	u32 part;
+};
+
+/* What one token costs (1), or how long an empty bucket takes to be full (burst). */
+static struct fine time_of_tokens(const struct kwq_limiter *limiter, u32 tokens)
+{
+	u32 events = limiter->u.bucket.events;
+	u32 rest, part;
+	u64 ns = div_u64_rem(limiter->u.bucket.period, events, &rest);
+	u64 more = div_u64_rem((u64)rest * tokens, events, &part);
+
+	if (check_mul_overflow(ns, (u64)tokens, &ns) ||
+	    check_add_overflow(ns, more, &ns) || ns >= KTIME_MAX)
+		return (struct fine){ .ns = KTIME_MAX };
+	return (struct fine){ .ns = ns, .part = part };
+}
+
+/* A bucket that has not been used for long is full, and no fuller. */
+static void fill_up(struct kwq_bucket *bucket, const struct kwq_limiter *limiter,
+		    ktime_t now)
+{
+	struct fine full = time_of_tokens(limiter, limiter->u.bucket.burst);
+	/* No underflow: the length is at most KTIME_MAX, and time not negative. */
+	s64 ns = now - full.ns;
+	u32 part = 0;
+
+	if (full.part) {
+		ns--;
+		part = limiter->u.bucket.events - full.part;
+	}
+	if (bucket->empty < ns || (bucket->empty == ns && bucket->part < part)) {
+		bucket->empty = ns;
+		bucket->part = part;
+	}
+}
+
+/*
+ * L4: one token, as Reserve().Delay() of golang.org/x/time/rate, which computes the
+ * same in floating point: the generic cell rate algorithm (ITU-T I.371). All that
+ * is kept is when the bucket was or will be empty, and that moves on by exactly
+ * period / events for each token: no rounding, no drift.
+ */
+static u64 take_token(struct kwq_bucket *bucket, const struct kwq_limiter *limiter,
+		      ktime_t now)
+{
+	struct fine cost = time_of_tokens(limiter, 1);
+	u64 part;
+
+	fill_up(bucket, limiter, now);
+	part = (u64)bucket->part + cost.part;
+	if (part >= limiter->u.bucket.events) {
+		part -= limiter->u.bucket.events;
+		cost.ns++;
+	}
+	bucket->part = part;
+	if (bucket->empty > 0 && cost.ns > KTIME_MAX - bucket->empty)
+		bucket->empty = KTIME_MAX;
+	else
+		bucket->empty += cost.ns;
+	return bucket->empty > now ? bucket->empty - now : 0;
+}
+
+/*
+ * As many tokens as before, at another rate: SetLimit. Rounded by at most 3 ns, to
+ * fewer tokens.
+ */
+static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old,
+			const struct kwq_limiter *new, ktime_t now)
+{
+	bool owes;
+	u64 old_ns, tokens, rest, new_ns;
+
+	fill_up(bucket, old, now);
+	if (old->u.bucket.period == new->u.bucket.period &&
+	    old->u.bucket.events == new->u.bucket.events)
+		return;
+
+	owes = bucket->empty >= now;
+	old_ns = owes ? bucket->empty - now + !!bucket->part :
+			now - bucket->empty - !!bucket->part;
+	/* old_ns is so many tokens, and rest / old period of one. */
+	tokens = mul_div(old_ns, old->u.bucket.events, old->u.bucket.period);
+	rest = old_ns * old->u.bucket.events - tokens * old->u.bucket.period;
+	new_ns = mul_div(tokens, new->u.bucket.period, new->u.bucket.events);
+	rest = div_u64(mul_div(rest, new->u.bucket.period, old->u.bucket.period),
+		       new->u.bucket.events);
+	if (check_add_overflow(new_ns, rest, &new_ns) ||
+	    check_add_overflow(new_ns, (u64)(owes ? 2 : 0), &new_ns) ||
+	    new_ns > KTIME_MAX)
+		new_ns = KTIME_MAX;
+	if (owes)
+		bucket->empty = ktime_add_safe(now, new_ns);
+	else
+		bucket->empty = now - (s64)new_ns;
+	bucket->part = 0;
+}
+
+/**
+ * kwq_rate_limiter_configure() - change a queue's limiters
+ * @limiter: the limiters
+ * @config: how they shall be; checked
+ * @now: the time it is
+ */
+void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
+				const struct kwq_limiter_config *config,
+				ktime_t now)
+{
+	struct kwq_limiter_config *own = &limiter->config;
+	struct kwq_limiter old[KWQ_LIMITERS_MAX];
+	u32 i;
+
+	memcpy(old, own->limiters, sizeof(old));
+	*own = *config;
+	if (!own->nr) {
+		own->nr = ARRAY_SIZE(default_limiters);
+		memcpy(own->limiters, default_limiters, sizeof(default_limiters));
+	}
+	memset(own->limiters + own->nr, 0,
+	       (KWQ_LIMITERS_MAX - own->nr) * sizeof(own->limiters[0]));
+
+	limiter->jitters = false;
+	for (i = 0; i < KWQ_LIMITERS_MAX; i++) {
+		if (own->limiters[i].kind == KWQ_LIMITER_BACKOFF &&
+		    own->limiters[i].u.backoff.jitter)
+			limiter->jitters = true;
+		if (own->limiters[i].kind == KWQ_LIMITER_BUCKET &&
+		    old[i].kind == KWQ_LIMITER_BUCKET)
+			change_rate(&limiter->buckets[i], &old[i],
+				    &own->limiters[i], now);
+		else
+			/* Long empty: it is full by now. */
+			limiter->buckets[i] = (struct kwq_bucket){
+				.empty = KTIME_MIN,
+			};
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_configure);
+
+/**
+ * kwq_rate_limiter_init() - make the default limiters
+ * @limiter: the limiters
+ */
+void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter)
+{
+	static const struct kwq_limiter_config none;
+
+	memset(limiter, 0, sizeof(*limiter));
+	kwq_rate_limiter_configure(limiter, &none, 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_init);
+
+/* L2: 5 ms, 10 ms, 20 ms, ... */
+static u64 exponential(const struct kwq_limiter *limiter, u32 requeues)
+{
+	u64 base = limiter->u.exponential.base;
+	u64 max = limiter->u.exponential.max;
+
+	if (requeues >= 63 || base > max >> requeues)
+		return max;
+	return base << requeues;
+}
+
+static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
+		    ktime_t now, u32 random)
+{
+	const struct kwq_limiter *one = &limiter->config.limiters[i];
+
+	switch (one->kind) {
+	case KWQ_LIMITER_EXPONENTIAL:
+		return exponential(one, requeues);
+	case KWQ_LIMITER_FAST_SLOW:
+		return requeues < one->u.fast_slow.nr_fast ?
+		       one->u.fast_slow.fast : one->u.fast_slow.slow;
+	case KWQ_LIMITER_BUCKET:
+		return take_token(&limiter->buckets[i], one, now);
+	case KWQ_LIMITER_BACKOFF:
+		return kwq_backoff_after(&one->u.backoff, requeues, random);
+	}
+	return 0;
+}
+
+/**
+ * kwq_rate_limiter_when() - how long an item has to wait (L1 to L6)
+ * @limiter: the limiters; every one is asked
+ * @requeues: how often the item was rate-limited before
+ * @now: the time it is
+ * @random: chooses the jitter, if @limiter->jitters
+ *
+ * Return: the delay in ns.
+ */
+u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
+			  ktime_t now, u32 random)
+{
+	u64 longest = 0;
+	u32 i;
+
+	for (i = 0; i < limiter->config.nr; i++)
+		longest = max(longest, delay_of(limiter, i, requeues, now, random));
+	if (limiter->config.max_wait)
+		longest = min(longest, limiter->config.max_wait);
+	return longest;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_when);

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Backoff-until: something is done again and again, with pauses that grow.
+ */
+#include <linux/export.h>
+#include <linux/hrtimer.h>
+#include <linux/kthread.h>
+#include <linux/kwq_backoff.h>
+#include <linux/ktime.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+
+static bool must_stop(void)
+{
+	return current->flags & PF_KTHREAD && kthread_should_stop();
+}
+
+/* Sleeps until @when, or until the thread is told to stop. */
+static void sleep_until(ktime_t when)
+{
+	for (;;) {
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (must_stop() || ktime_get() >= when)
+			break;
+		schedule_hrtimeout_range(&when, 0, HRTIMER_MODE_ABS);
+	}
+	__set_current_state(TASK_RUNNING);
+}
+
+/**
+ * kwq_backoff_until() - run a function again and again until it is enough (B3)
+ * @fn: the function; returns true to be run again
+ * @arg: what it is called with
+ * @manager: the pauses
+ * @sliding: whether a pause is counted from the function's end, else from its start
+ *
+ * A function that took longer than its pause is run again at once. Ends also when
+ * kthread_stop() is called for the thread that it runs in, at once if that is in a
+ * pause. On CLOCK_MONOTONIC.
+ *
+ * Context: a kthread; sleeps.
+ */
+void kwq_backoff_until(bool (*fn)(void *arg), void *arg,
+		       struct kwq_backoff_manager *manager, bool sliding)
+{
+	ktime_t from;
+
+	while (!must_stop()) {
+		from = ktime_get();
+		if (!fn(arg))
+			break;
+		if (sliding)
+			from = ktime_get();
+		sleep_until(ktime_add_safe(from,
+					   kwq_backoff_manager_step(manager, from,
+								    get_random_u32())));
+	}
+}
+EXPORT_SYMBOL_GPL(kwq_backoff_until);
