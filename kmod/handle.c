@@ -131,6 +131,7 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 			.key_len = ki->key_len,
 			.priority = item->priority,
 			.abandoned = item->abandoned,
+			.requeues = item->requeues,
 		};
 	}
 	return nr;

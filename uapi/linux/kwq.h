@@ -564,14 +564,14 @@ struct kwq_advance {
  * @key_len:	bytes of its key.
  * @priority:	its priority.
  * @abandoned:	how often its holder vanished since it was last done.
- * @pad:	zero.
+ * @requeues:	how often it was rate-limited since it was last forgotten.
  */
 struct kwq_got {
 	__u64 ticket;
 	__u32 key_len;
 	__s32 priority;
 	__u32 abandoned;
-	__u32 pad;
+	__u32 requeues;
 };
 
 /* Flags of KWQ_IOC_GET. */

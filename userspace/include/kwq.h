@@ -59,6 +59,9 @@ struct kwq;
  * @max_bytes:	most bytes of memory for items and keys; 0 for the module's
  *		highest.
  *
+ * @config:	how retries are limited; NULL for the default. The caller sets
+ *		@config->size to sizeof(struct kwq_config).
+ *
  * Members that a program does not name are to be zero. (CLOCK_MONOTONIC is not
  * zero, but CLOCK_REALTIME is, which no queue can have: name the clock.)
  */
@@ -70,6 +73,7 @@ struct kwq_create_options {
 	bool or_open;
 	uint64_t max_items;
 	uint64_t max_bytes;
+	const struct kwq_config *config;
 };
 
 /**
@@ -94,6 +98,7 @@ struct kwq_add_options {
  * @priority:	its priority.
  * @abandoned:	how often its holder vanished since it was last done.
  * @done:	kwq_next() only: how its done went; see there.
+ * @requeues:	how often it was rate-limited since it was last forgotten.
  */
 struct kwq_item {
 	uint64_t ticket;
@@ -101,6 +106,7 @@ struct kwq_item {
 	int priority;
 	unsigned int abandoned;
 	int done;
+	unsigned int requeues;
 };
 
 /* ---- Handles -------------------------------------------------------------- */
@@ -252,6 +258,19 @@ int kwq_add_after(struct kwq *q, const void *key, size_t len, uint64_t delay_ns)
 int kwq_add_with(struct kwq *q, const void *key, size_t len,
 		 const struct kwq_add_options *options);
 
+/**
+ * kwq_add_rate_limited() - add a key when the queue's limiters say
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ *
+ * Raises the key's count of requeues, which kwq_forget() makes 0 again.
+ *
+ * Return: as kwq_add_after(), or KWQ_DEAD: it was rate-limited once more than the
+ * queue allows, and is dead now or at its done.
+ */
+int kwq_add_rate_limited(struct kwq *q, const void *key, size_t len);
+
 /* ---- Getting and finishing ------------------------------------------------ */
 
 /**
@@ -292,6 +311,17 @@ int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
  * -ENOMEM, -ESTALE (this handle holds nothing under that ticket, or no longer).
  */
 int kwq_done(struct kwq *q, uint64_t ticket);
+
+/**
+ * kwq_done_with() - finish an item that this handle got, in one of several ways
+ * @q:		the handle that holds it.
+ * @ticket:	the item's ticket.
+ * @flags:	KWQ_DONE_FORGET: its count of requeues begins again at 0, as by
+ *		kwq_forget(). 0 is kwq_done().
+ *
+ * Return: as kwq_done(); -EINVAL also for unknown flags.
+ */
+int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
 
 /**
  * kwq_done_key() - finish an item, named by its key
@@ -337,6 +367,87 @@ int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
  */
 int kwq_remove(struct kwq *q, const void *key, size_t len);
 
+/* ---- Retries -------------------------------------------------------------- */
+
+/**
+ * kwq_forget() - begin a key's count of requeues again at 0, and nothing else
+ * @q:		the queue, open for reading.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ *
+ * Done is still owed.
+ *
+ * Return: what the count was; 0 for a key that the queue does not know; or -EBADF,
+ * -EFAULT, -EINVAL, -EMSGSIZE, -ENOMEM.
+ */
+int kwq_forget(struct kwq *q, const void *key, size_t len);
+
+/**
+ * kwq_num_requeues() - how often a key was rate-limited since it was last forgotten
+ * @q:		the queue.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ *
+ * Return: the number; 0 for a key that the queue does not know; or -EFAULT, -EINVAL,
+ * -EMSGSIZE, -ENOMEM.
+ */
+int kwq_num_requeues(struct kwq *q, const void *key, size_t len);
+
+/**
+ * kwq_configure() - change how a queue limits retries
+ * @q:		the queue, open for writing.
+ * @config:	how. The caller sets @config->size to sizeof(*config).
+ *
+ * Return: 0, or -E2BIG (something that this module does not know), -EBADF, -EFAULT,
+ * -EINVAL (a rate or burst of 0, a base above its max, a time beyond 2^63 - 1 ns, an
+ * unknown limiter, too many limiters), -ENOMEM.
+ */
+int kwq_configure(struct kwq *q, const struct kwq_config *config);
+
+/**
+ * kwq_config() - how a queue limits retries
+ * @q:		the queue.
+ * @config:	filled in. The caller sets @config->size to sizeof(*config), and for
+ *		the limiters @config->limiters, @config->limiter_size and in
+ *		@config->nr the room there; all else to zero.
+ *
+ * Return: 0, or -EFAULT, -EINVAL, -ENOMEM. @config->nr is how many limiters there
+ * are, also if there was no room for all.
+ */
+int kwq_config(const struct kwq *q, struct kwq_config *config);
+
+/**
+ * kwq_list_dead() - list dead items, those first that died first
+ * @q:		the queue, open for reading.
+ * @list:	as <linux/kwq.h> describes it. The caller sets @list->size to
+ *		sizeof(*list).
+ *
+ * Return: how many entries were filled in, 0 at the end of the list, or -EBADF,
+ * -EFAULT, -EINTR, -EINVAL, -EMSGSIZE (the first key does not fit), -ENOMEM.
+ */
+int kwq_list_dead(struct kwq *q, const struct kwq_list_dead *list);
+
+/**
+ * kwq_kick() - bring a dead item back
+ * @q:		the queue, open for writing.
+ * @key:	its key.
+ * @len:	its length in bytes.
+ *
+ * Return: KWQ_ADDED, or the errors of kwq_add(), or -ENOENT (no such item is dead).
+ */
+int kwq_kick(struct kwq *q, const void *key, size_t len);
+
+/**
+ * kwq_drop() - take a dead item out
+ * @q:		the queue, open for writing.
+ * @key:	its key.
+ * @len:	its length in bytes.
+ *
+ * Return: KWQ_WAS_DEAD, or the errors of kwq_remove(); -ENOENT if no such item is
+ * dead.
+ */
+int kwq_drop(struct kwq *q, const void *key, size_t len);
+
 /* ---- Batches -------------------------------------------------------------- */
 
 /**
@@ -378,6 +489,24 @@ int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch);
  * Return: as kwq_add_batch(); each result as kwq_remove().
  */
 int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
+ * kwq_forget_batch() - forget many keys
+ * @q:		the queue, open for reading.
+ * @batch:	entries of &struct kwq_key_entry, at least one.
+ *
+ * Return: as kwq_add_batch(); each result as kwq_forget().
+ */
+int kwq_forget_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
+ * kwq_num_requeues_batch() - ask for the requeues of many keys
+ * @q:		the queue.
+ * @batch:	entries of &struct kwq_key_entry, at least one.
+ *
+ * Return: as kwq_add_batch(); each result as kwq_num_requeues().
+ */
+int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_get_batch() - add, finish and fetch, in one call
@@ -457,6 +586,107 @@ uint64_t kwq_now(const struct kwq *q);
  * Return: nanoseconds, KWQ_NO_DEADLINE if that is beyond them. No errors.
  */
 uint64_t kwq_deadline(const struct kwq *q, uint64_t timeout_ns);
+
+/**
+ * kwq_advance() - move a manual clock on by some time
+ * @q:		a queue that was made with KWQ_CLOCK_ID_MANUAL, open for writing.
+ * @ns:		by how much.
+ *
+ * What is due then is ready when this returns.
+ *
+ * Return: 0, or -EBADF, -EOPNOTSUPP (the queue's clock is a real one), -EPERM (a
+ * named queue of somebody else's).
+ */
+int kwq_advance(struct kwq *q, uint64_t ns);
+
+/**
+ * kwq_advance_to() - move a manual clock on to a time
+ * @q:		as for kwq_advance().
+ * @time:	the time.
+ *
+ * Return: as kwq_advance(), or -EINVAL (@time is before the present one).
+ */
+int kwq_advance_to(struct kwq *q, uint64_t time);
+
+/* ---- Backoff -------------------------------------------------------------- */
+
+/**
+ * struct kwq_backoff_manager - a backoff that starts over after a quiet time
+ * @initial:	what it starts with.
+ * @backoff:	what is left of it.
+ * @reset:	starts over if more time than this passed since the last step, in ns;
+ *		0 for never.
+ * @last:	when that step was.
+ */
+struct kwq_backoff_manager {
+	struct kwq_backoff initial;
+	struct kwq_backoff backoff;
+	__u64 reset;
+	__u64 last;
+};
+
+/**
+ * kwq_backoff_check() - is a backoff well formed
+ * @backoff:	the backoff.
+ *
+ * Return: 0, or -EINVAL.
+ */
+int kwq_backoff_check(const struct kwq_backoff *backoff);
+
+/**
+ * kwq_backoff_step() - the next pause
+ * @backoff:	the backoff, which moves on by one step.
+ * @random:	chooses the jitter, evenly from 0 (none) to 2^32 - 1 (almost all).
+ *
+ * Return: the pause in ns. No errors.
+ */
+__u64 kwq_backoff_step(struct kwq_backoff *backoff, __u32 random);
+
+/**
+ * kwq_backoff_after() - the pause after some steps
+ * @backoff:	the backoff, which stays as it is.
+ * @steps:	how many were made.
+ * @random:	as for kwq_backoff_step().
+ *
+ * Return: the pause in ns. No errors.
+ */
+__u64 kwq_backoff_after(const struct kwq_backoff *backoff, __u32 steps, __u32 random);
+
+/**
+ * kwq_backoff_manager_init() - start a manager
+ * @manager:	the manager.
+ * @backoff:	what it starts with, and starts over with.
+ * @reset:	after how many ns without a step; 0 for never.
+ * @now:	the time it is, on any clock.
+ */
+void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
+			      const struct kwq_backoff *backoff, __u64 reset, __u64 now);
+
+/**
+ * kwq_backoff_manager_step() - the next pause, or the first again
+ * @manager:	the manager.
+ * @now:	the time it is.
+ * @random:	as for kwq_backoff_step().
+ *
+ * Return: the pause in ns. No errors.
+ */
+__u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now, __u32 random);
+
+/**
+ * kwq_backoff_until() - run a function again and again until it is enough
+ * @fn:		the function; returns true to be run again.
+ * @arg:	what it is called with.
+ * @manager:	the pauses; on CLOCK_MONOTONIC.
+ * @sliding:	whether a pause is counted from the function's end, else from its
+ *		start.
+ * @stop_fd:	ends, in a pause or before the next run, when this becomes readable;
+ *		-1 for none.
+ *
+ * Return: 0 once the function returned false; -ECANCELED for @stop_fd, -EINTR for a
+ * signal in a pause.
+ */
+int kwq_backoff_until(bool (*fn)(void *arg), void *arg,
+		      struct kwq_backoff_manager *manager, bool sliding, int stop_fd);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Adding a key, and taking it out again.
+ * Adding a key, and taking it out again; the same of dead ones.
  */
 #include "internal.h"
 
@@ -41,6 +41,27 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 	entry.priority = o.priority;
 	entry.time = o.time;
 	return add(q, &entry, key, len);
+}
+
+int kwq_add_rate_limited(struct kwq *q, const void *key, size_t len)
+{
+	struct kwq_add_entry entry = { .flags = KWQ_ADD_RATE_LIMITED };
+
+	return add(q, &entry, key, len);
+}
+
+int kwq_kick(struct kwq *q, const void *key, size_t len)
+{
+	struct kwq_add_entry entry = { .flags = KWQ_ADD_KICK };
+
+	return add(q, &entry, key, len);
+}
+
+int kwq_drop(struct kwq *q, const void *key, size_t len)
+{
+	struct kwq_remove_entry entry = { .key_len = len, .flags = KWQ_REMOVE_DEAD };
+
+	return kwq_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, len);
 }
 
 int kwq_remove(struct kwq *q, const void *key, size_t len)

@@ -50,6 +50,16 @@ int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch)
 	return op(q, KWQ_IOC_REMOVE, batch);
 }
 
+int kwq_forget_batch(struct kwq *q, const struct kwq_batch *batch)
+{
+	return op(q, KWQ_IOC_FORGET, batch);
+}
+
+int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch)
+{
+	return op(q, KWQ_IOC_REQUEUES, batch);
+}
+
 int kwq_get_batch(struct kwq *q, struct kwq_get *get)
 {
 	return kwq_ioctl(q->fd, KWQ_IOC_GET, get);

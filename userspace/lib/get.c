@@ -27,6 +27,7 @@ static int get(struct kwq *q, struct kwq_get *req, struct kwq_item *item,
 	item->key_len = got.key_len;
 	item->priority = got.priority;
 	item->abandoned = got.abandoned;
+	item->requeues = got.requeues;
 	return 0;
 }
 
@@ -76,6 +77,13 @@ int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
 int kwq_done(struct kwq *q, uint64_t ticket)
 {
 	struct kwq_done_entry entry = { .ticket = ticket };
+
+	return kwq_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), NULL, 0);
+}
+
+int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags)
+{
+	struct kwq_done_entry entry = { .ticket = ticket, .flags = flags };
 
 	return kwq_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), NULL, 0);
 }

@@ -86,6 +86,7 @@ int kwq_create(struct kwq **q, const char *name,
 	req.clockid = o.clockid;
 	req.max_items = o.max_items;
 	req.max_bytes = o.max_bytes;
+	req.config = kwq_ptr(o.config);
 	return open_by(q, -1, KWQ_IOC_CREATE, &req);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Pauses that grow: the arithmetic of &struct kwq_backoff, for kernel code, for a
- * queue's limiters and, compiled once more, for libkwq.
+ * queue's limiters and, compiled once more, for libkwq (whose <kwq.h> has the same
+ * functions and takes this header's place).
  *
  * No locking is done by this code, no clock is read and no chance is asked: the
  * time and a random number are passed in. kwq_backoff_until() reads both.
@@ -10,11 +11,7 @@
 #define _LINUX_KWQ_BACKOFF_H
 
 #include <linux/types.h>
-#ifdef __KERNEL__
 #include <uapi/linux/kwq.h>
-#else
-#include <linux/kwq.h>
-#endif
 
 /**
  * struct kwq_backoff_manager - a backoff that starts over after a quiet time
@@ -40,9 +37,7 @@ void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 __u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now,
 			       __u32 random);
 
-#ifdef __KERNEL__
 void kwq_backoff_until(bool (*fn)(void *arg), void *arg,
 		       struct kwq_backoff_manager *manager, bool sliding);
-#endif
 
 #endif /* _LINUX_KWQ_BACKOFF_H */
