@@ -644,7 +644,7 @@ static void fetch_tells_about_the_item(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, t->got[0].priority, -9);
 	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 0);
-	KUNIT_EXPECT_EQ(test, t->got[0].pad, 0);
+	KUNIT_EXPECT_EQ(test, t->got[0].requeues, 0);
 	KUNIT_EXPECT_NE(test, t->got[0].ticket, 0);
 }
 
