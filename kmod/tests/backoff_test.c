@@ -186,6 +186,25 @@ static void jitter_is_beyond_the_cap(struct kunit *test)
 
 /* ---- B1: no wrap ---- */
 
+/* B1: a pause is never shorter than the one before, nor too long. */
+static void steps_do_not_wrap(struct kunit *test, struct kwq_backoff b, u32 random)
+{
+	const struct kwq_backoff initial = b;
+	u64 pause, last = b.duration;
+	int i;
+
+	for (i = 0; i < 100; i++) {
+		pause = kwq_backoff_step(&b, random);
+		if (pause < last || pause > LONGEST || b.duration > LONGEST) {
+			KUNIT_FAIL(test, "step %d of %llu %u %u by %u: %llu", i,
+				   initial.duration, initial.factor,
+				   initial.jitter, random, pause);
+			return;
+		}
+		last = pause;
+	}
+}
+
 static void largest_input_does_not_wrap(struct kunit *test)
 {
 	static const u64 durations[] = {
@@ -193,32 +212,16 @@ static void largest_input_does_not_wrap(struct kunit *test)
 	};
 	static const u32 factors[] = { 0, KWQ_ONE, KWQ_ONE + 1, U32_MAX };
 	static const u32 randoms[] = { 0, 1U << 31, U32_MAX };
-	struct kwq_backoff b;
-	u64 pause, last;
-	int d, f, j, r, i;
+	int i;
 
-	/* B1: a pause is never shorter than the one before, nor too long. */
-	for (d = 0; d < ARRAY_SIZE(durations); d++)
-	for (f = 0; f < ARRAY_SIZE(factors); f++)
-	for (j = 0; j < ARRAY_SIZE(factors); j++)
-	for (r = 0; r < ARRAY_SIZE(randoms); r++) {
-		b = (struct kwq_backoff){
-			.duration = durations[d],
-			.factor = factors[f],
-			.jitter = factors[j],
+	/* All of them with all: i has a digit for each. */
+	for (i = 0; i < 7 * 4 * 4 * 3; i++)
+		steps_do_not_wrap(test, (struct kwq_backoff){
+			.duration = durations[i % 7],
+			.factor = factors[i / 7 % 4],
+			.jitter = factors[i / 28 % 4],
 			.steps = U32_MAX,
-		};
-		last = durations[d];
-		for (i = 0; i < 100; i++) {
-			pause = kwq_backoff_step(&b, randoms[r]);
-			if (pause < last || pause > LONGEST ||
-			    b.duration > LONGEST)
-				break;
-			last = pause;
-		}
-		KUNIT_EXPECT_EQ_MSG(test, i, 100, "%llu %u %u %u", durations[d],
-				    factors[f], factors[j], randoms[r]);
-	}
+		}, randoms[i / 112]);
 }
 
 static void what_does_not_fit_is_the_longest(struct kunit *test)
@@ -509,9 +512,14 @@ static void until_ends_when_the_thread_is_stopped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, u->ran_times, 1);
 }
 
-static int until_thread(void *data)
+static int until_stopped(void *data)
 {
-	run_until(data);
+	struct until *u = data;
+
+	complete(&u->ran);
+	while (!kthread_should_stop())
+		schedule_timeout_uninterruptible(1);
+	run_until(u);
 	return 0;
 }
 
@@ -520,10 +528,13 @@ static void until_does_not_begin_in_a_stopped_thread(struct kunit *test)
 	struct until *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
 	struct task_struct *task;
 
-	/* B3: a thread that is stopped before it ran does not call at all. */
+	/* B3 */
 	KUNIT_ASSERT_NOT_NULL(test, u);
-	task = kthread_create(until_thread, u, "kwq_test");
+	init_completion(&u->ran);
+	task = kthread_run(until_stopped, u, "kwq_test");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	/* A kthread that is stopped before it began does not begin. */
+	wait_for_completion(&u->ran);
 	kthread_stop(task);
 	KUNIT_EXPECT_EQ(test, u->ran_times, 0);
 }
