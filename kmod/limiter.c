@@ -173,38 +173,70 @@ static u64 take_token(struct kwq_bucket *bucket, const struct kwq_limiter *limit
 }
 
 /*
- * As many tokens as before, at another rate: SetLimit. Rounded by at most 3 ns, to
- * fewer tokens.
+ * How long @tokens and @rest / @old period of one more take at the rate of @new, to
+ * 1/events of a ns; what is less than that is counted if @up.
+ */
+static struct fine time_of_exactly(const struct kwq_limiter *old,
+				   const struct kwq_limiter *new, u64 tokens,
+				   u64 rest, bool up)
+{
+	u64 period = new->u.bucket.period;
+	u32 events = new->u.bucket.events;
+	u64 ns = mul_div(tokens, period, events);
+	/* In 1/events of a ns. Neither product fits, their difference does. */
+	u64 parts = tokens * period - ns * events;
+	u64 of_rest = mul_div(rest, period, old->u.bucket.period);
+	u32 part;
+
+	if (up && of_rest * old->u.bucket.period != rest * period)
+		of_rest++;
+	parts = div_u64_rem(parts + of_rest, events, &part);
+	if (check_add_overflow(ns, parts, &ns) || ns >= KTIME_MAX)
+		return (struct fine){ .ns = KTIME_MAX };
+	return (struct fine){ .ns = ns, .part = part };
+}
+
+/*
+ * As many tokens as before, at another rate: SetLimit. Rounded to fewer tokens, by
+ * less than what 1/events of a ns brings.
  */
 static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old,
 			const struct kwq_limiter *new, ktime_t now)
 {
+	u32 events = old->u.bucket.events;
+	u64 period = old->u.bucket.period;
+	u64 tokens, rest, more, ns;
+	struct fine time;
+	u32 part;
 	bool owes;
-	u64 old_ns, tokens, rest, new_ns;
 
 	fill_up(bucket, old, now);
-	if (old->u.bucket.period == new->u.bucket.period &&
-	    old->u.bucket.events == new->u.bucket.events)
+	if (period == new->u.bucket.period && events == new->u.bucket.events)
 		return;
 
 	owes = bucket->empty >= now;
-	old_ns = owes ? bucket->empty - now + !!bucket->part :
-			now - bucket->empty - !!bucket->part;
-	/* old_ns is so many tokens, and rest / old period of one. */
-	tokens = mul_div(old_ns, old->u.bucket.events, old->u.bucket.period);
-	rest = old_ns * old->u.bucket.events - tokens * old->u.bucket.period;
-	new_ns = mul_div(tokens, new->u.bucket.period, new->u.bucket.events);
-	rest = div_u64(mul_div(rest, new->u.bucket.period, old->u.bucket.period),
-		       new->u.bucket.events);
-	if (check_add_overflow(new_ns, rest, &new_ns) ||
-	    check_add_overflow(new_ns, (u64)(owes ? 2 : 0), &new_ns) ||
-	    new_ns > KTIME_MAX)
-		new_ns = KTIME_MAX;
-	if (owes)
-		bucket->empty = ktime_add_safe(now, new_ns);
-	else
-		bucket->empty = now - (s64)new_ns;
-	bucket->part = 0;
+	if (owes) {
+		ns = bucket->empty - now;
+		part = bucket->part;
+	} else {
+		/* No underflow: it is empty before now, by a part at least. */
+		ns = now - bucket->empty - !!bucket->part;
+		part = bucket->part ? events - bucket->part : 0;
+	}
+	/* In 1/events of a ns a token is as long as its period is in ns. */
+	tokens = mul_div(ns, events, period);
+	more = div64_u64_rem(ns * events - tokens * period + part, period, &rest);
+	if (check_add_overflow(tokens, more, &tokens))
+		tokens = U64_MAX;
+
+	time = time_of_exactly(old, new, tokens, rest, owes);
+	if (owes) {
+		bucket->empty = ktime_add_safe(now, time.ns);
+		bucket->part = time.part;
+	} else {
+		bucket->empty = now - time.ns - !!time.part;
+		bucket->part = time.part ? new->u.bucket.events - time.part : 0;
+	}
 }
 
 /**
