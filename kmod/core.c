@@ -293,32 +293,12 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 	return max(old, new);
 }
 
-/**
- * kwq_core_add_at() - add an item when its time comes (D1 to D4)
- * @core: the core
- * @item: the item
- * @priority: as for kwq_core_add(), which it is given to when the time has come
- * @when: the time
- * @policy: what to do if the item has a time already
- * @now: the time it is
- *
- * A time that has come makes the item ready at once, unless others came due
- * before it and were not moved yet: then it takes its place behind them.
- *
- * Return: KWQ_WAITING if the item waits since now, KWQ_COALESCED if it waited
- * before, and what kwq_core_add() returns if the time has come; -ESHUTDOWN with
- * nothing changed.
- */
-int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
-		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
+static int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+		  ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
 	bool waited = item->state & KWQ_ITEM_WAITING;
 
-	if (core->shut_down)
-		return -ESHUTDOWN;
-
 	core->retries++;
-	forget_if_untouched(core, item, now);
 	revive(core, item);
 	if (!waited) {
 		if (kwq_item_is_idle(item))
@@ -344,6 +324,32 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		return KWQ_WAITING;
 	core->coalesced++;
 	return KWQ_COALESCED;
+}
+
+/**
+ * kwq_core_add_at() - add an item when its time comes (D1 to D4)
+ * @core: the core
+ * @item: the item
+ * @priority: as for kwq_core_add(), which it is given to when the time has come
+ * @when: the time
+ * @policy: what to do if the item has a time already
+ * @now: the time it is
+ *
+ * A time that has come makes the item ready at once, unless others came due
+ * before it and were not moved yet: then it takes its place behind them.
+ *
+ * Return: KWQ_WAITING if the item waits since now, KWQ_COALESCED if it waited
+ * before, and what kwq_core_add() returns if the time has come; -ESHUTDOWN with
+ * nothing changed.
+ */
+int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
+{
+	if (core->shut_down)
+		return -ESHUTDOWN;
+
+	forget_if_untouched(core, item, now);
+	return add_at(core, item, priority, when, policy, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_at);
 
@@ -438,8 +444,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	if (item->requeues < U32_MAX)
 		item->requeues++;
 	core->rate_limited++;
-	return kwq_core_add_at(core, item, priority, ktime_add_safe(now, delay),
-			       policy, now);
+	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_rate_limited);
 
