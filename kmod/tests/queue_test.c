@@ -1261,6 +1261,248 @@ static void consumer_in_hard_irq(struct kunit *test)
 	kwq_queue_destroy(&v->queue);
 }
 
+/* ---- Retries ---- */
+
+static const struct kwq_limiter_config retry_config = {
+	.dead_after = 2,
+	.nr = 1,
+	.limiters = { {
+		.kind = KWQ_LIMITER_EXPONENTIAL,
+		.u.exponential = { .base = 10, .max = 1000 },
+	} },
+};
+
+static int kick(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return kwq_add_with(queue, item, &(struct kwq_add_options){
+		.flags = KWQ_ADD_KICK,
+	});
+}
+
+static void retries_by_the_default(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	u64 delay = 5 * NSEC_PER_MSEC;
+	int i;
+
+	/* L1 L7 L8 L9 */
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a), 0);
+	for (i = 1; i <= 5; i++, delay *= 2) {
+		KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a),
+				KWQ_WAITING);
+		KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a), i);
+		kwq_queue_advance_by(q, delay - 1);
+		EXPECT_GET(test, q, NOTHING);
+		kwq_queue_advance_by(q, 1);
+		EXPECT_GET(test, q, &t->a);
+		KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	}
+	KUNIT_EXPECT_EQ(test, kwq_forget(q, &t->a), 5);
+	KUNIT_EXPECT_EQ(test, kwq_forget(q, &t->a), 0);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a), 0);
+}
+
+static void configuration_can_be_read_back(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_limiter_config *config = kunit_kzalloc(test, sizeof(*config),
+							  GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, config);
+	kwq_read_config(&t->queue, config);
+	KUNIT_EXPECT_EQ(test, config->nr, 2);
+	KUNIT_EXPECT_EQ(test, config->dead_after, 0);
+
+	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, &retry_config), 0);
+	kwq_read_config(&t->queue, config);
+	KUNIT_EXPECT_MEMEQ(test, config, &retry_config, sizeof(*config));
+
+	/* What is refused changes nothing. */
+	config->dead_after = 77;
+	config->limiters[0].u.exponential.base = 0;
+	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, config), -EINVAL);
+	kwq_read_config(&t->queue, config);
+	KUNIT_EXPECT_MEMEQ(test, config, &retry_config, sizeof(*config));
+
+	/* L7 */
+	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, NULL), 0);
+	kwq_read_config(&t->queue, config);
+	KUNIT_EXPECT_EQ(test, config->nr, 2);
+	KUNIT_EXPECT_EQ(test, config->dead_after, 0);
+}
+
+static void configuration_is_for_adds_from_then_on(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	kwq_add_rate_limited(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, &retry_config), 0);
+	kwq_add_rate_limited(q, &t->b);
+	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 10);
+}
+
+static void bucket_is_filled_by_the_queues_clock(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_limiter_config config = {
+		.nr = 1,
+		.limiters = { {
+			.kind = KWQ_LIMITER_BUCKET,
+			.u.bucket = { .period = 100, .events = 1, .burst = 1 },
+		} },
+	};
+
+	/* L4: from one rate to another, too. */
+	kwq_queue_advance(q, 1000);
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->b), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 1100);
+	kwq_queue_advance(q, 1050);
+	config.limiters[0].u.bucket.period = 200;
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->c), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, t->c.timer.expires, 1050 + 100 + 200);
+}
+
+static void kick_is_for_the_dead(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* L11: idle, waiting, ready, processing, to be dead: none of them is. */
+	kwq_configure(q, &retry_config);
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	kwq_add_rate_limited(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
+	kwq_queue_advance_by(q, 10);
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
+	kwq_add_rate_limited(q, &t->a);
+	kwq_queue_advance_by(q, 20);
+	kwq_done(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
+	KUNIT_EXPECT_NULL(test, kwq_first_dead(q));
+	kwq_done(q, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->a);
+	EXPECT_GET(test, q, NOTHING);
+
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a), 0);
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
+	KUNIT_EXPECT_NULL(test, kwq_first_dead(q));
+	EXPECT_GET(test, q, &t->a);
+}
+
+static void kick_with_a_delay_and_a_priority(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* L11 */
+	kwq_configure(q, &retry_config);
+	t->a.requeues = 2;
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &(struct kwq_add_options){
+					.flags = KWQ_ADD_KICK | KWQ_ADD_AFTER |
+						 KWQ_ADD_PRIORITY,
+					.priority = 5,
+					.time = 100,
+			}), KWQ_WAITING);
+	KUNIT_EXPECT_NULL(test, kwq_first_dead(q));
+	kwq_queue_advance_by(q, 100);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 5);
+}
+
+static void first_dead_died_first(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* L11 */
+	kwq_configure(q, &retry_config);
+	t->a.requeues = 2;
+	t->b.requeues = 2;
+	kwq_add_rate_limited(q, &t->b);
+	kwq_add_rate_limited(q, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->b), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->a);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_NULL(test, kwq_first_dead(q));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), -ESHUTDOWN);
+}
+
+static void manual_clocks_jitter_is_repeatable(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *again = kunit_kzalloc(test, sizeof(*again), GFP_KERNEL);
+	struct kwq_item *items = make_items(test, 32);
+	struct kwq_limiter_config config = {
+		.nr = 1,
+		.limiters = { {
+			.kind = KWQ_LIMITER_BACKOFF,
+			.u.backoff = { .duration = 1000, .jitter = KWQ_ONE },
+		} },
+	};
+	int i, different = 0;
+
+	/* B1 K4 */
+	KUNIT_ASSERT_NOT_NULL(test, again);
+	kwq_queue_init(again, "again", KWQ_CLOCK_MANUAL);
+	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, &config), 0);
+	KUNIT_EXPECT_EQ(test, kwq_configure(again, &config), 0);
+	for (i = 0; i < 16; i++) {
+		ktime_t one, other;
+
+		kwq_add_rate_limited(&t->queue, &items[i]);
+		kwq_add_rate_limited(again, &items[i + 16]);
+		one = items[i].timer.expires;
+		other = items[i + 16].timer.expires;
+		KUNIT_EXPECT_EQ(test, one, other);
+		KUNIT_EXPECT_GE(test, one, 1000);
+		KUNIT_EXPECT_LT(test, one, 2000);
+		different += one != items[0].timer.expires;
+	}
+	KUNIT_EXPECT_GT(test, different, 0);
+	kwq_shut_down(again);
+	kwq_queue_destroy(again);
+	kwq_shut_down(&t->queue);
+}
+
+static void advance_by_saturates(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D7 */
+	kwq_queue_advance_by(q, 0);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), 0);
+	kwq_queue_advance_by(q, 7);
+	kwq_queue_advance_by(q, 3);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), 10);
+	add_at(q, &t->a, KTIME_MAX);
+	kwq_queue_advance_by(q, (u64)KTIME_MAX - 11);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), KTIME_MAX - 1);
+	EXPECT_GET(test, q, NOTHING);
+	kwq_queue_advance_by(q, U64_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), KTIME_MAX);
+	EXPECT_GET(test, q, &t->a);
+	kwq_queue_advance_by(q, 1ULL << 63);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), KTIME_MAX);
+}
+
 static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(add_get_done),
 	KUNIT_CASE(done_that_nobody_owes),
@@ -1304,6 +1546,15 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE_SLOW(destroy_right_after_a_drain),
 	KUNIT_CASE_PARAM(any_context, context_gen_params),
 	KUNIT_CASE(consumer_in_hard_irq),
+	KUNIT_CASE(retries_by_the_default),
+	KUNIT_CASE(configuration_can_be_read_back),
+	KUNIT_CASE(configuration_is_for_adds_from_then_on),
+	KUNIT_CASE(bucket_is_filled_by_the_queues_clock),
+	KUNIT_CASE(kick_is_for_the_dead),
+	KUNIT_CASE(kick_with_a_delay_and_a_priority),
+	KUNIT_CASE(first_dead_died_first),
+	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
+	KUNIT_CASE(advance_by_saturates),
 	{}
 };
 
