@@ -283,6 +283,8 @@ static void bury(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->life == KWQ_LIFE_BURIED)
 		return;
+	/* It may have been idle, and remembered, until now. */
+	leave_place(keyed, ki);
 	ki->ticket = ++keyed->last_ticket;
 	rb_add(&ki->by_ticket, &keyed->dead, kwq_ticket_less);
 	ki->life = KWQ_LIFE_BURIED;
