@@ -225,6 +225,7 @@ static void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	if (ki->life == KWQ_LIFE_REMEMBERED) {
 		list_del(&ki->remembered);
 		keyed->nr_remembered--;
+		keyed->bytes_remembered -= item_size(ki->key_len);
 		ki->life = KWQ_LIFE_ADMITTED;
 	} else if (ki->life == KWQ_LIFE_BURIED) {
 		rb_erase(&ki->by_ticket, &keyed->dead);
@@ -275,6 +276,7 @@ static void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		return;
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
+	keyed->bytes_remembered += item_size(ki->key_len);
 	ki->life = KWQ_LIFE_REMEMBERED;
 	let_old_ones_go(keyed);
 }
@@ -296,23 +298,28 @@ static bool has_room(const struct kwq_keyed *keyed, size_t size)
 	       keyed->limits.max_bytes - keyed->nr_bytes >= size;
 }
 
+/* Would there be room if nothing were remembered? */
+static bool can_have_room(const struct kwq_keyed *keyed, size_t size)
+{
+	return keyed->nr_items - keyed->nr_remembered < keyed->limits.max_items &&
+	       keyed->limits.max_bytes - keyed->nr_bytes +
+	       keyed->bytes_remembered >= size;
+}
+
 /*
  * O4: an item that was not there until now is to be counted. A mere count that is
- * remembered gives way to it, the oldest first.
+ * remembered gives way to it, the oldest first; unless that would be in vain.
  */
 static int admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	size_t size = item_size(ki->key_len);
-	struct kwq_keyed_item *old;
 
 	if (ki->life != KWQ_LIFE_NEW)
 		return 0;
-	while (!has_room(keyed, size)) {
-		old = first_remembered(keyed);
-		if (!old)
-			return -ENOSPC;
-		let_go(keyed, old);
-	}
+	if (!can_have_room(keyed, size))
+		return -ENOSPC;
+	while (!has_room(keyed, size))
+		let_go(keyed, first_remembered(keyed));
 	keyed->nr_items++;
 	keyed->nr_bytes += size;
 	ki->life = KWQ_LIFE_ADMITTED;

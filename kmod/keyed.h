@@ -76,6 +76,7 @@ struct kwq_limits {
  * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
  * @remembered: L: idle items that have requeues, in the order of their becoming idle
  * @nr_remembered: L: how many
+ * @bytes_remembered: L: what they take up, of @nr_bytes
  * @dead: L: dead items, by the ticket of their death
  * @nr_handles: L: open handles
  * @ref: one for each handle and one for the name
@@ -97,6 +98,7 @@ struct kwq_keyed {
 	u64 last_ticket;
 	struct list_head remembered;
 	u64 nr_remembered;
+	u64 bytes_remembered;
 	struct rb_root dead;
 	u32 nr_handles;
 	struct kref ref;
