@@ -349,7 +349,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 							   KWQ_PRIORITY_NONE;
 	enum kwq_wait_policy policy = policy_of(options->flags);
 	u64 readied = queue->core.readied;
-	u32 requeues = item->requeues;
+	u64 rate_limited = queue->core.rate_limited;
 	ktime_t now, when;
 	int ret;
 
@@ -361,7 +361,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 	if (options->flags & KWQ_ADD_RATE_LIMITED) {
 		ret = kwq_core_add_rate_limited(&queue->core, item, priority,
 						policy, now, random_locked(queue));
-		if (ret == KWQ_DEAD || item->requeues != requeues)
+		if (ret == KWQ_DEAD || queue->core.rate_limited != rate_limited)
 			trace_kwq_requeue(queue, item, ret);
 	} else if (is_timed(options)) {
 		when = saturated(options->time);
