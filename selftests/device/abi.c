@@ -25,7 +25,42 @@ ASSERT_AT(kwq_info, priority_min, 44);
 ASSERT_AT(kwq_info, priority_max, 48);
 ASSERT_AT(kwq_info, pad, 52);
 
-_Static_assert(sizeof(struct kwq_create) == 296, "kwq_create");
+_Static_assert(sizeof(struct kwq_backoff) == 32, "kwq_backoff");
+ASSERT_AT(kwq_backoff, duration, 0);
+ASSERT_AT(kwq_backoff, cap, 8);
+ASSERT_AT(kwq_backoff, factor, 16);
+ASSERT_AT(kwq_backoff, jitter, 20);
+ASSERT_AT(kwq_backoff, steps, 24);
+ASSERT_AT(kwq_backoff, pad, 28);
+
+_Static_assert(sizeof(struct kwq_limiter) == 64, "kwq_limiter");
+ASSERT_AT(kwq_limiter, kind, 0);
+ASSERT_AT(kwq_limiter, pad, 4);
+ASSERT_AT(kwq_limiter, u, 8);
+ASSERT_AT(kwq_limiter, u.exponential.base, 8);
+ASSERT_AT(kwq_limiter, u.exponential.max, 16);
+ASSERT_AT(kwq_limiter, u.fast_slow.fast, 8);
+ASSERT_AT(kwq_limiter, u.fast_slow.slow, 16);
+ASSERT_AT(kwq_limiter, u.fast_slow.nr_fast, 24);
+ASSERT_AT(kwq_limiter, u.fast_slow.pad, 28);
+ASSERT_AT(kwq_limiter, u.bucket.period, 8);
+ASSERT_AT(kwq_limiter, u.bucket.events, 16);
+ASSERT_AT(kwq_limiter, u.bucket.burst, 20);
+ASSERT_AT(kwq_limiter, u.backoff, 8);
+ASSERT_AT(kwq_limiter, u.space, 8);
+
+_Static_assert(sizeof(struct kwq_config) == 48, "kwq_config");
+ASSERT_AT(kwq_config, size, 0);
+ASSERT_AT(kwq_config, flags, 4);
+ASSERT_AT(kwq_config, max_wait, 8);
+ASSERT_AT(kwq_config, forget_after, 16);
+ASSERT_AT(kwq_config, dead_after, 24);
+ASSERT_AT(kwq_config, nr, 28);
+ASSERT_AT(kwq_config, limiters, 32);
+ASSERT_AT(kwq_config, limiter_size, 40);
+ASSERT_AT(kwq_config, pad, 44);
+
+_Static_assert(sizeof(struct kwq_create) == 304, "kwq_create");
 ASSERT_AT(kwq_create, size, 0);
 ASSERT_AT(kwq_create, flags, 4);
 ASSERT_AT(kwq_create, open_flags, 8);
@@ -35,6 +70,7 @@ ASSERT_AT(kwq_create, pad, 20);
 ASSERT_AT(kwq_create, max_items, 24);
 ASSERT_AT(kwq_create, max_bytes, 32);
 ASSERT_AT(kwq_create, name, 40);
+ASSERT_AT(kwq_create, config, 296);
 
 _Static_assert(sizeof(struct kwq_open) == 264, "kwq_open");
 ASSERT_AT(kwq_open, size, 0);
@@ -91,12 +127,35 @@ _Static_assert(sizeof(struct kwq_remove_entry) == 8, "kwq_remove_entry");
 ASSERT_AT(kwq_remove_entry, key_len, 0);
 ASSERT_AT(kwq_remove_entry, flags, 4);
 
+_Static_assert(sizeof(struct kwq_key_entry) == 8, "kwq_key_entry");
+ASSERT_AT(kwq_key_entry, key_len, 0);
+ASSERT_AT(kwq_key_entry, flags, 4);
+
+_Static_assert(sizeof(struct kwq_dead_entry) == 32, "kwq_dead_entry");
+ASSERT_AT(kwq_dead_entry, number, 0);
+ASSERT_AT(kwq_dead_entry, age, 8);
+ASSERT_AT(kwq_dead_entry, key_len, 16);
+ASSERT_AT(kwq_dead_entry, priority, 20);
+ASSERT_AT(kwq_dead_entry, requeues, 24);
+ASSERT_AT(kwq_dead_entry, pad, 28);
+
+_Static_assert(sizeof(struct kwq_list_dead) == 56, "kwq_list_dead");
+ASSERT_AT(kwq_list_dead, size, 0);
+ASSERT_AT(kwq_list_dead, flags, 4);
+ASSERT_AT(kwq_list_dead, after, 8);
+ASSERT_AT(kwq_list_dead, batch, 16);
+
+_Static_assert(sizeof(struct kwq_advance) == 16, "kwq_advance");
+ASSERT_AT(kwq_advance, size, 0);
+ASSERT_AT(kwq_advance, flags, 4);
+ASSERT_AT(kwq_advance, time, 8);
+
 _Static_assert(sizeof(struct kwq_got) == 24, "kwq_got");
 ASSERT_AT(kwq_got, ticket, 0);
 ASSERT_AT(kwq_got, key_len, 8);
 ASSERT_AT(kwq_got, priority, 12);
 ASSERT_AT(kwq_got, abandoned, 16);
-ASSERT_AT(kwq_got, pad, 20);
+ASSERT_AT(kwq_got, requeues, 20);
 
 _Static_assert(sizeof(struct kwq_get) == 144, "kwq_get");
 ASSERT_AT(kwq_get, size, 0);
@@ -117,7 +176,12 @@ ASSERT_AT(kwq_drain, size, 0);
 ASSERT_AT(kwq_drain, flags, 4);
 ASSERT_AT(kwq_drain, deadline, 8);
 
-_Static_assert(sizeof(struct kwq_stat) == 400, "kwq_stat");
+_Static_assert(sizeof(struct kwq_histogram) == 104, "kwq_histogram");
+ASSERT_AT(kwq_histogram, sum, 0);
+ASSERT_AT(kwq_histogram, sum_high, 8);
+ASSERT_AT(kwq_histogram, counts, 16);
+
+_Static_assert(sizeof(struct kwq_stat) == 784, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -141,10 +205,22 @@ ASSERT_AT(kwq_stat, clockid, 132);
 ASSERT_AT(kwq_stat, handles, 136);
 ASSERT_AT(kwq_stat, pad, 140);
 ASSERT_AT(kwq_stat, name, 144);
+ASSERT_AT(kwq_stat, now, 400);
+ASSERT_AT(kwq_stat, retries, 408);
+ASSERT_AT(kwq_stat, rate_limited, 416);
+ASSERT_AT(kwq_stat, died, 424);
+ASSERT_AT(kwq_stat, dead, 432);
+ASSERT_AT(kwq_stat, remembered, 440);
+ASSERT_AT(kwq_stat, oldest_ready, 448);
+ASSERT_AT(kwq_stat, longest_running, 456);
+ASSERT_AT(kwq_stat, unfinished, 464);
+ASSERT_AT(kwq_stat, queue_duration, 472);
+ASSERT_AT(kwq_stat, work_duration, 576);
+ASSERT_AT(kwq_stat, lateness, 680);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
 _Static_assert(KWQ_IOC_INFO == 0xc038bb00, "INFO");
-_Static_assert(KWQ_IOC_CREATE == 0x4128bb01, "CREATE");
+_Static_assert(KWQ_IOC_CREATE == 0x4130bb01, "CREATE");
 _Static_assert(KWQ_IOC_OPEN == 0x4108bb02, "OPEN");
 _Static_assert(KWQ_IOC_UNLINK == 0x4108bb03, "UNLINK");
 _Static_assert(KWQ_IOC_LIST == 0x4118bb04, "LIST");
@@ -153,10 +229,18 @@ _Static_assert(KWQ_IOC_GET == 0xc090bb11, "GET");
 _Static_assert(KWQ_IOC_DONE == 0x4030bb12, "DONE");
 _Static_assert(KWQ_IOC_REMOVE == 0x4030bb13, "REMOVE");
 _Static_assert(KWQ_IOC_LEN == 0x0000bb14, "LEN");
-_Static_assert(KWQ_IOC_STAT == 0xc190bb15, "STAT");
+_Static_assert(KWQ_IOC_STAT == 0xc310bb15, "STAT");
 _Static_assert(KWQ_IOC_SHUT_DOWN == 0x4008bb16, "SHUT_DOWN");
 _Static_assert(KWQ_IOC_SHUTTING_DOWN == 0x0000bb17, "SHUTTING_DOWN");
 _Static_assert(KWQ_IOC_DRAIN == 0x4010bb18, "DRAIN");
+_Static_assert(KWQ_IOC_FORGET == 0x4030bb19, "FORGET");
+_Static_assert(KWQ_IOC_REQUEUES == 0x4030bb1a, "REQUEUES");
+_Static_assert(KWQ_IOC_CONFIGURE == 0x4030bb1b, "CONFIGURE");
+_Static_assert(KWQ_IOC_CONFIG == 0xc030bb1c, "CONFIG");
+_Static_assert(KWQ_IOC_LIST_DEAD == 0x4038bb1d, "LIST_DEAD");
+_Static_assert(KWQ_IOC_ADVANCE == 0x4010bb1e, "ADVANCE");
+_Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
+	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
 
 /*
  * Every request that takes a structure, in a form that works: on a queue with the
@@ -176,6 +260,9 @@ union argument {
 	struct kwq_stat stat;
 	struct kwq_shut_down shut_down;
 	struct kwq_drain drain;
+	struct kwq_config config;
+	struct kwq_list_dead list_dead;
+	struct kwq_advance advance;
 	__u8 bytes[3 * 4096];
 };
 
@@ -185,6 +272,9 @@ struct buffers {
 		struct kwq_done_entry done;
 		struct kwq_remove_entry remove;
 		struct kwq_got got;
+		struct kwq_key_entry key;
+		struct kwq_dead_entry dead;
+		struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
 		struct kwq_list_entry list[2];
 		__u8 bytes[3 * 4096];
 	} entries;
@@ -278,6 +368,42 @@ static void fill_drain(union argument *arg)
 	arg->drain.deadline = 1;
 }
 
+static void fill_key(union argument *arg)
+{
+	arg->op.batch = one_entry(sizeof(struct kwq_key_entry));
+	buffers.entries.key.key_len = 1;
+	buffers.key[0] = 'r';
+}
+
+static void fill_configure(union argument *arg)
+{
+	memset(&buffers, 0, sizeof(buffers));
+	buffers.entries.limiters[0] = (struct kwq_limiter)EXPONENTIAL(1, 2);
+	arg->config.nr = 1;
+	arg->config.limiters = user_ptr(buffers.entries.limiters);
+	arg->config.limiter_size = sizeof(struct kwq_limiter);
+}
+
+static void fill_config(union argument *arg)
+{
+	memset(&buffers, 0, sizeof(buffers));
+	arg->config.nr = KWQ_LIMITERS_MAX;
+	arg->config.limiters = user_ptr(buffers.entries.limiters);
+	arg->config.limiter_size = sizeof(struct kwq_limiter);
+}
+
+static void fill_list_dead(union argument *arg)
+{
+	arg->list_dead.batch = one_entry(sizeof(struct kwq_dead_entry));
+	arg->list_dead.batch.results = 0;
+	arg->list_dead.batch.keys_len = KEY_ROOM;
+}
+
+static void fill_advance(union argument *arg)
+{
+	arg->advance.time = 1;
+}
+
 enum target { DEVICE, QUEUE };
 
 FIXTURE(request)
@@ -296,6 +422,7 @@ FIXTURE_VARIANT(request)
 	unsigned long cmd;
 	enum target target;
 	size_t size;
+	size_t first;	/* its size as it was first published; 0: the same */
 	void (*fill)(union argument *arg);
 	int ret;	/* of success; a new descriptor counts as 0 */
 	size_t flags;	/* where its flags are, 0: none */
@@ -311,7 +438,7 @@ FIXTURE_VARIANT_ADD(request, info) {
 };
 
 FIXTURE_VARIANT_ADD(request, create) {
-	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create),
+	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create), .first = 296,
 	.fill = fill_create, .flags = 4,
 };
 
@@ -356,7 +483,7 @@ FIXTURE_VARIANT_ADD(request, remove) {
 };
 
 FIXTURE_VARIANT_ADD(request, stat) {
-	.cmd = KWQ_IOC_STAT, .target = QUEUE, .size = sizeof(struct kwq_stat),
+	.cmd = KWQ_IOC_STAT, .target = QUEUE, .size = sizeof(struct kwq_stat), .first = 400,
 	.fill = fill_nothing, .out = true,
 };
 
@@ -368,6 +495,36 @@ FIXTURE_VARIANT_ADD(request, shut_down) {
 FIXTURE_VARIANT_ADD(request, drain) {
 	.cmd = KWQ_IOC_DRAIN, .target = QUEUE, .size = sizeof(struct kwq_drain),
 	.fill = fill_drain, .ret = -ETIMEDOUT, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, forget) {
+	.cmd = KWQ_IOC_FORGET, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.fill = fill_key, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, requeues) {
+	.cmd = KWQ_IOC_REQUEUES, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.fill = fill_key, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, configure) {
+	.cmd = KWQ_IOC_CONFIGURE, .target = QUEUE, .size = sizeof(struct kwq_config),
+	.fill = fill_configure, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, config) {
+	.cmd = KWQ_IOC_CONFIG, .target = QUEUE, .size = sizeof(struct kwq_config),
+	.fill = fill_config, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, list_dead) {
+	.cmd = KWQ_IOC_LIST_DEAD, .target = QUEUE, .size = sizeof(struct kwq_list_dead),
+	.fill = fill_list_dead, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, advance) {
+	.cmd = KWQ_IOC_ADVANCE, .target = QUEUE, .size = sizeof(struct kwq_advance),
+	.fill = fill_advance, .ret = -EOPNOTSUPP, .flags = 4,
 };
 
 FIXTURE_SETUP(request)
@@ -416,7 +573,7 @@ static void check_unchanged(struct __test_metadata *_metadata, request_fixture *
 
 	EXPECT_EQ(self->fd_before, next_fd());
 	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_EQ(0, memcmp(&self->before, &after, sizeof(after)));
+	EXPECT_TRUE(same_stat(&self->before, &after));
 	again = q_open(self->dev, queue_name, O_RDWR | O_CLOEXEC);
 	EXPECT_LE(0, again);
 	close(again);
@@ -441,10 +598,27 @@ TEST_F(request, its_own_size)
 	check_success(_metadata, self, variant, run(self, variant, &self->arg));
 }
 
+static size_t first_size(const request_variant *variant)
+{
+	return variant->first ?: variant->size;
+}
+
+/* U3: a program of the past, and all between it and now. */
+TEST_F(request, its_first_size)
+{
+	for (size_t size = variant->size - 1; size >= first_size(variant); size--) {
+		poison(self->arg.bytes + size, sizeof(self->arg) - size);
+		self->arg.size = size;
+		check_success(_metadata, self, variant, run(self, variant, &self->arg));
+		EXPECT_EQ(size, self->arg.size);
+		EXPECT_TRUE(is_poison(self->arg.bytes + size, sizeof(self->arg) - size));
+	}
+}
+
 /* U3: no structure is shorter than the first one published. */
 TEST_F(request, size_too_small)
 {
-	for (__u32 size = 0; size < variant->size; size++) {
+	for (__u32 size = 0; size < first_size(variant); size++) {
 		self->arg.size = size;
 		EXPECT_EQ(-EINVAL, run(self, variant, &self->arg)) {
 			TH_LOG("size %u", size);
@@ -516,6 +690,8 @@ TEST_F(request, unknown_flags)
 {
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? KWQ_CREATE_OR_OPEN :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK :
+			    variant->cmd == KWQ_IOC_CONFIGURE ? KWQ_CONFIG_COALESCE :
+			    variant->cmd == KWQ_IOC_ADVANCE ? KWQ_ADVANCE_TO :
 			    variant->cmd == KWQ_IOC_OPEN ? O_ACCMODE | O_NONBLOCK | O_CLOEXEC : 0;
 	__u32 *flags = (__u32 *)(self->arg.bytes + variant->flags);
 	__u32 right = *flags;
@@ -670,9 +846,9 @@ TEST_F(abi, info)
 	ASSERT_EQ(0, request(self->dev, KWQ_IOC_INFO, &out));
 	EXPECT_EQ(sizeof(out.info), out.info.size);
 	EXPECT_EQ(KWQ_KEY_MAX, out.info.key_max);
-	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES,
-		  out.info.features &
-		  (KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES));
+	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES |
+		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
+		  KWQ_FEATURE_MANUAL_CLOCK, out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);
@@ -694,9 +870,11 @@ TEST_F(abi, output_not_writable)
 	memset(p, 0, page);
 	*(__u32 *)p = sizeof(struct kwq_info);
 	*(__u32 *)(p + 1024) = sizeof(struct kwq_stat);
+	*(__u32 *)(p + 2048) = sizeof(struct kwq_config);
 	ASSERT_EQ(0, mprotect(p, page, PROT_READ));
 	EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_INFO, p));
 	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_STAT, p + 1024));
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIG, p + 2048));
 	munmap(p, page);
 }
 
@@ -705,7 +883,8 @@ TEST_F(abi, unknown_requests)
 {
 	static const __u8 of_device[] = { 0x00, 0x01, 0x02, 0x03, 0x04 };
 	static const __u8 of_queue[] = {
-		0x02, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18
+		0x02, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b,
+		0x1c, 0x1d, 0x1e,
 	};
 	__u8 arg[4096];
 
@@ -759,7 +938,7 @@ TEST_F(abi, create_padding_and_values)
 		.clockid = CLOCK_MONOTONIC,
 	};
 	static const __s32 clocks[] = {
-		CLOCK_REALTIME, CLOCK_PROCESS_CPUTIME_ID, CLOCK_MONOTONIC_RAW, CLOCK_TAI, -1, -2,
+		CLOCK_REALTIME, CLOCK_PROCESS_CPUTIME_ID, CLOCK_MONOTONIC_RAW, CLOCK_TAI, -2, -3,
 		100, INT_MIN, INT_MAX,
 	};
 	struct kwq_create create;
@@ -878,7 +1057,7 @@ TEST_F(abi, list_values)
 
 /* U3: entries as long as the caller was compiled. */
 
-enum entry_kind { ADD, DONE, REMOVE, GOT };
+enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, GOT, DEAD };
 
 FIXTURE(entry)
 {
@@ -888,7 +1067,9 @@ FIXTURE(entry)
 		struct kwq_add_entry add;
 		struct kwq_done_entry done;
 		struct kwq_remove_entry remove;
+		struct kwq_key_entry key;
 		struct kwq_got got;
+		struct kwq_dead_entry dead;
 		__u8 bytes[4 * 4096];
 	} entries;
 	__u8 keys[KEY_ROOM];
@@ -917,20 +1098,60 @@ FIXTURE_VARIANT_ADD(entry, remove) {
 	.kind = REMOVE, .cmd = KWQ_IOC_REMOVE, .size = sizeof(struct kwq_remove_entry),
 };
 
+FIXTURE_VARIANT_ADD(entry, forget) {
+	.kind = FORGET, .cmd = KWQ_IOC_FORGET, .size = sizeof(struct kwq_key_entry),
+};
+
+FIXTURE_VARIANT_ADD(entry, requeues) {
+	.kind = REQUEUES, .cmd = KWQ_IOC_REQUEUES, .size = sizeof(struct kwq_key_entry),
+};
+
 FIXTURE_VARIANT_ADD(entry, got) {
 	.kind = GOT, .cmd = KWQ_IOC_GET, .size = sizeof(struct kwq_got),
 };
 
+FIXTURE_VARIANT_ADD(entry, dead) {
+	.kind = DEAD, .cmd = KWQ_IOC_LIST_DEAD, .size = sizeof(struct kwq_dead_entry),
+};
+
+/* Are the entries filled in? */
+static bool come_out(const entry_variant *variant)
+{
+	return variant->kind == GOT || variant->kind == DEAD;
+}
+
+/* An item that was rate-limited once and is idle; once more, and it is dead. */
+static void fail_once(struct __test_metadata *_metadata, int q, const char *key)
+{
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add_rate_limited(q, key));
+	ASSERT_EQ(1, q_try_get(q, &item));
+	ASSERT_EQ(KWQ_FINISHED, q_done(q, item.ticket));
+}
+
 FIXTURE_SETUP(entry)
 {
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	static const char * const keys[] = { "a", "b", "c" };
+	struct kwq_config config = config_of(at_once);
 	struct item items[3];
 
+	config.dead_after = 1;
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
+	self->q = new_queue_with(self->dev, CLOCK_MONOTONIC, 0, &config);
 	ASSERT_LE(0, self->q);
 	memcpy(self->keys, "abc", 3);
 	if (variant->kind == ADD)
+		return;
+	for (int i = 0; i < 3; i++) {
+		if (variant->kind == FORGET || variant->kind == REQUEUES || variant->kind == DEAD)
+			fail_once(_metadata, self->q, keys[i]);
+		if (variant->kind == DEAD)
+			ASSERT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, keys[i]));
+	}
+	if (variant->kind == DEAD)
 		return;
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
@@ -962,9 +1183,16 @@ static int run_entries(entry_fixture *self, const entry_variant *variant,
 		},
 	};
 
+	const struct kwq_list_dead list_dead = {
+		.size = sizeof(list_dead),
+		.batch = get.get,
+	};
+
 	poison(self->results, sizeof(self->results));
 	if (variant->kind == GOT)
 		return q_get_raw(self->q, &get);
+	if (variant->kind == DEAD)
+		return request(self->q, KWQ_IOC_LIST_DEAD, &list_dead);
 	return q_op(self->q, variant->cmd, &self->entries, entry_size, 3, self->keys, 3,
 		    self->results);
 }
@@ -988,24 +1216,34 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 {
 	static const __s32 result[] = {
 		[ADD] = KWQ_ADDED, [DONE] = KWQ_FINISHED, [REMOVE] = KWQ_WAS_READY,
+		[FORGET] = 1, [REQUEUES] = 1,
 	};
 
 	for (int i = 0; i < 3; i++) {
 		__u8 *entry = self->entries.bytes + i * entry_size;
+		struct kwq_dead_entry dead;
 		struct kwq_got got;
 
-		if (variant->kind != GOT) {
+		if (!come_out(variant)) {
 			EXPECT_EQ(result[variant->kind], self->results[i]);
 			continue;
 		}
-		memcpy(&got, entry, sizeof(got));
-		EXPECT_NE(0, got.ticket);
-		EXPECT_EQ(1, got.key_len);
-		EXPECT_EQ(0, got.pad);
+		if (variant->kind == DEAD) {
+			memcpy(&dead, entry, sizeof(dead));
+			EXPECT_NE(0, dead.number);
+			EXPECT_EQ(1, dead.key_len);
+			EXPECT_EQ(1, dead.requeues);
+			EXPECT_EQ(0, dead.pad);
+		} else {
+			memcpy(&got, entry, sizeof(got));
+			EXPECT_NE(0, got.ticket);
+			EXPECT_EQ(1, got.key_len);
+			EXPECT_EQ(0, got.requeues);
+		}
 		EXPECT_TRUE(is_zero(entry + variant->size, entry_size - variant->size));
 		EXPECT_EQ('a' + i, self->keys[i]);
 	}
-	if (variant->kind == GOT)
+	if (come_out(variant))
 		EXPECT_TRUE(is_poison(self->entries.bytes + 3 * entry_size,
 				      sizeof(self->entries) - 3 * entry_size));
 }
@@ -1013,7 +1251,7 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 TEST_F(entry, its_own_size)
 {
 	fill_entries(self, variant, variant->size);
-	if (variant->kind == GOT)
+	if (come_out(variant))
 		poison(&self->entries, sizeof(self->entries));
 	ASSERT_EQ(3, run_entries(self, variant, variant->size));
 	check_entries_done(_metadata, self, variant, variant->size);
@@ -1022,7 +1260,7 @@ TEST_F(entry, its_own_size)
 TEST_F(entry, longer_with_zero_tail)
 {
 	fill_entries(self, variant, variant->size + 24);
-	if (variant->kind == GOT)
+	if (come_out(variant))
 		poison(&self->entries, sizeof(self->entries));
 	ASSERT_EQ(3, run_entries(self, variant, variant->size + 24));
 	check_entries_done(_metadata, self, variant, variant->size + 24);
@@ -1031,7 +1269,7 @@ TEST_F(entry, longer_with_zero_tail)
 TEST_F(entry, a_page_with_zero_tail)
 {
 	fill_entries(self, variant, 4096);
-	if (variant->kind == GOT)
+	if (come_out(variant))
 		poison(&self->entries, sizeof(self->entries));
 	ASSERT_EQ(3, run_entries(self, variant, 4096));
 	check_entries_done(_metadata, self, variant, 4096);
@@ -1041,7 +1279,7 @@ TEST_F(entry, a_page_with_zero_tail)
 TEST_F(entry, odd_size)
 {
 	fill_entries(self, variant, variant->size + 1);
-	if (variant->kind == GOT)
+	if (come_out(variant))
 		poison(&self->entries, sizeof(self->entries));
 	ASSERT_EQ(3, run_entries(self, variant, variant->size + 1));
 	check_entries_done(_metadata, self, variant, variant->size + 1);
@@ -1066,7 +1304,7 @@ TEST_F(entry, wrong_size)
 	}
 	EXPECT_TRUE(is_poison(self->results, sizeof(self->results)));
 	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+	EXPECT_TRUE(same_stat(&before, &after));
 }
 
 /*
@@ -1078,7 +1316,7 @@ TEST_F(entry, longer_with_tail)
 	__u32 size = variant->size + 8;
 
 	fill_entries(self, variant, size);
-	if (variant->kind == GOT) {
+	if (come_out(variant)) {
 		self->entries.bytes[variant->size + 7] = 1;
 		ASSERT_EQ(3, run_entries(self, variant, size));
 		EXPECT_TRUE(is_zero(self->entries.bytes + variant->size, 8));
@@ -1096,7 +1334,7 @@ TEST_F(entry, longer_with_tail)
 /* U3: each unknown flag and all padding of an entry; what is refused changes nothing. */
 TEST_F(abi, entry_flags_and_padding)
 {
-	const __u32 known = (KWQ_ADD_END_WAIT << 1) - 1;
+	const __u32 known = (KWQ_ADD_KICK << 1) - 1;
 	const struct kwq_add_entry add = { .key_len = 1 };
 	struct kwq_stat before, after;
 	struct item item;
@@ -1108,6 +1346,7 @@ TEST_F(abi, entry_flags_and_padding)
 	for (int bit = 0; bit < 32; bit++) {
 		struct kwq_done_entry done = { .key_len = 1, .flags = 1U << bit };
 		struct kwq_remove_entry remove = { .key_len = 1, .flags = 1U << bit };
+		struct kwq_key_entry ask = { .key_len = 1, .flags = 1U << bit };
 		struct kwq_add_entry bad = add;
 
 		bad.pad = 1U << bit;
@@ -1120,12 +1359,19 @@ TEST_F(abi, entry_flags_and_padding)
 				TH_LOG("flag %d", bit);
 			}
 		}
-		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), "p", 1));
-		EXPECT_EQ(-EINVAL,
-			  q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), "r", 1));
+		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_FORGET, &ask, sizeof(ask), "p", 1));
+		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_REQUEUES, &ask, sizeof(ask), "p", 1));
+		if (done.flags != KWQ_DONE_FORGET) {
+			EXPECT_EQ(-EINVAL,
+				  q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), "p", 1));
+		}
+		if (remove.flags != KWQ_REMOVE_DEAD) {
+			EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_REMOVE, &remove,
+						    sizeof(remove), "r", 1));
+		}
 	}
 	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+	EXPECT_TRUE(same_stat(&before, &after));
 }
 
 /* U3: flags of an add that contradict each other, or values that belong to no flag. */
@@ -1142,6 +1388,16 @@ TEST_F(abi, add_values)
 		{ .flags = KWQ_ADD_AFTER | KWQ_ADD_END_WAIT, .time = 1 },
 		{ .flags = KWQ_ADD_AT | KWQ_ADD_END_WAIT, .time = 1 },
 		{ .flags = KWQ_ADD_AFTER | KWQ_ADD_END_WAIT },
+		{ .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_AFTER },
+		{ .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_AT },
+		{ .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_AT | KWQ_ADD_AFTER },
+		{ .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_END_WAIT },
+		{ .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_KICK },
+		{ .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_KEEP | KWQ_ADD_LATER },
+		{ .flags = KWQ_ADD_RATE_LIMITED, .time = 1 },
+		{ .flags = KWQ_ADD_RATE_LIMITED, .priority = 1 },
+		{ .flags = KWQ_ADD_KICK, .time = 1 },
+		{ .flags = KWQ_ADD_KICK | KWQ_ADD_REPLACE },
 		{ .time = 1 },
 		{ .flags = KWQ_ADD_END_WAIT, .time = 1 },
 		{ .priority = 1 },
@@ -1185,7 +1441,9 @@ TEST_F(abi, done_values)
 /* U3: everything about a batch but its entries. */
 TEST_F(abi, batch_values)
 {
-	static const unsigned long cmds[] = { KWQ_IOC_ADD, KWQ_IOC_DONE, KWQ_IOC_REMOVE };
+	static const unsigned long cmds[] = {
+		KWQ_IOC_ADD, KWQ_IOC_DONE, KWQ_IOC_REMOVE, KWQ_IOC_FORGET, KWQ_IOC_REQUEUES,
+	};
 	struct batch *b = new_batch();
 	struct kwq_stat before, after;
 	struct item item;
@@ -1203,8 +1461,10 @@ TEST_F(abi, batch_values)
 			batch_add(b, "a");
 		else if (cmds[i] == KWQ_IOC_DONE)
 			batch_done_key(b, "a");
-		else
+		else if (cmds[i] == KWQ_IOC_REMOVE)
 			batch_remove(b, "a");
+		else
+			batch_ask(b, "a");
 		right.batch = batch_of(cmds[i], b);
 
 		for (int bit = 0; bit < 32; bit++) {
@@ -1229,7 +1489,7 @@ TEST_F(abi, batch_values)
 		EXPECT_EQ(-EMSGSIZE, request(self->q, cmds[i], &op));
 	}
 	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+	EXPECT_TRUE(same_stat(&before, &after));
 	free(b);
 }
 
@@ -1337,7 +1597,7 @@ TEST_F(abi, get_values)
 	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 
 	ASSERT_EQ(0, q_stat(self->q, &after));
-	EXPECT_EQ(0, memcmp(&before, &after, sizeof(after)));
+	EXPECT_TRUE(same_stat(&before, &after));
 
 	/* And what all of that was derived from works. */
 	get = right;
@@ -1359,6 +1619,45 @@ TEST_F(abi, get_of_nothing)
 	EXPECT_EQ(0, q_get_raw(self->q, &get));
 	EXPECT_EQ(0, get.nr_added);
 	EXPECT_EQ(0, get.nr_done);
+}
+
+/* U3: the batch of a list of the dead. */
+TEST_F(abi, list_dead_values)
+{
+	struct kwq_dead_entry entry;
+	__u8 key[8];
+	const struct kwq_list_dead right = {
+		.size = sizeof(right),
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(entry),
+		},
+	};
+	struct kwq_list_dead list;
+
+	poison(&entry, sizeof(entry));
+	list = right;
+	list.batch.nr = 0;
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	memset(&list.batch, 0, sizeof(list.batch));
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	list = right;
+	list.batch.nr = KWQ_BATCH_MAX + 1;
+	EXPECT_EQ(-EMSGSIZE, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	/* Entries that are filled in have no results. */
+	list = right;
+	list.batch.results = user_ptr(key);
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	for (int bit = 0; bit < 32; bit++) {
+		list = right;
+		list.batch.pad = 1U << bit;
+		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	}
+	EXPECT_TRUE(is_poison(&entry, sizeof(entry)));
+	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_DEAD, &right));
 }
 
 /* O6, U3: addresses are 64 bits wide, also of a program that has 32. */
@@ -1402,9 +1701,12 @@ TEST_F(abi, access_modes)
 	int rd = q_open(self->q, NULL, O_RDONLY | O_CLOEXEC);
 	int wr = q_open(self->q, NULL, O_WRONLY | O_CLOEXEC);
 	struct batch *b = new_batch();
+	const struct kwq_config config = default_config();
+	struct kwq_config told;
 	struct kwq_got got;
 	struct kwq_stat stat;
 	struct item item;
+	struct dead dead;
 	__u8 key[8];
 	struct kwq_get get = {
 		.size = sizeof(get),
@@ -1425,6 +1727,12 @@ TEST_F(abi, access_modes)
 	EXPECT_EQ(-EBADF, q_try_get(wr, &item));
 	EXPECT_EQ(-EBADF, q_done(wr, 1));
 	EXPECT_EQ(-EBADF, q_done_key(wr, "a"));
+	EXPECT_EQ(-EBADF, q_forget(wr, "a"));
+	EXPECT_EQ(0, q_requeues(wr, "a"));
+	EXPECT_EQ(-EBADF, q_list_dead(wr, &dead, 1, 0));
+	EXPECT_EQ(0, q_configure(wr, &config));
+	EXPECT_EQ(0, q_config(wr, &told, NULL, 0));
+	EXPECT_EQ(-EOPNOTSUPP, q_advance(wr, 1));
 	EXPECT_EQ(1, q_len(wr));
 	EXPECT_EQ(0, q_shutting_down(wr));
 	EXPECT_EQ(0, q_stat(wr, &stat));
@@ -1433,6 +1741,12 @@ TEST_F(abi, access_modes)
 	EXPECT_EQ(-EBADF, q_remove(rd, "a"));
 	EXPECT_EQ(-EBADF, q_shut_down(rd));
 	EXPECT_EQ(-EBADF, q_drain(rd, 0));
+	EXPECT_EQ(-EBADF, q_configure(rd, &config));
+	EXPECT_EQ(-EBADF, q_advance(rd, 1));
+	EXPECT_EQ(0, q_forget(rd, "a"));
+	EXPECT_EQ(0, q_requeues(rd, "a"));
+	EXPECT_EQ(0, q_config(rd, &told, NULL, 0));
+	EXPECT_EQ(0, q_list_dead(rd, &dead, 1, 0));
 	EXPECT_EQ(1, q_len(rd));
 	EXPECT_EQ(0, q_shutting_down(rd));
 	EXPECT_EQ(0, q_stat(rd, &stat));

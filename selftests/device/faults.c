@@ -410,7 +410,7 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 	} else if (ret < 0 && ret != action->ret) {
 		EXPECT_TRUE(ret == -ENOMEM || ret == -EFAULT);
 		ASSERT_EQ(0, q_stat(self->q, &after));
-		EXPECT_EQ(0, memcmp(&self->before, &after, sizeof(after)));
+		EXPECT_TRUE(same_stat(&self->before, &after));
 	}
 	if (action->check)
 		action->check(_metadata, self, ret);

@@ -56,6 +56,7 @@
 #define MSEC		1000000ULL
 #define SEC		1000000000ULL
 #define HOUR		(3600 * SEC)
+#define TIME_MAX	((__u64)INT64_MAX)	/* the end of every clock */
 
 #define POISON		0xa5
 #define GUARD		64	/* poisoned bytes after each buffer */
@@ -213,6 +214,27 @@ static inline int new_queue(int dev)
 	return q_create(dev, NULL, 0, O_RDWR | O_CLOEXEC, 0);
 }
 
+/* The same on a clock, limited in its items, and configured; NULL for the default. */
+static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
+				 const struct kwq_config *config)
+{
+	const struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = clockid,
+		.max_items = max_items,
+		.config = user_ptr(config),
+	};
+
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
+/* Whose clock stands still at 0 until q_advance(). */
+static inline int new_manual_queue(int dev, const struct kwq_config *config)
+{
+	return new_queue_with(dev, KWQ_CLOCK_ID_MANUAL, 0, config);
+}
+
 static inline int q_open(int fd, const char *name, __u32 open_flags)
 {
 	struct kwq_open arg = {
@@ -269,6 +291,55 @@ static inline int q_drain(int q, __u64 deadline)
 	return request(q, KWQ_IOC_DRAIN, &arg);
 }
 
+static inline int advance(int q, __u32 flags, __u64 time)
+{
+	const struct kwq_advance arg = {
+		.size = sizeof(arg),
+		.flags = flags,
+		.time = time,
+	};
+
+	return request(q, KWQ_IOC_ADVANCE, &arg);
+}
+
+static inline int q_advance(int q, __u64 by)
+{
+	return advance(q, 0, by);
+}
+
+static inline int q_advance_to(int q, __u64 time)
+{
+	return advance(q, KWQ_ADVANCE_TO, time);
+}
+
+static inline __u64 number_in(const struct kwq_histogram *histogram)
+{
+	__u64 nr = 0;
+
+	for (int i = 0; i < KWQ_HISTOGRAM_BUCKETS; i++)
+		nr += histogram->counts[i];
+	return nr;
+}
+
+/* What goes on with the time alone. */
+static inline void clear_times(struct kwq_stat *stat)
+{
+	stat->now = 0;
+	stat->oldest_ready = 0;
+	stat->longest_running = 0;
+	stat->unfinished = 0;
+}
+
+/* Did nothing happen in the queue but that time passed? */
+static inline bool same_stat(const struct kwq_stat *before, const struct kwq_stat *after)
+{
+	struct kwq_stat a = *before, b = *after;
+
+	clear_times(&a);
+	clear_times(&b);
+	return !memcmp(&a, &b, sizeof(a));
+}
+
 static inline int q_stat(int q, struct kwq_stat *stat)
 {
 	struct {
@@ -295,6 +366,15 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(out.stat.bytes <= out.stat.max_bytes);
 	/* Each hand-out goes on, or was finished, or was abandoned. */
 	REQUIRE(out.stat.gets == out.stat.dones + out.stat.abandoned + out.stat.processing);
+	REQUIRE(out.stat.dead + out.stat.remembered <= out.stat.items);
+	REQUIRE(out.stat.dead <= out.stat.died);
+	REQUIRE(out.stat.rate_limited <= out.stat.retries);
+	/* A hand-out that was undone stays in the histogram. */
+	REQUIRE(out.stat.gets <= number_in(&out.stat.queue_duration));
+	REQUIRE(out.stat.dones == number_in(&out.stat.work_duration));
+	REQUIRE(!out.stat.oldest_ready || out.stat.ready);
+	REQUIRE(out.stat.longest_running <= out.stat.unfinished);
+	REQUIRE(!out.stat.unfinished || out.stat.processing);
 	*stat = out.stat;
 	return 0;
 }
@@ -379,31 +459,195 @@ static inline int q_add_at(int q, const char *key, __u64 time)
 	return q_add_with(q, key, KWQ_ADD_AT, 0, time);
 }
 
-static inline int q_done(int q, __u64 ticket)
+static inline int q_add_rate_limited(int q, const char *key)
+{
+	return q_add_with(q, key, KWQ_ADD_RATE_LIMITED, 0, 0);
+}
+
+/* Brings a dead item back. */
+static inline int q_kick(int q, const char *key)
+{
+	return q_add_with(q, key, KWQ_ADD_KICK, 0, 0);
+}
+
+static inline int q_done_with(int q, __u64 ticket, __u32 flags)
 {
 	const struct kwq_done_entry entry = {
 		.ticket = ticket,
+		.flags = flags,
 	};
 
 	return q_op_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), NULL, 0);
 }
 
-static inline int q_done_key(int q, const char *key)
+static inline int q_done(int q, __u64 ticket)
+{
+	return q_done_with(q, ticket, 0);
+}
+
+static inline int q_done_key_with(int q, const char *key, __u32 flags)
 {
 	const struct kwq_done_entry entry = {
 		.key_len = strlen(key),
+		.flags = flags,
 	};
 
 	return q_op_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), key, strlen(key));
 }
 
-static inline int q_remove(int q, const char *key)
+static inline int q_done_key(int q, const char *key)
+{
+	return q_done_key_with(q, key, 0);
+}
+
+static inline int q_remove_with(int q, const char *key, __u32 flags)
 {
 	const struct kwq_remove_entry entry = {
 		.key_len = strlen(key),
+		.flags = flags,
 	};
 
 	return q_op_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, strlen(key));
+}
+
+static inline int q_remove(int q, const char *key)
+{
+	return q_remove_with(q, key, 0);
+}
+
+/* Takes a dead item out. */
+static inline int q_drop(int q, const char *key)
+{
+	return q_remove_with(q, key, KWQ_REMOVE_DEAD);
+}
+
+static inline int q_key_op(int q, unsigned long cmd, const char *key)
+{
+	const struct kwq_key_entry entry = {
+		.key_len = strlen(key),
+	};
+
+	return q_op_one(q, cmd, &entry, sizeof(entry), key, strlen(key));
+}
+
+static inline int q_forget(int q, const char *key)
+{
+	return q_key_op(q, KWQ_IOC_FORGET, key);
+}
+
+static inline int q_requeues(int q, const char *key)
+{
+	return q_key_op(q, KWQ_IOC_REQUEUES, key);
+}
+
+static inline int q_configure(int q, const struct kwq_config *config)
+{
+	return request(q, KWQ_IOC_CONFIGURE, config);
+}
+
+/*
+ * Reads a configuration with room for @room limiters; @config->limiters is @limiters
+ * again if there is any room.
+ */
+static inline int q_config(int q, struct kwq_config *config, struct kwq_limiter *limiters,
+			   unsigned int room)
+{
+	size_t size = room * sizeof(*limiters);
+	struct kwq_limiter *to = malloc(size + GUARD);
+	struct {
+		struct kwq_config config;
+		__u8 guard[GUARD];
+	} arg;
+	int ret;
+
+	REQUIRE(to);
+	poison(to, size + GUARD);
+	poison(&arg, sizeof(arg));
+	arg.config = (struct kwq_config){
+		.size = sizeof(arg.config),
+		.nr = room,
+		.limiters = room ? user_ptr(to) : 0,
+		.limiter_size = room ? sizeof(*to) : 0,
+	};
+	ret = request(q, KWQ_IOC_CONFIG, &arg);
+	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
+	REQUIRE(is_poison((__u8 *)to + size, GUARD));
+	REQUIRE(ret <= 0);
+	if (!ret) {
+		size_t told = arg.config.nr < room ? arg.config.nr * sizeof(*to) : size;
+
+		REQUIRE(arg.config.nr && arg.config.nr <= KWQ_LIMITERS_MAX);
+		REQUIRE(arg.config.size == sizeof(arg.config) && !arg.config.pad);
+		REQUIRE(is_poison((__u8 *)to + told, size - told));
+		*config = arg.config;
+		if (room) {
+			memcpy(limiters, to, size);
+			config->limiters = user_ptr(limiters);
+		}
+	}
+	free(to);
+	return ret;
+}
+
+struct dead {
+	__u64 number;
+	__u64 age;
+	__s32 priority;
+	__u32 requeues;
+	char key[KEY_ROOM + 1];		/* ended by a NUL */
+};
+
+/* Lists up to @nr dead items, with @room bytes for their keys, and checks every byte. */
+static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, size_t room,
+				   __u64 after)
+{
+	size_t size = nr * sizeof(struct kwq_dead_entry), used = 0;
+	struct kwq_dead_entry *entries = malloc(size + GUARD);
+	__u8 *keys = malloc(room + GUARD);
+	const struct kwq_list_dead arg = {
+		.size = sizeof(arg),
+		.after = after,
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = user_ptr(keys),
+			.keys_len = room,
+			.nr = nr,
+			.entry_size = sizeof(*entries),
+		},
+	};
+	int ret, n;
+
+	REQUIRE(entries && keys);
+	poison(entries, size + GUARD);
+	poison(keys, room + GUARD);
+	ret = request(q, KWQ_IOC_LIST_DEAD, &arg);
+	n = ret < 0 ? 0 : ret;
+	REQUIRE(n <= (int)nr);
+	for (int i = 0; i < n; i++) {
+		REQUIRE(entries[i].number > after && !entries[i].pad);
+		REQUIRE(entries[i].key_len >= 1 && entries[i].key_len <= KEY_ROOM);
+		dead[i].number = after = entries[i].number;
+		dead[i].age = entries[i].age;
+		dead[i].priority = entries[i].priority;
+		dead[i].requeues = entries[i].requeues;
+		memset(dead[i].key, 0, sizeof(dead[i].key));
+		memcpy(dead[i].key, keys + used, entries[i].key_len);
+		used += entries[i].key_len;
+	}
+	if (!faults_are_made) {
+		REQUIRE(is_poison(entries + n, size + GUARD - n * sizeof(*entries)));
+		REQUIRE(is_poison(keys + used, room + GUARD - used));
+	}
+	REQUIRE(is_poison((__u8 *)entries + size, GUARD));
+	REQUIRE(is_poison(keys + room, GUARD));
+	free(keys);
+	free(entries);
+	return ret;
+}
+
+static inline int q_list_dead(int q, struct dead *dead, unsigned int nr, __u64 after)
+{
+	return q_list_dead_into(q, dead, nr, nr * KEY_ROOM, after);
 }
 
 /* KWQ_IOC_GET as it is; what the caller put in must come out as it was. */
@@ -429,6 +673,7 @@ struct item {
 	__u32 key_len;
 	__s32 priority;
 	__u32 abandoned;
+	__u32 requeues;
 	char key[KEY_ROOM + 1];		/* ended by a NUL */
 };
 
@@ -464,12 +709,13 @@ static inline int q_get_many(int q, struct item *items, unsigned int nr, __u32 f
 
 	REQUIRE(ret && n <= (int)nr);
 	for (int i = 0; i < n; i++) {
-		REQUIRE(got[i].ticket && !got[i].pad);
+		REQUIRE(got[i].ticket);
 		REQUIRE(got[i].key_len >= 1 && got[i].key_len <= KEY_ROOM);
 		items[i].ticket = got[i].ticket;
 		items[i].key_len = got[i].key_len;
 		items[i].priority = got[i].priority;
 		items[i].abandoned = got[i].abandoned;
+		items[i].requeues = got[i].requeues;
 		memset(items[i].key, 0, sizeof(items[i].key));
 		memcpy(items[i].key, keys + used, got[i].key_len);
 		used += got[i].key_len;
@@ -575,13 +821,40 @@ struct counts {
 		EXPECT_EQ(KWQ_FINISHED, q_done(q_, item_.ticket));		\
 	} while (0)
 
-/* Batches of adds, dones and removes that are built entry by entry */
+/* How a queue limits retries: config_of(limiters) */
+
+#define EXPONENTIAL(base_, max_)						\
+	{ .kind = KWQ_LIMITER_EXPONENTIAL, .u.exponential = { .base = base_, .max = max_ } }
+#define FAST_SLOW(fast_, slow_, nr_)						\
+	{ .kind = KWQ_LIMITER_FAST_SLOW,					\
+	  .u.fast_slow = { .fast = fast_, .slow = slow_, .nr_fast = nr_ } }
+#define BUCKET(events_, period_, burst_)					\
+	{ .kind = KWQ_LIMITER_BUCKET,						\
+	  .u.bucket = { .period = period_, .events = events_, .burst = burst_ } }
+
+/* Of no limiter: the default ones. */
+static inline struct kwq_config default_config(void)
+{
+	return (struct kwq_config){ .size = sizeof(struct kwq_config) };
+}
+
+/* Of an array of limiters. */
+#define config_of(limiters_)							\
+	((struct kwq_config){							\
+		.size = sizeof(struct kwq_config),				\
+		.nr = ARRAY_SIZE(limiters_),					\
+		.limiters = user_ptr(limiters_),				\
+		.limiter_size = sizeof(struct kwq_limiter),			\
+	})
+
+/* Batches that are built entry by entry */
 
 struct batch {
 	union {
 		struct kwq_add_entry add[KWQ_BATCH_MAX];
 		struct kwq_done_entry done[KWQ_BATCH_MAX];
 		struct kwq_remove_entry remove[KWQ_BATCH_MAX];
+		struct kwq_key_entry key[KWQ_BATCH_MAX];
 	};
 	__s32 results[KWQ_BATCH_MAX + GUARD / 4];
 	__u8 keys[KWQ_BATCH_MAX * KEY_ROOM];
@@ -644,6 +917,14 @@ static inline void batch_remove(struct batch *b, const char *key)
 	b->remove[b->nr++] = (struct kwq_remove_entry){ .key_len = len };
 }
 
+/* A forget, or a question for the requeues. */
+static inline void batch_ask(struct batch *b, const char *key)
+{
+	__u32 len = batch_key(b, key);
+
+	b->key[b->nr++] = (struct kwq_key_entry){ .key_len = len };
+}
+
 static inline size_t batch_entry_size(unsigned long cmd)
 {
 	switch (cmd) {
@@ -651,8 +932,10 @@ static inline size_t batch_entry_size(unsigned long cmd)
 		return sizeof(struct kwq_add_entry);
 	case KWQ_IOC_DONE:
 		return sizeof(struct kwq_done_entry);
-	default:
+	case KWQ_IOC_REMOVE:
 		return sizeof(struct kwq_remove_entry);
+	default:
+		return sizeof(struct kwq_key_entry);
 	}
 }
 
