@@ -1,0 +1,1412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * L1 to L10, B4: rate-limited adds, forget, requeues, and how a queue is configured.
+ *
+ * All on a manual clock: nothing here waits for time to pass, and every delay is known
+ * to the ns.
+ */
+#include "kwq_test.h"
+
+FIXTURE(limiter)
+{
+	int dev;
+	int q;	/* of the test's own limiters, see limit() */
+};
+
+typedef FIXTURE_DATA(limiter) limiter_fixture;
+
+FIXTURE_SETUP(limiter)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = -1;
+}
+
+FIXTURE_TEARDOWN(limiter)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+/* The test's queue. */
+#define limit(self, config)							\
+	do {									\
+		limiter_fixture *self_ = (self);				\
+		const struct kwq_config config_ = (config);			\
+										\
+		self_->q = new_manual_queue(self_->dev, &config_);		\
+		ASSERT_LE(0, self_->q);						\
+	} while (0)
+
+/* A rate-limited add makes @key wait for exactly @delay, and then it is finished. */
+#define expect_delay(q, key, delay)						\
+	do {									\
+		const __u64 delay_ = (delay);					\
+		const char *key_ = (key);					\
+		const int d_ = (q);						\
+										\
+		EXPECT_EQ(delay_ ? KWQ_WAITING : KWQ_ADDED,			\
+			  q_add_rate_limited(d_, key_));			\
+		if (delay_) {							\
+			EXPECT_EQ(0, q_advance(d_, delay_ - 1));		\
+			EXPECT_EQ(0, q_len(d_));				\
+			EXPECT_EQ(0, q_advance(d_, 1));				\
+		}								\
+		expect_take(d_, key_);						\
+	} while (0)
+
+/* Nothing is ready a ns before @time, and @key alone at it. */
+#define expect_due(q, key, time)						\
+	do {									\
+		const __u64 time_ = (time);					\
+		const int d_ = (q);						\
+										\
+		EXPECT_EQ(0, q_advance_to(d_, time_ - 1));			\
+		EXPECT_EQ(0, q_len(d_));					\
+		EXPECT_EQ(0, q_advance_to(d_, time_));				\
+		EXPECT_EQ(1, q_len(d_));					\
+		expect_take(d_, key);						\
+	} while (0)
+
+static __u64 rate_limited(int q)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(q, &stat));
+	return stat.rate_limited;
+}
+
+/* L2, L1, L8, L9: client-go's TestItemExponentialFailureRateLimiter. */
+TEST_F(limiter, exponential)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
+
+	limit(self, config_of(exponential));
+	expect_delay(self->q, "one", 1 * MSEC);
+	expect_delay(self->q, "one", 2 * MSEC);
+	expect_delay(self->q, "one", 4 * MSEC);
+	expect_delay(self->q, "one", 8 * MSEC);
+	expect_delay(self->q, "one", 16 * MSEC);
+	EXPECT_EQ(5, q_requeues(self->q, "one"));
+
+	expect_delay(self->q, "two", 1 * MSEC);
+	expect_delay(self->q, "two", 2 * MSEC);
+	EXPECT_EQ(2, q_requeues(self->q, "two"));
+
+	EXPECT_EQ(5, q_forget(self->q, "one"));
+	EXPECT_EQ(0, q_requeues(self->q, "one"));
+	EXPECT_EQ(2, q_requeues(self->q, "two"));
+	expect_delay(self->q, "one", 1 * MSEC);
+}
+
+/* L2: at 1,000 failures, of which 2^1000 is none of a delay, it is the cap. */
+TEST_F(limiter, exponential_at_its_cap)
+{
+	static const struct {
+		__u64 base;
+		__u64 max;
+	} cases[] = {
+		{ MSEC, 1000 * SEC },
+		{ 60 * SEC, 24 * HOUR },
+		{ 1, 1 },
+		{ 1, TIME_MAX },
+		{ TIME_MAX, TIME_MAX },
+	};
+	struct batch *b = new_batch();
+
+	for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+		const struct kwq_limiter one[] = { EXPONENTIAL(cases[i].base, cases[i].max) };
+		const struct kwq_config config = config_of(one);
+		int q = new_manual_queue(self->dev, &config);
+
+		ASSERT_LE(0, q);
+		b->nr = 0;
+		b->keys_len = 0;
+		for (int n = 0; n < 1000; n++)
+			batch_add_with(b, "a", KWQ_ADD_RATE_LIMITED | KWQ_ADD_LATER, 0, 0);
+		ASSERT_EQ(1000, batch_run(q, KWQ_IOC_ADD, b));
+		EXPECT_EQ(KWQ_WAITING, b->results[0]);
+		EXPECT_EQ(KWQ_COALESCED, b->results[999]);
+		EXPECT_EQ(1000, q_requeues(q, "a"));
+		expect_due(q, "a", cases[i].max);
+		if (cases[i].max != TIME_MAX)
+			expect_delay(q, "a", cases[i].max);
+		close(q);
+	}
+	free(b);
+}
+
+/* L3: client-go's TestItemFastSlowRateLimiter. */
+TEST_F(limiter, fast_slow)
+{
+	static const struct kwq_limiter fast_slow[] = { FAST_SLOW(5 * MSEC, 10 * SEC, 3) };
+
+	limit(self, config_of(fast_slow));
+	for (int i = 0; i < 3; i++)
+		expect_delay(self->q, "one", 5 * MSEC);
+	expect_delay(self->q, "one", 10 * SEC);
+	expect_delay(self->q, "one", 10 * SEC);
+	EXPECT_EQ(5, q_requeues(self->q, "one"));
+	expect_delay(self->q, "two", 5 * MSEC);
+	expect_delay(self->q, "two", 5 * MSEC);
+	EXPECT_EQ(2, q_requeues(self->q, "two"));
+	EXPECT_EQ(5, q_forget(self->q, "one"));
+	expect_delay(self->q, "one", 5 * MSEC);
+}
+
+/* L3: slow from the first on, and no delay at all. */
+TEST_F(limiter, fast_slow_ends)
+{
+	static const struct kwq_limiter slow[] = { FAST_SLOW(MSEC, SEC, 0) };
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, SEC, 2) };
+	const struct kwq_config config = config_of(at_once);
+
+	limit(self, config_of(slow));
+	expect_delay(self->q, "a", SEC);
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	expect_delay(self->q, "a", 0);
+	expect_delay(self->q, "a", SEC);
+}
+
+/* L4: a burst for free, then one token each 100 ms; idle, it fills up and no fuller. */
+TEST_F(limiter, bucket)
+{
+	static const struct kwq_limiter bucket[] = { BUCKET(10, SEC, 2) };
+
+	limit(self, config_of(bucket));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "d"));
+	expect_take(self->q, "a");
+	expect_take(self->q, "b");
+	expect_due(self->q, "c", 100 * MSEC);
+	expect_due(self->q, "d", 200 * MSEC);
+	/* The token of 300 ms, half of which is there. */
+	EXPECT_EQ(0, q_advance_to(self->q, 250 * MSEC));
+	expect_delay(self->q, "a", 50 * MSEC);
+
+	EXPECT_EQ(0, q_advance_to(self->q, HOUR));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
+	EXPECT_EQ(2, q_len(self->q));
+	expect_take(self->q, "a");
+	expect_take(self->q, "b");
+	expect_due(self->q, "c", HOUR + 100 * MSEC);
+}
+
+/* L4: a third of a second is no number of ns, and three of them are one second. */
+TEST_F(limiter, bucket_does_not_drift)
+{
+	static const struct kwq_limiter bucket[] = { BUCKET(3, SEC, 1) };
+	char key[16];
+
+	limit(self, config_of(bucket));
+	for (int i = 0; i < 300; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		EXPECT_EQ(i ? KWQ_WAITING : KWQ_ADDED, q_add_rate_limited(self->q, key));
+	}
+	expect_take(self->q, "0");
+	for (int i = 1; i < 300; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		expect_due(self->q, key, i * SEC / 3);
+	}
+}
+
+/* L7: the longer of the two, whether none was asked for or a configuration without any. */
+TEST_F(limiter, default_limiters)
+{
+	const struct kwq_config standard = default_config();
+	char key[16];
+
+	for (int round = 0; round < 2; round++) {
+		int q = new_manual_queue(self->dev, round ? &standard : NULL);
+
+		ASSERT_LE(0, q);
+		/* The bucket is full. */
+		for (int n = 0; n < 18; n++)
+			expect_delay(q, "a", (5 * MSEC) << n);
+		/* 2^18 x 5 ms is more than 1000 s. */
+		expect_delay(q, "a", 1000 * SEC);
+		expect_delay(q, "a", 1000 * SEC);
+		close(q);
+
+		q = new_manual_queue(self->dev, round ? &standard : NULL);
+		ASSERT_LE(0, q);
+		for (int n = 0; n < 103; n++) {
+			snprintf(key, sizeof(key), "%d", n);
+			EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(q, key));
+		}
+		EXPECT_EQ(0, q_advance(q, 5 * MSEC - 1));
+		check_stat(q, .waiting = 103, .items = 103);
+		EXPECT_EQ(0, q_advance(q, 1));
+		check_stat(q, .ready = 100, .waiting = 3, .items = 103);
+		EXPECT_EQ(0, q_advance_to(q, 100 * MSEC - 1));
+		EXPECT_EQ(100, q_len(q));
+		EXPECT_EQ(0, q_advance_to(q, 100 * MSEC));
+		EXPECT_EQ(101, q_len(q));
+		EXPECT_EQ(0, q_advance_to(q, 200 * MSEC));
+		EXPECT_EQ(102, q_len(q));
+		EXPECT_EQ(0, q_advance_to(q, 300 * MSEC));
+		EXPECT_EQ(103, q_len(q));
+		close(q);
+	}
+}
+
+/* L5: client-go's TestMaxOfRateLimiter, and a table where each limiter has its turn. */
+TEST_F(limiter, longest_of)
+{
+	static const struct kwq_limiter both[] = {
+		FAST_SLOW(5 * MSEC, 3 * SEC, 3), EXPONENTIAL(MSEC, SEC),
+	};
+	static const struct kwq_limiter turns[] = {
+		EXPONENTIAL(MSEC, SEC), FAST_SLOW(5 * MSEC, 100 * MSEC, 4),
+	};
+	/* 1 2 4 8 16 32 64 128 256 512 1000 and 5 5 5 5 100 ...; the longer of each pair. */
+	static const __u64 table[] = { 5, 5, 5, 8, 100, 100, 100, 128, 256, 512, 1000, 1000 };
+	const struct kwq_config config = config_of(turns);
+
+	limit(self, config_of(both));
+	for (int i = 0; i < 3; i++)
+		expect_delay(self->q, "one", 5 * MSEC);
+	expect_delay(self->q, "one", 3 * SEC);
+	expect_delay(self->q, "one", 3 * SEC);
+	EXPECT_EQ(5, q_requeues(self->q, "one"));
+	EXPECT_EQ(5, q_forget(self->q, "one"));
+	expect_delay(self->q, "one", 5 * MSEC);
+
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	for (int i = 0; i < ARRAY_SIZE(table); i++)
+		expect_delay(self->q, "two", table[i] * MSEC);
+	EXPECT_EQ(ARRAY_SIZE(table), q_requeues(self->q, "two"));
+}
+
+/* L5: a bucket loses its token, too, when another limiter is the longest. */
+TEST_F(limiter, every_one_is_asked)
+{
+	static const struct kwq_limiter both[] = {
+		FAST_SLOW(150 * MSEC, 150 * MSEC, 0), BUCKET(10, SEC, 1),
+	};
+
+	limit(self, config_of(both));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
+	EXPECT_EQ(0, q_advance(self->q, 150 * MSEC));
+	expect_take(self->q, "a");
+	expect_take(self->q, "b");
+	expect_due(self->q, "c", 200 * MSEC);
+}
+
+/* L5: as many as there may be. */
+TEST_F(limiter, eight_limiters)
+{
+	struct kwq_limiter eight[KWQ_LIMITERS_MAX];
+
+	for (int i = 0; i < KWQ_LIMITERS_MAX; i++)
+		eight[i] = (struct kwq_limiter)FAST_SLOW(i, 10 + i, 1);
+	limit(self, config_of(eight));
+	expect_delay(self->q, "a", KWQ_LIMITERS_MAX - 1);
+	expect_delay(self->q, "a", KWQ_LIMITERS_MAX + 9);
+}
+
+/* L6: client-go's TestWithMaxWaitRateLimiter, and over all limiters. */
+TEST_F(limiter, max_wait)
+{
+	static const struct kwq_limiter both[] = {
+		EXPONENTIAL(MSEC, 1000 * SEC), BUCKET(1, HOUR, 1),
+	};
+	struct kwq_config config = config_of(both);
+
+	config.nr = 1;
+	config.max_wait = 5 * MSEC;
+	limit(self, config);
+	expect_delay(self->q, "a", 1 * MSEC);
+	expect_delay(self->q, "a", 2 * MSEC);
+	expect_delay(self->q, "a", 4 * MSEC);
+	expect_delay(self->q, "a", 5 * MSEC);
+	expect_delay(self->q, "a", 5 * MSEC);
+	EXPECT_EQ(5, q_requeues(self->q, "a"));
+
+	config.nr = 2;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	expect_delay(self->q, "b", 1 * MSEC);
+	expect_delay(self->q, "c", 5 * MSEC);
+	/* What it made nobody wait for is owed nevertheless. */
+	config.max_wait = 0;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	expect_delay(self->q, "d", 2 * HOUR - 6 * MSEC);
+}
+
+/* B1, B4: a limiter that is a backoff. */
+TEST_F(limiter, backoff)
+{
+	static const struct kwq_limiter steps[] = {
+		{
+			.kind = KWQ_LIMITER_BACKOFF,
+			.u.backoff = { .duration = 10 * MSEC, .factor = 2 * KWQ_ONE, .steps = 3 },
+		},
+	};
+	static const struct kwq_limiter capped[] = {
+		{
+			.kind = KWQ_LIMITER_BACKOFF,
+			.u.backoff = {
+				.duration = 10 * MSEC,
+				.factor = KWQ_ONE + KWQ_ONE / 2,
+				.steps = KWQ_LIMITER_STEPS_MAX,
+				.cap = 20 * MSEC,
+			},
+		},
+	};
+	const struct kwq_config config = config_of(capped);
+
+	limit(self, config_of(steps));
+	expect_delay(self->q, "a", 10 * MSEC);
+	expect_delay(self->q, "a", 20 * MSEC);
+	expect_delay(self->q, "a", 40 * MSEC);
+	expect_delay(self->q, "a", 80 * MSEC);
+	expect_delay(self->q, "a", 80 * MSEC);
+
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	expect_delay(self->q, "b", 10 * MSEC);
+	expect_delay(self->q, "b", 15 * MSEC);
+	expect_delay(self->q, "b", 20 * MSEC);
+	expect_delay(self->q, "b", 20 * MSEC);
+}
+
+/* How long a rate-limited add makes @key wait; the clock goes on by an hour. */
+static __u64 measured_delay(int q, const char *key)
+{
+	struct kwq_stat before, after;
+
+	REQUIRE(!q_stat(q, &before));
+	REQUIRE(q_add_rate_limited(q, key) == KWQ_WAITING);
+	REQUIRE(!q_advance(q, HOUR));
+	REQUIRE(!q_stat(q, &after));
+	REQUIRE(after.ready == before.ready + 1);
+	return HOUR - (after.lateness.sum - before.lateness.sum);
+}
+
+/* B1: chance adds up to half, and on a manual clock is the same in each run. */
+TEST_F(limiter, jitter)
+{
+	static const struct kwq_limiter jittered[] = {
+		{
+			.kind = KWQ_LIMITER_BACKOFF,
+			.u.backoff = { .duration = SEC, .jitter = KWQ_ONE / 2 },
+		},
+	};
+	const struct kwq_config config = config_of(jittered);
+	__u64 delay, first = 0;
+	bool differ = false;
+	char key[16];
+	int again;
+
+	limit(self, config);
+	again = new_manual_queue(self->dev, &config);
+	ASSERT_LE(0, again);
+	for (int i = 0; i < 50; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		delay = measured_delay(self->q, key);
+		EXPECT_LE(SEC, delay);
+		EXPECT_GT(SEC + SEC / 2, delay);
+		EXPECT_EQ(delay, measured_delay(again, key));
+		differ |= i && delay != first;
+		first = delay;
+	}
+	EXPECT_TRUE(differ);
+	close(again);
+}
+
+/* L10: what waits already costs no token and no requeue, if so configured. */
+TEST_F(limiter, coalescing)
+{
+	static const struct kwq_limiter both[] = {
+		EXPONENTIAL(MSEC, SEC), BUCKET(1, SEC, 1),
+	};
+	struct kwq_config config = config_of(both);
+	int q;
+
+	config.flags = KWQ_CONFIG_COALESCE;
+	limit(self, config);
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	EXPECT_EQ(1, rate_limited(self->q));
+	check_counts(self->q, .coalesced = 2);
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
+	expect_due(self->q, "a", 1 * MSEC);
+	expect_due(self->q, "b", 1 * SEC);
+	/* It waits no longer. */
+	expect_delay(self->q, "a", 1 * SEC);
+	EXPECT_EQ(2, q_requeues(self->q, "a"));
+
+	config.flags = 0;
+	q = new_manual_queue(self->dev, &config);
+	ASSERT_LE(0, q);
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(q, "a"));
+	EXPECT_EQ(3, q_requeues(q, "a"));
+	EXPECT_EQ(3, rate_limited(q));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(q, "b"));
+	/* The earliest of its three times. */
+	expect_due(q, "a", 1 * MSEC);
+	expect_due(q, "b", 3 * SEC);
+	close(q);
+}
+
+/* L10: a count untouched for that long is 0; one of an item that is in use is touched. */
+TEST_F(limiter, forget_after)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, 1000 * SEC) };
+	struct kwq_config config = config_of(exponential);
+	struct item item;
+
+	config.forget_after = 10 * SEC;
+	limit(self, config);
+	expect_delay(self->q, "a", 1 * MSEC);
+	expect_delay(self->q, "a", 2 * MSEC);
+	EXPECT_EQ(0, q_advance(self->q, 10 * SEC - 1));
+	EXPECT_EQ(2, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_forget(self->q, "a"));
+	expect_delay(self->q, "a", 1 * MSEC);
+	EXPECT_EQ(0, q_advance(self->q, 10 * SEC - 1));
+	expect_delay(self->q, "a", 2 * MSEC);
+	EXPECT_EQ(0, q_advance(self->q, 10 * SEC));
+	expect_delay(self->q, "a", 1 * MSEC);
+
+	/* Waiting, ready and being processed it is not idle, however long. */
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_LATER, 0, HOUR));
+	EXPECT_EQ(0, q_advance(self->q, HOUR - 1));
+	EXPECT_EQ(2, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_advance(self->q, HOUR));
+	EXPECT_EQ(2, q_requeues(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(2, item.requeues);
+	EXPECT_EQ(0, q_advance(self->q, HOUR));
+	EXPECT_EQ(2, q_requeues(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, q_advance(self->q, 10 * SEC - 1));
+	EXPECT_EQ(2, q_requeues(self->q, "a"));
+
+	/* What an add at once finds forgotten is told so by Get. */
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(0, item.requeues);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	check_stat(self->q, .items = 0);
+}
+
+/* L10: old counts go as new ones come, so that what is never forgotten does not pile up. */
+TEST_F(limiter, old_counts_go)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	struct kwq_config config = config_of(at_once);
+	struct kwq_stat stat;
+	char key[16];
+
+	config.forget_after = 10 * SEC;
+	limit(self, config);
+	for (int i = 0; i < 1000; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		expect_delay(self->q, key, 0);
+		EXPECT_EQ(0, q_advance(self->q, SEC));
+		ASSERT_EQ(0, q_stat(self->q, &stat));
+		ASSERT_EQ(i < 10 ? i + 1 : 10, stat.remembered);
+		ASSERT_EQ(stat.remembered, stat.items);
+	}
+}
+
+/* L8: nothing but the count. */
+TEST_F(limiter, forget_leaves_done_owed)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
+	struct item item;
+
+	limit(self, config_of(exponential));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	/* Waiting, it waits on; ready, it is so; processing, it is held. */
+	EXPECT_EQ(1, q_forget(self->q, "a"));
+	check_stat(self->q, .waiting = 1, .items = 1);
+	EXPECT_EQ(0, q_advance(self->q, MSEC));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(1, q_forget(self->q, "a"));
+	check_stat(self->q, .ready = 1, .waiting = 1, .items = 1);
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(0, item.requeues);
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(1, q_forget(self->q, "a"));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	check_stat(self->q, .waiting = 1, .processing = 1, .items = 1);
+	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
+	EXPECT_EQ(KWQ_FINISHED, q_done_key(self->q, "a"));
+	check_stat(self->q, .waiting = 1, .items = 1);
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	expect_take(self->q, "a");
+	check_stat(self->q, .items = 0);
+}
+
+/* L9: of a key that was never there, as client-go; and no item comes of it. */
+TEST_F(limiter, unknown_key)
+{
+	struct batch *b = new_batch();
+
+	limit(self, default_config());
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_forget(self->q, "a"));
+	check_stat(self->q, .items = 0);
+	/* Nor of one that is there and was never rate-limited. */
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_forget(self->q, "a"));
+	check_stat(self->q, .ready = 1, .items = 1);
+	expect_take(self->q, "a");
+	check_stat(self->q, .items = 0);
+	check_counts(self->q, .adds = 1, .gets = 1, .dones = 1);
+	free(b);
+}
+
+/* L9: each hand-out tells the count. A removed item has none. */
+TEST_F(limiter, get_tells_requeues)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, MSEC) };
+	struct item items[3];
+
+	limit(self, config_of(exponential));
+	for (__u32 n = 0; n < 5; n++) {
+		EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+		EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+		EXPECT_EQ(0, q_advance(self->q, MSEC));
+		ASSERT_EQ(2, q_get_many(self->q, items, 3, KWQ_GET_NONBLOCK, 0));
+		EXPECT_STREQ("b", items[0].key);
+		EXPECT_EQ(0, items[0].requeues);
+		EXPECT_STREQ("a", items[1].key);
+		EXPECT_EQ(n + 1, items[1].requeues);
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, items[0].ticket));
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, items[1].ticket));
+	}
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	check_stat(self->q, .items = 0);
+}
+
+/* L8: KWQ_DONE_FORGET, by ticket and by key, of what is finished and of what is not. */
+TEST_F(limiter, done_forgets)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	struct item item;
+	int other;
+
+	limit(self, config_of(at_once));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	check_stat(self->q, .items = 1);
+
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(2, item.requeues);
+	EXPECT_EQ(KWQ_FINISHED, q_done_with(self->q, item.ticket, KWQ_DONE_FORGET));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	check_stat(self->q, .items = 0);
+
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_DIRTIED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done_key_with(self->q, "a", KWQ_DONE_FORGET));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(0, item.requeues);
+	EXPECT_EQ(KWQ_DIRTIED, q_add_rate_limited(self->q, "a"));
+
+	/* A done that is refused forgets nothing. */
+	other = q_reopen(self->q);
+	ASSERT_LE(0, other);
+	EXPECT_EQ(-EPERM, q_done_key_with(other, "a", KWQ_DONE_FORGET));
+	EXPECT_EQ(-ESTALE, q_done_with(other, item.ticket, KWQ_DONE_FORGET));
+	EXPECT_EQ(-ENOENT, q_done_key_with(self->q, "b", KWQ_DONE_FORGET));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	close(other);
+}
+
+/* Q13: batches of each, with a result for each entry. */
+TEST_F(limiter, batches)
+{
+	static const struct kwq_limiter both[] = {
+		EXPONENTIAL(MSEC, SEC), BUCKET(1, SEC, 2),
+	};
+	struct batch *b = new_batch();
+
+	limit(self, config_of(both));
+	batch_add_with(b, "a", KWQ_ADD_RATE_LIMITED, 0, 0);
+	batch_add_with(b, "b", KWQ_ADD_RATE_LIMITED, 0, 0);
+	batch_add_with(b, "x", KWQ_ADD_RATE_LIMITED, 0, 1);
+	batch_add_with(b, "c", KWQ_ADD_RATE_LIMITED, 0, 0);
+	batch_add_with(b, "a", KWQ_ADD_RATE_LIMITED, 0, 0);
+	ASSERT_EQ(5, batch_run(self->q, KWQ_IOC_ADD, b));
+	EXPECT_EQ(KWQ_WAITING, b->results[0]);
+	EXPECT_EQ(KWQ_WAITING, b->results[1]);
+	EXPECT_EQ(-EINVAL, b->results[2]);
+	EXPECT_EQ(KWQ_WAITING, b->results[3]);
+	EXPECT_EQ(KWQ_COALESCED, b->results[4]);
+	EXPECT_EQ(4, rate_limited(self->q));
+
+	for (int round = 0; round < 2; round++) {
+		memset(b, 0, sizeof(*b));
+		batch_ask(b, "a");
+		batch_ask(b, "unknown");
+		b->nr++;			/* a key of no byte */
+		batch_ask(b, "b");
+		b->key[b->nr++] = (struct kwq_key_entry){ .key_len = KWQ_KEY_MAX + 1 };
+		ASSERT_EQ(5, batch_run(self->q, round ? KWQ_IOC_FORGET : KWQ_IOC_REQUEUES, b));
+		EXPECT_EQ(2, b->results[0]);
+		EXPECT_EQ(0, b->results[1]);
+		EXPECT_EQ(-EINVAL, b->results[2]);
+		EXPECT_EQ(1, b->results[3]);
+		EXPECT_EQ(-EMSGSIZE, b->results[4]);
+	}
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_requeues(self->q, "b"));
+	EXPECT_EQ(1, q_requeues(self->q, "c"));
+	EXPECT_EQ(0, q_advance(self->q, MSEC));
+	expect_take(self->q, "a");
+	expect_take(self->q, "b");
+	expect_due(self->q, "c", SEC);
+	free(b);
+}
+
+/* Q13: a worker's whole turn in one call: the next try of one item, done, the next item. */
+TEST_F(limiter, one_call_a_turn)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
+	struct batch *adds = new_batch(), *dones = new_batch();
+	struct kwq_got got;
+	__u8 key[8];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+	struct item items[2];
+
+	limit(self, config_of(exponential));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	ASSERT_EQ(2, q_get_many(self->q, items, 2, KWQ_GET_NONBLOCK, 0));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
+	batch_add_with(adds, "a", KWQ_ADD_RATE_LIMITED, 0, 0);
+	batch_done(dones, items[0].ticket);
+	batch_done(dones, items[1].ticket);
+	dones->done[1].flags = KWQ_DONE_FORGET;
+	get.add = batch_of(KWQ_IOC_ADD, adds);
+	get.done = batch_of(KWQ_IOC_DONE, dones);
+	ASSERT_EQ(1, q_get_raw(self->q, &get));
+	EXPECT_EQ(KWQ_WAITING, adds->results[0]);
+	EXPECT_EQ(KWQ_FINISHED, dones->results[0]);
+	EXPECT_EQ(KWQ_FINISHED, dones->results[1]);
+	EXPECT_EQ('c', key[0]);
+	EXPECT_EQ(0, got.requeues);
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_requeues(self->q, "b"));
+	check_stat(self->q, .waiting = 2, .processing = 1, .items = 3);
+	free(dones);
+	free(adds);
+}
+
+/* D2, L1: each policy, against a time before and a time behind that of the limiter. */
+TEST_F(limiter, policies)
+{
+	static const struct kwq_limiter second[] = { FAST_SLOW(SEC, SEC, 0) };
+	static const struct {
+		__u32 policy;
+		__u64 old;
+		__u64 due;
+	} cases[] = {
+		{ 0, 2 * SEC, SEC },
+		{ 0, SEC / 2, SEC / 2 },
+		{ KWQ_ADD_REPLACE, 2 * SEC, SEC },
+		{ KWQ_ADD_REPLACE, SEC / 2, SEC },
+		{ KWQ_ADD_KEEP, 2 * SEC, 2 * SEC },
+		{ KWQ_ADD_KEEP, SEC / 2, SEC / 2 },
+		{ KWQ_ADD_LATER, 2 * SEC, 2 * SEC },
+		{ KWQ_ADD_LATER, SEC / 2, SEC },
+	};
+	const struct kwq_config config = config_of(second);
+
+	for (int i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct item item;
+		int q = new_manual_queue(self->dev, &config);
+
+		ASSERT_LE(0, q);
+		ASSERT_EQ(KWQ_WAITING, q_add_after(q, "a", cases[i].old));
+		EXPECT_EQ(KWQ_COALESCED, q_add_with(q, "a", KWQ_ADD_RATE_LIMITED |
+						    KWQ_ADD_PRIORITY | cases[i].policy, 7, 0));
+		/* It counts whichever time is taken. */
+		EXPECT_EQ(1, q_requeues(q, "a"));
+		EXPECT_EQ(0, q_advance_to(q, cases[i].due - 1));
+		EXPECT_EQ(0, q_len(q)) {
+			TH_LOG("case %d", i);
+		}
+		EXPECT_EQ(0, q_advance_to(q, cases[i].due));
+		expect_next(q, &item, "a");
+		EXPECT_EQ(7, item.priority);
+		close(q);
+	}
+}
+
+/* A new configuration is for adds from then on. */
+TEST_F(limiter, configure_while_items_wait)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(SEC, 1000 * SEC) };
+	static const struct kwq_limiter other[] = { FAST_SLOW(0, 3 * SEC, 1) };
+	const struct kwq_config config = config_of(other);
+
+	limit(self, config_of(exponential));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	check_stat(self->q, .waiting = 2, .items = 2);
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_with(self->q, "b", KWQ_ADD_RATE_LIMITED | KWQ_ADD_REPLACE,
+					    0, 0));
+	expect_due(self->q, "a", 1 * SEC);
+	expect_due(self->q, "b", 3 * SEC);
+	/* The count is the item's and goes on under other limiters. */
+	EXPECT_EQ(2, q_requeues(self->q, "b"));
+	expect_delay(self->q, "b", 3 * SEC);
+	expect_delay(self->q, "c", 0);
+}
+
+/* L4: a bucket in the place of another has its tokens, and its debts. */
+TEST_F(limiter, bucket_at_another_rate)
+{
+	static const struct kwq_limiter slow[] = { BUCKET(10, SEC, 2) };
+	static const struct kwq_limiter fast[] = { BUCKET(20, SEC, 2) };
+	static const struct kwq_limiter elsewhere[] = {
+		FAST_SLOW(0, 0, 0), BUCKET(20, SEC, 2),
+	};
+	struct kwq_config config = config_of(slow);
+
+	limit(self, config);
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "d"));
+	/* The same once more changes nothing. */
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "e"));
+	expect_take(self->q, "a");
+	expect_take(self->q, "b");
+	expect_due(self->q, "c", 100 * MSEC);
+	expect_due(self->q, "d", 200 * MSEC);
+	expect_due(self->q, "e", 300 * MSEC);
+
+	/* It owes two tokens, so the third is there after 3/20 s, and 3 ns at most. */
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "f"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "g"));
+	config = config_of(fast);
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "h"));
+	expect_due(self->q, "f", 400 * MSEC);
+	EXPECT_EQ(0, q_advance_to(self->q, 450 * MSEC - 1));
+	EXPECT_EQ(0, q_len(self->q));
+	EXPECT_EQ(0, q_advance_to(self->q, 450 * MSEC + 3));
+	expect_take(self->q, "h");
+	expect_due(self->q, "g", 500 * MSEC);
+
+	/* In the place of something else it is full. */
+	for (int i = 0; i < 5; i++)
+		q_add_rate_limited(self->q, "a");
+	config = config_of(elsewhere);
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "x"));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "y"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "z"));
+}
+
+static int peer_takes_tokens(struct peer *parent, void *arg)
+{
+	int q = q_reopen(*(int *)arg);
+
+	say(parent, q_add_rate_limited(q, "a"));
+	hear(parent);
+	say(parent, q_add_rate_limited(q, "c"));
+	hear(parent);
+	return 0;
+}
+
+/* L4: the bucket is the queue's, whoever adds. */
+TEST_F(limiter, two_processes_share_a_bucket)
+{
+	static const struct kwq_limiter bucket[] = { BUCKET(1, SEC, 1) };
+	struct peer child;
+
+	limit(self, config_of(bucket));
+	start_peer(&child, peer_takes_tokens, &self->q);
+	EXPECT_EQ(KWQ_ADDED, hear(&child));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
+	say(&child, 0);
+	EXPECT_EQ(KWQ_WAITING, hear(&child));
+	/* Nor does it end with one of them. */
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "d"));
+	expect_take(self->q, "a");
+	expect_due(self->q, "b", 1 * SEC);
+	expect_due(self->q, "c", 2 * SEC);
+	expect_due(self->q, "d", 3 * SEC);
+}
+
+static int peer_holds(struct peer *parent, void *arg)
+{
+	int q = q_reopen(*(int *)arg);
+	struct item item;
+
+	REQUIRE(q_try_get(q, &item) == 1);
+	REQUIRE(q_add_rate_limited(q, item.key) == KWQ_WAITING);
+	say(parent, item.requeues);
+	hear(parent);
+	return 0;
+}
+
+/* O1, L9: a worker that is killed takes no count with it. */
+TEST_F(limiter, counts_survive_a_killed_worker)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
+	struct peer child;
+	struct item item;
+
+	limit(self, config_of(exponential));
+	expect_delay(self->q, "a", 1 * MSEC);
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(0, q_advance(self->q, 2 * MSEC));
+	start_peer(&child, peer_holds, &self->q);
+	EXPECT_EQ(2, hear(&child));
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
+	EXPECT_EQ(3, q_requeues(self->q, "a"));
+	check_stat(self->q, .ready = 1, .waiting = 1, .items = 1);
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(3, item.requeues);
+	EXPECT_EQ(1, item.abandoned);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, q_advance(self->q, 4 * MSEC));
+	expect_take(self->q, "a");
+	expect_delay(self->q, "a", 8 * MSEC);
+}
+
+/* O4: a remembered count takes an item's room, gives it up, and is all gone once forgotten. */
+TEST_F(limiter, counts_and_limits)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	const struct kwq_config config = config_of(at_once);
+	struct kwq_stat stat;
+
+	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 3, &config);
+	ASSERT_LE(0, self->q);
+	expect_delay(self->q, "a", 0);
+	expect_delay(self->q, "b", 0);
+	expect_delay(self->q, "c", 0);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(3, stat.items);
+	EXPECT_EQ(3, stat.remembered);
+
+	/* The oldest goes first; one that is asked for is no younger. */
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "d"));
+	check_stat(self->q, .ready = 1, .items = 3);
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(1, q_requeues(self->q, "b"));
+	EXPECT_EQ(1, q_requeues(self->q, "c"));
+
+	/* One that is in use has its place. */
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "e"));
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "f"));
+	EXPECT_EQ(-ENOSPC, q_add_rate_limited(self->q, "f"));
+	EXPECT_EQ(0, q_requeues(self->q, "c"));
+	EXPECT_EQ(1, q_requeues(self->q, "b"));
+	check_stat(self->q, .ready = 3, .items = 3);
+	expect_take(self->q, "d");
+	expect_take(self->q, "b");
+	expect_take(self->q, "e");
+	check_stat(self->q, .items = 1);
+	EXPECT_EQ(1, q_forget(self->q, "b"));
+	check_stat(self->q, .items = 0);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(0, stat.remembered);
+	EXPECT_EQ(0, stat.bytes);
+}
+
+/* O4: an add that cannot be has cost nobody a count. */
+TEST_F(limiter, no_space_and_nothing_lost)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	const struct kwq_config config = config_of(at_once);
+	const struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+		.max_bytes = 4096,
+		.config = user_ptr(&config),
+	};
+	static __u8 longest[KWQ_KEY_MAX];
+	struct kwq_stat stat;
+
+	self->q = request(self->dev, KWQ_IOC_CREATE, &create);
+	ASSERT_LE(0, self->q);
+	expect_delay(self->q, "a", 0);
+	expect_delay(self->q, "b", 0);
+	EXPECT_EQ(-ENOSPC, q_add_bytes(self->q, longest, sizeof(longest), 0, 0, 0));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	EXPECT_EQ(1, q_requeues(self->q, "b"));
+	/* One that can be costs as many as it must. */
+	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, longest, 3500, 0, 0, 0));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(1, q_requeues(self->q, "b"));
+	EXPECT_EQ(stat.items - 1, stat.remembered);
+}
+
+/* Q10: a queue that is shut down remembers nothing and takes no rate-limited add. */
+TEST_F(limiter, shut_down)
+{
+	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
+	const struct kwq_config config = config_of(exponential);
+	struct item item;
+
+	limit(self, config);
+	expect_delay(self->q, "a", 1 * MSEC);
+	expect_delay(self->q, "b", 1 * MSEC);
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "h"));
+	EXPECT_EQ(0, q_advance(self->q, MSEC));
+	expect_next(self->q, &item, "h");
+	ASSERT_EQ(0, q_shut_down(self->q));
+	check_stat(self->q, .processing = 1, .items = 1, .state = KWQ_STATE_SHUT_DOWN);
+	EXPECT_EQ(-ESHUTDOWN, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(-ESHUTDOWN, q_add_rate_limited(self->q, "h"));
+	EXPECT_EQ(1, q_requeues(self->q, "h"));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_forget(self->q, "a"));
+	EXPECT_EQ(0, q_configure(self->q, &config));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
+}
+
+/* One of each kind. */
+static const struct kwq_limiter of_all_kinds[] = {
+	BUCKET(7, 3 * SEC, 5),
+	EXPONENTIAL(3, 1000),
+	FAST_SLOW(1, 2, 3),
+	{
+		.kind = KWQ_LIMITER_BACKOFF,
+		.u.backoff = {
+			.duration = 11, .cap = 99, .factor = 3 * KWQ_ONE, .jitter = 17, .steps = 4,
+		},
+	},
+};
+
+/* What is read is what was written. */
+TEST_F(limiter, config)
+{
+	static const struct kwq_limiter standard[] = {
+		EXPONENTIAL(5 * MSEC, 1000 * SEC), BUCKET(10, SEC, 100),
+	};
+	struct kwq_limiter limiters[20];
+	struct kwq_config config = config_of(of_all_kinds), told;
+
+	config.flags = KWQ_CONFIG_COALESCE;
+	config.max_wait = TIME_MAX;
+	config.forget_after = TIME_MAX - 1;
+	config.dead_after = ~0U;
+	limit(self, config);
+	for (int room = 4; room <= 20; room += 8) {
+		ASSERT_EQ(0, q_config(self->q, &told, limiters, room));
+		EXPECT_EQ(KWQ_CONFIG_COALESCE, told.flags);
+		EXPECT_EQ(TIME_MAX, told.max_wait);
+		EXPECT_EQ(TIME_MAX - 1, told.forget_after);
+		EXPECT_EQ(~0U, told.dead_after);
+		EXPECT_EQ(4, told.nr);
+		EXPECT_EQ(sizeof(limiters[0]), told.limiter_size);
+		EXPECT_EQ(0, memcmp(of_all_kinds, limiters, sizeof(of_all_kinds)));
+	}
+	/* Less room, and none. */
+	for (int room = 3; room >= 0; room--) {
+		poison(limiters, sizeof(limiters));
+		ASSERT_EQ(0, q_config(self->q, &told, limiters, room));
+		EXPECT_EQ(4, told.nr);
+		EXPECT_EQ(0, memcmp(of_all_kinds, limiters, room * sizeof(limiters[0])));
+	}
+
+	config = default_config();
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	ASSERT_EQ(0, q_config(self->q, &told, limiters, 20));
+	EXPECT_EQ(0, told.flags);
+	EXPECT_EQ(0, told.max_wait);
+	EXPECT_EQ(0, told.forget_after);
+	EXPECT_EQ(0, told.dead_after);
+	ASSERT_EQ(2, told.nr);
+	EXPECT_EQ(0, memcmp(standard, limiters, sizeof(standard)));
+}
+
+/* U3: limiters of a program that knows them longer, or thinks them shorter. */
+TEST_F(limiter, limiter_size)
+{
+	const size_t size = sizeof(struct kwq_limiter);
+	const struct kwq_limiter one = EXPONENTIAL(1, 2);
+	struct kwq_config config = default_config(), told = default_config();
+	__u8 array[2 * 4096];
+
+	limit(self, default_config());
+	config.nr = 2;
+	config.limiters = user_ptr(array);
+	told.nr = 2;
+	told.limiters = user_ptr(array);
+	for (size_t longer = size; longer <= 4096; longer += longer == size ? 8 : 4096 - size - 8) {
+		struct kwq_config out = told;
+
+		memset(array, 0, sizeof(array));
+		memcpy(array, &one, size);
+		memcpy(array + longer, &of_all_kinds[0], size);
+		config.limiter_size = longer;
+		EXPECT_EQ(0, q_configure(self->q, &config));
+
+		poison(array, sizeof(array));
+		out.limiter_size = longer;
+		ASSERT_EQ(0, request(self->q, KWQ_IOC_CONFIG, &out));
+		EXPECT_EQ(2, out.nr);
+		for (int i = 0; i < 2; i++) {
+			__u8 *at = array + i * longer;
+
+			EXPECT_EQ(0, memcmp(at, i ? &of_all_kinds[0] : &one, size));
+			EXPECT_TRUE(is_zero(at + size, longer - size));
+		}
+		EXPECT_TRUE(is_poison(array + 2 * longer, sizeof(array) - 2 * longer));
+
+		if (longer == size)
+			continue;
+		memset(array, 0, sizeof(array));
+		memcpy(array, &one, size);
+		memcpy(array + longer, &one, size);
+		array[2 * longer - 1] = 1;
+		EXPECT_EQ(-E2BIG, q_configure(self->q, &config));
+		array[2 * longer - 1] = 0;
+		array[size] = 1;
+		EXPECT_EQ(-E2BIG, q_configure(self->q, &config));
+	}
+	for (__u32 wrong = 0; wrong < size; wrong++) {
+		config.limiter_size = wrong;
+		EXPECT_EQ(-EINVAL, q_configure(self->q, &config));
+		told.limiter_size = wrong;
+		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_CONFIG, &told));
+	}
+	config.limiter_size = 4097;
+	EXPECT_EQ(-EINVAL, q_configure(self->q, &config));
+	config.limiter_size = ~0U;
+	EXPECT_EQ(-EINVAL, q_configure(self->q, &config));
+	told.limiter_size = 4097;
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_CONFIG, &told));
+	told.limiter_size = ~0U;
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_CONFIG, &told));
+
+	/* And what was refused has changed nothing. */
+	ASSERT_EQ(0, q_config(self->q, &told, (struct kwq_limiter *)array, 8));
+	ASSERT_EQ(2, told.nr);
+	EXPECT_EQ(0, memcmp(array, &one, size));
+	EXPECT_EQ(0, memcmp(array + size, &of_all_kinds[0], size));
+}
+
+/* Bad input */
+
+#define BEYOND	(TIME_MAX + 1)
+#define BACKOFF(...)	{ .kind = KWQ_LIMITER_BACKOFF, .u.backoff = { __VA_ARGS__ } }
+
+static const struct kwq_limiter bad_limiters[] = {
+	{ .kind = 0 },
+	{ .kind = KWQ_LIMITER_BACKOFF + 1 },
+	{ .kind = ~0U },
+	{ .kind = KWQ_LIMITER_FAST_SLOW, .pad = 1 },
+	EXPONENTIAL(0, 1),
+	EXPONENTIAL(0, 0),
+	EXPONENTIAL(2, 1),
+	EXPONENTIAL(1, BEYOND),
+	EXPONENTIAL(BEYOND, BEYOND),
+	EXPONENTIAL(1, ~0ULL),
+	FAST_SLOW(BEYOND, 0, 0),
+	FAST_SLOW(0, BEYOND, 0),
+	FAST_SLOW(~0ULL, ~0ULL, 0),
+	{ .kind = KWQ_LIMITER_FAST_SLOW, .u.fast_slow.pad = 1 },
+	BUCKET(0, SEC, 1),
+	BUCKET(1, SEC, 0),
+	BUCKET(1, 0, 1),
+	BUCKET(1, BEYOND, 1),
+	BUCKET(1, ~0ULL, 1),
+	BACKOFF(.duration = BEYOND),
+	BACKOFF(.cap = BEYOND),
+	BACKOFF(.factor = 1),
+	BACKOFF(.factor = KWQ_ONE - 1),
+	BACKOFF(.steps = KWQ_LIMITER_STEPS_MAX + 1),
+	BACKOFF(.steps = ~0U),
+	BACKOFF(.pad = 1),
+};
+
+static const struct kwq_limiter edges[] = {
+	EXPONENTIAL(1, 1),
+	EXPONENTIAL(TIME_MAX, TIME_MAX),
+	FAST_SLOW(0, 0, 0),
+	FAST_SLOW(TIME_MAX, TIME_MAX, ~0U),
+	BUCKET(1, 1, 1),
+	BUCKET(~0U, TIME_MAX, ~0U),
+	BACKOFF(.duration = 0),
+	BACKOFF(.duration = TIME_MAX, .cap = TIME_MAX, .factor = ~0U, .jitter = ~0U,
+		.steps = KWQ_LIMITER_STEPS_MAX),
+};
+
+/* Refused by CONFIGURE, which changes nothing, and by CREATE, which makes nothing. */
+static void check_refused(struct __test_metadata *_metadata, limiter_fixture *self, int err,
+			  const struct kwq_config *config)
+{
+	struct kwq_limiter before[KWQ_LIMITERS_MAX], after[KWQ_LIMITERS_MAX];
+	struct kwq_config told_before, told_after;
+	struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.mode = 0600,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+		.config = user_ptr(config),
+	};
+	int fd;
+
+	memset(before, 0, sizeof(before));
+	memset(after, 0, sizeof(after));
+	ASSERT_EQ(0, q_config(self->q, &told_before, before, KWQ_LIMITERS_MAX));
+	EXPECT_EQ(err, q_configure(self->q, config));
+	ASSERT_EQ(0, q_config(self->q, &told_after, after, KWQ_LIMITERS_MAX));
+	told_after.limiters = told_before.limiters;
+	EXPECT_EQ(0, memcmp(&told_before, &told_after, sizeof(told_after)));
+	EXPECT_EQ(0, memcmp(before, after, sizeof(after)));
+
+	set_name(create.name, "limiter.bad");
+	fd = next_fd();
+	EXPECT_EQ(err, request(self->dev, KWQ_IOC_CREATE, &create));
+	EXPECT_EQ(fd, next_fd());
+	EXPECT_EQ(-ENOENT, q_open(self->dev, "limiter.bad", O_RDWR));
+}
+
+TEST_F(limiter, bad_limiters)
+{
+	struct kwq_limiter some[KWQ_LIMITERS_MAX];
+
+	limit(self, config_of(of_all_kinds));
+	for (int i = 0; i < ARRAY_SIZE(bad_limiters); i++) {
+		for (int nr = 1; nr <= KWQ_LIMITERS_MAX; nr += KWQ_LIMITERS_MAX - 1) {
+			struct kwq_config config;
+
+			for (int n = 0; n < KWQ_LIMITERS_MAX; n++)
+				some[n] = edges[n];
+			/* Alone, and as the last of many good ones. */
+			some[nr - 1] = bad_limiters[i];
+			config = config_of(some);
+			config.nr = nr;
+			check_refused(_metadata, self, -EINVAL, &config);
+			if (!_metadata->exit_code)
+				continue;
+			TH_LOG("limiter %d, one of %d", i, nr);
+			return;
+		}
+	}
+	/* What is right at the edge of that works, all together. */
+	EXPECT_EQ(0, q_configure(self->q, &config_of(edges)));
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	expect_due(self->q, "a", TIME_MAX);
+}
+
+/* U3: nothing behind the member of the union that is meant. */
+TEST_F(limiter, nothing_behind_a_limiter)
+{
+	static const size_t used[] = { 24, 24, 32, 40 };	/* in of_all_kinds */
+
+	limit(self, default_config());
+	for (int i = 0; i < ARRAY_SIZE(of_all_kinds); i++) {
+		for (size_t at = used[i]; at < sizeof(struct kwq_limiter); at++) {
+			struct kwq_limiter one[] = { of_all_kinds[i] };
+
+			((__u8 *)one)[at] = 1;
+			EXPECT_EQ(-EINVAL, q_configure(self->q, &config_of(one))) {
+				TH_LOG("kind %u, byte %zu", one->kind, at);
+			}
+		}
+	}
+}
+
+TEST_F(limiter, bad_config)
+{
+	struct kwq_limiter nine[KWQ_LIMITERS_MAX + 1];
+	const struct kwq_config right = config_of(of_all_kinds);
+	struct kwq_config config;
+
+	limit(self, config_of(of_all_kinds));
+	for (int bit = 0; bit < 32; bit++) {
+		config = right;
+		config.pad = 1U << bit;
+		check_refused(_metadata, self, -EINVAL, &config);
+		config = right;
+		config.flags = 1U << bit;
+		if (config.flags != KWQ_CONFIG_COALESCE)
+			check_refused(_metadata, self, -EINVAL, &config);
+	}
+	config = right;
+	config.max_wait = BEYOND;
+	check_refused(_metadata, self, -EINVAL, &config);
+	config.max_wait = ~0ULL;
+	check_refused(_metadata, self, -EINVAL, &config);
+	config = right;
+	config.forget_after = BEYOND;
+	check_refused(_metadata, self, -EINVAL, &config);
+
+	for (int i = 0; i < ARRAY_SIZE(nine); i++)
+		nine[i] = (struct kwq_limiter)FAST_SLOW(0, 0, 0);
+	config = config_of(nine);
+	check_refused(_metadata, self, -EINVAL, &config);
+	config.nr = ~0U;
+	check_refused(_metadata, self, -EINVAL, &config);
+
+	/* None of them is none of it. */
+	config = default_config();
+	config.limiters = user_ptr(nine);
+	check_refused(_metadata, self, -EINVAL, &config);
+	config = default_config();
+	config.limiter_size = sizeof(nine[0]);
+	check_refused(_metadata, self, -EINVAL, &config);
+}
+
+/* What only comes out goes in as zero. */
+TEST_F(limiter, bad_config_out)
+{
+	struct kwq_limiter one;
+	const struct kwq_config right = {
+		.size = sizeof(right),
+		.nr = 1,
+		.limiters = user_ptr(&one),
+		.limiter_size = sizeof(one),
+	};
+	struct kwq_config wrong[9];
+
+	limit(self, config_of(of_all_kinds));
+	for (int i = 0; i < ARRAY_SIZE(wrong); i++)
+		wrong[i] = right;
+	wrong[0].flags = KWQ_CONFIG_COALESCE;
+	wrong[1].max_wait = 1;
+	wrong[2].forget_after = 1;
+	wrong[3].dead_after = 1;
+	wrong[4].pad = 1;
+	wrong[5].nr = 0;
+	wrong[6].nr = 0;
+	wrong[6].limiters = 0;
+	wrong[7].nr = 0;
+	wrong[7].limiter_size = 0;
+	wrong[8].limiter_size = 0;
+	poison(&one, sizeof(one));
+	for (int i = 0; i < ARRAY_SIZE(wrong); i++) {
+		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_CONFIG, &wrong[i])) {
+			TH_LOG("config %d", i);
+		}
+	}
+	EXPECT_TRUE(is_poison(&one, sizeof(one)));
+}
+
+/* O6: addresses of nothing, of the half of something, and of what cannot be written. */
+TEST_F(limiter, not_there)
+{
+	static const __u64 nowhere[] = { 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
+	const size_t size = sizeof(of_all_kinds);
+	__u8 *edge = user_edge(1);
+	struct kwq_config config = config_of(of_all_kinds);
+	struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+	};
+	int fd;
+
+	limit(self, config_of(of_all_kinds));
+	fd = next_fd();
+	for (int i = 0; i < ARRAY_SIZE(nowhere); i++) {
+		create.config = nowhere[i];
+		EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_CREATE, &create));
+	}
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIGURE, NULL));
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIG, NULL));
+	for (size_t there = 0; there < sizeof(config); there++) {
+		memcpy(edge - there, &config, there);
+		create.config = user_ptr(edge - there);
+		EXPECT_EQ(-EFAULT, request(self->dev, KWQ_IOC_CREATE, &create));
+	}
+	EXPECT_EQ(fd, next_fd());
+
+	/* The limiters, in and out. */
+	for (int i = 0; i <= ARRAY_SIZE(nowhere); i++) {
+		config.limiters = i ? nowhere[i - 1] : 0;
+		check_refused(_metadata, self, -EFAULT, &config);
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIG, &config));
+	}
+	for (size_t there = 0; there < size; there += 4) {
+		memcpy(edge - there, of_all_kinds, there);
+		config.limiters = user_ptr(edge - there);
+		check_refused(_metadata, self, -EFAULT, &config);
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_CONFIG, &config));
+	}
+	memcpy(edge - size, of_all_kinds, size);
+	config.limiters = user_ptr(edge - size);
+	EXPECT_EQ(0, q_configure(self->q, &config));
+	poison(edge - size, size);
+	EXPECT_EQ(0, request(self->q, KWQ_IOC_CONFIG, &config));
+	EXPECT_EQ(0, memcmp(edge - size, of_all_kinds, size));
+	user_edge_free(edge, 1);
+}
+
+/* A named queue that exists is opened as it is, but what was asked for is looked at. */
+TEST_F(limiter, create_or_open)
+{
+	static const struct kwq_limiter bad[] = { BUCKET(0, SEC, 1) };
+	struct kwq_config config = config_of(of_all_kinds), told;
+	struct kwq_create create = {
+		.size = sizeof(create),
+		.flags = KWQ_CREATE_OR_OPEN,
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.mode = 0600,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+		.config = user_ptr(&config),
+	};
+	char name[32];
+	int again;
+
+	snprintf(name, sizeof(name), "limiter.%d", getpid());
+	set_name(create.name, name);
+	self->q = request(self->dev, KWQ_IOC_CREATE, &create);
+	ASSERT_LE(0, self->q);
+	config = default_config();
+	again = request(self->dev, KWQ_IOC_CREATE, &create);
+	EXPECT_LE(0, again);
+	close(again);
+	ASSERT_EQ(0, q_config(self->q, &told, NULL, 0));
+	EXPECT_EQ(ARRAY_SIZE(of_all_kinds), told.nr);
+	config = config_of(bad);
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
+	EXPECT_EQ(0, q_unlink(self->dev, name));
+}
+
+TEST_HARNESS_MAIN
