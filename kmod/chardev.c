@@ -94,7 +94,18 @@ static int copy_in(void *to, size_t size, size_t first_size,
 				     from + sizeof(u32), usize - sizeof(u32));
 }
 
-/* Copies a structure out that the caller may know shorter or longer. */
+/* Copies a structure out that the caller knows with @usize bytes. */
+static int copy_out_as(void __user *to, void *from, size_t size, u32 usize)
+{
+	size = min_t(size_t, size, usize);
+	*(u32 *)from = size;
+	if (copy_to_user(to, from, size) ||
+	    clear_user(to + size, usize - size))
+		return -EFAULT;
+	return 0;
+}
+
+/* The same for a structure of which only the size is read. */
 static int copy_out(void __user *to, void *from, size_t size, size_t first_size)
 {
 	u32 usize;
@@ -103,12 +114,7 @@ static int copy_out(void __user *to, void *from, size_t size, size_t first_size)
 		return -EFAULT;
 	if (usize < first_size || usize > PAGE_SIZE)
 		return -EINVAL;
-	size = min_t(size_t, size, usize);
-	*(u32 *)from = size;
-	if (copy_to_user(to, from, size) ||
-	    clear_user(to + size, usize - size))
-		return -EFAULT;
-	return 0;
+	return copy_out_as(to, from, size, usize);
 }
 
 /* A name member: ended by a NUL and padded with them. */
@@ -687,7 +693,7 @@ static long queue_config(struct file *file, void __user *uarg)
 	arg.dead_after = config->dead_after;
 	arg.nr = config->nr;
 	kfree(config);
-	return err ?: copy_out(uarg, &arg, sizeof(arg), KWQ_CONFIG_FIRST);
+	return err ?: copy_out_as(uarg, &arg, sizeof(arg), arg.size);
 }
 
 static long queue_list_dead(struct file *file, void __user *uarg)

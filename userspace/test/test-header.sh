@@ -63,7 +63,7 @@ done
 
 # The functions, everywhere the same.
 header=$(sed 's/^static inline.*//' "$SRC/include/kwq.h" |
-	sed -nE 's/^(int|void|uint64_t) (kwq_[a-z_]+)\(.*/\2/p' | sort)
+	sed -nE 's/^(int|void|uint64_t|__u64) (kwq_[a-z_]+)\(.*/\2/p' | sort)
 map=$(sed -nE 's/^\t(kwq_[a-z_]+);/\1/p' "$SRC/lib/libkwq.map" | sort)
 shared=$(nm -D --defined-only "$O/libkwq.so" | sed -nE 's/.* T ([^@]*)@@LIBKWQ_0\.1$/\1/p' | sort)
 everything=$(nm -D --defined-only "$O/libkwq.so" | sed -E 's/.* [A-Z] //' |

@@ -32,6 +32,7 @@ static struct {
 	struct kwq_got got;
 	const char *got_key;
 	__s32 clockid;
+	__u64 now;
 } kernel;
 
 static void *pointer(__u64 p)
@@ -72,6 +73,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	/* Asked when a handle is made; not what is being tested. */
 	if (request == KWQ_IOC_STAT && kernel.request != KWQ_IOC_STAT) {
 		((struct kwq_stat *)arg)->clockid = kernel.clockid;
+		((struct kwq_stat *)arg)->now = kernel.now;
 		return 0;
 	}
 	kernel.calls++;
@@ -83,6 +85,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	case KWQ_IOC_ADD:
 	case KWQ_IOC_DONE:
 	case KWQ_IOC_REMOVE:
+	case KWQ_IOC_FORGET:
+	case KWQ_IOC_REQUEUES:
 		take_batch(0, &((struct kwq_op *)arg)->batch);
 		break;
 	case KWQ_IOC_GET:
@@ -156,13 +160,14 @@ static bool asked(unsigned long request)
 /* U4: kwq_create() - New; a negative errno value for each error; the descriptor is given out. */
 static void test_create(void)
 {
+	const struct kwq_config config = { .size = sizeof(config) };
 	struct {
 		struct kwq_create_options o;
 		char later;
 	} newer = {
 		.o = { .size = sizeof(newer), .open_flags = O_RDONLY, .mode = 0644,
 		       .clockid = CLOCK_BOOTTIME, .or_open = true, .max_items = 7,
-		       .max_bytes = 8 },
+		       .max_bytes = 8, .config = &config },
 	};
 	const struct kwq_create *arg = (void *)kernel.arg;
 	char longest[300];
@@ -172,7 +177,7 @@ static void test_create(void)
 	is_number(kwq_create(&q, NULL, NULL), 0, "create: an unnamed queue");
 	ok(asked(KWQ_IOC_CREATE) && arg->size == sizeof(*arg) && !arg->flags &&
 	   arg->open_flags == (O_RDWR | O_CLOEXEC) && !arg->mode &&
-	   arg->clockid == CLOCK_MONOTONIC && !arg->max_items && !arg->max_bytes &&
+	   arg->clockid == CLOCK_MONOTONIC && !arg->max_items && !arg->max_bytes && !arg->config &&
 	   !arg->name[0], "create: the defaults, and no mode");
 	is_number(kwq_fd(q), kernel.ret, "create: the descriptor is the kernel's answer");
 	kwq_close(q);
@@ -187,13 +192,13 @@ static void test_create(void)
 		  "create: newer options whose rest is zero");
 	ok(arg->flags == KWQ_CREATE_OR_OPEN && arg->open_flags == O_RDONLY &&
 	   arg->mode == 0644 && arg->clockid == CLOCK_BOOTTIME && arg->max_items == 7 &&
-	   arg->max_bytes == 8, "create: every option");
+	   arg->max_bytes == 8 && arg->config == kwq_ptr(&config), "create: every option");
 	kwq_close(q);
 
 	newer.o.size = offsetof(struct kwq_create_options, max_items);
 	expect(dup(STDERR_FILENO), 0);
 	is_number(kwq_create(&q, "jobs", &newer.o), 0, "create: older, shorter options");
-	ok(!arg->max_items && !arg->max_bytes && arg->mode == 0644,
+	ok(!arg->max_items && !arg->max_bytes && !arg->config && arg->mode == 0644,
 	   "create: what they lack is zero");
 	kwq_close(q);
 
@@ -330,17 +335,164 @@ static void test_add(struct kwq *q)
 	   "remove: what the kernel is told");
 }
 
+/* U4, L1, L8, L9, L11: AddRateLimited, Forget, NumRequeues, and the dead. */
+static void test_retries(struct kwq *q)
+{
+	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_add_entry *add = (void *)kernel.entries[0];
+	const struct kwq_done_entry *done = (void *)kernel.entries[0];
+	const struct kwq_remove_entry *remove = (void *)kernel.entries[0];
+	const struct kwq_key_entry *entry = (void *)kernel.entries[0];
+	struct kwq_config config = { .size = sizeof(config), .dead_after = 3 };
+	struct kwq_list_dead list = { .size = sizeof(list), .after = 5 };
+
+	expect(1, KWQ_DEAD);
+	is_number(kwq_add_rate_limited(q, "k", 1), KWQ_DEAD, "add_rate_limited");
+	ok(asked(KWQ_IOC_ADD) && add->flags == KWQ_ADD_RATE_LIMITED && !add->time &&
+	   add->key_len == 1, "add_rate_limited: what the kernel is told");
+	expect(1, KWQ_REQUEUED);
+	is_number(kwq_done_with(q, 7, KWQ_DONE_FORGET), KWQ_REQUEUED, "done_with");
+	ok(asked(KWQ_IOC_DONE) && done->ticket == 7 && done->flags == KWQ_DONE_FORGET,
+	   "done_with: its flags");
+
+	expect(1, 12);
+	is_number(kwq_forget(q, "key", 3), 12, "forget: how many they were");
+	ok(asked(KWQ_IOC_FORGET) && arg->batch.entry_size == sizeof(*entry) &&
+	   entry->key_len == 3 && !entry->flags, "forget: what the kernel is told");
+	expect(1, 12);
+	is_number(kwq_num_requeues(q, "key", 3), 12, "num_requeues");
+	ok(asked(KWQ_IOC_REQUEUES) && entry->key_len == 3, "num_requeues: is no forget");
+	expect(-EBADF, 0);
+	is_number(kwq_forget(q, "key", 3), -EBADF, "forget: the call's error");
+
+	expect(1, KWQ_ADDED);
+	is_number(kwq_kick(q, "k", 1), KWQ_ADDED, "kick");
+	ok(asked(KWQ_IOC_ADD) && add->flags == KWQ_ADD_KICK, "kick: an add of what is dead");
+	expect(1, -ENOENT);
+	is_number(kwq_drop(q, "k", 1), -ENOENT, "drop: the entry's error");
+	ok(asked(KWQ_IOC_REMOVE) && remove->flags == KWQ_REMOVE_DEAD,
+	   "drop: a remove of what is dead");
+	expect(2, 0);
+	is_number(kwq_list_dead(q, &list), 2, "list_dead");
+	ok(asked(KWQ_IOC_LIST_DEAD) && !memcmp(kernel.arg, &list, sizeof(list)),
+	   "list_dead: as it is");
+
+	expect(0, 0);
+	is_number(kwq_configure(q, &config), 0, "configure");
+	ok(asked(KWQ_IOC_CONFIGURE) && !memcmp(kernel.arg, &config, sizeof(config)),
+	   "configure: as it is");
+	expect(-EFAULT, 0);
+	is_number(kwq_config(q, &config), -EFAULT, "config: its error");
+	ok(asked(KWQ_IOC_CONFIG), "config: what the kernel is asked");
+}
+
+/* K4: a clock of one's own. */
+static void test_manual_clock(void)
+{
+	const struct kwq_advance *arg = (void *)kernel.arg;
+	struct kwq *q;
+
+	expect(dup(STDERR_FILENO), 0);
+	kernel.clockid = KWQ_CLOCK_ID_MANUAL;
+	kwq_open(&q, "jobs", O_RDWR);
+	expect(0, 0);
+	kernel.now = 1234;
+	is_number(kwq_now(q), 1234, "now: on a manual clock it is what the queue says");
+	is_number(kwq_deadline(q, 6), 1240, "deadline: so too");
+	is_number(kwq_advance(q, 77), 0, "advance");
+	ok(asked(KWQ_IOC_ADVANCE) && arg->size == sizeof(*arg) && !arg->flags &&
+	   arg->time == 77, "advance: by a time");
+	expect(-EOPNOTSUPP, 0);
+	is_number(kwq_advance_to(q, 78), -EOPNOTSUPP, "advance_to: its error");
+	ok(arg->flags == KWQ_ADVANCE_TO && arg->time == 78, "advance_to: to a time");
+	kwq_close(q);
+}
+
+/* ---- Backoff ---- */
+
+#define MS	1000000ULL
+
+/* B1, B2, B4: the kernel's own tests say more; here, that it is the same. */
+static void test_backoff(void)
+{
+	const struct kwq_backoff backoff = {
+		.duration = 10 * MS, .cap = 50 * MS, .factor = 2 * KWQ_ONE,
+		.jitter = KWQ_ONE / 2, .steps = 10,
+	};
+	struct kwq_backoff bad = backoff, b = backoff;
+	struct kwq_backoff_manager m;
+
+	is_number(kwq_backoff_check(&backoff), 0, "backoff_check");
+	bad.factor = KWQ_ONE - 1;
+	is_number(kwq_backoff_check(&bad), -EINVAL, "backoff_check: a factor below 1");
+	is_number(kwq_backoff_step(&b, 0), 10 * MS, "backoff_step: the duration");
+	is_number(kwq_backoff_step(&b, 1U << 31), 25 * MS, "backoff_step: half of the jitter");
+	is_number(kwq_backoff_step(&b, 0), 40 * MS, "backoff_step: times the factor");
+	is_number(kwq_backoff_step(&b, 0), 50 * MS, "backoff_step: the cap");
+	is_number(b.steps, 0, "backoff_step: which uses the steps up");
+	is_number(kwq_backoff_after(&backoff, 2, 0), 40 * MS, "backoff_after");
+	kwq_backoff_manager_init(&m, &backoff, 100, 1000);
+	kwq_backoff_manager_step(&m, 1100, 0);
+	is_number(kwq_backoff_manager_step(&m, 1200, 0), 20 * MS, "backoff_manager_step");
+	is_number(kwq_backoff_manager_step(&m, 1301, 0), 10 * MS,
+		  "backoff_manager_step: starts over");
+}
+
+static bool count_down(void *arg)
+{
+	int *left = arg;
+
+	return --*left;
+}
+
+/* Says that all is to stop, and wants to be run again. */
+static bool say_stop(void *arg)
+{
+	return write(*(int *)arg, "", 1) == 1;
+}
+
+static uint64_t now(clockid_t clock);
+
+/* B3. The pauses that are waited for are short, those that are not are for ever. */
+static void test_until(void)
+{
+	const struct kwq_backoff briefly = { .duration = 1000 };
+	const struct kwq_backoff forever = { .duration = INT64_MAX };
+	struct kwq_backoff_manager m;
+	int left = 3, fds[2];
+	uint64_t before;
+
+	kwq_backoff_manager_init(&m, &briefly, 0, 0);
+	before = now(CLOCK_MONOTONIC);
+	is_number(kwq_backoff_until(count_down, &left, &m, true, -1), 0,
+		  "backoff_until: until it is enough");
+	is_number(left, 0, "backoff_until: as often as it was asked for");
+	ok(now(CLOCK_MONOTONIC) - before >= 2000, "backoff_until: with the pauses");
+
+	kwq_backoff_manager_init(&m, &forever, 0, 0);
+	ok(!pipe(fds), "backoff_until: a pipe");
+	is_number(kwq_backoff_until(say_stop, &fds[1], &m, false, fds[0]), -ECANCELED,
+		  "backoff_until: ended in a pause");
+	left = 3;
+	is_number(kwq_backoff_until(count_down, &left, &m, false, fds[0]), -ECANCELED,
+		  "backoff_until: ended before it began");
+	is_number(left, 3, "backoff_until: does not run then");
+	close(fds[0]);
+	close(fds[1]);
+}
+
 static void answer_item(void)
 {
 	expect(1, KWQ_REQUEUED);
-	kernel.got = (struct kwq_got){ .ticket = 42, .key_len = 3, .priority = -1, .abandoned = 2 };
+	kernel.got = (struct kwq_got){ .ticket = 42, .key_len = 3, .priority = -1, .abandoned = 2,
+				       .requeues = 9 };
 	kernel.got_key = "abc";
 }
 
 static bool is_answer(const struct kwq_item *item, const char *key)
 {
 	return item->ticket == 42 && item->key_len == 3 && item->priority == -1 &&
-		item->abandoned == 2 && !memcmp(key, "abc", 3);
+		item->abandoned == 2 && item->requeues == 9 && !memcmp(key, "abc", 3);
 }
 
 /* U4: Get; a signal is -EINTR, not errno. */
@@ -417,6 +569,8 @@ static void test_batches(struct kwq *q)
 		{ "add_batch", kwq_add_batch, KWQ_IOC_ADD },
 		{ "done_batch", kwq_done_batch, KWQ_IOC_DONE },
 		{ "remove_batch", kwq_remove_batch, KWQ_IOC_REMOVE },
+		{ "forget_batch", kwq_forget_batch, KWQ_IOC_FORGET },
+		{ "num_requeues_batch", kwq_num_requeues_batch, KWQ_IOC_REQUEUES },
 	};
 	const struct kwq_op *arg = (void *)kernel.arg;
 	unsigned char entries[64] = { 0 };
@@ -424,7 +578,7 @@ static void test_batches(struct kwq *q)
 	struct kwq_get get = { .size = sizeof(get), .deadline = 5 };
 	size_t i;
 
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		expect(2, 0);
 		is_number(calls[i].call(q, &batch), 2, calls[i].name);
 		ok(asked(calls[i].request) && arg->size == sizeof(*arg) && !arg->flags &&
@@ -541,11 +695,15 @@ int main(void)
 	test_add(q);
 	test_get(q);
 	test_done(q);
+	test_retries(q);
 	test_batches(q);
 	test_queue(q);
+	test_backoff();
+	test_until();
 	is_number(allocations - before, 0, "U4: and nothing else is");
 	test_retry(q);
 	test_clock();
+	test_manual_clock();
 	kwq_close(q);
 	return done_testing();
 }
