@@ -42,6 +42,8 @@ for content in "$@"; do
 		make -s --no-print-directory -C "$TOP/selftests/device" KSELFTEST_INC=. list |
 			(cd "$BUILD/device" && xargs cp -t "$root/kselftest")
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
+		logged examples make -C "$TOP/userspace" O="$BUILD/userspace" "$BUILD/userspace/test/device-examples"
+		cp "$BUILD/userspace/test/device-examples" "$root/kselftest/examples"
 		;;
 	demo)
 		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo" all \

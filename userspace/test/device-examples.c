@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The examples of libkwq(3), run with a real queue: needs /dev/kwq and the right to
+ * use it. examples.h is what the page has between .Bd -literal and .Ed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kwq.h>
+#include "tap.h"
+
+void work(const char *key, size_t len);
+
+#include "examples.h"
+
+static int worked;
+
+void work(const char *key, size_t len)
+{
+	(void)key;
+	(void)len;
+	worked++;
+}
+
+/* A queue whose time is ours, so that nothing here sleeps. */
+static struct kwq *manual_queue(void)
+{
+	const struct kwq_create_options options = {
+		.size = sizeof(options),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+	};
+	struct kwq *q = NULL;
+
+	if (!ok(!kwq_create(&q, NULL, &options), "a queue on a manual clock"))
+		exit(1);
+	return q;
+}
+
+static void test_handles(void)
+{
+	struct kwq *q, *adder, *own, *inherited;
+	char number[16];
+	int fds[2], status;
+	pid_t pid;
+
+	is_number(make_jobs(&q), 0, "make_jobs()");
+	is_number(open_jobs_to_add(&adder), 0, "open_jobs_to_add()");
+	is_number(kwq_add(adder, "a", 1), KWQ_ADDED, "and it adds");
+	is_number(own_handle(&own, q), 0, "own_handle()");
+	unsetenv("KWQ_FD");
+	is_number(from_environment(&inherited), -ENOENT, "from_environment() without one");
+	snprintf(number, sizeof(number), "%d", dup(kwq_fd(q)));
+	setenv("KWQ_FD", number, 1);
+	is_number(from_environment(&inherited), 0, "from_environment()");
+
+	ok(!pipe(fds), "a pipe");
+	ok(wait_for_item_or(q, fds[0]), "wait_for_item_or(): an item");
+	ok(work_a_little(q) && worked == 1, "work_a_little(): something to do");
+	ok(!work_a_little(q), "work_a_little(): nothing");
+	ok(write(fds[1], "", 1) == 1 && !wait_for_item_or(q, fds[0]),
+	   "wait_for_item_or(): something else");
+
+	pid = fork();
+	if (!pid)
+		give_back_and_go(q);
+	ok(waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status),
+	   "give_back_and_go()");
+	ok(has_priorities(), "has_priorities()");
+	fflush(stdout);
+	is_number(print_queues(), 0, "print_queues()");
+	remove_jobs();
+	is_number(kwq_unlink("jobs"), -ENOENT, "remove_jobs()");
+	kwq_close(inherited);
+	kwq_close(own);
+	kwq_close(adder);
+	kwq_close(q);
+	close(fds[0]);
+	close(fds[1]);
+}
+
+static void test_items(void)
+{
+	struct kwq *q = manual_queue();
+	struct kwq_item item;
+	char key[16];
+
+	is_number(file_changed(q, "/etc/passwd"), 0, "file_changed()");
+	ok(withdraw(q, "/etc/passwd", 11), "withdraw(): in time");
+	ok(withdraw(q, "/etc/passwd", 11), "withdraw(): nothing to do");
+	is_number(try_again_later(q, "k", 1), KWQ_WAITING, "try_again_later()");
+	is_number(add_urgent(q, "k", 1), KWQ_ADDED, "add_urgent()");
+	ok(!kwq_try_get(q, &item, key, sizeof(key)) && item.priority == KWQ_PRIORITY_MAX,
+	   "and it comes with that priority");
+	ok(!withdraw(q, "k", 1), "withdraw(): too late");
+	ok(may_still_add(q) && !is_busy(q), "may_still_add(), is_busy()");
+	kwq_done(q, item.ticket);
+	is_number(add_next_hour(q, "h", 1), KWQ_WAITING, "add_next_hour()");
+	is_number(waiting_items(q), 1, "waiting_items()");
+	is_number(to_the_next_hour(q), 0, "to_the_next_hour()");
+	is_number(waiting_items(q), 0, "and then it comes");
+	worked = 0;
+	is_number(stop_workers_when_empty(q), 0, "stop_workers_when_empty()");
+	is_number(work_until_shut_down(q), 0, "work_until_shut_down()");
+	is_number(worked, 1, "and the item was worked on");
+	ok(!may_still_add(q), "may_still_add(): no longer");
+	ok(drained(q), "drained()");
+	kwq_close(q);
+}
+
+static void test_retries(void)
+{
+	struct kwq *q = manual_queue();
+	struct kwq_item item;
+	char key[16];
+	int i;
+
+	is_number(limit_retries(q), 0, "limit_retries()");
+	ok(lets_items_die(q), "lets_items_die()");
+	kwq_add(q, "k", 1);
+	for (i = 0; i < 20; i++) {
+		ok(!kwq_try_get(q, &item, key, sizeof(key)) && item.requeues == (unsigned int)i,
+		   "try %d", i + 1);
+		is_number(finish(q, &item, key, false), KWQ_FINISHED, "finish(): it failed");
+		ok(!kwq_advance(q, 60000000000), "a minute later");
+	}
+	ok(fails_often(q, "k", 1), "fails_often()");
+	kwq_try_get(q, &item, key, sizeof(key));
+	is_number(finish(q, &item, key, false), KWQ_FINISHED, "finish(): once too often");
+	is_number(clean_up(q), 0, "clean_up()");
+	ok(!kwq_try_get(q, &item, key, sizeof(key)) && !item.requeues,
+	   "brings back what died just now");
+	is_number(finish(q, &item, key, true), KWQ_FINISHED, "finish(): it succeeded");
+	kwq_add_rate_limited(q, "k", 1);
+	mended(q, "k", 1);
+	is_number(kwq_num_requeues(q, "k", 1), 0, "mended()");
+	kwq_close(q);
+}
+
+static void test_batches(void)
+{
+	struct kwq *q = manual_queue();
+	struct kwq_got got[64];
+	char keys[64 * 16];
+
+	is_number(add_two(q), 2, "add_two()");
+	is_number(forget_both(q), 0, "forget_both()");
+	is_number(get_many(q, got, keys, sizeof(keys)), 2, "get_many()");
+	is_number(finish_two(q, got), 2, "finish_two()");
+	add_two(q);
+	is_number(remove_two(q), 2, "remove_two()");
+	ok(comes_after_a_second(), "comes_after_a_second()");
+	worked = 0;
+	add_two(q);
+	kwq_shut_down(q);
+	is_number(work_faster(q), 0, "work_faster()");
+	is_number(worked, 2, "both were worked on");
+	kwq_close(q);
+}
+
+static bool third_time(void)
+{
+	static int times;
+
+	return ++times == 3;
+}
+
+static bool right_at_once(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static void test_backoff(void)
+{
+	const struct kwq_backoff backoff = {
+		.duration = 1, .factor = 2 * KWQ_ONE, .steps = 100,
+	};
+
+	is_number(tenth_pause(&backoff), 512, "tenth_pause()");
+	connect_with_pauses(third_time);
+	ok(third_time() == false, "connect_with_pauses()");
+	ok(restart_pause(1) == 1000000000 && restart_pause(2) == 2000000000,
+	   "restart_pause()");
+	is_number(look_again_and_again(right_at_once, NULL, -1), 0, "look_again_and_again()");
+}
+
+int main(void)
+{
+	test_handles();
+	test_items();
+	test_retries();
+	test_batches();
+	test_backoff();
+	return done_testing();
+}
