@@ -1,0 +1,613 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * L11: items that were rate-limited too often. On a manual clock, with a limiter that
+ * makes nobody wait, so that only the count decides.
+ */
+#include "kwq_test.h"
+
+#define LIVES	3	/* requeues; the next one is the end */
+
+static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+
+FIXTURE(dead)
+{
+	int dev;
+	int q;
+};
+
+FIXTURE_SETUP(dead)
+{
+	struct kwq_config config = config_of(at_once);
+
+	config.dead_after = LIVES;
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_manual_queue(self->dev, &config);
+	ASSERT_LE(0, self->q);
+}
+
+FIXTURE_TEARDOWN(dead)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+/* Has an item fail as often as it may; it is idle then. */
+static void use_up(int q, const char *key)
+{
+	struct item item;
+
+	for (__u32 n = 1; n <= LIVES; n++) {
+		REQUIRE(q_add_rate_limited(q, key) == KWQ_ADDED);
+		REQUIRE(q_try_get(q, &item) == 1 && !strcmp(item.key, key));
+		REQUIRE(item.requeues == n);
+		REQUIRE(q_done(q, item.ticket) == KWQ_FINISHED);
+	}
+}
+
+static void die(int q, const char *key)
+{
+	use_up(q, key);
+	REQUIRE(q_add_rate_limited(q, key) == KWQ_DEAD);
+}
+
+static __u64 deaths(int q)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(q, &stat));
+	return stat.died;
+}
+
+/* The dead, in the order of their deaths, separated by spaces. */
+static const char *the_dead(int q)
+{
+	static char text[1024];
+	struct dead dead[16];
+	struct kwq_stat stat;
+	int nr = q_list_dead(q, dead, 16, 0);
+	size_t len = 0;
+
+	REQUIRE(nr >= 0 && nr < 16);
+	REQUIRE(!q_stat(q, &stat) && stat.dead == nr);
+	text[0] = '\0';
+	for (int i = 0; i < nr; i++)
+		len += snprintf(text + len, sizeof(text) - len, i ? " %s" : "%s", dead[i].key);
+	return text;
+}
+
+/* L11: a worker's item fails again and again; it is dead at the done of its last run. */
+TEST_F(dead, after_its_last_try)
+{
+	struct item item;
+
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	for (__u32 n = 0; n < LIVES; n++) {
+		expect_next(self->q, &item, "a");
+		EXPECT_EQ(n, item.requeues);
+		EXPECT_EQ(KWQ_DIRTIED, q_add_rate_limited(self->q, "a"));
+		EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	}
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(LIVES, item.requeues);
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	/* Not before its done. */
+	EXPECT_STREQ("", the_dead(self->q));
+	EXPECT_EQ(1, deaths(self->q));
+	check_stat(self->q, .processing = 1, .items = 1);
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_STREQ("a", the_dead(self->q));
+	check_stat(self->q, .items = 1);
+	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
+	/* Deader than dead it is not. */
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(1, deaths(self->q));
+	EXPECT_EQ(LIVES, q_requeues(self->q, "a"));
+	EXPECT_EQ(-ENOENT, q_done_key(self->q, "a"));
+}
+
+/* L11: an item that is idle with a count. Its neighbours in the memory of counts stay. */
+TEST_F(dead, from_idleness)
+{
+	struct kwq_stat stat;
+
+	use_up(self->q, "a");
+	use_up(self->q, "b");
+	use_up(self->q, "c");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "b"));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(2, stat.remembered);
+	EXPECT_EQ(1, stat.dead);
+	EXPECT_EQ(3, stat.items);
+	EXPECT_STREQ("b", the_dead(self->q));
+	EXPECT_EQ(LIVES, q_forget(self->q, "a"));
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "c"));
+	EXPECT_STREQ("b c", the_dead(self->q));
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "b"));
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "c"));
+	check_stat(self->q, .items = 0);
+}
+
+/* L11: what is to run anyway runs first, whoever gives it up meanwhile. */
+TEST_F(dead, not_while_it_is_to_run)
+{
+	struct item item;
+
+	use_up(self->q, "a");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	check_stat(self->q, .ready = 1, .items = 1);
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", SEC));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(0, deaths(self->q));
+	check_stat(self->q, .waiting = 1, .items = 1);
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(LIVES, item.requeues);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(1, deaths(self->q));
+}
+
+/* L11: never, unless asked for; and those who are dead stay so under other rules. */
+TEST_F(dead, only_if_configured)
+{
+	struct kwq_config config = config_of(at_once);
+
+	die(self->q, "a");
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	EXPECT_STREQ("a", the_dead(self->q));
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	for (int i = 0; i < 100; i++) {
+		EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
+		expect_take(self->q, "b");
+	}
+	config.dead_after = 101;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
+	expect_take(self->q, "b");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "b"));
+	EXPECT_STREQ("a b", the_dead(self->q));
+}
+
+/* L11: what is told of each, page by page. */
+TEST_F(dead, listed)
+{
+	static const char * const keys[] = { "a", "bb", "ccc", "dddd", "eeeee" };
+	struct dead all[8], dead[8];
+	struct item item;
+
+	for (int i = 0; i < 5; i++) {
+		use_up(self->q, keys[i]);
+		EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, keys[i], i - 2));
+		expect_next(self->q, &item, keys[i]);
+		EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, keys[i]));
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+		EXPECT_EQ(0, q_advance(self->q, SEC));
+	}
+	ASSERT_EQ(5, q_list_dead(self->q, all, 8, 0));
+	for (int i = 0; i < 5; i++) {
+		EXPECT_STREQ(keys[i], all[i].key);
+		EXPECT_EQ((5 - i) * SEC, all[i].age);
+		EXPECT_EQ(LIVES, all[i].requeues);
+		EXPECT_EQ(i - 2, all[i].priority);
+	}
+
+	ASSERT_EQ(2, q_list_dead(self->q, dead, 2, 0));
+	EXPECT_STREQ("a", dead[0].key);
+	EXPECT_STREQ("bb", dead[1].key);
+	ASSERT_EQ(2, q_list_dead(self->q, dead, 2, dead[1].number));
+	EXPECT_STREQ("ccc", dead[0].key);
+	/* One that went meanwhile leaves no hole, nor does the one that was last seen. */
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "dddd"));
+	ASSERT_EQ(1, q_list_dead(self->q, dead, 2, dead[1].number));
+	EXPECT_STREQ("eeeee", dead[0].key);
+	EXPECT_EQ(0, q_list_dead(self->q, dead, 2, dead[0].number));
+	EXPECT_EQ(0, q_list_dead(self->q, dead, 2, ~0ULL));
+
+	/* As far as the keys fit. */
+	EXPECT_EQ(-EMSGSIZE, q_list_dead_into(self->q, dead, 8, 0, 0));
+	EXPECT_EQ(1, q_list_dead_into(self->q, dead, 8, 1, 0));
+	EXPECT_EQ(1, q_list_dead_into(self->q, dead, 8, 2, 0));
+	EXPECT_EQ(2, q_list_dead_into(self->q, dead, 8, 3, 0));
+	EXPECT_EQ(-EMSGSIZE, q_list_dead_into(self->q, dead, 8, 1, all[0].number));
+	EXPECT_EQ(4, q_list_dead_into(self->q, dead, 8, 11, 0));
+	EXPECT_EQ(0, q_list_dead_into(self->q, dead, 8, 0, all[4].number));
+	check_stat(self->q, .items = 4);
+}
+
+/* What die() does, of a key as long as there may be. */
+static void die_with_longest_key(int q, __u8 first)
+{
+	static __u8 key[KWQ_KEY_MAX], room[KWQ_KEY_MAX];
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(room),
+			.keys_len = sizeof(room),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	key[0] = first;
+	for (int n = 0; n < LIVES; n++) {
+		REQUIRE(q_add_bytes(q, key, sizeof(key), KWQ_ADD_RATE_LIMITED, 0, 0) == KWQ_ADDED);
+		REQUIRE(q_get_raw(q, &get) == 1);
+		REQUIRE(q_done(q, got.ticket) == KWQ_FINISHED);
+	}
+	REQUIRE(q_add_bytes(q, key, sizeof(key), KWQ_ADD_RATE_LIMITED, 0, 0) == KWQ_DEAD);
+}
+
+/* L11: more than the kernel takes in one go, of entries and of bytes. */
+TEST_F(dead, many)
+{
+	struct dead *dead = calloc(300, sizeof(*dead));
+	static struct kwq_dead_entry entries[8];
+	static __u8 keys[8 * KWQ_KEY_MAX];
+	struct kwq_list_dead list = {
+		.size = sizeof(list),
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = 8,
+			.entry_size = sizeof(entries[0]),
+		},
+	};
+	char key[16];
+
+	ASSERT_NE(NULL, dead);
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		die(self->q, key);
+	}
+	ASSERT_EQ(200, q_list_dead(self->q, dead, 300, 0));
+	for (int i = 0; i < 200; i++)
+		EXPECT_EQ(i, atoi(dead[i].key));
+	list.after = dead[199].number;
+	free(dead);
+
+	for (int i = 0; i < 6; i++)
+		die_with_longest_key(self->q, i);
+	ASSERT_EQ(6, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	for (int i = 0; i < 6; i++) {
+		EXPECT_EQ(KWQ_KEY_MAX, entries[i].key_len);
+		EXPECT_EQ(i, keys[i * KWQ_KEY_MAX]);
+	}
+	/* Five and a half of them. */
+	list.batch.keys_len = 5 * KWQ_KEY_MAX + KWQ_KEY_MAX / 2;
+	EXPECT_EQ(5, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	list.batch.keys_len = KWQ_KEY_MAX - 1;
+	EXPECT_EQ(-EMSGSIZE, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+}
+
+/* O6: outputs that are not there, or end in the middle. */
+TEST_F(dead, list_not_writable)
+{
+	const size_t size = sizeof(struct kwq_dead_entry);
+	__u8 *edge = user_edge(1);
+	__u8 room[4 * sizeof(struct kwq_dead_entry)];
+	const struct kwq_list_dead right = {
+		.size = sizeof(right),
+		.batch = {
+			.entries = user_ptr(room),
+			.keys = user_ptr(room),
+			.keys_len = 64,
+			.nr = 2,
+			.entry_size = size,
+		},
+	};
+	struct kwq_list_dead list;
+	struct kwq_stat before, after;
+
+	die(self->q, "aaaa");
+	die(self->q, "bbbb");
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	for (size_t there = 0; there < 2 * size; there++) {
+		list = right;
+		list.batch.entries = user_ptr(edge - there);
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	}
+	for (size_t there = 0; there < 8; there++) {
+		list = right;
+		list.batch.keys = user_ptr(edge - there);
+		EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	}
+	list = right;
+	list.batch.entries = 0;
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	list.batch.entries = 1ULL << 63;
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	list = right;
+	list.batch.keys = 0;
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	list = right;
+	list.batch.entries = user_ptr(edge - 2 * size);
+	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	list = right;
+	list.batch.keys = user_ptr(edge - 8);
+	EXPECT_EQ(2, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	EXPECT_EQ(0, memcmp(edge - 8, "aaaabbbb", 8));
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_TRUE(same_stat(&before, &after));
+	user_edge_free(edge, 1);
+}
+
+/* L11: a kick brings back what is dead, as if it had never failed. */
+TEST_F(dead, kicked)
+{
+	struct item item;
+
+	die(self->q, "a");
+	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
+	EXPECT_STREQ("", the_dead(self->q));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(0, item.requeues);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	check_stat(self->q, .items = 0);
+	die(self->q, "a");
+	EXPECT_EQ(2, deaths(self->q));
+
+	/* Later, and with a priority. */
+	EXPECT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_AFTER, 0, SEC));
+	check_stat(self->q, .waiting = 1, .items = 1);
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	expect_take(self->q, "a");
+	die(self->q, "a");
+	EXPECT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_AT, 0, 3 * SEC));
+	EXPECT_EQ(0, q_advance(self->q, 2 * SEC));
+	expect_take(self->q, "a");
+	die(self->q, "a");
+	EXPECT_EQ(KWQ_ADDED, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_PRIORITY |
+					KWQ_ADD_END_WAIT, 9, 0));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(9, item.priority);
+}
+
+/* L11: and nothing else; nor does it make an item. */
+TEST_F(dead, kicked_though_not_dead)
+{
+	struct kwq_stat before, after;
+	struct item item;
+
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "unknown"));
+	check_stat(self->q, .items = 0);
+
+	use_up(self->q, "idle");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "held"));
+	expect_next(self->q, &item, "held");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "ready"));
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "waiting", SEC));
+	ASSERT_EQ(0, q_stat(self->q, &before));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "idle"));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "held"));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "ready"));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "waiting"));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "unknown"));
+	EXPECT_EQ(-ENOENT, q_add_with(self->q, "unknown", KWQ_ADD_KICK | KWQ_ADD_AFTER, 0, SEC));
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_TRUE(same_stat(&before, &after));
+	EXPECT_EQ(LIVES, q_requeues(self->q, "idle"));
+}
+
+/* L11: one that is still being processed is not dead yet. */
+TEST_F(dead, kicked_too_early)
+{
+	struct item item;
+
+	use_up(self->q, "a");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
+	EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_STREQ("a", the_dead(self->q));
+	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
+}
+
+/* L11, Q11: dropped for good, with its count. */
+TEST_F(dead, dropped)
+{
+	struct item item;
+
+	die(self->q, "a");
+	die(self->q, "b");
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "a"));
+	EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_STREQ("b", the_dead(self->q));
+	/* A remove that asks for nothing takes it as well. */
+	EXPECT_EQ(KWQ_WAS_DEAD, q_remove(self->q, "b"));
+	check_stat(self->q, .items = 0);
+
+	/* What is not dead is left alone. */
+	EXPECT_EQ(-ENOENT, q_drop(self->q, "unknown"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	EXPECT_EQ(-ENOENT, q_drop(self->q, "c"));
+	check_stat(self->q, .ready = 1, .items = 1);
+	expect_take(self->q, "c");
+	check_counts(self->q, .adds = 7, .gets = 7, .dones = 7, .removed = 2);
+
+	/* To be dead at its done, until that was taken from it. */
+	use_up(self->q, "d");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "d"));
+	expect_next(self->q, &item, "d");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "d"));
+	EXPECT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DEAD, q_remove(self->q, "d"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	check_stat(self->q, .items = 0);
+}
+
+/* L11: an event brings it back, too. */
+TEST_F(dead, revived_by_an_add)
+{
+	struct item item;
+
+	die(self->q, "a");
+	die(self->q, "b");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "b", SEC));
+	EXPECT_STREQ("", the_dead(self->q));
+	EXPECT_EQ(0, q_requeues(self->q, "a"));
+	EXPECT_EQ(0, q_requeues(self->q, "b"));
+	expect_take(self->q, "a");
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	expect_take(self->q, "b");
+
+	/* Before its done. */
+	use_up(self->q, "c");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	expect_next(self->q, &item, "c");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "c"));
+	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "c"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_next(self->q, &item, "c");
+	EXPECT_EQ(0, item.requeues);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(3, deaths(self->q));
+	check_stat(self->q, .items = 0);
+}
+
+/* L8: a forget forgets and nothing else. One that dies anew is the last of the dead. */
+TEST_F(dead, forgotten)
+{
+	struct dead dead[2];
+	struct item item;
+
+	die(self->q, "a");
+	EXPECT_EQ(LIVES, q_forget(self->q, "a"));
+	EXPECT_STREQ("a", the_dead(self->q));
+	ASSERT_EQ(1, q_list_dead(self->q, dead, 2, 0));
+	EXPECT_EQ(0, dead[0].requeues);
+
+	use_up(self->q, "b");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	expect_next(self->q, &item, "b");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "b"));
+	EXPECT_EQ(KWQ_FINISHED, q_done_with(self->q, item.ticket, KWQ_DONE_FORGET));
+	EXPECT_EQ(0, q_requeues(self->q, "b"));
+	EXPECT_STREQ("a b", the_dead(self->q));
+
+	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
+	expect_take(self->q, "a");
+	die(self->q, "a");
+	EXPECT_STREQ("b a", the_dead(self->q));
+}
+
+/* Q8, Q10: of a queue that ends, the dead go first. */
+TEST_F(dead, dropped_by_a_shut_down)
+{
+	struct item item;
+
+	die(self->q, "a");
+	die(self->q, "b");
+	use_up(self->q, "c");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	expect_next(self->q, &item, "c");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "c"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_STREQ("", the_dead(self->q));
+	check_stat(self->q, .processing = 1, .items = 1, .state = KWQ_STATE_SHUT_DOWN);
+	check_counts(self->q, .adds = 10, .gets = 10, .dones = 9, .dropped = 2);
+	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_STREQ("", the_dead(self->q));
+	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
+	check_counts(self->q, .adds = 10, .gets = 10, .dones = 10, .dropped = 3);
+	EXPECT_EQ(3, deaths(self->q));
+}
+
+static int peer_gives_up(struct peer *parent, void *arg)
+{
+	int q = q_reopen(*(int *)arg);
+	struct item item;
+
+	REQUIRE(q_try_get(q, &item) == 1);
+	say(parent, q_add_rate_limited(q, item.key));
+	hear(parent);
+	return 0;
+}
+
+/* O1: nobody said that it was done, so it is tried once more. */
+TEST_F(dead, its_worker_is_killed)
+{
+	struct peer child;
+	struct item item;
+
+	use_up(self->q, "a");
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	start_peer(&child, peer_gives_up, &self->q);
+	EXPECT_EQ(KWQ_DEAD, hear(&child));
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
+	EXPECT_STREQ("", the_dead(self->q));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(1, item.abandoned);
+	EXPECT_EQ(LIVES, item.requeues);
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_STREQ("a", the_dead(self->q));
+	EXPECT_EQ(2, deaths(self->q));
+}
+
+/* O4: the dead are items, and make no room for others. */
+TEST_F(dead, count_as_items)
+{
+	struct kwq_config config = config_of(at_once);
+	struct kwq_stat stat;
+
+	close(self->q);
+	config.dead_after = LIVES;
+	self->q = new_queue_with(self->dev, KWQ_CLOCK_ID_MANUAL, 2, &config);
+	ASSERT_LE(0, self->q);
+	die(self->q, "a");
+	die(self->q, "b");
+	EXPECT_EQ(-ENOSPC, q_add(self->q, "c"));
+	EXPECT_STREQ("a b", the_dead(self->q));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(2, stat.dead);
+	EXPECT_EQ(2, stat.items);
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+}
+
+/* L10: the dead are not idle, and their counts not forgotten. */
+TEST_F(dead, not_forgotten_by_time)
+{
+	struct kwq_config config = config_of(at_once);
+	struct dead dead;
+
+	config.dead_after = LIVES;
+	config.forget_after = SEC;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	die(self->q, "a");
+	EXPECT_EQ(0, q_advance(self->q, HOUR));
+	EXPECT_EQ(LIVES, q_requeues(self->q, "a"));
+	ASSERT_EQ(1, q_list_dead(self->q, &dead, 1, 0));
+	EXPECT_EQ(HOUR, dead.age);
+	EXPECT_EQ(LIVES, dead.requeues);
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	/* Those who were idle for that long begin anew. */
+	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
+	expect_take(self->q, "a");
+	use_up(self->q, "a");
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+}
+
+TEST_HARNESS_MAIN
