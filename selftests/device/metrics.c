@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * M1 to M3: the counters, histograms and gauges of KWQ_IOC_STAT. On a manual clock, so
+ * that each number is known.
+ */
+#include "kwq_test.h"
+
+FIXTURE(metrics)
+{
+	int dev;
+	int q;
+};
+
+FIXTURE_SETUP(metrics)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_manual_queue(self->dev, NULL);
+	ASSERT_LE(0, self->q);
+}
+
+FIXTURE_TEARDOWN(metrics)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+static struct kwq_stat stat_of(int q)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(q, &stat));
+	return stat;
+}
+
+/* A histogram of these durations; the bounds are 10^i us, and belong to what is below. */
+static struct kwq_histogram histogram_of(const __u64 *durations, int nr)
+{
+	struct kwq_histogram h = {};
+
+	for (int i = 0; i < nr; i++) {
+		int bucket = 0;
+
+		for (__u64 bound = USEC; bucket < 10 && durations[i] > bound; bound *= 10)
+			bucket++;
+		h.counts[bucket]++;
+		h.sum += durations[i];
+	}
+	return h;
+}
+
+static const __u64 durations[] = {
+	0, 1, USEC, USEC + 1, 10 * USEC, 10 * USEC + 1, 100 * USEC, 100 * USEC + 1, MSEC, MSEC + 1,
+	10 * MSEC, 10 * MSEC + 1, 100 * MSEC, 100 * MSEC + 1, SEC, SEC + 1, 10 * SEC, 10 * SEC + 1,
+	100 * SEC, 100 * SEC + 1, 1000 * SEC, 1000 * SEC + 1, HOUR,
+};
+
+/* M1, M2: on both sides of each bound, of all three. */
+TEST_F(metrics, buckets)
+{
+	const struct kwq_histogram want = histogram_of(durations, ARRAY_SIZE(durations));
+	static const __u64 counts[] = { 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2 };
+	struct kwq_histogram zeros = {};
+	struct kwq_stat stat;
+	struct item item;
+
+	EXPECT_EQ(0, memcmp(counts, want.counts, sizeof(counts)));
+	for (int i = 0; i < ARRAY_SIZE(durations); i++) {
+		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 1));
+		ASSERT_EQ(0, q_advance(self->q, 1 + durations[i]));
+		/* What is late was not ready before. */
+		ASSERT_EQ(0, q_advance(self->q, durations[i]));
+		expect_next(self->q, &item, "a");
+		ASSERT_EQ(0, q_advance(self->q, durations[i]));
+		ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	}
+	stat = stat_of(self->q);
+	EXPECT_EQ(0, memcmp(&want, &stat.lateness, sizeof(want)));
+	EXPECT_EQ(0, memcmp(&want, &stat.queue_duration, sizeof(want)));
+	EXPECT_EQ(0, memcmp(&want, &stat.work_duration, sizeof(want)));
+
+	stat = stat_of(new_manual_queue(self->dev, NULL));
+	EXPECT_EQ(0, memcmp(&zeros, &stat.lateness, sizeof(zeros)));
+	EXPECT_EQ(0, memcmp(&zeros, &stat.queue_duration, sizeof(zeros)));
+	EXPECT_EQ(0, memcmp(&zeros, &stat.work_duration, sizeof(zeros)));
+}
+
+/* M1: the sum of more than 64 bits. */
+TEST_F(metrics, a_sum_of_ages)
+{
+	struct kwq_stat stat;
+	struct item items[3];
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	ASSERT_EQ(0, q_advance(self->q, ~0ULL));
+	ASSERT_EQ(3, q_get_many(self->q, items, 3, KWQ_GET_NONBLOCK, 0));
+	stat = stat_of(self->q);
+	EXPECT_EQ(1, stat.queue_duration.sum_high);
+	EXPECT_EQ(TIME_MAX - 2, stat.queue_duration.sum);
+	EXPECT_EQ(3, stat.queue_duration.counts[10]);
+}
+
+/* M1: from the add that made it dirty, however it became ready after that. */
+TEST_F(metrics, queue_duration)
+{
+	struct kwq_stat stat;
+	struct item item;
+	int other;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	ASSERT_EQ(KWQ_COALESCED, q_add_priority(self->q, "a", 5));
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	expect_next(self->q, &item, "a");
+	stat = stat_of(self->q);
+	EXPECT_EQ(2 * SEC, stat.queue_duration.sum);
+
+	/* While it is processed: since then, not since its done. */
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	ASSERT_EQ(0, q_advance(self->q, 2 * SEC));
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	ASSERT_EQ(0, q_advance(self->q, 4 * SEC));
+	expect_next(self->q, &item, "a");
+	stat = stat_of(self->q);
+	EXPECT_EQ((2 + 6) * SEC, stat.queue_duration.sum);
+	EXPECT_EQ(3 * SEC, stat.work_duration.sum);
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+
+	/* From the end of its waiting, not from the add that it began with. */
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 100 * SEC));
+	ASSERT_EQ(0, q_advance(self->q, 100 * SEC));
+	ASSERT_EQ(0, q_advance(self->q, 3 * SEC));
+	other = q_reopen(self->q);
+	ASSERT_LE(0, other);
+	expect_next(other, &item, "a");
+	stat = stat_of(self->q);
+	EXPECT_EQ((2 + 6 + 3) * SEC, stat.queue_duration.sum);
+	EXPECT_EQ(0, stat.lateness.sum);
+	EXPECT_EQ(1, stat.lateness.counts[0]);
+
+	/* From when it was given back; nobody finished that run, so it took no time. */
+	ASSERT_EQ(0, q_advance(self->q, 50 * SEC));
+	close(other);
+	ASSERT_EQ(0, q_advance(self->q, 5 * SEC));
+	expect_take(self->q, "a");
+	stat = stat_of(self->q);
+	EXPECT_EQ((2 + 6 + 3 + 5) * SEC, stat.queue_duration.sum);
+	EXPECT_EQ(3 * SEC, stat.work_duration.sum);
+	EXPECT_EQ(3, number_in(&stat.work_duration));
+}
+
+/* M2, D6: of each, of many that come due by one step of the clock. */
+TEST_F(metrics, lateness)
+{
+	struct kwq_stat stat;
+	char key[16];
+
+	for (int i = 0; i < 200; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		ASSERT_EQ(KWQ_WAITING, q_add_at(self->q, key, (i + 1) * SEC));
+	}
+	ASSERT_EQ(0, q_advance_to(self->q, 200 * SEC));
+	stat = stat_of(self->q);
+	EXPECT_EQ(200, number_in(&stat.lateness));
+	EXPECT_EQ(199 * 200 / 2 * SEC, stat.lateness.sum);
+	/* 0; 1 s; 2 s to 10 s; 11 s to 100 s; 101 s and more */
+	EXPECT_EQ(1, stat.lateness.counts[0]);
+	EXPECT_EQ(1, stat.lateness.counts[6]);
+	EXPECT_EQ(9, stat.lateness.counts[7]);
+	EXPECT_EQ(90, stat.lateness.counts[8]);
+	EXPECT_EQ(99, stat.lateness.counts[9]);
+}
+
+#define expect_gauges(q, oldest_, longest_, unfinished_)			\
+	do {									\
+		struct kwq_stat stat_ = stat_of(q);				\
+										\
+		EXPECT_EQ(oldest_, stat_.oldest_ready);				\
+		EXPECT_EQ(longest_, stat_.longest_running);			\
+		EXPECT_EQ(unfinished_, stat_.unfinished);			\
+	} while (0)
+
+/* M1 to M3: as of the moment when they are read. */
+TEST_F(metrics, gauges)
+{
+	struct item a, b;
+
+	expect_gauges(self->q, 0, 0, 0);
+	ASSERT_EQ(0, q_advance(self->q, 7 * SEC));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_gauges(self->q, 0, 0, 0);
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "w", HOUR));
+	ASSERT_EQ(0, q_advance(self->q, 2 * SEC));
+	expect_gauges(self->q, 3 * SEC, 0, 0);
+	expect_next(self->q, &a, "a");
+	expect_gauges(self->q, 2 * SEC, 0, 0);
+	ASSERT_EQ(0, q_advance(self->q, 2 * SEC));
+	expect_gauges(self->q, 4 * SEC, 2 * SEC, 2 * SEC);
+	expect_next(self->q, &b, "b");
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	expect_gauges(self->q, 0, 3 * SEC, 4 * SEC);
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, a.ticket));
+	expect_gauges(self->q, 0, SEC, SEC);
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	expect_gauges(self->q, 0, 2 * SEC, 2 * SEC);
+	/* Dirty and being processed, it is not ready; but was dirty for that long then. */
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	expect_gauges(self->q, 0, 3 * SEC, 3 * SEC);
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, b.ticket));
+	expect_gauges(self->q, SEC, 0, 0);
+	expect_take(self->q, "b");
+	expect_gauges(self->q, 0, 0, 0);
+}
+
+/* M2: the oldest is not always the next. */
+TEST_F(metrics, oldest_of_all_priorities)
+{
+	static const int priorities[] = { 0, -32, 31, 5 };
+	struct item item;
+	char key[16];
+	int other;
+
+	for (int i = 0; i < ARRAY_SIZE(priorities); i++) {
+		snprintf(key, sizeof(key), "%d", priorities[i]);
+		ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, key, priorities[i]));
+		ASSERT_EQ(0, q_advance(self->q, SEC));
+	}
+	expect_gauges(self->q, 4 * SEC, 0, 0);
+	expect_take(self->q, "31");
+	expect_take(self->q, "5");
+	expect_gauges(self->q, 4 * SEC, 0, 0);
+	other = q_reopen(self->q);
+	ASSERT_LE(0, other);
+	expect_next(other, &item, "0");
+	expect_gauges(self->q, 3 * SEC, 0, 0);
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	close(other);
+	/* The one that was given back is young again. */
+	expect_gauges(self->q, 4 * SEC, 0, 0);
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "-32"));
+	expect_gauges(self->q, 0, 0, 0);
+}
+
+/* M1: the longest running is the first handed out, in whatever order they end. */
+TEST_F(metrics, longest_running)
+{
+	struct item items[3];
+	int other = q_reopen(self->q);
+
+	ASSERT_LE(0, other);
+	for (int i = 0; i < 3; i++) {
+		static const char * const keys[] = { "a", "b", "c" };
+
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, keys[i]));
+		expect_next(i == 1 ? other : self->q, &items[i], keys[i]);
+		ASSERT_EQ(0, q_advance(self->q, SEC));
+	}
+	expect_gauges(self->q, 0, 3 * SEC, (3 + 2 + 1) * SEC);
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, items[0].ticket));
+	expect_gauges(self->q, 0, 2 * SEC, (2 + 1) * SEC);
+	close(other);
+	expect_gauges(self->q, 0, 1 * SEC, 1 * SEC);
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, items[2].ticket));
+	expect_gauges(self->q, 0, 0, 0);
+}
+
+/* M1, M2: what is counted as what. client-go counts a retry for each AddAfter. */
+TEST_F(metrics, counters)
+{
+	static const struct kwq_limiter second[] = { FAST_SLOW(SEC, SEC, 0) };
+	struct kwq_config config = config_of(second);
+	struct kwq_stat stat;
+	struct item item;
+
+	config.dead_after = 2;
+	config.flags = KWQ_CONFIG_COALESCE;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	stat = stat_of(self->q);
+	EXPECT_EQ(0, stat.retries);
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "b", SEC));
+	ASSERT_EQ(KWQ_COALESCED, q_add_at(self->q, "b", 2 * SEC));
+	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
+	/* Free of charge. */
+	ASSERT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "c"));
+	/* No delay is no retry, and nor is what was refused. */
+	ASSERT_EQ(KWQ_ADDED, q_add_after(self->q, "d", 0));
+	EXPECT_EQ(-EINVAL, q_add_with(self->q, "d", KWQ_ADD_RATE_LIMITED, 0, 1));
+	stat = stat_of(self->q);
+	EXPECT_EQ(3, stat.retries);
+	EXPECT_EQ(1, stat.rate_limited);
+	EXPECT_EQ(2, stat.adds);
+	EXPECT_EQ(2, stat.coalesced);
+	EXPECT_EQ(2, stat.ready);
+	EXPECT_EQ(2, stat.waiting);
+	EXPECT_EQ(0, stat.remembered);
+
+	/* An add with a time is counted when it has come. */
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	stat = stat_of(self->q);
+	EXPECT_EQ(4, stat.adds);
+	expect_take(self->q, "a");
+	expect_take(self->q, "d");
+	expect_take(self->q, "b");
+	expect_next(self->q, &item, "c");
+	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	ASSERT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "c"));
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_take(self->q, "c");
+	stat = stat_of(self->q);
+	EXPECT_EQ(1, stat.remembered);
+	EXPECT_EQ(0, stat.died);
+	ASSERT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "c"));
+	stat = stat_of(self->q);
+	EXPECT_EQ(0, stat.remembered);
+	EXPECT_EQ(1, stat.died);
+	EXPECT_EQ(1, stat.dead);
+	EXPECT_EQ(4, stat.retries);
+	EXPECT_EQ(2, stat.rate_limited);
+	ASSERT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "c"));
+	stat = stat_of(self->q);
+	EXPECT_EQ(1, stat.died);
+	EXPECT_EQ(0, stat.dead);
+	EXPECT_EQ(1, stat.removed);
+}
+
+/* U3: a program that was compiled before there were any of these. */
+TEST_F(metrics, of_an_old_program)
+{
+	struct kwq_stat full;
+	__u8 old[sizeof(full)];
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	full = stat_of(self->q);
+	EXPECT_EQ(SEC, full.unfinished);
+	poison(old, sizeof(old));
+	*(__u32 *)old = 400;
+	ASSERT_EQ(0, request(self->q, KWQ_IOC_STAT, old));
+	EXPECT_EQ(400, *(__u32 *)old);
+	EXPECT_EQ(0, memcmp(old + 4, (__u8 *)&full + 4, 400 - 4));
+	EXPECT_TRUE(is_poison(old + 400, sizeof(old) - 400));
+	/* One in the middle of it. */
+	poison(old, sizeof(old));
+	*(__u32 *)old = 408;
+	ASSERT_EQ(0, request(self->q, KWQ_IOC_STAT, old));
+	EXPECT_EQ(408, *(__u32 *)old);
+	EXPECT_EQ(0, memcmp(old + 4, (__u8 *)&full + 4, 408 - 4));
+	EXPECT_TRUE(is_poison(old + 408, sizeof(old) - 408));
+}
+
+/* M3: on a real clock the times are of the moment of the call. */
+TEST_F(metrics, on_a_real_clock)
+{
+	__u64 added_after, added_before, asked_after, asked_before;
+	int q = new_queue(self->dev);
+	struct kwq_stat stat;
+	struct item item;
+
+	ASSERT_LE(0, q);
+	added_after = now_ns();
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "b"));
+	expect_next(q, &item, "a");
+	added_before = now_ns();
+	asked_after = now_ns();
+	stat = stat_of(q);
+	asked_before = now_ns();
+	EXPECT_LE(asked_after, stat.now);
+	EXPECT_GE(asked_before, stat.now);
+	EXPECT_LE(asked_after - added_before, stat.oldest_ready);
+	EXPECT_GE(asked_before - added_after, stat.oldest_ready);
+	EXPECT_LE(asked_after - added_before, stat.longest_running);
+	EXPECT_GE(asked_before - added_after, stat.longest_running);
+	EXPECT_EQ(stat.longest_running, stat.unfinished);
+	EXPECT_GE(added_before - added_after, stat.queue_duration.sum);
+	close(q);
+}
+
+TEST_HARNESS_MAIN
