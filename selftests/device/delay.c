@@ -860,19 +860,6 @@ TEST_F(clocks, times)
 	EXPECT_LE(due, now_on(variant->clock));
 }
 
-/* Moves the caller to where its clocks are a second behind the host's. */
-static void enter_time_namespace(void)
-{
-	static const char offsets[] = "monotonic -1 0\nboottime -1 0\n";
-	int fd;
-
-	REQUIRE(!unshare(CLONE_NEWTIME));
-	REQUIRE(!write_text("/proc/self/timens_offsets", offsets));
-	fd = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
-	REQUIRE(fd >= 0 && !setns(fd, CLONE_NEWTIME));
-	close(fd);
-}
-
 struct elsewhere {
 	clockid_t clock;
 	int q;

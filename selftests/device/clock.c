@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * K4, D5: a queue on a clock that goes on only when it is told to. What sleeps is seen
+ * to sleep, and what is due is so to the ns.
+ */
+#include "kwq_test.h"
+
+#include <grp.h>
+
+FIXTURE(clock)
+{
+	int dev;
+	int q;
+};
+
+FIXTURE_SETUP(clock)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_manual_queue(self->dev, NULL);
+	ASSERT_LE(0, self->q);
+}
+
+FIXTURE_TEARDOWN(clock)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+static __u64 now_of(int q)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(q, &stat));
+	return stat.now;
+}
+
+TEST_F(clock, begins_at_0)
+{
+	struct kwq_stat stat;
+
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(KWQ_CLOCK_ID_MANUAL, stat.clockid);
+	EXPECT_EQ(0, stat.now);
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	EXPECT_EQ(SEC, now_of(self->q));
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(SEC + 1, now_of(self->q));
+	EXPECT_EQ(0, q_advance(self->q, 0));
+	EXPECT_EQ(SEC + 1, now_of(self->q));
+	EXPECT_EQ(0, q_advance_to(self->q, HOUR));
+	EXPECT_EQ(HOUR, now_of(self->q));
+	/* Each queue has its own. */
+	EXPECT_EQ(0, now_of(new_manual_queue(self->dev, NULL)));
+}
+
+/* It does not go back, nor does a request that asks for that change anything. */
+TEST_F(clock, no_way_back)
+{
+	EXPECT_EQ(0, q_advance_to(self->q, 0));
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", SEC));
+	EXPECT_EQ(-EINVAL, q_advance_to(self->q, SEC - 1));
+	EXPECT_EQ(-EINVAL, q_advance_to(self->q, 0));
+	EXPECT_EQ(0, q_advance_to(self->q, SEC));
+	EXPECT_EQ(SEC, now_of(self->q));
+	check_stat(self->q, .waiting = 1, .items = 1);
+}
+
+/* D7: it has an end, and stays there. */
+TEST_F(clock, saturates)
+{
+	struct sleeper s;
+	struct item item;
+
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "never", ~0ULL));
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	EXPECT_EQ(0, q_advance(self->q, TIME_MAX - SEC - 1));
+	EXPECT_EQ(TIME_MAX - 1, now_of(self->q));
+	EXPECT_EQ(0, q_len(self->q));
+	EXPECT_EQ(0, q_advance(self->q, ~0ULL));
+	EXPECT_EQ(TIME_MAX, now_of(self->q));
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(0, q_advance_to(self->q, ~0ULL));
+	EXPECT_EQ(TIME_MAX, now_of(self->q));
+	expect_take(self->q, "never");
+
+	/* Even there no deadline is none. */
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, TIME_MAX - 1));
+	start_get(&s, self->q);
+	EXPECT_EQ(KWQ_ADDED, q_add_after(self->q, "a", SEC));
+	EXPECT_EQ(1, sleeper_join(&s));
+	EXPECT_STREQ("a", s.item.key);
+}
+
+/* D1, D4, D5: delays and times, in their order, and not by a ns too early. */
+TEST_F(clock, times)
+{
+	EXPECT_EQ(0, q_advance(self->q, 100));
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "c", 30));
+	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "b", 120));
+	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "a", 110));
+	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "d", 130));
+	EXPECT_EQ(KWQ_ADDED, q_add_at(self->q, "now", 100));
+	EXPECT_EQ(KWQ_ADDED, q_add_at(self->q, "past", 99));
+	expect_take(self->q, "now");
+	expect_take(self->q, "past");
+	EXPECT_EQ(0, q_advance(self->q, 9));
+	EXPECT_EQ(0, q_len(self->q));
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(1, q_len(self->q));
+	EXPECT_EQ(0, q_advance_to(self->q, 129));
+	EXPECT_EQ(2, q_len(self->q));
+	EXPECT_EQ(0, q_advance_to(self->q, 1000));
+	expect_take(self->q, "a");
+	expect_take(self->q, "b");
+	expect_take(self->q, "c");
+	expect_take(self->q, "d");
+}
+
+/* D6: however many are due, all are ready when the call returns. */
+TEST_F(clock, many_at_once)
+{
+	char key[16];
+
+	for (int i = 0; i < 1000; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, key, 1 + i % 10));
+	}
+	EXPECT_EQ(0, q_advance(self->q, 10));
+	check_stat(self->q, .ready = 1000, .items = 1000);
+	expect_take(self->q, "0");
+	expect_take(self->q, "10");
+}
+
+/* Q5: a getter sleeps until an item is due. */
+TEST_F(clock, wakes_a_getter)
+{
+	struct sleeper s;
+
+	start_get(&s, self->q);
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", SEC));
+	EXPECT_EQ(0, q_advance(self->q, SEC - 1));
+	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+	EXPECT_FALSE(s.ended);
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(1, sleeper_join(&s));
+	EXPECT_STREQ("a", s.item.key);
+	check_stat(self->q, .processing = 1, .items = 1);
+}
+
+static void start_until(struct sleeper *s, int q, int (*call)(struct sleeper *s),
+			unsigned long cmd, __u64 deadline)
+{
+	*s = (struct sleeper){ .call = call, .fd = q, .deadline = deadline };
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, cmd);
+}
+
+/* Q5: a deadline that has come, to the ns, of several who wait. */
+TEST_F(clock, deadlines_of_getters)
+{
+	struct sleeper first, second, third;
+	struct item item;
+
+	EXPECT_EQ(0, q_advance(self->q, 5));
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, 0));
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, 5));
+	start_until(&second, self->q, call_get, KWQ_IOC_GET, 20);
+	start_until(&first, self->q, call_get, KWQ_IOC_GET, 10);
+	start_until(&third, self->q, call_get, KWQ_IOC_GET, KWQ_NO_DEADLINE);
+	EXPECT_EQ(0, q_advance_to(self->q, 9));
+	wait_until_asleep(first.tid, __NR_ioctl, KWQ_IOC_GET);
+	EXPECT_FALSE(first.ended);
+	EXPECT_EQ(0, q_advance_to(self->q, 10));
+	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&first));
+	EXPECT_EQ(0, q_advance_to(self->q, 19));
+	wait_until_asleep(second.tid, __NR_ioctl, KWQ_IOC_GET);
+	EXPECT_FALSE(second.ended);
+	EXPECT_EQ(0, q_advance_to(self->q, 1000));
+	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&second));
+	wait_until_asleep(third.tid, __NR_ioctl, KWQ_IOC_GET);
+	EXPECT_FALSE(third.ended);
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(1, sleeper_join(&third));
+}
+
+/* Q5: what is due when the deadline comes is got. */
+TEST_F(clock, due_at_the_deadline)
+{
+	struct sleeper s;
+
+	start_until(&s, self->q, call_get, KWQ_IOC_GET, SEC);
+	EXPECT_EQ(KWQ_WAITING, q_add_at(self->q, "a", SEC));
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	EXPECT_EQ(1, sleeper_join(&s));
+}
+
+/* Q9: a drain's deadline is on it, too. */
+TEST_F(clock, deadline_of_a_drain)
+{
+	struct sleeper s;
+	struct item item;
+
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	start_until(&s, self->q, call_drain, KWQ_IOC_DRAIN, SEC);
+	EXPECT_EQ(0, q_advance(self->q, SEC - 1));
+	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_DRAIN);
+	EXPECT_FALSE(s.ended);
+	/* Shut down as it is, its clock goes on. */
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&s));
+	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, SEC));
+	start_until(&s, self->q, call_drain, KWQ_IOC_DRAIN, 2 * SEC);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, sleeper_join(&s));
+}
+
+/* U2: readable when an item is due. */
+TEST_F(clock, poll)
+{
+	struct pollfd pollfd = { .fd = self->q, .events = POLLIN };
+	struct sleeper s;
+
+	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", SEC));
+	EXPECT_EQ(0, poll(&pollfd, 1, 0));
+	start_poll(&s, self->q, POLLIN);
+	EXPECT_EQ(0, q_advance(self->q, SEC - 1));
+	EXPECT_EQ(0, poll(&pollfd, 1, 0));
+	EXPECT_FALSE(s.ended);
+	EXPECT_EQ(0, q_advance(self->q, 1));
+	EXPECT_EQ(POLLIN, sleeper_join(&s));
+}
+
+/* A real clock is nobody's to move. */
+TEST_F(clock, real_clocks)
+{
+	static const __s32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
+
+	for (int i = 0; i < ARRAY_SIZE(clocks); i++) {
+		int q = new_queue_with(self->dev, clocks[i], 0, NULL);
+		struct kwq_stat stat;
+
+		ASSERT_LE(0, q);
+		EXPECT_EQ(KWQ_WAITING, q_add_after(q, "a", 1000 * HOUR));
+		EXPECT_EQ(-EOPNOTSUPP, q_advance(q, 0));
+		EXPECT_EQ(-EOPNOTSUPP, q_advance(q, 2000 * HOUR));
+		EXPECT_EQ(-EOPNOTSUPP, q_advance_to(q, 0));
+		EXPECT_EQ(-EOPNOTSUPP, q_advance_to(q, ~0ULL));
+		check_stat(q, .waiting = 1, .items = 1);
+		ASSERT_EQ(0, q_stat(q, &stat));
+		EXPECT_EQ(clocks[i], stat.clockid);
+		EXPECT_GE(now_on(clocks[i]), stat.now);
+		close(q);
+	}
+}
+
+#define SOMEBODY	10001
+
+struct attempt {
+	int q;
+	uid_t uid;
+};
+
+static int peer_advances_as(struct peer *parent, void *arg)
+{
+	const struct attempt *attempt = arg;
+
+	REQUIRE(!setgroups(0, NULL));
+	REQUIRE(!setresuid(attempt->uid, attempt->uid, attempt->uid));
+	say(parent, q_advance(attempt->q, SEC));
+	return 0;
+}
+
+static int advance_as(uid_t uid, int q)
+{
+	struct attempt attempt = { q, uid };
+	struct peer child;
+	int ret;
+
+	start_peer(&child, peer_advances_as, &attempt);
+	ret = hear(&child);
+	REQUIRE(end_of_peer(&child) == 0);
+	return ret;
+}
+
+static int peer_creates_as(struct peer *parent, void *arg)
+{
+	struct kwq_create *create = ((void **)arg)[0];
+	int *dev = ((void **)arg)[1];
+
+	REQUIRE(!setgroups(0, NULL));
+	umask(0);
+	REQUIRE(!setresuid(SOMEBODY, SOMEBODY, SOMEBODY));
+	say(parent, request(*dev, KWQ_IOC_CREATE, create));
+	hear(parent);
+	return 0;
+}
+
+/* O5: a named queue is for others too, who count on its clock; only its owner moves it. */
+TEST_F(clock, of_a_named_queue)
+{
+	struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.mode = 0666,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+	};
+	void *args[] = { &create, &self->dev };
+	struct peer child;
+	mode_t mask = umask(0);
+	char name[32];
+	int mine, theirs;
+
+	snprintf(name, sizeof(name), "clock.%d.mine", getpid());
+	set_name(create.name, name);
+	mine = request(self->dev, KWQ_IOC_CREATE, &create);
+	ASSERT_LE(0, mine);
+	umask(mask);
+	EXPECT_EQ(0, q_advance(mine, SEC));
+	EXPECT_EQ(-EPERM, advance_as(SOMEBODY, mine));
+	EXPECT_EQ(SEC, now_of(mine));
+	/* Without its name it is still not theirs. */
+	EXPECT_EQ(0, q_unlink(self->dev, name));
+	EXPECT_EQ(-EPERM, advance_as(SOMEBODY, mine));
+	EXPECT_EQ(0, advance_as(0, mine));
+	EXPECT_EQ(2 * SEC, now_of(mine));
+
+	snprintf(name, sizeof(name), "clock.%d.theirs", getpid());
+	set_name(create.name, name);
+	start_peer(&child, peer_creates_as, args);
+	EXPECT_LE(0, hear(&child));
+	theirs = q_open(self->dev, name, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, theirs);
+	/* Nor is root an exception. */
+	EXPECT_EQ(-EPERM, q_advance(theirs, SEC));
+	EXPECT_EQ(0, advance_as(SOMEBODY, theirs));
+	EXPECT_EQ(SEC, now_of(theirs));
+	say(&child, 0);
+	EXPECT_EQ(0, end_of_peer(&child));
+	EXPECT_EQ(0, q_unlink(self->dev, name));
+
+	/* Whoever was given an unnamed one may. */
+	EXPECT_EQ(0, advance_as(SOMEBODY, self->q));
+	EXPECT_EQ(SEC, now_of(self->q));
+	close(theirs);
+	close(mine);
+}
+
+static int peer_elsewhere(struct peer *parent, void *arg)
+{
+	int *qs = arg;
+	struct item item;
+	__u64 before, now, after;
+
+	enter_time_namespace();
+	say(parent, q_add_at(qs[0], "a", 2 * SEC));
+	say(parent, q_advance_to(qs[0], 2 * SEC - 1));
+	say(parent, q_len(qs[0]));
+	say(parent, q_advance_to(qs[0], 2 * SEC));
+	say(parent, q_wait_get(qs[0], &item));
+	say(parent, now_of(qs[0]) == 2 * SEC);
+	say(parent, q_get(qs[0], &item, 0, 2 * SEC));
+	/* A real one is told as it is read here. */
+	for (int i = 0; i < 2; i++) {
+		static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
+
+		before = now_on(clocks[i]);
+		now = now_of(qs[1 + i]);
+		after = now_on(clocks[i]);
+		say(parent, before <= now && now <= after);
+	}
+	return 0;
+}
+
+/* In a time namespace, where other clocks are a second behind, it is what it is. */
+TEST_F(clock, in_a_time_namespace)
+{
+	int qs[] = {
+		self->q, new_queue(self->dev), new_queue_with(self->dev, CLOCK_BOOTTIME, 0, NULL),
+	};
+	struct peer child;
+
+	ASSERT_LE(0, qs[1]);
+	ASSERT_LE(0, qs[2]);
+	start_peer(&child, peer_elsewhere, qs);
+	EXPECT_EQ(KWQ_WAITING, hear(&child));
+	EXPECT_EQ(0, hear(&child));
+	EXPECT_EQ(0, hear(&child));
+	EXPECT_EQ(0, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(-ETIMEDOUT, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(0, end_of_peer(&child));
+	EXPECT_EQ(2 * SEC, now_of(self->q));
+}
+
+TEST_HARNESS_MAIN
