@@ -163,6 +163,70 @@ TEST_F(trace, events)
 	EXPECT_EQ(NULL, take_event(self));
 }
 
+/* M5, L1: a rate-limited add that counts, before what comes of it. */
+TEST_F(trace, requeues)
+{
+	static const struct kwq_limiter fast_slow[] = { FAST_SLOW(0, SEC, 1) };
+	struct kwq_config config = config_of(fast_slow);
+	struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.mode = 0600,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+		.config = user_ptr(&config),
+	};
+	struct item item;
+
+	config.flags = KWQ_CONFIG_COALESCE;
+	config.forget_after = 10 * SEC;
+	config.dead_after = 2;
+	close(self->q);
+	ASSERT_EQ(0, q_unlink(self->dev, self->name));
+	set_name(create.name, self->name);
+	self->q = request(self->dev, KWQ_IOC_CREATE, &create);
+	ASSERT_LE(0, self->q);
+
+	EXPECT_EQ(KWQ_ADDED, q_add_with(self->q, "a", KWQ_ADD_RATE_LIMITED | KWQ_ADD_PRIORITY,
+					3, 0));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	/* From 1, which is forgotten by then, to 1. */
+	EXPECT_EQ(0, q_advance(self->q, 10 * SEC));
+	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	/* One that costs nothing is none. */
+	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
+
+	read_trace(self);
+	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=3 requeues=1 result=0", "a");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=3 result=0", "a");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=3 due=0 late=0", "a");
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=3 result=0", "a");
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=3 result=0", "a");
+	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=0 requeues=1 result=0", "a");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=0 requeues=2 result=3", "a");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=3", "a");
+	expect_event(self, "kwq_coalesce: queue=%llu name=%s key=%s prio=0 result=1", "a");
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=1", "a");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
+	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=0 requeues=2 result=4", "a");
+	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=0", "a");
+	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
+	EXPECT_EQ(NULL, take_event(self));
+}
+
 static char *take_ready(trace_fixture *self, const char *key)
 {
 	char *event;
@@ -295,7 +359,8 @@ TEST_F(trace, nothing_of_errors)
 TEST_F(trace, formats)
 {
 	static const char * const events[] = {
-		"kwq_add", "kwq_coalesce", "kwq_get", "kwq_done", "kwq_ready", "kwq_shut_down",
+		"kwq_add", "kwq_coalesce", "kwq_get", "kwq_done", "kwq_requeue", "kwq_ready",
+		"kwq_shut_down",
 	};
 	char path[128], format[4096];
 
@@ -309,6 +374,8 @@ TEST_F(trace, formats)
 			EXPECT_NE(NULL, strstr(format, "field:char key[32];"));
 			EXPECT_NE(NULL, strstr(format, "field:int prio;"));
 		}
+		if (!strcmp(events[i], "kwq_requeue"))
+			EXPECT_NE(NULL, strstr(format, "field:u32 requeues;"));
 		if (!strcmp(events[i], "kwq_ready")) {
 			EXPECT_NE(NULL, strstr(format, "field:s64 due;"));
 			EXPECT_NE(NULL, strstr(format, "field:s64 late;"));
