@@ -290,6 +290,130 @@ static void check_shut_down(struct __test_metadata *_metadata, failure_fixture *
 	EXPECT_EQ(ret == -EFAULT || ret == -ENOMEM ? 0 : 1, q_shutting_down(self->q));
 }
 
+static const struct kwq_limiter some_limiters[] = {
+	EXPONENTIAL(1, 2), FAST_SLOW(3, 4, 5), BUCKET(6, 7, 8),
+};
+
+static int run_create_configured(failure_fixture *self)
+{
+	const struct kwq_config config = config_of(some_limiters);
+
+	self->made = new_manual_queue(self->dev, &config);
+	return self->made < 0 ? self->made : 0;
+}
+
+static int run_configure(failure_fixture *self)
+{
+	const struct kwq_config config = config_of(some_limiters);
+
+	return q_configure(self->q, &config);
+}
+
+/* The default has two limiters; there are those or these. */
+static void check_configured(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
+	struct kwq_config config;
+
+	ASSERT_EQ(0, q_config(self->q, &config, limiters, KWQ_LIMITERS_MAX));
+	EXPECT_EQ(ret < 0 ? 2 : 3, config.nr);
+	EXPECT_EQ(!ret, !memcmp(limiters, some_limiters, sizeof(some_limiters)));
+}
+
+static int run_config(failure_fixture *self)
+{
+	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
+	struct kwq_config config;
+
+	return q_config(self->q, &config, limiters, KWQ_LIMITERS_MAX);
+}
+
+static void prepare_dead(failure_fixture *self)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	struct kwq_config config = config_of(at_once);
+	char key[16];
+
+	config.dead_after = 1;
+	REQUIRE(!q_configure(self->q, &config));
+	for (int i = 0; i < NR; i++) {
+		snprintf(key, sizeof(key), "key%04d", i);
+		REQUIRE(q_add_rate_limited(self->q, key) == KWQ_ADDED);
+		REQUIRE(q_try_get(self->q, self->items) == 1);
+		REQUIRE(q_add_rate_limited(self->q, key) == KWQ_DEAD);
+		REQUIRE(q_done(self->q, self->items->ticket) == KWQ_FINISHED);
+	}
+}
+
+static int run_list_dead(failure_fixture *self)
+{
+	static struct dead dead[NR];
+
+	return q_list_dead(self->q, dead, NR, 0);
+}
+
+static int run_kick(failure_fixture *self)
+{
+	return q_kick(self->q, "key0042");
+}
+
+static void check_kicked(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? KWQ_WAS_DEAD : KWQ_WAS_READY, q_remove(self->q, "key0042"));
+}
+
+static int run_add_rate_limited(failure_fixture *self)
+{
+	return q_add_rate_limited(self->q, "a");
+}
+
+static void check_rate_limited(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? 0 : 1, q_requeues(self->q, "a"));
+	check_waiting(_metadata, self, ret);
+}
+
+static void prepare_counts(failure_fixture *self)
+{
+	char key[16];
+
+	fill_numbered(self->b, NR);
+	for (int i = 0; i < NR; i++)
+		self->b->add[i].flags = KWQ_ADD_RATE_LIMITED;
+	REQUIRE(batch_run(self->q, KWQ_IOC_ADD, self->b) == NR);
+	memset(self->b, 0, sizeof(*self->b));
+	for (int i = 0; i < NR; i++) {
+		snprintf(key, sizeof(key), "key%04d", i);
+		batch_ask(self->b, key);
+	}
+}
+
+static int run_forget_batch(failure_fixture *self)
+{
+	return batch_run(self->q, KWQ_IOC_FORGET, self->b);
+}
+
+static void check_forgotten(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	int n = ret < 0 ? 0 : ret;
+	char key[16];
+
+	for (int i = 0; i < NR; i++) {
+		snprintf(key, sizeof(key), "key%04d", i);
+		EXPECT_EQ(i < n ? 0 : 1, q_requeues(self->q, key));
+	}
+}
+
+static int run_requeues_batch(failure_fixture *self)
+{
+	return batch_run(self->q, KWQ_IOC_REQUEUES, self->b);
+}
+
+static int run_advance(failure_fixture *self)
+{
+	return q_advance(self->q, 1);
+}
+
 static const struct action actions[] = {
 	{ "create", NULL, run_create, 0, NULL },
 	{ "create named", NULL, run_create_named, 0, check_named },
@@ -310,6 +434,15 @@ static const struct action actions[] = {
 	{ "remove batch", prepare_remove, run_remove_batch, NR, check_removed },
 	{ "shut down", NULL, run_shut_down, 0, check_shut_down },
 	{ "drain", NULL, run_drain, -ETIMEDOUT, check_shut_down },
+	{ "create configured", NULL, run_create_configured, 0, NULL },
+	{ "configure", NULL, run_configure, 0, check_configured },
+	{ "config", NULL, run_config, 0, NULL },
+	{ "list dead", prepare_dead, run_list_dead, NR, NULL },
+	{ "kick", prepare_dead, run_kick, KWQ_ADDED, check_kicked },
+	{ "add rate limited", NULL, run_add_rate_limited, KWQ_WAITING, check_rate_limited },
+	{ "forget batch", prepare_counts, run_forget_batch, NR, check_forgotten },
+	{ "requeues batch", prepare_counts, run_requeues_batch, NR, NULL },
+	{ "advance", NULL, run_advance, -EOPNOTSUPP, NULL },
 };
 
 #define DEBUGFS	"/sys/kernel/debug/"
