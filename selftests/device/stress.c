@@ -119,14 +119,51 @@ static void add_randomly(struct world *w, int q, int n, __u64 *random)
 	} else if (r % 4 == 2) {
 		flags = KWQ_ADD_END_WAIT;
 	}
+	if (r % 4 != 2 && r / 4096 % 4 == 0) {
+		flags = KWQ_ADD_RATE_LIMITED | policies[r / 4 % 4];
+		time = 0;
+	}
 	if (r / 16 % 4 == 0) {
 		flags |= KWQ_ADD_PRIORITY;
 		priority = (int)(r / 64 % 64) - 32;
 	}
 	wanted = atomic_fetch_add(&w->wanted[n], 1) + 1;
 	ret = q_add_with(q, key, flags, priority, time);
-	REQUIRE(ret >= 0);
+	/* L11: that one leads to nothing. An event brings it back. */
+	if (ret == KWQ_DEAD) {
+		REQUIRE(flags & KWQ_ADD_RATE_LIMITED);
+		ret = q_add(q, key);
+	}
+	REQUIRE(ret >= 0 && ret != KWQ_DEAD);
 	raise_to(&w->added[n], wanted);
+}
+
+/* What changes counts and the dead, and loses no add. */
+static void meddle(int q, const char *key, __u32 r)
+{
+	static struct dead dead[8];
+	int ret;
+
+	switch (r % 4) {
+	case 0:
+		ret = q_forget(q, key);
+		REQUIRE(ret >= 0);
+		break;
+	case 1:
+		ret = q_requeues(q, key);
+		REQUIRE(ret >= 0);
+		break;
+	case 2:
+		ret = q_kick(q, key);
+		REQUIRE(ret == KWQ_ADDED || ret == -ENOENT);
+		break;
+	default:
+		ret = q_drop(q, key);
+		REQUIRE(ret == KWQ_WAS_DEAD || ret == -ENOENT);
+		ret = q_list_dead(q, dead, 8, 0);
+		REQUIRE(ret >= 0);
+		break;
+	}
 }
 
 static int get_into_nothing(int q)
@@ -175,7 +212,8 @@ static void work_on(struct worker *worker, const struct item *items, int nr)
 			add_randomly(w, worker->q, n, &worker->random);
 		run_ends(w, n, worker->me, wanted[i]);
 		if (next_random(&worker->random) % 2)
-			ret = q_done(worker->q, items[i].ticket);
+			ret = q_done_with(worker->q, items[i].ticket,
+					  i % 2 ? KWQ_DONE_FORGET : 0);
 		else
 			ret = q_done_key(worker->q, items[i].key);
 		REQUIRE(ret == KWQ_FINISHED || ret == KWQ_REQUEUED);
@@ -259,6 +297,10 @@ static int add(const struct life *life)
 			REQUIRE(ret > 0 || ret == -ENOENT);
 			raise_to(&w->removed[n], atomic_load(&w->wanted[n]));
 		}
+		if (r / KEYS % 8 == 1) {
+			snprintf(key, sizeof(key), "k%d", r / 64 % KEYS);
+			meddle(q, key, r / 1024);
+		}
 		if (r / KEYS % 4 == 0)
 			sched_yield();
 	}
@@ -298,7 +340,15 @@ static void finish_all(struct __test_metadata *_metadata, struct world *w)
 			ASSERT_EQ(KWQ_FINISHED, q_done(w->q, item.ticket));
 		}
 		ASSERT_EQ(0, q_stat(w->q, &stat));
-	} while (stat.items);
+	} while (stat.items > stat.remembered + stat.dead);
+	for (n = 0; n < KEYS; n++) {
+		char key[16];
+
+		snprintf(key, sizeof(key), "k%d", n);
+		ASSERT_LE(0, q_forget(w->q, key));
+		ret = q_drop(w->q, key);
+		ASSERT_TRUE(ret == KWQ_WAS_DEAD || ret == -ENOENT);
+	}
 }
 
 /* Q3, Q4, O1, O2 */
@@ -307,8 +357,17 @@ TEST_F_TIMEOUT(stress, nothing_twice_and_nothing_lost, 100)
 	struct world *w = shared(sizeof(*w));
 	struct peer peers[PROCESSES];
 	struct life lives[PROCESSES];
+	static const struct kwq_limiter both[] = {
+		EXPONENTIAL(USEC, 2 * MSEC), BUCKET(1, 10 * USEC, 10),
+	};
+	struct kwq_config config = config_of(both);
 	__u64 random = 42;
 	struct kwq_stat stat;
+
+	config.max_wait = 5 * MSEC;
+	config.forget_after = 100 * MSEC;
+	config.dead_after = 1;
+	ASSERT_EQ(0, q_configure(self->q, &config));
 
 	w->q = self->q;
 	for (int i = 0; i < PROCESSES; i++)
@@ -341,8 +400,11 @@ TEST_F_TIMEOUT(stress, nothing_twice_and_nothing_lost, 100)
 	check_stat(self->q, .items = 0);
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(1, stat.handles);
+	EXPECT_LT(0, stat.rate_limited);
+	EXPECT_LT(0, stat.died);
 	TH_LOG("%llu adds, %llu coalesced, %llu handed out, %llu abandoned, %llu removed",
 	       stat.adds, stat.coalesced, stat.gets, stat.abandoned, stat.removed);
+	TH_LOG("%llu rate-limited, %llu died", stat.rate_limited, stat.died);
 	munmap(w, sizeof(*w));
 }
 
@@ -569,7 +631,7 @@ static void random_entries(struct noise *n)
 
 		entries[i] = (struct kwq_add_entry){
 			.key_len = r / 16 % 16,
-			.flags = r % 4 ? 0 : r / 256 % 128,
+			.flags = r % 4 ? 0 : r / 256 % 512,
 			.time = r % 16 ? 0 : random_number(n),
 		};
 	}
@@ -577,15 +639,26 @@ static void random_entries(struct noise *n)
 
 static int call_noise(struct sleeper *s)
 {
-	static const unsigned long ops[] = { KWQ_IOC_ADD, KWQ_IOC_DONE, KWQ_IOC_REMOVE };
+	static const unsigned long ops[] = {
+		KWQ_IOC_ADD, KWQ_IOC_DONE, KWQ_IOC_REMOVE, KWQ_IOC_FORGET, KWQ_IOC_REQUEUES,
+	};
 	static const __u32 sizes[] = {
 		sizeof(struct kwq_add_entry), sizeof(struct kwq_done_entry),
-		sizeof(struct kwq_remove_entry),
+		sizeof(struct kwq_remove_entry), sizeof(struct kwq_key_entry),
+		sizeof(struct kwq_key_entry),
 	};
 	struct noise *n = s->arg;
 
 	for (int i = 0; i < n->rounds; i++) {
-		__u32 r = next_random(&n->random), kind = r % 3;
+		__u32 r = next_random(&n->random), kind = r / 2048 % 5;
+		struct kwq_list_dead list_dead = { .size = sizeof(list_dead) };
+		struct kwq_config config = {
+			.size = sizeof(config),
+			.dead_after = r / 64 % 4,
+			.nr = r / 256 % 4,
+			.limiters = random_address(n),
+			.limiter_size = sizeof(struct kwq_limiter),
+		};
 		struct kwq_op op = { .size = sizeof(op) };
 		struct kwq_get get = {
 			.size = sizeof(get),
@@ -618,6 +691,11 @@ static int call_noise(struct sleeper *s)
 			break;
 		case 6:
 			request(n->dev, KWQ_IOC_LIST, &list);
+			random_batch(n, &list_dead.batch, sizeof(struct kwq_dead_entry), false);
+			request(n->q, KWQ_IOC_LIST_DEAD, &list_dead);
+			if (!config.nr)
+				config.limiters = config.limiter_size = 0;
+			request(n->q, r / 1024 % 2 ? KWQ_IOC_CONFIGURE : KWQ_IOC_CONFIG, &config);
 			break;
 		default:
 			/* Any request but those that make queues or end this one. */
@@ -682,7 +760,8 @@ TEST_F_TIMEOUT(stress, noise, 60)
 	EXPECT_LT(0, stat.adds);
 	EXPECT_LE(stat.ready + stat.processing, stat.items);
 	EXPECT_LE(stat.waiting, stat.items);
-	EXPECT_LE(stat.items, stat.ready + stat.processing + stat.waiting);
+	EXPECT_LE(stat.items, stat.ready + stat.processing + stat.waiting + stat.remembered +
+		  stat.dead);
 	TH_LOG("%llu adds, %llu handed out, %llu done, %llu items left", stat.adds, stat.gets,
 	       stat.dones, stat.items);
 
