@@ -626,7 +626,8 @@ static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, si
 	for (int i = 0; i < n; i++) {
 		REQUIRE(entries[i].number > after && !entries[i].pad);
 		REQUIRE(entries[i].key_len >= 1 && entries[i].key_len <= KEY_ROOM);
-		dead[i].number = after = entries[i].number;
+		after = entries[i].number;
+		dead[i].number = after;
 		dead[i].age = entries[i].age;
 		dead[i].priority = entries[i].priority;
 		dead[i].requeues = entries[i].requeues;
@@ -840,11 +841,15 @@ static inline struct kwq_config default_config(void)
 
 /* Of an array of limiters. */
 #define config_of(limiters_)							\
-	((struct kwq_config){							\
-		.size = sizeof(struct kwq_config),				\
-		.nr = ARRAY_SIZE(limiters_),					\
-		.limiters = user_ptr(limiters_),				\
-		.limiter_size = sizeof(struct kwq_limiter),			\
+	({									\
+		__auto_type of_ = &(limiters_);					\
+										\
+		(struct kwq_config){						\
+			.size = sizeof(struct kwq_config),			\
+			.nr = ARRAY_SIZE(*of_),					\
+			.limiters = user_ptr(*of_),				\
+			.limiter_size = sizeof(struct kwq_limiter),		\
+		};								\
 	})
 
 /* Batches that are built entry by entry */

@@ -556,8 +556,6 @@ TEST_F(limiter, forget_leaves_done_owed)
 /* L9: of a key that was never there, as client-go; and no item comes of it. */
 TEST_F(limiter, unknown_key)
 {
-	struct batch *b = new_batch();
-
 	limit(self, default_config());
 	EXPECT_EQ(0, q_requeues(self->q, "a"));
 	EXPECT_EQ(0, q_forget(self->q, "a"));
@@ -570,7 +568,6 @@ TEST_F(limiter, unknown_key)
 	expect_take(self->q, "a");
 	check_stat(self->q, .items = 0);
 	check_counts(self->q, .adds = 1, .gets = 1, .dones = 1);
-	free(b);
 }
 
 /* L9: each hand-out tells the count. A removed item has none. */
@@ -1209,12 +1206,11 @@ static void check_refused(struct __test_metadata *_metadata, limiter_fixture *se
 TEST_F(limiter, bad_limiters)
 {
 	struct kwq_limiter some[KWQ_LIMITERS_MAX];
+	struct kwq_config config;
 
 	limit(self, config_of(of_all_kinds));
 	for (int i = 0; i < ARRAY_SIZE(bad_limiters); i++) {
 		for (int nr = 1; nr <= KWQ_LIMITERS_MAX; nr += KWQ_LIMITERS_MAX - 1) {
-			struct kwq_config config;
-
 			for (int n = 0; n < KWQ_LIMITERS_MAX; n++)
 				some[n] = edges[n];
 			/* Alone, and as the last of many good ones. */
@@ -1229,7 +1225,8 @@ TEST_F(limiter, bad_limiters)
 		}
 	}
 	/* What is right at the edge of that works, all together. */
-	EXPECT_EQ(0, q_configure(self->q, &config_of(edges)));
+	config = config_of(edges);
+	EXPECT_EQ(0, q_configure(self->q, &config));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
 	expect_due(self->q, "a", TIME_MAX);
 }
@@ -1243,9 +1240,10 @@ TEST_F(limiter, nothing_behind_a_limiter)
 	for (int i = 0; i < ARRAY_SIZE(of_all_kinds); i++) {
 		for (size_t at = used[i]; at < sizeof(struct kwq_limiter); at++) {
 			struct kwq_limiter one[] = { of_all_kinds[i] };
+			const struct kwq_config config = config_of(one);
 
 			((__u8 *)one)[at] = 1;
-			EXPECT_EQ(-EINVAL, q_configure(self->q, &config_of(one))) {
+			EXPECT_EQ(-EINVAL, q_configure(self->q, &config)) {
 				TH_LOG("kind %u, byte %zu", one->kind, at);
 			}
 		}

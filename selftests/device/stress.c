@@ -693,8 +693,10 @@ static int call_noise(struct sleeper *s)
 			request(n->dev, KWQ_IOC_LIST, &list);
 			random_batch(n, &list_dead.batch, sizeof(struct kwq_dead_entry), false);
 			request(n->q, KWQ_IOC_LIST_DEAD, &list_dead);
-			if (!config.nr)
-				config.limiters = config.limiter_size = 0;
+			if (!config.nr) {
+				config.limiters = 0;
+				config.limiter_size = 0;
+			}
 			request(n->q, r / 1024 % 2 ? KWQ_IOC_CONFIGURE : KWQ_IOC_CONFIG, &config);
 			break;
 		default:

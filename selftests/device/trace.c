@@ -163,6 +163,8 @@ TEST_F(trace, events)
 	EXPECT_EQ(NULL, take_event(self));
 }
 
+#define REQUEUE	"kwq_requeue: queue=%llu name=%s key=%s"
+
 /* M5, L1: a rate-limited add that counts, before what comes of it. */
 TEST_F(trace, requeues)
 {
@@ -205,22 +207,22 @@ TEST_F(trace, requeues)
 	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
 
 	read_trace(self);
-	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=3 requeues=1 result=0", "a");
+	expect_event(self, REQUEUE " prio=3 requeues=1 result=0", "a");
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=3 result=0", "a");
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=3 due=0 late=0", "a");
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=3 result=0", "a");
 	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=3 result=0", "a");
-	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=0 requeues=1 result=0", "a");
+	expect_event(self, REQUEUE " prio=0 requeues=1 result=0", "a");
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=0", "a");
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
-	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=0 requeues=2 result=3", "a");
+	expect_event(self, REQUEUE " prio=0 requeues=2 result=3", "a");
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=3", "a");
 	expect_event(self, "kwq_coalesce: queue=%llu name=%s key=%s prio=0 result=1", "a");
 	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=1", "a");
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
-	expect_event(self, "kwq_requeue: queue=%llu name=%s key=%s prio=0 requeues=2 result=4", "a");
+	expect_event(self, REQUEUE " prio=0 requeues=2 result=4", "a");
 	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=0 result=0", "a");
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=0", "a");
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
