@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <time.h>
 
@@ -104,6 +105,22 @@ int parse_duration(const char *s, uint64_t *ns)
 	} while (*s);
 	*ns = sum;
 	return 0;
+}
+
+char *print_duration(char *to, uint64_t ns)
+{
+	const struct unit *largest = units;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(units); i++)
+		if (units[i].ns > largest->ns && !(ns % units[i].ns))
+			largest = &units[i];
+	/* 0 is a multiple of all. */
+	if (!ns)
+		snprintf(to, DURATION_SIZE, "0s");
+	else
+		snprintf(to, DURATION_SIZE, "%" PRIu64 "%s", ns / largest->ns, largest->name);
+	return to;
 }
 
 /* Two digits that end before @end, from 0 to @max; -1 for anything else. */
@@ -238,6 +255,15 @@ uint64_t must_parse_duration(const char *option, const char *s)
 	default:
 		usage("%s %s: not a duration such as 1.5s, 1m30s, 500ms", option, s);
 	}
+}
+
+uint64_t must_parse_short_duration(const char *option, const char *s)
+{
+	uint64_t ns = must_parse_duration(option, s);
+
+	if (ns > DURATION_MAX)
+		usage("%s %s: too long (more than 292 years)", option, s);
+	return ns;
 }
 
 uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queue)

@@ -11,12 +11,24 @@
 #define NS_PER_MS	(1000 * NS_PER_US)
 #define NS_PER_S	(1000 * NS_PER_MS)
 
+/* The longest that the kernel's clocks can hold. */
+#define DURATION_MAX	((uint64_t)INT64_MAX)
+
+/* Room for the text of any duration, with the NUL. */
+enum { DURATION_SIZE = 24 };
+
 /*
  * "1.5s", "1m30s", "500ms", "2h", "7d", "100us", "250ns"; a bare number is
  * seconds. Parts of a nanosecond are rounded up, so that nothing comes early.
  * Returns 0, -EINVAL, or -ERANGE where 64 bits of nanoseconds do not do.
  */
 int parse_duration(const char *s, uint64_t *ns);
+
+/*
+ * The text that parse_duration() makes the same of, in the largest unit of which it
+ * is a multiple: "1500ms", "5m". Returns @to, of DURATION_SIZE.
+ */
+char *print_duration(char *to, uint64_t ns);
 
 /*
  * A point in time: "@SECONDS" since 1970 with decimals, or "[DATE ]TIME" or DATE
@@ -30,6 +42,8 @@ int parse_instant(const char *s, uint64_t now_real, uint64_t now_queue,
 
 /* The argument of an option; ends the program where it is wrong. */
 uint64_t must_parse_duration(const char *option, const char *s);
+/* The same, up to DURATION_MAX. */
+uint64_t must_parse_short_duration(const char *option, const char *s);
 uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queue);
 
 #endif /* KWQ_DURATION_H */

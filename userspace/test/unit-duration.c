@@ -70,6 +70,40 @@ static const struct {
 	{ "inf", -EINVAL },
 };
 
+/* In the largest unit that will do. */
+static const struct {
+	uint64_t ns;
+	const char *text;
+} prints[] = {
+	{ 0, "0s" },
+	{ 1, "1ns" },
+	{ 999, "999ns" },
+	{ 1000, "1us" },
+	{ 5000000, "5ms" },
+	{ 1500000000, "1500ms" },
+	{ S, "1s" },
+	{ 90 * S, "90s" },
+	{ 1000 * S, "1000s" },
+	{ 300 * S, "5m" },
+	{ 7200 * S, "2h" },
+	{ 7 * 86400 * S, "7d" },
+	{ INT64_MAX, "9223372036854775807ns" },
+	{ UINT64_MAX, "18446744073709551615ns" },
+};
+
+static void test_prints(void)
+{
+	char text[DURATION_SIZE];
+	uint64_t again;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prints); i++) {
+		is_string(print_duration(text, prints[i].ns), prints[i].text, prints[i].text);
+		ok(!parse_duration(text, &again) && again == prints[i].ns,
+		   "\"%s\" is read again", text);
+	}
+}
+
 /* 2026-11-20T22:55:00Z; the queue's clock says 1,000 s. */
 #define NOW (1795215300ull * S)
 #define QUEUE_NOW (1000 * S)
@@ -135,6 +169,8 @@ int main(void)
 			"duration \"%s\"", durations[i].text))
 			printf("#  err %d, %llu ns\n", err, (unsigned long long)ns);
 	}
+
+	test_prints();
 
 	setenv("TZ", "KWQ-2", 1);
 	tzset();
