@@ -70,6 +70,8 @@ static const char *why(const struct collector *c, int err)
 
 static const char *kind_of_line(const struct collector *c)
 {
+	if (c->verb->next)
+		return "item";
 	return c->keys.arguments ? "argument" : "line";
 }
 
@@ -123,17 +125,27 @@ static void refuse_with_all(const struct collector *c, unsigned long long line,
 	print_refusal(c, line, key, len, meaning(c->over));
 }
 
+/* What became of a key: a word, or a number. */
+static void print_outcome(const struct collector *c, int result)
+{
+	if (c->verb->count)
+		printf("%d", result);
+	else
+		printf(c->options->json ? "\"%s\"" : "%s", c->verb->outcome(result));
+}
+
 static void accept_key(const struct collector *c, const char *key, size_t len,
 		       int result)
 {
-	const char *outcome = c->verb->outcome(result);
-
 	if (c->options->json) {
 		putchar('{');
 		json_bytes(stdout, "key", key, len);
-		printf(",\"result\":\"%s\"}\n", outcome);
+		printf(",\"%s\":", c->verb->count ? c->verb->count : "result");
+		print_outcome(c, result);
+		puts("}");
 	} else if (c->options->verbose) {
-		printf("%s\t", outcome);
+		print_outcome(c, result);
+		putchar('\t');
 		print_escaped(stdout, key, len);
 		putchar('\n');
 	}
@@ -211,13 +223,37 @@ static void refuse_at_once(struct collector *c, const char *key, size_t len, int
 		refuse(c, c->keys.line, key, len, err);
 }
 
+static bool would_read(const struct collector *c)
+{
+	return !c->verb->next && keys_would_read(&c->keys);
+}
+
+/* The next key, as keys_next() tells it; a list's failure ends it all. */
+static int next_key(struct collector *c, const char **key, size_t *len)
+{
+	int ret;
+
+	if (!c->verb->next)
+		return keys_next(&c->keys, key, len);
+	ret = c->verb->next(c->verb->list, key, len);
+	if (ret > 0)
+		c->keys.line++;
+	if (ret < 0) {
+		flush(c);
+		if (!c->over)
+			give_up(c, ret);
+		return 0;
+	}
+	return ret;
+}
+
 /*
  * Whether to take the next key. When all is over, one that was read already still
  * gets its object, but nobody is waited for.
  */
 static bool goes_on(const struct collector *c)
 {
-	return !c->over || (c->options->json && !keys_would_read(&c->keys));
+	return !c->over || (c->options->json && !would_read(c));
 }
 
 static void collect(struct collector *c, const char *key, size_t len)
@@ -257,13 +293,13 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 
 	for (;;) {
 		/* Nothing may lie here unsent while its sender is slow. */
-		if (!has_room(&c) || keys_would_read(&c.keys)) {
+		if (!has_room(&c) || would_read(&c)) {
 			flush(&c);
 			fflush(stdout);
 		}
 		if (!goes_on(&c))
 			break;
-		ret = keys_next(&c.keys, &key, &len);
+		ret = next_key(&c, &key, &len);
 		if (!ret)
 			break;
 		if (ret < 0)

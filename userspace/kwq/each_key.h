@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * One operation on every key of the arguments or of standard input, in batches:
- * what add, done and remove have in common.
+ * One operation on every key of the arguments, of standard input or of a list, in
+ * batches: what add, done, remove, forget, requeues and dead have in common.
  */
 #ifndef KWQ_EACH_KEY_H
 #define KWQ_EACH_KEY_H
@@ -25,6 +25,15 @@ struct key_verb {
 	/* Why a key was refused; NULL for meaning(). */
 	const char *(*refusal)(int err);
 	const void *context;
+	/* The result is a count of this name, not an outcome; NULL if it is not. */
+	const char *count;
+	/*
+	 * The keys come from here, valid until the next call, not from arguments or
+	 * standard input; NULL if they do not. Returns 1, 0 at the end, or the
+	 * negative errno value that ends it all.
+	 */
+	int (*next)(void *list, const char **key, size_t *len);
+	void *list;
 };
 
 struct key_options {

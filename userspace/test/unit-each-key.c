@@ -54,6 +54,9 @@ static const struct key_verb verb = {
 	.outcome = outcome,
 };
 
+/* What is tested now, if it is not this one. */
+static const struct key_verb *the_verb = &verb;
+
 static void child(int argc, char **argv, const char *input, int out)
 {
 	static const struct key_options options = { .json = true, .quiet = true };
@@ -68,7 +71,7 @@ static void child(int argc, char **argv, const char *input, int out)
 		_exit(99);
 	command = &command_add;
 	optind = 1;
-	exit(each_key(NULL, "q", &verb, &options, argc, argv));
+	exit(each_key(NULL, "q", the_verb, &options, argc, argv));
 }
 
 /* What it prints, and behind that its exit status. */
@@ -190,6 +193,57 @@ static void test_refused(void)
 	key_error = 0;
 }
 
+static const char *const listed[] = { "a", "b", "c" };
+static int list_error;
+
+static int next(void *list, const char **key, size_t *len)
+{
+	size_t *i = list;
+
+	if (*i == ARRAY_SIZE(listed))
+		return list_error;
+	*key = listed[(*i)++];
+	*len = 1;
+	return 1;
+}
+
+static void test_list(void)
+{
+	static size_t at;
+	struct key_verb of_list = verb;
+
+	of_list.next = next;
+	of_list.list = &at;
+	the_verb = &of_list;
+	good = NEVER_FAILS;
+	is_string(json(1, no_arguments, "from standard input\n"),
+		  ADDED("a") ADDED("b") ADDED("c") "0",
+		  "U5: keys from a list, and from nowhere else");
+	list_error = -EIO;
+	is_string(json(1, no_arguments, ""), ADDED("a") ADDED("b") ADDED("c") "1",
+		  "U5: a list that fails has been taken as far as it went");
+	good = 1;
+	key_error = -ENOSPC;
+	list_error = 0;
+	is_string(json(1, no_arguments, ""), ADDED("a") ERROR("b", "the queue is full")
+		  ERROR("c", "the queue is full") "1", "U5: listed keys are refused one by one");
+	key_error = 0;
+	the_verb = &verb;
+}
+
+static void test_count(void)
+{
+	struct key_verb counting = verb;
+
+	counting.count = "requeues";
+	counting.outcome = NULL;
+	the_verb = &counting;
+	good = NEVER_FAILS;
+	is_string(json(1, no_arguments, "a\n"), "{\"key\":\"a\",\"requeues\":0}\n0",
+		  "L9: a result that is a count is a number");
+	the_verb = &verb;
+}
+
 int main(void)
 {
 	test_no_keys();
@@ -197,5 +251,7 @@ int main(void)
 	test_does_not_wait();
 	test_call_fails();
 	test_refused();
+	test_list();
+	test_count();
 	return done_testing();
 }
