@@ -10,13 +10,14 @@
 #include "each_key.h"
 #include "number.h"
 
-enum { OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT };
+enum { OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED };
 
 static const struct option add_options[] = {
 	{ "after", required_argument, NULL, OPT_AFTER },
 	{ "at", required_argument, NULL, OPT_AT },
 	{ "if-waiting", required_argument, NULL, OPT_IF_WAITING },
 	{ "end-wait", no_argument, NULL, OPT_END_WAIT },
+	{ "rate-limited", no_argument, NULL, OPT_RATE_LIMITED },
 	{ "priority", required_argument, NULL, 'p' },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
@@ -63,6 +64,8 @@ static const char *outcome(int result)
 		return "dirtied";
 	case KWQ_WAITING:
 		return "waiting";
+	case KWQ_DEAD:
+		return "dead";
 	default:
 		return "taken";
 	}
@@ -80,6 +83,7 @@ static int add_main(int argc, char **argv)
 		.outcome = outcome,
 		.context = &entry,
 	};
+	uint32_t timed;
 	struct kwq *q;
 	int opt;
 
@@ -99,6 +103,9 @@ static int add_main(int argc, char **argv)
 		case OPT_END_WAIT:
 			entry.flags |= KWQ_ADD_END_WAIT;
 			break;
+		case OPT_RATE_LIMITED:
+			entry.flags |= KWQ_ADD_RATE_LIMITED;
+			break;
 		case 'p':
 			entry.flags |= KWQ_ADD_PRIORITY;
 			entry.priority = must_parse_signed("--priority", optarg,
@@ -112,18 +119,23 @@ static int add_main(int argc, char **argv)
 	}
 	if ((entry.flags & KWQ_ADD_AFTER) && at)
 		usage("--after and --at exclude each other");
+	timed = entry.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED);
+	if ((entry.flags & KWQ_ADD_RATE_LIMITED) && timed != KWQ_ADD_RATE_LIMITED)
+		usage("--rate-limited excludes --after and --at");
 	if (policy) {
-		if (!(entry.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT)))
-			usage("--if-waiting needs --after or --at");
+		if (!timed)
+			usage("--if-waiting needs --after, --at or --rate-limited");
 		entry.flags |= parse_policy(policy);
 	}
-	if ((entry.flags & KWQ_ADD_END_WAIT) && entry.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT))
-		usage("--end-wait is for an add now, without --after and --at");
+	if ((entry.flags & KWQ_ADD_END_WAIT) && timed)
+		usage("--end-wait is for an add now, without --after, --at and --rate-limited");
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
 
 	q = must_open_queue(queue, O_WRONLY);
+	if (entry.flags & KWQ_ADD_RATE_LIMITED)
+		must_have_limiters(q, queue);
 	if (at)
 		entry.time = must_parse_instant("--at", at, kwq_now(q));
 	return each_key(q, queue, &verb, &options, argc, argv);
@@ -137,6 +149,7 @@ const struct command command_add = {
 	"      --after DURATION  ready after DURATION: 1.5s, 1m30s, 500ms\n"
 	"      --at TIME         ready at TIME: 18:30, 2027-01-31T06:00, @1800000000,\n"
 	"                        clock:DURATION on the queue's own clock\n"
+	"      --rate-limited    ready when the queue's limiters say, and later each time\n"
 	"      --if-waiting earlier|later|keep|replace\n"
 	"                        which time counts if one is set (earlier)\n"
 	"      --end-wait        the add now also ends the waiting\n"

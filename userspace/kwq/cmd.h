@@ -36,7 +36,9 @@ struct command {
 
 extern const struct command command_create, command_open, command_ls,
 	command_stat, command_add, command_get, command_done, command_remove,
-	command_len, command_shutdown, command_drain, command_rm, command_run;
+	command_len, command_shutdown, command_drain, command_rm, command_run,
+	command_configure, command_forget, command_requeues, command_dead,
+	command_advance;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -101,6 +103,18 @@ int complain_open(const char *argument, int err);
 
 /* open_queue() that complains and ends the program where it fails. */
 struct kwq *must_open_queue(const char *argument, int open_flags);
+
+/* The same to look at a queue, for which either access will do. */
+struct kwq *must_open_to_look(const char *argument);
+
+/* Whether the module has a KWQ_FEATURE_*; true also where it cannot be asked. */
+bool module_has(uint64_t feature);
+
+/* Whether the queue's module has limiters, dead items and manual clocks. */
+bool queue_has_limiters(const struct kwq *q);
+
+/* Complains and ends the program if not. */
+void must_have_limiters(const struct kwq *q, const char *queue);
 
 bool queue_is_fd(const char *argument);
 

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cmd.h"
+#include "config_options.h"
 #include "number.h"
 
 enum { OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK };
@@ -19,6 +20,8 @@ static const struct option create_options[] = {
 	{ "max-bytes", required_argument, NULL, OPT_MAX_BYTES },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
 	{ "or-open", no_argument, NULL, 'p' },
+	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_FORGET_AFTER,
+	OPTION_COALESCE, OPTION_NO_COALESCE,
 	OPTION_HELP, OPTION_END
 };
 
@@ -47,7 +50,9 @@ static clockid_t parse_clock(const char *s)
 		return CLOCK_MONOTONIC;
 	if (!strcmp(s, "boottime"))
 		return CLOCK_BOOTTIME;
-	usage("--clock %s: not monotonic or boottime", s);
+	if (!strcmp(s, "manual"))
+		return KWQ_CLOCK_ID_MANUAL;
+	usage("--clock %s: not monotonic, boottime or manual", s);
 }
 
 /* What is wrong with a queue that the kernel finds invalid: a limit, or the name. */
@@ -70,6 +75,7 @@ static int complain_invalid(const char *name, const struct kwq_create_options *o
 
 struct create_options {
 	struct kwq_create_options queue;
+	struct config_options config;
 	bool unnamed;
 };
 
@@ -95,7 +101,8 @@ static void parse_create_option(struct create_options *o, int opt)
 		o->queue.or_open = true;
 		break;
 	default:
-		option_common(opt);
+		if (!config_option(&o->config, opt))
+			option_common(opt);
 	}
 }
 
@@ -106,6 +113,18 @@ static void parse_create_options(struct create_options *o, int argc, char **argv
 
 	while ((opt = getopt_long(argc, argv, "+um:ph", create_options, NULL)) != -1)
 		parse_create_option(o, opt);
+}
+
+/* What a module lacks: it would call the queue invalid, or the structure too long. */
+static bool module_lacks_something(const struct create_options *o)
+{
+	if (o->queue.config && !module_has(KWQ_FEATURE_LIMITERS))
+		message("the kernel's kwq is older than this command and has no limiters");
+	else if (o->queue.clockid == KWQ_CLOCK_ID_MANUAL && !module_has(KWQ_FEATURE_MANUAL_CLOCK))
+		message("the kernel's kwq is older than this command and has no manual clock");
+	else
+		return false;
+	return true;
 }
 
 static int create_main(int argc, char **argv)
@@ -138,6 +157,10 @@ static int create_main(int argc, char **argv)
 		usage("--unnamed needs a CMD, or the queue would be gone at once");
 	}
 
+	if (config_options_given(&o.config))
+		o.queue.config = config_options_new(&o.config);
+	if (module_lacks_something(&o))
+		return STATUS_FAILED;
 	err = kwq_create(&q, name, &o.queue);
 	if (err == -EINVAL)
 		return complain_invalid(name ? name : "unnamed queue", &o.queue);
@@ -205,8 +228,10 @@ const struct command command_create = {
 	"  -m, --mode MODE        permission bits, less the umask (600)\n"
 	"      --max-items N      most items at once (the module's highest)\n"
 	"      --max-bytes N      most bytes of memory (the module's highest)\n"
-	"      --clock monotonic|boottime\n"
-	"                         whether delays leave out the time asleep (monotonic)\n"
+	"      --clock monotonic|boottime|manual\n"
+	"                         whether delays leave out the time asleep (monotonic), or\n"
+	"                         only kwq advance makes time pass, for tests\n"
+	CONFIG_HELP
 	"  -p, --or-open          no error if a queue of that name exists\n"
 	"  -u, --unnamed          a queue without a name, for CMD as its descriptor\n"
 	"                         KWQ_FD; it lives as long as that is open\n"

@@ -9,7 +9,10 @@
 #include "each_key.h"
 #include "number.h"
 
+enum { OPT_FORGET = OPT_FIRST };
+
 static const struct option done_options[] = {
+	{ "forget", no_argument, NULL, OPT_FORGET },
 	{ "ticket", no_argument, NULL, 't' },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
@@ -17,8 +20,10 @@ static const struct option done_options[] = {
 static int fill_key(void *entry, const char *key, size_t len, const void *context)
 {
 	(void)key;
-	(void)context;
-	*(struct kwq_done_entry *)entry = (struct kwq_done_entry){ .key_len = len };
+	*(struct kwq_done_entry *)entry = (struct kwq_done_entry){
+		.key_len = len,
+		.flags = *(const uint32_t *)context,
+	};
 	return len;
 }
 
@@ -27,12 +32,14 @@ static int fill_ticket(void *entry, const char *key, size_t len, const void *con
 	char text[24];
 	uint64_t ticket;
 
-	(void)context;
 	/* Keys that come from standard input end with no NUL. */
 	if (snprintf(text, sizeof(text), "%.*s", (int)len, key) >= (int)sizeof(text) ||
 	    parse_number(text, 1, UINT64_MAX, &ticket))
 		return -EDOM;
-	*(struct kwq_done_entry *)entry = (struct kwq_done_entry){ .ticket = ticket };
+	*(struct kwq_done_entry *)entry = (struct kwq_done_entry){
+		.ticket = ticket,
+		.flags = *(const uint32_t *)context,
+	};
 	return 0;
 }
 
@@ -60,27 +67,34 @@ static const char *refusal(int err)
 static int done_main(int argc, char **argv)
 {
 	struct key_options options = { 0 };
+	uint32_t flags = 0;
 	struct key_verb verb = {
 		.entry_size = sizeof(struct kwq_done_entry),
 		.fill = fill_key,
 		.submit = kwq_done_batch,
 		.outcome = outcome,
 		.refusal = refusal,
+		.context = &flags,
 	};
 	const char *queue;
+	struct kwq *q;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, KEY_LETTERS "th", done_options, NULL)) != -1) {
 		if (opt == 't')
 			verb.fill = fill_ticket;
+		else if (opt == OPT_FORGET)
+			flags |= KWQ_DONE_FORGET;
 		else if (!key_option(&options, opt))
 			option_common(opt);
 	}
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	return each_key(must_open_queue(queue, O_RDONLY), queue, &verb, &options,
-			argc, argv);
+	q = must_open_queue(queue, O_RDONLY);
+	if (flags & KWQ_DONE_FORGET)
+		must_have_limiters(q, queue);
+	return each_key(q, queue, &verb, &options, argc, argv);
 }
 
 const struct command command_done = {
@@ -89,6 +103,7 @@ const struct command command_done = {
 	.summary = "Finish items that the descriptor N holds",
 	.options =
 	"  -t, --ticket     the arguments are tickets, as kwq get --json tells them\n"
+	"      --forget     they succeeded: their counts of requeues begin again at 0\n"
 	KEY_HELP,
 	.main = done_main,
 };

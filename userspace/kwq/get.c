@@ -45,8 +45,9 @@ struct getter {
 
 static void print_json(const struct kwq_got *got, const char *key)
 {
-	printf("{\"ticket\":%llu,\"priority\":%d,\"abandoned\":%u,",
-	       (unsigned long long)got->ticket, got->priority, got->abandoned);
+	printf("{\"ticket\":%llu,\"priority\":%d,\"abandoned\":%u,\"requeues\":%u,",
+	       (unsigned long long)got->ticket, got->priority, got->abandoned,
+	       got->requeues);
 	json_bytes(stdout, "key", key, got->key_len);
 	puts("}");
 }
@@ -197,7 +198,8 @@ const struct command command_get = {
 	"      --timeout DURATION  wait no longer\n"
 	"      --nonblock          do not wait\n"
 	"  -0, --null              NUL behind each key, not newline\n"
-	"      --json              a JSON object a line: ticket, priority, abandoned, key\n"
+	"      --json              a JSON object a line: ticket, priority, abandoned,\n"
+	"                          requeues, key\n"
 	"  -q, --quiet             no message if nothing comes\n"
 	"  -h, --help\n",
 	.main = get_main,

@@ -14,6 +14,8 @@ static const struct command *const commands[] = {
 	&command_add, &command_get, &command_done, &command_remove,
 	&command_len, &command_shutdown, &command_drain, &command_rm,
 	&command_run,
+	&command_configure, &command_forget, &command_requeues, &command_dead,
+	&command_advance,
 };
 
 static void print_help(FILE *to)

@@ -86,6 +86,18 @@ struct kwq *must_open_queue(const char *argument, int open_flags)
 	return q;
 }
 
+struct kwq *must_open_to_look(const char *argument)
+{
+	struct kwq *q;
+	int err = open_queue(&q, argument, O_RDONLY);
+
+	if (err == -EACCES)
+		err = open_queue(&q, argument, O_WRONLY);
+	if (err)
+		exit(complain_open(argument, err));
+	return q;
+}
+
 int exec_with_queue(struct kwq *q, char **argv)
 {
 	char number[16];

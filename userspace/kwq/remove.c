@@ -21,6 +21,7 @@ static const struct {
 	{ KWQ_WAS_WAITING, "waiting" },
 	{ KWQ_WAS_PROCESSING, "processing" },
 	{ KWQ_WAS_DIRTY, "dirty" },
+	{ KWQ_WAS_DEAD, "dead" },
 };
 
 static int fill(void *entry, const char *key, size_t len, const void *context)

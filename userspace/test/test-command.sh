@@ -4,7 +4,8 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done remove len shutdown drain rm run'
+COMMANDS='create open ls stat add get done remove len shutdown drain rm run configure forget requeues
+	dead advance'
 
 # exits STATUS TEXT ARGUMENT...: ends with this status and says this, on standard error.
 exits() {
@@ -55,7 +56,7 @@ wrong 'not an octal number' create -m '' a
 wrong 'not a number' create --max-items many a
 wrong 'not from 1' create --max-items 0 a
 wrong 'not a number' create --max-bytes -1 a
-wrong 'not monotonic or boottime' create --clock realtime a
+wrong 'not monotonic, boottime or manual' create --clock realtime a
 wrong 'needs a CMD' create --unnamed
 wrong 'exclude each other' create --unnamed -p -- true
 wrong 'no NAME' create a --unnamed
@@ -82,7 +83,10 @@ wrong 'not a duration' add --after soon a
 wrong 'not a duration' add --after -1s a
 wrong 'too long' add --after 99999999999d a
 wrong 'exclude each other' add --after 1s --at 18:30 a
-wrong 'needs --after or --at' add --if-waiting keep a
+wrong 'needs --after, --at or --rate-limited' add --if-waiting keep a
+wrong 'excludes --after and --at' add --rate-limited --after 1s a
+wrong 'excludes --after and --at' add --at 18:30 --rate-limited a
+wrong '--end-wait is for an add now' add --end-wait --rate-limited a
 wrong 'not earlier, later, keep or replace' add --after 1s --if-waiting maybe a
 wrong '--end-wait is for an add now' add --end-wait --after 1s a
 wrong 'not from -32 to 31' add -p 32 a
@@ -99,6 +103,65 @@ wrong 'exclude each other' get --null --json a
 
 wrong 'QUEUE is missing' 'done'
 wrong 'QUEUE is missing' remove
+
+# A queue's configuration, of create and of configure.
+for command in create configure; do
+	wrong '--limit bucket:0/s:1: the rate is 0' $command --limit bucket:0/s:1 a
+	wrong '--limit bucket:1/s:0: the burst is 0' $command --limit bucket:1/s:0 a
+	wrong '--limit exp:2s..1s: the base is above the max' $command --limit exp:2s..1s a
+	wrong '--limit backoff:2s*2..1s: the first pause is above the cap' \
+		$command --limit 'backoff:2s*2..1s' a
+	wrong '--limit exp:-1s..1s: a time is negative' $command --limit exp:-1s..1s a
+	wrong '--limit exp:1s..106752d: a time is too long' $command --limit exp:1s..106752d a
+	wrong '--limit linear:1s: no such limiter' $command --limit linear:1s a
+	wrong "--limit : no such limiter" $command --limit '' a
+	wrong '--limit exp:9s..9s: too many limiters (more than 8)' $command --limit exp:1s..1s \
+		--limit exp:2s..2s --limit exp:3s..3s --limit exp:4s..4s --limit exp:5s..5s \
+		--limit exp:6s..6s --limit exp:7s..7s --limit exp:8s..8s --limit exp:9s..9s a
+	wrong '--limit default stands alone' $command --limit default --limit exp:1s..1s a
+	wrong '--limit default stands alone' $command --limit exp:1s..1s --limit default a
+	wrong '--limit default stands alone' $command --limit default --limit default a
+	wrong 'not a duration' $command --max-wait -1s a
+	wrong 'too long (more than 292 years)' $command --max-wait 106752d a
+	wrong 'too long (more than 584 years)' $command --max-wait 9999999d a
+	wrong 'not a duration' $command --forget-after soon a
+	wrong 'too long (more than 292 years)' $command --forget-after 9223372036854775808ns a
+	wrong 'not a number' $command --dead-after -1 a
+	wrong 'not from 0 to 4294967295' $command --dead-after 4294967296 a
+done
+wrong 'QUEUE is missing' configure
+wrong 'one argument too many' configure a b
+wrong '--json prints the configuration' configure --json --coalesce a
+
+wrong 'QUEUE is missing' forget
+wrong 'QUEUE is missing' requeues
+wrong 'invalid option' requeues -v a
+
+wrong 'ls, kick or drop is missing' dead
+wrong 'bury: not ls, kick or drop' dead bury a
+wrong 'QUEUE is missing' dead ls
+wrong 'QUEUE is missing' dead kick --all
+wrong 'one argument too many' dead ls a key
+wrong 'are for kick and drop' dead ls --all a
+wrong 'are for kick and drop' dead ls -q a
+wrong 'are for kick and drop' dead ls -v a
+wrong '--long, --null and --json exclude each other' dead ls -l0 a
+wrong '--long, --null and --json exclude each other' dead ls -l --json a
+wrong '--long, --null and --json exclude each other' dead ls -0 --json a
+for verb in kick drop; do
+	wrong '--long is for ls' dead $verb -l a key
+	wrong '--all and KEY "key" exclude each other' dead $verb --all a key
+	wrong '--all reads no keys' dead $verb --all -0 a
+done
+
+wrong 'QUEUE is missing' advance
+wrong 'DURATION is missing' advance a
+wrong 'one argument too many' advance a 1s 2s
+wrong 'DURATION soon: not a duration' advance a soon
+wrong 'too long (more than 292 years)' advance a 106752d
+wrong '--to soon: not a duration' advance --to soon a
+wrong 'exclude each other' advance --to 1s a 1s
+wrong 'QUEUE is missing' advance --to 1s
 
 wrong 'QUEUE is missing' run
 wrong 'CMD is missing' run a
@@ -128,7 +191,10 @@ if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
 	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
-		'done a k' 'remove a k' 'shutdown a' 'drain a' 'rm a' 'run a -- true'; do
+		'done a k' 'remove a k' 'shutdown a' 'drain a' 'rm a' 'run a -- true' \
+		'create --limit exp:1s..2s a' 'create --clock manual a' 'configure a' \
+		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
+		'dead drop --all a' 'advance a 1s'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

@@ -33,16 +33,22 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|len|add|get|done|remove|shutdown|drain|rm|run|--help|--version' ''
-ok "commands that begin so" completes 'done|drain' d
+ok "commands" completes 'create|open|ls|stat|len|add|get|done|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|--help|--version' ''
+ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
 ok "options" completes '--nonblock|--null' get --n
 ok "options from the help, not its numbers" completes '' add -3
 ok "a name that is new" completes '' create ''
-ok "values of --clock" completes 'monotonic|boottime' create --clock ''
+ok "values of --clock" completes 'monotonic|boottime|manual' create --clock ''
 ok "values of --output" completes 'line' run --output l
 ok "values of --if-waiting" completes 'keep' add --after 1s --if-waiting k
+ok "values of --limit" completes 'bucket:10/s:100' configure --limit bu
+ok "no queue where a length of time is due" completes '' configure --max-wait ''
+ok "verbs of dead" completes 'ls|kick|drop' dead ''
+ok "verbs of dead that begin so, behind an option" completes kick dead -v k
+ok "then queues" completes 'jobs|two words' dead kick ''
+ok "options of dead before its verb" completes --long dead --l
 ok "no queue where a number is due" completes '' add -p ''
 ok "but after create -p a name" completes '' create -p ''
 ok "no queue where a count is due" completes '' get -n ''
@@ -56,7 +62,8 @@ ok "fd: is three words" completes 7 get fd : ''
 ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
-for command in create open ls stat len add get 'done' remove shutdown drain rm run; do
+for command in create open ls stat len add get 'done' remove shutdown drain rm run configure forget requeues \
+	dead advance; do
 	for option in $("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
 		ok "$command $option" completes "$option" "$command" "$option"
 	done

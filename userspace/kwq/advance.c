@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq advance: the time of queues that have a clock of their own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "cmd.h"
+#include "duration.h"
+
+enum { OPT_TO = OPT_FIRST };
+
+static const struct option advance_options[] = {
+	{ "to", required_argument, NULL, OPT_TO },
+	OPTION_HELP, OPTION_END
+};
+
+static int complain_advance(const char *queue, int err)
+{
+	switch (err) {
+	case -EOPNOTSUPP:
+		message("%s: its clock is a real one (see kwq create --clock manual)", queue);
+		return STATUS_FAILED;
+	case -EINVAL:
+		message("%s: --to is before the present time", queue);
+		return STATUS_FAILED;
+	default:
+		return complain(queue, err);
+	}
+}
+
+static int advance_main(int argc, char **argv)
+{
+	const char *queue, *to = NULL;
+	uint64_t time;
+	struct kwq *q;
+	int opt, err;
+
+	while ((opt = getopt_long(argc, argv, "h", advance_options, NULL)) != -1) {
+		if (opt != OPT_TO)
+			option_common(opt);
+		to = optarg;
+	}
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	if (to && optind < argc)
+		usage("DURATION and --to exclude each other");
+	if (to)
+		time = must_parse_short_duration("--to", to);
+	else
+		time = must_parse_short_duration("DURATION", only_argument(argc, argv, "DURATION"));
+
+	q = must_open_queue(queue, O_WRONLY);
+	must_have_limiters(q, queue);
+	err = to ? kwq_advance_to(q, time) : kwq_advance(q, time);
+	return err ? complain_advance(queue, err) : STATUS_OK;
+}
+
+const struct command command_advance = {
+	.name = "advance",
+	.arguments = "QUEUE DURATION | --to DURATION QUEUE",
+	.summary = "Move a manual clock on; what is due then is ready",
+	.options =
+	"      --to DURATION   to this time since the clock's beginning, not by it\n"
+	"  -h, --help\n",
+	.main = advance_main,
+};

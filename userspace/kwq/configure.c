@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq configure
+ */
+#include <fcntl.h>
+
+#include "cmd.h"
+#include "config_options.h"
+#include "duration.h"
+#include "limit_spec.h"
+
+static const struct option configure_options[] = {
+	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_FORGET_AFTER,
+	OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+/* A duration of which 0 means none. */
+static const char *duration_or(const char *none, uint64_t ns)
+{
+	static char text[DURATION_SIZE];
+
+	return ns ? print_duration(text, ns) : none;
+}
+
+static void print_text(const struct kwq_config *config, const struct kwq_limiter *limiters)
+{
+	char spec[LIMIT_SPEC_SIZE];
+	__u32 i;
+
+	for (i = 0; i < config->nr; i++)
+		printf("%-14s%s\n", "limit", limit_spec_print(spec, &limiters[i]));
+	printf("%-14s%s\n", "max-wait", duration_or("none", config->max_wait));
+	if (config->dead_after)
+		printf("%-14s%u\n", "dead-after", config->dead_after);
+	else
+		printf("%-14s%s\n", "dead-after", "never");
+	printf("%-14s%s\n", "forget-after", duration_or("never", config->forget_after));
+	printf("%-14s%s\n", "coalesce", config->flags & KWQ_CONFIG_COALESCE ? "yes" : "no");
+}
+
+static void print_json(const struct kwq_config *config, const struct kwq_limiter *limiters)
+{
+	char spec[LIMIT_SPEC_SIZE];
+	__u32 i;
+
+	fputs("{\"limits\":[", stdout);
+	for (i = 0; i < config->nr; i++)
+		printf("%s\"%s\"", i ? "," : "", limit_spec_print(spec, &limiters[i]));
+	printf("],\"max_wait_ns\":%llu,\"dead_after\":%u,",
+	       (unsigned long long)config->max_wait, config->dead_after);
+	printf("\"forget_after_ns\":%llu,\"coalesce\":%s}\n",
+	       (unsigned long long)config->forget_after,
+	       config->flags & KWQ_CONFIG_COALESCE ? "true" : "false");
+}
+
+static int print_config(const char *queue, bool json)
+{
+	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
+	struct kwq_config config = {
+		.size = sizeof(config),
+		.nr = ARRAY_SIZE(limiters),
+		.limiters = kwq_ptr(limiters),
+		.limiter_size = sizeof(limiters[0]),
+	};
+	struct kwq *q = must_open_to_look(queue);
+	int err;
+
+	must_have_limiters(q, queue);
+	err = kwq_config(q, &config);
+	if (err)
+		return complain(queue, err);
+	if (json)
+		print_json(&config, limiters);
+	else
+		print_text(&config, limiters);
+	return flush_output() ? STATUS_OK : STATUS_FAILED;
+}
+
+static int configure_main(int argc, char **argv)
+{
+	static struct config_options o;
+	const char *queue;
+	bool json = false;
+	struct kwq *q;
+	int opt, err;
+
+	while ((opt = getopt_long(argc, argv, "h", configure_options, NULL)) != -1) {
+		if (opt == OPT_JSON)
+			json = true;
+		else if (!config_option(&o, opt))
+			option_common(opt);
+	}
+	queue = only_argument(argc, argv, "QUEUE");
+	if (!config_options_given(&o))
+		return print_config(queue, json);
+	if (json)
+		usage("--json prints the configuration, and takes nothing to change");
+
+	q = must_open_queue(queue, O_WRONLY);
+	must_have_limiters(q, queue);
+	err = config_options_apply(&o, q);
+	return err ? complain(queue, err) : STATUS_OK;
+}
+
+const struct command command_configure = {
+	.name = "configure",
+	.arguments = "[OPTION...] QUEUE",
+	.summary = "Change how a queue limits retries; without OPTION tell it",
+	.options =
+	CONFIG_HELP
+	"      --json             tell it as a JSON object\n"
+	"  -h, --help\n"
+	"\n"
+	"What is not named stays as it is.\n",
+	.main = configure_main,
+};

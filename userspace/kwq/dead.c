@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq dead: items that were rate-limited too often.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "dead_list.h"
+#include "duration.h"
+#include "each_key.h"
+#include "escape.h"
+
+static const struct option dead_options[] = {
+	{ "long", no_argument, NULL, 'l' },
+	{ "all", no_argument, NULL, 'a' },
+	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+struct dead_options {
+	bool detailed, all;
+	struct key_options key;
+};
+
+/* ---- ls ------------------------------------------------------------------- */
+
+static void print_item(const struct dead_options *o, const struct kwq_dead_entry *entry,
+		       const char *key, bool first)
+{
+	if (o->key.json) {
+		printf("%s{\"number\":%llu,\"requeues\":%u,\"age_ns\":%llu,\"priority\":%d,",
+		       first ? "[\n" : ",\n", (unsigned long long)entry->number,
+		       entry->requeues, (unsigned long long)entry->age, entry->priority);
+		json_bytes(stdout, "key", key, entry->key_len);
+		putchar('}');
+	} else if (o->key.null) {
+		fwrite(key, 1, entry->key_len, stdout);
+		putchar('\0');
+	} else {
+		if (o->detailed)
+			printf("%5u %7llu.%03llus %3d ", entry->requeues,
+			       (unsigned long long)(entry->age / NS_PER_S),
+			       (unsigned long long)(entry->age % NS_PER_S / NS_PER_MS),
+			       entry->priority);
+		print_escaped(stdout, key, entry->key_len);
+		putchar('\n');
+	}
+}
+
+static int dead_ls(const char *queue, const struct dead_options *o, struct dead_list *list)
+{
+	const struct kwq_dead_entry *entry;
+	bool first = true;
+	const char *key;
+	struct kwq *q;
+	int ret;
+
+	q = must_open_queue(queue, O_RDONLY);
+	must_have_limiters(q, queue);
+	ret = dead_list_begin(list, q);
+	while (!ret && (ret = dead_list_next(list, &entry, &key)) > 0) {
+		print_item(o, entry, key, first);
+		first = false;
+		ret = 0;
+	}
+	if (ret)
+		return complain(queue, ret);
+	if (o->key.json)
+		puts(first ? "[]" : "\n]");
+	return flush_output() ? STATUS_OK : STATUS_FAILED;
+}
+
+/* ---- kick and drop -------------------------------------------------------- */
+
+/* In place of -ENOENT, where all were asked for: somebody else was faster. */
+enum { GONE = INT32_MAX };
+
+static int fill_kick(void *entry, const char *key, size_t len, const void *context)
+{
+	(void)key;
+	(void)context;
+	*(struct kwq_add_entry *)entry = (struct kwq_add_entry){
+		.key_len = len,
+		.flags = KWQ_ADD_KICK,
+	};
+	return len;
+}
+
+static int fill_drop(void *entry, const char *key, size_t len, const void *context)
+{
+	(void)key;
+	(void)context;
+	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){
+		.key_len = len,
+		.flags = KWQ_REMOVE_DEAD,
+	};
+	return len;
+}
+
+static int excuse_gone(const struct kwq_batch *batch, int taken)
+{
+	__s32 *results = (__s32 *)(uintptr_t)batch->results;
+	int i;
+
+	for (i = 0; i < taken; i++)
+		if (results[i] == -ENOENT)
+			results[i] = GONE;
+	return taken;
+}
+
+static int kick_all(struct kwq *q, const struct kwq_batch *batch)
+{
+	return excuse_gone(batch, kwq_add_batch(q, batch));
+}
+
+static int drop_all(struct kwq *q, const struct kwq_batch *batch)
+{
+	return excuse_gone(batch, kwq_remove_batch(q, batch));
+}
+
+static const char *kick_outcome(int result)
+{
+	return result == GONE ? "gone" : "kicked";
+}
+
+static const char *drop_outcome(int result)
+{
+	return result == GONE ? "gone" : "dropped";
+}
+
+static const char *refusal(int err)
+{
+	return err == -ENOENT ? "not dead" : NULL;
+}
+
+static int next_key(void *list, const char **key, size_t *len)
+{
+	const struct kwq_dead_entry *entry;
+	int ret = dead_list_next(list, &entry, key);
+
+	if (ret > 0)
+		*len = entry->key_len;
+	return ret;
+}
+
+static const struct key_verb kick = {
+	.entry_size = sizeof(struct kwq_add_entry),
+	.fill = fill_kick,
+	.submit = kwq_add_batch,
+	.outcome = kick_outcome,
+	.refusal = refusal,
+};
+
+static const struct key_verb drop = {
+	.entry_size = sizeof(struct kwq_remove_entry),
+	.fill = fill_drop,
+	.submit = kwq_remove_batch,
+	.outcome = drop_outcome,
+	.refusal = refusal,
+};
+
+static int dead_each(const char *queue, const struct dead_options *o, struct key_verb verb,
+		     struct dead_list *list, int argc, char **argv)
+{
+	struct kwq *q;
+	int err;
+
+	q = must_open_queue(queue, o->all ? O_RDWR : O_WRONLY);
+	must_have_limiters(q, queue);
+	if (o->all) {
+		err = dead_list_begin(list, q);
+		if (err)
+			return complain(queue, err);
+		verb.submit = verb.submit == kwq_add_batch ? kick_all : drop_all;
+		verb.next = next_key;
+		verb.list = list;
+	}
+	return each_key(q, queue, &verb, &o->key, argc, argv);
+}
+
+/* ---- The command ---------------------------------------------------------- */
+
+static void check_ls(const struct dead_options *o, int argc, char **argv)
+{
+	if (o->all || o->key.quiet || o->key.verbose)
+		usage("--all, --quiet and --verbose are for kick and drop");
+	if (o->detailed + o->key.null + o->key.json > 1)
+		usage("--long, --null and --json exclude each other");
+	if (optind < argc)
+		usage("\"%s\" is one argument too many", argv[optind]);
+}
+
+static void check_each(const struct dead_options *o, int argc, char **argv)
+{
+	if (o->detailed)
+		usage("--long is for ls");
+	if (o->all && optind < argc)
+		usage("--all and KEY \"%s\" exclude each other", argv[optind]);
+	if (o->all && o->key.null)
+		usage("--all reads no keys that --null could end");
+}
+
+static int dead_main(int argc, char **argv)
+{
+	static struct dead_list list;	/* too large for the stack */
+	struct dead_options o = { 0 };
+	const char *verb, *queue;
+	bool is_ls;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "lah", dead_options, NULL)) != -1) {
+		if (opt == 'l')
+			o.detailed = true;
+		else if (opt == 'a')
+			o.all = true;
+		else if (!key_option(&o.key, opt))
+			option_common(opt);
+	}
+	if (optind == argc)
+		usage("ls, kick or drop is missing");
+	verb = argv[optind++];
+	is_ls = !strcmp(verb, "ls");
+	if (!is_ls && strcmp(verb, "kick") && strcmp(verb, "drop"))
+		usage("%s: not ls, kick or drop", verb);
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+
+	if (is_ls) {
+		check_ls(&o, argc, argv);
+		return dead_ls(queue, &o, &list);
+	}
+	check_each(&o, argc, argv);
+	return dead_each(queue, &o, strcmp(verb, "kick") ? drop : kick, &list, argc, argv);
+}
+
+const struct command command_dead = {
+	.name = "dead",
+	.arguments = "ls [OPTION...] QUEUE | kick|drop [OPTION...] QUEUE [KEY...]",
+	.summary = "List items that were rate-limited too often, bring them back, drop them",
+	.options =
+	"ls, those first that died first:\n"
+	"  -l, --long       with requeues, for how long they are dead, and priority\n"
+	"  -0, --null       keys as they are, NUL behind each\n"
+	"      --json       a JSON array\n"
+	"\n"
+	"kick and drop:\n"
+	"  -a, --all        all that are dead\n"
+	KEY_HELP,
+	.main = dead_main,
+};

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Modules that are older than this command. The first one had no limiters, nor what
+ * came with them: dead items, manual clocks.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "cmd.h"
+
+bool module_has(uint64_t feature)
+{
+	struct kwq_info info = { .size = sizeof(info) };
+
+	/* Whoever may not ask the module is told by what it is asked for. */
+	return kwq_info(&info) || info.features & feature;
+}
+
+/* Asks the queue: one that was inherited is there without the right to use /dev/kwq. */
+bool queue_has_limiters(const struct kwq *q)
+{
+	struct kwq_config config = { .size = sizeof(config) };
+
+	return kwq_config(q, &config) != -ENOTTY;
+}
+
+void must_have_limiters(const struct kwq *q, const char *queue)
+{
+	if (queue_has_limiters(q))
+		return;
+	message("%s: the kernel's kwq is older than this command and has no limiters", queue);
+	exit(STATUS_FAILED);
+}

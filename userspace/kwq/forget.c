@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq forget, and kwq requeues: how often keys were rate-limited.
+ */
+#include <fcntl.h>
+
+#include "cmd.h"
+#include "each_key.h"
+
+static const struct option forget_options[] = {
+	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+static const struct option requeues_options[] = {
+	OPTION_NULL, OPTION_QUIET, OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+static int fill(void *entry, const char *key, size_t len, const void *context)
+{
+	(void)key;
+	(void)context;
+	*(struct kwq_key_entry *)entry = (struct kwq_key_entry){ .key_len = len };
+	return len;
+}
+
+static int forget_main(int argc, char **argv)
+{
+	static const struct key_verb verb = {
+		.entry_size = sizeof(struct kwq_key_entry),
+		.fill = fill,
+		.submit = kwq_forget_batch,
+		.count = "requeues",
+	};
+	struct key_options options = { 0 };
+	const char *queue;
+	struct kwq *q;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "h", forget_options, NULL)) != -1)
+		if (!key_option(&options, opt))
+			option_common(opt);
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	q = must_open_queue(queue, O_RDONLY);
+	must_have_limiters(q, queue);
+	return each_key(q, queue, &verb, &options, argc, argv);
+}
+
+static int requeues_main(int argc, char **argv)
+{
+	static const struct key_verb verb = {
+		.entry_size = sizeof(struct kwq_key_entry),
+		.fill = fill,
+		.submit = kwq_num_requeues_batch,
+		.count = "requeues",
+	};
+	/* To tell is what it is for. */
+	struct key_options options = { .verbose = true };
+	const char *queue;
+	struct kwq *q;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "0qh", requeues_options, NULL)) != -1)
+		if (!key_option(&options, opt))
+			option_common(opt);
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	q = must_open_to_look(queue);
+	must_have_limiters(q, queue);
+	return each_key(q, queue, &verb, &options, argc, argv);
+}
+
+const struct command command_forget = {
+	.name = "forget",
+	.arguments = "[OPTION...] QUEUE [KEY...]",
+	.summary = "Begin keys' counts of requeues again at 0",
+	.options =
+	KEY_HELP
+	"\n"
+	"What is told of a key is what its count was.\n",
+	.main = forget_main,
+};
+
+const struct command command_requeues = {
+	.name = "requeues",
+	.arguments = "[OPTION...] QUEUE [KEY...]",
+	.summary = "Tell how often keys were rate-limited since they were forgotten",
+	.options =
+	"  -0, --null       keys on standard input end with NUL, not with newline\n"
+	"  -q, --quiet      say nothing of what is no key; the exit status tells\n"
+	"      --json       a JSON object a line\n"
+	"  -h, --help\n",
+	.main = requeues_main,
+};

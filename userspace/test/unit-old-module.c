@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * U3: what the command says where the module is the first version, which has no
+ * limiters: ioctl() and open() are that module here (the linker's --wrap).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "tap.h"
+
+#define OLD_FEATURES (KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES)
+
+/* What the command did to the queue, told by the child. */
+static int report = -1;
+
+static void note(const char *what)
+{
+	if (write(report, what, strlen(what)) < 0)
+		_exit(99);
+}
+
+static int fails(int err)
+{
+	errno = err;
+	return -1;
+}
+
+/* A queue whose one item is handed out once, and that is shut down then. */
+static int take_get(struct kwq_get *req)
+{
+	static bool got;
+	struct kwq_done_entry entry;
+
+	if (req->add.nr) {
+		note("[add]");
+		*(__s32 *)(uintptr_t)req->add.results = KWQ_WAITING;
+	}
+	if (req->done.nr) {
+		memcpy(&entry, (void *)(uintptr_t)req->done.entries, sizeof(entry));
+		note(entry.flags ? "[done with flags]" : "[done]");
+		*(__s32 *)(uintptr_t)req->done.results = KWQ_FINISHED;
+	}
+	if (!req->get.nr)
+		return 0;
+	if (got)
+		return fails(ESHUTDOWN);
+	got = true;
+	*(struct kwq_got *)(uintptr_t)req->get.entries = (struct kwq_got){
+		.ticket = 1,
+		.key_len = 1,
+	};
+	*(char *)(uintptr_t)req->get.keys = 'k';
+	return 1;
+}
+
+static int take_done(struct kwq_op *req)
+{
+	struct kwq_done_entry entry;
+
+	memcpy(&entry, (void *)(uintptr_t)req->batch.entries, sizeof(entry));
+	note(entry.flags ? "[done with flags]" : "[done]");
+	*(__s32 *)(uintptr_t)req->batch.results = entry.flags ? -EINVAL : KWQ_FINISHED;
+	return 1;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	(void)fd;
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+
+	switch (request) {
+	case KWQ_IOC_INFO:
+		((struct kwq_info *)arg)->features = OLD_FEATURES;
+		return 0;
+	case KWQ_IOC_OPEN:
+		/* One that epoll takes. */
+		return dup(STDIN_FILENO);
+	case KWQ_IOC_STAT:
+		return 0;
+	case KWQ_IOC_GET:
+		return take_get(arg);
+	case KWQ_IOC_DONE:
+		return take_done(arg);
+	case KWQ_IOC_CREATE:
+	case KWQ_IOC_ADD:
+	case KWQ_IOC_REMOVE:
+		note("[another request]");
+		return fails(EINVAL);
+	default:
+		return fails(ENOTTY);
+	}
+}
+
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+	return openat(AT_FDCWD, strcmp(path, "/dev/kwq") ? path : "/dev/null", flags);
+}
+
+int __wrap_open64(const char *path, int flags, ...);
+int __wrap_open64(const char *path, int flags, ...)
+{
+	return __wrap_open(path, flags);
+}
+
+/* What it says and does, and behind that its exit status. */
+static const char *says(const struct command *which, char **argv)
+{
+	static char text[4096];
+	size_t filled = 0;
+	int ends[2], input[2], status, argc = 0;
+	ssize_t got;
+
+	while (argv[argc])
+		argc++;
+	if (pipe(ends) || pipe(input))
+		exit(1);
+	fflush(stdout);
+	if (!fork()) {
+		report = ends[1];
+		close(input[1]);
+		dup2(input[0], STDIN_FILENO);
+		dup2(ends[1], STDOUT_FILENO);
+		dup2(ends[1], STDERR_FILENO);
+		close(ends[0]);
+		command = which;
+		optind = 1;
+		exit(which->main(argc, argv));
+	}
+	close(ends[1]);
+	close(input[0]);
+	close(input[1]);
+	while ((got = read(ends[0], text + filled, sizeof(text) - filled - 20)) > 0)
+		filled += got;
+	close(ends[0]);
+	wait(&status);
+	sprintf(text + filled, "%d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	return text;
+}
+
+#define OLD	"the kernel's kwq is older than this command and has no "
+#define LACKS	"q: " OLD "limiters\n1"
+
+/* Not const: getopt_long() sorts the arguments. */
+static struct {
+	const struct command *command;
+	char *argv[8];
+	const char *said;
+} cases[] = {
+	{ &command_create, { "create", "--limit", "exp:1s..2s", "q" },
+	  "kwq: create: " OLD "limiters\n1" },
+	{ &command_create, { "create", "--dead-after", "3", "q" },
+	  "kwq: create: " OLD "limiters\n1" },
+	{ &command_create, { "create", "--clock", "manual", "q" },
+	  "kwq: create: " OLD "manual clock\n1" },
+	{ &command_configure, { "configure", "q" }, "kwq: configure: " LACKS },
+	{ &command_configure, { "configure", "--coalesce", "q" }, "kwq: configure: " LACKS },
+	{ &command_add, { "add", "--rate-limited", "q", "k" }, "kwq: add: " LACKS },
+	{ &command_done, { "done", "--forget", "q", "k" }, "kwq: done: " LACKS },
+	{ &command_done, { "done", "q", "k" }, "[done]0" },
+	{ &command_forget, { "forget", "q", "k" }, "kwq: forget: " LACKS },
+	{ &command_requeues, { "requeues", "q", "k" }, "kwq: requeues: " LACKS },
+	{ &command_dead, { "dead", "ls", "q" }, "kwq: dead: " LACKS },
+	{ &command_dead, { "dead", "kick", "q", "k" }, "kwq: dead: " LACKS },
+	{ &command_dead, { "dead", "drop", "--all", "q" }, "kwq: dead: " LACKS },
+	{ &command_advance, { "advance", "q", "1s" }, "kwq: advance: " LACKS },
+	/* With delays of its own it does what it always did. */
+	{ &command_run, { "run", "--retry-after", "1s", "q", "--", "true" }, "[done]0" },
+	{ &command_run, { "run", "-q", "--retry-max", "1h", "q", "--", "false" }, "[done]1" },
+};
+
+static void test_retry(void)
+{
+	char *argv[10] = {
+		"run", "-v", "--retry-after", "1s", "q", "--", "sh", "-c", "exit 75", NULL
+	};
+
+	is_string(says(&command_run, argv),
+		  "[add][done]kwq: run: q: k: exit status 75; attempt 2 in 1 s\n0",
+		  "run with delays of its own retries");
+}
+
+int main(void)
+{
+	char what[100];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		snprintf(what, sizeof(what), "U3: an old module, kwq %s %s",
+			 cases[i].argv[0], cases[i].argv[1]);
+		is_string(says(cases[i].command, cases[i].argv), cases[i].said, what);
+	}
+	test_retry();
+	return done_testing();
+}
