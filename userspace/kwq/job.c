@@ -164,12 +164,12 @@ void job_free(struct job *job)
 	job->pid = 0;
 }
 
-int job_add_again_and_done(struct job *job, uint64_t delay, int *added)
+static int add_and_done(struct job *job, uint32_t flags, uint64_t time, int *added)
 {
 	struct kwq_add_entry add = {
 		.key_len = job->item.key_len,
-		.flags = KWQ_ADD_AFTER,
-		.time = delay,
+		.flags = flags,
+		.time = time,
 	};
 	struct kwq_done_entry done = { .ticket = job->item.ticket };
 	__s32 add_result = -EIO, done_result = -EIO;
@@ -195,4 +195,14 @@ int job_add_again_and_done(struct job *job, uint64_t delay, int *added)
 	err = kwq_get_batch(job->handle, &req);
 	*added = add_result;
 	return err < 0 ? err : done_result;
+}
+
+int job_add_again_and_done(struct job *job, uint64_t delay, int *added)
+{
+	return add_and_done(job, KWQ_ADD_AFTER, delay, added);
+}
+
+int job_add_rate_limited_and_done(struct job *job, int *added)
+{
+	return add_and_done(job, KWQ_ADD_RATE_LIMITED, 0, added);
 }

@@ -62,4 +62,7 @@ void job_free(struct job *job);
  */
 int job_add_again_and_done(struct job *job, uint64_t delay, int *added);
 
+/* The same, but the queue's limiters choose the delay. */
+int job_add_rate_limited_and_done(struct job *job, int *added);
+
 #endif /* KWQ_JOB_H */

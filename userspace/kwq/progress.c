@@ -62,7 +62,7 @@ static void put_field(struct line *line, const char *color, const char *format, 
 
 static void put_bar(struct line *line, const struct progress_counts *counts)
 {
-	unsigned long long ended = counts->done + counts->failed;
+	unsigned long long ended = counts->done + counts->failed + counts->dead;
 	unsigned long long all = ended + counts->running + counts->ready + counts->waiting;
 	unsigned int full = all ? ended * BAR / all : 0;
 	char bar[BAR + 1];
@@ -83,6 +83,9 @@ void progress_format(char *to, size_t size, unsigned int width, bool color,
 	*to = '\0';
 	put_field(&line, "\033[32m", "%llu done", counts->done);
 	put_field(&line, counts->failed ? "\033[31m" : NULL, " %llu failed", counts->failed);
+	/* Of most queues nothing ever is. */
+	if (counts->dead)
+		put_field(&line, "\033[31m", " %llu dead", counts->dead);
 	put_field(&line, counts->retried ? "\033[33m" : NULL, " %llu retried", counts->retried);
 	put_field(&line, NULL, " %u running", counts->running);
 	put_field(&line, NULL, " %" PRIu64 " ready", counts->ready);
@@ -149,7 +152,7 @@ void progress_draw(struct progress *p, const struct progress_counts *counts,
 		   uint64_t now)
 {
 	char line[LINE_SIZE], text[LINE_SIZE + 16];
-	double rate = rate_of(p, counts->done + counts->failed, now);
+	double rate = rate_of(p, counts->done + counts->failed + counts->dead, now);
 	int len;
 
 	/* The last column stays free: some terminals break the line there. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 struct progress_counts {
-	unsigned long long done, failed, retried;
+	unsigned long long done, failed, retried, dead;
 	unsigned int running;
 	uint64_t ready, waiting;	/* in the queue, whoever will run them */
 };

@@ -107,10 +107,24 @@ static void parse_options(struct run_options *o, int argc, char **argv)
 		parse_option(o, opt);
 }
 
+static void choose_delays(struct run_options *o)
+{
+	if (o->retry_after == NOT_GIVEN && o->retry_max == NOT_GIVEN) {
+		o->use_limiters = true;
+		return;
+	}
+	if (o->retry_after == NOT_GIVEN)
+		o->retry_after = NS_PER_S;
+	if (o->retry_max == NOT_GIVEN)
+		o->retry_max = o->retry_after > RETRY_MAX ? o->retry_after : RETRY_MAX;
+	if (o->retry_max < o->retry_after)
+		usage("--retry-max is less than --retry-after");
+}
+
 static int run_main(int argc, char **argv)
 {
 	struct run_options o = {
-		.retry_after = NS_PER_S,
+		.retry_after = NOT_GIVEN,
 		.retry_max = NOT_GIVEN,
 		.retry_on.has[EX_TEMPFAIL] = true,
 	};
@@ -123,10 +137,7 @@ static int run_main(int argc, char **argv)
 	if (optind == argc)
 		usage("CMD is missing");
 	o.command = argv + optind;
-	if (o.retry_max == NOT_GIVEN)
-		o.retry_max = o.retry_after > RETRY_MAX ? o.retry_after : RETRY_MAX;
-	if (o.retry_max < o.retry_after)
-		usage("--retry-max is less than --retry-after");
+	choose_delays(&o);
 	if (!o.jobs)
 		o.jobs = default_jobs();
 	return work(&o);
@@ -146,7 +157,8 @@ const struct command command_run = {
 	"                            complete, or as it comes (group)\n"
 	"      --retry-on STATUS,... exit statuses, or ranges of them, after which to try\n"
 	"                            again, beside 75\n"
-	"      --retry-after DURATION  after the first failure (1s), then twice that ...\n"
+	"      --retry-after DURATION  not when the queue's limiters say, but so long after\n"
+	"                            the first failure (1s), then twice that ...\n"
 	"      --retry-max DURATION  ... up to this (5m)\n"
 	"      --max-attempts N      give up after N attempts (no limit)\n"
 	"      --joblog FILE         append a line for each job that ends\n"

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +48,7 @@ struct run {
 	bool stopping;		/* no item more: a signal, or an error */
 	bool warned;		/* the first signal came */
 	bool over;		/* shut down and empty, or empty */
+	uint32_t end_flags;	/* of the done of an item that is not retried */
 	int signal;		/* the second one: jobs are to be killed */
 	int status;		/* of an error that ended it */
 	int empty_ms;		/* the next wait before asking whether it is empty */
@@ -203,10 +205,13 @@ static bool write_output(struct run *run, struct job *job)
 	return complete;
 }
 
-/* False where somebody else has finished it, through the inherited descriptor. */
+/*
+ * For good: its count of requeues begins again. False where somebody else has
+ * finished it, through the inherited descriptor.
+ */
 static bool finish_item(struct run *run, struct job *job)
 {
-	int err = kwq_done(job->handle, job->item.ticket);
+	int err = kwq_done_with(job->handle, job->item.ticket, run->end_flags);
 
 	if (err < 0)
 		tell_of(run, job, "done: %s",
@@ -231,16 +236,39 @@ static void fail(struct run *run, struct job *job, const char *why)
 	retry_forget(&run->failures, job->key, job->item.key_len);
 }
 
+/* Adds the item again and finishes it. *delay receives the pause, if it is known. */
+static int add_again_and_done(struct run *run, struct job *job, uint64_t *delay, int *added)
+{
+	unsigned int failures;
+
+	if (run->options.use_limiters)
+		return job_add_rate_limited_and_done(job, added);
+	failures = retry_fail(&run->failures, job->key, job->item.key_len);
+	*delay = retry_delay(failures, run->options.retry_after, run->options.retry_max);
+	return job_add_again_and_done(job, *delay, added);
+}
+
+static void tell_of_retry(struct run *run, const struct job *job, const char *why,
+			  uint64_t delay)
+{
+	if (!run->options.verbose)
+		return;
+	if (run->options.use_limiters)
+		tell_of(run, job, "%s; attempt %u when the queue's limiters say", why,
+			job->attempt + 1);
+	else
+		tell_of(run, job, "%s; attempt %u in %.3g s", why, job->attempt + 1,
+			(double)delay / NS_PER_S);
+}
+
 /* Failed for now: add it again, or say why that is not possible. */
 static void try_again(struct run *run, struct job *job, const char *why)
 {
-	unsigned int failures = retry_fail(&run->failures, job->key, job->item.key_len);
-	uint64_t delay = retry_delay(failures, run->options.retry_after,
-				     run->options.retry_max);
+	uint64_t delay = 0;
 	char text[160];
 	int err, added;
 
-	err = job_add_again_and_done(job, delay, &added);
+	err = add_again_and_done(run, job, &delay, &added);
 	if (err < 0) {
 		/* Not finished, so it goes back when its handle is closed. */
 		run->counts.failed++;
@@ -253,10 +281,13 @@ static void try_again(struct run *run, struct job *job, const char *why)
 		fail(run, job, text);
 		return;
 	}
+	if (added == KWQ_DEAD) {
+		run->counts.dead++;
+		tell_of(run, job, "%s; dead after %u tries", why, job->attempt);
+		return;
+	}
 	run->counts.retried++;
-	if (run->options.verbose)
-		tell_of(run, job, "%s; attempt %u in %.3g s", why, job->attempt + 1,
-			(double)delay / NS_PER_S);
+	tell_of_retry(run, job, why, delay);
 }
 
 static bool wants_retry(const struct run *run, int status)
@@ -413,12 +444,21 @@ static void refuse_item(struct run *run, struct job *job)
 	job_free(job);
 }
 
+/* Failures before this attempt: the queue counts what it limits, whoever it was. */
+static unsigned int failures_of(const struct run *run, const struct job *job)
+{
+	if (run->options.use_limiters)
+		return job->item.requeues;
+	return retry_count(&run->failures, job->key, job->item.key_len);
+}
+
 static void start_job(struct run *run, struct job *job)
 {
+	unsigned int failures = failures_of(run, job);
 	int err;
 
 	job->seq = ++run->seq;
-	job->attempt = retry_count(&run->failures, job->key, job->item.key_len) + 1;
+	job->attempt = failures < UINT_MAX ? failures + 1 : UINT_MAX;
 	job->exec_error[0] = 0;
 	err = job_start(job, run->options.command, &run->inherited,
 			run->options.output, run->options.key_on_stdin);
@@ -716,6 +756,14 @@ static int set_up(struct run *run)
 	if (err)
 		return complain_open(run->options.queue, err);
 
+	if (queue_has_limiters(run->q)) {
+		run->end_flags = KWQ_DONE_FORGET;
+	} else if (run->options.use_limiters) {
+		message("%s: the kernel's kwq is too old to have limiters: see --retry-after",
+			run->options.queue);
+		return STATUS_FAILED;
+	}
+
 	run->inherited.parent = getpid();
 	run->empty_ms = EMPTY_MS_FIRST;
 	run->signals = open_signals(run);
@@ -752,5 +800,5 @@ int work(const struct run_options *options)
 		die_of(run);
 	if (run->status)
 		return run->status;
-	return run->counts.failed ? STATUS_FAILED : STATUS_OK;
+	return run->counts.failed || run->counts.dead ? STATUS_FAILED : STATUS_OK;
 }

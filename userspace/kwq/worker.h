@@ -22,6 +22,7 @@ struct run_options {
 	bool quiet, verbose;
 	bool no_progress;
 	enum output_mode output;
+	bool use_limiters;	/* the queue's; else these: */
 	uint64_t retry_after, retry_max;
 	unsigned int attempts_max;	/* 0: any number */
 	struct status_set retry_on;

@@ -324,6 +324,7 @@ static void test_progress(void)
 		.running = UINT32_MAX, .ready = 1000, .waiting = 1000,
 	};
 	const struct progress_counts none = { 0 };
+	struct progress_counts dead;
 	char line[512];
 	bool fits = true;
 	unsigned int width;
@@ -335,6 +336,15 @@ static void test_progress(void)
 		  "the counts before it");
 	progress_format(line, sizeof(line), 40, false, &some, 9.34, 0);
 	is_string(line, "30 done 1 failed 2 retried 4 running", "what fits");
+	dead = some;
+	dead.dead = 3;
+	progress_format(line, sizeof(line), 200, true, &dead, 0, 0);
+	ok(strstr(line, "failed\033[0m\033[31m 3 dead\033[0m\033[33m 2 retried"),
+	   "L11: the dead, in red, where there are any");
+	dead = none;
+	dead.dead = 1;
+	progress_format(line, sizeof(line), 200, false, &dead, 0, 0);
+	ok(strstr(line, "[####################]"), "what is dead has ended");
 	progress_format(line, sizeof(line), 200, true, &some, 1, 0);
 	ok(strstr(line, "\033[31m 1 failed\033[0m"), "failures in red");
 	progress_format(line, sizeof(line), 200, true, &none, 0, 0);
