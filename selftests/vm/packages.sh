@@ -15,6 +15,7 @@ PACKAGES=(
 	git
 	kmod
 	libelf-dev
+	libmicrohttpd-dev
 	libssl-dev
 	pahole
 	pkg-config
@@ -30,6 +31,7 @@ PACKAGES=(
 	coccinelle
 	libpython3.11
 	mandoc
+	prometheus
 	shellcheck
 	sparse
 )

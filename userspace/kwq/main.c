@@ -15,7 +15,7 @@ static const struct command *const commands[] = {
 	&command_len, &command_shutdown, &command_drain, &command_rm,
 	&command_run,
 	&command_configure, &command_forget, &command_requeues, &command_dead,
-	&command_advance,
+	&command_advance, &command_top, &command_exporter,
 };
 
 static void print_help(FILE *to)

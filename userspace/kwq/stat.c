@@ -3,13 +3,16 @@
  * kwq stat, and kwq len
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cmd.h"
 #include "escape.h"
+#include "gather.h"
+#include "histogram.h"
+
+enum { NAME_WIDTH = 15, BAR_WIDTH = 40 };
 
 static const struct option stat_options[] = {
 	OPTION_JSON, OPTION_HELP, OPTION_END
@@ -23,14 +26,35 @@ static const struct option len_options[] = {
 static const struct number {
 	const char *name;
 	size_t offset;
+	bool is_time;
 } numbers[] = {
-#define NUMBER(member) { #member, offsetof(struct kwq_stat, member) }
+#define NUMBER(member) { #member, offsetof(struct kwq_stat, member), false }
+#define TIME(member) { #member, offsetof(struct kwq_stat, member), true }
 	NUMBER(ready), NUMBER(waiting), NUMBER(processing),
 	NUMBER(items), NUMBER(max_items), NUMBER(bytes), NUMBER(max_bytes),
 	NUMBER(adds), NUMBER(coalesced), NUMBER(gets), NUMBER(dones),
 	NUMBER(abandoned), NUMBER(removed), NUMBER(dropped),
+	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
+	NUMBER(remembered),
+	TIME(oldest_ready), TIME(longest_running), TIME(unfinished),
 #undef NUMBER
+#undef TIME
 };
+
+static const struct member {
+	const char *name;
+	size_t offset;
+} histograms[] = {
+#define HISTOGRAM(member) { #member, offsetof(struct kwq_stat, member) }
+	HISTOGRAM(queue_duration), HISTOGRAM(work_duration), HISTOGRAM(lateness),
+#undef HISTOGRAM
+};
+
+/* An older kernel does not tell all of it. */
+static bool has(const struct kwq_stat *st, size_t offset, size_t size)
+{
+	return st->size >= offset + size;
+}
 
 static unsigned long long value(const struct kwq_stat *st, const struct number *n)
 {
@@ -40,27 +64,130 @@ static unsigned long long value(const struct kwq_stat *st, const struct number *
 	return v;
 }
 
+static const struct kwq_histogram *histogram(const struct kwq_stat *st, const struct member *m)
+{
+	return (const void *)((const char *)st + m->offset);
+}
+
 static const char *clock_name(const struct kwq_stat *st)
 {
-	return st->clockid == CLOCK_BOOTTIME ? "boottime" : "monotonic";
+	switch (st->clockid) {
+	case KWQ_CLOCK_ID_MANUAL:
+		return "manual";
+	case CLOCK_BOOTTIME:
+		return "boottime";
+	default:
+		return "monotonic";
+	}
+}
+
+/* 128 bits do not matter to a mean that is cut to three digits. */
+static uint64_t mean(const struct kwq_histogram *h)
+{
+	return (h->sum + h->sum_high * 18446744073709551616.0) / histogram_count(h);
+}
+
+static const char *const bounds[HISTOGRAM_BOUNDS] = {
+	"1us", "10us", "100us", "1ms", "10ms", "100ms", "1s", "10s", "100s", "1000s",
+};
+
+/* A line a bucket, from the first to the last that is not empty. */
+static void print_buckets(const struct kwq_histogram *h)
+{
+	unsigned int first = 0, last = HISTOGRAM_BOUNDS, i;
+	uint64_t most = 0;
+
+	while (!h->counts[first])
+		first++;
+	while (!h->counts[last])
+		last--;
+	for (i = first; i <= last; i++)
+		if (h->counts[i] > most)
+			most = h->counts[i];
+	for (i = first; i <= last; i++) {
+		/* A bar for one of very many, too. */
+		int bar = (h->counts[i] * (double)BAR_WIDTH + most - 1) / most;
+
+		if (i < HISTOGRAM_BOUNDS)
+			printf("  <= %5s", bounds[i]);
+		else
+			printf("  >  %5s", bounds[i - 1]);
+		printf(" %12llu%s%.*s\n", (unsigned long long)h->counts[i], bar ? "  " : "", bar,
+		       "########################################");
+	}
+}
+
+static void print_histogram(const char *name, const struct kwq_histogram *h)
+{
+	char text[3][SHORT_TIME_SIZE];
+
+	if (!histogram_count(h)) {
+		printf("%-*s none\n", NAME_WIDTH, name);
+		return;
+	}
+	printf("%-*s %llu, mean %s, p50 %s, p99 %s\n", NAME_WIDTH, name,
+	       (unsigned long long)histogram_count(h), short_time(text[0], mean(h)),
+	       short_percentile(text[1], h, 50), short_percentile(text[2], h, 99));
+	print_buckets(h);
 }
 
 static void print_text(const struct kwq_stat *st)
 {
 	const char *name = (const char *)st->name;
+	char time[SHORT_TIME_SIZE];
 	size_t i;
 
-	printf("%-12s", "name");
+	printf("%-*s ", NAME_WIDTH, "name");
 	print_escaped(stdout, name, strlen(name));
-	printf("\n%-12s%s%s\n", "state",
+	printf("\n%-*s %s%s\n", NAME_WIDTH, "state",
 	       st->state & KWQ_STATE_SHUT_DOWN ? "shut down" : "open",
 	       st->state & KWQ_STATE_UNLINKED ? ", unlinked" : "");
-	for (i = 0; i < ARRAY_SIZE(numbers); i++)
-		printf("%-12s%llu\n", numbers[i].name, value(st, &numbers[i]));
-	printf("%-12s%u\n", "handles", st->handles);
-	printf("%-12s%u\n%-12s%u\n%-12s%04o\n", "uid", st->uid, "gid", st->gid,
-	       "mode", st->mode);
-	printf("%-12s%s\n", "clock", clock_name(st));
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (!has(st, numbers[i].offset, sizeof(__u64)))
+			continue;
+		if (numbers[i].is_time)
+			printf("%-*s %s\n", NAME_WIDTH, numbers[i].name,
+			       short_time(time, value(st, &numbers[i])));
+		else
+			printf("%-*s %llu\n", NAME_WIDTH, numbers[i].name,
+			       value(st, &numbers[i]));
+	}
+	printf("%-*s %u\n", NAME_WIDTH, "handles", st->handles);
+	printf("%-*s %u\n%-*s %u\n%-*s %04o\n", NAME_WIDTH, "uid", st->uid, NAME_WIDTH, "gid",
+	       st->gid, NAME_WIDTH, "mode", st->mode);
+	printf("%-*s %s\n", NAME_WIDTH, "clock", clock_name(st));
+	for (i = 0; i < ARRAY_SIZE(histograms); i++)
+		if (has(st, histograms[i].offset, sizeof(struct kwq_histogram)))
+			print_histogram(histograms[i].name, histogram(st, &histograms[i]));
+}
+
+static void print_json_percentile(const char *name, const struct kwq_histogram *h,
+				  double percent)
+{
+	uint64_t ns;
+
+	if (histogram_percentile(h, percent, &ns))
+		printf(",\"%s\":%llu", name, (unsigned long long)ns);
+	else
+		printf(",\"%s\":null", name);
+}
+
+/* counts has one more than bounds: what is above them all. */
+static void print_json_histogram(const char *name, const struct kwq_histogram *h)
+{
+	unsigned int i;
+
+	printf(",\"%s\":{\"count\":%llu,\"sum\":", name, (unsigned long long)histogram_count(h));
+	print_wide(stdout, h->sum_high, h->sum);
+	for (i = 0; i < HISTOGRAM_BOUNDS; i++)
+		printf("%s%llu", i ? "," : ",\"bounds\":[",
+		       (unsigned long long)histogram_bound(i));
+	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS; i++)
+		printf("%s%llu", i ? "," : "],\"counts\":[", (unsigned long long)h->counts[i]);
+	putchar(']');
+	print_json_percentile("p50", h, 50);
+	print_json_percentile("p99", h, 99);
+	putchar('}');
 }
 
 static void print_json(const struct kwq_stat *st)
@@ -73,19 +200,23 @@ static void print_json(const struct kwq_stat *st)
 	       st->state & KWQ_STATE_SHUT_DOWN ? "true" : "false",
 	       st->state & KWQ_STATE_UNLINKED ? "true" : "false");
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
-		printf(",\"%s\":%llu", numbers[i].name, value(st, &numbers[i]));
-	printf(",\"handles\":%u,\"uid\":%u,\"gid\":%u,\"mode\":\"%04o\",\"clock\":\"%s\"}\n",
+		if (has(st, numbers[i].offset, sizeof(__u64)))
+			printf(",\"%s\":%llu", numbers[i].name, value(st, &numbers[i]));
+	printf(",\"handles\":%u,\"uid\":%u,\"gid\":%u,\"mode\":\"%04o\",\"clock\":\"%s\"",
 	       st->handles, st->uid, st->gid, st->mode, clock_name(st));
+	if (has(st, offsetof(struct kwq_stat, now), sizeof(st->now)))
+		printf(",\"now\":%llu", (unsigned long long)st->now);
+	for (i = 0; i < ARRAY_SIZE(histograms); i++)
+		if (has(st, histograms[i].offset, sizeof(struct kwq_histogram)))
+			print_json_histogram(histograms[i].name, histogram(st, &histograms[i]));
+	puts("}");
 }
 
-/* To look at a queue, either access will do. */
-static struct kwq *open_to_look(const char *queue)
+static struct kwq *must_open_to_look(const char *queue)
 {
 	struct kwq *q;
-	int err = open_queue(&q, queue, O_RDONLY);
+	int err = open_to_look(&q, queue);
 
-	if (err == -EACCES)
-		err = open_queue(&q, queue, O_WRONLY);
 	if (err)
 		exit(complain_open(queue, err));
 	return q;
@@ -104,7 +235,7 @@ static int stat_main(int argc, char **argv)
 		json = true;
 	}
 	queue = only_argument(argc, argv, "QUEUE");
-	err = kwq_stat(open_to_look(queue), &st);
+	err = kwq_stat(must_open_to_look(queue), &st);
 	if (err)
 		return complain(queue, err);
 	if (json)
@@ -122,7 +253,7 @@ static int len_main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "h", len_options, NULL)) != -1)
 		option_common(opt);
 	queue = only_argument(argc, argv, "QUEUE");
-	len = kwq_len(open_to_look(queue));
+	len = kwq_len(must_open_to_look(queue));
 	if (len < 0)
 		return complain(queue, len);
 	printf("%d\n", len);
@@ -132,7 +263,7 @@ static int len_main(int argc, char **argv)
 const struct command command_stat = {
 	.name = "stat",
 	.arguments = "[--json] QUEUE",
-	.summary = "Tell a queue's state and counters",
+	.summary = "Tell a queue's state, counters and times",
 	.options =
 	"      --json       a JSON object\n"
 	"  -h, --help\n",

@@ -5,7 +5,7 @@
 . ./tap.sh
 
 COMMANDS='create open ls stat add get done remove len shutdown drain rm run configure forget requeues
-	dead advance'
+	dead advance top exporter'
 
 # exits STATUS TEXT ARGUMENT...: ends with this status and says this, on standard error.
 exits() {
@@ -47,6 +47,19 @@ same "the static one is the same" "$("$O/kwq-static" --version)" "kwq $VERSION"
 
 ok "kwq alone: usage" exits 2 'Usage: kwq COMMAND'
 ok "no such command" exits 2 'no command "frobnicate"' frobnicate
+
+wrong 'exclude each other' exporter --listen :1 --textfile x
+wrong '--interval is for --textfile' exporter --interval 1s
+wrong 'must be longer than 0' exporter --textfile x --interval 0
+wrong 'not a duration' exporter --textfile x --interval soon
+wrong 'must be longer than 0' top --interval 0
+wrong 'not a duration' top --interval soon
+wrong 'not ready, waiting' top --sort size
+if "$O/kwq-static" exporter --listen x 2>&1 | grep -q 'not an address'; then
+	skip "a build without HTTP" "this one has it"
+else
+	KWQ=$O/kwq-static wrong 'this build has no HTTP' exporter
+fi
 
 wrong 'NAME is missing' create
 wrong 'one argument too many' create a b

@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|len|add|get|done|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|len|add|get|done|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -49,6 +49,10 @@ ok "verbs of dead" completes 'ls|kick|drop' dead ''
 ok "verbs of dead that begin so, behind an option" completes kick dead -v k
 ok "then queues" completes 'jobs|two words' dead kick ''
 ok "options of dead before its verb" completes --long dead --l
+ok "values of --sort" completes 'queue-p99' top --sort q
+ok "queues of top" completes 'jobs|two words' top --once ''
+ok "no queue where an address is due" completes '' exporter --listen ''
+ok "files of --textfile" completes "$WORK/bin" exporter --textfile "$WORK/b"
 ok "no queue where a number is due" completes '' add -p ''
 ok "but after create -p a name" completes '' create -p ''
 ok "no queue where a count is due" completes '' get -n ''
@@ -63,7 +67,7 @@ ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
 for command in create open ls stat len add get 'done' remove shutdown drain rm run configure forget requeues \
-	dead advance; do
+	dead advance top exporter; do
 	for option in $("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
 		ok "$command $option" completes "$option" "$command" "$option"
 	done

@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq exporter
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "gather.h"
+#include "http.h"
+#include "number.h"
+#include "output.h"
+#include "textfile.h"
+
+/* In the range that Prometheus' exporters share. */
+#define LISTEN_DEFAULT "127.0.0.1:9950"
+
+enum { OPT_LISTEN = OPT_FIRST, OPT_TEXTFILE, OPT_INTERVAL };
+
+static const struct option exporter_options[] = {
+	{ "listen", required_argument, NULL, OPT_LISTEN },
+	{ "textfile", required_argument, NULL, OPT_TEXTFILE },
+	{ "interval", required_argument, NULL, OPT_INTERVAL },
+	OPTION_HELP, OPTION_END
+};
+
+struct exporter_options {
+	const char *listen;
+	const char *textfile;
+	uint64_t interval;	/* 0 for once */
+};
+
+static struct exporter_options parse_options(int argc, char **argv)
+{
+	struct exporter_options o = {};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", exporter_options, NULL)) != -1) {
+		switch (opt) {
+		case OPT_LISTEN:
+			o.listen = optarg;
+			break;
+		case OPT_TEXTFILE:
+			o.textfile = optarg;
+			break;
+		case OPT_INTERVAL:
+			o.interval = must_parse_duration("--interval", optarg);
+			if (!o.interval)
+				usage("--interval %s: must be longer than 0", optarg);
+			break;
+		default:
+			option_common(opt);
+		}
+	}
+	if (o.listen && o.textfile)
+		usage("--listen and --textfile exclude each other");
+	if (o.interval && !o.textfile)
+		usage("--interval is for --textfile");
+	if (!o.textfile && !http_available)
+		usage("this build has no HTTP (libmicrohttpd was missing), only --textfile");
+	return o;
+}
+
+/* All queues' numbers as text, to be freed. */
+static int make_text(void *arg, char **text, size_t *len)
+{
+	struct gather *g = arg;
+	int err = gather(g);
+	FILE *to;
+
+	if (err)
+		return err;
+	to = open_memstream(text, len);
+	if (!to)
+		return -ENOMEM;
+	metrics_write(to, g->queues, g->nr);
+	if (fclose(to)) {
+		free(*text);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* SIGTERM, SIGINT and SIGHUP end it. One that was ignored stays so. */
+static int open_signals(void)
+{
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
+	struct sigaction action;
+	sigset_t set;
+	size_t i;
+	int fd;
+
+	sigemptyset(&set);
+	for (i = 0; i < ARRAY_SIZE(ending); i++)
+		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&set, ending[i]);
+	/* Before any thread starts, which then has them blocked too. */
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	/* Who goes away while we write to him is no reason to end. */
+	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* ---- --textfile ---- */
+
+static int write_text(struct gather *g, const char *path)
+{
+	char *text;
+	size_t len;
+	int err = make_text(g, &text, &len);
+
+	if (err)
+		return complain("/dev/kwq", err);
+	err = strcmp(path, "-") ? replace_file(path, text, len) :
+				  write_all(STDOUT_FILENO, text, len);
+	free(text);
+	if (!err || err == -ECANCELED)
+		return STATUS_OK;
+	message("%s: %s", path, strerror(-err));
+	return STATUS_FAILED;
+}
+
+/* Nanoseconds since some time in the past, and on while asleep: a file must not grow old. */
+static uint64_t clock_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+/* Until the time or a signal; returns whether it was a signal. */
+static bool wait_until(int signals, uint64_t due)
+{
+	struct pollfd p = { .fd = signals, .events = POLLIN };
+	uint64_t now;
+
+	while ((now = clock_now()) < due) {
+		struct timespec left = {
+			.tv_sec = (due - now) / NS_PER_S,
+			.tv_nsec = (due - now) % NS_PER_S,
+		};
+
+		if (ppoll(&p, 1, &left, NULL) > 0)
+			return true;
+	}
+	/* Nor is it missed where the interval is shorter than the writing. */
+	return poll(&p, 1, 0) > 0;
+}
+
+/* Nor must a reader of standard output who stopped reading keep us. */
+static bool give_up(void *arg)
+{
+	(void)arg;
+	return false;
+}
+
+static int write_again_and_again(struct gather *g, const struct exporter_options *o)
+{
+	int signals = open_signals(), status;
+	uint64_t due = clock_now();
+
+	if (signals < 0)
+		return complain("signals", signals);
+	write_watch(signals, give_up, NULL);
+	for (;;) {
+		/* The next one may well succeed: the disk was full, the module not loaded. */
+		status = write_text(g, o->textfile);
+		if (status != STATUS_OK && !strcmp(o->textfile, "-"))
+			break;
+		if (__builtin_add_overflow(due, o->interval, &due))
+			due = UINT64_MAX;
+		/* What was missed is not made up for. */
+		if (due < clock_now())
+			due = clock_now();
+		if (wait_until(signals, due)) {
+			status = STATUS_OK;
+			break;
+		}
+	}
+	close(signals);
+	return status;
+}
+
+/* ---- --listen ---- */
+
+/* A socket's address; the members begin alike. */
+union address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+/* ADDRESS:PORT, [ADDRESS]:PORT, :PORT. Numbers only: a name may be several addresses. */
+static bool parse_address(const char *argument, union address *address)
+{
+	const char *colon = strrchr(argument, ':');
+	char host[INET6_ADDRSTRLEN] = "";
+	size_t len = colon ? (size_t)(colon - argument) : 0;
+	uint64_t port;
+
+	memset(address, 0, sizeof(*address));
+	if (!colon || parse_number(colon + 1, 0, UINT16_MAX, &port))
+		return false;
+	if (!len) {
+		/* IPv4 too, as mapped addresses. */
+		address->v6.sin6_family = AF_INET6;
+		address->v6.sin6_port = htons(port);
+		return true;
+	}
+	if (len >= 2 && argument[0] == '[' && argument[len - 1] == ']') {
+		if (len - 2 >= sizeof(host))
+			return false;
+		memcpy(host, argument + 1, len - 2);
+		address->v6.sin6_family = AF_INET6;
+		address->v6.sin6_port = htons(port);
+		return inet_pton(AF_INET6, host, &address->v6.sin6_addr) == 1;
+	}
+	if (len >= sizeof(host))
+		return false;
+	memcpy(host, argument, len);
+	address->v4.sin_family = AF_INET;
+	address->v4.sin_port = htons(port);
+	return inet_pton(AF_INET, host, &address->v4.sin_addr) == 1;
+}
+
+static int listen_at(const union address *address)
+{
+	int on = 1, off = 0, fd, err;
+
+	fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	/* Connections that a former exporter closed do not keep the port from us. */
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (address->any.sa_family == AF_INET6)
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, &address->any, address->any.sa_family == AF_INET ?
+				    sizeof(address->v4) : sizeof(address->v6)) ||
+	    listen(fd, SOMAXCONN)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	return fd;
+}
+
+/* Every address, on a machine without IPv6. */
+static int listen_v4(const union address *v6)
+{
+	union address v4 = {
+		.v4.sin_family = AF_INET,
+		.v4.sin_port = v6->v6.sin6_port,
+	};
+
+	return listen_at(&v4);
+}
+
+/* With port 0 the kernel chose one, and nobody could know. */
+static void tell_address(int fd)
+{
+	char host[INET6_ADDRSTRLEN];
+	union address address;
+	socklen_t len = sizeof(address);
+
+	if (getsockname(fd, &address.any, &len))
+		return;
+	if (address.any.sa_family == AF_INET6)
+		message("listening on http://[%s]:%u/metrics",
+			inet_ntop(AF_INET6, &address.v6.sin6_addr, host, sizeof(host)),
+			ntohs(address.v6.sin6_port));
+	else
+		message("listening on http://%s:%u/metrics",
+			inet_ntop(AF_INET, &address.v4.sin_addr, host, sizeof(host)),
+			ntohs(address.v4.sin_port));
+}
+
+static int serve(struct gather *g, const char *argument)
+{
+	struct signalfd_siginfo signal_info;
+	union address address;
+	int signals, fd;
+	struct http *http;
+
+	if (!parse_address(argument, &address))
+		usage("--listen %s: not an address and a port such as " LISTEN_DEFAULT,
+		      argument);
+	fd = listen_at(&address);
+	if (fd == -EAFNOSUPPORT && argument[0] == ':')
+		fd = listen_v4(&address);
+	if (fd < 0) {
+		message("--listen %s: %s", argument, strerror(-fd));
+		return STATUS_FAILED;
+	}
+	signals = open_signals();
+	if (signals < 0)
+		return complain("signals", signals);
+	http = http_start(fd, make_text, g);
+	if (!http) {
+		message("--listen %s: %s", argument, strerror(errno));
+		return STATUS_FAILED;
+	}
+	tell_address(fd);
+	while (read(signals, &signal_info, sizeof(signal_info)) < 0 && errno == EINTR)
+		;
+	http_stop(http);
+	close(signals);
+	return STATUS_OK;
+}
+
+static int exporter_main(int argc, char **argv)
+{
+	struct exporter_options o = parse_options(argc, argv);
+	struct gather g;
+	int status;
+
+	gather_init(&g, argv + optind);
+	if (!o.textfile)
+		status = serve(&g, o.listen ? o.listen : LISTEN_DEFAULT);
+	else if (o.interval)
+		status = write_again_and_again(&g, &o);
+	else
+		status = write_text(&g, o.textfile);
+	gather_free(&g);
+	return status;
+}
+
+const struct command command_exporter = {
+	.name = "exporter",
+	.arguments = "[--listen ADDRESS:PORT | --textfile FILE [--interval DURATION]] [QUEUE...]",
+	.summary = "Tell Prometheus the numbers of queues",
+	.options =
+	"      --listen ADDRESS:PORT  serve /metrics there (" LISTEN_DEFAULT ");\n"
+	"                             :PORT is every address of the machine\n"
+	"      --textfile FILE        write FILE instead, for node_exporter; - is\n"
+	"                             standard output\n"
+	"      --interval DURATION    write it again and again\n"
+	"  -h, --help\n"
+	"\n"
+	"All named queues that may be opened, or those that are given.\n",
+	.main = exporter_main,
+};

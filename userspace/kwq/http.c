@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include "http.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <microhttpd.h>
+
+#include "metrics.h"
+
+enum {
+	/* A scraper or two need one each; the rest waits in the socket's queue. */
+	CONNECTIONS_MAX = 32,
+	/* Who says nothing, or does not read, for so long loses the connection. */
+	TIMEOUT_SECONDS = 10,
+	CONNECTION_MEMORY = 16384,
+};
+
+const bool http_available = true;
+
+struct http {
+	struct MHD_Daemon *daemon;
+	http_metrics_fn metrics;
+	void *arg;
+};
+
+static const char front_page[] =
+	"<!DOCTYPE html>\n<html lang=\"en\"><head><title>kwq exporter</title></head>\n"
+	"<body><h1>kwq exporter</h1><p><a href=\"/metrics\">Metrics</a></p></body></html>\n";
+
+static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int status,
+			      struct MHD_Response *response, const char *type)
+{
+	enum MHD_Result result = MHD_NO;
+
+	if (!response)
+		return MHD_NO;
+	if (MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
+	    (status != MHD_HTTP_METHOD_NOT_ALLOWED ||
+	     MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES))
+		result = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned int status,
+				   const char *text, const char *type)
+{
+	return answer(connection, status,
+		      MHD_create_response_from_buffer(strlen(text), (void *)text,
+						      MHD_RESPMEM_PERSISTENT), type);
+}
+
+static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *connection)
+{
+	struct MHD_Response *response;
+	size_t len;
+	char *text;
+	int err = http->metrics(http->arg, &text, &len);
+
+	if (err)
+		return answer_text(connection, err == -ENODEV ?
+				   MHD_HTTP_SERVICE_UNAVAILABLE :
+				   MHD_HTTP_INTERNAL_SERVER_ERROR,
+				   err == -ENODEV ? "no /dev/kwq\n" : "cannot ask the queues\n",
+				   "text/plain");
+	response = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+	if (!response)
+		free(text);
+	return answer(connection, MHD_HTTP_OK, response, METRICS_CONTENT_TYPE);
+}
+
+static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, const char *url,
+			      const char *method, const char *version, const char *upload,
+			      size_t *upload_size, void **request)
+{
+	static char seen;
+
+	(void)version;
+	(void)upload;
+	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
+		return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+				   "only GET and HEAD\n", "text/plain");
+	/* First it is called with the headers alone; a body is read and thrown away. */
+	if (!*request) {
+		*request = &seen;
+		return MHD_YES;
+	}
+	if (*upload_size) {
+		*upload_size = 0;
+		return MHD_YES;
+	}
+	if (!strcmp(url, "/metrics"))
+		return answer_metrics(arg, connection);
+	if (!strcmp(url, "/"))
+		return answer_text(connection, MHD_HTTP_OK, front_page,
+				   "text/html; charset=utf-8");
+	return answer_text(connection, MHD_HTTP_NOT_FOUND, "only / and /metrics\n",
+			   "text/plain");
+}
+
+struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg)
+{
+	struct http *http = calloc(1, sizeof(*http));
+
+	if (!http)
+		return NULL;
+	http->metrics = metrics;
+	http->arg = arg;
+	/* One thread for all: no two scrapes at once, and no limit on descriptors' numbers. */
+	http->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, http,
+					MHD_OPTION_LISTEN_SOCKET, listen_fd,
+					MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
+					MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_SECONDS,
+					MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+					(size_t)CONNECTION_MEMORY, MHD_OPTION_END);
+	if (!http->daemon) {
+		free(http);
+		return NULL;
+	}
+	return http;
+}
+
+void http_stop(struct http *http)
+{
+	MHD_stop_daemon(http->daemon);
+	free(http);
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include "metrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "histogram.h"
+
+/* How a member of struct kwq_stat is written. */
+enum kind {
+	COUNTER,
+	GAUGE,		/* a number */
+	SECONDS,	/* a gauge, in ns */
+	FLAG,		/* a gauge of KWQ_STATE_SHUT_DOWN */
+	HISTOGRAM,
+};
+
+#define UNFINISHED_HELP "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases."
+
+static const struct family {
+	const char *name;
+	const char *help;
+	enum kind kind;
+	size_t offset;
+} families[] = {
+#define FAMILY(_name, _kind, _member, _help)				\
+	{ .name = "workqueue_" _name, .help = _help, .kind = _kind,	\
+	  .offset = offsetof(struct kwq_stat, _member) }
+	/* M1: client-go's, with its words, which Prometheus keeps as metadata. */
+	FAMILY("depth", GAUGE, ready, "Current depth of workqueue"),
+	FAMILY("adds_total", COUNTER, adds, "Total number of adds handled by workqueue"),
+	FAMILY("queue_duration_seconds", HISTOGRAM, queue_duration,
+	       "How long in seconds an item stays in workqueue before being requested."),
+	FAMILY("work_duration_seconds", HISTOGRAM, work_duration,
+	       "How long in seconds processing an item from workqueue takes."),
+	FAMILY("unfinished_work_seconds", SECONDS, unfinished,
+	       UNFINISHED_HELP),
+	FAMILY("longest_running_processor_seconds", SECONDS, longest_running,
+	       "How many seconds has the longest running processor for workqueue been running."),
+	FAMILY("retries_total", COUNTER, retries,
+	       "Total number of retries handled by workqueue"),
+	/* M2: what client-go lacks. */
+	FAMILY("waiting", GAUGE, waiting, "Items with a time at which they will be added"),
+	FAMILY("processing", GAUGE, processing, "Items handed out and not yet done"),
+	FAMILY("dead", GAUGE, dead, "Items that were retried too often and are kept apart"),
+	FAMILY("remembered", GAUGE, remembered,
+	       "Idle items kept for their count of requeues"),
+	FAMILY("oldest_ready_seconds", SECONDS, oldest_ready,
+	       "For how long the oldest of the items next in their priorities has been ready"),
+	FAMILY("lateness_seconds", HISTOGRAM, lateness,
+	       "By how much delayed items became ready after their time"),
+	FAMILY("coalesced_adds_total", COUNTER, coalesced,
+	       "Adds of items that were dirty, or waiting, already"),
+	FAMILY("rate_limited_total", COUNTER, rate_limited,
+	       "Rate-limited adds for which the limiters were asked"),
+	FAMILY("abandoned_total", COUNTER, abandoned,
+	       "Hand-outs that ended because their holder was gone"),
+	FAMILY("died_total", COUNTER, died, "How often an item became dead"),
+	FAMILY("removed_total", COUNTER, removed, "Items taken out by remove"),
+	FAMILY("dropped_total", COUNTER, dropped,
+	       "Waiting times, and dead items, dropped by a shut down"),
+	FAMILY("items", GAUGE, items, "Items in all"),
+	FAMILY("items_limit", GAUGE, max_items, "Most items at once"),
+	FAMILY("memory_bytes", GAUGE, bytes, "Memory that items and their keys take up"),
+	FAMILY("memory_limit_bytes", GAUGE, max_bytes, "Most memory for items and their keys"),
+	FAMILY("shut_down", FLAG, state, "Whether the queue is shut down"),
+#undef FAMILY
+};
+
+static size_t size_of(const struct family *family)
+{
+	switch (family->kind) {
+	case HISTOGRAM:
+		return sizeof(struct kwq_histogram);
+	case FLAG:
+		return sizeof(__u32);
+	default:
+		return sizeof(__u64);
+	}
+}
+
+static const char *type_of(const struct family *family)
+{
+	switch (family->kind) {
+	case COUNTER:
+		return "counter";
+	case HISTOGRAM:
+		return "histogram";
+	default:
+		return "gauge";
+	}
+}
+
+/* The bounds as client-go's library writes them: dashboards may select by them. */
+static const char *const bounds[KWQ_HISTOGRAM_BUCKETS] = {
+	"1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1", "1", "10", "100", "1000", "+Inf",
+};
+
+void metrics_label(struct metrics_queue *q, const char *name)
+{
+	size_t len = strlen(name), i, step;
+
+	q->exact = true;
+	for (i = 0; i < len; i += step) {
+		step = utf8_length(name + i, len - i);
+		if (!step) {
+			q->exact = false;
+			break;
+		}
+	}
+	if (q->exact)
+		memcpy(q->label, name, len + 1);
+	else
+		escape_text(q->label, name, len);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct metrics_queue *one = a, *other = b;
+	int order = strcmp(one->label, other->label);
+
+	return order ? order : other->exact - one->exact;
+}
+
+size_t metrics_unique(struct metrics_queue *queues, size_t nr)
+{
+	size_t left = 0, i;
+
+	if (nr)
+		qsort(queues, nr, sizeof(*queues), compare);
+	for (i = 0; i < nr; i++) {
+		if (left && !strcmp(queues[left - 1].label, queues[i].label))
+			continue;
+		if (left != i)
+			queues[left] = queues[i];
+		left++;
+	}
+	return left;
+}
+
+/* {name="label" and what the format wants escaped there. */
+static void write_label(FILE *to, const struct metrics_queue *q)
+{
+	const char *c;
+
+	fputs("{name=\"", to);
+	for (c = q->label; *c; c++) {
+		if (*c == '\n')
+			fputs("\\n", to);
+		else if (*c == '"' || *c == '\\')
+			fprintf(to, "\\%c", *c);
+		else
+			fputc(*c, to);
+	}
+	fputc('"', to);
+}
+
+static void write_histogram(FILE *to, const char *name, const struct metrics_queue *q,
+			    const struct kwq_histogram *h)
+{
+	uint64_t count = 0;
+	unsigned int i;
+
+	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS; i++) {
+		count += h->counts[i];
+		fprintf(to, "%s_bucket", name);
+		write_label(to, q);
+		fprintf(to, ",le=\"%s\"} %" PRIu64 "\n", bounds[i], count);
+	}
+	fprintf(to, "%s_sum", name);
+	write_label(to, q);
+	fputs("} ", to);
+	print_seconds(to, h->sum_high, h->sum);
+	fprintf(to, "\n%s_count", name);
+	write_label(to, q);
+	fprintf(to, "} %" PRIu64 "\n", count);
+}
+
+static void write_samples(FILE *to, const struct family *family,
+			  const struct metrics_queue *q)
+{
+	const void *member = (const char *)&q->stat + family->offset;
+	__u64 value;
+
+	if (family->kind == HISTOGRAM) {
+		write_histogram(to, family->name, q, member);
+		return;
+	}
+	fputs(family->name, to);
+	write_label(to, q);
+	fputs("} ", to);
+	if (family->kind == FLAG) {
+		fputc(q->stat.state & KWQ_STATE_SHUT_DOWN ? '1' : '0', to);
+	} else {
+		memcpy(&value, member, sizeof(value));
+		if (family->kind == SECONDS)
+			print_seconds(to, 0, value);
+		else
+			fprintf(to, "%" PRIu64, (uint64_t)value);
+	}
+	fputc('\n', to);
+}
+
+static void write_family(FILE *to, const struct family *family,
+			 const struct metrics_queue *queues, size_t nr)
+{
+	bool begun = false;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (queues[i].stat.size < family->offset + size_of(family))
+			continue;
+		if (!begun)
+			fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", family->name,
+				family->help, family->name, type_of(family));
+		begun = true;
+		write_samples(to, family, &queues[i]);
+	}
+}
+
+void metrics_write(FILE *to, const struct metrics_queue *queues, size_t nr)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(families); i++)
+		write_family(to, &families[i], queues, nr);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A kernel for the command where there is no module: ioctl() and open() are ours (the
+ * linker's --wrap). The queues are lines of the file that KWQ_TEST_QUEUES names, read anew
+ * for each request, so that they can come, change and go:
+ *
+ *	NAME [MEMBER=NUMBER ...]
+ *
+ * in the order of their names, which may have \xHH. MEMBER is one of struct kwq_stat, a bucket of a
+ * histogram as queue_duration.3, or open= and stat= for an errno that the request fails with.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "fake-kernel.h"
+
+/* Between words, and behind the last. */
+static const char line_ends[] = "\n ";
+
+struct queue {
+	struct kwq_stat stat;
+	int open_errno, stat_errno;
+};
+
+/* Which queue a descriptor is of, as a NAME; as many as one process may well have. */
+enum { DESCRIPTORS = 4096 };
+static char opened[DESCRIPTORS][KWQ_NAME_MAX + 1];
+static int device = -1;
+
+static const struct {
+	const char *name;
+	size_t offset;
+} members[] = {
+#define MEMBER(m) { #m, offsetof(struct kwq_stat, m) }
+	MEMBER(ready), MEMBER(waiting), MEMBER(processing), MEMBER(items), MEMBER(bytes),
+	MEMBER(max_items), MEMBER(max_bytes), MEMBER(adds), MEMBER(coalesced), MEMBER(gets),
+	MEMBER(dones), MEMBER(abandoned), MEMBER(removed), MEMBER(dropped), MEMBER(now),
+	MEMBER(retries), MEMBER(rate_limited), MEMBER(died), MEMBER(dead), MEMBER(remembered),
+	MEMBER(oldest_ready), MEMBER(longest_running), MEMBER(unfinished),
+	MEMBER(queue_duration.sum), MEMBER(work_duration.sum), MEMBER(lateness.sum),
+	MEMBER(queue_duration), MEMBER(work_duration), MEMBER(lateness),
+#undef MEMBER
+};
+
+static void fail_test(const char *what)
+{
+	fprintf(stderr, "fake kernel: %s\n", what);
+	abort();
+}
+
+static void set_member(struct queue *queue, const char *name, const char *value)
+{
+	unsigned long long number = strtoull(value, NULL, 0);
+	char *stat = (char *)&queue->stat;
+	size_t i, len;
+
+	if (!strcmp(name, "open")) {
+		queue->open_errno = number;
+		return;
+	} else if (!strcmp(name, "stat")) {
+		queue->stat_errno = number;
+		return;
+	} else if (!strcmp(name, "size")) {
+		queue->stat.size = number;
+		return;
+	} else if (!strcmp(name, "state")) {
+		queue->stat.state = number;
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(members); i++) {
+		len = strlen(members[i].name);
+		if (!strcmp(name, members[i].name)) {
+			memcpy(stat + members[i].offset, &number, sizeof(number));
+			return;
+		}
+		/* Its histogram's bucket of that number. */
+		if (!strncmp(name, members[i].name, len) && name[len] == '.' &&
+		    name[len + 1] >= '0' && name[len + 1] <= '9') {
+			memcpy(stat + members[i].offset + offsetof(struct kwq_histogram, counts) +
+			       8 * atoi(name + len + 1), &number, sizeof(number));
+			return;
+		}
+	}
+	fail_test(name);
+}
+
+static void set_name(struct queue *queue, const char *text)
+{
+	__u8 *to = queue->stat.name;
+	unsigned int byte;
+
+	while (*text) {
+		if (sscanf(text, "\\x%2x", &byte) == 1) {
+			*to++ = byte;
+			text += 4;
+		} else {
+			*to++ = *text++;
+		}
+	}
+}
+
+/* The next queue of the file; false at its end. */
+static bool next(FILE *file, struct queue *queue)
+{
+	char line[4096], *word, *rest, *value;
+
+	if (!fgets(line, sizeof(line), file))
+		return false;
+	memset(queue, 0, sizeof(*queue));
+	queue->stat.size = sizeof(queue->stat);
+	word = strtok_r(line, line_ends, &rest);
+	if (!word)
+		fail_test("an empty line");
+	set_name(queue, word);
+	while ((word = strtok_r(NULL, line_ends, &rest))) {
+		value = strchr(word, '=');
+		if (!value)
+			fail_test(word);
+		*value = '\0';
+		set_member(queue, word, value + 1);
+	}
+	return true;
+}
+
+static FILE *queues(void)
+{
+	const char *path = getenv("KWQ_TEST_QUEUES");
+	FILE *file = path ? fopen(path, "r") : NULL;
+
+	if (!file)
+		fail_test("KWQ_TEST_QUEUES names no file");
+	return file;
+}
+
+static bool find(struct queue *queue, const void *name)
+{
+	FILE *file = queues();
+	bool found;
+
+	do {
+		found = next(file, queue);
+	} while (found && strcmp((char *)queue->stat.name, name));
+	fclose(file);
+	return found;
+}
+
+static int fail(int err)
+{
+	errno = err;
+	return -1;
+}
+
+static int list(const struct kwq_list *list)
+{
+	struct kwq_list_entry *entries = (void *)(unsigned long)list->entries;
+	FILE *file = queues();
+	struct queue queue;
+	unsigned int nr = 0;
+
+	while (nr < list->nr && next(file, &queue)) {
+		if (strcmp((char *)queue.stat.name, (const char *)list->after) <= 0)
+			continue;
+		memset(&entries[nr], 0, sizeof(entries[nr]));
+		memcpy(entries[nr++].name, queue.stat.name, sizeof(queue.stat.name));
+	}
+	fclose(file);
+	return nr;
+}
+
+static int open_named(const struct kwq_open *req)
+{
+	struct queue queue;
+	int fd;
+
+	if (!find(&queue, req->name))
+		return fail(ENOENT);
+	if (queue.open_errno)
+		return fail(queue.open_errno);
+	fd = __real_open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (fd >= DESCRIPTORS)
+		fail_test("too many descriptors");
+	if (fd >= 0)
+		memcpy(opened[fd], req->name, sizeof(opened[fd]));
+	return fd;
+}
+
+static int stat_queue(int fd, struct kwq_stat *st)
+{
+	__u32 size = st->size;
+	struct queue queue;
+
+	if (!find(&queue, opened[fd]))
+		return fail(EIO);	/* it went since it was opened */
+	if (size != sizeof(*st))
+		fail_test("the size of a stat");
+	if (queue.stat_errno)
+		return fail(queue.stat_errno);
+	*st = queue.stat;
+	return 0;
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	switch (request) {
+	case KWQ_IOC_LIST:
+		return fd == device ? list(arg) : fail(ENOTTY);
+	case KWQ_IOC_OPEN:
+		return fd == device ? open_named(arg) : fail(ENOTTY);
+	case KWQ_IOC_STAT:
+		return fd >= 0 && fd < DESCRIPTORS && opened[fd][0] ? stat_queue(fd, arg) :
+			__real_ioctl(fd, request, arg);
+	default:
+		return _IOC_TYPE(request) == KWQ_IOC_MAGIC ? fail(ENOTTY) :
+							     __real_ioctl(fd, request, arg);
+	}
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	if (strcmp(path, "/dev/kwq"))
+		return __real_open(path, flags, mode);
+	if (!getenv("KWQ_TEST_QUEUES"))
+		return fail(ENOENT);
+	/* One at a time: only the exporter has threads, and there only one asks. */
+	device = __real_open("/dev/null", flags & ~O_ACCMODE, 0);
+	return device;
+}
+
+int __wrap_open64(const char *path, int flags, ...)
+{
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	return __wrap_open(path, flags, mode);
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""What test-exporter.sh asks over HTTP.
+
+scrape.py http PORT METHOD PATH   prints status, Content-Type and Allow, then the body
+scrape.py many PORT PID           many scrapes: no descriptor and no memory that stays
+scrape.py idle PORT               silent connections beside a scrape
+scrape.py prometheus PID QUERY... waits until the server has scraped, and prints what the
+                                  queries give, a line each
+"""
+import http.client
+import json
+import os
+import socket
+import sys
+import time
+import urllib.parse
+
+DEADLINE = time.monotonic() + 100
+
+
+def wait_for(what, condition):
+    """The deadline is for what hangs, not for what is slow."""
+    while time.monotonic() < DEADLINE:
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    sys.exit(f"no {what}")
+
+
+def request(connection, method, path):
+    connection.request(method, path, body="x" * 100000 if method == "POST" else None)
+    response = connection.getresponse()
+    return response, response.read()
+
+
+def connect(port):
+    return http.client.HTTPConnection("127.0.0.1", port, timeout=100)
+
+
+def ask(port, method, path):
+    response, body = request(connect(port), method, path)
+    print(response.status, response.getheader("Content-Type"), response.getheader("Allow") or "-")
+    sys.stdout.write(body.decode())
+
+
+def memory(pid):
+    with open(f"/proc/{pid}/status") as status:
+        fields = dict(line.split(":", 1) for line in status)
+    return int(fields["RssAnon"].split()[0])
+
+
+def scrape(port, times):
+    kept = connect(port)
+    for i in range(times):
+        response, body = request(kept if i % 2 else connect(port), "GET", "/metrics")
+        assert response.status == 200 and body.endswith(b"\n"), response.status
+
+
+def many(port, pid):
+    scrape(port, 200)
+    before = memory(pid)
+    scrape(port, 2000)
+    after = memory(pid)
+    print(f"memory {before} kB, after 2000 scrapes {after} kB")
+    # A body is 10 kB: one of a hundred that stayed would be 200 kB.
+    if after > before + 128:
+        sys.exit("it grows")
+    # Those that are closing go by themselves.
+    wait_for("end of the connections", lambda: len(os.listdir(f"/proc/{pid}/fd")) < 16)
+
+
+def idle(port):
+    silent = [socket.create_connection(("127.0.0.1", port)) for _ in range(100)]
+    ask(port, "GET", "/")
+    for one in silent:
+        one.close()
+
+
+def listening_port(pid):
+    """The port that a process listens on, whatever it was told."""
+    inodes = set()
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+        except OSError:
+            pass
+    for table in "tcp", "tcp6":
+        with open(f"/proc/net/{table}") as lines:
+            for line in list(lines)[1:]:
+                fields = line.split()
+                if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+                    return int(fields[1].rsplit(":", 1)[1], 16)
+    return None
+
+
+def api(port, path):
+    try:
+        response, body = request(connect(port), "GET", "/api/v1/" + path)
+    except OSError:
+        return None
+    return json.loads(body)["data"] if response.status == 200 else None
+
+
+def target_is_up(port):
+    targets = (api(port, "targets") or {}).get("activeTargets", [])
+    for target in targets:
+        if target["health"] == "down":
+            sys.exit(f"the server does not take it: {target['lastError']}")
+    return targets and all(target["health"] == "up" for target in targets)
+
+
+def prometheus(pid, queries):
+    port = wait_for("server", lambda: listening_port(pid))
+    wait_for("target that is up", lambda: target_is_up(port))
+    for query in queries:
+        path = "query?" + urllib.parse.urlencode({"query": query})
+        data = wait_for(query, lambda p=path: (api(port, p) or {}).get("result"))
+        print(" ".join(sorted(f"{r['metric'].get('name', '')}={r['value'][1]}" for r in data)))
+
+
+if sys.argv[1] == "http":
+    ask(int(sys.argv[2]), sys.argv[3], sys.argv[4])
+elif sys.argv[1] == "many":
+    many(int(sys.argv[2]), int(sys.argv[3]))
+elif sys.argv[1] == "idle":
+    idle(int(sys.argv[2]))
+else:
+    prometheus(int(sys.argv[2]), sys.argv[3:])
