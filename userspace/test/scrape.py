@@ -6,12 +6,17 @@ scrape.py many PORT PID           many scrapes: no descriptor and no memory that
 scrape.py idle PORT               silent connections beside a scrape
 scrape.py prometheus PID QUERY... waits until the server has scraped, and prints what the
                                   queries give, a line each
+scrape.py terminal COMMAND...     a table on a terminal of 60 columns, until q
 """
+import fcntl
 import http.client
 import json
 import os
+import pty
 import socket
+import struct
 import sys
+import termios
 import time
 import urllib.parse
 
@@ -119,11 +124,34 @@ def prometheus(pid, queries):
         print(" ".join(sorted(f"{r['metric'].get('name', '')}={r['value'][1]}" for r in data)))
 
 
+def terminal(command):
+    pid, fd = pty.fork()
+    if not pid:
+        os.execve(command[0], command, dict(os.environ, TERM="xterm"))
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 60, 0, 0))
+    output = b""
+    # The third table was drawn when it was this wide.
+    while output.count(b"\033[J") < 3:
+        output += os.read(fd, 4096)
+    table = output[output.rindex(b"\033[H"):]
+    os.write(fd, b"q")
+    try:
+        while piece := os.read(fd, 4096):
+            output += piece
+    except OSError:
+        pass  # the terminal is gone with its last user
+    lines = table.replace(b"\033[K", b"").replace(b"\033[H", b"").replace(b"\r", b"").split(b"\n")
+    print(max(map(len, lines)), "columns; left" if b"\033[?1049l" in output else "stayed",
+          os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+
+
 if sys.argv[1] == "http":
     ask(int(sys.argv[2]), sys.argv[3], sys.argv[4])
 elif sys.argv[1] == "many":
     many(int(sys.argv[2]), int(sys.argv[3]))
 elif sys.argv[1] == "idle":
     idle(int(sys.argv[2]))
+elif sys.argv[1] == "terminal":
+    terminal(sys.argv[2:])
 else:
     prometheus(int(sys.argv[2]), sys.argv[3:])
