@@ -104,6 +104,9 @@ int complain_open(const char *argument, int err);
 /* open_queue() that complains and ends the program where it fails. */
 struct kwq *must_open_queue(const char *argument, int open_flags);
 
+/* To look at a queue, either access will do. Returns as open_queue(). */
+int open_to_look(struct kwq **q, const char *argument);
+
 /* The same to look at a queue, for which either access will do. */
 struct kwq *must_open_to_look(const char *argument);
 

@@ -10,13 +10,6 @@
 
 enum { PAGE = 64 };
 
-int open_to_look(struct kwq **q, const char *queue)
-{
-	int err = open_queue(q, queue, O_RDONLY);
-
-	return err == -EACCES ? open_queue(q, queue, O_WRONLY) : err;
-}
-
 void gather_init(struct gather *g, char **arguments)
 {
 	size_t nr = 0, i;

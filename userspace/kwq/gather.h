@@ -18,9 +18,6 @@ struct gather {
 	size_t nr, room;
 };
 
-/* To look at a queue, either access will do. Returns as open_queue(). */
-int open_to_look(struct kwq **q, const char *queue);
-
 /* Ends the program where an argument is no queue and cannot become one. */
 void gather_init(struct gather *g, char **arguments);
 

@@ -86,13 +86,18 @@ struct kwq *must_open_queue(const char *argument, int open_flags)
 	return q;
 }
 
+int open_to_look(struct kwq **q, const char *argument)
+{
+	int err = open_queue(q, argument, O_RDONLY);
+
+	return err == -EACCES ? open_queue(q, argument, O_WRONLY) : err;
+}
+
 struct kwq *must_open_to_look(const char *argument)
 {
 	struct kwq *q;
-	int err = open_queue(&q, argument, O_RDONLY);
+	int err = open_to_look(&q, argument);
 
-	if (err == -EACCES)
-		err = open_queue(&q, argument, O_WRONLY);
 	if (err)
 		exit(complain_open(argument, err));
 	return q;

@@ -212,16 +212,6 @@ static void print_json(const struct kwq_stat *st)
 	puts("}");
 }
 
-static struct kwq *must_open_to_look(const char *queue)
-{
-	struct kwq *q;
-	int err = open_to_look(&q, queue);
-
-	if (err)
-		exit(complain_open(queue, err));
-	return q;
-}
-
 static int stat_main(int argc, char **argv)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
