@@ -1028,6 +1028,547 @@ static void stat(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->handles, 1);
 }
 
+/* ---- Counts that are remembered, and dead items ---- */
+
+/* Retries are at once, so that nothing has to wait; the 4th is one too many. */
+static const struct kwq_limiter_config retry_config = {
+	.dead_after = 3,
+	.nr = 1,
+	.limiters = { { .kind = KWQ_LIMITER_FAST_SLOW } },
+};
+
+static void configure(struct kunit *test, u64 forget_after)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_limiter_config config = retry_config;
+
+	config.forget_after = forget_after;
+	KUNIT_ASSERT_EQ(test, kwq_configure(&t->keyed->queue, &config), 0);
+}
+
+static int add_flags(struct keyed_test *t, const struct kwq_key *key, u32 flags)
+{
+	return kwq_keyed_add(t->keyed, key, &(struct kwq_add_options){
+		.flags = flags,
+	});
+}
+
+static int retry(struct keyed_test *t, const struct kwq_key *key)
+{
+	return add_flags(t, key, KWQ_ADD_RATE_LIMITED);
+}
+
+/* Retries a key and has it done, so that only its count is left. */
+static void remember(struct kunit *test, const struct kwq_key *key)
+{
+	struct keyed_test *t = test->priv;
+
+	KUNIT_ASSERT_EQ(test, retry(t, key), KWQ_ADDED);
+	KUNIT_ASSERT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_ASSERT_EQ(test, done(t, t->x), KWQ_FINISHED);
+}
+
+static void kill(struct kunit *test, const struct kwq_key *key)
+{
+	struct keyed_test *t = test->priv;
+	int i;
+
+	for (i = 0; i < 3; i++)
+		remember(test, key);
+	KUNIT_ASSERT_EQ(test, retry(t, key), KWQ_DEAD);
+}
+
+#define EXPECT_REQUEUES(test, t, key, nr) \
+	KUNIT_EXPECT_EQ(test, kwq_keyed_num_requeues((t)->keyed, KEY(key)), nr)
+
+#define EXPECT_REMEMBERED(test, t, nr) \
+	KUNIT_EXPECT_EQ(test, (t)->keyed->nr_remembered, nr)
+
+/* Another queue for the test, with these limits. */
+static void make_again(struct kunit *test, const struct kwq_limits *limits)
+{
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, limits);
+	configure(test, 0);
+}
+
+static void count_outlives_idleness(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L8 L9 */
+	configure(test, 0);
+	remember(test, KEY("a"));
+	EXPECT_ITEMS(test, t, 1);
+	EXPECT_REMEMBERED(test, t, 1);
+	EXPECT_REQUEUES(test, t, "a", 1);
+	EXPECT_REMEMBERED(test, t, 1);
+	remember(test, KEY("a"));
+	EXPECT_REQUEUES(test, t, "a", 2);
+	EXPECT_REMEMBERED(test, t, 1);
+
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
+	EXPECT_REMEMBERED(test, t, 0);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, t->got[0].requeues, 2);
+	done(t, t->x);
+
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), 2);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), 0);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	EXPECT_REMEMBERED(test, t, 0);
+	expect_empty(test);
+}
+
+static void forget_leaves_the_rest(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L8: Done is still owed. */
+	configure(test, 0);
+	retry(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), 1);
+	EXPECT_ITEMS(test, t, 1);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	expect_empty(test);
+}
+
+static void done_can_forget(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L8 */
+	configure(test, 0);
+	retry(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got[0].ticket,
+					      KWQ_DONE_FORGET), KWQ_FINISHED);
+	expect_empty(test);
+	retry(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"),
+						  KWQ_DONE_FORGET), KWQ_FINISHED);
+	expect_empty(test);
+
+	/* Not what was refused. */
+	retry(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->y, KEY("a"),
+						  KWQ_DONE_FORGET), -EPERM);
+	EXPECT_REQUEUES(test, t, "a", 1);
+}
+
+static void count_of_an_unknown_key(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L8 L9: as client-go: no error, and no item. */
+	EXPECT_REQUEUES(test, t, "a", 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), 0);
+	expect_empty(test);
+}
+
+static void largest_count(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L9: results have one bit less. */
+	configure(test, 0);
+	add(t, KEY("a"));
+	kwq_core_peek(&t->keyed->queue.core)->requeues = U32_MAX;
+	EXPECT_REQUEUES(test, t, "a", INT_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), INT_MAX);
+}
+
+static void remembered_key_is_not_in_the_queue(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q11 */
+	configure(test, 0);
+	remember(test, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, add_flags(t, KEY("a"), KWQ_ADD_KICK), -ENOENT);
+	EXPECT_REQUEUES(test, t, "a", 1);
+	EXPECT_FETCH(test, t, t->x, NOTHING);
+
+	/* And removed from the queue it has no count. */
+	retry(t, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0),
+			KWQ_WAS_READY);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	expect_empty(test);
+}
+
+static void oldest_count_makes_room(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O4: a before b, as a was used again. */
+	make_again(test, &(struct kwq_limits){ 2, U32_MAX });
+	remember(test, KEY("b"));
+	remember(test, KEY("a"));
+	remember(test, KEY("b"));
+	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), KWQ_ADDED);
+	EXPECT_ITEMS(test, t, 2);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	EXPECT_REQUEUES(test, t, "b", 2);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), KWQ_ADDED);
+	EXPECT_REQUEUES(test, t, "b", 0);
+	EXPECT_REMEMBERED(test, t, 0);
+	KUNIT_EXPECT_EQ(test, retry(t, KEY("e")), -ENOSPC);
+	EXPECT_ITEMS(test, t, 2);
+}
+
+static void counts_make_room_for_a_long_key(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O4: by bytes: as many as it takes, and no more. */
+	make_again(test, &(struct kwq_limits){ U32_MAX, 4 * size_of(1) });
+	remember(test, KEY("a"));
+	remember(test, KEY("b"));
+	remember(test, KEY("c"));
+	remember(test, KEY("d"));
+	KUNIT_EXPECT_EQ(test, add(t, KEY("ee")), KWQ_ADDED);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	EXPECT_REQUEUES(test, t, "b", 0);
+	EXPECT_REQUEUES(test, t, "c", 1);
+	EXPECT_REQUEUES(test, t, "d", 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(2) + 2 * size_of(1));
+}
+
+static void old_counts_are_let_go(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L10: they go when others come, two at a time. */
+	configure(test, 100);
+	remember(test, KEY("a"));
+	remember(test, KEY("b"));
+	remember(test, KEY("c"));
+	kwq_queue_advance(&t->keyed->queue, 99);
+	EXPECT_REQUEUES(test, t, "a", 1);
+	remember(test, KEY("d"));
+	EXPECT_ITEMS(test, t, 4);
+	kwq_queue_advance(&t->keyed->queue, 100);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	EXPECT_REQUEUES(test, t, "d", 1);
+	remember(test, KEY("e"));
+	EXPECT_ITEMS(test, t, 3);
+	remember(test, KEY("f"));
+	EXPECT_ITEMS(test, t, 3);
+	EXPECT_REMEMBERED(test, t, 3);
+	EXPECT_REQUEUES(test, t, "d", 1);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("c")), 0);
+
+	/* A retry of what expired is the first. */
+	kwq_queue_advance(&t->keyed->queue, 1000);
+	remember(test, KEY("d"));
+	EXPECT_REQUEUES(test, t, "d", 1);
+}
+
+static void shut_down_forgets(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	__be32 bytes;
+	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
+	int i;
+
+	/* Q10: more than are dropped in one hold. */
+	configure(test, 0);
+	for (i = 0; i < 2 * KWQ_ITEMS_PER_HOLD + 1; i++) {
+		bytes = cpu_to_be32(i);
+		remember(test, &key);
+	}
+	retry(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	kwq_keyed_shut_down(t->keyed);
+	EXPECT_ITEMS(test, t, 1);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	EXPECT_REMEMBERED(test, t, 0);
+	expect_empty(test);
+}
+
+static void dead_item_stays_until_it_is_kicked_or_removed(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L11 */
+	configure(test, 0);
+	kill(test, KEY("a"));
+	kill(test, KEY("b"));
+	EXPECT_ITEMS(test, t, 2);
+	EXPECT_REMEMBERED(test, t, 0);
+	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
+	EXPECT_REQUEUES(test, t, "a", 3);
+	EXPECT_FETCH(test, t, t->x, NOTHING);
+
+	KUNIT_EXPECT_EQ(test, add_flags(t, KEY("a"), KWQ_ADD_KICK), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_flags(t, KEY("a"), KWQ_ADD_KICK), -ENOENT);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"),
+					       KWQ_REMOVE_DEAD), -ENOENT);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("b"),
+					       KWQ_REMOVE_DEAD), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("b"),
+					       KWQ_REMOVE_DEAD), -ENOENT);
+	expect_empty(test);
+}
+
+static void remembered_item_dies(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L11: idle with a full count, from between others that are remembered. */
+	configure(test, 0);
+	remember(test, KEY("a"));
+	remember(test, KEY("b"));
+	remember(test, KEY("b"));
+	remember(test, KEY("b"));
+	remember(test, KEY("c"));
+	EXPECT_REMEMBERED(test, t, 3);
+	KUNIT_EXPECT_EQ(test, retry(t, KEY("b")), KWQ_DEAD);
+	EXPECT_REMEMBERED(test, t, 2);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), 1);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("c")), 1);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("b")), 3);
+	EXPECT_ITEMS(test, t, 1);
+	KUNIT_EXPECT_EQ(test, add_flags(t, KEY("b"), KWQ_ADD_KICK), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("b"), 0),
+			KWQ_WAS_READY);
+	EXPECT_REMEMBERED(test, t, 0);
+	expect_empty(test);
+}
+
+static void kick_of_an_unknown_key(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L11: makes no item. */
+	KUNIT_EXPECT_EQ(test, add_flags(t, KEY("a"), KWQ_ADD_KICK), -ENOENT);
+	expect_empty(test);
+}
+
+static void item_dies_when_its_holder_says_done(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_dead_entry entry;
+	struct kwq_dead_page page = {
+		.entries = &entry,
+		.keys = t->keys,
+		.max_items = 1,
+		.max_keys = 1,
+	};
+
+	/* L11 O1: not when he vanishes. */
+	configure(test, 0);
+	add(t, KEY("a"));
+	kwq_core_peek(&t->keyed->queue.core)->requeues = 3;
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+	close_x(t);
+	EXPECT_FETCH(test, t, t->y, "a");
+	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 1);
+	EXPECT_ITEMS(test, t, 1);
+}
+
+static void dead_items_do_not_make_room(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L11 O4 */
+	make_again(test, &(struct kwq_limits){ 1, U32_MAX });
+	kill(test, KEY("a"));
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ENOSPC);
+	EXPECT_REQUEUES(test, t, "a", 3);
+	EXPECT_ITEMS(test, t, 1);
+}
+
+static void shut_down_drops_the_dead(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L11 Q10 */
+	configure(test, 0);
+	kill(test, KEY("a"));
+	kill(test, KEY("b"));
+	kwq_keyed_shut_down(t->keyed);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dropped, 2);
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&t->keyed->dead));
+	expect_empty(test);
+}
+
+static void dead_items_are_listed_in_pages(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_dead_entry e[4] = {};
+	struct kwq_dead_page page = { .entries = e, .keys = t->keys };
+	u64 first;
+
+	/* L11 */
+	configure(test, 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+	kill(test, KEY("ccc"));
+	kwq_queue_advance(&t->keyed->queue, 10);
+	kill(test, KEY("a"));
+	kill(test, KEY("bb"));
+	kwq_queue_advance(&t->keyed->queue, 25);
+
+	/* All of it. */
+	page.max_items = 4;
+	page.max_keys = 6;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 3);
+	KUNIT_EXPECT_EQ(test, page.keys_len, 6);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, "cccabb", 6);
+	KUNIT_EXPECT_EQ(test, e[0].key_len, 3);
+	KUNIT_EXPECT_EQ(test, e[0].age, 25);
+	KUNIT_EXPECT_EQ(test, e[1].age, 15);
+	KUNIT_EXPECT_EQ(test, e[0].requeues, 3);
+	KUNIT_EXPECT_EQ(test, e[0].priority, 0);
+	KUNIT_EXPECT_EQ(test, e[0].pad, 0);
+	KUNIT_EXPECT_LT(test, e[0].number, e[1].number);
+	KUNIT_EXPECT_LT(test, e[1].number, e[2].number);
+	first = e[0].number;
+
+	/* As many as there is room for, of items, */
+	page.max_items = 2;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 2);
+	KUNIT_EXPECT_EQ(test, page.keys_len, 4);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, e[1].number, &page),
+			1);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, "bb", 2);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, e[0].number, &page),
+			0);
+	KUNIT_EXPECT_EQ(test, page.keys_len, 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, U64_MAX, &page), 0);
+	/* and of keys. */
+	page.max_items = 4;
+	page.max_keys = 5;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 2);
+	page.max_keys = 2;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, first, &page), 1);
+
+	/* One that went meanwhile does not end the list. */
+	kwq_keyed_remove(t->keyed, KEY("ccc"), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, first, &page), 1);
+	KUNIT_EXPECT_MEMEQ(test, t->keys, "a", 1);
+}
+
+static void manual_clock_is_advanced(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	struct kwq_queue *q = &keyed->queue;
+
+	/* K4: by a time, or to one. */
+	KUNIT_EXPECT_EQ(test, add_after(t, KEY("a"), 10), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 9, false), 0);
+	EXPECT_FETCH(test, t, t->x, NOTHING);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 10, true), 0);
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 9, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 0, true), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), 10);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 10, true), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 0, false), 0);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), 10);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, U64_MAX, false), 0);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, U64_MAX, true), 0);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(q), KTIME_MAX);
+}
+
+static void real_clock_is_not_advanced(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	static const enum kwq_clock clocks[] = {
+		KWQ_CLOCK_MONOTONIC, KWQ_CLOCK_BOOTTIME,
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		unmake(test);
+		make(test, clocks[i], &plenty);
+		KUNIT_EXPECT_EQ(test, kwq_keyed_advance(t->keyed, 0, false),
+				-EOPNOTSUPP);
+		KUNIT_EXPECT_EQ(test, kwq_keyed_advance(t->keyed, U64_MAX, true),
+				-EOPNOTSUPP);
+	}
+}
+
+static void named_queue_is_advanced_by_its_owner(struct kunit *test)
+{
+	struct kwq_keyed *keyed = kwq_keyed_create("somebodys", KWQ_CLOCK_MANUAL,
+						   &plenty);
+	kuid_t owner;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
+	owner = keyed->owner;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 5, true), 0);
+	keyed->owner = KUIDT_INIT(4711);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 1, false), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_queue_now(&keyed->queue), 5);
+	/* One without a name is whoever's that has its descriptor. */
+	keyed->name[0] = 0;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), 0);
+	/* In whose quota it is counted. */
+	keyed->owner = owner;
+	kwq_keyed_put(keyed);
+}
+
+static void stat_of_retries(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_stat *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+
+	/* M1 M2 M3 */
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	configure(test, 0);
+	kill(test, KEY("dead"));
+	remember(test, KEY("idle"));
+	add_after(t, KEY("late"), 10);
+	kwq_queue_advance(&t->keyed->queue, 20);
+	add_after(t, KEY("later"), 5);
+	kwq_queue_advance(&t->keyed->queue, 2030);
+	EXPECT_FETCH(test, t, t->x, "late");
+	kwq_queue_advance(&t->keyed->queue, 2100);
+	kwq_keyed_stat(t->keyed, s);
+	KUNIT_EXPECT_EQ(test, s->now, 2100);
+	KUNIT_EXPECT_EQ(test, s->clockid, KWQ_CLOCK_ID_MANUAL);
+	KUNIT_EXPECT_EQ(test, s->retries, 6);
+	KUNIT_EXPECT_EQ(test, s->rate_limited, 4);
+	KUNIT_EXPECT_EQ(test, s->died, 1);
+	KUNIT_EXPECT_EQ(test, s->dead, 1);
+	KUNIT_EXPECT_EQ(test, s->remembered, 1);
+	KUNIT_EXPECT_EQ(test, s->items, 4);
+	KUNIT_EXPECT_EQ(test, s->oldest_ready, 2100 - 2030);
+	KUNIT_EXPECT_EQ(test, s->longest_running, 70);
+	KUNIT_EXPECT_EQ(test, s->unfinished, 70);
+	KUNIT_EXPECT_EQ(test, s->lateness.sum, 10 + 2005);
+	KUNIT_EXPECT_EQ(test, s->lateness.counts[0], 1);
+	KUNIT_EXPECT_EQ(test, s->lateness.counts[1], 1);
+	KUNIT_EXPECT_EQ(test, s->queue_duration.sum, 2010);
+	KUNIT_EXPECT_EQ(test, s->queue_duration.counts[0], 4);
+	KUNIT_EXPECT_EQ(test, s->queue_duration.counts[1], 1);
+	KUNIT_EXPECT_EQ(test, s->work_duration.counts[0], 4);
+	done(t, t->x);
+	kwq_keyed_stat(t->keyed, s);
+	KUNIT_EXPECT_EQ(test, s->work_duration.sum, 70);
+	KUNIT_EXPECT_EQ(test, s->work_duration.counts[0], 5);
+	KUNIT_EXPECT_EQ(test, s->unfinished, 0);
+}
+
 /* ---- All at once ---- */
 
 #define NR_CROWD_KEYS	5
@@ -1233,6 +1774,27 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(blocked_fetch_ends_when_nothing_can_come),
 	KUNIT_CASE(too_long_key_goes_to_another_fetch),
 	KUNIT_CASE(stat),
+	KUNIT_CASE(count_outlives_idleness),
+	KUNIT_CASE(forget_leaves_the_rest),
+	KUNIT_CASE(done_can_forget),
+	KUNIT_CASE(count_of_an_unknown_key),
+	KUNIT_CASE(largest_count),
+	KUNIT_CASE(remembered_key_is_not_in_the_queue),
+	KUNIT_CASE(oldest_count_makes_room),
+	KUNIT_CASE(counts_make_room_for_a_long_key),
+	KUNIT_CASE(old_counts_are_let_go),
+	KUNIT_CASE(shut_down_forgets),
+	KUNIT_CASE(dead_item_stays_until_it_is_kicked_or_removed),
+	KUNIT_CASE(remembered_item_dies),
+	KUNIT_CASE(kick_of_an_unknown_key),
+	KUNIT_CASE(item_dies_when_its_holder_says_done),
+	KUNIT_CASE(dead_items_do_not_make_room),
+	KUNIT_CASE(shut_down_drops_the_dead),
+	KUNIT_CASE(dead_items_are_listed_in_pages),
+	KUNIT_CASE(manual_clock_is_advanced),
+	KUNIT_CASE(real_clock_is_not_advanced),
+	KUNIT_CASE(named_queue_is_advanced_by_its_owner),
+	KUNIT_CASE(stat_of_retries),
 	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
 	{}
 };
