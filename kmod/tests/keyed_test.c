@@ -1240,6 +1240,23 @@ static void counts_make_room_for_a_long_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(2) + 2 * size_of(1));
 }
 
+static void counts_stay_where_they_do_not_make_room(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_key key = { t->keys, 3 * sizeof(struct kwq_keyed_item) };
+
+	/* O4: an add that is refused changes nothing. */
+	make_again(test, &(struct kwq_limits){ U32_MAX, 3 * size_of(1) });
+	remember(test, KEY("a"));
+	remember(test, KEY("b"));
+	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, &key), -ENOSPC);
+	EXPECT_REQUEUES(test, t, "a", 1);
+	EXPECT_REQUEUES(test, t, "b", 1);
+	EXPECT_REMEMBERED(test, t, 2);
+	EXPECT_ITEMS(test, t, 3);
+}
+
 static void old_counts_are_let_go(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -1343,6 +1360,7 @@ static void remembered_item_dies(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("b"), 0),
 			KWQ_WAS_READY);
 	EXPECT_REMEMBERED(test, t, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->bytes_remembered, 0);
 	expect_empty(test);
 }
 
@@ -1782,6 +1800,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(remembered_key_is_not_in_the_queue),
 	KUNIT_CASE(oldest_count_makes_room),
 	KUNIT_CASE(counts_make_room_for_a_long_key),
+	KUNIT_CASE(counts_stay_where_they_do_not_make_room),
 	KUNIT_CASE(old_counts_are_let_go),
 	KUNIT_CASE(shut_down_forgets),
 	KUNIT_CASE(dead_item_stays_until_it_is_kicked_or_removed),
