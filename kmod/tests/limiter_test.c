@@ -793,6 +793,23 @@ static void changed_rate_keeps_parts_of_tokens(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, when(test, 0, 333333333), HOUR + 3600);
 }
 
+static void changed_rate_is_not_in_the_callers_favour(struct kunit *test)
+{
+	/* L4: 0.999999997 of a token are owed: 6.999999979 ns, so 7, and 7 more. */
+	use(test, (struct kwq_limiter)BUCKET(3, SEC, 1), 0);
+	when(test, 0, 0);
+	when(test, 0, 0);
+	use(test, (struct kwq_limiter)BUCKET(1, 7, 1), 1);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 1), 14);
+
+	/* 0.000000003 of a token are there: 0.000000021 ns, so none. */
+	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
+	use(test, (struct kwq_limiter)BUCKET(3, SEC, 1), 0);
+	when(test, 0, 0);
+	use(test, (struct kwq_limiter)BUCKET(1, 7, 1), 1);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 1), 7);
+}
+
 static void same_rate_is_no_change(struct kunit *test)
 {
 	int i;
@@ -988,6 +1005,7 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE(changed_rate_keeps_what_is_there),
 	KUNIT_CASE(changed_rate_keeps_what_is_owed),
 	KUNIT_CASE(changed_rate_keeps_parts_of_tokens),
+	KUNIT_CASE(changed_rate_is_not_in_the_callers_favour),
 	KUNIT_CASE(same_rate_is_no_change),
 	KUNIT_CASE(changed_burst),
 	KUNIT_CASE(bucket_in_the_place_of_something_else_is_full),
