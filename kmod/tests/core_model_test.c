@@ -356,24 +356,30 @@ struct model_item {
 	bool dirty;
 	bool processing;
 	bool waiting;
+	bool dead;		/* or to be so at its done */
 	bool returned;		/* given back when it last got ready */
 	int holder;
 	int priority;
 	int pending_priority;
 	int wait_priority;
 	ktime_t when;
+	ktime_t since;		/* idle, or dead */
 	s64 order;
 	s64 wait_order;
+	s64 death_order;
 	u32 abandoned;
+	u32 requeues;
 };
 
 struct model {
 	struct model_item item[NR_ITEMS];
+	struct kwq_limiter_config config;
 	bool shut_down;
 	ktime_t now;
 	s64 last;		/* the highest order so far */
 	s64 first;		/* the lowest */
 	u64 adds, coalesced, gets, dones, abandoned, removed, dropped, readied;
+	u64 retries, rate_limited, died;
 };
 
 struct random_test {
@@ -495,6 +501,22 @@ static int model_end_wait(struct model *m, struct model_item *mi)
 	return model_add_now(m, mi, priority);
 }
 
+static u32 model_requeues(const struct model *m, const struct model_item *mi)
+{
+	bool idle = !mi->dirty && !mi->processing && !mi->waiting && !mi->dead;
+	u64 age = m->now - mi->since;
+
+	return idle && m->config.forget_after && age >= m->config.forget_after ?
+	       0 : mi->requeues;
+}
+
+static void model_revive(struct model_item *mi)
+{
+	if (mi->dead)
+		mi->requeues = 0;
+	mi->dead = false;
+}
+
 static int model_add(struct model *m, struct model_item *mi, int priority,
 		     bool end_wait)
 {
@@ -502,6 +524,8 @@ static int model_add(struct model *m, struct model_item *mi, int priority,
 
 	if (m->shut_down)
 		return -ESHUTDOWN;
+	mi->requeues = model_requeues(m, mi);
+	model_revive(mi);
 	ret = model_add_now(m, mi, priority);
 	/* The wait's add happens now, of an item that is dirty already. */
 	if (end_wait && mi->waiting) {
@@ -512,24 +536,29 @@ static int model_add(struct model *m, struct model_item *mi, int priority,
 	return ret;
 }
 
-static int model_add_at(struct model *m, struct model_item *mi, int priority,
-			ktime_t when, enum kwq_wait_policy policy)
+static void model_merge_priority(struct model_item *mi, int priority,
+				 enum kwq_wait_policy policy)
+{
+	if (priority != NONE &&
+	    (policy == KWQ_WAIT_REPLACE || priority > mi->wait_priority))
+		mi->wait_priority = priority;
+}
+
+static int model_wait(struct model *m, struct model_item *mi, int priority,
+		      ktime_t when, enum kwq_wait_policy policy)
 {
 	bool waited = mi->waiting;
 	bool move = !waited || policy == KWQ_WAIT_REPLACE ||
 		    (policy == KWQ_WAIT_EARLIER && when < mi->when) ||
 		    (policy == KWQ_WAIT_LATER && when > mi->when);
 
-	if (m->shut_down)
-		return -ESHUTDOWN;
+	m->retries++;
 	if (!waited) {
 		if (!mi->dirty && !mi->processing)
 			mi->priority = 0;
 		mi->wait_priority = priority;
-	} else if (priority != NONE &&
-		   (policy == KWQ_WAIT_REPLACE ||
-		    priority > mi->wait_priority)) {
-		mi->wait_priority = priority;
+	} else {
+		model_merge_priority(mi, priority, policy);
 	}
 	if (move && !(waited && mi->when == when)) {
 		mi->when = when;
@@ -543,6 +572,68 @@ static int model_add_at(struct model *m, struct model_item *mi, int priority,
 		return KWQ_WAITING;
 	m->coalesced++;
 	return KWQ_COALESCED;
+}
+
+static int model_add_at(struct model *m, struct model_item *mi, int priority,
+			ktime_t when, enum kwq_wait_policy policy)
+{
+	if (m->shut_down)
+		return -ESHUTDOWN;
+	mi->requeues = model_requeues(m, mi);
+	model_revive(mi);
+	return model_wait(m, mi, priority, when, policy);
+}
+
+static void model_bury(struct model *m, struct model_item *mi)
+{
+	mi->since = m->now;
+	mi->death_order = ++m->last;
+}
+
+static int model_retry(struct model *m, struct model_item *mi, int priority,
+		       enum kwq_wait_policy policy)
+{
+	if (m->shut_down)
+		return -ESHUTDOWN;
+	if (mi->dead)
+		return KWQ_DEAD;
+	if (mi->waiting && m->config.flags & KWQ_CONFIG_COALESCE) {
+		model_merge_priority(mi, priority, policy);
+		m->coalesced++;
+		return KWQ_COALESCED;
+	}
+	mi->requeues = model_requeues(m, mi);
+	if (m->config.dead_after && mi->requeues >= m->config.dead_after) {
+		if (mi->dirty || mi->waiting) {
+			m->coalesced++;
+			return KWQ_COALESCED;
+		}
+		m->died++;
+		mi->dead = true;
+		if (!mi->processing)
+			model_bury(m, mi);
+		return KWQ_DEAD;
+	}
+	m->rate_limited++;
+	mi->requeues++;
+	/* 1, 2, 4, 8, 8, ... */
+	return model_wait(m, mi, priority,
+			  m->now + (1 << min(mi->requeues - 1, 3U)), policy);
+}
+
+static struct model_item *model_first_dead(struct model *m)
+{
+	struct model_item *first = NULL;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		struct model_item *mi = &m->item[i];
+
+		if (mi->dead && !mi->processing &&
+		    (!first || mi->death_order < first->death_order))
+			first = mi;
+	}
+	return first;
 }
 
 static int model_priority_undone(const struct model_item *mi)
@@ -565,10 +656,14 @@ static int model_remove(struct model *m, struct model_item *mi)
 		was |= KWQ_WAS_READY;
 		mi->abandoned = 0;
 	}
+	if (mi->dead)
+		was |= KWQ_WAS_DEAD;
 	mi->waiting = false;
 	mi->dirty = false;
+	mi->dead = false;
 	if (!was)
 		return -ENOENT;
+	mi->requeues = 0;
 	m->removed++;
 	return was;
 }
@@ -595,7 +690,8 @@ static const char *try_add(struct random_test *r, int i)
 	bool end_wait = !below(r, 4);
 
 	r->what = "add";
-	if (kwq_core_add(&r->core, &r->item[i], priority, end_wait, 0) !=
+	if (kwq_core_add(&r->core, &r->item[i], priority, end_wait,
+			 r->model.now) !=
 	    model_add(&r->model, &r->model.item[i], priority, end_wait))
 		return "the result is wrong";
 	return NULL;
@@ -615,6 +711,33 @@ static const char *try_add_at(struct random_test *r, int i)
 	return NULL;
 }
 
+static const char *try_retry(struct random_test *r, int i)
+{
+	int priority = random_priority(r);
+	enum kwq_wait_policy policy = below(r, 4);
+
+	r->what = "add_rate_limited";
+	if (kwq_core_add_rate_limited(&r->core, &r->item[i], priority, policy,
+				      r->model.now, 0) !=
+	    model_retry(&r->model, &r->model.item[i], priority, policy))
+		return "the result is wrong";
+	return NULL;
+}
+
+static const char *try_forget(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	u32 requeues = model_requeues(&r->model, mi);
+
+	r->what = "forget";
+	if (kwq_core_num_requeues(&r->core, &r->item[i], r->model.now) != requeues)
+		return "num_requeues tells another number";
+	if (kwq_core_forget(&r->core, &r->item[i], r->model.now) != requeues)
+		return "the result is wrong";
+	mi->requeues = 0;
+	return NULL;
+}
+
 static const char *try_get(struct random_test *r)
 {
 	struct model_item *mi = model_first_ready(&r->model);
@@ -623,7 +746,8 @@ static const char *try_get(struct random_test *r)
 	r->what = "get";
 	if (kwq_core_peek(&r->core) != item_of(r, mi))
 		return "peek shows another item";
-	if (kwq_core_get(&r->core, &r->holder[holder], 0) != item_of(r, mi))
+	if (kwq_core_get(&r->core, &r->holder[holder], r->model.now) !=
+	    item_of(r, mi))
 		return "another item comes out";
 	if (mi) {
 		mi->dirty = false;
@@ -653,8 +777,17 @@ static const char *try_done(struct random_test *r, int i)
 		if (mi->dirty)
 			model_get_ready(&r->model, mi, mi->pending_priority,
 					false);
+		else
+			mi->since = r->model.now;
+		if (mi->dead && r->model.shut_down) {
+			mi->dead = false;
+			r->model.dropped++;
+		} else if (mi->dead) {
+			model_bury(&r->model, mi);
+		}
 	}
-	if (kwq_core_done(&r->core, &r->holder[holder], &r->item[i], 0) != expected)
+	if (kwq_core_done(&r->core, &r->holder[holder], &r->item[i],
+			  r->model.now) != expected)
 		return "the result is wrong";
 	return NULL;
 }
@@ -673,6 +806,7 @@ static const char *try_unget(struct random_test *r, int i)
 	mi->priority = model_priority_undone(mi);
 	mi->dirty = true;
 	mi->processing = false;
+	mi->dead = false;
 	r->model.gets--;
 	r->model.readied++;
 	return NULL;
@@ -685,8 +819,9 @@ static const char *try_abandon(struct random_test *r, int i)
 	if (!mi->processing)
 		return NULL;
 	r->what = "abandon";
-	kwq_core_abandon(&r->core, &r->item[i], 0);
+	kwq_core_abandon(&r->core, &r->item[i], r->model.now);
 	mi->processing = false;
+	mi->dead = false;
 	mi->abandoned++;
 	model_get_ready(&r->model, mi, model_priority_undone(mi), true);
 	r->model.abandoned++;
@@ -723,13 +858,15 @@ static const char *try_expire(struct random_test *r)
 
 static const char *try_drop(struct random_test *r)
 {
-	struct model_item *mi = model_first_waiting(&r->model);
+	struct model_item *mi = model_first_waiting(&r->model) ?:
+				model_first_dead(&r->model);
 
-	r->what = "drop_waiting";
+	r->what = "drop";
 	if (kwq_core_drop(&r->core) != item_of(r, mi))
 		return "another item is dropped";
 	if (mi) {
 		mi->waiting = false;
+		mi->dead = false;
 		r->model.dropped++;
 	}
 	return NULL;
@@ -739,7 +876,7 @@ static const char *try_one(struct random_test *r)
 {
 	int i = below(r, NR_ITEMS);
 
-	switch (below(r, 16)) {
+	switch (below(r, 20)) {
 	case 0:
 	case 1:
 	case 2:
@@ -761,6 +898,12 @@ static const char *try_one(struct random_test *r)
 		return try_abandon(r, i);
 	case 13:
 		return try_remove(r, i);
+	case 14:
+	case 15:
+	case 16:
+		return try_retry(r, i);
+	case 17:
+		return below(r, 4) ? try_retry(r, i) : try_forget(r, i);
 	default:
 		if (r->model.shut_down && below(r, 2))
 			return try_drop(r);
@@ -775,7 +918,8 @@ static const char *item_differs(const struct random_test *r, int i)
 
 	if (item->state != (mi->dirty ? KWQ_ITEM_DIRTY : 0) +
 			   (mi->processing ? KWQ_ITEM_PROCESSING : 0) +
-			   (mi->waiting ? KWQ_ITEM_WAITING : 0))
+			   (mi->waiting ? KWQ_ITEM_WAITING : 0) +
+			   (mi->dead ? KWQ_ITEM_DEAD : 0))
 		return "an item's state is wrong";
 	if ((mi->dirty || mi->processing) && item->priority != mi->priority)
 		return "an item's priority is wrong";
@@ -785,6 +929,10 @@ static const char *item_differs(const struct random_test *r, int i)
 		return "an item's time is wrong";
 	if (item->abandoned != mi->abandoned)
 		return "an item's abandonments are wrong";
+	if (item->requeues != mi->requeues)
+		return "an item's requeues are wrong";
+	if (mi->dead && !mi->processing && item->since != mi->since)
+		return "an item's death was at another time";
 	return NULL;
 }
 
@@ -801,6 +949,10 @@ static const char *core_differs(const struct random_test *r)
 		return "abandoned or removed is wrong";
 	if (core->dropped != m->dropped || core->readied != m->readied)
 		return "dropped or readied is wrong";
+	if (core->retries != m->retries || core->rate_limited != m->rate_limited)
+		return "retries or rate_limited is wrong";
+	if (core->died != m->died)
+		return "died is wrong";
 	return NULL;
 }
 
@@ -818,7 +970,22 @@ static const char *differs(struct random_test *r)
 	return wrong ?: core_differs(r);
 }
 
-static void start_round(struct random_test *r)
+/* A queue that forgets, or buries, or lets retries coalesce; or not. */
+static void configure(struct random_test *r, int round)
+{
+	struct kwq_limiter_config *config = &r->model.config;
+
+	config->flags = round & 1 ? KWQ_CONFIG_COALESCE : 0;
+	config->dead_after = round & 2 ? 3 : 0;
+	config->forget_after = round & 4 ? 5 : 0;
+	config->nr = 1;
+	config->limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;
+	config->limiters[0].u.exponential.base = 1;
+	config->limiters[0].u.exponential.max = 8;
+	kwq_rate_limiter_configure(&r->core.limiter, config, 0);
+}
+
+static void start_round(struct random_test *r, int round)
 {
 	int i;
 
@@ -829,9 +996,10 @@ static void start_round(struct random_test *r)
 		kwq_item_init(&r->item[i]);
 	memset(&r->model, 0, sizeof(r->model));
 	r->model.now = 1000;
+	configure(r, round);
 }
 
-/* All rules of Q, D and O that the core keeps, in combination. */
+/* All rules of Q, D, L and O that the core keeps, in combination. */
 static void random_operations(struct kunit *test)
 {
 	struct random_test *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -842,7 +1010,7 @@ static void random_operations(struct kunit *test)
 	prandom_seed_state(&r->rnd, 20261120);
 
 	for (round = 0; round < NR_ROUNDS; round++) {
-		start_round(r);
+		start_round(r, round);
 		for (n = 0; n < OPS_A_ROUND; n++) {
 			/* The last eighth of a round is after a shut down. */
 			if (n == OPS_A_ROUND / 8 * 7) {
