@@ -15,11 +15,14 @@ static bool must_stop(void)
 	return current->flags & PF_KTHREAD && kthread_should_stop();
 }
 
-/* Sleeps until @when, or until the thread is told to stop. */
+/*
+ * Sleeps until @when, or until the thread is told to stop. Not interruptibly: a signal
+ * that the thread has allowed would be pending for all of the pause.
+ */
 static void sleep_until(ktime_t when)
 {
 	for (;;) {
-		set_current_state(TASK_INTERRUPTIBLE);
+		set_current_state(TASK_IDLE);
 		if (must_stop() || ktime_get() >= when)
 			break;
 		schedule_hrtimeout_range(&when, 0, HRTIMER_MODE_ABS);
