@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh stock|debug [device] [demo]: builds kwq for that kernel and packs it with init, busybox and the command,
+# initramfs.sh stock|debug [device] [demo] [exporter]: builds kwq for that kernel and packs it with init, busybox and the command,
 # and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
 #
 #   device  selftests/device and what tests the command with a device, as /kselftest
 #   demo    selftests/demo, as /demo
+#   exporter  the command with the libraries that its exporter wants, in /exporter, and what tests that, as /kselftest
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
@@ -49,6 +50,19 @@ for content in "$@"; do
 		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo" all \
 			HEADERS="$(echo "$("$VM/kernel.sh" stock)"/usr/src/linux-headers-*-common/include)"
 		cp -r "$BUILD/demo/demo-root/." "$root"
+		;;
+	exporter)
+		# It cannot be static: Debian has not all of its libraries so.
+		mkdir "$root/exporter"
+		cp "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.0" "$root/exporter"
+		ldd "$BUILD/userspace/kwq" | grep -oE '/[^ ]+' | sort -u | while read -r library; do
+			case $library in
+			"$BUILD"/*) ;;
+			*) (cd / && cpio --quiet -pdL "$root" <<<"${library#/}") ;;
+			esac
+		done
+		mkdir -p "$root/kselftest"
+		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
 		;;
 	*)
 		die "there is no $content to put in"

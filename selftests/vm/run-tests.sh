@@ -82,7 +82,7 @@ demo() {
 }
 
 run() {
-	local programs
+	local programs contents
 
 	case $1 in
 	check)
@@ -105,7 +105,9 @@ run() {
 		progress "kselftests on the ${1#kselftest-} kernel"
 		# To 32-bit programs the kernels are the same, but the debug kernel is slow.
 		[ "$1" = kselftest-stock ] && programs='*' || programs='!(*_32)'
-		machine "$1" kselftest "${1#kselftest-}" device kselftest "$PROGRAM_SECONDS" "${PROGRAMS:-$programs}"
+		# The debug kernel has no network.
+		[ "$1" = kselftest-stock ] && contents='device exporter' || contents=device
+		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${PROGRAMS:-$programs}"
 		;;
 	demo)
 		progress "the demo"
