@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmd.h"
 #include "job.h"
 #include "tap.h"
 
@@ -578,7 +579,7 @@ static void test_batches(struct kwq *q)
 	struct kwq_get get = { .size = sizeof(get), .deadline = 5 };
 	size_t i;
 
-	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		expect(2, 0);
 		is_number(calls[i].call(q, &batch), 2, calls[i].name);
 		ok(asked(calls[i].request) && arg->size == sizeof(*arg) && !arg->flags &&
