@@ -612,26 +612,27 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_list_dead);
  * @time: by so many ns, or
  * @to: to that time
  *
- * Context: process.
+ * Context: process; may sleep.
  * Return: 0; with nothing changed -EOPNOTSUPP (a real clock), -EPERM (a named queue
  * of somebody else's), -EINVAL (back).
  */
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
 {
 	struct kwq_queue *queue = &keyed->queue;
+	ktime_t now;
 
 	if (queue->clock != KWQ_CLOCK_MANUAL)
 		return -EOPNOTSUPP;
 	if (*keyed->name && !uid_eq(current_fsuid(), keyed->owner))
 		return -EPERM;
-	time = min_t(u64, time, KTIME_MAX);
-	if (!to) {
-		kwq_queue_advance_by(queue, time);
-	} else {
-		if ((ktime_t)time < kwq_queue_now(queue))
-			return -EINVAL;
-		kwq_queue_advance(queue, time);
-	}
+	now = min_t(u64, time, KTIME_MAX);
+	if (!to)
+		now = kwq_begin_advance_by(queue, time);
+	else if (now < kwq_queue_now(queue))
+		return -EINVAL;
+	/* Millions may be due. */
+	while (kwq_advance_some(queue, now))
+		cond_resched();
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_advance);

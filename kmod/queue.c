@@ -265,34 +265,36 @@ static ktime_t saturated(u64 ns)
 }
 
 /**
- * kwq_queue_advance() - move a manual clock on
+ * kwq_advance_some() - move a manual clock on, and a bounded number of due items
  * @queue: a queue on KWQ_CLOCK_MANUAL
  * @now: the new time; an earlier one than it has is ignored
  *
  * What is due becomes ready, and whoever waits looks at the deadline again.
+ *
+ * Return: true if there may be more that is due.
  */
-void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
+bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 {
 	unsigned long flags;
 	bool more;
 
-	do {
-		spin_lock_irqsave(&queue->lock, flags);
-		queue->manual_now = max(queue->manual_now, now);
-		more = expire_locked(queue, queue->manual_now);
-		wake_up_all(&queue->getters);
-		wake_up_all(&queue->drainers);
-		kwq_unlock(queue, flags);
-	} while (more);
+	spin_lock_irqsave(&queue->lock, flags);
+	queue->manual_now = max(queue->manual_now, now);
+	more = expire_locked(queue, queue->manual_now);
+	wake_up_all(&queue->getters);
+	wake_up_all(&queue->drainers);
+	kwq_unlock(queue, flags);
+	return more;
 }
-EXPORT_SYMBOL_GPL(kwq_queue_advance);
 
 /**
- * kwq_queue_advance_by() - move a manual clock on by some time
+ * kwq_begin_advance_by() - move a manual clock on by some time, and nothing else
  * @queue: a queue on KWQ_CLOCK_MANUAL
  * @ns: by how much; the clock ends at KTIME_MAX
+ *
+ * Return: the new time, for kwq_advance_some().
  */
-void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
+ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
 {
 	unsigned long flags;
 	ktime_t now;
@@ -301,7 +303,35 @@ void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
 	now = ktime_add_safe(queue->manual_now, saturated(ns));
 	queue->manual_now = now;
 	spin_unlock_irqrestore(&queue->lock, flags);
-	kwq_queue_advance(queue, now);
+	return now;
+}
+
+/**
+ * kwq_queue_advance() - move a manual clock on
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @now: the new time; an earlier one than it has is ignored
+ *
+ * What is due becomes ready, and whoever waits looks at the deadline again.
+ *
+ * Context: any, but it takes as long as there are due items to move.
+ */
+void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
+{
+	while (kwq_advance_some(queue, now))
+		cpu_relax();
+}
+EXPORT_SYMBOL_GPL(kwq_queue_advance);
+
+/**
+ * kwq_queue_advance_by() - move a manual clock on by some time
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @ns: by how much; the clock ends at KTIME_MAX
+ *
+ * Context: as kwq_queue_advance().
+ */
+void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
+{
+	kwq_queue_advance(queue, kwq_begin_advance_by(queue, ns));
 }
 EXPORT_SYMBOL_GPL(kwq_queue_advance_by);
 

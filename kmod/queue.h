@@ -51,6 +51,9 @@ int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_waiter *waiter, unsigned long *flags);
 void kwq_pass_on_locked(struct kwq_queue *queue);
 
+ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
+bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
+
 u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
 bool kwq_drop(struct kwq_queue *queue,
 	      void (*dropped)(struct kwq_queue *queue, struct kwq_item *item));

@@ -93,6 +93,70 @@ TEST_F(clock, saturates)
 	EXPECT_STREQ("a", s.item.key);
 }
 
+#define MANY_BATCHES	200
+#define MANY		(MANY_BATCHES * KWQ_BATCH_MAX)
+
+static void stay_on_one_processor(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	REQUIRE(!sched_setaffinity(0, sizeof(set), &set));
+}
+
+static _Atomic bool watches;
+
+/* Was there a moment at which some were ready and others not yet? */
+static int call_watch(struct sleeper *s)
+{
+	bool saw_some = false;
+	int len;
+
+	stay_on_one_processor();
+	do {
+		len = q_len(s->fd);
+		atomic_store(&watches, true);
+		saw_some = saw_some || (len && len < MANY);
+	} while (len < MANY);
+	return saw_some;
+}
+
+static void add_many_after(int q, __u64 delay)
+{
+	static struct kwq_add_entry entries[KWQ_BATCH_MAX];
+	static __s32 results[KWQ_BATCH_MAX];
+	static __u32 keys[KWQ_BATCH_MAX];
+
+	for (int batch = 0; batch < MANY_BATCHES; batch++) {
+		for (int i = 0; i < KWQ_BATCH_MAX; i++) {
+			keys[i] = batch * KWQ_BATCH_MAX + i;
+			entries[i] = (struct kwq_add_entry){
+				.key_len = sizeof(keys[i]),
+				.flags = KWQ_ADD_AFTER,
+				.time = delay,
+			};
+		}
+		REQUIRE(q_op(q, KWQ_IOC_ADD, entries, sizeof(entries[0]), KWQ_BATCH_MAX, keys,
+			     sizeof(keys), results) == KWQ_BATCH_MAX);
+	}
+}
+
+/* O6: however much is due, who shares the processor gets to run meanwhile. */
+TEST_F(clock, advance_of_many)
+{
+	struct sleeper s = { .call = call_watch, .fd = self->q };
+
+	add_many_after(self->q, SEC);
+	sleeper_start(&s);
+	stay_on_one_processor();
+	while (!atomic_load(&watches))
+		sched_yield();
+	EXPECT_EQ(0, q_advance(self->q, SEC));
+	EXPECT_EQ(MANY, q_len(self->q));
+	EXPECT_EQ(1, sleeper_join(&s));
+}
+
 /* D1, D4, D5: delays and times, in their order, and not by a ns too early. */
 TEST_F(clock, times)
 {
