@@ -99,13 +99,15 @@ static int take_argument(struct gather *g, size_t i)
 	const struct kwq *q = g->inherited[i];
 	const char *argument = g->arguments[i];
 	struct kwq_stat st = { .size = sizeof(st) };
+	char label[16];
 
 	if (!q)
 		return take_name(g, must_be_name(argument));
-	/* One without a name is called what the caller calls it. */
+	/* One without a name is called as the caller calls it, zeros before the number aside. */
+	snprintf(label, sizeof(label), "fd:%d", kwq_fd(q));
 	if (kwq_stat(q, &st))
 		return 0;
-	return take(g, q, st.name[0] ? NULL : argument);
+	return take(g, q, st.name[0] ? NULL : label);
 }
 
 int gather(struct gather *g)
