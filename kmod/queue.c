@@ -402,6 +402,9 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 	} else {
 		ret = kwq_core_add(&queue->core, item, priority,
 				   options->flags & KWQ_ADD_END_WAIT, now);
+		/* M1: to client-go an AddAfter of nothing is a retry, too. */
+		if (ret >= 0 && options->flags & KWQ_ADD_AFTER)
+			queue->core.retries++;
 	}
 
 	if (ret == KWQ_COALESCED)

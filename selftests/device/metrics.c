@@ -289,11 +289,12 @@ TEST_F(metrics, counters)
 	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
 	/* Free of charge. */
 	ASSERT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "c"));
-	/* No delay is no retry, and nor is what was refused. */
+	/* A delay of nothing is a retry, too; what was refused is none. */
 	ASSERT_EQ(KWQ_ADDED, q_add_after(self->q, "d", 0));
+	EXPECT_EQ(-ENOENT, q_add_with(self->q, "e", KWQ_ADD_AFTER | KWQ_ADD_KICK, 0, 0));
 	EXPECT_EQ(-EINVAL, q_add_with(self->q, "d", KWQ_ADD_RATE_LIMITED, 0, 1));
 	stat = stat_of(self->q);
-	EXPECT_EQ(3, stat.retries);
+	EXPECT_EQ(4, stat.retries);
 	EXPECT_EQ(1, stat.rate_limited);
 	EXPECT_EQ(2, stat.adds);
 	EXPECT_EQ(2, stat.coalesced);
@@ -322,7 +323,7 @@ TEST_F(metrics, counters)
 	EXPECT_EQ(0, stat.remembered);
 	EXPECT_EQ(1, stat.died);
 	EXPECT_EQ(1, stat.dead);
-	EXPECT_EQ(4, stat.retries);
+	EXPECT_EQ(5, stat.retries);
 	EXPECT_EQ(2, stat.rate_limited);
 	ASSERT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "c"));
 	stat = stat_of(self->q);

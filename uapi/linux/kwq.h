@@ -695,7 +695,7 @@ struct kwq_histogram {
  * @pad:	zero.
  * @name:	the name, ended by a NUL and padded with them.
  * @now:	the time on the queue's clock, as the caller would read it.
- * @retries:	adds after a delay, at a time or rate-limited (client-go's
+ * @retries:	adds after a delay, be it 0, at a time or rate-limited (client-go's
  *		workqueue_retries_total).
  * @rate_limited: of these, the rate-limited ones that the limiters were asked for.
  * @died:	how often an item became dead.

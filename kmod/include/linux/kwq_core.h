@@ -112,7 +112,7 @@ enum kwq_wait_policy {
  * @abandoned:	hand-outs whose holder vanished.
  * @removed:	items taken out by a remove.
  * @dropped:	times, and dead items, dropped by a shut down.
- * @retries:	adds with a time.
+ * @retries:	adds with a time, or with a delay of nothing.
  * @rate_limited: adds that the limiters were asked for.
  * @died:	how often an item was found to be rate-limited too often.
  * @started:	the sum of @since of what is processing; wraps, as does what is
