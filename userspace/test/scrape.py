@@ -124,10 +124,15 @@ def prometheus(pid, queries):
         print(" ".join(sorted(f"{r['metric'].get('name', '')}={r['value'][1]}" for r in data)))
 
 
+TIOCGPTPEER = 0x5441  # termios has it from Python 3.13 on
+
+
 def terminal(command):
     pid, fd = pty.fork()
     if not pid:
         os.execve(command[0], command, dict(os.environ, TERM="xterm"))
+    # Ours too: at the last close of its other side a terminal may lose what was just written.
+    fcntl.ioctl(fd, TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 60, 0, 0))
     output = b""
     # The third table was drawn when it was this wide.
@@ -135,14 +140,16 @@ def terminal(command):
         output += os.read(fd, 4096)
     table = output[output.rindex(b"\033[H"):]
     os.write(fd, b"q")
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    os.set_blocking(fd, False)
     try:
-        while piece := os.read(fd, 4096):
-            output += piece
-    except OSError:
-        pass  # the terminal is gone with its last user
+        while True:
+            output += os.read(fd, 4096)
+    except BlockingIOError:
+        pass
     lines = table.replace(b"\033[K", b"").replace(b"\033[H", b"").replace(b"\r", b"").split(b"\n")
     print(max(map(len, lines)), "columns; left" if b"\033[?1049l" in output else "stayed",
-          os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+          status)
 
 
 if sys.argv[1] == "http":
