@@ -182,6 +182,8 @@ static void forget_if_untouched(const struct kwq_core *core, struct kwq_item *it
 static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority,
 		      ktime_t now)
 {
+	int kept = priority_kept(item);
+
 	revive(core, item);
 	if (item->state & KWQ_ITEM_DIRTY) {
 		raise_priority(core, item, priority);
@@ -190,7 +192,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	}
 
 	if (priority == KWQ_PRIORITY_NONE)
-		priority = priority_kept(item);
+		priority = kept;
 	core->adds++;
 	item->dirtied = now;
 	item->state |= KWQ_ITEM_DIRTY;
@@ -299,10 +301,10 @@ static int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 	bool waited = item->state & KWQ_ITEM_WAITING;
 
 	core->retries++;
+	if (kwq_item_is_idle(item))
+		item->priority = 0;
 	revive(core, item);
 	if (!waited) {
-		if (kwq_item_is_idle(item))
-			item->priority = 0;
 		item->wait_priority = priority;
 		start_waiting(core, item, when);
 	} else {

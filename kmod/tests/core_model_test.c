@@ -525,6 +525,9 @@ static int model_add(struct model *m, struct model_item *mi, int priority,
 	if (m->shut_down)
 		return -ESHUTDOWN;
 	mi->requeues = model_requeues(m, mi);
+	/* What is dead is not idle: it keeps what it has. */
+	if (priority == NONE && mi->dead && !mi->processing && !mi->dirty)
+		priority = mi->priority;
 	model_revive(mi);
 	ret = model_add_now(m, mi, priority);
 	/* The wait's add happens now, of an item that is dirty already. */
@@ -554,8 +557,6 @@ static int model_wait(struct model *m, struct model_item *mi, int priority,
 
 	m->retries++;
 	if (!waited) {
-		if (!mi->dirty && !mi->processing)
-			mi->priority = 0;
 		mi->wait_priority = priority;
 	} else {
 		model_merge_priority(mi, priority, policy);
@@ -580,6 +581,8 @@ static int model_add_at(struct model *m, struct model_item *mi, int priority,
 	if (m->shut_down)
 		return -ESHUTDOWN;
 	mi->requeues = model_requeues(m, mi);
+	if (!mi->dirty && !mi->processing && !mi->waiting && !mi->dead)
+		mi->priority = 0;
 	model_revive(mi);
 	return model_wait(m, mi, priority, when, policy);
 }
@@ -617,6 +620,8 @@ static int model_retry(struct model *m, struct model_item *mi, int priority,
 	m->rate_limited++;
 	mi->requeues++;
 	/* 1, 2, 4, 8, 8, ... */
+	if (!mi->dirty && !mi->processing && !mi->waiting)
+		mi->priority = 0;
 	return model_wait(m, mi, priority,
 			  m->now + (1 << min(mi->requeues - 1, 3U)), policy);
 }

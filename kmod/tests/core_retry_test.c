@@ -858,11 +858,11 @@ static void nothing_dies_if_not_asked_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
 }
 
-static void revived_item_has_no_old_priority(struct kunit *test)
+static void revived_item_keeps_its_priority(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11 Q12: it is added as a new one. */
+	/* L11 Q12: dead is not idle; by an add, and by one with a time. */
 	die_after(test, 1);
 	kwq_core_add(&t->core, &t->a, 9, false, 0);
 	get(t, 0);
@@ -870,7 +870,13 @@ static void revived_item_has_no_old_priority(struct kunit *test)
 	done(t, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
 	add(t, &t->a, 0);
-	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
+	get(t, 0);
+	kill(test, &t->a, 0);
+	done(t, &t->a, 0);
+	kwq_core_add_at(&t->core, &t->a, NONE, 5, KWQ_WAIT_EARLIER, 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_expire(&t->core, 5), &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
 }
 
 /* ---- M1, M2: histograms ---- */
@@ -1198,7 +1204,7 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(expired_count_saves_from_death),
 	KUNIT_CASE(forgotten_dead_item_is_dead),
 	KUNIT_CASE(nothing_dies_if_not_asked_for),
-	KUNIT_CASE(revived_item_has_no_old_priority),
+	KUNIT_CASE(revived_item_keeps_its_priority),
 	KUNIT_CASE(buckets_end_at_powers_of_ten),
 	KUNIT_CASE(lateness_is_from_the_time_to_the_expiry),
 	KUNIT_CASE(a_clock_that_was_read_before_is_no_time),
