@@ -71,6 +71,9 @@ static int check_limiter(const struct kwq_limiter *limiter)
 		if (limiter->u.backoff.steps > KWQ_LIMITER_STEPS_MAX ||
 		    kwq_backoff_check(&limiter->u.backoff))
 			return -EINVAL;
+		if (limiter->u.backoff.cap &&
+		    limiter->u.backoff.duration > limiter->u.backoff.cap)
+			return -EINVAL;
 		return is_zero_from(limiter, sizeof(limiter->u.backoff)) ?
 		       0 : -EINVAL;
 	}

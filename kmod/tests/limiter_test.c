@@ -416,6 +416,8 @@ static const struct check_case {
 	  BACKOFF(.steps = KWQ_LIMITER_STEPS_MAX + 1), -EINVAL },
 	{ "backoff, too long", BACKOFF(.duration = LONGEST + 1), -EINVAL },
 	{ "backoff, cap too long", BACKOFF(.cap = LONGEST + 1), -EINVAL },
+	{ "backoff, cap of the first", BACKOFF(.duration = 5, .cap = 5), 0 },
+	{ "backoff, above the cap", BACKOFF(.duration = 6, .cap = 5), -EINVAL },
 	{ "backoff, shrinking", BACKOFF(.factor = KWQ_ONE - 1), -EINVAL },
 	{ "backoff, padding", BACKOFF(.pad = 1), -EINVAL },
 };

@@ -142,7 +142,9 @@ struct kwq_backoff {
  * @u.bucket.period: in ns, 1 to 2^63 - 1.
  * @u.bucket.events: at least 1.
  * @u.bucket.burst: at least 1.
- * @u.backoff:	the pause after as many steps as the item has requeues.
+ * @u.backoff:	the pause after as many steps as the item has requeues; with a cap
+ *		that is not below the duration, and KWQ_LIMITER_STEPS_MAX steps at
+ *		most.
  * @u.space:	zero but for the member that is meant.
  */
 struct kwq_limiter {
@@ -698,7 +700,7 @@ struct kwq_histogram {
  * @retries:	adds after a delay, be it 0, at a time or rate-limited (client-go's
  *		workqueue_retries_total).
  * @rate_limited: of these, the rate-limited ones that the limiters were asked for.
- * @died:	how often an item became dead.
+ * @died:	how often an item was rate-limited too often.
  * @dead:	items that are dead now.
  * @remembered:	idle items that are kept for their count of requeues.
  * @oldest_ready: since when the item has been ready that waited longest of those
