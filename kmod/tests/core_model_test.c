@@ -556,11 +556,10 @@ static int model_wait(struct model *m, struct model_item *mi, int priority,
 		    (policy == KWQ_WAIT_LATER && when > mi->when);
 
 	m->retries++;
-	if (!waited) {
+	if (!waited)
 		mi->wait_priority = priority;
-	} else {
+	else
 		model_merge_priority(mi, priority, policy);
-	}
 	if (move && !(waited && mi->when == when)) {
 		mi->when = when;
 		mi->wait_order = ++m->last;
