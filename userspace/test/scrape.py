@@ -6,7 +6,7 @@ scrape.py many PORT PID           many scrapes: no descriptor and no memory that
 scrape.py idle PORT               silent connections beside a scrape
 scrape.py prometheus PID QUERY... waits until the server has scraped, and prints what the
                                   queries give, a line each
-scrape.py terminal COMMAND...     a table on a terminal of 60 columns, until q
+scrape.py terminal COMMAND...     tables on a terminal of 60 columns, and of 50, until q
 """
 import fcntl
 import http.client
@@ -127,18 +127,33 @@ def prometheus(pid, queries):
 TIOCGPTPEER = 0x5441  # termios has it from Python 3.13 on
 
 
+def resize(fd, columns):
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 10, columns, 0, 0))
+
+
+def columns(table):
+    lines = table.replace(b"\033[K", b"").replace(b"\r", b"").split(b"\n")
+    return max(map(len, lines))
+
+
+def widths(output):
+    """Of the tables that were drawn to their end."""
+    return [columns(table.split(b"\033[J")[0]) for table in output.split(b"\033[H") if b"\033[J" in table]
+
+
 def terminal(command):
     pid, fd = pty.fork()
     if not pid:
+        resize(sys.stdout.fileno(), 60)
         os.execve(command[0], command, dict(os.environ, TERM="xterm"))
     # Ours too: at the last close of its other side a terminal may lose what was just written.
     fcntl.ioctl(fd, TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 10, 60, 0, 0))
     output = b""
-    # The third table was drawn when it was this wide.
-    while output.count(b"\033[J") < 3:
+    while not widths(output):
         output += os.read(fd, 4096)
-    table = output[output.rindex(b"\033[H"):]
+    resize(fd, 50)
+    while widths(output)[-1] != 50:
+        output += os.read(fd, 4096)
     os.write(fd, b"q")
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     os.set_blocking(fd, False)
@@ -147,8 +162,7 @@ def terminal(command):
             output += os.read(fd, 4096)
     except BlockingIOError:
         pass
-    lines = table.replace(b"\033[K", b"").replace(b"\033[H", b"").replace(b"\r", b"").split(b"\n")
-    print(max(map(len, lines)), "columns; left" if b"\033[?1049l" in output else "stayed",
+    print(*dict.fromkeys(widths(output)), "columns; left" if b"\033[?1049l" in output else "stayed",
           status)
 
 
