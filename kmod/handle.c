@@ -222,15 +222,15 @@ static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki,
  */
 int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags)
 {
-	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
 	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
 	ki = find_held(handle, ticket);
 	ret = ki ? done_locked(handle, ki, done_flags) : -ESTALE;
-	kwq_unlock(queue, flags);
+	kwq_keyed_unlock(keyed, flags);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done);
@@ -247,19 +247,19 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done);
 int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 			u32 done_flags)
 {
-	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
 	unsigned long flags;
 	int ret = -ENOENT;
 
 	rcu_read_lock();
-	ki = kwq_keyed_find(handle->keyed, key);
+	ki = kwq_keyed_find(keyed, key);
 	if (ki) {
-		spin_lock_irqsave(&queue->lock, flags);
+		spin_lock_irqsave(&keyed->queue.lock, flags);
 		/* What this handle holds is not idle and so cannot have gone. */
 		if (!kwq_keyed_item_is_gone(ki))
 			ret = done_locked(handle, ki, done_flags);
-		kwq_unlock(queue, flags);
+		kwq_keyed_unlock(keyed, flags);
 	}
 	rcu_read_unlock();
 	return ret;

@@ -3,14 +3,15 @@
  * Items by their keys.
  *
  * The table is searched under RCU; what was found is then looked at again under
- * the queue's lock. An item leaves the table in the same hold of the lock in
- * which it turned idle, and is gone from then on: whoever found it just before
- * sees that, searches again, and does not find it a second time. One that has
- * requeues to remember stays; it goes when they are forgotten, or when its room is
- * wanted for another key.
+ * the queue's lock. An item that turns idle is gone in the same hold of the lock,
+ * and out of the table right after it: whoever found it just before sees that it is
+ * gone, takes it out, searches again, and does not find it a second time. One that
+ * has requeues to remember stays; it goes when they are forgotten, or when its room
+ * is wanted for another key.
  *
- * Lock order: queue->lock, then a bucket of the table. Insertion takes the
- * bucket alone, as it may allocate.
+ * The locks of the table's buckets are never taken under queue->lock. Before 6.3
+ * they keep softirqs away and no interrupts, and to drop one may run softirqs: among
+ * them the queue's timer, which would wait for the lock below it for ever.
  */
 #include <linux/cache.h>
 #include <linux/err.h>
@@ -31,7 +32,7 @@ enum {
 	KWQ_LIFE_ADMITTED,	/* in the table; counted in nr_items, nr_bytes */
 	KWQ_LIFE_REMEMBERED,	/* so too; idle, and in kwq_keyed.remembered */
 	KWQ_LIFE_BURIED,	/* so too; dead, and in kwq_keyed.dead */
-	KWQ_LIFE_GONE,		/* out of the table; RCU will free it */
+	KWQ_LIFE_GONE,		/* about to leave the table; RCU will free it */
 };
 
 /*
@@ -207,9 +208,10 @@ struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 {
 	return rhashtable_lookup(&keyed->items, key, items_params);
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_find);
 
 /**
- * kwq_keyed_item_is_gone() - did an item leave the table since it was found
+ * kwq_keyed_item_is_gone() - did an item end since it was found
  * @ki: the item; the queue's lock held
  *
  * Return: true if it did; search again.
@@ -241,8 +243,39 @@ static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		keyed->nr_bytes -= item_size(ki->key_len);
 	}
 	ki->life = KWQ_LIFE_GONE;
+	ki->next_gone = keyed->gone;
+	keyed->gone = ki;
+}
+
+/* To do it twice does no harm: an item is never inserted again. */
+static void take_out(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	lockdep_assert_irqs_enabled();
 	rhashtable_remove_fast(&keyed->items, &ki->node, items_params);
-	kfree_rcu(ki, rcu);
+}
+
+/**
+ * kwq_keyed_unlock() - kwq_unlock(), after which what has gone leaves the table
+ * @keyed: the queue; its lock held, and no other
+ * @flags: as spin_lock_irqsave() stored them, interrupts being on
+ *
+ * To be called wherever kwq_keyed_settle() may have been.
+ *
+ * Context: process. The caller keeps the queue.
+ */
+void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
+	__releases(&keyed->queue.lock)
+{
+	struct kwq_keyed_item *ki = keyed->gone;
+	struct kwq_keyed_item *next;
+
+	keyed->gone = NULL;
+	kwq_unlock(&keyed->queue, flags);
+	for (; ki; ki = next) {
+		next = ki->next_gone;
+		take_out(keyed, ki);
+		kfree_rcu(ki, rcu);
+	}
 }
 
 static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
@@ -346,9 +379,12 @@ void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		let_go(keyed, ki);
 	}
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_settle);
 
 /*
- * Adds to an item that was found or just inserted. -EAGAIN: it went meanwhile.
+ * Adds to an item that was found or just inserted. -EAGAIN: it went meanwhile. Who
+ * let it go may be kept from taking it out, perhaps by us: a task of a higher
+ * priority would find it for ever.
  */
 static int add_to_item(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		       const struct kwq_add_options *options)
@@ -358,15 +394,16 @@ static int add_to_item(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	if (kwq_keyed_item_is_gone(ki)) {
-		ret = -EAGAIN;
-	} else {
-		ret = admit(keyed, ki);
-		/* Both can be: a queue that is shut down says so, full or not. */
-		if (!ret || keyed->queue.core.shut_down)
-			ret = kwq_add_locked(&keyed->queue, &ki->item, options);
-		kwq_keyed_settle(keyed, ki);
+		kwq_keyed_unlock(keyed, flags);
+		take_out(keyed, ki);
+		return -EAGAIN;
 	}
-	kwq_unlock(&keyed->queue, flags);
+	ret = admit(keyed, ki);
+	/* Both can be: a queue that is shut down says so, full or not. */
+	if (!ret || keyed->queue.core.shut_down)
+		ret = kwq_add_locked(&keyed->queue, &ki->item, options);
+	kwq_keyed_settle(keyed, ki);
+	kwq_keyed_unlock(keyed, flags);
 	return ret;
 }
 
@@ -481,7 +518,7 @@ static int with_item(struct kwq_keyed *keyed, const struct kwq_key *key, u32 arg
 			ret = work(&keyed->queue, &ki->item, arg);
 			kwq_keyed_settle(keyed, ki);
 		}
-		kwq_unlock(&keyed->queue, flags);
+		kwq_keyed_unlock(keyed, flags);
 	}
 	rcu_read_unlock();
 	return ret;
@@ -643,6 +680,17 @@ static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
 			 kwq_keyed_item_of(item));
 }
 
+static bool drop_some(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	more = kwq_drop_locked(&keyed->queue, settle_dropped);
+	kwq_keyed_unlock(keyed, flags);
+	return more;
+}
+
 /* Forgets a bounded number of counts. Returns true if there may be more. */
 static bool drop_remembered(struct kwq_keyed *keyed)
 {
@@ -657,14 +705,14 @@ static bool drop_remembered(struct kwq_keyed *keyed)
 			break;
 		let_go(keyed, ki);
 	}
-	kwq_unlock(&keyed->queue, flags);
+	kwq_keyed_unlock(keyed, flags);
 	return ki;
 }
 
 /* Q10: what will never be handed out. */
 static void drop_all(struct kwq_keyed *keyed)
 {
-	while (kwq_drop(&keyed->queue, settle_dropped))
+	while (drop_some(keyed))
 		cond_resched();
 	while (drop_remembered(keyed))
 		cond_resched();

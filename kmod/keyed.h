@@ -33,6 +33,7 @@ struct kwq_key {
  * @by_ticket: in &kwq_handle.tickets while it is processing, in &kwq_keyed.dead while
  *	it is dead
  * @remembered: in &kwq_keyed.remembered, while it is idle
+ * @next_gone: in &kwq_keyed.gone, until it is out of the table
  * @rcu: once it is out of the table
  * @ticket: the present or last hand-out or death, 0 before the first
  * @life: KWQ_LIFE_NEW and on, covered by the queue's lock
@@ -40,7 +41,8 @@ struct kwq_key {
  * @key: the key; constant
  *
  * An item is in the table as long as it is not idle or has requeues to remember,
- * and for the moment between its insertion and the add that it was made for.
+ * for the moment between its insertion and the add that it was made for, and for
+ * the moment between its end and the unlock.
  */
 struct kwq_keyed_item {
 	struct kwq_item item;
@@ -48,6 +50,7 @@ struct kwq_keyed_item {
 	union {
 		struct rb_node by_ticket;
 		struct list_head remembered;
+		struct kwq_keyed_item *next_gone;
 		struct rcu_head rcu;
 	};
 	u64 ticket;
@@ -78,6 +81,7 @@ struct kwq_limits {
  * @nr_remembered: L: how many
  * @bytes_remembered: L: what they take up, of @nr_bytes
  * @dead: L: dead items, by the ticket of their death
+ * @gone: L: items that ended in this hold of the lock
  * @nr_handles: L: open handles
  * @ref: one for each handle and one for the name
  * @owner: whose quota it is counted in, and who may unlink it; constant
@@ -100,6 +104,7 @@ struct kwq_keyed {
 	u64 nr_remembered;
 	u64 bytes_remembered;
 	struct rb_root dead;
+	struct kwq_keyed_item *gone;
 	u32 nr_handles;
 	struct kref ref;
 	kuid_t owner;
@@ -149,6 +154,8 @@ struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 				      const struct kwq_key *key);
 bool kwq_keyed_item_is_gone(const struct kwq_keyed_item *ki);
 void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
+	__releases(&keyed->queue.lock);
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options);
 int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key,

@@ -900,20 +900,20 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 }
 
 /**
- * kwq_drop() - drop what is waiting or dead, a bounded number in this call (Q8)
- * @queue: the queue; shut down
- * @dropped: told each item, with @queue->lock held; may be NULL
+ * kwq_drop_locked() - drop what is waiting or dead, a bounded number (Q8)
+ * @queue: the queue; shut down; @queue->lock held
+ * @dropped: told each item; may be NULL
  *
  * Return: true if there may be more.
  */
-bool kwq_drop(struct kwq_queue *queue,
-	      void (*dropped)(struct kwq_queue *queue, struct kwq_item *item))
+bool kwq_drop_locked(struct kwq_queue *queue,
+		     void (*dropped)(struct kwq_queue *queue,
+				     struct kwq_item *item))
 {
 	struct kwq_item *item = NULL;
-	unsigned long flags;
 	int n;
 
-	spin_lock_irqsave(&queue->lock, flags);
+	lockdep_assert_held(&queue->lock);
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
 		item = kwq_core_drop(&queue->core);
 		if (!item)
@@ -921,14 +921,24 @@ bool kwq_drop(struct kwq_queue *queue,
 		if (dropped)
 			dropped(queue, item);
 	}
-	kwq_unlock(queue, flags);
 	return item;
+}
+
+VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	more = kwq_drop_locked(queue, NULL);
+	kwq_unlock(queue, flags);
+	return more;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_drop);
 
 static void drop_all(struct kwq_queue *queue)
 {
-	while (kwq_drop(queue, NULL))
+	while (kwq_drop(queue))
 		cpu_relax();
 }
 

@@ -55,12 +55,14 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
 u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
-bool kwq_drop(struct kwq_queue *queue,
-	      void (*dropped)(struct kwq_queue *queue, struct kwq_item *item));
+bool kwq_drop_locked(struct kwq_queue *queue,
+		     void (*dropped)(struct kwq_queue *queue,
+				     struct kwq_item *item));
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer);
+bool kwq_drop(struct kwq_queue *queue);
 #endif
 
 #endif /* KWQ_QUEUE_H */

@@ -1287,6 +1287,51 @@ static void old_counts_are_let_go(struct kunit *test)
 	EXPECT_REQUEUES(test, t, "d", 1);
 }
 
+/* Only to compare with another: RCU does not keep it. */
+static struct kwq_keyed_item *in_table(struct keyed_test *t,
+				       const struct kwq_key *key)
+{
+	struct kwq_keyed_item *ki;
+
+	rcu_read_lock();
+	ki = kwq_keyed_find(t->keyed, key);
+	rcu_read_unlock();
+	return ki;
+}
+
+static void what_went_is_taken_out_by_who_finds_it(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_keyed_item *ki;
+	unsigned long flags;
+
+	/* As if who let it go were kept from going on after the unlock. */
+	add(t, KEY("a"));
+	ki = in_table(t, KEY("a"));
+	KUNIT_ASSERT_NOT_NULL(test, ki);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	kwq_core_remove(&t->keyed->queue.core, &ki->item);
+	kwq_keyed_settle(t->keyed, ki);
+	t->keyed->gone = NULL;
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_PTR_EQ(test, in_table(t, KEY("a")), ki);
+
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
+	KUNIT_EXPECT_PTR_NE(test, in_table(t, KEY("a")), ki);
+
+	/* Now it goes on, and the new item stays. */
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	t->keyed->gone = ki;
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	EXPECT_REQUEUES(test, t, "a", 0);
+	KUNIT_EXPECT_NULL(test, t->keyed->gone);
+	EXPECT_ITEMS(test, t, 1);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0),
+			KWQ_WAS_READY);
+	EXPECT_ITEMS(test, t, 0);
+}
+
 static void shut_down_forgets(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -1802,6 +1847,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(counts_make_room_for_a_long_key),
 	KUNIT_CASE(counts_stay_where_they_do_not_make_room),
 	KUNIT_CASE(old_counts_are_let_go),
+	KUNIT_CASE(what_went_is_taken_out_by_who_finds_it),
 	KUNIT_CASE(shut_down_forgets),
 	KUNIT_CASE(dead_item_stays_until_it_is_kicked_or_removed),
 	KUNIT_CASE(remembered_item_dies),

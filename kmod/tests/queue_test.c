@@ -554,7 +554,7 @@ static void shut_down_is_bounded_in_each_hold(struct kunit *test)
 	kwq_core_shut_down(&q->core);
 	for (i = 0; i < 3; i++) {
 		before = q->core.nr_waiting;
-		KUNIT_EXPECT_EQ(test, kwq_drop(q, NULL), i < 2);
+		KUNIT_EXPECT_EQ(test, kwq_drop(q), i < 2);
 		KUNIT_EXPECT_EQ(test, before - q->core.nr_waiting,
 				min(before, KWQ_ITEMS_PER_HOLD));
 	}
