@@ -20,7 +20,8 @@ all: module userspace
 # It is built for several kernels, each in a copy of the sources of its own, so that the builds do not mix and the
 # sources stay clean.
 
-release := $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
+# What uname -r says; Debian's 6.1 has something else in include/config/kernel.release.
+release := $(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"$$/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 stage   := $(BUILD)/module-$(release)
 sources := $(shell find Kbuild kmod uapi -name Kbuild -o -name Kconfig -o -name '*.[ch]')
 

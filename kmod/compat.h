@@ -3,6 +3,34 @@
  * What differs between the kernels that kwq is built for. The code uses the
  * newest name of a thing; here the older kernels get it. No other file asks for
  * the kernel's version.
+ *
+ * Built and tested are Debian's 6.1 and 6.12 (CONTRIBUTING.md tells how). What is
+ * known of the others, as far as it concerns kwq:
+ *
+ * 6.1	rhashtable's locks keep softirqs away only; interrupts since 6.3. Nothing
+ *	of kwq's takes them with interrupts off (keyed.c).
+ *	<linux/cleanup.h> is of 6.5 and <kunit/visibility.h> of 6.3; the 6.1 series
+ *	got both later. KUnit itself has what the tests use since 6.12 at the latest.
+ *	include/config/kernel.release of Debian's headers is not what uname -r says;
+ *	the Makefile takes UTS_RELEASE.
+ * 6.10	__assign_str() has lost its second argument. The tracepoints have arrays of
+ *	a fixed size instead.
+ * 6.12	no_llseek is gone. No file_operations here names it.
+ * 6.13	hrtimer_setup() sets the function as well; below. hrtimer_init() went in
+ *	6.15, and the function is private since: hrtimer_update_function() would
+ *	change it, which kwq never does.
+ *	MODULE_IMPORT_NS() takes a string; below.
+ *	A module outside of the tree is built in its own folder. Kbuild's paths
+ *	begin with $(src), which is right in both; EXTRA_CFLAGS, gone in 6.15, was
+ *	never used.
+ * 6.15	del_timer_sync() is timer_delete_sync(), and in 6.16 from_timer() is
+ *	timer_container_of(). No timer_list is used: delays are hrtimers.
+ * 6.17	WQ_PERCPU, for the workqueues that are not WQ_UNBOUND; up to 6.18 they need
+ *	not say so. It came to stable series, too, so no version tells who has it.
+ * 6.18	A generator of KUnit's parameters is told the test, and io_uring_cmd_done()
+ *	has lost an argument (<linux/io_uring/cmd.h>, which in 6.1 is
+ *	<linux/io_uring.h>). The tests use KUNIT_ARRAY_PARAM_DESC(), which writes
+ *	the generator; there are no io_uring commands.
  */
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H
@@ -10,8 +38,10 @@
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 12, 0)
-#error "kwq needs Linux 6.12 or newer"
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
+#error "kwq needs Linux 6.1 or newer"
+#elif !__has_include(<linux/cleanup.h>) || !__has_include(<kunit/visibility.h>)
+#error "kwq needs a newer release of this series, or Linux 6.5: <linux/cleanup.h>, <kunit/visibility.h>"
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -24,7 +54,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
-/* MODULE_IMPORT_NS() takes a string since 6.13. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define KWQ_IMPORT_KUNIT_NS	MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING)
 #else
