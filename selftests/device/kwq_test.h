@@ -1074,11 +1074,20 @@ static inline int call_drain(struct sleeper *s)
 	return q_drain(s->fd, s->deadline);
 }
 
+/* The system calls that poll() and epoll_wait() make. */
+#ifdef __NR_poll
+#define NR_POLL		__NR_poll
+#define NR_EPOLL_WAIT	__NR_epoll_wait
+#else
+#define NR_POLL		__NR_ppoll
+#define NR_EPOLL_WAIT	__NR_epoll_pwait
+#endif
+
 /* Returns the events, or a negative errno. */
 static inline int call_poll(struct sleeper *s)
 {
 	s->pollfd = (struct pollfd){ .fd = s->fd, .events = s->flags };
-	if (syscall(__NR_poll, &s->pollfd, 1, -1) != 1)
+	if (poll(&s->pollfd, 1, -1) != 1)
 		return -errno;
 	return s->pollfd.revents;
 }
@@ -1102,7 +1111,7 @@ static inline void start_poll(struct sleeper *s, int fd, short events)
 {
 	*s = (struct sleeper){ .call = call_poll, .fd = fd, .flags = events };
 	sleeper_start(s);
-	wait_until_asleep(s->tid, __NR_poll, 0);
+	wait_until_asleep(s->tid, NR_POLL, 0);
 }
 
 /* Peers: child processes, spoken with over two pipes */

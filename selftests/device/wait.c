@@ -253,7 +253,7 @@ TEST_F(wakes, last_done_after_shut_down)
 	int ret;
 
 	ASSERT_EQ(0, q_shut_down(self->other));
-	wait_until_asleep(self->s.tid, variant->poll ? __NR_poll : __NR_ioctl, KWQ_IOC_GET);
+	wait_until_asleep(self->s.tid, variant->poll ? NR_POLL : __NR_ioctl, KWQ_IOC_GET);
 	EXPECT_FALSE(self->s.ended);
 	ASSERT_EQ(KWQ_FINISHED, q_done(self->other, self->held.ticket));
 	ret = sleeper_join(&self->s);
@@ -971,7 +971,7 @@ TEST_F(wait, poll_for_shut_down_only)
 
 	start_poll(&s, self->q, POLLRDHUP);
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	wait_until_asleep(s.tid, __NR_poll, 0);
+	wait_until_asleep(s.tid, NR_POLL, 0);
 	EXPECT_FALSE(s.ended);
 	ASSERT_EQ(0, q_shut_down(self->q));
 	EXPECT_EQ(POLLRDHUP, sleeper_join(&s));
@@ -1079,14 +1079,14 @@ static int call_epoll_wait(struct sleeper *s)
 {
 	struct epoll_event event;
 
-	return syscall(__NR_epoll_wait, s->fd, &event, 1, -1) == 1 ? (int)event.events : -errno;
+	return epoll_wait(s->fd, &event, 1, -1) == 1 ? (int)event.events : -errno;
 }
 
 static void start_epoll_wait(struct sleeper *s, int epoll)
 {
 	*s = (struct sleeper){ .call = call_epoll_wait, .fd = epoll };
 	sleeper_start(s);
-	wait_until_asleep(s->tid, __NR_epoll_wait, 0);
+	wait_until_asleep(s->tid, NR_EPOLL_WAIT, 0);
 }
 
 /*
