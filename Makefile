@@ -10,7 +10,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall test check demo shell clean help
+.PHONY: all module userspace install uninstall test test-matrix check demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -68,6 +68,9 @@ uninstall:
 test:
 	@$(VM)/run-tests.sh
 
+test-matrix:
+	@$(VM)/test-matrix.sh
+
 check:
 	@$(VM)/checks.sh
 
@@ -90,6 +93,7 @@ help:
 	@echo '  make demo       see it at work in a virtual machine'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, GDB=1, KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
+	@echo '  make test-matrix  the tests that want a kernel, on every kernel that kwq is for'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo

@@ -13,18 +13,35 @@
 dir=$1 console=$2 report=$3
 shift 3
 
-qemu=(
-	qemu-system-x86_64
-	-nodefaults -no-user-config -display none -no-reboot
-	-machine pc -smp 2 -m 1G
+case $(cat "$dir/architecture") in
+amd64)
+	qemu=(qemu-system-x86_64 -machine pc -serial "$console" -serial "$report")
+	tcg_cpu=max,la57=off
+	terminal=ttyS0
+	;;
+arm64)
+	# The machine has one port of its own. The other is a card, which wants to be told in other words.
+	case $report in
+	file:*) chardev=file,path=${report#file:} ;;
+	*) chardev=$report ;;
+	esac
+	qemu=(
+		qemu-system-aarch64 -machine virt -serial "$console"
+		-chardev "$chardev,id=report" -device "pci-serial,chardev=report"
+	)
+	tcg_cpu=neoverse-n1
+	terminal=ttyAMA0
+	;;
+esac
+qemu+=(
+	-nodefaults -no-user-config -display none -no-reboot -smp 2 -m 1G
 	-kernel "$dir/image" -initrd "$dir/initramfs"
-	-serial "$console" -serial "$report"
 )
 # Whatever is wrong ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot makes that an exit.
 # The time limits are for a processor that is emulated, and perhaps shared. The emulated TSC is the host's, so it is good
 # whatever the guest thinks of it.
 command_line=(
-	console=ttyS0 ignore_loglevel mitigations=off tsc=reliable
+	"console=$terminal" ignore_loglevel mitigations=off tsc=reliable
 	panic=-1 oops=panic panic_on_warn=1
 	watchdog_thresh=30 softlockup_panic=1
 	sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=60
@@ -36,7 +53,7 @@ command_line=(
 if [ "${KVM:-0}" = 1 ]; then
 	qemu+=(-accel kvm -cpu host)
 else
-	qemu+=(-accel tcg -cpu "max,la57=off")
+	qemu+=(-accel tcg -cpu "$tcg_cpu")
 fi
 if [ "${GDB:-0}" = 1 ]; then
 	qemu+=(-gdb tcp::1234 -S)

@@ -112,7 +112,7 @@ check_man_pages() {
 # What is installed can be found by modprobe, and all of it goes away again.
 check_install() {
 	local root=$WORK/install-root release
-	release=$(cat "$STOCK/kdir/include/config/kernel.release")
+	release=$(release_of "$STOCK/kdir")
 
 	rm -rf "$root"
 	logged install make -C "$TOP" -j"$JOBS" install KDIR="$STOCK/kdir" DESTDIR="$root"

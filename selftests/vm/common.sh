@@ -24,6 +24,19 @@ IMAGE_PACKAGE=linux-image-$SERIES-cloud-amd64
 
 JOBS=${JOBS:-$(nproc)}
 
+# release_of KDIR: what uname -r says of the kernel that modules are built against there.
+release_of() {
+	sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' "$1/include/generated/utsrelease.h"
+}
+
+# debian_architecture KERNEL: what the kernels of kernel.sh are for.
+debian_architecture() {
+	case $1 in
+	*-arm64) echo arm64 ;;
+	*) echo amd64 ;;
+	esac
+}
+
 : "${KWQ_STARTED:=$(date +%s)}"
 export KWQ_STARTED
 
@@ -58,4 +71,11 @@ logged() {
 		{ grep -nE '(error|Error|warning|undefined|fatal):|\*\*\*' "$log" || tail -n 40 "$log"; } | head -n 40 >&2
 		die "failed, see $log: $*"
 	fi
+}
+
+# lock_cache NAME: one builder at a time of each thing, whoever runs it. What is complete can be used without the lock.
+lock_cache() {
+	mkdir -p "$CACHE"
+	exec 9>"$CACHE/lock-$1"
+	flock -n 9 || { progress "waiting for another run to finish with $CACHE"; flock 9; }
 }

@@ -10,6 +10,7 @@
  * The console is left to the kernel. What the programs print goes to the second serial port,
  * between lines that only init writes, which begin with "@kwq ". results.py reads them:
  *
+ *   @kwq kernel RELEASE MACHINE VERSION   as uname tells them
  *   @kwq begin NAME
  *   @kwq end NAME exit CODE after SECONDS s | signal NUMBER after SECONDS s | timeout
  *   @kwq problem TEXT            something failed that is no program's
@@ -32,13 +33,20 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
+/* boot.sh says what they are connected to. */
+#ifdef __aarch64__
+#define CONSOLE		"/dev/ttyAMA0"
+#define REPORT		"/dev/ttyS0"
+#else
 #define CONSOLE		"/dev/ttyS0"
 #define REPORT		"/dev/ttyS1"
+#endif
 #define KMEMLEAK	"/sys/kernel/debug/kmemleak"
 #define TRACING		"/sys/kernel/tracing"
 #define KUNIT_RESULTS	"/sys/kernel/debug/kunit"
@@ -168,6 +176,14 @@ static void leave_the_scheduler_alone(void)
 		problem(TRACING "/options/record-cmd: %m");
 }
 
+static void report_kernel(void)
+{
+	struct utsname name;
+
+	must(uname(&name), "uname");
+	report("kernel %s %s %s", name.release, name.machine, name.version);
+}
+
 static void set_up(void)
 {
 	struct termios raw;
@@ -186,6 +202,7 @@ static void set_up(void)
 	tcgetattr(report_fd, &raw);
 	cfmakeraw(&raw);
 	tcsetattr(report_fd, TCSANOW, &raw);
+	report_kernel();
 
 	mount_at("proc", "/proc", NULL);
 	mount_at("sysfs", "/sys", NULL);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh stock|debug [device] [demo] [exporter]: builds kwq for that kernel and packs it with init, busybox and the command,
-# and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
+# initramfs.sh KERNEL [device] [demo] [exporter]: builds kwq for that kernel of kernel.sh's and packs it with init, busybox
+# and the command, and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
 #
 #   device  selftests/device and what tests the command with a device, as /kselftest
 #   demo    selftests/demo, as /demo
@@ -18,38 +18,58 @@ root=$out/root
 rm -rf "$root"
 mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
 
-release=$(cat "$kernel_dir/kdir/include/config/kernel.release")
+release=$(release_of "$kernel_dir/kdir")
 module_config=()
-[ "$kernel" != debug ] || module_config=(CONFIG_KWQ_KUNIT_TEST=m)
+case $kernel in
+debug | rt-debug) module_config=(CONFIG_KWQ_KUNIT_TEST=m) ;;
+esac
+
+# What is compiled for the machine. For the module, the headers say themselves what they are for.
+architecture=$(debian_architecture "$kernel")
+echo "$architecture" >"$out/architecture"
+if [ "$architecture" = arm64 ]; then
+	cross=$("$VM/cross.sh")
+	export PATH=$cross/usr/bin:$PATH LD_LIBRARY_PATH=$cross/usr/lib/x86_64-linux-gnu
+	suffix=-arm64 busybox=$kernel_dir/bin/busybox cc=aarch64-linux-gnu-gcc
+	# pkg-config would find this machine's libraries, and there are no 32-bit programs.
+	for_machine=(CC="$cc" AR=aarch64-linux-gnu-ar HTTP= HTTP_STATIC= TESTS_32=)
+else
+	suffix='' busybox=/bin/busybox cc=gcc
+	for_machine=()
+fi
+device=$BUILD/device$suffix
+userspace=$BUILD/userspace$suffix
 logged "module-$kernel" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
 cp "$BUILD/module-$release"/kmod/*.ko "$root"
 
-logged init gcc -O2 -Wall -Wextra -Werror -static -o "$root/init" "$VM/init.c"
-cp /bin/busybox "$root/bin/busybox"
+logged init "$cc" -O2 -Wall -Wextra -Werror -static -o "$root/init" "$VM/init.c"
+cp "$busybox" "$root/bin/busybox"
+# It is the same one for every architecture.
 for applet in $(/bin/busybox --list | grep -vx busybox); do
 	ln -s busybox "$root/bin/$applet"
 done
 
-logged userspace make -C "$TOP/userspace" -j"$JOBS" O="$BUILD/userspace" all
-cp "$BUILD/userspace/kwq-static" "$root/bin/kwq"
+logged userspace make -C "$TOP/userspace" -j"$JOBS" O="$userspace" "${for_machine[@]}" all
+cp "$userspace/kwq-static" "$root/bin/kwq"
 
 for content in "$@"; do
 	case $content in
 	device)
 		source=$("$VM/kernel.sh" source)
-		logged device make -C "$TOP/selftests/device" -j"$JOBS" O="$BUILD/device" \
+		logged device make -C "$TOP/selftests/device" -j"$JOBS" O="$device" "${for_machine[@]}" \
 			KSELFTEST_INC="$source/tools/testing/selftests" all
 		mkdir "$root/kselftest"
-		make -s --no-print-directory -C "$TOP/selftests/device" KSELFTEST_INC=. list |
-			(cd "$BUILD/device" && xargs cp -t "$root/kselftest")
+		make -s --no-print-directory -C "$TOP/selftests/device" KSELFTEST_INC=. "${for_machine[@]}" list |
+			(cd "$device" && xargs cp -t "$root/kselftest")
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
-		logged examples make -C "$TOP/userspace" O="$BUILD/userspace" "$BUILD/userspace/test/device-examples"
-		cp "$BUILD/userspace/test/device-examples" "$root/kselftest/examples"
+		logged examples make -C "$TOP/userspace" O="$userspace" "${for_machine[@]}" \
+			"$userspace/test/device-examples"
+		cp "$userspace/test/device-examples" "$root/kselftest/examples"
 		;;
 	demo)
-		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo" all \
+		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo$suffix" "${for_machine[@]}" all \
 			HEADERS="$(echo "$("$VM/kernel.sh" stock)"/usr/src/linux-headers-*-common/include)"
-		cp -r "$BUILD/demo/demo-root/." "$root"
+		cp -r "$BUILD/demo$suffix/demo-root/." "$root"
 		;;
 	exporter)
 		# It cannot be static: Debian has not all of its libraries so.

@@ -1,24 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kernel.sh source|stock|debug|uml: sees to it that the kernel is there and prints its directory.
+# kernel.sh KERNEL: sees to it that the kernel is there and prints its directory.
 #
-#   source  the kernel's source tree, as Debian ships it
-#   stock   Debian's cloud kernel, the newest that apt knows: what users have. It is unpacked here, not installed.
-#   debug   debug.config on top of tinyconfig
-#   uml     a source tree whose drivers/kwq is this checkout, and its User-Mode Linux, which runs KUnit when started
+#   source       the kernel's source tree, as Debian ships it
+#   stock        Debian's cloud kernel, the newest that apt knows: what users have. It is unpacked here, not installed.
+#   stock-6.1    the oldest that kwq is for: the kernel that Debian 12 came with
+#   stock-rt     Debian's PREEMPT_RT kernel
+#   stock-arm64  Debian's kernel for arm64, with a busybox for it
+#   debug        debug.config on top of tinyconfig
+#   rt-debug     rt.config on top of that
+#   uml          a source tree whose drivers/kwq is this checkout, and its User-Mode Linux, which runs KUnit when started
 #
 # A directory other than source has image (what boots) and kdir (what modules are built against).
 #
 # All of it lives in the cache and may be deleted at any moment. A kernel's directory is named after what it was made
 # from. A build that was interrupted is taken up where it stopped.
 . "$(dirname "$0")/common.sh"
-
-# lock NAME: one builder at a time of each thing, whoever runs it. What is complete can be used without the lock.
-lock() {
-	exec 9>"$CACHE/lock-$1"
-	flock -n 9 || { progress "waiting for another run to finish with $CACHE"; flock 9; }
-}
 
 package_version() {
 	dpkg-query -W -f '${Version}' "$1" 2>/dev/null || die "the package $1 is missing: run ${0%/*}/packages.sh"
@@ -29,7 +27,7 @@ source_tree() {
 	dir=$CACHE/source-$(package_version "$SOURCE_PACKAGE")
 
 	if [ ! -d "$dir" ]; then
-		lock source
+		lock_cache source
 	fi
 	if [ ! -d "$dir" ]; then
 		progress "unpacking $SOURCE_PACKAGE"
@@ -41,18 +39,40 @@ source_tree() {
 	echo "$dir"
 }
 
-# configure SOURCE OUT BASE FRAGMENT MAKE-ARGUMENT...: BASE's configuration with FRAGMENT on top, and nothing of
-# FRAGMENT lost to a dependency that nobody noticed.
+# merge FRAGMENT...: one fragment, in which what a later one says of a symbol is all that is said of it.
+merge() {
+	cat "$@" | awk '
+		match($0, /^(# )?CONFIG_[A-Z0-9_]+/) {
+			symbol = substr($0, RSTART, RLENGTH)
+			sub(/^# /, "", symbol)
+			said[symbol] = $0
+		}
+		END {
+			for (symbol in said)
+				print said[symbol]
+		}' | sort
+}
+
+# configure SOURCE OUT BASE FRAGMENT MAKE-ARGUMENT...: BASE's configuration with FRAGMENT on top.
 configure() {
-	local source=$1 out=$2 base=$3 fragment=$4 lost
+	local source=$1 out=$2 base=$3 fragment=$4
 	shift 4
 
 	# Under `logged`, set -e does not hold.
 	make -C "$source" O="$out" "$@" "$base" &&
 		cat "$fragment" >>"$out/.config" &&
-		make -C "$source" O="$out" "$@" olddefconfig || return
-	lost=$(grep -E '^(CONFIG_|# CONFIG_\w+ is not set)' "$fragment" | grep -vxFf "$out/.config" || true)
-	[ -z "$lost" ] || die "$(basename "$fragment") asks for what this kernel cannot have:"$'\n'"$lost"
+		make -C "$source" O="$out" "$@" olddefconfig
+}
+
+# check_configuration OUT FRAGMENT: nothing of FRAGMENT was lost to a dependency that nobody noticed.
+check_configuration() {
+	local config=$1/.config fragment=$2 lost
+
+	lost=$({
+		grep '^CONFIG_' "$fragment" | grep -vxFf "$config"
+		sed -n 's/^# \(CONFIG_[A-Z0-9_]*\) is not set/^\1=/p' "$fragment" | grep -f - "$config"
+	} || true)
+	[ -z "$lost" ] || die "$(basename "$fragment") asks for what this kernel cannot have, or must:"$'\n'"$lost"
 }
 
 # fingerprint FILE...: a short name for the files' contents and the compiler.
@@ -60,59 +80,111 @@ fingerprint() {
 	{ cat "$@"; gcc --version; } | sha256sum | cut -c 1-12
 }
 
-# unpack_stock DIR RELEASE: the image, and the headers that modules are built against. To install the headers would
-# install the image as well, and make it what this machine boots next.
+# The package whose newest dependency is the kernel.
+stock_package() {
+	case $1 in
+	stock) echo "$IMAGE_PACKAGE" ;;
+	stock-6.1) echo linux-image-cloud-amd64 ;;
+	stock-rt) echo "linux-image-$SERIES-rt-amd64" ;;
+	stock-arm64) echo "linux-image-$SERIES-arm64" ;;
+	esac
+}
+
+# use_apt_of ARCHITECTURE: apt looks at that architecture's packages from here on. For another one than this machine's it
+# does so beside the machine's own apt, with lists of its own: the machine is not to learn of the architecture, nor of
+# its packages.
+use_apt_of() {
+	local state=$CACHE/apt-$1
+
+	APT=()
+	[ "$1" != "$(dpkg --print-architecture)" ] || return 0
+	lock_cache "apt-$1"
+	mkdir -p "$state/lists/partial" "$state/archives/partial"
+	# Debian's own of the machine's sources; others may not have that architecture.
+	# shellcheck disable=SC2016 # apt-get's variables
+	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian' |
+		sort -u >"$state/sources"
+	APT=(
+		-o "APT::Architecture=$1" -o "APT::Architectures=$1"
+		-o "Dir::Etc::SourceList=$state/sources" -o Dir::Etc::SourceParts=/dev/null
+		-o "Dir::State::Lists=$state/lists" -o "Dir::Cache=$state" -o APT::Sandbox::User=root
+	)
+	# As new as the machine's own lists, so that the packages are of one version.
+	if [ ! -f "$state/updated" ] || [ /var/lib/apt/lists -nt "$state/updated" ]; then
+		progress "asking for the packages of $1"
+		logged "apt-update-$1" apt-get "${APT[@]}" update
+		touch "$state/updated"
+	fi
+}
+
+depends() {
+	apt-cache "${APT[@]}" depends "$1" | sed -n 's/^[ |]*Depends: //p'
+}
+
+# unpack_stock DIR RELEASE VERSION: the image, and the headers that modules are built against. To install the headers
+# would install the image as well, and make it what this machine boots next. Headers for another architecture have
+# scripts and tools that run there; those of this machine's do the same.
 unpack_stock() (
-	dir=$1 release=$2 common=${2%-cloud-amd64}
-	makefile=usr/src/linux-headers-$release/Makefile
+	dir=$1 release=$2 version=$3
+	common=$(depends "linux-headers-$release" | grep -E '^linux-headers-.*-common(-rt)?$')
+	kbuild=$(depends "linux-headers-$release" | grep '^linux-kbuild-')
+	busybox=()
+	[ ${#APT[@]} = 0 ] || busybox=(busybox-static)
 
 	cd "$dir" &&
-		apt-get download "linux-image-$release" "linux-headers-$release" "linux-headers-$common-common" \
-			"linux-kbuild-$common" &&
+		apt-get "${APT[@]}" download "linux-image-$release=$version" "linux-headers-$release=$version" \
+			"$common=$version" "${busybox[@]}" &&
+		apt-get download "$kbuild=$version" &&
 		for package in *.deb; do dpkg -x "$package" . || return; done &&
 		rm ./*.deb &&
-		sed -i "s|/usr/src/|$CACHE/$STOCK_NAME/usr/src/|" "$makefile" &&
+		sed -i "s|/usr/src/|$CACHE/$STOCK_NAME/usr/src/|" "usr/src/linux-headers-$release/Makefile" &&
 		ln -sfn "boot/vmlinuz-$release" image &&
 		ln -sfn "usr/src/linux-headers-$release" kdir
 )
 
 stock() {
-	local release version dir
-	release=$(apt-cache depends "$IMAGE_PACKAGE" | sed -n 's/^ *Depends: linux-image-//p')
-	[ -n "$release" ] || die "apt does not know $IMAGE_PACKAGE: apt-get update"
-	version=$(apt-cache show --no-all-versions "linux-image-$release" | sed -n 's/^Version: //p')
+	local package release version dir
+	package=$(stock_package "$1")
+	use_apt_of "$(debian_architecture "$1")"
+	release=$(depends "$package" | sed -n 's/^linux-image-//p')
+	[ -n "$release" ] || die "apt does not know $package: apt-get update"
+	version=$(apt-cache "${APT[@]}" show --no-all-versions "linux-image-$release" | sed -n 's/^Version: //p')
 	STOCK_NAME=stock-$release-$version
 	dir=$CACHE/$STOCK_NAME
 
 	if [ ! -d "$dir" ]; then
-		lock stock
+		lock_cache "$1"
 	fi
 	if [ ! -d "$dir" ]; then
 		progress "downloading Linux $release and its headers"
 		rm -rf "$dir.part"
 		mkdir -p "$dir.part"
-		logged kernel-stock unpack_stock "$dir.part" "$release"
+		logged "kernel-$1" unpack_stock "$dir.part" "$release" "$version"
 		mv "$dir.part" "$dir"
 	fi
 	echo "$dir"
 }
 
-debug() {
-	local source dir
+# built NAME FRAGMENT...: a kernel built from these, the later ones on top.
+built() {
+	local name=$1 source dir
+	shift
 	source=$(source_tree)
-	dir=$CACHE/debug-${source##*/source-}-$(fingerprint "$VM/debug.config")
+	dir=$CACHE/$name-${source##*/source-}-$(fingerprint "$@")
 
 	if [ ! -f "$dir/complete" ]; then
-		lock debug
+		lock_cache "$name"
 	fi
 	if [ ! -f "$dir/complete" ]; then
-		progress "building the debug kernel, once (6 minutes on two processors)"
+		progress "building the $name kernel, once (6 minutes on two processors)"
 		mkdir -p "$dir"
 		if [ ! -f "$dir/configured" ]; then
-			logged kernel-debug-config configure "$source" "$dir" tinyconfig "$VM/debug.config" ARCH=x86_64
+			merge "$@" >"$dir/fragment.config"
+			logged "kernel-$name-config" configure "$source" "$dir" tinyconfig "$dir/fragment.config" ARCH=x86_64
+			check_configuration "$dir" "$dir/fragment.config"
 			touch "$dir/configured"
 		fi
-		logged kernel-debug make -C "$source" O="$dir" ARCH=x86_64 -j"$JOBS" bzImage modules
+		logged "kernel-$name" make -C "$source" O="$dir" ARCH=x86_64 -j"$JOBS" bzImage modules
 		ln -sfn arch/x86/boot/bzImage "$dir/image"
 		ln -sfn . "$dir/kdir"
 		touch "$dir/complete"
@@ -128,7 +200,7 @@ uml() {
 	dir=$CACHE/uml-${source##*/source-}-$(fingerprint "$VM/uml.config")
 	tree=$CACHE/uml-tree-${source##*/source-}
 
-	lock uml
+	lock_cache uml
 	if [ ! -d "$tree" ]; then
 		rm -rf "$tree.part"
 		cp -al "$source" "$tree.part"
@@ -146,6 +218,7 @@ uml() {
 	if [ ! -f "$dir/configured" ] || ! cmp -s "$TOP/kmod/Kconfig" "$dir/configured"; then
 		progress "configuring User-Mode Linux"
 		logged kernel-uml-config configure "$tree" "$dir" allnoconfig "$VM/uml.config" ARCH=um
+		check_configuration "$dir" "$VM/uml.config"
 		cp "$TOP/kmod/Kconfig" "$dir/configured"
 	fi
 	[ -f "$dir/linux" ] || progress "building User-Mode Linux, once (3 minutes on two processors)"
@@ -159,8 +232,9 @@ uml() {
 mkdir -p "$CACHE"
 case ${1:-} in
 source) source_tree ;;
-stock) stock ;;
-debug) debug ;;
+stock | stock-6.1 | stock-rt | stock-arm64) stock "$1" ;;
+debug) built debug "$VM/debug.config" ;;
+rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
 uml) uml ;;
-*) die "usage: $0 source|stock|debug|uml" ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|uml" ;;
 esac

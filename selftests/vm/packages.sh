@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Sees to it that Debian's packages that the build and the tests need are installed.
+# packages.sh [arm64]: sees to it that Debian's packages that the build and the tests need are installed; those for arm64
+# only where it is named.
 . "$(dirname "$0")/common.sh"
 
 PACKAGES=(
@@ -35,6 +36,18 @@ PACKAGES=(
 	shellcheck
 	sparse
 )
+
+# The compiler for it is unpacked by cross.sh.
+ARM64_PACKAGES=(
+	qemu-system-arm
+)
+
+for group in "$@"; do
+	case $group in
+	arm64) PACKAGES+=("${ARM64_PACKAGES[@]}") ;;
+	*) die "there are no packages for $group" ;;
+	esac
+done
 
 missing=()
 for package in "${PACKAGES[@]}"; do

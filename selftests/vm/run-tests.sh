@@ -6,6 +6,7 @@
 #
 # SUITES='kselftest-stock ...'  these only
 # PROGRAMS='wait*'              of the kselftests, these only
+# TABLE=FILE                    at the end a table of the machines that ran, here and as Markdown in FILE
 . "$(dirname "$0")/common.sh"
 
 read -ra suites <<<"${SUITES:-check host kunit-debug kunit-uml kselftest-stock kselftest-debug demo}"
@@ -93,20 +94,23 @@ run() {
 		progress "host tests"
 		host host make -C "$TOP/userspace" --no-print-directory O="$BUILD/userspace" test
 		;;
-	kunit-debug)
-		progress "KUnit on the debug kernel"
-		machine kunit-debug kunit debug '' kunit
+	kunit-debug | kunit-rt-debug)
+		progress "KUnit on the ${1#kunit-} kernel"
+		machine "$1" kunit "${1#kunit-}" '' kunit
 		;;
 	kunit-uml)
 		progress "KUnit built into User-Mode Linux"
 		kunit_uml
 		;;
-	kselftest-stock | kselftest-debug)
+	kselftest-stock | kselftest-stock-6.1 | kselftest-stock-rt | kselftest-stock-arm64 | kselftest-debug | kselftest-rt-debug)
 		progress "kselftests on the ${1#kselftest-} kernel"
-		# To 32-bit programs the kernels are the same, but the debug kernel is slow.
-		[ "$1" = kselftest-stock ] && programs='*' || programs='!(*_32)'
-		# The debug kernel has no network.
-		[ "$1" = kselftest-stock ] && contents='device exporter' || contents=device
+		programs='*' contents='device exporter'
+		case $1 in
+		# To 32-bit programs the kernels are the same, but the debug kernels are slow. And they have no network.
+		*-debug) programs='!(*_32)' contents=device ;;
+		# The exporter's libraries are this machine's.
+		*-arm64) contents=device ;;
+		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${PROGRAMS:-$programs}"
 		;;
 	demo)
@@ -122,6 +126,7 @@ run() {
 finish() {
 	progress "the logs are in build/logs"
 	command -v python3 >/dev/null || { echo "0 passed, ${#suites[@]} failed, 0 skipped"; exit 1; }
+	[ -z "${TABLE:-}" ] || "$VM/results.py" table "$TABLE" "${suites[@]}"
 	"$VM/results.py" summary "${suites[@]}"
 }
 
@@ -131,9 +136,13 @@ mkdir -p "$LOGS"
 # Whatever happens, the last line is the totals, and a suite that was not reached counts as failed.
 trap finish EXIT
 
-"$VM/packages.sh"
+groups=()
+[[ " ${suites[*]} " != *-arm64\ * ]] || groups+=(arm64)
+"$VM/packages.sh" "${groups[@]}"
 KERNEL_SOURCE=$("$VM/kernel.sh" source)
 export KERNEL_SOURCE
 for suite in "${suites[@]}"; do
+	began=$SECONDS
 	run "$suite"
+	"$VM/results.py" took "$suite" $((SECONDS - began))
 done
