@@ -40,8 +40,10 @@
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "kwq needs Linux 6.1 or newer"
-#elif !__has_include(<linux/cleanup.h>) || !__has_include(<kunit/visibility.h>)
-#error "kwq needs a newer release of this series, or Linux 6.5: <linux/cleanup.h>, <kunit/visibility.h>"
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
+#if !__has_include(<linux/cleanup.h>) || !__has_include(<kunit/visibility.h>)
+#error "kwq needs Linux 6.5 or newer, or a newer release of this 6.1: it lacks <linux/cleanup.h>"
+#endif
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)

@@ -51,6 +51,7 @@ command_line=(
 )
 
 if [ "${KVM:-0}" = 1 ]; then
+	[ "$(cat "$dir/architecture")" = "$(dpkg --print-architecture)" ] || die "KVM=1 is for this machine's architecture"
 	qemu+=(-accel kvm -cpu host)
 else
 	qemu+=(-accel tcg -cpu "$tcg_cpu")

@@ -45,8 +45,8 @@ checkpatch() {
 }
 
 check_checkpatch() {
-	# What checkpatch takes for code of a tree that has one version, for a function, or for a call.
-	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON tests=MACRO_ARG_REUSE
+	# What checkpatch takes for code of a tree that has one version, for comparisons, for a function, or for a call.
+	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON,SPACING tests=MACRO_ARG_REUSE
 	local trace=PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
 	# Macros and types of the kernel's that are not there in userspace, nor in a header for it.
 	local uapi=BIT_MACRO

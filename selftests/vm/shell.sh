@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A shell in the test machine with kwq loaded. KERNEL=stock|debug, and KVM and GDB as for boot.sh.
+# A shell in the test machine with kwq loaded. KERNEL is one of kernel.sh's, and KVM and GDB are as for boot.sh.
 . "$(dirname "$0")/common.sh"
 
-"$VM/packages.sh"
-dir=$("$VM/initramfs.sh" "${KERNEL:-stock}" device demo)
-if [ "${KERNEL:-stock}" = debug ]; then
-	# For gdb.
-	ln -sfn "$("$VM/kernel.sh" debug)/vmlinux" "$dir/vmlinux"
-fi
+kernel=${KERNEL:-stock}
+case $kernel in
+*-arm64) "$VM/packages.sh" arm64 ;;
+*) "$VM/packages.sh" ;;
+esac
+dir=$("$VM/initramfs.sh" "$kernel" device demo)
+case $kernel in
+# For gdb.
+*debug) ln -sfn "$("$VM/kernel.sh" "$kernel")/vmlinux" "$dir/vmlinux" ;;
+esac
 progress "leave the shell, or type Ctrl-A X, to end the machine"
 LIMIT=0 exec "$VM/boot.sh" "$dir" mon:stdio null shell
