@@ -20,9 +20,8 @@
  *	6.15, and the function is private since: hrtimer_update_function() would
  *	change it, which kwq never does.
  *	MODULE_IMPORT_NS() takes a string; below.
- *	A module outside of the tree is built in its own folder. Kbuild's paths
- *	begin with $(src), which is right in both; EXTRA_CFLAGS, gone in 6.15, was
- *	never used.
+ *	A module outside of the tree is built in its own folder, to which $(src) is
+ *	relative: kmod/Kbuild. EXTRA_CFLAGS, gone in 6.15, was never used.
  * 6.15	del_timer_sync() is timer_delete_sync(), and in 6.16 from_timer() is
  *	timer_container_of(). No timer_list is used: delays are hrtimers.
  * 6.17	WQ_PERCPU, for the workqueues that are not WQ_UNBOUND; up to 6.18 they need
