@@ -241,6 +241,11 @@ static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item,
 	return make_dirty(core, item, priority, now);
 }
 
+static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
+{
+	return core->shut_down || item->state & KWQ_ITEM_CANCELLED;
+}
+
 /**
  * kwq_core_add() - mark an item as in need of processing (Q1, Q2, Q4, Q12)
  * @core: the core
@@ -250,14 +255,14 @@ static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item,
  * @now: the time it is
  *
  * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN with nothing
- * changed.
+ * changed if the queue is shut down or the item cancelled.
  */
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now)
 {
 	int ret;
 
-	if (core->shut_down)
+	if (refuses(core, item))
 		return -ESHUTDOWN;
 
 	forget_if_untouched(core, item, now);
@@ -347,7 +352,7 @@ static int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
-	if (core->shut_down)
+	if (refuses(core, item))
 		return -ESHUTDOWN;
 
 	forget_if_untouched(core, item, now);
@@ -394,7 +399,7 @@ u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_forget);
 
-/* L11: it is rate-limited once more than is allowed. */
+/* L11: it was tried often enough. */
 static int die(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	/* What it was added for, or waits for, was there before: it gets its run. */
@@ -427,7 +432,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	const struct kwq_limiter_config *config = &core->limiter.config;
 	u64 delay;
 
-	if (core->shut_down)
+	if (refuses(core, item))
 		return -ESHUTDOWN;
 	if (item->state & KWQ_ITEM_DEAD)
 		return KWQ_DEAD;
@@ -449,6 +454,25 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_rate_limited);
+
+/**
+ * kwq_core_give_up() - make an item dead without asking how often it was tried (L11)
+ * @core: the core
+ * @item: the item
+ * @now: the time it is
+ *
+ * Return: KWQ_DEAD, now or at its done; KWQ_COALESCED if it is dirty or waiting, and
+ * so gets another run; -ESHUTDOWN with nothing changed.
+ */
+int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	if (refuses(core, item))
+		return -ESHUTDOWN;
+	if (item->state & KWQ_ITEM_DEAD)
+		return KWQ_DEAD;
+	return die(core, item, now);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
 
 /**
  * kwq_core_peek() - the item that the next get would hand out
@@ -510,6 +534,8 @@ static void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	item->state &= ~KWQ_ITEM_PROCESSING;
 	core->nr_processing--;
 	core->started -= item->since;
+	if (item->state & KWQ_ITEM_CANCELLED)
+		core->let_go++;
 }
 
 /**
@@ -575,6 +601,9 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 	bool raised = priority > item->priority;
 
 	leave_holder(core, item);
+	core->gets--;
+	if (item->state & KWQ_ITEM_CANCELLED)
+		return;
 	item->priority = priority;
 	item->state &= ~KWQ_ITEM_DEAD;
 	item->state |= KWQ_ITEM_DIRTY;
@@ -585,7 +614,6 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 		list_add(&item->link, band_of(core, item));
 	entered_band(core, item);
 	core->readied++;
-	core->gets--;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_unget);
 
@@ -603,6 +631,9 @@ void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	int priority = priority_undone(item);
 
 	leave_holder(core, item);
+	core->abandoned++;
+	if (item->state & KWQ_ITEM_CANCELLED)
+		return;
 	if (!(item->state & KWQ_ITEM_DIRTY))
 		item->dirtied = now;
 	/* Nobody said that it is done: if it is to die it does so in the next run. */
@@ -611,7 +642,6 @@ void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	make_ready(core, item, KWQ_LANE_RETURNED, priority);
-	core->abandoned++;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_abandon);
 
@@ -648,12 +678,31 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 	}
 	if (!was)
 		return -ENOENT;
-	item->state &= KWQ_ITEM_PROCESSING;
+	item->state &= KWQ_ITEM_PROCESSING | KWQ_ITEM_CANCELLED;
 	item->requeues = 0;
 	core->removed++;
 	return was;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_remove);
+
+/**
+ * kwq_core_cancel() - take an item out for good (K3)
+ * @core: the core
+ * @item: the item
+ *
+ * Removes it, and refuses every add from now on, until kwq_item_init(). If it is being
+ * processed it is idle when that ends, in whichever way; then @core->let_go rises.
+ *
+ * Return: what it was, as KWQ_WAS_* bits; 0 if it was idle.
+ */
+int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item)
+{
+	int was = max(kwq_core_remove(core, item), 0);
+
+	item->state |= KWQ_ITEM_CANCELLED;
+	return was;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel);
 
 /**
  * kwq_core_expire() - add the first item whose time has come (D4, D5)

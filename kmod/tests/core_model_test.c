@@ -14,11 +14,12 @@
 
 #define NONE	KWQ_PRIORITY_NONE
 
-/* The states: ready, processing, processing and dirty, each also waiting. */
+/* The states: ready, processing, processing and dirty, each also waiting; cancelled. */
 #define R	KWQ_ITEM_DIRTY
 #define P	KWQ_ITEM_PROCESSING
 #define PD	(KWQ_ITEM_PROCESSING | KWQ_ITEM_DIRTY)
 #define W	KWQ_ITEM_WAITING
+#define C	KWQ_ITEM_CANCELLED
 
 enum op {
 	ADD,		/* now */
@@ -31,6 +32,7 @@ enum op {
 	UNGET,
 	ABANDON,
 	REMOVE,
+	CANCEL,
 	EXPIRE,		/* when the wait is over */
 	DROP,		/* the times, which is for after a shut down */
 	NR_OPS
@@ -47,6 +49,7 @@ static const char *const op_names[NR_OPS] = {
 	[UNGET]		= "unget",
 	[ABANDON]	= "abandon",
 	[REMOVE]	= "remove",
+	[CANCEL]	= "cancel",
 	[EXPIRE]	= "expire",
 	[DROP]		= "drop waiting",
 };
@@ -60,6 +63,8 @@ static const char *const state_names[] = {
 	[R | W]	= "ready and waiting",
 	[P | W]	= "processing and waiting",
 	[PD | W] = "processing, dirty and waiting",
+	[C]	= "cancelled",
+	[P | C]	= "processing and cancelled",
 };
 
 /* What GET, EXPIRE and DROP return: the item or nothing. */
@@ -86,6 +91,7 @@ static const struct transition {
 	{ 0,	  DONE,		-ENOENT,	0,	0 },
 	{ 0,	  DONE_OTHER,	-ENOENT,	0,	0 },
 	{ 0,	  REMOVE,	-ENOENT,	0,	0 },
+	{ 0,	  CANCEL,	0,	C,	0 },
 	{ 0,	  EXPIRE,	NIL,		0,	0 },
 	{ 0,	  DROP,		NIL,		0,	0 },
 
@@ -97,6 +103,7 @@ static const struct transition {
 	{ R,	  DONE,		-ENOENT,	R,	0 },
 	{ R,	  DONE_OTHER,	-ENOENT,	R,	0 },
 	{ R,	  REMOVE,	KWQ_WAS_READY,	0,	0 },
+	{ R,	  CANCEL,	KWQ_WAS_READY,	C,	0 },
 	{ R,	  EXPIRE,	NIL,		R,	0 },
 	{ R,	  DROP,		NIL,		R,	0 },
 
@@ -110,6 +117,7 @@ static const struct transition {
 	{ P,	  UNGET,	VOID,		R,	1 },
 	{ P,	  ABANDON,	VOID,		R,	1 },
 	{ P,	  REMOVE,	KWQ_WAS_PROCESSING, P,	0 },
+	{ P,	  CANCEL,	KWQ_WAS_PROCESSING, P | C,	0 },
 	{ P,	  EXPIRE,	NIL,		P,	0 },
 	{ P,	  DROP,		NIL,		P,	0 },
 
@@ -123,6 +131,7 @@ static const struct transition {
 	{ PD,	  UNGET,	VOID,		R,	1 },
 	{ PD,	  ABANDON,	VOID,		R,	1 },
 	{ PD,	  REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, P, 0 },
+	{ PD,	  CANCEL,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, P | C,	0 },
 	{ PD,	  EXPIRE,	NIL,		PD,	0 },
 	{ PD,	  DROP,		NIL,		PD,	0 },
 
@@ -134,6 +143,7 @@ static const struct transition {
 	{ W,	  DONE,		-ENOENT,	W,	0 },
 	{ W,	  DONE_OTHER,	-ENOENT,	W,	0 },
 	{ W,	  REMOVE,	KWQ_WAS_WAITING, 0,	0 },
+	{ W,	  CANCEL,	KWQ_WAS_WAITING,	C,	0 },
 	{ W,	  EXPIRE,	IT,		R,	1 },
 	{ W,	  DROP,		IT,		0,	0 },
 
@@ -145,6 +155,7 @@ static const struct transition {
 	{ R | W,  DONE,		-ENOENT,	R | W,	0 },
 	{ R | W,  DONE_OTHER,	-ENOENT,	R | W,	0 },
 	{ R | W,  REMOVE,	KWQ_WAS_READY | KWQ_WAS_WAITING, 0, 0 },
+	{ R | W,  CANCEL,	KWQ_WAS_READY | KWQ_WAS_WAITING, C,	0 },
 	{ R | W,  EXPIRE,	IT,		R,	0 },
 	{ R | W,  DROP,		IT,		R,	0 },
 
@@ -158,6 +169,7 @@ static const struct transition {
 	{ P | W,  UNGET,	VOID,		R | W,	1 },
 	{ P | W,  ABANDON,	VOID,		R | W,	1 },
 	{ P | W,  REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_WAITING, P, 0 },
+	{ P | W,  CANCEL,	KWQ_WAS_PROCESSING | KWQ_WAS_WAITING, P | C,	0 },
 	{ P | W,  EXPIRE,	IT,		PD,	0 },
 	{ P | W,  DROP,		IT,		P,	0 },
 
@@ -172,8 +184,36 @@ static const struct transition {
 	{ PD | W, ABANDON,	VOID,		R | W,	1 },
 	{ PD | W, REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY |
 				KWQ_WAS_WAITING, P,	0 },
+	{ PD | W, CANCEL,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY |
+				KWQ_WAS_WAITING, P | C,	0 },
 	{ PD | W, EXPIRE,	IT,		PD,	0 },
 	{ PD | W, DROP,		IT,		PD,	0 },
+
+	{ C,	  ADD,		-ESHUTDOWN,	C,	0 },
+	{ C,	  ADD_END_WAIT,	-ESHUTDOWN,	C,	0 },
+	{ C,	  ADD_AT,	-ESHUTDOWN,	C,	0 },
+	{ C,	  ADD_DUE,	-ESHUTDOWN,	C,	0 },
+	{ C,	  GET,		NIL,		C,	0 },
+	{ C,	  DONE,		-ENOENT,	C,	0 },
+	{ C,	  DONE_OTHER,	-ENOENT,	C,	0 },
+	{ C,	  REMOVE,	-ENOENT,	C,	0 },
+	{ C,	  CANCEL,	0,		C,	0 },
+	{ C,	  EXPIRE,	NIL,		C,	0 },
+	{ C,	  DROP,		NIL,		C,	0 },
+
+	{ P | C,  ADD,		-ESHUTDOWN,	P | C,	0 },
+	{ P | C,  ADD_END_WAIT,	-ESHUTDOWN,	P | C,	0 },
+	{ P | C,  ADD_AT,	-ESHUTDOWN,	P | C,	0 },
+	{ P | C,  ADD_DUE,	-ESHUTDOWN,	P | C,	0 },
+	{ P | C,  GET,		NIL,		P | C,	0 },
+	{ P | C,  DONE,		KWQ_FINISHED,	C,	0 },
+	{ P | C,  DONE_OTHER,	-EPERM,		P | C,	0 },
+	{ P | C,  UNGET,	VOID,		C,	0 },
+	{ P | C,  ABANDON,	VOID,		C,	0 },
+	{ P | C,  REMOVE,	KWQ_WAS_PROCESSING, P | C, 0 },
+	{ P | C,  CANCEL,	KWQ_WAS_PROCESSING, P | C, 0 },
+	{ P | C,  EXPIRE,	NIL,		P | C,	0 },
+	{ P | C,  DROP,		NIL,		P | C,	0 },
 };
 
 static void describe(const struct transition *p, char *desc)
@@ -210,6 +250,8 @@ static void enter(struct kunit *test, struct machine *m, u8 state)
 	if (state & W)
 		kwq_core_add_at(&m->core, &m->item, NONE, WAIT_OVER,
 				KWQ_WAIT_EARLIER, 0);
+	if (state & C)
+		kwq_core_cancel(&m->core, &m->item);
 	KUNIT_ASSERT_EQ(test, m->item.state, state);
 }
 
@@ -251,6 +293,8 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 		return VOID;
 	case REMOVE:
 		return kwq_core_remove(core, item);
+	case CANCEL:
+		return kwq_core_cancel(core, item);
 	case EXPIRE:
 		return it_or_nil(test, m, kwq_core_expire(core, WAIT_OVER));
 	case DROP:
@@ -269,22 +313,24 @@ static void expect_state(struct kunit *test, struct machine *m, u8 state)
 	KUNIT_EXPECT_EQ(test, m->core.nr_processing, !!(state & P));
 	KUNIT_EXPECT_EQ(test, m->core.nr_waiting, !!(state & W));
 	KUNIT_EXPECT_EQ(test, m->holder.nr_held, !!(state & P));
-	KUNIT_EXPECT_EQ(test, kwq_item_is_idle(&m->item), !state);
+	KUNIT_EXPECT_EQ(test, kwq_item_is_idle(&m->item), !(state & ~C));
 	KUNIT_EXPECT_STREQ(test, "",
 			   kwq_core_broken(&m->core, holders, 2) ?: "");
 }
 
-/* Q2 Q3 Q4 Q6 Q11 D1 D3 O1 O2 */
+/* Q2 Q3 Q4 Q6 Q11 D1 D3 O1 O2 K3 */
 static void operation_in_state(struct kunit *test)
 {
 	const struct transition *p = test->param_value;
 	struct machine *m = test->priv;
+	bool let_go = p->from & C && p->from & P && !(p->to & P);
 	u64 readied;
 
 	enter(test, m, p->from);
 	readied = m->core.readied;
 	KUNIT_EXPECT_EQ(test, carry_out(test, m, p->op), p->result);
 	KUNIT_EXPECT_EQ(test, m->core.readied - readied, p->readied);
+	KUNIT_EXPECT_EQ(test, m->core.let_go, let_go);
 	expect_state(test, m, p->to);
 }
 
@@ -326,6 +372,8 @@ static void table_is_complete(struct kunit *test)
 	int op, i;
 
 	for (state = 0; state < ARRAY_SIZE(state_names); state++) {
+		if (!state_names[state])
+			continue;
 		for (op = 0; op < NR_OPS; op++) {
 			int rows = 0;
 
@@ -357,6 +405,7 @@ struct model_item {
 	bool processing;
 	bool waiting;
 	bool dead;		/* or to be so at its done */
+	bool cancelled;
 	bool returned;		/* given back when it last got ready */
 	int holder;
 	int priority;
@@ -379,7 +428,7 @@ struct model {
 	s64 last;		/* the highest order so far */
 	s64 first;		/* the lowest */
 	u64 adds, coalesced, gets, dones, abandoned, removed, dropped, readied;
-	u64 retries, rate_limited, died;
+	u64 retries, rate_limited, died, let_go;
 };
 
 struct random_test {
@@ -522,7 +571,7 @@ static int model_add(struct model *m, struct model_item *mi, int priority,
 {
 	int ret;
 
-	if (m->shut_down)
+	if (m->shut_down || mi->cancelled)
 		return -ESHUTDOWN;
 	mi->requeues = model_requeues(m, mi);
 	/* What is dead is not idle: it keeps what it has. */
@@ -577,7 +626,7 @@ static int model_wait(struct model *m, struct model_item *mi, int priority,
 static int model_add_at(struct model *m, struct model_item *mi, int priority,
 			ktime_t when, enum kwq_wait_policy policy)
 {
-	if (m->shut_down)
+	if (m->shut_down || mi->cancelled)
 		return -ESHUTDOWN;
 	mi->requeues = model_requeues(m, mi);
 	if (!mi->dirty && !mi->processing && !mi->waiting && !mi->dead)
@@ -592,10 +641,30 @@ static void model_bury(struct model *m, struct model_item *mi)
 	mi->death_order = ++m->last;
 }
 
+static int model_die(struct model *m, struct model_item *mi)
+{
+	if (mi->dirty || mi->waiting) {
+		m->coalesced++;
+		return KWQ_COALESCED;
+	}
+	m->died++;
+	mi->dead = true;
+	if (!mi->processing)
+		model_bury(m, mi);
+	return KWQ_DEAD;
+}
+
+static int model_give_up(struct model *m, struct model_item *mi)
+{
+	if (m->shut_down || mi->cancelled)
+		return -ESHUTDOWN;
+	return mi->dead ? KWQ_DEAD : model_die(m, mi);
+}
+
 static int model_retry(struct model *m, struct model_item *mi, int priority,
 		       enum kwq_wait_policy policy)
 {
-	if (m->shut_down)
+	if (m->shut_down || mi->cancelled)
 		return -ESHUTDOWN;
 	if (mi->dead)
 		return KWQ_DEAD;
@@ -605,17 +674,8 @@ static int model_retry(struct model *m, struct model_item *mi, int priority,
 		return KWQ_COALESCED;
 	}
 	mi->requeues = model_requeues(m, mi);
-	if (m->config.dead_after && mi->requeues >= m->config.dead_after) {
-		if (mi->dirty || mi->waiting) {
-			m->coalesced++;
-			return KWQ_COALESCED;
-		}
-		m->died++;
-		mi->dead = true;
-		if (!mi->processing)
-			model_bury(m, mi);
-		return KWQ_DEAD;
-	}
+	if (m->config.dead_after && mi->requeues >= m->config.dead_after)
+		return model_die(m, mi);
 	m->rate_limited++;
 	mi->requeues++;
 	/* 1, 2, 4, 8, 8, ... */
@@ -728,6 +788,15 @@ static const char *try_retry(struct random_test *r, int i)
 	return NULL;
 }
 
+static const char *try_give_up(struct random_test *r, int i)
+{
+	r->what = "give_up";
+	if (kwq_core_give_up(&r->core, &r->item[i], r->model.now) !=
+	    model_give_up(&r->model, &r->model.item[i]))
+		return "the result is wrong";
+	return NULL;
+}
+
 static const char *try_forget(struct random_test *r, int i)
 {
 	struct model_item *mi = &r->model.item[i];
@@ -776,6 +845,7 @@ static const char *try_done(struct random_test *r, int i)
 	} else {
 		expected = mi->dirty ? KWQ_REQUEUED : KWQ_FINISHED;
 		mi->processing = false;
+		r->model.let_go += mi->cancelled;
 		mi->abandoned = 0;
 		r->model.dones++;
 		if (mi->dirty)
@@ -804,6 +874,12 @@ static const char *try_unget(struct random_test *r, int i)
 		return NULL;
 	r->what = "unget";
 	kwq_core_unget(&r->core, &r->item[i]);
+	r->model.gets--;
+	if (mi->cancelled) {
+		mi->processing = false;
+		r->model.let_go++;
+		return NULL;
+	}
 	/* Where it was; but in a band that is new to it, at the tail. */
 	mi->order = model_priority_undone(mi) > mi->priority ?
 		    ++r->model.last : --r->model.first;
@@ -811,7 +887,6 @@ static const char *try_unget(struct random_test *r, int i)
 	mi->dirty = true;
 	mi->processing = false;
 	mi->dead = false;
-	r->model.gets--;
 	r->model.readied++;
 	return NULL;
 }
@@ -825,10 +900,14 @@ static const char *try_abandon(struct random_test *r, int i)
 	r->what = "abandon";
 	kwq_core_abandon(&r->core, &r->item[i], r->model.now);
 	mi->processing = false;
+	r->model.abandoned++;
+	if (mi->cancelled) {
+		r->model.let_go++;
+		return NULL;
+	}
 	mi->dead = false;
 	mi->abandoned++;
 	model_get_ready(&r->model, mi, model_priority_undone(mi), true);
-	r->model.abandoned++;
 	return NULL;
 }
 
@@ -837,6 +916,25 @@ static const char *try_remove(struct random_test *r, int i)
 	r->what = "remove";
 	if (kwq_core_remove(&r->core, &r->item[i]) !=
 	    model_remove(&r->model, &r->model.item[i]))
+		return "the result is wrong";
+	return NULL;
+}
+
+/* A cancelled item is cancelled again, or becomes a new one once it is idle. */
+static const char *try_cancel(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	int was;
+
+	r->what = "cancel";
+	if (mi->cancelled && !mi->processing) {
+		kwq_item_init(&r->item[i]);
+		memset(mi, 0, sizeof(*mi));
+		return NULL;
+	}
+	was = model_remove(&r->model, mi);
+	mi->cancelled = true;
+	if (kwq_core_cancel(&r->core, &r->item[i]) != max(was, 0))
 		return "the result is wrong";
 	return NULL;
 }
@@ -901,13 +999,13 @@ static const char *try_one(struct random_test *r)
 	case 12:
 		return try_abandon(r, i);
 	case 13:
-		return try_remove(r, i);
+		return below(r, 2) ? try_remove(r, i) : try_cancel(r, i);
 	case 14:
 	case 15:
 	case 16:
 		return try_retry(r, i);
 	case 17:
-		return below(r, 4) ? try_retry(r, i) : try_forget(r, i);
+		return below(r, 2) ? try_give_up(r, i) : try_forget(r, i);
 	default:
 		if (r->model.shut_down && below(r, 2))
 			return try_drop(r);
@@ -923,7 +1021,8 @@ static const char *item_differs(const struct random_test *r, int i)
 	if (item->state != (mi->dirty ? KWQ_ITEM_DIRTY : 0) +
 			   (mi->processing ? KWQ_ITEM_PROCESSING : 0) +
 			   (mi->waiting ? KWQ_ITEM_WAITING : 0) +
-			   (mi->dead ? KWQ_ITEM_DEAD : 0))
+			   (mi->dead ? KWQ_ITEM_DEAD : 0) +
+			   (mi->cancelled ? KWQ_ITEM_CANCELLED : 0))
 		return "an item's state is wrong";
 	if ((mi->dirty || mi->processing) && item->priority != mi->priority)
 		return "an item's priority is wrong";
@@ -955,8 +1054,8 @@ static const char *core_differs(const struct random_test *r)
 		return "dropped or readied is wrong";
 	if (core->retries != m->retries || core->rate_limited != m->rate_limited)
 		return "retries or rate_limited is wrong";
-	if (core->died != m->died)
-		return "died is wrong";
+	if (core->died != m->died || core->let_go != m->let_go)
+		return "died or let_go is wrong";
 	return NULL;
 }
 

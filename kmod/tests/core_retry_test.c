@@ -650,6 +650,97 @@ static void processing_item_dies_at_its_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.since, 20);
 }
 
+static void given_up_item_dies_however_seldom_it_was_tried(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L11 K2 */
+	t->a.requeues = 1;
+	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 10), KWQ_DEAD);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
+	KUNIT_EXPECT_EQ(test, t->a.since, 10);
+	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 10), 1);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
+	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 11), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KUNIT_EXPECT_EQ(test, t->a.since, 10);
+}
+
+static void given_up_while_processing_it_dies_at_its_done(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L11 K2 */
+	add(t, &t->a, 0);
+	get(t, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 10), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DEAD);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	done(t, &t->a, 20);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
+	KUNIT_EXPECT_EQ(test, t->a.since, 20);
+}
+
+static void given_up_item_with_a_run_before_it_gets_it(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L11 K2 */
+	add(t, &t->a, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 0), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+}
+
+static void nothing_is_given_up_after_a_shut_down(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* Q10 K2 */
+	add(t, &t->a, 0);
+	get(t, 0);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING);
+	done(t, &t->a, 0);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
+static void cancelled_item_is_not_tried_again(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* K3 */
+	kwq_core_cancel(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 0);
+	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
+}
+
+static void cancelled_dead_item_is_dead_no_more(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* K3 L11: dead, and dead at its done */
+	die_after(test, 1);
+	kill(test, &t->a, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_cancel(&t->core, &t->a), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	add(t, &t->b, 0);
+	get(t, 0);
+	kill(test, &t->b, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_cancel(&t->core, &t->b),
+			KWQ_WAS_DEAD | KWQ_WAS_PROCESSING);
+	done(t, &t->b, 0);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+}
+
 static void item_that_has_a_run_before_it_does_not_die(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
@@ -1192,6 +1283,12 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(item_dies_after_its_tries),
 	KUNIT_CASE(dying_takes_no_token),
 	KUNIT_CASE(processing_item_dies_at_its_done),
+	KUNIT_CASE(given_up_item_dies_however_seldom_it_was_tried),
+	KUNIT_CASE(given_up_while_processing_it_dies_at_its_done),
+	KUNIT_CASE(given_up_item_with_a_run_before_it_gets_it),
+	KUNIT_CASE(nothing_is_given_up_after_a_shut_down),
+	KUNIT_CASE(cancelled_item_is_not_tried_again),
+	KUNIT_CASE(cancelled_dead_item_is_dead_no_more),
 	KUNIT_CASE(item_that_has_a_run_before_it_does_not_die),
 	KUNIT_CASE(add_revives),
 	KUNIT_CASE(timed_add_revives),

@@ -26,7 +26,8 @@
  *      `---------------------------------------------------'
  *
  * An item that was rate-limited too often is dead: apart from all of this until an
- * add brings it back. One that is being processed turns dead at its done.
+ * add brings it back. One that is being processed turns dead at its done. An item
+ * that was cancelled is idle, once nobody processes it, and stays so.
  */
 #ifndef _LINUX_KWQ_CORE_H
 #define _LINUX_KWQ_CORE_H
@@ -77,6 +78,7 @@ struct kwq_item {
 #define KWQ_ITEM_PROCESSING	0x2
 #define KWQ_ITEM_WAITING	0x4
 #define KWQ_ITEM_DEAD		0x8	/* alone; or with PROCESSING: at its done */
+#define KWQ_ITEM_CANCELLED	0x10	/* alone or with PROCESSING: never to be added */
 
 /*
  * Items of one priority are handed out lane by lane: first what a vanished
@@ -114,7 +116,8 @@ enum kwq_wait_policy {
  * @dropped:	times, and dead items, dropped by a shut down.
  * @retries:	adds with a time, or with a delay of nothing.
  * @rate_limited: adds that the limiters were asked for.
- * @died:	how often an item was found to be rate-limited too often.
+ * @died:	how often an item was found to be rate-limited too often, or given up.
+ * @let_go:	how often the processing of a cancelled item ended.
  * @started:	the sum of @since of what is processing; wraps, as does what is
  *		computed from it.
  * @queue_duration: from an add to the hand-out; hand-outs that were undone are in it.
@@ -147,6 +150,7 @@ struct kwq_core {
 	u64 retries;
 	u64 rate_limited;
 	u64 died;
+	u64 let_go;
 	u64 started;
 	struct kwq_histogram queue_duration;
 	struct kwq_histogram work_duration;
@@ -189,6 +193,7 @@ u32 kwq_core_num_requeues(const struct kwq_core *core,
 			  const struct kwq_item *item, ktime_t now);
 u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 		    ktime_t now);
+int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 struct kwq_item *kwq_core_peek(const struct kwq_core *core);
 struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 			      ktime_t now);
@@ -197,6 +202,7 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
 void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
+int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now);
 ktime_t kwq_core_next(const struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
@@ -208,11 +214,11 @@ void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
  * kwq_item_is_idle() - does the queue have no business with this item
  * @item: the item
  *
- * Return: true if it is not ready, not processing and not waiting.
+ * Return: true if it is not ready, not processing, not waiting and not dead.
  */
 static inline bool kwq_item_is_idle(const struct kwq_item *item)
 {
-	return !item->state;
+	return !(item->state & ~KWQ_ITEM_CANCELLED);
 }
 
 /**
