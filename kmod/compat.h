@@ -24,8 +24,8 @@
  *	relative: kmod/Kbuild. EXTRA_CFLAGS, gone in 6.15, was never used.
  * 6.15	del_timer_sync() is timer_delete_sync(), and in 6.16 from_timer() is
  *	timer_container_of(). No timer_list is used: delays are hrtimers.
- * 6.17	WQ_PERCPU, for the workqueues that are not WQ_UNBOUND; up to 6.18 they need
- *	not say so. It came to stable series, too, so no version tells who has it.
+ * 6.17	WQ_PERCPU, which a workqueue that is not WQ_UNBOUND is to name in the end;
+ *	below. It came to stable series, too: no version tells who else has it.
  * 6.18	A generator of KUnit's parameters is told the test, and io_uring_cmd_done()
  *	has lost an argument (<linux/io_uring/cmd.h>, which in 6.1 is
  *	<linux/io_uring.h>). The tests use KUNIT_ARRAY_PARAM_DESC(), which writes
@@ -36,6 +36,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 1, 0)
 #error "kwq needs Linux 6.1 or newer"
@@ -59,6 +60,18 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define KWQ_IMPORT_KUNIT_NS	MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING)
 #else
 #define KWQ_IMPORT_KUNIT_NS	MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING")
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+static inline unsigned int kwq_wq_flags(unsigned int flags)
+{
+	return flags;
+}
+#else
+static inline unsigned int kwq_wq_flags(unsigned int flags)
+{
+	return flags & WQ_UNBOUND ? flags : flags | WQ_PERCPU;
+}
 #endif
 
 #endif /* KWQ_COMPAT_H */

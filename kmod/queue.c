@@ -17,6 +17,7 @@
 #include <linux/sched/signal.h>
 #include <kunit/visibility.h>
 #include "compat.h"
+#include "handler.h"
 #include "queue.h"
 #include "trace.h"
 
@@ -168,7 +169,10 @@ static void arm_timer_locked(struct kwq_queue *queue)
  * the queue: whoever learned from the queue that it is drained may destroy it.
  *
  * All are woken twice in a queue's life: when it is shut down, and when it is
- * drained after that.
+ * drained after that. Who waits for the end of a cancelled item is among the
+ * drainers, so these are woken for it, too.
+ *
+ * A handler's workers are told the same way: see kwq_tell_workers().
  */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -183,6 +187,12 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	queue->told_drained = drained;
 	queue->woken = queue->core.readied;
 	arm_timer_locked(queue);
+	if (nr && queue->workers)
+		kwq_tell_workers(queue->workers, nr);
+	if (queue->core.let_go != queue->told_let_go) {
+		queue->told_let_go = queue->core.let_go;
+		wake_up_all(&queue->drainers);
+	}
 	if (all) {
 		wake_up_all(&queue->getters);
 		wake_up_all(&queue->drainers);
@@ -220,6 +230,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->shut_downs = 0;
 	queue->told_shut_down = false;
 	queue->told_drained = false;
+	queue->told_let_go = 0;
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
 	queue->manual_now = 0;
@@ -228,6 +239,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->id = atomic64_inc_return(&last_id);
 	queue->name = name;
 	queue->key_of = NULL;
+	queue->workers = NULL;
 	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_queue_clockid(queue),
 		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&queue->getters);
@@ -240,16 +252,21 @@ EXPORT_SYMBOL_GPL(kwq_queue_init);
  * kwq_queue_destroy() - end a queue
  * @queue: the queue
  *
- * Items that are still in it are forgotten, not touched. The caller sees to it
+ * With a handler it is cancelled first, as kwq_cancel_all_sync() does. Without one,
+ * items that are still in it are forgotten, not touched. The caller sees to it
  * that no call on this queue is under way or still to come, with one exception:
  * a kwq_done() from which a drain has concluded that it may go on.
  *
- * Context: process; may sleep.
+ * Context: process; may sleep. Not from the queue's own handler.
  */
 void kwq_queue_destroy(struct kwq_queue *queue)
 {
 	unsigned long flags;
 
+	if (queue->workers) {
+		kwq_cancel_all_sync(queue);
+		kwq_end_workers(queue);
+	}
 	/* Waits for the last unlock, and keeps the timer from being armed. */
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_shut_down(&queue->core);
@@ -531,6 +548,21 @@ int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 	if (flags & KWQ_REMOVE_DEAD && !kwq_item_is_dead(item))
 		return -ENOENT;
 	return kwq_core_remove(&queue->core, item);
+}
+
+/**
+ * kwq_give_up_locked() - make an item dead that is being processed (L11)
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ */
+void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	ret = kwq_core_give_up(&queue->core, item, kwq_now_locked(queue));
+	if (ret == KWQ_DEAD)
+		trace_kwq_requeue(queue, item, ret);
 }
 
 /**

@@ -46,6 +46,7 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    struct kwq_item *item, u32 flags);
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);
+void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item);
 bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_waiter *waiter, unsigned long *flags);

@@ -49,6 +49,7 @@
 #endif
 #define KMEMLEAK	"/sys/kernel/debug/kmemleak"
 #define TRACING		"/sys/kernel/tracing"
+#define FAILSLAB	"/sys/kernel/debug/failslab"
 #define KUNIT_RESULTS	"/sys/kernel/debug/kunit"
 
 /* include/linux/panic.h: a module from outside the tree, an unsigned one, a KUnit test. */
@@ -384,12 +385,16 @@ static void run_kselftests(int seconds, const char *pattern)
 	unload("kwq");
 }
 
-/* The suites have run once the module is loaded; debugfs keeps their results while it is. */
+/*
+ * The suites have run once the module is loaded; debugfs keeps their results while it is.
+ * A task of theirs may ask for failures of its allocations, of those that could wait too.
+ */
 static void run_kunit(void)
 {
 	struct dirent **entries;
 	int n;
 
+	write_file(FAILSLAB "/ignore-gfp-wait", "N");
 	load("/kwq.ko");
 	load("/kwq_test.ko");
 	n = scandir(KUNIT_RESULTS, &entries, visible, alphasort);

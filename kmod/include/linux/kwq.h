@@ -10,21 +10,26 @@
  *		struct kwq_item item;
  *		...
  *	};
+ *	static struct kwq_queue ports;
  *
- *	kwq_item_init(&port->item);
- *	kwq_add(&queue, &port->item);		any context; coalesces
- *
- *	for (;;) {				a consumer's thread
- *		struct kwq_item *item = kwq_get(&queue, KTIME_MAX);
- *
- *		if (IS_ERR(item))
- *			break;
- *		if (reconcile(container_of(item, struct port, item)))
- *			kwq_add_rate_limited(&queue, item);
- *		else
- *			kwq_forget(&queue, item);
- *		kwq_done(&queue, item);
+ *	static s64 handle_port(struct kwq_queue *queue, struct kwq_item *item)
+ *	{
+ *		return reconcile(container_of(item, struct port, item));
  *	}
+ *
+ *	kwq_queue_init(&ports, "ports", KWQ_CLOCK_MONOTONIC);		init
+ *	err = kwq_start_handler(&ports, handle_port, 4, WQ_UNBOUND);
+ *
+ *	kwq_item_init(&port->item);					probe
+ *	kwq_add(&ports, &port->item);				interrupt; coalesces
+ *	kwq_cancel_sync(&ports, &port->item);				remove
+ *	kfree(port);
+ *
+ *	kwq_queue_destroy(&ports);					exit
+ *
+ * 0 from the handler is success; with an errno the item is tried again, after the
+ * default limiter's 5 ms, 10 ms, 20 ms, ... Threads of the driver's own can do the
+ * same with kwq_get() and kwq_done().
  *
  * Not for: work that has no identity and needs no deduplication (that is
  * queue_work()), or data that must not be merged (that is a kfifo or a list).
@@ -34,8 +39,9 @@
  * may take a spinlock with interrupts off; on PREEMPT_RT, from any that may take
  * a spinlock_t. None may be called from an NMI.
  *
- * An item that is not idle must not be freed. kwq_remove() makes an item idle
- * that is ready, waiting or dead; one that is being processed is so after kwq_done().
+ * An item that is not idle must not be freed. After kwq_cancel_sync() it is idle, and
+ * stays so; after kwq_cancel_all_sync() and, with a handler, kwq_queue_destroy() all
+ * of a queue's are.
  */
 #ifndef _LINUX_KWQ_H
 #define _LINUX_KWQ_H
@@ -46,7 +52,10 @@
 #include <linux/prandom.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 #include <uapi/linux/kwq.h>
+
+struct kwq_workers;
 
 /**
  * enum kwq_clock - what a queue's times are measured on
@@ -81,6 +90,7 @@ struct kwq_queue {
 	u64 shut_downs;			/* L: shut downs without drain */
 	bool told_shut_down;		/* L: all were woken for the shut down */
 	bool told_drained;		/* L: and for the end of the last item */
+	u64 told_let_go;		/* L: @core.let_go when last woken for */
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
@@ -94,6 +104,7 @@ struct kwq_queue {
 	const char *name;		/* I: for tracing */
 	/* I: for tracing: an item's key; NULL where the object is the key */
 	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
+	struct kwq_workers *workers;	/* L: who call the handler, if it has one */
 };
 
 /**
@@ -115,12 +126,48 @@ ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 
+/* What a handler returns of an item that is not to be tried again: it is dead (L11). */
+#define KWQ_GIVE_UP	S64_MIN
+
+/**
+ * kwq_again_after() - what a handler returns of an item that it wants again
+ * @delay: when, in ns from then; 0 for at once
+ *
+ * Return: the value to return.
+ */
+static inline s64 kwq_again_after(u64 delay)
+{
+	return clamp_t(u64, delay, 1, S64_MAX);
+}
+
+/**
+ * typedef kwq_handler_fn - what a queue calls for each of its items (K2)
+ * @queue: the queue
+ * @item: the item; it is being processed until the handler returns
+ *
+ * Never called twice at once for one item. An add meanwhile has it called again,
+ * whatever it returns.
+ *
+ * Context: process, in a work item of the kernel's; may sleep, and may call everything
+ * but kwq_queue_destroy(), kwq_cancel_all_sync() and kwq_done() for its own queue, and
+ * kwq_cancel_sync() for @item. It must not free @item: kwq_cancel_sync() by another.
+ * Return: 0: done, and its requeues forgotten. A negative errno: it failed; to be tried
+ * again when the limiters say. kwq_again_after(): done and forgotten, and to be called
+ * again then. KWQ_GIVE_UP: dead. After a shut down, or a cancel, it is done in any case.
+ */
+typedef s64 (*kwq_handler_fn)(struct kwq_queue *queue, struct kwq_item *item);
+
+int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
+		      unsigned int max_active, unsigned int wq_flags);
+
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
 struct kwq_item *kwq_try_get(struct kwq_queue *queue);
 int kwq_done(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_cancel_all_sync(struct kwq_queue *queue);
 u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item);
 u32 kwq_num_requeues(struct kwq_queue *queue, const struct kwq_item *item);
 struct kwq_item *kwq_first_dead(struct kwq_queue *queue);

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Cancel and wait (K3): what it leaves behind, whom it waits for, and that the
+ * object may be freed at once, whoever adds and handles it meanwhile.
+ */
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kwq.h>
+#include <linux/prandom.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include "queue.h"
+#include "thread.h"
+
+/**
+ * struct cancel_test - a queue, and one who waits for a cancel
+ * @verdict: what the handler returns
+ * @runs: how often it was called
+ * @entered: the handler is there
+ * @leave: and may return
+ * @victim: of @canceller; all items if NULL
+ * @result: what the cancel returned
+ * @all_result: and that of all items, after it
+ */
+struct cancel_test {
+	struct kwq_queue queue;
+	struct kwq_item a, b, c, d;
+	s64 verdict;
+	atomic_t runs;
+	struct completion entered;
+	struct completion leave;
+	struct kwq_test_thread canceller;
+	struct kwq_item *victim;
+	int result;
+	int all_result;
+};
+
+static int cancel_test_init(struct kunit *test)
+{
+	struct cancel_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_item_init(&t->a);
+	kwq_item_init(&t->b);
+	kwq_item_init(&t->c);
+	kwq_item_init(&t->d);
+	init_completion(&t->entered);
+	init_completion(&t->leave);
+	test->priv = t;
+	return 0;
+}
+
+static void cancel_test_exit(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	if (!t)
+		return;
+	complete_all(&t->leave);
+	kwq_queue_destroy(&t->queue);
+}
+
+static int nr_waiters(struct cancel_test *t)
+{
+	return kwq_test_nr_sleepers(&t->queue.drainers);
+}
+
+static void cancel_in_thread(void *data)
+{
+	struct cancel_test *t = data;
+
+	t->result = t->victim ? kwq_cancel_sync(&t->queue, t->victim) :
+				kwq_cancel_all_sync(&t->queue);
+}
+
+/* A thread that cancels, and sleeps because it has to wait. */
+static void start_cancel(struct kunit *test, struct kwq_item *victim)
+{
+	struct cancel_test *t = test->priv;
+
+	t->victim = victim;
+	t->result = -1;
+	kwq_test_thread_start(test, &t->canceller, cancel_in_thread, t);
+	kwq_test_wait_until(test, nr_waiters(t) == 1);
+}
+
+static s64 block(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct cancel_test *t = container_of(queue, struct cancel_test, queue);
+
+	atomic_inc(&t->runs);
+	complete(&t->entered);
+	wait_for_completion(&t->leave);
+	return t->verdict;
+}
+
+static void enter_handler(struct kunit *test, struct kwq_item *item)
+{
+	struct cancel_test *t = test->priv;
+
+	if (!t->queue.workers)
+		KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, block, 1, 0), 0);
+	kwq_add(&t->queue, item);
+	KUNIT_ASSERT_NE(test, 0,
+			wait_for_completion_timeout(&t->entered,
+						    KWQ_TEST_HANGS_SECONDS * HZ));
+}
+
+static void expect_refused(struct kunit *test, struct kwq_item *item)
+{
+	struct cancel_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, item), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(&t->queue, item, 10), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(&t->queue, item), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 0);
+}
+
+/* ---- One item ---- */
+
+static void cancelled_item_is_idle_for_good(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	/* K3 */
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(&t->queue, &t->a), 0);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	expect_refused(test, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(&t->queue, &t->a), 0);
+	KUNIT_EXPECT_EQ(test, kwq_remove(&t->queue, &t->a), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &t->a), -ENOENT);
+
+	/* The others are as they were. */
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->b), KWQ_ADDED);
+}
+
+static void initialised_it_is_a_new_one(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	/* K3 */
+	kwq_cancel_sync(&t->queue, &t->a);
+	kwq_item_init(&t->a);
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
+	kwq_done(&t->queue, &t->a);
+}
+
+static void cancel_tells_what_was(struct kunit *test)
+{
+	static const struct kwq_limiter_config config = {
+		.dead_after = 1,
+		.nr = 1,
+		.limiters = { {
+			.kind = KWQ_LIMITER_EXPONENTIAL,
+			.u.exponential = { .base = 10, .max = 10 },
+		} },
+	};
+	struct cancel_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K3 Q11, and that the timer has nothing left to do */
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->a), KWQ_WAS_READY);
+	kwq_add_after(q, &t->b, 10);
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->b), KWQ_WAS_WAITING);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	kwq_add(q, &t->c);
+	kwq_add_after(q, &t->c, 10);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->c),
+			KWQ_WAS_READY | KWQ_WAS_WAITING);
+	kwq_configure(q, &config);
+	t->d.requeues = 1;
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->d), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->d), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), NULL);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+}
+
+static void cancel_waits_for_who_got_it(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	/* K3 */
+	kwq_add(&t->queue, &t->a);
+	kwq_add(&t->queue, &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->b);
+	kwq_add(&t->queue, &t->a);
+	start_cancel(test, &t->a);
+	expect_refused(test, &t->a);
+
+	/* Not for another's end. */
+	kwq_done(&t->queue, &t->b);
+	KUNIT_EXPECT_EQ(test, t->result, -1);
+	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &t->a), KWQ_FINISHED);
+	kwq_test_thread_join(test, &t->canceller);
+	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->queue), 0);
+}
+
+static const struct verdict_case {
+	const char *desc;
+	s64 verdict;
+} verdict_cases[] = {
+	{ "that succeeds", 0 },
+	{ "that wants another try", -EAGAIN },
+	{ "that wants it again", 1000 },
+	{ "that gives up", KWQ_GIVE_UP },
+};
+
+KUNIT_ARRAY_PARAM_DESC(verdict, verdict_cases, desc);
+
+static void cancel_waits_for_a_handler(struct kunit *test)
+{
+	const struct verdict_case *p = test->param_value;
+	struct cancel_test *t = test->priv;
+
+	/* K3 K2: and the handler does not bring it back */
+	t->verdict = p->verdict;
+	enter_handler(test, &t->a);
+	kwq_add(&t->queue, &t->a);
+	start_cancel(test, &t->a);
+	expect_refused(test, &t->a);
+	complete(&t->leave);
+	kwq_test_thread_join(test, &t->canceller);
+	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->runs), 1);
+	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 0);
+	KUNIT_EXPECT_EQ(test, t->queue.core.nr_dead, 0);
+	KUNIT_EXPECT_EQ(test, t->queue.core.died, 0);
+}
+
+static void each_who_cancels_waits(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct cancel_test *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+
+	/* K3: the second one finds it cancelled, and running */
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	kwq_add(&t->queue, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
+	start_cancel(test, &t->a);
+	kwq_test_thread_start(test, &u->canceller, cancel_in_thread, t);
+	kwq_test_wait_until(test, nr_waiters(t) == 2);
+	kwq_done(&t->queue, &t->a);
+	kwq_test_thread_join(test, &t->canceller);
+	kwq_test_thread_join(test, &u->canceller);
+	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING);
+}
+
+static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	unsigned long flags;
+
+	/* K3 O1: it is not given to another */
+	kwq_add(&t->queue, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
+	start_cancel(test, &t->a);
+	spin_lock_irqsave(&t->queue.lock, flags);
+	kwq_core_abandon(&t->queue.core, &t->a, 0);
+	spin_unlock_irqrestore(&t->queue.lock, flags);
+	/* Whoever unlocks next draws the consequences. */
+	kwq_forget(&t->queue, &t->b);
+	kwq_test_thread_join(test, &t->canceller);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->queue), 0);
+}
+
+static int cancel_in_handler_result[3];
+
+static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct cancel_test *t = container_of(queue, struct cancel_test, queue);
+
+	cancel_in_handler_result[0] = kwq_cancel_sync(queue, &t->a);
+	cancel_in_handler_result[1] = kwq_cancel_all_sync(queue);
+	cancel_in_handler_result[2] = kwq_cancel_sync(queue, &t->b);
+	complete(&t->entered);
+	return 0;
+}
+
+static void handler_does_not_wait_for_itself(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	/* K3: an error that changes nothing; another item it may cancel. */
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, cancel_in_handler, 1, 0),
+			0);
+	kwq_add_after(&t->queue, &t->b, 10);
+	kwq_add(&t->queue, &t->a);
+	KUNIT_ASSERT_NE(test, 0,
+			wait_for_completion_timeout(&t->entered,
+						    KWQ_TEST_HANGS_SECONDS * HZ));
+	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[0], -EDEADLK);
+	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[1], -EDEADLK);
+	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[2], KWQ_WAS_WAITING);
+	KUNIT_EXPECT_FALSE(test, kwq_shutting_down(&t->queue));
+	KUNIT_EXPECT_GE(test, kwq_add(&t->queue, &t->a), 0);
+}
+
+static s64 cancel_elsewhere(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct cancel_test *t = container_of(item, struct cancel_test, b);
+
+	t->result = kwq_cancel_sync(&t->queue, &t->a);
+	t->all_result = kwq_cancel_all_sync(&t->queue);
+	complete(&t->entered);
+	return 0;
+}
+
+static void handler_of_another_queue_may_wait(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct kwq_queue *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+
+	/* K3: to lockdep the handlers of two queues are two things. */
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	t->all_result = -1;
+	kwq_queue_init(other, "other", KWQ_CLOCK_MANUAL);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(other, cancel_elsewhere, 1, 0), 0);
+	enter_handler(test, &t->a);
+	reinit_completion(&t->entered);
+	kwq_add(other, &t->b);
+	kwq_test_wait_until(test, nr_waiters(t) == 1);
+	complete(&t->leave);
+	KUNIT_ASSERT_NE(test, 0,
+			wait_for_completion_timeout(&t->entered,
+						    KWQ_TEST_HANGS_SECONDS * HZ));
+	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING);
+	KUNIT_EXPECT_EQ(test, t->all_result, 0);
+	kwq_queue_destroy(other);
+}
+
+/* ---- A queue ---- */
+
+static void cancelled_queue_has_no_items(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K3: dirty in the handler, ready, waiting, dead: none is handled */
+	kwq_add_after(q, &t->c, 10);
+	t->d.requeues = U32_MAX;
+	enter_handler(test, &t->a);
+	kwq_configure(q, &(struct kwq_limiter_config){ .dead_after = 1 });
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->d), KWQ_DEAD);
+	kwq_add(q, &t->a);
+	kwq_add(q, &t->b);
+	start_cancel(test, NULL);
+	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(q));
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	expect_refused(test, &t->b);
+	complete(&t->leave);
+	kwq_test_thread_join(test, &t->canceller);
+	KUNIT_EXPECT_EQ(test, t->result, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->runs), 1);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->c));
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->d));
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q),
+			    (struct kwq_item *)ERR_PTR(-ESHUTDOWN));
+	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(q), 0);
+}
+
+#define NR_MANY	(2 * KWQ_ITEMS_PER_HOLD + 44)
+
+static void many_items_are_cancelled(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct kwq_item *items = kunit_kcalloc(test, NR_MANY, sizeof(*items),
+					       GFP_KERNEL);
+	int i;
+
+	/* K3: more than are taken out in one hold of the lock */
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < NR_MANY; i++) {
+		kwq_item_init(&items[i]);
+		kwq_add(&t->queue, &items[i]);
+	}
+	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(&t->queue), 0);
+	for (i = 0; i < NR_MANY; i++)
+		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&items[i]));
+}
+
+static void drain_in_thread(void *data)
+{
+	struct cancel_test *t = data;
+
+	t->result = kwq_shut_down_with_drain(&t->queue, KTIME_MAX);
+}
+
+static void cancel_ends_a_drain(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	/* K3 Q9 */
+	kwq_add(&t->queue, &t->a);
+	kwq_test_thread_start(test, &t->canceller, drain_in_thread, t);
+	kwq_test_wait_until(test, nr_waiters(t) == 1);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(&t->queue), 0);
+	kwq_test_thread_join(test, &t->canceller);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
+/* ---- Freed at once ---- */
+
+#define NR_SLOTS	8
+#define NR_VICTIMS	1500
+#define NR_ADDERS	2
+
+/**
+ * struct victim - an object that somebody is about to free
+ * @cancelled: it was cancelled: nobody may touch it any more
+ */
+struct victim {
+	struct kwq_item item;
+	bool cancelled;
+	u32 runs;
+};
+
+struct hunt {
+	struct kwq_queue queue;
+	struct victim __rcu *slot[NR_SLOTS];
+	struct kwq_test_thread adder[NR_ADDERS];
+	atomic_t seed;
+	atomic_t too_late;
+	bool over;
+};
+
+static s64 handle_victim(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct hunt *hunt = container_of(queue, struct hunt, queue);
+	struct victim *victim = container_of(item, struct victim, item);
+
+	if (READ_ONCE(victim->cancelled))
+		atomic_inc(&hunt->too_late);
+	switch (++victim->runs % 4) {
+	case 1:
+		return -EAGAIN;
+	case 2:
+		return kwq_again_after(1000);
+	default:
+		return 0;
+	}
+}
+
+static void add_victims(void *data)
+{
+	struct hunt *hunt = data;
+	struct victim *victim;
+	struct rnd_state rnd;
+
+	prandom_seed_state(&rnd, atomic_inc_return(&hunt->seed));
+	while (!READ_ONCE(hunt->over)) {
+		rcu_read_lock();
+		victim = rcu_dereference(hunt->slot[prandom_u32_state(&rnd) % NR_SLOTS]);
+		if (victim)
+			kwq_add_after(&hunt->queue, &victim->item,
+				      prandom_u32_state(&rnd) % 4 * 1000);
+		rcu_read_unlock();
+		cond_resched();
+	}
+}
+
+static struct victim *make_victim(struct hunt *hunt)
+{
+	struct victim *victim = kzalloc(sizeof(*victim), GFP_KERNEL);
+
+	if (victim) {
+		kwq_item_init(&victim->item);
+		kwq_add(&hunt->queue, &victim->item);
+	}
+	return victim;
+}
+
+/*
+ * One that is found under RCU is freed after the grace period: what was added in
+ * it, after the cancel, must not have counted. One that only the queue knows, its
+ * timer and its handler, is freed at once.
+ */
+static void free_victim(struct hunt *hunt, struct victim *victim, bool published)
+{
+	kwq_cancel_sync(&hunt->queue, &victim->item);
+	WRITE_ONCE(victim->cancelled, true);
+	if (published)
+		synchronize_rcu_expedited();
+	memset(victim, 0x6b, sizeof(*victim));
+	kfree(victim);
+}
+
+static const struct kwq_limiter_config quick_config = {
+	.nr = 1,
+	.limiters = { {
+		.kind = KWQ_LIMITER_EXPONENTIAL,
+		.u.exponential = { .base = 500, .max = 5000 },
+	} },
+};
+
+static void cancelled_object_can_be_freed(struct kunit *test)
+{
+	struct hunt *hunt = kunit_kzalloc(test, sizeof(*hunt), GFP_KERNEL);
+	struct victim *victim;
+	int i, slot;
+
+	/* K3: against adds, timer and handler, with KASAN looking on */
+	KUNIT_ASSERT_NOT_NULL(test, hunt);
+	kwq_queue_init(&hunt->queue, "hunt", KWQ_CLOCK_MONOTONIC);
+	kwq_configure(&hunt->queue, &quick_config);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&hunt->queue, handle_victim, 2,
+						WQ_UNBOUND), 0);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_start(test, &hunt->adder[i], add_victims, hunt);
+	for (i = 0; i < NR_VICTIMS; i++) {
+		victim = make_victim(hunt);
+		if (!victim)
+			break;
+		if (i % 4) {
+			ndelay(i % 64 * 50);
+			free_victim(hunt, victim, false);
+			continue;
+		}
+		slot = i / 4 % NR_SLOTS;
+		victim = rcu_replace_pointer(hunt->slot[slot], victim, true);
+		if (victim)
+			free_victim(hunt, victim, true);
+		cond_resched();
+	}
+	KUNIT_EXPECT_EQ(test, i, NR_VICTIMS);
+	WRITE_ONCE(hunt->over, true);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_join(test, &hunt->adder[i]);
+	/* The queue's cancel is as good. */
+	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(&hunt->queue), 0);
+	for (slot = 0; slot < NR_SLOTS; slot++)
+		kfree(rcu_dereference_protected(hunt->slot[slot], true));
+	KUNIT_EXPECT_EQ(test, atomic_read(&hunt->too_late), 0);
+	KUNIT_EXPECT_EQ(test, hunt->queue.core.nr_waiting, 0);
+	kwq_queue_destroy(&hunt->queue);
+}
+
+static struct kunit_case cancel_test_cases[] = {
+	KUNIT_CASE(cancelled_item_is_idle_for_good),
+	KUNIT_CASE(initialised_it_is_a_new_one),
+	KUNIT_CASE(cancel_tells_what_was),
+	KUNIT_CASE(cancel_waits_for_who_got_it),
+	KUNIT_CASE_PARAM(cancel_waits_for_a_handler, verdict_gen_params),
+	KUNIT_CASE(each_who_cancels_waits),
+	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),
+	KUNIT_CASE(handler_does_not_wait_for_itself),
+	KUNIT_CASE(handler_of_another_queue_may_wait),
+	KUNIT_CASE(cancelled_queue_has_no_items),
+	KUNIT_CASE(many_items_are_cancelled),
+	KUNIT_CASE(cancel_ends_a_drain),
+	KUNIT_CASE_SLOW(cancelled_object_can_be_freed),
+	{}
+};
+
+static struct kunit_suite cancel_test_suite = {
+	.name = "kwq-cancel",
+	.init = cancel_test_init,
+	.exit = cancel_test_exit,
+	.test_cases = cancel_test_cases,
+};
+
+kunit_test_suite(cancel_test_suite);

@@ -1,0 +1,836 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Queues with a handler (K2): on the kernel's real workqueues, and for delays on a
+ * manual clock.
+ */
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kwq.h>
+#include <linux/prandom.h>
+#include <linux/workqueue.h>
+#include "queue.h"
+#include "thread.h"
+
+#define NR_THINGS	8
+
+/**
+ * struct thing - what a driver would have
+ * @item: in the queue
+ * @verdict: what the handler returns of it
+ * @runs: how often it was called
+ * @inside: how many calls are under way
+ * @twice: there was more than one at once
+ * @blocks: the handler says that it @entered, and waits until it may @leave
+ * @within: called by the handler, if set
+ */
+struct thing {
+	struct kwq_item item;
+	s64 verdict;
+	atomic_t runs;
+	atomic_t inside;
+	bool twice;
+	bool blocks;
+	struct completion entered;
+	struct completion leave;
+	void (*within)(struct kwq_queue *queue, struct thing *thing);
+	int result;
+};
+
+struct handler_test {
+	struct kwq_queue queue;
+	struct thing thing[NR_THINGS];
+};
+
+static s64 handle(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct thing *thing = container_of(item, struct thing, item);
+
+	if (atomic_inc_return(&thing->inside) > 1)
+		thing->twice = true;
+	atomic_inc(&thing->runs);
+	if (thing->within)
+		thing->within(queue, thing);
+	if (thing->blocks) {
+		complete(&thing->entered);
+		wait_for_completion(&thing->leave);
+	}
+	atomic_dec(&thing->inside);
+	return thing->verdict;
+}
+
+static int handler_test_init(struct kunit *test)
+{
+	struct handler_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	for (i = 0; i < NR_THINGS; i++) {
+		kwq_item_init(&t->thing[i].item);
+		init_completion(&t->thing[i].entered);
+		init_completion(&t->thing[i].leave);
+	}
+	test->priv = t;
+	return 0;
+}
+
+/* Every case ends with everybody out of the handler, never twice in it at once. */
+static void handler_test_exit(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	if (!t)
+		return;
+	for (i = 0; i < NR_THINGS; i++)
+		complete_all(&t->thing[i].leave);
+	kwq_queue_destroy(&t->queue);
+	for (i = 0; i < NR_THINGS; i++) {
+		KUNIT_EXPECT_EQ(test, atomic_read(&t->thing[i].inside), 0);
+		KUNIT_EXPECT_FALSE(test, t->thing[i].twice);
+	}
+}
+
+static void start(struct kunit *test, unsigned int max_active)
+{
+	struct handler_test *t = test->priv;
+
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, max_active,
+						WQ_UNBOUND), 0);
+}
+
+static bool is_quiet(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	bool quiet;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	quiet = !queue->core.nr_ready && !queue->core.nr_processing;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return quiet;
+}
+
+/* All that was added is handled. */
+static void settle(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	kwq_test_wait_until(test, is_quiet(&t->queue));
+}
+
+/* Has an item handled, and brings its handler to where it blocks. */
+static void enter(struct kunit *test, struct thing *thing)
+{
+	struct handler_test *t = test->priv;
+
+	thing->blocks = true;
+	kwq_add(&t->queue, &thing->item);
+	KUNIT_ASSERT_NE(test, 0,
+			wait_for_completion_timeout(&thing->entered,
+						    KWQ_TEST_HANGS_SECONDS * HZ));
+}
+
+static void leave(struct thing *thing)
+{
+	thing->blocks = false;
+	complete(&thing->leave);
+}
+
+#define EXPECT_RUNS(test, thing, nr) \
+	KUNIT_EXPECT_EQ(test, atomic_read(&(thing)->runs), nr)
+
+/* ---- What is handled, and when ---- */
+
+static void each_item_is_handled(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K2 */
+	start(test, 2);
+	for (i = 0; i < NR_THINGS; i++)
+		KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->thing[i].item),
+				KWQ_ADDED);
+	settle(test);
+	for (i = 0; i < NR_THINGS; i++) {
+		EXPECT_RUNS(test, &t->thing[i], 1);
+		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
+	}
+	KUNIT_EXPECT_EQ(test, t->queue.core.dones, NR_THINGS);
+
+	/* And again, once all workers are idle. */
+	kwq_add(&t->queue, &t->thing[0].item);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[0], 2);
+}
+
+static void what_is_ready_is_handled_from_the_start(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K2 */
+	kwq_add(&t->queue, &t->thing[0].item);
+	kwq_add(&t->queue, &t->thing[1].item);
+	start(test, 1);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[0], 1);
+	EXPECT_RUNS(test, &t->thing[1], 1);
+}
+
+static void what_comes_due_is_handled(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K2 D1 */
+	start(test, 1);
+	kwq_add_after(&t->queue, &t->thing[0].item, 10);
+	kwq_queue_advance(&t->queue, 9);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[0], 0);
+	kwq_queue_advance(&t->queue, 10);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[0], 1);
+}
+
+static void added_while_it_is_handled_it_is_handled_again(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* Q4 K2: with workers to spare */
+	start(test, 4);
+	enter(test, thing);
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_COALESCED);
+	EXPECT_RUNS(test, thing, 1);
+	leave(thing);
+	settle(test);
+	EXPECT_RUNS(test, thing, 2);
+}
+
+/* All that got ready in one hold of the lock, with a worker for each. */
+static void expect_all_inside(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	for (i = 0; i < NR_THINGS; i++)
+		KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&t->thing[i].entered,
+						KWQ_TEST_HANGS_SECONDS * HZ));
+}
+
+static void what_is_ready_at_the_start_is_handled_at_once(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K2 */
+	for (i = 0; i < NR_THINGS; i++) {
+		t->thing[i].blocks = true;
+		kwq_add(&t->queue, &t->thing[i].item);
+	}
+	start(test, NR_THINGS);
+	expect_all_inside(test);
+}
+
+static void what_comes_due_together_is_handled_at_once(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K2 */
+	start(test, NR_THINGS);
+	for (i = 0; i < NR_THINGS; i++) {
+		t->thing[i].blocks = true;
+		kwq_add_after(&t->queue, &t->thing[i].item, 10);
+	}
+	kwq_queue_advance(&t->queue, 10);
+	expect_all_inside(test);
+}
+
+static void spin_for_a_tick(struct kwq_queue *queue, struct thing *thing)
+{
+	unsigned long begun = jiffies;
+
+	while (jiffies == begun)
+		cpu_relax();
+}
+
+static void worker_that_took_long_comes_back(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K2: it leaves its work item to others in between */
+	for (i = 0; i < NR_THINGS; i++) {
+		t->thing[i].within = spin_for_a_tick;
+		kwq_add(&t->queue, &t->thing[i].item);
+	}
+	start(test, 1);
+	settle(test);
+	for (i = 0; i < NR_THINGS; i++)
+		EXPECT_RUNS(test, &t->thing[i], 1);
+}
+
+static void higher_priority_is_handled_first(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	struct kwq_add_options urgent = { .flags = KWQ_ADD_PRIORITY, .priority = 1 };
+
+	/* Q12 K2 */
+	start(test, 1);
+	enter(test, &t->thing[0]);
+	kwq_add(&t->queue, &t->thing[1].item);
+	kwq_add_with(&t->queue, &t->thing[2].item, &urgent);
+	t->thing[2].blocks = true;
+	leave(&t->thing[0]);
+	wait_for_completion(&t->thing[2].entered);
+	EXPECT_RUNS(test, &t->thing[1], 0);
+	leave(&t->thing[2]);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[1], 1);
+}
+
+static const unsigned int active_params[] = { 1, 2, 5 };
+
+static void describe_active(const unsigned int *p, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%u at once", *p);
+}
+
+KUNIT_ARRAY_PARAM(active, active_params, describe_active);
+
+static unsigned int nr_inside(struct handler_test *t)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < NR_THINGS; i++)
+		nr += atomic_read(&t->thing[i].inside);
+	return nr;
+}
+
+static void no_more_are_handled_at_once(struct kunit *test)
+{
+	const unsigned int max = *(const unsigned int *)test->param_value;
+	struct handler_test *t = test->priv;
+	unsigned int i;
+
+	/* K2: as many as there may be, and each that ends lets one more in. */
+	start(test, max);
+	for (i = 0; i < NR_THINGS; i++)
+		t->thing[i].blocks = true;
+	for (i = 0; i < NR_THINGS; i++)
+		kwq_add(&t->queue, &t->thing[i].item);
+	for (i = 0; i < NR_THINGS; i++) {
+		KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&t->thing[i].entered,
+						KWQ_TEST_HANGS_SECONDS * HZ));
+		if (i < max - 1)
+			continue;
+		KUNIT_EXPECT_EQ(test, nr_inside(t), max);
+		KUNIT_EXPECT_EQ(test, kwq_len(&t->queue), NR_THINGS - 1 - i);
+		complete(&t->thing[i - (max - 1)].leave);
+	}
+}
+
+/* ---- What a handler returns ---- */
+
+static const struct kwq_limiter_config retry_config = {
+	.nr = 1,
+	.limiters = { {
+		.kind = KWQ_LIMITER_EXPONENTIAL,
+		.u.exponential = { .base = 10, .max = 1000 },
+	} },
+};
+
+static void failed_item_is_tried_again(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* K2 L1 L2: and forgotten when it succeeds */
+	kwq_configure(&t->queue, &retry_config);
+	start(test, 1);
+	thing->verdict = -EIO;
+	kwq_add(&t->queue, &thing->item);
+	settle(test);
+	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
+	KUNIT_EXPECT_EQ(test, thing->item.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 1);
+	kwq_queue_advance(&t->queue, 10);
+	settle(test);
+	EXPECT_RUNS(test, thing, 2);
+	KUNIT_EXPECT_EQ(test, thing->item.timer.expires, 30);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 2);
+	thing->verdict = 0;
+	kwq_queue_advance(&t->queue, 30);
+	settle(test);
+	EXPECT_RUNS(test, thing, 3);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing->item));
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
+}
+
+static void default_limiter_is_client_gos(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K2 L7 */
+	start(test, 1);
+	t->thing[0].verdict = -EAGAIN;
+	kwq_add(&t->queue, &t->thing[0].item);
+	settle(test);
+	KUNIT_EXPECT_EQ(test, t->thing[0].item.timer.expires, 5 * NSEC_PER_MSEC);
+}
+
+static const struct again_case {
+	const char *desc;
+	u64 delay;
+	ktime_t expected;
+} again_cases[] = {
+	{ "at once", 0, 1 },
+	{ "in 1 ns", 1, 1 },
+	{ "in 1000 ns", 1000, 1000 },
+	{ "after the end of time", U64_MAX, KTIME_MAX },
+};
+
+KUNIT_ARRAY_PARAM_DESC(again, again_cases, desc);
+
+static void handled_again_after(struct kunit *test)
+{
+	const struct again_case *p = test->param_value;
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* K2 D1 D7: it did not fail, so what failed before is forgotten. */
+	start(test, 1);
+	thing->item.requeues = 3;
+	thing->verdict = kwq_again_after(p->delay);
+	kwq_add(&t->queue, &thing->item);
+	settle(test);
+	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
+	KUNIT_EXPECT_EQ(test, thing->item.timer.expires, p->expected);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
+	thing->verdict = 0;
+	kwq_queue_advance(&t->queue, p->expected);
+	settle(test);
+	EXPECT_RUNS(test, thing, 2);
+}
+
+static void given_up_item_is_dead(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* K2 L11 */
+	start(test, 1);
+	thing->verdict = KWQ_GIVE_UP;
+	kwq_add(&t->queue, &thing->item);
+	settle(test);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(&t->queue), &thing->item);
+	thing->verdict = 0;
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_ADDED);
+	settle(test);
+	EXPECT_RUNS(test, thing, 2);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing->item));
+}
+
+static void add_meanwhile_counts_whatever_it_returns(struct kunit *test)
+{
+	static const s64 verdicts[] = { 0, -EIO, 1000, KWQ_GIVE_UP };
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K2 Q4 */
+	start(test, 1);
+	for (i = 0; i < ARRAY_SIZE(verdicts); i++) {
+		struct thing *thing = &t->thing[i];
+
+		enter(test, thing);
+		kwq_add(&t->queue, &thing->item);
+		thing->verdict = verdicts[i];
+		leave(thing);
+		kwq_test_wait_until(test, atomic_read(&thing->runs) == 2);
+		settle(test);
+	}
+}
+
+/* ---- Its end ---- */
+
+static void shut_down_within(struct kwq_queue *queue, struct thing *thing)
+{
+	kwq_shut_down(queue);
+}
+
+static void drain_goes_to_the_last_item(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K2 Q9: and what fails is not tried again */
+	start(test, 2);
+	enter(test, &t->thing[0]);
+	t->thing[1].verdict = -EIO;
+	t->thing[2].verdict = 1000;
+	t->thing[3].verdict = KWQ_GIVE_UP;
+	for (i = 1; i < NR_THINGS - 1; i++)
+		kwq_add(&t->queue, &t->thing[i].item);
+	kwq_add_after(&t->queue, &t->thing[NR_THINGS - 1].item, 10);
+	leave(&t->thing[0]);
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(&t->queue, KTIME_MAX), 0);
+	for (i = 0; i < NR_THINGS - 1; i++)
+		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
+	for (i = 4; i < NR_THINGS - 1; i++)
+		EXPECT_RUNS(test, &t->thing[i], 1);
+	EXPECT_RUNS(test, &t->thing[NR_THINGS - 1], 0);
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->thing[0].item), -ESHUTDOWN);
+}
+
+static void shut_down_by_its_handler(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K2 Q8: what is ready is handled yet */
+	start(test, 1);
+	enter(test, &t->thing[0]);
+	t->thing[1].within = shut_down_within;
+	kwq_add(&t->queue, &t->thing[1].item);
+	kwq_add(&t->queue, &t->thing[2].item);
+	leave(&t->thing[0]);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[2], 1);
+	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(&t->queue));
+}
+
+static void destroyed_it_calls_nobody(struct kunit *test)
+{
+	struct handler_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	int i;
+
+	/* K3: ready, waiting, dead, and nothing is called afterwards */
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	for (i = 0; i < NR_THINGS; i++)
+		kwq_item_init(&t->thing[i].item);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 2, 0), 0);
+	t->thing[0].verdict = KWQ_GIVE_UP;
+	t->thing[1].verdict = -EIO;
+	for (i = 0; i < NR_THINGS; i++)
+		kwq_add(&t->queue, &t->thing[i].item);
+	kwq_queue_destroy(&t->queue);
+	for (i = 0; i < NR_THINGS; i++) {
+		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
+		KUNIT_EXPECT_EQ(test, atomic_read(&t->thing[i].inside), 0);
+	}
+	KUNIT_EXPECT_PTR_EQ(test, t->queue.workers, NULL);
+}
+
+/* ---- What it is given ---- */
+
+static const struct flags_case {
+	const char *desc;
+	unsigned int flags;
+} flags_cases[] = {
+	{ "bound", 0 },
+	{ "unbound", WQ_UNBOUND },
+	{ "high priority", WQ_HIGHPRI },
+	{ "unbound, high priority", WQ_UNBOUND | WQ_HIGHPRI },
+	{ "freezable", WQ_FREEZABLE },
+	{ "memory reclaim", WQ_MEM_RECLAIM },
+	{ "cpu intensive", WQ_CPU_INTENSIVE },
+	{ "power efficient", WQ_POWER_EFFICIENT },
+	{ "all that unbound may be",
+	  WQ_UNBOUND | WQ_FREEZABLE | WQ_MEM_RECLAIM | WQ_HIGHPRI },
+};
+
+KUNIT_ARRAY_PARAM_DESC(flags, flags_cases, desc);
+
+static void workqueue_is_the_drivers_choice(struct kunit *test)
+{
+	const struct flags_case *p = test->param_value;
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K2 */
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 3, p->flags),
+			0);
+	for (i = 0; i < NR_THINGS; i++)
+		kwq_add(&t->queue, &t->thing[i].item);
+	settle(test);
+	for (i = 0; i < NR_THINGS; i++)
+		EXPECT_RUNS(test, &t->thing[i], 1);
+}
+
+static void note_the_processor(struct kwq_queue *queue, struct thing *thing)
+{
+	thing->result = raw_smp_processor_id();
+}
+
+static void bound_handler_runs_where_the_add_was(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int cpu;
+
+	/* K2 */
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 1, 0), 0);
+	t->thing[0].within = note_the_processor;
+	for_each_online_cpu(cpu) {
+		set_cpus_allowed_ptr(current, cpumask_of(cpu));
+		kwq_add(&t->queue, &t->thing[0].item);
+		settle(test);
+		KUNIT_EXPECT_EQ(test, t->thing[0].result, cpu);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static const struct bad_case {
+	const char *desc;
+	kwq_handler_fn handler;
+	unsigned int max_active;
+	unsigned int flags;
+} bad_cases[] = {
+	{ "no function", NULL, 1, 0 },
+	{ "none at once", handle, 0, 0 },
+	{ "too many at once", handle, WQ_MAX_ACTIVE + 1, 0 },
+	{ "more than any number at once", handle, UINT_MAX, 0 },
+	{ "in softirqs", handle, 1, WQ_BH },
+	{ "a flag of cmwq's own", handle, 1, __WQ_ORDERED },
+	{ "an unknown flag", handle, 1, 1U << 31 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(bad, bad_cases, desc);
+
+static void bad_handler_is_refused(struct kunit *test)
+{
+	const struct bad_case *p = test->param_value;
+	struct handler_test *t = test->priv;
+
+	/* K2 */
+	KUNIT_EXPECT_EQ(test, kwq_start_handler(&t->queue, p->handler,
+						p->max_active, p->flags),
+			-EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, t->queue.workers, NULL);
+	start(test, 1);
+}
+
+static void most_at_once(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K2 */
+	start(test, WQ_MAX_ACTIVE);
+	kwq_add(&t->queue, &t->thing[0].item);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[0], 1);
+}
+
+static s64 another(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return KWQ_GIVE_UP;
+}
+
+static void second_handler_is_refused(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K2 */
+	start(test, 1);
+	KUNIT_EXPECT_EQ(test, kwq_start_handler(&t->queue, another, 1, 0), -EBUSY);
+	kwq_add(&t->queue, &t->thing[0].item);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[0], 1);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(&t->queue), NULL);
+}
+
+#ifdef CONFIG_FAILSLAB
+/* The @nth allocation fails; returns whether there was one. */
+static bool start_without_memory(struct kunit *test, struct kwq_queue *q, int nth,
+				 int *refused)
+{
+	struct handler_test *t = test->priv;
+	bool injected;
+	int err;
+
+	kwq_queue_init(q, "test", KWQ_CLOCK_MANUAL);
+	kwq_add(q, &t->thing[0].item);
+	current->fail_nth = nth;
+	err = kwq_start_handler(q, handle, 2, WQ_UNBOUND);
+	injected = !current->fail_nth;
+	current->fail_nth = 0;
+	/* Some that it did not get cmwq can do without. */
+	if (err) {
+		KUNIT_EXPECT_EQ(test, err, -ENOMEM);
+		KUNIT_EXPECT_PTR_EQ(test, q->workers, NULL);
+		KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+		kwq_remove(q, &t->thing[0].item);
+		++*refused;
+	}
+	kwq_queue_destroy(q);
+	return injected;
+}
+
+static void no_memory_for_a_handler(struct kunit *test)
+{
+	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	int nth, refused = 0;
+
+	/* K2: every allocation in turn, until none fails; that of the workers is ours */
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	for (nth = 1; start_without_memory(test, q, nth, &refused); nth++)
+		if (nth == 1)
+			KUNIT_EXPECT_EQ(test, refused, 1);
+	KUNIT_EXPECT_GT(test, nth, 3);
+	KUNIT_EXPECT_GE(test, refused, 2);
+}
+#endif
+
+/* ---- Many at once ---- */
+
+#define NR_BUSY		16
+#define NR_ADDS		4000
+#define NR_ADDERS	2
+
+/**
+ * struct busy - an object that is added and handled all the time
+ * @wanted: adds so far
+ * @seen: @wanted as the last handler that succeeded saw it
+ */
+struct busy {
+	struct kwq_item item;
+	atomic_t wanted;
+	atomic_t inside;
+	int seen;
+	u32 runs;
+};
+
+struct storm {
+	struct kwq_queue queue;
+	struct busy busy[NR_BUSY];
+	struct kwq_test_thread adder[NR_ADDERS];
+	atomic_t seed;
+	atomic_t twice;
+};
+
+static s64 handle_busy(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct storm *storm = container_of(queue, struct storm, queue);
+	struct busy *busy = container_of(item, struct busy, item);
+	int wanted;
+
+	if (atomic_inc_return(&busy->inside) > 1)
+		atomic_inc(&storm->twice);
+	wanted = atomic_read(&busy->wanted);
+	/* The rest of a failure's work is left to the next try. */
+	busy->runs++;
+	if (busy->runs % 5)
+		busy->seen = wanted;
+	if (busy->runs % 64 == 0)
+		fsleep(50);
+	atomic_dec(&busy->inside);
+	if (busy->runs % 5 == 0)
+		return -EAGAIN;
+	return busy->runs % 7 ? 0 : kwq_again_after(1000);
+}
+
+static void add_busily(void *data)
+{
+	struct storm *storm = data;
+	struct rnd_state rnd;
+	struct busy *busy;
+	int n;
+
+	prandom_seed_state(&rnd, atomic_inc_return(&storm->seed));
+	for (n = 0; n < NR_ADDS; n++) {
+		busy = &storm->busy[prandom_u32_state(&rnd) % NR_BUSY];
+		atomic_inc(&busy->wanted);
+		kwq_add_after(&storm->queue, &busy->item,
+			      prandom_u32_state(&rnd) % 4 * 500);
+		cond_resched();
+	}
+}
+
+static bool is_empty(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	bool empty;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	empty = !queue->core.nr_ready && !queue->core.nr_processing &&
+		!queue->core.nr_waiting;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return empty;
+}
+
+static const struct kwq_limiter_config quick_config = {
+	.nr = 1,
+	.limiters = { {
+		.kind = KWQ_LIMITER_EXPONENTIAL,
+		.u.exponential = { .base = 1000, .max = 100000 },
+	} },
+};
+
+static void storm_loses_nothing_and_runs_nothing_twice(struct kunit *test)
+{
+	struct storm *storm = kunit_kzalloc(test, sizeof(*storm), GFP_KERNEL);
+	int i;
+
+	/* K2 Q3 Q4 */
+	KUNIT_ASSERT_NOT_NULL(test, storm);
+	kwq_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
+	kwq_configure(&storm->queue, &quick_config);
+	for (i = 0; i < NR_BUSY; i++)
+		kwq_item_init(&storm->busy[i].item);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&storm->queue, handle_busy, 4,
+						WQ_UNBOUND), 0);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_start(test, &storm->adder[i], add_busily, storm);
+	for (i = 0; i < NR_ADDERS; i++)
+		kwq_test_thread_join(test, &storm->adder[i]);
+	kwq_test_wait_until(test, is_empty(&storm->queue));
+	KUNIT_EXPECT_EQ(test, atomic_read(&storm->twice), 0);
+	for (i = 0; i < NR_BUSY; i++)
+		KUNIT_EXPECT_EQ(test, storm->busy[i].seen,
+				atomic_read(&storm->busy[i].wanted));
+	kwq_queue_destroy(&storm->queue);
+}
+
+static struct kunit_case handler_test_cases[] = {
+	KUNIT_CASE(each_item_is_handled),
+	KUNIT_CASE(what_is_ready_is_handled_from_the_start),
+	KUNIT_CASE(what_comes_due_is_handled),
+	KUNIT_CASE(added_while_it_is_handled_it_is_handled_again),
+	KUNIT_CASE(what_is_ready_at_the_start_is_handled_at_once),
+	KUNIT_CASE(what_comes_due_together_is_handled_at_once),
+	KUNIT_CASE(worker_that_took_long_comes_back),
+	KUNIT_CASE(higher_priority_is_handled_first),
+	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),
+	KUNIT_CASE(failed_item_is_tried_again),
+	KUNIT_CASE(default_limiter_is_client_gos),
+	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
+	KUNIT_CASE(given_up_item_is_dead),
+	KUNIT_CASE(add_meanwhile_counts_whatever_it_returns),
+	KUNIT_CASE(drain_goes_to_the_last_item),
+	KUNIT_CASE(shut_down_by_its_handler),
+	KUNIT_CASE(destroyed_it_calls_nobody),
+	KUNIT_CASE_PARAM(workqueue_is_the_drivers_choice, flags_gen_params),
+	KUNIT_CASE(bound_handler_runs_where_the_add_was),
+	KUNIT_CASE_PARAM(bad_handler_is_refused, bad_gen_params),
+	KUNIT_CASE(most_at_once),
+	KUNIT_CASE(second_handler_is_refused),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(no_memory_for_a_handler),
+#endif
+	KUNIT_CASE_SLOW(storm_loses_nothing_and_runs_nothing_twice),
+	{}
+};
+
+static struct kunit_suite handler_test_suite = {
+	.name = "kwq-handler",
+	.init = handler_test_init,
+	.exit = handler_test_exit,
+	.test_cases = handler_test_cases,
+};
+
+kunit_test_suite(handler_test_suite);
