@@ -129,7 +129,7 @@ static void work_fn(struct work_struct *work)
 
 		spin_lock_irqsave(&queue->lock, flags);
 		settle(queue, worker, item, verdict);
-		if (jiffies != begun)
+		if (time_after(jiffies, begun))
 			break;
 	}
 	if (queue->core.nr_ready)

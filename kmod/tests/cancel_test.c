@@ -15,8 +15,8 @@
 #include "queue.h"
 #include "thread.h"
 
-/**
- * struct cancel_test - a queue, and one who waits for a cancel
+/*
+ * A queue, and one who waits for a cancel
  * @verdict: what the handler returns
  * @runs: how often it was called
  * @entered: the handler is there
@@ -420,8 +420,8 @@ static void cancel_ends_a_drain(struct kunit *test)
 #define NR_VICTIMS	1500
 #define NR_ADDERS	2
 
-/**
- * struct victim - an object that somebody is about to free
+/*
+ * An object that somebody is about to free
  * @cancelled: it was cancelled: nobody may touch it any more
  */
 struct victim {

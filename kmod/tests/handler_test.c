@@ -17,8 +17,8 @@
 
 #define NR_THINGS	8
 
-/**
- * struct thing - what a driver would have
+/*
+ * What a driver would have
  * @item: in the queue
  * @verdict: what the handler returns of it
  * @runs: how often it was called
@@ -692,8 +692,8 @@ static void no_memory_for_a_handler(struct kunit *test)
 #define NR_ADDS		4000
 #define NR_ADDERS	2
 
-/**
- * struct busy - an object that is added and handled all the time
+/*
+ * An object that is added and handled all the time
  * @wanted: adds so far
  * @seen: @wanted as the last handler that succeeded saw it
  */

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The queue in every context that its users may call it from (K1). Lockdep, which
+ * the kernels that run this have, is half of the test.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
+#include <linux/irq.h>
+#include <linux/irq_sim.h>
+#include <linux/irq_work.h>
+#include <linux/irqdomain.h>
+#include <linux/kwq.h>
+#include <linux/rcupdate.h>
+#include "compat.h"
+#include "queue.h"
+#include "thread.h"
+
+#define HOUR	(3600 * (u64)NSEC_PER_SEC)
+
+/*
+ * The one context that a case visits
+ * @queue: where a thread waits for @b, and a handler for @c
+ * @handled: of @c
+ * @own: nobody else's
+ * @done: the visit is over
+ * @hard: was it a hard interrupt
+ * @soft: was it a softirq
+ * @wrong: the step that went wrong, 0 for none
+ */
+struct visit {
+	struct kwq_queue queue;
+	struct kwq_queue handled;
+	struct kwq_queue own;
+	struct kwq_item a, b, c;
+	struct hrtimer timer;
+	struct irq_work irq_work;
+	struct rcu_head rcu;
+	struct irq_domain *domain;
+	int irq;
+	struct completion done;
+	struct completion ran;
+	struct kwq_test_thread getter;
+	struct kwq_item *got;
+	bool hard;
+	bool soft;
+	int wrong;
+};
+
+/* Every operation that does not sleep. */
+static int every_operation(struct kwq_queue *q, struct kwq_item *a)
+{
+	struct kwq_limiter_config config;
+
+	if (kwq_add(q, a) != KWQ_ADDED)
+		return 1;
+	if (kwq_len(q) != 1)
+		return 2;
+	if (kwq_remove(q, a) != KWQ_WAS_READY)
+		return 3;
+	if (kwq_add_after(q, a, HOUR) != KWQ_WAITING)
+		return 4;
+	if (kwq_add_after(q, a, HOUR / 2) != KWQ_COALESCED)
+		return 5;
+	if (kwq_remove(q, a) != KWQ_WAS_WAITING)
+		return 6;
+	if (kwq_queue_now(q) < 0)
+		return 7;
+	if (kwq_add_rate_limited(q, a) != KWQ_WAITING)
+		return 8;
+	if (kwq_num_requeues(q, a) != 1 || kwq_forget(q, a) != 1)
+		return 9;
+	if (kwq_remove(q, a) != KWQ_WAS_WAITING)
+		return 10;
+	if (kwq_first_dead(q))
+		return 11;
+	kwq_read_config(q, &config);
+	if (kwq_configure(q, &config))
+		return 12;
+	kwq_add(q, a);
+	if (kwq_try_get(q) != a || kwq_add(q, a) != KWQ_DIRTIED)
+		return 13;
+	if (kwq_done(q, a) != KWQ_REQUEUED)
+		return 14;
+	if (kwq_shutting_down(q))
+		return 15;
+	kwq_shut_down(q);
+	if (kwq_add(q, a) != -ESHUTDOWN || kwq_try_get(q) != a)
+		return 16;
+	if (kwq_done(q, a) != KWQ_FINISHED)
+		return 17;
+	return 0;
+}
+
+static void visit(struct visit *v)
+{
+	v->hard = in_hardirq();
+	v->soft = in_serving_softirq();
+	v->wrong = every_operation(&v->own, &v->a);
+	kwq_add(&v->queue, &v->b);
+	kwq_add(&v->handled, &v->c);
+	complete(&v->done);
+}
+
+static int visit_from_process(struct visit *v)
+{
+	visit(v);
+	return 0;
+}
+
+/* Where a spinlock_t sleeps this is not allowed (K1). */
+static int __maybe_unused visit_with_irqs_off(struct visit *v)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	visit(v);
+	local_irq_restore(flags);
+	return 0;
+}
+
+static int visit_with_softirqs_off(struct visit *v)
+{
+	local_bh_disable();
+	visit(v);
+	local_bh_enable();
+	return 0;
+}
+
+static enum hrtimer_restart timer_fn(struct hrtimer *timer)
+{
+	visit(container_of(timer, struct visit, timer));
+	return HRTIMER_NORESTART;
+}
+
+static int visit_from_hrtimer(struct visit *v)
+{
+	hrtimer_setup(&v->timer, timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
+	hrtimer_start(&v->timer, 1000, HRTIMER_MODE_REL);
+	return 0;
+}
+
+static int visit_from_soft_hrtimer(struct visit *v)
+{
+	hrtimer_setup(&v->timer, timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_SOFT);
+	hrtimer_start(&v->timer, 1000, HRTIMER_MODE_REL_SOFT);
+	return 0;
+}
+
+static void cancel_hrtimer(struct visit *v)
+{
+	hrtimer_cancel(&v->timer);
+}
+
+static void irq_work_fn(struct irq_work *work)
+{
+	visit(container_of(work, struct visit, irq_work));
+}
+
+static int visit_from_irq_work(struct visit *v)
+{
+	init_irq_work(&v->irq_work, irq_work_fn);
+	irq_work_queue(&v->irq_work);
+	return 0;
+}
+
+static void sync_irq_work(struct visit *v)
+{
+	irq_work_sync(&v->irq_work);
+}
+
+static void rcu_fn(struct rcu_head *rcu)
+{
+	visit(container_of(rcu, struct visit, rcu));
+}
+
+static int visit_from_rcu(struct visit *v)
+{
+	call_rcu(&v->rcu, rcu_fn);
+	return 0;
+}
+
+static void sync_rcu(struct visit *v)
+{
+	rcu_barrier();
+}
+
+#ifdef CONFIG_IRQ_SIM
+/* An interrupt as a driver gets it; only that nobody but the test raises it. */
+static int raise_irq(struct visit *v, irq_handler_t handler, irq_handler_t thread_fn)
+{
+	int err;
+
+	v->domain = irq_domain_create_sim(NULL, 1);
+	if (IS_ERR(v->domain))
+		return PTR_ERR(v->domain);
+	v->irq = irq_create_mapping(v->domain, 0);
+	if (!v->irq) {
+		irq_domain_remove_sim(v->domain);
+		return -ENOSPC;
+	}
+	err = request_threaded_irq(v->irq, handler, thread_fn, 0, "kwq_test", v);
+	if (err) {
+		irq_dispose_mapping(v->irq);
+		irq_domain_remove_sim(v->domain);
+		return err;
+	}
+	return irq_set_irqchip_state(v->irq, IRQCHIP_STATE_PENDING, true);
+}
+
+static irqreturn_t visit_handler(int irq, void *data)
+{
+	visit(data);
+	return IRQ_HANDLED;
+}
+
+static irqreturn_t wake_thread(int irq, void *data)
+{
+	return IRQ_WAKE_THREAD;
+}
+
+static int visit_from_irq(struct visit *v)
+{
+	return raise_irq(v, visit_handler, NULL);
+}
+
+static int visit_from_threaded_irq(struct visit *v)
+{
+	return raise_irq(v, wake_thread, visit_handler);
+}
+
+static void free_the_irq(struct visit *v)
+{
+	free_irq(v->irq, v);
+	irq_dispose_mapping(v->irq);
+	irq_domain_remove_sim(v->domain);
+}
+#endif
+
+static const struct context_case {
+	const char *desc;
+	int (*go)(struct visit *v);
+	void (*leave)(struct visit *v);
+	bool hard;
+	bool soft;
+} context_cases[] = {
+	{ "process", visit_from_process },
+#ifndef CONFIG_PREEMPT_RT
+	{ "interrupts off", visit_with_irqs_off },
+#endif
+	{ "softirqs off", visit_with_softirqs_off },
+	{ "hrtimer, hard irq", visit_from_hrtimer, cancel_hrtimer,
+	  .hard = true },
+	{ "hrtimer, softirq", visit_from_soft_hrtimer, cancel_hrtimer,
+	  .soft = true },
+	{ "irq_work", visit_from_irq_work, sync_irq_work, .hard = true },
+	{ "RCU callback", visit_from_rcu, sync_rcu, .soft = true },
+#ifdef CONFIG_IRQ_SIM
+	{ "interrupt", visit_from_irq, free_the_irq, .hard = true },
+	{ "threaded interrupt", visit_from_threaded_irq, free_the_irq },
+#endif
+};
+
+KUNIT_ARRAY_PARAM_DESC(context, context_cases, desc);
+
+static void get_one(void *data)
+{
+	struct visit *v = data;
+
+	v->got = kwq_get(&v->queue, KTIME_MAX);
+}
+
+static s64 handle(struct kwq_queue *queue, struct kwq_item *item)
+{
+	complete(&container_of(item, struct visit, c)->ran);
+	return 0;
+}
+
+static void any_context(struct kunit *test)
+{
+	const struct context_case *p = test->param_value;
+	struct visit *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
+	bool waits;
+
+	/* K1 K2: a thread and a handler wait for what is added there. */
+	KUNIT_ASSERT_NOT_NULL(test, v);
+	kwq_queue_init(&v->queue, "visited", KWQ_CLOCK_MONOTONIC);
+	kwq_queue_init(&v->handled, "handled", KWQ_CLOCK_MONOTONIC);
+	kwq_queue_init(&v->own, "visited too", KWQ_CLOCK_MONOTONIC);
+	kwq_item_init(&v->a);
+	kwq_item_init(&v->b);
+	kwq_item_init(&v->c);
+	init_completion(&v->done);
+	init_completion(&v->ran);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&v->handled, handle, 1, 0), 0);
+	kwq_test_thread_start(test, &v->getter, get_one, v);
+	kwq_test_wait_until(test,
+			    kwq_test_nr_sleepers(&v->queue.getters) == 1);
+
+	KUNIT_ASSERT_EQ(test, p->go(v), 0);
+	waits = wait_for_completion_timeout(&v->done, KWQ_TEST_HANGS_SECONDS * HZ);
+	KUNIT_EXPECT_TRUE_MSG(test, waits, "it was never there");
+	if (p->leave)
+		p->leave(v);
+
+	KUNIT_EXPECT_EQ(test, v->wrong, 0);
+	/* With PREEMPT_RT all of them are threads, or softirqs that a thread runs. */
+	KUNIT_EXPECT_EQ(test, v->hard,
+			p->hard && !IS_ENABLED(CONFIG_PREEMPT_RT));
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		KUNIT_EXPECT_EQ(test, v->soft, p->soft);
+	kwq_test_thread_join(test, &v->getter);
+	KUNIT_EXPECT_PTR_EQ(test, v->got, &v->b);
+	waits = wait_for_completion_timeout(&v->ran, KWQ_TEST_HANGS_SECONDS * HZ);
+	KUNIT_EXPECT_TRUE_MSG(test, waits, "the handler was not called");
+	kwq_done(&v->queue, &v->b);
+	kwq_queue_destroy(&v->queue);
+	kwq_queue_destroy(&v->handled);
+	kwq_queue_destroy(&v->own);
+}
+
+static struct kunit_case context_test_cases[] = {
+	KUNIT_CASE_PARAM(any_context, context_gen_params),
+	{}
+};
+
+static struct kunit_suite context_test_suite = {
+	.name = "kwq-context",
+	.test_cases = context_test_cases,
+};
+
+kunit_test_suite(context_test_suite);
