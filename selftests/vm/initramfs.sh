@@ -74,7 +74,7 @@ for content in "$@"; do
 	exporter)
 		# It cannot be static: Debian has not all of its libraries so.
 		mkdir "$root/exporter"
-		cp "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.0" "$root/exporter"
+		cp "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.1" "$root/exporter"
 		ldd "$BUILD/userspace/kwq" | grep -oE '/[^ ]+' | sort -u | while read -r library; do
 			case $library in
 			"$BUILD"/*) ;;

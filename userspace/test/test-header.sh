@@ -65,9 +65,9 @@ done
 header=$(sed 's/^static inline.*//' "$SRC/include/kwq.h" |
 	sed -nE 's/^(int|void|uint64_t|__u64) (kwq_[a-z_]+)\(.*/\2/p' | sort)
 map=$(sed -nE 's/^\t(kwq_[a-z_]+);/\1/p' "$SRC/lib/libkwq.map" | sort)
-shared=$(nm -D --defined-only "$O/libkwq.so" | sed -nE 's/.* T ([^@]*)@@LIBKWQ_0\.1$/\1/p' | sort)
+shared=$(nm -D --defined-only "$O/libkwq.so" | sed -nE 's/.* T ([^@]*)@@LIBKWQ_1\.0$/\1/p' | sort)
 everything=$(nm -D --defined-only "$O/libkwq.so" | sed -E 's/.* [A-Z] //' |
-	grep -vE '^LIBKWQ_0\.1(@|$)' | sed 's/@.*//' | sort)
+	grep -vE '^LIBKWQ_1\.0(@|$)' | sed 's/@.*//' | sort)
 static=$(nm --defined-only "$O/libkwq.a" | sed -nE 's/.* T (kwq_[a-z_]+)$/\1/p' | sort)
 documented=$(sed -nE 's/^\.Fn (kwq_[a-z_]+) .*/\1/p' "$SRC/man/libkwq.3" | sort -u)
 

@@ -11,7 +11,7 @@ PREFIX=/opt/kwq
 INSTALL=("${MAKE[@]}" O="$O" DESTDIR="$ROOT" PREFIX="$PREFIX" MANDIR=/opt/man)
 
 ok "make install" "${INSTALL[@]}" install
-for file in bin/kwq lib/libkwq.a lib/libkwq.so.0.1.0 lib/libkwq.so.0 lib/libkwq.so \
+for file in bin/kwq lib/libkwq.a lib/libkwq.so.1.0.0 lib/libkwq.so.1 lib/libkwq.so \
 	lib/pkgconfig/libkwq.pc include/kwq.h include/linux/kwq.h \
 	share/bash-completion/completions/kwq; do
 	ok "$file" test -s "$ROOT$PREFIX/$file"
@@ -51,7 +51,7 @@ if command -v pkg-config >/dev/null; then
 	ok "pkg-config --validate" config --validate
 	ok "a program is built with it" builds
 	ok "and runs" env LD_LIBRARY_PATH="$ROOT$PREFIX/lib" "$WORK/user"
-	ok "it needs libkwq.so.0" grep -q 'NEEDED.*libkwq\.so\.0' <(readelf -d "$WORK/user")
+	ok "it needs libkwq.so.1" grep -q 'NEEDED.*libkwq\.so\.1' <(readelf -d "$WORK/user")
 	ok "a static program is built with it" builds -static
 	ok "and runs, too" "$WORK/user"
 else
