@@ -27,7 +27,7 @@ files() {
 check_spdx() {
 	local file
 
-	files '*.[ch]' '*.S' '*.sh' '*.py' '*.go' '*.rs' '*.bt' '*Makefile' '*Kbuild' '*Kconfig' '*.config' '*.map' .ci/run |
+	files '*.[ch]' '*.S' '*.sh' '*.py' '*.go' '*.rs' '*.bt' '*Makefile' '*Kbuild' '*Kconfig' '*.config' '*.map' '*.rules' '*.conf' .ci/run |
 		while read -r file; do
 			head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file has no SPDX line"
 		done
@@ -119,6 +119,7 @@ check_install() {
 	modprobe -d "$root" -S "$release" --show-depends kwq | grep -q "^insmod $root/lib/modules/$release/updates/kmod/kwq.ko" ||
 		echo "modprobe does not find the module"
 	[ -x "$root/usr/local/bin/kwq" ] || echo "the command is not installed"
+	[ -s "$root/usr/local/lib/udev/rules.d/60-kwq.rules" ] || echo "the udev rule is not installed"
 	logged uninstall make -C "$TOP" uninstall KDIR="$STOCK/kdir" DESTDIR="$root"
 	# depmod's files stay, as they do for every module.
 	find "$root" ! -type d ! -name 'modules.*'

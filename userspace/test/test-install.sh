@@ -13,7 +13,8 @@ INSTALL=("${MAKE[@]}" O="$O" DESTDIR="$ROOT" PREFIX="$PREFIX" MANDIR=/opt/man)
 ok "make install" "${INSTALL[@]}" install
 for file in bin/kwq lib/libkwq.a lib/libkwq.so.1.0.0 lib/libkwq.so.1 lib/libkwq.so \
 	lib/pkgconfig/libkwq.pc include/kwq.h include/linux/kwq.h \
-	share/bash-completion/completions/kwq; do
+	share/bash-completion/completions/kwq lib/udev/rules.d/60-kwq.rules lib/sysusers.d/kwq.conf \
+	lib/modules-load.d/kwq.conf; do
 	ok "$file" test -s "$ROOT$PREFIX/$file"
 done
 for page in "$SRC"/man/*.[1-9]; do
@@ -23,6 +24,10 @@ done
 ok "kwq_get(3) is libkwq(3)" cmp "$SRC/man/libkwq.3" "$ROOT/opt/man/man3/kwq_get.3"
 ok "the installed command runs" env LD_LIBRARY_PATH="$ROOT$PREFIX/lib" \
 	"$ROOT$PREFIX/bin/kwq" --version
+
+same "the rule's group is the one that is made" \
+	"$(sed -nE 's/.*GROUP="([^"]*)".*/\1/p' "$ROOT$PREFIX/lib/udev/rules.d/60-kwq.rules")" \
+	"$(sed -nE 's/^g ([^ ]*) .*/\1/p' "$ROOT$PREFIX/lib/sysusers.d/kwq.conf")"
 
 cat >"$WORK/user.c" <<'END'
 #include <errno.h>
