@@ -13,6 +13,8 @@ trap 'rm -rf "$WORK"' EXIT
 
 # These tests run make, and are run by make: what the outer one was told is not for the inner.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
+# Make hands on, in the environment, what was on its command line.
+unset DESTDIR PREFIX BINDIR LIBDIR INCLUDEDIR MANDIR COMPLETIONDIR SYSTEMDIR
 # shellcheck disable=SC2034
 MAKE=(make -s -j"$(nproc)" -C "$SRC")
 

@@ -102,8 +102,14 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 
 int __wrap_open(const char *path, int flags, ...)
 {
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
 	if (strcmp(path, "/dev/kwq"))
-		return openat(AT_FDCWD, path, flags);
+		return openat(AT_FDCWD, path, flags, mode);
 	kernel.device_opens++;
 	if (kernel.device_errno) {
 		errno = kernel.device_errno;
@@ -114,7 +120,13 @@ int __wrap_open(const char *path, int flags, ...)
 
 int __wrap_open64(const char *path, int flags, ...)
 {
-	return __wrap_open(path, flags);
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	return __wrap_open(path, flags, mode);
 }
 
 static int allocations;

@@ -105,13 +105,25 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)
 {
-	return openat(AT_FDCWD, strcmp(path, "/dev/kwq") ? path : "/dev/null", flags);
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	return openat(AT_FDCWD, strcmp(path, "/dev/kwq") ? path : "/dev/null", flags, mode);
 }
 
 int __wrap_open64(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...)
 {
-	return __wrap_open(path, flags);
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	return __wrap_open(path, flags, mode);
 }
 
 /* What it says and does, and behind that its exit status. */
