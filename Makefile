@@ -10,7 +10,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall test test-matrix check demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix check demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -63,6 +63,9 @@ uninstall:
 	-depmod $(if $(DESTDIR),-b $(DESTDIR)) $(release)
 	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) uninstall
 
+deb:
+	@$(VM)/deb.sh
+
 # ---- Testing, in virtual machines ----
 
 test:
@@ -90,6 +93,7 @@ help:
 	@echo '  make module     the module only'
 	@echo '  make userspace  the library and the command only'
 	@echo '  make install    install them (as root), make uninstall to take them away'
+	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev and kwq'
 	@echo '  make demo       see it at work in a virtual machine'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, GDB=1, KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# packages.sh [arm64]: sees to it that Debian's packages that the build and the tests need are installed; those for arm64
-# only where it is named.
+# packages.sh [arm64|deb]: sees to it that Debian's packages that the build and the tests need are installed.
+#
+#   arm64  those that the tests on arm64 need as well
+#   deb    instead: those that `make deb` needs
 . "$(dirname "$0")/common.sh"
 
 PACKAGES=(
@@ -38,16 +40,27 @@ PACKAGES=(
 )
 
 # The compiler for it is unpacked by cross.sh.
-ARM64_PACKAGES=(
+ARM64=(
 	qemu-system-arm
 )
 
-for group in "$@"; do
-	case $group in
-	arm64) PACKAGES+=("${ARM64_PACKAGES[@]}") ;;
-	*) die "there are no packages for $group" ;;
-	esac
-done
+DEB=(
+	build-essential
+	cpio
+	debhelper
+	dh-dkms
+	git
+	libmicrohttpd-dev
+	pkg-config
+	python3
+)
+
+case ${1:-} in
+'') ;;
+arm64) PACKAGES+=("${ARM64[@]}") ;;
+deb) PACKAGES=("${DEB[@]}") ;;
+*) die "usage: $0 [arm64|deb]" ;;
+esac
 
 missing=()
 for package in "${PACKAGES[@]}"; do
