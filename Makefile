@@ -10,7 +10,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix check demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages check demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -74,6 +74,9 @@ test:
 test-matrix:
 	@$(VM)/test-matrix.sh
 
+test-packages:
+	@SUITES=packages $(VM)/run-tests.sh
+
 check:
 	@$(VM)/checks.sh
 
@@ -98,6 +101,8 @@ help:
 	@echo '  make shell      a shell in that machine (KERNEL=debug, GDB=1, KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
 	@echo '  make test-matrix  the tests that want a kernel, on every kernel that kwq is for'
+
+	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo

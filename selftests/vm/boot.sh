@@ -6,6 +6,8 @@
 # CONSOLE and REPORT say where the two serial ports go, in QEMU's words (file:NAME, stdio, mon:stdio, null).
 # Exits with QEMU's status, or with 124 when the machine did not end within $LIMIT seconds (0: no limit).
 #
+# DISK=FILE  instead of the initramfs: the root file system, which is written to. MODE is more of the kernel's command
+#            line then.
 # KVM=1   use the processor's virtualisation. Not by itself: there are machines with a /dev/kvm that hangs.
 # GDB=1   wait for `target remote :1234` in gdb
 . "$(dirname "$0")/common.sh"
@@ -35,7 +37,7 @@ arm64)
 esac
 qemu+=(
 	-nodefaults -no-user-config -display none -no-reboot -smp 2 -m 1G
-	-kernel "$dir/image" -initrd "$dir/initramfs"
+	-kernel "$dir/image"
 )
 # Whatever is wrong ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot makes that an exit.
 # The time limits are for a processor that is emulated, and perhaps shared. The emulated TSC is the host's, so it is good
@@ -47,8 +49,17 @@ command_line=(
 	sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=60
 	rcupdate.rcu_cpu_stall_timeout=60 sysctl.kernel.panic_on_rcu_stall=1
 	workqueue.watchdog_thresh=60
-	-- run "$@"
 )
+
+if [ -n "${DISK:-}" ]; then
+	# Debian's cloud kernel has this much built in. What becomes of the file does not matter to anybody.
+	# shellcheck disable=SC2054 # the commas are QEMU's
+	qemu+=(-drive "file=$DISK,format=raw,if=none,id=root,cache=unsafe" -device nvme,drive=root,serial=root)
+	command_line+=(root=/dev/nvme0n1 rw "$@")
+else
+	qemu+=(-initrd "$dir/initramfs")
+	command_line+=(-- run "$@")
+fi
 
 if [ "${KVM:-0}" = 1 ]; then
 	[ "$(cat "$dir/architecture")" = "$(dpkg --print-architecture)" ] || die "KVM=1 is for this machine's architecture"

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# packages.sh [arm64|deb]: sees to it that Debian's packages that the build and the tests need are installed.
+# packages.sh [arm64|deb|packages]: sees to it that Debian's packages that the build and the tests need are installed.
 #
-#   arm64  those that the tests on arm64 need as well
-#   deb    instead: those that `make deb` needs
+#   arm64     those that the tests on arm64 need as well
+#   deb       instead: those that `make deb` needs
+#   packages  instead: those that the test of kwq's own packages needs
 . "$(dirname "$0")/common.sh"
 
 PACKAGES=(
@@ -59,7 +60,8 @@ case ${1:-} in
 '') ;;
 arm64) PACKAGES+=("${ARM64[@]}") ;;
 deb) PACKAGES=("${DEB[@]}") ;;
-*) die "usage: $0 [arm64|deb]" ;;
+packages) PACKAGES=("${DEB[@]}" debootstrap e2fsprogs lintian qemu-system-x86) ;;
+*) die "usage: $0 [arm64|deb|packages]" ;;
 esac
 
 missing=()

@@ -122,6 +122,10 @@ run() {
 		progress "the demo"
 		demo
 		;;
+	packages)
+		progress "Debian packages"
+		host packages "$VM/debian.sh"
+		;;
 	*)
 		lost "$1" 'there is no such suite'
 		;;

@@ -1,0 +1,302 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The Debian packages, from make deb to purge, as TAP: they are built and looked at, installed in a Debian that has
+# nothing else, and used there: that Debian is booted. It needs root, for the chroot's sake.
+#
+# The chroot is made in build/debian. It gets no mount but a /proc of its own, in a namespace of its own, and the machine
+# a copy of it. The cache keeps the base system and the packages that apt downloaded.
+#
+# shellcheck disable=SC2317 # the checks are called by their names
+. "$(dirname "$0")/common.sh"
+
+SUITE=bookworm
+MIRROR=http://deb.debian.org
+WORK=$BUILD/debian
+ROOT=$WORK/root
+BASE=$CACHE/debian-$SUITE.tar
+ARCHIVES=$CACHE/debian-$SUITE-archives
+
+# What the checks want beside kwq. dkms and what else kwq needs is left to apt. The headers bring their kernel with them.
+WANTED=(bash-completion gcc libc6-dev "linux-headers-$SERIES-cloud-amd64" man-db pkg-config systemd-sysv udev)
+
+number=0 failed=0
+
+# ok NAME COMMAND...: is the command successful? Its output is in a log, and is shown if not. The answer is in $passed, since
+# a status that somebody asks for would switch set -e off in the command.
+ok() {
+	local name=$1 log status=0
+	shift
+
+	number=$((number + 1))
+	log=$LOGS/packages-$number.log
+	progress "$name"
+	# In a process of its own with set -e.
+	("$@") >"$log" 2>&1 & wait $! || status=$?
+	if [ "$status" = 0 ]; then
+		printf 'ok %d - %s\n' "$number" "$name"
+		passed=true
+	else
+		printf 'not ok %d - %s\n' "$number" "$name"
+		tail -n 40 "$log" | sed 's/^/# /'
+		passed=false
+		failed=1
+	fi
+}
+
+# needed NAME COMMAND...: without it there is nothing to check.
+needed() {
+	ok "$@"
+	$passed || { printf 'Bail out! %s\n' "$1"; exit 1; }
+}
+
+# isolated COMMAND...: with mounts and processes that end with it.
+isolated() {
+	unshare --mount --propagation private --pid --fork --kill-child "$@"
+}
+
+# inside COMMAND...: in the chroot. There is no use for an initramfs, which would take its time.
+inside() {
+	# shellcheck disable=SC2016 # for the inner shell
+	isolated sh -c 'mount -t proc proc "$1/proc" && exec chroot "$@"' sh "$ROOT" \
+		env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/root DEBIAN_FRONTEND=noninteractive \
+		INITRD=No "$@"
+}
+
+install_packages() {
+	inside apt-get install -y --no-install-recommends "$@"
+}
+
+# everything: each file of the chroot's.
+everything() {
+	(cd "$ROOT" && find . -path ./proc -prune -o -print) | sort
+}
+
+# same GOT WANTED
+same() {
+	[ "$1" = "$2" ] || { printf 'got:    %s\nwanted: %s\n' "$1" "$2"; return 1; }
+}
+
+# ---- What is checked ----
+
+check_lintian() {
+	lintian --fail-on error,warning --info "$BUILD/deb/"*.changes
+}
+
+make_base() (
+	part=$WORK/base
+
+	exec 9>"$CACHE/lock-debian"
+	flock 9
+	[ ! -f "$BASE" ] || exit 0
+	isolated debootstrap --variant=minbase "$SUITE" "$part" "$MIRROR/debian"
+	rm -f "$part"/var/cache/apt/archives/*.deb
+	cat >"$part/etc/apt/sources.list" <<-END
+		deb $MIRROR/debian $SUITE main
+		deb $MIRROR/debian-security $SUITE-security main
+	END
+	# The machine is thrown away: nothing has to reach the disk at once.
+	echo force-unsafe-io >"$part/etc/dpkg/dpkg.cfg.d/unsafe-io"
+	tar -C "$part" --numeric-owner --one-file-system -cf "$BASE.part" .
+	mv "$BASE.part" "$BASE"
+	rm -rf --one-file-system "$part"
+)
+
+# What is downloaded now is not downloaded again by the next run; what Debian no longer has is not kept.
+keep_archives() (
+	inside apt-get autoclean
+	exec 9>"$CACHE/lock-debian"
+	flock 9
+	rsync -a --delete --exclude lock --exclude partial "$ROOT/var/cache/apt/archives/" "$ARCHIVES/"
+)
+
+clean_debian() {
+	make_base
+	mkdir -p "$ROOT" "$ARCHIVES"
+	tar -C "$ROOT" --numeric-owner -xf "$BASE"
+	cp /etc/resolv.conf /etc/hosts "$ROOT/etc"
+	cp "$ARCHIVES"/*.deb "$ROOT/var/cache/apt/archives" 2>/dev/null || true
+	inside apt-get update
+	install_packages "${WANTED[@]}"
+	keep_archives
+}
+
+# First, by themselves, the packages that apt wants for kwq's, so that $WORK/before has theirs and not kwq's.
+install_kwq() {
+	local package wanted
+
+	mkdir "$ROOT/kwq"
+	for package in kwq-dkms libkwq1 libkwq-dev kwq; do
+		cp "$BUILD/deb/${package}_${VERSION}_"*.deb "$ROOT/kwq"
+	done
+	inside sh -c 'apt-get install --simulate --no-install-recommends /kwq/*.deb' >"$WORK/simulated"
+	mapfile -t wanted < <(sed -n 's/^Inst \([^ ]*\) .*/\1/p' "$WORK/simulated" | grep -v kwq)
+	install_packages "${wanted[@]}"
+	same "$(inside getent group kwq || true)" ''
+	everything >"$WORK/before"
+	inside sh -c 'apt-get install -y --no-install-recommends /kwq/*.deb'
+	rm -rf --one-file-system "$ROOT/kwq"
+	keep_archives
+}
+
+check_dkms() {
+	same "$(inside dkms status)" "kwq/$VERSION, $RELEASE, x86_64: installed"
+}
+
+# DKMS compresses modules if the kernel's are.
+check_modprobe() {
+	local found
+	found=$(inside modprobe -S "$RELEASE" -n -v kwq | xargs)
+	same "${found%.xz}" "insmod /lib/modules/$RELEASE/updates/dkms/kwq.ko"
+}
+
+# As kmod/compat.h has it.
+check_kernels() {
+	local pattern release
+	pattern=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$ROOT/usr/src/kwq-$VERSION/dkms.conf")
+
+	for release in 6.1.0-40-amd64 6.1.192 6.12.117+deb12-rt-amd64 6.18.1 7.0.1 10.2.3; do
+		[[ $release =~ $pattern ]] || { echo "$release is not for kwq"; return 1; }
+	done
+	for release in 6.0.19 5.10.0-30-amd64 4.19.1 3.6.1 2.6.12; do
+		! [[ $release =~ $pattern ]] || { echo "$release is for kwq"; return 1; }
+	done
+}
+
+check_group() {
+	inside getent group kwq | grep -E '^kwq:[^:]*:[0-9]{1,3}:$'
+}
+
+check_version() {
+	same "$(inside kwq --version)" "kwq $VERSION"
+}
+
+check_man_pages() {
+	local page
+
+	for page in 'kwq(1)' 'kwq(4)' 'kwq(7)' 'libkwq(3)' 'kwq_add_after(3)'; do
+		inside man -w "$page"
+	done
+}
+
+check_completion() {
+	# shellcheck disable=SC2016 # for the inner shell
+	inside bash -c '. /usr/share/bash-completion/bash_completion && _completion_loader kwq; complete -p kwq'
+}
+
+# The example of README.
+check_compile() {
+	sed -n '/^#include <errno.h>$/,/^```$/p' "$TOP/README.md" | sed '/^```$/d' >"$ROOT/root/example.c"
+	# shellcheck disable=SC2016 # for the inner shell
+	inside sh -c 'cd /root && cc -Wall -Werror -o /usr/local/bin/kwq-example example.c $(pkg-config --cflags --libs libkwq) &&
+		cc -static -o example.static example.c $(pkg-config --cflags --libs libkwq) &&
+		readelf -d /usr/local/bin/kwq-example | grep -F "[libkwq.so.1]"'
+	rm "$ROOT"/root/example*
+}
+
+# The machine boots a copy of the chroot, with its kernel, systemd and udev, and debian-machine.sh is what it is to start. What that
+# prints is TAP of its own.
+boot_machine() {
+	local unit=$ROOT/etc/systemd/system/kwq-check.service script=$ROOT/usr/local/sbin/kwq-check
+
+	install -m 755 "$VM/debian-machine.sh" "$script"
+	cat >"$unit" <<-END
+		[Unit]
+		Description=The checks of kwq's packages
+		SuccessAction=reboot-force
+		FailureAction=reboot-force
+		[Service]
+		Type=oneshot
+		ExecStart=/usr/local/sbin/kwq-check
+		StandardOutput=file:/dev/ttyS1
+		StandardError=inherit
+	END
+	rm -f "$WORK/disk"
+	mke2fs -q -t ext4 -d "$ROOT" "$WORK/disk" 3G
+	rm "$unit" "$script" "$ROOT/usr/local/bin/kwq-example"
+	ln -sf "$ROOT/boot/vmlinuz-$RELEASE" "$WORK/image"
+	echo amd64 >"$WORK/architecture"
+	DISK=$WORK/disk LIMIT=${MACHINE_SECONDS:-1500} "$VM/boot.sh" "$WORK" "file:$LOGS/packages.console.log" \
+		"file:$LOGS/packages.report.log" systemd.unit=kwq-check.service systemd.condition-first-boot=no \
+		systemd.show_status=true
+	grep -q '^1\.\.' "$LOGS/packages.report.log" || { tail -n 30 "$LOGS/packages.console.log"; return 1; }
+}
+
+# The machine's cases become ours.
+pass_on() {
+	local line name
+
+	while IFS= read -r line; do
+		case $line in
+		'ok '* | 'not ok '*)
+			number=$((number + 1))
+			name=${line#*ok * - }
+			printf '%s %d - in the machine: %s\n' "${line%%ok*}ok" "$number" "$name"
+			[[ $line != not* ]] || failed=1
+			;;
+		'1..'*) planned=${line#1..} ;;
+		*) printf '# %s\n' "${line#\# }" ;;
+		esac
+	done < <(tr -d '\r' <"$LOGS/packages.report.log")
+}
+
+# The module goes with its package, before that is purged.
+remove_kwq() {
+	inside apt-get remove -y kwq-dkms
+	same "$(inside dkms status)" ''
+	same "$(find "$ROOT/lib/modules" -name 'kwq*')" ''
+	same "$(inside modprobe -S "$RELEASE" -n -v kwq || true)" ''
+}
+
+# What is there and was not before, but for notes of what was done. The group stays: nothing of sysusers.d(5) takes one
+# away, since files may be left that belong to it.
+purge_kwq() {
+	# Apt does not know kwq-dkms any more, of which nothing was left to purge.
+	inside dpkg --purge kwq kwq-dkms libkwq-dev libkwq1
+	# shellcheck disable=SC2016 # for dpkg-query
+	same "$(inside dpkg-query -W -f '${Package} ${db:Status-Status}\n' '*kwq*' 2>/dev/null || true)" ''
+	everything >"$WORK/after"
+	comm -13 "$WORK/before" "$WORK/after" | grep -vE "$NOTES" >"$WORK/left" || true
+	same "$(cat "$WORK/left")" ''
+	check_group
+}
+
+# ---- In this order ----
+
+if [ "$(id -u)" != 0 ]; then
+	die "a chroot is made by root only"
+fi
+"$VM/packages.sh" packages
+lock_build
+VERSION=$(sed -n 's/^VERSION[[:space:]]*:= *//p' "$TOP/userspace/Makefile")
+# The logs and caches of dpkg, apt and man, and the group's file as it was before.
+NOTES='^\./(var/(cache|log)/|var/lib/(apt|dpkg)/|etc/(group|gshadow)-$)'
+
+mkdir -p "$LOGS" "$WORK"
+rm -rf --one-file-system "$WORK"
+mkdir -p "$WORK"
+trap 'rm -rf --one-file-system "$WORK"' EXIT
+
+echo 'TAP version 13'
+needed 'make deb' "$VM/deb.sh"
+ok 'lintian finds nothing' check_lintian
+needed "a clean Debian ($SUITE)" clean_debian
+RELEASE=$(basename "$ROOT"/lib/modules/*)
+needed 'the packages are installed' install_kwq
+ok 'DKMS has built the module' check_dkms
+ok 'modprobe finds it' check_modprobe
+ok 'DKMS knows which kernels it is for' check_kernels
+ok 'there is the group kwq' check_group
+ok 'kwq --version' check_version
+ok 'man finds the pages' check_man_pages
+ok 'bash completes kwq' check_completion
+needed 'a program is compiled with pkg-config' check_compile
+needed 'the machine boots, and ends' boot_machine
+planned=none
+first=$number
+pass_on
+ok 'the machine ran its plan' same "$((number - first))" "$planned"
+ok 'remove takes the module away' remove_kwq
+ok 'purge leaves nothing behind' purge_kwq
+printf '1..%d\n' "$number"
+exit $failed
