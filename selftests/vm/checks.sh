@@ -76,11 +76,11 @@ sparse_and_W1() {
 }
 
 check_sparse_and_W1() {
-	sparse_and_W1 stock "$STOCK/kdir"
+	sparse_and_W1 stock "$STOCK/kdir" CONFIG_KWQ_SAMPLE_LINK=m
 }
 
 check_sparse_and_W1_of_tests() {
-	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=m
+	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=m CONFIG_KWQ_SAMPLE_LINK=m
 }
 
 # The kernel's own semantic patches, but for the few that are written in OCaml and would need its compiler.

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How a driver uses kwq, on real events: this one tells udev how each link is.
+ *
+ * The kernel has no uevent for a network device that goes up or down or gains or
+ * loses its carrier. With this module there is one, of the device kwq_link:
+ *
+ *	change /devices/platform/kwq_link LINK=up IFINDEX=3 NETNS=4026531840
+ *
+ * However fast a link flaps, what may be left out is a state in between, never the
+ * last one; and what could not be sent is tried again. All net namespaces are looked
+ * after: their devices have one notifier, and what is queued is the device itself,
+ * not its name or its index.
+ */
+#include <linux/atomic.h>
+#include <linux/debugfs.h>
+#include <linux/err.h>
+#include <linux/hashtable.h>
+#include <linux/kobject.h>
+#include <linux/kwq.h>
+#include <linux/module.h>
+#include <linux/netdevice.h>
+#include <linux/platform_device.h>
+#include <linux/rtnetlink.h>
+#include <linux/slab.h>
+#include <net/net_namespace.h>
+
+enum state { UNKNOWN, DOWN, NO_CARRIER, UP };
+
+static const char * const names[] = { "unknown", "down", "no-carrier", "up" };
+
+/**
+ * struct link - what is kept of a network device
+ * @item: its place in the queue
+ * @dev: the device, which is there until @item is cancelled
+ * @node: in links, under RTNL
+ * @told: how it was when udev was told last; whoever reconciles it has it to himself
+ * @reconciling: how many do, to show that it is one at most
+ */
+struct link {
+	struct kwq_item item;
+	struct net_device *dev;
+	struct hlist_node node;
+	enum state told;
+	atomic_t reconciling;
+};
+
+static DEFINE_HASHTABLE(links, 8);
+static struct kwq_queue queue;
+static struct platform_device *teller;
+
+static unsigned int fail_every;
+module_param(fail_every, uint, 0644);
+MODULE_PARM_DESC(fail_every, "have one in so many uevents fail, for tests (0: none)");
+
+/* What happened, and how many links there are: for debugfs. */
+static atomic_t nr_links, events, coalesced, reconciles, retries, failures, overlaps;
+
+/* While a device is down nobody is told of its carrier. */
+static enum state state_of(const struct net_device *dev)
+{
+	unsigned int flags = dev_get_flags(dev);
+
+	if (!(flags & IFF_UP))
+		return DOWN;
+	return flags & IFF_LOWER_UP ? UP : NO_CARRIER;
+}
+
+static int tell_udev(const struct net_device *dev, enum state state)
+{
+	static atomic_t nr;
+	unsigned int every = READ_ONCE(fail_every);
+	char link[24], ifindex[24], netns[24];
+	char *env[4] = { link, ifindex, netns };
+
+	if (every && (unsigned int)atomic_inc_return(&nr) % every == 0)
+		return -EIO;
+	snprintf(link, sizeof(link), "LINK=%s", names[state]);
+	snprintf(ifindex, sizeof(ifindex), "IFINDEX=%d", dev->ifindex);
+	snprintf(netns, sizeof(netns), "NETNS=%u", dev_net(dev)->ns.inum);
+	return kobject_uevent_env(&teller->dev.kobj, KOBJ_CHANGE, env);
+}
+
+/*
+ * The handler: looks at how the link is now, whatever the event was. It may sleep,
+ * but not take RTNL: unwatch() holds that while it waits for the handler.
+ */
+static s64 reconcile(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct link *link = container_of(item, struct link, item);
+	enum state state = state_of(link->dev);
+	int err = 0;
+
+	if (atomic_inc_return(&link->reconciling) > 1)
+		atomic_inc(&overlaps);
+	atomic_inc(&reconciles);
+	if (kwq_num_requeues(queue, item))
+		atomic_inc(&retries);
+
+	if (state != link->told)
+		err = tell_udev(link->dev, state);
+	if (err)
+		atomic_inc(&failures);
+	else
+		link->told = state;
+
+	atomic_dec(&link->reconciling);
+	return err;
+}
+
+static struct link *find(const struct net_device *dev)
+{
+	struct link *link;
+
+	ASSERT_RTNL();
+	hash_for_each_possible(links, link, node, (unsigned long)dev)
+		if (link->dev == dev)
+			return link;
+	return NULL;
+}
+
+static void changed(struct link *link)
+{
+	atomic_inc(&events);
+	if (kwq_add(&queue, &link->item) != KWQ_ADDED)
+		atomic_inc(&coalesced);
+}
+
+static void unwatch(struct link *link)
+{
+	hash_del(&link->node);
+	/* Whatever the item was doing, nobody has it when this returns, or will. */
+	kwq_cancel_sync(&queue, &link->item);
+	kfree(link);
+	atomic_dec(&nr_links);
+}
+
+static int watch(struct net_device *dev)
+{
+	struct link *link = kzalloc(sizeof(*link), GFP_KERNEL);
+
+	if (!link)
+		return -ENOMEM;
+	kwq_item_init(&link->item);
+	link->dev = dev;
+	hash_add(links, &link->node, (unsigned long)dev);
+	atomic_inc(&nr_links);
+	changed(link);
+	return 0;
+}
+
+/* With RTNL held, by whoever changes a device. */
+static int netdev_event(struct notifier_block *nb, unsigned long event, void *info)
+{
+	struct net_device *dev = netdev_notifier_info_to_dev(info);
+	struct link *link = find(dev);
+
+	switch (event) {
+	case NETDEV_REGISTER:
+		return notifier_from_errno(watch(dev));
+	case NETDEV_UP:
+	case NETDEV_DOWN:
+	case NETDEV_CHANGE:
+		if (link)
+			changed(link);
+		break;
+	case NETDEV_UNREGISTER:
+		/* Not there if the device was refused, by us or another. */
+		if (link)
+			unwatch(link);
+		break;
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block notifier = { .notifier_call = netdev_event };
+static struct dentry *dir;
+
+static void __init show_figures(void)
+{
+	dir = debugfs_create_dir("kwq_link", NULL);
+	debugfs_create_atomic_t("links", 0444, dir, &nr_links);
+	debugfs_create_atomic_t("events", 0444, dir, &events);
+	debugfs_create_atomic_t("coalesced", 0444, dir, &coalesced);
+	debugfs_create_atomic_t("reconciles", 0444, dir, &reconciles);
+	debugfs_create_atomic_t("retries", 0444, dir, &retries);
+	debugfs_create_atomic_t("failures", 0444, dir, &failures);
+	debugfs_create_atomic_t("overlaps", 0444, dir, &overlaps);
+}
+
+static int __init kwq_link_init(void)
+{
+	int err;
+
+	teller = platform_device_register_simple("kwq_link", PLATFORM_DEVID_NONE, NULL, 0);
+	if (IS_ERR(teller))
+		return PTR_ERR(teller);
+	show_figures();
+
+	kwq_queue_init(&queue, "kwq_link", KWQ_CLOCK_MONOTONIC);
+	err = kwq_start_handler(&queue, reconcile, 4, WQ_UNBOUND | WQ_FREEZABLE);
+	if (err)
+		goto destroy;
+	/* Registers each device that is there; if it fails, unregisters them. */
+	err = register_netdevice_notifier(&notifier);
+	if (err)
+		goto destroy;
+	return 0;
+
+destroy:
+	kwq_queue_destroy(&queue);
+	debugfs_remove(dir);
+	platform_device_unregister(teller);
+	return err;
+}
+
+static void __exit kwq_link_exit(void)
+{
+	/* Unregisters each device that is there, as if it went. */
+	unregister_netdevice_notifier(&notifier);
+	kwq_queue_destroy(&queue);
+	debugfs_remove(dir);
+	platform_device_unregister(teller);
+}
+
+module_init(kwq_link_init);
+module_exit(kwq_link_exit);
+
+MODULE_DESCRIPTION("kwq sample: tells udev how each network device's link is");
+MODULE_LICENSE("GPL");
