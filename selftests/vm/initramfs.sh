@@ -19,9 +19,9 @@ rm -rf "$root"
 mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
 
 release=$(release_of "$kernel_dir/kdir")
-module_config=()
+module_config=(CONFIG_KWQ_SAMPLE_LINK=m)
 case $kernel in
-debug | rt-debug) module_config=(CONFIG_KWQ_KUNIT_TEST=m) ;;
+debug | rt-debug) module_config+=(CONFIG_KWQ_KUNIT_TEST=m) ;;
 esac
 
 # What is compiled for the machine. For the module, the headers say themselves what they are for.
@@ -40,7 +40,21 @@ fi
 device=$BUILD/device$suffix
 userspace=$BUILD/userspace$suffix
 logged "module-$kernel" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
-cp "$BUILD/module-$release"/kmod/*.ko "$root"
+cp "$BUILD/module-$release"/kmod/{,samples/}*.ko "$root"
+
+# kernel_modules NAME...: of the kernel's own, as /NAME.ko, but for those that are built in.
+kernel_modules() {
+	local name file
+
+	for name in "$@"; do
+		file=$(find "$kernel_dir/lib/modules/$release/kernel" -name "$name.ko*" 2>/dev/null || true)
+		case $file in
+		*.ko) cp "$file" "$root" ;;
+		*.ko.xz) xz -dc "$file" >"$root/$name.ko" ;;
+		*) grep -q "/$name\.ko\$" "$kernel_dir/kdir/modules.builtin" || die "this kernel has no $name" ;;
+		esac
+	done
+}
 
 logged init "$cc" -O2 -Wall -Wextra -Werror -static -o "$root/init" "$VM/init.c"
 cp "$busybox" "$root/bin/busybox"
@@ -65,6 +79,7 @@ for content in "$@"; do
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_machine[@]}" \
 			"$userspace/test/device-examples"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"
+		kernel_modules dummy veth
 		;;
 	demo)
 		logged demo make -C "$TOP/selftests/demo" O="$BUILD/demo$suffix" "${for_machine[@]}" all \

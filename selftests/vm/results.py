@@ -46,9 +46,8 @@ STOCK_SUITES = ('kselftest-stock', 'kselftest-stock-6.1', 'kselftest-stock-rt', 
 # What may be skipped, by suite. Whatever else is was not tested, and nobody would see it.
 SKIPS = {
     'host': re.compile(r'device-command|clang'),
-    **dict.fromkeys(STOCK_SUITES, re.compile(r'^faults: failure\.at_every_step$')),
-    # With interrupts off no spinlock_t can be taken there.
-    'kunit-rt-debug': re.compile(r'/any_context/interrupts off$'),
+    **dict.fromkeys(STOCK_SUITES, re.compile(r'^faults: failure\.at_every_step$|'
+                                             r'^sample: link\.\w+_while_memory_is_short$')),
     'kunit-uml': re.compile(r'/destroy_with_the_timer_about_to_fire$'),
 }
 

@@ -1,0 +1,841 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * K2, K3: a handler queue on real events. kmod/samples/kwq_link.c tells udev how each
+ * link is; here links flap, go, and come, tellings fail, memory is short and the module
+ * is unloaded meanwhile. Then what udev was told last of each link has to be how it is.
+ *
+ * KWQ_LINK_KO names the module's file, /kwq_link.ko without it; what makes the links,
+ * /dummy.ko and /veth.ko, is loaded if it is there and taken for built in if it is not.
+ */
+#include "kwq_test.h"
+
+#include <linux/if.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/veth.h>
+#include <sys/socket.h>
+
+#define MODULE		"/sys/module/kwq_link"
+#define FIGURES		"/sys/kernel/debug/kwq_link/"
+#define FAIL_EVERY	MODULE "/parameters/fail_every"
+#define DEBUGFS		"/sys/kernel/debug/"
+#define DISABLE_IPV6	"/proc/sys/net/ipv6/conf/default/disable_ipv6"
+#define RCU_NORMAL	"/sys/kernel/rcu_normal"
+
+#define INDEX_MAX	16384
+/* Of this group are the links of these tests: what a test left behind goes with it. */
+#define GROUP		0x6b77
+#define NAMESPACES	2
+/* Only what hangs takes that long. */
+#define HANG		(60 * SEC)
+
+/* What is told, and what is so. */
+enum state { UNTOLD, DOWN, NO_CARRIER, UP };
+
+static const char *const names[] = { "untold", "down", "no-carrier", "up" };
+
+FIXTURE(link)
+{
+	int rtnl;
+	int uevents;
+	/* By net namespace; the first is the tests' own, the other one is used by one test. */
+	__u32 netns[NAMESPACES];
+	__u8 told[NAMESPACES][INDEX_MAX];
+	/* Links that are none of ours. */
+	long long others;
+	/* How it was with new links; "" without IPv6. */
+	char disable_ipv6[8];
+	/* And with grace periods; "" where there is no choice. */
+	char rcu_normal[8];
+};
+
+typedef FIXTURE_DATA(link) link_fixture;
+
+/* The module */
+
+static int load(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = syscall(__NR_finit_module, fd, "", 0) ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+static bool is_there(int ret)
+{
+	return !ret || ret == -ENOENT || ret == -EEXIST;
+}
+
+static const char *module_file(void)
+{
+	return getenv("KWQ_LINK_KO") ?: "/kwq_link.ko";
+}
+
+static int unload(void)
+{
+	return syscall(__NR_delete_module, "kwq_link", O_NONBLOCK) ? -errno : 0;
+}
+
+static long long figure(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), FIGURES "%s", name);
+	return read_number(path);
+}
+
+/* Links: rtnetlink */
+
+struct message {
+	struct nlmsghdr header;
+	struct ifinfomsg link;
+	__u8 attributes[256];
+};
+
+static struct message new_message(int type, int flags, int index)
+{
+	return (struct message){
+		.header = {
+			.nlmsg_len = NLMSG_LENGTH(sizeof(struct ifinfomsg)),
+			.nlmsg_type = type,
+			.nlmsg_flags = NLM_F_REQUEST | flags,
+		},
+		.link = {
+			.ifi_index = index,
+		},
+	};
+}
+
+static struct rtattr *put(struct message *m, int type, const void *data, size_t len)
+{
+	struct rtattr *attribute = (void *)m + NLMSG_ALIGN(m->header.nlmsg_len);
+
+	REQUIRE((void *)attribute + RTA_SPACE(len) <= (void *)(m + 1));
+	attribute->rta_type = type;
+	attribute->rta_len = RTA_LENGTH(len);
+	if (len)
+		memcpy(RTA_DATA(attribute), data, len);
+	m->header.nlmsg_len = NLMSG_ALIGN(m->header.nlmsg_len) + RTA_SPACE(len);
+	return attribute;
+}
+
+static void put_u32(struct message *m, int type, __u32 value)
+{
+	put(m, type, &value, sizeof(value));
+}
+
+/* What was put since @attribute is in it. */
+static void end_nest(struct message *m, struct rtattr *attribute)
+{
+	attribute->rta_len = (void *)m + m->header.nlmsg_len - (void *)attribute;
+}
+
+static int rtnl_socket(void)
+{
+	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+	int on = 1;
+
+	REQUIRE(fd >= 0);
+	/* What was asked is not needed back with the answer. */
+	REQUIRE(!setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)));
+	return fd;
+}
+
+/*
+ * Returns the first error of messages of which the last one asks for an answer. -ENOBUFS
+ * may mean that there was no memory for the answer.
+ */
+static int rtnl_send(int rtnl, const void *messages, size_t len, __u32 last)
+{
+	char answer[4096];
+	int error = 0;
+
+	if (send(rtnl, messages, len, 0) != len)
+		return -errno;
+	while (1) {
+		ssize_t n = recv(rtnl, answer, sizeof(answer), 0);
+
+		if (n < 0)
+			return -errno;
+		for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+			const struct nlmsgerr *e = NLMSG_DATA(h);
+
+			REQUIRE(h->nlmsg_type == NLMSG_ERROR);
+			error = error ?: e->error;
+			if (h->nlmsg_seq == last)
+				return error;
+		}
+	}
+}
+
+static int rtnl_ask(int rtnl, struct message *m)
+{
+	static _Atomic __u32 sequence = 1000000;
+
+	m->header.nlmsg_flags |= NLM_F_ACK;
+	m->header.nlmsg_seq = ++sequence;
+	return rtnl_send(rtnl, m, m->header.nlmsg_len, m->header.nlmsg_seq);
+}
+
+/* A dummy, or a pair of veth. */
+static int create(int rtnl, const char *kind, const char *name)
+{
+	struct message m = new_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
+	struct rtattr *info, *data, *peer;
+	const struct ifinfomsg link = { };
+
+	put(&m, IFLA_IFNAME, name, strlen(name) + 1);
+	put_u32(&m, IFLA_GROUP, GROUP);
+	info = put(&m, IFLA_LINKINFO, NULL, 0);
+	put(&m, IFLA_INFO_KIND, kind, strlen(kind));
+	if (!strcmp(kind, "veth")) {
+		data = put(&m, IFLA_INFO_DATA, NULL, 0);
+		peer = put(&m, VETH_INFO_PEER, &link, sizeof(link));
+		put_u32(&m, IFLA_GROUP, GROUP);
+		end_nest(&m, peer);
+		end_nest(&m, data);
+	}
+	end_nest(&m, info);
+	return rtnl_ask(rtnl, &m);
+}
+
+static int delete_all(int rtnl)
+{
+	struct message m = new_message(RTM_DELLINK, 0, 0);
+
+	put_u32(&m, IFLA_GROUP, GROUP);
+	return rtnl_ask(rtnl, &m);
+}
+
+static int move(int rtnl, int index, int netns)
+{
+	struct message m = new_message(RTM_NEWLINK, 0, index);
+
+	put_u32(&m, IFLA_NET_NS_FD, netns);
+	return rtnl_ask(rtnl, &m);
+}
+
+struct link {
+	int index;
+	__u32 group;
+	enum state state;
+};
+
+struct links {
+	int nr;
+	struct link link[2048];
+};
+
+static void add_link(struct links *links, const struct nlmsghdr *h)
+{
+	const struct ifinfomsg *link = NLMSG_DATA(h);
+	size_t left = IFLA_PAYLOAD(h);
+	struct link *l = &links->link[links->nr++];
+
+	REQUIRE(links->nr <= ARRAY_SIZE(links->link));
+	REQUIRE(link->ifi_index < INDEX_MAX);
+	l->index = link->ifi_index;
+	l->group = 0;
+	l->state = link->ifi_flags & IFF_UP ?
+		   link->ifi_flags & IFF_LOWER_UP ? UP : NO_CARRIER : DOWN;
+	for (struct rtattr *a = IFLA_RTA(link); RTA_OK(a, left); a = RTA_NEXT(a, left))
+		if (a->rta_type == IFLA_GROUP)
+			memcpy(&l->group, RTA_DATA(a), sizeof(l->group));
+}
+
+/* How all links are. */
+static void list(int rtnl, struct links *links)
+{
+	static __thread char answer[65536];
+	struct message m = new_message(RTM_GETLINK, NLM_F_DUMP, 0);
+
+	links->nr = 0;
+	REQUIRE(send(rtnl, &m, m.header.nlmsg_len, 0) == m.header.nlmsg_len);
+	while (1) {
+		ssize_t n = recv(rtnl, answer, sizeof(answer), 0);
+
+		REQUIRE(n > 0);
+		for (struct nlmsghdr *h = (void *)answer; NLMSG_OK(h, n); h = NLMSG_NEXT(h, n)) {
+			if (h->nlmsg_type == NLMSG_DONE)
+				return;
+			REQUIRE(h->nlmsg_type == RTM_NEWLINK);
+			add_link(links, h);
+		}
+	}
+}
+
+/* Those of these tests. */
+static int list_ours(int rtnl, int *indices, int room)
+{
+	static __thread struct links links;
+	int nr = 0;
+
+	list(rtnl, &links);
+	for (int i = 0; i < links.nr; i++)
+		if (links.link[i].group == GROUP && nr < room)
+			indices[nr++] = links.link[i].index;
+	return nr;
+}
+
+/* Many in one call: a process for each would be too slow where the processor is emulated. */
+struct flap {
+	struct nlmsghdr header;
+	struct ifinfomsg link;
+};
+
+struct flaps {
+	int nr;
+	struct flap flap[1024];
+};
+
+static void flap(struct flaps *f, int index, bool up)
+{
+	REQUIRE(f->nr < ARRAY_SIZE(f->flap));
+	f->flap[f->nr++] = (struct flap){
+		.header = {
+			.nlmsg_len = sizeof(struct flap),
+			.nlmsg_type = RTM_NEWLINK,
+			.nlmsg_flags = NLM_F_REQUEST,
+		},
+		.link = {
+			.ifi_index = index,
+			.ifi_flags = up ? IFF_UP : 0,
+			.ifi_change = IFF_UP,
+		},
+	};
+}
+
+static int send_flaps(int rtnl, struct flaps *f)
+{
+	int nr = f->nr;
+
+	f->nr = 0;
+	f->flap[nr - 1].header.nlmsg_flags |= NLM_F_ACK;
+	f->flap[nr - 1].header.nlmsg_seq = nr;
+	return rtnl_send(rtnl, f->flap, nr * sizeof(f->flap[0]), nr);
+}
+
+/* What udev is told */
+
+static int uevent_socket(void)
+{
+	const struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int type = SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK;
+	int fd = socket(AF_NETLINK, type, NETLINK_KOBJECT_UEVENT);
+	int room = 64 << 20;
+
+	REQUIRE(fd >= 0);
+	/* What finds no room is dropped, and nobody is told. */
+	REQUIRE(!setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)));
+	REQUIRE(!bind(fd, (const void *)&address, sizeof(address)));
+	return fd;
+}
+
+/* Returns the value of a uevent's variable, "" if it has none of that name. */
+static const char *variable(const char *uevent, size_t len, const char *name)
+{
+	size_t name_len = strlen(name);
+
+	for (const char *v = uevent; v < uevent + len; v += strlen(v) + 1)
+		if (!strncmp(v, name, name_len) && v[name_len] == '=')
+			return v + name_len + 1;
+	return "";
+}
+
+static void hear_uevents(link_fixture *self)
+{
+	char uevent[4096];
+	ssize_t n;
+
+	while ((n = recv(self->uevents, uevent, sizeof(uevent) - 1, 0)) > 0) {
+		enum state state = ARRAY_SIZE(names);
+		__u32 netns;
+		int index;
+
+		uevent[n] = '\0';
+		if (strcmp(uevent, "change@/devices/platform/kwq_link"))
+			continue;
+		netns = strtoul(variable(uevent, n, "NETNS"), NULL, 10);
+		index = atoi(variable(uevent, n, "IFINDEX"));
+		while (--state && strcmp(variable(uevent, n, "LINK"), names[state]))
+			;
+		REQUIRE(state && netns && index > 0 && index < INDEX_MAX);
+		for (int i = 0; i < NAMESPACES; i++)
+			if (self->netns[i] == netns)
+				self->told[i][index] = state;
+	}
+	/* That there was no memory for one tells its being untrue, if it was one of ours. */
+	REQUIRE(errno == EAGAIN || errno == ENOBUFS);
+}
+
+/* Returns the index of a link of which something else is told than is so; 0 if of none. */
+static int untrue(link_fixture *self, int rtnl, int netns)
+{
+	static struct links links;
+
+	list(rtnl, &links);
+	hear_uevents(self);
+	for (int i = 0; i < links.nr; i++)
+		if (self->told[netns][links.link[i].index] != links.link[i].state)
+			return links.link[i].index;
+	return 0;
+}
+
+/* Nothing is lost: sooner or later, and whatever failed, what is told is so. */
+static void wait_until_true(struct __test_metadata *_metadata, link_fixture *self, int rtnl,
+			    int netns)
+{
+	__u64 begin = now_ns();
+	int index;
+
+	while ((index = untrue(self, rtnl, netns))) {
+		struct pollfd pollfd = { .fd = self->uevents, .events = POLLIN };
+
+		ASSERT_LT(now_ns(), begin + HANG) {
+			TH_LOG("link %d: %s was told last; %lld failures, %lld retries", index,
+			       names[self->told[netns][index]], figure("failures"),
+			       figure("retries"));
+		}
+		poll(&pollfd, 1, 100);
+	}
+}
+
+static void wait_until_true_of_all(struct __test_metadata *_metadata, link_fixture *self)
+{
+	wait_until_true(_metadata, self, self->rtnl, 0);
+}
+
+static void check_gone(struct __test_metadata *_metadata)
+{
+	EXPECT_NE(0, access(MODULE, F_OK));
+	EXPECT_NE(0, access(FIGURES, F_OK));
+	EXPECT_NE(0, access("/sys/devices/platform/kwq_link", F_OK));
+}
+
+/* With the module the last handler has ended, so nothing else will be told. */
+static void check_unloads(struct __test_metadata *_metadata, link_fixture *self, bool is_true)
+{
+	EXPECT_EQ(0, figure("overlaps"));
+	ASSERT_EQ(0, unload());
+	check_gone(_metadata);
+	if (is_true)
+		EXPECT_EQ(0, untrue(self, self->rtnl, 0));
+}
+
+static __u32 netns_of(const char *path)
+{
+	struct stat st;
+
+	REQUIRE(!stat(path, &st));
+	return st.st_ino;
+}
+
+FIXTURE_SETUP(link)
+{
+	ASSERT_TRUE(is_there(load("/dummy.ko")));
+	ASSERT_TRUE(is_there(load("/veth.ko")));
+	/* To give each link an address, again and again, would take most of the time. */
+	read_text(DISABLE_IPV6, self->disable_ipv6, sizeof(self->disable_ipv6));
+	write_text(DISABLE_IPV6, "1");
+	/* With PREEMPT_RT who takes a link down waits for a whole grace period otherwise. */
+	read_text(RCU_NORMAL, self->rcu_normal, sizeof(self->rcu_normal));
+	write_text(RCU_NORMAL, "0");
+	self->rtnl = rtnl_socket();
+	self->uevents = uevent_socket();
+	self->netns[0] = netns_of("/proc/self/ns/net");
+	delete_all(self->rtnl);
+	unload();
+	ASSERT_EQ(0, load(module_file()));
+	self->others = figure("links");
+	ASSERT_LE(1, self->others);
+}
+
+FIXTURE_TEARDOWN(link)
+{
+	delete_all(self->rtnl);
+	if (!access(MODULE, F_OK))
+		check_unloads(_metadata, self, false);
+	if (self->disable_ipv6[0])
+		write_text(DISABLE_IPV6, self->disable_ipv6);
+	write_text(RCU_NORMAL, self->rcu_normal);
+	close(self->uevents);
+	close(self->rtnl);
+}
+
+static int create_dummies_and_pairs(struct __test_metadata *_metadata, link_fixture *self,
+				    int dummies, int pairs, int *indices, int room)
+{
+	char name[IFNAMSIZ];
+	int nr;
+
+	for (int i = 0; i < dummies; i++) {
+		snprintf(name, sizeof(name), "kwqd%d", i);
+		ASSERT_EQ(0, create(self->rtnl, "dummy", name));
+	}
+	for (int i = 0; i < pairs; i++) {
+		snprintf(name, sizeof(name), "kwqv%d", i);
+		ASSERT_EQ(0, create(self->rtnl, "veth", name));
+	}
+	nr = list_ours(self->rtnl, indices, room);
+	ASSERT_EQ(dummies + 2 * pairs, nr);
+	EXPECT_EQ(self->others + nr, figure("links"));
+	return nr;
+}
+
+/* The whole life of a few links, by the command that everybody uses. */
+TEST_F(link, by_ip)
+{
+	static const char script[] =
+		"set -e\n"
+		"for i in 0 1 2 3; do\n"
+		"	ip link add name kwqd$i type dummy\n"
+		"	ip link add name kwqv$i type veth\n"
+		"done\n"
+		"for i in 0 1 2 3; do\n"
+		"	ip link set dev kwqd$i up\n"
+		"	ip link set dev kwqv$i up\n"
+		"	ip link set dev kwqd$i down\n"
+		"done\n"
+		"ip link set dev kwqd1 up\n"
+		"ip link set dev veth1 up\n"
+		"ip link set dev kwqv2 down\n"
+		"ip link del dev kwqd3\n"
+		"ip link del dev kwqv3\n";
+
+	ASSERT_EQ(0, system(script));
+	EXPECT_EQ(self->others + 3 + 2 * 3, figure("links"));
+	wait_until_true_of_all(_metadata, self);
+	ASSERT_EQ(0, system("for i in kwqd kwqv; do\n"
+			    "	for j in 0 1 2; do ip link del dev $i$j; done\n"
+			    "done"));
+	EXPECT_EQ(self->others, figure("links"));
+	wait_until_true_of_all(_metadata, self);
+	check_unloads(_metadata, self, true);
+}
+
+#define DUMMIES	32
+#define PAIRS	112
+#define LINKS	(DUMMIES + 2 * PAIRS)
+#define FLAPS	10000
+
+/*
+ * 10,000 flaps, and one in 150 tellings fails - fewer than the default bucket has tokens,
+ * or the last ones would take long: Q2, Q3, Q4, L1 and L7 together. If one end
+ * of a pair goes down and up, the other one's carrier goes and comes, so both flap. To go
+ * down is what takes time: the kernel waits for an RCU grace period.
+ */
+TEST_F_TIMEOUT(link, flapping_while_tellings_fail, 280)
+{
+	static struct flaps flaps;
+	int indices[LINKS], nr, done = 0;
+	__u64 begin;
+
+	nr = create_dummies_and_pairs(_metadata, self, DUMMIES, PAIRS, indices, LINKS);
+	ASSERT_EQ(0, write_text(FAIL_EVERY, "150"));
+	for (int i = 0; i < nr; i++)
+		flap(&flaps, indices[i], true);
+	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
+	begin = now_ns();
+	for (int end = 0; done < FLAPS; end = !end) {
+		for (int i = 0; i < DUMMIES; i++, done++) {
+			flap(&flaps, indices[i], false);
+			flap(&flaps, indices[i], true);
+		}
+		for (int i = DUMMIES + end; i < nr; i += 2, done += 2) {
+			flap(&flaps, indices[i], false);
+			flap(&flaps, indices[i], true);
+		}
+		ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
+		hear_uevents(self);
+	}
+	/* Some of each kind are down in the end, and some without a carrier. */
+	for (int i = 0; i < nr; i += 5)
+		flap(&flaps, indices[i], false);
+	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
+	TH_LOG("%d flaps in %lld ms", done, (now_ns() - begin) / MSEC);
+	begin = now_ns();
+	wait_until_true_of_all(_metadata, self);
+	TH_LOG("true after %lld ms", (now_ns() - begin) / MSEC);
+	TH_LOG("%lld events, %lld coalesced, %lld reconciles, %lld failures, %lld retries",
+	       figure("events"), figure("coalesced"), figure("reconciles"), figure("failures"),
+	       figure("retries"));
+	EXPECT_LE(FLAPS, figure("events"));
+	EXPECT_LT(0, figure("coalesced"));
+	EXPECT_LT(0, figure("failures"));
+	EXPECT_LT(0, figure("retries"));
+	check_unloads(_metadata, self, true);
+
+	/* Loaded again it tells of all that are there. */
+	memset(self->told, 0, sizeof(self->told));
+	ASSERT_EQ(0, load(module_file()));
+	EXPECT_EQ(self->others + nr, figure("links"));
+	wait_until_true_of_all(_metadata, self);
+	ASSERT_EQ(0, delete_all(self->rtnl));
+	EXPECT_EQ(self->others, figure("links"));
+	check_unloads(_metadata, self, true);
+}
+
+/* Whoever flaps does not mind whether the module is there. */
+struct flapper {
+	pthread_t thread;
+	_Atomic bool stop;
+	_Atomic int flaps;
+	int indices[LINKS];
+	int nr;
+};
+
+static void *run_flapper(void *arg)
+{
+	static struct flaps flaps;
+	struct flapper *f = arg;
+	int rtnl = rtnl_socket();
+
+	for (int round = 0; !atomic_load(&f->stop); round++) {
+		for (int i = 0; i < f->nr; i++)
+			flap(&flaps, f->indices[i], (round + i) % 2);
+		REQUIRE(!send_flaps(rtnl, &flaps));
+		atomic_fetch_add(&f->flaps, f->nr);
+	}
+	close(rtnl);
+	return NULL;
+}
+
+#define LOADS	10
+
+/* K3: unloaded while links flap and tellings fail; all are cancelled and freed. */
+TEST_F_TIMEOUT(link, unloaded_while_flapping, 280)
+{
+	static struct flapper flapper;
+	int flaps = 0;
+
+	flapper.nr = create_dummies_and_pairs(_metadata, self, 24, 12, flapper.indices, LINKS);
+	ASSERT_EQ(0, pthread_create(&flapper.thread, NULL, run_flapper, &flapper));
+	for (int i = 0; i < LOADS; i++) {
+		ASSERT_EQ(0, write_text(FAIL_EVERY, i % 2 ? "3" : "0"));
+		/* It has seen some. */
+		while (atomic_load(&flapper.flaps) == flaps ||
+		       figure("reconciles") < 2 * flapper.nr)
+			sched_yield();
+		check_unloads(_metadata, self, false);
+		flaps = atomic_load(&flapper.flaps);
+		ASSERT_EQ(0, load(module_file()));
+		EXPECT_EQ(self->others + flapper.nr, figure("links"));
+	}
+	atomic_store(&flapper.stop, true);
+	ASSERT_EQ(0, pthread_join(flapper.thread, NULL));
+	wait_until_true_of_all(_metadata, self);
+	ASSERT_EQ(0, delete_all(self->rtnl));
+	EXPECT_EQ(self->others, figure("links"));
+	check_unloads(_metadata, self, true);
+	TH_LOG("%d flaps in %d loads", flapper.flaps, LOADS);
+}
+
+/* K3: what waits for another try is cancelled when its link goes, and nothing is told of it. */
+TEST_F(link, gone_before_its_retry)
+{
+	int indices[8], nr;
+
+	wait_until_true_of_all(_metadata, self);
+	ASSERT_EQ(0, write_text(FAIL_EVERY, "1"));
+	nr = create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
+	/* Nobody can be told, so each of them comes again and again. */
+	while (figure("retries") < 3 * nr)
+		sched_yield();
+	ASSERT_EQ(0, delete_all(self->rtnl));
+	EXPECT_EQ(self->others, figure("links"));
+	ASSERT_EQ(0, write_text(FAIL_EVERY, "0"));
+	hear_uevents(self);
+	for (int i = 0; i < nr; i++)
+		EXPECT_EQ(UNTOLD, self->told[0][indices[i]]);
+	/* With the same waiting it is unloaded. */
+	ASSERT_EQ(0, write_text(FAIL_EVERY, "1"));
+	create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
+	check_unloads(_metadata, self, false);
+}
+
+static void *open_namespace(void *arg)
+{
+	int *fd = arg;
+
+	REQUIRE(!unshare(CLONE_NEWNET));
+	*fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+	REQUIRE(*fd >= 0);
+	return NULL;
+}
+
+static void *open_rtnl_in(void *arg)
+{
+	int *fd = arg;
+
+	REQUIRE(!setns(*fd, CLONE_NEWNET));
+	*fd = rtnl_socket();
+	return NULL;
+}
+
+static int by_thread(void *(*fn)(void *arg), int fd)
+{
+	pthread_t thread;
+
+	REQUIRE(!pthread_create(&thread, NULL, fn, &fd));
+	REQUIRE(!pthread_join(thread, NULL));
+	return fd;
+}
+
+/* A link that goes to another net namespace is another link; and those die with theirs. */
+TEST_F(link, in_another_net_namespace)
+{
+	int indices[4], netns, rtnl;
+	static struct flaps flaps;
+	__u64 begin = now_ns();
+	char path[64];
+
+	netns = by_thread(open_namespace, -1);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", netns);
+	self->netns[1] = netns_of(path);
+	ASSERT_NE(self->netns[0], self->netns[1]);
+	rtnl = by_thread(open_rtnl_in, netns);
+	/* Those that a kernel puts into each. */
+	self->others = figure("links");
+
+	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
+	for (int i = 0; i < 4; i++)
+		flap(&flaps, indices[i], true);
+	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
+	wait_until_true(_metadata, self, self->rtnl, 0);
+	EXPECT_EQ(0, move(self->rtnl, indices[0], netns));
+	/* Of a pair one end only. */
+	EXPECT_EQ(0, move(self->rtnl, indices[2], netns));
+	ASSERT_EQ(2, list_ours(rtnl, indices, 4));
+	for (int i = 0; i < 2; i++)
+		flap(&flaps, indices[i], true);
+	ASSERT_EQ(0, send_flaps(rtnl, &flaps));
+	wait_until_true(_metadata, self, rtnl, 1);
+	wait_until_true(_metadata, self, self->rtnl, 0);
+	EXPECT_EQ(self->others + 4, figure("links"));
+
+	close(rtnl);
+	close(netns);
+	/* In a while: with its veth goes the other end, and one dummy is left here. */
+	while (list_ours(self->rtnl, indices, 4) > 1 || figure("links") > self->others + 1) {
+		ASSERT_LT(now_ns(), begin + HANG);
+		sched_yield();
+	}
+	EXPECT_EQ(0, untrue(self, self->rtnl, 0));
+	check_unloads(_metadata, self, true);
+}
+
+/* Memory is short */
+
+static void arm(int file, int nth)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", nth);
+
+	REQUIRE(pwrite(file, text, len, 0) == len);
+}
+
+/* Did something fail since? */
+static bool disarm(int file)
+{
+	char text[16] = "";
+	ssize_t n = pread(file, text, sizeof(text) - 1, 0);
+	bool failed = n > 0 && !atoi(text);
+
+	/* To say stop copies, too, and can be what fails. */
+	while (pwrite(file, "0", 1, 0) != 1) {
+		REQUIRE(errno == EFAULT);
+		failed = false;
+	}
+	return failed;
+}
+
+static int open_fail_nth(void)
+{
+	write_text(DEBUGFS "failslab/ignore-gfp-wait", "N");
+	write_text(DEBUGFS "failslab/verbose", "0");
+	write_text(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N");
+	write_text(DEBUGFS "fail_page_alloc/min-order", "0");
+	write_text(DEBUGFS "fail_page_alloc/verbose", "0");
+	write_text(DEBUGFS "fail_usercopy/verbose", "0");
+	return open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
+}
+
+/* Each step of making a link fails once: it is there and watched, or neither. */
+TEST_F_TIMEOUT(link, made_while_memory_is_short, 280)
+{
+	int file = open_fail_nth(), index, ret, there, nth = 1, refused = 0;
+	bool failed = true;
+
+	if (file < 0)
+		SKIP(return, "this kernel has no fault injection");
+	for (; failed; nth++) {
+		arm(file, nth);
+		ret = create(self->rtnl, "dummy", "kwqd0");
+		failed = disarm(file);
+		there = list_ours(self->rtnl, &index, 1);
+		EXPECT_TRUE(ret ? failed : there);
+		ASSERT_EQ(self->others + there, figure("links"));
+		ASSERT_EQ(there ? 0 : -ENODEV, delete_all(self->rtnl));
+		refused += !there;
+	}
+	EXPECT_LT(10, refused);
+	TH_LOG("%d steps that can fail, with %d of them no link", nth - 2, refused);
+	wait_until_true_of_all(_metadata, self);
+	check_unloads(_metadata, self, true);
+}
+
+#define MANY	1000000
+/* Those of starting the handler and of watching the links; before, the kernel loads it. */
+#define STEPS	60
+
+/* Each of the last steps of loading it fails once: it is there, or nothing of it. */
+TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
+{
+	int file = open_fail_nth(), ko, ret, steps, refused = 0;
+	static int indices[4];
+	char text[16] = "";
+	bool failed;
+
+	if (file < 0)
+		SKIP(return, "this kernel has no fault injection");
+	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
+	ko = open(module_file(), O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, ko);
+	/* How many are they? */
+	check_unloads(_metadata, self, false);
+	arm(file, MANY);
+	ret = syscall(__NR_finit_module, ko, "", 0);
+	ASSERT_LT(0, pread(file, text, sizeof(text) - 1, 0));
+	disarm(file);
+	ASSERT_EQ(0, ret);
+	steps = MANY - atoi(text);
+	ASSERT_LT(STEPS, steps);
+
+	for (int nth = steps; nth > steps - STEPS; nth--) {
+		ASSERT_EQ(0, unload());
+		check_gone(_metadata);
+		arm(file, nth);
+		ret = syscall(__NR_finit_module, ko, "", 0);
+		failed = disarm(file);
+		if (!ret)
+			continue;
+		EXPECT_TRUE(failed);
+		check_gone(_metadata);
+		ASSERT_EQ(0, load(module_file()));
+		refused++;
+	}
+	EXPECT_LT(4, refused);
+	TH_LOG("%d steps that can fail; with %d of the last %d it was not loaded", steps, refused,
+	       STEPS);
+	close(ko);
+	/* The last one may lack a figure. */
+	ASSERT_EQ(0, unload());
+	ASSERT_EQ(0, load(module_file()));
+	wait_until_true_of_all(_metadata, self);
+	check_unloads(_metadata, self, true);
+}
+
+TEST_HARNESS_MAIN
