@@ -13,7 +13,7 @@ STOCK=$("$VM/kernel.sh" stock)
 DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
-CHECKS=(spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests coccinelle abi32 shellcheck man-pages install)
+CHECKS=(spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests coccinelle abi32 shellcheck man-pages quotes install)
 
 cd "$TOP" || exit
 
@@ -107,6 +107,29 @@ check_shellcheck() {
 
 check_man_pages() {
 	files 'userspace/man/*.[1-9]' | xargs -r mandoc -T lint -W warning
+}
+
+# README's section for drivers quotes linux/kwq.h, then the sample; and says what they say.
+check_quotes() {
+	local blocks=$WORK/quotes number=0 block
+
+	rm -rf "$blocks"
+	mkdir -p "$blocks"
+	sed -n '/^ \*\tstruct port {/,/^ \*\tkwq_queue_destroy/{s/^ \*\t\?//;p}' kmod/include/linux/kwq.h >"$blocks/header"
+	cp kmod/samples/kwq_link.c "$blocks/sample"
+	awk -v blocks="$blocks" '
+		/^## / { ours = $0 == "## For drivers" }
+		ours && /^```c$/ { inside = 1; nr++; next }
+		/^```$/ { inside = 0 }
+		inside { print >(blocks "/readme-" nr) }' README.md
+	diff "$blocks/header" "$blocks/readme-1"
+	for block in "$blocks"/readme-[2-9]; do
+		number=$((number + 1))
+		# A part of a file, as it is: between the lines before it and those after it nothing is lost.
+		python3 -c 'import sys; sys.exit(open(sys.argv[1]).read() not in open(sys.argv[2]).read())' \
+			"$block" "$blocks/sample" || echo "README.md: quote $number is not what the sample says"
+	done
+	[ "$number" -gt 0 ] || echo "README.md does not quote the sample"
 }
 
 # What is installed can be found by modprobe, and all of it goes away again.
