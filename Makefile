@@ -10,7 +10,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages check demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages check bench demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -80,6 +80,9 @@ test-packages:
 check:
 	@$(VM)/checks.sh
 
+bench:
+	@$(VM)/bench.sh
+
 demo:
 	@$(VM)/demo.sh
 
@@ -104,6 +107,7 @@ help:
 
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
+	@echo '  make bench      what it costs in instructions, beside the kernel'"'"'s own work queues'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'

@@ -8,8 +8,9 @@
 #
 # DISK=FILE  instead of the initramfs: the root file system, which is written to. MODE is more of the kernel's command
 #            line then.
-# KVM=1   use the processor's virtualisation. Not by itself: there are machines with a /dev/kvm that hangs.
-# GDB=1   wait for `target remote :1234` in gdb
+# KVM=1      use the processor's virtualisation. Not by itself: there are machines with a /dev/kvm that hangs.
+# ICOUNT=1   one processor whose clock goes on by 1 ns an instruction, for `make bench`
+# GDB=1      wait for `target remote :1234` in gdb
 . "$(dirname "$0")/common.sh"
 
 dir=$1 console=$2 report=$3
@@ -66,6 +67,11 @@ if [ "${KVM:-0}" = 1 ]; then
 	qemu+=(-accel kvm -cpu host)
 else
 	qemu+=(-accel tcg -cpu "$tcg_cpu")
+fi
+if [ "${ICOUNT:-0}" = 1 ]; then
+	[ "${KVM:-0}" = 0 ] || die "with KVM=1 nobody counts instructions"
+	# Where an option is given twice the last one counts. Time in which the processor has nothing to do is skipped.
+	qemu+=(-smp 1 -icount "shift=0,sleep=off")
 fi
 if [ "${GDB:-0}" = 1 ]; then
 	qemu+=(-gdb tcp::1234 -S)

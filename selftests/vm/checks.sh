@@ -13,7 +13,10 @@ STOCK=$("$VM/kernel.sh" stock)
 DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
-CHECKS=(spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests coccinelle abi32 shellcheck man-pages quotes install)
+CHECKS=(
+	spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
+	man-pages quotes install
+)
 
 cd "$TOP" || exit
 
@@ -55,13 +58,13 @@ check_checkpatch() {
 	checkpatch "$compat" 'kmod/compat.h'
 	checkpatch "$trace" 'kmod/*trace*.h'
 	checkpatch "$tests" 'kmod/tests/*.[ch]'
-	checkpatch '' 'kmod/*.[ch]' ':!kmod/compat.h' ':!kmod/*trace*.h' ':!kmod/tests/*'
+	checkpatch '' 'kmod/*.[ch]' 'selftests/bench/*.[ch]' ':!kmod/compat.h' ':!kmod/*trace*.h' ':!kmod/tests/*'
 	checkpatch "$uapi" 'uapi/*.h'
-	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]'
+	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':!selftests/bench/*'
 }
 
 check_kernel_doc() {
-	files 'kmod/*.[ch]' 'uapi/*.h' | xargs -r "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
+	files 'kmod/*.[ch]' 'uapi/*.h' 'selftests/bench/*.[ch]' | xargs -r "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
 }
 
 # sparse_and_W1 NAME KDIR ARGUMENT...: in a copy of its own, and all of it each time, since what make thinks is up to
@@ -83,11 +86,23 @@ check_sparse_and_W1_of_tests() {
 	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=m CONFIG_KWQ_SAMPLE_LINK=m
 }
 
+# Against the symbols of the module that was checked before.
+check_sparse_and_W1_of_bench() {
+	local out=$WORK/bench symbols
+
+	symbols=$(echo "$WORK"/stock/module-*/Module.symvers)
+	rm -rf "$out"
+	cp -r "$TOP/selftests/bench" "$out"
+	make -s -C "$STOCK/kdir" -j"$JOBS" M="$out" KWQ="$TOP" KBUILD_EXTRA_SYMBOLS="$symbols" modules \
+		W=1 C=2 CF='-Wsparse-error -Wcontext' KCFLAGS=-Werror --no-print-directory 2>&1 |
+		sed '/^Skipping BTF generation/d'
+}
+
 # The kernel's own semantic patches, but for the few that are written in OCaml and would need its compiler.
 check_coccinelle() {
 	rm -rf "$WORK/coccinelle"
 	mkdir -p "$WORK/coccinelle"
-	files 'kmod/*.[ch]' 'uapi/*.h' | cpio --quiet -pd "$WORK/coccinelle"
+	files 'kmod/*.[ch]' 'uapi/*.h' 'selftests/bench/*.[ch]' | cpio --quiet -pd "$WORK/coccinelle"
 	grep -rl --include='*.cocci' '^virtual report' "$SOURCE/scripts/coccinelle" |
 		xargs grep -LE '(script|initialize|finalize):ocaml' |
 		xargs -P "$JOBS" -I{} "$VM/coccinelle.sh" {} "$WORK/coccinelle"

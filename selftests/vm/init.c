@@ -4,6 +4,7 @@
  *
  *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most
  *   run kunit                        load kwq_test.ko and pass on what its suites found
+ *   run bench                        load kwq_bench.ko and pass on what it measured
  *   run demo                         the demo's own program
  *   run shell                        a shell on the console
  *
@@ -51,12 +52,16 @@
 #define TRACING		"/sys/kernel/tracing"
 #define FAILSLAB	"/sys/kernel/debug/failslab"
 #define KUNIT_RESULTS	"/sys/kernel/debug/kunit"
+#define BENCH_RESULTS	"/sys/kernel/debug/kwq_bench"
 
 /* include/linux/panic.h: a module from outside the tree, an unsigned one, a KUnit test. */
 #define TAINTS_EXPECTED	(1UL << 12 | 1UL << 13 | 1UL << 18)
 
 /* kmemleak leaves out what is younger than 5 s: a pointer to it may be in a register yet. */
 #define KMEMLEAK_AGE_SECONDS	6
+
+/* What boot left to be done later is over by then: a system call costs the same from here on. */
+#define SETTLED_SECONDS	5
 
 /* How long a killed program may take to die before the machine counts as stuck. */
 #define DEATH_SECONDS	20
@@ -411,6 +416,20 @@ static void run_kunit(void)
 	unload("kwq");
 }
 
+/* The benchmarks have run once the module is loaded. */
+static void run_bench(void)
+{
+	load("/kwq.ko");
+	while (now() < SETTLED_SECONDS)
+		usleep(100000);
+	report("begin bench");
+	load("/kwq_bench.ko");
+	report_file(BENCH_RESULTS);
+	report("end bench exit 0");
+	unload("kwq_bench");
+	unload("kwq");
+}
+
 static void run_demo(void)
 {
 	load("/kwq.ko");
@@ -480,6 +499,8 @@ int main(int argc, char **argv)
 		run_kselftests(argc > 2 ? atoi(argv[2]) : 60, argc > 3 ? argv[3] : "*");
 	} else if (!strcmp(mode, "kunit")) {
 		run_kunit();
+	} else if (!strcmp(mode, "bench")) {
+		run_bench();
 	} else if (!strcmp(mode, "demo")) {
 		run_demo();
 	} else if (!strcmp(mode, "shell")) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter]: builds kwq for that kernel of kernel.sh's and packs it with init, busybox
-# and the command, and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
+# initramfs.sh KERNEL [device] [demo] [exporter] [bench]: builds kwq for that kernel of kernel.sh's and packs it with init,
+# busybox and the command, and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
 #
 #   device  selftests/device and what tests the command with a device, as /kselftest
 #   demo    selftests/demo, as /demo
 #   exporter  the command with the libraries that its exporter wants, in /exporter, and what tests that, as /kselftest
+#   bench   selftests/bench, as /kwq_bench.ko
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
@@ -98,6 +99,12 @@ for content in "$@"; do
 		done
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
+		;;
+	bench)
+		rsync -rc "$TOP/selftests/bench" "$BUILD/module-$release/"
+		logged bench make -C "$kernel_dir/kdir" -j"$JOBS" M="$BUILD/module-$release/bench" KWQ="$TOP" \
+			KBUILD_EXTRA_SYMBOLS="$BUILD/module-$release/Module.symvers" modules
+		cp "$BUILD/module-$release/bench/kwq_bench.ko" "$root"
 		;;
 	*)
 		die "there is no $content to put in"

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the benchmarks of kwq share.
+ *
+ * They are meant for a machine of one processor whose clock counts instructions: see
+ * selftests/vm/bench.sh. Its results are the same in every run, so they can be compared,
+ * but they know nothing of cache misses and of processors that wait for each other.
+ *
+ * A subject has a file of its own, with an array of benchmarks; main.c runs them.
+ */
+#ifndef KWQ_BENCH_H
+#define KWQ_BENCH_H
+
+#include <linux/kwq.h>
+#include <linux/timex.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+/* The most items that are added at once. */
+#define BENCH_BURST	64
+
+/**
+ * struct bench - a benchmark
+ * @name: a row of the file `rows`
+ * @rounds: how often a sample repeats what is measured
+ * @burst: operations in a round
+ * @max_active: of the queue's handler or of the workqueue, if there is one
+ * @wq_flags: and its flags
+ * @begin: prepares; 0 or a negative errno
+ * @sample: measures once; clock units for @rounds x @burst operations, or a negative
+ *	errno
+ * @end: takes away what @begin made
+ */
+struct bench {
+	const char *name;
+	unsigned int rounds;
+	unsigned int burst;
+	unsigned int max_active;
+	unsigned int wq_flags;
+	int (*begin)(const struct bench *bench);
+	s64 (*sample)(const struct bench *bench);
+	void (*end)(const struct bench *bench);
+};
+
+/* Each ends with an entry without a name. */
+extern const struct bench bench_clock_subject[];
+extern const struct bench bench_handler_subject[];
+extern const struct bench bench_add_subject[];
+extern const struct bench bench_cycle_subject[];
+extern const struct bench bench_delay_subject[];
+
+/**
+ * struct bench_object - what a driver would have
+ * @item: for kwq
+ * @work: for a plain workqueue
+ * @runs: how often it was worked on, for either
+ */
+struct bench_object {
+	struct kwq_item item;
+	struct work_struct work;
+	u64 runs;
+};
+
+/* One more than a burst, to keep a worker busy with. */
+extern struct bench_object bench_objects[BENCH_BURST + 1];
+extern struct kwq_queue bench_queue;
+extern struct workqueue_struct *bench_wq;
+
+int bench_begin_handler(const struct bench *bench);
+void bench_end_handler(const struct bench *bench);
+int bench_begin_work(const struct bench *bench);
+void bench_end_work(const struct bench *bench);
+int bench_begin_queue(const struct bench *bench);
+void bench_end_queue(const struct bench *bench);
+
+/* What a benchmark of items of a queue with a handler begins and ends with. */
+#define BENCH_ITEMS(nr_rounds, nr, max, flags, fn)	\
+	.rounds = nr_rounds,				\
+	.burst = nr,					\
+	.max_active = max,				\
+	.wq_flags = flags,				\
+	.begin = bench_begin_handler,			\
+	.sample = fn,					\
+	.end = bench_end_queue
+
+/* And its peer, of plain work items. */
+#define BENCH_WORK(nr_rounds, nr, max, flags, fn)	\
+	.rounds = nr_rounds,				\
+	.burst = nr,					\
+	.max_active = max,				\
+	.wq_flags = flags,				\
+	.begin = bench_begin_work,			\
+	.sample = fn,					\
+	.end = bench_end_work
+
+/* Both say whether the object was idle and is queued now. */
+static __always_inline bool bench_add_item(struct bench_object *object)
+{
+	return kwq_add(&bench_queue, &object->item) == KWQ_ADDED;
+}
+
+static __always_inline bool bench_add_work(struct bench_object *object)
+{
+	return queue_work(bench_wq, &object->work);
+}
+
+void bench_wait(const struct bench_object *object, u64 runs);
+
+/* What bench_since() costs by itself. */
+extern u64 bench_clock_cost;
+
+static __always_inline u64 bench_clock(void)
+{
+	return get_cycles();
+}
+
+/* On a clock that counts something else than instructions, that may be less than nothing. */
+static __always_inline u64 bench_since(u64 begun)
+{
+	u64 took = bench_clock() - begun;
+
+	return took - min(took, bench_clock_cost);
+}
+
+#endif /* KWQ_BENCH_H */

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Adds after a delay.
+ */
+#include <linux/errno.h>
+#include <linux/mm.h>
+#include <linux/prandom.h>
+#include <linux/time64.h>
+#include "bench.h"
+
+#define NR_WAITING	10000
+
+/* No time comes while this runs, and the first one stays so. */
+#define FIRST_NS	(3600ULL * NSEC_PER_SEC)
+
+static struct kwq_item *waiting;
+static struct rnd_state chance;
+
+/* The same ones in every run. */
+static u64 some_delay(void)
+{
+	return FIRST_NS + 1 + 1000ULL * prandom_u32_state(&chance);
+}
+
+static void end_delay(const struct bench *bench)
+{
+	bench_end_queue(bench);
+	kvfree(waiting);
+}
+
+static int begin_delay(const struct bench *bench)
+{
+	int i;
+
+	waiting = kvmalloc_array(NR_WAITING, sizeof(*waiting), GFP_KERNEL);
+	if (!waiting)
+		return -ENOMEM;
+	bench_begin_queue(bench);
+	prandom_seed_state(&chance, 1);
+	for (i = 0; i < NR_WAITING; i++) {
+		kwq_item_init(&waiting[i]);
+		kwq_add_after(&bench_queue, &waiting[i], i ? some_delay() : FIRST_NS);
+	}
+	return 0;
+}
+
+static s64 sample_add_after(const struct bench *bench)
+{
+	u64 begun, took, delays[BENCH_BURST];
+	unsigned int i, added = 0;
+
+	for (i = 0; i < bench->burst; i++)
+		delays[i] = some_delay();
+
+	begun = bench_clock();
+	for (i = 0; i < bench->burst; i++)
+		added += kwq_add_after(&bench_queue, &bench_objects[i].item,
+				       delays[i]) == KWQ_WAITING;
+	took = bench_since(begun);
+
+	for (i = 0; i < bench->burst; i++)
+		kwq_remove(&bench_queue, &bench_objects[i].item);
+	return added == bench->burst ? took : -EIO;
+}
+
+const struct bench bench_delay_subject[] = {
+	{
+		.name = "delay.add_after.10k",
+		.rounds = 1,
+		.burst = BENCH_BURST,
+		.begin = begin_delay,
+		.sample = sample_add_after,
+		.end = end_delay,
+	},
+	{}
+};

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * All that a piece of work costs, from the add until the processor has nothing more to do
+ * with it: an item whose queue has a handler (K2), and a plain work item.
+ *
+ * In the figure are the add, the wake-up of the kernel's worker thread, the switch to it,
+ * the function, the worker's way back to sleep, and the switch back: for a burst of
+ * items, what each of them has of it.
+ */
+#include <linux/errno.h>
+#include <linux/preempt.h>
+#include "bench.h"
+
+/* Nobody works on them before all are added. */
+static __always_inline s64 sample(const struct bench *bench,
+				  bool (*add)(struct bench_object *object))
+{
+	struct bench_object *last = &bench_objects[bench->burst - 1];
+	u64 begun, took, runs = last->runs + bench->rounds;
+	unsigned int i, round, added = 0;
+
+	begun = bench_clock();
+	for (round = 0; round < bench->rounds; round++) {
+		preempt_disable();
+		for (i = 0; i < bench->burst; i++)
+			added += add(&bench_objects[i]);
+		preempt_enable();
+		bench_wait(last, last->runs + 1);
+	}
+	took = bench_since(begun);
+
+	if (added != bench->rounds * bench->burst)
+		return -EIO;
+	for (i = 0; i < bench->burst; i++)
+		if (bench_objects[i].runs != runs)
+			return -EIO;
+	return took;
+}
+
+static s64 sample_items(const struct bench *bench)
+{
+	return sample(bench, bench_add_item);
+}
+
+static s64 sample_work(const struct bench *bench)
+{
+	return sample(bench, bench_add_work);
+}
+
+const struct bench bench_handler_subject[] = {
+	{ .name = "handler.one", BENCH_ITEMS(64, 1, 4, 0, sample_items) },
+	{ .name = "queue_work.one", BENCH_WORK(64, 1, 4, 0, sample_work) },
+	{ .name = "handler.one.unbound", BENCH_ITEMS(64, 1, 4, WQ_UNBOUND, sample_items) },
+	{ .name = "queue_work.one.unbound", BENCH_WORK(64, 1, 4, WQ_UNBOUND, sample_work) },
+	{ .name = "handler.burst.max1", BENCH_ITEMS(4, BENCH_BURST, 1, 0, sample_items) },
+	{ .name = "queue_work.burst.max1", BENCH_WORK(4, BENCH_BURST, 1, 0, sample_work) },
+	{ .name = "handler.burst.max4", BENCH_ITEMS(4, BENCH_BURST, 4, 0, sample_items) },
+	{ .name = "queue_work.burst.max4", BENCH_WORK(4, BENCH_BURST, 4, 0, sample_work) },
+	{}
+};

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The objects that are worked on, as items of a queue or as plain work items, and how
+ * to wait until they were.
+ */
+#include <linux/kwq.h>
+#include <linux/sched.h>
+#include <linux/workqueue.h>
+#include "bench.h"
+
+struct bench_object bench_objects[BENCH_BURST + 1];
+struct kwq_queue bench_queue;
+struct workqueue_struct *bench_wq;
+
+/* What is to be done with an object: the same for both. */
+static noinline void work_on(struct bench_object *object)
+{
+	object->runs++;
+}
+
+static s64 handle(struct kwq_queue *queue, struct kwq_item *item)
+{
+	work_on(container_of(item, struct bench_object, item));
+	return 0;
+}
+
+static void work_fn(struct work_struct *work)
+{
+	work_on(container_of(work, struct bench_object, work));
+}
+
+static void init_objects(void)
+{
+	struct bench_object *object;
+
+	for (object = bench_objects; object < bench_objects + ARRAY_SIZE(bench_objects);
+	     object++) {
+		kwq_item_init(&object->item);
+		INIT_WORK(&object->work, work_fn);
+		object->runs = 0;
+	}
+}
+
+/**
+ * bench_begin_queue() - begin with a queue without a handler
+ * @bench: the benchmark
+ *
+ * Return: 0.
+ */
+int bench_begin_queue(const struct bench *bench)
+{
+	init_objects();
+	kwq_queue_init(&bench_queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	return 0;
+}
+
+/**
+ * bench_end_queue() - end with what bench_begin_queue() or bench_begin_handler() made
+ * @bench: the benchmark
+ */
+void bench_end_queue(const struct bench *bench)
+{
+	kwq_queue_destroy(&bench_queue);
+}
+
+/**
+ * bench_begin_handler() - begin with a queue with a handler
+ * @bench: the benchmark
+ *
+ * Return: 0 or a negative errno.
+ */
+int bench_begin_handler(const struct bench *bench)
+{
+	bench_begin_queue(bench);
+	return kwq_start_handler(&bench_queue, handle, bench->max_active, bench->wq_flags);
+}
+
+/**
+ * bench_begin_work() - begin with a plain workqueue
+ * @bench: the benchmark
+ *
+ * Return: 0 or a negative errno.
+ */
+int bench_begin_work(const struct bench *bench)
+{
+	init_objects();
+	bench_wq = alloc_workqueue("kwq_bench_peer", bench->wq_flags, bench->max_active);
+	return bench_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * bench_end_work() - end with a plain workqueue
+ * @bench: the benchmark
+ */
+void bench_end_work(const struct bench *bench)
+{
+	destroy_workqueue(bench_wq);
+}
+
+/**
+ * bench_wait() - wait until an object was worked on
+ * @object: the object, the last one of those that are queued
+ * @runs: how often it must have been
+ *
+ * The caller runs only when nobody else wants to (SCHED_IDLE), on the same processor as
+ * the worker. So to leave the processor is to wait until the worker sleeps, and nobody
+ * has to be woken for the waiting: it adds nothing but the two context switches that
+ * the worker needs in any case.
+ */
+void bench_wait(const struct bench_object *object, u64 runs)
+{
+	do
+		schedule();
+	while (READ_ONCE(object->runs) != runs);
+}

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What kwq costs in instructions, on Debian's kernel: boots it with selftests/bench, prints a table, and writes
+# build/bench.tsv. Exits with 0 if each row of selftests/bench/rows was measured, in each boot the same, and none
+# misses its target.
+#
+# BOOTS=N  how often to boot, 2 if not said; the values are the first boot's
+. "$(dirname "$0")/common.sh"
+
+ROWS=$TOP/selftests/bench/rows
+TABLE=$BUILD/bench.tsv
+BOOTS=${BOOTS:-2}
+
+# By how much a value may differ from the first boot's, in percent. What a boot draws by chance - addresses, hash seeds -
+# makes some difference; the host makes none.
+TOLERANCE=0.5
+
+# measure NUMBER: one boot; prints what the benchmarks printed.
+measure() {
+	local console=$LOGS/bench-$1.console.log report=$LOGS/bench-$1.report.log status=0
+
+	ICOUNT=1 LIMIT=600 "$VM/boot.sh" "$dir" "file:$console" "file:$report" bench \
+		>"$LOGS/bench-$1.qemu.log" 2>&1 </dev/null || status=$?
+	if [ "$status" != 0 ] || ! grep -q '^@kwq verdict pass' "$report"; then
+		{ tail -n 25 "$console"; grep '^@kwq problem' "$report"; cat "$LOGS/bench-$1.qemu.log"; } >&2 || true
+		die "the machine did not get to its end (QEMU's status: $status); the console is in $console"
+	fi
+	tr -d '\r' <"$report" | sed -n '/^@kwq begin bench/,/^@kwq end bench/{ /^@kwq /!p }'
+}
+
+# compare FIRST OTHER: dies if a value of the two boots differs by more than the tolerance.
+compare() {
+	awk -F '\t' -v tolerance=$TOLERANCE '
+		FILENAME == ARGV[1] { first[$1] = $2; next }
+		{
+			off = first[$1] ? 100 * ($2 - first[$1]) / first[$1] : 100
+			if (off > tolerance || off < -tolerance) {
+				printf "%s: %s in one boot, %s in another (%+.2f %%)\n", $1, first[$1], $2, off
+				bad = 1
+			} else if (off > most || -off > most) {
+				most = off < 0 ? -off : off
+			}
+		}
+		END {
+			if (!bad)
+				printf "of two boots no value differs by more than %.2f %%\n", most
+			exit bad
+		}
+	' "$1" "$2" >&2 || die "the values do not repeat within $TOLERANCE %"
+}
+
+# judge FIGURES: prints the rows with their verdicts.
+judge() {
+	awk -v OFS='\t' '
+		FILENAME == ARGV[1] { split($0, part, "\t"); value[part[1]] = part[2]; unit[part[1]] = part[3]; next }
+		/^#/ || NF == 0 { next }
+		{ name[++n] = $1; peer[n] = $2; target[n] = $3; known[$1] = 1 }
+		END {
+			print "name", "value", "unit", "ratio", "target", "verdict"
+			for (i = 1; i <= n; i++) {
+				ratio = verdict = "-"
+				if (!(name[i] in value)) {
+					print "there is no value of " name[i] >"/dev/stderr"
+					bad = 1
+					continue
+				}
+				if (peer[i] != "-") {
+					if (!(value[peer[i]] > 0)) {
+						print name[i] " has no peer " peer[i] >"/dev/stderr"
+						bad = 1
+						continue
+					}
+					ratio = value[name[i]] / value[peer[i]]
+				}
+				# What is printed is rounded, what is judged is not.
+				if (target[i] != "-")
+					verdict = ratio < target[i] ? "pass" : "FAIL"
+				if (ratio != "-")
+					ratio = sprintf("%.3f", ratio)
+				print name[i], value[name[i]], unit[name[i]], ratio, target[i], verdict
+			}
+			for (figure in value)
+				if (!(figure in known)) {
+					print "there is no row for " figure >"/dev/stderr"
+					bad = 1
+				}
+			exit bad
+		}
+	' "$1" "$ROWS"
+}
+
+"$VM/packages.sh"
+lock_build
+mkdir -p "$LOGS"
+rm -f "$TABLE"
+dir=$("$VM/initramfs.sh" stock bench)
+figures=$LOGS/bench
+
+for boot in $(seq "$BOOTS"); do
+	progress "measuring on Linux $(basename "$(readlink -f "$dir/image")"), boot $boot of $BOOTS"
+	measure "$boot" >"$figures-$boot.figures"
+	[ "$boot" = 1 ] || compare "$figures-1.figures" "$figures-$boot.figures"
+done
+
+judge "$figures-1.figures" >"$TABLE.part" || die "$TABLE was not written"
+# Otherwise none of it is what it says.
+[ "$(awk '$1 == "clock.nop" { print $2 }' "$TABLE.part")" = 1.00 ] ||
+	die "the machine's clock does not go on by 1 an instruction"
+mv "$TABLE.part" "$TABLE"
+
+awk -F '\t' '{ printf "%-24s %10s %-5s %7s %7s  %s\n", $1, $2, $3, $4, $5, $6 }' "$TABLE"
+! cut -f 6 "$TABLE" | grep -q FAIL || die "a target is missed"
