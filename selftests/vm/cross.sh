@@ -17,11 +17,13 @@ PACKAGES=(
 	linux-libc-dev-arm64-cross
 )
 
+# The linker's script of libc says where it would be installed; without the folder ld looks where it found the script.
 unpack_compiler() (
 	cd "$1" &&
 		apt-get download "${PACKAGES[@]}" &&
 		for package in *.deb; do dpkg -x "$package" . || return; done &&
 		rm ./*.deb &&
+		sed -i 's|/usr/aarch64-linux-gnu/lib/||g' usr/aarch64-linux-gnu/lib/libc.so &&
 		ln -s aarch64-linux-gnu-gcc-12 usr/bin/aarch64-linux-gnu-gcc
 )
 
