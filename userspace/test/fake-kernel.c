@@ -22,6 +22,7 @@
 
 #include "cmd.h"
 #include "fake-kernel.h"
+#include "wrap-open.h"
 
 /* Between words, and behind the last. */
 static const char line_ends[] = "\n ";
@@ -185,7 +186,7 @@ static int open_named(const struct kwq_open *req)
 		return fail(ENOENT);
 	if (queue.open_errno)
 		return fail(queue.open_errno);
-	fd = __real_open("/dev/null", O_RDONLY | O_CLOEXEC);
+	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	if (fd >= DESCRIPTORS)
 		fail_test("too many descriptors");
 	if (fd >= 0)
@@ -230,30 +231,11 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	}
 }
 
-int __wrap_open(const char *path, int flags, ...)
+static int open_device(int flags)
 {
-	va_list args;
-	int mode;
-
-	va_start(args, flags);
-	mode = va_arg(args, int);
-	va_end(args);
-	if (strcmp(path, "/dev/kwq"))
-		return __real_open(path, flags, mode);
 	if (!getenv("KWQ_TEST_QUEUES"))
 		return fail(ENOENT);
 	/* One at a time: only the exporter has threads, and there only one asks. */
-	device = __real_open("/dev/null", flags & ~O_ACCMODE, 0);
+	device = open("/dev/null", flags & ~O_ACCMODE);
 	return device;
-}
-
-int __wrap_open64(const char *path, int flags, ...)
-{
-	va_list args;
-	int mode;
-
-	va_start(args, flags);
-	mode = va_arg(args, int);
-	va_end(args);
-	return __wrap_open(path, flags, mode);
 }

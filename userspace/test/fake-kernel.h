@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What the linker calls the functions whose place fake-kernel.c takes (--wrap).
+ * What the linker calls the function whose place fake-kernel.c takes (--wrap).
  */
 #ifndef KWQ_TEST_FAKE_KERNEL_H
 #define KWQ_TEST_FAKE_KERNEL_H
 
-int __real_open(const char *path, int flags, ...);
 int __real_ioctl(int fd, unsigned long request, ...);
 
 #endif /* KWQ_TEST_FAKE_KERNEL_H */

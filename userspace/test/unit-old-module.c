@@ -12,6 +12,7 @@
 
 #include "cmd.h"
 #include "tap.h"
+#include "wrap-open.h"
 
 #define OLD_FEATURES (KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES)
 
@@ -102,28 +103,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	}
 }
 
-int __wrap_open(const char *path, int flags, ...);
-int __wrap_open(const char *path, int flags, ...)
+static int open_device(int flags)
 {
-	va_list args;
-	int mode;
-
-	va_start(args, flags);
-	mode = va_arg(args, int);
-	va_end(args);
-	return openat(AT_FDCWD, strcmp(path, "/dev/kwq") ? path : "/dev/null", flags, mode);
-}
-
-int __wrap_open64(const char *path, int flags, ...);
-int __wrap_open64(const char *path, int flags, ...)
-{
-	va_list args;
-	int mode;
-
-	va_start(args, flags);
-	mode = va_arg(args, int);
-	va_end(args);
-	return __wrap_open(path, flags, mode);
+	return open("/dev/null", flags);
 }
 
 /* What it says and does, and behind that its exit status. */
