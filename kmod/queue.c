@@ -995,14 +995,20 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  * @queue: the queue
  * @deadline: until when to wait, on the queue's clock; KTIME_MAX for ever
  *
- * Context: process; sleeps.
+ * Context: process; sleeps. No lock may be held that those take who process items.
+ * In the queue's own handler it would wait for itself.
  * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if
- * somebody called kwq_shut_down(), -ETIMEDOUT, -EINTR. Shut down in any case.
+ * somebody called kwq_shut_down(), -ETIMEDOUT, -EINTR. Shut down in any case but
+ * one: -EDEADLK in any handler of this queue, with nothing changed.
  */
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
-	u64 shut_downs = kwq_begin_shut_down(queue, true);
+	u64 shut_downs;
 
+	if (kwq_current_worker(queue))
+		return -EDEADLK;
+	kwq_might_wait_for_workers(queue);
+	shut_downs = kwq_begin_shut_down(queue, true);
 	drop_all(queue);
 	return kwq_wait_drained(queue, shut_downs, deadline);
 }

@@ -277,7 +277,7 @@ static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->queue), 0);
 }
 
-static int cancel_in_handler_result[3];
+static int cancel_in_handler_result[4];
 
 static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -286,6 +286,7 @@ static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
 	cancel_in_handler_result[0] = kwq_cancel_sync(queue, &t->a);
 	cancel_in_handler_result[1] = kwq_cancel_all_sync(queue);
 	cancel_in_handler_result[2] = kwq_cancel_sync(queue, &t->b);
+	cancel_in_handler_result[3] = kwq_shut_down_with_drain(queue, KTIME_MAX);
 	complete(&t->entered);
 	return 0;
 }
@@ -305,6 +306,7 @@ static void handler_does_not_wait_for_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[0], -EDEADLK);
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[1], -EDEADLK);
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[2], KWQ_WAS_WAITING);
+	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[3], -EDEADLK);
 	KUNIT_EXPECT_FALSE(test, kwq_shutting_down(&t->queue));
 	KUNIT_EXPECT_GE(test, kwq_add(&t->queue, &t->a), 0);
 }

@@ -149,8 +149,9 @@ static inline s64 kwq_again_after(u64 delay)
  * whatever it returns.
  *
  * Context: process, in a work item of the kernel's; may sleep, and may call everything
- * but kwq_queue_destroy(), kwq_cancel_all_sync() and kwq_done() for its own queue, and
- * kwq_cancel_sync() for @item. It must not free @item: kwq_cancel_sync() by another.
+ * but kwq_queue_destroy(), kwq_cancel_all_sync(), kwq_shut_down_with_drain() and
+ * kwq_done() for its own queue, and kwq_cancel_sync() for @item. It must not free
+ * @item: that is for who called kwq_cancel_sync().
  * Return: 0: done, and its requeues forgotten. A negative errno: it failed; to be tried
  * again when the limiters say. kwq_again_after(): done and forgotten, and to be called
  * again then. KWQ_GIVE_UP: dead. After a shut down, or a cancel, it is done in any case.
