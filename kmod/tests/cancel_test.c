@@ -258,6 +258,38 @@ static void each_who_cancels_waits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING);
 }
 
+static void cancel_another(void *data)
+{
+	struct cancel_test *t = data;
+
+	t->all_result = kwq_cancel_sync(&t->queue, &t->b);
+}
+
+static void cancel_waits_on_when_another_ends(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct kwq_test_thread *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+
+	/* K3: the end of a cancelled item wakes all who wait, and is one's only */
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	kwq_add(&t->queue, &t->a);
+	kwq_add(&t->queue, &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->b);
+	start_cancel(test, &t->a);
+	kwq_test_thread_start(test, other, cancel_another, t);
+	kwq_test_wait_until(test, nr_waiters(t) == 2);
+	kwq_done(&t->queue, &t->b);
+	kwq_test_thread_join(test, other);
+	KUNIT_EXPECT_EQ(test, t->all_result, KWQ_WAS_PROCESSING);
+	/* To be woken took it off the list; it is to come back. */
+	kwq_test_wait_until(test, nr_waiters(t) == 1);
+	KUNIT_EXPECT_EQ(test, t->result, -1);
+	kwq_done(&t->queue, &t->a);
+	kwq_test_thread_join(test, &t->canceller);
+	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING);
+}
+
 static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
 {
 	struct cancel_test *t = test->priv;
@@ -559,6 +591,7 @@ static struct kunit_case cancel_test_cases[] = {
 	KUNIT_CASE(cancel_waits_for_who_got_it),
 	KUNIT_CASE_PARAM(cancel_waits_for_a_handler, verdict_gen_params),
 	KUNIT_CASE(each_who_cancels_waits),
+	KUNIT_CASE(cancel_waits_on_when_another_ends),
 	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),
 	KUNIT_CASE(handler_does_not_wait_for_itself),
 	KUNIT_CASE(handler_of_another_queue_may_wait),

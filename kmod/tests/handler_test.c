@@ -260,12 +260,49 @@ static void spin_for_a_tick(struct kwq_queue *queue, struct thing *thing)
 		cpu_relax();
 }
 
+/* On the processor of a bound handler: nobody else runs while it does. */
+static struct work_struct other_work;
+static bool other_ran;
+
+static void let_other_run(struct work_struct *work)
+{
+	WRITE_ONCE(other_ran, true);
+}
+
+static void queue_other_and_spin(struct kwq_queue *queue, struct thing *thing)
+{
+	schedule_work_on(raw_smp_processor_id(), &other_work);
+	spin_for_a_tick(queue, thing);
+}
+
+static void see_whether_other_ran(struct kwq_queue *queue, struct thing *thing)
+{
+	thing->result = READ_ONCE(other_ran);
+}
+
+static void worker_that_took_long_lets_others_run(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K2: it leaves its work item, and is behind those that came meanwhile */
+	INIT_WORK(&other_work, let_other_run);
+	other_ran = false;
+	t->thing[0].within = queue_other_and_spin;
+	t->thing[1].within = see_whether_other_ran;
+	kwq_add(&t->queue, &t->thing[0].item);
+	kwq_add(&t->queue, &t->thing[1].item);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 1, 0), 0);
+	settle(test);
+	flush_work(&other_work);
+	KUNIT_EXPECT_TRUE(test, t->thing[1].result);
+}
+
 static void worker_that_took_long_comes_back(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
 	int i;
 
-	/* K2: it leaves its work item to others in between */
+	/* K2 */
 	for (i = 0; i < NR_THINGS; i++) {
 		t->thing[i].within = spin_for_a_tick;
 		kwq_add(&t->queue, &t->thing[i].item);
@@ -803,6 +840,7 @@ static struct kunit_case handler_test_cases[] = {
 	KUNIT_CASE(added_while_it_is_handled_it_is_handled_again),
 	KUNIT_CASE(what_is_ready_at_the_start_is_handled_at_once),
 	KUNIT_CASE(what_comes_due_together_is_handled_at_once),
+	KUNIT_CASE(worker_that_took_long_lets_others_run),
 	KUNIT_CASE(worker_that_took_long_comes_back),
 	KUNIT_CASE(higher_priority_is_handled_first),
 	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),
