@@ -608,16 +608,23 @@ static void note_the_processor(struct kwq_queue *queue, struct thing *thing)
 static void bound_handler_runs_where_the_add_was(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
+	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
 	int cpu;
 
-	/* K2 */
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 1, 0), 0);
+	/*
+	 * K2. A queue for each: cmwq runs a work item where it is still running, and
+	 * a worker may be on its way out when all is quiet.
+	 */
+	KUNIT_ASSERT_NOT_NULL(test, q);
 	t->thing[0].within = note_the_processor;
 	for_each_online_cpu(cpu) {
 		set_cpus_allowed_ptr(current, cpumask_of(cpu));
-		kwq_add(&t->queue, &t->thing[0].item);
-		settle(test);
+		kwq_queue_init(q, "bound", KWQ_CLOCK_MANUAL);
+		KUNIT_EXPECT_EQ(test, kwq_start_handler(q, handle, 1, 0), 0);
+		kwq_add(q, &t->thing[0].item);
+		kwq_test_wait_until(test, is_quiet(q));
 		KUNIT_EXPECT_EQ(test, t->thing[0].result, cpu);
+		kwq_queue_destroy(q);
 	}
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
