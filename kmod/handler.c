@@ -18,6 +18,7 @@
 #include <linux/kwq.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "compat.h"
@@ -192,7 +193,8 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	struct kwq_worker *worker;
 	unsigned int i;
 
-	workers = kzalloc(struct_size(workers, worker, nr), GFP_KERNEL);
+	/* A great many at once are more than there may be in one piece. */
+	workers = kvzalloc(struct_size(workers, worker, nr), GFP_KERNEL);
 	if (!workers)
 		return NULL;
 	workers->nr = nr;
@@ -202,7 +204,7 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	workers->wq = alloc_workqueue("%s", kwq_wq_flags(wq_flags), nr,
 				      queue->name);
 	if (!workers->wq) {
-		kfree(workers);
+		kvfree(workers);
 		return NULL;
 	}
 	lockdep_register_key(&workers->key);
@@ -274,5 +276,5 @@ void kwq_end_workers(struct kwq_queue *queue)
 	queue->workers = NULL;
 	kwq_unlock(queue, flags);
 	lockdep_unregister_key(&workers->key);
-	kfree(workers);
+	kvfree(workers);
 }
