@@ -187,8 +187,9 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	queue->told_drained = drained;
 	queue->woken = queue->core.readied;
 	arm_timer_locked(queue);
+	/* Not for what was got in the same hold: a worker gets again what it requeues. */
 	if (nr && queue->workers)
-		kwq_tell_workers(queue->workers, nr);
+		kwq_tell_workers(queue->workers, min_t(u64, nr, queue->core.nr_ready));
 	if (queue->core.let_go != queue->told_let_go) {
 		queue->told_let_go = queue->core.let_go;
 		wake_up_all(&queue->drainers);
