@@ -50,7 +50,8 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
  * may be about to add it, once they are gone: after the RCU grace period, say, if they
  * find it under RCU.
  *
- * Several may cancel one item at once; each waits.
+ * Several may cancel one item at once; each waits, and looks at the item once more.
+ * So it is freed, or initialised, after the last of them has returned.
  *
  * Context: process; sleeps while a handler, or who got the item, is busy with it. No
  * lock may be held that they take. In the item's own handler it would wait for

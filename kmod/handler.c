@@ -227,7 +227,8 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
  * @wq_flags: how the kernel's workqueue runs it: of WQ_UNBOUND (not on the processor
  *	that added the item), WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_FREEZABLE (not while the
  *	system sleeps), WQ_MEM_RECLAIM (memory may be short because of what it does not
- *	do: one at least goes on), WQ_POWER_EFFICIENT, WQ_SYSFS
+ *	do: one at least goes on), WQ_POWER_EFFICIENT, WQ_SYSFS (under the queue's
+ *	name, which no other workqueue there may have)
  *
  * It is called for what is ready now, too. kwq_shut_down_with_drain() lets it go on
  * to the last item; kwq_cancel_all_sync() and kwq_queue_destroy() do not. To get items
@@ -235,7 +236,8 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
  *
  * Context: process; may sleep. Serialised with itself and kwq_queue_destroy() by the
  * caller.
- * Return: 0; with nothing changed -EINVAL, -EBUSY (it has a handler), -ENOMEM.
+ * Return: 0; with nothing changed -EINVAL, -EBUSY (it has a handler), -ENOMEM (or,
+ * with WQ_SYSFS, the name is taken: alloc_workqueue() does not tell which).
  */
 int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 		      unsigned int max_active, unsigned int wq_flags)

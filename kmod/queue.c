@@ -712,7 +712,8 @@ EXPORT_SYMBOL_GPL(kwq_try_get);
  * @item: an item got by kwq_get() or kwq_try_get()
  *
  * Return: KWQ_FINISHED; KWQ_REQUEUED if it had been added meanwhile and is
- * ready again; -ENOENT, with nothing changed, if it is not being processed.
+ * ready again; with nothing changed -ENOENT if it is not being processed, -EPERM if
+ * a handler processes it.
  */
 int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 {
