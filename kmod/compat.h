@@ -63,11 +63,15 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define KWQ_WQ_PERCPU	0
+
 static inline unsigned int kwq_wq_flags(unsigned int flags)
 {
 	return flags;
 }
 #else
+#define KWQ_WQ_PERCPU	WQ_PERCPU
+
 static inline unsigned int kwq_wq_flags(unsigned int flags)
 {
 	return flags & WQ_UNBOUND ? flags : flags | WQ_PERCPU;

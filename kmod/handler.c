@@ -64,9 +64,12 @@ struct kwq_workers {
 	struct kwq_worker worker[];
 };
 
-/* What a driver may choose. The others are for bottom halves, or for cmwq itself. */
+/*
+ * What a driver may choose. The others are for bottom halves, or for cmwq itself, or
+ * want a name that no other workqueue has (WQ_SYSFS).
+ */
 #define KWQ_WQ_FLAGS	(WQ_UNBOUND | WQ_FREEZABLE | WQ_MEM_RECLAIM | WQ_HIGHPRI | \
-			 WQ_CPU_INTENSIVE | WQ_SYSFS | WQ_POWER_EFFICIENT)
+			 WQ_CPU_INTENSIVE | WQ_POWER_EFFICIENT | KWQ_WQ_PERCPU)
 
 /**
  * kwq_tell_workers() - see to it that items which were made ready are handled
@@ -167,7 +170,7 @@ struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue)
  */
 void kwq_might_wait_for_workers(const struct kwq_queue *queue)
 {
-	struct kwq_workers *workers = queue->workers;
+	struct kwq_workers *workers = READ_ONCE(queue->workers);
 
 	if (!workers || kwq_current_worker(queue))
 		return;
@@ -227,8 +230,8 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
  * @wq_flags: how the kernel's workqueue runs it: of WQ_UNBOUND (not on the processor
  *	that added the item), WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_FREEZABLE (not while the
  *	system sleeps), WQ_MEM_RECLAIM (memory may be short because of what it does not
- *	do: one at least goes on), WQ_POWER_EFFICIENT, WQ_SYSFS (under the queue's
- *	name, which no other workqueue there may have)
+ *	do: one at least goes on), WQ_POWER_EFFICIENT; since 6.17 WQ_PERCPU, which is
+ *	understood without WQ_UNBOUND
  *
  * It is called for what is ready now, too. kwq_shut_down_with_drain() lets it go on
  * to the last item; kwq_cancel_all_sync() and kwq_queue_destroy() do not. To get items
@@ -236,8 +239,7 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
  *
  * Context: process; may sleep. Serialised with itself and kwq_queue_destroy() by the
  * caller.
- * Return: 0; with nothing changed -EINVAL, -EBUSY (it has a handler), -ENOMEM (or,
- * with WQ_SYSFS, the name is taken: alloc_workqueue() does not tell which).
+ * Return: 0; with nothing changed -EINVAL, -EBUSY (it has a handler), -ENOMEM.
  */
 int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 		      unsigned int max_active, unsigned int wq_flags)
@@ -254,7 +256,7 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 		return -ENOMEM;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	queue->workers = workers;
+	WRITE_ONCE(queue->workers, workers);
 	kwq_tell_workers(workers, queue->core.nr_ready);
 	kwq_unlock(queue, flags);
 	return 0;
@@ -275,7 +277,7 @@ void kwq_end_workers(struct kwq_queue *queue)
 	/* Waits for who finds nothing to do, too. */
 	destroy_workqueue(workers->wq);
 	spin_lock_irqsave(&queue->lock, flags);
-	queue->workers = NULL;
+	WRITE_ONCE(queue->workers, NULL);
 	kwq_unlock(queue, flags);
 	lockdep_unregister_key(&workers->key);
 	kvfree(workers);

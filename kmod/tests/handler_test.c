@@ -642,6 +642,7 @@ static const struct bad_case {
 	{ "too many at once", handle, WQ_MAX_ACTIVE + 1, 0 },
 	{ "more than any number at once", handle, UINT_MAX, 0 },
 	{ "in softirqs", handle, 1, WQ_BH },
+	{ "in sysfs", handle, 1, WQ_SYSFS },
 	{ "a flag of cmwq's own", handle, 1, __WQ_ORDERED },
 	{ "an unknown flag", handle, 1, 1U << 31 },
 };

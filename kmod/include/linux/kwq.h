@@ -27,9 +27,9 @@
  *
  *	kwq_queue_destroy(&ports);					exit
  *
- * 0 from the handler is success; with an errno the item is tried again, after the
- * default limiter's 5 ms, 10 ms, 20 ms, ... Threads of the driver's own can do the
- * same with kwq_get() and kwq_done().
+ * reconcile() returns 0, or a negative errno and is called again, after the default
+ * limiter's 5 ms, 10 ms, 20 ms, ...; what is positive is a time. Threads of the
+ * driver's own can do the same with kwq_get() and kwq_done().
  *
  * Not for: work that has no identity and needs no deduplication (that is
  * queue_work()), or data that must not be merged (that is a kfifo or a list).
