@@ -164,15 +164,15 @@ check_install() {
 }
 
 mkdir -p "$LOGS" "$WORK"
+trap end_attempt EXIT
 printf 'TAP version 13\n1..%d\n' ${#CHECKS[@]}
 number=0 failed=0
 for check in "${CHECKS[@]}"; do
 	number=$((number + 1))
 	log=$LOGS/check-$check.log
-	status=0
-	# In a process of its own with set -e; a check fails by what it says as well as by its status.
-	("check_${check//-/_}") >"$log" 2>&1 & wait $! || status=$?
-	if [ "$status" = 0 ] && [ ! -s "$log" ]; then
+	# A check fails by what it says as well as by its status.
+	attempt "$log" "check_${check//-/_}"
+	if [ "$attempted" = 0 ] && [ ! -s "$log" ]; then
 		printf 'ok %d - %s\n' "$number" "$check"
 	else
 		printf 'not ok %d - %s\n' "$number" "$check"

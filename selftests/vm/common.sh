@@ -73,6 +73,28 @@ logged() {
 	fi
 }
 
+# attempt LOG COMMAND...: the command in a process group of its own, with set -e; its output goes to LOG, its status to
+# $attempted, since who asks for a status switches set -e off. Whoever uses it has end_attempt in its EXIT trap: the
+# terminal's Ctrl-C does not reach that group, and what went on would work in folders that are taken away, with the lock.
+attempt() {
+	attempted=0
+	set -m
+	("${@:2}") >"$1" 2>&1 </dev/null &
+	set +m
+	attempt_group=$!
+	wait "$attempt_group" || attempted=$?
+	attempt_group=
+}
+
+# TERM for those that have others to end, as timeout has; KILL for unshare, which blocks it and takes its namespace along.
+end_attempt() {
+	[ -n "${attempt_group:-}" ] || return 0
+	kill -TERM -- "-$attempt_group" 2>/dev/null || true
+	sleep 1
+	kill -KILL -- "-$attempt_group" 2>/dev/null || true
+	wait "$attempt_group" 2>/dev/null || true
+}
+
 # lock_cache NAME: one builder at a time of each thing, whoever runs it. What is complete can be used without the lock.
 lock_cache() {
 	mkdir -p "$CACHE"

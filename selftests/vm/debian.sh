@@ -22,18 +22,16 @@ WANTED=(bash-completion gcc libc6-dev "linux-headers-$SERIES-cloud-amd64" man-db
 
 number=0 failed=0
 
-# ok NAME COMMAND...: is the command successful? Its output is in a log, and is shown if not. The answer is in $passed, since
-# a status that somebody asks for would switch set -e off in the command.
+# ok NAME COMMAND...: is the command successful? Its output is in a log, and is shown if not. The answer is in $passed.
 ok() {
-	local name=$1 log status=0
+	local name=$1 log
 	shift
 
 	number=$((number + 1))
 	log=$LOGS/packages-$number.log
 	progress "$name"
-	# In a process of its own with set -e.
-	("$@") >"$log" 2>&1 & wait $! || status=$?
-	if [ "$status" = 0 ]; then
+	attempt "$log" "$@"
+	if [ "$attempted" = 0 ]; then
 		printf 'ok %d - %s\n' "$number" "$name"
 		passed=true
 	else
@@ -275,7 +273,7 @@ NOTES='^\./(var/(cache|log)/|var/lib/(apt|dpkg)/|etc/(group|gshadow)-$)'
 mkdir -p "$LOGS" "$WORK"
 rm -rf --one-file-system "$WORK"
 mkdir -p "$WORK"
-trap 'rm -rf --one-file-system "$WORK"' EXIT
+trap 'end_attempt; rm -rf --one-file-system "$WORK"' EXIT
 
 echo 'TAP version 13'
 needed 'make deb' "$VM/deb.sh"
