@@ -14,7 +14,7 @@ DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
 CHECKS=(
-	spdx checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
+	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
 	man-pages quotes install
 )
 
@@ -34,6 +34,29 @@ check_spdx() {
 		while read -r file; do
 			head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file has no SPDX line"
 		done
+}
+
+# debian/copyright sums up what the files say. As there, the last pattern that fits counts.
+check_copyright() {
+	files | python3 -c '
+import fnmatch, re, sys
+text = open("userspace/debian/copyright").read()
+stanzas = [(paragraph[1].split(), paragraph[2]) for paragraph in
+           re.finditer(r"^Files:(.*?)^Copyright:.*?^License: (.*?)$", text, re.M | re.S)]
+for file in sys.stdin.read().splitlines():
+    if file.startswith("LICENSES/"):
+        continue
+    head = "".join(open(file, errors="replace").readlines()[:3])
+    spdx = re.search(r"SPDX-License-Identifier: ([^*\n]*)", head)
+    if not spdx:
+        continue
+    says = re.sub(r"\.0\b|-only", "", spdx[1].strip()).replace("-or-later", "+").replace(" OR ", " or ")
+    says = re.sub(r" WITH (\S+)", r" with \1 exception", says)
+    path = re.sub(r"^userspace/debian/", "debian/", file)
+    told = [license for patterns, license in stanzas if any(fnmatch.fnmatch(path, p) for p in patterns)][-1]
+    if told != says:
+        print(f"{file}: {spdx[1].strip()}, but {told} in debian/copyright")
+'
 }
 
 # checkpatch IGNORE PATTERN...: run where it may leave the file that it writes into a repository's top.
