@@ -15,7 +15,7 @@ WORK=$BUILD/check
 
 CHECKS=(
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
-	man-pages quotes install
+	man-pages quotes template install
 )
 
 cd "$TOP" || exit
@@ -168,6 +168,52 @@ check_quotes() {
 			"$block" "$blocks/sample" || echo "README.md: quote $number is not what the sample says"
 	done
 	[ "$number" -gt 0 ] || echo "README.md does not quote the sample"
+}
+
+# The template, completed by what it leaves out, is a module, built as README tells who writes one elsewhere. The word
+# after a line says in which function it is; a line without one is in the same as the line before.
+check_template() {
+	local out=$WORK/template symbols
+
+	symbols=$(echo "$WORK"/stock/module-*/Module.symvers)
+	rm -rf "$out"
+	mkdir -p "$out"
+	# shellcheck disable=SC2016 # the quotes are Markdown's
+	sed -n '/^## For drivers$/,/^## /{/^```make$/,/^```$/{/^```/!p}}' README.md >"$out/Kbuild"
+	# shellcheck disable=SC2016
+	sed -n '/^## For drivers$/,/^## /{/^```c$/,/^```$/{/^```/!p;/^```$/q}}' README.md | awk '
+		BEGIN {
+			print "#include <linux/kwq.h>\n#include <linux/module.h>\n#include <linux/slab.h>\n"
+			begin["init"] = "static int __init ports_init(void)\n{\n\tint err;\n\n"
+			end["init"] = "\treturn err;\n"
+			begin["exit"] = "static void __exit ports_exit(void)\n{\n"
+		}
+		/^(kwq_|err|kfree)/ {
+			if (match($0, /;\t+[a-z]+/)) {
+				where = substr($0, RSTART, RLENGTH)
+				gsub(/[;\t]/, "", where)
+				$0 = substr($0, 1, RSTART)
+				if (!(where in body))
+					order[++nr] = where
+			}
+			body[where] = body[where] "\t" $0 "\n"
+			next
+		}
+		{ sub(/\.\.\./, "int state;"); print }
+		/^};$/ { print "\nstatic int reconcile(struct port *port)\n{\n\treturn port->state;\n}\n" }
+		END {
+			for (i = 1; i <= nr; i++) {
+				where = order[i]
+				if (!(where in begin))
+					begin[where] = "static void __maybe_unused ports_" where "(struct port *port)\n{\n"
+				printf "%s%s%s}\n\n", begin[where], body[where], end[where]
+			}
+			print "module_init(ports_init);\nmodule_exit(ports_exit);"
+			print "MODULE_DESCRIPTION(\"The template\");\nMODULE_LICENSE(\"GPL\");"
+		}' >"$out/ports.c"
+	make -s -C "$STOCK/kdir" -j"$JOBS" M="$out" KWQ="$TOP" KBUILD_EXTRA_SYMBOLS="$symbols" modules \
+		W=1 KCFLAGS=-Werror --no-print-directory 2>&1 | sed '/^Skipping BTF generation/d'
+	[ "$(modinfo -F depends "$out/ports.ko")" = kwq ] || echo "the template does not depend on kwq"
 }
 
 # What is installed can be found by modprobe, and all of it goes away again.
