@@ -59,7 +59,7 @@ install: all
 	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) install
 
 uninstall:
-	rm -f $(DESTDIR)/lib/modules/$(release)/updates/kmod/kwq*.ko*
+	rm -f $(foreach dir,kmod kmod/samples,$(DESTDIR)/lib/modules/$(release)/updates/$(dir)/kwq*.ko*)
 	-depmod $(if $(DESTDIR),-b $(DESTDIR)) $(release)
 	$(MAKE) -C userspace O=$(BUILD)/userspace PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) uninstall
 

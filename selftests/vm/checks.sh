@@ -222,7 +222,7 @@ check_install() {
 	release=$(release_of "$STOCK/kdir")
 
 	rm -rf "$root"
-	logged install make -C "$TOP" -j"$JOBS" install KDIR="$STOCK/kdir" DESTDIR="$root"
+	logged install make -C "$TOP" -j"$JOBS" install KDIR="$STOCK/kdir" DESTDIR="$root" CONFIG_KWQ_SAMPLE_LINK=m
 	modprobe -d "$root" -S "$release" --show-depends kwq | grep -q "^insmod $root/lib/modules/$release/updates/kmod/kwq.ko" ||
 		echo "modprobe does not find the module"
 	[ -x "$root/usr/local/bin/kwq" ] || echo "the command is not installed"
