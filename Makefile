@@ -6,6 +6,11 @@ KDIR    ?= /lib/modules/$(shell uname -r)/build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
+# Make splits names at spaces, and so does the kernel's build: `make clean` would remove what the first part names.
+ifneq ($(words $(CURDIR)$(PREFIX)$(DESTDIR)),1)
+$(error The checkout's path, PREFIX and DESTDIR must be without spaces: $(CURDIR) $(PREFIX) $(DESTDIR))
+endif
+
 BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory

@@ -15,7 +15,7 @@ WORK=$BUILD/check
 
 CHECKS=(
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
-	man-pages quotes template install
+	man-pages quotes template install spaces
 )
 
 cd "$TOP" || exit
@@ -230,6 +230,20 @@ check_install() {
 	logged uninstall make -C "$TOP" uninstall KDIR="$STOCK/kdir" DESTDIR="$root"
 	# depmod's files stay, as they do for every module.
 	find "$root" ! -type d ! -name 'modules.*'
+}
+
+# In a folder whose name has a space make refuses to do anything, before it does it to a folder beside it.
+check_spaces() {
+	local beside=$WORK/spaces folder
+
+	rm -rf "$beside" "$beside here"
+	for folder in "$beside here" "$beside here/userspace"; do
+		mkdir -p "$beside" "$folder"
+		cp "$TOP/${folder#"$beside here"}/Makefile" "$folder"
+		! make -C "$folder" clean >"$WORK/spaces.log" 2>&1 || echo "make clean works in $folder"
+		grep -q 'must be without spaces' "$WORK/spaces.log" || cat "$WORK/spaces.log"
+		[ -d "$beside" ] || echo "make clean in $folder removed $beside"
+	done
 }
 
 mkdir -p "$LOGS" "$WORK"
