@@ -106,10 +106,9 @@ help:
 	@echo '  make install    install them (as root), make uninstall to take them away'
 	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev and kwq'
 	@echo '  make demo       see it at work in a virtual machine'
-	@echo '  make shell      a shell in that machine (KERNEL=debug, GDB=1, KVM=1)'
+	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
-	@echo '  make test-matrix  the tests that want a kernel, on every kernel that kwq is for'
-
+	@echo '  make test-matrix    the tests that want a kernel, on every kernel that kwq is for'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make bench      what it costs in instructions, beside the kernel'"'"'s own work queues'
