@@ -13,13 +13,14 @@ version=$(sed -n 's/^VERSION[[:space:]]*:= *//p' "$TOP/userspace/Makefile")
 out=$BUILD/deb
 stage=$out/kwq-$version
 
-# sources: what is in the repository, or would be with the next `git add`; all but build/ where there is no git.
+# sources: what is in the repository, or would be with the next `git add`; all but build/ where there is no git, or
+# where it does not trust whose the repository is.
 sources() {
 	cd "$TOP"
 	if git rev-parse --git-dir >/dev/null 2>&1; then
 		git ls-files -z --cached --others --exclude-standard
 	else
-		find . -path ./build -prune -o -type f -print0
+		find . \( -path ./build -o -path ./.git \) -prune -o -type f -print0
 	fi
 }
 
