@@ -321,12 +321,15 @@ def table(file, suites):
             found = json.loads((RESULTS / f'{suite}.json').read_text())
         except FileNotFoundError:
             found = vars(Results(suite)) | {'failed': ['did not run']}
-        release, machine, version = (found['kernel'].split(' ', 2) + 3 * ['-'])[:3]
         # Debian's kernels say of which version they are; the others are built from its source.
-        debian = re.search(r' Debian (\S+)', version)
         source = Path(os.environ['KERNEL_SOURCE']).name.removeprefix('source-')
+        release, machine, version = (found['kernel'].split(' ', 2) + 3 * ['-'])[:3]
+        debian = re.search(r' Debian (\S+)', version)
+        debian = debian[1] if debian else f'{source}, built'
+        if not found['kernel']:
+            release, debian = suite, '-'
         what = f'KUnit, {found["ran"]} suites' if suite.startswith('kunit') else f'kselftests, {found["ran"]} programs'
-        rows.append((release, debian[1] if debian else f'{source}, built', machine, what, found['passed'],
+        rows.append((release, debian, machine, what, found['passed'],
                      len(found['failed']), found['skipped'], found.get('seconds', '-')))
     rows = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]
