@@ -93,7 +93,7 @@ judge() {
 "$VM/packages.sh"
 lock_build
 mkdir -p "$LOGS"
-rm -f "$TABLE"
+rm -f "$TABLE" "$LOGS"/bench-*
 dir=$("$VM/initramfs.sh" stock bench)
 figures=$LOGS/bench
 
