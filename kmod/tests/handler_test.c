@@ -9,6 +9,7 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/kwq.h>
 #include <linux/prandom.h>
 #include <linux/workqueue.h>
@@ -214,6 +215,11 @@ static void added_while_it_is_handled_it_is_handled_again(struct kunit *test)
 	EXPECT_RUNS(test, thing, 2);
 }
 
+static bool enters(struct thing *thing)
+{
+	return wait_for_completion_timeout(&thing->entered, KWQ_TEST_HANGS_SECONDS * HZ);
+}
+
 /* All that got ready in one hold of the lock, with a worker for each. */
 static void expect_all_inside(struct kunit *test)
 {
@@ -221,8 +227,7 @@ static void expect_all_inside(struct kunit *test)
 	int i;
 
 	for (i = 0; i < NR_THINGS; i++)
-		KUNIT_EXPECT_NE(test, 0, wait_for_completion_timeout(&t->thing[i].entered,
-						KWQ_TEST_HANGS_SECONDS * HZ));
+		KUNIT_EXPECT_TRUE(test, enters(&t->thing[i]));
 }
 
 static void what_is_ready_at_the_start_is_handled_at_once(struct kunit *test)
@@ -258,7 +263,7 @@ static void spin_for_a_tick(struct kwq_queue *queue, struct thing *thing)
 {
 	unsigned long begun = jiffies;
 
-	while (jiffies == begun)
+	while (!time_after(jiffies, begun))
 		cpu_relax();
 }
 
@@ -365,8 +370,7 @@ static void no_more_are_handled_at_once(struct kunit *test)
 	for (i = 0; i < NR_THINGS; i++)
 		kwq_add(&t->queue, &t->thing[i].item);
 	for (i = 0; i < NR_THINGS; i++) {
-		KUNIT_ASSERT_NE(test, 0, wait_for_completion_timeout(&t->thing[i].entered,
-						KWQ_TEST_HANGS_SECONDS * HZ));
+		KUNIT_ASSERT_TRUE(test, enters(&t->thing[i]));
 		if (i < max - 1)
 			continue;
 		KUNIT_EXPECT_EQ(test, nr_inside(t), max);
