@@ -205,6 +205,8 @@ int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 			u32 done_flags);
 
 /* names.c */
+int kwq_names_register(void);
+void kwq_names_unregister(void);
 int kwq_names_check(const char *name);
 int kwq_names_add(struct kwq_keyed *keyed);
 struct kwq_keyed *kwq_names_find(const char *name);

@@ -5,8 +5,16 @@
 
 static int __init kwq_init(void)
 {
+	int err;
+
 	kwq_keyed_init();
-	return kwq_chardev_register();
+	err = kwq_names_register();
+	if (err)
+		return err;
+	err = kwq_chardev_register();
+	if (err)
+		kwq_names_unregister();
+	return err;
 }
 
 /*
@@ -17,6 +25,7 @@ static int __init kwq_init(void)
 static void __exit kwq_exit(void)
 {
 	kwq_chardev_unregister();
+	kwq_names_unregister();
 }
 
 module_init(kwq_init);

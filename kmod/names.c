@@ -2,6 +2,12 @@
 /*
  * Named queues. Like a POSIX message queue a name holds a reference to its queue
  * until it is unlinked, and who may open it is decided as for a file.
+ *
+ * Names belong to the caller's net namespace, as those of abstract sockets do, the
+ * other names by which strangers on one machine find each other without a file
+ * system. An IPC namespace would say more of what a queue is, but tells no module
+ * when it ends: names would outlive their container, with nobody left who can unlink
+ * them. Whoever shares the host's network, sees the host's queues.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -9,12 +15,41 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/nsproxy.h>
 #include <linux/uidgid.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
 
 static DEFINE_MUTEX(names_lock);
-static struct rb_root names = RB_ROOT;	/* covered by names_lock */
+
+/**
+ * struct names - the names of one net namespace
+ * @root: covered by names_lock
+ */
+struct names {
+	struct rb_root root;
+};
+
+static unsigned int names_id;
+
+static struct names *names_of(const struct net *net)
+{
+	return net_generic(net, names_id);
+}
+
+/* The caller's. It has the namespace, so that does not end meanwhile. */
+static struct names *own_names(void)
+{
+	return names_of(current->nsproxy->net_ns);
+}
+
+/* Root of a container is so for what is in it. */
+static bool has_power(int capability)
+{
+	return ns_capable(current->nsproxy->net_ns->user_ns, capability);
+}
 
 static struct kwq_keyed *keyed_of(const struct rb_node *node)
 {
@@ -36,7 +71,7 @@ static struct kwq_keyed *find_locked(const char *name)
 	struct rb_node *node;
 
 	lockdep_assert_held(&names_lock);
-	node = rb_find(name, &names, cmp_name);
+	node = rb_find(name, &own_names()->root, cmp_name);
 	return node ? keyed_of(node) : NULL;
 }
 
@@ -67,7 +102,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_names_check);
 int kwq_names_add(struct kwq_keyed *keyed)
 {
 	guard(mutex)(&names_lock);
-	if (rb_find_add(&keyed->by_name, &names, cmp_nodes))
+	if (rb_find_add(&keyed->by_name, &own_names()->root, cmp_nodes))
 		return -EEXIST;
 	kref_get(&keyed->ref);
 	__module_get(THIS_MODULE);
@@ -94,9 +129,23 @@ struct kwq_keyed *kwq_names_find(const char *name)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_names_find);
 
+static void take_away_locked(struct names *names, struct kwq_keyed *keyed)
+{
+	lockdep_assert_held(&names_lock);
+	rb_erase(&keyed->by_name, &names->root);
+	WRITE_ONCE(keyed->unlinked, true);
+}
+
+/* What kwq_names_add() took. */
+static void let_go(struct kwq_keyed *keyed)
+{
+	kwq_keyed_put(keyed);
+	module_put(THIS_MODULE);
+}
+
 static bool may_unlink(const struct kwq_keyed *keyed)
 {
-	return uid_eq(current_fsuid(), keyed->owner) || capable(CAP_FOWNER);
+	return uid_eq(current_fsuid(), keyed->owner) || has_power(CAP_FOWNER);
 }
 
 /**
@@ -118,18 +167,16 @@ int kwq_names_unlink(const char *name)
 			return -ENOENT;
 		if (!may_unlink(keyed))
 			return -EPERM;
-		rb_erase(&keyed->by_name, &names);
-		WRITE_ONCE(keyed->unlinked, true);
+		take_away_locked(own_names(), keyed);
 	}
-	kwq_keyed_put(keyed);
-	module_put(THIS_MODULE);
+	let_go(keyed);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_names_unlink);
 
 static struct rb_node *first_after_locked(const char *after)
 {
-	struct rb_node *node = names.rb_node;
+	struct rb_node *node = own_names()->root.rb_node;
 	struct rb_node *found = NULL;
 
 	lockdep_assert_held(&names_lock);
@@ -191,10 +238,65 @@ int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want)
 		granted >>= 6;
 	else if (in_group_p(keyed->group))
 		granted >>= 3;
-	if (!(want & ~granted) || capable(CAP_DAC_OVERRIDE))
+	if (!(want & ~granted) || has_power(CAP_DAC_OVERRIDE))
 		return 0;
-	if (want == MAY_READ && capable(CAP_DAC_READ_SEARCH))
+	if (want == MAY_READ && has_power(CAP_DAC_READ_SEARCH))
 		return 0;
 	return -EACCES;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_names_permit);
+
+static int __net_init begin_names(struct net *net)
+{
+	names_of(net)->root = RB_ROOT;
+	return 0;
+}
+
+static struct kwq_keyed *take_first_away(struct names *names)
+{
+	struct rb_node *node;
+
+	guard(mutex)(&names_lock);
+	node = rb_first(&names->root);
+	if (!node)
+		return NULL;
+	take_away_locked(names, keyed_of(node));
+	return keyed_of(node);
+}
+
+/* Nobody is left who could unlink them. */
+static void __net_exit end_names(struct net *net)
+{
+	struct kwq_keyed *keyed;
+
+	while ((keyed = take_first_away(names_of(net))))
+		let_go(keyed);
+}
+
+static struct pernet_operations names_ops = {
+	.init = begin_names,
+	.exit = end_names,
+	.id = &names_id,
+	.size = sizeof(struct names),
+};
+
+/**
+ * kwq_names_register() - have names in every net namespace
+ *
+ * Context: process; sleeps.
+ * Return: 0, or -ENOMEM.
+ */
+int __init kwq_names_register(void)
+{
+	return register_pernet_subsys(&names_ops);
+}
+
+/**
+ * kwq_names_unregister() - no more names
+ *
+ * Context: process; sleeps. There is none left.
+ */
+void kwq_names_unregister(void)
+{
+	unregister_pernet_subsys(&names_ops);
+}

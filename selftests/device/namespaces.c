@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * O5: names belong to a net namespace, and with it to a container.
+ */
+#include "kwq_test.h"
+
+#include <grp.h>
+
+#define REFCNT	"/sys/module/kwq/refcnt"
+
+FIXTURE(namespaces)
+{
+	int dev;
+	char name[32];
+	int q;
+};
+
+typedef FIXTURE_DATA(namespaces) namespaces_fixture;
+
+FIXTURE_SETUP(namespaces)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	snprintf(self->name, sizeof(self->name), "namespaces.%d", getpid());
+	self->q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, self->q);
+}
+
+FIXTURE_TEARDOWN(namespaces)
+{
+	q_unlink(self->dev, self->name);
+	close(self->q);
+	close(self->dev);
+}
+
+/* How many names the caller sees that begin with this one. */
+static int nr_listed(int dev, const char *name)
+{
+	size_t len = strlen(name);
+	struct kwq_list_entry entry;
+	struct kwq_list list = {
+		.size = sizeof(list),
+		.entries = user_ptr(&entry),
+		.nr = 1,
+		.entry_size = sizeof(entry),
+	};
+	int nr = 0;
+
+	while (request(dev, KWQ_IOC_LIST, &list) == 1) {
+		nr += !memcmp(entry.name, name, len);
+		memcpy(list.after, entry.name, sizeof(list.after));
+	}
+	return nr;
+}
+
+static int others_are_not_seen(struct peer *parent, void *arg)
+{
+	namespaces_fixture *self = arg;
+	struct item item;
+	int q;
+
+	(void)parent;
+	REQUIRE(!unshare(CLONE_NEWNET));
+	REQUIRE(q_open(self->dev, self->name, O_RDWR) == -ENOENT);
+	REQUIRE(q_unlink(self->dev, self->name) == -ENOENT);
+	REQUIRE(nr_listed(self->dev, self->name) == 0);
+
+	/* The same name is another queue. */
+	q = q_create(self->dev, self->name, 0, O_RDWR, 0600);
+	REQUIRE(q >= 0);
+	REQUIRE(q_add(q, "here") == KWQ_ADDED);
+	REQUIRE(nr_listed(self->dev, self->name) == 1);
+	REQUIRE(q_try_get(q, &item) == 1 && !strcmp(item.key, "here"));
+	REQUIRE(q_unlink(self->dev, self->name) == 0);
+	return 0;
+}
+
+TEST_F(namespaces, others_are_not_seen)
+{
+	struct peer child;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "there"));
+	start_peer(&child, others_are_not_seen, self);
+	EXPECT_EQ(0, end_of_peer(&child));
+	EXPECT_EQ(1, nr_listed(self->dev, self->name));
+	EXPECT_EQ(1, q_len(self->q));
+}
+
+/* Unnamed or named, a descriptor is good wherever it came from. */
+static int descriptors_pass(struct peer *parent, void *arg)
+{
+	namespaces_fixture *self = arg;
+
+	(void)parent;
+	REQUIRE(!unshare(CLONE_NEWNET));
+	REQUIRE(q_add(self->q, "a") == KWQ_ADDED);
+	REQUIRE(q_reopen(self->q) >= 0);
+	return 0;
+}
+
+TEST_F(namespaces, descriptors_pass)
+{
+	struct peer child;
+
+	start_peer(&child, descriptors_pass, self);
+	EXPECT_EQ(0, end_of_peer(&child));
+	expect_take(self->q, "a");
+}
+
+static int leaves_names_behind(struct peer *parent, void *arg)
+{
+	namespaces_fixture *self = arg;
+	char name[64];
+
+	REQUIRE(!unshare(CLONE_NEWNET));
+	for (int i = 0; i < 3; i++) {
+		int q;
+
+		snprintf(name, sizeof(name), "%s.%d", self->name, i);
+		q = q_create(self->dev, name, 0, O_RDWR, 0600);
+		REQUIRE(q >= 0);
+		REQUIRE(q_add(q, "a") == KWQ_ADDED);
+		close(q);
+	}
+	say(parent, 1);
+	hear(parent);
+	return 0;
+}
+
+/* Nobody can unlink them any more, so they must not keep the module. */
+TEST_F(namespaces, names_end_with_their_namespace)
+{
+	long long before = read_number(REFCNT);
+	__u64 end = now_ns() + 20 * SEC;
+	struct peer child;
+
+	start_peer(&child, leaves_names_behind, self);
+	ASSERT_EQ(1, hear(&child));
+	EXPECT_EQ(before + 3, read_number(REFCNT));
+	say(&child, 0);
+	EXPECT_EQ(0, end_of_peer(&child));
+	while (read_number(REFCNT) != before && now_ns() < end)
+		usleep(1000);
+	EXPECT_EQ(before, read_number(REFCNT));
+}
+
+/* Not those of root of the machine: a user who is root of a namespace that he made. */
+static void become_root_of(int namespaces)
+{
+	REQUIRE(!setgroups(0, NULL) && !setgid(1000) && !setuid(1000));
+	REQUIRE(!unshare(namespaces));
+}
+
+static int root_of_a_user_namespace(struct peer *parent, void *arg)
+{
+	namespaces_fixture *self = arg;
+
+	(void)parent;
+	become_root_of(CLONE_NEWUSER);
+	REQUIRE(q_open(self->dev, self->name, O_RDONLY) == -EACCES);
+	REQUIRE(q_unlink(self->dev, self->name) == -EPERM);
+	return 0;
+}
+
+TEST_F(namespaces, root_elsewhere_is_not_root_here)
+{
+	struct peer child;
+
+	start_peer(&child, root_of_a_user_namespace, self);
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+static int root_of_a_container(struct peer *parent, void *arg)
+{
+	namespaces_fixture *self = arg;
+
+	(void)parent;
+	become_root_of(CLONE_NEWUSER | CLONE_NEWNET);
+	REQUIRE(q_create(self->dev, self->name, 0, O_RDWR, 0) >= 0);
+	/* Its mode gives its owner nothing. */
+	REQUIRE(q_open(self->dev, self->name, O_RDWR) >= 0);
+	REQUIRE(q_unlink(self->dev, self->name) == 0);
+	return 0;
+}
+
+TEST_F(namespaces, root_of_a_container_is_root_there)
+{
+	struct peer child;
+
+	start_peer(&child, root_of_a_container, self);
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+TEST_HARNESS_MAIN
