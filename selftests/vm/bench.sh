@@ -34,6 +34,7 @@ compare() {
 	awk -F '\t' -v tolerance=$TOLERANCE '
 		FILENAME == ARGV[1] { first[$1] = $2; next }
 		{
+			seen[$1] = 1
 			off = first[$1] ? 100 * ($2 - first[$1]) / first[$1] : 100
 			if (off > tolerance || off < -tolerance) {
 				printf "%s: %s in one boot, %s in another (%+.2f %%)\n", $1, first[$1], $2, off
@@ -43,6 +44,11 @@ compare() {
 			}
 		}
 		END {
+			for (name in first)
+				if (!(name in seen)) {
+					printf "%s: not measured in each boot\n", name
+					bad = 1
+				}
 			if (!bad)
 				printf "of two boots no value differs by more than %.2f %%\n", most
 			exit bad

@@ -153,10 +153,10 @@ check_kernels() {
 	local pattern release
 	pattern=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$ROOT/usr/src/kwq-$VERSION/dkms.conf")
 
-	for release in 6.1.0-40-amd64 6.1.192 6.12.117+deb12-rt-amd64 6.18.1 7.0.1 10.2.3; do
+	for release in 6.1.0-40-amd64 6.1.192 6.5.13 6.10.1 6.12.117+deb12-rt-amd64 6.18.1 7.0.1 10.2.3; do
 		[[ $release =~ $pattern ]] || { echo "$release is not for kwq"; return 1; }
 	done
-	for release in 6.0.19 5.10.0-30-amd64 4.19.1 3.6.1 2.6.12; do
+	for release in 6.0.19 6.2.16 6.4.0 5.10.0-30-amd64 4.19.1 3.6.1 2.6.12; do
 		! [[ $release =~ $pattern ]] || { echo "$release is for kwq"; return 1; }
 	done
 }
