@@ -153,11 +153,21 @@ static void unbury(struct kwq_core *core, struct kwq_item *item)
 	core->nr_dead--;
 }
 
-/* Q10: in a queue that ends nothing is kept. */
+/*
+ * Q8 Q10: in a queue that ends nothing is kept. It is not told the time either, so
+ * since when the item is idle, for L10, cannot be said.
+ */
+static void note_drop(struct kwq_core *core, struct kwq_item *item)
+{
+	core->dropped++;
+	if (kwq_item_is_idle(item))
+		item->requeues = 0;
+}
+
 static void drop_dead(struct kwq_core *core, struct kwq_item *item)
 {
 	item->state &= ~KWQ_ITEM_DEAD;
-	core->dropped++;
+	note_drop(core, item);
 }
 
 /* L11: an event brings a dead item back, with all its tries before it. */
@@ -758,6 +768,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
  * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
  * @core: the core; shut down
  *
+ * An item that is idle then has lost its requeues as well.
+ *
  * One item a call, so that the caller bounds the work.
  *
  * Return: the item; NULL if none is left.
@@ -768,7 +780,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 
 	if (item) {
 		stop_waiting(core, item);
-		core->dropped++;
+		note_drop(core, item);
 		return item;
 	}
 	item = list_first_entry_or_null(&core->dead, struct kwq_item, link);

@@ -732,6 +732,15 @@ static int model_remove(struct model *m, struct model_item *mi)
 	return was;
 }
 
+static void model_drop(struct model *m, struct model_item *mi)
+{
+	mi->waiting = false;
+	mi->dead = false;
+	if (!mi->dirty && !mi->processing)
+		mi->requeues = 0;
+	m->dropped++;
+}
+
 static struct kwq_item *item_of(struct random_test *r,
 				const struct model_item *mi)
 {
@@ -853,12 +862,10 @@ static const char *try_done(struct random_test *r, int i)
 					false);
 		else
 			mi->since = r->model.now;
-		if (mi->dead && r->model.shut_down) {
-			mi->dead = false;
-			r->model.dropped++;
-		} else if (mi->dead) {
+		if (mi->dead && r->model.shut_down)
+			model_drop(&r->model, mi);
+		else if (mi->dead)
 			model_bury(&r->model, mi);
-		}
 	}
 	if (kwq_core_done(&r->core, &r->holder[holder], &r->item[i],
 			  r->model.now) != expected)
@@ -966,11 +973,8 @@ static const char *try_drop(struct random_test *r)
 	r->what = "drop";
 	if (kwq_core_drop(&r->core) != item_of(r, mi))
 		return "another item is dropped";
-	if (mi) {
-		mi->waiting = false;
-		mi->dead = false;
-		r->model.dropped++;
-	}
+	if (mi)
+		model_drop(&r->model, mi);
 	return NULL;
 }
 

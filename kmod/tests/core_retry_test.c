@@ -887,6 +887,25 @@ static void dead_items_are_dropped_by_a_shut_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
 }
 
+static void dropped_items_have_no_count(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* Q8 L10: one that waited, one that was dead; c is ready and keeps its own. */
+	t->config.forget_after = 100;
+	die_after(test, 1);
+	retry(t, &t->a, 10);
+	kill(test, &t->b, 10);
+	retry(t, &t->c, 10);
+	add(t, &t->c, 10);
+	kwq_core_shut_down(&t->core);
+	while (kwq_core_drop(&t->core))
+		;
+	KUNIT_EXPECT_EQ(test, t->a.requeues, 0);
+	KUNIT_EXPECT_EQ(test, t->b.requeues, 0);
+	KUNIT_EXPECT_EQ(test, requeues(t, &t->c, 10), 1);
+}
+
 static void nothing_dies_after_a_shut_down(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
@@ -1296,6 +1315,7 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(who_is_given_back_is_not_dead),
 	KUNIT_CASE(removed_dead_item_was_dead),
 	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
+	KUNIT_CASE(dropped_items_have_no_count),
 	KUNIT_CASE(nothing_dies_after_a_shut_down),
 	KUNIT_CASE(dead_items_count_does_not_expire),
 	KUNIT_CASE(expired_count_saves_from_death),
