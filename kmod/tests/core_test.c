@@ -23,6 +23,7 @@ struct core_test {
 	struct kwq_core core;
 	struct kwq_holder x;
 	struct kwq_holder y;
+	struct kwq_holder z;
 	struct kwq_item a, b, c, d, e;
 };
 
@@ -34,6 +35,7 @@ static int core_test_init(struct kunit *test)
 	kwq_core_init(&t->core);
 	kwq_holder_init(&t->x);
 	kwq_holder_init(&t->y);
+	kwq_holder_init(&t->z);
 	kwq_item_init(&t->a);
 	kwq_item_init(&t->b);
 	kwq_item_init(&t->c);
@@ -47,10 +49,10 @@ static int core_test_init(struct kunit *test)
 static void core_test_exit(struct kunit *test)
 {
 	struct core_test *t = test->priv;
-	struct kwq_holder *const holders[] = { &t->x, &t->y };
+	struct kwq_holder *const holders[] = { &t->x, &t->y, &t->z };
 
 	KUNIT_EXPECT_STREQ(test, "",
-			   kwq_core_broken(&t->core, holders, 2) ?: "");
+			   kwq_core_broken(&t->core, holders, 3) ?: "");
 }
 
 /* An add that names neither a priority nor anything else. */
