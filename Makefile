@@ -109,6 +109,7 @@ help:
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
 	@echo '  make test-matrix    the tests that want a kernel, on every kernel that kwq is for'
+	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make bench      what it costs in instructions, beside the kernel'"'"'s own work queues'

@@ -31,6 +31,9 @@ PACKAGES=(
 	# The machine.
 	busybox-static
 	qemu-system-x86
+	# The fuzzer of the core.
+	clang
+	libclang-rt-14-dev
 	# The checks.
 	coccinelle
 	libpython3.11

@@ -46,6 +46,7 @@ STOCK_SUITES = ('kselftest-stock', 'kselftest-stock-6.1', 'kselftest-stock-rt', 
 # What may be skipped, by suite. Whatever else is was not tested, and nobody would see it.
 SKIPS = {
     'host': re.compile(r'device-command|clang'),
+    'model': re.compile(r'^fuzzing'),
     **dict.fromkeys(STOCK_SUITES, re.compile(r'^faults: failure\.at_every_step$|'
                                              r'^sample: link\.\w+_while_memory_is_short$')),
     'kunit-uml': re.compile(r'/destroy_with_the_timer_about_to_fire$'),

@@ -1,0 +1,3 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the kernel warns of is a failure here. */
+#define WARN_ON_ONCE(condition)	({ if (condition) __builtin_trap(); })

@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <linux/limits.h>
+#include <string.h>
+
+#include "model.h"
+
+#define NONE	KWQ_PRIORITY_NONE
+
+void model_item_init(struct model_item *item)
+{
+	memset(item, 0, sizeof(*item));
+}
+
+void model_init(struct model *model)
+{
+	memset(model, 0, sizeof(*model));
+	rate_init(&model->rate);
+}
+
+bool model_is_idle(const struct model_item *item)
+{
+	return !item->dirty && !item->processing && !item->waiting && !item->dead;
+}
+
+bool model_is_ready(const struct model_item *item)
+{
+	return item->dirty && !item->processing;
+}
+
+/* ---- Orders ---- */
+
+/* Q1 Q12 O1 */
+static bool ready_before(const struct model_item *a, const struct model_item *b)
+{
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->returned != b->returned)
+		return a->returned;
+	return a->ready_place < b->ready_place;
+}
+
+/* D4 */
+static bool waits_before(const struct model_item *a, const struct model_item *b)
+{
+	return a->when < b->when || (a->when == b->when && a->wait_place < b->wait_place);
+}
+
+static bool runs_before(const struct model_item *a, const struct model_item *b)
+{
+	return a->run_place < b->run_place;
+}
+
+static bool died_before(const struct model_item *a, const struct model_item *b)
+{
+	return a->dead_place < b->dead_place;
+}
+
+static bool is_waiting(const struct model_item *item)
+{
+	return item->waiting;
+}
+
+static bool is_processing(const struct model_item *item)
+{
+	return item->processing;
+}
+
+static bool is_dead(const struct model_item *item)
+{
+	return item->dead && !item->processing;
+}
+
+static int in_order(const struct model *model, int order[NR_ITEMS],
+		    bool (*is_there)(const struct model_item *item),
+		    bool (*before)(const struct model_item *a, const struct model_item *b))
+{
+	int i, place, nr = 0;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		if (!is_there(&model->item[i]))
+			continue;
+		for (place = nr++; place > 0; place--) {
+			if (!before(&model->item[i], &model->item[order[place - 1]]))
+				break;
+			order[place] = order[place - 1];
+		}
+		order[place] = i;
+	}
+	return nr;
+}
+
+int model_ready(const struct model *model, int order[NR_ITEMS])
+{
+	return in_order(model, order, model_is_ready, ready_before);
+}
+
+int model_waiting(const struct model *model, int order[NR_ITEMS])
+{
+	return in_order(model, order, is_waiting, waits_before);
+}
+
+int model_processing(const struct model *model, int order[NR_ITEMS])
+{
+	return in_order(model, order, is_processing, runs_before);
+}
+
+int model_dead(const struct model *model, int order[NR_ITEMS])
+{
+	return in_order(model, order, is_dead, died_before);
+}
+
+static int first(const struct model *model, int (*list)(const struct model *, int *))
+{
+	int order[NR_ITEMS];
+
+	return list(model, order) ? order[0] : NOBODY;
+}
+
+/* ---- M1 M2 ---- */
+
+static void record(struct model_histogram *histogram, s64 from, s64 to)
+{
+	u64 length = to > from ? to - from : 0;
+	u64 bound = 1000;
+	int i;
+
+	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS - 1 && length > bound; i++)
+		bound *= 10;
+	histogram->counts[i]++;
+	histogram->sum += length;
+}
+
+void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
+{
+	int order[NR_ITEMS];
+	int i, nr;
+
+	memset(gauges, 0, sizeof(*gauges));
+	nr = model_ready(model, order);
+	for (i = 0; i < nr; i++) {
+		const struct model_item *item = &model->item[order[i]];
+		const struct model_item *before = i ? &model->item[order[i - 1]] : NULL;
+
+		/* Those that are behind others like them are not looked at. */
+		if (before && before->priority == item->priority &&
+		    before->returned == item->returned)
+			continue;
+		if ((u64)(now - item->dirtied) > gauges->oldest_ready)
+			gauges->oldest_ready = now - item->dirtied;
+	}
+	nr = model_processing(model, order);
+	for (i = 0; i < nr; i++)
+		gauges->unfinished += now - model->item[order[i]].since;
+	if (nr)
+		gauges->longest_running = now - model->item[order[0]].since;
+}
+
+/* ---- Q: adds ---- */
+
+static void get_ready(struct model *model, struct model_item *item, int priority)
+{
+	item->dirty = true;
+	item->priority = priority;
+	item->ready_place = ++model->last_place;
+	model->readied++;
+}
+
+/* Q12: of what is dirty a priority can only rise. */
+static void raise(struct model *model, struct model_item *item, int priority)
+{
+	if (priority == NONE)
+		return;
+	if (item->processing) {
+		if (priority > item->next_priority)
+			item->next_priority = priority;
+	} else if (priority > item->priority) {
+		item->priority = priority;
+		item->ready_place = ++model->last_place;
+	}
+}
+
+/* Q12: what an add that names no priority means. */
+static int kept(const struct model_item *item)
+{
+	if (item->processing || item->dead)
+		return item->priority;
+	if (!item->waiting)
+		return 0;
+	return item->wait_priority != NONE ? item->wait_priority : item->priority;
+}
+
+/* Q1 Q2 Q4, of an item that is not dead any more */
+static int add(struct model *model, struct model_item *item, int priority, s64 now)
+{
+	if (item->dirty) {
+		model->coalesced++;
+		raise(model, item, priority);
+		return KWQ_COALESCED;
+	}
+	model->adds++;
+	item->dirtied = now;
+	if (item->processing) {
+		item->dirty = true;
+		item->next_priority = priority;
+		return KWQ_DIRTIED;
+	}
+	item->returned = false;
+	get_ready(model, item, priority);
+	return KWQ_ADDED;
+}
+
+static bool refuses(const struct model *model, const struct model_item *item)
+{
+	return model->shut_down || item->cancelled;
+}
+
+/* L10 */
+u32 model_num_requeues(const struct model *model, int nr, s64 now)
+{
+	const struct model_item *item = &model->item[nr];
+	u64 forget_after = model->rate.config.forget_after;
+
+	if (forget_after && model_is_idle(item) && (u64)(now - item->since) >= forget_after)
+		return 0;
+	return item->requeues;
+}
+
+/* L11: any add but a rate-limited one. */
+static void revive(struct model_item *item)
+{
+	if (item->dead)
+		item->requeues = 0;
+	item->dead = false;
+}
+
+int model_add(struct model *model, int nr, int priority, bool end_wait, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+	int result;
+
+	if (refuses(model, item))
+		return -ESHUTDOWN;
+	item->requeues = model_num_requeues(model, nr, now);
+	if (priority == NONE && !item->dirty)
+		priority = kept(item);
+	revive(item);
+	result = add(model, item, priority, now);
+	/* D3 Q12 */
+	if (end_wait && item->waiting) {
+		raise(model, item, item->wait_priority);
+		item->waiting = false;
+	}
+	return result;
+}
+
+/* ---- D: delays ---- */
+
+/* D1: its time has come. */
+static int end_wait(struct model *model, struct model_item *item, s64 now)
+{
+	int priority = item->wait_priority;
+
+	if (priority == NONE && !item->dirty)
+		priority = kept(item);
+	item->waiting = false;
+	return add(model, item, priority, now);
+}
+
+/* D2 Q12 */
+static void merge_wait_priority(struct model_item *item, int priority,
+				enum kwq_wait_policy policy)
+{
+	if (priority != NONE &&
+	    (policy == KWQ_WAIT_REPLACE || item->wait_priority == NONE ||
+	     priority > item->wait_priority))
+		item->wait_priority = priority;
+}
+
+static s64 merge_times(s64 first, s64 second, enum kwq_wait_policy policy)
+{
+	switch (policy) {
+	case KWQ_WAIT_EARLIER:
+		return second < first ? second : first;
+	case KWQ_WAIT_REPLACE:
+		return second;
+	case KWQ_WAIT_KEEP:
+		return first;
+	default:
+		return second > first ? second : first;
+	}
+}
+
+static int wait(struct model *model, int nr, int priority, s64 when,
+		enum kwq_wait_policy policy, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+	bool waited = item->waiting;
+
+	model->retries++;
+	if (waited) {
+		merge_wait_priority(item, priority, policy);
+		when = merge_times(item->when, when, policy);
+	} else {
+		item->wait_priority = priority;
+	}
+	if (!waited || when != item->when)
+		item->wait_place = ++model->last_place;
+	item->waiting = true;
+	item->when = when;
+
+	if (when <= now && first(model, model_waiting) == nr)
+		return end_wait(model, item, now);
+	if (!waited)
+		return KWQ_WAITING;
+	model->coalesced++;
+	return KWQ_COALESCED;
+}
+
+int model_add_at(struct model *model, int nr, int priority, s64 when,
+		 enum kwq_wait_policy policy, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+
+	if (refuses(model, item))
+		return -ESHUTDOWN;
+	item->requeues = model_num_requeues(model, nr, now);
+	/* Q12: of an idle item. What is dead keeps what it has. */
+	if (model_is_idle(item))
+		item->priority = 0;
+	revive(item);
+	return wait(model, nr, priority, when, policy, now);
+}
+
+int model_expire(struct model *model, s64 now)
+{
+	int nr = first(model, model_waiting);
+
+	if (model->shut_down || nr == NOBODY || model->item[nr].when > now)
+		return NOBODY;
+	record(&model->lateness, model->item[nr].when, now);
+	end_wait(model, &model->item[nr], now);
+	return nr;
+}
+
+/* ---- L: retries ---- */
+
+/* L11 */
+static int die(struct model *model, struct model_item *item, s64 now)
+{
+	if (item->dirty || item->waiting) {
+		model->coalesced++;
+		return KWQ_COALESCED;
+	}
+	model->died++;
+	item->dead = true;
+	if (!item->processing) {
+		item->since = now;
+		item->dead_place = ++model->last_place;
+	}
+	return KWQ_DEAD;
+}
+
+/* L1 L10 L11 */
+int model_add_rate_limited(struct model *model, int nr, int priority,
+			   enum kwq_wait_policy policy, s64 now, u32 random)
+{
+	const struct kwq_limiter_config *config = &model->rate.config;
+	struct model_item *item = &model->item[nr];
+	u64 delay;
+	s64 when;
+
+	if (refuses(model, item))
+		return -ESHUTDOWN;
+	if (item->dead)
+		return KWQ_DEAD;
+	if (item->waiting && config->flags & KWQ_CONFIG_COALESCE) {
+		merge_wait_priority(item, priority, policy);
+		model->coalesced++;
+		return KWQ_COALESCED;
+	}
+	item->requeues = model_num_requeues(model, nr, now);
+	if (config->dead_after && item->requeues >= config->dead_after)
+		return die(model, item, now);
+
+	delay = rate_when(&model->rate, item->requeues, now, random);
+	model->rate_limited++;
+	if (item->requeues < U32_MAX)
+		item->requeues++;
+	if (model_is_idle(item))
+		item->priority = 0;
+	/* D7 */
+	when = delay > (u64)(S64_MAX - now) ? S64_MAX : now + (s64)delay;
+	return wait(model, nr, priority, when, policy, now);
+}
+
+/* L8 L10 */
+u32 model_forget(struct model *model, int nr, s64 now)
+{
+	u32 had = model_num_requeues(model, nr, now);
+
+	model->item[nr].requeues = 0;
+	return had;
+}
+
+/* L11 */
+int model_give_up(struct model *model, int nr, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+
+	if (refuses(model, item))
+		return -ESHUTDOWN;
+	return item->dead ? KWQ_DEAD : die(model, item, now);
+}
+
+/* ---- Q5 Q6: get and done ---- */
+
+int model_get(struct model *model, int holder, s64 now)
+{
+	int nr = first(model, model_ready);
+	struct model_item *item;
+
+	if (nr == NOBODY)
+		return NOBODY;
+	item = &model->item[nr];
+	item->dirty = false;
+	item->processing = true;
+	item->holder = holder;
+	item->since = now;
+	item->run_place = ++model->last_place;
+	model->gets++;
+	record(&model->queue_duration, item->dirtied, now);
+	return nr;
+}
+
+/* Whoever held it does so no longer. K3: what was cancelled ends here, in whichever way. */
+static bool let_go(struct model *model, struct model_item *item)
+{
+	item->processing = false;
+	if (!item->cancelled)
+		return false;
+	item->dead = false;
+	model->let_go++;
+	return true;
+}
+
+/* Q8: the counts of requeues go, too. */
+static void drop(struct model *model, struct model_item *item)
+{
+	item->waiting = false;
+	item->dead = false;
+	if (model_is_idle(item))
+		item->requeues = 0;
+	model->dropped++;
+}
+
+int model_done(struct model *model, int holder, int nr, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+
+	if (!item->processing)
+		return -ENOENT;
+	if (item->holder != holder)
+		return -EPERM;
+	model->dones++;
+	record(&model->work_duration, item->since, now);
+	item->abandoned = 0;
+	item->since = now;
+	if (let_go(model, item))
+		return KWQ_FINISHED;
+	if (item->dirty) {
+		item->returned = false;
+		get_ready(model, item, item->next_priority);
+		return KWQ_REQUEUED;
+	}
+	/* Q10 */
+	if (item->dead && model->shut_down)
+		drop(model, item);
+	else if (item->dead)
+		item->dead_place = ++model->last_place;
+	return KWQ_FINISHED;
+}
+
+/* ---- O: what comes back undone ---- */
+
+/* L11: nobody said that it is done, so it does not die. */
+static int undone_priority(struct model_item *item)
+{
+	item->dead = false;
+	return item->dirty && item->next_priority > item->priority ? item->next_priority :
+								     item->priority;
+}
+
+/* O2 */
+void model_unget(struct model *model, int nr)
+{
+	struct model_item *item = &model->item[nr];
+	int priority = undone_priority(item);
+	bool rose = priority > item->priority;
+
+	model->gets--;
+	if (let_go(model, item))
+		return;
+	get_ready(model, item, priority);
+	if (!rose)
+		item->ready_place = --model->first_place;
+}
+
+/* O1 */
+void model_abandon(struct model *model, int nr, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+	int priority = undone_priority(item);
+
+	model->abandoned++;
+	if (item->abandoned < U32_MAX)
+		item->abandoned++;
+	if (let_go(model, item))
+		return;
+	if (!item->dirty)
+		item->dirtied = now;
+	item->returned = true;
+	get_ready(model, item, priority);
+}
+
+/* ---- Q8 Q10 Q11 K3: ends ---- */
+
+int model_remove(struct model *model, int nr)
+{
+	struct model_item *item = &model->item[nr];
+	int was = 0;
+
+	if (model_is_idle(item))
+		return -ENOENT;
+	if (item->waiting)
+		was |= KWQ_WAS_WAITING;
+	if (item->dead)
+		was |= KWQ_WAS_DEAD;
+	if (item->processing)
+		was |= KWQ_WAS_PROCESSING;
+	if (item->dirty)
+		was |= item->processing ? KWQ_WAS_DIRTY : KWQ_WAS_READY;
+	item->dirty = false;
+	item->waiting = false;
+	item->dead = false;
+	item->requeues = 0;
+	if (!item->processing)
+		item->abandoned = 0;
+	model->removed++;
+	return was;
+}
+
+int model_cancel(struct model *model, int nr)
+{
+	int was = model_remove(model, nr);
+
+	model->item[nr].cancelled = true;
+	return was == -ENOENT ? 0 : was;
+}
+
+int model_drop(struct model *model)
+{
+	int nr = first(model, model_waiting);
+
+	if (nr == NOBODY)
+		nr = first(model, model_dead);
+	if (nr != NOBODY)
+		drop(model, &model->item[nr]);
+	return nr;
+}

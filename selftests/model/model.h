@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a queue is to do, by kwq(7): Q, D, L, O1, O2, K3 and M, and nothing of how
+ * core.c does it. There are neither lists nor trees: what comes before what is a
+ * number, and the first is found by looking at all.
+ */
+#ifndef MODEL_MODEL_H
+#define MODEL_MODEL_H
+
+#include <linux/kwq_core.h>
+
+#include "rate.h"
+
+/* As many as kmod/tests/core_test.c has, where what was found goes. */
+#define NR_ITEMS	5
+#define NR_HOLDERS	3
+
+struct model_item {
+	bool dirty;
+	bool processing;
+	bool waiting;
+	bool dead;		/* with processing: at its done */
+	bool cancelled;
+	bool returned;		/* by a holder that vanished, when it last got ready */
+	int holder;
+	int priority;		/* of the run, or what was left of it for a wait */
+	int next_priority;	/* of the run after this one */
+	int wait_priority;
+	s64 when;
+	s64 dirtied;
+	s64 since;
+	s64 ready_place;	/* the lower comes first, as in all places */
+	s64 wait_place;
+	s64 run_place;
+	s64 dead_place;
+	u32 abandoned;
+	u32 requeues;
+};
+
+struct model_histogram {
+	unsigned __int128 sum;
+	u64 counts[KWQ_HISTOGRAM_BUCKETS];
+};
+
+struct model {
+	struct model_item item[NR_ITEMS];
+	struct rate rate;
+	bool shut_down;
+	s64 last_place;
+	s64 first_place;
+	u64 readied, adds, coalesced, gets, dones, abandoned, removed, dropped;
+	u64 retries, rate_limited, died, let_go;
+	struct model_histogram queue_duration, work_duration, lateness;
+};
+
+/* Items are told by their numbers; NOBODY for none. */
+#define NOBODY	(-1)
+
+void model_item_init(struct model_item *item);
+void model_init(struct model *model);
+
+int model_add(struct model *model, int item, int priority, bool end_wait, s64 now);
+int model_add_at(struct model *model, int item, int priority, s64 when,
+		 enum kwq_wait_policy policy, s64 now);
+int model_add_rate_limited(struct model *model, int item, int priority,
+			   enum kwq_wait_policy policy, s64 now, u32 random);
+u32 model_num_requeues(const struct model *model, int item, s64 now);
+u32 model_forget(struct model *model, int item, s64 now);
+int model_give_up(struct model *model, int item, s64 now);
+int model_get(struct model *model, int holder, s64 now);
+int model_done(struct model *model, int holder, int item, s64 now);
+void model_unget(struct model *model, int item);
+void model_abandon(struct model *model, int item, s64 now);
+int model_remove(struct model *model, int item);
+int model_cancel(struct model *model, int item);
+int model_expire(struct model *model, s64 now);
+int model_drop(struct model *model);
+void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now);
+
+bool model_is_idle(const struct model_item *item);
+bool model_is_ready(const struct model_item *item);
+
+/* The numbers of those that are there, in their order; returns how many. */
+int model_ready(const struct model *model, int order[NR_ITEMS]);
+int model_waiting(const struct model *model, int order[NR_ITEMS]);
+int model_processing(const struct model *model, int order[NR_ITEMS]);
+int model_dead(const struct model *model, int order[NR_ITEMS]);
+
+#endif /* MODEL_MODEL_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the limiters are to answer (L2 to L7), and which of them there may be: in
+ * numbers of 128 bits, by what kwq(7) says and not by how limiter.c does it.
+ */
+#ifndef MODEL_RATE_H
+#define MODEL_RATE_H
+
+#include <linux/kwq_limiter.h>
+
+/*
+ * A bucket's level is its tokens, in parts: one token has as many parts as its period
+ * has ns, and each ns brings as many parts as its period brings events. So all of it
+ * is in whole numbers. What is owed is a level below 0.
+ */
+struct rate {
+	struct kwq_limiter_config config;
+	__int128 level[KWQ_LIMITERS_MAX];
+	s64 at[KWQ_LIMITERS_MAX];	/* when that was the level */
+};
+
+void rate_init(struct rate *rate);
+bool rate_is_valid(const struct kwq_limiter_config *config);
+void rate_configure(struct rate *rate, const struct kwq_limiter_config *config, s64 now);
+bool rate_is_valid_backoff(const struct kwq_backoff *backoff);
+u64 rate_backoff_step(struct kwq_backoff *backoff, u32 random);
+bool rate_jitters(const struct rate *rate);
+u64 rate_when(struct rate *rate, u32 requeues, s64 now, u32 random);
+
+#endif /* MODEL_RATE_H */

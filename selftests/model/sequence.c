@@ -1,0 +1,1136 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <linux/kwq_backoff.h>
+#include <linux/kwq_core.h>
+#include <linux/limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "model.h"
+#include "random.h"
+#include "sequence.h"
+
+struct run {
+	struct kwq_core core;
+	struct kwq_holder holder[NR_HOLDERS];
+	struct kwq_item item[NR_ITEMS];
+	struct model model;
+	s64 now;
+	struct difference *difference;
+	FILE *out;	/* of a run that is printed: the model alone */
+};
+
+/* ---- What an operation names ---- */
+
+static const u8 shares[NR_KINDS] = {
+	[ADD]			= 19,
+	[ADD_AT]		= 16,
+	[ADD_RATE_LIMITED]	= 15,
+	[GET]			= 20,
+	[DONE]			= 14,
+	[CLOCK]			= 10,
+	[EXPIRE]		= 10,
+	[ABANDON]		= 4,
+	[UNGET]			= 4,
+	[REMOVE]		= 2,
+	[FORGET]		= 1,
+	[GIVE_UP]		= 2,
+	[DROP]			= 2,
+	[CANCEL]		= 1,
+	[ITEM_INIT]		= 1,
+	[CONFIGURE]		= 2,
+	[WHEN]			= 1,
+	[BACKOFF]		= 1,
+	[REQUEUES]		= 1,
+	[ABANDONED]		= 1,
+	[SHUT_DOWN]		= 1,
+};
+
+enum kind op_kind(const struct op *op)
+{
+	unsigned int code = op->kind % NR_CODES;
+	enum kind kind = 0;
+
+	while (code >= shares[kind])
+		code -= shares[kind++];
+	return kind;
+}
+
+static int op_item(const struct op *op)
+{
+	return op->who % NR_ITEMS;
+}
+
+static int op_holder(const struct op *op)
+{
+	return op->who / NR_ITEMS % NR_HOLDERS;
+}
+
+/* Mostly one that is being processed, if any is. */
+static int op_processing(const struct run *run, const struct op *op)
+{
+	int order[NR_ITEMS];
+	int nr = model_processing(&run->model, order);
+
+	return nr && op->how & 0x18 ? order[op->who % nr] : op_item(op);
+}
+
+static int op_priority(const struct op *op)
+{
+	static const s8 few[] = { KWQ_PRIORITY_NONE, KWQ_PRIORITY_NONE, 0, -1, 1, 2,
+				  KWQ_PRIORITY_MIN, KWQ_PRIORITY_MAX };
+
+	/* Where there are few, they meet. */
+	if (op->priority < 0)
+		return few[op->priority & 7];
+	return op->priority % KWQ_NR_PRIORITIES + KWQ_PRIORITY_MIN;
+}
+
+static enum kwq_wait_policy op_policy(const struct op *op)
+{
+	return op->how & 0x40 ? op->how & 3 : KWQ_WAIT_EARLIER;
+}
+
+static s64 later(s64 now, u64 ns)
+{
+	return ns > (u64)(S64_MAX - now) ? S64_MAX : now + (s64)ns;
+}
+
+/* A time: near, at a bound of the histograms, far, the end, past, or that of another item. */
+static s64 op_time(const struct run *run, const struct op *op)
+{
+	u64 value = op->value >> 4;
+	u64 bound = 1000;
+	int order[NR_ITEMS];
+	int nr;
+
+	switch (op->value % 16) {
+	case 0:
+		return run->now;
+	case 1:
+		return run->now > (s64)(value % 16) ? run->now - (s64)(value % 16) : 0;
+	case 2:
+		return S64_MAX - (s64)(value % 4);
+	case 3:
+		return later(run->now, value << (value % 36));
+	case 4:
+		for (; value % 11; value--)
+			bound *= 10;
+		return later(run->now, bound + (value / 11) % 3 - 1);
+	case 5:
+	case 6:
+	case 7:
+		nr = model_waiting(&run->model, order);
+		if (!nr)
+			return later(run->now, value % 8);
+		return later(run->model.item[order[value % nr]].when, value / 8 % 3) - 1;
+	default:
+		return later(run->now, value % 16);
+	}
+}
+
+/* ---- Configurations ---- */
+
+static u64 some_length(u64 *state)
+{
+	u64 value = random_next(state);
+
+	switch (value % 8) {
+	case 0:
+		return S64_MAX - (value >> 8) % 3;
+	case 1:
+		return value >> (value >> 8) % 64 >> 1;
+	case 2:
+		return 1ULL << (value >> 8) % 63;
+	case 3:
+		return (value >> 8) % 10000;
+	case 4:
+		/* Now and then one that is too long. */
+		return (value >> 8) % 16 ? 0 : 1ULL << 63;
+	default:
+		return (value >> 8) % 20;
+	}
+}
+
+static u32 some_number(u64 *state)
+{
+	u64 value = random_next(state);
+
+	return value % 4 ? (value >> 8) % 6 : value >> 32 >> (value >> 8) % 32;
+}
+
+static void some_limiter(u64 *state, struct kwq_limiter *limiter)
+{
+	limiter->kind = random_next(state) % 64 ? random_next(state) % 4 + 1 : some_number(state);
+	switch (limiter->kind) {
+	case KWQ_LIMITER_EXPONENTIAL:
+		limiter->u.exponential.base = some_length(state);
+		limiter->u.exponential.max = some_length(state);
+		break;
+	case KWQ_LIMITER_FAST_SLOW:
+		limiter->u.fast_slow.fast = some_length(state);
+		limiter->u.fast_slow.slow = some_length(state);
+		limiter->u.fast_slow.nr_fast = some_number(state);
+		break;
+	case KWQ_LIMITER_BUCKET:
+		limiter->u.bucket.period = some_length(state);
+		limiter->u.bucket.events = some_number(state);
+		limiter->u.bucket.burst = some_number(state);
+		break;
+	case KWQ_LIMITER_BACKOFF:
+		limiter->u.backoff.duration = some_length(state);
+		limiter->u.backoff.cap = some_length(state);
+		limiter->u.backoff.factor = random_next(state) % 4 ?
+			KWQ_ONE + some_number(state) * 1000 : some_number(state);
+		limiter->u.backoff.jitter = random_next(state) % 2 ? 0 : some_number(state) * 7000;
+		limiter->u.backoff.steps = some_number(state);
+		break;
+	default:
+		break;
+	}
+	/* Now and then something where nothing may be. */
+	if (random_next(state) % 64 == 0)
+		limiter->u.space[random_next(state) % 7] = some_number(state);
+	if (random_next(state) % 128 == 0)
+		limiter->pad = 1;
+}
+
+static void some_config(u32 value, struct kwq_limiter_config *config)
+{
+	u64 state = value;
+	u32 i;
+
+	memset(config, 0, sizeof(*config));
+	config->flags = random_next(&state) % 32 ? random_next(&state) % 2 : some_number(&state);
+	config->dead_after = random_next(&state) % 2 ? 0 : some_number(&state);
+	config->max_wait = random_next(&state) % 4 ? 0 : some_length(&state);
+	config->forget_after = random_next(&state) % 2 ? 0 : some_length(&state);
+	config->nr = random_next(&state) % 32 ? random_next(&state) % 4 :
+						random_next(&state) % (KWQ_LIMITERS_MAX + 2);
+	for (i = 0; i < config->nr && i < KWQ_LIMITERS_MAX; i++)
+		some_limiter(&state, &config->limiters[i]);
+}
+
+/* ---- As a case of KUnit's ---- */
+
+static const char item_names[NR_ITEMS] = { 'a', 'b', 'c', 'd', 'e' };
+static const char holder_names[NR_HOLDERS] = { 'x', 'y', 'z' };
+
+static const char *priority_name(int priority)
+{
+	static char name[8];
+
+	if (priority == KWQ_PRIORITY_NONE)
+		return "NONE";
+	snprintf(name, sizeof(name), "%d", priority);
+	return name;
+}
+
+static const char *policy_name(enum kwq_wait_policy policy)
+{
+	static const char *const names[] = {
+		[KWQ_WAIT_EARLIER] = "KWQ_WAIT_EARLIER",
+		[KWQ_WAIT_REPLACE] = "KWQ_WAIT_REPLACE",
+		[KWQ_WAIT_KEEP] = "KWQ_WAIT_KEEP",
+		[KWQ_WAIT_LATER] = "KWQ_WAIT_LATER",
+	};
+
+	return names[policy];
+}
+
+static const char *error_name(int error)
+{
+	switch (error) {
+	case -ESHUTDOWN:
+		return "-ESHUTDOWN";
+	case -ENOENT:
+		return "-ENOENT";
+	case -EPERM:
+		return "-EPERM";
+	default:
+		return "-EINVAL";
+	}
+}
+
+static const char *add_name(int result)
+{
+	static const char *const names[] = {
+		[KWQ_ADDED] = "KWQ_ADDED",
+		[KWQ_COALESCED] = "KWQ_COALESCED",
+		[KWQ_DIRTIED] = "KWQ_DIRTIED",
+		[KWQ_WAITING] = "KWQ_WAITING",
+		[KWQ_DEAD] = "KWQ_DEAD",
+	};
+
+	return result < 0 ? error_name(result) : names[result];
+}
+
+static const char *done_name(int result)
+{
+	if (result < 0)
+		return error_name(result);
+	return result == KWQ_FINISHED ? "KWQ_FINISHED" : "KWQ_REQUEUED";
+}
+
+static const char *was_name(int was)
+{
+	static const char *const names[] = {
+		"KWQ_WAS_READY", "KWQ_WAS_WAITING", "KWQ_WAS_PROCESSING", "KWQ_WAS_DIRTY",
+		"KWQ_WAS_DEAD",
+	};
+	static char all[128];
+	int i;
+
+	if (was < 0)
+		return error_name(was);
+	if (!was)
+		return "0";
+	all[0] = '\0';
+	for (i = 0; i < 5; i++) {
+		if (!(was & 1 << i))
+			continue;
+		if (all[0])
+			strcat(all, " | ");
+		strcat(all, names[i]);
+	}
+	return all;
+}
+
+static const char *number_name(u64 number)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), number > INT32_MAX ? "%lluULL" : "%llu",
+		 (unsigned long long)number);
+	return name;
+}
+
+/* An operation that answers what the model says. */
+static void __attribute__((format(printf, 3, 4)))
+say(const struct run *run, const char *answer, const char *format, ...)
+{
+	va_list args;
+
+	if (!run->out)
+		return;
+	fprintf(run->out, answer ? "\tKUNIT_EXPECT_EQ(test, " : "\t");
+	va_start(args, format);
+	vfprintf(run->out, format, args);
+	va_end(args);
+	if (answer)
+		fprintf(run->out, ",\n\t\t\t%s)", answer);
+	fprintf(run->out, ";\n");
+}
+
+static void __attribute__((format(printf, 3, 4)))
+say_item(const struct run *run, int nr, const char *format, ...)
+{
+	va_list args;
+
+	if (!run->out)
+		return;
+	fprintf(run->out, "\tKUNIT_EXPECT_PTR_EQ(test, ");
+	va_start(args, format);
+	vfprintf(run->out, format, args);
+	va_end(args);
+	if (nr == NOBODY)
+		fprintf(run->out, ",\n\t\t\t    (struct kwq_item *)NULL);\n");
+	else
+		fprintf(run->out, ",\n\t\t\t    &t->%c);\n", item_names[nr]);
+}
+
+static void say_limiter(FILE *out, const struct kwq_limiter *limiter)
+{
+	int i;
+
+	fprintf(out, "\t\t\t\t{ .kind = %u, .pad = %u, .u.space = {", limiter->kind, limiter->pad);
+	for (i = 0; i < 7; i++)
+		fprintf(out, "%s %#llxULL", i ? "," : "", (unsigned long long)limiter->u.space[i]);
+	fprintf(out, " } },\n");
+}
+
+static void say_config(const struct run *run, const struct kwq_limiter_config *config, bool valid)
+{
+	FILE *out = run->out;
+	u32 i;
+
+	if (!out)
+		return;
+	fprintf(out, "\t{\n\t\tstatic const struct kwq_limiter_config config = {\n");
+	fprintf(out, "\t\t\t.flags = %u, .dead_after = %u, .nr = %u,\n", config->flags,
+		config->dead_after, config->nr);
+	fprintf(out, "\t\t\t.max_wait = %lluULL, .forget_after = %lluULL,\n",
+		(unsigned long long)config->max_wait, (unsigned long long)config->forget_after);
+	fprintf(out, "\t\t\t.limiters = {\n");
+	for (i = 0; i < config->nr && i < KWQ_LIMITERS_MAX; i++)
+		say_limiter(out, &config->limiters[i]);
+	fprintf(out, "\t\t\t},\n\t\t};\n\n");
+	fprintf(out, "\t\tKUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&config),\n\t\t\t\t%s);\n",
+		valid ? "0" : "-EINVAL");
+	if (valid)
+		fprintf(out, "\t\tkwq_rate_limiter_configure(&t->core.limiter, &config, %lld);\n",
+			(long long)run->now);
+	fprintf(out, "\t}\n");
+}
+
+/* As far as it can be said before its steps are. */
+static void say_backoff(const struct run *run, const struct kwq_backoff *b, u64 reset, u64 now,
+			bool valid)
+{
+	FILE *out = run->out;
+
+	if (!out)
+		return;
+	/* core_test.c itself has no need of <linux/kwq_backoff.h>. */
+	fprintf(out, "\t{\n\t\tstatic const struct kwq_backoff backoff = {\n");
+	fprintf(out, "\t\t\t.duration = %lluULL, .cap = %lluULL,\n",
+		(unsigned long long)b->duration, (unsigned long long)b->cap);
+	fprintf(out, "\t\t\t.factor = %u, .jitter = %u, .steps = %u, .pad = %u,\n\t\t};\n",
+		b->factor, b->jitter, b->steps, b->pad);
+	fprintf(out, "\t\tstruct kwq_backoff_manager manager;\n\n");
+	fprintf(out, "\t\tKUNIT_EXPECT_EQ(test, kwq_backoff_check(&backoff), %s);\n",
+		valid ? "0" : "-EINVAL");
+	fprintf(out, "\t\tkwq_backoff_manager_init(&manager, &backoff, %lluULL, %llu);\n",
+		(unsigned long long)reset, (unsigned long long)now);
+	if (!valid)
+		fprintf(out, "\t}\n");
+}
+
+/* ---- Comparing ---- */
+
+static bool __attribute__((format(printf, 4, 5)))
+same(struct run *run, s64 got, s64 wanted, const char *format, ...)
+{
+	struct difference *difference = run->difference;
+	va_list args;
+
+	if (got == wanted)
+		return true;
+	va_start(args, format);
+	vsnprintf(difference->what, sizeof(difference->what), format, args);
+	va_end(args);
+	difference->got = got;
+	difference->wanted = wanted;
+	return false;
+}
+
+/* An answer is in the printed operation itself: nothing has to be asked besides. */
+static bool answered(struct run *run, s64 got, s64 wanted)
+{
+	return same(run, got, wanted, "%s", "");
+}
+
+static int number_of(const struct run *run, const struct kwq_item *item)
+{
+	return item ? (int)(item - run->item) : NOBODY;
+}
+
+static u8 state_of(const struct model_item *item)
+{
+	return (item->dirty ? KWQ_ITEM_DIRTY : 0) |
+	       (item->processing ? KWQ_ITEM_PROCESSING : 0) |
+	       (item->waiting ? KWQ_ITEM_WAITING : 0) |
+	       (item->dead ? KWQ_ITEM_DEAD : 0) |
+	       (item->cancelled ? KWQ_ITEM_CANCELLED : 0);
+}
+
+static bool same_item(struct run *run, int nr)
+{
+	const struct kwq_item *item = &run->item[nr];
+	const struct model_item *wanted = &run->model.item[nr];
+	const char name = item_names[nr];
+
+	if (!same(run, item->state, state_of(wanted), "t->%c.state", name) ||
+	    !same(run, item->requeues, wanted->requeues, "t->%c.requeues", name) ||
+	    !same(run, kwq_core_num_requeues(&run->core, item, run->now),
+		  model_num_requeues(&run->model, nr, run->now),
+		  "kwq_core_num_requeues(&t->core, &t->%c, %lld)", name, (long long)run->now))
+		return false;
+	if (!model_is_idle(wanted) &&
+	    !same(run, item->abandoned, wanted->abandoned, "t->%c.abandoned", name))
+		return false;
+	if ((wanted->dirty || wanted->processing) &&
+	    !same(run, item->priority, wanted->priority, "t->%c.priority", name))
+		return false;
+	if (wanted->dirty && wanted->processing &&
+	    !same(run, item->next_priority, wanted->next_priority, "t->%c.next_priority", name))
+		return false;
+	if (wanted->dirty && !same(run, item->dirtied, wanted->dirtied, "t->%c.dirtied", name))
+		return false;
+	if (wanted->waiting &&
+	    (!same(run, item->wait_priority, wanted->wait_priority, "t->%c.wait_priority", name) ||
+	     !same(run, item->timer.expires, wanted->when, "t->%c.timer.expires", name)))
+		return false;
+	if (wanted->processing &&
+	    !same(run, item->holder == &run->holder[wanted->holder], true,
+		  "t->%c.holder == &t->%c", name, holder_names[wanted->holder]))
+		return false;
+	return (!wanted->processing && !wanted->dead) ||
+	       same(run, item->since, wanted->since, "t->%c.since", name);
+}
+
+static bool same_histogram(struct run *run, const char *name, const struct kwq_histogram *got,
+			   const struct model_histogram *wanted)
+{
+	int i;
+
+	if (!same(run, got->sum, (u64)wanted->sum, "t->core.%s.sum", name) ||
+	    !same(run, got->sum_high, (u64)(wanted->sum >> 64), "t->core.%s.sum_high", name))
+		return false;
+	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS; i++)
+		if (!same(run, got->counts[i], wanted->counts[i], "t->core.%s.counts[%d]", name, i))
+			return false;
+	return true;
+}
+
+static bool same_counters(struct run *run)
+{
+	const struct kwq_core *core = &run->core;
+	const struct model *model = &run->model;
+
+	return same(run, core->readied, model->readied, "t->core.readied") &&
+	       same(run, core->adds, model->adds, "t->core.adds") &&
+	       same(run, core->coalesced, model->coalesced, "t->core.coalesced") &&
+	       same(run, core->gets, model->gets, "t->core.gets") &&
+	       same(run, core->dones, model->dones, "t->core.dones") &&
+	       same(run, core->abandoned, model->abandoned, "t->core.abandoned") &&
+	       same(run, core->removed, model->removed, "t->core.removed") &&
+	       same(run, core->dropped, model->dropped, "t->core.dropped") &&
+	       same(run, core->retries, model->retries, "t->core.retries") &&
+	       same(run, core->rate_limited, model->rate_limited, "t->core.rate_limited") &&
+	       same(run, core->died, model->died, "t->core.died") &&
+	       same(run, core->let_go, model->let_go, "t->core.let_go") &&
+	       same(run, core->shut_down, model->shut_down, "t->core.shut_down") &&
+	       same_histogram(run, "queue_duration", &core->queue_duration,
+			      &model->queue_duration) &&
+	       same_histogram(run, "work_duration", &core->work_duration, &model->work_duration) &&
+	       same_histogram(run, "lateness", &core->lateness, &model->lateness);
+}
+
+static bool same_gauges(struct run *run)
+{
+	struct kwq_gauges got, wanted;
+
+	memset(&got, 0xff, sizeof(got));
+	kwq_core_gauges(&run->core, &got, run->now);
+	model_gauges(&run->model, &wanted, run->now);
+	return same(run, got.oldest_ready, wanted.oldest_ready, "@oldest_ready") &&
+	       same(run, got.longest_running, wanted.longest_running, "@longest_running") &&
+	       same(run, got.unfinished, wanted.unfinished, "@unfinished");
+}
+
+/* One after the other, from @list on, are those of @order, and no more. */
+static bool same_list(struct run *run, const struct list_head *list, const char *name,
+		      const int *order, int nr)
+{
+	const struct list_head *at = list;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		const struct list_head *last = at;
+
+		at = at->next;
+		if (!same(run, at == list ? NOBODY :
+			  number_of(run, list_entry(at, struct kwq_item, link)), order[i],
+			  "@%s", name) ||
+		    !same(run, at->prev == last, true, "@%s", name))
+			return false;
+	}
+	return same(run, at->next == list && list->prev == at, true, "@%s", name);
+}
+
+/* Band by band: those of one priority and lane are neighbours in the order. */
+static bool same_ready(struct run *run)
+{
+	u64 occupied[KWQ_NR_LANES] = {};
+	int order[NR_ITEMS];
+	int nr = model_ready(&run->model, order);
+	int lane, i, end;
+
+	if (!same(run, run->core.nr_ready, nr, "t->core.nr_ready") ||
+	    !same(run, number_of(run, kwq_core_peek(&run->core)), nr ? order[0] : NOBODY, "@ready"))
+		return false;
+	for (i = 0; i < nr; i = end) {
+		const struct model_item *item = &run->model.item[order[i]];
+		int level = item->priority - KWQ_PRIORITY_MIN;
+
+		lane = item->returned ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
+		for (end = i + 1; end < nr; end++) {
+			const struct model_item *next = &run->model.item[order[end]];
+
+			if (next->priority != item->priority || next->returned != item->returned)
+				break;
+		}
+		if (!same_list(run, &run->core.bands[lane][level], "ready", order + i, end - i))
+			return false;
+		occupied[lane] |= 1ULL << level;
+	}
+	for (lane = 0; lane < KWQ_NR_LANES; lane++)
+		if (!same(run, run->core.occupied[lane], occupied[lane], "t->core.occupied[%d]",
+			  lane))
+			return false;
+	return true;
+}
+
+static bool same_waiting(struct run *run)
+{
+	const struct rb_node *node = rb_first(&run->core.waiting.rb_root.rb_root);
+	int order[NR_ITEMS];
+	int nr = model_waiting(&run->model, order);
+	int i;
+
+	if (!same(run, run->core.nr_waiting, nr, "t->core.nr_waiting") ||
+	    !same(run, node == rb_first_cached(&run->core.waiting.rb_root), true, "@waiting") ||
+	    !same(run, kwq_core_next(&run->core), nr && !run->model.shut_down ?
+		  run->model.item[order[0]].when : S64_MAX, "kwq_core_next(&t->core)"))
+		return false;
+	for (i = 0; i < nr; i++, node = rb_next(node))
+		if (!same(run, node ? number_of(run, rb_entry(node, struct kwq_item, timer.node)) :
+			  NOBODY, order[i], "@waiting"))
+			return false;
+	return same(run, !node, true, "@waiting");
+}
+
+static bool same_processing_and_dead(struct run *run)
+{
+	int order[NR_ITEMS], held[NR_HOLDERS] = {};
+	int nr = model_processing(&run->model, order);
+	int i;
+
+	if (!same(run, run->core.nr_processing, nr, "t->core.nr_processing") ||
+	    !same_list(run, &run->core.processing, "processing", order, nr))
+		return false;
+	for (i = 0; i < nr; i++)
+		held[run->model.item[order[i]].holder]++;
+	for (i = 0; i < NR_HOLDERS; i++)
+		if (!same(run, run->holder[i].nr_held, held[i], "t->%c.nr_held", holder_names[i]))
+			return false;
+	if (!same(run, kwq_core_is_drained(&run->core), run->model.shut_down && !nr &&
+		  !run->core.nr_ready, "kwq_core_is_drained(&t->core)"))
+		return false;
+
+	nr = model_dead(&run->model, order);
+	return same(run, run->core.nr_dead, nr, "t->core.nr_dead") &&
+	       same_list(run, &run->core.dead, "dead", order, nr);
+}
+
+static bool same_all(struct run *run)
+{
+	int nr;
+
+	for (nr = 0; nr < NR_ITEMS; nr++)
+		if (!same_item(run, nr))
+			return false;
+	return same_ready(run) && same_waiting(run) && same_processing_and_dead(run) &&
+	       same_counters(run) && same_gauges(run);
+}
+
+/* ---- Carrying out ---- */
+
+static bool do_add(struct run *run, const struct op *op)
+{
+	int nr = op_item(op), priority = op_priority(op);
+	bool end_wait = op->how & 4;
+	int wanted = model_add(&run->model, nr, priority, end_wait, run->now);
+
+	say(run, add_name(wanted), "kwq_core_add(&t->core, &t->%c, %s, %s, %lld)", item_names[nr],
+	    priority_name(priority), end_wait ? "true" : "false", (long long)run->now);
+	return run->out || answered(run, kwq_core_add(&run->core, &run->item[nr], priority,
+						      end_wait, run->now), wanted);
+}
+
+static bool do_add_at(struct run *run, const struct op *op)
+{
+	int nr = op_item(op), priority = op_priority(op);
+	enum kwq_wait_policy policy = op_policy(op);
+	s64 when = op_time(run, op);
+	int wanted = model_add_at(&run->model, nr, priority, when, policy, run->now);
+
+	say(run, add_name(wanted), "kwq_core_add_at(&t->core, &t->%c, %s, %lld, %s, %lld)",
+	    item_names[nr], priority_name(priority), (long long)when, policy_name(policy),
+	    (long long)run->now);
+	return run->out || answered(run, kwq_core_add_at(&run->core, &run->item[nr], priority, when,
+							 policy, run->now), wanted);
+}
+
+static bool do_add_rate_limited(struct run *run, const struct op *op)
+{
+	int nr = op_item(op), priority = op_priority(op);
+	enum kwq_wait_policy policy = op_policy(op);
+	int wanted = model_add_rate_limited(&run->model, nr, priority, policy, run->now, op->value);
+
+	say(run, add_name(wanted),
+	    "kwq_core_add_rate_limited(&t->core, &t->%c, %s, %s, %lld, %u)", item_names[nr],
+	    priority_name(priority), policy_name(policy), (long long)run->now, op->value);
+	return run->out || answered(run, kwq_core_add_rate_limited(&run->core, &run->item[nr],
+								   priority, policy, run->now,
+								   op->value), wanted);
+}
+
+static bool do_get(struct run *run, const struct op *op)
+{
+	int holder = op_holder(op);
+	int wanted = model_get(&run->model, holder, run->now);
+
+	say_item(run, wanted, "kwq_core_get(&t->core, &t->%c, %lld)", holder_names[holder],
+		 (long long)run->now);
+	return run->out || answered(run, number_of(run, kwq_core_get(&run->core,
+								     &run->holder[holder],
+								     run->now)), wanted);
+}
+
+/* Mostly by the one who holds it. */
+static bool do_done(struct run *run, const struct op *op)
+{
+	int nr = op_processing(run, op);
+	int holder = op->how & 7 ? run->model.item[nr].holder : op_holder(op);
+	int wanted = model_done(&run->model, holder, nr, run->now);
+
+	say(run, done_name(wanted), "kwq_core_done(&t->core, &t->%c, &t->%c, %lld)",
+	    holder_names[holder], item_names[nr], (long long)run->now);
+	return run->out || answered(run, kwq_core_done(&run->core, &run->holder[holder],
+						       &run->item[nr], run->now), wanted);
+}
+
+/* It does not go back, and it has an end. */
+static void do_clock(struct run *run, const struct op *op)
+{
+	s64 when = op_time(run, op);
+
+	if (when > run->now)
+		run->now = when;
+}
+
+static bool do_expire(struct run *run)
+{
+	int wanted = model_expire(&run->model, run->now);
+
+	say_item(run, wanted, "kwq_core_expire(&t->core, %lld)", (long long)run->now);
+	return run->out || answered(run, number_of(run, kwq_core_expire(&run->core, run->now)),
+				    wanted);
+}
+
+static void do_abandon(struct run *run, const struct op *op)
+{
+	int nr = op_processing(run, op);
+
+	if (!run->model.item[nr].processing)
+		return;
+	model_abandon(&run->model, nr, run->now);
+	say(run, NULL, "kwq_core_abandon(&t->core, &t->%c, %lld)", item_names[nr],
+	    (long long)run->now);
+	if (!run->out)
+		kwq_core_abandon(&run->core, &run->item[nr], run->now);
+}
+
+static void do_unget(struct run *run, const struct op *op)
+{
+	int nr = op_processing(run, op);
+
+	if (!run->model.item[nr].processing)
+		return;
+	model_unget(&run->model, nr);
+	say(run, NULL, "kwq_core_unget(&t->core, &t->%c)", item_names[nr]);
+	if (!run->out)
+		kwq_core_unget(&run->core, &run->item[nr]);
+}
+
+static bool do_remove(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+	int wanted = model_remove(&run->model, nr);
+
+	say(run, was_name(wanted), "kwq_core_remove(&t->core, &t->%c)", item_names[nr]);
+	return run->out || answered(run, kwq_core_remove(&run->core, &run->item[nr]), wanted);
+}
+
+static bool do_cancel(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+	int wanted = model_cancel(&run->model, nr);
+
+	say(run, was_name(wanted), "kwq_core_cancel(&t->core, &t->%c)", item_names[nr]);
+	return run->out || answered(run, kwq_core_cancel(&run->core, &run->item[nr]), wanted);
+}
+
+static void do_item_init(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+
+	if (!run->model.item[nr].cancelled || !model_is_idle(&run->model.item[nr]))
+		return;
+	model_item_init(&run->model.item[nr]);
+	say(run, NULL, "kwq_item_init(&t->%c)", item_names[nr]);
+	kwq_item_init(&run->item[nr]);
+}
+
+static bool do_forget(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+	u32 wanted = model_forget(&run->model, nr, run->now);
+
+	say(run, number_name(wanted), "kwq_core_forget(&t->core, &t->%c, %lld)", item_names[nr],
+	    (long long)run->now);
+	return run->out || answered(run, kwq_core_forget(&run->core, &run->item[nr], run->now),
+				    wanted);
+}
+
+static bool do_give_up(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+	int wanted = model_give_up(&run->model, nr, run->now);
+
+	say(run, add_name(wanted), "kwq_core_give_up(&t->core, &t->%c, %lld)", item_names[nr],
+	    (long long)run->now);
+	return run->out || answered(run, kwq_core_give_up(&run->core, &run->item[nr], run->now),
+				    wanted);
+}
+
+static bool do_drop(struct run *run)
+{
+	int wanted;
+
+	if (!run->model.shut_down)
+		return true;
+	wanted = model_drop(&run->model);
+	say_item(run, wanted, "kwq_core_drop(&t->core)");
+	return run->out || answered(run, number_of(run, kwq_core_drop(&run->core)), wanted);
+}
+
+static bool do_configure(struct run *run, const struct op *op)
+{
+	struct kwq_limiter_config config;
+	bool valid;
+
+	some_config(op->value, &config);
+	valid = rate_is_valid(&config);
+	if (valid)
+		rate_configure(&run->model.rate, &config, run->now);
+	say_config(run, &config, valid);
+	if (run->out)
+		return true;
+	if (!answered(run, kwq_limiter_config_check(&config), valid ? 0 : -EINVAL))
+		return false;
+	if (!valid)
+		return true;
+	kwq_rate_limiter_configure(&run->core.limiter, &config, run->now);
+	return same(run, run->core.limiter.jitters, rate_jitters(&run->model.rate),
+		    "t->core.limiter.jitters") &&
+	       same(run, !memcmp(&run->core.limiter.config, &run->model.rate.config,
+				 sizeof(config)), true,
+		    "!memcmp(&t->core.limiter.config, &config, sizeof(config))");
+}
+
+static bool do_when(struct run *run, const struct op *op)
+{
+	u32 requeues = op->value >> op->how % 32;
+	u64 wanted = rate_when(&run->model.rate, requeues, run->now, op->value);
+
+	say(run, number_name(wanted), "kwq_rate_limiter_when(&t->core.limiter, %u, %lld, %u)",
+	    requeues, (long long)run->now, op->value);
+	return run->out || answered(run, kwq_rate_limiter_when(&run->core.limiter, requeues,
+							       run->now, op->value), wanted);
+}
+
+static void some_backoff(u32 value, struct kwq_backoff *b, u64 *reset)
+{
+	u64 state = value;
+
+	memset(b, 0, sizeof(*b));
+	b->duration = some_length(&state);
+	b->cap = some_length(&state);
+	b->factor = random_next(&state) % 4 ? KWQ_ONE + some_number(&state) * 1000 :
+					      some_number(&state);
+	b->jitter = some_number(&state) * 7000;
+	b->steps = some_number(&state);
+	b->pad = random_next(&state) % 32 == 0;
+	*reset = some_length(&state) % 30;
+}
+
+/* B1 B2: by a manager, which starts over now and then. */
+static bool do_backoff(struct run *run, const struct op *op)
+{
+	struct kwq_backoff_manager manager;
+	struct kwq_backoff backoff, left;
+	u64 now = op->who, reset, last = now, wanted;
+	bool valid;
+	int i;
+
+	some_backoff(op->value, &backoff, &reset);
+	valid = rate_is_valid_backoff(&backoff);
+	say_backoff(run, &backoff, reset, now, valid);
+	if (!run->out && !answered(run, kwq_backoff_check(&backoff), valid ? 0 : -EINVAL))
+		return false;
+	if (!valid)
+		return true;
+	left = backoff;
+	kwq_backoff_manager_init(&manager, &backoff, reset, now);
+	for (i = 0; i < 8; i++) {
+		now += (op->how >> i & 1) * 20 + op->who % 16;
+		if (reset && now - last > reset)
+			left = backoff;
+		last = now;
+		wanted = rate_backoff_step(&left, op->value);
+		say(run, number_name(wanted), "kwq_backoff_manager_step(&manager, %llu, %u)",
+		    (unsigned long long)now, op->value);
+		say(run, number_name(left.steps), "manager.backoff.steps");
+		if (run->out)
+			continue;
+		if (!answered(run, kwq_backoff_manager_step(&manager, now, op->value), wanted) ||
+		    !answered(run, manager.backoff.duration, left.duration) ||
+		    !answered(run, manager.backoff.steps, left.steps))
+			return false;
+	}
+	if (run->out)
+		fprintf(run->out, "\t}\n");
+	return true;
+}
+
+static void do_requeues(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+
+	/* What is idle or cancelled and has none will not have any before it is added. */
+	if ((model_is_idle(&run->model.item[nr]) || run->model.item[nr].cancelled) &&
+	    !run->model.item[nr].requeues)
+		return;
+	run->model.item[nr].requeues = U32_MAX - op->value % 3;
+	run->item[nr].requeues = run->model.item[nr].requeues;
+	say(run, NULL, "t->%c.requeues = U32_MAX - %u", item_names[nr], op->value % 3);
+}
+
+static void do_abandoned(struct run *run, const struct op *op)
+{
+	int nr = op_processing(run, op);
+
+	if (!run->model.item[nr].processing)
+		return;
+	run->model.item[nr].abandoned = U32_MAX - op->value % 3;
+	run->item[nr].abandoned = run->model.item[nr].abandoned;
+	say(run, NULL, "t->%c.abandoned = U32_MAX - %u", item_names[nr], op->value % 3);
+}
+
+static void do_shut_down(struct run *run, const struct op *op)
+{
+	/* Else there would be little before it. */
+	if (op->value % 4)
+		return;
+	run->model.shut_down = true;
+	say(run, NULL, "kwq_core_shut_down(&t->core)");
+	if (!run->out)
+		kwq_core_shut_down(&run->core);
+}
+
+static bool do_op(struct run *run, const struct op *op)
+{
+	switch (op_kind(op)) {
+	case ADD:
+		return do_add(run, op);
+	case ADD_AT:
+		return do_add_at(run, op);
+	case ADD_RATE_LIMITED:
+		return do_add_rate_limited(run, op);
+	case GET:
+		return do_get(run, op);
+	case DONE:
+		return do_done(run, op);
+	case CLOCK:
+		do_clock(run, op);
+		return true;
+	case EXPIRE:
+		return do_expire(run);
+	case ABANDON:
+		do_abandon(run, op);
+		return true;
+	case UNGET:
+		do_unget(run, op);
+		return true;
+	case REMOVE:
+		return do_remove(run, op);
+	case FORGET:
+		return do_forget(run, op);
+	case GIVE_UP:
+		return do_give_up(run, op);
+	case DROP:
+		return do_drop(run);
+	case CANCEL:
+		return do_cancel(run, op);
+	case ITEM_INIT:
+		do_item_init(run, op);
+		return true;
+	case CONFIGURE:
+		return do_configure(run, op);
+	case WHEN:
+		return do_when(run, op);
+	case BACKOFF:
+		return do_backoff(run, op);
+	case REQUEUES:
+		do_requeues(run, op);
+		return true;
+	case ABANDONED:
+		do_abandoned(run, op);
+		return true;
+	default:
+		do_shut_down(run, op);
+		return true;
+	}
+}
+
+static void run_init(struct run *run)
+{
+	int i;
+
+	memset(run, 0, sizeof(*run));
+	kwq_core_init(&run->core);
+	for (i = 0; i < NR_HOLDERS; i++)
+		kwq_holder_init(&run->holder[i]);
+	for (i = 0; i < NR_ITEMS; i++)
+		kwq_item_init(&run->item[i]);
+	model_init(&run->model);
+}
+
+bool sequence_run(const struct op *ops, size_t nr, struct difference *difference)
+{
+	struct run run;
+	size_t i;
+
+	run_init(&run);
+	run.difference = difference;
+	for (i = 0; i < nr; i++) {
+		if (do_op(&run, &ops[i]) && same_all(&run))
+			continue;
+		difference->at = i;
+		return false;
+	}
+	return true;
+}
+
+/* ---- Making it small ---- */
+
+typedef bool fails_fn(const struct op *ops, size_t nr);
+
+/* Leaves out @length operations wherever the others still fail. */
+static size_t leave_out(struct op *ops, size_t nr, size_t length, fails_fn *fails)
+{
+	struct op shorter[nr];
+	size_t at = 0;
+
+	while (at + length <= nr) {
+		memcpy(shorter, ops, at * sizeof(*ops));
+		memcpy(shorter + at, ops + at + length, (nr - at - length) * sizeof(*ops));
+		if (fails(shorter, nr - length)) {
+			nr -= length;
+			memcpy(ops, shorter, nr * sizeof(*ops));
+		} else {
+			at++;
+		}
+	}
+	return nr;
+}
+
+/* Keeps @simple in the place of the operation if they still fail. */
+static void simplify_by(struct op *ops, size_t nr, size_t at, struct op simple, fails_fn *fails)
+{
+	struct op before = ops[at];
+
+	ops[at] = simple;
+	if (!fails(ops, nr))
+		ops[at] = before;
+}
+
+static void simplify(struct op *ops, size_t nr, fails_fn *fails)
+{
+	struct op simple;
+	size_t at;
+
+	for (at = 0; at < nr; at++) {
+		simple = ops[at];
+		simple.priority = -8;	/* none */
+		simplify_by(ops, nr, at, simple, fails);
+		simple = ops[at];
+		simple.how = 0;
+		simplify_by(ops, nr, at, simple, fails);
+		simple = ops[at];
+		simple.who = 0;
+		simplify_by(ops, nr, at, simple, fails);
+		simple = ops[at];
+		simple.value = 0x18;	/* a time a ns from now */
+		simplify_by(ops, nr, at, simple, fails);
+	}
+}
+
+size_t sequence_shrink(struct op *ops, size_t nr, fails_fn *fails)
+{
+	size_t length, before;
+
+	do {
+		before = nr;
+		for (length = nr / 2; length; length /= 2)
+			nr = leave_out(ops, nr, length, fails);
+		simplify(ops, nr, fails);
+	} while (nr < before);
+	return nr;
+}
+
+/* ---- Printing ---- */
+
+static void print_order(const struct run *run, const char *what)
+{
+	int order[NR_ITEMS];
+	int nr, i, j;
+
+	if (!strcmp(what, "ready")) {
+		nr = model_ready(&run->model, order);
+		for (i = 0; i < nr; i++)
+			fprintf(run->out, "\tEXPECT_GET(test, t, &t->%c);\n", item_names[order[i]]);
+		fprintf(run->out, "\tEXPECT_GET(test, t, NULL);\n");
+		return;
+	}
+	if (!strcmp(what, "waiting")) {
+		nr = model_waiting(&run->model, order);
+		for (i = 0; i < nr; i++)
+			fprintf(run->out, "\tEXPECT_EXPIRE(test, t, KTIME_MAX, &t->%c);\n",
+				item_names[order[i]]);
+		fprintf(run->out, "\tEXPECT_EXPIRE(test, t, KTIME_MAX, NULL);\n");
+		return;
+	}
+	nr = !strcmp(what, "dead") ? model_dead(&run->model, order) :
+				     model_processing(&run->model, order);
+	for (i = 0; i < nr; i++) {
+		fprintf(run->out, "\tKUNIT_EXPECT_PTR_EQ(test, t->core.%s.next", what);
+		for (j = 0; j < i; j++)
+			fprintf(run->out, "->next");
+		fprintf(run->out, ", &t->%c.link);\n", item_names[order[i]]);
+	}
+}
+
+static void print_gauge(const struct run *run, const char *what, long long wanted)
+{
+	fprintf(run->out, "\t{\n\t\tstruct kwq_gauges gauges;\n\n");
+	fprintf(run->out, "\t\tkwq_core_gauges(&t->core, &gauges, %lld);\n", (long long)run->now);
+	fprintf(run->out, "\t\tKUNIT_EXPECT_EQ(test, gauges.%s, %lld);\n\t}\n", what, wanted);
+}
+
+void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name,
+		    const struct difference *difference)
+{
+	const char *what = difference ? difference->what : "";
+	struct run run;
+	size_t i;
+
+	run_init(&run);
+	run.out = out;
+	fprintf(out, "static void %s(struct kunit *test)\n{\n", name);
+	fprintf(out, "\tstruct core_test *t = test->priv;\n\n");
+	for (i = 0; i < nr; i++)
+		do_op(&run, &ops[i]);
+
+	if (!strcmp(what, "@ready") || !strcmp(what, "@waiting") ||
+	    !strcmp(what, "@processing") || !strcmp(what, "@dead"))
+		print_order(&run, what + 1);
+	else if (what[0] == '@')
+		print_gauge(&run, what + 1, difference->wanted);
+	else if (what[0])
+		fprintf(out, "\tKUNIT_EXPECT_EQ(test, %s, %lld);\n", what, difference->wanted);
+	fprintf(out, "}\n");
+}
