@@ -41,6 +41,7 @@ PACKAGES=(
 	prometheus
 	shellcheck
 	sparse
+	spin
 )
 
 # The compiler for it is unpacked by cross.sh.

@@ -7,10 +7,11 @@
 # SUITES='kselftest-stock ...'  these only
 # PROGRAMS='wait*'              of the kselftests, these only
 # OPS=, SEED=, FUZZ=            how much of the model: selftests/model/run-tests
+# SPIN=full                     of the other model, the large configurations as well: see selftests/spin
 # TABLE=FILE                    at the end a table of the machines that ran, here and as Markdown in FILE
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model kunit-debug kunit-uml kselftest-stock kselftest-debug demo}"
+read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kselftest-stock kselftest-debug demo}"
 
 # How long one program of selftests/device may take in the machine, and how long all of it may: several times what they
 # take, for hosts that are slower or busy.
@@ -103,6 +104,10 @@ run() {
 	model)
 		progress "the core against its model"
 		host model env O="$BUILD/model" "$TOP/selftests/model/run-tests"
+		;;
+	spin)
+		progress "the model of the shell"
+		host spin "$TOP/selftests/spin/run.sh"
 		;;
 	kunit-debug | kunit-rt-debug)
 		progress "KUnit on the ${1#kunit-} kernel"

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * O1, Q5: a handle is closed that holds several items, in one hold of the lock,
+ * while two getters sleep.
+ */
+#define PER_HOLD 2
+#include "model/shell.pml"
+#include "model/adder.pml"
+#include "model/getter.pml"
+
+#ifndef ADDS
+#define ADDS 2
+#endif
+
+init {
+	atomic {
+		deadline[0] = 1;
+		run adder(ADDS, false);
+		run getter(0, 2, KEEPS | MAY_CLOSE);
+		run getter(1, 1, ONLY_DONE);
+		run getter(2, 1, ONLY_DONE);
+		run clock();
+		run quiet()
+	}
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* K3: a queue with a handler is destroyed, what is ready, waiting and running in it and all. */
+#include "model/shell.pml"
+#include "model/timer.pml"
+#include "model/worker.pml"
+#include "model/canceller.pml"
+
+init {
+	atomic {
+		idle[0] = true; workers[0] = true;
+		idle[1] = true; workers[1] = true;
+		retries = 1;
+		/* No call may be under way: these have returned. */
+		expires[0] = 1; promised[0] = true;
+		armed = 1; enqueued = true; fires_at = 1;
+		dirty[1] = true; owed[1] = true;
+		idle[0] = false; queued[0] = true;
+		run worker(0);
+		run worker(1);
+		run destroyer(2);
+		run timer();
+		run clock();
+		run quiet()
+	}
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Who cancels, and who destroys: kmod/cancel.c, and kwq_queue_destroy(). */
+#include "shut-down.pml"
+
+bool cancelling[KEYS];
+
+/* kwq_cancel_sync() */
+proctype canceller(byte me; byte k)
+{
+	cancelling[k] = true;
+#ifdef CANCEL_MARKS_LATER
+	WANT_LOCK
+	atomic { TAKE_LOCK; kwq_core_remove(k) }
+	kwq_unlock();
+	WANT_LOCK
+	atomic { TAKE_LOCK; cancelled[k] = true };
+#else
+	WANT_LOCK
+	atomic { TAKE_LOCK; kwq_core_remove(k); cancelled[k] = true };
+#endif
+	/* wait_for_the_end() */
+	do
+	:: atomic {
+		processing[k] ->
+		sleeps_on[me] = ON_DRAINERS;
+		DROP_LOCK
+	   };
+#ifdef CANCEL_DOES_NOT_LOOK_AGAIN
+		sleeps_on[me] == AWAKE;
+		WANT_LOCK
+		atomic { TAKE_LOCK };
+		break
+#else
+		sleeps_on[me] == AWAKE;
+		WANT_LOCK
+		atomic { TAKE_LOCK; sleeps_on[me] = AWAKE }
+#endif
+	:: !processing[k] -> break
+	od;
+	atomic {
+		assert(!processing[k] && !dirty[k] && expires[k] == NEVER && !in_hands[k]);
+		gone[k] = true
+	}
+	kwq_unlock()
+}
+
+/* kwq_cancel_all_sync() and kwq_queue_destroy() round it. */
+proctype destroyer(byte me)
+{
+	byte k = NONE, mine;
+
+	begin_shut_down(false);
+	/* unmark_processing() */
+	WANT_LOCK
+	atomic {
+		TAKE_LOCK;
+		for (i : 0 .. KEYS - 1) {
+			if
+			:: processing[i] -> kwq_core_remove(i)
+			:: else
+			fi
+		}
+		i = 0
+	}
+	kwq_unlock();
+	/* remove_some_ready() */
+	do
+	:: true ->
+		WANT_LOCK
+		atomic {
+			TAKE_LOCK;
+			kwq_core_peek(k);
+			if
+			:: k != NONE -> kwq_core_remove(k)
+			:: else
+			fi
+		}
+		kwq_unlock();
+		if
+		:: k == NONE -> break
+		:: else
+		fi
+	od;
+	WANT_LOCK
+	atomic { TAKE_LOCK };
+	do
+	:: atomic {
+		!DRAINED ->
+		sleeps_on[me] = ON_DRAINERS;
+		DROP_LOCK
+	   };
+		sleeps_on[me] == AWAKE;
+		WANT_LOCK
+		atomic { TAKE_LOCK; sleeps_on[me] = AWAKE }
+	:: DRAINED -> break
+	od;
+	atomic {
+		assert(EACH(IS_EMPTY) == KEYS);
+		emptied = true;
+		for (i : 0 .. KEYS - 1) {
+			assert(expires[i] == NEVER);
+			gone[i] = true
+		}
+		i = 0
+	}
+	kwq_unlock();
+	/* kwq_end_workers(): destroy_workqueue() waits for who finds nothing to do. */
+	atomic { idle[0] == workers[0] && idle[1] == workers[1] -> skip };
+	/* hrtimer_cancel(), without the lock, after a last hold that keeps it from being armed */
+	WANT_LOCK
+	atomic { TAKE_LOCK };
+	kwq_unlock();
+#ifdef DESTROY_LEAVES_THE_TIMER
+	atomic { enqueued = false; fires_at = 0 };
+#else
+	atomic { !callback -> enqueued = false; fires_at = 0 };
+#endif
+	destroyed = true
+}

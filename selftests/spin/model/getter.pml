@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who gets, and closes: kmod/queue.c and kmod/handle.c. @me is a task, and the handle
+ * (struct kwq_holder) that items are got through.
+ */
+
+/* What a getter may do with an item, besides to be done with it; a set. */
+#define ONLY_DONE	0
+#define MAY_CLOSE	1	/* it is killed, or closes its handle, while it holds */
+#define MAY_FAULT	2	/* its buffer cannot be written: kwq_handle_unfetch() */
+#define TOO_SMALL	4	/* no key fits its buffer: -EMSGSIZE */
+#define KEEPS		8	/* it holds all that it gets until it closes */
+
+/* A signal, for a task that may sleep. It wakes by itself: see get_sleep. */
+proctype signals(byte whom)
+{
+	signalled[whom] = true
+}
+
+#ifdef CLOSES_IN_TWO_HOLDS
+/* It leaves its holder now, and is made ready later. */
+#define back()	leave_holder(k); owed[k] = true; taken = taken | (1 << k)
+#else
+#define back()	kwq_core_abandon(k)
+#endif
+
+/* kwq_handle_close(): until nothing is held. */
+inline kwq_handle_close()
+{
+	do
+	:: true ->
+		WANT_LOCK
+		atomic {
+			TAKE_LOCK;
+			nr = PER_HOLD;
+			do
+			:: nr && holder[0] == me -> k = 0; back(); nr--
+			:: nr && holder[1] == me -> k = 1; back(); nr--
+#if KEYS == 3
+			:: nr && holder[2] == me -> k = 2; back(); nr--
+#endif
+			:: else -> break
+			od;
+			k = (nr -> NONE : k);
+			nr = 0
+		}
+		kwq_unlock();
+#ifdef CLOSES_IN_TWO_HOLDS
+		if
+		:: taken ->
+			WANT_LOCK
+			atomic {
+				TAKE_LOCK;
+				do
+				:: (taken & 1) -> come_back(0); taken = taken & 254
+				:: (taken & 2) -> come_back(1); taken = taken & 253
+				:: else -> break
+				od
+			}
+			kwq_unlock()
+		:: else
+		fi;
+#endif
+		if
+		:: k == NONE -> break
+		:: else
+		fi
+	od
+}
+
+/* kwq_handle_fetch() or kwq_get(), @rounds times; in the end, and if it is killed, it closes its handle. */
+proctype getter(byte me; byte rounds; byte may)
+{
+	byte k = NONE;
+#ifdef CLOSES_IN_TWO_HOLDS
+	byte taken;
+#endif
+#ifdef DONE_LOOKS_BEFORE
+	bool again;
+#endif
+
+look:	WANT_LOCK
+	atomic {
+		TAKE_LOCK;
+		sleeps_on[me] = AWAKE;
+		kwq_core_peek(k);
+		if
+		:: k != NONE && (may & TOO_SMALL) ->
+			/* kwq_pass_on_locked() */
+#ifndef FORGETS_TO_PASS_ON
+			fresh++;
+#endif
+			k = NONE
+		:: k != NONE && !(may & TOO_SMALL) -> kwq_get_locked(k)
+		/* kwq_wait_locked(): -ESHUTDOWN, -ETIMEDOUT, -ERESTARTSYS, or sleep. */
+		:: k == NONE && (!WOULD_WAIT || deadline[me] <= now || signalled[me])
+		:: k == NONE && !(!WOULD_WAIT || deadline[me] <= now || signalled[me]) ->
+#ifdef GETTER_LISTS_ITSELF_LATER
+			DROP_LOCK;
+			goto list_late
+#else
+			sleeps_on[me] = ON_GETTERS;
+			DROP_LOCK;
+			goto end_sleep
+#endif
+		fi
+	}
+	kwq_unlock();
+	if
+	:: k == NONE -> goto close
+	:: else
+	fi;
+
+	rounds = (rounds == FOREVER -> FOREVER : rounds - 1);
+	if
+	:: !(may & KEEPS) ->
+		/* kwq_done() */
+#ifdef DONE_LOOKS_BEFORE
+		WANT_LOCK
+		atomic { TAKE_LOCK; again = dirty[k]; DROP_LOCK }
+		WANT_LOCK
+		atomic {
+			TAKE_LOCK;
+			leave_holder(k);
+			dirty[k] = again;
+			fresh = fresh + (again -> 1 : 0)
+		}
+#else
+		WANT_LOCK
+		atomic { TAKE_LOCK; kwq_core_done(k) }
+#endif
+		kwq_unlock()
+	:: (may & MAY_FAULT) ->
+		WANT_LOCK
+		atomic { TAKE_LOCK; kwq_core_abandon(k) }
+		kwq_unlock()
+	:: (may & MAY_CLOSE) -> goto close
+	:: (may & KEEPS)
+	fi;
+	k = NONE;
+	if
+	:: rounds -> goto look
+	:: else
+	fi;
+
+close:	kwq_handle_close();
+	goto over;
+
+#ifdef GETTER_LISTS_ITSELF_LATER
+list_late:
+	sleeps_on[me] = ON_GETTERS;
+#endif
+	/* Woken, or by itself; until it runs others may take it for a sleeper still. */
+end_sleep:
+	atomic {
+		sleeps_on[me] == AWAKE || signalled[me] || deadline[me] <= now ->
+		sleeps_on[me] = AWAKE;
+#ifdef GETTER_LEAVES_FOR_A_SIGNAL
+		if
+		:: signalled[me] -> goto close
+		:: else
+		fi;
+#endif
+		goto look
+	}
+over:	skip
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The workers of a queue with a handler: kmod/handler.c. */
+
+/* The handler runs: nobody else's of this item does, and its object is there. */
+#define HANDLER_RUNS	assert(in_hands[k] && !gone[k])
+
+/* work_fn(), once for each time that it was queued. */
+proctype worker(byte me)
+{
+	byte k = NONE;
+
+end:	do
+	:: atomic { queued[me] -> queued[me] = false };
+		WANT_LOCK
+		atomic { TAKE_LOCK; kwq_core_peek(k) }
+		do
+		:: k == NONE -> break
+		:: else ->
+			atomic { kwq_get_locked(k) };
+			kwq_unlock();
+			HANDLER_RUNS;
+			WANT_LOCK
+			atomic {
+				TAKE_LOCK;
+				/* settle(): forgotten, or again after a time */
+				if
+				:: true
+				:: retries ->
+					retries = (retries == FOREVER -> FOREVER : retries - 1);
+					kwq_core_add_at(k, 1)
+				fi;
+				kwq_core_done(k);
+				/* the next tick has come, or not */
+				if
+				:: k = NONE
+				:: kwq_core_peek(k)
+				fi
+			}
+		od;
+#ifdef WORKER_IDLES_WITHOUT_LOOKING
+		kwq_unlock();
+		WANT_LOCK
+		atomic { TAKE_LOCK; idle[me] = true };
+#else
+		atomic {
+			if
+			:: NR_READY -> queued[me] = true
+			:: else -> idle[me] = true
+			fi
+		}
+#endif
+		kwq_unlock()
+	od
+}
