@@ -15,7 +15,7 @@ WORK=$BUILD/check
 
 CHECKS=(
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
-	man-pages quotes template install spaces
+	man-pages quotes syzkaller template install spaces
 )
 
 cd "$TOP" || exit
@@ -30,7 +30,7 @@ files() {
 check_spdx() {
 	local file
 
-	files '*.[ch]' '*.S' '*.sh' '*.py' '*.go' '*.rs' '*.bt' '*Makefile' '*Kbuild' '*Kconfig' '*.config' '*.map' '*.rules' '*.conf' .ci/run |
+	files '*.[ch]' '*.S' '*.sh' '*.py' '*.go' '*.rs' '*.bt' '*.pml' '*Makefile' '*Kbuild' '*Kconfig' '*.config' '*.map' '*.rules' '*.conf' .ci/run |
 		while read -r file; do
 			head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file has no SPDX line"
 		done
@@ -214,6 +214,11 @@ check_template() {
 	make -s -C "$STOCK/kdir" -j"$JOBS" M="$out" KWQ="$TOP" KBUILD_EXTRA_SYMBOLS="$symbols" modules \
 		W=1 KCFLAGS=-Werror --no-print-directory 2>&1 | sed '/^Skipping BTF generation/d'
 	[ "$(modinfo -F depends "$out/ports.ko")" = kwq ] || echo "the template does not depend on kwq"
+}
+
+# The description of the ABI for syzkaller says what the header says.
+check_syzkaller() {
+	selftests/syzkaller/check.py
 }
 
 # What is installed can be found by modprobe, and all of it goes away again.
