@@ -16,9 +16,9 @@ init {
 	atomic {
 		deadline[0] = 1;
 		run adder(ADDS, false);
-		run getter(0, 2, KEEPS | MAY_CLOSE);
-		run getter(1, 1, ONLY_DONE);
-		run getter(2, 1, ONLY_DONE);
+		run getter(0, 0, 2, KEEPS | MAY_CLOSE);
+		run getter(1, 1, 1, ONLY_DONE);
+		run getter(2, 2, 1, ONLY_DONE);
 		run clock();
 		run quiet()
 	}

@@ -15,8 +15,8 @@
 init {
 	atomic {
 		run adder(ADDS, false);
-		run getter(0, 2, MAY_CLOSE);
-		run getter(1, FOREVER, ONLY_DONE);
+		run getter(0, 0, 2, MAY_CLOSE);
+		run getter(1, 1, FOREVER, ONLY_DONE);
 		run drainer(2);
 #ifdef SECOND
 		run drainer(3);

@@ -15,10 +15,10 @@ init {
 	atomic {
 		deadline[1] = 1;
 		run adder(ADDS, false);
-		run getter(0, 1, MAY_FAULT);
+		run getter(0, 0, 1, MAY_FAULT);
 		run signals(0);
-		run getter(1, 1, TOO_SMALL);
-		run getter(2, 2, MAY_CLOSE);
+		run getter(1, 1, 1, TOO_SMALL);
+		run getter(2, 2, 2, MAY_CLOSE);
 		run clock();
 		run quiet()
 	}

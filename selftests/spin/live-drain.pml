@@ -12,9 +12,9 @@ init {
 	atomic {
 		run adder(FOREVER, false);
 #ifdef SECOND
-		run getter(0, 2, MAY_CLOSE);
+		run getter(0, 0, 2, MAY_CLOSE);
 #endif
-		run getter(1, FOREVER, ONLY_DONE);
+		run getter(1, 1, FOREVER, ONLY_DONE);
 		run drainer(2)
 	}
 }

@@ -12,7 +12,7 @@ ltl no_sleep_beside_ready { !<>[](BESIDE(0) || BESIDE(1)) }
 init {
 	atomic {
 		run adder(FOREVER, false);
-		run getter(0, FOREVER, MAY_FAULT);
-		run getter(1, FOREVER, ONLY_DONE)
+		run getter(0, 0, FOREVER, MAY_FAULT);
+		run getter(1, 1, FOREVER, ONLY_DONE)
 	}
 }

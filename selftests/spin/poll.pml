@@ -15,7 +15,7 @@ init {
 		run adder(ADDS, false);
 		run poller(0, 0, 1);
 		run poller(1, 1, 1);
-		run getter(2, 1, ONLY_DONE);
+		run getter(2, 2, 1, ONLY_DONE);
 		run shut_downer();
 		run quiet()
 	}

@@ -13,8 +13,8 @@
 init {
 	atomic {
 		run adder(ADDS, true);
-		run getter(0, 1, MAY_CLOSE);
-		run getter(1, FOREVER, ONLY_DONE);
+		run getter(0, 0, 1, MAY_CLOSE);
+		run getter(1, 1, FOREVER, ONLY_DONE);
 #ifdef SHUT_DOWN
 		run drainer(2);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who gets, and closes: kmod/queue.c and kmod/handle.c. @me is a task, and the handle
- * (struct kwq_holder) that items are got through.
+ * Who gets, and closes: kmod/queue.c and kmod/handle.c. @me is a task; @handle is what it
+ * gets through, a struct kwq_holder, which may be another's as well.
  */
 
 /* What a getter may do with an item, besides to be done with it; a set. */
@@ -10,8 +10,11 @@
 #define MAY_FAULT	2	/* its buffer cannot be written: kwq_handle_unfetch() */
 #define TOO_SMALL	4	/* no key fits its buffer: -EMSGSIZE */
 #define KEEPS		8	/* it holds all that it gets until it closes */
+#define JOINS		16	/* it is done when the others of its handle have ended */
 
-/* A signal, for a task that may sleep. It wakes by itself: see get_sleep. */
+bool joined[TASKS];
+
+/* A signal, for a task that may sleep. It wakes by itself: see end_sleep. */
 proctype signals(byte whom)
 {
 	signalled[whom] = true
@@ -34,10 +37,10 @@ inline kwq_handle_close()
 			TAKE_LOCK;
 			nr = PER_HOLD;
 			do
-			:: nr && holder[0] == me -> k = 0; back(); nr--
-			:: nr && holder[1] == me -> k = 1; back(); nr--
+			:: nr && holder[0] == handle -> k = 0; back(); nr--
+			:: nr && holder[1] == handle -> k = 1; back(); nr--
 #if KEYS == 3
-			:: nr && holder[2] == me -> k = 2; back(); nr--
+			:: nr && holder[2] == handle -> k = 2; back(); nr--
 #endif
 			:: else -> break
 			od;
@@ -68,8 +71,11 @@ inline kwq_handle_close()
 	od
 }
 
-/* kwq_handle_fetch() or kwq_get(), @rounds times; in the end, and if it is killed, it closes its handle. */
-proctype getter(byte me; byte rounds; byte may)
+/*
+ * kwq_handle_fetch() or kwq_get(), @rounds times. In the end, and if it is killed,
+ * it closes its handle.
+ */
+proctype getter(byte me; byte handle; byte rounds; byte may)
 {
 	byte k = NONE;
 #ifdef CLOSES_IN_TWO_HOLDS
@@ -113,6 +119,10 @@ look:	WANT_LOCK
 
 	rounds = (rounds == FOREVER -> FOREVER : rounds - 1);
 	if
+	:: (may & JOINS) -> joined[handle]
+	:: else
+	fi;
+	if
 	:: !(may & KEEPS) ->
 		/* kwq_done() */
 #ifdef DONE_LOOKS_BEFORE
@@ -143,7 +153,16 @@ look:	WANT_LOCK
 	:: else
 	fi;
 
-close:	kwq_handle_close();
+	/* With a handle that is another's, too, the last close is that one's. */
+close:	if
+	:: handle != me -> joined[handle] = true
+	:: handle == me ->
+		if
+		:: (may & JOINS) -> joined[handle]
+		:: else
+		fi;
+		kwq_handle_close()
+	fi;
 	goto over;
 
 #ifdef GETTER_LISTS_ITSELF_LATER

@@ -5,7 +5,7 @@
  * poll() on a handle that does not block, then a get, until it got something
  * @rounds times, or nothing will come: queue_poll(), and do_poll() round it.
  */
-proctype poller(byte me; byte poll; byte rounds)
+proctype poller(byte handle; byte poll; byte rounds)
 {
 	byte k = NONE;
 	bool readable;

@@ -16,6 +16,10 @@
  * out, and which of the sleepers is woken, is left open: any order there can be is
  * among those.
  *
+ * Not here: priorities, limiters and dead items, which are the core's; exclusive
+ * epoll; processors that see each other's writes late. The lock orders all but a
+ * poller's listing, and that has a drawing of its own above kwq_unlock().
+ *
  * What is asserted is in variables of its own that no step looks at: owed,
  * promised, in_hands, gone, emptied.
  *
@@ -105,7 +109,7 @@ hidden byte i, nr, when;
 #define IS_READY(k)		(dirty[k] && !processing[k])
 #define IS_PROCESSING(k)	(processing[k])
 #define IS_DUE(k)		(expires[k] <= now)
-#define IS_MINE(k)		(holder[k] == me)
+#define IS_MINE(k)		(holder[k] == handle)
 
 #define NR_READY	EACH(IS_READY)
 #define NR_PROCESSING	EACH(IS_PROCESSING)
@@ -265,7 +269,10 @@ inline end_wait(k)
 	dirty[k] = true
 }
 
-/* kwq_core_add_at(): the earlier time stays (D2); what is due is left to the timer if others are, too. */
+/*
+ * kwq_core_add_at(): the earlier time stays (D2). What is due is left to the timer
+ * if others are, too.
+ */
 inline kwq_core_add_at(k, ticks)
 {
 	when = ticks;
@@ -297,7 +304,7 @@ inline kwq_core_peek(k)
 	fi
 }
 
-/* kwq_get_locked() of what kwq_core_peek() found, for the task or worker @me. */
+/* kwq_get_locked() of what kwq_core_peek() found, for the handle or worker @handle. */
 inline kwq_get_locked(k)
 {
 	assert(!processing[k] && !in_hands[k]);	/* Q3 */
@@ -305,11 +312,13 @@ inline kwq_get_locked(k)
 	assert(!emptied);			/* Q9 */
 	dirty[k] = false;
 	processing[k] = true;
-	holder[k] = me;
+	holder[k] = handle;
 	owed[k] = false;
 	in_hands[k] = true;
 	if
+#ifndef GET_TELLS_NOBODY
 	:: shut_down && NR_HELD == 1 -> wake_up_all(ON_GETTERS); wake_up_pollers()
+#endif
 	:: else
 	fi
 }
@@ -317,7 +326,7 @@ inline kwq_get_locked(k)
 /* leave_holder() */
 inline leave_holder(k)
 {
-	assert(processing[k] && holder[k] == me);
+	assert(processing[k] && holder[k] == handle);
 	processing[k] = false;
 	holder[k] = NONE;
 	in_hands[k] = false;
@@ -415,19 +424,18 @@ proctype clock()
 
 proctype quiet()
 {
-	byte me;
+	byte me, handle = NONE;
 
 	timeout ->
 	atomic {
 		assert(!IS_LOCKED && !enqueued && !callback);
 		assert(EACH(IS_KEPT) == KEYS);		/* Q4, O1: none is lost */
 		assert(EACH(IS_OVER) == KEYS);		/* D6: the timer forgot none */
+		/* Nobody holds anything any more, whose handle it may be. */
 		for (me : 0 .. TASKS - 1) {
 			assert(sleeps_on[me] != ON_GETTERS || WOULD_WAIT)	/* Q5 */
 		}
 		assert(!NR_READY || (!idle[0] && !idle[1]));			/* K2 */
-		/* A poller holds nothing while it polls. */
-		me = NONE;
 		assert(!listed[0] || WOULD_WAIT);				/* U2 */
 		assert(!listed[1] || WOULD_WAIT)
 	}

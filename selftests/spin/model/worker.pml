@@ -5,12 +5,12 @@
 #define HANDLER_RUNS	assert(in_hands[k] && !gone[k])
 
 /* work_fn(), once for each time that it was queued. */
-proctype worker(byte me)
+proctype worker(byte handle)
 {
 	byte k = NONE;
 
 end:	do
-	:: atomic { queued[me] -> queued[me] = false };
+	:: atomic { queued[handle] -> queued[handle] = false };
 		WANT_LOCK
 		atomic { TAKE_LOCK; kwq_core_peek(k) }
 		do
@@ -40,12 +40,12 @@ end:	do
 #ifdef WORKER_IDLES_WITHOUT_LOOKING
 		kwq_unlock();
 		WANT_LOCK
-		atomic { TAKE_LOCK; idle[me] = true };
+		atomic { TAKE_LOCK; idle[handle] = true };
 #else
 		atomic {
 			if
-			:: NR_READY -> queued[me] = true
-			:: else -> idle[me] = true
+			:: NR_READY -> queued[handle] = true
+			:: else -> idle[handle] = true
 			fi
 		}
 #endif
