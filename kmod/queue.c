@@ -443,7 +443,8 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was dirty or, with a time,
  * waiting already), KWQ_DIRTIED (being processed, ready again at its done) or
  * KWQ_WAITING (for its time), KWQ_DEAD (rate-limited too often); with nothing
- * changed -ESHUTDOWN, or -ENOENT (KWQ_ADD_KICK of what is not dead).
+ * changed -ESHUTDOWN (the queue is shut down, or the item cancelled), or -ENOENT
+ * (KWQ_ADD_KICK of what is not dead).
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)

@@ -35,9 +35,9 @@
  * queue_work()), or data that must not be merged (that is a kfifo or a list).
  *
  * Adding needs no memory and fails for one reason only: the queue was shut
- * down. Unless it says otherwise a function may be called from any context that
- * may take a spinlock with interrupts off; on PREEMPT_RT, from any that may take
- * a spinlock_t. None may be called from an NMI.
+ * down, or the item cancelled. Unless it says otherwise a function may be called
+ * from any context that may take a spinlock with interrupts off; on PREEMPT_RT,
+ * from any that may take a spinlock_t. None may be called from an NMI.
  *
  * An item that is not idle must not be freed. After kwq_cancel_sync() it is idle, and
  * stays so; after kwq_cancel_all_sync() and, with a handler, kwq_queue_destroy() all
