@@ -8,7 +8,7 @@
  * known of the others, as far as it concerns kwq:
  *
  * 6.1	rhashtable's locks keep softirqs away only; interrupts since 6.3. Nothing
- *	of kwq's takes them with interrupts off (keyed.c).
+ *	of kwq's takes them with interrupts off (items.c).
  *	<linux/cleanup.h> is of 6.5 and <kunit/visibility.h> of 6.3; the 6.1 series
  *	got both later. KUnit itself has what the tests use since 6.12 at the latest.
  *	include/config/kernel.release of Debian's headers is not what uname -r says;

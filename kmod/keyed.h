@@ -2,8 +2,11 @@
 /*
  * Keyed queues: bytes to items. What the device needs and drivers do not.
  *
- * keyed.c	items and the table that finds them by their keys
+ * keyed.c	what can be done with a key; the queue's life
+ * items.c	items and the table that finds them by their keys
+ * dead.c	the list of dead items
  * handle.c	who holds what; tickets
+ * stat.c	what a queue tells of itself
  * names.c	named queues and who may open them
  * quota.c	how many queues a user has
  */
@@ -145,17 +148,28 @@ struct kwq_dead_page {
 	u32 keys_len;
 };
 
-/* keyed.c */
+/* items.c */
 void kwq_keyed_init(void);
-struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
-				   const struct kwq_limits *limits);
-void kwq_keyed_put(struct kwq_keyed *keyed);
+int kwq_keyed_init_items(struct kwq_keyed *keyed);
+void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
+struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_key *key);
 struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 				      const struct kwq_key *key);
 bool kwq_keyed_item_is_gone(const struct kwq_keyed_item *ki);
+struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
+					const struct kwq_key *key,
+					struct kwq_keyed_item *ki);
+void kwq_keyed_take_out(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+int kwq_keyed_admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
+bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
+
+/* keyed.c */
+struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
+				   const struct kwq_limits *limits);
+void kwq_keyed_put(struct kwq_keyed *keyed);
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options);
 int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key,
@@ -165,10 +179,13 @@ int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key);
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline);
-void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
 
+/* dead.c */
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 			struct kwq_dead_page *page);
+
+/* stat.c */
+void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
 
 static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The list of a queue's dead items (L11).
+ */
+#include <kunit/visibility.h>
+#include "keyed.h"
+
+/* The item that died first of those after that death. */
+static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after)
+{
+	struct rb_node *node = keyed->dead.rb_node;
+	struct rb_node *found = NULL;
+
+	while (node) {
+		if (rb_entry(node, struct kwq_keyed_item, by_ticket)->ticket > after) {
+			found = node;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+/**
+ * kwq_keyed_list_dead() - list dead items, those first that died first (L11)
+ * @keyed: the queue
+ * @after: only deaths with a higher number
+ * @page: filled in, with at most KWQ_ITEMS_PER_HOLD items
+ *
+ * Return: how many were filled in; -EMSGSIZE if the first one's key does not fit.
+ */
+int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
+			struct kwq_dead_page *page)
+{
+	const struct kwq_keyed_item *ki;
+	struct rb_node *node;
+	unsigned long flags;
+	int ret = 0;
+	u32 nr = 0;
+	ktime_t now;
+
+	page->keys_len = 0;
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	now = kwq_now_locked(&keyed->queue);
+	for (node = first_dead_after(keyed, after); node && nr < page->max_items;
+	     node = rb_next(node), nr++) {
+		ki = rb_entry(node, struct kwq_keyed_item, by_ticket);
+		if (ki->key_len > page->max_keys - page->keys_len) {
+			ret = nr ? 0 : -EMSGSIZE;
+			break;
+		}
+		memcpy(page->keys + page->keys_len, ki->key, ki->key_len);
+		page->keys_len += ki->key_len;
+		page->entries[nr] = (struct kwq_dead_entry){
+			.number = ki->ticket,
+			.age = now - ki->item.since,
+			.key_len = ki->key_len,
+			.priority = ki->item.priority,
+			.requeues = ki->item.requeues,
+		};
+	}
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	return ret ?: nr;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_list_dead);

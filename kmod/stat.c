@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a queue tells of itself (M1, M2).
+ */
+#include <linux/cred.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uidgid.h>
+#include <kunit/visibility.h>
+#include "keyed.h"
+#include "timens.h"
+
+/**
+ * kwq_keyed_stat() - read a queue's state and counters
+ * @keyed: the queue
+ * @stat: filled in, but for @stat->size
+ *
+ * All numbers are of one moment.
+ */
+void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
+{
+	const struct kwq_core *core = &keyed->queue.core;
+	struct kwq_gauges gauges;
+	unsigned long flags;
+	ktime_t now;
+
+	memset(stat, 0, sizeof(*stat));
+	stat->max_items = keyed->limits.max_items;
+	stat->max_bytes = keyed->limits.max_bytes;
+	stat->uid = from_kuid_munged(current_user_ns(), keyed->owner);
+	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
+	stat->mode = keyed->mode;
+	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
+			KWQ_CLOCK_ID_MANUAL : kwq_queue_clockid(&keyed->queue);
+	strscpy(stat->name, keyed->name, sizeof(stat->name));
+	if (READ_ONCE(keyed->unlinked))
+		stat->state |= KWQ_STATE_UNLINKED;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	if (core->shut_down)
+		stat->state |= KWQ_STATE_SHUT_DOWN;
+	stat->ready = core->nr_ready;
+	stat->waiting = core->nr_waiting;
+	stat->processing = core->nr_processing;
+	stat->items = keyed->nr_items;
+	stat->bytes = keyed->nr_bytes;
+	stat->adds = core->adds;
+	stat->coalesced = core->coalesced;
+	stat->gets = core->gets;
+	stat->dones = core->dones;
+	stat->abandoned = core->abandoned;
+	stat->removed = core->removed;
+	stat->dropped = core->dropped;
+	stat->handles = keyed->nr_handles;
+	stat->retries = core->retries;
+	stat->rate_limited = core->rate_limited;
+	stat->died = core->died;
+	stat->dead = core->nr_dead;
+	stat->remembered = keyed->nr_remembered;
+	stat->queue_duration = core->queue_duration;
+	stat->work_duration = core->work_duration;
+	stat->lateness = core->lateness;
+	now = kwq_now_locked(&keyed->queue);
+	kwq_core_gauges(core, &gauges, now);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+
+	stat->now = kwq_caller_time(keyed, now);
+	stat->oldest_ready = gauges.oldest_ready;
+	stat->longest_running = gauges.longest_running;
+	stat->unfinished = gauges.unfinished;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_stat);
