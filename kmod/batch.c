@@ -155,6 +155,31 @@ const struct kwq_batch_kind kwq_batch_done = {
 	.take = take_done,
 };
 
+static u32 extend_key_len(const void *data)
+{
+	return ((const struct kwq_extend_entry *)data)->key_len;
+}
+
+static int take_extend(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key)
+{
+	const struct kwq_extend_entry *entry = data;
+
+	/* Either a ticket or a key. */
+	if (entry->flags || !entry->ticket == !key->len)
+		return -EINVAL;
+	if (entry->ticket)
+		return kwq_handle_extend(handle, entry->ticket);
+	return kwq_handle_extend_key(handle, key);
+}
+
+const struct kwq_batch_kind kwq_batch_extend = {
+	.size = sizeof(struct kwq_extend_entry),
+	.first_size = 16,
+	.key_len = extend_key_len,
+	.take = take_extend,
+};
+
 static u32 remove_key_len(const void *data)
 {
 	return ((const struct kwq_remove_entry *)data)->key_len;

@@ -12,6 +12,7 @@ struct kwq_batch_kind;
 
 extern const struct kwq_batch_kind kwq_batch_add;
 extern const struct kwq_batch_kind kwq_batch_done;
+extern const struct kwq_batch_kind kwq_batch_extend;
 extern const struct kwq_batch_kind kwq_batch_remove;
 extern const struct kwq_batch_kind kwq_batch_forget;
 extern const struct kwq_batch_kind kwq_batch_requeues;

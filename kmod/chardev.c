@@ -42,7 +42,7 @@
 #define KWQ_ADVANCE_FIRST	16
 
 static_assert(sizeof(struct kwq_info) == 56);
-static_assert(sizeof(struct kwq_create) == 304);
+static_assert(sizeof(struct kwq_create) == 312);
 static_assert(sizeof(struct kwq_open) == 264);
 static_assert(sizeof(struct kwq_unlink) == 264);
 static_assert(sizeof(struct kwq_list) == 280);
@@ -51,12 +51,13 @@ static_assert(sizeof(struct kwq_batch) == 40);
 static_assert(sizeof(struct kwq_op) == 48);
 static_assert(sizeof(struct kwq_add_entry) == 24);
 static_assert(sizeof(struct kwq_done_entry) == 16);
+static_assert(sizeof(struct kwq_extend_entry) == 16);
 static_assert(sizeof(struct kwq_remove_entry) == 8);
 static_assert(sizeof(struct kwq_got) == 24);
 static_assert(sizeof(struct kwq_get) == 144);
 static_assert(sizeof(struct kwq_shut_down) == 8);
 static_assert(sizeof(struct kwq_drain) == 16);
-static_assert(sizeof(struct kwq_stat) == 784);
+static_assert(sizeof(struct kwq_stat) == 800);
 static_assert(sizeof(struct kwq_histogram) == 104);
 static_assert(sizeof(struct kwq_config) == 48);
 static_assert(sizeof(struct kwq_limiter) == 64);
@@ -277,6 +278,7 @@ static int create(const struct kwq_create *arg,
 	const struct kwq_limits limits = {
 		.max_items = arg->max_items ?: max_items,
 		.max_bytes = arg->max_bytes ?: max_bytes,
+		.lease = arg->lease,
 	};
 	struct kwq_keyed *keyed;
 	struct new_fd new;
@@ -315,7 +317,8 @@ static int check_create(const struct kwq_create *arg)
 	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME &&
 	    arg->clockid != KWQ_CLOCK_ID_MANUAL)
 		return -EINVAL;
-	if (arg->max_items > max_items || arg->max_bytes > max_bytes)
+	if (arg->max_items > max_items || arg->max_bytes > max_bytes ||
+	    arg->lease > KTIME_MAX)
 		return -EINVAL;
 	if (!*arg->name)
 		return arg->mode || arg->flags & KWQ_CREATE_OR_OPEN ? -EINVAL : 0;
@@ -395,7 +398,7 @@ static long ioctl_info(void __user *uarg)
 		.features = KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES |
 			    KWQ_FEATURE_NAMES | KWQ_FEATURE_LIMITERS |
 			    KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
-			    KWQ_FEATURE_MANUAL_CLOCK,
+			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.max_queues = READ_ONCE(kwq_max_queues),
@@ -780,6 +783,8 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return queue_list_dead(file, uarg);
 	case _IOC_NR(KWQ_IOC_ADVANCE):
 		return queue_advance(file, uarg);
+	case _IOC_NR(KWQ_IOC_EXTEND):
+		return queue_op(file, uarg, FMODE_READ, &kwq_batch_extend);
 	}
 	return -ENOTTY;
 }

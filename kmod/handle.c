@@ -66,6 +66,25 @@ static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket)
 	return node ? item_of_node(node) : NULL;
 }
 
+/* An item is about to leave the handle, in whichever way. */
+static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+{
+	rb_erase(&ki->by_ticket, &handle->tickets);
+	kwq_lease_end(handle->keyed, ki);
+}
+
+/**
+ * kwq_handle_take_back() - take an item back from whoever holds it (O1, O3)
+ * @keyed: the queue; its lock held
+ * @ki: an item that is being processed
+ */
+void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	unhold(container_of(ki->item.holder, struct kwq_handle, holder), ki);
+	kwq_abandon_locked(&keyed->queue, &ki->item);
+}
+
 /**
  * kwq_handle_close() - end a handle, and give back what it holds (O1)
  * @handle: the handle; no call through it is under way
@@ -85,9 +104,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 			node = rb_first(&handle->tickets);
 			if (!node)
 				break;
-			rb_erase(node, &handle->tickets);
-			kwq_abandon_locked(&keyed->queue,
-					   &item_of_node(node)->item);
+			kwq_handle_take_back(keyed, item_of_node(node));
 		}
 		if (!node)
 			keyed->nr_handles--;
@@ -123,6 +140,7 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 		kwq_get_locked(&keyed->queue, &handle->holder);
 		ki->ticket = ++keyed->last_ticket;
 		rb_add(&ki->by_ticket, &handle->tickets, kwq_ticket_less);
+		kwq_lease_begin(keyed, ki);
 
 		memcpy(fetch->keys + fetch->keys_len, ki->key, ki->key_len);
 		fetch->keys_len += ki->key_len;
@@ -177,7 +195,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_fetch);
  * @got: what kwq_handle_fetch() filled in
  * @nr: how many of them, at most KWQ_ITEMS_PER_HOLD
  *
- * Those that another thread has finished meanwhile are left alone.
+ * Those that another thread has finished meanwhile, or whose lease has ended, are
+ * left alone.
  */
 void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 			u32 nr)
@@ -191,7 +210,7 @@ void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 		ki = find_held(handle, got[nr].ticket);
 		if (!ki)
 			continue;
-		rb_erase(&ki->by_ticket, &handle->tickets);
+		unhold(handle, ki);
 		kwq_unget_locked(queue, &ki->item);
 	}
 	kwq_unlock(queue, flags);
@@ -206,7 +225,7 @@ static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki,
 
 	if (ret < 0)
 		return ret;
-	rb_erase(&ki->by_ticket, &handle->tickets);
+	unhold(handle, ki);
 	kwq_keyed_settle(keyed, ki);
 	return ret;
 }
@@ -218,7 +237,7 @@ static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki,
  * @done_flags: KWQ_DONE_* bits
  *
  * Return: KWQ_FINISHED or KWQ_REQUEUED; -ESTALE if the handle holds nothing
- * under that ticket.
+ * under that ticket, or no longer (O3).
  */
 int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags)
 {
@@ -265,3 +284,65 @@ int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key);
+
+/**
+ * kwq_handle_extend() - begin the lease of an item again (O3)
+ * @handle: the handle
+ * @ticket: the item's ticket
+ *
+ * Where there are no leases every one is good for ever, and so is an extension.
+ *
+ * Return: 0; -ESTALE if the handle holds nothing under that ticket, or no longer.
+ */
+int kwq_handle_extend(struct kwq_handle *handle, u64 ticket)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_keyed_item *ki;
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	ki = find_held(handle, ticket);
+	if (ki)
+		kwq_lease_extend(keyed, ki);
+	kwq_unlock(&keyed->queue, flags);
+	return ki ? 0 : -ESTALE;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend);
+
+static int extend_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+{
+	if (!ki->item.holder)
+		return -ENOENT;
+	if (ki->item.holder != &handle->holder)
+		return -EPERM;
+	kwq_lease_extend(handle->keyed, ki);
+	return 0;
+}
+
+/**
+ * kwq_handle_extend_key() - begin the lease of an item again, by its key
+ * @handle: the handle
+ * @key: the key
+ *
+ * Return: 0; -ENOENT if no such key is being processed, -EPERM if another handle
+ * holds it.
+ */
+int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_keyed_item *ki;
+	unsigned long flags;
+	int ret = -ENOENT;
+
+	rcu_read_lock();
+	ki = kwq_keyed_find(keyed, key);
+	if (ki) {
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		/* What is gone has no holder. */
+		ret = extend_locked(handle, ki);
+		kwq_unlock(&keyed->queue, flags);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_key);

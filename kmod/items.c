@@ -85,21 +85,27 @@ static const struct rhashtable_params items_params = {
 	.automatic_shrinking = true,
 };
 
-static size_t item_size(u32 key_len)
+static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 {
-	return struct_size_t(struct kwq_keyed_item, key, key_len);
+	size_t size = struct_size_t(struct kwq_keyed_item, key, key_len);
+
+	if (!keyed->limits.lease)
+		return size;
+	return ALIGN(size, __alignof__(struct kwq_lease)) + sizeof(struct kwq_lease);
 }
 
 /**
  * kwq_keyed_item_alloc() - make an item that is not in the table yet
+ * @keyed: the queue that it is for
  * @key: its key
  *
  * Context: process; may sleep.
  * Return: the item, for kwq_keyed_insert() or kfree(); NULL without memory.
  */
-struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_key *key)
+struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_keyed *keyed,
+					    const struct kwq_key *key)
 {
-	struct kwq_keyed_item *ki = kmalloc(item_size(key->len),
+	struct kwq_keyed_item *ki = kmalloc(item_size(keyed, key->len),
 					    GFP_KERNEL_ACCOUNT);
 
 	if (!ki)
@@ -109,6 +115,8 @@ struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_key *key)
 	ki->life = KWQ_LIFE_NEW;
 	ki->key_len = key->len;
 	memcpy(ki->key, key->bytes, key->len);
+	if (keyed->limits.lease)
+		kwq_lease_of(ki)->ki = ki;
 	return ki;
 }
 
@@ -193,7 +201,7 @@ static void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	if (ki->life == KWQ_LIFE_REMEMBERED) {
 		list_del(&ki->remembered);
 		keyed->nr_remembered--;
-		keyed->bytes_remembered -= item_size(ki->key_len);
+		keyed->bytes_remembered -= item_size(keyed, ki->key_len);
 		ki->life = KWQ_LIFE_ADMITTED;
 	} else if (ki->life == KWQ_LIFE_BURIED) {
 		rb_erase(&ki->by_ticket, &keyed->dead);
@@ -206,7 +214,7 @@ static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	leave_place(keyed, ki);
 	if (ki->life == KWQ_LIFE_ADMITTED) {
 		keyed->nr_items--;
-		keyed->nr_bytes -= item_size(ki->key_len);
+		keyed->nr_bytes -= item_size(keyed, ki->key_len);
 	}
 	ki->life = KWQ_LIFE_GONE;
 	ki->next_gone = keyed->gone;
@@ -283,7 +291,7 @@ static void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		return;
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
-	keyed->bytes_remembered += item_size(ki->key_len);
+	keyed->bytes_remembered += item_size(keyed, ki->key_len);
 	ki->life = KWQ_LIFE_REMEMBERED;
 	let_old_ones_go(keyed);
 }
@@ -325,7 +333,7 @@ static bool can_have_room(const struct kwq_keyed *keyed, size_t size)
  */
 int kwq_keyed_admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	size_t size = item_size(ki->key_len);
+	size_t size = item_size(keyed, ki->key_len);
 
 	if (ki->life != KWQ_LIFE_NEW)
 		return 0;

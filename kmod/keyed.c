@@ -55,6 +55,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->limits = *limits;
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
 	keyed->queue.key_of = key_of;
+	kwq_lease_init(keyed);
 	return keyed;
 
 uncharge:
@@ -181,7 +182,7 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 			if (options->flags & KWQ_ADD_KICK)
 				break;
 			if (!fresh)
-				fresh = kwq_keyed_item_alloc(key);
+				fresh = kwq_keyed_item_alloc(keyed, key);
 			if (!fresh) {
 				ret = -ENOMEM;
 				break;

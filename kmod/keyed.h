@@ -6,6 +6,7 @@
  * items.c	items and the table that finds them by their keys
  * dead.c	the list of dead items
  * handle.c	who holds what; tickets
+ * lease.c	for how long he may
  * stat.c	what a queue tells of itself
  * names.c	named queues and who may open them
  * quota.c	how many queues a user has
@@ -63,13 +64,40 @@ struct kwq_keyed_item {
 };
 
 /**
- * struct kwq_limits - how much a queue may hold
+ * struct kwq_lease - an item is held until
+ * @link: in &kwq_keyed.leases while it is being processed
+ * @expires: when it is to be taken back
+ * @ki: the item; constant
+ */
+struct kwq_lease {
+	struct list_head link;
+	ktime_t expires;
+	struct kwq_keyed_item *ki;
+};
+
+/**
+ * kwq_lease_of() - where an item of a queue with leases has its own
+ * @ki: the item
+ *
+ * Return: the lease, behind the key: items of other queues have no room for one.
+ */
+static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
+{
+	return PTR_ALIGN((void *)(ki->key + ki->key_len),
+			 __alignof__(struct kwq_lease));
+}
+
+/**
+ * struct kwq_limits - how much a queue may hold, and how long its items may be held
  * @max_items: items
  * @max_bytes: bytes of items and their keys
+ * @lease: ns, up to KTIME_MAX, from a hand-out or its extension until it is taken
+ *	back; 0 for never
  */
 struct kwq_limits {
 	u64 max_items;
 	u64 max_bytes;
+	u64 lease;
 };
 
 /**
@@ -84,6 +112,8 @@ struct kwq_limits {
  * @nr_remembered: L: how many
  * @bytes_remembered: L: what they take up, of @nr_bytes
  * @dead: L: dead items, by the ticket of their death
+ * @leases: L: of the items that are held, those first that end first
+ * @expired: L: leases that ended
  * @gone: L: items that ended in this hold of the lock
  * @nr_handles: L: open handles
  * @ref: one for each handle and one for the name
@@ -107,6 +137,8 @@ struct kwq_keyed {
 	u64 nr_remembered;
 	u64 bytes_remembered;
 	struct rb_root dead;
+	struct list_head leases;
+	u64 expired;
 	struct kwq_keyed_item *gone;
 	u32 nr_handles;
 	struct kref ref;
@@ -152,7 +184,8 @@ struct kwq_dead_page {
 void kwq_keyed_init(void);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
-struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_key *key);
+struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_keyed *keyed,
+					    const struct kwq_key *key);
 struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 				      const struct kwq_key *key);
 bool kwq_keyed_item_is_gone(const struct kwq_keyed_item *ki);
@@ -220,6 +253,15 @@ void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags);
 int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 			u32 done_flags);
+int kwq_handle_extend(struct kwq_handle *handle, u64 ticket);
+int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key);
+void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+
+/* lease.c */
+void kwq_lease_init(struct kwq_keyed *keyed);
+void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 
 /* names.c */
 int kwq_names_register(void);

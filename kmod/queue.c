@@ -71,11 +71,8 @@ ktime_t kwq_queue_now(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_now);
 
-/*
- * Moves at most KWQ_ITEMS_PER_HOLD items whose time has come (D6). Returns true
- * if there may be more.
- */
-static bool expire_locked(struct kwq_queue *queue, ktime_t now)
+/* Moves at most KWQ_ITEMS_PER_HOLD items whose time has come (D6). */
+static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 {
 	struct kwq_item *item;
 	int n;
@@ -93,6 +90,23 @@ static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 	return true;
 }
 
+/* As many leases at most (O3). Returns true if there may be more of either. */
+static bool expire_locked(struct kwq_queue *queue, ktime_t now)
+{
+	bool more = expire_waits(queue, now);
+
+	/* A manual clock can be at the end of time, where also never has come. */
+	if (queue->end_leases && queue->lease_end <= now)
+		more |= queue->end_leases(queue, now);
+	return more;
+}
+
+/* When something will be due, or is. */
+static ktime_t next_time(const struct kwq_queue *queue)
+{
+	return min(kwq_core_next(&queue->core), queue->lease_end);
+}
+
 VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 {
 	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
@@ -104,7 +118,7 @@ VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 	now = kwq_now_locked(queue);
 	/* Whatever it is armed for from here on, it has to be started again. */
 	queue->armed = KTIME_MAX;
-	if (expire_locked(queue, now) && kwq_core_next(&queue->core) <= now) {
+	if (expire_locked(queue, now) && next_time(queue) <= now) {
 		took = ktime_sub(kwq_now_locked(queue), now);
 		queue->resume = ktime_add_ns(now, took +
 					     clamp_t(s64, took, KWQ_RESUME_MIN_NS,
@@ -126,7 +140,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_timer_fn);
  */
 static void arm_timer_locked(struct kwq_queue *queue)
 {
-	ktime_t when = kwq_core_next(&queue->core);
+	ktime_t when = next_time(queue);
 
 	if (when != KTIME_MAX)
 		when = max(when, queue->resume);
@@ -234,6 +248,8 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->told_let_go = 0;
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
+	queue->lease_end = KTIME_MAX;
+	queue->end_leases = NULL;
 	queue->manual_now = 0;
 	prandom_seed_state(&queue->manual_random, 0);
 	queue->clock = clock;

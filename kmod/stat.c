@@ -27,6 +27,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	memset(stat, 0, sizeof(*stat));
 	stat->max_items = keyed->limits.max_items;
 	stat->max_bytes = keyed->limits.max_bytes;
+	stat->lease = keyed->limits.lease;
 	stat->uid = from_kuid_munged(current_user_ns(), keyed->owner);
 	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
 	stat->mode = keyed->mode;
@@ -49,6 +50,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->gets = core->gets;
 	stat->dones = core->dones;
 	stat->abandoned = core->abandoned;
+	stat->expired = keyed->expired;
 	stat->removed = core->removed;
 	stat->dropped = core->dropped;
 	stat->handles = keyed->nr_handles;

@@ -9,7 +9,7 @@
  * Three kinds of requests:
  *
  *   on /dev/kwq            INFO, CREATE, OPEN, UNLINK, LIST
- *   on a queue descriptor  OPEN, ADD, GET, DONE, REMOVE, LEN, STAT,
+ *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, LEN, STAT,
  *                          SHUT_DOWN, SHUTTING_DOWN, DRAIN
  *
  * Conventions:
@@ -55,6 +55,7 @@
 #define KWQ_FEATURE_DEAD	(1ULL << 4)	/* dead items: DEAD, KWQ_ADD_KICK ... */
 #define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat from @now on */
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
+#define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create.lease, EXTEND */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -247,6 +248,9 @@ struct kwq_config {
  *		by a NUL and padded with them. A named queue lives until it is
  *		unlinked and its last descriptor is closed.
  * @config:	address of a &struct kwq_config, or 0 for the default.
+ * @lease:	for how long an item may be held, in ns on the queue's clock, up to
+ *		2^63 - 1; 0 for ever. Then it is taken back as if its handle had been
+ *		closed, and its ticket is stale. KWQ_IOC_EXTEND begins it again.
  *
  * Return: a new descriptor of the queue.
  * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids), EDQUOT (the user has
@@ -264,6 +268,7 @@ struct kwq_create {
 	__u64 max_bytes;
 	__u8  name[KWQ_NAME_MAX + 1];
 	__u64 config;
+	__u64 lease;
 };
 
 /**
@@ -371,12 +376,12 @@ struct kwq_batch {
 };
 
 /**
- * struct kwq_op - a batch of one operation (KWQ_IOC_ADD, _DONE, _REMOVE,
+ * struct kwq_op - a batch of one operation (KWQ_IOC_ADD, _DONE, _EXTEND, _REMOVE,
  *	_FORGET, _REQUEUES)
  * @size:	sizeof(struct kwq_op).
  * @flags:	zero.
- * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry,
- *		&struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
+ * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry, &struct
+ *		kwq_extend_entry, &struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
  *		kwq_key_entry. At least one.
  *
  * Return: how many entries were taken, from the first on; each of them has its
@@ -451,6 +456,9 @@ struct kwq_add_entry {
  * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (no such key is being
  * processed), EPERM (another handle holds it), ESTALE (this handle holds
  * nothing under that ticket, or no longer).
+ *
+ * In a queue with leases name the ticket: a handle that lost an item and got it again,
+ * for another of its threads, cannot tell the two hand-outs apart by the key.
  */
 struct kwq_done_entry {
 	__u64 ticket;
@@ -460,6 +468,24 @@ struct kwq_done_entry {
 
 #define KWQ_FINISHED	0	/* nothing more to do for now */
 #define KWQ_REQUEUED	1	/* it had been added meanwhile, and is ready again */
+
+/**
+ * struct kwq_extend_entry - one extension of a lease
+ * @ticket:	the ticket that Get gave, or 0 to name the item by its key.
+ * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
+ * @flags:	zero.
+ *
+ * The item may be held for &kwq_create.lease from now on. In a queue without leases
+ * it may anyway, and only the ticket or the key is looked at.
+ *
+ * Results: 0.
+ * Errors: as of &struct kwq_done_entry.
+ */
+struct kwq_extend_entry {
+	__u64 ticket;
+	__u32 key_len;
+	__u32 flags;
+};
 
 /* Flags of a remove. */
 #define KWQ_REMOVE_DEAD	(1U << 0)	/* only if it is dead */
@@ -566,7 +592,8 @@ struct kwq_advance {
  * @ticket:	names this hand-out, never 0 and never used again in this queue.
  * @key_len:	bytes of its key.
  * @priority:	its priority.
- * @abandoned:	how often its holder vanished since it was last done.
+ * @abandoned:	how often its holder vanished, or its lease ended, since it was last
+ *		done.
  * @requeues:	how often it was rate-limited since it was last forgotten.
  */
 struct kwq_got {
@@ -686,7 +713,7 @@ struct kwq_histogram {
  * @coalesced:	adds of items that were dirty, or waiting, already; likewise.
  * @gets:	hand-outs.
  * @dones:	hand-outs that were finished.
- * @abandoned:	hand-outs that ended because the handle was closed.
+ * @abandoned:	hand-outs that ended because the handle was closed, or the lease over.
  * @removed:	items taken out by remove.
  * @dropped:	waiting times, and dead items, dropped by a shut down.
  * @uid:	the owner, as the caller's user namespace sees it.
@@ -711,6 +738,8 @@ struct kwq_histogram {
  * @queue_duration: from an add to the hand-out.
  * @work_duration: from a hand-out to its Done.
  * @lateness:	from the time that an item waited for to its being ready.
+ * @lease:	for how long an item may be held, in ns; 0 for ever.
+ * @expired:	of @abandoned, those whose lease was over.
  */
 struct kwq_stat {
 	__u32 size;
@@ -748,6 +777,8 @@ struct kwq_stat {
 	struct kwq_histogram queue_duration;
 	struct kwq_histogram work_duration;
 	struct kwq_histogram lateness;
+	__u64 lease;
+	__u64 expired;
 };
 
 #define KWQ_IOC_MAGIC		0xBB
@@ -774,5 +805,6 @@ struct kwq_stat {
 #define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, struct kwq_config)
 #define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, struct kwq_list_dead)
 #define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, struct kwq_advance)
+#define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, struct kwq_op)
 
 #endif /* _UAPI_LINUX_KWQ_H */

@@ -93,6 +93,7 @@ struct kwq_queue {
 	u64 told_let_go;		/* L: @core.let_go when last woken for */
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */
+	ktime_t lease_end;		/* L: when to call @end_leases; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
 	struct rnd_state manual_random;	/* L: and its jitter */
 	struct hrtimer timer;		/* L: started under it */
@@ -104,6 +105,8 @@ struct kwq_queue {
 	const char *name;		/* I: for tracing */
 	/* I: for tracing: an item's key; NULL where the object is the key */
 	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
+	/* I: takes back some of what is held for too long; true if there is more */
+	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
 	struct kwq_workers *workers;	/* L: who call the handler, if it has one */
 };
 

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Leases: an item that is held for longer than its queue allows is taken back, as if
+ * its handle had been closed (O3). Whoever held it learns so by his ticket, which is
+ * good for that one hand-out.
+ *
+ * All leases of a queue are equally long. So in the order in which they were given or
+ * extended they also end, and the list of them is sorted without being searched: to
+ * give, extend and end one is O(1), and the queue's one timer needs to know the first
+ * only (D6).
+ */
+#include <linux/list.h>
+#include "keyed.h"
+
+static struct kwq_keyed *keyed_of(struct kwq_queue *queue)
+{
+	return container_of(queue, struct kwq_keyed, queue);
+}
+
+static struct kwq_lease *first_lease(struct kwq_keyed *keyed)
+{
+	return list_first_entry_or_null(&keyed->leases, struct kwq_lease, link);
+}
+
+static void note_first(struct kwq_keyed *keyed)
+{
+	const struct kwq_lease *first = first_lease(keyed);
+
+	keyed->queue.lease_end = first ? first->expires : KTIME_MAX;
+}
+
+static void give(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t now)
+{
+	lease->expires = ktime_add_safe(now, keyed->limits.lease);
+	list_add_tail(&lease->link, &keyed->leases);
+	note_first(keyed);
+}
+
+/**
+ * kwq_lease_begin() - an item was handed out
+ * @keyed: the queue; its lock held
+ * @ki: the item
+ */
+void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (keyed->limits.lease)
+		give(keyed, kwq_lease_of(ki), ki->item.since);
+}
+
+/**
+ * kwq_lease_extend() - an item's lease begins again now
+ * @keyed: the queue; its lock held
+ * @ki: an item that is being processed
+ */
+void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!keyed->limits.lease)
+		return;
+	list_del(&kwq_lease_of(ki)->link);
+	give(keyed, kwq_lease_of(ki), kwq_now_locked(&keyed->queue));
+}
+
+/**
+ * kwq_lease_end() - an item is not held any more
+ * @keyed: the queue; its lock held
+ * @ki: the item
+ */
+void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!keyed->limits.lease)
+		return;
+	list_del(&kwq_lease_of(ki)->link);
+	note_first(keyed);
+}
+
+/*
+ * The queue's timer calls it, in softirq context: what is taken back is ready, so it
+ * stays in the table, whose locks are not to be taken here.
+ */
+static bool end_leases(struct kwq_queue *queue, ktime_t now)
+{
+	struct kwq_keyed *keyed = keyed_of(queue);
+	struct kwq_lease *lease;
+	int n;
+
+	lockdep_assert_held(&queue->lock);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		lease = first_lease(keyed);
+		if (!lease || lease->expires > now)
+			return false;
+		keyed->expired++;
+		kwq_handle_take_back(keyed, lease->ki);
+	}
+	return true;
+}
+
+/**
+ * kwq_lease_init() - let a queue take back what is held for too long
+ * @keyed: the queue; its limits are set
+ */
+void kwq_lease_init(struct kwq_keyed *keyed)
+{
+	INIT_LIST_HEAD(&keyed->leases);
+	keyed->queue.end_leases = end_leases;
+}

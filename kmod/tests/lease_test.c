@@ -1,0 +1,573 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Leases (O3): lease.c and what handle.c says of it, on a manual clock.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include "core_check.h"
+#include "keyed.h"
+#include "thread.h"
+
+#define LEASE		1000
+#define NR_MANY		(2 * KWQ_ITEMS_PER_HOLD + 1)
+
+struct lease_test {
+	struct kwq_keyed *keyed;
+	struct kwq_handle *x;
+	struct kwq_handle *y;
+	struct kwq_got got[NR_MANY];
+	u8 keys[NR_MANY * sizeof(u32)];
+};
+
+static const struct kwq_waiter at_once = { .nonblock = true };
+static const struct kwq_waiter for_ever = { .deadline = KTIME_MAX };
+
+#define KEY(literal) \
+	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })
+
+static void make(struct kunit *test, enum kwq_clock clock, u64 lease)
+{
+	const struct kwq_limits limits = { U32_MAX, U32_MAX, lease };
+	struct lease_test *t = test->priv;
+
+	t->keyed = kwq_keyed_create("", clock, &limits);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
+	t->x = kwq_handle_open(t->keyed);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
+	t->y = kwq_handle_open(t->keyed);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
+}
+
+static void close_x(struct lease_test *t)
+{
+	kwq_handle_close(t->x);
+	t->x = NULL;
+}
+
+static void unmake(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_holder *holders[2];
+	unsigned long flags;
+	const char *broken;
+	int nr = 0;
+
+	holders[nr++] = &t->y->holder;
+	if (t->x)
+		holders[nr++] = &t->x->holder;
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
+
+	if (t->x)
+		close_x(t);
+	kwq_handle_close(t->y);
+	/* Without a holder there is no lease, and nothing to wait for. */
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->keyed->leases));
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.lease_end, KTIME_MAX);
+	kwq_keyed_put(t->keyed);
+	t->keyed = NULL;
+}
+
+static int lease_test_init(struct kunit *test)
+{
+	test->priv = kunit_kzalloc(test, sizeof(struct lease_test), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, test->priv);
+	make(test, KWQ_CLOCK_MANUAL, LEASE);
+	return 0;
+}
+
+static void lease_test_exit(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	if (t && t->keyed)
+		unmake(test);
+}
+
+static int add_with(struct lease_test *t, const struct kwq_key *key, u32 flags,
+		    u64 time)
+{
+	return kwq_keyed_add(t->keyed, key, &(struct kwq_add_options){
+		.flags = flags,
+		.time = time,
+	});
+}
+
+static int add(struct lease_test *t, const struct kwq_key *key)
+{
+	return add_with(t, key, 0, 0);
+}
+
+static void advance(struct lease_test *t, u64 ns)
+{
+	kwq_queue_advance_by(&t->keyed->queue, ns);
+}
+
+static int fetch(struct lease_test *t, struct kwq_handle *handle, u32 nr)
+{
+	struct kwq_fetch fetch = {
+		.got = t->got,
+		.keys = t->keys,
+		.max_items = nr,
+		.max_keys = sizeof(t->keys),
+	};
+
+	return kwq_handle_fetch(handle, &fetch, &at_once);
+}
+
+/* Fetches one item. Returns its ticket, or 0 with none ready. */
+static u64 get(struct lease_test *t, struct kwq_handle *handle)
+{
+	return fetch(t, handle, 1) == 1 ? t->got[0].ticket : 0;
+}
+
+static bool got(const struct lease_test *t, const struct kwq_key *key)
+{
+	return t->got[0].key_len == key->len &&
+	       !memcmp(t->keys, key->bytes, key->len);
+}
+
+static int done(struct kwq_handle *handle, u64 ticket)
+{
+	return kwq_handle_done(handle, ticket, 0);
+}
+
+static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 old, new;
+
+	/* O3 D5 */
+	add(t, KEY("key"));
+	old = get(t, t->x);
+	KUNIT_EXPECT_NE(test, old, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 1);
+
+	advance(t, 1);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 0);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
+	new = get(t, t->y);
+	KUNIT_EXPECT_GT(test, new, old);
+	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 1);
+
+	/* Whatever the first holder says now changes nothing. */
+	KUNIT_EXPECT_EQ(test, done(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("key"), 0), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), -EPERM);
+	KUNIT_EXPECT_EQ(test, t->y->holder.nr_held, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, 2 * LEASE);
+	KUNIT_EXPECT_EQ(test, done(t->y, new), KWQ_FINISHED);
+	/* Q10 */
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+}
+
+static void stale_after_the_same_handle_got_it_again(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 old, new;
+
+	/* O3: a ticket is of one hand-out, not of one handle. */
+	add(t, KEY("key"));
+	old = get(t, t->x);
+	advance(t, LEASE);
+	new = get(t, t->x);
+	KUNIT_EXPECT_EQ(test, done(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, old), -ESTALE);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 1);
+	KUNIT_EXPECT_EQ(test, done(t->x, new), KWQ_FINISHED);
+}
+
+static void extension_begins_the_lease_again(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 ticket;
+	int i;
+
+	/* O3 */
+	add(t, KEY("key"));
+	ticket = get(t, t->x);
+	for (i = 0; i < 5; i++) {
+		advance(t, LEASE - 1);
+		KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket), 0);
+	}
+	for (i = 0; i < 5; i++) {
+		advance(t, LEASE - 1);
+		KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), 0);
+	}
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
+	advance(t, 1);
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
+}
+
+static void leases_end_in_the_order_of_their_ends(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 a, b;
+
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	a = get(t, t->x);
+	advance(t, 1);
+	b = get(t, t->x);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	advance(t, 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, a), 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE + 1);
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+	KUNIT_EXPECT_TRUE(test, got(t, KEY("b")));
+	KUNIT_EXPECT_EQ(test, done(t->x, b), -ESTALE);
+	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
+	advance(t, 1);
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+	KUNIT_EXPECT_TRUE(test, got(t, KEY("a")));
+	KUNIT_EXPECT_EQ(test, done(t->x, a), -ESTALE);
+}
+
+static void extension_of_what_is_not_held(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, 1), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), -ENOENT);
+	add(t, KEY("key"));
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), -ENOENT);
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->y, KEY("key")), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->y, t->got[0].ticket), -ESTALE);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.lease_end, LEASE);
+}
+
+static void without_leases_nothing_ends(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 ticket;
+
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, 0);
+	add(t, KEY("key"));
+	ticket = get(t, t->x);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket), 0);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket + 1), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), 0);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->y, KEY("key")), -EPERM);
+	/* Not even at the end of time. */
+	advance(t, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
+}
+
+static void end_of_time(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 ticket;
+
+	/* D7 */
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, KTIME_MAX);
+	add(t, KEY("key"));
+	advance(t, 1);
+	ticket = get(t, t->x);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.lease_end, KTIME_MAX);
+	advance(t, KTIME_MAX - 2);
+	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket), 0);
+	advance(t, 1);
+	KUNIT_EXPECT_EQ(test, done(t->x, ticket), -ESTALE);
+	/* There is none, and none left: the clock stands still. */
+	advance(t, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+}
+
+static void done_ends_the_lease(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 ticket;
+
+	/* D5 Q4: the next hand-out has a lease of its own. */
+	add(t, KEY("key"));
+	ticket = get(t, t->x);
+	add(t, KEY("key"));
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	ticket = get(t, t->x);
+	advance(t, LEASE - 1);
+	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
+	KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
+}
+
+static void unfetch_ends_the_lease(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	/* O2 */
+	add(t, KEY("key"));
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	kwq_handle_unfetch(t->x, t->got, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
+
+	/* One that came too late for its reader is another's now. */
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	advance(t, LEASE);
+	kwq_handle_unfetch(t->x, t->got, 1);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 1);
+}
+
+static void close_ends_leases(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	/* O1: each is given back once. */
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	close_x(t);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
+}
+
+static void many_end_in_pieces(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+	struct kwq_key key;
+	u32 i;
+
+	/* D6: and none of them before the others are served. */
+	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
+	for (i = 0; i < NR_MANY; i++)
+		add(t, &key);
+	KUNIT_ASSERT_EQ(test, fetch(t, t->x, NR_MANY), NR_MANY);
+	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
+	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_FALSE(test, kwq_advance_some(q, LEASE));
+	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_MANY);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 0);
+}
+
+static void pieces_leave_the_processor_to_others(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+	struct kwq_key key;
+	unsigned long flags;
+	u32 i;
+
+	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
+	for (i = 0; i < NR_MANY; i++)
+		add(t, &key);
+	KUNIT_ASSERT_EQ(test, fetch(t, t->x, NR_MANY), NR_MANY);
+	/* D6: the timer's callback on a clock that stands still at the leases' end */
+	spin_lock_irqsave(&q->lock, flags);
+	q->manual_now = LEASE;
+	spin_unlock_irqrestore(&q->lock, flags);
+	kwq_timer_fn(&q->timer);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, q->armed, LEASE + KWQ_RESUME_MIN_NS);
+}
+
+static void taken_back_goes_first(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	/* O1 O3 */
+	add(t, KEY("tried"));
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	add(t, KEY("new"));
+	/* Q4: an add meanwhile is answered by the same run. */
+	KUNIT_EXPECT_EQ(test, add(t, KEY("tried")), KWQ_DIRTIED);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, fetch(t, t->y, NR_MANY), 2);
+	KUNIT_EXPECT_TRUE(test, got(t, KEY("tried")));
+	KUNIT_EXPECT_EQ(test, done(t->y, t->got[0].ticket), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t->y, t->got[1].ticket), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
+}
+
+static void removed_while_held_comes_back(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	/* Q11 O3: as when its holder dies; nobody said that it is done. */
+	add(t, KEY("key"));
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("key"), 0),
+			KWQ_WAS_PROCESSING);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, done(t->y, get(t, t->y)), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
+}
+
+static void waits_and_is_held(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+
+	/* D3 D6: one timer for the earlier of the two */
+	add(t, KEY("key"));
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	KUNIT_EXPECT_EQ(test, add_with(t, KEY("key"), KWQ_ADD_AFTER, LEASE + 1),
+			KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, q->armed, LEASE);
+	KUNIT_EXPECT_EQ(test, add_with(t, KEY("other"), KWQ_ADD_AFTER, LEASE - 1),
+			KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, q->armed, LEASE - 1);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	KUNIT_EXPECT_EQ(test, q->armed, LEASE + 1);
+	advance(t, 1);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+}
+
+static void taken_back_after_a_shut_down(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	/* Q8 Q9 O1 */
+	add(t, KEY("key"));
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	kwq_keyed_shut_down(t->keyed);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	KUNIT_EXPECT_EQ(test, fetch(t, t->y, 1), -EAGAIN);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, done(t->y, get(t, t->y)), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, fetch(t, t->y, 1), -ESHUTDOWN);
+	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->keyed->queue.core));
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
+}
+
+static void keys_of_any_length_have_room_for_a_lease(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u8 *bytes = kunit_kzalloc(test, KWQ_KEY_MAX, GFP_KERNEL);
+	struct kwq_key key = { bytes };
+	u64 ticket;
+	u32 len;
+
+	/* O4: it is counted, and given back */
+	KUNIT_ASSERT_NOT_NULL(test, bytes);
+	for (len = 1; len <= 17; len++) {
+		key.len = len;
+		KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
+		KUNIT_EXPECT_GE(test, t->keyed->nr_bytes,
+				sizeof(struct kwq_keyed_item) +
+				sizeof(struct kwq_lease));
+		ticket = get(t, t->x);
+		KUNIT_EXPECT_TRUE(test, got(t, &key));
+		KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
+		KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
+	}
+}
+
+static void stat_of_leases(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_stat *stat = kunit_kzalloc(test, sizeof(*stat), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, stat);
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	close_x(t);
+	kwq_keyed_stat(t->keyed, stat);
+	KUNIT_EXPECT_EQ(test, stat->lease, LEASE);
+	KUNIT_EXPECT_EQ(test, stat->expired, 2);
+	KUNIT_EXPECT_EQ(test, stat->abandoned, 3);
+}
+
+/* What a thread fetched that waited for ever. */
+struct getter {
+	struct kwq_handle *handle;
+	struct kwq_got got;
+	u8 keys[8];
+	int ret;
+};
+
+static void wait_for_one(void *data)
+{
+	struct getter *getter = data;
+	struct kwq_fetch fetch = {
+		.got = &getter->got,
+		.keys = getter->keys,
+		.max_items = 1,
+		.max_keys = sizeof(getter->keys),
+	};
+
+	getter->ret = kwq_handle_fetch(getter->handle, &fetch, &for_ever);
+}
+
+static void lease_s_end_wakes_a_getter(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_test_thread *thread = kunit_kzalloc(test, sizeof(*thread),
+						       GFP_KERNEL);
+	struct getter getter = {};
+	u64 ticket;
+
+	/* Q5 O3: by the timer of a real clock */
+	KUNIT_ASSERT_NOT_NULL(test, thread);
+	unmake(test);
+	make(test, KWQ_CLOCK_MONOTONIC, 10 * NSEC_PER_MSEC);
+	add(t, KEY("key"));
+	ticket = get(t, t->x);
+	getter.handle = t->y;
+	kwq_test_thread_start(test, thread, wait_for_one, &getter);
+	kwq_test_thread_join(test, thread);
+	KUNIT_EXPECT_EQ(test, getter.ret, 1);
+	KUNIT_EXPECT_EQ(test, getter.got.abandoned, 1);
+	KUNIT_EXPECT_EQ(test, done(t->x, ticket), -ESTALE);
+}
+
+static struct kunit_case lease_test_cases[] = {
+	KUNIT_CASE(lost_at_the_lease_s_end_and_not_before),
+	KUNIT_CASE(stale_after_the_same_handle_got_it_again),
+	KUNIT_CASE(extension_begins_the_lease_again),
+	KUNIT_CASE(leases_end_in_the_order_of_their_ends),
+	KUNIT_CASE(extension_of_what_is_not_held),
+	KUNIT_CASE(without_leases_nothing_ends),
+	KUNIT_CASE(end_of_time),
+	KUNIT_CASE(done_ends_the_lease),
+	KUNIT_CASE(unfetch_ends_the_lease),
+	KUNIT_CASE(close_ends_leases),
+	KUNIT_CASE(many_end_in_pieces),
+	KUNIT_CASE(pieces_leave_the_processor_to_others),
+	KUNIT_CASE(taken_back_goes_first),
+	KUNIT_CASE(removed_while_held_comes_back),
+	KUNIT_CASE(waits_and_is_held),
+	KUNIT_CASE(taken_back_after_a_shut_down),
+	KUNIT_CASE(keys_of_any_length_have_room_for_a_lease),
+	KUNIT_CASE(stat_of_leases),
+	KUNIT_CASE(lease_s_end_wakes_a_getter),
+	{}
+};
+
+static struct kunit_suite lease_test_suite = {
+	.name = "kwq-lease",
+	.init = lease_test_init,
+	.exit = lease_test_exit,
+	.test_cases = lease_test_cases,
+};
+
+kunit_test_suite(lease_test_suite);
