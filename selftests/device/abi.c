@@ -60,7 +60,7 @@ ASSERT_AT(kwq_config, limiters, 32);
 ASSERT_AT(kwq_config, limiter_size, 40);
 ASSERT_AT(kwq_config, pad, 44);
 
-_Static_assert(sizeof(struct kwq_create) == 304, "kwq_create");
+_Static_assert(sizeof(struct kwq_create) == 312, "kwq_create");
 ASSERT_AT(kwq_create, size, 0);
 ASSERT_AT(kwq_create, flags, 4);
 ASSERT_AT(kwq_create, open_flags, 8);
@@ -71,6 +71,7 @@ ASSERT_AT(kwq_create, max_items, 24);
 ASSERT_AT(kwq_create, max_bytes, 32);
 ASSERT_AT(kwq_create, name, 40);
 ASSERT_AT(kwq_create, config, 296);
+ASSERT_AT(kwq_create, lease, 304);
 
 _Static_assert(sizeof(struct kwq_open) == 264, "kwq_open");
 ASSERT_AT(kwq_open, size, 0);
@@ -122,6 +123,11 @@ _Static_assert(sizeof(struct kwq_done_entry) == 16, "kwq_done_entry");
 ASSERT_AT(kwq_done_entry, ticket, 0);
 ASSERT_AT(kwq_done_entry, key_len, 8);
 ASSERT_AT(kwq_done_entry, flags, 12);
+
+_Static_assert(sizeof(struct kwq_extend_entry) == 16, "kwq_extend_entry");
+ASSERT_AT(kwq_extend_entry, ticket, 0);
+ASSERT_AT(kwq_extend_entry, key_len, 8);
+ASSERT_AT(kwq_extend_entry, flags, 12);
 
 _Static_assert(sizeof(struct kwq_remove_entry) == 8, "kwq_remove_entry");
 ASSERT_AT(kwq_remove_entry, key_len, 0);
@@ -181,7 +187,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 784, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 800, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -217,10 +223,12 @@ ASSERT_AT(kwq_stat, unfinished, 464);
 ASSERT_AT(kwq_stat, queue_duration, 472);
 ASSERT_AT(kwq_stat, work_duration, 576);
 ASSERT_AT(kwq_stat, lateness, 680);
+ASSERT_AT(kwq_stat, lease, 784);
+ASSERT_AT(kwq_stat, expired, 792);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
 _Static_assert(KWQ_IOC_INFO == 0xc038bb00, "INFO");
-_Static_assert(KWQ_IOC_CREATE == 0x4130bb01, "CREATE");
+_Static_assert(KWQ_IOC_CREATE == 0x4138bb01, "CREATE");
 _Static_assert(KWQ_IOC_OPEN == 0x4108bb02, "OPEN");
 _Static_assert(KWQ_IOC_UNLINK == 0x4108bb03, "UNLINK");
 _Static_assert(KWQ_IOC_LIST == 0x4118bb04, "LIST");
@@ -229,7 +237,7 @@ _Static_assert(KWQ_IOC_GET == 0xc090bb11, "GET");
 _Static_assert(KWQ_IOC_DONE == 0x4030bb12, "DONE");
 _Static_assert(KWQ_IOC_REMOVE == 0x4030bb13, "REMOVE");
 _Static_assert(KWQ_IOC_LEN == 0x0000bb14, "LEN");
-_Static_assert(KWQ_IOC_STAT == 0xc310bb15, "STAT");
+_Static_assert(KWQ_IOC_STAT == 0xc320bb15, "STAT");
 _Static_assert(KWQ_IOC_SHUT_DOWN == 0x4008bb16, "SHUT_DOWN");
 _Static_assert(KWQ_IOC_SHUTTING_DOWN == 0x0000bb17, "SHUTTING_DOWN");
 _Static_assert(KWQ_IOC_DRAIN == 0x4010bb18, "DRAIN");
@@ -239,6 +247,7 @@ _Static_assert(KWQ_IOC_CONFIGURE == 0x4030bb1b, "CONFIGURE");
 _Static_assert(KWQ_IOC_CONFIG == 0xc030bb1c, "CONFIG");
 _Static_assert(KWQ_IOC_LIST_DEAD == 0x4038bb1d, "LIST_DEAD");
 _Static_assert(KWQ_IOC_ADVANCE == 0x4010bb1e, "ADVANCE");
+_Static_assert(KWQ_IOC_EXTEND == 0x4030bb1f, "EXTEND");
 _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
 
@@ -270,6 +279,7 @@ struct buffers {
 	union {
 		struct kwq_add_entry add;
 		struct kwq_done_entry done;
+		struct kwq_extend_entry extend;
 		struct kwq_remove_entry remove;
 		struct kwq_got got;
 		struct kwq_key_entry key;
@@ -353,6 +363,13 @@ static void fill_done(union argument *arg)
 {
 	arg->op.batch = one_entry(sizeof(struct kwq_done_entry));
 	buffers.entries.done.key_len = 1;
+	buffers.key[0] = 'p';
+}
+
+static void fill_extend(union argument *arg)
+{
+	arg->op.batch = one_entry(sizeof(struct kwq_extend_entry));
+	buffers.entries.extend.key_len = 1;
 	buffers.key[0] = 'p';
 }
 
@@ -475,6 +492,11 @@ FIXTURE_VARIANT_ADD(request, get) {
 FIXTURE_VARIANT_ADD(request, done) {
 	.cmd = KWQ_IOC_DONE, .target = QUEUE, .size = sizeof(struct kwq_op),
 	.fill = fill_done, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, extend) {
+	.cmd = KWQ_IOC_EXTEND, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.fill = fill_extend, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, remove) {
@@ -848,7 +870,7 @@ TEST_F(abi, info)
 	EXPECT_EQ(KWQ_KEY_MAX, out.info.key_max);
 	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES |
 		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
-		  KWQ_FEATURE_MANUAL_CLOCK, out.info.features);
+		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES, out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);
@@ -884,7 +906,7 @@ TEST_F(abi, unknown_requests)
 	static const __u8 of_device[] = { 0x00, 0x01, 0x02, 0x03, 0x04 };
 	static const __u8 of_queue[] = {
 		0x02, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b,
-		0x1c, 0x1d, 0x1e,
+		0x1c, 0x1d, 0x1e, 0x1f,
 	};
 	__u8 arg[4096];
 

@@ -229,6 +229,19 @@ static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
+/* On a clock, with a lease. */
+static inline int new_lease_queue(int dev, __s32 clockid, __u64 lease)
+{
+	const struct kwq_create create = {
+		.size = sizeof(create),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = clockid,
+		.lease = lease,
+	};
+
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
 /* Whose clock stands still at 0 until q_advance(). */
 static inline int new_manual_queue(int dev, const struct kwq_config *config)
 {
@@ -366,6 +379,8 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(out.stat.bytes <= out.stat.max_bytes);
 	/* Each hand-out goes on, or was finished, or was abandoned. */
 	REQUIRE(out.stat.gets == out.stat.dones + out.stat.abandoned + out.stat.processing);
+	REQUIRE(out.stat.expired <= out.stat.abandoned);
+	REQUIRE(!out.stat.expired || out.stat.lease);
 	REQUIRE(out.stat.dead + out.stat.remembered <= out.stat.items);
 	REQUIRE(out.stat.dead <= out.stat.died);
 	REQUIRE(out.stat.rate_limited <= out.stat.retries);
@@ -498,6 +513,24 @@ static inline int q_done_key_with(int q, const char *key, __u32 flags)
 static inline int q_done_key(int q, const char *key)
 {
 	return q_done_key_with(q, key, 0);
+}
+
+static inline int q_extend(int q, __u64 ticket)
+{
+	const struct kwq_extend_entry entry = {
+		.ticket = ticket,
+	};
+
+	return q_op_one(q, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0);
+}
+
+static inline int q_extend_key(int q, const char *key)
+{
+	const struct kwq_extend_entry entry = {
+		.key_len = strlen(key),
+	};
+
+	return q_op_one(q, KWQ_IOC_EXTEND, &entry, sizeof(entry), key, strlen(key));
 }
 
 static inline int q_remove_with(int q, const char *key, __u32 flags)
@@ -858,6 +891,7 @@ struct batch {
 	union {
 		struct kwq_add_entry add[KWQ_BATCH_MAX];
 		struct kwq_done_entry done[KWQ_BATCH_MAX];
+		struct kwq_extend_entry extend[KWQ_BATCH_MAX];
 		struct kwq_remove_entry remove[KWQ_BATCH_MAX];
 		struct kwq_key_entry key[KWQ_BATCH_MAX];
 	};
@@ -915,6 +949,11 @@ static inline void batch_done_key(struct batch *b, const char *key)
 	b->done[b->nr++] = (struct kwq_done_entry){ .key_len = len };
 }
 
+static inline void batch_extend(struct batch *b, __u64 ticket)
+{
+	b->extend[b->nr++] = (struct kwq_extend_entry){ .ticket = ticket };
+}
+
 static inline void batch_remove(struct batch *b, const char *key)
 {
 	__u32 len = batch_key(b, key);
@@ -937,6 +976,8 @@ static inline size_t batch_entry_size(unsigned long cmd)
 		return sizeof(struct kwq_add_entry);
 	case KWQ_IOC_DONE:
 		return sizeof(struct kwq_done_entry);
+	case KWQ_IOC_EXTEND:
+		return sizeof(struct kwq_extend_entry);
 	case KWQ_IOC_REMOVE:
 		return sizeof(struct kwq_remove_entry);
 	default:

@@ -5,13 +5,16 @@
 # what is counted.
 #
 # SUITES='kselftest-stock ...'  these only
-# PROGRAMS='wait*'              of the kselftests, these only
+# PROGRAMS='wait* lease'        of the kselftests, these only
 # OPS=, SEED=, FUZZ=            how much of the model: selftests/model/run-tests
 # SPIN=full                     of the other model, the large configurations as well: see selftests/spin
 # TABLE=FILE                    at the end a table of the machines that ran, here and as Markdown in FILE
 . "$(dirname "$0")/common.sh"
 
 read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kselftest-stock kselftest-debug demo}"
+
+# As one pattern: a space would end the kernel's argument.
+chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
 
 # How long one program of selftests/device may take in the machine, and how long all of it may: several times what they
 # take, for hosts that are slower or busy.
@@ -126,7 +129,7 @@ run() {
 		# The exporter's libraries are this machine's.
 		*-arm64) contents=device ;;
 		esac
-		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${PROGRAMS:-$programs}"
+		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
 	demo)
 		progress "the demo"
