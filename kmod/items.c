@@ -209,12 +209,22 @@ static void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	}
 }
 
+/* One step stays, for what comes and goes. */
+static void give_room_back(struct kwq_keyed *keyed)
+{
+	if (keyed->room - keyed->nr_bytes < 2 * KWQ_QUOTA_STEP)
+		return;
+	keyed->room -= KWQ_QUOTA_STEP;
+	kwq_quota_give_back(keyed->quota, KWQ_QUOTA_STEP);
+}
+
 static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	leave_place(keyed, ki);
 	if (ki->life == KWQ_LIFE_ADMITTED) {
 		keyed->nr_items--;
 		keyed->nr_bytes -= item_size(keyed, ki->key_len);
+		give_room_back(keyed);
 	}
 	ki->life = KWQ_LIFE_GONE;
 	ki->next_gone = keyed->gone;
@@ -307,18 +317,34 @@ static void bury(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	ki->life = KWQ_LIFE_BURIED;
 }
 
+/* Takes more from the owner's quota if need be, and if the queue's own limit allows. */
+static void ask_for_room(struct kwq_keyed *keyed, size_t size)
+{
+	u64 step = min(KWQ_QUOTA_STEP, keyed->limits.max_bytes - keyed->room);
+
+	BUILD_BUG_ON(sizeof(struct kwq_keyed_item) + KWQ_KEY_MAX +
+		     2 * sizeof(struct kwq_lease) > KWQ_QUOTA_STEP);
+	if (keyed->room - keyed->nr_bytes >= size || !step)
+		return;
+	if (kwq_quota_take(keyed->quota, step, keyed->exempt))
+		keyed->room += step;
+}
+
 static bool has_room(const struct kwq_keyed *keyed, size_t size)
 {
 	return keyed->nr_items < keyed->limits.max_items &&
-	       keyed->limits.max_bytes - keyed->nr_bytes >= size;
+	       keyed->room - keyed->nr_bytes >= size;
 }
 
-/* Would there be room if nothing were remembered? */
-static bool can_have_room(const struct kwq_keyed *keyed, size_t size)
+/* Why there would be no room even if nothing were remembered; 0 if there would. */
+static int why_no_room(const struct kwq_keyed *keyed, size_t size)
 {
-	return keyed->nr_items - keyed->nr_remembered < keyed->limits.max_items &&
-	       keyed->limits.max_bytes - keyed->nr_bytes +
-	       keyed->bytes_remembered >= size;
+	u64 bytes = keyed->nr_bytes - keyed->bytes_remembered + size;
+
+	if (keyed->nr_items - keyed->nr_remembered >= keyed->limits.max_items ||
+	    bytes > keyed->limits.max_bytes)
+		return -ENOSPC;
+	return bytes > keyed->room ? -EDQUOT : 0;
 }
 
 /**
@@ -329,16 +355,19 @@ static bool can_have_room(const struct kwq_keyed *keyed, size_t size)
  * A mere count that is remembered gives way to it, the oldest first; unless that
  * would be in vain.
  *
- * Return: 0 or -ENOSPC.
+ * Return: 0; -ENOSPC (the queue is full) or -EDQUOT (its owner has too much).
  */
 int kwq_keyed_admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	size_t size = item_size(keyed, ki->key_len);
+	int err;
 
 	if (ki->life != KWQ_LIFE_NEW)
 		return 0;
-	if (!can_have_room(keyed, size))
-		return -ENOSPC;
+	ask_for_room(keyed, size);
+	err = why_no_room(keyed, size);
+	if (err)
+		return err;
 	while (!has_room(keyed, size))
 		let_go(keyed, first_remembered(keyed));
 	keyed->nr_items++;

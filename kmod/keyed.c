@@ -3,6 +3,7 @@
  * A queue of keys: what can be done with a key, and the queue's life. Each operation
  * finds the key's item, works on it under the queue's lock, and settles it.
  */
+#include <linux/capability.h>
 #include <linux/err.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
@@ -42,12 +43,14 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 		return ERR_PTR(-ENOMEM);
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
-	err = kwq_quota_charge(keyed->owner);
+	keyed->exempt = capable(CAP_SYS_RESOURCE);
+	keyed->quota = kwq_quota_get(keyed->owner);
+	err = PTR_ERR_OR_ZERO(keyed->quota);
 	if (err)
 		goto free_keyed;
 	err = kwq_keyed_init_items(keyed);
 	if (err)
-		goto uncharge;
+		goto put_quota;
 
 	kref_init(&keyed->ref);
 	RB_CLEAR_NODE(&keyed->by_name);
@@ -58,8 +61,8 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	kwq_lease_init(keyed);
 	return keyed;
 
-uncharge:
-	kwq_quota_uncharge(keyed->owner);
+put_quota:
+	kwq_quota_put(keyed->quota);
 free_keyed:
 	kfree(keyed);
 	return ERR_PTR(err);
@@ -73,7 +76,8 @@ static void keyed_release(struct kref *ref)
 	/* The timer first: it makes items ready. Then nobody else is left. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	kwq_quota_uncharge(keyed->owner);
+	kwq_quota_give_back(keyed->quota, keyed->room);
+	kwq_quota_put(keyed->quota);
 	kfree(keyed);
 }
 
@@ -167,7 +171,7 @@ unlock:
  * @options: how; in a combination that &struct kwq_add_entry allows
  *
  * Context: process; may sleep.
- * Return: as kwq_add_with(), and with nothing changed -ENOMEM, -ENOSPC, or
+ * Return: as kwq_add_with(), and with nothing changed -ENOMEM, -ENOSPC, -EDQUOT, or
  * -EINTR if a fatal signal came.
  */
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,

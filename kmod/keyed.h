@@ -9,7 +9,7 @@
  * lease.c	for how long he may
  * stat.c	what a queue tells of itself
  * names.c	named queues and who may open them
- * quota.c	how many queues a user has
+ * quota.c	how many queues a user has, and how many bytes in them
  */
 #ifndef KWQ_KEYED_H
 #define KWQ_KEYED_H
@@ -19,6 +19,14 @@
 #include <linux/rbtree.h>
 #include <linux/rhashtable-types.h>
 #include "queue.h"
+
+/*
+ * How many bytes a queue takes from its owner's quota at a time. Two of them may lie
+ * idle in each queue.
+ */
+#define KWQ_QUOTA_STEP		(16 * 1024)
+
+struct kwq_quota;
 
 /**
  * struct kwq_key - the bytes that identify an item
@@ -107,6 +115,7 @@ struct kwq_limits {
  * @limits: constant
  * @nr_items: L: admitted items
  * @nr_bytes: L: what they take up
+ * @room: L: what they may take up before more is to be taken from @quota
  * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
  * @remembered: L: idle items that have requeues, in the order of their becoming idle
  * @nr_remembered: L: how many
@@ -117,7 +126,9 @@ struct kwq_limits {
  * @gone: L: items that ended in this hold of the lock
  * @nr_handles: L: open handles
  * @ref: one for each handle and one for the name
- * @owner: whose quota it is counted in, and who may unlink it; constant
+ * @quota: the owner's, in which it is counted; constant
+ * @exempt: made by somebody with CAP_SYS_RESOURCE; constant
+ * @owner: who may unlink it; constant
  * @group: constant
  * @mode: permission bits; constant
  * @name: empty if it never had one; constant
@@ -132,6 +143,7 @@ struct kwq_keyed {
 	struct kwq_limits limits;
 	u64 nr_items;
 	u64 nr_bytes;
+	u64 room;
 	u64 last_ticket;
 	struct list_head remembered;
 	u64 nr_remembered;
@@ -142,6 +154,8 @@ struct kwq_keyed {
 	struct kwq_keyed_item *gone;
 	u32 nr_handles;
 	struct kref ref;
+	struct kwq_quota *quota;
+	bool exempt;
 	kuid_t owner;
 	kgid_t group;
 	umode_t mode;
@@ -274,8 +288,12 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr);
 int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want);
 
 /* quota.c */
-int kwq_quota_charge(kuid_t owner);
-void kwq_quota_uncharge(kuid_t owner);
+void kwq_quota_init(void);
+struct kwq_quota *kwq_quota_get(kuid_t owner);
+void kwq_quota_put(struct kwq_quota *quota);
+bool kwq_quota_take(struct kwq_quota *quota, u64 bytes, bool exempt);
+void kwq_quota_give_back(struct kwq_quota *quota, u64 bytes);
 extern unsigned int kwq_max_queues;
+extern unsigned long kwq_max_user_bytes;
 
 #endif /* KWQ_KEYED_H */

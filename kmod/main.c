@@ -8,6 +8,7 @@ static int __init kwq_init(void)
 	int err;
 
 	kwq_keyed_init();
+	kwq_quota_init();
 	err = kwq_names_register();
 	if (err)
 		return err;

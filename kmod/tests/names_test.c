@@ -355,6 +355,138 @@ static void user_has_a_quota(struct kunit *test)
 			kwq_keyed_put(queues[nr]);
 }
 
+static int add_number(struct kwq_keyed *keyed, u32 number, u32 flags)
+{
+	u8 bytes[1024] = {};
+
+	/* Some bytes to be counted. */
+	*(u32 *)bytes = number;
+	return kwq_keyed_add(keyed, &(struct kwq_key){ bytes, sizeof(bytes) },
+			     &(struct kwq_add_options){ .flags = flags });
+}
+
+static int remove_number(struct kwq_keyed *keyed, u32 number)
+{
+	u8 bytes[1024] = {};
+
+	*(u32 *)bytes = number;
+	return kwq_keyed_remove(keyed, &(struct kwq_key){ bytes, sizeof(bytes) }, 0);
+}
+
+/* Adds items until that is refused. Returns how many; *@ret is the refusal. */
+static u32 fill(struct kwq_keyed *keyed, int *ret)
+{
+	u32 n;
+
+	for (n = 0; n < 1000; n++) {
+		*ret = add_number(keyed, n, 0);
+		if (*ret < 0)
+			break;
+	}
+	return n;
+}
+
+/* Has it in the queue for nothing but its count of requeues. */
+static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 number)
+{
+	static const struct kwq_waiter at_once = { .nonblock = true };
+	struct kwq_handle *handle = kwq_handle_open(keyed);
+	struct kwq_got got;
+	u8 key[1024];
+	struct kwq_fetch fetch = {
+		.got = &got,
+		.keys = key,
+		.max_items = 1,
+		.max_keys = sizeof(key),
+	};
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(handle));
+	KUNIT_EXPECT_EQ(test, add_number(keyed, number, KWQ_ADD_RATE_LIMITED),
+			KWQ_WAITING);
+	kwq_queue_advance_by(&keyed->queue, NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(handle, &fetch, &at_once), 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(handle, got.ticket, 0), KWQ_FINISHED);
+	kwq_handle_close(handle);
+}
+
+static void user_has_a_quota_of_bytes(struct kunit *test)
+{
+	unsigned long max = kwq_max_user_bytes;
+	struct kwq_keyed *a, *b, *privileged, *bobs;
+	const struct cred *old;
+	struct cred *cred;
+	u32 nr, n;
+	int ret;
+
+	/* O4 */
+	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP);
+	old = become(test, ALICE, STAFF, &cred);
+	a = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	b = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	cap_raise(cred->cap_effective, CAP_SYS_RESOURCE);
+	privileged = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	be_oneself(old, cred);
+	old = become(test, BOB, STAFF, &cred);
+	bobs = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	be_oneself(old, cred);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a) || IS_ERR(b) || IS_ERR(privileged) ||
+				 IS_ERR(bobs));
+
+	/* Whoever adds, it is the owner who has it. */
+	nr = fill(a, &ret);
+	KUNIT_EXPECT_EQ(test, ret, -EDQUOT);
+	KUNIT_EXPECT_GT(test, nr, 3 * KWQ_QUOTA_STEP / 2048);
+	KUNIT_EXPECT_LE(test, a->nr_bytes, 4 * KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_EQ(test, a->nr_items, nr);
+	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), -EDQUOT);
+	/* What is there already needs no more. */
+	KUNIT_EXPECT_EQ(test, add_number(a, 0, 0), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, add_number(bobs, 0, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, fill(privileged, &ret), 1000);
+
+	/* A privileged queue's bytes count all the same, so there is nothing for b. */
+	for (n = 0; n < nr; n++)
+		KUNIT_EXPECT_EQ(test, remove_number(a, n), KWQ_WAS_READY);
+	KUNIT_EXPECT_LT(test, a->room, 2 * KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), -EDQUOT);
+	kwq_keyed_put(privileged);
+	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, remove_number(b, 0), KWQ_WAS_READY);
+	kwq_keyed_put(b);
+
+	/* A mere count gives way, as it does in a queue that is full. */
+	remember_number(test, a, nr);
+	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
+	KUNIT_EXPECT_EQ(test, fill(a, &ret), nr);
+	KUNIT_EXPECT_EQ(test, ret, -EDQUOT);
+	KUNIT_EXPECT_EQ(test, a->nr_remembered, 0);
+	kwq_keyed_put(a);
+	kwq_keyed_put(bobs);
+	WRITE_ONCE(kwq_max_user_bytes, max);
+}
+
+static void own_limit_comes_before_the_quota(struct kunit *test)
+{
+	static const struct kwq_limits small = { U32_MAX, KWQ_QUOTA_STEP + 100 };
+	unsigned long max = kwq_max_user_bytes;
+	struct kwq_keyed *keyed;
+	const struct cred *old;
+	struct cred *cred;
+	int ret;
+
+	/* O4: the last step is as long as the limit allows. */
+	WRITE_ONCE(kwq_max_user_bytes, KWQ_QUOTA_STEP + 100);
+	old = become(test, ALICE, STAFF, &cred);
+	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &small);
+	be_oneself(old, cred);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
+	fill(keyed, &ret);
+	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
+	KUNIT_EXPECT_EQ(test, keyed->room, small.max_bytes);
+	kwq_keyed_put(keyed);
+	WRITE_ONCE(kwq_max_user_bytes, max);
+}
+
 static struct kunit_case names_test_cases[] = {
 	KUNIT_CASE_PARAM(name_check, name_gen_params),
 	KUNIT_CASE(named_queue_is_found),
@@ -367,6 +499,8 @@ static struct kunit_case names_test_cases[] = {
 	KUNIT_CASE(owner_unlinks),
 	KUNIT_CASE(list_tells_the_owner),
 	KUNIT_CASE_SLOW(user_has_a_quota),
+	KUNIT_CASE(user_has_a_quota_of_bytes),
+	KUNIT_CASE(own_limit_comes_before_the_quota),
 	{}
 };
 

@@ -223,6 +223,7 @@ TEST_F(limits, key_length)
 
 #define USER		30001
 #define MAX_QUEUES	"/sys/module/kwq/parameters/max_queues"
+#define MAX_USER_BYTES	"/sys/module/kwq/parameters/max_user_bytes"
 #define FEW_QUEUES	20	/* while this is tested */
 
 static void become(uid_t uid)
@@ -281,6 +282,7 @@ FIXTURE(quota)
 {
 	int dev;
 	char max_queues[16];	/* as it was */
+	char max_user_bytes[32];
 };
 
 FIXTURE_SETUP(quota)
@@ -290,6 +292,8 @@ FIXTURE_SETUP(quota)
 	snprintf(few, sizeof(few), "%d", FEW_QUEUES);
 	ASSERT_LT(0, read_text(MAX_QUEUES, self->max_queues, sizeof(self->max_queues)));
 	ASSERT_EQ(0, write_text(MAX_QUEUES, few));
+	ASSERT_LT(0, read_text(MAX_USER_BYTES, self->max_user_bytes,
+			       sizeof(self->max_user_bytes)));
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
 }
@@ -297,7 +301,107 @@ FIXTURE_SETUP(quota)
 FIXTURE_TEARDOWN(quota)
 {
 	write_text(MAX_QUEUES, self->max_queues);
+	write_text(MAX_USER_BYTES, self->max_user_bytes);
 	close(self->dev);
+}
+
+#define FEW_BYTES	(128 << 10)
+#define LONG_KEY	1000
+
+static int add_long(int q, unsigned int number)
+{
+	char key[LONG_KEY];
+
+	memset(key, 'k', sizeof(key));
+	memcpy(key, &number, sizeof(number));
+	return q_add_bytes(q, key, sizeof(key), 0, 0, 0);
+}
+
+/* Fills two queues, in turns, until both refuse. Returns the items in them. */
+static int fill_two(const int q[2])
+{
+	bool full[2] = {};
+	int nr = 0;
+
+	for (unsigned int i = 0; !full[0] || !full[1]; i++) {
+		int ret = add_long(q[i & 1], i);
+
+		REQUIRE(ret == KWQ_ADDED || ret == -EDQUOT);
+		full[i & 1] = ret == -EDQUOT;
+		nr += ret == KWQ_ADDED;
+	}
+	return nr;
+}
+
+static int peer_has_too_much(struct peer *parent, void *arg)
+{
+	const struct quota *quota = arg;
+	struct kwq_stat stat[2], after;
+	int q[2], nr;
+
+	become(USER);
+	for (int i = 0; i < 2; i++) {
+		q[i] = new_queue(quota->dev);
+		REQUIRE(q[i] >= 0);
+	}
+	nr = fill_two(q);
+	REQUIRE(!q_stat(q[0], &stat[0]) && !q_stat(q[1], &stat[1]));
+	say(parent, stat[0].items + stat[1].items == (__u64)nr);
+	say(parent, stat[0].bytes + stat[1].bytes <= FEW_BYTES);
+	say(parent, stat[0].bytes + stat[1].bytes > FEW_BYTES / 2);
+	/* With nothing changed; and what is there can be worked on. */
+	REQUIRE(add_long(q[0], 1 << 20) == -EDQUOT && !q_stat(q[0], &after));
+	say(parent, same_stat(&stat[0], &after));
+	REQUIRE(q_remove(q[0], "nothing") == -ENOENT);
+
+	/* Others are not concerned, and whoever may add to it is not the owner. */
+	REQUIRE(hear(parent) == 'o');
+	/* The other queue's room is free when it goes. */
+	close(q[0]);
+	say(parent, add_long(q[1], 1 << 20) == KWQ_ADDED);
+	return 0;
+}
+
+static int peer_adds_much(struct peer *parent, void *arg)
+{
+	const struct quota *quota = arg;
+	int q;
+
+	become(USER + 1);
+	q = new_queue(quota->dev);
+	REQUIRE(q >= 0);
+	say(parent, add_long(q, 0));
+	return 0;
+}
+
+/* O4: the bytes in all queues of a user together; root's are exempt. */
+TEST_F(quota, bytes_of_a_user)
+{
+	struct quota quota = { .dev = self->dev };
+	struct peer child, second;
+	char few[16];
+	int q;
+
+	snprintf(few, sizeof(few), "%d", FEW_BYTES);
+	EXPECT_LT(1 << 20, atoll(self->max_user_bytes));
+	ASSERT_EQ(0, write_text(MAX_USER_BYTES, few));
+	start_peer(&child, peer_has_too_much, &quota);
+	for (int i = 0; i < 4; i++) {
+		EXPECT_EQ(1, hear(&child)) {
+			TH_LOG("answer %d", i);
+		}
+	}
+	start_peer(&second, peer_adds_much, &quota);
+	EXPECT_EQ(KWQ_ADDED, hear(&second));
+	EXPECT_EQ(0, end_of_peer(&second));
+	q = new_queue(self->dev);
+	ASSERT_LE(0, q);
+	for (unsigned int i = 0; i < 2 * FEW_BYTES / LONG_KEY; i++)
+		ASSERT_EQ(KWQ_ADDED, add_long(q, i));
+	close(q);
+	say(&child, 'o');
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(0, end_of_peer(&child));
 }
 
 /* O4 */

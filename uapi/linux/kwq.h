@@ -425,9 +425,10 @@ struct kwq_op {
  * is brought back by any other add, with a count of 0.
  *
  * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD.
- * Errors: EINVAL (flags, padding, priority, key of no byte, key beyond
- * @keys_len), EMSGSIZE (key too long), ENOENT (KICK: it is not dead), ENOMEM,
- * ENOSPC (the queue is full), ESHUTDOWN.
+ * Errors: EDQUOT (the queue's owner has too much in his queues), EINVAL (flags,
+ * padding, priority, key of no byte, key beyond @keys_len), EMSGSIZE (key too
+ * long), ENOENT (KICK: it is not dead), ENOMEM, ENOSPC (the queue is full),
+ * ESHUTDOWN.
  */
 struct kwq_add_entry {
 	__u32 key_len;

@@ -225,8 +225,8 @@ int kwq_info(struct kwq_info *info);
  * Return: KWQ_ADDED (it is ready), KWQ_COALESCED (it was ready already),
  * KWQ_DIRTIED (it is being processed, and will be ready again at its done), or
  * -EBADF (not open for writing), -EFAULT, -EINVAL (no byte),
- * -EMSGSIZE (more than KWQ_KEY_MAX bytes), -ENOMEM, -ENOSPC (the queue is full),
- * -ESHUTDOWN.
+ * -EMSGSIZE (more than KWQ_KEY_MAX bytes), -EDQUOT (its owner has too much in his
+ * queues), -ENOMEM, -ENOSPC (the queue is full), -ESHUTDOWN.
  */
 int kwq_add(struct kwq *q, const void *key, size_t len);
 

@@ -82,7 +82,7 @@ const char *meaning(int err)
 	case ECANCELED:
 		return "a shut down ended the drain";
 	case EDQUOT:
-		return "this user has too many queues";
+		return "this user has too many queues, or too much in them";
 	case EEXIST:
 		return "a queue of that name exists";
 	case EMSGSIZE:
