@@ -10,6 +10,8 @@
 #            line then.
 # KVM=1      use the processor's virtualisation. Not by itself: there are machines with a /dev/kvm that hangs.
 # ICOUNT=1   one processor whose clock goes on by 1 ns an instruction, for `make bench`
+# MEMORY=8G  so much; 1G otherwise
+# KWQ_...=   of the variables that selftests/device knows, these: for the machine's programs
 # GDB=1      wait for `target remote :1234` in gdb
 . "$(dirname "$0")/common.sh"
 
@@ -37,7 +39,7 @@ arm64)
 	;;
 esac
 qemu+=(
-	-nodefaults -no-user-config -display none -no-reboot -smp 2 -m 1G
+	-nodefaults -no-user-config -display none -no-reboot -smp 2 -m "${MEMORY:-1G}"
 	-kernel "$dir/image"
 )
 # Whatever is wrong ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot makes that an exit.
@@ -51,6 +53,11 @@ command_line=(
 	rcupdate.rcu_cpu_stall_timeout=60 sysctl.kernel.panic_on_rcu_stall=1
 	workqueue.watchdog_thresh=60
 )
+
+# What the kernel does not know it gives to init, as environment.
+for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS; do
+	[ -z "${!variable:-}" ] || command_line+=("$variable=${!variable}")
+done
 
 if [ -n "${DISK:-}" ]; then
 	# Debian's cloud kernel has this much built in. What becomes of the file does not matter to anybody.
