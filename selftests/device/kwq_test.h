@@ -115,6 +115,55 @@ static inline __u64 now_ns(void)
 	return now_on(CLOCK_MONOTONIC);
 }
 
+/* A generator of one's own, for the same sequence from the same seed. */
+static inline __u32 next_random(__u64 *state)
+{
+	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return *state >> 33;
+}
+
+/* Memory that children share, zeroed. */
+static inline void *shared(size_t size)
+{
+	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	REQUIRE(p != MAP_FAILED);
+	return p;
+}
+
+static inline void raise_to(_Atomic __u64 *value, __u64 to)
+{
+	__u64 was = atomic_load(value);
+
+	while (was < to && !atomic_compare_exchange_weak(value, &was, to))
+		;
+}
+
+/* How much: a number that the environment may give. */
+static inline unsigned long number_from(const char *variable, unsigned long otherwise)
+{
+	const char *text = getenv(variable);
+
+	return text && *text ? strtoul(text, NULL, 0) : otherwise;
+}
+
+/*
+ * `make soak` has tests go on for so many seconds; 0 for the short, counted version.
+ * They say at their end what that came to.
+ */
+static inline unsigned long soak_seconds(void)
+{
+	return number_from("KWQ_SOAK_SECONDS", 0);
+}
+
+static inline void tell_soak(unsigned long long operations, unsigned long long faults)
+{
+	if (!soak_seconds())
+		return;
+	printf("# soak: operations %llu\n# soak: faults %llu\n", operations, faults);
+	fflush(stdout);
+}
+
 /* The number that the next descriptor will get: equal before and after where nothing leaked. */
 static inline int next_fd(void)
 {
@@ -907,6 +956,13 @@ static inline struct batch *new_batch(void)
 
 	REQUIRE(b);
 	return b;
+}
+
+/* Only for what is built anew: all of it is much to clear. */
+static inline void batch_begin(struct batch *b)
+{
+	b->nr = 0;
+	b->keys_len = 0;
 }
 
 static inline __u32 batch_key(struct batch *b, const char *key)

@@ -28,21 +28,6 @@ FIXTURE_TEARDOWN(stress)
 	close(self->dev);
 }
 
-/* A generator of one's own, for the same sequence from the same seed. */
-static __u32 next_random(__u64 *state)
-{
-	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
-	return *state >> 33;
-}
-
-static void *shared(size_t size)
-{
-	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-	REQUIRE(p != MAP_FAILED);
-	return p;
-}
-
 /* Nothing runs twice at once, and no add is lost */
 
 #define KEYS		48
@@ -67,14 +52,6 @@ struct world {
 	_Atomic int lives;
 	int q;
 };
-
-static void raise_to(_Atomic __u64 *value, __u64 to)
-{
-	__u64 was = atomic_load(value);
-
-	while (was < to && !atomic_compare_exchange_weak(value, &was, to))
-		;
-}
 
 static int key_number(const struct item *item)
 {
