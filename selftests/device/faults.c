@@ -4,10 +4,15 @@
  */
 #include "kwq_test.h"
 
+#include <linux/capability.h>
+#include <sys/epoll.h>
+#include <sys/fsuid.h>
+
 /*
  * Failures on request: /proc/thread-self/fail-nth makes the nth allocation or access to
  * user memory from then on fail, whichever it is. A request is made again and again,
- * with each of them failing once, until it comes through without.
+ * with each of them failing once, until it comes through without. Each time what it
+ * worked on is new, and what is left of that afterwards is accounted for.
  */
 
 #define NR	70	/* entries of a batch: more than the kernel takes in one go */
@@ -17,8 +22,11 @@ FIXTURE(failure)
 	int dev;
 	int q;
 	int out;	/* a handle that holds "out" */
+	int clocked;	/* a queue on a manual clock, of an action that wants one */
+	int spare;	/* another descriptor of the action's own */
 	int nth;	/* the file */
 	int made;	/* a descriptor that the request gave */
+	int refs;	/* what holds the module between two actions */
 	char name[32];
 	char new_name[32];
 	struct batch *b;
@@ -30,6 +38,7 @@ typedef FIXTURE_DATA(failure) failure_fixture;
 
 struct action {
 	const char *name;
+	unsigned long cmd;	/* 0 for another system call */
 	/* The queue is new each time; there is a named one, too. */
 	void (*prepare)(failure_fixture *self);
 	/* The request alone; returns what it returned. */
@@ -50,10 +59,66 @@ static void fill_numbered(struct batch *b, int nr)
 	}
 }
 
+static int run_open_device(failure_fixture *self)
+{
+	self->made = open_device();
+	return self->made < 0 ? self->made : 0;
+}
+
 static int run_create(failure_fixture *self)
 {
 	self->made = new_queue(self->dev);
 	return self->made < 0 ? self->made : 0;
+}
+
+#define USER		30002
+#define MAX_QUEUES	"/sys/module/kwq/parameters/max_queues"
+
+static void set_resource_capability(bool on)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	__u32 bit = CAP_TO_MASK(CAP_SYS_RESOURCE);
+
+	REQUIRE(!syscall(SYS_capget, &header, data));
+	data[0].effective = on ? data[0].effective | bit : data[0].effective & ~bit;
+	REQUIRE(!syscall(SYS_capset, &header, data));
+}
+
+static bool as_user;
+static char max_queues[16];
+
+/* Somebody who has no queue yet, and may have one. */
+static void become_user(failure_fixture *self)
+{
+	(void)self;
+	REQUIRE(read_text(MAX_QUEUES, max_queues, sizeof(max_queues)) > 0);
+	REQUIRE(!write_text(MAX_QUEUES, "1"));
+	set_resource_capability(false);
+	setfsuid(USER);
+	as_user = true;
+}
+
+static void be_root_again(void)
+{
+	if (!as_user)
+		return;
+	setfsuid(0);
+	set_resource_capability(true);
+	REQUIRE(!write_text(MAX_QUEUES, max_queues));
+	as_user = false;
+}
+
+/* What was not made, or is closed again, does not count. */
+static void check_quota(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	int q = new_queue(self->dev);
+
+	(void)ret;
+	EXPECT_LE(0, q);
+	if (q >= 0)
+		close(q);
+	be_root_again();
 }
 
 static int run_create_named(failure_fixture *self)
@@ -66,6 +131,12 @@ static void check_named(struct __test_metadata *_metadata, failure_fixture *self
 {
 	/* The name is there if the queue is, and only then. */
 	EXPECT_EQ(ret < 0 ? -ENOENT : 0, q_unlink(self->dev, self->new_name));
+}
+
+static int run_create_or_open(failure_fixture *self)
+{
+	self->made = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_RDWR | O_CLOEXEC, 0600);
+	return self->made < 0 ? self->made : 0;
 }
 
 static int run_open_name(failure_fixture *self)
@@ -144,11 +215,58 @@ static void check_waiting(struct __test_metadata *_metadata, failure_fixture *se
 	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_WAS_WAITING, q_remove(self->q, "a"));
 }
 
+static __u8 long_key[KWQ_KEY_MAX];
+
 static int run_add_long_key(failure_fixture *self)
 {
-	static __u8 key[KWQ_KEY_MAX];
+	return q_add_bytes(self->q, long_key, sizeof(long_key), 0, 0, 0);
+}
 
-	return q_add_bytes(self->q, key, sizeof(key), 0, 0, 0);
+static void check_long_key(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	const struct kwq_remove_entry entry = { .key_len = sizeof(long_key) };
+
+	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_WAS_READY,
+		  q_op_one(self->q, KWQ_IOC_REMOVE, &entry, sizeof(entry), long_key,
+			   sizeof(long_key)));
+}
+
+static void prepare_long_key(failure_fixture *self)
+{
+	REQUIRE(run_add_long_key(self) == KWQ_ADDED);
+}
+
+static int run_get_long_key(failure_fixture *self)
+{
+	static __u8 key[KWQ_KEY_MAX];
+	static struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	return q_get_raw(self->q, &get);
+}
+
+/* O2; and out of the way of what is looked at after all. */
+static void check_long_key_got(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	const struct kwq_remove_entry remove = { .key_len = sizeof(long_key) };
+	const struct kwq_done_entry done = { .key_len = sizeof(long_key) };
+
+	EXPECT_EQ(ret < 0 ? KWQ_WAS_READY : KWQ_WAS_PROCESSING,
+		  q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), long_key,
+			   sizeof(long_key)));
+	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_FINISHED,
+		  q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), long_key,
+			   sizeof(long_key)));
 }
 
 static int run_add_dirty(failure_fixture *self)
@@ -207,6 +325,17 @@ static int run_get_batch(failure_fixture *self)
 	return q_get_many(self->q, self->items, NR, KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE);
 }
 
+static int run_get_nothing(failure_fixture *self)
+{
+	return q_try_get(self->q, self->items);
+}
+
+/* The deadline has come already; so nothing but the request can fail. */
+static int run_get_too_late(failure_fixture *self)
+{
+	return q_get(self->q, self->items, 0, 1);
+}
+
 /* O2: those that were fetched; the others in their order, and not counted. */
 static void check_got(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
@@ -251,6 +380,74 @@ static void check_done(struct __test_metadata *_metadata, failure_fixture *self,
 	check_counts(self->q, .adds = NR + 1, .gets = NR + 1, .dones = n);
 }
 
+static int run_done(failure_fixture *self)
+{
+	return q_done_key(self->out, "out");
+}
+
+static void check_out_done(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? KWQ_FINISHED : -ENOENT, q_done_key(self->out, "out"));
+}
+
+#define NR_OLD	3
+#define NR_NEW	2
+
+static struct kwq_get all_three;
+static struct batch old;
+
+/* Some are held, some are ready; some are to come in between. */
+static void prepare_next(failure_fixture *self)
+{
+	fill_numbered(self->b, NR);
+	REQUIRE(batch_run(self->q, KWQ_IOC_ADD, self->b) == NR);
+	REQUIRE(q_get_many(self->q, self->items, NR_OLD, 0, KWQ_NO_DEADLINE) == NR_OLD);
+	batch_begin(&old);
+	for (int i = 0; i < NR_OLD; i++)
+		batch_done(&old, self->items[i].ticket);
+	batch_begin(self->b);
+	for (int i = 0; i < NR_NEW; i++)
+		batch_add(self->b, i ? "new1" : "new0");
+	all_three = (struct kwq_get){
+		.size = sizeof(all_three),
+		.flags = KWQ_GET_NONBLOCK,
+		.add = batch_of(KWQ_IOC_ADD, self->b),
+		.done = batch_of(KWQ_IOC_DONE, &old),
+	};
+}
+
+/* Adds, finishes and gets in one. */
+static int run_next(failure_fixture *self)
+{
+	static struct kwq_got got[NR];
+	static __u8 keys[NR * KEY_ROOM];
+
+	(void)self;
+	all_three.get = (struct kwq_batch){
+		.entries = user_ptr(got),
+		.keys = user_ptr(keys),
+		.keys_len = sizeof(keys),
+		.nr = NR,
+		.entry_size = sizeof(got[0]),
+	};
+	return q_get_raw(self->q, &all_three);
+}
+
+/* O2, Q13: as far as it says that it came, and no farther. */
+static void check_next(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	int added = count_results(self->b, all_three.nr_added);
+	int done = count_results(&old, all_three.nr_done);
+	int got = ret < 0 ? 0 : ret;
+
+	EXPECT_TRUE(all_three.nr_added <= NR_NEW && all_three.nr_done <= NR_OLD);
+	EXPECT_TRUE(ret < 0 || (all_three.nr_added == NR_NEW && all_three.nr_done == NR_OLD));
+	EXPECT_TRUE(!all_three.nr_done || all_three.nr_added == NR_NEW);
+	check_stat(self->q, .ready = NR - NR_OLD + added - got,
+		   .processing = 1 + NR_OLD - done + got, .items = NR + 1 + added - done);
+	check_counts(self->q, .adds = NR + 1 + added, .gets = 1 + NR_OLD + got, .dones = done);
+}
+
 static void prepare_remove(failure_fixture *self)
 {
 	char key[16];
@@ -275,19 +472,24 @@ static void check_removed(struct __test_metadata *_metadata, failure_fixture *se
 	check_stat(self->q, .ready = NR - n, .processing = 1, .items = NR + 1 - n);
 }
 
-static int run_shut_down(failure_fixture *self)
+static int run_remove(failure_fixture *self)
 {
-	return q_shut_down(self->q);
+	return q_remove(self->q, "key0042");
 }
 
-static int run_drain(failure_fixture *self)
+static void check_one_removed(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
-	return q_drain(self->q, 1);
+	EXPECT_EQ(ret < 0 ? KWQ_WAS_READY : -ENOENT, q_remove(self->q, "key0042"));
 }
 
-static void check_shut_down(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+static int run_len(failure_fixture *self)
 {
-	EXPECT_EQ(ret == -EFAULT || ret == -ENOMEM ? 0 : 1, q_shutting_down(self->q));
+	return q_len(self->q);
+}
+
+static int run_shutting_down(failure_fixture *self)
+{
+	return q_shutting_down(self->q);
 }
 
 static const struct kwq_limiter some_limiters[] = {
@@ -362,6 +564,16 @@ static void check_kicked(struct __test_metadata *_metadata, failure_fixture *sel
 	EXPECT_EQ(ret < 0 ? KWQ_WAS_DEAD : KWQ_WAS_READY, q_remove(self->q, "key0042"));
 }
 
+static int run_drop(failure_fixture *self)
+{
+	return q_drop(self->q, "key0042");
+}
+
+static void check_dropped(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? KWQ_WAS_DEAD : -ENOENT, q_remove(self->q, "key0042"));
+}
+
 /* So that nothing is due before it is looked at. */
 static void prepare_slow(failure_fixture *self)
 {
@@ -398,6 +610,32 @@ static void prepare_counts(failure_fixture *self)
 	}
 }
 
+/* For a shut down to drop, and to leave. */
+static void prepare_all_states(failure_fixture *self)
+{
+	prepare_counts(self);
+	REQUIRE(q_add(self->q, "ready") == KWQ_ADDED);
+}
+
+static int run_shut_down(failure_fixture *self)
+{
+	return q_shut_down(self->q);
+}
+
+static int run_drain(failure_fixture *self)
+{
+	return q_drain(self->q, 1);
+}
+
+static void check_shut_down(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	bool failed = ret == -EFAULT || ret == -ENOMEM;
+
+	EXPECT_EQ(failed ? 0 : 1, q_shutting_down(self->q));
+	check_stat(self->q, .ready = 1, .waiting = failed ? NR : 0, .processing = 1,
+		   .items = 2 + (failed ? NR : 0), .state = failed ? 0 : KWQ_STATE_SHUT_DOWN);
+}
+
 static int run_forget_batch(failure_fixture *self)
 {
 	return batch_run(self->q, KWQ_IOC_FORGET, self->b);
@@ -419,43 +657,152 @@ static int run_requeues_batch(failure_fixture *self)
 	return batch_run(self->q, KWQ_IOC_REQUEUES, self->b);
 }
 
-static int run_advance(failure_fixture *self)
+static int run_forget(failure_fixture *self)
 {
-	return q_advance(self->q, 1);
+	return q_forget(self->q, "key0042");
 }
 
+static void check_one_forgotten(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? 1 : 0, q_requeues(self->q, "key0042"));
+}
+
+static int run_requeues(failure_fixture *self)
+{
+	return q_requeues(self->q, "key0042");
+}
+
+static void prepare_clock(failure_fixture *self)
+{
+	self->clocked = new_manual_queue(self->dev, NULL);
+	REQUIRE(self->clocked >= 0);
+	REQUIRE(q_add_at(self->clocked, "a", 2) == KWQ_WAITING);
+}
+
+static int run_advance(failure_fixture *self)
+{
+	return q_advance(self->clocked, 2);
+}
+
+static void check_advanced(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? KWQ_WAS_WAITING : KWQ_WAS_READY, q_remove(self->clocked, "a"));
+}
+
+static int run_poll(failure_fixture *self)
+{
+	struct pollfd pollfd = { .fd = self->q, .events = POLLIN | POLLOUT };
+	int ret = poll(&pollfd, 1, 0);
+
+	return ret < 0 ? -errno : pollfd.revents;
+}
+
+/* Without anything ready it goes on the list of those that wait, and off it again. */
+static int run_poll_in_vain(failure_fixture *self)
+{
+	struct pollfd pollfd = { .fd = self->q, .events = POLLIN };
+	int ret = poll(&pollfd, 1, 1);
+
+	return ret < 0 ? -errno : ret;
+}
+
+static void prepare_epoll(failure_fixture *self)
+{
+	self->spare = epoll_create1(EPOLL_CLOEXEC);
+	REQUIRE(self->spare >= 0);
+}
+
+/* It stays on the list of those that wait, until the queue is closed. */
+static int run_epoll(failure_fixture *self)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(self->spare, EPOLL_CTL_ADD, self->q, &event) ? -errno : 0;
+}
+
+static void check_epoll(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct epoll_event event;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(ret < 0 ? 0 : 1, epoll_wait(self->spare, &event, 1, 0));
+}
+
+static void prepare_fdinfo(failure_fixture *self)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", self->q);
+	self->spare = open(path, O_RDONLY | O_CLOEXEC);
+	REQUIRE(self->spare >= 0);
+}
+
+static int run_fdinfo(failure_fixture *self)
+{
+	static char text[4096];
+	ssize_t n = pread(self->spare, text, sizeof(text) - 1, 0);
+
+	return n < 0 ? -errno : !strstr(text, "kwq-held:");
+}
+
+/* Each request there is has a row here; there is a test for that, too. */
 static const struct action actions[] = {
-	{ "create", NULL, run_create, 0, NULL },
-	{ "create named", NULL, run_create_named, 0, check_named },
-	{ "open name", NULL, run_open_name, 0, NULL },
-	{ "reopen", NULL, run_reopen, 0, NULL },
-	{ "unlink", NULL, run_unlink, 0, check_unlinked },
-	{ "list", NULL, run_list, 0, NULL },
-	{ "info", NULL, run_info, 0, NULL },
-	{ "stat", NULL, run_stat, 0, NULL },
-	{ "add", NULL, run_add, KWQ_ADDED, check_added },
-	{ "add after", NULL, run_add_after, KWQ_WAITING, check_waiting },
-	{ "add long key", NULL, run_add_long_key, KWQ_ADDED, NULL },
-	{ "add dirty", NULL, run_add_dirty, KWQ_DIRTIED, check_dirty },
-	{ "add batch", prepare_batch, run_add_batch, NR, check_batch_added },
-	{ "get", prepare_ready, run_get, 1, check_got },
-	{ "get batch", prepare_ready, run_get_batch, NR, check_got },
-	{ "done batch", prepare_held, run_done_batch, NR, check_done },
-	{ "remove batch", prepare_remove, run_remove_batch, NR, check_removed },
-	{ "shut down", NULL, run_shut_down, 0, check_shut_down },
-	{ "drain", NULL, run_drain, -ETIMEDOUT, check_shut_down },
-	{ "create configured", NULL, run_create_configured, 0, NULL },
-	{ "configure", NULL, run_configure, 0, check_configured },
-	{ "config", NULL, run_config, 0, NULL },
-	{ "list dead", prepare_dead, run_list_dead, NR, NULL },
-	{ "kick", prepare_dead, run_kick, KWQ_ADDED, check_kicked },
-	{ "add rate limited", prepare_slow, run_add_rate_limited, KWQ_WAITING, check_rate_limited },
-	{ "forget batch", prepare_counts, run_forget_batch, NR, check_forgotten },
-	{ "requeues batch", prepare_counts, run_requeues_batch, NR, NULL },
-	{ "advance", NULL, run_advance, -EOPNOTSUPP, NULL },
+	{ "open device", 0, NULL, run_open_device, 0, NULL },
+	{ "info", KWQ_IOC_INFO, NULL, run_info, 0, NULL },
+	{ "create", KWQ_IOC_CREATE, NULL, run_create, 0, NULL },
+	{ "create named", KWQ_IOC_CREATE, NULL, run_create_named, 0, check_named },
+	{ "create configured", KWQ_IOC_CREATE, NULL, run_create_configured, 0, NULL },
+	{ "create or open", KWQ_IOC_CREATE, NULL, run_create_or_open, 0, NULL },
+	{ "create as a user", KWQ_IOC_CREATE, become_user, run_create, 0, check_quota },
+	{ "open name", KWQ_IOC_OPEN, NULL, run_open_name, 0, NULL },
+	{ "reopen", KWQ_IOC_OPEN, NULL, run_reopen, 0, NULL },
+	{ "unlink", KWQ_IOC_UNLINK, NULL, run_unlink, 0, check_unlinked },
+	{ "list", KWQ_IOC_LIST, NULL, run_list, 0, NULL },
+	{ "add", KWQ_IOC_ADD, NULL, run_add, KWQ_ADDED, check_added },
+	{ "add after", KWQ_IOC_ADD, NULL, run_add_after, KWQ_WAITING, check_waiting },
+	{ "add long key", KWQ_IOC_ADD, NULL, run_add_long_key, KWQ_ADDED, check_long_key },
+	{ "add dirty", KWQ_IOC_ADD, NULL, run_add_dirty, KWQ_DIRTIED, check_dirty },
+	{ "add batch", KWQ_IOC_ADD, prepare_batch, run_add_batch, NR, check_batch_added },
+	{ "add rate limited", KWQ_IOC_ADD, prepare_slow, run_add_rate_limited, KWQ_WAITING,
+	  check_rate_limited },
+	{ "kick", KWQ_IOC_ADD, prepare_dead, run_kick, KWQ_ADDED, check_kicked },
+	{ "get", KWQ_IOC_GET, prepare_ready, run_get, 1, check_got },
+	{ "get batch", KWQ_IOC_GET, prepare_ready, run_get_batch, NR, check_got },
+	{ "get long key", KWQ_IOC_GET, prepare_long_key, run_get_long_key, 1,
+	  check_long_key_got },
+	{ "get nothing", KWQ_IOC_GET, NULL, run_get_nothing, -EAGAIN, NULL },
+	{ "get too late", KWQ_IOC_GET, NULL, run_get_too_late, -ETIMEDOUT, NULL },
+	{ "add, done and get", KWQ_IOC_GET, prepare_next, run_next, NR - NR_OLD + NR_NEW,
+	  check_next },
+	{ "done", KWQ_IOC_DONE, NULL, run_done, KWQ_FINISHED, check_out_done },
+	{ "done batch", KWQ_IOC_DONE, prepare_held, run_done_batch, NR, check_done },
+	{ "remove", KWQ_IOC_REMOVE, prepare_ready, run_remove, KWQ_WAS_READY,
+	  check_one_removed },
+	{ "remove batch", KWQ_IOC_REMOVE, prepare_remove, run_remove_batch, NR, check_removed },
+	{ "drop", KWQ_IOC_REMOVE, prepare_dead, run_drop, KWQ_WAS_DEAD, check_dropped },
+	{ "len", KWQ_IOC_LEN, prepare_ready, run_len, NR, NULL },
+	{ "stat", KWQ_IOC_STAT, NULL, run_stat, 0, NULL },
+	{ "shut down", KWQ_IOC_SHUT_DOWN, prepare_all_states, run_shut_down, 0,
+	  check_shut_down },
+	{ "shutting down", KWQ_IOC_SHUTTING_DOWN, NULL, run_shutting_down, 0, NULL },
+	{ "drain", KWQ_IOC_DRAIN, prepare_all_states, run_drain, -ETIMEDOUT, check_shut_down },
+	{ "forget", KWQ_IOC_FORGET, prepare_counts, run_forget, 1, check_one_forgotten },
+	{ "forget batch", KWQ_IOC_FORGET, prepare_counts, run_forget_batch, NR,
+	  check_forgotten },
+	{ "requeues", KWQ_IOC_REQUEUES, prepare_counts, run_requeues, 1, NULL },
+	{ "requeues batch", KWQ_IOC_REQUEUES, prepare_counts, run_requeues_batch, NR, NULL },
+	{ "configure", KWQ_IOC_CONFIGURE, NULL, run_configure, 0, check_configured },
+	{ "config", KWQ_IOC_CONFIG, NULL, run_config, 0, NULL },
+	{ "list dead", KWQ_IOC_LIST_DEAD, prepare_dead, run_list_dead, NR, NULL },
+	{ "advance", KWQ_IOC_ADVANCE, prepare_clock, run_advance, 0, check_advanced },
+	{ "poll", 0, prepare_ready, run_poll, POLLIN | POLLOUT, NULL },
+	{ "poll in vain", 0, NULL, run_poll_in_vain, 0, NULL },
+	{ "epoll", 0, prepare_epoll, run_epoll, 0, check_epoll },
+	{ "fdinfo", 0, prepare_fdinfo, run_fdinfo, 0, NULL },
 };
 
 #define DEBUGFS	"/sys/kernel/debug/"
+#define REFCNT	"/sys/module/kwq/refcnt"
 
 /* Any allocation may fail, and none of them is worth a page of the log. */
 static void prepare_injection(void)
@@ -471,6 +818,8 @@ static void prepare_injection(void)
 
 FIXTURE_SETUP(failure)
 {
+	int q;
+
 	self->nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (self->nth < 0)
 		SKIP(return, "this kernel has no fault injection");
@@ -484,10 +833,16 @@ FIXTURE_SETUP(failure)
 	self->b = new_batch();
 	self->items = calloc(NR, sizeof(*self->items));
 	ASSERT_NE(NULL, self->items);
+	q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, q);
+	close(q);
+	self->refs = read_number(REFCNT);
+	ASSERT_LT(0, self->refs);
 }
 
 FIXTURE_TEARDOWN(failure)
 {
+	be_root_again();
 	q_unlink(self->dev, self->name);
 	q_unlink(self->dev, self->new_name);
 	close(self->dev);
@@ -517,6 +872,46 @@ static bool disarm(failure_fixture *self)
 	return failed;
 }
 
+/*
+ * Whatever came of it: what is there comes out once, and then there is nothing. What
+ * the two handles hold comes back first (O1).
+ */
+static void account_for_all(struct __test_metadata *_metadata, failure_fixture *self)
+{
+	static struct item items[NR + 8];
+	static struct batch b;
+	int q = q_reopen(self->q), n;
+	struct kwq_stat stat;
+
+	ASSERT_LE(0, q);
+	close(self->out);
+	close(self->q);
+	ASSERT_EQ(0, q_stat(q, &stat));
+	EXPECT_EQ(1, stat.handles);
+	EXPECT_EQ(0, stat.processing);
+	EXPECT_EQ(stat.items, stat.ready + stat.waiting + stat.dead + stat.remembered);
+
+	n = q_get_many(q, items, ARRAY_SIZE(items), KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE);
+	EXPECT_EQ(stat.ready, n < 0 ? 0 : n);
+	batch_begin(&b);
+	for (int i = 0; i < n; i++) {
+		batch_done(&b, items[i].ticket);
+		for (int j = 0; j < i; j++)
+			EXPECT_STRNE(items[i].key, items[j].key);
+	}
+	if (n > 0)
+		EXPECT_EQ(n, batch_run(q, KWQ_IOC_DONE, &b));
+	EXPECT_EQ(0, q_shut_down(q));
+	check_stat(q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
+	close(q);
+}
+
+static void close_if_open(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
 /* Makes everything anew, has the @nth step of the action fail, and looks at what is so then. */
 static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 		    const struct action *action, int nth)
@@ -530,23 +925,21 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 	ASSERT_LE(0, self->q);
 	self->out = q_reopen(self->q);
 	ASSERT_LE(0, self->out);
-	ret = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_RDWR | O_CLOEXEC, 0600);
-	ASSERT_LE(0, ret);
-	close(ret);
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "out"));
 	ASSERT_EQ(1, q_try_get(self->out, &item));
+	self->made = -1;
+	self->clocked = -1;
+	self->spare = -1;
 	if (action->prepare)
 		action->prepare(self);
 	ASSERT_EQ(0, q_stat(self->q, &self->before));
-	self->made = -1;
 	fd = next_fd();
 
 	arm(self, nth);
 	ret = action->run(self);
 	failed = disarm(self);
 
-	if (self->made >= 0)
-		close(self->made);
+	close_if_open(self->made);
 	EXPECT_EQ(fd, next_fd());
 	if (!failed) {
 		EXPECT_EQ(action->ret, ret);
@@ -555,27 +948,86 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 		ASSERT_EQ(0, q_stat(self->q, &after));
 		/* Hand-outs that were undone stay in it. */
 		after.queue_duration = self->before.queue_duration;
-		EXPECT_TRUE(same_stat(&self->before, &after));
+		/* An error of the third part leaves what the first two have done. */
+		if (action->run != run_next)
+			EXPECT_TRUE(same_stat(&self->before, &after));
 	}
 	if (action->check)
 		action->check(_metadata, self, ret);
-	close(self->out);
-	close(self->q);
+	close_if_open(self->clocked);
+	account_for_all(_metadata, self);
+	close_if_open(self->spare);
+	EXPECT_EQ(self->refs, read_number(REFCNT));
 	return failed;
 }
 
-/* O4, O6, O2 */
-TEST_F_TIMEOUT(failure, at_every_step, 100)
+/* Some requests copy nothing, for they have no argument. */
+static bool may_fail(const struct action *action)
 {
-	for (int i = 0; i < ARRAY_SIZE(actions); i++) {
-		int nth = 1;
+	return !action->cmd || _IOC_SIZE(action->cmd);
+}
 
-		while (fail_at(_metadata, self, &actions[i], nth) && !_metadata->exit_code)
-			nth++;
-		/* At least one step can fail: each of them copies something. */
-		EXPECT_LT(1, nth);
-		TH_LOG("%s: %d steps that can fail", actions[i].name, nth - 1);
+/* Fails each step of an action in turn; returns how many there are. */
+static int fail_each(struct __test_metadata *_metadata, failure_fixture *self,
+		     const struct action *action)
+{
+	int nth = 1;
+
+	while (fail_at(_metadata, self, action, nth) && !_metadata->exit_code)
+		nth++;
+	if (_metadata->exit_code)
+		TH_LOG("%s: with step %d failing", action->name, nth);
+	be_root_again();
+	return nth - 1;
+}
+
+/* O4, O6, O1, O2 */
+TEST_F_TIMEOUT(failure, at_every_step, 200 + soak_seconds())
+{
+	__u64 until = now_ns() + soak_seconds() * SEC, operations = 0, faults = 0;
+	bool first = true;
+
+	do {
+		for (int i = 0; i < ARRAY_SIZE(actions) && !_metadata->exit_code; i++) {
+			int steps = fail_each(_metadata, self, &actions[i]);
+
+			EXPECT_EQ(may_fail(&actions[i]), steps > 0);
+			if (first)
+				TH_LOG("%s: %d steps that can fail", actions[i].name, steps);
+			operations += steps + 1;
+			faults += steps;
+		}
+		first = false;
+	} while (now_ns() < until && !_metadata->exit_code);
+	TH_LOG("%llu failures", faults);
+	tell_soak(operations, faults);
+}
+
+static bool has_row(unsigned int nr)
+{
+	for (int i = 0; i < ARRAY_SIZE(actions); i++)
+		if (actions[i].cmd && _IOC_NR(actions[i].cmd) == nr)
+			return true;
+	return false;
+}
+
+/* O6: whoever adds a request to the ABI adds a row to the table of actions. */
+TEST(every_request_has_a_row)
+{
+	int dev = open_device(), q = new_queue(dev);
+
+	ASSERT_LE(0, q);
+	for (int nr = 0; nr < 1 << _IOC_NRBITS; nr++) {
+		unsigned long cmd = _IOC(_IOC_READ | _IOC_WRITE, KWQ_IOC_MAGIC, nr, 8);
+		bool known = request(dev, cmd, NULL) != -ENOTTY ||
+			     request(q, cmd, NULL) != -ENOTTY;
+
+		EXPECT_EQ(known, has_row(nr)) {
+			TH_LOG("request %#x", nr);
+		}
 	}
+	close(q);
+	close(dev);
 }
 
 TEST_HARNESS_MAIN
