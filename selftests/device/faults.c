@@ -5,6 +5,7 @@
 #include "kwq_test.h"
 
 #include <linux/capability.h>
+#include <linux/userfaultfd.h>
 #include <sys/epoll.h>
 #include <sys/fsuid.h>
 
@@ -1001,6 +1002,224 @@ TEST_F_TIMEOUT(failure, at_every_step, 200 + soak_seconds())
 	} while (now_ns() < until && !_metadata->exit_code);
 	TH_LOG("%llu failures", faults);
 	tell_soak(operations, faults);
+}
+
+/*
+ * Memory that goes away in the middle of a request: each page of what a get with all its
+ * three parts touches is there only once the kernel wants it. That moment is told by
+ * userfaultfd, with the request stopped, and another page is taken away in it, or the same.
+ */
+enum {
+	PAGE_REQUEST,
+	PAGE_ADDS,
+	PAGE_ADD_KEYS,
+	PAGE_ADD_RESULTS,
+	PAGE_DONES,
+	PAGE_DONE_RESULTS,
+	PAGE_GOT,
+	PAGE_GOT_KEYS,
+	NR_PAGES
+};
+
+FIXTURE(torn)
+{
+	failure_fixture made;	/* the queue, and what is in it */
+	size_t page;
+	__u8 *memory;		/* what the request is given */
+	__u8 *content;		/* of @memory, once it is wanted */
+	int uffd;
+	int trigger;		/* when this page is wanted */
+	int victim;		/* this one is made so: */
+	int protection;
+	bool wanted;		/* @trigger was */
+};
+
+typedef FIXTURE_DATA(torn) torn_fixture;
+
+FIXTURE_SETUP(torn)
+{
+	failure_fixture *made = &self->made;
+
+	self->uffd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	if (self->uffd < 0)
+		SKIP(return, "this kernel has no userfaultfd");
+	faults_are_made = true;
+	self->page = getpagesize();
+	self->content = calloc(NR_PAGES, self->page);
+	made->dev = open_device();
+	ASSERT_LE(0, made->dev);
+	made->b = new_batch();
+	made->items = calloc(NR, sizeof(*made->items));
+	ASSERT_TRUE(self->content && made->items);
+}
+
+FIXTURE_TEARDOWN(torn)
+{
+	close(self->made.dev);
+	close(self->uffd);
+}
+
+static __u64 page_for(torn_fixture *self, int page, const void *content, size_t size)
+{
+	REQUIRE(size <= self->page);
+	memset(self->content + page * self->page, 0, self->page);
+	memcpy(self->content + page * self->page, content, size);
+	return user_ptr(self->memory + page * self->page);
+}
+
+/* prepare_next() has made all three parts; here each gets pages of its own. */
+static void prepare_pages(torn_fixture *self)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct batch *b = self->made.b;
+	struct kwq_get get = all_three;
+
+	self->memory = mmap(NULL, NR_PAGES * self->page, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	REQUIRE(self->memory != MAP_FAILED);
+	self->uffd = syscall(__NR_userfaultfd, O_CLOEXEC | O_NONBLOCK);
+	REQUIRE(self->uffd >= 0 && !ioctl(self->uffd, UFFDIO_API, &api));
+	range.range.start = user_ptr(self->memory);
+	range.range.len = NR_PAGES * self->page;
+	REQUIRE(!ioctl(self->uffd, UFFDIO_REGISTER, &range));
+
+	get.add.entries = page_for(self, PAGE_ADDS, b->add, NR_NEW * sizeof(b->add[0]));
+	get.add.keys = page_for(self, PAGE_ADD_KEYS, b->keys, b->keys_len);
+	get.add.results = page_for(self, PAGE_ADD_RESULTS, NULL, 0);
+	get.done.entries = page_for(self, PAGE_DONES, old.done, NR_OLD * sizeof(old.done[0]));
+	get.done.keys = 0;
+	get.done.results = page_for(self, PAGE_DONE_RESULTS, NULL, 0);
+	get.get = (struct kwq_batch){
+		.entries = page_for(self, PAGE_GOT, NULL, 0),
+		.keys = page_for(self, PAGE_GOT_KEYS, NULL, 0),
+		.keys_len = self->page,
+		.nr = NR,
+		.entry_size = sizeof(struct kwq_got),
+	};
+	page_for(self, PAGE_REQUEST, &get, sizeof(get));
+}
+
+/* Gives the request the pages that it wants, until nobody is left who could want one. */
+static int call_page_giver(struct sleeper *s)
+{
+	torn_fixture *self = s->arg;
+	struct pollfd pollfds[2] = {
+		{ .fd = self->uffd, .events = POLLIN },
+		{ .fd = s->fd, .events = POLLIN },
+	};
+	struct uffd_msg msg;
+
+	while (poll(pollfds, 2, -1) > 0) {
+		struct uffdio_copy copy = { .len = self->page };
+		int page;
+
+		if (pollfds[1].revents)
+			return 0;
+		if (read(self->uffd, &msg, sizeof(msg)) != sizeof(msg))
+			continue;
+		REQUIRE(msg.event == UFFD_EVENT_PAGEFAULT);
+		page = (msg.arg.pagefault.address - user_ptr(self->memory)) / self->page;
+		if (page == self->trigger) {
+			self->wanted = true;
+			REQUIRE(!mprotect(self->memory + self->victim * self->page, self->page,
+					  self->protection));
+		}
+		copy.dst = user_ptr(self->memory + page * self->page);
+		copy.src = user_ptr(self->content + page * self->page);
+		REQUIRE(!ioctl(self->uffd, UFFDIO_COPY, &copy));
+	}
+	return -1;
+}
+
+static int run_torn(torn_fixture *self)
+{
+	struct sleeper giver = { .call = call_page_giver, .arg = self };
+	int ret, ends[2];
+
+	REQUIRE(!pipe2(ends, O_CLOEXEC));
+	giver.fd = ends[0];
+	self->wanted = false;
+	sleeper_start(&giver);
+	ret = request(self->made.q, KWQ_IOC_GET, self->memory);
+	close(ends[1]);
+	REQUIRE(!sleeper_join(&giver));
+	close(ends[0]);
+	close(self->uffd);
+	return ret;
+}
+
+/* What the request tells, if it could, is what happened; and all that happened is allowed. */
+static void check_torn(struct __test_metadata *_metadata, torn_fixture *self, int ret)
+{
+	const struct kwq_get *told = (struct kwq_get *)self->memory;
+	int added, done, got = ret < 0 ? 0 : ret;
+	struct kwq_stat stat;
+
+	REQUIRE(!mprotect(self->memory, NR_PAGES * self->page, PROT_READ | PROT_WRITE));
+	ASSERT_EQ(0, q_stat(self->made.q, &stat));
+	added = stat.adds - self->made.before.adds;
+	done = stat.dones;
+	EXPECT_TRUE(ret > 0 || ret == -EFAULT);
+	EXPECT_TRUE(added <= NR_NEW && done <= NR_OLD);
+	EXPECT_TRUE(!done || added == NR_NEW);
+	EXPECT_TRUE(ret < 0 || done == NR_OLD);
+	if (self->victim == PAGE_REQUEST) {
+		EXPECT_TRUE(!told->nr_added || told->nr_added == added);
+		EXPECT_TRUE(!told->nr_done || told->nr_done == done);
+	} else {
+		EXPECT_EQ(added, told->nr_added);
+		EXPECT_EQ(done, told->nr_done);
+	}
+	check_stat(self->made.q, .ready = NR - NR_OLD + added - got,
+		   .processing = 1 + NR_OLD - done + got, .items = NR + 1 + added - done);
+}
+
+static int tear(struct __test_metadata *_metadata, torn_fixture *self)
+{
+	failure_fixture *made = &self->made;
+	struct item item;
+	int ret;
+
+	made->q = new_queue(made->dev);
+	ASSERT_LE(0, made->q);
+	made->out = q_reopen(made->q);
+	ASSERT_LE(0, made->out);
+	ASSERT_EQ(KWQ_ADDED, q_add(made->q, "out"));
+	ASSERT_EQ(1, q_try_get(made->out, &item));
+	prepare_next(made);
+	ASSERT_EQ(0, q_stat(made->q, &made->before));
+	prepare_pages(self);
+	ret = run_torn(self);
+	EXPECT_TRUE(self->wanted || ret == -EFAULT);
+	check_torn(_metadata, self, ret);
+	account_for_all(_metadata, made);
+	REQUIRE(!munmap(self->memory, NR_PAGES * self->page));
+	return ret;
+}
+
+/* O2, O6, Q13 */
+TEST_F_TIMEOUT(torn, at_every_moment, 100)
+{
+	static const int protections[] = { PROT_NONE, PROT_READ };
+	int faults = 0, nr = 0;
+
+	close(self->uffd);
+	for (int i = 0; i < NR_PAGES * NR_PAGES * ARRAY_SIZE(protections); i++) {
+		self->trigger = i % NR_PAGES;
+		self->victim = i / NR_PAGES % NR_PAGES;
+		self->protection = protections[i / NR_PAGES / NR_PAGES];
+		faults += tear(_metadata, self) < 0;
+		nr++;
+		if (!_metadata->exit_code)
+			continue;
+		TH_LOG("page %d taken away when %d was wanted", self->victim, self->trigger);
+		break;
+	}
+	/* Each part can end it, and not everything does. */
+	EXPECT_LE(NR_PAGES, faults);
+	EXPECT_GT(nr, faults);
+	TH_LOG("%d requests, %d of them ended by a fault", nr, faults);
 }
 
 static bool has_row(unsigned int nr)
