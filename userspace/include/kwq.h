@@ -53,14 +53,16 @@ struct kwq;
  *		has none.
  * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that count the time
  *		asleep.
- * @or_open:	if the name exists, open that queue. It keeps its own mode, clock
- *		and limits.
+ * @or_open:	if the name exists, open that queue. It keeps its own mode, clock,
+ *		limits and lease.
  * @max_items:	most items at once; 0 for the module's highest.
  * @max_bytes:	most bytes of memory for items and keys; 0 for the module's
  *		highest.
- *
  * @config:	how retries are limited; NULL for the default. The caller sets
  *		@config->size to sizeof(struct kwq_config).
+ * @lease:	for how long an item may be held, in ns on the queue's clock, up to
+ *		2^63 - 1; then it is taken back, unless kwq_extend() came before. 0
+ *		for ever.
  *
  * Members that a program does not name are to be zero. (CLOCK_MONOTONIC is not
  * zero, but CLOCK_REALTIME is, which no queue can have: name the clock.)
@@ -74,6 +76,7 @@ struct kwq_create_options {
 	uint64_t max_items;
 	uint64_t max_bytes;
 	const struct kwq_config *config;
+	uint64_t lease;
 };
 
 /**
@@ -93,10 +96,12 @@ struct kwq_add_options {
 
 /**
  * struct kwq_item - one item that was handed out
- * @ticket:	names this hand-out; never 0, never used again in its queue.
+ * @ticket:	names this hand-out; never 0, never used again in its queue. Later
+ *		hand-outs have higher ones.
  * @key_len:	bytes of its key.
  * @priority:	its priority.
- * @abandoned:	how often its holder vanished since it was last done.
+ * @abandoned:	how often its holder vanished, or its lease ended, since it was last
+ *		done.
  * @done:	kwq_next() only: how its done went; see there.
  * @requeues:	how often it was rate-limited since it was last forgotten.
  */
@@ -121,10 +126,10 @@ struct kwq_item {
  *		module's highest limits.
  *
  * Return: 0, or
- * -E2BIG (@options has members that this library does not know),
- * -EACCES (the mode of the device, or of the queue that exists, forbids),
+ * -E2BIG (@options has members that this library or, with @lease, the module does
+ * not know), -EACCES (the mode of the device, or of the queue that exists, forbids),
  * -EDQUOT (this user has too many queues), -EEXIST,
- * -EINVAL (name, flags, mode or clock), -EMFILE, -ENAMETOOLONG,
+ * -EINVAL (name, flags, mode, clock, limit or lease), -EMFILE, -ENAMETOOLONG,
  * -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
  */
 int kwq_create(struct kwq **q, const char *name,
@@ -338,6 +343,34 @@ int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
 int kwq_done_key(struct kwq *q, const void *key, size_t len);
 
 /**
+ * kwq_extend() - begin the lease of an item that this handle got again
+ * @q:		the handle that holds it.
+ * @ticket:	the item's ticket.
+ *
+ * It may be held for &kwq_create_options.lease from now on. In a queue without
+ * leases it may anyway.
+ *
+ * Return: 0, or -EBADF (not open for reading), -EINVAL (ticket 0), -ENOMEM,
+ * -ENOTTY (a module that has no leases), -ESTALE (this handle holds nothing under
+ * that ticket, or no longer: somebody else may have the item now).
+ */
+int kwq_extend(struct kwq *q, uint64_t ticket);
+
+/**
+ * kwq_extend_key() - begin the lease of an item, named by its key, again
+ * @q:		the handle that holds it.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ *
+ * Where threads share a handle only kwq_extend() tells whose hand-out it is: an item
+ * that one of them lost may be with another one.
+ *
+ * Return: 0, or -EBADF, -EFAULT, -EINVAL, -EMSGSIZE, -ENOENT (no such key is being
+ * processed), -ENOMEM, -ENOTTY, -EPERM (another handle holds it).
+ */
+int kwq_extend_key(struct kwq *q, const void *key, size_t len);
+
+/**
  * kwq_next() - finish one item and get the next, in one call
  * @q:		the queue, open for reading.
  * @ticket:	ticket of the item to finish.
@@ -480,6 +513,16 @@ int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch);
  * Return: as kwq_add_batch(); each result as kwq_done() and kwq_done_key().
  */
 int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
+ * kwq_extend_batch() - begin the leases of many items again
+ * @q:		the handle that holds them.
+ * @batch:	entries of &struct kwq_extend_entry, at least one.
+ *
+ * Return: as kwq_add_batch(), or -ENOTTY; each result as kwq_extend() and
+ * kwq_extend_key().
+ */
+int kwq_extend_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_remove_batch() - take many keys out

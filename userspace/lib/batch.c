@@ -45,6 +45,11 @@ int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch)
 	return op(q, KWQ_IOC_DONE, batch);
 }
 
+int kwq_extend_batch(struct kwq *q, const struct kwq_batch *batch)
+{
+	return op(q, KWQ_IOC_EXTEND, batch);
+}
+
 int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch)
 {
 	return op(q, KWQ_IOC_REMOVE, batch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Getting an item, finishing it, and both at once.
+ * Getting an item, finishing it, and both at once; and holding it for longer.
  */
 #include <errno.h>
 
@@ -93,4 +93,18 @@ int kwq_done_key(struct kwq *q, const void *key, size_t len)
 	struct kwq_done_entry entry = { .key_len = len };
 
 	return kwq_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), key, len);
+}
+
+int kwq_extend(struct kwq *q, uint64_t ticket)
+{
+	struct kwq_extend_entry entry = { .ticket = ticket };
+
+	return kwq_one(q, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0);
+}
+
+int kwq_extend_key(struct kwq *q, const void *key, size_t len)
+{
+	struct kwq_extend_entry entry = { .key_len = len };
+
+	return kwq_one(q, KWQ_IOC_EXTEND, &entry, sizeof(entry), key, len);
 }

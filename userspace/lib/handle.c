@@ -87,6 +87,7 @@ int kwq_create(struct kwq **q, const char *name,
 	req.max_items = o.max_items;
 	req.max_bytes = o.max_bytes;
 	req.config = kwq_ptr(o.config);
+	req.lease = o.lease;
 	return open_by(q, -1, KWQ_IOC_CREATE, &req);
 }
 

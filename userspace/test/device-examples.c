@@ -30,12 +30,13 @@ void work(const char *key, size_t len)
 }
 
 /* A queue whose time is ours, so that nothing here sleeps. */
-static struct kwq *manual_queue(void)
+static struct kwq *manual_queue(uint64_t lease)
 {
 	const struct kwq_create_options options = {
 		.size = sizeof(options),
 		.open_flags = O_RDWR | O_CLOEXEC,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
+		.lease = lease,
 	};
 	struct kwq *q = NULL;
 
@@ -88,7 +89,7 @@ static void test_handles(void)
 
 static void test_items(void)
 {
-	struct kwq *q = manual_queue();
+	struct kwq *q = manual_queue(0);
 	struct kwq_item item;
 	char key[16];
 
@@ -117,7 +118,7 @@ static void test_items(void)
 
 static void test_retries(void)
 {
-	struct kwq *q = manual_queue();
+	struct kwq *q = manual_queue(0);
 	struct kwq_item item;
 	char key[16];
 	int i;
@@ -146,7 +147,7 @@ static void test_retries(void)
 
 static void test_batches(void)
 {
-	struct kwq *q = manual_queue();
+	struct kwq *q = manual_queue(0);
 	struct kwq_got got[64];
 	char keys[64 * 16];
 
@@ -163,6 +164,52 @@ static void test_batches(void)
 	is_number(work_faster(q), 0, "work_faster()");
 	is_number(worked, 2, "both were worked on");
 	kwq_close(q);
+}
+
+static struct kwq *leased;
+static int steps_left;
+static uint64_t step_takes, step_ticket;
+
+static bool step(uint64_t ticket)
+{
+	step_ticket = ticket;
+	kwq_advance(leased, step_takes);
+	return --steps_left;
+}
+
+/* O3 */
+static void test_leases(void)
+{
+	struct kwq_got got[64];
+	char keys[64 * 16], key[16];
+	struct kwq_item item;
+
+	leased = manual_queue(1000);
+	kwq_add(leased, "k", 1);
+	kwq_try_get(leased, &item, key, sizeof(key));
+	steps_left = 5;
+	step_takes = 999;
+	ok(work_in_steps(leased, &item, step) && step_ticket == item.ticket,
+	   "work_in_steps(): in time");
+	kwq_add(leased, "k", 1);
+	kwq_try_get(leased, &item, key, sizeof(key));
+	steps_left = 5;
+	step_takes = 1000;
+	ok(!work_in_steps(leased, &item, step) && steps_left == 4,
+	   "work_in_steps(): ends when the item is lost");
+
+	kwq_try_get(leased, &item, key, sizeof(key));
+	ok(still_ours(leased, "k", 1), "still_ours()");
+	kwq_advance(leased, 1000);
+	ok(!still_ours(leased, "k", 1), "still_ours(): no longer");
+	kwq_remove(leased, "k", 1);
+
+	add_two(leased);
+	is_number(get_many(leased, got, keys, sizeof(keys)), 2, "two items");
+	kwq_done(leased, got[1].ticket);
+	is_number(extend_all(leased, got, 2), 1, "extend_all(): one is still held");
+	ok(got[0].ticket && !got[1].ticket, "and which");
+	kwq_close(leased);
 }
 
 static bool third_time(void)
@@ -198,6 +245,7 @@ int main(void)
 	test_items();
 	test_retries();
 	test_batches();
+	test_leases();
 	test_backoff();
 	return done_testing();
 }

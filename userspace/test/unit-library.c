@@ -86,6 +86,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	switch (request) {
 	case KWQ_IOC_ADD:
 	case KWQ_IOC_DONE:
+	case KWQ_IOC_EXTEND:
 	case KWQ_IOC_REMOVE:
 	case KWQ_IOC_FORGET:
 	case KWQ_IOC_REQUEUES:
@@ -163,7 +164,7 @@ static void test_create(void)
 	} newer = {
 		.o = { .size = sizeof(newer), .open_flags = O_RDONLY, .mode = 0644,
 		       .clockid = CLOCK_BOOTTIME, .or_open = true, .max_items = 7,
-		       .max_bytes = 8, .config = &config },
+		       .max_bytes = 8, .config = &config, .lease = 9 },
 	};
 	const struct kwq_create *arg = (void *)kernel.arg;
 	char longest[300];
@@ -174,7 +175,7 @@ static void test_create(void)
 	ok(asked(KWQ_IOC_CREATE) && arg->size == sizeof(*arg) && !arg->flags &&
 	   arg->open_flags == (O_RDWR | O_CLOEXEC) && !arg->mode &&
 	   arg->clockid == CLOCK_MONOTONIC && !arg->max_items && !arg->max_bytes && !arg->config &&
-	   !arg->name[0], "create: the defaults, and no mode");
+	   !arg->lease && !arg->name[0], "create: the defaults, and no mode");
 	is_number(kwq_fd(q), kernel.ret, "create: the descriptor is the kernel's answer");
 	kwq_close(q);
 
@@ -188,7 +189,14 @@ static void test_create(void)
 		  "create: newer options whose rest is zero");
 	ok(arg->flags == KWQ_CREATE_OR_OPEN && arg->open_flags == O_RDONLY &&
 	   arg->mode == 0644 && arg->clockid == CLOCK_BOOTTIME && arg->max_items == 7 &&
-	   arg->max_bytes == 8 && arg->config == kwq_ptr(&config), "create: every option");
+	   arg->max_bytes == 8 && arg->config == kwq_ptr(&config) && arg->lease == 9,
+	   "create: every option");
+	kwq_close(q);
+
+	newer.o.size = offsetof(struct kwq_create_options, lease);
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), 0, "create: options from before leases");
+	ok(!arg->lease && arg->config, "create: which have none");
 	kwq_close(q);
 
 	newer.o.size = offsetof(struct kwq_create_options, max_items);
@@ -554,6 +562,27 @@ static void test_done(struct kwq *q)
 	   !memcmp(kernel.keys[0], "abc", 3), "done_key: by key");
 }
 
+/* U4, O3: the extension of a lease, by ticket and by key. */
+static void test_extend(struct kwq *q)
+{
+	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_extend_entry *entry = (void *)kernel.entries[0];
+
+	expect(1, 0);
+	is_number(kwq_extend(q, 42), 0, "extend");
+	ok(asked(KWQ_IOC_EXTEND) && arg->batch.entry_size == sizeof(*entry) &&
+	   entry->ticket == 42 && !entry->key_len && !entry->flags && !arg->batch.keys_len,
+	   "extend: by ticket");
+	expect(1, -ESTALE);
+	is_number(kwq_extend(q, 42), -ESTALE, "extend: the entry's error");
+	expect(-ENOTTY, 0);
+	is_number(kwq_extend(q, 42), -ENOTTY, "U3: extend: a module without leases");
+	expect(1, -EPERM);
+	is_number(kwq_extend_key(q, "abc", 3), -EPERM, "extend_key");
+	ok(asked(KWQ_IOC_EXTEND) && !entry->ticket && entry->key_len == 3 &&
+	   !memcmp(kernel.keys[0], "abc", 3), "extend_key: by key");
+}
+
 /* U4, Q13: a batch reaches the kernel as it is, and its answer the caller. */
 static void test_batches(struct kwq *q)
 {
@@ -564,6 +593,7 @@ static void test_batches(struct kwq *q)
 	} calls[] = {
 		{ "add_batch", kwq_add_batch, KWQ_IOC_ADD },
 		{ "done_batch", kwq_done_batch, KWQ_IOC_DONE },
+		{ "extend_batch", kwq_extend_batch, KWQ_IOC_EXTEND },
 		{ "remove_batch", kwq_remove_batch, KWQ_IOC_REMOVE },
 		{ "forget_batch", kwq_forget_batch, KWQ_IOC_FORGET },
 		{ "num_requeues_batch", kwq_num_requeues_batch, KWQ_IOC_REQUEUES },
@@ -691,6 +721,7 @@ int main(void)
 	test_add(q);
 	test_get(q);
 	test_done(q);
+	test_extend(q);
 	test_retries(q);
 	test_batches(q);
 	test_queue(q);
