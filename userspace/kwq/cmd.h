@@ -38,7 +38,7 @@ extern const struct command command_create, command_open, command_ls,
 	command_stat, command_add, command_get, command_done, command_remove,
 	command_len, command_shutdown, command_drain, command_rm, command_run,
 	command_configure, command_forget, command_requeues, command_dead,
-	command_advance, command_top, command_exporter;
+	command_extend, command_advance, command_top, command_exporter;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -118,6 +118,9 @@ bool queue_has_limiters(const struct kwq *q);
 
 /* Complains and ends the program if not. */
 void must_have_limiters(const struct kwq *q, const char *queue);
+
+/* The same of leases. */
+void must_have_leases(const struct kwq *q, const char *queue);
 
 bool queue_is_fd(const char *argument);
 

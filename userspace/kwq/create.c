@@ -9,9 +9,10 @@
 
 #include "cmd.h"
 #include "config_options.h"
+#include "duration.h"
 #include "number.h"
 
-enum { OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK };
+enum { OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE };
 
 static const struct option create_options[] = {
 	{ "unnamed", no_argument, NULL, 'u' },
@@ -19,6 +20,7 @@ static const struct option create_options[] = {
 	{ "max-items", required_argument, NULL, OPT_MAX_ITEMS },
 	{ "max-bytes", required_argument, NULL, OPT_MAX_BYTES },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
+	{ "lease", required_argument, NULL, OPT_LEASE },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_FORGET_AFTER,
 	OPTION_COALESCE, OPTION_NO_COALESCE,
@@ -97,6 +99,9 @@ static void parse_create_option(struct create_options *o, int opt)
 	case OPT_CLOCK:
 		o->queue.clockid = parse_clock(optarg);
 		break;
+	case OPT_LEASE:
+		o->queue.lease = must_parse_short_duration("--lease", optarg);
+		break;
 	case 'p':
 		o->queue.or_open = true;
 		break;
@@ -122,6 +127,8 @@ static bool module_lacks_something(const struct create_options *o)
 		message("the kernel's kwq is older than this command and has no limiters");
 	else if (o->queue.clockid == KWQ_CLOCK_ID_MANUAL && !module_has(KWQ_FEATURE_MANUAL_CLOCK))
 		message("the kernel's kwq is older than this command and has no manual clock");
+	else if (o->queue.lease && !module_has(KWQ_FEATURE_LEASES))
+		message("the kernel's kwq is older than this command and has no leases");
 	else
 		return false;
 	return true;
@@ -231,6 +238,8 @@ const struct command command_create = {
 	"      --clock monotonic|boottime|manual\n"
 	"                         whether delays leave out the time asleep (monotonic), or\n"
 	"                         only kwq advance makes time pass, for tests\n"
+	"      --lease DURATION   whoever holds a key for so long without kwq extend loses it\n"
+	"                         (0: never)\n"
 	CONFIG_HELP
 	"  -p, --or-open          no error if a queue of that name exists\n"
 	"  -u, --unnamed          a queue without a name, for CMD as its descriptor\n"

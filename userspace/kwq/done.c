@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq done
+ * kwq done, and kwq extend: what becomes of items that a descriptor holds.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,23 @@ static const struct option done_options[] = {
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
-static int fill_key(void *entry, const char *key, size_t len, const void *context)
+static const struct option extend_options[] = {
+	{ "ticket", no_argument, NULL, 't' },
+	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+/* Keys that come from standard input end with no NUL. */
+static int parse_ticket(const char *key, size_t len, uint64_t *ticket)
+{
+	char text[24];
+
+	if (snprintf(text, sizeof(text), "%.*s", (int)len, key) >= (int)sizeof(text) ||
+	    parse_number(text, 1, UINT64_MAX, ticket))
+		return -EDOM;
+	return 0;
+}
+
+static int fill_done_key(void *entry, const char *key, size_t len, const void *context)
 {
 	(void)key;
 	*(struct kwq_done_entry *)entry = (struct kwq_done_entry){
@@ -27,15 +43,13 @@ static int fill_key(void *entry, const char *key, size_t len, const void *contex
 	return len;
 }
 
-static int fill_ticket(void *entry, const char *key, size_t len, const void *context)
+static int fill_done_ticket(void *entry, const char *key, size_t len, const void *context)
 {
-	char text[24];
 	uint64_t ticket;
+	int err = parse_ticket(key, len, &ticket);
 
-	/* Keys that come from standard input end with no NUL. */
-	if (snprintf(text, sizeof(text), "%.*s", (int)len, key) >= (int)sizeof(text) ||
-	    parse_number(text, 1, UINT64_MAX, &ticket))
-		return -EDOM;
+	if (err)
+		return err;
 	*(struct kwq_done_entry *)entry = (struct kwq_done_entry){
 		.ticket = ticket,
 		.flags = *(const uint32_t *)context,
@@ -43,9 +57,35 @@ static int fill_ticket(void *entry, const char *key, size_t len, const void *con
 	return 0;
 }
 
-static const char *outcome(int result)
+static int fill_extend_key(void *entry, const char *key, size_t len, const void *context)
+{
+	(void)key;
+	(void)context;
+	*(struct kwq_extend_entry *)entry = (struct kwq_extend_entry){ .key_len = len };
+	return len;
+}
+
+static int fill_extend_ticket(void *entry, const char *key, size_t len, const void *context)
+{
+	uint64_t ticket;
+	int err = parse_ticket(key, len, &ticket);
+
+	(void)context;
+	if (err)
+		return err;
+	*(struct kwq_extend_entry *)entry = (struct kwq_extend_entry){ .ticket = ticket };
+	return 0;
+}
+
+static const char *done_outcome(int result)
 {
 	return result == KWQ_REQUEUED ? "requeued" : "finished";
+}
+
+static const char *extend_outcome(int result)
+{
+	(void)result;
+	return "extended";
 }
 
 static const char *refusal(int err)
@@ -70,9 +110,9 @@ static int done_main(int argc, char **argv)
 	uint32_t flags = 0;
 	struct key_verb verb = {
 		.entry_size = sizeof(struct kwq_done_entry),
-		.fill = fill_key,
+		.fill = fill_done_key,
 		.submit = kwq_done_batch,
-		.outcome = outcome,
+		.outcome = done_outcome,
 		.refusal = refusal,
 		.context = &flags,
 	};
@@ -82,7 +122,7 @@ static int done_main(int argc, char **argv)
 
 	while ((opt = getopt_long(argc, argv, KEY_LETTERS "th", done_options, NULL)) != -1) {
 		if (opt == 't')
-			verb.fill = fill_ticket;
+			verb.fill = fill_done_ticket;
 		else if (opt == OPT_FORGET)
 			flags |= KWQ_DONE_FORGET;
 		else if (!key_option(&options, opt))
@@ -97,6 +137,34 @@ static int done_main(int argc, char **argv)
 	return each_key(q, queue, &verb, &options, argc, argv);
 }
 
+static int extend_main(int argc, char **argv)
+{
+	struct key_options options = { 0 };
+	struct key_verb verb = {
+		.entry_size = sizeof(struct kwq_extend_entry),
+		.fill = fill_extend_key,
+		.submit = kwq_extend_batch,
+		.outcome = extend_outcome,
+		.refusal = refusal,
+	};
+	const char *queue;
+	struct kwq *q;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "th", extend_options, NULL)) != -1) {
+		if (opt == 't')
+			verb.fill = fill_extend_ticket;
+		else if (!key_option(&options, opt))
+			option_common(opt);
+	}
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	q = must_open_queue(queue, O_RDONLY);
+	must_have_leases(q, queue);
+	return each_key(q, queue, &verb, &options, argc, argv);
+}
+
 const struct command command_done = {
 	.name = "done",
 	.arguments = "[OPTION...] fd:N [KEY...]",
@@ -106,4 +174,14 @@ const struct command command_done = {
 	"      --forget     they succeeded: their counts of requeues begin again at 0\n"
 	KEY_HELP,
 	.main = done_main,
+};
+
+const struct command command_extend = {
+	.name = "extend",
+	.arguments = "[OPTION...] fd:N [KEY...]",
+	.summary = "Begin the leases of items that the descriptor N holds again",
+	.options =
+	"  -t, --ticket     the arguments are tickets, as kwq get --json tells them\n"
+	KEY_HELP,
+	.main = extend_main,
 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * Modules that are older than this command. The first one had no limiters, nor what
- * came with them: dead items, manual clocks.
+ * came with them: dead items, manual clocks. Leases came later.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "cmd.h"
@@ -24,10 +25,23 @@ bool queue_has_limiters(const struct kwq *q)
 	return kwq_config(q, &config) != -ENOTTY;
 }
 
+static void lacks(const char *queue, const char *what)
+{
+	message("%s: the kernel's kwq is older than this command and has no %s", queue, what);
+	exit(STATUS_FAILED);
+}
+
 void must_have_limiters(const struct kwq *q, const char *queue)
 {
-	if (queue_has_limiters(q))
-		return;
-	message("%s: the kernel's kwq is older than this command and has no limiters", queue);
-	exit(STATUS_FAILED);
+	if (!queue_has_limiters(q))
+		lacks(queue, "limiters");
+}
+
+/* Whoever knows leases tells how long they are. */
+void must_have_leases(const struct kwq *q, const char *queue)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (!kwq_stat(q, &st) && st.size <= offsetof(struct kwq_stat, lease))
+		lacks(queue, "leases");
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "cmd.h"
+#include "duration.h"
 #include "escape.h"
 #include "gather.h"
 #include "histogram.h"
@@ -26,19 +27,23 @@ static const struct option len_options[] = {
 static const struct number {
 	const char *name;
 	size_t offset;
-	bool is_time;
+	enum { IS_COUNT, IS_TIME, IS_SETTING } kind;
 } numbers[] = {
-#define NUMBER(member) { #member, offsetof(struct kwq_stat, member), false }
-#define TIME(member) { #member, offsetof(struct kwq_stat, member), true }
+#define NUMBER(member) { #member, offsetof(struct kwq_stat, member), IS_COUNT }
+#define TIME(member) { #member, offsetof(struct kwq_stat, member), IS_TIME }
+/* A time that somebody chose: told exactly. */
+#define SETTING(member) { #member, offsetof(struct kwq_stat, member), IS_SETTING }
 	NUMBER(ready), NUMBER(waiting), NUMBER(processing),
 	NUMBER(items), NUMBER(max_items), NUMBER(bytes), NUMBER(max_bytes),
 	NUMBER(adds), NUMBER(coalesced), NUMBER(gets), NUMBER(dones),
-	NUMBER(abandoned), NUMBER(removed), NUMBER(dropped),
+	NUMBER(abandoned), NUMBER(expired), NUMBER(removed), NUMBER(dropped),
 	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
 	NUMBER(remembered),
 	TIME(oldest_ready), TIME(longest_running), TIME(unfinished),
+	SETTING(lease),
 #undef NUMBER
 #undef TIME
+#undef SETTING
 };
 
 static const struct member {
@@ -131,10 +136,22 @@ static void print_histogram(const char *name, const struct kwq_histogram *h)
 	print_buckets(h);
 }
 
+static void print_number(const struct kwq_stat *st, const struct number *n)
+{
+	char time[SHORT_TIME_SIZE], duration[DURATION_SIZE];
+	unsigned long long v = value(st, n);
+
+	if (n->kind == IS_COUNT)
+		printf("%-*s %llu\n", NAME_WIDTH, n->name, v);
+	else
+		printf("%-*s %s\n", NAME_WIDTH, n->name,
+		       n->kind == IS_TIME ? short_time(time, v) :
+		       v ? print_duration(duration, v) : "none");
+}
+
 static void print_text(const struct kwq_stat *st)
 {
 	const char *name = (const char *)st->name;
-	char time[SHORT_TIME_SIZE];
 	size_t i;
 
 	printf("%-*s ", NAME_WIDTH, "name");
@@ -142,16 +159,9 @@ static void print_text(const struct kwq_stat *st)
 	printf("\n%-*s %s%s\n", NAME_WIDTH, "state",
 	       st->state & KWQ_STATE_SHUT_DOWN ? "shut down" : "open",
 	       st->state & KWQ_STATE_UNLINKED ? ", unlinked" : "");
-	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (!has(st, numbers[i].offset, sizeof(__u64)))
-			continue;
-		if (numbers[i].is_time)
-			printf("%-*s %s\n", NAME_WIDTH, numbers[i].name,
-			       short_time(time, value(st, &numbers[i])));
-		else
-			printf("%-*s %llu\n", NAME_WIDTH, numbers[i].name,
-			       value(st, &numbers[i]));
-	}
+	for (i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (has(st, numbers[i].offset, sizeof(__u64)))
+			print_number(st, &numbers[i]);
 	printf("%-*s %u\n", NAME_WIDTH, "handles", st->handles);
 	printf("%-*s %u\n%-*s %u\n%-*s %04o\n", NAME_WIDTH, "uid", st->uid, NAME_WIDTH, "gid",
 	       st->gid, NAME_WIDTH, "mode", st->mode);

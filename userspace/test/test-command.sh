@@ -4,7 +4,7 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done remove len shutdown drain rm run configure forget requeues
+COMMANDS='create open ls stat add get done extend remove len shutdown drain rm run configure forget requeues
 	dead advance top exporter'
 
 # exits STATUS TEXT ARGUMENT...: ends with this status and says this, on standard error.
@@ -70,6 +70,8 @@ wrong 'not a number' create --max-items many a
 wrong 'not from 1' create --max-items 0 a
 wrong 'not a number' create --max-bytes -1 a
 wrong 'not monotonic, boottime or manual' create --clock realtime a
+wrong 'not a duration' create --lease soon a
+wrong 'too long (more than 292 years)' create --lease 106752d a
 wrong 'needs a CMD' create --unnamed
 wrong 'exclude each other' create --unnamed -p -- true
 wrong 'no NAME' create a --unnamed
@@ -115,6 +117,7 @@ wrong 'exclude each other' get --nonblock --timeout 1s a
 wrong 'exclude each other' get --null --json a
 
 wrong 'QUEUE is missing' 'done'
+wrong 'QUEUE is missing' extend
 wrong 'QUEUE is missing' remove
 
 # A queue's configuration, of create and of configure.
@@ -204,8 +207,8 @@ if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
 	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
-		'done a k' 'remove a k' 'shutdown a' 'drain a' 'rm a' 'run a -- true' \
-		'create --limit exp:1s..2s a' 'create --clock manual a' 'configure a' \
+		'done a k' 'extend a k' 'remove a k' 'shutdown a' 'drain a' 'rm a' 'run a -- true' \
+		'create --limit exp:1s..2s a' 'create --clock manual a' 'create --lease 1s a' 'configure a' \
 		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
 		'dead drop --all a' 'advance a 1s'; do
 		# shellcheck disable=SC2086 # a word each

@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|len|add|get|done|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|len|add|get|done|extend|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -57,6 +57,7 @@ ok "no queue where a number is due" completes '' add -p ''
 ok "but after create -p a name" completes '' create -p ''
 ok "no queue where a count is due" completes '' get -n ''
 ok "a queue after open -n" completes 'jobs|two words' open -n ''
+ok "no queue where the length of a lease is due" completes '' create --lease ''
 ok "no queue where a duration is due" completes '' add --after ''
 
 # shellcheck disable=SC2034 # the completion looks at it
@@ -66,7 +67,7 @@ ok "fd: is three words" completes 7 get fd : ''
 ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
-for command in create open ls stat len add get 'done' remove shutdown drain rm run configure forget requeues \
+for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
 	dead advance top exporter; do
 	for option in $("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
 		ok "$command $option" completes "$option" "$command" "$option"

@@ -201,7 +201,7 @@ alpha=0.0055
 alpha=1.23456789
 q"\
 {}=5
-=30'
+=31'
 	kill "$exporter" "$server"
 	wait "$exporter" "$server"
 else
@@ -225,10 +225,17 @@ same "M1: stat shows a histogram" "$("$FAKE" stat alpha | sed -n '/^queue_durati
 work_duration   100, mean 5ms, p50 5.50ms, p99 9.91ms
   <=  10ms          100  ########################################
 lateness        none'
+same "O3: stat shows no lease" "$("$FAKE" stat alpha | awk '$1 == "lease" || $1 == "expired" { print $2 }' |
+	tr '\n' ' ')" '0 none '
+queues 'leased lease=1234567000 abandoned=9 expired=7'
+same "O3: stat shows how long the lease is, exactly, and how many ended" \
+	"$("$FAKE" stat leased | awk '$1 == "lease" || $1 == "expired" { print $2 }' | tr '\n' ' ')" '7 1234567us '
+same "O3: stat --json has them" "$("$FAKE" stat --json leased | grep -oE '"(lease|expired)":[0-9]+' | tr '\n' ' ')" \
+	'"expired":7 "lease":1234567000 '
 queues "$ALPHA size=400"
 same "U3: of an older kernel it tells what there is" \
-	"$("$FAKE" stat alpha | grep -cE 'retries|oldest_ready|duration|lateness')$("$FAKE" stat --json alpha |
-		grep -cE 'retries|oldest_ready|duration|lateness|"now"')" 00
+	"$("$FAKE" stat alpha | grep -cE 'retries|oldest_ready|duration|lateness|lease|expired')$("$FAKE" stat --json alpha |
+		grep -cE 'retries|oldest_ready|duration|lateness|"now"|lease|expired')" 00
 
 queues "$ALPHA" "$BROKEN" "$ODD" "$SECRET"
 same "U5: top --once" "$("$FAKE" top --once --interval 1ns --sort name)" \

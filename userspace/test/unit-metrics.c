@@ -78,6 +78,7 @@ static void test_families(void)
 	}, *const ours[] = {
 		"workqueue_waiting gauge", "workqueue_processing gauge",
 		"workqueue_coalesced_adds_total counter", "workqueue_abandoned_total counter",
+		"workqueue_lease_expired_total counter",
 		"workqueue_dead gauge", "workqueue_died_total counter",
 		"workqueue_lateness_seconds histogram", "workqueue_oldest_ready_seconds gauge",
 	};
@@ -124,6 +125,7 @@ static void test_members(void)
 		"queue_duration_seconds_sum{name=\"q\"} 0.000000021\n",
 		"work_duration_seconds_sum{name=\"q\"} 0.000000022\n",
 		"lateness_seconds_sum{name=\"q\"} 0.000000023\n",
+		"lease_expired_total{name=\"q\"} 24\n",
 		"shut_down{name=\"q\"} 1\n",
 	};
 	struct metrics_queue q;
@@ -155,6 +157,7 @@ static void test_members(void)
 	q.stat.queue_duration.sum = 21;
 	q.stat.work_duration.sum = 22;
 	q.stat.lateness.sum = 23;
+	q.stat.expired = 24;
 	written(&q, 1);
 	for (i = 0; i < ARRAY_SIZE(lines); i++) {
 		snprintf(line, sizeof(line), "\nworkqueue_%s", lines[i]);
@@ -166,6 +169,7 @@ static void test_members(void)
 	q.stat.size = offsetof(struct kwq_stat, now);
 	written(&q, 1);
 	is_number(occurrences("workqueue_depth{"), 1, "U3: an older kernel has a depth");
+	is_number(occurrences("workqueue_lease_expired_total"), 0, "U3: no leases");
 	is_number(occurrences("workqueue_retries_total") + occurrences("_bucket"), 0,
 		  "U3: and no false zeros");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * U3: what the command says where the module is the first version, which has no
- * limiters: ioctl() and open() are that module here (the linker's --wrap).
+ * limiters and no leases: ioctl() and open() are that module here (the linker's --wrap).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +88,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		/* One that epoll takes. */
 		return dup(STDIN_FILENO);
 	case KWQ_IOC_STAT:
+		((struct kwq_stat *)arg)->size = offsetof(struct kwq_stat, now);
 		return 0;
 	case KWQ_IOC_GET:
 		return take_get(arg);
@@ -158,6 +159,9 @@ static struct {
 	  "kwq: create: " OLD "limiters\n1" },
 	{ &command_create, { "create", "--clock", "manual", "q" },
 	  "kwq: create: " OLD "manual clock\n1" },
+	{ &command_create, { "create", "--lease", "1s", "q" },
+	  "kwq: create: " OLD "leases\n1" },
+	{ &command_extend, { "extend", "q", "k" }, "kwq: extend: q: " OLD "leases\n1" },
 	{ &command_configure, { "configure", "q" }, "kwq: configure: " LACKS },
 	{ &command_configure, { "configure", "--coalesce", "q" }, "kwq: configure: " LACKS },
 	{ &command_add, { "add", "--rate-limited", "q", "k" }, "kwq: add: " LACKS },
