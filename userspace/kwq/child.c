@@ -6,7 +6,8 @@
  *
  * - The guarantee: the job inherits the handle that holds its item, and so do
  *   its own children. The handle is gone, and the item back, only when the last
- *   of them has ended. (One that closes all descriptors gives up that part.)
+ *   of them has ended; or, where there are leases, when that is over, since nobody
+ *   extends it then. (One that closes all descriptors gives up that part.)
  * - The promptness: the job is killed when kwq run dies (PR_SET_PDEATHSIG), so
  *   that in most cases "the last of them" is soon. What the job has started is
  *   not killed by that, and a set-user-id program forgets the wish; for them the
@@ -81,11 +82,11 @@ static int inherit_queue(int fd, rlim_t limit)
 	return fcntl(fd, F_SETFD, 0);
 }
 
-static int set_number(const char *name, unsigned int n)
+static int set_number(const char *name, unsigned long long n)
 {
-	char text[16];
+	char text[24];
 
-	snprintf(text, sizeof(text), "%u", n);
+	snprintf(text, sizeof(text), "%llu", n);
 	return setenv(name, text, 1);
 }
 
@@ -97,7 +98,8 @@ static int set_environment(const struct child *child)
 	if (unsetenv("KWQ_FD"))
 		return -1;
 	return set_number("KWQ_ATTEMPT", child->attempt) ||
-	       set_number("KWQ_ABANDONED", child->abandoned) ? -1 : 0;
+	       set_number("KWQ_ABANDONED", child->abandoned) ||
+	       set_number("KWQ_TICKET", child->ticket) ? -1 : 0;
 }
 
 static int restore(const struct child_inheritance *was)

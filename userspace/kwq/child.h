@@ -6,6 +6,7 @@
 #define KWQ_CHILD_H
 
 #include <signal.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -27,6 +28,7 @@ struct child {
 	int output[2];		/* its standard output and error; -1 for ours */
 	const char *key;	/* for KWQ_KEY; NULL for one that has a NUL */
 	unsigned int attempt, abandoned;
+	uint64_t ticket;
 	int *exec_error;	/* shared with the parent: why exec() failed */
 };
 

@@ -100,6 +100,7 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 		.key = job_key_is_text(job) ? job->key : NULL,
 		.attempt = job->attempt,
 		.abandoned = job->item.abandoned,
+		.ticket = job->item.ticket,
 		.exec_error = job->exec_error,
 	};
 	int err;
@@ -150,6 +151,16 @@ void job_kill(const struct job *job)
 	kill(-job->pid, SIGKILL);
 	/* If it has left its group. It is not reaped yet, so the number is still its own. */
 	kill(job->pid, SIGKILL);
+}
+
+void job_extend(struct job *job)
+{
+	/* Of any other error the next time may tell more; the lease allows for that. */
+	if (!job->lost && kwq_extend(job->handle, job->item.ticket) != -ESTALE)
+		return;
+	job->lost = true;
+	if (job->pid)
+		job_kill(job);
 }
 
 void job_free(struct job *job)

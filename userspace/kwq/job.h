@@ -23,6 +23,7 @@ struct job {
 	 */
 	struct kwq *handle;
 	struct kwq_item item;
+	bool lost;		/* its lease was: the item is no longer ours */
 	unsigned long long seq;
 	unsigned int attempt;
 	uint64_t started_real, started;	/* ns since 1970, ns monotonic */
@@ -51,6 +52,12 @@ int job_reap(struct job *job);
 
 /* Kills it, and its process group. */
 void job_kill(const struct job *job);
+
+/*
+ * Begins the lease of its item again, or finds that it is lost. Then the process is
+ * killed, if it still runs: whoever has the item now may have begun with it.
+ */
+void job_extend(struct job *job);
 
 /* Frees the slot. The handle is closed: what it still holds is given back. */
 void job_free(struct job *job);

@@ -53,7 +53,7 @@ static int wait_until_writable(int fd)
 	}
 }
 
-/* A disk is never waited for; nor can that be interrupted. */
+/* Takes all of it in one piece, and is never waited for; nor can that be interrupted. */
 static bool is_regular(int fd)
 {
 	struct stat st;
@@ -69,7 +69,8 @@ int write_all(int fd, const char *bytes, size_t len)
 	int err;
 
 	while (len) {
-		err = piece == PIPE_BUF ? wait_until_writable(fd) : 0;
+		/* Of a disk, too: many pieces take their time, and others wait meanwhile. */
+		err = wait_until_writable(fd);
 		if (err)
 			return err;
 		written = write(fd, bytes, len < piece ? len : piece);

@@ -167,7 +167,7 @@ const struct command command_run = {
 	"  -v, --verbose             tell of retries too\n"
 	"  -h, --help\n"
 	"\n"
-	"CMD has KWQ_KEY, KWQ_ATTEMPT and KWQ_ABANDONED in its environment.\n"
+	"CMD has KWQ_KEY, KWQ_ATTEMPT, KWQ_ABANDONED and KWQ_TICKET in its environment.\n"
 	"SIGTERM or SIGINT: what runs is finished; a second one kills it.\n",
 	.main = run_main,
 };

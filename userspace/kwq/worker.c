@@ -5,6 +5,15 @@
  * One thread and one epoll: on the queue while a job more may run, on the signals,
  * on the end of each job, and on their output where it comes line by line. No item
  * is fetched before its job can start.
+ *
+ * In a queue with leases those of all items that are held are extended in time, also
+ * while something waits to be written. Where one is lost nevertheless - we were
+ * stopped, or the machine was - the item may be with another worker. A command that
+ * went on would work on it beside him, and each moment counts: so it gets SIGKILL at
+ * once, not SIGTERM and time to go on with what it does. What it has done counts for
+ * nothing here: its output is given up where that is still possible, and its item is
+ * neither finished nor added again, which is the new holder's to decide. It is told as
+ * a failure, since this worker has failed at it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,6 +33,7 @@
 #include "escape.h"
 #include "job.h"
 #include "joblog.h"
+#include "lease.h"
 #include "progress.h"
 #include "retry.h"
 #include "worker.h"
@@ -44,6 +54,8 @@ struct run {
 	struct kwq *spare;	/* the next job's handle, once it was needed */
 	struct job *jobs;	/* options.jobs of them */
 	int epoll, signals, joblog;
+	int urgent;		/* an epoll: the signals and the leases, which cannot wait */
+	struct lease_timer leases;
 	bool watching;		/* the queue is in the epoll */
 	bool stopping;		/* no item more: a signal, or an error */
 	bool warned;		/* the first signal came */
@@ -60,7 +72,7 @@ struct run {
 };
 
 /* What an event is about: a kind, and for some the number of a job. */
-enum source { SOURCE_SIGNAL, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERRORS };
+enum source { SOURCE_URGENT, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERRORS };
 
 static uint64_t monotonic(void)
 {
@@ -115,14 +127,19 @@ static const char *describe(int status, char *to, size_t size)
 
 /* ---- The epoll ------------------------------------------------------------ */
 
-static int watch(struct run *run, int fd, enum source source, size_t job)
+static int watch_in(int epoll, int fd, enum source source, size_t job)
 {
 	struct epoll_event event = {
 		.events = EPOLLIN,
 		.data.u64 = (uint64_t)source << 32 | job,
 	};
 
-	return epoll_ctl(run->epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+	return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int watch(struct run *run, int fd, enum source source, size_t job)
+{
+	return watch_in(run->epoll, fd, source, job);
 }
 
 /*
@@ -372,23 +389,58 @@ static void settle_no_start(struct run *run, struct job *job, int status)
 	log_job(run, job, status);
 }
 
+/*
+ * Whether the item is another worker's. Asked once the command has ended: what follows
+ * would otherwise be done for an item that is not ours, and an add of it even with
+ * effect, since it comes before the done that says so.
+ */
+static bool is_lost(const struct run *run, struct job *job)
+{
+	if (run->leases.fd >= 0)
+		job_extend(job);
+	return job->lost;
+}
+
+/* However the command ended, for whoever reads the log it was killed. */
+static void settle_lost(struct run *run, struct job *job, int status)
+{
+	char why[100];
+
+	run->counts.failed++;
+	tell_of(run, job, "lease lost; %s", describe(status, why, sizeof(why)));
+	log_job(run, job, W_EXITCODE(0, SIGKILL));
+}
+
+/*
+ * The output first: an item is done when all of it is. If some is missing the item goes
+ * back, for somebody who can write it.
+ */
+static void settle_with_output(struct run *run, struct job *job, int status)
+{
+	bool complete = write_output(run, job);
+
+	/* That may have taken its time. */
+	if (is_lost(run, job)) {
+		settle_lost(run, job, status);
+		return;
+	}
+	if (complete)
+		settle(run, job, status);
+	log_job(run, job, status);
+}
+
 static void end_job(struct run *run, struct job *job)
 {
 	int status;
 
 	unwatch_job(run, job);
 	status = job_reap(job);
-	if (*job->exec_error) {
+	if (is_lost(run, job))
+		settle_lost(run, job, status);
+	else if (*job->exec_error)
 		settle_no_start(run, job, status);
-	} else {
-		/*
-		 * The output first: an item is done when all of it is. If some is
-		 * missing the item goes back, for somebody who can write it.
-		 */
-		if (write_output(run, job))
-			settle(run, job, status);
-		log_job(run, job, status);
-	}
+	else
+		settle_with_output(run, job, status);
 	/* Not before: a signal during all that is told what is waited for. */
 	run->counts.running--;
 	job_free(job);
@@ -432,7 +484,9 @@ static int take_item(struct run *run, struct job *job)
 		return err;
 	job->key[job->item.key_len] = '\0';
 	job->handle = run->spare;
+	job->lost = false;
 	run->spare = NULL;
+	lease_timer_start(&run->leases);
 	return 0;
 }
 
@@ -546,11 +600,35 @@ static void take_signal(struct run *run)
 	run->signal = info.ssi_signo;
 }
 
-static bool take_signal_in_write(void *arg)
+/* An item is held until its job is freed, also when its command has ended. */
+static void extend_leases(struct run *run)
+{
+	bool held = false;
+	unsigned int i;
+
+	if (!lease_timer_is_due(&run->leases))
+		return;
+	for (i = 0; i < run->options.jobs; i++) {
+		if (!run->jobs[i].handle)
+			continue;
+		held = true;
+		job_extend(&run->jobs[i]);
+	}
+	if (!held)
+		lease_timer_stop(&run->leases);
+}
+
+static void take_urgent(struct run *run)
+{
+	take_signal(run);
+	extend_leases(run);
+}
+
+static bool take_urgent_in_write(void *arg)
 {
 	struct run *run = arg;
 
-	take_signal(run);
+	take_urgent(run);
 	return !run->signal;
 }
 
@@ -651,8 +729,8 @@ static void take_event(struct run *run, uint64_t data)
 	struct job *job = &run->jobs[data & UINT32_MAX];
 
 	switch ((enum source)(data >> 32)) {
-	case SOURCE_SIGNAL:
-		take_signal(run);
+	case SOURCE_URGENT:
+		take_urgent(run);
 		break;
 	case SOURCE_QUEUE:
 		/* start_jobs() comes next anyway. */
@@ -740,6 +818,26 @@ static int allocate_jobs(struct run *run)
 	return 0;
 }
 
+static int watch_urgent(struct run *run)
+{
+	int err;
+
+	err = watch_in(run->urgent, run->signals, SOURCE_URGENT, 0);
+	if (!err && run->leases.fd >= 0)
+		err = watch_in(run->urgent, run->leases.fd, SOURCE_URGENT, 0);
+	return err ? err : watch(run, run->urgent, SOURCE_URGENT, 0);
+}
+
+/* How long a lease is was settled when the queue was made. */
+static int open_leases(struct run *run)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err;
+
+	err = kwq_stat(run->q, &st);
+	return err ? err : lease_timer_open(&run->leases, st.lease);
+}
+
 static int set_up(struct run *run)
 {
 	int err;
@@ -768,14 +866,17 @@ static int set_up(struct run *run)
 	run->empty_ms = EMPTY_MS_FIRST;
 	run->signals = open_signals(run);
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
+	run->urgent = epoll_create1(EPOLL_CLOEXEC);
 	err = allocate_jobs(run);
 	if (!err)
-		err = watch(run, run->signals, SOURCE_SIGNAL, 0);
+		err = open_leases(run);
+	if (!err)
+		err = watch_urgent(run);
 	if (err) {
 		message("%s", strerror(-err));
 		return STATUS_FAILED;
 	}
-	write_watch(run->signals, take_signal_in_write, run);
+	write_watch(run->urgent, take_urgent_in_write, run);
 	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
 		progress_init(&run->progress, monotonic());
 	return STATUS_OK;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * One timer for all items: whatever was taken meanwhile is extended with the others, so
+ * it is never later than one period after it was taken.
+ */
+#include "lease.h"
+
+#include <errno.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "duration.h"
+
+/* Two may be missed before the lease is over. */
+#define PERIODS_PER_LEASE	3
+/* A shorter lease is not worth a processor. */
+#define PERIOD_MIN		NS_PER_MS
+
+uint64_t lease_period(uint64_t lease)
+{
+	uint64_t period = lease / PERIODS_PER_LEASE;
+
+	return period > PERIOD_MIN ? period : PERIOD_MIN;
+}
+
+int lease_timer_open(struct lease_timer *timer, uint64_t lease)
+{
+	*timer = (struct lease_timer){ .fd = -1 };
+	if (!lease)
+		return 0;
+	timer->period = lease_period(lease);
+	/*
+	 * Real time, also for a queue whose own goes otherwise: that cannot be slept for. With
+	 * the time asleep, in which a lease may have ended.
+	 */
+	timer->fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+	return timer->fd < 0 ? -errno : 0;
+}
+
+static void set(struct lease_timer *timer, uint64_t period)
+{
+	const struct timespec time = { period / NS_PER_S, period % NS_PER_S };
+	const struct itimerspec spec = { .it_interval = time, .it_value = time };
+
+	timerfd_settime(timer->fd, 0, &spec, NULL);
+	timer->started = period;
+}
+
+void lease_timer_start(struct lease_timer *timer)
+{
+	if (timer->fd >= 0 && !timer->started)
+		set(timer, timer->period);
+}
+
+void lease_timer_stop(struct lease_timer *timer)
+{
+	if (timer->started)
+		set(timer, 0);
+}
+
+bool lease_timer_is_due(const struct lease_timer *timer)
+{
+	uint64_t times;
+
+	return timer->fd >= 0 && read(timer->fd, &times, sizeof(times)) == sizeof(times);
+}
