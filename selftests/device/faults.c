@@ -690,6 +690,48 @@ static void check_advanced(struct __test_metadata *_metadata, failure_fixture *s
 	EXPECT_EQ(ret < 0 ? KWQ_WAS_WAITING : KWQ_WAS_READY, q_remove(self->clocked, "a"));
 }
 
+#define LEASE	100
+
+/* All of it is held, and about to be lost. */
+static void prepare_leases(failure_fixture *self)
+{
+	self->clocked = new_lease_queue(self->dev, KWQ_CLOCK_ID_MANUAL, LEASE);
+	REQUIRE(self->clocked >= 0);
+	fill_numbered(self->b, NR);
+	REQUIRE(batch_run(self->clocked, KWQ_IOC_ADD, self->b) == NR);
+	REQUIRE(q_get_many(self->clocked, self->items, NR, 0, KWQ_NO_DEADLINE) == NR);
+	memset(self->b, 0, sizeof(*self->b));
+	for (int i = 0; i < NR; i++)
+		batch_extend(self->b, self->items[i].ticket);
+	REQUIRE(!q_advance(self->clocked, LEASE - 1));
+}
+
+static int run_extend_batch(failure_fixture *self)
+{
+	return batch_run(self->clocked, KWQ_IOC_EXTEND, self->b);
+}
+
+static void check_extended(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	int n = count_results(self->b, ret < 0 ? 0 : ret);
+
+	ASSERT_EQ(0, q_advance(self->clocked, 1));
+	check_stat(self->clocked, .ready = NR - n, .processing = n, .items = NR);
+}
+
+static int run_extend(failure_fixture *self)
+{
+	return q_extend_key(self->clocked, self->items[0].key);
+}
+
+static void check_one_extended(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	int n = ret == 0;
+
+	ASSERT_EQ(0, q_advance(self->clocked, 1));
+	check_stat(self->clocked, .ready = NR - n, .processing = n, .items = NR);
+}
+
 static int run_poll(failure_fixture *self)
 {
 	struct pollfd pollfd = { .fd = self->q, .events = POLLIN | POLLOUT };
@@ -796,6 +838,9 @@ static const struct action actions[] = {
 	{ "config", KWQ_IOC_CONFIG, NULL, run_config, 0, NULL },
 	{ "list dead", KWQ_IOC_LIST_DEAD, prepare_dead, run_list_dead, NR, NULL },
 	{ "advance", KWQ_IOC_ADVANCE, prepare_clock, run_advance, 0, check_advanced },
+	{ "extend", KWQ_IOC_EXTEND, prepare_leases, run_extend, 0, check_one_extended },
+	{ "extend batch", KWQ_IOC_EXTEND, prepare_leases, run_extend_batch, NR,
+	  check_extended },
 	{ "poll", 0, prepare_ready, run_poll, POLLIN | POLLOUT, NULL },
 	{ "poll in vain", 0, NULL, run_poll_in_vain, 0, NULL },
 	{ "epoll", 0, prepare_epoll, run_epoll, 0, check_epoll },
