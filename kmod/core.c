@@ -7,6 +7,8 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/kwq_core.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
 #include <linux/string.h>
 #include <uapi/linux/kwq.h>
 #include <kunit/visibility.h>
@@ -530,6 +532,7 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 	holder->nr_held++;
 	core->nr_processing++;
 	core->started += now;
+	core->started_high += core->started < (u64)now;
 	observe(&core->queue_duration, now - item->dirtied);
 	core->gets++;
 	return item;
@@ -543,6 +546,7 @@ static void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	item->holder = NULL;
 	item->state &= ~KWQ_ITEM_PROCESSING;
 	core->nr_processing--;
+	core->started_high -= core->started < (u64)item->since;
 	core->started -= item->since;
 	if (item->state & KWQ_ITEM_CANCELLED)
 		core->let_go++;
@@ -813,6 +817,19 @@ static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 	return now - oldest;
 }
 
+/*
+ * As many items as a queue may have are at it for 2^64 ns together when each of them
+ * was handed out 18 minutes ago.
+ */
+static u64 unfinished(const struct kwq_core *core, ktime_t now)
+{
+	u64 low = core->nr_processing * (u64)now;
+	u64 high = mul_u64_u64_shr(core->nr_processing, now, 64);
+
+	high -= core->started_high + (low < core->started);
+	return high ? U64_MAX : low - core->started;
+}
+
 /**
  * kwq_core_gauges() - read what is not counted as it happens (M3)
  * @core: the core
@@ -832,6 +849,6 @@ void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		item = list_first_entry(&core->processing, struct kwq_item, link);
 		gauges->longest_running = now - item->since;
 	}
-	gauges->unfinished = core->nr_processing * (u64)now - core->started;
+	gauges->unfinished = unfinished(core, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_gauges);

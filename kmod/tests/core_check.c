@@ -74,7 +74,7 @@ static const char *broken_holders(const struct kwq_core *core,
 	const struct kwq_item *item;
 	unsigned long nr = 0, held[8] = {};
 	ktime_t last = KTIME_MIN;
-	u64 started = 0;
+	u64 started = 0, started_high = 0;
 	int i;
 
 	if (nr_holders > ARRAY_SIZE(held))
@@ -87,6 +87,7 @@ static const char *broken_holders(const struct kwq_core *core,
 			return "processing items are out of order";
 		last = item->since;
 		started += item->since;
+		started_high += started < (u64)item->since;
 		i = index_of(holders, nr_holders, item->holder);
 		if (i < 0)
 			return "an item has an unknown holder";
@@ -95,7 +96,7 @@ static const char *broken_holders(const struct kwq_core *core,
 	for (i = 0; i < nr_holders; i++)
 		if (held[i] != holders[i]->nr_held)
 			return "nr_held is wrong";
-	if (started != core->started)
+	if (started != core->started || started_high != core->started_high)
 		return "started is not the sum that it should be";
 	return nr == core->nr_processing ? NULL : "nr_processing is wrong";
 }

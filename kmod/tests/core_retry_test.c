@@ -1234,6 +1234,27 @@ static void gauges_near_the_end_of_time(struct kunit *test)
 	expect_gauges(test, KTIME_MAX, 0, 8, 8 + 7 + 6);
 }
 
+static void unfinished_work_saturates(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* M3: two from the beginning to the end of time fit, and no more. */
+	add(t, &t->a, 0);
+	add(t, &t->b, 0);
+	get(t, 0);
+	get(t, 0);
+	expect_gauges(test, KTIME_MAX, 0, KTIME_MAX, 2 * (u64)KTIME_MAX);
+	add(t, &t->c, KTIME_MAX - 1);
+	get(t, KTIME_MAX - 1);
+	expect_gauges(test, KTIME_MAX, 0, KTIME_MAX, U64_MAX);
+	done(t, &t->c, KTIME_MAX);
+	expect_gauges(test, KTIME_MAX, 0, KTIME_MAX, 2 * (u64)KTIME_MAX);
+	add(t, &t->c, KTIME_MAX);
+	get(t, KTIME_MAX);
+	done(t, &t->a, KTIME_MAX);
+	expect_gauges(test, KTIME_MAX, 0, KTIME_MAX, KTIME_MAX);
+}
+
 static void oldest_ready_is_of_all_priorities_and_lanes(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
@@ -1333,6 +1354,7 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(gauges_of_an_empty_queue),
 	KUNIT_CASE(gauges_of_what_is_processing),
 	KUNIT_CASE(gauges_near_the_end_of_time),
+	KUNIT_CASE(unfinished_work_saturates),
 	KUNIT_CASE(oldest_ready_is_of_all_priorities_and_lanes),
 	KUNIT_CASE(oldest_ready_is_not_what_waits),
 	{}

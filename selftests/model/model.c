@@ -151,7 +151,9 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 	}
 	nr = model_processing(model, order);
 	for (i = 0; i < nr; i++)
-		gauges->unfinished += now - model->item[order[i]].since;
+		if (__builtin_add_overflow(gauges->unfinished, now - model->item[order[i]].since,
+					   &gauges->unfinished))
+			gauges->unfinished = ~0ULL;
 	if (nr)
 		gauges->longest_running = now - model->item[order[0]].since;
 }

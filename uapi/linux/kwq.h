@@ -735,7 +735,8 @@ struct kwq_histogram {
  *		that are next in their priorities, in ns before @now; 0 for none.
  * @longest_running: since when the item is being processed that was handed out
  *		first, in ns before @now; 0 for none.
- * @unfinished:	the sum of the times since which items are being processed, in ns.
+ * @unfinished:	the sum of the times since which items are being processed, in ns;
+ *		2^64 - 1 if it is more.
  * @queue_duration: from an add to the hand-out.
  * @work_duration: from a hand-out to its Done.
  * @lateness:	from the time that an item waited for to its being ready.

@@ -118,8 +118,8 @@ enum kwq_wait_policy {
  * @rate_limited: adds that the limiters were asked for.
  * @died:	how often an item was found to be rate-limited too often, or given up.
  * @let_go:	how often the processing of a cancelled item ended.
- * @started:	the sum of @since of what is processing; wraps, as does what is
- *		computed from it.
+ * @started:	the sum of @since of what is processing; the lower 64 bits,
+ * @started_high: and the upper.
  * @queue_duration: from an add to the hand-out; hand-outs that were undone are in it.
  * @work_duration: from the hand-out to its done.
  * @lateness:	from an item's time to its being ready.
@@ -152,6 +152,7 @@ struct kwq_core {
 	u64 died;
 	u64 let_go;
 	u64 started;
+	u64 started_high;
 	struct kwq_histogram queue_duration;
 	struct kwq_histogram work_duration;
 	struct kwq_histogram lateness;
