@@ -44,7 +44,12 @@
 
 #include <linux/kwq.h>
 
+/* The harness is for programs of one file: its functions are not static. */
+#ifdef KWQ_NO_HARNESS
+#include "kselftest.h"
+#else
 #include "kselftest_harness.h"
+#endif
 
 /* Only what hangs takes that long, even on an emulated processor that is shared. */
 #undef TEST_TIMEOUT_DEFAULT

@@ -4,7 +4,7 @@
 # initramfs.sh KERNEL [device] [demo] [exporter] [bench]: builds kwq for that kernel of kernel.sh's and packs it with init,
 # busybox and the command, and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
 #
-#   device  selftests/device and what tests the command with a device, as /kselftest
+#   device  selftests/device, selftests/fuzz and what tests the command with a device, as /kselftest
 #   demo    selftests/demo, as /demo
 #   exporter  the command with the libraries that its exporter wants, in /exporter, and what tests that, as /kselftest
 #   bench   selftests/bench, as /kwq_bench.ko
@@ -76,6 +76,9 @@ for content in "$@"; do
 		mkdir "$root/kselftest"
 		make -s --no-print-directory -C "$TOP/selftests/device" KSELFTEST_INC=. "${for_machine[@]}" list |
 			(cd "$device" && xargs cp -t "$root/kselftest")
+		logged fuzz make -C "$TOP/selftests/fuzz" O="$device" "${for_machine[@]}" \
+			KSELFTEST_INC="$source/tools/testing/selftests" all
+		cp "$device/fuzz" "$root/kselftest"
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_machine[@]}" \
 			"$userspace/test/device-examples"

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A fuzzer of the device: processes that make random, half-valid requests on queues that
+ * they share, while they are torn, interrupted and killed.
+ *
+ * main.c	rounds: starts processes, kills them, and looks at what they left
+ * process.c	what a process does beside requests: its descriptors, threads and signals
+ * request.c	random requests, and what is wrong with some of them
+ * judge.c	what may come of a request: its errno, and the bytes that it writes
+ */
+#ifndef KWQ_FUZZ_H
+#define KWQ_FUZZ_H
+
+#include <semaphore.h>
+
+#include "../device/kwq_test.h"
+
+#define PROCESSES	4	/* every other one is not root */
+#define THREADS		2	/* of a process that make requests */
+#define QUEUES		4	/* unnamed ones that everybody has in a round */
+#define SLOTS		12	/* of a process, for descriptors that its threads share */
+#define STEP		64	/* operations of which the parent is told at once */
+
+/* Memory for the arguments of one call, a page for each. */
+#define PAGE		4096
+enum {
+	ARG,			/* the structure */
+	EXTRA,			/* of a configuration: its structure and its limiters */
+	BATCHES,		/* each with its entries, keys and results */
+	PAGES = BATCHES + 3 * 3,
+};
+
+#define ROOM		(PAGES * PAGE)
+/* Behind it is nothing, for longer than an entry: who goes through entries finds that. */
+#define GAP		(2 * PAGE)
+
+enum kind {
+	INFO, CREATE, OPEN, UNLINK, LIST, ADD, GET, DONE, REMOVE, LEN, STAT, SHUT_DOWN,
+	SHUTTING_DOWN, DRAIN, FORGET, REQUEUES, CONFIGURE, CONFIG, LIST_DEAD, ADVANCE,
+	UNKNOWN, KINDS
+};
+
+/* Shared by all processes. */
+struct world {
+	_Atomic __u64 operations;
+	_Atomic __u64 faults;	/* made: failed, torn, interrupted and killed */
+	_Atomic __u64 succeeded[KINDS];
+	_Atomic __u64 refused[KINDS];
+	int dev;
+	int queues[QUEUES];
+	int mail[2];		/* a socket pair over which descriptors are passed */
+	int steps[2];		/* a pipe with a byte for each STEP operations */
+};
+
+/* What one call is given, for who judges it. */
+struct call {
+	enum kind kind;
+	unsigned long cmd;
+	__u64 arg;
+	bool torn;		/* pages come and go meanwhile */
+	bool scribbled;		/* what is read changes meanwhile */
+	bool failing;		/* an allocation or a copy fails */
+	bool wild;		/* a pointer or a length is not what it was meant to be */
+	int ret;
+};
+
+/* One thread that makes requests, and the one that tears its arguments. */
+struct fuzzer {
+	struct world *world;
+	struct process *process;
+	__u64 random;
+	__u8 *room;		/* the arguments, as this program sees them */
+	__u8 *torn;		/* the same memory, of which pages may be missing */
+	__u8 *before;		/* what was in it before the call */
+	__u8 *may;		/* which bytes of it the call may write */
+	int memory;		/* a memfd of both */
+	int nth;		/* fail-nth of the thread; -1 without */
+	__u64 tickets[32];
+	unsigned int nr_tickets;
+	struct call call;
+
+	pthread_t tearer;
+	sem_t begin;
+	sem_t begun;
+	sem_t end;
+	sem_t ended;
+	_Atomic bool calling;
+};
+
+struct process {
+	struct world *world;
+	int number;
+	__u64 seed;
+	bool is_root;
+	int epoll;
+	pthread_barrier_t ready;
+	_Atomic int slots[SLOTS];
+	struct fuzzer fuzzers[THREADS];
+};
+
+/* One of 0 to @nr - 1. */
+static inline __u32 any(struct fuzzer *f, __u32 nr)
+{
+	return next_random(&f->random) % nr;
+}
+
+static inline bool one_in(struct fuzzer *f, __u32 nr)
+{
+	return !any(f, nr);
+}
+
+static inline __u8 *page_of(struct fuzzer *f, int page)
+{
+	return f->room + page * PAGE;
+}
+
+/* process.c */
+void live(struct world *world, int number, __u64 seed) __attribute__((noreturn));
+int slot_fd(struct fuzzer *f, int i);
+void put_slot(struct fuzzer *f, int i, int fd);
+
+/* request.c */
+void make_request(struct fuzzer *f);
+extern const char *const kind_names[KINDS];
+
+/* judge.c */
+void judge(struct fuzzer *f);
+
+#endif /* KWQ_FUZZ_H */

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What may come of a request, whatever it was made of.
+ */
+#include <stdarg.h>
+
+#include "fuzz.h"
+
+/* Says in one line, which no other process's comes into, what is wrong, and ends the process. */
+static void __attribute__((format(printf, 2, 3), noreturn))
+wrong(const struct fuzzer *f, const char *fmt, ...)
+{
+	const struct call *c = &f->call;
+	char text[256];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	dprintf(STDERR_FILENO, "# %s: %s (returned %d%s%s%s%s)\n",
+		kind_names[c->kind], text, c->ret, c->torn ? ", torn" : "",
+		c->scribbled ? ", scribbled" : "", c->failing ? ", failing" : "",
+		c->wild ? ", wild" : "");
+	abort();
+}
+
+/*
+ * The errors that are documented for each request. Beside them whatever takes an
+ * argument may find it bad, any descriptor may be closed by now or be another's, and
+ * there is no memory where it is made to fail.
+ */
+static const int errors[KINDS][12] = {
+	[INFO] = { 0 },
+	[CREATE] = { E2BIG, EACCES, EDQUOT, EEXIST, EMFILE, ENAMETOOLONG, ENFILE },
+	[OPEN] = { E2BIG, EACCES, EMFILE, ENAMETOOLONG, ENFILE, ENOENT },
+	[UNLINK] = { E2BIG, ENAMETOOLONG, ENOENT, EPERM },
+	[LIST] = { E2BIG, ENAMETOOLONG },
+	[ADD] = { E2BIG, EMSGSIZE },
+	[GET] = { E2BIG, EMSGSIZE, EAGAIN, EINTR, ESHUTDOWN, ETIMEDOUT },
+	[DONE] = { E2BIG, EMSGSIZE },
+	[REMOVE] = { E2BIG, EMSGSIZE },
+	[STAT] = { 0 },
+	[SHUT_DOWN] = { E2BIG },
+	[DRAIN] = { E2BIG, ECANCELED, EINTR, ETIMEDOUT },
+	[FORGET] = { E2BIG, EMSGSIZE },
+	[REQUEUES] = { E2BIG, EMSGSIZE },
+	[CONFIGURE] = { E2BIG },
+	[CONFIG] = { E2BIG },
+	[LIST_DEAD] = { E2BIG, EMSGSIZE },
+	[ADVANCE] = { E2BIG, EOPNOTSUPP, EPERM },
+};
+
+static bool takes_argument(enum kind kind)
+{
+	return kind != LEN && kind != SHUTTING_DOWN && kind != UNKNOWN;
+}
+
+static void judge_errno(struct fuzzer *f)
+{
+	const struct call *c = &f->call;
+	int err = -c->ret;
+
+	if (err <= 0 || err == EBADF || err == ENOTTY)
+		return;
+	if ((err == EFAULT || err == EINVAL) && takes_argument(c->kind))
+		return;
+	if (err == ENOMEM && c->failing)
+		return;
+	for (int i = 0; i < ARRAY_SIZE(errors[0]) && errors[c->kind][i]; i++)
+		if (err == errors[c->kind][i])
+			return;
+	wrong(f, "%s is not documented", strerror(err));
+}
+
+/* Where an address lies in the room, and how much of it is there; false for none. */
+static bool in_room(struct fuzzer *f, __u64 address, __u64 *offset)
+{
+	__u64 room = user_ptr(f->call.torn ? f->torn : f->room);
+
+	*offset = address - room;
+	return address >= room && address < room + ROOM;
+}
+
+static void may_write(struct fuzzer *f, __u64 address, __u64 len)
+{
+	__u64 offset;
+
+	if (in_room(f, address, &offset))
+		memset(f->may + offset, 1, len < ROOM - offset ? len : ROOM - offset);
+}
+
+/* As it was told to the kernel. */
+static const void *told(struct fuzzer *f)
+{
+	__u64 offset;
+
+	if (!in_room(f, f->call.arg, &offset) || offset > ROOM - PAGE)
+		return NULL;
+	return f->before + offset;
+}
+
+/* Is it known how much was written, by what was returned? */
+static bool is_plain(const struct call *c)
+{
+	return !c->torn && !c->scribbled && !c->failing && !c->wild;
+}
+
+/* How many entries of a batch may be written: those that it tells, or with a fault any. */
+static __u32 entries_written(const struct call *c, __u32 nr)
+{
+	if (nr > KWQ_BATCH_MAX)
+		return 0;
+	if (!is_plain(c) || c->ret == -EFAULT)
+		return nr;
+	return c->ret < 0 ? 0 : c->ret;
+}
+
+static void may_write_results(struct fuzzer *f, const struct kwq_batch *b, __u32 nr)
+{
+	may_write(f, b->results, (__u64)nr * sizeof(__s32));
+}
+
+/* Keys are packed as far as the entries tell; there may be rubbish where it faulted. */
+static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_size)
+{
+	__u32 nr = entries_written(&f->call, b->nr), keys = nr ? b->keys_len : 0;
+	__u64 offset;
+
+	may_write(f, b->entries, (__u64)nr * b->entry_size);
+	if (is_plain(&f->call) && f->call.ret > 0 && in_room(f, b->entries, &offset)) {
+		keys = 0;
+		for (__u32 i = 0; i < nr; i++) {
+			const struct kwq_got *got = (void *)(f->room + offset + i * b->entry_size);
+			const struct kwq_dead_entry *dead = (const void *)got;
+
+			keys += entry_size == sizeof(*got) ? got->key_len : dead->key_len;
+		}
+		if (keys > b->keys_len)
+			wrong(f, "keys of %u bytes in a room of %u", keys, b->keys_len);
+	}
+	may_write(f, b->keys, keys);
+}
+
+static void mark_what_may_be_written(struct fuzzer *f)
+{
+	const struct call *c = &f->call;
+	const void *arg = told(f);
+	const struct kwq_get *get = arg;
+	const struct kwq_op *op = arg;
+	const struct kwq_list *list = arg;
+	const struct kwq_config *config = arg;
+	const struct kwq_list_dead *list_dead = arg;
+	__u32 size, nr;
+
+	memset(f->may, 0, ROOM);
+	if (!arg)
+		return;
+	memcpy(&size, arg, sizeof(size));
+	switch (c->kind) {
+	case INFO:
+	case STAT:
+		if (size <= PAGE && (!c->ret || c->ret == -EFAULT))
+			may_write(f, c->arg, size);
+		break;
+	case LIST:
+		if (list->nr <= KWQ_BATCH_MAX)
+			may_write(f, list->entries,
+				  (__u64)entries_written(c, list->nr) * list->entry_size);
+		break;
+	case ADD:
+	case DONE:
+	case REMOVE:
+	case FORGET:
+	case REQUEUES:
+		may_write_results(f, &op->batch, entries_written(c, op->batch.nr));
+		break;
+	case GET:
+		if (c->ret >= 0 || get->add.nr || get->done.nr) {
+			if (get->add.nr <= KWQ_BATCH_MAX)
+				may_write_results(f, &get->add, get->add.nr);
+			if (get->done.nr <= KWQ_BATCH_MAX)
+				may_write_results(f, &get->done, get->done.nr);
+			may_write(f, c->arg + offsetof(struct kwq_get, nr_added), 8);
+		}
+		may_fill(f, &get->get, sizeof(struct kwq_got));
+		break;
+	case CONFIG:
+		if (c->ret && c->ret != -EFAULT)
+			break;
+		nr = config->nr < KWQ_LIMITERS_MAX ? config->nr : KWQ_LIMITERS_MAX;
+		may_write(f, config->limiters, (__u64)nr * config->limiter_size);
+		may_write(f, c->arg, size);
+		break;
+	case LIST_DEAD:
+		may_fill(f, &list_dead->batch, sizeof(struct kwq_dead_entry));
+		break;
+	default:
+		break;
+	}
+}
+
+static void judge_writes(struct fuzzer *f)
+{
+	if (f->call.scribbled)
+		return;
+	mark_what_may_be_written(f);
+	if (!memcmp(f->room, f->before, ROOM))
+		return;
+	for (size_t i = 0; i < ROOM; i++)
+		if (f->room[i] != f->before[i] && !f->may[i])
+			wrong(f, "byte %zu of page %zu was written", i % PAGE, i / PAGE);
+}
+
+/* Nothing of userspace's looks like the kernel's memory, its text or its modules. */
+static bool is_kernel_pointer(__u64 word)
+{
+	return (word >= 0xffff000000000000 && word < 0xffffff0000000000) ||
+	       (word >= 0xffffffff80000000 && word < 0xfffffffffffff000);
+}
+
+static void no_pointers(struct fuzzer *f, __u64 address, __u64 len)
+{
+	__u64 offset, word;
+
+	if (!in_room(f, address, &offset))
+		return;
+	for (__u64 at = 0; at + 8 <= len && offset + at + 8 <= ROOM; at += 8) {
+		memcpy(&word, f->room + offset + at, 8);
+		if (is_kernel_pointer(word))
+			wrong(f, "%#llx at %llu was shown", word, at);
+	}
+}
+
+static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind kind, int nr)
+{
+	static const int refused[KINDS][5] = {
+		[ADD] = { ENOENT, ENOSPC, ESHUTDOWN },
+		[DONE] = { ENOENT, EPERM, ESTALE },
+		[REMOVE] = { ENOENT },
+	};
+	static const int most[KINDS] = {
+		[ADD] = KWQ_DEAD,
+		[DONE] = KWQ_REQUEUED,
+		[REMOVE] = 2 * KWQ_WAS_DEAD - 1,
+		[FORGET] = INT_MAX,
+		[REQUEUES] = INT_MAX,
+	};
+	__u64 offset;
+
+	if (nr <= 0 || !in_room(f, b->results, &offset))
+		return;
+	for (int i = 0; i < nr; i++) {
+		__s32 result;
+		bool known;
+
+		memcpy(&result, f->room + offset + i * sizeof(result), sizeof(result));
+		known = result <= most[kind] && result >= (kind == REMOVE);
+		known = known || result == -EINVAL || result == -EMSGSIZE;
+		for (int j = 0; j < ARRAY_SIZE(refused[0]) && refused[kind][j]; j++)
+			known = known || result == -refused[kind][j];
+		if (!known)
+			wrong(f, "result %d of entry %d is not documented", result, i);
+	}
+}
+
+/* What was fetched is as was said, and the tickets go up; they are kept for a Done. */
+static void judge_got(struct fuzzer *f, const struct kwq_batch *b)
+{
+	__u64 offset, last = 0;
+
+	if (!in_room(f, b->entries, &offset))
+		return;
+	if (f->call.ret > (int)b->nr)
+		wrong(f, "there was room for %u", b->nr);
+	for (int i = 0; i < f->call.ret; i++) {
+		struct kwq_got got;
+
+		memcpy(&got, f->room + offset + i * b->entry_size, sizeof(got));
+		if (got.ticket <= last || !got.key_len || got.key_len > KWQ_KEY_MAX ||
+		    got.priority < KWQ_PRIORITY_MIN || got.priority > KWQ_PRIORITY_MAX)
+			wrong(f, "ticket %llu after %llu, a key of %u bytes, priority %d",
+			      got.ticket, last, got.key_len, got.priority);
+		last = got.ticket;
+		f->tickets[f->nr_tickets++ % ARRAY_SIZE(f->tickets)] = got.ticket;
+	}
+}
+
+static void judge_stat(struct fuzzer *f)
+{
+	struct kwq_stat s = { 0 };
+	__u32 size;
+
+	memcpy(&size, f->before, sizeof(size));
+	memcpy(&s, f->room, size < sizeof(s) ? size : sizeof(s));
+	if (s.size > size || s.pad || !name_is_clean(s.name))
+		wrong(f, "size %u of %u, padding %u", s.size, size, s.pad);
+	if (s.items > s.max_items || s.bytes > s.max_bytes || s.ready + s.processing > s.items ||
+	    s.waiting > s.items || s.dead + s.remembered > s.items || !s.items != !s.bytes)
+		wrong(f, "%llu items: %llu ready, %llu processing, %llu waiting, %llu dead",
+		      s.items, s.ready, s.processing, s.waiting, s.dead);
+	if (s.gets != s.dones + s.abandoned + s.processing || s.gets > s.adds + s.abandoned)
+		wrong(f, "%llu adds, %llu gets, %llu dones, %llu abandoned, %llu processing",
+		      s.adds, s.gets, s.dones, s.abandoned, s.processing);
+	/* What came after the first version is there as a whole, or not. */
+	if (size < sizeof(s))
+		return;
+	if (s.items > s.ready + s.processing + s.waiting + s.dead + s.remembered)
+		wrong(f, "%llu items, of which some are nowhere", s.items);
+	if (s.dead > s.died || s.rate_limited > s.retries ||
+	    s.dones != number_in(&s.work_duration) || s.gets > number_in(&s.queue_duration))
+		wrong(f, "%llu dead of %llu, %llu rate-limited of %llu, %llu dones of %llu",
+		      s.dead, s.died, s.rate_limited, s.retries, s.dones,
+		      number_in(&s.work_duration));
+}
+
+/* Of a call with which nothing was wrong that could have changed what it means. */
+static void judge_answer(struct fuzzer *f)
+{
+	const struct call *c = &f->call;
+	const struct kwq_get *get = told(f);
+	const struct kwq_op *op = told(f);
+	const struct kwq_list *list = told(f);
+	const struct kwq_list_dead *list_dead = told(f);
+	const struct kwq_get *now = (const void *)f->room;
+
+	switch (c->kind) {
+	case INFO:
+		if (!c->ret)
+			no_pointers(f, c->arg, sizeof(struct kwq_info));
+		break;
+	case STAT:
+		if (c->ret)
+			break;
+		judge_stat(f);
+		/* Behind these are sums, which may be any number. */
+		no_pointers(f, c->arg, offsetof(struct kwq_stat, unfinished));
+		break;
+	case LIST:
+		for (int i = 0; i < c->ret; i++)
+			no_pointers(f, list->entries + i * list->entry_size,
+				    sizeof(struct kwq_list_entry));
+		break;
+	case ADD:
+	case DONE:
+	case REMOVE:
+	case FORGET:
+	case REQUEUES:
+		if (c->ret > (int)op->batch.nr)
+			wrong(f, "%d of %u entries were taken", c->ret, op->batch.nr);
+		judge_results(f, &op->batch, c->kind, c->ret);
+		break;
+	case GET:
+		if (c->ret == -EBADF || c->ret == -ENOTTY || c->ret == -EINVAL ||
+		    c->ret == -E2BIG)
+			break;
+		if (now->nr_added > get->add.nr || now->nr_done > get->done.nr)
+			wrong(f, "%u of %u were added, %u of %u done", now->nr_added, get->add.nr,
+			      now->nr_done, get->done.nr);
+		judge_results(f, &get->add, ADD, now->nr_added);
+		judge_results(f, &get->done, DONE, now->nr_done);
+		judge_got(f, &get->get);
+		for (int i = 0; i < c->ret; i++)
+			no_pointers(f, get->get.entries + i * get->get.entry_size,
+				    sizeof(struct kwq_got));
+		break;
+	case CONFIG:
+		if (!c->ret)
+			no_pointers(f, c->arg, sizeof(struct kwq_config) - 24);
+		break;
+	case LIST_DEAD:
+		for (int i = 0; i < c->ret; i++)
+			no_pointers(f, list_dead->batch.entries + i * list_dead->batch.entry_size,
+				    sizeof(struct kwq_dead_entry));
+		break;
+	case LEN:
+		break;
+	default:
+		if (c->ret > 1 && c->kind != CREATE && c->kind != OPEN)
+			wrong(f, "that is no answer");
+		break;
+	}
+}
+
+void judge(struct fuzzer *f)
+{
+	const struct call *c = &f->call;
+
+	judge_errno(f);
+	judge_writes(f);
+	if (is_plain(c))
+		judge_answer(f);
+	if (c->ret == -EFAULT || c->ret == -EINTR)
+		atomic_fetch_add(&f->world->faults, 1);
+	if (c->ret < 0)
+		atomic_fetch_add(&f->world->refused[c->kind], 1);
+	else
+		atomic_fetch_add(&f->world->succeeded[c->kind], 1);
+}

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Q3, Q8, Q9, Q10, O1, O2, O4, O5, O6: rounds of random requests. In each, processes are
+ * let loose upon new queues and killed now and then. At its end, when all of them are
+ * gone, what is left in the queues is looked at, fetched and finished: each key is there
+ * once at most, and a queue that is shut down and empty holds no memory.
+ *
+ * KWQ_SEED=N          the same decisions again; how they fall together is up to the scheduler
+ * KWQ_SOAK_SECONDS=N  rounds for so long
+ */
+#include <sys/socket.h>
+
+#include "fuzz.h"
+
+#define ROUNDS		4
+#define STEPS		20	/* in a round, of STEP operations each */
+#define KEYS_ROOM	65536
+#define DEBUGFS		"/sys/kernel/debug/"
+
+/* Queues that everybody has: on both clocks, with narrow limits, and with dead items. */
+static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+
+static int make_queue(int dev, int i)
+{
+	struct kwq_config config = config_of(at_once);
+
+	config.dead_after = 1;
+	switch (i) {
+	case 0:
+		return new_queue_with(dev, CLOCK_MONOTONIC, 0, NULL);
+	case 1:
+		return new_queue_with(dev, KWQ_CLOCK_ID_MANUAL, 0, &config);
+	case 2:
+		return new_queue_with(dev, KWQ_CLOCK_ID_MANUAL, 9, NULL);
+	default:
+		return new_queue_with(dev, CLOCK_BOOTTIME, 0, &config);
+	}
+}
+
+/* What a queue has counted: goes up only. A hand-out that was undone is counted no longer. */
+static void require_progress(const struct kwq_stat *before, const struct kwq_stat *after)
+{
+	REQUIRE(after->adds >= before->adds);
+	REQUIRE(after->coalesced >= before->coalesced);
+	REQUIRE(after->dones >= before->dones);
+	REQUIRE(after->abandoned >= before->abandoned);
+	REQUIRE(after->removed >= before->removed);
+	REQUIRE(after->dropped >= before->dropped);
+	REQUIRE(after->retries >= before->retries);
+	REQUIRE(after->rate_limited >= before->rate_limited);
+	REQUIRE(after->died >= before->died);
+	REQUIRE(after->now >= before->now);
+	REQUIRE(after->state == (after->state | before->state));
+	REQUIRE(number_in(&after->queue_duration) >= number_in(&before->queue_duration));
+	REQUIRE(number_in(&after->lateness) >= number_in(&before->lateness));
+}
+
+/* What is left of a queue that nobody else has any more */
+
+struct left {
+	int q;
+	bool manual;
+	unsigned int nr;
+	unsigned int room;
+	struct {
+		__u64 ticket;
+		__u32 len;
+		__u8 *bytes;
+	} *keys;
+};
+
+static void note_key(struct left *left, __u64 ticket, const __u8 *bytes, __u32 len)
+{
+	/* Q3: nothing was finished since the first of these was fetched. */
+	for (unsigned int i = 0; i < left->nr; i++)
+		REQUIRE(left->keys[i].ticket != ticket &&
+			(left->keys[i].len != len || memcmp(left->keys[i].bytes, bytes, len)));
+	if (left->nr == left->room) {
+		left->room = 2 * left->room + 64;
+		left->keys = realloc(left->keys, left->room * sizeof(*left->keys));
+		REQUIRE(left->keys);
+	}
+	left->keys[left->nr].ticket = ticket;
+	left->keys[left->nr].len = len;
+	left->keys[left->nr].bytes = malloc(len);
+	REQUIRE(left->keys[left->nr].bytes);
+	memcpy(left->keys[left->nr++].bytes, bytes, len);
+}
+
+/* Fetches all that is ready; returns why there is no more. */
+static int fetch_all(struct left *left)
+{
+	static struct kwq_got got[64];
+	static __u8 keys[KEYS_ROOM];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(got),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = ARRAY_SIZE(got),
+			.entry_size = sizeof(got[0]),
+		},
+	};
+	__u64 last = 0;
+	int ret;
+
+	while ((ret = request(left->q, KWQ_IOC_GET, &get)) > 0) {
+		const __u8 *key = keys;
+
+		for (int i = 0; i < ret; i++) {
+			REQUIRE(got[i].ticket > last);
+			REQUIRE(got[i].key_len && got[i].key_len <= keys + sizeof(keys) - key);
+			note_key(left, got[i].ticket, key, got[i].key_len);
+			last = got[i].ticket;
+			key += got[i].key_len;
+		}
+	}
+	return ret;
+}
+
+static void finish_all(struct left *left)
+{
+	for (unsigned int i = 0; i < left->nr; i++) {
+		int ret = q_done_with(left->q, left->keys[i].ticket, KWQ_DONE_FORGET);
+
+		/* On a real clock something may have become due meanwhile. */
+		REQUIRE(ret == KWQ_FINISHED || (ret == KWQ_REQUEUED && !left->manual));
+		free(left->keys[i].bytes);
+	}
+	left->nr = 0;
+}
+
+/* L11: as many are listed as are dead, and each of them comes back. */
+static void kick_all(const struct left *left, __u64 dead, bool shut_down)
+{
+	static struct kwq_dead_entry entries[64];
+	static __u8 keys[KEYS_ROOM];
+	struct kwq_list_dead list = {
+		.size = sizeof(list),
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = ARRAY_SIZE(entries),
+			.entry_size = sizeof(entries[0]),
+		},
+	};
+	int ret;
+
+	while ((ret = request(left->q, KWQ_IOC_LIST_DEAD, &list)) > 0) {
+		const __u8 *key = keys;
+
+		for (int i = 0; i < ret; i++) {
+			REQUIRE(entries[i].number > list.after && !entries[i].pad);
+			list.after = entries[i].number;
+			REQUIRE(q_add_bytes(left->q, key, entries[i].key_len, KWQ_ADD_KICK, 0, 0) ==
+				(shut_down ? -ESHUTDOWN : KWQ_ADDED));
+			key += entries[i].key_len;
+			dead--;
+		}
+	}
+	REQUIRE(!ret && !dead);
+}
+
+/* D7: nothing waits for longer than a clock goes. A named queue's is its owner's to move. */
+static void go_to_the_end(int q, const struct kwq_stat *before)
+{
+	struct kwq_stat stat;
+	int ret = q_advance_to(q, TIME_MAX);
+
+	if (before->name[0] && before->uid != geteuid()) {
+		REQUIRE(ret == -EPERM);
+		return;
+	}
+	REQUIRE(!ret && !q_stat(q, &stat));
+	REQUIRE(!stat.waiting && stat.now == TIME_MAX);
+}
+
+/* Takes the descriptor over. All processes are gone that had the queue, or its name. */
+static void finish_queue(int q)
+{
+	struct kwq_stat before, stat;
+	struct left left = { .q = q_reopen(q) };
+	bool shut_down;
+
+	/* O1: with the last handle goes what it held, the parent's too. */
+	REQUIRE(left.q >= 0 && !close(q));
+	REQUIRE(!q_stat(left.q, &before));
+	REQUIRE(before.handles == 1 && !before.processing);
+	left.manual = before.clockid == KWQ_CLOCK_ID_MANUAL;
+	shut_down = before.state & KWQ_STATE_SHUT_DOWN;
+	REQUIRE(!shut_down || (!before.waiting && !before.dead && !before.remembered));
+
+	kick_all(&left, before.dead, shut_down);
+	if (left.manual) {
+		go_to_the_end(left.q, &before);
+		REQUIRE(!q_stat(left.q, &stat));
+		REQUIRE(!stat.dead && stat.ready + stat.waiting + stat.remembered >= stat.items);
+	}
+	/* Of a queue that is shut down there will be no more: this handle holds all of it. */
+	REQUIRE(fetch_all(&left) == (shut_down ? -ESHUTDOWN : -EAGAIN));
+	REQUIRE(!left.manual || left.nr == stat.ready);
+	finish_all(&left);
+
+	REQUIRE(!q_shut_down(left.q));
+	fetch_all(&left);
+	finish_all(&left);
+	REQUIRE(!q_drain(left.q, KWQ_NO_DEADLINE));
+	REQUIRE(fetch_all(&left) == -ESHUTDOWN);
+	REQUIRE(q_add(left.q, "late") == -ESHUTDOWN);
+
+	/* Q10 */
+	REQUIRE(!q_stat(left.q, &stat));
+	require_progress(&before, &stat);
+	REQUIRE(!stat.ready && !stat.waiting && !stat.processing && !stat.dead &&
+		!stat.remembered && !stat.items && !stat.bytes);
+	REQUIRE(stat.gets == stat.dones + stat.abandoned);
+	free(left.keys);
+	close(left.q);
+}
+
+/* Returns how many there were. O5: root opens whatever mode they have. */
+static int finish_named_queues(int dev)
+{
+	struct kwq_list_entry entries[4];
+	struct kwq_list list = {
+		.size = sizeof(list),
+		.entries = user_ptr(entries),
+		.nr = ARRAY_SIZE(entries),
+		.entry_size = sizeof(entries[0]),
+	};
+	int ret, nr = 0;
+
+	while ((ret = request(dev, KWQ_IOC_LIST, &list)) > 0) {
+		for (int i = 0; i < ret; i++) {
+			const char *name = (const char *)entries[i].name;
+			int q;
+
+			REQUIRE(name_is_clean(entries[i].name) && !entries[i].pad);
+			REQUIRE(strcmp(name, (const char *)list.after) > 0);
+			set_name(list.after, name);
+			q = q_open(dev, name, O_RDWR | O_CLOEXEC);
+			REQUIRE(q >= 0);
+			REQUIRE(!q_unlink(dev, name));
+			finish_queue(q);
+			nr++;
+		}
+	}
+	REQUIRE(!ret);
+	return nr;
+}
+
+/* Rounds */
+
+struct round {
+	struct world *world;
+	__u64 random;
+	pid_t pids[PROCESSES];
+	struct kwq_stat stats[QUEUES];
+	int stopped;		/* the process that is, or -1 */
+};
+
+static void start(struct round *r, int i)
+{
+	__u64 seed = next_random(&r->random);
+
+	r->pids[i] = fork();
+	REQUIRE(r->pids[i] >= 0);
+	if (!r->pids[i])
+		live(r->world, i, seed);
+}
+
+/* Each of them ends by the parent's hand alone; orphans were children of theirs. */
+static void look_for_the_dead(const struct round *r)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+		for (int i = 0; i < PROCESSES; i++)
+			if (pid == r->pids[i]) {
+				fprintf(stderr, "# process %d ended by itself: %#x\n", i, status);
+				exit(1);
+			}
+}
+
+static void kill_one(struct round *r, int i)
+{
+	int status;
+
+	REQUIRE(!kill(r->pids[i], SIGKILL));
+	REQUIRE(waitpid(r->pids[i], &status, 0) == r->pids[i]);
+	if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL) {
+		fprintf(stderr, "# process %d ended by itself: %#x\n", i, status);
+		exit(1);
+	}
+	r->pids[i] = 0;
+	atomic_fetch_add(&r->world->faults, 1);
+}
+
+static void go_on(struct round *r)
+{
+	if (r->stopped >= 0 && r->pids[r->stopped])
+		REQUIRE(!kill(r->pids[r->stopped], SIGCONT));
+	r->stopped = -1;
+}
+
+/* After each step something happens to one of them. */
+static void disturb(struct round *r)
+{
+	__u32 random = next_random(&r->random);
+	int i = random % PROCESSES;
+
+	go_on(r);
+	switch (random / PROCESSES % 8) {
+	case 0:
+	case 1:
+		kill_one(r, i);
+		start(r, i);
+		break;
+	case 2:
+		r->stopped = i;
+		REQUIRE(!kill(r->pids[i], SIGSTOP));
+		break;
+	case 3:
+		/* Not for one thread: whichever takes it. */
+		kill(r->pids[i], SIGALRM);
+		break;
+	default:
+		break;
+	}
+}
+
+static void watch(struct round *r)
+{
+	struct kwq_stat stat;
+
+	for (int i = 0; i < QUEUES; i++) {
+		REQUIRE(!q_stat(r->world->queues[i], &stat));
+		require_progress(&r->stats[i], &stat);
+		r->stats[i] = stat;
+	}
+}
+
+/* Returns how many named queues there were. */
+static int run_round(struct world *w, __u64 seed)
+{
+	struct round r = { .world = w, .random = seed, .stopped = -1 };
+	int status;
+	char byte;
+
+	REQUIRE(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, w->mail));
+	REQUIRE(!pipe2(w->steps, O_CLOEXEC));
+	for (int i = 0; i < QUEUES; i++) {
+		w->queues[i] = make_queue(w->dev, i);
+		REQUIRE(w->queues[i] >= 0);
+	}
+	for (int i = 0; i < PROCESSES; i++)
+		start(&r, i);
+	for (int step = 0; step < STEPS; step++) {
+		REQUIRE(read(w->steps[0], &byte, 1) == 1);
+		look_for_the_dead(&r);
+		watch(&r);
+		disturb(&r);
+	}
+	for (int i = 0; i < PROCESSES; i++)
+		kill_one(&r, i);
+	/* Children of theirs; none of them does anything for long. */
+	while (waitpid(-1, &status, 0) > 0)
+		;
+	REQUIRE(errno == ECHILD);
+	for (int i = 0; i < 2; i++) {
+		close(w->mail[i]);
+		close(w->steps[i]);
+	}
+	for (int i = 0; i < QUEUES; i++)
+		finish_queue(w->queues[i]);
+	return finish_named_queues(w->dev);
+}
+
+/* Any allocation may fail, and none of them is worth a page of the log. */
+static void prepare_failures(void)
+{
+	write_text(DEBUGFS "failslab/ignore-gfp-wait", "N");
+	write_text(DEBUGFS "failslab/verbose", "0");
+	write_text(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N");
+	write_text(DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N");
+	write_text(DEBUGFS "fail_page_alloc/min-order", "0");
+	write_text(DEBUGFS "fail_page_alloc/verbose", "0");
+	write_text(DEBUGFS "fail_usercopy/verbose", "0");
+}
+
+int main(void)
+{
+	__u64 seed = number_from("KWQ_SEED", 1), random = seed;
+	__u64 end = now_ns() + soak_seconds() * SEC;
+	struct world *w = shared(sizeof(*w));
+	bool all = true;
+	int named = 0;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	printf("TAP version 13\n1..2\n# KWQ_SEED=%llu\n", seed);
+	REQUIRE(!prctl(PR_SET_CHILD_SUBREAPER, 1));
+	w->dev = open_device();
+	REQUIRE(w->dev >= 0);
+	prepare_failures();
+	/* A process that has just begun may be sent one. */
+	signal(SIGALRM, SIG_IGN);
+
+	for (int round = 0; round < ROUNDS || now_ns() < end; round++)
+		named += run_round(w, next_random(&random));
+
+	printf("ok 1 - whatever was asked for, no key twice, and nothing left at the end\n");
+	for (enum kind kind = 0; kind < KINDS; kind++) {
+		printf("# %s: %llu, refused %llu\n", kind_names[kind], w->succeeded[kind],
+		       w->refused[kind]);
+		all = all && (w->succeeded[kind] || kind == UNKNOWN);
+	}
+	printf("# named queues at the end of a round: %d\n", named);
+	printf("%s 2 - every request was granted now and then\n", all ? "ok" : "not ok");
+	tell_soak(w->operations, w->faults);
+	return !all;
+}

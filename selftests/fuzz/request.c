@@ -1,0 +1,671 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Random requests: built so that they mean something, and then some of them spoiled.
+ */
+#include "fuzz.h"
+
+const char *const kind_names[KINDS] = {
+	[INFO] = "INFO", [CREATE] = "CREATE", [OPEN] = "OPEN", [UNLINK] = "UNLINK",
+	[LIST] = "LIST", [ADD] = "ADD", [GET] = "GET", [DONE] = "DONE", [REMOVE] = "REMOVE",
+	[LEN] = "LEN", [STAT] = "STAT", [SHUT_DOWN] = "SHUT_DOWN",
+	[SHUTTING_DOWN] = "SHUTTING_DOWN", [DRAIN] = "DRAIN", [FORGET] = "FORGET",
+	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
+	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [UNKNOWN] = "an unknown request",
+};
+
+/* An address in the room as the kernel is told of it. */
+static __u64 address(struct fuzzer *f, int page)
+{
+	return user_ptr(f->call.torn ? f->torn : f->room) + page * PAGE;
+}
+
+static __u64 any_time(struct fuzzer *f)
+{
+	switch (any(f, 12)) {
+	case 0:
+		return 0;
+	case 1:
+		return TIME_MAX - any(f, 2);
+	case 2:
+		return ~0ULL - any(f, 2);
+	case 3:
+		return HOUR;
+	case 4:
+		return now_ns() + any(f, MSEC);
+	case 5:
+		return any(f, 20) * MSEC;
+	default:
+		return any(f, 100 * USEC);
+	}
+}
+
+/* Names that several processes come upon. */
+static void any_name(struct fuzzer *f, __u8 to[KWQ_NAME_MAX + 1])
+{
+	static const char *const names[] = { "fuzz-a", "fuzz-b", "fuzz-c", "fuzz-\xff d" };
+
+	if (one_in(f, 24))
+		memset(to, 'x', KWQ_NAME_MAX + any(f, 2));
+	else if (one_in(f, 24))
+		set_name(to, one_in(f, 2) ? "fuzz/a" : "..");
+	else
+		set_name(to, names[any(f, ARRAY_SIZE(names))]);
+}
+
+/* Keys that several processes come upon: each in one length, the last ones long. */
+static __u32 any_key(struct fuzzer *f, __u8 *to, __u32 room)
+{
+	static const __u32 long_ones[] = { 100, 1000, KWQ_KEY_MAX };
+	__u32 number = any(f, 25 + one_in(f, 8) * ARRAY_SIZE(long_ones));
+	__u32 len = number < 25 ? 1 + number % 5 : long_ones[number - 25];
+
+	if (len > room)
+		return 0;
+	memset(to, 'a' + number, len);
+	return len;
+}
+
+static __u32 any_add_flags(struct fuzzer *f, __u64 *time)
+{
+	static const __u32 policies[] = { 0, KWQ_ADD_REPLACE, KWQ_ADD_KEEP, KWQ_ADD_LATER };
+
+	*time = 0;
+	switch (any(f, 10)) {
+	case 0:
+		return KWQ_ADD_END_WAIT;
+	case 1:
+		*time = any_time(f);
+		return KWQ_ADD_AT | policies[any(f, 4)];
+	case 2:
+	case 3:
+		*time = any_time(f);
+		return KWQ_ADD_AFTER | policies[any(f, 4)];
+	case 4:
+	case 5:
+		return KWQ_ADD_RATE_LIMITED | policies[any(f, 4)];
+	case 6:
+		return KWQ_ADD_KICK;
+	default:
+		return 0;
+	}
+}
+
+static void any_add(struct fuzzer *f, struct kwq_add_entry *entry, __u32 key_len)
+{
+	*entry = (struct kwq_add_entry){ .key_len = key_len };
+	entry->flags = any_add_flags(f, &entry->time);
+	if (one_in(f, 4)) {
+		entry->flags |= KWQ_ADD_PRIORITY;
+		entry->priority = (int)any(f, 64) - 32;
+	}
+}
+
+static void any_done(struct fuzzer *f, struct kwq_done_entry *entry, __u32 key_len)
+{
+	*entry = (struct kwq_done_entry){
+		.ticket = key_len ? 0 : f->tickets[any(f, ARRAY_SIZE(f->tickets))],
+		.key_len = key_len,
+		.flags = one_in(f, 3) ? KWQ_DONE_FORGET : 0,
+	};
+}
+
+static size_t entry_size_of(enum kind kind)
+{
+	switch (kind) {
+	case ADD:
+		return sizeof(struct kwq_add_entry);
+	case DONE:
+		return sizeof(struct kwq_done_entry);
+	case REMOVE:
+		return sizeof(struct kwq_remove_entry);
+	case GET:
+		return sizeof(struct kwq_got);
+	case LIST_DEAD:
+		return sizeof(struct kwq_dead_entry);
+	default:
+		return sizeof(struct kwq_key_entry);
+	}
+}
+
+static __u32 any_number_of_entries(struct fuzzer *f, size_t entry_size)
+{
+	__u32 most = PAGE / entry_size;
+
+	switch (any(f, 16)) {
+	case 0:
+		return 1 + any(f, most);
+	case 1:
+		return 1 + any(f, most < 80 ? most : 80);
+	default:
+		return 1 + any(f, 4);
+	}
+}
+
+/* A batch of entries that are read, in the pages of @place. */
+static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
+{
+	int page = BATCHES + place * 3;
+	__u8 *entries = page_of(f, page), *keys = page_of(f, page + 1);
+	size_t known = entry_size_of(kind), size = known;
+	__u32 nr, used = 0;
+
+	/* A program that is newer than the kernel, and asks for nothing new. */
+	if (one_in(f, 16))
+		size += 8 * (1 + any(f, 3));
+	nr = any_number_of_entries(f, size);
+	memset(entries, 0, nr * size);
+	for (__u32 i = 0; i < nr; i++) {
+		bool by_ticket = kind == DONE && !one_in(f, 4);
+		__u32 len = by_ticket ? 0 : any_key(f, keys + used, PAGE - used);
+		struct kwq_key_entry *entry = (void *)(entries + i * size);
+
+		used += len;
+		if (kind == ADD)
+			any_add(f, (void *)entry, len);
+		else if (kind == DONE)
+			any_done(f, (void *)entry, len);
+		else
+			entry->key_len = len;
+		if (kind == REMOVE && one_in(f, 4))
+			entry->flags = KWQ_REMOVE_DEAD;
+	}
+	*b = (struct kwq_batch){
+		.entries = address(f, page),
+		.keys = address(f, page + 1),
+		.results = address(f, page + 2),
+		.keys_len = used,
+		.nr = nr,
+		.entry_size = size,
+	};
+}
+
+/* A batch of entries to be filled in. */
+static void leave_room(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
+{
+	int page = BATCHES + place * 3;
+	size_t size = entry_size_of(kind);
+
+	if (one_in(f, 16))
+		size += 8 * (1 + any(f, 3));
+	*b = (struct kwq_batch){
+		.entries = address(f, page),
+		.keys = address(f, page + 1),
+		.keys_len = one_in(f, 4) ? any(f, 64) : PAGE,
+		.nr = any_number_of_entries(f, size),
+		.entry_size = size,
+	};
+}
+
+static void any_limiter(struct fuzzer *f, struct kwq_limiter *l)
+{
+	memset(l, 0, sizeof(*l));
+	l->kind = 1 + any(f, 4);
+	switch (l->kind) {
+	case KWQ_LIMITER_EXPONENTIAL:
+		l->u.exponential.base = 1 + any(f, 1000);
+		l->u.exponential.max = MSEC << any(f, 20);
+		break;
+	case KWQ_LIMITER_FAST_SLOW:
+		l->u.fast_slow.fast = any(f, 1000);
+		l->u.fast_slow.slow = any(f, MSEC);
+		l->u.fast_slow.nr_fast = any(f, 4);
+		break;
+	case KWQ_LIMITER_BUCKET:
+		l->u.bucket.period = 1 + any(f, MSEC);
+		l->u.bucket.events = 1 + any(f, 4);
+		l->u.bucket.burst = 1 + any(f, 100);
+		break;
+	default:
+		l->u.backoff.duration = any(f, 1000);
+		l->u.backoff.cap = one_in(f, 2) ? 0 : MSEC;
+		l->u.backoff.factor = one_in(f, 4) ? 0 : KWQ_ONE + any(f, 2 * KWQ_ONE);
+		l->u.backoff.jitter = any(f, 2 * KWQ_ONE);
+		l->u.backoff.steps = any(f, 30);
+		break;
+	}
+	if (one_in(f, 32))
+		l->u.space[any(f, 7)] = any_time(f);
+}
+
+/* Its limiters are in the second half of the page EXTRA, which has room for 32. */
+static void any_config(struct fuzzer *f, struct kwq_config *config)
+{
+	struct kwq_limiter *limiters = (void *)(page_of(f, EXTRA) + PAGE / 2);
+
+	*config = (struct kwq_config){
+		.size = sizeof(*config),
+		.flags = one_in(f, 4) ? KWQ_CONFIG_COALESCE : 0,
+		.max_wait = one_in(f, 2) ? 0 : any_time(f),
+		.forget_after = one_in(f, 2) ? 0 : any_time(f),
+		.dead_after = one_in(f, 3) ? 0 : 1 + any(f, 3),
+		.nr = one_in(f, 4) ? 0 : any(f, 4 + one_in(f, 8) * 6),
+	};
+	for (__u32 i = 0; i < config->nr; i++)
+		any_limiter(f, &limiters[i]);
+	if (config->nr) {
+		config->limiters = address(f, EXTRA) + PAGE / 2;
+		config->limiter_size = sizeof(*limiters);
+	}
+}
+
+static __u32 any_open_flags(struct fuzzer *f)
+{
+	static const __u32 access[] = { O_RDWR, O_RDWR, O_RDONLY, O_WRONLY };
+
+	return access[any(f, 4)] | (one_in(f, 3) ? O_NONBLOCK : 0) | O_CLOEXEC;
+}
+
+static void build_create(struct fuzzer *f, struct kwq_create *create)
+{
+	static const __s32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, KWQ_CLOCK_ID_MANUAL };
+
+	create->open_flags = any_open_flags(f);
+	create->clockid = clocks[any(f, 3)];
+	create->max_items = one_in(f, 2) ? 0 : 1 + any(f, 40);
+	create->max_bytes = one_in(f, 2) ? 0 : 1 + any(f, 20000);
+	if (one_in(f, 2)) {
+		create->flags = one_in(f, 4) ? 0 : KWQ_CREATE_OR_OPEN;
+		create->mode = one_in(f, 2) ? 0666 : any(f, 01000);
+		any_name(f, create->name);
+	}
+	if (one_in(f, 2)) {
+		any_config(f, (void *)page_of(f, EXTRA));
+		create->config = address(f, EXTRA);
+	}
+}
+
+static __u64 any_deadline(struct fuzzer *f)
+{
+	if (one_in(f, 16))
+		return KWQ_NO_DEADLINE;
+	return one_in(f, 2) ? any_time(f) : now_ns() + any(f, MSEC);
+}
+
+static void build_get(struct fuzzer *f, struct kwq_get *get)
+{
+	get->flags = one_in(f, 6) && !f->call.failing ? 0 : KWQ_GET_NONBLOCK;
+	get->deadline = any_deadline(f);
+	if (one_in(f, 3))
+		fill_in(f, &get->add, 0, ADD);
+	if (one_in(f, 3))
+		fill_in(f, &get->done, 1, DONE);
+	if (!one_in(f, 16))
+		leave_room(f, &get->get, 2, GET);
+}
+
+/* The arguments as they should be, but for their sizes. */
+static void build(struct fuzzer *f)
+{
+	void *arg = page_of(f, ARG);
+	struct kwq_open *open = arg;
+	struct kwq_unlink *unlink = arg;
+	struct kwq_list *list = arg;
+	struct kwq_op *op = arg;
+	struct kwq_drain *drain = arg;
+	struct kwq_config *config = arg;
+	struct kwq_list_dead *list_dead = arg;
+	struct kwq_advance *advance = arg;
+
+	switch (f->call.kind) {
+	case CREATE:
+		build_create(f, arg);
+		break;
+	case OPEN:
+		open->open_flags = any_open_flags(f);
+		if (one_in(f, 2))
+			any_name(f, open->name);
+		break;
+	case UNLINK:
+		any_name(f, unlink->name);
+		break;
+	case LIST:
+		list->entries = address(f, BATCHES);
+		list->nr = 1 + any(f, 9 * PAGE / sizeof(struct kwq_list_entry));
+		list->entry_size = sizeof(struct kwq_list_entry);
+		if (one_in(f, 2))
+			any_name(f, list->after);
+		break;
+	case ADD:
+	case DONE:
+	case REMOVE:
+	case FORGET:
+	case REQUEUES:
+		fill_in(f, &op->batch, any(f, 3), f->call.kind);
+		break;
+	case GET:
+		build_get(f, arg);
+		break;
+	case DRAIN:
+		drain->deadline = any_deadline(f);
+		break;
+	case CONFIGURE:
+		any_config(f, config);
+		break;
+	case CONFIG:
+		config->nr = any(f, 10);
+		if (config->nr) {
+			config->limiters = address(f, EXTRA);
+			config->limiter_size = sizeof(struct kwq_limiter) + 8 * any(f, 2);
+		}
+		break;
+	case LIST_DEAD:
+		list_dead->after = one_in(f, 2) ? 0 : any(f, 100);
+		leave_room(f, &list_dead->batch, 0, LIST_DEAD);
+		break;
+	case ADVANCE:
+		advance->flags = one_in(f, 4) ? KWQ_ADVANCE_TO : 0;
+		/* To its end it goes once, and little happens afterwards. */
+		advance->time = one_in(f, 64) ? any_time(f) : any(f, 2 * MSEC);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Each request, and how many of 100 it is. */
+static const struct {
+	unsigned long cmd;
+	size_t size;
+	int weight;
+} kinds[KINDS] = {
+	[INFO] = { KWQ_IOC_INFO, sizeof(struct kwq_info), 1 },
+	[CREATE] = { KWQ_IOC_CREATE, sizeof(struct kwq_create), 5 },
+	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open), 6 },
+	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink), 2 },
+	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list), 2 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_op), 25 },
+	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get), 22 },
+	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_op), 11 },
+	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_op), 4 },
+	[LEN] = { KWQ_IOC_LEN, 0, 1 },
+	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 5 },
+	[SHUT_DOWN] = { KWQ_IOC_SHUT_DOWN, sizeof(struct kwq_shut_down), 0 },
+	[SHUTTING_DOWN] = { KWQ_IOC_SHUTTING_DOWN, 0, 1 },
+	[DRAIN] = { KWQ_IOC_DRAIN, sizeof(struct kwq_drain), 0 },
+	[FORGET] = { KWQ_IOC_FORGET, sizeof(struct kwq_op), 2 },
+	[REQUEUES] = { KWQ_IOC_REQUEUES, sizeof(struct kwq_op), 2 },
+	[CONFIGURE] = { KWQ_IOC_CONFIGURE, sizeof(struct kwq_config), 3 },
+	[CONFIG] = { KWQ_IOC_CONFIG, sizeof(struct kwq_config), 2 },
+	[LIST_DEAD] = { KWQ_IOC_LIST_DEAD, sizeof(struct kwq_list_dead), 2 },
+	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance), 3 },
+	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
+};
+
+static enum kind any_kind(struct fuzzer *f)
+{
+	int r = any(f, 100);
+
+	/* After these there is little left to be done with a queue. */
+	if (one_in(f, 100))
+		return one_in(f, 2) ? SHUT_DOWN : DRAIN;
+	for (enum kind kind = 0; kind < KINDS; kind++) {
+		r -= kinds[kind].weight;
+		if (r < 0)
+			return kind;
+	}
+	return GET;
+}
+
+/* What nobody may read, and what is read as far as its page goes. */
+static __u64 bad_address(struct fuzzer *f)
+{
+	switch (any(f, 7)) {
+	case 0:
+		return 0;
+	case 1:
+		return 0xffff888000000000ULL + any(f, 1 << 20);
+	case 2:
+		return 0x8000000000000000ULL >> any(f, 3);
+	case 3:
+		return ~0ULL - any(f, 16);
+	case 4:
+		return address(f, PAGES) - any(f, 64);
+	default:
+		return address(f, 0) + any(f, ROOM - PAGE);
+	}
+}
+
+/*
+ * The addresses in a structure. What else is in it may be anything: it says how much is
+ * written, and behind the room is a gap; but an address that is half right would be
+ * somebody else's.
+ */
+static bool is_address(enum kind kind, size_t at)
+{
+	size_t batch = ~0UL;
+
+	switch (kind) {
+	case CREATE:
+		return at >= offsetof(struct kwq_create, config);
+	case LIST:
+		return at >= 8 && at < 16;
+	case CONFIGURE:
+	case CONFIG:
+		return at >= 32 && at < 40;
+	case ADD:
+	case DONE:
+	case REMOVE:
+	case FORGET:
+	case REQUEUES:
+		batch = at - offsetof(struct kwq_op, batch);
+		break;
+	case LIST_DEAD:
+		batch = at - offsetof(struct kwq_list_dead, batch);
+		break;
+	case GET:
+		if (at >= offsetof(struct kwq_get, add) && at < offsetof(struct kwq_get, nr_added))
+			batch = (at - offsetof(struct kwq_get, add)) % sizeof(struct kwq_batch);
+		break;
+	default:
+		break;
+	}
+	return batch < offsetof(struct kwq_batch, keys_len);
+}
+
+static __u32 odd_number(struct fuzzer *f)
+{
+	switch (any(f, 5)) {
+	case 0:
+		return 0;
+	case 1:
+		return ~0U - any(f, 4);
+	case 2:
+		return 1U << any(f, 32);
+	case 3:
+		return PAGE + any(f, 3) - 1;
+	default:
+		return any(f, 2 * KWQ_BATCH_MAX);
+	}
+}
+
+/* One member of the structure becomes something else. */
+static void spoil_member(struct fuzzer *f, size_t size)
+{
+	__u8 *arg = page_of(f, ARG);
+	size_t at = any(f, size / 4) * 4;
+	__u64 address;
+	__u32 number;
+
+	if (is_address(f->call.kind, at)) {
+		address = bad_address(f);
+		memcpy(arg + at / 8 * 8, &address, sizeof(address));
+		return;
+	}
+	memcpy(&number, arg + at, sizeof(number));
+	number = one_in(f, 2) ? number ^ 1U << any(f, 32) : odd_number(f);
+	memcpy(arg + at, &number, sizeof(number));
+}
+
+/* A bit of an entry, or of a limiter, is another. */
+static void spoil_entry(struct fuzzer *f)
+{
+	int page = one_in(f, 8) ? EXTRA : BATCHES + any(f, 3) * 3;
+	size_t at = any(f, one_in(f, 2) ? 64 : PAGE);
+
+	/* The address of the limiters is in this one. */
+	if (page == EXTRA && f->call.kind == CREATE && at / 8 == 4)
+		return;
+	page_of(f, page)[at] ^= 1 << any(f, 8);
+}
+
+static void spoil(struct fuzzer *f, size_t size)
+{
+	__u32 *usize = (__u32 *)page_of(f, ARG);
+
+	switch (any(f, 8)) {
+	case 0:
+		*usize = one_in(f, 2) ? odd_number(f) : size - 4 - any(f, size);
+		f->call.wild = true;
+		break;
+	case 1:
+		/* Newer than the kernel; asks for what that does not know, or does not. */
+		*usize = size + 8 * (1 + any(f, 8));
+		if (one_in(f, 2))
+			page_of(f, ARG)[size + any(f, 8)] = 1;
+		else if (f->call.kind != INFO && f->call.kind != STAT)
+			memset(page_of(f, ARG) + size, 0, *usize - size);
+		break;
+	case 2:
+		f->call.arg = bad_address(f);
+		f->call.wild = true;
+		break;
+	case 3:
+	case 4:
+		spoil_entry(f);
+		/* Its page may be another's where one batch follows upon another. */
+		f->call.wild = true;
+		break;
+	default:
+		spoil_member(f, size);
+		f->call.wild = true;
+		break;
+	}
+}
+
+/* Whatever is written, there must be no doubt that it was. */
+static void poison_room(struct fuzzer *f)
+{
+	size_t size = kinds[f->call.kind].size;
+
+	poison(f->room, ROOM);
+	if (!size)
+		return;
+	/* What is read is zero where nothing else is said; of these two only the size is. */
+	if (f->call.kind != INFO && f->call.kind != STAT)
+		memset(page_of(f, ARG), 0, size);
+	*(__u32 *)page_of(f, ARG) = size;
+}
+
+/*
+ * Failures on request, of whichever allocation or copy comes as the nth; which must not be
+ * that of a signal's frame.
+ */
+static void arm(struct fuzzer *f, const sigset_t *alarm)
+{
+	char text[16];
+	int len = snprintf(text, sizeof(text), "%d", 1 + any(f, one_in(f, 4) ? 60 : 8));
+
+	REQUIRE(!pthread_sigmask(SIG_BLOCK, alarm, NULL));
+	REQUIRE(pwrite(f->nth, text, len, 0) == len);
+}
+
+/* To ask whether it has failed, and to say stop, copies too, and can be what fails. */
+static void disarm(struct fuzzer *f, const sigset_t *alarm)
+{
+	char text[16] = "";
+	ssize_t n = pread(f->nth, text, sizeof(text) - 1, 0);
+
+	if (n > 0 && !atoi(text))
+		atomic_fetch_add(&f->world->faults, 1);
+	if (pwrite(f->nth, "0", 1, 0) != 1) {
+		REQUIRE(errno == EFAULT);
+		REQUIRE(pwrite(f->nth, "0", 1, 0) == 1);
+	}
+	REQUIRE(!pthread_sigmask(SIG_UNBLOCK, alarm, NULL));
+}
+
+static void wait_for(sem_t *sem)
+{
+	while (sem_wait(sem))
+		REQUIRE(errno == EINTR);
+}
+
+/* The call, with the other thread at its arguments if there is something for it to do. */
+static void carry_out(struct fuzzer *f, int fd)
+{
+	struct call *c = &f->call;
+	bool disturbed = c->torn || c->scribbled;
+	sigset_t alarm;
+
+	sigemptyset(&alarm);
+	sigaddset(&alarm, SIGALRM);
+	if (disturbed) {
+		atomic_store(&f->calling, true);
+		REQUIRE(!sem_post(&f->begin));
+		wait_for(&f->begun);
+	}
+	if (c->failing)
+		arm(f, &alarm);
+	c->ret = ioctl(fd, c->cmd, c->arg);
+	if (c->ret < 0)
+		c->ret = -errno;
+	if (c->failing)
+		disarm(f, &alarm);
+	if (disturbed) {
+		atomic_store(&f->calling, false);
+		REQUIRE(!sem_post(&f->end));
+		wait_for(&f->ended);
+	}
+}
+
+/* Mostly one of those that the request is for. */
+static int any_fd(struct fuzzer *f)
+{
+	enum kind kind = f->call.kind;
+	bool on_device = kind <= LIST && (kind != OPEN || page_of(f, ARG)[8]);
+	int slot = any(f, SLOTS);
+
+	if (on_device != one_in(f, 32))
+		return f->world->dev;
+	/* Of an end the others shall have something, too; but not all of them. */
+	if ((kind == SHUT_DOWN || kind == DRAIN) && !one_in(f, 4))
+		put_slot(f, slot, new_queue(f->world->dev));
+	return slot_fd(f, slot);
+}
+
+void make_request(struct fuzzer *f)
+{
+	struct call *c = &f->call;
+	size_t size;
+	int fd;
+
+	*c = (struct call){ .kind = any_kind(f) };
+	size = kinds[c->kind].size;
+	c->cmd = kinds[c->kind].cmd;
+	switch (any(f, 8)) {
+	case 0:
+		c->torn = size;
+		break;
+	case 1:
+		c->scribbled = size;
+		break;
+	case 2:
+		c->failing = f->nth >= 0 && c->kind != DRAIN;
+		break;
+	}
+	c->arg = address(f, ARG);
+	poison_room(f);
+	build(f);
+	if (size && one_in(f, 4))
+		spoil(f, size);
+	/* It is told apart by its number alone. */
+	if (one_in(f, 32))
+		c->cmd = _IOC(any(f, 4), KWQ_IOC_MAGIC, _IOC_NR(c->cmd), any(f, PAGE));
+	fd = any_fd(f);
+	memcpy(f->before, f->room, ROOM);
+
+	carry_out(f, fd);
+	judge(f);
+	if (c->ret >= 0 && (c->kind == CREATE || c->kind == OPEN))
+		put_slot(f, any(f, SLOTS), c->ret);
+}
