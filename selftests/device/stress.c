@@ -50,6 +50,7 @@ struct world {
 	_Atomic __u64 gets;
 	_Atomic bool stop;
 	_Atomic int lives;
+	__u64 seed;
 	int q;
 };
 
@@ -245,7 +246,7 @@ static int work(const struct life *life)
 			.w = w,
 			.q = i == 1 ? workers[0].q : q_reopen(w->q),
 			.me = life->number + 1,
-			.random = life->number * 3 + i,
+			.random = w->seed + life->number * 3 + i,
 		};
 		s[i] = (struct sleeper){ .call = call_worker, .arg = &workers[i] };
 		sleeper_start(&s[i]);
@@ -258,7 +259,7 @@ static int work(const struct life *life)
 static int add(const struct life *life)
 {
 	struct world *w = life->w;
-	__u64 random = life->number;
+	__u64 random = w->seed + life->number;
 	int q = q_reopen(w->q);
 
 	while (!atomic_load(&w->stop)) {
@@ -328,30 +329,20 @@ static void finish_all(struct __test_metadata *_metadata, struct world *w)
 	}
 }
 
-/* Q3, Q4, O1, O2 */
-TEST_F_TIMEOUT(stress, nothing_twice_and_nothing_lost, 100)
+/* One world, from its beginning to its end. */
+static void run_world(struct __test_metadata *_metadata, int q, __u64 *random)
 {
 	struct world *w = shared(sizeof(*w));
 	struct peer peers[PROCESSES];
 	struct life lives[PROCESSES];
-	static const struct kwq_limiter both[] = {
-		EXPONENTIAL(USEC, 2 * MSEC), BUCKET(1, 10 * USEC, 10),
-	};
-	struct kwq_config config = config_of(both);
-	__u64 random = 42;
-	struct kwq_stat stat;
 
-	config.max_wait = 5 * MSEC;
-	config.forget_after = 100 * MSEC;
-	config.dead_after = 1;
-	ASSERT_EQ(0, q_configure(self->q, &config));
-
-	w->q = self->q;
+	w->q = q;
+	w->seed = *random;
 	for (int i = 0; i < PROCESSES; i++)
 		begin_life(w, &peers[i], &lives[i], i);
 	for (int kills = 0; kills < KILLS; kills++) {
-		int victim = next_random(&random) % PROCESSES;
-		__u64 until = atomic_load(&w->gets) + next_random(&random) % 100;
+		int victim = next_random(random) % PROCESSES;
+		__u64 until = atomic_load(&w->gets) + next_random(random) % 100;
 
 		while (atomic_load(&w->gets) < until)
 			sched_yield();
@@ -374,6 +365,29 @@ TEST_F_TIMEOUT(stress, nothing_twice_and_nothing_lost, 100)
 			TH_LOG("an add of key %d was lost", n);
 		}
 	}
+	munmap(w, sizeof(*w));
+}
+
+/* Q3, Q4, O1, O2 */
+TEST_F_TIMEOUT(stress, nothing_twice_and_nothing_lost, 100 + 2 * soak_seconds())
+{
+	static const struct kwq_limiter both[] = {
+		EXPONENTIAL(USEC, 2 * MSEC), BUCKET(1, 10 * USEC, 10),
+	};
+	struct kwq_config config = config_of(both);
+	__u64 random = number_from("KWQ_SEED", 42), end = now_ns() + soak_seconds() * SEC;
+	__u64 kills = 0;
+	struct kwq_stat stat;
+
+	config.max_wait = 5 * MSEC;
+	config.forget_after = 100 * MSEC;
+	config.dead_after = 1;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+
+	do {
+		run_world(_metadata, self->q, &random);
+		kills += KILLS;
+	} while (now_ns() < end);
 	check_stat(self->q, .items = 0);
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(1, stat.handles);
@@ -382,7 +396,7 @@ TEST_F_TIMEOUT(stress, nothing_twice_and_nothing_lost, 100)
 	TH_LOG("%llu adds, %llu coalesced, %llu handed out, %llu abandoned, %llu removed",
 	       stat.adds, stat.coalesced, stat.gets, stat.abandoned, stat.removed);
 	TH_LOG("%llu rate-limited, %llu died", stat.rate_limited, stat.died);
-	munmap(w, sizeof(*w));
+	tell_soak(stat.adds + stat.coalesced + stat.gets + stat.dones + stat.removed, kills);
 }
 
 /* Q8, Q9, O1: shut down and drained in the middle of it */

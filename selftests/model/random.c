@@ -5,12 +5,15 @@
  *	random OPERATIONS SEED		so many operations, in sequences that begin with this seed
  *	random --corpus FOLDER NUMBER	so many sequences as files, for the fuzzer to begin with
  *	random --file FILE		the sequence of a file, as the fuzzer leaves one behind
+ *
+ * With KWQ_SOAK_SECONDS in the environment it is more operations, if they take less time.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "random.h"
@@ -110,13 +113,13 @@ struct progress {
 	u64 sequences;
 };
 
-static void run_many(u64 operations, struct progress *progress)
+static void run_many(u64 operations, time_t end, struct progress *progress)
 {
 	struct op ops[LONGEST];
 	struct difference difference;
 	size_t nr;
 
-	while (progress->operations < operations) {
+	while (progress->operations < operations || time(NULL) < end) {
 		alarm(STUCK_SECONDS);
 		nr = make(progress->seed, ops);
 		if (!sequence_run(ops, nr, &difference))
@@ -133,6 +136,8 @@ static int run(u64 operations, u64 seed)
 	struct progress *progress = mmap(NULL, sizeof(*progress), PROT_READ | PROT_WRITE,
 					 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct op ops[LONGEST];
+	const char *soak = getenv("KWQ_SOAK_SECONDS");
+	time_t end = soak ? time(NULL) + atol(soak) : 0;
 	char of[32];
 	int status;
 	pid_t child;
@@ -148,7 +153,7 @@ static int run(u64 operations, u64 seed)
 		return 2;
 	}
 	if (!child)
-		run_many(operations, progress);
+		run_many(operations, end, progress);
 	waitpid(child, &status, 0);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != AGREE) {
 		printf("not ok 1 - core and model agree\n1..1\n");
@@ -159,6 +164,8 @@ static int run(u64 operations, u64 seed)
 	}
 	printf("# %llu operations in %llu sequences\n", (unsigned long long)progress->operations,
 	       (unsigned long long)progress->sequences);
+	if (soak)
+		printf("# soak: operations %llu\n", (unsigned long long)progress->operations);
 	printf("ok 1 - core and model agree\n1..1\n");
 	return 0;
 }
