@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages check bench demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak check bench demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -82,6 +82,9 @@ test-matrix:
 test-packages:
 	@SUITES=packages $(VM)/run-tests.sh
 
+soak:
+	@$(VM)/soak.sh
+
 check:
 	@$(VM)/checks.sh
 
@@ -110,6 +113,7 @@ help:
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
 	@echo '  make test-matrix    the tests that want a kernel, on every kernel that kwq is for'
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
+	@echo '  make soak SOAK=30   what can go on at random for as long as you like: so many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make bench      what it costs in instructions, beside the kernel'"'"'s own work queues'
