@@ -124,6 +124,67 @@ TEST_F(modload, unload_and_load)
 		check_unloads(_metadata);
 }
 
+/*
+ * An allocation that fails while it is loaded: /proc/thread-self/fail-nth makes the nth
+ * from then on fail. Most of them are made by the kernel for any module, before kwq's own
+ * and after them.
+ */
+
+#define FAIL_NTH	"/proc/thread-self/fail-nth"
+#define DEBUGFS		"/sys/kernel/debug/"
+#define MANY		1000000
+#define LAST_STEPS	60
+
+/* Returns what load() did, and how many steps were left to the one that shall fail. */
+static int load_and_fail(int nth, int *left)
+{
+	char text[16];
+	int ret;
+
+	snprintf(text, sizeof(text), "%d", nth);
+	REQUIRE(!write_text(FAIL_NTH, text));
+	ret = load();
+	/* To ask allocates, and copies, and may be what fails. */
+	*left = read_number(FAIL_NTH);
+	write_text(FAIL_NTH, "0");
+	return ret;
+}
+
+TEST_F_TIMEOUT(modload, load_fails_at_any_of_the_last_steps, 110)
+{
+	int left, steps, failures = 0;
+
+	if (access(FAIL_NTH, F_OK))
+		SKIP(return, "this kernel has no fault injection");
+	write_text(DEBUGFS "failslab/ignore-gfp-wait", "N");
+	write_text(DEBUGFS "failslab/verbose", "0");
+	write_text(DEBUGFS "fail_page_alloc/verbose", "0");
+	write_text(DEBUGFS "fail_usercopy/verbose", "0");
+	ASSERT_EQ(0, unload());
+	ASSERT_EQ(0, load_and_fail(MANY, &left));
+	steps = MANY - left;
+	ASSERT_LT(LAST_STEPS, steps);
+	for (int nth = steps - LAST_STEPS; ; nth++) {
+		int ret;
+
+		ASSERT_EQ(0, unload());
+		ret = load_and_fail(nth, &left);
+		if (ret) {
+			failures++;
+			EXPECT_EQ(-ENOMEM, ret);
+			check_gone(_metadata);
+			ASSERT_EQ(0, load());
+		} else {
+			/* The kernel does without what failed, or nothing did. */
+			check_there(_metadata);
+			if (left)
+				break;
+		}
+	}
+	EXPECT_LT(0, failures);
+	TH_LOG("%d loads failed at one of the last %d of %d steps", failures, LAST_STEPS, steps);
+}
+
 /* What holds it: "in use" until that is gone. */
 
 TEST_F(modload, held_by_an_open_device)

@@ -48,6 +48,7 @@ SKIPS = {
     'host': re.compile(r'device-command|clang'),
     'model': re.compile(r'^fuzzing'),
     **dict.fromkeys(STOCK_SUITES, re.compile(r'^faults: failure\.at_every_step$|'
+                                             r'^modload: modload\.load_fails_at_any_of_the_last_steps$|'
                                              r'^sample: link\.\w+_while_memory_is_short$')),
     'kunit-uml': re.compile(r'/destroy_with_the_timer_about_to_fire$'),
 }
