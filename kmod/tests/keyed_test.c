@@ -6,6 +6,7 @@
 #include <linux/err.h>
 #include <linux/prandom.h>
 #include <linux/rcupdate.h>
+#include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include "core_check.h"
 #include "keyed.h"
@@ -1332,6 +1333,79 @@ static void what_went_is_taken_out_by_who_finds_it(struct kunit *test)
 	EXPECT_ITEMS(test, t, 0);
 }
 
+#ifdef CONFIG_FAILSLAB
+/*
+ * Fills the table, and adds one more
+ * @nth: which allocation of that shall fail
+ * @injected: there was one
+ */
+struct filler {
+	struct kwq_test_thread thread;
+	struct keyed_test *t;
+	int nth;
+	bool injected;
+	u32 nr;
+	int ret;
+};
+
+static int add_numbered(struct filler *f)
+{
+	__be32 bytes = cpu_to_be32(f->nr);
+
+	return add(f->t, &(struct kwq_key){ (u8 *)&bytes, sizeof(bytes) });
+}
+
+/* Nobody else gets this processor, so the worker that would enlarge the table does not. */
+static void fill_table(void *data)
+{
+	struct filler *f = data;
+	u32 size;
+
+	sched_set_fifo(current);
+	migrate_disable();
+	rcu_read_lock();
+	size = rht_dereference_rcu(f->t->keyed->items.tbl, &f->t->keyed->items)->size;
+	rcu_read_unlock();
+	do {
+		f->ret = add_numbered(f);
+	} while (f->ret == KWQ_ADDED && f->nr++ < size);
+
+	current->fail_nth = f->nth;
+	f->ret = add_numbered(f);
+	f->injected = !current->fail_nth;
+	current->fail_nth = 0;
+	migrate_enable();
+	sched_set_normal(current, 0);
+}
+
+static void no_memory_for_a_larger_table(struct kunit *test)
+{
+	struct filler f = { .t = test->priv, .thread = {} };
+	int refused = 0;
+
+	/* O4: every allocation in turn; the item's is ours, the other the table's */
+	do {
+		f.nth++;
+		f.nr = 0;
+		kwq_test_thread_start(test, &f.thread, fill_table, &f);
+		kwq_test_thread_join(test, &f.thread);
+		if (f.ret == KWQ_ADDED) {
+			f.nr++;
+		} else {
+			KUNIT_EXPECT_EQ(test, f.ret, -ENOMEM);
+			refused++;
+			EXPECT_ITEMS(test, f.t, f.nr);
+			KUNIT_EXPECT_EQ(test, add_numbered(&f), KWQ_ADDED);
+			f.nr++;
+		}
+		EXPECT_ITEMS(test, f.t, f.nr);
+		unmake(test);
+		make(test, KWQ_CLOCK_MANUAL, &plenty);
+	} while (f.injected);
+	KUNIT_EXPECT_GE(test, refused, 2);
+}
+#endif
+
 static void shut_down_forgets(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -1848,6 +1922,9 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(counts_stay_where_they_do_not_make_room),
 	KUNIT_CASE(old_counts_are_let_go),
 	KUNIT_CASE(what_went_is_taken_out_by_who_finds_it),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(no_memory_for_a_larger_table),
+#endif
 	KUNIT_CASE(shut_down_forgets),
 	KUNIT_CASE(dead_item_stays_until_it_is_kicked_or_removed),
 	KUNIT_CASE(remembered_item_dies),

@@ -927,6 +927,16 @@ static void change_does_not_wrap(struct kunit *test)
 	}
 }
 
+static void change_at_a_time_long_before(struct kunit *test)
+{
+	/* L4 D7: more tokens are owed than 64 bits can tell */
+	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
+	use(test, (struct kwq_limiter)BUCKET(U32_MAX, 1, 1), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, when(test, 0, KTIME_MAX), 0);
+	use(test, (struct kwq_limiter)BUCKET(1, 1, 1), 0);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 0), LONGEST);
+}
+
 /* ---- L4: against golang.org/x/time/rate ---- */
 
 static const struct rate_row {
@@ -1013,6 +1023,7 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE(bucket_in_the_place_of_something_else_is_full),
 	KUNIT_CASE(changed_rate_over_a_day),
 	KUNIT_CASE(change_does_not_wrap),
+	KUNIT_CASE(change_at_a_time_long_before),
 	KUNIT_CASE(same_as_the_original),
 	{}
 };

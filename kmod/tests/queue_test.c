@@ -560,6 +560,22 @@ static void shut_down_is_bounded_in_each_hold(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&items[i]));
 }
 
+static void shut_down_drops_all_that_waits(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_BACKLOG);
+	int i;
+
+	/* Q8 Q10: more than are dropped in one hold */
+	for (i = 0; i < NR_BACKLOG; i++)
+		add_at(q, &items[i], 10);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, q->core.dropped, NR_BACKLOG);
+	for (i = 0; i < NR_BACKLOG; i++)
+		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&items[i]));
+}
+
 static void shut_down_queue_wakes_only_for_a_reason(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1226,6 +1242,38 @@ static void first_dead_died_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), -ESHUTDOWN);
 }
 
+static void real_clocks_jitter_is_by_chance(struct kunit *test)
+{
+	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct kwq_item *items = make_items(test, 16);
+	struct kwq_limiter_config config = {
+		.nr = 1,
+		.limiters = { {
+			.kind = KWQ_LIMITER_BACKOFF,
+			.u.backoff = { .duration = HOUR, .jitter = KWQ_ONE },
+		} },
+	};
+	ktime_t begun, longest = 0, shortest = KTIME_MAX;
+	int i;
+
+	/* B1 L1 */
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	kwq_queue_init(q, "chance", KWQ_CLOCK_MONOTONIC);
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
+	begun = kwq_queue_now(q);
+	for (i = 0; i < 16; i++) {
+		KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &items[i]), KWQ_WAITING);
+		longest = max(longest, items[i].timer.expires);
+		shortest = min(shortest, items[i].timer.expires);
+	}
+	KUNIT_EXPECT_GE(test, shortest, begun + HOUR);
+	KUNIT_EXPECT_LT(test, longest, kwq_queue_now(q) + 2 * HOUR);
+	/* 16 dice of 2^32 sides that all show the same are broken. */
+	KUNIT_EXPECT_GT(test, longest - shortest, kwq_queue_now(q) - begun);
+	kwq_shut_down(q);
+	kwq_queue_destroy(q);
+}
+
 static void manual_clocks_jitter_is_repeatable(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1307,6 +1355,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
 	KUNIT_CASE(expiry_is_bounded_in_each_hold),
 	KUNIT_CASE(shut_down_is_bounded_in_each_hold),
+	KUNIT_CASE(shut_down_drops_all_that_waits),
 	KUNIT_CASE(shut_down_queue_wakes_only_for_a_reason),
 	KUNIT_CASE(blocked_getters_share_the_items),
 	KUNIT_CASE(blocked_getters_share_what_is_due),
@@ -1333,6 +1382,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(kick_is_for_the_dead),
 	KUNIT_CASE(kick_with_a_delay_and_a_priority),
 	KUNIT_CASE(first_dead_died_first),
+	KUNIT_CASE(real_clocks_jitter_is_by_chance),
 	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
 	KUNIT_CASE(advance_by_saturates),
 	{}
