@@ -5,6 +5,8 @@
  */
 #include "kwq_test.h"
 
+#include <linux/userfaultfd.h>
+
 FIXTURE(batch)
 {
 	int dev;
@@ -1017,6 +1019,84 @@ TEST_F(batch, get_told_nowhere)
 	ASSERT_EQ(0, mprotect(edge - page, page, PROT_READ | PROT_WRITE));
 	EXPECT_EQ(1, request(self->q, KWQ_IOC_GET, get));
 	user_edge_free(edge, 1);
+	free(buffers);
+	free(adds);
+}
+
+struct told {
+	int q;
+	struct kwq_get *get;
+	int ret;
+};
+
+static void *get_and_be_told(void *arg)
+{
+	struct told *told = arg;
+
+	told->ret = request(told->q, KWQ_IOC_GET, told->get);
+	return NULL;
+}
+
+static void *new_page(void)
+{
+	void *page = mmap(NULL, getpagesize(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	REQUIRE(page != MAP_FAILED);
+	return page;
+}
+
+/*
+ * O6: nor where that was still there before. The kernel waits for a page of the entries
+ * while the page in which the numbers belong goes away.
+ */
+TEST_F(batch, get_told_nowhere_any_more)
+{
+	struct batch *adds = new_batch();
+	struct get_buffers *buffers = malloc(sizeof(*buffers));
+	void *entries = new_page(), *source = new_page();
+	struct told told = { .q = self->q, .get = new_page() };
+	int faults = syscall(__NR_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { user_ptr(entries), getpagesize() },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	struct uffdio_copy copy = {
+		.dst = user_ptr(entries),
+		.src = user_ptr(source),
+		.len = getpagesize(),
+	};
+	struct uffd_msg fault;
+	pthread_t thread;
+
+	ASSERT_NE(NULL, buffers);
+	ASSERT_LE(0, faults);
+	ASSERT_EQ(0, ioctl(faults, UFFDIO_API, &api));
+	ASSERT_EQ(0, ioctl(faults, UFFDIO_REGISTER, &range));
+	batch_add(adds, "x");
+	memcpy(source, adds->add, sizeof(adds->add[0]));
+	*told.get = get_into(buffers, 1);
+	told.get->flags = KWQ_GET_NONBLOCK;
+	told.get->add = batch_of(KWQ_IOC_ADD, adds);
+	told.get->add.entries = user_ptr(entries);
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, get_and_be_told, &told));
+	ASSERT_EQ(sizeof(fault), read(faults, &fault, sizeof(fault)));
+	EXPECT_EQ(UFFD_EVENT_PAGEFAULT, fault.event);
+	ASSERT_EQ(0, munmap(told.get, getpagesize()));
+	ASSERT_EQ(0, ioctl(faults, UFFDIO_COPY, &copy));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EFAULT, told.ret);
+
+	/* What was taken is taken, and has its result; nothing was fetched. */
+	EXPECT_EQ(KWQ_ADDED, adds->results[0]);
+	EXPECT_TRUE(is_poison(buffers, sizeof(*buffers)));
+	check_stat(self->q, .ready = 1, .items = 1);
+	expect_take(self->q, "x");
+	close(faults);
+	munmap(entries, getpagesize());
+	munmap(source, getpagesize());
 	free(buffers);
 	free(adds);
 }

@@ -354,7 +354,7 @@ static int peer_elsewhere(struct peer *parent, void *arg)
 	struct item item;
 	__u64 before, now, after;
 
-	enter_time_namespace();
+	enter_time_namespace(-1);
 	say(parent, q_add_at(qs[0], "a", 2 * SEC));
 	say(parent, q_advance_to(qs[0], 2 * SEC - 1));
 	say(parent, q_len(qs[0]));

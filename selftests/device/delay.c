@@ -871,7 +871,7 @@ static int peer_elsewhere(struct peer *parent, void *arg)
 	struct item item;
 	__u64 due;
 
-	enter_time_namespace();
+	enter_time_namespace(-1);
 
 	due = now_on(e->clock) + 3 * MSEC;
 	say(parent, q_add_at(e->q, "a", due));
@@ -899,6 +899,45 @@ TEST_F(clocks, times_in_a_time_namespace)
 	EXPECT_EQ(1, hear(&child));
 	EXPECT_EQ(1, hear(&child));
 	EXPECT_EQ(-ETIMEDOUT, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(-ETIMEDOUT, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+static int peer_ahead(struct peer *parent, void *arg)
+{
+	struct elsewhere *e = arg;
+	struct item item;
+	__u64 due;
+
+	enter_time_namespace(1000 * 3600);
+
+	/* When the host's clock began it was later here. */
+	say(parent, q_add_at(e->q, "a", 1));
+	due = now_on(e->clock) + 3 * MSEC;
+	say(parent, q_add_at(e->q, "b", due));
+	say(parent, q_wait_get(e->q, &item) == 1 && !strcmp(item.key, "a"));
+	say(parent, q_wait_get(e->q, &item) == 1 && !strcmp(item.key, "b"));
+	say(parent, now_on(e->clock) >= due);
+
+	due = now_on(e->clock) + 3 * MSEC;
+	say(parent, q_get(e->q, &item, 0, due));
+	say(parent, now_on(e->clock) >= due);
+	return 0;
+}
+
+/* D1, D5, Q5 */
+TEST_F(clocks, times_in_a_time_namespace_that_is_ahead)
+{
+	struct elsewhere e = { .clock = variant->clock, .q = self->q };
+	struct peer child;
+
+	start_peer(&child, peer_ahead, &e);
+	EXPECT_EQ(KWQ_ADDED, hear(&child));
+	EXPECT_EQ(KWQ_WAITING, hear(&child));
+	EXPECT_EQ(1, hear(&child));
+	EXPECT_EQ(1, hear(&child));
 	EXPECT_EQ(1, hear(&child));
 	EXPECT_EQ(-ETIMEDOUT, hear(&child));
 	EXPECT_EQ(1, hear(&child));

@@ -1285,12 +1285,13 @@ static inline int kill_peer(struct peer *p)
 	return end_of_peer(p);
 }
 
-/* Moves the caller to where its clocks are a second behind the host's. */
-static inline void enter_time_namespace(void)
+/* Moves the caller to where its clocks are so many seconds ahead of the host's. */
+static inline void enter_time_namespace(int seconds)
 {
-	static const char offsets[] = "monotonic -1 0\nboottime -1 0\n";
+	char offsets[64];
 	int fd;
 
+	snprintf(offsets, sizeof(offsets), "monotonic %d 0\nboottime %d 0\n", seconds, seconds);
 	REQUIRE(!unshare(CLONE_NEWTIME));
 	REQUIRE(!write_text("/proc/self/timens_offsets", offsets));
 	fd = open("/proc/self/ns/time_for_children", O_RDONLY | O_CLOEXEC);
