@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak check bench demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage check bench demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -85,6 +85,9 @@ test-packages:
 soak:
 	@$(VM)/soak.sh
 
+coverage:
+	@$(VM)/coverage.sh
+
 check:
 	@$(VM)/checks.sh
 
@@ -115,6 +118,7 @@ help:
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
 	@echo '  make soak SOAK=30   what can go on at random for as long as you like: so many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
+	@echo '  make coverage   what of the module the tests reach; fails when that is not all of it, but for what is listed'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make bench      what it costs in instructions, beside the kernel'"'"'s own work queues'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'

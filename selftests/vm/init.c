@@ -15,6 +15,8 @@
  *   @kwq begin NAME
  *   @kwq end NAME exit CODE after SECONDS s | signal NUMBER after SECONDS s | timeout
  *   @kwq problem TEXT            something failed that is no program's
+ *   @kwq counts FILE             what a profiled object counted, in hexadecimal, up to
+ *   @kwq counted FILE
  *   @kwq verdict pass | fail     the last line; without it the machine did not get to its end
  */
 #define _GNU_SOURCE
@@ -22,6 +24,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -53,6 +56,7 @@
 #define FAILSLAB	"/sys/kernel/debug/failslab"
 #define KUNIT_RESULTS	"/sys/kernel/debug/kunit"
 #define BENCH_RESULTS	"/sys/kernel/debug/kwq_bench"
+#define GCOV		"/sys/kernel/debug/gcov"
 
 /* include/linux/panic.h: a module from outside the tree, an unsigned one, a KUnit test. */
 #define TAINTS_EXPECTED	(1UL << 12 | 1UL << 13 | 1UL << 18)
@@ -484,6 +488,44 @@ static void look_for_taints(void)
 		problem("the kernel is tainted: %#lx", taints & ~TAINTS_EXPECTED);
 }
 
+/* The kernel keeps what a module counted that is not loaded any more. */
+static int pass_on_counts(const char *path, const struct stat *st, int type, struct FTW *unused)
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t len = strlen(path);
+	unsigned char bytes[64];
+	ssize_t n;
+	int fd;
+
+	(void)st;
+	(void)unused;
+	if (type != FTW_F || len < 5 || strcmp(path + len - 5, ".gcda"))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	must(fd, path);
+	report("counts %s", path + strlen(GCOV));
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0) {
+		char line[2 * sizeof(bytes) + 1];
+
+		for (ssize_t i = 0; i < n; i++) {
+			line[2 * i] = digits[bytes[i] >> 4];
+			line[2 * i + 1] = digits[bytes[i] & 15];
+		}
+		line[2 * n] = '\n';
+		report_bytes(line, 2 * n + 1);
+	}
+	must(n, path);
+	close(fd);
+	report("counted %s", path + strlen(GCOV));
+	return 0;
+}
+
+static void tell_of_coverage(void)
+{
+	if (!access(GCOV, F_OK))
+		nftw(GCOV, pass_on_counts, 8, FTW_PHYS);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode;
@@ -511,5 +553,6 @@ int main(int argc, char **argv)
 	}
 	look_for_leaks();
 	look_for_taints();
+	tell_of_coverage();
 	finish();
 }

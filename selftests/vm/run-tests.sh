@@ -112,7 +112,7 @@ run() {
 		progress "the model of the shell"
 		host spin "$TOP/selftests/spin/run.sh"
 		;;
-	kunit-debug | kunit-rt-debug)
+	kunit-debug | kunit-rt-debug | kunit-gcov)
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" '' kunit
 		;;
@@ -120,12 +120,14 @@ run() {
 		progress "KUnit built into User-Mode Linux"
 		kunit_uml
 		;;
-	kselftest-stock | kselftest-stock-6.1 | kselftest-stock-rt | kselftest-stock-arm64 | kselftest-debug | kselftest-rt-debug)
+	kselftest-stock | kselftest-stock-6.1 | kselftest-stock-rt | kselftest-stock-arm64 | kselftest-debug | kselftest-rt-debug | \
+		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
 		programs='*' contents='device exporter'
 		case $1 in
 		# To 32-bit programs the kernels are the same, but the debug kernels are slow. And they have no network.
 		*-debug) programs='!(*_32)' contents=device ;;
+		*-gcov) contents=device ;;
 		# The exporter's libraries are this machine's.
 		*-arm64) contents=device ;;
 		esac
