@@ -11,7 +11,7 @@
 # TABLE=FILE                    at the end a table of the machines that ran, here and as Markdown in FILE
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kselftest-stock kselftest-debug demo}"
+read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kselftest-stock kselftest-debug kunit-gcov coverage demo}"
 
 # As one pattern: a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
@@ -79,6 +79,16 @@ kunit_uml() {
 	explain kunit-uml "$console"
 }
 
+# Of KUnit alone in a run of that suite without the other.
+coverage() {
+	local release reports=("$LOGS/kunit-gcov.report.log")
+
+	release=$(release_of "$("$VM/kernel.sh" gcov)/kdir")
+	[ ! -f "$LOGS/kselftest-gcov.report.log" ] || reports+=("$LOGS/kselftest-gcov.report.log")
+	rm -rf "$BUILD/coverage"
+	host coverage "$TOP/selftests/coverage/report.py" "$BUILD/module-$release" "$BUILD/coverage" "${reports[@]}"
+}
+
 demo() {
 	local status=0
 
@@ -132,6 +142,10 @@ run() {
 		*-arm64) contents=device ;;
 		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
+		;;
+	coverage)
+		progress "what the tests have reached"
+		coverage
 		;;
 	demo)
 		progress "the demo"
