@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * O6: user memory is read once. What was checked is what is used, whatever a thread of the
+ * caller's writes there meanwhile.
+ */
+#include <linux/userfaultfd.h>
+
+#include "kwq_test.h"
+
+/*
+ * Two pages: one that is there, and one whose first touch stops the request until a thread
+ * has changed the first page. So it is known what was read before the change and what
+ * comes after, and nothing is left to chance.
+ */
+FIXTURE(fetch)
+{
+	int dev;
+	int q;
+	int faults;	/* a userfaultfd */
+	size_t page;
+	__u8 *here;
+	__u8 *beyond;	/* right behind it */
+	__u8 *content;	/* what @beyond will have */
+	pthread_t thread;
+	/* Called when @beyond is touched. */
+	void (*change)(void *changed);
+	void *changed;
+	atomic_bool touched;
+};
+
+typedef FIXTURE_DATA(fetch) fetch_fixture;
+
+FIXTURE_SETUP(fetch)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register there = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+
+	self->page = sysconf(_SC_PAGESIZE);
+	self->here = mmap(NULL, 2 * self->page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+	ASSERT_NE(MAP_FAILED, self->here);
+	self->beyond = self->here + self->page;
+	poison(self->here, self->page);
+	self->content = calloc(1, self->page);
+	ASSERT_NE(NULL, self->content);
+
+	self->faults = syscall(SYS_userfaultfd, O_CLOEXEC);
+	ASSERT_LE(0, self->faults);
+	ASSERT_EQ(0, ioctl(self->faults, UFFDIO_API, &api));
+	there.range.start = user_ptr(self->beyond);
+	there.range.len = self->page;
+	ASSERT_EQ(0, ioctl(self->faults, UFFDIO_REGISTER, &there));
+
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue(self->dev);
+	ASSERT_LE(0, self->q);
+}
+
+FIXTURE_TEARDOWN(fetch)
+{
+	close(self->q);
+	close(self->dev);
+	close(self->faults);
+	free(self->content);
+	munmap(self->here, 2 * self->page);
+}
+
+static void *wait_for_the_touch(void *arg)
+{
+	fetch_fixture *self = arg;
+	struct uffdio_copy copy = {
+		.dst = user_ptr(self->beyond),
+		.src = user_ptr(self->content),
+		.len = self->page,
+	};
+	struct uffd_msg message;
+
+	REQUIRE(read(self->faults, &message, sizeof(message)) == sizeof(message));
+	REQUIRE(message.event == UFFD_EVENT_PAGEFAULT);
+	self->change(self->changed);
+	atomic_store(&self->touched, true);
+	REQUIRE(!ioctl(self->faults, UFFDIO_COPY, &copy));
+	return NULL;
+}
+
+/* A request that touches @beyond, during which @change is called with @changed. */
+static int request_while(fetch_fixture *self, int fd, unsigned long cmd, const void *arg,
+			 void (*change)(void *changed), void *changed)
+{
+	int ret;
+
+	self->change = change;
+	self->changed = changed;
+	REQUIRE(!pthread_create(&self->thread, NULL, wait_for_the_touch, self));
+	ret = request(fd, cmd, arg);
+	REQUIRE(atomic_load(&self->touched));
+	REQUIRE(!pthread_join(self->thread, NULL));
+	return ret;
+}
+
+static void change_length(void *changed)
+{
+	struct kwq_add_entry *entry = changed;
+
+	entry->key_len = 2;
+	entry->flags = KWQ_ADD_PRIORITY;
+	entry->priority = KWQ_PRIORITY_MAX;
+}
+
+/* The keys are read after the entries, which say how long they are. */
+TEST_F(fetch, entry_changes_after_it_was_read)
+{
+	struct kwq_add_entry *entry = (struct kwq_add_entry *)self->here;
+	__s32 result = -1;
+	const struct kwq_op op = {
+		.size = sizeof(op),
+		.batch = {
+			.entries = user_ptr(entry),
+			.keys = user_ptr(self->beyond),
+			.results = user_ptr(&result),
+			.keys_len = self->page,
+			.nr = 1,
+			.entry_size = sizeof(*entry),
+		},
+	};
+	struct item item;
+
+	*entry = (struct kwq_add_entry){ .key_len = 1 };
+	memcpy(self->content, "ab", 2);
+	EXPECT_EQ(1, request_while(self, self->q, KWQ_IOC_ADD, &op, change_length, entry));
+	EXPECT_EQ(KWQ_ADDED, result);
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	EXPECT_EQ(1, item.key_len);
+	EXPECT_STREQ("a", item.key);
+	EXPECT_EQ(0, item.priority);
+}
+
+static void change_number(void *changed)
+{
+	struct kwq_batch *batch = changed;
+
+	batch->nr = KWQ_BATCH_MAX + 1;
+	batch->entry_size = 0;
+	batch->keys_len = 0;
+}
+
+/* The entries are read after the structure, which says how many they are. */
+TEST_F(fetch, batch_changes_after_it_was_read)
+{
+	const struct kwq_add_entry entries[2] = { { .key_len = 1 }, { .key_len = 1 } };
+	struct kwq_op *op = (struct kwq_op *)self->here;
+	__s32 results[3] = { -1, -1, -1 };
+
+	*op = (struct kwq_op){
+		.size = sizeof(*op),
+		.batch = {
+			.entries = user_ptr(self->beyond),
+			.keys = user_ptr("ab"),
+			.results = user_ptr(results),
+			.keys_len = 2,
+			.nr = 2,
+			.entry_size = sizeof(entries[0]),
+		},
+	};
+	memcpy(self->content, entries, sizeof(entries));
+	EXPECT_EQ(2, request_while(self, self->q, KWQ_IOC_ADD, op, change_number, &op->batch));
+	EXPECT_EQ(KWQ_ADDED, results[0]);
+	EXPECT_EQ(KWQ_ADDED, results[1]);
+	EXPECT_EQ(-1, results[2]);
+	EXPECT_EQ(2, q_len(self->q));
+}
+
+static void change_size(void *changed)
+{
+	__u32 *size = changed;
+
+	*size = sizeof(struct kwq_config) / 2;
+}
+
+/* The tail of a structure that is longer than the kernel's is read before the rest of it. */
+TEST_F(fetch, size_changes_after_it_was_read)
+{
+	struct kwq_config *config = (struct kwq_config *)self->beyond - 1;
+
+	*config = (struct kwq_config){ .size = sizeof(*config) + GUARD };
+	EXPECT_EQ(0, request_while(self, self->q, KWQ_IOC_CONFIG, config, change_size,
+				   &config->size));
+	EXPECT_EQ(sizeof(*config), config->size);
+	EXPECT_EQ(2, config->nr);
+	EXPECT_TRUE(is_zero(self->beyond, GUARD));
+}
+
+TEST_HARNESS_MAIN
