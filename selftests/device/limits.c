@@ -452,13 +452,25 @@ TEST_F(quota, queues_of_a_user)
 
 #define FILE_MAX	"/proc/sys/fs/file-max"
 
+/* As next_fd(), without a file to open. */
+static int next_dup(int of)
+{
+	int fd = dup(of);
+
+	REQUIRE(fd >= 0 && !close(fd));
+	return fd;
+}
+
 static int peer_without_files(struct peer *parent, void *arg)
 {
 	const struct quota *quota = arg;
+	int fd;
 
 	become(USER);
+	fd = next_dup(quota->dev);
 	say(parent, new_queue(quota->dev));
 	say(parent, q_create(quota->dev, quota->name, 0, O_RDWR | O_CLOEXEC, 0600));
+	say(parent, next_dup(quota->dev) - fd);
 	hear(parent);
 	return 0;
 }
@@ -469,7 +481,7 @@ TEST_F(limits, no_file)
 	struct quota quota = { .dev = self->dev };
 	char before[32], name[32];
 	struct peer child;
-	int made, named;
+	int made, named, taken;
 
 	snprintf(name, sizeof(name), "limits.%d", getpid());
 	quota.name = name;
@@ -478,7 +490,9 @@ TEST_F(limits, no_file)
 	start_peer(&child, peer_without_files, &quota);
 	made = hear(&child);
 	named = hear(&child);
+	taken = hear(&child);
 	EXPECT_EQ(0, write_text(FILE_MAX, before));
+	EXPECT_EQ(0, taken);
 	EXPECT_EQ(-ENFILE, made);
 	EXPECT_EQ(-ENFILE, named);
 	EXPECT_EQ(-SIGKILL, kill_peer(&child));
@@ -622,6 +636,54 @@ TEST_F(cgroup, charged)
 	}
 	say(&child, 0);
 	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+#define QUEUES	200
+
+/* Opens descriptors when told to: of the queue that is there, or each of a new one. */
+static int peer_opens_in_cgroup(struct peer *parent, void *arg)
+{
+	cgroup_fixture *self = arg;
+	int q;
+
+	join_cgroup(self);
+	say(parent, 0);
+	for (int what; (what = hear(parent)) != GONE;) {
+		for (int i = 0; i < QUEUES; i++) {
+			q = what ? new_queue(self->dev) : q_reopen(self->q);
+			if (q < 0) {
+				say(parent, q);
+				return 1;
+			}
+		}
+		say(parent, 0);
+	}
+	return 0;
+}
+
+/* O4: a queue is charged, beyond what its descriptor is. */
+TEST_F(cgroup, queues_are_charged)
+{
+	long long first, with_handles, with_queues;
+	struct peer child;
+	char path[128];
+
+	cgroup_path(self, path, "memory.current");
+	start_peer(&child, peer_opens_in_cgroup, self);
+	ASSERT_EQ(0, hear(&child));
+	first = read_number(path);
+	say(&child, 0);
+	ASSERT_EQ(0, hear(&child));
+	with_handles = read_number(path);
+	say(&child, 1);
+	ASSERT_EQ(0, hear(&child));
+	with_queues = read_number(path);
+	/* Its lists for each priority alone take more. */
+	EXPECT_LE(QUEUES * 2048, with_queues - with_handles - (with_handles - first)) {
+		TH_LOG("memory.current was %lld, %lld with the descriptors, is %lld", first,
+		       with_handles, with_queues);
+	}
+	EXPECT_EQ(-SIGKILL, kill_peer(&child));
 }
 
 /* O4, O6: at its limit the adder is refused or killed; what it had added is there. */
