@@ -830,6 +830,29 @@ TEST_F(wait, close_what_an_epoll_watches)
 	close(epoll);
 }
 
+/* O6: without its name the queue is there for who has it open, and so for who polls it. */
+TEST_F(wait, unlinked_while_polled)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	struct sleeper s;
+	char name[32];
+	int q;
+
+	ASSERT_LE(0, epoll);
+	snprintf(name, sizeof(name), "wait.%d", getpid());
+	q = q_create(self->dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+	ASSERT_LE(0, q);
+	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, q, &event));
+	start_poll(&s, q, POLLIN);
+	ASSERT_EQ(0, q_unlink(self->dev, name));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	EXPECT_EQ(POLLIN, sleeper_join(&s));
+	EXPECT_EQ(1, epoll_wait(epoll, &event, 1, -1));
+	close(epoll);
+	close(q);
+}
+
 /* O6: an epoll that ends while the queue lives on. */
 TEST_F(wait, close_an_epoll)
 {
