@@ -59,6 +59,12 @@ for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS; do
 	[ -z "${!variable:-}" ] || command_line+=("$variable=${!variable}")
 done
 
+# What is allocated in a program's name has a pattern in it at first, where Debian's kernels have zeroes: what nobody has
+# set is to be seen.
+case ${dir##*/} in
+*debug) command_line+=("slab_debug=P,kmalloc-cg-*") ;;
+esac
+
 if [ -n "${DISK:-}" ]; then
 	# Debian's cloud kernel has this much built in. What becomes of the file does not matter to anybody.
 	# shellcheck disable=SC2054 # the commas are QEMU's
