@@ -368,6 +368,24 @@ static void backlog_comes_in_order(struct kunit *test)
 		EXPECT_GET(test, q, &items[i]);
 }
 
+static void timer_makes_nothing_ready_early(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D5: an interrupt that comes for one does not take the next along. */
+	add_at(q, &t->a, 100);
+	add_at(q, &t->b, 101);
+	q->manual_now = 99;
+	kwq_timer_fn(&q->timer);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	KUNIT_EXPECT_EQ(test, q->armed, 100);
+	q->manual_now = 100;
+	kwq_timer_fn(&q->timer);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, q->armed, 101);
+}
+
 static void backlog_leaves_room_between_its_pieces(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1350,6 +1368,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(delays_saturate),
 	KUNIT_CASE(end_of_time_can_come),
 	KUNIT_CASE(backlog_comes_in_order),
+	KUNIT_CASE(timer_makes_nothing_ready_early),
 	KUNIT_CASE(backlog_leaves_room_between_its_pieces),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
