@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Reads the mutants of this folder, plants them and judges what became of them.
+
+mutant.py list [NAME...]        name, suite and programs of these, or of all
+mutant.py check TREE            does each still fit the sources in TREE
+mutant.py plant NAME TREE       changes the sources in TREE
+mutant.py judge NAME RESULTS    what found it, by the results of its suite
+mutant.py table LINES           the same lines in columns
+
+A mutant is a file NAME.diff, which begins with
+
+    # SPDX-License-Identifier: GPL-2.0-only
+    class: the class of bug
+    suite: the suite of run-tests.sh that finds it, and the programs if it is of kselftests
+    finds: a regular expression: what of that suite's results has to fail
+    then, up to the first line that begins with ---, why it is a bug
+
+and goes on with hunks, each a line "--- FILE" and then lines as in a unified diff. They have no line numbers: what is
+there before the change has to be found once in the file, wherever it is. It is so much as makes it the only one.
+"""
+import json
+import re
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).absolute().parent
+HEAD = ('class', 'suite', 'finds')
+
+
+class Mutant:
+    def __init__(self, name):
+        self.name = name
+        self.hunks = []     # file, text before, text after
+        head, *hunks = re.split(r'^--- ', (HERE / f'{name}.diff').read_text(), flags=re.M)
+        for word in HEAD:
+            match = re.search(rf'^{word}: (.*)$', head, re.M)
+            if not match:
+                raise ValueError(f'{name}: says no {word}')
+            setattr(self, 'kind' if word == 'class' else word, match[1])
+        self.finds = re.compile(self.finds)
+        for hunk in hunks:
+            file, *lines = hunk.splitlines(keepends=True)
+            # Editors like to take the space of an empty line away.
+            lines = [' \n' if line == '\n' else line for line in lines]
+            if any(line[0] not in ' -+' for line in lines):
+                raise ValueError(f'{name}: a line begins with none of " -+"')
+            self.hunks.append((file.strip(),
+                               ''.join(line[1:] for line in lines if line[0] != '+'),
+                               ''.join(line[1:] for line in lines if line[0] != '-')))
+        if not self.hunks:
+            raise ValueError(f'{name}: changes nothing')
+
+    def plant(self, tree):
+        """The files as they are with it."""
+        files = {}
+        for file, before, after in self.hunks:
+            text = files.get(file) or (Path(tree) / file).read_text()
+            # At the beginning of a line, where each of its lines begins.
+            found = ('\n' + text).count('\n' + before)
+            if found != 1:
+                raise ValueError(f'{self.name}: what it changes is {found} times in {file}')
+            files[file] = ('\n' + text).replace('\n' + before, '\n' + after)[1:]
+        return files
+
+    def judge(self, failed):
+        """Returns what found it."""
+        # A case that was not reached has no name.
+        failed = [what for what in failed if what and what[-1] != '/']
+        lost = [what for what in failed if 'could not be built' in what]
+        if lost or not failed:
+            raise ValueError(lost[0] if lost else 'SURVIVED')
+        for what in failed:
+            if self.finds.search(what):
+                return re.sub(r' \(/\S*\)$|^the kernel: \[[ 0-9.]*\] ', '', what)
+        raise ValueError(f'not found by {self.finds.pattern}, but by {failed[0]}')
+
+
+def names():
+    return sorted(path.stem for path in HERE.glob('*.diff'))
+
+
+def main():
+    command, *args = sys.argv[1:]
+    if command == 'list':
+        for name in args or names():
+            print(name, Mutant(name).suite)
+    elif command == 'check':
+        for name in names():
+            try:
+                Mutant(name).plant(args[0])
+            except ValueError as error:
+                print(error)
+    elif command == 'plant':
+        for file, text in Mutant(args[0]).plant(args[1]).items():
+            (Path(args[1]) / file).write_text(text)
+    elif command == 'table':
+        rows = [line.split('\t') for line in Path(args[0]).read_text().splitlines()]
+        rows.insert(0, ['mutant', 'class of bug', 'suite', 'found', 'by', 'seconds'])
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        for row in rows:
+            print('  '.join(map(str.ljust, row, widths)).rstrip())
+    elif command == 'judge':
+        mutant = Mutant(args[0])
+        try:
+            print(f'{mutant.kind}\t{mutant.judge(json.loads(Path(args[1]).read_text())["failed"])}')
+        except (ValueError, FileNotFoundError) as error:
+            print(f'{mutant.kind}\t{error}')
+            return 1
+    return 0
+
+
+if __name__ == '__main__':
+    try:
+        sys.exit(main())
+    except (ValueError, FileNotFoundError) as error:
+        sys.exit(f'mutant.py: {error}')
