@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage check bench demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -88,6 +88,9 @@ soak:
 coverage:
 	@$(VM)/coverage.sh
 
+mutants:
+	@selftests/mutants/run.sh
+
 check:
 	@$(VM)/checks.sh
 
@@ -119,6 +122,7 @@ help:
 	@echo '  make soak SOAK=30   what can go on at random for as long as you like: so many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make coverage   what of the module the tests reach; fails when that is not all of it, but for what is listed'
+	@echo '  make mutants    plants bugs, one at a time, and sees each found (MUTANTS=NAME for one)'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make bench      what it costs in instructions, beside the kernel'"'"'s own work queues'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'

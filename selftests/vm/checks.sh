@@ -15,7 +15,7 @@ WORK=$BUILD/check
 
 CHECKS=(
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
-	man-pages quotes syzkaller template install spaces
+	man-pages quotes syzkaller mutants template install spaces
 )
 
 cd "$TOP" || exit
@@ -30,7 +30,7 @@ files() {
 check_spdx() {
 	local file
 
-	files '*.[ch]' '*.S' '*.sh' '*.py' '*.go' '*.rs' '*.bt' '*.pml' '*Makefile' '*Kbuild' '*Kconfig' '*.config' '*.map' '*.rules' '*.conf' .ci/run |
+	files '*.[ch]' '*.S' '*.sh' '*.py' '*.go' '*.rs' '*.bt' '*.pml' '*Makefile' '*Kbuild' '*Kconfig' '*.config' '*.map' '*.rules' '*.conf' '*.diff' .ci/run |
 		while read -r file; do
 			head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || echo "$file has no SPDX line"
 		done
@@ -219,6 +219,11 @@ check_template() {
 # The description of the ABI for syzkaller says what the header says.
 check_syzkaller() {
 	selftests/syzkaller/check.py
+}
+
+# Each mutant still fits the sources.
+check_mutants() {
+	selftests/mutants/mutant.py check .
 }
 
 # What is installed can be found by modprobe, and all of it goes away again.

@@ -11,15 +11,16 @@
 # TABLE=FILE                    at the end a table of the machines that ran, here and as Markdown in FILE
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kselftest-stock kselftest-debug kunit-gcov coverage demo}"
+read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml mutants kselftest-stock kselftest-debug kunit-gcov coverage demo}"
 
 # As one pattern: a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
 
-# How long one program of selftests/device may take in the machine, and how long all of it may: several times what they
-# take, for hosts that are slower or busy.
+# How long one program of selftests/device may take in the machine, how long all of it may, and User-Mode Linux: several
+# times what they take, for hosts that are slower or busy.
 PROGRAM_SECONDS=${PROGRAM_SECONDS:-300}
 MACHINE_SECONDS=${MACHINE_SECONDS:-1500}
+UML_SECONDS=${UML_SECONDS:-300}
 
 results() {
 	"$VM/results.py" "$@" >&2 || true
@@ -73,7 +74,7 @@ kunit_uml() {
 	local dir status=0 console=$LOGS/kunit-uml.console.log
 
 	dir=$("$VM/kernel.sh" uml) || { lost kunit-uml 'could not be built'; return; }
-	timeout -k 5 300 "$dir/image" mem=512M console=tty kunit.enable=1 kunit_shutdown=halt panic_on_warn=1 \
+	timeout -k 5 "$UML_SECONDS" "$dir/image" mem=512M console=tty kunit.enable=1 kunit_shutdown=halt panic_on_warn=1 \
 		</dev/null >"$console" 2>&1 || status=$?
 	results kunit-uml kunit-uml "$console" "$status"
 	explain kunit-uml "$console"
@@ -121,6 +122,10 @@ run() {
 	spin)
 		progress "the model of the shell"
 		host spin "$TOP/selftests/spin/run.sh"
+		;;
+	mutants)
+		progress "bugs that are planted"
+		host mutants env TAP=1 MUTANTS="${MUTANTS:-short}" "$TOP/selftests/mutants/run.sh"
 		;;
 	kunit-debug | kunit-rt-debug | kunit-gcov)
 		progress "KUnit on the ${1#kunit-} kernel"
