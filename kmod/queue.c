@@ -320,6 +320,7 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 	kwq_unlock(queue, flags);
 	return more;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_advance_some);
 
 /**
  * kwq_begin_advance_by() - move a manual clock on by some time, and nothing else
