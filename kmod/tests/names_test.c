@@ -430,7 +430,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	bobs = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	be_oneself(old, cred);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(a) || IS_ERR(b) || IS_ERR(privileged) ||
-				 IS_ERR(bobs));
+			   IS_ERR(bobs));
 
 	/* Whoever adds, it is the owner who has it. */
 	nr = fill(a, &ret);
