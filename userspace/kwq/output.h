@@ -59,8 +59,8 @@ int write_all(int fd, const char *bytes, size_t len);
 
 /*
  * While write_all() waits for a reader, and before each piece that it writes, it calls
- * @take when @fd is readable. When that returns false the writes are given up: this one, and all later ones, fail
- * where they would have to wait.
+ * @take when @fd is readable. When that returns false the writes are given up: this one,
+ * and all later ones, fail where they would have to wait.
  */
 void write_watch(int fd, bool (*take)(void *arg), void *arg);
 

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "fake-kernel.h"
 #include "lease.h"
 #include "tap.h"
 #include "wrap-open.h"
@@ -33,6 +34,7 @@ enum {
 static struct shared {
 	__u64 lease;
 	atomic_int stale;	/* the lease is over */
+	atomic_int faults;	/* so many extensions that fail for another reason */
 	atomic_int extends;	/* of which this many were asked for */
 	atomic_int refused;	/* with this many of them told so */
 	atomic_int adds, dones;
@@ -53,6 +55,10 @@ static int take_extend(const struct kwq_op *req)
 	const struct kwq_extend_entry *entry = (void *)(uintptr_t)req->batch.entries;
 	bool stale = shared->stale || entry->ticket != TICKET;
 
+	if (shared->faults > 0) {
+		shared->faults--;
+		return fails(ENOMEM);
+	}
 	extended_last = true;
 	*(__s32 *)(uintptr_t)req->batch.results = stale ? -ESTALE : 0;
 	shared->refused += stale;
@@ -92,7 +98,6 @@ static int take_get(struct kwq_get *req)
 	return 1;
 }
 
-int __real_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
@@ -138,9 +143,9 @@ static size_t filled;
 static int output;
 static pid_t pid;
 
-static void start(__u64 lease, bool stale, const char *mode, const char *script)
+static void start_with(__u64 lease, bool stale, int faults, const char *mode, const char *script)
 {
-	char *argv[] = { "run", "-j", "2", "--output", (char *)mode, "q", "--", "sh", "-c",
+	char *argv[11] = { "run", "-j", "2", "--output", (char *)mode, "q", "--", "sh", "-c",
 			 (char *)script, NULL };
 	int ends[2], never[2];
 
@@ -150,6 +155,7 @@ static void start(__u64 lease, bool stale, const char *mode, const char *script)
 	memset(shared, 0, sizeof(*shared));
 	shared->lease = lease;
 	shared->stale = stale;
+	shared->faults = faults;
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -174,6 +180,11 @@ static void start(__u64 lease, bool stale, const char *mode, const char *script)
 	close(extended[1]);
 	output = ends[0];
 	filled = 0;
+}
+
+static void start(__u64 lease, bool stale, const char *mode, const char *script)
+{
+	start_with(lease, stale, 0, mode, script);
 }
 
 /* The next bytes that it says; false at the end. */
@@ -229,6 +240,11 @@ static void test_extended(void)
 	is_string(said, "0\n", "which ends well");
 	ok(shared->dones == 1 && !shared->adds && !shared->done_late,
 	   "and looks once more before its done");
+
+	start_with(3 * MS, false, 2, "group", "read a <&8; echo $?");
+	is_number(finish(), STATUS_OK, "O3: an extension that fails is tried again the next time");
+	ok(!shared->faults && !strcmp(said, "0\n") && shared->dones == 1,
+	   "and nothing is lost by that");
 
 	start(0, false, "group", "true");
 	is_number(finish(), STATUS_OK, "a queue without leases");
@@ -287,8 +303,17 @@ static void test_while_writing(void)
 	shared->stale = 1;
 	await_extensions(1);
 	is_number(finish(), STATUS_FAILED, "O3: lost meanwhile");
-	ok(!!strstr(said, "\n50000\nkwq: run: q: k: lease lost; exit status 0\n"), "it is not done");
+	ok(!!strstr(said, "\n50000\nkwq: run: q: k: lease lost; exit status 0\n"),
+	   "it is not done");
 	is_number(shared->dones, 0, "by us");
+
+	/* As when it was stopped there: no timer tells. */
+	start(HOUR, false, "group", "seq 50000");
+	listen_to(1);
+	shared->stale = 1;
+	is_number(finish(), STATUS_FAILED, "O3: lost at the very end");
+	ok(!!strstr(said, "\n50000\nkwq: run: q: k: lease lost; exit status 0\n") && !shared->dones,
+	   "neither");
 }
 
 int main(void)
