@@ -349,7 +349,7 @@ FIXTURE_TEARDOWN(kill)
 	close(self->dev);
 }
 
-#define KILLS	number_from("KWQ_KILLS", 300)
+#define KILLS	number_from("KWQ_KILLS", 200)
 
 /* O1, Q3, Q4, Q5, Q9 */
 TEST_F_TIMEOUT(kill, nothing_lost_and_nothing_twice,
