@@ -44,14 +44,14 @@ run_without() {
 	fresh_tree
 	while read -r suite programs; do
 		progress "without a bug: $suite"
-		run_suite "$WORK/without-$suite" "$suite" "${programs:+@($programs)}" || {
+		run_suite "$WORK/without-$suite" "$suite" "$programs" || {
 			tail -n 20 "$WORK/said" >&2
 			die "$suite fails without a bug"
 		}
 	done < <("$HERE/mutant.py" list "${mutants[@]}" | awk '
 		!($2 SUBSEP $3 in seen) {
 			seen[$2, $3]
-			programs[$2] = programs[$2] ($2 in programs && $3 ? "|" : "") $3
+			programs[$2] = programs[$2] " " $3
 		}
 		END {
 			for (suite in programs)
