@@ -48,6 +48,7 @@ static const int errors[KINDS][12] = {
 	[CONFIG] = { E2BIG },
 	[LIST_DEAD] = { E2BIG, EMSGSIZE },
 	[ADVANCE] = { E2BIG, EOPNOTSUPP, EPERM },
+	[EXTEND] = { E2BIG, EMSGSIZE },
 };
 
 static bool takes_argument(enum kind kind)
@@ -169,6 +170,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		break;
 	case ADD:
 	case DONE:
+	case EXTEND:
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:
@@ -234,8 +236,9 @@ static void no_pointers(struct fuzzer *f, __u64 address, __u64 len)
 static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind kind, int nr)
 {
 	static const int refused[KINDS][5] = {
-		[ADD] = { ENOENT, ENOSPC, ESHUTDOWN },
+		[ADD] = { EDQUOT, ENOENT, ENOSPC, ESHUTDOWN },
 		[DONE] = { ENOENT, EPERM, ESTALE },
+		[EXTEND] = { ENOENT, EPERM, ESTALE },
 		[REMOVE] = { ENOENT },
 	};
 	static const int most[KINDS] = {
@@ -306,6 +309,9 @@ static void judge_stat(struct fuzzer *f)
 		return;
 	if (s.items > s.ready + s.processing + s.waiting + s.dead + s.remembered)
 		wrong(f, "%llu items, of which some are nowhere", s.items);
+	if (s.expired > s.abandoned || (s.expired && !s.lease))
+		wrong(f, "%llu leases of %llu ns are over, %llu hand-outs abandoned",
+		      s.expired, s.lease, s.abandoned);
 	if (s.dead > s.died || s.rate_limited > s.retries ||
 	    s.dones != number_in(&s.work_duration) || s.gets > number_in(&s.queue_duration))
 		wrong(f, "%llu dead of %llu, %llu rate-limited of %llu, %llu dones of %llu",
@@ -342,6 +348,7 @@ static void judge_answer(struct fuzzer *f)
 		break;
 	case ADD:
 	case DONE:
+	case EXTEND:
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:

@@ -132,6 +132,41 @@ static void finish_all(struct left *left)
 	left->nr = 0;
 }
 
+/*
+ * O3: what is held may be lost at any moment, and of a lease of a nanosecond it always
+ * is. Then it is ready again, and can be taken out.
+ */
+static void empty_with_leases(int q)
+{
+	static __u8 key[KWQ_KEY_MAX];
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+	struct kwq_remove_entry entry = {};
+	int ret;
+
+	REQUIRE(!q_shut_down(q));
+	while ((ret = request(q, KWQ_IOC_GET, &get)) == 1) {
+		ret = q_done(q, got.ticket);
+		if (ret == KWQ_FINISHED)
+			continue;
+		REQUIRE(ret == -ESTALE);
+		entry.key_len = got.key_len;
+		REQUIRE(q_op_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, got.key_len) ==
+			KWQ_WAS_READY);
+	}
+	REQUIRE(ret == -ESHUTDOWN);
+}
+
 /* L11: as many are listed as are dead, and each of them comes back. */
 static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 {
@@ -199,10 +234,14 @@ static void finish_queue(int q)
 		REQUIRE(!q_stat(left.q, &stat));
 		REQUIRE(!stat.dead && stat.ready + stat.waiting + stat.remembered >= stat.items);
 	}
-	/* Of a queue that is shut down there will be no more: this handle holds all of it. */
-	REQUIRE(fetch_all(&left) == (shut_down ? -ESHUTDOWN : -EAGAIN));
-	REQUIRE(!left.manual || left.nr == stat.ready);
-	finish_all(&left);
+	if (before.lease) {
+		empty_with_leases(left.q);
+	} else {
+		/* Of a queue that is shut down there will be no more: this handle holds it all. */
+		REQUIRE(fetch_all(&left) == (shut_down ? -ESHUTDOWN : -EAGAIN));
+		REQUIRE(!left.manual || left.nr == stat.ready);
+		finish_all(&left);
+	}
 
 	REQUIRE(!q_shut_down(left.q));
 	fetch_all(&left);

@@ -10,7 +10,8 @@ const char *const kind_names[KINDS] = {
 	[LEN] = "LEN", [STAT] = "STAT", [SHUT_DOWN] = "SHUT_DOWN",
 	[SHUTTING_DOWN] = "SHUTTING_DOWN", [DRAIN] = "DRAIN", [FORGET] = "FORGET",
 	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
-	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [UNKNOWN] = "an unknown request",
+	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND",
+	[UNKNOWN] = "an unknown request",
 };
 
 /* An address in the room as the kernel is told of it. */
@@ -109,6 +110,14 @@ static void any_done(struct fuzzer *f, struct kwq_done_entry *entry, __u32 key_l
 	};
 }
 
+static void any_extension(struct fuzzer *f, struct kwq_extend_entry *entry, __u32 key_len)
+{
+	*entry = (struct kwq_extend_entry){
+		.ticket = key_len ? 0 : f->tickets[any(f, ARRAY_SIZE(f->tickets))],
+		.key_len = key_len,
+	};
+}
+
 static size_t entry_size_of(enum kind kind)
 {
 	switch (kind) {
@@ -116,6 +125,8 @@ static size_t entry_size_of(enum kind kind)
 		return sizeof(struct kwq_add_entry);
 	case DONE:
 		return sizeof(struct kwq_done_entry);
+	case EXTEND:
+		return sizeof(struct kwq_extend_entry);
 	case REMOVE:
 		return sizeof(struct kwq_remove_entry);
 	case GET:
@@ -155,7 +166,7 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 	nr = any_number_of_entries(f, size);
 	memset(entries, 0, nr * size);
 	for (__u32 i = 0; i < nr; i++) {
-		bool by_ticket = kind == DONE && !one_in(f, 4);
+		bool by_ticket = (kind == DONE || kind == EXTEND) && !one_in(f, 4);
 		__u32 len = by_ticket ? 0 : any_key(f, keys + used, PAGE - used);
 		struct kwq_key_entry *entry = (void *)(entries + i * size);
 
@@ -164,6 +175,8 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 			any_add(f, (void *)entry, len);
 		else if (kind == DONE)
 			any_done(f, (void *)entry, len);
+		else if (kind == EXTEND)
+			any_extension(f, (void *)entry, len);
 		else
 			entry->key_len = len;
 		if (kind == REMOVE && one_in(f, 4))
@@ -261,6 +274,7 @@ static void build_create(struct fuzzer *f, struct kwq_create *create)
 
 	create->open_flags = any_open_flags(f);
 	create->clockid = clocks[any(f, 3)];
+	create->lease = one_in(f, 2) ? 0 : any_time(f);
 	create->max_items = one_in(f, 2) ? 0 : 1 + any(f, 40);
 	create->max_bytes = one_in(f, 2) ? 0 : 1 + any(f, 20000);
 	if (one_in(f, 2)) {
@@ -327,6 +341,7 @@ static void build(struct fuzzer *f)
 		break;
 	case ADD:
 	case DONE:
+	case EXTEND:
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:
@@ -373,9 +388,9 @@ static const struct {
 	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open), 6 },
 	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink), 2 },
 	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_op), 25 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_op), 24 },
 	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get), 22 },
-	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_op), 11 },
+	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_op), 10 },
 	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_op), 4 },
 	[LEN] = { KWQ_IOC_LEN, 0, 1 },
 	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 5 },
@@ -388,6 +403,7 @@ static const struct {
 	[CONFIG] = { KWQ_IOC_CONFIG, sizeof(struct kwq_config), 2 },
 	[LIST_DEAD] = { KWQ_IOC_LIST_DEAD, sizeof(struct kwq_list_dead), 2 },
 	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance), 3 },
+	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_op), 2 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
 };
 
@@ -436,7 +452,8 @@ static bool is_address(enum kind kind, size_t at)
 
 	switch (kind) {
 	case CREATE:
-		return at >= offsetof(struct kwq_create, config);
+		return at >= offsetof(struct kwq_create, config) &&
+		       at < offsetof(struct kwq_create, lease);
 	case LIST:
 		return at >= 8 && at < 16;
 	case CONFIGURE:
@@ -444,6 +461,7 @@ static bool is_address(enum kind kind, size_t at)
 		return at >= 32 && at < 40;
 	case ADD:
 	case DONE:
+	case EXTEND:
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:
