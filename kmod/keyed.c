@@ -9,6 +9,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
 
@@ -43,7 +44,8 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 		return ERR_PTR(-ENOMEM);
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
-	keyed->exempt = capable(CAP_SYS_RESOURCE);
+	/* To ask is no attempt to use it: most have not, and need not. */
+	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	keyed->quota = kwq_quota_get(keyed->owner);
 	err = PTR_ERR_OR_ZERO(keyed->quota);
 	if (err)
