@@ -17,6 +17,7 @@
  *   @kwq problem TEXT            something failed that is no program's
  *   @kwq counts FILE             what a profiled object counted, in hexadecimal, up to
  *   @kwq counted FILE
+ *   @kwq races                   what KCSAN says of what it looked at follows
  *   @kwq verdict pass | fail     the last line; without it the machine did not get to its end
  */
 #define _GNU_SOURCE
@@ -57,6 +58,7 @@
 #define KUNIT_RESULTS	"/sys/kernel/debug/kunit"
 #define BENCH_RESULTS	"/sys/kernel/debug/kwq_bench"
 #define GCOV		"/sys/kernel/debug/gcov"
+#define KCSAN		"/sys/kernel/debug/kcsan"
 
 /* include/linux/panic.h: a module from outside the tree, an unsigned one, a KUnit test. */
 #define TAINTS_EXPECTED	(1UL << 12 | 1UL << 13 | 1UL << 18)
@@ -526,11 +528,21 @@ static void tell_of_coverage(void)
 		nftw(GCOV, pass_on_counts, 8, FTW_PHYS);
 }
 
+/* What it found is on the console. */
+static void tell_of_races(void)
+{
+	if (access(KCSAN, F_OK))
+		return;
+	report("races");
+	report_file(KCSAN);
+}
+
 int main(int argc, char **argv)
 {
 	const char *mode;
 
 	set_up();
+	write_file(KCSAN, "on");
 	/* Before them come the words of the command line that the kernel did not know. */
 	while (argc && strcmp(*argv, "run")) {
 		argc--;
@@ -553,6 +565,7 @@ int main(int argc, char **argv)
 	}
 	look_for_leaks();
 	look_for_taints();
+	tell_of_races();
 	tell_of_coverage();
 	finish();
 }

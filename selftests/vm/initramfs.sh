@@ -22,7 +22,7 @@ mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
 release=$(release_of "$kernel_dir/kdir")
 module_config=(CONFIG_KWQ_SAMPLE_LINK=m)
 case $kernel in
-debug | rt-debug | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=m) ;;
+debug | rt-debug | kcsan | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=m) ;;
 esac
 # Two processors may count at once. A function that is inlined before it is counted would be counted wherever that was,
 # and a branch that is made a move before would not be.

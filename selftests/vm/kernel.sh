@@ -10,7 +10,8 @@
 #   stock-arm64  Debian's kernel for arm64, with a busybox for it
 #   debug        debug.config on top of tinyconfig
 #   rt-debug     rt.config on top of that
-#   gcov         the debug kernel's machine without its checks, and with gcov: gcov.config
+#   kcsan        the debug kernel's machine without its checks, and with KCSAN: kcsan.config
+#   gcov         the same with gcov: gcov.config
 #   uml          a source tree whose drivers/kwq is this checkout, and its User-Mode Linux, which runs KUnit when started
 #
 # A directory other than source has image (what boots) and kdir (what modules are built against).
@@ -236,7 +237,7 @@ source) source_tree ;;
 stock | stock-6.1 | stock-rt | stock-arm64) stock "$1" ;;
 debug) built debug "$VM/debug.config" ;;
 rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
-gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
+kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml) uml ;;
-*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|gcov|uml" ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|kcsan|gcov|uml" ;;
 esac

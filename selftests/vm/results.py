@@ -40,6 +40,13 @@ KERNEL_CHATTER = re.compile(
     r'kasan: KernelAddressSanitizer initialized|^\S*\s*\[[ .0-9]*\] (Kernel )?[Cc]ommand line:'
     r'|Unknown kernel command line')
 
+# A data race, as KCSAN tells it: what is after the title is for each of the two accesses its kind and its stack.
+RACE = re.compile(r'BUG: KCSAN: (.*)')
+ACCESS = re.compile(r'(?:read|write|assert).* bytes by .* on cpu \d+:$')
+FRAME = re.compile(r'\] +([\w.]+)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[(\w+)\])?')
+# What works on the memory of whoever calls it.
+LIBRARY = re.compile(r'(__)?(rb|timerqueue|rhashtable|rht|list|hsiphash|sort|bsearch|str|mem)_?\w*$|_?copy_\w+$')
+
 # Nobody can make memory run out where nobody else would.
 STOCK_SUITES = ('kselftest-stock', 'kselftest-stock-6.1', 'kselftest-stock-rt', 'kselftest-stock-arm64')
 
@@ -64,6 +71,7 @@ class Results:
         self.passed = 0
         self.skipped = 0
         self.failed = []
+        self.races = 0      # that KCSAN saw and that are the kernel's own
 
     def fail(self, what):
         self.failed.append(what)
@@ -85,6 +93,8 @@ class Results:
         RESULTS.mkdir(parents=True, exist_ok=True)
         (RESULTS / f'{self.suite}.json').write_text(json.dumps(vars(self), indent=1) + '\n')
         print(f'{self.suite}: {self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped')
+        if self.races:
+            print(f'  {self.races} races of the kernel\'s own')
         for name in self.failed:
             print(f'  failed: {name}')
         return 1 if self.failed else 0
@@ -209,12 +219,34 @@ def programs(results, report):
         results.fail('the machine says that it failed')
 
 
+def judge_race(results, lines, number, console):
+    """A race is kwq's if one of its accesses is. The kernel has races of its own, on its own memory."""
+    stacks = []
+    for line in lines[number + 1:]:
+        if line.endswith('=' * 40):
+            break
+        if ACCESS.search(line):
+            stacks.append([])
+        elif stacks and (frame := FRAME.search(line)):
+            stacks[-1].append(frame.groups())
+    for stack in stacks:
+        for function, module in stack:
+            if module and module.startswith('kwq'):
+                results.fail(f'a race: {RACE.search(lines[number])[1].strip()} ({console}:{number + 1})')
+                return
+            if module or not LIBRARY.match(function):
+                break
+    results.races += 1
+
+
 def judge_console(results, console):
     lines = lines_of(console)
     if not lines:
         results.fail('the console printed nothing')
     for number, line in enumerate(lines):
-        if KERNEL_COMPLAINT.search(line) and not KERNEL_CHATTER.search(line):
+        if RACE.search(line):
+            judge_race(results, lines, number, console)
+        elif KERNEL_COMPLAINT.search(line) and not KERNEL_CHATTER.search(line):
             results.fail(f'the kernel: {line.strip()} ({console}:{number + 1})')
             return
 

@@ -11,7 +11,7 @@
 # TABLE=FILE                    at the end a table of the machines that ran, here and as Markdown in FILE
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml mutants kselftest-stock kselftest-debug kunit-gcov coverage demo}"
+read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml mutants kselftest-stock kselftest-debug kselftest-kcsan kunit-gcov coverage demo}"
 
 # As one pattern: a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
@@ -61,6 +61,12 @@ machine() {
 	local console=$LOGS/$suite.console.log report=$LOGS/$suite.report.log
 	shift 4
 
+	case $kernel in
+	# Strict as it is, KCSAN finds races of the kernel's own; results.py tells whose each is. It is to look at more of the
+	# accesses than by itself, the machine does not run for long, and at each for longer: the other processor is emulated,
+	# too, and does in that time what a real one does in a fiftieth.
+	kcsan) local -x PANIC_ON_WARN=0 COMMAND_LINE='kcsan.skip_watch=1000 kcsan.udelay_task=1000' ;;
+	esac
 	# shellcheck disable=SC2086 # the contents are words
 	dir=$("$VM/initramfs.sh" "$kernel" $content) || { lost "$suite" 'could not be built'; return; }
 	LIMIT=$MACHINE_SECONDS "$VM/boot.sh" "$dir" "file:$console" "file:$report" "$@" \
@@ -101,9 +107,9 @@ demo() {
 run() {
 	local programs contents
 
-	# With PREEMPT_RT every lock is an rt_mutex to lockdep: the debug kernel is slower by far.
+	# With PREEMPT_RT every lock is an rt_mutex to lockdep: the debug kernel is slower by far. KCSAN is so by waiting.
 	case $1 in
-	*-rt-debug) local PROGRAM_SECONDS=$((3 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((3 * MACHINE_SECONDS)) ;;
+	*-rt-debug | *-kcsan) local PROGRAM_SECONDS=$((3 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((3 * MACHINE_SECONDS)) ;;
 	esac
 
 	case $1 in
@@ -127,7 +133,7 @@ run() {
 		progress "bugs that are planted"
 		host mutants env TAP=1 MUTANTS="${MUTANTS:-short}" "$TOP/selftests/mutants/run.sh"
 		;;
-	kunit-debug | kunit-rt-debug | kunit-gcov)
+	kunit-debug | kunit-rt-debug | kunit-kcsan | kunit-gcov)
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" '' kunit
 		;;
@@ -136,12 +142,14 @@ run() {
 		kunit_uml
 		;;
 	kselftest-stock | kselftest-stock-6.1 | kselftest-stock-rt | kselftest-stock-arm64 | kselftest-debug | kselftest-rt-debug | \
-		kselftest-gcov)
+		kselftest-kcsan | kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
 		programs='*' contents='device exporter'
 		case $1 in
 		# To 32-bit programs the kernels are the same, but the debug kernels are slow. And they have no network.
 		*-debug) programs='!(*_32)' contents=device ;;
+		# Those in which much goes on at once. The others can be named.
+		*-kcsan) programs='@(lease|owner|stress)' contents=device ;;
 		*-gcov) contents=device ;;
 		# The exporter's libraries are this machine's.
 		*-arm64) contents=device ;;
