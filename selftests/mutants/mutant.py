@@ -96,7 +96,7 @@ def main():
             (Path(args[1]) / file).write_text(text)
     elif command == 'table':
         rows = [line.split('\t') for line in Path(args[0]).read_text().splitlines()]
-        rows.insert(0, ['mutant', 'class of bug', 'suite', 'found', 'by', 'seconds'])
+        rows.insert(0, ['mutant', 'class of bug', 'suite', 'found', 'seconds', 'by'])
         widths = [max(map(len, column)) for column in zip(*rows)]
         for row in rows:
             print('  '.join(map(str.ljust, row, widths)).rstrip())

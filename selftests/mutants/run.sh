@@ -68,7 +68,7 @@ one() {
 	# It fails, as it has to: how is looked at by judge.
 	run_suite "$WORK/$1" "${@:2}" || true
 	verdict=$("$HERE/mutant.py" judge "$1" "$TREE/build/results/$2.json") || found=NO
-	printf '%s\t%s\t%s\t%s\t%s\t%d\n' "$1" "${verdict%%$'\t'*}" "${*:2}" "$found" "${verdict#*$'\t'}" $((SECONDS - began))
+	printf '%s\t%s\t%s\t%s\t%d\t%s\n' "$1" "${verdict%%$'\t'*}" "${*:2}" "$found" $((SECONDS - began)) "${verdict#*$'\t'}"
 }
 
 [ -z "$("$HERE/mutant.py" check "$TOP")" ] || die "$("$HERE/mutant.py" check "$TOP")"
@@ -92,7 +92,7 @@ while read -r -a words; do
 	number=$((number + 1))
 	progress "$number of ${#mutants[@]}: ${words[*]}"
 	line=$(one "${words[@]}")
-	IFS=$'\t' read -r name class _ found by _ <<<"$line"
+	IFS=$'\t' read -r name class _ found _ by <<<"$line"
 	printf '%s\n' "$line" >>"$WORK/lines"
 	[ "$found" = yes ] || failed=1
 	if [ -z "${TAP:-}" ]; then
