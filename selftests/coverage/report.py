@@ -36,7 +36,8 @@ BRANCHES = 95
 
 # What needs no device to be tested.
 KUNIT = [f'kmod/{name}.c' for name in
-         ('backoff', 'cancel', 'core', 'handle', 'handler', 'keyed', 'limiter', 'queue', 'quota', 'until')]
+         ('backoff', 'cancel', 'core', 'dead', 'handle', 'handler', 'items', 'keyed', 'lease', 'limiter', 'queue', 'quota',
+          'stat', 'until')]
 
 TOP = Path(__file__).absolute().parents[2]
 UNREACHED = Path(__file__).absolute().with_name('unreached')
