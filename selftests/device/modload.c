@@ -297,7 +297,7 @@ TEST_F(modload, held_by_a_descriptor_on_its_way)
 
 /* Again and again, under traffic */
 
-#define CYCLES		100
+#define CYCLES		40
 #define TRIES		20
 #define PROCESSES	3
 
@@ -411,7 +411,7 @@ static bool unload_under_traffic(struct __test_metadata *_metadata, struct traff
 	return false;
 }
 
-TEST_F_TIMEOUT(modload, under_traffic, 110)
+TEST_F_TIMEOUT(modload, under_traffic, 200)
 {
 	struct traffic *t = mmap(NULL, sizeof(*t), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -426,7 +426,7 @@ TEST_F_TIMEOUT(modload, under_traffic, 110)
 		while (atomic_load(&t->queues) == queues)
 			sched_yield();
 		/* Now and then it has to work without their being held back. */
-		won += unload_under_traffic(_metadata, t, i % 20 ? TRIES : INT_MAX);
+		won += unload_under_traffic(_metadata, t, i % 8 ? TRIES : INT_MAX);
 		EXPECT_NE(0, access(MODULE, F_OK));
 		EXPECT_NE(0, access(KWQ_DEVICE, F_OK));
 		queues = atomic_load(&t->queues);
@@ -437,7 +437,7 @@ TEST_F_TIMEOUT(modload, under_traffic, 110)
 		EXPECT_EQ(0, end_of_peer(&peers[i]));
 	TH_LOG("%d queues in %d loads, %d opens without a device, %d unloads between two opens",
 	       atomic_load(&t->queues), CYCLES, atomic_load(&t->absent), won);
-	EXPECT_LE(CYCLES / 20, won);
+	EXPECT_LE(CYCLES / 8, won);
 	EXPECT_EQ(0, read_number(MODULE "/refcnt"));
 	check_unloads(_metadata);
 }
