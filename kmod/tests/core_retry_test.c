@@ -1255,6 +1255,27 @@ static void unfinished_work_saturates(struct kunit *test)
 	expect_gauges(test, KTIME_MAX, 0, KTIME_MAX, KTIME_MAX);
 }
 
+static void unfinished_work_is_exact_where_its_terms_are_not(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* M3: three times the end of time is more than 64 bits hold, the difference not. */
+	add(t, &t->a, 0);
+	get(t, 1);
+	add(t, &t->b, 1);
+	add(t, &t->c, 1);
+	get(t, KTIME_MAX);
+	get(t, KTIME_MAX);
+	expect_gauges(test, KTIME_MAX, 0, KTIME_MAX - 1, KTIME_MAX - 1);
+	done(t, &t->a, KTIME_MAX);
+	expect_gauges(test, KTIME_MAX, 0, 0, 0);
+	add(t, &t->a, KTIME_MAX);
+	get(t, KTIME_MAX);
+	expect_gauges(test, KTIME_MAX, 0, 0, 0);
+	done(t, &t->a, KTIME_MAX);
+	expect_gauges(test, KTIME_MAX, 0, 0, 0);
+}
+
 static void oldest_ready_is_of_all_priorities_and_lanes(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
@@ -1355,6 +1376,7 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(gauges_of_what_is_processing),
 	KUNIT_CASE(gauges_near_the_end_of_time),
 	KUNIT_CASE(unfinished_work_saturates),
+	KUNIT_CASE(unfinished_work_is_exact_where_its_terms_are_not),
 	KUNIT_CASE(oldest_ready_is_of_all_priorities_and_lanes),
 	KUNIT_CASE(oldest_ready_is_not_what_waits),
 	{}

@@ -386,6 +386,25 @@ static void pieces_leave_the_processor_to_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->armed, LEASE + KWQ_RESUME_MIN_NS);
 }
 
+static void no_lease_ends_the_backlog_of_waits(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_key key;
+	u32 i;
+
+	/* D6: more is due than fits one hold, and it is not the leases. */
+	add(t, KEY("held"));
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
+	for (i = 0; i < NR_MANY; i++)
+		add_with(t, &key, KWQ_ADD_AFTER, LEASE);
+	KUNIT_EXPECT_TRUE(test, kwq_advance_some(&t->keyed->queue, LEASE));
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), KWQ_ITEMS_PER_HOLD + 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
+	advance(t, 0);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), NR_MANY + 1);
+}
+
 static void taken_back_goes_first(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
@@ -553,6 +572,7 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(close_ends_leases),
 	KUNIT_CASE(many_end_in_pieces),
 	KUNIT_CASE(pieces_leave_the_processor_to_others),
+	KUNIT_CASE(no_lease_ends_the_backlog_of_waits),
 	KUNIT_CASE(taken_back_goes_first),
 	KUNIT_CASE(removed_while_held_comes_back),
 	KUNIT_CASE(waits_and_is_held),
