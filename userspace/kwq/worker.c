@@ -531,34 +531,6 @@ static void start_job(struct run *run, struct job *job)
 	job_free(job);
 }
 
-static void start_jobs(struct run *run)
-{
-	struct job *job;
-	int err;
-
-	while (!run->stopping && !run->over &&
-	       run->counts.running < run->options.jobs) {
-		job = free_slot(run);
-		err = take_item(run, job);
-		switch (err) {
-		case 0:
-			run->empty_ms = EMPTY_MS_FIRST;
-			if (run->options.key_on_stdin || job_key_is_text(job))
-				start_job(run, job);
-			else
-				refuse_item(run, job);
-			break;
-		case -EAGAIN:
-			return;
-		case -ESHUTDOWN:
-			run->over = true;
-			return;
-		default:
-			stop_for(run, status_of(err), "get", meaning(err));
-		}
-	}
-}
-
 /* ---- Signals -------------------------------------------------------------- */
 
 /* The second signal: the jobs are killed, and their items go back. */
@@ -630,6 +602,38 @@ static bool take_urgent_in_write(void *arg)
 
 	take_urgent(run);
 	return !run->signal;
+}
+
+static void start_jobs(struct run *run)
+{
+	struct job *job;
+	int err;
+
+	for (;;) {
+		/* To start many takes its time, and others' leases go on meanwhile. */
+		take_urgent(run);
+		if (run->stopping || run->over ||
+		    run->counts.running >= run->options.jobs)
+			return;
+		job = free_slot(run);
+		err = take_item(run, job);
+		switch (err) {
+		case 0:
+			run->empty_ms = EMPTY_MS_FIRST;
+			if (run->options.key_on_stdin || job_key_is_text(job))
+				start_job(run, job);
+			else
+				refuse_item(run, job);
+			break;
+		case -EAGAIN:
+			return;
+		case -ESHUTDOWN:
+			run->over = true;
+			return;
+		default:
+			stop_for(run, status_of(err), "get", meaning(err));
+		}
+	}
 }
 
 /*

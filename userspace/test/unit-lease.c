@@ -39,10 +39,14 @@ static struct shared {
 	atomic_int refused;	/* with this many of them told so */
 	atomic_int adds, dones;
 	atomic_int done_late;	/* not right behind an extension */
+	atomic_int items;	/* this many are handed out, */
+	atomic_int slow;	/* each after so many ms, */
+	atomic_int forgotten;	/* the last of them before one was extended */
 } *shared;
 
 static int extended[2];		/* a byte for each extension, as long as they fit */
-static bool got, extended_last;
+static int got;
+static bool extended_last;
 
 static int fails(int err)
 {
@@ -76,7 +80,7 @@ static void take_done(const struct kwq_batch *batch)
 	*(__s32 *)(uintptr_t)batch->results = shared->stale ? -ESTALE : KWQ_FINISHED;
 }
 
-/* One item, and then it is shut down. */
+/* Some items, and then it is shut down. */
 static int take_get(struct kwq_get *req)
 {
 	if (req->add.nr) {
@@ -87,9 +91,11 @@ static int take_get(struct kwq_get *req)
 		take_done(&req->done);
 	if (!req->get.nr)
 		return 0;
-	if (got)
+	if (got == shared->items)
 		return fails(ESHUTDOWN);
-	got = true;
+	usleep(shared->slow * 1000);
+	if (++got == shared->items)
+		shared->forgotten = !shared->extends;
 	*(struct kwq_got *)(uintptr_t)req->get.entries = (struct kwq_got){
 		.ticket = TICKET,
 		.key_len = 1,
@@ -143,9 +149,10 @@ static size_t filled;
 static int output;
 static pid_t pid;
 
-static void start_with(__u64 lease, bool stale, int faults, const char *mode, const char *script)
+static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
+		       const char *mode, const char *script)
 {
-	char *argv[11] = { "run", "-j", "2", "--output", (char *)mode, "q", "--", "sh", "-c",
+	char *argv[11] = { "run", "-j", "3", "--output", (char *)mode, "q", "--", "sh", "-c",
 			 (char *)script, NULL };
 	int ends[2], never[2];
 
@@ -156,6 +163,8 @@ static void start_with(__u64 lease, bool stale, int faults, const char *mode, co
 	shared->lease = lease;
 	shared->stale = stale;
 	shared->faults = faults;
+	shared->items = items;
+	shared->slow = slow;
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -180,6 +189,11 @@ static void start_with(__u64 lease, bool stale, int faults, const char *mode, co
 	close(extended[1]);
 	output = ends[0];
 	filled = 0;
+}
+
+static void start_with(__u64 lease, bool stale, int faults, const char *mode, const char *script)
+{
+	start_many(1, 0, lease, stale, faults, mode, script);
 }
 
 static void start(__u64 lease, bool stale, const char *mode, const char *script)
@@ -250,6 +264,15 @@ static void test_extended(void)
 	is_number(finish(), STATUS_OK, "a queue without leases");
 	is_number(shared->extends, 0, "is not asked");
 	is_number(shared->dones, 1, "but told");
+}
+
+/* On a machine on which each start takes longer than what is left between two extensions. */
+static void test_while_starting(void)
+{
+	start_many(3, 2, 3 * MS, false, 0, "group", "true");
+	is_number(finish(), STATUS_OK, "O3: while others are started");
+	is_number(shared->dones, 3, "each of them is done");
+	ok(!shared->forgotten, "what was taken first is extended");
 }
 
 /* It never ends by itself. */
@@ -324,6 +347,7 @@ int main(void)
 		return 1;
 	test_period();
 	test_extended();
+	test_while_starting();
 	test_killed();
 	test_late();
 	test_while_writing();
