@@ -303,8 +303,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_num_requeues);
  * @to: to that time
  *
  * Context: process; may sleep.
- * Return: 0; with nothing changed -EOPNOTSUPP (a real clock), -EPERM (a named queue
- * of somebody else's), -EINVAL (back).
+ * Return: 0; -EINTR if a fatal signal came; with nothing changed -EOPNOTSUPP (a real
+ * clock), -EPERM (a named queue of somebody else's), -EINVAL (back).
  */
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
 {
@@ -320,9 +320,12 @@ int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
 		now = kwq_begin_advance_by(queue, time);
 	else if (now < kwq_queue_now(queue))
 		return -EINVAL;
-	/* Millions may be due. */
-	while (kwq_advance_some(queue, now))
+	/* Millions may be due, and at the end of time what is taken is due again. */
+	while (kwq_advance_some(queue, now)) {
+		if (fatal_signal_pending(current))
+			return -EINTR;
 		cond_resched();
+	}
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_advance);

@@ -419,4 +419,65 @@ TEST_F(lease, done_races_with_its_end)
 	close(race.q);
 }
 
+#define NR_KEPT	20000
+
+/* Has whatever is ready, again and again. */
+static int takes_all(struct peer *parent, void *arg)
+{
+	static struct kwq_got got[KWQ_BATCH_MAX];
+	static __u8 keys[8 * KWQ_BATCH_MAX];
+	const struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(got),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = KWQ_BATCH_MAX,
+			.entry_size = sizeof(*got),
+		},
+	};
+	int q = q_reopen(*(int *)arg);
+
+	REQUIRE(q >= 0);
+	say(parent, 1);
+	for (;;)
+		request(q, KWQ_IOC_GET, &get);
+}
+
+static int advances(struct peer *parent, void *arg)
+{
+	say(parent, 1);
+	while (!q_advance(*(int *)arg, 1))
+		;
+	return 1;
+}
+
+/*
+ * O6: at the end of time each lease is over when it begins. As long as others take what
+ * becomes ready there is more to be taken back, and who does that can be killed.
+ */
+TEST_F(lease, none_holds_at_the_end_of_time)
+{
+	struct peer takers[4], advancer;
+	char key[16];
+
+	ASSERT_EQ(0, q_advance(self->q, TIME_MAX));
+	for (int i = 0; i < NR_KEPT; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+	}
+	for (int i = 0; i < ARRAY_SIZE(takers); i++) {
+		start_peer(&takers[i], takes_all, &self->q);
+		ASSERT_EQ(1, hear(&takers[i]));
+	}
+	start_peer(&advancer, advances, &self->q);
+	ASSERT_EQ(1, hear(&advancer));
+	while (stat_of(self->q).expired < NR_KEPT)
+		sched_yield();
+	EXPECT_EQ(-SIGKILL, kill_peer(&advancer));
+	for (int i = 0; i < ARRAY_SIZE(takers); i++)
+		EXPECT_EQ(-SIGKILL, kill_peer(&takers[i]));
+}
+
 TEST_HARNESS_MAIN
