@@ -25,11 +25,15 @@ static const char head[] =
  */
 static int write_line(int fd, const char *line, size_t len)
 {
-	ssize_t written = write(fd, line, len);
+	ssize_t written;
 	struct stat st;
 	off_t begin;
 	int err;
 
+	/* Nothing else can be cut, but may have to wait for a reader. */
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		return write_all(fd, line, len);
+	written = write(fd, line, len);
 	if (written < 0)
 		written = 0;
 	/* Others may append as well: only a write tells where its bytes went. */

@@ -42,6 +42,7 @@ static struct shared {
 	atomic_int items;	/* this many are handed out, */
 	atomic_int slow;	/* each after so many ms, */
 	atomic_int forgotten;	/* the last of them before one was extended */
+	atomic_int key_len;	/* of each */
 } *shared;
 
 static int extended[2];		/* a byte for each extension, as long as they fit */
@@ -98,9 +99,9 @@ static int take_get(struct kwq_get *req)
 		shared->forgotten = !shared->extends;
 	*(struct kwq_got *)(uintptr_t)req->get.entries = (struct kwq_got){
 		.ticket = TICKET,
-		.key_len = 1,
+		.key_len = shared->key_len,
 	};
-	*(char *)(uintptr_t)req->get.keys = 'k';
+	memset((void *)(uintptr_t)req->get.keys, 'k', shared->key_len);
 	return 1;
 }
 
@@ -149,11 +150,16 @@ static size_t filled;
 static int output;
 static pid_t pid;
 
+/* Where its job log goes, if it has one. */
+static int joblog[2] = { -1, -1 };
+
 static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
 		       const char *mode, const char *script)
 {
-	char *argv[11] = { "run", "-j", "3", "--output", (char *)mode, "q", "--", "sh", "-c",
-			 (char *)script, NULL };
+	bool logs = joblog[1] >= 0;
+	char *argv[13] = { "run", "-j", "3", "--output", (char *)mode,
+			   "--joblog", logs ? "/dev/fd/112" : "/dev/null", "q", "--", "sh", "-c",
+			   (char *)script, NULL };
 	int ends[2], never[2];
 
 	if (pipe(ends) || pipe(never) || pipe(extended) ||
@@ -165,6 +171,7 @@ static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
 	shared->faults = faults;
 	shared->items = items;
 	shared->slow = slow;
+	shared->key_len = logs ? KWQ_KEY_MAX : 1;
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
@@ -174,6 +181,8 @@ static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
 		dup2(never[0], 109);
 		dup2(extended[1], 110);
 		dup2(never[1], 111);
+		if (logs)
+			dup2(joblog[1], 112);
 		dup2(ends[1], STDOUT_FILENO);
 		dup2(ends[1], STDERR_FILENO);
 		close_range(STDERR_FILENO + 1, 107, 0);
@@ -339,6 +348,33 @@ static void test_while_writing(void)
 	   "neither");
 }
 
+/* A pipe that holds the first line, but not all of the one with the key. */
+static void test_while_logging(void)
+{
+	static char page[4096];
+	size_t logged = 0;
+	ssize_t n;
+	int from;
+
+	if (pipe(joblog) || fcntl(joblog[1], F_SETPIPE_SZ, 2 * sizeof(page)) < 0 ||
+	    write(joblog[1], page, sizeof(page)) != sizeof(page))
+		exit(1);
+	start(3 * MS, false, "group", "true");
+	close(joblog[1]);
+	joblog[1] = -1;
+	while (!shared->dones)
+		usleep(1000);
+	from = shared->extends;
+	await_extensions(3);
+	ok(shared->extends - from >= 3,
+	   "O3: while its job log waits for a reader others are extended");
+	while ((n = read(joblog[0], page, sizeof(page))) > 0)
+		logged += n;
+	close(joblog[0]);
+	is_number(finish(), STATUS_OK, "and it ends well");
+	ok(logged > sizeof(page) + KWQ_KEY_MAX, "with all of its log");
+}
+
 int main(void)
 {
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
@@ -351,5 +387,6 @@ int main(void)
 	test_killed();
 	test_late();
 	test_while_writing();
+	test_while_logging();
 	return done_testing();
 }
