@@ -401,7 +401,7 @@ static void no_lease_ends_the_backlog_of_waits(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(&t->keyed->queue, LEASE));
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), KWQ_ITEMS_PER_HOLD + 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
-	advance(t, 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(t->keyed, 0, false), 0);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), NR_MANY + 1);
 }
 
