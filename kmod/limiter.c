@@ -149,6 +149,18 @@ static void fill_up(struct kwq_bucket *bucket, const struct kwq_limiter *limiter
 	}
 }
 
+/* D7: nobody owes beyond the end of the clock, not even a part of a ns. */
+static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct fine after)
+{
+	if (from >= 0 && after.ns >= KTIME_MAX - from)
+		*bucket = (struct kwq_bucket){ .empty = KTIME_MAX };
+	else
+		*bucket = (struct kwq_bucket){
+			.empty = from + after.ns,
+			.part = after.part,
+		};
+}
+
 /*
  * L4: one token, as Reserve().Delay() of golang.org/x/time/rate, which computes the
  * same in floating point: the generic cell rate algorithm (ITU-T I.371). All that
@@ -167,11 +179,8 @@ static u64 take_token(struct kwq_bucket *bucket, const struct kwq_limiter *limit
 		part -= limiter->u.bucket.events;
 		cost.ns++;
 	}
-	bucket->part = part;
-	if (bucket->empty > 0 && cost.ns > KTIME_MAX - bucket->empty)
-		bucket->empty = KTIME_MAX;
-	else
-		bucket->empty += cost.ns;
+	cost.part = part;
+	be_empty(bucket, bucket->empty, cost);
 	return bucket->empty > now ? bucket->empty - now : 0;
 }
 
@@ -234,8 +243,7 @@ static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old
 
 	time = time_of_exactly(old, new, tokens, rest, owes);
 	if (owes) {
-		bucket->empty = ktime_add_safe(now, time.ns);
-		bucket->part = time.part;
+		be_empty(bucket, now, time);
 	} else {
 		bucket->empty = now - time.ns - !!time.part;
 		bucket->part = time.part ? new->u.bucket.events - time.part : 0;

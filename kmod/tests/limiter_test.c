@@ -927,6 +927,51 @@ static void change_does_not_wrap(struct kunit *test)
 	}
 }
 
+static void nothing_is_owed_beyond_the_end_of_time(struct kunit *test)
+{
+	const ktime_t now = KTIME_MAX - 10;
+	int i;
+
+	/* L4 D7: 12.5 ns; 10 of them are there, which is 4 tokens of 2.5 ns */
+	use(test, (struct kwq_limiter)BUCKET(2, 5, 1), now);
+	for (i = 0; i < 6; i++)
+		when(test, 0, now);
+	use(test, (struct kwq_limiter)BUCKET(1, 1, 1), now);
+	KUNIT_EXPECT_EQ(test, when(test, 0, now), 5);
+
+	/* The whole ns end where the clock does: 10.5, 10 of which are 20/21 of a token */
+	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), now);
+	use(test, (struct kwq_limiter)BUCKET(2, 21, 1), now);
+	KUNIT_EXPECT_EQ(test, when(test, 0, now), 0);
+	KUNIT_EXPECT_EQ(test, when(test, 0, now), 10);
+	/* and 3 1/3 ns at this rate, which takes 3 1/2 for one more. */
+	use(test, (struct kwq_limiter)BUCKET(6, 21, 1), now);
+	KUNIT_EXPECT_EQ(test, when(test, 0, now), 6);
+
+	/* By a change of the rate: 5 tokens of 1 ns are 12.5 ns, 10 are there. */
+	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), now);
+	use(test, (struct kwq_limiter)BUCKET(1, 1, 1), now);
+	for (i = 0; i < 6; i++)
+		KUNIT_EXPECT_EQ(test, when(test, 0, now), i);
+	use(test, (struct kwq_limiter)BUCKET(2, 5, 1), now);
+	use(test, (struct kwq_limiter)BUCKET(1, 1, 1), now);
+	KUNIT_EXPECT_EQ(test, when(test, 0, now), 5);
+}
+
+static void a_long_debt_is_of_whole_tokens(struct kunit *test)
+{
+	/* L4 D7: found at random. 3 tokens less 11 ns are owed, of which there are 2. */
+	use(test, (struct kwq_limiter)BUCKET(2, LONGEST - 2, 0x3c941), 0);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 1), 0);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 1), 4611686018427387899ULL);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 1), 9223372036854775802ULL);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 2), LONGEST - 2);
+	/* 3 x (LONGEST - 2) / 4 */
+	use(test, (struct kwq_limiter)BUCKET(4, LONGEST - 2, 3), 2);
+	KUNIT_EXPECT_EQ(test, when(test, 0, 2), 6917529027641081853ULL);
+}
+
 static void change_at_a_time_long_before(struct kunit *test)
 {
 	/* L4 D7: more tokens are owed than 64 bits can tell */
@@ -1023,6 +1068,8 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE(bucket_in_the_place_of_something_else_is_full),
 	KUNIT_CASE(changed_rate_over_a_day),
 	KUNIT_CASE(change_does_not_wrap),
+	KUNIT_CASE(nothing_is_owed_beyond_the_end_of_time),
+	KUNIT_CASE(a_long_debt_is_of_whole_tokens),
 	KUNIT_CASE(change_at_a_time_long_before),
 	KUNIT_CASE(same_as_the_original),
 	{}

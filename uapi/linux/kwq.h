@@ -139,7 +139,8 @@ struct kwq_backoff {
  * @u.fast_slow.pad: zero.
  * @u.bucket:	holds up to burst tokens, full at first; gets events of them each
  *		period. Whatever is added takes one, and waits for it if need be. It
- *		holds no more than come in 2^63 - 1 ns.
+ *		holds no more than come in 2^63 - 1 ns, and owes no more than come
+ *		until the clock ends.
  * @u.bucket.period: in ns, 1 to 2^63 - 1.
  * @u.bucket.events: at least 1.
  * @u.bucket.burst: at least 1.
