@@ -150,7 +150,7 @@ static int load_and_fail(int nth, int *left)
 	return ret;
 }
 
-TEST_F_TIMEOUT(modload, load_fails_at_any_of_the_last_steps, 110)
+TEST_F_TIMEOUT(modload, load_fails_at_any_of_the_last_steps, 200)
 {
 	int left, steps, failures = 0;
 
