@@ -52,6 +52,14 @@ struct visit {
 /* Every operation that does not sleep. */
 static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 {
+	/* For longer than a busy machine may stand still. */
+	static const struct kwq_limiter_config slow = {
+		.nr = 1,
+		.limiters[0] = {
+			.kind = KWQ_LIMITER_EXPONENTIAL,
+			.u.exponential = { .base = HOUR, .max = HOUR },
+		},
+	};
 	struct kwq_limiter_config config;
 
 	if (kwq_add(q, a) != KWQ_ADDED)
@@ -68,7 +76,7 @@ static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 		return 6;
 	if (kwq_queue_now(q) < 0)
 		return 7;
-	if (kwq_add_rate_limited(q, a) != KWQ_WAITING)
+	if (kwq_configure(q, &slow) || kwq_add_rate_limited(q, a) != KWQ_WAITING)
 		return 8;
 	if (kwq_num_requeues(q, a) != 1 || kwq_forget(q, a) != 1)
 		return 9;
