@@ -61,12 +61,6 @@ machine() {
 	local console=$LOGS/$suite.console.log report=$LOGS/$suite.report.log
 	shift 4
 
-	case $kernel in
-	# Strict as it is, KCSAN finds races of the kernel's own; results.py tells whose each is. It is to look at more of the
-	# accesses than by itself, the machine does not run for long, and at each for longer: the other processor is emulated,
-	# too, and does in that time what a real one does in a fiftieth.
-	kcsan) local -x PANIC_ON_WARN=0 COMMAND_LINE='kcsan.skip_watch=1000 kcsan.udelay_task=1000' ;;
-	esac
 	# shellcheck disable=SC2086 # the contents are words
 	dir=$("$VM/initramfs.sh" "$kernel" $content) || { lost "$suite" 'could not be built'; return; }
 	LIMIT=$MACHINE_SECONDS "$VM/boot.sh" "$dir" "file:$console" "file:$report" "$@" \

@@ -38,8 +38,7 @@ programs_on() {
 }
 programs_on debug 8
 programs_on stock 3
-# Where kernel.sh has one that looks for data races.
-! grep -qE '^kcsan\b.*\)' "$VM/kernel.sh" || programs_on kcsan 5
+programs_on kcsan 5
 
 # told WORD LOG: the sum of what was told of it.
 told() {
