@@ -77,12 +77,14 @@ static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
  * kwq_handle_take_back() - take an item back from whoever holds it (O1, O3)
  * @keyed: the queue; its lock held
  * @ki: an item that is being processed
+ * @now: the time it is
  */
-void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			  ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	unhold(container_of(ki->item.holder, struct kwq_handle, holder), ki);
-	kwq_abandon_locked(&keyed->queue, &ki->item);
+	kwq_abandon_locked(&keyed->queue, &ki->item, now);
 }
 
 /**
@@ -96,15 +98,17 @@ void kwq_handle_close(struct kwq_handle *handle)
 	struct kwq_keyed *keyed = handle->keyed;
 	struct rb_node *node;
 	unsigned long flags;
+	ktime_t now;
 	int n;
 
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
+		now = kwq_now_locked(&keyed->queue);
 		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
 			node = rb_first(&handle->tickets);
 			if (!node)
 				break;
-			kwq_handle_take_back(keyed, item_of_node(node));
+			kwq_handle_take_back(keyed, item_of_node(node), now);
 		}
 		if (!node)
 			keyed->nr_handles--;
@@ -126,9 +130,13 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
 	struct kwq_item *item;
+	ktime_t now;
 	u32 nr;
 
 	fetch->keys_len = 0;
+	if (!keyed->queue.core.nr_ready)
+		return 0;
+	now = kwq_now_locked(&keyed->queue);
 	for (nr = 0; nr < fetch->max_items; nr++) {
 		item = kwq_core_peek(&keyed->queue.core);
 		if (!item)
@@ -137,7 +145,7 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 		if (ki->key_len > fetch->max_keys - fetch->keys_len)
 			break;
 
-		kwq_get_locked(&keyed->queue, &handle->holder);
+		kwq_get_locked(&keyed->queue, &handle->holder, now);
 		ki->ticket = ++keyed->last_ticket;
 		rb_add(&ki->by_ticket, &handle->tickets, kwq_ticket_less);
 		kwq_lease_begin(keyed, ki);
@@ -221,7 +229,8 @@ static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki,
 		       u32 flags)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags);
+	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags,
+				  kwq_now_locked(&keyed->queue));
 
 	if (ret < 0)
 		return ret;

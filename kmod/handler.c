@@ -92,22 +92,22 @@ void kwq_tell_workers(struct kwq_workers *workers, u64 nr)
 
 /* What a handler returned becomes of the item. Its own cancel, or a shut down, wins. */
 static void settle(struct kwq_queue *queue, struct kwq_worker *worker,
-		   struct kwq_item *item, s64 verdict)
+		   struct kwq_item *item, s64 verdict, ktime_t now)
 {
 	struct kwq_add_options options = {};
 
 	if (verdict == KWQ_GIVE_UP) {
-		kwq_give_up_locked(queue, item);
+		kwq_give_up_locked(queue, item, now);
 	} else if (verdict < 0) {
 		options.flags = KWQ_ADD_RATE_LIMITED;
-		kwq_add_locked(queue, item, &options);
+		kwq_add_locked(queue, item, &options, now);
 	} else if (verdict > 0) {
 		options.flags = KWQ_ADD_AFTER;
 		options.time = verdict;
-		kwq_add_locked(queue, item, &options);
+		kwq_add_locked(queue, item, &options, now);
 	}
 	kwq_done_locked(queue, &worker->holder, item,
-			verdict >= 0 ? KWQ_DONE_FORGET : 0);
+			verdict >= 0 ? KWQ_DONE_FORGET : 0, now);
 }
 
 /*
@@ -121,10 +121,12 @@ static void work_fn(struct work_struct *work)
 	struct kwq_queue *queue = workers->queue;
 	unsigned long begun = jiffies, flags;
 	struct kwq_item *item;
+	ktime_t now;
 	s64 verdict;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	while ((item = kwq_get_locked(queue, &worker->holder))) {
+	now = kwq_now_locked(queue);
+	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
 		kwq_unlock(queue, flags);
 
 		lock_map_acquire(&workers->map);
@@ -132,7 +134,8 @@ static void work_fn(struct work_struct *work)
 		lock_map_release(&workers->map);
 
 		spin_lock_irqsave(&queue->lock, flags);
-		settle(queue, worker, item, verdict);
+		now = kwq_now_locked(queue);
+		settle(queue, worker, item, verdict, now);
 		if (time_after(jiffies, begun))
 			break;
 	}

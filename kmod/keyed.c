@@ -115,7 +115,8 @@ static int add_to_item(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	ret = kwq_keyed_admit(keyed, ki);
 	/* Both can be: a queue that is shut down says so, full or not. */
 	if (!ret || keyed->queue.core.shut_down)
-		ret = kwq_add_locked(&keyed->queue, &ki->item, options);
+		ret = kwq_add_locked(&keyed->queue, &ki->item, options,
+				     kwq_now_locked(&keyed->queue));
 	kwq_keyed_settle(keyed, ki);
 	kwq_keyed_unlock(keyed, flags);
 	return ret;

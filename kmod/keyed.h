@@ -269,7 +269,8 @@ int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 			u32 done_flags);
 int kwq_handle_extend(struct kwq_handle *handle, u64 ticket);
 int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key);
-void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			  ktime_t now);
 
 /* lease.c */
 void kwq_lease_init(struct kwq_keyed *keyed);

@@ -92,7 +92,7 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 		if (!lease || lease->expires > now)
 			return false;
 		keyed->expired++;
-		kwq_handle_take_back(keyed, lease->ki);
+		kwq_handle_take_back(keyed, lease->ki, now);
 	}
 	return true;
 }

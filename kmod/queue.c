@@ -404,23 +404,22 @@ static bool is_timed(const struct kwq_add_options *options)
  * @queue: the queue; @queue->lock held
  * @item: the item
  * @options: how; in a combination that &struct kwq_add_entry allows
+ * @now: the time it is
  *
  * Return: as kwq_add_with().
  */
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
-		   const struct kwq_add_options *options)
+		   const struct kwq_add_options *options, ktime_t now)
 {
 	int priority = options->flags & KWQ_ADD_PRIORITY ? options->priority :
 							   KWQ_PRIORITY_NONE;
 	enum kwq_wait_policy policy = policy_of(options->flags);
 	u64 readied = queue->core.readied;
 	u64 rate_limited = queue->core.rate_limited;
-	ktime_t now, when;
+	ktime_t when;
 	int ret;
 
 	lockdep_assert_held(&queue->lock);
-
-	now = kwq_now_locked(queue);
 	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
 		return -ENOENT;
 	if (options->flags & KWQ_ADD_RATE_LIMITED) {
@@ -470,7 +469,7 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_add_locked(queue, item, options);
+	ret = kwq_add_locked(queue, item, options, kwq_now_locked(queue));
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -480,16 +479,17 @@ EXPORT_SYMBOL_GPL(kwq_add_with);
  * kwq_get_locked() - hand out the first ready item
  * @queue: the queue; @queue->lock held
  * @holder: to whom
+ * @now: the time it is
  *
  * Return: the item, NULL with none ready.
  */
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
-				struct kwq_holder *holder)
+				struct kwq_holder *holder, ktime_t now)
 {
 	struct kwq_item *item;
 
 	lockdep_assert_held(&queue->lock);
-	item = kwq_core_get(&queue->core, holder, kwq_now_locked(queue));
+	item = kwq_core_get(&queue->core, holder, now);
 	if (!item)
 		return NULL;
 	trace_kwq_get(queue, item, item->abandoned);
@@ -517,11 +517,13 @@ void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
  * kwq_abandon_locked() - take an item back from a holder that vanished (O1)
  * @queue: the queue; @queue->lock held
  * @item: an item that is being processed
+ * @now: the time it is
  */
-void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item)
+void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
+			ktime_t now)
 {
 	lockdep_assert_held(&queue->lock);
-	kwq_core_abandon(&queue->core, item, kwq_now_locked(queue));
+	kwq_core_abandon(&queue->core, item, now);
 	trace_kwq_ready(queue, item, 0, 0);
 }
 
@@ -531,17 +533,16 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item)
  * @holder: who holds it
  * @item: the item
  * @flags: KWQ_DONE_* bits
+ * @now: the time it is
  *
  * Return: as kwq_core_done().
  */
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-		    struct kwq_item *item, u32 flags)
+		    struct kwq_item *item, u32 flags, ktime_t now)
 {
-	ktime_t now;
 	int ret;
 
 	lockdep_assert_held(&queue->lock);
-	now = kwq_now_locked(queue);
 	ret = kwq_core_done(&queue->core, holder, item, now);
 	if (ret < 0)
 		return ret;
@@ -573,13 +574,15 @@ int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
  * kwq_give_up_locked() - make an item dead that is being processed (L11)
  * @queue: the queue; @queue->lock held
  * @item: the item
+ * @now: the time it is
  */
-void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item)
+void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
+			ktime_t now)
 {
 	int ret;
 
 	lockdep_assert_held(&queue->lock);
-	ret = kwq_core_give_up(&queue->core, item, kwq_now_locked(queue));
+	ret = kwq_core_give_up(&queue->core, item, now);
 	if (ret == KWQ_DEAD)
 		trace_kwq_requeue(queue, item, ret);
 }
@@ -681,7 +684,7 @@ static struct kwq_item *get(struct kwq_queue *queue,
 	int err;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	while (!(item = kwq_get_locked(queue, &queue->holder))) {
+	while (!(item = kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue)))) {
 		err = kwq_wait_locked(queue, &queue->holder, waiter, &flags);
 		if (err) {
 			item = ERR_PTR(err);
@@ -739,7 +742,7 @@ int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_done_locked(queue, &queue->holder, item, 0);
+	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
 	kwq_unlock(queue, flags);
 	return ret;
 }

@@ -38,15 +38,17 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
-		   const struct kwq_add_options *options);
+		   const struct kwq_add_options *options, ktime_t now);
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
-				struct kwq_holder *holder);
+				struct kwq_holder *holder, ktime_t now);
 void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item);
-void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item);
+void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
+			ktime_t now);
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-		    struct kwq_item *item, u32 flags);
+		    struct kwq_item *item, u32 flags, ktime_t now);
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);
-void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item);
+void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
+			ktime_t now);
 bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_waiter *waiter, unsigned long *flags);
