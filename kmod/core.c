@@ -20,7 +20,6 @@
 void kwq_item_init(struct kwq_item *item)
 {
 	INIT_LIST_HEAD(&item->link);
-	timerqueue_init(&item->timer);
 	item->holder = NULL;
 	item->dirtied = 0;
 	item->since = 0;
@@ -53,7 +52,7 @@ void kwq_core_init(struct kwq_core *core)
 	int lane, level;
 
 	memset(core, 0, sizeof(*core));
-	timerqueue_init_head(&core->waiting);
+	kwq_waiting_init(&core->waiting);
 	kwq_rate_limiter_init(&core->limiter);
 	INIT_LIST_HEAD(&core->processing);
 	INIT_LIST_HEAD(&core->dead);
@@ -217,39 +216,40 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 }
 
 static void start_waiting(struct kwq_core *core, struct kwq_item *item,
-			  ktime_t when)
+			  ktime_t when, ktime_t now)
 {
-	item->timer.expires = when;
-	timerqueue_add(&core->waiting, &item->timer);
+	item->wait.expires = when;
+	kwq_waiting_add(&core->waiting, &item->wait, now);
 	item->state |= KWQ_ITEM_WAITING;
 	core->nr_waiting++;
 }
 
-static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
+static void waits_no_more(struct kwq_core *core, struct kwq_item *item)
 {
-	timerqueue_del(&core->waiting, &item->timer);
 	item->state &= ~KWQ_ITEM_WAITING;
 	core->nr_waiting--;
 }
 
-static struct kwq_item *first_waiting(const struct kwq_core *core)
+static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
 {
-	/* timerqueue_getnext() predates const; it changes nothing. */
-	struct timerqueue_node *node =
-		timerqueue_getnext((struct timerqueue_head *)&core->waiting);
-
-	return node ? container_of(node, struct kwq_item, timer) : NULL;
+	kwq_waiting_del(&core->waiting, &item->wait);
+	waits_no_more(core, item);
 }
 
-static int end_wait_and_make_dirty(struct kwq_core *core, struct kwq_item *item,
-				   ktime_t now)
+static struct kwq_item *item_of_wait(struct kwq_wait *wait)
+{
+	return container_of(wait, struct kwq_item, wait);
+}
+
+/* The add that an item was waiting for, which it does no more. */
+static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
+				 ktime_t now)
 {
 	int priority = item->wait_priority;
 
-	/* An item that does nothing but wait is not idle, and keeps what it has. */
-	if (item->state == KWQ_ITEM_WAITING)
-		priority = priority_kept(item);
-	stop_waiting(core, item);
+	/* An item that did nothing but wait was not idle, and keeps what it has. */
+	if (!item->state && priority == KWQ_PRIORITY_NONE)
+		priority = item->priority;
 	return make_dirty(core, item, priority, now);
 }
 
@@ -323,22 +323,23 @@ static int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 	revive(core, item);
 	if (!waited) {
 		item->wait_priority = priority;
-		start_waiting(core, item, when);
 	} else {
-		ktime_t old = item->timer.expires;
-
-		when = merged_time(old, when, policy);
+		when = merged_time(item->wait.expires, when, policy);
 		item->wait_priority = merged_priority(item->wait_priority,
 						      priority, policy);
 		/* An unchanged time keeps its place among equals (D4). */
-		if (when != old) {
-			stop_waiting(core, item);
-			start_waiting(core, item, when);
+		if (when == item->wait.expires) {
+			core->coalesced++;
+			return KWQ_COALESCED;
 		}
+		stop_waiting(core, item);
 	}
 
-	if (when <= now && first_waiting(core) == item)
-		return end_wait_and_make_dirty(core, item, now);
+	/* Those that came due before it and were not moved yet go first (D4). */
+	if (when <= now &&
+	    (!core->nr_waiting || when < kwq_waiting_next(&core->waiting)))
+		return make_dirty_as_awaited(core, item, now);
+	start_waiting(core, item, when, now);
 	if (!waited)
 		return KWQ_WAITING;
 	core->coalesced++;
@@ -722,20 +723,26 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel);
  * kwq_core_expire() - add the first item whose time has come (D4, D5)
  * @core: the core
  * @now: the time it is
+ * @budget: how many items it may add, or move in @core->waiting; out: how many are left
  *
- * One item a call, so that the caller bounds the work.
- *
- * Return: the item, whose time is still to be read in @timer.expires; NULL if
- * none is due.
+ * Return: the item, whose time is still to be read in @wait.expires; NULL if none is
+ * due, or if @budget is 0 before the next one is known.
  */
-struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now)
+struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
+				 unsigned int *budget)
 {
-	struct kwq_item *item = core->shut_down ? NULL : first_waiting(core);
+	struct kwq_wait *wait;
+	struct kwq_item *item;
 
-	if (!item || item->timer.expires > now)
+	if (core->shut_down)
 		return NULL;
-	observe(&core->lateness, now - item->timer.expires);
-	end_wait_and_make_dirty(core, item, now);
+	wait = kwq_waiting_expire(&core->waiting, now, budget);
+	if (!wait)
+		return NULL;
+	item = item_of_wait(wait);
+	waits_no_more(core, item);
+	observe(&core->lateness, now - wait->expires);
+	make_dirty_as_awaited(core, item, now);
 	return item;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_expire);
@@ -744,14 +751,13 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_expire);
  * kwq_core_next() - when to call kwq_core_expire() next
  * @core: the core
  *
- * Return: the earliest time; KTIME_MAX if nothing is waiting for one. After a
- * shut down nothing is, though it may not have been dropped yet.
+ * Return: the earliest time, or a bound as kwq_waiting_next(); KTIME_MAX if nothing is
+ * waiting for one. After a shut down nothing is, though it may not have been dropped
+ * yet.
  */
 ktime_t kwq_core_next(const struct kwq_core *core)
 {
-	struct kwq_item *item = core->shut_down ? NULL : first_waiting(core);
-
-	return item ? item->timer.expires : KTIME_MAX;
+	return core->shut_down ? KTIME_MAX : kwq_waiting_next(&core->waiting);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
 
@@ -780,9 +786,11 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
  */
 struct kwq_item *kwq_core_drop(struct kwq_core *core)
 {
-	struct kwq_item *item = first_waiting(core);
+	struct kwq_wait *wait = kwq_waiting_any(&core->waiting);
+	struct kwq_item *item;
 
-	if (item) {
+	if (wait) {
+		item = item_of_wait(wait);
 		stop_waiting(core, item);
 		note_drop(core, item);
 		return item;

@@ -71,23 +71,20 @@ ktime_t kwq_queue_now(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_now);
 
-/* Moves at most KWQ_ITEMS_PER_HOLD items whose time has come (D6). */
+/* Moves items whose time has come, in at most KWQ_ITEMS_PER_HOLD steps (D6). */
 static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 {
+	unsigned int budget = KWQ_ITEMS_PER_HOLD;
+	u64 readied = queue->core.readied;
 	struct kwq_item *item;
-	int n;
 
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		u64 readied = queue->core.readied;
-
-		item = kwq_core_expire(&queue->core, now);
-		if (!item)
-			return false;
+	while ((item = kwq_core_expire(&queue->core, now, &budget))) {
 		if (queue->core.readied != readied)
-			trace_kwq_ready(queue, item, item->timer.expires,
-					ktime_sub(now, item->timer.expires));
+			trace_kwq_ready(queue, item, item->wait.expires,
+					ktime_sub(now, item->wait.expires));
+		readied = queue->core.readied;
 	}
-	return true;
+	return !budget;
 }
 
 /* As many leases at most (O3). Returns true if there may be more of either. */

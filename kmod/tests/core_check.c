@@ -35,23 +35,60 @@ static const char *broken_bands(const struct kwq_core *core)
 	return nr == core->nr_ready ? NULL : "nr_ready is wrong";
 }
 
+static u64 digits_from(u64 time, unsigned int level)
+{
+	return time >> level * KWQ_WAITING_BITS;
+}
+
+static const char *broken_slot(const struct kwq_waiting *waiting, unsigned int level,
+			       unsigned int digit, unsigned long *nr)
+{
+	const struct kwq_slot *slot = &waiting->slots[level][digit];
+	u64 place = digits_from(waiting->base, level + 1) << KWQ_WAITING_BITS | digit;
+	bool occupied = waiting->occupied[level] & 1 << digit;
+	const struct kwq_item *item;
+
+	if (occupied == list_empty(&slot->waits))
+		return "a bit of occupied is not its slot's";
+	if (occupied && !(waiting->levels & 1U << level))
+		return "a level with occupied slots is not among the levels";
+	if (occupied && level && place <= digits_from(waiting->base, level))
+		return "a slot is occupied that is not after the base";
+	list_for_each_entry(item, &slot->waits, wait.link) {
+		++*nr;
+		if (!(item->state & KWQ_ITEM_WAITING))
+			return "an item in a slot is not waiting";
+		if (digits_from(item->wait.expires, level) != place)
+			return "an item is in another time's slot";
+		if (item->wait.expires < slot->first)
+			return "an item is before the first of its slot";
+	}
+	return NULL;
+}
+
 static const char *broken_waiting(const struct kwq_core *core)
 {
-	const struct rb_node *node;
+	const struct kwq_waiting *waiting = &core->waiting;
 	const struct kwq_item *item;
+	unsigned int level, digit;
+	const char *broken = NULL;
 	unsigned long nr = 0;
-	ktime_t last = KTIME_MIN;
 
-	for (node = rb_first(&core->waiting.rb_root.rb_root); node;
-	     node = rb_next(node)) {
-		item = rb_entry(node, struct kwq_item, timer.node);
-		if (!nr++ && node != rb_first_cached(&core->waiting.rb_root))
-			return "the earliest item is not first";
-		if (item->timer.expires < last)
-			return "waiting items are out of order";
+	for (level = 0; level < KWQ_WAITING_LEVELS; level++) {
+		if (waiting->levels & 1U << level && !waiting->occupied[level])
+			return "an empty level is among the levels";
+		for (digit = 0; !broken && digit < KWQ_WAITING_SLOTS; digit++)
+			broken = broken_slot(waiting, level, digit, &nr);
+		if (broken)
+			return broken;
+	}
+	list_for_each_entry(item, &waiting->opening, wait.link) {
+		nr++;
 		if (!(item->state & KWQ_ITEM_WAITING))
-			return "an item in the tree is not waiting";
-		last = item->timer.expires;
+			return "an item in the opened slot is not waiting";
+		if (item->wait.expires < waiting->base ||
+		    item->wait.expires > waiting->opening_end)
+			return "an item is not of the opened slot";
 	}
 	return nr == core->nr_waiting ? NULL : "nr_waiting is wrong";
 }

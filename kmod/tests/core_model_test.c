@@ -267,6 +267,7 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 {
 	struct kwq_core *core = &m->core;
 	struct kwq_item *item = &m->item;
+	unsigned int budget = UINT_MAX;
 
 	switch (op) {
 	case ADD:
@@ -296,7 +297,7 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 	case CANCEL:
 		return kwq_core_cancel(core, item);
 	case EXPIRE:
-		return it_or_nil(test, m, kwq_core_expire(core, WAIT_OVER));
+		return it_or_nil(test, m, kwq_core_expire(core, WAIT_OVER, &budget));
 	case DROP:
 		return it_or_nil(test, m, kwq_core_drop(core));
 	default:
@@ -600,7 +601,8 @@ static int model_wait(struct model *m, struct model_item *mi, int priority,
 		      ktime_t when, enum kwq_wait_policy policy)
 {
 	bool waited = mi->waiting;
-	bool move = !waited || policy == KWQ_WAIT_REPLACE ||
+	bool move = !waited ||
+		    (policy == KWQ_WAIT_REPLACE && when != mi->when) ||
 		    (policy == KWQ_WAIT_EARLIER && when < mi->when) ||
 		    (policy == KWQ_WAIT_LATER && when > mi->when);
 
@@ -609,13 +611,13 @@ static int model_wait(struct model *m, struct model_item *mi, int priority,
 		mi->wait_priority = priority;
 	else
 		model_merge_priority(mi, priority, policy);
-	if (move && !(waited && mi->when == when)) {
+	if (move) {
 		mi->when = when;
 		mi->wait_order = ++m->last;
 	}
 	mi->waiting = true;
 
-	if (mi->when <= m->now && model_first_waiting(m) == mi)
+	if (move && mi->when <= m->now && model_first_waiting(m) == mi)
 		return model_end_wait(m, mi);
 	if (!waited)
 		return KWQ_WAITING;
@@ -948,6 +950,7 @@ static const char *try_cancel(struct random_test *r, int i)
 
 static const char *try_expire(struct random_test *r)
 {
+	unsigned int budget = UINT_MAX;
 	struct model_item *mi = NULL;
 
 	r->what = "expire";
@@ -958,7 +961,7 @@ static const char *try_expire(struct random_test *r)
 		return "next tells another time";
 	if (mi && mi->when > r->model.now)
 		mi = NULL;
-	if (kwq_core_expire(&r->core, r->model.now) != item_of(r, mi))
+	if (kwq_core_expire(&r->core, r->model.now, &budget) != item_of(r, mi))
 		return "another item is due";
 	if (mi)
 		model_end_wait(&r->model, mi);
@@ -967,11 +970,13 @@ static const char *try_expire(struct random_test *r)
 
 static const char *try_drop(struct random_test *r)
 {
-	struct model_item *mi = model_first_waiting(&r->model) ?:
-				model_first_dead(&r->model);
+	struct kwq_item *item = kwq_core_drop(&r->core);
+	struct model_item *mi = item ? &r->model.item[item - r->item] : NULL;
 
 	r->what = "drop";
-	if (kwq_core_drop(&r->core) != item_of(r, mi))
+	/* Those that wait first, in whichever order. */
+	if (model_first_waiting(&r->model) ? !mi || !mi->waiting :
+					     mi != model_first_dead(&r->model))
 		return "another item is dropped";
 	if (mi)
 		model_drop(&r->model, mi);
@@ -1032,7 +1037,7 @@ static const char *item_differs(const struct random_test *r, int i)
 		return "an item's priority is wrong";
 	if (mi->processing && item->holder != &r->holder[mi->holder])
 		return "an item's holder is wrong";
-	if (mi->waiting && item->timer.expires != mi->when)
+	if (mi->waiting && item->wait.expires != mi->when)
 		return "an item's time is wrong";
 	if (item->abandoned != mi->abandoned)
 		return "an item's abandonments are wrong";

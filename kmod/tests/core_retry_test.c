@@ -116,7 +116,9 @@ static u32 requeues(struct retry_test *t, struct kwq_item *item, ktime_t now)
 
 static struct kwq_item *expire(struct retry_test *t, ktime_t now)
 {
-	return kwq_core_expire(&t->core, now);
+	unsigned int budget = UINT_MAX;
+
+	return kwq_core_expire(&t->core, now, &budget);
 }
 
 /* Makes @item dead, from any state in which a retry may do so. */
@@ -178,7 +180,7 @@ static void retry_of_what_waits(struct kunit *test)
 	/* L1 D2: it is asked for, and counts; the earlier time is kept. */
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 2);
 	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 2);
 	KUNIT_EXPECT_EQ(test, t->core.retries, 2);
@@ -195,15 +197,15 @@ static void retry_keeps_to_the_policy(struct kunit *test)
 	retry(t, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, retry_with(t, &t->a, NONE, KWQ_WAIT_KEEP, 0),
 			KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_LATER, 0);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 40);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 40);
 	kwq_core_forget(&t->core, &t->a, 0);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_LATER, 0);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 40);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 40);
 	kwq_core_forget(&t->core, &t->a, 0);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_REPLACE, 0);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
 }
 
 static void retry_without_delay_is_now(struct kunit *test)
@@ -243,7 +245,7 @@ static void retry_at_the_end_of_time(struct kunit *test)
 
 	/* D7 */
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, KTIME_MAX - 5), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
 }
 
 static void retry_after_a_shut_down(struct kunit *test)
@@ -272,7 +274,7 @@ static void requeues_do_not_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), U32_MAX);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_REPLACE, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), U32_MAX);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10240);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10240);
 }
 
 static void other_adds_are_not_counted(struct kunit *test)
@@ -297,8 +299,8 @@ static void each_item_has_its_count(struct kunit *test)
 	retry(t, &t->a, 0);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_LATER, 0);
 	retry(t, &t->b, 0);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 20);
-	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 20);
+	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 10);
 }
 
 /* ---- L8: forget ---- */
@@ -355,7 +357,7 @@ static void forgotten_item_begins_again(struct kunit *test)
 	t->a.requeues = 5;
 	kwq_core_forget(&t->core, &t->a, 0);
 	retry(t, &t->a, 0);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 1);
 }
 
@@ -418,12 +420,12 @@ static void coalesced_retry_costs_nothing(struct kunit *test)
 						 KWQ_WAIT_REPLACE, 500),
 				KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 2);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 1000);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 1000);
 	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 2);
 	KUNIT_EXPECT_EQ(test, t->core.retries, 2);
 	KUNIT_EXPECT_EQ(test, t->core.coalesced, 10);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->b, 0), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 2000);
+	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 2000);
 }
 
 static void coalesced_retry_has_a_priority(struct kunit *test)
@@ -452,7 +454,7 @@ static void without_coalescing_each_retry_costs(struct kunit *test)
 	retry(t, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 3);
 	retry(t, &t->b, 0);
-	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 3000);
+	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 3000);
 }
 
 static void coalescing_is_of_what_waits(struct kunit *test)
@@ -498,7 +500,7 @@ static void retry_just_before_its_count_expires(struct kunit *test)
 	t->a.requeues = 2;
 	t->a.since = 1000;
 	retry(t, &t->a, 1099);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 1099 + 40);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 1099 + 40);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 1099), 3);
 }
 
@@ -512,7 +514,7 @@ static void retry_of_an_expired_count_begins_again(struct kunit *test)
 	t->a.requeues = 2;
 	t->a.since = 1000;
 	retry(t, &t->a, 1100);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 1100 + 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 1100 + 10);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 1100), 1);
 }
 
@@ -528,7 +530,7 @@ static void first_retry_of_an_item_counts(struct kunit *test)
 	expire(t, 5010);
 	get(t, 5010);
 	retry(t, &t->a, 5010);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 5030);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 5030);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 5010), 2);
 }
 
@@ -760,7 +762,7 @@ static void item_that_has_a_run_before_it_does_not_die(struct kunit *test)
 	kwq_core_add_at(&t->core, &t->b, NONE, 10, KWQ_WAIT_EARLIER, 0);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->b, 0), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, t->b.state, WAITING);
-	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 10);
 
 	KUNIT_EXPECT_EQ(test, t->core.coalesced, 3);
 	KUNIT_EXPECT_EQ(test, t->core.died, 0);
@@ -985,7 +987,7 @@ static void revived_item_keeps_its_priority(struct kunit *test)
 	kill(test, &t->a, 0);
 	done(t, &t->a, 0);
 	kwq_core_add_at(&t->core, &t->a, NONE, 5, KWQ_WAIT_EARLIER, 0);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_expire(&t->core, 5), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, expire(t, 5), &t->a);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
 }
 

@@ -91,7 +91,9 @@ static int done(struct core_test *t, struct kwq_item *item)
 
 static struct kwq_item *expire(struct core_test *t, ktime_t now)
 {
-	return kwq_core_expire(&t->core, now);
+	unsigned int budget = UINT_MAX;
+
+	return kwq_core_expire(&t->core, now, &budget);
 }
 
 /* The next hand-out is @item; with NULL there is none. */
@@ -901,7 +903,7 @@ static void item_is_ready_when_its_time_comes(struct kunit *test)
 	EXPECT_GET(test, t, NULL);
 
 	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX);
 	EXPECT_NRS(test, t, 1, 0, 0);

@@ -401,12 +401,12 @@ static void failed_item_is_tried_again(struct kunit *test)
 	kwq_add(&t->queue, &thing->item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing->item.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, 10);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 1);
 	kwq_queue_advance(&t->queue, 10);
 	settle(test);
 	EXPECT_RUNS(test, thing, 2);
-	KUNIT_EXPECT_EQ(test, thing->item.timer.expires, 30);
+	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, 30);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 2);
 	thing->verdict = 0;
 	kwq_queue_advance(&t->queue, 30);
@@ -425,7 +425,7 @@ static void default_limiter_is_client_gos(struct kunit *test)
 	t->thing[0].verdict = -EAGAIN;
 	kwq_add(&t->queue, &t->thing[0].item);
 	settle(test);
-	KUNIT_EXPECT_EQ(test, t->thing[0].item.timer.expires, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, t->thing[0].item.wait.expires, 5 * NSEC_PER_MSEC);
 }
 
 static const struct again_case {
@@ -454,7 +454,7 @@ static void handled_again_after(struct kunit *test)
 	kwq_add(&t->queue, &thing->item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing->item.timer.expires, p->expected);
+	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, p->expected);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
 	thing->verdict = 0;
 	kwq_queue_advance(&t->queue, p->expected);

@@ -244,7 +244,7 @@ static void no_delay_is_an_add(struct kunit *test)
 	/* D1 D3: it leaves the waiting alone. */
 	kwq_add_after(q, &t->a, 10);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 0), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 0), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a),
 			KWQ_WAS_READY | KWQ_WAS_WAITING);
@@ -330,10 +330,10 @@ static void delays_saturate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->b, U64_MAX), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->c, 1ULL << 63), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, add_at(q, &t->d, -1), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->b.timer.expires, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->c.timer.expires, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->d.timer.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->b.wait.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->c.wait.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->d.wait.expires, KTIME_MAX);
 	kwq_queue_advance(q, KTIME_MAX - 1);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 }
@@ -1156,8 +1156,8 @@ static void configuration_is_for_adds_from_then_on(struct kunit *test)
 	kwq_add_rate_limited(q, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &retry_config), 0);
 	kwq_add_rate_limited(q, &t->b);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, 5 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 10);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 10);
 }
 
 static void bucket_is_filled_by_the_queues_clock(struct kunit *test)
@@ -1177,12 +1177,12 @@ static void bucket_is_filled_by_the_queues_clock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->b), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->b.timer.expires, 1100);
+	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 1100);
 	kwq_queue_advance(q, 1050);
 	config.limiters[0].u.bucket.period = 200;
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->c), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->c.timer.expires, 1050 + 100 + 200);
+	KUNIT_EXPECT_EQ(test, t->c.wait.expires, 1050 + 100 + 200);
 }
 
 static void kick_is_for_the_dead(struct kunit *test)
@@ -1281,8 +1281,8 @@ static void real_clocks_jitter_is_by_chance(struct kunit *test)
 	begun = kwq_queue_now(q);
 	for (i = 0; i < 16; i++) {
 		KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &items[i]), KWQ_WAITING);
-		longest = max(longest, items[i].timer.expires);
-		shortest = min(shortest, items[i].timer.expires);
+		longest = max(longest, items[i].wait.expires);
+		shortest = min(shortest, items[i].wait.expires);
 	}
 	KUNIT_EXPECT_GE(test, shortest, begun + HOUR);
 	KUNIT_EXPECT_LT(test, longest, kwq_queue_now(q) + 2 * HOUR);
@@ -1316,12 +1316,12 @@ static void manual_clocks_jitter_is_repeatable(struct kunit *test)
 
 		kwq_add_rate_limited(&t->queue, &items[i]);
 		kwq_add_rate_limited(again, &items[i + 16]);
-		one = items[i].timer.expires;
-		other = items[i + 16].timer.expires;
+		one = items[i].wait.expires;
+		other = items[i + 16].wait.expires;
 		KUNIT_EXPECT_EQ(test, one, other);
 		KUNIT_EXPECT_GE(test, one, 1000);
 		KUNIT_EXPECT_LT(test, one, 2000);
-		different += one != items[0].timer.expires;
+		different += one != items[0].wait.expires;
 	}
 	KUNIT_EXPECT_GT(test, different, 0);
 	kwq_shut_down(again);
@@ -1548,7 +1548,7 @@ static void timer_is_armed_anew_by_a_postponement(struct kunit *test)
 	/* D7: nothing is ever due then. */
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.timer.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
 	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&q->timer));
 }
 

@@ -297,7 +297,7 @@ static int wait(struct model *model, int nr, int priority, s64 when,
 		enum kwq_wait_policy policy, s64 now)
 {
 	struct model_item *item = &model->item[nr];
-	bool waited = item->waiting;
+	bool waited = item->waiting, moved;
 
 	model->retries++;
 	if (waited) {
@@ -306,12 +306,14 @@ static int wait(struct model *model, int nr, int priority, s64 when,
 	} else {
 		item->wait_priority = priority;
 	}
-	if (!waited || when != item->when)
+	moved = !waited || when != item->when;
+	if (moved)
 		item->wait_place = ++model->last_place;
 	item->waiting = true;
 	item->when = when;
 
-	if (when <= now && first(model, model_waiting) == nr)
+	/* D4: who had this time already keeps his place, too. */
+	if (moved && when <= now && first(model, model_waiting) == nr)
 		return end_wait(model, item, now);
 	if (!waited)
 		return KWQ_WAITING;
@@ -560,13 +562,14 @@ int model_cancel(struct model *model, int nr)
 	return was == -ENOENT ? 0 : was;
 }
 
-int model_drop(struct model *model)
+bool model_may_drop(const struct model *model, int nr)
 {
-	int nr = first(model, model_waiting);
+	if (first(model, model_waiting) != NOBODY)
+		return nr != NOBODY && model->item[nr].waiting;
+	return nr == first(model, model_dead);
+}
 
-	if (nr == NOBODY)
-		nr = first(model, model_dead);
-	if (nr != NOBODY)
-		drop(model, &model->item[nr]);
-	return nr;
+void model_drop(struct model *model, int nr)
+{
+	drop(model, &model->item[nr]);
 }

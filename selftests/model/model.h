@@ -74,8 +74,11 @@ void model_abandon(struct model *model, int item, s64 now);
 int model_remove(struct model *model, int item);
 int model_cancel(struct model *model, int item);
 int model_expire(struct model *model, s64 now);
-int model_drop(struct model *model);
+void model_drop(struct model *model, int item);
 void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now);
+
+/* Q8: those that wait go first, in whichever order. */
+bool model_may_drop(const struct model *model, int item);
 
 bool model_is_idle(const struct model_item *item);
 bool model_is_ready(const struct model_item *item);

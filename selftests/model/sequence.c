@@ -459,7 +459,7 @@ static bool same_item(struct run *run, int nr)
 		return false;
 	if (wanted->waiting &&
 	    (!same(run, item->wait_priority, wanted->wait_priority, "t->%c.wait_priority", name) ||
-	     !same(run, item->timer.expires, wanted->when, "t->%c.timer.expires", name)))
+	     !same(run, item->wait.expires, wanted->when, "t->%c.wait.expires", name)))
 		return false;
 	if (wanted->processing &&
 	    !same(run, item->holder == &run->holder[wanted->holder], true,
@@ -572,23 +572,58 @@ static bool same_ready(struct run *run)
 	return true;
 }
 
+/*
+ * Puts an item among those that are there, by time; behind its equals. Returns how many
+ * there are then.
+ */
+static int insert(const struct run *run, const struct list_head *link, int *order, int nr)
+{
+	const struct kwq_item *item = container_of(link, const struct kwq_item, wait.link);
+	int i;
+
+	if (nr == NR_ITEMS)
+		return nr + 1;
+	for (i = nr; i && run->item[order[i - 1]].wait.expires > item->wait.expires; i--)
+		order[i] = order[i - 1];
+	order[i] = number_of(run, item);
+	return nr + 1;
+}
+
+/* What waits in the core, in the order in which it will come due. */
+static int in_order(const struct run *run, int order[NR_ITEMS])
+{
+	const struct kwq_waiting *waiting = &run->core.waiting;
+	const struct list_head *waits, *link;
+	int nr = 0;
+	size_t i;
+
+	for (i = 0; i < KWQ_WAITING_LEVELS * KWQ_WAITING_SLOTS; i++) {
+		waits = &waiting->slots[i / KWQ_WAITING_SLOTS][i % KWQ_WAITING_SLOTS].waits;
+		for (link = waits->next; link != waits && nr <= NR_ITEMS; link = link->next)
+			nr = insert(run, link, order, nr);
+	}
+	waits = &waiting->opening;
+	for (link = waits->next; link != waits && nr <= NR_ITEMS; link = link->next)
+		nr = insert(run, link, order, nr);
+	return nr;
+}
+
 static bool same_waiting(struct run *run)
 {
-	const struct rb_node *node = rb_first(&run->core.waiting.rb_root.rb_root);
-	int order[NR_ITEMS];
+	int order[NR_ITEMS], waiting[NR_ITEMS];
 	int nr = model_waiting(&run->model, order);
+	int found = in_order(run, waiting);
 	int i;
 
 	if (!same(run, run->core.nr_waiting, nr, "t->core.nr_waiting") ||
-	    !same(run, node == rb_first_cached(&run->core.waiting.rb_root), true, "@waiting") ||
+	    !same(run, found, nr, "@waiting") ||
 	    !same(run, kwq_core_next(&run->core), nr && !run->model.shut_down ?
 		  run->model.item[order[0]].when : S64_MAX, "kwq_core_next(&t->core)"))
 		return false;
-	for (i = 0; i < nr; i++, node = rb_next(node))
-		if (!same(run, node ? number_of(run, rb_entry(node, struct kwq_item, timer.node)) :
-			  NOBODY, order[i], "@waiting"))
+	for (i = 0; i < nr; i++)
+		if (!same(run, waiting[i], order[i], "@waiting"))
 			return false;
-	return same(run, !node, true, "@waiting");
+	return true;
 }
 
 static bool same_processing_and_dead(struct run *run)
@@ -704,9 +739,12 @@ static void do_clock(struct run *run, const struct op *op)
 static bool do_expire(struct run *run)
 {
 	int wanted = model_expire(&run->model, run->now);
+	unsigned int budget = UINT_MAX;
 
-	say_item(run, wanted, "kwq_core_expire(&t->core, %lld)", (long long)run->now);
-	return run->out || answered(run, number_of(run, kwq_core_expire(&run->core, run->now)),
+	say_item(run, wanted, "kwq_core_expire(&t->core, %lld, &(unsigned int){ UINT_MAX })",
+		 (long long)run->now);
+	return run->out || answered(run, number_of(run, kwq_core_expire(&run->core, run->now,
+									 &budget)),
 				    wanted);
 }
 
@@ -788,13 +826,23 @@ static bool do_give_up(struct run *run, const struct op *op)
 
 static bool do_drop(struct run *run)
 {
-	int wanted;
+	int order[NR_ITEMS];
+	int nr;
 
 	if (!run->model.shut_down)
 		return true;
-	wanted = model_drop(&run->model);
-	say_item(run, wanted, "kwq_core_drop(&t->core)");
-	return run->out || answered(run, number_of(run, kwq_core_drop(&run->core)), wanted);
+	say(run, NULL, "kwq_core_drop(&t->core)");
+	/* Which of several, nobody but the core can tell. */
+	if (!run->out)
+		nr = number_of(run, kwq_core_drop(&run->core));
+	else
+		nr = model_waiting(&run->model, order) || model_dead(&run->model, order) ?
+			order[0] : NOBODY;
+	if (!same(run, model_may_drop(&run->model, nr), true, "@dropped"))
+		return false;
+	if (nr != NOBODY)
+		model_drop(&run->model, nr);
+	return true;
 }
 
 static bool do_configure(struct run *run, const struct op *op)

@@ -34,8 +34,8 @@
 
 #include <linux/ktime.h>
 #include <linux/kwq_limiter.h>
+#include <linux/kwq_waiting.h>
 #include <linux/list.h>
-#include <linux/timerqueue.h>
 #include <linux/types.h>
 
 #define KWQ_NR_PRIORITIES	64
@@ -61,17 +61,17 @@ struct kwq_holder {
 struct kwq_item {
 	/* private: all covered by what covers the core */
 	struct list_head link;		/* in its band, @processing or @dead */
-	struct timerqueue_node timer;	/* while KWQ_ITEM_WAITING */
-	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
-	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: since when */
-	ktime_t since;			/* when it was handed out; else, idle or dead */
-	u32 abandoned;			/* holders lost since it was last idle or done */
-	u32 requeues;			/* rate-limited since it was last forgotten */
-	u8 state;			/* KWQ_ITEM_* */
+	u8 state;			/* KWQ_ITEM_*; may be read without what covers it */
 	u8 lane;			/* the lane it is or was ready in */
 	s8 priority;			/* while ready and processing; kept till idle */
 	s8 next_priority;		/* while processing and dirty */
 	s8 wait_priority;		/* while waiting; or none was named */
+	u32 requeues;			/* rate-limited since it was last forgotten */
+	u32 abandoned;			/* holders lost since it was last idle or done */
+	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
+	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: since when */
+	ktime_t since;			/* when it was handed out; else, idle or dead */
+	struct kwq_wait wait;		/* while KWQ_ITEM_WAITING */
 };
 
 #define KWQ_ITEM_DIRTY		0x1
@@ -101,7 +101,6 @@ enum kwq_wait_policy {
 /**
  * struct kwq_core - one queue's state
  * @occupied:	for each lane, a bit for each priority whose band has items.
- * @waiting:	waiting items by time; equal times in the order of their adds.
  * @nr_ready:	items in the bands.
  * @nr_waiting:	items in @waiting.
  * @nr_processing: items in @processing.
@@ -127,6 +126,7 @@ enum kwq_wait_policy {
  * @shut_down:	adds are refused.
  * @processing:	items that are handed out, in the order of the hand-outs.
  * @dead:	items that are dead, in the order of their deaths.
+ * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items.
  *
  * None of the numbers can overflow: those of items are bounded by memory, and
@@ -134,7 +134,6 @@ enum kwq_wait_policy {
  */
 struct kwq_core {
 	u64 occupied[KWQ_NR_LANES];
-	struct timerqueue_head waiting;
 	unsigned long nr_ready;
 	unsigned long nr_waiting;
 	unsigned long nr_processing;
@@ -160,6 +159,7 @@ struct kwq_core {
 	bool shut_down;
 	struct list_head processing;
 	struct list_head dead;
+	struct kwq_waiting waiting;
 	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
 };
 
@@ -204,7 +204,8 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
 void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item);
-struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now);
+struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
+				 unsigned int *budget);
 ktime_t kwq_core_next(const struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);
