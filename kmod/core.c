@@ -76,25 +76,31 @@ static void observe(struct kwq_histogram *histogram, ktime_t took)
 		histogram->sum_high++;
 }
 
+/* An add may look at it at any time: see kwq_coalesces(). */
+static void set_state(struct kwq_item *item, u8 state)
+{
+	WRITE_ONCE(item->state, state);
+}
+
 static int level_of(int priority)
 {
 	return priority - KWQ_PRIORITY_MIN;
 }
 
-static struct list_head *band_of(struct kwq_core *core,
-				 const struct kwq_item *item)
+static __always_inline struct list_head *band_of(struct kwq_core *core,
+						 const struct kwq_item *item)
 {
 	return &core->bands[item->lane][level_of(item->priority)];
 }
 
 /* The bookkeeping of an item that has just been linked into its band. */
-static void entered_band(struct kwq_core *core, struct kwq_item *item)
+static __always_inline void entered_band(struct kwq_core *core, struct kwq_item *item)
 {
 	core->occupied[item->lane] |= BIT_ULL(level_of(item->priority));
 	core->nr_ready++;
 }
 
-static void leave_band(struct kwq_core *core, struct kwq_item *item)
+static __always_inline void leave_band(struct kwq_core *core, struct kwq_item *item)
 {
 	list_del(&item->link);
 	if (list_empty(band_of(core, item)))
@@ -102,13 +108,14 @@ static void leave_band(struct kwq_core *core, struct kwq_item *item)
 	core->nr_ready--;
 }
 
-static void make_ready(struct kwq_core *core, struct kwq_item *item,
-		       enum kwq_lane lane, int priority)
+static __always_inline void make_ready(struct kwq_core *core, struct kwq_item *item,
+				       enum kwq_lane lane, int priority)
 {
 	item->lane = lane;
 	item->priority = priority;
-	list_add_tail(&item->link, band_of(core, item));
-	entered_band(core, item);
+	list_add_tail(&item->link, &core->bands[lane][level_of(priority)]);
+	core->occupied[lane] |= BIT_ULL(level_of(priority));
+	core->nr_ready++;
 	core->readied++;
 }
 
@@ -167,7 +174,7 @@ static void note_drop(struct kwq_core *core, struct kwq_item *item)
 
 static void drop_dead(struct kwq_core *core, struct kwq_item *item)
 {
-	item->state &= ~KWQ_ITEM_DEAD;
+	set_state(item, item->state & ~KWQ_ITEM_DEAD);
 	note_drop(core, item);
 }
 
@@ -178,7 +185,7 @@ static void revive(struct kwq_core *core, struct kwq_item *item)
 		return;
 	if (kwq_item_is_dead(item))
 		unbury(core, item);
-	item->state &= ~KWQ_ITEM_DEAD;
+	set_state(item, item->state & ~KWQ_ITEM_DEAD);
 	item->requeues = 0;
 }
 
@@ -206,7 +213,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 		priority = kept;
 	core->adds++;
 	item->dirtied = now;
-	item->state |= KWQ_ITEM_DIRTY;
+	set_state(item, item->state | KWQ_ITEM_DIRTY);
 	if (item->state & KWQ_ITEM_PROCESSING) {
 		item->next_priority = priority;
 		return KWQ_DIRTIED;
@@ -220,14 +227,16 @@ static void start_waiting(struct kwq_core *core, struct kwq_item *item,
 {
 	item->wait.expires = when;
 	kwq_waiting_add(&core->waiting, &item->wait, now);
-	item->state |= KWQ_ITEM_WAITING;
+	set_state(item, item->state | KWQ_ITEM_WAITING);
 	core->nr_waiting++;
+	core->changed = true;
 }
 
 static void waits_no_more(struct kwq_core *core, struct kwq_item *item)
 {
-	item->state &= ~KWQ_ITEM_WAITING;
+	set_state(item, item->state & ~KWQ_ITEM_WAITING);
 	core->nr_waiting--;
+	core->changed = true;
 }
 
 static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
@@ -277,6 +286,15 @@ int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 	if (refuses(core, item))
 		return -ESHUTDOWN;
 
+	/* Most items are idle, and nothing is known of them. */
+	if (likely(!item->state && !item->requeues)) {
+		core->adds++;
+		item->dirtied = now;
+		set_state(item, KWQ_ITEM_DIRTY);
+		make_ready(core, item, KWQ_LANE_FRESH,
+			   priority == KWQ_PRIORITY_NONE ? 0 : priority);
+		return KWQ_ADDED;
+	}
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
@@ -421,7 +439,7 @@ static int die(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		return KWQ_COALESCED;
 	}
 	core->died++;
-	item->state |= KWQ_ITEM_DEAD;
+	set_state(item, item->state | KWQ_ITEM_DEAD);
 	if (!(item->state & KWQ_ITEM_PROCESSING))
 		bury(core, item, now);
 	return KWQ_DEAD;
@@ -487,6 +505,18 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
 
+static __always_inline struct kwq_item *first_ready(const struct kwq_core *core)
+{
+	u64 returned = core->occupied[KWQ_LANE_RETURNED];
+	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
+	enum kwq_lane lane;
+
+	if (level < 0)
+		return NULL;
+	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
+	return list_first_entry(&core->bands[lane][level], struct kwq_item, link);
+}
+
 /**
  * kwq_core_peek() - the item that the next get would hand out
  * @core: the core
@@ -497,14 +527,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
  */
 struct kwq_item *kwq_core_peek(const struct kwq_core *core)
 {
-	u64 returned = core->occupied[KWQ_LANE_RETURNED];
-	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
-	enum kwq_lane lane;
-
-	if (level < 0)
-		return NULL;
-	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
-	return list_first_entry(&core->bands[lane][level], struct kwq_item, link);
+	return first_ready(core);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_peek);
 
@@ -519,14 +542,13 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_peek);
 struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 			      ktime_t now)
 {
-	struct kwq_item *item = kwq_core_peek(core);
+	struct kwq_item *item = first_ready(core);
 
 	if (!item)
 		return NULL;
 
 	leave_band(core, item);
-	item->state &= ~KWQ_ITEM_DIRTY;
-	item->state |= KWQ_ITEM_PROCESSING;
+	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
 	item->holder = holder;
 	item->since = now;
 	list_add_tail(&item->link, &core->processing);
@@ -540,17 +562,19 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_get);
 
-static void leave_holder(struct kwq_core *core, struct kwq_item *item)
+static __always_inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 {
 	list_del_init(&item->link);
 	item->holder->nr_held--;
 	item->holder = NULL;
-	item->state &= ~KWQ_ITEM_PROCESSING;
+	set_state(item, item->state & ~KWQ_ITEM_PROCESSING);
 	core->nr_processing--;
 	core->started_high -= core->started < (u64)item->since;
 	core->started -= item->since;
-	if (item->state & KWQ_ITEM_CANCELLED)
+	if (item->state & KWQ_ITEM_CANCELLED) {
 		core->let_go++;
+		core->changed = true;
+	}
 }
 
 /**
@@ -620,8 +644,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 	if (item->state & KWQ_ITEM_CANCELLED)
 		return;
 	item->priority = priority;
-	item->state &= ~KWQ_ITEM_DEAD;
-	item->state |= KWQ_ITEM_DIRTY;
+	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	/* In a band that it was never in its place is the tail (Q12). */
 	if (raised)
 		list_add_tail(&item->link, band_of(core, item));
@@ -652,8 +675,7 @@ void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	if (!(item->state & KWQ_ITEM_DIRTY))
 		item->dirtied = now;
 	/* Nobody said that it is done: if it is to die it does so in the next run. */
-	item->state &= ~KWQ_ITEM_DEAD;
-	item->state |= KWQ_ITEM_DIRTY;
+	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	make_ready(core, item, KWQ_LANE_RETURNED, priority);
@@ -693,7 +715,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 	}
 	if (!was)
 		return -ENOENT;
-	item->state &= KWQ_ITEM_PROCESSING | KWQ_ITEM_CANCELLED;
+	set_state(item, item->state & (KWQ_ITEM_PROCESSING | KWQ_ITEM_CANCELLED));
 	item->requeues = 0;
 	core->removed++;
 	return was;
@@ -714,7 +736,7 @@ int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item)
 {
 	int was = max(kwq_core_remove(core, item), 0);
 
-	item->state |= KWQ_ITEM_CANCELLED;
+	set_state(item, item->state | KWQ_ITEM_CANCELLED);
 	return was;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel);
@@ -771,6 +793,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
 void kwq_core_shut_down(struct kwq_core *core)
 {
 	WRITE_ONCE(core->shut_down, true);
+	core->changed = true;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
 

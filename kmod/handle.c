@@ -192,7 +192,7 @@ int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
 		if (ret)
 			break;
 	}
-	kwq_unlock(queue, flags);
+	kwq_unlock_got(queue, flags);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_fetch);

@@ -127,7 +127,7 @@ static void work_fn(struct work_struct *work)
 	spin_lock_irqsave(&queue->lock, flags);
 	now = kwq_now_locked(queue);
 	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
-		kwq_unlock(queue, flags);
+		kwq_unlock_got(queue, flags);
 
 		lock_map_acquire(&workers->map);
 		verdict = workers->handler(queue, item);

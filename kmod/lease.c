@@ -26,7 +26,7 @@ static void note_first(struct kwq_keyed *keyed)
 {
 	const struct kwq_lease *first = first_lease(keyed);
 
-	keyed->queue.lease_end = first ? first->expires : KTIME_MAX;
+	kwq_set_lease_end(&keyed->queue, first ? first->expires : KTIME_MAX);
 }
 
 static void give(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t now)

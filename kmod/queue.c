@@ -41,16 +41,12 @@ clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
  */
 ktime_t kwq_now_locked(const struct kwq_queue *queue)
 {
-	switch (queue->clock) {
-	case KWQ_CLOCK_BOOTTIME:
+	if (likely(queue->clock == KWQ_CLOCK_MONOTONIC))
+		return ktime_get();
+	if (queue->clock == KWQ_CLOCK_BOOTTIME)
 		return ktime_get_boottime();
-	case KWQ_CLOCK_MANUAL:
-		lockdep_assert_held(&queue->lock);
-		return queue->manual_now;
-	case KWQ_CLOCK_MONOTONIC:
-		break;
-	}
-	return ktime_get();
+	lockdep_assert_held(&queue->lock);
+	return queue->manual_now;
 }
 
 /**
@@ -115,6 +111,7 @@ VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 	now = kwq_now_locked(queue);
 	/* Whatever it is armed for from here on, it has to be started again. */
 	queue->armed = KTIME_MAX;
+	queue->core.changed = true;
 	if (expire_locked(queue, now) && next_time(queue) <= now) {
 		took = ktime_sub(kwq_now_locked(queue), now);
 		queue->resume = ktime_add_ns(now, took +
@@ -152,6 +149,73 @@ static void arm_timer_locked(struct kwq_queue *queue)
 		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS_SOFT);
 }
 
+/*
+ * What follows once the core has changed in more than what is ready. All are woken twice
+ * in a queue's life: when it is shut down, and when it is drained after that; so from the
+ * first on every call has to look. Who waits for the end of a cancelled item is among the
+ * drainers, so these are woken for it, too.
+ */
+static noinline void follow_changes(struct kwq_queue *queue)
+{
+	bool shut_down = queue->core.shut_down;
+	bool drained = kwq_core_is_drained(&queue->core);
+
+	queue->core.changed = shut_down;
+	arm_timer_locked(queue);
+	if (queue->core.let_go != queue->told_let_go) {
+		queue->told_let_go = queue->core.let_go;
+		wake_up_all(&queue->drainers);
+	}
+	if (shut_down != queue->told_shut_down || drained != queue->told_drained) {
+		queue->told_shut_down = shut_down;
+		queue->told_drained = drained;
+		wake_up_all(&queue->getters);
+		wake_up_all(&queue->drainers);
+		wake_up_all(&queue->pollers);
+	}
+}
+
+/* So many items were made ready, and somebody may wait for them. */
+static noinline void wake_for(struct kwq_queue *queue, u64 nr)
+{
+	/* Not for what was got in the same hold: a worker gets again what it requeues. */
+	if (queue->workers)
+		kwq_tell_workers(queue->workers, min_t(u64, nr, queue->core.nr_ready));
+	/* No barrier is missing: whoever is on the list came under the lock. */
+	if (waitqueue_active(&queue->getters))
+		wake_up_nr(&queue->getters, min_t(u64, nr, INT_MAX));
+	/* Nor here: see kwq_unlock(). */
+	if (waitqueue_active(&queue->pollers))
+		__wake_up(&queue->pollers, TASK_NORMAL, min_t(u64, nr, INT_MAX),
+			  poll_to_key(EPOLLIN | EPOLLRDNORM));
+}
+
+static __always_inline bool is_awaited(struct kwq_queue *queue)
+{
+	/* As in wake_for(): */
+	if (waitqueue_active(&queue->getters))
+		return true;
+	/* No barrier is missing in either. */
+	if (waitqueue_active(&queue->pollers))
+		return true;
+	return queue->workers;
+}
+
+static __always_inline void unlock(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	u64 nr = queue->core.readied - queue->woken;
+
+	if (unlikely(queue->core.changed))
+		follow_changes(queue);
+	if (nr) {
+		queue->woken += nr;
+		if (is_awaited(queue))
+			wake_for(queue, nr);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
 /**
  * kwq_unlock() - draw the consequences of what was done, and unlock
  * @queue: the queue; @queue->lock held
@@ -179,47 +243,27 @@ static void arm_timer_locked(struct kwq_queue *queue)
  * All wake-ups happen under the lock, so that the unlock is the last touch of
  * the queue: whoever learned from the queue that it is drained may destroy it.
  *
- * All are woken twice in a queue's life: when it is shut down, and when it is
- * drained after that. Who waits for the end of a cancelled item is among the
- * drainers, so these are woken for it, too.
- *
  * A handler's workers are told the same way: see kwq_tell_workers().
  */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
-	u64 nr = queue->core.readied - queue->woken;
-	bool shut_down = queue->core.shut_down;
-	bool drained = kwq_core_is_drained(&queue->core);
-	bool all = shut_down != queue->told_shut_down ||
-		   drained != queue->told_drained;
+	unlock(queue, flags);
+}
 
-	queue->told_shut_down = shut_down;
-	queue->told_drained = drained;
-	queue->woken = queue->core.readied;
-	arm_timer_locked(queue);
-	/* Not for what was got in the same hold: a worker gets again what it requeues. */
-	if (nr && queue->workers)
-		kwq_tell_workers(queue->workers, min_t(u64, nr, queue->core.nr_ready));
-	if (queue->core.let_go != queue->told_let_go) {
-		queue->told_let_go = queue->core.let_go;
-		wake_up_all(&queue->drainers);
-	}
-	if (all) {
-		wake_up_all(&queue->getters);
-		wake_up_all(&queue->drainers);
-		wake_up_all(&queue->pollers);
-	} else if (nr) {
-		/* No barrier is missing: whoever is on the list came under the lock. */
-		if (waitqueue_active(&queue->getters))
-			wake_up_nr(&queue->getters, min_t(u64, nr, INT_MAX));
-		/* Nor here: see the drawing above. */
-		if (waitqueue_active(&queue->pollers))
-			__wake_up(&queue->pollers, TASK_NORMAL,
-				  min_t(u64, nr, INT_MAX),
-				  poll_to_key(EPOLLIN | EPOLLRDNORM));
-	}
-	spin_unlock_irqrestore(&queue->lock, flags);
+/**
+ * kwq_unlock_got() - kwq_unlock() by who was handed items
+ * @queue: the queue; @queue->lock held
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * What was done before an add is visible to who is handed the item for it, even if the
+ * add took no lock: see kwq_coalesces().
+ */
+void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	smp_mb(); /* pairs with that of kwq_coalesces() */
+	unlock(queue, flags);
 }
 
 /**
@@ -243,6 +287,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->told_shut_down = false;
 	queue->told_drained = false;
 	queue->told_let_go = 0;
+	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
 	queue->lease_end = KTIME_MAX;
@@ -396,6 +441,28 @@ static bool is_timed(const struct kwq_add_options *options)
 	return options->flags & KWQ_ADD_AT;
 }
 
+static __always_inline void trace_added(struct kwq_queue *queue, struct kwq_item *item,
+					int ret, u64 readied)
+{
+	if (trace_kwq_coalesce_enabled() && ret == KWQ_COALESCED)
+		trace_kwq_coalesce(queue, item, ret);
+	if (trace_kwq_add_enabled() && ret >= 0 && ret != KWQ_COALESCED && ret != KWQ_DEAD)
+		trace_kwq_add(queue, item, ret);
+	if (trace_kwq_ready_enabled() && queue->core.readied != readied)
+		trace_kwq_ready(queue, item, 0, 0);
+}
+
+/* An add that asks for nothing else. */
+static __always_inline int add_now(struct kwq_queue *queue, struct kwq_item *item,
+				   ktime_t now)
+{
+	u64 readied = queue->core.readied;
+	int ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
+
+	trace_added(queue, item, ret, readied);
+	return ret;
+}
+
 /**
  * kwq_add_locked() - add an item now, after a delay or at a time
  * @queue: the queue; @queue->lock held
@@ -417,6 +484,8 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 	int ret;
 
 	lockdep_assert_held(&queue->lock);
+	if (!options->flags)
+		return add_now(queue, item, now);
 	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
 		return -ENOENT;
 	if (options->flags & KWQ_ADD_RATE_LIMITED) {
@@ -438,14 +507,41 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 			queue->core.retries++;
 	}
 
-	if (ret == KWQ_COALESCED)
-		trace_kwq_coalesce(queue, item, ret);
-	else if (ret >= 0 && ret != KWQ_DEAD)
-		trace_kwq_add(queue, item, ret);
-	if (queue->core.readied != readied)
-		trace_kwq_ready(queue, item, 0, 0);
+	trace_added(queue, item, ret, readied);
 	return ret;
 }
+
+/**
+ * kwq_coalesces() - do what there is to do for an add of what is dirty already (Q2)
+ * @queue: the queue
+ * @item: the item; its memory stays meanwhile
+ *
+ * For adds that ask for nothing else. Takes no lock, for nothing changes but a count;
+ * and an item that is dirty is in nobody's hands for this run of it yet:
+ *
+ *	who adds			who gets
+ *	change the object		lock; the item is not dirty any more
+ *	smp_mb()			smp_mb(); unlock
+ *	is the item dirty?		look at the object
+ *
+ * If the item is found dirty then the look is after the change; that both miss is
+ * impossible.
+ *
+ * Return: true if the add coalesced; false to go the long way.
+ */
+bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
+{
+	smp_mb(); /* pairs with that of kwq_unlock_got() */
+	if (!(READ_ONCE(item->state) & KWQ_ITEM_DIRTY))
+		return false;
+	smp_rmb(); /* it was dirty before what follows was looked at */
+	if (READ_ONCE(queue->core.shut_down))
+		return false;
+	atomic64_inc(&queue->coalesced);
+	trace_kwq_coalesce(queue, item, KWQ_COALESCED);
+	return true;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
 
 /**
  * kwq_add_with() - add an item in any way there is
@@ -473,6 +569,48 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 EXPORT_SYMBOL_GPL(kwq_add_with);
 
 /**
+ * kwq_add() - mark an item as in need of processing
+ * @queue: the queue
+ * @item: the item
+ *
+ * Takes no lock if the item is dirty already.
+ *
+ * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN.
+ */
+int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	if (kwq_coalesces(queue, item))
+		return KWQ_COALESCED;
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = add_now(queue, item, kwq_now_locked(queue));
+	unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_add);
+
+static __always_inline struct kwq_item *get_locked(struct kwq_queue *queue,
+						   struct kwq_holder *holder, ktime_t now)
+{
+	struct kwq_item *item;
+
+	lockdep_assert_held(&queue->lock);
+	item = kwq_core_get(&queue->core, holder, now);
+	if (!item)
+		return NULL;
+	if (trace_kwq_get_enabled())
+		trace_kwq_get(queue, item, item->abandoned);
+	/* Who waits through this handle must not do so any more. */
+	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
+		wake_up_all(&queue->getters);
+		wake_up_all(&queue->pollers);
+	}
+	return item;
+}
+
+/**
  * kwq_get_locked() - hand out the first ready item
  * @queue: the queue; @queue->lock held
  * @holder: to whom
@@ -483,19 +621,7 @@ EXPORT_SYMBOL_GPL(kwq_add_with);
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 				struct kwq_holder *holder, ktime_t now)
 {
-	struct kwq_item *item;
-
-	lockdep_assert_held(&queue->lock);
-	item = kwq_core_get(&queue->core, holder, now);
-	if (!item)
-		return NULL;
-	trace_kwq_get(queue, item, item->abandoned);
-	/* Who waits through this handle must not do so any more. */
-	if (queue->core.shut_down && holder->nr_held == 1) {
-		wake_up_all(&queue->getters);
-		wake_up_all(&queue->pollers);
-	}
-	return item;
+	return get_locked(queue, holder, now);
 }
 
 /**
@@ -524,6 +650,24 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 	trace_kwq_ready(queue, item, 0, 0);
 }
 
+static __always_inline int done_locked(struct kwq_queue *queue,
+				       struct kwq_holder *holder,
+				       struct kwq_item *item, u32 flags, ktime_t now)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	ret = kwq_core_done(&queue->core, holder, item, now);
+	if (ret < 0)
+		return ret;
+	if (flags & KWQ_DONE_FORGET)
+		kwq_core_forget(&queue->core, item, now);
+	trace_kwq_done(queue, item, ret);
+	if (trace_kwq_ready_enabled() && ret == KWQ_REQUEUED)
+		trace_kwq_ready(queue, item, 0, 0);
+	return ret;
+}
+
 /**
  * kwq_done_locked() - finish an item
  * @queue: the queue; @queue->lock held
@@ -537,18 +681,7 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    struct kwq_item *item, u32 flags, ktime_t now)
 {
-	int ret;
-
-	lockdep_assert_held(&queue->lock);
-	ret = kwq_core_done(&queue->core, holder, item, now);
-	if (ret < 0)
-		return ret;
-	if (flags & KWQ_DONE_FORGET)
-		kwq_core_forget(&queue->core, item, now);
-	trace_kwq_done(queue, item, ret);
-	if (ret == KWQ_REQUEUED)
-		trace_kwq_ready(queue, item, 0, 0);
-	return ret;
+	return done_locked(queue, holder, item, flags, now);
 }
 
 /**
@@ -655,8 +788,7 @@ int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		return -ERESTARTSYS;
 
 	prepare_to_wait_exclusive(&queue->getters, &wait, TASK_INTERRUPTIBLE);
-	/* Nothing was changed, so nothing follows: not kwq_unlock(). */
-	spin_unlock_irqrestore(&queue->lock, *flags);
+	kwq_unlock(queue, *flags);
 	sleep_until(queue, waiter->deadline);
 	spin_lock_irqsave(&queue->lock, *flags);
 	finish_wait(&queue->getters, &wait);
@@ -673,22 +805,43 @@ void kwq_pass_on_locked(struct kwq_queue *queue)
 	queue->woken--;
 }
 
-static struct kwq_item *get(struct kwq_queue *queue,
-			    const struct kwq_waiter *waiter)
+/* Nothing was ready. */
+static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
+						 const struct kwq_waiter *waiter,
+						 unsigned long flags)
+	__releases(&queue->lock)
 {
 	struct kwq_item *item;
-	unsigned long flags;
 	int err;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	while (!(item = kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue)))) {
+	do {
 		err = kwq_wait_locked(queue, &queue->holder, waiter, &flags);
-		if (err) {
-			item = ERR_PTR(err);
-			break;
-		}
-	}
-	kwq_unlock(queue, flags);
+		item = err ? ERR_PTR(err) :
+			     get_locked(queue, &queue->holder, kwq_now_locked(queue));
+	} while (!item);
+	kwq_unlock_got(queue, flags);
+	return item;
+}
+
+static noinline struct kwq_item *wait_until_and_unlock(struct kwq_queue *queue,
+						       ktime_t deadline,
+						       unsigned long flags)
+	__releases(&queue->lock)
+{
+	return wait_and_unlock(queue, &(struct kwq_waiter){ .deadline = deadline }, flags);
+}
+
+static __always_inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
+						       ktime_t deadline, ktime_t now,
+						       unsigned long flags)
+	__releases(&queue->lock)
+{
+	struct kwq_item *item = get_locked(queue, &queue->holder, now);
+
+	if (unlikely(!item))
+		return wait_until_and_unlock(queue, deadline, flags);
+	smp_mb(); /* as kwq_unlock_got() */
+	unlock(queue, flags);
 	return item;
 }
 
@@ -708,7 +861,10 @@ static struct kwq_item *get(struct kwq_queue *queue,
  */
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 {
-	return get(queue, &(struct kwq_waiter){ .deadline = deadline });
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	return get_and_unlock(queue, deadline, kwq_now_locked(queue), flags);
 }
 EXPORT_SYMBOL_GPL(kwq_get);
 
@@ -720,7 +876,16 @@ EXPORT_SYMBOL_GPL(kwq_get);
  */
 struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
-	return get(queue, &(struct kwq_waiter){ .nonblock = true });
+	static const struct kwq_waiter at_once = { .nonblock = true };
+	struct kwq_item *item;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	item = get_locked(queue, &queue->holder, kwq_now_locked(queue));
+	if (!item)
+		return wait_and_unlock(queue, &at_once, flags);
+	kwq_unlock_got(queue, flags);
+	return item;
 }
 EXPORT_SYMBOL_GPL(kwq_try_get);
 
@@ -739,8 +904,8 @@ int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
-	kwq_unlock(queue, flags);
+	ret = done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
+	unlock(queue, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_done);

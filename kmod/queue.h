@@ -36,6 +36,32 @@ ktime_t kwq_now_locked(const struct kwq_queue *queue);
 
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
+void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock);
+
+/**
+ * kwq_set_lease_end() - say when @queue->end_leases is to be called next
+ * @queue: the queue; @queue->lock held
+ * @when: the time; KTIME_MAX for never
+ */
+static inline void kwq_set_lease_end(struct kwq_queue *queue, ktime_t when)
+{
+	queue->lease_end = when;
+	queue->core.changed = true;
+}
+
+/**
+ * kwq_coalesced() - how many adds were of what was dirty, or had a time, already
+ * @queue: the queue; @queue->lock held
+ *
+ * Return: the number, with those that took no lock.
+ */
+static inline u64 kwq_coalesced(const struct kwq_queue *queue)
+{
+	return queue->core.coalesced + atomic64_read(&queue->coalesced);
+}
+
+bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item);
 
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);

@@ -119,6 +119,41 @@ static void add_get_done(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
 }
 
+/* Q2: the lock that it would wait for is held by the test. */
+static void coalesced_add_takes_no_lock(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	unsigned long flags;
+
+	kwq_add(q, &t->a);
+	kwq_add(q, &t->b);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTIED);
+
+	spin_lock_irqsave(&q->lock, flags);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b), KWQ_COALESCED);
+	KUNIT_EXPECT_FALSE(test, kwq_coalesces(q, &t->c));
+	KUNIT_EXPECT_EQ(test, kwq_coalesced(q), 2);
+	spin_unlock_irqrestore(&q->lock, flags);
+
+	/* Q4 */
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_REQUEUED);
+	EXPECT_GET(test, q, &t->b);
+	EXPECT_GET(test, q, &t->a);
+	kwq_done(q, &t->a);
+	KUNIT_EXPECT_FALSE(test, kwq_coalesces(q, &t->a));
+	/* Q8: ready or not. */
+	kwq_add(q, &t->a);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), -ESHUTDOWN);
+	EXPECT_GET(test, q, &t->a);
+	kwq_done(q, &t->a);
+	kwq_done(q, &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_coalesced(q), 2);
+}
+
 static void done_that_nobody_owes(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1353,6 +1388,7 @@ static void advance_by_saturates(struct kunit *test)
 
 static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(add_get_done),
+	KUNIT_CASE(coalesced_add_takes_no_lock),
 	KUNIT_CASE(done_that_nobody_owes),
 	KUNIT_CASE(try_get_does_not_wait),
 	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
@@ -1905,6 +1941,52 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 	kwq_queue_destroy(&crowd->queue);
 }
 
+#define NR_CHANGES	4000
+
+struct changes {
+	struct kwq_queue queue;
+	struct kwq_item item;
+	struct kwq_test_thread thread;
+	unsigned int changed;
+	unsigned int seen;
+};
+
+static void see_changes(void *data)
+{
+	struct changes *c = data;
+	struct kwq_item *item;
+
+	while (!IS_ERR(item = kwq_get(&c->queue, KTIME_MAX))) {
+		c->seen = READ_ONCE(c->changed);
+		kwq_done(&c->queue, item);
+	}
+}
+
+/* Q4: nothing but the add orders the change and the look, and most adds coalesce. */
+static void change_before_an_add_is_seen(struct kunit *test)
+{
+	struct changes *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	unsigned int n;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	kwq_queue_init(&c->queue, "changes", KWQ_CLOCK_MONOTONIC);
+	kwq_item_init(&c->item);
+	kwq_test_thread_start(test, &c->thread, see_changes, c);
+	for (n = 1; n <= NR_CHANGES; n++) {
+		WRITE_ONCE(c->changed, n);
+		kwq_add(&c->queue, &c->item);
+		/* So that each in turn is the last that there is. */
+		if (n % 8 == 0) {
+			kwq_test_wait_until(test, READ_ONCE(c->seen) == n);
+			if (READ_ONCE(c->seen) != n)
+				break;
+		}
+	}
+	kwq_shut_down_with_drain(&c->queue, KTIME_MAX);
+	kwq_test_thread_join(test, &c->thread);
+	kwq_queue_destroy(&c->queue);
+}
+
 static struct kunit_case queue_clock_test_cases[] = {
 	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),
 	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),
@@ -1918,6 +2000,7 @@ static struct kunit_case queue_clock_test_cases[] = {
 	KUNIT_CASE(each_due_item_wakes_a_getter),
 	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
 	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
+	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
 	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
 	{}
 };

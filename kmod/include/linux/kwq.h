@@ -46,6 +46,7 @@
 #ifndef _LINUX_KWQ_H
 #define _LINUX_KWQ_H
 
+#include <linux/atomic.h>
 #include <linux/hrtimer.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_core.h>
@@ -91,6 +92,7 @@ struct kwq_queue {
 	bool told_shut_down;		/* L: all were woken for the shut down */
 	bool told_drained;		/* L: and for the end of the last item */
 	u64 told_let_go;		/* L: @core.let_go when last woken for */
+	atomic64_t coalesced;		/* adds that did so without @lock */
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */
 	ktime_t lease_end;		/* L: when to call @end_leases; KTIME_MAX for never */
@@ -164,6 +166,7 @@ typedef s64 (*kwq_handler_fn)(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 		      unsigned int max_active, unsigned int wq_flags);
 
+int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
@@ -181,18 +184,6 @@ unsigned long kwq_len(struct kwq_queue *queue);
 void kwq_shut_down(struct kwq_queue *queue);
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline);
 bool kwq_shutting_down(struct kwq_queue *queue);
-
-/**
- * kwq_add() - mark an item as in need of processing
- * @queue: the queue
- * @item: the item
- *
- * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN.
- */
-static inline int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
-{
-	return kwq_add_with(queue, item, &(struct kwq_add_options){});
-}
 
 /**
  * kwq_add_after() - add an item after a delay

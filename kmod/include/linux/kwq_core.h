@@ -10,7 +10,7 @@
  * nothing sleeps. Whoever calls serialises the calls on one core and passes the
  * time in. What follows from a call - whom to wake, when to look again - can
  * be read from the core afterwards: @readied counts the items that were made
- * ready, kwq_core_next() tells the earliest time.
+ * ready, @changed tells that kwq_core_next() may tell another time.
  *
  * An item needs processing while it is dirty. Dirty and not processing, it is
  * ready and linked into the band of its priority; processing, it is linked to
@@ -124,6 +124,8 @@ enum kwq_wait_policy {
  * @lateness:	from an item's time to its being ready.
  * @limiter:	of rate-limited adds.
  * @shut_down:	adds are refused.
+ * @changed:	set with every change of what is waiting, of @let_go and of @shut_down; for
+ *	the caller to reset.
  * @processing:	items that are handed out, in the order of the hand-outs.
  * @dead:	items that are dead, in the order of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.
@@ -157,6 +159,7 @@ struct kwq_core {
 	struct kwq_histogram lateness;
 	struct kwq_rate_limiter limiter;
 	bool shut_down;
+	bool changed;
 	struct list_head processing;
 	struct list_head dead;
 	struct kwq_waiting waiting;

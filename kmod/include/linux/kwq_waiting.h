@@ -23,13 +23,14 @@
 #ifndef _LINUX_KWQ_WAITING_H
 #define _LINUX_KWQ_WAITING_H
 
+#include <linux/bits.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/types.h>
 
 /* Eight slots a level: all of it fits 4 KiB, and few digits differ in practice. */
 #define KWQ_WAITING_BITS	3
-#define KWQ_WAITING_SLOTS	(1 << KWQ_WAITING_BITS)
+#define KWQ_WAITING_SLOTS	BIT(KWQ_WAITING_BITS)
 /* What ktime_t can hold that is not negative has 63 bits. */
 #define KWQ_WAITING_LEVELS	(63 / KWQ_WAITING_BITS)
 
