@@ -911,6 +911,36 @@ int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 EXPORT_SYMBOL_GPL(kwq_done);
 
 /**
+ * kwq_done_and_get() - finish an item, and get the next
+ * @queue: the queue
+ * @done: an item got by kwq_get(), kwq_try_get() or this
+ * @deadline: as for kwq_get()
+ *
+ * What kwq_done() and then kwq_get() do, at little more than the price of one of them.
+ *
+ * Context: process; sleeps.
+ * Return: the next item; ERR_PTR of -ENOENT or -EPERM with nothing changed, as
+ * kwq_done(); with @done finished, as kwq_get().
+ */
+struct kwq_item *kwq_done_and_get(struct kwq_queue *queue, struct kwq_item *done,
+				  ktime_t deadline)
+{
+	unsigned long flags;
+	ktime_t now;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	now = kwq_now_locked(queue);
+	ret = done_locked(queue, &queue->holder, done, 0, now);
+	if (ret < 0) {
+		kwq_unlock(queue, flags);
+		return ERR_PTR(ret);
+	}
+	return get_and_unlock(queue, deadline, now, flags);
+}
+EXPORT_SYMBOL_GPL(kwq_done_and_get);
+
+/**
  * kwq_remove() - take an item out
  * @queue: the queue
  * @item: the item

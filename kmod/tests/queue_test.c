@@ -178,6 +178,37 @@ static void try_get_does_not_wait(struct kunit *test)
 	EXPECT_GET(test, &t->queue, NOTHING);
 }
 
+static void done_and_get_does_both(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	kwq_add(q, &t->a);
+	kwq_add(q, &t->b);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->a, KTIME_MAX), &t->b);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+
+	/* Q6: what fails hands nothing out. */
+	kwq_add(q, &t->c);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->a, KTIME_MAX),
+			    ERR_PTR(-ENOENT));
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+
+	/* Q4: the same again. */
+	EXPECT_GET(test, q, &t->c);
+	kwq_add(q, &t->b);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->b, KTIME_MAX), &t->b);
+
+	/* Done, even if there is nothing to get; and who waits for that learns of it. */
+	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->b, 0), TIMED_OUT);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+	kwq_shut_down(q);
+	KUNIT_EXPECT_FALSE(test, q->told_drained);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->c, KTIME_MAX), SHUT_DOWN);
+	KUNIT_EXPECT_TRUE(test, q->told_drained);
+}
+
 static void get_looks_before_it_looks_at_the_clock(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1391,6 +1422,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(coalesced_add_takes_no_lock),
 	KUNIT_CASE(done_that_nobody_owes),
 	KUNIT_CASE(try_get_does_not_wait),
+	KUNIT_CASE(done_and_get_does_both),
 	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
 	KUNIT_CASE(remove_tells_what_was),
 	KUNIT_CASE(priorities),

@@ -21,6 +21,30 @@ static s64 sample_cycle(const struct bench *bench)
 	return cycles == bench->rounds ? took : -EIO;
 }
 
+/* The next one is there already, as for a worker that is busy. */
+static s64 sample_fused(const struct bench *bench)
+{
+	unsigned int round, cycles = 0;
+	struct kwq_item *item, *other;
+	u64 begun, took;
+
+	kwq_add(&bench_queue, &bench_objects[0].item);
+	item = kwq_get(&bench_queue, KTIME_MAX);
+	other = &bench_objects[1].item;
+	begun = bench_clock();
+	for (round = 0; round < bench->rounds; round++) {
+		struct kwq_item *done = item;
+
+		kwq_add(&bench_queue, other);
+		item = kwq_done_and_get(&bench_queue, done, KTIME_MAX);
+		cycles += item == other;
+		other = done;
+	}
+	took = bench_since(begun);
+	kwq_done(&bench_queue, item);
+	return cycles == bench->rounds ? took : -EIO;
+}
+
 const struct bench bench_cycle_subject[] = {
 	{
 		.name = "cycle.get_done",
@@ -28,6 +52,14 @@ const struct bench bench_cycle_subject[] = {
 		.burst = 1,
 		.begin = bench_begin_queue,
 		.sample = sample_cycle,
+		.end = bench_end_queue,
+	},
+	{
+		.name = "cycle.done_and_get",
+		.rounds = 64,
+		.burst = 1,
+		.begin = bench_begin_queue,
+		.sample = sample_fused,
 		.end = bench_end_queue,
 	},
 	{}

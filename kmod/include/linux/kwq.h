@@ -29,7 +29,7 @@
  *
  * reconcile() returns 0, or a negative errno and is called again, after the default
  * limiter's 5 ms, 10 ms, 20 ms, ...; what is positive is a time. Threads of the
- * driver's own can do the same with kwq_get() and kwq_done().
+ * driver's own can do the same with kwq_get() and kwq_done(), or kwq_done_and_get().
  *
  * Not for: work that has no identity and needs no deduplication (that is
  * queue_work()), or data that must not be merged (that is a kfifo or a list).
@@ -172,6 +172,8 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
 struct kwq_item *kwq_try_get(struct kwq_queue *queue);
 int kwq_done(struct kwq_queue *queue, struct kwq_item *item);
+struct kwq_item *kwq_done_and_get(struct kwq_queue *queue, struct kwq_item *done,
+				  ktime_t deadline);
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_cancel_all_sync(struct kwq_queue *queue);
