@@ -34,6 +34,9 @@ PACKAGES=(
 	# The fuzzer of the core.
 	clang
 	libclang-rt-14-dev
+	# What kwq is measured beside.
+	golang-go
+	libglib2.0-dev
 	# The checks.
 	coccinelle
 	libpython3.11

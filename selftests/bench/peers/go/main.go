@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+// The peer in Go: the three-set algorithm as client-go's workqueue documents it.
+//
+//	peer-go [-i] [-p PREFIX] TEST...
+//
+// prints a line for each figure: name, value and unit between tabs. With -i it counts
+// instructions, on a machine whose clock goes on by one an instruction.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"math/rand"
+	"os"
+	"runtime"
+	"sort"
+	"sync"
+	"time"
+)
+
+const (
+	// Keys that take turns, as those of a controller do.
+	someKeys = 100
+	// Operations in a sample.
+	rounds = 64
+	// The least time until a key's turn that does not come in a test.
+	far = time.Hour
+)
+
+var prefix = flag.String("p", "", "what the figures' names begin with")
+
+func report(name string, value float64, unit string) {
+	fmt.Printf("%sgo.%s\t%.2f\t%s\n", *prefix, name, value, unit)
+}
+
+func die(format string, arguments ...any) {
+	fmt.Fprintf(os.Stderr, "peer-go: "+format+"\n", arguments...)
+	os.Exit(1)
+}
+
+// makeKeys makes keys of 8 bytes.
+func makeKeys(nr int) []string {
+	keys := make([]string, nr)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("k%07d", i)
+	}
+	return keys
+}
+
+func testCycle() {
+	q := newQueue[string]()
+	keys := makeKeys(someKeys)
+	next := 0
+	report("cycle", sample(rounds, func() uint64 {
+		start := clock()
+		for i := 0; i < rounds; i++ {
+			q.Add(keys[next])
+			key, _ := q.Get()
+			q.Done(key)
+			if next++; next == someKeys {
+				next = 0
+			}
+		}
+		return since(start)
+	}), unit)
+}
+
+func testCoalesced() {
+	q := newQueue[string]()
+	keys := makeKeys(1)
+	q.Add(keys[0])
+	report("coalesced", sample(rounds, func() uint64 {
+		start := clock()
+		for i := 0; i < rounds; i++ {
+			q.Add(keys[0])
+		}
+		return since(start)
+	}), unit)
+}
+
+// awaitWaiting lets the goroutine that keeps the times have the processor until so many
+// keys are waiting.
+func awaitWaiting(q *delayingQueue[string], nr int) {
+	for q.waiting.Load() != int64(nr) {
+		runtime.Gosched()
+	}
+}
+
+// Of an add that is not the earliest, all: what the adder does and what the goroutine does
+// that keeps the times, on one processor. What was added stays: a few more than nr are
+// waiting in the end.
+func testAddAfter(name string, nr int) {
+	const more = 2000 / rounds
+
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	random := rand.New(rand.NewSource(1))
+	keys := makeKeys(nr + (more+1)*rounds)
+	q := newDelayingQueue[string]()
+	defer q.ShutDown()
+
+	q.AddAfter(keys[0], far)
+	for i := 1; i < nr; i++ {
+		q.AddAfter(keys[i], far+time.Second+time.Duration(random.Int63n(int64(far))))
+		if i%backlog == 0 {
+			awaitWaiting(q, i+1)
+		}
+	}
+	awaitWaiting(q, nr)
+	runtime.GC()
+
+	next := nr
+	report(name, sampleSome(1, more, rounds, func() uint64 {
+		var delays [rounds]time.Duration
+		for i := range delays {
+			delays[i] = far + time.Second + time.Duration(random.Int63n(int64(far)))
+		}
+		start := clock()
+		for _, delay := range delays {
+			q.AddAfter(keys[next], delay)
+			next++
+		}
+		awaitWaiting(q, next)
+		return since(start)
+	}), unit)
+}
+
+// How long it takes from their time on until so many keys that came due at once are ready.
+func testDue(name string, nr int) {
+	keys := makeKeys(nr)
+	q := newDelayingQueue[string]()
+	defer q.ShutDown()
+
+	due := time.Now().Add(100*time.Millisecond + time.Duration(nr)*5*time.Microsecond)
+	for _, key := range keys {
+		q.AddAfter(key, time.Until(due))
+	}
+	for q.waiting.Load() != int64(nr) {
+		if time.Now().After(due) {
+			die("%s: the keys came due before all of them were added", name)
+		}
+		time.Sleep(100 * time.Microsecond)
+	}
+	time.Sleep(time.Until(due))
+	for q.Len() != nr {
+		time.Sleep(100 * time.Microsecond)
+	}
+	report(name, float64(time.Since(due).Nanoseconds()), "ns")
+}
+
+// How late a key whose time has come reaches who sleeps in Get.
+func testLate() {
+	const nr = 1000
+
+	random := rand.New(rand.NewSource(1))
+	keys := makeKeys(nr)
+	q := newDelayingQueue[string]()
+	defer q.ShutDown()
+	readyAt := map[string]time.Time{}
+	now := time.Now()
+	for i, key := range keys {
+		at := now.Add(100*time.Millisecond + time.Duration(i)*time.Millisecond +
+			time.Duration(random.Int63n(int64(time.Millisecond))))
+		readyAt[key] = at
+		q.AddAfter(key, time.Until(at))
+	}
+	late := make([]float64, nr)
+	for i := range late {
+		key, _ := q.Get()
+		late[i] = float64(time.Since(readyAt[key]).Nanoseconds())
+		q.Done(key)
+	}
+	sort.Float64s(late)
+	report("late.p50", late[nr/2], "ns")
+	report("late.p99", late[nr*99/100], "ns")
+}
+
+// wallOf is how long it takes until each of the functions has returned, which run at once.
+func wallOf(fns ...func()) uint64 {
+	var end sync.WaitGroup
+
+	end.Add(len(fns))
+	start := clock()
+	for _, fn := range fns {
+		go func(fn func()) {
+			fn()
+			end.Done()
+		}(fn)
+	}
+	end.Wait()
+	return since(start)
+}
+
+// Two threads, each of which adds what it finished last, and finishes what it gets. No add
+// is of a key that the other one has, so no get has to wait.
+func testTwoCycle() {
+	const cycles = 20000
+
+	q := newQueue[string]()
+	keys := makeKeys(2)
+	run := func(key string) func() {
+		return func() {
+			for i := 0; i < cycles; i++ {
+				q.Add(key)
+				key, _ = q.Get()
+				q.Done(key)
+			}
+		}
+	}
+	report("two.cycle", sampleSome(2, 15, 2*cycles, func() uint64 {
+		return wallOf(run(keys[0]), run(keys[1]))
+	}), unit)
+}
+
+// Two producers, each of which adds keys of its own, and two consumers.
+func testTwoByTwo() {
+	const each = 50000
+
+	keys := makeKeys(2 * each)
+	report("two_by_two", sampleSome(1, 9, 2*each, func() uint64 {
+		var producers sync.WaitGroup
+		q := newQueue[string]()
+		produce := func(keys []string) func() {
+			return func() {
+				for _, key := range keys {
+					q.Add(key)
+				}
+				producers.Done()
+				producers.Wait()
+				q.ShutDown()
+			}
+		}
+		consume := func() {
+			for {
+				key, more := q.Get()
+				if !more {
+					return
+				}
+				q.Done(key)
+			}
+		}
+		producers.Add(2)
+		return wallOf(produce(keys[:each]), produce(keys[each:]), consume, consume)
+	}), unit)
+}
+
+var tests = []struct {
+	name string
+	run  func(name string)
+}{
+	{"cycle", func(string) { testCycle() }},
+	{"coalesced", func(string) { testCoalesced() }},
+	{"add_after.10k", func(name string) { testAddAfter(name, 10000) }},
+	{"add_after.100k", func(name string) { testAddAfter(name, 100000) }},
+	{"add_after.1m", func(name string) { testAddAfter(name, 1000000) }},
+	{"due.100k", func(name string) { testDue(name, 100000) }},
+	{"due.1m", func(name string) { testDue(name, 1000000) }},
+	{"late", func(string) { testLate() }},
+	{"two.cycle", func(string) { testTwoCycle() }},
+	{"two_by_two", func(string) { testTwoByTwo() }},
+}
+
+func run(name string) {
+	for _, test := range tests {
+		if test.name == name {
+			test.run(name)
+			return
+		}
+	}
+	die("there is no test %s", name)
+}
+
+func main() {
+	instructions := flag.Bool("i", false, "count instructions: on a machine whose clock does so")
+
+	flag.Parse()
+	if *instructions {
+		countInstructions()
+	}
+	measureClock()
+	for _, name := range flag.Args() {
+		run(name)
+	}
+}
