@@ -26,9 +26,12 @@
  * @burst: operations in a round
  * @max_active: of the queue's handler or of the workqueue, if there is one
  * @wq_flags: and its flags
+ * @nr_waiting: items that wait meanwhile
  * @begin: prepares; 0 or a negative errno
  * @sample: measures once; clock units for @rounds x @burst operations, or a negative
  *	errno
+ * @measure: instead of @sample: measures all that there is to measure, and reports it;
+ *	0 or a negative errno
  * @end: takes away what @begin made
  */
 struct bench {
@@ -37,17 +40,22 @@ struct bench {
 	unsigned int burst;
 	unsigned int max_active;
 	unsigned int wq_flags;
+	unsigned int nr_waiting;
 	int (*begin)(const struct bench *bench);
 	s64 (*sample)(const struct bench *bench);
+	int (*measure)(const struct bench *bench);
 	void (*end)(const struct bench *bench);
 };
 
 /* Each ends with an entry without a name. */
 extern const struct bench bench_clock_subject[];
+extern const struct bench bench_floor_subject[];
 extern const struct bench bench_handler_subject[];
 extern const struct bench bench_add_subject[];
 extern const struct bench bench_cycle_subject[];
 extern const struct bench bench_delay_subject[];
+extern const struct bench bench_late_subject[];
+extern const struct bench bench_size_subject[];
 
 /**
  * struct bench_object - what a driver would have
@@ -105,6 +113,9 @@ static __always_inline bool bench_add_work(struct bench_object *object)
 }
 
 void bench_wait(const struct bench_object *object, u64 runs);
+
+int bench_report(const char *name, u64 value, const char *unit);
+int bench_compare_samples(const void *a, const void *b);
 
 /* What bench_since() costs by itself. */
 extern u64 bench_clock_cost;

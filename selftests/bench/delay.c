@@ -8,8 +8,6 @@
 #include <linux/time64.h>
 #include "bench.h"
 
-#define NR_WAITING	10000
-
 /* No time comes while this runs, and the first one stays so. */
 #define FIRST_NS	(3600ULL * NSEC_PER_SEC)
 
@@ -30,14 +28,14 @@ static void end_delay(const struct bench *bench)
 
 static int begin_delay(const struct bench *bench)
 {
-	int i;
+	unsigned int i;
 
-	waiting = kvmalloc_array(NR_WAITING, sizeof(*waiting), GFP_KERNEL);
+	waiting = kvmalloc_array(bench->nr_waiting, sizeof(*waiting), GFP_KERNEL);
 	if (!waiting)
 		return -ENOMEM;
 	bench_begin_queue(bench);
 	prandom_seed_state(&chance, 1);
-	for (i = 0; i < NR_WAITING; i++) {
+	for (i = 0; i < bench->nr_waiting; i++) {
 		kwq_item_init(&waiting[i]);
 		kwq_add_after(&bench_queue, &waiting[i], i ? some_delay() : FIRST_NS);
 	}
@@ -63,14 +61,17 @@ static s64 sample_add_after(const struct bench *bench)
 	return added == bench->burst ? took : -EIO;
 }
 
+/* Beside so many. */
+#define BENCH_DELAY(nr)			\
+	.rounds = 1,			\
+	.burst = BENCH_BURST,		\
+	.nr_waiting = nr,		\
+	.begin = begin_delay,		\
+	.sample = sample_add_after,	\
+	.end = end_delay
+
 const struct bench bench_delay_subject[] = {
-	{
-		.name = "delay.add_after.10k",
-		.rounds = 1,
-		.burst = BENCH_BURST,
-		.begin = begin_delay,
-		.sample = sample_add_after,
-		.end = end_delay,
-	},
+	{ .name = "delay.add_after.10k", BENCH_DELAY(10 * 1000) },
+	{ .name = "delay.add_after.100k", BENCH_DELAY(100 * 1000) },
 	{}
 };

@@ -24,15 +24,19 @@
 
 static const struct bench *const subjects[] = {
 	bench_clock_subject,
+	bench_size_subject,
+	bench_floor_subject,
 	bench_handler_subject,
 	bench_add_subject,
 	bench_cycle_subject,
 	bench_delay_subject,
+	bench_late_subject,
 };
 
 static struct bench_result {
 	const char *name;
 	u64 hundredths;
+	const char *unit;
 } results[MAX_RESULTS];
 static unsigned int nr_results;
 
@@ -40,11 +44,39 @@ static s64 samples[SAMPLES];
 static struct dentry *file;
 u64 bench_clock_cost;
 
-static int compare(const void *a, const void *b)
+/**
+ * bench_compare_samples() - for sort()
+ * @a: an s64
+ * @b: another
+ *
+ * Return: less than 0, 0, or more: as @a is less than @b, equal, or more.
+ */
+int bench_compare_samples(const void *a, const void *b)
 {
 	s64 x = *(const s64 *)a, y = *(const s64 *)b;
 
 	return x < y ? -1 : x > y;
+}
+
+static int add_result(const char *name, u64 hundredths, const char *unit)
+{
+	if (nr_results == MAX_RESULTS)
+		return -ENOSPC;
+	results[nr_results++] = (struct bench_result){ name, hundredths, unit };
+	return 0;
+}
+
+/**
+ * bench_report() - what a benchmark with a @measure of its own found
+ * @name: a row of the file `rows`, a constant
+ * @value: the value
+ * @unit: its unit, a constant
+ *
+ * Return: 0 or a negative errno.
+ */
+int bench_report(const char *name, u64 value, const char *unit)
+{
+	return add_result(name, 100 * value, unit);
 }
 
 static int take_samples(const struct bench *bench)
@@ -59,31 +91,24 @@ static int take_samples(const struct bench *bench)
 		if (i >= 0)
 			samples[i] = took;
 	}
-	sort(samples, SAMPLES, sizeof(*samples), compare, NULL);
+	sort(samples, SAMPLES, sizeof(*samples), bench_compare_samples, NULL);
 	return 0;
 }
 
 static int run(const struct bench *bench)
 {
-	struct bench_result *result = &results[nr_results];
 	int err;
 
-	if (nr_results == MAX_RESULTS)
-		return -ENOSPC;
 	err = bench->begin ? bench->begin(bench) : 0;
 	if (err)
 		return err;
-	err = take_samples(bench);
+	err = bench->measure ? bench->measure(bench) : take_samples(bench);
 	if (bench->end)
 		bench->end(bench);
-	if (err)
+	if (err || bench->measure)
 		return err;
-
-	result->name = bench->name;
-	result->hundredths = div_u64(100 * samples[SAMPLES / 2],
-				     bench->rounds * bench->burst);
-	nr_results++;
-	return 0;
+	return add_result(bench->name, div_u64(100 * samples[SAMPLES / 2],
+					       bench->rounds * bench->burst), "insn");
 }
 
 /* What is left of two readings of the clock with nothing in between. */
@@ -97,7 +122,7 @@ static void measure_clock(void)
 
 		samples[i] = bench_since(begun);
 	}
-	sort(samples, SAMPLES, sizeof(*samples), compare, NULL);
+	sort(samples, SAMPLES, sizeof(*samples), bench_compare_samples, NULL);
 	bench_clock_cost = samples[SAMPLES / 2];
 }
 
@@ -145,7 +170,8 @@ static int kwq_bench_show(struct seq_file *seq, void *unused)
 
 	for (result = results; result < results + nr_results; result++) {
 		whole = div_u64_rem(result->hundredths, 100, &rest);
-		seq_printf(seq, "%s\t%llu.%02u\tinsn\n", result->name, whole, rest);
+		seq_printf(seq, "%s\t%llu.%02u\t%s\n", result->name, whole, rest,
+			   result->unit);
 	}
 	return 0;
 }

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What kwq costs in instructions, on Debian's kernel: boots it with selftests/bench, prints a table, and writes
-# build/bench.tsv. Exits with 0 if each row of selftests/bench/rows was measured, in each boot the same, and none
-# misses its target.
+# What kwq costs, on Debian's kernel: boots it with selftests/bench, prints a table, and writes build/bench.tsv. Exits
+# with 0 if each row of selftests/bench/rows was measured, in each boot the same. Whether a row meets its target is
+# shown, and does not fail.
 #
 # BOOTS=N  how often to boot, 2 if not said; the values are the first boot's
 . "$(dirname "$0")/common.sh"
@@ -23,10 +23,10 @@ measure() {
 	ICOUNT=1 LIMIT=600 "$VM/boot.sh" "$dir" "file:$console" "file:$report" bench \
 		>"$LOGS/bench-$1.qemu.log" 2>&1 </dev/null || status=$?
 	if [ "$status" != 0 ] || ! grep -q '^@kwq verdict pass' "$report"; then
-		{ tail -n 25 "$console"; grep '^@kwq problem' "$report"; cat "$LOGS/bench-$1.qemu.log"; } >&2 || true
+		{ tail -n 25 "$console"; grep -E '^(@kwq problem|#)' "$report"; cat "$LOGS/bench-$1.qemu.log"; } >&2 || true
 		die "the machine did not get to its end (QEMU's status: $status); the console is in $console"
 	fi
-	tr -d '\r' <"$report" | sed -n '/^@kwq begin bench/,/^@kwq end bench/{ /^@kwq /!p }'
+	tr -d '\r' <"$report" | sed -n '/^@kwq begin /,/^@kwq end /{ /^@kwq /!p }'
 }
 
 # compare FIRST OTHER: dies if a value of the two boots differs by more than the tolerance.
@@ -56,44 +56,53 @@ compare() {
 	' "$1" "$2" >&2 || die "the values do not repeat within $TOLERANCE %"
 }
 
-# judge FIGURES: prints the rows with their verdicts.
+# judge FIGURES ROWS...: prints the rows with their verdicts.
 judge() {
-	awk -v OFS='\t' '
+	cat "${@:2}" | awk -v OFS='\t' '
+		function complain(text) {
+			print text >"/dev/stderr"
+			bad = 1
+		}
 		FILENAME == ARGV[1] { split($0, part, "\t"); value[part[1]] = part[2]; unit[part[1]] = part[3]; next }
 		/^#/ || NF == 0 { next }
+		$1 in known { complain("there are two rows " $1) }
 		{ name[++n] = $1; peer[n] = $2; target[n] = $3; known[$1] = 1 }
 		END {
 			print "name", "value", "unit", "ratio", "target", "verdict"
 			for (i = 1; i <= n; i++) {
 				ratio = verdict = "-"
 				if (!(name[i] in value)) {
-					print "there is no value of " name[i] >"/dev/stderr"
-					bad = 1
+					complain("there is no value of " name[i])
 					continue
 				}
 				if (peer[i] != "-") {
 					if (!(value[peer[i]] > 0)) {
-						print name[i] " has no peer " peer[i] >"/dev/stderr"
-						bad = 1
+						complain(name[i] " has no peer " peer[i])
+						continue
+					}
+					if (unit[name[i]] != unit[peer[i]]) {
+						complain(name[i] " and its peer have not the same unit")
 						continue
 					}
 					ratio = value[name[i]] / value[peer[i]]
 				}
 				# What is printed is rounded, what is judged is not.
-				if (target[i] != "-")
-					verdict = ratio < target[i] ? "pass" : "FAIL"
+				if (target[i] ~ /^<=[0-9.]+$/)
+					verdict = value[name[i]] + 0 <= substr(target[i], 3) + 0 ? "pass" : "MISS"
+				else if (target[i] ~ /^x<=[0-9.]+$/ && ratio != "-")
+					verdict = ratio <= substr(target[i], 4) + 0 ? "pass" : "MISS"
+				else if (target[i] != "-")
+					complain(name[i] " has a target that nobody can judge: " target[i])
 				if (ratio != "-")
 					ratio = sprintf("%.3f", ratio)
 				print name[i], value[name[i]], unit[name[i]], ratio, target[i], verdict
 			}
 			for (figure in value)
-				if (!(figure in known)) {
-					print "there is no row for " figure >"/dev/stderr"
-					bad = 1
-				}
+				if (!(figure in known))
+					complain("there is no row for " figure)
 			exit bad
 		}
-	' "$1" "$ROWS"
+	' "$1" -
 }
 
 "$VM/packages.sh"
@@ -109,11 +118,14 @@ for boot in $(seq "$BOOTS"); do
 	[ "$boot" = 1 ] || compare "$figures-1.figures" "$figures-$boot.figures"
 done
 
-judge "$figures-1.figures" >"$TABLE.part" || die "$TABLE was not written"
+judge "$figures-1.figures" "$ROWS" >"$TABLE.part" || die "$TABLE was not written"
 # Otherwise none of it is what it says.
 [ "$(awk '$1 == "clock.nop" { print $2 }' "$TABLE.part")" = 1.00 ] ||
 	die "the machine's clock does not go on by 1 an instruction"
 mv "$TABLE.part" "$TABLE"
 
 awk -F '\t' '{ printf "%-24s %10s %-5s %7s %7s  %s\n", $1, $2, $3, $4, $5, $6 }' "$TABLE"
-! cut -f 6 "$TABLE" | grep -q FAIL || die "a target is missed"
+awk -F '\t' '
+	$6 == "pass" || $6 == "MISS" { nr[$6]++ }
+	END { printf "\n%d of %d targets are met\n", nr["pass"], nr["pass"] + nr["MISS"] }
+' "$TABLE"
