@@ -4,7 +4,8 @@
  *
  *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most
  *   run kunit                        load kwq_test.ko and pass on what its suites found
- *   run bench                        load kwq_bench.ko and pass on what it measured
+ *   run bench                        load kwq_bench.ko and pass on what it measured; then each
+ *                                    program of /bench
  *   run demo                         the demo's own program
  *   run shell                        a shell on the console
  *
@@ -422,9 +423,12 @@ static void run_kunit(void)
 	unload("kwq");
 }
 
-/* The benchmarks have run once the module is loaded. */
+/* The module's benchmarks have run once it is loaded. */
 static void run_bench(void)
 {
+	struct dirent **entries;
+	int n;
+
 	load("/kwq.ko");
 	while (now() < SETTLED_SECONDS)
 		usleep(100000);
@@ -433,6 +437,17 @@ static void run_bench(void)
 	report_file(BENCH_RESULTS);
 	report("end bench exit 0");
 	unload("kwq_bench");
+
+	n = scandir("/bench", &entries, visible, alphasort);
+	must(n, "/bench");
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char path[512];
+
+		snprintf(path, sizeof(path), "/bench/%s", name);
+		if (!run_program(path, name, 0))
+			problem("%s failed", name);
+	}
 	unload("kwq");
 }
 

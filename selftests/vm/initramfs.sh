@@ -7,7 +7,7 @@
 #   device  selftests/device, selftests/fuzz and what tests the command with a device, as /kselftest
 #   demo    selftests/demo, as /demo
 #   exporter  the command with the libraries that its exporter wants, in /exporter, and what tests that, as /kselftest
-#   bench   selftests/bench, as /kwq_bench.ko
+#   bench   selftests/bench, as /kwq_bench.ko, and its programs, in /bench
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
@@ -112,6 +112,9 @@ for content in "$@"; do
 		logged bench make -C "$kernel_dir/kdir" -j"$JOBS" M="$BUILD/module-$release/bench" KWQ="$TOP" \
 			KBUILD_EXTRA_SYMBOLS="$BUILD/module-$release/Module.symvers" modules
 		cp "$BUILD/module-$release/bench/kwq_bench.ko" "$root"
+		mkdir "$root/bench"
+		logged bench-device make -C "$TOP/selftests/bench/device" O="$BUILD/bench" LIBRARY="$userspace" all
+		cp "$BUILD/bench/device" "$root/bench"
 		;;
 	*)
 		die "there is no $content to put in"

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Add, get and done of one key after the other, in as many calls as a program may take
+ * for it.
+ */
+#include "bench.h"
+
+#define KEY_LEN	8
+
+static struct kwq *queue;
+static uint64_t cycles;
+
+/* Three calls. */
+static int64_t sample_plain(void)
+{
+	struct kwq_item item;
+	char key[KEY_LEN];
+	uint64_t begun;
+
+	begun = bench_clock();
+	for (int i = 0; i < NR_KEYS; i++) {
+		must(kwq_add(queue, keys[i], KEY_LEN), "kwq_add");
+		must(kwq_get(queue, &item, key, sizeof(key), KWQ_NO_DEADLINE), "kwq_get");
+		must(kwq_done(queue, item.ticket), "kwq_done");
+	}
+	cycles += NR_KEYS;
+	return bench_since(begun);
+}
+
+/* Two: the done comes with the next get. */
+static int64_t sample_fused(void)
+{
+	struct kwq_item item;
+	char key[KEY_LEN];
+	uint64_t begun;
+	int64_t took;
+
+	must(kwq_add(queue, keys[NR_KEYS - 1], KEY_LEN), "kwq_add");
+	must(kwq_get(queue, &item, key, sizeof(key), KWQ_NO_DEADLINE), "kwq_get");
+	begun = bench_clock();
+	for (int i = 0; i < NR_KEYS; i++) {
+		must(kwq_add(queue, keys[i], KEY_LEN), "kwq_add");
+		must(kwq_next(queue, item.ticket, &item, key, sizeof(key), KWQ_NO_DEADLINE),
+		     "kwq_next");
+	}
+	took = bench_since(begun);
+	must(kwq_done(queue, item.ticket), "kwq_done");
+	cycles += 1 + NR_KEYS;
+	return took;
+}
+
+/* One, of which the add is a part, too: for who adds what he works on. */
+static int64_t sample_one_call(void)
+{
+	struct kwq_add_entry add = { .key_len = KEY_LEN };
+	struct kwq_done_entry done = { 0 };
+	struct kwq_got got;
+	char key[KEY_LEN];
+	__s32 added, finished;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+		.add = {
+			.entries = kwq_ptr(&add),
+			.results = kwq_ptr(&added),
+			.keys_len = KEY_LEN,
+			.nr = 1,
+			.entry_size = sizeof(add),
+		},
+		.done = {
+			.entries = kwq_ptr(&done),
+			.results = kwq_ptr(&finished),
+			.nr = 1,
+			.entry_size = sizeof(done),
+		},
+		.get = {
+			.entries = kwq_ptr(&got),
+			.keys = kwq_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+	struct kwq_item item;
+	uint64_t begun;
+	int64_t took;
+
+	must(kwq_add(queue, keys[NR_KEYS - 1], KEY_LEN), "kwq_add");
+	must(kwq_get(queue, &item, key, sizeof(key), KWQ_NO_DEADLINE), "kwq_get");
+	got.ticket = item.ticket;
+	begun = bench_clock();
+	for (int i = 0; i < NR_KEYS; i++) {
+		get.add.keys = kwq_ptr(keys[i]);
+		get.nr_added = 0;
+		get.nr_done = 0;
+		done.ticket = got.ticket;
+		if (must(kwq_get_batch(queue, &get), "kwq_get_batch") != 1)
+			fail("kwq_get_batch: not one item", 0);
+		must(added, "add in kwq_get_batch");
+		must(finished, "done in kwq_get_batch");
+	}
+	took = bench_since(begun);
+	must(kwq_done(queue, got.ticket), "kwq_done");
+	cycles += 1 + NR_KEYS;
+	return took;
+}
+
+static void measure_cycle(const char *name, int64_t (*sample)(void))
+{
+	queue = new_queue();
+	cycles = 0;
+	measure(name, NR_KEYS, sample);
+	end_queue(queue, cycles);
+}
+
+/* Added again and again while it is ready. */
+static int64_t sample_coalesced(void)
+{
+	uint64_t begun;
+	int64_t took;
+	int coalesced = 0;
+
+	begun = bench_clock();
+	for (int i = 0; i < NR_KEYS; i++)
+		coalesced += kwq_add(queue, keys[i], KEY_LEN) == KWQ_COALESCED;
+	took = bench_since(begun);
+	if (coalesced != NR_KEYS)
+		fail("an add was not coalesced", 0);
+	return took;
+}
+
+static void measure_coalesced(void)
+{
+	queue = new_queue();
+	for (int i = 0; i < NR_KEYS; i++)
+		must(kwq_add(queue, keys[i], KEY_LEN), "kwq_add");
+	measure("device.add.coalesced", NR_KEYS, sample_coalesced);
+	kwq_close(queue);
+}
+
+void bench_cycle(void)
+{
+	measure_cycle("device.cycle.plain", sample_plain);
+	measure_cycle("device.cycle.fused", sample_fused);
+	measure_cycle("device.cycle.one_call", sample_one_call);
+	measure_coalesced();
+}
