@@ -13,8 +13,11 @@ TABLE=$BUILD/bench.tsv
 BOOTS=${BOOTS:-2}
 
 # By how much a value may differ from the first boot's, in percent. What a boot draws by chance - addresses, hash seeds -
-# makes some difference; the host makes none.
+# makes some difference; the host makes none. To what is one of many, or is in a table of many keys, and to the servers
+# it makes more.
 TOLERANCE=0.5
+LOOSE='^peer\.(beanstalkd|redis)\.|^device\.add\.(median|worst)$|\.p99$'
+LOOSE_TOLERANCE=3
 
 # measure NUMBER: one boot; prints what the benchmarks printed.
 measure() {
@@ -31,15 +34,16 @@ measure() {
 
 # compare FIRST OTHER: dies if a value of the two boots differs by more than the tolerance.
 compare() {
-	awk -F '\t' -v tolerance=$TOLERANCE '
+	awk -F '\t' -v tight=$TOLERANCE -v loose=$LOOSE_TOLERANCE -v chance="${LOOSE//\\/\\\\}" '
 		FILENAME == ARGV[1] { first[$1] = $2; next }
 		{
 			seen[$1] = 1
 			off = first[$1] ? 100 * ($2 - first[$1]) / first[$1] : 100
+			tolerance = $1 ~ chance ? loose : tight
 			if (off > tolerance || off < -tolerance) {
 				printf "%s: %s in one boot, %s in another (%+.2f %%)\n", $1, first[$1], $2, off
 				bad = 1
-			} else if (off > most || -off > most) {
+			} else if (tolerance == tight && (off > most || -off > most)) {
 				most = off < 0 ? -off : off
 			}
 		}
@@ -50,10 +54,10 @@ compare() {
 					bad = 1
 				}
 			if (!bad)
-				printf "of two boots no value differs by more than %.2f %%\n", most
+				printf "of two boots no value differs by more than %.2f %%, but for those that chance has a part in\n", most
 			exit bad
 		}
-	' "$1" "$2" >&2 || die "the values do not repeat within $TOLERANCE %"
+	' "$1" "$2" >&2 || die "the values do not repeat"
 }
 
 # judge FIGURES ROWS...: prints the rows with their verdicts.
@@ -65,10 +69,11 @@ judge() {
 		}
 		FILENAME == ARGV[1] { split($0, part, "\t"); value[part[1]] = part[2]; unit[part[1]] = part[3]; next }
 		/^#/ || NF == 0 { next }
-		$1 in known { complain("there are two rows " $1) }
+		($1, $2) in pairs { complain("there are two rows " $1 " with the same peer") }
+		{ pairs[$1, $2] = 1 }
 		{ name[++n] = $1; peer[n] = $2; target[n] = $3; known[$1] = 1 }
 		END {
-			print "name", "value", "unit", "ratio", "target", "verdict"
+			print "name", "value", "unit", "ratio", "peer", "target", "verdict"
 			for (i = 1; i <= n; i++) {
 				ratio = verdict = "-"
 				if (!(name[i] in value)) {
@@ -95,7 +100,7 @@ judge() {
 					complain(name[i] " has a target that nobody can judge: " target[i])
 				if (ratio != "-")
 					ratio = sprintf("%.3f", ratio)
-				print name[i], value[name[i]], unit[name[i]], ratio, target[i], verdict
+				print name[i], value[name[i]], unit[name[i]], ratio, peer[i], target[i], verdict
 			}
 			for (figure in value)
 				if (!(figure in known))
@@ -124,8 +129,13 @@ judge "$figures-1.figures" "$ROWS" >"$TABLE.part" || die "$TABLE was not written
 	die "the machine's clock does not go on by 1 an instruction"
 mv "$TABLE.part" "$TABLE"
 
-awk -F '\t' '{ printf "%-24s %10s %-5s %7s %7s  %s\n", $1, $2, $3, $4, $5, $6 }' "$TABLE"
+# A value that has several peers is shown once.
 awk -F '\t' '
-	$6 == "pass" || $6 == "MISS" { nr[$6]++ }
+	{
+		again = $1 == last
+		last = $1
+		printf "%-24s %10s %-5s %7s %-22s %7s  %s\n", again ? "" : $1, again ? "" : $2, again ? "" : $3, $4, $5, $6, $7
+	}
+	$7 == "pass" || $7 == "MISS" { nr[$7]++ }
 	END { printf "\n%d of %d targets are met\n", nr["pass"], nr["pass"] + nr["MISS"] }
 ' "$TABLE"

@@ -4,8 +4,8 @@
  *
  *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most
  *   run kunit                        load kwq_test.ko and pass on what its suites found
- *   run bench                        load kwq_bench.ko and pass on what it measured; then each
- *                                    program of /bench
+ *   run bench                        load kwq_bench.ko and pass on what it measured; then run
+ *                                    the program /bench/run
  *   run demo                         the demo's own program
  *   run shell                        a shell on the console
  *
@@ -426,9 +426,6 @@ static void run_kunit(void)
 /* The module's benchmarks have run once it is loaded. */
 static void run_bench(void)
 {
-	struct dirent **entries;
-	int n;
-
 	load("/kwq.ko");
 	while (now() < SETTLED_SECONDS)
 		usleep(100000);
@@ -438,16 +435,8 @@ static void run_bench(void)
 	report("end bench exit 0");
 	unload("kwq_bench");
 
-	n = scandir("/bench", &entries, visible, alphasort);
-	must(n, "/bench");
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-		char path[512];
-
-		snprintf(path, sizeof(path), "/bench/%s", name);
-		if (!run_program(path, name, 0))
-			problem("%s failed", name);
-	}
+	if (!run_program("/bench/run", "programs", 0))
+		problem("the programs of the benchmarks failed");
 	unload("kwq");
 }
 

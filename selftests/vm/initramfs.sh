@@ -61,6 +61,18 @@ kernel_modules() {
 	done
 }
 
+# libraries_of PROGRAM [FOLDER]: the libraries that it is linked with, from where they are, but for those that are built
+# here; those that this machine has not from FOLDER, into /lib.
+libraries_of() {
+	LD_LIBRARY_PATH=${2:-} ldd "$1" | grep -oE '/[^ ]+' | sort -u | while read -r library; do
+		case $library in
+		"$BUILD"/*) ;;
+		"${2:-none}"/*) cp -L "$library" "$root/lib" ;;
+		*) (cd / && cpio --quiet -pdLu "$root" <<<"${library#/}") ;;
+		esac
+	done
+}
+
 logged init "$cc" -O2 -Wall -Wextra -Werror -static -o "$root/init" "$VM/init.c"
 cp "$busybox" "$root/bin/busybox"
 # It is the same one for every architecture.
@@ -98,12 +110,7 @@ for content in "$@"; do
 		# It cannot be static: Debian has not all of its libraries so.
 		mkdir "$root/exporter"
 		cp "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.1" "$root/exporter"
-		ldd "$BUILD/userspace/kwq" | grep -oE '/[^ ]+' | sort -u | while read -r library; do
-			case $library in
-			"$BUILD"/*) ;;
-			*) (cd / && cpio --quiet -pdL "$root" <<<"${library#/}") ;;
-			esac
-		done
+		libraries_of "$BUILD/userspace/kwq"
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
 		;;
@@ -114,7 +121,15 @@ for content in "$@"; do
 		cp "$BUILD/module-$release/bench/kwq_bench.ko" "$root"
 		mkdir "$root/bench"
 		logged bench-device make -C "$TOP/selftests/bench/device" O="$BUILD/bench" LIBRARY="$userspace" all
-		cp "$BUILD/bench/device" "$root/bench"
+		logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/bench" all
+		logged bench-client make -C "$TOP/selftests/bench/servers" O="$BUILD/bench" all
+		cp "$TOP/selftests/bench/run" "$BUILD/bench"/{device,peer-go,peer-c,client} "$root/bench"
+		servers=$("$VM/servers.sh")
+		for server in beanstalkd redis-server; do
+			cp "$servers/usr/bin/$server" "$root/bench"
+			libraries_of "$root/bench/$server" "$servers/usr/lib/x86_64-linux-gnu"
+		done
+		cp "$TOP/selftests/bench/servers"/*.lua "$root/bench"
 		;;
 	*)
 		die "there is no $content to put in"

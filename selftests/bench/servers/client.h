@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A client of a server behind a Unix socket, that sends many requests at once and then
+ * reads the replies to all of them, or one at a time.
+ */
+#ifndef KWQ_SERVERS_CLIENT_H
+#define KWQ_SERVERS_CLIENT_H
+
+#include <stddef.h>
+
+/* As those of selftests/bench/device: keys of 8 bytes that take turns, 64 in a batch. */
+#define NR_KEYS	100
+#define KEY_LEN	8
+#define BATCH	64
+
+extern char keys[NR_KEYS][KEY_LEN + 1];
+
+void __attribute__((noreturn)) fail(const char *what, const char *detail);
+
+/* Is sent when a reply is waited for. */
+void __attribute__((format(printf, 1, 2))) request(const char *fmt, ...);
+
+/*
+ * The next line, or the next @len bytes that a line's end follows; without that end. What
+ * was requested is sent first if there is nothing to read yet. Valid until the next.
+ */
+char *read_line(void);
+char *read_bytes(size_t len);
+
+/* Reads a line, which must begin so; returns the rest of it. */
+char *expect(const char *begin);
+
+/**
+ * struct server - one server's words for a cycle
+ * @name:	what its rows are called.
+ * @begin:	before anything else; may be NULL.
+ * @add:	requests the add of a key.
+ * @added:	reads the reply.
+ * @get:	requests a key.
+ * @got:	reads it, and keeps as number @i what @done has to know of it.
+ * @done:	requests the done of what was got as number @i.
+ * @finished:	reads the reply.
+ */
+struct server {
+	const char *name;
+	void (*begin)(void);
+	void (*add)(const char *key);
+	void (*added)(void);
+	void (*get)(void);
+	void (*got)(int i);
+	void (*done)(int i);
+	void (*finished)(void);
+};
+
+extern const struct server beanstalkd;
+extern const struct server redis;
+
+#endif /* KWQ_SERVERS_CLIENT_H */
