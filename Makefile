@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -97,6 +97,9 @@ check:
 bench:
 	@$(VM)/bench.sh
 
+bench-compare:
+	@$(VM)/bench-compare.sh
+
 demo:
 	@$(VM)/demo.sh
 
@@ -124,7 +127,8 @@ help:
 	@echo '  make coverage   what of the module the tests reach; fails when that is not all of it, but for what is listed'
 	@echo '  make mutants    plants bugs, one at a time, and sees each found (MUTANTS=NAME for one)'
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
-	@echo '  make bench      what it costs in instructions, beside the kernel'"'"'s own work queues'
+	@echo '  make bench      what it costs, beside what else there is'
+	@echo '  make bench-compare BASE=REVISION   what has changed of that since a revision (ONLY=changed)'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'
