@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -100,6 +100,9 @@ bench:
 bench-compare:
 	@$(VM)/bench-compare.sh
 
+bench-profile:
+	@$(VM)/bench-profile.sh
+
 demo:
 	@$(VM)/demo.sh
 
@@ -129,6 +132,7 @@ help:
 	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
 	@echo '  make bench      what it costs, beside what else there is'
 	@echo '  make bench-compare BASE=REVISION   what has changed of that since a revision (ONLY=changed)'
+	@echo '  make bench-profile ROW=NAME        where the instructions of one row of it are'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'

@@ -13,6 +13,7 @@
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/sort.h>
+#include <linux/string.h>
 #include <uapi/linux/sched/types.h>
 #include "bench.h"
 
@@ -41,6 +42,10 @@ static struct bench_result {
 static unsigned int nr_results;
 
 static s64 samples[SAMPLES];
+static char *only;
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "the one row to be measured");
+
 static struct dentry *file;
 u64 bench_clock_cost;
 
@@ -99,6 +104,8 @@ static int run(const struct bench *bench)
 {
 	int err;
 
+	if (only && strcmp(only, bench->name))
+		return 0;
 	err = bench->begin ? bench->begin(bench) : 0;
 	if (err)
 		return err;

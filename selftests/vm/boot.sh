@@ -11,7 +11,8 @@
 # KVM=1      use the processor's virtualisation. Not by itself: there are machines with a /dev/kvm that hangs.
 # ICOUNT=1   one processor whose clock goes on by 1 ns an instruction, for `make bench`
 # MEMORY=8G  so much; 1G otherwise
-# KWQ_...=   of the variables that selftests/device knows, these: for the machine's programs
+# KWQ_...=   of the variables that selftests/device and selftests/bench know, these: for the machine's programs
+# PLUGIN=... one of QEMU's, with its arguments
 # GDB=1      wait for `target remote :1234` in gdb
 . "$(dirname "$0")/common.sh"
 
@@ -55,7 +56,7 @@ command_line=(
 )
 
 # What the kernel does not know it gives to init, as environment.
-for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS; do
+for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS KWQ_ROW; do
 	[ -z "${!variable:-}" ] || command_line+=("$variable=${!variable}")
 done
 
@@ -90,6 +91,7 @@ if [ "${ICOUNT:-0}" = 1 ]; then
 	# Where an option is given twice the last one counts. Time in which the processor has nothing to do is skipped.
 	qemu+=(-smp 1 -icount "shift=0,sleep=off")
 fi
+[ -z "${PLUGIN:-}" ] || qemu+=(-plugin "$PLUGIN")
 if [ "${GDB:-0}" = 1 ]; then
 	qemu+=(-gdb tcp::1234 -S)
 	command_line=(nokaslr "${command_line[@]}")

@@ -5,7 +5,7 @@
  *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most
  *   run kunit                        load kwq_test.ko and pass on what its suites found
  *   run bench                        load kwq_bench.ko and pass on what it measured; then run
- *                                    the program /bench/run
+ *                                    the program /bench/run; with $KWQ_ROW that row only
  *   run demo                         the demo's own program
  *   run shell                        a shell on the console
  *
@@ -235,13 +235,18 @@ static void set_up(void)
 	setenv("TERM", "linux", 0);
 }
 
-static void load(const char *path)
+static void load_with(const char *path, const char *parameters)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	must(fd, path);
-	must(syscall(SYS_finit_module, fd, "", 0), path);
+	must(syscall(SYS_finit_module, fd, parameters, 0), path);
 	close(fd);
+}
+
+static void load(const char *path)
+{
+	load_with(path, "");
 }
 
 static void unload(const char *module)
@@ -426,11 +431,16 @@ static void run_kunit(void)
 /* The module's benchmarks have run once it is loaded. */
 static void run_bench(void)
 {
+	const char *row = getenv("KWQ_ROW");
+	char only[128] = "";
+
+	if (row)
+		snprintf(only, sizeof(only), "only=%s", row);
 	load("/kwq.ko");
 	while (now() < SETTLED_SECONDS)
 		usleep(100000);
 	report("begin bench");
-	load("/kwq_bench.ko");
+	load_with("/kwq_bench.ko", only);
 	report_file(BENCH_RESULTS);
 	report("end bench exit 0");
 	unload("kwq_bench");

@@ -40,9 +40,12 @@ static struct outside look_outside(void)
 
 void bench_add(void)
 {
-	struct kwq *q = new_queue();
 	int nr = 0, disturbed = 0;
+	struct kwq *q;
 
+	if (!is_wanted("device.add.median"))
+		return;
+	q = new_queue();
 	for (int i = 0; i < NR_ADDS; i++) {
 		struct outside before, after;
 		char key[KEY_LEN + 1];

@@ -73,6 +73,8 @@ static void measure_timerfd(void)
 
 void bench_late(void)
 {
+	if (!is_wanted("late"))
+		return;
 	measure_get();
 	measure_timerfd();
 }

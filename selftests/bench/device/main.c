@@ -31,6 +31,13 @@ long must_call(long ret, const char *what)
 	return ret;
 }
 
+bool is_wanted(const char *name)
+{
+	const char *row = getenv("KWQ_ROW");
+
+	return !row || !strcmp(row, name);
+}
+
 void report(const char *name, double value, const char *unit)
 {
 	printf("%s\t%.2f\t%s\n", name, value, unit);
@@ -53,6 +60,8 @@ void measure(const char *name, int nr, int64_t (*sample)(void))
 {
 	int64_t samples[SAMPLES];
 
+	if (!is_wanted(name))
+		return;
 	for (int i = -WARM_UP; i < SAMPLES; i++) {
 		int64_t took = sample();
 
