@@ -6,15 +6,15 @@
 # meets its target is shown, and does not fail.
 #
 # BOOTS=N  how often to boot, 2 if not said; the values are the first boot's
-# PARTS=.. instructions, native, or both; both if not said
+# PARTS=.. of instructions, processors (two of them, emulated) and native, those; all if not said
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows
 TABLE=$BUILD/bench.tsv
 BOOTS=${BOOTS:-2}
-# The other part measures time: see there.
+# Measures time: see there.
 NATIVE=$VM/bench-native.sh
-PARTS=${PARTS:-instructions$([ ! -x "$NATIVE" ] || echo " native")}
+PARTS=${PARTS:-instructions processors$([ ! -x "$NATIVE" ] || echo " native")}
 
 # By how much a value may differ from the first boot's, in percent. What a boot draws by chance - addresses, hash seeds -
 # makes some difference; the host makes none. To the servers, to what is one of many, and where the table of keys grows
@@ -23,11 +23,11 @@ TOLERANCE=0.5
 LOOSE='^peer\.(beanstalkd|redis)\.|^device\.(add\.(median|worst)|batch64\..*)$|\.p99$'
 LOOSE_TOLERANCE=3
 
-# measure NUMBER: one boot; prints what the benchmarks printed.
+# measure NAME [PROGRAM]: one boot; prints what the benchmarks printed.
 measure() {
 	local console=$LOGS/bench-$1.console.log report=$LOGS/bench-$1.report.log status=0
 
-	ICOUNT=1 LIMIT=600 "$VM/boot.sh" "$dir" "file:$console" "file:$report" bench \
+	LIMIT=600 "$VM/boot.sh" "$dir" "file:$console" "file:$report" bench "${@:2}" \
 		>"$LOGS/bench-$1.qemu.log" 2>&1 </dev/null || status=$?
 	if [ "$status" != 0 ] || ! grep -q '^@kwq verdict pass' "$report"; then
 		{ tail -n 25 "$console"; grep -E '^(@kwq problem|#)' "$report"; cat "$LOGS/bench-$1.qemu.log"; } >&2 || true
@@ -129,7 +129,7 @@ for part in $PARTS; do
 		dir=$("$VM/initramfs.sh" stock bench)
 		for boot in $(seq "$BOOTS"); do
 			progress "measuring on Linux $(basename "$(readlink -f "$dir/image")"), boot $boot of $BOOTS"
-			measure "$boot" >"$figures-$boot.figures"
+			ICOUNT=1 measure "$boot" >"$figures-$boot.figures"
 			[ "$boot" = 1 ] || compare "$figures-1.figures" "$figures-$boot.figures"
 		done
 		# Otherwise none of it is what it says.
@@ -137,6 +137,13 @@ for part in $PARTS; do
 			die "the machine's clock does not go on by 1 an instruction"
 		cat "$figures-1.figures" >>"$all"
 		rows+=("$ROWS")
+		;;
+	processors)
+		dir=$("$VM/initramfs.sh" stock bench)
+		progress "measuring on two processors"
+		measure "$part" run-processors >"$figures-$part.figures"
+		cat "$figures-$part.figures" >>"$all"
+		rows+=("$ROWS-$part")
 		;;
 	native)
 		"$NATIVE"
@@ -157,7 +164,7 @@ awk -F '\t' '
 	{
 		again = $1 == last
 		last = $1
-		printf "%-24s %10s %-5s %7s %-22s %7s  %s\n", again ? "" : $1, again ? "" : $2, again ? "" : $3, $4, $5, $6, $7
+		printf "%-33s %10s %-5s %7s %-24s %7s  %s\n", again ? "" : $1, again ? "" : $2, again ? "" : $3, $4, $5, $6, $7
 	}
 	$7 == "pass" || $7 == "MISS" { nr[$7]++ }
 	END { printf "\n%d of %d targets are met\n", nr["pass"], nr["pass"] + nr["MISS"] }

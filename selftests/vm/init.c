@@ -6,6 +6,7 @@
  *   run kunit                        load kwq_test.ko and pass on what its suites found
  *   run bench                        load kwq_bench.ko and pass on what it measured; then run
  *                                    the program /bench/run; with $KWQ_ROW that row only
+ *   run bench PROGRAM                run that program of /bench only
  *   run demo                         the demo's own program
  *   run shell                        a shell on the console
  *
@@ -429,24 +430,32 @@ static void run_kunit(void)
 }
 
 /* The module's benchmarks have run once it is loaded. */
-static void run_bench(void)
+static void run_bench_module(void)
 {
 	const char *row = getenv("KWQ_ROW");
 	char only[128] = "";
 
 	if (row)
 		snprintf(only, sizeof(only), "only=%s", row);
-	load("/kwq.ko");
-	while (now() < SETTLED_SECONDS)
-		usleep(100000);
 	report("begin bench");
 	load_with("/kwq_bench.ko", only);
 	report_file(BENCH_RESULTS);
 	report("end bench exit 0");
 	unload("kwq_bench");
+}
 
-	if (!run_program("/bench/run", "programs", 0))
-		problem("the programs of the benchmarks failed");
+static void run_bench(const char *program)
+{
+	char path[512];
+
+	load("/kwq.ko");
+	while (now() < SETTLED_SECONDS)
+		usleep(100000);
+	if (!program)
+		run_bench_module();
+	snprintf(path, sizeof(path), "/bench/%s", program ?: "run");
+	if (!run_program(path, "programs", 0))
+		problem("%s failed", path);
 	unload("kwq");
 }
 
@@ -568,7 +577,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(mode, "kunit")) {
 		run_kunit();
 	} else if (!strcmp(mode, "bench")) {
-		run_bench();
+		run_bench(argc > 2 ? argv[2] : NULL);
 	} else if (!strcmp(mode, "demo")) {
 		run_demo();
 	} else if (!strcmp(mode, "shell")) {

@@ -100,5 +100,6 @@ void bench_batch(void);
 void bench_add(void);
 void bench_late(void);
 void bench_ipc(void);
+void bench_two_by_two(void);
 
 #endif /* KWQ_DEVICE_BENCH_H */
