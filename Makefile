@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile bench-keys demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -103,6 +103,9 @@ bench-compare:
 bench-profile:
 	@$(VM)/bench-profile.sh
 
+bench-keys:
+	@PARTS=keys $(VM)/bench.sh
+
 demo:
 	@$(VM)/demo.sh
 
@@ -133,6 +136,7 @@ help:
 	@echo '  make bench      what it costs, beside what else there is'
 	@echo '  make bench-compare BASE=REVISION   what has changed of that since a revision (ONLY=changed)'
 	@echo '  make bench-profile ROW=NAME        where the instructions of one row of it are'
+	@echo '  make bench-keys what ten million keys in one queue cost'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'

@@ -6,7 +6,8 @@
 # meets its target is shown, and does not fail.
 #
 # BOOTS=N  how often to boot, 2 if not said; the values are the first boot's
-# PARTS=.. of instructions, processors (two of them, emulated) and native, those; all if not said
+# PARTS=.. of instructions, processors (two of them, emulated) and native, those; all if not said. keys (ten million of
+#          them) takes minutes, and is a part of nothing but `make bench-keys`.
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows
@@ -27,7 +28,7 @@ LOOSE_TOLERANCE=3
 measure() {
 	local console=$LOGS/bench-$1.console.log report=$LOGS/bench-$1.report.log status=0
 
-	LIMIT=600 "$VM/boot.sh" "$dir" "file:$console" "file:$report" bench "${@:2}" \
+	LIMIT=${LIMIT:-600} "$VM/boot.sh" "$dir" "file:$console" "file:$report" bench "${@:2}" \
 		>"$LOGS/bench-$1.qemu.log" 2>&1 </dev/null || status=$?
 	if [ "$status" != 0 ] || ! grep -q '^@kwq verdict pass' "$report"; then
 		{ tail -n 25 "$console"; grep -E '^(@kwq problem|#)' "$report"; cat "$LOGS/bench-$1.qemu.log"; } >&2 || true
@@ -142,6 +143,13 @@ for part in $PARTS; do
 		dir=$("$VM/initramfs.sh" stock bench)
 		progress "measuring on two processors"
 		measure "$part" run-processors >"$figures-$part.figures"
+		cat "$figures-$part.figures" >>"$all"
+		rows+=("$ROWS-$part")
+		;;
+	keys)
+		dir=$("$VM/initramfs.sh" stock bench)
+		progress "measuring ten million keys"
+		ICOUNT=1 MEMORY=6G LIMIT=3600 measure "$part" run-keys >"$figures-$part.figures"
 		cat "$figures-$part.figures" >>"$all"
 		rows+=("$ROWS-$part")
 		;;

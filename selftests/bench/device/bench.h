@@ -101,5 +101,6 @@ void bench_add(void);
 void bench_late(void);
 void bench_ipc(void);
 void bench_two_by_two(void);
+void bench_keys(void);
 
 #endif /* KWQ_DEVICE_BENCH_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- *	device [two_by_two]
+ *	device [two_by_two | keys]
  *
  * Prints name, value and unit of each row, between tabs. Nothing is printed before the
  * end: whoever reads it, and the port that it goes to, would want the processor.
@@ -117,6 +117,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	measure_clock();
+	if (argc == 2 && !strcmp(argv[1], "keys")) {
+		bench_keys();
+		return 0;
+	}
 	bench_floor();
 	bench_cycle();
 	bench_batch();
