@@ -271,7 +271,8 @@ static void test_late(const char *name)
 {
 	struct delaying_queue *delaying = g_new0(struct delaying_queue, 1);
 	char (*keys)[KEY_SIZE] = make_keys(NR_LATE);
-	int64_t ready_at[NR_LATE], now = now_ns();
+	int64_t now = now_ns();
+	int64_t ready_at[NR_LATE];
 	uint64_t late[NR_LATE];
 	const char *key;
 	int i;
@@ -318,15 +319,20 @@ static void *cycle_fn(void *data)
 	return NULL;
 }
 
+struct job {
+	void *(*fn)(void *data);
+	void *data;
+};
+
 /* How long it takes until all of them have returned, which run at once. */
-static uint64_t wall_of(int nr, void *(*const *fns)(void *data), void *const *data)
+static uint64_t wall_of(const struct job *jobs, int nr)
 {
 	uint64_t begun = clock_now();
 	pthread_t threads[4];
 	int i;
 
 	for (i = 0; i < nr; i++)
-		if (pthread_create(&threads[i], NULL, fns[i], data[i]))
+		if (pthread_create(&threads[i], NULL, jobs[i].fn, jobs[i].data))
 			g_error("there is no thread to be had");
 	for (i = 0; i < nr; i++)
 		pthread_join(threads[i], NULL);
@@ -337,10 +343,10 @@ static uint64_t sample_two_cycle(void *data)
 {
 	char (*keys)[KEY_SIZE] = make_keys(2);
 	struct two two[] = { { data, keys[0] }, { data, keys[1] } };
-	void *(*const fns[])(void *data) = { cycle_fn, cycle_fn };
+	struct job jobs[] = { { cycle_fn, &two[0] }, { cycle_fn, &two[1] } };
 	uint64_t took;
 
-	took = wall_of(2, fns, (void *[]){ &two[0], &two[1] });
+	took = wall_of(jobs, G_N_ELEMENTS(jobs));
 	g_free(keys);
 	return took;
 }
@@ -388,18 +394,23 @@ static void *consume_fn(void *data)
 /* Two producers, each of which adds keys of its own, and two consumers. */
 static uint64_t sample_two_by_two(void *data)
 {
-	void *(*const fns[])(void *data) = { produce_fn, produce_fn, consume_fn, consume_fn };
+	struct queue queue;
 	char (*keys)[KEY_SIZE] = data;
 	struct producer producers[2];
+	const struct job jobs[] = {
+		{ produce_fn, &producers[0] },
+		{ produce_fn, &producers[1] },
+		{ consume_fn, &queue },
+		{ consume_fn, &queue },
+	};
 	pthread_barrier_t end;
-	struct queue queue;
 	uint64_t took;
 
 	queue_init(&queue);
 	pthread_barrier_init(&end, NULL, 2);
 	producers[0] = (struct producer){ &queue, keys, &end };
 	producers[1] = (struct producer){ &queue, keys + EACH, &end };
-	took = wall_of(4, fns, (void *[]){ &producers[0], &producers[1], &queue, &queue });
+	took = wall_of(jobs, G_N_ELEMENTS(jobs));
 	pthread_barrier_destroy(&end);
 	queue_destroy(&queue);
 	return took;
