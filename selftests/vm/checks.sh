@@ -18,6 +18,9 @@ CHECKS=(
 	man-pages quotes syzkaller mutants template install spaces
 )
 
+# Of the benchmarks what is the kernel's to compile; the rest are programs.
+BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
+
 cd "$TOP" || exit
 
 # files PATTERN...: what is in the repository, or would be with the next `git add`; without what git ignores.
@@ -81,13 +84,14 @@ check_checkpatch() {
 	checkpatch "$compat" 'kmod/compat.h'
 	checkpatch "$trace" 'kmod/*trace*.h'
 	checkpatch "$tests" 'kmod/tests/*.[ch]'
-	checkpatch '' 'kmod/*.[ch]' ':(glob)selftests/bench/*.[ch]' ':!kmod/compat.h' ':!kmod/*trace*.h' ':!kmod/tests/*'
+	checkpatch '' 'kmod/*.[ch]' "${BENCH[@]}" ':!kmod/compat.h' ':!kmod/*trace*.h' ':!kmod/tests/*'
 	checkpatch "$uapi" 'uapi/*.h'
-	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]'
+	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]' \
+		':!selftests/bench/native/*'
 }
 
 check_kernel_doc() {
-	files 'kmod/*.[ch]' 'uapi/*.h' ':(glob)selftests/bench/*.[ch]' | xargs -r "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
+	files 'kmod/*.[ch]' 'uapi/*.h' "${BENCH[@]}" | xargs -r "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
 }
 
 # sparse_and_W1 NAME KDIR ARGUMENT...: in a copy of its own, and all of it each time, since what make thinks is up to
@@ -125,7 +129,7 @@ check_sparse_and_W1_of_bench() {
 check_coccinelle() {
 	rm -rf "$WORK/coccinelle"
 	mkdir -p "$WORK/coccinelle"
-	files 'kmod/*.[ch]' 'uapi/*.h' ':(glob)selftests/bench/*.[ch]' | cpio --quiet -pd "$WORK/coccinelle"
+	files 'kmod/*.[ch]' 'uapi/*.h' "${BENCH[@]}" | cpio --quiet -pd "$WORK/coccinelle"
 	grep -rl --include='*.cocci' '^virtual report' "$SOURCE/scripts/coccinelle" |
 		xargs grep -LE '(script|initialize|finalize):ocaml' |
 		xargs -P "$JOBS" -I{} "$VM/coccinelle.sh" {} "$WORK/coccinelle"

@@ -13,6 +13,7 @@
 #   kcsan        the debug kernel's machine without its checks, and with KCSAN: kcsan.config
 #   gcov         the same with gcov: gcov.config
 #   uml          a source tree whose drivers/kwq is this checkout, and its User-Mode Linux, which runs KUnit when started
+#   uml-bench    another one, which runs selftests/bench/native when started: uml-bench.config
 #
 # A directory other than source has image (what boots) and kdir (what modules are built against).
 #
@@ -194,41 +195,49 @@ built() {
 	echo "$dir"
 }
 
-# The tree shares its files with the source tree but for the two that make drivers/kwq a part of it. Each checkout that
-# uses the cache puts its own kwq there in turn, by content and not by age, so that only what differs is compiled.
+# uml NAME: a User-Mode Linux of NAME.config. The tree shares its files with the source tree but for the two that make
+# drivers/kwq a part of it. Each checkout that uses the cache puts its own kwq there in turn, by content and not by age, so
+# that only what differs is compiled.
 uml() {
-	local source dir tree
+	local name=$1 source dir tree parts=(kmod) part files
+	[ "$name" != uml-bench ] || parts+=(selftests/bench/native)
 	source=$(source_tree)
-	dir=$CACHE/uml-${source##*/source-}-$(fingerprint "$VM/uml.config")
-	tree=$CACHE/uml-tree-${source##*/source-}
+	dir=$CACHE/$name-${source##*/source-}-$(fingerprint "$VM/$name.config")
+	tree=$CACHE/$name-tree-${source##*/source-}
 
-	lock_cache uml
+	lock_cache "$name"
 	if [ ! -d "$tree" ]; then
 		rm -rf "$tree.part"
 		cp -al "$source" "$tree.part"
 		# sed -i writes a new file, so the source tree keeps its own.
 		# shellcheck disable=SC2016 # $(CONFIG_KWQ) is for make
 		sed -i '$a obj-$(CONFIG_KWQ) += kwq/' "$tree.part/drivers/Makefile"
-		sed -i '/^endmenu/i source "drivers/kwq/kmod/Kconfig"' "$tree.part/drivers/Kconfig"
+		# shellcheck disable=SC2016
+		[ "$name" != uml-bench ] ||
+			sed -i '$a obj-$(CONFIG_KWQ_BENCH_NATIVE) += kwq/selftests/bench/native/' "$tree.part/drivers/Makefile"
+		for part in "${parts[@]}"; do
+			sed -i "/^endmenu/i source \"drivers/kwq/$part/Kconfig\"" "$tree.part/drivers/Kconfig"
+		done
 		mv "$tree.part" "$tree"
 	fi
 	mkdir -p "$tree/drivers/kwq"
-	rsync -rc --delete "$TOP/Kbuild" "$TOP/kmod" "$TOP/uapi" "$tree/drivers/kwq/"
+	files=("${parts[@]/#/$TOP/./}")
+	rsync -rcR --delete "$TOP/./Kbuild" "$TOP/./uapi" "${files[@]}" "$tree/drivers/kwq/"
 
 	mkdir -p "$dir"
-	# kwq's Kconfig is part of what is configured.
-	if [ ! -f "$dir/configured" ] || ! cmp -s "$TOP/kmod/Kconfig" "$dir/configured"; then
-		progress "configuring User-Mode Linux"
-		logged kernel-uml-config configure "$tree" "$dir" allnoconfig "$VM/uml.config" ARCH=um
-		check_configuration "$dir" "$VM/uml.config"
-		cp "$TOP/kmod/Kconfig" "$dir/configured"
+	# The Kconfig files are part of what is configured.
+	if [ ! -f "$dir/configured" ] || ! cmp -s <(cat "${files[@]/%//Kconfig}") "$dir/configured"; then
+		progress "configuring User-Mode Linux ($name)"
+		logged "kernel-$name-config" configure "$tree" "$dir" allnoconfig "$VM/$name.config" ARCH=um
+		check_configuration "$dir" "$VM/$name.config"
+		cat "${files[@]/%//Kconfig}" >"$dir/configured"
 	fi
-	[ -f "$dir/linux" ] || progress "building User-Mode Linux, once (3 minutes on two processors)"
-	logged kernel-uml make -C "$tree" O="$dir" ARCH=um -j"$JOBS" linux
+	[ -f "$dir/linux" ] || progress "building User-Mode Linux ($name), once (3 minutes on two processors)"
+	logged "kernel-$name" make -C "$tree" O="$dir" ARCH=um -j"$JOBS" linux
 	# A copy of this checkout's own: the lock is gone when it is run.
-	mkdir -p "$BUILD/vm/uml"
-	cp "$dir/linux" "$BUILD/vm/uml/image"
-	echo "$BUILD/vm/uml"
+	mkdir -p "$BUILD/vm/$name"
+	cp "$dir/linux" "$BUILD/vm/$name/image"
+	echo "$BUILD/vm/$name"
 }
 
 mkdir -p "$CACHE"
@@ -238,6 +247,6 @@ stock | stock-6.1 | stock-rt | stock-arm64) stock "$1" ;;
 debug) built debug "$VM/debug.config" ;;
 rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
 kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
-uml) uml ;;
-*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|kcsan|gcov|uml" ;;
+uml | uml-bench) uml "$1" ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|kcsan|gcov|uml|uml-bench" ;;
 esac

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Many items with one and the same time, on the machine's clock and the queue's own timer:
+ * how long it takes from that time on until the last one is ready, and for how long nobody
+ * else gets on meanwhile.
+ *
+ * Somebody else is who asks the queue again and again how many are ready, under its lock.
+ * What lies between two of its looks at the clock, and is longer than the asking, is the
+ * time in which it was interrupted, to move one piece of what is due. The interrupt, which
+ * is a signal of the host's, is in it, and so is what the host had to do for other
+ * processors in this one's name. That makes a stretch longer only: of many runs' longest
+ * stretches the shortest is the machine's own.
+ */
+#include <linux/errno.h>
+#include <linux/time64.h>
+#include "native.h"
+
+/* Time to add them all. */
+#define LEAD_NS(nr)	(NSEC_PER_SEC / 2 + 4 * NSEC_PER_USEC * (nr))
+
+/* Longer than to ask takes, and to look. */
+#define STRETCH_NS	(4 * NSEC_PER_USEC)
+#define MAX_STRETCHES	32768
+
+static struct kwq_queue queue;
+static s64 stretches[MAX_STRETCHES];
+static unsigned int nr_stretches;
+
+static int add_all(unsigned int nr, ktime_t due)
+{
+	const struct kwq_add_options at = { .flags = KWQ_ADD_AT, .time = due };
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		kwq_item_init(&bench_wait_at(i)->item);
+		if (kwq_add_with(&queue, &bench_wait_at(i)->item, &at) != KWQ_WAITING)
+			return -ETIME;
+	}
+	return 0;
+}
+
+static int await_all(unsigned int nr, ktime_t due, s64 *took)
+{
+	s64 now, before, begun;
+
+	while (ktime_get() < due)
+		;
+	begun = bench_cpu_ns();
+	before = begun;
+	nr_stretches = 0;
+	for (;;) {
+		bool all = kwq_len(&queue) == nr;
+
+		now = bench_cpu_ns();
+		if (now - before > STRETCH_NS) {
+			if (nr_stretches == MAX_STRETCHES)
+				return -ENOSPC;
+			stretches[nr_stretches++] = now - before;
+		}
+		if (all)
+			break;
+		before = now;
+	}
+	*took = now - begun;
+	return nr_stretches ? 0 : -EIO;
+}
+
+static int run(const char *name, unsigned int nr)
+{
+	ktime_t due;
+	char row[32];
+	s64 took, median;
+	int err;
+
+	kwq_queue_init(&queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	due = ktime_get() + LEAD_NS(nr);
+	err = add_all(nr, due);
+	if (!err)
+		err = await_all(nr, due, &took);
+	kwq_queue_destroy(&queue);
+	if (err)
+		return err;
+
+	snprintf(row, sizeof(row), "due.%s", name);
+	bench_report(row, 100 * took);
+	median = bench_median(stretches, nr_stretches);
+	snprintf(row, sizeof(row), "due.%s.stretch", name);
+	bench_report(row, 100 * median);
+	snprintf(row, sizeof(row), "due.%s.stretch.p99", name);
+	bench_report(row, 100 * stretches[nr_stretches * 99 / 100]);
+	snprintf(row, sizeof(row), "due.%s.stretch.max", name);
+	bench_report(row, 100 * stretches[nr_stretches - 1]);
+	return 0;
+}
+
+/**
+ * bench_due() - measure what is due at once
+ *
+ * Return: 0 or a negative errno.
+ */
+int bench_due(void)
+{
+	int i, err;
+
+	for (i = 1; i < ARRAY_SIZE(bench_sizes); i++) {
+		err = bench_alloc_waits(bench_sizes[i].nr);
+		if (err)
+			return err;
+		err = run(bench_sizes[i].name, bench_sizes[i].nr);
+		bench_free_waits();
+		if (err)
+			return err;
+	}
+	return 0;
+}
