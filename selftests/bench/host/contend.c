@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The core under two threads of the host, one on each of two processors, that share its
+ * lock: what the memory between two processors costs, which no machine of one processor
+ * and no count of instructions tells. selftests/model/Makefile builds it.
+ *
+ *	contend [PREFIX]
+ *
+ * prints a line for each figure: name, value and unit between tabs.
+ *
+ * The lock is a ticket lock: first come, first served, by one atomic addition on the
+ * lock's word, on which the second processor spins. That is what the kernel's queued
+ * spinlock does with two: its queue begins with the third. It lies beside the core, as in
+ * struct kwq_queue. What is not there: interrupts off, sleepers and the timer.
+ *
+ * A sample counts only if none of the threads was off its processor meanwhile. So others
+ * on the host take time to measure, and caches, but they do not keep the two apart.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <x86intrin.h>
+#include <linux/kwq_core.h>
+#include <uapi/linux/kwq.h>
+
+#define CACHE_LINE	64
+
+#define BATCH		32
+#define SAMPLES		101
+/* In a sample, by each thread. Some 100 us: much less than a scheduler's slice. */
+#define CYCLES		512
+/* A host on which so many samples were no good in a row has no two processors to spare. */
+#define MAX_SECONDS	60
+
+struct ticket_lock {
+	atomic_ushort next;
+	atomic_ushort owner;
+};
+
+static struct {
+	struct ticket_lock lock;
+	struct kwq_core core;
+} queue __attribute__((aligned(CACHE_LINE)));
+
+/**
+ * struct thread - who works on the queue
+ * @items: that it adds; those that it got last
+ * @holder: for them
+ * @cpu: where it runs
+ * @way: how it works
+ * @began: the sample's beginning, at this thread
+ * @ended: its end
+ * @disturbed: it was off its processor
+ */
+struct thread {
+	struct kwq_item *items[BATCH];
+	struct kwq_holder holder;
+	int cpu;
+	const struct way *way;
+	int64_t began;
+	int64_t ended;
+	bool disturbed;
+} __attribute__((aligned(CACHE_LINE)));
+
+/**
+ * struct way - a way to work
+ * @name: a row, but for what all names begin with
+ * @nr_threads: how many work
+ * @batch: items at once
+ * @run: so many cycles of each of them
+ */
+struct way {
+	const char *name;
+	int nr_threads;
+	int batch;
+	void (*run)(struct thread *thread);
+};
+
+static struct kwq_item all_items[2][BATCH] __attribute__((aligned(CACHE_LINE)));
+static atomic_int arrived;
+static const char *prefix = "";
+
+__attribute__((noreturn))
+static void die(const char *why)
+{
+	fprintf(stderr, "contend: %s\n", why);
+	exit(1);
+}
+
+static void lock_queue(void)
+{
+	unsigned short ticket = atomic_fetch_add_explicit(&queue.lock.next, 1,
+							  memory_order_relaxed);
+
+	while (atomic_load_explicit(&queue.lock.owner, memory_order_acquire) != ticket)
+		_mm_pause();
+}
+
+static void unlock_queue(void)
+{
+	unsigned short ticket = atomic_load_explicit(&queue.lock.owner,
+						     memory_order_relaxed);
+
+	atomic_store_explicit(&queue.lock.owner, ticket + 1, memory_order_release);
+}
+
+static int64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
+
+static void add_batch(struct thread *thread, int64_t now)
+{
+	int i;
+
+	for (i = 0; i < thread->way->batch; i++)
+		if (kwq_core_add(&queue.core, thread->items[i], KWQ_PRIORITY_NONE, false,
+				 now) != KWQ_ADDED)
+			die("what was done was not idle");
+}
+
+static void get_batch(struct thread *thread, int64_t now)
+{
+	int i;
+
+	for (i = 0; i < thread->way->batch; i++) {
+		thread->items[i] = kwq_core_get(&queue.core, &thread->holder, now);
+		if (!thread->items[i])
+			die("what was added was not ready");
+	}
+}
+
+static void done_batch(struct thread *thread, int64_t now)
+{
+	int i;
+
+	for (i = 0; i < thread->way->batch; i++)
+		if (kwq_core_done(&queue.core, &thread->holder, thread->items[i],
+				  now) != KWQ_FINISHED)
+			die("what was got was not being processed");
+}
+
+/* The clock is read once a hold, in it: times are in the order of the holds. */
+static void run_in_one_hold(struct thread *thread)
+{
+	int64_t now;
+	int i;
+
+	for (i = 0; i < CYCLES / thread->way->batch; i++) {
+		lock_queue();
+		now = now_ns();
+		add_batch(thread, now);
+		get_batch(thread, now);
+		done_batch(thread, now);
+		unlock_queue();
+	}
+}
+
+/*
+ * A thread gets what is first, and that may be the other one's. It is what it adds next,
+ * so of what either adds nothing is anybody else's, and no get finds too little.
+ */
+static void run_in_three_holds(struct thread *thread)
+{
+	int i;
+
+	for (i = 0; i < CYCLES / thread->way->batch; i++) {
+		lock_queue();
+		add_batch(thread, now_ns());
+		unlock_queue();
+		lock_queue();
+		get_batch(thread, now_ns());
+		unlock_queue();
+		lock_queue();
+		done_batch(thread, now_ns());
+		unlock_queue();
+	}
+}
+
+static const struct way ways[] = {
+	{ "one.calls", 1, 1, run_in_three_holds },
+	{ "one.hold", 1, 1, run_in_one_hold },
+	{ "one.hold.32", 1, BATCH, run_in_one_hold },
+	{ "two.calls", 2, 1, run_in_three_holds },
+	{ "two.calls.32", 2, BATCH, run_in_three_holds },
+	{ "two.hold", 2, 1, run_in_one_hold },
+	{ "two.hold.32", 2, BATCH, run_in_one_hold },
+};
+
+static long switches(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw + usage.ru_nivcsw;
+}
+
+static void *thread_fn(void *data)
+{
+	struct thread *thread = data;
+	cpu_set_t cpus;
+	long before;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(thread->cpu, &cpus);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus))
+		die("a thread cannot have a processor of its own");
+	/* So that the first cycles find what the processor has to know. */
+	thread->way->run(thread);
+
+	before = switches();
+	atomic_fetch_add(&arrived, 1);
+	while (atomic_load(&arrived) < thread->way->nr_threads)
+		_mm_pause();
+	thread->began = now_ns();
+	thread->way->run(thread);
+	thread->ended = now_ns();
+	thread->disturbed = switches() != before;
+	return NULL;
+}
+
+/* The ns of a sample; less than 0 if it is no good. */
+static int64_t sample(const struct way *way, const int *cpus)
+{
+	static struct thread threads[2];
+	int64_t began = INT64_MAX, ended = 0;
+	pthread_t ids[2];
+	bool good = true;
+	int i, k;
+
+	kwq_core_init(&queue.core);
+	atomic_store(&arrived, 0);
+	for (i = 0; i < way->nr_threads; i++) {
+		kwq_holder_init(&threads[i].holder);
+		threads[i].way = way;
+		threads[i].cpu = cpus[i];
+		for (k = 0; k < BATCH; k++) {
+			kwq_item_init(&all_items[i][k]);
+			threads[i].items[k] = &all_items[i][k];
+		}
+	}
+	for (i = 0; i < way->nr_threads; i++)
+		if (pthread_create(&ids[i], NULL, thread_fn, &threads[i]))
+			die("there is no thread to be had");
+	for (i = 0; i < way->nr_threads; i++) {
+		pthread_join(ids[i], NULL);
+		began = threads[i].began < began ? threads[i].began : began;
+		ended = threads[i].ended > ended ? threads[i].ended : ended;
+		good &= !threads[i].disturbed;
+	}
+	return good ? ended - began : -1;
+}
+
+static int compare(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void measure(const struct way *way, const int *cpus)
+{
+	int64_t took[SAMPLES], until = now_ns() + MAX_SECONDS * NSEC_PER_SEC;
+	int nr = 0;
+
+	while (nr < SAMPLES) {
+		if (now_ns() > until)
+			die("the host is too busy for two threads to run at once");
+		took[nr] = sample(way, cpus);
+		nr += took[nr] >= 0;
+	}
+	qsort(took, nr, sizeof(*took), compare);
+	printf("%s%s\t%.2f\tns\n", prefix, way->name,
+	       (double)took[nr / 2] / (way->nr_threads * CYCLES));
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	cpu_set_t allowed;
+	int cpus[2], nr = 0;
+	size_t i;
+
+	if (argc > 1)
+		prefix = argv[1];
+	if (sched_getaffinity(0, sizeof(allowed), &allowed))
+		die("there is no telling which processors there are");
+	for (i = 0; i < CPU_SETSIZE && nr < 2; i++)
+		if (CPU_ISSET(i, &allowed))
+			cpus[nr++] = i;
+	if (nr < 2)
+		die("two threads want two processors");
+	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++)
+		measure(&ways[i], cpus);
+	return 0;
+}
