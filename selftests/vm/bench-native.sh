@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What kwq costs in time, on this machine: runs selftests/bench/native in User-Mode Linux, its peers, and the core under two
+# threads, in turns. Writes build/bench-native.figures, a line for each row of selftests/bench/rows-native: name, value
+# and unit. build/bench-native.runs has the least and the most of the runs beside it, build/bench-native.note in words
+# what the table's reader has to know.
+#
+# RUNS=N  how often to run each, 5 if not said
+. "$(dirname "$0")/common.sh"
+
+ROWS=$TOP/selftests/bench/rows-native
+FIGURES=$BUILD/bench-native.figures
+RUNS=${RUNS:-5}
+
+TESTS=(
+	cycle coalesced add_after.10k add_after.100k add_after.1m due.100k due.1m two.cycle two_by_two
+)
+
+# A share of the processors that others may have had, in percent, before the note says that the times are no good.
+OTHERS=5
+
+# run_uml: prints what the kernel's benchmarks print. It exits with a status of its own whatever it ran.
+run_uml() {
+	local console=$LOGS/bench-native.console.log status=0
+
+	timeout -k 5 300 "$uml/image" mem=512M console=tty </dev/null >"$console" 2>&1 || status=$?
+	if ! tr -d '\r' <"$console" | grep -qx 'kwq_bench: end'; then
+		tail -n 25 "$console" >&2
+		die "User-Mode Linux did not get to its end (its status: $status); the console is in $console"
+	fi
+	tr -d '\r' <"$console" | sed -n 's/^kwq_bench: \(native\..*\)$/\1/p'
+}
+
+# busy: for how long the processors of this machine had something to do, and of that what was done for this script, in
+# hundredths of a second.
+busy() {
+	local ours
+	# In a subshell `times` would know of nothing.
+	times >"$LOGS/bench-native.times"
+	ours=$(awk '{ for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); sum += 60 * part[1] + part[2] } }
+		END { printf "%d", 100 * sum }' "$LOGS/bench-native.times")
+	# What the machine's host took is somebody else's, too.
+	awk -v ours="$ours" -v ticks="$(getconf CLK_TCK)" \
+		'/^cpu / { printf "%d %d\n", ($2 + $3 + $4 + $7 + $8 + $9) * 100 / ticks, ours }' /proc/stat
+}
+
+# summarise FILE...: name, median, unit, least and most.
+summarise() {
+	awk -F '\t' -v OFS='\t' '
+		{
+			if (!($1 in unit))
+				order[++names] = $1
+			value[$1, ++nr[$1]] = $2 + 0
+			unit[$1] = $3
+		}
+		END {
+			for (n = 1; n <= names; n++) {
+				name = order[n]
+				for (i = 2; i <= nr[name]; i++)
+					for (k = i; k > 1 && value[name, k] < value[name, k - 1]; k--) {
+						swap = value[name, k]
+						value[name, k] = value[name, k - 1]
+						value[name, k - 1] = swap
+					}
+				middle = name ~ /\.max$/ ? 1 : int((nr[name] + 1) / 2)
+				print name, sprintf("%.2f", value[name, middle]), unit[name], value[name, 1], value[name, nr[name]]
+			}
+		}' "$@"
+}
+
+# check RUNS-FILE: each row has a value and each value a row.
+check() {
+	awk '
+		FILENAME == ARGV[1] { value[$1] = 1; next }
+		/^#/ || NF == 0 { next }
+		{ row[$1] = 1 }
+		END {
+			for (name in row)
+				if (!(name in value)) {
+					print "there is no value of " name
+					bad = 1
+				}
+			for (name in value)
+				if (!(name in row)) {
+					print "there is no row for " name
+					bad = 1
+				}
+			exit bad
+		}' "$1" "$ROWS" >&2
+}
+
+case $RUNS in
+'' | *[!0-9]* | 0*) die "RUNS must be a number from 1 on, not '$RUNS'" ;;
+esac
+[ "$(uname -m)" = x86_64 ] || die "it is for x86-64, not $(uname -m)"
+"$VM/packages.sh"
+lock_build
+mkdir -p "$LOGS"
+rm -f "$FIGURES" "$BUILD"/bench-native.{runs,note} "$LOGS"/bench-native*.figures
+uml=$("$VM/kernel.sh" uml-bench)
+source=$("$VM/kernel.sh" source)
+logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/peers" all
+logged bench-contend make -C "$TOP/selftests/model" O="$BUILD/bench-host" KERNEL_SOURCE="$source" contend
+
+read -r load _ </proc/loadavg
+begun=$EPOCHREALTIME
+busy >"$LOGS/bench-native.before"
+for run in $(seq "$RUNS"); do
+	progress "measuring time on this machine, run $run of $RUNS"
+	figures=$LOGS/bench-native-$run.figures
+	run_uml >"$figures"
+	for peer in peer-go peer-c; do
+		timeout -k 5 300 "$BUILD/peers/$peer" -p native. "${TESTS[@]}" >>"$figures" || die "$peer failed"
+	done
+	timeout -k 5 600 "$BUILD/bench-host/contend" native. >>"$figures" || die "contend failed"
+done
+busy >"$LOGS/bench-native.after"
+ended=$EPOCHREALTIME
+
+summarise "$LOGS"/bench-native-*.figures >"$BUILD/bench-native.runs.part"
+check "$BUILD/bench-native.runs.part" || die "$FIGURES was not written"
+
+paste -d ' ' "$LOGS"/bench-native.{before,after} |
+	awk -v took="$begun $ended" -v processors="$(nproc --all)" -v load="$load" -v runs="$RUNS" -v most="$OTHERS" \
+		-v model="$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)" '{
+		split(took, time, " ")
+		others = (($3 - $1) - ($4 - $2)) / (processors * (time[2] - time[1]))
+		if (others < 0)
+			others = 0
+		printf "native: %d runs in turns on %d processors (%s); the load was %s before, ", runs, processors, model, load
+		printf "and others had %.0f %% of the processors meanwhile\n", others
+		if (others > most)
+			print "native: so do not trust these times, nor compare them with those of another day"
+	}' >"$BUILD/bench-native.note"
+cat "$BUILD/bench-native.note" >&2
+mv "$BUILD/bench-native.runs.part" "$BUILD/bench-native.runs"
+cut -f 1-3 "$BUILD/bench-native.runs" >"$FIGURES.part"
+mv "$FIGURES.part" "$FIGURES"
