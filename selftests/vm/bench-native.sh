@@ -64,7 +64,9 @@ summarise() {
 						value[name, k - 1] = swap
 					}
 				middle = name ~ /\.max$/ ? 1 : int((nr[name] + 1) / 2)
-				print name, sprintf("%.2f", value[name, middle]), unit[name], value[name, 1], value[name, nr[name]]
+				digits = value[name, middle] < 100000 ? "%.2f" : "%.0f"
+				print name, sprintf(digits, value[name, middle]), unit[name],
+					sprintf(digits, value[name, 1]), sprintf(digits, value[name, nr[name]])
 			}
 		}' "$@"
 }
