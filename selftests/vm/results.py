@@ -49,6 +49,9 @@ LIBRARY = re.compile(r'(__)?(rb|timerqueue|list|hsiphash|sort|bsearch|str|mem)_?
 # What has locks of its own, and is compiled into kwq from its header: who wants a bucket's lock sets a bit of the word that
 # its holder reads. The compiler may leave no more of it than the two functions of kwq that do nothing else.
 RHASHTABLE = re.compile(r'(__)?(rhashtable|rht)_|kwq_keyed_(insert|take_out)$')
+# Who sends a signal writes what signal_pending() and its kin read, and these are in a header, too: neither is marked.
+SIGNALS = re.compile(r'(complete_signal|signal_wake_up_state|zap_(other_threads|process)|__send_signal_locked'
+                     r'|(recalc|flush|dequeue|get)_sig\w*)$')
 
 # Nobody can make memory run out where nobody else would.
 STOCK_SUITES = ('kselftest-stock', 'kselftest-stock-6.1', 'kselftest-stock-rt', 'kselftest-stock-arm64')
@@ -232,6 +235,9 @@ def judge_race(results, lines, number, console):
             stacks.append([])
         elif stacks and (frame := FRAME.search(line)):
             stacks[-1].append(frame.groups())
+    if any(stack and SIGNALS.match(stack[0][0]) for stack in stacks):
+        results.races += 1
+        return
     for stack in stacks:
         for function, module in stack:
             if RHASHTABLE.match(function):
