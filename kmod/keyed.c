@@ -134,7 +134,10 @@ static int add_to_found(struct kwq_keyed *keyed, const struct kwq_key *key,
 
 	rcu_read_lock();
 	ki = kwq_keyed_find(keyed, key);
-	if (ki)
+	/* What has gone is idle. */
+	if (ki && !options->flags && kwq_coalesces(&keyed->queue, &ki->item))
+		ret = KWQ_COALESCED;
+	else if (ki)
 		ret = add_to_item(keyed, ki, options);
 	rcu_read_unlock();
 	return ret;

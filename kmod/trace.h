@@ -66,7 +66,8 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		__entry->queue = queue->id;
 		kwq_trace_name(queue, __entry->name);
 		kwq_trace_key(queue, item, __entry->key);
-		__entry->prio = item->priority;
+		/* An add that coalesces holds no lock. */
+		__entry->prio = data_race(item->priority);
 		__entry->result = result;
 	),
 	TP_printk("queue=%llu name=%s key=%s prio=%d result=%d",

@@ -212,6 +212,30 @@ static const struct key_case {
 
 KUNIT_ARRAY_PARAM_DESC(key, key_cases, desc);
 
+/* Q2: the lock that it would wait for is held by the test. */
+static void add_of_a_dirty_key_takes_no_lock(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	const struct kwq_add_options urgent = { .flags = KWQ_ADD_PRIORITY, .priority = 1 };
+	unsigned long flags;
+
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_DIRTIED);
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), KWQ_COALESCED);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+
+	/* Q12: what asks for more than that gets it. */
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add(t->keyed, KEY("b"), &urgent), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_REQUEUED);
+	EXPECT_FETCH(test, t, t->x, "b");
+	KUNIT_EXPECT_EQ(test, t->got[0].priority, 1);
+	KUNIT_EXPECT_EQ(test, kwq_coalesced(&t->keyed->queue), 3);
+}
+
 static void keys_that_differ(struct kunit *test)
 {
 	const struct key_case *p = test->param_value;
@@ -1874,6 +1898,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 
 static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(equal_keys_are_one_item),
+	KUNIT_CASE(add_of_a_dirty_key_takes_no_lock),
 	KUNIT_CASE_PARAM(keys_that_differ, key_gen_params),
 	KUNIT_CASE(longest_keys),
 	KUNIT_CASE(many_keys),
