@@ -226,10 +226,10 @@ static void start_waiting(struct kwq_core *core, struct kwq_item *item,
 			  ktime_t when, ktime_t now)
 {
 	item->wait.expires = when;
-	kwq_waiting_add(&core->waiting, &item->wait, now);
+	if (kwq_waiting_add(&core->waiting, &item->wait, now))
+		core->changed = true;
 	set_state(item, item->state | KWQ_ITEM_WAITING);
 	core->nr_waiting++;
-	core->changed = true;
 }
 
 static void waits_no_more(struct kwq_core *core, struct kwq_item *item)
@@ -330,7 +330,7 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 	return max(old, new);
 }
 
-static int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		  ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
 	bool waited = item->state & KWQ_ITEM_WAITING;

@@ -591,6 +591,38 @@ int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_add);
 
+/**
+ * kwq_add_after() - add an item after a delay
+ * @queue: the queue
+ * @item: the item
+ * @delay: in ns; 0 is kwq_add(), more than the clock can hold is the end of time
+ *
+ * An item that is waiting already keeps the earlier of the two times.
+ *
+ * Return: KWQ_WAITING, KWQ_COALESCED (it waited already), or as kwq_add().
+ */
+int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
+{
+	const struct kwq_add_options options = { .flags = KWQ_ADD_AFTER };
+	unsigned long flags;
+	u64 readied;
+	ktime_t now;
+	int ret;
+
+	if (!delay)
+		return kwq_add_with(queue, item, &options);
+	spin_lock_irqsave(&queue->lock, flags);
+	readied = queue->core.readied;
+	now = kwq_now_locked(queue);
+	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE,
+			      ktime_add_safe(now, saturated(delay)), KWQ_WAIT_EARLIER,
+			      now);
+	trace_added(queue, item, ret, readied);
+	unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_add_after);
+
 static __always_inline struct kwq_item *get_locked(struct kwq_queue *queue,
 						   struct kwq_holder *holder, ktime_t now)
 {

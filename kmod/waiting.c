@@ -53,18 +53,23 @@ static u64 place_of(const struct kwq_waiting *waiting, const struct kwq_wait *wa
 	return max(wait->expires, waiting->base);
 }
 
-static void place(struct kwq_waiting *waiting, struct kwq_wait *wait)
+/* Returns true if there is none before it now. */
+static __always_inline bool place(struct kwq_waiting *waiting,
+				  struct kwq_wait *wait)
 {
 	u64 time = place_of(waiting, wait);
 	unsigned int level = level_of(waiting, time);
 	unsigned int digit = digit_of(time, level);
 	struct kwq_slot *slot = &waiting->slots[level][digit];
 
-	if (list_empty(&slot->waits) || wait->expires < slot->first)
-		slot->first = wait->expires;
 	list_add_tail(&wait->link, &slot->waits);
 	waiting->occupied[level] |= 1 << digit;
 	waiting->levels |= 1U << level;
+	if (slot->waits.next != &wait->link && wait->expires >= slot->first)
+		return false;
+	slot->first = wait->expires;
+	return !(waiting->levels & (BIT(level) - 1)) &&
+	       !(waiting->occupied[level] & (BIT(digit) - 1));
 }
 
 /**
@@ -72,20 +77,22 @@ static void place(struct kwq_waiting *waiting, struct kwq_wait *wait)
  * @waiting: the set
  * @wait: with the time; not in a set
  * @now: the time it is
+ *
+ * Return: true if kwq_waiting_next() may tell another time than before.
  */
-void kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait, ktime_t now)
+bool kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait, ktime_t now)
 {
 	if (!list_empty(&waiting->opening)) {
 		/* Behind its equals, which may not have been moved yet. */
 		if (wait->expires <= waiting->opening_end) {
 			list_add_tail(&wait->link, &waiting->opening);
-			return;
+			return false;
 		}
 	} else if (!waiting->levels) {
 		/* The nearer the base, the narrower the slots. */
 		waiting->base = now;
 	}
-	place(waiting, wait);
+	return place(waiting, wait);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_add);
 

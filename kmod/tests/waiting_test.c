@@ -15,6 +15,7 @@ struct waiting_test {
 	struct rnd_state chance;
 	ktime_t now;
 	u64 adds;
+	bool untold;			/* an add was the first, and did not say so */
 	struct one {
 		struct kwq_wait wait;
 		u64 place;		/* of its add; 0 while it does not wait */
@@ -40,9 +41,14 @@ static u32 below(struct waiting_test *t, u32 bound)
 
 static void add(struct waiting_test *t, struct one *one, ktime_t when)
 {
+	ktime_t next = kwq_waiting_next(&t->waiting);
+	bool told;
+
 	one->wait.expires = when;
 	one->place = ++t->adds;
-	kwq_waiting_add(&t->waiting, &one->wait, t->now);
+	told = kwq_waiting_add(&t->waiting, &one->wait, t->now);
+	if (!told && kwq_waiting_next(&t->waiting) != next)
+		t->untold = true;
 }
 
 static void del(struct waiting_test *t, struct one *one)
@@ -260,6 +266,7 @@ static void random_crowds(struct kunit *test)
 	for (n = 0; n < 100000 && !wrong; n++)
 		wrong = operate(t);
 	KUNIT_EXPECT_STREQ_MSG(test, wrong ?: "", "", "operation %d", n);
+	KUNIT_EXPECT_FALSE(test, t->untold);
 }
 
 static struct kunit_case waiting_cases[] = {

@@ -167,6 +167,7 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 		      unsigned int max_active, unsigned int wq_flags);
 
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay);
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
@@ -186,25 +187,6 @@ unsigned long kwq_len(struct kwq_queue *queue);
 void kwq_shut_down(struct kwq_queue *queue);
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline);
 bool kwq_shutting_down(struct kwq_queue *queue);
-
-/**
- * kwq_add_after() - add an item after a delay
- * @queue: the queue
- * @item: the item
- * @delay: in ns; 0 is kwq_add(), more than the clock can hold is the end of time
- *
- * An item that is waiting already keeps the earlier of the two times.
- *
- * Return: KWQ_WAITING, KWQ_COALESCED (it waited already), or as kwq_add().
- */
-static inline int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item,
-				u64 delay)
-{
-	return kwq_add_with(queue, item, &(struct kwq_add_options){
-		.flags = KWQ_ADD_AFTER,
-		.time = delay,
-	});
-}
 
 /**
  * kwq_add_rate_limited() - add an item when the queue's limiters say (L1)

@@ -124,8 +124,8 @@ enum kwq_wait_policy {
  * @lateness:	from an item's time to its being ready.
  * @limiter:	of rate-limited adds.
  * @shut_down:	adds are refused.
- * @changed:	set with every change of what is waiting, of @let_go and of @shut_down; for
- *	the caller to reset.
+ * @changed:	set when kwq_core_next() may tell another time, and with every change of
+ *	@let_go and of @shut_down; for the caller to reset.
  * @processing:	items that are handed out, in the order of the hand-outs.
  * @dead:	items that are dead, in the order of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.

@@ -76,7 +76,7 @@ struct kwq_waiting {
 };
 
 void kwq_waiting_init(struct kwq_waiting *waiting);
-void kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait,
+bool kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait,
 		     ktime_t now);
 void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait);
 ktime_t kwq_waiting_next(const struct kwq_waiting *waiting);
