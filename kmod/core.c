@@ -338,7 +338,8 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item, 
 	core->retries++;
 	if (kwq_item_is_idle(item))
 		item->priority = 0;
-	revive(core, item);
+	if (unlikely(item->state & KWQ_ITEM_DEAD))
+		revive(core, item);
 	if (!waited) {
 		item->wait_priority = priority;
 	} else {

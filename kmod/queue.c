@@ -340,6 +340,12 @@ static ktime_t saturated(u64 ns)
 	return min_t(u64, ns, KTIME_MAX);
 }
 
+/* Neither of the two is more than half of what a u64 can hold. */
+static ktime_t later(ktime_t now, u64 delay)
+{
+	return saturated(now + saturated(delay));
+}
+
 /**
  * kwq_advance_some() - move a manual clock on, and a bounded number of due items
  * @queue: a queue on KWQ_CLOCK_MANUAL
@@ -377,7 +383,7 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
 	ktime_t now;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	now = ktime_add_safe(queue->manual_now, saturated(ns));
+	now = later(queue->manual_now, ns);
 	queue->manual_now = now;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return now;
@@ -494,9 +500,8 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		if (ret == KWQ_DEAD || queue->core.rate_limited != rate_limited)
 			trace_kwq_requeue(queue, item, ret);
 	} else if (is_timed(options)) {
-		when = saturated(options->time);
-		if (options->flags & KWQ_ADD_AFTER)
-			when = ktime_add_safe(now, when);
+		when = options->flags & KWQ_ADD_AFTER ? later(now, options->time) :
+							saturated(options->time);
 		ret = kwq_core_add_at(&queue->core, item, priority, when, policy,
 				      now);
 	} else {
@@ -603,20 +608,19 @@ EXPORT_SYMBOL_GPL(kwq_add);
  */
 int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
 {
-	const struct kwq_add_options options = { .flags = KWQ_ADD_AFTER };
+	static const struct kwq_add_options at_once = { .flags = KWQ_ADD_AFTER };
 	unsigned long flags;
 	u64 readied;
 	ktime_t now;
 	int ret;
 
 	if (!delay)
-		return kwq_add_with(queue, item, &options);
+		return kwq_add_with(queue, item, &at_once);
 	spin_lock_irqsave(&queue->lock, flags);
 	readied = queue->core.readied;
 	now = kwq_now_locked(queue);
-	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE,
-			      ktime_add_safe(now, saturated(delay)), KWQ_WAIT_EARLIER,
-			      now);
+	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE, later(now, delay),
+			      KWQ_WAIT_EARLIER, now);
 	trace_added(queue, item, ret, readied);
 	unlock(queue, flags);
 	return ret;

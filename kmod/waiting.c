@@ -34,9 +34,9 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_init);
 /* The digit in which a time differs from the base, and by which it is placed. */
 static unsigned int level_of(const struct kwq_waiting *waiting, u64 time)
 {
-	u64 differs = time ^ waiting->base;
+	unsigned int bits = fls64((time ^ waiting->base) | 1);
 
-	return differs ? (fls64(differs) - 1) / KWQ_WAITING_BITS : 0;
+	return (bits - 1) / KWQ_WAITING_BITS;
 }
 
 static unsigned int digit_of(u64 time, unsigned int level)
@@ -61,15 +61,18 @@ static __always_inline bool place(struct kwq_waiting *waiting,
 	unsigned int level = level_of(waiting, time);
 	unsigned int digit = digit_of(time, level);
 	struct kwq_slot *slot = &waiting->slots[level][digit];
+	u32 level_bit = 1U << level, digit_bit = 1U << digit;
+	bool first = false;
 
+	if (!(waiting->occupied[level] & digit_bit) || wait->expires < slot->first) {
+		slot->first = wait->expires;
+		waiting->occupied[level] |= digit_bit;
+		waiting->levels |= level_bit;
+		first = !(waiting->levels & (level_bit - 1)) &&
+			!(waiting->occupied[level] & (digit_bit - 1));
+	}
 	list_add_tail(&wait->link, &slot->waits);
-	waiting->occupied[level] |= 1 << digit;
-	waiting->levels |= 1U << level;
-	if (slot->waits.next != &wait->link && wait->expires >= slot->first)
-		return false;
-	slot->first = wait->expires;
-	return !(waiting->levels & (BIT(level) - 1)) &&
-	       !(waiting->occupied[level] & (BIT(digit) - 1));
+	return first;
 }
 
 /**
