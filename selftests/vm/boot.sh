@@ -89,7 +89,8 @@ fi
 if [ "${ICOUNT:-0}" = 1 ]; then
 	[ "${KVM:-0}" = 0 ] || die "with KVM=1 nobody counts instructions"
 	# Where an option is given twice the last one counts. Time in which the processor has nothing to do is skipped.
-	qemu+=(-smp 1 -icount "shift=0,sleep=off")
+	# What the machine draws by chance, addresses and the secrets of hashes, it draws again in the next boot.
+	qemu+=(-smp 1 -icount "shift=0,sleep=off" -seed 1)
 fi
 [ -z "${PLUGIN:-}" ] || qemu+=(-plugin "$PLUGIN")
 if [ "${GDB:-0}" = 1 ]; then
