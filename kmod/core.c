@@ -87,20 +87,20 @@ static int level_of(int priority)
 	return priority - KWQ_PRIORITY_MIN;
 }
 
-static __always_inline struct list_head *band_of(struct kwq_core *core,
-						 const struct kwq_item *item)
+static inline struct list_head *band_of(struct kwq_core *core,
+					const struct kwq_item *item)
 {
 	return &core->bands[item->lane][level_of(item->priority)];
 }
 
 /* The bookkeeping of an item that has just been linked into its band. */
-static __always_inline void entered_band(struct kwq_core *core, struct kwq_item *item)
+static inline void entered_band(struct kwq_core *core, struct kwq_item *item)
 {
 	core->occupied[item->lane] |= BIT_ULL(level_of(item->priority));
 	core->nr_ready++;
 }
 
-static __always_inline void leave_band(struct kwq_core *core, struct kwq_item *item)
+static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
 {
 	list_del(&item->link);
 	if (list_empty(band_of(core, item)))
@@ -108,8 +108,8 @@ static __always_inline void leave_band(struct kwq_core *core, struct kwq_item *i
 	core->nr_ready--;
 }
 
-static __always_inline void make_ready(struct kwq_core *core, struct kwq_item *item,
-				       enum kwq_lane lane, int priority)
+static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
+			      enum kwq_lane lane, int priority)
 {
 	item->lane = lane;
 	item->priority = priority;
@@ -330,8 +330,8 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 	return max(old, new);
 }
 
-static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
-		  ktime_t when, enum kwq_wait_policy policy, ktime_t now)
+static inline int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+			 ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
 	bool waited = item->state & KWQ_ITEM_WAITING;
 
@@ -506,7 +506,7 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
 
-static __always_inline struct kwq_item *first_ready(const struct kwq_core *core)
+static inline struct kwq_item *first_ready(const struct kwq_core *core)
 {
 	u64 returned = core->occupied[KWQ_LANE_RETURNED];
 	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
@@ -563,7 +563,7 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_get);
 
-static __always_inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
+static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 {
 	list_del_init(&item->link);
 	item->holder->nr_held--;

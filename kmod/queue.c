@@ -190,7 +190,7 @@ static noinline void wake_for(struct kwq_queue *queue, u64 nr)
 			  poll_to_key(EPOLLIN | EPOLLRDNORM));
 }
 
-static __always_inline bool is_awaited(struct kwq_queue *queue)
+static inline bool is_awaited(struct kwq_queue *queue)
 {
 	/* As in wake_for(): */
 	if (waitqueue_active(&queue->getters))
@@ -201,7 +201,7 @@ static __always_inline bool is_awaited(struct kwq_queue *queue)
 	return queue->workers;
 }
 
-static __always_inline void unlock(struct kwq_queue *queue, unsigned long flags)
+static inline void unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
 	u64 nr = queue->core.readied - queue->woken;
@@ -447,25 +447,22 @@ static bool is_timed(const struct kwq_add_options *options)
 	return options->flags & KWQ_ADD_AT;
 }
 
-static __always_inline void trace_added(struct kwq_queue *queue, struct kwq_item *item,
-					int ret, u64 readied)
+static __always_inline void trace_added(struct kwq_queue *queue,
+					struct kwq_item *item, int ret)
 {
-	if (trace_kwq_coalesce_enabled() && ret == KWQ_COALESCED)
-		trace_kwq_coalesce(queue, item, ret);
-	if (trace_kwq_add_enabled() && ret >= 0 && ret != KWQ_COALESCED && ret != KWQ_DEAD)
-		trace_kwq_add(queue, item, ret);
-	if (trace_kwq_ready_enabled() && queue->core.readied != readied)
+	/* One of the two; each knows which results it is for. */
+	trace_kwq_coalesce(queue, item, ret);
+	trace_kwq_add(queue, item, ret);
+	if (ret == KWQ_ADDED)
 		trace_kwq_ready(queue, item, 0, 0);
 }
 
 /* An add that asks for nothing else. */
-static __always_inline int add_now(struct kwq_queue *queue, struct kwq_item *item,
-				   ktime_t now)
+static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_t now)
 {
-	u64 readied = queue->core.readied;
 	int ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
 
-	trace_added(queue, item, ret, readied);
+	trace_added(queue, item, ret);
 	return ret;
 }
 
@@ -484,7 +481,6 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 	int priority = options->flags & KWQ_ADD_PRIORITY ? options->priority :
 							   KWQ_PRIORITY_NONE;
 	enum kwq_wait_policy policy = policy_of(options->flags);
-	u64 readied = queue->core.readied;
 	u64 rate_limited = queue->core.rate_limited;
 	ktime_t when;
 	int ret;
@@ -512,7 +508,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 			queue->core.retries++;
 	}
 
-	trace_added(queue, item, ret, readied);
+	trace_added(queue, item, ret);
 	return ret;
 }
 
@@ -610,25 +606,23 @@ int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
 {
 	static const struct kwq_add_options at_once = { .flags = KWQ_ADD_AFTER };
 	unsigned long flags;
-	u64 readied;
 	ktime_t now;
 	int ret;
 
 	if (!delay)
 		return kwq_add_with(queue, item, &at_once);
 	spin_lock_irqsave(&queue->lock, flags);
-	readied = queue->core.readied;
 	now = kwq_now_locked(queue);
 	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE, later(now, delay),
 			      KWQ_WAIT_EARLIER, now);
-	trace_added(queue, item, ret, readied);
+	trace_added(queue, item, ret);
 	unlock(queue, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_add_after);
 
-static __always_inline struct kwq_item *get_locked(struct kwq_queue *queue,
-						   struct kwq_holder *holder, ktime_t now)
+static inline struct kwq_item *get_locked(struct kwq_queue *queue,
+					  struct kwq_holder *holder, ktime_t now)
 {
 	struct kwq_item *item;
 
@@ -636,8 +630,7 @@ static __always_inline struct kwq_item *get_locked(struct kwq_queue *queue,
 	item = kwq_core_get(&queue->core, holder, now);
 	if (!item)
 		return NULL;
-	if (trace_kwq_get_enabled())
-		trace_kwq_get(queue, item, item->abandoned);
+	trace_kwq_get(queue, item, item->abandoned);
 	/* Who waits through this handle must not do so any more. */
 	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
 		wake_up_all(&queue->getters);
@@ -686,9 +679,9 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 	trace_kwq_ready(queue, item, 0, 0);
 }
 
-static __always_inline int done_locked(struct kwq_queue *queue,
-				       struct kwq_holder *holder,
-				       struct kwq_item *item, u32 flags, ktime_t now)
+static inline int done_locked(struct kwq_queue *queue,
+			      struct kwq_holder *holder,
+			      struct kwq_item *item, u32 flags, ktime_t now)
 {
 	int ret;
 
@@ -699,7 +692,7 @@ static __always_inline int done_locked(struct kwq_queue *queue,
 	if (flags & KWQ_DONE_FORGET)
 		kwq_core_forget(&queue->core, item, now);
 	trace_kwq_done(queue, item, ret);
-	if (trace_kwq_ready_enabled() && ret == KWQ_REQUEUED)
+	if (ret == KWQ_REQUEUED)
 		trace_kwq_ready(queue, item, 0, 0);
 	return ret;
 }
@@ -867,9 +860,9 @@ static noinline struct kwq_item *wait_until_and_unlock(struct kwq_queue *queue,
 	return wait_and_unlock(queue, &(struct kwq_waiter){ .deadline = deadline }, flags);
 }
 
-static __always_inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
-						       ktime_t deadline, ktime_t now,
-						       unsigned long flags)
+static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
+					      ktime_t deadline, ktime_t now,
+					      unsigned long flags)
 	__releases(&queue->lock)
 {
 	struct kwq_item *item = get_locked(queue, &queue->holder, now);

@@ -76,16 +76,18 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 );
 
 /* An add that changed something: made the item dirty, or gave it a time. */
-DEFINE_EVENT(kwq_item_event, kwq_add,
+DEFINE_EVENT_CONDITION(kwq_item_event, kwq_add,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
-	TP_ARGS(queue, item, result));
+	TP_ARGS(queue, item, result),
+	TP_CONDITION(result >= 0 && result != KWQ_COALESCED && result != KWQ_DEAD));
 
 /* An add of an item that was dirty, or waiting, already. */
-DEFINE_EVENT(kwq_item_event, kwq_coalesce,
+DEFINE_EVENT_CONDITION(kwq_item_event, kwq_coalesce,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
-	TP_ARGS(queue, item, result));
+	TP_ARGS(queue, item, result),
+	TP_CONDITION(result == KWQ_COALESCED));
 
 /* A hand-out; result is how often the item was abandoned before. */
 DEFINE_EVENT(kwq_item_event, kwq_get,

@@ -54,8 +54,8 @@ static u64 place_of(const struct kwq_waiting *waiting, const struct kwq_wait *wa
 }
 
 /* Returns true if there is none before it now. */
-static __always_inline bool place(struct kwq_waiting *waiting,
-				  struct kwq_wait *wait)
+static inline bool place(struct kwq_waiting *waiting,
+			 struct kwq_wait *wait)
 {
 	u64 time = place_of(waiting, wait);
 	unsigned int level = level_of(waiting, time);
