@@ -73,7 +73,7 @@ int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 		was = kwq_core_cancel(&queue->core, item);
 		wait_for_the_end(queue, item, &flags);
 	}
-	kwq_unlock(queue, flags);
+	kwq_unlock_got(queue, flags);
 	return was;
 }
 EXPORT_SYMBOL_GPL(kwq_cancel_sync);
@@ -104,7 +104,7 @@ static bool remove_some_ready(struct kwq_queue *queue)
 			break;
 		kwq_core_remove(&queue->core, item);
 	}
-	kwq_unlock(queue, flags);
+	kwq_unlock_got(queue, flags);
 	return item;
 }
 

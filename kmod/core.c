@@ -810,12 +810,12 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
  */
 struct kwq_item *kwq_core_drop(struct kwq_core *core)
 {
-	struct kwq_wait *wait = kwq_waiting_any(&core->waiting);
+	struct kwq_wait *wait = kwq_waiting_take(&core->waiting);
 	struct kwq_item *item;
 
 	if (wait) {
 		item = item_of_wait(wait);
-		stop_waiting(core, item);
+		waits_no_more(core, item);
 		note_drop(core, item);
 		return item;
 	}

@@ -179,8 +179,11 @@ static noinline void follow_changes(struct kwq_queue *queue)
 static noinline void wake_for(struct kwq_queue *queue, u64 nr)
 {
 	/* Not for what was got in the same hold: a worker gets again what it requeues. */
+	nr = min_t(u64, nr, queue->core.nr_ready);
+	if (!nr)
+		return;
 	if (queue->workers)
-		kwq_tell_workers(queue->workers, min_t(u64, nr, queue->core.nr_ready));
+		kwq_tell_workers(queue->workers, nr);
 	/* No barrier is missing: whoever is on the list came under the lock. */
 	if (waitqueue_active(&queue->getters))
 		wake_up_nr(&queue->getters, min_t(u64, nr, INT_MAX));
@@ -252,12 +255,12 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 }
 
 /**
- * kwq_unlock_got() - kwq_unlock() by who was handed items
+ * kwq_unlock_got() - kwq_unlock() by who was handed items, or took them out
  * @queue: the queue; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * What was done before an add is visible to who is handed the item for it, even if the
- * add took no lock: see kwq_coalesces().
+ * What was done before an add is visible to who is handed the item for it, or is told
+ * by a remove that it was ready, even if the add took no lock: see kwq_coalesces().
  */
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -520,7 +523,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  * For adds that ask for nothing else. Takes no lock, for nothing changes but a count;
  * and an item that is dirty is in nobody's hands for this run of it yet:
  *
- *	who adds			who gets
+ *	who adds			who gets, or takes out
  *	change the object		lock; the item is not dirty any more
  *	smp_mb()			smp_mb(); unlock
  *	is the item dirty?		look at the object
@@ -723,10 +726,14 @@ int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
  */
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 {
+	int ret;
+
 	lockdep_assert_held(&queue->lock);
 	if (flags & KWQ_REMOVE_DEAD && !kwq_item_is_dead(item))
 		return -ENOENT;
-	return kwq_core_remove(&queue->core, item);
+	ret = kwq_core_remove(&queue->core, item);
+	smp_mb(); /* as in kwq_unlock_got() */
+	return ret;
 }
 
 /**

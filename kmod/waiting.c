@@ -46,7 +46,7 @@ static unsigned int digit_of(u64 time, unsigned int level)
 
 /*
  * Nobody waits for what is before the base; should a clock go back, such a time counts
- * as the base's.
+ * as the base's, for its place and in the order.
  */
 static u64 place_of(const struct kwq_waiting *waiting, const struct kwq_wait *wait)
 {
@@ -191,24 +191,34 @@ ktime_t kwq_waiting_next(const struct kwq_waiting *waiting)
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_next);
 
 /**
- * kwq_waiting_any() - one that waits, whichever is at hand
- * @waiting: the set
+ * kwq_waiting_take() - take one out, whichever is at hand
+ * @waiting: the set, of which nobody asks any more what is next
+ *
+ * O(1): nothing is moved or looked for.
  *
  * Return: it; NULL with none.
  */
-struct kwq_wait *kwq_waiting_any(const struct kwq_waiting *waiting)
+struct kwq_wait *kwq_waiting_take(struct kwq_waiting *waiting)
 {
-	const struct list_head *waits = &waiting->opening;
 	unsigned int level, digit;
+	struct kwq_slot *slot;
+	struct kwq_wait *wait;
 
-	if (list_empty(waits)) {
-		if (!waiting->levels)
-			return NULL;
-		waits = &first_slot(waiting, &level, &digit)->waits;
+	wait = list_first_entry_or_null(&waiting->opening, struct kwq_wait, link);
+	if (wait) {
+		list_del(&wait->link);
+		return wait;
 	}
-	return list_first_entry(waits, struct kwq_wait, link);
+	if (!waiting->levels)
+		return NULL;
+	slot = first_slot(waiting, &level, &digit);
+	wait = list_first_entry(&slot->waits, struct kwq_wait, link);
+	list_del(&wait->link);
+	if (list_empty(&slot->waits))
+		vacate(waiting, level, digit);
+	return wait;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_any);
+EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_take);
 
 /* All lower levels are empty. */
 static void open_slot(struct kwq_waiting *waiting, struct kwq_slot *slot,

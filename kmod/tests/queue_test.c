@@ -582,6 +582,26 @@ static void each_ready_item_wakes_one_getter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 6);
 }
 
+static void what_is_got_in_the_same_hold_wakes_nobody(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct sleeper getter, poller;
+
+	kwq_add(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	kwq_add(q, &t->a);
+	sleeper_init(&getter, q);
+	add_wait_queue_exclusive(&q->getters, &getter.entry);
+	sleeper_init(&poller, q);
+	add_wait_queue(&q->pollers, &poller.entry);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->a, KTIME_MAX), &t->a);
+	KUNIT_EXPECT_EQ(test, getter.wakes + poller.wakes, 0);
+	remove_wait_queue(&q->getters, &getter.entry);
+	remove_wait_queue(&q->pollers, &poller.entry);
+	kwq_done(q, &t->a);
+}
+
 static void pollers_are_told_that_it_is_readable(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1439,6 +1459,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(timer_makes_nothing_ready_early),
 	KUNIT_CASE(backlog_leaves_room_between_its_pieces),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
+	KUNIT_CASE(what_is_got_in_the_same_hold_wakes_nobody),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
 	KUNIT_CASE(expiry_is_bounded_in_each_hold),
 	KUNIT_CASE(shut_down_is_bounded_in_each_hold),

@@ -97,7 +97,7 @@ static void is_empty_at_first(struct kunit *test)
 
 	t->now = KTIME_MAX;
 	expect_next(test, KTIME_MAX);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_waiting_any(&t->waiting), NULL);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_waiting_take(&t->waiting), NULL);
 	KUNIT_EXPECT_PTR_EQ(test, expire(t, &budget), NULL);
 	KUNIT_EXPECT_EQ(test, budget, 1);
 }
@@ -202,13 +202,40 @@ static void removes_from_an_opened_slot(struct kunit *test)
 	add(t, &t->one[2], 1001);
 	t->now = 1000;
 	KUNIT_EXPECT_PTR_EQ(test, expire(t, &budget), &t->one[0]);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_waiting_any(&t->waiting), &t->one[1].wait);
 	expect_next(test, 1000);
 	del(t, &t->one[1]);
 	expect_next(test, 1001);
 	del(t, &t->one[2]);
 	expect_next(test, KTIME_MAX);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_waiting_any(&t->waiting), NULL);
+}
+
+/* Q8: each once, from slots and from one that is opened, without a look at others. */
+static void takes_all_that_are_there(struct kunit *test)
+{
+	struct waiting_test *t = test->priv;
+	unsigned int budget = 3, taken = 0;
+	struct list_head *behind;
+	struct kwq_wait *wait;
+	struct one *one;
+	int i;
+
+	for (i = 0; i < NR; i++)
+		add(t, &t->one[i], 1 << 20 | i);
+	t->now = 1 << 20;
+	expire(t, &budget);
+	behind = t->waiting.opening.next->next;
+	wait = kwq_waiting_take(&t->waiting);
+	/* D6: the others are where they were. */
+	KUNIT_EXPECT_PTR_EQ(test, t->waiting.opening.next, behind);
+	for (; wait; wait = kwq_waiting_take(&t->waiting)) {
+		one = container_of(wait, struct one, wait);
+		KUNIT_EXPECT_NE(test, one->place, 0);
+		one->place = 0;
+		taken++;
+	}
+	KUNIT_EXPECT_EQ(test, taken, NR - 1);
+	KUNIT_EXPECT_PTR_EQ(test, earliest(t), NULL);
+	expect_next(test, KTIME_MAX);
 }
 
 /* A time: near, one of few, far, or in a crowd that is far. */
@@ -276,6 +303,7 @@ static struct kunit_case waiting_cases[] = {
 	KUNIT_CASE(does_no_more_than_it_may),
 	KUNIT_CASE(finds_the_first_again),
 	KUNIT_CASE(removes_from_an_opened_slot),
+	KUNIT_CASE(takes_all_that_are_there),
 	KUNIT_CASE_SLOW(random_crowds),
 	{}
 };

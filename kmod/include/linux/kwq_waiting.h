@@ -80,7 +80,7 @@ bool kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait,
 		     ktime_t now);
 void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait);
 ktime_t kwq_waiting_next(const struct kwq_waiting *waiting);
-struct kwq_wait *kwq_waiting_any(const struct kwq_waiting *waiting);
+struct kwq_wait *kwq_waiting_take(struct kwq_waiting *waiting);
 struct kwq_wait *kwq_waiting_expire(struct kwq_waiting *waiting, ktime_t now,
 				    unsigned int *budget);
 
