@@ -195,10 +195,10 @@ static noinline void wake_for(struct kwq_queue *queue, u64 nr)
 
 static inline bool is_awaited(struct kwq_queue *queue)
 {
-	/* As in wake_for(): */
+	/* No barrier is missing, as in wake_for(). */
 	if (waitqueue_active(&queue->getters))
 		return true;
-	/* No barrier is missing in either. */
+	/* Nor here: see kwq_unlock(). */
 	if (waitqueue_active(&queue->pollers))
 		return true;
 	return queue->workers;
