@@ -16,29 +16,34 @@
 #include "timens.h"
 
 #define CHUNK_ENTRIES	64
-/* With 64 entries and their results it fits an allocation of 16 KiB. */
+/* With 64 entries, their results and hashes it fits an allocation of 16 KiB. */
 #define CHUNK_KEYS	SZ_8K
 #define CHUNK_SMALL	256
+
+struct chunk;
 
 /**
  * struct kwq_batch_kind - what the entries of a batch are and do
  * @size: of an entry as this kernel knows it
  * @first_size: of an entry as it was first published
- * @key_len: bytes of an entry's key
- * @take: carries an entry out; @key has @key_len bytes, none for 0
+ * @key_len_at: where an entry has the length of its key
+ * @take: carries out the first @nr entries of a chunk
  */
 struct kwq_batch_kind {
 	u32 size;
 	u32 first_size;
-	u32 (*key_len)(const void *entry);
-	int (*take)(struct kwq_handle *handle, const void *entry,
-		    const struct kwq_key *key);
+	u32 key_len_at;
+	void (*take)(struct kwq_handle *handle, struct chunk *chunk, u32 nr);
 };
 
-/* The kernel's side of a batch: small ones need no allocation. */
+/*
+ * The kernel's side of a batch: small ones need no allocation. @hashes are those of the
+ * keys, if the entries have any.
+ */
 struct chunk {
 	void *entries;
 	s32 *results;
+	u32 *hashes;
 	u8 *keys;
 	u32 max_entries;
 	u32 max_keys;
@@ -49,7 +54,7 @@ struct chunk {
 static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 		      u32 entry_size)
 {
-	size_t entries, results;
+	size_t entries, results, hashes, size;
 	void *mem = chunk->small;
 
 	chunk->max_entries = min_t(u32, batch->nr, CHUNK_ENTRIES);
@@ -57,27 +62,34 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 	chunk->heap = NULL;
 	entries = chunk->max_entries * entry_size;
 	results = chunk->max_entries * sizeof(s32);
-	if (entries + results + chunk->max_keys > sizeof(chunk->small)) {
-		mem = kmalloc(entries + results + chunk->max_keys,
-			      GFP_KERNEL_ACCOUNT);
+	hashes = chunk->max_keys ? chunk->max_entries * sizeof(u32) : 0;
+	size = entries + results + hashes + chunk->max_keys;
+	if (size > sizeof(chunk->small)) {
+		mem = kmalloc(size, GFP_KERNEL_ACCOUNT);
 		if (!mem)
 			return -ENOMEM;
 		chunk->heap = mem;
 	}
 	chunk->entries = mem;
 	chunk->results = mem + entries;
-	chunk->keys = mem + entries + results;
+	chunk->hashes = mem + entries + results;
+	chunk->keys = mem + entries + results + hashes;
 	return 0;
 }
 
 static void chunk_free(struct chunk *chunk)
 {
-	kfree(chunk->heap);
+	if (chunk->heap)
+		kfree(chunk->heap);
 }
 
-static u32 add_key_len(const void *data)
+/* The key of an entry, once those of all entries before it have been asked for. */
+static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 len)
 {
-	return ((const struct kwq_add_entry *)data)->key_len;
+	key->bytes += key->len;
+	key->len = len;
+	if (len)
+		key->hash = chunk->hashes[i];
 }
 
 #define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
@@ -91,6 +103,8 @@ static int check_add(const struct kwq_add_entry *entry)
 	u32 timed = entry->flags & KWQ_ADD_TIMED;
 	u32 policies = entry->flags & KWQ_ADD_POLICIES;
 
+	if (!(entry->flags | entry->priority | entry->pad | entry->time))
+		return 0;
 	if (entry->flags & ~KWQ_ADD_FLAGS || entry->pad)
 		return -EINVAL;
 	if (hweight32(timed) > 1 || hweight32(policies) > 1)
@@ -106,139 +120,209 @@ static int check_add(const struct kwq_add_entry *entry)
 	return entry->priority ? -EINVAL : 0;
 }
 
-static int take_add(struct kwq_handle *handle, const void *data,
-		    const struct kwq_key *key)
+static int take_add(struct kwq_handle *handle, const struct kwq_add_entry *entry,
+		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
-	const struct kwq_add_entry *entry = data;
 	struct kwq_add_options options = {
 		.flags = entry->flags,
 		.priority = entry->priority,
 		.time = entry->time,
 	};
 
-	if (entry->flags & KWQ_ADD_AT)
-		options.time = kwq_host_time(handle->keyed, entry->time);
 	if (!key->len || check_add(entry))
 		return -EINVAL;
-	return kwq_keyed_add(handle->keyed, key, &options);
+	if (entry->flags & KWQ_ADD_AT)
+		options.time = kwq_host_time(handle->keyed, entry->time);
+	return kwq_keyed_add_locked(handle->keyed, key, &options, now, stock);
+}
+
+/* Adds from entry @i on, all or up to one that lacks an item; which that is. */
+static u32 add_some(struct kwq_handle *handle, struct chunk *chunk, u32 i, u32 nr,
+		    struct kwq_key *key, struct kwq_stock *stock)
+{
+	const struct kwq_add_entry *entries = chunk->entries;
+	struct kwq_keyed *keyed = handle->keyed;
+	unsigned long flags;
+	ktime_t now;
+	int ret;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	now = kwq_now_locked(&keyed->queue);
+	while (i < nr) {
+		ret = take_add(handle, &entries[i], key, now, stock);
+		if (ret == -EAGAIN)
+			break;
+		chunk->results[i] = ret;
+		if (++i < nr)
+			next_key(key, chunk, i, entries[i].key_len);
+	}
+	kwq_keyed_unlock(keyed, flags);
+	return i;
+}
+
+/*
+ * New keys need items, which are not allocated under the lock. How many there are is
+ * known there only: what lies ready is a guess, and what is left over is freed.
+ */
+static void take_adds(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+{
+	const struct kwq_add_entry *entries = chunk->entries;
+	struct kwq_key key = { .bytes = chunk->keys };
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_stock stock;
+	u32 i = 0;
+
+	stock.nr = 0;
+	stock.large = NULL;
+	next_key(&key, chunk, 0, entries[0].key_len);
+	if (READ_ONCE(keyed->expects_new))
+		kwq_stock_fill(&stock, keyed, &key, nr);
+	while ((i = add_some(handle, chunk, i, nr, &key, &stock)) < nr) {
+		if (kwq_stock_fill(&stock, keyed, &key, nr - i))
+			continue;
+		chunk->results[i] = -ENOMEM;
+		if (++i == nr)
+			break;
+		next_key(&key, chunk, i, entries[i].key_len);
+	}
+	kwq_stock_empty(&stock);
+	kwq_keyed_enlarge(keyed);
 }
 
 const struct kwq_batch_kind kwq_batch_add = {
 	.size = sizeof(struct kwq_add_entry),
 	.first_size = 24,
-	.key_len = add_key_len,
-	.take = take_add,
+	.key_len_at = offsetof(struct kwq_add_entry, key_len),
+	.take = take_adds,
 };
 
-static u32 done_key_len(const void *data)
-{
-	return ((const struct kwq_done_entry *)data)->key_len;
-}
+/*
+ * The others: each entry of a chunk in turn, in one hold of the lock. The entries are of
+ * @type, and @take is told the handle, one of them, its key and the time.
+ */
+#define TAKE_ALL(type, take, handle, chunk, nr)					\
+do {										\
+	struct kwq_key key = { .bytes = (chunk)->keys };			\
+	const type *entries = (chunk)->entries;					\
+	struct kwq_keyed *keyed = (handle)->keyed;				\
+	unsigned long flags;							\
+	ktime_t now;								\
+	u32 i;									\
+										\
+	spin_lock_irqsave(&keyed->queue.lock, flags);				\
+	now = kwq_now_locked(&keyed->queue);					\
+	for (i = 0; i < (nr); i++) {						\
+		next_key(&key, chunk, i, entries[i].key_len);			\
+		(chunk)->results[i] = take(handle, &entries[i], &key, now);	\
+	}									\
+	kwq_keyed_unlock(keyed, flags);						\
+} while (0)
 
-static int take_done(struct kwq_handle *handle, const void *data,
-		     const struct kwq_key *key)
+static int take_done(struct kwq_handle *handle, const struct kwq_done_entry *entry,
+		     const struct kwq_key *key, ktime_t now)
 {
-	const struct kwq_done_entry *entry = data;
-
 	/* Either a ticket or a key. */
 	if (entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !key->len)
 		return -EINVAL;
 	if (entry->ticket)
-		return kwq_handle_done(handle, entry->ticket, entry->flags);
-	return kwq_handle_done_key(handle, key, entry->flags);
+		return kwq_handle_done_locked(handle, entry->ticket, entry->flags, now);
+	return kwq_handle_done_key_locked(handle, key, entry->flags, now);
+}
+
+static void take_dones(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+{
+	TAKE_ALL(struct kwq_done_entry, take_done, handle, chunk, nr);
 }
 
 const struct kwq_batch_kind kwq_batch_done = {
 	.size = sizeof(struct kwq_done_entry),
 	.first_size = 16,
-	.key_len = done_key_len,
-	.take = take_done,
+	.key_len_at = offsetof(struct kwq_done_entry, key_len),
+	.take = take_dones,
 };
 
-static u32 extend_key_len(const void *data)
+static int take_extend(struct kwq_handle *handle,
+		       const struct kwq_extend_entry *entry,
+		       const struct kwq_key *key, ktime_t now)
 {
-	return ((const struct kwq_extend_entry *)data)->key_len;
-}
-
-static int take_extend(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key)
-{
-	const struct kwq_extend_entry *entry = data;
-
 	/* Either a ticket or a key. */
 	if (entry->flags || !entry->ticket == !key->len)
 		return -EINVAL;
 	if (entry->ticket)
-		return kwq_handle_extend(handle, entry->ticket);
-	return kwq_handle_extend_key(handle, key);
+		return kwq_handle_extend_locked(handle, entry->ticket, now);
+	return kwq_handle_extend_key_locked(handle, key, now);
+}
+
+static void take_extends(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+{
+	TAKE_ALL(struct kwq_extend_entry, take_extend, handle, chunk, nr);
 }
 
 const struct kwq_batch_kind kwq_batch_extend = {
 	.size = sizeof(struct kwq_extend_entry),
 	.first_size = 16,
-	.key_len = extend_key_len,
-	.take = take_extend,
+	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
+	.take = take_extends,
 };
 
-static u32 remove_key_len(const void *data)
+static int take_remove(struct kwq_handle *handle, const struct kwq_remove_entry *entry,
+		       const struct kwq_key *key, ktime_t now)
 {
-	return ((const struct kwq_remove_entry *)data)->key_len;
-}
-
-static int take_remove(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key)
-{
-	const struct kwq_remove_entry *entry = data;
-
 	if (entry->flags & ~KWQ_REMOVE_DEAD || !key->len)
 		return -EINVAL;
-	return kwq_keyed_remove(handle->keyed, key, entry->flags);
+	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags);
+}
+
+static void take_removes(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+{
+	TAKE_ALL(struct kwq_remove_entry, take_remove, handle, chunk, nr);
 }
 
 const struct kwq_batch_kind kwq_batch_remove = {
 	.size = sizeof(struct kwq_remove_entry),
 	.first_size = 8,
-	.key_len = remove_key_len,
-	.take = take_remove,
+	.key_len_at = offsetof(struct kwq_remove_entry, key_len),
+	.take = take_removes,
 };
 
-static u32 key_len(const void *data)
+static int take_forget(struct kwq_handle *handle, const struct kwq_key_entry *entry,
+		       const struct kwq_key *key, ktime_t now)
 {
-	return ((const struct kwq_key_entry *)data)->key_len;
-}
-
-static int take_forget(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key)
-{
-	const struct kwq_key_entry *entry = data;
-
 	if (entry->flags || !key->len)
 		return -EINVAL;
-	return kwq_keyed_forget(handle->keyed, key);
+	return kwq_keyed_forget_locked(handle->keyed, key, now);
+}
+
+static void take_forgets(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+{
+	TAKE_ALL(struct kwq_key_entry, take_forget, handle, chunk, nr);
 }
 
 const struct kwq_batch_kind kwq_batch_forget = {
 	.size = sizeof(struct kwq_key_entry),
 	.first_size = 8,
-	.key_len = key_len,
-	.take = take_forget,
+	.key_len_at = offsetof(struct kwq_key_entry, key_len),
+	.take = take_forgets,
 };
 
-static int take_requeues(struct kwq_handle *handle, const void *data,
-			 const struct kwq_key *key)
+static int take_requeues(struct kwq_handle *handle, const struct kwq_key_entry *entry,
+			 const struct kwq_key *key, ktime_t now)
 {
-	const struct kwq_key_entry *entry = data;
-
 	if (entry->flags || !key->len)
 		return -EINVAL;
-	return kwq_keyed_num_requeues(handle->keyed, key);
+	return kwq_keyed_num_requeues_locked(handle->keyed, key, now);
+}
+
+static void take_all_requeues(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+{
+	TAKE_ALL(struct kwq_key_entry, take_requeues, handle, chunk, nr);
 }
 
 const struct kwq_batch_kind kwq_batch_requeues = {
 	.size = sizeof(struct kwq_key_entry),
 	.first_size = 8,
-	.key_len = key_len,
-	.take = take_requeues,
+	.key_len_at = offsetof(struct kwq_key_entry, key_len),
+	.take = take_all_requeues,
 };
 
 static bool is_absent(const struct kwq_batch *batch)
@@ -320,10 +404,9 @@ static int copy_entries_in(const struct kwq_batch_kind *kind,
 	return 0;
 }
 
-static const void *entry_at(const struct kwq_batch_kind *kind,
-			    const struct chunk *chunk, u32 i)
+static u32 key_len(const struct kwq_batch_kind *kind, const struct chunk *chunk, u32 i)
 {
-	return chunk->entries + i * kind->size;
+	return *(u32 *)(chunk->entries + i * kind->size + kind->key_len_at);
 }
 
 /**
@@ -358,13 +441,29 @@ static u32 plan_keys(const struct kwq_batch_kind *kind,
 
 	*bytes = 0;
 	for (i = 0; i < nr; i++) {
-		len = kind->key_len(entry_at(kind, chunk, i));
+		len = key_len(kind, chunk, i);
 		if (check_key(batch, at->key_offset + *bytes, len) ||
 		    len > chunk->max_keys - *bytes)
 			break;
 		*bytes += len;
 	}
 	return i;
+}
+
+static void hash_keys(const struct kwq_batch_kind *kind, const struct chunk *chunk,
+		      u32 nr)
+{
+	struct kwq_key key = { .bytes = chunk->keys };
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		key.len = key_len(kind, chunk, i);
+		if (!key.len)
+			continue;
+		kwq_key_hash(&key);
+		chunk->hashes[i] = key.hash;
+		key.bytes += key.len;
+	}
 }
 
 /* Takes up to @nr entries. */
@@ -374,37 +473,32 @@ static int take_chunk(struct kwq_handle *handle,
 {
 	s32 __user *results = u64_to_user_ptr(batch->results) +
 			      at->taken * sizeof(s32);
-	struct kwq_key key = { .bytes = chunk->keys };
-	u32 i, bytes;
+	u32 bytes, len;
 	int err;
 
 	err = copy_entries_in(kind, chunk, batch, at->taken, nr);
 	if (err)
 		return err;
 	nr = plan_keys(kind, chunk, batch, at, nr, &bytes);
-	if (copy_from_user(chunk->keys, u64_to_user_ptr(batch->keys) +
-			   at->key_offset, bytes))
-		return -EFAULT;
+	if (bytes) {
+		if (copy_from_user(chunk->keys, u64_to_user_ptr(batch->keys) +
+				   at->key_offset, bytes))
+			return -EFAULT;
+		hash_keys(kind, chunk, nr);
+	}
 	/* Can the results be written? Afterwards it would be too late. */
 	if (clear_user(results, max_t(u32, nr, 1) * sizeof(s32)))
 		return -EFAULT;
 
-	if (!nr) {
-		key.len = kind->key_len(entry_at(kind, chunk, 0));
-		chunk->results[0] = check_key(batch, at->key_offset, key.len);
-		bytes = 0;
-		at->key_offset += key.len;
+	if (nr) {
+		kind->take(handle, chunk, nr);
+		at->key_offset += bytes;
+	} else {
+		len = key_len(kind, chunk, 0);
+		chunk->results[0] = check_key(batch, at->key_offset, len);
+		at->key_offset += len;
 		nr = 1;
-		goto copy_results;
 	}
-	for (i = 0; i < nr; i++) {
-		key.len = kind->key_len(entry_at(kind, chunk, i));
-		chunk->results[i] = kind->take(handle, entry_at(kind, chunk, i),
-					       &key);
-		key.bytes += key.len;
-	}
-	at->key_offset += bytes;
-copy_results:
 	at->taken += nr;
 	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ?
 	       -EFAULT : 0;

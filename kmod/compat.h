@@ -7,9 +7,7 @@
  * Built and tested are Debian's 6.1 and 6.12 (CONTRIBUTING.md tells how). What is
  * known of the others, as far as it concerns kwq:
  *
- * 6.1	rhashtable's locks keep softirqs away only; interrupts since 6.3. Nothing
- *	of kwq's takes them with interrupts off (items.c).
- *	<linux/cleanup.h> is of 6.5 and <kunit/visibility.h> of 6.3; the 6.1 series
+ * 6.1	<linux/cleanup.h> is of 6.5 and <kunit/visibility.h> of 6.3; the 6.1 series
  *	got both later. KUnit itself has what the tests use since 6.12 at the latest.
  *	include/config/kernel.release of Debian's headers is not what uname -r says;
  *	the Makefile takes UTS_RELEASE.

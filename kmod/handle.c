@@ -24,6 +24,8 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed)
 	handle->keyed = keyed;
 	kwq_holder_init(&handle->holder);
 	handle->tickets = RB_ROOT;
+	handle->first = NULL;
+	handle->last = NULL;
 	kref_get(&keyed->ref);
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
@@ -59,17 +61,45 @@ static int ticket_cmp(const void *ticket, const struct rb_node *node)
 	return a < b ? -1 : a > b;
 }
 
+/* Who finishes in the order in which he got need not search. */
 static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket)
 {
-	struct rb_node *node = rb_find(&ticket, &handle->tickets, ticket_cmp);
+	struct rb_node *node = handle->first;
 
+	if (!node)
+		return NULL;
+	if (item_of_node(node)->ticket != ticket)
+		node = rb_find(&ticket, &handle->tickets, ticket_cmp);
 	return node ? item_of_node(node) : NULL;
+}
+
+/* Each ticket is higher than all before it, so its place is known. */
+static void hold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+{
+	struct rb_node *node = &ki->by_ticket;
+
+	ki->ticket = ++handle->keyed->last_ticket;
+	if (handle->last) {
+		rb_link_node(node, handle->last, &handle->last->rb_right);
+	} else {
+		rb_link_node(node, NULL, &handle->tickets.rb_node);
+		handle->first = node;
+	}
+	rb_insert_color(node, &handle->tickets);
+	handle->last = node;
+	kwq_lease_begin(handle->keyed, ki);
 }
 
 /* An item is about to leave the handle, in whichever way. */
 static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
-	rb_erase(&ki->by_ticket, &handle->tickets);
+	struct rb_node *node = &ki->by_ticket;
+
+	if (handle->first == node)
+		handle->first = rb_next(node);
+	if (handle->last == node)
+		handle->last = rb_prev(node);
+	rb_erase(node, &handle->tickets);
 	kwq_lease_end(handle->keyed, ki);
 }
 
@@ -105,7 +135,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_now_locked(&keyed->queue);
 		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-			node = rb_first(&handle->tickets);
+			node = handle->first;
 			if (!node)
 				break;
 			kwq_handle_take_back(keyed, item_of_node(node), now);
@@ -146,9 +176,7 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 			break;
 
 		kwq_get_locked(&keyed->queue, &handle->holder, now);
-		ki->ticket = ++keyed->last_ticket;
-		rb_add(&ki->by_ticket, &handle->tickets, kwq_ticket_less);
-		kwq_lease_begin(keyed, ki);
+		hold(handle, ki);
 
 		memcpy(fetch->keys + fetch->keys_len, ki->key, ki->key_len);
 		fetch->keys_len += ki->key_len;
@@ -225,12 +253,11 @@ void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unfetch);
 
-static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki,
-		       u32 flags)
+static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 flags,
+		ktime_t now)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags,
-				  kwq_now_locked(&keyed->queue));
+	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
 
 	if (ret < 0)
 		return ret;
@@ -240,118 +267,83 @@ static int done_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki,
 }
 
 /**
- * kwq_handle_done() - finish an item by its ticket
- * @handle: the handle
+ * kwq_handle_done_locked() - finish an item by its ticket
+ * @handle: the handle; its queue's lock held
  * @ticket: the ticket
  * @done_flags: KWQ_DONE_* bits
+ * @now: the time it is
  *
  * Return: KWQ_FINISHED or KWQ_REQUEUED; -ESTALE if the handle holds nothing
  * under that ticket, or no longer (O3).
  */
-int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags)
+int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
+			   ktime_t now)
 {
-	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_keyed_item *ki;
-	unsigned long flags;
-	int ret;
+	struct kwq_keyed_item *ki = find_held(handle, ticket);
 
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	ki = find_held(handle, ticket);
-	ret = ki ? done_locked(handle, ki, done_flags) : -ESTALE;
-	kwq_keyed_unlock(keyed, flags);
-	return ret;
+	return ki ? done(handle, ki, done_flags, now) : -ESTALE;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done);
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_locked);
 
 /**
- * kwq_handle_done_key() - finish an item by its key (Q6)
- * @handle: the handle
- * @key: the key
+ * kwq_handle_done_key_locked() - finish an item by its key (Q6)
+ * @handle: the handle; its queue's lock held
+ * @key: the key, with its hash
  * @done_flags: KWQ_DONE_* bits
+ * @now: the time it is
  *
  * Return: KWQ_FINISHED or KWQ_REQUEUED; -ENOENT if no such key is being
  * processed, -EPERM if another handle holds it.
  */
-int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
-			u32 done_flags)
+int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,
+			       u32 done_flags, ktime_t now)
 {
-	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_keyed_item *ki;
-	unsigned long flags;
-	int ret = -ENOENT;
+	struct kwq_keyed_item *ki = kwq_keyed_find(handle->keyed, key);
 
-	rcu_read_lock();
-	ki = kwq_keyed_find(keyed, key);
-	if (ki) {
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		/* What this handle holds is not idle and so cannot have gone. */
-		if (!kwq_keyed_item_is_gone(ki))
-			ret = done_locked(handle, ki, done_flags);
-		kwq_keyed_unlock(keyed, flags);
-	}
-	rcu_read_unlock();
-	return ret;
+	return ki ? done(handle, ki, done_flags, now) : -ENOENT;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key);
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
 
 /**
- * kwq_handle_extend() - begin the lease of an item again (O3)
- * @handle: the handle
+ * kwq_handle_extend_locked() - begin the lease of an item again (O3)
+ * @handle: the handle; its queue's lock held
  * @ticket: the item's ticket
+ * @now: the time it is
  *
  * Where there are no leases every one is good for ever, and so is an extension.
  *
  * Return: 0; -ESTALE if the handle holds nothing under that ticket, or no longer.
  */
-int kwq_handle_extend(struct kwq_handle *handle, u64 ticket)
+int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 {
-	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_keyed_item *ki;
-	unsigned long flags;
+	struct kwq_keyed_item *ki = find_held(handle, ticket);
 
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	ki = find_held(handle, ticket);
-	if (ki)
-		kwq_lease_extend(keyed, ki);
-	kwq_unlock(&keyed->queue, flags);
-	return ki ? 0 : -ESTALE;
-}
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend);
-
-static int extend_locked(struct kwq_handle *handle, struct kwq_keyed_item *ki)
-{
-	if (!ki->item.holder)
-		return -ENOENT;
-	if (ki->item.holder != &handle->holder)
-		return -EPERM;
-	kwq_lease_extend(handle->keyed, ki);
+	if (!ki)
+		return -ESTALE;
+	kwq_lease_extend(handle->keyed, ki, now);
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_locked);
 
 /**
- * kwq_handle_extend_key() - begin the lease of an item again, by its key
- * @handle: the handle
- * @key: the key
+ * kwq_handle_extend_key_locked() - begin the lease of an item again, by its key
+ * @handle: the handle; its queue's lock held
+ * @key: the key, with its hash
+ * @now: the time it is
  *
  * Return: 0; -ENOENT if no such key is being processed, -EPERM if another handle
  * holds it.
  */
-int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key)
+int kwq_handle_extend_key_locked(struct kwq_handle *handle,
+				 const struct kwq_key *key, ktime_t now)
 {
-	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_keyed_item *ki;
-	unsigned long flags;
-	int ret = -ENOENT;
+	struct kwq_keyed_item *ki = kwq_keyed_find(handle->keyed, key);
 
-	rcu_read_lock();
-	ki = kwq_keyed_find(keyed, key);
-	if (ki) {
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		/* What is gone has no holder. */
-		ret = extend_locked(handle, ki);
-		kwq_unlock(&keyed->queue, flags);
-	}
-	rcu_read_unlock();
-	return ret;
+	if (!ki || !ki->item.holder)
+		return -ENOENT;
+	if (ki->item.holder != &handle->holder)
+		return -EPERM;
+	kwq_lease_extend(handle->keyed, ki, now);
+	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_key);
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_key_locked);

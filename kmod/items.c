@@ -2,88 +2,72 @@
 /*
  * Items by their keys.
  *
- * The table is searched under RCU; what was found is then looked at again under
- * the queue's lock. An item that turns idle is gone in the same hold of the lock,
- * and out of the table right after it: whoever found it just before sees that it is
- * gone, takes it out, searches again, and does not find it a second time. One that
- * has requeues to remember stays; it goes when they are forgotten, or when its room
- * is wanted for another key.
+ * All of it happens under the queue's lock, but for what takes long or may fail: keys
+ * are hashed before it, what a new key needs lies ready before it, and what has gone is
+ * freed after it.
  *
- * The locks of the table's buckets are never taken under queue->lock. Before 6.3
- * they keep softirqs away and no interrupts, and to drop one may run softirqs: among
- * them the queue's timer, which would wait for the lock below it for ever.
+ * An item that turns idle goes in the same hold of the lock. One that has requeues to
+ * remember stays; it goes when they are forgotten, or when its room is wanted for
+ * another key.
  */
 #include <linux/cache.h>
+#include <linux/err.h>
 #include <linux/init.h>
 #include <linux/random.h>
-#include <linux/rhashtable.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
 
 enum {
-	KWQ_LIFE_NEW,		/* in the table; not counted yet */
-	KWQ_LIFE_ADMITTED,	/* in the table; counted in nr_items, nr_bytes */
+	KWQ_LIFE_ADMITTED,	/* counted in nr_items, nr_bytes */
 	KWQ_LIFE_REMEMBERED,	/* so too; idle, and in kwq_keyed.remembered */
 	KWQ_LIFE_BURIED,	/* so too; dead, and in kwq_keyed.dead */
-	KWQ_LIFE_GONE,		/* about to leave the table; RCU will free it */
 };
 
 /*
- * Nobody outside can choose keys that collide. One secret serves all tables, for
- * rhashtable tells its callbacks no more than the seed of the one it asks for.
+ * Most keys are short. Items with room for those are all of one size, so they can be
+ * allocated and freed many at a time.
  */
+#define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + 56)
+
+static struct kmem_cache *small_items;
+
+/* Nobody outside can choose keys that collide. */
 static hsiphash_key_t secret __ro_after_init;
 
 /**
- * kwq_keyed_init() - choose the secret
+ * kwq_items_register() - make what items are allocated from, and choose the secret
  *
- * Not at its first use by get_random_once(): that would hold the module until a
- * worker has run.
+ * The latter not at its first use by get_random_once(): that would hold the module
+ * until a worker has run.
+ *
+ * Return: 0 or -ENOMEM.
  */
-void __init kwq_keyed_init(void)
+int __init kwq_items_register(void)
 {
 	get_random_bytes(&secret, sizeof(secret));
+	small_items = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
+	return small_items ? 0 : -ENOMEM;
 }
 
-static u32 hash_bytes(const u8 *bytes, u32 len, u32 seed)
+/**
+ * kwq_items_unregister() - the last queue is gone
+ */
+void kwq_items_unregister(void)
 {
-	hsiphash_key_t key = secret;
-
-	key.key[0] ^= seed;
-	return hsiphash(bytes, len, &key);
+	kmem_cache_destroy(small_items);
 }
 
-static u32 hash_key(const void *data, u32 len, u32 seed)
+/**
+ * kwq_key_hash() - fill in a key's hash
+ * @key: the key
+ */
+void kwq_key_hash(struct kwq_key *key)
 {
-	const struct kwq_key *key = data;
-
-	return hash_bytes(key->bytes, key->len, seed);
+	key->hash = hsiphash(key->bytes, key->len, &secret);
 }
-
-static u32 hash_item(const void *data, u32 len, u32 seed)
-{
-	const struct kwq_keyed_item *ki = data;
-
-	return hash_bytes(ki->key, ki->key_len, seed);
-}
-
-static int differs(struct rhashtable_compare_arg *arg, const void *obj)
-{
-	const struct kwq_key *key = arg->key;
-	const struct kwq_keyed_item *ki = obj;
-
-	return ki->key_len != key->len || memcmp(ki->key, key->bytes, key->len);
-}
-
-static const struct rhashtable_params items_params = {
-	.head_offset = offsetof(struct kwq_keyed_item, node),
-	.hashfn = hash_key,
-	.obj_hashfn = hash_item,
-	.obj_cmpfn = differs,
-	.automatic_shrinking = true,
-};
+EXPORT_SYMBOL_IF_KUNIT(kwq_key_hash);
 
 static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 {
@@ -94,49 +78,121 @@ static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 	return ALIGN(size, __alignof__(struct kwq_lease)) + sizeof(struct kwq_lease);
 }
 
+static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
+{
+	return item_size(keyed, key_len) <= SMALL_SIZE;
+}
+
 /**
- * kwq_keyed_item_alloc() - make an item that is not in the table yet
- * @keyed: the queue that it is for
- * @key: its key
+ * kwq_stock_fill() - get what items are made of
+ * @stock: the stock
+ * @keyed: the queue that they are for
+ * @key: the key of the next one
+ * @nr: how many keys there will be, with that one
  *
  * Context: process; may sleep.
- * Return: the item, for kwq_keyed_insert() or kfree(); NULL without memory.
+ * Return: true if there is enough for the next one, false without memory.
  */
-struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_keyed *keyed,
-					    const struct kwq_key *key)
+bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
+		    const struct kwq_key *key, u32 nr)
 {
-	struct kwq_keyed_item *ki = kmalloc(item_size(keyed, key->len),
-					    GFP_KERNEL_ACCOUNT);
+	if (!is_small(keyed, key->len)) {
+		kfree(stock->large);
+		stock->large_len = key->len;
+		stock->large = kmalloc(item_size(keyed, key->len), GFP_KERNEL_ACCOUNT);
+		return stock->large;
+	}
+	if (stock->nr)
+		return true;
+	nr = min_t(u32, nr, ARRAY_SIZE(stock->small));
+	if (nr > 1)
+		stock->nr = kmem_cache_alloc_bulk(small_items, GFP_KERNEL, nr,
+						  stock->small);
+	if (!stock->nr) {
+		stock->small[0] = kmem_cache_alloc(small_items, GFP_KERNEL);
+		stock->nr = !!stock->small[0];
+	}
+	return stock->nr;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_stock_fill);
 
-	if (!ki)
-		return NULL;
-	kwq_item_init(&ki->item);
-	ki->ticket = 0;
-	ki->life = KWQ_LIFE_NEW;
-	ki->key_len = key->len;
-	memcpy(ki->key, key->bytes, key->len);
-	if (keyed->limits.lease)
-		kwq_lease_of(ki)->ki = ki;
+/**
+ * kwq_stock_empty() - free what is left
+ * @stock: the stock
+ *
+ * Context: any.
+ */
+void kwq_stock_empty(struct kwq_stock *stock)
+{
+	if (stock->nr)
+		kmem_cache_free_bulk(small_items, stock->nr, stock->small);
+	kfree(stock->large);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_stock_empty);
+
+static bool stock_has(const struct kwq_stock *stock, const struct kwq_keyed *keyed,
+		      u32 key_len)
+{
+	if (is_small(keyed, key_len))
+		return stock->nr;
+	return stock->large && stock->large_len == key_len;
+}
+
+static struct kwq_keyed_item *take_from(struct kwq_stock *stock,
+					const struct kwq_keyed *keyed, u32 key_len)
+{
+	void *ki;
+
+	if (is_small(keyed, key_len))
+		return stock->small[--stock->nr];
+	ki = stock->large;
+	stock->large = NULL;
 	return ki;
 }
 
 /**
- * kwq_keyed_init_items() - make the table, empty
+ * kwq_keyed_init_items() - make a queue without items
  * @keyed: the queue
- *
- * Context: process; may sleep.
- * Return: 0 or -ENOMEM.
  */
-int kwq_keyed_init_items(struct kwq_keyed *keyed)
+void kwq_keyed_init_items(struct kwq_keyed *keyed)
 {
+	kwq_table_init(&keyed->table);
 	INIT_LIST_HEAD(&keyed->remembered);
 	keyed->dead = RB_ROOT;
-	return rhashtable_init(&keyed->items, &items_params);
 }
 
-static void free_item(void *obj, void *unused)
+static void free_items(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	kfree(obj);
+	struct kwq_keyed_item *next;
+	void *small[16];
+	size_t nr = 0;
+
+	for (; ki; ki = next) {
+		next = ki->next;
+		if (!is_small(keyed, ki->key_len)) {
+			kfree(ki);
+			continue;
+		}
+		small[nr++] = ki;
+		if (nr == ARRAY_SIZE(small)) {
+			kmem_cache_free_bulk(small_items, nr, small);
+			nr = 0;
+		}
+	}
+	if (nr > 1)
+		kmem_cache_free_bulk(small_items, nr, small);
+	else if (nr)
+		kmem_cache_free(small_items, small[0]);
+}
+
+static void free_pages_unused(void *page)
+{
+	void *next;
+
+	for (; page; page = next) {
+		next = *(void **)page;
+		kfree(page);
+	}
 }
 
 /**
@@ -147,52 +203,57 @@ static void free_item(void *obj, void *unused)
  */
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
-	rhashtable_free_and_destroy(&keyed->items, free_item, NULL);
+	while (keyed->table.nr_buckets) {
+		free_items(keyed, kwq_table_empty_last(&keyed->table));
+		if (keyed->table.unused) {
+			free_pages_unused(keyed->table.unused);
+			keyed->table.unused = NULL;
+		}
+		cond_resched();
+	}
 }
 
 /**
- * kwq_keyed_find() - find a key's item
+ * kwq_keyed_enlarge() - have more buckets, where there are more items
  * @keyed: the queue
- * @key: the key
  *
- * Context: within rcu_read_lock(), which also keeps the item's memory. Whether
- * the item is still alive can be told under the queue's lock only.
+ * Without memory there are as many as before, with more items in each.
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_enlarge(struct kwq_keyed *keyed)
+{
+	void *pages[2] = {};
+	unsigned long flags;
+	int i, nr = READ_ONCE(keyed->table.pages_wanted);
+
+	if (likely(!nr))
+		return;
+	for (i = 0; i < nr; i++) {
+		pages[i] = kzalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		if (!pages[i])
+			break;
+	}
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	kwq_table_give_pages(&keyed->table, pages);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	kfree(pages[0]);
+	kfree(pages[1]);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_enlarge);
+
+/**
+ * kwq_keyed_find() - find a key's item
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ *
  * Return: the item, or NULL.
  */
 struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 				      const struct kwq_key *key)
 {
-	return rhashtable_lookup(&keyed->items, key, items_params);
-}
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_find);
-
-/**
- * kwq_keyed_item_is_gone() - did an item end since it was found
- * @ki: the item; the queue's lock held
- *
- * Return: true if it did; search again.
- */
-bool kwq_keyed_item_is_gone(const struct kwq_keyed_item *ki)
-{
-	return ki->life == KWQ_LIFE_GONE;
-}
-
-/**
- * kwq_keyed_insert() - put an item into the table, unless its key has one
- * @keyed: the queue
- * @key: the key
- * @ki: the item
- *
- * Context: within rcu_read_lock(), interrupts on.
- * Return: NULL if it is in the table now; the item that was there before;
- * ERR_PTR of -ENOMEM or -EBUSY (the table is being resized).
- */
-struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
-					const struct kwq_key *key,
-					struct kwq_keyed_item *ki)
-{
-	return rhashtable_lookup_get_insert_key(&keyed->items, key, &ki->node,
-						items_params);
+	lockdep_assert_held(&keyed->queue.lock);
+	return kwq_table_find(&keyed->table, key);
 }
 
 /* Takes an item off the list, or out of the tree, that its last state put it in. */
@@ -221,35 +282,18 @@ static void give_room_back(struct kwq_keyed *keyed)
 static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	leave_place(keyed, ki);
-	if (ki->life == KWQ_LIFE_ADMITTED) {
-		keyed->nr_items--;
-		keyed->nr_bytes -= item_size(keyed, ki->key_len);
-		give_room_back(keyed);
-	}
-	ki->life = KWQ_LIFE_GONE;
-	ki->next_gone = keyed->gone;
+	keyed->nr_items--;
+	keyed->nr_bytes -= item_size(keyed, ki->key_len);
+	give_room_back(keyed);
+	kwq_table_remove(&keyed->table, ki);
+	ki->next = keyed->gone;
 	keyed->gone = ki;
 }
 
 /**
- * kwq_keyed_take_out() - take an item out of the table
- * @keyed: the queue
- * @ki: an item that is gone
- *
- * To do it twice does no harm: an item is never inserted again.
- *
- * Context: within rcu_read_lock() if it may have been done before; interrupts on.
- */
-void kwq_keyed_take_out(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
-{
-	lockdep_assert_irqs_enabled();
-	rhashtable_remove_fast(&keyed->items, &ki->node, items_params);
-}
-
-/**
- * kwq_keyed_unlock() - kwq_unlock(), after which what has gone leaves the table
+ * kwq_keyed_unlock() - kwq_unlock(), after which what has gone is freed
  * @keyed: the queue; its lock held, and no other
- * @flags: as spin_lock_irqsave() stored them, interrupts being on
+ * @flags: as spin_lock_irqsave() stored them
  *
  * To be called wherever kwq_keyed_settle() may have been.
  *
@@ -258,17 +302,18 @@ void kwq_keyed_take_out(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	struct kwq_keyed_item *ki = keyed->gone;
-	struct kwq_keyed_item *next;
+	struct kwq_keyed_item *gone = keyed->gone;
+	void *unused = keyed->table.unused;
 
 	keyed->gone = NULL;
+	keyed->table.unused = NULL;
 	kwq_unlock(&keyed->queue, flags);
-	for (; ki; ki = next) {
-		next = ki->next_gone;
-		kwq_keyed_take_out(keyed, ki);
-		kfree_rcu(ki, rcu);
-	}
+	if (gone)
+		free_items(keyed, gone);
+	if (unlikely(unused))
+		free_pages_unused(unused);
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_unlock);
 
 static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
 {
@@ -347,22 +392,16 @@ static int why_no_room(const struct kwq_keyed *keyed, size_t size)
 	return bytes > keyed->room ? -EDQUOT : 0;
 }
 
-/**
- * kwq_keyed_admit() - count an item that may not have been there until now (O4)
- * @keyed: the queue; its lock held
- * @ki: the item
- *
- * A mere count that is remembered gives way to it, the oldest first; unless that
- * would be in vain.
- *
- * Return: 0; -ENOSPC (the queue is full) or -EDQUOT (its owner has too much).
+/*
+ * Is there room for another item (O4)? A mere count that is remembered gives way to it,
+ * the oldest first; unless that would be in vain. -ENOSPC: the queue is full; -EDQUOT:
+ * its owner has too much.
  */
-int kwq_keyed_admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static int make_room(struct kwq_keyed *keyed, size_t size)
 {
-	size_t size = item_size(keyed, ki->key_len);
 	int err;
 
-	if (ki->life != KWQ_LIFE_NEW)
+	if (likely(has_room(keyed, size)))
 		return 0;
 	ask_for_room(keyed, size);
 	err = why_no_room(keyed, size);
@@ -370,10 +409,48 @@ int kwq_keyed_admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		return err;
 	while (!has_room(keyed, size))
 		let_go(keyed, first_remembered(keyed));
+	return 0;
+}
+
+/**
+ * kwq_keyed_insert() - make an item for a key that has none
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ * @stock: what it is made of
+ *
+ * kwq_keyed_settle() lets it go again unless something is done with it.
+ *
+ * Return: the item; with nothing changed ERR_PTR of -EAGAIN (for kwq_stock_fill()),
+ * -ENOSPC (the queue is full) or -EDQUOT (its owner has too much).
+ */
+struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
+					const struct kwq_key *key,
+					struct kwq_stock *stock)
+{
+	size_t size = item_size(keyed, key->len);
+	struct kwq_keyed_item *ki;
+	int err;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!stock_has(stock, keyed, key->len))
+		return ERR_PTR(-EAGAIN);
+	err = make_room(keyed, size);
+	if (err)
+		return ERR_PTR(err);
+
+	ki = take_from(stock, keyed, key->len);
+	kwq_item_init(&ki->item);
+	ki->ticket = 0;
+	ki->hash = key->hash;
+	ki->key_len = key->len;
+	ki->life = KWQ_LIFE_ADMITTED;
+	memcpy(ki->key, key->bytes, key->len);
+	if (keyed->limits.lease)
+		kwq_lease_of(ki)->ki = ki;
 	keyed->nr_items++;
 	keyed->nr_bytes += size;
-	ki->life = KWQ_LIFE_ADMITTED;
-	return 0;
+	kwq_table_insert(&keyed->table, ki);
+	return ki;
 }
 
 /**
@@ -396,7 +473,6 @@ void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		let_go(keyed, ki);
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_settle);
 
 /**
  * kwq_keyed_drop_remembered() - forget a bounded number of counts

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A queue of keys: what can be done with a key, and the queue's life. Each operation
- * finds the key's item, works on it under the queue's lock, and settles it.
+ * finds the key's item, works on it and settles it; its caller has hashed the key,
+ * holds the lock, and calls kwq_keyed_unlock() after the last of them.
  */
 #include <linux/capability.h>
 #include <linux/err.h>
@@ -50,10 +51,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	err = PTR_ERR_OR_ZERO(keyed->quota);
 	if (err)
 		goto free_keyed;
-	err = kwq_keyed_init_items(keyed);
-	if (err)
-		goto put_quota;
-
+	kwq_keyed_init_items(keyed);
 	kref_init(&keyed->ref);
 	RB_CLEAR_NODE(&keyed->by_name);
 	strscpy(keyed->name, name, sizeof(keyed->name));
@@ -63,8 +61,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	kwq_lease_init(keyed);
 	return keyed;
 
-put_quota:
-	kwq_quota_put(keyed->quota);
 free_keyed:
 	kfree(keyed);
 	return ERR_PTR(err);
@@ -95,165 +91,76 @@ void kwq_keyed_put(struct kwq_keyed *keyed)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put);
 
-/*
- * Adds to an item that was found or just inserted. -EAGAIN: it went meanwhile. Who
- * let it go may be kept from taking it out, perhaps by us: a task of a higher
- * priority would find it for ever.
- */
-static int add_to_item(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-		       const struct kwq_add_options *options)
+/* Adds to a key that has no item: makes one. */
+static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
+		   const struct kwq_add_options *options, ktime_t now,
+		   struct kwq_stock *stock)
 {
-	unsigned long flags;
+	struct kwq_keyed_item *ki;
 	int ret;
 
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	if (kwq_keyed_item_is_gone(ki)) {
-		kwq_keyed_unlock(keyed, flags);
-		kwq_keyed_take_out(keyed, ki);
-		return -EAGAIN;
-	}
-	ret = kwq_keyed_admit(keyed, ki);
-	/* Both can be: a queue that is shut down says so, full or not. */
-	if (!ret || keyed->queue.core.shut_down)
-		ret = kwq_add_locked(&keyed->queue, &ki->item, options,
-				     kwq_now_locked(&keyed->queue));
+	keyed->expects_new = true;
+	if (options->flags & KWQ_ADD_KICK)
+		return -ENOENT;
+	/* Also if it is full, too: a queue that is shut down says so. */
+	if (keyed->queue.core.shut_down)
+		return -ESHUTDOWN;
+	ki = kwq_keyed_insert(keyed, key, stock);
+	if (IS_ERR(ki))
+		return PTR_ERR(ki);
+	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	kwq_keyed_settle(keyed, ki);
-	kwq_keyed_unlock(keyed, flags);
-	return ret;
-}
-
-/*
- * Adds to the key's item if there is one. -ENOENT: there is none; -EAGAIN: there
- * was one.
- */
-static int add_to_found(struct kwq_keyed *keyed, const struct kwq_key *key,
-			const struct kwq_add_options *options)
-{
-	struct kwq_keyed_item *ki;
-	int ret = -ENOENT;
-
-	rcu_read_lock();
-	ki = kwq_keyed_find(keyed, key);
-	/* What has gone is idle. */
-	if (ki && !options->flags && kwq_coalesces(&keyed->queue, &ki->item))
-		ret = KWQ_COALESCED;
-	else if (ki)
-		ret = add_to_item(keyed, ki, options);
-	rcu_read_unlock();
-	return ret;
-}
-
-/*
- * Inserts a new item and adds to it, or to the one that somebody inserted before.
- * *@fresh is NULL afterwards if the table took it.
- */
-static int add_to_fresh(struct kwq_keyed *keyed, const struct kwq_key *key,
-			struct kwq_keyed_item **fresh,
-			const struct kwq_add_options *options)
-{
-	struct kwq_keyed_item *ki;
-	int ret;
-
-	rcu_read_lock();
-	ki = kwq_keyed_insert(keyed, key, *fresh);
-	if (IS_ERR(ki)) {
-		ret = PTR_ERR(ki);
-		goto unlock;
-	}
-	if (!ki) {
-		ki = *fresh;
-		*fresh = NULL;
-	}
-	ret = add_to_item(keyed, ki, options);
-unlock:
-	rcu_read_unlock();
 	return ret;
 }
 
 /**
- * kwq_keyed_add() - add a key
- * @keyed: the queue
- * @key: the key
+ * kwq_keyed_add_locked() - add a key
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
  * @options: how; in a combination that &struct kwq_add_entry allows
+ * @now: the time it is
+ * @stock: what its item is made of if it has none
  *
- * Context: process; may sleep.
- * Return: as kwq_add_with(), and with nothing changed -ENOMEM, -ENOSPC, -EDQUOT, or
- * -EINTR if a fatal signal came.
+ * Return: as kwq_add_with(), and with nothing changed -EAGAIN (for kwq_stock_fill()),
+ * -ENOSPC or -EDQUOT.
  */
-int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
-		  const struct kwq_add_options *options)
+int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			 const struct kwq_add_options *options, ktime_t now,
+			 struct kwq_stock *stock)
 {
-	struct kwq_keyed_item *fresh = NULL;
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
 	int ret;
 
-	for (;;) {
-		ret = add_to_found(keyed, key, options);
-		if (ret == -ENOENT) {
-			if (options->flags & KWQ_ADD_KICK)
-				break;
-			if (!fresh)
-				fresh = kwq_keyed_item_alloc(keyed, key);
-			if (!fresh) {
-				ret = -ENOMEM;
-				break;
-			}
-			ret = add_to_fresh(keyed, key, &fresh, options);
-		}
-		if (ret != -EAGAIN && ret != -EBUSY)
-			break;
-		if (fatal_signal_pending(current)) {
-			ret = -EINTR;
-			break;
-		}
-		/* The table is being resized, by a worker that needs to run. */
-		if (ret == -EBUSY)
-			schedule_timeout_killable(1);
-		cond_resched();
-	}
-	kfree(fresh);
+	if (!ki)
+		return add_new(keyed, key, options, now, stock);
+	keyed->expects_new = false;
+	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	kwq_keyed_settle(keyed, ki);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add);
-
-/*
- * Finds a key's item and works on it. -ENOENT: there is none. One that went since it
- * was found was gone at this moment, which will do.
- */
-static int with_item(struct kwq_keyed *keyed, const struct kwq_key *key, u32 arg,
-		     int (*work)(struct kwq_queue *queue, struct kwq_item *item,
-				 u32 arg))
-{
-	struct kwq_keyed_item *ki;
-	unsigned long flags;
-	int ret = -ENOENT;
-
-	rcu_read_lock();
-	ki = kwq_keyed_find(keyed, key);
-	if (ki) {
-		spin_lock_irqsave(&keyed->queue.lock, flags);
-		if (!kwq_keyed_item_is_gone(ki)) {
-			ret = work(&keyed->queue, &ki->item, arg);
-			kwq_keyed_settle(keyed, ki);
-		}
-		kwq_keyed_unlock(keyed, flags);
-	}
-	rcu_read_unlock();
-	return ret;
-}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add_locked);
 
 /**
- * kwq_keyed_remove() - take a key out (Q11)
- * @keyed: the queue
- * @key: the key
+ * kwq_keyed_remove_locked() - take a key out (Q11)
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
  * @flags: KWQ_REMOVE_* bits
  *
  * Return: what it was, as KWQ_WAS_* bits; -ENOENT if the queue has no such key.
  */
-int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key, u32 flags)
+int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			    u32 flags)
 {
-	return with_item(keyed, key, flags, kwq_remove_locked);
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	int ret;
+
+	if (!ki)
+		return -ENOENT;
+	ret = kwq_remove_locked(&keyed->queue, &ki->item, flags);
+	kwq_keyed_settle(keyed, ki);
+	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove);
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove_locked);
 
 /* Counts have 32 bits, results one less. */
 static int count_result(u32 count)
@@ -261,44 +168,46 @@ static int count_result(u32 count)
 	return min_t(u32, count, INT_MAX);
 }
 
-static int forget_locked(struct kwq_queue *queue, struct kwq_item *item, u32 unused)
-{
-	return count_result(kwq_core_forget(&queue->core, item,
-					    kwq_now_locked(queue)));
-}
-
 /**
- * kwq_keyed_forget() - begin a key's requeues again at 0 (L8)
- * @keyed: the queue
- * @key: the key
+ * kwq_keyed_forget_locked() - begin a key's requeues again at 0 (L8)
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ * @now: the time it is
  *
  * Return: how many they were, up to INT_MAX; 0 if the queue has no such key.
  */
-int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key)
+int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			    ktime_t now)
 {
-	return max(with_item(keyed, key, 0, forget_locked), 0);
-}
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_forget);
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	int ret;
 
-static int num_requeues_locked(struct kwq_queue *queue, struct kwq_item *item,
-			       u32 unused)
-{
-	return count_result(kwq_core_num_requeues(&queue->core, item,
-						  kwq_now_locked(queue)));
+	if (!ki)
+		return 0;
+	ret = count_result(kwq_core_forget(&keyed->queue.core, &ki->item, now));
+	kwq_keyed_settle(keyed, ki);
+	return ret;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_forget_locked);
 
 /**
- * kwq_keyed_num_requeues() - how often a key was rate-limited (L9)
- * @keyed: the queue
- * @key: the key
+ * kwq_keyed_num_requeues_locked() - how often a key was rate-limited (L9)
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ * @now: the time it is
  *
  * Return: the number, up to INT_MAX; 0 if the queue has no such key.
  */
-int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key)
+int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+				  ktime_t now)
 {
-	return max(with_item(keyed, key, 0, num_requeues_locked), 0);
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+
+	if (!ki)
+		return 0;
+	return count_result(kwq_core_num_requeues(&keyed->queue.core, &ki->item, now));
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_num_requeues);
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_num_requeues_locked);
 
 /**
  * kwq_keyed_advance() - move a manual clock on

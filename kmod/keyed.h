@@ -3,7 +3,8 @@
  * Keyed queues: bytes to items. What the device needs and drivers do not.
  *
  * keyed.c	what can be done with a key; the queue's life
- * items.c	items and the table that finds them by their keys
+ * items.c	items: where they come from, when they go
+ * table.c	what finds them by their keys
  * dead.c	the list of dead items
  * handle.c	who holds what; tickets
  * lease.c	for how long he may
@@ -17,8 +18,8 @@
 #include <linux/cred.h>
 #include <linux/kref.h>
 #include <linux/rbtree.h>
-#include <linux/rhashtable-types.h>
 #include "queue.h"
+#include "table.h"
 
 /*
  * How many bytes a queue takes from its owner's quota at a time. Two of them may lie
@@ -26,48 +27,52 @@
  */
 #define KWQ_QUOTA_STEP		(16 * 1024)
 
+/* The most items that are made in one hold of the lock. */
+#define KWQ_STOCK_MAX		32
+
 struct kwq_quota;
 
 /**
  * struct kwq_key - the bytes that identify an item
  * @bytes: the bytes
  * @len: how many, 1 to KWQ_KEY_MAX
+ * @hash: for kwq_key_hash() to fill in
  */
 struct kwq_key {
 	const u8 *bytes;
 	u32 len;
+	u32 hash;
 };
 
 /**
  * struct kwq_keyed_item - an item and its key
  * @item: its state, all of it
- * @node: in &kwq_keyed.items
  * @by_ticket: in &kwq_handle.tickets while it is processing, in &kwq_keyed.dead while
  *	it is dead
  * @remembered: in &kwq_keyed.remembered, while it is idle
- * @next_gone: in &kwq_keyed.gone, until it is out of the table
- * @rcu: once it is out of the table
+ * @next: in its bucket of &kwq_keyed.table; then in &kwq_keyed.gone
  * @ticket: the present or last hand-out or death, 0 before the first
- * @life: KWQ_LIFE_NEW and on, covered by the queue's lock
- * @key_len: bytes of @key
+ * @hash: of @key; constant
+ * @key_len: bytes of @key; constant
+ * @life: KWQ_LIFE_ADMITTED and on
  * @key: the key; constant
  *
- * An item is in the table as long as it is not idle or has requeues to remember,
- * for the moment between its insertion and the add that it was made for, and for
- * the moment between its end and the unlock.
+ * All but the constants is covered by the queue's lock.
+ *
+ * An item is in the table as long as it is not idle or has requeues to remember, and
+ * for the moment between its insertion and the add that it was made for.
  */
 struct kwq_keyed_item {
 	struct kwq_item item;
-	struct rhash_head node;
 	union {
 		struct rb_node by_ticket;
 		struct list_head remembered;
-		struct kwq_keyed_item *next_gone;
-		struct rcu_head rcu;
 	};
+	struct kwq_keyed_item *next;
 	u64 ticket;
-	u8 life;
+	u32 hash;
 	u16 key_len;
+	u8 life;
 	u8 key[] __counted_by(key_len);
 };
 
@@ -111,9 +116,9 @@ struct kwq_limits {
 /**
  * struct kwq_keyed - a queue of keys
  * @queue: the queue
- * @items: items by key
  * @limits: constant
- * @nr_items: L: admitted items
+ * @table: L: items by key
+ * @nr_items: L: items
  * @nr_bytes: L: what they take up
  * @room: L: what they may take up before more is to be taken from @quota
  * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
@@ -124,6 +129,7 @@ struct kwq_limits {
  * @leases: L: of the items that are held, those first that end first
  * @expired: L: leases that ended
  * @gone: L: items that ended in this hold of the lock
+ * @expects_new: whether the last add was of a new key; a guess, read without the lock
  * @nr_handles: L: open handles
  * @ref: one for each handle and one for the name
  * @quota: the owner's, in which it is counted; constant
@@ -139,7 +145,7 @@ struct kwq_limits {
  */
 struct kwq_keyed {
 	struct kwq_queue queue;
-	struct rhashtable items;
+	struct kwq_table table;
 	struct kwq_limits limits;
 	u64 nr_items;
 	u64 nr_bytes;
@@ -152,6 +158,7 @@ struct kwq_keyed {
 	struct list_head leases;
 	u64 expired;
 	struct kwq_keyed_item *gone;
+	bool expects_new;
 	u32 nr_handles;
 	struct kref ref;
 	struct kwq_quota *quota;
@@ -169,6 +176,8 @@ struct kwq_keyed {
  * @keyed: the queue
  * @holder: what it holds
  * @tickets: the same items by their tickets
+ * @first: the first of them, and
+ * @last: the last; NULL without any
  *
  * All but @keyed is covered by the queue's lock.
  */
@@ -176,6 +185,22 @@ struct kwq_handle {
 	struct kwq_keyed *keyed;
 	struct kwq_holder holder;
 	struct rb_root tickets;
+	struct rb_node *first;
+	struct rb_node *last;
+};
+
+/**
+ * struct kwq_stock - what items are made of, when the lock is held
+ * @nr: how many are in @small
+ * @small: items with short keys
+ * @large: one for a key of @large_len bytes; or NULL
+ * @large_len: bytes of that key
+ */
+struct kwq_stock {
+	u32 nr;
+	u32 large_len;
+	void *large;
+	void *small[KWQ_STOCK_MAX];
 };
 
 /**
@@ -195,19 +220,20 @@ struct kwq_dead_page {
 };
 
 /* items.c */
-void kwq_keyed_init(void);
-int kwq_keyed_init_items(struct kwq_keyed *keyed);
+int kwq_items_register(void);
+void kwq_items_unregister(void);
+void kwq_key_hash(struct kwq_key *key);
+bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
+		    const struct kwq_key *key, u32 nr);
+void kwq_stock_empty(struct kwq_stock *stock);
+void kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
-struct kwq_keyed_item *kwq_keyed_item_alloc(const struct kwq_keyed *keyed,
-					    const struct kwq_key *key);
+void kwq_keyed_enlarge(struct kwq_keyed *keyed);
 struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 				      const struct kwq_key *key);
-bool kwq_keyed_item_is_gone(const struct kwq_keyed_item *ki);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
-					struct kwq_keyed_item *ki);
-void kwq_keyed_take_out(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
-int kwq_keyed_admit(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+					struct kwq_stock *stock);
 void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
@@ -217,12 +243,15 @@ bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
 void kwq_keyed_put(struct kwq_keyed *keyed);
-int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
-		  const struct kwq_add_options *options);
-int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key,
-		     u32 flags);
-int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key);
-int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key);
+int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			 const struct kwq_add_options *options, ktime_t now,
+			 struct kwq_stock *stock);
+int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			    u32 flags);
+int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			    ktime_t now);
+int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+				  ktime_t now);
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline);
@@ -264,18 +293,21 @@ int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
 		     const struct kwq_waiter *waiter);
 void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 			u32 nr);
-int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags);
-int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
-			u32 done_flags);
-int kwq_handle_extend(struct kwq_handle *handle, u64 ticket);
-int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key);
+int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
+			   ktime_t now);
+int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,
+			       u32 done_flags, ktime_t now);
+int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now);
+int kwq_handle_extend_key_locked(struct kwq_handle *handle,
+				 const struct kwq_key *key, ktime_t now);
 void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			  ktime_t now);
 
 /* lease.c */
 void kwq_lease_init(struct kwq_keyed *keyed);
 void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
-void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+		      ktime_t now);
 void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 
 /* names.c */

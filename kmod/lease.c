@@ -52,14 +52,16 @@ void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
  * kwq_lease_extend() - an item's lease begins again now
  * @keyed: the queue; its lock held
  * @ki: an item that is being processed
+ * @now: the time it is
  */
-void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+		      ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!keyed->limits.lease)
 		return;
 	list_del(&kwq_lease_of(ki)->link);
-	give(keyed, kwq_lease_of(ki), kwq_now_locked(&keyed->queue));
+	give(keyed, kwq_lease_of(ki), now);
 }
 
 /**
@@ -78,7 +80,7 @@ void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 
 /*
  * The queue's timer calls it, in softirq context: what is taken back is ready, so it
- * stays in the table, whose locks are not to be taken here.
+ * stays in the table, and nothing is to be freed.
  */
 static bool end_leases(struct kwq_queue *queue, ktime_t now)
 {

@@ -7,26 +7,34 @@ static int __init kwq_init(void)
 {
 	int err;
 
-	kwq_keyed_init();
 	kwq_quota_init();
-	err = kwq_names_register();
+	err = kwq_items_register();
 	if (err)
 		return err;
+	err = kwq_names_register();
+	if (err)
+		goto unregister_items;
 	err = kwq_chardev_register();
 	if (err)
-		kwq_names_unregister();
+		goto unregister_names;
+	return 0;
+
+unregister_names:
+	kwq_names_unregister();
+unregister_items:
+	kwq_items_unregister();
 	return err;
 }
 
 /*
  * Nothing is left when this runs: each open descriptor and each name holds the
- * module, and their queues went with them. What RCU frees later needs no code
- * of this module.
+ * module, and their queues went with them.
  */
 static void __exit kwq_exit(void)
 {
 	kwq_chardev_unregister();
 	kwq_names_unregister();
+	kwq_items_unregister();
 }
 
 module_init(kwq_init);

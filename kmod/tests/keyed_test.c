@@ -5,11 +5,9 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/prandom.h>
-#include <linux/rcupdate.h>
-#include <linux/rhashtable.h>
 #include <linux/slab.h>
 #include "core_check.h"
-#include "keyed.h"
+#include "keyed_ops.h"
 #include "thread.h"
 #include "trace.h"
 
@@ -162,7 +160,7 @@ static size_t size_of(u32 key_len)
 #define EXPECT_ITEMS(test, t, nr)					\
 do {									\
 	KUNIT_EXPECT_EQ(test, (t)->keyed->nr_items, nr);		\
-	KUNIT_EXPECT_EQ(test, atomic_read(&(t)->keyed->items.nelems), nr); \
+	KUNIT_EXPECT_EQ(test, (t)->keyed->table.nr_items, nr); \
 } while (0)
 
 /* No item, and no memory of one (Q10). */
@@ -211,30 +209,6 @@ static const struct key_case {
 };
 
 KUNIT_ARRAY_PARAM_DESC(key, key_cases, desc);
-
-/* Q2: the lock that it would wait for is held by the test. */
-static void add_of_a_dirty_key_takes_no_lock(struct kunit *test)
-{
-	struct keyed_test *t = test->priv;
-	const struct kwq_add_options urgent = { .flags = KWQ_ADD_PRIORITY, .priority = 1 };
-	unsigned long flags;
-
-	add(t, KEY("a"));
-	add(t, KEY("b"));
-	EXPECT_FETCH(test, t, t->x, "a");
-	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_DIRTIED);
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), KWQ_COALESCED);
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-
-	/* Q12: what asks for more than that gets it. */
-	KUNIT_EXPECT_EQ(test, kwq_keyed_add(t->keyed, KEY("b"), &urgent), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_REQUEUED);
-	EXPECT_FETCH(test, t, t->x, "b");
-	KUNIT_EXPECT_EQ(test, t->got[0].priority, 1);
-	KUNIT_EXPECT_EQ(test, kwq_coalesced(&t->keyed->queue), 3);
-}
 
 static void keys_that_differ(struct kunit *test)
 {
@@ -1312,121 +1286,42 @@ static void old_counts_are_let_go(struct kunit *test)
 	EXPECT_REQUEUES(test, t, "d", 1);
 }
 
-/* Only to compare with another: RCU does not keep it. */
-static struct kwq_keyed_item *in_table(struct keyed_test *t,
-				       const struct kwq_key *key)
-{
-	struct kwq_keyed_item *ki;
-
-	rcu_read_lock();
-	ki = kwq_keyed_find(t->keyed, key);
-	rcu_read_unlock();
-	return ki;
-}
-
-static void what_went_is_taken_out_by_who_finds_it(struct kunit *test)
-{
-	struct keyed_test *t = test->priv;
-	struct kwq_keyed_item *ki;
-	unsigned long flags;
-
-	/* As if who let it go were kept from going on after the unlock. */
-	add(t, KEY("a"));
-	ki = in_table(t, KEY("a"));
-	KUNIT_ASSERT_NOT_NULL(test, ki);
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	kwq_core_remove(&t->keyed->queue.core, &ki->item);
-	kwq_keyed_settle(t->keyed, ki);
-	t->keyed->gone = NULL;
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	KUNIT_EXPECT_PTR_EQ(test, in_table(t, KEY("a")), ki);
-
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
-	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
-	KUNIT_EXPECT_PTR_NE(test, in_table(t, KEY("a")), ki);
-
-	/* Now it goes on, and the new item stays. */
-	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	t->keyed->gone = ki;
-	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
-	EXPECT_REQUEUES(test, t, "a", 0);
-	KUNIT_EXPECT_NULL(test, t->keyed->gone);
-	EXPECT_ITEMS(test, t, 1);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0),
-			KWQ_WAS_READY);
-	EXPECT_ITEMS(test, t, 0);
-}
-
 #ifdef CONFIG_FAILSLAB
-/*
- * Fills the table, and adds one more
- * @nth: which allocation of that shall fail
- * @injected: there was one
- */
-struct filler {
-	struct kwq_test_thread thread;
-	struct keyed_test *t;
-	int nth;
-	bool injected;
-	u32 nr;
-	int ret;
-};
-
-static int add_numbered(struct filler *f)
+static int add_numbered(struct keyed_test *t, u32 number)
 {
-	__be32 bytes = cpu_to_be32(f->nr);
+	__be32 bytes = cpu_to_be32(number);
 
-	return add(f->t, &(struct kwq_key){ (u8 *)&bytes, sizeof(bytes) });
-}
-
-/* Nobody else gets this processor, so the worker that would enlarge the table does not. */
-static void fill_table(void *data)
-{
-	struct filler *f = data;
-	u32 size;
-
-	sched_set_fifo(current);
-	migrate_disable();
-	rcu_read_lock();
-	size = rht_dereference_rcu(f->t->keyed->items.tbl, &f->t->keyed->items)->size;
-	rcu_read_unlock();
-	do {
-		f->ret = add_numbered(f);
-	} while (f->ret == KWQ_ADDED && f->nr++ < size);
-
-	current->fail_nth = f->nth;
-	f->ret = add_numbered(f);
-	f->injected = !current->fail_nth;
-	current->fail_nth = 0;
-	migrate_enable();
-	sched_set_normal(current, 0);
+	return add(t, &(struct kwq_key){ (u8 *)&bytes, sizeof(bytes) });
 }
 
 static void no_memory_for_a_larger_table(struct kunit *test)
 {
-	struct filler f = { .t = test->priv, .thread = {} };
-	int refused = 0;
+	struct keyed_test *t = test->priv;
+	int i, nth, refused = 0, wrong = 0;
+	u32 buckets;
 
-	/* O4: every allocation in turn; the item's is ours, the other the table's */
-	do {
-		f.nth++;
-		f.nr = 0;
-		kwq_test_thread_start(test, &f.thread, fill_table, &f);
-		kwq_test_thread_join(test, &f.thread);
-		if (f.ret == KWQ_ADDED) {
-			f.nr++;
-		} else {
-			KUNIT_EXPECT_EQ(test, f.ret, -ENOMEM);
-			refused++;
-			EXPECT_ITEMS(test, f.t, f.nr);
-			KUNIT_EXPECT_EQ(test, add_numbered(&f), KWQ_ADDED);
-			f.nr++;
-		}
-		EXPECT_ITEMS(test, f.t, f.nr);
+	/* O4: the item's memory is ours to tell of; without the table's it is slower. */
+	for (nth = 1; nth <= 3; nth++) {
+		for (i = 0; i < KWQ_TABLE_MIN; i++)
+			wrong += add_numbered(t, i) != KWQ_ADDED;
+		buckets = t->keyed->table.nr_buckets;
+		KUNIT_EXPECT_EQ(test, buckets, KWQ_TABLE_MIN);
+		current->fail_nth = nth;
+		refused += add_numbered(t, i) == -ENOMEM;
+		KUNIT_EXPECT_EQ(test, current->fail_nth, 0);
+		current->fail_nth = 0;
+		KUNIT_EXPECT_EQ(test, t->keyed->table.nr_buckets, buckets);
+
+		/* Later it catches up. */
+		for (i = 0; i < 3 * KWQ_TABLE_MIN; i++)
+			wrong += add_numbered(t, i) < 0;
+		EXPECT_ITEMS(test, t, 3 * KWQ_TABLE_MIN);
+		KUNIT_EXPECT_EQ(test, t->keyed->table.nr_buckets, 3 * KWQ_TABLE_MIN);
 		unmake(test);
 		make(test, KWQ_CLOCK_MANUAL, &plenty);
-	} while (f.injected);
-	KUNIT_EXPECT_GE(test, refused, 2);
+	}
+	KUNIT_EXPECT_EQ(test, refused, 1);
+	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
 #endif
 
@@ -1898,7 +1793,6 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 
 static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(equal_keys_are_one_item),
-	KUNIT_CASE(add_of_a_dirty_key_takes_no_lock),
 	KUNIT_CASE_PARAM(keys_that_differ, key_gen_params),
 	KUNIT_CASE(longest_keys),
 	KUNIT_CASE(many_keys),
@@ -1946,7 +1840,6 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(counts_make_room_for_a_long_key),
 	KUNIT_CASE(counts_stay_where_they_do_not_make_room),
 	KUNIT_CASE(old_counts_are_let_go),
-	KUNIT_CASE(what_went_is_taken_out_by_who_finds_it),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_a_larger_table),
 #endif

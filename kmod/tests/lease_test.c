@@ -5,7 +5,7 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include "core_check.h"
-#include "keyed.h"
+#include "keyed_ops.h"
 #include "thread.h"
 
 #define LEASE		1000

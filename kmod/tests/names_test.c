@@ -6,7 +6,7 @@
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include "keyed.h"
+#include "keyed_ops.h"
 
 #define ALICE	3001
 #define BOB	3002

@@ -46,9 +46,6 @@ ACCESS = re.compile(r'(?:read|write|assert).* bytes by .* on cpu \d+:$')
 FRAME = re.compile(r'\] +([\w.]+)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[(\w+)\])?')
 # What works on the memory of whoever calls it, who has the lock.
 LIBRARY = re.compile(r'(__)?(rb|timerqueue|list|hsiphash|sort|bsearch|str|mem)_?\w*$|_?copy_\w+$')
-# What has locks of its own, and is compiled into kwq from its header: who wants a bucket's lock sets a bit of the word that
-# its holder reads. The compiler may leave no more of it than the two functions of kwq that do nothing else.
-RHASHTABLE = re.compile(r'(__)?(rhashtable|rht)_|kwq_keyed_(insert|take_out)$')
 # Who sends a signal writes what signal_pending() and its kin read, and these are in a header, too: neither is marked.
 SIGNALS = re.compile(r'(complete_signal|signal_wake_up_state|zap_(other_threads|process)|__send_signal_locked'
                      r'|(recalc|flush|dequeue|get)_sig\w*)$')
@@ -256,8 +253,6 @@ def judge_race(results, lines, number, console):
         return
     for stack in stacks:
         for function, module in stack:
-            if RHASHTABLE.match(function):
-                break
             if module and module.startswith('kwq'):
                 results.fail(f'a race: {RACE.search(lines[number])[1].strip()} ({console}:{number + 1})')
                 return

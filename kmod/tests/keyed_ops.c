@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/errno.h>
+#include "keyed_ops.h"
+
+static struct kwq_key hashed(const struct kwq_key *key)
+{
+	struct kwq_key copy = *key;
+
+	kwq_key_hash(&copy);
+	return copy;
+}
+
+int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
+		  const struct kwq_add_options *options)
+{
+	const struct kwq_key copy = hashed(key);
+	struct kwq_stock stock = {};
+	unsigned long flags;
+	ktime_t now;
+	int ret;
+
+	do {
+		now = kwq_queue_now(&keyed->queue);
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		ret = kwq_keyed_add_locked(keyed, &copy, options, now, &stock);
+		kwq_keyed_unlock(keyed, flags);
+		if (ret == -EAGAIN && !kwq_stock_fill(&stock, keyed, &copy, 1))
+			ret = -ENOMEM;
+	} while (ret == -EAGAIN);
+	kwq_stock_empty(&stock);
+	kwq_keyed_enlarge(keyed);
+	return ret;
+}
+
+/* One call in a hold of its own. */
+#define LOCKED(keyed, call)					\
+({								\
+	ktime_t __maybe_unused now = kwq_queue_now(&(keyed)->queue); \
+	unsigned long irqs;					\
+	int ret;						\
+								\
+	spin_lock_irqsave(&(keyed)->queue.lock, irqs);		\
+	ret = (call);						\
+	kwq_keyed_unlock(keyed, irqs);				\
+	ret;							\
+})
+
+int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key, u32 flags)
+{
+	const struct kwq_key copy = hashed(key);
+
+	return LOCKED(keyed, kwq_keyed_remove_locked(keyed, &copy, flags));
+}
+
+int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key)
+{
+	const struct kwq_key copy = hashed(key);
+
+	return LOCKED(keyed, kwq_keyed_forget_locked(keyed, &copy, now));
+}
+
+int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key)
+{
+	const struct kwq_key copy = hashed(key);
+
+	return LOCKED(keyed, kwq_keyed_num_requeues_locked(keyed, &copy, now));
+}
+
+int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags)
+{
+	return LOCKED(handle->keyed,
+		      kwq_handle_done_locked(handle, ticket, done_flags, now));
+}
+
+int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
+			u32 done_flags)
+{
+	const struct kwq_key copy = hashed(key);
+
+	return LOCKED(handle->keyed,
+		      kwq_handle_done_key_locked(handle, &copy, done_flags, now));
+}
+
+int kwq_handle_extend(struct kwq_handle *handle, u64 ticket)
+{
+	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, ticket, now));
+}
+
+int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key)
+{
+	const struct kwq_key copy = hashed(key);
+
+	return LOCKED(handle->keyed, kwq_handle_extend_key_locked(handle, &copy, now));
+}

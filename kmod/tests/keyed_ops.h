@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a batch does with one entry, for tests below the device.
+ */
+#ifndef KWQ_TESTS_KEYED_OPS_H
+#define KWQ_TESTS_KEYED_OPS_H
+
+#include "keyed.h"
+
+int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
+		  const struct kwq_add_options *options);
+int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key, u32 flags);
+int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key);
+int kwq_keyed_num_requeues(struct kwq_keyed *keyed, const struct kwq_key *key);
+int kwq_handle_done(struct kwq_handle *handle, u64 ticket, u32 done_flags);
+int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
+			u32 done_flags);
+int kwq_handle_extend(struct kwq_handle *handle, u64 ticket);
+int kwq_handle_extend_key(struct kwq_handle *handle, const struct kwq_key *key);
+
+#endif /* KWQ_TESTS_KEYED_OPS_H */
