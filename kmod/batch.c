@@ -169,24 +169,23 @@ static void take_adds(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 	const struct kwq_add_entry *entries = chunk->entries;
 	struct kwq_key key = { .bytes = chunk->keys };
 	struct kwq_keyed *keyed = handle->keyed;
-	struct kwq_stock stock;
+	struct kwq_stock stock = {};
 	u32 i = 0;
 
-	stock.nr = 0;
-	stock.large = NULL;
 	next_key(&key, chunk, 0, entries[0].key_len);
-	if (READ_ONCE(keyed->expects_new))
+	if (data_race(keyed->expects_new))
 		kwq_stock_fill(&stock, keyed, &key, nr);
 	while ((i = add_some(handle, chunk, i, nr, &key, &stock)) < nr) {
-		if (kwq_stock_fill(&stock, keyed, &key, nr - i))
+		if (kwq_stock_fill(&stock, keyed, &key, nr - i) &&
+		    kwq_keyed_provide(keyed))
 			continue;
 		chunk->results[i] = -ENOMEM;
 		if (++i == nr)
 			break;
 		next_key(&key, chunk, i, entries[i].key_len);
 	}
-	kwq_stock_empty(&stock);
-	kwq_keyed_enlarge(keyed);
+	kwq_stock_empty(&stock, keyed);
+	kwq_keyed_provide(keyed);
 }
 
 const struct kwq_batch_kind kwq_batch_add = {
@@ -270,7 +269,7 @@ static int take_remove(struct kwq_handle *handle, const struct kwq_remove_entry 
 {
 	if (entry->flags & ~KWQ_REMOVE_DEAD || !key->len)
 		return -EINVAL;
-	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags);
+	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags, now);
 }
 
 static void take_removes(struct kwq_handle *handle, struct chunk *chunk, u32 nr)

@@ -12,7 +12,7 @@ static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after
 	struct rb_node *found = NULL;
 
 	while (node) {
-		if (rb_entry(node, struct kwq_keyed_item, by_ticket)->ticket > after) {
+		if (rb_entry(node, struct kwq_keyed_item, dead)->ticket > after) {
 			found = node;
 			node = node->rb_left;
 		} else {
@@ -45,7 +45,7 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 	now = kwq_now_locked(&keyed->queue);
 	for (node = first_dead_after(keyed, after); node && nr < page->max_items;
 	     node = rb_next(node), nr++) {
-		ki = rb_entry(node, struct kwq_keyed_item, by_ticket);
+		ki = rb_entry(node, struct kwq_keyed_item, dead);
 		if (ki->key_len > page->max_keys - page->keys_len) {
 			ret = nr ? 0 : -EMSGSIZE;
 			break;

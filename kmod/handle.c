@@ -23,8 +23,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed)
 		return ERR_PTR(-ENOMEM);
 	handle->keyed = keyed;
 	kwq_holder_init(&handle->holder);
-	handle->tickets = RB_ROOT;
-	handle->first = NULL;
+	INIT_HLIST_HEAD(&handle->held);
 	handle->last = NULL;
 	kref_get(&keyed->ref);
 
@@ -35,72 +34,48 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_open);
 
-static struct kwq_keyed_item *item_of_node(struct rb_node *node)
+/* By its ticket, whose hash that is, if it is held through this handle. */
+static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket, u32 hash)
 {
-	return rb_entry(node, struct kwq_keyed_item, by_ticket);
+	struct kwq_node *node = *kwq_table_bucket(&handle->keyed->tickets, hash);
+	struct kwq_keyed_item *ki;
+
+	for (; node; node = node->next) {
+		ki = container_of(node, struct kwq_keyed_item, by_ticket);
+		if (ki->ticket == ticket)
+			return ki->item.holder == &handle->holder ? ki : NULL;
+	}
+	return NULL;
 }
 
-/**
- * kwq_ticket_less() - the order of hand-outs and deaths, for rb_add()
- * @a: an item's node
- * @b: another's
- *
- * Return: true if @a's was first.
- */
-bool kwq_ticket_less(struct rb_node *a, const struct rb_node *b)
-{
-	return item_of_node(a)->ticket <
-	       rb_entry(b, struct kwq_keyed_item, by_ticket)->ticket;
-}
-
-static int ticket_cmp(const void *ticket, const struct rb_node *node)
-{
-	u64 a = *(const u64 *)ticket;
-	u64 b = rb_entry(node, struct kwq_keyed_item, by_ticket)->ticket;
-
-	return a < b ? -1 : a > b;
-}
-
-/* Who finishes in the order in which he got need not search. */
-static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket)
-{
-	struct rb_node *node = handle->first;
-
-	if (!node)
-		return NULL;
-	if (item_of_node(node)->ticket != ticket)
-		node = rb_find(&ticket, &handle->tickets, ticket_cmp);
-	return node ? item_of_node(node) : NULL;
-}
-
-/* Each ticket is higher than all before it, so its place is known. */
 static void hold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
-	struct rb_node *node = &ki->by_ticket;
+	struct kwq_keyed *keyed = handle->keyed;
 
-	ki->ticket = ++handle->keyed->last_ticket;
-	if (handle->last) {
-		rb_link_node(node, handle->last, &handle->last->rb_right);
-	} else {
-		rb_link_node(node, NULL, &handle->tickets.rb_node);
-		handle->first = node;
-	}
-	rb_insert_color(node, &handle->tickets);
-	handle->last = node;
-	kwq_lease_begin(handle->keyed, ki);
+	ki->ticket = ++keyed->last_ticket;
+	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
+			 kwq_ticket_hash(keyed, ki->ticket));
+	if (handle->last)
+		hlist_add_behind(&ki->held, handle->last);
+	else
+		hlist_add_head(&ki->held, &handle->held);
+	handle->last = &ki->held;
+	if (keyed->limits.lease)
+		kwq_lease_begin(keyed, ki);
 }
 
 /* An item is about to leave the handle, in whichever way. */
-static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash)
 {
-	struct rb_node *node = &ki->by_ticket;
+	struct kwq_keyed *keyed = handle->keyed;
 
-	if (handle->first == node)
-		handle->first = rb_next(node);
-	if (handle->last == node)
-		handle->last = rb_prev(node);
-	rb_erase(node, &handle->tickets);
-	kwq_lease_end(handle->keyed, ki);
+	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
+	if (handle->last == &ki->held)
+		handle->last = ki->held.pprev == &handle->held.first ? NULL :
+			       container_of(ki->held.pprev, struct hlist_node, next);
+	__hlist_del(&ki->held);
+	if (keyed->limits.lease)
+		kwq_lease_end(keyed, ki);
 }
 
 /**
@@ -113,7 +88,8 @@ void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			  ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	unhold(container_of(ki->item.holder, struct kwq_handle, holder), ki);
+	unhold(container_of(ki->item.holder, struct kwq_handle, holder), ki,
+	       kwq_ticket_hash(keyed, ki->ticket));
 	kwq_abandon_locked(&keyed->queue, &ki->item, now);
 }
 
@@ -126,7 +102,7 @@ void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 void kwq_handle_close(struct kwq_handle *handle)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	struct rb_node *node;
+	struct hlist_node *node;
 	unsigned long flags;
 	ktime_t now;
 	int n;
@@ -135,14 +111,15 @@ void kwq_handle_close(struct kwq_handle *handle)
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_now_locked(&keyed->queue);
 		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-			node = handle->first;
+			node = handle->held.first;
 			if (!node)
 				break;
-			kwq_handle_take_back(keyed, item_of_node(node), now);
+			kwq_handle_take_back(keyed, hlist_entry(node, struct kwq_keyed_item,
+								held), now);
 		}
 		if (!node)
 			keyed->nr_handles--;
-		kwq_unlock(&keyed->queue, flags);
+		kwq_keyed_unlock(keyed, flags);
 		cond_resched();
 	} while (node);
 
@@ -155,7 +132,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
  * Hands out what fits. The keys are copied as well: an item may be finished, and
  * freed, by another thread of the same handle as soon as the lock is dropped.
  */
-static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
+static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
@@ -166,6 +143,8 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 	fetch->keys_len = 0;
 	if (!keyed->queue.core.nr_ready)
 		return 0;
+	if (kwq_table_is_crowded(&keyed->tickets))
+		return -ENOMEM;
 	now = kwq_now_locked(&keyed->queue);
 	for (nr = 0; nr < fetch->max_items; nr++) {
 		item = kwq_core_peek(&keyed->queue.core);
@@ -188,7 +167,28 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
 			.requeues = item->requeues,
 		};
 	}
-	return nr;
+	return nr ?: -EMSGSIZE;
+}
+
+/* All but what is to be provided for it. */
+static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
+			 const struct kwq_waiter *waiter)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	while (!(ret = fetch_locked(handle, fetch))) {
+		ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
+		if (ret)
+			break;
+	}
+	/* Of those that are ready. It may have been this one's wake-up. */
+	if (ret < 0 && queue->core.nr_ready)
+		kwq_pass_on_locked(queue);
+	kwq_unlock_got(queue, flags);
+	return ret;
 }
 
 /**
@@ -199,28 +199,17 @@ static u32 fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
  *
  * Context: process; may sleep.
  * Return: how many were fetched, at least one; -EMSGSIZE if the first one's key
- * does not fit, and what kwq_wait_locked() returns.
+ * does not fit, -ENOMEM if it could not be found by its ticket, and what
+ * kwq_wait_locked() returns.
  */
 int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
 		     const struct kwq_waiter *waiter)
 {
-	struct kwq_queue *queue = &handle->keyed->queue;
-	unsigned long flags;
 	int ret;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	while (!(ret = fetch_locked(handle, fetch))) {
-		if (queue->core.nr_ready) {
-			/* It may have been this one's wake-up. */
-			kwq_pass_on_locked(queue);
-			ret = -EMSGSIZE;
-			break;
-		}
-		ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
-		if (ret)
-			break;
-	}
-	kwq_unlock_got(queue, flags);
+	do {
+		ret = fetch_or_wait(handle, fetch, waiter);
+	} while (kwq_keyed_provide(handle->keyed) && ret == -ENOMEM);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_fetch);
@@ -240,29 +229,31 @@ void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 	struct kwq_queue *queue = &handle->keyed->queue;
 	struct kwq_keyed_item *ki;
 	unsigned long flags;
+	u32 hash;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	while (nr--) {
-		ki = find_held(handle, got[nr].ticket);
+		hash = kwq_ticket_hash(handle->keyed, got[nr].ticket);
+		ki = find_held(handle, got[nr].ticket, hash);
 		if (!ki)
 			continue;
-		unhold(handle, ki);
+		unhold(handle, ki, hash);
 		kwq_unget_locked(queue, &ki->item);
 	}
-	kwq_unlock(queue, flags);
+	kwq_keyed_unlock(handle->keyed, flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unfetch);
 
-static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 flags,
-		ktime_t now)
+static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
+		u32 flags, ktime_t now)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
 
 	if (ret < 0)
 		return ret;
-	unhold(handle, ki);
-	kwq_keyed_settle(keyed, ki);
+	unhold(handle, ki, hash);
+	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 
@@ -279,9 +270,10 @@ static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 flags,
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			   ktime_t now)
 {
-	struct kwq_keyed_item *ki = find_held(handle, ticket);
+	u32 hash = kwq_ticket_hash(handle->keyed, ticket);
+	struct kwq_keyed_item *ki = find_held(handle, ticket, hash);
 
-	return ki ? done(handle, ki, done_flags, now) : -ESTALE;
+	return ki ? done(handle, ki, hash, done_flags, now) : -ESTALE;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_locked);
 
@@ -298,9 +290,12 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_locked);
 int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,
 			       u32 done_flags, ktime_t now)
 {
-	struct kwq_keyed_item *ki = kwq_keyed_find(handle->keyed, key);
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
 
-	return ki ? done(handle, ki, done_flags, now) : -ENOENT;
+	if (!ki)
+		return -ENOENT;
+	return done(handle, ki, kwq_ticket_hash(keyed, ki->ticket), done_flags, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
 
@@ -316,7 +311,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
  */
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 {
-	struct kwq_keyed_item *ki = find_held(handle, ticket);
+	u32 hash = kwq_ticket_hash(handle->keyed, ticket);
+	struct kwq_keyed_item *ki = find_held(handle, ticket, hash);
 
 	if (!ki)
 		return -ESTALE;

@@ -19,12 +19,6 @@
 #include <kunit/visibility.h>
 #include "keyed.h"
 
-enum {
-	KWQ_LIFE_ADMITTED,	/* counted in nr_items, nr_bytes */
-	KWQ_LIFE_REMEMBERED,	/* so too; idle, and in kwq_keyed.remembered */
-	KWQ_LIFE_BURIED,	/* so too; dead, and in kwq_keyed.dead */
-};
-
 /*
  * Most keys are short. Items with room for those are all of one size, so they can be
  * allocated and freed many at a time.
@@ -80,95 +74,23 @@ static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 
 static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
 {
-	return item_size(keyed, key_len) <= SMALL_SIZE;
+	return key_len <= keyed->small_key_max;
 }
 
-/**
- * kwq_stock_fill() - get what items are made of
- * @stock: the stock
- * @keyed: the queue that they are for
- * @key: the key of the next one
- * @nr: how many keys there will be, with that one
- *
- * Context: process; may sleep.
- * Return: true if there is enough for the next one, false without memory.
- */
-bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
-		    const struct kwq_key *key, u32 nr)
+static struct kwq_keyed_item *item_of(struct kwq_node *node)
 {
-	if (!is_small(keyed, key->len)) {
-		kfree(stock->large);
-		stock->large_len = key->len;
-		stock->large = kmalloc(item_size(keyed, key->len), GFP_KERNEL_ACCOUNT);
-		return stock->large;
-	}
-	if (stock->nr)
-		return true;
-	nr = min_t(u32, nr, ARRAY_SIZE(stock->small));
-	if (nr > 1)
-		stock->nr = kmem_cache_alloc_bulk(small_items, GFP_KERNEL, nr,
-						  stock->small);
-	if (!stock->nr) {
-		stock->small[0] = kmem_cache_alloc(small_items, GFP_KERNEL);
-		stock->nr = !!stock->small[0];
-	}
-	return stock->nr;
-}
-EXPORT_SYMBOL_IF_KUNIT(kwq_stock_fill);
-
-/**
- * kwq_stock_empty() - free what is left
- * @stock: the stock
- *
- * Context: any.
- */
-void kwq_stock_empty(struct kwq_stock *stock)
-{
-	if (stock->nr)
-		kmem_cache_free_bulk(small_items, stock->nr, stock->small);
-	kfree(stock->large);
-}
-EXPORT_SYMBOL_IF_KUNIT(kwq_stock_empty);
-
-static bool stock_has(const struct kwq_stock *stock, const struct kwq_keyed *keyed,
-		      u32 key_len)
-{
-	if (is_small(keyed, key_len))
-		return stock->nr;
-	return stock->large && stock->large_len == key_len;
+	return container_of(node, struct kwq_keyed_item, by_key);
 }
 
-static struct kwq_keyed_item *take_from(struct kwq_stock *stock,
-					const struct kwq_keyed *keyed, u32 key_len)
+static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
-	void *ki;
-
-	if (is_small(keyed, key_len))
-		return stock->small[--stock->nr];
-	ki = stock->large;
-	stock->large = NULL;
-	return ki;
-}
-
-/**
- * kwq_keyed_init_items() - make a queue without items
- * @keyed: the queue
- */
-void kwq_keyed_init_items(struct kwq_keyed *keyed)
-{
-	kwq_table_init(&keyed->table);
-	INIT_LIST_HEAD(&keyed->remembered);
-	keyed->dead = RB_ROOT;
-}
-
-static void free_items(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
-{
-	struct kwq_keyed_item *next;
+	struct kwq_keyed_item *ki;
 	void *small[16];
 	size_t nr = 0;
 
-	for (; ki; ki = next) {
-		next = ki->next;
+	while (node) {
+		ki = item_of(node);
+		node = node->next;
 		if (!is_small(keyed, ki->key_len)) {
 			kfree(ki);
 			continue;
@@ -185,6 +107,112 @@ static void free_items(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		kmem_cache_free(small_items, small[0]);
 }
 
+/* The most items that are allocated for one hold of the lock. */
+#define STOCK_MAX	32
+
+/**
+ * kwq_stock_fill() - get what items are made of
+ * @stock: the stock
+ * @keyed: the queue that they are for
+ * @key: the key of the next one
+ * @nr: how many keys there will be, with that one
+ *
+ * Context: process; may sleep.
+ * Return: true if there is enough for the next one, false without memory.
+ */
+bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
+		    const struct kwq_key *key, u32 nr)
+{
+	struct kwq_keyed_item *ki;
+	void *small[STOCK_MAX];
+	int got = 0;
+
+	if (!is_small(keyed, key->len)) {
+		kfree(stock->large);
+		stock->large_len = key->len;
+		stock->large = kmalloc(item_size(keyed, key->len), GFP_KERNEL_ACCOUNT);
+		return stock->large;
+	}
+	if (stock->small)
+		return true;
+	nr = min_t(u32, nr, ARRAY_SIZE(small));
+	if (nr > 1)
+		got = kmem_cache_alloc_bulk(small_items, GFP_KERNEL, nr, small);
+	if (!got) {
+		small[0] = kmem_cache_alloc(small_items, GFP_KERNEL);
+		got = !!small[0];
+	}
+	while (got--) {
+		ki = small[got];
+		ki->key_len = 0;
+		ki->by_key.next = stock->small;
+		stock->small = &ki->by_key;
+	}
+	return stock->small;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_stock_fill);
+
+/**
+ * kwq_stock_free() - kwq_stock_empty(), where something is left
+ * @stock: the stock
+ * @keyed: the queue that it was for
+ */
+void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed)
+{
+	free_items(keyed, stock->small);
+	kfree(stock->large);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_stock_free);
+
+static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
+		     u32 key_len)
+{
+	if (is_small(keyed, key_len))
+		return stock->small;
+	return stock->large && stock->large_len == key_len;
+}
+
+static struct kwq_keyed_item *take_item(const struct kwq_keyed *keyed,
+					struct kwq_stock *stock, u32 key_len)
+{
+	struct kwq_node *node = stock->small;
+	void *large = stock->large;
+
+	if (!is_small(keyed, key_len)) {
+		stock->large = NULL;
+		return large;
+	}
+	stock->small = node->next;
+	return item_of(node);
+}
+
+static u32 hash_of_key(const struct kwq_table *table, const struct kwq_node *node)
+{
+	return container_of(node, struct kwq_keyed_item, by_key)->hash;
+}
+
+static u32 hash_of_ticket(const struct kwq_table *table, const struct kwq_node *node)
+{
+	const struct kwq_keyed *keyed = container_of(table, struct kwq_keyed, tickets);
+
+	return kwq_ticket_hash(keyed, container_of(node, struct kwq_keyed_item,
+						   by_ticket)->ticket);
+}
+
+/**
+ * kwq_keyed_init_items() - make a queue without items
+ * @keyed: the queue
+ */
+void kwq_keyed_init_items(struct kwq_keyed *keyed)
+{
+	kwq_table_init(&keyed->table, hash_of_key);
+	kwq_table_init(&keyed->tickets, hash_of_ticket);
+	keyed->ticket_secret = get_random_u32();
+	keyed->small_key_max = SMALL_SIZE - item_size(keyed, 0);
+	INIT_LIST_HEAD(&keyed->remembered);
+	keyed->dead = RB_ROOT;
+}
+
 static void free_pages_unused(void *page)
 {
 	void *next;
@@ -195,8 +223,14 @@ static void free_pages_unused(void *page)
 	}
 }
 
+static void free_unused(struct kwq_table *table)
+{
+	free_pages_unused(table->unused);
+	table->unused = NULL;
+}
+
 /**
- * kwq_keyed_destroy_items() - free the table and what is in it
+ * kwq_keyed_destroy_items() - free the tables and what is in them
  * @keyed: the queue; nobody uses it any more
  *
  * Context: process; may sleep.
@@ -205,56 +239,48 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
 	while (keyed->table.nr_buckets) {
 		free_items(keyed, kwq_table_empty_last(&keyed->table));
-		if (keyed->table.unused) {
-			free_pages_unused(keyed->table.unused);
-			keyed->table.unused = NULL;
-		}
+		free_unused(&keyed->table);
+		cond_resched();
+	}
+	while (keyed->tickets.nr_buckets) {
+		kwq_table_empty_last(&keyed->tickets);
+		free_unused(&keyed->tickets);
 		cond_resched();
 	}
 }
 
 /**
- * kwq_keyed_enlarge() - have more buckets, where there are more items
+ * kwq_keyed_enlarge() - give a table the pages it wants
  * @keyed: the queue
+ * @table: one of its tables
+ * @nr: @table->pages_wanted, read without the lock
  *
- * Without memory there are as many as before, with more items in each.
+ * Without memory there are as many buckets as before, with more nodes in each.
  *
  * Context: process; may sleep.
+ * Return: false if that are as many as it takes.
  */
-void kwq_keyed_enlarge(struct kwq_keyed *keyed)
+bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 {
 	void *pages[2] = {};
 	unsigned long flags;
-	int i, nr = READ_ONCE(keyed->table.pages_wanted);
+	bool takes_more;
+	int i;
 
-	if (likely(!nr))
-		return;
 	for (i = 0; i < nr; i++) {
 		pages[i] = kzalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		if (!pages[i])
 			break;
 	}
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	kwq_table_give_pages(&keyed->table, pages);
+	kwq_table_give_pages(table, pages);
+	takes_more = !kwq_table_is_crowded(table);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	kfree(pages[0]);
 	kfree(pages[1]);
+	return takes_more;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_enlarge);
-
-/**
- * kwq_keyed_find() - find a key's item
- * @keyed: the queue; its lock held
- * @key: the key, with its hash
- *
- * Return: the item, or NULL.
- */
-struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
-				      const struct kwq_key *key)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	return kwq_table_find(&keyed->table, key);
-}
 
 /* Takes an item off the list, or out of the tree, that its last state put it in. */
 static void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
@@ -265,7 +291,7 @@ static void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		keyed->bytes_remembered -= item_size(keyed, ki->key_len);
 		ki->life = KWQ_LIFE_ADMITTED;
 	} else if (ki->life == KWQ_LIFE_BURIED) {
-		rb_erase(&ki->by_ticket, &keyed->dead);
+		rb_erase(&ki->dead, &keyed->dead);
 		ki->life = KWQ_LIFE_ADMITTED;
 	}
 }
@@ -281,13 +307,14 @@ static void give_room_back(struct kwq_keyed *keyed)
 
 static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	leave_place(keyed, ki);
+	if (ki->life != KWQ_LIFE_ADMITTED)
+		leave_place(keyed, ki);
 	keyed->nr_items--;
 	keyed->nr_bytes -= item_size(keyed, ki->key_len);
 	give_room_back(keyed);
-	kwq_table_remove(&keyed->table, ki);
-	ki->next = keyed->gone;
-	keyed->gone = ki;
+	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
+	ki->by_key.next = keyed->gone;
+	keyed->gone = &ki->by_key;
 }
 
 /**
@@ -302,16 +329,18 @@ static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	struct kwq_keyed_item *gone = keyed->gone;
-	void *unused = keyed->table.unused;
+	void *unused_by_key = keyed->table.unused;
+	void *unused_by_ticket = keyed->tickets.unused;
+	struct kwq_node *gone = keyed->gone;
 
 	keyed->gone = NULL;
 	keyed->table.unused = NULL;
+	keyed->tickets.unused = NULL;
 	kwq_unlock(&keyed->queue, flags);
 	if (gone)
 		free_items(keyed, gone);
-	if (unlikely(unused))
-		free_pages_unused(unused);
+	free_pages_unused(unused_by_key);
+	free_pages_unused(unused_by_ticket);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_unlock);
 
@@ -325,10 +354,9 @@ static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
  * L10: lets go of items whose requeues are old enough to be forgotten. Two for each
  * one that is remembered anew, so that they cannot pile up.
  */
-static void let_old_ones_go(struct kwq_keyed *keyed)
+static void let_old_ones_go(struct kwq_keyed *keyed, ktime_t now)
 {
 	const struct kwq_core *core = &keyed->queue.core;
-	ktime_t now = kwq_now_locked(&keyed->queue);
 	struct kwq_keyed_item *ki;
 	int n;
 
@@ -340,7 +368,7 @@ static void let_old_ones_go(struct kwq_keyed *keyed)
 	}
 }
 
-static void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	if (ki->life == KWQ_LIFE_REMEMBERED)
 		return;
@@ -348,7 +376,13 @@ static void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	keyed->nr_remembered++;
 	keyed->bytes_remembered += item_size(keyed, ki->key_len);
 	ki->life = KWQ_LIFE_REMEMBERED;
-	let_old_ones_go(keyed);
+	let_old_ones_go(keyed, now);
+}
+
+static bool died_before(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct kwq_keyed_item, dead)->ticket <
+	       rb_entry(b, struct kwq_keyed_item, dead)->ticket;
 }
 
 static void bury(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
@@ -358,7 +392,7 @@ static void bury(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	/* It may have been idle, and remembered, until now. */
 	leave_place(keyed, ki);
 	ki->ticket = ++keyed->last_ticket;
-	rb_add(&ki->by_ticket, &keyed->dead, kwq_ticket_less);
+	rb_add(&ki->dead, &keyed->dead, died_before);
 	ki->life = KWQ_LIFE_BURIED;
 }
 
@@ -420,8 +454,8 @@ static int make_room(struct kwq_keyed *keyed, size_t size)
  *
  * kwq_keyed_settle() lets it go again unless something is done with it.
  *
- * Return: the item; with nothing changed ERR_PTR of -EAGAIN (for kwq_stock_fill()),
- * -ENOSPC (the queue is full) or -EDQUOT (its owner has too much).
+ * Return: the item; with nothing changed ERR_PTR of -EAGAIN (for kwq_stock_fill()
+ * and kwq_keyed_provide()), -ENOSPC (the queue is full) or -EDQUOT (its owner has too much).
  */
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
@@ -432,13 +466,13 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	int err;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	if (!stock_has(stock, keyed, key->len))
+	if (!has_item(keyed, stock, key->len) || kwq_table_is_crowded(&keyed->table))
 		return ERR_PTR(-EAGAIN);
 	err = make_room(keyed, size);
 	if (err)
 		return ERR_PTR(err);
 
-	ki = take_from(stock, keyed, key->len);
+	ki = take_item(keyed, stock, key->len);
 	kwq_item_init(&ki->item);
 	ki->ticket = 0;
 	ki->hash = key->hash;
@@ -449,17 +483,17 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 		kwq_lease_of(ki)->ki = ki;
 	keyed->nr_items++;
 	keyed->nr_bytes += size;
-	kwq_table_insert(&keyed->table, ki);
+	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);
 	return ki;
 }
 
 /**
- * kwq_keyed_settle() - put an item where its state belongs
+ * kwq_keyed_move() - kwq_keyed_settle(), where that is elsewhere than it was
  * @keyed: the queue; its lock held
- * @ki: an item that was just worked on; not to be touched any more, for if it
- *	turned idle with nothing to remember it is gone
+ * @ki: the item
+ * @now: the time it is
  */
-void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!kwq_item_is_idle(&ki->item)) {
@@ -468,7 +502,7 @@ void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 		else
 			leave_place(keyed, ki);
 	} else if (ki->item.requeues && !keyed->queue.core.shut_down) {
-		remember(keyed, ki);
+		remember(keyed, ki, now);
 	} else {
 		let_go(keyed, ki);
 	}

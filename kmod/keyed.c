@@ -43,6 +43,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed = kzalloc(sizeof(*keyed), GFP_KERNEL_ACCOUNT);
 	if (!keyed)
 		return ERR_PTR(-ENOMEM);
+	keyed->limits = *limits;
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
 	/* To ask is no attempt to use it: most have not, and need not. */
@@ -55,7 +56,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	kref_init(&keyed->ref);
 	RB_CLEAR_NODE(&keyed->by_name);
 	strscpy(keyed->name, name, sizeof(keyed->name));
-	keyed->limits = *limits;
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
 	keyed->queue.key_of = key_of;
 	kwq_lease_init(keyed);
@@ -109,7 +109,7 @@ static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (IS_ERR(ki))
 		return PTR_ERR(ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	kwq_keyed_settle(keyed, ki);
+	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 
@@ -121,8 +121,8 @@ static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
  * @now: the time it is
  * @stock: what its item is made of if it has none
  *
- * Return: as kwq_add_with(), and with nothing changed -EAGAIN (for kwq_stock_fill()),
- * -ENOSPC or -EDQUOT.
+ * Return: as kwq_add_with(), and with nothing changed -EAGAIN (for kwq_stock_fill()
+ * and kwq_keyed_provide()), -ENOSPC or -EDQUOT.
  */
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
@@ -135,7 +135,7 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 		return add_new(keyed, key, options, now, stock);
 	keyed->expects_new = false;
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	kwq_keyed_settle(keyed, ki);
+	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add_locked);
@@ -145,11 +145,12 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add_locked);
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  * @flags: KWQ_REMOVE_* bits
+ * @now: the time it is
  *
  * Return: what it was, as KWQ_WAS_* bits; -ENOENT if the queue has no such key.
  */
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			    u32 flags)
+			    u32 flags, ktime_t now)
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
 	int ret;
@@ -157,7 +158,7 @@ int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (!ki)
 		return -ENOENT;
 	ret = kwq_remove_locked(&keyed->queue, &ki->item, flags);
-	kwq_keyed_settle(keyed, ki);
+	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove_locked);
@@ -185,7 +186,7 @@ int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (!ki)
 		return 0;
 	ret = count_result(kwq_core_forget(&keyed->queue.core, &ki->item, now));
-	kwq_keyed_settle(keyed, ki);
+	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_forget_locked);
@@ -245,8 +246,9 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_advance);
 
 static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
 {
+	/* No time: after a shut down nothing is remembered. */
 	kwq_keyed_settle(container_of(queue, struct kwq_keyed, queue),
-			 kwq_keyed_item_of(item));
+			 kwq_keyed_item_of(item), 0);
 }
 
 static bool drop_some(struct kwq_keyed *keyed)

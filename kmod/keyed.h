@@ -16,8 +16,10 @@
 #define KWQ_KEYED_H
 
 #include <linux/cred.h>
+#include <linux/jhash.h>
 #include <linux/kref.h>
 #include <linux/rbtree.h>
+#include <linux/string.h>
 #include "queue.h"
 #include "table.h"
 
@@ -26,9 +28,6 @@
  * idle in each queue.
  */
 #define KWQ_QUOTA_STEP		(16 * 1024)
-
-/* The most items that are made in one hold of the lock. */
-#define KWQ_STOCK_MAX		32
 
 struct kwq_quota;
 
@@ -47,14 +46,15 @@ struct kwq_key {
 /**
  * struct kwq_keyed_item - an item and its key
  * @item: its state, all of it
- * @by_ticket: in &kwq_handle.tickets while it is processing, in &kwq_keyed.dead while
- *	it is dead
- * @remembered: in &kwq_keyed.remembered, while it is idle
- * @next: in its bucket of &kwq_keyed.table; then in &kwq_keyed.gone
- * @ticket: the present or last hand-out or death, 0 before the first
+ * @by_key: in &kwq_keyed.table; then in &kwq_keyed.gone
  * @hash: of @key; constant
  * @key_len: bytes of @key; constant
- * @life: KWQ_LIFE_ADMITTED and on
+ * @life: what the rest is used for
+ * @ticket: the present or last hand-out or death, 0 before the first
+ * @by_ticket: in &kwq_keyed.tickets, and
+ * @held: in &kwq_handle.held, while it is processing
+ * @remembered: in &kwq_keyed.remembered, while it is idle
+ * @dead: in &kwq_keyed.dead, while it is dead
  * @key: the key; constant
  *
  * All but the constants is covered by the queue's lock.
@@ -64,16 +64,26 @@ struct kwq_key {
  */
 struct kwq_keyed_item {
 	struct kwq_item item;
-	union {
-		struct rb_node by_ticket;
-		struct list_head remembered;
-	};
-	struct kwq_keyed_item *next;
-	u64 ticket;
+	struct kwq_node by_key;
 	u32 hash;
 	u16 key_len;
 	u8 life;
+	u64 ticket;
+	union {
+		struct {
+			struct kwq_node by_ticket;
+			struct hlist_node held;
+		};
+		struct list_head remembered;
+		struct rb_node dead;
+	};
 	u8 key[] __counted_by(key_len);
+};
+
+enum {
+	KWQ_LIFE_ADMITTED,	/* counted in nr_items, nr_bytes */
+	KWQ_LIFE_REMEMBERED,	/* so too; idle, and in kwq_keyed.remembered */
+	KWQ_LIFE_BURIED,	/* so too; dead, and in kwq_keyed.dead */
 };
 
 /**
@@ -117,7 +127,10 @@ struct kwq_limits {
  * struct kwq_keyed - a queue of keys
  * @queue: the queue
  * @limits: constant
+ * @small_key_max: the longest key that an item of the common size has room for; constant
  * @table: L: items by key
+ * @tickets: L: items that are handed out, by ticket
+ * @ticket_secret: of their hashes; constant
  * @nr_items: L: items
  * @nr_bytes: L: what they take up
  * @room: L: what they may take up before more is to be taken from @quota
@@ -128,7 +141,7 @@ struct kwq_limits {
  * @dead: L: dead items, by the ticket of their death
  * @leases: L: of the items that are held, those first that end first
  * @expired: L: leases that ended
- * @gone: L: items that ended in this hold of the lock
+ * @gone: L: items that ended in this hold of the lock, and are to be freed
  * @expects_new: whether the last add was of a new key; a guess, read without the lock
  * @nr_handles: L: open handles
  * @ref: one for each handle and one for the name
@@ -146,7 +159,10 @@ struct kwq_limits {
 struct kwq_keyed {
 	struct kwq_queue queue;
 	struct kwq_table table;
+	struct kwq_table tickets;
 	struct kwq_limits limits;
+	u32 small_key_max;
+	u32 ticket_secret;
 	u64 nr_items;
 	u64 nr_bytes;
 	u64 room;
@@ -157,7 +173,7 @@ struct kwq_keyed {
 	struct rb_root dead;
 	struct list_head leases;
 	u64 expired;
-	struct kwq_keyed_item *gone;
+	struct kwq_node *gone;
 	bool expects_new;
 	u32 nr_handles;
 	struct kref ref;
@@ -175,32 +191,28 @@ struct kwq_keyed {
  * struct kwq_handle - one open file description on a queue
  * @keyed: the queue
  * @holder: what it holds
- * @tickets: the same items by their tickets
- * @first: the first of them, and
- * @last: the last; NULL without any
+ * @held: the same items, in the order in which they were handed out
+ * @last: the last of them; NULL without any
  *
  * All but @keyed is covered by the queue's lock.
  */
 struct kwq_handle {
 	struct kwq_keyed *keyed;
 	struct kwq_holder holder;
-	struct rb_root tickets;
-	struct rb_node *first;
-	struct rb_node *last;
+	struct hlist_head held;
+	struct hlist_node *last;
 };
 
 /**
- * struct kwq_stock - what items are made of, when the lock is held
- * @nr: how many are in @small
- * @small: items with short keys
+ * struct kwq_stock - what items are made of in the next hold of the lock
+ * @small: items with short keys, each with the next in its @by_key
  * @large: one for a key of @large_len bytes; or NULL
  * @large_len: bytes of that key
  */
 struct kwq_stock {
-	u32 nr;
-	u32 large_len;
+	struct kwq_node *small;
 	void *large;
-	void *small[KWQ_STOCK_MAX];
+	u32 large_len;
 };
 
 /**
@@ -225,19 +237,109 @@ void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
-void kwq_stock_empty(struct kwq_stock *stock);
+void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
 void kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
-void kwq_keyed_enlarge(struct kwq_keyed *keyed);
-struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
-				      const struct kwq_key *key);
+bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
-void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
 bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
+
+/**
+ * kwq_keyed_settle() - put an item where its state belongs
+ * @keyed: the queue; its lock held
+ * @ki: an item that was just worked on; not to be touched any more, for if it
+ *	turned idle with nothing to remember it is gone
+ * @now: the time it is
+ */
+static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+				    ktime_t now)
+{
+	const u8 lively = KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING | KWQ_ITEM_PROCESSING;
+
+	if (!(ki->item.state & lively) || ki->life != KWQ_LIFE_ADMITTED)
+		kwq_keyed_move(keyed, ki, now);
+}
+
+/**
+ * kwq_stock_empty() - free what is left
+ * @stock: the stock
+ * @keyed: the queue that it was for
+ *
+ * Context: any.
+ */
+static inline void kwq_stock_empty(struct kwq_stock *stock,
+				   const struct kwq_keyed *keyed)
+{
+	if (unlikely(stock->small || stock->large))
+		kwq_stock_free(stock, keyed);
+}
+
+/**
+ * kwq_ticket_hash() - where a ticket is looked for
+ * @keyed: the queue
+ * @ticket: the ticket
+ *
+ * They are counted up. But who gets them chooses those that he keeps, and could have
+ * all of them in one bucket, to be walked through under the lock.
+ *
+ * Return: the hash.
+ */
+static inline u32 kwq_ticket_hash(const struct kwq_keyed *keyed, u64 ticket)
+{
+	return jhash_2words(lower_32_bits(ticket), upper_32_bits(ticket),
+			    keyed->ticket_secret);
+}
+
+/**
+ * kwq_keyed_find() - find a key's item
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ *
+ * Return: the item, or NULL.
+ */
+static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
+						    const struct kwq_key *key)
+{
+	struct kwq_keyed_item *ki;
+	struct kwq_node *node;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	for (node = *kwq_table_bucket(&keyed->table, key->hash); node;
+	     node = node->next) {
+		ki = container_of(node, struct kwq_keyed_item, by_key);
+		if (ki->hash == key->hash && ki->key_len == key->len &&
+		    !memcmp(ki->key, key->bytes, key->len))
+			return ki;
+	}
+	return NULL;
+}
+
+/**
+ * kwq_keyed_provide() - get the tables what they lack
+ * @keyed: the queue
+ *
+ * To be called after adds and hand-outs.
+ *
+ * Context: process; may sleep.
+ * Return: false if there is no memory for what one of them cannot do without.
+ */
+static inline bool kwq_keyed_provide(struct kwq_keyed *keyed)
+{
+	int by_key = READ_ONCE(keyed->table.pages_wanted);
+	int by_ticket = READ_ONCE(keyed->tickets.pages_wanted);
+	bool ret = true;
+
+	if (unlikely(by_key))
+		ret = kwq_keyed_enlarge(keyed, &keyed->table, by_key);
+	if (unlikely(by_ticket))
+		ret &= kwq_keyed_enlarge(keyed, &keyed->tickets, by_ticket);
+	return ret;
+}
 
 /* keyed.c */
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
@@ -247,7 +349,7 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
 			 struct kwq_stock *stock);
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			    u32 flags);
+			    u32 flags, ktime_t now);
 int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			    ktime_t now);
 int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
@@ -286,7 +388,6 @@ struct kwq_fetch {
 	u32 keys_len;
 };
 
-bool kwq_ticket_less(struct rb_node *a, const struct rb_node *b);
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed);
 void kwq_handle_close(struct kwq_handle *handle);
 int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,

@@ -2,77 +2,42 @@
 /*
  * Linear hashing: of 2^n + m buckets those below m and those from 2^n on are told
  * apart by n + 1 bits of the hash, the others by n. One more bucket takes from one
- * other what belongs there; the last one goes back to where it came from. So no add
- * and no done pays for more than a few buckets, however many there are, and what the
- * table takes up follows from what is in it.
+ * other what belongs there; the last one goes back to where it came from. So nobody
+ * pays for more than a few buckets at once, however many there are, and what the table
+ * takes up follows from what is in it.
  */
+#include <linux/compiler.h>
 #include <linux/minmax.h>
-#include <linux/string.h>
-#include "keyed.h"
+#include <kunit/visibility.h>
 #include "table.h"
 
 #define SPAN		(KWQ_TABLE_FANOUT * KWQ_TABLE_FANOUT)
 #define MAX_BUCKETS	min_t(u64, (u64)KWQ_TABLE_SPANS * SPAN, 1U << 31)
-
-/*
- * There are at least as many buckets as items, but for what is refused a page, and at
- * most this many times as many. In between nothing moves: neither is done and undone
- * by items that come and go.
- */
-#define SPARSE		4
 
 static bool is_own(u32 nr)
 {
 	return nr < KWQ_TABLE_MIN;
 }
 
-static struct kwq_chain **page_of(struct kwq_table *table, u32 nr)
+static struct kwq_node ***page_of(struct kwq_table *table, u32 nr)
 {
 	return &table->spans[nr / SPAN][nr / KWQ_TABLE_FANOUT % KWQ_TABLE_FANOUT];
-}
-
-static struct kwq_chain *bucket_at(struct kwq_table *table, u32 nr)
-{
-	if (is_own(nr))
-		return &table->own[nr];
-	return &(*page_of(table, nr))[nr % KWQ_TABLE_FANOUT];
-}
-
-static struct kwq_chain *bucket_of(struct kwq_table *table, u32 hash)
-{
-	u32 nr = hash & (2 * table->low - 1);
-
-	return bucket_at(table, nr < table->nr_buckets ? nr : nr - table->low);
 }
 
 /**
  * kwq_table_init() - make a table, empty
  * @table: the table; all zeroes
+ * @hash: what a node's hash is
  */
-void kwq_table_init(struct kwq_table *table)
+void kwq_table_init(struct kwq_table *table,
+		    u32 (*hash)(const struct kwq_table *table,
+				const struct kwq_node *node))
 {
 	table->nr_buckets = KWQ_TABLE_MIN;
 	table->low = KWQ_TABLE_MIN;
+	table->hash = hash;
 }
-
-/**
- * kwq_table_find() - find a key's item
- * @table: the table
- * @key: the key, with its hash
- *
- * Return: the item, or NULL.
- */
-struct kwq_keyed_item *kwq_table_find(struct kwq_table *table,
-				      const struct kwq_key *key)
-{
-	struct kwq_keyed_item *ki = bucket_of(table, key->hash)->first;
-
-	for (; ki; ki = ki->next)
-		if (ki->hash == key->hash && ki->key_len == key->len &&
-		    !memcmp(ki->key, key->bytes, key->len))
-			break;
-	return ki;
-}
+EXPORT_SYMBOL_IF_KUNIT(kwq_table_init);
 
 /* How many pages one more bucket takes. */
 static int pages_for(struct kwq_table *table, u32 nr)
@@ -87,17 +52,17 @@ static int pages_for(struct kwq_table *table, u32 nr)
 static void add_bucket(struct kwq_table *table)
 {
 	u32 nr = table->nr_buckets;
-	struct kwq_keyed_item **link = &bucket_at(table, nr - table->low)->first;
-	struct kwq_keyed_item **to = &bucket_at(table, nr)->first;
-	struct kwq_keyed_item *ki;
+	struct kwq_node **link = kwq_table_bucket_at(table, nr - table->low);
+	struct kwq_node **to = kwq_table_bucket_at(table, nr);
+	struct kwq_node *node;
 
-	while ((ki = *link)) {
-		if (ki->hash & table->low) {
-			*link = ki->next;
-			ki->next = *to;
-			*to = ki;
+	while ((node = *link)) {
+		if (table->hash(table, node) & table->low) {
+			*link = node->next;
+			node->next = *to;
+			*to = node;
 		} else {
-			link = &ki->next;
+			link = &node->next;
 		}
 	}
 	table->nr_buckets++;
@@ -105,39 +70,27 @@ static void add_bucket(struct kwq_table *table)
 		table->low = table->nr_buckets;
 }
 
-/* Two at a time: where a page came late they catch up. */
-static void grow(struct kwq_table *table)
+/**
+ * kwq_table_grow() - have as many buckets as nodes
+ * @table: the table
+ *
+ * Two at a time: where a page came late they catch up.
+ */
+void kwq_table_grow(struct kwq_table *table)
 {
 	int n;
 
 	for (n = 0; n < 2; n++) {
-		if (table->nr_items <= table->nr_buckets ||
+		if (table->nr_nodes <= table->nr_buckets ||
 		    table->nr_buckets == MAX_BUCKETS)
 			return;
-		table->pages_wanted = pages_for(table, table->nr_buckets);
+		WRITE_ONCE(table->pages_wanted, pages_for(table, table->nr_buckets));
 		if (table->pages_wanted)
 			return;
 		add_bucket(table);
 	}
 }
-
-/**
- * kwq_table_insert() - put an item into the table
- * @table: the table, which has no item of that key
- * @ki: the item
- *
- * @table->pages_wanted are to be given to it when convenient.
- */
-void kwq_table_insert(struct kwq_table *table, struct kwq_keyed_item *ki)
-{
-	struct kwq_chain *bucket = bucket_of(table, ki->hash);
-
-	ki->next = bucket->first;
-	bucket->first = ki;
-	table->nr_items++;
-	if (table->nr_items > table->nr_buckets)
-		grow(table);
-}
+EXPORT_SYMBOL_IF_KUNIT(kwq_table_grow);
 
 /**
  * kwq_table_give_pages() - provide for more buckets
@@ -150,8 +103,10 @@ void kwq_table_give_pages(struct kwq_table *table, void *pages[2])
 	u32 nr = table->nr_buckets;
 	int i = 0;
 
-	if (!table->pages_wanted || table->nr_items <= nr ||
-	    !pages[table->pages_wanted - 1])
+	/* Nodes that went meanwhile: it would do without. */
+	if (table->nr_nodes <= nr)
+		WRITE_ONCE(table->pages_wanted, 0);
+	if (!table->pages_wanted || !pages[table->pages_wanted - 1])
 		return;
 	if (table->pages_wanted == 2)
 		table->spans[nr / SPAN] = pages[i++];
@@ -159,8 +114,9 @@ void kwq_table_give_pages(struct kwq_table *table, void *pages[2])
 	while (i--)
 		pages[i] = NULL;
 	/* So none is without a bucket. */
-	grow(table);
+	kwq_table_grow(table);
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_table_give_pages);
 
 static void put_aside(struct kwq_table *table, void *page)
 {
@@ -174,9 +130,10 @@ static u32 first_in(u32 nr, u32 size)
 	return max_t(u32, rounddown(nr, size), KWQ_TABLE_MIN);
 }
 
+/* A bucket is gone, and perhaps it was the last of its page. */
 static void put_pages_aside(struct kwq_table *table, u32 nr)
 {
-	struct kwq_chain ***span = &table->spans[nr / SPAN];
+	struct kwq_node ****span = &table->spans[nr / SPAN];
 
 	if (nr == first_in(nr, KWQ_TABLE_FANOUT)) {
 		put_aside(table, *page_of(table, nr));
@@ -190,56 +147,36 @@ static void put_pages_aside(struct kwq_table *table, u32 nr)
 
 static void remove_bucket(struct kwq_table *table)
 {
-	struct kwq_keyed_item **link;
-	struct kwq_chain *last;
-	u32 nr;
+	struct kwq_node **link, **last;
+	u32 nr = --table->nr_buckets;
 
-	nr = --table->nr_buckets;
 	if (nr < table->low)
 		table->low /= 2;
-	last = bucket_at(table, nr);
-	link = &bucket_at(table, nr - table->low)->first;
+	last = kwq_table_bucket_at(table, nr);
+	link = kwq_table_bucket_at(table, nr - table->low);
 	while (*link)
 		link = &(*link)->next;
-	*link = last->first;
-	last->first = NULL;
+	*link = *last;
+	*last = NULL;
 	if (!is_own(nr))
 		put_pages_aside(table, nr);
 }
 
-/* As many at a time as one item is worth: of an empty table none is left. */
-static void shrink(struct kwq_table *table)
+/**
+ * kwq_table_shrink() - have fewer buckets, where there are too many for the nodes
+ * @table: the table
+ *
+ * As many go as one node is worth, so that of an empty table none is left.
+ */
+void kwq_table_shrink(struct kwq_table *table)
 {
 	int n;
 
-	table->pages_wanted = 0;
-	for (n = 0; n < SPARSE; n++) {
-		if (table->nr_buckets == KWQ_TABLE_MIN ||
-		    table->nr_buckets / SPARSE <= table->nr_items)
-			return;
+	WRITE_ONCE(table->pages_wanted, 0);
+	for (n = 0; n < KWQ_TABLE_SPARSE && kwq_table_is_sparse(table); n++)
 		remove_bucket(table);
-	}
 }
-
-/**
- * kwq_table_remove() - take an item out of the table
- * @table: the table
- * @ki: an item that is in it
- *
- * Pages in @table->unused are to be freed when convenient.
- */
-void kwq_table_remove(struct kwq_table *table, struct kwq_keyed_item *ki)
-{
-	struct kwq_keyed_item **link = &bucket_of(table, ki->hash)->first;
-
-	while (*link != ki)
-		link = &(*link)->next;
-	*link = ki->next;
-	table->nr_items--;
-	if (table->nr_buckets > KWQ_TABLE_MIN &&
-	    table->nr_buckets / SPARSE > table->nr_items)
-		shrink(table);
-}
+EXPORT_SYMBOL_IF_KUNIT(kwq_table_shrink);
 
 /**
  * kwq_table_empty_last() - take a table apart
@@ -248,15 +185,15 @@ void kwq_table_remove(struct kwq_table *table, struct kwq_keyed_item *ki)
  * To be called until @table->nr_buckets is 0; each time one bucket goes, and perhaps a
  * page of them is in @table->unused.
  *
- * Return: the items of that bucket, each with the next in its @next; NULL for none.
+ * Return: the nodes of that bucket, each with the next in its @next; NULL for none.
  */
-struct kwq_keyed_item *kwq_table_empty_last(struct kwq_table *table)
+struct kwq_node *kwq_table_empty_last(struct kwq_table *table)
 {
 	u32 nr = --table->nr_buckets;
-	struct kwq_chain *last = bucket_at(table, nr);
-	struct kwq_keyed_item *ki = last->first;
+	struct kwq_node *first = *kwq_table_bucket_at(table, nr);
 
 	if (!is_own(nr))
 		put_pages_aside(table, nr);
-	return ki;
+	return first;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_table_empty_last);

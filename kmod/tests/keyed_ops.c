@@ -24,11 +24,12 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		ret = kwq_keyed_add_locked(keyed, &copy, options, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
-		if (ret == -EAGAIN && !kwq_stock_fill(&stock, keyed, &copy, 1))
+		if (ret == -EAGAIN && !(kwq_stock_fill(&stock, keyed, &copy, 1) &&
+					kwq_keyed_provide(keyed)))
 			ret = -ENOMEM;
 	} while (ret == -EAGAIN);
-	kwq_stock_empty(&stock);
-	kwq_keyed_enlarge(keyed);
+	kwq_stock_empty(&stock, keyed);
+	kwq_keyed_provide(keyed);
 	return ret;
 }
 
@@ -49,7 +50,7 @@ int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key, u32 fla
 {
 	const struct kwq_key copy = hashed(key);
 
-	return LOCKED(keyed, kwq_keyed_remove_locked(keyed, &copy, flags));
+	return LOCKED(keyed, kwq_keyed_remove_locked(keyed, &copy, flags, now));
 }
 
 int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key)

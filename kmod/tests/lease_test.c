@@ -4,6 +4,7 @@
  */
 #include <kunit/test.h>
 #include <linux/err.h>
+#include <linux/slab.h>
 #include "core_check.h"
 #include "keyed_ops.h"
 #include "thread.h"
@@ -480,19 +481,21 @@ static void keys_of_any_length_have_room_for_a_lease(struct kunit *test)
 	struct lease_test *t = test->priv;
 	u8 *bytes = kunit_kzalloc(test, KWQ_KEY_MAX, GFP_KERNEL);
 	struct kwq_key key = { bytes };
+	struct kwq_keyed_item *ki;
 	u64 ticket;
-	u32 len;
 
-	/* O4: it is counted, and given back */
+	/* O4: it is counted, and given back; short and long ones lie in different caches */
 	KUNIT_ASSERT_NOT_NULL(test, bytes);
-	for (len = 1; len <= 17; len++) {
-		key.len = len;
+	for (key.len = 1; key.len <= 256; key.len++) {
 		KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
 		KUNIT_EXPECT_GE(test, t->keyed->nr_bytes,
 				sizeof(struct kwq_keyed_item) +
 				sizeof(struct kwq_lease));
 		ticket = get(t, t->x);
+		KUNIT_ASSERT_NE(test, ticket, 0);
 		KUNIT_EXPECT_TRUE(test, got(t, &key));
+		ki = hlist_entry(t->x->held.first, struct kwq_keyed_item, held);
+		KUNIT_EXPECT_LE(test, (u8 *)(kwq_lease_of(ki) + 1) - (u8 *)ki, ksize(ki));
 		KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
 		KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
 	}

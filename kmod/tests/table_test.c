@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The table by itself: that it finds, grows and shrinks, whenever it gets its pages.
+ */
+#include <kunit/test.h>
+#include <linux/minmax.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+#include "table.h"
+
+/* More than what one page of pages of buckets is for, where pages are of 4 KiB. */
+#define NR_NODES	min(KWQ_TABLE_FANOUT * KWQ_TABLE_FANOUT + 1000, 300000U)
+
+struct node {
+	struct kwq_node link;
+	u32 hash;
+};
+
+/*
+ * @pages: how many the table has
+ */
+struct table_test {
+	struct kwq_table table;
+	struct node *nodes;
+	int pages;
+};
+
+static u32 hash_of(const struct kwq_table *table, const struct kwq_node *link)
+{
+	return container_of(link, struct node, link)->hash;
+}
+
+static void provide(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	int i, wanted = t->table.pages_wanted;
+	void *pages[2] = {};
+
+	for (i = 0; i < wanted; i++) {
+		pages[i] = kzalloc(PAGE_SIZE, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, pages[i]);
+	}
+	kwq_table_give_pages(&t->table, pages);
+	for (i = 0; i < wanted; i++) {
+		t->pages += !pages[i];
+		kfree(pages[i]);
+	}
+}
+
+static void free_unused(struct table_test *t)
+{
+	void *page, *next;
+
+	for (page = t->table.unused; page; page = next) {
+		next = *(void **)page;
+		kfree(page);
+		t->pages--;
+	}
+	t->table.unused = NULL;
+}
+
+static void insert(struct table_test *t, u32 from, u32 to)
+{
+	u32 i;
+
+	for (i = from; i < to; i++)
+		kwq_table_insert(&t->table, &t->nodes[i].link, t->nodes[i].hash);
+}
+
+static void insert_and_provide(struct kunit *test, u32 from, u32 to)
+{
+	struct table_test *t = test->priv;
+	u32 i;
+
+	for (i = from; i < to; i++) {
+		insert(t, i, i + 1);
+		if (t->table.pages_wanted)
+			provide(test);
+	}
+}
+
+static void remove(struct table_test *t, u32 from, u32 to)
+{
+	u32 i;
+
+	for (i = from; i < to; i++)
+		kwq_table_remove(&t->table, &t->nodes[i].link, t->nodes[i].hash);
+}
+
+/* How many of them are not where they are looked for. */
+static int count_lost(struct table_test *t, u32 from, u32 to)
+{
+	const struct kwq_node *link;
+	int lost = 0;
+	u32 i;
+
+	for (i = from; i < to; i++) {
+		link = *kwq_table_bucket(&t->table, t->nodes[i].hash);
+		while (link && link != &t->nodes[i].link)
+			link = link->next;
+		lost += !link;
+	}
+	return lost;
+}
+
+static void expect_empty(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	int i, used = 0;
+
+	KUNIT_EXPECT_EQ(test, t->table.nr_nodes, 0);
+	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, KWQ_TABLE_MIN);
+	for (i = 0; i < KWQ_TABLE_MIN; i++)
+		used += !!t->table.own[i];
+	for (i = 0; i < KWQ_TABLE_SPANS; i++)
+		used += !!t->table.spans[i];
+	KUNIT_EXPECT_EQ(test, used, 0);
+	free_unused(t);
+	KUNIT_EXPECT_EQ(test, t->pages, 0);
+}
+
+/* A bucket for each node; and none when they are gone, in whichever order. */
+static void grows_and_shrinks(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	const u32 part = NR_NODES / 8;
+	u32 nr;
+
+	for (nr = 0; nr < NR_NODES; nr += part) {
+		insert_and_provide(test, nr, min(nr + part, NR_NODES));
+		KUNIT_EXPECT_EQ(test, t->table.nr_buckets, t->table.nr_nodes);
+		KUNIT_EXPECT_EQ(test, count_lost(t, 0, min(nr + part, NR_NODES)), 0);
+	}
+	KUNIT_EXPECT_EQ(test, t->table.nr_nodes, NR_NODES);
+	for (nr = 0; nr < NR_NODES; nr += part) {
+		KUNIT_EXPECT_EQ(test, count_lost(t, nr, NR_NODES), 0);
+		remove(t, nr, min(nr + part, NR_NODES));
+		KUNIT_EXPECT_LE(test, t->table.nr_buckets / KWQ_TABLE_SPARSE,
+				max_t(u32, t->table.nr_nodes,
+				      KWQ_TABLE_MIN / KWQ_TABLE_SPARSE));
+	}
+	expect_empty(test);
+}
+
+static void grows_and_shrinks_again(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 n, nr = 5 * KWQ_TABLE_FANOUT;
+	int round;
+
+	for (round = 0; round < 3; round++) {
+		insert_and_provide(test, 0, nr);
+		/* Down to where pages go, and up to where they are wanted, in small steps. */
+		for (n = 0; n + 8 < nr; n += 8) {
+			remove(t, n, n + 8);
+			insert_and_provide(test, n, n + 4);
+			remove(t, n, n + 4);
+			free_unused(t);
+		}
+		KUNIT_EXPECT_EQ(test, count_lost(t, n, nr), 0);
+		remove(t, n, nr);
+		expect_empty(test);
+	}
+}
+
+static void pages_that_come_late(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	const u32 crowd = KWQ_TABLE_MIN * KWQ_TABLE_CROWDED;
+
+	insert(t, 0, crowd - 1);
+	KUNIT_EXPECT_FALSE(test, kwq_table_is_crowded(&t->table));
+	insert(t, crowd - 1, crowd);
+	KUNIT_EXPECT_TRUE(test, kwq_table_is_crowded(&t->table));
+	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, KWQ_TABLE_MIN);
+	KUNIT_EXPECT_EQ(test, count_lost(t, 0, crowd), 0);
+
+	/* Two a node: it catches up. */
+	provide(test);
+	KUNIT_EXPECT_FALSE(test, kwq_table_is_crowded(&t->table));
+	insert_and_provide(test, crowd, 2 * crowd);
+	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, t->table.nr_nodes);
+	KUNIT_EXPECT_EQ(test, count_lost(t, 0, 2 * crowd), 0);
+	remove(t, 0, 2 * crowd);
+	expect_empty(test);
+}
+
+static void taken_apart(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	const struct kwq_node *link;
+	u32 nr = 0;
+
+	insert_and_provide(test, 0, NR_NODES);
+	while (t->table.nr_buckets) {
+		for (link = kwq_table_empty_last(&t->table); link; link = link->next)
+			nr++;
+		free_unused(t);
+	}
+	KUNIT_EXPECT_EQ(test, nr, NR_NODES);
+	KUNIT_EXPECT_EQ(test, t->pages, 0);
+}
+
+static int table_test_init(struct kunit *test)
+{
+	struct table_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct rnd_state random;
+	u32 i;
+
+	if (!t)
+		return -ENOMEM;
+	t->nodes = kvmalloc_array(NR_NODES, sizeof(*t->nodes), GFP_KERNEL);
+	if (!t->nodes)
+		return -ENOMEM;
+	test->priv = t;
+	prandom_seed_state(&random, 1);
+	for (i = 0; i < NR_NODES; i++)
+		t->nodes[i].hash = prandom_u32_state(&random);
+	kwq_table_init(&t->table, hash_of);
+	return 0;
+}
+
+static void table_test_exit(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+
+	if (!t)
+		return;
+	while (t->table.nr_buckets)
+		kwq_table_empty_last(&t->table);
+	free_unused(t);
+	kvfree(t->nodes);
+}
+
+static struct kunit_case table_test_cases[] = {
+	KUNIT_CASE(grows_and_shrinks),
+	KUNIT_CASE(grows_and_shrinks_again),
+	KUNIT_CASE(pages_that_come_late),
+	KUNIT_CASE(taken_apart),
+	{}
+};
+
+static struct kunit_suite table_test_suite = {
+	.name = "kwq-table",
+	.init = table_test_init,
+	.exit = table_test_exit,
+	.test_cases = table_test_cases,
+};
+
+kunit_test_suite(table_test_suite);
