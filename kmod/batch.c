@@ -18,7 +18,6 @@
 #define CHUNK_ENTRIES	64
 /* With 64 entries, their results and hashes it fits an allocation of 16 KiB. */
 #define CHUNK_KEYS	SZ_8K
-#define CHUNK_SMALL	256
 
 struct chunk;
 
@@ -37,8 +36,7 @@ struct kwq_batch_kind {
 };
 
 /*
- * The kernel's side of a batch: small ones need no allocation. @hashes are those of the
- * keys, if the entries have any.
+ * The kernel's side of a batch. @hashes are those of the keys, if the entries have any.
  */
 struct chunk {
 	void *entries;
@@ -47,29 +45,23 @@ struct chunk {
 	u8 *keys;
 	u32 max_entries;
 	u32 max_keys;
-	void *heap;
-	u8 small[CHUNK_SMALL] __aligned(8);
 };
 
 static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 		      u32 entry_size)
 {
 	size_t entries, results, hashes, size;
-	void *mem = chunk->small;
+	void *mem;
 
 	chunk->max_entries = min_t(u32, batch->nr, CHUNK_ENTRIES);
 	chunk->max_keys = min_t(u32, batch->keys_len, CHUNK_KEYS);
-	chunk->heap = NULL;
 	entries = chunk->max_entries * entry_size;
 	results = chunk->max_entries * sizeof(s32);
 	hashes = chunk->max_keys ? chunk->max_entries * sizeof(u32) : 0;
 	size = entries + results + hashes + chunk->max_keys;
-	if (size > sizeof(chunk->small)) {
-		mem = kmalloc(size, GFP_KERNEL_ACCOUNT);
-		if (!mem)
-			return -ENOMEM;
-		chunk->heap = mem;
-	}
+	mem = kmalloc(size, GFP_KERNEL_ACCOUNT);
+	if (!mem)
+		return -ENOMEM;
 	chunk->entries = mem;
 	chunk->results = mem + entries;
 	chunk->hashes = mem + entries + results;
@@ -79,8 +71,57 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 
 static void chunk_free(struct chunk *chunk)
 {
-	if (chunk->heap)
-		kfree(chunk->heap);
+	kfree(chunk->entries);
+}
+
+/*
+ * Who has one entry at a time pays for the way there and back each time. With a short
+ * key, or none, it needs no chunk.
+ */
+#define ONE_KEY		64
+
+/**
+ * struct one - the kernel's side of a batch of one entry
+ * @entry: the entry
+ * @key: its key
+ * @result: its result
+ * @hash: of the key
+ */
+struct one {
+	u64 entry[3];
+	u64 key[ONE_KEY / sizeof(u64)];
+	s32 result;
+	u32 hash;
+};
+
+static bool is_one(const struct kwq_batch *batch, u32 entry_size)
+{
+	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof_field(struct one, entry) ||
+		     sizeof(struct kwq_got) > sizeof_field(struct one, entry));
+	return batch->nr == 1 && batch->entry_size == entry_size &&
+	       batch->keys_len <= ONE_KEY;
+}
+
+static void chunk_init_one(struct chunk *chunk, struct one *one,
+			   const struct kwq_batch *batch)
+{
+	chunk->entries = one->entry;
+	chunk->results = &one->result;
+	chunk->hashes = &one->hash;
+	chunk->keys = (u8 *)one->key;
+	chunk->max_entries = 1;
+	chunk->max_keys = batch->keys_len;
+}
+
+static const void *entry_at(const struct kwq_batch_kind *kind,
+			    const struct chunk *chunk, u32 i)
+{
+	return chunk->entries + i * kind->size;
+}
+
+static u32 key_len(const struct kwq_batch_kind *kind, const struct chunk *chunk, u32 i)
+{
+	return *(const u32 *)(entry_at(kind, chunk, i) + kind->key_len_at);
 }
 
 /* The key of an entry, once those of all entries before it have been asked for. */
@@ -173,6 +214,7 @@ static void take_adds(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 	u32 i = 0;
 
 	next_key(&key, chunk, 0, entries[0].key_len);
+	/* data_race(): a guess */
 	if (data_race(keyed->expects_new))
 		kwq_stock_fill(&stock, keyed, &key, nr);
 	while ((i = add_some(handle, chunk, i, nr, &key, &stock)) < nr) {
@@ -195,31 +237,35 @@ const struct kwq_batch_kind kwq_batch_add = {
 	.take = take_adds,
 };
 
-/*
- * The others: each entry of a chunk in turn, in one hold of the lock. The entries are of
- * @type, and @take is told the handle, one of them, its key and the time.
- */
-#define TAKE_ALL(type, take, handle, chunk, nr)					\
-do {										\
-	struct kwq_key key = { .bytes = (chunk)->keys };			\
-	const type *entries = (chunk)->entries;					\
-	struct kwq_keyed *keyed = (handle)->keyed;				\
-	unsigned long flags;							\
-	ktime_t now;								\
-	u32 i;									\
-										\
-	spin_lock_irqsave(&keyed->queue.lock, flags);				\
-	now = kwq_now_locked(&keyed->queue);					\
-	for (i = 0; i < (nr); i++) {						\
-		next_key(&key, chunk, i, entries[i].key_len);			\
-		(chunk)->results[i] = take(handle, &entries[i], &key, now);	\
-	}									\
-	kwq_keyed_unlock(keyed, flags);						\
-} while (0)
+/* Each entry of a chunk in turn, in one hold of the lock. */
+static __always_inline void take_all(struct kwq_handle *handle,
+				     const struct kwq_batch_kind *kind,
+				     struct chunk *chunk, u32 nr,
+				     int (*take)(struct kwq_handle *handle,
+						 const void *entry,
+						 const struct kwq_key *key,
+						 ktime_t now))
+{
+	struct kwq_key key = { .bytes = chunk->keys };
+	struct kwq_keyed *keyed = handle->keyed;
+	unsigned long flags;
+	ktime_t now;
+	u32 i;
 
-static int take_done(struct kwq_handle *handle, const struct kwq_done_entry *entry,
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	now = kwq_now_locked(&keyed->queue);
+	for (i = 0; i < nr; i++) {
+		next_key(&key, chunk, i, key_len(kind, chunk, i));
+		chunk->results[i] = take(handle, entry_at(kind, chunk, i), &key, now);
+	}
+	kwq_keyed_unlock(keyed, flags);
+}
+
+static int take_done(struct kwq_handle *handle, const void *data,
 		     const struct kwq_key *key, ktime_t now)
 {
+	const struct kwq_done_entry *entry = data;
+
 	/* Either a ticket or a key. */
 	if (entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !key->len)
 		return -EINVAL;
@@ -230,7 +276,7 @@ static int take_done(struct kwq_handle *handle, const struct kwq_done_entry *ent
 
 static void take_dones(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 {
-	TAKE_ALL(struct kwq_done_entry, take_done, handle, chunk, nr);
+	take_all(handle, &kwq_batch_done, chunk, nr, take_done);
 }
 
 const struct kwq_batch_kind kwq_batch_done = {
@@ -240,10 +286,11 @@ const struct kwq_batch_kind kwq_batch_done = {
 	.take = take_dones,
 };
 
-static int take_extend(struct kwq_handle *handle,
-		       const struct kwq_extend_entry *entry,
+static int take_extend(struct kwq_handle *handle, const void *data,
 		       const struct kwq_key *key, ktime_t now)
 {
+	const struct kwq_extend_entry *entry = data;
+
 	/* Either a ticket or a key. */
 	if (entry->flags || !entry->ticket == !key->len)
 		return -EINVAL;
@@ -254,7 +301,7 @@ static int take_extend(struct kwq_handle *handle,
 
 static void take_extends(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 {
-	TAKE_ALL(struct kwq_extend_entry, take_extend, handle, chunk, nr);
+	take_all(handle, &kwq_batch_extend, chunk, nr, take_extend);
 }
 
 const struct kwq_batch_kind kwq_batch_extend = {
@@ -264,9 +311,11 @@ const struct kwq_batch_kind kwq_batch_extend = {
 	.take = take_extends,
 };
 
-static int take_remove(struct kwq_handle *handle, const struct kwq_remove_entry *entry,
+static int take_remove(struct kwq_handle *handle, const void *data,
 		       const struct kwq_key *key, ktime_t now)
 {
+	const struct kwq_remove_entry *entry = data;
+
 	if (entry->flags & ~KWQ_REMOVE_DEAD || !key->len)
 		return -EINVAL;
 	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags, now);
@@ -274,7 +323,7 @@ static int take_remove(struct kwq_handle *handle, const struct kwq_remove_entry 
 
 static void take_removes(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 {
-	TAKE_ALL(struct kwq_remove_entry, take_remove, handle, chunk, nr);
+	take_all(handle, &kwq_batch_remove, chunk, nr, take_remove);
 }
 
 const struct kwq_batch_kind kwq_batch_remove = {
@@ -284,9 +333,11 @@ const struct kwq_batch_kind kwq_batch_remove = {
 	.take = take_removes,
 };
 
-static int take_forget(struct kwq_handle *handle, const struct kwq_key_entry *entry,
+static int take_forget(struct kwq_handle *handle, const void *data,
 		       const struct kwq_key *key, ktime_t now)
 {
+	const struct kwq_key_entry *entry = data;
+
 	if (entry->flags || !key->len)
 		return -EINVAL;
 	return kwq_keyed_forget_locked(handle->keyed, key, now);
@@ -294,7 +345,7 @@ static int take_forget(struct kwq_handle *handle, const struct kwq_key_entry *en
 
 static void take_forgets(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 {
-	TAKE_ALL(struct kwq_key_entry, take_forget, handle, chunk, nr);
+	take_all(handle, &kwq_batch_forget, chunk, nr, take_forget);
 }
 
 const struct kwq_batch_kind kwq_batch_forget = {
@@ -304,9 +355,11 @@ const struct kwq_batch_kind kwq_batch_forget = {
 	.take = take_forgets,
 };
 
-static int take_requeues(struct kwq_handle *handle, const struct kwq_key_entry *entry,
+static int take_requeues(struct kwq_handle *handle, const void *data,
 			 const struct kwq_key *key, ktime_t now)
 {
+	const struct kwq_key_entry *entry = data;
+
 	if (entry->flags || !key->len)
 		return -EINVAL;
 	return kwq_keyed_num_requeues_locked(handle->keyed, key, now);
@@ -314,7 +367,7 @@ static int take_requeues(struct kwq_handle *handle, const struct kwq_key_entry *
 
 static void take_all_requeues(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
 {
-	TAKE_ALL(struct kwq_key_entry, take_requeues, handle, chunk, nr);
+	take_all(handle, &kwq_batch_requeues, chunk, nr, take_requeues);
 }
 
 const struct kwq_batch_kind kwq_batch_requeues = {
@@ -324,15 +377,11 @@ const struct kwq_batch_kind kwq_batch_requeues = {
 	.take = take_all_requeues,
 };
 
-static bool is_absent(const struct kwq_batch *batch)
-{
-	return !memchr_inv(batch, 0, sizeof(*batch));
-}
-
-static int check(const struct kwq_batch *batch, u32 first_size)
+static __always_inline int check(const struct kwq_batch *batch, u32 first_size)
 {
 	if (!batch->nr)
-		return is_absent(batch) ? 0 : -EINVAL;
+		return batch->entries | batch->keys | batch->results | batch->keys_len |
+		       batch->entry_size | batch->pad ? -EINVAL : 0;
 	if (batch->nr > KWQ_BATCH_MAX)
 		return -EMSGSIZE;
 	if (batch->pad || batch->entry_size < first_size ||
@@ -401,11 +450,6 @@ static int copy_entries_in(const struct kwq_batch_kind *kind,
 			return err;
 	}
 	return 0;
-}
-
-static u32 key_len(const struct kwq_batch_kind *kind, const struct chunk *chunk, u32 i)
-{
-	return *(u32 *)(chunk->entries + i * kind->size + kind->key_len_at);
 }
 
 /**
@@ -499,29 +543,17 @@ static int take_chunk(struct kwq_handle *handle,
 		nr = 1;
 	}
 	at->taken += nr;
-	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ?
-	       -EFAULT : 0;
+	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ? -EFAULT : 0;
 }
 
-/**
- * kwq_batch_take() - carry out the entries of a batch
- * @handle: the handle
- * @kind: what the entries are
- * @batch: the batch, checked
- * @taken: out: how many were taken, from the first on
- *
- * Context: process; may sleep.
- * Return: 0 if all were taken; what kept the next one from being so.
- */
-int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-		   const struct kwq_batch *batch, u32 *taken)
+static int take_many(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		     const struct kwq_batch *batch, u32 *taken)
 {
 	struct cursor at = {};
 	struct chunk chunk;
 	u32 most, before;
 	int err;
 
-	*taken = 0;
 	err = chunk_init(&chunk, batch, kind->size);
 	if (err)
 		return err;
@@ -545,6 +577,57 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 	*taken = at.taken;
 	chunk_free(&chunk);
 	return at.taken < batch->nr ? err : 0;
+}
+
+/* The same, of one entry that is known to fit. */
+static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		    const struct kwq_batch *batch, u32 *taken)
+{
+	s32 __user *result = u64_to_user_ptr(batch->results);
+	struct kwq_key key;
+	struct chunk chunk;
+	struct one one;
+
+	chunk_init_one(&chunk, &one, batch);
+	if (copy_from_user(one.entry, u64_to_user_ptr(batch->entries), kind->size))
+		return -EFAULT;
+	key.len = key_len(kind, &chunk, 0);
+	one.result = check_key(batch, 0, key.len);
+	if (key.len && !one.result) {
+		key.bytes = chunk.keys;
+		if (copy_from_user(one.key, u64_to_user_ptr(batch->keys), key.len))
+			return -EFAULT;
+		kwq_key_hash(&key);
+		one.hash = key.hash;
+	}
+	/* Can the result be written? Afterwards it would be too late. */
+	if (put_user(0, result))
+		return -EFAULT;
+	if (!one.result)
+		kind->take(handle, &chunk, 1);
+	*taken = 1;
+	/* It was taken, even if that cannot be told any more. */
+	put_user(one.result, result);
+	return 0;
+}
+
+/**
+ * kwq_batch_take() - carry out the entries of a batch
+ * @handle: the handle
+ * @kind: what the entries are
+ * @batch: the batch, checked
+ * @taken: out: how many were taken, from the first on
+ *
+ * Context: process; may sleep.
+ * Return: 0 if all were taken; what kept the next one from being so.
+ */
+int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		   const struct kwq_batch *batch, u32 *taken)
+{
+	*taken = 0;
+	if (is_one(batch, kind->size))
+		return take_one(handle, kind, batch, taken);
+	return take_many(handle, kind, batch, taken);
 }
 
 /* Copies entries out that the caller may know shorter or longer. */
@@ -592,6 +675,30 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 	return 0;
 }
 
+/* The same, of one item whose key will fit or is not to be fetched. */
+static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
+		   const struct kwq_waiter *waiter)
+{
+	struct one one;
+	struct kwq_fetch fetch = {
+		.got = (struct kwq_got *)one.entry,
+		.keys = (u8 *)one.key,
+		.max_items = 1,
+		.max_keys = batch->keys_len,
+	};
+	int ret = kwq_handle_fetch(handle, &fetch, waiter);
+
+	if (ret < 0)
+		return ret;
+	if (copy_to_user(u64_to_user_ptr(batch->entries), fetch.got,
+			 sizeof(*fetch.got)) ||
+	    copy_to_user(u64_to_user_ptr(batch->keys), fetch.keys, fetch.keys_len)) {
+		kwq_handle_unfetch(handle, fetch.got, 1);
+		return -EFAULT;
+	}
+	return 1;
+}
+
 /**
  * kwq_batch_get() - fetch items into a batch (Q5, Q13)
  * @handle: the handle
@@ -610,6 +717,8 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 	u32 most;
 	int err;
 
+	if (is_one(batch, sizeof(struct kwq_got)))
+		return get_one(handle, batch, waiter);
 	err = chunk_init(&chunk, batch, sizeof(struct kwq_got));
 	if (err)
 		return err;

@@ -81,16 +81,19 @@ static const struct file_operations queue_fops;
  * Copies a structure in whose first member is its own size. The size is read
  * once: what lies behind it is copied by itself.
  */
-static int copy_in(void *to, size_t size, size_t first_size,
-		   const void __user *from)
+static __always_inline int copy_in(void *to, size_t size, size_t first_size,
+				   const void __user *from)
 {
 	u32 usize;
 
 	if (get_user(usize, (const u32 __user *)from))
 		return -EFAULT;
+	*(u32 *)to = usize;
+	if (likely(usize == size))
+		return copy_from_user(to + sizeof(u32), from + sizeof(u32),
+				      size - sizeof(u32)) ? -EFAULT : 0;
 	if (usize < first_size || usize > PAGE_SIZE)
 		return -EINVAL;
-	*(u32 *)to = usize;
 	return copy_struct_from_user(to + sizeof(u32), size - sizeof(u32),
 				     from + sizeof(u32), usize - sizeof(u32));
 }
@@ -749,15 +752,16 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 	if (_IOC_TYPE(cmd) != KWQ_IOC_MAGIC)
 		return -ENOTTY;
+	/* What is asked for all the time is not looked for among the rest. */
+	if (_IOC_NR(cmd) == _IOC_NR(KWQ_IOC_ADD))
+		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_add);
+	if (_IOC_NR(cmd) == _IOC_NR(KWQ_IOC_GET))
+		return queue_get(file, uarg);
+	if (_IOC_NR(cmd) == _IOC_NR(KWQ_IOC_DONE))
+		return queue_op(file, uarg, FMODE_READ, &kwq_batch_done);
 	switch (_IOC_NR(cmd)) {
 	case _IOC_NR(KWQ_IOC_OPEN):
 		return queue_open(file, uarg);
-	case _IOC_NR(KWQ_IOC_ADD):
-		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_add);
-	case _IOC_NR(KWQ_IOC_GET):
-		return queue_get(file, uarg);
-	case _IOC_NR(KWQ_IOC_DONE):
-		return queue_op(file, uarg, FMODE_READ, &kwq_batch_done);
 	case _IOC_NR(KWQ_IOC_REMOVE):
 		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_remove);
 	case _IOC_NR(KWQ_IOC_LEN):

@@ -144,6 +144,7 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 	}
 	while (got--) {
 		ki = small[got];
+		/* Whose item that is, kwq_stock_free() asks. */
 		ki->key_len = 0;
 		ki->by_key.next = stock->small;
 		stock->small = &ki->by_key;
