@@ -318,33 +318,6 @@ static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	keyed->gone = &ki->by_key;
 }
 
-/**
- * kwq_keyed_unlock() - kwq_unlock(), after which what has gone is freed
- * @keyed: the queue; its lock held, and no other
- * @flags: as spin_lock_irqsave() stored them
- *
- * To be called wherever kwq_keyed_settle() may have been.
- *
- * Context: process. The caller keeps the queue.
- */
-void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
-	__releases(&keyed->queue.lock)
-{
-	void *unused_by_key = keyed->table.unused;
-	void *unused_by_ticket = keyed->tickets.unused;
-	struct kwq_node *gone = keyed->gone;
-
-	keyed->gone = NULL;
-	keyed->table.unused = NULL;
-	keyed->tickets.unused = NULL;
-	kwq_unlock(&keyed->queue, flags);
-	if (gone)
-		free_items(keyed, gone);
-	free_pages_unused(unused_by_key);
-	free_pages_unused(unused_by_ticket);
-}
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_unlock);
-
 static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
 {
 	return list_first_entry_or_null(&keyed->remembered, struct kwq_keyed_item,
@@ -532,3 +505,30 @@ bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed)
 	kwq_keyed_unlock(keyed, flags);
 	return ki;
 }
+
+/**
+ * kwq_keyed_unlock() - kwq_unlock(), after which what has gone is freed
+ * @keyed: the queue; its lock held, and no other
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * To be called wherever kwq_keyed_settle() may have been.
+ *
+ * Context: process. The caller keeps the queue.
+ */
+void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
+	__releases(&keyed->queue.lock)
+{
+	void *unused_by_key = keyed->table.unused;
+	void *unused_by_ticket = keyed->tickets.unused;
+	struct kwq_node *gone = keyed->gone;
+
+	keyed->gone = NULL;
+	keyed->table.unused = NULL;
+	keyed->tickets.unused = NULL;
+	kwq_unlock(&keyed->queue, flags);
+	if (gone)
+		free_items(keyed, gone);
+	free_pages_unused(unused_by_key);
+	free_pages_unused(unused_by_ticket);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_unlock);
