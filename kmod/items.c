@@ -203,15 +203,23 @@ static u32 hash_of_ticket(const struct kwq_table *table, const struct kwq_node *
 /**
  * kwq_keyed_init_items() - make a queue without items
  * @keyed: the queue
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -ENOMEM.
  */
-void kwq_keyed_init_items(struct kwq_keyed *keyed)
+int kwq_keyed_init_items(struct kwq_keyed *keyed)
 {
-	kwq_table_init(&keyed->table, hash_of_key);
-	kwq_table_init(&keyed->tickets, hash_of_ticket);
+	/* Not in the queue: its size is just below that of an allocation. */
+	keyed->tops = kcalloc(2, sizeof(*keyed->tops), GFP_KERNEL_ACCOUNT);
+	if (!keyed->tops)
+		return -ENOMEM;
+	kwq_table_init(&keyed->table, &keyed->tops[0], hash_of_key);
+	kwq_table_init(&keyed->tickets, &keyed->tops[1], hash_of_ticket);
 	keyed->ticket_secret = get_random_u32();
 	keyed->small_key_max = SMALL_SIZE - item_size(keyed, 0);
 	INIT_LIST_HEAD(&keyed->remembered);
 	keyed->dead = RB_ROOT;
+	return 0;
 }
 
 static void free_pages_unused(void *page)
@@ -248,6 +256,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 		free_unused(&keyed->tickets);
 		cond_resched();
 	}
+	kfree(keyed->tops);
 }
 
 /**

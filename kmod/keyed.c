@@ -37,10 +37,11 @@ static const u8 *key_of(const struct kwq_item *item, size_t *len)
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits)
 {
+	size_t name_size = strlen(name) + 1;
 	struct kwq_keyed *keyed;
 	int err;
 
-	keyed = kzalloc(sizeof(*keyed), GFP_KERNEL_ACCOUNT);
+	keyed = kzalloc(struct_size(keyed, name, name_size), GFP_KERNEL_ACCOUNT);
 	if (!keyed)
 		return ERR_PTR(-ENOMEM);
 	keyed->limits = *limits;
@@ -52,15 +53,19 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	err = PTR_ERR_OR_ZERO(keyed->quota);
 	if (err)
 		goto free_keyed;
-	kwq_keyed_init_items(keyed);
+	err = kwq_keyed_init_items(keyed);
+	if (err)
+		goto put_quota;
 	kref_init(&keyed->ref);
 	RB_CLEAR_NODE(&keyed->by_name);
-	strscpy(keyed->name, name, sizeof(keyed->name));
+	memcpy(keyed->name, name, name_size);
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
 	keyed->queue.key_of = key_of;
 	kwq_lease_init(keyed);
 	return keyed;
 
+put_quota:
+	kwq_quota_put(keyed->quota);
 free_keyed:
 	kfree(keyed);
 	return ERR_PTR(err);

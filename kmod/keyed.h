@@ -130,6 +130,7 @@ struct kwq_limits {
  * @small_key_max: the longest key that an item of the common size has room for; constant
  * @table: L: items by key
  * @tickets: L: items that are handed out, by ticket
+ * @tops: of the two; constant
  * @ticket_secret: of their hashes; constant
  * @nr_items: L: items
  * @nr_bytes: L: what they take up
@@ -162,6 +163,7 @@ struct kwq_keyed {
 	struct kwq_table tickets;
 	struct kwq_limits limits;
 	u32 small_key_max;
+	struct kwq_table_top *tops;
 	u32 ticket_secret;
 	u64 nr_items;
 	u64 nr_bytes;
@@ -184,7 +186,7 @@ struct kwq_keyed {
 	umode_t mode;
 	struct rb_node by_name;
 	bool unlinked;
-	char name[KWQ_NAME_MAX + 1];
+	char name[];
 };
 
 /**
@@ -238,7 +240,7 @@ void kwq_key_hash(struct kwq_key *key);
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
 void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
-void kwq_keyed_init_items(struct kwq_keyed *keyed);
+int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,

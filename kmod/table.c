@@ -21,21 +21,23 @@ static bool is_own(u32 nr)
 
 static struct kwq_node ***page_of(struct kwq_table *table, u32 nr)
 {
-	return &table->spans[nr / SPAN][nr / KWQ_TABLE_FANOUT % KWQ_TABLE_FANOUT];
+	return &table->top->spans[nr / SPAN][nr / KWQ_TABLE_FANOUT % KWQ_TABLE_FANOUT];
 }
 
 /**
  * kwq_table_init() - make a table, empty
  * @table: the table; all zeroes
+ * @top: its buckets; all zeroes
  * @hash: what a node's hash is
  */
-void kwq_table_init(struct kwq_table *table,
+void kwq_table_init(struct kwq_table *table, struct kwq_table_top *top,
 		    u32 (*hash)(const struct kwq_table *table,
 				const struct kwq_node *node))
 {
 	table->nr_buckets = KWQ_TABLE_MIN;
 	table->low = KWQ_TABLE_MIN;
 	table->hash = hash;
+	table->top = top;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_table_init);
 
@@ -44,7 +46,7 @@ static int pages_for(struct kwq_table *table, u32 nr)
 {
 	if (is_own(nr))
 		return 0;
-	if (!table->spans[nr / SPAN])
+	if (!table->top->spans[nr / SPAN])
 		return 2;
 	return *page_of(table, nr) ? 0 : 1;
 }
@@ -109,7 +111,7 @@ void kwq_table_give_pages(struct kwq_table *table, void *pages[2])
 	if (!table->pages_wanted || !pages[table->pages_wanted - 1])
 		return;
 	if (table->pages_wanted == 2)
-		table->spans[nr / SPAN] = pages[i++];
+		table->top->spans[nr / SPAN] = pages[i++];
 	*page_of(table, nr) = pages[i++];
 	while (i--)
 		pages[i] = NULL;
@@ -133,7 +135,7 @@ static u32 first_in(u32 nr, u32 size)
 /* A bucket is gone, and perhaps it was the last of its page. */
 static void put_pages_aside(struct kwq_table *table, u32 nr)
 {
-	struct kwq_node ****span = &table->spans[nr / SPAN];
+	struct kwq_node ****span = &table->top->spans[nr / SPAN];
 
 	if (nr == first_in(nr, KWQ_TABLE_FANOUT)) {
 		put_aside(table, *page_of(table, nr));

@@ -18,7 +18,7 @@
 #include <linux/mm.h>
 #include <linux/types.h>
 
-/* A table's own buckets, which it always has. */
+/* The buckets that a table always has. */
 #define KWQ_TABLE_MIN		64
 
 /* Pages of buckets, and pages of pointers to these: 16 million buckets with 4 KiB each. */
@@ -34,6 +34,16 @@ struct kwq_node {
 };
 
 /**
+ * struct kwq_table_top - the part of a table that never moves, for who makes the table
+ * @own: the first buckets: in each the first node
+ * @spans: the other ones, in pages
+ */
+struct kwq_table_top {
+	struct kwq_node *own[KWQ_TABLE_MIN];
+	struct kwq_node ***spans[KWQ_TABLE_SPANS];
+};
+
+/**
  * struct kwq_table - nodes by their hashes
  * @nr_nodes: nodes
  * @nr_buckets: buckets
@@ -41,8 +51,7 @@ struct kwq_node {
  * @hash: what a node's hash is; constant
  * @pages_wanted: with so many pages, 1 or 2, it would have more buckets
  * @unused: pages that it has no use for, each of which begins with the next
- * @own: the first buckets: in each the first node
- * @spans: the other ones, in pages
+ * @top: the buckets; constant
  */
 struct kwq_table {
 	unsigned long nr_nodes;
@@ -51,11 +60,10 @@ struct kwq_table {
 	u32 (*hash)(const struct kwq_table *table, const struct kwq_node *node);
 	int pages_wanted;
 	void *unused;
-	struct kwq_node *own[KWQ_TABLE_MIN];
-	struct kwq_node ***spans[KWQ_TABLE_SPANS];
+	struct kwq_table_top *top;
 };
 
-void kwq_table_init(struct kwq_table *table,
+void kwq_table_init(struct kwq_table *table, struct kwq_table_top *top,
 		    u32 (*hash)(const struct kwq_table *table,
 				const struct kwq_node *node));
 void kwq_table_grow(struct kwq_table *table);
@@ -68,8 +76,9 @@ static inline struct kwq_node **kwq_table_bucket_at(struct kwq_table *table, u32
 	const u32 fanout = KWQ_TABLE_FANOUT;
 
 	if (likely(nr < KWQ_TABLE_MIN))
-		return &table->own[nr];
-	return &table->spans[nr / fanout / fanout][nr / fanout % fanout][nr % fanout];
+		return &table->top->own[nr];
+	return &table->top->spans[nr / fanout / fanout][nr / fanout % fanout]
+				 [nr % fanout];
 }
 
 /**

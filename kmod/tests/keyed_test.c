@@ -167,7 +167,7 @@ static void expect_no_pages(struct kunit *test, const struct kwq_table *table)
 {
 	KUNIT_EXPECT_EQ(test, table->nr_nodes, 0);
 	KUNIT_EXPECT_EQ(test, table->nr_buckets, KWQ_TABLE_MIN);
-	KUNIT_EXPECT_PTR_EQ(test, table->spans[0], NULL);
+	KUNIT_EXPECT_PTR_EQ(test, table->top->spans[0], NULL);
 	KUNIT_EXPECT_PTR_EQ(test, table->unused, NULL);
 }
 
@@ -404,7 +404,7 @@ static void tickets_that_are_kept_are_scattered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, table->nr_buckets, KWQ_TABLE_MIN);
 	for (i = 0; i < KWQ_TABLE_MIN; i++) {
 		len = 0;
-		for (node = table->own[i]; node; node = node->next)
+		for (node = table->top->own[i]; node; node = node->next)
 			len++;
 		longest = max(longest, len);
 	}

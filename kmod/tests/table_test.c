@@ -21,6 +21,7 @@ struct node {
  */
 struct table_test {
 	struct kwq_table table;
+	struct kwq_table_top top;
 	struct node *nodes;
 	int pages;
 };
@@ -111,9 +112,9 @@ static void expect_empty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->table.nr_nodes, 0);
 	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, KWQ_TABLE_MIN);
 	for (i = 0; i < KWQ_TABLE_MIN; i++)
-		used += !!t->table.own[i];
+		used += !!t->table.top->own[i];
 	for (i = 0; i < KWQ_TABLE_SPANS; i++)
-		used += !!t->table.spans[i];
+		used += !!t->table.top->spans[i];
 	KUNIT_EXPECT_EQ(test, used, 0);
 	free_unused(t);
 	KUNIT_EXPECT_EQ(test, t->pages, 0);
@@ -216,7 +217,7 @@ static int table_test_init(struct kunit *test)
 	prandom_seed_state(&random, 1);
 	for (i = 0; i < NR_NODES; i++)
 		t->nodes[i].hash = prandom_u32_state(&random);
-	kwq_table_init(&t->table, hash_of);
+	kwq_table_init(&t->table, &t->top, hash_of);
 	return 0;
 }
 
