@@ -228,7 +228,7 @@ static void free_pages_unused(void *page)
 
 	for (; page; page = next) {
 		next = *(void **)page;
-		kfree(page);
+		free_page((unsigned long)page);
 	}
 }
 
@@ -278,7 +278,7 @@ bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 	int i;
 
 	for (i = 0; i < nr; i++) {
-		pages[i] = kzalloc(PAGE_SIZE, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		pages[i] = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 		if (!pages[i])
 			break;
 	}
@@ -286,8 +286,8 @@ bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 	kwq_table_give_pages(table, pages);
 	takes_more = !kwq_table_is_crowded(table);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	kfree(pages[0]);
-	kfree(pages[1]);
+	free_page((unsigned long)pages[0]);
+	free_page((unsigned long)pages[1]);
 	return takes_more;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_enlarge);
