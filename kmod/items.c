@@ -215,7 +215,8 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 		return -ENOMEM;
 	kwq_table_init(&keyed->table, &keyed->tops[0], hash_of_key);
 	kwq_table_init(&keyed->tickets, &keyed->tops[1], hash_of_ticket);
-	keyed->ticket_secret = get_random_u32();
+	keyed->ticket_factors[0] = get_random_u64() | 1;
+	keyed->ticket_factors[1] = get_random_u64() | 1;
 	keyed->small_key_max = SMALL_SIZE - item_size(keyed, 0);
 	INIT_LIST_HEAD(&keyed->remembered);
 	keyed->dead = RB_ROOT;

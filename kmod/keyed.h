@@ -16,7 +16,6 @@
 #define KWQ_KEYED_H
 
 #include <linux/cred.h>
-#include <linux/jhash.h>
 #include <linux/kref.h>
 #include <linux/rbtree.h>
 #include <linux/string.h>
@@ -131,7 +130,7 @@ struct kwq_limits {
  * @table: L: items by key
  * @tickets: L: items that are handed out, by ticket
  * @tops: of the two; constant
- * @ticket_secret: of their hashes; constant
+ * @ticket_factors: of the hashes of tickets, odd; constant
  * @nr_items: L: items
  * @nr_bytes: L: what they take up
  * @room: L: what they may take up before more is to be taken from @quota
@@ -164,7 +163,7 @@ struct kwq_keyed {
 	struct kwq_limits limits;
 	u32 small_key_max;
 	struct kwq_table_top *tops;
-	u32 ticket_secret;
+	u64 ticket_factors[2];
 	u64 nr_items;
 	u64 nr_bytes;
 	u64 room;
@@ -287,14 +286,20 @@ static inline void kwq_stock_empty(struct kwq_stock *stock,
  * @ticket: the ticket
  *
  * They are counted up. But who gets them chooses those that he keeps, and could have
- * all of them in one bucket, to be walked through under the lock.
+ * all of them in one bucket, to be walked through under the lock. To multiply them by an
+ * odd number that nobody knows would scatter any two of them (Dietzfelbinger and others,
+ * "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997), but a series
+ * with one distance stays one, and can come to lie in few buckets; so it is broken, and
+ * multiplied again.
  *
  * Return: the hash.
  */
 static inline u32 kwq_ticket_hash(const struct kwq_keyed *keyed, u64 ticket)
 {
-	return jhash_2words(lower_32_bits(ticket), upper_32_bits(ticket),
-			    keyed->ticket_secret);
+	u64 product = ticket * keyed->ticket_factors[0];
+
+	product ^= product >> 32;
+	return upper_32_bits(product * keyed->ticket_factors[1]);
 }
 
 /**
