@@ -23,7 +23,7 @@
  * Most keys are short. Items with room for those are all of one size, so they can be
  * allocated and freed many at a time.
  */
-#define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + 56)
+#define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + 40)
 
 static struct kmem_cache *small_items;
 
@@ -82,7 +82,8 @@ static struct kwq_keyed_item *item_of(struct kwq_node *node)
 	return container_of(node, struct kwq_keyed_item, by_key);
 }
 
-static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
+/* Not inlined: where arrays are zeroed, who has one item is not to pay for it. */
+static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
 	struct kwq_keyed_item *ki;
 	void *small[16];
@@ -101,14 +102,42 @@ static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 			nr = 0;
 		}
 	}
-	if (nr > 1)
+	if (nr)
 		kmem_cache_free_bulk(small_items, nr, small);
-	else if (nr)
-		kmem_cache_free(small_items, small[0]);
+}
+
+static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
+{
+	if (node && !node->next && is_small(keyed, item_of(node)->key_len))
+		kmem_cache_free(small_items, item_of(node));
+	else if (node)
+		free_many(keyed, node);
+}
+
+static void put_in_stock(struct kwq_stock *stock, void *small)
+{
+	struct kwq_keyed_item *ki = small;
+
+	/* Whose item that is, kwq_stock_free() asks. */
+	ki->key_len = 0;
+	ki->by_key.next = stock->small;
+	stock->small = &ki->by_key;
 }
 
 /* The most items that are allocated for one hold of the lock. */
 #define STOCK_MAX	32
+
+/* Not inlined, for the same reason as free_many(). */
+static noinline void fill_with_many(struct kwq_stock *stock, u32 nr)
+{
+	void *small[STOCK_MAX];
+	int got;
+
+	got = kmem_cache_alloc_bulk(small_items, GFP_KERNEL, min_t(u32, nr, STOCK_MAX),
+				    small);
+	while (got--)
+		put_in_stock(stock, small[got]);
+}
 
 /**
  * kwq_stock_fill() - get what items are made of
@@ -123,9 +152,7 @@ static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr)
 {
-	struct kwq_keyed_item *ki;
-	void *small[STOCK_MAX];
-	int got = 0;
+	void *small;
 
 	if (!is_small(keyed, key->len)) {
 		kfree(stock->large);
@@ -133,23 +160,14 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		stock->large = kmalloc(item_size(keyed, key->len), GFP_KERNEL_ACCOUNT);
 		return stock->large;
 	}
+	if (nr > 1 && !stock->small)
+		fill_with_many(stock, nr);
 	if (stock->small)
 		return true;
-	nr = min_t(u32, nr, ARRAY_SIZE(small));
-	if (nr > 1)
-		got = kmem_cache_alloc_bulk(small_items, GFP_KERNEL, nr, small);
-	if (!got) {
-		small[0] = kmem_cache_alloc(small_items, GFP_KERNEL);
-		got = !!small[0];
-	}
-	while (got--) {
-		ki = small[got];
-		/* Whose item that is, kwq_stock_free() asks. */
-		ki->key_len = 0;
-		ki->by_key.next = stock->small;
-		stock->small = &ki->by_key;
-	}
-	return stock->small;
+	small = kmem_cache_alloc(small_items, GFP_KERNEL);
+	if (small)
+		put_in_stock(stock, small);
+	return small;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_stock_fill);
 
