@@ -100,34 +100,50 @@ static ktime_t next_time(const struct kwq_queue *queue)
 	return min(kwq_core_next(&queue->core), queue->lease_end);
 }
 
-VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
+/* The end of a run that began at a time: the timer is for what comes next. */
+static void end_run(struct kwq_queue *queue, ktime_t begun, bool more)
 {
-	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
-	unsigned long flags;
 	ktime_t now;
-	s64 took;
 
-	spin_lock_irqsave(&queue->lock, flags);
-	now = kwq_now_locked(queue);
 	/* Whatever it is armed for from here on, it has to be started again. */
 	queue->armed = KTIME_MAX;
 	queue->core.changed = true;
-	if (expire_locked(queue, now) && next_time(queue) <= now) {
-		took = ktime_sub(kwq_now_locked(queue), now);
-		queue->resume = ktime_add_ns(now, took +
-					     clamp_t(s64, took, KWQ_RESUME_MIN_NS,
-						     KWQ_RESUME_MAX_NS));
-	}
-	kwq_unlock(queue, flags);
+	if (!more)
+		return;
+	now = kwq_now_locked(queue);
+	queue->resume = ktime_add_ns(now, clamp_t(s64, ktime_sub(now, begun),
+						  KWQ_RESUME_MIN_NS, KWQ_RESUME_MAX_NS));
+}
+
+VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
+{
+	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
+	bool more, expiring;
+	unsigned long flags;
+	ktime_t now, begun;
+	int n = 0;
+
+	do {
+		spin_lock_irqsave(&queue->lock, flags);
+		now = kwq_now_locked(queue);
+		if (!n)
+			begun = now;
+		more = expire_locked(queue, now) && next_time(queue) <= now;
+		expiring = more && ++n < KWQ_HOLDS_PER_RUN;
+		queue->expiring = expiring;
+		if (!expiring)
+			end_run(queue, begun, more);
+		kwq_unlock(queue, flags);
+	} while (expiring);
 	return HRTIMER_NORESTART;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_timer_fn);
 
 /*
  * It expires in softirq context: however many queues have something due at once,
- * interrupts are off for one piece of one of them at a time.
+ * interrupts are off for one hold of one of them at a time.
  *
- * Keeps the timer armed for the earliest time, or for the next piece of a
+ * Keeps the timer armed for the earliest time, or for the next run through a
  * backlog. Started and stopped under the lock only: the callback may be running
  * and waiting for the lock meanwhile, and then finds nothing due. For the same
  * reason hrtimer_cancel() would be a deadlock here.
@@ -136,6 +152,8 @@ static void arm_timer_locked(struct kwq_queue *queue)
 {
 	ktime_t when = next_time(queue);
 
+	if (queue->expiring)
+		return;
 	if (when != KTIME_MAX)
 		when = max(when, queue->resume);
 	if (when == queue->armed)
@@ -293,6 +311,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
+	queue->expiring = false;
 	queue->lease_end = KTIME_MAX;
 	queue->end_leases = NULL;
 	queue->manual_now = 0;

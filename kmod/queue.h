@@ -13,11 +13,12 @@
 #define KWQ_ITEMS_PER_HOLD	128
 
 /*
- * A backlog of due items is moved in pieces. Between two of them the processor
- * is left to others for as long as the piece took, within these bounds: the
- * first for clocks too coarse to tell, the second for pieces that an hypervisor
- * interrupted.
+ * A backlog of due items is moved in runs of some holds: who waits for the lock gets it
+ * between two of these, and interrupts are on. Between two runs the processor is left to
+ * others for as long as the run took, within these bounds: the first for clocks too
+ * coarse to tell, the second for runs that an hypervisor interrupted.
  */
+#define KWQ_HOLDS_PER_RUN	8
 #define KWQ_RESUME_MIN_NS	(10 * NSEC_PER_USEC)
 #define KWQ_RESUME_MAX_NS	NSEC_PER_MSEC
 

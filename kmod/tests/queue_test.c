@@ -452,22 +452,25 @@ static void timer_makes_nothing_ready_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->armed, 101);
 }
 
-static void backlog_leaves_room_between_its_pieces(struct kunit *test)
+#define ITEMS_PER_RUN	(KWQ_HOLDS_PER_RUN * KWQ_ITEMS_PER_HOLD)
+#define NR_OF_RUNS	(2 * ITEMS_PER_RUN + 44)
+
+static void backlog_leaves_room_between_its_runs(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
-	struct kwq_item *items = make_items(test, NR_BACKLOG);
+	struct kwq_item *items = make_items(test, NR_OF_RUNS);
 	ktime_t resume;
 	int i;
 
-	/* D6: a manual clock stands still, so a piece takes the least there is. */
-	for (i = 0; i < NR_BACKLOG; i++)
+	/* D6: a manual clock stands still, so a run takes the least there is. */
+	for (i = 0; i < NR_OF_RUNS; i++)
 		add_at(q, &items[i], 10);
 	KUNIT_EXPECT_EQ(test, q->armed, 10);
 	q->manual_now = 20;
 	kwq_timer_fn(&q->timer);
 	resume = 20 + KWQ_RESUME_MIN_NS;
-	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), ITEMS_PER_RUN);
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 
 	/* What else becomes due comes no sooner. */
@@ -475,12 +478,12 @@ static void backlog_leaves_room_between_its_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 	q->manual_now = resume;
 	kwq_timer_fn(&q->timer);
-	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * ITEMS_PER_RUN);
 	resume += KWQ_RESUME_MIN_NS;
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 	q->manual_now = resume;
 	kwq_timer_fn(&q->timer);
-	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_BACKLOG + 1);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_OF_RUNS + 1);
 	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 
 	/* And the backlog is forgotten once it is over. */
@@ -526,6 +529,27 @@ static void sleeper_init(struct sleeper *s, struct kwq_queue *queue)
 	INIT_LIST_HEAD(&s->entry.entry);
 	s->core = &queue->core;
 	s->readied = queue->core.readied;
+}
+
+static void run_lets_others_in_between_its_holds(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_OF_RUNS);
+	struct sleeper poller;
+	int i;
+
+	/* D6 */
+	for (i = 0; i < NR_OF_RUNS; i++)
+		add_at(q, &items[i], 10);
+	sleeper_init(&poller, q);
+	add_wait_queue(&q->pollers, &poller.entry);
+	q->manual_now = 20;
+	kwq_timer_fn(&q->timer);
+	remove_wait_queue(&q->pollers, &poller.entry);
+	KUNIT_EXPECT_EQ(test, poller.holds, KWQ_HOLDS_PER_RUN);
+	KUNIT_EXPECT_EQ(test, poller.most, KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_FALSE(test, q->expiring);
 }
 
 static int total_wakes(const struct sleeper *sleepers, int nr)
@@ -1457,7 +1481,8 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(end_of_time_can_come),
 	KUNIT_CASE(backlog_comes_in_order),
 	KUNIT_CASE(timer_makes_nothing_ready_early),
-	KUNIT_CASE(backlog_leaves_room_between_its_pieces),
+	KUNIT_CASE(backlog_leaves_room_between_its_runs),
+	KUNIT_CASE(run_lets_others_in_between_its_holds),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
 	KUNIT_CASE(what_is_got_in_the_same_hold_wakes_nobody),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),

@@ -37,6 +37,9 @@
 #define PER_HOLD	1
 #endif
 
+/* KWQ_HOLDS_PER_RUN */
+#define HOLDS_PER_RUN	2
+
 /* The most of each that a configuration may run. */
 #define TASKS		4
 #define POLLERS		2
@@ -76,8 +79,8 @@ bool listed[POLLERS], triggered[POLLERS];
 /* struct kwq_worker: in the list of those that are idle; its work is queued. */
 bool idle[WORKERS], queued[WORKERS];
 
-/* The hrtimer: in its base's tree, for when; its callback runs. */
-bool enqueued, callback;
+/* The hrtimer: in its base's tree, for when; its callback runs, and is to come back. */
+bool enqueued, callback, expiring;
 byte fires_at;
 
 byte now;
@@ -190,7 +193,7 @@ inline arm_timer_locked()
 	when = (shut_down -> NEVER : NEXT);
 	when = (when != NEVER && when < resume -> resume : when);
 	if
-	:: when == armed
+	:: expiring || when == armed
 	:: else ->
 		armed = when;
 		if

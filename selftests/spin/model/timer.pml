@@ -4,22 +4,37 @@
 /* kwq_timer_fn(), called by the kernel when the time has come. */
 proctype timer()
 {
+	byte holds;
+	bool more;
+
 end:	do
 	:: atomic { enqueued && fires_at <= now -> enqueued = false; fires_at = 0; callback = true };
-		WANT_LOCK
-		atomic {
-			TAKE_LOCK;
+		holds = 0;
+		do
+		:: WANT_LOCK
+			atomic {
+				TAKE_LOCK;
+				expire_locked();
+				more = !nr && !shut_down && NEXT <= now;
+				holds++;
+				expiring = more && holds < HOLDS_PER_RUN;
+				if
+				:: expiring
+				:: else ->
 #ifndef TIMER_STAYS_ARMED
-			armed = NEVER;
+					armed = NEVER;
 #endif
-			expire_locked();
+					resume = (more -> (now < NOW_MAX -> now + 1 : NOW_MAX) : resume)
+				fi;
+				more = expiring;
+				nr = 0
+			}
+			kwq_unlock();
 			if
-			:: !nr && !shut_down && NEXT <= now -> resume = (now < NOW_MAX -> now + 1 : NOW_MAX)
-			:: else
-			fi;
-			nr = 0
-		}
-		kwq_unlock();
+			:: more
+			:: else -> break
+			fi
+		od;
 		callback = false
 	od
 }
