@@ -74,6 +74,9 @@ extern struct bench_object bench_objects[BENCH_BURST + 1];
 extern struct kwq_queue bench_queue;
 extern struct workqueue_struct *bench_wq;
 
+/* Of the program that loads the module. */
+extern struct mm_struct *bench_mm;
+
 int bench_begin_handler(const struct bench *bench);
 void bench_end_handler(const struct bench *bench);
 int bench_begin_work(const struct bench *bench);

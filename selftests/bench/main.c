@@ -48,6 +48,7 @@ MODULE_PARM_DESC(only, "the one row to be measured");
 
 static struct dentry *file;
 u64 bench_clock_cost;
+struct mm_struct *bench_mm;
 
 /**
  * bench_compare_samples() - for sort()
@@ -194,6 +195,7 @@ static int __init kwq_bench_init(void)
 		pr_err("kwq_bench: wants a machine of one processor\n");
 		return -EINVAL;
 	}
+	bench_mm = current->mm;
 	init_completion(&thread.finished);
 	task = kthread_run(thread_fn, &thread, "kwq_bench");
 	if (IS_ERR(task))
