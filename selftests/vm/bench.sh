@@ -21,7 +21,7 @@ PARTS=${PARTS:-instructions processors$([ ! -x "$NATIVE" ] || echo " native")}
 # makes some difference; the host makes none. To the servers, to what is one of many, and to keys in hash tables that
 # grow and shrink it makes more.
 TOLERANCE=0.5
-LOOSE='^peer\.(beanstalkd|redis)\.|^device\.|\.p99$'
+LOOSE='^peer\.(beanstalkd|redis|go)\.|^device\.|\.p99$'
 LOOSE_TOLERANCE=5
 
 # measure NAME [PROGRAM]: one boot; prints what the benchmarks printed.
