@@ -261,14 +261,21 @@ static __always_inline void take_all(struct kwq_handle *handle,
 	kwq_keyed_unlock(keyed, flags);
 }
 
+/* Either a ticket or a key. */
+static int check_done(const struct kwq_done_entry *entry)
+{
+	return entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !entry->key_len ?
+	       -EINVAL : 0;
+}
+
 static int take_done(struct kwq_handle *handle, const void *data,
 		     const struct kwq_key *key, ktime_t now)
 {
 	const struct kwq_done_entry *entry = data;
+	int err = check_done(entry);
 
-	/* Either a ticket or a key. */
-	if (entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !key->len)
-		return -EINVAL;
+	if (err)
+		return err;
 	if (entry->ticket)
 		return kwq_handle_done_locked(handle, entry->ticket, entry->flags, now);
 	return kwq_handle_done_key_locked(handle, key, entry->flags, now);
@@ -675,9 +682,53 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 	return 0;
 }
 
+/**
+ * kwq_batch_take_last() - take a done that may share a hold of the lock with a get
+ * @done: a batch of entries to be done, checked
+ * @get: the batch to be filled in after that, checked
+ * @last: out: the done, for kwq_batch_get()
+ *
+ * That is what a worker asks for who finishes one item and wants another one.
+ *
+ * Return: how many entries were taken: 1, or 0 if @done is for kwq_batch_take();
+ * -EFAULT.
+ */
+int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *get,
+			struct kwq_last *last)
+{
+	struct kwq_done_entry entry;
+
+	if (!is_one(done, sizeof(entry)) || done->keys_len ||
+	    !is_one(get, sizeof(struct kwq_got)))
+		return 0;
+	last->result = u64_to_user_ptr(done->results);
+	/* Can the result be written? Afterwards it would be too late. */
+	if (copy_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
+	    put_user(0, last->result))
+		return -EFAULT;
+	last->ticket = entry.ticket;
+	last->flags = entry.flags;
+	last->err = check_key(done, 0, entry.key_len) ?: check_done(&entry);
+	return 1;
+}
+
+static int fetch_after(struct kwq_handle *handle, const struct kwq_last *last,
+		       struct kwq_fetch *fetch, const struct kwq_waiter *waiter)
+{
+	s32 result = last->err;
+	int ret = 0;
+
+	if (!result)
+		ret = kwq_handle_done_and_fetch(handle, last->ticket, last->flags, &result,
+						fetch);
+	/* It was taken, even if that cannot be told any more. */
+	put_user(result, last->result);
+	return ret ?: kwq_handle_fetch(handle, fetch, waiter);
+}
+
 /* The same, of one item whose key will fit or is not to be fetched. */
 static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
-		   const struct kwq_waiter *waiter)
+		   const struct kwq_waiter *waiter, const struct kwq_last *last)
 {
 	struct one one;
 	struct kwq_fetch fetch = {
@@ -686,8 +737,12 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		.max_items = 1,
 		.max_keys = batch->keys_len,
 	};
-	int ret = kwq_handle_fetch(handle, &fetch, waiter);
+	int ret;
 
+	if (last)
+		ret = fetch_after(handle, last, &fetch, waiter);
+	else
+		ret = kwq_handle_fetch(handle, &fetch, waiter);
 	if (ret < 0)
 		return ret;
 	if (copy_to_user(u64_to_user_ptr(batch->entries), fetch.got,
@@ -704,12 +759,13 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
  * @handle: the handle
  * @batch: the batch, checked
  * @waiter: how long to wait for the first item; none else is waited for
+ * @last: what is done before, as kwq_batch_take_last() took it for this batch; or NULL
  *
  * Context: process; may sleep.
  * Return: how many were fetched, at least one; or why none.
  */
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
-		  const struct kwq_waiter *waiter)
+		  const struct kwq_waiter *waiter, const struct kwq_last *last)
 {
 	static const struct kwq_waiter at_once = { .nonblock = true };
 	struct cursor at = {};
@@ -718,7 +774,7 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 	int err;
 
 	if (is_one(batch, sizeof(struct kwq_got)))
-		return get_one(handle, batch, waiter);
+		return get_one(handle, batch, waiter, last);
 	err = chunk_init(&chunk, batch, sizeof(struct kwq_got));
 	if (err)
 		return err;

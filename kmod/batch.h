@@ -22,9 +22,25 @@ int kwq_batch_check(const struct kwq_batch_kind *kind,
 int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		   const struct kwq_batch *batch, u32 *taken);
 
+/**
+ * struct kwq_last - a done that shares a hold of the lock with the get behind it
+ * @ticket: of what is done
+ * @flags: KWQ_DONE_* bits
+ * @err: why it is not to be done, or 0
+ * @result: where to tell what became of it
+ */
+struct kwq_last {
+	u64 ticket;
+	u32 flags;
+	int err;
+	s32 __user *result;
+};
+
 int kwq_batch_check_get(const struct kwq_batch *batch);
+int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *get,
+			struct kwq_last *last);
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
-		  const struct kwq_waiter *waiter);
+		  const struct kwq_waiter *waiter, const struct kwq_last *last);
 
 int kwq_batch_check_list_dead(const struct kwq_batch *batch);
 int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,

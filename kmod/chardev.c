@@ -550,30 +550,40 @@ static int check_get(const struct file *file, const struct kwq_get *arg)
 	       kwq_batch_check_get(&arg->get);
 }
 
-/* Adds and finishes, and tells the caller how far that came. */
+/*
+ * Adds and finishes, and tells the caller how far that came. Or *@last is to be finished
+ * by the get, if @last->result is set.
+ */
 static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
-			  struct kwq_get __user *uarg)
+			  struct kwq_get __user *uarg, struct kwq_last *last)
 {
-	int err = 0;
+	int ret = 0;
 
 	/* Can the numbers be written? Afterwards it would be too late. */
 	if (put_user(0, &uarg->nr_added) || put_user(0, &uarg->nr_done))
 		return -EFAULT;
 	if (arg->add.nr)
-		err = kwq_batch_take(handle, &kwq_batch_add, &arg->add,
+		ret = kwq_batch_take(handle, &kwq_batch_add, &arg->add,
 				     &arg->nr_added);
-	if (!err && arg->done.nr)
-		err = kwq_batch_take(handle, &kwq_batch_done, &arg->done,
+	if (!ret && arg->done.nr)
+		ret = kwq_batch_take_last(&arg->done, &arg->get, last);
+	if (ret > 0) {
+		arg->nr_done = ret;
+		ret = 0;
+	} else if (!ret && arg->done.nr) {
+		ret = kwq_batch_take(handle, &kwq_batch_done, &arg->done,
 				     &arg->nr_done);
+	}
 	if (put_user(arg->nr_added, &uarg->nr_added) ||
 	    put_user(arg->nr_done, &uarg->nr_done))
 		return -EFAULT;
-	return err;
+	return ret;
 }
 
 static long queue_get(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
+	struct kwq_last last = {};
 	struct kwq_waiter waiter;
 	struct kwq_get arg;
 	int ret;
@@ -584,7 +594,7 @@ static long queue_get(struct file *file, void __user *uarg)
 		return ret;
 
 	if (arg.add.nr || arg.done.nr) {
-		ret = get_take_first(handle, &arg, uarg);
+		ret = get_take_first(handle, &arg, uarg, &last);
 		if (ret)
 			return ret;
 	}
@@ -594,7 +604,7 @@ static long queue_get(struct file *file, void __user *uarg)
 	waiter.deadline = kwq_host_time(handle->keyed, arg.deadline);
 	waiter.nonblock = file->f_flags & O_NONBLOCK ||
 			  arg.flags & KWQ_GET_NONBLOCK;
-	ret = kwq_batch_get(handle, &arg.get, &waiter);
+	ret = kwq_batch_get(handle, &arg.get, &waiter, last.result ? &last : NULL);
 	/* What was added and finished must not be so again by a restart. */
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;

@@ -132,20 +132,16 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
  * Hands out what fits. The keys are copied as well: an item may be finished, and
  * freed, by another thread of the same handle as soon as the lock is dropped.
  */
-static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch)
+static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktime_t now)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
 	struct kwq_item *item;
-	ktime_t now;
 	u32 nr;
 
 	fetch->keys_len = 0;
-	if (!keyed->queue.core.nr_ready)
-		return 0;
 	if (kwq_table_is_crowded(&keyed->tickets))
 		return -ENOMEM;
-	now = kwq_now_locked(&keyed->queue);
 	for (nr = 0; nr < fetch->max_items; nr++) {
 		item = kwq_core_peek(&keyed->queue.core);
 		if (!item)
@@ -179,15 +175,16 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	while (!(ret = fetch_locked(handle, fetch))) {
-		ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
-		if (ret)
-			break;
-	}
+	do {
+		if (queue->core.nr_ready)
+			ret = fetch_locked(handle, fetch, kwq_now_locked(queue));
+		else
+			ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
+	} while (!ret);
 	/* Of those that are ready. It may have been this one's wake-up. */
 	if (ret < 0 && queue->core.nr_ready)
 		kwq_pass_on_locked(queue);
-	kwq_unlock_got(queue, flags);
+	kwq_unlock(queue, flags);
 	return ret;
 }
 
@@ -298,6 +295,39 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 	return done(handle, ki, kwq_ticket_hash(keyed, ki->ticket), done_flags, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
+
+/**
+ * kwq_handle_done_and_fetch() - finish an item by its ticket, and get what is ready
+ * @handle: the handle
+ * @ticket: the ticket
+ * @done_flags: KWQ_DONE_* bits
+ * @result: out: as kwq_handle_done_locked()
+ * @fetch: where to put what is fetched
+ *
+ * All in one hold of the lock.
+ *
+ * Context: process; may sleep.
+ * Return: how many were fetched; 0 if it takes kwq_handle_fetch(), because nothing is
+ * ready or it cannot be fetched so easily.
+ */
+int kwq_handle_done_and_fetch(struct kwq_handle *handle, u64 ticket, u32 done_flags,
+			      s32 *result, struct kwq_fetch *fetch)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	unsigned long flags;
+	int nr = 0;
+	ktime_t now;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	now = kwq_now_locked(&keyed->queue);
+	*result = kwq_handle_done_locked(handle, ticket, done_flags, now);
+	if (keyed->queue.core.nr_ready)
+		nr = fetch_locked(handle, fetch, now);
+	kwq_keyed_unlock(keyed, flags);
+	kwq_keyed_provide(keyed);
+	return max(nr, 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_and_fetch);
 
 /**
  * kwq_handle_extend_locked() - begin the lease of an item again (O3)

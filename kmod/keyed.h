@@ -403,6 +403,8 @@ void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 			u32 nr);
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			   ktime_t now);
+int kwq_handle_done_and_fetch(struct kwq_handle *handle, u64 ticket, u32 done_flags,
+			      s32 *result, struct kwq_fetch *fetch);
 int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,
 			       u32 done_flags, ktime_t now);
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now);

@@ -22,6 +22,7 @@ struct keyed_test {
 	struct kwq_got got[NR_GOT];
 	u8 keys[NR_KEYS];
 	char text[32];
+	int fetched;
 };
 
 #define NOTHING		"nothing is ready"
@@ -852,6 +853,56 @@ static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "key");
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
 	remove_wait_queue(getters, &s.entry);
+}
+
+static int done_and_fetch(struct keyed_test *t, u64 ticket, u32 max_keys)
+{
+	s32 result;
+
+	t->fetch = (struct kwq_fetch){
+		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = max_keys,
+	};
+	t->fetched = kwq_handle_done_and_fetch(t->x, ticket, 0, &result, &t->fetch);
+	return result;
+}
+
+static void done_and_fetch_is_one_hold(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	wait_queue_head_t *getters = &t->keyed->queue.getters;
+	struct sleeper s = {};
+	u64 ticket;
+
+	/* Q4 Q5: nobody is woken for what is got again in the hold that requeued it. */
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	add(t, KEY("a"));
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue_exclusive(getters, &s.entry);
+	ticket = t->got[0].ticket;
+	KUNIT_EXPECT_EQ(test, done_and_fetch(t, ticket, 8), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->fetched, 1);
+	KUNIT_EXPECT_GT(test, t->got[0].ticket, ticket);
+	KUNIT_EXPECT_EQ(test, s.wakes, 0);
+
+	/* Who finished nothing gets what is there all the same. */
+	add(t, KEY("b"));
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+	KUNIT_EXPECT_EQ(test, done_and_fetch(t, ticket, 8), -ESTALE);
+	KUNIT_EXPECT_EQ(test, t->fetched, 1);
+	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 2);
+
+	/* With nothing ready, or nothing that fits, it is for a fetch to say so. */
+	KUNIT_EXPECT_EQ(test, done_and_fetch(t, t->got[0].ticket, 8), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->fetched, 0);
+	add(t, KEY("long"));
+	KUNIT_EXPECT_EQ(test, done_and_fetch(t, ticket + 1, 3), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->fetched, 0);
+	remove_wait_queue(getters, &s.entry);
+	EXPECT_ITEMS(test, t, 1);
+	EXPECT_FETCH(test, t, t->x, "long");
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	expect_empty(test);
 }
 
 /* ---- Handles that close ---- */
@@ -2017,6 +2068,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(fetch_takes_what_fits),
 	KUNIT_CASE(fetch_tells_about_the_item),
 	KUNIT_CASE(fetch_that_cannot_take_it_wakes_another),
+	KUNIT_CASE(done_and_fetch_is_one_hold),
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),

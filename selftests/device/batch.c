@@ -997,6 +997,86 @@ TEST_F(batch, get_faults_in_a_part)
 	free(adds);
 }
 
+/* Q13 O2 O6: one done and one get share a hold of the lock; each may have nowhere to go. */
+TEST_F(batch, one_done_and_one_get)
+{
+	struct get_buffers *buffers = malloc(sizeof(*buffers));
+	struct kwq_done_entry entry = {};
+	__u8 *edge = user_edge(1);
+	struct kwq_get right, get;
+	struct item item;
+	__s32 result;
+
+	ASSERT_NE(NULL, buffers);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "x"));
+	expect_next(self->q, &item, "x");
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "y"));
+	entry.ticket = item.ticket;
+	right = get_into(buffers, 1);
+	right.flags = KWQ_GET_NONBLOCK;
+	right.get.keys_len = 4;
+	right.done = (struct kwq_batch){
+		.entries = user_ptr(&entry),
+		.results = user_ptr(&result),
+		.nr = 1,
+		.entry_size = sizeof(entry),
+	};
+
+	/* It cannot be read, or its result be written: nothing is done. */
+	get = right;
+	get.done.entries = user_ptr(edge);
+	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+	EXPECT_EQ(0, get.nr_done);
+	get = right;
+	get.done.results = user_ptr(edge);
+	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+	EXPECT_EQ(0, get.nr_done);
+	EXPECT_TRUE(is_poison(buffers, sizeof(*buffers)));
+	check_stat(self->q, .ready = 1, .processing = 1, .items = 2);
+
+	/* The item cannot be written, or its key: that goes back, and the other is done. */
+	get = right;
+	get.get.entries = user_ptr(edge);
+	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(KWQ_FINISHED, result);
+	check_stat(self->q, .ready = 1, .items = 1);
+	get = right;
+	get.get.keys = user_ptr(edge);
+	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(-ESTALE, result);
+	check_stat(self->q, .ready = 1, .items = 1);
+
+	/* What is wrong with it is told, and does not keep the get from going on. */
+	entry.flags = ~KWQ_DONE_FORGET;
+	get = right;
+	EXPECT_EQ(1, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(-EINVAL, result);
+	item.ticket = buffers->got[0].ticket;
+	entry = (struct kwq_done_entry){ .key_len = 1 };
+	get = right;
+	EXPECT_EQ(-EAGAIN, q_get_raw(self->q, &get));
+	EXPECT_EQ(-EINVAL, result);
+	entry.key_len = KWQ_KEY_MAX + 1;
+	EXPECT_EQ(-EAGAIN, (get = right, q_get_raw(self->q, &get)));
+	EXPECT_EQ(-EMSGSIZE, result);
+	check_stat(self->q, .processing = 1, .items = 1);
+
+	/* Too long a key stays where it is. */
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "longer"));
+	entry = (struct kwq_done_entry){ .ticket = item.ticket };
+	get = right;
+	EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(KWQ_FINISHED, result);
+	check_counts(self->q, .adds = 3, .gets = 2, .dones = 2);
+	expect_take(self->q, "longer");
+	user_edge_free(edge, 1);
+	free(buffers);
+}
+
 /* O6: where the numbers of what was taken cannot be told, nothing is. */
 TEST_F(batch, get_told_nowhere)
 {
