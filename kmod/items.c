@@ -304,7 +304,8 @@ bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	kwq_table_give_pages(table, pages);
 	takes_more = !kwq_table_is_crowded(table);
-	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	/* What ends of leases left: who does nothing but get is to find no more of it. */
+	kwq_keyed_unlock(keyed, flags);
 	free_page((unsigned long)pages[0]);
 	free_page((unsigned long)pages[1]);
 	return takes_more;
