@@ -686,6 +686,119 @@ TEST_F(cgroup, queues_are_charged)
 	EXPECT_EQ(-SIGKILL, kill_peer(&child));
 }
 
+#define MANY	150000	/* so that a table takes more than what a processor charges ahead */
+
+/* Adds that many short keys in as few calls as can be, or gets them. */
+struct crowd {
+	struct kwq_add_entry add[KWQ_BATCH_MAX];
+	struct kwq_got got[KWQ_BATCH_MAX];
+	__s32 results[KWQ_BATCH_MAX];
+	__u32 keys[KWQ_BATCH_MAX];
+};
+
+static int add_crowd(int q, struct crowd *crowd)
+{
+	struct kwq_op op = {
+		.size = sizeof(op),
+		.batch = {
+			.entries = user_ptr(crowd->add),
+			.keys = user_ptr(crowd->keys),
+			.results = user_ptr(crowd->results),
+			.entry_size = sizeof(crowd->add[0]),
+		},
+	};
+	int n = 0, ret;
+
+	while (n < MANY) {
+		op.batch.nr = MANY - n < KWQ_BATCH_MAX ? MANY - n : KWQ_BATCH_MAX;
+		op.batch.keys_len = op.batch.nr * sizeof(crowd->keys[0]);
+		for (unsigned int i = 0; i < op.batch.nr; i++)
+			crowd->keys[i] = n + i;
+		ret = request(q, KWQ_IOC_ADD, &op);
+		if (ret <= 0)
+			break;
+		n += ret;
+	}
+	return n;
+}
+
+static int get_crowd(int q, struct crowd *crowd)
+{
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(crowd->got),
+			.keys = user_ptr(crowd->keys),
+			.keys_len = sizeof(crowd->keys),
+			.nr = KWQ_BATCH_MAX,
+			.entry_size = sizeof(crowd->got[0]),
+		},
+	};
+	int n = 0, ret;
+
+	while ((ret = q_get_raw(q, &get)) > 0)
+		n += ret;
+	return n;
+}
+
+/* It has all that it needs of its own from before it joined. */
+static int peer_crowds_in_cgroup(struct peer *parent, void *arg)
+{
+	struct crowd *crowd = calloc(1, sizeof(*crowd));
+	cgroup_fixture *self = arg;
+
+	REQUIRE(crowd);
+	for (int i = 0; i < KWQ_BATCH_MAX; i++)
+		crowd->add[i].key_len = sizeof(crowd->keys[0]);
+	poison(crowd->got, sizeof(crowd->got));
+	poison(crowd->results, sizeof(crowd->results));
+	poison(crowd->keys, sizeof(crowd->keys));
+	join_cgroup(self);
+	say(parent, 0);
+	hear(parent);
+	say(parent, add_crowd(self->q, crowd));
+	hear(parent);
+	say(parent, get_crowd(self->q, crowd));
+	hear(parent);
+	close(self->q);
+	say(parent, 0);
+	hear(parent);
+	return 0;
+}
+
+/* O4, O6: what finds keys and tickets is charged, too; and goes with the queue, whatever was in it. */
+TEST_F(cgroup, tables_are_charged_and_go)
+{
+	long long empty, added, held, closed;
+	struct peer child;
+	char path[128];
+
+	cgroup_path(self, path, "memory.current");
+	start_peer(&child, peer_crowds_in_cgroup, self);
+	ASSERT_EQ(0, hear(&child));
+	empty = read_number(path);
+	say(&child, 0);
+	ASSERT_EQ(MANY, hear(&child));
+	added = read_number(path);
+	say(&child, 0);
+	ASSERT_EQ(MANY, hear(&child));
+	held = read_number(path);
+	close(self->q);
+	self->q = -1;
+	say(&child, 0);
+	ASSERT_EQ(0, hear(&child));
+	closed = read_number(path);
+	/* A pointer for each of what is handed out, and nothing else. */
+	EXPECT_LE(MANY * 4, held - added);
+	EXPECT_GT(MANY * 4, closed - empty) {
+		TH_LOG("memory.current was %lld, %lld with items, %lld with tickets, is %lld",
+		       empty, added, held, closed);
+	}
+	say(&child, 0);
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
 /* O4, O6: at its limit the adder is refused or killed; what it had added is there. */
 TEST_F(cgroup, at_its_limit)
 {
@@ -774,7 +887,7 @@ TEST_F(cgroup, refused_at_its_limit)
 	EXPECT_LT(n * KWQ_KEY_MAX, full);
 	EXPECT_EQ(n, take_large(self));
 	check_stat(self->q, .items = 0);
-	/* RCU frees it, which takes some time. */
+	/* It is charged by the page, and each processor keeps some for the next one. */
 	while (read_number(path) > full / 2)
 		sched_yield();
 
