@@ -715,6 +715,11 @@ static void check_fault(struct __test_metadata *_metadata, fault_fixture *self,
 /* O6, Q13: a buffer that ends anywhere in the first few entries. */
 TEST_F(fault, in_a_short_batch)
 {
+	/* One by itself goes a way of its own. */
+	check_fault(_metadata, self, variant, 1, 0, 0);
+	check_fault(_metadata, self, variant, 1, 0, 1);
+	check_fault(_metadata, self, variant, 1, 0, 3);
+	check_fault(_metadata, self, variant, 1, 1, 0);
 	for (int whole = 0; whole < 4; whole++) {
 		check_fault(_metadata, self, variant, 4, whole, 0);
 		check_fault(_metadata, self, variant, 4, whole, 1);
@@ -739,20 +744,23 @@ TEST_F(fault, nowhere)
 	static const __u64 nowhere[] = { 0, 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
 	struct kwq_op op;
 
-	for (int i = 0; i < ARRAY_SIZE(nowhere); i++) {
-		prepare(_metadata, self, variant, 4);
+	for (int i = 0; i < 2 * ARRAY_SIZE(nowhere); i++) {
+		__u64 address = nowhere[i / 2];
+		int nr = i % 2 ? 4 : 1;
+
+		prepare(_metadata, self, variant, nr);
 		op = (struct kwq_op){ .size = sizeof(op) };
 		op.batch = batch_of(variant->cmd, self->b);
 		if (variant->buffer == ENTRIES)
-			op.batch.entries = nowhere[i];
+			op.batch.entries = address;
 		else if (variant->buffer == KEYS)
-			op.batch.keys = nowhere[i];
+			op.batch.keys = address;
 		else
-			op.batch.results = nowhere[i];
+			op.batch.results = address;
 		EXPECT_EQ(-EFAULT, request(self->q, variant->cmd, &op)) {
-			TH_LOG("address %#llx", nowhere[i]);
+			TH_LOG("address %#llx", address);
 		}
-		check_taken(_metadata, self, variant, 4, 0, 0);
+		check_taken(_metadata, self, variant, nr, 0, 0);
 	}
 }
 
@@ -787,6 +795,7 @@ struct get_buffers {
 	__u8 keys[NR * KEY_LEN];
 };
 
+/* Of one item, with so little room for its key that it goes a way of its own. */
 static struct kwq_get get_into(struct get_buffers *buffers, int nr)
 {
 	poison(buffers, sizeof(*buffers));
@@ -796,7 +805,7 @@ static struct kwq_get get_into(struct get_buffers *buffers, int nr)
 		.get = {
 			.entries = user_ptr(buffers->got),
 			.keys = user_ptr(buffers->keys),
-			.keys_len = sizeof(buffers->keys),
+			.keys_len = nr == 1 ? KEY_ROOM : sizeof(buffers->keys),
 			.nr = nr,
 			.entry_size = sizeof(struct kwq_got),
 		},
@@ -852,6 +861,9 @@ TEST_F(batch, get_faults_in_entries)
 {
 	static const int wholes[] = { 1, 63, 64, 65, NR };
 
+	check_get_fault(_metadata, self->dev, false, 1, 0, 0);
+	check_get_fault(_metadata, self->dev, false, 1, 0, 1);
+	check_get_fault(_metadata, self->dev, false, 1, 1, 0);
 	for (int whole = 0; whole < 4; whole++) {
 		check_get_fault(_metadata, self->dev, false, 4, whole, 0);
 		check_get_fault(_metadata, self->dev, false, 4, whole, 1);
@@ -866,6 +878,9 @@ TEST_F(batch, get_faults_in_keys)
 {
 	static const int wholes[] = { 1, 63, 64, 65, NR };
 
+	check_get_fault(_metadata, self->dev, true, 1, 0, 0);
+	check_get_fault(_metadata, self->dev, true, 1, 0, 1);
+	check_get_fault(_metadata, self->dev, true, 1, 1, 0);
 	for (int whole = 0; whole < 4; whole++) {
 		check_get_fault(_metadata, self->dev, true, 4, whole, 0);
 		check_get_fault(_metadata, self->dev, true, 4, whole, 1);

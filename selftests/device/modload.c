@@ -315,7 +315,7 @@ static void pause_briefly(void)
 	poll(NULL, 0, 4);
 }
 
-/* A name holds the module; what is finished is freed by RCU, perhaps after that has gone. */
+/* A name holds the module, with what is waiting; until it is unlinked. */
 static void name_and_finish(int dev)
 {
 	struct item item;
