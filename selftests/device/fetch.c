@@ -109,7 +109,8 @@ static void change_length(void *changed)
 }
 
 /* The keys are read after the entries, which say how long they are. */
-TEST_F(fetch, entry_changes_after_it_was_read)
+static void check_entry_that_changes(struct __test_metadata *_metadata, fetch_fixture *self,
+				     __u32 keys_len)
 {
 	struct kwq_add_entry *entry = (struct kwq_add_entry *)self->here;
 	__s32 result = -1;
@@ -119,7 +120,7 @@ TEST_F(fetch, entry_changes_after_it_was_read)
 			.entries = user_ptr(entry),
 			.keys = user_ptr(self->beyond),
 			.results = user_ptr(&result),
-			.keys_len = self->page,
+			.keys_len = keys_len,
 			.nr = 1,
 			.entry_size = sizeof(*entry),
 		},
@@ -134,6 +135,17 @@ TEST_F(fetch, entry_changes_after_it_was_read)
 	EXPECT_EQ(1, item.key_len);
 	EXPECT_STREQ("a", item.key);
 	EXPECT_EQ(0, item.priority);
+}
+
+TEST_F(fetch, entry_changes_after_it_was_read)
+{
+	check_entry_that_changes(_metadata, self, self->page);
+}
+
+/* With so little room for its key that it goes a way of its own. */
+TEST_F(fetch, single_entry_changes_after_it_was_read)
+{
+	check_entry_that_changes(_metadata, self, KEY_ROOM);
 }
 
 static void change_number(void *changed)
