@@ -23,7 +23,12 @@
  * Most keys are short. Items with room for those are all of one size, so they can be
  * allocated and freed many at a time.
  */
-#define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + 40)
+#define SMALL_ROOM	40
+#define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + SMALL_ROOM)
+
+/* It is for a lease, too, wherever that comes to lie behind the longest key there is. */
+static_assert(sizeof(struct kwq_lease) < SMALL_ROOM &&
+	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
 static struct kmem_cache *small_items;
 
