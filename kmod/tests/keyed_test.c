@@ -354,6 +354,45 @@ static void keys_of_one_hash(struct kunit *test)
 	expect_empty(test);
 }
 
+/* As many items as lie ready for it are made in a hold of the lock, and no more. */
+static void many_items_in_one_hold(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	struct kwq_stock stock = {};
+	const struct kwq_node *node;
+	__be32 bytes;
+	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
+	int i, nr = 0, ret = KWQ_ADDED;
+	unsigned long flags;
+
+	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, keyed, &key, NR_MANY));
+	for (node = stock.small; node; node = node->next)
+		nr++;
+	KUNIT_EXPECT_GT(test, nr, 1);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	for (i = 0; i <= nr && ret == KWQ_ADDED; i++) {
+		bytes = cpu_to_be32(i);
+		kwq_key_hash(&key);
+		ret = kwq_keyed_add_locked(keyed, &key, &(struct kwq_add_options){}, 0,
+					   &stock);
+	}
+	kwq_keyed_unlock(keyed, flags);
+	KUNIT_EXPECT_EQ(test, ret, -EAGAIN);
+	KUNIT_EXPECT_PTR_EQ(test, stock.small, NULL);
+	EXPECT_ITEMS(test, t, nr);
+
+	/* What is not used up goes. */
+	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, keyed, &key, NR_MANY));
+	kwq_stock_empty(&stock, keyed);
+	for (i = 0; i < nr; i++) {
+		bytes = cpu_to_be32(i);
+		ret = kwq_keyed_remove(keyed, &key, 0);
+		KUNIT_EXPECT_EQ(test, ret, KWQ_WAS_READY);
+	}
+	expect_empty(test);
+}
+
 /* More tickets than there are buckets, finished last first, and not by who has not got them. */
 static void many_tickets_in_any_order(struct kunit *test)
 {
@@ -1548,6 +1587,32 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
 
+static int create_without(int nth)
+{
+	struct kwq_keyed *keyed;
+
+	current->fail_nth = nth;
+	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	current->fail_nth = 0;
+	if (IS_ERR(keyed))
+		return PTR_ERR(keyed);
+	kwq_keyed_put(keyed);
+	return 0;
+}
+
+static void no_memory_for_a_queue(struct kunit *test)
+{
+	int n, ret = 0;
+
+	/* O4: its own */
+	KUNIT_EXPECT_EQ(test, create_without(1), -ENOMEM);
+	/* and that of its tables, before which comes a page for more of the first, or not. */
+	for (n = 0; n < 10 && !ret; n++)
+		ret = create_without(2 + n % 2);
+	KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, create_without(0), 0);
+}
+
 /* So many can be held without it, and then what is ready stays so. */
 static void no_memory_for_tickets(struct kunit *test)
 {
@@ -2046,6 +2111,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(many_keys),
 	KUNIT_CASE(keys_of_many_lengths),
 	KUNIT_CASE(keys_of_one_hash),
+	KUNIT_CASE(many_items_in_one_hold),
 	KUNIT_CASE(many_tickets_in_any_order),
 	KUNIT_CASE(tickets_that_are_kept_are_scattered),
 	KUNIT_CASE(no_more_keys_than_can_be_found),
@@ -2097,6 +2163,7 @@ static struct kunit_case keyed_test_cases[] = {
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_a_larger_table),
 	KUNIT_CASE(no_memory_for_tickets),
+	KUNIT_CASE(no_memory_for_a_queue),
 #endif
 	KUNIT_CASE(shut_down_forgets),
 	KUNIT_CASE(dead_item_stays_until_it_is_kicked_or_removed),

@@ -37,7 +37,7 @@ BRANCHES = 95
 # What needs no device to be tested.
 KUNIT = [f'kmod/{name}.c' for name in
          ('backoff', 'cancel', 'core', 'dead', 'handle', 'handler', 'items', 'keyed', 'lease', 'limiter', 'queue', 'quota',
-          'stat', 'until')]
+          'stat', 'table', 'until')]
 
 TOP = Path(__file__).absolute().parents[2]
 UNREACHED = Path(__file__).absolute().with_name('unreached')
