@@ -8,8 +8,8 @@
 #include <linux/slab.h>
 #include "table.h"
 
-/* More than what one page of pages of buckets is for, where pages are of 4 KiB. */
-#define NR_NODES	min(KWQ_TABLE_FANOUT * KWQ_TABLE_FANOUT + 1000, 300000U)
+/* More than what one page of pages of buckets is for, where these are of 4 KiB. */
+#define NR_NODES	300000U
 
 struct node {
 	struct kwq_node link;
@@ -125,20 +125,21 @@ static void grows_and_shrinks(struct kunit *test)
 {
 	struct table_test *t = test->priv;
 	const u32 part = NR_NODES / 8;
-	u32 nr;
+	u32 nr, to, most;
 
-	for (nr = 0; nr < NR_NODES; nr += part) {
-		insert_and_provide(test, nr, min(nr + part, NR_NODES));
+	for (nr = 0; nr < NR_NODES; nr = to) {
+		to = min(nr + part, NR_NODES);
+		insert_and_provide(test, nr, to);
 		KUNIT_EXPECT_EQ(test, t->table.nr_buckets, t->table.nr_nodes);
-		KUNIT_EXPECT_EQ(test, count_lost(t, 0, min(nr + part, NR_NODES)), 0);
+		KUNIT_ASSERT_EQ(test, count_lost(t, 0, to), 0);
 	}
 	KUNIT_EXPECT_EQ(test, t->table.nr_nodes, NR_NODES);
-	for (nr = 0; nr < NR_NODES; nr += part) {
-		KUNIT_EXPECT_EQ(test, count_lost(t, nr, NR_NODES), 0);
-		remove(t, nr, min(nr + part, NR_NODES));
-		KUNIT_EXPECT_LE(test, t->table.nr_buckets / KWQ_TABLE_SPARSE,
-				max_t(u32, t->table.nr_nodes,
-				      KWQ_TABLE_MIN / KWQ_TABLE_SPARSE));
+	for (nr = 0; nr < NR_NODES; nr = to) {
+		KUNIT_ASSERT_EQ(test, count_lost(t, nr, NR_NODES), 0);
+		to = min(nr + part, NR_NODES);
+		remove(t, nr, to);
+		most = max_t(u32, t->table.nr_nodes, KWQ_TABLE_MIN / KWQ_TABLE_SPARSE);
+		KUNIT_EXPECT_LE(test, t->table.nr_buckets / KWQ_TABLE_SPARSE, most);
 	}
 	expect_empty(test);
 }
@@ -158,7 +159,7 @@ static void grows_and_shrinks_again(struct kunit *test)
 			remove(t, n, n + 4);
 			free_unused(t);
 		}
-		KUNIT_EXPECT_EQ(test, count_lost(t, n, nr), 0);
+		KUNIT_ASSERT_EQ(test, count_lost(t, n, nr), 0);
 		remove(t, n, nr);
 		expect_empty(test);
 	}
@@ -174,14 +175,14 @@ static void pages_that_come_late(struct kunit *test)
 	insert(t, crowd - 1, crowd);
 	KUNIT_EXPECT_TRUE(test, kwq_table_is_crowded(&t->table));
 	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, KWQ_TABLE_MIN);
-	KUNIT_EXPECT_EQ(test, count_lost(t, 0, crowd), 0);
+	KUNIT_ASSERT_EQ(test, count_lost(t, 0, crowd), 0);
 
 	/* Two a node: it catches up. */
 	provide(test);
 	KUNIT_EXPECT_FALSE(test, kwq_table_is_crowded(&t->table));
 	insert_and_provide(test, crowd, 2 * crowd);
 	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, t->table.nr_nodes);
-	KUNIT_EXPECT_EQ(test, count_lost(t, 0, 2 * crowd), 0);
+	KUNIT_ASSERT_EQ(test, count_lost(t, 0, 2 * crowd), 0);
 	remove(t, 0, 2 * crowd);
 	expect_empty(test);
 }
