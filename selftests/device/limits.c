@@ -215,6 +215,21 @@ TEST_F(limits, key_length)
 	check_refused(_metadata, self->q, -EMSGSIZE,
 		      q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), key, sizeof(key)),
 		      &before);
+	/* One that is too long for the room for keys, however little that is. */
+	for (size_t room = 0; room <= 2 * KEY_ROOM; room++) {
+		remove.key_len = KWQ_KEY_MAX;
+		check_refused(_metadata, self->q, -EINVAL,
+			      q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), key, room),
+			      &before);
+		remove.key_len = room + 1;
+		check_refused(_metadata, self->q, -EINVAL,
+			      q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), key, room),
+			      &before);
+		remove.key_len = ~0U;
+		check_refused(_metadata, self->q, -EMSGSIZE,
+			      q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), key, room),
+			      &before);
+	}
 	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, KWQ_KEY_MAX, 0, 0, 0));
 	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, 1, 0, 0, 0));
 }
