@@ -253,6 +253,7 @@ static void free_pages_unused(void *page)
 	for (; page; page = next) {
 		next = *(void **)page;
 		free_page((unsigned long)page);
+		cond_resched();
 	}
 }
 
@@ -289,20 +290,26 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
  * @table: one of its tables
  * @nr: @table->pages_wanted, read without the lock
  *
- * Without memory there are as many buckets as before, with more nodes in each.
+ * Without memory there are as many buckets as before, with more nodes in each. Nobody
+ * is killed for that, unless there are too many.
  *
  * Context: process; may sleep.
  * Return: false if that are as many as it takes.
  */
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 {
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
 	void *pages[2] = {};
 	unsigned long flags;
 	bool takes_more;
 	int i;
 
+	/* data_race(): if it is so a moment later, somebody comes again */
+	if (!data_race(kwq_table_is_crowded(table)))
+		gfp |= __GFP_NORETRY;
+
 	for (i = 0; i < nr; i++) {
-		pages[i] = (void *)get_zeroed_page(GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+		pages[i] = (void *)__get_free_page(gfp);
 		if (!pages[i])
 			break;
 	}
