@@ -11,6 +11,7 @@
  *	got both later. KUnit itself has what the tests use since 6.12 at the latest.
  *	include/config/kernel.release of Debian's headers is not what uname -r says;
  *	the Makefile takes UTS_RELEASE.
+ * 6.3	KUnit has <kunit/static_stub.h>; below.
  * 6.10	__assign_str() has lost its second argument. The tracepoints have arrays of
  *	a fixed size instead.
  * 6.12	no_llseek is gone. No file_operations here names it.
@@ -42,6 +43,13 @@
 #if !__has_include(<linux/cleanup.h>) || !__has_include(<kunit/visibility.h>)
 #error "kwq needs Linux 6.5 or newer, or a newer release of this 6.1: it lacks <linux/cleanup.h>"
 #endif
+#endif
+
+/* Without stubs nobody replaces a function. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#define KUNIT_STATIC_STUB_REDIRECT(real, args...) ((void)(real))
+#else
+#include <kunit/static_stub.h>
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)

@@ -17,6 +17,7 @@
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <kunit/visibility.h>
+#include "compat.h"
 #include "keyed.h"
 
 /*
@@ -284,6 +285,13 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 	kfree(keyed->tops);
 }
 
+VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_new_page, gfp);
+	return (void *)get_zeroed_page(gfp);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_new_page);
+
 /**
  * kwq_keyed_enlarge() - give a table the pages it wants
  * @keyed: the queue
@@ -298,7 +306,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
  */
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 {
-	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
+	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
 	void *pages[2] = {};
 	unsigned long flags;
 	bool takes_more;
@@ -309,7 +317,7 @@ bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 		gfp |= __GFP_NORETRY;
 
 	for (i = 0; i < nr; i++) {
-		pages[i] = (void *)__get_free_page(gfp);
+		pages[i] = kwq_new_page(gfp);
 		if (!pages[i])
 			break;
 	}

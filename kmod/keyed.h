@@ -348,6 +348,10 @@ static inline bool kwq_keyed_provide(struct kwq_keyed *keyed)
 	return ret;
 }
 
+#if IS_ENABLED(CONFIG_KUNIT)
+void *kwq_new_page(gfp_t gfp);
+#endif
+
 /* keyed.c */
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);

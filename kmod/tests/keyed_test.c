@@ -2,6 +2,7 @@
 /*
  * Keys and handles, below the device: keyed.c and handle.c on a manual clock.
  */
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/prandom.h>
@@ -1545,7 +1546,25 @@ static void old_counts_are_let_go(struct kunit *test)
 	EXPECT_REQUEUES(test, t, "d", 1);
 }
 
-#ifdef CONFIG_FAILSLAB
+/* What kwq_new_page() is replaced by, of so many pages. */
+static int pages_left;
+
+static void *new_page_of_few(gfp_t gfp)
+{
+	return pages_left-- > 0 ? (void *)get_zeroed_page(gfp) : NULL;
+}
+
+static void leave_pages(struct kunit *test, int nr)
+{
+	pages_left = nr;
+	kunit_activate_static_stub(test, kwq_new_page, new_page_of_few);
+}
+
+static void leave_all_pages(struct kunit *test)
+{
+	kunit_deactivate_static_stub(test, kwq_new_page);
+}
+
 static int add_numbered(struct keyed_test *t, u32 number)
 {
 	__be32 bytes = cpu_to_be32(number);
@@ -1556,61 +1575,26 @@ static int add_numbered(struct keyed_test *t, u32 number)
 static void no_memory_for_a_larger_table(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	int i, ret, nth = 0, refused = 0, kept_small = 0, wrong = 0;
-	bool injected;
+	int i, nr, wrong = 0;
 
-	/* O4: every allocation in turn. Without the item's nothing is done. */
-	do {
-		nth++;
-		for (i = 0; i < KWQ_TABLE_MIN; i++)
+	/* O4: it takes two pages, and is slower without them. */
+	for (nr = 0; nr < 2; nr++) {
+		leave_pages(test, nr);
+		for (i = 0; i <= KWQ_TABLE_MIN; i++)
 			wrong += add_numbered(t, i) != KWQ_ADDED;
-		current->fail_nth = nth;
-		ret = add_numbered(t, i);
-		injected = !current->fail_nth;
-		current->fail_nth = 0;
-		if (ret == -ENOMEM)
-			refused++;
-		else if (t->keyed->table.nr_buckets == KWQ_TABLE_MIN)
-			kept_small++;
-		EXPECT_ITEMS(test, t, KWQ_TABLE_MIN + (ret != -ENOMEM));
+		KUNIT_EXPECT_EQ(test, t->keyed->table.nr_buckets, KWQ_TABLE_MIN);
+		EXPECT_ITEMS(test, t, KWQ_TABLE_MIN + 1);
 
-		/* Without the table's it is slower, and catches up. */
+		/* And it catches up. */
+		leave_all_pages(test);
 		for (i = 0; i < 3 * KWQ_TABLE_MIN; i++)
 			wrong += add_numbered(t, i) < 0;
 		EXPECT_ITEMS(test, t, 3 * KWQ_TABLE_MIN);
 		KUNIT_EXPECT_EQ(test, t->keyed->table.nr_buckets, 3 * KWQ_TABLE_MIN);
 		unmake(test);
 		make(test, KWQ_CLOCK_MANUAL, &plenty);
-	} while (injected);
-	KUNIT_EXPECT_GE(test, refused, 1);
-	KUNIT_EXPECT_GE(test, kept_small, 2);
+	}
 	KUNIT_EXPECT_EQ(test, wrong, 0);
-}
-
-static int create_without(int nth)
-{
-	struct kwq_keyed *keyed;
-
-	current->fail_nth = nth;
-	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
-	current->fail_nth = 0;
-	if (IS_ERR(keyed))
-		return PTR_ERR(keyed);
-	kwq_keyed_put(keyed);
-	return 0;
-}
-
-static void no_memory_for_a_queue(struct kunit *test)
-{
-	int n, ret = 0;
-
-	/* O4: its own */
-	KUNIT_EXPECT_EQ(test, create_without(1), -ENOMEM);
-	/* and that of its tables, before which some more come on a debug kernel. */
-	for (n = 0; n < 100 && !ret; n++)
-		ret = create_without(2 + n % 5);
-	KUNIT_EXPECT_EQ(test, ret, -ENOMEM);
-	KUNIT_EXPECT_EQ(test, create_without(0), 0);
 }
 
 /* So many can be held without it, and then what is ready stays so. */
@@ -1619,22 +1603,62 @@ static void no_memory_for_tickets(struct kunit *test)
 	struct keyed_test *t = test->priv;
 	int i, wrong = 0;
 
-	/* An add gets the tickets what they lack, too. */
 	for (i = 0; i <= KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++)
 		wrong += add_numbered(t, i) != KWQ_ADDED;
-	for (i = 0; i < KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++) {
-		current->fail_nth = 1;
+	leave_pages(test, 0);
+	for (i = 0; i < KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++)
 		wrong += fetch(t, t->x, 1) != 1;
-		current->fail_nth = 0;
-	}
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
-	current->fail_nth = 1;
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), -ENOMEM);
-	current->fail_nth = 0;
+	leave_all_pages(test);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
 	KUNIT_EXPECT_GT(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
+}
+
+#ifdef CONFIG_FAILSLAB
+static void no_memory_for_an_item(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O4: short, and long */
+	current->fail_nth = 1;
+	KUNIT_EXPECT_EQ(test, add_numbered(t, 1), -ENOMEM);
+	current->fail_nth = 1;
+	KUNIT_EXPECT_EQ(test, add(t, &(struct kwq_key){ t->keys, 100 }), -ENOMEM);
+	current->fail_nth = 0;
+	EXPECT_ITEMS(test, t, 0);
+	KUNIT_EXPECT_EQ(test, add_numbered(t, 1), KWQ_ADDED);
+}
+
+/* The @nth allocation fails; returns whether there was one. */
+static bool create_without_memory(struct kunit *test, int nth, int *refused)
+{
+	struct kwq_keyed *keyed;
+	bool injected;
+
+	current->fail_nth = nth;
+	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	injected = !current->fail_nth;
+	current->fail_nth = 0;
+	if (!IS_ERR(keyed)) {
+		kwq_keyed_put(keyed);
+		return injected;
+	}
+	KUNIT_EXPECT_EQ(test, PTR_ERR(keyed), -ENOMEM);
+	++*refused;
+	return injected;
+}
+
+static void no_memory_for_a_queue(struct kunit *test)
+{
+	int nth, refused = 0;
+
+	/* O4: of its tables; and its own, unless debugging makes it larger than slabs are */
+	for (nth = 1; create_without_memory(test, nth, &refused); nth++)
+		;
+	KUNIT_EXPECT_GE(test, refused, 1);
 }
 #endif
 
@@ -2160,9 +2184,10 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(counts_make_room_for_a_long_key),
 	KUNIT_CASE(counts_stay_where_they_do_not_make_room),
 	KUNIT_CASE(old_counts_are_let_go),
-#ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_a_larger_table),
 	KUNIT_CASE(no_memory_for_tickets),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(no_memory_for_an_item),
 	KUNIT_CASE(no_memory_for_a_queue),
 #endif
 	KUNIT_CASE(shut_down_forgets),

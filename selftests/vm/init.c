@@ -413,8 +413,6 @@ static void run_kunit(void)
 	int n;
 
 	write_file(DEBUGFS "/failslab/ignore-gfp-wait", "N");
-	write_file(DEBUGFS "/fail_page_alloc/ignore-gfp-wait", "N");
-	write_file(DEBUGFS "/fail_page_alloc/min-order", "0");
 	load("/kwq.ko");
 	load("/kwq_test.ko");
 	n = scandir(KUNIT_RESULTS, &entries, visible, alphasort);
