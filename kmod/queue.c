@@ -278,7 +278,8 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
  * @flags: as spin_lock_irqsave() stored them
  *
  * What was done before an add is visible to who is handed the item for it, or is told
- * by a remove that it was ready, even if the add took no lock: see kwq_coalesces().
+ * by a remove that it was ready, even if the add took no lock: see kwq_coalesces(). No
+ * add of a key does, so what programs get is unlocked by kwq_keyed_unlock() or kwq_unlock().
  */
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -552,7 +553,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  *
  * Return: true if the add coalesced; false to go the long way.
  */
-bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
+VISIBLE_IF_KUNIT bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
 {
 	smp_mb(); /* pairs with that of kwq_unlock_got() */
 	if (!(READ_ONCE(item->state) & KWQ_ITEM_DIRTY))

@@ -62,8 +62,6 @@ static inline u64 kwq_coalesced(const struct kwq_queue *queue)
 	return queue->core.coalesced + atomic64_read(&queue->coalesced);
 }
 
-bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item);
-
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
@@ -91,6 +89,7 @@ bool kwq_drop_locked(struct kwq_queue *queue,
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
+bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item);
 enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer);
 bool kwq_drop(struct kwq_queue *queue);
 #endif
