@@ -56,7 +56,7 @@
 #endif
 #define KMEMLEAK	"/sys/kernel/debug/kmemleak"
 #define TRACING		"/sys/kernel/tracing"
-#define DEBUGFS		"/sys/kernel/debug"
+#define FAILSLAB	"/sys/kernel/debug/failslab"
 #define KUNIT_RESULTS	"/sys/kernel/debug/kunit"
 #define BENCH_RESULTS	"/sys/kernel/debug/kwq_bench"
 #define GCOV		"/sys/kernel/debug/gcov"
@@ -412,7 +412,7 @@ static void run_kunit(void)
 	struct dirent **entries;
 	int n;
 
-	write_file(DEBUGFS "/failslab/ignore-gfp-wait", "N");
+	write_file(FAILSLAB "/ignore-gfp-wait", "N");
 	load("/kwq.ko");
 	load("/kwq_test.ko");
 	n = scandir(KUNIT_RESULTS, &entries, visible, alphasort);
