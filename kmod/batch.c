@@ -384,7 +384,7 @@ const struct kwq_batch_kind kwq_batch_requeues = {
 	.take = take_all_requeues,
 };
 
-static __always_inline int check(const struct kwq_batch *batch, u32 first_size)
+static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_size)
 {
 	if (!batch->nr)
 		return batch->entries | batch->keys | batch->results | batch->keys_len |
@@ -407,7 +407,7 @@ static __always_inline int check(const struct kwq_batch *batch, u32 first_size)
 int kwq_batch_check(const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch)
 {
-	return check(batch, kind->first_size);
+	return check_shape(batch, kind->first_size);
 }
 
 /**
@@ -420,7 +420,7 @@ int kwq_batch_check_get(const struct kwq_batch *batch)
 {
 	if (batch->results)
 		return -EINVAL;
-	return check(batch, 24);
+	return check_shape(batch, 24);
 }
 
 /**
@@ -433,7 +433,7 @@ int kwq_batch_check_list_dead(const struct kwq_batch *batch)
 {
 	if (batch->results)
 		return -EINVAL;
-	return check(batch, 32);
+	return check_shape(batch, 32);
 }
 
 static int copy_entries_in(const struct kwq_batch_kind *kind,

@@ -408,7 +408,7 @@ static bool died_before(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct kwq_keyed_item, dead)->ticket;
 }
 
-static void bury(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static void enter_dead(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->life == KWQ_LIFE_BURIED)
 		return;
@@ -521,7 +521,7 @@ void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t 
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!kwq_item_is_idle(&ki->item)) {
 		if (kwq_item_is_dead(&ki->item))
-			bury(keyed, ki);
+			enter_dead(keyed, ki);
 		else
 			leave_place(keyed, ki);
 	} else if (ki->item.requeues && !keyed->queue.core.shut_down) {

@@ -268,7 +268,7 @@ static bool drop_some(struct kwq_keyed *keyed)
 }
 
 /* Q10: what will never be handed out. */
-static void drop_all(struct kwq_keyed *keyed)
+static void drop_all_keys(struct kwq_keyed *keyed)
 {
 	while (drop_some(keyed))
 		cond_resched();
@@ -285,7 +285,7 @@ static void drop_all(struct kwq_keyed *keyed)
 void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
 	kwq_begin_shut_down(&keyed->queue, false);
-	drop_all(keyed);
+	drop_all_keys(keyed);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
 
@@ -301,7 +301,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline)
 {
 	u64 shut_downs = kwq_begin_shut_down(&keyed->queue, true);
 
-	drop_all(keyed);
+	drop_all_keys(keyed);
 	return kwq_wait_drained(&keyed->queue, shut_downs, deadline);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);

@@ -51,19 +51,19 @@ static bool has_power(int capability)
 	return ns_capable(current->nsproxy->net_ns->user_ns, capability);
 }
 
-static struct kwq_keyed *keyed_of(const struct rb_node *node)
+static struct kwq_keyed *named_of(const struct rb_node *node)
 {
 	return rb_entry(node, struct kwq_keyed, by_name);
 }
 
 static int cmp_nodes(struct rb_node *a, const struct rb_node *b)
 {
-	return strcmp(keyed_of(a)->name, keyed_of(b)->name);
+	return strcmp(named_of(a)->name, named_of(b)->name);
 }
 
 static int cmp_name(const void *name, const struct rb_node *node)
 {
-	return strcmp(name, keyed_of(node)->name);
+	return strcmp(name, named_of(node)->name);
 }
 
 static struct kwq_keyed *find_locked(const char *name)
@@ -72,7 +72,7 @@ static struct kwq_keyed *find_locked(const char *name)
 
 	lockdep_assert_held(&names_lock);
 	node = rb_find(name, &own_names()->root, cmp_name);
-	return node ? keyed_of(node) : NULL;
+	return node ? named_of(node) : NULL;
 }
 
 /**
@@ -137,7 +137,7 @@ static void take_away_locked(struct names *names, struct kwq_keyed *keyed)
 }
 
 /* What kwq_names_add() took. */
-static void let_go(struct kwq_keyed *keyed)
+static void put_named(struct kwq_keyed *keyed)
 {
 	kwq_keyed_put(keyed);
 	module_put(THIS_MODULE);
@@ -169,7 +169,7 @@ int kwq_names_unlink(const char *name)
 			return -EPERM;
 		take_away_locked(own_names(), keyed);
 	}
-	let_go(keyed);
+	put_named(keyed);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_names_unlink);
@@ -181,7 +181,7 @@ static struct rb_node *first_after_locked(const char *after)
 
 	lockdep_assert_held(&names_lock);
 	while (node) {
-		if (strcmp(after, keyed_of(node)->name) < 0) {
+		if (strcmp(after, named_of(node)->name) < 0) {
 			found = node;
 			node = node->rb_left;
 		} else {
@@ -210,7 +210,7 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr)
 	guard(mutex)(&names_lock);
 	for (node = first_after_locked(after); node && n < nr;
 	     node = rb_next(node), n++) {
-		keyed = keyed_of(node);
+		keyed = named_of(node);
 		memset(&entries[n], 0, sizeof(entries[n]));
 		entries[n].uid = from_kuid_munged(ns, keyed->owner);
 		entries[n].gid = from_kgid_munged(ns, keyed->group);
@@ -260,8 +260,8 @@ static struct kwq_keyed *take_first_away(struct names *names)
 	node = rb_first(&names->root);
 	if (!node)
 		return NULL;
-	take_away_locked(names, keyed_of(node));
-	return keyed_of(node);
+	take_away_locked(names, named_of(node));
+	return named_of(node);
 }
 
 /* Nobody is left who could unlink them. */
@@ -270,7 +270,7 @@ static void __net_exit end_names(struct net *net)
 	struct kwq_keyed *keyed;
 
 	while ((keyed = take_first_away(names_of(net))))
-		let_go(keyed);
+		put_named(keyed);
 }
 
 static struct pernet_operations names_ops = {

@@ -19,7 +19,7 @@ static bool must_stop(void)
  * Sleeps until @when, or until the thread is told to stop. Not interruptibly: a signal
  * that the thread has allowed would be pending for all of the pause.
  */
-static void sleep_until(ktime_t when)
+static void pause_until(ktime_t when)
 {
 	for (;;) {
 		set_current_state(TASK_IDLE);
@@ -54,7 +54,7 @@ void kwq_backoff_until(bool (*fn)(void *arg), void *arg,
 			break;
 		if (sliding)
 			from = ktime_get();
-		sleep_until(ktime_add_safe(from,
+		pause_until(ktime_add_safe(from,
 					   kwq_backoff_manager_step(manager, from,
 								    get_random_u32())));
 	}

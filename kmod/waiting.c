@@ -32,7 +32,7 @@ void kwq_waiting_init(struct kwq_waiting *waiting)
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_init);
 
 /* The digit in which a time differs from the base, and by which it is placed. */
-static unsigned int level_of(const struct kwq_waiting *waiting, u64 time)
+static unsigned int level_at(const struct kwq_waiting *waiting, u64 time)
 {
 	unsigned int bits = fls64((time ^ waiting->base) | 1);
 
@@ -58,7 +58,7 @@ static inline bool place(struct kwq_waiting *waiting,
 			 struct kwq_wait *wait)
 {
 	u64 time = place_of(waiting, wait);
-	unsigned int level = level_of(waiting, time);
+	unsigned int level = level_at(waiting, time);
 	unsigned int digit = digit_of(time, level);
 	struct kwq_slot *slot = &waiting->slots[level][digit];
 	u32 level_bit = 1U << level, digit_bit = 1U << digit;
@@ -147,7 +147,7 @@ static void find_first(struct kwq_slot *slot)
 void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait)
 {
 	u64 time = place_of(waiting, wait);
-	unsigned int level = level_of(waiting, time);
+	unsigned int level = level_at(waiting, time);
 	unsigned int digit = digit_of(time, level);
 	/* Its own, or one that is as it was before if it is in @opening. */
 	struct kwq_slot *slot = &waiting->slots[level][digit];
