@@ -267,6 +267,22 @@ static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
 	return core->shut_down || item->state & KWQ_ITEM_CANCELLED;
 }
 
+/* Most items that are added are idle, and nothing is known of them. This one is not. */
+static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
+			      int priority, bool end_wait, ktime_t now)
+{
+	int ret;
+
+	forget_if_untouched(core, item, now);
+	ret = make_dirty(core, item, priority, now);
+	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
+		/* What it waited for is this add, so its priority counts as well. */
+		raise_priority(core, item, item->wait_priority);
+		stop_waiting(core, item);
+	}
+	return ret;
+}
+
 /**
  * kwq_core_add() - mark an item as in need of processing (Q1, Q2, Q4, Q12)
  * @core: the core
@@ -281,28 +297,17 @@ static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now)
 {
-	int ret;
-
 	if (refuses(core, item))
 		return -ESHUTDOWN;
+	if (unlikely(item->state || item->requeues))
+		return add_known(core, item, priority, end_wait, now);
 
-	/* Most items are idle, and nothing is known of them. */
-	if (likely(!item->state && !item->requeues)) {
-		core->adds++;
-		item->dirtied = now;
-		set_state(item, KWQ_ITEM_DIRTY);
-		make_ready(core, item, KWQ_LANE_FRESH,
-			   priority == KWQ_PRIORITY_NONE ? 0 : priority);
-		return KWQ_ADDED;
-	}
-	forget_if_untouched(core, item, now);
-	ret = make_dirty(core, item, priority, now);
-	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
-		/* What it waited for is this add, so its priority counts as well. */
-		raise_priority(core, item, item->wait_priority);
-		stop_waiting(core, item);
-	}
-	return ret;
+	core->adds++;
+	item->dirtied = now;
+	set_state(item, KWQ_ITEM_DIRTY);
+	make_ready(core, item, KWQ_LANE_FRESH,
+		   priority == KWQ_PRIORITY_NONE ? 0 : priority);
+	return KWQ_ADDED;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_add);
 
@@ -506,18 +511,6 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
 
-static inline struct kwq_item *first_ready(const struct kwq_core *core)
-{
-	u64 returned = core->occupied[KWQ_LANE_RETURNED];
-	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
-	enum kwq_lane lane;
-
-	if (level < 0)
-		return NULL;
-	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
-	return list_first_entry(&core->bands[lane][level], struct kwq_item, link);
-}
-
 /**
  * kwq_core_peek() - the item that the next get would hand out
  * @core: the core
@@ -528,26 +521,27 @@ static inline struct kwq_item *first_ready(const struct kwq_core *core)
  */
 struct kwq_item *kwq_core_peek(const struct kwq_core *core)
 {
-	return first_ready(core);
+	u64 returned = core->occupied[KWQ_LANE_RETURNED];
+	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
+	enum kwq_lane lane;
+
+	if (level < 0)
+		return NULL;
+	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
+	return list_first_entry(&core->bands[lane][level], struct kwq_item, link);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_peek);
 
 /**
- * kwq_core_get() - hand out the first ready item (Q1, Q3, Q5)
+ * kwq_core_take() - hand out the first ready item (Q1, Q3, Q5)
  * @core: the core
+ * @item: what kwq_core_peek() returned
  * @holder: to whom
  * @now: the time it is
- *
- * Return: the item, NULL with none ready.
  */
-struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
-			      ktime_t now)
+void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
+		   struct kwq_holder *holder, ktime_t now)
 {
-	struct kwq_item *item = first_ready(core);
-
-	if (!item)
-		return NULL;
-
 	leave_band(core, item);
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
 	item->holder = holder;
@@ -559,6 +553,24 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 	core->started_high += core->started < (u64)now;
 	observe(&core->queue_duration, now - item->dirtied);
 	core->gets++;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_take);
+
+/**
+ * kwq_core_get() - hand out the first ready item, if there is one
+ * @core: the core
+ * @holder: to whom
+ * @now: the time it is
+ *
+ * Return: the item, NULL with none ready.
+ */
+struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
+			      ktime_t now)
+{
+	struct kwq_item *item = kwq_core_peek(core);
+
+	if (item)
+		kwq_core_take(core, item, holder, now);
 	return item;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_get);

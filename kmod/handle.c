@@ -150,7 +150,7 @@ static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktim
 		if (ki->key_len > fetch->max_keys - fetch->keys_len)
 			break;
 
-		kwq_get_locked(&keyed->queue, &handle->holder, now);
+		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
 		hold(handle, ki);
 
 		memcpy(fetch->keys + fetch->keys_len, ki->key, ki->key_len);
@@ -199,8 +199,8 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
  * does not fit, -ENOMEM if it could not be found by its ticket, and what
  * kwq_wait_locked() returns.
  */
-int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
-		     const struct kwq_waiter *waiter)
+__flatten int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
+			       const struct kwq_waiter *waiter)
 {
 	int ret;
 
@@ -220,8 +220,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_fetch);
  * Those that another thread has finished meanwhile, or whose lease has ended, are
  * left alone.
  */
-void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
-			u32 nr)
+noinline void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
+				 u32 nr)
 {
 	struct kwq_queue *queue = &handle->keyed->queue;
 	struct kwq_keyed_item *ki;

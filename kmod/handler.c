@@ -114,7 +114,7 @@ static void settle(struct kwq_queue *queue, struct kwq_worker *worker,
  * Handles items until none is ready, or until the next tick: cmwq freezes, balances
  * and accounts by the work item, so a worker must not stay in one for long.
  */
-static void work_fn(struct work_struct *work)
+static __flatten void work_fn(struct work_struct *work)
 {
 	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
 	struct kwq_workers *workers = worker->workers;

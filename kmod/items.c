@@ -182,7 +182,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_stock_fill);
  * @stock: the stock
  * @keyed: the queue that it was for
  */
-void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed)
+noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed)
 {
 	free_items(keyed, stock->small);
 	kfree(stock->large);
@@ -304,7 +304,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_new_page);
  * Context: process; may sleep.
  * Return: false if that are as many as it takes.
  */
-bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
+noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 {
 	gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_NOWARN;
 	void *pages[2] = {};
@@ -333,7 +333,7 @@ bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_enlarge);
 
 /* Takes an item off the list, or out of the tree, that its last state put it in. */
-static void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static noinline void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->life == KWQ_LIFE_REMEMBERED) {
 		list_del(&ki->remembered);
@@ -391,7 +391,7 @@ static void let_old_ones_go(struct kwq_keyed *keyed, ktime_t now)
 	}
 }
 
-static void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	if (ki->life == KWQ_LIFE_REMEMBERED)
 		return;
@@ -408,7 +408,7 @@ static bool died_before(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct kwq_keyed_item, dead)->ticket;
 }
 
-static void enter_dead(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static noinline void enter_dead(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->life == KWQ_LIFE_BURIED)
 		return;
@@ -450,16 +450,14 @@ static int why_no_room(const struct kwq_keyed *keyed, size_t size)
 }
 
 /*
- * Is there room for another item (O4)? A mere count that is remembered gives way to it,
- * the oldest first; unless that would be in vain. -ENOSPC: the queue is full; -EDQUOT:
- * its owner has too much.
+ * There is no room for another item (O4). More may be had; and a mere count that is
+ * remembered gives way to it, the oldest first, unless that would be in vain. -ENOSPC:
+ * the queue is full; -EDQUOT: its owner has too much.
  */
-static int make_room(struct kwq_keyed *keyed, size_t size)
+static noinline int make_room(struct kwq_keyed *keyed, size_t size)
 {
 	int err;
 
-	if (likely(has_room(keyed, size)))
-		return 0;
 	ask_for_room(keyed, size);
 	err = why_no_room(keyed, size);
 	if (err)
@@ -491,9 +489,11 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!has_item(keyed, stock, key->len) || kwq_table_is_crowded(&keyed->table))
 		return ERR_PTR(-EAGAIN);
-	err = make_room(keyed, size);
-	if (err)
-		return ERR_PTR(err);
+	if (unlikely(!has_room(keyed, size))) {
+		err = make_room(keyed, size);
+		if (err)
+			return ERR_PTR(err);
+	}
 
 	ki = take_item(keyed, stock, key->len);
 	kwq_item_init(&ki->item);

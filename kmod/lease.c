@@ -41,7 +41,7 @@ static void give(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t now)
  * @keyed: the queue; its lock held
  * @ki: the item
  */
-void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+noinline void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	if (keyed->limits.lease)
@@ -69,7 +69,7 @@ void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
  * @keyed: the queue; its lock held
  * @ki: the item
  */
-void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+noinline void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!keyed->limits.lease)

@@ -222,21 +222,6 @@ static inline bool is_awaited(struct kwq_queue *queue)
 	return queue->workers;
 }
 
-static inline void unlock(struct kwq_queue *queue, unsigned long flags)
-	__releases(&queue->lock)
-{
-	u64 nr = queue->core.readied - queue->woken;
-
-	if (unlikely(queue->core.changed))
-		follow_changes(queue);
-	if (nr) {
-		queue->woken += nr;
-		if (is_awaited(queue))
-			wake_for(queue, nr);
-	}
-	spin_unlock_irqrestore(&queue->lock, flags);
-}
-
 /**
  * kwq_unlock() - draw the consequences of what was done, and unlock
  * @queue: the queue; @queue->lock held
@@ -269,7 +254,16 @@ static inline void unlock(struct kwq_queue *queue, unsigned long flags)
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
-	unlock(queue, flags);
+	u64 nr = queue->core.readied - queue->woken;
+
+	if (unlikely(queue->core.changed))
+		follow_changes(queue);
+	if (nr) {
+		queue->woken += nr;
+		if (is_awaited(queue))
+			wake_for(queue, nr);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
 /**
@@ -285,7 +279,7 @@ void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
 	smp_mb(); /* pairs with that of kwq_coalesces() */
-	unlock(queue, flags);
+	kwq_unlock(queue, flags);
 }
 
 /**
@@ -489,17 +483,9 @@ static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_
 	return ret;
 }
 
-/**
- * kwq_add_locked() - add an item now, after a delay or at a time
- * @queue: the queue; @queue->lock held
- * @item: the item
- * @options: how; in a combination that &struct kwq_add_entry allows
- * @now: the time it is
- *
- * Return: as kwq_add_with().
- */
-int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
-		   const struct kwq_add_options *options, ktime_t now)
+/* One that asks for something. */
+static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
+				 const struct kwq_add_options *options, ktime_t now)
 {
 	int priority = options->flags & KWQ_ADD_PRIORITY ? options->priority :
 							   KWQ_PRIORITY_NONE;
@@ -508,9 +494,6 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 	ktime_t when;
 	int ret;
 
-	lockdep_assert_held(&queue->lock);
-	if (!options->flags)
-		return add_now(queue, item, now);
 	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
 		return -ENOENT;
 	if (options->flags & KWQ_ADD_RATE_LIMITED) {
@@ -533,6 +516,24 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 
 	trace_added(queue, item, ret);
 	return ret;
+}
+
+/**
+ * kwq_add_locked() - add an item now, after a delay or at a time
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ * @options: how; in a combination that &struct kwq_add_entry allows
+ * @now: the time it is
+ *
+ * Return: as kwq_add_with().
+ */
+int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
+		   const struct kwq_add_options *options, ktime_t now)
+{
+	lockdep_assert_held(&queue->lock);
+	if (options->flags)
+		return add_as_asked(queue, item, options, now);
+	return add_now(queue, item, now);
 }
 
 /**
@@ -592,6 +593,18 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 }
 EXPORT_SYMBOL_GPL(kwq_add_with);
 
+/* Not inlined: kwq_add() of what is dirty already is not to save registers for it. */
+static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = add_now(queue, item, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return ret;
+}
+
 /**
  * kwq_add() - mark an item as in need of processing
  * @queue: the queue
@@ -603,15 +616,9 @@ EXPORT_SYMBOL_GPL(kwq_add_with);
  */
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
 {
-	unsigned long flags;
-	int ret;
-
 	if (kwq_coalesces(queue, item))
 		return KWQ_COALESCED;
-	spin_lock_irqsave(&queue->lock, flags);
-	ret = add_now(queue, item, kwq_now_locked(queue));
-	unlock(queue, flags);
-	return ret;
+	return lock_and_add(queue, item);
 }
 EXPORT_SYMBOL_GPL(kwq_add);
 
@@ -625,7 +632,7 @@ EXPORT_SYMBOL_GPL(kwq_add);
  *
  * Return: KWQ_WAITING, KWQ_COALESCED (it waited already), or as kwq_add().
  */
-int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
+__flatten int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
 {
 	static const struct kwq_add_options at_once = { .flags = KWQ_ADD_AFTER };
 	unsigned long flags;
@@ -639,31 +646,33 @@ int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
 	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE, later(now, delay),
 			      KWQ_WAIT_EARLIER, now);
 	trace_added(queue, item, ret);
-	unlock(queue, flags);
+	kwq_unlock(queue, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_add_after);
 
-static inline struct kwq_item *get_locked(struct kwq_queue *queue,
-					  struct kwq_holder *holder, ktime_t now)
+/**
+ * kwq_take_locked() - hand out the first ready item
+ * @queue: the queue; @queue->lock held
+ * @item: what kwq_core_peek() returned
+ * @holder: to whom
+ * @now: the time it is
+ */
+void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
+		     struct kwq_holder *holder, ktime_t now)
 {
-	struct kwq_item *item;
-
 	lockdep_assert_held(&queue->lock);
-	item = kwq_core_get(&queue->core, holder, now);
-	if (!item)
-		return NULL;
+	kwq_core_take(&queue->core, item, holder, now);
 	trace_kwq_get(queue, item, item->abandoned);
 	/* Who waits through this handle must not do so any more. */
 	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
 		wake_up_all(&queue->getters);
 		wake_up_all(&queue->pollers);
 	}
-	return item;
 }
 
 /**
- * kwq_get_locked() - hand out the first ready item
+ * kwq_get_locked() - hand out the first ready item, if there is one
  * @queue: the queue; @queue->lock held
  * @holder: to whom
  * @now: the time it is
@@ -673,7 +682,11 @@ static inline struct kwq_item *get_locked(struct kwq_queue *queue,
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 				struct kwq_holder *holder, ktime_t now)
 {
-	return get_locked(queue, holder, now);
+	struct kwq_item *item = kwq_core_peek(&queue->core);
+
+	if (item)
+		kwq_take_locked(queue, item, holder, now);
+	return item;
 }
 
 /**
@@ -702,24 +715,6 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 	trace_kwq_ready(queue, item, 0, 0);
 }
 
-static inline int done_locked(struct kwq_queue *queue,
-			      struct kwq_holder *holder,
-			      struct kwq_item *item, u32 flags, ktime_t now)
-{
-	int ret;
-
-	lockdep_assert_held(&queue->lock);
-	ret = kwq_core_done(&queue->core, holder, item, now);
-	if (ret < 0)
-		return ret;
-	if (flags & KWQ_DONE_FORGET)
-		kwq_core_forget(&queue->core, item, now);
-	trace_kwq_done(queue, item, ret);
-	if (ret == KWQ_REQUEUED)
-		trace_kwq_ready(queue, item, 0, 0);
-	return ret;
-}
-
 /**
  * kwq_done_locked() - finish an item
  * @queue: the queue; @queue->lock held
@@ -733,7 +728,18 @@ static inline int done_locked(struct kwq_queue *queue,
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    struct kwq_item *item, u32 flags, ktime_t now)
 {
-	return done_locked(queue, holder, item, flags, now);
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	ret = kwq_core_done(&queue->core, holder, item, now);
+	if (ret < 0)
+		return ret;
+	if (flags & KWQ_DONE_FORGET)
+		kwq_core_forget(&queue->core, item, now);
+	trace_kwq_done(queue, item, ret);
+	if (ret == KWQ_REQUEUED)
+		trace_kwq_ready(queue, item, 0, 0);
+	return ret;
 }
 
 /**
@@ -827,8 +833,8 @@ static bool is_past(const struct kwq_queue *queue, ktime_t deadline)
  * Context: process; sleeps without the lock.
  * Return: 0; -ESHUTDOWN, -EAGAIN, -ETIMEDOUT or -ERESTARTSYS.
  */
-int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-		    const struct kwq_waiter *waiter, unsigned long *flags)
+noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+			     const struct kwq_waiter *waiter, unsigned long *flags)
 	__must_hold(&queue->lock)
 {
 	DEFINE_WAIT(wait);
@@ -873,7 +879,7 @@ static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
 	do {
 		err = kwq_wait_locked(queue, &queue->holder, waiter, &flags);
 		item = err ? ERR_PTR(err) :
-			     get_locked(queue, &queue->holder, kwq_now_locked(queue));
+			     kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue));
 	} while (!item);
 	kwq_unlock_got(queue, flags);
 	return item;
@@ -892,12 +898,11 @@ static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
 					      unsigned long flags)
 	__releases(&queue->lock)
 {
-	struct kwq_item *item = get_locked(queue, &queue->holder, now);
+	struct kwq_item *item = kwq_get_locked(queue, &queue->holder, now);
 
 	if (unlikely(!item))
 		return wait_until_and_unlock(queue, deadline, flags);
-	smp_mb(); /* as kwq_unlock_got() */
-	unlock(queue, flags);
+	kwq_unlock_got(queue, flags);
 	return item;
 }
 
@@ -915,7 +920,7 @@ static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
  * Return: the item; ERR_PTR of -ESHUTDOWN (shut down and nothing is ready),
  * -ETIMEDOUT, or -ERESTARTSYS (a signal).
  */
-struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
+__flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 {
 	unsigned long flags;
 
@@ -930,14 +935,14 @@ EXPORT_SYMBOL_GPL(kwq_get);
  *
  * Return: the item; ERR_PTR of -EAGAIN or -ESHUTDOWN.
  */
-struct kwq_item *kwq_try_get(struct kwq_queue *queue)
+__flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
 	static const struct kwq_waiter at_once = { .nonblock = true };
 	struct kwq_item *item;
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	item = get_locked(queue, &queue->holder, kwq_now_locked(queue));
+	item = kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue));
 	if (!item)
 		return wait_and_unlock(queue, &at_once, flags);
 	kwq_unlock_got(queue, flags);
@@ -954,14 +959,14 @@ EXPORT_SYMBOL_GPL(kwq_try_get);
  * ready again; with nothing changed -ENOENT if it is not being processed, -EPERM if
  * a handler processes it.
  */
-int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
+__flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 {
 	unsigned long flags;
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
-	unlock(queue, flags);
+	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_done);
@@ -978,8 +983,8 @@ EXPORT_SYMBOL_GPL(kwq_done);
  * Return: the next item; ERR_PTR of -ENOENT or -EPERM with nothing changed, as
  * kwq_done(); with @done finished, as kwq_get().
  */
-struct kwq_item *kwq_done_and_get(struct kwq_queue *queue, struct kwq_item *done,
-				  ktime_t deadline)
+__flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
+					    struct kwq_item *done, ktime_t deadline)
 {
 	unsigned long flags;
 	ktime_t now;
@@ -987,7 +992,7 @@ struct kwq_item *kwq_done_and_get(struct kwq_queue *queue, struct kwq_item *done
 
 	spin_lock_irqsave(&queue->lock, flags);
 	now = kwq_now_locked(queue);
-	ret = done_locked(queue, &queue->holder, done, 0, now);
+	ret = kwq_done_locked(queue, &queue->holder, done, 0, now);
 	if (ret < 0) {
 		kwq_unlock(queue, flags);
 		return ERR_PTR(ret);

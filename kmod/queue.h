@@ -64,6 +64,8 @@ static inline u64 kwq_coalesced(const struct kwq_queue *queue)
 
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);
+void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
+		     struct kwq_holder *holder, ktime_t now);
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 				struct kwq_holder *holder, ktime_t now);
 void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item);

@@ -145,7 +145,7 @@ bool kwq_quota_take(struct kwq_quota *quota, u64 bytes, bool exempt)
  *
  * Context: any.
  */
-void kwq_quota_give_back(struct kwq_quota *quota, u64 bytes)
+noinline void kwq_quota_give_back(struct kwq_quota *quota, u64 bytes)
 {
 	atomic64_sub(bytes, &quota->bytes);
 }

@@ -78,7 +78,7 @@ static void add_bucket(struct kwq_table *table)
  *
  * Two at a time: where a page came late they catch up.
  */
-void kwq_table_grow(struct kwq_table *table)
+noinline void kwq_table_grow(struct kwq_table *table)
 {
 	int n;
 
@@ -170,7 +170,7 @@ static void remove_bucket(struct kwq_table *table)
  *
  * As many go as one node is worth, so that of an empty table none is left.
  */
-void kwq_table_shrink(struct kwq_table *table)
+noinline void kwq_table_shrink(struct kwq_table *table)
 {
 	int n;
 

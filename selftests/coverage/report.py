@@ -284,7 +284,7 @@ def main():
     machines = [unpack(report, out / 'counts' / report.name, objects) for report in reports]
     names = list(objects_of_kmod(objects))
     if len(reports) == 1:
-        names = [name for name in names if f'{name}.c' in KUNIT]
+        names = [name for name in names if name in machines[0]]
         listed = {entry: reason for entry, reason in listed.items() if entry[0] in KUNIT}
     lines = add_up(objects, machines, names)
     if len(reports) == 1:

@@ -199,6 +199,8 @@ u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 		    ktime_t now);
 int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 struct kwq_item *kwq_core_peek(const struct kwq_core *core);
+void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
+		   struct kwq_holder *holder, ktime_t now);
 struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 			      ktime_t now);
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
