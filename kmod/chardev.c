@@ -78,24 +78,23 @@ MODULE_PARM_DESC(max_bytes, "most bytes of items and keys that a queue may be gi
 static const struct file_operations queue_fops;
 
 /*
- * Copies a structure in whose first member is its own size. The size is read
- * once: what lies behind it is copied by itself.
+ * Copies a structure in whose first member is its own size. It has the first size at
+ * least, so that much is read at once, and what lies behind it by itself: nothing is
+ * read twice.
  */
 static __always_inline int copy_in(void *to, size_t size, size_t first_size,
 				   const void __user *from)
 {
-	u32 usize;
+	const u32 *usize = to;
 
-	if (get_user(usize, (const u32 __user *)from))
+	if (copy_from_user(to, from, first_size))
 		return -EFAULT;
-	*(u32 *)to = usize;
-	if (likely(usize == size))
-		return copy_from_user(to + sizeof(u32), from + sizeof(u32),
-				      size - sizeof(u32)) ? -EFAULT : 0;
-	if (usize < first_size || usize > PAGE_SIZE)
+	if (*usize < first_size || *usize > PAGE_SIZE)
 		return -EINVAL;
-	return copy_struct_from_user(to + sizeof(u32), size - sizeof(u32),
-				     from + sizeof(u32), usize - sizeof(u32));
+	if (likely(*usize == size && size == first_size))
+		return 0;
+	return copy_struct_from_user(to + first_size, size - first_size,
+				     from + first_size, *usize - first_size);
 }
 
 /* Copies a structure out that the caller knows with @usize bytes. */

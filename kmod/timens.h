@@ -43,11 +43,11 @@ static inline ktime_t kwq_time_offset(const struct kwq_keyed *keyed)
  */
 static inline ktime_t kwq_host_time(const struct kwq_keyed *keyed, u64 ns)
 {
-	ktime_t time = min_t(u64, ns, KTIME_MAX);
-	ktime_t offset = kwq_time_offset(keyed);
+	ktime_t time = ns, offset;
 
-	if (time == KTIME_MAX)
-		return time;
+	if (ns >= KTIME_MAX)
+		return KTIME_MAX;
+	offset = kwq_time_offset(keyed);
 	if (offset > 0)
 		return max(ktime_sub(time, offset), 0);
 	return ktime_add_safe(time, -offset);
