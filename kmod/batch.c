@@ -5,7 +5,6 @@
  * depends on it. Where a chunk meets a fault it is taken again entry by entry,
  * so that all entries before the bad one have their effect and none after it.
  */
-#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
@@ -13,27 +12,10 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include "batch.h"
-#include "timens.h"
 
 #define CHUNK_ENTRIES	64
 /* With 64 entries, their results and hashes it fits an allocation of 16 KiB. */
 #define CHUNK_KEYS	SZ_8K
-
-struct chunk;
-
-/**
- * struct kwq_batch_kind - what the entries of a batch are and do
- * @size: of an entry as this kernel knows it
- * @first_size: of an entry as it was first published
- * @key_len_at: where an entry has the length of its key
- * @take: carries out the first @nr entries of a chunk
- */
-struct kwq_batch_kind {
-	u32 size;
-	u32 first_size;
-	u32 key_len_at;
-	void (*take)(struct kwq_handle *handle, struct chunk *chunk, u32 nr);
-};
 
 /*
  * The kernel's side of a batch. @hashes are those of the keys, if the entries have any.
@@ -133,55 +115,12 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
 		key->hash = chunk->hashes[i];
 }
 
-#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
-#define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
-#define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
-				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
-				 KWQ_ADD_KICK)
-
-static int check_add(const struct kwq_add_entry *entry)
+/* Entries from @i on, all or up to one that lacks an item; which that is. */
+static __always_inline u32 take_some(struct kwq_handle *handle,
+				     const struct kwq_batch_kind *kind,
+				     struct chunk *chunk, u32 i, u32 nr,
+				     struct kwq_key *key, struct kwq_stock *stock)
 {
-	u32 timed = entry->flags & KWQ_ADD_TIMED;
-	u32 policies = entry->flags & KWQ_ADD_POLICIES;
-
-	if (!(entry->flags | entry->priority | entry->pad | entry->time))
-		return 0;
-	if (entry->flags & ~KWQ_ADD_FLAGS || entry->pad)
-		return -EINVAL;
-	if (hweight32(timed) > 1 || hweight32(policies) > 1)
-		return -EINVAL;
-	if (timed ? entry->flags & KWQ_ADD_END_WAIT : policies || entry->time)
-		return -EINVAL;
-	if (timed == KWQ_ADD_RATE_LIMITED &&
-	    (entry->time || entry->flags & KWQ_ADD_KICK))
-		return -EINVAL;
-	if (entry->flags & KWQ_ADD_PRIORITY)
-		return entry->priority < KWQ_PRIORITY_MIN ||
-		       entry->priority > KWQ_PRIORITY_MAX ? -EINVAL : 0;
-	return entry->priority ? -EINVAL : 0;
-}
-
-static int take_add(struct kwq_handle *handle, const struct kwq_add_entry *entry,
-		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
-{
-	struct kwq_add_options options = {
-		.flags = entry->flags,
-		.priority = entry->priority,
-		.time = entry->time,
-	};
-
-	if (!key->len || check_add(entry))
-		return -EINVAL;
-	if (entry->flags & KWQ_ADD_AT)
-		options.time = kwq_host_time(handle->keyed, entry->time);
-	return kwq_keyed_add_locked(handle->keyed, key, &options, now, stock);
-}
-
-/* Adds from entry @i on, all or up to one that lacks an item; which that is. */
-static u32 add_some(struct kwq_handle *handle, struct chunk *chunk, u32 i, u32 nr,
-		    struct kwq_key *key, struct kwq_stock *stock)
-{
-	const struct kwq_add_entry *entries = chunk->entries;
 	struct kwq_keyed *keyed = handle->keyed;
 	unsigned long flags;
 	ktime_t now;
@@ -190,12 +129,12 @@ static u32 add_some(struct kwq_handle *handle, struct chunk *chunk, u32 i, u32 n
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	now = kwq_now_locked(&keyed->queue);
 	while (i < nr) {
-		ret = take_add(handle, &entries[i], key, now, stock);
-		if (ret == -EAGAIN)
+		ret = kind->take(handle, entry_at(kind, chunk, i), key, now, stock);
+		if (kind->makes_items && ret == -EAGAIN)
 			break;
 		chunk->results[i] = ret;
 		if (++i < nr)
-			next_key(key, chunk, i, entries[i].key_len);
+			next_key(key, chunk, i, key_len(kind, chunk, i));
 	}
 	kwq_keyed_unlock(keyed, flags);
 	return i;
@@ -205,184 +144,57 @@ static u32 add_some(struct kwq_handle *handle, struct chunk *chunk, u32 i, u32 n
  * New keys need items, which are not allocated under the lock. How many there are is
  * known there only: what lies ready is a guess, and what is left over is freed.
  */
-static void take_adds(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+static __always_inline void take_all(struct kwq_handle *handle,
+				     const struct kwq_batch_kind *kind,
+				     struct chunk *chunk, u32 nr)
 {
-	const struct kwq_add_entry *entries = chunk->entries;
 	struct kwq_key key = { .bytes = chunk->keys };
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_stock stock = {};
 	u32 i = 0;
 
-	next_key(&key, chunk, 0, entries[0].key_len);
+	next_key(&key, chunk, 0, key_len(kind, chunk, 0));
 	/* data_race(): a guess */
-	if (data_race(keyed->expects_new))
+	if (kind->makes_items && data_race(keyed->expects_new))
 		kwq_stock_fill(&stock, keyed, &key, nr);
-	while ((i = add_some(handle, chunk, i, nr, &key, &stock)) < nr) {
+	while ((i = take_some(handle, kind, chunk, i, nr, &key, &stock)) < nr) {
 		if (kwq_stock_fill(&stock, keyed, &key, nr - i) &&
 		    kwq_keyed_provide(keyed))
 			continue;
 		chunk->results[i] = -ENOMEM;
 		if (++i == nr)
 			break;
-		next_key(&key, chunk, i, entries[i].key_len);
-	}
-	kwq_stock_empty(&stock, keyed);
-	kwq_keyed_provide(keyed);
-}
-
-const struct kwq_batch_kind kwq_batch_add = {
-	.size = sizeof(struct kwq_add_entry),
-	.first_size = 24,
-	.key_len_at = offsetof(struct kwq_add_entry, key_len),
-	.take = take_adds,
-};
-
-/* Each entry of a chunk in turn, in one hold of the lock. */
-static __always_inline void take_all(struct kwq_handle *handle,
-				     const struct kwq_batch_kind *kind,
-				     struct chunk *chunk, u32 nr,
-				     int (*take)(struct kwq_handle *handle,
-						 const void *entry,
-						 const struct kwq_key *key,
-						 ktime_t now))
-{
-	struct kwq_key key = { .bytes = chunk->keys };
-	struct kwq_keyed *keyed = handle->keyed;
-	unsigned long flags;
-	ktime_t now;
-	u32 i;
-
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	now = kwq_now_locked(&keyed->queue);
-	for (i = 0; i < nr; i++) {
 		next_key(&key, chunk, i, key_len(kind, chunk, i));
-		chunk->results[i] = take(handle, entry_at(kind, chunk, i), &key, now);
 	}
-	kwq_keyed_unlock(keyed, flags);
+	if (kind->makes_items) {
+		kwq_stock_empty(&stock, keyed);
+		kwq_keyed_provide(keyed);
+	}
 }
 
-/* Either a ticket or a key. */
-static int check_done(const struct kwq_done_entry *entry)
+static noinline __flatten void take_adds(struct kwq_handle *handle, struct chunk *chunk,
+					 u32 nr)
 {
-	return entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !entry->key_len ?
-	       -EINVAL : 0;
+	take_all(handle, &kwq_batch_add, chunk, nr);
 }
 
-static int take_done(struct kwq_handle *handle, const void *data,
-		     const struct kwq_key *key, ktime_t now)
+static noinline __flatten void take_dones(struct kwq_handle *handle, struct chunk *chunk,
+					  u32 nr)
 {
-	const struct kwq_done_entry *entry = data;
-	int err = check_done(entry);
-
-	if (err)
-		return err;
-	if (entry->ticket)
-		return kwq_handle_done_locked(handle, entry->ticket, entry->flags, now);
-	return kwq_handle_done_key_locked(handle, key, entry->flags, now);
+	take_all(handle, &kwq_batch_done, chunk, nr);
 }
 
-static void take_dones(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
+/* What is asked for most has a loop of its own. */
+static void take_any(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		     struct chunk *chunk, u32 nr)
 {
-	take_all(handle, &kwq_batch_done, chunk, nr, take_done);
+	if (kind == &kwq_batch_add)
+		take_adds(handle, chunk, nr);
+	else if (kind == &kwq_batch_done)
+		take_dones(handle, chunk, nr);
+	else
+		take_all(handle, kind, chunk, nr);
 }
-
-const struct kwq_batch_kind kwq_batch_done = {
-	.size = sizeof(struct kwq_done_entry),
-	.first_size = 16,
-	.key_len_at = offsetof(struct kwq_done_entry, key_len),
-	.take = take_dones,
-};
-
-static int take_extend(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key, ktime_t now)
-{
-	const struct kwq_extend_entry *entry = data;
-
-	/* Either a ticket or a key. */
-	if (entry->flags || !entry->ticket == !key->len)
-		return -EINVAL;
-	if (entry->ticket)
-		return kwq_handle_extend_locked(handle, entry->ticket, now);
-	return kwq_handle_extend_key_locked(handle, key, now);
-}
-
-static void take_extends(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
-{
-	take_all(handle, &kwq_batch_extend, chunk, nr, take_extend);
-}
-
-const struct kwq_batch_kind kwq_batch_extend = {
-	.size = sizeof(struct kwq_extend_entry),
-	.first_size = 16,
-	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
-	.take = take_extends,
-};
-
-static int take_remove(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key, ktime_t now)
-{
-	const struct kwq_remove_entry *entry = data;
-
-	if (entry->flags & ~KWQ_REMOVE_DEAD || !key->len)
-		return -EINVAL;
-	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags, now);
-}
-
-static void take_removes(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
-{
-	take_all(handle, &kwq_batch_remove, chunk, nr, take_remove);
-}
-
-const struct kwq_batch_kind kwq_batch_remove = {
-	.size = sizeof(struct kwq_remove_entry),
-	.first_size = 8,
-	.key_len_at = offsetof(struct kwq_remove_entry, key_len),
-	.take = take_removes,
-};
-
-static int take_forget(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key, ktime_t now)
-{
-	const struct kwq_key_entry *entry = data;
-
-	if (entry->flags || !key->len)
-		return -EINVAL;
-	return kwq_keyed_forget_locked(handle->keyed, key, now);
-}
-
-static void take_forgets(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
-{
-	take_all(handle, &kwq_batch_forget, chunk, nr, take_forget);
-}
-
-const struct kwq_batch_kind kwq_batch_forget = {
-	.size = sizeof(struct kwq_key_entry),
-	.first_size = 8,
-	.key_len_at = offsetof(struct kwq_key_entry, key_len),
-	.take = take_forgets,
-};
-
-static int take_requeues(struct kwq_handle *handle, const void *data,
-			 const struct kwq_key *key, ktime_t now)
-{
-	const struct kwq_key_entry *entry = data;
-
-	if (entry->flags || !key->len)
-		return -EINVAL;
-	return kwq_keyed_num_requeues_locked(handle->keyed, key, now);
-}
-
-static void take_all_requeues(struct kwq_handle *handle, struct chunk *chunk, u32 nr)
-{
-	take_all(handle, &kwq_batch_requeues, chunk, nr, take_requeues);
-}
-
-const struct kwq_batch_kind kwq_batch_requeues = {
-	.size = sizeof(struct kwq_key_entry),
-	.first_size = 8,
-	.key_len_at = offsetof(struct kwq_key_entry, key_len),
-	.take = take_all_requeues,
-};
 
 static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_size)
 {
@@ -541,7 +353,7 @@ static int take_chunk(struct kwq_handle *handle,
 		return -EFAULT;
 
 	if (nr) {
-		kind->take(handle, chunk, nr);
+		take_any(handle, kind, chunk, nr);
 		at->key_offset += bytes;
 	} else {
 		len = key_len(kind, chunk, 0);
@@ -553,8 +365,9 @@ static int take_chunk(struct kwq_handle *handle,
 	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ? -EFAULT : 0;
 }
 
-static int take_many(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-		     const struct kwq_batch *batch, u32 *taken)
+static noinline int take_many(struct kwq_handle *handle,
+			      const struct kwq_batch_kind *kind,
+			      const struct kwq_batch *batch, u32 *taken)
 {
 	struct cursor at = {};
 	struct chunk chunk;
@@ -611,7 +424,7 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 	if (put_user(0, result))
 		return -EFAULT;
 	if (!one.result)
-		kind->take(handle, &chunk, 1);
+		take_all(handle, kind, &chunk, 1);
 	*taken = 1;
 	/* It was taken, even if that cannot be told any more. */
 	put_user(one.result, result);
@@ -708,12 +521,13 @@ int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *ge
 		return -EFAULT;
 	last->ticket = entry.ticket;
 	last->flags = entry.flags;
-	last->err = check_key(done, 0, entry.key_len) ?: check_done(&entry);
+	last->err = check_key(done, 0, entry.key_len) ?: kwq_check_done(&entry);
 	return 1;
 }
 
-static int fetch_after(struct kwq_handle *handle, const struct kwq_last *last,
-		       struct kwq_fetch *fetch, const struct kwq_waiter *waiter)
+/* Finishes that one, and fetches what is ready; returns 0 if nothing is, as it seems. */
+static int finish_and_fetch(struct kwq_handle *handle, const struct kwq_last *last,
+			    struct kwq_fetch *fetch)
 {
 	s32 result = last->err;
 	int ret = 0;
@@ -723,10 +537,10 @@ static int fetch_after(struct kwq_handle *handle, const struct kwq_last *last,
 						fetch);
 	/* It was taken, even if that cannot be told any more. */
 	put_user(result, last->result);
-	return ret ?: kwq_handle_fetch(handle, fetch, waiter);
+	return ret;
 }
 
-/* The same, of one item whose key will fit or is not to be fetched. */
+/* Fetches one item whose key will fit, or is not to be fetched. */
 static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		   const struct kwq_waiter *waiter, const struct kwq_last *last)
 {
@@ -737,11 +551,11 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		.max_items = 1,
 		.max_keys = batch->keys_len,
 	};
-	int ret;
+	int ret = 0;
 
 	if (last)
-		ret = fetch_after(handle, last, &fetch, waiter);
-	else
+		ret = finish_and_fetch(handle, last, &fetch);
+	if (!ret)
 		ret = kwq_handle_fetch(handle, &fetch, waiter);
 	if (ret < 0)
 		return ret;
@@ -754,18 +568,8 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 	return 1;
 }
 
-/**
- * kwq_batch_get() - fetch items into a batch (Q5, Q13)
- * @handle: the handle
- * @batch: the batch, checked
- * @waiter: how long to wait for the first item; none else is waited for
- * @last: what is done before, as kwq_batch_take_last() took it for this batch; or NULL
- *
- * Context: process; may sleep.
- * Return: how many were fetched, at least one; or why none.
- */
-int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
-		  const struct kwq_waiter *waiter, const struct kwq_last *last)
+static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *batch,
+			     const struct kwq_waiter *waiter)
 {
 	static const struct kwq_waiter at_once = { .nonblock = true };
 	struct cursor at = {};
@@ -773,8 +577,6 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 	u32 most;
 	int err;
 
-	if (is_one(batch, sizeof(struct kwq_got)))
-		return get_one(handle, batch, waiter, last);
 	err = chunk_init(&chunk, batch, sizeof(struct kwq_got));
 	if (err)
 		return err;
@@ -792,6 +594,24 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 	}
 	chunk_free(&chunk);
 	return at.taken ?: err;
+}
+
+/**
+ * kwq_batch_get() - fetch items into a batch (Q5, Q13)
+ * @handle: the handle
+ * @batch: the batch, checked
+ * @waiter: how long to wait for the first item; none else is waited for
+ * @last: what is done before, as kwq_batch_take_last() took it for this batch; or NULL
+ *
+ * Context: process; may sleep.
+ * Return: how many were fetched, at least one; or why none.
+ */
+int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
+		  const struct kwq_waiter *waiter, const struct kwq_last *last)
+{
+	if (last || is_one(batch, sizeof(struct kwq_got)))
+		return get_one(handle, batch, waiter, last);
+	return get_many(handle, batch, waiter);
 }
 
 /**

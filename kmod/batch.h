@@ -1,15 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Batches between userspace and a handle: copies entries and keys in, hands them
- * over one by one, copies results or fetched items out (Q13).
+ * Batches between userspace and a handle: copies entries and keys in, carries them
+ * out one by one, copies results or fetched items out (Q13).
  */
 #ifndef KWQ_BATCH_H
 #define KWQ_BATCH_H
 
 #include "keyed.h"
 
-struct kwq_batch_kind;
+/**
+ * struct kwq_batch_kind - what the entries of a batch are and do
+ * @size: of an entry as this kernel knows it
+ * @first_size: of an entry as it was first published
+ * @key_len_at: where an entry has the length of its key
+ * @makes_items: whether it takes a stock to carry them out
+ * @take: carries out one entry, under the queue's lock; returns its result, or with
+ *	nothing changed -EAGAIN if @stock is to be filled
+ */
+struct kwq_batch_kind {
+	u32 size;
+	u32 first_size;
+	u32 key_len_at;
+	bool makes_items;
+	int (*take)(struct kwq_handle *handle, const void *entry,
+		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock);
+};
 
+/* entries.c */
 extern const struct kwq_batch_kind kwq_batch_add;
 extern const struct kwq_batch_kind kwq_batch_done;
 extern const struct kwq_batch_kind kwq_batch_extend;
@@ -17,6 +34,9 @@ extern const struct kwq_batch_kind kwq_batch_remove;
 extern const struct kwq_batch_kind kwq_batch_forget;
 extern const struct kwq_batch_kind kwq_batch_requeues;
 
+int kwq_check_done(const struct kwq_done_entry *entry);
+
+/* batch.c */
 int kwq_batch_check(const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch);
 int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,

@@ -24,6 +24,7 @@
 #include "stat.c"
 #include "names.c"
 #include "handle.c"
+#include "entries.c"
 #include "batch.c"
 #include "chardev.c"
 /* Last: sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */

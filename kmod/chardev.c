@@ -537,6 +537,16 @@ static long queue_op(struct file *file, void __user *uarg, fmode_t mode,
 	return taken;
 }
 
+static noinline __flatten long queue_add(struct file *file, void __user *uarg)
+{
+	return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_add);
+}
+
+static noinline __flatten long queue_done(struct file *file, void __user *uarg)
+{
+	return queue_op(file, uarg, FMODE_READ, &kwq_batch_done);
+}
+
 static int check_get(const struct file *file, const struct kwq_get *arg)
 {
 	if (arg->flags & ~KWQ_GET_NONBLOCK || arg->nr_added || arg->nr_done)
@@ -579,7 +589,7 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 	return ret;
 }
 
-static long queue_get(struct file *file, void __user *uarg)
+static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_last last = {};
@@ -753,22 +763,13 @@ static long queue_stat(struct file *file, void __user *uarg)
 	return copy_out(uarg, &arg, sizeof(arg), KWQ_STAT_FIRST);
 }
 
-static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+/* What is seldom asked for. */
+static noinline long queue_ask(struct file *file, unsigned int nr, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
-	void __user *uarg = (void __user *)arg;
 
-	if (_IOC_TYPE(cmd) != KWQ_IOC_MAGIC)
-		return -ENOTTY;
-	/* What is asked for all the time is not looked for among the rest. */
-	if (_IOC_NR(cmd) == _IOC_NR(KWQ_IOC_ADD))
-		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_add);
-	if (_IOC_NR(cmd) == _IOC_NR(KWQ_IOC_GET))
-		return queue_get(file, uarg);
-	if (_IOC_NR(cmd) == _IOC_NR(KWQ_IOC_DONE))
-		return queue_op(file, uarg, FMODE_READ, &kwq_batch_done);
-	switch (_IOC_NR(cmd)) {
+	switch (nr) {
 	case _IOC_NR(KWQ_IOC_OPEN):
 		return queue_open(file, uarg);
 	case _IOC_NR(KWQ_IOC_REMOVE):
@@ -800,6 +801,23 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return queue_op(file, uarg, FMODE_READ, &kwq_batch_extend);
 	}
 	return -ENOTTY;
+}
+
+static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	void __user *uarg = (void __user *)arg;
+
+	if (_IOC_TYPE(cmd) != KWQ_IOC_MAGIC)
+		return -ENOTTY;
+	switch (_IOC_NR(cmd)) {
+	case _IOC_NR(KWQ_IOC_ADD):
+		return queue_add(file, uarg);
+	case _IOC_NR(KWQ_IOC_GET):
+		return queue_get(file, uarg);
+	case _IOC_NR(KWQ_IOC_DONE):
+		return queue_done(file, uarg);
+	}
+	return queue_ask(file, _IOC_NR(cmd), uarg);
 }
 
 static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)

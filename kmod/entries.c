@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the entries of a batch ask for: each is checked, and carried out, by itself.
+ */
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/stddef.h>
+#include "batch.h"
+#include "timens.h"
+
+#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
+#define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
+#define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
+				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
+				 KWQ_ADD_KICK)
+
+static int check_add(const struct kwq_add_entry *entry)
+{
+	u32 timed = entry->flags & KWQ_ADD_TIMED;
+	u32 policies = entry->flags & KWQ_ADD_POLICIES;
+
+	if (!(entry->flags | entry->priority | entry->pad | entry->time))
+		return 0;
+	if (entry->flags & ~KWQ_ADD_FLAGS || entry->pad)
+		return -EINVAL;
+	if (hweight32(timed) > 1 || hweight32(policies) > 1)
+		return -EINVAL;
+	if (timed ? entry->flags & KWQ_ADD_END_WAIT : policies || entry->time)
+		return -EINVAL;
+	if (timed == KWQ_ADD_RATE_LIMITED &&
+	    (entry->time || entry->flags & KWQ_ADD_KICK))
+		return -EINVAL;
+	if (entry->flags & KWQ_ADD_PRIORITY)
+		return entry->priority < KWQ_PRIORITY_MIN ||
+		       entry->priority > KWQ_PRIORITY_MAX ? -EINVAL : 0;
+	return entry->priority ? -EINVAL : 0;
+}
+
+static int take_add(struct kwq_handle *handle, const void *data,
+		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
+{
+	const struct kwq_add_entry *entry = data;
+	struct kwq_add_options options = {
+		.flags = entry->flags,
+		.priority = entry->priority,
+		.time = entry->time,
+	};
+
+	if (!key->len || check_add(entry))
+		return -EINVAL;
+	if (entry->flags & KWQ_ADD_AT)
+		options.time = kwq_host_time(handle->keyed, entry->time);
+	return kwq_keyed_add_locked(handle->keyed, key, &options, now, stock);
+}
+
+const struct kwq_batch_kind kwq_batch_add = {
+	.size = sizeof(struct kwq_add_entry),
+	.first_size = 24,
+	.key_len_at = offsetof(struct kwq_add_entry, key_len),
+	.makes_items = true,
+	.take = take_add,
+};
+
+/**
+ * kwq_check_done() - is an entry of a done well formed
+ * @entry: the entry
+ *
+ * Return: 0; -EINVAL, for one that has not either a ticket or a key as well.
+ */
+int kwq_check_done(const struct kwq_done_entry *entry)
+{
+	return entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !entry->key_len ?
+	       -EINVAL : 0;
+}
+
+static int take_done(struct kwq_handle *handle, const void *data,
+		     const struct kwq_key *key, ktime_t now,
+		     struct kwq_stock *stock)
+{
+	const struct kwq_done_entry *entry = data;
+	int err = kwq_check_done(entry);
+
+	if (err)
+		return err;
+	if (entry->ticket)
+		return kwq_handle_done_locked(handle, entry->ticket, entry->flags, now);
+	return kwq_handle_done_key_locked(handle, key, entry->flags, now);
+}
+
+const struct kwq_batch_kind kwq_batch_done = {
+	.size = sizeof(struct kwq_done_entry),
+	.first_size = 16,
+	.key_len_at = offsetof(struct kwq_done_entry, key_len),
+	.take = take_done,
+};
+
+static int take_extend(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key, ktime_t now,
+		       struct kwq_stock *stock)
+{
+	const struct kwq_extend_entry *entry = data;
+
+	/* Either a ticket or a key. */
+	if (entry->flags || !entry->ticket == !key->len)
+		return -EINVAL;
+	if (entry->ticket)
+		return kwq_handle_extend_locked(handle, entry->ticket, now);
+	return kwq_handle_extend_key_locked(handle, key, now);
+}
+
+const struct kwq_batch_kind kwq_batch_extend = {
+	.size = sizeof(struct kwq_extend_entry),
+	.first_size = 16,
+	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
+	.take = take_extend,
+};
+
+static int take_remove(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key, ktime_t now,
+		       struct kwq_stock *stock)
+{
+	const struct kwq_remove_entry *entry = data;
+
+	if (entry->flags & ~KWQ_REMOVE_DEAD || !key->len)
+		return -EINVAL;
+	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags, now);
+}
+
+const struct kwq_batch_kind kwq_batch_remove = {
+	.size = sizeof(struct kwq_remove_entry),
+	.first_size = 8,
+	.key_len_at = offsetof(struct kwq_remove_entry, key_len),
+	.take = take_remove,
+};
+
+static int take_forget(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key, ktime_t now,
+		       struct kwq_stock *stock)
+{
+	const struct kwq_key_entry *entry = data;
+
+	if (entry->flags || !key->len)
+		return -EINVAL;
+	return kwq_keyed_forget_locked(handle->keyed, key, now);
+}
+
+const struct kwq_batch_kind kwq_batch_forget = {
+	.size = sizeof(struct kwq_key_entry),
+	.first_size = 8,
+	.key_len_at = offsetof(struct kwq_key_entry, key_len),
+	.take = take_forget,
+};
+
+static int take_requeues(struct kwq_handle *handle, const void *data,
+			 const struct kwq_key *key, ktime_t now,
+			 struct kwq_stock *stock)
+{
+	const struct kwq_key_entry *entry = data;
+
+	if (entry->flags || !key->len)
+		return -EINVAL;
+	return kwq_keyed_num_requeues_locked(handle->keyed, key, now);
+}
+
+const struct kwq_batch_kind kwq_batch_requeues = {
+	.size = sizeof(struct kwq_key_entry),
+	.first_size = 8,
+	.key_len_at = offsetof(struct kwq_key_entry, key_len),
+	.take = take_requeues,
+};
