@@ -514,6 +514,7 @@ int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *ge
 	if (!is_one(done, sizeof(entry)) || done->keys_len ||
 	    !is_one(get, sizeof(struct kwq_got)))
 		return 0;
+	last->taken = true;
 	last->result = u64_to_user_ptr(done->results);
 	/* Can the result be written? Afterwards it would be too late. */
 	if (copy_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||

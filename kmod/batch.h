@@ -44,12 +44,14 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 
 /**
  * struct kwq_last - a done that shares a hold of the lock with the get behind it
+ * @taken: whether there is one
  * @ticket: of what is done
  * @flags: KWQ_DONE_* bits
  * @err: why it is not to be done, or 0
  * @result: where to tell what became of it
  */
 struct kwq_last {
+	bool taken;
 	u64 ticket;
 	u32 flags;
 	int err;

@@ -561,7 +561,7 @@ static int check_get(const struct file *file, const struct kwq_get *arg)
 
 /*
  * Adds and finishes, and tells the caller how far that came. Or *@last is to be finished
- * by the get, if @last->result is set.
+ * by the get, if @last->taken is set.
  */
 static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 			  struct kwq_get __user *uarg, struct kwq_last *last)
@@ -613,7 +613,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 	waiter.deadline = kwq_host_time(handle->keyed, arg.deadline);
 	waiter.nonblock = file->f_flags & O_NONBLOCK ||
 			  arg.flags & KWQ_GET_NONBLOCK;
-	ret = kwq_batch_get(handle, &arg.get, &waiter, last.result ? &last : NULL);
+	ret = kwq_batch_get(handle, &arg.get, &waiter, last.taken ? &last : NULL);
 	/* What was added and finished must not be so again by a restart. */
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;

@@ -495,6 +495,46 @@ TEST_F(batch, parts_may_be_absent)
 }
 
 /* Q13: what was added and finished stays so when there is nothing to fetch, and is told. */
+/* It is an address like any other, for who may map it. */
+TEST_F(batch, a_result_at_address_zero)
+{
+	struct batch *dones = new_batch();
+	struct kwq_got got;
+	struct item item;
+	__s32 *result;
+	__u8 key[8];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	/* Mapped once more, where C can look at it. */
+	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, result);
+	ASSERT_EQ(NULL, mremap(result, 0, sizeof(*result), MREMAP_MAYMOVE | MREMAP_FIXED, NULL));
+	*result = -1;
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "x"));
+	expect_next(self->q, &item, "x");
+	batch_done(dones, item.ticket);
+	get.done = batch_of(KWQ_IOC_DONE, dones);
+	get.done.results = 0;
+	EXPECT_EQ(-EAGAIN, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_done);
+	EXPECT_EQ(KWQ_FINISHED, *result);
+	EXPECT_EQ(-ESTALE, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, munmap(NULL, sizeof(*result)));
+	EXPECT_EQ(0, munmap(result, sizeof(*result)));
+	free(dones);
+}
+
 TEST_F(batch, nothing_to_fetch_after_done)
 {
 	struct batch *adds = new_batch(), *dones = new_batch();
