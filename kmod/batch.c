@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include "batch.h"
+#include "words.h"
 
 #define CHUNK_ENTRIES	64
 /* With 64 entries, their results and hashes it fits an allocation of 16 KiB. */
@@ -399,6 +400,11 @@ static noinline int take_many(struct kwq_handle *handle,
 	return at.taken < batch->nr ? err : 0;
 }
 
+static int put_result(s32 __user *to, s32 result)
+{
+	return kwq_words_to_user(to, &result, sizeof(result));
+}
+
 /* The same, of one entry that is known to fit. */
 static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch, u32 *taken)
@@ -409,7 +415,7 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 	struct one one;
 
 	chunk_init_one(&chunk, &one, batch);
-	if (copy_from_user(one.entry, u64_to_user_ptr(batch->entries), kind->size))
+	if (kwq_words_from_user(one.entry, u64_to_user_ptr(batch->entries), kind->size))
 		return -EFAULT;
 	key.len = key_len(kind, &chunk, 0);
 	one.result = check_key(batch, 0, key.len);
@@ -421,13 +427,13 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 		one.hash = key.hash;
 	}
 	/* Can the result be written? Afterwards it would be too late. */
-	if (put_user(0, result))
+	if (put_result(result, 0))
 		return -EFAULT;
 	if (!one.result)
 		take_all(handle, kind, &chunk, 1);
 	*taken = 1;
 	/* It was taken, even if that cannot be told any more. */
-	put_user(one.result, result);
+	put_result(result, one.result);
 	return 0;
 }
 
@@ -517,8 +523,8 @@ int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *ge
 	last->taken = true;
 	last->result = u64_to_user_ptr(done->results);
 	/* Can the result be written? Afterwards it would be too late. */
-	if (copy_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
-	    put_user(0, last->result))
+	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
+	    put_result(last->result, 0))
 		return -EFAULT;
 	last->ticket = entry.ticket;
 	last->flags = entry.flags;
@@ -537,7 +543,7 @@ static int finish_and_fetch(struct kwq_handle *handle, const struct kwq_last *la
 		ret = kwq_handle_done_and_fetch(handle, last->ticket, last->flags, &result,
 						fetch);
 	/* It was taken, even if that cannot be told any more. */
-	put_user(result, last->result);
+	put_result(last->result, result);
 	return ret;
 }
 
@@ -560,8 +566,8 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		ret = kwq_handle_fetch(handle, &fetch, waiter);
 	if (ret < 0)
 		return ret;
-	if (copy_to_user(u64_to_user_ptr(batch->entries), fetch.got,
-			 sizeof(*fetch.got)) ||
+	if (kwq_words_to_user(u64_to_user_ptr(batch->entries), fetch.got,
+			      sizeof(*fetch.got)) ||
 	    copy_to_user(u64_to_user_ptr(batch->keys), fetch.keys, fetch.keys_len)) {
 		kwq_handle_unfetch(handle, fetch.got, 1);
 		return -EFAULT;

@@ -20,6 +20,7 @@
 #include "chardev.h"
 #include "keyed.h"
 #include "timens.h"
+#include "words.h"
 
 /*
  * The structures as they were first published. They may grow at their end, and
@@ -87,7 +88,7 @@ static __always_inline int copy_in(void *to, size_t size, size_t first_size,
 {
 	const u32 *usize = to;
 
-	if (copy_from_user(to, from, first_size))
+	if (kwq_words_from_user(to, from, first_size))
 		return -EFAULT;
 	if (*usize < first_size || *usize > PAGE_SIZE)
 		return -EINVAL;
@@ -559,6 +560,13 @@ static int check_get(const struct file *file, const struct kwq_get *arg)
 	       kwq_batch_check_get(&arg->get);
 }
 
+static int put_numbers(struct kwq_get __user *uarg, const struct kwq_get *arg)
+{
+	BUILD_BUG_ON(offsetofend(struct kwq_get, nr_added) != offsetof(struct kwq_get, nr_done));
+	return kwq_words_to_user(&uarg->nr_added, &arg->nr_added,
+				 sizeof(arg->nr_added) + sizeof(arg->nr_done));
+}
+
 /*
  * Adds and finishes, and tells the caller how far that came. Or *@last is to be finished
  * by the get, if @last->taken is set.
@@ -569,7 +577,7 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 	int ret = 0;
 
 	/* Can the numbers be written? Afterwards it would be too late. */
-	if (put_user(0, &uarg->nr_added) || put_user(0, &uarg->nr_done))
+	if (put_numbers(uarg, arg))
 		return -EFAULT;
 	if (arg->add.nr)
 		ret = kwq_batch_take(handle, &kwq_batch_add, &arg->add,
@@ -583,10 +591,7 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 		ret = kwq_batch_take(handle, &kwq_batch_done, &arg->done,
 				     &arg->nr_done);
 	}
-	if (put_user(arg->nr_added, &uarg->nr_added) ||
-	    put_user(arg->nr_done, &uarg->nr_done))
-		return -EFAULT;
-	return ret;
+	return put_numbers(uarg, arg) ?: ret;
 }
 
 static noinline __flatten long queue_get(struct file *file, void __user *uarg)
