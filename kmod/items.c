@@ -145,6 +145,14 @@ static noinline void fill_with_many(struct kwq_stock *stock, u32 nr)
 		put_in_stock(stock, small[got]);
 }
 
+static noinline bool fill_with_large(struct kwq_stock *stock, size_t size, u32 key_len)
+{
+	kfree(stock->large);
+	stock->large_len = key_len;
+	stock->large = kmalloc(size, GFP_KERNEL_ACCOUNT);
+	return stock->large;
+}
+
 /**
  * kwq_stock_fill() - get what items are made of
  * @stock: the stock
@@ -160,12 +168,8 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 {
 	void *small;
 
-	if (!is_small(keyed, key->len)) {
-		kfree(stock->large);
-		stock->large_len = key->len;
-		stock->large = kmalloc(item_size(keyed, key->len), GFP_KERNEL_ACCOUNT);
-		return stock->large;
-	}
+	if (!is_small(keyed, key->len))
+		return fill_with_large(stock, item_size(keyed, key->len), key->len);
 	if (nr > 1 && !stock->small)
 		fill_with_many(stock, nr);
 	if (stock->small)
@@ -247,7 +251,7 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	return 0;
 }
 
-static void free_pages_unused(void *page)
+static noinline void free_pages_unused(void *page)
 {
 	void *next;
 
@@ -577,7 +581,9 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	kwq_unlock(&keyed->queue, flags);
 	if (gone)
 		free_items(keyed, gone);
-	free_pages_unused(unused_by_key);
-	free_pages_unused(unused_by_ticket);
+	if (unlikely(unused_by_key))
+		free_pages_unused(unused_by_key);
+	if (unlikely(unused_by_ticket))
+		free_pages_unused(unused_by_ticket);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_unlock);
