@@ -102,8 +102,11 @@ static inline void entered_band(struct kwq_core *core, struct kwq_item *item)
 
 static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
 {
+	/* What has its band on both sides is alone in it. */
+	bool last = item->link.next == item->link.prev;
+
 	list_del(&item->link);
-	if (list_empty(band_of(core, item)))
+	if (last)
 		core->occupied[item->lane] &= ~BIT_ULL(level_of(item->priority));
 	core->nr_ready--;
 }
