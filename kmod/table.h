@@ -15,14 +15,19 @@
 #define KWQ_TABLE_H
 
 #include <linux/kernel.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 /* The buckets that a table always has. */
 #define KWQ_TABLE_MIN		64
 
-/* Pages of buckets, and pages of pointers to these: 16 million buckets with 4 KiB each. */
-#define KWQ_TABLE_FANOUT	((u32)(PAGE_SIZE / sizeof(void *)))
+/*
+ * Pages of buckets, and pages of pointers to these: 16 million buckets with 4 KiB each.
+ * Half of a page of 256 KiB is enough on 32 bits, for they have to count its square.
+ */
+#define KWQ_TABLE_FANOUT	min_t(u32, PAGE_SIZE / sizeof(void *), SZ_32K)
 #define KWQ_TABLE_SPANS		64
 
 /**
