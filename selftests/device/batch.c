@@ -494,7 +494,6 @@ TEST_F(batch, parts_may_be_absent)
 	free(b);
 }
 
-/* Q13: what was added and finished stays so when there is nothing to fetch, and is told. */
 /* It is an address like any other, for who may map it. */
 TEST_F(batch, a_result_at_address_zero)
 {
@@ -535,6 +534,7 @@ TEST_F(batch, a_result_at_address_zero)
 	free(dones);
 }
 
+/* Q13: what was added and finished stays so when there is nothing to fetch, and is told. */
 TEST_F(batch, nothing_to_fetch_after_done)
 {
 	struct batch *adds = new_batch(), *dones = new_batch();
