@@ -3,7 +3,7 @@
 """Reads the mutants of this folder, plants them and judges what became of them.
 
 mutant.py list [NAME...]        name, suite and programs of these, or of all
-mutant.py check TREE            does each still fit the sources in TREE
+mutant.py check TREE            does each still fit the sources in TREE, and KUnit's tests
 mutant.py plant NAME TREE       changes the sources in TREE
 mutant.py judge NAME RESULTS    what found it, by the results of its suite
 mutant.py table LINES           the same lines in columns
@@ -63,6 +63,11 @@ class Mutant:
             files[file] = ('\n' + text).replace('\n' + before, '\n' + after)[1:]
         return files
 
+    def cases(self):
+        """KUnit's test cases that are to find it."""
+        for cases in re.findall(r'kwq-[\w-]+/(\w+|\([\w|]+\))', self.finds.pattern):
+            yield from re.findall(r'\w+', cases)
+
     def judge(self, failed):
         """Returns what found it."""
         # A case that was not reached has no name.
@@ -86,11 +91,17 @@ def main():
         for name in args or names():
             print(name, Mutant(name).suite)
     elif command == 'check':
+        tests = '\n'.join(path.read_text() for path in Path(args[0], 'kmod/tests').glob('*.c'))
         for name in names():
             try:
-                Mutant(name).plant(args[0])
+                mutant = Mutant(name)
+                mutant.plant(args[0])
             except ValueError as error:
                 print(error)
+                continue
+            for case in mutant.cases():
+                if not re.search(rf'\bKUNIT_CASE\w*\({case}\b', tests):
+                    print(f'{name}: KUnit has no case {case}')
     elif command == 'plant':
         for file, text in Mutant(args[0]).plant(args[1]).items():
             (Path(args[1]) / file).write_text(text)
