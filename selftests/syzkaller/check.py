@@ -1,13 +1,16 @@
-#!/usr/bin/env python3
+#!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0-only
-"""Holds syzkaller's description of the ABI against the header.
+"""Compares syzkaller's description of the ABI with the header.
 
-check.py           says what differs, and fails if anything does
+check.py           says what differs, and what syzkaller would not compile or never call; fails if there is any
 check.py --consts  prints what kwq.txt.const has to be
 
 Compared are: every request, its number, its direction and its structure; of every structure the members, their places
-and their sizes; every constant, its value, and that its set of flags is complete. Sizes and places in the description
-are computed here, by the rules of syzkaller's language; those of the header the compiler tells.
+and their sizes; every constant and its value. syzlang.py has the rules of syzkaller's language. The compiler tells the
+sizes and values of the header.
+
+A structure of the description is one of the header's if its name is that of the header's, or begins with it: kwq_get_of
+describes struct kwq_get. Each of the header's members has to be in one of the descriptions of its structure.
 """
 import os
 import re
@@ -15,6 +18,8 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+import syzlang
 
 HERE = Path(__file__).absolute().parent
 UAPI = HERE.parents[1] / 'uapi'
@@ -24,26 +29,10 @@ CONSTS = HERE / 'kwq.txt.const'
 
 # Of a system call the number depends on the architecture.
 SYSCALLS = {'__NR_ioctl': '16, 386:54, arm64:29', '__NR_openat': '257, 386:295, arm64:56'}
-# Said by what uses it, or no part of the ABI.
-NO_CONSTANTS = {'KWQ_IOC_MAGIC'}
-
-
-def words_of(text):
-    """Splits at the commas outside of brackets."""
-    words, depth, begin = [], 0, 0
-    for at, char in enumerate(text):
-        depth += (char == '[') - (char == ']')
-        if char == ',' and depth == 0:
-            words.append(text[begin:at].strip())
-            begin = at + 1
-    return words + [text[begin:].strip()] if text.strip() else []
-
-
-def head_and_options(kind):
-    match = re.fullmatch(r'(\w+)(?:\[(.*)\])?', kind.strip())
-    if not match:
-        raise ValueError(f'{TEXT.name}: {kind} is no type')
-    return match[1], words_of(match[2] or '')
+# Parts of the other constants, or words that the kernel says and is never told.
+NO_CONSTANTS = {'KWQ_IOC_MAGIC', 'KWQ_NAME_MAX', 'KWQ_BATCH_MAX'}
+ANSWERS = ('KWQ_FEATURE_', 'KWQ_STATE_', 'KWQ_WAS_')
+RESULTS = {'KWQ_ADDED', 'KWQ_COALESCED', 'KWQ_DIRTIED', 'KWQ_WAITING', 'KWQ_DEAD', 'KWQ_FINISHED', 'KWQ_REQUEUED'}
 
 
 class Header:
@@ -55,7 +44,7 @@ class Header:
         for match in re.finditer(r'^struct (\w+) \{\n(.*?)^\};', self.text, re.S | re.M):
             self.bodies[match[1]] = match[2]
         self.constants = [name for name in re.findall(r'^#define (KWQ_\w+)\s+\S', self.text, re.M)
-                          if name not in NO_CONSTANTS]
+                          if name not in NO_CONSTANTS | RESULTS and not name.startswith(ANSWERS)]
         self.requests = {match[1]: ({'_IO': 'none', '_IOW': 'in', '_IOR': 'out', '_IOWR': 'inout'}[match[2]], match[3])
                          for match in re.finditer(r'^#define (KWQ_IOC_\w+)\s+(_IO\w*)\(KWQ_IOC_MAGIC, 0x\w+'
                                                   r'(?:, struct (\w+))?\)$', self.text, re.M)}
@@ -87,98 +76,40 @@ class Header:
             body = body[match.end():]
 
 
-class Description:
-    """syzkaller's side."""
+class Leaves:
+    """The members of a structure of the description, down to integers, and which bytes are zero."""
 
-    def __init__(self):
-        self.text = re.sub(r'^#.*\n', '', TEXT.read_text(), flags=re.M)
-        self.structs, self.aliases, self.flags, self.resources = {}, {}, {}, {}
-        for match in re.finditer(r'^(?:type )?(\w+)(?:\[([\w, ]+)\])? ([{\[])\n((?:\t.*\n)*)[}\]]$', self.text, re.M):
-            members = [line.split(None, 1) for line in match[4].splitlines()]
-            members = [(name, re.sub(r'\s*\((?:in|out|inout)\)$', '', kind)) for name, kind in members]
-            self.structs[match[1]] = (words_of(match[2] or ''), match[3] == '[', members)
-        for match in re.finditer(r'^type (\w+) ([^{\n]+)$', self.text, re.M):
-            self.aliases[match[1]] = match[2]
-        for match in re.finditer(r'^(\w+) = (.+)$', self.text, re.M):
-            self.flags[match[1]] = words_of(match[2])
-        for match in re.finditer(r'^resource (\w+)\[(\w+)\]', self.text, re.M):
-            self.resources[match[1]] = match[2]
-        self.calls = re.findall(r'^(\w+)(?:\$(\w+))?\((.*)\)(?: \w+)?$', self.text, re.M)
-        self.used = set(re.findall(r'\b(?:KWQ|O|CLOCK|AT)_\w+\b', re.sub(r'\$\w+', '', self.text)))
+    def __init__(self, description, values, kind):
+        self.description, self.values = description, values
+        self.named, self.covered = [], set()
+        self.size = self.collect(kind, 0, '')
 
-    def struct(self, kind):
-        """Members of a structure, its template's parameters filled in."""
-        head, options = head_and_options(kind)
-        parameters, is_union, members = self.structs[head]
-        if len(parameters) != len(options):
-            raise ValueError(f'{TEXT.name}: {kind} wants {len(parameters)} parameters')
-        for parameter, option in zip(parameters, options):
-            members = [(name, re.sub(rf'\b{parameter}\b', option, what)) for name, what in members]
-        return is_union, members
-
-    def layout(self, kind, values):
-        """(size, alignment) of a type, as syzkaller's compiler has it."""
-        head, options = head_and_options(kind)
-        if head in self.structs:
-            is_union, members = self.struct(kind)
-            offset, align = 0, 1
-            for _, what in members:
-                size, wants = self.layout(what, values)
-                align = max(align, wants)
-                offset = max(offset, size) if is_union else -(-offset // wants) * wants + size
-            return -(-offset // align) * align, align
-        if head in self.aliases:
-            return self.layout(self.aliases[head], values)
-        if head in self.resources:
-            return self.layout(self.resources[head], values)
-        if head == 'string':
-            return int(options[1]), 1
-        if head == 'array':
-            size, align = self.layout(options[0], values)
-            return size * int(values.get(options[1], options[1])), align
-        if head == 'ptr64':
-            return 8, 8
-        if head in ('const', 'flags', 'len', 'bytesize'):
-            return self.layout(options[1], values)
-        match = re.fullmatch(r'int(8|16|32|64)', head)
-        if not match:
-            raise ValueError(f'{TEXT.name}: what is {kind}?')
-        return int(match[1]) // 8, int(match[1]) // 8
-
-    def leaves(self, kind, values, offset=0, path=''):
-        """(path, offset, size) of each member. A batch that may be absent is the batch."""
-        is_union, members = self.struct(kind)
-        if is_union and members[-1][0] == 'none':
-            if self.layout(members[0][1], values) != self.layout(members[1][1], values):
-                raise ValueError(f'{TEXT.name}: {kind} has not one size')
-            yield from self.leaves(members[0][1], values, offset, path)
-            return
-        at = offset
-        for name, what in members:
-            size, align = self.layout(what, values)
-            at = offset if is_union else -(-at // align) * align
-            if head_and_options(what)[0] in self.structs:
-                yield from self.leaves(what, values, at, f'{path}{name}.')
+    def collect(self, kind, begin, path):
+        struct = self.description.struct(kind)
+        if struct.is_union:
+            raise ValueError(f'{TEXT.name}: a union inside of a structure: describe the structure once for each member')
+        at = begin
+        for field in struct.fields:
+            size, align = self.description.layout(field.type, self.values)
+            if size is None:
+                raise ValueError(f'{TEXT.name}: {kind}.{field.name} is of varying size')
+            at = -(-at // align) * align
+            if self.description.struct(field.type):
+                self.collect(field.type, at, f'{path}{field.name}.')
             else:
-                yield f'{path}{name}', at, size
+                self.covered |= set(range(at, at + size))
+                if str(self.description.resolve(field.type)).startswith('array[const[0, '):
+                    # A batch that is absent, or the rest of a union.
+                    pass
+                else:
+                    self.named.append((f'{path}{field.name}', at, size))
             at += size
-
-    def kinds(self):
-        """The structures, each template once for each way in which it is used."""
-        kinds = {name for name, (parameters, _, _) in self.structs.items() if not parameters}
-        while True:
-            texts = [args for _, _, args in self.calls]
-            texts += [what for kind in kinds for _, what in self.struct(kind)[1]]
-            found = {match for text in texts for match in re.findall(r'\b\w+\[\w+, \d+\]', text)
-                     if head_and_options(match)[0] in self.structs}
-            if found <= kinds:
-                return kinds
-            kinds |= found
+        return self.description.layout(kind, self.values)[0]
 
 
-def compiled(header, names):
+def compiled(header, constants):
     """What the compiler says: the constants' values, and of each structure its size and its members'."""
-    lines = [f'printf("= {name} %llu\\n", (unsigned long long)(long long)({name}));' for name in names]
+    lines = [f'printf("= {name} %llu\\n", (unsigned long long)(long long)({text}));' for name, text in constants.items()]
     for name in header.bodies:
         lines.append(f'printf("# {name} %zu\\n", sizeof(struct {name}));')
         lines += [f'printf("{name} {leaf} %zu %zu\\n", offsetof(struct {name}, {leaf}), '
@@ -207,76 +138,92 @@ def consts(values):
         '\n'.join(sorted(lines)) + '\n'
 
 
+def header_struct(header, kind):
+    """The header's structure that this is a description of, or None."""
+    name = kind.split('[')[0]
+    return max((found for found in header.bodies if name == found or name.startswith(found + '_')), key=len, default=None)
+
+
 def differing_structs(header, description, values, sizes, leaves):
-    described = set()
-    for kind in sorted(description.kinds()):
-        head, options = head_and_options(kind)
-        # One structure of the header may be described in several ways: kwq_batch_in, kwq_batch_out.
-        name = re.sub('_(in|out)$', '', head)
-        if options and description.layout(options[0], values)[0] != int(options[1]):
-            yield f'{kind}: {options[0]} has {description.layout(options[0], values)[0]} bytes'
-        if name not in header.bodies:
-            # A part of a structure, which is looked at as such.
+    described = {name: set() for name in header.bodies}
+    for kind, struct in sorted(description.instances.items()):
+        name = header_struct(header, kind)
+        if not name or struct.is_union:
+            # A part of a structure, which is looked at as such, or one of several descriptions.
             continue
-        described.add(name)
-        mine = list(description.leaves(kind, values))
-        if mine != leaves[name]:
-            yield f'{kind} has {sorted(set(mine) - set(leaves[name]))}, ' \
-                  f'the header has {sorted(set(leaves[name]) - set(mine))}, or their order differs'
-        if description.layout(kind, values)[0] != sizes[name]:
-            yield f'{kind} has {description.layout(kind, values)[0]} bytes, in the header {sizes[name]}'
-        for member, what in description.struct(kind)[1]:
-            of = {'limiter_size': 'kwq_limiter', 'entry_size': None if options else 'kwq_list_entry'}.get(member)
-            if of and what != f'const[{sizes[of]}, int32]':
-                yield f'{kind}.{member} is {what}, {of} has {sizes[of]} bytes'
-    for name in sorted(set(header.bodies) - described):
-        yield f'struct {name} is not described'
+        if name == 'kwq_batch' and re.search(r'\w+, \d+\]$', kind):
+            entry, size = re.search(r'(\w+), (\d+)\]$', kind).groups()
+            if description.layout(syzlang.Type(entry), values)[0] != int(size):
+                yield f'{kind}: {entry} has {description.layout(syzlang.Type(entry), values)[0]} bytes'
+        mine = Leaves(description, values, syzlang.Parser(kind).type())
+        if set(mine.named) - set(leaves[name]):
+            yield f'{kind} has {sorted(set(mine.named) - set(leaves[name]))}, which struct {name} has not'
+        if len(mine.covered) != mine.size or mine.size != sizes[name]:
+            yield f'{kind} has {len(mine.covered)} bytes of {mine.size}, struct {name} {sizes[name]}'
+        described[name] |= set(mine.named)
+        for field in struct.fields:
+            of = {'limiter_size': 'kwq_limiter'}.get(field.name, 'kwq_list_entry' if name == 'kwq_list' else None)
+            if field.name in ('limiter_size', 'entry_size') and of and str(field.type) not in \
+                    (f'const[{sizes[of]}, int32]', 'const[0, int32]'):
+                yield f'{kind}.{field.name} is {field.type}, {of} has {sizes[of]} bytes'
+    for name, members in sorted(described.items()):
+        if set(leaves[name]) - members:
+            yield f'struct {name}: {sorted(leaf for leaf, _, _ in set(leaves[name]) - members)} is not described'
 
 
 def differing_requests(header, description):
     described = set()
-    for call, variant, args in description.calls:
-        if call != 'ioctl':
+    for call in description.calls.values():
+        name, _, variant = call.name.partition('$')
+        if name != 'ioctl':
             continue
-        name = re.search(r'cmd const\[(\w+)\]', args)[1]
+        args = {arg.name: arg.type for arg in call.args}
+        name = args['cmd'].args[0].name
         described.add(name)
         if not variant.startswith(name):
-            yield f'ioctl${variant} is about {name}'
-        match = re.search(r'arg ptr\[(\w+), (.*)\]$', args)
-        direction, kind = (match[1], head_and_options(match[2])[0]) if match else ('none', None)
-        kind = kind and re.sub('_(in|out)$', '', kind)
+            yield f'{call.name} is about {name}'
+        arg = args.get('arg')
+        direction, kind = ('none', None)
+        if arg and arg.name == 'ptr':
+            direction, kind = arg.args[0].name, header_struct(header, str(arg.args[1]))
         if (direction, kind) != header.requests.get(name):
-            yield f'ioctl${variant} is {direction} {kind}, in the header {header.requests.get(name)}'
+            yield f'{call.name} is {direction} {kind}, in the header {header.requests.get(name)}'
     for name in sorted(set(header.requests) - described):
         yield f'{name} is not described'
 
 
-def differing_constants(header, description, values):
-    for name in sorted(set(header.constants) - description.used):
+def used_constants(text, description):
+    words = set(re.findall(r'\b(?:KWQ|O|CLOCK|AT)_\w+\b', re.sub(r'^#.*|\$\w+', '', text, flags=re.M)))
+    return words - set(description.defines)
+
+
+def differing_constants(header, description, used, values):
+    for name in sorted(set(header.constants) - used):
         yield f'{name} is not described'
-    for name in sorted(description.used - set(values)):
-        yield f'{name} is described, and there is none'
-    if not CONSTS.exists() or CONSTS.read_text() != consts(values):
-        there = set(CONSTS.read_text().splitlines()) if CONSTS.exists() else set()
-        yield f'{CONSTS.name} is not what check.py --consts says: {sorted(there ^ set(consts(values).splitlines()))}'
-    # Who has one flag of a kind has all of them.
-    for flags, members in description.flags.items():
-        for prefix in {'_'.join(member.split('_')[:2]) + '_' for member in members if member.startswith('KWQ_')}:
-            missing = [name for name in header.constants if name.startswith(prefix) and name not in members]
-            missing = [name for name in missing if not name.endswith('_MAX')]
-            if missing and flags not in ('kwq_times', 'kwq_parts'):
-                yield f'{flags} lacks {", ".join(missing)}'
+    there = CONSTS.read_text() if CONSTS.exists() else ''
+    if there != consts(values):
+        lines = set(there.splitlines()) ^ set(consts(values).splitlines())
+        yield f'{CONSTS.name} is not what check.py --consts says: {sorted(lines)}'
 
 
 def main():
-    header, description = Header(), Description()
-    names = sorted(set(header.constants) | {name for name in description.used if not name.startswith('KWQ_')})
-    values, sizes, leaves = compiled(header, names)
+    header, text = Header(), TEXT.read_text()
+    description = syzlang.Description(text)
+    used = used_constants(text, description)
+    unknown = sorted(name for name in used if name.startswith('KWQ_') and name not in
+                     set(re.findall(r'^#define (\w+)', header.text, re.M)))
+    if unknown:
+        print(*(f'{name} is described, and there is none' for name in unknown), sep='\n')
+        return 1
+    values, sizes, leaves = compiled(header, {**{name: name for name in sorted(used | set(header.constants))},
+                                              **description.defines})
     if sys.argv[1:] == ['--consts']:
         print(consts(values), end='')
         return 0
-    wrong = [*differing_structs(header, description, values, sizes, leaves),
-             *differing_requests(header, description), *differing_constants(header, description, values)]
+    wrong = syzlang.Compiler(description, values).faults()
+    if not wrong:
+        wrong = [*differing_structs(header, description, values, sizes, leaves),
+                 *differing_requests(header, description), *differing_constants(header, description, used, values)]
     print(*wrong, sep='\n', end='\n' if wrong else '')
     return 1 if wrong else 0
 

@@ -220,8 +220,10 @@ check_template() {
 	[ "$(modinfo -F depends "$out/ports.ko")" = kwq ] || echo "the template does not depend on kwq"
 }
 
-# The description of the ABI for syzkaller says what the header says.
+# The description of the ABI for syzkaller says what the header says, and keeps syzkaller's rules; and what checks that finds
+# what breaks them.
 check_syzkaller() {
+	selftests/syzkaller/test_syzlang.py
 	selftests/syzkaller/check.py
 }
 
