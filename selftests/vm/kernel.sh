@@ -12,6 +12,7 @@
 #   rt-debug     rt.config on top of that
 #   kcsan        the debug kernel's machine without its checks, and with KCSAN: kcsan.config
 #   gcov         the same with gcov: gcov.config
+#   syzkaller    the debug kernel with KCOV, a disk and a network: syzkaller.config; docs/fuzzing.md
 #   uml          a source tree whose drivers/kwq is this checkout, and its User-Mode Linux, which runs KUnit when started
 #   uml-bench    another one, which runs selftests/bench/native when started: uml-bench.config
 #
@@ -246,7 +247,8 @@ source) source_tree ;;
 stock | stock-6.1 | stock-rt | stock-arm64) stock "$1" ;;
 debug) built debug "$VM/debug.config" ;;
 rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
+syzkaller) built syzkaller "$VM/debug.config" "$VM/syzkaller.config" ;;
 kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml | uml-bench) uml "$1" ;;
-*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|kcsan|gcov|uml|uml-bench" ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-bench" ;;
 esac
