@@ -141,7 +141,8 @@ static int check_open_flags(u32 flags)
 /* O_RDONLY, O_WRONLY and O_RDWR as MAY_* bits. */
 static unsigned int access_of(u32 open_flags)
 {
-	static const unsigned int access[] = {
+	/* As long as the mask, for code that runs before check_open_flags() has refused. */
+	static const unsigned int access[O_ACCMODE + 1] = {
 		[O_RDONLY] = MAY_READ,
 		[O_WRONLY] = MAY_WRITE,
 		[O_RDWR] = MAY_READ | MAY_WRITE,

@@ -2,39 +2,10 @@
 /*
  * What the entries of a batch ask for: each is checked, and carried out, by itself.
  */
-#include <linux/bitops.h>
 #include <linux/errno.h>
 #include <linux/stddef.h>
 #include "batch.h"
 #include "timens.h"
-
-#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
-#define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
-#define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
-				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
-				 KWQ_ADD_KICK)
-
-static int check_add(const struct kwq_add_entry *entry)
-{
-	u32 timed = entry->flags & KWQ_ADD_TIMED;
-	u32 policies = entry->flags & KWQ_ADD_POLICIES;
-
-	if (!(entry->flags | entry->priority | entry->pad | entry->time))
-		return 0;
-	if (entry->flags & ~KWQ_ADD_FLAGS || entry->pad)
-		return -EINVAL;
-	if (hweight32(timed) > 1 || hweight32(policies) > 1)
-		return -EINVAL;
-	if (timed ? entry->flags & KWQ_ADD_END_WAIT : policies || entry->time)
-		return -EINVAL;
-	if (timed == KWQ_ADD_RATE_LIMITED &&
-	    (entry->time || entry->flags & KWQ_ADD_KICK))
-		return -EINVAL;
-	if (entry->flags & KWQ_ADD_PRIORITY)
-		return entry->priority < KWQ_PRIORITY_MIN ||
-		       entry->priority > KWQ_PRIORITY_MAX ? -EINVAL : 0;
-	return entry->priority ? -EINVAL : 0;
-}
 
 static int take_add(struct kwq_handle *handle, const void *data,
 		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
@@ -46,7 +17,7 @@ static int take_add(struct kwq_handle *handle, const void *data,
 		.time = entry->time,
 	};
 
-	if (!key->len || check_add(entry))
+	if (!key->len || entry->pad || kwq_check_add(&options))
 		return -EINVAL;
 	if (entry->flags & KWQ_ADD_AT)
 		options.time = kwq_host_time(handle->keyed, entry->time);

@@ -19,50 +19,13 @@
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/mm.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "compat.h"
 #include "handler.h"
 #include "queue.h"
-
-/**
- * struct kwq_worker - one handler that may be running
- * @work: I: what cmwq runs
- * @workers: I: the others
- * @holder: Q: of the item that the handler was called for
- * @idle: Q: in @workers->idle, while it is neither queued nor running
- *
- * Q: the queue's lock. I: set once.
- */
-struct kwq_worker {
-	struct work_struct work;
-	struct kwq_workers *workers;
-	struct kwq_holder holder;
-	struct list_head idle;
-};
-
-/**
- * struct kwq_workers - all of a queue's
- * @queue: I: whose they are
- * @handler: I: what they call
- * @wq: I: where they run
- * @idle: Q: those that are idle; the one that was so last is first, for its cache
- * @key: I: makes @map this queue's own, so that one queue's handler may wait for
- *	another's
- * @map: stands for the running of a handler: see kwq_might_wait_for_workers()
- * @nr: I: how many
- * @worker: each of them
- */
-struct kwq_workers {
-	struct kwq_queue *queue;
-	kwq_handler_fn handler;
-	struct workqueue_struct *wq;
-	struct list_head idle;
-	struct lock_class_key key;
-	struct lockdep_map map;
-	unsigned int nr;
-	struct kwq_worker worker[];
-};
 
 /*
  * What a driver may choose. The others are for bottom halves, or for cmwq itself, or
@@ -103,11 +66,32 @@ static void settle(struct kwq_queue *queue, struct kwq_worker *worker,
 		kwq_add_locked(queue, item, &options, now);
 	} else if (verdict > 0) {
 		options.flags = KWQ_ADD_AFTER;
-		options.time = verdict;
+		/* D7: what kwq_again_after() could not tell is the end of time. */
+		options.time = verdict == S64_MAX ? U64_MAX : verdict & ~KWQ_AGAIN;
 		kwq_add_locked(queue, item, &options, now);
 	}
 	kwq_done_locked(queue, &worker->holder, item,
 			verdict >= 0 ? KWQ_DONE_FORGET : 0, now);
+}
+
+/*
+ * Calls the handler. A positive number that is not of kwq_again_after() is a mistake,
+ * the 1 of a function that tells true, say. It counts as a failure, so the limiters
+ * keep the handler from being called again at once for ever.
+ */
+static s64 call_handler(struct kwq_workers *workers, struct kwq_item *item)
+{
+	struct kwq_queue *queue = workers->queue;
+	s64 verdict;
+
+	lock_map_acquire(&workers->map);
+	verdict = workers->handler(queue, item);
+	lock_map_release(&workers->map);
+	if (likely(verdict <= 0 || verdict & KWQ_AGAIN))
+		return verdict;
+	pr_warn_ratelimited("kwq: the handler of queue %s, %ps, returned %lld, which means nothing: its item is tried again\n",
+			    queue->name, workers->handler, verdict);
+	return -EINVAL;
 }
 
 /*
@@ -124,14 +108,13 @@ static __flatten void work_fn(struct work_struct *work)
 	ktime_t now;
 	s64 verdict;
 
+	WRITE_ONCE(worker->task, current);
 	spin_lock_irqsave(&queue->lock, flags);
 	now = kwq_now_locked(queue);
 	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
 		kwq_unlock_got(queue, flags);
 
-		lock_map_acquire(&workers->map);
-		verdict = workers->handler(queue, item);
-		lock_map_release(&workers->map);
+		verdict = call_handler(workers, item);
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
@@ -139,6 +122,7 @@ static __flatten void work_fn(struct work_struct *work)
 		if (time_after(jiffies, begun))
 			break;
 	}
+	WRITE_ONCE(worker->task, NULL);
 	if (queue->core.nr_ready)
 		queue_work(workers->wq, work);
 	else
@@ -150,17 +134,27 @@ static __flatten void work_fn(struct work_struct *work)
  * kwq_current_worker() - as whom does the caller handle an item of this queue
  * @queue: the queue
  *
+ * The caller may be any other work item, and a work function may have freed its own
+ * work item before it called (K3). So the address of the current work item is compared,
+ * and never followed. The workers may even lie where such a work item was; then the
+ * worker at that address is run by another task, or by none.
+ *
  * Return: the holder, NULL if the caller is not in this queue's handler.
  */
 struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue)
 {
-	struct work_struct *work = in_task() ? current_work() : NULL;
+	struct kwq_workers *workers = READ_ONCE(queue->workers);
 	struct kwq_worker *worker;
+	unsigned long offset;
 
-	if (!work || work->func != work_fn)
+	if (!workers || !in_task())
 		return NULL;
-	worker = container_of(work, struct kwq_worker, work);
-	return worker->workers->queue == queue ? &worker->holder : NULL;
+	/* A work item that lies before the workers has an offset beyond their end. */
+	offset = (unsigned long)current_work() - (unsigned long)workers->worker;
+	if (offset >= workers->nr * sizeof(*worker))
+		return NULL;
+	worker = &workers->worker[offset / sizeof(*worker)];
+	return READ_ONCE(worker->task) == current ? &worker->holder : NULL;
 }
 
 /**

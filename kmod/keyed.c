@@ -122,7 +122,7 @@ static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
  * kwq_keyed_add_locked() - add a key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
- * @options: how; in a combination that &struct kwq_add_entry allows
+ * @options: how; checked by kwq_check_add()
  * @now: the time it is
  * @stock: what its item is made of if it has none
  *

@@ -10,8 +10,10 @@
  * Lock order: queue->lock, then a wait list's lock or the hrtimer's base.
  */
 #include <linux/atomic.h>
+#include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
@@ -333,14 +335,18 @@ EXPORT_SYMBOL_GPL(kwq_queue_init);
  * that no call on this queue is under way or still to come, with one exception:
  * a kwq_done() from which a drain has concluded that it may go on.
  *
- * Context: process; may sleep. Not from the queue's own handler.
+ * Context: process; may sleep.
+ * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
  */
-void kwq_queue_destroy(struct kwq_queue *queue)
+int kwq_queue_destroy(struct kwq_queue *queue)
 {
 	unsigned long flags;
+	int err;
 
 	if (queue->workers) {
-		kwq_cancel_all_sync(queue);
+		err = kwq_cancel_all_sync(queue);
+		if (err)
+			return err;
 		kwq_end_workers(queue);
 	}
 	/* Waits for the last unlock, and keeps the timer from being armed. */
@@ -348,6 +354,7 @@ void kwq_queue_destroy(struct kwq_queue *queue)
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
 	hrtimer_cancel(&queue->timer);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
 
@@ -434,6 +441,50 @@ void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
 	kwq_queue_advance(queue, kwq_begin_advance_by(queue, ns));
 }
 EXPORT_SYMBOL_GPL(kwq_queue_advance_by);
+
+#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
+#define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
+#define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
+				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
+				 KWQ_ADD_KICK)
+
+static int check_priority(struct kwq_add_options *options)
+{
+	unsigned int level = options->priority - KWQ_PRIORITY_MIN;
+
+	if (!(options->flags & KWQ_ADD_PRIORITY))
+		return options->priority ? -EINVAL : 0;
+	if (level >= KWQ_NR_PRIORITIES)
+		return -EINVAL;
+	level = array_index_nospec(level, KWQ_NR_PRIORITIES);
+	options->priority = (int)level + KWQ_PRIORITY_MIN;
+	return 0;
+}
+
+/**
+ * kwq_check_asked() - kwq_check_add() of an add that asks for something
+ * @options: what was asked for
+ *
+ * Drivers and programs are told the same.
+ *
+ * Return: 0; -EINVAL.
+ */
+int kwq_check_asked(struct kwq_add_options *options)
+{
+	u32 timed = options->flags & KWQ_ADD_TIMED;
+	u32 policies = options->flags & KWQ_ADD_POLICIES;
+
+	if (options->flags & ~KWQ_ADD_FLAGS)
+		return -EINVAL;
+	if (hweight32(timed) > 1 || hweight32(policies) > 1)
+		return -EINVAL;
+	if (timed ? options->flags & KWQ_ADD_END_WAIT : policies || options->time)
+		return -EINVAL;
+	if (timed == KWQ_ADD_RATE_LIMITED &&
+	    (options->time || options->flags & KWQ_ADD_KICK))
+		return -EINVAL;
+	return check_priority(options);
+}
 
 static enum kwq_wait_policy policy_of(u32 flags)
 {
@@ -522,10 +573,10 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
  * kwq_add_locked() - add an item now, after a delay or at a time
  * @queue: the queue; @queue->lock held
  * @item: the item
- * @options: how; in a combination that &struct kwq_add_entry allows
+ * @options: how; checked by kwq_check_add()
  * @now: the time it is
  *
- * Return: as kwq_add_with().
+ * Return: as kwq_add_with(), but for -EINVAL.
  */
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now)
@@ -577,17 +628,22 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
  * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was dirty or, with a time,
  * waiting already), KWQ_DIRTIED (being processed, ready again at its done) or
  * KWQ_WAITING (for its time), KWQ_DEAD (rate-limited too often); with nothing
- * changed -ESHUTDOWN (the queue is shut down, or the item cancelled), or -ENOENT
- * (KWQ_ADD_KICK of what is not dead).
+ * changed -ESHUTDOWN (the queue is shut down, or the item cancelled), -ENOENT
+ * (KWQ_ADD_KICK of what is not dead), or -EINVAL (such @options there are not: an
+ * unknown flag, flags that exclude each other, a priority that there is not).
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
 {
+	struct kwq_add_options checked = *options;
 	unsigned long flags;
 	int ret;
 
+	ret = kwq_check_add(&checked);
+	if (ret)
+		return ret;
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_add_locked(queue, item, options, kwq_now_locked(queue));
+	ret = kwq_add_locked(queue, item, &checked, kwq_now_locked(queue));
 	kwq_unlock(queue, flags);
 	return ret;
 }

@@ -62,6 +62,22 @@ static inline u64 kwq_coalesced(const struct kwq_queue *queue)
 	return queue->core.coalesced + atomic64_read(&queue->coalesced);
 }
 
+int kwq_check_asked(struct kwq_add_options *options);
+
+/**
+ * kwq_check_add() - is an add asked for in a way that there is
+ * @options: what was asked for; a priority that is in range is made safe as an index,
+ *	even for code that runs speculatively
+ *
+ * Return: 0; -EINVAL.
+ */
+static inline int kwq_check_add(struct kwq_add_options *options)
+{
+	if (likely(!(options->flags | options->priority | options->time)))
+		return 0;
+	return kwq_check_asked(options);
+}
+
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);
 void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,

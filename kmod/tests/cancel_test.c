@@ -12,6 +12,9 @@
 #include <linux/prandom.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <linux/workqueue.h>
+#include "handler.h"
 #include "queue.h"
 #include "thread.h"
 
@@ -213,7 +216,8 @@ static const struct verdict_case {
 } verdict_cases[] = {
 	{ "that succeeds", 0 },
 	{ "that wants another try", -EAGAIN },
-	{ "that wants it again", 1000 },
+	{ "that wants it again", KWQ_AGAIN | 1000 },
+	{ "that returns a mistake", 1 },
 	{ "that gives up", KWQ_GIVE_UP },
 };
 
@@ -309,7 +313,7 @@ static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->queue), 0);
 }
 
-static int cancel_in_handler_result[4];
+static int cancel_in_handler_result[5];
 
 static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -319,6 +323,7 @@ static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
 	cancel_in_handler_result[1] = kwq_cancel_all_sync(queue);
 	cancel_in_handler_result[2] = kwq_cancel_sync(queue, &t->b);
 	cancel_in_handler_result[3] = kwq_shut_down_with_drain(queue, KTIME_MAX);
+	cancel_in_handler_result[4] = kwq_queue_destroy(queue);
 	complete(&t->entered);
 	return 0;
 }
@@ -339,6 +344,7 @@ static void handler_does_not_wait_for_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[1], -EDEADLK);
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[2], KWQ_WAS_WAITING);
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[3], -EDEADLK);
+	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[4], -EDEADLK);
 	KUNIT_EXPECT_FALSE(test, kwq_shutting_down(&t->queue));
 	KUNIT_EXPECT_GE(test, kwq_add(&t->queue, &t->a), 0);
 }
@@ -374,6 +380,95 @@ static void handler_of_another_queue_may_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING);
 	KUNIT_EXPECT_EQ(test, t->all_result, 0);
 	kwq_queue_destroy(other);
+}
+
+/* ---- In any work item ---- */
+
+/* A work item that is alone in its pages */
+struct stray {
+	struct work_struct work;
+	struct cancel_test *t;
+};
+
+static void free_itself_and_cancel(struct work_struct *work)
+{
+	struct stray *stray = container_of(work, struct stray, work);
+	struct cancel_test *t = stray->t;
+
+	vfree(stray);
+	/* From here on there is no page: to look at the work item is an oops. */
+	vm_unmap_aliases();
+	t->result = kwq_cancel_sync(&t->queue, &t->a);
+	t->all_result = kwq_shut_down_with_drain(&t->queue, KTIME_MAX);
+	if (!t->all_result)
+		t->all_result = kwq_cancel_all_sync(&t->queue);
+	complete(&t->entered);
+}
+
+static void cancel_in_a_freed_work_item(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct stray *stray = vmalloc(sizeof(*stray));
+
+	KUNIT_ASSERT_NOT_NULL(test, stray);
+	INIT_WORK(&stray->work, free_itself_and_cancel);
+	stray->t = t;
+	t->result = -1;
+	t->all_result = -1;
+	kwq_add_after(&t->queue, &t->a, 10);
+	schedule_work(&stray->work);
+	KUNIT_ASSERT_NE(test, 0,
+			wait_for_completion_timeout(&t->entered,
+						    KWQ_TEST_HANGS_SECONDS * HZ));
+	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_WAITING);
+	KUNIT_EXPECT_EQ(test, t->all_result, 0);
+}
+
+static void freed_work_item_may_cancel(struct kunit *test)
+{
+	/* K3 */
+	cancel_in_a_freed_work_item(test);
+}
+
+static s64 succeed(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return 0;
+}
+
+static void freed_work_item_may_cancel_what_is_handled(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	/* K3: the work items of the queue itself are not where that one was */
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, succeed, 4, 0), 0);
+	cancel_in_a_freed_work_item(test);
+}
+
+static void cancel_where_a_worker_is(struct work_struct *work)
+{
+	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
+	struct cancel_test *t = container_of(worker->workers->queue,
+					     struct cancel_test, queue);
+
+	t->result = kwq_cancel_all_sync(&t->queue);
+}
+
+static void worker_in_the_place_of_a_freed_work_item(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct work_struct *work;
+	work_func_t func;
+
+	/* K3: at its address, but what is called there is not the handler. */
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, succeed, 4, 0), 0);
+	work = &t->queue.workers->worker[2].work;
+	func = work->func;
+	work->func = cancel_where_a_worker_is;
+	t->result = -1;
+	schedule_work(work);
+	flush_work(work);
+	work->func = func;
+	KUNIT_EXPECT_EQ(test, t->result, 0);
 }
 
 /* ---- A queue ---- */
@@ -595,6 +690,9 @@ static struct kunit_case cancel_test_cases[] = {
 	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),
 	KUNIT_CASE(handler_does_not_wait_for_itself),
 	KUNIT_CASE(handler_of_another_queue_may_wait),
+	KUNIT_CASE(freed_work_item_may_cancel),
+	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
+	KUNIT_CASE(worker_in_the_place_of_a_freed_work_item),
 	KUNIT_CASE(cancelled_queue_has_no_items),
 	KUNIT_CASE(many_items_are_cancelled),
 	KUNIT_CASE(cancel_ends_a_drain),

@@ -436,6 +436,7 @@ static const struct again_case {
 	{ "at once", 0, 1 },
 	{ "in 1 ns", 1, 1 },
 	{ "in 1000 ns", 1000, 1000 },
+	{ "after the longest delay", KWQ_AGAIN - 2, KWQ_AGAIN - 2 },
 	{ "after the end of time", U64_MAX, KTIME_MAX },
 };
 
@@ -462,6 +463,35 @@ static void handled_again_after(struct kunit *test)
 	EXPECT_RUNS(test, thing, 2);
 }
 
+static const struct mistake_case {
+	const char *desc;
+	s64 verdict;
+} mistake_cases[] = {
+	{ "true", 1 },
+	{ "a positive errno", EIO },
+	{ "a time", NSEC_PER_SEC },
+	{ "the highest", KWQ_AGAIN - 1 },
+};
+
+KUNIT_ARRAY_PARAM_DESC(mistake, mistake_cases, desc);
+
+static void mistake_is_a_failure(struct kunit *test)
+{
+	const struct mistake_case *p = test->param_value;
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* K2: it is limited, and not called again at once for ever */
+	start(test, 1);
+	thing->verdict = p->verdict;
+	kwq_add(&t->queue, &thing->item);
+	settle(test);
+	EXPECT_RUNS(test, thing, 1);
+	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
+	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 1);
+}
+
 static void given_up_item_is_dead(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
@@ -482,7 +512,7 @@ static void given_up_item_is_dead(struct kunit *test)
 
 static void add_meanwhile_counts_whatever_it_returns(struct kunit *test)
 {
-	static const s64 verdicts[] = { 0, -EIO, 1000, KWQ_GIVE_UP };
+	static const s64 verdicts[] = { 0, -EIO, KWQ_AGAIN | 1000, 1, KWQ_GIVE_UP };
 	struct handler_test *t = test->priv;
 	int i;
 
@@ -516,7 +546,7 @@ static void drain_goes_to_the_last_item(struct kunit *test)
 	start(test, 2);
 	enter(test, &t->thing[0]);
 	t->thing[1].verdict = -EIO;
-	t->thing[2].verdict = 1000;
+	t->thing[2].verdict = kwq_again_after(1000);
 	t->thing[3].verdict = KWQ_GIVE_UP;
 	for (i = 1; i < NR_THINGS - 1; i++)
 		kwq_add(&t->queue, &t->thing[i].item);
@@ -861,6 +891,7 @@ static struct kunit_case handler_test_cases[] = {
 	KUNIT_CASE(failed_item_is_tried_again),
 	KUNIT_CASE(default_limiter_is_client_gos),
 	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
+	KUNIT_CASE_PARAM(mistake_is_a_failure, mistake_gen_params),
 	KUNIT_CASE(given_up_item_is_dead),
 	KUNIT_CASE(add_meanwhile_counts_whatever_it_returns),
 	KUNIT_CASE(drain_goes_to_the_last_item),

@@ -262,14 +262,59 @@ static void priorities(struct kunit *test)
 	EXPECT_GET(test, q, &t->a);
 }
 
-static void priority_without_its_flag_is_none(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_add_options options = { .priority = 7 };
+static const struct refused_case {
+	const char *desc;
+	struct kwq_add_options options;
+} refused_cases[] = {
+	{ "an unknown flag", { .flags = KWQ_ADD_KICK << 1 } },
+	{ "the highest unknown flag", { .flags = 1U << 31 } },
+	{ "a priority above the highest",
+	  { .flags = KWQ_ADD_PRIORITY, .priority = KWQ_PRIORITY_MAX + 1 } },
+	{ "a priority below the lowest",
+	  { .flags = KWQ_ADD_PRIORITY, .priority = KWQ_PRIORITY_MIN - 1 } },
+	{ "a priority of 1000", { .flags = KWQ_ADD_PRIORITY, .priority = 1000 } },
+	{ "the highest number as a priority",
+	  { .flags = KWQ_ADD_PRIORITY, .priority = S32_MAX } },
+	{ "the lowest number as a priority",
+	  { .flags = KWQ_ADD_PRIORITY, .priority = S32_MIN } },
+	{ "a priority without its flag", { .priority = 7 } },
+	{ "a time without a flag", { .time = 7 } },
+	{ "a delay and a time",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_AT, .time = 7 } },
+	{ "a delay and the limiters'",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_RATE_LIMITED } },
+	{ "a time and the limiters'",
+	  { .flags = KWQ_ADD_RATE_LIMITED, .time = 7 } },
+	{ "two policies",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_KEEP | KWQ_ADD_LATER, .time = 7 } },
+	{ "a policy without a time", { .flags = KWQ_ADD_REPLACE } },
+	{ "an end of the wait with a delay",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_END_WAIT, .time = 7 } },
+	{ "a kick by the limiters",
+	  { .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_KICK } },
+};
 
-	/* Q12 */
-	kwq_add_with(&t->queue, &t->a, &options);
+KUNIT_ARRAY_PARAM_DESC(refused, refused_cases, desc);
+
+static void wrong_options_are_refused(struct kunit *test)
+{
+	const struct refused_case *p = test->param_value;
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K1: nothing is changed, be the item idle, processing, or the queue shut down */
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &p->options), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	kwq_add(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &p->options), -EINVAL);
+	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_PROCESSING);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
+	KUNIT_EXPECT_EQ(test, q->core.adds, 1);
+	KUNIT_EXPECT_EQ(test, q->core.retries, 0);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &p->options), -EINVAL);
 }
 
 /* ---- Times, on a manual clock ---- */
@@ -1470,7 +1515,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
 	KUNIT_CASE(remove_tells_what_was),
 	KUNIT_CASE(priorities),
-	KUNIT_CASE(priority_without_its_flag_is_none),
+	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
 	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
 	KUNIT_CASE(delay_counts_from_now),
 	KUNIT_CASE(no_delay_is_an_add),

@@ -28,16 +28,17 @@
  *	kwq_queue_destroy(&ports);					exit
  *
  * reconcile() returns 0, or a negative errno and is called again, after the default
- * limiter's 5 ms, 10 ms, 20 ms, ...; what is positive is a time. Threads of the
+ * limiter's 5 ms, 10 ms, 20 ms, ...; kwq_again_after() makes a time of it. Threads of the
  * driver's own can do the same with kwq_get() and kwq_done(), or kwq_done_and_get().
  *
  * Not for: work that has no identity and needs no deduplication (that is
  * queue_work()), or data that must not be merged (that is a kfifo or a list).
  *
  * Adding needs no memory and fails for one reason only: the queue was shut
- * down, or the item cancelled. Unless it says otherwise a function may be called
- * from any context that may take a spinlock with interrupts off; on PREEMPT_RT,
- * from any that may take a spinlock_t. None may be called from an NMI.
+ * down, or the item cancelled. kwq_add_with() refuses wrong options, too. Unless it
+ * says otherwise a function may be called from any context that may take a spinlock
+ * with interrupts off; on PREEMPT_RT, from any that may take a spinlock_t. None may be
+ * called from an NMI.
  *
  * An item that is not idle must not be freed. After kwq_cancel_sync() it is idle, and
  * stays so; after kwq_cancel_all_sync() and, with a handler, kwq_queue_destroy() all
@@ -47,6 +48,7 @@
 #define _LINUX_KWQ_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/hrtimer.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_core.h>
@@ -116,8 +118,8 @@ struct kwq_queue {
 /**
  * struct kwq_add_options - everything that an add can be asked for
  * @flags: KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows
- * @priority: with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX
- * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time
+ * @priority: with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX; else 0
+ * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time; else 0
  */
 struct kwq_add_options {
 	u32 flags;
@@ -127,7 +129,7 @@ struct kwq_add_options {
 
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
 		    enum kwq_clock clock);
-void kwq_queue_destroy(struct kwq_queue *queue);
+int kwq_queue_destroy(struct kwq_queue *queue);
 ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
@@ -135,15 +137,19 @@ void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 /* What a handler returns of an item that is not to be tried again: it is dead (L11). */
 #define KWQ_GIVE_UP	S64_MIN
 
+/* Tells what kwq_again_after() made from a number that was returned by mistake. */
+#define KWQ_AGAIN	BIT_ULL(62)
+
 /**
  * kwq_again_after() - what a handler returns of an item that it wants again
- * @delay: when, in ns from then; 0 for at once
+ * @delay: when, in ns from then; 0 for at once; 2^62 - 1, which is 146 years, or more
+ *	is the end of time
  *
  * Return: the value to return.
  */
 static inline s64 kwq_again_after(u64 delay)
 {
-	return clamp_t(u64, delay, 1, S64_MAX);
+	return KWQ_AGAIN | clamp_t(u64, delay, 1, KWQ_AGAIN - 1);
 }
 
 /**
@@ -161,6 +167,7 @@ static inline s64 kwq_again_after(u64 delay)
  * Return: 0: done, and its requeues forgotten. A negative errno: it failed; to be tried
  * again when the limiters say. kwq_again_after(): done and forgotten, and to be called
  * again then. KWQ_GIVE_UP: dead. After a shut down, or a cancel, it is done in any case.
+ * Any other positive number is a mistake: kwq logs it, and takes it for a failure.
  */
 typedef s64 (*kwq_handler_fn)(struct kwq_queue *queue, struct kwq_item *item);
 
