@@ -149,6 +149,7 @@ check_shellcheck() {
 
 check_man_pages() {
 	files 'userspace/man/*.[1-9]' | xargs -r mandoc -T lint -W warning
+	"$VM/abi_page.py" uapi/linux/kwq.h userspace/man/kwq.4
 }
 
 # README's section for drivers quotes linux/kwq.h, then the sample; and says what they say.

@@ -6,11 +6,12 @@
  * never loses an add made meanwhile. kwq(7) tells the semantics, kwq(4) these
  * requests.
  *
- * Three kinds of requests:
+ * Two kinds of requests:
  *
  *   on /dev/kwq            INFO, CREATE, OPEN, UNLINK, LIST
- *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, LEN, STAT,
- *                          SHUT_DOWN, SHUTTING_DOWN, DRAIN
+ *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
+ *                          LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT, SHUT_DOWN,
+ *                          SHUTTING_DOWN, DRAIN, ADVANCE
  *
  * Conventions:
  *
