@@ -67,7 +67,7 @@ static int check_limiter(const struct kwq_limiter *limiter)
 		return is_zero_from(limiter, sizeof(limiter->u.bucket)) ?
 		       0 : -EINVAL;
 	case KWQ_LIMITER_BACKOFF:
-		/* Each add makes all the steps again. */
+		/* The table has an entry for each step. */
 		if (limiter->u.backoff.steps > KWQ_LIMITER_STEPS_MAX ||
 		    kwq_backoff_check(&limiter->u.backoff))
 			return -EINVAL;
@@ -110,14 +110,8 @@ static u64 mul_div(u64 a, u64 mul, u64 div)
 	return mul_u64_u64_div_u64(a, mul, div);
 }
 
-/* A time, or a length of time, in ns and 1/events of a ns. */
-struct fine {
-	s64 ns;
-	u32 part;
-};
-
 /* What one token costs (1), or how long an empty bucket takes to be full (burst). */
-static struct fine time_of_tokens(const struct kwq_limiter *limiter, u32 tokens)
+static struct kwq_fine time_of_tokens(const struct kwq_limiter *limiter, u32 tokens)
 {
 	u32 events = limiter->u.bucket.events;
 	u32 rest, part;
@@ -126,22 +120,20 @@ static struct fine time_of_tokens(const struct kwq_limiter *limiter, u32 tokens)
 
 	if (check_mul_overflow(ns, (u64)tokens, &ns) ||
 	    check_add_overflow(ns, more, &ns) || ns >= KTIME_MAX)
-		return (struct fine){ .ns = KTIME_MAX };
-	return (struct fine){ .ns = ns, .part = part };
+		return (struct kwq_fine){ .ns = KTIME_MAX };
+	return (struct kwq_fine){ .ns = ns, .part = part };
 }
 
 /* A bucket that has not been used for long is full, and no fuller. */
-static void fill_up(struct kwq_bucket *bucket, const struct kwq_limiter *limiter,
-		    ktime_t now)
+static void fill_up(struct kwq_bucket *bucket, u32 events, ktime_t now)
 {
-	struct fine full = time_of_tokens(limiter, limiter->u.bucket.burst);
 	/* No underflow: the length is at most KTIME_MAX, and time not negative. */
-	s64 ns = now - full.ns;
+	s64 ns = now - bucket->full.ns;
 	u32 part = 0;
 
-	if (full.part) {
+	if (bucket->full.part) {
 		ns--;
-		part = limiter->u.bucket.events - full.part;
+		part = events - bucket->full.part;
 	}
 	if (bucket->empty < ns || (bucket->empty == ns && bucket->part < part)) {
 		bucket->empty = ns;
@@ -150,15 +142,12 @@ static void fill_up(struct kwq_bucket *bucket, const struct kwq_limiter *limiter
 }
 
 /* D7: nobody owes beyond the end of the clock, not even a part of a ns. */
-static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct fine after)
+static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct kwq_fine after)
 {
-	if (from >= 0 && after.ns >= KTIME_MAX - from)
-		*bucket = (struct kwq_bucket){ .empty = KTIME_MAX };
-	else
-		*bucket = (struct kwq_bucket){
-			.empty = from + after.ns,
-			.part = after.part,
-		};
+	bool ever = from < 0 || after.ns < KTIME_MAX - from;
+
+	bucket->empty = ever ? from + after.ns : KTIME_MAX;
+	bucket->part = ever ? after.part : 0;
 }
 
 /*
@@ -167,16 +156,15 @@ static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct fine after)
  * is kept is when the bucket was or will be empty, and that moves on by exactly
  * period / events for each token: no rounding, no drift.
  */
-static u64 take_token(struct kwq_bucket *bucket, const struct kwq_limiter *limiter,
-		      ktime_t now)
+static u64 take_token(struct kwq_bucket *bucket, u32 events, ktime_t now)
 {
-	struct fine cost = time_of_tokens(limiter, 1);
+	struct kwq_fine cost = bucket->cost;
 	u64 part;
 
-	fill_up(bucket, limiter, now);
+	fill_up(bucket, events, now);
 	part = (u64)bucket->part + cost.part;
-	if (part >= limiter->u.bucket.events) {
-		part -= limiter->u.bucket.events;
+	if (part >= events) {
+		part -= events;
 		cost.ns++;
 	}
 	cost.part = part;
@@ -188,9 +176,9 @@ static u64 take_token(struct kwq_bucket *bucket, const struct kwq_limiter *limit
  * How long @tokens and @rest / @old period of one more take at the rate of @new, to
  * 1/events of a ns; what is less than that is counted if @up.
  */
-static struct fine time_of_exactly(const struct kwq_limiter *old,
-				   const struct kwq_limiter *new, u64 tokens,
-				   u64 rest, bool up)
+static struct kwq_fine time_of_exactly(const struct kwq_limiter *old,
+				       const struct kwq_limiter *new, u64 tokens,
+				       u64 rest, bool up)
 {
 	u64 period = new->u.bucket.period;
 	u32 events = new->u.bucket.events;
@@ -204,8 +192,8 @@ static struct fine time_of_exactly(const struct kwq_limiter *old,
 		of_rest++;
 	parts = div_u64_rem(parts + of_rest, events, &part);
 	if (check_add_overflow(ns, parts, &ns) || ns >= KTIME_MAX)
-		return (struct fine){ .ns = KTIME_MAX };
-	return (struct fine){ .ns = ns, .part = part };
+		return (struct kwq_fine){ .ns = KTIME_MAX };
+	return (struct kwq_fine){ .ns = ns, .part = part };
 }
 
 /*
@@ -218,11 +206,11 @@ static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old
 	u32 events = old->u.bucket.events;
 	u64 period = old->u.bucket.period;
 	u64 tokens, rest, more, ns;
-	struct fine time;
+	struct kwq_fine time;
 	u32 part;
 	bool owes;
 
-	fill_up(bucket, old, now);
+	fill_up(bucket, events, now);
 	if (period == new->u.bucket.period && events == new->u.bucket.events)
 		return;
 
@@ -250,14 +238,92 @@ static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old
 	}
 }
 
+/* A bucket in the place of another takes over its tokens. */
+static void place_bucket(struct kwq_bucket *bucket, const struct kwq_limiter *old,
+			 const struct kwq_limiter *new, ktime_t now)
+{
+	if (new->kind == KWQ_LIMITER_BUCKET && old->kind == KWQ_LIMITER_BUCKET)
+		change_rate(bucket, old, new, now);
+	else
+		/* Long empty: it is full by now. */
+		*bucket = (struct kwq_bucket){ .empty = KTIME_MIN };
+	if (new->kind == KWQ_LIMITER_BUCKET) {
+		bucket->cost = time_of_tokens(new, 1);
+		bucket->full = time_of_tokens(new, new->u.bucket.burst);
+	}
+}
+
+/* The pauses after 1, 2, 3, ... steps, until they stay as they are; returns how many. */
+static u32 list_pauses(const struct kwq_limiter *limiter, u64 *pauses)
+{
+	struct kwq_backoff b = limiter->u.backoff;
+	u64 before;
+	u32 nr = 0;
+
+	if (limiter->kind != KWQ_LIMITER_BACKOFF)
+		return 0;
+	while (b.steps) {
+		before = b.duration;
+		kwq_backoff_step(&b, 0);
+		if (b.duration == before)
+			break;
+		if (pauses)
+			pauses[nr] = b.duration;
+		nr++;
+	}
+	return nr;
+}
+
+/**
+ * kwq_limiter_nr_pauses() - how large a table a configuration needs
+ * @config: the configuration; checked
+ *
+ * Return: the number of entries, up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX;
+ * 0 where no limiter is a backoff that changes its pauses.
+ */
+u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < config->nr; i++)
+		nr += list_pauses(&config->limiters[i], NULL);
+	return nr;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_nr_pauses);
+
+/**
+ * kwq_limiter_list_pauses() - make the table of a configuration
+ * @config: the configuration; checked
+ * @growths: filled in, for kwq_rate_limiter_configure()
+ * @table: for kwq_limiter_nr_pauses() entries; NULL if it has none
+ *
+ * It makes up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX steps: too many for a lock.
+ */
+void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
+			     struct kwq_growths *growths, u64 *table)
+{
+	u32 i, nr;
+
+	*growths = (struct kwq_growths){ .table = table };
+	for (i = 0; table && i < config->nr; i++) {
+		nr = list_pauses(&config->limiters[i], table);
+		growths->of[i] = (struct kwq_growth){ .pauses = table, .nr = nr };
+		table += nr;
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_list_pauses);
+
 /**
  * kwq_rate_limiter_configure() - change a queue's limiters
  * @limiter: the limiters
  * @config: how they shall be; checked
+ * @growths: what kwq_limiter_list_pauses() made of @config. Its table has to stay
+ *	until another configuration takes its place. NULL stands for no table.
  * @now: the time it is
  */
 void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 				const struct kwq_limiter_config *config,
+				const struct kwq_growths *growths,
 				ktime_t now)
 {
 	struct kwq_limiter_config *own = &limiter->config;
@@ -273,20 +339,13 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 	memset(own->limiters + own->nr, 0,
 	       (KWQ_LIMITERS_MAX - own->nr) * sizeof(own->limiters[0]));
 
+	limiter->growths = growths ? *growths : (struct kwq_growths){ };
 	limiter->jitters = false;
 	for (i = 0; i < KWQ_LIMITERS_MAX; i++) {
 		if (own->limiters[i].kind == KWQ_LIMITER_BACKOFF &&
 		    own->limiters[i].u.backoff.jitter)
 			limiter->jitters = true;
-		if (own->limiters[i].kind == KWQ_LIMITER_BUCKET &&
-		    old[i].kind == KWQ_LIMITER_BUCKET)
-			change_rate(&limiter->buckets[i], &old[i],
-				    &own->limiters[i], now);
-		else
-			/* Long empty: it is full by now. */
-			limiter->buckets[i] = (struct kwq_bucket){
-				.empty = KTIME_MIN,
-			};
+		place_bucket(&limiter->buckets[i], &old[i], &own->limiters[i], now);
 	}
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_configure);
@@ -300,7 +359,7 @@ void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter)
 	static const struct kwq_limiter_config none;
 
 	memset(limiter, 0, sizeof(*limiter));
-	kwq_rate_limiter_configure(limiter, &none, 0);
+	kwq_rate_limiter_configure(limiter, &none, NULL, 0);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_init);
 
@@ -315,6 +374,20 @@ static u64 exponential(const struct kwq_limiter *limiter, u32 requeues)
 	return base << requeues;
 }
 
+/* B4: as kwq_backoff_after(), by the table. */
+static u64 backoff_pause(const struct kwq_limiter *limiter,
+			 const struct kwq_growth *growth, u32 requeues, u32 random)
+{
+	struct kwq_backoff b = {
+		.duration = limiter->u.backoff.duration,
+		.jitter = limiter->u.backoff.jitter,
+	};
+
+	if (requeues && growth->nr)
+		b.duration = growth->pauses[min(requeues, growth->nr) - 1];
+	return kwq_backoff_step(&b, random);
+}
+
 static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 		    ktime_t now, u32 random)
 {
@@ -327,9 +400,9 @@ static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 		return requeues < one->u.fast_slow.nr_fast ?
 		       one->u.fast_slow.fast : one->u.fast_slow.slow;
 	case KWQ_LIMITER_BUCKET:
-		return take_token(&limiter->buckets[i], one, now);
+		return take_token(&limiter->buckets[i], one->u.bucket.events, now);
 	case KWQ_LIMITER_BACKOFF:
-		return kwq_backoff_after(&one->u.backoff, requeues, random);
+		return backoff_pause(one, &limiter->growths.of[i], requeues, random);
 	}
 	return 0;
 }

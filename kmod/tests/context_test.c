@@ -49,17 +49,18 @@ struct visit {
 	int wrong;
 };
 
+/* For longer than a busy machine may stand still. */
+static const struct kwq_limiter_config slow = {
+	.nr = 1,
+	.limiters[0] = {
+		.kind = KWQ_LIMITER_EXPONENTIAL,
+		.u.exponential = { .base = HOUR, .max = HOUR },
+	},
+};
+
 /* Every operation that does not sleep. */
 static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 {
-	/* For longer than a busy machine may stand still. */
-	static const struct kwq_limiter_config slow = {
-		.nr = 1,
-		.limiters[0] = {
-			.kind = KWQ_LIMITER_EXPONENTIAL,
-			.u.exponential = { .base = HOUR, .max = HOUR },
-		},
-	};
 	struct kwq_limiter_config config;
 
 	if (kwq_add(q, a) != KWQ_ADDED)
@@ -76,7 +77,7 @@ static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 		return 6;
 	if (kwq_queue_now(q) < 0)
 		return 7;
-	if (kwq_configure(q, &slow) || kwq_add_rate_limited(q, a) != KWQ_WAITING)
+	if (kwq_add_rate_limited(q, a) != KWQ_WAITING)
 		return 8;
 	if (kwq_num_requeues(q, a) != 1 || kwq_forget(q, a) != 1)
 		return 9;
@@ -85,7 +86,7 @@ static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 	if (kwq_first_dead(q))
 		return 11;
 	kwq_read_config(q, &config);
-	if (kwq_configure(q, &config))
+	if (memcmp(&config, &slow, sizeof(config)))
 		return 12;
 	kwq_add(q, a);
 	if (kwq_try_get(q) != a || kwq_add(q, a) != KWQ_DIRTIED)
@@ -298,6 +299,7 @@ static void any_context(struct kunit *test)
 	kwq_queue_init(&v->queue, "visited", KWQ_CLOCK_MONOTONIC);
 	kwq_queue_init(&v->handled, "handled", KWQ_CLOCK_MONOTONIC);
 	kwq_queue_init(&v->own, "visited too", KWQ_CLOCK_MONOTONIC);
+	KUNIT_ASSERT_EQ(test, kwq_configure(&v->own, &slow), 0);
 	kwq_item_init(&v->a);
 	kwq_item_init(&v->b);
 	kwq_item_init(&v->c);

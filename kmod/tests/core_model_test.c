@@ -1094,7 +1094,7 @@ static void configure(struct random_test *r, int round)
 	config->limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;
 	config->limiters[0].u.exponential.base = 1;
 	config->limiters[0].u.exponential.max = 8;
-	kwq_rate_limiter_configure(&r->core.limiter, config, 0);
+	kwq_rate_limiter_configure(&r->core.limiter, config, NULL, 0);
 }
 
 static void start_round(struct random_test *r, int round)

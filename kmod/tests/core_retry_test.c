@@ -41,7 +41,7 @@ static int retry_test_init(struct kunit *test)
 	t->config.limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;
 	t->config.limiters[0].u.exponential.base = 10;
 	t->config.limiters[0].u.exponential.max = 10240;
-	kwq_rate_limiter_configure(&t->core.limiter, &t->config, 0);
+	kwq_rate_limiter_configure(&t->core.limiter, &t->config, NULL, 0);
 	test->priv = t;
 	return 0;
 }
@@ -61,7 +61,7 @@ static void configure(struct kunit *test)
 	struct retry_test *t = test->priv;
 
 	KUNIT_ASSERT_EQ(test, kwq_limiter_config_check(&t->config), 0);
-	kwq_rate_limiter_configure(&t->core.limiter, &t->config, 0);
+	kwq_rate_limiter_configure(&t->core.limiter, &t->config, NULL, 0);
 }
 
 static void use_bucket(struct kunit *test, u64 period, u32 burst)

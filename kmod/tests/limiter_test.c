@@ -40,6 +40,7 @@
 struct limiter_test {
 	struct kwq_rate_limiter limiter;
 	struct kwq_limiter_config config;
+	u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];
 };
 
 static int limiter_test_init(struct kunit *test)
@@ -55,9 +56,12 @@ static int limiter_test_init(struct kunit *test)
 static void configure(struct kunit *test, ktime_t now)
 {
 	struct limiter_test *t = test->priv;
+	struct kwq_growths growths;
 
 	KUNIT_ASSERT_EQ(test, kwq_limiter_config_check(&t->config), 0);
-	kwq_rate_limiter_configure(&t->limiter, &t->config, now);
+	KUNIT_ASSERT_LE(test, kwq_limiter_nr_pauses(&t->config), ARRAY_SIZE(t->pauses));
+	kwq_limiter_list_pauses(&t->config, &growths, t->pauses);
+	kwq_rate_limiter_configure(&t->limiter, &t->config, &growths, now);
 }
 
 /* The queue's one limiter from @now on. */
@@ -184,6 +188,90 @@ static void backoff_with_jitter(struct kunit *test)
 	/* Nobody draws a number once none is wanted. */
 	use(test, (struct kwq_limiter)BACKOFF(.duration = 100), 0);
 	KUNIT_EXPECT_FALSE(test, l->jitters);
+}
+
+/* The entries that the table of one backoff has. */
+static u32 nr_pauses(struct kwq_backoff b)
+{
+	const struct kwq_limiter_config config = {
+		.nr = 1,
+		.limiters = { { .kind = KWQ_LIMITER_BACKOFF, .u.backoff = b } },
+	};
+
+	return kwq_limiter_nr_pauses(&config);
+}
+
+static void table_ends_where_pauses_stay(struct kunit *test)
+{
+	/* O8: 20, 40, 70; the fourth step changes nothing. */
+	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
+		.duration = 10, .factor = 2 * KWQ_ONE, .cap = 70, .steps = 256 }), 3);
+	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
+		.duration = 10, .factor = 2 * KWQ_ONE, .steps = 2 }), 2);
+	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
+		.duration = 10, .factor = KWQ_ONE, .steps = 256 }), 0);
+	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
+		.duration = 10, .steps = 256 }), 0);
+	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
+		.duration = 1000000, .factor = KWQ_ONE + 1000,
+		.steps = KWQ_LIMITER_STEPS_MAX }), KWQ_LIMITER_STEPS_MAX);
+}
+
+static struct kwq_limiter some_backoff(struct rnd_state *rnd)
+{
+	struct kwq_limiter limiter = { .kind = KWQ_LIMITER_BACKOFF };
+	struct kwq_backoff *b = &limiter.u.backoff;
+	u32 more = prandom_u32_state(rnd) >> prandom_u32_state(rnd) % 32;
+
+	b->duration = prandom_u32_state(rnd) >> prandom_u32_state(rnd) % 32;
+	if (prandom_u32_state(rnd) % 4)
+		b->factor = KWQ_ONE + more % (2 * KWQ_ONE);
+	if (prandom_u32_state(rnd) % 2)
+		b->jitter = prandom_u32_state(rnd) % (2 * KWQ_ONE);
+	b->steps = prandom_u32_state(rnd) % (KWQ_LIMITER_STEPS_MAX + 1);
+	if (prandom_u32_state(rnd) % 2)
+		b->cap = b->duration + ((u64)prandom_u32_state(rnd) << 8) + 1;
+	return limiter;
+}
+
+/* Of one count. */
+static bool tables_tell_what_steps_do(struct kunit *test, u32 requeues, u32 random)
+{
+	struct limiter_test *t = test->priv;
+	u64 told, longest = 0;
+	u32 i;
+
+	for (i = 0; i < t->config.nr; i++)
+		longest = max(longest, kwq_backoff_after(&t->config.limiters[i].u.backoff,
+							 requeues, random));
+	told = kwq_rate_limiter_when(&t->limiter, requeues, 0, random);
+	if (told != longest)
+		KUNIT_FAIL(test, "after %u: %llu, not %llu", requeues, told, longest);
+	return told == longest;
+}
+
+static void tables_tell_what_steps_do_of_any_count(struct kunit *test)
+{
+	struct limiter_test *t = test->priv;
+	struct rnd_state rnd;
+	u32 i, requeues;
+	int round;
+
+	/* B4, L5, O8: with their jitter, alone or side by side. */
+	prandom_seed_state(&rnd, 20261122);
+	for (round = 0; round < 100; round++) {
+		t->config.nr = round % 2 ? 1 : 1 + prandom_u32_state(&rnd) % KWQ_LIMITERS_MAX;
+		for (i = 0; i < t->config.nr; i++)
+			t->config.limiters[i] = some_backoff(&rnd);
+		configure(test, 0);
+		for (requeues = 0; requeues <= KWQ_LIMITER_STEPS_MAX + 1; requeues++)
+			if (!tables_tell_what_steps_do(test, requeues,
+						       prandom_u32_state(&rnd)))
+				return;
+		if (!tables_tell_what_steps_do(test, U32_MAX, 0))
+			return;
+		cond_resched();
+	}
 }
 
 /* ---- L5, L6, L7: several of them ---- */
@@ -1039,6 +1127,8 @@ static struct kunit_case limiter_test_cases[] = {
 	KUNIT_CASE(fast_slow_without_fast_ones),
 	KUNIT_CASE(backoff),
 	KUNIT_CASE(backoff_with_jitter),
+	KUNIT_CASE(table_ends_where_pauses_stay),
+	KUNIT_CASE(tables_tell_what_steps_do_of_any_count),
 	KUNIT_CASE(max_of),
 	KUNIT_CASE(every_limiter_is_asked),
 	KUNIT_CASE(as_many_limiters_as_there_can_be),

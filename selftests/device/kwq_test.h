@@ -919,6 +919,7 @@ struct counts {
 #define BUCKET(events_, period_, burst_)					\
 	{ .kind = KWQ_LIMITER_BUCKET,						\
 	  .u.bucket = { .period = period_, .events = events_, .burst = burst_ } }
+#define BACKOFF(...)	{ .kind = KWQ_LIMITER_BACKOFF, .u.backoff = { __VA_ARGS__ } }
 
 /* Of no limiter: the default ones. */
 static inline struct kwq_config default_config(void)

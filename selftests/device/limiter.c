@@ -1129,7 +1129,6 @@ TEST_F(limiter, limiter_size)
 /* Bad input */
 
 #define BEYOND	(TIME_MAX + 1)
-#define BACKOFF(...)	{ .kind = KWQ_LIMITER_BACKOFF, .u.backoff = { __VA_ARGS__ } }
 
 static const struct kwq_limiter bad_limiters[] = {
 	{ .kind = 0 },

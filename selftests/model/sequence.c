@@ -15,6 +15,7 @@ struct run {
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_item item[NR_ITEMS];
 	struct model model;
+	u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];	/* of the core's limiters */
 	s64 now;
 	struct difference *difference;
 	FILE *out;	/* of a run that is printed: the model alone */
@@ -364,12 +365,19 @@ static void say_config(const struct run *run, const struct kwq_limiter_config *c
 	fprintf(out, "\t\t\t.limiters = {\n");
 	for (i = 0; i < config->nr && i < KWQ_LIMITERS_MAX; i++)
 		say_limiter(out, &config->limiters[i]);
-	fprintf(out, "\t\t\t},\n\t\t};\n\n");
-	fprintf(out, "\t\tKUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&config),\n\t\t\t\t%s);\n",
+	fprintf(out, "\t\t\t},\n\t\t};\n");
+	if (valid) {
+		fprintf(out, "\t\tstatic u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];\n");
+		fprintf(out, "\t\tstruct kwq_growths growths;\n");
+	}
+	fprintf(out, "\n\t\tKUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&config),\n"
+		"\t\t\t\t%s);\n",
 		valid ? "0" : "-EINVAL");
-	if (valid)
-		fprintf(out, "\t\tkwq_rate_limiter_configure(&t->core.limiter, &config, %lld);\n",
-			(long long)run->now);
+	if (valid) {
+		fprintf(out, "\t\tkwq_limiter_list_pauses(&config, &growths, pauses);\n");
+		fprintf(out, "\t\tkwq_rate_limiter_configure(&t->core.limiter, &config, &growths,\n"
+			"\t\t\t\t\t   %lld);\n", (long long)run->now);
+	}
 	fprintf(out, "\t}\n");
 }
 
@@ -847,6 +855,7 @@ static bool do_drop(struct run *run)
 
 static bool do_configure(struct run *run, const struct op *op)
 {
+	struct kwq_growths growths;
 	struct kwq_limiter_config config;
 	bool valid;
 
@@ -861,7 +870,11 @@ static bool do_configure(struct run *run, const struct op *op)
 		return false;
 	if (!valid)
 		return true;
-	kwq_rate_limiter_configure(&run->core.limiter, &config, run->now);
+	if (!same(run, kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(run->pauses), true,
+		  "kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(pauses)"))
+		return false;
+	kwq_limiter_list_pauses(&config, &growths, run->pauses);
+	kwq_rate_limiter_configure(&run->core.limiter, &config, &growths, run->now);
 	return same(run, run->core.limiter.jitters, rate_jitters(&run->model.rate),
 		    "t->core.limiter.jitters") &&
 	       same(run, !memcmp(&run->core.limiter.config, &run->model.rate.config,

@@ -207,7 +207,7 @@ struct kwq_limiter {
  *
  * Errors: EBADF (CONFIGURE: the descriptor's access mode forbids), EFAULT, EINVAL
  * (rate or burst 0, base above max, a time beyond 2^63 - 1, an unknown kind, too
- * many limiters).
+ * many limiters), ENOMEM.
  */
 struct kwq_config {
 	__u32 size;

@@ -18,6 +18,10 @@
  *   of fast attempts: here the requeues before they are raised, by "<".
  * - The bucket counts nothing by item; its NumRequeues is 0, never the largest but
  *   where it is the only limiter. There client-go tells 0 and kwq how often it was.
+ *
+ * A rate-limited add asks up to eight limiters under the queue's lock. So the steps of
+ * a backoff are not made there: the caller of kwq_rate_limiter_configure() passes a
+ * table of all pauses, which kwq_limiter_list_pauses() made outside the lock (O8).
  */
 #ifndef _LINUX_KWQ_LIMITER_H
 #define _LINUX_KWQ_LIMITER_H
@@ -48,32 +52,72 @@ struct kwq_limiter_config {
 };
 
 /**
+ * struct kwq_fine - a length of time
+ * @ns: in ns,
+ * @part: and 1/events of a ns, less than one
+ */
+struct kwq_fine {
+	s64 ns;
+	u32 part;
+};
+
+/**
  * struct kwq_bucket - a bucket's tokens
  * @empty: when it was, or will be, empty: the tokens are what came in since, or are
  *	owed until. In ns,
  * @part: and 1/events of a ns, less than one
+ * @cost: how long it takes until a token has come in
+ * @full: how long it takes until an empty bucket is full
  */
 struct kwq_bucket {
 	ktime_t empty;
 	u32 part;
+	struct kwq_fine cost;
+	struct kwq_fine full;
+};
+
+/**
+ * struct kwq_growth - the pauses of a limiter that is a backoff
+ * @pauses: the pause after 1, 2, 3, ... steps, without jitter
+ * @nr: how many these are; later pauses equal the last one
+ */
+struct kwq_growth {
+	const u64 *pauses;
+	u32 nr;
+};
+
+/**
+ * struct kwq_growths - the pauses of all limiters
+ * @table: what all of @of point into
+ * @of: those of each limiter; without a pause where it is no backoff
+ */
+struct kwq_growths {
+	u64 *table;
+	struct kwq_growth of[KWQ_LIMITERS_MAX];
 };
 
 /**
  * struct kwq_rate_limiter - a queue's limiters and what they remember
  * @config: how they were configured; never with no limiter
  * @buckets: those of @config.limiters that are buckets
+ * @growths: those of @config.limiters that are backoffs; the table is the caller's
  * @jitters: one of them wants a random number
  */
 struct kwq_rate_limiter {
 	struct kwq_limiter_config config;
 	struct kwq_bucket buckets[KWQ_LIMITERS_MAX];
+	struct kwq_growths growths;
 	bool jitters;
 };
 
 int kwq_limiter_config_check(const struct kwq_limiter_config *config);
+u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config);
+void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
+			     struct kwq_growths *growths, u64 *table);
 void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter);
 void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 				const struct kwq_limiter_config *config,
+				const struct kwq_growths *growths,
 				ktime_t now);
 u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 			  ktime_t now, u32 random);
