@@ -8,6 +8,11 @@
  * extended they also end, and the list of them is sorted without being searched: to
  * give, extend and end one is O(1), and the queue's one timer needs to know the first
  * only (D6).
+ *
+ * The queue's lease_end is a lower bound of the first lease's end. A hand-out lowers it;
+ * a done or an extension leaves it, and the timer that is armed for it, alone. When
+ * that time comes end_leases() finds nothing due, and sets it exactly. So the timer
+ * fires once in vain in the length of a lease, and get and done do not arm it.
  */
 #include <linux/list.h>
 #include "keyed.h"
@@ -22,18 +27,12 @@ static struct kwq_lease *first_lease(struct kwq_keyed *keyed)
 	return list_first_entry_or_null(&keyed->leases, struct kwq_lease, link);
 }
 
-static void note_first(struct kwq_keyed *keyed)
-{
-	const struct kwq_lease *first = first_lease(keyed);
-
-	kwq_set_lease_end(&keyed->queue, first ? first->expires : KTIME_MAX);
-}
-
 static void give(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t now)
 {
 	lease->expires = ktime_add_safe(now, keyed->limits.lease);
 	list_add_tail(&lease->link, &keyed->leases);
-	note_first(keyed);
+	if (lease->expires < keyed->queue.lease_end)
+		kwq_set_lease_end(&keyed->queue, lease->expires);
 }
 
 /**
@@ -72,10 +71,8 @@ void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 noinline void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	if (!keyed->limits.lease)
-		return;
-	list_del(&kwq_lease_of(ki)->link);
-	note_first(keyed);
+	if (keyed->limits.lease)
+		list_del(&kwq_lease_of(ki)->link);
 }
 
 /*
@@ -91,8 +88,10 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 	lockdep_assert_held(&queue->lock);
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
 		lease = first_lease(keyed);
-		if (!lease || lease->expires > now)
+		if (!lease || lease->expires > now) {
+			kwq_set_lease_end(queue, lease ? lease->expires : KTIME_MAX);
 			return false;
+		}
 		keyed->expired++;
 		kwq_handle_take_back(keyed, lease->ki, now);
 	}

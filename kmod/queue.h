@@ -41,7 +41,7 @@ void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 
 /**
- * kwq_set_lease_end() - say when @queue->end_leases is to be called next
+ * kwq_set_lease_end() - say when to call @queue->end_leases next
  * @queue: the queue; @queue->lock held
  * @when: the time; KTIME_MAX for never
  */

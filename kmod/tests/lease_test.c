@@ -49,6 +49,7 @@ static void close_x(struct lease_test *t)
 static void unmake(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
+	const struct kwq_lease *first;
 	struct kwq_holder *holders[2];
 	unsigned long flags;
 	const char *broken;
@@ -59,6 +60,9 @@ static void unmake(struct kunit *test)
 		holders[nr++] = &t->x->holder;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
+	first = list_first_entry_or_null(&t->keyed->leases, struct kwq_lease, link);
+	if (first && first->expires < t->keyed->queue.lease_end)
+		broken = "a lease ends before the time that is told";
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
 
@@ -67,7 +71,6 @@ static void unmake(struct kunit *test)
 	kwq_handle_close(t->y);
 	/* Without a holder there is no lease, and nothing to wait for. */
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->keyed->leases));
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.lease_end, KTIME_MAX);
 	kwq_keyed_put(t->keyed);
 	t->keyed = NULL;
 }
@@ -168,6 +171,9 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	/* Q10 */
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
+	/* D6: the timer comes once in vain, and is not armed any more. */
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, 2 * LEASE);
+	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 }
 
@@ -247,8 +253,11 @@ static void leases_end_in_the_order_of_their_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
 	advance(t, 1);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, a), 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
+	advance(t, LEASE - 2);
+	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE + 1);
-	advance(t, LEASE - 1);
+	advance(t, 1);
 	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
 	KUNIT_EXPECT_TRUE(test, got(t, KEY("b")));
 	KUNIT_EXPECT_EQ(test, done(t->x, b), -ESTALE);
@@ -325,12 +334,59 @@ static void done_ends_the_lease(struct kunit *test)
 	add(t, KEY("key"));
 	advance(t, LEASE - 1);
 	KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_REQUEUED);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 	ticket = get(t, t->x);
 	advance(t, LEASE - 1);
 	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
 	KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
+}
+
+static void cycles_leave_the_timer_alone(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+	int i, armed = 0;
+	ktime_t before;
+	u64 ticket;
+
+	/* D6 O3: 10 leases' time of get, extend and done, a thousandth of one apart */
+	add(t, KEY("key"));
+	before = q->armed;
+	for (i = 0; i < 10 * LEASE; i++) {
+		ticket = get(t, t->x);
+		kwq_handle_extend(t->x, ticket);
+		add(t, KEY("key"));
+		KUNIT_ASSERT_EQ(test, done(t->x, ticket), KWQ_REQUEUED);
+		KUNIT_ASSERT_LE(test, q->armed, q->manual_now + LEASE);
+		advance(t, 1);
+		armed += q->armed != before;
+		before = q->armed;
+	}
+	/* Once for each lease that could have ended, and for the first one. */
+	KUNIT_EXPECT_LE(test, armed, 20);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
+}
+
+static void timer_that_comes_in_vain_finds_the_next_lease(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+	u64 a;
+
+	/* O3: the lease that the timer was armed for is over, another one is not. */
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	a = get(t, t->x);
+	advance(t, 10);
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	KUNIT_EXPECT_EQ(test, done(t->x, a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, q->armed, LEASE);
+	advance(t, LEASE - 10);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
+	KUNIT_EXPECT_EQ(test, q->armed, LEASE + 10);
+	advance(t, 10);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 }
 
 static void unfetch_ends_the_lease(struct kunit *test)
@@ -341,8 +397,8 @@ static void unfetch_ends_the_lease(struct kunit *test)
 	add(t, KEY("key"));
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	kwq_handle_unfetch(t->x, t->got, 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 
@@ -363,8 +419,8 @@ static void close_ends_leases(struct kunit *test)
 	add(t, KEY("b"));
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
 	close_x(t);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 }
@@ -600,6 +656,8 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(without_leases_nothing_ends),
 	KUNIT_CASE(end_of_time),
 	KUNIT_CASE(done_ends_the_lease),
+	KUNIT_CASE(cycles_leave_the_timer_alone),
+	KUNIT_CASE(timer_that_comes_in_vain_finds_the_next_lease),
 	KUNIT_CASE(unfetch_ends_the_lease),
 	KUNIT_CASE(close_ends_leases),
 	KUNIT_CASE(many_end_in_pieces),
