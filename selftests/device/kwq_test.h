@@ -44,14 +44,70 @@
 
 #include <linux/kwq.h>
 
+#include "../vm/pace.h"
+
+/*
+ * Seconds on the clock by which the harness ends a test that hangs. In the test machine it is the
+ * one that init keeps (pace.h), elsewhere the time.
+ */
+static inline double limit_clock(void)
+{
+	static const struct pace *pace;
+
+	if (!pace) {
+		int fd = open(PACE_FILE, O_RDONLY | O_CLOEXEC);
+
+		pace = fd < 0 ? MAP_FAILED :
+		       mmap(NULL, sizeof(*pace), PROT_READ, MAP_SHARED, fd, 0);
+		if (fd >= 0)
+			close(fd);
+	}
+	return pace == MAP_FAILED ? pace_seconds(CLOCK_MONOTONIC) : atomic_load(&pace->ms) / 1e3;
+}
+
+/* When the harness's alarm is due, on that clock; 0 for none. */
+static double alarm_due;
+
+static inline void alarm_tick(int signal)
+{
+	(void)signal;
+	if (alarm_due && limit_clock() > alarm_due)
+		raise(SIGALRM);
+}
+
+/* alarm(2) for the harness: looks once a second whether SIGALRM is due by limit_clock(). */
+static inline unsigned int limit_alarm(unsigned int seconds)
+{
+	static const struct itimerspec tick = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMAX };
+	struct sigaction action = { .sa_handler = alarm_tick, .sa_flags = SA_RESTART };
+	static timer_t timer;
+	static bool armed;
+
+	if (armed)
+		timer_delete(timer);
+	armed = false;
+	alarm_due = seconds ? limit_clock() + seconds : 0;
+	if (!seconds)
+		return 0;
+	armed = !sigaction(SIGRTMAX, &action, NULL) &&
+		!timer_create(CLOCK_MONOTONIC, &event, &timer) &&
+		!timer_settime(timer, 0, &tick, NULL);
+	if (!armed)
+		abort();
+	return 0;
+}
+
 /* The harness is for programs of one file: its functions are not static. */
 #ifdef KWQ_NO_HARNESS
 #include "kselftest.h"
 #else
+#define alarm(seconds)	limit_alarm(seconds)
 #include "kselftest_harness.h"
+#undef alarm
 #endif
 
-/* Only what hangs takes that long, even on an emulated processor that is shared. */
+/* Only what hangs takes that long, by limit_clock(). */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	60
 

@@ -9,6 +9,7 @@
 
 HERE=$TOP/selftests/spin
 WORK=$BUILD/spin
+find_within
 case ${SPIN:=small} in
 small | full) ;;
 *) die "SPIN is small or full, not $SPIN" ;;
@@ -37,7 +38,7 @@ search() {
 	fi
 	# Most of these are searched in less time than a better verifier takes to be compiled.
 	gcc -w "-O${OPTIMIZE:-0}" -DCOLLAPSE -DMEMLIM=4000 "${property[@]}" -o pan pan.c
-	timeout -k 5 1800 ./pan -w22 -m200000 -n "${options[@]}" >pan.out 2>&1
+	"$WITHIN" 1800 ./pan -w22 -m200000 -n "${options[@]}" >pan.out 2>&1
 }
 
 # number PATTERN: from the verifier's words.

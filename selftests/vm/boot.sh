@@ -4,7 +4,8 @@
 # boot.sh DIR CONSOLE REPORT MODE...: boots DIR's image with DIR's initramfs, whose init is told MODE.
 #
 # CONSOLE and REPORT say where the two serial ports go, in QEMU's words (file:NAME, stdio, mon:stdio, null).
-# Exits with QEMU's status, or with 124 when the machine did not end within $LIMIT seconds (0: no limit).
+# Exits with QEMU's status, or with 124 when the machine did not end within $LIMIT seconds (0: no limit) as within.c counts
+# them.
 #
 # DISK=FILE  instead of the initramfs: the root file system, which is written to. MODE is more of the kernel's command
 #            line then.
@@ -44,15 +45,16 @@ qemu+=(
 	-kernel "$dir/image"
 )
 # Whatever is wrong ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot makes that an exit.
-# The time limits are for a processor that is emulated, and perhaps shared. The emulated TSC is the host's, so it is good
+# The kernel's own limits go by the time of day. They are for a processor that is emulated, and has a quarter of one of the
+# host's: whatever hangs in a test meets init's limits long before. The emulated TSC is the host's, so it is good
 # whatever the guest thinks of it.
 command_line=(
 	"console=$terminal" ignore_loglevel mitigations=off tsc=reliable
 	panic=-1 oops=panic panic_on_warn=1
-	watchdog_thresh=30 softlockup_panic=1
-	sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=60
-	rcupdate.rcu_cpu_stall_timeout=60 sysctl.kernel.panic_on_rcu_stall=1
-	workqueue.watchdog_thresh=60
+	watchdog_thresh=60 softlockup_panic=1
+	sysctl.kernel.hung_task_panic=1 sysctl.kernel.hung_task_timeout_secs=240
+	rcupdate.rcu_cpu_stall_timeout=240 sysctl.kernel.panic_on_rcu_stall=1
+	workqueue.watchdog_thresh=240
 )
 
 # What the kernel does not know it gives to init, as environment.
@@ -99,4 +101,5 @@ if [ "${GDB:-0}" = 1 ]; then
 	progress "the machine waits for gdb: gdb $dir/vmlinux -ex 'target remote :1234'"
 fi
 
-exec timeout --foreground -k 5 "${LIMIT:-600}" "${qemu[@]}" -append "${command_line[*]}"
+find_within
+exec "$WITHIN" "${LIMIT:-600}" "${qemu[@]}" -append "${command_line[*]}"

@@ -95,6 +95,16 @@ end_attempt() {
 	wait "$attempt_group" 2>/dev/null || true
 }
 
+# find_within: $WITHIN is the program that runs a command within a limit. See within.c.
+find_within() {
+	WITHIN=$BUILD/within
+	if [ ! "$WITHIN" -nt "$VM/within.c" ] || [ ! "$WITHIN" -nt "$VM/pace.h" ]; then
+		mkdir -p "$BUILD"
+		gcc -O2 -Wall -Wextra -Werror -o "$WITHIN.$$" "$VM/within.c"
+		mv "$WITHIN.$$" "$WITHIN"
+	fi
+}
+
 # lock_cache NAME: one builder at a time of each thing, whoever runs it. What is complete can be used without the lock.
 lock_cache() {
 	mkdir -p "$CACHE"

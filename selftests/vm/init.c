@@ -2,7 +2,8 @@
 /*
  * PID 1 of the test machine. The end of the kernel's command line, "-- run ...", says what to do:
  *
- *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most
+ *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most, as pace.h
+ *                                    counts them
  *   run kunit                        load kwq_test.ko and pass on what its suites found
  *   run bench                        load kwq_bench.ko and pass on what it measured; then run
  *                                    the program /bench/run; with $KWQ_ROW that row only
@@ -16,6 +17,7 @@
  *   @kwq kernel RELEASE MACHINE VERSION   as uname tells them
  *   @kwq begin NAME
  *   @kwq end NAME exit CODE after SECONDS s | signal NUMBER after SECONDS s | timeout
+ *   @kwq pace SPEED              how fast the machine works, 1 for as fast as it should: pace.h
  *   @kwq problem TEXT            something failed that is no program's
  *   @kwq counts FILE             what a profiled object counted, in hexadecimal, up to
  *   @kwq counted FILE
@@ -29,6 +31,7 @@
 #include <fnmatch.h>
 #include <ftw.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -36,6 +39,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
 #include <sys/stat.h>
@@ -45,6 +49,8 @@
 #include <termios.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "pace.h"
 
 /* boot.sh says what they are connected to. */
 #ifdef __aarch64__
@@ -71,12 +77,20 @@
 /* What boot left to be done later is over by then: a system call costs the same from here on. */
 #define SETTLED_SECONDS	5
 
-/* How long a killed program may take to die before the machine counts as stuck. */
-#define DEATH_SECONDS	20
+/*
+ * How long a killed program may take to die before the machine counts as stuck. Whoever dies may
+ * have a module to unload, which on the debug kernel waits for RCU many times.
+ */
+#define DEATH_SECONDS	60
+
+/* So long this takes on an emulated processor that has a processor of the host's to itself. */
+#define PACE_STEPS	10000000UL
+#define PACE_OUGHT	0.020
 
 static int report_fd = STDOUT_FILENO;
 static bool report_mid_line;
 static bool failed;
+static struct pace *pace;
 
 /* QEMU takes a reboot for the end; powering off would need ACPI. */
 static void end_machine(void)
@@ -264,6 +278,42 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
+/* Seconds by the clock that limits go by. */
+static double worked(void)
+{
+	return atomic_load(&pace->ms) / 1e3;
+}
+
+/*
+ * The processor's time of this thread, and not the time of day: what other programs of this
+ * machine use is theirs. The time in which the host does something else is in both.
+ */
+static void *keep_pace(void *unused)
+{
+	(void)unused;
+	/* The first time it is translated for the host's processor. */
+	pace_work(PACE_STEPS);
+	for (;;) {
+		pace_go_on(pace, CLOCK_THREAD_CPUTIME_ID, PACE_STEPS, PACE_OUGHT);
+		sleep(1);
+	}
+	return NULL;
+}
+
+/* The programs see it, too. Benchmarks are not to be disturbed, and have no limit. */
+static void start_pace(void)
+{
+	int fd = open(PACE_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+	pthread_t thread;
+
+	must(fd, PACE_FILE);
+	must(ftruncate(fd, sizeof(*pace)), PACE_FILE);
+	pace = mmap(NULL, sizeof(*pace), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	must(pace == MAP_FAILED ? -1 : 0, "mmap");
+	close(fd);
+	must(pthread_create(&thread, NULL, keep_pace, NULL) ? -1 : 0, "pthread_create");
+}
+
 /* Reaps what has died, the program's orphans too; true once the program itself has. */
 static bool reap(pid_t pid, int *status)
 {
@@ -285,9 +335,9 @@ static bool reap(pid_t pid, int *status)
  */
 static void kill_everyone(void)
 {
-	double deadline = now() + DEATH_SECONDS;
+	double deadline = pace ? worked() + DEATH_SECONDS : 0;
 
-	while (now() < deadline) {
+	while (!pace || worked() < deadline) {
 		pid_t pid;
 
 		kill(-1, SIGKILL);
@@ -331,10 +381,10 @@ static void drain(int fd)
 		report_bytes(buf, n);
 }
 
-/* Returns whether the program exited with 0. @seconds: 0 for no limit. */
+/* Returns whether the program exited with 0. @seconds: 0 for no limit, as for benchmarks. */
 static bool run_program(const char *path, const char *name, int seconds)
 {
-	double begin = now(), deadline = begin + seconds;
+	double begin = now(), deadline = seconds ? worked() + seconds : 0;
 	bool done = false, late = false;
 	int fds[2], status = 0;
 	sigset_t chld;
@@ -361,7 +411,7 @@ static bool run_program(const char *path, const char *name, int seconds)
 		if (poll(&pfd, 1, 20) > 0 && !(pfd.revents & POLLIN))
 			usleep(20000);
 		done = reap(pid, &status);
-		late = seconds && now() > deadline;
+		late = seconds && worked() > deadline;
 		drain(fds[0]);
 	}
 	if (!done)
@@ -376,6 +426,8 @@ static bool run_program(const char *path, const char *name, int seconds)
 		report("end %s signal %d after %.1f s", name, WTERMSIG(status), now() - begin);
 	else
 		report("end %s exit %d after %.1f s", name, WEXITSTATUS(status), now() - begin);
+	if (pace)
+		report("pace %.2f", pace->speed);
 	return done && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
@@ -573,6 +625,8 @@ int main(int argc, char **argv)
 		argv++;
 	}
 	mode = argc > 1 ? argv[1] : "shell";
+	if (strcmp(mode, "bench"))
+		start_pace();
 	if (!strcmp(mode, "kselftest")) {
 		run_kselftests(argc > 2 ? atoi(argv[2]) : 60, argc > 3 ? argv[3] : "*");
 	} else if (!strcmp(mode, "kunit")) {

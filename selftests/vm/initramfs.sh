@@ -73,7 +73,7 @@ libraries_of() {
 	done
 }
 
-logged init "$cc" -O2 -Wall -Wextra -Werror -static -o "$root/init" "$VM/init.c"
+logged init "$cc" -O2 -Wall -Wextra -Werror -static -pthread -o "$root/init" "$VM/init.c"
 cp "$busybox" "$root/bin/busybox"
 # It is the same one for every architecture.
 for applet in $(/bin/busybox --list | grep -vx busybox); do

@@ -17,7 +17,7 @@ read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml mutant
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
 
 # How long one program of selftests/device may take in the machine, how long all of it may, and User-Mode Linux: several
-# times what they take, for hosts that are slower or busy.
+# times what they take. These seconds are as long as this machine is slow: see pace.h.
 PROGRAM_SECONDS=${PROGRAM_SECONDS:-300}
 MACHINE_SECONDS=${MACHINE_SECONDS:-1500}
 UML_SECONDS=${UML_SECONDS:-300}
@@ -74,7 +74,7 @@ kunit_uml() {
 	local dir status=0 console=$LOGS/kunit-uml.console.log
 
 	dir=$("$VM/kernel.sh" uml) || { lost kunit-uml 'could not be built'; return; }
-	timeout -k 5 "$UML_SECONDS" "$dir/image" mem=512M console=tty kunit.enable=1 kunit_shutdown=halt panic_on_warn=1 \
+	"$WITHIN" "$UML_SECONDS" "$dir/image" mem=512M console=tty kunit.enable=1 kunit_shutdown=halt panic_on_warn=1 \
 		</dev/null >"$console" 2>&1 || status=$?
 	results kunit-uml kunit-uml "$console" "$status"
 	explain kunit-uml "$console"
@@ -184,6 +184,7 @@ trap finish EXIT
 groups=()
 [[ " ${suites[*]} " != *-arm64\ * ]] || groups+=(arm64)
 "$VM/packages.sh" "${groups[@]}"
+find_within
 KERNEL_SOURCE=$("$VM/kernel.sh" source)
 export KERNEL_SOURCE
 for suite in "${suites[@]}"; do
