@@ -120,10 +120,11 @@ for content in "$@"; do
 			KBUILD_EXTRA_SYMBOLS="$BUILD/module-$release/Module.symvers" modules
 		cp "$BUILD/module-$release/bench/kwq_bench.ko" "$root"
 		mkdir "$root/bench"
+		cp "$BUILD/module-$release/bench/kwq_watch.ko" "$root/bench"
 		logged bench-device make -C "$TOP/selftests/bench/device" O="$BUILD/bench" LIBRARY="$userspace" all
 		logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/bench" all
 		logged bench-client make -C "$TOP/selftests/bench/servers" O="$BUILD/bench" all
-		cp "$TOP/selftests/bench"/run{,-processors,-keys} "$BUILD/bench"/{device,peer-go,peer-c,client} "$root/bench"
+		cp "$TOP/selftests/bench"/run{,-processors,-stalls,-keys} "$BUILD/bench"/{device,peer-go,peer-c,client} "$root/bench"
 		servers=$("$VM/servers.sh")
 		for server in beanstalkd redis-server; do
 			cp "$servers/usr/bin/$server" "$root/bench"

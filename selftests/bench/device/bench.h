@@ -102,5 +102,7 @@ void bench_late(void);
 void bench_ipc(void);
 void bench_two_by_two(void);
 void bench_keys(void);
+void bench_hold(void);
+void bench_stall(void);
 
 #endif /* KWQ_DEVICE_BENCH_H */

@@ -3,6 +3,8 @@
  * Add, get and done of one key after the other, in as many calls as a program may take
  * for it.
  */
+#include <fcntl.h>
+
 #include "bench.h"
 
 #define KEY_LEN	8
@@ -10,21 +12,36 @@
 static struct kwq *queue;
 static uint64_t cycles;
 
-/* Three calls. */
-static int64_t sample_plain(void)
+/* Three calls, with room for a longer key. */
+static inline int64_t sample_with_room(size_t room)
 {
 	struct kwq_item item;
-	char key[KEY_LEN];
+	char key[room];
 	uint64_t begun;
 
 	begun = bench_clock();
 	for (int i = 0; i < NR_KEYS; i++) {
 		must(kwq_add(queue, keys[i], KEY_LEN), "kwq_add");
-		must(kwq_get(queue, &item, key, sizeof(key), KWQ_NO_DEADLINE), "kwq_get");
+		must(kwq_get(queue, &item, key, room, KWQ_NO_DEADLINE), "kwq_get");
 		must(kwq_done(queue, item.ticket), "kwq_done");
 	}
 	cycles += NR_KEYS;
 	return bench_since(begun);
+}
+
+static int64_t sample_plain(void)
+{
+	return sample_with_room(KEY_LEN);
+}
+
+static int64_t sample_room64(void)
+{
+	return sample_with_room(64);
+}
+
+static int64_t sample_room4096(void)
+{
+	return sample_with_room(KWQ_KEY_MAX);
 }
 
 /* Two: the done comes with the next get. */
@@ -113,6 +130,22 @@ static void measure_cycle(const char *name, int64_t (*sample)(void))
 	end_queue(queue, cycles);
 }
 
+/* None of the leases ends. */
+static void measure_leased(void)
+{
+	const struct kwq_create_options options = {
+		.size = sizeof(options),
+		.open_flags = O_RDWR | O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+		.lease = 3600000000000,
+	};
+
+	must(kwq_create(&queue, NULL, &options), "kwq_create");
+	cycles = 0;
+	measure("device.cycle.lease", NR_KEYS, sample_plain);
+	end_queue(queue, cycles);
+}
+
 /* Added again and again while it is ready. */
 static int64_t sample_coalesced(void)
 {
@@ -143,5 +176,8 @@ void bench_cycle(void)
 	measure_cycle("device.cycle.plain", sample_plain);
 	measure_cycle("device.cycle.fused", sample_fused);
 	measure_cycle("device.cycle.one_call", sample_one_call);
+	measure_cycle("device.cycle.room64", sample_room64);
+	measure_cycle("device.cycle.room4096", sample_room4096);
+	measure_leased();
 	measure_coalesced();
 }

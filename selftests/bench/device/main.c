@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- *	device [two_by_two | keys]
+ *	device [two_by_two | keys | stalls]
  *
  * Prints name, value and unit of each row, between tabs. Nothing is printed before the
  * end: whoever reads it, and the port that it goes to, would want the processor.
@@ -114,6 +114,11 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "two_by_two")) {
 		bench_two_by_two();
+		return 0;
+	}
+	if (argc == 2 && !strcmp(argv[1], "stalls")) {
+		bench_hold();
+		bench_stall();
 		return 0;
 	}
 	measure_clock();
