@@ -9,6 +9,7 @@
 #include <kunit/test.h>
 #include <linux/kwq_core.h>
 #include <linux/module.h>
+#include <linux/time64.h>
 #include <uapi/linux/kwq.h>
 #include "compat.h"
 #include "core_check.h"
@@ -1728,6 +1729,138 @@ static void undone_item_that_rose_goes_to_the_tail(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 }
 
+/* ---- C1 to C10: as client-go, and not as controller-runtime ---- */
+
+static void dirty_key_is_not_in_the_length(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C1 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.nr_ready, 0);
+}
+
+static void key_added_again_has_its_place_at_its_done(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C2 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	add(t, &t->b);
+	done(t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void get_after_shut_down_returns_what_is_ready(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C3 */
+	add(t, &t->a);
+	kwq_core_shut_down(&t->core);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void get_after_shut_down_returns_what_was_added_before(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C4 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void drain_waits_for_the_done(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C5 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+	done(t, &t->a);
+	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
+}
+
+static void add_leaves_a_delay_pending(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C6 */
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	EXPECT_GET(test, t, NULL);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	EXPECT_GET(test, t, &t->a);
+
+	/* Unless it is asked to end it. */
+	add_at(t, &t->b, 10);
+	kwq_core_add(&t->core, &t->b, NONE, true, 0);
+	EXPECT_GET(test, t, &t->b);
+	done(t, &t->b);
+	EXPECT_EXPIRE(test, t, 10, NULL);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void delay_of_a_ready_key_is_kept(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C7 */
+	add(t, &t->a);
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
+	EXPECT_GET(test, t, &t->a);
+	done(t, &t->a);
+	EXPECT_GET(test, t, NULL);
+	EXPECT_EXPIRE(test, t, 10, &t->a);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void waiting_key_has_no_place(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* C8 */
+	add_at(t, &t->a, 10);
+	add(t, &t->b);
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->a);
+}
+
+static void default_limiter_has_a_bucket(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+	struct kwq_item *items;
+	int i;
+
+	/* C9 */
+	items = kunit_kcalloc(test, 101, sizeof(*items), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < 101; i++) {
+		kwq_item_init(&items[i]);
+		kwq_core_add_rate_limited(&t->core, &items[i], NONE, KWQ_WAIT_EARLIER, 0, 0);
+		KUNIT_EXPECT_EQ(test, items[i].wait.expires,
+				(i < 100 ? 5 : 100) * NSEC_PER_MSEC);
+	}
+	/* They are gone before the core is looked at. */
+	for (i = 0; i < 101; i++)
+		kwq_core_remove(&t->core, &items[i]);
+}
+
 /* ---- The counters ---- */
 
 static void counters(struct kunit *test)
@@ -1869,6 +2002,15 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE_PARAM(undone_item_is_merged_with_its_pending_add,
 			 undone_gen_params),
 	KUNIT_CASE(undone_item_that_rose_goes_to_the_tail),
+	KUNIT_CASE(dirty_key_is_not_in_the_length),
+	KUNIT_CASE(key_added_again_has_its_place_at_its_done),
+	KUNIT_CASE(get_after_shut_down_returns_what_is_ready),
+	KUNIT_CASE(get_after_shut_down_returns_what_was_added_before),
+	KUNIT_CASE(drain_waits_for_the_done),
+	KUNIT_CASE(add_leaves_a_delay_pending),
+	KUNIT_CASE(delay_of_a_ready_key_is_kept),
+	KUNIT_CASE(waiting_key_has_no_place),
+	KUNIT_CASE(default_limiter_has_a_bucket),
 	KUNIT_CASE(counters),
 	{}
 };

@@ -361,6 +361,17 @@ static void no_delay_is_an_add(struct kunit *test)
 			KWQ_WAS_READY | KWQ_WAS_WAITING);
 }
 
+static void delay_of_nothing_is_a_retry(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+
+	/* C10 M1 */
+	KUNIT_EXPECT_EQ(test, kwq_add_after(&t->queue, &t->a, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->queue.core.retries, 1);
+	kwq_add(&t->queue, &t->b);
+	KUNIT_EXPECT_EQ(test, t->queue.core.retries, 1);
+}
+
 static void absolute_time(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1519,6 +1530,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
 	KUNIT_CASE(delay_counts_from_now),
 	KUNIT_CASE(no_delay_is_an_add),
+	KUNIT_CASE(delay_of_nothing_is_a_retry),
 	KUNIT_CASE(absolute_time),
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
 	KUNIT_CASE(add_can_end_the_wait),
