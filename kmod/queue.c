@@ -13,6 +13,7 @@
 #include <linux/bitops.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/kcov.h>
 #include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/random.h>
@@ -126,6 +127,8 @@ VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 	ktime_t now, begun;
 	int n = 0;
 
+	/* A fuzzer learns what the timer reaches on behalf of its program. */
+	kcov_remote_start_common(queue->kcov_handle);
 	do {
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
@@ -138,6 +141,7 @@ VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
 			end_run(queue, begun, more);
 		kwq_unlock(queue, flags);
 	} while (expiring);
+	kcov_remote_stop();
 	return HRTIMER_NORESTART;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_timer_fn);
@@ -319,6 +323,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->name = name;
 	queue->key_of = NULL;
 	queue->workers = NULL;
+	queue->kcov_handle = kcov_common_handle();
 	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_queue_clockid(queue),
 		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&queue->getters);

@@ -113,6 +113,7 @@ struct kwq_queue {
 	/* I: takes back some of what is held for too long; true if there is more */
 	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
 	struct kwq_workers *workers;	/* L: who call the handler, if it has one */
+	u64 kcov_handle;		/* I: of the program that a fuzzer made it with */
 };
 
 /**
