@@ -6,6 +6,7 @@
  * so that all entries before the bad one have their effect and none after it.
  */
 #include <linux/err.h>
+#include <linux/log2.h>
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -79,10 +80,16 @@ struct one {
 
 static bool is_one(const struct kwq_batch *batch, u32 entry_size)
 {
-	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof_field(struct one, entry) ||
-		     sizeof(struct kwq_got) > sizeof_field(struct one, entry));
+	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof_field(struct one, entry));
 	return batch->nr == 1 && batch->entry_size == entry_size &&
 	       batch->keys_len <= ONE_KEY;
+}
+
+/* A get of one item starts without a chunk whatever room the caller has: most keys are short. */
+static bool is_one_get(const struct kwq_batch *batch)
+{
+	BUILD_BUG_ON(sizeof(struct kwq_got) > sizeof_field(struct one, entry));
+	return batch->nr == 1 && batch->entry_size == sizeof(struct kwq_got);
 }
 
 static void chunk_init_one(struct chunk *chunk, struct one *one,
@@ -518,7 +525,7 @@ int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *ge
 	struct kwq_done_entry entry;
 
 	if (!is_one(done, sizeof(entry)) || done->keys_len ||
-	    !is_one(get, sizeof(struct kwq_got)))
+	    !is_one_get(get))
 		return 0;
 	last->taken = true;
 	last->result = u64_to_user_ptr(done->results);
@@ -547,7 +554,51 @@ static int finish_and_fetch(struct kwq_handle *handle, const struct kwq_last *la
 	return ret;
 }
 
-/* Fetches one item whose key will fit, or is not to be fetched. */
+static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch,
+			const struct kwq_fetch *fetch)
+{
+	if (kwq_words_to_user(u64_to_user_ptr(batch->entries), fetch->got,
+			      sizeof(*fetch->got)) ||
+	    copy_to_user(u64_to_user_ptr(batch->keys), fetch->keys, fetch->keys_len)) {
+		kwq_handle_unfetch(handle, fetch->got, 1);
+		return -EFAULT;
+	}
+	return 1;
+}
+
+/*
+ * Fetches one item with a buffer for the key that did not fit. The first key may be
+ * another one by then, so the buffer at least doubles each time: @batch has no more
+ * room than for a few of these.
+ */
+static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_batch *batch,
+				 struct kwq_fetch *fetch, const struct kwq_waiter *waiter)
+{
+	u8 *keys = NULL;
+	int ret;
+
+	do {
+		kfree(keys);
+		fetch->max_keys = min_t(u32, roundup_pow_of_two(fetch->lacking),
+					batch->keys_len);
+		keys = kmalloc(fetch->max_keys, GFP_KERNEL_ACCOUNT);
+		/* Then there is room for no key, and another getter gets the wake-up. */
+		if (!keys) {
+			fetch->max_keys = 0;
+			fetch->longest = 0;
+		}
+		fetch->keys = keys;
+		ret = kwq_handle_fetch(handle, fetch, waiter);
+	} while (kwq_fetch_wants_room(fetch, ret));
+	if (ret == -EMSGSIZE && !keys && fetch->lacking <= batch->keys_len)
+		ret = -ENOMEM;
+	if (ret > 0)
+		ret = copy_one_out(handle, batch, fetch);
+	kfree(keys);
+	return ret;
+}
+
+/* Fetches one item, most often one with a short key. */
 static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		   const struct kwq_waiter *waiter, const struct kwq_last *last)
 {
@@ -556,7 +607,8 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		.got = (struct kwq_got *)one.entry,
 		.keys = (u8 *)one.key,
 		.max_items = 1,
-		.max_keys = batch->keys_len,
+		.max_keys = min_t(u32, batch->keys_len, ONE_KEY),
+		.longest = batch->keys_len,
 	};
 	int ret = 0;
 
@@ -564,15 +616,9 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		ret = finish_and_fetch(handle, last, &fetch);
 	if (!ret)
 		ret = kwq_handle_fetch(handle, &fetch, waiter);
-	if (ret < 0)
-		return ret;
-	if (kwq_words_to_user(u64_to_user_ptr(batch->entries), fetch.got,
-			      sizeof(*fetch.got)) ||
-	    copy_to_user(u64_to_user_ptr(batch->keys), fetch.keys, fetch.keys_len)) {
-		kwq_handle_unfetch(handle, fetch.got, 1);
-		return -EFAULT;
-	}
-	return 1;
+	if (kwq_fetch_wants_room(&fetch, ret))
+		return get_one_long(handle, batch, &fetch, waiter);
+	return ret < 0 ? ret : copy_one_out(handle, batch, &fetch);
 }
 
 static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *batch,
@@ -616,7 +662,7 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_waiter *waiter, const struct kwq_last *last)
 {
-	if (last || is_one(batch, sizeof(struct kwq_got)))
+	if (is_one_get(batch))
 		return get_one(handle, batch, waiter, last);
 	return get_many(handle, batch, waiter);
 }

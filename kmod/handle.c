@@ -147,8 +147,10 @@ static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktim
 		if (!item)
 			break;
 		ki = kwq_keyed_item_of(item);
-		if (ki->key_len > fetch->max_keys - fetch->keys_len)
+		if (ki->key_len > fetch->max_keys - fetch->keys_len) {
+			fetch->lacking = ki->key_len;
 			break;
+		}
 
 		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
 		hold(handle, ki);
@@ -181,8 +183,11 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 		else
 			ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
 	} while (!ret);
-	/* Of those that are ready. It may have been this one's wake-up. */
-	if (ret < 0 && queue->core.nr_ready)
+	/*
+	 * Pass the wake-up on, for this getter may have consumed it and leaves the item.
+	 * A getter that comes back with more room keeps it.
+	 */
+	if (ret < 0 && queue->core.nr_ready && !kwq_fetch_wants_room(fetch, ret))
 		kwq_pass_on_locked(queue);
 	kwq_unlock(queue, flags);
 	return ret;
@@ -195,6 +200,10 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
  * @waiter: how long to wait
  *
  * Context: process; may sleep.
+ * If kwq_fetch_wants_room() says so afterwards, the caller has to fetch again at once,
+ * with that room or with @fetch->longest 0: until then it keeps a wake-up that may be
+ * meant for another getter.
+ *
  * Return: how many were fetched, at least one; -EMSGSIZE if the first one's key
  * does not fit, -ENOMEM if it could not be found by its ticket, and what
  * kwq_wait_locked() returns.

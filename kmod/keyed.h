@@ -389,15 +389,33 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
  * @keys: room for @max_keys bytes of packed keys
  * @max_items: most items to fetch
  * @max_keys: most bytes of keys to fetch
+ * @longest: the caller comes back with more room for a first key of up to so many
+ *	bytes; 0 if it never does
  * @keys_len: out: bytes used at @keys
+ * @lacking: out: the length of the first key, where -EMSGSIZE says that it does not fit
  */
 struct kwq_fetch {
 	struct kwq_got *got;
 	u8 *keys;
 	u32 max_items;
 	u32 max_keys;
+	u32 longest;
 	u32 keys_len;
+	u32 lacking;
 };
+
+/**
+ * kwq_fetch_wants_room() - does the caller come back with more room
+ * @fetch: what it fetched with
+ * @ret: what came of that
+ *
+ * Return: true if @ret is to be followed by another fetch, with room for
+ * @fetch->lacking bytes of keys.
+ */
+static inline bool kwq_fetch_wants_room(const struct kwq_fetch *fetch, int ret)
+{
+	return ret == -EMSGSIZE && fetch->lacking <= fetch->longest;
+}
 
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed);
 void kwq_handle_close(struct kwq_handle *handle);

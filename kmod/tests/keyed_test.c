@@ -895,6 +895,39 @@ static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
 	remove_wait_queue(getters, &s.entry);
 }
 
+static void fetch_that_comes_back_keeps_its_wake_up(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	wait_queue_head_t *getters = &t->keyed->queue.getters;
+	struct sleeper s = {};
+
+	/* Q5: with more room it can take the key; another getter would wake up in vain. */
+	add(t, KEY("key"));
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue_exclusive(getters, &s.entry);
+	t->fetch = (struct kwq_fetch){
+		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = 2, .longest = 3,
+	};
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, t->fetch.lacking, 3);
+	KUNIT_EXPECT_TRUE(test, kwq_fetch_wants_room(&t->fetch, -EMSGSIZE));
+	KUNIT_EXPECT_FALSE(test, kwq_fetch_wants_room(&t->fetch, -EAGAIN));
+	KUNIT_EXPECT_EQ(test, s.wakes, 0);
+
+	/* Without the memory for it the wake-up goes on to the next one. */
+	t->fetch.longest = 0;
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
+	KUNIT_EXPECT_FALSE(test, kwq_fetch_wants_room(&t->fetch, -EMSGSIZE));
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+
+	/* A key that is too long even so is for another getter as well. */
+	t->fetch.longest = 2;
+	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, s.wakes, 2);
+	remove_wait_queue(getters, &s.entry);
+	EXPECT_FETCH(test, t, t->x, "key");
+}
+
 static int done_and_fetch(struct keyed_test *t, u64 ticket, u32 max_keys)
 {
 	s32 result;
@@ -2158,6 +2191,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(fetch_takes_what_fits),
 	KUNIT_CASE(fetch_tells_about_the_item),
 	KUNIT_CASE(fetch_that_cannot_take_it_wakes_another),
+	KUNIT_CASE(fetch_that_comes_back_keeps_its_wake_up),
 	KUNIT_CASE(done_and_fetch_is_one_hold),
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handles_tickets_are_stale),

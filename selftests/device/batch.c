@@ -426,6 +426,117 @@ TEST_F(batch, get_as_far_as_the_keys_fit)
 	expect_take(self->q, "key0003");
 }
 
+/* A get of one item into @room bytes, poisoned; with a done of @ticket if that is not 0. */
+static int get_into_room(int q, __u64 ticket, __u8 *keys, __u32 room, struct kwq_got *got)
+{
+	const struct kwq_done_entry entry = { .ticket = ticket };
+	__s32 result = KWQ_REQUEUED;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(got),
+			.keys = user_ptr(keys),
+			.keys_len = room,
+			.nr = 1,
+			.entry_size = sizeof(*got),
+		},
+	};
+	int ret;
+
+	poison(got, sizeof(*got));
+	poison(keys, room + GUARD);
+	if (ticket)
+		get.done = (struct kwq_batch){
+			.entries = user_ptr(&entry),
+			.results = user_ptr(&result),
+			.nr = 1,
+			.entry_size = sizeof(entry),
+		};
+	ret = q_get_raw(q, &get);
+	REQUIRE(get.nr_done == !!ticket);
+	REQUIRE(!ticket || result == KWQ_FINISHED);
+	return ret;
+}
+
+#define ROOM_MAX	(2 * KWQ_KEY_MAX)
+
+/* Q13: one item, however long its key is and however much room there is. */
+TEST_F(batch, get_one_by_its_length)
+{
+	static const __u32 lens[] = { 1, 2, 63, 64, 65, 127, 128, 129, 4095, KWQ_KEY_MAX };
+	__u8 *key = malloc(KWQ_KEY_MAX), *keys = malloc(ROOM_MAX + GUARD);
+	struct kwq_got got;
+	struct item held;
+	__u64 ticket;
+
+	ASSERT_TRUE(key && keys);
+	for (int i = 0; i < KWQ_KEY_MAX; i++)
+		key[i] = i * 7;
+	for (int i = 0; i < ARRAY_SIZE(lens) * 10; i++) {
+		const __u32 len = lens[i / 10], rooms[] = { len - 1, len, len + 1, 64, ROOM_MAX };
+		const __u32 room = rooms[i % 5];
+
+		ticket = 0;
+		if (i / 5 % 2) {
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, "held"));
+			expect_next(self->q, &held, "held");
+			ticket = held.ticket;
+		}
+		ASSERT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, len, 0, 0, 0));
+		if (room < len) {
+			EXPECT_EQ(-EMSGSIZE, get_into_room(self->q, ticket, keys, room, &got));
+			EXPECT_TRUE(is_poison(&got, sizeof(got)));
+			EXPECT_TRUE(is_poison(keys, room + GUARD));
+			check_stat(self->q, .ready = 1, .items = 1);
+			ticket = 0;
+		}
+		EXPECT_EQ(1, get_into_room(self->q, ticket, keys, room < len ? len : room, &got)) {
+			TH_LOG("a key of %u bytes, a room of %u", len, room);
+		}
+		EXPECT_EQ(len, got.key_len);
+		EXPECT_EQ(0, memcmp(key, keys, len));
+		EXPECT_TRUE(is_poison(keys + len, (room < len ? len : room) - len + GUARD));
+		check_stat(self->q, .processing = 1, .items = 1);
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, got.ticket));
+	}
+	check_stat(self->q, .items = 0);
+	free(keys);
+	free(key);
+}
+
+/* O2: a key that is longer than most, and does not reach the caller, goes back. */
+TEST_F(batch, get_one_long_key_to_nowhere)
+{
+	__u8 *edge = user_edge(1), *key = malloc(KWQ_KEY_MAX);
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys_len = KWQ_KEY_MAX,
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	ASSERT_NE(NULL, key);
+	poison(key, KWQ_KEY_MAX);
+	ASSERT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, 100, 0, 0, 0));
+	for (int there = 0; there < 100; there += 33) {
+		get.get.keys = user_ptr(edge - there);
+		EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
+		check_stat(self->q, .ready = 1, .items = 1);
+	}
+	check_counts(self->q, .adds = 1);
+	get.get.keys = user_ptr(edge - 100);
+	EXPECT_EQ(1, q_get_raw(self->q, &get));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, got.ticket));
+	user_edge_free(edge, 1);
+	free(key);
+}
+
 /* Q13: in one call first the adds, then the dones, then the get. */
 TEST_F(batch, add_done_get)
 {

@@ -520,6 +520,96 @@ TEST_F(wait, no_room_wakes_the_next)
 	check_passed_on(_metadata, self->q, self->other, call_get_without_room, -EMSGSIZE);
 }
 
+static int call_get_with_room(struct sleeper *s)
+{
+	__u8 keys[KWQ_KEY_MAX];
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.deadline = KWQ_NO_DEADLINE,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	return q_get_raw(s->fd, &get);
+}
+
+/* Q5: a key that takes more than the first try to fetch wakes one getter all the same. */
+TEST_F(wait, long_key_wakes_one)
+{
+	static const __u8 key[100] = "long";
+	struct sleeper sleepers[2];
+	long slept[2];
+	int woken;
+
+	for (int i = 0; i < 2; i++) {
+		start_call(&sleepers[i], i ? self->q : self->other, call_get_with_room);
+		slept[i] = times_slept(sleepers[i].tid);
+	}
+	ASSERT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, sizeof(key), 0, 0, 0));
+	while (!atomic_load(&sleepers[0].ended) && !atomic_load(&sleepers[1].ended))
+		sched_yield();
+	woken = !atomic_load(&sleepers[0].ended);
+	EXPECT_EQ(1, sleeper_join(&sleepers[woken]));
+	wait_until_asleep(sleepers[!woken].tid, __NR_ioctl, KWQ_IOC_GET);
+	EXPECT_EQ(slept[!woken], times_slept(sleepers[!woken].tid));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "short"));
+	EXPECT_EQ(1, sleeper_join(&sleepers[!woken]));
+}
+
+/* Q5: a worker gets again what its done makes ready, and nobody is woken for it. */
+TEST_F(wait, done_and_get_in_one_wakes_nobody)
+{
+	struct kwq_done_entry entry = {};
+	__u8 keys[KWQ_KEY_MAX];
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(keys),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+	struct sleeper sleeper;
+	struct item item;
+	__s32 result;
+	long slept;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	entry.ticket = item.ticket;
+	start_get(&sleeper, self->other);
+	slept = times_slept(sleeper.tid);
+	for (get.get.keys_len = 1; get.get.keys_len <= sizeof(keys); get.get.keys_len *= 2) {
+		ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+		get.nr_done = 0;
+		get.done = (struct kwq_batch){
+			.entries = user_ptr(&entry),
+			.results = user_ptr(&result),
+			.nr = 1,
+			.entry_size = sizeof(entry),
+		};
+		ASSERT_EQ(1, q_get_raw(self->q, &get));
+		EXPECT_EQ(KWQ_REQUEUED, result);
+		entry.ticket = got.ticket;
+		wait_until_asleep(sleeper.tid, __NR_ioctl, KWQ_IOC_GET);
+		EXPECT_EQ(slept, times_slept(sleeper.tid)) {
+			TH_LOG("with room for %u bytes", get.get.keys_len);
+		}
+	}
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, entry.ticket));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	EXPECT_EQ(1, sleeper_join(&sleeper));
+}
+
 static _Atomic int signals;
 
 static void count_signal(int sig)
