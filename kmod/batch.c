@@ -336,6 +336,19 @@ static void hash_keys(const struct kwq_batch_kind *kind, const struct chunk *chu
 	}
 }
 
+/*
+ * Q13: before something is taken its results say that they are not known. This shows
+ * whether they can be written, for afterwards it would be too late. A result that
+ * cannot be written any more reads as this error, never as a success.
+ */
+#define RESULT_UNKNOWN	(-EFAULT)
+
+static int put_unknown(s32 __user *to, s32 *results, u32 nr)
+{
+	memset32((u32 *)results, RESULT_UNKNOWN, nr);
+	return copy_to_user(to, results, nr * sizeof(*results)) ? -EFAULT : 0;
+}
+
 /* Takes up to @nr entries. */
 static int take_chunk(struct kwq_handle *handle,
 		      const struct kwq_batch_kind *kind, struct chunk *chunk,
@@ -356,8 +369,7 @@ static int take_chunk(struct kwq_handle *handle,
 			return -EFAULT;
 		hash_keys(kind, chunk, nr);
 	}
-	/* Can the results be written? Afterwards it would be too late. */
-	if (clear_user(results, max_t(u32, nr, 1) * sizeof(s32)))
+	if (put_unknown(results, chunk->results, max_t(u32, nr, 1)))
 		return -EFAULT;
 
 	if (nr) {
@@ -409,6 +421,8 @@ static noinline int take_many(struct kwq_handle *handle,
 
 static int put_result(s32 __user *to, s32 result)
 {
+	if (should_fail_usercopy())
+		return -EFAULT;
 	return kwq_words_to_user(to, &result, sizeof(result));
 }
 
@@ -433,8 +447,7 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 		kwq_key_hash(&key);
 		one.hash = key.hash;
 	}
-	/* Can the result be written? Afterwards it would be too late. */
-	if (put_result(result, 0))
+	if (put_result(result, RESULT_UNKNOWN))
 		return -EFAULT;
 	if (!one.result)
 		take_all(handle, kind, &chunk, 1);
@@ -529,9 +542,8 @@ int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *ge
 		return 0;
 	last->taken = true;
 	last->result = u64_to_user_ptr(done->results);
-	/* Can the result be written? Afterwards it would be too late. */
 	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
-	    put_result(last->result, 0))
+	    put_result(last->result, RESULT_UNKNOWN))
 		return -EFAULT;
 	last->ticket = entry.ticket;
 	last->flags = entry.flags;

@@ -833,6 +833,8 @@ static void check_taken(struct __test_metadata *_metadata, fault_fixture *self,
 	if (variant->buffer == RESULTS) {
 		memcpy(copy, self->edge - there, there - more);
 		results = copy;
+	} else {
+		EXPECT_TRUE(is_poison(results + whole, (NR - whole) * sizeof(*results)));
 	}
 	for (int i = 0; i < whole; i++)
 		EXPECT_EQ(result, results[i]);
@@ -937,6 +939,155 @@ TEST_F(fault, results_read_only)
 	else
 		check_stat(self->q, .ready = variant->cmd == KWQ_IOC_DONE ? 0 : 2,
 			   .processing = variant->cmd == KWQ_IOC_DONE ? 2 : 0, .items = 2);
+}
+
+/* Memory that goes away between the moment in which a result is announced and its own. */
+
+struct told_late {
+	int q;
+	unsigned long cmd;
+	void *arg;
+	int ret;
+};
+
+static void *be_told_late(void *arg)
+{
+	struct told_late *late = arg;
+
+	late->ret = request(late->q, late->cmd, late->arg);
+	return NULL;
+}
+
+/* So that a touch of these pages stops a request until they are there. */
+static int watch_pages(void *pages, size_t size)
+{
+	int faults = syscall(__NR_userfaultfd, O_CLOEXEC);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = {
+		.range = { user_ptr(pages), size },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	REQUIRE(faults >= 0 && !ioctl(faults, UFFDIO_API, &api));
+	REQUIRE(!ioctl(faults, UFFDIO_REGISTER, &range));
+	return faults;
+}
+
+static void wait_for_touch(int faults, const void *page)
+{
+	struct uffd_msg fault;
+
+	REQUIRE(read(faults, &fault, sizeof(fault)) == sizeof(fault));
+	REQUIRE(fault.event == UFFD_EVENT_PAGEFAULT);
+	REQUIRE(fault.arg.pagefault.address / getpagesize() == user_ptr(page) / getpagesize());
+}
+
+static void give_page(int faults, const void *page, const void *content)
+{
+	struct uffdio_copy copy = {
+		.dst = user_ptr(page),
+		.src = user_ptr(content),
+		.len = getpagesize(),
+	};
+
+	REQUIRE(!ioctl(faults, UFFDIO_COPY, &copy));
+}
+
+#define HALF	16	/* of the results, on each side of the edge between two pages */
+
+/* Q13: what was refused does not read as taken if that cannot be told any more. */
+TEST_F(batch, refused_and_told_nowhere)
+{
+	size_t page = getpagesize();
+	int q = new_queue_with(self->dev, CLOCK_MONOTONIC, 1, NULL), faults;
+	__u8 *pages = user_edge(2) - 2 * page, *content = malloc(page);
+	__s32 *results = (__s32 *)(pages + page) - HALF;
+	struct batch *adds = new_batch();
+	struct kwq_op op = { .size = sizeof(op) };
+	struct told_late late = { .q = q, .cmd = KWQ_IOC_ADD, .arg = &op };
+	pthread_t thread;
+	char key[16];
+
+	ASSERT_LE(0, q);
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "full"));
+	for (int i = 0; i < 2 * HALF; i++)
+		batch_add(adds, numbered(key, i));
+	op.batch = batch_of(KWQ_IOC_ADD, adds);
+	op.batch.results = user_ptr(results);
+	memset(content, POISON, page);
+	ASSERT_EQ(0, madvise(pages + page, page, MADV_DONTNEED));
+	faults = watch_pages(pages + page, page);
+
+	/* The first half is announced already, and goes away before it is told. */
+	ASSERT_EQ(0, pthread_create(&thread, NULL, be_told_late, &late));
+	wait_for_touch(faults, pages + page);
+	ASSERT_EQ(0, mprotect(pages, page, PROT_READ));
+	give_page(faults, pages + page, content);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(2 * HALF, late.ret);
+	for (int i = 0; i < 2 * HALF; i++)
+		EXPECT_EQ(-EFAULT, results[i]);
+	EXPECT_TRUE(is_poison(results + 2 * HALF, page - HALF * sizeof(*results)));
+	check_stat(q, .ready = 1, .items = 1);
+	close(faults);
+	close(q);
+	user_edge_free(pages + 2 * page, 2);
+	free(content);
+	free(adds);
+}
+
+/* Q13: nor does a done that shares a hold of the lock with a get. */
+TEST_F(batch, refused_done_and_told_nowhere)
+{
+	size_t page = getpagesize();
+	__u8 *pages = user_edge(3) - 3 * page;
+	struct kwq_get *get = (struct kwq_get *)pages, *content = malloc(page);
+	struct kwq_done_entry *entry = malloc(page);
+	__s32 *result = (__s32 *)(pages + 2 * page);
+	struct told_late late = { .q = self->q, .cmd = KWQ_IOC_GET, .arg = get };
+	struct kwq_got got;
+	pthread_t thread;
+	int faults;
+
+	ASSERT_TRUE(content && entry);
+	memset(entry, 0, page);
+	entry->ticket = 1;
+	*get = (struct kwq_get){
+		.size = sizeof(*get),
+		.flags = KWQ_GET_NONBLOCK,
+		.done = {
+			.entries = user_ptr(pages + page),
+			.results = user_ptr(result),
+			.nr = 1,
+			.entry_size = sizeof(*entry),
+		},
+		.get = {
+			.entries = user_ptr(&got),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+	*content = *get;
+	ASSERT_EQ(0, madvise(pages + page, page, MADV_DONTNEED));
+	faults = watch_pages(pages, 2 * page);
+
+	/* The numbers are told once more after the result is announced; then it goes away. */
+	ASSERT_EQ(0, pthread_create(&thread, NULL, be_told_late, &late));
+	wait_for_touch(faults, pages + page);
+	ASSERT_EQ(0, madvise(pages, page, MADV_DONTNEED));
+	give_page(faults, pages + page, entry);
+	wait_for_touch(faults, pages);
+	EXPECT_EQ(-EFAULT, *result);
+	ASSERT_EQ(0, mprotect(result, page, PROT_READ));
+	give_page(faults, pages, content);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(-EAGAIN, late.ret);
+	EXPECT_EQ(1, get->nr_done);
+	EXPECT_EQ(-EFAULT, *result);
+	close(faults);
+	user_edge_free(pages + 3 * page, 3);
+	free(entry);
+	free(content);
 }
 
 /* The same for what a get copies out. */

@@ -291,14 +291,18 @@ static int run_add_batch(failure_fixture *self)
 	return batch_run(self->q, KWQ_IOC_ADD, self->b);
 }
 
-/* Those whose result says so, and no others. */
+/*
+ * Those whose result says so, and no others. One thing fails at a time: an entry whose
+ * result could not be written had no other trouble.
+ */
 static int count_results(struct batch *b, int nr)
 {
 	int n = 0;
 
 	for (int i = 0; i < nr; i++) {
-		REQUIRE(b->results[i] >= 0 || b->results[i] == -ENOMEM);
-		n += b->results[i] >= 0;
+		REQUIRE(b->results[i] >= 0 || b->results[i] == -ENOMEM ||
+			b->results[i] == -EFAULT);
+		n += b->results[i] != -ENOMEM;
 	}
 	return n;
 }
@@ -308,6 +312,40 @@ static void check_batch_added(struct __test_metadata *_metadata, failure_fixture
 	int n = count_results(self->b, ret < 0 ? 0 : ret);
 
 	check_stat(self->q, .ready = n, .processing = 1, .items = n + 1);
+}
+
+static void prepare_full(failure_fixture *self)
+{
+	self->clocked = new_queue_with(self->dev, CLOCK_MONOTONIC, 1, NULL);
+	REQUIRE(self->clocked >= 0);
+	REQUIRE(q_add(self->clocked, "full") == KWQ_ADDED);
+	prepare_batch(self);
+}
+
+static int run_add_to_full(failure_fixture *self)
+{
+	return q_add(self->clocked, "a");
+}
+
+/* Q13: an add that was refused never reads as taken. */
+static void check_refused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_GT(0, ret);
+	check_stat(self->clocked, .ready = 1, .items = 1);
+}
+
+static int run_add_batch_to_full(failure_fixture *self)
+{
+	return batch_run(self->clocked, KWQ_IOC_ADD, self->b);
+}
+
+/* Nor does one of a batch, whether it was taken or not: poison is negative, too. */
+static void check_all_refused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	for (int i = 0; i < NR; i++)
+		EXPECT_GT(0, self->b->results[i]);
+	check_refused(_metadata, self, -1);
+	(void)ret;
 }
 
 static void prepare_ready(failure_fixture *self)
@@ -808,6 +846,10 @@ static const struct action actions[] = {
 	{ "add long key", KWQ_IOC_ADD, NULL, run_add_long_key, KWQ_ADDED, check_long_key },
 	{ "add dirty", KWQ_IOC_ADD, NULL, run_add_dirty, KWQ_DIRTIED, check_dirty },
 	{ "add batch", KWQ_IOC_ADD, prepare_batch, run_add_batch, NR, check_batch_added },
+	{ "add to a full queue", KWQ_IOC_ADD, prepare_full, run_add_to_full, -ENOSPC,
+	  check_refused },
+	{ "add batch to a full queue", KWQ_IOC_ADD, prepare_full, run_add_batch_to_full, NR,
+	  check_all_refused },
 	{ "add rate limited", KWQ_IOC_ADD, prepare_slow, run_add_rate_limited, KWQ_WAITING,
 	  check_rate_limited },
 	{ "kick", KWQ_IOC_ADD, prepare_dead, run_kick, KWQ_ADDED, check_kicked },
@@ -983,6 +1025,7 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 	ASSERT_EQ(0, q_stat(self->q, &self->before));
 	fd = next_fd();
 
+	result_is_lost = false;
 	arm(self, nth);
 	ret = action->run(self);
 	failed = disarm(self);
@@ -997,10 +1040,11 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 		/* Hand-outs that were undone stay in it. */
 		after.queue_duration = self->before.queue_duration;
 		/* An error of the third part leaves what the first two have done. */
-		if (action->run != run_next)
+		if (action->run != run_next && !result_is_lost)
 			EXPECT_TRUE(same_stat(&self->before, &after));
 	}
-	if (action->check)
+	/* What became of an entry is not known without its result; only that it is no success. */
+	if (action->check && (!result_is_lost || action->check == check_refused))
 		action->check(_metadata, self, ret);
 	close_if_open(self->clocked);
 	account_for_all(_metadata, self);

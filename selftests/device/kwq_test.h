@@ -528,6 +528,9 @@ static inline int q_op(int q, unsigned long cmd, const void *entries, size_t ent
  */
 static bool faults_are_made;
 
+/* A request of one entry could not write its result, and says what it says beforehand. */
+static bool result_is_lost;
+
 /* One entry: an error of the call, else the entry's result. */
 static inline int q_op_one(int q, unsigned long cmd, const void *entry, size_t entry_size,
 			   const void *key, size_t key_len)
@@ -543,6 +546,10 @@ static inline int q_op_one(int q, unsigned long cmd, const void *entry, size_t e
 		return ret;
 	}
 	REQUIRE(ret == 1);
+	if (results[0] == -EFAULT) {
+		REQUIRE(faults_are_made);
+		result_is_lost = true;
+	}
 	return results[0];
 }
 

@@ -364,8 +364,9 @@ struct kwq_list {
  * @pad:	zero.
  *
  * Each entry has its own result, and an error in one leaves the others as they
- * are. An entry whose key would reach beyond @keys_len gets EINVAL, as do all
- * entries after it that have a key.
+ * are. EFAULT means that the memory of the result became unwritable during the
+ * call: what became of the entry is not known. An entry whose key would reach
+ * beyond @keys_len gets EINVAL, as do all entries after it that have a key.
  */
 struct kwq_batch {
 	__u64 entries;

@@ -497,7 +497,9 @@ static inline uint64_t kwq_ptr(const void *p)
  * @q:		the queue, open for writing.
  * @batch:	entries of &struct kwq_add_entry, at least one.
  *
- * Each entry has its own result, as kwq_add_with() would return it.
+ * Each entry has its own result, as kwq_add_with() would return it. -EFAULT there means
+ * that its memory could not be written any more after the entry was taken: what became
+ * of the entry is not known.
  *
  * Return: how many entries were taken, from the first on, or, with nothing
  * changed, -E2BIG, -EBADF, -EFAULT, -EINVAL,
