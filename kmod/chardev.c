@@ -871,6 +871,12 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 }
 #endif
 
+static int queue_flush(struct file *file, fl_owner_t id)
+{
+	kwq_handle_flush(file->private_data);
+	return 0;
+}
+
 static int queue_release(struct inode *inode, struct file *file)
 {
 	kwq_handle_close(file->private_data);
@@ -882,6 +888,7 @@ static const struct file_operations queue_fops = {
 	.unlocked_ioctl = queue_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.poll = queue_poll,
+	.flush = queue_flush,
 	.release = queue_release,
 #ifdef CONFIG_PROC_FS
 	.show_fdinfo = queue_show_fdinfo,

@@ -117,8 +117,11 @@ void kwq_handle_close(struct kwq_handle *handle)
 			kwq_handle_take_back(keyed, hlist_entry(node, struct kwq_keyed_item,
 								held), now);
 		}
-		if (!node)
+		if (!node) {
 			keyed->nr_handles--;
+			/* See kwq_handle_flush(). */
+			kwq_wake_again_locked(&keyed->queue);
+		}
 		kwq_keyed_unlock(keyed, flags);
 		cond_resched();
 	} while (node);
@@ -127,6 +130,50 @@ void kwq_handle_close(struct kwq_handle *handle)
 	kwq_keyed_put(keyed);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
+
+/**
+ * kwq_handle_flush() - a process has closed one of its descriptors of a handle (O7)
+ * @handle: the handle; other descriptors of it may stay
+ *
+ * Passes on what wake-ups this process may have consumed. An item wakes one of the
+ * epolls that watch with EPOLLEXCLUSIVE. If their process dies, or closes the queue,
+ * before its get, the item lies ready while the others sleep (Q5). So each close of a
+ * descriptor, also at a process's exit, its exec or its death, wakes once more for all
+ * items that are ready.
+ *
+ * The closing process cannot consume that wake-up, too. ep_poll_callback() takes one for
+ * EPOLLEXCLUSIVE only if a task sleeps in epoll_wait() on that epoll, and no task of a
+ * dying process does so. If a process closes the queue while another of its threads
+ * sleeps there, that thread may take it; then kwq_handle_close() wakes again, after
+ * eventpoll_release() has taken the handle out of all epolls.
+ *
+ * What else there is:
+ * - A getter that sleeps in its own call, or is killed there, has taken the item or
+ *   passes the wake-up on: see fetch_or_wait().
+ * - poll(), select() and an epoll without EPOLLEXCLUSIVE consume no wake-up: all of them
+ *   are woken for every item.
+ * - One epoll that several processes share wakes one of them. If that one dies before
+ *   ep_send_events(), or with EPOLLET after it, the close of its own descriptor of the
+ *   queue reaches the others: ep_poll_callback() wakes the next sleeper of an epoll
+ *   whether or not the event is listed already.
+ *
+ * Not covered, since the kernel calls nobody then: a process that has closed its
+ * descriptor of a shared handle and waits in an epoll that watches it all the same, so
+ * that it cannot get at all (epoll(7) warns of this); a thread that ends without its
+ * process; a process that shares its table of descriptors (CLONE_FILES) with another.
+ *
+ * Context: process; may sleep.
+ */
+void kwq_handle_flush(struct kwq_handle *handle)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_wake_again_locked(queue);
+	kwq_unlock(queue, flags);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_flush);
 
 /*
  * Hands out what fits. The keys are copied as well: an item may be finished, and

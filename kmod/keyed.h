@@ -419,6 +419,7 @@ static inline bool kwq_fetch_wants_room(const struct kwq_fetch *fetch, int ret)
 
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed);
 void kwq_handle_close(struct kwq_handle *handle);
+void kwq_handle_flush(struct kwq_handle *handle);
 int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
 		     const struct kwq_waiter *waiter);
 void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,

@@ -931,6 +931,19 @@ void kwq_pass_on_locked(struct kwq_queue *queue)
 	queue->woken--;
 }
 
+/**
+ * kwq_wake_again_locked() - wake for every item that is ready, as if it were so only now
+ * @queue: the queue; @queue->lock held
+ *
+ * For wake-ups that may have died with a poller: nobody can say which. Pollers and
+ * getters that are awake already are not disturbed.
+ */
+void kwq_wake_again_locked(struct kwq_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+	queue->woken = queue->core.readied - queue->core.nr_ready;
+}
+
 /* Nothing was ready. */
 static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
 						 const struct kwq_waiter *waiter,

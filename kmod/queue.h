@@ -96,6 +96,7 @@ bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_waiter *waiter, unsigned long *flags);
 void kwq_pass_on_locked(struct kwq_queue *queue);
+void kwq_wake_again_locked(struct kwq_queue *queue);
 
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);

@@ -980,6 +980,35 @@ static void done_and_fetch_is_one_hold(struct kunit *test)
 
 /* ---- Handles that close ---- */
 
+static void closing_wakes_for_all_that_is_ready(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	wait_queue_head_t *pollers = &t->keyed->queue.pollers;
+	struct sleeper s = {};
+
+	/* O7 Q5: whoever closes may have been woken for any of it, and got nothing. */
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue_exclusive(pollers, &s.entry);
+	kwq_handle_flush(t->x);
+	KUNIT_EXPECT_EQ(test, s.wakes, 0);
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	KUNIT_EXPECT_EQ(test, s.wakes, 2);
+	kwq_handle_flush(t->x);
+	KUNIT_EXPECT_EQ(test, s.wakes, 3);
+	/* What is held, or waits, wakes nobody; and nothing is counted twice. */
+	EXPECT_FETCH(test, t, t->y, "a");
+	EXPECT_FETCH(test, t, t->y, "b");
+	add_after(t, KEY("c"), 10);
+	kwq_handle_flush(t->x);
+	KUNIT_EXPECT_EQ(test, s.wakes, 3);
+	add(t, KEY("d"));
+	KUNIT_EXPECT_EQ(test, s.wakes, 4);
+	close_x(t);
+	KUNIT_EXPECT_EQ(test, s.wakes, 5);
+	remove_wait_queue(pollers, &s.entry);
+}
+
 static void closed_handle_gives_back(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -1030,7 +1059,7 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 	struct kwq_key key = { &byte, 1 };
 	int i;
 
-	/* O1 D6: one wake-up for each hold of the lock */
+	/* O1 D6: one wake-up for each hold of the lock; O7: one more for all, in the last */
 	for (i = 0; i < 256; i++) {
 		byte = i;
 		add(t, &key);
@@ -1041,7 +1070,7 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 	add_wait_queue(getters, &s.entry);
 	close_x(t);
 	remove_wait_queue(getters, &s.entry);
-	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_ITEMS_PER_HOLD);
+	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_ITEMS_PER_HOLD + 1);
 	for (i = 0; i < 256; i++) {
 		KUNIT_ASSERT_EQ(test, fetch(t, t->y, 1), 1);
 		KUNIT_EXPECT_EQ(test, t->keys[0], i);
@@ -2193,6 +2222,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(fetch_that_cannot_take_it_wakes_another),
 	KUNIT_CASE(fetch_that_comes_back_keeps_its_wake_up),
 	KUNIT_CASE(done_and_fetch_is_one_hold),
+	KUNIT_CASE(closing_wakes_for_all_that_is_ready),
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),

@@ -1261,6 +1261,92 @@ TEST_F(wait, exclusive_pollers)
 }
 
 /* Q5, U2: pollers who then try to get, and getters: all items find their way. */
+struct dying {
+	int q;
+	bool shared;	/* one handle for both */
+	bool lives;
+};
+
+/* Waits alone for an item. Dies once it is woken, or gets the item. */
+static int peer_waits_alone(struct peer *parent, void *arg)
+{
+	const struct dying *dying = arg;
+	int q = dying->shared ? dying->q : q_reopen(dying->q);
+	int epoll = epoll_on(q, EPOLLIN | EPOLLEXCLUSIVE);
+	struct epoll_event event;
+	struct item item;
+
+	say(parent, 1);
+	REQUIRE(epoll_wait(epoll, &event, 1, -1) == 1);
+	if (!dying->lives)
+		return 0;
+	REQUIRE(q_try_get(q, &item) == 1 && !strcmp(item.key, "a"));
+	REQUIRE(q_done(q, item.ticket) == KWQ_FINISHED);
+	return 0;
+}
+
+/* O7, Q5: a worker that dies between its wake-up and its get takes no wake-up with it. */
+static void check_death(struct __test_metadata *_metadata, int q, bool shared)
+{
+	struct dying first = { .q = q, .shared = shared };
+	struct dying second = { .q = q, .shared = shared, .lives = true };
+	struct peer dies, lives;
+
+	/* Of those that are to be woken alone the first one is. */
+	start_peer(&dies, peer_waits_alone, &first);
+	ASSERT_EQ(1, hear(&dies));
+	start_peer(&lives, peer_waits_alone, &second);
+	ASSERT_EQ(1, hear(&lives));
+	wait_until_asleep(dies.pid, NR_EPOLL_WAIT, 0);
+	wait_until_asleep(lives.pid, NR_EPOLL_WAIT, 0);
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	EXPECT_EQ(0, end_of_peer(&dies));
+	EXPECT_EQ(0, end_of_peer(&lives));
+	check_stat(q, .items = 0);
+}
+
+TEST_F(wait, exclusive_poller_dies)
+{
+	check_death(_metadata, self->q, false);
+}
+
+/* The handle stays open: only the descriptor of the one that dies is closed. */
+TEST_F(wait, exclusive_poller_of_a_shared_handle_dies)
+{
+	check_death(_metadata, self->q, true);
+}
+
+/* O7: nor does a handle that is closed while a thread waits for it. */
+TEST_F(wait, exclusive_poller_is_closed)
+{
+	int ends[2], epolls[3], closing = q_reopen(self->q);
+	struct sleeper pollers[3];
+	struct epoll_event event = { .events = EPOLLIN };
+
+	ASSERT_LE(0, closing);
+	ASSERT_EQ(0, pipe2(ends, O_CLOEXEC));
+	epolls[0] = epoll_on(self->q, EPOLLIN | EPOLLEXCLUSIVE);
+	epolls[1] = epoll_on(closing, EPOLLIN | EPOLLEXCLUSIVE);
+	epolls[2] = epoll_on(self->q, EPOLLIN | EPOLLEXCLUSIVE);
+	ASSERT_EQ(0, epoll_ctl(epolls[1], EPOLL_CTL_ADD, ends[0], &event));
+	for (int i = 0; i < 3; i++)
+		start_epoll_wait(&pollers[i], epolls[i]);
+
+	/* The first one is woken and does nothing about it; the other two sleep on. */
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(EPOLLIN, sleeper_join(&pollers[0]));
+	/* That the second one is woken now must not be all. */
+	close(closing);
+	EXPECT_EQ(EPOLLIN, sleeper_join(&pollers[2]));
+	ASSERT_EQ(1, write(ends[1], "", 1));
+	sleeper_join(&pollers[1]);
+	expect_take(self->q, "a");
+	for (int i = 0; i < 3; i++)
+		close(epolls[i]);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static int call_poll_and_get(struct sleeper *s)
 {
 	int n = 0, ret;
