@@ -16,9 +16,9 @@
  * out, and which of the sleepers is woken, is left open: any order there can be is
  * among those.
  *
- * Not here: priorities, limiters and dead items, which are the core's; exclusive
- * epoll; processors that see each other's writes late. The lock orders all but a
- * poller's listing, and that has a drawing of its own above kwq_unlock().
+ * Not here: priorities, limiters and dead items, which are the core's; processors
+ * that see each other's writes late. The lock orders all but a poller's listing, and
+ * that has a drawing of its own above kwq_unlock().
  *
  * What is asserted is in variables of its own that no step looks at: owed,
  * promised, in_hands, gone, emptied.
@@ -75,6 +75,12 @@ byte deadline[TASKS] = NEVER;
 
 /* poll(): on the list of pollers; struct poll_wqueues.triggered. */
 bool listed[POLLERS], triggered[POLLERS];
+
+/*
+ * An epoll with EPOLLEXCLUSIVE is among the pollers, and a task sleeps in its
+ * epoll_wait(). @triggered then is: the event is in its list.
+ */
+bool alone[POLLERS], asleep[POLLERS];
 
 /* struct kwq_worker: in the list of those that are idle; its work is queued. */
 bool idle[WORKERS], queued[WORKERS];
@@ -174,6 +180,26 @@ inline wake_up_pollers()
 	i = 0
 }
 
+/*
+ * ep_poll_callback(): an epoll consumes the wake-up only if a task sleeps on it. The
+ * others that the wake-up comes by list the event; it does not come by all of them
+ * once it is consumed.
+ */
+inline wake_up_alone()
+{
+	do
+	:: nr && asleep[0] -> asleep[0] = false; triggered[0] = true; nr--
+	:: nr && asleep[1] -> asleep[1] = false; triggered[1] = true; nr--
+	:: else -> break
+	od;
+	if
+	:: !nr
+	:: true ->
+		triggered[0] = triggered[0] || alone[0];
+		triggered[1] = triggered[1] || alone[1]
+	fi
+}
+
 /* kwq_tell_workers() */
 inline kwq_tell_workers()
 {
@@ -230,12 +256,17 @@ inline kwq_unlock()
 #endif
 			wake_up_all(ON_GETTERS);
 			wake_up_all(ON_DRAINERS);
-			wake_up_pollers()
+			wake_up_pollers();
+			nr = POLLERS;
+			wake_up_alone()
 		:: else ->
 			nr = fresh;
 			wake_up_getters();
 			if
-			:: fresh -> wake_up_pollers()
+			:: fresh ->
+				wake_up_pollers();
+				nr = fresh;
+				wake_up_alone()
 			:: else
 			fi
 		fi;
@@ -440,6 +471,8 @@ proctype quiet()
 		}
 		assert(!NR_READY || (!idle[0] && !idle[1]));			/* K2 */
 		assert(!listed[0] || WOULD_WAIT);				/* U2 */
-		assert(!listed[1] || WOULD_WAIT)
+		assert(!listed[1] || WOULD_WAIT);
+		assert(!asleep[0] || WOULD_WAIT);				/* O7 */
+		assert(!asleep[1] || WOULD_WAIT)
 	}
 }

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A worker that waits in epoll_wait() with EPOLLEXCLUSIVE: ep_poll() of fs/eventpoll.c. */
+
+/*
+ * Gets what it is woken for, @rounds times, or dies after a wake-up. Its handle may be
+ * another's as well, so nothing closes but its descriptor: kwq_handle_flush().
+ */
+proctype exclusive_poller(byte handle; byte poll; byte rounds; bool dies)
+{
+	byte k = NONE;
+	bool readable;
+
+	/* EPOLL_CTL_ADD */
+	alone[poll] = true;
+	triggered[poll] = true;
+again:	atomic { asleep[poll] = !triggered[poll] };
+end_sleep:
+	!asleep[poll];
+	/* ep_send_events(); a readable queue stays in the list. */
+	triggered[poll] = false;
+	WANT_LOCK
+	atomic { TAKE_LOCK; readable = !WOULD_WAIT; DROP_LOCK };
+	triggered[poll] = triggered[poll] || readable;
+	if
+	:: !readable -> goto again
+	:: readable && dies -> goto close
+	:: readable && !dies
+	fi;
+
+	WANT_LOCK
+	atomic {
+		TAKE_LOCK;
+		kwq_core_peek(k);
+		if
+		:: k != NONE -> kwq_get_locked(k)
+		:: else -> rounds = (WOULD_WAIT -> rounds : 0)	/* -EAGAIN or -ESHUTDOWN */
+		fi
+	}
+	kwq_unlock();
+	if
+	:: k != NONE ->
+		WANT_LOCK
+		atomic { TAKE_LOCK; kwq_core_done(k) }
+		kwq_unlock();
+		k = NONE;
+		rounds = (rounds == FOREVER -> FOREVER : rounds - 1)
+	:: else
+	fi;
+	if
+	:: rounds -> goto again
+	:: else
+	fi;
+
+close:	WANT_LOCK
+	atomic {
+		TAKE_LOCK;
+#ifndef DEATH_PASSES_NOTHING_ON
+		fresh = NR_READY	/* kwq_wake_again_locked() */
+#else
+		skip
+#endif
+	}
+	kwq_unlock();
+	atomic { alone[poll] = false; triggered[poll] = false; readable = false }
+}
