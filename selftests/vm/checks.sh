@@ -15,7 +15,7 @@ WORK=$BUILD/check
 
 CHECKS=(
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
-	man-pages quotes syzkaller mutants template install spaces
+	man-pages quotes syzkaller mutants template install spaces limits
 )
 
 # Of the benchmarks what is the kernel's to compile; the rest are programs.
@@ -261,6 +261,18 @@ check_spaces() {
 		grep -q 'must be without spaces' "$WORK/spaces.log" || cat "$WORK/spaces.log"
 		[ -d "$beside" ] || echo "make clean in $folder removed $beside"
 	done
+}
+
+# A command that hangs is ended, in its sleep or not, and even if it does not care; others end with their own status.
+check_limits() {
+	local command status
+
+	find_within
+	for command in 'exec sleep 1000' 'while :; do :; done' 'trap "" TERM; while :; do sleep 1; done' 'exit 3' 'kill -9 $$'; do
+		status=0
+		"$WITHIN" 1 sh -c "$command" 2>"$WORK/within" || status=$?
+		echo "$status"
+	done | paste -sd ' ' | grep -vx '124 124 124 3 137' || true
 }
 
 mkdir -p "$LOGS" "$WORK"
