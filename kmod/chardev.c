@@ -58,7 +58,7 @@ static_assert(sizeof(struct kwq_got) == 24);
 static_assert(sizeof(struct kwq_get) == 144);
 static_assert(sizeof(struct kwq_shut_down) == 8);
 static_assert(sizeof(struct kwq_drain) == 16);
-static_assert(sizeof(struct kwq_stat) == 800);
+static_assert(sizeof(struct kwq_stat) == 808);
 static_assert(sizeof(struct kwq_histogram) == 104);
 static_assert(sizeof(struct kwq_config) == 48);
 static_assert(sizeof(struct kwq_limiter) == 64);

@@ -218,6 +218,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	item->dirtied = now;
 	set_state(item, item->state | KWQ_ITEM_DIRTY);
 	if (item->state & KWQ_ITEM_PROCESSING) {
+		core->nr_dirty++;
 		item->next_priority = priority;
 		return KWQ_DIRTIED;
 	}
@@ -585,6 +586,8 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	item->holder = NULL;
 	set_state(item, item->state & ~KWQ_ITEM_PROCESSING);
 	core->nr_processing--;
+	if (item->state & KWQ_ITEM_DIRTY)
+		core->nr_dirty--;
 	core->started_high -= core->started < (u64)item->since;
 	core->started -= item->since;
 	if (item->state & KWQ_ITEM_CANCELLED) {
@@ -717,8 +720,10 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 	}
 	if (item->state & KWQ_ITEM_PROCESSING) {
 		was |= KWQ_WAS_PROCESSING;
-		if (item->state & KWQ_ITEM_DIRTY)
+		if (item->state & KWQ_ITEM_DIRTY) {
+			core->nr_dirty--;
 			was |= KWQ_WAS_DIRTY;
+		}
 	} else if (item->state & KWQ_ITEM_DIRTY) {
 		leave_band(core, item);
 		item->abandoned = 0;

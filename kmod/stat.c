@@ -43,6 +43,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->ready = core->nr_ready;
 	stat->waiting = core->nr_waiting;
 	stat->processing = core->nr_processing;
+	stat->dirty = core->nr_dirty;
 	stat->items = keyed->nr_items;
 	stat->bytes = keyed->nr_bytes;
 	stat->adds = core->adds;

@@ -1188,6 +1188,58 @@ static void expect_gauges(struct kunit *test, ktime_t now, u64 oldest_ready,
 	KUNIT_EXPECT_EQ(test, gauges.unfinished, unfinished);
 }
 
+static void expect_depth(struct kunit *test, unsigned long ready, unsigned long dirty)
+{
+	struct retry_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, t->core.nr_ready, ready);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dirty, dirty);
+}
+
+static void depth_is_of_what_is_dirty(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* M1: as client-go counts, an item is in the queue from its add to its hand-out. */
+	add(t, &t->a, 0);
+	expect_depth(test, 1, 0);
+	get(t, 0);
+	expect_depth(test, 0, 0);
+	add(t, &t->a, 0);
+	add(t, &t->a, 0);
+	expect_depth(test, 0, 1);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_REQUEUED);
+	expect_depth(test, 1, 0);
+
+	/* Whatever ends the run: its holder vanishes, the hand-out is undone, a cancel */
+	get(t, 0);
+	add(t, &t->a, 0);
+	kwq_core_abandon(&t->core, &t->a, 0);
+	expect_depth(test, 1, 0);
+	get(t, 0);
+	add(t, &t->a, 0);
+	kwq_core_unget(&t->core, &t->a);
+	expect_depth(test, 1, 0);
+	get(t, 0);
+	add(t, &t->a, 0);
+	kwq_core_cancel(&t->core, &t->a);
+	expect_depth(test, 0, 0);
+	done(t, &t->a, 0);
+	expect_depth(test, 0, 0);
+
+	/* A time that comes makes it dirty, and a remove takes that away. */
+	add(t, &t->b, 0);
+	get(t, 0);
+	kwq_core_add_at(&t->core, &t->b, NONE, 10, KWQ_WAIT_EARLIER, 0);
+	expect_depth(test, 0, 0);
+	expire(t, 10);
+	expect_depth(test, 0, 1);
+	kwq_core_remove(&t->core, &t->b);
+	expect_depth(test, 0, 0);
+	done(t, &t->b, 10);
+	expect_depth(test, 0, 0);
+}
+
 static void gauges_of_an_empty_queue(struct kunit *test)
 {
 	/* M3 */
@@ -1374,6 +1426,7 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(queue_duration_begins_with_the_first_add),
 	KUNIT_CASE(queue_duration_of_what_is_given_back),
 	KUNIT_CASE(only_a_done_ends_work),
+	KUNIT_CASE(depth_is_of_what_is_dirty),
 	KUNIT_CASE(gauges_of_an_empty_queue),
 	KUNIT_CASE(gauges_of_what_is_processing),
 	KUNIT_CASE(gauges_near_the_end_of_time),

@@ -187,7 +187,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 800, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 808, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -225,6 +225,7 @@ ASSERT_AT(kwq_stat, work_duration, 576);
 ASSERT_AT(kwq_stat, lateness, 680);
 ASSERT_AT(kwq_stat, lease, 784);
 ASSERT_AT(kwq_stat, expired, 792);
+ASSERT_AT(kwq_stat, dirty, 800);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
 _Static_assert(KWQ_IOC_INFO == 0xc038bb00, "INFO");
@@ -237,7 +238,7 @@ _Static_assert(KWQ_IOC_GET == 0xc090bb11, "GET");
 _Static_assert(KWQ_IOC_DONE == 0x4030bb12, "DONE");
 _Static_assert(KWQ_IOC_REMOVE == 0x4030bb13, "REMOVE");
 _Static_assert(KWQ_IOC_LEN == 0x0000bb14, "LEN");
-_Static_assert(KWQ_IOC_STAT == 0xc320bb15, "STAT");
+_Static_assert(KWQ_IOC_STAT == 0xc328bb15, "STAT");
 _Static_assert(KWQ_IOC_SHUT_DOWN == 0x4008bb16, "SHUT_DOWN");
 _Static_assert(KWQ_IOC_SHUTTING_DOWN == 0x0000bb17, "SHUTTING_DOWN");
 _Static_assert(KWQ_IOC_DRAIN == 0x4010bb18, "DRAIN");

@@ -489,6 +489,7 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(out.stat.bytes <= out.stat.max_bytes);
 	/* Each hand-out goes on, or was finished, or was abandoned. */
 	REQUIRE(out.stat.gets == out.stat.dones + out.stat.abandoned + out.stat.processing);
+	REQUIRE(out.stat.dirty <= out.stat.processing);
 	REQUIRE(out.stat.expired <= out.stat.abandoned);
 	REQUIRE(!out.stat.expired || out.stat.lease);
 	REQUIRE(out.stat.dead + out.stat.remembered <= out.stat.items);

@@ -218,6 +218,42 @@ TEST_F(metrics, gauges)
 	expect_gauges(self->q, 0, 0, 0);
 }
 
+#define expect_depth(q, ready_, dirty_)						\
+	do {									\
+		struct kwq_stat stat_ = stat_of(q);				\
+										\
+		EXPECT_EQ(ready_, stat_.ready);					\
+		EXPECT_EQ(dirty_, stat_.dirty);					\
+	} while (0)
+
+/* M1, Q7: what is dirty while it is processed counts for the depth, not for the length. */
+TEST_F(metrics, depth)
+{
+	struct item item;
+	int other = q_reopen(self->q);
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_depth(self->q, 1, 0);
+	expect_next(self->q, &item, "a");
+	expect_depth(self->q, 0, 0);
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	expect_depth(self->q, 0, 1);
+	EXPECT_EQ(0, q_len(self->q));
+	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
+	expect_depth(self->q, 1, 0);
+	expect_next(other, &item, "a");
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	close(other);
+	expect_depth(self->q, 1, 0);
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, q_remove(self->q, "a"));
+	expect_depth(self->q, 0, 0);
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	expect_depth(self->q, 0, 0);
+}
+
 /* M2: the oldest is not always the next. */
 TEST_F(metrics, oldest_of_all_priorities)
 {

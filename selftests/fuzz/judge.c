@@ -311,6 +311,9 @@ static void judge_stat(struct fuzzer *f)
 		return;
 	if (s.items > s.ready + s.processing + s.waiting + s.dead + s.remembered)
 		wrong(f, "%llu items, of which some are nowhere", s.items);
+	if (s.dirty > s.processing)
+		wrong(f, "%llu items are dirty of %llu that are processed", s.dirty,
+		      s.processing);
 	if (s.expired > s.abandoned || (s.expired && !s.lease))
 		wrong(f, "%llu leases of %llu ns are over, %llu hand-outs abandoned",
 		      s.expired, s.lease, s.abandoned);

@@ -110,6 +110,15 @@ int model_dead(const struct model *model, int order[NR_ITEMS])
 	return in_order(model, order, is_dead, died_before);
 }
 
+int model_nr_dirty(const struct model *model)
+{
+	int i, nr = 0;
+
+	for (i = 0; i < NR_ITEMS; i++)
+		nr += model->item[i].dirty && model->item[i].processing;
+	return nr;
+}
+
 static int first(const struct model *model, int (*list)(const struct model *, int *))
 {
 	int order[NR_ITEMS];

@@ -89,4 +89,7 @@ int model_waiting(const struct model *model, int order[NR_ITEMS]);
 int model_processing(const struct model *model, int order[NR_ITEMS]);
 int model_dead(const struct model *model, int order[NR_ITEMS]);
 
+/* M1: how many are being processed, and dirty. */
+int model_nr_dirty(const struct model *model);
+
 #endif /* MODEL_MODEL_H */

@@ -745,6 +745,8 @@ struct kwq_histogram {
  * @lateness:	from the time that an item waited for to its being ready.
  * @lease:	for how long an item may be held, in ns; 0 for ever.
  * @expired:	of @abandoned, those whose lease was over.
+ * @dirty:	of @processing, the items that are dirty, too: they are ready again at
+ *		their Done. @ready and @dirty together are client-go's workqueue_depth.
  */
 struct kwq_stat {
 	__u32 size;
@@ -784,6 +786,7 @@ struct kwq_stat {
 	struct kwq_histogram lateness;
 	__u64 lease;
 	__u64 expired;
+	__u64 dirty;
 };
 
 #define KWQ_IOC_MAGIC		0xBB

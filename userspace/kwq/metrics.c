@@ -12,6 +12,7 @@
 enum kind {
 	COUNTER,
 	GAUGE,		/* a number */
+	DEPTH,		/* a gauge: ready, and dirty, which is its member */
 	SECONDS,	/* a gauge, in ns */
 	FLAG,		/* a gauge of KWQ_STATE_SHUT_DOWN */
 	HISTOGRAM,
@@ -29,7 +30,7 @@ static const struct family {
 	{ .name = "workqueue_" _name, .help = _help, .kind = _kind,	\
 	  .offset = offsetof(struct kwq_stat, _member) }
 	/* M1: client-go's, with its words, which Prometheus keeps as metadata. */
-	FAMILY("depth", GAUGE, ready, "Current depth of workqueue"),
+	FAMILY("depth", DEPTH, dirty, "Current depth of workqueue"),
 	FAMILY("adds_total", COUNTER, adds, "Total number of adds handled by workqueue"),
 	FAMILY("queue_duration_seconds", HISTOGRAM, queue_duration,
 	       "How long in seconds an item stays in workqueue before being requested."),
@@ -197,6 +198,9 @@ static void write_samples(FILE *to, const struct family *family,
 		fputc(q->stat.state & KWQ_STATE_SHUT_DOWN ? '1' : '0', to);
 	} else {
 		memcpy(&value, member, sizeof(value));
+		/* M1: to client-go an item that is dirty while it is processed is in the queue. */
+		if (family->kind == DEPTH)
+			value += q->stat.ready;
 		if (family->kind == SECONDS)
 			print_seconds(to, 0, value);
 		else

@@ -33,7 +33,7 @@ static const struct number {
 #define TIME(member) { #member, offsetof(struct kwq_stat, member), IS_TIME }
 /* A time that somebody chose: told exactly. */
 #define SETTING(member) { #member, offsetof(struct kwq_stat, member), IS_SETTING }
-	NUMBER(ready), NUMBER(waiting), NUMBER(processing),
+	NUMBER(ready), NUMBER(waiting), NUMBER(processing), NUMBER(dirty),
 	NUMBER(items), NUMBER(max_items), NUMBER(bytes), NUMBER(max_bytes),
 	NUMBER(adds), NUMBER(coalesced), NUMBER(gets), NUMBER(dones),
 	NUMBER(abandoned), NUMBER(expired), NUMBER(removed), NUMBER(dropped),

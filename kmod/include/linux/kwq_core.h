@@ -104,6 +104,7 @@ enum kwq_wait_policy {
  * @nr_ready:	items in the bands.
  * @nr_waiting:	items in @waiting.
  * @nr_processing: items in @processing.
+ * @nr_dirty:	of these, the ones that are dirty, too (M1).
  * @nr_dead:	items in @dead.
  * @readied:	how often an item was made ready, since the beginning.
  * @adds:	adds that made an item dirty.
@@ -139,6 +140,7 @@ struct kwq_core {
 	unsigned long nr_ready;
 	unsigned long nr_waiting;
 	unsigned long nr_processing;
+	unsigned long nr_dirty;
 	unsigned long nr_dead;
 	u64 readied;
 	u64 adds;
