@@ -236,7 +236,7 @@ static int copy_in_config(struct kwq_limiter_config **config,
 	err = copy_in(&arg, sizeof(arg), KWQ_CONFIG_FIRST, uarg);
 	if (err)
 		return err;
-	if (arg.pad || arg.nr > KWQ_LIMITERS_MAX)
+	if (arg.nr > KWQ_LIMITERS_MAX)
 		return -EINVAL;
 	if (!arg.nr ? arg.limiters || arg.limiter_size :
 	    arg.limiter_size < KWQ_LIMITER_FIRST || arg.limiter_size > PAGE_SIZE)
@@ -247,6 +247,7 @@ static int copy_in_config(struct kwq_limiter_config **config,
 		return -ENOMEM;
 	to->flags = arg.flags;
 	to->dead_after = arg.dead_after;
+	to->dead_after_lost = arg.dead_after_lost;
 	to->max_wait = arg.max_wait;
 	to->forget_after = arg.forget_after;
 	to->nr = arg.nr;
@@ -679,7 +680,7 @@ static long queue_configure(struct file *file, void __user *uarg)
 static int check_config_out(const struct kwq_config *arg)
 {
 	if (arg->flags || arg->max_wait || arg->forget_after ||
-	    arg->dead_after || arg->pad)
+	    arg->dead_after || arg->dead_after_lost)
 		return -EINVAL;
 	if (!arg->nr)
 		return arg->limiters || arg->limiter_size ? -EINVAL : 0;
@@ -722,6 +723,7 @@ static long queue_config(struct file *file, void __user *uarg)
 	arg.max_wait = config->max_wait;
 	arg.forget_after = config->forget_after;
 	arg.dead_after = config->dead_after;
+	arg.dead_after_lost = config->dead_after_lost;
 	arg.nr = config->nr;
 	kfree(config);
 	return err ?: copy_out_as(uarg, &arg, sizeof(arg), arg.size);

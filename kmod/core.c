@@ -178,16 +178,28 @@ static void note_drop(struct kwq_core *core, struct kwq_item *item)
 static void drop_dead(struct kwq_core *core, struct kwq_item *item)
 {
 	set_state(item, item->state & ~KWQ_ITEM_DEAD);
+	item->abandoned = 0;
 	note_drop(core, item);
 }
 
-/* L11: an event brings a dead item back, with all its tries before it. */
+/* An item whose last run has ended is dead from now on; in a queue that ends, gone. */
+static void lay_down(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	if (core->shut_down)
+		drop_dead(core, item);
+	else
+		bury(core, item, now);
+}
+
+/* L11 L12: an event brings a dead item back, with all its tries before it. */
 static void revive(struct kwq_core *core, struct kwq_item *item)
 {
 	if (!(item->state & KWQ_ITEM_DEAD))
 		return;
-	if (kwq_item_is_dead(item))
+	if (kwq_item_is_dead(item)) {
 		unbury(core, item);
+		item->abandoned = 0;
+	}
 	set_state(item, item->state & ~KWQ_ITEM_DEAD);
 	item->requeues = 0;
 }
@@ -624,12 +636,8 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		return KWQ_REQUEUED;
 	}
 	item->since = now;
-	if (kwq_item_is_dead(item)) {
-		if (core->shut_down)
-			drop_dead(core, item);
-		else
-			bury(core, item, now);
-	}
+	if (kwq_item_is_dead(item))
+		lay_down(core, item, now);
 	return KWQ_FINISHED;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_done);
@@ -674,30 +682,57 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_unget);
 
+/*
+ * L12: has the item lost as many holders as make it dead? An add made meanwhile, or a
+ * time, is an event of its own: the item gets that run.
+ */
+static bool is_lost_too_often(const struct kwq_core *core, const struct kwq_item *item)
+{
+	u32 limit = core->limiter.config.dead_after_lost;
+
+	return limit && item->abandoned >= limit &&
+	       !(item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING));
+}
+
 /**
- * kwq_core_abandon() - take an item back from a holder that vanished (O1)
+ * kwq_core_abandon() - take an item back from a holder that vanished (O1, L12)
  * @core: the core
  * @item: the item; being processed
  * @now: the time it is
  *
- * It is ready again, ahead of those of its priority that were never tried, even
- * after a shut down.
+ * It is ready again, even after a shut down. After its first loss it is ahead of the
+ * items of its priority that were never tried. After each further loss it is at the tail,
+ * for it may be what ended its holders. If the queue says so it is dead after a number of
+ * losses without a done.
+ *
+ * Return: KWQ_REQUEUED if it is ready again; KWQ_DEAD if it is dead, or after a shut
+ * down was dropped for that; KWQ_FINISHED if it was cancelled, and is idle.
  */
-void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	int priority = priority_undone(item);
 
 	leave_holder(core, item);
 	core->abandoned++;
 	if (item->state & KWQ_ITEM_CANCELLED)
-		return;
+		return KWQ_FINISHED;
+	if (item->abandoned < U32_MAX)
+		item->abandoned++;
+	if (is_lost_too_often(core, item)) {
+		/* It may have been found to be dead in this run, too. */
+		if (!(item->state & KWQ_ITEM_DEAD))
+			core->died++;
+		set_state(item, KWQ_ITEM_DEAD);
+		lay_down(core, item, now);
+		return KWQ_DEAD;
+	}
 	if (!(item->state & KWQ_ITEM_DIRTY))
 		item->dirtied = now;
 	/* Nobody said that it is done: if it is to die it does so in the next run. */
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
-	if (item->abandoned < U32_MAX)
-		item->abandoned++;
-	make_ready(core, item, KWQ_LANE_RETURNED, priority);
+	make_ready(core, item, item->abandoned > 1 ? KWQ_LANE_FRESH : KWQ_LANE_RETURNED,
+		   priority);
+	return KWQ_REQUEUED;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_abandon);
 
@@ -730,8 +765,10 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 		was |= KWQ_WAS_READY;
 	}
 	if (item->state & KWQ_ITEM_DEAD) {
-		if (kwq_item_is_dead(item))
+		if (kwq_item_is_dead(item)) {
 			unbury(core, item);
+			item->abandoned = 0;
+		}
 		was |= KWQ_WAS_DEAD;
 	}
 	if (!was)

@@ -79,9 +79,9 @@ static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 has
 }
 
 /**
- * kwq_handle_take_back() - take an item back from whoever holds it (O1, O3)
+ * kwq_handle_take_back() - take an item back from whoever holds it (O1, O3, L12)
  * @keyed: the queue; its lock held
- * @ki: an item that is being processed
+ * @ki: an item that is being processed; not to be touched any more
  * @now: the time it is
  */
 void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
@@ -91,6 +91,7 @@ void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	unhold(container_of(ki->item.holder, struct kwq_handle, holder), ki,
 	       kwq_ticket_hash(keyed, ki->ticket));
 	kwq_abandon_locked(&keyed->queue, &ki->item, now);
+	kwq_keyed_settle(keyed, ki, now);
 }
 
 /**

@@ -76,8 +76,10 @@ noinline void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 }
 
 /*
- * The queue's timer calls it, in softirq context: what is taken back is ready, so it
- * stays in the table, and nothing is to be freed.
+ * The queue's timer calls it, in softirq context, so nothing may be freed here. An item
+ * that is taken back is ready or dead, and stays in the table. After a shut down an item
+ * that was lost too often goes (L12): it is put by, and the next kwq_keyed_unlock() frees
+ * it. That comes, for whoever held the item still has the handle to close.
  */
 static bool end_leases(struct kwq_queue *queue, ktime_t now)
 {

@@ -766,7 +766,7 @@ void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
 }
 
 /**
- * kwq_abandon_locked() - take an item back from a holder that vanished (O1)
+ * kwq_abandon_locked() - take an item back from a holder that vanished (O1, L12)
  * @queue: the queue; @queue->lock held
  * @item: an item that is being processed
  * @now: the time it is
@@ -774,9 +774,14 @@ void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
 void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now)
 {
+	int ret;
+
 	lockdep_assert_held(&queue->lock);
-	kwq_core_abandon(&queue->core, item, now);
-	trace_kwq_ready(queue, item, 0, 0);
+	ret = kwq_core_abandon(&queue->core, item, now);
+	if (ret == KWQ_REQUEUED)
+		trace_kwq_ready(queue, item, 0, 0);
+	else if (ret == KWQ_DEAD)
+		trace_kwq_requeue(queue, item, ret);
 }
 
 /**

@@ -102,7 +102,7 @@ DEFINE_EVENT(kwq_item_event, kwq_done,
 
 /*
  * A rate-limited add; result is KWQ_DEAD if there were too many. An item that waits
- * since is also added.
+ * since is also added. An item that lost its holder too often has result KWQ_DEAD, too.
  */
 TRACE_EVENT(kwq_requeue,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,

@@ -564,6 +564,8 @@ static void model_revive(struct model_item *mi)
 {
 	if (mi->dead)
 		mi->requeues = 0;
+	if (mi->dead && !mi->processing)
+		mi->abandoned = 0;
 	mi->dead = false;
 }
 
@@ -722,8 +724,11 @@ static int model_remove(struct model *m, struct model_item *mi)
 		was |= KWQ_WAS_READY;
 		mi->abandoned = 0;
 	}
-	if (mi->dead)
+	if (mi->dead) {
 		was |= KWQ_WAS_DEAD;
+		if (!mi->processing)
+			mi->abandoned = 0;
+	}
 	mi->waiting = false;
 	mi->dirty = false;
 	mi->dead = false;
@@ -736,6 +741,8 @@ static int model_remove(struct model *m, struct model_item *mi)
 
 static void model_drop(struct model *m, struct model_item *mi)
 {
+	if (mi->dead)
+		mi->abandoned = 0;
 	mi->waiting = false;
 	mi->dead = false;
 	if (!mi->dirty && !mi->processing)
@@ -902,22 +909,33 @@ static const char *try_unget(struct random_test *r, int i)
 
 static const char *try_abandon(struct random_test *r, int i)
 {
+	u32 limit = r->model.config.dead_after_lost;
 	struct model_item *mi = &r->model.item[i];
+	int ret;
 
 	if (!mi->processing)
 		return NULL;
 	r->what = "abandon";
-	kwq_core_abandon(&r->core, &r->item[i], r->model.now);
+	ret = kwq_core_abandon(&r->core, &r->item[i], r->model.now);
 	mi->processing = false;
 	r->model.abandoned++;
 	if (mi->cancelled) {
 		r->model.let_go++;
-		return NULL;
+		return ret == KWQ_FINISHED ? NULL : "the result is wrong";
+	}
+	mi->abandoned++;
+	if (limit && mi->abandoned >= limit && !mi->dirty && !mi->waiting) {
+		r->model.died += !mi->dead;
+		mi->dead = true;
+		if (r->model.shut_down)
+			model_drop(&r->model, mi);
+		else
+			model_bury(&r->model, mi);
+		return ret == KWQ_DEAD ? NULL : "the result is wrong";
 	}
 	mi->dead = false;
-	mi->abandoned++;
-	model_get_ready(&r->model, mi, model_priority_undone(mi), true);
-	return NULL;
+	model_get_ready(&r->model, mi, model_priority_undone(mi), mi->abandoned == 1);
+	return ret == KWQ_REQUEUED ? NULL : "the result is wrong";
 }
 
 static const char *try_remove(struct random_test *r, int i)
@@ -1089,6 +1107,7 @@ static void configure(struct random_test *r, int round)
 
 	config->flags = round & 1 ? KWQ_CONFIG_COALESCE : 0;
 	config->dead_after = round & 2 ? 3 : 0;
+	config->dead_after_lost = round & 8 ? 2 : 0;
 	config->forget_after = round & 4 ? 5 : 0;
 	config->nr = 1;
 	config->limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;

@@ -846,6 +846,185 @@ static void who_is_given_back_is_not_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
 }
 
+/* ---- L12: holders that are lost ---- */
+
+static void die_after_lost(struct kunit *test, u32 losses)
+{
+	struct retry_test *t = test->priv;
+
+	t->config.dead_after_lost = losses;
+	configure(test);
+}
+
+/* Hands an item out, and has its holder vanish. */
+static int lose(struct kunit *test, struct kwq_item *item, ktime_t now)
+{
+	struct retry_test *t = test->priv;
+
+	KUNIT_ASSERT_PTR_EQ(test, get(t, now), item);
+	return kwq_core_abandon(&t->core, item, now);
+}
+
+static void second_loss_puts_it_at_the_tail(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L12 O1: the first at the head; then it may be what ends its holders */
+	add(t, &t->a, 0);
+	add(t, &t->b, 0);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 0), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 0), KWQ_REQUEUED);
+	EXPECT_ITEM(test, get(t, 0), &t->b);
+	done(t, &t->b, 0);
+	add(t, &t->b, 0);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 0), KWQ_REQUEUED);
+	EXPECT_ITEM(test, get(t, 0), &t->b);
+	done(t, &t->b, 0);
+
+	/* A done ends the count. */
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 3);
+	done(t, &t->a, 0);
+	add(t, &t->a, 0);
+	add(t, &t->b, 0);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 0), KWQ_REQUEUED);
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+}
+
+static void tail_is_that_of_its_priority(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L12 Q12 */
+	kwq_core_add(&t->core, &t->a, 1, false, 0);
+	add(t, &t->b, 0);
+	lose(test, &t->a, 0);
+	lose(test, &t->a, 0);
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+}
+
+static void undone_hand_out_is_no_loss(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+	int i;
+
+	/* L12 O2 */
+	die_after_lost(test, 1);
+	add(t, &t->a, 0);
+	add(t, &t->b, 0);
+	for (i = 0; i < 3; i++) {
+		EXPECT_ITEM(test, get(t, 0), &t->a);
+		kwq_core_unget(&t->core, &t->a);
+	}
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+}
+
+static void lost_too_often_it_is_dead(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L12 */
+	die_after_lost(test, 3);
+	add(t, &t->a, 0);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 1), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 2), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 3), KWQ_DEAD);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
+	KUNIT_EXPECT_EQ(test, t->a.since, 3);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
+	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KUNIT_EXPECT_EQ(test, t->core.abandoned, 3);
+	EXPECT_ITEM(test, get(t, 3), NULL);
+	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 3), KWQ_DEAD);
+
+	/* L11: an add brings it back, and it may be lost as often as before. */
+	KUNIT_EXPECT_EQ(test, add(t, &t->a, 4), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, t->core.died, 2);
+
+	/* Removed, it is a new one when it is added again. */
+	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), KWQ_WAS_DEAD);
+	add(t, &t->a, 5);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 5), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 1);
+}
+
+static void lost_with_another_run_to_come_it_is_not_dead(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L12: an event, or a time; and the count goes on */
+	die_after_lost(test, 1);
+	add(t, &t->a, 0);
+	get(t, 0);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a, 0), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_REQUEUED);
+	get(t, 0);
+	kwq_core_add_at(&t->core, &t->a, NONE, 10, KWQ_WAIT_EARLIER, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 2);
+	expire(t, 10);
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 10), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+}
+
+static void item_that_was_to_die_dies_once(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L11 L12: rate-limited too often, and then lost too often in the same run */
+	t->config.dead_after = 1;
+	die_after_lost(test, 1);
+	add(t, &t->a, 0);
+	get(t, 0);
+	kill(test, &t->a, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_DEAD);
+	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
+}
+
+static void lost_too_often_after_a_shut_down_it_is_dropped(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L12 O1 Q8: handed out again while it may be, and then gone as all that is dead */
+	die_after_lost(test, 2);
+	add(t, &t->a, 0);
+	get(t, 0);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_REQUEUED);
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
+	t->a.requeues = 7;
+	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 0), KWQ_DEAD);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+	KUNIT_EXPECT_EQ(test, t->a.requeues, 0);
+	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KUNIT_EXPECT_EQ(test, t->core.dropped, 1);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
+}
+
+static void cancelled_item_that_is_lost_does_not_die(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L12 K3 */
+	die_after_lost(test, 1);
+	add(t, &t->a, 0);
+	get(t, 0);
+	kwq_core_cancel(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+}
+
 static void removed_dead_item_was_dead(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
@@ -1409,6 +1588,14 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(timed_add_revives),
 	KUNIT_CASE(add_saves_what_is_to_die),
 	KUNIT_CASE(who_is_given_back_is_not_dead),
+	KUNIT_CASE(second_loss_puts_it_at_the_tail),
+	KUNIT_CASE(tail_is_that_of_its_priority),
+	KUNIT_CASE(undone_hand_out_is_no_loss),
+	KUNIT_CASE(lost_too_often_it_is_dead),
+	KUNIT_CASE(lost_with_another_run_to_come_it_is_not_dead),
+	KUNIT_CASE(item_that_was_to_die_dies_once),
+	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_dropped),
+	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),
 	KUNIT_CASE(removed_dead_item_was_dead),
 	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
 	KUNIT_CASE(dropped_items_have_no_count),

@@ -425,6 +425,68 @@ static void close_ends_leases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 }
 
+static int die_after_lost(struct lease_test *t, u32 losses)
+{
+	return kwq_configure(&t->keyed->queue, &(struct kwq_limiter_config){
+		.dead_after_lost = losses,
+	});
+}
+
+static void lost_too_often_it_is_dead(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	struct rb_node *node;
+
+	/* L12 O3: by its lease, and by its handle that is closed */
+	KUNIT_ASSERT_EQ(test, die_after_lost(t, 2), 0);
+	add(t, KEY("a"));
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+	advance(t, LEASE);
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
+
+	add(t, KEY("b"));
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+	advance(t, LEASE);
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	close_x(t);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 2);
+	node = rb_first(&t->keyed->dead);
+	KUNIT_ASSERT_NOT_NULL(test, node);
+	KUNIT_EXPECT_NOT_NULL(test, rb_next(node));
+
+	/* It has a place again when it is alive. */
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 1);
+	KUNIT_EXPECT_EQ(test, done(t->y, get(t, t->y)), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
+}
+
+static void lost_too_often_after_a_shut_down_it_is_gone(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	/* L12 Q10: a lease that ends frees nothing by itself, for it does so in a softirq. */
+	KUNIT_ASSERT_EQ(test, die_after_lost(t, 1), 0);
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
+	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
+	kwq_keyed_shut_down(t->keyed);
+	close_x(t);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dropped, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.died, 2);
+	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->keyed->queue.core));
+}
+
 static void many_end_in_pieces(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
@@ -660,6 +722,8 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(timer_that_comes_in_vain_finds_the_next_lease),
 	KUNIT_CASE(unfetch_ends_the_lease),
 	KUNIT_CASE(close_ends_leases),
+	KUNIT_CASE(lost_too_often_it_is_dead),
+	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_gone),
 	KUNIT_CASE(many_end_in_pieces),
 	KUNIT_CASE(runs_leave_the_processor_to_others),
 	KUNIT_CASE(no_lease_ends_the_backlog_of_waits),

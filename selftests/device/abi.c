@@ -58,7 +58,7 @@ ASSERT_AT(kwq_config, dead_after, 24);
 ASSERT_AT(kwq_config, nr, 28);
 ASSERT_AT(kwq_config, limiters, 32);
 ASSERT_AT(kwq_config, limiter_size, 40);
-ASSERT_AT(kwq_config, pad, 44);
+ASSERT_AT(kwq_config, dead_after_lost, 44);
 
 _Static_assert(sizeof(struct kwq_create) == 312, "kwq_create");
 ASSERT_AT(kwq_create, size, 0);

@@ -564,6 +564,97 @@ TEST_F(dead, its_worker_is_killed)
 	EXPECT_EQ(2, deaths(self->q));
 }
 
+/* Gets one item, tells whether it is the one that kills, and waits to be killed. */
+static int peer_gets(struct peer *parent, void *arg)
+{
+	int q = q_reopen(*(int *)arg);
+	struct item item;
+
+	REQUIRE(q >= 0);
+	REQUIRE(q_try_get(q, &item) == 1);
+	if (!strcmp(item.key, "killer")) {
+		say(parent, 1);
+		hear(parent);
+		return 0;
+	}
+	REQUIRE(q_done(q, item.ticket) == KWQ_FINISHED);
+	say(parent, 0);
+	return 0;
+}
+
+/* A worker of its own for one item; returns whether the item killed it. */
+static int one_worker(struct __test_metadata *_metadata, int q)
+{
+	struct kwq_stat stat;
+	struct peer child;
+	int killed;
+
+	start_peer(&child, peer_gets, &q);
+	killed = hear(&child);
+	EXPECT_EQ(killed ? -SIGKILL : 0, killed ? kill_peer(&child) : end_of_peer(&child));
+	/* A handle may be closed a little later than its process can be waited for. */
+	do {
+		REQUIRE(!q_stat(q, &stat));
+	} while (stat.processing);
+	return killed;
+}
+
+/* L12: it kills each worker that gets it. The others have their turn between its runs. */
+TEST_F(dead, item_that_kills_its_workers)
+{
+	struct kwq_config config = default_config();
+	int killed = 0, done = 0;
+	char key[16];
+
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "killer"));
+	for (int i = 0; i < 25; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+	}
+	/* First, and once more ahead of the others; after that behind them. */
+	EXPECT_EQ(1, one_worker(_metadata, self->q));
+	EXPECT_EQ(1, one_worker(_metadata, self->q));
+	for (int i = 0; i < 25; i++)
+		done += !one_worker(_metadata, self->q);
+	EXPECT_EQ(25, done);
+
+	/* With a limit it is dead after that many workers. */
+	config.dead_after_lost = 5;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	while (q_len(self->q) && killed < 50)
+		killed += one_worker(_metadata, self->q);
+	EXPECT_EQ(3, killed);
+	EXPECT_STREQ("killer", the_dead(self->q));
+	EXPECT_EQ(1, deaths(self->q));
+	check_stat(self->q, .items = 1);
+
+	/* L11: kicked, it may be lost as often as before. */
+	ASSERT_EQ(KWQ_ADDED, q_kick(self->q, "killer"));
+	for (killed = 0; q_len(self->q) && killed < 50; )
+		killed += one_worker(_metadata, self->q);
+	EXPECT_EQ(5, killed);
+	EXPECT_STREQ("killer", the_dead(self->q));
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "killer"));
+	check_stat(self->q, .items = 0);
+}
+
+/* L12, O1: after a shut down it is still handed out, until it was lost too often. */
+TEST_F(dead, lost_too_often_after_a_shut_down)
+{
+	struct kwq_config config = default_config();
+
+	config.dead_after_lost = 2;
+	ASSERT_EQ(0, q_configure(self->q, &config));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "killer"));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(1, one_worker(_metadata, self->q));
+	EXPECT_EQ(1, one_worker(_metadata, self->q));
+	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
+	check_counts(self->q, .adds = 1, .gets = 2, .abandoned = 2, .dropped = 1);
+	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
+}
+
 /* O4: the dead are items, and make no room for others. */
 TEST_F(dead, count_as_items)
 {

@@ -728,7 +728,7 @@ static inline int q_config(int q, struct kwq_config *config, struct kwq_limiter 
 		size_t told = arg.config.nr < room ? arg.config.nr * sizeof(*to) : size;
 
 		REQUIRE(arg.config.nr && arg.config.nr <= KWQ_LIMITERS_MAX);
-		REQUIRE(arg.config.size == sizeof(arg.config) && !arg.config.pad);
+		REQUIRE(arg.config.size == sizeof(arg.config));
 		REQUIRE(is_poison((__u8 *)to + told, size - told));
 		*config = arg.config;
 		if (room) {

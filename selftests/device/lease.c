@@ -323,6 +323,41 @@ TEST_F(lease, of_a_worker_that_is_stopped)
 	close(q);
 }
 
+/* L12: taken back twice it is dead; by the timer, on the clock of the machine. */
+TEST_F(lease, dead_after_two)
+{
+	struct kwq_config config = { .size = sizeof(config), .dead_after_lost = 2 };
+	int q = new_lease_queue(self->dev, CLOCK_MONOTONIC, MSEC);
+	struct kwq_stat stat;
+	struct item item;
+	struct dead dead;
+
+	ASSERT_LE(0, q);
+	ASSERT_EQ(0, q_configure(q, &config));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
+	ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
+	EXPECT_EQ(1, item.abandoned);
+	do {
+		stat = stat_of(q);
+	} while (!stat.dead);
+	EXPECT_EQ(-ESTALE, q_done(q, item.ticket));
+	EXPECT_EQ(2, stat.expired);
+	EXPECT_EQ(1, stat.died);
+	check_stat(q, .items = 1);
+	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
+	EXPECT_STREQ("a", dead.key);
+
+	/* O1, Q8: after a shut down it is dropped, and nothing is left to wait for. */
+	config.dead_after_lost = 1;
+	ASSERT_EQ(0, q_configure(q, &config));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
+	EXPECT_EQ(0, q_drain(q, KWQ_NO_DEADLINE));
+	check_stat(q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
+	close(q);
+}
+
 /* O1 O3: killed or too late, once is enough. */
 TEST_F(lease, of_a_worker_that_is_killed)
 {

@@ -1029,6 +1029,7 @@ TEST_F(limiter, config)
 	config.max_wait = TIME_MAX;
 	config.forget_after = TIME_MAX - 1;
 	config.dead_after = ~0U;
+	config.dead_after_lost = ~0U - 1;
 	limit(self, config);
 	for (int room = 4; room <= 20; room += 8) {
 		ASSERT_EQ(0, q_config(self->q, &told, limiters, room));
@@ -1036,6 +1037,7 @@ TEST_F(limiter, config)
 		EXPECT_EQ(TIME_MAX, told.max_wait);
 		EXPECT_EQ(TIME_MAX - 1, told.forget_after);
 		EXPECT_EQ(~0U, told.dead_after);
+		EXPECT_EQ(~0U - 1, told.dead_after_lost);
 		EXPECT_EQ(4, told.nr);
 		EXPECT_EQ(sizeof(limiters[0]), told.limiter_size);
 		EXPECT_EQ(0, memcmp(of_all_kinds, limiters, sizeof(of_all_kinds)));
@@ -1055,6 +1057,7 @@ TEST_F(limiter, config)
 	EXPECT_EQ(0, told.max_wait);
 	EXPECT_EQ(0, told.forget_after);
 	EXPECT_EQ(0, told.dead_after);
+	EXPECT_EQ(0, told.dead_after_lost);
 	ASSERT_EQ(2, told.nr);
 	EXPECT_EQ(0, memcmp(standard, limiters, sizeof(standard)));
 }
@@ -1258,9 +1261,6 @@ TEST_F(limiter, bad_config)
 	limit(self, config_of(of_all_kinds));
 	for (int bit = 0; bit < 32; bit++) {
 		config = right;
-		config.pad = 1U << bit;
-		check_refused(_metadata, self, -EINVAL, &config);
-		config = right;
 		config.flags = 1U << bit;
 		if (config.flags != KWQ_CONFIG_COALESCE)
 			check_refused(_metadata, self, -EINVAL, &config);
@@ -1309,7 +1309,7 @@ TEST_F(limiter, bad_config_out)
 	wrong[1].max_wait = 1;
 	wrong[2].forget_after = 1;
 	wrong[3].dead_after = 1;
-	wrong[4].pad = 1;
+	wrong[4].dead_after_lost = 1;
 	wrong[5].nr = 0;
 	wrong[6].nr = 0;
 	wrong[6].limiters = 0;

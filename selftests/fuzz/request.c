@@ -251,6 +251,7 @@ static void any_config(struct fuzzer *f, struct kwq_config *config)
 		.max_wait = one_in(f, 2) ? 0 : any_time(f),
 		.forget_after = one_in(f, 2) ? 0 : any_time(f),
 		.dead_after = one_in(f, 3) ? 0 : 1 + any(f, 3),
+		.dead_after_lost = one_in(f, 3) ? 0 : 1 + any(f, 3),
 		.nr = one_in(f, 4) ? 0 : any(f, 4 + one_in(f, 8) * 6),
 	};
 	for (__u32 i = 0; i < config->nr; i++)

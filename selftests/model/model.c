@@ -237,11 +237,13 @@ u32 model_num_requeues(const struct model *model, int nr, s64 now)
 	return item->requeues;
 }
 
-/* L11: any add but a rate-limited one. */
+/* L11: any add but a rate-limited one. L12: its losses were of the life before. */
 static void revive(struct model_item *item)
 {
 	if (item->dead)
 		item->requeues = 0;
+	if (item->dead && !item->processing)
+		item->abandoned = 0;
 	item->dead = false;
 }
 
@@ -460,6 +462,8 @@ static bool let_go(struct model *model, struct model_item *item)
 /* Q8: the counts of requeues go, too. */
 static void drop(struct model *model, struct model_item *item)
 {
+	if (item->dead)
+		item->abandoned = 0;
 	item->waiting = false;
 	item->dead = false;
 	if (model_is_idle(item))
@@ -519,21 +523,34 @@ void model_unget(struct model *model, int nr)
 		item->ready_place = --model->first_place;
 }
 
-/* O1 */
-void model_abandon(struct model *model, int nr, s64 now)
+/* O1 L12 */
+int model_abandon(struct model *model, int nr, s64 now)
 {
+	u32 limit = model->rate.config.dead_after_lost;
 	struct model_item *item = &model->item[nr];
+	bool was_to_die = item->dead;
 	int priority = undone_priority(item);
 
 	model->abandoned++;
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	if (let_go(model, item))
-		return;
+		return KWQ_FINISHED;
+	if (limit && item->abandoned >= limit && !item->dirty && !item->waiting) {
+		model->died += !was_to_die;
+		item->dead = true;
+		item->since = now;
+		item->dead_place = ++model->last_place;
+		/* Q10 */
+		if (model->shut_down)
+			drop(model, item);
+		return KWQ_DEAD;
+	}
 	if (!item->dirty)
 		item->dirtied = now;
-	item->returned = true;
+	item->returned = item->abandoned == 1;
 	get_ready(model, item, priority);
+	return KWQ_REQUEUED;
 }
 
 /* ---- Q8 Q10 Q11 K3: ends ---- */

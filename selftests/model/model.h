@@ -21,7 +21,7 @@ struct model_item {
 	bool waiting;
 	bool dead;		/* with processing: at its done */
 	bool cancelled;
-	bool returned;		/* by a holder that vanished, when it last got ready */
+	bool returned;		/* by its first holder that vanished, when it last got ready */
 	int holder;
 	int priority;		/* of the run, or what was left of it for a wait */
 	int next_priority;	/* of the run after this one */
@@ -70,7 +70,7 @@ int model_give_up(struct model *model, int item, s64 now);
 int model_get(struct model *model, int holder, s64 now);
 int model_done(struct model *model, int holder, int item, s64 now);
 void model_unget(struct model *model, int item);
-void model_abandon(struct model *model, int item, s64 now);
+int model_abandon(struct model *model, int item, s64 now);
 int model_remove(struct model *model, int item);
 int model_cancel(struct model *model, int item);
 int model_expire(struct model *model, s64 now);

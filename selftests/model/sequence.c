@@ -204,6 +204,7 @@ static void some_config(u32 value, struct kwq_limiter_config *config)
 	memset(config, 0, sizeof(*config));
 	config->flags = random_next(&state) % 32 ? random_next(&state) % 2 : some_number(&state);
 	config->dead_after = random_next(&state) % 2 ? 0 : some_number(&state);
+	config->dead_after_lost = random_next(&state) % 2 ? 0 : some_number(&state);
 	config->max_wait = random_next(&state) % 4 ? 0 : some_length(&state);
 	config->forget_after = random_next(&state) % 2 ? 0 : some_length(&state);
 	config->nr = random_next(&state) % 32 ? random_next(&state) % 4 :
@@ -358,8 +359,8 @@ static void say_config(const struct run *run, const struct kwq_limiter_config *c
 	if (!out)
 		return;
 	fprintf(out, "\t{\n\t\tstatic const struct kwq_limiter_config config = {\n");
-	fprintf(out, "\t\t\t.flags = %u, .dead_after = %u, .nr = %u,\n", config->flags,
-		config->dead_after, config->nr);
+	fprintf(out, "\t\t\t.flags = %u, .dead_after = %u, .dead_after_lost = %u, .nr = %u,\n",
+		config->flags, config->dead_after, config->dead_after_lost, config->nr);
 	fprintf(out, "\t\t\t.max_wait = %lluULL, .forget_after = %lluULL,\n",
 		(unsigned long long)config->max_wait, (unsigned long long)config->forget_after);
 	fprintf(out, "\t\t\t.limiters = {\n");
@@ -757,17 +758,22 @@ static bool do_expire(struct run *run)
 				    wanted);
 }
 
-static void do_abandon(struct run *run, const struct op *op)
+static const char *abandon_name(int result)
 {
-	int nr = op_processing(run, op);
+	return result == KWQ_DEAD ? "KWQ_DEAD" : done_name(result);
+}
+
+static bool do_abandon(struct run *run, const struct op *op)
+{
+	int nr = op_processing(run, op), wanted;
 
 	if (!run->model.item[nr].processing)
-		return;
-	model_abandon(&run->model, nr, run->now);
-	say(run, NULL, "kwq_core_abandon(&t->core, &t->%c, %lld)", item_names[nr],
-	    (long long)run->now);
-	if (!run->out)
-		kwq_core_abandon(&run->core, &run->item[nr], run->now);
+		return true;
+	wanted = model_abandon(&run->model, nr, run->now);
+	say(run, abandon_name(wanted), "kwq_core_abandon(&t->core, &t->%c, %lld)",
+	    item_names[nr], (long long)run->now);
+	return run->out ||
+	       answered(run, kwq_core_abandon(&run->core, &run->item[nr], run->now), wanted);
 }
 
 static void do_unget(struct run *run, const struct op *op)
@@ -1002,8 +1008,7 @@ static bool do_op(struct run *run, const struct op *op)
 	case EXPIRE:
 		return do_expire(run);
 	case ABANDON:
-		do_abandon(run, op);
-		return true;
+		return do_abandon(run, op);
 	case UNGET:
 		do_unget(run, op);
 		return true;

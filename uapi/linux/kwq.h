@@ -195,7 +195,9 @@ struct kwq_limiter {
  *		of 10 a second with a burst of 100.
  * @limiters:	address of an array of &struct kwq_limiter; 0 if @nr is.
  * @limiter_size: sizeof(struct kwq_limiter); 0 if @nr is.
- * @pad:	zero.
+ * @dead_after_lost: how many losses of its holder - the handle is closed, or the lease
+ *		over - without a Done between them make an item dead. An add that was
+ *		made meanwhile, or a time, gives it another run. 0 for never.
  *
  * A new configuration holds for rate-limited adds from then on; times that were
  * given before stay. A bucket in the place of another takes over its tokens, as
@@ -218,7 +220,7 @@ struct kwq_config {
 	__u32 nr;
 	__u64 limiters;
 	__u32 limiter_size;
-	__u32 pad;
+	__u32 dead_after_lost;
 };
 
 /*
@@ -597,7 +599,7 @@ struct kwq_advance {
  * @key_len:	bytes of its key.
  * @priority:	its priority.
  * @abandoned:	how often its holder vanished, or its lease ended, since it was last
- *		done.
+ *		done, or dead.
  * @requeues:	how often it was rate-limited since it was last forgotten.
  */
 struct kwq_got {
@@ -731,7 +733,7 @@ struct kwq_histogram {
  * @retries:	adds after a delay, be it 0, at a time or rate-limited (client-go's
  *		workqueue_retries_total).
  * @rate_limited: of these, the rate-limited ones that the limiters were asked for.
- * @died:	how often an item was rate-limited too often.
+ * @died:	how often an item was rate-limited, or lost its holder, too often.
  * @dead:	items that are dead now.
  * @remembered:	idle items that are kept for their count of requeues.
  * @oldest_ready: since when the item has been ready that waited longest of those

@@ -41,6 +41,11 @@ bool config_option(struct config_options *o, int opt)
 		o->config.dead_after = must_parse_number("--dead-after", optarg, 0, UINT32_MAX);
 		o->dead_after = true;
 		return true;
+	case OPT_DEAD_AFTER_LOST:
+		o->config.dead_after_lost = must_parse_number("--dead-after-lost", optarg, 0,
+							      UINT32_MAX);
+		o->dead_after_lost = true;
+		return true;
 	case OPT_FORGET_AFTER:
 		o->config.forget_after = must_parse_short_duration("--forget-after", optarg);
 		o->forget_after = true;
@@ -60,7 +65,8 @@ bool config_option(struct config_options *o, int opt)
 
 bool config_options_given(const struct config_options *o)
 {
-	return o->limit || o->max_wait || o->dead_after || o->forget_after || o->coalesce;
+	return o->limit || o->max_wait || o->dead_after || o->dead_after_lost ||
+	       o->forget_after || o->coalesce;
 }
 
 /* No limiters are the default ones. */
@@ -96,6 +102,8 @@ int config_options_apply(const struct config_options *o, struct kwq *q)
 		config.max_wait = o->config.max_wait;
 	if (o->dead_after)
 		config.dead_after = o->config.dead_after;
+	if (o->dead_after_lost)
+		config.dead_after_lost = o->config.dead_after_lost;
 	if (o->forget_after)
 		config.forget_after = o->config.forget_after;
 	if (o->coalesce)

@@ -13,12 +13,13 @@
 /* Far from the numbers of a subcommand's own options. */
 enum {
 	OPT_LIMIT = 1000, OPT_MAX_WAIT, OPT_DEAD_AFTER, OPT_FORGET_AFTER, OPT_COALESCE,
-	OPT_NO_COALESCE,
+	OPT_NO_COALESCE, OPT_DEAD_AFTER_LOST,
 };
 
 #define OPTION_LIMIT	{ "limit", required_argument, NULL, OPT_LIMIT }
 #define OPTION_MAX_WAIT	{ "max-wait", required_argument, NULL, OPT_MAX_WAIT }
 #define OPTION_DEAD_AFTER { "dead-after", required_argument, NULL, OPT_DEAD_AFTER }
+#define OPTION_DEAD_AFTER_LOST { "dead-after-lost", required_argument, NULL, OPT_DEAD_AFTER_LOST }
 #define OPTION_FORGET_AFTER { "forget-after", required_argument, NULL, OPT_FORGET_AFTER }
 #define OPTION_COALESCE	{ "coalesce", no_argument, NULL, OPT_COALESCE }
 #define OPTION_NO_COALESCE { "no-coalesce", no_argument, NULL, OPT_NO_COALESCE }
@@ -30,6 +31,8 @@ enum {
 	"                         or default: exp:5ms..1000s with bucket:10/s:100\n" \
 	"      --max-wait DURATION  but no longer than this (0: no such limit)\n" \
 	"      --dead-after N     dead when rate-limited more than N times (0: never)\n" \
+	"      --dead-after-lost N\n" \
+	"                         dead when N workers in a row were lost with it (0: never)\n" \
 	"      --forget-after DURATION\n" \
 	"                         a count of requeues untouched for so long is 0 (0: never)\n" \
 	"      --coalesce         a rate-limited add of what waits already is free\n" \
@@ -39,7 +42,7 @@ struct config_options {
 	/* What was given; else zero, as in a new queue's. */
 	struct kwq_config config;
 	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
-	bool limit, max_wait, dead_after, forget_after, coalesce;	/* given */
+	bool limit, max_wait, dead_after, dead_after_lost, forget_after, coalesce;	/* given */
 	bool default_limiters;
 };
 

@@ -10,8 +10,8 @@
 #include "limit_spec.h"
 
 static const struct option configure_options[] = {
-	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_FORGET_AFTER,
-	OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
 	OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -23,20 +23,26 @@ static const char *duration_or(const char *none, uint64_t ns)
 	return ns ? print_duration(text, ns) : none;
 }
 
+static void print_number(const char *name, __u32 number)
+{
+	if (number)
+		printf("%-17s%u\n", name, number);
+	else
+		printf("%-17s%s\n", name, "never");
+}
+
 static void print_text(const struct kwq_config *config, const struct kwq_limiter *limiters)
 {
 	char spec[LIMIT_SPEC_SIZE];
 	__u32 i;
 
 	for (i = 0; i < config->nr; i++)
-		printf("%-14s%s\n", "limit", limit_spec_print(spec, &limiters[i]));
-	printf("%-14s%s\n", "max-wait", duration_or("none", config->max_wait));
-	if (config->dead_after)
-		printf("%-14s%u\n", "dead-after", config->dead_after);
-	else
-		printf("%-14s%s\n", "dead-after", "never");
-	printf("%-14s%s\n", "forget-after", duration_or("never", config->forget_after));
-	printf("%-14s%s\n", "coalesce", config->flags & KWQ_CONFIG_COALESCE ? "yes" : "no");
+		printf("%-17s%s\n", "limit", limit_spec_print(spec, &limiters[i]));
+	printf("%-17s%s\n", "max-wait", duration_or("none", config->max_wait));
+	print_number("dead-after", config->dead_after);
+	print_number("dead-after-lost", config->dead_after_lost);
+	printf("%-17s%s\n", "forget-after", duration_or("never", config->forget_after));
+	printf("%-17s%s\n", "coalesce", config->flags & KWQ_CONFIG_COALESCE ? "yes" : "no");
 }
 
 static void print_json(const struct kwq_config *config, const struct kwq_limiter *limiters)
@@ -47,8 +53,9 @@ static void print_json(const struct kwq_config *config, const struct kwq_limiter
 	fputs("{\"limits\":[", stdout);
 	for (i = 0; i < config->nr; i++)
 		printf("%s\"%s\"", i ? "," : "", limit_spec_print(spec, &limiters[i]));
-	printf("],\"max_wait_ns\":%llu,\"dead_after\":%u,",
-	       (unsigned long long)config->max_wait, config->dead_after);
+	printf("],\"max_wait_ns\":%llu,\"dead_after\":%u,\"dead_after_lost\":%u,",
+	       (unsigned long long)config->max_wait, config->dead_after,
+	       config->dead_after_lost);
 	printf("\"forget_after_ns\":%llu,\"coalesce\":%s}\n",
 	       (unsigned long long)config->forget_after,
 	       config->flags & KWQ_CONFIG_COALESCE ? "true" : "false");

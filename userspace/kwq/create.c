@@ -22,8 +22,8 @@ static const struct option create_options[] = {
 	{ "clock", required_argument, NULL, OPT_CLOCK },
 	{ "lease", required_argument, NULL, OPT_LEASE },
 	{ "or-open", no_argument, NULL, 'p' },
-	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_FORGET_AFTER,
-	OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
 	OPTION_HELP, OPTION_END
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq dead: items that were rate-limited too often.
+ * kwq dead: items that were rate-limited, or lost, too often.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -238,7 +238,7 @@ static int dead_main(int argc, char **argv)
 const struct command command_dead = {
 	.name = "dead",
 	.arguments = "ls [OPTION...] QUEUE | kick|drop [OPTION...] QUEUE [KEY...]",
-	.summary = "List items that were rate-limited too often, bring them back, drop them",
+	.summary = "List items that were tried or lost too often, bring them back, drop them",
 	.options =
 	"ls, those first that died first:\n"
 	"  -l, --long       with requeues, for how long they are dead, and priority\n"

@@ -45,7 +45,7 @@ static const struct family {
 	/* M2: what client-go lacks. */
 	FAMILY("waiting", GAUGE, waiting, "Items with a time at which they will be added"),
 	FAMILY("processing", GAUGE, processing, "Items handed out and not yet done"),
-	FAMILY("dead", GAUGE, dead, "Items that were retried too often and are kept apart"),
+	FAMILY("dead", GAUGE, dead, "Items that were retried or lost too often and are kept apart"),
 	FAMILY("remembered", GAUGE, remembered,
 	       "Idle items kept for their count of requeues"),
 	FAMILY("oldest_ready_seconds", SECONDS, oldest_ready,

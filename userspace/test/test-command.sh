@@ -143,6 +143,8 @@ for command in create configure; do
 	wrong 'not a duration' $command --forget-after soon a
 	wrong 'too long (more than 292 years)' $command --forget-after 9223372036854775808ns a
 	wrong 'not a number' $command --dead-after -1 a
+	wrong 'not a number' $command --dead-after-lost -1 a
+	wrong 'not from 0 to 4294967295' $command --dead-after-lost 4294967296 a
 	wrong 'not from 0 to 4294967295' $command --dead-after 4294967296 a
 done
 wrong 'QUEUE is missing' configure

@@ -69,8 +69,10 @@ unset KWQ_FD
 
 for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
 	dead advance top exporter; do
-	for option in $("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u); do
-		ok "$command $option" completes "$option" "$command" "$option"
+	options=$("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
+	for option in $options; do
+		# One may begin with all of another.
+		ok "$command $option" completes "$(grep -- "^$option" <<<"$options" | paste -sd '|')" "$command" "$option"
 	done
 done
 

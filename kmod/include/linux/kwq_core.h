@@ -25,9 +25,9 @@
  *      |                      `------------------ and dirty|
  *      `---------------------------------------------------'
  *
- * An item that was rate-limited too often is dead: apart from all of this until an
- * add brings it back. One that is being processed turns dead at its done. An item
- * that was cancelled is idle, once nobody processes it, and stays so.
+ * An item that was rate-limited, or lost its holder, too often is dead: apart from all
+ * of this until an add brings it back. One that is being processed turns dead at its
+ * done. An item that was cancelled is idle, once nobody processes it, and stays so.
  */
 #ifndef _LINUX_KWQ_CORE_H
 #define _LINUX_KWQ_CORE_H
@@ -67,7 +67,7 @@ struct kwq_item {
 	s8 next_priority;		/* while processing and dirty */
 	s8 wait_priority;		/* while waiting; or none was named */
 	u32 requeues;			/* rate-limited since it was last forgotten */
-	u32 abandoned;			/* holders lost since it was last idle or done */
+	u32 abandoned;			/* holders lost since it was last idle, dead or done */
 	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
 	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: since when */
 	ktime_t since;			/* when it was handed out; else, idle or dead */
@@ -82,7 +82,8 @@ struct kwq_item {
 
 /*
  * Items of one priority are handed out lane by lane: first what a vanished
- * holder gave back, then what was never tried (O1).
+ * holder gave back, then the others (O1). An item that lost its second holder, or one
+ * after that, is among the others, at the tail: it may be what ends them (L12).
  */
 enum kwq_lane {
 	KWQ_LANE_RETURNED,
@@ -116,7 +117,8 @@ enum kwq_wait_policy {
  * @dropped:	times, and dead items, dropped by a shut down.
  * @retries:	adds with a time, or with a delay of nothing.
  * @rate_limited: adds that the limiters were asked for.
- * @died:	how often an item was found to be rate-limited too often, or given up.
+ * @died:	how often an item was found to be rate-limited too often, or lost too
+ *	often, or was given up.
  * @let_go:	how often the processing of a cancelled item ended.
  * @started:	the sum of @since of what is processing; the lower 64 bits,
  * @started_high: and the upper.
@@ -208,7 +210,7 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now);
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
-void kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
+int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
@@ -231,7 +233,7 @@ static inline bool kwq_item_is_idle(const struct kwq_item *item)
 }
 
 /**
- * kwq_item_is_dead() - was the item rate-limited too often (L11)
+ * kwq_item_is_dead() - was the item rate-limited, or lost, too often (L11, L12)
  * @item: the item
  *
  * Return: true if it is dead; not yet if it will be so at its done.

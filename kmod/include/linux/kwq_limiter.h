@@ -35,6 +35,8 @@
  * @flags: KWQ_CONFIG_* bits
  * @dead_after: requeues after which the next rate-limited add makes an item dead;
  *	0 for never
+ * @dead_after_lost: losses of its holder, without a done between them, after which an
+ *	item is dead; 0 for never
  * @max_wait: no limiter makes an item wait longer, in ns; 0 for no such limit
  * @forget_after: an item idle for so many ns loses its requeues; 0 for never
  * @nr: limiters in @limiters; 0 for the default
@@ -47,6 +49,7 @@ struct kwq_limiter_config {
 	u32 dead_after;
 	u64 max_wait;
 	u64 forget_after;
+	u32 dead_after_lost;
 	u32 nr;
 	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
 };
