@@ -13,7 +13,6 @@
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/kwq.h>
-#include <linux/list.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
 #include "handler.h"
@@ -78,15 +77,13 @@ int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_cancel_sync);
 
-/* Whoever processes it goes on; what was added meanwhile, or waits, is not done. */
-static void unmark_processing(struct kwq_queue *queue)
+/* An item that is being processed is idle after that, however often it was added meanwhile. */
+static void let_none_come_back(struct kwq_queue *queue)
 {
-	struct kwq_item *item;
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	list_for_each_entry(item, &queue->core.processing, link)
-		kwq_core_remove(&queue->core, item);
+	kwq_core_cancel_all(&queue->core);
 	kwq_unlock(queue, flags);
 }
 
@@ -127,7 +124,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
 	kwq_shut_down(queue);
-	unmark_processing(queue);
+	let_none_come_back(queue);
 	while (remove_some_ready(queue))
 		cond_resched();
 	spin_lock_irqsave(&queue->lock, flags);

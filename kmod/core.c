@@ -591,6 +591,18 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_get);
 
+/*
+ * K3: nothing that happened meanwhile brings the item back. A time that it still waits
+ * for is dropped by itself.
+ */
+static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
+{
+	set_state(item, item->state & (KWQ_ITEM_CANCELLED | KWQ_ITEM_WAITING));
+	item->requeues = 0;
+	item->abandoned = 0;
+	core->removed++;
+}
+
 static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 {
 	list_del_init(&item->link);
@@ -606,6 +618,14 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		core->let_go++;
 		core->changed = true;
 	}
+	if (unlikely(core->cancelled))
+		take_out(core, item);
+}
+
+/* K3: it was cancelled, or all of the queue's items were. */
+static bool stays_out(const struct kwq_core *core, const struct kwq_item *item)
+{
+	return core->cancelled || item->state & KWQ_ITEM_CANCELLED;
 }
 
 /**
@@ -668,7 +688,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 
 	leave_holder(core, item);
 	core->gets--;
-	if (item->state & KWQ_ITEM_CANCELLED)
+	if (stays_out(core, item))
 		return;
 	item->priority = priority;
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
@@ -706,7 +726,7 @@ static bool is_lost_too_often(const struct kwq_core *core, const struct kwq_item
  * losses without a done.
  *
  * Return: KWQ_REQUEUED if it is ready again; KWQ_DEAD if it is dead, or after a shut
- * down was dropped for that; KWQ_FINISHED if it was cancelled, and is idle.
+ * down was dropped for that; KWQ_FINISHED if it, or the queue, was cancelled.
  */
 int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
@@ -714,7 +734,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 
 	leave_holder(core, item);
 	core->abandoned++;
-	if (item->state & KWQ_ITEM_CANCELLED)
+	if (stays_out(core, item))
 		return KWQ_FINISHED;
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
@@ -798,6 +818,22 @@ int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item)
 	return was;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel);
+
+/**
+ * kwq_core_cancel_all() - see to it that no item comes back from its processing (K3)
+ * @core: the core; shut down
+ *
+ * An item that is being processed is idle when that ends, in whichever way and however
+ * often it was added meanwhile, and counts as removed. The caller takes out the items that
+ * are ready, waiting or dead, by kwq_core_remove() and kwq_core_drop().
+ *
+ * O(1), however many items are being processed.
+ */
+void kwq_core_cancel_all(struct kwq_core *core)
+{
+	core->cancelled = true;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel_all);
 
 /**
  * kwq_core_expire() - add the first item whose time has come (D4, D5)

@@ -1025,6 +1025,38 @@ static void cancelled_item_that_is_lost_does_not_die(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->core.died, 0);
 }
 
+/* ---- K3: a queue that is cancelled ---- */
+
+static void cancelled_queue_brings_nothing_back(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* K3: dirty, or to die, with requeues; done, given back, or undone */
+	die_after_lost(test, 1);
+	add(t, &t->a, 0);
+	add(t, &t->b, 0);
+	add(t, &t->c, 0);
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+	EXPECT_ITEM(test, get(t, 0), &t->b);
+	EXPECT_ITEM(test, get(t, 0), &t->c);
+	add(t, &t->a, 0);
+	add(t, &t->b, 0);
+	t->a.requeues = 7;
+	kwq_core_give_up(&t->core, &t->c, 0);
+	kwq_core_shut_down(&t->core);
+	kwq_core_cancel_all(&t->core);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, t->a.requeues, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->b, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
+	kwq_core_unget(&t->core, &t->c);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->c));
+	KUNIT_EXPECT_EQ(test, t->core.removed, 3);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dirty, 0);
+	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
+}
+
 static void removed_dead_item_was_dead(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
@@ -1596,6 +1628,7 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(item_that_was_to_die_dies_once),
 	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_dropped),
 	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),
+	KUNIT_CASE(cancelled_queue_brings_nothing_back),
 	KUNIT_CASE(removed_dead_item_was_dead),
 	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
 	KUNIT_CASE(dropped_items_have_no_count),

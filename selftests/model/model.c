@@ -452,10 +452,17 @@ int model_get(struct model *model, int holder, s64 now)
 static bool let_go(struct model *model, struct model_item *item)
 {
 	item->processing = false;
-	if (!item->cancelled)
+	if (!item->cancelled && !model->cancelled)
 		return false;
 	item->dead = false;
-	model->let_go++;
+	item->dirty = false;
+	if (item->cancelled)
+		model->let_go++;
+	if (model->cancelled) {
+		item->requeues = 0;
+		item->abandoned = 0;
+		model->removed++;
+	}
 	return true;
 }
 
@@ -586,6 +593,12 @@ int model_cancel(struct model *model, int nr)
 
 	model->item[nr].cancelled = true;
 	return was == -ENOENT ? 0 : was;
+}
+
+/* K3: in a queue that was shut down; whoever is processing goes on. */
+void model_cancel_all(struct model *model)
+{
+	model->cancelled = true;
 }
 
 bool model_may_drop(const struct model *model, int nr)

@@ -46,6 +46,7 @@ struct model {
 	struct model_item item[NR_ITEMS];
 	struct rate rate;
 	bool shut_down;
+	bool cancelled;
 	s64 last_place;
 	s64 first_place;
 	u64 readied, adds, coalesced, gets, dones, abandoned, removed, dropped;
@@ -73,6 +74,7 @@ void model_unget(struct model *model, int item);
 int model_abandon(struct model *model, int item, s64 now);
 int model_remove(struct model *model, int item);
 int model_cancel(struct model *model, int item);
+void model_cancel_all(struct model *model);
 int model_expire(struct model *model, s64 now);
 void model_drop(struct model *model, int item);
 void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now);

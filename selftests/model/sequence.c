@@ -24,7 +24,7 @@ struct run {
 /* ---- What an operation names ---- */
 
 static const u8 shares[NR_KINDS] = {
-	[ADD]			= 19,
+	[ADD]			= 18,
 	[ADD_AT]		= 16,
 	[ADD_RATE_LIMITED]	= 15,
 	[GET]			= 20,
@@ -38,6 +38,7 @@ static const u8 shares[NR_KINDS] = {
 	[GIVE_UP]		= 2,
 	[DROP]			= 2,
 	[CANCEL]		= 1,
+	[CANCEL_ALL]		= 1,
 	[ITEM_INIT]		= 1,
 	[CONFIGURE]		= 2,
 	[WHEN]			= 1,
@@ -797,6 +798,16 @@ static bool do_remove(struct run *run, const struct op *op)
 	return run->out || answered(run, kwq_core_remove(&run->core, &run->item[nr]), wanted);
 }
 
+static void do_cancel_all(struct run *run)
+{
+	if (!run->model.shut_down)
+		return;
+	model_cancel_all(&run->model);
+	say(run, NULL, "kwq_core_cancel_all(&t->core)");
+	if (!run->out)
+		kwq_core_cancel_all(&run->core);
+}
+
 static bool do_cancel(struct run *run, const struct op *op)
 {
 	int nr = op_item(op);
@@ -1022,6 +1033,9 @@ static bool do_op(struct run *run, const struct op *op)
 		return do_drop(run);
 	case CANCEL:
 		return do_cancel(run, op);
+	case CANCEL_ALL:
+		do_cancel_all(run);
+		return true;
 	case ITEM_INIT:
 		do_item_init(run, op);
 		return true;

@@ -38,6 +38,7 @@ enum kind {
 	GIVE_UP,
 	DROP,
 	CANCEL,
+	CANCEL_ALL,
 	ITEM_INIT,	/* of what was cancelled */
 	CONFIGURE,
 	WHEN,		/* the limiters alone are asked */

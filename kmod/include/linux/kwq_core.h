@@ -127,6 +127,7 @@ enum kwq_wait_policy {
  * @lateness:	from an item's time to its being ready.
  * @limiter:	of rate-limited adds.
  * @shut_down:	adds are refused.
+ * @cancelled:	no item comes back when its processing ends.
  * @changed:	set when kwq_core_next() may tell another time, and with every change of
  *	@let_go and of @shut_down; for the caller to reset.
  * @processing:	items that are handed out, in the order of the hand-outs.
@@ -163,6 +164,7 @@ struct kwq_core {
 	struct kwq_histogram lateness;
 	struct kwq_rate_limiter limiter;
 	bool shut_down;
+	bool cancelled;
 	bool changed;
 	struct list_head processing;
 	struct list_head dead;
@@ -213,6 +215,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item);
+void kwq_core_cancel_all(struct kwq_core *core);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget);
 ktime_t kwq_core_next(const struct kwq_core *core);

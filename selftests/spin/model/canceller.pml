@@ -50,18 +50,9 @@ proctype destroyer(byte me)
 	byte k = NONE, mine;
 
 	begin_shut_down(false);
-	/* unmark_processing() */
+	/* let_none_come_back() */
 	WANT_LOCK
-	atomic {
-		TAKE_LOCK;
-		for (i : 0 .. KEYS - 1) {
-			if
-			:: processing[i] -> kwq_core_remove(i)
-			:: else
-			fi
-		}
-		i = 0
-	}
+	atomic { TAKE_LOCK; all_cancelled = true };
 	kwq_unlock();
 	/* remove_some_ready() */
 	do

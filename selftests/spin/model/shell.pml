@@ -60,7 +60,7 @@ byte expires[KEYS] = NEVER;
 byte holder[KEYS] = NONE;
 
 /* struct kwq_core, and struct kwq_queue round it. */
-bool shut_down;
+bool shut_down, all_cancelled;
 byte fresh;		/* readied - woken */
 bool let_go;		/* let_go != told_let_go */
 bool told_shut_down, told_drained;
@@ -364,7 +364,11 @@ inline leave_holder(k)
 	processing[k] = false;
 	holder[k] = NONE;
 	in_hands[k] = false;
-	let_go = let_go || cancelled[k]
+	let_go = let_go || cancelled[k];
+	if
+	:: all_cancelled -> dirty[k] = false; owed[k] = false
+	:: else
+	fi
 }
 
 /* kwq_core_done() */
@@ -378,7 +382,7 @@ inline kwq_core_done(k)
 inline come_back(k)
 {
 	if
-	:: cancelled[k] -> owed[k] = false
+	:: cancelled[k] || all_cancelled -> owed[k] = false
 	:: else -> owed[k] = true; dirty[k] = true; fresh++
 	fi
 }
