@@ -40,8 +40,7 @@ static __u64 jittered(__u64 x, __u32 jitter, __u32 random)
  */
 int kwq_backoff_check(const struct kwq_backoff *backoff)
 {
-	if (backoff->duration > LONGEST || backoff->cap > LONGEST ||
-	    backoff->pad || (backoff->factor && backoff->factor < KWQ_ONE))
+	if (backoff->duration > LONGEST || backoff->cap > LONGEST || backoff->pad)
 		return -EINVAL;
 	return 0;
 }
@@ -67,8 +66,8 @@ static void grow(struct kwq_backoff *backoff)
  * @backoff: the backoff; moves on by one step
  * @random: chooses the jitter, evenly from 0 (none) to U32_MAX (almost all)
  *
- * The pause is the duration and its jitter. While steps last the duration then
- * grows; one beyond the cap is the cap, and uses the steps up.
+ * The pause is the duration and its jitter. While steps last the duration is then
+ * multiplied by the factor; one beyond the cap is the cap, and uses the steps up.
  *
  * Return: the pause in ns, rounded down.
  */
@@ -87,7 +86,7 @@ EXPORT_SYMBOL_GPL(kwq_backoff_step);
  * @steps: how many were made
  * @random: as for kwq_backoff_step()
  *
- * As many steps are made as the backoff has, or until it no longer grows.
+ * As many steps are made as the backoff has, or until the pause stays as it is.
  *
  * Return: the pause in ns.
  */
@@ -110,8 +109,12 @@ EXPORT_SYMBOL_GPL(kwq_backoff_after);
  * kwq_backoff_manager_init() - start a manager
  * @manager: the manager
  * @backoff: what it starts with, and starts over with
- * @reset: after how long without a step, in ns; 0 for never
+ * @reset: it starts over when more time than this has passed, in ns; KWQ_NO_RESET for
+ *	never, and 0 for each time
  * @now: the time it is
+ *
+ * The time counts from the last step. Set @manager->from_reset afterwards to have it
+ * count from the last reset.
  */
 void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 			      const struct kwq_backoff *backoff, __u64 reset,
@@ -121,6 +124,7 @@ void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 	manager->backoff = *backoff;
 	manager->reset = reset;
 	manager->last = now;
+	manager->from_reset = false;
 }
 EXPORT_SYMBOL_GPL(kwq_backoff_manager_init);
 
@@ -135,10 +139,14 @@ EXPORT_SYMBOL_GPL(kwq_backoff_manager_init);
 __u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now,
 			       __u32 random)
 {
-	if (manager->reset && now > manager->last &&
-	    now - manager->last > manager->reset)
+	bool over = !manager->reset || (now > manager->last &&
+					now - manager->last > manager->reset);
+
+	if (over)
 		manager->backoff = manager->initial;
-	manager->last = now;
+	/* A clock that goes back counts from there. */
+	if (over || !manager->from_reset || now < manager->last)
+		manager->last = now;
 	return kwq_backoff_step(&manager->backoff, random);
 }
 EXPORT_SYMBOL_GPL(kwq_backoff_manager_step);

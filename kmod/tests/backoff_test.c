@@ -76,6 +76,28 @@ static void factor_1_does_not_grow(struct kunit *test)
 	}, pauses, ARRAY_SIZE(pauses));
 }
 
+static void factor_below_1_shrinks(struct kunit *test)
+{
+	static const u64 pauses[] = { 100, 50, 25, 12, 6, 6 };
+	struct kwq_backoff b = {
+		.duration = 100,
+		.factor = KWQ_ONE / 2,
+		.cap = 1000,
+		.steps = 4,
+	};
+	int i;
+
+	/* B1: as apimachinery's; each is rounded down. */
+	expect_steps(test, b, pauses, ARRAY_SIZE(pauses));
+	for (i = 0; i < ARRAY_SIZE(pauses); i++)
+		KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, i, 0), pauses[i]);
+	/* It ends at no pause at all. */
+	b.steps = U32_MAX;
+	KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, U32_MAX, 0), 0);
+	b.factor = 1;
+	KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, 1, 0), 0);
+}
+
 static void cap_uses_the_steps_up(struct kunit *test)
 {
 	struct kwq_backoff b = {
@@ -256,8 +278,8 @@ static const struct check_case {
 	{ "cap too long", { .cap = LONGEST + 1 }, -EINVAL },
 	{ "duration beyond the cap", { .duration = 2, .cap = 1 }, 0 },
 	{ "smallest factor", { .factor = KWQ_ONE }, 0 },
-	{ "factor that shrinks", { .factor = KWQ_ONE - 1 }, -EINVAL },
-	{ "smallest factor that shrinks", { .factor = 1 }, -EINVAL },
+	{ "factor that shrinks", { .factor = KWQ_ONE - 1 }, 0 },
+	{ "smallest factor that shrinks", { .factor = 1 }, 0 },
 	{ "largest numbers", { .factor = U32_MAX, .jitter = U32_MAX,
 			       .steps = U32_MAX }, 0 },
 	{ "padding", { .pad = 1 }, -EINVAL },
@@ -292,7 +314,7 @@ static void after_is_step_repeated(struct kunit *test)
 			.cap = prandom_u32_state(&rnd) % 2 ?
 			       (u64)prandom_u32_state(&rnd) << 8 : 0,
 			.factor = prandom_u32_state(&rnd) % 4 ?
-				  KWQ_ONE + prandom_u32_state(&rnd) % (2 * KWQ_ONE) :
+				  prandom_u32_state(&rnd) % (3 * KWQ_ONE) :
 				  0,
 			.jitter = prandom_u32_state(&rnd) % (2 * KWQ_ONE),
 			.steps = prandom_u32_state(&rnd) % 20,
@@ -360,12 +382,46 @@ static void managers_first_step_counts_from_its_start(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 5100, 0), 20);
 }
 
-static void manager_with_reset_0_never_starts_over(struct kunit *test)
+static void manager_with_reset_0_starts_over_each_time(struct kunit *test)
+{
+	struct kwq_backoff_manager m;
+
+	/* B2: as apimachinery's, of both kinds */
+	kwq_backoff_manager_init(&m, &doubling, 0, 0);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 0, 0), 10);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1, 0), 10);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1, 0), 10);
+	m.from_reset = true;
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 2, 0), 10);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 2, 0), 10);
+}
+
+static void manager_that_counts_from_its_reset(struct kunit *test)
+{
+	struct kwq_backoff_manager m;
+
+	/* B2: as apimachinery's newer one, however many steps are between */
+	kwq_backoff_manager_init(&m, &doubling, 100, 1000);
+	m.from_reset = true;
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1000, 0), 10);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1060, 0), 20);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1100, 0), 40);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1101, 0), 10);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1190, 0), 20);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1201, 0), 40);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1202, 0), 10);
+	/* On a clock that goes back it counts from there. */
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 10, 0), 20);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 110, 0), 40);
+	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 111, 0), 10);
+}
+
+static void manager_without_a_reset_never_starts_over(struct kunit *test)
 {
 	struct kwq_backoff_manager m;
 
 	/* B2 */
-	kwq_backoff_manager_init(&m, &doubling, 0, 0);
+	kwq_backoff_manager_init(&m, &doubling, KWQ_NO_RESET, 0);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 0, 0), 10);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1, 0), 20);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, U64_MAX, 0), 40);
@@ -438,7 +494,7 @@ static struct until *make_until(struct kunit *test, int runs,
 	init_completion(&u->ran);
 	u->runs = runs;
 	u->sliding = sliding;
-	kwq_backoff_manager_init(&u->manager, pauses, 0, ktime_get());
+	kwq_backoff_manager_init(&u->manager, pauses, KWQ_NO_RESET, ktime_get());
 	kwq_test_thread_start(test, &u->thread, run_until, u);
 	return u;
 }
@@ -545,6 +601,7 @@ static struct kunit_case backoff_test_cases[] = {
 	KUNIT_CASE(without_steps_it_does_not_grow),
 	KUNIT_CASE(factor_0_does_not_grow),
 	KUNIT_CASE(factor_1_does_not_grow),
+	KUNIT_CASE(factor_below_1_shrinks),
 	KUNIT_CASE(cap_uses_the_steps_up),
 	KUNIT_CASE(exactly_the_cap_keeps_the_steps),
 	KUNIT_CASE(products_are_rounded_down),
@@ -559,7 +616,9 @@ static struct kunit_case backoff_test_cases[] = {
 	KUNIT_CASE(after_ends_once_it_does_not_grow),
 	KUNIT_CASE(manager_starts_over_after_its_reset),
 	KUNIT_CASE(managers_first_step_counts_from_its_start),
-	KUNIT_CASE(manager_with_reset_0_never_starts_over),
+	KUNIT_CASE(manager_with_reset_0_starts_over_each_time),
+	KUNIT_CASE(manager_that_counts_from_its_reset),
+	KUNIT_CASE(manager_without_a_reset_never_starts_over),
 	KUNIT_CASE(manager_on_a_clock_that_goes_back),
 	KUNIT_CASE(manager_passes_chance_on),
 	KUNIT_CASE(until_pauses_between_runs),

@@ -210,6 +210,9 @@ static void table_ends_where_pauses_stay(struct kunit *test)
 		.duration = 10, .factor = 2 * KWQ_ONE, .steps = 2 }), 2);
 	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
 		.duration = 10, .factor = KWQ_ONE, .steps = 256 }), 0);
+	/* 5, 2, 1, 0 */
+	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
+		.duration = 10, .factor = KWQ_ONE / 2, .steps = 256 }), 4);
 	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
 		.duration = 10, .steps = 256 }), 0);
 	KUNIT_EXPECT_EQ(test, nr_pauses((struct kwq_backoff){
@@ -225,7 +228,7 @@ static struct kwq_limiter some_backoff(struct rnd_state *rnd)
 
 	b->duration = prandom_u32_state(rnd) >> prandom_u32_state(rnd) % 32;
 	if (prandom_u32_state(rnd) % 4)
-		b->factor = KWQ_ONE + more % (2 * KWQ_ONE);
+		b->factor = more % (3 * KWQ_ONE);
 	if (prandom_u32_state(rnd) % 2)
 		b->jitter = prandom_u32_state(rnd) % (2 * KWQ_ONE);
 	b->steps = prandom_u32_state(rnd) % (KWQ_LIMITER_STEPS_MAX + 1);
@@ -506,7 +509,8 @@ static const struct check_case {
 	{ "backoff, cap too long", BACKOFF(.cap = LONGEST + 1), -EINVAL },
 	{ "backoff, cap of the first", BACKOFF(.duration = 5, .cap = 5), 0 },
 	{ "backoff, above the cap", BACKOFF(.duration = 6, .cap = 5), -EINVAL },
-	{ "backoff, shrinking", BACKOFF(.factor = KWQ_ONE - 1), -EINVAL },
+	{ "backoff, shrinking", BACKOFF(.factor = KWQ_ONE - 1), 0 },
+	{ "backoff, vanishing", BACKOFF(.factor = 1), 0 },
 	{ "backoff, padding", BACKOFF(.pad = 1), -EINVAL },
 };
 

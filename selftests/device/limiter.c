@@ -1155,8 +1155,6 @@ static const struct kwq_limiter bad_limiters[] = {
 	BUCKET(1, ~0ULL, 1),
 	BACKOFF(.duration = BEYOND),
 	BACKOFF(.cap = BEYOND),
-	BACKOFF(.factor = 1),
-	BACKOFF(.factor = KWQ_ONE - 1),
 	BACKOFF(.steps = KWQ_LIMITER_STEPS_MAX + 1),
 	BACKOFF(.steps = ~0U),
 	BACKOFF(.pad = 1),
@@ -1170,6 +1168,8 @@ static const struct kwq_limiter edges[] = {
 	BUCKET(1, 1, 1),
 	BUCKET(~0U, TIME_MAX, ~0U),
 	BACKOFF(.duration = 0),
+	BACKOFF(.duration = 1, .factor = 1, .steps = 1),
+	BACKOFF(.duration = SEC, .factor = KWQ_ONE - 1, .steps = KWQ_LIMITER_STEPS_MAX),
 	BACKOFF(.duration = TIME_MAX, .cap = TIME_MAX, .factor = ~0U, .jitter = ~0U,
 		.steps = KWQ_LIMITER_STEPS_MAX),
 };

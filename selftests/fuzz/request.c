@@ -231,7 +231,7 @@ static void any_limiter(struct fuzzer *f, struct kwq_limiter *l)
 	default:
 		l->u.backoff.duration = any(f, 1000);
 		l->u.backoff.cap = one_in(f, 2) ? 0 : MSEC;
-		l->u.backoff.factor = one_in(f, 4) ? 0 : KWQ_ONE + any(f, 2 * KWQ_ONE);
+		l->u.backoff.factor = one_in(f, 4) ? 0 : any(f, 3 * KWQ_ONE);
 		l->u.backoff.jitter = any(f, 2 * KWQ_ONE);
 		l->u.backoff.steps = any(f, 30);
 		break;

@@ -36,8 +36,7 @@ static bool is_time(u64 ns)
 
 bool rate_is_valid_backoff(const struct kwq_backoff *b)
 {
-	return is_time(b->duration) && is_time(b->cap) &&
-	       (!b->factor || b->factor >= KWQ_ONE) && !b->pad;
+	return is_time(b->duration) && is_time(b->cap) && !b->pad;
 }
 
 /* One that every add may go through again, from its first step on. */

@@ -923,7 +923,7 @@ static void some_backoff(u32 value, struct kwq_backoff *b, u64 *reset)
 	b->jitter = some_number(&state) * 7000;
 	b->steps = some_number(&state);
 	b->pad = random_next(&state) % 32 == 0;
-	*reset = some_length(&state) % 30;
+	*reset = random_next(&state) % 8 ? some_length(&state) % 30 : KWQ_NO_RESET;
 }
 
 /* B1 B2: by a manager, which starts over now and then. */
@@ -932,7 +932,7 @@ static bool do_backoff(struct run *run, const struct op *op)
 	struct kwq_backoff_manager manager;
 	struct kwq_backoff backoff, left;
 	u64 now = op->who, reset, last = now, wanted;
-	bool valid;
+	bool valid, from_reset = op->value >> 16 & 1;
 	int i;
 
 	some_backoff(op->value, &backoff, &reset);
@@ -944,11 +944,17 @@ static bool do_backoff(struct run *run, const struct op *op)
 		return true;
 	left = backoff;
 	kwq_backoff_manager_init(&manager, &backoff, reset, now);
+	manager.from_reset = from_reset;
+	if (run->out && from_reset)
+		fprintf(run->out, "\t\tmanager.from_reset = true;\n");
 	for (i = 0; i < 8; i++) {
 		now += (op->how >> i & 1) * 20 + op->who % 16;
-		if (reset && now - last > reset)
+		if (!reset || now - last > reset) {
 			left = backoff;
-		last = now;
+			last = now;
+		}
+		if (!from_reset)
+			last = now;
 		wanted = rate_backoff_step(&left, op->value);
 		say(run, number_name(wanted), "kwq_backoff_manager_step(&manager, %llu, %u)",
 		    (unsigned long long)now, op->value);

@@ -94,11 +94,11 @@ struct kwq_info {
  * struct kwq_backoff - pauses that grow
  * @duration:	the first pause, in ns, up to 2^63 - 1.
  * @cap:	no pause grows beyond this, in ns; 0 for no cap.
- * @factor:	by which each pause is longer than the one before, in 1/KWQ_ONE. 0 is
- *		as KWQ_ONE: it does not grow. Else KWQ_ONE at least.
+ * @factor:	by which each pause is multiplied to get the next, in 1/KWQ_ONE. 0 is
+ *		as KWQ_ONE: the pauses stay as they are. Below KWQ_ONE they shrink.
  * @jitter:	largest part of a pause that chance adds to it, in 1/KWQ_ONE. 0 for
  *		none.
- * @steps:	how often it may grow. Once they are used up, by growing or by
+ * @steps:	how often it is multiplied. Once they are used up, by that or by
  *		reaching the cap, the pause stays as it is.
  * @pad:	zero.
  *

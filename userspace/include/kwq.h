@@ -655,19 +655,24 @@ int kwq_advance_to(struct kwq *q, uint64_t time);
 
 /* ---- Backoff -------------------------------------------------------------- */
 
+/** define KWQ_NO_RESET - the reset of a manager that never starts over */
+#define KWQ_NO_RESET	(~0ULL)
+
 /**
- * struct kwq_backoff_manager - a backoff that starts over after a quiet time
+ * struct kwq_backoff_manager - a backoff that starts over after some time
  * @initial:	what it starts with.
  * @backoff:	what is left of it.
- * @reset:	starts over if more time than this passed since the last step, in ns;
- *		0 for never.
- * @last:	when that step was.
+ * @reset:	starts over if more time than this passed since @last, in ns; 0 for
+ *		each time, KWQ_NO_RESET for never.
+ * @last:	when the last step was, or the last reset.
+ * @from_reset:	the time counts from the last reset, not from the last step.
  */
 struct kwq_backoff_manager {
 	struct kwq_backoff initial;
 	struct kwq_backoff backoff;
 	__u64 reset;
 	__u64 last;
+	bool from_reset;
 };
 
 /**
@@ -701,8 +706,12 @@ __u64 kwq_backoff_after(const struct kwq_backoff *backoff, __u32 steps, __u32 ra
  * kwq_backoff_manager_init() - start a manager
  * @manager:	the manager.
  * @backoff:	what it starts with, and starts over with.
- * @reset:	after how many ns without a step; 0 for never.
+ * @reset:	it starts over when more ns than this have passed; KWQ_NO_RESET for
+ *		never, and 0 for each time.
  * @now:	the time it is, on any clock.
+ *
+ * The time counts from the last step. Set @manager->from_reset afterwards to have it
+ * count from the last reset.
  */
 void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 			      const struct kwq_backoff *backoff, __u64 reset, __u64 now);

@@ -244,9 +244,9 @@ static const char *parse_growth(struct parser *p, struct kwq_backoff *backoff)
 		return parse_time(p->part, &backoff->duration);
 	*factor++ = '\0';
 	if (!parse_fixed(factor, &backoff->factor))
-		return "the factor is not a decimal number from 1 to 65535";
-	if (backoff->factor < KWQ_ONE)
-		return "the factor is below 1";
+		return "the factor is not a decimal number up to 65535";
+	if (!backoff->factor)
+		return "the factor is 0";
 	return parse_time(p->part, &backoff->duration);
 }
 

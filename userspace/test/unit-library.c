@@ -428,7 +428,9 @@ static void test_backoff(void)
 
 	is_number(kwq_backoff_check(&backoff), 0, "backoff_check");
 	bad.factor = KWQ_ONE - 1;
-	is_number(kwq_backoff_check(&bad), -EINVAL, "backoff_check: a factor below 1");
+	is_number(kwq_backoff_check(&bad), 0, "backoff_check: a factor below 1");
+	bad.pad = 1;
+	is_number(kwq_backoff_check(&bad), -EINVAL, "backoff_check: padding");
 	is_number(kwq_backoff_step(&b, 0), 10 * MS, "backoff_step: the duration");
 	is_number(kwq_backoff_step(&b, 1U << 31), 25 * MS, "backoff_step: half of the jitter");
 	is_number(kwq_backoff_step(&b, 0), 40 * MS, "backoff_step: times the factor");
@@ -440,6 +442,21 @@ static void test_backoff(void)
 	is_number(kwq_backoff_manager_step(&m, 1200, 0), 20 * MS, "backoff_manager_step");
 	is_number(kwq_backoff_manager_step(&m, 1301, 0), 10 * MS,
 		  "backoff_manager_step: starts over");
+	kwq_backoff_manager_init(&m, &backoff, 100, 1000);
+	m.from_reset = true;
+	kwq_backoff_manager_step(&m, 1100, 0);
+	is_number(kwq_backoff_manager_step(&m, 1101, 0), 10 * MS,
+		  "backoff_manager_step: counts from the last reset");
+	is_number(kwq_backoff_manager_step(&m, 1102, 0), 20 * MS,
+		  "backoff_manager_step: which it was");
+	kwq_backoff_manager_init(&m, &backoff, 0, 0);
+	kwq_backoff_manager_step(&m, 1, 0);
+	is_number(kwq_backoff_manager_step(&m, 2, 0), 10 * MS,
+		  "backoff_manager_step: starts over each time");
+	kwq_backoff_manager_init(&m, &backoff, KWQ_NO_RESET, 0);
+	kwq_backoff_manager_step(&m, 1, 0);
+	is_number(kwq_backoff_manager_step(&m, UINT64_MAX, 0), 20 * MS,
+		  "backoff_manager_step: never starts over");
 }
 
 static bool count_down(void *arg)
@@ -466,14 +483,14 @@ static void test_until(void)
 	int left = 3, fds[2];
 	uint64_t before;
 
-	kwq_backoff_manager_init(&m, &briefly, 0, 0);
+	kwq_backoff_manager_init(&m, &briefly, KWQ_NO_RESET, 0);
 	before = now(CLOCK_MONOTONIC);
 	is_number(kwq_backoff_until(count_down, &left, &m, true, -1), 0,
 		  "backoff_until: until it is enough");
 	is_number(left, 0, "backoff_until: as often as it was asked for");
 	ok(now(CLOCK_MONOTONIC) - before >= 2000, "backoff_until: with the pauses");
 
-	kwq_backoff_manager_init(&m, &forever, 0, 0);
+	kwq_backoff_manager_init(&m, &forever, KWQ_NO_RESET, 0);
 	ok(!pipe(fds), "backoff_until: a pipe");
 	is_number(kwq_backoff_until(say_stop, &fds[1], &m, false, fds[0]), -ECANCELED,
 		  "backoff_until: ended in a pause");

@@ -54,6 +54,8 @@ static const struct {
 		  .steps = 256) },
 	{ "backoff:100ms", NULL, BACKOFF(.duration = 100 * NS_PER_MS, .steps = 256) },
 	{ "backoff:1s*1", NULL, BACKOFF(.duration = NS_PER_S, .factor = KWQ_ONE, .steps = 256) },
+	{ "backoff:1s*0.5", NULL,
+	  BACKOFF(.duration = NS_PER_S, .factor = KWQ_ONE / 2, .steps = 256) },
 	{ "backoff:1s*1.5,steps=0", NULL,
 	  BACKOFF(.duration = NS_PER_S, .factor = KWQ_ONE * 3 / 2) },
 	{ "backoff:10ms*1.25..1s,steps=8,jitter=0.1", NULL,
@@ -85,7 +87,7 @@ static const struct {
 #define NOT_FAST_SLOW	"not fast-slow:FAST*N,SLOW, such as fast-slow:5ms*3,10s"
 #define NOT_BUCKET	"not bucket:EVENTS/PERIOD:BURST, such as bucket:10/s:100"
 #define NOT_BACKOFF	"not backoff:FIRST[*FACTOR][..CAP][,steps=N][,jitter=PART]"
-#define NO_FACTOR	"the factor is not a decimal number from 1 to 65535"
+#define NO_FACTOR	"the factor is not a decimal number up to 65535"
 #define NO_JITTER	"the jitter is not a decimal number from 0 to 65535"
 #define NO_OPTION	"behind a backoff's comma stands neither steps= nor jitter="
 
@@ -156,8 +158,8 @@ static const struct {
 	{ "backoff:1s*65536", NO_FACTOR },
 	{ "backoff:1s*65535.999999", NO_FACTOR },
 	{ "backoff:1s*99999999999999999999999", NO_FACTOR },
-	{ "backoff:1s*0.9", "the factor is below 1" },
-	{ "backoff:1s*0", "the factor is below 1" },
+	{ "backoff:1s*0", "the factor is 0" },
+	{ "backoff:1s*0.000007", "the factor is 0" },
 	{ "backoff:1s..0", "the cap is 0" },
 	{ "backoff:2s*2..1s", "the first pause is above the cap" },
 	{ "backoff:1s..2s*2", NO_TIME },
@@ -264,8 +266,6 @@ static void randomize(struct kwq_limiter *l)
 		l->u.backoff.duration = a;
 		l->u.backoff.cap = random() % 2 && b >= a ? b : 0;
 		l->u.backoff.factor = (__u32)some_bits();
-		if (l->u.backoff.factor < KWQ_ONE)
-			l->u.backoff.factor = random() % 2 ? KWQ_ONE : 0;
 		l->u.backoff.jitter = some_bits();
 		l->u.backoff.steps = random() % 257;
 		break;

@@ -10,22 +10,28 @@
 #ifndef _LINUX_KWQ_BACKOFF_H
 #define _LINUX_KWQ_BACKOFF_H
 
+#include <linux/limits.h>
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
 
+/* The reset of a manager that never starts over. */
+#define KWQ_NO_RESET	U64_MAX
+
 /**
- * struct kwq_backoff_manager - a backoff that starts over after a quiet time
+ * struct kwq_backoff_manager - a backoff that starts over after some time
  * @initial: what it starts with
  * @backoff: what is left of it
- * @reset: starts over if more time than this passed since the last step, in ns;
- *	0 for never
- * @last: when that step was
+ * @reset: starts over if more time than this passed since @last, in ns; 0 for each
+ *	time, KWQ_NO_RESET for never
+ * @last: when the last step was, or the last reset
+ * @from_reset: the time counts from the last reset, not from the last step
  */
 struct kwq_backoff_manager {
 	struct kwq_backoff initial;
 	struct kwq_backoff backoff;
 	__u64 reset;
 	__u64 last;
+	bool from_reset;
 };
 
 int kwq_backoff_check(const struct kwq_backoff *backoff);
