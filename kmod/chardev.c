@@ -26,7 +26,7 @@
  * The structures as they were first published. They may grow at their end, and
  * these numbers stay.
  */
-#define KWQ_INFO_FIRST		56
+#define KWQ_INFO_FIRST		96
 #define KWQ_CREATE_FIRST	296
 #define KWQ_OPEN_FIRST		264
 #define KWQ_UNLINK_FIRST	264
@@ -42,7 +42,7 @@
 #define KWQ_LIST_DEAD_FIRST	56
 #define KWQ_ADVANCE_FIRST	16
 
-static_assert(sizeof(struct kwq_info) == 56);
+static_assert(sizeof(struct kwq_info) == 96);
 static_assert(sizeof(struct kwq_create) == 312);
 static_assert(sizeof(struct kwq_open) == 264);
 static_assert(sizeof(struct kwq_unlink) == 264);
@@ -406,13 +406,13 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
-		.max_queues = READ_ONCE(kwq_max_queues),
 		.name_max = KWQ_NAME_MAX,
 		.batch_max = KWQ_BATCH_MAX,
 		.priority_min = KWQ_PRIORITY_MIN,
 		.priority_max = KWQ_PRIORITY_MAX,
 	};
 
+	kwq_quota_read(&arg);
 	return copy_out(uarg, &arg, sizeof(arg), KWQ_INFO_FIRST);
 }
 

@@ -33,8 +33,51 @@ static_assert(sizeof(struct kwq_lease) < SMALL_ROOM &&
 
 static struct kmem_cache *small_items;
 
+/* What one of them takes. */
+static u32 small_bytes __ro_after_init;
+
 /* Nobody outside can choose keys that collide. */
 static hsiphash_key_t secret __ro_after_init;
+
+/* For each object that is charged the kernel keeps whom it is charged to. */
+#define CHARGE_SIZE	(IS_ENABLED(CONFIG_MEMCG) * sizeof(void *) *	\
+			 (1 + IS_ENABLED(CONFIG_MEM_ALLOC_PROFILING)))
+
+/*
+ * What an object of a slab cache takes: its part of a page, and of the vector that says
+ * whom the page's objects are charged to. Where the cache takes several pages at once no
+ * more is left over. What a debugging kernel puts round an object is not counted.
+ */
+static u32 bytes_in_slab(size_t size)
+{
+	size_t nr = PAGE_SIZE / size;
+
+	return DIV_ROUND_UP(PAGE_SIZE + kmalloc_size_roundup(nr * CHARGE_SIZE), nr);
+}
+
+/* What kmalloc() takes for so much. */
+static u32 bytes_of_kmalloc(size_t size)
+{
+	size_t bytes = kmalloc_size_roundup(size);
+
+	/* Pages are filled by powers of two only. */
+	if (!is_power_of_2(bytes) && bytes < PAGE_SIZE)
+		bytes = DIV_ROUND_UP(PAGE_SIZE, PAGE_SIZE / bytes);
+	return bytes + CHARGE_SIZE;
+}
+
+/**
+ * kwq_keyed_own_bytes() - what a queue takes without items
+ * @name: its name
+ *
+ * Return: how many bytes.
+ */
+u64 kwq_keyed_own_bytes(const char *name)
+{
+	return bytes_of_kmalloc(struct_size_t(struct kwq_keyed, name, strlen(name) + 1)) +
+	       bytes_of_kmalloc(2 * sizeof(struct kwq_table_top));
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_own_bytes);
 
 /**
  * kwq_items_register() - make what items are allocated from, and choose the secret
@@ -47,6 +90,7 @@ static hsiphash_key_t secret __ro_after_init;
 int __init kwq_items_register(void)
 {
 	get_random_bytes(&secret, sizeof(secret));
+	small_bytes = bytes_in_slab(ALIGN(SMALL_SIZE, ARCH_SLAB_MINALIGN));
 	small_items = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
 	return small_items ? 0 : -ENOMEM;
 }
@@ -82,6 +126,15 @@ static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
 {
 	return key_len <= keyed->small_key_max;
 }
+
+/* What an item takes. */
+VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
+{
+	if (is_small(keyed, key_len))
+		return small_bytes;
+	return bytes_of_kmalloc(item_size(keyed, key_len));
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_item_bytes);
 
 static struct kwq_keyed_item *item_of(struct kwq_node *node)
 {
@@ -314,19 +367,24 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	void *pages[2] = {};
 	unsigned long flags;
 	bool takes_more;
-	int i;
+	int given, taken = 0;
 
 	/* data_race(): if it is so a moment later, somebody comes again */
 	if (!data_race(kwq_table_is_crowded(table)))
 		gfp |= __GFP_NORETRY;
 
-	for (i = 0; i < nr; i++) {
-		pages[i] = kwq_new_page(gfp);
-		if (!pages[i])
+	for (given = 0; given < nr; given++) {
+		pages[given] = kwq_new_page(gfp);
+		if (!pages[given])
 			break;
 	}
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	kwq_table_give_pages(table, pages);
+	while (taken < given && !pages[taken])
+		taken++;
+	/* Not to be refused: with fewer buckets every walk under the lock is longer. */
+	keyed->own_bytes += taken * PAGE_SIZE;
+	kwq_quota_force(keyed, taken * PAGE_SIZE);
 	takes_more = !kwq_table_is_crowded(table);
 	/* What ends of leases left: who does nothing but get is to find no more of it. */
 	kwq_keyed_unlock(keyed, flags);
@@ -342,7 +400,7 @@ static noinline void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item 
 	if (ki->life == KWQ_LIFE_REMEMBERED) {
 		list_del(&ki->remembered);
 		keyed->nr_remembered--;
-		keyed->bytes_remembered -= item_size(keyed, ki->key_len);
+		keyed->bytes_remembered -= kwq_item_bytes(keyed, ki->key_len);
 		ki->life = KWQ_LIFE_ADMITTED;
 	} else if (ki->life == KWQ_LIFE_BURIED) {
 		rb_erase(&ki->dead, &keyed->dead);
@@ -356,7 +414,7 @@ static void give_room_back(struct kwq_keyed *keyed)
 	if (keyed->room - keyed->nr_bytes < 2 * KWQ_QUOTA_STEP)
 		return;
 	keyed->room -= KWQ_QUOTA_STEP;
-	kwq_quota_give_back(keyed->quota, KWQ_QUOTA_STEP);
+	kwq_quota_give_back(keyed, KWQ_QUOTA_STEP);
 }
 
 static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
@@ -364,7 +422,7 @@ static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	if (ki->life != KWQ_LIFE_ADMITTED)
 		leave_place(keyed, ki);
 	keyed->nr_items--;
-	keyed->nr_bytes -= item_size(keyed, ki->key_len);
+	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
 	give_room_back(keyed);
 	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
 	ki->by_key.next = keyed->gone;
@@ -401,7 +459,7 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 		return;
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
-	keyed->bytes_remembered += item_size(keyed, ki->key_len);
+	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
 	ki->life = KWQ_LIFE_REMEMBERED;
 	let_old_ones_go(keyed, now);
 }
@@ -428,12 +486,18 @@ static void ask_for_room(struct kwq_keyed *keyed, size_t size)
 {
 	u64 step = min(KWQ_QUOTA_STEP, keyed->limits.max_bytes - keyed->room);
 
-	BUILD_BUG_ON(sizeof(struct kwq_keyed_item) + KWQ_KEY_MAX +
-		     2 * sizeof(struct kwq_lease) > KWQ_QUOTA_STEP);
+	BUILD_BUG_ON(roundup_pow_of_two(sizeof(struct kwq_keyed_item) + KWQ_KEY_MAX +
+					2 * sizeof(struct kwq_lease)) +
+		     CHARGE_SIZE > KWQ_QUOTA_STEP);
 	if (keyed->room - keyed->nr_bytes >= size || !step)
 		return;
-	if (kwq_quota_take(keyed->quota, step, keyed->exempt))
-		keyed->room += step;
+	/* If there is no step left, then perhaps what this one takes. */
+	if (!kwq_quota_take(keyed, step)) {
+		step = min(step, size - (keyed->room - keyed->nr_bytes));
+		if (!kwq_quota_take(keyed, step))
+			return;
+	}
+	keyed->room += step;
 }
 
 static bool has_room(const struct kwq_keyed *keyed, size_t size)
@@ -472,6 +536,25 @@ static noinline int make_room(struct kwq_keyed *keyed, size_t size)
 }
 
 /**
+ * kwq_keyed_has_room() - would an add of a new key with a short key find room
+ * @keyed: the queue; its lock held
+ *
+ * It may take from the quota what that add takes. If the quota refuses that, the
+ * queue's pollers are told EPOLLOUT once bytes come back: kwq_quota_take().
+ *
+ * Return: false if the queue is full, or its owner has too much.
+ */
+bool kwq_keyed_has_room(struct kwq_keyed *keyed)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (has_room(keyed, small_bytes))
+		return true;
+	ask_for_room(keyed, small_bytes);
+	return !why_no_room(keyed, small_bytes);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_has_room);
+
+/**
  * kwq_keyed_insert() - make an item for a key that has none
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
@@ -486,7 +569,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock)
 {
-	size_t size = item_size(keyed, key->len);
+	size_t size = kwq_item_bytes(keyed, key->len);
 	struct kwq_keyed_item *ki;
 	int err;
 
@@ -559,6 +642,19 @@ bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed)
 	return ki;
 }
 
+/* The pages that the tables do not use any more are about to be freed. */
+static noinline void let_pages_go(struct kwq_keyed *keyed)
+{
+	u64 bytes = ((u64)keyed->table.nr_unused + keyed->tickets.nr_unused) * PAGE_SIZE;
+
+	keyed->table.unused = NULL;
+	keyed->table.nr_unused = 0;
+	keyed->tickets.unused = NULL;
+	keyed->tickets.nr_unused = 0;
+	keyed->own_bytes -= bytes;
+	kwq_quota_give_back(keyed, bytes);
+}
+
 /**
  * kwq_keyed_unlock() - kwq_unlock(), after which what has gone is freed
  * @keyed: the queue; its lock held, and no other
@@ -576,8 +672,8 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	struct kwq_node *gone = keyed->gone;
 
 	keyed->gone = NULL;
-	keyed->table.unused = NULL;
-	keyed->tickets.unused = NULL;
+	if (unlikely(unused_by_key || unused_by_ticket))
+		let_pages_go(keyed);
 	kwq_unlock(&keyed->queue, flags);
 	if (gone)
 		free_items(keyed, gone);

@@ -49,13 +49,18 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->group = current_fsgid();
 	/* To ask is no attempt to use it: most have not, and need not. */
 	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
-	keyed->quota = kwq_quota_get(keyed->owner);
+	INIT_LIST_HEAD(&keyed->refused);
+	keyed->quota = kwq_quota_get(current_user_ns(), keyed->owner, keyed->exempt);
 	err = PTR_ERR_OR_ZERO(keyed->quota);
 	if (err)
 		goto free_keyed;
+	keyed->own_bytes = kwq_keyed_own_bytes(name);
+	err = -EDQUOT;
+	if (!kwq_quota_take(keyed, keyed->own_bytes))
+		goto put_quota;
 	err = kwq_keyed_init_items(keyed);
 	if (err)
-		goto put_quota;
+		goto give_back;
 	kref_init(&keyed->ref);
 	RB_CLEAR_NODE(&keyed->by_name);
 	memcpy(keyed->name, name, name_size);
@@ -64,7 +69,10 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	kwq_lease_init(keyed);
 	return keyed;
 
+give_back:
+	kwq_quota_give_back(keyed, keyed->own_bytes);
 put_quota:
+	kwq_quota_leave(keyed);
 	kwq_quota_put(keyed->quota);
 free_keyed:
 	kfree(keyed);
@@ -79,7 +87,8 @@ static void keyed_release(struct kref *ref)
 	/* The timer first: it makes items ready. Then nobody else is left. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	kwq_quota_give_back(keyed->quota, keyed->room);
+	kwq_quota_leave(keyed);
+	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
 	kwq_quota_put(keyed->quota);
 	kfree(keyed);
 }

@@ -15,10 +15,14 @@
 #ifndef KWQ_KEYED_H
 #define KWQ_KEYED_H
 
+#include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/kref.h>
 #include <linux/rbtree.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
 #include "queue.h"
 #include "table.h"
 
@@ -28,7 +32,31 @@
  */
 #define KWQ_QUOTA_STEP		(16 * 1024)
 
-struct kwq_quota;
+/**
+ * struct kwq_quota - what one user of one user namespace has
+ * @node: in quotas, in quota.c; covered by quota_lock there
+ * @ns: the user namespace, with a reference; constant
+ * @user: the user; constant
+ * @parent: the quota of the owner of @ns, or the machine's; constant
+ * @refs: covered by quota_lock: the queues and the quotas that point here
+ * @nr_queues: covered by quota_lock: queues here and in all quotas below
+ * @bytes: what these queues have taken
+ * @lock: covers @refused, and the list entries there
+ * @refused: queues that were refused bytes here, by &kwq_keyed.refused
+ * @tell: tells these that bytes came back
+ */
+struct kwq_quota {
+	struct hlist_node node;
+	struct user_namespace *ns;
+	kuid_t user;
+	struct kwq_quota *parent;
+	unsigned int refs;
+	unsigned int nr_queues;
+	atomic64_t bytes;
+	spinlock_t lock;	/* for @refused */
+	struct list_head refused;
+	struct work_struct tell;
+};
 
 /**
  * struct kwq_key - the bytes that identify an item
@@ -112,7 +140,7 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 /**
  * struct kwq_limits - how much a queue may hold, and how long its items may be held
  * @max_items: items
- * @max_bytes: bytes of items and their keys
+ * @max_bytes: bytes of items and their keys, as the allocator takes them
  * @lease: ns, up to KTIME_MAX, from a hand-out or its extension until it is taken
  *	back; 0 for never
  */
@@ -134,6 +162,7 @@ struct kwq_limits {
  * @nr_items: L: items
  * @nr_bytes: L: what they take up
  * @room: L: what they may take up before more is to be taken from @quota
+ * @own_bytes: L: what the queue and its tables take up, taken from @quota, too
  * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
  * @remembered: L: idle items that have requeues, in the order of their becoming idle
  * @nr_remembered: L: how many
@@ -147,6 +176,8 @@ struct kwq_limits {
  * @ref: one for each handle and one for the name
  * @quota: the owner's, in which it is counted; constant
  * @exempt: made by somebody with CAP_SYS_RESOURCE; constant
+ * @refused_by: L: the quota that last refused bytes; or NULL
+ * @refused: covered by the lock of @refused_by: on its list, to be told
  * @owner: who may unlink it; constant
  * @group: constant
  * @mode: permission bits; constant
@@ -167,6 +198,7 @@ struct kwq_keyed {
 	u64 nr_items;
 	u64 nr_bytes;
 	u64 room;
+	u64 own_bytes;
 	u64 last_ticket;
 	struct list_head remembered;
 	u64 nr_remembered;
@@ -180,6 +212,8 @@ struct kwq_keyed {
 	struct kref ref;
 	struct kwq_quota *quota;
 	bool exempt;
+	struct kwq_quota *refused_by;
+	struct list_head refused;
 	kuid_t owner;
 	kgid_t group;
 	umode_t mode;
@@ -239,12 +273,14 @@ void kwq_key_hash(struct kwq_key *key);
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
 void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
+u64 kwq_keyed_own_bytes(const char *name);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
+bool kwq_keyed_has_room(struct kwq_keyed *keyed);
 void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
@@ -349,6 +385,7 @@ static inline bool kwq_keyed_provide(struct kwq_keyed *keyed)
 }
 
 #if IS_ENABLED(CONFIG_KUNIT)
+u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 void *kwq_new_page(gfp_t gfp);
 #endif
 
@@ -454,12 +491,17 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr);
 int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want);
 
 /* quota.c */
-void kwq_quota_init(void);
-struct kwq_quota *kwq_quota_get(kuid_t owner);
+int kwq_quota_register(void);
+void kwq_quota_unregister(void);
+struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt);
 void kwq_quota_put(struct kwq_quota *quota);
-bool kwq_quota_take(struct kwq_quota *quota, u64 bytes, bool exempt);
-void kwq_quota_give_back(struct kwq_quota *quota, u64 bytes);
+bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes);
+void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes);
+void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes);
+void kwq_quota_leave(struct kwq_keyed *keyed);
+void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;
 extern unsigned long kwq_max_user_bytes;
+extern unsigned long kwq_max_total_bytes;
 
 #endif /* KWQ_KEYED_H */

@@ -7,10 +7,12 @@ static int __init kwq_init(void)
 {
 	int err;
 
-	kwq_quota_init();
-	err = kwq_items_register();
+	err = kwq_quota_register();
 	if (err)
 		return err;
+	err = kwq_items_register();
+	if (err)
+		goto unregister_quota;
 	err = kwq_names_register();
 	if (err)
 		goto unregister_items;
@@ -23,6 +25,8 @@ unregister_names:
 	kwq_names_unregister();
 unregister_items:
 	kwq_items_unregister();
+unregister_quota:
+	kwq_quota_unregister();
 	return err;
 }
 
@@ -35,6 +39,7 @@ static void __exit kwq_exit(void)
 	kwq_chardev_unregister();
 	kwq_names_unregister();
 	kwq_items_unregister();
+	kwq_quota_unregister();
 }
 
 module_init(kwq_init);

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many queues a user has, and how much memory is in them (O4). The kernel's own
- * per-user counters cannot be extended by a module; the memory cgroup, to which all of
- * it is charged as well, is often without a limit.
+ * How many queues a user has, and how much memory they take (O4, O9). A module cannot
+ * extend the kernel's own counters of a user. All of the memory is charged to its
+ * memory cgroup, too, but that often has no limit.
+ *
+ * As the kernel's ucounts are, these counters are kept for a user of a user namespace.
+ * Each queue and byte counts for the owner of that namespace as well, and for the owner
+ * of the one above, up to the initial namespace. So somebody with a range of
+ * subordinate uids has no more than one user has. Above all of them is the machine.
  *
  * Bytes are taken and given back in steps, so that a queue whose items come and go
  * does not touch what all queues of its owner share.
@@ -10,100 +15,282 @@
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cleanup.h>
+#include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/hash.h>
 #include <linux/hashtable.h>
 #include <linux/init.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+#include <linux/workqueue.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
 
 unsigned int kwq_max_queues = 1024;
+EXPORT_SYMBOL_IF_KUNIT(kwq_max_queues);
 module_param_named(max_queues, kwq_max_queues, uint, 0644);
 MODULE_PARM_DESC(max_queues, "most queues of one user; CAP_SYS_RESOURCE is exempt");
 
 unsigned long kwq_max_user_bytes;
 module_param_named(max_user_bytes, kwq_max_user_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_user_bytes, "most bytes of items and keys in one user's queues, but for queues made with CAP_SYS_RESOURCE (a quarter of the memory)");
+MODULE_PARM_DESC(max_user_bytes, "most bytes of memory in one user's queues; CAP_SYS_RESOURCE is exempt (a sixteenth of the memory)");
 EXPORT_SYMBOL_IF_KUNIT(kwq_max_user_bytes);
 
-/**
- * struct kwq_quota - what one user has
- * @node: in quotas
- * @user: who; constant
- * @nr_queues: covered by quota_lock; without queues there is none of these
- * @bytes: what these queues have taken
- */
-struct kwq_quota {
-	struct hlist_node node;
-	kuid_t user;
-	unsigned int nr_queues;
-	atomic64_t bytes;
-};
+unsigned long kwq_max_total_bytes;
+module_param_named(max_total_bytes, kwq_max_total_bytes, ulong, 0644);
+MODULE_PARM_DESC(max_total_bytes, "most bytes of memory in all users' queues; CAP_SYS_RESOURCE is exempt and not counted (a quarter of the memory)");
+EXPORT_SYMBOL_IF_KUNIT(kwq_max_total_bytes);
 
 static DEFINE_MUTEX(quota_lock);
 /* As the kernel has its own struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
 
-/**
- * kwq_quota_init() - choose what was not chosen when the module was loaded
+/* A separate workqueue: what frees queues may take seconds, and would hold up this. */
+static struct workqueue_struct *tellers;
+
+/*
+ * The machine's quota. The queues of the exempt are not counted here: how much of the
+ * memory root uses is not for others to suffer from.
  */
-void __init kwq_quota_init(void)
+static struct kwq_quota machine;
+
+static u64 limit_of(const struct kwq_quota *quota)
 {
-	if (!kwq_max_user_bytes)
-		kwq_max_user_bytes = min_t(u64, (u64)totalram_pages() * PAGE_SIZE / 4,
-					   ULONG_MAX);
+	return quota == &machine ? READ_ONCE(kwq_max_total_bytes) :
+				   READ_ONCE(kwq_max_user_bytes);
 }
 
-static struct kwq_quota *find_or_make(kuid_t user)
+/* The next quota in which a queue is counted. */
+static struct kwq_quota *above(const struct kwq_quota *quota, bool exempt)
+{
+	return exempt && quota->parent == &machine ? NULL : quota->parent;
+}
+
+/*
+ * Tells the pollers of queues that were refused bytes. A queue is here as long as it is
+ * on the list, since its end takes the lock to leave it.
+ */
+static void tell_refused(struct work_struct *work)
+{
+	struct kwq_quota *quota = container_of(work, struct kwq_quota, tell);
+	struct kwq_keyed *keyed;
+	LIST_HEAD(told);
+
+	spin_lock_irq(&quota->lock);
+	list_splice_init(&quota->refused, &told);
+	while (!list_empty(&told)) {
+		keyed = list_first_entry(&told, struct kwq_keyed, refused);
+		list_del_init(&keyed->refused);
+		wake_up_poll(&keyed->queue.pollers, EPOLLOUT | EPOLLWRNORM);
+		spin_unlock_irq(&quota->lock);
+		cond_resched();
+		spin_lock_irq(&quota->lock);
+	}
+	spin_unlock_irq(&quota->lock);
+}
+
+static void init_quota(struct kwq_quota *quota)
+{
+	atomic64_set(&quota->bytes, 0);
+	spin_lock_init(&quota->lock);
+	INIT_LIST_HEAD(&quota->refused);
+	INIT_WORK(&quota->tell, tell_refused);
+}
+
+static unsigned long part_of_memory(unsigned int part)
+{
+	return min_t(u64, (u64)totalram_pages() * PAGE_SIZE / part, ULONG_MAX);
+}
+
+/**
+ * kwq_quota_register() - choose what was not chosen when the module was loaded
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init kwq_quota_register(void)
+{
+	if (!kwq_max_user_bytes)
+		kwq_max_user_bytes = part_of_memory(16);
+	if (!kwq_max_total_bytes)
+		kwq_max_total_bytes = part_of_memory(4);
+	init_quota(&machine);
+	tellers = alloc_workqueue("kwq_room", WQ_UNBOUND, 0);
+	return tellers ? 0 : -ENOMEM;
+}
+
+/**
+ * kwq_quota_unregister() - the last queue is gone
+ */
+void kwq_quota_unregister(void)
+{
+	destroy_workqueue(tellers);
+}
+
+static u32 bucket_of(const struct user_namespace *ns, kuid_t user)
+{
+	return hash_ptr(ns, 32) + __kuid_val(user);
+}
+
+static struct kwq_quota *find_quota(const struct user_namespace *ns, kuid_t user)
 {
 	struct kwq_quota *quota;
 
-	hash_for_each_possible(quotas, quota, node, __kuid_val(user))
-		if (uid_eq(quota->user, user))
+	lockdep_assert_held(&quota_lock);
+	hash_for_each_possible(quotas, quota, node, bucket_of(ns, user))
+		if (quota->ns == ns && uid_eq(quota->user, user))
 			return quota;
-	quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
-	if (!quota)
-		return ERR_PTR(-ENOMEM);
-	quota->user = user;
-	hash_add(quotas, &quota->node, __kuid_val(user));
-	return quota;
+	return NULL;
 }
 
-static void free_if_unused(struct kwq_quota *quota)
+/* Quotas that are not in use, each with the next one as its parent. */
+static void free_quotas(struct kwq_quota *quota)
 {
-	if (quota->nr_queues)
-		return;
-	hash_del(&quota->node);
-	kfree(quota);
+	struct kwq_quota *next;
+
+	for (; quota; quota = next) {
+		next = quota->parent;
+		if (quota->ns)
+			put_user_ns(quota->ns);
+		kfree(quota);
+	}
+}
+
+/* Makes as many as a user of a namespace can need: one for each namespace above. */
+static struct kwq_quota *make_quotas(const struct user_namespace *ns)
+{
+	struct kwq_quota *quotas_made = NULL, *quota;
+
+	for (; ns; ns = ns->parent) {
+		quota = kzalloc(sizeof(*quota), GFP_KERNEL_ACCOUNT);
+		if (!quota) {
+			free_quotas(quotas_made);
+			return NULL;
+		}
+		init_quota(quota);
+		quota->parent = quotas_made;
+		quotas_made = quota;
+	}
+	return quotas_made;
+}
+
+/* Finds a user's quota, or makes it and those above it of what is spare. */
+static struct kwq_quota *find_or_make(struct user_namespace *ns, kuid_t user,
+				      struct kwq_quota **spare)
+{
+	struct kwq_quota *bottom, *quota, **link = &bottom;
+	bool found;
+
+	do {
+		quota = find_quota(ns, user);
+		found = quota;
+		if (!found) {
+			quota = *spare;
+			*spare = quota->parent;
+			quota->ns = get_user_ns(ns);
+			quota->user = user;
+			quota->parent = &machine;
+			hash_add(quotas, &quota->node, bucket_of(ns, user));
+		}
+		if (link != &bottom)
+			quota->refs++;
+		*link = quota;
+		link = &quota->parent;
+		user = ns->owner;
+		ns = ns->parent;
+	} while (!found && ns);
+	return bottom;
+}
+
+/* Drops a reference. Quotas that are without one are unlinked and returned. */
+static struct kwq_quota *put_quota(struct kwq_quota *quota)
+{
+	struct kwq_quota *unused = NULL, *parent;
+
+	for (; quota != &machine; quota = parent) {
+		parent = quota->parent;
+		if (--quota->refs)
+			break;
+		hash_del(&quota->node);
+		quota->parent = unused;
+		unused = quota;
+	}
+	return unused;
+}
+
+/* No queue is left that could be refused, but what tells them may be running. */
+static void end_quotas(struct kwq_quota *unused)
+{
+	struct kwq_quota *quota;
+
+	for (quota = unused; quota; quota = quota->parent)
+		cancel_work_sync(&quota->tell);
+	free_quotas(unused);
+}
+
+static bool has_all_queues(const struct kwq_quota *quota)
+{
+	for (; quota != &machine; quota = quota->parent)
+		if (quota->nr_queues >= READ_ONCE(kwq_max_queues))
+			return true;
+	return false;
+}
+
+static void count_queue(struct kwq_quota *quota, int nr)
+{
+	for (; quota != &machine; quota = quota->parent)
+		quota->nr_queues += nr;
+}
+
+/* Counts a queue if it may be. Else @unused is what its quotas leave, for end_quotas(). */
+static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
+				      struct kwq_quota **unused)
+{
+	quota->refs++;
+	if (!exempt && has_all_queues(quota)) {
+		*unused = put_quota(quota);
+		return ERR_PTR(-EDQUOT);
+	}
+	count_queue(quota, 1);
+	return quota;
 }
 
 /**
  * kwq_quota_get() - count a queue
+ * @ns: its owner's user namespace
  * @owner: whose it is
+ * @exempt: it is counted, but not refused
  *
  * Context: process; may sleep.
  * Return: the owner's quota; ERR_PTR of -EDQUOT or -ENOMEM with nothing changed.
  */
-struct kwq_quota *kwq_quota_get(kuid_t owner)
+struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt)
 {
-	struct kwq_quota *quota;
+	struct kwq_quota *quota, *spare, *unused = NULL;
 
-	guard(mutex)(&quota_lock);
-	quota = find_or_make(owner);
-	if (IS_ERR(quota))
-		return quota;
-	if (quota->nr_queues >= READ_ONCE(kwq_max_queues) &&
-	    !capable(CAP_SYS_RESOURCE)) {
-		free_if_unused(quota);
-		return ERR_PTR(-EDQUOT);
+	scoped_guard(mutex, &quota_lock) {
+		quota = find_quota(ns, owner);
+		if (quota)
+			return try_to_count(quota, exempt, &unused);
 	}
-	quota->nr_queues++;
+	/* Not under the lock, which everybody takes: an allocation may take long. */
+	spare = make_quotas(ns);
+	if (!spare)
+		return ERR_PTR(-ENOMEM);
+	scoped_guard(mutex, &quota_lock)
+		quota = try_to_count(find_or_make(ns, owner, &spare), exempt, &unused);
+	free_quotas(spare);
+	end_quotas(unused);
 	return quota;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_get);
 
 /**
  * kwq_quota_put() - count a queue no longer
@@ -113,39 +300,190 @@ struct kwq_quota *kwq_quota_get(kuid_t owner)
  */
 void kwq_quota_put(struct kwq_quota *quota)
 {
-	guard(mutex)(&quota_lock);
-	quota->nr_queues--;
-	free_if_unused(quota);
-}
+	struct kwq_quota *unused;
 
-/**
- * kwq_quota_take() - take bytes for a queue
- * @quota: its owner's
- * @bytes: how many
- * @exempt: they are counted, but not refused
- *
- * Context: any.
- * Return: true; false if the owner would have too many.
- */
-bool kwq_quota_take(struct kwq_quota *quota, u64 bytes, bool exempt)
+	scoped_guard(mutex, &quota_lock) {
+		count_queue(quota, -1);
+		unused = put_quota(quota);
+	}
+	end_quotas(unused);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_put);
+
+static bool take_here(struct kwq_quota *quota, u64 bytes)
 {
 	s64 old = atomic64_read(&quota->bytes);
 
 	do {
-		if (!exempt && old + bytes > READ_ONCE(kwq_max_user_bytes))
+		if (old + bytes > limit_of(quota))
 			return false;
 	} while (!atomic64_try_cmpxchg(&quota->bytes, &old, old + bytes));
 	return true;
 }
 
+static void give_back_here(struct kwq_quota *quota, u64 bytes)
+{
+	/* Ordered before the look at the list: see kwq_quota_take(). */
+	atomic64_sub_return(bytes, &quota->bytes);
+	if (unlikely(!list_empty(&quota->refused)))
+		queue_work(tellers, &quota->tell);
+}
+
+static void give_back_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes,
+			    bool exempt)
+{
+	for (; quota != end; quota = above(quota, exempt))
+		give_back_here(quota, bytes);
+}
+
+/* Takes bytes everywhere, or nowhere. Returns the quota that refuses them, or NULL. */
+static struct kwq_quota *take_everywhere(struct kwq_quota *quota, u64 bytes)
+{
+	struct kwq_quota *at;
+
+	for (at = quota; at; at = at->parent) {
+		if (!take_here(at, bytes)) {
+			give_back_below(quota, at, bytes, false);
+			return at;
+		}
+	}
+	return NULL;
+}
+
+/*
+ * Has a queue told when the quota that refused it bytes gets some back. Returns false
+ * if it is so already. The queue's lock covers @refused_by.
+ */
+static bool enter_refused(struct kwq_keyed *keyed, struct kwq_quota *quota)
+{
+	unsigned long flags;
+	bool entered;
+
+	if (keyed->refused_by != quota)
+		kwq_quota_leave(keyed);
+	keyed->refused_by = quota;
+	spin_lock_irqsave(&quota->lock, flags);
+	entered = list_empty(&keyed->refused);
+	if (entered)
+		list_add_tail(&keyed->refused, &quota->refused);
+	spin_unlock_irqrestore(&quota->lock, flags);
+	return entered;
+}
+
+/**
+ * kwq_quota_leave() - the queue wants no bytes any more
+ * @keyed: the queue; its lock held, or nobody else uses it
+ *
+ * Context: any.
+ */
+void kwq_quota_leave(struct kwq_keyed *keyed)
+{
+	struct kwq_quota *quota = keyed->refused_by;
+	unsigned long flags;
+
+	if (!quota)
+		return;
+	spin_lock_irqsave(&quota->lock, flags);
+	list_del_init(&keyed->refused);
+	spin_unlock_irqrestore(&quota->lock, flags);
+	keyed->refused_by = NULL;
+}
+
+/**
+ * kwq_quota_take() - take bytes for a queue, from its owner and all above
+ * @keyed: the queue; its lock held, or nobody else uses it
+ * @bytes: how many
+ *
+ * If they are refused, the queue's pollers are told once bytes come back where they
+ * were. That is not missed:
+ *
+ *	who takes			who gives back
+ *	enter the list			subtract the bytes
+ *	smp_mb()			fully ordered
+ *	try again			is anybody on the list?
+ *
+ * If the giver sees an empty list, the second try sees the giver's bytes.
+ *
+ * Context: any.
+ * Return: true; false if one of them would have too many.
+ */
+bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes)
+{
+	struct kwq_quota *refuser;
+
+	if (keyed->exempt) {
+		kwq_quota_force(keyed, bytes);
+		return true;
+	}
+	while ((refuser = take_everywhere(keyed->quota, bytes))) {
+		if (!enter_refused(keyed, refuser))
+			return false;
+		smp_mb(); /* the list is entered before the bytes are read again */
+	}
+	return true;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_take);
+
+/**
+ * kwq_quota_force() - take bytes for a queue that cannot be refused
+ * @keyed: the queue
+ * @bytes: how many
+ *
+ * Context: any.
+ */
+void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes)
+{
+	struct kwq_quota *quota;
+
+	for (quota = keyed->quota; quota; quota = above(quota, keyed->exempt))
+		atomic64_add(bytes, &quota->bytes);
+}
+
 /**
  * kwq_quota_give_back() - what a queue does not need any more
- * @quota: its owner's
+ * @keyed: the queue
  * @bytes: how many of those taken
  *
  * Context: any.
  */
-noinline void kwq_quota_give_back(struct kwq_quota *quota, u64 bytes)
+noinline void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes)
 {
-	atomic64_sub(bytes, &quota->bytes);
+	give_back_below(keyed->quota, NULL, bytes, keyed->exempt);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_give_back);
+
+/**
+ * kwq_quota_read() - tell the caller its own quota
+ * @info: @max_queues, the limits of bytes, and what the caller has are filled in
+ *
+ * Context: process; may sleep.
+ */
+void kwq_quota_read(struct kwq_info *info)
+{
+	bool exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	const struct user_namespace *ns = current_user_ns();
+	kuid_t user = current_fsuid();
+	const struct kwq_quota *quota;
+	u64 bytes, left = U64_MAX;
+	u32 queues, queues_left = U32_MAX;
+
+	info->max_queues = READ_ONCE(kwq_max_queues);
+	info->max_user_bytes = READ_ONCE(kwq_max_user_bytes);
+	info->max_total_bytes = READ_ONCE(kwq_max_total_bytes);
+	guard(mutex)(&quota_lock);
+	for (; ns; user = ns->owner, ns = ns->parent) {
+		quota = find_quota(ns, user);
+		bytes = quota ? atomic64_read(&quota->bytes) : 0;
+		queues = quota ? quota->nr_queues : 0;
+		if (ns == current_user_ns()) {
+			info->user_bytes = bytes;
+			info->user_queues = queues;
+		}
+		left = min(left, info->max_user_bytes - min(bytes, info->max_user_bytes));
+		queues_left = min(queues_left, info->max_queues - min(queues, info->max_queues));
+	}
+	bytes = atomic64_read(&machine.bytes);
+	left = min(left, info->max_total_bytes - min(bytes, info->max_total_bytes));
+	info->user_bytes_left = exempt ? U64_MAX : left;
+	info->user_queues_left = exempt ? U32_MAX : queues_left;
 }

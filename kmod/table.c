@@ -124,6 +124,7 @@ static void put_aside(struct kwq_table *table, void *page)
 {
 	*(void **)page = table->unused;
 	table->unused = page;
+	table->nr_unused++;
 }
 
 /* The first bucket that its page, or its span, has of its own. */

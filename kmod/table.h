@@ -56,6 +56,7 @@ struct kwq_table_top {
  * @hash: what a node's hash is; constant
  * @pages_wanted: with so many pages, 1 or 2, it would have more buckets
  * @unused: pages that it has no use for, each of which begins with the next
+ * @nr_unused: how many; for who takes them to set to 0
  * @top: the buckets; constant
  */
 struct kwq_table {
@@ -65,6 +66,7 @@ struct kwq_table {
 	u32 (*hash)(const struct kwq_table *table, const struct kwq_node *node);
 	int pages_wanted;
 	void *unused;
+	u32 nr_unused;
 	struct kwq_table_top *top;
 };
 

@@ -153,9 +153,12 @@ static int done(struct keyed_test *t, struct kwq_handle *handle)
 	return kwq_handle_done(handle, t->got[0].ticket, 0);
 }
 
-static size_t size_of(u32 key_len)
+/* A key that is too long for an item of the common size. */
+#define LONG_KEY KEY("0123456789012345678901234567890123456789.")
+
+static u32 size_of(struct keyed_test *t, u32 key_len)
 {
-	return sizeof(struct kwq_keyed_item) + key_len;
+	return kwq_item_bytes(t->keyed, key_len);
 }
 
 /* How many items there are, by every count. */
@@ -196,7 +199,7 @@ static void equal_keys_are_one_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, KEY("key")), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, add(t, KEY(other)), KWQ_COALESCED);
 	EXPECT_ITEMS(test, t, 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(3));
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(t, 3));
 
 	/* And its own copy of the bytes. */
 	memset(other, 'x', sizeof(other));
@@ -254,7 +257,7 @@ static void longest_keys(struct kunit *test)
 	bytes[KWQ_KEY_MAX - 1] = 'l';
 	KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 2 * size_of(KWQ_KEY_MAX));
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 2 * size_of(t, KWQ_KEY_MAX));
 
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
@@ -658,22 +661,63 @@ static void limit_of_items(struct kunit *test)
 static void limit_of_bytes(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	struct kwq_limits limits = { U32_MAX, size_of(1) + size_of(3) };
+	struct kwq_limits limits = { U32_MAX, 2 * size_of(t, 1) };
 
-	/* O4: to the byte */
+	/* O4 O9: to the byte */
 	unmake(test);
 	make(test, KWQ_CLOCK_MANUAL, &limits);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, add(t, KEY("1234")), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(1));
+	KUNIT_EXPECT_EQ(test, add(t, LONG_KEY), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(t, 1));
 	KUNIT_EXPECT_EQ(test, add(t, KEY("123")), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, limits.max_bytes);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), -ENOSPC);
 	kwq_keyed_remove(t->keyed, KEY("123"), 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(1));
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(t, 1));
 	KUNIT_EXPECT_EQ(test, add(t, KEY("b")), KWQ_ADDED);
 	kwq_keyed_remove(t->keyed, KEY("a"), 0);
 	kwq_keyed_remove(t->keyed, KEY("b"), 0);
+	expect_empty(test);
+}
+
+/* O9: what the allocator takes for it, not what was asked for. */
+static void item_counts_what_it_takes(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u32 len, bytes;
+
+	for (len = 1; len <= KWQ_KEY_MAX; len++) {
+		bytes = sizeof(struct kwq_keyed_item) + len;
+		if (len > t->keyed->small_key_max)
+			bytes = kmalloc_size_roundup(bytes);
+		KUNIT_ASSERT_LE(test, bytes, size_of(t, len));
+		KUNIT_ASSERT_GE(test, bytes + bytes / 16 + 64, size_of(t, len));
+	}
+	KUNIT_EXPECT_EQ(test, size_of(t, 1), size_of(t, t->keyed->small_key_max));
+}
+
+/* O9: and it is counted when it comes and when it goes. */
+static void tables_count(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u64 own = t->keyed->own_bytes;
+	u32 nr = KWQ_TABLE_MIN + 1, i;
+	char text[8];
+
+	KUNIT_EXPECT_GE(test, own, sizeof(struct kwq_keyed));
+	for (i = 0; i < nr; i++) {
+		struct kwq_key key = { text, snprintf(text, sizeof(text), "%u", i) };
+
+		KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
+	}
+	/* One page of buckets, and one of pointers to such pages. */
+	KUNIT_EXPECT_EQ(test, t->keyed->own_bytes, own + 2 * PAGE_SIZE);
+	for (i = 0; i < nr; i++) {
+		struct kwq_key key = { text, snprintf(text, sizeof(text), "%u", i) };
+
+		KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, &key, 0), KWQ_WAS_READY);
+	}
+	KUNIT_EXPECT_EQ(test, t->keyed->own_bytes, own);
 	expect_empty(test);
 }
 
@@ -1326,7 +1370,7 @@ static void stat(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->waiting, 1);
 	KUNIT_EXPECT_EQ(test, s->processing, 1);
 	KUNIT_EXPECT_EQ(test, s->items, 2);
-	KUNIT_EXPECT_EQ(test, s->bytes, size_of(2) + size_of(1));
+	KUNIT_EXPECT_EQ(test, s->bytes, size_of(t, 2) + size_of(t, 1));
 	KUNIT_EXPECT_EQ(test, s->max_items, plenty.max_items);
 	KUNIT_EXPECT_EQ(test, s->max_bytes, plenty.max_bytes);
 	KUNIT_EXPECT_EQ(test, s->adds, 3);
@@ -1548,17 +1592,17 @@ static void counts_make_room_for_a_long_key(struct kunit *test)
 	struct keyed_test *t = test->priv;
 
 	/* O4: by bytes: as many as it takes, and no more. */
-	make_again(test, &(struct kwq_limits){ U32_MAX, 4 * size_of(1) });
+	make_again(test, &(struct kwq_limits){ U32_MAX, 4 * size_of(t, 1) });
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
 	remember(test, KEY("c"));
 	remember(test, KEY("d"));
-	KUNIT_EXPECT_EQ(test, add(t, KEY("ee")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add(t, LONG_KEY), KWQ_ADDED);
 	EXPECT_REQUEUES(test, t, "a", 0);
 	EXPECT_REQUEUES(test, t, "b", 0);
 	EXPECT_REQUEUES(test, t, "c", 1);
 	EXPECT_REQUEUES(test, t, "d", 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(2) + 2 * size_of(1));
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(t, LONG_KEY->len) + 2 * size_of(t, 1));
 }
 
 static void counts_stay_where_they_do_not_make_room(struct kunit *test)
@@ -1567,7 +1611,7 @@ static void counts_stay_where_they_do_not_make_room(struct kunit *test)
 	struct kwq_key key = { t->keys, 3 * sizeof(struct kwq_keyed_item) };
 
 	/* O4: an add that is refused changes nothing. */
-	make_again(test, &(struct kwq_limits){ U32_MAX, 3 * size_of(1) });
+	make_again(test, &(struct kwq_limits){ U32_MAX, 3 * size_of(t, 1) });
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
 	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), KWQ_ADDED);
@@ -2209,6 +2253,8 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(shut_down_and_empty_holds_nothing),
 	KUNIT_CASE(limit_of_items),
 	KUNIT_CASE(limit_of_bytes),
+	KUNIT_CASE(item_counts_what_it_takes),
+	KUNIT_CASE(tables_count),
 	KUNIT_CASE(no_room_at_all),
 	KUNIT_CASE(full_queue_that_is_shut_down_says_so),
 	KUNIT_CASE(dropped_items_make_room),

@@ -419,7 +419,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	int ret;
 
 	/* O4 */
-	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP);
+	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + 3 * kwq_keyed_own_bytes(""));
 	old = become(test, ALICE, STAFF, &cred);
 	a = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	b = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
@@ -455,6 +455,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	kwq_keyed_put(b);
 
 	/* A mere count gives way, as it does in a queue that is full. */
+	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + kwq_keyed_own_bytes(""));
 	remember_number(test, a, nr);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
 	KUNIT_EXPECT_EQ(test, fill(a, &ret), nr);
@@ -475,7 +476,7 @@ static void own_limit_comes_before_the_quota(struct kunit *test)
 	int ret;
 
 	/* O4: the last step is as long as the limit allows. */
-	WRITE_ONCE(kwq_max_user_bytes, KWQ_QUOTA_STEP + 100);
+	WRITE_ONCE(kwq_max_user_bytes, KWQ_QUOTA_STEP + 100 + kwq_keyed_own_bytes(""));
 	old = become(test, ALICE, STAFF, &cred);
 	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &small);
 	be_oneself(old, cred);

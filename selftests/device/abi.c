@@ -12,7 +12,7 @@
 #define ASSERT_AT(type, member, offset)					\
 	_Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
 
-_Static_assert(sizeof(struct kwq_info) == 56, "kwq_info");
+_Static_assert(sizeof(struct kwq_info) == 96, "kwq_info");
 ASSERT_AT(kwq_info, size, 0);
 ASSERT_AT(kwq_info, key_max, 4);
 ASSERT_AT(kwq_info, features, 8);
@@ -23,7 +23,13 @@ ASSERT_AT(kwq_info, name_max, 36);
 ASSERT_AT(kwq_info, batch_max, 40);
 ASSERT_AT(kwq_info, priority_min, 44);
 ASSERT_AT(kwq_info, priority_max, 48);
-ASSERT_AT(kwq_info, pad, 52);
+ASSERT_AT(kwq_info, user_queues, 52);
+ASSERT_AT(kwq_info, user_queues_left, 56);
+ASSERT_AT(kwq_info, pad, 60);
+ASSERT_AT(kwq_info, max_user_bytes, 64);
+ASSERT_AT(kwq_info, max_total_bytes, 72);
+ASSERT_AT(kwq_info, user_bytes, 80);
+ASSERT_AT(kwq_info, user_bytes_left, 88);
 
 _Static_assert(sizeof(struct kwq_backoff) == 32, "kwq_backoff");
 ASSERT_AT(kwq_backoff, duration, 0);
@@ -228,7 +234,7 @@ ASSERT_AT(kwq_stat, expired, 792);
 ASSERT_AT(kwq_stat, dirty, 800);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
-_Static_assert(KWQ_IOC_INFO == 0xc038bb00, "INFO");
+_Static_assert(KWQ_IOC_INFO == 0xc060bb00, "INFO");
 _Static_assert(KWQ_IOC_CREATE == 0x4138bb01, "CREATE");
 _Static_assert(KWQ_IOC_OPEN == 0x4108bb02, "OPEN");
 _Static_assert(KWQ_IOC_UNLINK == 0x4108bb03, "UNLINK");
@@ -879,6 +885,13 @@ TEST_F(abi, info)
 	EXPECT_EQ(KWQ_BATCH_MAX, out.info.batch_max);
 	EXPECT_EQ(KWQ_PRIORITY_MIN, out.info.priority_min);
 	EXPECT_EQ(KWQ_PRIORITY_MAX, out.info.priority_max);
+	EXPECT_LT(0, out.info.user_queues);
+	EXPECT_LT(0, out.info.max_user_bytes);
+	EXPECT_LT(out.info.max_user_bytes, out.info.max_total_bytes);
+	EXPECT_LT(0, out.info.user_bytes);
+	/* The caller is root: exempt. */
+	EXPECT_EQ(~0U, out.info.user_queues_left);
+	EXPECT_EQ(~0ULL, out.info.user_bytes_left);
 	EXPECT_EQ(0, out.info.pad);
 	EXPECT_TRUE(is_poison(out.guard, sizeof(out.guard)));
 }

@@ -10,7 +10,7 @@
 #include "kwq_test.h"
 
 #define ITEMS		number_from("KWQ_ITEMS", 8192)
-#define ITEM_BYTES	1024
+#define ITEM_BYTES	2048
 
 #define TIMEOUT		(ITEMS ? 100 : 3600)
 

@@ -957,7 +957,7 @@ TEST_F(limiter, no_space_and_nothing_lost)
 		.size = sizeof(create),
 		.open_flags = O_RDWR | O_CLOEXEC,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
-		.max_bytes = 4096,
+		.max_bytes = 4400,
 		.config = user_ptr(&config),
 	};
 	static __u8 longest[KWQ_KEY_MAX];

@@ -66,12 +66,26 @@
  * @features:	KWQ_FEATURE_* bits.
  * @max_items:	the highest &kwq_create.max_items this module grants.
  * @max_bytes:	the highest &kwq_create.max_bytes this module grants.
- * @max_queues:	how many queues one user may have at once.
+ * @max_queues:	how many queues one user may have at once. A user is one of a user
+ *		namespace; each queue and byte counts for the owner of that namespace,
+ *		too, and for the owners of those above it.
  * @name_max:	longest name, in bytes.
  * @batch_max:	most entries in one batch.
  * @priority_min: lowest priority.
  * @priority_max: highest priority.
+ * @user_queues: how many queues the caller has, with those of the user namespaces that it
+ *		owns.
+ * @user_queues_left: how many more it may have; 2^32 - 1 with CAP_SYS_RESOURCE in the
+ *		initial user namespace.
  * @pad:	zero.
+ * @max_user_bytes: how many bytes of memory the queues of one user may take.
+ * @max_total_bytes: how many those of all users may take, without those that were created
+ *		with CAP_SYS_RESOURCE.
+ * @user_bytes:	how many the caller's queues have taken, in steps of 16 KiB for each
+ *		queue, with those of the user namespaces that it owns.
+ * @user_bytes_left: how many more they may take now. It is the least that is left to the
+ *		caller, to the owners of the user namespaces above, and to all users
+ *		together; 2^64 - 1 with CAP_SYS_RESOURCE in the initial user namespace.
  */
 struct kwq_info {
 	__u32 size;
@@ -84,7 +98,13 @@ struct kwq_info {
 	__u32 batch_max;
 	__s32 priority_min;
 	__s32 priority_max;
+	__u32 user_queues;
+	__u32 user_queues_left;
 	__u32 pad;
+	__u64 max_user_bytes;
+	__u64 max_total_bytes;
+	__u64 user_bytes;
+	__u64 user_bytes_left;
 };
 
 /* One, in the fixed point of factors and parts. */
@@ -258,7 +278,7 @@ struct kwq_config {
  *
  * Return: a new descriptor of the queue.
  * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids), EDQUOT (the user has
- * too many queues), EEXIST, EINVAL, EMFILE, ENAMETOOLONG (no NUL), ENFILE,
+ * too many queues, or too much memory in them; see &struct kwq_info), EEXIST, EINVAL, EMFILE, ENAMETOOLONG (no NUL), ENFILE,
  * ENOMEM.
  */
 struct kwq_create {
@@ -430,7 +450,7 @@ struct kwq_op {
  * is brought back by any other add, with a count of 0.
  *
  * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD.
- * Errors: EDQUOT (the queue's owner has too much in his queues), EINVAL (flags,
+ * Errors: EDQUOT (the queue's owner has too much memory in queues), EINVAL (flags,
  * padding, priority, key of no byte, key beyond @keys_len), EMSGSIZE (key too
  * long), ENOENT (KICK: it is not dead), ENOMEM, ENOSPC (the queue is full),
  * ESHUTDOWN.
@@ -711,7 +731,8 @@ struct kwq_histogram {
  * @waiting:	items with a time at which they will be added.
  * @processing:	items handed out and not yet done.
  * @items:	items in all; one may be waiting and processing at once.
- * @bytes:	memory that items and their keys take up.
+ * @bytes:	memory that items and their keys take, with what the allocator rounds
+ *		up.
  * @max_items:	limit of @items.
  * @max_bytes:	limit of @bytes.
  * @adds:	adds that made an item dirty, since the queue was made; at once

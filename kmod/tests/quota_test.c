@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The quotas of users, of the owners of user namespaces above them, and of the machine
+ * (O4, O9): quota.c.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/poll.h>
+#include <linux/user_namespace.h>
+#include "keyed_ops.h"
+#include "thread.h"
+
+#define ALICE	3001
+#define BOB	3002
+/* Subordinate uids of ALICE's. */
+#define FIRST	300001
+#define SECOND	300002
+#define THIRD	300003
+
+static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
+
+/*
+ * The limits are put back at the end. @ns is a user namespace that nobody can enter: a
+ * copy of the initial one, with its count of references, so that it is never freed.
+ */
+struct quota_test {
+	struct user_namespace ns;
+	unsigned int max_queues;
+	unsigned long max_user_bytes;
+	unsigned long max_total_bytes;
+};
+
+static int quota_test_init(struct kunit *test)
+{
+	struct quota_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	memcpy(&t->ns, &init_user_ns, sizeof(t->ns));
+	t->ns.parent = &init_user_ns;
+	t->ns.owner = KUIDT_INIT(ALICE);
+	t->ns.level = 1;
+	t->max_queues = kwq_max_queues;
+	t->max_user_bytes = kwq_max_user_bytes;
+	t->max_total_bytes = kwq_max_total_bytes;
+	test->priv = t;
+	return 0;
+}
+
+static void quota_test_exit(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+
+	if (!t)
+		return;
+	WRITE_ONCE(kwq_max_queues, t->max_queues);
+	WRITE_ONCE(kwq_max_user_bytes, t->max_user_bytes);
+	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
+}
+
+/* A queue of the test's own becomes one of somebody's. Returns 0 or -EDQUOT. */
+static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid)
+{
+	struct kwq_quota *quota = kwq_quota_get(ns, KUIDT_INIT(uid), false);
+
+	if (IS_ERR(quota))
+		return PTR_ERR(quota);
+	kwq_quota_give_back(keyed, keyed->own_bytes);
+	kwq_quota_put(keyed->quota);
+	keyed->quota = quota;
+	keyed->exempt = false;
+	kwq_quota_force(keyed, keyed->own_bytes);
+	return 0;
+}
+
+static struct kwq_keyed *create_for(struct kunit *test, struct user_namespace *ns, uid_t uid)
+{
+	struct kwq_keyed *keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
+	KUNIT_EXPECT_TRUE(test, keyed->exempt);
+	KUNIT_EXPECT_EQ(test, give_to(keyed, ns, uid), 0);
+	return keyed;
+}
+
+static int add_number(struct kwq_keyed *keyed, u32 number)
+{
+	u8 bytes[1024] = {};
+
+	*(u32 *)bytes = number;
+	return kwq_keyed_add(keyed, &(struct kwq_key){ bytes, sizeof(bytes) },
+			     &(struct kwq_add_options){});
+}
+
+/* Adds items until that is refused. Returns the refusal. */
+static int fill(struct kwq_keyed *keyed)
+{
+	u32 n = 0;
+	int ret;
+
+	do {
+		ret = add_number(keyed, n++);
+	} while (ret >= 0 && n < 1000);
+	return ret;
+}
+
+static s64 bytes_of(const struct kwq_quota *quota)
+{
+	return atomic64_read(&quota->bytes);
+}
+
+static void owner_of_a_namespace_has_one_quota(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_keyed *alices = create_for(test, &init_user_ns, ALICE);
+	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
+	s64 above, below;
+
+	/* O9 */
+	KUNIT_EXPECT_PTR_NE(test, first->quota, second->quota);
+	KUNIT_EXPECT_PTR_EQ(test, first->quota->parent, alices->quota);
+	KUNIT_EXPECT_PTR_EQ(test, second->quota->parent, alices->quota);
+	KUNIT_EXPECT_EQ(test, alices->quota->nr_queues, 3);
+	KUNIT_EXPECT_EQ(test, first->quota->nr_queues, 1);
+	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), 3 * alices->own_bytes);
+
+	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + 3 * alices->own_bytes);
+	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
+	above = bytes_of(alices->quota);
+	below = bytes_of(second->quota);
+	KUNIT_EXPECT_LE(test, above, 4 * KWQ_QUOTA_STEP + 3 * alices->own_bytes);
+	KUNIT_EXPECT_EQ(test, add_number(second, 0), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, add_number(alices, 0), -EDQUOT);
+	/* Bytes that are refused above are not taken below. */
+	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), above);
+	KUNIT_EXPECT_EQ(test, bytes_of(second->quota), below);
+	KUNIT_EXPECT_EQ(test, bytes_of(second->quota), second->own_bytes);
+	KUNIT_EXPECT_EQ(test, add_number(bobs, 0), KWQ_ADDED);
+
+	kwq_keyed_put(first);
+	KUNIT_EXPECT_EQ(test, add_number(second, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota),
+			KWQ_QUOTA_STEP + 2 * alices->own_bytes);
+	KUNIT_EXPECT_EQ(test, alices->quota->nr_queues, 2);
+	kwq_keyed_put(bobs);
+	kwq_keyed_put(second);
+	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), alices->own_bytes);
+	KUNIT_EXPECT_EQ(test, alices->quota->refs, 1);
+	kwq_keyed_put(alices);
+}
+
+static void queues_count_above(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_quota *alices = first->quota->parent;
+	struct kwq_keyed *third;
+
+	/* O4 O9 */
+	WRITE_ONCE(kwq_max_queues, 2);
+	third = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(third));
+	KUNIT_EXPECT_EQ(test, give_to(third, &t->ns, THIRD), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, give_to(third, &t->ns, FIRST), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, give_to(third, &init_user_ns, ALICE), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, alices->refs, 2);
+	KUNIT_EXPECT_EQ(test, alices->nr_queues, 2);
+	KUNIT_EXPECT_EQ(test, first->quota->nr_queues, 1);
+	kwq_keyed_put(first);
+	KUNIT_EXPECT_EQ(test, give_to(third, &t->ns, THIRD), 0);
+	kwq_keyed_put(third);
+	kwq_keyed_put(second);
+}
+
+static void machine_has_a_quota(struct kunit *test)
+{
+	struct kwq_keyed *alices = create_for(test, &init_user_ns, ALICE);
+	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
+	struct kwq_keyed *roots = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	s64 total = bytes_of(alices->quota->parent);
+
+	/* O9: all that are not exempt, and no more of it is lost than was taken */
+	KUNIT_ASSERT_FALSE(test, IS_ERR(roots));
+	KUNIT_EXPECT_PTR_EQ(test, alices->quota->parent, bobs->quota->parent);
+	KUNIT_EXPECT_LE(test, 2 * alices->own_bytes, total);
+	KUNIT_EXPECT_GE(test, fill(roots), 0);
+	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota->parent), total);
+	WRITE_ONCE(kwq_max_total_bytes, total + 2 * KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_EQ(test, fill(alices), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, add_number(bobs, 0), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, bytes_of(bobs->quota), bobs->own_bytes);
+	KUNIT_EXPECT_EQ(test, add_number(roots, 1000), KWQ_ADDED);
+	kwq_keyed_put(roots);
+	kwq_keyed_put(alices);
+	KUNIT_EXPECT_EQ(test, add_number(bobs, 0), KWQ_ADDED);
+	kwq_keyed_put(bobs);
+}
+
+/* Somebody who polls. */
+struct poller {
+	struct wait_queue_entry entry;
+	atomic_t told;
+};
+
+static int tell(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
+{
+	if (key_to_poll(key) & EPOLLOUT)
+		atomic_inc(&container_of(entry, struct poller, entry)->told);
+	return 0;
+}
+
+static bool has_room(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	ret = kwq_keyed_has_room(keyed);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	return ret;
+}
+
+/* Q19: a poller of a queue for which its owner's quota has no room. */
+static void poller_is_told_of_room(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_keyed *bobs = create_for(test, &init_user_ns, BOB);
+	struct poller poller = { .told = ATOMIC_INIT(0) };
+
+	init_waitqueue_func_entry(&poller.entry, tell);
+	add_wait_queue(&second->queue.pollers, &poller.entry);
+	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
+	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
+	KUNIT_EXPECT_FALSE(test, has_room(second));
+	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent);
+	/* Somebody else's bytes tell nothing. */
+	KUNIT_EXPECT_TRUE(test, has_room(bobs));
+	kwq_keyed_put(bobs);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 0);
+	KUNIT_EXPECT_FALSE(test, list_empty(&second->refused));
+	kwq_keyed_put(first);
+	kwq_test_wait_until(test, atomic_read(&poller.told));
+	KUNIT_EXPECT_TRUE(test, has_room(second));
+	KUNIT_EXPECT_EQ(test, add_number(second, 0), KWQ_ADDED);
+	remove_wait_queue(&second->queue.pollers, &poller.entry);
+	kwq_keyed_put(second);
+}
+
+/* O6: a queue that goes while it waits to be told. */
+static void refused_queue_goes(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_quota *alices = first->quota->parent;
+
+	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
+	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, add_number(second, 0), -EDQUOT);
+	kwq_keyed_put(second);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&alices->refused));
+	kwq_keyed_put(first);
+}
+
+static struct kunit_case quota_test_cases[] = {
+	KUNIT_CASE(owner_of_a_namespace_has_one_quota),
+	KUNIT_CASE(queues_count_above),
+	KUNIT_CASE(machine_has_a_quota),
+	KUNIT_CASE(poller_is_told_of_room),
+	KUNIT_CASE(refused_queue_goes),
+	{}
+};
+
+static struct kunit_suite quota_test_suite = {
+	.name = "kwq-quota",
+	.init = quota_test_init,
+	.exit = quota_test_exit,
+	.test_cases = quota_test_cases,
+};
+
+kunit_test_suite(quota_test_suite);
