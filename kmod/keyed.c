@@ -11,8 +11,45 @@
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
+#include <linux/workqueue.h>
 #include <kunit/visibility.h>
+#include "compat.h"
 #include "keyed.h"
+
+/* A queue with no more items than this is freed by whoever drops its last reference. */
+#define FREED_AT_ONCE	1024
+
+/*
+ * Its workers free large queues, so that nobody else is held up: neither a process that
+ * ends, nor the end of a net namespace, which all others wait for. There are few workers,
+ * so that somebody with many queues does not get all processors.
+ */
+static struct workqueue_struct *elsewhere;
+
+/**
+ * kwq_keyed_register() - get ready to free queues
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init kwq_keyed_register(void)
+{
+	elsewhere = alloc_workqueue("kwq_free", WQ_UNBOUND, 4);
+	return elsewhere ? 0 : -ENOMEM;
+}
+
+/**
+ * kwq_keyed_unregister() - the last reference to a queue is gone
+ *
+ * Waits until all queues are freed. So a queue that is being freed need not hold the
+ * module, nor does the reference that kwq_keyed_drop_elsewhere() takes. Nobody can reach
+ * a queue by now, so that only this work can queue more of it.
+ *
+ * Context: process; sleeps.
+ */
+void kwq_keyed_unregister(void)
+{
+	destroy_workqueue(elsewhere);
+}
 
 static const u8 *key_of(const struct kwq_item *item, size_t *len)
 {
@@ -21,6 +58,86 @@ static const u8 *key_of(const struct kwq_item *item, size_t *len)
 
 	*len = ki->key_len;
 	return ki->key;
+}
+
+/* Nobody else is left. */
+static void destroy(struct kwq_keyed *keyed)
+{
+	/* The timer first: it makes items ready. */
+	kwq_queue_destroy(&keyed->queue);
+	kwq_keyed_destroy_items(keyed);
+	kwq_quota_leave(keyed);
+	/* Only now: whoever finds room afterwards is to find the memory, too. */
+	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
+	kwq_quota_put(keyed->quota, keyed->ending);
+	kfree(keyed);
+}
+
+static void free_queue(struct work_struct *work)
+{
+	destroy(container_of(work, struct kwq_keyed, free));
+}
+
+VISIBLE_IF_KUNIT void kwq_keyed_free_elsewhere(struct kwq_keyed *keyed)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_free_elsewhere, keyed);
+	queue_work(elsewhere, &keyed->free);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_free_elsewhere);
+
+static void end_queue_elsewhere(struct kref *ref)
+{
+	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
+
+	keyed->ending = true;
+	kwq_quota_begin_end(keyed->quota);
+	kwq_keyed_free_elsewhere(keyed);
+}
+
+static void end_queue(struct kref *ref)
+{
+	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
+
+	if (keyed->nr_items > FREED_AT_ONCE)
+		end_queue_elsewhere(ref);
+	else
+		destroy(keyed);
+}
+
+static void drop_rest(struct work_struct *work);
+
+static int try_to_charge(struct kwq_keyed *keyed)
+{
+	struct kwq_quota *quota = kwq_quota_get(current_user_ns(), keyed->owner,
+						keyed->exempt);
+
+	if (IS_ERR(quota))
+		return PTR_ERR(quota);
+	keyed->quota = quota;
+	if (kwq_quota_take(keyed, keyed->own_bytes))
+		return 0;
+	kwq_quota_leave(keyed);
+	kwq_quota_put(quota, false);
+	return -EDQUOT;
+}
+
+/*
+ * Counts the queue itself. A user who has closed a large queue may create another:
+ * as long as a worker has not freed the first one it still counts, so wait for that.
+ */
+static int charge(struct kwq_keyed *keyed)
+{
+	unsigned int seen;
+	int err;
+
+	do {
+		seen = kwq_quota_nr_ended();
+		err = try_to_charge(keyed);
+		if (err != -EDQUOT)
+			break;
+		err = kwq_quota_wait_ended(current_user_ns(), keyed->owner, seen);
+	} while (!err);
+	return err;
 }
 
 /**
@@ -32,7 +149,7 @@ static const u8 *key_of(const struct kwq_item *item, size_t *len)
  * The caller owns it: its quota is charged and the first reference is its.
  *
  * Context: process; may sleep.
- * Return: the queue; ERR_PTR of -ENOMEM or -EDQUOT.
+ * Return: the queue; ERR_PTR of -ENOMEM, -EDQUOT or, after a SIGKILL, -EINTR.
  */
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits)
@@ -50,18 +167,16 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	/* To ask is no attempt to use it: most have not, and need not. */
 	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	INIT_LIST_HEAD(&keyed->refused);
-	keyed->quota = kwq_quota_get(current_user_ns(), keyed->owner, keyed->exempt);
-	err = PTR_ERR_OR_ZERO(keyed->quota);
+	keyed->own_bytes = kwq_keyed_own_bytes(name);
+	err = charge(keyed);
 	if (err)
 		goto free_keyed;
-	keyed->own_bytes = kwq_keyed_own_bytes(name);
-	err = -EDQUOT;
-	if (!kwq_quota_take(keyed, keyed->own_bytes))
-		goto put_quota;
 	err = kwq_keyed_init_items(keyed);
 	if (err)
 		goto give_back;
 	kref_init(&keyed->ref);
+	INIT_WORK(&keyed->drop, drop_rest);
+	INIT_WORK(&keyed->free, free_queue);
 	RB_CLEAR_NODE(&keyed->by_name);
 	memcpy(keyed->name, name, name_size);
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
@@ -71,39 +186,36 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 
 give_back:
 	kwq_quota_give_back(keyed, keyed->own_bytes);
-put_quota:
-	kwq_quota_leave(keyed);
-	kwq_quota_put(keyed->quota);
+	kwq_quota_put(keyed->quota, false);
 free_keyed:
 	kfree(keyed);
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_create);
 
-static void keyed_release(struct kref *ref)
-{
-	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
-
-	/* The timer first: it makes items ready. Then nobody else is left. */
-	kwq_queue_destroy(&keyed->queue);
-	kwq_keyed_destroy_items(keyed);
-	kwq_quota_leave(keyed);
-	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
-	kwq_quota_put(keyed->quota);
-	kfree(keyed);
-}
-
 /**
  * kwq_keyed_put() - drop a reference
- * @keyed: the queue; with the last reference its items go too
+ * @keyed: the queue; with the last reference its items go too, either now or, if they
+ *	are many, soon
  *
  * Context: process; may sleep.
  */
 void kwq_keyed_put(struct kwq_keyed *keyed)
 {
-	kref_put(&keyed->ref, keyed_release);
+	kref_put(&keyed->ref, end_queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put);
+
+/**
+ * kwq_keyed_put_elsewhere() - drop a reference, for callers that cannot wait
+ * @keyed: the queue; after the last reference it is freed by a worker
+ *
+ * Context: any that may not be interrupted by the queue's timer.
+ */
+void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed)
+{
+	kref_put(&keyed->ref, end_queue_elsewhere);
+}
 
 /* Adds to a key that has no item: makes one. */
 static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
@@ -276,13 +388,38 @@ static bool drop_some(struct kwq_keyed *keyed)
 	return more;
 }
 
-/* Q10: what will never be handed out. */
+VISIBLE_IF_KUNIT void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_drop_elsewhere, keyed);
+	kref_get(&keyed->ref);
+	/* If it is pending already it has a reference. */
+	if (!queue_work(elsewhere, &keyed->drop))
+		kwq_keyed_put(keyed);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drop_elsewhere);
+
+/*
+ * Q10: what will never be handed out. After a SIGKILL the rest is dropped elsewhere, so
+ * that the caller's end does not take as long as the queue is large (Q9).
+ */
 static void drop_all_keys(struct kwq_keyed *keyed)
 {
-	while (drop_some(keyed))
+	while (drop_some(keyed) || kwq_keyed_drop_remembered(keyed)) {
+		if (fatal_signal_pending(current)) {
+			kwq_keyed_drop_elsewhere(keyed);
+			return;
+		}
 		cond_resched();
-	while (kwq_keyed_drop_remembered(keyed))
-		cond_resched();
+	}
+}
+
+/* No signal comes to a worker. */
+static void drop_rest(struct work_struct *work)
+{
+	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, drop);
+
+	drop_all_keys(keyed);
+	kwq_keyed_put(keyed);
 }
 
 /**

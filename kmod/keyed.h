@@ -40,6 +40,7 @@
  * @parent: the quota of the owner of @ns, or the machine's; constant
  * @refs: covered by quota_lock: the queues and the quotas that point here
  * @nr_queues: covered by quota_lock: queues here and in all quotas below
+ * @nr_ending: covered by quota_lock: of these queues, those that a worker frees
  * @bytes: what these queues have taken
  * @lock: covers @refused, and the list entries there
  * @refused: queues that were refused bytes here, by &kwq_keyed.refused
@@ -52,6 +53,7 @@ struct kwq_quota {
 	struct kwq_quota *parent;
 	unsigned int refs;
 	unsigned int nr_queues;
+	unsigned int nr_ending;
 	atomic64_t bytes;
 	spinlock_t lock;	/* for @refused */
 	struct list_head refused;
@@ -173,7 +175,10 @@ struct kwq_limits {
  * @gone: L: items that ended in this hold of the lock, and are to be freed
  * @expects_new: whether the last add was of a new key; a guess, read without the lock
  * @nr_handles: L: open handles
- * @ref: one for each handle and one for the name
+ * @ref: one for each handle, one for the name, and one for @drop while it is pending
+ * @drop: drops what a killed shut down or drain has left
+ * @free: frees the queue after the last reference
+ * @ending: it does, or will; written with the last reference
  * @quota: the owner's, in which it is counted; constant
  * @exempt: made by somebody with CAP_SYS_RESOURCE; constant
  * @refused_by: L: the quota that last refused bytes; or NULL
@@ -210,6 +215,9 @@ struct kwq_keyed {
 	bool expects_new;
 	u32 nr_handles;
 	struct kref ref;
+	struct work_struct drop;
+	struct work_struct free;
+	bool ending;
 	struct kwq_quota *quota;
 	bool exempt;
 	struct kwq_quota *refused_by;
@@ -390,9 +398,12 @@ void *kwq_new_page(gfp_t gfp);
 #endif
 
 /* keyed.c */
+int kwq_keyed_register(void);
+void kwq_keyed_unregister(void);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
 void kwq_keyed_put(struct kwq_keyed *keyed);
+void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed);
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
 			 struct kwq_stock *stock);
@@ -405,6 +416,11 @@ int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key 
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed);
+void kwq_keyed_free_elsewhere(struct kwq_keyed *keyed);
+#endif
 
 /* dead.c */
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
@@ -488,13 +504,19 @@ int kwq_names_add(struct kwq_keyed *keyed);
 struct kwq_keyed *kwq_names_find(const char *name);
 int kwq_names_unlink(const char *name);
 u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr);
+#if IS_ENABLED(CONFIG_KUNIT)
+void kwq_names_end(struct net *net);
+#endif
 int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want);
 
 /* quota.c */
 int kwq_quota_register(void);
 void kwq_quota_unregister(void);
 struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt);
-void kwq_quota_put(struct kwq_quota *quota);
+void kwq_quota_put(struct kwq_quota *quota, bool ending);
+void kwq_quota_begin_end(struct kwq_quota *quota);
+unsigned int kwq_quota_nr_ended(void);
+int kwq_quota_wait_ended(const struct user_namespace *ns, kuid_t owner, unsigned int seen);
 bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes);
@@ -503,5 +525,8 @@ void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;
 extern unsigned long kwq_max_user_bytes;
 extern unsigned long kwq_max_total_bytes;
+#if IS_ENABLED(CONFIG_KUNIT)
+extern wait_queue_head_t kwq_quota_ended;
+#endif
 
 #endif /* KWQ_KEYED_H */

@@ -13,9 +13,12 @@ static int __init kwq_init(void)
 	err = kwq_items_register();
 	if (err)
 		goto unregister_quota;
-	err = kwq_names_register();
+	err = kwq_keyed_register();
 	if (err)
 		goto unregister_items;
+	err = kwq_names_register();
+	if (err)
+		goto unregister_keyed;
 	err = kwq_chardev_register();
 	if (err)
 		goto unregister_names;
@@ -23,6 +26,8 @@ static int __init kwq_init(void)
 
 unregister_names:
 	kwq_names_unregister();
+unregister_keyed:
+	kwq_keyed_unregister();
 unregister_items:
 	kwq_items_unregister();
 unregister_quota:
@@ -31,13 +36,14 @@ unregister_quota:
 }
 
 /*
- * Nothing is left when this runs: each open descriptor and each name holds the
- * module, and their queues went with them.
+ * Each open descriptor and each name holds the module, so nobody has a queue any more
+ * when this runs. Queues that are still being freed are waited for.
  */
 static void __exit kwq_exit(void)
 {
 	kwq_chardev_unregister();
 	kwq_names_unregister();
+	kwq_keyed_unregister();
 	kwq_items_unregister();
 	kwq_quota_unregister();
 }

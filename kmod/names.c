@@ -264,18 +264,25 @@ static struct kwq_keyed *take_first_away(struct names *names)
 	return named_of(node);
 }
 
-/* Nobody is left who could unlink them. */
-static void __net_exit end_names(struct net *net)
+/*
+ * Nobody is left who could unlink them. The end of every other net namespace waits for
+ * this one, so queues are only handed over here, however small they are. The module may
+ * be put before they are freed: kwq_keyed_unregister() waits for that.
+ */
+VISIBLE_IF_KUNIT void __net_exit kwq_names_end(struct net *net)
 {
 	struct kwq_keyed *keyed;
 
-	while ((keyed = take_first_away(names_of(net))))
-		put_named(keyed);
+	while ((keyed = take_first_away(names_of(net)))) {
+		kwq_keyed_put_elsewhere(keyed);
+		module_put(THIS_MODULE);
+	}
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_names_end);
 
 static struct pernet_operations names_ops = {
 	.init = begin_names,
-	.exit = end_names,
+	.exit = kwq_names_end,
 	.id = &names_id,
 	.size = sizeof(struct names),
 };

@@ -30,6 +30,7 @@
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
@@ -50,6 +51,13 @@ MODULE_PARM_DESC(max_total_bytes, "most bytes of memory in all users' queues; CA
 EXPORT_SYMBOL_IF_KUNIT(kwq_max_total_bytes);
 
 static DEFINE_MUTEX(quota_lock);
+
+/* How many queues were freed by a worker, and those who wait for one more. */
+static unsigned int nr_ended;
+VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
+	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_ended);
+
 /* As the kernel has its own struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
 
@@ -292,23 +300,91 @@ struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool ex
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_get);
 
+static void count_ending(struct kwq_quota *quota, int nr)
+{
+	for (; quota != &machine; quota = quota->parent)
+		quota->nr_ending += nr;
+}
+
 /**
- * kwq_quota_put() - count a queue no longer
+ * kwq_quota_begin_end() - a queue is about to be freed by a worker
  * @quota: its owner's
  *
  * Context: process; may sleep.
  */
-void kwq_quota_put(struct kwq_quota *quota)
+void kwq_quota_begin_end(struct kwq_quota *quota)
+{
+	guard(mutex)(&quota_lock);
+	count_ending(quota, 1);
+}
+
+/**
+ * kwq_quota_put() - count a queue no longer
+ * @quota: its owner's
+ * @ending: kwq_quota_begin_end() was called for it
+ *
+ * Context: process; may sleep.
+ */
+void kwq_quota_put(struct kwq_quota *quota, bool ending)
 {
 	struct kwq_quota *unused;
 
 	scoped_guard(mutex, &quota_lock) {
 		count_queue(quota, -1);
+		if (ending) {
+			count_ending(quota, -1);
+			WRITE_ONCE(nr_ended, nr_ended + 1);
+		}
 		unused = put_quota(quota);
 	}
+	if (ending)
+		wake_up_all(&kwq_quota_ended);
 	end_quotas(unused);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_put);
+
+/**
+ * kwq_quota_nr_ended() - how many queues were freed by a worker
+ *
+ * Return: the number, for kwq_quota_wait_ended().
+ */
+unsigned int kwq_quota_nr_ended(void)
+{
+	return READ_ONCE(nr_ended);
+}
+
+static bool has_ending(const struct user_namespace *ns, kuid_t owner)
+{
+	const struct kwq_quota *quota;
+
+	guard(mutex)(&quota_lock);
+	for (; ns; owner = ns->owner, ns = ns->parent) {
+		quota = find_quota(ns, owner);
+		if (quota && quota->nr_ending)
+			return true;
+	}
+	return false;
+}
+
+/**
+ * kwq_quota_wait_ended() - wait for a queue that is being freed
+ * @ns: the user namespace of somebody who was refused a queue
+ * @owner: who that is
+ * @seen: kwq_quota_nr_ended() before
+ *
+ * Only for queues that count where this one would.
+ *
+ * Context: process; sleeps.
+ * Return: 0 if it may be tried again; -EDQUOT if there is nothing to wait for; -EINTR
+ * after a SIGKILL.
+ */
+int kwq_quota_wait_ended(const struct user_namespace *ns, kuid_t owner, unsigned int seen)
+{
+	if (!has_ending(ns, owner))
+		return kwq_quota_nr_ended() == seen ? -EDQUOT : 0;
+	return wait_event_killable(kwq_quota_ended, kwq_quota_nr_ended() != seen) ?
+	       -EINTR : 0;
+}
 
 static bool take_here(struct kwq_quota *quota, u64 bytes)
 {
@@ -487,3 +563,4 @@ void kwq_quota_read(struct kwq_info *info)
 	info->user_bytes_left = exempt ? U64_MAX : left;
 	info->user_queues_left = exempt ? U32_MAX : queues_left;
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_read);

@@ -6,6 +6,7 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/prandom.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "core_check.h"
 #include "keyed_ops.h"
@@ -622,6 +623,96 @@ static void shut_down_and_empty_holds_nothing(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, SHUT_DOWN);
 	expect_empty(test);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, KTIME_MAX), 0);
+}
+
+static int nr_left_behind;
+
+/* Stands in for kwq_keyed_drop_elsewhere(), and drops nothing. */
+static void leave_behind(struct kwq_keyed *keyed)
+{
+	nr_left_behind++;
+}
+
+/* As many items as are dropped in several holds. */
+#define MANY_HOLDS	(4 * KWQ_ITEMS_PER_HOLD)
+
+static void add_waiting(struct kunit *test, u32 nr)
+{
+	struct keyed_test *t = test->priv;
+	char text[16];
+	u32 i;
+
+	for (i = 0; i < nr; i++) {
+		struct kwq_key key = { text, snprintf(text, sizeof(text), "w%u", i) };
+
+		KUNIT_ASSERT_EQ(test, add_after(t, &key, 10), KWQ_WAITING);
+	}
+}
+
+/* Calls something as a thread that was killed does. */
+static void call_killed(struct kunit *test, void (*fn)(struct kwq_keyed *keyed))
+{
+	struct keyed_test *t = test->priv;
+
+	nr_left_behind = 0;
+	kunit_activate_static_stub(test, kwq_keyed_drop_elsewhere, leave_behind);
+	allow_signal(SIGKILL);
+	send_sig(SIGKILL, current, 1);
+	fn(t->keyed);
+	flush_signals(current);
+	disallow_signal(SIGKILL);
+	kunit_deactivate_static_stub(test, kwq_keyed_drop_elsewhere);
+}
+
+static void drain(struct kwq_keyed *keyed)
+{
+	kwq_keyed_drain(keyed, KTIME_MAX);
+}
+
+static u64 nr_items(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+	u64 nr;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	nr = keyed->nr_items;
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	return nr;
+}
+
+static void killed_call_drops_no_more_than_one_hold(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	unsigned long flags;
+	int n;
+
+	/* Q9: not even if the signal is there before. */
+	add_waiting(test, MANY_HOLDS);
+	call_killed(test, kwq_keyed_shut_down);
+	KUNIT_EXPECT_EQ(test, nr_left_behind, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, MANY_HOLDS - KWQ_ITEMS_PER_HOLD);
+	call_killed(test, drain);
+	KUNIT_EXPECT_EQ(test, nr_left_behind, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, MANY_HOLDS - 2 * KWQ_ITEMS_PER_HOLD);
+
+	/* Q10: and the rest goes all the same. One runs at most, and one is pending. */
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	for (n = 0; n < 3; n++)
+		kwq_keyed_drop_elsewhere(t->keyed);
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	kwq_test_wait_until(test, !nr_items(t->keyed));
+	expect_empty(test);
+}
+
+static void closed_queue_is_dropped_and_freed(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* O6 Q10: what drops the rest has the queue, and then frees it. */
+	add_waiting(test, MANY_HOLDS);
+	call_killed(test, kwq_keyed_shut_down);
+	kwq_keyed_drop_elsewhere(t->keyed);
+	unmake(test);
 }
 
 /* ---- Limits ---- */
@@ -2251,6 +2342,8 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(removed_item_is_gone),
 	KUNIT_CASE(removed_item_stays_while_processing),
 	KUNIT_CASE(shut_down_and_empty_holds_nothing),
+	KUNIT_CASE(killed_call_drops_no_more_than_one_hold),
+	KUNIT_CASE(closed_queue_is_dropped_and_freed),
 	KUNIT_CASE(limit_of_items),
 	KUNIT_CASE(limit_of_bytes),
 	KUNIT_CASE(item_counts_what_it_takes),

@@ -2,10 +2,13 @@
 /*
  * Named queues and who may have them: names.c and quota.c.
  */
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/nsproxy.h>
+#include <linux/sched.h>
 #include "keyed_ops.h"
 
 #define ALICE	3001
@@ -305,6 +308,33 @@ static void list_tells_the_owner(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_names_unlink("kwq_test"), 0);
 }
 
+/* Stands in for kwq_keyed_free_elsewhere(), and frees nothing. */
+static struct kwq_keyed *handed_over;
+
+static void take_over(struct kwq_keyed *keyed)
+{
+	handed_over = keyed;
+}
+
+/* O8: what ends a net namespace frees no queue itself: all others wait for that. */
+static void end_of_a_namespace_hands_its_queues_over(struct kunit *test)
+{
+	struct kwq_keyed *keyed;
+
+	create_named(test, "kwq_test");
+	keyed = kwq_names_find("kwq_test");
+	KUNIT_ASSERT_NOT_NULL(test, keyed);
+	kwq_keyed_put(keyed);
+	handed_over = NULL;
+	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kwq_names_end(current->nsproxy->net_ns);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	KUNIT_EXPECT_NULL(test, kwq_names_find("kwq_test"));
+	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
+	KUNIT_EXPECT_TRUE(test, keyed->unlinked);
+	kwq_keyed_free_elsewhere(keyed);
+}
+
 /* ---- How many ---- */
 
 /* More than anybody may have by default. */
@@ -499,6 +529,7 @@ static struct kunit_case names_test_cases[] = {
 	KUNIT_CASE_PARAM(permit, permit_gen_params),
 	KUNIT_CASE(owner_unlinks),
 	KUNIT_CASE(list_tells_the_owner),
+	KUNIT_CASE(end_of_a_namespace_hands_its_queues_over),
 	KUNIT_CASE_SLOW(user_has_a_quota),
 	KUNIT_CASE(user_has_a_quota_of_bytes),
 	KUNIT_CASE(own_limit_comes_before_the_quota),

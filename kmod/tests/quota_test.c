@@ -3,7 +3,9 @@
  * The quotas of users, of the owners of user namespaces above them, and of the machine
  * (O4, O9): quota.c.
  */
+#include <kunit/static_stub.h>
 #include <kunit/test.h>
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/poll.h>
 #include <linux/user_namespace.h>
@@ -65,7 +67,7 @@ static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	kwq_quota_give_back(keyed, keyed->own_bytes);
-	kwq_quota_put(keyed->quota);
+	kwq_quota_put(keyed->quota, false);
 	keyed->quota = quota;
 	keyed->exempt = false;
 	kwq_quota_force(keyed, keyed->own_bytes);
@@ -237,6 +239,15 @@ static void poller_is_told_of_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
 	KUNIT_EXPECT_FALSE(test, has_room(second));
 	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent);
+	/* The machine's quota refuses it, and then its owner's again. */
+	WRITE_ONCE(kwq_max_user_bytes, t->max_user_bytes);
+	WRITE_ONCE(kwq_max_total_bytes, bytes_of(first->quota->parent->parent));
+	KUNIT_EXPECT_FALSE(test, has_room(second));
+	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent->parent);
+	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
+	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
+	KUNIT_EXPECT_FALSE(test, has_room(second));
+	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent);
 	/* Somebody else's bytes tell nothing. */
 	KUNIT_EXPECT_TRUE(test, has_room(bobs));
 	kwq_keyed_put(bobs);
@@ -266,12 +277,186 @@ static void refused_queue_goes(struct kunit *test)
 	kwq_keyed_put(first);
 }
 
+/* Does something as a user without capabilities. */
+static void do_as(uid_t uid, void (*fn)(void *data), void *data)
+{
+	struct cred *cred = prepare_creds();
+	const struct cred *old;
+
+	if (!cred)
+		return;
+	cred->fsuid = KUIDT_INIT(uid);
+	cap_clear(cred->cap_effective);
+	old = override_creds(cred);
+	fn(data);
+	revert_creds(old);
+	put_cred(cred);
+}
+
+static void read_quota(void *data)
+{
+	kwq_quota_read(data);
+}
+
+/* O9 */
+static void quota_can_be_read(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_quota *alices = first->quota->parent;
+	struct kwq_info info = {};
+
+	do_as(ALICE, read_quota, &info);
+	KUNIT_EXPECT_EQ(test, info.max_queues, kwq_max_queues);
+	KUNIT_EXPECT_EQ(test, info.max_user_bytes, kwq_max_user_bytes);
+	KUNIT_EXPECT_EQ(test, info.max_total_bytes, kwq_max_total_bytes);
+	KUNIT_EXPECT_EQ(test, info.user_queues, 1);
+	KUNIT_EXPECT_EQ(test, info.user_queues_left, kwq_max_queues - 1);
+	KUNIT_EXPECT_EQ(test, info.user_bytes, first->own_bytes);
+	KUNIT_EXPECT_EQ(test, info.user_bytes_left, kwq_max_user_bytes - first->own_bytes);
+
+	/* The least that is left anywhere, and no less than nothing. */
+	WRITE_ONCE(kwq_max_total_bytes, bytes_of(alices->parent) + 1000);
+	do_as(ALICE, read_quota, &info);
+	KUNIT_EXPECT_EQ(test, info.user_bytes_left, 1000);
+	WRITE_ONCE(kwq_max_total_bytes, 1);
+	WRITE_ONCE(kwq_max_queues, 0);
+	do_as(BOB, read_quota, &info);
+	KUNIT_EXPECT_EQ(test, info.user_queues, 0);
+	KUNIT_EXPECT_EQ(test, info.user_bytes, 0);
+	KUNIT_EXPECT_EQ(test, info.user_bytes_left, 0);
+	KUNIT_EXPECT_EQ(test, info.user_queues_left, 0);
+	kwq_quota_read(&info);
+	KUNIT_EXPECT_EQ(test, info.user_bytes_left, U64_MAX);
+	KUNIT_EXPECT_EQ(test, info.user_queues_left, U32_MAX);
+	kwq_keyed_put(first);
+}
+
+/* Stands in for kwq_keyed_free_elsewhere(), and frees nothing. */
+static struct kwq_keyed *handed_over;
+
+static void take_over(struct kwq_keyed *keyed)
+{
+	handed_over = keyed;
+}
+
+/* O8: a large queue is freed by a worker, and counts until it is. */
+static void large_queue_is_freed_elsewhere(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct kwq_quota *alices;
+	u32 n;
+
+	for (n = 0; n <= 1024; n++)
+		KUNIT_ASSERT_EQ(test, add_number(keyed, n), KWQ_ADDED);
+	handed_over = NULL;
+	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kwq_keyed_put(create_for(test, &init_user_ns, BOB));
+	KUNIT_EXPECT_NULL(test, handed_over);
+	kwq_keyed_put(keyed);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
+	alices = keyed->quota;
+	KUNIT_EXPECT_EQ(test, alices->nr_queues, 1);
+	KUNIT_EXPECT_EQ(test, alices->nr_ending, 1);
+	KUNIT_EXPECT_LE(test, keyed->nr_bytes, bytes_of(alices));
+	kwq_keyed_free_elsewhere(keyed);
+}
+
+struct creator {
+	struct kwq_keyed *keyed;
+};
+
+static void create(void *data)
+{
+	struct creator *creator = data;
+
+	creator->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+}
+
+static void create_as_alice(void *data)
+{
+	struct creator *creator = data;
+
+	creator->keyed = ERR_PTR(-ENOMEM);
+	do_as(ALICE, create, data);
+}
+
+/* O4 O9: a queue is refused if its owner has no memory left for it. */
+static void queue_itself_counts(struct kunit *test)
+{
+	struct creator creator;
+
+	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes("") - 1);
+	create_as_alice(&creator);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
+	WRITE_ONCE(kwq_max_user_bytes, kwq_keyed_own_bytes(""));
+	create_as_alice(&creator);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
+	if (!IS_ERR(creator.keyed))
+		kwq_keyed_put(creator.keyed);
+}
+
+#ifdef CONFIG_FAILSLAB
+static void no_memory_for_a_quota(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_quota *quota;
+
+	/* O4: neither for a user's, nor for that of the namespace's owner */
+	current->fail_nth = 1;
+	quota = kwq_quota_get(&t->ns, KUIDT_INIT(FIRST), false);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -ENOMEM);
+	current->fail_nth = 2;
+	quota = kwq_quota_get(&t->ns, KUIDT_INIT(FIRST), false);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -ENOMEM);
+	current->fail_nth = 0;
+}
+#endif
+
+/* O4: whoever closes a large queue may make another one. */
+static void create_waits_for_what_is_being_freed(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct creator creator, killed;
+	struct kwq_test_thread thread;
+
+	WRITE_ONCE(kwq_max_queues, 1);
+	create_as_alice(&creator);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
+	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kwq_keyed_put_elsewhere(keyed);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+
+	/* Q9 */
+	kwq_test_thread_start(test, &thread, create_as_alice, &killed);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
+	kwq_test_thread_signal(&thread);
+	kwq_test_thread_join(test, &thread);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(killed.keyed), -EINTR);
+
+	kwq_test_thread_start(test, &thread, create_as_alice, &creator);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
+	kwq_keyed_free_elsewhere(keyed);
+	kwq_test_thread_join(test, &thread);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
+	if (!IS_ERR(creator.keyed))
+		kwq_keyed_put(creator.keyed);
+}
+
 static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(owner_of_a_namespace_has_one_quota),
 	KUNIT_CASE(queues_count_above),
 	KUNIT_CASE(machine_has_a_quota),
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(refused_queue_goes),
+	KUNIT_CASE(quota_can_be_read),
+	KUNIT_CASE(queue_itself_counts),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(no_memory_for_a_quota),
+#endif
+	KUNIT_CASE(large_queue_is_freed_elsewhere),
+	KUNIT_CASE(create_waits_for_what_is_being_freed),
 	{}
 };
 

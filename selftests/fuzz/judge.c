@@ -290,6 +290,21 @@ static void judge_got(struct fuzzer *f, const struct kwq_batch *b)
 	}
 }
 
+static void judge_info(struct fuzzer *f)
+{
+	struct kwq_info i = { 0 };
+	__u32 size;
+
+	memcpy(&size, f->before, sizeof(size));
+	memcpy(&i, f->room, size < sizeof(i) ? size : sizeof(i));
+	if (i.size > size || i.pad)
+		wrong(f, "size %u of %u, padding %u", i.size, size, i.pad);
+	if ((i.user_bytes_left > i.max_user_bytes && ~i.user_bytes_left) ||
+	    (i.user_queues_left > i.max_queues && ~i.user_queues_left))
+		wrong(f, "%llu of %llu bytes left, %u of %u queues", i.user_bytes_left,
+		      i.max_user_bytes, i.user_queues_left, i.max_queues);
+}
+
 static void judge_stat(struct fuzzer *f)
 {
 	struct kwq_stat s = { 0 };
@@ -336,8 +351,10 @@ static void judge_answer(struct fuzzer *f)
 
 	switch (c->kind) {
 	case INFO:
-		if (!c->ret)
-			no_pointers(f, c->arg, sizeof(struct kwq_info));
+		if (c->ret)
+			break;
+		judge_info(f);
+		no_pointers(f, c->arg, sizeof(struct kwq_info));
 		break;
 	case STAT:
 		if (c->ret)
