@@ -292,7 +292,7 @@ static int create(const struct kwq_create *arg,
 	keyed = kwq_keyed_create(arg->name, clock_of(arg->clockid), &limits);
 	if (IS_ERR(keyed))
 		return PTR_ERR(keyed);
-	err = kwq_configure(&keyed->queue, config);
+	err = kwq_keyed_configure(keyed, config);
 	if (err)
 		goto put_keyed;
 	keyed->mode = arg->mode & ~current_umask();
@@ -672,7 +672,7 @@ static long queue_configure(struct file *file, void __user *uarg)
 	err = copy_in_config(&config, uarg);
 	if (err)
 		return err;
-	err = kwq_configure(&handle->keyed->queue, config);
+	err = kwq_keyed_configure(handle->keyed, config);
 	kfree(config);
 	return err;
 }

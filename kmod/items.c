@@ -80,6 +80,31 @@ u64 kwq_keyed_own_bytes(const char *name)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_own_bytes);
 
 /**
+ * kwq_keyed_count_limiters() - count what the limiters' pauses take
+ * @keyed: the queue, which was just configured
+ *
+ * Not to be refused: it is little beside the queue itself, which could be.
+ */
+void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
+{
+	const struct kwq_growths *growths = &keyed->queue.core.limiter.growths;
+	unsigned long flags;
+	u32 nr = 0, bytes;
+	int i;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	for (i = 0; i < KWQ_LIMITERS_MAX; i++)
+		nr += growths->of[i].nr;
+	bytes = nr ? bytes_of_kmalloc(nr * sizeof(*growths->table)) : 0;
+	kwq_quota_force(keyed, bytes);
+	kwq_quota_give_back(keyed, keyed->limiter_bytes);
+	keyed->own_bytes += bytes;
+	keyed->own_bytes -= keyed->limiter_bytes;
+	keyed->limiter_bytes = bytes;
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+}
+
+/**
  * kwq_items_register() - make what items are allocated from, and choose the secret
  *
  * The latter not at its first use by get_random_once(): that would hold the module

@@ -194,6 +194,24 @@ free_keyed:
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_create);
 
 /**
+ * kwq_keyed_configure() - limit retries
+ * @keyed: the queue
+ * @config: how; NULL for the default
+ *
+ * Context: process; may sleep.
+ * Return: as kwq_configure().
+ */
+int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config)
+{
+	int err = kwq_configure(&keyed->queue, config);
+
+	if (!err)
+		kwq_keyed_count_limiters(keyed);
+	return err;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_configure);
+
+/**
  * kwq_keyed_put() - drop a reference
  * @keyed: the queue; with the last reference its items go too, either now or, if they
  *	are many, soon

@@ -165,6 +165,7 @@ struct kwq_limits {
  * @nr_bytes: L: what they take up
  * @room: L: what they may take up before more is to be taken from @quota
  * @own_bytes: L: what the queue and its tables take up, taken from @quota, too
+ * @limiter_bytes: L: what its limiters' pauses take of these
  * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
  * @remembered: L: idle items that have requeues, in the order of their becoming idle
  * @nr_remembered: L: how many
@@ -204,6 +205,7 @@ struct kwq_keyed {
 	u64 nr_bytes;
 	u64 room;
 	u64 own_bytes;
+	u64 limiter_bytes;
 	u64 last_ticket;
 	struct list_head remembered;
 	u64 nr_remembered;
@@ -282,6 +284,7 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
 void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
 u64 kwq_keyed_own_bytes(const char *name);
+void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
@@ -402,6 +405,7 @@ int kwq_keyed_register(void);
 void kwq_keyed_unregister(void);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
+int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
 void kwq_keyed_put(struct kwq_keyed *keyed);
 void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed);
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,

@@ -200,6 +200,30 @@ static void machine_has_a_quota(struct kunit *test)
 	kwq_keyed_put(bobs);
 }
 
+/* O9: the pauses of limiters that are backoffs, which can be many. */
+static void limiters_count(struct kunit *test)
+{
+	struct kwq_limiter_config *config = kunit_kzalloc(test, sizeof(*config), GFP_KERNEL);
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	u64 own = keyed->own_bytes;
+
+	KUNIT_ASSERT_NOT_NULL(test, config);
+	config->nr = 1;
+	config->limiters[0] = (struct kwq_limiter){
+		.kind = KWQ_LIMITER_BACKOFF,
+		.u.backoff = { .duration = 1, .factor = 2 * KWQ_ONE, .steps = 32 },
+	};
+	KUNIT_EXPECT_EQ(test, kwq_keyed_configure(keyed, config), 0);
+	KUNIT_EXPECT_LE(test, own + 32 * sizeof(u64), keyed->own_bytes);
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), keyed->own_bytes);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_configure(keyed, NULL), 0);
+	KUNIT_EXPECT_EQ(test, keyed->own_bytes, own);
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), own);
+	config->limiters[0].pad = 1;
+	KUNIT_EXPECT_EQ(test, kwq_keyed_configure(keyed, config), -EINVAL);
+	kwq_keyed_put(keyed);
+}
+
 /* Somebody who polls. */
 struct poller {
 	struct wait_queue_entry entry;
@@ -448,6 +472,7 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(owner_of_a_namespace_has_one_quota),
 	KUNIT_CASE(queues_count_above),
 	KUNIT_CASE(machine_has_a_quota),
+	KUNIT_CASE(limiters_count),
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(refused_queue_goes),
 	KUNIT_CASE(quota_can_be_read),
