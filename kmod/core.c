@@ -212,6 +212,12 @@ static void forget_if_untouched(const struct kwq_core *core, struct kwq_item *it
 		item->requeues = kwq_core_num_requeues(core, item, now);
 }
 
+/* Q2: an add that changes nothing says which kind of dirty it found. */
+static int coalesced_with(const struct kwq_item *item)
+{
+	return kwq_is_dirty_again(item->state) ? KWQ_DIRTY : KWQ_COALESCED;
+}
+
 static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority,
 		      ktime_t now)
 {
@@ -221,7 +227,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	if (item->state & KWQ_ITEM_DIRTY) {
 		raise_priority(core, item, priority);
 		core->coalesced++;
-		return KWQ_COALESCED;
+		return coalesced_with(item);
 	}
 
 	if (priority == KWQ_PRIORITY_NONE)
@@ -307,8 +313,8 @@ static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
  * @end_wait: whether this also ends its waiting (D3)
  * @now: the time it is
  *
- * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN with nothing
- * changed if the queue is shut down or the item cancelled.
+ * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ESHUTDOWN with
+ * nothing changed if the queue is shut down or the item cancelled.
  */
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now)
@@ -458,7 +464,7 @@ static int die(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	/* What it was added for, or waits for, was there before: it gets its run. */
 	if (item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) {
 		core->coalesced++;
-		return KWQ_COALESCED;
+		return coalesced_with(item);
 	}
 	core->died++;
 	set_state(item, item->state | KWQ_ITEM_DEAD);
@@ -514,8 +520,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_rate_limited);
  * @item: the item
  * @now: the time it is
  *
- * Return: KWQ_DEAD, now or at its done; KWQ_COALESCED if it is dirty or waiting, and
- * so gets another run; -ESHUTDOWN with nothing changed.
+ * Return: KWQ_DEAD, now or at its done; KWQ_COALESCED or KWQ_DIRTY if it is dirty or
+ * waiting, and so gets another run; -ESHUTDOWN with nothing changed.
  */
 int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
@@ -635,13 +641,16 @@ static bool stays_out(const struct kwq_core *core, const struct kwq_item *item)
  * @item: the item
  * @now: the time it is
  *
- * Return: KWQ_FINISHED; KWQ_REQUEUED if it had been added meanwhile and is
- * ready again; with nothing changed -ENOENT if it is not being processed,
- * -EPERM if somebody else holds it.
+ * Return: KWQ_FINISHED, or both of these bits as they apply: KWQ_REQUEUED if it had
+ * been added meanwhile and is ready again, KWQ_STILL_WAITING if it waits for a time;
+ * with nothing changed -ENOENT if it is not being processed, -EPERM if somebody else
+ * holds it.
  */
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now)
 {
+	int ret = KWQ_FINISHED;
+
 	if (!(item->state & KWQ_ITEM_PROCESSING))
 		return -ENOENT;
 	if (item->holder != holder)
@@ -651,14 +660,17 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 	observe(&core->work_duration, now - item->since);
 	item->abandoned = 0;
 	core->dones++;
+	/* Q8: a shut down has ended every time, though not all are dropped yet. */
+	if (item->state & KWQ_ITEM_WAITING && !core->shut_down)
+		ret = KWQ_STILL_WAITING;
 	if (item->state & KWQ_ITEM_DIRTY) {
 		make_ready(core, item, KWQ_LANE_FRESH, item->next_priority);
-		return KWQ_REQUEUED;
+		return ret | KWQ_REQUEUED;
 	}
 	item->since = now;
 	if (kwq_item_is_dead(item))
 		lay_down(core, item, now);
-	return KWQ_FINISHED;
+	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_done);
 

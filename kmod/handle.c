@@ -318,7 +318,7 @@ static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
  * @done_flags: KWQ_DONE_* bits
  * @now: the time it is
  *
- * Return: KWQ_FINISHED or KWQ_REQUEUED; -ESTALE if the handle holds nothing
+ * Return: as kwq_core_done(); -ESTALE if the handle holds nothing
  * under that ticket, or no longer (O3).
  */
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
@@ -338,7 +338,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_locked);
  * @done_flags: KWQ_DONE_* bits
  * @now: the time it is
  *
- * Return: KWQ_FINISHED or KWQ_REQUEUED; -ENOENT if no such key is being
+ * Return: as kwq_core_done(); -ENOENT if no such key is being
  * processed, -EPERM if another handle holds it.
  */
 int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,

@@ -609,21 +609,26 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  *	is the item dirty?		look at the object
  *
  * If the item is found dirty then the look is after the change; that both miss is
- * impossible.
+ * impossible. The state is read once, so the result is true of one moment.
  *
- * Return: true if the add coalesced; false to go the long way.
+ * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 to go the long way.
  */
-VISIBLE_IF_KUNIT bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
+VISIBLE_IF_KUNIT int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
 {
+	int ret;
+	u8 state;
+
 	smp_mb(); /* pairs with that of kwq_unlock_got() */
-	if (!(READ_ONCE(item->state) & KWQ_ITEM_DIRTY))
-		return false;
+	state = READ_ONCE(item->state);
+	if (!(state & KWQ_ITEM_DIRTY))
+		return 0;
 	smp_rmb(); /* it was dirty before what follows was looked at */
 	if (READ_ONCE(queue->core.shut_down))
-		return false;
+		return 0;
 	atomic64_inc(&queue->coalesced);
-	trace_kwq_coalesce(queue, item, KWQ_COALESCED);
-	return true;
+	ret = kwq_is_dirty_again(state) ? KWQ_DIRTY : KWQ_COALESCED;
+	trace_kwq_coalesce(queue, item, ret);
+	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
 
@@ -633,12 +638,13 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
  * @item: the item; it stays with the queue until it is idle again
  * @options: how
  *
- * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was dirty or, with a time,
- * waiting already), KWQ_DIRTIED (being processed, ready again at its done) or
- * KWQ_WAITING (for its time), KWQ_DEAD (rate-limited too often); with nothing
- * changed -ESHUTDOWN (the queue is shut down, or the item cancelled), -ENOENT
- * (KWQ_ADD_KICK of what is not dead), or -EINVAL (such @options there are not: an
- * unknown flag, flags that exclude each other, a priority that there is not).
+ * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was ready or, with a time,
+ * waiting already), KWQ_DIRTIED (being processed, ready again at its done),
+ * KWQ_DIRTY (the same, and was so already), KWQ_WAITING (for its time) or
+ * KWQ_DEAD (rate-limited too often); with nothing changed -ESHUTDOWN (the queue is
+ * shut down, or the item cancelled), -ENOENT (KWQ_ADD_KICK of what is not dead), or
+ * -EINVAL (such @options there are not: an unknown flag, flags that exclude each
+ * other, a priority that there is not).
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
@@ -676,13 +682,11 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
  *
  * Takes no lock if the item is dirty already.
  *
- * Return: KWQ_ADDED, KWQ_COALESCED or KWQ_DIRTIED; -ESHUTDOWN.
+ * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ESHUTDOWN.
  */
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
 {
-	if (kwq_coalesces(queue, item))
-		return KWQ_COALESCED;
-	return lock_and_add(queue, item);
+	return kwq_coalesces(queue, item) ?: lock_and_add(queue, item);
 }
 EXPORT_SYMBOL_GPL(kwq_add);
 
@@ -806,7 +810,7 @@ int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	if (flags & KWQ_DONE_FORGET)
 		kwq_core_forget(&queue->core, item, now);
 	trace_kwq_done(queue, item, ret);
-	if (ret == KWQ_REQUEUED)
+	if (ret & KWQ_REQUEUED)
 		trace_kwq_ready(queue, item, 0, 0);
 	return ret;
 }
@@ -1037,9 +1041,10 @@ EXPORT_SYMBOL_GPL(kwq_try_get);
  * @queue: the queue
  * @item: an item got by kwq_get() or kwq_try_get()
  *
- * Return: KWQ_FINISHED; KWQ_REQUEUED if it had been added meanwhile and is
- * ready again; with nothing changed -ENOENT if it is not being processed, -EPERM if
- * a handler processes it.
+ * Return: KWQ_FINISHED, or both of these bits as they apply: KWQ_REQUEUED if it had
+ * been added meanwhile and is ready again, KWQ_STILL_WAITING if it waits for a time;
+ * with nothing changed -ENOENT if it is not being processed, -EPERM if a handler
+ * processes it.
  */
 __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 {

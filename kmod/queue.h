@@ -108,7 +108,7 @@ bool kwq_drop_locked(struct kwq_queue *queue,
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-bool kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item);
 enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer);
 bool kwq_drop(struct kwq_queue *queue);
 #endif

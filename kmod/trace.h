@@ -80,14 +80,14 @@ DEFINE_EVENT_CONDITION(kwq_item_event, kwq_add,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
 	TP_ARGS(queue, item, result),
-	TP_CONDITION(result >= 0 && result != KWQ_COALESCED && result != KWQ_DEAD));
+	TP_CONDITION(result == KWQ_ADDED || result == KWQ_DIRTIED || result == KWQ_WAITING));
 
 /* An add of an item that was dirty, or waiting, already. */
 DEFINE_EVENT_CONDITION(kwq_item_event, kwq_coalesce,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
 	TP_ARGS(queue, item, result),
-	TP_CONDITION(result == KWQ_COALESCED));
+	TP_CONDITION(result == KWQ_COALESCED || result == KWQ_DIRTY));
 
 /* A hand-out; result is how often the item was abandoned before. */
 DEFINE_EVENT(kwq_item_event, kwq_get,

@@ -121,10 +121,10 @@ static const struct transition {
 	{ P,	  EXPIRE,	NIL,		P,	0 },
 	{ P,	  DROP,		NIL,		P,	0 },
 
-	{ PD,	  ADD,		KWQ_COALESCED,	PD,	0 },
-	{ PD,	  ADD_END_WAIT,	KWQ_COALESCED,	PD,	0 },
+	{ PD,	  ADD,		KWQ_DIRTY,	PD,	0 },
+	{ PD,	  ADD_END_WAIT,	KWQ_DIRTY,	PD,	0 },
 	{ PD,	  ADD_AT,	KWQ_WAITING,	PD | W,	0 },
-	{ PD,	  ADD_DUE,	KWQ_COALESCED,	PD,	0 },
+	{ PD,	  ADD_DUE,	KWQ_DIRTY,	PD,	0 },
 	{ PD,	  GET,		NIL,		PD,	0 },
 	{ PD,	  DONE,		KWQ_REQUEUED,	R,	1 },
 	{ PD,	  DONE_OTHER,	-EPERM,		PD,	0 },
@@ -164,7 +164,7 @@ static const struct transition {
 	{ P | W,  ADD_AT,	KWQ_COALESCED,	P | W,	0 },
 	{ P | W,  ADD_DUE,	KWQ_DIRTIED,	PD,	0 },
 	{ P | W,  GET,		NIL,		P | W,	0 },
-	{ P | W,  DONE,		KWQ_FINISHED,	W,	0 },
+	{ P | W,  DONE,		KWQ_STILL_WAITING,	W,	0 },
 	{ P | W,  DONE_OTHER,	-EPERM,		P | W,	0 },
 	{ P | W,  UNGET,	VOID,		R | W,	1 },
 	{ P | W,  ABANDON,	VOID,		R | W,	1 },
@@ -173,12 +173,12 @@ static const struct transition {
 	{ P | W,  EXPIRE,	IT,		PD,	0 },
 	{ P | W,  DROP,		IT,		P,	0 },
 
-	{ PD | W, ADD,		KWQ_COALESCED,	PD | W,	0 },
-	{ PD | W, ADD_END_WAIT,	KWQ_COALESCED,	PD,	0 },
+	{ PD | W, ADD,		KWQ_DIRTY,	PD | W,	0 },
+	{ PD | W, ADD_END_WAIT,	KWQ_DIRTY,	PD,	0 },
 	{ PD | W, ADD_AT,	KWQ_COALESCED,	PD | W,	0 },
-	{ PD | W, ADD_DUE,	KWQ_COALESCED,	PD,	0 },
+	{ PD | W, ADD_DUE,	KWQ_DIRTY,	PD,	0 },
 	{ PD | W, GET,		NIL,		PD | W,	0 },
-	{ PD | W, DONE,		KWQ_REQUEUED,	R | W,	1 },
+	{ PD | W, DONE,		KWQ_REQUEUED | KWQ_STILL_WAITING, R | W, 1 },
 	{ PD | W, DONE_OTHER,	-EPERM,		PD | W,	0 },
 	{ PD | W, UNGET,	VOID,		R | W,	1 },
 	{ PD | W, ABANDON,	VOID,		R | W,	1 },
@@ -355,6 +355,10 @@ static void operation_after_shut_down(struct kunit *test)
 		result = NIL;
 		to = p->from;
 		break;
+	case DONE:
+		if (result > 0)
+			result &= ~KWQ_STILL_WAITING;
+		break;
 	default:
 		break;
 	}
@@ -475,12 +479,12 @@ static int model_add_now(struct model *m, struct model_item *mi, int priority)
 {
 	if (mi->dirty) {
 		m->coalesced++;
-		if (priority == NONE)
-			return KWQ_COALESCED;
 		if (mi->processing) {
-			if (priority > mi->pending_priority)
+			if (priority != NONE && priority > mi->pending_priority)
 				mi->pending_priority = priority;
-		} else if (priority > mi->priority) {
+			return KWQ_DIRTY;
+		}
+		if (priority != NONE && priority > mi->priority) {
 			mi->priority = priority;
 			mi->order = ++m->last;
 		}
@@ -649,7 +653,7 @@ static int model_die(struct model *m, struct model_item *mi)
 {
 	if (mi->dirty || mi->waiting) {
 		m->coalesced++;
-		return KWQ_COALESCED;
+		return mi->dirty && mi->processing ? KWQ_DIRTY : KWQ_COALESCED;
 	}
 	m->died++;
 	mi->dead = true;
@@ -862,6 +866,8 @@ static const char *try_done(struct random_test *r, int i)
 		expected = -EPERM;
 	} else {
 		expected = mi->dirty ? KWQ_REQUEUED : KWQ_FINISHED;
+		if (mi->waiting && !r->model.shut_down)
+			expected |= KWQ_STILL_WAITING;
 		mi->processing = false;
 		r->model.let_go += mi->cancelled;
 		mi->abandoned = 0;

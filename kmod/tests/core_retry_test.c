@@ -168,7 +168,7 @@ static void retry_while_processing(struct kunit *test)
 	get(t, 0);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | WAITING);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_STILL_WAITING);
 	EXPECT_ITEM(test, expire(t, 10), &t->a);
 	EXPECT_ITEM(test, get(t, 10), &t->a);
 }
@@ -755,7 +755,7 @@ static void item_that_has_a_run_before_it_does_not_die(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	get(t, 0);
 	add(t, &t->a, 0);
-	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_DIRTY);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY);
 
 	t->b.requeues = 1;
@@ -820,7 +820,7 @@ static void add_saves_what_is_to_die(struct kunit *test)
 					      KWQ_WAIT_EARLIER, 0),
 			KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | WAITING);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_STILL_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, WAITING);
 	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
 }

@@ -314,7 +314,7 @@ static void many_adds_during_processing_come_back_once(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTIED);
 	for (i = 0; i < 5; i++)
-		KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_COALESCED);
+		KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_DIRTY);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
@@ -1130,7 +1130,7 @@ static void ready_and_waiting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | WAITING);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_STILL_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, WAITING);
 	EXPECT_EXPIRE(test, t, 10, &t->a);
 	EXPECT_GET(test, t, &t->a);

@@ -206,7 +206,7 @@ static void added_while_it_is_handled_it_is_handled_again(struct kunit *test)
 	start(test, 4);
 	enter(test, thing);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTIED);
-	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTY);
 	/* Q6: to end it is not for others. */
 	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &thing->item), -EPERM);
 	EXPECT_RUNS(test, thing, 1);

@@ -556,7 +556,7 @@ static void item_is_there_until_it_is_idle(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	EXPECT_ITEMS(test, t, 1);
 	add_after(t, KEY("a"), 10);
-	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_STILL_WAITING);
 	EXPECT_ITEMS(test, t, 1);
 	kwq_queue_advance(&t->keyed->queue, 10);
 	EXPECT_FETCH(test, t, t->x, "a");
@@ -940,9 +940,9 @@ static void done_by_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b"), 0), -ENOENT);
 	add(t, KEY("a"));
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0),
-			KWQ_REQUEUED);
+			KWQ_REQUEUED | KWQ_STILL_WAITING);
 	EXPECT_FETCH(test, t, t->x, "a");
-	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), KWQ_STILL_WAITING);
 	/* Its ticket went with it. */
 	KUNIT_EXPECT_EQ(test, done(t, t->x), -ESTALE);
 }

@@ -132,9 +132,9 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTIED);
 
 	spin_lock_irqsave(&q->lock, flags);
-	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTY);
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b), KWQ_COALESCED);
-	KUNIT_EXPECT_FALSE(test, kwq_coalesces(q, &t->c));
+	KUNIT_EXPECT_EQ(test, 0, kwq_coalesces(q, &t->c));
 	KUNIT_EXPECT_EQ(test, kwq_coalesced(q), 2);
 	spin_unlock_irqrestore(&q->lock, flags);
 
@@ -143,7 +143,7 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	EXPECT_GET(test, q, &t->b);
 	EXPECT_GET(test, q, &t->a);
 	kwq_done(q, &t->a);
-	KUNIT_EXPECT_FALSE(test, kwq_coalesces(q, &t->a));
+	KUNIT_EXPECT_EQ(test, 0, kwq_coalesces(q, &t->a));
 	/* Q8: ready or not. */
 	kwq_add(q, &t->a);
 	kwq_shut_down(q);
@@ -1717,7 +1717,7 @@ static void timer_is_armed_anew_by_a_postponement(struct kunit *test)
 		.time = U64_MAX,
 	});
 	/* D7: nothing is ever due then. */
-	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
 	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&q->timer));

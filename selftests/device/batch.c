@@ -71,7 +71,7 @@ TEST_F(batch, each_has_its_result)
 	EXPECT_EQ(KWQ_ADDED, b->results[1]);
 	EXPECT_EQ(KWQ_COALESCED, b->results[2]);
 	EXPECT_EQ(KWQ_DIRTIED, b->results[3]);
-	EXPECT_EQ(KWQ_COALESCED, b->results[4]);
+	EXPECT_EQ(KWQ_DIRTY, b->results[4]);
 	EXPECT_EQ(KWQ_WAITING, b->results[5]);
 	EXPECT_EQ(KWQ_COALESCED, b->results[6]);
 	EXPECT_EQ(KWQ_ADDED, b->results[7]);

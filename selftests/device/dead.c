@@ -140,12 +140,12 @@ TEST_F(dead, not_while_it_is_to_run)
 	check_stat(self->q, .ready = 1, .items = 1);
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_DIRTY, q_add_rate_limited(self->q, "a"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", SEC));
 	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
 	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
 	EXPECT_EQ(0, deaths(self->q));
 	check_stat(self->q, .waiting = 1, .items = 1);

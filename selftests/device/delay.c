@@ -267,7 +267,7 @@ TEST_F(delay, ready_and_waiting)
 	EXPECT_EQ(KWQ_ADDED, ret[0]);
 	EXPECT_EQ(KWQ_WAITING, ret[1]);
 	EXPECT_EQ(1, ret[2]);
-	EXPECT_EQ(KWQ_FINISHED, ret[3]);
+	EXPECT_EQ(KWQ_STILL_WAITING, ret[3]);
 	expect_at(_metadata, self->q, "a", due);
 	check_stat(self->q, .items = 0);
 	check_counts(self->q, .adds = 2, .gets = 2, .dones = 2);
@@ -308,7 +308,7 @@ TEST_F(delay, processing_when_its_time_comes)
 	} while (now_ns() >= due);
 	expect_at(_metadata, self->q, "b", due + 1);
 	check_stat(self->q, .processing = 1, .items = 1);
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_DIRTY, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_take(self->q, "a");
 	check_stat(self->q, .items = 0);
@@ -328,7 +328,7 @@ TEST_F(delay, done_before_its_time_comes)
 		ASSERT_LE(0, q_add_at(self->q, "a", due));
 		ret = q_done(self->q, item.ticket);
 	} while (now_ns() >= due);
-	EXPECT_EQ(KWQ_FINISHED, ret);
+	EXPECT_EQ(KWQ_STILL_WAITING, ret);
 	expect_at(_metadata, self->q, "a", due);
 	check_stat(self->q, .items = 0);
 }
@@ -512,7 +512,7 @@ TEST_F(delay, priority_of_merged_waits)
 
 	/* A wait that names none has that of the run. */
 	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
 	EXPECT_EQ(KWQ_ADDED, q_add_at(self->q, "a", 1));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(-2, item.priority);
@@ -535,7 +535,7 @@ TEST_F(delay, priority_of_an_unnamed_wait)
 	expect_next(self->q, &item, "a");
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
 	ASSERT_EQ(KWQ_DIRTIED, q_add_priority(self->q, "a", -3));
-	EXPECT_EQ(KWQ_COALESCED, q_add_at(self->q, "a", 1));
+	EXPECT_EQ(KWQ_DIRTY, q_add_at(self->q, "a", 1));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(-3, item.priority);

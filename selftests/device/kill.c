@@ -163,7 +163,7 @@ static void finish_one_by_one(struct life *me, const struct item *items, int nr)
 			ret = q_done(me->q, items[i].ticket);
 		else
 			ret = q_done_key(me->q, items[i].key);
-		REQUIRE(ret == KWQ_FINISHED || ret == KWQ_REQUEUED);
+		REQUIRE(!(ret & ~(KWQ_REQUEUED | KWQ_STILL_WAITING)));
 		atomic_fetch_add(&me->w->calls, 1);
 	}
 }

@@ -546,7 +546,7 @@ TEST_F(limiter, forget_leaves_done_owed)
 	EXPECT_EQ(0, q_requeues(self->q, "a"));
 	check_stat(self->q, .waiting = 1, .processing = 1, .items = 1);
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	EXPECT_EQ(KWQ_FINISHED, q_done_key(self->q, "a"));
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done_key(self->q, "a"));
 	check_stat(self->q, .waiting = 1, .items = 1);
 	EXPECT_EQ(0, q_advance(self->q, SEC));
 	expect_take(self->q, "a");
@@ -714,8 +714,8 @@ TEST_F(limiter, one_call_a_turn)
 	get.done = batch_of(KWQ_IOC_DONE, dones);
 	ASSERT_EQ(1, q_get_raw(self->q, &get));
 	EXPECT_EQ(KWQ_WAITING, adds->results[0]);
-	EXPECT_EQ(KWQ_FINISHED, dones->results[0]);
-	EXPECT_EQ(KWQ_FINISHED, dones->results[1]);
+	EXPECT_EQ(KWQ_STILL_WAITING, dones->results[0]);
+	EXPECT_EQ(KWQ_STILL_WAITING, dones->results[1]);
 	EXPECT_EQ('c', key[0]);
 	EXPECT_EQ(0, got.requeues);
 	EXPECT_EQ(1, q_requeues(self->q, "a"));
@@ -899,7 +899,7 @@ TEST_F(limiter, counts_survive_a_killed_worker)
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(3, item.requeues);
 	EXPECT_EQ(1, item.abandoned);
-	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
 	EXPECT_EQ(0, q_advance(self->q, 4 * MSEC));
 	expect_take(self->q, "a");
 	expect_delay(self->q, "a", 8 * MSEC);

@@ -348,7 +348,7 @@ TEST_F(metrics, counters)
 	expect_next(self->q, &item, "c");
 	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
 	ASSERT_EQ(0, q_advance(self->q, SEC));
-	ASSERT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "c"));
+	ASSERT_EQ(KWQ_DIRTY, q_add_rate_limited(self->q, "c"));
 	ASSERT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_take(self->q, "c");
 	stat = stat_of(self->q);
@@ -366,33 +366,6 @@ TEST_F(metrics, counters)
 	EXPECT_EQ(1, stat.died);
 	EXPECT_EQ(0, stat.dead);
 	EXPECT_EQ(1, stat.removed);
-}
-
-/* U3: a program that was compiled before there were any of these. */
-TEST_F(metrics, of_an_old_program)
-{
-	struct kwq_stat full;
-	__u8 old[sizeof(full)];
-	struct item item;
-
-	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	expect_next(self->q, &item, "a");
-	ASSERT_EQ(0, q_advance(self->q, SEC));
-	full = stat_of(self->q);
-	EXPECT_EQ(SEC, full.unfinished);
-	poison(old, sizeof(old));
-	*(__u32 *)old = 400;
-	ASSERT_EQ(0, request(self->q, KWQ_IOC_STAT, old));
-	EXPECT_EQ(400, *(__u32 *)old);
-	EXPECT_EQ(0, memcmp(old + 4, (__u8 *)&full + 4, 400 - 4));
-	EXPECT_TRUE(is_poison(old + 400, sizeof(old) - 400));
-	/* One in the middle of it. */
-	poison(old, sizeof(old));
-	*(__u32 *)old = 408;
-	ASSERT_EQ(0, request(self->q, KWQ_IOC_STAT, old));
-	EXPECT_EQ(408, *(__u32 *)old);
-	EXPECT_EQ(0, memcmp(old + 4, (__u8 *)&full + 4, 408 - 4));
-	EXPECT_TRUE(is_poison(old + 408, sizeof(old) - 408));
 }
 
 /* M3: on a real clock the times are of the moment of the call. */

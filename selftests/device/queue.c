@@ -148,8 +148,8 @@ TEST_F(queue, added_while_processing)
 	expect_next(self->q, &item, "a");
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->other, "a"));
+	EXPECT_EQ(KWQ_DIRTY, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_DIRTY, q_add(self->other, "a"));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
 	check_stat(self->q, .ready = 2, .processing = 1, .items = 3);
 
@@ -433,9 +433,9 @@ TEST_F(queue, priority_through_a_requeue)
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(-3, item.priority);
 	EXPECT_EQ(KWQ_DIRTIED, q_add_priority(self->q, "a", 1));
-	EXPECT_EQ(KWQ_COALESCED, q_add_priority(self->q, "a", 9));
-	EXPECT_EQ(KWQ_COALESCED, q_add_priority(self->q, "a", 4));
-	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_DIRTY, q_add_priority(self->q, "a", 9));
+	EXPECT_EQ(KWQ_DIRTY, q_add_priority(self->q, "a", 4));
+	EXPECT_EQ(KWQ_DIRTY, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(9, item.priority);
@@ -624,26 +624,26 @@ static const struct operation operations[] = {
 	{ "add", do_add, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_ADDED, RW },	[RW] = { KWQ_COALESCED, RW },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
-		[PW] = { KWQ_DIRTIED, PDW },	[PDW] = { KWQ_COALESCED, PDW },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
-		[OW] = { KWQ_DIRTIED, ODW },	[ODW] = { KWQ_COALESCED, ODW },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
+		[PW] = { KWQ_DIRTIED, PDW },	[PDW] = { KWQ_DIRTY, PDW },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
+		[OW] = { KWQ_DIRTIED, ODW },	[ODW] = { KWQ_DIRTY, ODW },
 	} },
 	{ "add with a priority", do_add_priority, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_ADDED, RW },	[RW] = { KWQ_COALESCED, RW },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
-		[PW] = { KWQ_DIRTIED, PDW },	[PDW] = { KWQ_COALESCED, PDW },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
-		[OW] = { KWQ_DIRTIED, ODW },	[ODW] = { KWQ_COALESCED, ODW },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
+		[PW] = { KWQ_DIRTIED, PDW },	[PDW] = { KWQ_DIRTY, PDW },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
+		[OW] = { KWQ_DIRTIED, ODW },	[ODW] = { KWQ_DIRTY, ODW },
 	} },
 	{ "add and end the wait", do_add_end_wait, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_ADDED, R },		[RW] = { KWQ_COALESCED, R },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
-		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_COALESCED, PD },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
-		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_COALESCED, OD },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
+		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_DIRTY, PD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
+		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_DIRTY, OD },
 	} },
 	{ "add after an hour", do_add_after, {
 		[NONE] = { KWQ_WAITING, W },	[R] = { KWQ_WAITING, RW },
@@ -664,57 +664,57 @@ static const struct operation operations[] = {
 	{ "add after nothing", do_add_after_zero, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_ADDED, RW },	[RW] = { KWQ_COALESCED, RW },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
-		[PW] = { KWQ_DIRTIED, PDW },	[PDW] = { KWQ_COALESCED, PDW },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
-		[OW] = { KWQ_DIRTIED, ODW },	[ODW] = { KWQ_COALESCED, ODW },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
+		[PW] = { KWQ_DIRTIED, PDW },	[PDW] = { KWQ_DIRTY, PDW },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
+		[OW] = { KWQ_DIRTIED, ODW },	[ODW] = { KWQ_DIRTY, ODW },
 	} },
 	{ "add at a past time", do_add_past, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_ADDED, R },		[RW] = { KWQ_COALESCED, R },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
-		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_COALESCED, PD },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
-		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_COALESCED, OD },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
+		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_DIRTY, PD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
+		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_DIRTY, OD },
 	} },
 	{ "add after nothing, replacing", do_add_zero_replace, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_ADDED, R },		[RW] = { KWQ_COALESCED, R },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
-		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_COALESCED, PD },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
-		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_COALESCED, OD },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
+		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_DIRTY, PD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
+		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_DIRTY, OD },
 	} },
 	{ "add after nothing, keeping", do_add_zero_keep, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_COALESCED, W },	[RW] = { KWQ_COALESCED, RW },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
 		[PW] = { KWQ_COALESCED, PW },	[PDW] = { KWQ_COALESCED, PDW },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
 		[OW] = { KWQ_COALESCED, OW },	[ODW] = { KWQ_COALESCED, ODW },
 	} },
 	{ "add at a past time, replacing", do_add_past_replace, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_ADDED, R },		[RW] = { KWQ_COALESCED, R },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
-		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_COALESCED, PD },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
-		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_COALESCED, OD },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
+		[PW] = { KWQ_DIRTIED, PD },	[PDW] = { KWQ_DIRTY, PD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
+		[OW] = { KWQ_DIRTIED, OD },	[ODW] = { KWQ_DIRTY, OD },
 	} },
 	{ "add at a past time, keeping", do_add_past_keep, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_COALESCED, W },	[RW] = { KWQ_COALESCED, RW },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
 		[PW] = { KWQ_COALESCED, PW },	[PDW] = { KWQ_COALESCED, PDW },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
 		[OW] = { KWQ_COALESCED, OW },	[ODW] = { KWQ_COALESCED, ODW },
 	} },
 	{ "add at a past time, or later", do_add_past_later, {
 		[NONE] = { KWQ_ADDED, R },	[R] = { KWQ_COALESCED, R },
 		[W] = { KWQ_COALESCED, W },	[RW] = { KWQ_COALESCED, RW },
-		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_COALESCED, PD },
+		[P] = { KWQ_DIRTIED, PD },	[PD] = { KWQ_DIRTY, PD },
 		[PW] = { KWQ_COALESCED, PW },	[PDW] = { KWQ_COALESCED, PDW },
-		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_COALESCED, OD },
+		[O] = { KWQ_DIRTIED, OD },	[OD] = { KWQ_DIRTY, OD },
 		[OW] = { KWQ_COALESCED, OW },	[ODW] = { KWQ_COALESCED, ODW },
 	} },
 	{ "get", do_get, {
@@ -729,7 +729,8 @@ static const struct operation operations[] = {
 		[NONE] = { -ENOENT, NONE },	[R] = { -ENOENT, R },
 		[W] = { -ENOENT, W },		[RW] = { -ENOENT, RW },
 		[P] = { KWQ_FINISHED, NONE },	[PD] = { KWQ_REQUEUED, R },
-		[PW] = { KWQ_FINISHED, W },	[PDW] = { KWQ_REQUEUED, RW },
+		[PW] = { KWQ_STILL_WAITING, W },
+		[PDW] = { KWQ_REQUEUED | KWQ_STILL_WAITING, RW },
 		[O] = { -EPERM, O },		[OD] = { -EPERM, OD },
 		[OW] = { -EPERM, OW },		[ODW] = { -EPERM, ODW },
 	} },
@@ -737,7 +738,8 @@ static const struct operation operations[] = {
 		[NONE] = { -ESTALE, NONE },	[R] = { -ESTALE, R },
 		[W] = { -ESTALE, W },		[RW] = { -ESTALE, RW },
 		[P] = { KWQ_FINISHED, NONE },	[PD] = { KWQ_REQUEUED, R },
-		[PW] = { KWQ_FINISHED, W },	[PDW] = { KWQ_REQUEUED, RW },
+		[PW] = { KWQ_STILL_WAITING, W },
+		[PDW] = { KWQ_REQUEUED | KWQ_STILL_WAITING, RW },
 		[O] = { -ESTALE, O },		[OD] = { -ESTALE, OD },
 		[OW] = { -ESTALE, OW },		[ODW] = { -ESTALE, ODW },
 	} },
@@ -848,19 +850,20 @@ static void enter_state(struct __test_metadata *_metadata, struct subject *s, en
 	s->ticket = item.ticket;
 }
 
-/* Whether it was added meanwhile only its done can tell, and that changes it. */
+/* Q2, Q4: whether it was added meanwhile only its done can tell, and that changes it. */
 static void check_state(struct __test_metadata *_metadata, struct subject *s, enum state in,
 			bool shut_down)
 {
 	bool processing = parts[in].processing;
 	int holder = parts[in].others ? s->other : s->q;
+	int left = (parts[in].dirty ? KWQ_REQUEUED : 0) |
+		   (parts[in].waiting ? KWQ_STILL_WAITING : 0);
 
 	check_stat(s->q, .ready = parts[in].ready, .waiting = parts[in].waiting,
 		   .processing = processing, .items = in != NONE,
 		   .state = shut_down ? KWQ_STATE_SHUT_DOWN : 0);
 	if (processing)
-		EXPECT_EQ(parts[in].dirty ? KWQ_REQUEUED : KWQ_FINISHED,
-			  q_done_key(holder, "k"));
+		EXPECT_EQ(left, q_done_key(holder, "k"));
 	EXPECT_EQ((parts[in].ready || parts[in].dirty) + 0ULL, (__u64)q_len(s->q));
 }
 
@@ -948,7 +951,8 @@ TEST_F(queue, finished_items_take_no_memory)
 		struct item item;
 
 		ASSERT_EQ(1, q_try_get(self->q, &item));
-		ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+		ASSERT_EQ(atoi(item.key) % 2 ? KWQ_STILL_WAITING : KWQ_FINISHED,
+			  q_done(self->q, item.ticket));
 	}
 	ASSERT_EQ(0, q_shut_down(self->q));
 	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);

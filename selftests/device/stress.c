@@ -194,7 +194,7 @@ static void work_on(struct worker *worker, const struct item *items, int nr)
 					  i % 2 ? KWQ_DONE_FORGET : 0);
 		else
 			ret = q_done_key(worker->q, items[i].key);
-		REQUIRE(ret == KWQ_FINISHED || ret == KWQ_REQUEUED);
+		REQUIRE(!(ret & ~(KWQ_REQUEUED | KWQ_STILL_WAITING)));
 	}
 }
 
@@ -693,7 +693,7 @@ static int call_noise(struct sleeper *s)
 		default:
 			/* Any request but those that make queues or end this one. */
 			if (r / 32 % 32 != 0x16 && r / 32 % 32 != 0x18 && r / 32 % 32 > 2)
-				request(n->q, _IOC(r / 1024 % 4, KWQ_IOC_MAGIC, r / 32 % 32, 64),
+				request(n->q, _IOC(r / 1024 % 4, KWQ_IOC_MAGIC, r / 32 % 32, 4),
 					(void *)(uintptr_t)random_address(n));
 			break;
 		}

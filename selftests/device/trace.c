@@ -128,6 +128,7 @@ TEST_F(trace, events)
 	EXPECT_EQ(KWQ_ADDED, q_add_priority(self->q, "b", 7));
 	expect_next(self->q, &item, "b");
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_DIRTY, q_add(self->q, "b"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	expect_next(self->q, &item, "b");
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
@@ -148,6 +149,7 @@ TEST_F(trace, events)
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=7 due=0 late=0", "b");
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=7 result=0", "b");
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=7 result=2", "b");
+	expect_event(self, "kwq_coalesce: queue=%llu name=%s key=%s prio=7 result=5", "b");
 	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=7 result=1", "b");
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=7 due=0 late=0", "b");
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=7 result=0", "b");

@@ -61,6 +61,8 @@ static void judge_errno(struct fuzzer *f)
 	const struct call *c = &f->call;
 	int err = -c->ret;
 
+	if (c->kind == UNKNOWN && err != EBADF && err != ENOTTY)
+		wrong(f, "there is no request %#lx", c->cmd);
 	if (err <= 0 || err == EBADF || err == ENOTTY)
 		return;
 	if ((err == EFAULT || err == EINVAL) && takes_argument(c->kind))
@@ -242,8 +244,8 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 		[REMOVE] = { ENOENT },
 	};
 	static const int most[KINDS] = {
-		[ADD] = KWQ_DEAD,
-		[DONE] = KWQ_REQUEUED,
+		[ADD] = KWQ_DIRTY,
+		[DONE] = KWQ_REQUEUED | KWQ_STILL_WAITING,
 		[REMOVE] = 2 * KWQ_WAS_DEAD - 1,
 		[FORGET] = INT_MAX,
 		[REQUEUES] = INT_MAX,

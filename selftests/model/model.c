@@ -207,7 +207,7 @@ static int add(struct model *model, struct model_item *item, int priority, s64 n
 	if (item->dirty) {
 		model->coalesced++;
 		raise(model, item, priority);
-		return KWQ_COALESCED;
+		return item->processing ? KWQ_DIRTY : KWQ_COALESCED;
 	}
 	model->adds++;
 	item->dirtied = now;
@@ -365,7 +365,7 @@ static int die(struct model *model, struct model_item *item, s64 now)
 {
 	if (item->dirty || item->waiting) {
 		model->coalesced++;
-		return KWQ_COALESCED;
+		return item->dirty && item->processing ? KWQ_DIRTY : KWQ_COALESCED;
 	}
 	model->died++;
 	item->dead = true;
@@ -481,6 +481,7 @@ static void drop(struct model *model, struct model_item *item)
 int model_done(struct model *model, int holder, int nr, s64 now)
 {
 	struct model_item *item = &model->item[nr];
+	int result = KWQ_FINISHED;
 
 	if (!item->processing)
 		return -ENOENT;
@@ -492,17 +493,19 @@ int model_done(struct model *model, int holder, int nr, s64 now)
 	item->since = now;
 	if (let_go(model, item))
 		return KWQ_FINISHED;
+	if (item->waiting && !model->shut_down)
+		result |= KWQ_STILL_WAITING;
 	if (item->dirty) {
 		item->returned = false;
 		get_ready(model, item, item->next_priority);
-		return KWQ_REQUEUED;
+		return result | KWQ_REQUEUED;
 	}
 	/* Q10 */
 	if (item->dead && model->shut_down)
 		drop(model, item);
 	else if (item->dead)
 		item->dead_place = ++model->last_place;
-	return KWQ_FINISHED;
+	return result;
 }
 
 /* ---- O: what comes back undone ---- */

@@ -263,6 +263,7 @@ static const char *add_name(int result)
 		[KWQ_DIRTIED] = "KWQ_DIRTIED",
 		[KWQ_WAITING] = "KWQ_WAITING",
 		[KWQ_DEAD] = "KWQ_DEAD",
+		[KWQ_DIRTY] = "KWQ_DIRTY",
 	};
 
 	return result < 0 ? error_name(result) : names[result];
@@ -270,9 +271,14 @@ static const char *add_name(int result)
 
 static const char *done_name(int result)
 {
-	if (result < 0)
-		return error_name(result);
-	return result == KWQ_FINISHED ? "KWQ_FINISHED" : "KWQ_REQUEUED";
+	static const char *const names[] = {
+		[KWQ_FINISHED] = "KWQ_FINISHED",
+		[KWQ_REQUEUED] = "KWQ_REQUEUED",
+		[KWQ_STILL_WAITING] = "KWQ_STILL_WAITING",
+		[KWQ_REQUEUED | KWQ_STILL_WAITING] = "KWQ_REQUEUED | KWQ_STILL_WAITING",
+	};
+
+	return result < 0 ? error_name(result) : names[result];
 }
 
 static const char *was_name(int was)

@@ -32,7 +32,8 @@ SYSCALLS = {'__NR_ioctl': '16, 386:54, arm64:29', '__NR_openat': '257, 386:295, 
 # Parts of the other constants, or words that the kernel says and is never told.
 NO_CONSTANTS = {'KWQ_IOC_MAGIC', 'KWQ_NAME_MAX', 'KWQ_BATCH_MAX'}
 ANSWERS = ('KWQ_FEATURE_', 'KWQ_STATE_', 'KWQ_WAS_')
-RESULTS = {'KWQ_ADDED', 'KWQ_COALESCED', 'KWQ_DIRTIED', 'KWQ_WAITING', 'KWQ_DEAD', 'KWQ_FINISHED', 'KWQ_REQUEUED'}
+RESULTS = {'KWQ_ADDED', 'KWQ_COALESCED', 'KWQ_DIRTIED', 'KWQ_WAITING', 'KWQ_DEAD', 'KWQ_DIRTY', 'KWQ_FINISHED',
+           'KWQ_REQUEUED', 'KWQ_STILL_WAITING'}
 
 
 class Header:

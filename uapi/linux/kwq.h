@@ -449,7 +449,7 @@ struct kwq_op {
  * A rate-limited add raises the item's count of requeues. An item that is dead
  * is brought back by any other add, with a count of 0.
  *
- * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD.
+ * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD, KWQ_DIRTY.
  * Errors: EDQUOT (the queue's owner has too much memory in queues), EINVAL (flags,
  * padding, priority, key of no byte, key beyond @keys_len), EMSGSIZE (key too
  * long), ENOENT (KICK: it is not dead), ENOMEM, ENOSPC (the queue is full),
@@ -464,10 +464,11 @@ struct kwq_add_entry {
 };
 
 #define KWQ_ADDED	0	/* it is ready now */
-#define KWQ_COALESCED	1	/* it was dirty (or, with a time, waiting) already */
+#define KWQ_COALESCED	1	/* it was ready (or, with a time, waiting) already */
 #define KWQ_DIRTIED	2	/* it is being processed; ready again at its Done */
 #define KWQ_WAITING	3	/* it waits for its time */
 #define KWQ_DEAD	4	/* rate-limited too often: it is dead, or will be at its Done */
+#define KWQ_DIRTY	5	/* it is being processed, and was added again already */
 
 /* Flags of a done. */
 #define KWQ_DONE_FORGET	(1U << 0)	/* its count of requeues begins again at 0 */
@@ -478,7 +479,7 @@ struct kwq_add_entry {
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
  * @flags:	KWQ_DONE_* bits.
  *
- * Results: KWQ_FINISHED, KWQ_REQUEUED.
+ * Results: KWQ_FINISHED, or KWQ_REQUEUED and KWQ_STILL_WAITING bits.
  * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (no such key is being
  * processed), EPERM (another handle holds it), ESTALE (this handle holds
  * nothing under that ticket, or no longer).
@@ -492,8 +493,9 @@ struct kwq_done_entry {
 	__u32 flags;
 };
 
-#define KWQ_FINISHED	0	/* nothing more to do for now */
-#define KWQ_REQUEUED	1	/* it had been added meanwhile, and is ready again */
+#define KWQ_FINISHED		0		/* nothing is left of it to do */
+#define KWQ_REQUEUED		(1 << 0)	/* it was added meanwhile, and is ready again */
+#define KWQ_STILL_WAITING	(1 << 1)	/* it waits for a time */
 
 /**
  * struct kwq_extend_entry - one extension of a lease

@@ -228,10 +228,11 @@ int kwq_info(struct kwq_info *info);
  * @len:	its length in bytes.
  *
  * Return: KWQ_ADDED (it is ready), KWQ_COALESCED (it was ready already),
- * KWQ_DIRTIED (it is being processed, and will be ready again at its done), or
- * -EBADF (not open for writing), -EFAULT, -EINVAL (no byte),
- * -EMSGSIZE (more than KWQ_KEY_MAX bytes), -EDQUOT (its owner has too much in his
- * queues), -ENOMEM, -ENOSPC (the queue is full), -ESHUTDOWN.
+ * KWQ_DIRTIED (it is being processed, and will be ready again at its done),
+ * KWQ_DIRTY (the same, and it had been added again already), or -EBADF (not open
+ * for writing), -EFAULT, -EINVAL (no byte), -EMSGSIZE (more than KWQ_KEY_MAX bytes),
+ * -EDQUOT (its owner has too much in his queues), -ENOMEM, -ENOSPC (the queue is
+ * full), -ESHUTDOWN.
  */
 int kwq_add(struct kwq *q, const void *key, size_t len);
 
@@ -311,8 +312,8 @@ int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
- * Return: KWQ_FINISHED, KWQ_REQUEUED (it was added meanwhile and is ready
- * again), or -EBADF (not open for reading), -EINVAL (ticket 0),
+ * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED (it was added
+ * meanwhile and is ready again), KWQ_STILL_WAITING (it waits for a time); or -EBADF (not open for reading), -EINVAL (ticket 0),
  * -ENOMEM, -ESTALE (this handle holds nothing under that ticket, or no longer).
  */
 int kwq_done(struct kwq *q, uint64_t ticket);
@@ -336,9 +337,8 @@ int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
  *
  * Dearer than kwq_done() by one look-up.
  *
- * Return: KWQ_FINISHED, KWQ_REQUEUED, or -EBADF, -EFAULT, -EINVAL, -EMSGSIZE,
- * -ENOENT (no such key is being processed), -ENOMEM, -EPERM (another handle
- * holds it).
+ * Return: as kwq_done(), or -EBADF, -EFAULT, -EINVAL, -EMSGSIZE, -ENOENT (no such
+ * key is being processed), -ENOMEM, -EPERM (another handle holds it).
  */
 int kwq_done_key(struct kwq *q, const void *key, size_t len);
 
@@ -379,9 +379,8 @@ int kwq_extend_key(struct kwq *q, const void *key, size_t len);
  * @room:	its size in bytes.
  * @deadline:	until when to wait for it.
  *
- * Whatever the call returns, @item->done tells how the done went: KWQ_FINISHED,
- * KWQ_REQUEUED, -ESTALE as kwq_done() has it, or -ECANCELED if the call ended
- * before it. Unless that is the case, go on with kwq_get() after an error: the
+ * Whatever the call returns, @item->done tells how the done went: what kwq_done()
+ * returns, or -ECANCELED if the call ended before it. Unless that is the case, go on with kwq_get() after an error: the
  * item is finished already.
  *
  * Return: as kwq_get(); also -EINVAL (ticket 0), -ENOMEM.

@@ -62,6 +62,8 @@ static const char *outcome(int result)
 		return "coalesced";
 	case KWQ_DIRTIED:
 		return "dirtied";
+	case KWQ_DIRTY:
+		return "dirty";
 	case KWQ_WAITING:
 		return "waiting";
 	case KWQ_DEAD:

@@ -79,7 +79,18 @@ static int fill_extend_ticket(void *entry, const char *key, size_t len, const vo
 
 static const char *done_outcome(int result)
 {
-	return result == KWQ_REQUEUED ? "requeued" : "finished";
+	switch (result) {
+	case KWQ_FINISHED:
+		return "finished";
+	case KWQ_REQUEUED:
+		return "requeued";
+	case KWQ_STILL_WAITING:
+		return "waiting";
+	case KWQ_REQUEUED | KWQ_STILL_WAITING:
+		return "requeued, waiting";
+	default:
+		return "done";
+	}
 }
 
 static const char *extend_outcome(int result)

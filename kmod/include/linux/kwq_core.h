@@ -247,6 +247,18 @@ static inline bool kwq_item_is_dead(const struct kwq_item *item)
 }
 
 /**
+ * kwq_is_dirty_again() - was an item added again while it is processed (Q2)
+ * @state: its state, as it was read once
+ *
+ * Return: true if it is being processed, and will be ready again at its done.
+ */
+static inline bool kwq_is_dirty_again(u8 state)
+{
+	return (state & (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING)) ==
+	       (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING);
+}
+
+/**
  * kwq_core_is_drained() - is everything that will ever be handed out done
  * @core: the core
  *
