@@ -27,7 +27,7 @@
  * these numbers stay.
  */
 #define KWQ_INFO_FIRST		96
-#define KWQ_CREATE_FIRST	296
+#define KWQ_CREATE_FIRST	312
 #define KWQ_OPEN_FIRST		264
 #define KWQ_UNLINK_FIRST	264
 #define KWQ_LIST_FIRST		280
@@ -36,7 +36,7 @@
 #define KWQ_GET_FIRST		144
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		16
-#define KWQ_STAT_FIRST		400
+#define KWQ_STAT_FIRST		808
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	64
 #define KWQ_LIST_DEAD_FIRST	56
@@ -478,18 +478,17 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *uarg = (void __user *)arg;
 
-	if (_IOC_TYPE(cmd) != KWQ_IOC_MAGIC)
-		return -ENOTTY;
-	switch (_IOC_NR(cmd)) {
-	case _IOC_NR(KWQ_IOC_INFO):
+	/* All of it: a filter that denies a request is not to be passed by another size. */
+	switch (cmd) {
+	case KWQ_IOC_INFO:
 		return ioctl_info(uarg);
-	case _IOC_NR(KWQ_IOC_CREATE):
+	case KWQ_IOC_CREATE:
 		return ioctl_create(uarg);
-	case _IOC_NR(KWQ_IOC_OPEN):
+	case KWQ_IOC_OPEN:
 		return ioctl_open(uarg);
-	case _IOC_NR(KWQ_IOC_UNLINK):
+	case KWQ_IOC_UNLINK:
 		return ioctl_unlink(uarg);
-	case _IOC_NR(KWQ_IOC_LIST):
+	case KWQ_IOC_LIST:
 		return ioctl_list(uarg);
 	}
 	return -ENOTTY;
@@ -772,40 +771,40 @@ static long queue_stat(struct file *file, void __user *uarg)
 }
 
 /* What is seldom asked for. */
-static noinline long queue_ask(struct file *file, unsigned int nr, void __user *uarg)
+static noinline long queue_ask(struct file *file, unsigned int cmd, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
 
-	switch (nr) {
-	case _IOC_NR(KWQ_IOC_OPEN):
+	switch (cmd) {
+	case KWQ_IOC_OPEN:
 		return queue_open(file, uarg);
-	case _IOC_NR(KWQ_IOC_REMOVE):
+	case KWQ_IOC_REMOVE:
 		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_remove);
-	case _IOC_NR(KWQ_IOC_LEN):
+	case KWQ_IOC_LEN:
 		return min(kwq_len(queue), INT_MAX);
-	case _IOC_NR(KWQ_IOC_STAT):
+	case KWQ_IOC_STAT:
 		return queue_stat(file, uarg);
-	case _IOC_NR(KWQ_IOC_SHUT_DOWN):
+	case KWQ_IOC_SHUT_DOWN:
 		return queue_shut_down(file, uarg);
-	case _IOC_NR(KWQ_IOC_SHUTTING_DOWN):
+	case KWQ_IOC_SHUTTING_DOWN:
 		return kwq_shutting_down(queue);
-	case _IOC_NR(KWQ_IOC_DRAIN):
+	case KWQ_IOC_DRAIN:
 		return queue_drain(file, uarg);
-	case _IOC_NR(KWQ_IOC_FORGET):
+	case KWQ_IOC_FORGET:
 		return queue_op(file, uarg, FMODE_READ, &kwq_batch_forget);
-	case _IOC_NR(KWQ_IOC_REQUEUES):
+	case KWQ_IOC_REQUEUES:
 		return queue_op(file, uarg, FMODE_READ | FMODE_WRITE,
 				&kwq_batch_requeues);
-	case _IOC_NR(KWQ_IOC_CONFIGURE):
+	case KWQ_IOC_CONFIGURE:
 		return queue_configure(file, uarg);
-	case _IOC_NR(KWQ_IOC_CONFIG):
+	case KWQ_IOC_CONFIG:
 		return queue_config(file, uarg);
-	case _IOC_NR(KWQ_IOC_LIST_DEAD):
+	case KWQ_IOC_LIST_DEAD:
 		return queue_list_dead(file, uarg);
-	case _IOC_NR(KWQ_IOC_ADVANCE):
+	case KWQ_IOC_ADVANCE:
 		return queue_advance(file, uarg);
-	case _IOC_NR(KWQ_IOC_EXTEND):
+	case KWQ_IOC_EXTEND:
 		return queue_op(file, uarg, FMODE_READ, &kwq_batch_extend);
 	}
 	return -ENOTTY;
@@ -815,17 +814,16 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *uarg = (void __user *)arg;
 
-	if (_IOC_TYPE(cmd) != KWQ_IOC_MAGIC)
-		return -ENOTTY;
-	switch (_IOC_NR(cmd)) {
-	case _IOC_NR(KWQ_IOC_ADD):
+	/* As in device_ioctl(). */
+	switch (cmd) {
+	case KWQ_IOC_ADD:
 		return queue_add(file, uarg);
-	case _IOC_NR(KWQ_IOC_GET):
+	case KWQ_IOC_GET:
 		return queue_get(file, uarg);
-	case _IOC_NR(KWQ_IOC_DONE):
+	case KWQ_IOC_DONE:
 		return queue_done(file, uarg);
 	}
-	return queue_ask(file, _IOC_NR(cmd), uarg);
+	return queue_ask(file, cmd, uarg);
 }
 
 static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)

@@ -234,27 +234,28 @@ ASSERT_AT(kwq_stat, expired, 792);
 ASSERT_AT(kwq_stat, dirty, 800);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
-_Static_assert(KWQ_IOC_INFO == 0xc060bb00, "INFO");
-_Static_assert(KWQ_IOC_CREATE == 0x4138bb01, "CREATE");
-_Static_assert(KWQ_IOC_OPEN == 0x4108bb02, "OPEN");
-_Static_assert(KWQ_IOC_UNLINK == 0x4108bb03, "UNLINK");
-_Static_assert(KWQ_IOC_LIST == 0x4118bb04, "LIST");
-_Static_assert(KWQ_IOC_ADD == 0x4030bb10, "ADD");
-_Static_assert(KWQ_IOC_GET == 0xc090bb11, "GET");
-_Static_assert(KWQ_IOC_DONE == 0x4030bb12, "DONE");
-_Static_assert(KWQ_IOC_REMOVE == 0x4030bb13, "REMOVE");
+/* U3: a filter of system calls names a request by its whole number, for ever. */
+_Static_assert(KWQ_IOC_INFO == 0xc004bb00, "INFO");
+_Static_assert(KWQ_IOC_CREATE == 0x4004bb01, "CREATE");
+_Static_assert(KWQ_IOC_OPEN == 0x4004bb02, "OPEN");
+_Static_assert(KWQ_IOC_UNLINK == 0x4004bb03, "UNLINK");
+_Static_assert(KWQ_IOC_LIST == 0x4004bb04, "LIST");
+_Static_assert(KWQ_IOC_ADD == 0x4004bb10, "ADD");
+_Static_assert(KWQ_IOC_GET == 0xc004bb11, "GET");
+_Static_assert(KWQ_IOC_DONE == 0x4004bb12, "DONE");
+_Static_assert(KWQ_IOC_REMOVE == 0x4004bb13, "REMOVE");
 _Static_assert(KWQ_IOC_LEN == 0x0000bb14, "LEN");
-_Static_assert(KWQ_IOC_STAT == 0xc328bb15, "STAT");
-_Static_assert(KWQ_IOC_SHUT_DOWN == 0x4008bb16, "SHUT_DOWN");
+_Static_assert(KWQ_IOC_STAT == 0xc004bb15, "STAT");
+_Static_assert(KWQ_IOC_SHUT_DOWN == 0x4004bb16, "SHUT_DOWN");
 _Static_assert(KWQ_IOC_SHUTTING_DOWN == 0x0000bb17, "SHUTTING_DOWN");
-_Static_assert(KWQ_IOC_DRAIN == 0x4010bb18, "DRAIN");
-_Static_assert(KWQ_IOC_FORGET == 0x4030bb19, "FORGET");
-_Static_assert(KWQ_IOC_REQUEUES == 0x4030bb1a, "REQUEUES");
-_Static_assert(KWQ_IOC_CONFIGURE == 0x4030bb1b, "CONFIGURE");
-_Static_assert(KWQ_IOC_CONFIG == 0xc030bb1c, "CONFIG");
-_Static_assert(KWQ_IOC_LIST_DEAD == 0x4038bb1d, "LIST_DEAD");
-_Static_assert(KWQ_IOC_ADVANCE == 0x4010bb1e, "ADVANCE");
-_Static_assert(KWQ_IOC_EXTEND == 0x4030bb1f, "EXTEND");
+_Static_assert(KWQ_IOC_DRAIN == 0x4004bb18, "DRAIN");
+_Static_assert(KWQ_IOC_FORGET == 0x4004bb19, "FORGET");
+_Static_assert(KWQ_IOC_REQUEUES == 0x4004bb1a, "REQUEUES");
+_Static_assert(KWQ_IOC_CONFIGURE == 0x4004bb1b, "CONFIGURE");
+_Static_assert(KWQ_IOC_CONFIG == 0xc004bb1c, "CONFIG");
+_Static_assert(KWQ_IOC_LIST_DEAD == 0x4004bb1d, "LIST_DEAD");
+_Static_assert(KWQ_IOC_ADVANCE == 0x4004bb1e, "ADVANCE");
+_Static_assert(KWQ_IOC_EXTEND == 0x4004bb1f, "EXTEND");
 _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
 
@@ -462,7 +463,7 @@ FIXTURE_VARIANT_ADD(request, info) {
 };
 
 FIXTURE_VARIANT_ADD(request, create) {
-	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create), .first = 296,
+	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create),
 	.fill = fill_create, .flags = 4,
 };
 
@@ -512,7 +513,7 @@ FIXTURE_VARIANT_ADD(request, remove) {
 };
 
 FIXTURE_VARIANT_ADD(request, stat) {
-	.cmd = KWQ_IOC_STAT, .target = QUEUE, .size = sizeof(struct kwq_stat), .first = 400,
+	.cmd = KWQ_IOC_STAT, .target = QUEUE, .size = sizeof(struct kwq_stat),
 	.fill = fill_nothing, .out = true,
 };
 
@@ -778,15 +779,26 @@ TEST_F(request, at_an_odd_address)
 	check_success(_metadata, self, variant, run(self, variant, bytes + 1));
 }
 
-/* U3: a request is known by its number, whatever size its code says. */
-TEST_F(request, another_size_in_its_code)
+/*
+ * U3: a filter that denies a request denies it by its number, so no other number may
+ * pass for it.
+ */
+TEST_F(request, another_size_or_direction_in_its_number)
 {
-	unsigned long cmd = _IOC(_IOC_DIR(variant->cmd), KWQ_IOC_MAGIC, _IOC_NR(variant->cmd),
-				 variant->size + 64);
+	static const unsigned int sizes[] = { 0, 4, 8, 64, 0x3fff };
+	int fd = variant->target == DEVICE ? self->dev : self->q;
 
-	self->arg.size = variant->size + 64;
-	check_success(_metadata, self, variant,
-		      request(variant->target == DEVICE ? self->dev : self->q, cmd, &self->arg));
+	for (int i = 0; i < (ARRAY_SIZE(sizes) + 1) * 4; i++) {
+		unsigned int size = i / 4 < ARRAY_SIZE(sizes) ? sizes[i / 4] : variant->size;
+		unsigned int cmd = _IOC(i % 4, KWQ_IOC_MAGIC, _IOC_NR(variant->cmd), size);
+
+		if (cmd == (unsigned int)variant->cmd)
+			continue;
+		EXPECT_EQ(-ENOTTY, request(fd, cmd, &self->arg)) {
+			TH_LOG("%#x for %#lx", cmd, variant->cmd);
+		}
+	}
+	check_unchanged(_metadata, self);
 }
 
 /* U3: a request of someone else's with the same number is not ours. */
@@ -796,7 +808,7 @@ TEST_F(request, another_magic)
 
 	for (int i = 0; i < ARRAY_SIZE(magics); i++) {
 		unsigned long cmd = _IOC(_IOC_DIR(variant->cmd), magics[i], _IOC_NR(variant->cmd),
-					 variant->size);
+					 _IOC_SIZE(variant->cmd));
 
 		EXPECT_EQ(-ENOTTY, request(variant->target == DEVICE ? self->dev : self->q, cmd,
 					   &self->arg)) {
@@ -914,30 +926,42 @@ TEST_F(abi, output_not_writable)
 	munmap(p, page);
 }
 
+static bool is_one_of(unsigned int cmd, const unsigned int *cmds, int nr)
+{
+	while (nr--)
+		if (cmds[nr] == cmd)
+			return true;
+	return false;
+}
+
 /* U3: every number that there is not, on both kinds of descriptors. */
 TEST_F(abi, unknown_requests)
 {
-	static const __u8 of_device[] = { 0x00, 0x01, 0x02, 0x03, 0x04 };
-	static const __u8 of_queue[] = {
-		0x02, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19, 0x1a, 0x1b,
-		0x1c, 0x1d, 0x1e, 0x1f,
+	static const unsigned int of_device[] = {
+		KWQ_IOC_INFO, KWQ_IOC_CREATE, KWQ_IOC_OPEN, KWQ_IOC_UNLINK, KWQ_IOC_LIST,
+	};
+	static const unsigned int of_queue[] = {
+		KWQ_IOC_OPEN, KWQ_IOC_ADD, KWQ_IOC_GET, KWQ_IOC_DONE, KWQ_IOC_REMOVE, KWQ_IOC_LEN,
+		KWQ_IOC_STAT, KWQ_IOC_SHUT_DOWN, KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
+		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
+		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND,
 	};
 	__u8 arg[4096];
 
 	for (int nr = 0; nr < 256; nr++) {
-		for (int dir = 0; dir < 4; dir++) {
-			unsigned long cmd = _IOC(dir, KWQ_IOC_MAGIC, nr, 64);
+		for (int i = 0; i < 12; i++) {
+			unsigned int cmd = _IOC(i % 4, KWQ_IOC_MAGIC, nr, i / 4 * 4);
 
 			poison(arg, sizeof(arg));
 			*(__u32 *)arg = 64;
-			if (!memchr(of_device, nr, sizeof(of_device))) {
+			if (!is_one_of(cmd, of_device, ARRAY_SIZE(of_device))) {
 				EXPECT_EQ(-ENOTTY, request(self->dev, cmd, arg)) {
-					TH_LOG("device, %#lx", cmd);
+					TH_LOG("device, %#x", cmd);
 				}
 			}
-			if (!memchr(of_queue, nr, sizeof(of_queue))) {
+			if (!is_one_of(cmd, of_queue, ARRAY_SIZE(of_queue))) {
 				EXPECT_EQ(-ENOTTY, request(self->q, cmd, arg)) {
-					TH_LOG("queue, %#lx", cmd);
+					TH_LOG("queue, %#x", cmd);
 				}
 			}
 			EXPECT_TRUE(is_poison(arg + 4, sizeof(arg) - 4));

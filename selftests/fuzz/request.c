@@ -677,10 +677,13 @@ void make_request(struct fuzzer *f)
 	build(f);
 	if (size && one_in(f, 4))
 		spoil(f, size);
-	/* It is told apart by its number alone. */
-	if (one_in(f, 32))
-		c->cmd = _IOC(any(f, 4), KWQ_IOC_MAGIC, _IOC_NR(c->cmd), any(f, PAGE));
 	fd = any_fd(f);
+	/* Whatever direction and size are in a number, only one of them is the request. */
+	if (one_in(f, 32)) {
+		c->cmd = _IOC(any(f, 4), KWQ_IOC_MAGIC, _IOC_NR(c->cmd), any(f, 12));
+		if (c->cmd != kinds[c->kind].cmd)
+			c->kind = UNKNOWN;
+	}
 	memcpy(f->before, f->room, ROOM);
 
 	carry_out(f, fd);

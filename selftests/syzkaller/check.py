@@ -40,7 +40,8 @@ class Header:
     """The C side. A structure is a list of (path of the member, whether it is one of a structure of its own)."""
 
     def __init__(self):
-        self.text = re.sub(r'/\*.*?\*/', ' ', HEADER.read_text(), flags=re.S)
+        commented = HEADER.read_text()
+        self.text = re.sub(r'/\*.*?\*/', ' ', commented, flags=re.S)
         self.bodies = {}
         for match in re.finditer(r'^struct (\w+) \{\n(.*?)^\};', self.text, re.S | re.M):
             self.bodies[match[1]] = match[2]
@@ -48,7 +49,7 @@ class Header:
                           if name not in NO_CONSTANTS | RESULTS and not name.startswith(ANSWERS)]
         self.requests = {match[1]: ({'_IO': 'none', '_IOW': 'in', '_IOR': 'out', '_IOWR': 'inout'}[match[2]], match[3])
                          for match in re.finditer(r'^#define (KWQ_IOC_\w+)\s+(_IO\w*)\(KWQ_IOC_MAGIC, 0x\w+'
-                                                  r'(?:, struct (\w+))?\)$', self.text, re.M)}
+                                                  r'(?:, __u32\)\s+/\* struct (\w+) \*/|\))$', commented, re.M)}
         lost = [name for name in self.constants if name.startswith('KWQ_IOC_') and name not in self.requests]
         if lost:
             raise ValueError(f'{HEADER.name}: cannot read {", ".join(lost)}')

@@ -18,8 +18,8 @@
  * - Every structure begins with its own size as the caller was compiled. The
  *   kernel accepts any size from the first published one up to a page, takes
  *   what is missing as zero, and refuses bytes that it does not know with
- *   E2BIG unless they are zero. Requests are told apart by their number, not
- *   by the size that _IOC() put in.
+ *   E2BIG unless they are zero. The number of a request does not change when
+ *   its structure grows.
  * - Unknown flags and padding that is not zero are EINVAL.
  * - No member is a long, an enum or a pointer: 32-bit programs work on a
  *   64-bit kernel without translation.
@@ -816,28 +816,34 @@ struct kwq_stat {
 
 #define KWQ_IOC_MAGIC		0xBB
 
-#define KWQ_IOC_INFO		_IOWR(KWQ_IOC_MAGIC, 0x00, struct kwq_info)
-#define KWQ_IOC_CREATE		_IOW(KWQ_IOC_MAGIC, 0x01, struct kwq_create)
-#define KWQ_IOC_OPEN		_IOW(KWQ_IOC_MAGIC, 0x02, struct kwq_open)
-#define KWQ_IOC_UNLINK		_IOW(KWQ_IOC_MAGIC, 0x03, struct kwq_unlink)
-#define KWQ_IOC_LIST		_IOW(KWQ_IOC_MAGIC, 0x04, struct kwq_list)
-#define KWQ_IOC_ADD		_IOW(KWQ_IOC_MAGIC, 0x10, struct kwq_op)
-#define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, struct kwq_get)
-#define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, struct kwq_op)
-#define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, struct kwq_op)
+/*
+ * The numbers of the requests, each with the structure that it takes. The size in a
+ * number is that of the structure's first member, @size, so a number stays what it is
+ * when its structure grows, and a filter of system calls can name it. The kernel looks
+ * at the whole number: with any other size or direction it is ENOTTY.
+ */
+#define KWQ_IOC_INFO		_IOWR(KWQ_IOC_MAGIC, 0x00, __u32)	/* struct kwq_info */
+#define KWQ_IOC_CREATE		_IOW(KWQ_IOC_MAGIC, 0x01, __u32)	/* struct kwq_create */
+#define KWQ_IOC_OPEN		_IOW(KWQ_IOC_MAGIC, 0x02, __u32)	/* struct kwq_open */
+#define KWQ_IOC_UNLINK		_IOW(KWQ_IOC_MAGIC, 0x03, __u32)	/* struct kwq_unlink */
+#define KWQ_IOC_LIST		_IOW(KWQ_IOC_MAGIC, 0x04, __u32)	/* struct kwq_list */
+#define KWQ_IOC_ADD		_IOW(KWQ_IOC_MAGIC, 0x10, __u32)	/* struct kwq_op */
+#define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32)	/* struct kwq_get */
+#define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32)	/* struct kwq_op */
+#define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32)	/* struct kwq_op */
 /* Number of ready items; no argument. */
 #define KWQ_IOC_LEN		_IO(KWQ_IOC_MAGIC, 0x14)
-#define KWQ_IOC_STAT		_IOWR(KWQ_IOC_MAGIC, 0x15, struct kwq_stat)
-#define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, struct kwq_shut_down)
+#define KWQ_IOC_STAT		_IOWR(KWQ_IOC_MAGIC, 0x15, __u32)	/* struct kwq_stat */
+#define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32)	/* struct kwq_shut_down */
 /* 1 once the queue is shut down, else 0; no argument. */
 #define KWQ_IOC_SHUTTING_DOWN	_IO(KWQ_IOC_MAGIC, 0x17)
-#define KWQ_IOC_DRAIN		_IOW(KWQ_IOC_MAGIC, 0x18, struct kwq_drain)
-#define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, struct kwq_op)
-#define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, struct kwq_op)
-#define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, struct kwq_config)
-#define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, struct kwq_config)
-#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, struct kwq_list_dead)
-#define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, struct kwq_advance)
-#define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, struct kwq_op)
+#define KWQ_IOC_DRAIN		_IOW(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain */
+#define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32)	/* struct kwq_op */
+#define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, __u32)	/* struct kwq_op */
+#define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, __u32)	/* struct kwq_config */
+#define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, __u32)	/* struct kwq_config */
+#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, __u32)	/* struct kwq_list_dead */
+#define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, __u32)	/* struct kwq_advance */
+#define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32)	/* struct kwq_op */
 
 #endif /* _UAPI_LINUX_KWQ_H */

@@ -82,7 +82,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	kernel.fd = fd;
 	kernel.request = request;
 	if (arg)
-		memcpy(kernel.arg, arg, _IOC_SIZE(request));
+		memcpy(kernel.arg, arg, *(const __u32 *)arg);
 	switch (request) {
 	case KWQ_IOC_ADD:
 	case KWQ_IOC_DONE:
