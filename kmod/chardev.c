@@ -28,7 +28,7 @@
  */
 #define KWQ_INFO_FIRST		96
 #define KWQ_CREATE_FIRST	312
-#define KWQ_OPEN_FIRST		264
+#define KWQ_OPEN_FIRST		272
 #define KWQ_UNLINK_FIRST	264
 #define KWQ_LIST_FIRST		280
 #define KWQ_LIST_ENTRY_FIRST	272
@@ -44,7 +44,7 @@
 
 static_assert(sizeof(struct kwq_info) == 96);
 static_assert(sizeof(struct kwq_create) == 312);
-static_assert(sizeof(struct kwq_open) == 264);
+static_assert(sizeof(struct kwq_open) == 272);
 static_assert(sizeof(struct kwq_unlink) == 264);
 static_assert(sizeof(struct kwq_list) == 280);
 static_assert(sizeof(struct kwq_list_entry) == 272);
@@ -131,24 +131,28 @@ static int check_name_member(const u8 *name)
 	return memchr_inv(name + len, 0, KWQ_NAME_MAX + 1 - len) ? -EINVAL : 0;
 }
 
-static int check_open_flags(u32 flags)
+#define ALL_RIGHTS	(KWQ_RIGHT_READ | KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE)
+
+static int check_opening(u32 open_flags, u32 rights)
 {
-	if (flags & ~(O_ACCMODE | O_NONBLOCK | O_CLOEXEC))
+	if (open_flags & ~(O_NONBLOCK | O_CLOEXEC))
 		return -EINVAL;
-	return (flags & O_ACCMODE) == O_ACCMODE ? -EINVAL : 0;
+	return !rights || rights & ~ALL_RIGHTS ? -EINVAL : 0;
 }
 
-/* O_RDONLY, O_WRONLY and O_RDWR as MAY_* bits. */
-static unsigned int access_of(u32 open_flags)
+/* What others make of the file; the rights themselves are the handle's. */
+static int file_access(u32 rights)
 {
-	/* As long as the mask, for code that runs before check_open_flags() has refused. */
-	static const unsigned int access[O_ACCMODE + 1] = {
-		[O_RDONLY] = MAY_READ,
-		[O_WRONLY] = MAY_WRITE,
-		[O_RDWR] = MAY_READ | MAY_WRITE,
-	};
+	if (!(rights & KWQ_RIGHT_WRITE))
+		return O_RDONLY;
+	return rights & KWQ_RIGHT_READ ? O_RDWR : O_WRONLY;
+}
 
-	return access[open_flags & O_ACCMODE];
+static bool may(const struct file *file, u32 right)
+{
+	const struct kwq_handle *handle = file->private_data;
+
+	return handle->rights & right;
 }
 
 /* An open descriptor that nobody can see yet. */
@@ -158,7 +162,7 @@ struct new_fd {
 };
 
 static int new_fd_prepare(struct new_fd *new, struct kwq_keyed *keyed,
-			  u32 open_flags)
+			  u32 open_flags, u32 rights)
 {
 	struct kwq_handle *handle;
 	int err;
@@ -167,13 +171,13 @@ static int new_fd_prepare(struct new_fd *new, struct kwq_keyed *keyed,
 	if (new->fd < 0)
 		return new->fd;
 
-	handle = kwq_handle_open(keyed);
+	handle = kwq_handle_open(keyed, rights);
 	if (IS_ERR(handle)) {
 		err = PTR_ERR(handle);
 		goto put_fd;
 	}
 	new->file = anon_inode_getfile("[kwq]", &queue_fops, handle,
-				       open_flags & (O_ACCMODE | O_NONBLOCK));
+				       file_access(rights) | (open_flags & O_NONBLOCK));
 	if (IS_ERR(new->file)) {
 		err = PTR_ERR(new->file);
 		goto close_handle;
@@ -199,24 +203,24 @@ static void new_fd_discard(const struct new_fd *new)
 	put_unused_fd(new->fd);
 }
 
-static int open_keyed(struct kwq_keyed *keyed, u32 open_flags)
+static int open_keyed(struct kwq_keyed *keyed, u32 open_flags, u32 rights)
 {
 	struct new_fd new;
-	int err = new_fd_prepare(&new, keyed, open_flags);
+	int err = new_fd_prepare(&new, keyed, open_flags, rights);
 
 	return err ?: new_fd_publish(&new);
 }
 
-static int open_name(const char *name, u32 open_flags)
+static int open_name(const char *name, u32 open_flags, u32 rights)
 {
 	struct kwq_keyed *keyed = kwq_names_find(name);
 	int ret;
 
 	if (!keyed)
 		return -ENOENT;
-	ret = kwq_names_permit(keyed, access_of(open_flags));
+	ret = kwq_names_permit(keyed, rights);
 	if (!ret)
-		ret = open_keyed(keyed, open_flags);
+		ret = open_keyed(keyed, open_flags, rights);
 	kwq_keyed_put(keyed);
 	return ret;
 }
@@ -297,7 +301,7 @@ static int create(const struct kwq_create *arg,
 		goto put_keyed;
 	keyed->mode = arg->mode & ~current_umask();
 
-	err = new_fd_prepare(&new, keyed, arg->open_flags);
+	err = new_fd_prepare(&new, keyed, arg->open_flags, arg->rights);
 	if (err)
 		goto put_keyed;
 	/* The last step that can fail: a name is for others to see at once. */
@@ -313,11 +317,11 @@ put_keyed:
 static int check_create(const struct kwq_create *arg)
 {
 	int err = check_name_member(arg->name) ?:
-		  check_open_flags(arg->open_flags);
+		  check_opening(arg->open_flags, arg->rights);
 
 	if (err)
 		return err;
-	if (arg->flags & ~KWQ_CREATE_OR_OPEN || arg->pad || arg->mode & ~0777)
+	if (arg->flags & ~KWQ_CREATE_OR_OPEN || arg->mode & ~0777)
 		return -EINVAL;
 	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME &&
 	    arg->clockid != KWQ_CLOCK_ID_MANUAL)
@@ -337,7 +341,7 @@ static int create_or_open(const struct kwq_create *arg,
 
 	do {
 		if (arg->flags & KWQ_CREATE_OR_OPEN) {
-			ret = open_name(arg->name, arg->open_flags);
+			ret = open_name(arg->name, arg->open_flags, arg->rights);
 			if (ret != -ENOENT)
 				return ret;
 		}
@@ -371,7 +375,7 @@ static int copy_in_open(struct kwq_open *arg, const void __user *uarg)
 {
 	return copy_in(arg, sizeof(*arg), KWQ_OPEN_FIRST, uarg) ?:
 	       check_name_member(arg->name) ?:
-	       check_open_flags(arg->open_flags);
+	       (arg->pad ? -EINVAL : check_opening(arg->open_flags, arg->rights));
 }
 
 static long ioctl_open(void __user *uarg)
@@ -379,7 +383,7 @@ static long ioctl_open(void __user *uarg)
 	struct kwq_open arg;
 	int err = copy_in_open(&arg, uarg) ?: kwq_names_check(arg.name);
 
-	return err ?: open_name(arg.name, arg.open_flags);
+	return err ?: open_name(arg.name, arg.open_flags, arg.rights);
 }
 
 static long ioctl_unlink(void __user *uarg)
@@ -504,28 +508,25 @@ static long queue_open(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_open arg;
-	unsigned int want;
 	int err = copy_in_open(&arg, uarg);
 
 	if (err)
 		return err;
 	if (*arg.name)
 		return -EINVAL;
-	want = access_of(arg.open_flags);
-	if ((want & MAY_READ && !(file->f_mode & FMODE_READ)) ||
-	    (want & MAY_WRITE && !(file->f_mode & FMODE_WRITE)))
+	if (arg.rights & ~handle->rights)
 		return -EACCES;
-	return open_keyed(handle->keyed, arg.open_flags);
+	return open_keyed(handle->keyed, arg.open_flags, arg.rights);
 }
 
-static long queue_op(struct file *file, void __user *uarg, fmode_t mode,
+static long queue_op(struct file *file, void __user *uarg, u32 right,
 		     const struct kwq_batch_kind *kind)
 {
 	struct kwq_op arg;
 	u32 taken = 0;
 	int err;
 
-	if (!(file->f_mode & mode))
+	if (!may(file, right))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_OP_FIRST, uarg);
 	if (err)
@@ -541,20 +542,19 @@ static long queue_op(struct file *file, void __user *uarg, fmode_t mode,
 
 static noinline __flatten long queue_add(struct file *file, void __user *uarg)
 {
-	return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_add);
+	return queue_op(file, uarg, KWQ_RIGHT_WRITE, &kwq_batch_add);
 }
 
 static noinline __flatten long queue_done(struct file *file, void __user *uarg)
 {
-	return queue_op(file, uarg, FMODE_READ, &kwq_batch_done);
+	return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_done);
 }
 
 static int check_get(const struct file *file, const struct kwq_get *arg)
 {
 	if (arg->flags & ~KWQ_GET_NONBLOCK || arg->nr_added || arg->nr_done)
 		return -EINVAL;
-	if (!(file->f_mode & FMODE_READ) ||
-	    (arg->add.nr && !(file->f_mode & FMODE_WRITE)))
+	if (!may(file, KWQ_RIGHT_READ) || (arg->add.nr && !may(file, KWQ_RIGHT_WRITE)))
 		return -EBADF;
 	return kwq_batch_check(&kwq_batch_add, &arg->add) ?:
 	       kwq_batch_check(&kwq_batch_done, &arg->done) ?:
@@ -632,7 +632,7 @@ static long queue_shut_down(struct file *file, void __user *uarg)
 	struct kwq_shut_down arg;
 	int err;
 
-	if (!(file->f_mode & FMODE_WRITE))
+	if (!may(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_SHUT_DOWN_FIRST, uarg);
 	if (err)
@@ -649,7 +649,7 @@ static long queue_drain(struct file *file, void __user *uarg)
 	struct kwq_drain arg;
 	int err;
 
-	if (!(file->f_mode & FMODE_WRITE))
+	if (!may(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_DRAIN_FIRST, uarg);
 	if (err)
@@ -666,7 +666,7 @@ static long queue_configure(struct file *file, void __user *uarg)
 	struct kwq_limiter_config *config;
 	int err;
 
-	if (!(file->f_mode & FMODE_WRITE))
+	if (!may(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	err = copy_in_config(&config, uarg);
 	if (err)
@@ -733,7 +733,7 @@ static long queue_list_dead(struct file *file, void __user *uarg)
 	struct kwq_list_dead arg;
 	int err;
 
-	if (!(file->f_mode & FMODE_READ))
+	if (!may(file, KWQ_RIGHT_READ))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_LIST_DEAD_FIRST, uarg);
 	if (err)
@@ -750,7 +750,7 @@ static long queue_advance(struct file *file, void __user *uarg)
 	struct kwq_advance arg;
 	int err;
 
-	if (!(file->f_mode & FMODE_WRITE))
+	if (!may(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_ADVANCE_FIRST, uarg);
 	if (err)
@@ -780,7 +780,7 @@ static noinline long queue_ask(struct file *file, unsigned int cmd, void __user 
 	case KWQ_IOC_OPEN:
 		return queue_open(file, uarg);
 	case KWQ_IOC_REMOVE:
-		return queue_op(file, uarg, FMODE_WRITE, &kwq_batch_remove);
+		return queue_op(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_remove);
 	case KWQ_IOC_LEN:
 		return min(kwq_len(queue), INT_MAX);
 	case KWQ_IOC_STAT:
@@ -792,10 +792,9 @@ static noinline long queue_ask(struct file *file, unsigned int cmd, void __user 
 	case KWQ_IOC_DRAIN:
 		return queue_drain(file, uarg);
 	case KWQ_IOC_FORGET:
-		return queue_op(file, uarg, FMODE_READ, &kwq_batch_forget);
+		return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_forget);
 	case KWQ_IOC_REQUEUES:
-		return queue_op(file, uarg, FMODE_READ | FMODE_WRITE,
-				&kwq_batch_requeues);
+		return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_requeues);
 	case KWQ_IOC_CONFIGURE:
 		return queue_configure(file, uarg);
 	case KWQ_IOC_CONFIG:
@@ -805,7 +804,7 @@ static noinline long queue_ask(struct file *file, unsigned int cmd, void __user 
 	case KWQ_IOC_ADVANCE:
 		return queue_advance(file, uarg);
 	case KWQ_IOC_EXTEND:
-		return queue_op(file, uarg, FMODE_READ, &kwq_batch_extend);
+		return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_extend);
 	}
 	return -ENOTTY;
 }
@@ -835,10 +834,13 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 
 	poll_wait(file, &queue->pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (file->f_mode & FMODE_READ &&
+	if (may(file, KWQ_RIGHT_READ) &&
 	    !kwq_get_would_wait(queue, &handle->holder))
 		mask |= EPOLLIN | EPOLLRDNORM;
-	mask |= queue->core.shut_down ? EPOLLRDHUP : EPOLLOUT | EPOLLWRNORM;
+	if (queue->core.shut_down)
+		mask |= EPOLLRDHUP;
+	else if (may(file, KWQ_RIGHT_WRITE))
+		mask |= EPOLLOUT | EPOLLWRNORM;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return mask;
 }
@@ -863,6 +865,10 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	seq_escape_str(seq, handle->keyed->name,
 		       ESCAPE_OCTAL | ESCAPE_NP | ESCAPE_APPEND, " \\");
 	seq_printf(seq, "\nkwq-id:\t%llu\n", queue->id);
+	seq_printf(seq, "kwq-rights:\t%c%c%c\n",
+		   handle->rights & KWQ_RIGHT_READ ? 'r' : '-',
+		   handle->rights & KWQ_RIGHT_WRITE ? 'w' : '-',
+		   handle->rights & KWQ_RIGHT_MANAGE ? 'x' : '-');
 	seq_printf(seq, "kwq-ready:\t%lu\n", ready);
 	seq_printf(seq, "kwq-waiting:\t%lu\n", waiting);
 	seq_printf(seq, "kwq-processing:\t%lu\n", processing);

@@ -11,10 +11,11 @@
 /**
  * kwq_handle_open() - make a handle
  * @keyed: its queue; the handle takes a reference
+ * @rights: KWQ_RIGHT_* bits
  *
  * Return: the handle; ERR_PTR of -ENOMEM.
  */
-struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed)
+struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 {
 	struct kwq_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
 	unsigned long flags;
@@ -22,6 +23,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed)
 	if (!handle)
 		return ERR_PTR(-ENOMEM);
 	handle->keyed = keyed;
+	handle->rights = rights;
 	kwq_holder_init(&handle->holder);
 	INIT_HLIST_HEAD(&handle->held);
 	handle->last = NULL;

@@ -238,14 +238,16 @@ struct kwq_keyed {
  * @holder: what it holds
  * @held: the same items, in the order in which they were handed out
  * @last: the last of them; NULL without any
+ * @rights: KWQ_RIGHT_* bits; constant
  *
- * All but @keyed is covered by the queue's lock.
+ * All but @keyed and @rights is covered by the queue's lock.
  */
 struct kwq_handle {
 	struct kwq_keyed *keyed;
 	struct kwq_holder holder;
 	struct hlist_head held;
 	struct hlist_node *last;
+	u32 rights;
 };
 
 /**
@@ -474,7 +476,7 @@ static inline bool kwq_fetch_wants_room(const struct kwq_fetch *fetch, int ret)
 	return ret == -EMSGSIZE && fetch->lacking <= fetch->longest;
 }
 
-struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed);
+struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights);
 void kwq_handle_close(struct kwq_handle *handle);
 void kwq_handle_flush(struct kwq_handle *handle);
 int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
@@ -511,7 +513,7 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr);
 #if IS_ENABLED(CONFIG_KUNIT)
 void kwq_names_end(struct net *net);
 #endif
-int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want);
+int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 
 /* quota.c */
 int kwq_quota_register(void);

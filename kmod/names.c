@@ -224,13 +224,13 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_names_list);
 /**
  * kwq_names_permit() - may the caller open a queue
  * @keyed: the queue
- * @want: MAY_READ and MAY_WRITE as wanted
+ * @want: KWQ_RIGHT_* bits, which are those of a class in a mode
  *
  * As for a file: the first class that the caller is in decides.
  *
  * Return: 0, or -EACCES.
  */
-int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want)
+int kwq_names_permit(const struct kwq_keyed *keyed, u32 want)
 {
 	unsigned int granted = keyed->mode;
 
@@ -240,7 +240,7 @@ int kwq_names_permit(const struct kwq_keyed *keyed, unsigned int want)
 		granted >>= 3;
 	if (!(want & ~granted) || has_power(CAP_DAC_OVERRIDE))
 		return 0;
-	if (want == MAY_READ && has_power(CAP_DAC_READ_SEARCH))
+	if (want == KWQ_RIGHT_READ && has_power(CAP_DAC_READ_SEARCH))
 		return 0;
 	return -EACCES;
 }

@@ -45,9 +45,9 @@ static void make(struct kunit *test, enum kwq_clock clock,
 
 	t->keyed = kwq_keyed_create("", clock, limits);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
-	t->x = kwq_handle_open(t->keyed);
+	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
-	t->y = kwq_handle_open(t->keyed);
+	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
 }
 
@@ -2244,7 +2244,7 @@ static void die_in_crowd(void *data)
 	int i, nr;
 
 	do {
-		handle = kwq_handle_open(crowd->keyed);
+		handle = kwq_handle_open(crowd->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 		if (IS_ERR(handle)) {
 			atomic_inc(&crowd->failed);
 			return;

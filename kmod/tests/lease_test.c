@@ -34,9 +34,9 @@ static void make(struct kunit *test, enum kwq_clock clock, u64 lease)
 
 	t->keyed = kwq_keyed_create("", clock, &limits);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
-	t->x = kwq_handle_open(t->keyed);
+	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
-	t->y = kwq_handle_open(t->keyed);
+	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
 }
 

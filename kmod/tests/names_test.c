@@ -233,20 +233,26 @@ static const struct permit_case {
 	unsigned int want;
 	int result;
 } permit_cases[] = {
-	{ "the owner reads", 0400, ALICE, NOBODYS, MAY_READ, 0 },
-	{ "the owner writes", 0200, ALICE, NOBODYS, MAY_WRITE, 0 },
-	{ "the owner does both", 0600, ALICE, STAFF, MAY_READ | MAY_WRITE, 0 },
-	{ "the owner may not write", 0400, ALICE, STAFF, MAY_WRITE, -EACCES },
+	{ "the owner reads", 0400, ALICE, NOBODYS, KWQ_RIGHT_READ, 0 },
+	{ "the owner writes", 0200, ALICE, NOBODYS, KWQ_RIGHT_WRITE, 0 },
+	{ "the owner does both", 0600, ALICE, STAFF, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, 0 },
+	{ "the owner may not write", 0400, ALICE, STAFF, KWQ_RIGHT_WRITE, -EACCES },
 	{ "the owner may not do both", 0400, ALICE, STAFF,
-	  MAY_READ | MAY_WRITE, -EACCES },
-	{ "the owner is not the group", 0066, ALICE, STAFF, MAY_READ, -EACCES },
-	{ "the group reads", 0040, BOB, STAFF, MAY_READ, 0 },
-	{ "the group may not write", 0642, BOB, STAFF, MAY_WRITE, -EACCES },
-	{ "the group is not the others", 0606, BOB, STAFF, MAY_READ, -EACCES },
-	{ "others read", 0004, BOB, NOBODYS, MAY_READ, 0 },
-	{ "others write", 0002, BOB, NOBODYS, MAY_WRITE, 0 },
-	{ "others may not", 0660, BOB, NOBODYS, MAY_READ, -EACCES },
-	{ "nobody may", 0, ALICE, STAFF, MAY_READ, -EACCES },
+	  KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, -EACCES },
+	{ "the owner is not the group", 0066, ALICE, STAFF, KWQ_RIGHT_READ, -EACCES },
+	{ "the group reads", 0040, BOB, STAFF, KWQ_RIGHT_READ, 0 },
+	{ "the group may not write", 0642, BOB, STAFF, KWQ_RIGHT_WRITE, -EACCES },
+	{ "the group is not the others", 0606, BOB, STAFF, KWQ_RIGHT_READ, -EACCES },
+	{ "others read", 0004, BOB, NOBODYS, KWQ_RIGHT_READ, 0 },
+	{ "others write", 0002, BOB, NOBODYS, KWQ_RIGHT_WRITE, 0 },
+	{ "others may not", 0660, BOB, NOBODYS, KWQ_RIGHT_READ, -EACCES },
+	{ "the owner manages", 0100, ALICE, NOBODYS, KWQ_RIGHT_MANAGE, 0 },
+	{ "the owner may not manage", 0600, ALICE, STAFF, KWQ_RIGHT_MANAGE, -EACCES },
+	{ "who manages may do nothing else", 0100, ALICE, STAFF, KWQ_RIGHT_READ, -EACCES },
+	{ "the group manages", 0010, BOB, STAFF, KWQ_RIGHT_MANAGE, 0 },
+	{ "others manage", 0001, BOB, NOBODYS, KWQ_RIGHT_MANAGE, 0 },
+	{ "others may not manage", 0776, BOB, NOBODYS, KWQ_RIGHT_MANAGE, -EACCES },
+	{ "nobody may", 0, ALICE, STAFF, KWQ_RIGHT_READ, -EACCES },
 };
 
 KUNIT_ARRAY_PARAM_DESC(permit, permit_cases, desc);
@@ -420,7 +426,7 @@ static u32 fill(struct kwq_keyed *keyed, int *ret)
 static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 number)
 {
 	static const struct kwq_waiter at_once = { .nonblock = true };
-	struct kwq_handle *handle = kwq_handle_open(keyed);
+	struct kwq_handle *handle = kwq_handle_open(keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	struct kwq_got got;
 	u8 key[1024];
 	struct kwq_fetch fetch = {

@@ -1513,7 +1513,7 @@ TEST_F(batch, list_faults)
 		int q;
 
 		snprintf(names[i], sizeof(names[i]), "batch.%d.%d", getpid(), i);
-		q = q_create(self->dev, names[i], 0, O_RDWR | O_CLOEXEC, 0600);
+		q = q_create(self->dev, names[i], 0, O_CLOEXEC, 0700);
 		ASSERT_LE(0, q);
 		close(q);
 	}

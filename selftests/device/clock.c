@@ -303,7 +303,8 @@ TEST_F(clock, of_a_named_queue)
 {
 	struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.mode = 0666,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
 	};
@@ -331,7 +332,7 @@ TEST_F(clock, of_a_named_queue)
 	set_name(create.name, name);
 	start_peer(&child, peer_creates_as, args);
 	EXPECT_LE(0, hear(&child));
-	theirs = q_open(self->dev, name, O_RDWR | O_CLOEXEC);
+	theirs = q_open(self->dev, name, O_CLOEXEC);
 	ASSERT_LE(0, theirs);
 	/* Nor is root an exception. */
 	EXPECT_EQ(-EPERM, q_advance(theirs, SEC));

@@ -815,7 +815,8 @@ FIXTURE_SETUP(clocks)
 {
 	struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.clockid = variant->clock,
 	};
 

@@ -124,7 +124,7 @@ static void check_quota(struct __test_metadata *_metadata, failure_fixture *self
 
 static int run_create_named(failure_fixture *self)
 {
-	self->made = q_create(self->dev, self->new_name, 0, O_RDWR | O_CLOEXEC, 0600);
+	self->made = q_create(self->dev, self->new_name, 0, O_CLOEXEC, 0700);
 	return self->made < 0 ? self->made : 0;
 }
 
@@ -136,13 +136,13 @@ static void check_named(struct __test_metadata *_metadata, failure_fixture *self
 
 static int run_create_or_open(failure_fixture *self)
 {
-	self->made = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_RDWR | O_CLOEXEC, 0600);
+	self->made = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_CLOEXEC, 0700);
 	return self->made < 0 ? self->made : 0;
 }
 
 static int run_open_name(failure_fixture *self)
 {
-	self->made = q_open(self->dev, self->name, O_RDWR | O_CLOEXEC);
+	self->made = q_open(self->dev, self->name, O_CLOEXEC);
 	return self->made < 0 ? self->made : 0;
 }
 
@@ -159,7 +159,7 @@ static int run_unlink(failure_fixture *self)
 
 static void check_unlinked(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
-	int q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	int q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0700);
 
 	EXPECT_EQ(ret < 0 ? -EEXIST : 0, q < 0 ? q : 0);
 	close(q);
@@ -923,7 +923,7 @@ FIXTURE_SETUP(failure)
 	self->b = new_batch();
 	self->items = calloc(NR, sizeof(*self->items));
 	ASSERT_NE(NULL, self->items);
-	q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, q);
 	close(q);
 	self->refs = read_number(REFCNT);

@@ -50,7 +50,8 @@ static int new_full(full_fixture *self, __s32 clockid)
 {
 	const struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.clockid = clockid,
 		.max_items = ITEMS,
 		.max_bytes = ITEMS * ITEM_BYTES,

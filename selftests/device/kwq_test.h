@@ -304,6 +304,9 @@ static inline bool name_is_clean(const __u8 name[KWQ_NAME_MAX + 1])
 	return len <= KWQ_NAME_MAX && is_zero(name + len, KWQ_NAME_MAX + 1 - len);
 }
 
+#define ALL_RIGHTS	(KWQ_RIGHT_READ | KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE)
+
+/* With all rights. */
 static inline int q_create(int dev, const char *name, __u32 flags, __u32 open_flags, __u32 mode)
 {
 	struct kwq_create create = {
@@ -312,16 +315,17 @@ static inline int q_create(int dev, const char *name, __u32 flags, __u32 open_fl
 		.open_flags = open_flags,
 		.mode = mode,
 		.clockid = CLOCK_MONOTONIC,
+		.rights = ALL_RIGHTS,
 	};
 
 	set_name(create.name, name);
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
-/* An unnamed queue, open for reading and writing. */
+/* An unnamed queue. */
 static inline int new_queue(int dev)
 {
-	return q_create(dev, NULL, 0, O_RDWR | O_CLOEXEC, 0);
+	return q_create(dev, NULL, 0, O_CLOEXEC, 0);
 }
 
 /* The same on a clock, limited in its items, and configured; NULL for the default. */
@@ -330,7 +334,8 @@ static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 {
 	const struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.clockid = clockid,
 		.max_items = max_items,
 		.config = user_ptr(config),
@@ -344,7 +349,8 @@ static inline int new_lease_queue(int dev, __s32 clockid, __u64 lease)
 {
 	const struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.clockid = clockid,
 		.lease = lease,
 	};
@@ -358,21 +364,27 @@ static inline int new_manual_queue(int dev, const struct kwq_config *config)
 	return new_queue_with(dev, KWQ_CLOCK_ID_MANUAL, 0, config);
 }
 
-static inline int q_open(int fd, const char *name, __u32 open_flags)
+static inline int q_open_with(int fd, const char *name, __u32 rights, __u32 open_flags)
 {
 	struct kwq_open arg = {
 		.size = sizeof(arg),
 		.open_flags = open_flags,
+		.rights = rights,
 	};
 
 	set_name(arg.name, name);
 	return request(fd, KWQ_IOC_OPEN, &arg);
 }
 
+static inline int q_open(int fd, const char *name, __u32 open_flags)
+{
+	return q_open_with(fd, name, ALL_RIGHTS, open_flags);
+}
+
 /* A second handle of the same queue. */
 static inline int q_reopen(int q)
 {
-	return q_open(q, NULL, O_RDWR | O_CLOEXEC);
+	return q_open(q, NULL, O_CLOEXEC);
 }
 
 static inline int q_unlink(int dev, const char *name)

@@ -955,7 +955,8 @@ TEST_F(limiter, no_space_and_nothing_lost)
 	const struct kwq_config config = config_of(at_once);
 	const struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
 		.max_bytes = 4400,
 		.config = user_ptr(&config),
@@ -1182,8 +1183,9 @@ static void check_refused(struct __test_metadata *_metadata, limiter_fixture *se
 	struct kwq_config told_before, told_after;
 	struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
-		.mode = 0600,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
+		.mode = 0700,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
 		.config = user_ptr(config),
 	};
@@ -1202,7 +1204,7 @@ static void check_refused(struct __test_metadata *_metadata, limiter_fixture *se
 	fd = next_fd();
 	EXPECT_EQ(err, request(self->dev, KWQ_IOC_CREATE, &create));
 	EXPECT_EQ(fd, next_fd());
-	EXPECT_EQ(-ENOENT, q_open(self->dev, "limiter.bad", O_RDWR));
+	EXPECT_EQ(-ENOENT, q_open(self->dev, "limiter.bad", 0));
 }
 
 TEST_F(limiter, bad_limiters)
@@ -1334,7 +1336,8 @@ TEST_F(limiter, not_there)
 	struct kwq_config config = config_of(of_all_kinds);
 	struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
 	};
 	int fd;
@@ -1383,8 +1386,9 @@ TEST_F(limiter, create_or_open)
 	struct kwq_create create = {
 		.size = sizeof(create),
 		.flags = KWQ_CREATE_OR_OPEN,
-		.open_flags = O_RDWR | O_CLOEXEC,
-		.mode = 0600,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
+		.mode = 0700,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
 		.config = user_ptr(&config),
 	};

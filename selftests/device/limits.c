@@ -29,7 +29,8 @@ static int queue_with_limits(int dev, __u64 max_items, __u64 max_bytes)
 {
 	const struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.clockid = CLOCK_MONOTONIC,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
@@ -266,13 +267,13 @@ static int peer_makes_too_many(struct peer *parent, void *arg)
 		REQUIRE(q[i] >= 0);
 	}
 	/* The last one has a name, and counts until it has lost that too. */
-	named = q_create(quota->dev, quota->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	named = q_create(quota->dev, quota->name, 0, O_CLOEXEC, 0700);
 	REQUIRE(named >= 0);
 	say(parent, new_queue(quota->dev));
-	say(parent, q_create(quota->dev, "limits.too.many", 0, O_RDWR | O_CLOEXEC, 0600));
+	say(parent, q_create(quota->dev, "limits.too.many", 0, O_CLOEXEC, 0700));
 	/* Handles are no queues. */
 	say(parent, q_reopen(q[0]));
-	say(parent, q_open(quota->dev, quota->name, O_RDWR | O_CLOEXEC));
+	say(parent, q_open(quota->dev, quota->name, O_CLOEXEC));
 	/* What is full keeps nobody from using what there is. */
 	say(parent, q_add(q[0], "a"));
 	REQUIRE(hear(parent) == 'n');
@@ -545,7 +546,7 @@ TEST_F(quota, queues_of_a_user)
 	EXPECT_LE(0, hear(&child));
 	EXPECT_LE(0, hear(&child));
 	EXPECT_EQ(KWQ_ADDED, hear(&child));
-	EXPECT_EQ(-ENOENT, q_open(self->dev, "limits.too.many", O_RDWR));
+	EXPECT_EQ(-ENOENT, q_open(self->dev, "limits.too.many", 0));
 
 	/* Another user has a count of its own. */
 	start_peer(&second, peer_makes_one, &quota);
@@ -591,7 +592,7 @@ static int peer_without_files(struct peer *parent, void *arg)
 	become(USER);
 	fd = next_dup(quota->dev);
 	say(parent, new_queue(quota->dev));
-	say(parent, q_create(quota->dev, quota->name, 0, O_RDWR | O_CLOEXEC, 0600));
+	say(parent, q_create(quota->dev, quota->name, 0, O_CLOEXEC, 0700));
 	say(parent, next_dup(quota->dev) - fd);
 	hear(parent);
 	return 0;

@@ -219,7 +219,7 @@ TEST_F(modload, held_by_a_name)
 {
 	int dev = open_device(), q;
 
-	q = q_create(dev, "modload", 0, O_RDWR | O_CLOEXEC, 0600);
+	q = q_create(dev, "modload", 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, q);
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
 	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "w", 100 * USEC));
@@ -228,7 +228,7 @@ TEST_F(modload, held_by_a_name)
 	/* Nobody has it open, and still its items are not to be lost. */
 	EXPECT_EQ(-EWOULDBLOCK, unload());
 	dev = open_device();
-	q = q_open(dev, "modload", O_RDWR | O_CLOEXEC);
+	q = q_open(dev, "modload", O_CLOEXEC);
 	ASSERT_LE(0, q);
 	EXPECT_EQ(0, q_unlink(dev, "modload"));
 	close(dev);
@@ -323,7 +323,7 @@ static void name_and_finish(int dev)
 	int q;
 
 	snprintf(name, sizeof(name), "modload.%d", getpid());
-	q = q_create(dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+	q = q_create(dev, name, 0, O_CLOEXEC, 0700);
 	REQUIRE(q >= 0);
 	REQUIRE(q_add(q, "a") == KWQ_ADDED);
 	REQUIRE(q_try_get(q, &item) == 1);

@@ -48,12 +48,12 @@ FIXTURE_TEARDOWN(names)
 
 static int create_named(int dev, const char *name)
 {
-	return q_create(dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+	return q_create(dev, name, 0, O_CLOEXEC, 0700);
 }
 
 static int open_named(int dev, const char *name)
 {
-	return q_open(dev, name, O_RDWR | O_CLOEXEC);
+	return q_open(dev, name, O_CLOEXEC);
 }
 
 /* U1 */
@@ -86,13 +86,13 @@ TEST_F(names, exists)
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
 	EXPECT_EQ(-EEXIST, create_named(self->dev, self->name));
 	EXPECT_EQ(fd, next_fd());
-	second = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_RDWR | O_CLOEXEC, 0600);
+	second = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_CLOEXEC, 0700);
 	ASSERT_LE(0, second);
 	EXPECT_EQ(1, q_len(second));
 	close(second);
 	close(q);
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
-	second = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_RDWR | O_CLOEXEC, 0600);
+	second = q_create(self->dev, self->name, KWQ_CREATE_OR_OPEN, O_CLOEXEC, 0700);
 	ASSERT_LE(0, second);
 	EXPECT_EQ(0, q_len(second));
 	close(second);
@@ -104,7 +104,8 @@ TEST_F(names, stat)
 {
 	struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
 		.mode = 0642,
 		.clockid = CLOCK_BOOTTIME,
 		.max_items = 10,
@@ -135,8 +136,8 @@ TEST_F(names, stat)
 /* U1: names that are none, to each request that takes one. */
 static void check_name(struct __test_metadata *_metadata, int dev, int want, const __u8 *name)
 {
-	struct kwq_create create = { .size = sizeof(create), .open_flags = O_RDWR, .mode = 0600 };
-	struct kwq_open arg = { .size = sizeof(arg), .open_flags = O_RDWR };
+	struct kwq_create create = { .size = sizeof(create), .rights = ALL_RIGHTS, .mode = 0700 };
+	struct kwq_open arg = { .size = sizeof(arg), .rights = ALL_RIGHTS };
 	struct kwq_unlink unlink = { .size = sizeof(unlink) };
 	int fd = next_fd();
 
@@ -324,7 +325,7 @@ static int peer_without_descriptors(struct peer *parent, void *arg)
 		return 1;
 	if (new_queue(dev) != -EMFILE)
 		return 2;
-	if (q_create(dev, arg, KWQ_CREATE_OR_OPEN, O_RDWR, 0600) != -EMFILE)
+	if (q_create(dev, arg, KWQ_CREATE_OR_OPEN, 0, 0700) != -EMFILE)
 		return 3;
 	return 0;
 }
@@ -381,20 +382,19 @@ static int peer_creates_as(struct peer *parent, void *arg)
 	int q;
 
 	become(attempt->person);
-	q = q_create(attempt->dev, attempt->name, 0, O_RDWR | O_CLOEXEC, attempt->mode);
+	q = q_create(attempt->dev, attempt->name, 0, O_CLOEXEC, attempt->mode);
 	say(parent, q);
 	return 0;
 }
 
 static int peer_opens_as(struct peer *parent, void *arg)
 {
-	static const int access[] = { O_RDONLY, O_WRONLY, O_RDWR };
 	const struct attempt *attempt = arg;
 
 	become(attempt->person);
-	for (int i = 0; i < 3; i++)
-		say(parent, q_open(attempt->dev, attempt->name, access[i]));
-	say(parent, q_create(attempt->dev, attempt->name, KWQ_CREATE_OR_OPEN, O_RDWR, 0777));
+	for (__u32 rights = 1; rights <= ALL_RIGHTS; rights++)
+		say(parent, q_open_with(attempt->dev, attempt->name, rights, 0));
+	say(parent, q_create(attempt->dev, attempt->name, KWQ_CREATE_OR_OPEN, 0, 0777));
 	return 0;
 }
 
@@ -422,12 +422,12 @@ static int ask_as(int (*what)(struct peer *parent, void *arg), struct attempt *a
 static void check_access(struct __test_metadata *_metadata, struct attempt *attempt,
 			 const struct person *person, unsigned int may)
 {
-	static const unsigned int wanted[] = { 4, 2, 6, 6 };
+	static const unsigned int wanted[] = { 1, 2, 3, 4, 5, 6, 7, 7 };
 	struct peer child;
 
 	attempt->person = person;
 	start_peer(&child, peer_opens_as, attempt);
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < ARRAY_SIZE(wanted); i++) {
 		int ret = hear(&child);
 
 		EXPECT_EQ((wanted[i] & ~may) == 0, ret >= 0) {
@@ -444,7 +444,7 @@ static void check_access(struct __test_metadata *_metadata, struct attempt *atte
 TEST_F(names, mode)
 {
 	static const mode_t modes[] = {
-		0600, 0000, 0640, 0060, 0006, 0604, 0777, 0246,
+		0700, 0000, 0640, 0060, 0006, 0604, 0777, 0246, 0100, 0010, 0001, 0365,
 	};
 	struct attempt attempt = { .dev = self->dev, .name = self->name };
 
@@ -481,7 +481,7 @@ TEST_F(names, umask)
 		int q;
 
 		umask(masks[i]);
-		q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0777);
+		q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0777);
 		ASSERT_LE(0, q);
 		ASSERT_EQ(0, q_stat(q, &stat));
 		EXPECT_EQ(0777 & ~masks[i], stat.mode);
@@ -521,7 +521,7 @@ TEST_F(names, unlink_permission)
 	EXPECT_EQ(-ENOENT, ask_as(peer_unlinks_as, &attempt));
 
 	/* Root's. */
-	q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0777);
+	q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0777);
 	ASSERT_LE(0, q);
 	EXPECT_EQ(-EPERM, ask_as(peer_unlinks_as, &attempt));
 	close(q);
@@ -550,7 +550,7 @@ TEST_F(names, descriptor_needs_no_permission)
 	struct attempt attempt = { .dev = self->dev, .name = self->name, .person = &other };
 	struct peer child;
 
-	attempt.q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	attempt.q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, attempt.q);
 	start_peer(&child, peer_uses_as, &attempt);
 	EXPECT_EQ(KWQ_ADDED, hear(&child));
@@ -623,7 +623,7 @@ TEST_F(names, list)
 
 		/* 5 has no factor in common with 12. */
 		snprintf(name, sizeof(name), "%s%s", self->name, tails[i * 5 % nr]);
-		q = q_create(self->dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+		q = q_create(self->dev, name, 0, O_CLOEXEC, 0700);
 		ASSERT_LE(0, q);
 		close(q);
 	}
@@ -724,7 +724,7 @@ static int call_create_and_unlink(struct sleeper *s)
 	int won = 0;
 
 	for (int i = 0; i < 100; i++) {
-		int q = q_create(s->fd, s->arg, s->flags, O_RDWR | O_CLOEXEC, 0600);
+		int q = q_create(s->fd, s->arg, s->flags, O_CLOEXEC, 0700);
 
 		if (q < 0) {
 			REQUIRE(q == -EEXIST && !(s->flags & KWQ_CREATE_OR_OPEN));

@@ -22,7 +22,7 @@ FIXTURE_SETUP(namespaces)
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
 	snprintf(self->name, sizeof(self->name), "namespaces.%d", getpid());
-	self->q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	self->q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, self->q);
 }
 
@@ -61,12 +61,12 @@ static int others_are_not_seen(struct peer *parent, void *arg)
 
 	(void)parent;
 	REQUIRE(!unshare(CLONE_NEWNET));
-	REQUIRE(q_open(self->dev, self->name, O_RDWR) == -ENOENT);
+	REQUIRE(q_open(self->dev, self->name, 0) == -ENOENT);
 	REQUIRE(q_unlink(self->dev, self->name) == -ENOENT);
 	REQUIRE(nr_listed(self->dev, self->name) == 0);
 
 	/* The same name is another queue. */
-	q = q_create(self->dev, self->name, 0, O_RDWR, 0600);
+	q = q_create(self->dev, self->name, 0, 0, 0700);
 	REQUIRE(q >= 0);
 	REQUIRE(q_add(q, "here") == KWQ_ADDED);
 	REQUIRE(nr_listed(self->dev, self->name) == 1);
@@ -117,7 +117,7 @@ static int leaves_names_behind(struct peer *parent, void *arg)
 		int q;
 
 		snprintf(name, sizeof(name), "%s.%d", self->name, i);
-		q = q_create(self->dev, name, 0, O_RDWR, 0600);
+		q = q_create(self->dev, name, 0, 0, 0700);
 		REQUIRE(q >= 0);
 		REQUIRE(q_add(q, "a") == KWQ_ADDED);
 		close(q);
@@ -157,7 +157,7 @@ static int root_of_a_user_namespace(struct peer *parent, void *arg)
 
 	(void)parent;
 	become_root_of(CLONE_NEWUSER);
-	REQUIRE(q_open(self->dev, self->name, O_RDONLY) == -EACCES);
+	REQUIRE(q_open_with(self->dev, self->name, KWQ_RIGHT_READ, 0) == -EACCES);
 	REQUIRE(q_unlink(self->dev, self->name) == -EPERM);
 	return 0;
 }
@@ -176,9 +176,9 @@ static int root_of_a_container(struct peer *parent, void *arg)
 
 	(void)parent;
 	become_root_of(CLONE_NEWUSER | CLONE_NEWNET);
-	REQUIRE(q_create(self->dev, self->name, 0, O_RDWR, 0) >= 0);
+	REQUIRE(q_create(self->dev, self->name, 0, 0, 0) >= 0);
 	/* Its mode gives its owner nothing. */
-	REQUIRE(q_open(self->dev, self->name, O_RDWR) >= 0);
+	REQUIRE(q_open(self->dev, self->name, 0) >= 0);
 	REQUIRE(q_unlink(self->dev, self->name) == 0);
 	return 0;
 }

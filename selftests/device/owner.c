@@ -644,7 +644,7 @@ static int executed(char **argv)
 static int peer_executes(struct peer *parent, void *arg)
 {
 	const struct holding *holding = arg;
-	int q = q_open(holding->q, NULL, O_RDWR | holding->nr);
+	int q = q_open(holding->q, NULL, holding->nr);
 	char text[3][16];
 	struct item item;
 
@@ -749,7 +749,7 @@ TEST_F(owner, named_queue_stays)
 	int q;
 
 	snprintf(name, sizeof(name), "owner.%d", getpid());
-	q = q_create(self->dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+	q = q_create(self->dev, name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, q);
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "b"));
@@ -757,7 +757,7 @@ TEST_F(owner, named_queue_stays)
 	expect_next(q, &item, "a");
 	/* Nobody else has it; that is no reason to lose what it held. */
 	ASSERT_EQ(0, close(q));
-	q = q_open(self->dev, name, O_RDWR | O_CLOEXEC);
+	q = q_open(self->dev, name, O_CLOEXEC);
 	ASSERT_LE(0, q);
 	check_stat(q, .ready = 2, .waiting = 1, .items = 3);
 	expect_abandoned(q, "a", 1);
@@ -766,7 +766,7 @@ TEST_F(owner, named_queue_stays)
 	/* After a shut down, too. */
 	ASSERT_EQ(0, q_shut_down(q));
 	ASSERT_EQ(0, close(q));
-	q = q_open(self->dev, name, O_RDWR | O_CLOEXEC);
+	q = q_open(self->dev, name, O_CLOEXEC);
 	ASSERT_LE(0, q);
 	check_stat(q, .ready = 1, .items = 1, .state = KWQ_STATE_SHUT_DOWN);
 	expect_abandoned(q, "b", 1);

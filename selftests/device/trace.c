@@ -41,7 +41,7 @@ FIXTURE_SETUP(trace)
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
 	snprintf(self->name, sizeof(self->name), "trace.%d", getpid());
-	self->q = q_create(self->dev, self->name, 0, O_RDWR | O_CLOEXEC, 0600);
+	self->q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, self->q);
 	ASSERT_EQ(0, write_text(in_instance(self, "events/kwq/enable"), "1"));
 }
@@ -174,8 +174,9 @@ TEST_F(trace, requeues)
 	struct kwq_config config = config_of(fast_slow);
 	struct kwq_create create = {
 		.size = sizeof(create),
-		.open_flags = O_RDWR | O_CLOEXEC,
-		.mode = 0600,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
+		.mode = 0700,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
 		.config = user_ptr(&config),
 	};
@@ -336,7 +337,7 @@ TEST_F(trace, names)
 	int q;
 
 	snprintf(name, sizeof(name), "%s key=x\n\x1b[2J\xff", self->name);
-	q = q_create(self->dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+	q = q_create(self->dev, name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, q);
 	EXPECT_EQ(0, q_unlink(self->dev, name));
 	EXPECT_EQ(0, q_shut_down(q));
@@ -424,6 +425,21 @@ TEST(fdinfo)
 
 	ASSERT_LE(0, other);
 	expect_line(q, "kwq-name:\t");
+	/* U9 */
+	expect_line(q, "kwq-rights:\trwx");
+	for (__u32 rights = 1; rights < ALL_RIGHTS; rights++) {
+		static const char *const texts[] = {
+			"", "--x", "-w-", "-wx", "r--", "r-x", "rw-",
+		};
+		int narrow = q_open_with(q, NULL, rights, O_CLOEXEC);
+		char text[1024];
+
+		ASSERT_LE(0, narrow);
+		read_fdinfo(narrow, text, sizeof(text));
+		ASSERT_NE(NULL, strstr(text, "kwq-rights:\t"));
+		EXPECT_EQ(0, strncmp(strstr(text, "kwq-rights:\t") + 12, texts[rights], 3));
+		close(narrow);
+	}
 	expect_line(q, "kwq-ready:\t0");
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "b"));
@@ -444,7 +460,7 @@ TEST(fdinfo)
 	close(q);
 
 	/* A name stays on its line, and is nothing but text. */
-	q = q_create(dev, odd, 0, O_RDWR | O_CLOEXEC, 0600);
+	q = q_create(dev, odd, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, q);
 	EXPECT_EQ(0, q_unlink(dev, odd));
 	expect_line(q, "kwq-name:\ttrace\\040fdinfo\\012\\134\\033[2J\\233");

@@ -37,7 +37,7 @@ FIXTURE_TEARDOWN(wait)
 TEST_F(wait, nonblock)
 {
 	struct item item;
-	int q = q_open(self->q, NULL, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	int q = q_open(self->q, NULL, O_CLOEXEC | O_NONBLOCK);
 
 	ASSERT_LE(0, q);
 	EXPECT_EQ(-EAGAIN, q_get(q, &item, 0, KWQ_NO_DEADLINE));
@@ -931,7 +931,7 @@ TEST_F(wait, unlinked_while_polled)
 
 	ASSERT_LE(0, epoll);
 	snprintf(name, sizeof(name), "wait.%d", getpid());
-	q = q_create(self->dev, name, 0, O_RDWR | O_CLOEXEC, 0600);
+	q = q_create(self->dev, name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, q);
 	ASSERT_EQ(0, epoll_ctl(epoll, EPOLL_CTL_ADD, q, &event));
 	start_poll(&s, q, POLLIN);
@@ -1059,20 +1059,24 @@ TEST_F(wait, poll_tells_after_shut_down)
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &mine));
 }
 
-/* U2: whose handle is not for reading has nothing to read. */
+/* U2, U9: a handle that may not read has nothing to read, and likewise for writing. */
 TEST_F(wait, poll_tells_who_may_get)
 {
-	int rd = q_open(self->q, NULL, O_RDONLY | O_CLOEXEC);
-	int wr = q_open(self->q, NULL, O_WRONLY | O_CLOEXEC);
+	int rd = q_open_with(self->q, NULL, KWQ_RIGHT_READ, O_CLOEXEC);
+	int wr = q_open_with(self->q, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
+	int manager = q_open_with(self->q, NULL, KWQ_RIGHT_MANAGE, O_CLOEXEC);
 
 	ASSERT_LE(0, rd);
 	ASSERT_LE(0, wr);
+	ASSERT_LE(0, manager);
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
-	EXPECT_EQ(POLL_READ, poll_now(rd, POLL_READ));
-	EXPECT_EQ(0, poll_now(wr, POLL_READ));
-	EXPECT_EQ(POLL_WRITE, poll_now(wr, POLL_WRITE));
-	ASSERT_EQ(0, q_shut_down(wr));
+	EXPECT_EQ(POLL_READ, poll_now(rd, POLL_ALL));
+	EXPECT_EQ(POLL_WRITE, poll_now(wr, POLL_ALL));
+	EXPECT_EQ(0, poll_now(manager, POLL_ALL));
+	ASSERT_EQ(0, q_shut_down(manager));
+	EXPECT_EQ(POLLRDHUP, poll_now(manager, POLL_ALL));
 	EXPECT_EQ(POLLRDHUP, poll_now(wr, POLL_ALL));
+	close(manager);
 	close(rd);
 	close(wr);
 }

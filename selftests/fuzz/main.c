@@ -280,7 +280,7 @@ static int finish_named_queues(int dev)
 			REQUIRE(name_is_clean(entries[i].name) && !entries[i].pad);
 			REQUIRE(strcmp(name, (const char *)list.after) > 0);
 			set_name(list.after, name);
-			q = q_open(dev, name, O_RDWR | O_CLOEXEC);
+			q = q_open(dev, name, O_CLOEXEC);
 			REQUIRE(q >= 0);
 			REQUIRE(!q_unlink(dev, name));
 			finish_queue(q);

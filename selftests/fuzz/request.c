@@ -264,9 +264,12 @@ static void any_config(struct fuzzer *f, struct kwq_config *config)
 
 static __u32 any_open_flags(struct fuzzer *f)
 {
-	static const __u32 access[] = { O_RDWR, O_RDWR, O_RDONLY, O_WRONLY };
+	return (one_in(f, 3) ? O_NONBLOCK : 0) | O_CLOEXEC;
+}
 
-	return access[any(f, 4)] | (one_in(f, 3) ? O_NONBLOCK : 0) | O_CLOEXEC;
+static __u32 any_rights(struct fuzzer *f)
+{
+	return one_in(f, 2) ? ALL_RIGHTS : any(f, ALL_RIGHTS + 1);
 }
 
 static void build_create(struct fuzzer *f, struct kwq_create *create)
@@ -274,6 +277,7 @@ static void build_create(struct fuzzer *f, struct kwq_create *create)
 	static const __s32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, KWQ_CLOCK_ID_MANUAL };
 
 	create->open_flags = any_open_flags(f);
+	create->rights = any_rights(f);
 	create->clockid = clocks[any(f, 3)];
 	create->lease = one_in(f, 2) ? 0 : any_time(f);
 	create->max_items = one_in(f, 2) ? 0 : 1 + any(f, 40);
@@ -327,6 +331,7 @@ static void build(struct fuzzer *f)
 		break;
 	case OPEN:
 		open->open_flags = any_open_flags(f);
+		open->rights = any_rights(f);
 		if (one_in(f, 2))
 			any_name(f, open->name);
 		break;
@@ -641,7 +646,7 @@ static void carry_out(struct fuzzer *f, int fd)
 static int any_fd(struct fuzzer *f)
 {
 	enum kind kind = f->call.kind;
-	bool on_device = kind <= LIST && (kind != OPEN || page_of(f, ARG)[8]);
+	bool on_device = kind <= LIST && (kind != OPEN || page_of(f, ARG)[offsetof(struct kwq_open, name)]);
 	int slot = any(f, SLOTS);
 
 	if (on_device != one_in(f, 32))

@@ -227,7 +227,7 @@ struct kwq_limiter {
  * on the way in, and on the way out @nr is the number of limiters, of which those
  * that fit are filled in.
  *
- * Errors: EBADF (CONFIGURE: the descriptor's access mode forbids), EFAULT, EINVAL
+ * Errors: EBADF (CONFIGURE: the descriptor has no right to), EFAULT, EINVAL
  * (rate or burst 0, base above max, a time beyond 2^63 - 1, an unknown kind, too
  * many limiters), ENOMEM.
  */
@@ -249,6 +249,14 @@ struct kwq_config {
  */
 #define KWQ_CLOCK_ID_MANUAL	(-1)
 
+/*
+ * Rights of a descriptor, which never widen: not by dup(2), fork(2) or SCM_RIGHTS, and
+ * not by KWQ_IOC_OPEN on it. The r, w and x bits of a queue's mode mean these.
+ */
+#define KWQ_RIGHT_READ		(1U << 2)	/* get, done, extend, forget, requeues, list dead */
+#define KWQ_RIGHT_WRITE		(1U << 1)	/* add */
+#define KWQ_RIGHT_MANAGE	(1U << 0)	/* remove, configure, shut down, drain, advance */
+
 /* Flags of KWQ_IOC_CREATE. */
 #define KWQ_CREATE_OR_OPEN	(1U << 0)	/* open it, as it is, if the name exists */
 
@@ -256,14 +264,13 @@ struct kwq_config {
  * struct kwq_create - make a queue (KWQ_IOC_CREATE on /dev/kwq)
  * @size:	sizeof(struct kwq_create).
  * @flags:	KWQ_CREATE_* bits.
- * @open_flags:	O_RDONLY, O_WRONLY or O_RDWR, with O_NONBLOCK and O_CLOEXEC as
- *		wanted. Reading is get and done; writing is add, remove, shut
- *		down and drain.
+ * @open_flags:	O_NONBLOCK and O_CLOEXEC as wanted.
  * @mode:	permission bits of a named queue, 0 to 0777, less the caller's
  *		umask. Zero for an unnamed one.
  * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that count the
  *		time asleep, or KWQ_CLOCK_ID_MANUAL for tests that need no sleeping.
- * @pad:	zero.
+ * @rights:	KWQ_RIGHT_* bits that the descriptor is to have, one at least. Whoever
+ *		makes a queue may have all of them, whatever its mode.
  * @max_items:	most items at once; 0 for the module's highest.
  * @max_bytes:	most bytes of memory for items and their keys; 0 for the
  *		module's highest.
@@ -287,7 +294,7 @@ struct kwq_create {
 	__u32 open_flags;
 	__u32 mode;
 	__s32 clockid;
-	__u32 pad;
+	__u32 rights;
 	__u64 max_items;
 	__u64 max_bytes;
 	__u8  name[KWQ_NAME_MAX + 1];
@@ -299,13 +306,19 @@ struct kwq_create {
  * struct kwq_open - open a queue (KWQ_IOC_OPEN)
  * @size:	sizeof(struct kwq_open).
  * @open_flags:	as in &struct kwq_create.
+ * @rights:	KWQ_RIGHT_* bits that the descriptor is to have, one at least.
+ * @pad:	zero.
  * @name:	on /dev/kwq, the name of the queue. On a queue descriptor it is
  *		empty: the request makes a second handle of the same queue, with
- *		items of its own, no wider in its access than the first.
+ *		items of its own, and with no right that the first lacks.
  *
  * Descriptors that come from dup(2), fork(2) or SCM_RIGHTS are one handle: what
  * it holds is given back when the last of them is closed. Each worker that may
  * die by itself wants a handle of its own.
+ *
+ * A named queue's mode decides as a file's does. The first class that the caller is in
+ * counts: the owner, the group, others. CAP_DAC_OVERRIDE has every right, and
+ * CAP_DAC_READ_SEARCH may read.
  *
  * Return: a new descriptor of the queue.
  * Errors: EACCES, EINVAL, EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM.
@@ -313,6 +326,8 @@ struct kwq_create {
 struct kwq_open {
 	__u32 size;
 	__u32 open_flags;
+	__u32 rights;
+	__u32 pad;
 	__u8  name[KWQ_NAME_MAX + 1];
 };
 
@@ -412,8 +427,7 @@ struct kwq_batch {
  * Return: how many entries were taken, from the first on; each of them has its
  * result. Fewer than asked where the memory of a later one could not be read
  * or its result not be written.
- * Errors, with nothing changed: E2BIG, EBADF (the descriptor's access mode
- * forbids), EFAULT (with the first entries), EINVAL, EMSGSIZE (more than
+ * Errors, with nothing changed: E2BIG, EBADF (the descriptor has no right to), EFAULT (with the first entries), EINVAL, EMSGSIZE (more than
  * KWQ_BATCH_MAX entries), ENOMEM.
  */
 struct kwq_op {
@@ -605,7 +619,7 @@ struct kwq_list_dead {
  * What is due then is ready when the call returns, and whoever waits until a
  * deadline that has come has been woken.
  *
- * Errors: EBADF (the descriptor is not for writing), EINVAL (also a time before
+ * Errors: EBADF (the descriptor has no right to), EINVAL (also a time before
  * the present one), EOPNOTSUPP (the queue's clock is a real one), EPERM (a named
  * queue of somebody else's).
  */

@@ -45,12 +45,22 @@ extern "C" {
 struct kwq;
 
 /**
+ * define KWQ_RIGHTS_ALL - all rights that a handle may have
+ *
+ * KWQ_RIGHT_READ is for get, done, extend, forget, requeues and the list of the dead,
+ * KWQ_RIGHT_WRITE for adds, and KWQ_RIGHT_MANAGE for all that changes the queue or takes
+ * keys out. A handle's rights never widen.
+ */
+#define KWQ_RIGHTS_ALL	(KWQ_RIGHT_READ | KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE)
+
+/**
  * struct kwq_create_options - what a new queue shall be like
  * @size:	sizeof(struct kwq_create_options).
- * @open_flags:	O_RDONLY (get, done), O_WRONLY (add, remove, shut down) or
- *		O_RDWR; with O_NONBLOCK and O_CLOEXEC as wanted.
+ * @open_flags:	O_NONBLOCK and O_CLOEXEC as wanted.
+ * @rights:	KWQ_RIGHT_* bits that the handle shall have; 0 for all.
  * @mode:	permission bits of a named queue, less the umask; an unnamed queue
- *		has none.
+ *		has none. r, w and x mean KWQ_RIGHT_READ, KWQ_RIGHT_WRITE and
+ *		KWQ_RIGHT_MANAGE.
  * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that count the time
  *		asleep.
  * @or_open:	if the name exists, open that queue. It keeps its own mode, clock,
@@ -77,6 +87,7 @@ struct kwq_create_options {
 	uint64_t max_bytes;
 	const struct kwq_config *config;
 	uint64_t lease;
+	unsigned int rights;
 };
 
 /**
@@ -122,7 +133,7 @@ struct kwq_item {
  * @name:	1 to KWQ_NAME_MAX bytes without a slash; or NULL for an unnamed
  *		queue, which lives as long as its handles. A named one lives until
  *		it is unlinked and its last handle is closed.
- * @options:	NULL for O_RDWR | O_CLOEXEC, mode 0600, CLOCK_MONOTONIC and the
+ * @options:	NULL for all rights, O_CLOEXEC, mode 0700, CLOCK_MONOTONIC and the
  *		module's highest limits.
  *
  * Return: 0, or
@@ -139,22 +150,24 @@ int kwq_create(struct kwq **q, const char *name,
  * kwq_open() - open a queue by its name
  * @q:		receives the handle.
  * @name:	its name.
+ * @rights:	KWQ_RIGHT_* bits that the handle shall have, one at least.
  * @open_flags:	as in &struct kwq_create_options; O_CLOEXEC is not implied.
  *
  * Return: 0, or -EACCES, -EINVAL, -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV,
  * -ENOENT (no such queue), -ENOMEM.
  */
-int kwq_open(struct kwq **q, const char *name, int open_flags);
+int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_flags);
 
 /**
  * kwq_reopen() - open the queue of a handle once more
  * @q:		receives the new handle, with items of its own.
  * @of:		a handle of that queue.
- * @open_flags:	as in kwq_open(), and no wider in access than @of.
+ * @rights:	as in kwq_open(), and none that @of lacks.
+ * @open_flags:	as in kwq_open().
  *
  * Return: 0, or -EACCES, -EINVAL, -EMFILE, -ENFILE, -ENOMEM.
  */
-int kwq_reopen(struct kwq **q, const struct kwq *of, int open_flags);
+int kwq_reopen(struct kwq **q, const struct kwq *of, unsigned int rights, int open_flags);
 
 /**
  * kwq_from_fd() - make a handle of a descriptor that was inherited or received
@@ -390,7 +403,7 @@ int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
 
 /**
  * kwq_remove() - take a key out
- * @q:		the queue, open for writing.
+ * @q:		the queue, open for managing.
  * @key:	the key.
  * @len:	its length in bytes.
  *
@@ -416,18 +429,18 @@ int kwq_forget(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_num_requeues() - how often a key was rate-limited since it was last forgotten
- * @q:		the queue.
+ * @q:		the queue, open for reading.
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Return: the number; 0 for a key that the queue does not know; or -EFAULT, -EINVAL,
- * -EMSGSIZE, -ENOMEM.
+ * Return: the number; 0 for a key that the queue does not know; or -EBADF, -EFAULT,
+ * -EINVAL, -EMSGSIZE, -ENOMEM.
  */
 int kwq_num_requeues(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_configure() - change how a queue limits retries
- * @q:		the queue, open for writing.
+ * @q:		the queue, open for managing.
  * @config:	how. The caller sets @config->size to sizeof(*config).
  *
  * Return: 0, or -E2BIG (something that this module does not know), -EBADF, -EFAULT,
@@ -471,7 +484,7 @@ int kwq_kick(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_drop() - take a dead item out
- * @q:		the queue, open for writing.
+ * @q:		the queue, open for managing.
  * @key:	its key.
  * @len:	its length in bytes.
  *
@@ -527,7 +540,7 @@ int kwq_extend_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_remove_batch() - take many keys out
- * @q:		the queue, open for writing.
+ * @q:		the queue, open for managing.
  * @batch:	entries of &struct kwq_remove_entry, at least one.
  *
  * Return: as kwq_add_batch(); each result as kwq_remove().
@@ -545,7 +558,7 @@ int kwq_forget_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_num_requeues_batch() - ask for the requeues of many keys
- * @q:		the queue.
+ * @q:		the queue, open for reading.
  * @batch:	entries of &struct kwq_key_entry, at least one.
  *
  * Return: as kwq_add_batch(); each result as kwq_num_requeues().
@@ -585,7 +598,7 @@ int kwq_stat(const struct kwq *q, struct kwq_stat *st);
 
 /**
  * kwq_shut_down() - refuse what is new, hand out what is there
- * @q:		the queue, open for writing.
+ * @q:		the queue, open for managing.
  *
  * Adds fail from now on and what waits is dropped. Also ends every
  * kwq_shut_down_with_drain().
@@ -596,7 +609,7 @@ int kwq_shut_down(struct kwq *q);
 
 /**
  * kwq_shut_down_with_drain() - shut down, and wait until all is done
- * @q:		the queue, open for writing.
+ * @q:		the queue, open for managing.
  * @deadline:	until when to wait. The queue stays shut down in any case.
  *
  * Return: 0 once nothing is ready and nothing is being processed, or -EBADF,
@@ -633,7 +646,7 @@ uint64_t kwq_deadline(const struct kwq *q, uint64_t timeout_ns);
 
 /**
  * kwq_advance() - move a manual clock on by some time
- * @q:		a queue that was made with KWQ_CLOCK_ID_MANUAL, open for writing.
+ * @q:		a queue that was made with KWQ_CLOCK_ID_MANUAL, open for managing.
  * @ns:		by how much.
  *
  * What is due then is ready when this returns.

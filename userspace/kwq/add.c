@@ -135,7 +135,7 @@ static int add_main(int argc, char **argv)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
 
-	q = must_open_queue(queue, O_WRONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_WRITE);
 	if (entry.flags & KWQ_ADD_RATE_LIMITED)
 		must_have_limiters(q, queue);
 	if (at)

@@ -51,7 +51,7 @@ static int advance_main(int argc, char **argv)
 	else
 		time = must_parse_short_duration("DURATION", only_argument(argc, argv, "DURATION"));
 
-	q = must_open_queue(queue, O_WRONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
 	must_have_limiters(q, queue);
 	err = to ? kwq_advance_to(q, time) : kwq_advance(q, time);
 	return err ? complain_advance(queue, err) : STATUS_OK;

@@ -86,28 +86,28 @@ bool flush_output(void);
 const char *only_argument(int argc, char **argv, const char *what);
 
 /*
- * Opens a QUEUE argument: NAME, name:NAME or fd:N. Access and O_NONBLOCK in
- * @open_flags hold for names only; a descriptor is what it is. Returns 0 or a
- * negative errno value.
+ * Opens a QUEUE argument: NAME, name:NAME or fd:N. @rights hold for names only; a
+ * descriptor has those that it has. Returns 0 or a negative errno value.
  */
-int open_queue(struct kwq **q, const char *argument, int open_flags);
+int open_queue(struct kwq **q, const char *argument, unsigned int rights);
 
 /*
  * The same, but through a descriptor too the handle is a new one, which holds
  * nothing; the descriptor is closed.
  */
-int open_own_queue(struct kwq **q, const char *argument, int open_flags);
+int open_own_queue(struct kwq **q, const char *argument, unsigned int rights,
+		   int open_flags);
 
 /* complain() of an open_queue() that failed. */
 int complain_open(const char *argument, int err);
 
 /* open_queue() that complains and ends the program where it fails. */
-struct kwq *must_open_queue(const char *argument, int open_flags);
+struct kwq *must_open_queue(const char *argument, unsigned int rights);
 
-/* To look at a queue, either access will do. Returns as open_queue(). */
+/* To look at a queue any right will do. Returns as open_queue(). */
 int open_to_look(struct kwq **q, const char *argument);
 
-/* The same to look at a queue, for which either access will do. */
+/* The same to look at a queue, for which any right will do. */
 struct kwq *must_open_to_look(const char *argument);
 
 /* Whether the module has a KWQ_FEATURE_*; true also where it cannot be asked. */

@@ -104,7 +104,7 @@ static int configure_main(int argc, char **argv)
 	if (json)
 		usage("--json prints the configuration, and takes nothing to change");
 
-	q = must_open_queue(queue, O_WRONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
 	must_have_limiters(q, queue);
 	err = config_options_apply(&o, q);
 	return err ? complain(queue, err) : STATUS_OK;

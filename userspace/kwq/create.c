@@ -30,6 +30,7 @@ static const struct option create_options[] = {
 static const struct option open_options[] = {
 	{ "read", no_argument, NULL, 'r' },
 	{ "write", no_argument, NULL, 'w' },
+	{ "manage", no_argument, NULL, 'x' },
 	{ "nonblock", no_argument, NULL, 'n' },
 	OPTION_HELP, OPTION_END
 };
@@ -139,8 +140,8 @@ static int create_main(int argc, char **argv)
 	struct create_options o = {
 		.queue = {
 			.size = sizeof(o.queue),
-			.open_flags = O_RDWR | O_CLOEXEC,
-			.mode = 0600,
+			.open_flags = O_CLOEXEC,
+			.mode = 0700,
 			.clockid = CLOCK_MONOTONIC,
 		},
 	};
@@ -177,8 +178,7 @@ static int create_main(int argc, char **argv)
 }
 
 struct open_options {
-	bool reading;
-	bool writing;
+	unsigned int rights;
 	bool nonblock;
 };
 
@@ -186,13 +186,16 @@ static void parse_open_options(struct open_options *o, int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+rwnh", open_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "+rwxnh", open_options, NULL)) != -1) {
 		switch (opt) {
 		case 'r':
-			o->reading = true;
+			o->rights |= KWQ_RIGHT_READ;
 			break;
 		case 'w':
-			o->writing = true;
+			o->rights |= KWQ_RIGHT_WRITE;
+			break;
+		case 'x':
+			o->rights |= KWQ_RIGHT_MANAGE;
 			break;
 		case 'n':
 			o->nonblock = true;
@@ -208,7 +211,7 @@ static int open_main(int argc, char **argv)
 	struct open_options o = {};
 	const char *queue;
 	struct kwq *q;
-	int err, flags;
+	int err;
 
 	parse_open_options(&o, argc, argv);
 	if (optind == argc)
@@ -217,11 +220,8 @@ static int open_main(int argc, char **argv)
 	parse_open_options(&o, argc, argv);
 	if (optind == argc)
 		usage("CMD is missing");
-	flags = o.reading == o.writing ? O_RDWR : o.reading ? O_RDONLY : O_WRONLY;
-	if (o.nonblock)
-		flags |= O_NONBLOCK;
-
-	err = open_own_queue(&q, queue, flags);
+	err = open_own_queue(&q, queue, o.rights ? o.rights : KWQ_RIGHTS_ALL,
+			     o.nonblock ? O_NONBLOCK : 0);
 	if (err)
 		return complain_open(queue, err);
 	return exec_with_queue(q, argv + optind);
@@ -232,7 +232,7 @@ const struct command command_create = {
 	.arguments = "[OPTION...] NAME | --unnamed [OPTION...] [--] CMD [ARGUMENT...]",
 	.summary = "Make a queue",
 	.options =
-	"  -m, --mode MODE        permission bits, less the umask (600)\n"
+	"  -m, --mode MODE        permission bits, less the umask (700)\n"
 	"      --max-items N      most items at once (the module's highest)\n"
 	"      --max-bytes N      most bytes of memory (the module's highest)\n"
 	"      --clock monotonic|boottime|manual\n"
@@ -253,14 +253,16 @@ const struct command command_open = {
 	.arguments = "[OPTION...] QUEUE [--] CMD [ARGUMENT...]",
 	.summary = "Run CMD with a handle of its own, as the descriptor KWQ_FD",
 	.options =
-	"  -r, --read       open for get and done only\n"
-	"  -w, --write      open for add, remove, shutdown and drain only\n"
+	"  -r, --read       open for get, done, extend, forget and requeues\n"
+	"  -w, --write      open for add\n"
+	"  -x, --manage     open for remove, configure, shutdown, drain and advance\n"
 	"  -n, --nonblock   get does not wait\n"
 	"  -h, --help\n"
 	"\n"
 	"  kwq open jobs -- sh -c 'key=$(kwq get fd:$KWQ_FD) && work \"$key\" &&\n"
 	"          kwq done fd:$KWQ_FD \"$key\"'\n"
 	"\n"
+	"Without -r, -w and -x CMD may do all of that.\n"
 	"What CMD got and did not finish is given back when it ends.\n",
 	.main = open_main,
 };

@@ -56,7 +56,7 @@ static int dead_ls(const char *queue, const struct dead_options *o, struct dead_
 	struct kwq *q;
 	int ret;
 
-	q = must_open_queue(queue, O_RDONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_limiters(q, queue);
 	ret = dead_list_begin(list, q);
 	while (!ret && (ret = dead_list_next(list, &entry, &key)) > 0) {
@@ -163,10 +163,12 @@ static const struct key_verb drop = {
 static int dead_each(const char *queue, const struct dead_options *o, struct key_verb verb,
 		     struct dead_list *list, int argc, char **argv)
 {
+	unsigned int rights = verb.submit == kwq_add_batch ? KWQ_RIGHT_WRITE : KWQ_RIGHT_MANAGE;
 	struct kwq *q;
 	int err;
 
-	q = must_open_queue(queue, o->all ? O_RDWR : O_WRONLY);
+	/* All of them are listed first. */
+	q = must_open_queue(queue, o->all ? rights | KWQ_RIGHT_READ : rights);
 	must_have_limiters(q, queue);
 	if (o->all) {
 		err = dead_list_begin(list, q);

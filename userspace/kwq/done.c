@@ -142,7 +142,7 @@ static int done_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	q = must_open_queue(queue, O_RDONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	if (flags & KWQ_DONE_FORGET)
 		must_have_limiters(q, queue);
 	return each_key(q, queue, &verb, &options, argc, argv);
@@ -171,7 +171,7 @@ static int extend_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	q = must_open_queue(queue, O_RDONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_leases(q, queue);
 	return each_key(q, queue, &verb, &options, argc, argv);
 }

@@ -26,7 +26,7 @@ static int shutdown_main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, "h", no_options, NULL)) != -1)
 		option_common(opt);
 	queue = only_argument(argc, argv, "QUEUE");
-	err = kwq_shut_down(must_open_queue(queue, O_WRONLY));
+	err = kwq_shut_down(must_open_queue(queue, KWQ_RIGHT_MANAGE));
 	return err ? complain(queue, err) : STATUS_OK;
 }
 
@@ -46,7 +46,7 @@ static int drain_main(int argc, char **argv)
 	if (timeout)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
-	q = must_open_queue(queue, O_WRONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
 	err = kwq_shut_down_with_drain(q, timeout ? kwq_deadline(q, timeout_ns) :
 						    KWQ_NO_DEADLINE);
 	return err ? complain(queue, err) : STATUS_OK;

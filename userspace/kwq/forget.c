@@ -42,7 +42,7 @@ static int forget_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	q = must_open_queue(queue, O_RDONLY);
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_limiters(q, queue);
 	return each_key(q, queue, &verb, &options, argc, argv);
 }
@@ -67,7 +67,7 @@ static int requeues_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	q = must_open_to_look(queue);
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_limiters(q, queue);
 	return each_key(q, queue, &verb, &options, argc, argv);
 }

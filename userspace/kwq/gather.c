@@ -32,7 +32,7 @@ void gather_init(struct gather *g, char **arguments)
 				exit(complain_open(arguments[i], -ENAMETOOLONG));
 			continue;
 		}
-		err = open_queue(&g->inherited[i], arguments[i], 0);
+		err = open_to_look(&g->inherited[i], arguments[i]);
 		if (err)
 			exit(complain_open(arguments[i], err));
 	}
@@ -64,10 +64,12 @@ static int take(struct gather *g, const struct kwq *q, const char *name)
 static int take_name(struct gather *g, const char *name)
 {
 	struct kwq *q;
-	int err = kwq_open(&q, name, O_RDONLY | O_CLOEXEC);
+	int err = kwq_open(&q, name, KWQ_RIGHT_READ, O_CLOEXEC);
 
 	if (err == -EACCES)
-		err = kwq_open(&q, name, O_WRONLY | O_CLOEXEC);
+		err = kwq_open(&q, name, KWQ_RIGHT_WRITE, O_CLOEXEC);
+	if (err == -EACCES)
+		err = kwq_open(&q, name, KWQ_RIGHT_MANAGE, O_CLOEXEC);
 	if (!err) {
 		err = take(g, q, name);
 		kwq_close(q);

@@ -182,7 +182,7 @@ static int get_main(int argc, char **argv)
 	if (timeout)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
-	g.q = must_open_queue(g.queue, O_RDONLY);
+	g.q = must_open_queue(g.queue, KWQ_RIGHT_READ);
 	g.deadline = timeout ? kwq_deadline(g.q, timeout_ns) : KWQ_NO_DEADLINE;
 	return get_items(&g);
 }

@@ -22,6 +22,15 @@ static void print_line(const char *name, size_t len)
 	putchar('\n');
 }
 
+/* As ls(1) has it: what the owner may, the group, and others. */
+static void print_mode(unsigned int mode)
+{
+	int bit;
+
+	for (bit = 8; bit >= 0; bit--)
+		putchar(mode & 1U << bit ? "xwr"[bit % 3] : '-');
+}
+
 static void print_entry(const struct kwq_list_entry *entry, enum format format,
 			bool first)
 {
@@ -39,7 +48,8 @@ static void print_entry(const struct kwq_list_entry *entry, enum format format,
 		       entry->gid, entry->mode);
 		break;
 	case FORMAT_LONG:
-		printf("%04o %5u %5u ", entry->mode, entry->uid, entry->gid);
+		print_mode(entry->mode);
+		printf(" %5u %5u ", entry->uid, entry->gid);
 		print_line(name, len);
 		break;
 	case FORMAT_NAMES:

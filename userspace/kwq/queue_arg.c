@@ -39,28 +39,29 @@ const char *must_be_name(const char *argument)
 	return name_of(argument);
 }
 
-int open_queue(struct kwq **q, const char *argument, int open_flags)
+int open_queue(struct kwq **q, const char *argument, unsigned int rights)
 {
 	uint64_t fd;
 
 	if (!queue_is_fd(argument))
-		return kwq_open(q, name_of(argument), open_flags | O_CLOEXEC);
+		return kwq_open(q, name_of(argument), rights, O_CLOEXEC);
 	if (parse_number(argument + strlen(fd_prefix), 0, INT_MAX, &fd))
 		return -EBADF;
 	return kwq_from_fd(q, fd);
 }
 
-int open_own_queue(struct kwq **q, const char *argument, int open_flags)
+int open_own_queue(struct kwq **q, const char *argument, unsigned int rights,
+		   int open_flags)
 {
 	struct kwq *theirs;
 	int err;
 
 	if (!queue_is_fd(argument))
-		return open_queue(q, argument, open_flags);
-	err = open_queue(&theirs, argument, open_flags);
+		return kwq_open(q, name_of(argument), rights, open_flags | O_CLOEXEC);
+	err = open_queue(&theirs, argument, rights);
 	if (err)
 		return err;
-	err = kwq_reopen(q, theirs, open_flags | O_CLOEXEC);
+	err = kwq_reopen(q, theirs, rights, open_flags | O_CLOEXEC);
 	kwq_close(theirs);
 	return err;
 }
@@ -76,10 +77,10 @@ int complain_open(const char *argument, int err)
 	return STATUS_FAILED;
 }
 
-struct kwq *must_open_queue(const char *argument, int open_flags)
+struct kwq *must_open_queue(const char *argument, unsigned int rights)
 {
 	struct kwq *q;
-	int err = open_queue(&q, argument, open_flags);
+	int err = open_queue(&q, argument, rights);
 
 	if (err)
 		exit(complain_open(argument, err));
@@ -88,9 +89,11 @@ struct kwq *must_open_queue(const char *argument, int open_flags)
 
 int open_to_look(struct kwq **q, const char *argument)
 {
-	int err = open_queue(q, argument, O_RDONLY);
+	int err = open_queue(q, argument, KWQ_RIGHT_READ);
 
-	return err == -EACCES ? open_queue(q, argument, O_WRONLY) : err;
+	if (err == -EACCES)
+		err = open_queue(q, argument, KWQ_RIGHT_WRITE);
+	return err == -EACCES ? open_queue(q, argument, KWQ_RIGHT_MANAGE) : err;
 }
 
 struct kwq *must_open_to_look(const char *argument)

@@ -73,7 +73,7 @@ static int remove_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	return each_key(must_open_queue(queue, O_WRONLY), queue, &verb, &options,
+	return each_key(must_open_queue(queue, KWQ_RIGHT_MANAGE), queue, &verb, &options,
 			argc, argv);
 }
 

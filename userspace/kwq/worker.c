@@ -475,7 +475,8 @@ static int take_item(struct run *run, struct job *job)
 	int err;
 
 	if (!run->spare) {
-		err = kwq_reopen(&run->spare, run->q, O_RDWR | O_CLOEXEC);
+		err = kwq_reopen(&run->spare, run->q, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE,
+				 O_CLOEXEC);
 		if (err)
 			return err;
 	}
@@ -854,7 +855,8 @@ static int set_up(struct run *run)
 			return STATUS_FAILED;
 		}
 	}
-	err = open_own_queue(&run->q, run->options.queue, O_RDWR);
+	err = open_own_queue(&run->q, run->options.queue,
+			     KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, 0);
 	if (err)
 		return complain_open(run->options.queue, err);
 

@@ -64,8 +64,8 @@ int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options)
 {
 	struct kwq_create_options o = {
-		.open_flags = O_RDWR | O_CLOEXEC,
-		.mode = 0600,
+		.open_flags = O_CLOEXEC,
+		.mode = 0700,
 		.clockid = CLOCK_MONOTONIC,
 	};
 	struct kwq_create req = { .size = sizeof(req) };
@@ -84,6 +84,7 @@ int kwq_create(struct kwq **q, const char *name,
 	req.open_flags = o.open_flags;
 	req.mode = name ? o.mode : 0;
 	req.clockid = o.clockid;
+	req.rights = o.rights ? o.rights : KWQ_RIGHTS_ALL;
 	req.max_items = o.max_items;
 	req.max_bytes = o.max_bytes;
 	req.config = kwq_ptr(o.config);
@@ -91,9 +92,13 @@ int kwq_create(struct kwq **q, const char *name,
 	return open_by(q, -1, KWQ_IOC_CREATE, &req);
 }
 
-int kwq_open(struct kwq **q, const char *name, int open_flags)
+int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_flags)
 {
-	struct kwq_open req = { .size = sizeof(req), .open_flags = open_flags };
+	struct kwq_open req = {
+		.size = sizeof(req),
+		.open_flags = open_flags,
+		.rights = rights,
+	};
 	int ret;
 
 	if (!name)
@@ -102,9 +107,13 @@ int kwq_open(struct kwq **q, const char *name, int open_flags)
 	return ret ? ret : open_by(q, -1, KWQ_IOC_OPEN, &req);
 }
 
-int kwq_reopen(struct kwq **q, const struct kwq *of, int open_flags)
+int kwq_reopen(struct kwq **q, const struct kwq *of, unsigned int rights, int open_flags)
 {
-	struct kwq_open req = { .size = sizeof(req), .open_flags = open_flags };
+	struct kwq_open req = {
+		.size = sizeof(req),
+		.open_flags = open_flags,
+		.rights = rights,
+	};
 
 	return open_by(q, of->fd, KWQ_IOC_OPEN, &req);
 }

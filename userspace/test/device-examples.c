@@ -34,7 +34,7 @@ static struct kwq *manual_queue(uint64_t lease)
 {
 	const struct kwq_create_options options = {
 		.size = sizeof(options),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
 		.clockid = KWQ_CLOCK_ID_MANUAL,
 		.lease = lease,
 	};

@@ -162,9 +162,10 @@ static void test_create(void)
 		struct kwq_create_options o;
 		char later;
 	} newer = {
-		.o = { .size = sizeof(newer), .open_flags = O_RDONLY, .mode = 0644,
+		.o = { .size = sizeof(newer), .open_flags = O_NONBLOCK, .mode = 0644,
 		       .clockid = CLOCK_BOOTTIME, .or_open = true, .max_items = 7,
-		       .max_bytes = 8, .config = &config, .lease = 9 },
+		       .max_bytes = 8, .config = &config, .lease = 9,
+		       .rights = KWQ_RIGHT_WRITE },
 	};
 	const struct kwq_create *arg = (void *)kernel.arg;
 	char longest[300];
@@ -173,7 +174,7 @@ static void test_create(void)
 	expect(dup(STDERR_FILENO), 0);
 	is_number(kwq_create(&q, NULL, NULL), 0, "create: an unnamed queue");
 	ok(asked(KWQ_IOC_CREATE) && arg->size == sizeof(*arg) && !arg->flags &&
-	   arg->open_flags == (O_RDWR | O_CLOEXEC) && !arg->mode &&
+	   arg->open_flags == O_CLOEXEC && arg->rights == KWQ_RIGHTS_ALL && !arg->mode &&
 	   arg->clockid == CLOCK_MONOTONIC && !arg->max_items && !arg->max_bytes && !arg->config &&
 	   !arg->lease && !arg->name[0], "create: the defaults, and no mode");
 	is_number(kwq_fd(q), kernel.ret, "create: the descriptor is the kernel's answer");
@@ -181,13 +182,14 @@ static void test_create(void)
 
 	expect(dup(STDERR_FILENO), 0);
 	is_number(kwq_create(&q, "jobs", NULL), 0, "create: a named queue");
-	ok(arg->mode == 0600 && !strcmp((char *)arg->name, "jobs"), "create: with a mode");
+	ok(arg->mode == 0700 && !strcmp((char *)arg->name, "jobs"), "create: with a mode");
 	kwq_close(q);
 
 	expect(dup(STDERR_FILENO), 0);
 	is_number(kwq_create(&q, "jobs", &newer.o), 0,
 		  "create: newer options whose rest is zero");
-	ok(arg->flags == KWQ_CREATE_OR_OPEN && arg->open_flags == O_RDONLY &&
+	ok(arg->flags == KWQ_CREATE_OR_OPEN && arg->open_flags == O_NONBLOCK &&
+	   arg->rights == KWQ_RIGHT_WRITE &&
 	   arg->mode == 0644 && arg->clockid == CLOCK_BOOTTIME && arg->max_items == 7 &&
 	   arg->max_bytes == 8 && arg->config == kwq_ptr(&config) && arg->lease == 9,
 	   "create: every option");
@@ -196,7 +198,8 @@ static void test_create(void)
 	newer.o.size = offsetof(struct kwq_create_options, lease);
 	expect(dup(STDERR_FILENO), 0);
 	is_number(kwq_create(&q, "jobs", &newer.o), 0, "create: options from before leases");
-	ok(!arg->lease && arg->config, "create: which have none");
+	ok(!arg->lease && arg->config && arg->rights == KWQ_RIGHTS_ALL,
+	   "create: which have none, and all rights");
 	kwq_close(q);
 
 	newer.o.size = offsetof(struct kwq_create_options, max_items);
@@ -231,29 +234,30 @@ static void test_open(void)
 	struct kwq *q = NULL, *second = NULL;
 
 	expect(dup(STDERR_FILENO), 0);
-	is_number(kwq_open(&q, "jobs", O_RDONLY | O_NONBLOCK), 0, "open: by name");
+	is_number(kwq_open(&q, "jobs", KWQ_RIGHT_READ, O_NONBLOCK), 0, "open: by name");
 	ok(asked(KWQ_IOC_OPEN) && arg->size == sizeof(*arg) &&
-	   arg->open_flags == (O_RDONLY | O_NONBLOCK) && !strcmp((char *)arg->name, "jobs") &&
-	   kernel.device_opens == 1, "open: on the device, with these flags");
+	   arg->open_flags == O_NONBLOCK && arg->rights == KWQ_RIGHT_READ &&
+	   !strcmp((char *)arg->name, "jobs") && kernel.device_opens == 1,
+	   "open: on the device, with this right and these flags");
 
 	expect(dup(STDERR_FILENO), 0);
-	is_number(kwq_reopen(&second, q, O_WRONLY), 0, "reopen: another handle");
+	is_number(kwq_reopen(&second, q, KWQ_RIGHT_WRITE, 0), 0, "reopen: another handle");
 	ok(asked(KWQ_IOC_OPEN) && kernel.fd == kwq_fd(q) && !arg->name[0] &&
-	   arg->open_flags == O_WRONLY && !kernel.device_opens,
+	   arg->rights == KWQ_RIGHT_WRITE && !arg->open_flags && !kernel.device_opens,
 	   "reopen: on the queue, without a name");
 	kwq_close(second);
 	kwq_close(q);
 	kwq_close(NULL);
 
-	is_number(kwq_open(&q, NULL, O_RDWR), -EINVAL, "open: no name");
-	is_number(kwq_open(&q, "", O_RDWR), -EINVAL, "open: an empty name");
+	is_number(kwq_open(&q, NULL, KWQ_RIGHTS_ALL, 0), -EINVAL, "open: no name");
+	is_number(kwq_open(&q, "", KWQ_RIGHTS_ALL, 0), -EINVAL, "open: an empty name");
 	expect(-ENOENT, 0);
-	is_number(kwq_open(&q, "none", O_RDWR), -ENOENT, "open: no such queue");
+	is_number(kwq_open(&q, "none", KWQ_RIGHTS_ALL, 0), -ENOENT, "open: no such queue");
 	expect(0, 0);
 	kernel.device_errno = ENOENT;
-	is_number(kwq_open(&q, "jobs", O_RDWR), -ENODEV, "open: no device is something else");
+	is_number(kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0), -ENODEV, "open: no device is something else");
 	kernel.device_errno = EACCES;
-	is_number(kwq_open(&q, "jobs", O_RDWR), -EACCES, "open: a device that is not ours");
+	is_number(kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0), -EACCES, "open: a device that is not ours");
 }
 
 /* U4: kwq_unlink(), kwq_list(), kwq_info(); negative errno values. */
@@ -398,7 +402,7 @@ static void test_manual_clock(void)
 
 	expect(dup(STDERR_FILENO), 0);
 	kernel.clockid = KWQ_CLOCK_ID_MANUAL;
-	kwq_open(&q, "jobs", O_RDWR);
+	kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0);
 	expect(0, 0);
 	kernel.now = 1234;
 	is_number(kwq_now(q), 1234, "now: on a manual clock it is what the queue says");
@@ -679,7 +683,7 @@ static void test_clock(void)
 	for (i = 0; i < 3; i++) {
 		expect(dup(STDERR_FILENO), 0);
 		kernel.clockid = clocks[i];
-		kwq_open(&q, "jobs", O_RDWR);
+		kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0);
 		before = now(clocks[i]);
 		between = kwq_now(q);
 		after = now(clocks[i]);
@@ -732,7 +736,7 @@ int main(void)
 	test_names();
 	expect(dup(STDERR_FILENO), 0);
 	before = allocations;
-	kwq_open(&q, "jobs", O_RDWR);
+	kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0);
 	is_number(allocations - before, 1, "U4: a handle is allocated");
 	before = allocations;
 	test_add(q);

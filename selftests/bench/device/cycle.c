@@ -135,7 +135,7 @@ static void measure_leased(void)
 {
 	const struct kwq_create_options options = {
 		.size = sizeof(options),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
 		.clockid = CLOCK_MONOTONIC,
 		.lease = 3600000000000,
 	};

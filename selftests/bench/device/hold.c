@@ -74,7 +74,7 @@ static void create(clockid_t clockid, uint64_t max_items, uint64_t lease,
 {
 	const struct kwq_create_options options = {
 		.size = sizeof(options),
-		.open_flags = O_RDWR | O_CLOEXEC,
+		.open_flags = O_CLOEXEC,
 		.clockid = clockid,
 		.max_items = max_items,
 		.lease = lease,
@@ -500,7 +500,7 @@ static void wake_after_shut_down(void)
 	char key[8];
 
 	create(CLOCK_MONOTONIC, 0, 0, NULL);
-	must(kwq_reopen(&other, queue, O_RDWR | O_CLOEXEC), "kwq_reopen");
+	must(kwq_reopen(&other, queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, O_CLOEXEC), "kwq_reopen");
 	must(kwq_add(queue, "key", 3), "kwq_add");
 	must(kwq_get(queue, &item, key, sizeof(key), KWQ_NO_DEADLINE), "kwq_get");
 	must(kwq_add(queue, "key", 3), "kwq_add");
@@ -558,7 +558,7 @@ static void hold_close(void)
 	struct kwq *other;
 
 	create(CLOCK_MONOTONIC, 0, HOUR_NS, NULL);
-	must(kwq_reopen(&other, queue, O_RDWR | O_CLOEXEC), "kwq_reopen");
+	must(kwq_reopen(&other, queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, O_CLOEXEC), "kwq_reopen");
 	for (int i = 0; i < ROUNDS; i++) {
 		name_new_keys(KEY_LEN);
 		add_keys(KEY_LEN, 0, 0);

@@ -42,7 +42,7 @@ static struct kwq *own_handle(void)
 {
 	struct kwq *own;
 
-	must(kwq_reopen(&own, queue, O_RDWR | O_CLOEXEC), "kwq_reopen");
+	must(kwq_reopen(&own, queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, O_CLOEXEC), "kwq_reopen");
 	return own;
 }
 
