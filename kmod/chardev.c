@@ -33,9 +33,9 @@
 #define KWQ_LIST_FIRST		280
 #define KWQ_LIST_ENTRY_FIRST	272
 #define KWQ_OP_FIRST		48
-#define KWQ_GET_FIRST		144
+#define KWQ_GET_FIRST		152
 #define KWQ_SHUT_DOWN_FIRST	8
-#define KWQ_DRAIN_FIRST		16
+#define KWQ_DRAIN_FIRST		32
 #define KWQ_STAT_FIRST		808
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	64
@@ -55,9 +55,9 @@ static_assert(sizeof(struct kwq_done_entry) == 16);
 static_assert(sizeof(struct kwq_extend_entry) == 16);
 static_assert(sizeof(struct kwq_remove_entry) == 8);
 static_assert(sizeof(struct kwq_got) == 24);
-static_assert(sizeof(struct kwq_get) == 144);
+static_assert(sizeof(struct kwq_get) == 152);
 static_assert(sizeof(struct kwq_shut_down) == 8);
-static_assert(sizeof(struct kwq_drain) == 16);
+static_assert(sizeof(struct kwq_drain) == 32);
 static_assert(sizeof(struct kwq_stat) == 808);
 static_assert(sizeof(struct kwq_histogram) == 104);
 static_assert(sizeof(struct kwq_config) == 48);
@@ -550,9 +550,32 @@ static noinline __flatten long queue_done(struct file *file, void __user *uarg)
 	return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_done);
 }
 
+/*
+ * Until when a call waits, on the queue's clock. One that goes on after a signal has
+ * the deadline that it had before.
+ */
+static ktime_t deadline_of(struct kwq_keyed *keyed, u64 deadline, bool relative, u64 resume)
+{
+	ktime_t now;
+
+	if (resume)
+		return kwq_host_time(keyed, resume);
+	if (!relative)
+		return kwq_host_time(keyed, deadline);
+	now = kwq_queue_now(&keyed->queue);
+	return ktime_add_safe(now, min_t(u64, deadline, KTIME_MAX));
+}
+
+/* For the call that is restarted: what it finds here is never 0. */
+static u64 resume_at(struct kwq_keyed *keyed, ktime_t deadline)
+{
+	return max(kwq_caller_time(keyed, deadline), 1);
+}
+
 static int check_get(const struct file *file, const struct kwq_get *arg)
 {
-	if (arg->flags & ~KWQ_GET_NONBLOCK || arg->nr_added || arg->nr_done)
+	if (arg->flags & ~(KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE) || arg->nr_added ||
+	    arg->nr_done || (arg->resume && !(arg->flags & KWQ_GET_RELATIVE)))
 		return -EINVAL;
 	if (!may(file, KWQ_RIGHT_READ) || (arg->add.nr && !may(file, KWQ_RIGHT_WRITE)))
 		return -EBADF;
@@ -595,6 +618,18 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 	return put_numbers(uarg, arg) ?: ret;
 }
 
+/* A wait that may go on keeps its deadline; one that is over leaves none behind. */
+static noinline int put_resume(struct kwq_get __user *uarg, struct kwq_keyed *keyed,
+			       ktime_t deadline, int ret)
+{
+	bool goes_on = ret == -ERESTARTSYS;
+	u64 resume = goes_on ? resume_at(keyed, deadline) : 0;
+
+	if (put_user(resume, &uarg->resume) && goes_on)
+		return -EINTR;
+	return ret;
+}
+
 static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -616,13 +651,16 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 	if (!arg.get.nr)
 		return 0;
 
-	waiter.deadline = kwq_host_time(handle->keyed, arg.deadline);
+	waiter.deadline = deadline_of(handle->keyed, arg.deadline,
+				      arg.flags & KWQ_GET_RELATIVE, arg.resume);
 	waiter.nonblock = file->f_flags & O_NONBLOCK ||
 			  arg.flags & KWQ_GET_NONBLOCK;
 	ret = kwq_batch_get(handle, &arg.get, &waiter, last.taken ? &last : NULL);
 	/* What was added and finished must not be so again by a restart. */
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;
+	if (arg.flags & KWQ_GET_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
+		ret = put_resume(uarg, handle->keyed, waiter.deadline, ret);
 	return ret;
 }
 
@@ -643,21 +681,37 @@ static long queue_shut_down(struct file *file, void __user *uarg)
 	return 0;
 }
 
-static long queue_drain(struct file *file, void __user *uarg)
+static long queue_drain(struct file *file, struct kwq_drain __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
+	struct kwq_keyed *keyed = handle->keyed;
+	u64 shut_downs, resume = 0, seen = 0;
 	struct kwq_drain arg;
-	int err;
+	ktime_t deadline;
+	int ret;
 
 	if (!may(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_DRAIN_FIRST, uarg);
-	if (err)
-		return err;
-	if (arg.flags)
+	ret = copy_in(&arg, sizeof(arg), KWQ_DRAIN_FIRST, uarg);
+	if (ret)
+		return ret;
+	if (arg.flags & ~KWQ_DRAIN_RELATIVE ||
+	    (arg.resume && !(arg.flags & KWQ_DRAIN_RELATIVE)))
 		return -EINVAL;
-	return kwq_keyed_drain(handle->keyed,
-			       kwq_host_time(handle->keyed, arg.deadline));
+	deadline = deadline_of(keyed, arg.deadline, arg.flags & KWQ_DRAIN_RELATIVE, arg.resume);
+	ret = kwq_keyed_drain(keyed, deadline, arg.shut_downs, &shut_downs);
+	if (ret == -ERESTARTSYS) {
+		seen = shut_downs;
+		if (arg.flags & KWQ_DRAIN_RELATIVE)
+			resume = resume_at(keyed, deadline);
+	} else if (!arg.resume && !arg.shut_downs) {
+		return ret;
+	}
+	/* Without these the wait would begin anew, or miss a shut down meanwhile. */
+	if ((put_user(resume, &uarg->resume) || put_user(seen, &uarg->shut_downs)) &&
+	    ret == -ERESTARTSYS)
+		return -EINTR;
+	return ret;
 }
 
 static long queue_configure(struct file *file, void __user *uarg)

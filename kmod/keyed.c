@@ -457,15 +457,22 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
  * kwq_keyed_drain() - shut down, and wait until all is done (Q9)
  * @keyed: the queue
  * @deadline: until when, on the queue's clock; KTIME_MAX for ever
+ * @since: what an earlier call said in @shut_downs, to go on with its wait; or 0
+ * @shut_downs: out: for a call that goes on with this wait; never 0
+ *
+ * A shut down that came after the earlier call began ends this one's wait as well.
  *
  * Context: process; sleeps.
  * Return: as kwq_wait_drained().
  */
-int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline)
+int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs)
 {
-	u64 shut_downs = kwq_begin_shut_down(&keyed->queue, true);
+	u64 seen = kwq_begin_shut_down(&keyed->queue, true);
 
+	if (since)
+		seen = since - 1;
+	*shut_downs = seen + 1;
 	drop_all_keys(keyed);
-	return kwq_wait_drained(&keyed->queue, shut_downs, deadline);
+	return kwq_wait_drained(&keyed->queue, seen, deadline);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);

@@ -421,7 +421,7 @@ int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key 
 				  ktime_t now);
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
-int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline);
+int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed);

@@ -1288,7 +1288,8 @@ u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
  *
  * Context: process; sleeps.
  * Return: 0; -ECANCELED if somebody shut down without a drain since,
- * -ETIMEDOUT, or -EINTR: a signal ends the wait, it is not taken up again.
+ * -ETIMEDOUT, or -ERESTARTSYS: a signal ends the wait, which may be taken up again
+ * with the same @shut_downs and @deadline.
  */
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 {
@@ -1307,7 +1308,7 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 		ret = -ETIMEDOUT;
 		if (is_past(queue, deadline))
 			break;
-		ret = -EINTR;
+		ret = -ERESTARTSYS;
 		if (signal_pending(current))
 			break;
 		prepare_to_wait(&queue->drainers, &wait, TASK_INTERRUPTIBLE);
@@ -1387,7 +1388,8 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  * Context: process; sleeps. No lock may be held that those take who process items.
  * In the queue's own handler it would wait for itself.
  * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if
- * somebody called kwq_shut_down(), -ETIMEDOUT, -EINTR. Shut down in any case but
+ * somebody called kwq_shut_down(), -ETIMEDOUT, or -ERESTARTSYS (a signal: a call that
+ * goes on must not count the time anew). Shut down in any case but
  * one: -EDEADLK in any handler of this queue, with nothing changed.
  */
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)

@@ -1179,7 +1179,7 @@ static void signal_ends_a_drain(struct kunit *test)
 	kwq_add(q, &t->a);
 	d = start_drainers(test, q, 1, KTIME_MAX);
 	kwq_test_thread_signal(&d->thread);
-	expect_drained(test, d, 1, -EINTR);
+	expect_drained(test, d, 1, -ERESTARTSYS);
 	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(q));
 }
 

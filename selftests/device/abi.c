@@ -171,7 +171,7 @@ ASSERT_AT(kwq_got, priority, 12);
 ASSERT_AT(kwq_got, abandoned, 16);
 ASSERT_AT(kwq_got, requeues, 20);
 
-_Static_assert(sizeof(struct kwq_get) == 144, "kwq_get");
+_Static_assert(sizeof(struct kwq_get) == 152, "kwq_get");
 ASSERT_AT(kwq_get, size, 0);
 ASSERT_AT(kwq_get, flags, 4);
 ASSERT_AT(kwq_get, deadline, 8);
@@ -180,15 +180,18 @@ ASSERT_AT(kwq_get, done, 56);
 ASSERT_AT(kwq_get, get, 96);
 ASSERT_AT(kwq_get, nr_added, 136);
 ASSERT_AT(kwq_get, nr_done, 140);
+ASSERT_AT(kwq_get, resume, 144);
 
 _Static_assert(sizeof(struct kwq_shut_down) == 8, "kwq_shut_down");
 ASSERT_AT(kwq_shut_down, size, 0);
 ASSERT_AT(kwq_shut_down, flags, 4);
 
-_Static_assert(sizeof(struct kwq_drain) == 16, "kwq_drain");
+_Static_assert(sizeof(struct kwq_drain) == 32, "kwq_drain");
 ASSERT_AT(kwq_drain, size, 0);
 ASSERT_AT(kwq_drain, flags, 4);
 ASSERT_AT(kwq_drain, deadline, 8);
+ASSERT_AT(kwq_drain, resume, 16);
+ASSERT_AT(kwq_drain, shut_downs, 24);
 
 _Static_assert(sizeof(struct kwq_histogram) == 104, "kwq_histogram");
 ASSERT_AT(kwq_histogram, sum, 0);
@@ -250,7 +253,7 @@ _Static_assert(KWQ_IOC_LEN == 0x0000bb14, "LEN");
 _Static_assert(KWQ_IOC_STAT == 0xc004bb15, "STAT");
 _Static_assert(KWQ_IOC_SHUT_DOWN == 0x4004bb16, "SHUT_DOWN");
 _Static_assert(KWQ_IOC_SHUTTING_DOWN == 0x0000bb17, "SHUTTING_DOWN");
-_Static_assert(KWQ_IOC_DRAIN == 0x4004bb18, "DRAIN");
+_Static_assert(KWQ_IOC_DRAIN == 0xc004bb18, "DRAIN");
 _Static_assert(KWQ_IOC_FORGET == 0x4004bb19, "FORGET");
 _Static_assert(KWQ_IOC_REQUEUES == 0x4004bb1a, "REQUEUES");
 _Static_assert(KWQ_IOC_CONFIGURE == 0x4004bb1b, "CONFIGURE");
@@ -724,7 +727,8 @@ TEST_F(request, longer_with_tail)
 TEST_F(request, unknown_flags)
 {
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? KWQ_CREATE_OR_OPEN :
-			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK :
+			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
+			    variant->cmd == KWQ_IOC_DRAIN ? KWQ_DRAIN_RELATIVE :
 			    variant->cmd == KWQ_IOC_CONFIGURE ? KWQ_CONFIG_COALESCE :
 			    variant->cmd == KWQ_IOC_ADVANCE ? KWQ_ADVANCE_TO :
 			    variant->cmd == KWQ_IOC_OPEN ? O_NONBLOCK | O_CLOEXEC : 0;

@@ -418,7 +418,7 @@ static inline int q_shut_down(int q)
 
 static inline int q_drain(int q, __u64 deadline)
 {
-	const struct kwq_drain arg = {
+	struct kwq_drain arg = {
 		.size = sizeof(arg),
 		.deadline = deadline,
 	};

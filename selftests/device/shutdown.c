@@ -389,27 +389,230 @@ TEST_F(shutdown, drain_until_beyond_the_clock)
 		EXPECT_EQ(0, sleeper_join(&s[i]));
 }
 
-static void nothing_to_do(int sig)
+static _Atomic int signals;
+
+static void count_signal(int sig)
 {
 	(void)sig;
+	atomic_fetch_add(&signals, 1);
 }
 
-/* Q9: a signal ends the wait, whatever its handler asked for. */
+static void catch_signal(int flags)
+{
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+
+	atomic_store(&signals, 0);
+	sigemptyset(&action.sa_mask);
+	REQUIRE(!sigaction(SIGUSR1, &action, NULL));
+}
+
+static int call_drain_raw(struct sleeper *s)
+{
+	return request(s->fd, KWQ_IOC_DRAIN, s->arg);
+}
+
+/* Has @drain wait for an item that this handle holds. */
+static void start_drain_raw(struct sleeper *s, int q, struct kwq_drain *drain)
+{
+	*s = (struct sleeper){ .call = call_drain_raw, .fd = q, .arg = drain };
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_DRAIN);
+}
+
+static void send_signal(struct sleeper *s)
+{
+	int before = signals;
+
+	REQUIRE(!pthread_kill(s->thread, SIGUSR1));
+	while (signals == before)
+		sched_yield();
+}
+
+/* Q9: a signal whose handler restarts nothing ends the wait. */
 TEST_F(shutdown, signal_ends_a_drain)
 {
-	static const int flags[] = { 0, SA_RESTART };
+	struct kwq_drain drain = { .size = sizeof(drain), .deadline = KWQ_NO_DEADLINE };
+	struct item item;
+	struct sleeper s;
 
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	catch_signal(0);
+	start_drain_raw(&s, self->q, &drain);
+	send_signal(&s);
+	EXPECT_EQ(-EINTR, sleeper_join(&s));
+	/* A call with the same structure goes on with that wait. */
+	EXPECT_NE(0, drain.shut_downs);
+	EXPECT_EQ(0, drain.resume);
+	start_drain_raw(&s, self->q, &drain);
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	EXPECT_EQ(0, sleeper_join(&s));
+	EXPECT_EQ(0, drain.shut_downs);
+}
+
+/* Q9: one whose handler restarts does not, however often it comes, as Go's does. */
+TEST_F(shutdown, signal_restarts_a_drain)
+{
+	static const __u32 flags[] = { 0, KWQ_DRAIN_RELATIVE };
+
 	for (int i = 0; i < ARRAY_SIZE(flags); i++) {
-		struct sigaction action = { .sa_handler = nothing_to_do, .sa_flags = flags[i] };
+		int q = new_manual_queue(self->dev, NULL);
+		struct kwq_drain drain = {
+			.size = sizeof(drain), .flags = flags[i], .deadline = 10 * SEC,
+		};
+		struct item item;
 		struct sleeper s;
 
-		ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
-		start_drain(&s, self->q);
-		ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
-		EXPECT_EQ(-EINTR, sleeper_join(&s));
+		ASSERT_LE(0, q);
+		ASSERT_EQ(0, q_advance(q, 5 * SEC));
+		ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+		expect_next(q, &item, "a");
+		catch_signal(SA_RESTART);
+		start_drain_raw(&s, q, &drain);
+		for (int n = 0; n < 3; n++) {
+			send_signal(&s);
+			wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_DRAIN);
+			/* The first deadline, though time passes. */
+			EXPECT_EQ(flags[i] ? 15 * SEC : 0, drain.resume);
+			EXPECT_NE(0, drain.shut_downs);
+			ASSERT_EQ(0, q_advance(q, SEC));
+		}
+		EXPECT_FALSE(s.ended);
+		ASSERT_EQ(0, q_advance_to(q, (flags[i] ? 15 : 10) * SEC));
+		EXPECT_EQ(-ETIMEDOUT, sleeper_join(&s));
+		EXPECT_EQ(0, drain.resume);
+		EXPECT_EQ(0, drain.shut_downs);
+		EXPECT_EQ(KWQ_FINISHED, q_done(q, item.ticket));
+		close(q);
 	}
-	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
+}
+
+static void wait_in_handler(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&signals, 1);
+	/* Until the test has shut down. */
+	while (atomic_load(&signals) < 2)
+		;
+}
+
+/* Q9: a shut down that comes while the handler runs ends the wait all the same. */
+TEST_F(shutdown, shut_down_while_a_drain_is_interrupted)
+{
+	struct sigaction action = { .sa_handler = wait_in_handler, .sa_flags = SA_RESTART };
+	struct kwq_drain drain = {
+		.size = sizeof(drain), .flags = KWQ_DRAIN_RELATIVE, .deadline = HOUR,
+	};
+	struct item item;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	atomic_store(&signals, 0);
+	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	start_drain_raw(&s, self->q, &drain);
+	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+	while (!atomic_load(&signals))
+		sched_yield();
+	ASSERT_EQ(0, q_shut_down(self->q));
+	atomic_fetch_add(&signals, 1);
+	EXPECT_EQ(-ECANCELED, sleeper_join(&s));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+}
+
+static int peer_drains_relatively(struct peer *parent, void *arg)
+{
+	struct kwq_drain *drain = arg;
+	int q = hear(parent);
+
+	say(parent, 0);
+	return request(q, KWQ_IOC_DRAIN, drain) ? 1 : 0;
+}
+
+/* Q9: to be stopped and continued changes nothing. */
+TEST_F(shutdown, drain_goes_on_after_a_stop)
+{
+	struct kwq_drain *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int q = new_manual_queue(self->dev, NULL), status;
+	struct peer child;
+	struct item item;
+
+	ASSERT_NE(MAP_FAILED, drain);
+	ASSERT_LE(0, q);
+	*drain = (struct kwq_drain){
+		.size = sizeof(*drain), .flags = KWQ_DRAIN_RELATIVE, .deadline = HOUR,
+	};
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	expect_next(q, &item, "a");
+	start_peer(&child, peer_drains_relatively, drain);
+	say(&child, q);
+	ASSERT_EQ(0, hear(&child));
+	for (int n = 0; n < 3; n++) {
+		wait_until_asleep(child.pid, __NR_ioctl, KWQ_IOC_DRAIN);
+		ASSERT_EQ(0, kill(child.pid, SIGSTOP));
+		ASSERT_EQ(child.pid, waitpid(child.pid, &status, WUNTRACED));
+		ASSERT_TRUE(WIFSTOPPED(status));
+		EXPECT_EQ(HOUR, drain->resume);
+		ASSERT_EQ(0, q_advance(q, SEC));
+		ASSERT_EQ(0, kill(child.pid, SIGCONT));
+	}
+	wait_until_asleep(child.pid, __NR_ioctl, KWQ_IOC_DRAIN);
+	EXPECT_EQ(KWQ_FINISHED, q_done(q, item.ticket));
+	EXPECT_EQ(0, end_of_peer(&child));
+	EXPECT_EQ(0, drain->resume);
+	munmap(drain, 4096);
+	close(q);
+}
+
+/* Q9: what a call cannot note it cannot go on with. */
+TEST_F(shutdown, drain_that_cannot_note_its_deadline)
+{
+	struct kwq_drain *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct item item;
+	struct sleeper s;
+
+	ASSERT_NE(MAP_FAILED, drain);
+	*drain = (struct kwq_drain){
+		.size = sizeof(*drain), .flags = KWQ_DRAIN_RELATIVE, .deadline = HOUR,
+	};
+	ASSERT_EQ(0, mprotect(drain, 4096, PROT_READ));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	expect_next(self->q, &item, "a");
+	catch_signal(SA_RESTART);
+	start_drain_raw(&s, self->q, drain);
+	send_signal(&s);
+	EXPECT_EQ(-EINTR, sleeper_join(&s));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
+	munmap(drain, 4096);
+}
+
+/* D7: too long for the clock is for ever; no time at all is at once. */
+TEST_F(shutdown, drain_relatively)
+{
+	static const __u64 long_ones[] = { TIME_MAX, TIME_MAX - 1, KWQ_NO_DEADLINE };
+	struct kwq_drain drain = { .size = sizeof(drain), .flags = KWQ_DRAIN_RELATIVE };
+	struct item item;
+	struct sleeper s;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
+	EXPECT_EQ(-ETIMEDOUT, call_drain_raw(&(struct sleeper){ .fd = self->q, .arg = &drain }));
+	drain.deadline = 1;
+	EXPECT_EQ(-ETIMEDOUT, call_drain_raw(&(struct sleeper){ .fd = self->q, .arg = &drain }));
+	for (int i = 0; i < ARRAY_SIZE(long_ones); i++) {
+		drain.deadline = long_ones[i];
+		start_drain_raw(&s, self->q, &drain);
+		ASSERT_EQ(0, q_shut_down(self->q));
+		EXPECT_EQ(-ECANCELED, sleeper_join(&s));
+	}
+	/* What is for relative deadlines only. */
+	drain.flags = 0;
+	drain.resume = 1;
+	EXPECT_EQ(-EINVAL, call_drain_raw(&(struct sleeper){ .fd = self->q, .arg = &drain }));
+	expect_next(self->q, &item, "a");
 }
 
 static int peer_drains(struct peer *parent, void *arg)
@@ -438,7 +641,6 @@ TEST_F(shutdown, kill_a_drain)
 /* Q9: the descriptor is closed under the drain. */
 TEST_F(shutdown, close_while_draining)
 {
-	struct sigaction action = { .sa_handler = nothing_to_do };
 	struct sleeper s;
 
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
@@ -454,7 +656,7 @@ TEST_F(shutdown, close_while_draining)
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	ASSERT_EQ(1, q_try_get(self->q, &s.item));
-	ASSERT_EQ(0, sigaction(SIGUSR1, &action, NULL));
+	catch_signal(0);
 	start_drain(&s, self->q);
 	ASSERT_EQ(0, close(self->q));
 	self->q = -1;

@@ -683,6 +683,114 @@ static int call_done_and_get(struct sleeper *s)
 	return q_get_raw(s->fd, get);
 }
 
+/* Q5: a relative deadline counts from the call, not from its restarts. */
+TEST_F(wait, signal_restarts_with_a_relative_deadline)
+{
+	int q = new_manual_queue(self->dev, NULL);
+	struct kwq_got got;
+	struct sleeper s;
+	__u8 key[8];
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_RELATIVE,
+		.deadline = 10 * SEC,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	ASSERT_LE(0, q);
+	ASSERT_EQ(0, q_advance(q, 5 * SEC));
+	catch_signal(SA_RESTART);
+	for (int round = 0; round < 2; round++) {
+		__u64 end = 15 * SEC + round * 10 * SEC;
+
+		atomic_store(&signals, 0);
+		s = (struct sleeper){ .call = call_done_and_get, .fd = q, .arg = &get };
+		sleeper_start(&s);
+		wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+		for (int n = 1; n <= 3; n++) {
+			ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+			while (signals < n)
+				sched_yield();
+			wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+			EXPECT_EQ(end, get.resume);
+			ASSERT_EQ(0, q_advance(q, SEC));
+		}
+		ASSERT_EQ(0, q_advance_to(q, end - 1));
+		EXPECT_FALSE(s.ended);
+		/* It is over, be it by an item or by the time. The next one begins anew. */
+		if (round)
+			ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+		ASSERT_EQ(0, q_advance_to(q, end));
+		EXPECT_EQ(round ? 1 : -ETIMEDOUT, sleeper_join(&s));
+		EXPECT_EQ(0, get.resume);
+	}
+	/* What is for relative deadlines only. */
+	get.flags = 0;
+	get.resume = 1;
+	EXPECT_EQ(-EINVAL, q_get_raw(q, &get));
+	close(q);
+}
+
+/* D7: too long for the clock is for ever; no time at all is at once. */
+TEST_F(wait, relative_deadlines)
+{
+	static const __u64 long_ones[] = { TIME_MAX, TIME_MAX - 1, KWQ_NO_DEADLINE };
+	struct sleeper s;
+	struct item item;
+
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, KWQ_GET_RELATIVE, 0));
+	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, KWQ_GET_RELATIVE, 1));
+	for (int i = 0; i < ARRAY_SIZE(long_ones); i++) {
+		s = (struct sleeper){
+			.call = call_get, .fd = self->q, .flags = KWQ_GET_RELATIVE,
+			.deadline = long_ones[i],
+		};
+		sleeper_start(&s);
+		wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		EXPECT_EQ(1, sleeper_join(&s));
+		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, s.item.ticket));
+	}
+}
+
+/* Q5: what a call cannot note it cannot go on with. */
+TEST_F(wait, relative_deadline_that_cannot_be_noted)
+{
+	struct kwq_get *get = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kwq_got got;
+	struct sleeper s;
+	__u8 key[8];
+
+	ASSERT_NE(MAP_FAILED, get);
+	*get = (struct kwq_get){
+		.size = sizeof(*get),
+		.flags = KWQ_GET_RELATIVE,
+		.deadline = HOUR,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+	ASSERT_EQ(0, mprotect(get, 4096, PROT_READ));
+	catch_signal(SA_RESTART);
+	s = (struct sleeper){ .call = call_done_and_get, .fd = self->q, .arg = get };
+	sleeper_start(&s);
+	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_GET);
+	ASSERT_EQ(0, pthread_kill(s.thread, SIGUSR1));
+	EXPECT_EQ(-EINTR, sleeper_join(&s));
+	munmap(get, 4096);
+}
+
 /* Q5, Q13: what was added and finished is not so a second time. */
 TEST_F(wait, signal_after_done_does_not_restart)
 {

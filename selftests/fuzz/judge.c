@@ -186,7 +186,12 @@ static void mark_what_may_be_written(struct fuzzer *f)
 				may_write_results(f, &get->done, get->done.nr);
 			may_write(f, c->arg + offsetof(struct kwq_get, nr_added), 8);
 		}
+		if (get->flags & KWQ_GET_RELATIVE)
+			may_write(f, c->arg + offsetof(struct kwq_get, resume), 8);
 		may_fill(f, &get->get, sizeof(struct kwq_got));
+		break;
+	case DRAIN:
+		may_write(f, c->arg + offsetof(struct kwq_drain, resume), 16);
 		break;
 	case CONFIG:
 		if (c->ret && c->ret != -EFAULT)

@@ -304,6 +304,12 @@ static void build_get(struct fuzzer *f, struct kwq_get *get)
 {
 	get->flags = one_in(f, 6) && !f->call.failing ? 0 : KWQ_GET_NONBLOCK;
 	get->deadline = any_deadline(f);
+	if (one_in(f, 3)) {
+		get->flags |= KWQ_GET_RELATIVE;
+		get->deadline = any_time(f);
+		/* To go on with a wait that a signal interrupted. */
+		get->resume = one_in(f, 4) ? any_deadline(f) : 0;
+	}
 	if (one_in(f, 3))
 		fill_in(f, &get->add, 0, ADD);
 	if (one_in(f, 3))
@@ -358,6 +364,12 @@ static void build(struct fuzzer *f)
 		break;
 	case DRAIN:
 		drain->deadline = any_deadline(f);
+		drain->shut_downs = one_in(f, 4) ? any(f, 3) : 0;
+		if (one_in(f, 3)) {
+			drain->flags = KWQ_DRAIN_RELATIVE;
+			drain->deadline = any_time(f);
+			drain->resume = one_in(f, 4) ? any_deadline(f) : 0;
+		}
 		break;
 	case CONFIGURE:
 		any_config(f, config);

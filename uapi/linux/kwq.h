@@ -23,7 +23,11 @@
  * - Unknown flags and padding that is not zero are EINVAL.
  * - No member is a long, an enum or a pointer: 32-bit programs work on a
  *   64-bit kernel without translation.
- * - Times are nanoseconds on the queue's clock; deadlines are absolute.
+ * - Times are nanoseconds on the queue's clock. A deadline is absolute, or with a
+ *   flag it is so long from now.
+ * - A call that waits goes on after a signal whose handler restarts system calls,
+ *   and after a stop and continue, with the deadline that it had. What the kernel
+ *   needs for that it writes into the structure.
  * - Results inside batches are zero or positive, or a negative errno value.
  */
 #ifndef _UAPI_LINUX_KWQ_H
@@ -648,19 +652,23 @@ struct kwq_got {
 
 /* Flags of KWQ_IOC_GET. */
 #define KWQ_GET_NONBLOCK	(1U << 0)	/* as if the handle had O_NONBLOCK */
+#define KWQ_GET_RELATIVE	(1U << 1)	/* @deadline is from now on */
 
 /**
  * struct kwq_get - add, finish and fetch in one call (KWQ_IOC_GET)
  * @size:	sizeof(struct kwq_get).
  * @flags:	KWQ_GET_* bits.
  * @deadline:	until when to wait for the first item: absolute ns on the queue's
- *		clock, or KWQ_NO_DEADLINE.
+ *		clock, with KWQ_GET_RELATIVE ns from now on; or KWQ_NO_DEADLINE.
  * @add:	entries of &struct kwq_add_entry, taken first; may be absent.
  * @done:	entries of &struct kwq_done_entry, taken next; may be absent.
  * @get:	entries of &struct kwq_got, filled in last; may be absent. Their
  *		keys are packed at @get.keys.
  * @nr_added:	zero; on the way out: entries of @add that were taken.
  * @nr_done:	zero; on the way out: entries of @done that were taken.
+ * @resume:	zero. If a signal interrupts a wait with KWQ_GET_RELATIVE the kernel
+ *		writes the absolute deadline here, and a call that finds it here goes
+ *		on with that. Once the wait is over it is zero again.
  *
  * The wait ends with the first item; what else is ready then comes along, up to
  * @get.nr items and as long as their keys fit. What could not be copied out
@@ -682,6 +690,7 @@ struct kwq_get {
 	struct kwq_batch get;
 	__u32 nr_added;
 	__u32 nr_done;
+	__u64 resume;
 };
 
 /**
@@ -699,12 +708,20 @@ struct kwq_shut_down {
 	__u32 flags;
 };
 
+/* Flags of KWQ_IOC_DRAIN. */
+#define KWQ_DRAIN_RELATIVE	(1U << 0)	/* @deadline is from now on */
+
 /**
  * struct kwq_drain - shut a queue down and wait until it is empty
  *	(KWQ_IOC_DRAIN)
  * @size:	sizeof(struct kwq_drain).
- * @flags:	zero.
- * @deadline:	absolute ns on the queue's clock, or KWQ_NO_DEADLINE.
+ * @flags:	KWQ_DRAIN_* bits.
+ * @deadline:	absolute ns on the queue's clock, with KWQ_DRAIN_RELATIVE ns from now
+ *		on; or KWQ_NO_DEADLINE.
+ * @resume:	as in &struct kwq_get.
+ * @shut_downs:	zero. If a signal interrupts the wait the kernel writes here what it
+ *		needs to know of earlier shut downs, and a call that finds it here
+ *		goes on with that wait. Once the wait is over it is zero again.
  *
  * Returns once nothing is ready and nothing is being processed. The queue stays
  * shut down whatever ends the wait.
@@ -716,6 +733,8 @@ struct kwq_drain {
 	__u32 size;
 	__u32 flags;
 	__u64 deadline;
+	__u64 resume;
+	__u64 shut_downs;
 };
 
 /** define KWQ_HISTOGRAM_BUCKETS - number of &kwq_histogram.counts */
@@ -851,7 +870,7 @@ struct kwq_stat {
 #define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32)	/* struct kwq_shut_down */
 /* 1 once the queue is shut down, else 0; no argument. */
 #define KWQ_IOC_SHUTTING_DOWN	_IO(KWQ_IOC_MAGIC, 0x17)
-#define KWQ_IOC_DRAIN		_IOW(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain */
+#define KWQ_IOC_DRAIN		_IOWR(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain */
 #define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32)	/* struct kwq_op */
 #define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, __u32)	/* struct kwq_op */
 #define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, __u32)	/* struct kwq_config */

@@ -15,8 +15,9 @@
  *   None may be called from a signal handler.
  * - Memory: nothing is allocated but the handle, by kwq_create(), kwq_open(),
  *   kwq_reopen() and kwq_from_fd(); kwq_close() frees it.
- * - Time: nanoseconds on the clock of the queue. A delay is relative. A
- *   deadline is absolute; kwq_deadline() makes one, KWQ_NO_DEADLINE is never.
+ * - Time: nanoseconds on the clock of the queue. A delay is relative, and so is the
+ *   timeout of a function that ends in _within. A deadline is absolute;
+ *   kwq_deadline() makes one, KWQ_NO_DEADLINE is never.
  * - Nothing is retried: a call that a signal interrupts returns -EINTR, where
  *   the kernel does not restart it (SA_RESTART).
  * - Keys are 1 to KWQ_KEY_MAX bytes of any value.
@@ -310,6 +311,21 @@ int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 	    uint64_t deadline);
 
 /**
+ * kwq_get_within() - take the first ready item; wait for one for so long
+ * @q:		the queue, open for reading. It holds the item from now on.
+ * @item:	filled in.
+ * @key:	room for the key.
+ * @room:	its size in bytes; KWQ_KEY_MAX is always enough.
+ * @timeout_ns:	for how long to wait, from the call on; too long for the clock, or
+ *		KWQ_NO_DEADLINE, is for ever. A call that is restarted after a signal
+ *		does not begin to count anew.
+ *
+ * Return: as kwq_get().
+ */
+int kwq_get_within(struct kwq *q, struct kwq_item *item, void *key, size_t room,
+		   uint64_t timeout_ns);
+
+/**
  * kwq_try_get() - take the first ready item; do not wait
  * @q:		the queue, open for reading.
  * @item:	filled in.
@@ -393,13 +409,27 @@ int kwq_extend_key(struct kwq *q, const void *key, size_t len);
  * @deadline:	until when to wait for it.
  *
  * Whatever the call returns, @item->done tells how the done went: what kwq_done()
- * returns, or -ECANCELED if the call ended before it. Unless that is the case, go on with kwq_get() after an error: the
- * item is finished already.
+ * returns, or -ECANCELED if the call ended before it. Unless that is the case, go on
+ * with kwq_get() after an error: the item is finished already.
  *
  * Return: as kwq_get(); also -EINVAL (ticket 0), -ENOMEM.
  */
 int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
 	     size_t room, uint64_t deadline);
+
+/**
+ * kwq_next_within() - finish one item and get the next, waiting for it for so long
+ * @q:		the queue, open for reading.
+ * @ticket:	ticket of the item to finish.
+ * @item:	filled in with the next item; may be the finished one's.
+ * @key:	room for the next key.
+ * @room:	its size in bytes.
+ * @timeout_ns:	for how long to wait, as in kwq_get_within().
+ *
+ * Return: as kwq_next().
+ */
+int kwq_next_within(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
+		    size_t room, uint64_t timeout_ns);
 
 /**
  * kwq_remove() - take a key out
@@ -616,6 +646,16 @@ int kwq_shut_down(struct kwq *q);
  * -ECANCELED (a kwq_shut_down() ended the wait), -EINTR, -ETIMEDOUT.
  */
 int kwq_shut_down_with_drain(struct kwq *q, uint64_t deadline);
+
+/**
+ * kwq_shut_down_with_drain_within() - shut down, and wait for so long until all is done
+ * @q:		the queue, open for managing.
+ * @timeout_ns:	for how long to wait, as in kwq_get_within(). The queue stays shut
+ *		down in any case.
+ *
+ * Return: as kwq_shut_down_with_drain().
+ */
+int kwq_shut_down_with_drain_within(struct kwq *q, uint64_t timeout_ns);
 
 /**
  * kwq_shutting_down() - whether the queue has been shut down

@@ -33,8 +33,7 @@ static int shutdown_main(int argc, char **argv)
 static int drain_main(int argc, char **argv)
 {
 	const char *queue, *timeout = NULL;
-	uint64_t timeout_ns = 0;
-	struct kwq *q;
+	uint64_t timeout_ns = KWQ_NO_DEADLINE;
 	int opt, err;
 
 	while ((opt = getopt_long(argc, argv, "h", drain_options, NULL)) != -1) {
@@ -46,9 +45,8 @@ static int drain_main(int argc, char **argv)
 	if (timeout)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
-	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
-	err = kwq_shut_down_with_drain(q, timeout ? kwq_deadline(q, timeout_ns) :
-						    KWQ_NO_DEADLINE);
+	err = kwq_shut_down_with_drain_within(must_open_queue(queue, KWQ_RIGHT_MANAGE),
+					      timeout_ns);
 	return err ? complain(queue, err) : STATUS_OK;
 }
 

@@ -39,6 +39,14 @@ int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 	return get(q, &req, item, key, room);
 }
 
+int kwq_get_within(struct kwq *q, struct kwq_item *item, void *key, size_t room,
+		   uint64_t timeout_ns)
+{
+	struct kwq_get req = { .flags = KWQ_GET_RELATIVE, .deadline = timeout_ns };
+
+	return get(q, &req, item, key, room);
+}
+
 int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room)
 {
 	struct kwq_get req = { .flags = KWQ_GET_NONBLOCK };
@@ -46,12 +54,13 @@ int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room)
 	return get(q, &req, item, key, room);
 }
 
-int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
-	     size_t room, uint64_t deadline)
+static int next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
+		size_t room, uint32_t flags, uint64_t deadline)
 {
 	struct kwq_done_entry entry = { .ticket = ticket };
 	__s32 result = -ECANCELED;
 	struct kwq_get req = {
+		.flags = flags,
 		.deadline = deadline,
 		.done = {
 			.entries = kwq_ptr(&entry),
@@ -72,6 +81,18 @@ int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
 	ret = get(q, &req, item, key, room);
 	item->done = result;
 	return ret;
+}
+
+int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
+	     size_t room, uint64_t deadline)
+{
+	return next(q, ticket, item, key, room, 0, deadline);
+}
+
+int kwq_next_within(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
+		    size_t room, uint64_t timeout_ns)
+{
+	return next(q, ticket, item, key, room, KWQ_GET_RELATIVE, timeout_ns);
 }
 
 int kwq_done(struct kwq *q, uint64_t ticket)

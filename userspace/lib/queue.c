@@ -28,6 +28,17 @@ int kwq_shut_down_with_drain(struct kwq *q, uint64_t deadline)
 	return kwq_ioctl(q->fd, KWQ_IOC_DRAIN, &req);
 }
 
+int kwq_shut_down_with_drain_within(struct kwq *q, uint64_t timeout_ns)
+{
+	struct kwq_drain req = {
+		.size = sizeof(req),
+		.flags = KWQ_DRAIN_RELATIVE,
+		.deadline = timeout_ns,
+	};
+
+	return kwq_ioctl(q->fd, KWQ_IOC_DRAIN, &req);
+}
+
 int kwq_shutting_down(const struct kwq *q)
 {
 	return kwq_ioctl(q->fd, KWQ_IOC_SHUTTING_DOWN, NULL);

@@ -25,7 +25,7 @@ static struct {
 	unsigned long request;
 	int fd;
 	/* As they came; aligned as the structures that they are. */
-	unsigned char arg[512] __attribute__((aligned(8)));
+	unsigned char arg[4096] __attribute__((aligned(8)));
 	unsigned char entries[3][64] __attribute__((aligned(8)));	/* op; add, done */
 	unsigned char keys[3][64];
 	/* The answer. */
@@ -536,6 +536,10 @@ static void test_get(struct kwq *q)
 	   arg->get.entry_size == sizeof(struct kwq_got) && !arg->get.results &&
 	   !arg->add.nr && !arg->done.nr, "get: what the kernel is told");
 	answer_item();
+	is_number(kwq_get_within(q, &item, key, sizeof(key), 99), 0, "get_within");
+	ok(arg->flags == KWQ_GET_RELATIVE && arg->deadline == 99 && !arg->resume,
+	   "get_within: so long from now");
+	answer_item();
 	is_number(kwq_try_get(q, &item, key, sizeof(key)), 0, "try_get");
 	ok(arg->flags == KWQ_GET_NONBLOCK, "try_get: does not wait");
 #if SIZE_MAX > UINT32_MAX
@@ -554,6 +558,10 @@ static void test_get(struct kwq *q)
 	ok(asked(KWQ_IOC_GET) && arg->deadline == 12345 && arg->done.nr == 1 &&
 	   done->ticket == 41 && !done->key_len && !arg->done.keys_len && arg->get.nr == 1,
 	   "next: done and get in one call");
+	answer_item();
+	is_number(kwq_next_within(q, 41, &item, key, sizeof(key), 99), 0, "next_within");
+	ok(arg->flags == KWQ_GET_RELATIVE && arg->deadline == 99 && done->ticket == 41 &&
+	   !arg->resume, "next_within: so long from now");
 	expect(-ETIMEDOUT, -ESTALE);
 	is_number(kwq_next(q, 41, &item, key, sizeof(key), 0), -ETIMEDOUT, "next: no item");
 	is_number(item.done, -ESTALE, "next: the done's own error");
@@ -655,8 +663,13 @@ static void test_queue(struct kwq *q)
 	ok(asked(KWQ_IOC_SHUT_DOWN) && *(__u32 *)kernel.arg == 8, "shut_down: what it is told");
 	expect(-ECANCELED, 0);
 	is_number(kwq_shut_down_with_drain(q, 77), -ECANCELED, "shut_down_with_drain");
-	ok(asked(KWQ_IOC_DRAIN) && drain->size == 16 && drain->deadline == 77,
+	ok(asked(KWQ_IOC_DRAIN) && drain->size == sizeof(*drain) && drain->deadline == 77 &&
+	   !drain->flags && !drain->resume && !drain->shut_downs,
 	   "shut_down_with_drain: what it is told");
+	expect(-ETIMEDOUT, 0);
+	is_number(kwq_shut_down_with_drain_within(q, 78), -ETIMEDOUT, "drain_within");
+	ok(asked(KWQ_IOC_DRAIN) && drain->flags == KWQ_DRAIN_RELATIVE && drain->deadline == 78 &&
+	   !drain->resume && !drain->shut_downs, "drain_within: what it is told");
 	expect(0, 0);
 	kernel.request = KWQ_IOC_STAT;
 	is_number(kwq_stat(q, &st), 0, "stat");
