@@ -33,7 +33,7 @@ static_assert(sizeof(struct kwq_lease) < SMALL_ROOM &&
 
 static struct kmem_cache *small_items;
 
-/* What one of them takes. */
+/* The bytes that the allocator takes for one of them. */
 static u32 small_bytes __ro_after_init;
 
 /* Nobody outside can choose keys that collide. */
@@ -44,9 +44,9 @@ static hsiphash_key_t secret __ro_after_init;
 			 (1 + IS_ENABLED(CONFIG_MEM_ALLOC_PROFILING)))
 
 /*
- * What an object of a slab cache takes: its part of a page, and of the vector that says
- * whom the page's objects are charged to. Where the cache takes several pages at once no
- * more is left over. What a debugging kernel puts round an object is not counted.
+ * The bytes that a slab cache takes for an object: the object's part of a page, and of the
+ * vector that says whom the page's objects are charged to. A cache that takes several
+ * pages at once leaves no more over. The red zones of a debugging kernel are not counted.
  */
 static u32 bytes_in_slab(size_t size)
 {
@@ -55,7 +55,7 @@ static u32 bytes_in_slab(size_t size)
 	return DIV_ROUND_UP(PAGE_SIZE + kmalloc_size_roundup(nr * CHARGE_SIZE), nr);
 }
 
-/* What kmalloc() takes for so much. */
+/* The bytes that kmalloc() takes when it is asked for @size. */
 static u32 bytes_of_kmalloc(size_t size)
 {
 	size_t bytes = kmalloc_size_roundup(size);
@@ -152,7 +152,7 @@ static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
 	return key_len <= keyed->small_key_max;
 }
 
-/* What an item takes. */
+/* The bytes that the allocator takes for an item. */
 VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 {
 	if (is_small(keyed, key_len))
