@@ -263,15 +263,6 @@ static void poller_is_told_of_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
 	KUNIT_EXPECT_FALSE(test, has_room(second));
 	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent);
-	/* The machine's quota refuses it, and then its owner's again. */
-	WRITE_ONCE(kwq_max_user_bytes, t->max_user_bytes);
-	WRITE_ONCE(kwq_max_total_bytes, bytes_of(first->quota->parent->parent));
-	KUNIT_EXPECT_FALSE(test, has_room(second));
-	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent->parent);
-	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
-	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
-	KUNIT_EXPECT_FALSE(test, has_room(second));
-	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent);
 	/* Somebody else's bytes tell nothing. */
 	KUNIT_EXPECT_TRUE(test, has_room(bobs));
 	kwq_keyed_put(bobs);
@@ -283,6 +274,30 @@ static void poller_is_told_of_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_number(second, 0), KWQ_ADDED);
 	remove_wait_queue(&second->queue.pollers, &poller.entry);
 	kwq_keyed_put(second);
+}
+
+/* Q19: the quota that refused last is the one to tell. */
+static void another_quota_refuses(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_quota *alices = first->quota->parent;
+
+	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
+	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
+	KUNIT_EXPECT_FALSE(test, has_room(second));
+	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, alices);
+	WRITE_ONCE(kwq_max_user_bytes, t->max_user_bytes);
+	WRITE_ONCE(kwq_max_total_bytes, bytes_of(alices->parent));
+	KUNIT_EXPECT_FALSE(test, has_room(second));
+	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, alices->parent);
+	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
+	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
+	KUNIT_EXPECT_FALSE(test, has_room(second));
+	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, alices);
+	kwq_keyed_put(second);
+	kwq_keyed_put(first);
 }
 
 /* O6: a queue that goes while it waits to be told. */
@@ -474,6 +489,7 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(machine_has_a_quota),
 	KUNIT_CASE(limiters_count),
 	KUNIT_CASE(poller_is_told_of_room),
+	KUNIT_CASE(another_quota_refuses),
 	KUNIT_CASE(refused_queue_goes),
 	KUNIT_CASE(quota_can_be_read),
 	KUNIT_CASE(queue_itself_counts),
