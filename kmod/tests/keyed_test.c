@@ -596,6 +596,13 @@ static void removed_item_stays_while_processing(struct kunit *test)
 	expect_empty(test);
 }
 
+static int drain_until(struct kwq_keyed *keyed, ktime_t deadline)
+{
+	u64 shut_downs;
+
+	return kwq_keyed_drain(keyed, deadline, 0, &shut_downs);
+}
+
 static void shut_down_and_empty_holds_nothing(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -622,7 +629,7 @@ static void shut_down_and_empty_holds_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 	EXPECT_FETCH(test, t, t->x, SHUT_DOWN);
 	expect_empty(test);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, KTIME_MAX), 0);
+	KUNIT_EXPECT_EQ(test, drain_until(t->keyed, KTIME_MAX), 0);
 }
 
 static int nr_left_behind;
@@ -666,7 +673,7 @@ static void call_killed(struct kunit *test, void (*fn)(struct kwq_keyed *keyed))
 
 static void drain(struct kwq_keyed *keyed)
 {
-	kwq_keyed_drain(keyed, KTIME_MAX);
+	drain_until(keyed, KTIME_MAX);
 }
 
 static u64 nr_items(struct kwq_keyed *keyed)
@@ -2313,7 +2320,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 			    !READ_ONCE(t->keyed->queue.core.nr_waiting));
 	deadline = kwq_queue_now(&t->keyed->queue) +
 		   KWQ_TEST_HANGS_SECONDS * NSEC_PER_SEC;
-	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, deadline), 0);
+	KUNIT_EXPECT_EQ(test, drain_until(t->keyed, deadline), 0);
 	for (i = 0; i < NR_WORKERS; i++)
 		kwq_test_thread_join(test, &crowd->worker[i]);
 
