@@ -14,6 +14,7 @@
 #include <linux/err.h>
 #include <linux/init.h>
 #include <linux/random.h>
+#include <linux/sched.h>
 #include <linux/siphash.h>
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -178,11 +179,14 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 		node = node->next;
 		if (!is_small(keyed, ki->key_len)) {
 			kfree(ki);
+			/* O8: leases that ended after a shut down may have left very many. */
+			cond_resched();
 			continue;
 		}
 		small[nr++] = ki;
 		if (nr == ARRAY_SIZE(small)) {
 			kmem_cache_free_bulk(small_items, nr, small);
+			cond_resched();
 			nr = 0;
 		}
 	}
