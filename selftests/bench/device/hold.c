@@ -192,7 +192,7 @@ static void hold_nothing(void)
 	end("hold.floor");
 }
 
-static void configure(const struct kwq_limiter *limiter)
+static void configure_mixed(const struct kwq_limiter *limiter, const struct kwq_limiter *last)
 {
 	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
 	struct kwq_config config = {
@@ -203,8 +203,13 @@ static void configure(const struct kwq_limiter *limiter)
 	};
 
 	for (int i = 0; i < KWQ_LIMITERS_MAX; i++)
-		limiters[i] = *limiter;
+		limiters[i] = i < KWQ_LIMITERS_MAX - 1 ? *limiter : *last;
 	must(kwq_configure(queue, &config), "kwq_configure");
+}
+
+static void configure(const struct kwq_limiter *limiter)
+{
+	configure_mixed(limiter, limiter);
 }
 
 /* The pause is an hour and grows a little with each step; chance adds up to as much. */
@@ -229,12 +234,13 @@ static const struct kwq_limiter bucket = {
 };
 
 /* When the measurement begins each item has more requeues than a limiter has steps. */
-static void hold_limiters(const char *name, const struct kwq_limiter *limiter)
+static void hold_limiters(const char *name, const struct kwq_limiter *limiter,
+			  const struct kwq_limiter *last)
 {
 	const __u32 flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_REPLACE;
 
 	create(CLOCK_MONOTONIC, 0, 0, NULL);
-	configure(limiter);
+	configure_mixed(limiter, last);
 	name_new_keys(KEY_LEN);
 	for (int i = 0; i <= KWQ_LIMITER_STEPS_MAX; i++)
 		add_keys(KEY_LEN, flags, 0);
@@ -552,6 +558,30 @@ static void hold_expiry(void)
 	kwq_close(queue);
 }
 
+/* Delays and leases end at one time of a manual clock, and a getter waits for each. */
+static void hold_advance(void)
+{
+	struct kwq *other;
+
+	create(KWQ_CLOCK_ID_MANUAL, 0, HOUR_NS, NULL);
+	must(kwq_reopen(&other, queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, O_CLOEXEC), "kwq_reopen");
+	for (int i = 0; i < ROUNDS; i++) {
+		name_new_keys(KEY_LEN);
+		add_keys(KEY_LEN, 0, 0);
+		get_keys();
+		name_new_keys(KEY_LEN);
+		add_keys(KEY_LEN, KWQ_ADD_AFTER, HOUR_NS);
+	}
+	begin_waiting(other, 2 * NR_FEW);
+	begin();
+	must(kwq_advance(queue, HOUR_NS), "kwq_advance");
+	all_back(2 * NR_FEW);
+	end("hold.advance");
+	end_waiting();
+	kwq_close(other);
+	kwq_close(queue);
+}
+
 /* A closed handle gives its items back, and a getter waits for each of the first ones. */
 static void hold_close(void)
 {
@@ -580,8 +610,9 @@ void bench_hold(void)
 	must_call(setrlimit(RLIMIT_NOFILE, &files), "setrlimit");
 	load_watch();
 	hold_nothing();
-	hold_limiters("hold.limiters.backoffs", &backoff);
-	hold_limiters("hold.limiters.buckets", &bucket);
+	hold_limiters("hold.limiters.backoffs", &backoff, &backoff);
+	hold_limiters("hold.limiters.buckets", &bucket, &bucket);
+	hold_limiters("hold.limiters.mixed", &bucket, &backoff);
 	hold_configure();
 	hold_adds();
 	hold_gets_and_dones();
@@ -593,6 +624,7 @@ void bench_hold(void)
 	wake_after_shut_down();
 	wake_at_advance();
 	hold_expiry();
+	hold_advance();
 	hold_close();
 	unload_watch();
 }
