@@ -883,6 +883,8 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
+	bool wants_room = may(file, KWQ_RIGHT_WRITE) &&
+			  poll_requested_events(table) & (EPOLLOUT | EPOLLWRNORM);
 	unsigned long flags;
 	__poll_t mask = 0;
 
@@ -893,7 +895,7 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (queue->core.shut_down)
 		mask |= EPOLLRDHUP;
-	else if (may(file, KWQ_RIGHT_WRITE))
+	else if (wants_room && kwq_keyed_poll_room(handle->keyed))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return mask;

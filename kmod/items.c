@@ -13,6 +13,7 @@
 #include <linux/cache.h>
 #include <linux/err.h>
 #include <linux/init.h>
+#include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/siphash.h>
@@ -584,6 +585,39 @@ bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_has_room);
 
 /**
+ * kwq_keyed_poll_room() - kwq_keyed_has_room(), by who is to be told once it is so
+ * @keyed: the queue; its lock held; the caller is among its pollers
+ *
+ * Return: false if pollers are told EPOLLOUT later.
+ */
+bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
+{
+	if (kwq_keyed_has_room(keyed))
+		return true;
+	keyed->awaits_room = true;
+	return false;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_poll_room);
+
+/*
+ * Q19: somebody found no room, and now an item may have gone, or be a mere count. All
+ * who wait for room are woken, so that none takes a wake-up with it that is another's,
+ * by its death or because it has nothing to add. Getters are not woken: no poller of
+ * EPOLLIN looks at this key.
+ */
+static noinline void tell_room(struct kwq_keyed *keyed)
+{
+	wait_queue_head_t *pollers = &keyed->queue.pollers;
+
+	if (!kwq_keyed_has_room(keyed))
+		return;
+	keyed->awaits_room = false;
+	/* No barrier is missing, as in wake_for() of queue.c. */
+	if (waitqueue_active(pollers))
+		__wake_up(pollers, TASK_NORMAL, 0, poll_to_key(EPOLLOUT | EPOLLWRNORM));
+}
+
+/**
  * kwq_keyed_insert() - make an item for a key that has none
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
@@ -607,8 +641,11 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 		return ERR_PTR(-EAGAIN);
 	if (unlikely(!has_room(keyed, size))) {
 		err = make_room(keyed, size);
-		if (err)
+		if (err) {
+			/* Whoever polls for edges was refused, and hears of the next one. */
+			keyed->awaits_room = true;
 			return ERR_PTR(err);
+		}
 	}
 
 	ki = take_item(keyed, stock, key->len);
@@ -700,6 +737,8 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	void *unused_by_ticket = keyed->tickets.unused;
 	struct kwq_node *gone = keyed->gone;
 
+	if (unlikely(keyed->awaits_room))
+		tell_room(keyed);
 	keyed->gone = NULL;
 	if (unlikely(unused_by_key || unused_by_ticket))
 		let_pages_go(keyed);

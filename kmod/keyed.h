@@ -166,6 +166,7 @@ struct kwq_limits {
  * @room: L: what they may take up before more is to be taken from @quota
  * @own_bytes: L: what the queue and its tables take up, taken from @quota, too
  * @limiter_bytes: L: what its limiters' pauses take of these
+ * @awaits_room: L: an add or a poll found no room; pollers are told once there is some
  * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
  * @remembered: L: idle items that have requeues, in the order of their becoming idle
  * @nr_remembered: L: how many
@@ -215,6 +216,7 @@ struct kwq_keyed {
 	u64 expired;
 	struct kwq_node *gone;
 	bool expects_new;
+	bool awaits_room;
 	u32 nr_handles;
 	struct kref ref;
 	struct work_struct drop;
@@ -294,6 +296,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
 bool kwq_keyed_has_room(struct kwq_keyed *keyed);
+bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
 void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);

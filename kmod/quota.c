@@ -97,7 +97,9 @@ static void tell_refused(struct work_struct *work)
 	while (!list_empty(&told)) {
 		keyed = list_first_entry(&told, struct kwq_keyed, refused);
 		list_del_init(&keyed->refused);
-		wake_up_poll(&keyed->queue.pollers, EPOLLOUT | EPOLLWRNORM);
+		/* All of them, as tell_room() of items.c does. */
+		__wake_up(&keyed->queue.pollers, TASK_NORMAL, 0,
+			  poll_to_key(EPOLLOUT | EPOLLWRNORM));
 		spin_unlock_irq(&quota->lock);
 		cond_resched();
 		spin_lock_irq(&quota->lock);

@@ -1518,4 +1518,276 @@ TEST_F(wait, pollers_and_getters_together)
 	check_counts(self->q, .adds = 1000, .gets = 1000, .dones = 1000);
 }
 
+/* Q19: room in a queue that is full */
+
+FIXTURE(room)
+{
+	int dev;
+	int q;		/* has room for two items */
+	int other;	/* a second handle of the same queue */
+	struct item held;
+};
+
+typedef FIXTURE_DATA(room) room_fixture;
+
+static int new_small_queue(int dev)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	struct kwq_config config = config_of(at_once);
+
+	config.dead_after = 1;
+	return new_queue_with(dev, CLOCK_MONOTONIC, 2, &config);
+}
+
+FIXTURE_SETUP(room)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_small_queue(self->dev);
+	ASSERT_LE(0, self->q);
+	self->other = q_reopen(self->q);
+	ASSERT_LE(0, self->other);
+}
+
+FIXTURE_TEARDOWN(room)
+{
+	close(self->other);
+	close(self->q);
+	close(self->dev);
+}
+
+static void hold_two(room_fixture *self)
+{
+	struct item b;
+
+	REQUIRE(q_add(self->q, "a") == KWQ_ADDED);
+	REQUIRE(q_add(self->q, "b") == KWQ_ADDED);
+	REQUIRE(q_try_get(self->other, &self->held) == 1);
+	REQUIRE(q_try_get(self->q, &b) == 1);
+}
+
+static void finish(room_fixture *self)
+{
+	REQUIRE(q_done(self->other, self->held.ticket) == KWQ_FINISHED);
+}
+
+static void finish_by_get(room_fixture *self)
+{
+	const struct kwq_done_entry entry = { .ticket = self->held.ticket };
+	__s32 result;
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.done = {
+			.entries = user_ptr(&entry),
+			.results = user_ptr(&result),
+			.nr = 1,
+			.entry_size = sizeof(entry),
+		},
+		.get = {
+			.entries = user_ptr(&got),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	REQUIRE(q_get_raw(self->other, &get) == -EAGAIN && result == KWQ_FINISHED);
+}
+
+static void hold_two_with_a_count(room_fixture *self)
+{
+	struct item b;
+
+	REQUIRE(q_add_rate_limited(self->q, "a") == KWQ_ADDED);
+	REQUIRE(q_add(self->q, "b") == KWQ_ADDED);
+	REQUIRE(q_try_get(self->other, &self->held) == 1);
+	REQUIRE(q_try_get(self->q, &b) == 1);
+}
+
+static void hold_two_of_which_one_was_removed(room_fixture *self)
+{
+	hold_two(self);
+	REQUIRE(q_remove(self->q, "a") == KWQ_WAS_PROCESSING);
+}
+
+static void close_other(room_fixture *self)
+{
+	REQUIRE(!close(self->other));
+	self->other = q_reopen(self->q);
+	REQUIRE(self->other >= 0);
+}
+
+static void make_ready_and_waiting(room_fixture *self)
+{
+	REQUIRE(q_add(self->q, "a") == KWQ_ADDED);
+	REQUIRE(q_add_after(self->q, "b", HOUR) == KWQ_WAITING);
+}
+
+static void remove_ready(room_fixture *self)
+{
+	REQUIRE(q_remove(self->q, "a") == KWQ_WAS_READY);
+}
+
+static void remove_waiting(room_fixture *self)
+{
+	REQUIRE(q_remove(self->other, "b") == KWQ_WAS_WAITING);
+}
+
+static void make_dead(room_fixture *self)
+{
+	REQUIRE(q_add_rate_limited(self->q, "a") == KWQ_ADDED);
+	REQUIRE(q_try_get(self->other, &self->held) == 1);
+	REQUIRE(q_add_rate_limited(self->q, "a") == KWQ_DEAD);
+	finish(self);
+	REQUIRE(q_add(self->q, "b") == KWQ_ADDED);
+}
+
+static void drop_dead(room_fixture *self)
+{
+	REQUIRE(q_drop(self->q, "a") == KWQ_WAS_DEAD);
+}
+
+static const struct way {
+	const char *name;
+	void (*fill)(room_fixture *self);
+	void (*make_room)(room_fixture *self);
+} ways[] = {
+	{ "done", hold_two, finish },
+	{ "done and get", hold_two, finish_by_get },
+	{ "done, and a count stays", hold_two_with_a_count, finish },
+	{ "removed, and done", hold_two_of_which_one_was_removed, finish },
+	{ "ready item removed", make_ready_and_waiting, remove_ready },
+	{ "waiting item removed", make_ready_and_waiting, remove_waiting },
+	{ "dead item dropped", make_dead, drop_dead },
+};
+
+static void fill_anew(room_fixture *self, const struct way *way)
+{
+	close(self->q);
+	close(self->other);
+	self->q = new_small_queue(self->dev);
+	self->other = q_reopen(self->q);
+	REQUIRE(self->q >= 0 && self->other >= 0);
+	way->fill(self);
+}
+
+/* Q19, U2: writable exactly when an add of a new key would find room. */
+TEST_F(room, poll_tells)
+{
+	int rd;
+
+	for (int i = 0; i < ARRAY_SIZE(ways); i++) {
+		fill_anew(self, &ways[i]);
+		EXPECT_EQ(0, poll_now(self->q, POLL_WRITE)) {
+			TH_LOG("%s", ways[i].name);
+		}
+		EXPECT_EQ(-ENOSPC, q_add(self->q, "new"));
+		ways[i].make_room(self);
+		EXPECT_EQ(POLL_WRITE, poll_now(self->q, POLL_WRITE)) {
+			TH_LOG("%s", ways[i].name);
+		}
+		rd = q_open_with(self->q, NULL, KWQ_RIGHT_READ, O_CLOEXEC);
+		EXPECT_EQ(0, poll_now(rd, POLL_WRITE));
+		close(rd);
+		EXPECT_EQ(KWQ_ADDED, q_add(self->q, "new"));
+		EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
+		ASSERT_EQ(0, q_shut_down(self->q));
+		EXPECT_EQ(POLLRDHUP, poll_now(self->q, POLL_WRITE | POLLRDHUP));
+	}
+}
+
+/* Q19: what makes no room. */
+TEST_F(room, none_is_made)
+{
+	hold_two_with_a_count(self);
+	EXPECT_EQ(1, q_forget(self->q, "a"));
+	EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
+	/* It becomes ready after its holder has gone, or at its done. */
+	close_other(self);
+	EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
+	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
+	EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
+	ASSERT_EQ(KWQ_REQUEUED, q_done_key(self->q, "b"));
+	EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
+}
+
+/* Q19: everybody who waits for room is woken, and no getter is. */
+TEST_F(room, wakes_all_who_wait_for_it)
+{
+	struct sleeper pollers[4], getter;
+	int epolls[3];
+	long slept;
+
+	for (int i = 0; i < ARRAY_SIZE(ways); i++) {
+		fill_anew(self, &ways[i]);
+		epolls[0] = epoll_on(self->q, EPOLLOUT);
+		epolls[1] = epoll_on(self->q, EPOLLOUT | EPOLLEXCLUSIVE);
+		epolls[2] = epoll_on(self->other, EPOLLOUT | EPOLLEXCLUSIVE | EPOLLET);
+		for (int j = 0; j < 3; j++)
+			start_epoll_wait(&pollers[j], epolls[j]);
+		start_poll(&pollers[3], self->q, POLLOUT);
+		ways[i].make_room(self);
+		for (int j = 0; j < 4; j++) {
+			EXPECT_EQ(EPOLLOUT, sleeper_join(&pollers[j])) {
+				TH_LOG("%s", ways[i].name);
+			}
+		}
+		for (int j = 0; j < 3; j++)
+			close(epolls[j]);
+	}
+
+	fill_anew(self, &ways[0]);
+	start_get(&getter, self->q);
+	slept = times_slept(getter.tid);
+	epolls[0] = epoll_on(self->q, EPOLLOUT);
+	start_epoll_wait(&pollers[0], epolls[0]);
+	finish(self);
+	EXPECT_EQ(EPOLLOUT, sleeper_join(&pollers[0]));
+	wait_until_asleep(getter.tid, __NR_ioctl, KWQ_IOC_GET);
+	EXPECT_EQ(slept, times_slept(getter.tid));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "new"));
+	EXPECT_EQ(1, sleeper_join(&getter));
+	close(epolls[0]);
+}
+
+/* Q19: edges, for those who add until they are refused. */
+TEST_F(room, edges)
+{
+	for (int i = 0; i < ARRAY_SIZE(ways); i++) {
+		int epoll;
+
+		fill_anew(self, &ways[i]);
+		epoll = epoll_on(self->q, EPOLLOUT | EPOLLET);
+		EXPECT_EQ(0, epoll_now(epoll));
+		for (int round = 0; round < 2; round++) {
+			EXPECT_EQ(-ENOSPC, q_add(self->q, "new"));
+			EXPECT_EQ(0, epoll_now(epoll));
+			if (round)
+				REQUIRE(q_remove(self->q, "first") == KWQ_WAS_READY);
+			else
+				ways[i].make_room(self);
+			EXPECT_EQ(EPOLLOUT, epoll_now(epoll)) {
+				TH_LOG("%s", ways[i].name);
+			}
+			EXPECT_EQ(0, epoll_now(epoll));
+			EXPECT_EQ(KWQ_ADDED, q_add(self->q, round ? "second" : "first"));
+		}
+		close(epoll);
+	}
+}
+
+/* Q19: a shut down ends the wait for room. */
+TEST_F(room, shut_down)
+{
+	struct sleeper s;
+
+	hold_two(self);
+	start_poll(&s, self->q, POLLOUT | POLLRDHUP);
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(POLLRDHUP, sleeper_join(&s));
+	finish(self);
+	EXPECT_EQ(POLLRDHUP, poll_now(self->q, POLL_WRITE | POLLRDHUP));
+}
+
 TEST_HARNESS_MAIN

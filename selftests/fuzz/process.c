@@ -82,7 +82,8 @@ static void wait_in_poll(struct fuzzer *f)
 static void wait_in_epoll(struct fuzzer *f, int fd)
 {
 	static const __u32 modes[] = { 0, EPOLLET, EPOLLONESHOT, EPOLLEXCLUSIVE };
-	struct epoll_event event = { .events = EPOLLIN | modes[any(f, 4)] };
+	__u32 room = one_in(f, 4) ? EPOLLOUT : 0;
+	struct epoll_event event = { .events = EPOLLIN | room | modes[any(f, 4)] };
 	struct epoll_event events[4];
 
 	epoll_ctl(f->process->epoll, one_in(f, 3) ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, fd, &event);

@@ -184,9 +184,9 @@ int kwq_from_fd(struct kwq **q, int fd);
  * kwq_fd() - the descriptor of a handle
  * @q:		the handle, which keeps the descriptor.
  *
- * To poll: readable when kwq_get() would not wait, writable while the queue is
- * not shut down, POLLRDHUP once it is. To pass on: what dup(2), fork(2) and
- * SCM_RIGHTS copy stays one and the same handle.
+ * To poll: readable when kwq_get() would not wait, writable when an add of a new
+ * key would find room, POLLRDHUP once the queue is shut down. To pass on: what dup(2),
+ * fork(2) and SCM_RIGHTS copy stays one and the same handle.
  *
  * Return: the descriptor. No errors.
  */
