@@ -223,13 +223,18 @@ static int run_add_long_key(failure_fixture *self)
 	return q_add_bytes(self->q, long_key, sizeof(long_key), 0, 0, 0);
 }
 
-static void check_long_key(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+/* Out of the way of what is looked at after all. */
+static int remove_long_key(failure_fixture *self)
 {
 	const struct kwq_remove_entry entry = { .key_len = sizeof(long_key) };
 
-	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_WAS_READY,
-		  q_op_one(self->q, KWQ_IOC_REMOVE, &entry, sizeof(entry), long_key,
-			   sizeof(long_key)));
+	return q_op_one(self->q, KWQ_IOC_REMOVE, &entry, sizeof(entry), long_key,
+			sizeof(long_key));
+}
+
+static void check_long_key(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_WAS_READY, remove_long_key(self));
 }
 
 static void prepare_long_key(failure_fixture *self)
@@ -1046,6 +1051,8 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 	/* What became of an entry is not known without its result; only that it is no success. */
 	if (action->check && (!result_is_lost || action->check == check_refused))
 		action->check(_metadata, self, ret);
+	else if (result_is_lost)
+		remove_long_key(self);
 	close_if_open(self->clocked);
 	account_for_all(_metadata, self);
 	close_if_open(self->spare);
