@@ -234,6 +234,7 @@ void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed)
 {
 	kref_put(&keyed->ref, end_queue_elsewhere);
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put_elsewhere);
 
 /* Adds to a key that has no item: makes one. */
 static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,

@@ -516,6 +516,7 @@ void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes)
 	for (quota = keyed->quota; quota; quota = above(quota, keyed->exempt))
 		atomic64_add(bytes, &quota->bytes);
 }
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_force);
 
 /**
  * kwq_quota_give_back() - what a queue does not need any more
