@@ -1801,7 +1801,7 @@ static void add_leaves_a_delay_pending(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
 	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_STILL_WAITING);
 	EXPECT_GET(test, t, NULL);
 	EXPECT_EXPIRE(test, t, 10, &t->a);
 	EXPECT_GET(test, t, &t->a);

@@ -637,7 +637,7 @@ TEST_F(names, list)
 			for (int i = 0; i < got && n < nr; i++, n++) {
 				snprintf(name, sizeof(name), "%s%s", self->name, tails[n]);
 				EXPECT_STREQ(name, (char *)out.entries[i].name);
-				EXPECT_EQ(0600, out.entries[i].mode);
+				EXPECT_EQ(0700, out.entries[i].mode);
 				EXPECT_EQ(geteuid(), out.entries[i].uid);
 				EXPECT_EQ(getegid(), out.entries[i].gid);
 			}

@@ -142,7 +142,9 @@ TEST_F(owner, abandoned_and_waiting)
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
 	ASSERT_EQ(0, close(other));
 	check_stat(self->q, .ready = 1, .waiting = 1, .items = 1);
-	expect_abandoned(self->q, "a", 1);
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(1, item.abandoned);
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
 	check_stat(self->q, .waiting = 1, .items = 1);
 }
 
