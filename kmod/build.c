@@ -12,6 +12,7 @@
 #include "limiter.c"
 #include "waiting.c"
 #include "core.c"
+#include "pace.c"
 #include "queue.c"
 #include "handler.c"
 #include "cancel.c"

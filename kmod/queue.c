@@ -14,7 +14,9 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kcov.h>
+#include <linux/math64.h>
 #include <linux/nospec.h>
+#include <linux/percpu.h>
 #include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
@@ -22,6 +24,7 @@
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "handler.h"
+#include "pace.h"
 #include "queue.h"
 #include "trace.h"
 
@@ -104,51 +107,99 @@ static ktime_t next_time(const struct kwq_queue *queue)
 	return min(kwq_core_next(&queue->core), queue->lease_end);
 }
 
-/* The end of a run that began at a time: the timer is for what comes next. */
-static void end_run(struct kwq_queue *queue, ktime_t begun, bool more)
+/* The end of a run at a time on @clock: the timer is for what comes next. */
+static void end_run(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t at, bool more)
 {
-	ktime_t now;
+	ktime_t slot;
 
 	/* Whatever it is armed for from here on, it has to be started again. */
 	queue->armed = KTIME_MAX;
 	queue->core.changed = true;
+	queue->resume = 0;
 	if (!more)
 		return;
-	now = kwq_now_locked(queue);
-	queue->resume = ktime_add_ns(now, clamp_t(s64, ktime_sub(now, begun),
-						  KWQ_RESUME_MIN_NS, KWQ_RESUME_MAX_NS));
+	slot = kwq_pace_reserve(pace, at);
+	queue->resume = ktime_add(kwq_now_locked(queue), ktime_sub(slot, at));
 }
 
-VISIBLE_IF_KUNIT enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
+/**
+ * kwq_run_timer() - do what is due, as far as there is time for it (D6, O8)
+ * @queue: the queue
+ * @pace: of the processor; nobody else uses it meanwhile
+ * @clock: what the work is measured by, whatever the queue's clock is
+ *
+ * A queue that is alone on the processor works for some holds of the lock. It works
+ * for one hold if timers of other queues wait for their slots. The lock is free between
+ * two holds, and the processor is free for tasks between two runs.
+ */
+VISIBLE_IF_KUNIT void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pace,
+				    ktime_t (*clock)(void))
 {
-	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
+	ktime_t begun = clock(), at = begun, then, now;
+	bool may_work = kwq_pace_may_work(pace, queue->put_off, begun);
+	bool alone = !kwq_pace_is_shared(pace, begun);
+	bool in_slot = queue->put_off;
 	bool more, expiring;
 	unsigned long flags;
-	ktime_t now, begun;
-	int n = 0;
+	int holds = 0;
 
-	/* A fuzzer learns what the timer reaches on behalf of its program. */
-	kcov_remote_start_common(queue->kcov_handle);
 	do {
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
-		if (!n)
-			begun = now;
-		more = expire_locked(queue, now) && next_time(queue) <= now;
-		expiring = more && ++n < KWQ_HOLDS_PER_RUN;
+		more = next_time(queue) <= now;
+		if (more && may_work)
+			more = expire_locked(queue, now) && next_time(queue) <= now;
+		holds++;
+		if (more) {
+			then = clock();
+			kwq_pace_worked(pace, at, then);
+			at = then;
+		}
+		expiring = more && may_work && alone && holds < KWQ_HOLDS_PER_RUN &&
+			   kwq_pace_may_work(pace, 0, at);
 		queue->expiring = expiring;
 		if (!expiring)
-			end_run(queue, begun, more);
+			end_run(queue, pace, at, more);
 		kwq_unlock(queue, flags);
 	} while (expiring);
+
+	/* Only the callback looks at it, so the lock is not missed. */
+	if (!more)
+		queue->put_off = 0;
+	else if (may_work)
+		queue->put_off = 1;
+	else if (queue->put_off < KWQ_PACE_PUT_OFF_MAX)
+		queue->put_off++;
+	then = clock();
+	kwq_pace_worked(pace, at, then);
+	if (in_slot && may_work)
+		kwq_pace_learn(pace, div_u64(ktime_sub(then, begun), holds));
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_run_timer);
+
+/*
+ * The pace of each processor. Only the timers' callbacks use it. Those of one processor
+ * run one after the other, and none moves to another processor meanwhile. On PREEMPT_RT
+ * that is so, too: bottom halves are disabled, which keeps a task on its processor, and
+ * hrtimers have a lock round the callbacks. So the pace needs no lock.
+ */
+static DEFINE_PER_CPU(struct kwq_pace, pace_of_processor);
+
+static enum hrtimer_restart timer_fn(struct hrtimer *timer)
+{
+	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
+
+	/* A fuzzer learns what the timer reaches on behalf of its program. */
+	kcov_remote_start_common(queue->kcov_handle);
+	kwq_run_timer(queue, this_cpu_ptr(&pace_of_processor), ktime_get);
 	kcov_remote_stop();
 	return HRTIMER_NORESTART;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_timer_fn);
 
 /*
  * It expires in softirq context: however many queues have something due at once,
- * interrupts are off for one hold of one of them at a time.
+ * interrupts are off for one hold of one of them at a time, and the pace of the
+ * processor bounds all of their runs together.
  *
  * Keeps the timer armed for the earliest time, or for the next run through a
  * backlog. Started and stopped under the lock only: the callback may be running
@@ -313,6 +364,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
+	queue->put_off = 0;
 	queue->expiring = false;
 	queue->lease_end = KTIME_MAX;
 	queue->end_leases = NULL;
@@ -324,7 +376,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->key_of = NULL;
 	queue->workers = NULL;
 	queue->kcov_handle = kcov_common_handle();
-	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_queue_clockid(queue),
+	hrtimer_setup(&queue->timer, timer_fn, kwq_queue_clockid(queue),
 		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&queue->getters);
 	init_waitqueue_head(&queue->drainers);

@@ -12,15 +12,8 @@
 /* The most items that are moved, dropped or given back in one hold of the lock. */
 #define KWQ_ITEMS_PER_HOLD	128
 
-/*
- * A backlog of due items is moved in runs of some holds: who waits for the lock gets it
- * between two of these, and interrupts are on. Between two runs the processor is left to
- * others for as long as the run took, within these bounds: the first for clocks too
- * coarse to tell, the second for runs that an hypervisor interrupted.
- */
+/* The most holds of the lock in one run of the timer; see also "pace.h". */
 #define KWQ_HOLDS_PER_RUN	8
-#define KWQ_RESUME_MIN_NS	(10 * NSEC_PER_USEC)
-#define KWQ_RESUME_MAX_NS	NSEC_PER_MSEC
 
 /**
  * struct kwq_waiter - one call that may have to wait
@@ -109,7 +102,8 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item);
-enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer);
+struct kwq_pace;
+void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t (*clock)(void));
 bool kwq_drop(struct kwq_queue *queue);
 #endif
 

@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include "core_check.h"
 #include "keyed_ops.h"
+#include "pace.h"
 #include "thread.h"
 
 #define LEASE		1000
@@ -508,8 +509,14 @@ static void many_end_in_pieces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 0);
 }
 
+static ktime_t clock_that_stands(void)
+{
+	return 0;
+}
+
 static void runs_leave_the_processor_to_others(struct kunit *test)
 {
+	struct kwq_pace pace = { };
 	struct lease_test *t = test->priv;
 	struct kwq_queue *q = &t->keyed->queue;
 	struct kwq_key key;
@@ -528,9 +535,9 @@ static void runs_leave_the_processor_to_others(struct kunit *test)
 	spin_lock_irqsave(&q->lock, flags);
 	q->manual_now = LEASE;
 	spin_unlock_irqrestore(&q->lock, flags);
-	kwq_timer_fn(&q->timer);
+	kwq_run_timer(q, &pace, clock_that_stands);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), ITEMS_PER_RUN);
-	KUNIT_EXPECT_EQ(test, q->armed, LEASE + KWQ_RESUME_MIN_NS);
+	KUNIT_EXPECT_EQ(test, q->armed, LEASE + KWQ_PACE_REST_MIN_NS);
 }
 
 static void no_lease_ends_the_backlog_of_waits(struct kunit *test)

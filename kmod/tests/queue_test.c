@@ -12,12 +12,14 @@
 #include <linux/prandom.h>
 #include "compat.h"
 #include "core_check.h"
+#include "pace.h"
 #include "queue.h"
 #include "thread.h"
 
 #define HOUR	(3600 * (u64)NSEC_PER_SEC)
 
 struct queue_test {
+	struct kwq_pace pace;
 	struct kwq_queue queue;
 	struct kwq_item a, b, c, d;
 };
@@ -490,6 +492,20 @@ static void backlog_comes_in_order(struct kunit *test)
 		EXPECT_GET(test, q, &items[i]);
 }
 
+static ktime_t test_time;
+
+static ktime_t test_clock(void)
+{
+	return test_time;
+}
+
+/* The timer's callback, on a clock that stands meanwhile. */
+static void run_timer(struct queue_test *t)
+{
+	test_time = t->queue.manual_now;
+	kwq_run_timer(&t->queue, &t->pace, test_clock);
+}
+
 static void timer_makes_nothing_ready_early(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -499,11 +515,11 @@ static void timer_makes_nothing_ready_early(struct kunit *test)
 	add_at(q, &t->a, 100);
 	add_at(q, &t->b, 101);
 	q->manual_now = 99;
-	kwq_timer_fn(&q->timer);
+	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 	KUNIT_EXPECT_EQ(test, q->armed, 100);
 	q->manual_now = 100;
-	kwq_timer_fn(&q->timer);
+	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
 	KUNIT_EXPECT_EQ(test, q->armed, 101);
 }
@@ -524,8 +540,8 @@ static void backlog_leaves_room_between_its_runs(struct kunit *test)
 		add_at(q, &items[i], 10);
 	KUNIT_EXPECT_EQ(test, q->armed, 10);
 	q->manual_now = 20;
-	kwq_timer_fn(&q->timer);
-	resume = 20 + KWQ_RESUME_MIN_NS;
+	run_timer(t);
+	resume = 20 + KWQ_PACE_REST_MIN_NS;
 	KUNIT_EXPECT_EQ(test, kwq_len(q), ITEMS_PER_RUN);
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 
@@ -533,18 +549,71 @@ static void backlog_leaves_room_between_its_runs(struct kunit *test)
 	add_at(q, &t->a, 15);
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 	q->manual_now = resume;
-	kwq_timer_fn(&q->timer);
+	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * ITEMS_PER_RUN);
-	resume += KWQ_RESUME_MIN_NS;
+	resume += KWQ_PACE_REST_MIN_NS;
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 	q->manual_now = resume;
-	kwq_timer_fn(&q->timer);
+	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_OF_RUNS + 1);
 	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 
 	/* And the backlog is forgotten once it is over. */
 	add_at(q, &t->b, resume + 1);
 	KUNIT_EXPECT_EQ(test, q->armed, resume + 1);
+}
+
+static void timer_that_is_put_off_comes_in_its_slot(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	ktime_t slot;
+
+	/* O8: others have worked for so long that this one has to wait. */
+	add_at(q, &t->a, 10);
+	q->manual_now = 20;
+	t->pace.paid = 20 + KWQ_PACE_DEBT_NS + 1;
+	slot = t->pace.paid;
+	run_timer(t);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	KUNIT_EXPECT_EQ(test, q->armed, slot);
+
+	/* It is in vain if others still do. */
+	q->manual_now = slot;
+	t->pace.paid += 10 * KWQ_PACE_DEBT_NS;
+	slot = t->pace.paid;
+	run_timer(t);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	KUNIT_EXPECT_EQ(test, q->armed, slot);
+	q->manual_now = slot - KWQ_PACE_DEBT_NS;
+	run_timer(t);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, q->put_off, 0);
+
+	/* With nothing due it takes no slot. */
+	t->pace.paid = KTIME_MAX;
+	slot = t->pace.last;
+	add_at(q, &t->b, q->manual_now + 1);
+	run_timer(t);
+	KUNIT_EXPECT_EQ(test, q->armed, q->manual_now + 1);
+	KUNIT_EXPECT_EQ(test, t->pace.last, slot);
+}
+
+static void crowd_has_one_hold_each(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_OF_RUNS);
+	int i;
+
+	/* O8: somebody else waits for a slot. */
+	for (i = 0; i < NR_OF_RUNS; i++)
+		add_at(q, &items[i], 10);
+	q->manual_now = 20;
+	t->pace.last = 21;
+	run_timer(t);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
 }
 
 /* ---- Who is woken ---- */
@@ -601,7 +670,7 @@ static void run_lets_others_in_between_its_holds(struct kunit *test)
 	sleeper_init(&poller, q);
 	add_wait_queue(&q->pollers, &poller.entry);
 	q->manual_now = 20;
-	kwq_timer_fn(&q->timer);
+	run_timer(t);
 	remove_wait_queue(&q->pollers, &poller.entry);
 	KUNIT_EXPECT_EQ(test, poller.holds, KWQ_HOLDS_PER_RUN);
 	KUNIT_EXPECT_EQ(test, poller.most, KWQ_ITEMS_PER_HOLD);
@@ -1539,6 +1608,8 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(backlog_comes_in_order),
 	KUNIT_CASE(timer_makes_nothing_ready_early),
 	KUNIT_CASE(backlog_leaves_room_between_its_runs),
+	KUNIT_CASE(timer_that_is_put_off_comes_in_its_slot),
+	KUNIT_CASE(crowd_has_one_hold_each),
 	KUNIT_CASE(run_lets_others_in_between_its_holds),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
 	KUNIT_CASE(what_is_got_in_the_same_hold_wakes_nobody),

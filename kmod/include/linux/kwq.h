@@ -98,6 +98,7 @@ struct kwq_queue {
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */
 	bool expiring;			/* L: @timer's run goes on, and arms it at its end */
+	u8 put_off;			/* how often @timer was put off since it worked; its own */
 	ktime_t lease_end;		/* L: no lease ends before; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
 	struct rnd_state manual_random;	/* L: and its jitter */

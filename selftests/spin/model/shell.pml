@@ -39,6 +39,8 @@
 
 /* KWQ_HOLDS_PER_RUN */
 #define HOLDS_PER_RUN	2
+/* How often in a row a timer may be put off because others worked; "kmod/pace.h" sees to it. */
+#define PUT_OFF_MAX	1
 
 /* The most of each that a configuration may run. */
 #define TASKS		4

@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The timer: kmod/queue.c. */
 
-/* kwq_timer_fn(), called by the kernel when the time has come. */
+/* kwq_run_timer(), called by the kernel when the time has come. */
 proctype timer()
 {
-	byte holds;
-	bool more;
+	byte holds, put_off;
+	bool more, works;
 
 end:	do
 	:: atomic { enqueued && fires_at <= now -> enqueued = false; fires_at = 0; callback = true };
 		holds = 0;
+		/* kwq_pace_may_work(): others may have used the processor up. */
+		if
+		:: put_off < PUT_OFF_MAX -> put_off++; works = false
+		:: works = true; put_off = 0
+		fi;
 		do
 		:: WANT_LOCK
 			atomic {
 				TAKE_LOCK;
-				expire_locked();
+				if
+				:: works -> expire_locked()
+				:: else -> nr = 0
+				fi;
 				more = !nr && !shut_down && NEXT <= now;
 				holds++;
-				expiring = more && holds < HOLDS_PER_RUN;
+				expiring = more && works && holds < HOLDS_PER_RUN;
 				if
 				:: expiring
 				:: else ->

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How much of one processor the timers of all queues may take. "pace.h" explains how.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <kunit/visibility.h>
+#include "pace.h"
+
+static u64 debt(const struct kwq_pace *pace, u64 now)
+{
+	return pace->paid > now ? pace->paid - now : 0;
+}
+
+/**
+ * kwq_pace_may_work() - may a timer work now
+ * @pace: the processor's pace
+ * @put_off: how often the timer was put off since it last worked
+ * @now: the time it is
+ *
+ * Return: false if it has to reserve a slot.
+ */
+bool kwq_pace_may_work(const struct kwq_pace *pace, unsigned int put_off, u64 now)
+{
+	u64 turns = min_t(unsigned int, put_off, KWQ_PACE_PUT_OFF_MAX);
+
+	return debt(pace, now) <= KWQ_PACE_DEBT_NS + turns * KWQ_PACE_MORE_DEBT_NS;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_pace_may_work);
+
+/**
+ * kwq_pace_is_shared() - does any timer wait for a slot that is to come
+ * @pace: the processor's pace
+ * @now: the time it is
+ *
+ * Return: true if so: the caller, whose own slot has begun, should be brief.
+ */
+bool kwq_pace_is_shared(const struct kwq_pace *pace, u64 now)
+{
+	return pace->last > now;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_pace_is_shared);
+
+/**
+ * kwq_pace_worked() - a timer has worked
+ * @pace: the processor's pace
+ * @begun: since when
+ * @now: until when
+ */
+void kwq_pace_worked(struct kwq_pace *pace, u64 begun, u64 now)
+{
+	u64 turn = now > begun ? min_t(u64, now - begun, KWQ_PACE_TURN_MAX_NS) : 0;
+
+	pace->paid = max(pace->paid, begun) + 2 * turn;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_pace_worked);
+
+/**
+ * kwq_pace_learn() - how long a usual turn is
+ * @pace: the processor's pace
+ * @turn: the length of a turn in a slot
+ *
+ * Slots are as far apart as twice the mean of the last few.
+ */
+void kwq_pace_learn(struct kwq_pace *pace, u64 turn)
+{
+	u64 wanted = 2 * min_t(u64, turn, KWQ_PACE_TURN_MAX_NS);
+
+	pace->spacing = max_t(u64, pace->spacing - pace->spacing / 8 + wanted / 8,
+			      KWQ_PACE_SLOT_MIN_NS);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_pace_learn);
+
+/**
+ * kwq_pace_reserve() - take the next slot
+ * @pace: the processor's pace
+ * @now: the time it is
+ *
+ * Return: when the slot begins.
+ */
+u64 kwq_pace_reserve(struct kwq_pace *pace, u64 now)
+{
+	u64 free = pace->last + max_t(u64, pace->spacing, KWQ_PACE_SLOT_MIN_NS);
+
+	pace->last = max3(free, pace->paid, now + KWQ_PACE_REST_MIN_NS);
+	return pace->last;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_pace_reserve);
