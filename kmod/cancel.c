@@ -30,10 +30,12 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
 
 	while (item ? item->state & KWQ_ITEM_PROCESSING :
 		      !kwq_core_is_drained(&queue->core)) {
-		prepare_to_wait(&queue->drainers, &wait, TASK_UNINTERRUPTIBLE);
+		prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_UNINTERRUPTIBLE);
+		queue->nr_drainers++;
 		spin_unlock_irqrestore(&queue->lock, *flags);
 		schedule();
 		spin_lock_irqsave(&queue->lock, *flags);
+		queue->nr_drainers--;
 		finish_wait(&queue->drainers, &wait);
 	}
 }
@@ -123,7 +125,8 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	if (kwq_current_worker(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
-	kwq_shut_down(queue);
+	kwq_begin_shut_down(queue, false);
+	kwq_drop_all(queue);
 	let_none_come_back(queue);
 	while (remove_some_ready(queue))
 		cond_resched();

@@ -242,7 +242,7 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 		      unsigned int max_active, unsigned int wq_flags)
 {
 	struct kwq_workers *workers;
-	unsigned long flags;
+	unsigned long flags, nr;
 	int err;
 
 	err = check(queue, handler, max_active, wq_flags);
@@ -252,11 +252,18 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 	if (!workers)
 		return -ENOMEM;
 
+	/* Items that become ready from the first hold on are told by their own unlock. */
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, workers);
-	kwq_tell_workers(workers, queue->core.nr_ready);
-	kwq_unlock(queue, flags);
-	return 0;
+	nr = min_t(unsigned long, queue->core.nr_ready, max_active);
+	for (;;) {
+		kwq_tell_workers(workers, min_t(unsigned long, nr, KWQ_ITEMS_PER_HOLD));
+		kwq_unlock(queue, flags);
+		if (nr <= KWQ_ITEMS_PER_HOLD)
+			return 0;
+		nr -= KWQ_ITEMS_PER_HOLD;
+		spin_lock_irqsave(&queue->lock, flags);
+	}
 }
 EXPORT_SYMBOL_GPL(kwq_start_handler);
 

@@ -107,6 +107,44 @@ static ktime_t next_time(const struct kwq_queue *queue)
 	return min(kwq_core_next(&queue->core), queue->lease_end);
 }
 
+/* Waiters that an earlier hold left: each of them is woken by a later one. */
+static bool owes_wake_ups(const struct kwq_queue *queue)
+{
+	return queue->wake_getters || queue->wake_drainers || queue->wake_pollers;
+}
+
+static bool has_work(const struct kwq_queue *queue, ktime_t now)
+{
+	return owes_wake_ups(queue) || next_time(queue) <= now;
+}
+
+/*
+ * Moves some due items; the unlock after it wakes some waiters. Returns true if there may
+ * be more of either.
+ */
+static bool work_some(struct kwq_queue *queue, ktime_t now)
+{
+	bool more = false;
+
+	if (next_time(queue) <= now)
+		more = expire_locked(queue, now) && next_time(queue) <= now;
+	if (!owes_wake_ups(queue))
+		return more;
+	/* For kwq_unlock() to look. */
+	queue->core.changed = true;
+	return true;
+}
+
+static void arm_timer_locked(struct kwq_queue *queue);
+
+/* Leaves all work to the timer's slot, wake-ups as well. */
+static void put_off_and_unlock(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	arm_timer_locked(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
 /* The end of a run at a time on @clock: the timer is for what comes next. */
 static void end_run(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t at, bool more)
 {
@@ -146,9 +184,9 @@ VISIBLE_IF_KUNIT void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pa
 	do {
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
-		more = next_time(queue) <= now;
+		more = has_work(queue, now);
 		if (more && may_work)
-			more = expire_locked(queue, now) && next_time(queue) <= now;
+			more = work_some(queue, now);
 		holds++;
 		if (more) {
 			then = clock();
@@ -160,7 +198,10 @@ VISIBLE_IF_KUNIT void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pa
 		queue->expiring = expiring;
 		if (!expiring)
 			end_run(queue, pace, at, more);
-		kwq_unlock(queue, flags);
+		if (more && !may_work)
+			put_off_and_unlock(queue, flags);
+		else
+			kwq_unlock(queue, flags);
 	} while (expiring);
 
 	/* Only the callback looks at it, so the lock is not missed. */
@@ -197,6 +238,19 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 }
 
 /*
+ * A manual clock stands still, but waiters are woken in real time. ADVANCE moves the items
+ * that are due.
+ */
+static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
+{
+	s64 wait = max_t(s64, ktime_sub(when, queue->manual_now), 0);
+
+	if (owes_wake_ups(queue))
+		hrtimer_start(&queue->timer, ktime_add_ns(ktime_get(), wait),
+			      HRTIMER_MODE_ABS_SOFT);
+}
+
+/*
  * It expires in softirq context: however many queues have something due at once,
  * interrupts are off for one hold of one of them at a time, and the pace of the
  * processor bounds all of their runs together.
@@ -208,7 +262,7 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
  */
 static void arm_timer_locked(struct kwq_queue *queue)
 {
-	ktime_t when = next_time(queue);
+	ktime_t when = owes_wake_ups(queue) ? 0 : next_time(queue);
 
 	if (queue->expiring)
 		return;
@@ -218,37 +272,94 @@ static void arm_timer_locked(struct kwq_queue *queue)
 		return;
 	queue->armed = when;
 	if (queue->clock == KWQ_CLOCK_MANUAL)
-		return;
-	if (when == KTIME_MAX)
+		arm_manual_timer(queue, when);
+	else if (when == KTIME_MAX)
 		hrtimer_try_to_cancel(&queue->timer);
 	else
 		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS_SOFT);
 }
 
+/**
+ * kwq_wake_all_locked() - wake all getters and drainers
+ * @queue: the queue; @queue->lock held
+ *
+ * The unlocks from this one on do it: see kwq_unlock().
+ */
+void kwq_wake_all_locked(struct kwq_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+	queue->wake_getters = queue->nr_getters;
+	queue->wake_drainers = queue->nr_drainers;
+	queue->core.changed = true;
+}
+
+/* More exclusive ones than one hold wakes. They are at the end of the list. */
+static bool are_many(wait_queue_head_t *waiters)
+{
+	wait_queue_entry_t *entry;
+	unsigned int nr = 0;
+
+	/* Interrupts are off. */
+	spin_lock(&waiters->lock);
+	list_for_each_entry_reverse(entry, &waiters->head, entry) {
+		if (!(entry->flags & WQ_FLAG_EXCLUSIVE) || nr > KWQ_WAKES_PER_HOLD)
+			break;
+		nr++;
+	}
+	spin_unlock(&waiters->lock);
+	return nr > KWQ_WAKES_PER_HOLD;
+}
+
 /*
- * What follows once the core has changed in more than what is ready. All are woken twice
- * in a queue's life: when it is shut down, and when it is drained after that; so from the
- * first on every call has to look. Who waits for the end of a cancelled item is among the
- * drainers, so these are woken for it, too.
+ * Wakes some of @nr waiters, and returns how many are left. A getter and a drainer leave
+ * the list when they are woken, so the next call goes on behind them. A poller stays on
+ * the list. But an epoll whose task is awake lets the wake-up pass on to the next one.
+ */
+static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr, __poll_t key)
+{
+	u32 some = min_t(u32, nr, KWQ_WAKES_PER_HOLD);
+
+	/* No barrier is missing, as in wake_for(). */
+	if (!nr || !waitqueue_active(waiters))
+		return 0;
+	__wake_up(waiters, TASK_NORMAL, some, key ? poll_to_key(key) : NULL);
+	return nr > some && (!key || are_many(waiters)) ? nr - some : 0;
+}
+
+/* The caller arms the timer for the waiters that are left. */
+static void wake_some(struct kwq_queue *queue)
+{
+	queue->wake_getters = wake_some_of(&queue->getters, queue->wake_getters, 0);
+	queue->wake_drainers = wake_some_of(&queue->drainers, queue->wake_drainers, 0);
+	queue->wake_pollers = wake_some_of(&queue->pollers, queue->wake_pollers,
+					   EPOLLIN | EPOLLRDNORM);
+}
+
+/*
+ * The consequences of a change of more than the ready items. All are woken twice in a
+ * queue's life: by the shut down, and by the end of the drain. So each hold after the
+ * shut down comes here. A task that waits for the end of a cancelled item is among the
+ * drainers. Pollers are told by one call: the kernel has no bound for pollers without
+ * EPOLLEXCLUSIVE, of a queue as of any other file.
  */
 static noinline void follow_changes(struct kwq_queue *queue)
 {
 	bool shut_down = queue->core.shut_down;
 	bool drained = kwq_core_is_drained(&queue->core);
 
-	queue->core.changed = shut_down;
-	arm_timer_locked(queue);
 	if (queue->core.let_go != queue->told_let_go) {
 		queue->told_let_go = queue->core.let_go;
-		wake_up_all(&queue->drainers);
+		queue->wake_drainers = queue->nr_drainers;
 	}
 	if (shut_down != queue->told_shut_down || drained != queue->told_drained) {
 		queue->told_shut_down = shut_down;
 		queue->told_drained = drained;
-		wake_up_all(&queue->getters);
-		wake_up_all(&queue->drainers);
+		kwq_wake_all_locked(queue);
 		wake_up_all(&queue->pollers);
 	}
+	queue->core.changed = shut_down;
+	wake_some(queue);
+	arm_timer_locked(queue);
 }
 
 /* So many items were made ready, and somebody may wait for them. */
@@ -262,11 +373,16 @@ static noinline void wake_for(struct kwq_queue *queue, u64 nr)
 		kwq_tell_workers(queue->workers, nr);
 	/* No barrier is missing: whoever is on the list came under the lock. */
 	if (waitqueue_active(&queue->getters))
-		wake_up_nr(&queue->getters, min_t(u64, nr, INT_MAX));
+		queue->wake_getters = min_t(u64, queue->wake_getters + nr, U32_MAX);
 	/* Nor here: see kwq_unlock(). */
 	if (waitqueue_active(&queue->pollers))
-		__wake_up(&queue->pollers, TASK_NORMAL, min_t(u64, nr, INT_MAX),
-			  poll_to_key(EPOLLIN | EPOLLRDNORM));
+		queue->wake_pollers = min_t(u64, queue->wake_pollers + nr, U32_MAX);
+	/* Else follow_changes() does it. */
+	if (queue->core.changed)
+		return;
+	wake_some(queue);
+	if (owes_wake_ups(queue))
+		arm_timer_locked(queue);
 }
 
 static inline bool is_awaited(struct kwq_queue *queue)
@@ -304,6 +420,12 @@ static inline bool is_awaited(struct kwq_queue *queue)
  * If the poller's hold comes first, its entry is visible to the other one's; if
  * it comes second, it sees the item. That both miss is impossible.
  *
+ * A hold wakes a bounded number of waiters. The queue counts those that are left, and
+ * its timer wakes them at once: it needs no task, so none of them depends on what a
+ * woken task does. Getters and drainers wait in line, and each new one is the last. So
+ * the count is of the first in the list. It may be too high, since a waiter can leave by
+ * itself; then one is woken in vain.
+ *
  * All wake-ups happen under the lock, so that the unlock is the last touch of
  * the queue: whoever learned from the queue that it is drained may destroy it.
  *
@@ -314,13 +436,13 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 {
 	u64 nr = queue->core.readied - queue->woken;
 
-	if (unlikely(queue->core.changed))
-		follow_changes(queue);
 	if (nr) {
 		queue->woken += nr;
 		if (is_awaited(queue))
 			wake_for(queue, nr);
 	}
+	if (unlikely(queue->core.changed))
+		follow_changes(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
@@ -361,6 +483,11 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->told_shut_down = false;
 	queue->told_drained = false;
 	queue->told_let_go = 0;
+	queue->nr_getters = 0;
+	queue->nr_drainers = 0;
+	queue->wake_getters = 0;
+	queue->wake_drainers = 0;
+	queue->wake_pollers = 0;
 	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
@@ -430,14 +557,23 @@ static ktime_t later(ktime_t now, u64 delay)
 	return saturated(now + saturated(delay));
 }
 
+/* All waiters look at their deadlines again. */
+static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
+{
+	if (now == queue->manual_now)
+		return;
+	queue->manual_now = now;
+	kwq_wake_all_locked(queue);
+}
+
 /**
  * kwq_advance_some() - move a manual clock on, and a bounded number of due items
  * @queue: a queue on KWQ_CLOCK_MANUAL
  * @now: the new time; an earlier one than it has is ignored
  *
- * What is due becomes ready, and whoever waits looks at the deadline again.
+ * Due items become ready, and waiters look at their deadlines again.
  *
- * Return: true if there may be more that is due.
+ * Return: true if there may be more due items, or more waiters to be woken.
  */
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 {
@@ -445,17 +581,19 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 	bool more;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	queue->manual_now = max(queue->manual_now, now);
+	set_manual_clock(queue, max(queue->manual_now, now));
 	more = expire_locked(queue, queue->manual_now);
-	wake_up_all(&queue->getters);
-	wake_up_all(&queue->drainers);
+	if (owes_wake_ups(queue)) {
+		queue->core.changed = true;
+		more = true;
+	}
 	kwq_unlock(queue, flags);
 	return more;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_advance_some);
 
 /**
- * kwq_begin_advance_by() - move a manual clock on by some time, and nothing else
+ * kwq_begin_advance_by() - move a manual clock on by some time, but no due item
  * @queue: a queue on KWQ_CLOCK_MANUAL
  * @ns: by how much; the clock ends at KTIME_MAX
  *
@@ -468,8 +606,8 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	now = later(queue->manual_now, ns);
-	queue->manual_now = now;
-	spin_unlock_irqrestore(&queue->lock, flags);
+	set_manual_clock(queue, now);
+	kwq_unlock(queue, flags);
 	return now;
 }
 
@@ -786,7 +924,7 @@ void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 	trace_kwq_get(queue, item, item->abandoned);
 	/* Who waits through this handle must not do so any more. */
 	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
-		wake_up_all(&queue->getters);
+		queue->wake_getters = queue->nr_getters;
 		wake_up_all(&queue->pollers);
 	}
 }
@@ -975,9 +1113,11 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		return -ERESTARTSYS;
 
 	prepare_to_wait_exclusive(&queue->getters, &wait, TASK_INTERRUPTIBLE);
+	queue->nr_getters++;
 	kwq_unlock(queue, *flags);
 	sleep_until(queue, waiter->deadline);
 	spin_lock_irqsave(&queue->lock, *flags);
+	queue->nr_getters--;
 	finish_wait(&queue->getters, &wait);
 	return 0;
 }
@@ -1324,7 +1464,7 @@ u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
 	kwq_core_shut_down(&queue->core);
 	if (!drain) {
 		queue->shut_downs++;
-		wake_up_all(&queue->drainers);
+		queue->wake_drainers = queue->nr_drainers;
 	}
 	shut_downs = queue->shut_downs;
 	trace_kwq_shut_down(queue, drain);
@@ -1363,10 +1503,12 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 		ret = -ERESTARTSYS;
 		if (signal_pending(current))
 			break;
-		prepare_to_wait(&queue->drainers, &wait, TASK_INTERRUPTIBLE);
+		prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_INTERRUPTIBLE);
+		queue->nr_drainers++;
 		spin_unlock_irqrestore(&queue->lock, flags);
 		sleep_until(queue, deadline);
 		spin_lock_irqsave(&queue->lock, flags);
+		queue->nr_drainers--;
 		finish_wait(&queue->drainers, &wait);
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
@@ -1410,10 +1552,16 @@ VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_drop);
 
-static void drop_all(struct kwq_queue *queue)
+/**
+ * kwq_drop_all() - drop all that is waiting or dead (Q8)
+ * @queue: the queue; shut down
+ *
+ * Context: process; may sleep.
+ */
+void kwq_drop_all(struct kwq_queue *queue)
 {
 	while (kwq_drop(queue))
-		cpu_relax();
+		cond_resched();
 }
 
 /**
@@ -1428,7 +1576,8 @@ static void drop_all(struct kwq_queue *queue)
 void kwq_shut_down(struct kwq_queue *queue)
 {
 	kwq_begin_shut_down(queue, false);
-	drop_all(queue);
+	while (kwq_drop(queue))
+		cpu_relax();
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down);
 
@@ -1452,7 +1601,7 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
 	shut_downs = kwq_begin_shut_down(queue, true);
-	drop_all(queue);
+	kwq_drop_all(queue);
 	return kwq_wait_drained(queue, shut_downs, deadline);
 }
 EXPORT_SYMBOL_GPL(kwq_shut_down_with_drain);

@@ -9,11 +9,16 @@
 
 #include <linux/kwq.h>
 
-/* The most items that are moved, dropped or given back in one hold of the lock. */
-#define KWQ_ITEMS_PER_HOLD	128
+/*
+ * A hold of the lock keeps interrupts off, so each does a bounded number of things (O8): it
+ * moves, drops or gives back so many items, and wakes so many getters, drainers and
+ * exclusive pollers. See kwq_unlock() for the waiters that are left.
+ */
+#define KWQ_ITEMS_PER_HOLD	64
+#define KWQ_WAKES_PER_HOLD	8
 
 /* The most holds of the lock in one run of the timer; see also "pace.h". */
-#define KWQ_HOLDS_PER_RUN	8
+#define KWQ_HOLDS_PER_RUN	16
 
 /**
  * struct kwq_waiter - one call that may have to wait
@@ -94,10 +99,12 @@ void kwq_wake_again_locked(struct kwq_queue *queue);
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
+void kwq_wake_all_locked(struct kwq_queue *queue);
 u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
 bool kwq_drop_locked(struct kwq_queue *queue,
 		     void (*dropped)(struct kwq_queue *queue,
 				     struct kwq_item *item));
+void kwq_drop_all(struct kwq_queue *queue);
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)

@@ -1195,7 +1195,7 @@ static void closed_handles_tickets_are_stale(struct kunit *test)
 static void closed_handle_gives_back_in_pieces(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	wait_queue_head_t *getters = &t->keyed->queue.getters;
+	wait_queue_head_t *pollers = &t->keyed->queue.pollers;
 	struct sleeper s = {};
 	u8 byte;
 	struct kwq_key key = { &byte, 1 };
@@ -1209,9 +1209,9 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 	for (i = 0; i < 256; i += NR_GOT)
 		KUNIT_EXPECT_EQ(test, fetch(t, t->x, NR_GOT), NR_GOT);
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
-	add_wait_queue(getters, &s.entry);
+	add_wait_queue(pollers, &s.entry);
 	close_x(t);
-	remove_wait_queue(getters, &s.entry);
+	remove_wait_queue(pollers, &s.entry);
 	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_ITEMS_PER_HOLD + 1);
 	for (i = 0; i < 256; i++) {
 		KUNIT_ASSERT_EQ(test, fetch(t, t->y, 1), 1);

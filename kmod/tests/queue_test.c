@@ -677,6 +677,69 @@ static void run_lets_others_in_between_its_holds(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, q->expiring);
 }
 
+static void add_in_one_hold(struct kwq_queue *queue, struct kwq_item *items, int nr)
+{
+	static const struct kwq_add_options options;
+	unsigned long flags;
+	int i;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	for (i = 0; i < nr; i++)
+		kwq_add_locked(queue, &items[i], &options, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+}
+
+/* As many wake-ups as one hold makes leave this number as it is. */
+struct paced_sleeper {
+	struct wait_queue_entry entry;
+	struct paced_sleepers *all;
+};
+
+struct paced_sleepers {
+	const u32 *left;
+	u32 last;
+	int row;		/* woken since that number has changed */
+	int most;
+	int wakes;
+	struct paced_sleeper sleeper[3 * KWQ_WAKES_PER_HOLD + 1];
+};
+
+static int wake_paced_sleeper(struct wait_queue_entry *entry, unsigned int mode,
+			      int sync, void *key)
+{
+	struct paced_sleepers *all = container_of(entry, struct paced_sleeper, entry)->all;
+
+	if (*all->left != all->last)
+		all->row = 0;
+	all->last = *all->left;
+	all->most = max(all->most, ++all->row);
+	WRITE_ONCE(all->wakes, all->wakes + 1);
+	list_del_init(&entry->entry);
+	return 1;
+}
+
+static void hold_wakes_a_bounded_number(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct paced_sleepers *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
+	const int nr = ARRAY_SIZE(all->sleeper);
+	struct kwq_item *items = make_items(test, nr);
+	int i;
+
+	/* O8: the timer wakes the others, and needs no woken task for it. */
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	all->left = &q->wake_getters;
+	for (i = 0; i < nr; i++) {
+		all->sleeper[i].all = all;
+		init_waitqueue_func_entry(&all->sleeper[i].entry, wake_paced_sleeper);
+		add_wait_queue_exclusive(&q->getters, &all->sleeper[i].entry);
+	}
+	add_in_one_hold(q, items, nr);
+	kwq_test_wait_until(test, READ_ONCE(all->wakes) == nr);
+	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
+}
+
 static int total_wakes(const struct sleeper *sleepers, int nr)
 {
 	int sum = 0;
@@ -697,6 +760,7 @@ static void each_ready_item_wakes_one_getter(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(s); i++) {
 		sleeper_init(&s[i], q);
 		add_wait_queue_exclusive(&q->getters, &s[i].entry);
+		q->nr_getters++;
 	}
 	/* an add, */
 	kwq_add(q, &t->a);
@@ -844,6 +908,7 @@ static void shut_down_queue_wakes_only_for_a_reason(struct kunit *test)
 	kwq_shut_down(q);
 	sleeper_init(&s, q);
 	add_wait_queue(&q->getters, &s.entry);
+	q->nr_getters++;
 	for (i = 0; i < 10; i++) {
 		KUNIT_EXPECT_EQ(test, kwq_add(q, &t->c), -ESHUTDOWN);
 		KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->c), -ENOENT);
@@ -978,6 +1043,54 @@ static void shut_down_wakes_all_getters(struct kunit *test)
 	join_getters(test, g, 3);
 	KUNIT_EXPECT_EQ(test, nr_that_got(g, 3, SHUT_DOWN), 3);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+}
+
+#define NR_CROWD	(3 * KWQ_WAKES_PER_HOLD + 1)
+
+static void shut_down_wakes_a_crowd(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, NR_CROWD, sizeof(*g), GFP_KERNEL);
+
+	/* Q8 O8: more than the holds of the shut down wake */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, NR_CROWD, KTIME_MAX);
+	kwq_shut_down(q);
+	join_getters(test, g, NR_CROWD);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, NR_CROWD, SHUT_DOWN), NR_CROWD);
+	KUNIT_EXPECT_EQ(test, q->nr_getters, 0);
+}
+
+static void deadlines_of_a_crowd_come(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, NR_CROWD, sizeof(*g), GFP_KERNEL);
+
+	/* Q5 O8 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, NR_CROWD, 100);
+	kwq_queue_advance(q, 100);
+	join_getters(test, g, NR_CROWD);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, NR_CROWD, TIMED_OUT), NR_CROWD);
+}
+
+static void crowd_shares_the_items_of_one_hold(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_CROWD);
+	struct getter *g = kunit_kcalloc(test, NR_CROWD, sizeof(*g), GFP_KERNEL);
+	int i;
+
+	/* Q5 O8: each gets one, though a single hold makes all of them ready. */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	start_getters(test, q, g, NR_CROWD, KTIME_MAX);
+	add_in_one_hold(q, items, NR_CROWD);
+	join_getters(test, g, NR_CROWD);
+	for (i = 0; i < NR_CROWD; i++)
+		KUNIT_EXPECT_EQ(test, nr_that_got(g, NR_CROWD, &items[i]), 1);
 }
 
 static void getters_deadline_comes(struct kunit *test)
@@ -1612,6 +1725,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(crowd_has_one_hold_each),
 	KUNIT_CASE(run_lets_others_in_between_its_holds),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
+	KUNIT_CASE(hold_wakes_a_bounded_number),
 	KUNIT_CASE(what_is_got_in_the_same_hold_wakes_nobody),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
 	KUNIT_CASE(expiry_is_bounded_in_each_hold),
@@ -1622,6 +1736,9 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(blocked_getters_share_what_is_due),
 	KUNIT_CASE(blocked_getter_gets_a_requeued_item),
 	KUNIT_CASE(shut_down_wakes_all_getters),
+	KUNIT_CASE(shut_down_wakes_a_crowd),
+	KUNIT_CASE(deadlines_of_a_crowd_come),
+	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
 	KUNIT_CASE(getters_deadline_comes),
 	KUNIT_CASE(signal_ends_the_wait),
 	KUNIT_CASE(signal_takes_no_item_with_it),

@@ -94,6 +94,11 @@ struct kwq_queue {
 	bool told_shut_down;		/* L: all were woken for the shut down */
 	bool told_drained;		/* L: and for the end of the last item */
 	u64 told_let_go;		/* L: @core.let_go when last woken for */
+	u32 nr_getters;			/* L: tasks that wait as getters, */
+	u32 nr_drainers;		/* L: and as drainers */
+	u32 wake_getters;		/* L: so many getters are still to be woken, */
+	u32 wake_drainers;		/* L: and drainers, */
+	u32 wake_pollers;		/* L: and pollers, for an item each */
 	atomic64_t coalesced;		/* adds that did so without @lock */
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */
