@@ -133,7 +133,7 @@ TEST_F(modload, unload_and_load)
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 #define DEBUGFS		"/sys/kernel/debug/"
 #define MANY		1000000
-#define LAST_STEPS	100
+#define LAST_STEPS	60
 
 /* Returns what load() did, and how many steps were left to the one that shall fail. */
 static int load_and_fail(int nth, int *left)
@@ -150,7 +150,7 @@ static int load_and_fail(int nth, int *left)
 	return ret;
 }
 
-TEST_F_TIMEOUT(modload, load_fails_at_any_of_the_last_steps, 340)
+TEST_F_TIMEOUT(modload, load_fails_at_any_of_the_last_steps, 200)
 {
 	int left, steps, failures = 0;
 
