@@ -293,21 +293,21 @@ void kwq_wake_all_locked(struct kwq_queue *queue)
 	queue->core.changed = true;
 }
 
-/* More exclusive ones than one hold wakes. They are at the end of the list. */
-static bool are_many(wait_queue_head_t *waiters)
+/* Exclusive waiters are at the end of the list. */
+static u32 nr_exclusive(wait_queue_head_t *waiters)
 {
 	wait_queue_entry_t *entry;
-	unsigned int nr = 0;
+	u32 nr = 0;
 
 	/* Interrupts are off. */
 	spin_lock(&waiters->lock);
 	list_for_each_entry_reverse(entry, &waiters->head, entry) {
-		if (!(entry->flags & WQ_FLAG_EXCLUSIVE) || nr > KWQ_WAKES_PER_HOLD)
+		if (!(entry->flags & WQ_FLAG_EXCLUSIVE))
 			break;
 		nr++;
 	}
 	spin_unlock(&waiters->lock);
-	return nr > KWQ_WAKES_PER_HOLD;
+	return nr;
 }
 
 /*
@@ -323,7 +323,7 @@ static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr, __poll_t key)
 	if (!nr || !waitqueue_active(waiters))
 		return 0;
 	__wake_up(waiters, TASK_NORMAL, some, key ? poll_to_key(key) : NULL);
-	return nr > some && (!key || are_many(waiters)) ? nr - some : 0;
+	return nr - some;
 }
 
 /* The caller arms the timer for the waiters that are left. */
@@ -362,6 +362,12 @@ static noinline void follow_changes(struct kwq_queue *queue)
 	arm_timer_locked(queue);
 }
 
+/* A backlog may be larger than the crowd that waits for it by far. */
+static u32 no_more_than(u32 wake_ups, u32 waiters)
+{
+	return min(wake_ups, max_t(u32, waiters, KWQ_WAKES_PER_HOLD));
+}
+
 /* So many items were made ready, and somebody may wait for them. */
 static noinline void wake_for(struct kwq_queue *queue, u64 nr)
 {
@@ -372,11 +378,19 @@ static noinline void wake_for(struct kwq_queue *queue, u64 nr)
 	if (queue->workers)
 		kwq_tell_workers(queue->workers, nr);
 	/* No barrier is missing: whoever is on the list came under the lock. */
-	if (waitqueue_active(&queue->getters))
+	if (waitqueue_active(&queue->getters)) {
 		queue->wake_getters = min_t(u64, queue->wake_getters + nr, U32_MAX);
+		if (queue->wake_getters > KWQ_WAKES_PER_HOLD)
+			queue->wake_getters = no_more_than(queue->wake_getters,
+							   queue->nr_getters);
+	}
 	/* Nor here: see kwq_unlock(). */
-	if (waitqueue_active(&queue->pollers))
+	if (waitqueue_active(&queue->pollers)) {
 		queue->wake_pollers = min_t(u64, queue->wake_pollers + nr, U32_MAX);
+		if (queue->wake_pollers > KWQ_WAKES_PER_HOLD)
+			queue->wake_pollers = no_more_than(queue->wake_pollers,
+							   nr_exclusive(&queue->pollers));
+	}
 	/* Else follow_changes() does it. */
 	if (queue->core.changed)
 		return;

@@ -1192,6 +1192,67 @@ static void closed_handles_tickets_are_stale(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done(t, t->y), KWQ_FINISHED);
 }
 
+#define NR_PACED	(3 * KWQ_WAKES_PER_HOLD + 1)
+
+/* As many wake-ups as one hold makes leave this number as it is. */
+struct paced_sleeper {
+	struct wait_queue_entry entry;
+	struct paced_sleepers *all;
+};
+
+struct paced_sleepers {
+	const u32 *left;
+	u32 last;
+	int row;		/* woken since that number has changed */
+	int most;
+	int wakes;
+	struct paced_sleeper sleeper[NR_PACED];
+};
+
+static int wake_paced_sleeper(struct wait_queue_entry *entry, unsigned int mode,
+			      int sync, void *key)
+{
+	struct paced_sleepers *all = container_of(entry, struct paced_sleeper, entry)->all;
+
+	if (*all->left != all->last)
+		all->row = 0;
+	all->last = *all->left;
+	all->most = max(all->most, ++all->row);
+	WRITE_ONCE(all->wakes, all->wakes + 1);
+	list_del_init(&entry->entry);
+	return 1;
+}
+
+static void hold_wakes_a_bounded_number(struct kunit *test)
+{
+	struct paced_sleepers *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
+	struct keyed_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+	struct kwq_key key;
+	u8 byte;
+	int i;
+
+	/* O8: the timer wakes the others, and needs no woken task for it. */
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	key = (struct kwq_key){ &byte, 1 };
+	for (i = 0; i < NR_PACED; i++) {
+		byte = i;
+		add(t, &key);
+	}
+	for (i = 0; i < NR_PACED; i++)
+		KUNIT_ASSERT_EQ(test, fetch(t, t->x, 1), 1);
+	all->left = &q->wake_getters;
+	for (i = 0; i < NR_PACED; i++) {
+		all->sleeper[i].all = all;
+		init_waitqueue_func_entry(&all->sleeper[i].entry, wake_paced_sleeper);
+		add_wait_queue_exclusive(&q->getters, &all->sleeper[i].entry);
+	}
+	q->nr_getters = NR_PACED;
+	close_x(t);
+	kwq_test_wait_until(test, READ_ONCE(all->wakes) == NR_PACED);
+	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
+}
+
 static void closed_handle_gives_back_in_pieces(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -2371,6 +2432,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(closing_wakes_for_all_that_is_ready),
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
+	KUNIT_CASE(hold_wakes_a_bounded_number),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),
 	KUNIT_CASE(closed_handle_gives_back_what_was_removed),
 	KUNIT_CASE(last_handle_takes_all_with_it),

@@ -677,67 +677,20 @@ static void run_lets_others_in_between_its_holds(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, q->expiring);
 }
 
-static void add_in_one_hold(struct kwq_queue *queue, struct kwq_item *items, int nr)
+/* All of them are due, and the run has one hold: another timer waits for its slot. */
+static void make_ready_in_one_hold(struct queue_test *t, struct kwq_item *items, int nr)
 {
-	static const struct kwq_add_options options;
+	struct kwq_queue *q = &t->queue;
 	unsigned long flags;
 	int i;
 
-	spin_lock_irqsave(&queue->lock, flags);
 	for (i = 0; i < nr; i++)
-		kwq_add_locked(queue, &items[i], &options, kwq_now_locked(queue));
-	kwq_unlock(queue, flags);
-}
-
-/* As many wake-ups as one hold makes leave this number as it is. */
-struct paced_sleeper {
-	struct wait_queue_entry entry;
-	struct paced_sleepers *all;
-};
-
-struct paced_sleepers {
-	const u32 *left;
-	u32 last;
-	int row;		/* woken since that number has changed */
-	int most;
-	int wakes;
-	struct paced_sleeper sleeper[3 * KWQ_WAKES_PER_HOLD + 1];
-};
-
-static int wake_paced_sleeper(struct wait_queue_entry *entry, unsigned int mode,
-			      int sync, void *key)
-{
-	struct paced_sleepers *all = container_of(entry, struct paced_sleeper, entry)->all;
-
-	if (*all->left != all->last)
-		all->row = 0;
-	all->last = *all->left;
-	all->most = max(all->most, ++all->row);
-	WRITE_ONCE(all->wakes, all->wakes + 1);
-	list_del_init(&entry->entry);
-	return 1;
-}
-
-static void hold_wakes_a_bounded_number(struct kunit *test)
-{
-	struct queue_test *t = test->priv;
-	struct kwq_queue *q = &t->queue;
-	struct paced_sleepers *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
-	const int nr = ARRAY_SIZE(all->sleeper);
-	struct kwq_item *items = make_items(test, nr);
-	int i;
-
-	/* O8: the timer wakes the others, and needs no woken task for it. */
-	KUNIT_ASSERT_NOT_NULL(test, all);
-	all->left = &q->wake_getters;
-	for (i = 0; i < nr; i++) {
-		all->sleeper[i].all = all;
-		init_waitqueue_func_entry(&all->sleeper[i].entry, wake_paced_sleeper);
-		add_wait_queue_exclusive(&q->getters, &all->sleeper[i].entry);
-	}
-	add_in_one_hold(q, items, nr);
-	kwq_test_wait_until(test, READ_ONCE(all->wakes) == nr);
-	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
+		add_at(q, &items[i], 10);
+	spin_lock_irqsave(&q->lock, flags);
+	q->manual_now = 20;
+	spin_unlock_irqrestore(&q->lock, flags);
+	t->pace.last = 21;
+	run_timer(t);
 }
 
 static int total_wakes(const struct sleeper *sleepers, int nr)
@@ -1087,7 +1040,7 @@ static void crowd_shares_the_items_of_one_hold(struct kunit *test)
 	/* Q5 O8: each gets one, though a single hold makes all of them ready. */
 	KUNIT_ASSERT_NOT_NULL(test, g);
 	start_getters(test, q, g, NR_CROWD, KTIME_MAX);
-	add_in_one_hold(q, items, NR_CROWD);
+	make_ready_in_one_hold(t, items, NR_CROWD);
 	join_getters(test, g, NR_CROWD);
 	for (i = 0; i < NR_CROWD; i++)
 		KUNIT_EXPECT_EQ(test, nr_that_got(g, NR_CROWD, &items[i]), 1);
@@ -1725,7 +1678,6 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(crowd_has_one_hold_each),
 	KUNIT_CASE(run_lets_others_in_between_its_holds),
 	KUNIT_CASE(each_ready_item_wakes_one_getter),
-	KUNIT_CASE(hold_wakes_a_bounded_number),
 	KUNIT_CASE(what_is_got_in_the_same_hold_wakes_nobody),
 	KUNIT_CASE(pollers_are_told_that_it_is_readable),
 	KUNIT_CASE(expiry_is_bounded_in_each_hold),

@@ -289,8 +289,8 @@ struct kwq_config {
  *
  * Return: a new descriptor of the queue.
  * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids), EDQUOT (the user has
- * too many queues, or too much memory in them; see &struct kwq_info), EEXIST, EINVAL, EMFILE, ENAMETOOLONG (no NUL), ENFILE,
- * ENOMEM.
+ * too many queues, or too much memory in them; see &struct kwq_info), EEXIST,
+ * EINVAL, EMFILE, ENAMETOOLONG (no NUL), ENFILE, ENOMEM.
  */
 struct kwq_create {
 	__u32 size;
@@ -431,8 +431,9 @@ struct kwq_batch {
  * Return: how many entries were taken, from the first on; each of them has its
  * result. Fewer than asked where the memory of a later one could not be read
  * or its result not be written.
- * Errors, with nothing changed: E2BIG, EBADF (the descriptor has no right to), EFAULT (with the first entries), EINVAL, EMSGSIZE (more than
- * KWQ_BATCH_MAX entries), ENOMEM.
+ * Errors, with nothing changed: E2BIG, EBADF (the descriptor lacks the right),
+ * EFAULT (with the first entries), EINVAL, EMSGSIZE (more than KWQ_BATCH_MAX
+ * entries), ENOMEM.
  */
 struct kwq_op {
 	__u32 size;
