@@ -1175,6 +1175,8 @@ static const struct kwq_limiter edges[] = {
 		.steps = KWQ_LIMITER_STEPS_MAX),
 };
 
+#define NR_EDGES ((int)ARRAY_SIZE(edges))
+
 /* Refused by CONFIGURE, which changes nothing, and by CREATE, which makes nothing. */
 static void check_refused(struct __test_metadata *_metadata, limiter_fixture *self, int err,
 			  const struct kwq_config *config)
@@ -1228,11 +1230,19 @@ TEST_F(limiter, bad_limiters)
 			return;
 		}
 	}
-	/* What is right at the edge of that works, all together. */
-	config = config_of(edges);
-	EXPECT_EQ(0, q_configure(self->q, &config));
-	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	expect_due(self->q, "a", TIME_MAX);
+	/* What is right at the edge of that works, as many together as there may be. */
+	for (int first = 0; first <= NR_EDGES - KWQ_LIMITERS_MAX; first++) {
+		int q = new_manual_queue(self->dev, NULL);
+
+		ASSERT_LE(0, q);
+		for (int n = 0; n < KWQ_LIMITERS_MAX; n++)
+			some[n] = edges[first + n];
+		config = config_of(some);
+		EXPECT_EQ(0, q_configure(q, &config));
+		EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(q, "a"));
+		expect_due(q, "a", TIME_MAX);
+		close(q);
+	}
 }
 
 /* U3: nothing behind the member of the union that is meant. */
