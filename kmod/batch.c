@@ -214,6 +214,9 @@ static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_
 	if (batch->pad || batch->entry_size < first_size ||
 	    batch->entry_size > PAGE_SIZE)
 		return -EINVAL;
+	/* An address without any bytes would not be looked at. */
+	if (batch->keys && !batch->keys_len)
+		return -EINVAL;
 	return 0;
 }
 

@@ -572,10 +572,25 @@ static u64 resume_at(struct kwq_keyed *keyed, ktime_t deadline)
 	return max(kwq_caller_time(keyed, deadline), 1);
 }
 
+/* An argument that the request would not look at is a mistake of the caller (U3). */
+static int check_get_wait(const struct kwq_get *arg)
+{
+	if (arg->flags & ~(KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE))
+		return -EINVAL;
+	if (!arg->get.nr)
+		return arg->flags || arg->deadline || arg->resume ? -EINVAL : 0;
+	if (arg->flags & KWQ_GET_NONBLOCK &&
+	    (arg->flags & KWQ_GET_RELATIVE || arg->deadline))
+		return -EINVAL;
+	/* Only a wait without an add and without a done is ever restarted. */
+	if (arg->resume && (!(arg->flags & KWQ_GET_RELATIVE) || arg->add.nr || arg->done.nr))
+		return -EINVAL;
+	return 0;
+}
+
 static int check_get(const struct file *file, const struct kwq_get *arg)
 {
-	if (arg->flags & ~(KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE) || arg->nr_added ||
-	    arg->nr_done || (arg->resume && !(arg->flags & KWQ_GET_RELATIVE)))
+	if (arg->nr_added || arg->nr_done || check_get_wait(arg))
 		return -EINVAL;
 	if (!may(file, KWQ_RIGHT_READ) || (arg->add.nr && !may(file, KWQ_RIGHT_WRITE)))
 		return -EBADF;
@@ -836,13 +851,13 @@ static noinline long queue_ask(struct file *file, unsigned int cmd, void __user 
 	case KWQ_IOC_REMOVE:
 		return queue_op(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_remove);
 	case KWQ_IOC_LEN:
-		return min(kwq_len(queue), INT_MAX);
+		return uarg ? -EINVAL : min(kwq_len(queue), INT_MAX);
 	case KWQ_IOC_STAT:
 		return queue_stat(file, uarg);
 	case KWQ_IOC_SHUT_DOWN:
 		return queue_shut_down(file, uarg);
 	case KWQ_IOC_SHUTTING_DOWN:
-		return kwq_shutting_down(queue);
+		return uarg ? -EINVAL : kwq_shutting_down(queue);
 	case KWQ_IOC_DRAIN:
 		return queue_drain(file, uarg);
 	case KWQ_IOC_FORGET:

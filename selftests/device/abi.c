@@ -369,7 +369,6 @@ static void fill_add(union argument *arg)
 static void fill_get(union argument *arg)
 {
 	arg->get.flags = KWQ_GET_NONBLOCK;
-	arg->get.deadline = KWQ_NO_DEADLINE;
 	arg->get.get = one_entry(sizeof(struct kwq_got));
 	arg->get.get.results = 0;
 	arg->get.get.keys_len = KEY_ROOM;
@@ -1257,7 +1256,6 @@ static int run_entries(entry_fixture *self, const entry_variant *variant,
 	struct kwq_get get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
-		.deadline = KWQ_NO_DEADLINE,
 		.get = {
 			.entries = user_ptr(&self->entries),
 			.keys = user_ptr(self->keys),
@@ -1587,7 +1585,6 @@ TEST_F(abi, get_values)
 	struct kwq_get right = {
 		.size = sizeof(right),
 		.flags = KWQ_GET_NONBLOCK,
-		.deadline = KWQ_NO_DEADLINE,
 	}, get;
 	__u8 key[8];
 
@@ -1692,17 +1689,170 @@ TEST_F(abi, get_values)
 	free(adds);
 }
 
-/* Q13: a get without any batch does nothing, and does not wait for anything either. */
+/* Q13: a get without any batch does nothing. */
 TEST_F(abi, get_of_nothing)
 {
-	struct kwq_get get = {
-		.size = sizeof(get),
-		.deadline = KWQ_NO_DEADLINE,
-	};
+	struct kwq_get get = { .size = sizeof(get) };
 
 	EXPECT_EQ(0, q_get_raw(self->q, &get));
 	EXPECT_EQ(0, get.nr_added);
 	EXPECT_EQ(0, get.nr_done);
+}
+
+/* U3: a request without an argument takes none. */
+TEST_F(abi, no_argument)
+{
+	static const __u64 some[] = { 1, 4095, 1ULL << 31, 1ULL << 63, ~0ULL };
+	int mine;
+
+	for (int i = 0; i < ARRAY_SIZE(some); i++) {
+		/* A program of 32 bits has only those. */
+		void *arg = (void *)(uintptr_t)some[i];
+
+		if (!arg)
+			continue;
+		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LEN, arg)) {
+			TH_LOG("%#llx", some[i]);
+		}
+		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_SHUTTING_DOWN, arg)) {
+			TH_LOG("%#llx", some[i]);
+		}
+	}
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LEN, &mine));
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_SHUTTING_DOWN, &mine));
+	EXPECT_EQ(0, q_len(self->q));
+	EXPECT_EQ(0, q_shutting_down(self->q));
+}
+
+/* U3: how long to wait, where a get does not wait for anything. */
+TEST_F(abi, get_without_a_wait)
+{
+	static const __u64 deadlines[] = { 1, 1ULL << 32, KWQ_NO_DEADLINE };
+	static const __u32 flags[] = {
+		KWQ_GET_NONBLOCK, KWQ_GET_RELATIVE, KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE,
+	};
+	struct batch *adds = new_batch();
+	struct kwq_stat before, after;
+	struct kwq_got got;
+	__u8 key[8];
+	struct kwq_get add_only = { .size = sizeof(add_only) }, get;
+	struct kwq_get nonblock = {
+		.size = sizeof(nonblock),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	batch_add(adds, "a");
+	add_only.add = batch_of(KWQ_IOC_ADD, adds);
+	ASSERT_EQ(0, q_stat(self->q, &before));
+
+	for (int i = 0; i < ARRAY_SIZE(deadlines); i++) {
+		get = add_only;
+		get.deadline = deadlines[i];
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+		get = nonblock;
+		get.deadline = deadlines[i];
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	}
+	for (int i = 0; i < ARRAY_SIZE(flags); i++) {
+		get = add_only;
+		get.flags = flags[i];
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+		get.resume = 1;
+		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	}
+	get = add_only;
+	get.resume = 1;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get = nonblock;
+	get.resume = 1;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get.flags |= KWQ_GET_RELATIVE;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get.resume = 0;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+
+	/* A get that adds is not restarted, so it has nothing to go on with. */
+	get = nonblock;
+	get.add = add_only.add;
+	get.flags = KWQ_GET_RELATIVE;
+	get.resume = 1;
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+
+	ASSERT_EQ(0, q_stat(self->q, &after));
+	EXPECT_TRUE(same_stat(&before, &after));
+	get = nonblock;
+	EXPECT_EQ(-EAGAIN, q_get_raw(self->q, &get));
+	get = nonblock;
+	get.flags = KWQ_GET_RELATIVE;
+	get.resume = 1;
+	EXPECT_EQ(-ETIMEDOUT, q_get_raw(self->q, &get));
+	get = add_only;
+	EXPECT_EQ(0, q_get_raw(self->q, &get));
+	EXPECT_EQ(1, get.nr_added);
+	free(adds);
+}
+
+/* U3: the address of keys that have no bytes. */
+TEST_F(abi, keys_of_no_bytes)
+{
+	static const unsigned long cmds[] = {
+		KWQ_IOC_ADD, KWQ_IOC_DONE, KWQ_IOC_EXTEND, KWQ_IOC_REMOVE, KWQ_IOC_FORGET,
+		KWQ_IOC_REQUEUES,
+	};
+	union {
+		struct kwq_done_entry done;
+		struct kwq_got got;
+		struct kwq_dead_entry dead;
+		__u8 bytes[64];
+	} entry;
+	__s32 result;
+
+	memset(&entry, 0, sizeof(entry));
+	for (int i = 0; i < ARRAY_SIZE(cmds); i++) {
+		struct kwq_op op = {
+			.size = sizeof(op),
+			.batch = {
+				.entries = user_ptr(&entry),
+				.keys = 1,
+				.results = user_ptr(&result),
+				.nr = 1,
+				.entry_size = batch_entry_size(cmds[i]),
+			},
+		};
+
+		/* Only the entry is wrong without one: it names nothing. */
+		EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
+		op.batch.keys = 0;
+		EXPECT_EQ(1, request(self->q, cmds[i], &op));
+		EXPECT_EQ(-EINVAL, result);
+	}
+
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&entry),
+			.keys = 1,
+			.nr = 1,
+			.entry_size = sizeof(entry.got),
+		},
+	};
+	struct kwq_list_dead list = { .size = sizeof(list), .batch = get.get };
+
+	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
+	get.get.keys = 0;
+	EXPECT_EQ(-EAGAIN, q_get_raw(self->q, &get));
+	list.batch.entry_size = sizeof(entry.dead);
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	list.batch.keys = 0;
+	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 }
 
 /* U3: the batch of a list of the dead. */

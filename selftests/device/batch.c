@@ -406,7 +406,6 @@ TEST_F(batch, get_as_far_as_the_keys_fit)
 		poison(got, sizeof(got));
 		poison(keys, sizeof(keys));
 		get.get.keys_len = room;
-		EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
 		get.get.keys = room ? user_ptr(keys) : 0;
 		EXPECT_EQ(-EMSGSIZE, q_get_raw(self->q, &get));
 		get.get.keys = user_ptr(keys);
@@ -436,7 +435,7 @@ static int get_into_room(int q, __u64 ticket, __u8 *keys, __u32 room, struct kwq
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
 			.entries = user_ptr(got),
-			.keys = user_ptr(keys),
+			.keys = room ? user_ptr(keys) : 0,
 			.keys_len = room,
 			.nr = 1,
 			.entry_size = sizeof(*got),
@@ -582,7 +581,7 @@ TEST_F(batch, add_done_get)
 TEST_F(batch, parts_may_be_absent)
 {
 	struct batch *b = new_batch();
-	struct kwq_get get = { .size = sizeof(get), .deadline = KWQ_NO_DEADLINE };
+	struct kwq_get get = { .size = sizeof(get) };
 	struct item item;
 
 	batch_add(b, "x");
@@ -595,7 +594,7 @@ TEST_F(batch, parts_may_be_absent)
 	expect_next(self->q, &item, "x");
 	memset(b, 0, sizeof(*b));
 	batch_done(b, item.ticket);
-	get = (struct kwq_get){ .size = sizeof(get), .deadline = KWQ_NO_DEADLINE };
+	get = (struct kwq_get){ .size = sizeof(get) };
 	get.done = batch_of(KWQ_IOC_DONE, b);
 	EXPECT_EQ(0, q_get_raw(self->q, &get));
 	EXPECT_EQ(0, get.nr_added);
@@ -1103,7 +1102,7 @@ static struct kwq_get get_into(struct get_buffers *buffers, int nr)
 	poison(buffers, sizeof(*buffers));
 	return (struct kwq_get){
 		.size = sizeof(struct kwq_get),
-		.deadline = KWQ_NO_DEADLINE,
+		.flags = KWQ_GET_NONBLOCK,
 		.get = {
 			.entries = user_ptr(buffers->got),
 			.keys = user_ptr(buffers->keys),
@@ -1330,7 +1329,6 @@ TEST_F(batch, one_done_and_one_get)
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "y"));
 	entry.ticket = item.ticket;
 	right = get_into(buffers, 1);
-	right.flags = KWQ_GET_NONBLOCK;
 	right.get.keys_len = 4;
 	right.done = (struct kwq_batch){
 		.entries = user_ptr(&entry),
@@ -1406,7 +1404,6 @@ TEST_F(batch, get_told_nowhere)
 	ASSERT_NE(NULL, buffers);
 	batch_add(adds, "x");
 	*get = get_into(buffers, 1);
-	get->flags = KWQ_GET_NONBLOCK;
 	get->add = batch_of(KWQ_IOC_ADD, adds);
 	ASSERT_EQ(0, mprotect(edge - page, page, PROT_READ));
 	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_GET, get));
@@ -1474,7 +1471,6 @@ TEST_F(batch, get_told_nowhere_any_more)
 	batch_add(adds, "x");
 	memcpy(source, adds->add, sizeof(adds->add[0]));
 	*told.get = get_into(buffers, 1);
-	told.get->flags = KWQ_GET_NONBLOCK;
 	told.get->add = batch_of(KWQ_IOC_ADD, adds);
 	told.get->add.entries = user_ptr(entries);
 

@@ -366,7 +366,7 @@ static int run_get(failure_fixture *self)
 
 static int run_get_batch(failure_fixture *self)
 {
-	return q_get_many(self->q, self->items, NR, KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE);
+	return q_get_many(self->q, self->items, NR, KWQ_GET_NONBLOCK, 0);
 }
 
 static int run_get_nothing(failure_fixture *self)
@@ -986,7 +986,7 @@ static void account_for_all(struct __test_metadata *_metadata, failure_fixture *
 	EXPECT_EQ(0, stat.processing);
 	EXPECT_EQ(stat.items, stat.ready + stat.waiting + stat.dead + stat.remembered);
 
-	n = q_get_many(q, items, ARRAY_SIZE(items), KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE);
+	n = q_get_many(q, items, ARRAY_SIZE(items), KWQ_GET_NONBLOCK, 0);
 	EXPECT_EQ(stat.ready, n < 0 ? 0 : n);
 	batch_begin(&b);
 	for (int i = 0; i < n; i++) {

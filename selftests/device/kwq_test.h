@@ -524,7 +524,7 @@ static inline int q_op(int q, unsigned long cmd, const void *entries, size_t ent
 		.size = sizeof(op),
 		.batch = {
 			.entries = user_ptr(entries),
-			.keys = user_ptr(keys),
+			.keys = keys_len ? user_ptr(keys) : 0,
 			.results = user_ptr(results),
 			.keys_len = keys_len,
 			.nr = nr,
@@ -772,7 +772,7 @@ static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, si
 		.after = after,
 		.batch = {
 			.entries = user_ptr(entries),
-			.keys = user_ptr(keys),
+			.keys = room ? user_ptr(keys) : 0,
 			.keys_len = room,
 			.nr = nr,
 			.entry_size = sizeof(*entries),
@@ -902,7 +902,7 @@ static inline int q_get(int q, struct item *item, __u32 flags, __u64 deadline)
 
 static inline int q_try_get(int q, struct item *item)
 {
-	return q_get(q, item, KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE);
+	return q_get(q, item, KWQ_GET_NONBLOCK, 0);
 }
 
 static inline int q_wait_get(int q, struct item *item)
@@ -1129,7 +1129,7 @@ static inline struct kwq_batch batch_of(unsigned long cmd, struct batch *b)
 	poison(b->results, sizeof(b->results));
 	return (struct kwq_batch){
 		.entries = user_ptr(b->add),
-		.keys = user_ptr(b->keys),
+		.keys = b->keys_len ? user_ptr(b->keys) : 0,
 		.results = user_ptr(b->results),
 		.keys_len = b->keys_len,
 		.nr = b->nr,

@@ -197,7 +197,6 @@ TEST_F(lease, ends_with_a_fault)
 	const struct kwq_get get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
-		.deadline = KWQ_NO_DEADLINE,
 		.get = {
 			.entries = user_ptr(&got),
 			.keys = user_ptr(edge),

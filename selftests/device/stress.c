@@ -654,7 +654,7 @@ static int call_noise(struct sleeper *s)
 		struct kwq_get get = {
 			.size = sizeof(get),
 			.flags = r / 64 % 2,
-			.deadline = now_ns() + r % (20 * USEC),
+			.deadline = r / 64 % 2 ? 0 : now_ns() + r % (20 * USEC),
 		};
 		struct kwq_list list = {
 			.size = sizeof(list),
@@ -678,6 +678,10 @@ static int call_noise(struct sleeper *s)
 			random_batch(n, &get.add, sizes[0], true);
 			random_batch(n, &get.done, sizes[1], true);
 			random_batch(n, &get.get, sizeof(struct kwq_got), false);
+			if (!get.get.nr) {
+				get.flags = 0;
+				get.deadline = 0;
+			}
 			request(n->q, KWQ_IOC_GET, &get);
 			break;
 		case 6:

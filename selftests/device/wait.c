@@ -41,7 +41,7 @@ TEST_F(wait, nonblock)
 
 	ASSERT_LE(0, q);
 	EXPECT_EQ(-EAGAIN, q_get(q, &item, 0, KWQ_NO_DEADLINE));
-	EXPECT_EQ(-EAGAIN, q_get(self->q, &item, KWQ_GET_NONBLOCK, KWQ_NO_DEADLINE));
+	EXPECT_EQ(-EAGAIN, q_get(self->q, &item, KWQ_GET_NONBLOCK, 0));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
 	close(q);

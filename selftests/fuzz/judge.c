@@ -67,6 +67,8 @@ static void judge_errno(struct fuzzer *f)
 		return;
 	if ((err == EFAULT || err == EINVAL) && takes_argument(c->kind))
 		return;
+	if (err == EINVAL && c->arg)
+		return;
 	if (err == ENOMEM && c->failing)
 		return;
 	for (int i = 0; i < ARRAY_SIZE(errors[0]) && errors[c->kind][i]; i++)
@@ -346,6 +348,25 @@ static void judge_stat(struct fuzzer *f)
 		      number_in(&s.work_duration));
 }
 
+static bool has_keys_of_no_bytes(const struct kwq_batch *b)
+{
+	return b->keys && !b->keys_len;
+}
+
+/* U3: is there an argument that the kernel would not look at? */
+static bool is_in_vain(const struct kwq_get *get)
+{
+	if (has_keys_of_no_bytes(&get->add) || has_keys_of_no_bytes(&get->done) ||
+	    has_keys_of_no_bytes(&get->get))
+		return true;
+	if (!get->get.nr)
+		return get->flags || get->deadline || get->resume;
+	if (get->flags & KWQ_GET_NONBLOCK)
+		return get->flags & KWQ_GET_RELATIVE || get->deadline || get->resume;
+	return get->resume &&
+	       (!(get->flags & KWQ_GET_RELATIVE) || get->add.nr || get->done.nr);
+}
+
 /* Of a call with which nothing was wrong that could have changed what it means. */
 static void judge_answer(struct fuzzer *f)
 {
@@ -383,12 +404,17 @@ static void judge_answer(struct fuzzer *f)
 	case REQUEUES:
 		if (c->ret > (int)op->batch.nr)
 			wrong(f, "%d of %u entries were taken", c->ret, op->batch.nr);
+		if (c->ret > 0 && has_keys_of_no_bytes(&op->batch))
+			wrong(f, "keys of no bytes were taken");
 		judge_results(f, &op->batch, c->kind, c->ret);
 		break;
 	case GET:
 		if (c->ret == -EBADF || c->ret == -ENOTTY || c->ret == -EINVAL ||
 		    c->ret == -E2BIG)
 			break;
+		if (c->ret >= 0 && is_in_vain(get))
+			wrong(f, "flags %#x, deadline %llu and resume %llu were taken",
+			      get->flags, get->deadline, get->resume);
 		if (now->nr_added > get->add.nr || now->nr_done > get->done.nr)
 			wrong(f, "%u of %u were added, %u of %u done", now->nr_added, get->add.nr,
 			      now->nr_done, get->done.nr);
@@ -404,11 +430,18 @@ static void judge_answer(struct fuzzer *f)
 			no_pointers(f, c->arg, sizeof(struct kwq_config) - 24);
 		break;
 	case LIST_DEAD:
+		if (c->ret >= 0 && has_keys_of_no_bytes(&list_dead->batch))
+			wrong(f, "keys of no bytes were taken");
 		for (int i = 0; i < c->ret; i++)
 			no_pointers(f, list_dead->batch.entries + i * list_dead->batch.entry_size,
 				    sizeof(struct kwq_dead_entry));
 		break;
 	case LEN:
+	case SHUTTING_DOWN:
+		if (c->ret >= 0 && c->arg)
+			wrong(f, "an argument was taken");
+		if (c->kind == SHUTTING_DOWN && c->ret > 1)
+			wrong(f, "that is no answer");
 		break;
 	default:
 		if (c->ret > 1 && c->kind != CREATE && c->kind != OPEN)

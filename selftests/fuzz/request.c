@@ -184,7 +184,7 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 	}
 	*b = (struct kwq_batch){
 		.entries = address(f, page),
-		.keys = address(f, page + 1),
+		.keys = used || one_in(f, 16) ? address(f, page + 1) : 0,
 		.results = address(f, page + 2),
 		.keys_len = used,
 		.nr = nr,
@@ -196,14 +196,15 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 static void leave_room(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
 {
 	int page = BATCHES + place * 3;
+	__u32 room = one_in(f, 4) ? any(f, 64) : PAGE;
 	size_t size = entry_size_of(kind);
 
 	if (one_in(f, 16))
 		size += 8 * (1 + any(f, 3));
 	*b = (struct kwq_batch){
 		.entries = address(f, page),
-		.keys = address(f, page + 1),
-		.keys_len = one_in(f, 4) ? any(f, 64) : PAGE,
+		.keys = room || one_in(f, 16) ? address(f, page + 1) : 0,
+		.keys_len = room,
 		.nr = any_number_of_entries(f, size),
 		.entry_size = size,
 	};
@@ -302,19 +303,24 @@ static __u64 any_deadline(struct fuzzer *f)
 
 static void build_get(struct fuzzer *f, struct kwq_get *get)
 {
-	get->flags = one_in(f, 6) && !f->call.failing ? 0 : KWQ_GET_NONBLOCK;
-	get->deadline = any_deadline(f);
-	if (one_in(f, 3)) {
+	bool waits = one_in(f, 6) && !f->call.failing;
+
+	if (one_in(f, 3))
+		fill_in(f, &get->add, 0, ADD);
+	if (one_in(f, 3))
+		fill_in(f, &get->done, 1, DONE);
+	if (one_in(f, 16))
+		return;
+	/* Where it does not wait, the call now and then asks for a wait nonetheless. */
+	get->flags = waits ? 0 : KWQ_GET_NONBLOCK;
+	get->deadline = waits || one_in(f, 32) ? any_deadline(f) : 0;
+	if (waits ? one_in(f, 3) : one_in(f, 32)) {
 		get->flags |= KWQ_GET_RELATIVE;
 		get->deadline = any_time(f);
 		/* To go on with a wait that a signal interrupted. */
 		get->resume = one_in(f, 4) ? any_deadline(f) : 0;
 	}
-	if (one_in(f, 3))
-		fill_in(f, &get->add, 0, ADD);
-	if (one_in(f, 3))
-		fill_in(f, &get->done, 1, DONE);
-	if (!one_in(f, 16))
+	if (!one_in(f, 64))
 		leave_room(f, &get->get, 2, GET);
 }
 
@@ -690,6 +696,8 @@ void make_request(struct fuzzer *f)
 		break;
 	}
 	c->arg = address(f, ARG);
+	if ((c->kind == LEN || c->kind == SHUTTING_DOWN) && !one_in(f, 4))
+		c->arg = 0;
 	poison_room(f);
 	build(f);
 	if (size && one_in(f, 4))

@@ -20,7 +20,8 @@
  *   what is missing as zero, and refuses bytes that it does not know with
  *   E2BIG unless they are zero. The number of a request does not change when
  *   its structure grows.
- * - Unknown flags and padding that is not zero are EINVAL.
+ * - Unknown flags and padding that is not zero are EINVAL. So is any other argument
+ *   that is not zero though the request would not look at it.
  * - No member is a long, an enum or a pointer: 32-bit programs work on a
  *   64-bit kernel without translation.
  * - Times are nanoseconds on the queue's clock. A deadline is absolute, or with a
@@ -394,7 +395,8 @@ struct kwq_list {
  * @entries:	address of an array of entries. Which structure they are, and
  *		whether they are read or filled in, the request says.
  * @keys:	address of the entries' keys: the bytes of the first key, then at
- *		once those of the second, and so on, without any separator.
+ *		once those of the second, and so on, without any separator. Zero if
+ *		@keys_len is.
  * @results:	address of an array of __s32, one for each entry. Zero where the
  *		entries are filled in.
  * @keys_len:	bytes at @keys; on the way out of a GET the room there.
@@ -658,9 +660,11 @@ struct kwq_got {
 /**
  * struct kwq_get - add, finish and fetch in one call (KWQ_IOC_GET)
  * @size:	sizeof(struct kwq_get).
- * @flags:	KWQ_GET_* bits.
+ * @flags:	KWQ_GET_* bits, not both at once. Zero without @get.
  * @deadline:	until when to wait for the first item: absolute ns on the queue's
- *		clock, with KWQ_GET_RELATIVE ns from now on; or KWQ_NO_DEADLINE.
+ *		clock, with KWQ_GET_RELATIVE ns from now on; or KWQ_NO_DEADLINE. Zero
+ *		with KWQ_GET_NONBLOCK, and without @get. A descriptor with O_NONBLOCK
+ *		may have any deadline, and does not wait for it.
  * @add:	entries of &struct kwq_add_entry, taken first; may be absent.
  * @done:	entries of &struct kwq_done_entry, taken next; may be absent.
  * @get:	entries of &struct kwq_got, filled in last; may be absent. Their
@@ -669,7 +673,8 @@ struct kwq_got {
  * @nr_done:	zero; on the way out: entries of @done that were taken.
  * @resume:	zero. If a signal interrupts a wait with KWQ_GET_RELATIVE the kernel
  *		writes the absolute deadline here, and a call that finds it here goes
- *		on with that. Once the wait is over it is zero again.
+ *		on with that. Once the wait is over it is zero again. It is always
+ *		zero with @add or @done, for such a call is not restarted.
  *
  * The wait ends with the first item; what else is ready then comes along, up to
  * @get.nr items and as long as their keys fit. What could not be copied out
@@ -865,11 +870,11 @@ struct kwq_stat {
 #define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32)	/* struct kwq_get */
 #define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32)	/* struct kwq_op */
 #define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32)	/* struct kwq_op */
-/* Number of ready items; no argument. */
+/* Number of ready items; the argument is 0. */
 #define KWQ_IOC_LEN		_IO(KWQ_IOC_MAGIC, 0x14)
 #define KWQ_IOC_STAT		_IOWR(KWQ_IOC_MAGIC, 0x15, __u32)	/* struct kwq_stat */
 #define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32)	/* struct kwq_shut_down */
-/* 1 once the queue is shut down, else 0; no argument. */
+/* 1 once the queue is shut down, else 0; the argument is 0. */
 #define KWQ_IOC_SHUTTING_DOWN	_IO(KWQ_IOC_MAGIC, 0x17)
 #define KWQ_IOC_DRAIN		_IOWR(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain */
 #define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32)	/* struct kwq_op */

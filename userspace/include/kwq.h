@@ -600,7 +600,8 @@ int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch);
  * @q:		the queue, open for what is asked.
  * @get:	what to do, as <linux/kwq.h> describes it. The caller sets
  *		@get->size to sizeof(*get). @get->nr_added and @get->nr_done tell
- *		how far the call came, also if it fails.
+ *		how far the call came, also if it fails. The deadline is 0 where
+ *		there is nothing to wait for.
  *
  * Return: the number of items fetched, or the errors of kwq_get() and
  * kwq_add_batch().

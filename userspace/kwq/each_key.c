@@ -181,11 +181,12 @@ static void flush(struct collector *c)
 	unsigned int first = 0, i;
 
 	while (first < c->nr && !c->over) {
+		size_t keys_len = c->bytes - sent;
 		struct kwq_batch batch = {
 			.entries = kwq_ptr(entry_at(c, first)),
-			.keys = kwq_ptr(c->key_bytes + sent),
+			.keys = keys_len ? kwq_ptr(c->key_bytes + sent) : 0,
 			.results = kwq_ptr(c->results + first),
-			.keys_len = c->bytes - sent,
+			.keys_len = keys_len,
 			.nr = c->nr - first,
 			.entry_size = size,
 		};

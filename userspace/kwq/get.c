@@ -183,7 +183,10 @@ static int get_main(int argc, char **argv)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
 	g.q = must_open_queue(g.queue, KWQ_RIGHT_READ);
-	g.deadline = timeout ? kwq_deadline(g.q, timeout_ns) : KWQ_NO_DEADLINE;
+	if (timeout)
+		g.deadline = kwq_deadline(g.q, timeout_ns);
+	else if (!g.nonblock)
+		g.deadline = KWQ_NO_DEADLINE;
 	return get_items(&g);
 }
 

@@ -20,7 +20,7 @@ int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
 	__s32 result = -EIO;
 	struct kwq_batch batch = {
 		.entries = kwq_ptr(entry),
-		.keys = kwq_ptr(key),
+		.keys = key_len ? kwq_ptr(key) : 0,
 		.results = kwq_ptr(&result),
 		.keys_len = key_len,
 		.nr = 1,

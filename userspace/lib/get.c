@@ -15,7 +15,8 @@ static int get(struct kwq *q, struct kwq_get *req, struct kwq_item *item,
 
 	req->size = sizeof(*req);
 	req->get.entries = kwq_ptr(&got);
-	req->get.keys = kwq_ptr(key);
+	/* The kernel takes no address of a room that has no bytes. */
+	req->get.keys = room ? kwq_ptr(key) : 0;
 	req->get.keys_len = room < UINT32_MAX ? room : UINT32_MAX;
 	req->get.nr = 1;
 	req->get.entry_size = sizeof(got);
