@@ -80,7 +80,9 @@ TEST_F(limits, items)
 	EXPECT_LT(0, q_remove(self->q, "ready"));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
-	expect_take(self->q, "waiting");
+	/* It stays in the queue, for it has its time yet. */
+	expect_next(self->q, &item, "waiting");
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
 	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
 	expect_take(self->q, "out");
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
