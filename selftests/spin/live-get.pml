@@ -4,13 +4,15 @@
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/getter.pml"
+#include "model/waker.pml"
 
-#define BESIDE(task)	(NR_READY && sleeps_on[task] == ON_GETTERS)
+#define SLEEP_BESIDE	(NR_READY && len(getters) > 0)
 
-ltl no_sleep_beside_ready { !<>[](BESIDE(0) || BESIDE(1)) }
+ltl no_sleep_beside_ready { !<>[]SLEEP_BESIDE }
 
 init {
 	atomic {
+		run waker();
 		run adder(FOREVER, false);
 		run getter(0, 0, FOREVER, MAY_FAULT);
 		run getter(1, 1, FOREVER, ONLY_DONE)

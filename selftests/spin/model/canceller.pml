@@ -22,18 +22,15 @@ proctype canceller(byte me; byte k)
 	do
 	:: atomic {
 		processing[k] ->
-		sleeps_on[me] = ON_DRAINERS;
+		drainers!me;
+		nr_drainers++;
 		DROP_LOCK
 	   };
+		!IS_ASLEEP(drainers);
+		WANT_LOCK
+		atomic { TAKE_LOCK; nr_drainers-- };
 #ifdef CANCEL_DOES_NOT_LOOK_AGAIN
-		sleeps_on[me] == AWAKE;
-		WANT_LOCK
-		atomic { TAKE_LOCK };
 		break
-#else
-		sleeps_on[me] == AWAKE;
-		WANT_LOCK
-		atomic { TAKE_LOCK; sleeps_on[me] = AWAKE }
 #endif
 	:: !processing[k] -> break
 	od;
@@ -77,12 +74,13 @@ proctype destroyer(byte me)
 	do
 	:: atomic {
 		!DRAINED ->
-		sleeps_on[me] = ON_DRAINERS;
+		drainers!me;
+		nr_drainers++;
 		DROP_LOCK
 	   };
-		sleeps_on[me] == AWAKE;
+		!IS_ASLEEP(drainers);
 		WANT_LOCK
-		atomic { TAKE_LOCK; sleeps_on[me] = AWAKE }
+		atomic { TAKE_LOCK; nr_drainers-- }
 	:: DRAINED -> break
 	od;
 	atomic {

@@ -78,6 +78,7 @@ inline kwq_handle_close()
 proctype getter(byte me; byte handle; byte rounds; byte may)
 {
 	byte k = NONE;
+	bool slept;
 #ifdef CLOSES_IN_TWO_HOLDS
 	byte taken;
 #endif
@@ -88,7 +89,8 @@ proctype getter(byte me; byte handle; byte rounds; byte may)
 look:	WANT_LOCK
 	atomic {
 		TAKE_LOCK;
-		sleeps_on[me] = AWAKE;
+		nr_getters = nr_getters - slept;
+		slept = false;
 		kwq_core_peek(k);
 		if
 		:: k != NONE && (may & TOO_SMALL) ->
@@ -101,13 +103,14 @@ look:	WANT_LOCK
 		/* kwq_wait_locked(): -ESHUTDOWN, -ETIMEDOUT, -ERESTARTSYS, or sleep. */
 		:: k == NONE && (!WOULD_WAIT || deadline[me] <= now || signalled[me])
 		:: k == NONE && !(!WOULD_WAIT || deadline[me] <= now || signalled[me]) ->
+			nr_getters++;
+			slept = true;
 #ifdef GETTER_LISTS_ITSELF_LATER
 			DROP_LOCK;
 			goto list_late
 #else
-			sleeps_on[me] = ON_GETTERS;
-			DROP_LOCK;
-			goto end_sleep
+			getters!me;
+			goto sleep
 #endif
 		fi
 	}
@@ -167,13 +170,15 @@ close:	if
 
 #ifdef GETTER_LISTS_ITSELF_LATER
 list_late:
-	sleeps_on[me] = ON_GETTERS;
+	getters!me;
+	goto end_sleep;
 #endif
+sleep:	kwq_unlock();
 	/* Woken, or by itself; until it runs others may take it for a sleeper still. */
 end_sleep:
 	atomic {
-		sleeps_on[me] == AWAKE || signalled[me] || deadline[me] <= now ->
-		sleeps_on[me] = AWAKE;
+		!IS_ASLEEP(getters) || signalled[me] || deadline[me] <= now ->
+		wake_up(getters);
 #ifdef GETTER_LEAVES_FOR_A_SIGNAL
 		if
 		:: signalled[me] -> goto close

@@ -13,8 +13,8 @@
  *	kwq_unlock();						what follows from them
  *
  * Time is a few ticks, at which it ends (D7). Which of the ready items is handed
- * out, and which of the sleepers is woken, is left open: any order there can be is
- * among those.
+ * out is left open: any order there can be is among those. Getters and drainers wait in
+ * line. The order of the pollers is left open.
  *
  * Not here: priorities, limiters and dead items, which are the core's; processors
  * that see each other's writes late. The lock orders all but a poller's listing, and
@@ -36,6 +36,8 @@
 #ifndef PER_HOLD
 #define PER_HOLD	1
 #endif
+/* KWQ_WAKES_PER_HOLD: two waiters are one too many for a hold. */
+#define WAKES_PER_HOLD	1
 
 /* KWQ_HOLDS_PER_RUN */
 #define HOLDS_PER_RUN	2
@@ -51,11 +53,6 @@
 #define NEVER		255	/* KTIME_MAX */
 #define FOREVER		255
 
-/* What a task sleeps on. AWAKE: TASK_RUNNING, and no wake-up is for it. */
-#define AWAKE		0
-#define ON_GETTERS	1
-#define ON_DRAINERS	2
-
 /* struct kwq_item, of each key: its state, its time, its holder. */
 bool dirty[KEYS], processing[KEYS], cancelled[KEYS];
 byte expires[KEYS] = NEVER;
@@ -63,6 +60,7 @@ byte holder[KEYS] = NONE;
 
 /* struct kwq_core, and struct kwq_queue round it. */
 bool shut_down, all_cancelled;
+bool changed;
 byte fresh;		/* readied - woken */
 bool let_go;		/* let_go != told_let_go */
 bool told_shut_down, told_drained;
@@ -70,8 +68,22 @@ byte shut_downs;
 byte armed = NEVER;
 byte resume;
 
-/* The sleepers: on which wait queue. A task may have a signal, and a deadline. */
-byte sleeps_on[TASKS];
+/*
+ * The wait queues, with the tasks that sleep on each. A wake-up passes over a task that
+ * is awake. So a task leaves its wait queue when it wakes, not later under the lock.
+ */
+chan getters = [TASKS] of { byte };
+chan drainers = [TASKS] of { byte };
+#define IS_ASLEEP(list)	(list??[eval(me)])
+
+/* The tasks between prepare_to_wait_exclusive() and finish_wait(), woken or not. */
+byte nr_getters, nr_drainers;
+
+/* The waiters that an earlier hold left: owes_wake_ups(). */
+byte wake_getters, wake_drainers, wake_pollers;
+#define OWES		(wake_getters || wake_drainers || wake_pollers)
+
+/* A task may have a signal, and a deadline. */
 bool signalled[TASKS];
 byte deadline[TASKS] = NEVER;
 
@@ -106,7 +118,7 @@ bool workers[WORKERS];
 byte retries;
 
 /* Scratch, within one step. */
-hidden byte i, nr, when;
+hidden byte i, nr, when, followed, pays;
 
 #if KEYS == 2
 #define EACH(what)	(what(0) + what(1))
@@ -149,26 +161,23 @@ bool locked;
 #define IS_LOCKED	(locked)
 #endif
 
-/* wake_up_all(): who is awake is passed over, and so is who is elsewhere. */
-inline wake_up_all(list)
+/* A task wakes by itself, for a signal or a deadline. */
+inline wake_up(list)
 {
-	for (i : 0 .. TASKS - 1) {
-		if
-		:: sleeps_on[i] == list -> sleeps_on[i] = AWAKE
-		:: else
-		fi
-	}
-	i = 0
+	if
+	:: IS_ASLEEP(list) -> list??eval(me)
+	:: else
+	fi
 }
 
-/* wake_up_nr(&queue->getters, nr): exclusive sleepers. */
-inline wake_up_getters()
+/* wake_some_of() for getters and drainers: the first ones in line leave the line. */
+inline wake_some_of(list, count)
 {
+	nr = (len(list) -> WAKES_PER_HOLD : 0);
+	count = (nr -> count : 0);
 	do
-	:: nr && sleeps_on[0] == ON_GETTERS -> sleeps_on[0] = AWAKE; nr--
-	:: nr && sleeps_on[1] == ON_GETTERS -> sleeps_on[1] = AWAKE; nr--
-	:: nr && sleeps_on[2] == ON_GETTERS -> sleeps_on[2] = AWAKE; nr--
-	:: nr && sleeps_on[3] == ON_GETTERS -> sleeps_on[3] = AWAKE; nr--
+	:: nr && count && len(list) -> list?_; count--; nr--
+	:: nr && count && !len(list) -> count--; nr--
 	:: else -> break
 	od
 }
@@ -202,6 +211,38 @@ inline wake_up_alone()
 	fi
 }
 
+#define IS_POLLED	(listed[0] || listed[1] || alone[0] || alone[1])
+
+/* wake_some_of() for pollers: some with EPOLLEXCLUSIVE, and all of the others. */
+inline wake_some_pollers()
+{
+	nr = (wake_pollers < WAKES_PER_HOLD -> wake_pollers : WAKES_PER_HOLD);
+	if
+	:: wake_pollers && IS_POLLED ->
+		wake_up_pollers();
+		wake_up_alone();
+		/* are_many() */
+		wake_pollers = (wake_pollers > WAKES_PER_HOLD && alone[0] + alone[1] > WAKES_PER_HOLD ->
+				wake_pollers - WAKES_PER_HOLD : 0)
+	:: else -> wake_pollers = 0
+	fi
+}
+
+/* wake_some() */
+inline wake_some()
+{
+	wake_some_of(getters, wake_getters);
+	wake_some_of(drainers, wake_drainers);
+	wake_some_pollers()
+}
+
+/* kwq_wake_all_locked(), but for @changed: its caller here is follow_changes(). */
+inline kwq_wake_all_locked()
+{
+	wake_getters = nr_getters;
+	wake_drainers = nr_drainers
+}
+
 /* kwq_tell_workers() */
 inline kwq_tell_workers()
 {
@@ -219,6 +260,9 @@ inline kwq_tell_workers()
 inline arm_timer_locked()
 {
 	when = (shut_down -> NEVER : NEXT);
+#ifndef FORGETS_WAITERS
+	when = (OWES -> 0 : when);
+#endif
 	when = (when != NEVER && when < resume -> resume : when);
 	if
 	:: expiring || when == armed
@@ -233,48 +277,57 @@ inline arm_timer_locked()
 	when = 0
 }
 
-/* kwq_unlock() */
+#define IS_AWAITED	(len(getters) || IS_POLLED || workers[0] || workers[1])
+
+/*
+ * kwq_unlock(), with wake_for() and follow_changes(). A hold wakes waiters only if it made
+ * something ready, or if @changed is set. The timer's hold sets it.
+ */
 inline kwq_unlock()
 {
 	atomic {
 		assert(!destroyed);
-		arm_timer_locked();
 #ifdef TELLS_ONE_FOR_MANY
 		fresh = (fresh -> 1 : 0);
 #endif
+		/* Not for what was got in the same hold. */
+		fresh = (fresh < NR_READY -> fresh : NR_READY);
+		followed = changed;
+		pays = followed || (fresh && IS_AWAITED);
 		nr = fresh;
 		kwq_tell_workers();
+		wake_getters = wake_getters + (len(getters) -> fresh : 0);
+		wake_pollers = wake_pollers + (IS_POLLED -> fresh : 0);
+		fresh = 0;
 		if
 #ifndef TELLS_NOBODY_OF_A_LETTING_GO
-		:: let_go -> let_go = false; wake_up_all(ON_DRAINERS)
+		:: let_go -> let_go = false; wake_drainers = nr_drainers
 #endif
 		:: else -> let_go = false
 		fi;
 		if
 #ifdef TELLS_NOBODY_OF_DRAINED
-		:: told_shut_down != shut_down ->
+		:: followed && told_shut_down != shut_down ->
 #else
-		:: told_shut_down != shut_down || told_drained != DRAINED ->
+		:: followed && (told_shut_down != shut_down || told_drained != DRAINED) ->
 #endif
-			wake_up_all(ON_GETTERS);
-			wake_up_all(ON_DRAINERS);
+			told_shut_down = shut_down;
+			told_drained = DRAINED;
+			kwq_wake_all_locked();
 			wake_up_pollers();
 			nr = POLLERS;
 			wake_up_alone()
-		:: else ->
-			nr = fresh;
-			wake_up_getters();
-			if
-			:: fresh ->
-				wake_up_pollers();
-				nr = fresh;
-				wake_up_alone()
-			:: else
-			fi
+		:: else
 		fi;
-		told_shut_down = shut_down;
-		told_drained = DRAINED;
-		fresh = 0;
+		changed = shut_down;
+		if
+		:: pays -> wake_some()
+		:: else
+		fi;
+		if
+		:: followed || (pays && OWES) -> arm_timer_locked()
+		:: else
+		fi;
 		nr = 0;
 		DROP_LOCK
 	}
@@ -299,6 +352,7 @@ inline end_wait(k)
 	assert(!gone[k]);
 	assert(expires[k] <= now);	/* D5 */
 	expires[k] = NEVER;
+	changed = true;
 	promised[k] = false;
 	owed[k] = true;
 	fresh = fresh + (dirty[k] || processing[k] -> 0 : 1);
@@ -318,6 +372,7 @@ inline kwq_core_add_at(k, ticks)
 	:: else ->
 		assert(!gone[k]);
 		promised[k] = true;
+		changed = changed || when < expires[k];
 		expires[k] = (when < expires[k] -> when : expires[k]);
 		if
 		:: IS_DUE(k) && EACH(IS_DUE) == 1 -> end_wait(k)
@@ -353,7 +408,7 @@ inline kwq_get_locked(k)
 	in_hands[k] = true;
 	if
 #ifndef GET_TELLS_NOBODY
-	:: shut_down && NR_HELD == 1 -> wake_up_all(ON_GETTERS); wake_up_pollers()
+	:: shut_down && NR_HELD == 1 -> wake_getters = nr_getters; wake_up_pollers()
 #endif
 	:: else
 	fi
@@ -367,6 +422,7 @@ inline leave_holder(k)
 	holder[k] = NONE;
 	in_hands[k] = false;
 	let_go = let_go || cancelled[k];
+	changed = changed || cancelled[k];
 	if
 	:: all_cancelled -> dirty[k] = false; owed[k] = false
 	:: else
@@ -400,6 +456,7 @@ inline kwq_core_abandon(k)
 inline kwq_core_remove(k)
 {
 	dirty[k] = false;
+	changed = changed || expires[k] != NEVER;
 	expires[k] = NEVER;
 	owed[k] = false;
 	promised[k] = false
@@ -417,7 +474,7 @@ inline kwq_core_drop(k)
 	:: else -> k = NONE
 	fi;
 	if
-	:: k != NONE -> expires[k] = NEVER; promised[k] = false
+	:: k != NONE -> expires[k] = NEVER; changed = true; promised[k] = false
 	:: else
 	fi
 }
@@ -464,7 +521,7 @@ proctype clock()
 
 proctype quiet()
 {
-	byte me, handle = NONE;
+	byte handle = NONE;
 
 	timeout ->
 	atomic {
@@ -472,9 +529,7 @@ proctype quiet()
 		assert(EACH(IS_KEPT) == KEYS);		/* Q4, O1: none is lost */
 		assert(EACH(IS_OVER) == KEYS);		/* D6: the timer forgot none */
 		/* Nobody holds anything any more, whose handle it may be. */
-		for (me : 0 .. TASKS - 1) {
-			assert(sleeps_on[me] != ON_GETTERS || WOULD_WAIT)	/* Q5 */
-		}
+		assert(!len(getters) || WOULD_WAIT);			/* Q5 */
 		assert(!NR_READY || (!idle[0] && !idle[1]));			/* K2 */
 		assert(!listed[0] || WOULD_WAIT);				/* U2 */
 		assert(!listed[1] || WOULD_WAIT);

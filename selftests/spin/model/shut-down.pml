@@ -8,8 +8,9 @@ inline begin_shut_down(drain)
 	atomic {
 		TAKE_LOCK;
 		shut_down = true;
+		changed = true;
 		if
-		:: !drain -> shut_downs++; wake_up_all(ON_DRAINERS)
+		:: !drain -> shut_downs++; wake_drainers = nr_drainers
 		:: else
 		fi;
 		mine = shut_downs
@@ -41,24 +42,28 @@ bool draining[TASKS], returned[TASKS];
 proctype drainer(byte me)
 {
 	byte k = NONE, mine;
+	bool slept;
 
 	begin_shut_down(true);
 	draining[me] = true;
 look:	WANT_LOCK
 	atomic {
 		TAKE_LOCK;
-		sleeps_on[me] = AWAKE;
+		nr_drainers = nr_drainers - slept;
+		slept = false;
 		if
 		:: DRAINED ->
 			assert(EACH(IS_EMPTY) == KEYS);
 			emptied = true
 		:: !DRAINED && (shut_downs != mine || deadline[me] <= now || signalled[me])
 		:: !DRAINED && !(shut_downs != mine || deadline[me] <= now || signalled[me]) ->
+			nr_drainers++;
+			slept = true;
 #ifdef DRAIN_LISTS_ITSELF_LATER
 			DROP_LOCK;
 			goto list_late
 #else
-			sleeps_on[me] = ON_DRAINERS;
+			drainers!me;
 			DROP_LOCK;
 			goto sleep
 #endif
@@ -70,11 +75,11 @@ look:	WANT_LOCK
 
 #ifdef DRAIN_LISTS_ITSELF_LATER
 list_late:
-	sleeps_on[me] = ON_DRAINERS;
+	drainers!me;
 #endif
 sleep:	atomic {
-		sleeps_on[me] == AWAKE || signalled[me] || deadline[me] <= now ->
-		sleeps_on[me] = AWAKE;
+		!IS_ASLEEP(drainers) || signalled[me] || deadline[me] <= now ->
+		wake_up(drainers);
 #ifdef DRAIN_DOES_NOT_LOOK_AGAIN
 		assert(shut_downs != mine || deadline[me] <= now || signalled[me] || EACH(IS_EMPTY) == KEYS);
 		goto over

@@ -19,11 +19,13 @@ end:	do
 		:: WANT_LOCK
 			atomic {
 				TAKE_LOCK;
+				/* has_work(), work_some() */
 				if
 				:: works -> expire_locked()
 				:: else -> nr = 0
 				fi;
-				more = !nr && !shut_down && NEXT <= now;
+				more = OWES || (!nr && !shut_down && NEXT <= now);
+				changed = changed || OWES;
 				holds++;
 				expiring = more && works && holds < HOLDS_PER_RUN;
 				if
@@ -32,10 +34,22 @@ end:	do
 #ifndef TIMER_STAYS_ARMED
 					armed = NEVER;
 #endif
-					resume = (more -> (now < NOW_MAX -> now + 1 : NOW_MAX) : resume)
+					changed = true;
+					resume = (!more -> 0 : (now < NOW_MAX -> now + 1 : NOW_MAX))
 				fi;
-				more = expiring;
-				nr = 0
+				nr = 0;
+				if
+				:: more && !works ->
+					/* put_off_and_unlock() */
+					assert(!destroyed);
+					more = false;
+#ifndef PUT_OFF_ARMS_NOTHING
+					arm_timer_locked();
+#endif
+					DROP_LOCK;
+					break
+				:: else -> more = expiring
+				fi
 			}
 			kwq_unlock();
 			if
