@@ -105,6 +105,7 @@ static void end_queue(struct kref *ref)
 }
 
 static void drop_rest(struct work_struct *work);
+static void free_gone(struct work_struct *work);
 
 static int try_to_charge(struct kwq_keyed *keyed)
 {
@@ -114,9 +115,9 @@ static int try_to_charge(struct kwq_keyed *keyed)
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
-	if (kwq_quota_take(keyed, keyed->own_bytes))
+	/* The queue has no wait queue yet that could be told of room. */
+	if (kwq_quota_try(keyed, keyed->own_bytes))
 		return 0;
-	kwq_quota_leave(keyed);
 	kwq_quota_put(quota, false);
 	return -EDQUOT;
 }
@@ -176,6 +177,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 		goto give_back;
 	kref_init(&keyed->ref);
 	INIT_WORK(&keyed->drop, drop_rest);
+	INIT_WORK(&keyed->free_gone, free_gone);
 	INIT_WORK(&keyed->free, free_queue);
 	RB_CLEAR_NODE(&keyed->by_name);
 	memcpy(keyed->name, name, name_size);
@@ -416,6 +418,34 @@ VISIBLE_IF_KUNIT void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed)
 		kwq_keyed_put(keyed);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drop_elsewhere);
+
+static void free_gone(struct work_struct *work)
+{
+	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, free_gone);
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	kwq_keyed_unlock(keyed, flags);
+	kwq_keyed_put(keyed);
+}
+
+/**
+ * kwq_keyed_free_gone_elsewhere() - have a worker free the items that ended in this hold
+ * @keyed: the queue; its lock held
+ *
+ * For the queue's timer, which cannot free them itself. The end of a queue that nobody
+ * uses any more frees them anyway, so a queue without a reference needs no worker.
+ *
+ * Context: any.
+ */
+void kwq_keyed_free_gone_elsewhere(struct kwq_keyed *keyed)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	/* If it is pending already it has a reference. It takes the lock, so it sees them. */
+	if (work_pending(&keyed->free_gone) || !kref_get_unless_zero(&keyed->ref))
+		return;
+	queue_work(elsewhere, &keyed->free_gone);
+}
 
 /*
  * Q10: what will never be handed out. After a SIGKILL the rest is dropped elsewhere, so

@@ -175,6 +175,7 @@ struct kwq_limits {
  * @leases: L: of the items that are held, those first that end first
  * @expired: L: leases that ended
  * @gone: L: items that ended in this hold of the lock, and are to be freed
+ * @free_gone: frees them, if the queue's timer ended them; has a reference
  * @expects_new: whether the last add was of a new key; a guess, read without the lock
  * @nr_handles: L: open handles
  * @ref: one for each handle, one for the name, and one for @drop while it is pending
@@ -215,6 +216,7 @@ struct kwq_keyed {
 	struct list_head leases;
 	u64 expired;
 	struct kwq_node *gone;
+	struct work_struct free_gone;
 	bool expects_new;
 	bool awaits_room;
 	u32 nr_handles;
@@ -412,6 +414,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
 void kwq_keyed_put(struct kwq_keyed *keyed);
+void kwq_keyed_free_gone_elsewhere(struct kwq_keyed *keyed);
 void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed);
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
@@ -526,6 +529,7 @@ void kwq_quota_put(struct kwq_quota *quota, bool ending);
 void kwq_quota_begin_end(struct kwq_quota *quota);
 unsigned int kwq_quota_nr_ended(void);
 int kwq_quota_wait_ended(const struct user_namespace *ns, kuid_t owner, unsigned int seen);
+bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes);

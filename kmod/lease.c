@@ -78,8 +78,8 @@ noinline void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 /*
  * The queue's timer calls it, in softirq context, so nothing may be freed here. An item
  * that is taken back is ready or dead, and stays in the table. After a shut down an item
- * that was lost too often goes (L12): it is put by, and the next kwq_keyed_unlock() frees
- * it. That comes, for whoever held the item still has the handle to close.
+ * that was lost too often goes (L12): it is put by, and a worker frees it. Its bytes are
+ * given back already, so they must not wait for a holder who does nothing (O9).
  */
 static bool end_leases(struct kwq_queue *queue, ktime_t now)
 {
@@ -92,12 +92,14 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 		lease = first_lease(keyed);
 		if (!lease || lease->expires > now) {
 			kwq_set_lease_end(queue, lease ? lease->expires : KTIME_MAX);
-			return false;
+			break;
 		}
 		keyed->expired++;
 		kwq_handle_take_back(keyed, lease->ki, now);
 	}
-	return true;
+	if (keyed->gone)
+		kwq_keyed_free_gone_elsewhere(keyed);
+	return n == KWQ_ITEMS_PER_HOLD;
 }
 
 /**

@@ -245,7 +245,8 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
 {
 	s64 wait = max_t(s64, ktime_sub(when, queue->manual_now), 0);
 
-	if (owes_wake_ups(queue))
+	/* A timer that is queued comes soon enough, whatever it was started for. */
+	if (owes_wake_ups(queue) && !hrtimer_is_queued(&queue->timer))
 		hrtimer_start(&queue->timer, ktime_add_ns(ktime_get(), wait),
 			      HRTIMER_MODE_ABS_SOFT);
 }
@@ -268,12 +269,15 @@ static void arm_timer_locked(struct kwq_queue *queue)
 		return;
 	if (when != KTIME_MAX)
 		when = max(when, queue->resume);
+	/* Of a manual clock this tells what would be, and nothing of the timer. */
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		arm_manual_timer(queue, when);
 	if (when == queue->armed)
 		return;
 	queue->armed = when;
 	if (queue->clock == KWQ_CLOCK_MANUAL)
-		arm_manual_timer(queue, when);
-	else if (when == KTIME_MAX)
+		return;
+	if (when == KTIME_MAX)
 		hrtimer_try_to_cancel(&queue->timer);
 	else
 		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS_SOFT);
@@ -293,7 +297,10 @@ void kwq_wake_all_locked(struct kwq_queue *queue)
 	queue->core.changed = true;
 }
 
-/* Exclusive waiters are at the end of the list. */
+/* The most waiters that one hold counts. */
+#define KWQ_COUNTED_MAX	1024
+
+/* How many are exclusive, if they are few: U32_MAX else. They are at the end of the list. */
 static u32 nr_exclusive(wait_queue_head_t *waiters)
 {
 	wait_queue_entry_t *entry;
@@ -304,7 +311,10 @@ static u32 nr_exclusive(wait_queue_head_t *waiters)
 	list_for_each_entry_reverse(entry, &waiters->head, entry) {
 		if (!(entry->flags & WQ_FLAG_EXCLUSIVE))
 			break;
-		nr++;
+		if (++nr > KWQ_COUNTED_MAX) {
+			nr = U32_MAX;
+			break;
+		}
 	}
 	spin_unlock(&waiters->lock);
 	return nr;

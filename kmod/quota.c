@@ -503,6 +503,25 @@ bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_take);
 
 /**
+ * kwq_quota_try() - take bytes for a queue that has no pollers yet
+ * @keyed: the queue; nobody else knows it
+ * @bytes: how many
+ *
+ * As kwq_quota_take(), but a refusal is remembered nowhere.
+ *
+ * Context: any.
+ * Return: true; false if one of them would have too many.
+ */
+bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes)
+{
+	if (!keyed->exempt)
+		return !take_everywhere(keyed->quota, bytes);
+	kwq_quota_force(keyed, bytes);
+	return true;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_try);
+
+/**
  * kwq_quota_force() - take bytes for a queue that cannot be refused
  * @keyed: the queue
  * @bytes: how many

@@ -1993,7 +1993,8 @@ static void check_rights(struct __test_metadata *_metadata, int dev, __u32 right
 {
 	for (int i = 0; i < ARRAY_SIZE(needs); i++) {
 		bool may = !needs[i].right || needs[i].right & rights;
-		int all = new_manual_queue(dev, NULL), q = q_open_with(all, NULL, rights, O_CLOEXEC);
+		int all = new_manual_queue(dev, NULL);
+		int q = q_open_with(all, NULL, rights, O_CLOEXEC);
 
 		ASSERT_LE(0, q);
 		EXPECT_EQ(may, ask(q, needs[i].cmd) != -EBADF) {

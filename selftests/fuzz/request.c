@@ -664,7 +664,8 @@ static void carry_out(struct fuzzer *f, int fd)
 static int any_fd(struct fuzzer *f)
 {
 	enum kind kind = f->call.kind;
-	bool on_device = kind <= LIST && (kind != OPEN || page_of(f, ARG)[offsetof(struct kwq_open, name)]);
+	bool on_device = kind <= LIST &&
+			 (kind != OPEN || page_of(f, ARG)[offsetof(struct kwq_open, name)]);
 	int slot = any(f, SLOTS);
 
 	if (on_device != one_in(f, 32))

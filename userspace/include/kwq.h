@@ -342,8 +342,9 @@ int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
  * @ticket:	the item's ticket.
  *
  * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED (it was added
- * meanwhile and is ready again), KWQ_STILL_WAITING (it waits for a time); or -EBADF (not open for reading), -EINVAL (ticket 0),
- * -ENOMEM, -ESTALE (this handle holds nothing under that ticket, or no longer).
+ * meanwhile and is ready again), KWQ_STILL_WAITING (it waits for a time); or -EBADF
+ * (not open for reading), -EINVAL (ticket 0), -ENOMEM, -ESTALE (this handle holds
+ * nothing under that ticket, or no longer).
  */
 int kwq_done(struct kwq *q, uint64_t ticket);
 

@@ -255,9 +255,11 @@ static void test_open(void)
 	is_number(kwq_open(&q, "none", KWQ_RIGHTS_ALL, 0), -ENOENT, "open: no such queue");
 	expect(0, 0);
 	kernel.device_errno = ENOENT;
-	is_number(kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0), -ENODEV, "open: no device is something else");
+	is_number(kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0), -ENODEV,
+		  "open: no device is something else");
 	kernel.device_errno = EACCES;
-	is_number(kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0), -EACCES, "open: a device that is not ours");
+	is_number(kwq_open(&q, "jobs", KWQ_RIGHTS_ALL, 0), -EACCES,
+		  "open: a device that is not ours");
 }
 
 /* U4: kwq_unlink(), kwq_list(), kwq_info(); negative errno values. */
