@@ -442,9 +442,8 @@ void kwq_keyed_free_gone_elsewhere(struct kwq_keyed *keyed)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	/* If it is pending already it has a reference. It takes the lock, so it sees them. */
-	if (work_pending(&keyed->free_gone) || !kref_get_unless_zero(&keyed->ref))
-		return;
-	queue_work(elsewhere, &keyed->free_gone);
+	if (!work_pending(&keyed->free_gone) && kref_get_unless_zero(&keyed->ref))
+		queue_work(elsewhere, &keyed->free_gone);
 }
 
 /*

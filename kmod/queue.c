@@ -309,15 +309,12 @@ static u32 nr_exclusive(wait_queue_head_t *waiters)
 	/* Interrupts are off. */
 	spin_lock(&waiters->lock);
 	list_for_each_entry_reverse(entry, &waiters->head, entry) {
-		if (!(entry->flags & WQ_FLAG_EXCLUSIVE))
+		if (!(entry->flags & WQ_FLAG_EXCLUSIVE) || nr > KWQ_COUNTED_MAX)
 			break;
-		if (++nr > KWQ_COUNTED_MAX) {
-			nr = U32_MAX;
-			break;
-		}
+		nr++;
 	}
 	spin_unlock(&waiters->lock);
-	return nr;
+	return nr > KWQ_COUNTED_MAX ? U32_MAX : nr;
 }
 
 /*

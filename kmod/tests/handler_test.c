@@ -725,6 +725,35 @@ static void second_handler_is_refused(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(&t->queue), NULL);
 }
 
+#define NR_CROWD	(2 * KWQ_ITEMS_PER_HOLD + 1)
+
+static atomic_t nr_counted;
+
+static s64 count_item(struct kwq_queue *queue, struct kwq_item *item)
+{
+	atomic_inc(&nr_counted);
+	return 0;
+}
+
+static void start_tells_a_crowd_of_workers(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	struct kwq_item *items;
+	int i;
+
+	/* K2 O8: in several holds */
+	items = kunit_kcalloc(test, NR_CROWD, sizeof(*items), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	atomic_set(&nr_counted, 0);
+	for (i = 0; i < NR_CROWD; i++) {
+		kwq_item_init(&items[i]);
+		kwq_add(&t->queue, &items[i]);
+	}
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, count_item, NR_CROWD, 0), 0);
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(&t->queue, KTIME_MAX), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&nr_counted), NR_CROWD);
+}
+
 #ifdef CONFIG_FAILSLAB
 /* The @nth allocation fails; returns whether there was one. */
 static bool start_without_memory(struct kunit *test, struct kwq_queue *q, int nth,
@@ -902,6 +931,7 @@ static struct kunit_case handler_test_cases[] = {
 	KUNIT_CASE_PARAM(bad_handler_is_refused, bad_gen_params),
 	KUNIT_CASE(most_at_once),
 	KUNIT_CASE(second_handler_is_refused),
+	KUNIT_CASE(start_tells_a_crowd_of_workers),
 #ifdef CONFIG_FAILSLAB
 	KUNIT_CASE(no_memory_for_a_handler),
 #endif

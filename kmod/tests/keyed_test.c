@@ -1223,7 +1223,8 @@ static int wake_paced_sleeper(struct wait_queue_entry *entry, unsigned int mode,
 	return 1;
 }
 
-static void hold_wakes_a_bounded_number(struct kunit *test)
+static void expect_bounded_wakes(struct kunit *test, wait_queue_head_t *waiters,
+				 const u32 *left)
 {
 	struct paced_sleepers *all = kunit_kzalloc(test, sizeof(*all), GFP_KERNEL);
 	struct keyed_test *t = test->priv;
@@ -1232,7 +1233,6 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 	u8 byte;
 	int i;
 
-	/* O8: the timer wakes the others, and needs no woken task for it. */
 	KUNIT_ASSERT_NOT_NULL(test, all);
 	key = (struct kwq_key){ &byte, 1 };
 	for (i = 0; i < NR_PACED; i++) {
@@ -1241,11 +1241,11 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 	}
 	for (i = 0; i < NR_PACED; i++)
 		KUNIT_ASSERT_EQ(test, fetch(t, t->x, 1), 1);
-	all->left = &q->wake_getters;
+	all->left = left;
 	for (i = 0; i < NR_PACED; i++) {
 		all->sleeper[i].all = all;
 		init_waitqueue_func_entry(&all->sleeper[i].entry, wake_paced_sleeper);
-		add_wait_queue_exclusive(&q->getters, &all->sleeper[i].entry);
+		add_wait_queue_exclusive(waiters, &all->sleeper[i].entry);
 	}
 	q->nr_getters = NR_PACED;
 	/* An earlier run may have left the timer unarmed, and this as it is. */
@@ -1253,6 +1253,73 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 	close_x(t);
 	kwq_test_wait_until(test, READ_ONCE(all->wakes) == NR_PACED);
 	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
+}
+
+static void hold_wakes_a_bounded_number(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+
+	/* O8: the timer wakes the others, and needs no woken task for it. */
+	expect_bounded_wakes(test, &q->getters, &q->wake_getters);
+}
+
+static void hold_wakes_a_bounded_number_of_pollers(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_queue *q = &t->keyed->queue;
+	struct sleeper s = {};
+
+	/* O8: exclusive ones; this one is told by each hold that wakes any. */
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue(&q->pollers, &s.entry);
+	expect_bounded_wakes(test, &q->pollers, &q->wake_pollers);
+	remove_wait_queue(&q->pollers, &s.entry);
+	KUNIT_EXPECT_GE(test, s.wakes, NR_PACED / KWQ_WAKES_PER_HOLD);
+}
+
+static bool poll_room(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+	bool ret;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	ret = kwq_keyed_poll_room(keyed);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	return ret;
+}
+
+static void poller_is_told_of_room(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct sleeper s = {};
+
+	/* Q19: once, when the full queue lets an item go */
+	KUNIT_EXPECT_TRUE(test, poll_room(t->keyed));
+	t->keyed->limits.max_items = 1;
+	add(t, KEY("a"));
+	init_waitqueue_func_entry(&s.entry, wake_sleeper);
+	add_wait_queue(&t->keyed->queue.pollers, &s.entry);
+	KUNIT_EXPECT_FALSE(test, poll_room(t->keyed));
+	KUNIT_EXPECT_EQ(test, s.wakes, 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, s.wakes, 1);
+	KUNIT_EXPECT_TRUE(test, poll_room(t->keyed));
+	remove_wait_queue(&t->keyed->queue.pollers, &s.entry);
+}
+
+static void drain_that_goes_on_sees_a_shut_down(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	u64 shut_downs, again;
+
+	/* Q9: a shut down between the two calls ends the wait of the second. */
+	add(t, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, 0, 0, &shut_downs), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, 0, shut_downs, &again), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, again, shut_downs);
+	kwq_keyed_shut_down(t->keyed);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(t->keyed, 0, shut_downs, &again), -ECANCELED);
 }
 
 static void closed_handle_gives_back_in_pieces(struct kunit *test)
@@ -2435,6 +2502,9 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
 	KUNIT_CASE(hold_wakes_a_bounded_number),
+	KUNIT_CASE(hold_wakes_a_bounded_number_of_pollers),
+	KUNIT_CASE(poller_is_told_of_room),
+	KUNIT_CASE(drain_that_goes_on_sees_a_shut_down),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),
 	KUNIT_CASE(closed_handle_gives_back_what_was_removed),
 	KUNIT_CASE(last_handle_takes_all_with_it),

@@ -1046,6 +1046,20 @@ static void crowd_shares_the_items_of_one_hold(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, nr_that_got(g, NR_CROWD, &items[i]), 1);
 }
 
+static void drain_drops_a_backlog(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *items = make_items(test, NR_BACKLOG);
+	int i;
+
+	/* Q9 O8: in several holds */
+	for (i = 0; i < NR_BACKLOG; i++)
+		kwq_add_after(q, &items[i], 10);
+	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(q, KTIME_MAX), 0);
+	KUNIT_EXPECT_EQ(test, q->core.dropped, NR_BACKLOG);
+}
+
 static void getters_deadline_comes(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1691,6 +1705,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(shut_down_wakes_a_crowd),
 	KUNIT_CASE(deadlines_of_a_crowd_come),
 	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
+	KUNIT_CASE(drain_drops_a_backlog),
 	KUNIT_CASE(getters_deadline_comes),
 	KUNIT_CASE(signal_ends_the_wait),
 	KUNIT_CASE(signal_takes_no_item_with_it),
