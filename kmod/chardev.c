@@ -56,6 +56,7 @@ static_assert(sizeof(struct kwq_extend_entry) == 16);
 static_assert(sizeof(struct kwq_remove_entry) == 8);
 static_assert(sizeof(struct kwq_got) == 24);
 static_assert(sizeof(struct kwq_get) == 152);
+static_assert(sizeof(struct kwq_get) <= KWQ_WORDS_MAX);
 static_assert(sizeof(struct kwq_shut_down) == 8);
 static_assert(sizeof(struct kwq_drain) == 32);
 static_assert(sizeof(struct kwq_stat) == 808);

@@ -10,8 +10,8 @@
 #include <linux/types.h>
 #include <linux/uaccess.h>
 
-/* The most bytes that are worth it. */
-#define KWQ_WORDS_MAX	144
+/* The most bytes that are worth it: struct kwq_get is the longest request of a hot path. */
+#define KWQ_WORDS_MAX	152
 
 /* Of a size that the compiler knows, and where words need not be aligned. */
 #define kwq_is_words(size)						\
