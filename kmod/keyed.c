@@ -69,7 +69,7 @@ static void destroy(struct kwq_keyed *keyed)
 	kwq_quota_leave(keyed);
 	/* Only now: whoever finds room afterwards is to find the memory, too. */
 	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
-	kwq_quota_put(keyed->quota, keyed->ending);
+	kwq_quota_put(keyed->quota, keyed->exempt, keyed->ending);
 	kfree(keyed);
 }
 
@@ -118,7 +118,7 @@ static int try_to_charge(struct kwq_keyed *keyed)
 	/* The queue has no wait queue yet that could be told of room. */
 	if (kwq_quota_try(keyed, keyed->own_bytes))
 		return 0;
-	kwq_quota_put(quota, false);
+	kwq_quota_put(quota, keyed->exempt, false);
 	return -EDQUOT;
 }
 
@@ -188,7 +188,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 
 give_back:
 	kwq_quota_give_back(keyed, keyed->own_bytes);
-	kwq_quota_put(keyed->quota, false);
+	kwq_quota_put(keyed->quota, keyed->exempt, false);
 free_keyed:
 	kfree(keyed);
 	return ERR_PTR(err);

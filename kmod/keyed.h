@@ -39,9 +39,12 @@
  * @user: the user; constant
  * @parent: the quota of the owner of @ns, or the machine's; constant
  * @refs: covered by quota_lock: the queues and the quotas that point here
- * @nr_queues: covered by quota_lock: queues here and in all quotas below
+ * @nr_queues: covered by quota_lock: queues here and in all quotas below that are not
+ *	exempt
+ * @nr_exempt: covered by quota_lock: those that are
  * @nr_ending: covered by quota_lock: of these queues, those that a worker frees
- * @bytes: what these queues have taken
+ * @bytes: what the queues of @nr_queues have taken
+ * @exempt_bytes: what those of @nr_exempt have taken; 0 for the machine
  * @lock: covers @refused, and the list entries there
  * @refused: queues that were refused bytes here, by &kwq_keyed.refused
  * @tell: tells these that bytes came back
@@ -53,8 +56,10 @@ struct kwq_quota {
 	struct kwq_quota *parent;
 	unsigned int refs;
 	unsigned int nr_queues;
+	unsigned int nr_exempt;
 	unsigned int nr_ending;
 	atomic64_t bytes;
+	atomic64_t exempt_bytes;
 	spinlock_t lock;	/* for @refused */
 	struct list_head refused;
 	struct work_struct tell;
@@ -525,7 +530,7 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 int kwq_quota_register(void);
 void kwq_quota_unregister(void);
 struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt);
-void kwq_quota_put(struct kwq_quota *quota, bool ending);
+void kwq_quota_put(struct kwq_quota *quota, bool exempt, bool ending);
 void kwq_quota_begin_end(struct kwq_quota *quota);
 unsigned int kwq_quota_nr_ended(void);
 int kwq_quota_wait_ended(const struct user_namespace *ns, kuid_t owner, unsigned int seen);

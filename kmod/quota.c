@@ -9,6 +9,10 @@
  * of the one above, up to the initial namespace. So somebody with a range of
  * subordinate uids has no more than one user has. Above all of them is the machine.
  *
+ * What somebody with CAP_SYS_RESOURCE makes is exempt. It is counted apart, so that it is
+ * told, but takes nothing from what others may have: the owner of the namespace in which a
+ * container runs often is root. For the machine it is not counted at all.
+ *
  * Bytes are taken and given back in steps, so that a queue whose items come and go
  * does not touch what all queues of its owner share.
  */
@@ -64,22 +68,13 @@ static DEFINE_HASHTABLE(quotas, 7);
 /* A separate workqueue: what frees queues may take seconds, and would hold up this. */
 static struct workqueue_struct *tellers;
 
-/*
- * The machine's quota. The queues of the exempt are not counted here: how much of the
- * memory root uses is not for others to suffer from.
- */
+/* The machine's quota. */
 static struct kwq_quota machine;
 
 static u64 limit_of(const struct kwq_quota *quota)
 {
 	return quota == &machine ? READ_ONCE(kwq_max_total_bytes) :
 				   READ_ONCE(kwq_max_user_bytes);
-}
-
-/* The next quota in which a queue is counted. */
-static struct kwq_quota *above(const struct kwq_quota *quota, bool exempt)
-{
-	return exempt && quota->parent == &machine ? NULL : quota->parent;
 }
 
 /*
@@ -110,6 +105,7 @@ static void tell_refused(struct work_struct *work)
 static void init_quota(struct kwq_quota *quota)
 {
 	atomic64_set(&quota->bytes, 0);
+	atomic64_set(&quota->exempt_bytes, 0);
 	spin_lock_init(&quota->lock);
 	INIT_LIST_HEAD(&quota->refused);
 	INIT_WORK(&quota->tell, tell_refused);
@@ -253,10 +249,13 @@ static bool has_all_queues(const struct kwq_quota *quota)
 	return false;
 }
 
-static void count_queue(struct kwq_quota *quota, int nr)
+static void count_queue(struct kwq_quota *quota, bool exempt, int nr)
 {
 	for (; quota != &machine; quota = quota->parent)
-		quota->nr_queues += nr;
+		if (exempt)
+			quota->nr_exempt += nr;
+		else
+			quota->nr_queues += nr;
 }
 
 /* Counts a queue if it may be. Else @unused is what its quotas leave, for end_quotas(). */
@@ -268,7 +267,7 @@ static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
 		*unused = put_quota(quota);
 		return ERR_PTR(-EDQUOT);
 	}
-	count_queue(quota, 1);
+	count_queue(quota, exempt, 1);
 	return quota;
 }
 
@@ -276,7 +275,7 @@ static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
  * kwq_quota_get() - count a queue
  * @ns: its owner's user namespace
  * @owner: whose it is
- * @exempt: it is counted, but not refused
+ * @exempt: it is not refused, and is counted apart
  *
  * Context: process; may sleep.
  * Return: the owner's quota; ERR_PTR of -EDQUOT or -ENOMEM with nothing changed.
@@ -323,16 +322,17 @@ void kwq_quota_begin_end(struct kwq_quota *quota)
 /**
  * kwq_quota_put() - count a queue no longer
  * @quota: its owner's
+ * @exempt: as for kwq_quota_get()
  * @ending: kwq_quota_begin_end() was called for it
  *
  * Context: process; may sleep.
  */
-void kwq_quota_put(struct kwq_quota *quota, bool ending)
+void kwq_quota_put(struct kwq_quota *quota, bool exempt, bool ending)
 {
 	struct kwq_quota *unused;
 
 	scoped_guard(mutex, &quota_lock) {
-		count_queue(quota, -1);
+		count_queue(quota, exempt, -1);
 		if (ending) {
 			count_ending(quota, -1);
 			WRITE_ONCE(nr_ended, nr_ended + 1);
@@ -407,11 +407,17 @@ static void give_back_here(struct kwq_quota *quota, u64 bytes)
 		queue_work(tellers, &quota->tell);
 }
 
-static void give_back_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes,
-			    bool exempt)
+static void give_back_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
 {
-	for (; quota != end; quota = above(quota, exempt))
+	for (; quota != end; quota = quota->parent)
 		give_back_here(quota, bytes);
+}
+
+/* Those of an exempt queue, whose quota that is. */
+static void count_exempt_bytes(struct kwq_quota *quota, s64 bytes)
+{
+	for (; quota != &machine; quota = quota->parent)
+		atomic64_add(bytes, &quota->exempt_bytes);
 }
 
 /* Takes bytes everywhere, or nowhere. Returns the quota that refuses them, or NULL. */
@@ -421,7 +427,7 @@ static struct kwq_quota *take_everywhere(struct kwq_quota *quota, u64 bytes)
 
 	for (at = quota; at; at = at->parent) {
 		if (!take_here(at, bytes)) {
-			give_back_below(quota, at, bytes, false);
+			give_back_below(quota, at, bytes);
 			return at;
 		}
 	}
@@ -532,8 +538,11 @@ void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes)
 {
 	struct kwq_quota *quota;
 
-	for (quota = keyed->quota; quota; quota = above(quota, keyed->exempt))
-		atomic64_add(bytes, &quota->bytes);
+	if (keyed->exempt)
+		count_exempt_bytes(keyed->quota, bytes);
+	else
+		for (quota = keyed->quota; quota; quota = quota->parent)
+			atomic64_add(bytes, &quota->bytes);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_force);
 
@@ -546,7 +555,10 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_quota_force);
  */
 noinline void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes)
 {
-	give_back_below(keyed->quota, NULL, bytes, keyed->exempt);
+	if (keyed->exempt)
+		count_exempt_bytes(keyed->quota, -(s64)bytes);
+	else
+		give_back_below(keyed->quota, NULL, bytes);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_give_back);
 
@@ -576,6 +588,10 @@ void kwq_quota_read(struct kwq_info *info)
 		if (ns == current_user_ns()) {
 			info->user_bytes = bytes;
 			info->user_queues = queues;
+			if (quota) {
+				info->user_bytes += atomic64_read(&quota->exempt_bytes);
+				info->user_queues += quota->nr_exempt;
+			}
 		}
 		left = min(left, info->max_user_bytes - min(bytes, info->max_user_bytes));
 		queues_left = min(queues_left, info->max_queues - min(queues, info->max_queues));

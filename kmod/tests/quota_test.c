@@ -67,7 +67,7 @@ static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	kwq_quota_give_back(keyed, keyed->own_bytes);
-	kwq_quota_put(keyed->quota, false);
+	kwq_quota_put(keyed->quota, keyed->exempt, false);
 	keyed->quota = quota;
 	keyed->exempt = false;
 	kwq_quota_force(keyed, keyed->own_bytes);
@@ -198,6 +198,46 @@ static void machine_has_a_quota(struct kunit *test)
 	kwq_keyed_put(alices);
 	KUNIT_EXPECT_EQ(test, add_number(bobs, 0), KWQ_ADDED);
 	kwq_keyed_put(bobs);
+}
+
+/*
+ * O4 O9: root owns the user namespaces of the containers that it starts. What it holds in
+ * queues of its own refuses them nothing, and is told all the same.
+ */
+static void exempt_queue_refuses_nobody(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *contained, *roots, *more;
+	struct kwq_info before, after;
+
+	t->ns.owner = GLOBAL_ROOT_UID;
+	contained = create_for(test, &t->ns, FIRST);
+	kwq_quota_read(&before);
+	roots = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(roots));
+	KUNIT_EXPECT_TRUE(test, roots->exempt);
+	KUNIT_ASSERT_PTR_EQ(test, contained->quota->parent, roots->quota);
+	WRITE_ONCE(kwq_max_user_bytes, bytes_of(roots->quota) + 2 * KWQ_QUOTA_STEP);
+	WRITE_ONCE(kwq_max_queues, roots->quota->nr_queues + 1);
+	KUNIT_EXPECT_GE(test, fill(roots), 0);
+	KUNIT_EXPECT_LT(test, kwq_max_user_bytes, roots->room);
+	KUNIT_EXPECT_EQ(test, add_number(contained, 0), KWQ_ADDED);
+
+	kwq_quota_read(&after);
+	KUNIT_EXPECT_EQ(test, after.user_queues, before.user_queues + 1);
+	KUNIT_EXPECT_EQ(test, after.user_bytes, before.user_bytes + roots->own_bytes +
+			roots->room + KWQ_QUOTA_STEP);
+
+	/* A queue of root's does not count where others are refused one. */
+	more = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(more));
+	KUNIT_EXPECT_EQ(test, give_to(more, &t->ns, SECOND), 0);
+	kwq_keyed_put(more);
+	kwq_keyed_put(roots);
+	kwq_quota_read(&after);
+	KUNIT_EXPECT_EQ(test, after.user_queues, before.user_queues);
+	KUNIT_EXPECT_EQ(test, after.user_bytes, before.user_bytes + KWQ_QUOTA_STEP);
+	kwq_keyed_put(contained);
 }
 
 /* O9: the pauses of limiters that are backoffs, which can be many. */
@@ -481,7 +521,7 @@ static void no_memory_for_a_quota(struct kunit *test)
 		if (IS_ERR(quota))
 			KUNIT_EXPECT_EQ(test, PTR_ERR(quota), -ENOMEM);
 		else
-			kwq_quota_put(quota, false);
+			kwq_quota_put(quota, false, false);
 		refused += IS_ERR(quota);
 	}
 	KUNIT_EXPECT_EQ(test, refused, 2);
@@ -522,6 +562,7 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(owner_of_a_namespace_has_one_quota),
 	KUNIT_CASE(queues_count_above),
 	KUNIT_CASE(machine_has_a_quota),
+	KUNIT_CASE(exempt_queue_refuses_nobody),
 	KUNIT_CASE(limiters_count),
 	KUNIT_CASE(refused_create_is_told_nothing),
 	KUNIT_CASE(poller_is_told_of_room),

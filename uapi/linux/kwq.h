@@ -79,18 +79,18 @@
  * @priority_min: lowest priority.
  * @priority_max: highest priority.
  * @user_queues: how many queues the caller has, with those of the user namespaces that it
- *		owns.
- * @user_queues_left: how many more it may have; 2^32 - 1 with CAP_SYS_RESOURCE in the
- *		initial user namespace.
+ *		owns, and with exempt ones. A queue is exempt if its creator had
+ *		CAP_SYS_RESOURCE in the initial user namespace: it has no limit, and takes
+ *		nothing from what other queues may have.
+ * @user_queues_left: how many more it may have; 2^32 - 1 if they would be exempt.
  * @pad:	zero.
  * @max_user_bytes: how many bytes of memory the queues of one user may take.
- * @max_total_bytes: how many those of all users may take, without those that were created
- *		with CAP_SYS_RESOURCE.
- * @user_bytes:	how many the caller's queues have taken, in steps of 16 KiB for each
- *		queue, with those of the user namespaces that it owns.
- * @user_bytes_left: how many more they may take now. It is the least that is left to the
- *		caller, to the owners of the user namespaces above, and to all users
- *		together; 2^64 - 1 with CAP_SYS_RESOURCE in the initial user namespace.
+ * @max_total_bytes: how many those of all users may take. Exempt queues do not count.
+ * @user_bytes:	how many the queues of @user_queues have taken, in steps of 16 KiB for
+ *		each queue.
+ * @user_bytes_left: how many more those that are not exempt may take now. It is the least
+ *		that is left to the caller, to the owners of the user namespaces above, and
+ *		to all users together; 2^64 - 1 if the caller's queues would be exempt.
  */
 struct kwq_info {
 	__u32 size;
