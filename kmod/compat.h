@@ -4,8 +4,8 @@
  * newest name of a thing; here the older kernels get it. No other file asks for
  * the kernel's version.
  *
- * Built and tested are Debian's 6.1 and 6.12 (CONTRIBUTING.md tells how). What is
- * known of the others, as far as it concerns kwq:
+ * README has a table of the kernels that kwq is built for and tested on. This is
+ * known of them, as far as it concerns kwq:
  *
  * 6.1	<linux/cleanup.h> is of 6.5 and <kunit/visibility.h> of 6.3; the 6.1 series
  *	got both later. KUnit itself has what the tests use since 6.12 at the latest.
@@ -29,11 +29,18 @@
  *	has lost an argument (<linux/io_uring/cmd.h>, which in 6.1 is
  *	<linux/io_uring.h>). The tests use KUNIT_ARRAY_PARAM_DESC(), which writes
  *	the generator; there are no io_uring commands.
+ *	dev_get_flags() is netif_get_flags(), at the latest. The sample needs neither.
+ * 7.1	current_umask() is in <linux/fs_struct.h>, at the latest. Older kernels have
+ *	that header, too.
+ * 7.2	kmem_cache_alloc_bulk() returns a bool; below. A handle of KCOV's is a
+ *	structure. struct kwq_queue has what kcov_common_handle() returns.
+ * 7.3	hrtimer_callback_running() is in <linux/hrtimer_bases.h>; below.
  */
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H
 
 #include <linux/hrtimer.h>
+#include <linux/slab.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 
@@ -50,6 +57,11 @@
 #define KUNIT_STATIC_STUB_REDIRECT(real, args...) ((void)(real))
 #else
 #include <kunit/static_stub.h>
+#endif
+
+/* hrtimer_callback_running() */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+#include <linux/hrtimer_bases.h>
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
@@ -83,5 +95,15 @@ static inline unsigned int kwq_wq_flags(unsigned int flags)
 	return flags & WQ_UNBOUND ? flags : flags | WQ_PERCPU;
 }
 #endif
+
+/*
+ * Returns how many objects were allocated: @nr or none. kmem_cache_alloc_bulk()
+ * returned their number before 7.2, which was one of these, and returns a bool since.
+ * As a condition both mean the same.
+ */
+static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, void **objects)
+{
+	return kmem_cache_alloc_bulk(cache, flags, nr, objects) ? nr : 0;
+}
 
 #endif /* KWQ_COMPAT_H */

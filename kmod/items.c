@@ -220,10 +220,9 @@ static void put_in_stock(struct kwq_stock *stock, void *small)
 static noinline void fill_with_many(struct kwq_stock *stock, u32 nr)
 {
 	void *small[STOCK_MAX];
-	int got;
+	u32 got;
 
-	got = kmem_cache_alloc_bulk(small_items, GFP_KERNEL, min_t(u32, nr, STOCK_MAX),
-				    small);
+	got = kwq_alloc_bulk(small_items, GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
 	while (got--)
 		put_in_stock(stock, small[got]);
 }

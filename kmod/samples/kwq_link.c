@@ -59,11 +59,9 @@ static atomic_t nr_links, events, coalesced, reconciles, retries, failures, over
 /* While a device is down nobody is told of its carrier. */
 static enum state state_of(const struct net_device *dev)
 {
-	unsigned int flags = dev_get_flags(dev);
-
-	if (!(flags & IFF_UP))
+	if (!(READ_ONCE(dev->flags) & IFF_UP))
 		return DOWN;
-	return flags & IFF_LOWER_UP ? UP : NO_CARRIER;
+	return netif_running(dev) && netif_carrier_ok(dev) ? UP : NO_CARRIER;
 }
 
 static int tell_udev(const struct net_device *dev, enum state state)

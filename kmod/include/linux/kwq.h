@@ -50,6 +50,7 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/hrtimer.h>
+#include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_core.h>
 #include <linux/prandom.h>
@@ -119,7 +120,8 @@ struct kwq_queue {
 	/* I: takes back some of what is held for too long; true if there is more */
 	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
 	struct kwq_workers *workers;	/* L: who call the handler, if it has one */
-	u64 kcov_handle;		/* I: of the program that a fuzzer made it with */
+	/* I: of the program that a fuzzer made it with; a u64, since 7.2 a structure */
+	typeof(kcov_common_handle()) kcov_handle;
 };
 
 /**
