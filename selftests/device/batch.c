@@ -6,6 +6,7 @@
 #include "kwq_test.h"
 
 #include <linux/userfaultfd.h>
+#include <sys/utsname.h>
 
 FIXTURE(batch)
 {
@@ -994,6 +995,18 @@ static void give_page(int faults, const void *page, const void *content)
 
 #define HALF	16	/* of the results, on each side of the edge between two pages */
 
+/*
+ * s390 copies to a program by an instruction that writes all or nothing, and begins again when a
+ * missing page is there. Other machines go on from where that page begins.
+ */
+static bool copy_begins_again(void)
+{
+	struct utsname name;
+
+	REQUIRE(!uname(&name));
+	return !strcmp(name.machine, "s390x");
+}
+
 /* Q13: what was refused does not read as taken if that cannot be told any more. */
 TEST_F(batch, refused_and_told_nowhere)
 {
@@ -1005,6 +1018,7 @@ TEST_F(batch, refused_and_told_nowhere)
 	struct kwq_op op = { .size = sizeof(op) };
 	struct told_late late = { .q = q, .cmd = KWQ_IOC_ADD, .arg = &op };
 	pthread_t thread;
+	__s32 untold;
 	char key[16];
 
 	ASSERT_LE(0, q);
@@ -1023,9 +1037,11 @@ TEST_F(batch, refused_and_told_nowhere)
 	ASSERT_EQ(0, mprotect(pages, page, PROT_READ));
 	give_page(faults, pages + page, content);
 	pthread_join(thread, NULL);
-	EXPECT_EQ(2 * HALF, late.ret);
+	/* What was not announced is not taken. */
+	memset(&untold, copy_begins_again() ? POISON : 0, sizeof(untold));
+	EXPECT_EQ(untold ? -EFAULT : 2 * HALF, late.ret);
 	for (int i = 0; i < 2 * HALF; i++)
-		EXPECT_EQ(-EFAULT, results[i]);
+		EXPECT_EQ(untold ?: -EFAULT, results[i]);
 	EXPECT_TRUE(is_poison(results + 2 * HALF, page - HALF * sizeof(*results)));
 	check_stat(q, .ready = 1, .items = 1);
 	close(faults);
