@@ -916,6 +916,55 @@ TEST_F(abi, info)
 	EXPECT_TRUE(is_poison(out.guard, sizeof(out.guard)));
 }
 
+/* A number of @size bytes in the machine's byte order, or in the @other one. */
+static void put_number(__u8 *to, size_t size, __u64 number, bool other)
+{
+	bool big = (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) != other;
+
+	for (size_t i = 0; i < size; i++)
+		to[big ? size - 1 - i : i] = number >> 8 * i;
+}
+
+/*
+ * U3: numbers are in the machine's byte order, and a key is bytes in none. The request is put
+ * together byte by byte here, so that no header has a say in it.
+ */
+TEST_F(abi, byte_order)
+{
+	static const __u8 key[] = { 0x01, 0x00, 0xfe, 0x80, 0xff };
+	__u8 op[48] = {}, entry[24] = {}, result[4], added[4];
+	struct item item;
+
+	for (int other = 1; other >= 0; other--) {
+		memset(result, POISON, sizeof(result));
+		put_number(entry, 4, sizeof(key), other);
+		put_number(entry + 4, 4, KWQ_ADD_PRIORITY, other);
+		put_number(entry + 8, 4, -3, other);
+		put_number(op, 4, sizeof(op), other);
+		put_number(op + 8, 8, user_ptr(entry), other);
+		put_number(op + 16, 8, user_ptr(key), other);
+		put_number(op + 24, 8, user_ptr(result), other);
+		put_number(op + 32, 4, sizeof(key), other);
+		put_number(op + 36, 4, 1, other);
+		put_number(op + 40, 4, sizeof(entry), other);
+		EXPECT_EQ(other ? -EINVAL : 1, request(self->q, KWQ_IOC_ADD, op));
+	}
+	put_number(added, sizeof(added), KWQ_ADDED, false);
+	EXPECT_EQ(0, memcmp(added, result, sizeof(added)));
+	ASSERT_EQ(1, q_try_get(self->q, &item));
+	EXPECT_EQ(sizeof(key), item.key_len);
+	EXPECT_EQ(0, memcmp(key, item.key, sizeof(key)));
+	EXPECT_EQ(-3, item.priority);
+	EXPECT_EQ(0, q_done(self->q, item.ticket));
+}
+
+/* U3: requests have the same numbers on every architecture of these tests. */
+TEST_F(abi, numbers_of_requests)
+{
+	EXPECT_EQ(0xc004bb00, KWQ_IOC_INFO);
+	EXPECT_EQ(0x4004bb10, KWQ_IOC_ADD);
+}
+
 /* O6: output that cannot be written. */
 TEST_F(abi, output_not_writable)
 {

@@ -24,6 +24,8 @@
  *   that is not zero though the request would not look at it.
  * - No member is a long, an enum or a pointer: 32-bit programs work on a
  *   64-bit kernel without translation.
+ * - Numbers are in the machine's byte order. A key is bytes, which are compared and
+ *   never read as a number.
  * - Times are nanoseconds on the queue's clock. A deadline is absolute, or with a
  *   flag it is so long from now.
  * - A call that waits goes on after a signal whose handler restarts system calls,
