@@ -20,6 +20,11 @@
 dir=$1 console=$2 report=$3
 shift 3
 
+# A port that is a device by itself wants to be told in other words.
+case $report in
+file:*) chardev=file,path=${report#file:} ;;
+*) chardev=$report ;;
+esac
 case $(cat "$dir/architecture") in
 amd64)
 	qemu=(qemu-system-x86_64 -machine pc -serial "$console" -serial "$report")
@@ -27,17 +32,22 @@ amd64)
 	terminal=ttyS0
 	;;
 arm64)
-	# The machine has one port of its own. The other is a card, which wants to be told in other words.
-	case $report in
-	file:*) chardev=file,path=${report#file:} ;;
-	*) chardev=$report ;;
-	esac
+	# The machine has one port of its own. The other is a card.
 	qemu=(
 		qemu-system-aarch64 -machine virt -serial "$console"
 		-chardev "$chardev,id=report" -device "pci-serial,chardev=report"
 	)
 	tcg_cpu=neoverse-n1
 	terminal=ttyAMA0
+	;;
+s390x)
+	# The machine has a console. The report goes to one of virtio's.
+	qemu=(
+		qemu-system-s390x -machine s390-ccw-virtio -serial "$console"
+		-chardev "$chardev,id=report" -device virtio-serial-ccw -device "virtconsole,chardev=report"
+	)
+	tcg_cpu=max
+	terminal=ttysclp0
 	;;
 esac
 qemu+=(

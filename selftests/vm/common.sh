@@ -33,6 +33,7 @@ release_of() {
 debian_architecture() {
 	case $1 in
 	*-arm64) echo arm64 ;;
+	*-s390x) echo s390x ;;
 	*) echo amd64 ;;
 	esac
 }

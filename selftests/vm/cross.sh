@@ -1,20 +1,30 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Sees to it that there is a compiler for arm64, and prints the directory in which it is unpacked. It is not installed:
-# Debian's cross compilers and gcc-multilib, with which the 32-bit tests are built, exclude each other. Whoever uses it
-# has usr/bin in the path, and usr/lib/x86_64-linux-gnu where libraries are looked for.
+# cross.sh arm64|s390x: sees to it that there is a compiler for that architecture, and prints the directory in which it is
+# unpacked. It is not installed: Debian's cross compilers and gcc-multilib, with which the 32-bit tests are built, exclude
+# each other. A script that uses it has usr/bin in the path, and usr/lib/x86_64-linux-gnu where libraries are looked for.
 . "$(dirname "$0")/common.sh"
 
+architecture=${1:-}
+case $architecture in
+arm64) target=aarch64-linux-gnu ;;
+s390x) target=s390x-linux-gnu ;;
+*) die "usage: $0 arm64|s390x" ;;
+esac
+# Debian's own compiler is as old as its cross compilers.
+gcc=$(gcc -dumpversion)
+gcc=gcc-${gcc%%.*}
+
 PACKAGES=(
-	binutils-aarch64-linux-gnu
-	cpp-12-aarch64-linux-gnu
-	gcc-12-aarch64-linux-gnu
-	libc6-arm64-cross
-	libc6-dev-arm64-cross
-	libgcc-12-dev-arm64-cross
-	libgcc-s1-arm64-cross
-	linux-libc-dev-arm64-cross
+	"binutils-$target"
+	"cpp-${gcc#gcc-}-$target"
+	"$gcc-$target"
+	"libc6-$architecture-cross"
+	"libc6-dev-$architecture-cross"
+	"lib$gcc-dev-$architecture-cross"
+	"libgcc-s1-$architecture-cross"
+	"linux-libc-dev-$architecture-cross"
 )
 
 # The linker's script of libc says where it would be installed; without the folder ld looks where it found the script.
@@ -23,22 +33,22 @@ unpack_compiler() (
 		apt-get download "${PACKAGES[@]}" &&
 		for package in *.deb; do dpkg -x "$package" . || return; done &&
 		rm ./*.deb &&
-		sed -i 's|/usr/aarch64-linux-gnu/lib/||g' usr/aarch64-linux-gnu/lib/libc.so &&
-		ln -s aarch64-linux-gnu-gcc-12 usr/bin/aarch64-linux-gnu-gcc
+		sed -i "s|/usr/$target/lib/||g" "usr/$target/lib/libc.so" &&
+		ln -s "$target-$gcc" "usr/bin/$target-gcc"
 )
 
-version=$(apt-cache show --no-all-versions gcc-12-aarch64-linux-gnu | sed -n 's/^Version: //p')
-[ -n "$version" ] || die "apt does not know gcc-12-aarch64-linux-gnu: apt-get update"
-dir=$CACHE/cross-arm64-$version
+version=$(apt-cache show --no-all-versions "$gcc-$target" | sed -n 's/^Version: //p')
+[ -n "$version" ] || die "apt does not know $gcc-$target: apt-get update"
+dir=$CACHE/cross-$architecture-$version
 
 if [ ! -d "$dir" ]; then
-	lock_cache cross-arm64
+	lock_cache "cross-$architecture"
 fi
 if [ ! -d "$dir" ]; then
-	progress "downloading a compiler for arm64"
+	progress "downloading a compiler for $architecture"
 	rm -rf "$dir.part"
 	mkdir -p "$dir.part"
-	logged cross-arm64 unpack_compiler "$dir.part"
+	logged "cross-$architecture" unpack_compiler "$dir.part"
 	mv "$dir.part" "$dir"
 fi
 echo "$dir"

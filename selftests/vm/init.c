@@ -56,6 +56,9 @@
 #ifdef __aarch64__
 #define CONSOLE		"/dev/ttyAMA0"
 #define REPORT		"/dev/ttyS0"
+#elif defined(__s390x__)
+#define CONSOLE		"/dev/ttysclp0"
+#define REPORT		"/dev/hvc0"
 #else
 #define CONSOLE		"/dev/ttyS0"
 #define REPORT		"/dev/ttyS1"

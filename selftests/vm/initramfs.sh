@@ -32,12 +32,17 @@ esac
 # What is compiled for the machine. For the module, the headers say themselves what they are for.
 architecture=$(debian_architecture "$kernel")
 echo "$architecture" >"$out/architecture"
-if [ "$architecture" = arm64 ]; then
-	cross=$("$VM/cross.sh")
+case $architecture in
+arm64) target=aarch64-linux-gnu ;;
+s390x) target=s390x-linux-gnu ;;
+*) target= ;;
+esac
+if [ -n "$target" ]; then
+	cross=$("$VM/cross.sh" "$architecture")
 	export PATH=$cross/usr/bin:$PATH LD_LIBRARY_PATH=$cross/usr/lib/x86_64-linux-gnu
-	suffix=-arm64 busybox=$kernel_dir/bin/busybox cc=aarch64-linux-gnu-gcc
+	suffix=-$architecture busybox=$kernel_dir/bin/busybox cc=$target-gcc
 	# pkg-config would find this machine's libraries, and there are no 32-bit programs.
-	for_machine=(CC="$cc" AR=aarch64-linux-gnu-ar HTTP= HTTP_STATIC= TESTS_32=)
+	for_machine=(CC="$cc" AR="$target-ar" HTTP= HTTP_STATIC= TESTS_32=)
 else
 	suffix='' busybox=/bin/busybox cc=gcc
 	for_machine=()

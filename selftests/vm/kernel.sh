@@ -8,6 +8,7 @@
 #   stock-6.1    the oldest that kwq is for: the kernel that Debian 12 came with
 #   stock-rt     Debian's PREEMPT_RT kernel
 #   stock-arm64  Debian's kernel for arm64, with a busybox for it
+#   stock-s390x  Debian's kernel for s390x, a big-endian machine, with a busybox for it
 #   debug        debug.config on top of tinyconfig
 #   rt-debug     rt.config on top of that
 #   kcsan        the debug kernel's machine without its checks, and with KCSAN: kcsan.config
@@ -91,6 +92,7 @@ stock_package() {
 	stock-6.1) echo linux-image-cloud-amd64 ;;
 	stock-rt) echo "linux-image-$SERIES-rt-amd64" ;;
 	stock-arm64) echo "linux-image-$SERIES-arm64" ;;
+	stock-s390x) echo linux-image-s390x ;;
 	esac
 }
 
@@ -108,6 +110,8 @@ use_apt_of() {
 	# shellcheck disable=SC2016 # apt-get's variables
 	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian' |
 		sort -u >"$state/sources"
+	# Debian 12 has Linux 6.1 for s390x, and no newer one. Its release is enough, without what was updated since.
+	[ "$1" != s390x ] || sed -i -n 's/ bookworm / trixie /; / trixie /p' "$state/sources"
 	APT=(
 		-o "APT::Architecture=$1" -o "APT::Architectures=$1"
 		-o "Dir::Etc::SourceList=$state/sources" -o Dir::Etc::SourceParts=/dev/null
@@ -128,26 +132,47 @@ depends() {
 # unpack_stock DIR RELEASE VERSION: the image, and the headers that modules are built against. To install the headers
 # would install the image as well, and make it what this machine boots next. Headers for another architecture have
 # scripts and tools that run there; those of this machine's do the same.
+#
+# Those of s390x are of another release of Debian. The scripts come from the stock kernel, which is of the same series. This
+# machine's compiler and pahole may be older than those for which the kernel was configured.
 unpack_stock() (
 	dir=$1 release=$2 version=$3
 	common=$(depends "linux-headers-$release" | grep -E '^linux-headers-.*-common(-rt)?$')
 	kbuild=$(depends "linux-headers-$release" | grep '^linux-kbuild-')
 	busybox=()
 	[ ${#APT[@]} = 0 ] || busybox=(busybox-static)
+	headers=usr/src/linux-headers-$release
 
 	cd "$dir" &&
 		apt-get "${APT[@]}" download "linux-image-$release=$version" "linux-headers-$release=$version" \
 			"$common=$version" "${busybox[@]}" &&
-		apt-get download "$kbuild=$version" &&
+		case $release in
+		*-s390x) true ;;
+		*) apt-get download "$kbuild=$version" ;;
+		esac &&
 		for package in *.deb; do dpkg -x "$package" . || return; done &&
 		rm ./*.deb &&
-		sed -i "s|/usr/src/|$CACHE/$STOCK_NAME/usr/src/|" "usr/src/linux-headers-$release/Makefile" &&
+		case $release in
+		*-s390x)
+			cp -r "$STOCK_KBUILD" "usr/lib/$kbuild" &&
+				sed -i 's/gcc-[0-9]*$/gcc/' "$headers/.kernelvariables" &&
+				sed -i '/^CONFIG_CC_HAS_MIN_FUNCTION_ALIGNMENT=/d; /^CONFIG_DEBUG_INFO_BTF_MODULES=/d' \
+					"$headers/include/config/auto.conf"
+			;;
+		esac &&
+		sed -i "s|/usr/src/|$CACHE/$STOCK_NAME/usr/src/|" "$headers/Makefile" &&
+		# Debian 13 has nothing outside of usr.
+		for folder in bin lib; do [ -d $folder ] || ln -s usr/$folder $folder || return; done &&
 		ln -sfn "boot/vmlinuz-$release" image &&
-		ln -sfn "usr/src/linux-headers-$release" kdir
+		ln -sfn "$headers" kdir
 )
 
 stock() {
-	local package release version dir
+	local package release version dir stock
+	if [ "$1" = stock-s390x ]; then
+		stock=$("$VM/kernel.sh" stock)
+		STOCK_KBUILD=$(echo "$stock"/usr/lib/linux-kbuild-*)
+	fi
 	package=$(stock_package "$1")
 	use_apt_of "$(debian_architecture "$1")"
 	release=$(depends "$package" | sed -n 's/^linux-image-//p')
@@ -244,11 +269,11 @@ uml() {
 mkdir -p "$CACHE"
 case ${1:-} in
 source) source_tree ;;
-stock | stock-6.1 | stock-rt | stock-arm64) stock "$1" ;;
+stock | stock-6.1 | stock-rt | stock-arm64 | stock-s390x) stock "$1" ;;
 debug) built debug "$VM/debug.config" ;;
 rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
 syzkaller) built syzkaller "$VM/debug.config" "$VM/syzkaller.config" ;;
 kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml | uml-bench) uml "$1" ;;
-*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-bench" ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-bench" ;;
 esac

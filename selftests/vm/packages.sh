@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# packages.sh [arm64|deb|packages]: sees to it that Debian's packages that the build and the tests need are installed.
+# packages.sh [arm64] [s390x] | deb | packages: sees to it that Debian's packages that the build and the tests need are installed.
 #
 #   arm64     those that the tests on arm64 need as well
+#   s390x     those that the tests on s390x need as well
 #   deb       instead: those that `make deb` needs
 #   packages  instead: those that the test of kwq's own packages needs
 . "$(dirname "$0")/common.sh"
@@ -47,9 +48,13 @@ PACKAGES=(
 	spin
 )
 
-# The compiler for it is unpacked by cross.sh.
+# The compilers for these are unpacked by cross.sh.
 ARM64=(
 	qemu-system-arm
+)
+
+S390X=(
+	qemu-system-misc
 )
 
 DEB=(
@@ -63,13 +68,15 @@ DEB=(
 	python3
 )
 
-case ${1:-} in
-'') ;;
-arm64) PACKAGES+=("${ARM64[@]}") ;;
-deb) PACKAGES=("${DEB[@]}") ;;
-packages) PACKAGES=("${DEB[@]}" debootstrap e2fsprogs lintian qemu-system-x86) ;;
-*) die "usage: $0 [arm64|deb|packages]" ;;
-esac
+for group in "$@"; do
+	case $group in
+	arm64) PACKAGES+=("${ARM64[@]}") ;;
+	s390x) PACKAGES+=("${S390X[@]}") ;;
+	deb) PACKAGES=("${DEB[@]}") ;;
+	packages) PACKAGES=("${DEB[@]}" debootstrap e2fsprogs lintian qemu-system-x86) ;;
+	*) die "usage: $0 [arm64] [s390x] | deb | packages" ;;
+	esac
+done
 
 missing=()
 for package in "${PACKAGES[@]}"; do

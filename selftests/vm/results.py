@@ -54,7 +54,8 @@ SIGNALS = re.compile(r'(complete_signal|signal_wake_up_state|zap_(other_threads|
 LEAKS_OF_SLUB = ' sysfs_slab_add+'
 
 # Nobody can make memory run out where nobody else would.
-STOCK_SUITES = ('kselftest-stock', 'kselftest-stock-6.1', 'kselftest-stock-rt', 'kselftest-stock-arm64')
+STOCK_SUITES = ('kselftest-stock', 'kselftest-stock-6.1', 'kselftest-stock-rt', 'kselftest-stock-arm64',
+                'kselftest-stock-s390x')
 
 # What may be skipped, by suite. Whatever else is was not tested, and nobody would see it.
 SKIPS = {

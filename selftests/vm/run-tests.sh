@@ -135,7 +135,7 @@ run() {
 		progress "KUnit built into User-Mode Linux"
 		kunit_uml
 		;;
-	kselftest-stock | kselftest-stock-6.1 | kselftest-stock-rt | kselftest-stock-arm64 | kselftest-debug | kselftest-rt-debug | \
+	kselftest-stock | kselftest-stock-6.1 | kselftest-stock-rt | kselftest-stock-arm64 | kselftest-stock-s390x | kselftest-debug | kselftest-rt-debug | \
 		kselftest-kcsan | kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
 		programs='*' contents='device exporter'
@@ -146,7 +146,7 @@ run() {
 		*-kcsan) programs='@(lease|owner|stress)' contents=device ;;
 		*-gcov) contents=device ;;
 		# The exporter's libraries are this machine's.
-		*-arm64) contents=device ;;
+		*-arm64 | *-s390x) contents=device ;;
 		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
@@ -182,7 +182,9 @@ mkdir -p "$LOGS"
 trap finish EXIT
 
 groups=()
-[[ " ${suites[*]} " != *-arm64\ * ]] || groups+=(arm64)
+for group in arm64 s390x; do
+	[[ " ${suites[*]} " != *-"$group "* ]] || groups+=("$group")
+done
 "$VM/packages.sh" "${groups[@]}"
 find_within
 KERNEL_SOURCE=$("$VM/kernel.sh" source)

@@ -6,7 +6,7 @@
 
 kernel=${KERNEL:-stock}
 case $kernel in
-*-arm64) "$VM/packages.sh" arm64 ;;
+*-arm64 | *-s390x) "$VM/packages.sh" "${kernel##*-}" ;;
 *) "$VM/packages.sh" ;;
 esac
 dir=$("$VM/initramfs.sh" "$kernel" device demo)
