@@ -58,6 +58,7 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 			.key_len = ki->key_len,
 			.priority = ki->item.priority,
 			.requeues = ki->item.requeues,
+			.abandoned = ki->item.abandoned,
 		};
 	}
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);

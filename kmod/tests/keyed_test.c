@@ -75,6 +75,12 @@ static void close_x(struct keyed_test *t)
 	t->x = NULL;
 }
 
+static void close_y(struct keyed_test *t)
+{
+	kwq_handle_close(t->y);
+	t->y = NULL;
+}
+
 static void unmake(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -83,8 +89,7 @@ static void unmake(struct kunit *test)
 	if (t->x)
 		close_x(t);
 	if (t->y)
-		kwq_handle_close(t->y);
-	t->y = NULL;
+		close_y(t);
 	kwq_keyed_put(t->keyed);
 	t->keyed = NULL;
 }
@@ -2108,6 +2113,33 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 	EXPECT_ITEMS(test, t, 1);
 }
 
+/* L12: the list tells how often the item lost its holder, until it is back. */
+static void losses_of_the_dead_are_listed(struct kunit *test)
+{
+	struct kwq_limiter_config config = { .dead_after_lost = 2 };
+	struct keyed_test *t = test->priv;
+	struct kwq_dead_entry entry;
+	struct kwq_dead_page page = {
+		.entries = &entry,
+		.keys = t->keys,
+		.max_items = 1,
+		.max_keys = 1,
+	};
+
+	KUNIT_ASSERT_EQ(test, kwq_keyed_configure(t->keyed, &config), 0);
+	add(t, KEY("a"));
+	EXPECT_FETCH(test, t, t->x, "a");
+	close_x(t);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+	EXPECT_FETCH(test, t, t->y, "a");
+	close_y(t);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 1);
+	KUNIT_EXPECT_EQ(test, entry.abandoned, 2);
+	KUNIT_EXPECT_EQ(test, entry.requeues, 0);
+	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
+}
+
 static void dead_items_do_not_make_room(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -2161,7 +2193,7 @@ static void dead_items_are_listed_in_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, e[1].age, 15);
 	KUNIT_EXPECT_EQ(test, e[0].requeues, 3);
 	KUNIT_EXPECT_EQ(test, e[0].priority, 0);
-	KUNIT_EXPECT_EQ(test, e[0].pad, 0);
+	KUNIT_EXPECT_EQ(test, e[0].abandoned, 0);
 	KUNIT_EXPECT_LT(test, e[0].number, e[1].number);
 	KUNIT_EXPECT_LT(test, e[1].number, e[2].number);
 	first = e[0].number;
@@ -2539,6 +2571,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(remembered_item_dies),
 	KUNIT_CASE(kick_of_an_unknown_key),
 	KUNIT_CASE(item_dies_when_its_holder_says_done),
+	KUNIT_CASE(losses_of_the_dead_are_listed),
 	KUNIT_CASE(dead_items_do_not_make_room),
 	KUNIT_CASE(shut_down_drops_the_dead),
 	KUNIT_CASE(dead_items_are_listed_in_pages),

@@ -151,7 +151,7 @@ ASSERT_AT(kwq_dead_entry, age, 8);
 ASSERT_AT(kwq_dead_entry, key_len, 16);
 ASSERT_AT(kwq_dead_entry, priority, 20);
 ASSERT_AT(kwq_dead_entry, requeues, 24);
-ASSERT_AT(kwq_dead_entry, pad, 28);
+ASSERT_AT(kwq_dead_entry, abandoned, 28);
 
 _Static_assert(sizeof(struct kwq_list_dead) == 56, "kwq_list_dead");
 ASSERT_AT(kwq_list_dead, size, 0);
@@ -1364,7 +1364,7 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 			EXPECT_NE(0, dead.number);
 			EXPECT_EQ(1, dead.key_len);
 			EXPECT_EQ(1, dead.requeues);
-			EXPECT_EQ(0, dead.pad);
+			EXPECT_EQ(0, dead.abandoned);
 		} else {
 			memcpy(&got, entry, sizeof(got));
 			EXPECT_NE(0, got.ticket);

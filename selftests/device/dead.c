@@ -604,6 +604,7 @@ TEST_F(dead, item_that_kills_its_workers)
 {
 	struct kwq_config config = default_config();
 	int killed = 0, done = 0;
+	struct dead dead;
 	char key[16];
 
 	ASSERT_EQ(0, q_configure(self->q, &config));
@@ -627,6 +628,9 @@ TEST_F(dead, item_that_kills_its_workers)
 	EXPECT_EQ(3, killed);
 	EXPECT_STREQ("killer", the_dead(self->q));
 	EXPECT_EQ(1, deaths(self->q));
+	ASSERT_EQ(1, q_list_dead(self->q, &dead, 1, 0));
+	EXPECT_EQ(5, dead.abandoned);
+	EXPECT_EQ(0, dead.requeues);
 	check_stat(self->q, .items = 1);
 
 	/* L11: kicked, it may be lost as often as before. */

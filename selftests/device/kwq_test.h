@@ -757,6 +757,7 @@ struct dead {
 	__u64 age;
 	__s32 priority;
 	__u32 requeues;
+	__u32 abandoned;
 	char key[KEY_ROOM + 1];		/* ended by a NUL */
 };
 
@@ -787,13 +788,14 @@ static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, si
 	n = ret < 0 ? 0 : ret;
 	REQUIRE(n <= (int)nr);
 	for (int i = 0; i < n; i++) {
-		REQUIRE(entries[i].number > after && !entries[i].pad);
+		REQUIRE(entries[i].number > after);
 		REQUIRE(entries[i].key_len >= 1 && entries[i].key_len <= KEY_ROOM);
 		after = entries[i].number;
 		dead[i].number = after;
 		dead[i].age = entries[i].age;
 		dead[i].priority = entries[i].priority;
 		dead[i].requeues = entries[i].requeues;
+		dead[i].abandoned = entries[i].abandoned;
 		memset(dead[i].key, 0, sizeof(dead[i].key));
 		memcpy(dead[i].key, keys + used, entries[i].key_len);
 		used += entries[i].key_len;

@@ -188,7 +188,7 @@ static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 		const __u8 *key = keys;
 
 		for (int i = 0; i < ret; i++) {
-			REQUIRE(entries[i].number > list.after && !entries[i].pad);
+			REQUIRE(entries[i].number > list.after);
 			list.after = entries[i].number;
 			REQUIRE(q_add_bytes(left->q, key, entries[i].key_len, KWQ_ADD_KICK, 0, 0) ==
 				(shut_down ? -ESHUTDOWN : KWQ_ADDED));

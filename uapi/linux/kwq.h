@@ -585,7 +585,8 @@ struct kwq_key_entry {
  * @key_len:	bytes of its key.
  * @priority:	its priority.
  * @requeues:	how often it was requeued.
- * @pad:	zero.
+ * @abandoned:	how often its holder vanished, or its lease ended, without a Done since. It
+ *		is 0 for an item that died at its Done, or while nobody held it.
  */
 struct kwq_dead_entry {
 	__u64 number;
@@ -593,7 +594,7 @@ struct kwq_dead_entry {
 	__u32 key_len;
 	__s32 priority;
 	__u32 requeues;
-	__u32 pad;
+	__u32 abandoned;
 };
 
 /**

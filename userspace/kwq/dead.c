@@ -29,9 +29,10 @@ static void print_item(const struct dead_options *o, const struct kwq_dead_entry
 		       const char *key, bool first)
 {
 	if (o->key.json) {
-		printf("%s{\"number\":%llu,\"requeues\":%u,\"age_ns\":%llu,\"priority\":%d,",
+		printf("%s{\"number\":%llu,\"requeues\":%u,\"abandoned\":%u,\"age_ns\":%llu,",
 		       first ? "[\n" : ",\n", (unsigned long long)entry->number,
-		       entry->requeues, (unsigned long long)entry->age, entry->priority);
+		       entry->requeues, entry->abandoned, (unsigned long long)entry->age);
+		printf("\"priority\":%d,", entry->priority);
 		json_bytes(stdout, "key", key, entry->key_len);
 		putchar('}');
 	} else if (o->key.null) {
@@ -39,7 +40,7 @@ static void print_item(const struct dead_options *o, const struct kwq_dead_entry
 		putchar('\0');
 	} else {
 		if (o->detailed)
-			printf("%5u %7llu.%03llus %3d ", entry->requeues,
+			printf("%5u %5u %7llu.%03llus %3d ", entry->requeues, entry->abandoned,
 			       (unsigned long long)(entry->age / NS_PER_S),
 			       (unsigned long long)(entry->age % NS_PER_S / NS_PER_MS),
 			       entry->priority);
@@ -243,7 +244,7 @@ const struct command command_dead = {
 	.summary = "List items that were tried or lost too often, bring them back, drop them",
 	.options =
 	"ls, those first that died first:\n"
-	"  -l, --long       with requeues, for how long they are dead, and priority\n"
+	"  -l, --long       with requeues, lost holders, how long they are dead, priority\n"
 	"  -0, --null       keys as they are, NUL behind each\n"
 	"      --json       a JSON array\n"
 	"\n"
