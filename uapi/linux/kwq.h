@@ -674,9 +674,11 @@ struct kwq_got {
  *		keys are packed at @get.keys.
  * @nr_added:	zero; on the way out: entries of @add that were taken.
  * @nr_done:	zero; on the way out: entries of @done that were taken.
- * @resume:	zero. If a signal interrupts a wait with KWQ_GET_RELATIVE the kernel
- *		writes the absolute deadline here, and a call that finds it here goes
- *		on with that. Once the wait is over it is zero again. It is always
+ * @resume:	zero in a call that begins to wait. If a signal interrupts a wait with
+ *		KWQ_GET_RELATIVE the kernel writes the absolute deadline here, and a call
+ *		that finds it here goes on with that wait, whatever its @deadline says.
+ *		Once the wait is over it is zero again. After EINTR it is not: whoever
+ *		uses the structure for another wait sets it to zero first. It is always
  *		zero with @add or @done, for such a call is not restarted.
  *
  * The wait ends with the first item; what else is ready then comes along, up to
@@ -728,9 +730,10 @@ struct kwq_shut_down {
  * @deadline:	absolute ns on the queue's clock, with KWQ_DRAIN_RELATIVE ns from now
  *		on; or KWQ_NO_DEADLINE.
  * @resume:	as in &struct kwq_get.
- * @shut_downs:	zero. If a signal interrupts the wait the kernel writes here what it
- *		needs to know of earlier shut downs, and a call that finds it here
- *		goes on with that wait. Once the wait is over it is zero again.
+ * @shut_downs:	zero in a call that begins to wait. If a signal interrupts the wait the
+ *		kernel writes here what it needs to know of earlier shut downs, and a
+ *		call that finds it here goes on with that wait. Once the wait is over it
+ *		is zero again. After EINTR it is not, as @resume.
  *
  * Returns once nothing is ready and nothing is being processed. The queue stays
  * shut down whatever ends the wait.

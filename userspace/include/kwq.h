@@ -602,7 +602,8 @@ int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch);
  * @get:	what to do, as <linux/kwq.h> describes it. The caller sets
  *		@get->size to sizeof(*get). @get->nr_added and @get->nr_done tell
  *		how far the call came, also if it fails. The deadline is 0 where
- *		there is nothing to wait for.
+ *		there is nothing to wait for. Each call begins a wait of its own, for
+ *		it sets @get->resume to 0 before.
  *
  * Return: the number of items fetched, or the errors of kwq_get() and
  * kwq_add_batch().

@@ -646,6 +646,12 @@ static void test_batches(struct kwq *q)
 	is_number(kwq_get_batch(q, &get), 0, "get_batch");
 	ok(asked(KWQ_IOC_GET) && !memcmp(kernel.arg, &get, sizeof(get)),
 	   "get_batch: as it is");
+	/* What an earlier wait left there, which a signal ended. */
+	get.resume = 77;
+	expect(0, 0);
+	is_number(kwq_get_batch(q, &get), 0, "get_batch, once more");
+	ok(asked(KWQ_IOC_GET) && !((struct kwq_get *)kernel.arg)->resume,
+	   "get_batch: a wait of its own");
 }
 
 /* U4: Len, ShuttingDown, ShutDown, ShutDownWithDrain; negative errno values. */
