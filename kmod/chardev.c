@@ -39,7 +39,7 @@
 #define KWQ_DRAIN_FIRST		32
 #define KWQ_STAT_FIRST		808
 #define KWQ_CONFIG_FIRST	48
-#define KWQ_LIMITER_FIRST	64
+#define KWQ_LIMITER_FIRST	40
 #define KWQ_LIST_DEAD_FIRST	56
 #define KWQ_ADVANCE_FIRST	16
 
@@ -63,7 +63,7 @@ static_assert(sizeof(struct kwq_drain) == 32);
 static_assert(sizeof(struct kwq_stat) == 808);
 static_assert(sizeof(struct kwq_histogram) == 104);
 static_assert(sizeof(struct kwq_config) == 48);
-static_assert(sizeof(struct kwq_limiter) == 64);
+static_assert(sizeof(struct kwq_limiter) == 40);
 static_assert(sizeof(struct kwq_backoff) == 32);
 static_assert(sizeof(struct kwq_key_entry) == 8);
 static_assert(sizeof(struct kwq_dead_entry) == 32);

@@ -76,8 +76,9 @@ static u32 bytes_of_kmalloc(size_t size)
  */
 u64 kwq_keyed_own_bytes(const char *name)
 {
-	return bytes_of_kmalloc(struct_size_t(struct kwq_keyed, name, strlen(name) + 1)) +
-	       bytes_of_kmalloc(2 * sizeof(struct kwq_table_top));
+	return bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
+	       bytes_of_kmalloc(2 * sizeof(struct kwq_table_top)) +
+	       (*name ? bytes_of_kmalloc(strlen(name) + 1) : 0);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_own_bytes);
 

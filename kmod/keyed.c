@@ -60,6 +60,13 @@ static const u8 *key_of(const struct kwq_item *item, size_t *len)
 	return ki->key;
 }
 
+static void free_keyed(struct kwq_keyed *keyed)
+{
+	if (*keyed->name)
+		kfree(keyed->name);
+	kfree(keyed);
+}
+
 /* Nobody else is left. */
 static void destroy(struct kwq_keyed *keyed)
 {
@@ -70,7 +77,7 @@ static void destroy(struct kwq_keyed *keyed)
 	/* Only now: whoever finds room afterwards is to find the memory, too. */
 	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
 	kwq_quota_put(keyed->quota, keyed->exempt, keyed->ending);
-	kfree(keyed);
+	free_keyed(keyed);
 }
 
 static void free_queue(struct work_struct *work)
@@ -155,13 +162,18 @@ static int charge(struct kwq_keyed *keyed)
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits)
 {
-	size_t name_size = strlen(name) + 1;
 	struct kwq_keyed *keyed;
 	int err;
 
-	keyed = kzalloc(struct_size(keyed, name, name_size), GFP_KERNEL_ACCOUNT);
+	keyed = kzalloc(sizeof(*keyed), GFP_KERNEL_ACCOUNT);
 	if (!keyed)
 		return ERR_PTR(-ENOMEM);
+	/* Not in the queue: its size is just below that of an allocation. */
+	keyed->name = *name ? kstrdup(name, GFP_KERNEL_ACCOUNT) : "";
+	if (!keyed->name) {
+		kfree(keyed);
+		return ERR_PTR(-ENOMEM);
+	}
 	keyed->limits = *limits;
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
@@ -180,7 +192,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	INIT_WORK(&keyed->free_gone, free_gone);
 	INIT_WORK(&keyed->free, free_queue);
 	RB_CLEAR_NODE(&keyed->by_name);
-	memcpy(keyed->name, name, name_size);
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
 	keyed->queue.key_of = key_of;
 	kwq_lease_init(keyed);
@@ -190,7 +201,7 @@ give_back:
 	kwq_quota_give_back(keyed, keyed->own_bytes);
 	kwq_quota_put(keyed->quota, keyed->exempt, false);
 free_keyed:
-	kfree(keyed);
+	free_keyed(keyed);
 	return ERR_PTR(err);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_create);

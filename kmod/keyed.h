@@ -158,7 +158,7 @@ struct kwq_limits {
 };
 
 /**
- * struct kwq_keyed - a queue of keys
+ * struct kwq_keyed - a queue of keys; with 64 bits it fits into 8 KiB
  * @queue: the queue
  * @limits: constant
  * @small_key_max: the longest key that an item of the common size has room for; constant
@@ -194,7 +194,7 @@ struct kwq_limits {
  * @owner: who may unlink it; constant
  * @group: constant
  * @mode: permission bits; constant
- * @name: empty if it never had one; constant
+ * @name: allocated; or empty if it never had one; constant
  * @by_name: in names.c's tree
  * @unlinked: had a name; written under names.c's lock
  *
@@ -205,7 +205,6 @@ struct kwq_keyed {
 	struct kwq_table table;
 	struct kwq_table tickets;
 	struct kwq_limits limits;
-	u32 small_key_max;
 	struct kwq_table_top *tops;
 	u64 ticket_factors[2];
 	u64 nr_items;
@@ -221,24 +220,25 @@ struct kwq_keyed {
 	struct list_head leases;
 	u64 expired;
 	struct kwq_node *gone;
-	struct work_struct free_gone;
-	bool expects_new;
-	bool awaits_room;
+	u32 small_key_max;
 	u32 nr_handles;
 	struct kref ref;
-	struct work_struct drop;
-	struct work_struct free;
-	bool ending;
-	struct kwq_quota *quota;
-	bool exempt;
-	struct kwq_quota *refused_by;
-	struct list_head refused;
 	kuid_t owner;
 	kgid_t group;
 	umode_t mode;
-	struct rb_node by_name;
+	bool exempt;
+	bool expects_new;
+	bool awaits_room;
+	bool ending;
 	bool unlinked;
-	char name[];
+	struct work_struct free_gone;
+	struct work_struct drop;
+	struct work_struct free;
+	struct kwq_quota *quota;
+	struct kwq_quota *refused_by;
+	struct list_head refused;
+	struct rb_node by_name;
+	const char *name;
 };
 
 /**

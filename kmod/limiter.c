@@ -302,13 +302,14 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_nr_pauses);
 void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
 			     struct kwq_growths *growths, u64 *table)
 {
-	u32 i, nr;
+	u32 i, nr, first = 0;
 
+	BUILD_BUG_ON(KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX > U16_MAX);
 	*growths = (struct kwq_growths){ .table = table };
 	for (i = 0; table && i < config->nr; i++) {
-		nr = list_pauses(&config->limiters[i], table);
-		growths->of[i] = (struct kwq_growth){ .pauses = table, .nr = nr };
-		table += nr;
+		nr = list_pauses(&config->limiters[i], table + first);
+		growths->of[i] = (struct kwq_growth){ .first = first, .nr = nr };
+		first += nr;
 	}
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_list_pauses);
@@ -375,7 +376,7 @@ static u64 exponential(const struct kwq_limiter *limiter, u32 requeues)
 }
 
 /* B4: as kwq_backoff_after(), by the table. */
-static u64 backoff_pause(const struct kwq_limiter *limiter,
+static u64 backoff_pause(const struct kwq_limiter *limiter, const u64 *table,
 			 const struct kwq_growth *growth, u32 requeues, u32 random)
 {
 	struct kwq_backoff b = {
@@ -384,7 +385,7 @@ static u64 backoff_pause(const struct kwq_limiter *limiter,
 	};
 
 	if (requeues && growth->nr)
-		b.duration = growth->pauses[min(requeues, growth->nr) - 1];
+		b.duration = table[growth->first + min_t(u32, requeues, growth->nr) - 1];
 	return kwq_backoff_step(&b, random);
 }
 
@@ -402,7 +403,8 @@ static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 	case KWQ_LIMITER_BUCKET:
 		return take_token(&limiter->buckets[i], one->u.bucket.events, now);
 	case KWQ_LIMITER_BACKOFF:
-		return backoff_pause(one, &limiter->growths.of[i], requeues, random);
+		return backoff_pause(one, limiter->growths.table, &limiter->growths.of[i],
+				     requeues, random);
 	}
 	return 0;
 }

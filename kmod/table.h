@@ -55,8 +55,9 @@ struct kwq_table_top {
  * @low: the power of two that is at most that, and more than half of it
  * @hash: what a node's hash is; constant
  * @pages_wanted: with so many pages, 1 or 2, it would have more buckets
- * @unused: pages that it has no use for, each of which begins with the next
- * @nr_unused: how many; for who takes them to set to 0
+ * @nr_unused: how many pages there are in
+ * @unused: pages that it has no use for, each of which begins with the next; for who
+ *	takes them to set both to 0
  * @top: the buckets; constant
  */
 struct kwq_table {
@@ -65,8 +66,8 @@ struct kwq_table {
 	u32 low;
 	u32 (*hash)(const struct kwq_table *table, const struct kwq_node *node);
 	int pages_wanted;
-	void *unused;
 	u32 nr_unused;
+	void *unused;
 	struct kwq_table_top *top;
 };
 

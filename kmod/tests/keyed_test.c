@@ -7,6 +7,7 @@
 #include <linux/err.h>
 #include <linux/prandom.h>
 #include <linux/sched/signal.h>
+#include <linux/sizes.h>
 #include <linux/slab.h>
 #include "core_check.h"
 #include "keyed_ops.h"
@@ -1978,7 +1979,7 @@ static bool create_without_memory(struct kunit *test, int nth, int *refused)
 	bool injected;
 
 	current->fail_nth = nth;
-	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
+	keyed = kwq_keyed_create("name", KWQ_CLOCK_MANUAL, &plenty);
 	injected = !current->fail_nth;
 	current->fail_nth = 0;
 	if (!IS_ERR(keyed)) {
@@ -1994,10 +1995,13 @@ static void no_memory_for_a_queue(struct kunit *test)
 {
 	int nth, refused = 0;
 
-	/* O4: of its tables; and its own, unless debugging makes it larger than slabs are */
+	/*
+	 * O4: of its tables and its name; and its own, unless debugging makes it larger than
+	 * slabs are.
+	 */
 	for (nth = 1; create_without_memory(test, nth, &refused); nth++)
 		;
-	KUNIT_EXPECT_GE(test, refused, 1);
+	KUNIT_EXPECT_GE(test, refused, 2);
 }
 #endif
 
@@ -2269,21 +2273,47 @@ static void named_queue_is_advanced_by_its_owner(struct kunit *test)
 {
 	struct kwq_keyed *keyed = kwq_keyed_create("somebodys", KWQ_CLOCK_MANUAL,
 						   &plenty);
+	const char *name;
 	kuid_t owner;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
 	owner = keyed->owner;
+	name = keyed->name;
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 5, true), 0);
 	keyed->owner = KUIDT_INIT(4711);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 1, false), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_queue_now(&keyed->queue), 5);
 	/* One without a name is whoever's that has its descriptor. */
-	keyed->name[0] = 0;
+	keyed->name = "";
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), 0);
+	keyed->name = name;
 	/* In whose quota it is counted. */
 	keyed->owner = owner;
 	kwq_keyed_put(keyed);
+}
+
+/* Elsewhere locks are larger. */
+#define LOCKS_ARE_SMALL	(IS_ENABLED(CONFIG_64BIT) && !IS_ENABLED(CONFIG_PREEMPT_RT) &&	\
+			 !IS_ENABLED(CONFIG_DEBUG_SPINLOCK) &&				\
+			 !IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC))
+
+#if LOCKS_ARE_SMALL
+/* O9: 8 KiB, and 2 KiB for the least tables, each with whom it is charged to. */
+static void queue_takes_little(struct kunit *test)
+{
+	KUNIT_EXPECT_LE(test, sizeof(struct kwq_keyed), SZ_8K);
+	KUNIT_EXPECT_LE(test, kwq_keyed_own_bytes(""), SZ_8K + SZ_2K + 64);
+}
+#endif
+
+/* O9: a name is allocated by itself. */
+static void name_counts(struct kunit *test)
+{
+	u64 without = kwq_keyed_own_bytes("");
+
+	KUNIT_EXPECT_LE(test, without + sizeof("name"), kwq_keyed_own_bytes("name"));
+	KUNIT_EXPECT_LT(test, kwq_keyed_own_bytes("name"), without + 64);
 }
 
 static void stat_of_retries(struct kunit *test)
@@ -2578,6 +2608,10 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(manual_clock_is_advanced),
 	KUNIT_CASE(real_clock_is_not_advanced),
 	KUNIT_CASE(named_queue_is_advanced_by_its_owner),
+#if LOCKS_ARE_SMALL
+	KUNIT_CASE(queue_takes_little),
+#endif
+	KUNIT_CASE(name_counts),
 	KUNIT_CASE(stat_of_retries),
 	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
 	{}

@@ -39,7 +39,7 @@ ASSERT_AT(kwq_backoff, jitter, 20);
 ASSERT_AT(kwq_backoff, steps, 24);
 ASSERT_AT(kwq_backoff, pad, 28);
 
-_Static_assert(sizeof(struct kwq_limiter) == 64, "kwq_limiter");
+_Static_assert(sizeof(struct kwq_limiter) == 40, "kwq_limiter");
 ASSERT_AT(kwq_limiter, kind, 0);
 ASSERT_AT(kwq_limiter, pad, 4);
 ASSERT_AT(kwq_limiter, u, 8);

@@ -238,7 +238,7 @@ static void any_limiter(struct fuzzer *f, struct kwq_limiter *l)
 		break;
 	}
 	if (one_in(f, 32))
-		l->u.space[any(f, 7)] = any_time(f);
+		l->u.space[any(f, 4)] = any_time(f);
 }
 
 /* Its limiters are in the second half of the page EXTRA, which has room for 32. */

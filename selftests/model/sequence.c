@@ -192,7 +192,7 @@ static void some_limiter(u64 *state, struct kwq_limiter *limiter)
 	}
 	/* Now and then something where nothing may be. */
 	if (random_next(state) % 64 == 0)
-		limiter->u.space[random_next(state) % 7] = some_number(state);
+		limiter->u.space[random_next(state) % 4] = some_number(state);
 	if (random_next(state) % 128 == 0)
 		limiter->pad = 1;
 }
@@ -353,7 +353,7 @@ static void say_limiter(FILE *out, const struct kwq_limiter *limiter)
 	int i;
 
 	fprintf(out, "\t\t\t\t{ .kind = %u, .pad = %u, .u.space = {", limiter->kind, limiter->pad);
-	for (i = 0; i < 7; i++)
+	for (i = 0; i < 4; i++)
 		fprintf(out, "%s %#llxULL", i ? "," : "", (unsigned long long)limiter->u.space[i]);
 	fprintf(out, " } },\n");
 }

@@ -197,7 +197,7 @@ struct kwq_limiter {
 			__u32 burst;
 		} bucket;
 		struct kwq_backoff backoff;
-		__u64 space[7];
+		__u64 space[4];
 	} u;
 };
 

@@ -26,6 +26,7 @@
 #ifndef _LINUX_KWQ_LIMITER_H
 #define _LINUX_KWQ_LIMITER_H
 
+#include <linux/compiler.h>
 #include <linux/ktime.h>
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
@@ -58,11 +59,13 @@ struct kwq_limiter_config {
  * struct kwq_fine - a length of time
  * @ns: in ns,
  * @part: and 1/events of a ns, less than one
+ *
+ * Without padding, as the buckets: a queue of keys has to fit into 8 KiB.
  */
 struct kwq_fine {
 	s64 ns;
 	u32 part;
-};
+} __packed __aligned(4);
 
 /**
  * struct kwq_bucket - a bucket's tokens
@@ -77,21 +80,22 @@ struct kwq_bucket {
 	u32 part;
 	struct kwq_fine cost;
 	struct kwq_fine full;
-};
+} __packed __aligned(4);
 
 /**
  * struct kwq_growth - the pauses of a limiter that is a backoff
- * @pauses: the pause after 1, 2, 3, ... steps, without jitter
+ * @first: where in the table the pause after one step is; those after 2, 3, ... steps
+ *	follow, all without jitter
  * @nr: how many these are; later pauses equal the last one
  */
 struct kwq_growth {
-	const u64 *pauses;
-	u32 nr;
+	u16 first;
+	u16 nr;
 };
 
 /**
  * struct kwq_growths - the pauses of all limiters
- * @table: what all of @of point into
+ * @table: the pauses of all of @of
  * @of: those of each limiter; without a pause where it is no backoff
  */
 struct kwq_growths {

@@ -6,6 +6,7 @@
 #include_next <linux/limits.h>
 
 #define S8_MIN	INT8_MIN
+#define U16_MAX	UINT16_MAX
 #define U32_MAX	UINT32_MAX
 #define S64_MIN	INT64_MIN
 #define S64_MAX	INT64_MAX
