@@ -2135,6 +2135,129 @@ TEST_F(abi, rights_never_widen)
 	}
 }
 
+/* How many requests and ways to open it again go beyond the rights that @q has. */
+static int nr_gained(int q, __u32 has)
+{
+	char path[32];
+	int nr = 0;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", q);
+	nr += open(path, O_RDWR | O_CLOEXEC) >= 0;
+	REQUIRE(!fcntl(q, F_SETFL, O_RDWR));
+	for (int i = 0; i < ARRAY_SIZE(needs); i++)
+		if (needs[i].right & ~has)
+			nr += ask(q, needs[i].cmd) != -EBADF;
+	for (__u32 wants = 1; wants <= ALL_RIGHTS; wants++)
+		if (wants & ~has)
+			nr += q_open_with(q, NULL, wants, O_CLOEXEC) != -EACCES;
+	return nr;
+}
+
+/* How a descriptor comes to somebody else: over a socket, or with a fork. */
+struct passed_on {
+	int dev;
+	int socket;
+	int q;
+	__u32 has;
+};
+
+union one_fd {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int))];
+};
+
+static void send_fd(int socket, int fd)
+{
+	union one_fd control = { };
+	struct iovec data = { .iov_base = "q", .iov_len = 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	control.header.cmsg_level = SOL_SOCKET;
+	control.header.cmsg_type = SCM_RIGHTS;
+	control.header.cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	REQUIRE(sendmsg(socket, &message, 0) == 1);
+}
+
+static int receive_fd(int socket)
+{
+	union one_fd control = { };
+	char byte;
+	struct iovec data = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr message = {
+		.msg_iov = &data,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd;
+
+	REQUIRE(recvmsg(socket, &message, MSG_CMSG_CLOEXEC) == 1);
+	REQUIRE(control.header.cmsg_type == SCM_RIGHTS);
+	memcpy(&fd, CMSG_DATA(&control.header), sizeof(fd));
+	return fd;
+}
+
+/* A user without privileges makes a queue, and passes on what is open with few rights. */
+static int peer_passes_on(struct peer *parent, void *arg)
+{
+	const struct passed_on *how = arg;
+	int all, q;
+
+	REQUIRE(!setresuid(30001, 30001, 30001));
+	all = new_manual_queue(how->dev, NULL);
+	q = q_open_with(all, NULL, how->has, O_CLOEXEC);
+	REQUIRE(q >= 0);
+	send_fd(how->socket, q);
+	hear(parent);
+	return 0;
+}
+
+static int peer_inherits(struct peer *parent, void *arg)
+{
+	const struct passed_on *how = arg;
+
+	say(parent, nr_gained(how->q, how->has));
+	return 0;
+}
+
+/* U9: a receiver's capabilities add nothing to a descriptor's rights, and a fork adds nothing. */
+TEST_F(abi, rights_that_are_passed_on)
+{
+	struct passed_on how = { .dev = self->dev };
+	struct peer sender, child;
+	int sockets[2];
+
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets));
+	how.socket = sockets[1];
+	for (how.has = 1; how.has < ALL_RIGHTS; how.has++) {
+		start_peer(&sender, peer_passes_on, &how);
+		how.q = receive_fd(sockets[0]);
+		EXPECT_EQ(0, nr_gained(how.q, how.has)) {
+			TH_LOG("over a socket, with the rights %u", how.has);
+		}
+		start_peer(&child, peer_inherits, &how);
+		EXPECT_EQ(0, hear(&child)) {
+			TH_LOG("by a fork, with the rights %u", how.has);
+		}
+		EXPECT_EQ(0, end_of_peer(&child));
+		/* What it has works still. */
+		EXPECT_EQ(!!(how.has & KWQ_RIGHT_READ), q_requeues(how.q, "none") != -EBADF);
+		EXPECT_EQ(!!(how.has & KWQ_RIGHT_WRITE), q_add(how.q, "new") != -EBADF);
+		EXPECT_EQ(!!(how.has & KWQ_RIGHT_MANAGE), q_remove(how.q, "none") != -EBADF);
+		close(how.q);
+		say(&sender, 0);
+		EXPECT_EQ(0, end_of_peer(&sender));
+	}
+	close(sockets[0]);
+	close(sockets[1]);
+}
+
 /* U1: the flags of a new descriptor are those that were asked for. */
 TEST_F(abi, descriptor_flags)
 {

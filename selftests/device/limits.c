@@ -443,6 +443,107 @@ TEST_F(quota, bytes_of_a_user)
 	EXPECT_EQ(0, end_of_peer(&child));
 }
 
+static void take_one(int q)
+{
+	static __u8 key[KWQ_KEY_MAX];
+	struct kwq_got got;
+	struct kwq_get get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.keys_len = sizeof(key),
+			.nr = 1,
+			.entry_size = sizeof(got),
+		},
+	};
+
+	REQUIRE(q_get_raw(q, &get) == 1);
+	REQUIRE(q_done(q, got.ticket) == KWQ_FINISHED);
+}
+
+/* Until not even a key of a few bytes finds room in either of the queues. */
+static void fill_up(const int q[2])
+{
+	char key[16];
+
+	fill_two(q);
+	for (int i = 0; i < 2; i++) {
+		int ret, n = 0;
+
+		do {
+			snprintf(key, sizeof(key), "%d", n++);
+			ret = q_add(q[i], key);
+		} while (ret == KWQ_ADDED);
+		REQUIRE(ret == -EDQUOT);
+	}
+}
+
+/* What makes room for a queue whose poller sleeps. */
+enum room {
+	ROOM_OF_ITEMS,		/* another queue's items are done */
+	ROOM_OF_A_QUEUE,	/* another queue is closed */
+};
+
+struct room_wanted {
+	int dev;
+	enum room by;
+};
+
+static int peer_polls_for_room(struct peer *parent, void *arg)
+{
+	const struct room_wanted *wanted = arg;
+	struct sleeper poller;
+	int q[2];
+
+	become(USER);
+	/* So that it may see its own thread sleep. */
+	REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
+	for (int i = 0; i < 2; i++) {
+		q[i] = new_queue(wanted->dev);
+		REQUIRE(q[i] >= 0);
+	}
+	fill_up(q);
+	start_poll(&poller, q[1], POLLOUT);
+	say(parent, 'p');
+	if (wanted->by == ROOM_OF_ITEMS)
+		while (q_len(q[0]))
+			take_one(q[0]);
+	else
+		close(q[0]);
+	say(parent, sleeper_join(&poller));
+	say(parent, q_add(q[1], "new"));
+	return 0;
+}
+
+static void check_told_of_room(struct __test_metadata *_metadata, int dev, enum room by)
+{
+	struct room_wanted wanted = { .dev = dev, .by = by };
+	struct peer child;
+	char few[16];
+
+	snprintf(few, sizeof(few), "%d", FEW_BYTES);
+	ASSERT_EQ(0, write_text(MAX_USER_BYTES, few));
+	start_peer(&child, peer_polls_for_room, &wanted);
+	ASSERT_EQ('p', hear(&child));
+	EXPECT_EQ(POLLOUT, hear(&child));
+	EXPECT_EQ(KWQ_ADDED, hear(&child));
+	EXPECT_EQ(0, end_of_peer(&child));
+}
+
+/* Q19, O4: what one queue of a user gives back another one's poller is told. */
+TEST_F(quota, room_of_another_queues_items)
+{
+	check_told_of_room(_metadata, self->dev, ROOM_OF_ITEMS);
+}
+
+/* Q19, O4 */
+TEST_F(quota, room_of_another_queues_end)
+{
+	check_told_of_room(_metadata, self->dev, ROOM_OF_A_QUEUE);
+}
+
 /* A user namespace with a range of uids, and somebody in it. */
 struct subordinate {
 	int dev;
