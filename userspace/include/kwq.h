@@ -2,24 +2,24 @@
 /*
  * libkwq: keyed work queues of the kernel, for programs.
  *
- * A queue never holds a key twice, never hands it to two consumers at once, and
- * never loses an add made while the key is being processed. kwq(7) tells what
- * the words mean, libkwq(3) has an example for each function.
+ * A queue never holds a key twice, never hands a key to two workers at once, and never
+ * loses an add made while the key is being processed. kwq(7) defines the terms.
+ * libkwq(3) has an example for each function.
  *
- * Conventions, for every function that does not say otherwise:
+ * Conventions of all functions, unless a function says otherwise:
  *
- * - Return value: zero or positive on success, else a negative errno value.
- *   errno itself is left in an unspecified state.
- * - Threads: all functions may be called from any number of threads at once,
- *   on one handle too; only kwq_close() must be the last to use its handle.
- *   None may be called from a signal handler.
- * - Memory: nothing is allocated but the handle, by kwq_create(), kwq_open(),
- *   kwq_reopen() and kwq_from_fd(); kwq_close() frees it.
+ * - Return value: zero or positive on success, else a negative errno value. The value
+ *   of errno itself is unspecified after a call.
+ * - Threads: any number of threads may call any function at once, on the same handle
+ *   too. kwq_close() must be the last call on its handle. No function may be called
+ *   from a signal handler.
+ * - Memory: kwq_create(), kwq_open(), kwq_reopen() and kwq_from_fd() allocate the
+ *   handle, and kwq_close() frees it. Nothing else is allocated.
  * - Time: nanoseconds on the clock of the queue. A delay is relative, and so is the
- *   timeout of a function that ends in _within. A deadline is absolute;
- *   kwq_deadline() makes one, KWQ_NO_DEADLINE is never.
- * - Nothing is retried: a call that a signal interrupts returns -EINTR, where
- *   the kernel does not restart it (SA_RESTART).
+ *   timeout of a function whose name ends in _within. A deadline is absolute:
+ *   kwq_deadline() computes one, and KWQ_NO_DEADLINE never comes.
+ * - Signals: a call that a signal interrupts returns -EINTR, unless the kernel
+ *   restarts it (SA_RESTART). The library retries nothing.
  * - Keys are 1 to KWQ_KEY_MAX bytes of any value.
  */
 #ifndef KWQ_H
@@ -39,44 +39,44 @@ extern "C" {
 /**
  * struct kwq - a handle of a queue
  *
- * One open file description. Items belong to the handle that got them: when it
- * is gone, by kwq_close() or by the end of the last process that has it, they
- * are given back. So workers that may die one by one want a handle each.
+ * A handle is one open file description. An item belongs to the handle that got it.
+ * kwq_close(), or the end of the last process that has the handle, gives the items of
+ * the handle back. Workers that may die independently need a handle each.
  */
 struct kwq;
 
 /**
  * define KWQ_RIGHTS_ALL - all rights that a handle may have
  *
- * KWQ_RIGHT_READ is for get, done, extend, forget, requeues and the list of the dead,
- * KWQ_RIGHT_WRITE for adds, and KWQ_RIGHT_MANAGE for all that changes the queue or takes
- * keys out. A handle's rights never widen.
+ * KWQ_RIGHT_READ allows get, done, extend, forget, requeues and listing dead letters.
+ * KWQ_RIGHT_WRITE allows add. KWQ_RIGHT_MANAGE allows everything that changes the queue
+ * or takes keys out. A handle's rights never widen.
  */
 #define KWQ_RIGHTS_ALL	(KWQ_RIGHT_READ | KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE)
 
 /**
- * struct kwq_create_options - what a new queue shall be like
+ * struct kwq_create_options - properties of a new queue
  * @size:	sizeof(struct kwq_create_options).
  * @open_flags:	O_NONBLOCK and O_CLOEXEC as wanted.
- * @rights:	KWQ_RIGHT_* bits that the handle shall have; 0 for all.
- * @mode:	permission bits of a named queue, less the umask; an unnamed queue
- *		has none. r, w and x mean KWQ_RIGHT_READ, KWQ_RIGHT_WRITE and
+ * @rights:	KWQ_RIGHT_* bits of the new handle; 0 for all.
+ * @mode:	permission bits of a named queue, less the umask. An unnamed queue has
+ *		none. The bits r, w and x mean KWQ_RIGHT_READ, KWQ_RIGHT_WRITE and
  *		KWQ_RIGHT_MANAGE.
- * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that count the time
- *		asleep.
- * @or_open:	if the name exists, open that queue. It keeps its own mode, clock,
- *		limits and lease.
- * @max_items:	most items at once; 0 for the module's highest.
- * @max_bytes:	most bytes of memory for items and keys; 0 for the module's
- *		highest.
- * @config:	how retries are limited; NULL for the default. The caller sets
- *		@config->size to sizeof(struct kwq_config).
- * @lease:	for how long an item may be held, in ns on the queue's clock, up to
- *		2^63 - 1; then it is taken back, unless kwq_extend() came before. 0
- *		for ever.
+ * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that include the time
+ *		while the system sleeps.
+ * @or_open:	if a queue of this name exists, open that queue. That queue keeps its
+ *		own mode, clock, limits and lease.
+ * @max_items:	largest number of items at once; 0 for the module's maximum.
+ * @max_bytes:	largest number of bytes of memory for items and keys; 0 for the module's
+ *		maximum.
+ * @config:	the queue's limiters and retry rules; NULL for the default. The caller
+ *		sets @config->size to sizeof(struct kwq_config).
+ * @lease:	the visibility timeout, in ns on the queue's clock, up to 2^63 - 1. The
+ *		queue takes an item back that a worker holds for longer, unless
+ *		kwq_extend() renews the lease in time. 0 for no lease.
  *
- * Members that a program does not name are to be zero. (CLOCK_MONOTONIC is not
- * zero, but CLOCK_REALTIME is, which no queue can have: name the clock.)
+ * Members that a program does not use must be zero. @clockid must always be set: 0 is
+ * CLOCK_REALTIME, which no queue can have.
  */
 struct kwq_create_options {
 	size_t size;
@@ -95,9 +95,9 @@ struct kwq_create_options {
  * struct kwq_add_options - how to add
  * @size:	sizeof(struct kwq_add_options).
  * @flags:	KWQ_ADD_* bits of <linux/kwq.h>.
- * @priority:	with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX, the
- *		highest out first.
- * @time:	with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time.
+ * @priority:	with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX. The queue
+ *		hands out the highest priority first.
+ * @time:	a delay with KWQ_ADD_AFTER, an absolute time with KWQ_ADD_AT.
  */
 struct kwq_add_options {
 	size_t size;
@@ -108,13 +108,13 @@ struct kwq_add_options {
 
 /**
  * struct kwq_item - one item that was handed out
- * @ticket:	names this hand-out; never 0, never used again in its queue. Later
- *		hand-outs have higher ones.
- * @key_len:	bytes of its key.
+ * @ticket:	the number of this hand-out, never 0. No other hand-out of the queue has
+ *		the same ticket, and later hand-outs have higher ones.
+ * @key_len:	length of its key in bytes.
  * @priority:	its priority.
- * @abandoned:	how often its holder vanished, or its lease ended, since it was last
- *		done.
- * @done:	kwq_next() only: how its done went; see there.
+ * @abandoned:	how often, since it was last done, the handle that held it was closed or
+ *		its lease expired.
+ * @done:	kwq_next() only: the result of the done; see there.
  * @requeues:	how often it was rate-limited since it was last forgotten.
  */
 struct kwq_item {
@@ -129,20 +129,20 @@ struct kwq_item {
 /* ---- Handles -------------------------------------------------------------- */
 
 /**
- * kwq_create() - make a queue and open it
+ * kwq_create() - create a queue and open it
  * @q:		receives the handle.
- * @name:	1 to KWQ_NAME_MAX bytes without a slash; or NULL for an unnamed
- *		queue, which lives as long as its handles. A named one lives until
+ * @name:	1 to KWQ_NAME_MAX bytes without a slash, or NULL for an unnamed queue.
+ *		An unnamed queue lives as long as its handles. A named queue lives until
  *		it is unlinked and its last handle is closed.
- * @options:	NULL for all rights, O_CLOEXEC, mode 0700, CLOCK_MONOTONIC and the
- *		module's highest limits.
+ * @options:	properties of the queue. NULL for all rights, O_CLOEXEC, mode 0700,
+ *		CLOCK_MONOTONIC and the module's highest limits.
  *
- * Return: 0, or
- * -E2BIG (@options has members that this library or, with @lease, the module does
- * not know), -EACCES (the mode of the device, or of the queue that exists, forbids),
- * -EDQUOT (this user has too many queues), -EEXIST,
- * -EINVAL (name, flags, mode, clock, limit or lease), -EMFILE, -ENAMETOOLONG,
- * -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
+ * Return: 0, or -E2BIG (@options has members that this library does not know, or @lease
+ * is set and the module has no leases), -EACCES (the mode of the device, or of the
+ * existing queue, forbids it), -EDQUOT (this user has too many queues, or too much
+ * memory in them), -EEXIST, -EINVAL (name, flags, mode, clock, limit or lease),
+ * -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded),
+ * -ENOMEM.
  */
 int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options);
@@ -151,7 +151,7 @@ int kwq_create(struct kwq **q, const char *name,
  * kwq_open() - open a queue by its name
  * @q:		receives the handle.
  * @name:	its name.
- * @rights:	KWQ_RIGHT_* bits that the handle shall have, one at least.
+ * @rights:	KWQ_RIGHT_* bits of the new handle, at least one.
  * @open_flags:	as in &struct kwq_create_options; O_CLOEXEC is not implied.
  *
  * Return: 0, or -EACCES, -EINVAL, -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV,
@@ -160,10 +160,10 @@ int kwq_create(struct kwq **q, const char *name,
 int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_flags);
 
 /**
- * kwq_reopen() - open the queue of a handle once more
- * @q:		receives the new handle, with items of its own.
- * @of:		a handle of that queue.
- * @rights:	as in kwq_open(), and none that @of lacks.
+ * kwq_reopen() - open a second handle of the same queue
+ * @q:		receives the new handle, which holds its own items.
+ * @of:		a handle of the queue.
+ * @rights:	as in kwq_open(), but only rights that @of has.
  * @open_flags:	as in kwq_open().
  *
  * Return: 0, or -EACCES, -EINVAL, -EMFILE, -ENFILE, -ENOMEM.
@@ -171,10 +171,10 @@ int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_fla
 int kwq_reopen(struct kwq **q, const struct kwq *of, unsigned int rights, int open_flags);
 
 /**
- * kwq_from_fd() - make a handle of a descriptor that was inherited or received
+ * kwq_from_fd() - make a handle from an inherited or received descriptor
  * @q:		receives the handle.
- * @fd:		descriptor of a queue. On success it belongs to the handle; on
- *		failure it stays the caller's.
+ * @fd:		descriptor of a queue. On success the handle owns the descriptor; on
+ *		failure the caller still owns it.
  *
  * Return: 0, or -EBADF (not open), -ENOMEM, -ENOTTY (not a queue).
  */
@@ -184,9 +184,9 @@ int kwq_from_fd(struct kwq **q, int fd);
  * kwq_fd() - the descriptor of a handle
  * @q:		the handle, which keeps the descriptor.
  *
- * To poll: readable when kwq_get() would not wait, writable when an add of a new
- * key would find room, POLLRDHUP once the queue is shut down. To pass on: what dup(2),
- * fork(2) and SCM_RIGHTS copy stays one and the same handle.
+ * poll(2) reports the descriptor as readable when kwq_get() would not wait, as writable
+ * when an add of a new key would find room, and with POLLRDHUP once the queue is shut
+ * down. Copies made by dup(2), fork(2) and SCM_RIGHTS are the same handle.
  *
  * Return: the descriptor. No errors.
  */
@@ -196,17 +196,17 @@ int kwq_fd(const struct kwq *q);
  * kwq_close() - close a handle and free it
  * @q:		the handle; NULL does nothing.
  *
- * Unless another process or descriptor has it too, the items it holds are given
- * back and counted as abandoned.
+ * If no other process or descriptor has the same handle, the queue takes back the items
+ * that it holds and counts them as abandoned.
  */
 void kwq_close(struct kwq *q);
 
 /* ---- Queues by name, and the module --------------------------------------- */
 
 /**
- * kwq_unlink() - take a queue's name away
- * @name:	the name, free for another queue at once. The queue itself goes
- *		with its last handle, and with it the items that are left.
+ * kwq_unlink() - remove a queue's name
+ * @name:	the name. Another queue may have it at once. The queue itself, with the
+ *		items left in it, is freed when its last handle is closed.
  *
  * Return: 0, or -EACCES (the device), -EINVAL, -ENAMETOOLONG, -ENODEV, -ENOENT,
  * -EPERM (not the owner of the queue, no CAP_FOWNER).
@@ -217,8 +217,8 @@ int kwq_unlink(const char *name);
  * kwq_list() - list the named queues
  * @entries:	array to fill in, sorted by name.
  * @nr:		its length, 1 to KWQ_BATCH_MAX.
- * @after:	list only names that sort after this one; NULL to begin. Pass the
- *		last name received to go on.
+ * @after:	list only names that sort after this one; NULL to begin. Pass the last
+ *		name received to continue.
  *
  * Return: the number of entries filled in, 0 at the end of the list, or
  * -EACCES, -EFAULT, -EINVAL, -ENAMETOOLONG, -ENODEV, -ENOMEM.
@@ -226,7 +226,7 @@ int kwq_unlink(const char *name);
 int kwq_list(struct kwq_list_entry *entries, unsigned int nr, const char *after);
 
 /**
- * kwq_info() - what the module offers
+ * kwq_info() - features and limits of the module
  * @info:	filled in. The caller sets @info->size to sizeof(*info) first.
  *
  * Return: 0, or -EACCES, -EFAULT, -EINVAL (size), -ENODEV.
@@ -241,12 +241,12 @@ int kwq_info(struct kwq_info *info);
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Return: KWQ_ADDED (it is ready), KWQ_COALESCED (it was ready already),
- * KWQ_DIRTIED (it is being processed, and will be ready again at its done),
- * KWQ_DIRTY (the same, and it had been added again already), or -EBADF (not open
- * for writing), -EFAULT, -EINVAL (no byte), -EMSGSIZE (more than KWQ_KEY_MAX bytes),
- * -EDQUOT (its owner has too much in his queues), -ENOMEM, -ENOSPC (the queue is
- * full), -ESHUTDOWN.
+ * Return: KWQ_ADDED (it is ready), KWQ_COALESCED (it was ready already), KWQ_DIRTIED
+ * (it is being processed, and its done will make it ready again), KWQ_DIRTY (as
+ * KWQ_DIRTIED, and it had been added again before), or -EBADF (not open for writing),
+ * -EFAULT, -EINVAL (empty key), -EMSGSIZE (more than KWQ_KEY_MAX bytes), -EDQUOT (the
+ * queues of its owner hold too much memory), -ENOMEM, -ENOSPC (the queue is full),
+ * -ESHUTDOWN.
  */
 int kwq_add(struct kwq *q, const void *key, size_t len);
 
@@ -255,12 +255,12 @@ int kwq_add(struct kwq *q, const void *key, size_t len);
  * @q:		the queue, open for writing.
  * @key:	the key.
  * @len:	its length in bytes.
- * @delay_ns:	the delay; 0 is kwq_add(). One beyond the end of the clock means
- *		the end of the clock. Of several times of one key the earliest
- *		counts; kwq_add_with() has other policies.
+ * @delay_ns:	the delay; 0 is kwq_add(). A delay beyond the end of the clock means the
+ *		end of the clock. If one key gets several times, the earliest counts;
+ *		kwq_add_with() has other policies.
  *
- * Return: KWQ_WAITING (it waits), KWQ_COALESCED (it was waiting already), what
- * kwq_add() returns where the time has come already, or the errors of kwq_add().
+ * Return: KWQ_WAITING (it waits), KWQ_COALESCED (it was waiting already), the results
+ * of kwq_add() if the time has passed already, or the errors of kwq_add().
  */
 int kwq_add_after(struct kwq *q, const void *key, size_t len, uint64_t delay_ns);
 
@@ -269,25 +269,25 @@ int kwq_add_after(struct kwq *q, const void *key, size_t len, uint64_t delay_ns)
  * @q:		the queue, open for writing.
  * @key:	the key.
  * @len:	its length in bytes.
- * @options:	how; NULL is kwq_add().
+ * @options:	how to add; NULL is kwq_add().
  *
- * Return: as kwq_add_after(), or -E2BIG (@options has members that this library
- * does not know), -EINVAL (flags that are unknown or contradict each other, a
- * priority out of range).
+ * Return: as kwq_add_after(), or -E2BIG (@options has members that this library does
+ * not know), -EINVAL (unknown or contradictory flags, a priority out of range).
  */
 int kwq_add_with(struct kwq *q, const void *key, size_t len,
 		 const struct kwq_add_options *options);
 
 /**
- * kwq_add_rate_limited() - add a key when the queue's limiters say
+ * kwq_add_rate_limited() - add a key after the delay that the queue's limiters choose
  * @q:		the queue, open for writing.
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Raises the key's count of requeues, which kwq_forget() makes 0 again.
+ * Adds 1 to the key's count of requeues. kwq_forget() resets the count to 0.
  *
- * Return: as kwq_add_after(), or KWQ_DEAD: it was rate-limited once more than the
- * queue allows, and is dead now or at its done.
+ * Return: as kwq_add_after(), or KWQ_DEAD: the key was rate-limited more often than the
+ * queue allows. It is a dead letter now or, while it is being processed, from its done
+ * on.
  */
 int kwq_add_rate_limited(struct kwq *q, const void *key, size_t len);
 
@@ -295,30 +295,29 @@ int kwq_add_rate_limited(struct kwq *q, const void *key, size_t len);
 
 /**
  * kwq_get() - take the first ready item; wait for one
- * @q:		the queue, open for reading. It holds the item from now on.
+ * @q:		the queue, open for reading. The handle holds the item from now on.
  * @item:	filled in.
  * @key:	room for the key.
  * @room:	its size in bytes; KWQ_KEY_MAX is always enough.
- * @deadline:	until when to wait.
+ * @deadline:	when to stop waiting.
  *
- * Return: 0, or
- * -EAGAIN (nothing ready, and the handle has O_NONBLOCK),
- * -EBADF (not open for reading), -EFAULT (the item went back where it was),
- * -EINTR, -EMSGSIZE (the key does not fit; the item went back where it was),
- * -ESHUTDOWN (shut down, and nothing is left to get), -ETIMEDOUT.
+ * Return: 0, or -EAGAIN (nothing ready, and the handle has O_NONBLOCK), -EBADF (not
+ * open for reading), -EFAULT (the item is back in its old place), -EINTR, -EMSGSIZE
+ * (the key does not fit; the item is back in its old place), -ESHUTDOWN (shut down, and
+ * nothing is left to get), -ETIMEDOUT.
  */
 int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 	    uint64_t deadline);
 
 /**
- * kwq_get_within() - take the first ready item; wait for one for so long
- * @q:		the queue, open for reading. It holds the item from now on.
+ * kwq_get_within() - take the first ready item; wait for one, up to a timeout
+ * @q:		the queue, open for reading. The handle holds the item from now on.
  * @item:	filled in.
  * @key:	room for the key.
  * @room:	its size in bytes; KWQ_KEY_MAX is always enough.
- * @timeout_ns:	for how long to wait, from the call on; too long for the clock, or
- *		KWQ_NO_DEADLINE, is for ever. A call that is restarted after a signal
- *		does not begin to count anew.
+ * @timeout_ns:	how long to wait, counted from the call. A timeout beyond the end of the
+ *		clock, or KWQ_NO_DEADLINE, means for ever. A call that the kernel
+ *		restarts after a signal keeps its first deadline.
  *
  * Return: as kwq_get().
  */
@@ -341,31 +340,31 @@ int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
- * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED (it was added
- * meanwhile and is ready again), KWQ_STILL_WAITING (it waits for a time); or -EBADF
- * (not open for reading), -EINVAL (ticket 0), -ENOMEM, -ESTALE (this handle holds
- * nothing under that ticket, or no longer).
+ * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED (the item was added
+ * meanwhile and is ready again), KWQ_STILL_WAITING (the item waits for a time); or
+ * -EBADF (not open for reading), -EINVAL (ticket 0), -ENOMEM, -ESTALE (this handle does
+ * not hold the hand-out of that ticket, or its lease has expired).
  */
 int kwq_done(struct kwq *q, uint64_t ticket);
 
 /**
- * kwq_done_with() - finish an item that this handle got, in one of several ways
+ * kwq_done_with() - finish an item that this handle got, with flags
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
- * @flags:	KWQ_DONE_FORGET: its count of requeues begins again at 0, as by
- *		kwq_forget(). 0 is kwq_done().
+ * @flags:	KWQ_DONE_FORGET also resets the item's count of requeues to 0, as
+ *		kwq_forget() does. 0 is kwq_done().
  *
  * Return: as kwq_done(); -EINVAL also for unknown flags.
  */
 int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
 
 /**
- * kwq_done_key() - finish an item, named by its key
+ * kwq_done_key() - finish an item, identified by its key
  * @q:		the handle that holds it.
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Dearer than kwq_done() by one look-up.
+ * Costs one look-up more than kwq_done().
  *
  * Return: as kwq_done(), or -EBADF, -EFAULT, -EINVAL, -EMSGSIZE, -ENOENT (no such
  * key is being processed), -ENOMEM, -EPERM (another handle holds it).
@@ -373,27 +372,27 @@ int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
 int kwq_done_key(struct kwq *q, const void *key, size_t len);
 
 /**
- * kwq_extend() - begin the lease of an item that this handle got again
+ * kwq_extend() - renew the lease of an item that this handle got
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
- * It may be held for &kwq_create_options.lease from now on. In a queue without
- * leases it may anyway.
+ * From now on the handle may hold the item for &kwq_create_options.lease. In a queue
+ * without leases the call changes nothing.
  *
- * Return: 0, or -EBADF (not open for reading), -EINVAL (ticket 0), -ENOMEM,
- * -ENOTTY (a module that has no leases), -ESTALE (this handle holds nothing under
- * that ticket, or no longer: somebody else may have the item now).
+ * Return: 0, or -EBADF (not open for reading), -EINVAL (ticket 0), -ENOMEM, -ENOTTY
+ * (the module has no leases), -ESTALE (this handle does not hold the hand-out of that
+ * ticket, or its lease has expired; another worker may have the item now).
  */
 int kwq_extend(struct kwq *q, uint64_t ticket);
 
 /**
- * kwq_extend_key() - begin the lease of an item, named by its key, again
+ * kwq_extend_key() - renew the lease of an item, identified by its key
  * @q:		the handle that holds it.
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Where threads share a handle only kwq_extend() tells whose hand-out it is: an item
- * that one of them lost may be with another one.
+ * Threads that share a handle must use kwq_extend(): a key does not tell which of them
+ * holds the item. An item that one thread lost may be with another thread.
  *
  * Return: 0, or -EBADF, -EFAULT, -EINVAL, -EMSGSIZE, -ENOENT (no such key is being
  * processed), -ENOMEM, -ENOTTY, -EPERM (another handle holds it).
@@ -404,14 +403,15 @@ int kwq_extend_key(struct kwq *q, const void *key, size_t len);
  * kwq_next() - finish one item and get the next, in one call
  * @q:		the queue, open for reading.
  * @ticket:	ticket of the item to finish.
- * @item:	filled in with the next item; may be the finished one's.
+ * @item:	filled in with the next item. It may be the structure that holds
+ *		@ticket.
  * @key:	room for the next key.
  * @room:	its size in bytes.
- * @deadline:	until when to wait for it.
+ * @deadline:	when to stop waiting for the next item.
  *
- * Whatever the call returns, @item->done tells how the done went: what kwq_done()
- * returns, or -ECANCELED if the call ended before it. Unless that is the case, go on
- * with kwq_get() after an error: the item is finished already.
+ * In any case @item->done receives the result of the done: that of kwq_done(), or
+ * -ECANCELED if the call failed before the done. After an error with any other
+ * @item->done the item is finished already: continue with kwq_get().
  *
  * Return: as kwq_get(); also -EINVAL (ticket 0), -ENOMEM.
  */
@@ -419,13 +419,13 @@ int kwq_next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key,
 	     size_t room, uint64_t deadline);
 
 /**
- * kwq_next_within() - finish one item and get the next, waiting for it for so long
+ * kwq_next_within() - finish one item and get the next, with a timeout
  * @q:		the queue, open for reading.
  * @ticket:	ticket of the item to finish.
- * @item:	filled in with the next item; may be the finished one's.
+ * @item:	filled in with the next item, as in kwq_next().
  * @key:	room for the next key.
  * @room:	its size in bytes.
- * @timeout_ns:	for how long to wait, as in kwq_get_within().
+ * @timeout_ns:	how long to wait, as in kwq_get_within().
  *
  * Return: as kwq_next().
  */
@@ -438,7 +438,7 @@ int kwq_next_within(struct kwq *q, uint64_t ticket, struct kwq_item *item, void 
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Return: what it was, as KWQ_WAS_* bits, or -EBADF, -EFAULT, -EINVAL,
+ * Return: the former state of the item, as KWQ_WAS_* bits, or -EBADF, -EFAULT, -EINVAL,
  * -EMSGSIZE, -ENOENT (the queue has no such key), -ENOMEM.
  */
 int kwq_remove(struct kwq *q, const void *key, size_t len);
@@ -446,14 +446,14 @@ int kwq_remove(struct kwq *q, const void *key, size_t len);
 /* ---- Retries -------------------------------------------------------------- */
 
 /**
- * kwq_forget() - begin a key's count of requeues again at 0, and nothing else
+ * kwq_forget() - reset a key's count of requeues to 0, and nothing else
  * @q:		the queue, open for reading.
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Done is still owed.
+ * An item that is being processed still needs its done.
  *
- * Return: what the count was; 0 for a key that the queue does not know; or -EBADF,
+ * Return: the former count; 0 for a key that the queue does not know; or -EBADF,
  * -EFAULT, -EINVAL, -EMSGSIZE, -ENOMEM.
  */
 int kwq_forget(struct kwq *q, const void *key, size_t len);
@@ -470,35 +470,36 @@ int kwq_forget(struct kwq *q, const void *key, size_t len);
 int kwq_num_requeues(struct kwq *q, const void *key, size_t len);
 
 /**
- * kwq_configure() - change how a queue limits retries
+ * kwq_configure() - set the limiters and retry rules of a queue
  * @q:		the queue, open for managing.
- * @config:	how. The caller sets @config->size to sizeof(*config).
+ * @config:	the new configuration. The caller sets @config->size to sizeof(*config).
  *
- * Return: 0, or -E2BIG (something that this module does not know), -EBADF, -EFAULT,
- * -EINVAL (a rate or burst of 0, a base above its max, a time beyond 2^63 - 1 ns, an
- * unknown limiter, too many limiters), -ENOMEM.
+ * Return: 0, or -E2BIG (@config uses something that this module does not know), -EBADF,
+ * -EFAULT, -EINVAL (a rate or burst of 0, a base above its max, a time beyond 2^63 - 1
+ * ns, an unknown limiter, too many limiters), -ENOMEM.
  */
 int kwq_configure(struct kwq *q, const struct kwq_config *config);
 
 /**
- * kwq_config() - how a queue limits retries
+ * kwq_config() - read the limiters and retry rules of a queue
  * @q:		the queue.
- * @config:	filled in. The caller sets @config->size to sizeof(*config), and for
- *		the limiters @config->limiters, @config->limiter_size and in
- *		@config->nr the room there; all else to zero.
+ * @config:	filled in. The caller sets @config->size to sizeof(*config). To receive
+ *		the limiters, the caller also sets @config->limiters,
+ *		@config->limiter_size, and @config->nr to the length of the array. All
+ *		other members must be zero.
  *
- * Return: 0, or -EFAULT, -EINVAL, -ENOMEM. @config->nr is how many limiters there
- * are, also if there was no room for all.
+ * Return: 0, or -EFAULT, -EINVAL, -ENOMEM. @config->nr receives the number of limiters
+ * of the queue, even if the array is shorter.
  */
 int kwq_config(const struct kwq *q, struct kwq_config *config);
 
 /**
- * kwq_list_dead() - list dead items, those first that died first
+ * kwq_list_dead() - list dead items (dead letters), oldest death first
  * @q:		the queue, open for reading.
- * @list:	as <linux/kwq.h> describes it. The caller sets @list->size to
- *		sizeof(*list).
+ * @list:	the request, the request, as <linux/kwq.h> describes it. The caller sets
+ *		@list->size to sizeof(*list).
  *
- * Return: how many entries were filled in, 0 at the end of the list, or -EBADF,
+ * Return: the number of entries filled in, 0 at the end of the list, or -EBADF,
  * -EFAULT, -EINTR, -EINVAL, -EMSGSIZE (the first key does not fit), -ENOMEM.
  */
 int kwq_list_dead(struct kwq *q, const struct kwq_list_dead *list);
@@ -527,7 +528,7 @@ int kwq_drop(struct kwq *q, const void *key, size_t len);
 /* ---- Batches -------------------------------------------------------------- */
 
 /**
- * kwq_ptr() - an address as the members of &struct kwq_batch hold it
+ * kwq_ptr() - convert an address for a member of &struct kwq_batch
  * @p:		the address.
  */
 static inline uint64_t kwq_ptr(const void *p)
@@ -540,13 +541,13 @@ static inline uint64_t kwq_ptr(const void *p)
  * @q:		the queue, open for writing.
  * @batch:	entries of &struct kwq_add_entry, at least one.
  *
- * Each entry has its own result, as kwq_add_with() would return it. -EFAULT there means
- * that its memory could not be written any more after the entry was taken: what became
- * of the entry is not known.
+ * Each entry has its own result, as from kwq_add_with(). The result -EFAULT means that
+ * the entry was taken, but its memory could no longer be written; its outcome is
+ * unknown.
  *
- * Return: how many entries were taken, from the first on, or, with nothing
- * changed, -E2BIG, -EBADF, -EFAULT, -EINVAL,
- * -EMSGSIZE (more than KWQ_BATCH_MAX entries), -ENOMEM.
+ * Return: the number of entries taken, from the first on; or, with nothing changed,
+ * -E2BIG, -EBADF, -EFAULT, -EINVAL, -EMSGSIZE (more than KWQ_BATCH_MAX entries),
+ * -ENOMEM.
  */
 int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch);
 
@@ -560,12 +561,12 @@ int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch);
 int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
- * kwq_extend_batch() - begin the leases of many items again
+ * kwq_extend_batch() - renew the leases of many items
  * @q:		the handle that holds them.
  * @batch:	entries of &struct kwq_extend_entry, at least one.
  *
- * Return: as kwq_add_batch(), or -ENOTTY; each result as kwq_extend() and
- * kwq_extend_key().
+ * Return: as kwq_add_batch(), or -ENOTTY (the module has no leases); each result as
+ * kwq_extend() and kwq_extend_key().
  */
 int kwq_extend_batch(struct kwq *q, const struct kwq_batch *batch);
 
@@ -588,7 +589,7 @@ int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch);
 int kwq_forget_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
- * kwq_num_requeues_batch() - ask for the requeues of many keys
+ * kwq_num_requeues_batch() - read the counts of requeues of many keys
  * @q:		the queue, open for reading.
  * @batch:	entries of &struct kwq_key_entry, at least one.
  *
@@ -598,12 +599,12 @@ int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
  * kwq_get_batch() - add, finish and fetch, in one call
- * @q:		the queue, open for what is asked.
- * @get:	what to do, as <linux/kwq.h> describes it. The caller sets
- *		@get->size to sizeof(*get). @get->nr_added and @get->nr_done tell
- *		how far the call came, also if it fails. The deadline is 0 where
- *		there is nothing to wait for. Each call begins a wait of its own, for
- *		it sets @get->resume to 0 before.
+ * @q:		the queue, open for everything that @get requests.
+ * @get:	the request, as <linux/kwq.h> describes it. The caller sets @get->size
+ *		to sizeof(*get). @get->nr_added and @get->nr_done receive how many
+ *		entries were added and finished, even if the call fails. @get->deadline
+ *		must be 0 if the request fetches nothing. Each call sets @get->resume to 0
+ *		and so begins a new wait.
  *
  * Return: the number of items fetched, or the errors of kwq_get() and
  * kwq_add_batch().
@@ -616,7 +617,7 @@ int kwq_get_batch(struct kwq *q, struct kwq_get *get);
  * kwq_len() - how many items are ready
  * @q:		the queue.
  *
- * Return: the number, without those that wait or are being processed. No errors.
+ * Return: the number, without items that are waiting or being processed. No errors.
  */
 int kwq_len(const struct kwq *q);
 
@@ -630,11 +631,11 @@ int kwq_len(const struct kwq *q);
 int kwq_stat(const struct kwq *q, struct kwq_stat *st);
 
 /**
- * kwq_shut_down() - refuse what is new, hand out what is there
+ * kwq_shut_down() - refuse new adds, hand out the ready items
  * @q:		the queue, open for managing.
  *
- * Adds fail from now on and what waits is dropped. Also ends every
- * kwq_shut_down_with_drain().
+ * From now on adds fail, and waiting items are dropped. The call also ends the wait of
+ * every kwq_shut_down_with_drain().
  *
  * Return: 0, or -EBADF.
  */
@@ -643,18 +644,19 @@ int kwq_shut_down(struct kwq *q);
 /**
  * kwq_shut_down_with_drain() - shut down, and wait until all is done
  * @q:		the queue, open for managing.
- * @deadline:	until when to wait. The queue stays shut down in any case.
+ * @deadline:	when to stop waiting. The queue stays shut down in any case.
  *
- * Return: 0 once nothing is ready and nothing is being processed, or -EBADF,
- * -ECANCELED (a kwq_shut_down() ended the wait), -EINTR, -ETIMEDOUT.
+ * Return: 0 once nothing is ready and nothing is being processed, or -EBADF, -ECANCELED
+ * (a kwq_shut_down() ended the wait), -EINTR, -ETIMEDOUT.
  */
 int kwq_shut_down_with_drain(struct kwq *q, uint64_t deadline);
 
 /**
- * kwq_shut_down_with_drain_within() - shut down, and wait for so long until all is done
+ * kwq_shut_down_with_drain_within() - shut down, and wait until all is done, with a
+ * timeout
  * @q:		the queue, open for managing.
- * @timeout_ns:	for how long to wait, as in kwq_get_within(). The queue stays shut
- *		down in any case.
+ * @timeout_ns:	how long to wait, as in kwq_get_within(). The queue stays shut down in
+ *		any case.
  *
  * Return: as kwq_shut_down_with_drain().
  */
@@ -683,24 +685,23 @@ uint64_t kwq_now(const struct kwq *q);
  * @q:		the queue.
  * @timeout_ns:	the timeout.
  *
- * Return: nanoseconds, KWQ_NO_DEADLINE if that is beyond them. No errors.
+ * Return: nanoseconds; KWQ_NO_DEADLINE if the time is beyond the end of the clock. No
+ * errors.
  */
 uint64_t kwq_deadline(const struct kwq *q, uint64_t timeout_ns);
 
 /**
- * kwq_advance() - move a manual clock on by some time
+ * kwq_advance() - move a manual clock forward by a duration
  * @q:		a queue that was made with KWQ_CLOCK_ID_MANUAL, open for managing.
- * @ns:		by how much.
+ * @ns:		the duration. Items that become due are ready when the call returns.
  *
- * What is due then is ready when this returns.
- *
- * Return: 0, or -EBADF, -EOPNOTSUPP (the queue's clock is a real one), -EPERM (a
- * named queue of somebody else's).
+ * Return: 0, or -EBADF, -EOPNOTSUPP (the queue's clock is not a manual one), -EPERM
+ * (the queue has a name and another owner).
  */
 int kwq_advance(struct kwq *q, uint64_t ns);
 
 /**
- * kwq_advance_to() - move a manual clock on to a time
+ * kwq_advance_to() - move a manual clock forward to a time
  * @q:		as for kwq_advance().
  * @time:	the time.
  *
@@ -715,12 +716,12 @@ int kwq_advance_to(struct kwq *q, uint64_t time);
 
 /**
  * struct kwq_backoff_manager - a backoff that starts over after some time
- * @initial:	what it starts with.
- * @backoff:	what is left of it.
- * @reset:	starts over if more time than this passed since @last, in ns; 0 for
- *		each time, KWQ_NO_RESET for never.
- * @last:	when the last step was, or the last reset.
- * @from_reset:	the time counts from the last reset, not from the last step.
+ * @initial:	the backoff at the start.
+ * @backoff:	its current state.
+ * @reset:	the manager starts over if more time than this has passed since @last,
+ *		in ns. 0 starts over at each step, KWQ_NO_RESET never.
+ * @last:	the time of the last step, or of the last reset.
+ * @from_reset:	@last is the time of the last reset, not of the last step.
  */
 struct kwq_backoff_manager {
 	struct kwq_backoff initial;
@@ -731,7 +732,7 @@ struct kwq_backoff_manager {
 };
 
 /**
- * kwq_backoff_check() - is a backoff well formed
+ * kwq_backoff_check() - check that a backoff is valid
  * @backoff:	the backoff.
  *
  * Return: 0, or -EINVAL.
@@ -750,7 +751,7 @@ __u64 kwq_backoff_step(struct kwq_backoff *backoff, __u32 random);
 /**
  * kwq_backoff_after() - the pause after some steps
  * @backoff:	the backoff, which stays as it is.
- * @steps:	how many were made.
+ * @steps:	the number of steps.
  * @random:	as for kwq_backoff_step().
  *
  * Return: the pause in ns. No errors.
@@ -760,39 +761,38 @@ __u64 kwq_backoff_after(const struct kwq_backoff *backoff, __u32 steps, __u32 ra
 /**
  * kwq_backoff_manager_init() - start a manager
  * @manager:	the manager.
- * @backoff:	what it starts with, and starts over with.
- * @reset:	it starts over when more ns than this have passed; KWQ_NO_RESET for
- *		never, and 0 for each time.
- * @now:	the time it is, on any clock.
+ * @backoff:	the backoff at the start and after each reset.
+ * @reset:	the manager starts over when more ns than this have passed. KWQ_NO_RESET
+ *		means never, 0 at each step.
+ * @now:	the current time, on any clock.
  *
- * The time counts from the last step. Set @manager->from_reset afterwards to have it
- * count from the last reset.
+ * The time counts from the last step. To count from the last reset, set
+ * @manager->from_reset after this call.
  */
 void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 			      const struct kwq_backoff *backoff, __u64 reset, __u64 now);
 
 /**
- * kwq_backoff_manager_step() - the next pause, or the first again
+ * kwq_backoff_manager_step() - the next pause, or the first one after a reset
  * @manager:	the manager.
- * @now:	the time it is.
- * @random:	as for kwq_backoff_step().
+ * @now:	the current time. @random:      as for kwq_backoff_step().
  *
  * Return: the pause in ns. No errors.
  */
 __u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now, __u32 random);
 
 /**
- * kwq_backoff_until() - run a function again and again until it is enough
+ * kwq_backoff_until() - run a function repeatedly until it returns false
  * @fn:		the function; returns true to be run again.
- * @arg:	what it is called with.
- * @manager:	the pauses; on CLOCK_MONOTONIC.
- * @sliding:	whether a pause is counted from the function's end, else from its
- *		start.
- * @stop_fd:	ends, in a pause or before the next run, when this becomes readable;
- *		-1 for none.
+ * @arg:	its argument.
+ * @manager:	chooses the pauses, on CLOCK_MONOTONIC.
+ * @sliding:	true to count a pause from the end of the function, false to count it
+ *		from the start.
+ * @stop_fd:	when this descriptor becomes readable, the call ends in a pause or
+ *		before the next run; -1 for none.
  *
- * Return: 0 once the function returned false; -ECANCELED for @stop_fd, -EINTR for a
- * signal in a pause.
+ * Return: 0 once @fn has returned false, -ECANCELED if @stop_fd became readable, -EINTR
+ * if a signal interrupted a pause.
  */
 int kwq_backoff_until(bool (*fn)(void *arg), void *arg,
 		      struct kwq_backoff_manager *manager, bool sliding, int stop_fd);

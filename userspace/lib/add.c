@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Adding a key, and taking it out again; the same of dead ones.
+ * Adding and removing keys; kicking and dropping dead items.
  */
 #include "internal.h"
 

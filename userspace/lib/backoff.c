@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The kernel's arithmetic, compiled once more: what it wants of the kernel's headers
- * is in the folder kernel.
+ * Compiles the kernel's backoff arithmetic for the library. The folder kernel/ has the
+ * few kernel headers that it needs.
  */
 #include "../../kmod/backoff.c"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Batches, and the batch of one that the plain calls are made of.
+ * Batches, and the batch of one entry behind each plain call.
  */
 #include <errno.h>
 
@@ -28,7 +28,9 @@ int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
 	};
 	int ret;
 
-	/* The ABI's lengths have 32 bits: do not let a huge one wrap to a good one. */
+	/* The ABI's lengths have 32 bits: a larger length must not wrap around to a
+	 * valid one.
+	 */
 	if (key_len > UINT32_MAX)
 		return -EMSGSIZE;
 	ret = op(q, request, &batch);

@@ -15,7 +15,7 @@ uint64_t kwq_now(const struct kwq *q)
 		kwq_stat(q, &st);
 		return st.now;
 	}
-	/* The clock is one that the kernel gave the queue: it cannot fail. */
+	/* This cannot fail: the kernel accepted this clock when the queue was created. */
 	clock_gettime(q->clockid, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }

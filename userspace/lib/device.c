@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Requests on /dev/kwq itself: the module, and queues by name.
+ * Requests on /dev/kwq itself: module information and named queues.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,9 @@ int kwq_device_ioctl(unsigned long request, void *arg)
 
 	fd = open("/dev/kwq", O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		/* ENOENT is for queues; here it means that there is no kwq. */
+		/* Requests use ENOENT for a queue that does not exist; a missing device
+		 * is -ENODEV.
+		 */
 		return errno == ENOENT || errno == ENXIO ? -ENODEV : -errno;
 	ret = kwq_ioctl(fd, request, arg);
 	close(fd);

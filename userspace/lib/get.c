@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Getting an item, finishing it, and both at once; and holding it for longer.
+ * Getting items, finishing them, both in one call, and renewing leases.
  */
 #include <errno.h>
 
 #include "internal.h"
 
-/* Fetches one item with @req, to which the caller may have added a done. */
+/* Fetches one item with @req. The caller may have put a done into @req. */
 static int get(struct kwq *q, struct kwq_get *req, struct kwq_item *item,
 	       void *key, size_t room)
 {
@@ -15,7 +15,7 @@ static int get(struct kwq *q, struct kwq_get *req, struct kwq_item *item,
 
 	req->size = sizeof(*req);
 	req->get.entries = kwq_ptr(&got);
-	/* The kernel takes no address of a room that has no bytes. */
+	/* The kernel refuses a non-zero address for a buffer of zero bytes. */
 	req->get.keys = room ? kwq_ptr(key) : 0;
 	req->get.keys_len = room < UINT32_MAX ? room : UINT32_MAX;
 	req->get.nr = 1;
@@ -72,8 +72,8 @@ static int next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key
 	};
 	int ret;
 
-	/* Ticket 0 would ask for a done by key; the kernel's EINVAL for that
-	 * would be the entry's, and the get would go on.
+	/* In the ABI ticket 0 means a done by key. The kernel would report EINVAL for
+	 * that entry only, and go on with the get.
 	 */
 	if (!ticket) {
 		item->done = -ECANCELED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Handles: how they come to be, and how they go. The only file that allocates.
+ * Creating, opening and closing handles. No other file of the library allocates memory.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "internal.h"
 
-/* Makes @fd the handle's own, and asks for the clock once and for all. */
+/* Makes @q the owner of @fd, and reads the queue's clock id once. */
 static int adopt(struct kwq *q, int fd)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
@@ -25,9 +25,9 @@ static int adopt(struct kwq *q, int fd)
 }
 
 /*
- * Runs a request that returns a new descriptor, on @fd or, if that is negative,
- * on /dev/kwq. The handle is allocated first: once a queue was made, nothing is
- * left that could fail for want of memory.
+ * Runs a request that returns a new descriptor, on @fd or, if @fd is negative, on
+ * /dev/kwq. The handle is allocated before the request, so that a new queue is never
+ * lost for lack of memory.
  */
 static int open_by(struct kwq **out, int fd, unsigned long request, void *arg)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What the files of libkwq share. Every symbol is hidden by default (Makefile);
- * those of the public header are the exception.
+ * Declarations shared by the files of libkwq. Symbols are hidden by default (Makefile);
+ * only those of the public header are exported.
  */
 #ifndef KWQ_LIB_INTERNAL_H
 #define KWQ_LIB_INTERNAL_H
@@ -11,31 +11,35 @@
 #pragma GCC visibility pop
 
 /*
- * Both members are set once, before the handle is given to anybody: that is why
- * threads may share it without a lock.
+ * Both members are set before the caller gets the handle and never change, so threads
+ * share a handle without a lock.
  */
 struct kwq {
 	int fd;
 	clockid_t clockid;
 };
 
-/* ioctl(2) that returns what it gives, or a negative errno value. */
+/* As ioctl(2), but returns a negative errno value on failure. */
 int kwq_ioctl(int fd, unsigned long request, void *arg);
 
-/* One request on /dev/kwq, which is opened for it alone. */
+/* Opens /dev/kwq, runs one request on it and closes it. */
 int kwq_device_ioctl(unsigned long request, void *arg);
 
-/* Copies a name into a request: NULL as the empty one, else it must not be. */
+/*
+ * Copies a name into a request. NULL becomes the empty name; an empty string is
+ * -EINVAL.
+ */
 int kwq_copy_name(__u8 field[KWQ_NAME_MAX + 1], const char *name);
 
 /*
- * Copies a structure of the caller's that begins with its size: a shorter one is
- * an older program's, and what it lacks is zero; a longer one must have zeroes
- * where this library knows nothing. (The kernel does likewise.)
+ * Copies a caller's structure that begins with its own size. A shorter structure is
+ * that of an older program: the missing members become zero. A longer one is that of a
+ * newer program: it must be zero beyond the members that this library knows. The kernel
+ * does the same.
  */
 int kwq_copy_options(void *to, size_t to_size, const void *from, size_t from_size);
 
-/* A batch of one. Returns the entry's own result. */
+/* A batch of one entry. Returns the result of that entry. */
 int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
 	    size_t entry_size, const void *key, size_t key_len);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Structures of the caller's that may be older or newer than this library.
+ * Caller's structures that may be older or newer than this library.
  */
 #include <errno.h>
 #include <string.h>
@@ -12,7 +12,7 @@ int kwq_copy_options(void *to, size_t to_size, const void *from, size_t from_siz
 	const unsigned char *tail = from;
 	size_t i;
 
-	/* Less than the size member: somebody forgot to set it. */
+	/* The caller forgot to set the size member. */
 	if (from_size < sizeof(size_t))
 		return -EINVAL;
 	for (i = to_size; i < from_size; i++)

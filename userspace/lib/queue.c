@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The queue as a whole: how much is in it, and its end.
+ * The queue as a whole: length, state, shut down and drain.
  */
 #include "internal.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * How often keys were rate-limited, how retries are limited, and the dead.
+ * Counts of requeues, the retry configuration, and the list of dead items.
  */
 #include "internal.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Backoff-until: something is done again and again, with pauses that grow.
+ * Backoff-until: runs a function repeatedly, with growing pauses.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,7 +19,7 @@ static uint64_t now(void)
 	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-/* Any number will do before the kernel has good ones. */
+/* The jitter may be predictable while the kernel has no good random numbers yet. */
 static uint32_t random_number(void)
 {
 	uint32_t number = now();
@@ -29,7 +29,7 @@ static uint32_t random_number(void)
 	return number;
 }
 
-/* 0 at @when at the earliest, -ECANCELED or -EINTR. */
+/* Returns 0 not before @when, or -ECANCELED or -EINTR. */
 static int pause_until(uint64_t when, int stop_fd)
 {
 	struct pollfd pollfd = { .fd = stop_fd, .events = POLLIN };
