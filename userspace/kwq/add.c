@@ -39,10 +39,10 @@ static uint32_t parse_policy(const char *s)
 	for (i = 0; i < ARRAY_SIZE(policies); i++)
 		if (!strcmp(s, policies[i].name))
 			return policies[i].flag;
-	usage("--if-waiting %s: not earlier, later, keep or replace", s);
+	usage("--if-waiting %s: must be earlier, later, keep or replace", s);
 }
 
-/* Every entry is the same but for its key. */
+/* All entries are equal except for the key. */
 static int fill(void *entry, const char *key, size_t len, const void *context)
 {
 	struct kwq_add_entry *add = entry;
@@ -120,17 +120,17 @@ static int add_main(int argc, char **argv)
 		}
 	}
 	if ((entry.flags & KWQ_ADD_AFTER) && at)
-		usage("--after and --at exclude each other");
+		usage("--after and --at cannot be combined");
 	timed = entry.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED);
 	if ((entry.flags & KWQ_ADD_RATE_LIMITED) && timed != KWQ_ADD_RATE_LIMITED)
-		usage("--rate-limited excludes --after and --at");
+		usage("--rate-limited cannot be combined with --after or --at");
 	if (policy) {
 		if (!timed)
 			usage("--if-waiting needs --after, --at or --rate-limited");
 		entry.flags |= parse_policy(policy);
 	}
 	if ((entry.flags & KWQ_ADD_END_WAIT) && timed)
-		usage("--end-wait is for an add now, without --after, --at and --rate-limited");
+		usage("--end-wait cannot be combined with --after, --at or --rate-limited");
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
@@ -151,11 +151,11 @@ const struct command command_add = {
 	"      --after DURATION  ready after DURATION: 1.5s, 1m30s, 500ms\n"
 	"      --at TIME         ready at TIME: 18:30, 2027-01-31T06:00, @1800000000,\n"
 	"                        clock:DURATION on the queue's own clock\n"
-	"      --rate-limited    ready when the queue's limiters say, and later each time\n"
+	"      --rate-limited    ready after the delay that the queue's limiters choose\n"
 	"      --if-waiting earlier|later|keep|replace\n"
-	"                        which time counts if one is set (earlier)\n"
-	"      --end-wait        the add now also ends the waiting\n"
-	"  -p, --priority N      -32 to 31, the highest out first (0)\n"
+	"                        the time to use if the key waits already (earlier)\n"
+	"      --end-wait        add now, also if the key waits for a time\n"
+	"  -p, --priority N      -32 to 31; the highest is handed out first (0)\n"
 	KEY_HELP,
 	.main = add_main,
 };

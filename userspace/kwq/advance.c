@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq advance: the time of queues that have a clock of their own.
+ * kwq advance: moves the clock of a queue that was created with --clock manual.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,10 +19,11 @@ static int complain_advance(const char *queue, int err)
 {
 	switch (err) {
 	case -EOPNOTSUPP:
-		message("%s: its clock is a real one (see kwq create --clock manual)", queue);
+		message("%s: this queue has no manual clock (see kwq create --clock manual)",
+			queue);
 		return STATUS_FAILED;
 	case -EINVAL:
-		message("%s: --to is before the present time", queue);
+		message("%s: --to is in the past of the queue's clock", queue);
 		return STATUS_FAILED;
 	default:
 		return complain(queue, err);
@@ -45,7 +46,7 @@ static int advance_main(int argc, char **argv)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
 	if (to && optind < argc)
-		usage("DURATION and --to exclude each other");
+		usage("DURATION and --to cannot be combined");
 	if (to)
 		time = must_parse_short_duration("--to", to);
 	else
@@ -60,9 +61,9 @@ static int advance_main(int argc, char **argv)
 const struct command command_advance = {
 	.name = "advance",
 	.arguments = "QUEUE DURATION | --to DURATION QUEUE",
-	.summary = "Move a manual clock on; what is due then is ready",
+	.summary = "Move a manual clock forward and make due keys ready",
 	.options =
-	"      --to DURATION   to this time since the clock's beginning, not by it\n"
+	"      --to DURATION   move it to this time since its start, not by this time\n"
 	"  -h, --help\n",
 	.main = advance_main,
 };

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A key must never run twice at once, also not when kwq run is killed: its items
- * would come back at once, and another worker would start a key whose job is
- * still running, an orphan. Two things prevent that.
+ * A key must never run twice at once, even if kwq run is killed. Otherwise its items
+ * would come back at once, and another worker would start a key whose orphaned job is
+ * still running. Two mechanisms prevent that.
  *
- * - The guarantee: the job inherits the handle that holds its item, and so do
- *   its own children. The handle is gone, and the item back, only when the last
- *   of them has ended; or, where there are leases, when that is over, since nobody
- *   extends it then. (One that closes all descriptors gives up that part.)
- * - The promptness: the job is killed when kwq run dies (PR_SET_PDEATHSIG), so
- *   that in most cases "the last of them" is soon. What the job has started is
- *   not killed by that, and a set-user-id program forgets the wish; for them the
- *   first point alone holds, and the item comes back when they are done.
+ * - The guarantee: the job and all its children inherit the handle that holds the item.
+ *   The item comes back when the last of them has ended, because only then the handle
+ *   is closed. In a queue with leases it comes back when the lease expires, because
+ *   nobody extends the lease any more. (A job that closes all its descriptors gives up
+ *   the guarantee.)
+ *
+ * - The speed-up: the job is killed when kwq run dies (PR_SET_PDEATHSIG), so the last
+ *   holder usually ends soon. The signal does not reach children of the job, and a
+ *   set-user-id program clears the setting. For those only the guarantee holds: the
+ *   item comes back when they end.
  */
 #include "child.h"
 
@@ -24,12 +26,12 @@
 #include <unistd.h>
 
 /*
- * The highest descriptor for the handle, where the job may have that many. Not as
- * many as it may: each fork() copies the table up to the highest one.
+ * The highest descriptor number for the inherited handle. A job's own limit may be
+ * higher, but each fork() copies the descriptor table up to the highest open number.
  */
 enum { QUEUE_FD_MAX = 4095 };
 
-/* The job dies with its parent; and at once if the parent was faster. */
+/* Kills the job when its parent dies, also if the parent died before the prctl(). */
 static void die_with_parent(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -37,7 +39,7 @@ static void die_with_parent(pid_t parent)
 		raise(SIGKILL);
 }
 
-/* Makes @fd the descriptor @as, to be inherited; the original closes at exec(). */
+/* Makes @as a copy of @fd that survives exec(). The original closes at exec(). */
 static int redirect(int fd, int as)
 {
 	if (fd < 0)
@@ -59,7 +61,7 @@ static int redirect_input(int fd)
 	return err;
 }
 
-/* Whether nothing that the job inherits is there. */
+/* Whether @fd is closed, or open but not inherited by the job. */
 static bool is_free_for_job(int fd)
 {
 	int flags = fcntl(fd, F_GETFD);
@@ -68,8 +70,8 @@ static bool is_free_for_job(int fd)
 }
 
 /*
- * The highest descriptor that the job may have. Scripts count from below, and
- * choose such as 9 or 200 for a lock: what they open must not replace this one.
+ * Moves the handle to the highest descriptor that the job may have. Scripts use low
+ * numbers, such as 9 or 200 for a lock, and must not replace the handle by accident.
  */
 static int inherit_queue(int fd, rlim_t limit)
 {
@@ -78,7 +80,7 @@ static int inherit_queue(int fd, rlim_t limit)
 	for (; as > STDERR_FILENO && as != fd; as--)
 		if (is_free_for_job(as) && dup2(fd, as) == as)
 			return 0;
-	/* It stays where it is. */
+	/* The descriptor stays where it is. */
 	return fcntl(fd, F_SETFD, 0);
 }
 
@@ -94,7 +96,7 @@ static int set_environment(const struct child *child)
 {
 	if (child->key ? setenv("KWQ_KEY", child->key, 1) : unsetenv("KWQ_KEY"))
 		return -1;
-	/* That of a kwq open around us is not the job's. */
+	/* KWQ_FD of an enclosing kwq open does not concern the job. */
 	if (unsetenv("KWQ_FD"))
 		return -1;
 	return set_number("KWQ_ATTEMPT", child->attempt) ||
@@ -114,7 +116,7 @@ static int restore(const struct child_inheritance *was)
 
 void child_exec(const struct child *child)
 {
-	/* A process group of its own, so that it can be killed with its children. */
+	/* A process group of its own allows killing the job with its children. */
 	setpgid(0, 0);
 	die_with_parent(child->inherited->parent);
 

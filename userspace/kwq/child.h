@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What happens in a job's process between fork() and exec().
+ * Setting up a job's process between fork() and exec().
  */
 #ifndef KWQ_CHILD_H
 #define KWQ_CHILD_H
@@ -12,7 +12,7 @@
 
 #include "output.h"
 
-/* What every job of a kwq run gets back as it was before kwq run changed it. */
+/* State that kwq run changed for itself, and each job gets back as it was. */
 struct child_inheritance {
 	pid_t parent;
 	sigset_t mask;
@@ -24,12 +24,12 @@ struct child {
 	const struct child_inheritance *inherited;
 	char **argv;
 	int input;		/* its standard input; -1 for /dev/null */
-	int queue;		/* the handle that holds its item */
+	int queue;		/* the handle that holds the item */
 	int output[2];		/* its standard output and error; -1 for ours */
-	const char *key;	/* for KWQ_KEY; NULL for one that has a NUL */
+	const char *key;	/* for KWQ_KEY; NULL if the key contains a NUL */
 	unsigned int attempt, abandoned;
 	uint64_t ticket;
-	int *exec_error;	/* shared with the parent: why exec() failed */
+	int *exec_error;	/* shared with the parent: the error of exec() */
 };
 
 void child_exec(const struct child *child) __attribute__((noreturn));

@@ -15,7 +15,7 @@ static void add_limiter(struct config_options *o, const char *spec)
 		o->default_limiters = true;
 	} else {
 		if (o->config.nr == KWQ_LIMITERS_MAX)
-			usage("--limit %s: too many limiters (more than %d)", spec,
+			usage("--limit %s: too many limiters (at most %d)", spec,
 			      KWQ_LIMITERS_MAX);
 		why = limit_spec_parse(spec, &o->limiters[o->config.nr]);
 		if (why)
@@ -23,7 +23,7 @@ static void add_limiter(struct config_options *o, const char *spec)
 		o->config.nr++;
 	}
 	if (o->default_limiters && (o->limit || o->config.nr))
-		usage("--limit default stands alone");
+		usage("--limit default cannot be combined with another --limit");
 	o->limit = true;
 }
 
@@ -69,7 +69,7 @@ bool config_options_given(const struct config_options *o)
 	       o->forget_after || o->coalesce;
 }
 
-/* No limiters are the default ones. */
+/* No limiters in the configuration means the default ones. */
 static void set_limiters(struct kwq_config *config, const struct kwq_limiter *limiters,
 			 __u32 nr)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The options that say how a queue limits retries, which create and configure have
- * in common.
+ * The retry options shared by kwq create and kwq configure.
  */
 #ifndef KWQ_CONFIG_OPTIONS_H
 #define KWQ_CONFIG_OPTIONS_H
@@ -10,7 +9,7 @@
 
 #include "cmd.h"
 
-/* Far from the numbers of a subcommand's own options. */
+/* Out of the range of the subcommands' own options. */
 enum {
 	OPT_LIMIT = 1000, OPT_MAX_WAIT, OPT_DEAD_AFTER, OPT_FORGET_AFTER, OPT_COALESCE,
 	OPT_NO_COALESCE, OPT_DEAD_AFTER_LOST,
@@ -29,33 +28,39 @@ enum {
 	"                         longest counts: exp:5ms..1000s, fast-slow:5ms*3,10s,\n" \
 	"                         bucket:10/s:100, backoff:100ms*2..10s,steps=N,jitter=0.1,\n" \
 	"                         or default: exp:5ms..1000s with bucket:10/s:100\n" \
-	"      --max-wait DURATION  but no longer than this (0: no such limit)\n" \
-	"      --dead-after N     dead when rate-limited more than N times (0: never)\n" \
+	"      --max-wait DURATION  longest wait of a retry (0: no limit)\n" \
+	"      --dead-after N     a key is dead when rate-limited more than N times (0: never)\n" \
 	"      --dead-after-lost N\n" \
-	"                         dead when N workers in a row were lost with it (0: never)\n" \
+	"                         a key is dead when lost by N workers in a row (0: never)\n" \
 	"      --forget-after DURATION\n" \
-	"                         a count of requeues untouched for so long is 0 (0: never)\n" \
-	"      --coalesce         a rate-limited add of what waits already is free\n" \
-	"      --no-coalesce      it is not\n"
+	"                         reset the requeues of a key idle for so long (0: never)\n" \
+	"      --coalesce         ignore a rate-limited add of a key that waits already\n" \
+	"      --no-coalesce      count it, and take a token for it\n"
 
 struct config_options {
-	/* What was given; else zero, as in a new queue's. */
+	/* Zero, as in a new queue, except for the given options. */
 	struct kwq_config config;
 	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
 	bool limit, max_wait, dead_after, dead_after_lost, forget_after, coalesce;	/* given */
 	bool default_limiters;
 };
 
-/* Takes one of these options; false if it is none of them. */
+/* Takes one of these options. Returns false for any other. */
 bool config_option(struct config_options *o, int opt);
 
-/* Whether there was one. */
+/* Whether any of these options was given. */
 bool config_options_given(const struct config_options *o);
 
-/* Changes of a queue what was given, and keeps the rest. Returns as kwq_configure(). */
+/*
+ * Changes the given settings of a queue and keeps the others. Returns as
+ * kwq_configure().
+ */
 int config_options_apply(const struct config_options *o, struct kwq *q);
 
-/* What was given, and else as new. Valid as long as *o. */
+/*
+ * The configuration of a new queue: the given settings, defaults otherwise. Valid as
+ * long as *o.
+ */
 const struct kwq_config *config_options_new(struct config_options *o);
 
 #endif /* KWQ_CONFIG_OPTIONS_H */

@@ -15,7 +15,7 @@ static const struct option configure_options[] = {
 	OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
-/* A duration of which 0 means none. */
+/* The text of a duration; @none if it is 0. */
 static const char *duration_or(const char *none, uint64_t ns)
 {
 	static char text[DURATION_SIZE];
@@ -102,7 +102,7 @@ static int configure_main(int argc, char **argv)
 	if (!config_options_given(&o))
 		return print_config(queue, json);
 	if (json)
-		usage("--json prints the configuration, and takes nothing to change");
+		usage("--json prints the configuration; it cannot be combined with a change");
 
 	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
 	must_have_limiters(q, queue);
@@ -113,12 +113,12 @@ static int configure_main(int argc, char **argv)
 const struct command command_configure = {
 	.name = "configure",
 	.arguments = "[OPTION...] QUEUE",
-	.summary = "Change how a queue limits retries; without OPTION tell it",
+	.summary = "Change how a queue limits retries; without OPTION print it",
 	.options =
 	CONFIG_HELP
-	"      --json             tell it as a JSON object\n"
+	"      --json             print the configuration as a JSON object\n"
 	"  -h, --help\n"
 	"\n"
-	"What is not named stays as it is.\n",
+	"Settings without an option stay unchanged. --limit replaces all limiters.\n",
 	.main = configure_main,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq create, and kwq open: queues, and commands that inherit one.
+ * kwq create, and kwq open: create queues, and run commands that inherit a queue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,7 +43,7 @@ static mode_t parse_mode(const char *s)
 	for (c = s; *c >= '0' && *c <= '7' && mode <= 0777; c++)
 		mode = mode * 8 + (*c - '0');
 	if (c == s || *c || mode > 0777)
-		usage("--mode %s: not an octal number from 0 to 777", s);
+		usage("--mode %s: must be an octal number from 0 to 777", s);
 	return mode;
 }
 
@@ -55,10 +55,10 @@ static clockid_t parse_clock(const char *s)
 		return CLOCK_BOOTTIME;
 	if (!strcmp(s, "manual"))
 		return KWQ_CLOCK_ID_MANUAL;
-	usage("--clock %s: not monotonic, boottime or manual", s);
+	usage("--clock %s: must be monotonic, boottime or manual", s);
 }
 
-/* What is wrong with a queue that the kernel finds invalid: a limit, or the name. */
+/* Explains why the kernel refused a queue as invalid: a limit, or the name. */
 static int complain_invalid(const char *name, const struct kwq_create_options *options)
 {
 	struct kwq_info info = { .size = sizeof(info) };
@@ -66,10 +66,10 @@ static int complain_invalid(const char *name, const struct kwq_create_options *o
 	if (kwq_info(&info))
 		return complain(name, -EINVAL);
 	if (options->max_items > info.max_items)
-		message("--max-items: the module's highest is %llu",
+		message("--max-items: too high; the module allows up to %llu",
 			(unsigned long long)info.max_items);
 	else if (options->max_bytes > info.max_bytes)
-		message("--max-bytes: the module's highest is %llu",
+		message("--max-bytes: too high; the module allows up to %llu",
 			(unsigned long long)info.max_bytes);
 	else
 		return complain_open(name, -EINVAL);
@@ -112,7 +112,7 @@ static void parse_create_option(struct create_options *o, int opt)
 	}
 }
 
-/* Up to the first argument that is none: a CMD has options of its own. */
+/* Stops at the first argument that is not an option: CMD has options of its own. */
 static void parse_create_options(struct create_options *o, int argc, char **argv)
 {
 	int opt;
@@ -121,7 +121,10 @@ static void parse_create_options(struct create_options *o, int argc, char **argv
 		parse_create_option(o, opt);
 }
 
-/* What a module lacks: it would call the queue invalid, or the structure too long. */
+/*
+ * Older modules would report a lease or limiter as EINVAL or E2BIG. Name the missing
+ * feature instead.
+ */
 static bool module_lacks_something(const struct create_options *o)
 {
 	if (o->queue.config && !module_has(KWQ_FEATURE_LIMITERS))
@@ -156,13 +159,13 @@ static int create_main(int argc, char **argv)
 		name = must_be_name(argv[optind++]);
 		parse_create_options(&o, argc, argv);
 		if (o.unnamed)
-			usage("--unnamed comes before CMD, and there is no NAME");
+			usage("--unnamed goes before CMD, and excludes NAME");
 		if (optind < argc)
 			usage("\"%s\" is one argument too many", argv[optind]);
 	} else if (o.queue.or_open) {
-		usage("--unnamed and --or-open exclude each other");
+		usage("--unnamed and --or-open cannot be combined");
 	} else if (optind == argc) {
-		usage("--unnamed needs a CMD, or the queue would be gone at once");
+		usage("--unnamed needs a CMD: without one nobody could use the queue");
 	}
 
 	if (config_options_given(&o.config))
@@ -230,20 +233,20 @@ static int open_main(int argc, char **argv)
 const struct command command_create = {
 	.name = "create",
 	.arguments = "[OPTION...] NAME | --unnamed [OPTION...] [--] CMD [ARGUMENT...]",
-	.summary = "Make a queue",
+	.summary = "Create a queue",
 	.options =
 	"  -m, --mode MODE        permission bits, less the umask (700)\n"
-	"      --max-items N      most items at once (the module's highest)\n"
-	"      --max-bytes N      most bytes of memory (the module's highest)\n"
+	"      --max-items N      largest number of items (the module's maximum)\n"
+	"      --max-bytes N      largest number of bytes of memory (the module's maximum)\n"
 	"      --clock monotonic|boottime|manual\n"
-	"                         whether delays leave out the time asleep (monotonic), or\n"
-	"                         only kwq advance makes time pass, for tests\n"
-	"      --lease DURATION   whoever holds a key for so long without kwq extend loses it\n"
-	"                         (0: never)\n"
+	"                         boottime counts the time asleep; manual, for tests, moves\n"
+	"                         only by kwq advance (monotonic)\n"
+	"      --lease DURATION   visibility timeout: a worker that holds a key for longer\n"
+	"                         without kwq extend loses it (0: never)\n"
 	CONFIG_HELP
-	"  -p, --or-open          no error if a queue of that name exists\n"
-	"  -u, --unnamed          a queue without a name, for CMD as its descriptor\n"
-	"                         KWQ_FD; it lives as long as that is open\n"
+	"  -p, --or-open          no error if a queue of that name exists; it stays unchanged\n"
+	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"
+	"                         as descriptor KWQ_FD; it lives as long as that is open\n"
 	"  -h, --help\n",
 	.main = create_main,
 };
@@ -251,18 +254,18 @@ const struct command command_create = {
 const struct command command_open = {
 	.name = "open",
 	.arguments = "[OPTION...] QUEUE [--] CMD [ARGUMENT...]",
-	.summary = "Run CMD with a handle of its own, as the descriptor KWQ_FD",
+	.summary = "Run CMD with a handle of the queue as descriptor KWQ_FD",
 	.options =
-	"  -r, --read       open for get, done, extend, forget and requeues\n"
-	"  -w, --write      open for add\n"
-	"  -x, --manage     open for remove, configure, shutdown, drain and advance\n"
+	"  -r, --read       allow get, done, extend, forget, requeues and dead ls\n"
+	"  -w, --write      allow add and dead kick\n"
+	"  -x, --manage     allow remove, dead drop, configure, shutdown, drain and advance\n"
 	"  -n, --nonblock   get does not wait\n"
 	"  -h, --help\n"
 	"\n"
 	"  kwq open jobs -- sh -c 'key=$(kwq get fd:$KWQ_FD) && work \"$key\" &&\n"
 	"          kwq done fd:$KWQ_FD \"$key\"'\n"
 	"\n"
-	"Without -r, -w and -x CMD may do all of that.\n"
-	"What CMD got and did not finish is given back when it ends.\n",
+	"Without -r, -w and -x CMD has all these rights.\n"
+	"When CMD ends, the queue takes back the keys that CMD got and did not finish.\n",
 	.main = open_main,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq dead: items that were rate-limited, or lost, too often.
+ * kwq dead: lists, kicks and drops dead items (dead letters).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static int dead_ls(const char *queue, const struct dead_options *o, struct dead_
 
 /* ---- kick and drop -------------------------------------------------------- */
 
-/* In place of -ENOENT, where all were asked for: somebody else was faster. */
+/* With --all, replaces -ENOENT: somebody else was faster. */
 enum { GONE = INT32_MAX };
 
 static int fill_kick(void *entry, const char *key, size_t len, const void *context)
@@ -168,7 +168,7 @@ static int dead_each(const char *queue, const struct dead_options *o, struct key
 	struct kwq *q;
 	int err;
 
-	/* All of them are listed first. */
+	/* --all lists the items first, which needs the right to read. */
 	q = must_open_queue(queue, o->all ? rights | KWQ_RIGHT_READ : rights);
 	must_have_limiters(q, queue);
 	if (o->all) {
@@ -187,9 +187,9 @@ static int dead_each(const char *queue, const struct dead_options *o, struct key
 static void check_ls(const struct dead_options *o, int argc, char **argv)
 {
 	if (o->all || o->key.quiet || o->key.verbose)
-		usage("--all, --quiet and --verbose are for kick and drop");
+		usage("--all, --quiet and --verbose work with kick and drop only");
 	if (o->detailed + o->key.null + o->key.json > 1)
-		usage("--long, --null and --json exclude each other");
+		usage("--long, --null and --json cannot be combined");
 	if (optind < argc)
 		usage("\"%s\" is one argument too many", argv[optind]);
 }
@@ -197,11 +197,11 @@ static void check_ls(const struct dead_options *o, int argc, char **argv)
 static void check_each(const struct dead_options *o, int argc, char **argv)
 {
 	if (o->detailed)
-		usage("--long is for ls");
+		usage("--long works with ls only");
 	if (o->all && optind < argc)
-		usage("--all and KEY \"%s\" exclude each other", argv[optind]);
+		usage("--all and KEY \"%s\" cannot be combined", argv[optind]);
 	if (o->all && o->key.null)
-		usage("--all reads no keys that --null could end");
+		usage("--all reads no keys: --null has no effect");
 }
 
 static int dead_main(int argc, char **argv)
@@ -221,11 +221,11 @@ static int dead_main(int argc, char **argv)
 			option_common(opt);
 	}
 	if (optind == argc)
-		usage("ls, kick or drop is missing");
+		usage("the command ls, kick or drop is missing");
 	verb = argv[optind++];
 	is_ls = !strcmp(verb, "ls");
 	if (!is_ls && strcmp(verb, "kick") && strcmp(verb, "drop"))
-		usage("%s: not ls, kick or drop", verb);
+		usage("%s: must be ls, kick or drop", verb);
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
@@ -241,15 +241,15 @@ static int dead_main(int argc, char **argv)
 const struct command command_dead = {
 	.name = "dead",
 	.arguments = "ls [OPTION...] QUEUE | kick|drop [OPTION...] QUEUE [KEY...]",
-	.summary = "List items that were tried or lost too often, bring them back, drop them",
+	.summary = "List, bring back or drop dead letters: keys that failed too often",
 	.options =
-	"ls, those first that died first:\n"
-	"  -l, --long       with requeues, lost holders, how long they are dead, priority\n"
-	"  -0, --null       keys as they are, NUL behind each\n"
-	"      --json       a JSON array\n"
+	"ls, the oldest death first:\n"
+	"  -l, --long       print requeues, losses, seconds since the death, and priority, too\n"
+	"  -0, --null       print keys unescaped, each ended by NUL\n"
+	"      --json       print a JSON array\n"
 	"\n"
 	"kick and drop:\n"
-	"  -a, --all        all that are dead\n"
+	"  -a, --all        all dead keys of the queue\n"
 	KEY_HELP,
 	.main = dead_main,
 };

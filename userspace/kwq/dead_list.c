@@ -46,7 +46,9 @@ int dead_list_next(struct dead_list *list, const struct kwq_dead_entry **entry,
 {
 	int ret;
 
-	/* First, so that whoever may not list them is told, also if there are none. */
+	/* Fetch first: without the right to list, the caller gets the error even if no
+	 * item is dead.
+	 */
 	if (list->next == list->nr) {
 		ret = fetch(list);
 		if (ret <= 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq done, and kwq extend: what becomes of items that a descriptor holds.
+ * kwq done and kwq extend: finish items that a descriptor holds, or renew their leases.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static const struct option extend_options[] = {
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
-/* Keys that come from standard input end with no NUL. */
+/* Copies the text first: keys from standard input do not end with a NUL. */
 static int parse_ticket(const char *key, size_t len, uint64_t *ticket)
 {
 	char text[24];
@@ -109,7 +109,7 @@ static const char *refusal(int err)
 	case -EPERM:
 		return "held by another handle (see kwq open)";
 	case -ESTALE:
-		return "not held, or no longer, under this ticket by this handle (see kwq open)";
+		return "this handle does not hold that ticket, or lost it (see kwq open)";
 	default:
 		return NULL;
 	}
@@ -179,10 +179,10 @@ static int extend_main(int argc, char **argv)
 const struct command command_done = {
 	.name = "done",
 	.arguments = "[OPTION...] fd:N [KEY...]",
-	.summary = "Finish items that the descriptor N holds",
+	.summary = "Finish keys that the descriptor N holds",
 	.options =
-	"  -t, --ticket     the arguments are tickets, as kwq get --json tells them\n"
-	"      --forget     they succeeded: their counts of requeues begin again at 0\n"
+	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
+	"      --forget     the keys succeeded: reset their counts of requeues to 0\n"
 	KEY_HELP,
 	.main = done_main,
 };
@@ -190,9 +190,9 @@ const struct command command_done = {
 const struct command command_extend = {
 	.name = "extend",
 	.arguments = "[OPTION...] fd:N [KEY...]",
-	.summary = "Begin the leases of items that the descriptor N holds again",
+	.summary = "Renew the leases of keys that the descriptor N holds",
 	.options =
-	"  -t, --ticket     the arguments are tickets, as kwq get --json tells them\n"
+	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
 	KEY_HELP,
 	.main = extend_main,
 };

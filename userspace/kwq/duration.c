@@ -13,7 +13,7 @@ static const struct unit {
 	const char *name;
 	uint64_t ns;
 } units[] = {
-	/* Of two that begin alike the longer comes first. */
+	/* A longer unit comes before one that is its prefix. */
 	{ "ns", 1 },
 	{ "us", NS_PER_US },
 	{ "\xc2\xb5s", NS_PER_US },	/* U+00B5, the micro sign */
@@ -25,7 +25,7 @@ static const struct unit {
 	{ "d", 86400 * NS_PER_S },
 };
 
-/* The unit at *s, which moves behind it; NULL for none. */
+/* The unit at *s, or NULL. Moves *s behind it. */
 static const struct unit *parse_unit(const char **s)
 {
 	size_t i;
@@ -42,10 +42,10 @@ static const struct unit *parse_unit(const char **s)
 }
 
 /*
- * 0.DIGITS of a unit in nanoseconds, rounded up once. From the last digit to the
- * first, x = (digit * unit + x) / 10: rounding up at each step gives what rounding
- * the exact sum up would, because digit * unit is whole. So any number of digits
- * is exact.
+ * 0.DIGITS of a unit in nanoseconds, rounded up once. The loop goes from the last digit
+ * to the first: x = (digit * unit + x) / 10, rounded up. Rounding up at each step
+ * equals rounding up the exact sum, because digit * unit is an integer. So the result
+ * is exact for any number of digits.
  */
 static uint64_t fraction_of(const char *digits, size_t nr, uint64_t unit)
 {
@@ -56,7 +56,7 @@ static uint64_t fraction_of(const char *digits, size_t nr, uint64_t unit)
 	return x;
 }
 
-/* One NUMBER with its unit, added to *ns. *s moves behind it. */
+/* Adds one NUMBER with its unit to *ns. Moves *s behind it. */
 static int parse_part(const char **s, bool alone, uint64_t *ns)
 {
 	const char *whole = *s, *fraction;
@@ -115,7 +115,7 @@ char *print_duration(char *to, uint64_t ns)
 	for (i = 0; i < ARRAY_SIZE(units); i++)
 		if (units[i].ns > largest->ns && !(ns % units[i].ns))
 			largest = &units[i];
-	/* 0 is a multiple of all. */
+	/* 0 is a multiple of every unit. */
 	if (!ns)
 		snprintf(to, DURATION_SIZE, "0s");
 	else
@@ -123,7 +123,7 @@ char *print_duration(char *to, uint64_t ns)
 	return to;
 }
 
-/* Two digits that end before @end, from 0 to @max; -1 for anything else. */
+/* The number of two digits at @s, from 0 to @max; -1 for anything else. */
 static int two_digits(const char *s, int max)
 {
 	int n;
@@ -134,7 +134,7 @@ static int two_digits(const char *s, int max)
 	return n <= max ? n : -1;
 }
 
-/* YYYY-MM-DD; returns what follows, NULL if it is none. */
+/* Parses YYYY-MM-DD. Returns the text behind it, NULL if @s has no date. */
 static const char *parse_date(const char *s, struct tm *tm)
 {
 	int century = two_digits(s, 99), month, day, year;
@@ -156,7 +156,7 @@ static const char *parse_date(const char *s, struct tm *tm)
 	return s + 10;
 }
 
-/* HH:MM[:SS]; returns what follows, NULL if it is none. */
+/* Parses HH:MM[:SS]. Returns the text behind it, NULL if @s has no time. */
 static const char *parse_time(const char *s, struct tm *tm)
 {
 	tm->tm_hour = two_digits(s, 23);
@@ -171,7 +171,10 @@ static const char *parse_time(const char *s, struct tm *tm)
 	return tm->tm_sec < 0 ? NULL : s + 8;
 }
 
-/* [DATE][TIME][Z] as nanoseconds since 1970; today is the day of @now_real. */
+/*
+ * Parses [DATE][TIME][Z] into nanoseconds since 1970. Without a date, it is the day of
+ * @now_real.
+ */
 static int parse_calendar(const char *s, uint64_t now_real, uint64_t *real)
 {
 	time_t now = now_real / NS_PER_S, seconds;
@@ -208,7 +211,7 @@ static int parse_calendar(const char *s, uint64_t now_real, uint64_t *real)
 
 	day = tm.tm_mday;
 	seconds = utc ? timegm(&tm) : mktime(&tm);
-	/* 30 February would have become a day of March. */
+	/* mktime() turns 30 February into a day of March. */
 	if (tm.tm_mday != day)
 		return -EINVAL;
 	*real = seconds > 0 ? (uint64_t)seconds * NS_PER_S : 0;
@@ -226,7 +229,7 @@ int parse_instant(const char *s, uint64_t now_real, uint64_t now_queue,
 		return parse_duration(s + strlen(clock), at);
 
 	if (*s == '@') {
-		/* A bare number is seconds; units have no place here. */
+		/* A bare number of seconds, without a unit. */
 		if (strspn(s + 1, "0123456789.") != strlen(s + 1))
 			return -EINVAL;
 		err = parse_duration(s + 1, &real);
@@ -253,7 +256,7 @@ uint64_t must_parse_duration(const char *option, const char *s)
 	case -ERANGE:
 		usage("%s %s: too long (more than 584 years)", option, s);
 	default:
-		usage("%s %s: not a duration such as 1.5s, 1m30s, 500ms", option, s);
+		usage("%s %s: must be a duration such as 1.5s, 1m30s, 500ms", option, s);
 	}
 }
 
@@ -276,9 +279,9 @@ uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queu
 	case 0:
 		return at;
 	case -ERANGE:
-		usage("%s %s: too far away", option, s);
+		usage("%s %s: too far in the future", option, s);
 	default:
-		usage("%s %s: not a time such as 18:30, 2027-01-31T06:00, @1800000000, clock:1h",
+		usage("%s %s: must be a time like 18:30, 2027-01-31T06:00, @1800000000, clock:1h",
 		      option, s);
 	}
 }

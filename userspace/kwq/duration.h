@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Durations and points in time, as people write them. Pure, but for must_*().
+ * Durations and points in time as people write them. Pure, except for must_*().
  */
 #ifndef KWQ_DURATION_H
 #define KWQ_DURATION_H
@@ -11,38 +11,39 @@
 #define NS_PER_MS	(1000 * NS_PER_US)
 #define NS_PER_S	(1000 * NS_PER_MS)
 
-/* The longest that the kernel's clocks can hold. */
+/* The longest duration that the kernel's clocks can hold. */
 #define DURATION_MAX	((uint64_t)INT64_MAX)
 
 /* Room for the text of any duration, with the NUL. */
 enum { DURATION_SIZE = 24 };
 
 /*
- * "1.5s", "1m30s", "500ms", "2h", "7d", "100us", "250ns"; a bare number is
- * seconds. Parts of a nanosecond are rounded up, so that nothing comes early.
- * Returns 0, -EINVAL, or -ERANGE where 64 bits of nanoseconds do not do.
+ * Parses "1.5s", "1m30s", "500ms", "2h", "7d", "100us", "250ns"; a bare number is
+ * seconds. Fractions of a nanosecond are rounded up, so that nothing happens early.
+ * Returns 0, -EINVAL, or -ERANGE if the result exceeds 64 bits.
  */
 int parse_duration(const char *s, uint64_t *ns);
 
 /*
- * The text that parse_duration() makes the same of, in the largest unit of which it
- * is a multiple: "1500ms", "5m". Returns @to, of DURATION_SIZE.
+ * Prints a duration in the largest unit that divides it: "1500ms", "5m".
+ * parse_duration() of that text gives @ns again. Returns @to, which has DURATION_SIZE
+ * bytes.
  */
 char *print_duration(char *to, uint64_t ns);
 
 /*
- * A point in time: "@SECONDS" since 1970 with decimals, or "[DATE ]TIME" or DATE
- * as YYYY-MM-DD and HH:MM[:SS] in local time, a T between them allowed, and a Z
- * behind for UTC; or "clock:DURATION", a time on the queue's own clock.
- * @now_real is the wall clock, @now_queue the queue's. A time that has passed is
- * one on the queue's clock, 0 at the earliest. Returns as parse_duration().
+ * Parses a point in time: "@SECONDS" since 1970 with decimals; "[DATE ]TIME" or DATE in
+ * local time; or "clock:DURATION", a time on the queue's own clock. DATE is YYYY-MM-DD,
+ * TIME is HH:MM[:SS]. A T may stand between them, and a Z behind them means UTC.
+ * @now_real is the wall clock, @now_queue the queue's. A time in the past becomes a
+ * time on the queue's clock, but not less than 0. Returns as parse_duration().
  */
 int parse_instant(const char *s, uint64_t now_real, uint64_t now_queue,
 		  uint64_t *at);
 
-/* The argument of an option; ends the program where it is wrong. */
+/* Parses the argument of an option. Ends the program if it is wrong. */
 uint64_t must_parse_duration(const char *option, const char *s);
-/* The same, up to DURATION_MAX. */
+/* As must_parse_duration(), up to DURATION_MAX. */
 uint64_t must_parse_short_duration(const char *option, const char *s);
 uint64_t must_parse_instant(const char *option, const char *s, uint64_t now_queue);
 

@@ -14,7 +14,7 @@ enum {
 	ENTRY_SIZE_MAX = sizeof(struct kwq_add_entry),
 };
 
-/* The batch that is being collected, and where its keys came from. */
+/* The current batch, and the origin of its keys. */
 struct collector {
 	struct kwq *q;
 	const char *queue;
@@ -22,17 +22,17 @@ struct collector {
 	const struct key_options *options;
 	struct keys keys;
 	int status;
-	int over;		/* why no later key can fare better; 0 while one can */
+	int over;		/* the error that ended everything, or 0 */
 
 	unsigned int nr;
 	size_t bytes;
 	__u64 entries[BATCH_ENTRIES * ENTRY_SIZE_MAX / sizeof(__u64)];
 	__s32 results[BATCH_ENTRIES];
 	char key_bytes[BATCH_BYTES];
-	/* The keys in full, even of a verb that sends tickets. */
+	/* The keys in full; a batch of tickets holds no keys. */
 	struct {
 		size_t at, len;
-		size_t sent;	/* of its bytes, those that are in the batch */
+		size_t sent;	/* the number of its bytes in the batch */
 		unsigned long long line;
 	} of[BATCH_ENTRIES];
 	char shown[BATCH_BYTES];
@@ -75,7 +75,7 @@ static const char *kind_of_line(const struct collector *c)
 	return c->keys.arguments ? "argument" : "line";
 }
 
-/* --json: one object a key, whatever became of it. */
+/* With --json each key gets one object, also a key that was not sent. */
 static void print_refusal(const struct collector *c, unsigned long long line,
 			  const char *key, size_t len, const char *text)
 {
@@ -91,11 +91,16 @@ static void print_refusal(const struct collector *c, unsigned long long line,
 	puts("}");
 }
 
-/* Reports the key at line or argument @line; @key is NULL where it was no key. */
+/*
+ * Reports an error of the key at line or argument @line. @key is NULL if the input was
+ * not a valid key.
+ */
 static void refuse(struct collector *c, unsigned long long line, const char *key,
 		   size_t len, int err)
 {
-	/* What ended it all tells more than a single key. */
+	/* An error that ended everything determines the status; a single key does not
+	 * override it.
+	 */
 	if (!c->over)
 		c->status = STATUS_FAILED;
 	print_refusal(c, line, key, len, why(c, err));
@@ -110,7 +115,7 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 	fprintf(stderr, "%s\n", why(c, err));
 }
 
-/* One message for this key and all that follow. */
+/* Ends the command: one message covers this key and all later ones. */
 static void give_up(struct collector *c, int err)
 {
 	if (!c->over)
@@ -118,14 +123,14 @@ static void give_up(struct collector *c, int err)
 	c->over = err;
 }
 
-/* The key comes too late, or the call that had it failed. */
+/* Refuses a key after give_up(), or because the call that contained it failed. */
 static void refuse_with_all(const struct collector *c, unsigned long long line,
 			    const char *key, size_t len)
 {
 	print_refusal(c, line, key, len, meaning(c->over));
 }
 
-/* What became of a key: a word, or a number. */
+/* Prints the result of a key: a word, or a number. */
 static void print_outcome(const struct collector *c, int result)
 {
 	if (c->verb->count)
@@ -160,7 +165,7 @@ static void report(struct collector *c, unsigned int i)
 		accept_key(c, key, c->of[i].len, result);
 		return;
 	}
-	/* A queue does not come up again. */
+	/* A queue that is shut down stays so. */
 	if (result == -ESHUTDOWN) {
 		give_up(c, result);
 		refuse_with_all(c, c->of[i].line, key, c->of[i].len);
@@ -174,7 +179,7 @@ static void *entry_at(struct collector *c, unsigned int i)
 	return (char *)c->entries + i * c->verb->entry_size;
 }
 
-/* Sends what was collected. A batch that was taken in part is sent on. */
+/* Sends the collected keys. If the kernel took only part of the batch, sends the rest, too. */
 static void flush(struct collector *c)
 {
 	size_t size = c->verb->entry_size, sent = 0;
@@ -214,7 +219,10 @@ static bool has_room(const struct collector *c)
 	return c->nr < BATCH_ENTRIES && c->shown_bytes + KWQ_KEY_MAX <= BATCH_BYTES;
 }
 
-/* A key that does not get into the batch; those before it are reported first. */
+/*
+ * Refuses a key that cannot enter the batch. The keys before it are sent and reported
+ * first.
+ */
 static void refuse_at_once(struct collector *c, const char *key, size_t len, int err)
 {
 	flush(c);
@@ -229,7 +237,7 @@ static bool would_read(const struct collector *c)
 	return !c->verb->next && keys_would_read(&c->keys);
 }
 
-/* The next key, as keys_next() tells it; a list's failure ends it all. */
+/* As keys_next(). An error of the list ends the command. */
 static int next_key(struct collector *c, const char **key, size_t *len)
 {
 	int ret;
@@ -249,8 +257,8 @@ static int next_key(struct collector *c, const char **key, size_t *len)
 }
 
 /*
- * Whether to take the next key. When all is over, one that was read already still
- * gets its object, but nobody is waited for.
+ * Whether to take another key. After give_up() with --json, keys that were already read
+ * still get their objects, but no more input is read.
  */
 static bool goes_on(const struct collector *c)
 {
@@ -293,7 +301,9 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	keys_init(&c.keys, argc, argv, options->null);
 
 	for (;;) {
-		/* Nothing may lie here unsent while its sender is slow. */
+		/* Send the batch before a read that may block: no key may lie here
+		 * unsent while its sender is slow.
+		 */
 		if (!has_room(&c) || would_read(&c)) {
 			flush(&c);
 			fflush(stdout);

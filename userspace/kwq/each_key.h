@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * One operation on every key of the arguments, of standard input or of a list, in
- * batches: what add, done, remove, forget, requeues and dead have in common.
+ * Runs one operation on every key of the arguments, of standard input or of a list, in
+ * batches. Shared by add, done, extend, remove, forget, requeues and dead.
  */
 #ifndef KWQ_EACH_KEY_H
 #define KWQ_EACH_KEY_H
@@ -11,48 +11,48 @@
 
 #include <kwq.h>
 
-/* What differs between them. */
+/* The properties of one operation. */
 struct key_verb {
 	size_t entry_size;
 	/*
-	 * Makes the batch entry of a key. Returns how many of its bytes belong in
-	 * the batch, or a negative errno value if the key is no good.
+	 * Makes the batch entry of a key. Returns the number of key bytes that the
+	 * batch needs, or a negative errno value if the key is not valid.
 	 */
 	int (*fill)(void *entry, const char *key, size_t len, const void *context);
 	int (*submit)(struct kwq *q, const struct kwq_batch *batch);
-	/* What became of a key, in a few words. */
+	/* A short text for a non-negative result. */
 	const char *(*outcome)(int result);
-	/* Why a key was refused; NULL for meaning(). */
+	/* A text for an error; NULL for meaning(). */
 	const char *(*refusal)(int err);
 	const void *context;
-	/* The result is a count of this name, not an outcome; NULL if it is not. */
+	/* The name of the count, if the result is a count; else NULL. */
 	const char *count;
 	/*
-	 * The keys come from here, valid until the next call, not from arguments or
-	 * standard input; NULL if they do not. Returns 1, 0 at the end, or the
-	 * negative errno value that ends it all.
+	 * Supplies the keys instead of the arguments and standard input; NULL
+	 * otherwise. Returns 1 with a key that is valid until the next call, 0 at the
+	 * end, or a negative errno value that ends the command.
 	 */
 	int (*next)(void *list, const char **key, size_t *len);
 	void *list;
 };
 
 struct key_options {
-	bool null;		/* NUL behind each key on standard input */
-	bool quiet;		/* say nothing of single keys */
-	bool verbose;		/* tell the outcome of each */
-	bool json;		/* the same as JSON */
+	bool null;		/* keys on standard input end with NUL */
+	bool quiet;		/* print no errors of single keys */
+	bool verbose;		/* print the result of each key */
+	bool json;		/* print the results as JSON */
 };
 
-/* The letters of these options, for getopt_long(); OPTION_JSON has none. */
+/* The letters of these options for getopt_long(). OPTION_JSON has no letter. */
 #define KEY_LETTERS "0qv"
 #define KEY_HELP \
 	"  -0, --null       keys on standard input end with NUL, not with newline\n" \
-	"  -q, --quiet      say nothing of single keys; the exit status tells\n" \
-	"  -v, --verbose    tell what became of each key\n" \
-	"      --json       the same, as a JSON object a line\n" \
+	"  -q, --quiet      print no errors of single keys; see the exit status\n" \
+	"  -v, --verbose    print the result of each key\n" \
+	"      --json       print the results as one JSON object per line\n" \
 	"  -h, --help\n"
 
-/* Takes one of these options; false if it is none of them. */
+/* Takes one of these options. Returns false for any other. */
 bool key_option(struct key_options *options, int opt);
 
 /* Returns the exit status. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq shutdown, kwq drain and kwq rm: how a queue ends.
+ * kwq shutdown, kwq drain and kwq rm: the end of a queue.
  */
 #include <fcntl.h>
 
@@ -69,7 +69,7 @@ static int rm_main(int argc, char **argv)
 const struct command command_shutdown = {
 	.name = "shutdown",
 	.arguments = "QUEUE",
-	.summary = "Refuse new keys; what is ready is still handed out",
+	.summary = "Refuse new keys; ready keys are still handed out",
 	.options = "  -h, --help\n",
 	.main = shutdown_main,
 };
@@ -79,7 +79,7 @@ const struct command command_drain = {
 	.arguments = "[--timeout DURATION] QUEUE",
 	.summary = "Shut down, and wait until all is done",
 	.options =
-	"      --timeout DURATION  wait no longer; the queue stays shut down\n"
+	"      --timeout DURATION  wait no longer than that; the queue stays shut down\n"
 	"  -h, --help\n",
 	.main = drain_main,
 };
@@ -87,7 +87,7 @@ const struct command command_drain = {
 const struct command command_rm = {
 	.name = "rm",
 	.arguments = "NAME...",
-	.summary = "Take queues' names away; they go with their last handle",
+	.summary = "Remove the names of queues; a queue ends with its last handle",
 	.options = "  -h, --help\n",
 	.main = rm_main,
 };

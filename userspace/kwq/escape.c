@@ -28,13 +28,13 @@ size_t utf8_length(const char *s, size_t left)
 			return 0;
 		code = code << 6 | (u[i] & 0x3f);
 	}
-	/* Longer than needed, a surrogate, beyond Unicode: not UTF-8. */
+	/* Not UTF-8: an overlong form, a surrogate, or beyond Unicode. */
 	if (code < least[len] || (code >= 0xd800 && code <= 0xdfff) || code > 0x10ffff)
 		return 0;
 	return len;
 }
 
-/* The letter behind the backslash, 0 for none. */
+/* The letter after the backslash, or 0 if the character has no short escape. */
 static char short_escape(char c)
 {
 	switch (c) {
@@ -51,7 +51,7 @@ static char short_escape(char c)
 	}
 }
 
-/* C0, DEL, and C1 (U+0080 to U+009F), which some terminals obey too. */
+/* C0, DEL and C1 (U+0080 to U+009F). Some terminals obey C1, too. */
 static bool is_control(const char *s, size_t len)
 {
 	unsigned char first = s[0];
@@ -61,7 +61,10 @@ static bool is_control(const char *s, size_t len)
 	return len == 2 && first == 0xc2 && (unsigned char)s[1] < 0xa0;
 }
 
-/* Escapes the character at @s, sets how long it was, returns the end of @to. */
+/*
+ * Escapes the character at @s and sets *len to its length. Returns the end of the text
+ * at @to.
+ */
 static char *escape_one(char *to, const char *s, size_t left, size_t *len)
 {
 	char c = short_escape(*s);
@@ -113,7 +116,7 @@ void print_escaped(FILE *to, const char *bytes, size_t len)
 	}
 }
 
-/* What JSON wants escaped; returns false for what can stand as it is. */
+/* Writes the JSON escape of a character. Returns false if the character needs none. */
 static bool json_escape(FILE *to, unsigned char c)
 {
 	if (c == '"' || c == '\\')
@@ -138,7 +141,9 @@ bool json_string(FILE *to, const char *bytes, size_t len)
 			exact = false;
 			step = 1;
 		} else if (step == 2 && is_control(bytes + i, step)) {
-			/* U+0080 to U+009F: the second byte is the code. */
+			/* U+0080 to U+009F: the code equals the second byte of the
+			 * sequence.
+			 */
 			json_escape(to, bytes[i + 1]);
 		} else if (step > 1 || !json_escape(to, bytes[i])) {
 			fwrite(bytes + i, 1, step, to);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Keys and names for people and for JSON: bytes of any value made into text. Pure.
+ * Converts keys and names, which are arbitrary bytes, to text and to JSON. Pure.
  */
 #ifndef KWQ_ESCAPE_H
 #define KWQ_ESCAPE_H
@@ -13,30 +13,30 @@
 #define ESCAPED_SIZE(len) (4 * (len) + 1)
 
 /*
- * How many bytes the UTF-8 sequence at @s takes, of @left; 0 where there is none
- * that is valid.
+ * The length of the UTF-8 sequence at @s, of which @left bytes exist; 0 if it is not
+ * valid.
  */
 size_t utf8_length(const char *s, size_t left);
 
 /*
- * Makes text without control characters, that can be told from every other's:
- * backslash, newline, tab and carriage return become \\ \n \t \r, other control
- * characters and what is not UTF-8 become \xHH for each byte. @to has
- * ESCAPED_SIZE(@len) bytes. Returns @to.
+ * Escapes bytes so that the text has no control characters and different bytes give
+ * different texts. Backslash, newline, tab and carriage return become \\ \n \t \r.
+ * Other control characters, and bytes that are not UTF-8, become \xHH for each byte.
+ * @to has ESCAPED_SIZE(@len) bytes. Returns @to.
  */
 char *escape_text(char *to, const char *bytes, size_t len);
 
-/* The same to a stream. */
+/* As escape_text(), to a stream. */
 void print_escaped(FILE *to, const char *bytes, size_t len);
 
 /*
- * A JSON string. What is not UTF-8 becomes U+FFFD; returns false if there was
- * any, so that the string does not tell the bytes.
+ * Writes a JSON string with U+FFFD for each byte that is not UTF-8. Returns false if
+ * there was one: then the string does not identify the bytes.
  */
 bool json_string(FILE *to, const char *bytes, size_t len);
 
 /*
- * "name":"bytes", and behind it, if that string does not tell the bytes,
+ * Writes "name":"bytes". If the string does not identify the bytes, appends
  * ,"name_hex":"6279..." with all of them.
  */
 void json_bytes(FILE *to, const char *name, const char *bytes, size_t len);

@@ -22,7 +22,7 @@
 #include "output.h"
 #include "textfile.h"
 
-/* In the range that Prometheus' exporters share. */
+/* In the range of ports that Prometheus' exporters share. */
 #define LISTEN_DEFAULT "127.0.0.1:9950"
 
 enum { OPT_LISTEN = OPT_FIRST, OPT_TEXTFILE, OPT_INTERVAL };
@@ -63,15 +63,15 @@ static struct exporter_options parse_options(int argc, char **argv)
 		}
 	}
 	if (o.listen && o.textfile)
-		usage("--listen and --textfile exclude each other");
+		usage("--listen and --textfile cannot be combined");
 	if (o.interval && !o.textfile)
-		usage("--interval is for --textfile");
+		usage("--interval needs --textfile");
 	if (!o.textfile && !http_available)
-		usage("this build has no HTTP (libmicrohttpd was missing), only --textfile");
+		usage("this build has no HTTP (libmicrohttpd was missing): use --textfile");
 	return o;
 }
 
-/* All queues' numbers as text, to be freed. */
+/* Writes the numbers of all queues as text. The caller frees *text. */
 static int make_text(void *arg, char **text, size_t *len)
 {
 	struct gather *g = arg;
@@ -91,7 +91,10 @@ static int make_text(void *arg, char **text, size_t *len)
 	return 0;
 }
 
-/* SIGTERM, SIGINT and SIGHUP end it. One that was ignored stays so. */
+/*
+ * SIGTERM, SIGINT and SIGHUP end the exporter, except for those that it inherited as
+ * ignored.
+ */
 static int open_signals(void)
 {
 	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
@@ -104,10 +107,10 @@ static int open_signals(void)
 	for (i = 0; i < ARRAY_SIZE(ending); i++)
 		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
 			sigaddset(&set, ending[i]);
-	/* Before any thread starts, which then has them blocked too. */
+	/* Blocked before any thread starts, so that all threads inherit the mask. */
 	if (sigprocmask(SIG_BLOCK, &set, NULL))
 		return -errno;
-	/* Who goes away while we write to him is no reason to end. */
+	/* A client that disconnects during a write must not end the exporter. */
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
@@ -132,7 +135,9 @@ static int write_text(struct gather *g, const char *path)
 	return STATUS_FAILED;
 }
 
-/* Nanoseconds since some time in the past, and on while asleep: a file must not grow old. */
+/*
+ * Nanoseconds, including the time while the system sleeps: the file must not grow old.
+ */
 static uint64_t clock_now(void)
 {
 	struct timespec now;
@@ -141,7 +146,7 @@ static uint64_t clock_now(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-/* Until the time or a signal; returns whether it was a signal. */
+/* Waits until @due or a signal. Returns whether a signal came. */
 static bool wait_until(int signals, uint64_t due)
 {
 	struct pollfd p = { .fd = signals, .events = POLLIN };
@@ -156,11 +161,11 @@ static bool wait_until(int signals, uint64_t due)
 		if (ppoll(&p, 1, &left, NULL) > 0)
 			return true;
 	}
-	/* Nor is it missed where the interval is shorter than the writing. */
+	/* Notice a signal even if writing takes longer than the interval. */
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Nor must a reader of standard output who stopped reading keep us. */
+/* A reader of standard output that stopped reading must not block the end. */
 static bool give_up(void *arg)
 {
 	(void)arg;
@@ -176,13 +181,15 @@ static int write_again_and_again(struct gather *g, const struct exporter_options
 		return complain("signals", signals);
 	write_watch(signals, give_up, NULL);
 	for (;;) {
-		/* The next one may well succeed: the disk was full, the module not loaded. */
+		/* Keep trying after an error: a disk can get space, and the module can
+		 * be loaded.
+		 */
 		status = write_text(g, o->textfile);
 		if (status != STATUS_OK && !strcmp(o->textfile, "-"))
 			break;
 		if (__builtin_add_overflow(due, o->interval, &due))
 			due = UINT64_MAX;
-		/* What was missed is not made up for. */
+		/* Intervals that were missed are skipped. */
 		if (due < clock_now())
 			due = clock_now();
 		if (wait_until(signals, due)) {
@@ -196,14 +203,17 @@ static int write_again_and_again(struct gather *g, const struct exporter_options
 
 /* ---- --listen ---- */
 
-/* A socket's address; the members begin alike. */
+/* A socket address. The family is at the same place in all members. */
 union address {
 	struct sockaddr any;
 	struct sockaddr_in v4;
 	struct sockaddr_in6 v6;
 };
 
-/* ADDRESS:PORT, [ADDRESS]:PORT, :PORT. Numbers only: a name may be several addresses. */
+/*
+ * Parses ADDRESS:PORT, [ADDRESS]:PORT or :PORT. Only numeric: a name may have several
+ * addresses.
+ */
 static bool parse_address(const char *argument, union address *address)
 {
 	const char *colon = strrchr(argument, ':');
@@ -215,7 +225,7 @@ static bool parse_address(const char *argument, union address *address)
 	if (!colon || parse_number(colon + 1, 0, UINT16_MAX, &port))
 		return false;
 	if (!len) {
-		/* IPv4 too, as mapped addresses. */
+		/* An IPv6 socket that also accepts IPv4, as mapped addresses. */
 		address->v6.sin6_family = AF_INET6;
 		address->v6.sin6_port = htons(port);
 		return true;
@@ -243,7 +253,7 @@ static int listen_at(const union address *address)
 	fd = socket(address->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	/* Connections that a former exporter closed do not keep the port from us. */
+	/* Connections of a former exporter in TIME_WAIT must not block the port. */
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	if (address->any.sa_family == AF_INET6)
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -257,7 +267,7 @@ static int listen_at(const union address *address)
 	return fd;
 }
 
-/* Every address, on a machine without IPv6. */
+/* Listens on every IPv4 address, for machines without IPv6. */
 static int listen_v4(const union address *v6)
 {
 	union address v4 = {
@@ -268,7 +278,7 @@ static int listen_v4(const union address *v6)
 	return listen_at(&v4);
 }
 
-/* With port 0 the kernel chose one, and nobody could know. */
+/* With port 0 the kernel chooses the port, so the user has to be told. */
 static void tell_address(int fd)
 {
 	char host[INET6_ADDRSTRLEN];
@@ -295,7 +305,7 @@ static int serve(struct gather *g, const char *argument)
 	struct http *http;
 
 	if (!parse_address(argument, &address))
-		usage("--listen %s: not an address and a port such as " LISTEN_DEFAULT,
+		usage("--listen %s: must be an address and a port such as " LISTEN_DEFAULT,
 		      argument);
 	fd = listen_at(&address);
 	if (fd == -EAFNOSUPPORT && argument[0] == ':')
@@ -340,15 +350,15 @@ static int exporter_main(int argc, char **argv)
 const struct command command_exporter = {
 	.name = "exporter",
 	.arguments = "[--listen ADDRESS:PORT | --textfile FILE [--interval DURATION]] [QUEUE...]",
-	.summary = "Tell Prometheus the numbers of queues",
+	.summary = "Serve the metrics of queues to Prometheus",
 	.options =
 	"      --listen ADDRESS:PORT  serve /metrics there (" LISTEN_DEFAULT ");\n"
-	"                             :PORT is every address of the machine\n"
-	"      --textfile FILE        write FILE instead, for node_exporter; - is\n"
+	"                             :PORT means all addresses of the machine\n"
+	"      --textfile FILE        write FILE for node_exporter instead; - means\n"
 	"                             standard output\n"
-	"      --interval DURATION    write it again and again\n"
+	"      --interval DURATION    write FILE again after each interval\n"
 	"  -h, --help\n"
 	"\n"
-	"All named queues that may be opened, or those that are given.\n",
+	"Without QUEUE: all named queues that may be opened.\n",
 	.main = exporter_main,
 };

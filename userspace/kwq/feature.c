@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Modules that are older than this command. The first one had no limiters, nor what
- * came with them: dead items, manual clocks. Leases came later.
+ * Support for modules that are older than this command. The first version had no
+ * limiters, dead items or manual clocks. Leases came later.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -13,11 +13,13 @@ bool module_has(uint64_t feature)
 {
 	struct kwq_info info = { .size = sizeof(info) };
 
-	/* Whoever may not ask the module is told by what it is asked for. */
+	/* If the module cannot be asked, assume the feature; the actual request will
+	 * report the error.
+	 */
 	return kwq_info(&info) || info.features & feature;
 }
 
-/* Asks the queue: one that was inherited is there without the right to use /dev/kwq. */
+/* Asks the queue itself, because an inherited queue needs no access to /dev/kwq. */
 bool queue_has_limiters(const struct kwq *q)
 {
 	struct kwq_config config = { .size = sizeof(config) };
@@ -37,7 +39,7 @@ void must_have_limiters(const struct kwq *q, const char *queue)
 		lacks(queue, "limiters");
 }
 
-/* Whoever knows leases tells how long they are. */
+/* A module with leases has the member lease in its statistics. */
 void must_have_leases(const struct kwq *q, const char *queue)
 {
 	struct kwq_stat st = { .size = sizeof(st) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq forget, and kwq requeues: how often keys were rate-limited.
+ * kwq forget and kwq requeues: reset and show the requeue counts of keys.
  */
 #include <fcntl.h>
 
@@ -55,7 +55,7 @@ static int requeues_main(int argc, char **argv)
 		.submit = kwq_num_requeues_batch,
 		.count = "requeues",
 	};
-	/* To tell is what it is for. */
+	/* The counts are the purpose of this command. */
 	struct key_options options = { .verbose = true };
 	const char *queue;
 	struct kwq *q;
@@ -75,22 +75,22 @@ static int requeues_main(int argc, char **argv)
 const struct command command_forget = {
 	.name = "forget",
 	.arguments = "[OPTION...] QUEUE [KEY...]",
-	.summary = "Begin keys' counts of requeues again at 0",
+	.summary = "Reset the requeue counts of keys to 0",
 	.options =
 	KEY_HELP
 	"\n"
-	"What is told of a key is what its count was.\n",
+	"The result of a key is its former count.\n",
 	.main = forget_main,
 };
 
 const struct command command_requeues = {
 	.name = "requeues",
 	.arguments = "[OPTION...] QUEUE [KEY...]",
-	.summary = "Tell how often keys were rate-limited since they were forgotten",
+	.summary = "Print how often keys were rate-limited since they were forgotten",
 	.options =
 	"  -0, --null       keys on standard input end with NUL, not with newline\n"
-	"  -q, --quiet      say nothing of what is no key; the exit status tells\n"
-	"      --json       a JSON object a line\n"
+	"  -q, --quiet      print no errors of single keys; see the exit status\n"
+	"      --json       print one JSON object per line\n"
 	"  -h, --help\n",
 	.main = requeues_main,
 };

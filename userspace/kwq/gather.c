@@ -38,7 +38,7 @@ void gather_init(struct gather *g, char **arguments)
 	}
 }
 
-/* Adds what the queue says, if it says something. */
+/* Adds the numbers of one queue. A queue that cannot be read is left out. */
 static int take(struct gather *g, const struct kwq *q, const char *name)
 {
 	struct metrics_queue *m;
@@ -75,7 +75,7 @@ static int take_name(struct gather *g, const char *name)
 		kwq_close(q);
 		return err;
 	}
-	/* These say something of the machine or of us, not of the queue. */
+	/* Errors of the machine or of this process, not of the queue. */
 	return err == -ENODEV || err == -EMFILE || err == -ENFILE || err == -ENOMEM ? err : 0;
 }
 
@@ -105,7 +105,7 @@ static int take_argument(struct gather *g, size_t i)
 
 	if (!q)
 		return take_name(g, must_be_name(argument));
-	/* One without a name is called as the caller calls it, zeros before the number aside. */
+	/* The label of a queue without a name: fd:N without leading zeros. */
 	snprintf(label, sizeof(label), "fd:%d", kwq_fd(q));
 	if (kwq_stat(q, &st))
 		return 0;

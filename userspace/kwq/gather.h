@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The numbers of several queues: of those that the arguments name, or of all named
- * queues that may be opened.
+ * Collects the numbers of several queues: of the queues in the arguments, or of all
+ * named queues that may be opened.
  */
 #ifndef KWQ_GATHER_H
 #define KWQ_GATHER_H
@@ -12,19 +12,19 @@
 
 struct gather {
 	char **arguments;		/* QUEUE, ...; ends with NULL */
-	struct kwq **inherited;		/* by argument: fd:N is opened once */
-	/* What was found last, by label; the room stays for the next time. */
+	struct kwq **inherited;		/* one per argument: fd:N is opened once */
+	/* The result of the last gather(), sorted by label. The array is reused. */
 	struct metrics_queue *queues;
 	size_t nr, room;
 };
 
-/* Ends the program where an argument is no queue and cannot become one. */
+/* Ends the program if an argument can never name a queue. */
 void gather_init(struct gather *g, char **arguments);
 
 /*
- * Asks all queues. One that is not there (now), or that may not be opened, is left
- * out. A handle is open only for as long as it takes, gets nothing, and waits for
- * nobody. Returns 0, or a negative errno value where none could be asked.
+ * Reads all queues. A queue that does not exist now, or may not be opened, is left out.
+ * Each named queue is open only while it is read; nothing is taken from it. Returns 0,
+ * or a negative errno value if no queue could be read.
  */
 int gather(struct gather *g);
 

@@ -2,9 +2,9 @@
 /*
  * kwq get
  *
- * By name, the handle ends with the command: an item is finished once it was
- * printed and flushed, so that one whose print failed comes back. Through fd:N it
- * stays held.
+ * A queue given by name is closed when the command ends. Therefore an item is done once
+ * it was printed and flushed, and an item whose print failed comes back. An item got
+ * through fd:N stays held.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -109,7 +109,7 @@ static int fetch(struct getter *g)
 	return kwq_get_batch(g->q, &req);
 }
 
-/* Whether to get all there is was asked, and that was it. */
+/* Whether --all ended as expected: nothing is left to get. */
 static bool was_all(const struct getter *g, int err)
 {
 	return g->left == UINT64_MAX &&
@@ -175,9 +175,9 @@ static int get_main(int argc, char **argv)
 	}
 	g.queue = only_argument(argc, argv, "QUEUE");
 	if (g.null && g.json)
-		usage("--null and --json exclude each other");
+		usage("--null and --json cannot be combined");
 	if (g.nonblock && timeout)
-		usage("--nonblock and --timeout exclude each other");
+		usage("--nonblock and --timeout cannot be combined");
 	g.finish = !queue_is_fd(g.queue);
 	if (timeout)
 		timeout_ns = must_parse_duration("--timeout", timeout);
@@ -193,17 +193,17 @@ static int get_main(int argc, char **argv)
 const struct command command_get = {
 	.name = "get",
 	.arguments = "[OPTION...] QUEUE",
-	.summary = "Take keys and print them; of fd:N they stay held, else they are done",
+	.summary = "Take keys and print them; they are done, but with fd:N stay held",
 	.options =
-	"  -n, --count N           N keys (1), waiting for each\n"
-	"  -a, --all               until the queue is shut down and empty; with\n"
+	"  -n, --count N           take N keys, and wait for each (1)\n"
+	"  -a, --all               take keys until the queue is shut down and empty; with\n"
 	"                          --nonblock or --timeout until none is ready\n"
-	"      --timeout DURATION  wait no longer\n"
+	"      --timeout DURATION  wait no longer than that in all\n"
 	"      --nonblock          do not wait\n"
-	"  -0, --null              NUL behind each key, not newline\n"
-	"      --json              a JSON object a line: ticket, priority, abandoned,\n"
-	"                          requeues, key\n"
-	"  -q, --quiet             no message if nothing comes\n"
+	"  -0, --null              end each key with NUL, not newline\n"
+	"      --json              print one JSON object per line: ticket, priority,\n"
+	"                          abandoned, requeues, key\n"
+	"  -q, --quiet             no message if no key comes\n"
 	"  -h, --help\n",
 	.main = get_main,
 };

@@ -61,7 +61,10 @@ bool histogram_percentile(const struct kwq_histogram *h, double percent, uint64_
 	return true;
 }
 
-/* 32-bit compilers have no 128-bit type: the number is in four pieces, the highest first. */
+/*
+ * Divides a 128-bit number, for 32-bit compilers without such a type. pieces[0] is the
+ * highest.
+ */
 static uint32_t divide(uint32_t pieces[4], uint32_t divisor)
 {
 	uint64_t rest = 0;
@@ -111,7 +114,9 @@ void print_seconds(FILE *to, uint64_t high, uint64_t low)
 	fprintf(to, ".%0*" PRIu32, digits, ns);
 }
 
-/* Three digits of @ns in a unit of @unit ns, of which there are less than 1000. */
+/*
+ * Prints @ns with three digits in a unit of @unit ns. @ns must be less than 1000 units.
+ */
 static char *three_digits(char *to, uint64_t ns, uint64_t unit, const char *name)
 {
 	unsigned int whole = ns / unit, part = ns % unit * 1000 / unit;
@@ -158,7 +163,7 @@ char *short_percentile(char *to, const struct kwq_histogram *h, double percent)
 
 	if (!histogram_percentile(h, percent, &ns))
 		return memcpy(to, "-", sizeof("-"));
-	/* In the bucket without a bound: all that is known is that it is longer. */
+	/* The percentile is in the last bucket, which has no upper bound. */
 	if (count * percent / 100 > count - h->counts[HISTOGRAM_BOUNDS])
 		return memcpy(to, ">1000s", sizeof(">1000s"));
 	return short_time(to, ns);

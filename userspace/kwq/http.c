@@ -10,9 +10,11 @@
 #include "metrics.h"
 
 enum {
-	/* A scraper or two need one each; the rest waits in the socket's queue. */
+	/* One or two scrapers need one connection each; more wait in the socket's
+	 * backlog.
+	 */
 	CONNECTIONS_MAX = 32,
-	/* Who says nothing, or does not read, for so long loses the connection. */
+	/* Closes a connection whose peer neither sends nor reads for this long. */
 	TIMEOUT_SECONDS = 10,
 	CONNECTION_MEMORY = 16384,
 };
@@ -82,7 +84,9 @@ static enum MHD_Result handle(void *arg, struct MHD_Connection *connection, cons
 	if (strcmp(method, MHD_HTTP_METHOD_GET) && strcmp(method, MHD_HTTP_METHOD_HEAD))
 		return answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
 				   "only GET and HEAD\n", "text/plain");
-	/* First it is called with the headers alone; a body is read and thrown away. */
+	/* The first call has only the headers. Later calls have the body, which is
+	 * discarded.
+	 */
 	if (!*request) {
 		*request = &seen;
 		return MHD_YES;
@@ -108,7 +112,9 @@ struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg)
 		return NULL;
 	http->metrics = metrics;
 	http->arg = arg;
-	/* One thread for all: no two scrapes at once, and no limit on descriptors' numbers. */
+	/* One thread serves all connections: scrapes never overlap. Epoll has no limit
+	 * on descriptor numbers.
+	 */
 	http->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, http,
 					MHD_OPTION_LISTEN_SOCKET, listen_fd,
 					MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * HTTP for the exporter: http.c with libmicrohttpd, no_http.c for a build without.
+ * The exporter's HTTP server: http.c with libmicrohttpd, no_http.c for a build without
+ * it.
  */
 #ifndef KWQ_HTTP_H
 #define KWQ_HTTP_H
@@ -12,21 +13,21 @@
 struct http;
 
 /*
- * The body of /metrics: sets *text, which the server frees, and *len. Returns 0 or a
- * negative errno value. Never called twice at once.
+ * Makes the body of /metrics: sets *len and *text, which the server frees. Returns 0 or
+ * a negative errno value. Calls never overlap.
  */
 typedef int (*http_metrics_fn)(void *arg, char **text, size_t *len);
 
-/* Whether this build has it. */
+/* Whether this build has an HTTP server. */
 extern const bool http_available;
 
 /*
- * Serves in a thread of its own, until http_stop(). The caller gives it a socket that
- * listens. NULL, with errno set, where that fails.
+ * Serves a listening socket in a thread of its own until http_stop(). Returns NULL with
+ * errno set on failure.
  */
 struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg);
 
-/* Ends what is being served, too. Closes the socket. */
+/* Stops the server, aborts its connections and closes the socket. */
 void http_stop(struct http *http);
 
 #endif /* KWQ_HTTP_H */

@@ -37,7 +37,10 @@ bool job_key_is_text(const struct job *job)
 	return !memchr(job->key, '\0', job->item.key_len);
 }
 
-/* A pipe with the key in it. At least a page fits into every pipe, so no wait. */
+/*
+ * Makes a pipe that contains the key. A key never exceeds a page, which fits into every
+ * pipe, so the write does not block.
+ */
 static int open_key(const struct job *job)
 {
 	int ends[2], err = 0;
@@ -75,14 +78,16 @@ static int spawn(struct job *job, const struct child *child)
 	if (!pid)
 		child_exec(child);
 
-	/* Here too: whoever comes first, the group is there from now on. */
+	/* Both parent and child call setpgid(): the group exists from the earlier call
+	 * on.
+	 */
 	setpgid(pid, pid);
 	job->pid = pid;
 	job->pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (job->pidfd >= 0)
 		return 0;
 
-	/* Without it nobody would hear of its end. */
+	/* Without a pidfd nobody would notice the end of the job. */
 	err = -errno;
 	job_kill(job);
 	job_reap(job);
@@ -136,9 +141,11 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 
 int job_reap(struct job *job)
 {
-	int status = W_EXITCODE(255, 0);	/* whatever happens, no success by mistake */
+	int status = W_EXITCODE(255, 0);	/* a failed wait must not look like success */
 
-	/* Its pidfd was readable, or it was killed: it waits no longer than that. */
+	/* The process has ended, or is about to: its pidfd was readable, or it was
+	 * killed.
+	 */
 	while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR)
 		;
 	job->runtime = now(CLOCK_MONOTONIC) - job->started;
@@ -149,13 +156,15 @@ int job_reap(struct job *job)
 void job_kill(const struct job *job)
 {
 	kill(-job->pid, SIGKILL);
-	/* If it has left its group. It is not reaped yet, so the number is still its own. */
+	/* The process may have left its group. Its pid is still valid, because it is
+	 * not reaped yet.
+	 */
 	kill(job->pid, SIGKILL);
 }
 
 void job_extend(struct job *job)
 {
-	/* Of any other error the next time may tell more; the lease allows for that. */
+	/* Any error but -ESTALE may pass: the lease leaves time for another attempt. */
 	if (!job->lost && kwq_extend(job->handle, job->item.ticket) != -ESTALE)
 		return;
 	job->lost = true;

@@ -20,8 +20,8 @@ static const char head[] =
 	"Seq\tHost\tStarttime\tJobRuntime\tExitval\tSignal\tAttempt\tAbandoned\tKey\n";
 
 /*
- * All of a line or, on a full disk, nothing: the line of a later run must not be
- * glued to a torn one. Where somebody else has written since, it stays torn.
+ * Writes a whole line or, on a full disk, nothing: a torn line would merge with the
+ * next one. If another process has appended behind a torn line, that line stays.
  */
 static int write_line(int fd, const char *line, size_t len)
 {
@@ -30,13 +30,13 @@ static int write_line(int fd, const char *line, size_t len)
 	off_t begin;
 	int err;
 
-	/* Nothing else can be cut, but may have to wait for a reader. */
+	/* Only a regular file can be truncated. The write to a pipe may block. */
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		return write_all(fd, line, len);
 	written = write(fd, line, len);
 	if (written < 0)
 		written = 0;
-	/* Others may append as well: only a write tells where its bytes went. */
+	/* Other processes may append too, so the position is known only after a write. */
 	begin = lseek(fd, 0, SEEK_CUR) - written;
 	err = write_all(fd, line + written, len - written);
 	if (err && written && begin >= 0 && !fstat(fd, &st) &&

@@ -33,7 +33,7 @@ static const char *find_delimiter(const struct keys *keys)
 		      keys->filled - keys->at);
 }
 
-/* As read(), but waits even where somebody made the input non-blocking. */
+/* As read(), but waits even if the input is non-blocking. */
 static ssize_t read_some(int fd, char *to, size_t size)
 {
 	struct pollfd p = { .fd = fd, .events = POLLIN };
@@ -50,7 +50,7 @@ static ssize_t read_some(int fd, char *to, size_t size)
 	}
 }
 
-/* Reads more behind what is there. Returns false at the end. */
+/* Reads more input behind the present one. Returns false at the end. */
 static bool fill(struct keys *keys)
 {
 	ssize_t got;
@@ -69,7 +69,7 @@ static bool fill(struct keys *keys)
 	return !keys->end;
 }
 
-/* Drops the rest of a key that is too long, its delimiter included. */
+/* Skips the rest of a key that is too long, and its delimiter. */
 static void skip(struct keys *keys)
 {
 	const char *delimiter;
@@ -97,7 +97,7 @@ static int next_line(struct keys *keys, const char **key, size_t *len)
 		if (keys->end || !fill(keys))
 			break;
 	}
-	/* A last line may lack its newline; but after a failed read it is torn. */
+	/* The last line may lack its newline. But after a failed read it is incomplete. */
 	if (!delimiter && (keys->at == keys->filled || keys->error))
 		return 0;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Where keys come from: arguments, or standard input a line (or NUL) each.
+ * Reads keys from arguments, or from standard input, one per line (or per NUL).
  */
 #ifndef KWQ_KEYS_H
 #define KWQ_KEYS_H
@@ -17,25 +17,25 @@ struct keys {
 	bool end;		/* of @fd */
 	int error;		/* of reading, a negative errno value */
 	unsigned long long line;	/* or argument, of the last key; from 1 */
-	size_t at, filled;	/* what of @buffer is still to be parsed */
-	/* A key of the greatest length always fits, with room to read more. */
+	size_t at, filled;	/* the unparsed part of @buffer */
+	/* Room for the longest key and for further input. */
 	char buffer[16 * (KWQ_KEY_MAX + 1)];
 };
 
-/* From argv[optind] on; from standard input if there are none. */
+/* Starts at argv[optind], or at standard input if there are no arguments. */
 void keys_init(struct keys *keys, int argc, char **argv, bool null);
 
 /*
- * The next key. Returns 1, or 0 at the end, or -EMSGSIZE or -EINVAL for one that
- * is too long or empty, after which it goes on. The key is valid until the next
- * call.
+ * Reads the next key. Returns 1, 0 at the end, or -EMSGSIZE or -EINVAL for a key that
+ * is too long or empty; the next call continues behind it. The key is valid until the
+ * next call.
  */
 int keys_next(struct keys *keys, const char **key, size_t *len);
 
-/* Whether keys_next() would have to read, and so might wait. */
+/* Whether keys_next() would have to read, and so might block. */
 bool keys_would_read(const struct keys *keys);
 
-/* "line 3" or "argument 3". */
+/* Prints "line 3" or "argument 3". */
 const char *keys_where(const struct keys *keys, char *to, size_t size);
 
 #endif /* KWQ_KEYS_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * One timer for all items: whatever was taken meanwhile is extended with the others, so
- * it is never later than one period after it was taken.
+ * One timer renews the leases of all items. So every item is renewed within one period
+ * after a worker took it, and once in each period from then on.
  */
 #include "lease.h"
 
@@ -11,9 +11,9 @@
 
 #include "duration.h"
 
-/* Two may be missed before the lease is over. */
+/* A lease survives two missed renewals. */
 #define PERIODS_PER_LEASE	3
-/* A shorter lease is not worth a processor. */
+/* Renewing more often would only burn processor time. */
 #define PERIOD_MIN		NS_PER_MS
 
 uint64_t lease_period(uint64_t lease)
@@ -30,8 +30,9 @@ int lease_timer_open(struct lease_timer *timer, uint64_t lease)
 		return 0;
 	timer->period = lease_period(lease);
 	/*
-	 * Real time, also for a queue whose own goes otherwise: that cannot be slept for. With
-	 * the time asleep, in which a lease may have ended.
+	 * The timer uses real time even if the queue has a manual clock, because no
+	 * timer can follow that. The time includes sleep, during which a lease may
+	 * expire.
 	 */
 	timer->fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
 	return timer->fd < 0 ? -errno : 0;

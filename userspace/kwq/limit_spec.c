@@ -12,23 +12,22 @@
 #include "number.h"
 
 /*
- * A decimal number needs no more digits to be told from its neighbours in steps of
- * 1/KWQ_ONE. Those that are read are enough for any tie, and fit into 64 bits.
+ * FIXED_DIGITS decimals identify every multiple of 1/KWQ_ONE. FIXED_DIGITS_READ
+ * decimals represent any tie exactly, and fit into 64 bits.
  */
 enum { FIXED_DIGITS = 5, FIXED_DIGITS_READ = 14 };
 
 /* ---- Parts of a text ------------------------------------------------------ */
 
-/* What is left to parse, and room for one part of it. */
+/* The rest of the text, and room for one part of it. */
 struct parser {
 	const char *rest;
 	char part[80];
 };
 
 /*
- * Cuts off what stands before @mark, or all of it where @mark is NULL, as p->part.
- * Returns false where there is no mark, or the part is longer than any that means
- * something.
+ * Cuts the text before @mark, or all of it if @mark is NULL, off as p->part. Returns
+ * false if the mark is missing, or the part is longer than any valid one.
  */
 static bool cut(struct parser *p, const char *mark)
 {
@@ -62,7 +61,7 @@ static const char *parse_time(const char *s, __u64 *ns)
 	return NULL;
 }
 
-/* A count of 32 bits; @zero is what is wrong with 0, NULL if nothing is. */
+/* Parses a 32-bit count. @zero is the error for 0, or NULL if 0 is allowed. */
 static const char *parse_count(const char *s, const char *zero, __u32 *count)
 {
 	uint64_t n;
@@ -75,7 +74,7 @@ static const char *parse_count(const char *s, const char *zero, __u32 *count)
 	return NULL;
 }
 
-/* A decimal number in 1/KWQ_ONE, rounded to the nearest. */
+/* Parses a decimal number into units of 1/KWQ_ONE, rounded to nearest. */
 static bool parse_fixed(const char *s, __u32 *fixed)
 {
 	size_t whole = strspn(s, "0123456789"), part = 0, i;
@@ -101,7 +100,7 @@ static bool parse_fixed(const char *s, __u32 *fixed)
 	return true;
 }
 
-/* The shortest that parse_fixed() makes the same of. */
+/* Prints the shortest text that parse_fixed() turns into the same number. */
 static char *print_fixed(char *to, size_t size, __u32 fixed)
 {
 	__u32 again;
@@ -179,7 +178,7 @@ static const char *parse_period(const char *s, __u64 *ns)
 	char one[sizeof(((struct parser *)0)->part) + 1];
 	const char *why;
 
-	/* A unit alone is one of it. */
+	/* A unit without a number means one of it. */
 	snprintf(one, sizeof(one), "%s%s", *s && !strchr("0123456789.-", *s) ? "1" : "", s);
 	why = parse_time(one, ns);
 	if (why)
@@ -208,7 +207,7 @@ static void print_bucket(char *to, const struct kwq_limiter *limiter)
 	char period[DURATION_SIZE], *shown;
 
 	shown = print_duration(period, limiter->u.bucket.period);
-	/* 1s is s, but 11s is 11s. */
+	/* Print 1s as s, but 11s as 11s. */
 	if (*shown == '1' && !strchr("0123456789", shown[1]))
 		shown++;
 	snprintf(to, LIMIT_SPEC_SIZE, "bucket:%u/%s:%u", limiter->u.bucket.events, shown,
@@ -229,7 +228,7 @@ static const char *parse_backoff_option(const char *s, struct kwq_backoff *backo
 		return why;
 	}
 	if (strncmp(s, jitter, strlen(jitter)))
-		return "behind a backoff's comma stands neither steps= nor jitter=";
+		return "only steps= and jitter= may follow the comma of a backoff";
 	if (!parse_fixed(s + strlen(jitter), &backoff->jitter))
 		return "the jitter is not a decimal number from 0 to 65535";
 	return NULL;
@@ -338,7 +337,7 @@ const char *limit_spec_parse(const char *s, struct kwq_limiter *limiter)
 			*limiter = parsed;
 		return why;
 	}
-	return "no such limiter: there are exp:, fast-slow:, bucket: and backoff:";
+	return "no such limiter: must begin with exp:, fast-slow:, bucket: or backoff:";
 }
 
 char *limit_spec_print(char *to, const struct kwq_limiter *limiter)

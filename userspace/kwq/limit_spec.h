@@ -21,14 +21,14 @@
 /* Room for the text of any limiter, with the NUL. */
 enum { LIMIT_SPEC_SIZE = 160 };
 
-/* Returns NULL, or what is wrong with it. */
+/* Returns NULL, or an error text. */
 const char *limit_spec_parse(const char *s, struct kwq_limiter *limiter);
 
 /*
- * The text that limit_spec_parse() makes the same limiter of, if it makes one: a
- * program may have given a backoff whose first pause is above its cap, and a newer
- * one a kind that this command does not know, which is "kind:NUMBER". Returns @to,
- * of LIMIT_SPEC_SIZE.
+ * Prints a text from which limit_spec_parse() makes the same limiter. Two kinds of
+ * limiters have no such text: a backoff whose first pause exceeds its cap, and a kind
+ * unknown to this command, which is printed as "kind:NUMBER". Returns @to, which has
+ * LIMIT_SPEC_SIZE bytes.
  */
 char *limit_spec_print(char *to, const struct kwq_limiter *limiter);
 

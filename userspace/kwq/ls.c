@@ -22,7 +22,7 @@ static void print_line(const char *name, size_t len)
 	putchar('\n');
 }
 
-/* As ls(1) has it: what the owner may, the group, and others. */
+/* Prints the mode as ls(1) does: owner, group, others. */
 static void print_mode(unsigned int mode)
 {
 	int bit;
@@ -101,9 +101,9 @@ const struct command command_ls = {
 	.arguments = "[OPTION...]",
 	.summary = "List the named queues",
 	.options =
-	"  -l, --long       with mode, owner and group\n"
-	"  -0, --null       names as they are, NUL behind each\n"
-	"      --json       a JSON array\n"
+	"  -l, --long       print mode, owner and group, too\n"
+	"  -0, --null       print names unescaped, each ended by NUL\n"
+	"      --json       print a JSON array\n"
 	"  -h, --help\n",
 	.main = ls_main,
 };

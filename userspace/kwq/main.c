@@ -23,7 +23,7 @@ static void print_help(FILE *to)
 	size_t i;
 
 	fputs("Usage: kwq COMMAND [OPTION...] [ARGUMENT...]\n"
-	      "Keyed work queues of the kernel: no key twice, none to two consumers at once.\n"
+	      "Keyed work queues of the kernel: no key twice, no key to two workers at once.\n"
 	      "\n", to);
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
@@ -45,10 +45,9 @@ static const struct command *find(const char *name)
 }
 
 /*
- * What is opened must never become a standard descriptor that somebody closed:
- * messages would go into it, and jobs would get it. What takes its place must
- * fail as a closed one does: keys that were printed into nowhere count as
- * unprinted, and go back.
+ * A queue must never get the number of a closed standard descriptor: messages would go
+ * into it, and jobs would inherit it. The replacement fails like a closed descriptor:
+ * keys that could not be printed must go back.
  */
 static bool fill_standard_descriptors(void)
 {
@@ -57,7 +56,7 @@ static bool fill_standard_descriptors(void)
 	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
 		if (fcntl(fd, F_GETFD) >= 0)
 			continue;
-		/* The lowest that is free, which is this one. */
+		/* open() returns the lowest free number, which is this one. */
 		if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
 			return false;
 	}

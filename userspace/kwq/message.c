@@ -24,7 +24,9 @@ static void __attribute__((format(printf, 1, 0))) print_message(const char *form
 	fprintf(to, "kwq: %s: ", command->name);
 	vfprintf(to, format, args);
 	fputc('\n', to);
-	/* All at once, and with an eye on signals where that has to wait. */
+	/* One write keeps the line whole. write_all() watches for signals if it has to
+	 * wait.
+	 */
 	if (!fclose(to))
 		write_all(STDERR_FILENO, text, len);
 	free(text);
@@ -53,7 +55,7 @@ void usage(const char *format, ...)
 void option_common(int opt)
 {
 	if (opt != 'h') {
-		/* getopt_long() has said already what is wrong. */
+		/* getopt_long() has already printed the error. */
 		fprintf(stderr, "Usage: kwq %s %s\n", command->name, command->arguments);
 		exit(STATUS_USAGE);
 	}
@@ -72,19 +74,19 @@ const char *meaning(int err)
 {
 	switch (-err) {
 	case E2BIG:
-		return "the kernel's kwq is older than this command and lacks that";
+		return "the kernel's kwq is older than this command: update the module";
 	case EACCES:
-		return "permission denied, by the queue's mode or that of /dev/kwq";
+		return "permission denied: check the modes of the queue and of /dev/kwq";
 	case EAGAIN:
 		return "nothing is ready";
 	case EBADF:
-		return "not open for this (reading is get and done, writing the rest)";
+		return "the descriptor lacks the right (see kwq open --help)";
 	case ECANCELED:
-		return "a shut down ended the drain";
+		return "a kwq shutdown ended the drain; not everything is done";
 	case EDQUOT:
-		return "this user has too many queues, or too much in them";
+		return "quota exceeded: the owner has too many queues, or too much memory in them";
 	case EEXIST:
-		return "a queue of that name exists";
+		return "a queue of that name exists (--or-open opens it)";
 	case EMSGSIZE:
 		return "key too long (more than 4096 bytes)";
 	case ENAMETOOLONG:
@@ -94,11 +96,11 @@ const char *meaning(int err)
 	case ENOENT:
 		return "no such queue";
 	case ENOSPC:
-		return "the queue is full";
+		return "the queue is full (see kwq stat)";
 	case ENOTTY:
 		return "not a queue";
 	case EPERM:
-		return "not permitted: only the owner may";
+		return "not permitted: only the owner of the queue may do this";
 	case ESHUTDOWN:
 		return "the queue is shut down";
 	case ETIMEDOUT:

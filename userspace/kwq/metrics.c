@@ -8,11 +8,11 @@
 #include "cmd.h"
 #include "histogram.h"
 
-/* How a member of struct kwq_stat is written. */
+/* How a member of struct kwq_stat is printed. */
 enum kind {
 	COUNTER,
 	GAUGE,		/* a number */
-	DEPTH,		/* a gauge: ready, and dirty, which is its member */
+	DEPTH,		/* a gauge: ready + dirty; the member is dirty */
 	SECONDS,	/* a gauge, in ns */
 	FLAG,		/* a gauge of KWQ_STATE_SHUT_DOWN */
 	HISTOGRAM,
@@ -29,7 +29,9 @@ static const struct family {
 #define FAMILY(_name, _kind, _member, _help)				\
 	{ .name = "workqueue_" _name, .help = _help, .kind = _kind,	\
 	  .offset = offsetof(struct kwq_stat, _member) }
-	/* M1: client-go's, with its words, which Prometheus keeps as metadata. */
+	/* M1: the metrics of client-go, with its help texts, which Prometheus keeps as
+	 * metadata.
+	 */
 	FAMILY("depth", DEPTH, dirty, "Current depth of workqueue"),
 	FAMILY("adds_total", COUNTER, adds, "Total number of adds handled by workqueue"),
 	FAMILY("queue_duration_seconds", HISTOGRAM, queue_duration,
@@ -42,7 +44,7 @@ static const struct family {
 	       "How many seconds has the longest running processor for workqueue been running."),
 	FAMILY("retries_total", COUNTER, retries,
 	       "Total number of retries handled by workqueue"),
-	/* M2: what client-go lacks. */
+	/* M2: metrics that client-go lacks. */
 	FAMILY("waiting", GAUGE, waiting, "Items with a time at which they will be added"),
 	FAMILY("processing", GAUGE, processing, "Items handed out and not yet done"),
 	FAMILY("dead", GAUGE, dead, "Items that were retried or lost too often and are kept apart"),
@@ -96,7 +98,10 @@ static const char *type_of(const struct family *family)
 	}
 }
 
-/* The bounds as client-go's library writes them: dashboards may select by them. */
+/*
+ * The bounds exactly as client-go's library prints them, because dashboards select by
+ * them.
+ */
 static const char *const bounds[KWQ_HISTOGRAM_BUCKETS] = {
 	"1e-06", "1e-05", "0.0001", "0.001", "0.01", "0.1", "1", "10", "100", "1000", "+Inf",
 };
@@ -143,7 +148,7 @@ size_t metrics_unique(struct metrics_queue *queues, size_t nr)
 	return left;
 }
 
-/* {name="label" and what the format wants escaped there. */
+/* Writes {name="label", escaped as the format demands. */
 static void write_label(FILE *to, const struct metrics_queue *q)
 {
 	const char *c;
@@ -198,7 +203,9 @@ static void write_samples(FILE *to, const struct family *family,
 		fputc(q->stat.state & KWQ_STATE_SHUT_DOWN ? '1' : '0', to);
 	} else {
 		memcpy(&value, member, sizeof(value));
-		/* M1: to client-go an item that is dirty while it is processed is in the queue. */
+		/* M1: client-go counts an item that is dirty while it is processed in
+		 * the depth.
+		 */
 		if (family->kind == DEPTH)
 			value += q->stat.ready;
 		if (family->kind == SECONDS)

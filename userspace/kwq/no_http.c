@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * For a build without libmicrohttpd: the exporter then writes files only, and says so.
+ * Replaces http.c in a build without libmicrohttpd. The exporter then only writes
+ * files, and says so.
  */
 #include "http.h"
 

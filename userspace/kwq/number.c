@@ -52,7 +52,7 @@ uint64_t must_parse_number(const char *option, const char *s, uint64_t min,
 	case 0:
 		return n;
 	case -ERANGE:
-		usage("%s %s: not from %" PRIu64 " to %" PRIu64, option, s, min, max);
+		usage("%s %s: must be from %" PRIu64 " to %" PRIu64, option, s, min, max);
 	default:
 		usage("%s %s: not a number", option, s);
 	}
@@ -66,7 +66,7 @@ int must_parse_signed(const char *option, const char *s, int min, int max)
 	case 0:
 		return n;
 	case -ERANGE:
-		usage("%s %s: not from %d to %d", option, s, min, max);
+		usage("%s %s: must be from %d to %d", option, s, min, max);
 	default:
 		usage("%s %s: not a number", option, s);
 	}

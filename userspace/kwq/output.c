@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What write_watch() was told, and whether the writes are given up. */
+/* The arguments of write_watch(), and whether later writes are given up. */
 static struct {
 	int fd;
 	bool (*take)(void *arg);
@@ -42,10 +42,12 @@ static int wait_until_writable(int fd)
 				return -errno;
 			continue;
 		}
-		/* It may write itself, and give up there: only the flag tells. */
+		/* take() may itself write, and give up inside that write. Only the flag
+		 * tells.
+		 */
 		if (p[1].revents && !watched.given_up && !watched.take(watched.arg))
 			watched.given_up = true;
-		/* An error too is for write() to tell. */
+		/* Also for POLLERR: write() reports the error. */
 		if (p[0].revents)
 			return 0;
 		if (watched.given_up)
@@ -53,7 +55,7 @@ static int wait_until_writable(int fd)
 	}
 }
 
-/* Takes all of it in one piece, and is never waited for; nor can that be interrupted. */
+/* A regular file never makes a write wait, and no signal interrupts the write. */
 static bool is_regular(int fd)
 {
 	struct stat st;
@@ -63,13 +65,15 @@ static bool is_regular(int fd)
 
 int write_all(int fd, const char *bytes, size_t len)
 {
-	/* So much a pipe takes at once when poll() calls it writable. */
+	/* poll() reports a pipe as writable when it takes PIPE_BUF bytes at once. */
 	size_t piece = is_regular(fd) ? len : PIPE_BUF;
 	ssize_t written;
 	int err;
 
 	while (len) {
-		/* Of a disk, too: many pieces take their time, and others wait meanwhile. */
+		/* Checked before each piece, for a disk too: many pieces take time, and
+		 * the leases must be renewed meanwhile.
+		 */
 		err = wait_until_writable(fd);
 		if (err)
 			return err;
@@ -84,7 +88,7 @@ int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
-/* A file without a name: on disk, so that large output does not fill the memory. */
+/* Opens an unnamed file on disk, so that large output does not fill the memory. */
 static int open_temporary(void)
 {
 	const char *folder = getenv("TMPDIR");
@@ -97,7 +101,7 @@ static int open_temporary(void)
 	if (fd >= 0)
 		return fd;
 
-	/* Not every file system can do that. */
+	/* Not every file system supports O_TMPFILE. */
 	if (snprintf(path, sizeof(path), "%s/kwq-run-XXXXXX", folder) < (int)sizeof(path)) {
 		fd = mkostemp(path, O_CLOEXEC);
 		if (fd >= 0) {
@@ -105,7 +109,7 @@ static int open_temporary(void)
 			return fd;
 		}
 	}
-	/* No folder to write to: memory it is. */
+	/* No writable folder: fall back to memory. */
 	fd = memfd_create("kwq-run", MFD_CLOEXEC);
 	return fd < 0 ? -errno : fd;
 }
@@ -132,7 +136,7 @@ static int open_pipe(struct stream *s)
 	}
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	/* Ours alone: the job's end is a file description of its own. */
+	/* Only our end is non-blocking: the job's end is a file description of its own. */
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	s->fd = ends[0];
 	s->child_fd = ends[1];
@@ -163,7 +167,7 @@ void stream_started(struct stream *s)
 	s->child_fd = -1;
 }
 
-/* After an error the rest is not written either: it would hide what is missing. */
+/* After an error nothing more is written: output after a gap would hide the gap. */
 static int stream_write(struct stream *s, const char *bytes, size_t len)
 {
 	if (s->err)
@@ -172,14 +176,14 @@ static int stream_write(struct stream *s, const char *bytes, size_t len)
 	return s->err;
 }
 
-/* Writes up to the last newline, and keeps the rest for the next time. */
+/* Writes up to the last newline. Keeps the rest for the next call. */
 static int write_lines(struct stream *s)
 {
 	const char *newline = memrchr(s->line, '\n', s->filled);
 	size_t len = newline ? (size_t)(newline + 1 - s->line) : 0;
 	int err;
 
-	/* A line that is longer than the room goes out in pieces. */
+	/* A line longer than the buffer is written in pieces. */
 	if (!len && s->filled == OUTPUT_LINE_MAX)
 		len = s->filled;
 	err = stream_write(s, s->line, len);
@@ -206,10 +210,10 @@ static int bytes_in_pipe(int fd)
 	return ioctl(fd, FIONREAD, &nr) ? 0 : nr;
 }
 
-/* What lies in the pipe now, and the last line even without a newline. */
+/* Writes the present content of the pipe, and the last line even without a newline. */
 static int flush_pipe(struct stream *s)
 {
-	/* A child left behind may go on writing: take what is there, no more. */
+	/* A background child may keep writing: read only the bytes that are there now. */
 	int left = bytes_in_pipe(s->fd);
 	int ret = 0;
 
@@ -219,7 +223,9 @@ static int flush_pipe(struct stream *s)
 	}
 	if (s->filled) {
 		stream_write(s, s->line, s->filled);
-		/* The newline that keeps the next job's line off this one. */
+		/* Terminate the line, so that the next job's output begins on a new
+		 * one.
+		 */
 		stream_write(s, "\n", 1);
 		s->filled = 0;
 	}

@@ -16,7 +16,7 @@ enum { BAR = 20, LINE_SIZE = 512, WIDTH_UNKNOWN = 80 };
 
 #define DRAW_EVERY (NS_PER_S / 5)
 
-/* A line in the making, which never gets wider than the terminal. */
+/* A line under construction. It never gets wider than the terminal. */
 struct line {
 	char *to;
 	size_t room;
@@ -34,7 +34,7 @@ static void put(struct line *line, const char *bytes, size_t len)
 	*line->to = '\0';
 }
 
-/* ASCII only: a byte a column. The line ends before the first that does not fit. */
+/* ASCII only: a byte is a column. If a field does not fit, the line ends before it. */
 static void put_field(struct line *line, const char *color, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -83,7 +83,7 @@ void progress_format(char *to, size_t size, unsigned int width, bool color,
 	*to = '\0';
 	put_field(&line, "\033[32m", "%llu done", counts->done);
 	put_field(&line, counts->failed ? "\033[31m" : NULL, " %llu failed", counts->failed);
-	/* Of most queues nothing ever is. */
+	/* Most queues never have dead items. */
 	if (counts->dead)
 		put_field(&line, "\033[31m", " %llu dead", counts->dead);
 	put_field(&line, counts->retried ? "\033[33m" : NULL, " %llu retried", counts->retried);
@@ -127,14 +127,17 @@ static unsigned int terminal_width(void)
 	return size.ws_col;
 }
 
-/* Jobs a second over the last seconds, of the whole time while that is short. */
+/*
+ * Jobs per second over the last PROGRESS_SAMPLES seconds, or over the whole time if
+ * that is shorter.
+ */
 static double rate_of(struct progress *p, unsigned long long ended, uint64_t now)
 {
 	uint64_t elapsed = now - p->started, seconds = elapsed / NS_PER_S;
 	uint64_t since;
 	unsigned long long before;
 
-	/* A process that was stopped may have missed any number of seconds. */
+	/* If the process was stopped, it missed any number of seconds. */
 	if (seconds > p->sampled + PROGRESS_SAMPLES)
 		p->sampled = seconds - PROGRESS_SAMPLES;
 	while (p->sampled < seconds)
@@ -142,7 +145,7 @@ static double rate_of(struct progress *p, unsigned long long ended, uint64_t now
 
 	if (seconds < PROGRESS_SAMPLES)
 		return elapsed ? (double)ended * NS_PER_S / elapsed : 0;
-	/* The oldest sample is the one that is to be overwritten next. */
+	/* The oldest sample is the next one to be overwritten. */
 	before = p->samples[p->sampled % PROGRESS_SAMPLES];
 	since = p->started + (p->sampled - PROGRESS_SAMPLES + 1) * NS_PER_S;
 	return (double)(ended - before) * NS_PER_S / (now - since);
@@ -155,7 +158,7 @@ void progress_draw(struct progress *p, const struct progress_counts *counts,
 	double rate = rate_of(p, counts->done + counts->failed + counts->dead, now);
 	int len;
 
-	/* The last column stays free: some terminals break the line there. */
+	/* Leave the last column free: some terminals wrap the line there. */
 	progress_format(line, sizeof(line), terminal_width() - 1, p->color, counts,
 			rate, now - p->started);
 	len = snprintf(text, sizeof(text), "\r%s\033[K", line);

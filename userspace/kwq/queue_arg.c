@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The QUEUE argument: NAME, name:NAME or fd:N; and a command that inherits one.
+ * The QUEUE argument: NAME, name:NAME or fd:N. Also runs a command that inherits a
+ * queue.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ bool queue_is_fd(const char *argument)
 	return has_prefix(argument, fd_prefix);
 }
 
-/* name: is there for queues that are called "fd:3". */
+/* name: allows queues with a name such as "fd:3". */
 static const char *name_of(const char *argument)
 {
 	return has_prefix(argument, name_prefix) ?
@@ -35,7 +36,7 @@ static const char *name_of(const char *argument)
 const char *must_be_name(const char *argument)
 {
 	if (queue_is_fd(argument))
-		usage("%s: a descriptor, where only a name will do", argument);
+		usage("%s: must be the name of a queue, not a descriptor", argument);
 	return name_of(argument);
 }
 
@@ -71,7 +72,7 @@ int complain_open(const char *argument, int err)
 	if (err == -EBADF)
 		message("%s: not an open descriptor", argument);
 	else if (err == -EINVAL)
-		message("%s: no queue can have that name", argument);
+		message("%s: not a valid name: 1 to 255 bytes without a slash", argument);
 	else
 		return complain(argument, err);
 	return STATUS_FAILED;

@@ -32,7 +32,7 @@ static int fill(void *entry, const char *key, size_t len, const void *context)
 	return len;
 }
 
-/* What it was: "ready", "waiting,processing", ... */
+/* The former state: "ready", "waiting,processing", ... */
 static const char *outcome(int result)
 {
 	static char text[64];

@@ -13,7 +13,7 @@ struct retry_entry {
 	char key[];
 };
 
-/* FNV-1a. Whoever makes keys collide slows down nobody's queue but this one's. */
+/* FNV-1a, without a secret: colliding keys slow down only the queue that they are in. */
 static size_t bucket_of(const char *key, size_t len)
 {
 	uint32_t hash = 2166136261u;
@@ -125,10 +125,10 @@ void retry_forget_all(struct retry_table *table)
 uint64_t retry_delay(unsigned int failures, uint64_t base, uint64_t max)
 {
 	while (--failures && base < max) {
-		/* Doubled it would be beyond max, if not beyond 64 bits. */
+		/* Doubling would exceed max, and perhaps 64 bits. */
 		if (base > max / 2)
 			return max;
-		/* Zero stays zero, however often it is doubled. */
+		/* Without this, a base of 0 would loop once per failure. */
 		if (!base)
 			return 0;
 		base *= 2;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * How often each key has failed in this process: a bounded table. A key is in it
- * from its first failure until it succeeds. Where there is no room the key that
- * failed longest ago is forgotten; it then starts over with the shortest delay.
+ * A bounded table of the keys that have failed in this process, with their numbers of
+ * failures. A key is in the table from its first failure until it succeeds. If the
+ * table is full, the key with the oldest last failure is removed. That key starts over
+ * with the shortest delay.
  */
 #ifndef KWQ_RETRY_H
 #define KWQ_RETRY_H
@@ -18,27 +19,27 @@ enum {
 
 struct retry_entry;
 
-/* All zero: an empty one. */
+/* A zeroed table is empty. */
 struct retry_table {
 	struct retry_entry *buckets[RETRY_BUCKETS];
 	struct retry_entry *oldest, *newest;
 	size_t nr, bytes;
 };
 
-/* Failures so far. */
+/* The number of failures so far. */
 unsigned int retry_count(const struct retry_table *table, const char *key, size_t len);
 
-/*
- * One failure more. Returns how many it are now; 1 also where there is no memory
- * to remember it.
- */
+/* Adds one failure. Returns the new number; 1 also if memory for the key is missing. */
 unsigned int retry_fail(struct retry_table *table, const char *key, size_t len);
 
 void retry_forget(struct retry_table *table, const char *key, size_t len);
 
 void retry_forget_all(struct retry_table *table);
 
-/* @base after the first failure, doubled with each further one, @max at most. */
+/*
+ * The delay after a number of failures: @base after the first, doubled with each
+ * further one, up to @max.
+ */
 uint64_t retry_delay(unsigned int failures, uint64_t base, uint64_t max);
 
 #endif /* KWQ_RETRY_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq run: its options. The work is in worker.c.
+ * kwq run: parses the options. worker.c does the work.
  */
 #include <sched.h>
 #include <string.h>
@@ -41,10 +41,10 @@ static enum output_mode parse_output(const char *s)
 		return OUTPUT_LINE;
 	if (!strcmp(s, "pass"))
 		return OUTPUT_PASS;
-	usage("--output %s: not group, line or pass", s);
+	usage("--output %s: must be group, line or pass", s);
 }
 
-/* As many as there are processors for this process. */
+/* The number of processors that this process may use. */
 static unsigned int default_jobs(void)
 {
 	cpu_set_t set;
@@ -75,7 +75,7 @@ static void parse_option(struct run_options *o, int opt)
 		break;
 	case OPT_RETRY_ON:
 		if (status_set_parse(&o->retry_on, optarg))
-			usage("--retry-on %s: not exit statuses from 1 to 255, such as 1,2,100-110",
+			usage("--retry-on %s: must be statuses from 1 to 255, such as 1,2,100-110",
 			      optarg);
 		break;
 	case OPT_ATTEMPTS:
@@ -98,7 +98,7 @@ static void parse_option(struct run_options *o, int opt)
 	}
 }
 
-/* Up to the first argument that is none: what follows CMD are its own options. */
+/* Stops at the first argument that is not an option: CMD has options of its own. */
 static void parse_options(struct run_options *o, int argc, char **argv)
 {
 	int opt;
@@ -146,28 +146,29 @@ static int run_main(int argc, char **argv)
 const struct command command_run = {
 	.name = "run",
 	.arguments = "[OPTION...] QUEUE -- CMD [ARGUMENT...]",
-	.summary = "Run CMD for every key, in place of {} or as its last argument",
+	.summary = "Run CMD for every key; the key replaces {} or is the last argument",
 	.options =
-	"  -j, --jobs N              N at once (as many as there are processors)\n"
+	"  -j, --jobs N              run N jobs at once (the number of processors)\n"
 	"      --exit-when-empty     end when nothing is ready, waiting or processing;\n"
-	"                            else when the queue is shut down and empty\n"
+	"                            without it, when the queue is shut down and empty\n"
 	"      --stdin               the key is CMD's standard input, not an argument\n"
 	"      --output group|line|pass\n"
-	"                            a job's output when it ends, each line when it is\n"
-	"                            complete, or as it comes (group)\n"
-	"      --retry-on STATUS,... exit statuses, or ranges of them, after which to try\n"
-	"                            again, beside 75\n"
-	"      --retry-after DURATION  not when the queue's limiters say, but so long after\n"
-	"                            the first failure (1s), then twice that ...\n"
+	"                            print a job's output when the job ends, each line\n"
+	"                            when it is complete, or at once (group)\n"
+	"      --retry-on STATUS,... retry after these exit statuses or ranges of them,\n"
+	"                            and after 75\n"
+	"      --retry-after DURATION  ignore the queue's limiters: retry this long after\n"
+	"                            the first failure, then after twice that ... (1s)\n"
 	"      --retry-max DURATION  ... up to this (5m)\n"
-	"      --max-attempts N      give up after N attempts (no limit)\n"
+	"      --max-attempts N      give a key up after N attempts (no limit)\n"
 	"      --joblog FILE         append a line for each job that ends\n"
 	"      --no-progress         no progress line\n"
-	"  -q, --quiet               say nothing of single keys\n"
-	"  -v, --verbose             tell of retries too\n"
+	"  -q, --quiet               print no messages about single keys\n"
+	"  -v, --verbose             print a message about each retry, too\n"
 	"  -h, --help\n"
 	"\n"
 	"CMD has KWQ_KEY, KWQ_ATTEMPT, KWQ_ABANDONED and KWQ_TICKET in its environment.\n"
-	"SIGTERM or SIGINT: what runs is finished; a second one kills it.\n",
+	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"
+	"A second signal kills the jobs.\n",
 	.main = run_main,
 };

@@ -23,7 +23,7 @@ static const struct option len_options[] = {
 	OPTION_HELP, OPTION_END
 };
 
-/* The numbers, in the order in which both formats tell them. */
+/* The numbers in the order of both output formats. */
 static const struct number {
 	const char *name;
 	size_t offset;
@@ -31,7 +31,7 @@ static const struct number {
 } numbers[] = {
 #define NUMBER(member) { #member, offsetof(struct kwq_stat, member), IS_COUNT }
 #define TIME(member) { #member, offsetof(struct kwq_stat, member), IS_TIME }
-/* A time that somebody chose: told exactly. */
+/* A time from the configuration, printed exactly. */
 #define SETTING(member) { #member, offsetof(struct kwq_stat, member), IS_SETTING }
 	NUMBER(ready), NUMBER(waiting), NUMBER(processing), NUMBER(dirty),
 	NUMBER(items), NUMBER(max_items), NUMBER(bytes), NUMBER(max_bytes),
@@ -55,7 +55,7 @@ static const struct member {
 #undef HISTOGRAM
 };
 
-/* An older kernel does not tell all of it. */
+/* A member that an older kernel does not fill in is absent. */
 static bool has(const struct kwq_stat *st, size_t offset, size_t size)
 {
 	return st->size >= offset + size;
@@ -86,7 +86,7 @@ static const char *clock_name(const struct kwq_stat *st)
 	}
 }
 
-/* 128 bits do not matter to a mean that is cut to three digits. */
+/* Floating point is exact enough for a mean printed with three digits. */
 static uint64_t mean(const struct kwq_histogram *h)
 {
 	return (h->sum + h->sum_high * 18446744073709551616.0) / histogram_count(h);
@@ -96,7 +96,7 @@ static const char *const bounds[HISTOGRAM_BOUNDS] = {
 	"1us", "10us", "100us", "1ms", "10ms", "100ms", "1s", "10s", "100s", "1000s",
 };
 
-/* A line a bucket, from the first to the last that is not empty. */
+/* Prints one line per bucket, from the first to the last that is not empty. */
 static void print_buckets(const struct kwq_histogram *h)
 {
 	unsigned int first = 0, last = HISTOGRAM_BOUNDS, i;
@@ -110,7 +110,7 @@ static void print_buckets(const struct kwq_histogram *h)
 		if (h->counts[i] > most)
 			most = h->counts[i];
 	for (i = first; i <= last; i++) {
-		/* A bar for one of very many, too. */
+		/* Rounded up, so that a small count still has a bar. */
 		int bar = (h->counts[i] * (double)BAR_WIDTH + most - 1) / most;
 
 		if (i < HISTOGRAM_BOUNDS)
@@ -182,7 +182,7 @@ static void print_json_percentile(const char *name, const struct kwq_histogram *
 		printf(",\"%s\":null", name);
 }
 
-/* counts has one more than bounds: what is above them all. */
+/* counts has one element more than bounds: the last counts the times above all bounds. */
 static void print_json_histogram(const char *name, const struct kwq_histogram *h)
 {
 	unsigned int i;
@@ -263,9 +263,9 @@ static int len_main(int argc, char **argv)
 const struct command command_stat = {
 	.name = "stat",
 	.arguments = "[--json] QUEUE",
-	.summary = "Tell a queue's state, counters and times",
+	.summary = "Print a queue's state, counters and times",
 	.options =
-	"      --json       a JSON object\n"
+	"      --json       print a JSON object\n"
 	"  -h, --help\n",
 	.main = stat_main,
 };
@@ -273,7 +273,7 @@ const struct command command_stat = {
 const struct command command_len = {
 	.name = "len",
 	.arguments = "QUEUE",
-	.summary = "Tell how many keys are ready",
+	.summary = "Print how many keys are ready",
 	.options = "  -h, --help\n",
 	.main = len_main,
 };

@@ -3,7 +3,10 @@
 
 #include <errno.h>
 
-/* A number from 1 to 255 at *s, which moves behind it; 0 for none. */
+/*
+ * Parses a number from 1 to 255 at *s, and moves *s behind it. Returns 0 for anything
+ * else.
+ */
 static unsigned int parse_status(const char **s)
 {
 	unsigned int n = 0;
@@ -34,7 +37,7 @@ int status_set_parse(struct status_set *set, const char *list)
 			copy.has[first++] = true;
 	} while (*list == ',' && *++list);
 
-	/* What is left was no list, or the comma before it was the last byte. */
+	/* The list has other text at its end, or ends with a comma. */
 	if (*list || list[-1] == ',')
 		return -EINVAL;
 	*set = copy;

@@ -12,10 +12,7 @@ struct status_set {
 	bool has[256];
 };
 
-/*
- * Puts a list such as "1,2,100-110" into @set, beside what is there. Returns 0,
- * or -EINVAL with @set unchanged.
- */
+/* Adds a list such as "1,2,100-110" to @set. Returns 0, or -EINVAL with @set unchanged. */
 int status_set_parse(struct status_set *set, const char *list);
 
 #endif /* KWQ_STATUS_SET_H */

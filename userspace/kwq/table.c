@@ -67,7 +67,7 @@ static bool went_on(const struct kwq_stat *now, const struct kwq_stat *before)
 	       now->retries >= before->retries && now->gets >= before->gets;
 }
 
-/* Of an older kernel, which did not fill them in. */
+/* An older kernel does not fill in all members. */
 static void clear_unknown(struct table_row *row)
 {
 	if (row->stat->size >= sizeof(*row->stat))
@@ -161,7 +161,7 @@ void table_sort(struct table_row *rows, size_t nr, enum column by)
 
 /* ---- Writing ---- */
 
-/* Six columns at most: 99999, 123k, 12.3M. */
+/* Prints at most six columns: 99999, 123k, 12.3M. */
 static char *short_number(char *to, double number, bool is_rate)
 {
 	static const char units[] = "kMGTPE";
@@ -216,7 +216,7 @@ static const char *cell(char *to, const struct table_row *row, enum column colum
 	}
 }
 
-/* As much of it as fits: a character is taken for one column. */
+/* Writes as much of the text as fits. Each character counts as one column. */
 static void write_cut(FILE *to, const char *text, size_t columns)
 {
 	size_t left = strlen(text), step;
@@ -229,7 +229,7 @@ static void write_cut(FILE *to, const char *text, size_t columns)
 	}
 }
 
-/* A line of the table; @row NULL is the head. */
+/* Writes a line of the table; the header if @row is NULL. */
 static void write_line(FILE *to, const struct table_row *row, size_t columns)
 {
 	char line[LINE_SIZE + ESCAPED_SIZE(KWQ_NAME_MAX)], text[CELL_SIZE];

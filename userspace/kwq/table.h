@@ -21,34 +21,33 @@ enum column {
 	NR_COLUMNS,
 };
 
-/* The column of a name as --sort has it; NR_COLUMNS for none. */
+/* The column of a --sort argument; NR_COLUMNS if there is none of that name. */
 enum column column_named(const char *name);
 
 /* One queue. */
 struct table_row {
 	const char *label;
-	bool exact;		/* and not escaped yet */
+	bool exact;		/* the label is the name, not escaped yet */
 	const struct kwq_stat *stat;
-	bool has_rates;		/* it was there at the beginning of the interval */
-	double adds, dones, retries;	/* a second */
+	bool has_rates;		/* the queue existed at the start of the interval */
+	double adds, dones, retries;	/* per second */
 	struct kwq_histogram queue_duration, work_duration;	/* of the interval */
 };
 
 /*
- * Makes a row of each queue; @before are the queues as they were @interval ns ago, of
- * which there may be none. Both are sorted by label, as metrics_unique() does. A
- * counter that went back is that of another queue with the same name. The rows point
- * into @now.
+ * Makes a row of each queue in @now. @before has the queues as they were @interval ns
+ * ago, and may be empty. Both are sorted by label, as metrics_unique() does. If a
+ * counter went back, the name now belongs to another queue. The rows point into @now.
  */
 void table_fill(struct table_row *rows, const struct metrics_queue *now, size_t nr,
 		const struct metrics_queue *before, size_t nr_before, uint64_t interval);
 
-/* Names upwards, all else downwards; what is equal by name. */
+/* Sorts names ascending, other columns descending. Equal rows are sorted by name. */
 void table_sort(struct table_row *rows, size_t nr, enum column by);
 
 /*
- * Writes the head line and the rows, each line ended by @newline: @lines of them at
- * most, cut to @columns, 0 for all.
+ * Writes the header and the rows, each ended by @newline: at most @lines lines, cut to
+ * @columns columns. 0 means no limit.
  */
 void table_write(FILE *to, const struct table_row *rows, size_t nr, size_t lines,
 		 size_t columns, const char *newline);

@@ -16,7 +16,7 @@ bool template_has_place(char **argv)
 	return false;
 }
 
-/* Length of an argument once filled in, without the NUL. */
+/* The length of the filled-in argument, without the NUL. */
 static size_t filled_len(const char *argument, size_t key_len)
 {
 	size_t len = 0;
@@ -29,7 +29,7 @@ static size_t filled_len(const char *argument, size_t key_len)
 	return len + strlen(argument);
 }
 
-/* Writes the argument filled in, with the NUL; returns what is behind it. */
+/* Writes the filled-in argument with its NUL. Returns the address behind the NUL. */
 static char *fill(char *to, const char *argument, const char *key, size_t key_len)
 {
 	const char *at;

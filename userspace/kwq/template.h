@@ -7,12 +7,13 @@
 
 #include <stdbool.h>
 
-/* Whether any argument has {}. */
+/* Whether any argument contains {}. */
 bool template_has_place(char **argv);
 
 /*
- * The command with the key in place of every {}, or behind it as one more argument
- * if there is no {}. In one block, to be freed; NULL for want of memory.
+ * Makes a command with the key in place of every {}. Without {}, the key becomes the
+ * last argument. The caller frees the result, which is one block. Returns NULL if
+ * memory is missing.
  */
 char **template_fill(char **argv, const char *key);
 

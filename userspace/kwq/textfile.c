@@ -18,13 +18,16 @@ static int fill(int fd, const char *bytes, size_t len)
 
 	if (err)
 		return err;
-	/* Whatever the umask: node_exporter runs as somebody else. */
+	/* Readable despite the umask: node_exporter runs as another user. */
 	if (fchmod(fd, 0644) || fsync(fd))
 		return -errno;
 	return 0;
 }
 
-/* So that the new name too is there after a crash. Not every file system can. */
+/*
+ * Makes the renamed file survive a crash. Not every file system supports fsync() on a
+ * folder.
+ */
 static void sync_folder(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -46,10 +49,12 @@ int replace_file(const char *path, const char *bytes, size_t len)
 	struct stat st;
 	int fd, err;
 
-	/* rename() would take a device or a pipe away. */
+	/* rename() would replace a device or a pipe. */
 	if (!lstat(path, &st) && !S_ISREG(st.st_mode) && !S_ISLNK(st.st_mode))
 		return S_ISDIR(st.st_mode) ? -EISDIR : -EINVAL;
-	/* In the same folder, as rename() wants it, and not as *.prom, which is read. */
+	/* rename() needs the same folder. The suffix keeps the collector from reading
+	 * it: it reads *.prom.
+	 */
 	if (snprintf(part, sizeof(part), "%s.XXXXXX", path) >= (int)sizeof(part))
 		return -ENAMETOOLONG;
 	fd = mkostemp(part, O_CLOEXEC);

@@ -36,7 +36,7 @@ struct top {
 	bool once;
 	enum column sort;
 	struct gather gather;
-	/* What the gather found the time before. */
+	/* The result of the gather() before. */
 	struct metrics_queue *before;
 	size_t nr_before, room_before;
 	uint64_t gathered;		/* when; 0 for not yet */
@@ -71,7 +71,7 @@ static void parse_options(struct top *top, int argc, char **argv)
 		case OPT_SORT:
 			top->sort = column_named(optarg);
 			if (top->sort == NR_COLUMNS)
-				usage("--sort %s: not " SORT_COLUMNS, optarg);
+				usage("--sort %s: must be " SORT_COLUMNS, optarg);
 			break;
 		default:
 			option_common(opt);
@@ -79,7 +79,7 @@ static void parse_options(struct top *top, int argc, char **argv)
 	}
 }
 
-/* Asks the queues and makes the rows. Returns 0 or a negative errno value. */
+/* Reads the queues and makes the rows. Returns 0 or a negative errno value. */
 static int sample(struct top *top)
 {
 	struct gather *g = &top->gather;
@@ -88,7 +88,7 @@ static int sample(struct top *top)
 	uint64_t now;
 	int err;
 
-	/* What was new becomes old, and its room is used again. */
+	/* The present sample becomes the old one, and the old one's memory is reused. */
 	g->queues = top->before;
 	g->room = top->room_before;
 	top->before = queues;
@@ -114,7 +114,7 @@ static int sample(struct top *top)
 	return 0;
 }
 
-/* What is left of the interval, for ppoll(). */
+/* The rest of the interval, for ppoll(). */
 static struct timespec until_next(const struct top *top)
 {
 	uint64_t passed = clock_now() - top->gathered;
@@ -135,7 +135,7 @@ static int print_tables(struct top *top)
 		err = sample(top);
 		if (err)
 			return complain("/dev/kwq", err);
-		/* For scripts the one table has rates. */
+		/* --once skips the first sample: its table has no rates. */
 		if (!top->once || !first) {
 			table_write(stdout, top->rows, top->gather.nr, 0, 0, "\n");
 			if (!top->once)
@@ -161,7 +161,7 @@ static void enter_screen(void)
 {
 	struct termios keys;
 
-	/* Keys one by one and unseen; Ctrl-C still is a signal. */
+	/* Keys arrive one by one and are not echoed. Ctrl-C still sends a signal. */
 	terminal_has_keys = !tcgetattr(STDIN_FILENO, &terminal_before);
 	if (terminal_has_keys) {
 		keys = terminal_before;
@@ -170,7 +170,7 @@ static void enter_screen(void)
 		keys.c_cc[VTIME] = 0;
 		tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
 	}
-	/* A screen of its own, no cursor, and no line that goes on in the next. */
+	/* Use the alternate screen, hide the cursor, and turn line wrapping off. */
 	fputs("\033[?1049h\033[?25l\033[?7l", stdout);
 }
 
@@ -189,12 +189,12 @@ static bool draw(const struct top *top)
 
 	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
 		size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
-	/* What is left of the former lines is taken away behind each. */
+	/* Each line ends with an escape that erases the rest of the old line. */
 	printf("\033[Hkwq top: %zu queue%s, every %s; q quits\033[K", top->gather.nr,
 	       top->gather.nr == 1 ? "" : "s", short_time(interval, top->interval));
 	if (size.ws_row > 2) {
 		fputs("\r\n\033[K\r\n", stdout);
-		/* The last line ends too, where one more is left for it. */
+		/* On a screen of 3 lines the table is the last one: a newline would scroll. */
 		table_write(stdout, top->rows, top->gather.nr,
 			    size.ws_row > 3 ? size.ws_row - 3 : 1, size.ws_col,
 			    size.ws_row > 3 ? "\033[K\r\n" : "\033[K");
@@ -219,7 +219,7 @@ static int open_signals(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Returns whether to go on. */
+/* Handles a signal. Returns whether to continue. */
 static bool take_signal(struct top *top, int signals)
 {
 	struct signalfd_siginfo info;
@@ -249,7 +249,7 @@ static bool take_key(void)
 	return got && key != 'q' && key != 'Q' && key != 4 /* Ctrl-D */;
 }
 
-/* Until the next sample is due; returns whether to go on. */
+/* Waits until the next sample is due. Returns whether to continue. */
 static bool wait_on_screen(struct top *top, int signals)
 {
 	struct pollfd p[] = {
@@ -279,7 +279,7 @@ static int show_screen(struct top *top)
 {
 	int signals, err;
 
-	/* An error now is told where one sees it. */
+	/* Report a first error before switching screens, where it stays visible. */
 	err = sample(top);
 	if (err)
 		return complain("/dev/kwq", err);
@@ -317,13 +317,13 @@ const struct command command_top = {
 	.arguments = "[OPTION...] [QUEUE...]",
 	.summary = "Show a live table of queues",
 	.options =
-	"      --interval DURATION  from one table to the next (1s)\n"
-	"      --once               one table, after one interval\n"
-	"      --sort COLUMN        ready (if not given), waiting, processing, dead,\n"
+	"      --interval DURATION  time between two tables (1s)\n"
+	"      --once               print one table, after one interval\n"
+	"      --sort COLUMN        ready (the default), waiting, processing, dead,\n"
 	"                           adds, done, retries, oldest, longest, queue-p99,\n"
 	"                           work-p99, name\n"
 	"  -h, --help\n"
 	"\n"
-	"All named queues that may be opened, or those that are given. q or Ctrl-C quits.\n",
+	"Without QUEUE: all named queues that may be opened. q or Ctrl-C quits.\n",
 	.main = top_main,
 };

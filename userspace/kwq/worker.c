@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The work of kwq run: a command for every item.
+ * kwq run: runs a command for every item.
  *
- * One thread and one epoll: on the queue while a job more may run, on the signals,
- * on the end of each job, and on their output where it comes line by line. No item
- * is fetched before its job can start.
+ * One thread waits in one epoll: for the queue while another job may start, for
+ * signals, for the end of each job, and for job output with --output line. No item is
+ * fetched before its job can start.
  *
- * In a queue with leases those of all items that are held are extended in time, also
- * while something waits to be written. Where one is lost nevertheless - we were
- * stopped, or the machine was - the item may be with another worker. A command that
- * went on would work on it beside him, and each moment counts: so it gets SIGKILL at
- * once, not SIGTERM and time to go on with what it does. What it has done counts for
- * nothing here: its output is given up where that is still possible, and its item is
- * neither finished nor added again, which is the new holder's to decide. It is told as
- * a failure, since this worker has failed at it.
+ * In a queue with leases, kwq run renews the leases of all held items in time, also
+ * while a write blocks. A lease may still expire, because this process or the machine
+ * was stopped. Then another worker may already process the item, and every further
+ * moment of the command is a risk. So the command gets SIGKILL at once instead of
+ * SIGTERM. Its output is discarded as far as it is not written yet. Its item is neither
+ * finished nor added again, because that is up to the new holder. The job counts as
+ * failed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,30 +39,30 @@
 
 enum {
 	EVENTS = 64,
-	/* Descriptors: those of a job, and all others together. */
+	/* Descriptors per job, and all others together. */
 	FDS_PER_JOB = 4,
 	FDS_BESIDES = 32,
-	/* How soon, and at last how often, to ask whether the queue is empty. */
+	/* The first and the longest pause before asking whether the queue is empty. */
 	EMPTY_MS_FIRST = 10,
 	EMPTY_MS_LAST = 1000,
 };
 
 struct run {
 	struct run_options options;
-	struct kwq *q;		/* to poll and to ask; never holds an item */
-	struct kwq *spare;	/* the next job's handle, once it was needed */
-	struct job *jobs;	/* options.jobs of them */
+	struct kwq *q;		/* for polling and inspecting; never holds an item */
+	struct kwq *spare;	/* the handle of the next job, if opened already */
+	struct job *jobs;	/* array of options.jobs */
 	int epoll, signals, joblog;
-	int urgent;		/* an epoll: the signals and the leases, which cannot wait */
+	int urgent;		/* an epoll for signals and leases, which cannot wait */
 	struct lease_timer leases;
 	bool watching;		/* the queue is in the epoll */
-	bool stopping;		/* no item more: a signal, or an error */
+	bool stopping;		/* take no more items: a signal or an error came */
 	bool warned;		/* the first signal came */
 	bool over;		/* shut down and empty, or empty */
-	uint32_t end_flags;	/* of the done of an item that is not retried */
-	int signal;		/* the second one: jobs are to be killed */
-	int status;		/* of an error that ended it */
-	int empty_ms;		/* the next wait before asking whether it is empty */
+	uint32_t end_flags;	/* flags of the done of an item that is not retried */
+	int signal;		/* the second signal: the jobs get killed */
+	int status;		/* the exit status of the error that ended the run */
+	int empty_ms;		/* the pause before the next check_empty() */
 	unsigned long long seq;
 	struct progress_counts counts;
 	struct progress progress;
@@ -71,7 +70,7 @@ struct run {
 	struct child_inheritance inherited;
 };
 
-/* What an event is about: a kind, and for some the number of a job. */
+/* The cause of an event: a kind, and for some kinds the index of a job. */
 enum source { SOURCE_URGENT, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERRORS };
 
 static uint64_t monotonic(void)
@@ -84,11 +83,14 @@ static uint64_t monotonic(void)
 
 /* ---- Messages ------------------------------------------------------------- */
 
-/* An error that is no job's: nothing new is started, what runs is waited for. */
+/*
+ * Handles an error that concerns no single job: nothing new starts, and running jobs
+ * may end.
+ */
 static void stop_for(struct run *run, int status, const char *what, const char *why)
 {
 	progress_hide(&run->progress);
-	/* After the second signal things fail because of it. */
+	/* After the second signal, errors are a consequence of the signal. */
 	if (!run->signal)
 		message("%s: %s: %s", run->options.queue, what, why);
 	run->stopping = true;
@@ -114,7 +116,7 @@ static void tell_of(struct run *run, const struct job *job, const char *format, 
 		escape_text(key, job->key, job->item.key_len), text);
 }
 
-/* "exit status 3", "killed by signal 9 (Killed)" */
+/* Prints "exit status 3" or "killed by signal 9 (Killed)". */
 static const char *describe(int status, char *to, size_t size)
 {
 	if (WIFSIGNALED(status))
@@ -143,15 +145,15 @@ static int watch(struct run *run, int fd, enum source source, size_t job)
 }
 
 /*
- * Closing would not do: a child that was forked meanwhile has a copy until it
- * calls exec(), and the epoll goes by what is open, not by numbers.
+ * Closing @fd is not enough: the epoll watches file descriptions, and a forked child
+ * has a copy until it calls exec().
  */
 static void unwatch(struct run *run, int fd)
 {
 	epoll_ctl(run->epoll, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* The queue is of interest only while a job more may run. */
+/* Watches the queue only while another job may start. */
 static void watch_queue(struct run *run)
 {
 	bool want = !run->stopping && !run->over &&
@@ -201,7 +203,10 @@ static void stop_for_output(struct run *run, int i, int err)
 		 strerror(-err));
 }
 
-/* False where some of it, now or before, could not be written. */
+/*
+ * Writes the rest of the output. Returns false if any output, now or before, could not
+ * be written.
+ */
 static bool write_output(struct run *run, struct job *job)
 {
 	bool complete = true;
@@ -210,7 +215,7 @@ static bool write_output(struct run *run, struct job *job)
 
 	for (i = 0; i < 2; i++) {
 		s = &job->streams[i];
-		/* What failed before was told then. */
+		/* An error from before was already reported. */
 		if (!s->err && stream_has_output(s, run->options.output)) {
 			progress_hide(&run->progress);
 			err = stream_flush(s, run->options.output);
@@ -223,8 +228,8 @@ static bool write_output(struct run *run, struct job *job)
 }
 
 /*
- * For good: its count of requeues begins again. False where somebody else has
- * finished it, through the inherited descriptor.
+ * Finishes the item for good and resets its count of requeues. Returns false if
+ * somebody else has finished it, through the inherited descriptor.
  */
 static bool finish_item(struct run *run, struct job *job)
 {
@@ -245,7 +250,7 @@ static void succeed(struct run *run, struct job *job)
 		run->counts.failed++;
 }
 
-/* Failed for good; the item is to be finished all the same. */
+/* Counts and reports a final failure. The caller still finishes the item. */
 static void fail(struct run *run, struct job *job, const char *why)
 {
 	run->counts.failed++;
@@ -271,14 +276,17 @@ static void tell_of_retry(struct run *run, const struct job *job, const char *wh
 	if (!run->options.verbose)
 		return;
 	if (run->options.use_limiters)
-		tell_of(run, job, "%s; attempt %u when the queue's limiters say", why,
+		tell_of(run, job, "%s; attempt %u after the delay of the queue's limiters", why,
 			job->attempt + 1);
 	else
 		tell_of(run, job, "%s; attempt %u in %.3g s", why, job->attempt + 1,
 			(double)delay / NS_PER_S);
 }
 
-/* Failed for now: add it again, or say why that is not possible. */
+/*
+ * Handles a failure that allows a retry: adds the item again, or reports why that
+ * failed.
+ */
 static void try_again(struct run *run, struct job *job, const char *why)
 {
 	uint64_t delay = 0;
@@ -287,13 +295,13 @@ static void try_again(struct run *run, struct job *job, const char *why)
 
 	err = add_again_and_done(run, job, &delay, &added);
 	if (err < 0) {
-		/* Not finished, so it goes back when its handle is closed. */
+		/* The item was not finished, so it goes back when its handle is closed. */
 		run->counts.failed++;
-		tell_of(run, job, "%s; add again and done: %s", why, meaning(err));
+		tell_of(run, job, "%s; retry failed, the key goes back: %s", why, meaning(err));
 		return;
 	}
 	if (added < 0) {
-		snprintf(text, sizeof(text), "%s; not to be tried again: %s", why,
+		snprintf(text, sizeof(text), "%s; cannot be retried: %s", why,
 			 meaning(added));
 		fail(run, job, text);
 		return;
@@ -354,7 +362,7 @@ static void log_job(struct run *run, const struct job *job, int status)
 		stop_for(run, STATUS_FAILED, run->options.joblog, strerror(-err));
 }
 
-/* Whether another key might do with the same command. */
+/* Whether the same command might start with another key. */
 static bool is_fault_of_key(const struct run *run, int exec_error)
 {
 	switch (exec_error) {
@@ -370,19 +378,19 @@ static bool is_fault_of_key(const struct run *run, int exec_error)
 	}
 }
 
-/* The command could not be executed. */
+/* Handles a command that could not be executed. */
 static void settle_no_start(struct run *run, struct job *job, int status)
 {
 	int err = *job->exec_error;
 	char why[160];
 
 	if (!is_fault_of_key(run, err)) {
-		/* The command is to blame, not the item, which goes back. */
+		/* The command is wrong, not the item. The item goes back. */
 		stop_for(run, err == ENOENT ? STATUS_NO_COMMAND : STATUS_CANNOT_RUN,
 			 run->options.command[0], strerror(err));
 		return;
 	}
-	/* It would stop whoever takes it, one after the other. */
+	/* Finish the item: otherwise it would stop one worker after the other. */
 	snprintf(why, sizeof(why), "cannot be run: %s", strerror(err));
 	fail(run, job, why);
 	finish_item(run, job);
@@ -390,9 +398,9 @@ static void settle_no_start(struct run *run, struct job *job, int status)
 }
 
 /*
- * Whether the item is another worker's. Asked once the command has ended: what follows
- * would otherwise be done for an item that is not ours, and an add of it even with
- * effect, since it comes before the done that says so.
+ * Whether the lease was lost and the item may be another worker's. Asked after the
+ * command has ended and before its item is settled. The check cannot be left to the
+ * done: the add comes before it, and would take effect.
  */
 static bool is_lost(const struct run *run, struct job *job)
 {
@@ -401,7 +409,7 @@ static bool is_lost(const struct run *run, struct job *job)
 	return job->lost;
 }
 
-/* However the command ended, for whoever reads the log it was killed. */
+/* The log says "killed", however the command ended. */
 static void settle_lost(struct run *run, struct job *job, int status)
 {
 	char why[100];
@@ -412,14 +420,14 @@ static void settle_lost(struct run *run, struct job *job, int status)
 }
 
 /*
- * The output first: an item is done when all of it is. If some is missing the item goes
- * back, for somebody who can write it.
+ * Writes the output before finishing the item: an item is done only when all its output
+ * is written. Otherwise the item goes back, and another worker can write the output.
  */
 static void settle_with_output(struct run *run, struct job *job, int status)
 {
 	bool complete = write_output(run, job);
 
-	/* That may have taken its time. */
+	/* The write may have taken longer than the lease. */
 	if (is_lost(run, job)) {
 		settle_lost(run, job, status);
 		return;
@@ -441,7 +449,9 @@ static void end_job(struct run *run, struct job *job)
 		settle_no_start(run, job, status);
 	else
 		settle_with_output(run, job, status);
-	/* Not before: a signal during all that is told what is waited for. */
+	/* Only now: the message for a first signal counts this job as running until
+	 * here.
+	 */
 	run->counts.running--;
 	job_free(job);
 }
@@ -491,7 +501,7 @@ static int take_item(struct run *run, struct job *job)
 	return 0;
 }
 
-/* A key that cannot be an argument is no reason to stop: it fails, alone. */
+/* A key that cannot be an argument fails alone; other keys go on. */
 static void refuse_item(struct run *run, struct job *job)
 {
 	fail(run, job, "has a NUL and cannot be an argument: see --stdin");
@@ -499,7 +509,10 @@ static void refuse_item(struct run *run, struct job *job)
 	job_free(job);
 }
 
-/* Failures before this attempt: the queue counts what it limits, whoever it was. */
+/*
+ * The number of failures before this attempt. With limiters the queue counts them, for
+ * all workers together.
+ */
 static unsigned int failures_of(const struct run *run, const struct job *job)
 {
 	if (run->options.use_limiters)
@@ -527,14 +540,14 @@ static void start_job(struct run *run, struct job *job)
 		job_reap(job);
 		run->counts.running--;
 	}
-	/* Not the item's fault: its handle closes, and it goes back. */
+	/* The item is not to blame: it goes back when its handle is closed. */
 	stop_for(run, STATUS_FAILED, "cannot start a job", strerror(-err));
 	job_free(job);
 }
 
 /* ---- Signals -------------------------------------------------------------- */
 
-/* The second signal: the jobs are killed, and their items go back. */
+/* After the second signal: kills the jobs. Their items go back. */
 static void kill_jobs(struct run *run)
 {
 	unsigned int i;
@@ -553,7 +566,7 @@ static void kill_jobs(struct run *run)
 	run->counts.running = 0;
 }
 
-/* Comes from a write too, in the midst of anything: the second one is only noted. */
+/* May be called from inside a blocked write, so the second signal is only recorded here. */
 static void take_signal(struct run *run)
 {
 	struct signalfd_siginfo info;
@@ -573,7 +586,7 @@ static void take_signal(struct run *run)
 	run->signal = info.ssi_signo;
 }
 
-/* An item is held until its job is freed, also when its command has ended. */
+/* An item is held until its job is freed, even after its command has ended. */
 static void extend_leases(struct run *run)
 {
 	bool held = false;
@@ -611,7 +624,9 @@ static void start_jobs(struct run *run)
 	int err;
 
 	for (;;) {
-		/* To start many takes its time, and others' leases go on meanwhile. */
+		/* Starting many jobs takes time, and the leases of the others must be
+		 * renewed meanwhile.
+		 */
 		take_urgent(run);
 		if (run->stopping || run->over ||
 		    run->counts.running >= run->options.jobs)
@@ -638,8 +653,8 @@ static void start_jobs(struct run *run)
 }
 
 /*
- * Blocks the signals that end the run, and reads them from a descriptor. Not those
- * that are ignored, as nohup and a shell's & arrange it.
+ * Blocks the signals that end the run, and reads them from a descriptor. Signals that
+ * are ignored stay ignored, as nohup and a shell's & need it.
  */
 static int open_signals(struct run *run)
 {
@@ -655,18 +670,20 @@ static int open_signals(struct run *run)
 	if (sigprocmask(SIG_BLOCK, &set, &run->inherited.mask))
 		return -1;
 
-	/* A closed standard output is an error to report, not a death. */
+	/* A closed standard output is an error to report, not a reason to die. */
 	action = (struct sigaction){ .sa_handler = SIG_IGN };
 	if (sigaction(SIGPIPE, &action, &run->inherited.sigpipe))
 		return -1;
-	/* Who ignores this one, as our parent may have, gets no exit statuses. */
+	/* With SIGCHLD ignored, as inherited from a parent, there would be no exit
+	 * statuses.
+	 */
 	action = (struct sigaction){ .sa_handler = SIG_DFL };
 	if (sigaction(SIGCHLD, &action, &run->inherited.sigchld))
 		return -1;
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Dies of the signal, so that whoever waits for us knows. */
+/* Ends the process by the signal, so that a waiting parent sees the cause. */
 static void die_of(const struct run *run)
 {
 	signal(run->signal, SIG_DFL);
@@ -677,9 +694,9 @@ static void die_of(const struct run *run)
 /* ---- The loop ------------------------------------------------------------- */
 
 /*
- * Nothing ready, waiting or processing anywhere. The kernel tells nobody when
- * another worker's last item is done, or waits no longer, so this is asked: only
- * while we have nothing to do, ever more rarely, at last once a second.
+ * Ends the run if nothing is ready, waiting or processing anywhere. The kernel sends no
+ * event when another worker finishes the last item. So kwq run polls while it has nothing
+ * else to do, with growing pauses up to a second.
  */
 static void check_empty(struct run *run)
 {
@@ -713,7 +730,7 @@ static bool idle_until_empty(const struct run *run)
 		!run->stopping && !run->over;
 }
 
-/* How long epoll_wait() may take, in milliseconds. */
+/* The timeout of epoll_wait() in milliseconds. */
 static int timeout(struct run *run)
 {
 	int draw = progress_timeout(&run->progress, monotonic());
@@ -738,7 +755,7 @@ static void take_event(struct run *run, uint64_t data)
 		take_urgent(run);
 		break;
 	case SOURCE_QUEUE:
-		/* start_jobs() comes next anyway. */
+		/* The caller starts jobs after every round of events. */
 		break;
 	case SOURCE_END:
 		if (job->pid)
@@ -746,7 +763,7 @@ static void take_event(struct run *run, uint64_t data)
 		break;
 	case SOURCE_OUTPUT:
 	case SOURCE_ERRORS:
-		/* Unless its end was among the same events. */
+		/* The job's end may have been among the same events. */
 		if (job->pid)
 			pump(run, job, data >> 32 == SOURCE_ERRORS);
 		break;
@@ -775,7 +792,9 @@ static void loop(struct run *run)
 			check_empty(run);
 		watch_queue(run);
 		draw_progress(run);
-		/* All of these may stop it, as what they write may wait and be interrupted. */
+		/* Each of these calls may write. The write may block, and a signal may
+		 * arrive meanwhile.
+		 */
 		if (run->signal)
 			kill_jobs(run);
 		if (!run->counts.running && (run->stopping || run->over))
@@ -787,7 +806,7 @@ static void loop(struct run *run)
 
 /* ---- Setting up ----------------------------------------------------------- */
 
-/* Makes room for the descriptors of all jobs, which get back what was. */
+/* Makes room for the descriptors of all jobs. The jobs get the old limit back. */
 static void raise_descriptor_limit(struct run *run)
 {
 	rlim_t need = FDS_BESIDES + (rlim_t)FDS_PER_JOB * run->options.jobs;
@@ -811,7 +830,7 @@ static int allocate_jobs(struct run *run)
 	int *exec_errors;
 
 	run->jobs = calloc(run->options.jobs, sizeof(*run->jobs));
-	/* Shared, so that a child can say there why it could not exec(). */
+	/* Shared memory, in which a child reports a failed exec(). */
 	exec_errors = mmap(NULL, run->options.jobs * sizeof(int),
 			   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!run->jobs || exec_errors == MAP_FAILED)
@@ -833,7 +852,7 @@ static int watch_urgent(struct run *run)
 	return err ? err : watch(run, run->urgent, SOURCE_URGENT, 0);
 }
 
-/* How long a lease is was settled when the queue was made. */
+/* Reads the length of the leases, which never changes, and opens their timer. */
 static int open_leases(struct run *run)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
@@ -863,7 +882,7 @@ static int set_up(struct run *run)
 	if (queue_has_limiters(run->q)) {
 		run->end_flags = KWQ_DONE_FORGET;
 	} else if (run->options.use_limiters) {
-		message("%s: the kernel's kwq is too old to have limiters: see --retry-after",
+		message("%s: the kernel's kwq is too old to have limiters: use --retry-after",
 			run->options.queue);
 		return STATUS_FAILED;
 	}

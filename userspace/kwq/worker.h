@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The work of kwq run.
+ * The main part of kwq run.
  */
 #ifndef KWQ_WORKER_H
 #define KWQ_WORKER_H
@@ -22,14 +22,14 @@ struct run_options {
 	bool quiet, verbose;
 	bool no_progress;
 	enum output_mode output;
-	bool use_limiters;	/* the queue's; else these: */
+	bool use_limiters;	/* the queue's; otherwise the members below */
 	uint64_t retry_after, retry_max;
 	unsigned int attempts_max;	/* 0: any number */
 	struct status_set retry_on;
 	const char *joblog;
 };
 
-/* Runs the command for every item, until the end. Returns the exit status. */
+/* Runs the command for every item until the end. Returns the exit status. */
 int work(const struct run_options *options);
 
 #endif /* KWQ_WORKER_H */

@@ -48,13 +48,13 @@ same "the static one is the same" "$("$O/kwq-static" --version)" "kwq $VERSION"
 ok "kwq alone: usage" exits 2 'Usage: kwq COMMAND'
 ok "no such command" exits 2 'no command "frobnicate"' frobnicate
 
-wrong 'exclude each other' exporter --listen :1 --textfile x
-wrong '--interval is for --textfile' exporter --interval 1s
+wrong 'cannot be combined' exporter --listen :1 --textfile x
+wrong '--interval needs --textfile' exporter --interval 1s
 wrong 'must be longer than 0' exporter --textfile x --interval 0
-wrong 'not a duration' exporter --textfile x --interval soon
+wrong 'must be a duration' exporter --textfile x --interval soon
 wrong 'must be longer than 0' top --interval 0
-wrong 'not a duration' top --interval soon
-wrong 'not ready, waiting' top --sort size
+wrong 'must be a duration' top --interval soon
+wrong 'must be ready, waiting' top --sort size
 if "$O/kwq-static" exporter --listen x 2>&1 | grep -q 'not an address'; then
 	skip "a build without HTTP" "this one has it"
 else
@@ -63,20 +63,20 @@ fi
 
 wrong 'NAME is missing' create
 wrong 'one argument too many' create a b
-wrong 'not an octal number' create -m 888 a
-wrong 'not an octal number' create -m 1000 a
-wrong 'not an octal number' create -m '' a
+wrong 'must be an octal number' create -m 888 a
+wrong 'must be an octal number' create -m 1000 a
+wrong 'must be an octal number' create -m '' a
 wrong 'not a number' create --max-items many a
-wrong 'not from 1' create --max-items 0 a
+wrong 'must be from 1' create --max-items 0 a
 wrong 'not a number' create --max-bytes -1 a
-wrong 'not monotonic, boottime or manual' create --clock realtime a
-wrong 'not a duration' create --lease soon a
+wrong 'must be monotonic, boottime or manual' create --clock realtime a
+wrong 'must be a duration' create --lease soon a
 wrong 'too long (more than 292 years)' create --lease 106752d a
 wrong 'needs a CMD' create --unnamed
-wrong 'exclude each other' create --unnamed -p -- true
-wrong 'no NAME' create a --unnamed
+wrong 'cannot be combined' create --unnamed -p -- true
+wrong 'excludes NAME' create a --unnamed
 wrong 'one argument too many' create a -m 600 -- b
-wrong 'only a name will do' create fd:3
+wrong 'must be the name of a queue' create fd:3
 
 wrong 'QUEUE is missing' open
 wrong 'CMD is missing' open a
@@ -89,32 +89,32 @@ wrong 'one argument too many' stat a b
 wrong 'QUEUE is missing' len
 wrong 'QUEUE is missing' shutdown
 wrong 'QUEUE is missing' drain
-wrong 'not a duration' drain --timeout soon a
+wrong 'must be a duration' drain --timeout soon a
 wrong 'NAME is missing' rm
-wrong 'only a name will do' rm fd:3
+wrong 'must be the name of a queue' rm fd:3
 
 wrong 'QUEUE is missing' add
-wrong 'not a duration' add --after soon a
-wrong 'not a duration' add --after -1s a
+wrong 'must be a duration' add --after soon a
+wrong 'must be a duration' add --after -1s a
 wrong 'too long' add --after 99999999999d a
-wrong 'exclude each other' add --after 1s --at 18:30 a
+wrong 'cannot be combined' add --after 1s --at 18:30 a
 wrong 'needs --after, --at or --rate-limited' add --if-waiting keep a
-wrong 'excludes --after and --at' add --rate-limited --after 1s a
-wrong 'excludes --after and --at' add --at 18:30 --rate-limited a
-wrong '--end-wait is for an add now' add --end-wait --rate-limited a
-wrong 'not earlier, later, keep or replace' add --after 1s --if-waiting maybe a
-wrong '--end-wait is for an add now' add --end-wait --after 1s a
-wrong 'not from -32 to 31' add -p 32 a
-wrong 'not from -32 to 31' add -p -33 a
+wrong 'cannot be combined with --after or --at' add --rate-limited --after 1s a
+wrong 'cannot be combined with --after or --at' add --at 18:30 --rate-limited a
+wrong '--end-wait cannot be combined' add --end-wait --rate-limited a
+wrong 'must be earlier, later, keep or replace' add --after 1s --if-waiting maybe a
+wrong '--end-wait cannot be combined' add --end-wait --after 1s a
+wrong 'must be from -32 to 31' add -p 32 a
+wrong 'must be from -32 to 31' add -p -33 a
 wrong 'not a number' add -p high a
 wrong 'requires an argument' add --after
 
 wrong 'QUEUE is missing' get
-wrong 'not from 1' get -n 0 a
+wrong 'must be from 1' get -n 0 a
 wrong 'not a number' get -n all a
-wrong 'not a duration' get --timeout soon a
-wrong 'exclude each other' get --nonblock --timeout 1s a
-wrong 'exclude each other' get --null --json a
+wrong 'must be a duration' get --timeout soon a
+wrong 'cannot be combined' get --nonblock --timeout 1s a
+wrong 'cannot be combined' get --null --json a
 
 wrong 'QUEUE is missing' 'done'
 wrong 'QUEUE is missing' extend
@@ -131,21 +131,21 @@ for command in create configure; do
 	wrong '--limit exp:1s..106752d: a time is too long' $command --limit exp:1s..106752d a
 	wrong '--limit linear:1s: no such limiter' $command --limit linear:1s a
 	wrong "--limit : no such limiter" $command --limit '' a
-	wrong '--limit exp:9s..9s: too many limiters (more than 8)' $command --limit exp:1s..1s \
+	wrong '--limit exp:9s..9s: too many limiters (at most 8)' $command --limit exp:1s..1s \
 		--limit exp:2s..2s --limit exp:3s..3s --limit exp:4s..4s --limit exp:5s..5s \
 		--limit exp:6s..6s --limit exp:7s..7s --limit exp:8s..8s --limit exp:9s..9s a
-	wrong '--limit default stands alone' $command --limit default --limit exp:1s..1s a
-	wrong '--limit default stands alone' $command --limit exp:1s..1s --limit default a
-	wrong '--limit default stands alone' $command --limit default --limit default a
-	wrong 'not a duration' $command --max-wait -1s a
+	wrong '--limit default cannot be combined' $command --limit default --limit exp:1s..1s a
+	wrong '--limit default cannot be combined' $command --limit exp:1s..1s --limit default a
+	wrong '--limit default cannot be combined' $command --limit default --limit default a
+	wrong 'must be a duration' $command --max-wait -1s a
 	wrong 'too long (more than 292 years)' $command --max-wait 106752d a
 	wrong 'too long (more than 584 years)' $command --max-wait 9999999d a
-	wrong 'not a duration' $command --forget-after soon a
+	wrong 'must be a duration' $command --forget-after soon a
 	wrong 'too long (more than 292 years)' $command --forget-after 9223372036854775808ns a
 	wrong 'not a number' $command --dead-after -1 a
 	wrong 'not a number' $command --dead-after-lost -1 a
-	wrong 'not from 0 to 4294967295' $command --dead-after-lost 4294967296 a
-	wrong 'not from 0 to 4294967295' $command --dead-after 4294967296 a
+	wrong 'must be from 0 to 4294967295' $command --dead-after-lost 4294967296 a
+	wrong 'must be from 0 to 4294967295' $command --dead-after 4294967296 a
 done
 wrong 'QUEUE is missing' configure
 wrong 'one argument too many' configure a b
@@ -155,44 +155,44 @@ wrong 'QUEUE is missing' forget
 wrong 'QUEUE is missing' requeues
 wrong 'invalid option' requeues -v a
 
-wrong 'ls, kick or drop is missing' dead
-wrong 'bury: not ls, kick or drop' dead bury a
+wrong 'the command ls, kick or drop is missing' dead
+wrong 'bury: must be ls, kick or drop' dead bury a
 wrong 'QUEUE is missing' dead ls
 wrong 'QUEUE is missing' dead kick --all
 wrong 'one argument too many' dead ls a key
-wrong 'are for kick and drop' dead ls --all a
-wrong 'are for kick and drop' dead ls -q a
-wrong 'are for kick and drop' dead ls -v a
-wrong '--long, --null and --json exclude each other' dead ls -l0 a
-wrong '--long, --null and --json exclude each other' dead ls -l --json a
-wrong '--long, --null and --json exclude each other' dead ls -0 --json a
+wrong 'work with kick and drop only' dead ls --all a
+wrong 'work with kick and drop only' dead ls -q a
+wrong 'work with kick and drop only' dead ls -v a
+wrong '--long, --null and --json cannot be combined' dead ls -l0 a
+wrong '--long, --null and --json cannot be combined' dead ls -l --json a
+wrong '--long, --null and --json cannot be combined' dead ls -0 --json a
 for verb in kick drop; do
-	wrong '--long is for ls' dead $verb -l a key
-	wrong '--all and KEY "key" exclude each other' dead $verb --all a key
+	wrong '--long works with ls only' dead $verb -l a key
+	wrong '--all and KEY "key" cannot be combined' dead $verb --all a key
 	wrong '--all reads no keys' dead $verb --all -0 a
 done
 
 wrong 'QUEUE is missing' advance
 wrong 'DURATION is missing' advance a
 wrong 'one argument too many' advance a 1s 2s
-wrong 'DURATION soon: not a duration' advance a soon
+wrong 'DURATION soon: must be a duration' advance a soon
 wrong 'too long (more than 292 years)' advance a 106752d
-wrong '--to soon: not a duration' advance --to soon a
-wrong 'exclude each other' advance --to 1s a 1s
+wrong '--to soon: must be a duration' advance --to soon a
+wrong 'cannot be combined' advance --to 1s a 1s
 wrong 'QUEUE is missing' advance --to 1s
 
 wrong 'QUEUE is missing' run
 wrong 'CMD is missing' run a
 wrong 'CMD is missing' run a --
-wrong 'not from 1 to 4096' run -j 0 a -- true
-wrong 'not from 1 to 4096' run -j 4097 a -- true
+wrong 'must be from 1 to 4096' run -j 0 a -- true
+wrong 'must be from 1 to 4096' run -j 4097 a -- true
 wrong 'not a number' run -j x a -- true
-wrong 'not exit statuses' run --retry-on 0 a -- true
-wrong 'not exit statuses' run --retry-on 1,,2 a -- true
-wrong 'not a duration' run --retry-after x a -- true
+wrong 'must be statuses' run --retry-on 0 a -- true
+wrong 'must be statuses' run --retry-on 1,,2 a -- true
+wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
-wrong 'not from 1' run --max-attempts 0 a -- true
-wrong 'not group, line or pass' run --output mixed a -- true
+wrong 'must be from 1' run --max-attempts 0 a -- true
+wrong 'must be group, line or pass' run --output mixed a -- true
 
 # Descriptors that are no queues.
 ok "a descriptor that is no queue" exits 1 'len: fd:0: not a queue' len fd:0

@@ -62,7 +62,7 @@ same "M4: the queues that are given, each once" \
 	'name="alpha"} 3
 name="odd\\xff"} 1'
 same "M4: none of them, nothing" "$("$FAKE" exporter --textfile - gone)" ''
-ok "M4: a name that no queue can have" fails 1 'a/b: no queue can have that name' \
+ok "M4: a name that no queue can have" fails 1 'a/b: not a valid name: 1 to 255 bytes without a slash' \
 	"$FAKE" exporter --textfile - a/b
 ok "M4: a descriptor that is not open" fails 1 'fd:99: not an open descriptor' \
 	"$FAKE" exporter --textfile - fd:99
@@ -123,7 +123,7 @@ if "$FAKE" exporter --listen x 2>&1 | grep -q 'no HTTP'; then
 	done_testing
 fi
 for address in x 127.0.0.1 127.0.0.1: 127.0.0.1:65536 127.0.0.1:x 256.0.0.1:1 ::1:9950 '[::1:9950' localhost:9950; do
-	ok "refused: --listen $address" fails 2 'not an address and a port' "$FAKE" exporter --listen "$address"
+	ok "refused: --listen $address" fails 2 'must be an address and a port' "$FAKE" exporter --listen "$address"
 done
 
 queues "$ALPHA" "$BROKEN" "$ODD" "$QUOTED" "$SECRET"

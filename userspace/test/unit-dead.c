@@ -152,7 +152,7 @@ static void test_shorter(void)
 	list_error = -EBADF;
 	is_number(dead("drop", "-av"), STATUS_FAILED, "a list that fails");
 	is_number(count("\tkey\n"), 2 * PAGE, "has been dropped as far as it went");
-	is_number(count("not open for this"), 1, "and the failure is told, once");
+	is_number(count("lacks the right"), 1, "and the failure is told, once");
 	is_number(dead("ls", "--json"), STATUS_FAILED, "ls of it");
 	is_number(count("\"number\":"), 2 * PAGE, "has printed as much");
 }
@@ -163,7 +163,7 @@ static void test_refused(void)
 	list_error = 0;
 	refusal = -ENOSPC;
 	is_number(dead("kick", "-a"), STATUS_FAILED, "an item that cannot be kicked");
-	is_number(count("kwq: dead: q: item 8: key: the queue is full\n"), 1,
+	is_number(count("kwq: dead: q: item 8: key: the queue is full (see kwq stat)\n"), 1,
 		  "is told, with its number");
 }
 

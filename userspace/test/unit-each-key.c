@@ -178,8 +178,8 @@ static void test_call_fails(void)
 	call_error = -EBADF;
 	is_string(json(1, no_arguments, "a\nb\nc\nd\n"),
 		  ADDED("a") ADDED("b")
-		  ERROR("c", "not open for this (reading is get and done, writing the rest)")
-		  ERROR("d", "not open for this (reading is get and done, writing the rest)")
+		  ERROR("c", "the descriptor lacks the right (see kwq open --help)")
+		  ERROR("d", "the descriptor lacks the right (see kwq open --help)")
 		  "1", "U5: each key of a call that failed has an object");
 	call_error = 0;
 }
@@ -188,7 +188,8 @@ static void test_refused(void)
 {
 	good = 1;
 	key_error = -ENOSPC;
-	is_string(json(1, no_arguments, "a\nb\n"), ADDED("a") ERROR("b", "the queue is full") "1",
+	is_string(json(1, no_arguments, "a\nb\n"), ADDED("a")
+		  ERROR("b", "the queue is full (see kwq stat)") "1",
 		  "U5: a key that is refused by itself has an object");
 	key_error = 0;
 }
@@ -225,8 +226,10 @@ static void test_list(void)
 	good = 1;
 	key_error = -ENOSPC;
 	list_error = 0;
-	is_string(json(1, no_arguments, ""), ADDED("a") ERROR("b", "the queue is full")
-		  ERROR("c", "the queue is full") "1", "U5: listed keys are refused one by one");
+	is_string(json(1, no_arguments, ""),
+		  ADDED("a") ERROR("b", "the queue is full (see kwq stat)")
+		  ERROR("c", "the queue is full (see kwq stat)") "1",
+		  "U5: listed keys are refused one by one");
 	key_error = 0;
 	the_verb = &verb;
 }

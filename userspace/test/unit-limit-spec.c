@@ -82,14 +82,14 @@ static const struct {
 #define TOO_LONG	"a time is too long (more than 292 years)"
 #define NO_TIME		"a time is not a duration such as 5ms"
 #define NO_COUNT	"a count is not a number from 0 to 4294967295"
-#define NO_LIMITER	"no such limiter: there are exp:, fast-slow:, bucket: and backoff:"
+#define NO_LIMITER	"no such limiter: must begin with exp:, fast-slow:, bucket: or backoff:"
 #define NOT_EXP		"not exp:BASE..MAX, such as exp:5ms..1000s"
 #define NOT_FAST_SLOW	"not fast-slow:FAST*N,SLOW, such as fast-slow:5ms*3,10s"
 #define NOT_BUCKET	"not bucket:EVENTS/PERIOD:BURST, such as bucket:10/s:100"
 #define NOT_BACKOFF	"not backoff:FIRST[*FACTOR][..CAP][,steps=N][,jitter=PART]"
 #define NO_FACTOR	"the factor is not a decimal number up to 65535"
 #define NO_JITTER	"the jitter is not a decimal number from 0 to 65535"
-#define NO_OPTION	"behind a backoff's comma stands neither steps= nor jitter="
+#define NO_OPTION	"only steps= and jitter= may follow the comma of a backoff"
 
 static const struct {
 	const char *text, *why;

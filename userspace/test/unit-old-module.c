@@ -174,7 +174,7 @@ static struct {
 	{ &command_dead, { "dead", "drop", "--all", "q" }, "kwq: dead: " LACKS },
 	{ &command_advance, { "advance", "q", "1s" }, "kwq: advance: " LACKS },
 	{ &command_run, { "run", "q", "--", "true" },
-	  "kwq: run: q: the kernel's kwq is too old to have limiters: see --retry-after\n1" },
+	  "kwq: run: q: the kernel's kwq is too old to have limiters: use --retry-after\n1" },
 	/* With delays of its own it does what it always did. */
 	{ &command_run, { "run", "--retry-after", "1s", "q", "--", "true" }, "[done]0" },
 	{ &command_run, { "run", "-q", "--retry-max", "1h", "q", "--", "false" }, "[done]1" },
