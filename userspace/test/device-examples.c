@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The examples of libkwq(3), run with a real queue: needs /dev/kwq and the right to
- * use it. examples.h is what the page has between .Bd -literal and .Ed.
+ * Runs the examples of libkwq(3) with a real queue. Needs /dev/kwq and the right to use
+ * it. examples.h has the page's text between .Bd -literal and .Ed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +29,7 @@ void work(const char *key, size_t len)
 	worked++;
 }
 
-/* A queue whose time is ours, so that nothing here sleeps. */
+/* A queue with a manual clock, so that no test sleeps. */
 static struct kwq *manual_queue(uint64_t lease)
 {
 	const struct kwq_create_options options = {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * A kernel for the command where there is no module: ioctl() and open() are ours (the
- * linker's --wrap). The queues are lines of the file that KWQ_TEST_QUEUES names, read anew
- * for each request, so that they can come, change and go:
+ * Replaces the kernel for the command, by wrapping ioctl() and open() (the linker's
+ * --wrap). The queues are lines of the file KWQ_TEST_QUEUES. The file is read anew for
+ * each request, so that queues can come, change and go:
  *
- *	NAME [MEMBER=NUMBER ...]
+ *   NAME [MEMBER=NUMBER ...]
  *
- * in the order of their names, which may have \xHH. MEMBER is one of struct kwq_stat, a bucket of a
- * histogram as queue_duration.3, or open= and stat= for an errno that the request fails with.
+ * The lines are sorted by name, which may contain \xHH. MEMBER is a member of struct
+ * kwq_stat, or a histogram's bucket such as queue_duration.3. open= and stat= make the
+ * request fail with that errno.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +25,7 @@
 #include "fake-kernel.h"
 #include "wrap-open.h"
 
-/* Between words, and behind the last. */
+/* The separators between words and behind the last word. */
 static const char line_ends[] = "\n ";
 
 struct queue {
@@ -32,7 +33,7 @@ struct queue {
 	int open_errno, stat_errno;
 };
 
-/* Which queue a descriptor is of, as a NAME; as many as one process may well have. */
+/* The name of the queue behind each descriptor; one process never needs more. */
 enum { DESCRIPTORS = 4096 };
 static char opened[DESCRIPTORS][KWQ_NAME_MAX + 1];
 static int device = -1;
@@ -84,7 +85,7 @@ static void set_member(struct queue *queue, const char *name, const char *value)
 			memcpy(stat + members[i].offset, &number, sizeof(number));
 			return;
 		}
-		/* Its histogram's bucket of that number. */
+		/* A bucket of the histogram, by its number. */
 		if (!strncmp(name, members[i].name, len) && name[len] == '.' &&
 		    name[len + 1] >= '0' && name[len + 1] <= '9') {
 			memcpy(stat + members[i].offset + offsetof(struct kwq_histogram, counts) +
@@ -110,7 +111,7 @@ static void set_name(struct queue *queue, const char *text)
 	}
 }
 
-/* The next queue of the file; false at its end. */
+/* Reads the next queue of the file. Returns false at the end. */
 static bool next(FILE *file, struct queue *queue)
 {
 	char line[4096], *word, *rest, *value;
@@ -236,7 +237,9 @@ static int open_device(int flags)
 {
 	if (!getenv("KWQ_TEST_QUEUES"))
 		return fail(ENOENT);
-	/* One at a time: only the exporter has threads, and there only one asks. */
+	/* A single static descriptor suffices: only the exporter has threads, and only
+	 * one of them opens the device.
+	 */
 	device = open("/dev/null", flags & ~O_ACCMODE);
 	return device;
 }

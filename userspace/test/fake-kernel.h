@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What the linker calls the function whose place a fake kernel takes (--wrap).
+ * The wrapped function as the linker's --wrap names it.
  */
 #ifndef KWQ_TEST_FAKE_KERNEL_H
 #define KWQ_TEST_FAKE_KERNEL_H

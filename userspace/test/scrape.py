@@ -68,10 +68,10 @@ def many(port, pid):
     scrape(port, 2000)
     after = memory(pid)
     print(f"memory {before} kB, after 2000 scrapes {after} kB")
-    # A body is 10 kB: one of a hundred that stayed would be 200 kB.
+    # A body has 10 kB. If one in a hundred leaked, 200 kB would remain.
     if after > before + 128:
         sys.exit("it grows")
-    # Those that are closing go by themselves.
+    # Connections that are closing disappear by themselves.
     wait_for("end of the connections", lambda: len(os.listdir(f"/proc/{pid}/fd")) < 16)
 
 
@@ -124,7 +124,7 @@ def prometheus(pid, queries):
         print(" ".join(sorted(f"{r['metric'].get('name', '')}={r['value'][1]}" for r in data)))
 
 
-TIOCGPTPEER = 0x5441  # termios has it from Python 3.13 on
+TIOCGPTPEER = 0x5441  # in Python's termios from 3.13 on
 
 
 def resize(fd, columns):
@@ -146,7 +146,7 @@ def terminal(command):
     if not pid:
         resize(sys.stdout.fileno(), 60)
         os.execve(command[0], command, dict(os.environ, TERM="xterm"))
-    # Ours too: at the last close of its other side a terminal may lose what was just written.
+    # Keep this side open: a terminal may lose its last output when its other side closes.
     fcntl.ioctl(fd, TIOCGPTPEER, os.O_RDWR | os.O_NOCTTY)
     output = b""
     while not widths(output):

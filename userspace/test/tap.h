@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * TAP for the unit tests: one line a check, the plan at the end. A program that
- * dies before its plan has failed, and run-tests says so.
+ * TAP for the unit tests: one line per check, and the plan at the end. A program that
+ * dies before its plan counts as failed in run-tests.
  */
 #ifndef KWQ_TEST_TAP_H
 #define KWQ_TEST_TAP_H

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash
 #
-# TAP for the tests that are scripts. Sourced, never run. $O is the build folder, $SRC this
-# folder's parent; $WORK is a folder that goes at the end.
+# TAP for test scripts, which source this file. $O is the build folder, $SRC the parent of this folder, and $WORK a
+# temporary folder.
 
 : "${O:?is set by make test}" "${SRC:?is set by make test}"
 export LD_LIBRARY_PATH=$O${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-# shellcheck disable=SC2034 # for those that source this
+# shellcheck disable=SC2034 # used by the scripts that source this file
 KWQ=$O/kwq
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 
-# These tests run make, and are run by make: what the outer one was told is not for the inner.
+# These tests run make and are themselves run by make: keep the options of the outer make away from the inner one.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
-# Make hands on, in the environment, what was on its command line.
+# Make exports the variables of its command line to the environment.
 unset DESTDIR PREFIX BINDIR LIBDIR INCLUDEDIR MANDIR COMPLETIONDIR SYSTEMDIR
 # shellcheck disable=SC2034
 MAKE=(make -s -j"$(nproc)" -C "$SRC")
@@ -21,7 +21,7 @@ MAKE=(make -s -j"$(nproc)" -C "$SRC")
 tap_nr=0
 tap_failed=0
 
-# ok NAME COMMAND...: is the command successful? What it said is shown if not.
+# ok NAME COMMAND...: passes if the command succeeds. Prints its output on failure.
 ok() {
 	local name=$1
 	shift

@@ -7,7 +7,7 @@
 COMMANDS='create open ls stat add get done extend remove len shutdown drain rm run configure forget requeues
 	dead advance top exporter'
 
-# exits STATUS TEXT ARGUMENT...: ends with this status and says this, on standard error.
+# exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
 	local status=$1 text=$2 got=0
 	shift 2
@@ -18,7 +18,7 @@ exits() {
 	grep -qF -- "$text" "$WORK/err" || { echo "no \"$text\":"; cat "$WORK/err"; return 1; }
 }
 
-# wrong TEXT ARGUMENT...: is refused, with a usage line.
+# wrong TEXT ARGUMENT...: kwq refuses the arguments with a usage line.
 wrong() {
 	local text=$1
 	shift
@@ -120,7 +120,7 @@ wrong 'QUEUE is missing' 'done'
 wrong 'QUEUE is missing' extend
 wrong 'QUEUE is missing' remove
 
-# A queue's configuration, of create and of configure.
+# The options of a queue's configuration, for create and configure.
 for command in create configure; do
 	wrong '--limit bucket:0/s:1: the rate is 0' $command --limit bucket:0/s:1 a
 	wrong '--limit bucket:1/s:0: the burst is 0' $command --limit bucket:1/s:0 a
@@ -194,7 +194,7 @@ wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
 wrong 'must be from 1' run --max-attempts 0 a -- true
 wrong 'must be group, line or pass' run --output mixed a -- true
 
-# Descriptors that are no queues.
+# Descriptors that are not queues.
 ok "a descriptor that is no queue" exits 1 'len: fd:0: not a queue' len fd:0
 ok "a descriptor that is not open" exits 1 'fd:1000: not an open descriptor' stat fd:1000
 ok "a descriptor that is no number" exits 1 'fd:x: not an open descriptor' len fd:x
@@ -226,7 +226,7 @@ to_full() {
 }
 ok "output that cannot be written is a failure" to_full
 
-# Closed is not /dev/null: what is printed there has not arrived.
+# A closed descriptor differs from /dev/null: keys printed there are lost.
 to_closed() {
 	local status=0
 

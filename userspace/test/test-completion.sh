@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
 #
-# The completion for bash, with a kwq that has two queues.
+# The completion for bash, with a fake kwq that has two queues.
 . ./tap.sh
 
 mkdir "$WORK/bin"
@@ -19,7 +19,7 @@ PATH=$WORK/bin:$PATH
 # shellcheck source=../completion/kwq
 . "$SRC/completion/kwq"
 
-# completes WANTED WORD...: the last word is the one that is being typed. WANTED is separated by |.
+# completes WANTED WORD...: completes the last word. WANTED is separated by |.
 completes() {
 	local wanted=$1 got
 	shift
@@ -60,7 +60,7 @@ ok "a queue after open -n" completes 'jobs|two words' open -n ''
 ok "no queue where the length of a lease is due" completes '' create --lease ''
 ok "no queue where a duration is due" completes '' add --after ''
 
-# shellcheck disable=SC2034 # the completion looks at it
+# shellcheck disable=SC2034 # read by the completion
 KWQ_FD=7
 ok "the descriptor of kwq open" completes 'jobs|two words|fd:7' get ''
 ok "fd: is three words" completes 7 get fd : ''
@@ -71,7 +71,7 @@ for command in create open ls stat len add get 'done' extend remove shutdown dra
 	dead advance top exporter; do
 	options=$("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do
-		# One may begin with all of another.
+		# One option may be a prefix of another.
 		ok "$command $option" completes "$(grep -- "^$option" <<<"$options" | paste -sd '|')" "$command" "$option"
 	done
 done

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
 #
-# kwq exporter, stat and top with queues that a file describes (fake-kernel.c), and Prometheus itself
-# (M1 to M4).
+# M1 to M4: kwq exporter, stat and top with queues from a file (fake-kernel.c), and with a real Prometheus server.
 . ./tap.sh
 
 FAKE=$O/test/kwq-fake
 SCRAPE=(python3 "$PWD/scrape.py")
 export KWQ_TEST_QUEUES=$WORK/queues
 
-# queues LINE...: these there are from now on, all at once.
+# queues LINE...: replaces all queues at once.
 queues() {
 	printf '%s\n' "$@" >"$KWQ_TEST_QUEUES.part"
 	mv "$KWQ_TEST_QUEUES.part" "$KWQ_TEST_QUEUES"
@@ -39,7 +38,7 @@ depths() {
 	sed -n 's/^workqueue_depth{//p' "$@"
 }
 
-# Where no file may grow. What it says goes through a pipe.
+# Runs a command that cannot write to files. Its messages go through a pipe.
 no_room() {
 	(
 		trap '' XFSZ
@@ -96,14 +95,14 @@ mkfifo "$WORK/pipe"
 ok "M4: a pipe stays one" fails 1 'Invalid argument' "$FAKE" exporter --textfile "$WORK/pipe"
 ok "M4: it does" test -p "$WORK/pipe"
 
-# Standard output is a pipe here, so that each writing can be waited for.
+# Standard output is a pipe, so that the test can wait for each write.
 exec {written}< <(exec "$FAKE" exporter --textfile - --interval 1ms)
 exporter=$!
-# next_depth PATTERN: reads until a depth is like that.
+# next_depth PATTERN: reads until a depth matches.
 next_depth() {
 	local line
 	while IFS= read -r -t 60 -u "$written" line; do
-		# shellcheck disable=SC2053 # a pattern it is
+		# shellcheck disable=SC2053 # it is a pattern
 		[[ $line != $1 ]] || return 0
 	done
 	return 1
@@ -128,7 +127,7 @@ done
 
 queues "$ALPHA" "$BROKEN" "$ODD" "$QUOTED" "$SECRET"
 mkfifo "$WORK/messages"
-# start ARGUMENT...: sets exporter and port.
+# start ARGUMENT...: starts an exporter and sets exporter and port.
 start() {
 	"$FAKE" exporter "$@" 2>"$WORK/messages" &
 	exporter=$!
@@ -165,7 +164,7 @@ ok "M4: nobody listens then" fails 1 refused "${SCRAPE[@]}" http "$port" GET /
 start --listen '[::1]:0'
 if [[ $message = *listening* ]]; then
 	same "M4: IPv6" "$message" "kwq: exporter: listening on http://[::1]:$port/metrics"
-	kill -INT "$exporter" # which a shell's & ignores
+	kill -INT "$exporter" # a shell's & ignores it
 	kill -HUP "$exporter"
 	wait "$exporter"
 	same "M4: SIGHUP ends it, and an ignored SIGINT does not" $? 0

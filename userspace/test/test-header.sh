@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
 #
-# The header compiles for everybody, and header, version map and libraries have the same functions.
+# The header compiles as C and C++ of several standards. Header, version map and libraries have the same functions.
 . ./tap.sh
 
 CC=${CC:-cc}
@@ -27,7 +27,7 @@ END
 cp "$WORK/use.c" "$WORK/use.cc"
 
 compiles() {
-	# shellcheck disable=SC2086 # a compiler may come with options
+	# shellcheck disable=SC2086 # the compiler may include options
 	$1 "${FLAGS[@]}" "${@:2}" -c -o "$WORK/use.o"
 }
 
@@ -61,7 +61,7 @@ for other in gcc clang; do
 	fi
 done
 
-# The functions, everywhere the same.
+# The same functions in all places.
 header=$(sed 's/^static inline.*//' "$SRC/include/kwq.h" |
 	sed -nE 's/^(int|void|uint64_t|__u64) (kwq_[a-z_]+)\(.*/\2/p' | sort)
 map=$(sed -nE 's/^\t(kwq_[a-z_]+);/\1/p' "$SRC/lib/libkwq.map" | sort)
@@ -84,7 +84,7 @@ ok "libkwq(3) documents kwq_ptr" grep -qx kwq_ptr <<<"$documented"
 same "the soname" "$(readelf -d "$O/libkwq.so" | sed -nE 's/.*SONAME.*\[(.*)\]/\1/p')" \
 	"$(sed -n 's/^SONAME.*:= //p' "$SRC/Makefile")"
 
-# Each has its comment in the header.
+# Each function has a comment in the header.
 for function in $header; do
 	ok "$function() is explained in kwq.h" grep -q "^ \* $function() - " "$SRC/include/kwq.h"
 done

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
 #
-# make install puts everything where it belongs, others can build with it, and make uninstall
-# leaves nothing.
+# make install installs every file, a program builds with the installed library, and make uninstall removes
+# everything.
 . ./tap.sh
 
 CC=${CC:-cc}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 # shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
 #
-# The man pages are clean, kwq(1) has every command and option, the examples of libkwq(3) compile,
-# and each function has one.
+# The man pages are clean, kwq(1) has every command and option, and every function of libkwq(3) has an example that
+# compiles.
 . ./tap.sh
 
 CC=${CC:-cc}
@@ -17,7 +17,7 @@ else
 	skip "mandoc" "there is none"
 fi
 
-# Literal blocks of a page, without the escapes.
+# Extracts the literal blocks of a page, unescaped.
 examples() {
 	sed -n '/^\.Bd -literal/,/^\.Ed/p' "$1" | sed -e '/^\.[BE]d/d' -e 's/\\e/\\/g'
 }
@@ -38,13 +38,13 @@ END
 	examples "$PAGE"
 } >"$WORK/examples.c"
 ok "there are examples" test "$(wc -l <"$WORK/examples.c")" -gt 200
-# shellcheck disable=SC2086 # a compiler may come with options
+# shellcheck disable=SC2086 # the compiler may include options
 ok "the examples of libkwq(3) compile" $CC -std=gnu11 -Wall -Wextra -Werror \
 	-Wno-missing-field-initializers -I"$SRC/include" -I"$SRC/../uapi" -c -o "$WORK/examples.o" \
 	"$WORK/examples.c"
 
 used=$(nm "$WORK/examples.o" | sed -nE 's/.* U (kwq_.*)/\1/p')
-# shellcheck disable=SC2013 # a word a line
+# shellcheck disable=SC2013 # one word per line
 for function in $(sed -nE 's/^\.Fn (kwq_[a-z_]+) .*/\1/p' "$PAGE" | sort -u); do
 	if [ "$function" = kwq_ptr ]; then
 		ok "an example uses $function()" grep -q 'kwq_ptr(' "$WORK/examples.c"
@@ -56,7 +56,7 @@ for function in $(sed -nE 's/^\.Fn (kwq_[a-z_]+) .*/\1/p' "$PAGE" | sort -u); do
 	ok "NAME has $function" grep -qE "^\.Nm $function( ,)?\$" "$PAGE"
 done
 
-# What --help has, kwq(1) has.
+# kwq(1) has everything that --help has.
 text=$(sed -e 's/Fl Fl /--/g' -e 's/Fl /-/g' "$SRC/man/kwq.1")
 for command in $("$KWQ" --help | sed -nE 's/^  ([a-z]+) .*/\1/p' | grep -vx kwq); do
 	ok "kwq(1) has $command" grep -q "^\.Cm $command\$" "$SRC/man/kwq.1"

@@ -94,7 +94,7 @@ static const struct {
 	{ { "bin/{}", "x" }, "tool", { "bin/tool", "x" } },
 	{ { "echo", "{", "}", "{ }" }, "k", { "echo", "{", "}", "{ }", "k" } },
 	{ { "echo", "{{}}" }, "k", { "echo", "{k}" } },
-	/* What comes in is not looked at again. */
+	/* A {} in the key is not replaced again. */
 	{ { "echo", "a{}b{}c" }, "{}", { "echo", "a{}b{}c" } },
 	{ { "echo" }, "{}", { "echo", "{}" } },
 	{ { "echo", "" }, "k", { "echo", "", "k" } },
@@ -161,7 +161,7 @@ static void test_sets(void)
 	is_string(text, "75 80 81 82 ", "several lists add up");
 }
 
-/* With the longest key: too little room would not go unnoticed. */
+/* Uses the longest key, so that a buffer that is too small is noticed. */
 static void test_room(void)
 {
 	static char key[4097], argument[3 * 4096 + 3];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * L11: kwq dead with a queue whose items die as fast as they are kicked: ioctl() and
- * open() are that queue here (the linker's --wrap).
+ * L11: kwq dead with a queue whose items die as fast as they are kicked. The test
+ * replaces the kernel by wrapping ioctl() and open() (the linker's --wrap).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,10 @@
 
 enum { DEAD = 100, PAGE = 30, FASTER = 7 };
 
-/* The end of the list comes after so many; 0 for never. An error then, or 0. */
+/* The list ends after this many entries, with this error or 0; 0 entries means never. */
 static unsigned int list_end;
 static int list_error;
-/* What some of them are answered. */
+/* The result of every FASTER-th item. */
 static int refusal = -ENOENT;
 
 static int fails(int err)
@@ -43,7 +43,7 @@ static int list(const struct kwq_list_dead *req)
 	return i;
 }
 
-/* Somebody else is faster with some of them. */
+/* Every FASTER-th item gets @refusal, as if somebody else were faster. */
 static int each(const struct kwq_batch *batch, int result)
 {
 	__s32 *results = (void *)(uintptr_t)batch->results;
@@ -92,7 +92,7 @@ static int open_device(int flags)
 
 static char said[65536];
 
-/* Returns the exit status; -1 if it did not end by itself. */
+/* Returns the exit status, or -1 if the command did not end by itself. */
 static int dead(const char *verb, char *option)
 {
 	char *argv[5] = { "dead", (char *)verb, option, "q", NULL };

@@ -35,7 +35,7 @@ static const struct {
 	{ "1.5h30m", 0, 7200 * S },
 	{ "0.000000001s", 0, 1 },
 	{ "00000000000000000000000000001s", 0, S },
-	/* Never early: what is left of a nanosecond counts as one. */
+	/* Never early: a fraction of a nanosecond is rounded up. */
 	{ "0.1ns", 0, 1 },
 	{ "1.0000000001s", 0, S + 1 },
 	{ "0.333333333333333333333333333333s", 0, 333333334 },
@@ -70,7 +70,7 @@ static const struct {
 	{ "inf", -EINVAL },
 };
 
-/* In the largest unit that will do. */
+/* Printed in the largest unit that divides the duration. */
 static const struct {
 	uint64_t ns;
 	const char *text;
@@ -104,7 +104,7 @@ static void test_prints(void)
 	}
 }
 
-/* 2026-11-20T22:55:00Z; the queue's clock says 1,000 s. */
+/* 2026-11-20T22:55:00Z; the queue's clock is at 1,000 s. */
 #define NOW (1795215300ull * S)
 #define QUEUE_NOW (1000 * S)
 
@@ -127,7 +127,7 @@ static const struct {
 	{ "2026-11-21Z", 0, QUEUE_NOW + 65 * 60 * S },
 	{ "2028-02-29T00:00Z", 0, QUEUE_NOW + 40179900 * S },
 	{ "1960-01-01T00:00Z", 0, 0 },
-	/* TZ is two hours before UTC. */
+	/* TZ is two hours ahead of UTC. */
 	{ "2026-11-21T00:56", 0, QUEUE_NOW + 60 * S },
 	{ "2026-11-21 00:56", 0, QUEUE_NOW + 60 * S },
 	{ "00:56", 0, QUEUE_NOW + 60 * S },

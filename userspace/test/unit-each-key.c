@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * U5: what add, done and remove tell of each key. The kernel's part is submit()
- * here.
+ * U5: the results of add, done and remove for each key. submit() replaces the kernel.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +13,10 @@
 
 enum { NEVER_FAILS = 1000 };
 
-/* Entries that are taken before the end, and what the end is: of a key, or of the call. */
+/*
+ * The number of entries taken before the error, and that error: of a key, or of the
+ * call.
+ */
 static int good;
 static int key_error, call_error;
 
@@ -54,7 +56,7 @@ static const struct key_verb verb = {
 	.outcome = outcome,
 };
 
-/* What is tested now, if it is not this one. */
+/* The verb under test. */
 static const struct key_verb *the_verb = &verb;
 
 static void child(int argc, char **argv, const char *input, int out)
@@ -74,7 +76,7 @@ static void child(int argc, char **argv, const char *input, int out)
 	exit(each_key(NULL, "q", the_verb, &options, argc, argv));
 }
 
-/* What it prints, and behind that its exit status. */
+/* Returns the output of the command, followed by its exit status. */
 static const char *json(int argc, char **argv, const char *input)
 {
 	static char text[300000];
@@ -143,7 +145,7 @@ static void test_shut_down(void)
 	key_error = 0;
 }
 
-/* Whoever still writes is not waited for: the pipe has a writer here, us. */
+/* A slow writer must not delay the end: this test keeps the pipe open for writing. */
 static void test_does_not_wait(void)
 {
 	int ends[2], status = -1;

@@ -24,7 +24,7 @@ static const struct {
 	/* C1: U+009B is the CSI of some terminals. */
 	CASE("\302\2332J", "\\xc2\\x9b2J", "\"key\":\"\\u009b2J\""),
 	CASE("\xc2\xa0", "\xc2\xa0", "\"key\":\"\xc2\xa0\""),
-	/* Not UTF-8: alone, cut off, too long, a surrogate, beyond Unicode. */
+	/* Not UTF-8: a lone byte, truncated, overlong, a surrogate, beyond Unicode. */
 	CASE("\xff", "\\xff", "\"key\":\"\\ufffd\",\"key_hex\":\"ff\""),
 	CASE("a\x80z", "a\\x80z", "\"key\":\"a\\ufffdz\",\"key_hex\":\"61807a\""),
 	CASE("\xe2\x82", "\\xe2\\x82", "\"key\":\"\\ufffd\\ufffd\",\"key_hex\":\"e282\""),
@@ -62,7 +62,7 @@ static char *printed(const char *bytes, size_t len)
 	return text;
 }
 
-/* The bytes that an escaped text stands for. */
+/* Converts an escaped text back to its bytes. */
 static size_t unescape(char *to, const char *text)
 {
 	static const char letters[] = "\\ntr", meant[] = "\\\n\t\r";
@@ -84,7 +84,7 @@ static size_t unescape(char *to, const char *text)
 	return end - to;
 }
 
-/* Every sequence of three of these bytes comes back as it was. */
+/* Every sequence of three of these bytes survives escaping and unescaping. */
 static bool always_reversible(void)
 {
 	static const unsigned char some[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * U5: the log of kwq run where the disk is full: a limit on the size of files
- * tears a write as a full disk does.
+ * U5: the job log of kwq run on a full disk. A limit on the file size tears a write as
+ * a full disk does.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,10 @@ static void limit_files(rlim_t size)
 	setrlimit(RLIMIT_FSIZE, &limit);
 }
 
-/* Writes a line where files may have this size. Not longer: TAP may go to a file, too. */
+/*
+ * Writes a line under a limit on file sizes. The limit must be short-lived, because TAP
+ * may go to a file, too.
+ */
 static int write_limited(int fd, rlim_t size)
 {
 	int ret;
@@ -88,7 +91,7 @@ static void test_torn_head(const char *path)
 	close(fd);
 }
 
-/* What cannot be truncated, nor has a position. */
+/* A device that has no position and cannot be truncated. */
 static void test_no_file(void)
 {
 	int fd = open("/dev/full", O_WRONLY | O_APPEND);

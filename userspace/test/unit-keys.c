@@ -13,7 +13,7 @@
 
 static struct keys keys;
 
-/* Feeds text through a pipe, @piece bytes a write. */
+/* Feeds text through a pipe in writes of @piece bytes. */
 static void feed(const char *text, size_t len, size_t piece, bool null)
 {
 	char *no_arguments[2] = { "kwq", NULL };
@@ -39,7 +39,7 @@ static void feed(const char *text, size_t len, size_t piece, bool null)
 	keys.fd = ends[0];
 }
 
-/* All that keys_next() tells, as text: "[key]1 !empty2 !long3 ". */
+/* Returns all results of keys_next() as text: "[key]1 !empty2 !long3 ". */
 static char *collect(void)
 {
 	static char text[200000];
@@ -99,7 +99,7 @@ static void test_inputs(void)
 	}
 }
 
-/* Lines of these lengths, each of a letter of its own. */
+/* Makes lines of these lengths, each of another letter. */
 static size_t lines(char *to, const size_t *lengths, size_t nr)
 {
 	char *end = to;
@@ -192,7 +192,7 @@ static void test_error(void)
 	close(ends[1]);
 }
 
-/* Whether a process sleeps, as /proc/PID/stat has it. */
+/* Whether a process sleeps, by /proc/PID/stat. */
 static bool sleeps(pid_t pid)
 {
 	char path[40], state = 0;
@@ -208,7 +208,7 @@ static bool sleeps(pid_t pid)
 	return state == 'S';
 }
 
-/* An input without O_NONBLOCK would wait by itself; this one has to be waited for. */
+/* A read of a non-blocking input returns at once, so keys_next() must wait itself. */
 static void test_nonblocking(void)
 {
 	char *no_arguments[2] = { "kwq", NULL };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * O3: kwq run extends the leases of what it runs, and lets go of what it has lost. ioctl()
- * and open() are the kernel here (the linker's --wrap), which decides when a lease is over;
- * so nothing depends on how fast this machine is.
+ * O3: kwq run renews the leases of its items, and drops an item whose lease is lost.
+ * The test replaces the kernel by wrapping ioctl() and open() (the linker's --wrap),
+ * and decides when a lease expires. So the result does not depend on the speed of the
+ * machine.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,13 +25,13 @@
 #define HOUR		(3600 * 1000 * MS)
 
 enum {
-	/* In the command: where it hears of extensions, and where nothing ever comes. */
+	/* Descriptors of the command: one reports renewals, one never becomes readable. */
 	FD_EXTENDED = 8,
 	FD_NEVER = 9,
 	TICKET = 42,
 };
 
-/* What the kernel of the command's process and this one share. */
+/* Shared by this process and the fake kernel in the command's process. */
 static struct shared {
 	__u64 lease;
 	atomic_int stale;	/* the lease is over */
@@ -81,7 +82,7 @@ static void take_done(const struct kwq_batch *batch)
 	*(__s32 *)(uintptr_t)batch->results = shared->stale ? -ESTALE : KWQ_FINISHED;
 }
 
-/* Some items, and then it is shut down. */
+/* Hands out some items, and then reports a shut down. */
 static int take_get(struct kwq_get *req)
 {
 	if (req->add.nr) {
@@ -117,7 +118,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 
 	switch (request) {
 	case KWQ_IOC_OPEN:
-		/* One that epoll takes, and that is never readable. */
+		/* Returns a descriptor that epoll accepts and that is never readable. */
 		return dup(FD_NEVER);
 	case KWQ_IOC_STAT:
 		((struct kwq_stat *)arg)->lease = shared->lease;
@@ -132,7 +133,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	case KWQ_IOC_EXTEND:
 		return take_extend(arg);
 	default:
-		/* How much is in a pipe. */
+		/* FIONREAD on a pipe goes to the real kernel. */
 		return _IOC_TYPE(request) == KWQ_IOC_MAGIC ? fails(ENOTTY) :
 							     __real_ioctl(fd, request, arg);
 	}
@@ -150,7 +151,7 @@ static size_t filled;
 static int output;
 static pid_t pid;
 
-/* Where its job log goes, if it has one. */
+/* The pipe of the job log, if the command has one. */
 static int joblog[2] = { -1, -1 };
 
 static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
@@ -176,7 +177,7 @@ static void start_many(int items, int slow, __u64 lease, bool stale, int faults,
 	pid = fork();
 	if (!pid) {
 		alarm(60);
-		/* Not yet taken, and inherited by the command. */
+		/* Inherited by the command at numbers above its own. */
 		dup2(extended[0], 108);
 		dup2(never[0], 109);
 		dup2(extended[1], 110);
@@ -210,7 +211,7 @@ static void start(__u64 lease, bool stale, const char *mode, const char *script)
 	start_with(lease, stale, 0, mode, script);
 }
 
-/* The next bytes that it says; false at the end. */
+/* Reads the next output bytes of the command. Returns false at the end. */
 static bool listen_to(size_t most)
 {
 	ssize_t n = read(output, said + filled, most);
@@ -221,7 +222,7 @@ static bool listen_to(size_t most)
 	return n > 0;
 }
 
-/* What it says until its end, and its exit status. */
+/* Reads the rest of the output. Returns the exit status. */
 static int finish(void)
 {
 	int status;
@@ -234,13 +235,13 @@ static int finish(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* From now on, whatever came before. */
+/* Waits for @nr more renewals from now on. */
 static void await_extensions(int nr)
 {
 	int from = shared->extends;
 	char c;
 
-	/* It has come to its end, if it ends. */
+	/* The read ends if the command ends. */
 	while (shared->extends - from < nr && read(extended[0], &c, 1) == 1)
 		;
 }
@@ -275,7 +276,7 @@ static void test_extended(void)
 	is_number(shared->dones, 1, "but told");
 }
 
-/* On a machine on which each start takes longer than what is left between two extensions. */
+/* Each start takes longer than the rest of a renewal period. */
 static void test_while_starting(void)
 {
 	start_many(3, 2, 3 * MS, false, 0, "group", "true");
@@ -284,7 +285,7 @@ static void test_while_starting(void)
 	ok(!shared->forgotten, "what was taken first is extended");
 }
 
-/* It never ends by itself. */
+/* A command that never ends by itself. */
 static void test_killed(void)
 {
 	start(3 * MS, false, "line", "echo begun; read x <&9");
@@ -299,7 +300,7 @@ static void test_killed(void)
 	ok(!shared->dones && !shared->adds, "O3: and the item left to others");
 }
 
-/* The command is done before it is told; no timer comes in between. */
+/* The command ends before any timer expires, so only the final check notices the loss. */
 static void test_late(void)
 {
 	start(HOUR, true, "group", "echo work; exit 0");
@@ -318,11 +319,11 @@ static void test_late(void)
 	ok(shared->adds == 1 && shared->dones == 1 && !shared->done_late, "adds it again");
 }
 
-/* More than a pipe holds, which nobody reads yet. */
+/* More output than a pipe holds, and no reader yet. */
 static void test_while_writing(void)
 {
 	start(3 * MS, false, "group", "seq 50000");
-	/* It comes when the command has ended. */
+	/* Output comes when the command has ended. */
 	listen_to(1);
 	await_extensions(3);
 	is_number(shared->dones, 0, "O3: while its output waits for a reader it is held");
@@ -339,7 +340,7 @@ static void test_while_writing(void)
 	   "it is not done");
 	is_number(shared->dones, 0, "by us");
 
-	/* As when it was stopped there: no timer tells. */
+	/* As if stopped at this point: no timer expires. */
 	start(HOUR, false, "group", "seq 50000");
 	listen_to(1);
 	shared->stale = 1;
@@ -348,7 +349,7 @@ static void test_while_writing(void)
 	   "neither");
 }
 
-/* A pipe that holds the first line, but not all of the one with the key. */
+/* A pipe that holds the first log line, but not all of the line with the key. */
 static void test_while_logging(void)
 {
 	static char page[4096];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What the library tells the kernel, and what it makes of the answer: ioctl() and
- * open() are ours here (the linker's --wrap), and malloc() is watched. This holds U4;
- * that any thread may call follows from what test-header.sh looks at.
+ * U4: the requests of the library, and its handling of the answers. The test wraps
+ * ioctl() and open() (the linker's --wrap), and watches malloc(). test-header.sh checks
+ * the properties that make the library safe for threads.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static struct {
 	int device_opens, device_errno;
 	unsigned long request;
 	int fd;
-	/* As they came; aligned as the structures that they are. */
+	/* Copies of the request, aligned as its structures are. */
 	unsigned char arg[4096] __attribute__((aligned(8)));
 	unsigned char entries[3][64] __attribute__((aligned(8)));	/* op; add, done */
 	unsigned char keys[3][64];
@@ -72,7 +72,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	arg = va_arg(args, void *);
 	va_end(args);
 
-	/* Asked when a handle is made; not what is being tested. */
+	/* Sent for every new handle; not the request under test. */
 	if (request == KWQ_IOC_STAT && kernel.request != KWQ_IOC_STAT) {
 		((struct kwq_stat *)arg)->clockid = kernel.clockid;
 		((struct kwq_stat *)arg)->now = kernel.now;
@@ -154,7 +154,7 @@ static bool asked(unsigned long request)
 
 /* ---- Handles ---- */
 
-/* U4: kwq_create() - New; a negative errno value for each error; the descriptor is given out. */
+/* U4: kwq_create() as New; a negative errno value for each error; kwq_fd(). */
 static void test_create(void)
 {
 	const struct kwq_config config = { .size = sizeof(config) };
@@ -295,7 +295,10 @@ static void test_names(void)
 
 /* ---- Items ---- */
 
-/* U4: Add, AddAfter and what client-go lacks; results and negative errno values. */
+/*
+ * U4: Add, AddAfter and the adds that client-go lacks; results and negative errno
+ * values.
+ */
 static void test_add(struct kwq *q)
 {
 	const struct kwq_op *arg = (void *)kernel.arg;
@@ -345,7 +348,7 @@ static void test_add(struct kwq *q)
 	   "remove: what the kernel is told");
 }
 
-/* U4, L1, L8, L9, L11: AddRateLimited, Forget, NumRequeues, and the dead. */
+/* U4, L1, L8, L9, L11: AddRateLimited, Forget, NumRequeues, and dead items. */
 static void test_retries(struct kwq *q)
 {
 	const struct kwq_op *arg = (void *)kernel.arg;
@@ -396,7 +399,7 @@ static void test_retries(struct kwq *q)
 	ok(asked(KWQ_IOC_CONFIG), "config: what the kernel is asked");
 }
 
-/* K4: a clock of one's own. */
+/* K4: a manual clock. */
 static void test_manual_clock(void)
 {
 	const struct kwq_advance *arg = (void *)kernel.arg;
@@ -422,7 +425,10 @@ static void test_manual_clock(void)
 
 #define MS	1000000ULL
 
-/* B1, B2, B4: the kernel's own tests say more; here, that it is the same. */
+/*
+ * B1, B2, B4: the library has the kernel's arithmetic, which has thorough tests of its
+ * own.
+ */
 static void test_backoff(void)
 {
 	const struct kwq_backoff backoff = {
@@ -472,7 +478,7 @@ static bool count_down(void *arg)
 	return --*left;
 }
 
-/* Says that all is to stop, and wants to be run again. */
+/* Makes the stop descriptor readable and asks to be run again. */
 static bool say_stop(void *arg)
 {
 	return write(*(int *)arg, "", 1) == 1;
@@ -480,7 +486,7 @@ static bool say_stop(void *arg)
 
 static uint64_t now(clockid_t clock);
 
-/* B3. The pauses that are waited for are short, those that are not are for ever. */
+/* B3. Pauses that are waited for are short; interrupted ones would last for ever. */
 static void test_until(void)
 {
 	const struct kwq_backoff briefly = { .duration = 1000 };
@@ -614,7 +620,7 @@ static void test_extend(struct kwq *q)
 	   !memcmp(kernel.keys[0], "abc", 3), "extend_key: by key");
 }
 
-/* U4, Q13: a batch reaches the kernel as it is, and its answer the caller. */
+/* U4, Q13: a batch reaches the kernel unchanged, and the answer reaches the caller. */
 static void test_batches(struct kwq *q)
 {
 	static const struct {
@@ -692,7 +698,7 @@ static uint64_t now(clockid_t clock)
 	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-/* U4, D7, D8: deadlines are on the queue's clock, and end where it ends. */
+/* U4, D7, D8: deadlines are on the queue's clock, and saturate at its end. */
 static void test_clock(void)
 {
 	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
@@ -700,7 +706,9 @@ static void test_clock(void)
 	struct kwq *q;
 	int i;
 
-	/* No queue has CLOCK_REALTIME; it is here since it differs from the others. */
+	/* No queue can have CLOCK_REALTIME; here it serves because it differs from the
+	 * others.
+	 */
 	for (i = 0; i < 3; i++) {
 		expect(dup(STDERR_FILENO), 0);
 		kernel.clockid = clocks[i];

@@ -21,7 +21,7 @@
 #define BACKOFF(...) \
 	{ .kind = KWQ_LIMITER_BACKOFF, .u.backoff = { __VA_ARGS__ } }
 
-/* As they are written, how they are printed if that differs, and what they mean. */
+/* The input text, its printed form if that differs, and the limiter. */
 static const struct {
 	const char *text, *printed;
 	struct kwq_limiter limiter;
@@ -69,7 +69,7 @@ static const struct {
 	{ "backoff:1s*2...5m", "backoff:1s*2..30s",
 	  BACKOFF(.duration = NS_PER_S, .factor = 2 * KWQ_ONE, .cap = 30 * NS_PER_S,
 		  .steps = 256) },
-	/* Rounded to the nearest, a tie up. */
+	/* Rounded to nearest, ties up. */
 	{ "backoff:1s,jitter=0.00000762939453124", "backoff:1s", BACKOFF(.duration = NS_PER_S,
 		  .steps = 256) },
 	{ "backoff:1s,jitter=0.00000762939454", "backoff:1s,jitter=0.00002",
@@ -191,7 +191,7 @@ static void test_good(void)
 		struct kwq_limiter limiter, again;
 		const char *why;
 
-		/* What is not meant has to be zero for the kernel. */
+		/* Unused members must be zero for the kernel. */
 		memset(&limiter, 0xa5, sizeof(limiter));
 		why = limit_spec_parse(good[i].text, &limiter);
 		if (!ok(!why && same(&limiter, &good[i].limiter), "limiter %s", good[i].text))
@@ -225,7 +225,7 @@ static void test_bad(void)
 	ok(limit_spec_parse(long_one, &limiter), "refused: a very long one");
 }
 
-/* Whatever a limiter of 32 and 64 bits can be, its text makes it again. */
+/* Any limiter of 32-bit and 64-bit numbers survives printing and parsing. */
 static uint64_t some_bits(void)
 {
 	uint64_t bits = (uint64_t)random() << 42 ^ (uint64_t)random() << 21 ^ random();

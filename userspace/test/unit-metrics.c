@@ -31,7 +31,7 @@ static const char *written(const struct metrics_queue *queues, size_t nr)
 	return text;
 }
 
-/* The lines of one family, with its head. */
+/* The lines of one metric family, including its header. */
 static const char *family_of(const struct metrics_queue *queues, size_t nr, const char *name)
 {
 	static char lines[8192];
@@ -108,7 +108,7 @@ static void test_families(void)
 	is_string(written(q, 0), "", "no queue, no text");
 }
 
-/* Each number in its own place: none twice, none as another's. */
+/* Each number has a value of its own, so that mixed-up members are noticed. */
 static void test_members(void)
 {
 	static const char *const lines[] = {
@@ -167,7 +167,7 @@ static void test_members(void)
 		   lines[i]);
 	}
 
-	/* What a kernel without metrics fills in. */
+	/* The size that a kernel without metrics fills in. */
 	q.stat.size = offsetof(struct kwq_stat, now);
 	written(&q, 1);
 	is_number(occurrences("workqueue_adds_total{"), 1, "U3: an older kernel has adds");
@@ -266,7 +266,7 @@ static void test_numbers(void)
 	is_seconds(0, UINT64_MAX, "18446744073.709551615");
 	is_seconds(1, 0, "18446744073.709551616");
 	is_seconds(UINT64_MAX, UINT64_MAX, "340282366920938463463374607431.768211455");
-	/* 10^27 ns: all groups of digits but the first are 0. */
+	/* 10^27 ns: all groups of digits except the first are 0. */
 	is_seconds(54210108, 11515845246265065472ULL, "1000000000000000000");
 
 	to = begin();
@@ -380,7 +380,7 @@ static void test_table(void)
 	before[0].stat.work_duration.counts[1] = 7;
 	now[0].stat.work_duration.counts[1] = 7;
 	now[0].stat.work_duration.counts[10] = 1;
-	/* Another queue took this name. */
+	/* A lower counter: another queue now has this name. */
 	before[2].stat.adds = 1;
 
 	table_fill(rows, now, 3, before, 3, 2000000000);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * U3: what the command says where the module is the first version, which has no
- * limiters and no leases: ioctl() and open() are that module here (the linker's --wrap).
+ * U3: the messages of the command with the first version of the module, which has no
+ * limiters and no leases. The test replaces that module by wrapping ioctl() and open()
+ * (the linker's --wrap).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 
 #define OLD_FEATURES (KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES)
 
-/* What the command did to the queue, told by the child. */
+/* The child reports here its requests on the queue. */
 static int report = -1;
 
 static void note(const char *what)
@@ -31,7 +32,7 @@ static int fails(int err)
 	return -1;
 }
 
-/* A queue whose one item is handed out once, and that is shut down then. */
+/* A queue with one item. The queue is shut down after the hand-out. */
 static int take_get(struct kwq_get *req)
 {
 	static bool got;
@@ -85,7 +86,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		((struct kwq_info *)arg)->features = OLD_FEATURES;
 		return 0;
 	case KWQ_IOC_OPEN:
-		/* One that epoll takes. */
+		/* Any descriptor that epoll accepts. */
 		return dup(STDIN_FILENO);
 	case KWQ_IOC_STAT:
 		((struct kwq_stat *)arg)->size = offsetof(struct kwq_stat, now);
@@ -109,7 +110,7 @@ static int open_device(int flags)
 	return open("/dev/null", flags);
 }
 
-/* What it says and does, and behind that its exit status. */
+/* Returns the output and the requests of the command, followed by its exit status. */
 static const char *says(const struct command *which, char **argv)
 {
 	static char text[4096];
@@ -147,7 +148,7 @@ static const char *says(const struct command *which, char **argv)
 #define OLD	"the kernel's kwq is older than this command and has no "
 #define LACKS	"q: " OLD "limiters\n1"
 
-/* Not const: getopt_long() sorts the arguments. */
+/* Not const: getopt_long() reorders the arguments. */
 static struct {
 	const struct command *command;
 	char *argv[8];
@@ -175,7 +176,7 @@ static struct {
 	{ &command_advance, { "advance", "q", "1s" }, "kwq: advance: " LACKS },
 	{ &command_run, { "run", "q", "--", "true" },
 	  "kwq: run: q: the kernel's kwq is too old to have limiters: use --retry-after\n1" },
-	/* With delays of its own it does what it always did. */
+	/* With delays of its own, kwq run needs no limiters. */
 	{ &command_run, { "run", "--retry-after", "1s", "q", "--", "true" }, "[done]0" },
 	{ &command_run, { "run", "-q", "--retry-max", "1h", "q", "--", "false" }, "[done]1" },
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The output of jobs, the log of them, and the progress line.
+ * Job output, the job log and the progress line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 static char written[1 << 20];
 
-/* Where a stream's output goes in these tests, and what went there so far. */
+/* The file that receives a stream's output in these tests. */
 static int target;
 
 static void new_target(void)
@@ -182,7 +182,7 @@ static void test_after_error(void)
 	close(full);
 }
 
-/* What write_all() watches in these tests. */
+/* State of the callback of write_watch() in these tests. */
 struct watched {
 	int signals[2], target[2];
 	int left;	/* calls until it gives up */
@@ -244,7 +244,7 @@ static void test_interrupted(void)
 	close_watched(&w);
 }
 
-/* A child that is in no group of its own. */
+/* A child outside the job's process group. */
 static void test_kill(void)
 {
 	struct job job = { .pid = fork(), .pidfd = -1 };
@@ -298,7 +298,7 @@ static void test_joblog(void)
 	is_number(joblog_open("/nonexistent/log"), -ENOENT, "a log that cannot be opened");
 }
 
-/* Columns of a line, its colours left out. */
+/* The number of columns of a line, without its colour codes. */
 static size_t columns(const char *line)
 {
 	size_t nr = 0;

@@ -59,7 +59,7 @@ static void test_counting(void)
 	   "all forgotten: an empty table");
 }
 
-/* Against a plain array, over many random steps. */
+/* Compares with a plain array over many random steps. */
 static void test_against_model(void)
 {
 	enum { KEYS = 50, STEPS = 20000 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * open() for a test that plays the kernel (--wrap=open, --wrap=open64). Who includes it
- * says with open_device() what it is to open /dev/kwq; other files are what they are.
+ * open() for a test that replaces the kernel (--wrap=open, --wrap=open64). The test
+ * defines open_device(), which replaces open() of /dev/kwq. Other files are opened
+ * normally.
  */
 #ifndef KWQ_TEST_WRAP_OPEN_H
 #define KWQ_TEST_WRAP_OPEN_H
@@ -15,7 +16,7 @@ static int open_device(int flags);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open64(const char *path, int flags, ...);
 
-/* The mode is there to be passed on: with O_TMPFILE, too, it counts. */
+/* The mode matters with O_TMPFILE, too, so it is always passed on. */
 int __wrap_open(const char *path, int flags, ...)
 {
 	va_list args;
