@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * U1, U3, O6: the shape of the requests. Sizes, unknown flags, padding, unknown
- * requests, foreign descriptors, addresses that are none. Built for 32 bits too.
+ * requests, foreign descriptors, invalid addresses. Built for 32 bits, too.
  */
 #include "kwq_test.h"
 
 #include <sys/socket.h>
 
-/* U3: what is published stays where it is, for programs of 32 and of 64 bits. */
+/* U3: published members never move, for programs of 32 and of 64 bits. */
 
 #define ASSERT_AT(type, member, offset)					\
 	_Static_assert(offsetof(struct type, member) == (offset), #type "." #member)
@@ -265,11 +265,11 @@ _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
 
 /*
- * Every request that takes a structure, in a form that works: on a queue with the
- * item "r" ready and the item "p" processing, and a named queue that is open.
+ * Every request that takes a structure, in a form that succeeds. The queue has the item
+ * "r" ready and the item "p" processing, and a named queue is open.
  */
 
-/* More than a page, for structures of the future. */
+/* Larger than a page, for structures of the future. */
 union argument {
 	__u32 size;
 	struct kwq_info info;
@@ -602,7 +602,7 @@ static int run(request_fixture *self, const request_variant *variant, const void
 	return request(variant->target == DEVICE ? self->dev : self->q, variant->cmd, arg);
 }
 
-/* Nothing happened to the queues, the names or the descriptors. */
+/* Checks that queues, names and descriptors are unchanged. */
 static void check_unchanged(struct __test_metadata *_metadata, request_fixture *self)
 {
 	struct kwq_stat after;
@@ -640,7 +640,7 @@ static size_t first_size(const request_variant *variant)
 	return variant->first ?: variant->size;
 }
 
-/* U3: a program of the past, and all between it and now. */
+/* U3: an old program, of every size between the first one and today's. */
 TEST_F(request, its_first_size)
 {
 	for (size_t size = variant->size - 1; size >= first_size(variant); size--) {
@@ -664,7 +664,7 @@ TEST_F(request, size_too_small)
 	check_unchanged(_metadata, self);
 }
 
-/* U3: nor longer than a page. */
+/* U3: no structure is longer than a page. */
 TEST_F(request, size_beyond_a_page)
 {
 	static const __u32 sizes[] = { 4097, 8192, 1U << 31, ~0U };
@@ -678,7 +678,7 @@ TEST_F(request, size_beyond_a_page)
 	check_unchanged(_metadata, self);
 }
 
-/* U3: a program of the future that uses nothing of it. */
+/* U3: a newer program that uses none of the new members. */
 TEST_F(request, longer_with_zero_tail)
 {
 	self->arg.size = variant->size + 8;
@@ -692,8 +692,9 @@ TEST_F(request, a_page_with_zero_tail)
 }
 
 /*
- * U3: and one that does. What only comes out is as long as the caller said, zero
- * where nothing is known, and its former content does not matter.
+ * U3: a newer program that uses new members. A structure that is only filled in has the
+ * caller's size, is zero beyond the known members, and its former content does not
+ * matter.
  */
 TEST_F(request, longer_with_tail)
 {
@@ -722,7 +723,7 @@ TEST_F(request, longer_with_tail)
 	check_unchanged(_metadata, self);
 }
 
-/* U3: each unknown flag. What only comes out has none. */
+/* U3: each unknown flag. A structure that is only filled in has no flags. */
 TEST_F(request, unknown_flags)
 {
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? KWQ_CREATE_OR_OPEN :
@@ -745,7 +746,7 @@ TEST_F(request, unknown_flags)
 	check_unchanged(_metadata, self);
 }
 
-/* O6: no structure there, or the half of one. */
+/* O6: no structure at the address, or half of one. */
 TEST_F(request, not_readable)
 {
 	__u8 *edge = user_edge(1);
@@ -768,7 +769,7 @@ TEST_F(request, not_readable)
 	user_edge_free(edge, 1);
 }
 
-/* O6: up to the very end of what is mapped, and at an odd address. */
+/* O6: a structure that ends where the mapped memory ends, and at an odd address. */
 TEST_F(request, at_the_edge)
 {
 	__u8 *edge = user_edge(1);
@@ -788,8 +789,8 @@ TEST_F(request, at_an_odd_address)
 }
 
 /*
- * U3: a filter that denies a request denies it by its number, so no other number may
- * pass for it.
+ * U3: a filter of system calls denies a request by its number, so no other number may
+ * work for the request.
  */
 TEST_F(request, another_size_or_direction_in_its_number)
 {
@@ -809,7 +810,7 @@ TEST_F(request, another_size_or_direction_in_its_number)
 	check_unchanged(_metadata, self);
 }
 
-/* U3: a request of someone else's with the same number is not ours. */
+/* U3: another driver's request with the same number is unknown here. */
 TEST_F(request, another_magic)
 {
 	static const __u8 magics[] = { 0, 'T', 0xBA, 0xBC, 0xff };
@@ -826,7 +827,7 @@ TEST_F(request, another_magic)
 	check_unchanged(_metadata, self);
 }
 
-/* U1: a request on the other kind of descriptor, or on one that is none of ours. */
+/* U1: a request on the wrong kind of descriptor, or on a foreign one. */
 TEST_F(request, wrong_descriptor)
 {
 	int fds[2], other;
@@ -860,7 +861,7 @@ TEST_F(request, wrong_descriptor)
 	check_unchanged(_metadata, self);
 }
 
-/* The device as such, and what does not fit the table above */
+/* The device in general, and tests that do not fit the table above */
 
 FIXTURE(abi)
 {
@@ -909,7 +910,7 @@ TEST_F(abi, info)
 	EXPECT_LT(0, out.info.max_user_bytes);
 	EXPECT_LT(out.info.max_user_bytes, out.info.max_total_bytes);
 	EXPECT_LT(0, out.info.user_bytes);
-	/* The caller is root: exempt. */
+	/* The caller is root and therefore exempt. */
 	EXPECT_EQ(~0U, out.info.user_queues_left);
 	EXPECT_EQ(~0ULL, out.info.user_bytes_left);
 	EXPECT_EQ(0, out.info.pad);
@@ -991,7 +992,7 @@ static bool is_one_of(unsigned int cmd, const unsigned int *cmds, int nr)
 	return false;
 }
 
-/* U3: every number that there is not, on both kinds of descriptors. */
+/* U3: all unknown numbers, on both kinds of descriptors. */
 TEST_F(abi, unknown_requests)
 {
 	static const unsigned int of_device[] = {
@@ -1027,7 +1028,7 @@ TEST_F(abi, unknown_requests)
 	check_stat(self->q, .items = 0);
 }
 
-/* U1: it is no stream of bytes. */
+/* U1: a queue is no stream of bytes. */
 TEST_F(abi, no_read_no_write)
 {
 	char byte = 0;
@@ -1071,7 +1072,7 @@ TEST_F(abi, create_padding_and_values)
 			}
 		}
 
-		/* O_WRONLY and O_RDWR are among those that mean nothing. */
+		/* O_WRONLY and O_RDWR are among the invalid flags. */
 		if (!((O_NONBLOCK | O_CLOEXEC) & 1U << bit)) {
 			create = right;
 			create.open_flags |= 1U << bit;
@@ -1096,7 +1097,7 @@ TEST_F(abi, create_padding_and_values)
 			}
 		}
 	}
-	/* A descriptor that may do nothing. */
+	/* A descriptor without any right. */
 	create = right;
 	create.rights = 0;
 	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
@@ -1109,12 +1110,12 @@ TEST_F(abi, create_padding_and_values)
 		}
 	}
 
-	/* To open rather than to create wants a name. */
+	/* KWQ_CREATE_OR_OPEN needs a name. */
 	create = right;
 	create.flags = KWQ_CREATE_OR_OPEN;
 	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
 
-	/* Bytes behind the name's end. */
+	/* Bytes behind the end of the name. */
 	for (int i = 1; i <= KWQ_NAME_MAX; i++) {
 		create = right;
 		create.name[i] = 'x';
@@ -1146,7 +1147,7 @@ TEST_F(abi, open_values)
 	}
 	arg.pad = 0;
 	arg.name[0] = 'x';
-	/* A handle is opened by no name. */
+	/* OPEN on a queue takes no name. */
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_OPEN, &arg));
 	arg.name[0] = 0;
 	arg.name[1] = 'x';
@@ -1187,7 +1188,7 @@ TEST_F(abi, list_values)
 	EXPECT_TRUE(is_poison(&entry, sizeof(entry)));
 }
 
-/* U3: entries as long as the caller was compiled. */
+/* U3: entries of the caller's size. */
 
 enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, GOT, DEAD };
 
@@ -1246,13 +1247,13 @@ FIXTURE_VARIANT_ADD(entry, dead) {
 	.kind = DEAD, .cmd = KWQ_IOC_LIST_DEAD, .size = sizeof(struct kwq_dead_entry),
 };
 
-/* Are the entries filled in? */
+/* Whether the kernel fills the entries in. */
 static bool come_out(const entry_variant *variant)
 {
 	return variant->kind == GOT || variant->kind == DEAD;
 }
 
-/* An item that was rate-limited once and is idle; once more, and it is dead. */
+/* Makes an item rate-limited once and idle. The next rate-limited add makes it dead. */
 static void fail_once(struct __test_metadata *_metadata, int q, const char *key)
 {
 	struct item item;
@@ -1298,7 +1299,7 @@ FIXTURE_TEARDOWN(entry)
 	close(self->dev);
 }
 
-/* Three entries, for the keys "a", "b" and "c", each @entry_size apart. */
+/* Runs three entries, for the keys "a", "b" and "c", @entry_size apart. */
 static int run_entries(entry_fixture *self, const entry_variant *variant,
 		       __u32 entry_size)
 {
@@ -1406,7 +1407,7 @@ TEST_F(entry, a_page_with_zero_tail)
 	check_entries_done(_metadata, self, variant, 4096);
 }
 
-/* Strides that keep no member where it would be aligned. */
+/* Strides at which no member is aligned. */
 TEST_F(entry, odd_size)
 {
 	fill_entries(self, variant, variant->size + 1);
@@ -1439,8 +1440,8 @@ TEST_F(entry, wrong_size)
 }
 
 /*
- * U3, Q13: a batch comes as far as the entry that asks for what is not known. What is
- * filled in is zero there, whatever it was.
+ * U3, Q13: a batch stops at the first entry with unknown content. In entries that are
+ * filled in, the unknown tail becomes zero, whatever it was.
  */
 TEST_F(entry, longer_with_tail)
 {
@@ -1462,7 +1463,7 @@ TEST_F(entry, longer_with_tail)
 	EXPECT_TRUE(is_poison(self->results, sizeof(self->results)));
 }
 
-/* U3: each unknown flag and all padding of an entry; what is refused changes nothing. */
+/* U3: each unknown flag and all padding of an entry. A refused entry changes nothing. */
 TEST_F(abi, entry_flags_and_padding)
 {
 	const __u32 known = (KWQ_ADD_KICK << 1) - 1;
@@ -1505,7 +1506,7 @@ TEST_F(abi, entry_flags_and_padding)
 	EXPECT_TRUE(same_stat(&before, &after));
 }
 
-/* U3: flags of an add that contradict each other, or values that belong to no flag. */
+/* U3: contradictory flags of an add, or values without their flag. */
 TEST_F(abi, add_values)
 {
 	static const struct kwq_add_entry wrong[] = {
@@ -1551,7 +1552,7 @@ TEST_F(abi, add_values)
 	check_counts(self->q, .adds = 0);
 }
 
-/* U3: a done is by ticket or by key. */
+/* U3: a done is either by ticket or by key. */
 TEST_F(abi, done_values)
 {
 	struct kwq_done_entry entry = {
@@ -1569,7 +1570,7 @@ TEST_F(abi, done_values)
 	check_stat(self->q, .processing = 1, .items = 1);
 }
 
-/* U3: everything about a batch but its entries. */
+/* U3: the members of a batch, apart from its entries. */
 TEST_F(abi, batch_values)
 {
 	static const unsigned long cmds[] = {
@@ -1624,7 +1625,7 @@ TEST_F(abi, batch_values)
 	free(b);
 }
 
-/* U3: the same for the batches of a get; one that is wrong keeps all of them from happening. */
+/* U3: the batches of a get. One invalid batch prevents all of them. */
 TEST_F(abi, get_values)
 {
 	struct batch *adds = new_batch(), *dones = new_batch();
@@ -1669,7 +1670,7 @@ TEST_F(abi, get_values)
 		}
 	}
 
-	/* Nothing is both absent and described. */
+	/* An absent batch has no members. */
 	get = right;
 	get.add.nr = 0;
 	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
@@ -1693,7 +1694,7 @@ TEST_F(abi, get_values)
 		}
 	}
 
-	/* What comes out goes in as zero. */
+	/* Members that are filled in must be zero on entry. */
 	get = right;
 	get.nr_added = 1;
 	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
@@ -1729,7 +1730,7 @@ TEST_F(abi, get_values)
 	ASSERT_EQ(0, q_stat(self->q, &after));
 	EXPECT_TRUE(same_stat(&before, &after));
 
-	/* And what all of that was derived from works. */
+	/* The unmodified request works. */
 	get = right;
 	EXPECT_EQ(1, q_get_raw(self->q, &get));
 	EXPECT_EQ(1, get.nr_added);
@@ -1755,7 +1756,7 @@ TEST_F(abi, no_argument)
 	int mine;
 
 	for (int i = 0; i < ARRAY_SIZE(some); i++) {
-		/* A program of 32 bits has only those. */
+		/* A 32-bit program has only 32-bit arguments. */
 		void *arg = (void *)(uintptr_t)some[i];
 
 		if (!arg)
@@ -1773,7 +1774,7 @@ TEST_F(abi, no_argument)
 	EXPECT_EQ(0, q_shutting_down(self->q));
 }
 
-/* U3: how long to wait, where a get does not wait for anything. */
+/* U3: a deadline in a get that waits for nothing. */
 TEST_F(abi, get_without_a_wait)
 {
 	static const __u64 deadlines[] = { 1, 1ULL << 32, KWQ_NO_DEADLINE };
@@ -1827,7 +1828,7 @@ TEST_F(abi, get_without_a_wait)
 	get.resume = 0;
 	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 
-	/* A get that adds is not restarted, so it has nothing to go on with. */
+	/* A get that adds is not restarted, so it keeps no state for a restart. */
 	get = nonblock;
 	get.add = add_only.add;
 	get.flags = KWQ_GET_RELATIVE;
@@ -1848,7 +1849,7 @@ TEST_F(abi, get_without_a_wait)
 	free(adds);
 }
 
-/* U3: the address of keys that have no bytes. */
+/* U3: an address of keys that have no bytes. */
 TEST_F(abi, keys_of_no_bytes)
 {
 	static const unsigned long cmds[] = {
@@ -1876,7 +1877,7 @@ TEST_F(abi, keys_of_no_bytes)
 			},
 		};
 
-		/* Only the entry is wrong without one: it names nothing. */
+		/* Without the address only the entry is invalid: it names no item. */
 		EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
 		op.batch.keys = 0;
 		EXPECT_EQ(1, request(self->q, cmds[i], &op));
@@ -1904,7 +1905,7 @@ TEST_F(abi, keys_of_no_bytes)
 	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 }
 
-/* U3: the batch of a list of the dead. */
+/* U3: the batch of a list of dead items. */
 TEST_F(abi, list_dead_values)
 {
 	struct kwq_dead_entry entry;
@@ -1943,7 +1944,7 @@ TEST_F(abi, list_dead_values)
 	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_DEAD, &right));
 }
 
-/* O6, U3: addresses are 64 bits wide, also of a program that has 32. */
+/* O6, U3: addresses have 64 bits, even those of a 32-bit program. */
 TEST_F(abi, addresses_beyond)
 {
 	const struct kwq_add_entry entry = { .key_len = 1 };
@@ -1978,7 +1979,7 @@ TEST_F(abi, addresses_beyond)
 	EXPECT_EQ(1, request(self->q, KWQ_IOC_ADD, &right));
 }
 
-/* U9: what each request needs; nothing where any right will do. */
+/* U9: the right that each request needs; none if any right suffices. */
 static const struct {
 	unsigned int cmd;
 	__u32 right;
@@ -1993,7 +1994,7 @@ static const struct {
 	{ KWQ_IOC_SHUTTING_DOWN, 0 },		{ KWQ_IOC_CONFIG, 0 },
 };
 
-/* Every request of a queue, in a form that works if it is permitted. */
+/* Every request of a queue, in a form that succeeds if it is permitted. */
 static int ask(int q, unsigned int cmd)
 {
 	const struct kwq_config config = default_config();
@@ -2061,7 +2062,10 @@ TEST_F(abi, rights)
 		check_rights(_metadata, self->dev, rights);
 }
 
-/* U9: a get that adds reads and writes. One that comes without both does nothing. */
+/*
+ * U9: a get that adds needs the rights to read and to write. Without both it does
+ * nothing.
+ */
 TEST_F(abi, rights_of_a_get_that_adds)
 {
 	struct batch *b = new_batch();
@@ -2098,7 +2102,7 @@ TEST_F(abi, rights_of_a_get_that_adds)
 	free(b);
 }
 
-/* U9: to bring a dead item back is an add. */
+/* U9: kicking a dead item is an add. */
 TEST_F(abi, rights_of_a_kick)
 {
 	int wr = q_open_with(self->q, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
@@ -2112,7 +2116,7 @@ TEST_F(abi, rights_of_a_kick)
 	close(others);
 }
 
-/* U9: a descriptor of a descriptor has no right that the first lacks. */
+/* U9: a descriptor opened on a descriptor has no right that the first lacks. */
 TEST_F(abi, rights_never_widen)
 {
 	for (__u32 has = 1; has <= ALL_RIGHTS; has++) {
@@ -2135,7 +2139,7 @@ TEST_F(abi, rights_never_widen)
 	}
 }
 
-/* How many requests and ways to open it again go beyond the rights that @q has. */
+/* Counts the requests, and ways to reopen the queue, that exceed the rights of @q. */
 static int nr_gained(int q, __u32 has)
 {
 	char path[32];
@@ -2153,7 +2157,7 @@ static int nr_gained(int q, __u32 has)
 	return nr;
 }
 
-/* How a descriptor comes to somebody else: over a socket, or with a fork. */
+/* The ways to pass a descriptor on: over a socket, or by a fork. */
 struct passed_on {
 	int dev;
 	int socket;
@@ -2203,7 +2207,7 @@ static int receive_fd(int socket)
 	return fd;
 }
 
-/* A user without privileges makes a queue, and passes on what is open with few rights. */
+/* An unprivileged user creates a queue, and passes on a descriptor with few rights. */
 static int peer_passes_on(struct peer *parent, void *arg)
 {
 	const struct passed_on *how = arg;
@@ -2246,7 +2250,7 @@ TEST_F(abi, rights_that_are_passed_on)
 			TH_LOG("by a fork, with the rights %u", how.has);
 		}
 		EXPECT_EQ(0, end_of_peer(&child));
-		/* What it has works still. */
+		/* The rights that it has still work. */
 		EXPECT_EQ(!!(how.has & KWQ_RIGHT_READ), q_requeues(how.q, "none") != -EBADF);
 		EXPECT_EQ(!!(how.has & KWQ_RIGHT_WRITE), q_add(how.q, "new") != -EBADF);
 		EXPECT_EQ(!!(how.has & KWQ_RIGHT_MANAGE), q_remove(how.q, "none") != -EBADF);
@@ -2258,13 +2262,13 @@ TEST_F(abi, rights_that_are_passed_on)
 	close(sockets[1]);
 }
 
-/* U1: the flags of a new descriptor are those that were asked for. */
+/* U1: a new descriptor has the requested flags. */
 TEST_F(abi, descriptor_flags)
 {
 	static const int wanted[] = {
 		0, O_NONBLOCK, O_CLOEXEC, O_NONBLOCK | O_CLOEXEC,
 	};
-	/* U9: as far as the flags of a file can say it. */
+	/* U9: the access mode is as close to the rights as it can be. */
 	static const int access[] = {
 		[1] = O_RDONLY, [2] = O_WRONLY, [3] = O_WRONLY,
 		[4] = O_RDONLY, [5] = O_RDONLY, [6] = O_RDWR, [7] = O_RDWR,
@@ -2288,7 +2292,7 @@ TEST_F(abi, descriptor_flags)
 	}
 }
 
-/* U1: what STAT tells of an unnamed queue. */
+/* U1: STAT of an unnamed queue. */
 TEST_F(abi, stat)
 {
 	struct kwq_stat stat;
@@ -2310,7 +2314,7 @@ TEST_F(abi, stat)
 	ASSERT_LE(0, second);
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(2, stat.handles);
-	/* A dup is the same handle. */
+	/* A dup() is the same handle. */
 	EXPECT_LE(0, dup2(second, second + 1));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(2, stat.handles);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Q13, O2: many entries in one call; each has its own result, and what faults on
- * the way in or out loses nothing.
+ * Q13, O2: many entries in one call. Each has its own result, and a fault on the way in
+ * or out loses nothing.
  */
 #include "kwq_test.h"
 
@@ -122,7 +122,7 @@ TEST_F(batch, each_has_its_result)
 	free(b);
 }
 
-/* Q13: an error in the middle leaves those before it and those behind it as they are. */
+/* Q13: an error in the middle does not affect the entries before and after it. */
 TEST_F(batch, wrong_entries_between_right_ones)
 {
 	struct kwq_add_entry entries[] = {
@@ -155,7 +155,7 @@ TEST_F(batch, wrong_entries_between_right_ones)
 	check_stat(self->q, .items = 0);
 }
 
-/* O4, Q13: keys that are too long, and those behind them. */
+/* O4, Q13: keys that are too long, and the entries after them. */
 TEST_F(batch, key_lengths)
 {
 	struct kwq_add_entry entries[4] = { };
@@ -182,7 +182,7 @@ TEST_F(batch, key_lengths)
 	free(keys);
 }
 
-/* O6: lengths whose sum is more than 32 bits hold do not begin anew. */
+/* O6: lengths whose sum exceeds 32 bits must not wrap around. */
 TEST_F(batch, key_lengths_that_overflow)
 {
 	static const __u32 lengths[] = { ~0U, ~0U - 1, 1U << 31, 1U << 16 };
@@ -220,7 +220,7 @@ TEST_F(batch, key_lengths_that_overflow)
 	check_stat(self->q, .items = 0);
 }
 
-/* Q13: keys that reach beyond the bytes there are. */
+/* Q13: entries whose keys exceed keys_len. */
 TEST_F(batch, keys_too_short)
 {
 	struct kwq_done_entry dones[4] = { };
@@ -246,7 +246,7 @@ TEST_F(batch, keys_too_short)
 		close(q);
 	}
 
-	/* An entry that has no key is not affected by those before it. */
+	/* An entry without a key is not affected by the entries before it. */
 	add_numbered(_metadata, self->q, 3);
 	ASSERT_EQ(3, q_get_many(self->q, items, 3, 0, KWQ_NO_DEADLINE));
 	dones[0].ticket = items[0].ticket;
@@ -263,7 +263,7 @@ TEST_F(batch, keys_too_short)
 	free(b);
 }
 
-/* Q13: more room is said to be at the keys than there is; it is not asked for. */
+/* Q13: keys_len exceeds the mapped memory, but no entry needs the excess. */
 TEST_F(batch, keys_len_beyond_the_keys)
 {
 	struct kwq_add_entry entry = { .key_len = 1 };
@@ -291,7 +291,7 @@ TEST_F(batch, keys_len_beyond_the_keys)
 	user_edge_free(edge, 1);
 }
 
-/* Q13, Q1: as many as there may be. */
+/* Q13, Q1: the largest batch. */
 TEST_F(batch, the_longest)
 {
 	struct item *items = calloc(KWQ_BATCH_MAX, sizeof(*items));
@@ -330,7 +330,7 @@ TEST_F(batch, the_longest)
 	free(items);
 }
 
-/* Q13: as many as there may be, with the longest keys, all in one call each. */
+/* Q13: the largest batch with the longest keys, in one call. */
 TEST_F(batch, the_longest_with_the_longest_keys)
 {
 	const size_t size = (size_t)KWQ_BATCH_MAX * KWQ_KEY_MAX;
@@ -374,7 +374,7 @@ TEST_F(batch, the_longest_with_the_longest_keys)
 	free(adds);
 }
 
-/* Q13: a get takes what is there and does not wait for the rest. */
+/* Q13: a get takes the ready items and does not wait for more. */
 TEST_F(batch, get_takes_what_is_there)
 {
 	struct item items[8];
@@ -384,7 +384,7 @@ TEST_F(batch, get_takes_what_is_there)
 	check_stat(self->q, .processing = 3, .items = 3);
 }
 
-/* Q13: as many items as their keys have room; the rest stays where it was. */
+/* Q13: a get takes as many items as their keys fit; the others keep their places. */
 TEST_F(batch, get_as_far_as_the_keys_fit)
 {
 	struct kwq_got got[4];
@@ -426,7 +426,7 @@ TEST_F(batch, get_as_far_as_the_keys_fit)
 	expect_take(self->q, "key0003");
 }
 
-/* A get of one item into @room bytes, poisoned; with a done of @ticket if that is not 0. */
+/* Gets one item into @room poisoned bytes, after a done of @ticket if that is not 0. */
 static int get_into_room(int q, __u64 ticket, __u8 *keys, __u32 room, struct kwq_got *got)
 {
 	const struct kwq_done_entry entry = { .ticket = ticket };
@@ -461,7 +461,7 @@ static int get_into_room(int q, __u64 ticket, __u8 *keys, __u32 room, struct kwq
 
 #define ROOM_MAX	(2 * KWQ_KEY_MAX)
 
-/* Q13: one item, however long its key is and however much room there is. */
+/* Q13: one item, for all lengths of its key and of the room. */
 TEST_F(batch, get_one_by_its_length)
 {
 	static const __u32 lens[] = { 1, 2, 63, 64, 65, 127, 128, 129, 4095, KWQ_KEY_MAX };
@@ -505,7 +505,7 @@ TEST_F(batch, get_one_by_its_length)
 	free(key);
 }
 
-/* O2: a key that is longer than most, and does not reach the caller, goes back. */
+/* O2: a long key that cannot be copied to the caller goes back. */
 TEST_F(batch, get_one_long_key_to_nowhere)
 {
 	__u8 *edge = user_edge(1), *key = malloc(KWQ_KEY_MAX);
@@ -537,7 +537,7 @@ TEST_F(batch, get_one_long_key_to_nowhere)
 	free(key);
 }
 
-/* Q13: in one call first the adds, then the dones, then the get. */
+/* Q13: one call does first the adds, then the dones, then the get. */
 TEST_F(batch, add_done_get)
 {
 	struct batch *adds = new_batch(), *dones = new_batch();
@@ -567,7 +567,7 @@ TEST_F(batch, add_done_get)
 	ASSERT_EQ(2, q_get_raw(self->q, &get));
 	EXPECT_EQ(2, get.nr_added);
 	EXPECT_EQ(2, get.nr_done);
-	/* Added while it was out, then done: behind what was added meanwhile. */
+	/* Dirtied and then done, the item went behind the item added meanwhile. */
 	EXPECT_EQ(KWQ_DIRTIED, adds->results[0]);
 	EXPECT_EQ(KWQ_ADDED, adds->results[1]);
 	EXPECT_EQ(KWQ_REQUEUED, dones->results[0]);
@@ -578,7 +578,7 @@ TEST_F(batch, add_done_get)
 	free(adds);
 }
 
-/* Q13: each part alone. */
+/* Q13: each part can be absent. */
 TEST_F(batch, parts_may_be_absent)
 {
 	struct batch *b = new_batch();
@@ -605,7 +605,7 @@ TEST_F(batch, parts_may_be_absent)
 	free(b);
 }
 
-/* It is an address like any other, for who may map it. */
+/* Address 0 is an address like any other, for a process that may map it. */
 TEST_F(batch, a_result_at_address_zero)
 {
 	struct batch *dones = new_batch();
@@ -625,7 +625,7 @@ TEST_F(batch, a_result_at_address_zero)
 		},
 	};
 
-	/* Mapped once more, where C can look at it. */
+	/* A second mapping, because C cannot access address 0. */
 	result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, result);
@@ -645,7 +645,7 @@ TEST_F(batch, a_result_at_address_zero)
 	free(dones);
 }
 
-/* Q13: what was added and finished stays so when there is nothing to fetch, and is told. */
+/* Q13: adds and dones stay done and are reported if there is nothing to fetch. */
 TEST_F(batch, nothing_to_fetch_after_done)
 {
 	struct batch *adds = new_batch(), *dones = new_batch();
@@ -697,8 +697,8 @@ TEST_F(batch, nothing_to_fetch_after_done)
 }
 
 /*
- * Faults. The buffer under test ends at an edge after which nothing is mapped; its
- * first @whole elements lie before it.
+ * Faults. The buffer under test ends at an edge, behind which nothing is mapped. Its
+ * first @whole elements lie before the edge.
  */
 #define NR	130	/* more than twice what the kernel takes in one go */
 
@@ -761,7 +761,7 @@ FIXTURE_TEARDOWN(fault)
 	close(self->dev);
 }
 
-/* @nr entries in self->b, on a new queue in which all of them are right. */
+/* Puts @nr entries into self->b, on a new queue in which all of them succeed. */
 static void prepare(struct __test_metadata *_metadata, fault_fixture *self,
 		    const fault_variant *variant, int nr)
 {
@@ -788,7 +788,7 @@ static void prepare(struct __test_metadata *_metadata, fault_fixture *self,
 	}
 }
 
-/* @whole elements and @more bytes of the buffer are there. */
+/* Makes @whole elements and @more bytes of the buffer accessible. */
 static int run_at_edge(fault_fixture *self, const fault_variant *variant, int whole,
 		       int more)
 {
@@ -818,7 +818,7 @@ static int run_at_edge(fault_fixture *self, const fault_variant *variant, int wh
 	return request(self->q, variant->cmd, &op);
 }
 
-/* The first @whole were taken, and nothing else happened. */
+/* Checks that the first @whole entries were taken, and nothing else happened. */
 static void check_taken(struct __test_metadata *_metadata, fault_fixture *self,
 			const fault_variant *variant, int nr, int whole, int more)
 {
@@ -865,10 +865,10 @@ static void check_fault(struct __test_metadata *_metadata, fault_fixture *self,
 	check_taken(_metadata, self, variant, nr, whole, more);
 }
 
-/* O6, Q13: a buffer that ends anywhere in the first few entries. */
+/* O6, Q13: a buffer that ends anywhere within the first few entries. */
 TEST_F(fault, in_a_short_batch)
 {
-	/* One by itself goes a way of its own. */
+	/* A single entry has a code path of its own. */
 	check_fault(_metadata, self, variant, 1, 0, 0);
 	check_fault(_metadata, self, variant, 1, 0, 1);
 	check_fault(_metadata, self, variant, 1, 0, 3);
@@ -878,11 +878,11 @@ TEST_F(fault, in_a_short_batch)
 		check_fault(_metadata, self, variant, 4, whole, 1);
 		check_fault(_metadata, self, variant, 4, whole, 3);
 	}
-	/* And one that does not. */
+	/* A batch without a fault. */
 	check_fault(_metadata, self, variant, 4, 4, 0);
 }
 
-/* O6, Q13: and in one so long that it is worked off in several goes. */
+/* O6, Q13: a batch that the kernel processes in several chunks. */
 TEST_F(fault, in_a_long_batch)
 {
 	static const int wholes[] = { 63, 64, 65, NR - 1 };
@@ -891,7 +891,7 @@ TEST_F(fault, in_a_long_batch)
 		check_fault(_metadata, self, variant, NR, wholes[i], 1);
 }
 
-/* O6: where there is nothing at all. */
+/* O6: addresses where nothing is mapped. */
 TEST_F(fault, nowhere)
 {
 	static const __u64 nowhere[] = { 0, 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
@@ -926,7 +926,7 @@ TEST_F(fault, results_read_only)
 	prepare(_metadata, self, variant, 4);
 	op.batch = batch_of(variant->cmd, self->b);
 	ASSERT_EQ(0, mprotect(self->edge - page, page, PROT_READ));
-	/* Two before that page, two in it. */
+	/* Two results before that page, two in it. */
 	op.batch.results = user_ptr(self->edge - page - 2 * sizeof(__s32));
 	EXPECT_EQ(2, request(self->q, variant->cmd, &op));
 	op.batch.results = user_ptr(self->edge - page);
@@ -941,7 +941,7 @@ TEST_F(fault, results_read_only)
 			   .processing = variant->cmd == KWQ_IOC_DONE ? 2 : 0, .items = 2);
 }
 
-/* Memory that goes away between the moment in which a result is announced and its own. */
+/* Memory that disappears between the announcement of a result and the result itself. */
 
 struct told_late {
 	int q;
@@ -958,7 +958,7 @@ static void *be_told_late(void *arg)
 	return NULL;
 }
 
-/* So that a touch of these pages stops a request until they are there. */
+/* Makes the first touch of these pages stop a request. */
 static int watch_pages(void *pages, size_t size)
 {
 	int faults = syscall(__NR_userfaultfd, O_CLOEXEC);
@@ -996,8 +996,8 @@ static void give_page(int faults, const void *page, const void *content)
 #define HALF	16	/* of the results, on each side of the edge between two pages */
 
 /*
- * s390 copies to a program by an instruction that writes all or nothing, and begins again when a
- * missing page is there. Other machines go on from where that page begins.
+ * On s390 an instruction copies to a program. It writes all or nothing, and starts over
+ * once a missing page exists. Other machines continue at the start of that page.
  */
 static bool copy_begins_again(void)
 {
@@ -1007,7 +1007,7 @@ static bool copy_begins_again(void)
 	return !strcmp(name.machine, "s390x");
 }
 
-/* Q13: what was refused does not read as taken if that cannot be told any more. */
+/* Q13: a refused entry does not read as taken, even if its result cannot be written. */
 TEST_F(batch, refused_and_told_nowhere)
 {
 	size_t page = getpagesize();
@@ -1031,7 +1031,9 @@ TEST_F(batch, refused_and_told_nowhere)
 	ASSERT_EQ(0, madvise(pages + page, page, MADV_DONTNEED));
 	faults = watch_pages(pages + page, page);
 
-	/* The first half is announced already, and goes away before it is told. */
+	/* The first half is announced already. It disappears before the results are
+	 * written.
+	 */
 	ASSERT_EQ(0, pthread_create(&thread, NULL, be_told_late, &late));
 	wait_for_touch(faults, pages + page);
 	ASSERT_EQ(0, mprotect(pages, page, PROT_READ));
@@ -1051,7 +1053,7 @@ TEST_F(batch, refused_and_told_nowhere)
 	free(adds);
 }
 
-/* Q13: nor does a done that shares a hold of the lock with a get. */
+/* Q13: the same for a done that shares a lock hold with a get. */
 TEST_F(batch, refused_done_and_told_nowhere)
 {
 	size_t page = getpagesize();
@@ -1086,7 +1088,9 @@ TEST_F(batch, refused_done_and_told_nowhere)
 	ASSERT_EQ(0, madvise(pages + page, page, MADV_DONTNEED));
 	faults = watch_pages(pages, 2 * page);
 
-	/* The numbers are told once more after the result is announced; then it goes away. */
+	/* The kernel writes the numbers after the announcement. Then the result's page
+	 * disappears.
+	 */
 	ASSERT_EQ(0, pthread_create(&thread, NULL, be_told_late, &late));
 	wait_for_touch(faults, pages + page);
 	ASSERT_EQ(0, madvise(pages, page, MADV_DONTNEED));
@@ -1105,14 +1109,17 @@ TEST_F(batch, refused_done_and_told_nowhere)
 	free(content);
 }
 
-/* The same for what a get copies out. */
+/* The same for the output of a get. */
 
 struct get_buffers {
 	struct kwq_got got[NR];
 	__u8 keys[NR * KEY_LEN];
 };
 
-/* Of one item, with so little room for its key that it goes a way of its own. */
+/*
+ * Gets @nr items. A single item gets so little room that it takes a code path of its
+ * own.
+ */
 static struct kwq_get get_into(struct get_buffers *buffers, int nr)
 {
 	poison(buffers, sizeof(*buffers));
@@ -1129,7 +1136,10 @@ static struct kwq_get get_into(struct get_buffers *buffers, int nr)
 	};
 }
 
-/* O2: @whole of @nr were fetched; the others are where they were, and nothing counts them. */
+/*
+ * O2: @whole of @nr items were fetched. The others are in their places, and no counter
+ * counts them.
+ */
 static void check_fetched(struct __test_metadata *_metadata, int q, int nr, int whole)
 {
 	char key[16];
@@ -1207,7 +1217,7 @@ TEST_F(batch, get_faults_in_keys)
 		check_get_fault(_metadata, self->dev, true, NR, wholes[i], wholes[i] < NR);
 }
 
-/* O2: longer entries, whose zeroed tail is what faults. */
+/* O2: longer entries, with a fault in their zeroed tail. */
 TEST_F(batch, get_faults_in_a_tail)
 {
 	__u8 *edge = user_edge(1);
@@ -1225,7 +1235,7 @@ TEST_F(batch, get_faults_in_a_tail)
 	user_edge_free(edge, 1);
 }
 
-/* O2: nowhere at all; also when the item was abandoned before, or has a priority. */
+/* O2: invalid addresses, also for an item that was abandoned before or has a priority. */
 TEST_F(batch, get_to_nowhere)
 {
 	static const __u64 nowhere[] = { 0, 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
@@ -1267,7 +1277,10 @@ TEST_F(batch, get_to_nowhere)
 	free(buffers);
 }
 
-/* O2, Q13: a fault in one part of a get; what came before it is told, what comes after is not. */
+/*
+ * O2, Q13: a fault in one part of a get. The parts before it are reported, the parts
+ * after it do not happen.
+ */
 TEST_F(batch, get_faults_in_a_part)
 {
 	struct batch *adds = new_batch(), *dones = new_batch();
@@ -1284,7 +1297,7 @@ TEST_F(batch, get_faults_in_a_part)
 	batch_add(adds, "x");
 	batch_add(adds, "y");
 
-	/* The second add cannot be read. */
+	/* The second add is not readable. */
 	get = get_into(buffers, 4);
 	get.add = batch_of(KWQ_IOC_ADD, adds);
 	get.done = batch_of(KWQ_IOC_DONE, dones);
@@ -1297,7 +1310,7 @@ TEST_F(batch, get_faults_in_a_part)
 	EXPECT_TRUE(is_poison(dones->results, sizeof(dones->results)));
 	check_stat(self->q, .ready = 1, .processing = 3, .items = 4);
 
-	/* The result of the third done cannot be written. */
+	/* The result of the third done is not writable. */
 	get = get_into(buffers, 4);
 	get.add = batch_of(KWQ_IOC_ADD, adds);
 	get.done = batch_of(KWQ_IOC_DONE, dones);
@@ -1309,7 +1322,7 @@ TEST_F(batch, get_faults_in_a_part)
 	EXPECT_EQ(KWQ_ADDED, adds->results[1]);
 	check_stat(self->q, .ready = 2, .processing = 1, .items = 3);
 
-	/* What is fetched has nowhere to go. */
+	/* The fetched items have no valid destination. */
 	get = get_into(buffers, 4);
 	get.done = batch_of(KWQ_IOC_DONE, dones);
 	get.get.keys = user_ptr(edge);
@@ -1329,7 +1342,7 @@ TEST_F(batch, get_faults_in_a_part)
 	free(adds);
 }
 
-/* Q13 O2 O6: one done and one get share a hold of the lock; each may have nowhere to go. */
+/* Q13 O2 O6: one done and one get share a lock hold; each may have an invalid address. */
 TEST_F(batch, one_done_and_one_get)
 {
 	struct get_buffers *buffers = malloc(sizeof(*buffers));
@@ -1353,7 +1366,7 @@ TEST_F(batch, one_done_and_one_get)
 		.entry_size = sizeof(entry),
 	};
 
-	/* It cannot be read, or its result be written: nothing is done. */
+	/* The done is not readable, or its result not writable: nothing happens. */
 	get = right;
 	get.done.entries = user_ptr(edge);
 	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
@@ -1365,7 +1378,7 @@ TEST_F(batch, one_done_and_one_get)
 	EXPECT_TRUE(is_poison(buffers, sizeof(*buffers)));
 	check_stat(self->q, .ready = 1, .processing = 1, .items = 2);
 
-	/* The item cannot be written, or its key: that goes back, and the other is done. */
+	/* The item or its key is not writable: the item goes back, and the done counts. */
 	get = right;
 	get.get.entries = user_ptr(edge);
 	EXPECT_EQ(-EFAULT, q_get_raw(self->q, &get));
@@ -1379,7 +1392,7 @@ TEST_F(batch, one_done_and_one_get)
 	EXPECT_EQ(-ESTALE, result);
 	check_stat(self->q, .ready = 1, .items = 1);
 
-	/* What is wrong with it is told, and does not keep the get from going on. */
+	/* An invalid done is reported, and the get still happens. */
 	entry.flags = ~KWQ_DONE_FORGET;
 	get = right;
 	EXPECT_EQ(1, q_get_raw(self->q, &get));
@@ -1395,7 +1408,7 @@ TEST_F(batch, one_done_and_one_get)
 	EXPECT_EQ(-EMSGSIZE, result);
 	check_stat(self->q, .processing = 1, .items = 1);
 
-	/* Too long a key stays where it is. */
+	/* An item with too long a key stays in its place. */
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "longer"));
 	entry = (struct kwq_done_entry){ .ticket = item.ticket };
 	get = right;
@@ -1408,7 +1421,7 @@ TEST_F(batch, one_done_and_one_get)
 	free(buffers);
 }
 
-/* O6: where the numbers of what was taken cannot be told, nothing is. */
+/* O6: if the counts cannot be written, nothing happens. */
 TEST_F(batch, get_told_nowhere)
 {
 	struct batch *adds = new_batch();
@@ -1457,8 +1470,8 @@ static void *new_page(void)
 }
 
 /*
- * O6: nor where that was still there before. The kernel waits for a page of the entries
- * while the page in which the numbers belong goes away.
+ * O6: the same if the page of the counts disappears during the call. The kernel waits
+ * for a page of the entries meanwhile.
  */
 TEST_F(batch, get_told_nowhere_any_more)
 {
@@ -1498,7 +1511,7 @@ TEST_F(batch, get_told_nowhere_any_more)
 	pthread_join(thread, NULL);
 	EXPECT_EQ(-EFAULT, told.ret);
 
-	/* What was taken is taken, and has its result; nothing was fetched. */
+	/* The add was taken and has its result; nothing was fetched. */
 	EXPECT_EQ(KWQ_ADDED, adds->results[0]);
 	EXPECT_TRUE(is_poison(buffers, sizeof(*buffers)));
 	check_stat(self->q, .ready = 1, .items = 1);
@@ -1510,7 +1523,7 @@ TEST_F(batch, get_told_nowhere_any_more)
 	free(adds);
 }
 
-/* U1, O2: a list that faults says so; it takes nothing away. */
+/* U1, O2: a fault in a list is reported; listing takes nothing away. */
 TEST_F(batch, list_faults)
 {
 	__u8 *edge = user_edge(1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * K4, D5: a queue on a clock that goes on only when it is told to. What sleeps is seen
- * to sleep, and what is due is so to the ns.
+ * K4, D5: a queue on a manual clock. The tests check that sleepers sleep, and that
+ * items become due exactly to the nanosecond.
  */
 #include "kwq_test.h"
 
@@ -50,11 +50,11 @@ TEST_F(clock, begins_at_0)
 	EXPECT_EQ(SEC + 1, now_of(self->q));
 	EXPECT_EQ(0, q_advance_to(self->q, HOUR));
 	EXPECT_EQ(HOUR, now_of(self->q));
-	/* Each queue has its own. */
+	/* Each queue has its own clock. */
 	EXPECT_EQ(0, now_of(new_manual_queue(self->dev, NULL)));
 }
 
-/* It does not go back, nor does a request that asks for that change anything. */
+/* The clock never goes back, and a refused request changes nothing. */
 TEST_F(clock, no_way_back)
 {
 	EXPECT_EQ(0, q_advance_to(self->q, 0));
@@ -67,7 +67,7 @@ TEST_F(clock, no_way_back)
 	check_stat(self->q, .waiting = 1, .items = 1);
 }
 
-/* D7: it has an end, and stays there. */
+/* D7: the clock stops at its end. */
 TEST_F(clock, saturates)
 {
 	struct sleeper s;
@@ -85,7 +85,7 @@ TEST_F(clock, saturates)
 	EXPECT_EQ(TIME_MAX, now_of(self->q));
 	expect_take(self->q, "never");
 
-	/* Even there no deadline is none. */
+	/* A deadline before the end still times out there. */
 	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, TIME_MAX - 1));
 	start_get(&s, self->q);
 	EXPECT_EQ(KWQ_ADDED, q_add_after(self->q, "a", SEC));
@@ -93,7 +93,7 @@ TEST_F(clock, saturates)
 	EXPECT_STREQ("a", s.item.key);
 }
 
-/* D1, D4, D5: delays and times, in their order, and not by a ns too early. */
+/* D1, D4, D5: delays and times are handled in order, and not a nanosecond early. */
 TEST_F(clock, times)
 {
 	EXPECT_EQ(0, q_advance(self->q, 100));
@@ -118,7 +118,7 @@ TEST_F(clock, times)
 	expect_take(self->q, "d");
 }
 
-/* D6: however many are due, all are ready when the call returns. */
+/* D6: all due items are ready when the call returns, however many they are. */
 TEST_F(clock, many_at_once)
 {
 	char key[16];
@@ -157,7 +157,7 @@ static void start_until(struct sleeper *s, int q, int (*call)(struct sleeper *s)
 	wait_until_asleep(s->tid, __NR_ioctl, cmd);
 }
 
-/* Q5: a deadline that has come, to the ns, of several who wait. */
+/* Q5: deadlines of several getters, exact to the nanosecond. */
 TEST_F(clock, deadlines_of_getters)
 {
 	struct sleeper first, second, third;
@@ -185,7 +185,7 @@ TEST_F(clock, deadlines_of_getters)
 	EXPECT_EQ(1, sleeper_join(&third));
 }
 
-/* Q5: what is due when the deadline comes is got. */
+/* Q5: an item that is due at the deadline itself is got. */
 TEST_F(clock, due_at_the_deadline)
 {
 	struct sleeper s;
@@ -196,7 +196,7 @@ TEST_F(clock, due_at_the_deadline)
 	EXPECT_EQ(1, sleeper_join(&s));
 }
 
-/* Q9: a drain's deadline is on it, too. */
+/* Q9: a drain's deadline is on the manual clock, too. */
 TEST_F(clock, deadline_of_a_drain)
 {
 	struct sleeper s;
@@ -208,7 +208,7 @@ TEST_F(clock, deadline_of_a_drain)
 	EXPECT_EQ(0, q_advance(self->q, SEC - 1));
 	wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_DRAIN);
 	EXPECT_FALSE(s.ended);
-	/* Shut down as it is, its clock goes on. */
+	/* The clock of a queue that is shut down still moves. */
 	EXPECT_EQ(0, q_advance(self->q, 1));
 	EXPECT_EQ(-ETIMEDOUT, sleeper_join(&s));
 	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, SEC));
@@ -233,7 +233,7 @@ TEST_F(clock, poll)
 	EXPECT_EQ(POLLIN, sleeper_join(&s));
 }
 
-/* A real clock is nobody's to move. */
+/* A real clock cannot be moved. */
 TEST_F(clock, real_clocks)
 {
 	static const __s32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
@@ -298,7 +298,7 @@ static int peer_creates_as(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O5: a named queue is for others too, who count on its clock; only its owner moves it. */
+/* O5: other users of a named queue depend on its clock, so only its owner moves it. */
 TEST_F(clock, of_a_named_queue)
 {
 	struct kwq_create create = {
@@ -322,7 +322,7 @@ TEST_F(clock, of_a_named_queue)
 	EXPECT_EQ(0, q_advance(mine, SEC));
 	EXPECT_EQ(-EPERM, advance_as(SOMEBODY, mine));
 	EXPECT_EQ(SEC, now_of(mine));
-	/* Without its name it is still not theirs. */
+	/* Unlinking changes nothing about that. */
 	EXPECT_EQ(0, q_unlink(self->dev, name));
 	EXPECT_EQ(-EPERM, advance_as(SOMEBODY, mine));
 	EXPECT_EQ(0, advance_as(0, mine));
@@ -334,7 +334,7 @@ TEST_F(clock, of_a_named_queue)
 	EXPECT_LE(0, hear(&child));
 	theirs = q_open(self->dev, name, O_CLOEXEC);
 	ASSERT_LE(0, theirs);
-	/* Nor is root an exception. */
+	/* Root is no exception. */
 	EXPECT_EQ(-EPERM, q_advance(theirs, SEC));
 	EXPECT_EQ(0, advance_as(SOMEBODY, theirs));
 	EXPECT_EQ(SEC, now_of(theirs));
@@ -342,7 +342,7 @@ TEST_F(clock, of_a_named_queue)
 	EXPECT_EQ(0, end_of_peer(&child));
 	EXPECT_EQ(0, q_unlink(self->dev, name));
 
-	/* Whoever was given an unnamed one may. */
+	/* Everybody who has an unnamed queue may move its clock. */
 	EXPECT_EQ(0, advance_as(SOMEBODY, self->q));
 	EXPECT_EQ(SEC, now_of(self->q));
 	close(theirs);
@@ -363,7 +363,7 @@ static int peer_elsewhere(struct peer *parent, void *arg)
 	say(parent, q_wait_get(qs[0], &item));
 	say(parent, now_of(qs[0]) == 2 * SEC);
 	say(parent, q_get(qs[0], &item, 0, 2 * SEC));
-	/* A real one is told as it is read here. */
+	/* A real clock shows the time of the reader's namespace. */
 	for (int i = 0; i < 2; i++) {
 		static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME };
 
@@ -375,7 +375,7 @@ static int peer_elsewhere(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* In a time namespace, where other clocks are a second behind, it is what it is. */
+/* A manual clock is the same in a time namespace whose other clocks are a second behind. */
 TEST_F(clock, in_a_time_namespace)
 {
 	int qs[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * L11: items that were rate-limited too often. On a manual clock, with a limiter that
- * makes nobody wait, so that only the count decides.
+ * L11: items that were rate-limited too often. The clock is manual and the limiter has
+ * no delay, so only the count decides.
  */
 #include "kwq_test.h"
 
@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(dead)
 	close(self->dev);
 }
 
-/* Has an item fail as often as it may; it is idle then. */
+/* Makes an item fail as often as it may. It is idle afterwards. */
 static void use_up(int q, const char *key)
 {
 	struct item item;
@@ -59,7 +59,7 @@ static __u64 deaths(int q)
 	return stat.died;
 }
 
-/* The dead, in the order of their deaths, separated by spaces. */
+/* The dead items in the order of their deaths, separated by spaces. */
 static const char *the_dead(int q)
 {
 	static char text[1024];
@@ -76,7 +76,7 @@ static const char *the_dead(int q)
 	return text;
 }
 
-/* L11: a worker's item fails again and again; it is dead at the done of its last run. */
+/* L11: an item fails again and again; it is dead at the done of its last run. */
 TEST_F(dead, after_its_last_try)
 {
 	struct item item;
@@ -100,14 +100,14 @@ TEST_F(dead, after_its_last_try)
 	EXPECT_STREQ("a", the_dead(self->q));
 	check_stat(self->q, .items = 1);
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
-	/* Deader than dead it is not. */
+	/* A dead item cannot die again. */
 	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
 	EXPECT_EQ(1, deaths(self->q));
 	EXPECT_EQ(LIVES, q_requeues(self->q, "a"));
 	EXPECT_EQ(-ENOENT, q_done_key(self->q, "a"));
 }
 
-/* L11: an item that is idle with a count. Its neighbours in the memory of counts stay. */
+/* L11: an idle item with a count dies. Idle items beside it stay. */
 TEST_F(dead, from_idleness)
 {
 	struct kwq_stat stat;
@@ -129,7 +129,10 @@ TEST_F(dead, from_idleness)
 	check_stat(self->q, .items = 0);
 }
 
-/* L11: what is to run anyway runs first, whoever gives it up meanwhile. */
+/*
+ * L11: an item that is due to run anyway runs first, even if somebody gives it up
+ * meanwhile.
+ */
 TEST_F(dead, not_while_it_is_to_run)
 {
 	struct item item;
@@ -157,7 +160,7 @@ TEST_F(dead, not_while_it_is_to_run)
 	EXPECT_EQ(1, deaths(self->q));
 }
 
-/* L11: never, unless asked for; and those who are dead stay so under other rules. */
+/* L11: items die only if configured. A dead item stays dead under another configuration. */
 TEST_F(dead, only_if_configured)
 {
 	struct kwq_config config = config_of(at_once);
@@ -178,7 +181,7 @@ TEST_F(dead, only_if_configured)
 	EXPECT_STREQ("a b", the_dead(self->q));
 }
 
-/* L11: what is told of each, page by page. */
+/* L11: the listed members of each item, page by page. */
 TEST_F(dead, listed)
 {
 	static const char * const keys[] = { "a", "bb", "ccc", "dddd", "eeeee" };
@@ -206,14 +209,16 @@ TEST_F(dead, listed)
 	EXPECT_STREQ("bb", dead[1].key);
 	ASSERT_EQ(2, q_list_dead(self->q, dead, 2, dead[1].number));
 	EXPECT_STREQ("ccc", dead[0].key);
-	/* One that went meanwhile leaves no hole, nor does the one that was last seen. */
+	/* An item that left meanwhile leaves no gap in the listing, even if it was the
+	 * last one seen.
+	 */
 	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "dddd"));
 	ASSERT_EQ(1, q_list_dead(self->q, dead, 2, dead[1].number));
 	EXPECT_STREQ("eeeee", dead[0].key);
 	EXPECT_EQ(0, q_list_dead(self->q, dead, 2, dead[0].number));
 	EXPECT_EQ(0, q_list_dead(self->q, dead, 2, ~0ULL));
 
-	/* As far as the keys fit. */
+	/* The list ends where the keys no longer fit. */
 	EXPECT_EQ(-EMSGSIZE, q_list_dead_into(self->q, dead, 8, 0, 0));
 	EXPECT_EQ(1, q_list_dead_into(self->q, dead, 8, 1, 0));
 	EXPECT_EQ(1, q_list_dead_into(self->q, dead, 8, 2, 0));
@@ -224,7 +229,7 @@ TEST_F(dead, listed)
 	check_stat(self->q, .items = 4);
 }
 
-/* What die() does, of a key as long as there may be. */
+/* As die(), with a key of the greatest length. */
 static void die_with_longest_key(int q, __u8 first)
 {
 	static __u8 key[KWQ_KEY_MAX], room[KWQ_KEY_MAX];
@@ -250,7 +255,7 @@ static void die_with_longest_key(int q, __u8 first)
 	REQUIRE(q_add_bytes(q, key, sizeof(key), KWQ_ADD_RATE_LIMITED, 0, 0) == KWQ_DEAD);
 }
 
-/* L11: more than the kernel takes in one go, of entries and of bytes. */
+/* L11: more entries and more bytes than the kernel processes at once. */
 TEST_F(dead, many)
 {
 	struct dead *dead = calloc(300, sizeof(*dead));
@@ -286,14 +291,14 @@ TEST_F(dead, many)
 		EXPECT_EQ(KWQ_KEY_MAX, entries[i].key_len);
 		EXPECT_EQ(i, keys[i * KWQ_KEY_MAX]);
 	}
-	/* Five and a half of them. */
+	/* Room for five and a half keys. */
 	list.batch.keys_len = 5 * KWQ_KEY_MAX + KWQ_KEY_MAX / 2;
 	EXPECT_EQ(5, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 	list.batch.keys_len = KWQ_KEY_MAX - 1;
 	EXPECT_EQ(-EMSGSIZE, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 }
 
-/* O6: outputs that are not there, or end in the middle. */
+/* O6: outputs that are not mapped, or end in the middle. */
 TEST_F(dead, list_not_writable)
 {
 	const size_t size = sizeof(struct kwq_dead_entry);
@@ -345,7 +350,7 @@ TEST_F(dead, list_not_writable)
 	user_edge_free(edge, 1);
 }
 
-/* L11: a kick brings back what is dead, as if it had never failed. */
+/* L11: a kick brings a dead item back as if it had never failed. */
 TEST_F(dead, kicked)
 {
 	struct item item;
@@ -361,7 +366,7 @@ TEST_F(dead, kicked)
 	die(self->q, "a");
 	EXPECT_EQ(2, deaths(self->q));
 
-	/* Later, and with a priority. */
+	/* A kick with a time and a priority. */
 	EXPECT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_KICK | KWQ_ADD_AFTER, 0, SEC));
 	check_stat(self->q, .waiting = 1, .items = 1);
 	EXPECT_EQ(-ENOENT, q_kick(self->q, "a"));
@@ -378,7 +383,7 @@ TEST_F(dead, kicked)
 	EXPECT_EQ(9, item.priority);
 }
 
-/* L11: and nothing else; nor does it make an item. */
+/* L11: a kick changes no item that is not dead, and creates none. */
 TEST_F(dead, kicked_though_not_dead)
 {
 	struct kwq_stat before, after;
@@ -404,7 +409,7 @@ TEST_F(dead, kicked_though_not_dead)
 	EXPECT_EQ(LIVES, q_requeues(self->q, "idle"));
 }
 
-/* L11: one that is still being processed is not dead yet. */
+/* L11: an item that is still being processed is not dead yet. */
 TEST_F(dead, kicked_too_early)
 {
 	struct item item;
@@ -420,7 +425,7 @@ TEST_F(dead, kicked_too_early)
 	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
 }
 
-/* L11, Q11: dropped for good, with its count. */
+/* L11, Q11: dropped for good, together with its count. */
 TEST_F(dead, dropped)
 {
 	struct item item;
@@ -431,11 +436,11 @@ TEST_F(dead, dropped)
 	EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
 	EXPECT_EQ(0, q_requeues(self->q, "a"));
 	EXPECT_STREQ("b", the_dead(self->q));
-	/* A remove that asks for nothing takes it as well. */
+	/* A remove without flags removes a dead item, too. */
 	EXPECT_EQ(KWQ_WAS_DEAD, q_remove(self->q, "b"));
 	check_stat(self->q, .items = 0);
 
-	/* What is not dead is left alone. */
+	/* A drop leaves items alone that are not dead. */
 	EXPECT_EQ(-ENOENT, q_drop(self->q, "unknown"));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
 	EXPECT_EQ(-ENOENT, q_drop(self->q, "c"));
@@ -443,7 +448,7 @@ TEST_F(dead, dropped)
 	expect_take(self->q, "c");
 	check_counts(self->q, .adds = 7, .gets = 7, .dones = 7, .removed = 2);
 
-	/* To be dead at its done, until that was taken from it. */
+	/* The item was to die at its done, until an event cancelled that. */
 	use_up(self->q, "d");
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "d"));
 	expect_next(self->q, &item, "d");
@@ -453,7 +458,7 @@ TEST_F(dead, dropped)
 	check_stat(self->q, .items = 0);
 }
 
-/* L11: an event brings it back, too. */
+/* L11: an event brings a dead item back. */
 TEST_F(dead, revived_by_an_add)
 {
 	struct item item;
@@ -469,7 +474,7 @@ TEST_F(dead, revived_by_an_add)
 	EXPECT_EQ(0, q_advance(self->q, SEC));
 	expect_take(self->q, "b");
 
-	/* Before its done. */
+	/* An event before the done. */
 	use_up(self->q, "c");
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
 	expect_next(self->q, &item, "c");
@@ -483,7 +488,10 @@ TEST_F(dead, revived_by_an_add)
 	check_stat(self->q, .items = 0);
 }
 
-/* L8: a forget forgets and nothing else. One that dies anew is the last of the dead. */
+/*
+ * L8: a forget changes only the count. An item that dies again goes to the tail of the
+ * list.
+ */
 TEST_F(dead, forgotten)
 {
 	struct dead dead[2];
@@ -509,7 +517,7 @@ TEST_F(dead, forgotten)
 	EXPECT_STREQ("b a", the_dead(self->q));
 }
 
-/* Q8, Q10: of a queue that ends, the dead go first. */
+/* Q8, Q10: a shut down drops the dead items first. */
 TEST_F(dead, dropped_by_a_shut_down)
 {
 	struct item item;
@@ -543,7 +551,7 @@ static int peer_gives_up(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O1: nobody said that it was done, so it is tried once more. */
+/* O1: an item whose worker died before the done is tried once more. */
 TEST_F(dead, its_worker_is_killed)
 {
 	struct peer child;
@@ -564,7 +572,7 @@ TEST_F(dead, its_worker_is_killed)
 	EXPECT_EQ(2, deaths(self->q));
 }
 
-/* Gets one item, tells whether it is the one that kills, and waits to be killed. */
+/* Gets one item, reports whether it is the poison item, and waits to be killed. */
 static int peer_gets(struct peer *parent, void *arg)
 {
 	int q = q_reopen(*(int *)arg);
@@ -582,7 +590,7 @@ static int peer_gets(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* A worker of its own for one item; returns whether the item killed it. */
+/* Starts a worker for one item. Returns whether the item killed the worker. */
 static int one_worker(struct __test_metadata *_metadata, int q)
 {
 	struct kwq_stat stat;
@@ -592,14 +600,14 @@ static int one_worker(struct __test_metadata *_metadata, int q)
 	start_peer(&child, peer_gets, &q);
 	killed = hear(&child);
 	EXPECT_EQ(killed ? -SIGKILL : 0, killed ? kill_peer(&child) : end_of_peer(&child));
-	/* A handle may be closed a little later than its process can be waited for. */
+	/* The kernel may close the handle after the process can be waited for. */
 	do {
 		REQUIRE(!q_stat(q, &stat));
 	} while (stat.processing);
 	return killed;
 }
 
-/* L12: it kills each worker that gets it. The others have their turn between its runs. */
+/* L12: a poison item kills each worker that gets it. Other items run between its runs. */
 TEST_F(dead, item_that_kills_its_workers)
 {
 	struct kwq_config config = default_config();
@@ -613,14 +621,14 @@ TEST_F(dead, item_that_kills_its_workers)
 		snprintf(key, sizeof(key), "%d", i);
 		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
 	}
-	/* First, and once more ahead of the others; after that behind them. */
+	/* At first it comes ahead of the others once more; then it goes behind them. */
 	EXPECT_EQ(1, one_worker(_metadata, self->q));
 	EXPECT_EQ(1, one_worker(_metadata, self->q));
 	for (int i = 0; i < 25; i++)
 		done += !one_worker(_metadata, self->q);
 	EXPECT_EQ(25, done);
 
-	/* With a limit it is dead after that many workers. */
+	/* With a limit the item is dead after that many workers. */
 	config.dead_after_lost = 5;
 	ASSERT_EQ(0, q_configure(self->q, &config));
 	while (q_len(self->q) && killed < 50)
@@ -633,7 +641,7 @@ TEST_F(dead, item_that_kills_its_workers)
 	EXPECT_EQ(0, dead.requeues);
 	check_stat(self->q, .items = 1);
 
-	/* L11: kicked, it may be lost as often as before. */
+	/* L11: a kick resets the number of losses. */
 	ASSERT_EQ(KWQ_ADDED, q_kick(self->q, "killer"));
 	for (killed = 0; q_len(self->q) && killed < 50; )
 		killed += one_worker(_metadata, self->q);
@@ -643,7 +651,7 @@ TEST_F(dead, item_that_kills_its_workers)
 	check_stat(self->q, .items = 0);
 }
 
-/* L12, O1: after a shut down it is still handed out, until it was lost too often. */
+/* L12, O1: after a shut down the item is still handed out, until it was lost too often. */
 TEST_F(dead, lost_too_often_after_a_shut_down)
 {
 	struct kwq_config config = default_config();
@@ -659,7 +667,7 @@ TEST_F(dead, lost_too_often_after_a_shut_down)
 	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
 }
 
-/* O4: the dead are items, and make no room for others. */
+/* O4: dead items count as items, and give no room to others. */
 TEST_F(dead, count_as_items)
 {
 	struct kwq_config config = config_of(at_once);
@@ -680,7 +688,7 @@ TEST_F(dead, count_as_items)
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "c"));
 }
 
-/* L10: the dead are not idle, and their counts not forgotten. */
+/* L10: dead items are not idle, and their counts are not forgotten. */
 TEST_F(dead, not_forgotten_by_time)
 {
 	struct kwq_config config = config_of(at_once);
@@ -696,7 +704,7 @@ TEST_F(dead, not_forgotten_by_time)
 	EXPECT_EQ(HOUR, dead.age);
 	EXPECT_EQ(LIVES, dead.requeues);
 	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
-	/* Those who were idle for that long begin anew. */
+	/* An item that was idle for that long starts over. */
 	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
 	expect_take(self->q, "a");
 	use_up(self->q, "a");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * D1 to D8: items that wait for their time. That none is early is looked at with
- * the clock read after the item came; how late it is nobody asks here (D5).
+ * D1 to D8: items that wait for a time. A test that an item is not early reads the
+ * clock after the item came. How late an item comes is not tested here (D5).
  *
- * "It does not come" is shown by a later item or a later deadline that does.
+ * A later item or deadline proves that an item does not come.
  */
 #include "kwq_test.h"
 
@@ -30,14 +30,15 @@ FIXTURE_TEARDOWN(delay)
 typedef FIXTURE_DATA(delay) delay_fixture;
 
 /*
- * What happens to an item while it waits can be tested only if all of it happens before
- * its time. This begins again, on a new queue, with twice the time ahead:
+ * The tests change an item while it waits, so all changes must happen before its time.
+ * If the test was too slow, this begins again, on a new queue, with twice the time
+ * ahead:
  *
  *	__u64 ahead = 0;
  *
  *	do {
  *		due = begin(self, &ahead);
- *		what happens, with what it returned kept
+ *		the changes, with their results kept
  *	} while (now_ns() >= due);
  */
 static __u64 begin(delay_fixture *self, __u64 *ahead)
@@ -49,7 +50,7 @@ static __u64 begin(delay_fixture *self, __u64 *ahead)
 	return now_ns() + *ahead;
 }
 
-/* Waits for the next item, which is @key and not there before @due. */
+/* Waits for the next item, which must be @key and not come before @due. */
 static void expect_at(struct __test_metadata *_metadata, int q, const char *key, __u64 due)
 {
 	struct item item;
@@ -79,7 +80,7 @@ TEST_F(delay, after)
 	check_stat(self->q, .items = 0);
 }
 
-/* D1, D5: the time as such. */
+/* D1, D5: an absolute time. */
 TEST_F(delay, at)
 {
 	for (__u64 ahead = USEC; ahead <= 20 * MSEC; ahead *= 3) {
@@ -91,7 +92,7 @@ TEST_F(delay, at)
 	check_stat(self->q, .items = 0);
 }
 
-/* D1, D7: what is past is now. */
+/* D1, D7: a time in the past means now. */
 TEST_F(delay, at_a_past_time)
 {
 	static const __u64 past[] = { 0, 1, SEC / 2 };
@@ -106,7 +107,7 @@ TEST_F(delay, at_a_past_time)
 	check_counts(self->q, .adds = 4, .gets = 4, .dones = 4);
 }
 
-/* D1: no delay is no wait; the item's place is that of an add. */
+/* D1: a delay of 0 is an add now, with the place of such an add. */
 TEST_F(delay, after_nothing)
 {
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
@@ -118,7 +119,7 @@ TEST_F(delay, after_nothing)
 	expect_take(self->q, "c");
 }
 
-/* D1, Q1: its place is that of the moment in which it became ready. */
+/* D1, Q1: the item's place is determined by the moment when it becomes ready. */
 TEST_F(delay, place_in_the_queue)
 {
 	__u64 ahead = 0, due;
@@ -136,7 +137,7 @@ TEST_F(delay, place_in_the_queue)
 	expect_take(self->q, "later");
 }
 
-/* D2: the earlier of two times. */
+/* D2: the earlier of two times counts. */
 TEST_F(delay, keeps_the_earlier)
 {
 	__u64 ahead = 0, due;
@@ -167,7 +168,7 @@ TEST_F(delay, keeps_the_earlier)
 	check_counts(self->q, .adds = 1, .coalesced = 1, .gets = 1, .dones = 1);
 }
 
-/* The queue's next item comes after @due, and it is none that waits for it. */
+/* The queue's next item comes after @due, and it is not the waiting one. */
 static void expect_none_until(struct __test_metadata *_metadata, int q, __u64 due)
 {
 	struct item item;
@@ -176,14 +177,14 @@ static void expect_none_until(struct __test_metadata *_metadata, int q, __u64 du
 	EXPECT_LE(due, now_ns());
 }
 
-/* D2: on request another one. */
+/* D2: on request the new time replaces the old one. */
 TEST_F(delay, replaces)
 {
 	const __u32 at = KWQ_ADD_AT | KWQ_ADD_REPLACE;
 	__u64 ahead = 0, due;
 	int ret[3];
 
-	/* By a later time: the old one passes, and nothing comes. */
+	/* Replaced by a later time: nothing comes at the old time. */
 	do {
 		due = begin(self, &ahead);
 		ret[0] = q_add_at(self->q, "a", due);
@@ -194,7 +195,7 @@ TEST_F(delay, replaces)
 	expect_none_until(_metadata, self->q, due + 5 * MSEC);
 	check_stat(self->q, .waiting = 1, .items = 1);
 
-	/* By an earlier one, and back again. */
+	/* Replaced by an earlier time, and back again. */
 	do {
 		due = begin(self, &ahead);
 		ret[0] = q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_REPLACE, 0, HOUR);
@@ -208,7 +209,7 @@ TEST_F(delay, replaces)
 	check_stat(self->q, .items = 0);
 }
 
-/* D2: on request the first one. */
+/* D2: on request the first time counts. */
 TEST_F(delay, keeps_the_first)
 {
 	const __u32 at = KWQ_ADD_AT | KWQ_ADD_KEEP;
@@ -229,7 +230,7 @@ TEST_F(delay, keeps_the_first)
 	check_stat(self->q, .items = 0);
 }
 
-/* D2: on request the later one. */
+/* D2: on request the later time counts. */
 TEST_F(delay, keeps_the_later)
 {
 	const __u32 at = KWQ_ADD_AT | KWQ_ADD_LATER;
@@ -250,7 +251,7 @@ TEST_F(delay, keeps_the_later)
 	check_stat(self->q, .items = 0);
 }
 
-/* D3: ready now, and once more when its time comes. */
+/* D3: ready now, and again at its time. */
 TEST_F(delay, ready_and_waiting)
 {
 	__u64 ahead = 0, due;
@@ -273,7 +274,7 @@ TEST_F(delay, ready_and_waiting)
 	check_counts(self->q, .adds = 2, .gets = 2, .dones = 2);
 }
 
-/* D3, Q2: ready when its time comes: once. */
+/* D3, Q2: an item that is ready at its time comes once. */
 TEST_F(delay, ready_when_its_time_comes)
 {
 	__u64 ahead = 0, due;
@@ -293,7 +294,7 @@ TEST_F(delay, ready_when_its_time_comes)
 	check_stat(self->q, .items = 0);
 }
 
-/* D3, Q4: processing when its time comes: ready again at its done. */
+/* D3, Q4: an item that is being processed at its time is ready again at its done. */
 TEST_F(delay, processing_when_its_time_comes)
 {
 	__u64 ahead = 0, due;
@@ -314,7 +315,7 @@ TEST_F(delay, processing_when_its_time_comes)
 	check_stat(self->q, .items = 0);
 }
 
-/* D3: finished before its time comes, it waits on. */
+/* D3: an item that is done before its time continues to wait. */
 TEST_F(delay, done_before_its_time_comes)
 {
 	__u64 ahead = 0, due;
@@ -333,7 +334,7 @@ TEST_F(delay, done_before_its_time_comes)
 	check_stat(self->q, .items = 0);
 }
 
-/* D3: on request an add ends the wait; client-go's item runs twice. */
+/* D3: on request an add ends the wait. In client-go the item runs twice. */
 TEST_F(delay, add_ends_the_wait)
 {
 	__u64 ahead = 0, due;
@@ -351,7 +352,7 @@ TEST_F(delay, add_ends_the_wait)
 	expect_none_until(_metadata, self->q, due + 5 * MSEC);
 	check_stat(self->q, .items = 0);
 
-	/* Also while it is processing. */
+	/* The same while the item is being processed. */
 	do {
 		due = begin(self, &ahead);
 		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
@@ -368,7 +369,7 @@ TEST_F(delay, add_ends_the_wait)
 	check_stat(self->q, .items = 0);
 }
 
-/* D3: without that request it does not. */
+/* D3: without that flag the wait goes on. */
 TEST_F(delay, add_leaves_the_wait)
 {
 	__u64 ahead = 0, due;
@@ -392,7 +393,7 @@ TEST_F(delay, add_leaves_the_wait)
 	check_counts(self->q, .adds = 3, .gets = 3, .dones = 3);
 }
 
-/* D4: by time, whatever the order of the adds. */
+/* D4: items come in the order of their times, not of their adds. */
 TEST_F(delay, order_of_times)
 {
 	__u64 ahead = 0, base;
@@ -416,7 +417,7 @@ TEST_F(delay, order_of_times)
 	check_stat(self->q, .items = 0);
 }
 
-/* D4, D5: times that are apart, each with an expiry of its own. */
+/* D4, D5: times far apart, each with its own expiry of the timer. */
 TEST_F(delay, times_apart)
 {
 	__u64 ahead = 0, base;
@@ -438,7 +439,10 @@ TEST_F(delay, times_apart)
 	}
 }
 
-/* D4: equal times, in the order of the adds; the same time once more changes no place. */
+/*
+ * D4: items of equal times come in the order of their adds. Adding the same time again
+ * does not change the place.
+ */
 TEST_F(delay, equal_times)
 {
 	__u64 ahead = 0, due;
@@ -459,7 +463,7 @@ TEST_F(delay, equal_times)
 	}
 }
 
-/* D4: past times too, if others are due and were not handed out yet. */
+/* D4: the same for times in the past, if other due items were not handed out yet. */
 TEST_F(delay, past_times_in_order)
 {
 	__u64 due = now_ns() + MSEC;
@@ -472,7 +476,10 @@ TEST_F(delay, past_times_in_order)
 	expect_at(_metadata, self->q, "b", due + 1);
 }
 
-/* D4, Q12: a higher priority comes first among those that are ready; the time decides when. */
+/*
+ * D4, Q12: the time decides when an item is ready; among ready items the priority
+ * decides.
+ */
 TEST_F(delay, priority)
 {
 	struct item item;
@@ -488,7 +495,10 @@ TEST_F(delay, priority)
 	EXPECT_EQ(0, item.priority);
 }
 
-/* D2, Q12: of several priorities the highest; to replace is to replace that too. */
+/*
+ * D2, Q12: the highest of several priorities counts. Replacing the time replaces the
+ * priority, too.
+ */
 TEST_F(delay, priority_of_merged_waits)
 {
 	const __u32 after = KWQ_ADD_AFTER | KWQ_ADD_PRIORITY;
@@ -505,12 +515,12 @@ TEST_F(delay, priority_of_merged_waits)
 
 	ASSERT_EQ(KWQ_WAITING, q_add_with(self->q, "a", after, 7, HOUR));
 	EXPECT_EQ(KWQ_COALESCED, q_add_with(self->q, "a", after | KWQ_ADD_REPLACE, -2, HOUR));
-	/* None named: that one stays. */
+	/* Without a priority the old one stays. */
 	EXPECT_EQ(KWQ_ADDED, q_add_with(self->q, "a", KWQ_ADD_AT | KWQ_ADD_REPLACE, 0, 1));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(-2, item.priority);
 
-	/* A wait that names none has that of the run. */
+	/* A wait without a priority has the priority of the run. */
 	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
 	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
 	EXPECT_EQ(KWQ_ADDED, q_add_at(self->q, "a", 1));
@@ -518,19 +528,19 @@ TEST_F(delay, priority_of_merged_waits)
 	EXPECT_EQ(-2, item.priority);
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 
-	/* And an add that names none that of the wait. */
+	/* An add without a priority has the priority of the wait. */
 	ASSERT_EQ(KWQ_WAITING, q_add_with(self->q, "a", after, 4, HOUR));
 	EXPECT_EQ(KWQ_ADDED, q_add_with(self->q, "a", KWQ_ADD_END_WAIT, 0, 0));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(4, item.priority);
 }
 
-/* D3, Q12: a wait that names no priority changes none when its time comes. */
+/* D3, Q12: a wait without a priority changes no priority when its time comes. */
 TEST_F(delay, priority_of_an_unnamed_wait)
 {
 	struct item item;
 
-	/* Of what is added meanwhile. */
+	/* The priority of an add made meanwhile. */
 	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 7));
 	expect_next(self->q, &item, "a");
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
@@ -541,7 +551,7 @@ TEST_F(delay, priority_of_an_unnamed_wait)
 	EXPECT_EQ(-3, item.priority);
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 
-	/* Of what is ready. */
+	/* The priority of a ready item. */
 	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 2));
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
 	ASSERT_EQ(KWQ_COALESCED, q_add_priority(self->q, "a", 5));
@@ -550,7 +560,7 @@ TEST_F(delay, priority_of_an_unnamed_wait)
 	EXPECT_EQ(5, item.priority);
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 
-	/* One that is named raises what is ready. */
+	/* A wait with a priority raises that of a ready item. */
 	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 2));
 	ASSERT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_PRIORITY, 6, HOUR));
 	EXPECT_EQ(KWQ_COALESCED, q_add_at(self->q, "a", 1));
@@ -558,33 +568,33 @@ TEST_F(delay, priority_of_an_unnamed_wait)
 	EXPECT_EQ(6, item.priority);
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 
-	/* And counts for the add that ends its wait. */
+	/* The wait's priority also counts for the add that ends the wait. */
 	ASSERT_EQ(KWQ_WAITING, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_PRIORITY, 6, HOUR));
 	EXPECT_EQ(KWQ_ADDED, q_add_with(self->q, "a", KWQ_ADD_END_WAIT | KWQ_ADD_PRIORITY, 1, 0));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(6, item.priority);
 }
 
-/* D6: the one timer, when the earliest time changes. */
+/* D6: the queue's single timer, when the earliest time changes. */
 TEST_F(delay, earliest_time_changes)
 {
 	__u64 due;
 
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "far", HOUR));
 
-	/* An earlier one comes. */
+	/* An earlier item is added. */
 	due = now_ns() + 5 * MSEC;
 	ASSERT_LE(0, q_add_at(self->q, "a", due));
 	expect_at(_metadata, self->q, "a", due);
 
-	/* The earliest is removed, and the next one comes at its time. */
+	/* The earliest item is removed, and the next one comes at its time. */
 	due = now_ns() + 20 * MSEC;
 	ASSERT_LE(0, q_add_at(self->q, "b", due));
 	ASSERT_LE(0, q_add_at(self->q, "gone", due - 15 * MSEC));
 	EXPECT_LE(0, q_remove(self->q, "gone"));
 	expect_at(_metadata, self->q, "b", due);
 
-	/* The earliest is put off. */
+	/* The earliest item is postponed. */
 	due = now_ns() + 20 * MSEC;
 	ASSERT_LE(0, q_add_at(self->q, "off", due - 15 * MSEC));
 	ASSERT_LE(0, q_add_at(self->q, "c", due));
@@ -592,7 +602,7 @@ TEST_F(delay, earliest_time_changes)
 	ASSERT_LE(0, q_remove(self->q, "off"));
 	expect_at(_metadata, self->q, "c", due);
 
-	/* The only one is removed, and another comes. */
+	/* The only item is removed, and another one is added. */
 	EXPECT_EQ(KWQ_WAS_WAITING, q_remove(self->q, "far"));
 	due = now_ns() + 5 * MSEC;
 	ASSERT_LE(0, q_add_at(self->q, "d", due));
@@ -600,7 +610,7 @@ TEST_F(delay, earliest_time_changes)
 	check_stat(self->q, .items = 0);
 }
 
-/* Q11: what was removed does not come. */
+/* Q11: a removed item does not come. */
 TEST_F(delay, removed)
 {
 	__u64 ahead = 0, due;
@@ -617,7 +627,7 @@ TEST_F(delay, removed)
 	expect_none_until(_metadata, self->q, due + 5 * MSEC);
 }
 
-/* D7: nothing comes early, whatever the number. */
+/* D7: no number makes an item come early. */
 TEST_F(delay, beyond_the_clock)
 {
 	static const __u64 huge[] = {
@@ -628,7 +638,9 @@ TEST_F(delay, beyond_the_clock)
 	char key[16];
 
 	for (int i = 0; i < ARRAY_SIZE(huge); i++) {
-		/* A delay that ends just before, at, or just behind where it would wrap. */
+		/* A delay that ends just before, at, or just behind the point where it
+		 * would wrap.
+		 */
 		snprintf(key, sizeof(key), "after%d", i);
 		EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, key, huge[i]));
 		snprintf(key, sizeof(key), "wrap%d", i);
@@ -641,7 +653,7 @@ TEST_F(delay, beyond_the_clock)
 	expect_none_until(_metadata, self->q, now_ns() + 5 * MSEC);
 	check_stat(self->q, .waiting = 3 * ARRAY_SIZE(huge), .items = 3 * ARRAY_SIZE(huge));
 
-	/* They are late, not lost: any other time is earlier. */
+	/* These items still exist: any other time is earlier. */
 	EXPECT_EQ(KWQ_COALESCED, q_add_after(self->q, "after0", 2 * MSEC));
 	expect_at(_metadata, self->q, "after0", 0);
 	EXPECT_EQ(KWQ_COALESCED, q_add_with(self->q, "at0", KWQ_ADD_AT | KWQ_ADD_LATER, 0, 1));
@@ -649,7 +661,7 @@ TEST_F(delay, beyond_the_clock)
 	expect_take(self->q, "at0");
 }
 
-/* D6: many due at once, in order; a bounded number in each step is not seen from here. */
+/* D6: many items due at once come in order. The bound per lock hold is not visible here. */
 #define MANY	20000
 #define FEWER	3000
 
@@ -672,12 +684,12 @@ static void add_many_at(struct __test_metadata *_metadata, int q, int nr, __u64 
 	free(b);
 }
 
-/* All of them wait before the first is due; returns when they are. */
+/* Lets @nr items wait for one time, and returns that time. All adds end before it. */
 static __u64 many_waiting(struct __test_metadata *_metadata, delay_fixture *self, int nr)
 {
 	__u64 began = now_ns(), ahead, due;
 
-	/* How long does that take here? Begin() doubles it. */
+	/* Measures how long the adds take; begin() doubles the time. */
 	add_many_at(_metadata, self->q, FEWER, began + HOUR);
 	ahead = (now_ns() - began) * nr / FEWER;
 	do {
@@ -727,7 +739,7 @@ static int call_get_all(struct sleeper *s)
 	return got;
 }
 
-/* D6, Q5: while several wait for them. */
+/* D6, Q5: many due items while several getters wait. */
 TEST_F_TIMEOUT(delay, many_at_once_for_several, 60)
 {
 	__u64 due = many_waiting(_metadata, self, FEWER);
@@ -745,7 +757,9 @@ TEST_F_TIMEOUT(delay, many_at_once_for_several, 60)
 		total = stat.gets;
 		sched_yield();
 	}
-	/* One "end" for each of them: it is on the way out until the next one is added. */
+	/* One "end" for each getter; the next one is added only when the last one was
+	 * handed out.
+	 */
 	total = 0;
 	for (int i = 0; i < 4; i++) {
 		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "end"));
@@ -763,7 +777,7 @@ TEST_F_TIMEOUT(delay, many_at_once_for_several, 60)
 	check_stat(self->q, .processing = FEWER, .items = FEWER);
 }
 
-/* O6: a queue that goes while its time comes. */
+/* O6: a queue that is closed while its items become due. */
 TEST_F(delay, close_while_due)
 {
 	for (int i = 0; i < 100; i++) {
@@ -779,7 +793,7 @@ TEST_F(delay, close_while_due)
 	}
 }
 
-/* Q8: what is waiting is dropped, many as they may be. */
+/* Q8: a shut down drops all waiting items, however many. */
 TEST_F_TIMEOUT(delay, shut_down_drops_the_waiting, 60)
 {
 	struct item item;
@@ -796,7 +810,7 @@ TEST_F_TIMEOUT(delay, shut_down_drops_the_waiting, 60)
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &item));
 }
 
-/* D8: the clocks that there are. */
+/* D8: the supported clocks. */
 FIXTURE(clocks)
 {
 	int dev;
@@ -914,7 +928,9 @@ static int peer_ahead(struct peer *parent, void *arg)
 
 	enter_time_namespace(1000 * 3600);
 
-	/* When the host's clock began it was later here. */
+	/* This is before the start of the host's clock, because the clock here is
+	 * behind.
+	 */
 	say(parent, q_add_at(e->q, "a", 1));
 	due = now_on(e->clock) + 3 * MSEC;
 	say(parent, q_add_at(e->q, "b", due) >= 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O2, O4, O6: no memory, or memory that faults, at any one step of a request.
+ * O2, O4, O6: a missing page or a failed allocation at every single step of a request.
  */
 #include "kwq_test.h"
 
@@ -10,10 +10,10 @@
 #include <sys/fsuid.h>
 
 /*
- * Failures on request: /proc/thread-self/fail-nth makes the nth allocation or access to
- * user memory from then on fail, whichever it is. A request is made again and again,
- * with each of them failing once, until it comes through without. Each time what it
- * worked on is new, and what is left of that afterwards is accounted for.
+ * Injected failures: /proc/thread-self/fail-nth makes the nth allocation or access to
+ * user memory from now on fail. The test repeats a request and fails each step once,
+ * until the request succeeds without a failure. Each repetition has new objects, and
+ * accounts for all of them afterwards.
  */
 
 #define NR	70	/* entries of a batch: more than the kernel takes in one go */
@@ -40,12 +40,12 @@ typedef FIXTURE_DATA(failure) failure_fixture;
 struct action {
 	const char *name;
 	unsigned long cmd;	/* 0 for another system call */
-	/* The queue is new each time; there is a named one, too. */
+	/* Prepares the queue, which is new each time. A named queue exists, too. */
 	void (*prepare)(failure_fixture *self);
-	/* The request alone; returns what it returned. */
+	/* Runs only the request. Returns its result. */
 	int (*run)(failure_fixture *self);
 	int ret;
-	/* Looks at what is so after success; what a failure leaves is looked at anyway. */
+	/* Checks the state after success. The state after a failure is always checked. */
 	void (*check)(struct __test_metadata *_metadata, failure_fixture *self, int ret);
 };
 
@@ -89,7 +89,7 @@ static void set_resource_capability(bool on)
 static bool as_user;
 static char max_queues[16];
 
-/* Somebody who has no queue yet, and may have one. */
+/* Becomes a user who has no queue yet and may have one. */
 static void become_user(failure_fixture *self)
 {
 	(void)self;
@@ -110,7 +110,7 @@ static void be_root_again(void)
 	as_user = false;
 }
 
-/* What was not made, or is closed again, does not count. */
+/* A queue that was not created, or is closed again, does not count. */
 static void check_quota(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	int q = new_queue(self->dev);
@@ -130,7 +130,7 @@ static int run_create_named(failure_fixture *self)
 
 static void check_named(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
-	/* The name is there if the queue is, and only then. */
+	/* The name exists exactly if the queue does. */
 	EXPECT_EQ(ret < 0 ? -ENOENT : 0, q_unlink(self->dev, self->new_name));
 }
 
@@ -223,7 +223,7 @@ static int run_add_long_key(failure_fixture *self)
 	return q_add_bytes(self->q, long_key, sizeof(long_key), 0, 0, 0);
 }
 
-/* Out of the way of what is looked at after all. */
+/* Removes the key, so that the final check does not find it. */
 static int remove_long_key(failure_fixture *self)
 {
 	const struct kwq_remove_entry entry = { .key_len = sizeof(long_key) };
@@ -261,7 +261,7 @@ static int run_get_long_key(failure_fixture *self)
 	return q_get_raw(self->q, &get);
 }
 
-/* O2; and out of the way of what is looked at after all. */
+/* O2. Also removes the key, so that the final check does not find it. */
 static void check_long_key_got(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	const struct kwq_remove_entry remove = { .key_len = sizeof(long_key) };
@@ -297,8 +297,8 @@ static int run_add_batch(failure_fixture *self)
 }
 
 /*
- * Those whose result says so, and no others. One thing fails at a time: an entry whose
- * result could not be written had no other trouble.
+ * Counts the successful entries by their results. Only one step fails at a time: an
+ * entry whose result could not be written was otherwise successful.
  */
 static int count_results(struct batch *b, int nr)
 {
@@ -332,7 +332,7 @@ static int run_add_to_full(failure_fixture *self)
 	return q_add(self->clocked, "a");
 }
 
-/* Q13: an add that was refused never reads as taken. */
+/* Q13: a refused add never reads as taken. */
 static void check_refused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	EXPECT_GT(0, ret);
@@ -344,7 +344,7 @@ static int run_add_batch_to_full(failure_fixture *self)
 	return batch_run(self->clocked, KWQ_IOC_ADD, self->b);
 }
 
-/* Nor does one of a batch, whether it was taken or not: poison is negative, too. */
+/* Nor does a refused add of a batch. Poison is negative, too. */
 static void check_all_refused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	for (int i = 0; i < NR; i++)
@@ -374,13 +374,13 @@ static int run_get_nothing(failure_fixture *self)
 	return q_try_get(self->q, self->items);
 }
 
-/* The deadline has come already; so nothing but the request can fail. */
+/* The deadline has passed already, so only the request itself can fail. */
 static int run_get_too_late(failure_fixture *self)
 {
 	return q_get(self->q, self->items, 0, 1);
 }
 
-/* O2: those that were fetched; the others in their order, and not counted. */
+/* O2: checks the fetched items. The others keep their order and are not counted. */
 static void check_got(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	int n = ret < 0 ? 0 : ret;
@@ -440,7 +440,7 @@ static void check_out_done(struct __test_metadata *_metadata, failure_fixture *s
 static struct kwq_get all_three;
 static struct batch old;
 
-/* Some are held, some are ready; some are to come in between. */
+/* Some items are held, some are ready, and some are added by the request. */
 static void prepare_next(failure_fixture *self)
 {
 	fill_numbered(self->b, NR);
@@ -460,7 +460,7 @@ static void prepare_next(failure_fixture *self)
 	};
 }
 
-/* Adds, finishes and gets in one. */
+/* Adds, finishes and gets in one call. */
 static int run_next(failure_fixture *self)
 {
 	static struct kwq_got got[NR];
@@ -477,7 +477,7 @@ static int run_next(failure_fixture *self)
 	return q_get_raw(self->q, &all_three);
 }
 
-/* O2, Q13: as far as it says that it came, and no farther. */
+/* O2, Q13: exactly the reported part of the request happened. */
 static void check_next(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	int added = count_results(self->b, all_three.nr_added);
@@ -536,7 +536,7 @@ static int run_shutting_down(failure_fixture *self)
 	return q_shutting_down(self->q);
 }
 
-/* The last one makes the kernel allocate a table of its pauses. */
+/* For the last limiter the kernel allocates a table of pauses. */
 static const struct kwq_limiter some_limiters[] = {
 	EXPONENTIAL(1, 2), FAST_SLOW(3, 4, 5), BUCKET(6, 7, 8),
 	BACKOFF(.duration = 9, .factor = 2 * KWQ_ONE, .steps = 10),
@@ -557,7 +557,7 @@ static int run_configure(failure_fixture *self)
 	return q_configure(self->q, &config);
 }
 
-/* The default has two limiters; there are those or these. */
+/* The configuration is the old one, with its two default limiters, or the new one. */
 static void check_configured(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
@@ -620,7 +620,7 @@ static void check_dropped(struct __test_metadata *_metadata, failure_fixture *se
 	EXPECT_EQ(ret < 0 ? KWQ_WAS_DEAD : -ENOENT, q_remove(self->q, "key0042"));
 }
 
-/* So that nothing is due before it is looked at. */
+/* The items must not become due before the check. */
 static void prepare_slow(failure_fixture *self)
 {
 	static const struct kwq_limiter hour[] = { FAST_SLOW(HOUR, HOUR, 0) };
@@ -656,7 +656,7 @@ static void prepare_counts(failure_fixture *self)
 	}
 }
 
-/* For a shut down to drop, and to leave. */
+/* Items for a shut down to drop and to keep. */
 static void prepare_all_states(failure_fixture *self)
 {
 	prepare_counts(self);
@@ -737,7 +737,7 @@ static void check_advanced(struct __test_metadata *_metadata, failure_fixture *s
 
 #define LEASE	100
 
-/* All of it is held, and about to be lost. */
+/* All items are held, and their leases are about to expire. */
 static void prepare_leases(failure_fixture *self)
 {
 	self->clocked = new_lease_queue(self->dev, KWQ_CLOCK_ID_MANUAL, LEASE);
@@ -785,7 +785,7 @@ static int run_poll(failure_fixture *self)
 	return ret < 0 ? -errno : pollfd.revents;
 }
 
-/* Without anything ready it goes on the list of those that wait, and off it again. */
+/* Nothing is ready, so poll joins the wait queue and leaves it again. */
 static int run_poll_in_vain(failure_fixture *self)
 {
 	struct pollfd pollfd = { .fd = self->q, .events = POLLIN };
@@ -800,7 +800,7 @@ static void prepare_epoll(failure_fixture *self)
 	REQUIRE(self->spare >= 0);
 }
 
-/* It stays on the list of those that wait, until the queue is closed. */
+/* The epoll stays in the wait queue until the queue is closed. */
 static int run_epoll(failure_fixture *self)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -833,7 +833,7 @@ static int run_fdinfo(failure_fixture *self)
 	return n < 0 ? -errno : !strstr(text, "kwq-held:");
 }
 
-/* Each request there is has a row here; there is a test for that, too. */
+/* Each request has a row here; another test checks that. */
 static const struct action actions[] = {
 	{ "open device", 0, NULL, run_open_device, 0, NULL },
 	{ "info", KWQ_IOC_INFO, NULL, run_info, 0, NULL },
@@ -899,7 +899,7 @@ static const struct action actions[] = {
 #define DEBUGFS	"/sys/kernel/debug/"
 #define REFCNT	"/sys/module/kwq/refcnt"
 
-/* Any allocation may fail, and none of them is worth a page of the log. */
+/* Lets every allocation fail, and keeps failures out of the log. */
 static void prepare_injection(void)
 {
 	write_text(DEBUGFS "failslab/ignore-gfp-wait", "N");
@@ -952,7 +952,10 @@ static void arm(failure_fixture *self, int nth)
 	REQUIRE(pwrite(self->nth, text, len, 0) == len);
 }
 
-/* Did something fail since? To ask, and to say stop, copies too and can be what fails. */
+/*
+ * Whether a step failed since arming. Reading and disarming also copy, and may be the
+ * step that fails.
+ */
 static bool disarm(failure_fixture *self)
 {
 	char text[16] = "";
@@ -968,8 +971,8 @@ static bool disarm(failure_fixture *self)
 }
 
 /*
- * Whatever came of it: what is there comes out once, and then there is nothing. What
- * the two handles hold comes back first (O1).
+ * Whatever happened: each remaining item comes out once, and then the queue is empty.
+ * First the items that the two handles hold come back (O1).
  */
 static void account_for_all(struct __test_metadata *_metadata, failure_fixture *self)
 {
@@ -1007,7 +1010,7 @@ static void close_if_open(int fd)
 		close(fd);
 }
 
-/* Makes everything anew, has the @nth step of the action fail, and looks at what is so then. */
+/* Makes everything anew, fails the @nth step of the action, and checks the state. */
 static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 		    const struct action *action, int nth)
 {
@@ -1042,13 +1045,15 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 	} else if (ret < 0 && ret != action->ret) {
 		EXPECT_TRUE(ret == -ENOMEM || ret == -EFAULT);
 		ASSERT_EQ(0, q_stat(self->q, &after));
-		/* Hand-outs that were undone stay in it. */
+		/* An undone hand-out stays in the histogram. */
 		after.queue_duration = self->before.queue_duration;
-		/* An error of the third part leaves what the first two have done. */
+		/* An error of the third part keeps the effects of the first two. */
 		if (action->run != run_next && !result_is_lost)
 			EXPECT_TRUE(same_stat(&self->before, &after));
 	}
-	/* What became of an entry is not known without its result; only that it is no success. */
+	/* Without its result the outcome of an entry is unknown; it only must not read
+	 * as success.
+	 */
 	if (action->check && (!result_is_lost || action->check == check_refused))
 		action->check(_metadata, self, ret);
 	else if (result_is_lost)
@@ -1060,13 +1065,13 @@ static bool fail_at(struct __test_metadata *_metadata, failure_fixture *self,
 	return failed;
 }
 
-/* Some requests copy nothing, for they have no argument. */
+/* A request without an argument copies nothing. */
 static bool may_fail(const struct action *action)
 {
 	return !action->cmd || _IOC_SIZE(action->cmd);
 }
 
-/* Fails each step of an action in turn; returns how many there are. */
+/* Fails each step of an action in turn. Returns the number of steps. */
 static int fail_each(struct __test_metadata *_metadata, failure_fixture *self,
 		     const struct action *action)
 {
@@ -1103,9 +1108,9 @@ TEST_F_TIMEOUT(failure, at_every_step, 200 + soak_seconds())
 }
 
 /*
- * Memory that goes away in the middle of a request: each page of what a get with all its
- * three parts touches is there only once the kernel wants it. That moment is told by
- * userfaultfd, with the request stopped, and another page is taken away in it, or the same.
+ * Memory that disappears during a request. Each page that a get with all three parts
+ * touches is missing until the kernel needs it. At that moment userfaultfd stops the
+ * request, and the test takes a page away: another one, or the same.
  */
 enum {
 	PAGE_REQUEST,
@@ -1165,7 +1170,7 @@ static __u64 page_for(torn_fixture *self, int page, const void *content, size_t 
 	return user_ptr(self->memory + page * self->page);
 }
 
-/* prepare_next() has made all three parts; here each gets pages of its own. */
+/* prepare_next() has made all three parts; here each part gets its own pages. */
 static void prepare_pages(torn_fixture *self)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -1198,7 +1203,7 @@ static void prepare_pages(torn_fixture *self)
 	page_for(self, PAGE_REQUEST, &get, sizeof(get));
 }
 
-/* Gives the request the pages that it wants, until nobody is left who could want one. */
+/* Supplies the pages that the request needs, until nobody can need one. */
 static int call_page_giver(struct sleeper *s)
 {
 	torn_fixture *self = s->arg;
@@ -1247,7 +1252,10 @@ static int run_torn(torn_fixture *self)
 	return ret;
 }
 
-/* What the request tells, if it could, is what happened; and all that happened is allowed. */
+/*
+ * Checks that the reported part of the request happened, as far as it could be
+ * reported, and that everything that happened is allowed.
+ */
 static void check_torn(struct __test_metadata *_metadata, torn_fixture *self, int ret)
 {
 	const struct kwq_get *told = (struct kwq_get *)self->memory;
@@ -1314,7 +1322,7 @@ TEST_F_TIMEOUT(torn, at_every_moment, 100)
 		TH_LOG("page %d taken away when %d was wanted", self->victim, self->trigger);
 		break;
 	}
-	/* Each part can end it, and not everything does. */
+	/* Each part can end the request, but not every page does. */
 	EXPECT_LE(NR_PAGES, faults);
 	EXPECT_GT(nr, faults);
 	TH_LOG("%d requests, %d of them ended by a fault", nr, faults);
@@ -1328,7 +1336,7 @@ static bool has_row(unsigned int nr)
 	return false;
 }
 
-/* O6: whoever adds a request to the ABI adds a row to the table of actions. */
+/* O6: a new request of the ABI needs a row in the table of actions. */
 TEST(every_request_has_a_row)
 {
 	int dev = open_device(), q = new_queue(dev);
@@ -1337,7 +1345,9 @@ TEST(every_request_has_a_row)
 	for (int nr = 0; nr < 1 << _IOC_NRBITS; nr++) {
 		bool known = false;
 
-		/* It has an argument or not, and says whether it writes there. */
+		/* A request has an argument or not, and its number contains the
+		 * direction.
+		 */
 		for (int dir = 0; dir < 4; dir++) {
 			unsigned long cmd = _IOC(dir, KWQ_IOC_MAGIC, nr, dir ? 4 : 0);
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O6: user memory is read once. What was checked is what is used, whatever a thread of the
- * caller's writes there meanwhile.
+ * O6: user memory is read once. The kernel uses the values that it checked, even if a
+ * thread of the caller changes the memory meanwhile.
  */
 #include <linux/userfaultfd.h>
 
 #include "kwq_test.h"
 
 /*
- * Two pages: one that is there, and one whose first touch stops the request until a thread
- * has changed the first page. So it is known what was read before the change and what
- * comes after, and nothing is left to chance.
+ * Two pages. The first exists. The first touch of the second stops the request, until a
+ * thread has changed the first page. So the test knows exactly which reads come before
+ * the change.
  */
 FIXTURE(fetch)
 {
@@ -84,7 +84,7 @@ static void *wait_for_the_touch(void *arg)
 	return NULL;
 }
 
-/* A request that touches @beyond, during which @change is called with @changed. */
+/* Runs a request that touches @beyond, and calls @change(@changed) at that moment. */
 static int request_while(fetch_fixture *self, int fd, unsigned long cmd, const void *arg,
 			 void (*change)(void *changed), void *changed)
 {
@@ -108,7 +108,7 @@ static void change_length(void *changed)
 	entry->priority = KWQ_PRIORITY_MAX;
 }
 
-/* The keys are read after the entries, which say how long they are. */
+/* The keys are read after the entries, which contain the lengths of the keys. */
 static void check_entry_that_changes(struct __test_metadata *_metadata, fetch_fixture *self,
 				     __u32 keys_len)
 {
@@ -142,7 +142,7 @@ TEST_F(fetch, entry_changes_after_it_was_read)
 	check_entry_that_changes(_metadata, self, self->page);
 }
 
-/* With so little room for its key that it goes a way of its own. */
+/* A buffer so small that the single entry takes a code path of its own. */
 TEST_F(fetch, single_entry_changes_after_it_was_read)
 {
 	check_entry_that_changes(_metadata, self, KEY_ROOM);
@@ -157,7 +157,7 @@ static void change_number(void *changed)
 	batch->keys_len = 0;
 }
 
-/* The entries are read after the structure, which says how many they are. */
+/* The entries are read after the structure, which contains their number. */
 TEST_F(fetch, batch_changes_after_it_was_read)
 {
 	const struct kwq_add_entry entries[2] = { { .key_len = 1 }, { .key_len = 1 } };
@@ -190,7 +190,7 @@ static void change_size(void *changed)
 	*size = sizeof(struct kwq_config) / 2;
 }
 
-/* The tail of a structure that is longer than the kernel's is read before the rest of it. */
+/* The tail of a structure longer than the kernel's is read before the rest. */
 TEST_F(fetch, size_changes_after_it_was_read)
 {
 	struct kwq_config *config = (struct kwq_config *)self->beyond - 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O4, O6, O1, Q1, Q8, Q10, D4: a queue of the greatest size, filled to its limit, and what
- * then has to be done with all of it at once. The machine's watchdogs tell of whoever
- * keeps a processor, or a lock, for as long as that takes.
+ * O4, O6, O1, Q1, Q8, Q10, D4: fills a queue of the greatest size to its limit. Then
+ * one operation concerns all items at once. The machine's watchdogs report code that
+ * keeps a processor or a lock for too long.
  *
- * KWQ_ITEMS=N   so many items, or N KiB of them; 0 for as many as the module
- *               grants at most, for which MEMORY=8G is enough
+ *	KWQ_ITEMS=N   the number of items, or of KiB for them. 0 means the
+ *	              module's maximum, for which MEMORY=8G is enough
  */
 #include "kwq_test.h"
 
@@ -73,7 +73,7 @@ static __u32 key_at(full_fixture *self, int place)
 	return key;
 }
 
-/* Adds keys from @first on; all of them have the same result. */
+/* Adds @nr keys from @first on; all have the same result. */
 static int add_many(full_fixture *self, int q, __u32 first, int nr, __u32 flags, __u64 time)
 {
 	for (int i = 0; i < nr; i++) {
@@ -129,7 +129,10 @@ FIXTURE_TEARDOWN(full)
 	close(self->dev);
 }
 
-/* O4: up to its limit, and not one more. What is there already is still coalesced. */
+/*
+ * O4: fills the queue to its limit. Another key is refused, and an existing key still
+ * coalesces.
+ */
 static void fill(struct __test_metadata *_metadata, full_fixture *self, __u32 flags, __u64 time,
 		 int result)
 {
@@ -176,7 +179,7 @@ static void finish_many(full_fixture *self, int q, int nr)
 		REQUIRE(self->results[i] == KWQ_FINISHED);
 }
 
-/* Q1, D4: all of it, in the order of the adds. */
+/* Q1, D4: gets all items, in the order of their adds. */
 static void get_all_in_order(struct __test_metadata *_metadata, full_fixture *self, int q)
 {
 	int n;
@@ -190,7 +193,7 @@ static void get_all_in_order(struct __test_metadata *_metadata, full_fixture *se
 	EXPECT_EQ(q_shutting_down(q) ? -ESHUTDOWN : -EAGAIN, get_many(self, q));
 }
 
-/* Each key once, whatever the order. */
+/* Gets and finishes each key once, in any order. */
 static void finish_all(struct __test_metadata *_metadata, full_fixture *self, int q)
 {
 	__u64 finished = 0;
@@ -212,7 +215,7 @@ static void finish_all(struct __test_metadata *_metadata, full_fixture *self, in
 	check_stat(q, .items = 0, .state = q_shutting_down(q) ? KWQ_STATE_SHUT_DOWN : 0);
 }
 
-/* O6: with nobody left to work on it. */
+/* O6: no handle is left. */
 TEST_F_TIMEOUT(full, closed, TIMEOUT)
 {
 	TH_LOG("%llu items, %llu bytes", self->nr, self->nr * self->bytes);
@@ -223,7 +226,7 @@ TEST_F_TIMEOUT(full, closed, TIMEOUT)
 	EXPECT_EQ(KWQ_ADDED, add_many(self, self->q, 0, KWQ_BATCH_MAX, 0, 0));
 }
 
-/* O1: its holder goes and gives all of it back; then it is emptied. */
+/* O1: the holder closes its handle and gives all items back. Then the queue is emptied. */
 TEST_F_TIMEOUT(full, held_given_back_and_emptied, TIMEOUT)
 {
 	struct kwq_stat stat;
@@ -242,7 +245,10 @@ TEST_F_TIMEOUT(full, held_given_back_and_emptied, TIMEOUT)
 	EXPECT_EQ(KWQ_ADDED, add_many(self, self->q, self->nr, 1, 0, 0));
 }
 
-/* D4, Q8: what comes due at once, on a clock that jumps; then a shut down lets it go on. */
+/*
+ * D4, Q8: all items become due at once, because the clock jumps. A shut down then keeps
+ * them.
+ */
 TEST_F_TIMEOUT(full, due_at_once, TIMEOUT)
 {
 	struct kwq_stat stat;
@@ -256,10 +262,10 @@ TEST_F_TIMEOUT(full, due_at_once, TIMEOUT)
 	EXPECT_EQ(self->nr, stat.ready);
 	ASSERT_EQ(0, q_shut_down(self->q));
 	get_all_in_order(_metadata, self, self->q);
-	/* What it holds goes with its last handle. */
+	/* The last handle frees the items. */
 }
 
-/* Q8, Q9: what is ready is not, and a drain waits for it. */
+/* Q8, Q9: ready items stay, and a drain waits for them. */
 TEST_F_TIMEOUT(full, drained, TIMEOUT)
 {
 	struct sleeper s;
@@ -270,7 +276,7 @@ TEST_F_TIMEOUT(full, drained, TIMEOUT)
 	EXPECT_EQ(0, sleeper_join(&s));
 }
 
-/* Q8, Q10: what waits is dropped. */
+/* Q8, Q10: waiting items are dropped. */
 TEST_F_TIMEOUT(full, shut_down, TIMEOUT)
 {
 	struct kwq_stat stat;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O1, Q3, Q4, Q5, Q9: processes that work on a queue, or add to it, are killed at any
- * moment, one after the other. Shared memory tells whether an item ran twice at once and
- * whether an add was lost.
+ * O1, Q3, Q4, Q5, Q9: processes that work on a queue or add to it are killed at random
+ * moments. Shared memory shows whether an item ran twice at once and whether an add was
+ * lost.
  *
- * KWQ_KILLS=10000   how many of them; else a few hundred
- * KWQ_SEED=         who is killed, and what they do, as in the run that printed it. When,
- *                   is up to the scheduler.
+ *	KWQ_KILLS=10000   the number of kills; a few hundred by default
+ *	KWQ_SEED=         repeats the choices of the run that printed this seed,
+ *	                  but not its timing, which is the scheduler's
  */
 #include "kwq_test.h"
 
@@ -15,14 +15,17 @@
 #define SLOTS		8	/* processes at once; the first ones add */
 #define MOST		6	/* items that a worker holds at once */
 
-/* Only what hangs takes that long for a kill, or for all that is left at the end. */
+/*
+ * Only a hang exceeds this time for one kill, or this time for the rest of the work at
+ * the end.
+ */
 #define KILL_MSEC	1000
 #define END_SECONDS	60
 
 /*
- * Who adds raises @wanted first, and @added to the same afterwards. Who gets an item
- * reads @wanted, and raises @seen to that before it is done. So each add that returned
- * has led to a hand-out after it once @seen has come up to @added.
+ * An adder raises @wanted, and after its add @added. A worker that gets the item reads
+ * @wanted, and raises @seen to that value before its done. So once @seen has reached
+ * @added, each add that returned was followed by a hand-out.
  */
 struct key_state {
 	_Atomic __u64 wanted;
@@ -33,7 +36,7 @@ struct key_state {
 
 struct world {
 	struct key_state keys[KEYS];
-	/* Who lives in a slot; nobody from before the SIGKILL. */
+	/* The life in each slot; 0 while a killed process is replaced. */
 	_Atomic __u32 life[SLOTS];
 	_Atomic __u64 gets;
 	_Atomic __u64 calls;
@@ -51,7 +54,7 @@ struct life {
 	int q;				/* a handle of its own */
 };
 
-/* Whoever waits for others leaves them the processor. */
+/* Gives the processor to others. */
 static void pause_briefly(void)
 {
 	poll(NULL, 0, 1);
@@ -70,7 +73,10 @@ static struct key_state *state_of(struct world *w, const struct item *item)
 	return &w->keys[n];
 }
 
-/* Q3: an item comes from nobody, or from somebody who was killed with it, and was told so. */
+/*
+ * Q3: the item's last runner is nobody, or was killed while it held the item. Then the
+ * hand-out reports the loss.
+ */
 static void run_begins(struct life *me, const struct item *item)
 {
 	_Atomic __u32 *runner = &state_of(me->w, item)->runner;
@@ -113,7 +119,7 @@ static void add_some(struct life *me)
 	}
 	wanted = atomic_fetch_add(&state->wanted, 1) + 1;
 	ret = q_add_with(me->q, key, flags, priority, time);
-	/* At the end the workers are drained while they still add. */
+	/* At the end the drain begins while workers still add. */
 	if (ret == -ESHUTDOWN && atomic_load(&me->w->stop))
 		return;
 	REQUIRE(ret >= 0);
@@ -121,7 +127,7 @@ static void add_some(struct life *me)
 	atomic_fetch_add(&me->w->calls, 1);
 }
 
-/* Now as fast as it can, now when the workers have gone to sleep for want of items. */
+/* Adds at full speed, or when the workers sleep because no item is left. */
 static int add(struct life *me)
 {
 	while (!atomic_load(&me->w->stop)) {
@@ -145,7 +151,7 @@ static void run(struct life *me, const struct item *items, int nr)
 		wanted[i] = atomic_load(&state_of(w, &items[i])->wanted);
 		atomic_fetch_add(&w->gets, 1);
 	}
-	/* Q4: among them what is being run. */
+	/* Q4: adds keys that are being processed. */
 	if (next_random(&me->random) % 8 == 0)
 		add_some(me);
 	if (next_random(&me->random) % 4 == 0)
@@ -181,7 +187,7 @@ static void finish_together(struct life *me, const struct item *items, int nr)
 	atomic_fetch_add(&me->w->calls, 1);
 }
 
-/* Finishes @nr_done of them and gets up to @nr others in one call. */
+/* Finishes @nr_done items and gets up to @nr items in one call. */
 static int get_next(struct life *me, struct item *items, int nr_done, int nr)
 {
 	static struct batch b;
@@ -217,7 +223,10 @@ static int get_next(struct life *me, struct item *items, int nr_done, int nr)
 	return ret;
 }
 
-/* The wait has no deadline: a wake-up that is lost with who was killed is not made good. */
+/*
+ * The getters have no deadline: a wake-up that was lost with a killed process is not
+ * repaired by a timeout.
+ */
 static int work(struct life *me)
 {
 	__u32 kind = next_random(&me->random) % 3;
@@ -284,8 +293,9 @@ static void wait_until_empty(struct __test_metadata *_metadata, int q)
 }
 
 /*
- * Q5: all workers sleep, an item comes, and one of them is killed at once; perhaps the
- * one that was woken for it. The others see to it, before anybody new comes.
+ * Q5: all workers sleep, an item is added, and one worker is killed at once. This may
+ * be the worker that was woken. The others must process the item before a new worker
+ * starts.
  */
 static void kill_a_sleeper(struct __test_metadata *_metadata, struct world *w,
 			   struct peer *peer, struct life *me, int slot)
@@ -298,13 +308,13 @@ static void kill_a_sleeper(struct __test_metadata *_metadata, struct world *w,
 	atomic_store(&w->hush, false);
 }
 
-/* Those that were stopped or drained have ended by themselves. */
+/* Processes that were stopped or drained end by themselves. */
 static void end_all(struct __test_metadata *_metadata, struct world *w, struct peer *peers)
 {
 	atomic_store(&w->stop, true);
 	for (int i = 0; i < ADDERS; i++)
 		EXPECT_EQ(0, end_of_peer(&peers[i]));
-	/* What still waits would be dropped by the shut down. */
+	/* The shut down would drop waiting items. */
 	wait_until_empty(_metadata, w->q);
 	EXPECT_EQ(0, q_drain(w->q, KWQ_NO_DEADLINE));
 	for (int i = ADDERS; i < SLOTS; i++)

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the device's tests share: one typed wrapper a request, poisoned
- * buffers, sleepers in threads, peers in processes.
+ * Shared by the device's tests: a typed wrapper for each request, poisoned buffers,
+ * sleepers in threads, peers in processes.
  *
- * The wrappers return what the request returned, or a negative errno. Those of
- * one entry return that entry's result. Whatever must hold after any call at all
- * (nothing written where nothing was to be written, padding zero, counters that
- * agree) they check by themselves and abort the test, so that threads and child
- * processes can use them as well.
+ * The wrappers return the request's result, or a negative errno. The wrappers of one
+ * entry return the result of that entry. They check everything that must hold after any
+ * call: no unexpected writes, zero padding, consistent counters. A violation aborts the
+ * test, also in threads and child processes.
  *
- * Nothing here waits for time to pass. "That thread sleeps in Get by now" is
- * read from /proc, see wait_until_asleep().
+ * The tests do not wait for time to pass. wait_until_asleep() reads from /proc that a
+ * thread sleeps in Get.
  */
 #ifndef KWQ_TEST_H
 #define KWQ_TEST_H
@@ -47,8 +46,8 @@
 #include "../vm/pace.h"
 
 /*
- * Seconds on the clock by which the harness ends a test that hangs. In the test machine it is the
- * one that init keeps (pace.h), elsewhere the time.
+ * The clock, in seconds, by which the harness ends a test that hangs. In the test VM it
+ * is init's clock (pace.h), elsewhere real time.
  */
 static inline double limit_clock(void)
 {
@@ -65,7 +64,7 @@ static inline double limit_clock(void)
 	return pace == MAP_FAILED ? pace_seconds(CLOCK_MONOTONIC) : atomic_load(&pace->ms) / 1e3;
 }
 
-/* When the harness's alarm is due, on that clock; 0 for none. */
+/* The time of the harness's alarm on that clock; 0 for none. */
 static double alarm_due;
 
 static inline void alarm_tick(int signal)
@@ -75,7 +74,10 @@ static inline void alarm_tick(int signal)
 		raise(SIGALRM);
 }
 
-/* alarm(2) for the harness: looks once a second whether SIGALRM is due by limit_clock(). */
+/*
+ * Replaces alarm(2) for the harness: checks once a second whether SIGALRM is due by
+ * limit_clock().
+ */
 static inline unsigned int limit_alarm(unsigned int seconds)
 {
 	static const struct itimerspec tick = { { .tv_sec = 1 }, { .tv_sec = 1 } };
@@ -98,7 +100,7 @@ static inline unsigned int limit_alarm(unsigned int seconds)
 	return 0;
 }
 
-/* The harness is for programs of one file: its functions are not static. */
+/* The harness is for programs of a single file: its functions are not static. */
 #ifdef KWQ_NO_HARNESS
 #include "kselftest.h"
 #else
@@ -107,7 +109,7 @@ static inline unsigned int limit_alarm(unsigned int seconds)
 #undef alarm
 #endif
 
-/* Only what hangs takes that long, by limit_clock(). */
+/* Only a hang takes this long, by limit_clock(). */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	60
 
@@ -123,7 +125,10 @@ static inline unsigned int limit_alarm(unsigned int seconds)
 #define GUARD		64	/* poisoned bytes after each buffer */
 #define KEY_ROOM	64	/* for the key of an item of q_get() */
 
-/* For what must hold whatever is tested; also in threads and child processes. */
+/*
+ * A check that always holds, whatever is tested. Works in threads and child processes,
+ * too.
+ */
 #define REQUIRE(condition)							\
 	do {									\
 		if (!(condition)) {						\
@@ -176,14 +181,14 @@ static inline __u64 now_ns(void)
 	return now_on(CLOCK_MONOTONIC);
 }
 
-/* A generator of one's own, for the same sequence from the same seed. */
+/* A private random generator: the same seed gives the same sequence. */
 static inline __u32 next_random(__u64 *state)
 {
 	*state = *state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return *state >> 33;
 }
 
-/* Memory that children share, zeroed. */
+/* Zeroed memory that child processes share. */
 static inline void *shared(size_t size)
 {
 	void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -200,7 +205,7 @@ static inline void raise_to(_Atomic __u64 *value, __u64 to)
 		;
 }
 
-/* How much: a number that the environment may give. */
+/* A number from the environment, or the default. */
 static inline unsigned long number_from(const char *variable, unsigned long otherwise)
 {
 	const char *text = getenv(variable);
@@ -209,8 +214,8 @@ static inline unsigned long number_from(const char *variable, unsigned long othe
 }
 
 /*
- * `make soak` has tests go on for so many seconds; 0 for the short, counted version.
- * They say at their end what that came to.
+ * The duration that `make soak` sets for each test; 0 for the short version with fixed
+ * counts. At the end a test reports the work done.
  */
 static inline unsigned long soak_seconds(void)
 {
@@ -225,7 +230,7 @@ static inline void tell_soak(unsigned long long operations, unsigned long long f
 	fflush(stdout);
 }
 
-/* The number that the next descriptor will get: equal before and after where nothing leaked. */
+/* The number of the next descriptor. It stays the same if nothing leaked. */
 static inline int next_fd(void)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -234,7 +239,7 @@ static inline int next_fd(void)
 	return fd;
 }
 
-/* Reads a small file; the text ends with a NUL. Returns its length or a negative errno. */
+/* Reads a small file and appends a NUL. Returns the length or a negative errno. */
 static inline int read_text(const char *path, char *text, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -296,7 +301,7 @@ static inline void set_name(__u8 to[KWQ_NAME_MAX + 1], const char *name)
 		to[i] = name[i];
 }
 
-/* Ended by a NUL and padded with them? */
+/* Whether the name ends with a NUL and all bytes behind it are 0. */
 static inline bool name_is_clean(const __u8 name[KWQ_NAME_MAX + 1])
 {
 	size_t len = strnlen((const char *)name, KWQ_NAME_MAX + 1);
@@ -306,7 +311,7 @@ static inline bool name_is_clean(const __u8 name[KWQ_NAME_MAX + 1])
 
 #define ALL_RIGHTS	(KWQ_RIGHT_READ | KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE)
 
-/* With all rights. */
+/* Creates a queue with all rights. */
 static inline int q_create(int dev, const char *name, __u32 flags, __u32 open_flags, __u32 mode)
 {
 	struct kwq_create create = {
@@ -322,13 +327,16 @@ static inline int q_create(int dev, const char *name, __u32 flags, __u32 open_fl
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
-/* An unnamed queue. */
+/* Creates an unnamed queue. */
 static inline int new_queue(int dev)
 {
 	return q_create(dev, NULL, 0, O_CLOEXEC, 0);
 }
 
-/* The same on a clock, limited in its items, and configured; NULL for the default. */
+/*
+ * As new_queue(), with a clock, a limit of items and a configuration (NULL for the
+ * default).
+ */
 static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 				 const struct kwq_config *config)
 {
@@ -344,7 +352,7 @@ static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
-/* On a clock, with a lease. */
+/* As new_queue(), with a clock and a lease. */
 static inline int new_lease_queue(int dev, __s32 clockid, __u64 lease)
 {
 	const struct kwq_create create = {
@@ -358,7 +366,7 @@ static inline int new_lease_queue(int dev, __s32 clockid, __u64 lease)
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
-/* Whose clock stands still at 0 until q_advance(). */
+/* As new_queue(), with a clock that stands at 0 until q_advance(). */
 static inline int new_manual_queue(int dev, const struct kwq_config *config)
 {
 	return new_queue_with(dev, KWQ_CLOCK_ID_MANUAL, 0, config);
@@ -381,7 +389,7 @@ static inline int q_open(int fd, const char *name, __u32 open_flags)
 	return q_open_with(fd, name, ALL_RIGHTS, open_flags);
 }
 
-/* A second handle of the same queue. */
+/* Opens a second handle of the same queue. */
 static inline int q_reopen(int q)
 {
 	return q_open(q, NULL, O_CLOEXEC);
@@ -456,7 +464,7 @@ static inline __u64 number_in(const struct kwq_histogram *histogram)
 	return nr;
 }
 
-/* What goes on with the time alone. */
+/* Clears the members that change with time alone. */
 static inline void clear_times(struct kwq_stat *stat)
 {
 	stat->now = 0;
@@ -465,7 +473,7 @@ static inline void clear_times(struct kwq_stat *stat)
 	stat->unfinished = 0;
 }
 
-/* Did nothing happen in the queue but that time passed? */
+/* Whether the queue is unchanged apart from the passing time. */
 static inline bool same_stat(const struct kwq_stat *before, const struct kwq_stat *after)
 {
 	struct kwq_stat a = *before, b = *after;
@@ -499,7 +507,7 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(name_is_clean(out.stat.name));
 	REQUIRE(out.stat.items <= out.stat.max_items);
 	REQUIRE(out.stat.bytes <= out.stat.max_bytes);
-	/* Each hand-out goes on, or was finished, or was abandoned. */
+	/* Each hand-out continues, was finished or was abandoned. */
 	REQUIRE(out.stat.gets == out.stat.dones + out.stat.abandoned + out.stat.processing);
 	REQUIRE(out.stat.dirty <= out.stat.processing);
 	REQUIRE(out.stat.expired <= out.stat.abandoned);
@@ -507,7 +515,7 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(out.stat.dead + out.stat.remembered <= out.stat.items);
 	REQUIRE(out.stat.dead <= out.stat.died);
 	REQUIRE(out.stat.rate_limited <= out.stat.retries);
-	/* A hand-out that was undone stays in the histogram. */
+	/* An undone hand-out stays in the histogram. */
 	REQUIRE(out.stat.gets <= number_in(&out.stat.queue_duration));
 	REQUIRE(out.stat.dones == number_in(&out.stat.work_duration));
 	REQUIRE(!out.stat.oldest_ready || out.stat.ready);
@@ -536,15 +544,18 @@ static inline int q_op(int q, unsigned long cmd, const void *entries, size_t ent
 }
 
 /*
- * Set where buffers are made to fault: then those of what was not fetched, or the
- * results of what was not taken, may have been written nonetheless.
+ * Set by tests that make buffers fault. Then the kernel may have written buffers of
+ * items that were not fetched, or results of entries that were not taken.
  */
 static bool faults_are_made;
 
-/* A request of one entry could not write its result, and says what it says beforehand. */
+/*
+ * The request of one entry could not write the result, which still has its initial
+ * value.
+ */
 static bool result_is_lost;
 
-/* One entry: an error of the call, else the entry's result. */
+/* Runs one entry. Returns an error of the call, else the entry's result. */
 static inline int q_op_one(int q, unsigned long cmd, const void *entry, size_t entry_size,
 			   const void *key, size_t key_len)
 {
@@ -709,8 +720,8 @@ static inline int q_configure(int q, const struct kwq_config *config)
 }
 
 /*
- * Reads a configuration with room for @room limiters; @config->limiters is @limiters
- * again if there is any room.
+ * Reads a configuration with room for @room limiters. @config->limiters is @limiters if
+ * there is room.
  */
 static inline int q_config(int q, struct kwq_config *config, struct kwq_limiter *limiters,
 			   unsigned int room)
@@ -816,7 +827,7 @@ static inline int q_list_dead(int q, struct dead *dead, unsigned int nr, __u64 a
 	return q_list_dead_into(q, dead, nr, nr * KEY_ROOM, after);
 }
 
-/* KWQ_IOC_GET as it is; what the caller put in must come out as it was. */
+/* Runs KWQ_IOC_GET unchanged. The input members must stay unchanged. */
 static inline int q_get_raw(int q, struct kwq_get *get)
 {
 	struct {
@@ -844,8 +855,8 @@ struct item {
 };
 
 /*
- * Fetches up to @nr items with keys of up to KEY_ROOM bytes each, and checks every
- * byte of the buffers. Returns the number of items, or a negative errno.
+ * Fetches up to @nr items with keys of up to KEY_ROOM bytes, and checks every byte of
+ * the buffers. Returns the number of items, or a negative errno.
  */
 static inline int q_get_many(int q, struct item *items, unsigned int nr, __u32 flags,
 			     __u64 deadline)
@@ -913,8 +924,8 @@ static inline int q_wait_get(int q, struct item *item)
 }
 
 /*
- * What a quiet queue looks like; members left out are zero. An item that is both
- * waiting and ready, or waiting and processing, counts once in @items.
+ * The state of a queue at rest; omitted members are zero. An item that is both waiting
+ * and ready, or waiting and processing, counts once in @items.
  */
 struct picture {
 	__u64 ready;
@@ -934,7 +945,10 @@ struct counts {
 	__u64 dropped;
 };
 
-/* check_stat(q, .ready = 1, .items = 1): the queue's whole state, Q7's length with it */
+/*
+ * check_stat(q, .ready = 1, .items = 1): checks the whole state of the queue, including
+ * its length (Q7)
+ */
 #define check_stat(q, ...)							\
 	do {									\
 		const struct picture want_ = { __VA_ARGS__ };			\
@@ -951,7 +965,7 @@ struct counts {
 		EXPECT_EQ(stat_.ready, (__u64)q_len(q_));			\
 	} while (0)
 
-/* check_counts(q, .adds = 1, ...): all counters */
+/* check_counts(q, .adds = 1, ...): checks all counters */
 #define check_counts(q, ...)							\
 	do {									\
 		const struct counts want_ = { __VA_ARGS__ };			\
@@ -968,7 +982,7 @@ struct counts {
 		EXPECT_EQ(want_.dropped, stat_.dropped);			\
 	} while (0)
 
-/* The next item is @want; it comes into @into. Does not wait. */
+/* Gets the next item into @into without waiting. It must be @want. */
 #define expect_next(q, into, want)						\
 	do {									\
 		struct item *next_ = (into);					\
@@ -977,7 +991,7 @@ struct counts {
 		EXPECT_STREQ(want, next_->key);					\
 	} while (0)
 
-/* The next item is @want, and it is finished at once. */
+/* Gets and finishes the next item. It must be @want. */
 #define expect_take(q, want)							\
 	do {									\
 		struct item item_;						\
@@ -987,7 +1001,7 @@ struct counts {
 		EXPECT_EQ(KWQ_FINISHED, q_done(q_, item_.ticket));		\
 	} while (0)
 
-/* How a queue limits retries: config_of(limiters) */
+/* Configurations of retries: config_of(limiters) */
 
 #define EXPONENTIAL(base_, max_)						\
 	{ .kind = KWQ_LIMITER_EXPONENTIAL, .u.exponential = { .base = base_, .max = max_ } }
@@ -999,13 +1013,13 @@ struct counts {
 	  .u.bucket = { .period = period_, .events = events_, .burst = burst_ } }
 #define BACKOFF(...)	{ .kind = KWQ_LIMITER_BACKOFF, .u.backoff = { __VA_ARGS__ } }
 
-/* Of no limiter: the default ones. */
+/* No limiters: the default ones. */
 static inline struct kwq_config default_config(void)
 {
 	return (struct kwq_config){ .size = sizeof(struct kwq_config) };
 }
 
-/* Of an array of limiters. */
+/* The limiters of an array. */
 #define config_of(limiters_)							\
 	({									\
 		__auto_type of_ = &(limiters_);					\
@@ -1042,7 +1056,7 @@ static inline struct batch *new_batch(void)
 	return b;
 }
 
-/* Only for what is built anew: all of it is much to clear. */
+/* Only needed for a new batch: clearing all of it takes long. */
 static inline void batch_begin(struct batch *b)
 {
 	b->nr = 0;
@@ -1101,7 +1115,7 @@ static inline void batch_remove(struct batch *b, const char *key)
 	b->remove[b->nr++] = (struct kwq_remove_entry){ .key_len = len };
 }
 
-/* A forget, or a question for the requeues. */
+/* An entry for a forget or for reading requeues. */
 static inline void batch_ask(struct batch *b, const char *key)
 {
 	__u32 len = batch_key(b, key);
@@ -1125,7 +1139,7 @@ static inline size_t batch_entry_size(unsigned long cmd)
 	}
 }
 
-/* As the member of a struct kwq_get, or alone. Poisons the results. */
+/* The batch as a member of struct kwq_get or of an operation. Poisons the results. */
 static inline struct kwq_batch batch_of(unsigned long cmd, struct batch *b)
 {
 	poison(b->results, sizeof(b->results));
@@ -1139,7 +1153,7 @@ static inline struct kwq_batch batch_of(unsigned long cmd, struct batch *b)
 	};
 }
 
-/* Runs the batch; no result may be written but those of the entries that were taken. */
+/* Runs the batch. Only results of entries that were taken may be written. */
 static inline int batch_run(int q, unsigned long cmd, struct batch *b)
 {
 	const struct kwq_op op = {
@@ -1156,11 +1170,11 @@ static inline int batch_run(int q, unsigned long cmd, struct batch *b)
 	return ret;
 }
 
-/* Buffers whose end, or whose middle, faults */
+/* Buffers with a fault at their end or in their middle */
 
 /*
- * Returns the end of @pages readable and writable pages, after which comes one
- * that nobody may touch. user_edge_free() takes them back.
+ * Returns the end of @pages readable and writable pages. The page behind them is not
+ * accessible. user_edge_free() frees them.
  */
 static inline __u8 *user_edge(size_t pages)
 {
@@ -1181,11 +1195,11 @@ static inline void user_edge_free(__u8 *edge, size_t pages)
 	REQUIRE(!munmap(edge - pages * page, (pages + 1) * page));
 }
 
-/* Sleepers: a call made in a thread, that can be seen asleep */
+/* Sleepers: a call in a thread that can be observed to sleep */
 
 /*
- * Waits until the kernel shows @tid off the processor and asleep inside the system
- * call @nr, for an ioctl inside the request @arg.
+ * Waits until the kernel shows @tid asleep inside the system call @nr; for an ioctl,
+ * inside the request @arg.
  */
 static inline void wait_until_asleep(pid_t tid, long nr, unsigned long arg)
 {
@@ -1255,7 +1269,7 @@ static inline int call_drain(struct sleeper *s)
 	return q_drain(s->fd, s->deadline);
 }
 
-/* The system calls that poll() and epoll_wait() make. */
+/* The system calls behind poll() and epoll_wait(). */
 #ifdef __NR_poll
 #define NR_POLL		__NR_poll
 #define NR_EPOLL_WAIT	__NR_epoll_wait
@@ -1273,7 +1287,7 @@ static inline int call_poll(struct sleeper *s)
 	return s->pollfd.revents;
 }
 
-/* Starts a thread in Get and returns once it sleeps there. */
+/* Starts a thread in Get, and returns once the thread sleeps there. */
 static inline void start_get(struct sleeper *s, int q)
 {
 	*s = (struct sleeper){ .call = call_get, .fd = q, .deadline = KWQ_NO_DEADLINE };
@@ -1295,7 +1309,7 @@ static inline void start_poll(struct sleeper *s, int fd, short events)
 	wait_until_asleep(s->tid, NR_POLL, 0);
 }
 
-/* Peers: child processes, spoken with over two pipes */
+/* Peers: child processes that communicate over two pipes */
 
 #define GONE	INT_MIN		/* what is heard from a peer that ended */
 
@@ -1322,8 +1336,8 @@ static inline int hear(struct peer *p)
 }
 
 /*
- * Forks; @fn's return value is the exit status. The child dies with the test. It has
- * all of the parent's descriptors, so it shares the handles behind them.
+ * Forks a child; the return value of @fn is its exit status. The child dies with the
+ * test. It inherits all descriptors, so it shares their handles.
  */
 static inline void start_peer(struct peer *p, int (*fn)(struct peer *parent, void *arg), void *arg)
 {
@@ -1347,7 +1361,7 @@ static inline void start_peer(struct peer *p, int (*fn)(struct peer *parent, voi
 	p->from = up[0];
 }
 
-/* Returns the exit status, or minus the signal that ended it. */
+/* Returns the exit status, or the negative number of the signal. */
 static inline int end_of_peer(struct peer *p)
 {
 	int status;
@@ -1364,7 +1378,7 @@ static inline int kill_peer(struct peer *p)
 	return end_of_peer(p);
 }
 
-/* Moves the caller to where its clocks are so many seconds ahead of the host's. */
+/* Moves the caller to a namespace whose clocks are @seconds ahead of the host's. */
 static inline void enter_time_namespace(int seconds)
 {
 	char offsets[64];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O3: leases and tickets, on a manual clock where one will do, and with workers that
- * are stopped where it must be a real one.
+ * O3: leases and tickets. A manual clock is used where possible; stopped workers need a
+ * real one.
  */
 #include "kwq_test.h"
 
@@ -54,7 +54,7 @@ TEST_F(lease, lost_when_it_is_over)
 	EXPECT_EQ(LEASE, stat_of(self->q).lease);
 	EXPECT_EQ(1, stat_of(self->q).expired);
 
-	/* Late, whether the item lies ready or is another's. */
+	/* Too late, whether the item is ready or another handle holds it. */
 	EXPECT_EQ(-ESTALE, q_done(self->x, late.ticket));
 	EXPECT_EQ(-ESTALE, q_extend(self->x, late.ticket));
 	EXPECT_EQ(-ENOENT, q_done_key(self->x, "a"));
@@ -131,7 +131,7 @@ TEST_F(lease, bad_extensions)
 		EXPECT_EQ(-EINVAL,
 			  q_op_one(self->x, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0));
 	}
-	/* Neither, and both; and a key that is too long. */
+	/* Neither ticket nor key, both, and a key that is too long. */
 	entry = (struct kwq_extend_entry){};
 	EXPECT_EQ(-EINVAL, q_op_one(self->x, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0));
 	entry = (struct kwq_extend_entry){ .ticket = item.ticket, .key_len = 1 };
@@ -140,7 +140,7 @@ TEST_F(lease, bad_extensions)
 	EXPECT_EQ(-EINVAL, q_op_one(self->x, KWQ_IOC_EXTEND, &entry, sizeof(entry), "a", 1));
 	entry = (struct kwq_extend_entry){ .key_len = KWQ_KEY_MAX + 1 };
 	EXPECT_EQ(-EMSGSIZE, q_op_one(self->x, KWQ_IOC_EXTEND, &entry, sizeof(entry), "a", 1));
-	/* As for a done, the handle is to be open for reading. */
+	/* As for a done, the handle must be open for reading. */
 	writer = q_open_with(self->q, NULL, KWQ_RIGHT_WRITE, O_CLOEXEC);
 	ASSERT_LE(0, writer);
 	EXPECT_EQ(-EBADF, q_extend(writer, item.ticket));
@@ -153,12 +153,12 @@ TEST_F(lease, bad_extensions)
 
 		EXPECT_TRUE(same_stat(&before, &after));
 	}
-	/* None of them was an extension. */
+	/* None of these renewed a lease. */
 	ASSERT_EQ(0, q_advance(self->q, 1));
 	check_stat(self->q, .ready = 1, .items = 1);
 }
 
-/* O3: what the clock cannot hold is no lease. */
+/* O3: a length beyond the clock's range is not a valid lease. */
 TEST_F(lease, lengths_of_a_lease)
 {
 	static const __u64 bad[] = { 1ULL << 63, ~0ULL, (1ULL << 63) + 1 };
@@ -173,7 +173,7 @@ TEST_F(lease, lengths_of_a_lease)
 	EXPECT_EQ(fd, next_fd());
 }
 
-/* A queue without leases keeps what is held, and lets it be "extended". */
+/* A queue without leases does not take items back, and accepts an extension. */
 TEST_F(lease, none)
 {
 	int q = new_manual_queue(self->dev, NULL);
@@ -189,7 +189,7 @@ TEST_F(lease, none)
 	close(q);
 }
 
-/* O2 O3: the item is back where it was, and its lease gone. */
+/* O2 O3: the item is back in its old place, and its lease is gone. */
 TEST_F(lease, ends_with_a_fault)
 {
 	__u8 *edge = user_edge(1);
@@ -214,7 +214,7 @@ TEST_F(lease, ends_with_a_fault)
 	user_edge_free(edge, 1);
 }
 
-/* U2 Q5: whoever waits is told. */
+/* U2 Q5: an expired lease wakes pollers and getters. */
 TEST_F(lease, end_wakes_poll_and_get)
 {
 	struct sleeper poller, getter;
@@ -236,7 +236,7 @@ TEST_F(lease, end_wakes_poll_and_get)
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, getter.item.ticket));
 }
 
-/* Q8 Q9: a drain waits for what was taken back, and for no lease. */
+/* Q8 Q9: a drain waits for an item that was taken back, but not for leases. */
 TEST_F(lease, ends_in_a_drain)
 {
 	struct sleeper drain;
@@ -256,7 +256,7 @@ TEST_F(lease, ends_in_a_drain)
 	EXPECT_EQ(1, stat_of(self->q).expired);
 }
 
-/* Gets an item, says so, and finishes it late, when it is told to. */
+/* Gets an item, reports it, and finishes it too late, on request. */
 static int stopped_worker(struct peer *parent, void *arg)
 {
 	int q = q_reopen(*(int *)arg);
@@ -273,8 +273,8 @@ static int stopped_worker(struct peer *parent, void *arg)
 }
 
 /*
- * A worker that is stopped loses its item to another, who finishes it; then the first
- * goes on, and what it says changes nothing. By the clock of the machine.
+ * A worker that is stopped loses its item to another worker, who finishes it. Then the
+ * first worker continues, and its done changes nothing. Uses the machine's clock.
  */
 TEST_F(lease, of_a_worker_that_is_stopped)
 {
@@ -290,11 +290,13 @@ TEST_F(lease, of_a_worker_that_is_stopped)
 	ASSERT_EQ(0, kill(peer.pid, SIGSTOP));
 	say(&peer, 2);
 
-	/* Nobody else gives it back. */
+	/* Only the expired lease gives the item back. */
 	ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
 	EXPECT_STREQ("a", item.key);
 	EXPECT_LE(1, item.abandoned);
-	/* Emulated, this may take longer than the lease itself: then the ticket is of the next. */
+	/* In an emulator this may take longer than the lease. Then a new ticket is
+	 * needed.
+	 */
 	while (q_done(q, item.ticket) == -ESTALE)
 		ASSERT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
 	before = stat_of(q);
@@ -312,7 +314,10 @@ TEST_F(lease, of_a_worker_that_is_stopped)
 	close(q);
 }
 
-/* L12: taken back twice it is dead; by the timer, on the clock of the machine. */
+/*
+ * L12: an item that was taken back twice is dead. Uses the timer and the machine's
+ * clock.
+ */
 TEST_F(lease, dead_after_two)
 {
 	struct kwq_config config = { .size = sizeof(config), .dead_after_lost = 2 };
@@ -337,7 +342,9 @@ TEST_F(lease, dead_after_two)
 	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
 	EXPECT_STREQ("a", dead.key);
 
-	/* O1, Q8: after a shut down it is dropped, and nothing is left to wait for. */
+	/* O1, Q8: after a shut down the item is dropped, and nothing is left to wait
+	 * for.
+	 */
 	config.dead_after_lost = 1;
 	ASSERT_EQ(0, q_configure(q, &config));
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
@@ -347,7 +354,7 @@ TEST_F(lease, dead_after_two)
 	close(q);
 }
 
-/* O1 O3: killed or too late, once is enough. */
+/* O1 O3: a worker that is killed and too late loses its item only once. */
 TEST_F(lease, of_a_worker_that_is_killed)
 {
 	struct peer peer;
@@ -357,7 +364,7 @@ TEST_F(lease, of_a_worker_that_is_killed)
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	ASSERT_EQ(1, hear(&peer));
 	EXPECT_EQ(-SIGKILL, kill_peer(&peer));
-	/* Its handle is closed a little later than it can be waited for. */
+	/* The kernel may close the handle after the process can be waited for. */
 	ASSERT_EQ(1, q_get(self->q, &item, 0, KWQ_NO_DEADLINE));
 	EXPECT_EQ(1, item.abandoned);
 	ASSERT_EQ(0, q_advance(self->q, LEASE - 1));
@@ -367,7 +374,7 @@ TEST_F(lease, of_a_worker_that_is_killed)
 	EXPECT_EQ(0, stat_of(self->q).expired);
 }
 
-/* The items of one worker whose leases end while it finishes and extends them. */
+/* One worker's items. Their leases expire while it finishes and renews them. */
 #define NR_RACES	400
 #define RACE_LEASE	(200 * USEC)
 
@@ -392,7 +399,7 @@ static void *race_worker(void *arg)
 		if (ret == -ESHUTDOWN)
 			break;
 		REQUIRE(ret == 1);
-		/* Each eighth is extended again and again until that is too late. */
+		/* Every eighth lease is renewed repeatedly until it is too late. */
 		if (item.ticket % 8 == 1)
 			while (!q_extend(q, item.ticket) && item.abandoned < 3 &&
 			       !(now_ns() & 0x3000))
@@ -411,7 +418,7 @@ static void *race_worker(void *arg)
 	return NULL;
 }
 
-/* Q3 O3: done against the lease's end: of each hand-out exactly one of them wins. */
+/* Q3 O3: a done races with the expiry: for each hand-out exactly one of them wins. */
 TEST_F(lease, done_races_with_its_end)
 {
 	static struct race race;
@@ -436,7 +443,7 @@ TEST_F(lease, done_races_with_its_end)
 	EXPECT_EQ(0, atomic_load(&race.twice));
 	EXPECT_EQ(NR_RACES, atomic_load(&race.finished));
 	EXPECT_EQ(NR_RACES, stat.dones);
-	/* Nobody closed a handle, so each one that was late met the end of a lease. */
+	/* Nobody closed a handle, so each refused done met an expired lease. */
 	EXPECT_EQ((__u64)atomic_load(&race.stale), stat.expired);
 	EXPECT_EQ(stat.expired, stat.abandoned);
 	EXPECT_EQ(0, stat.items);
@@ -445,7 +452,7 @@ TEST_F(lease, done_races_with_its_end)
 
 #define NR_KEPT	20000
 
-/* Has whatever is ready, again and again. */
+/* Takes all ready items, again and again. */
 static int takes_all(struct peer *parent, void *arg)
 {
 	static struct kwq_got got[KWQ_BATCH_MAX];
@@ -478,8 +485,9 @@ static int advances(struct peer *parent, void *arg)
 }
 
 /*
- * O6: at the end of time each lease is over when it begins. As long as others take what
- * becomes ready there is more to be taken back, and who does that can be killed.
+ * O6: at the end of the clock each lease expires at once. While takers keep taking
+ * items, there is always more to take back. The process that does it can still be
+ * killed.
  */
 TEST_F(lease, none_holds_at_the_end_of_time)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * L1 to L10, B4: rate-limited adds, forget, requeues, and how a queue is configured.
+ * L1 to L10, B4: rate-limited adds, forget, requeues, and the configuration of a queue.
  *
- * All on a manual clock: nothing here waits for time to pass, and every delay is known
- * to the ns.
+ * All queues have manual clocks: nothing waits for time to pass, and every delay is
+ * known to the nanosecond.
  */
 #include "kwq_test.h"
 
@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(limiter)
 	close(self->dev);
 }
 
-/* The test's queue. */
+/* Replaces the test's queue by one with this configuration. */
 #define limit(self, config)							\
 	do {									\
 		limiter_fixture *self_ = (self);				\
@@ -38,7 +38,7 @@ FIXTURE_TEARDOWN(limiter)
 		ASSERT_LE(0, self_->q);						\
 	} while (0)
 
-/* A rate-limited add makes @key wait for exactly @delay, and then it is finished. */
+/* A rate-limited add makes @key wait for exactly @delay. Then the key is finished. */
 #define expect_delay(q, key, delay)						\
 	do {									\
 		const __u64 delay_ = (delay);					\
@@ -55,7 +55,7 @@ FIXTURE_TEARDOWN(limiter)
 		expect_take(d_, key_);						\
 	} while (0)
 
-/* Nothing is ready a ns before @time, and @key alone at it. */
+/* Nothing is ready a nanosecond before @time, and only @key is ready at it. */
 #define expect_due(q, key, time)						\
 	do {									\
 		const __u64 time_ = (time);					\
@@ -99,7 +99,7 @@ TEST_F(limiter, exponential)
 	expect_delay(self->q, "one", 1 * MSEC);
 }
 
-/* L2: at 1,000 failures, of which 2^1000 is none of a delay, it is the cap. */
+/* L2: after 1,000 failures, when 2^1000 exceeds all numbers, the delay is the cap. */
 TEST_F(limiter, exponential_at_its_cap)
 {
 	static const struct {
@@ -154,7 +154,7 @@ TEST_F(limiter, fast_slow)
 	expect_delay(self->q, "one", 5 * MSEC);
 }
 
-/* L3: slow from the first on, and no delay at all. */
+/* L3: slow from the first failure on, and no delay at all. */
 TEST_F(limiter, fast_slow_ends)
 {
 	static const struct kwq_limiter slow[] = { FAST_SLOW(MSEC, SEC, 0) };
@@ -168,7 +168,7 @@ TEST_F(limiter, fast_slow_ends)
 	expect_delay(self->q, "a", SEC);
 }
 
-/* L4: a burst for free, then one token each 100 ms; idle, it fills up and no fuller. */
+/* L4: a free burst, then one token per 100 ms. An idle bucket fills up to its size. */
 TEST_F(limiter, bucket)
 {
 	static const struct kwq_limiter bucket[] = { BUCKET(10, SEC, 2) };
@@ -182,7 +182,7 @@ TEST_F(limiter, bucket)
 	expect_take(self->q, "b");
 	expect_due(self->q, "c", 100 * MSEC);
 	expect_due(self->q, "d", 200 * MSEC);
-	/* The token of 300 ms, half of which is there. */
+	/* The token of 300 ms; half of its time has passed. */
 	EXPECT_EQ(0, q_advance_to(self->q, 250 * MSEC));
 	expect_delay(self->q, "a", 50 * MSEC);
 
@@ -196,7 +196,10 @@ TEST_F(limiter, bucket)
 	expect_due(self->q, "c", HOUR + 100 * MSEC);
 }
 
-/* L4: a third of a second is no number of ns, and three of them are one second. */
+/*
+ * L4: a third of a second is not a whole number of nanoseconds, but three of them are
+ * one second.
+ */
 TEST_F(limiter, bucket_does_not_drift)
 {
 	static const struct kwq_limiter bucket[] = { BUCKET(3, SEC, 1) };
@@ -214,7 +217,7 @@ TEST_F(limiter, bucket_does_not_drift)
 	}
 }
 
-/* L7: the longer of the two, whether none was asked for or a configuration without any. */
+/* L7: the longer delay of the two, for no configuration and for one without limiters. */
 TEST_F(limiter, default_limiters)
 {
 	const struct kwq_config standard = default_config();
@@ -224,7 +227,7 @@ TEST_F(limiter, default_limiters)
 		int q = new_manual_queue(self->dev, round ? &standard : NULL);
 
 		ASSERT_LE(0, q);
-		/* The bucket is full. */
+		/* The bucket never delays here: it is full. */
 		for (int n = 0; n < 18; n++)
 			expect_delay(q, "a", (5 * MSEC) << n);
 		/* 2^18 x 5 ms is more than 1000 s. */
@@ -254,7 +257,7 @@ TEST_F(limiter, default_limiters)
 	}
 }
 
-/* L5: client-go's TestMaxOfRateLimiter, and a table where each limiter has its turn. */
+/* L5: client-go's TestMaxOfRateLimiter, and a case in which the limiters take turns. */
 TEST_F(limiter, longest_of)
 {
 	static const struct kwq_limiter both[] = {
@@ -263,7 +266,9 @@ TEST_F(limiter, longest_of)
 	static const struct kwq_limiter turns[] = {
 		EXPONENTIAL(MSEC, SEC), FAST_SLOW(5 * MSEC, 100 * MSEC, 4),
 	};
-	/* 1 2 4 8 16 32 64 128 256 512 1000 and 5 5 5 5 100 ...; the longer of each pair. */
+	/* 1 2 4 8 16 32 64 128 256 512 1000 and 5 5 5 5 100 ...: the longer of each
+	 * pair.
+	 */
 	static const __u64 table[] = { 5, 5, 5, 8, 100, 100, 100, 128, 256, 512, 1000, 1000 };
 	const struct kwq_config config = config_of(turns);
 
@@ -282,7 +287,7 @@ TEST_F(limiter, longest_of)
 	EXPECT_EQ(ARRAY_SIZE(table), q_requeues(self->q, "two"));
 }
 
-/* L5: a bucket loses its token, too, when another limiter is the longest. */
+/* L5: a bucket spends its token even if another limiter has the longest delay. */
 TEST_F(limiter, every_one_is_asked)
 {
 	static const struct kwq_limiter both[] = {
@@ -299,7 +304,7 @@ TEST_F(limiter, every_one_is_asked)
 	expect_due(self->q, "c", 200 * MSEC);
 }
 
-/* L5: as many as there may be. */
+/* L5: the largest number of limiters. */
 TEST_F(limiter, eight_limiters)
 {
 	struct kwq_limiter eight[KWQ_LIMITERS_MAX];
@@ -311,7 +316,7 @@ TEST_F(limiter, eight_limiters)
 	expect_delay(self->q, "a", KWQ_LIMITERS_MAX + 9);
 }
 
-/* L6: client-go's TestWithMaxWaitRateLimiter, and over all limiters. */
+/* L6: client-go's TestWithMaxWaitRateLimiter, and a maximum over all limiters. */
 TEST_F(limiter, max_wait)
 {
 	static const struct kwq_limiter both[] = {
@@ -333,13 +338,13 @@ TEST_F(limiter, max_wait)
 	ASSERT_EQ(0, q_configure(self->q, &config));
 	expect_delay(self->q, "b", 1 * MSEC);
 	expect_delay(self->q, "c", 5 * MSEC);
-	/* What it made nobody wait for is owed nevertheless. */
+	/* The bucket still owes the tokens for which nobody had to wait. */
 	config.max_wait = 0;
 	ASSERT_EQ(0, q_configure(self->q, &config));
 	expect_delay(self->q, "d", 2 * HOUR - 6 * MSEC);
 }
 
-/* B1, B4: a limiter that is a backoff. */
+/* B1, B4: a backoff as a limiter. */
 TEST_F(limiter, backoff)
 {
 	static const struct kwq_limiter steps[] = {
@@ -375,7 +380,7 @@ TEST_F(limiter, backoff)
 	expect_delay(self->q, "b", 20 * MSEC);
 }
 
-/* How long a rate-limited add makes @key wait; the clock goes on by an hour. */
+/* Returns how long a rate-limited add makes @key wait. The clock moves by an hour. */
 static __u64 measured_delay(int q, const char *key)
 {
 	struct kwq_stat before, after;
@@ -388,7 +393,7 @@ static __u64 measured_delay(int q, const char *key)
 	return HOUR - (after.lateness.sum - before.lateness.sum);
 }
 
-/* B1: chance adds up to half, and on a manual clock is the same in each run. */
+/* B1: the jitter adds up to half, and on a manual clock it is the same in each run. */
 TEST_F(limiter, jitter)
 {
 	static const struct kwq_limiter jittered[] = {
@@ -419,7 +424,7 @@ TEST_F(limiter, jitter)
 	close(again);
 }
 
-/* L10: what waits already costs no token and no requeue, if so configured. */
+/* L10: if so configured, an add of a waiting key costs no token and no requeue. */
 TEST_F(limiter, coalescing)
 {
 	static const struct kwq_limiter both[] = {
@@ -439,7 +444,7 @@ TEST_F(limiter, coalescing)
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
 	expect_due(self->q, "a", 1 * MSEC);
 	expect_due(self->q, "b", 1 * SEC);
-	/* It waits no longer. */
+	/* The key no longer waits. */
 	expect_delay(self->q, "a", 1 * SEC);
 	EXPECT_EQ(2, q_requeues(self->q, "a"));
 
@@ -452,13 +457,13 @@ TEST_F(limiter, coalescing)
 	EXPECT_EQ(3, q_requeues(q, "a"));
 	EXPECT_EQ(3, rate_limited(q));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(q, "b"));
-	/* The earliest of its three times. */
+	/* The earliest of its three times counts. */
 	expect_due(q, "a", 1 * MSEC);
 	expect_due(q, "b", 3 * SEC);
 	close(q);
 }
 
-/* L10: a count untouched for that long is 0; one of an item that is in use is touched. */
+/* L10: a count untouched for that long becomes 0. An item in use counts as touched. */
 TEST_F(limiter, forget_after)
 {
 	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, 1000 * SEC) };
@@ -480,7 +485,7 @@ TEST_F(limiter, forget_after)
 	EXPECT_EQ(0, q_advance(self->q, 10 * SEC));
 	expect_delay(self->q, "a", 1 * MSEC);
 
-	/* Waiting, ready and being processed it is not idle, however long. */
+	/* An item that waits, is ready or is being processed is never idle. */
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
 	EXPECT_EQ(KWQ_COALESCED, q_add_with(self->q, "a", KWQ_ADD_AFTER | KWQ_ADD_LATER, 0, HOUR));
 	EXPECT_EQ(0, q_advance(self->q, HOUR - 1));
@@ -495,7 +500,7 @@ TEST_F(limiter, forget_after)
 	EXPECT_EQ(0, q_advance(self->q, 10 * SEC - 1));
 	EXPECT_EQ(2, q_requeues(self->q, "a"));
 
-	/* What an add at once finds forgotten is told so by Get. */
+	/* Get reports a count that an add has just forgotten as 0. */
 	EXPECT_EQ(0, q_advance(self->q, 1));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	expect_next(self->q, &item, "a");
@@ -504,7 +509,7 @@ TEST_F(limiter, forget_after)
 	check_stat(self->q, .items = 0);
 }
 
-/* L10: old counts go as new ones come, so that what is never forgotten does not pile up. */
+/* L10: new counts replace old ones, so that counts never pile up without a forget. */
 TEST_F(limiter, old_counts_go)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
@@ -524,7 +529,7 @@ TEST_F(limiter, old_counts_go)
 	}
 }
 
-/* L8: nothing but the count. */
+/* L8: a forget changes nothing but the count. */
 TEST_F(limiter, forget_leaves_done_owed)
 {
 	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
@@ -532,7 +537,9 @@ TEST_F(limiter, forget_leaves_done_owed)
 
 	limit(self, config_of(exponential));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	/* Waiting, it waits on; ready, it is so; processing, it is held. */
+	/* A waiting item continues to wait, a ready one stays ready, a held one stays
+	 * held.
+	 */
 	EXPECT_EQ(1, q_forget(self->q, "a"));
 	check_stat(self->q, .waiting = 1, .items = 1);
 	EXPECT_EQ(0, q_advance(self->q, MSEC));
@@ -553,14 +560,14 @@ TEST_F(limiter, forget_leaves_done_owed)
 	check_stat(self->q, .items = 0);
 }
 
-/* L9: of a key that was never there, as client-go; and no item comes of it. */
+/* L9: an unknown key has no requeues, as in client-go, and no item is created. */
 TEST_F(limiter, unknown_key)
 {
 	limit(self, default_config());
 	EXPECT_EQ(0, q_requeues(self->q, "a"));
 	EXPECT_EQ(0, q_forget(self->q, "a"));
 	check_stat(self->q, .items = 0);
-	/* Nor of one that is there and was never rate-limited. */
+	/* The same for a known key that was never rate-limited. */
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(0, q_requeues(self->q, "a"));
 	EXPECT_EQ(0, q_forget(self->q, "a"));
@@ -570,7 +577,7 @@ TEST_F(limiter, unknown_key)
 	check_counts(self->q, .adds = 1, .gets = 1, .dones = 1);
 }
 
-/* L9: each hand-out tells the count. A removed item has none. */
+/* L9: each hand-out reports the count. A removed item has none. */
 TEST_F(limiter, get_tells_requeues)
 {
 	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, MSEC) };
@@ -595,7 +602,10 @@ TEST_F(limiter, get_tells_requeues)
 	check_stat(self->q, .items = 0);
 }
 
-/* L8: KWQ_DONE_FORGET, by ticket and by key, of what is finished and of what is not. */
+/*
+ * L8: KWQ_DONE_FORGET, by ticket and by key, with a done that succeeds and one that
+ * fails.
+ */
 TEST_F(limiter, done_forgets)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
@@ -624,7 +634,7 @@ TEST_F(limiter, done_forgets)
 	EXPECT_EQ(0, item.requeues);
 	EXPECT_EQ(KWQ_DIRTIED, q_add_rate_limited(self->q, "a"));
 
-	/* A done that is refused forgets nothing. */
+	/* A refused done forgets nothing. */
 	other = q_reopen(self->q);
 	ASSERT_LE(0, other);
 	EXPECT_EQ(-EPERM, q_done_key_with(other, "a", KWQ_DONE_FORGET));
@@ -680,7 +690,7 @@ TEST_F(limiter, batches)
 	free(b);
 }
 
-/* Q13: a worker's whole turn in one call: the next try of one item, done, the next item. */
+/* Q13: a worker's whole turn in one call: retry one item, done, get the next item. */
 TEST_F(limiter, one_call_a_turn)
 {
 	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
@@ -725,7 +735,7 @@ TEST_F(limiter, one_call_a_turn)
 	free(adds);
 }
 
-/* D2, L1: each policy, against a time before and a time behind that of the limiter. */
+/* D2, L1: each policy, against a time before and a time after the limiter's. */
 TEST_F(limiter, policies)
 {
 	static const struct kwq_limiter second[] = { FAST_SLOW(SEC, SEC, 0) };
@@ -753,7 +763,7 @@ TEST_F(limiter, policies)
 		ASSERT_EQ(KWQ_WAITING, q_add_after(q, "a", cases[i].old));
 		EXPECT_EQ(KWQ_COALESCED, q_add_with(q, "a", KWQ_ADD_RATE_LIMITED |
 						    KWQ_ADD_PRIORITY | cases[i].policy, 7, 0));
-		/* It counts whichever time is taken. */
+		/* The add counts, whichever time is used. */
 		EXPECT_EQ(1, q_requeues(q, "a"));
 		EXPECT_EQ(0, q_advance_to(q, cases[i].due - 1));
 		EXPECT_EQ(0, q_len(q)) {
@@ -766,7 +776,7 @@ TEST_F(limiter, policies)
 	}
 }
 
-/* A new configuration is for adds from then on. */
+/* A new configuration applies to later adds only. */
 TEST_F(limiter, configure_while_items_wait)
 {
 	static const struct kwq_limiter exponential[] = { EXPONENTIAL(SEC, 1000 * SEC) };
@@ -783,13 +793,13 @@ TEST_F(limiter, configure_while_items_wait)
 					    0, 0));
 	expect_due(self->q, "a", 1 * SEC);
 	expect_due(self->q, "b", 3 * SEC);
-	/* The count is the item's and goes on under other limiters. */
+	/* The count belongs to the item and continues under other limiters. */
 	EXPECT_EQ(2, q_requeues(self->q, "b"));
 	expect_delay(self->q, "b", 3 * SEC);
 	expect_delay(self->q, "c", 0);
 }
 
-/* L4: a bucket in the place of another has its tokens, and its debts. */
+/* L4: a bucket that replaces a bucket takes over its tokens and debts. */
 TEST_F(limiter, bucket_at_another_rate)
 {
 	static const struct kwq_limiter slow[] = { BUCKET(10, SEC, 2) };
@@ -804,7 +814,7 @@ TEST_F(limiter, bucket_at_another_rate)
 	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "d"));
-	/* The same once more changes nothing. */
+	/* Setting the same configuration again changes nothing. */
 	ASSERT_EQ(0, q_configure(self->q, &config));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "e"));
 	expect_take(self->q, "a");
@@ -813,7 +823,7 @@ TEST_F(limiter, bucket_at_another_rate)
 	expect_due(self->q, "d", 200 * MSEC);
 	expect_due(self->q, "e", 300 * MSEC);
 
-	/* It owes two tokens, so the third is there after 3/20 s, and 3 ns at most. */
+	/* The bucket owes two tokens, so the third comes after 3/20 s plus at most 3 ns. */
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "f"));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "g"));
 	config = config_of(fast);
@@ -826,7 +836,7 @@ TEST_F(limiter, bucket_at_another_rate)
 	expect_take(self->q, "h");
 	expect_due(self->q, "g", 500 * MSEC);
 
-	/* In the place of something else it is full. */
+	/* In the place of another kind of limiter the bucket is full. */
 	for (int i = 0; i < 5; i++)
 		q_add_rate_limited(self->q, "a");
 	config = config_of(elsewhere);
@@ -847,7 +857,7 @@ static int peer_takes_tokens(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* L4: the bucket is the queue's, whoever adds. */
+/* L4: the bucket belongs to the queue, for all adders. */
 TEST_F(limiter, two_processes_share_a_bucket)
 {
 	static const struct kwq_limiter bucket[] = { BUCKET(1, SEC, 1) };
@@ -859,7 +869,7 @@ TEST_F(limiter, two_processes_share_a_bucket)
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "b"));
 	say(&child, 0);
 	EXPECT_EQ(KWQ_WAITING, hear(&child));
-	/* Nor does it end with one of them. */
+	/* The end of one adder does not change it. */
 	EXPECT_EQ(-SIGKILL, kill_peer(&child));
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "d"));
 	expect_take(self->q, "a");
@@ -880,7 +890,7 @@ static int peer_holds(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O1, L9: a worker that is killed takes no count with it. */
+/* O1, L9: the death of a worker does not change counts. */
 TEST_F(limiter, counts_survive_a_killed_worker)
 {
 	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
@@ -905,7 +915,10 @@ TEST_F(limiter, counts_survive_a_killed_worker)
 	expect_delay(self->q, "a", 8 * MSEC);
 }
 
-/* O4: a remembered count takes an item's room, gives it up, and is all gone once forgotten. */
+/*
+ * O4: a remembered count takes an item's room, gives way to a new item, and is gone
+ * once forgotten.
+ */
 TEST_F(limiter, counts_and_limits)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
@@ -921,7 +934,7 @@ TEST_F(limiter, counts_and_limits)
 	EXPECT_EQ(3, stat.items);
 	EXPECT_EQ(3, stat.remembered);
 
-	/* The oldest goes first; one that is asked for is no younger. */
+	/* The oldest count goes first; reading a count does not make it younger. */
 	EXPECT_EQ(1, q_requeues(self->q, "a"));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "d"));
 	check_stat(self->q, .ready = 1, .items = 3);
@@ -929,7 +942,7 @@ TEST_F(limiter, counts_and_limits)
 	EXPECT_EQ(1, q_requeues(self->q, "b"));
 	EXPECT_EQ(1, q_requeues(self->q, "c"));
 
-	/* One that is in use has its place. */
+	/* An item in use keeps its place. */
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "e"));
 	EXPECT_EQ(-ENOSPC, q_add(self->q, "f"));
@@ -948,7 +961,7 @@ TEST_F(limiter, counts_and_limits)
 	EXPECT_EQ(0, stat.bytes);
 }
 
-/* O4: an add that cannot be has cost nobody a count. */
+/* O4: a refused add costs nobody a count. */
 TEST_F(limiter, no_space_and_nothing_lost)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
@@ -971,14 +984,14 @@ TEST_F(limiter, no_space_and_nothing_lost)
 	EXPECT_EQ(-ENOSPC, q_add_bytes(self->q, longest, sizeof(longest), 0, 0, 0));
 	EXPECT_EQ(1, q_requeues(self->q, "a"));
 	EXPECT_EQ(1, q_requeues(self->q, "b"));
-	/* One that can be costs as many as it must. */
+	/* An accepted add costs as many counts as it needs. */
 	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, longest, 3500, 0, 0, 0));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(1, q_requeues(self->q, "b"));
 	EXPECT_EQ(stat.items - 1, stat.remembered);
 }
 
-/* Q10: a queue that is shut down remembers nothing and takes no rate-limited add. */
+/* Q10: a queue that is shut down remembers no counts and refuses rate-limited adds. */
 TEST_F(limiter, shut_down)
 {
 	static const struct kwq_limiter exponential[] = { EXPONENTIAL(MSEC, SEC) };
@@ -1004,7 +1017,7 @@ TEST_F(limiter, shut_down)
 	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
 }
 
-/* One of each kind. */
+/* One limiter of each kind. */
 static const struct kwq_limiter of_all_kinds[] = {
 	BUCKET(7, 3 * SEC, 5),
 	EXPONENTIAL(3, 1000),
@@ -1017,7 +1030,7 @@ static const struct kwq_limiter of_all_kinds[] = {
 	},
 };
 
-/* What is read is what was written. */
+/* The configuration that is read equals the one that was written. */
 TEST_F(limiter, config)
 {
 	static const struct kwq_limiter standard[] = {
@@ -1043,7 +1056,7 @@ TEST_F(limiter, config)
 		EXPECT_EQ(sizeof(limiters[0]), told.limiter_size);
 		EXPECT_EQ(0, memcmp(of_all_kinds, limiters, sizeof(of_all_kinds)));
 	}
-	/* Less room, and none. */
+	/* Less room for limiters, and none. */
 	for (int room = 3; room >= 0; room--) {
 		poison(limiters, sizeof(limiters));
 		ASSERT_EQ(0, q_config(self->q, &told, limiters, room));
@@ -1063,7 +1076,7 @@ TEST_F(limiter, config)
 	EXPECT_EQ(0, memcmp(standard, limiters, sizeof(standard)));
 }
 
-/* U3: limiters of a program that knows them longer, or thinks them shorter. */
+/* U3: a program with longer or shorter limiter structures. */
 TEST_F(limiter, limiter_size)
 {
 	const size_t size = sizeof(struct kwq_limiter);
@@ -1123,7 +1136,7 @@ TEST_F(limiter, limiter_size)
 	told.limiter_size = ~0U;
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_CONFIG, &told));
 
-	/* And what was refused has changed nothing. */
+	/* The refused requests changed nothing. */
 	ASSERT_EQ(0, q_config(self->q, &told, (struct kwq_limiter *)array, 8));
 	ASSERT_EQ(2, told.nr);
 	EXPECT_EQ(0, memcmp(array, &one, size));
@@ -1177,7 +1190,7 @@ static const struct kwq_limiter edges[] = {
 
 #define NR_EDGES ((int)ARRAY_SIZE(edges))
 
-/* Refused by CONFIGURE, which changes nothing, and by CREATE, which makes nothing. */
+/* CONFIGURE refuses this and changes nothing; CREATE refuses it and creates nothing. */
 static void check_refused(struct __test_metadata *_metadata, limiter_fixture *self, int err,
 			  const struct kwq_config *config)
 {
@@ -1219,7 +1232,7 @@ TEST_F(limiter, bad_limiters)
 		for (int nr = 1; nr <= KWQ_LIMITERS_MAX; nr += KWQ_LIMITERS_MAX - 1) {
 			for (int n = 0; n < KWQ_LIMITERS_MAX; n++)
 				some[n] = edges[n];
-			/* Alone, and as the last of many good ones. */
+			/* The bad limiter alone, and as the last one behind good ones. */
 			some[nr - 1] = bad_limiters[i];
 			config = config_of(some);
 			config.nr = nr;
@@ -1230,7 +1243,7 @@ TEST_F(limiter, bad_limiters)
 			return;
 		}
 	}
-	/* What is right at the edge of that works, as many together as there may be. */
+	/* Values at the valid side of the edges work, in the largest configuration. */
 	for (int first = 0; first <= NR_EDGES - KWQ_LIMITERS_MAX; first++) {
 		int q = new_manual_queue(self->dev, NULL);
 
@@ -1245,7 +1258,7 @@ TEST_F(limiter, bad_limiters)
 	}
 }
 
-/* U3: nothing behind the member of the union that is meant. */
+/* U3: the bytes behind the used member of the union must be zero. */
 TEST_F(limiter, nothing_behind_a_limiter)
 {
 	static const size_t used[] = { 24, 24, 32, 40 };	/* in of_all_kinds */
@@ -1293,7 +1306,7 @@ TEST_F(limiter, bad_config)
 	config.nr = ~0U;
 	check_refused(_metadata, self, -EINVAL, &config);
 
-	/* None of them is none of it. */
+	/* Without limiters, the address must be zero. */
 	config = default_config();
 	config.limiters = user_ptr(nine);
 	check_refused(_metadata, self, -EINVAL, &config);
@@ -1302,7 +1315,7 @@ TEST_F(limiter, bad_config)
 	check_refused(_metadata, self, -EINVAL, &config);
 }
 
-/* What only comes out goes in as zero. */
+/* Members that are filled in must be zero on entry. */
 TEST_F(limiter, bad_config_out)
 {
 	struct kwq_limiter one;
@@ -1337,7 +1350,7 @@ TEST_F(limiter, bad_config_out)
 	EXPECT_TRUE(is_poison(&one, sizeof(one)));
 }
 
-/* O6: addresses of nothing, of the half of something, and of what cannot be written. */
+/* O6: unmapped addresses, half-mapped structures, and memory that is not writable. */
 TEST_F(limiter, not_there)
 {
 	static const __u64 nowhere[] = { 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
@@ -1367,7 +1380,7 @@ TEST_F(limiter, not_there)
 	}
 	EXPECT_EQ(fd, next_fd());
 
-	/* The limiters, in and out. */
+	/* The limiters' address, for writing and for reading. */
 	for (int i = 0; i <= ARRAY_SIZE(nowhere); i++) {
 		config.limiters = i ? nowhere[i - 1] : 0;
 		check_refused(_metadata, self, -EFAULT, &config);
@@ -1388,7 +1401,7 @@ TEST_F(limiter, not_there)
 	user_edge_free(edge, 1);
 }
 
-/* A named queue that exists is opened as it is, but what was asked for is looked at. */
+/* An existing queue is opened unchanged, but the given configuration is still validated. */
 TEST_F(limiter, create_or_open)
 {
 	static const struct kwq_limiter bad[] = { BUCKET(0, SEC, 1) };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O4, O6: what is full says so, and loses nothing; memory is charged to who caused it.
+ * O4, O6: full queues report that and lose nothing. Memory is charged to the cgroup
+ * that caused it.
  */
 #include "kwq_test.h"
 
@@ -49,7 +50,7 @@ static void check_refused(struct __test_metadata *_metadata, int q, int want, in
 	EXPECT_TRUE(same_stat(before, &after));
 }
 
-/* O4: items in any state count; what is there already may be added again. */
+/* O4: items count in any state; an existing key may be added again. */
 TEST_F(limits, items)
 {
 	struct kwq_stat before;
@@ -74,13 +75,13 @@ TEST_F(limits, items)
 	EXPECT_EQ(KWQ_WAITING, q_add_after(self->q, "ready", HOUR));
 	check_stat(self->q, .ready = 2, .waiting = 2, .processing = 1, .items = 3);
 
-	/* A done, a remove: room for one each. */
+	/* A done and a remove make room for one item each. */
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	EXPECT_EQ(-ENOSPC, q_add(self->q, "a"));
 	EXPECT_LT(0, q_remove(self->q, "ready"));
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
-	/* It stays in the queue, for it has its time yet. */
+	/* The item stays in the queue: it still waits for its time. */
 	expect_next(self->q, &item, "waiting");
 	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
 	EXPECT_EQ(-ENOSPC, q_add(self->q, "b"));
@@ -91,7 +92,7 @@ TEST_F(limits, items)
 	check_stat(self->q, .waiting = 1, .items = 1);
 }
 
-/* O4, Q13: in a batch those that fit. */
+/* O4, Q13: a batch takes the entries that fit. */
 TEST_F(limits, items_in_a_batch)
 {
 	struct batch *b = new_batch();
@@ -113,7 +114,7 @@ TEST_F(limits, items_in_a_batch)
 	free(b);
 }
 
-/* O4, Q8: a queue that is full and shut down is shut down. */
+/* O4, Q8: a full queue that is shut down reports the shut down. */
 TEST_F(limits, full_and_shut_down)
 {
 	self->q = queue_with_limits(self->dev, 1, 0);
@@ -143,19 +144,19 @@ TEST_F(limits, bytes)
 		key[0] = n;
 		ret = q_add_bytes(self->q, key, sizeof(key), 0, 0, 0);
 	} while (ret == KWQ_ADDED && ++n < 5);
-	/* Four keys of 4096 bytes: with its key, such an item takes 8192 and a little more. */
+	/* Four keys of 4096 bytes: such an item takes a little more than 8192 bytes. */
 	EXPECT_EQ(4, n);
 	check_refused(_metadata, self->q, -ENOSPC, ret, &before);
 	check_refused(_metadata, self->q, -ENOSPC,
 		      q_add_bytes(self->q, key, sizeof(key), KWQ_ADD_AFTER, 0, HOUR), &before);
 
-	/* Something smaller may still fit. */
+	/* A smaller item may still fit. */
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "small"));
 	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "small"));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(before.bytes, stat.bytes);
 
-	/* One that goes makes room for one. */
+	/* Removing an item makes room for one. */
 	key[0] = 1;
 	EXPECT_EQ(KWQ_WAS_READY, q_op_one(self->q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key,
 					  sizeof(key)));
@@ -166,7 +167,7 @@ TEST_F(limits, bytes)
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(4, stat.items);
 
-	/* A limit in which nothing fits. */
+	/* A limit that is too small for any item. */
 	close(self->q);
 	self->q = queue_with_limits(self->dev, 0, 1);
 	ASSERT_LE(0, self->q);
@@ -174,7 +175,7 @@ TEST_F(limits, bytes)
 	check_stat(self->q, .items = 0);
 }
 
-/* O4: no more than the module grants. */
+/* O4: no limit may exceed the module's maximum. */
 TEST_F(limits, beyond_the_modules)
 {
 	struct kwq_info info = { .size = sizeof(info) };
@@ -218,7 +219,7 @@ TEST_F(limits, key_length)
 	check_refused(_metadata, self->q, -EMSGSIZE,
 		      q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), key, sizeof(key)),
 		      &before);
-	/* One that is too long for the room for keys, however little that is. */
+	/* A key that is too long for the room for keys, for any room. */
 	for (size_t room = 0; room <= 2 * KEY_ROOM; room++) {
 		remove.key_len = KWQ_KEY_MAX;
 		check_refused(_metadata, self->q, -EINVAL,
@@ -237,7 +238,7 @@ TEST_F(limits, key_length)
 	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, key, 1, 0, 0, 0));
 }
 
-/* Queues a user */
+/* Queues per user */
 
 #define USER		30001
 #define MAX_QUEUES	"/sys/module/kwq/parameters/max_queues"
@@ -268,15 +269,15 @@ static int peer_makes_too_many(struct peer *parent, void *arg)
 		q[i] = new_queue(quota->dev);
 		REQUIRE(q[i] >= 0);
 	}
-	/* The last one has a name, and counts until it has lost that too. */
+	/* The last queue has a name, and counts until it is unlinked, too. */
 	named = q_create(quota->dev, quota->name, 0, O_CLOEXEC, 0700);
 	REQUIRE(named >= 0);
 	say(parent, new_queue(quota->dev));
 	say(parent, q_create(quota->dev, "limits.too.many", 0, O_CLOEXEC, 0700));
-	/* Handles are no queues. */
+	/* Handles do not count as queues. */
 	say(parent, q_reopen(q[0]));
 	say(parent, q_open(quota->dev, quota->name, O_CLOEXEC));
-	/* What is full keeps nobody from using what there is. */
+	/* Reaching the quota does not affect existing queues. */
 	say(parent, q_add(q[0], "a"));
 	REQUIRE(hear(parent) == 'n');
 	close(q[1]);
@@ -335,7 +336,7 @@ static int add_long(int q, unsigned int number)
 	return q_add_bytes(q, key, sizeof(key), 0, 0, 0);
 }
 
-/* Fills two queues, in turns, until both refuse. Returns the items in them. */
+/* Fills two queues in turns until both refuse. Returns the number of items in them. */
 static int fill_two(const int q[2])
 {
 	bool full[2] = {};
@@ -351,7 +352,7 @@ static int fill_two(const int q[2])
 	return nr;
 }
 
-/* What INFO tells its caller. */
+/* Returns INFO as the caller sees it. */
 static struct kwq_info info_of(int dev)
 {
 	struct kwq_info info = { .size = sizeof(info) };
@@ -384,18 +385,18 @@ static int peer_has_too_much(struct peer *parent, void *arg)
 	say(parent, stat[0].bytes + stat[1].bytes > FEW_BYTES / 2);
 	info = info_of(quota->dev);
 	REQUIRE(info.user_queues == 2 && info.user_queues_left == info.max_queues - 2);
-	/* The queues themselves count, too. */
+	/* The queues' own memory counts, too. */
 	REQUIRE(info.user_bytes >= stat[0].bytes + stat[1].bytes + 2 * 4096);
 	REQUIRE(info.user_bytes + info.user_bytes_left == FEW_BYTES);
 	REQUIRE(info.user_bytes_left < 2 * LONG_KEY + 100);
-	/* With nothing changed; and what is there can be worked on. */
+	/* A refused add changes nothing, and existing items are still usable. */
 	REQUIRE(add_long(q[0], 1 << 20) == -EDQUOT && !q_stat(q[0], &after));
 	say(parent, same_stat(&stat[0], &after));
 	REQUIRE(q_remove(q[0], "nothing") == -ENOENT);
 
-	/* Others are not concerned, and whoever may add to it is not the owner. */
+	/* Other users are not affected. Memory counts for the owner, not for the adder. */
 	REQUIRE(hear(parent) == 'o');
-	/* The other queue's room is free when it goes. */
+	/* Closing the other queue frees its share. */
 	close(q[0]);
 	say(parent, add_long(q[1], 1 << 20) == KWQ_ADDED);
 	return 0;
@@ -413,7 +414,7 @@ static int peer_adds_much(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O4: the bytes in all queues of a user together; root's are exempt. */
+/* O4: the bytes of all queues of a user together. Root is exempt. */
 TEST_F(quota, bytes_of_a_user)
 {
 	struct quota quota = { .dev = self->dev };
@@ -555,7 +556,7 @@ static int peer_owns_a_namespace(struct peer *parent, void *arg)
 {
 	(void)arg;
 	become(USER);
-	/* So that root may write the maps of a process that has changed its uid. */
+	/* Lets root write the maps of a process that changed its uid. */
 	REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
 	REQUIRE(!unshare(CLONE_NEWUSER));
 	say(parent, getpid());
@@ -589,7 +590,7 @@ static int peer_is_subordinate(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O9: with a range of subordinate uids a user has no more than one user may. */
+/* O9: a user with a range of subordinate uids gets no more than one user's quota. */
 TEST_F(quota, bytes_of_subordinate_uids)
 {
 	struct subordinate who[2] = { { .dev = self->dev, .uid = 1 },
@@ -617,7 +618,7 @@ TEST_F(quota, bytes_of_subordinate_uids)
 	EXPECT_LT(FEW_BYTES / 2, bytes[0]);
 	EXPECT_GE(FEW_BYTES, bytes[0] + (bytes[1] > 0 ? bytes[1] : 0));
 	EXPECT_GT(4 * LONG_KEY, bytes[1]);
-	/* Others are not concerned. */
+	/* Other users are not affected. */
 	start_peer(&other, peer_adds_much, &quota);
 	EXPECT_EQ(KWQ_ADDED, hear(&other));
 	EXPECT_EQ(0, end_of_peer(&other));
@@ -651,12 +652,12 @@ TEST_F(quota, queues_of_a_user)
 	EXPECT_EQ(KWQ_ADDED, hear(&child));
 	EXPECT_EQ(-ENOENT, q_open(self->dev, "limits.too.many", 0));
 
-	/* Another user has a count of its own. */
+	/* Another user has a separate quota. */
 	start_peer(&second, peer_makes_one, &quota);
 	EXPECT_LE(0, hear(&second));
 	EXPECT_EQ(0, end_of_peer(&second));
 
-	/* Closed is not counted; a name that is left is. */
+	/* A closed queue does not count; one that still has a name does. */
 	say(&child, 'n');
 	EXPECT_LE(0, hear(&child));
 	EXPECT_EQ(-EDQUOT, hear(&child));
@@ -667,7 +668,7 @@ TEST_F(quota, queues_of_a_user)
 	EXPECT_EQ(-SIGKILL, kill_peer(&child));
 	EXPECT_EQ(0, q_unlink(self->dev, name));
 
-	/* Root may have more. */
+	/* Root may exceed the quota. */
 	for (int i = 0; i <= quota.max; i++) {
 		q[i] = new_queue(self->dev);
 		ASSERT_LE(0, q[i]);
@@ -678,7 +679,7 @@ TEST_F(quota, queues_of_a_user)
 
 #define FILE_MAX	"/proc/sys/fs/file-max"
 
-/* As next_fd(), without a file to open. */
+/* As next_fd(), without opening a file. */
 static int next_dup(int of)
 {
 	int fd = dup(of);
@@ -701,7 +702,7 @@ static int peer_without_files(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O4, O6: the system has no more open files to give, so there is no queue either. */
+/* O4, O6: the system's limit of open files is reached, so no queue is created. */
 TEST_F(limits, no_file)
 {
 	struct quota quota = { .dev = self->dev };
@@ -725,7 +726,7 @@ TEST_F(limits, no_file)
 	EXPECT_EQ(-ENOENT, q_unlink(self->dev, name));
 }
 
-/* Memory is the caller's cgroup's */
+/* Memory is charged to the caller's cgroup */
 
 #define CGROUPS	"/sys/fs/cgroup"
 
@@ -782,7 +783,7 @@ static void join_cgroup(cgroup_fixture *self)
 	REQUIRE(!write_text(path, pid));
 }
 
-/* Keys of 4096 bytes, up to @arg's number of them or until one is refused. */
+/* Adds up to @nr keys of 4096 bytes, until one is refused. */
 static int add_large(cgroup_fixture *self, int nr)
 {
 	static __u8 key[KWQ_KEY_MAX];
@@ -798,7 +799,7 @@ static int add_large(cgroup_fixture *self, int nr)
 	return ret;
 }
 
-/* Gets and finishes them, in their order; returns how many there were. */
+/* Gets and finishes all keys in their order. Returns their number. */
 static int take_large(cgroup_fixture *self)
 {
 	static __u8 key[KWQ_KEY_MAX], seen[KWQ_KEY_MAX];
@@ -824,13 +825,16 @@ static int take_large(cgroup_fixture *self)
 	return n;
 }
 
-/* The bytes that the caller's quota counts. */
+/* The bytes that count in the caller's quota. */
 static long long counted(cgroup_fixture *self)
 {
 	return info_of(self->dev).user_bytes;
 }
 
-/* Whether a debugging kernel puts something round each object, which is not counted. */
+/*
+ * Whether a debug kernel pads each object; padding is charged but does not count in the
+ * quota.
+ */
 static bool objects_are_padded(void)
 {
 	const char *path = "/sys/kernel/slab/kmalloc-8k/slab_size";
@@ -838,7 +842,7 @@ static bool objects_are_padded(void)
 	return !access(path, F_OK) && read_number(path) != 8192;
 }
 
-/* What is counted is what is charged, but for what each processor charges ahead. */
+/* Counted and charged bytes differ only by what each processor charges in advance. */
 #define CHARGED_AHEAD	(2 << 20)
 
 #define LARGE	1000
@@ -856,7 +860,7 @@ static int peer_adds_in_cgroup(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O4: it is charged. */
+/* O4: items are charged. */
 TEST_F(cgroup, charged)
 {
 	long long before, after;
@@ -890,7 +894,7 @@ TEST_F(cgroup, charged)
 
 #define QUEUES	200
 
-/* Opens descriptors when told to: of the queue that is there, or each of a new one. */
+/* Opens descriptors on request: of the existing queue, or each of a new queue. */
 static int peer_opens_in_cgroup(struct peer *parent, void *arg)
 {
 	cgroup_fixture *self = arg;
@@ -911,7 +915,7 @@ static int peer_opens_in_cgroup(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O4: a queue is charged, beyond what its descriptor is. */
+/* O4: a queue is charged in addition to its descriptor. */
 TEST_F(cgroup, queues_are_charged)
 {
 	long long first, with_handles, with_queues;
@@ -928,7 +932,7 @@ TEST_F(cgroup, queues_are_charged)
 	say(&child, 1);
 	ASSERT_EQ(0, hear(&child));
 	with_queues = read_number(path);
-	/* It takes more than 4 kB, and its tables are 2 kB by themselves. */
+	/* A queue takes more than 4 kB, and its tables alone take 2 kB. */
 	EXPECT_LE(QUEUES * 6144, with_queues - with_handles - (with_handles - first)) {
 		TH_LOG("memory.current was %lld, %lld with the descriptors, is %lld", first,
 		       with_handles, with_queues);
@@ -938,7 +942,7 @@ TEST_F(cgroup, queues_are_charged)
 
 #define MANY	150000	/* so that a table takes more than what a processor charges ahead */
 
-/* Adds that many short keys in as few calls as can be, or gets them. */
+/* Adds MANY short keys in as few calls as possible, or gets them. */
 struct crowd {
 	struct kwq_add_entry add[KWQ_BATCH_MAX];
 	struct kwq_got got[KWQ_BATCH_MAX];
@@ -992,7 +996,7 @@ static int get_crowd(int q, struct crowd *crowd)
 	return n;
 }
 
-/* It has all that it needs of its own from before it joined. */
+/* The peer allocates everything it needs before it joins the cgroup. */
 static int peer_crowds_in_cgroup(struct peer *parent, void *arg)
 {
 	struct crowd *crowd = calloc(1, sizeof(*crowd));
@@ -1017,7 +1021,10 @@ static int peer_crowds_in_cgroup(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O4, O6: so are many small ones, and what finds them; and it goes with the queue. */
+/*
+ * O4, O6: many small items and the tables that find them are charged, and freed with
+ * the queue.
+ */
 TEST_F(cgroup, small_items_are_charged_and_go)
 {
 	long long empty, added, held, closed, few, many;
@@ -1034,7 +1041,7 @@ TEST_F(cgroup, small_items_are_charged_and_go)
 	ASSERT_EQ(MANY, hear(&child));
 	added = read_number(path);
 	many = counted(self);
-	/* O9: the tables, too. */
+	/* O9: this includes the tables. */
 	if (!objects_are_padded()) {
 		EXPECT_GT(CHARGED_AHEAD, llabs(added - empty - (many - few))) {
 			TH_LOG("memory.current %lld more, %lld counted", added - empty, many - few);
@@ -1047,11 +1054,11 @@ TEST_F(cgroup, small_items_are_charged_and_go)
 	self->q = -1;
 	say(&child, 0);
 	ASSERT_EQ(0, hear(&child));
-	/* O8: a worker frees it, and then it counts no more. */
+	/* O8: a kernel worker frees the queue, which then no longer counts. */
 	while (info_of(self->dev).user_queues == queues)
 		sched_yield();
 	closed = read_number(path);
-	/* A pointer for each of what is handed out, and nothing else. */
+	/* One pointer per item that is handed out, and nothing else. */
 	EXPECT_LE(MANY * 4, held - added);
 	EXPECT_LE(MANY * 128, added - empty);
 	EXPECT_GT(MANY * 4, closed - empty) {
@@ -1062,7 +1069,7 @@ TEST_F(cgroup, small_items_are_charged_and_go)
 	EXPECT_EQ(0, end_of_peer(&child));
 }
 
-/* O4, O6: at its limit the adder is refused or killed; what it had added is there. */
+/* O4, O6: at the cgroup's limit the adder is refused or killed; items added before stay. */
 TEST_F(cgroup, at_its_limit)
 {
 	struct kwq_stat stat;
@@ -1085,7 +1092,7 @@ TEST_F(cgroup, at_its_limit)
 	end = end_of_peer(&child);
 	EXPECT_EQ(ret == GONE ? -SIGKILL : 0, end);
 
-	/* One that was killed may have added one more than it could tell. */
+	/* An adder that was killed may have added one item more than it reported. */
 	n = atomic_load(self->added);
 	EXPECT_LT(100, n);
 	EXPECT_GT(LARGE, n);
@@ -1097,8 +1104,8 @@ TEST_F(cgroup, at_its_limit)
 }
 
 /*
- * Cannot be killed, so it is refused. Of its own it has all that it needs from before it
- * joined, and it tells in shared memory: even a pipe may want a page.
+ * The peer cannot be OOM-killed, so it is refused. It allocates everything before it
+ * joins, and reports in shared memory, because even a pipe may need a page.
  */
 static int peer_is_refused(struct peer *parent, void *arg)
 {
@@ -1113,7 +1120,10 @@ static int peer_is_refused(struct peer *parent, void *arg)
 	return add_large(self, FEW) == KWQ_ADDED ? 0 : 1;
 }
 
-/* O4: no memory is no change, and nobody else's loss; what is taken out is charged no more. */
+/*
+ * O4: a lack of memory changes nothing and affects nobody else. Removed items are no
+ * longer charged.
+ */
 TEST_F(cgroup, refused_at_its_limit)
 {
 	struct kwq_stat before, stat;
@@ -1139,7 +1149,7 @@ TEST_F(cgroup, refused_at_its_limit)
 	EXPECT_EQ(n, before.adds);
 	EXPECT_EQ(n, before.ready);
 
-	/* This one is outside. */
+	/* This process is outside the cgroup. */
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
@@ -1150,7 +1160,7 @@ TEST_F(cgroup, refused_at_its_limit)
 	EXPECT_LT(n * KWQ_KEY_MAX, full);
 	EXPECT_EQ(n, take_large(self));
 	check_stat(self->q, .items = 0);
-	/* It is charged by the page, and each processor keeps some for the next one. */
+	/* Memory is charged by the page, and each processor keeps some in advance. */
 	while (read_number(path) > full / 2)
 		sched_yield();
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * M1 to M3: the counters, histograms and gauges of KWQ_IOC_STAT. On a manual clock, so
- * that each number is known.
+ * M1 to M3: the counters, histograms and gauges of KWQ_IOC_STAT. The clock is manual,
+ * so each number is known.
  */
 #include "kwq_test.h"
 
@@ -33,7 +33,7 @@ static struct kwq_stat stat_of(int q)
 	return stat;
 }
 
-/* A histogram of these durations; the bounds are 10^i us, and belong to what is below. */
+/* A histogram of these durations. The bounds are 10^i us and belong to the bucket below. */
 static struct kwq_histogram histogram_of(const __u64 *durations, int nr)
 {
 	struct kwq_histogram h = {};
@@ -55,7 +55,7 @@ static const __u64 durations[] = {
 	100 * SEC, 100 * SEC + 1, 1000 * SEC, 1000 * SEC + 1, HOUR,
 };
 
-/* M1, M2: on both sides of each bound, of all three. */
+/* M1, M2: durations on both sides of each bound, in all three histograms. */
 TEST_F(metrics, buckets)
 {
 	const struct kwq_histogram want = histogram_of(durations, ARRAY_SIZE(durations));
@@ -68,7 +68,7 @@ TEST_F(metrics, buckets)
 	for (int i = 0; i < ARRAY_SIZE(durations); i++) {
 		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 1));
 		ASSERT_EQ(0, q_advance(self->q, 1 + durations[i]));
-		/* What is late was not ready before. */
+		/* The item is late, and it was not ready before. */
 		ASSERT_EQ(0, q_advance(self->q, durations[i]));
 		expect_next(self->q, &item, "a");
 		ASSERT_EQ(0, q_advance(self->q, durations[i]));
@@ -85,7 +85,7 @@ TEST_F(metrics, buckets)
 	EXPECT_EQ(0, memcmp(&zeros, &stat.work_duration, sizeof(zeros)));
 }
 
-/* M1: the sum of more than 64 bits. */
+/* M1: a sum that exceeds 64 bits. */
 TEST_F(metrics, a_sum_of_ages)
 {
 	struct kwq_stat stat;
@@ -102,7 +102,7 @@ TEST_F(metrics, a_sum_of_ages)
 	EXPECT_EQ(3, stat.queue_duration.counts[10]);
 }
 
-/* M1: from the add that made it dirty, however it became ready after that. */
+/* M1: counted from the add that made the item dirty, however the item became ready. */
 TEST_F(metrics, queue_duration)
 {
 	struct kwq_stat stat;
@@ -117,7 +117,7 @@ TEST_F(metrics, queue_duration)
 	stat = stat_of(self->q);
 	EXPECT_EQ(2 * SEC, stat.queue_duration.sum);
 
-	/* While it is processed: since then, not since its done. */
+	/* Added while it is processed: counted from that add, not from the done. */
 	ASSERT_EQ(0, q_advance(self->q, SEC));
 	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
 	ASSERT_EQ(0, q_advance(self->q, 2 * SEC));
@@ -129,7 +129,7 @@ TEST_F(metrics, queue_duration)
 	EXPECT_EQ(3 * SEC, stat.work_duration.sum);
 	ASSERT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 
-	/* From the end of its waiting, not from the add that it began with. */
+	/* Counted from the end of the waiting, not from the add. */
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", 100 * SEC));
 	ASSERT_EQ(0, q_advance(self->q, 100 * SEC));
 	ASSERT_EQ(0, q_advance(self->q, 3 * SEC));
@@ -141,7 +141,9 @@ TEST_F(metrics, queue_duration)
 	EXPECT_EQ(0, stat.lateness.sum);
 	EXPECT_EQ(1, stat.lateness.counts[0]);
 
-	/* From when it was given back; nobody finished that run, so it took no time. */
+	/* Counted from when the item was given back. An unfinished run adds no work
+	 * duration.
+	 */
 	ASSERT_EQ(0, q_advance(self->q, 50 * SEC));
 	close(other);
 	ASSERT_EQ(0, q_advance(self->q, 5 * SEC));
@@ -152,7 +154,7 @@ TEST_F(metrics, queue_duration)
 	EXPECT_EQ(3, number_in(&stat.work_duration));
 }
 
-/* M2, D6: of each, of many that come due by one step of the clock. */
+/* M2, D6: the lateness of many items that become due by one step of the clock. */
 TEST_F(metrics, lateness)
 {
 	struct kwq_stat stat;
@@ -183,7 +185,7 @@ TEST_F(metrics, lateness)
 		EXPECT_EQ(unfinished_, stat_.unfinished);			\
 	} while (0)
 
-/* M1 to M3: as of the moment when they are read. */
+/* M1 to M3: the gauges at the moment of reading. */
 TEST_F(metrics, gauges)
 {
 	struct item a, b;
@@ -208,7 +210,9 @@ TEST_F(metrics, gauges)
 	expect_gauges(self->q, 0, SEC, SEC);
 	ASSERT_EQ(0, q_advance(self->q, SEC));
 	expect_gauges(self->q, 0, 2 * SEC, 2 * SEC);
-	/* Dirty and being processed, it is not ready; but was dirty for that long then. */
+	/* Dirty while it is processed, the item is not ready; its queue duration
+	 * already counts.
+	 */
 	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
 	ASSERT_EQ(0, q_advance(self->q, SEC));
 	expect_gauges(self->q, 0, 3 * SEC, 3 * SEC);
@@ -226,7 +230,10 @@ TEST_F(metrics, gauges)
 		EXPECT_EQ(dirty_, stat_.dirty);					\
 	} while (0)
 
-/* M1, Q7: what is dirty while it is processed counts for the depth, not for the length. */
+/*
+ * M1, Q7: an item that is dirty while it is processed counts for the depth, not for the
+ * length.
+ */
 TEST_F(metrics, depth)
 {
 	struct item item;
@@ -254,7 +261,7 @@ TEST_F(metrics, depth)
 	expect_depth(self->q, 0, 0);
 }
 
-/* M2: the oldest is not always the next. */
+/* M2: the oldest ready item is not always the next one. */
 TEST_F(metrics, oldest_of_all_priorities)
 {
 	static const int priorities[] = { 0, -32, 31, 5 };
@@ -277,13 +284,16 @@ TEST_F(metrics, oldest_of_all_priorities)
 	expect_gauges(self->q, 3 * SEC, 0, 0);
 	ASSERT_EQ(0, q_advance(self->q, SEC));
 	close(other);
-	/* The one that was given back is young again. */
+	/* An item that was given back is young again. */
 	expect_gauges(self->q, 4 * SEC, 0, 0);
 	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "-32"));
 	expect_gauges(self->q, 0, 0, 0);
 }
 
-/* M1: the longest running is the first handed out, in whatever order they end. */
+/*
+ * M1: the longest running item is the first one handed out, in whatever order items
+ * finish.
+ */
 TEST_F(metrics, longest_running)
 {
 	struct item items[3];
@@ -306,7 +316,7 @@ TEST_F(metrics, longest_running)
 	expect_gauges(self->q, 0, 0, 0);
 }
 
-/* M1, M2: what is counted as what. client-go counts a retry for each AddAfter. */
+/* M1, M2: what each counter counts. client-go counts a retry for each AddAfter. */
 TEST_F(metrics, counters)
 {
 	static const struct kwq_limiter second[] = { FAST_SLOW(SEC, SEC, 0) };
@@ -323,9 +333,9 @@ TEST_F(metrics, counters)
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "b", SEC));
 	ASSERT_EQ(KWQ_COALESCED, q_add_at(self->q, "b", 2 * SEC));
 	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "c"));
-	/* Free of charge. */
+	/* Free of charge with KWQ_CONFIG_COALESCE. */
 	ASSERT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "c"));
-	/* A delay of nothing is a retry, too; what was refused is none. */
+	/* A delay of 0 is a retry, too; a refused add is not. */
 	ASSERT_EQ(KWQ_ADDED, q_add_after(self->q, "d", 0));
 	EXPECT_EQ(-ENOENT, q_add_with(self->q, "e", KWQ_ADD_AFTER | KWQ_ADD_KICK, 0, 0));
 	EXPECT_EQ(-EINVAL, q_add_with(self->q, "d", KWQ_ADD_RATE_LIMITED, 0, 1));
@@ -338,7 +348,7 @@ TEST_F(metrics, counters)
 	EXPECT_EQ(2, stat.waiting);
 	EXPECT_EQ(0, stat.remembered);
 
-	/* An add with a time is counted when it has come. */
+	/* An add with a time counts as an add when its time comes. */
 	ASSERT_EQ(0, q_advance(self->q, SEC));
 	stat = stat_of(self->q);
 	EXPECT_EQ(4, stat.adds);
@@ -368,7 +378,7 @@ TEST_F(metrics, counters)
 	EXPECT_EQ(1, stat.removed);
 }
 
-/* M3: on a real clock the times are of the moment of the call. */
+/* M3: on a real clock the durations refer to the moment of the call. */
 TEST_F(metrics, on_a_real_clock)
 {
 	__u64 added_after, added_before, asked_after, asked_before;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O6: the module is loaded and unloaded, under traffic, and leaves nothing behind.
+ * O6: the module is loaded and unloaded under traffic, and leaves nothing behind.
  *
- * KWQ_KO names the module's file, /kwq.ko without it. However the tests end, it is
- * loaded then, with the parameters that it had.
+ * KWQ_KO is the path of the module, /kwq.ko by default. After the tests the module is
+ * loaded again with its former parameters.
  */
 #include "kwq_test.h"
 
@@ -80,7 +80,7 @@ FIXTURE_SETUP(modload)
 		SKIP(return, "kwq is no module here, or is not loaded");
 	ASSERT_EQ(0, access(getenv("KWQ_KO") ?: "/kwq.ko", R_OK));
 	read_parameters();
-	/* What was tested before has left no queue. */
+	/* Earlier tests have left no queue. */
 	ASSERT_EQ(0, read_number(MODULE "/refcnt"));
 }
 
@@ -90,7 +90,7 @@ FIXTURE_TEARDOWN(modload)
 		load();
 }
 
-/* Nothing tells of it any more. */
+/* Checks that no trace of the module is left. */
 static void check_gone(struct __test_metadata *_metadata)
 {
 	EXPECT_NE(0, access(MODULE, F_OK));
@@ -125,9 +125,9 @@ TEST_F(modload, unload_and_load)
 }
 
 /*
- * An allocation that fails while it is loaded: /proc/thread-self/fail-nth makes the nth
- * from then on fail. Most of them are made by the kernel for any module, before kwq's own
- * and after them.
+ * A failing allocation while the module is loaded: /proc/thread-self/fail-nth makes the
+ * nth one from now on fail. The kernel makes most of them itself for any module, before
+ * and after kwq's own.
  */
 
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
@@ -135,7 +135,10 @@ TEST_F(modload, unload_and_load)
 #define MANY		1000000
 #define LAST_STEPS	60
 
-/* Returns what load() did, and how many steps were left to the one that shall fail. */
+/*
+ * Returns the result of load(). *left is the number of steps not reached before the
+ * failing one.
+ */
 static int load_and_fail(int nth, int *left)
 {
 	char text[16];
@@ -144,7 +147,7 @@ static int load_and_fail(int nth, int *left)
 	snprintf(text, sizeof(text), "%d", nth);
 	REQUIRE(!write_text(FAIL_NTH, text));
 	ret = load();
-	/* To ask allocates, and copies, and may be what fails. */
+	/* Reading the file allocates and copies, too, and may be the step that fails. */
 	*left = read_number(FAIL_NTH);
 	write_text(FAIL_NTH, "0");
 	return ret;
@@ -175,7 +178,7 @@ TEST_F_TIMEOUT(modload, load_fails_at_any_of_the_last_steps, 200)
 			check_gone(_metadata);
 			ASSERT_EQ(0, load());
 		} else {
-			/* The kernel does without what failed, or nothing did. */
+			/* The failed step was optional, or no step failed. */
 			check_there(_metadata);
 			if (left)
 				break;
@@ -185,7 +188,7 @@ TEST_F_TIMEOUT(modload, load_fails_at_any_of_the_last_steps, 200)
 	TH_LOG("%d loads failed at one of the last %d of %d steps", failures, LAST_STEPS, steps);
 }
 
-/* What holds it: "in use" until that is gone. */
+/* References that hold the module: "in use" until they are gone. */
 
 TEST_F(modload, held_by_an_open_device)
 {
@@ -225,7 +228,7 @@ TEST_F(modload, held_by_a_name)
 	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "w", 100 * USEC));
 	close(q);
 	close(dev);
-	/* Nobody has it open, and still its items are not to be lost. */
+	/* The queue has no handle, but its items must survive. */
 	EXPECT_EQ(-EWOULDBLOCK, unload());
 	dev = open_device();
 	q = q_open(dev, "modload", O_CLOEXEC);
@@ -295,7 +298,7 @@ TEST_F(modload, held_by_a_descriptor_on_its_way)
 	check_unloads(_metadata);
 }
 
-/* Again and again, under traffic */
+/* Load and unload repeatedly under traffic */
 
 #define CYCLES		40
 #define TRIES		20
@@ -309,13 +312,13 @@ struct traffic {
 	_Atomic int absent;
 };
 
-/* Leaves the processor to whoever loads or unloads. */
+/* Gives the processor to the process that loads or unloads. */
 static void pause_briefly(void)
 {
 	poll(NULL, 0, 4);
 }
 
-/* A name holds the module, with what is waiting; until it is unlinked. */
+/* A named queue with waiting items holds the module until it is unlinked. */
 static void name_and_finish(int dev)
 {
 	struct item item;
@@ -364,7 +367,7 @@ static int peer_is_traffic(struct peer *parent, void *arg)
 		if (turn % 4 < 2)
 			name_and_finish(dev);
 		close(dev);
-		/* Due just before, while, and just after the queue goes. */
+		/* Items that are due just before, while, and just after the queue ends. */
 		for (int i = 0; i < 8; i++) {
 			char key[2] = { 'a' + i };
 
@@ -382,7 +385,7 @@ static int peer_is_traffic(struct peer *parent, void *arg)
 		close(q);
 		close(second);
 		atomic_fetch_add(&t->queues, 1);
-		/* Now and then a moment in which nothing is open. */
+		/* Leave a moment now and then in which nothing is open. */
 		if (turn % 2)
 			pause_briefly();
 	}
@@ -390,8 +393,8 @@ static int peer_is_traffic(struct peer *parent, void *arg)
 }
 
 /*
- * It is tried while they come and go. If they do not leave it alone for a moment they
- * are held back, with nothing open, and then it has to work.
+ * Tries to unload while users come and go. If they never leave a gap, they are paused
+ * with nothing open, and then the unload must succeed.
  */
 static bool unload_under_traffic(struct __test_metadata *_metadata, struct traffic *t, int tries)
 {
@@ -422,10 +425,10 @@ TEST_F_TIMEOUT(modload, under_traffic, 200)
 	for (int i = 0; i < PROCESSES; i++)
 		start_peer(&peers[i], peer_is_traffic, t);
 	for (int i = 0; i < CYCLES; i++) {
-		/* There was some since the last time. */
+		/* Wait for new traffic since the last unload. */
 		while (atomic_load(&t->queues) == queues)
 			sched_yield();
-		/* Now and then it has to work without their being held back. */
+		/* Sometimes the unload must succeed without a pause of the traffic. */
 		won += unload_under_traffic(_metadata, t, i % 8 ? TRIES : INT_MAX);
 		EXPECT_NE(0, access(MODULE, F_OK));
 		EXPECT_NE(0, access(KWQ_DEVICE, F_OK));
@@ -442,7 +445,7 @@ TEST_F_TIMEOUT(modload, under_traffic, 200)
 	check_unloads(_metadata);
 }
 
-/* What was there before is there again. */
+/* The parameters are restored. */
 TEST_F(modload, parameters_stay)
 {
 	char before[sizeof(parameters)];
