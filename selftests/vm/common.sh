@@ -17,10 +17,39 @@ BUILD=$TOP/build
 LOGS=$BUILD/logs
 CACHE=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/kwq
 
-# The kernel that everything is tested on: Debian 12's newest.
+# The kernel that everything is tested on: the newest of Debian 12, and Debian 13's own.
 SERIES=6.12
 SOURCE_PACKAGE=linux-source-$SERIES
-IMAGE_PACKAGE=linux-image-$SERIES-cloud-amd64
+
+# The release of Debian that this runs on, and what it calls the packages that another one calls otherwise. A release that is
+# newer than these is taken for the newest.
+DEBIAN=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
+case $DEBIAN in
+bookworm)
+	IMAGE_PACKAGE=linux-image-$SERIES-cloud-amd64
+	RT_IMAGE_PACKAGE=linux-image-$SERIES-rt-amd64
+	ARM64_IMAGE_PACKAGE=linux-image-$SERIES-arm64
+	HEADERS_PACKAGE=linux-headers-$SERIES-cloud-amd64
+	CLANG_RUNTIME=libclang-rt-14-dev
+	LIBPYTHON=libpython3.11
+	;;
+*)
+	DEBIAN=trixie
+	IMAGE_PACKAGE=linux-image-cloud-amd64
+	RT_IMAGE_PACKAGE=linux-image-rt-amd64
+	ARM64_IMAGE_PACKAGE=linux-image-arm64
+	HEADERS_PACKAGE=linux-headers-cloud-amd64
+	CLANG_RUNTIME=libclang-rt-19-dev
+	LIBPYTHON=libpython3.13
+	;;
+esac
+# The release whose kernel is the oldest that kwq is for, what that is called there, and the suite that has the newest.
+OLDEST_SUITE=bookworm
+OLDEST_IMAGE_PACKAGE=linux-image-cloud-amd64
+NEWER_SUITE=trixie-backports
+# Debian 12 has no newer kernel than 6.1 for s390x.
+S390X_SUITE=trixie
+S390X_IMAGE_PACKAGE=linux-image-s390x
 
 JOBS=${JOBS:-$(nproc)}
 

@@ -10,7 +10,7 @@
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
 
-SUITE=bookworm
+SUITE=$DEBIAN
 MIRROR=http://deb.debian.org
 WORK=$BUILD/debian
 ROOT=$WORK/root
@@ -18,7 +18,7 @@ BASE=$CACHE/debian-$SUITE.tar
 ARCHIVES=$CACHE/debian-$SUITE-archives
 
 # What the checks want beside kwq. dkms and what else kwq needs is left to apt. The headers bring their kernel with them.
-WANTED=(bash-completion gcc libc6-dev "linux-headers-$SERIES-cloud-amd64" man-db pkg-config systemd-sysv udev)
+WANTED=(bash-completion gcc libc6-dev "$HEADERS_PACKAGE" man-db pkg-config systemd-sysv udev)
 
 number=0 failed=0
 

@@ -22,8 +22,14 @@ mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
 release=$(release_of "$kernel_dir/kdir")
 module_config=(CONFIG_KWQ_SAMPLE_LINK=m)
 case $kernel in
-debug | rt-debug | kcsan | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=m) ;;
+debug | rt-debug | newest-debug | kcsan | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=m) ;;
 esac
+# make check compiles with every warning for the kernels that everybody has; for the newer ones it is done here.
+within=()
+if [ -e "$kernel_dir/in-debian-13" ]; then
+	within=("$VM/debian13.sh")
+	module_config+=(W=1 KCFLAGS=-Werror)
+fi
 # Two processors may count at once. A function that is inlined before it is counted would be counted wherever that was,
 # and a branch that is made a move before would not be.
 [ "$kernel" != gcov ] ||
@@ -49,7 +55,7 @@ else
 fi
 device=$BUILD/device$suffix
 userspace=$BUILD/userspace$suffix
-logged "module-$kernel" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
+logged "module-$kernel" "${within[@]}" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
 cp "$BUILD/module-$release"/kmod/{,samples/}*.ko "$root"
 
 # kernel_modules NAME...: of the kernel's own, as /NAME.ko, but for those that are built in.
@@ -61,6 +67,7 @@ kernel_modules() {
 		case $file in
 		*.ko) cp "$file" "$root" ;;
 		*.ko.xz) xz -dc "$file" >"$root/$name.ko" ;;
+		*.ko.zst) zstd -dcq "$file" >"$root/$name.ko" ;;
 		*) grep -q "/$name\.ko\$" "$kernel_dir/kdir/modules.builtin" || die "this kernel has no $name" ;;
 		esac
 	done

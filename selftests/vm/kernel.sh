@@ -9,6 +9,8 @@
 #   stock-rt     Debian's PREEMPT_RT kernel
 #   stock-arm64  Debian's kernel for arm64, with a busybox for it
 #   stock-s390x  Debian's kernel for s390x, a big-endian machine, with a busybox for it
+#   stock-7.3    the last of that newer series: newer.sh
+#   newest-debug the debug kernel, but of the newest series: newer.sh
 #   debug        debug.config on top of tinyconfig
 #   rt-debug     rt.config on top of that
 #   kcsan        the debug kernel's machine without its checks, and with KCSAN: kcsan.config
@@ -22,6 +24,7 @@
 # All of it lives in the cache and may be deleted at any moment. A kernel's directory is named after what it was made
 # from. A build that was interrupted is taken up where it stopped.
 . "$(dirname "$0")/common.sh"
+. "$VM/apt.sh"
 
 package_version() {
 	dpkg-query -W -f '${Version}' "$1" 2>/dev/null || die "the package $1 is missing: run ${0%/*}/packages.sh"
@@ -64,9 +67,9 @@ configure() {
 	shift 4
 
 	# Under `logged`, set -e does not hold.
-	make -C "$source" O="$out" "$@" "$base" &&
+	"${within[@]}" make -C "$source" O="$out" "$@" "$base" &&
 		cat "$fragment" >>"$out/.config" &&
-		make -C "$source" O="$out" "$@" olddefconfig
+		"${within[@]}" make -C "$source" O="$out" "$@" olddefconfig
 }
 
 # check_configuration OUT FRAGMENT: nothing of FRAGMENT was lost to a dependency that nobody noticed.
@@ -80,56 +83,27 @@ check_configuration() {
 	[ -z "$lost" ] || die "$(basename "$fragment") asks for what this kernel cannot have, or must:"$'\n'"$lost"
 }
 
+# A kernel of newer.sh's is built with newer tools.
+within=()
+[ -z "${KWQ_SOURCE:-}" ] || within=("$VM/debian13.sh")
+
 # fingerprint FILE...: a short name for the files' contents and the compiler.
 fingerprint() {
-	{ cat "$@"; gcc --version; } | sha256sum | cut -c 1-12
+	{ cat "$@"; "${within[@]}" gcc --version; } | sha256sum | cut -c 1-12
 }
 
 # The package whose newest dependency is the kernel.
 stock_package() {
 	case $1 in
 	stock) echo "$IMAGE_PACKAGE" ;;
-	stock-6.1) echo linux-image-cloud-amd64 ;;
-	stock-rt) echo "linux-image-$SERIES-rt-amd64" ;;
-	stock-arm64) echo "linux-image-$SERIES-arm64" ;;
-	stock-s390x) echo linux-image-s390x ;;
+	stock-6.1) echo "$OLDEST_IMAGE_PACKAGE" ;;
+	stock-rt) echo "$RT_IMAGE_PACKAGE" ;;
+	stock-arm64) echo "$ARM64_IMAGE_PACKAGE" ;;
+	stock-s390x) echo "$S390X_IMAGE_PACKAGE" ;;
 	esac
 }
 
-# use_apt_of ARCHITECTURE: apt looks at that architecture's packages from here on. For another one than this machine's it
-# does so beside the machine's own apt, with lists of its own: the machine is not to learn of the architecture, nor of
-# its packages.
-use_apt_of() {
-	local state=$CACHE/apt-$1
-
-	APT=()
-	[ "$1" != "$(dpkg --print-architecture)" ] || return 0
-	lock_cache "apt-$1"
-	mkdir -p "$state/lists/partial" "$state/archives/partial"
-	# Debian's own of the machine's sources; others may not have that architecture.
-	# shellcheck disable=SC2016 # apt-get's variables
-	apt-get indextargets --format 'deb $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Identifier: Packages' 'Origin: Debian' |
-		sort -u >"$state/sources"
-	# Debian 12 has Linux 6.1 for s390x, and no newer one. Its release is enough, without what was updated since.
-	[ "$1" != s390x ] || sed -i -n 's/ bookworm / trixie /; / trixie /p' "$state/sources"
-	APT=(
-		-o "APT::Architecture=$1" -o "APT::Architectures=$1"
-		-o "Dir::Etc::SourceList=$state/sources" -o Dir::Etc::SourceParts=/dev/null
-		-o "Dir::State::Lists=$state/lists" -o "Dir::Cache=$state" -o APT::Sandbox::User=root
-	)
-	# As new as the machine's own lists, so that the packages are of one version.
-	if [ ! -f "$state/updated" ] || [ /var/lib/apt/lists -nt "$state/updated" ]; then
-		progress "asking for the packages of $1"
-		logged "apt-update-$1" apt-get "${APT[@]}" update
-		touch "$state/updated"
-	fi
-}
-
-depends() {
-	apt-cache "${APT[@]}" depends "$1" | sed -n 's/^[ |]*Depends: //p'
-}
-
-# unpack_stock DIR RELEASE VERSION: the image, and the headers that modules are built against. To install the headers
+# unpack_stock DIR RELEASE VERSION ARCHITECTURE: the image, and the headers that modules are built against. To install the headers
 # would install the image as well, and make it what this machine boots next. Headers for another architecture have
 # scripts and tools that run there; those of this machine's do the same.
 #
@@ -140,7 +114,8 @@ unpack_stock() (
 	common=$(depends "linux-headers-$release" | grep -E '^linux-headers-.*-common(-rt)?$')
 	kbuild=$(depends "linux-headers-$release" | grep '^linux-kbuild-')
 	busybox=()
-	[ ${#APT[@]} = 0 ] || busybox=(busybox-static)
+	here=("${APT[@]}")
+	[ "$4" = "$(dpkg --print-architecture)" ] || busybox=(busybox-static) here=()
 	headers=usr/src/linux-headers-$release
 
 	cd "$dir" &&
@@ -148,7 +123,7 @@ unpack_stock() (
 			"$common=$version" "${busybox[@]}" &&
 		case $release in
 		*-s390x) true ;;
-		*) apt-get download "$kbuild=$version" ;;
+		*) apt-get "${here[@]}" download "$kbuild=$version" ;;
 		esac &&
 		for package in *.deb; do dpkg -x "$package" . || return; done &&
 		rm ./*.deb &&
@@ -168,16 +143,20 @@ unpack_stock() (
 )
 
 stock() {
-	local package release version dir stock
+	local package release version dir stock architecture suite=$DEBIAN
 	if [ "$1" = stock-s390x ]; then
 		stock=$("$VM/kernel.sh" stock)
 		STOCK_KBUILD=$(echo "$stock"/usr/lib/linux-kbuild-*)
 	fi
-	package=$(stock_package "$1")
-	use_apt_of "$(debian_architecture "$1")"
+	package=$(stock_package "$1") architecture=$(debian_architecture "$1")
+	case $1 in
+	stock-6.1) suite=$OLDEST_SUITE ;;
+	stock-s390x) suite=$S390X_SUITE ;;
+	esac
+	use_apt_of "$architecture" "$suite"
 	release=$(depends "$package" | sed -n 's/^linux-image-//p')
 	[ -n "$release" ] || die "apt does not know $package: apt-get update"
-	version=$(apt-cache "${APT[@]}" show --no-all-versions "linux-image-$release" | sed -n 's/^Version: //p')
+	version=$(version_of "linux-image-$release")
 	STOCK_NAME=stock-$release-$version
 	dir=$CACHE/$STOCK_NAME
 
@@ -188,7 +167,7 @@ stock() {
 		progress "downloading Linux $release and its headers"
 		rm -rf "$dir.part"
 		mkdir -p "$dir.part"
-		logged "kernel-$1" unpack_stock "$dir.part" "$release" "$version"
+		logged "kernel-$1" unpack_stock "$dir.part" "$release" "$version" "$architecture"
 		mv "$dir.part" "$dir"
 	fi
 	echo "$dir"
@@ -198,7 +177,7 @@ stock() {
 built() {
 	local name=$1 source dir
 	shift
-	source=$(source_tree)
+	source=${KWQ_SOURCE:-$(source_tree)}
 	dir=$CACHE/$name-${source##*/source-}-$(fingerprint "$@")
 
 	if [ ! -f "$dir/complete" ]; then
@@ -213,7 +192,8 @@ built() {
 			check_configuration "$dir" "$dir/fragment.config"
 			touch "$dir/configured"
 		fi
-		logged "kernel-$name" make -C "$source" O="$dir" ARCH=x86_64 -j"$JOBS" bzImage modules
+		logged "kernel-$name" "${within[@]}" make -C "$source" O="$dir" ARCH=x86_64 -j"$JOBS" bzImage modules
+		[ ${#within[@]} = 0 ] || touch "$dir/in-debian-13"
 		ln -sfn arch/x86/boot/bzImage "$dir/image"
 		ln -sfn . "$dir/kdir"
 		touch "$dir/complete"
@@ -271,9 +251,13 @@ case ${1:-} in
 source) source_tree ;;
 stock | stock-6.1 | stock-rt | stock-arm64 | stock-s390x) stock "$1" ;;
 debug) built debug "$VM/debug.config" ;;
+stock-[0-9]*) exec "$VM/newer.sh" "${1#stock-}" ;;
+newest-debug) exec "$VM/newer.sh" debug ;;
+# For newer.sh: built NAME FRAGMENT..., from $KWQ_SOURCE
+built) built "${@:2}" ;;
 rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
 syzkaller) built syzkaller "$VM/debug.config" "$VM/syzkaller.config" ;;
 kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml | uml-bench) uml "$1" ;;
-*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-bench" ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|stock-SERIES|newest-debug|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-bench" ;;
 esac

@@ -27,6 +27,7 @@ PACKAGES=(
 	python3
 	rsync
 	xz-utils
+	zstd
 	# The kernels that are built. Debian's own is unpacked by kernel.sh.
 	"$SOURCE_PACKAGE"
 	# The machine.
@@ -34,13 +35,13 @@ PACKAGES=(
 	qemu-system-x86
 	# The fuzzer of the core.
 	clang
-	libclang-rt-14-dev
+	"$CLANG_RUNTIME"
 	# What kwq is measured beside.
 	golang-go
 	libglib2.0-dev
 	# The checks.
 	coccinelle
-	libpython3.11
+	"$LIBPYTHON"
 	mandoc
 	prometheus
 	shellcheck

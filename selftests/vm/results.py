@@ -9,16 +9,19 @@ results.py kunit SUITE REPORT CONSOLE STATUS
 results.py kunit-uml SUITE CONSOLE STATUS
                                          a run of User-Mode Linux with the suites built in
 results.py lost SUITE REASON             a suite that could not be run
+results.py absent SUITE REASON           a suite for which nobody serves a kernel: it is in the table, and is no failure
 results.py took SUITE SECONDS            how long a suite took, its building included
 results.py table FILE SUITE...           a table of these suites, here and as Markdown in FILE
+results.py readme FILE TABLE             TABLE in place of the table with a date that FILE has
 results.py summary SUITE...              what failed, and the totals over these suites
 
-Each but the last three writes build/results/SUITE.json. What is counted are leaf cases: a case that has cases of its own is
+Each but the last four writes build/results/SUITE.json. What is counted are leaf cases: a case that has cases of its own is
 not counted beside them. Whatever else goes wrong - a plan not fulfilled, a program that dies after its last case, a
 machine without a verdict, a warning on the console - counts as one failed case each. Nothing is counted as passed
 because it is absent.
 """
 import contextlib
+import datetime
 import json
 import os
 import re
@@ -54,18 +57,21 @@ SIGNALS = re.compile(r'(complete_signal|signal_wake_up_state|zap_(other_threads|
 LEAKS_OF_SLUB = ' sysfs_slab_add+'
 
 # Nobody can make memory run out where nobody else would.
-STOCK_SUITES = ('kselftest-stock', 'kselftest-stock-6.1', 'kselftest-stock-rt', 'kselftest-stock-arm64',
-                'kselftest-stock-s390x')
+STOCK_SUITE = re.compile(r'(kselftest|load)-stock')
+STOCK_SKIPS = re.compile(r'^faults: failure\.at_every_step$|^modload: modload\.load_fails_at_any_of_the_last_steps$|'
+                         r'^sample: link\.\w+_while_memory_is_short$')
 
 # What may be skipped, by suite. Whatever else is was not tested, and nobody would see it.
 SKIPS = {
     'host': re.compile(r'device-command|clang'),
     'model': re.compile(r'^fuzzing'),
-    **dict.fromkeys(STOCK_SUITES, re.compile(r'^faults: failure\.at_every_step$|'
-                                             r'^modload: modload\.load_fails_at_any_of_the_last_steps$|'
-                                             r'^sample: link\.\w+_while_memory_is_short$')),
     'kunit-uml': re.compile(r'/destroy_with_the_timer_about_to_fire$'),
 }
+
+
+def may_skip(suite, name):
+    pattern = STOCK_SKIPS if STOCK_SUITE.match(suite) else SKIPS.get(suite)
+    return pattern and pattern.search(name)
 
 
 class Results:
@@ -79,6 +85,7 @@ class Results:
         self.skipped = 0
         self.failed = []
         self.races = 0      # that KCSAN saw and that are the kernel's own
+        self.absent = ''    # why nothing could run
 
     def fail(self, what):
         self.failed.append(what)
@@ -86,7 +93,7 @@ class Results:
     def add(self, name, outcome):
         if outcome == 'pass':
             self.passed += 1
-        elif outcome == 'skip' and self.suite in SKIPS and SKIPS[self.suite].search(name):
+        elif outcome == 'skip' and may_skip(self.suite, name):
             self.skipped += 1
         elif outcome == 'skip':
             self.fail(f'{name} (skipped)')
@@ -365,35 +372,71 @@ def cmd_lost(results, reason):
     results.fail(f'{results.suite}: {reason}')
 
 
+def cmd_absent(results, reason):
+    results.absent = reason
+
+
 def took(suite, seconds):
     path = RESULTS / f'{suite}.json'
     path.write_text(json.dumps(json.loads(path.read_text()) | {'seconds': int(seconds)}, indent=1) + '\n')
 
 
+def source_of(version, release):
+    """Debian's kernels say of which version they are, Ubuntu's that they are Ubuntu's; the others are built."""
+    if debian := re.search(r' Debian (\S+)', version):
+        return debian[1]
+    if ubuntu := re.search(r'#(\S+)-Ubuntu', version):
+        return f'Ubuntu {ubuntu[1]}'
+    if release.startswith(Path(os.environ['KERNEL_SOURCE']).name.removeprefix('source-').partition('-')[0]):
+        return Path(os.environ['KERNEL_SOURCE']).name.removeprefix('source-') + ', built'
+    return 'built'
+
+
+def what_ran(suite, found):
+    if found['absent']:
+        return found['absent']
+    if suite.startswith('kunit'):
+        return f'KUnit, {found["ran"]} suites'
+    if suite.startswith('load'):
+        return f'compiled and loaded, {found["ran"]} programs'
+    return f'kselftests, {found["ran"]} programs'
+
+
 def table(file, suites):
-    """One row for each machine."""
-    rows = [('kernel', 'Debian version', 'architecture', 'what ran', 'passed', 'failed', 'skipped', 'seconds')]
+    """The day, and one row for each machine."""
+    rows = [('kernel', 'version', 'architecture', 'what ran', 'passed', 'failed', 'skipped', 'seconds')]
     for suite in suites:
         try:
             found = json.loads((RESULTS / f'{suite}.json').read_text())
         except FileNotFoundError:
             found = vars(Results(suite)) | {'failed': ['did not run']}
-        # Debian's kernels say of which version they are; the others are built from its source.
-        source = Path(os.environ['KERNEL_SOURCE']).name.removeprefix('source-')
         release, machine, version = (found['kernel'].split(' ', 2) + 3 * ['-'])[:3]
-        debian = re.search(r' Debian (\S+)', version)
-        debian = debian[1] if debian else f'{source}, built'
-        if not found['kernel']:
-            release, debian = suite, '-'
-        what = f'KUnit, {found["ran"]} suites' if suite.startswith('kunit') else f'kselftests, {found["ran"]} programs'
-        rows.append((release, debian, machine, what, found['passed'],
-                     len(found['failed']), found['skipped'], found.get('seconds', '-')))
+        if found['kernel']:
+            version = source_of(version, release)
+        else:
+            release = re.sub(r'^[a-z]+-(stock-)?', '', suite)
+        counts = ('-', '-', '-', '-') if found['absent'] else (
+            found['passed'], len(found['failed']), found['skipped'], found.get('seconds', '-'))
+        rows.append((release, version, machine, what_ran(suite, found), *counts))
     rows = [[str(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows)]
     rows.insert(1, ['-' * width for width in widths])
-    text = ''.join('| ' + ' | '.join(map(str.ljust, row, widths)) + ' |\n' for row in rows)
+    text = datetime.date.today().isoformat() + ':\n\n'
+    text += ''.join('| ' + ' | '.join(map(str.ljust, row, widths)) + ' |\n' for row in rows)
     Path(file).write_text(text)
     print(text, end='')
+    return 0
+
+
+def readme(file, text):
+    """Puts a table into the file in place of the one that is there, with its date."""
+    path = Path(file)
+    old = path.read_text()
+    new, found = re.subn(r'^\d{4}-\d\d-\d\d:\n\n(\|.*\n)+', lambda _: Path(text).read_text(), old, flags=re.M)
+    if found != 1:
+        print(f'{file} has {found} tables with a date above', file=sys.stderr)
+        return 1
+    path.write_text(new)
     return 0
 
 
@@ -416,12 +459,14 @@ def summary(suites):
 
 def main():
     commands = {'tap': cmd_tap, 'kselftest': cmd_kselftest, 'kunit': cmd_kunit, 'kunit-uml': cmd_kunit_uml,
-                'program': cmd_program, 'lost': cmd_lost}
+                'program': cmd_program, 'lost': cmd_lost, 'absent': cmd_absent}
     command, *args = sys.argv[1:]
     if command == 'took':
         return took(*args)
     if command == 'table':
         return table(args[0], args[1:])
+    if command == 'readme':
+        return readme(*args)
     if command == 'summary':
         return summary(args)
     results = Results(args[0])

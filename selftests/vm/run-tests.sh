@@ -62,7 +62,12 @@ machine() {
 	shift 4
 
 	# shellcheck disable=SC2086 # the contents are words
-	dir=$("$VM/initramfs.sh" "$kernel" $content) || { lost "$suite" 'could not be built'; return; }
+	dir=$("$VM/initramfs.sh" "$kernel" $content) || status=$?
+	case $status in
+	0) ;;
+	3) results absent "$suite" 'neither packages nor a source of it are served'; return ;;
+	*) lost "$suite" 'could not be built'; return ;;
+	esac
 	LIMIT=$MACHINE_SECONDS "$VM/boot.sh" "$dir" "file:$console" "file:$report" "$@" \
 		>"$LOGS/$suite.qemu.log" 2>&1 || status=$?
 	results "$kind" "$suite" "$report" "$console" "$status"
@@ -127,7 +132,7 @@ run() {
 		progress "bugs that are planted"
 		host mutants env TAP=1 MUTANTS="${MUTANTS:-short}" "$TOP/selftests/mutants/run.sh"
 		;;
-	kunit-debug | kunit-rt-debug | kunit-kcsan | kunit-gcov)
+	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov)
 		progress "KUnit on the ${1#kunit-} kernel"
 		machine "$1" kunit "${1#kunit-}" '' kunit
 		;;
@@ -135,8 +140,12 @@ run() {
 		progress "KUnit built into User-Mode Linux"
 		kunit_uml
 		;;
-	kselftest-stock | kselftest-stock-6.1 | kselftest-stock-rt | kselftest-stock-arm64 | kselftest-stock-s390x | kselftest-debug | kselftest-rt-debug | \
-		kselftest-kcsan | kselftest-gcov)
+	load-stock-*)
+		progress "loading on the ${1#load-} kernel"
+		machine "$1" kselftest "${1#load-}" device kselftest "$PROGRAM_SECONDS" '@(abi|modload|sample)'
+		;;
+	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
+		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
 		programs='*' contents='device exporter'
 		case $1 in

@@ -1,10 +1,27 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The tests that want a kernel, on every kernel that kwq is for and on the one that looks for wrong locks with
-# PREEMPT_RT; then a table of what ran where, in build/matrix.md too, what failed, and the totals as the last line.
+# The tests that want a kernel, on every kernel that kwq is for, on the one that looks for wrong locks with PREEMPT_RT,
+# and KUnit on the newest with the debug kernel's checks; then a table of what ran where, in build/matrix.md too, what
+# failed, and the totals as the last line. README=1 puts the table into README.
+#
+# Which newer kernels there are apt says: newer.sh. On the newest, on the last long-term one and on the first of 7 all of
+# the device's tests run. For the others the module is compiled with every warning, and loaded.
 . "$(dirname "$0")/common.sh"
 
-export SUITES='kselftest-stock kselftest-stock-6.1 kselftest-stock-rt kselftest-stock-arm64 kselftest-stock-s390x kunit-rt-debug kselftest-rt-debug'
-export TABLE=$BUILD/matrix.md
-exec "$VM/run-tests.sh"
+SUITES='kselftest-stock kselftest-stock-6.1 kselftest-stock-rt kselftest-stock-arm64 kselftest-stock-s390x kunit-rt-debug kselftest-rt-debug'
+newer=$("$VM/newer.sh" series)
+newest=$(tail -n 1 <<<"$newer")
+for series in $newer; do
+	case $series in
+	"$newest" | 6.18 | 7.0) SUITES+=" kselftest-stock-$series" ;;
+	*) SUITES+=" load-stock-$series" ;;
+	esac
+done
+SUITES+=' kunit-newest-debug'
+export SUITES TABLE=$BUILD/matrix.md
+
+status=0
+"$VM/run-tests.sh" || status=$?
+[ "${README:-0}" = 0 ] || "$VM/results.py" readme "$TOP/README.md" "$TABLE"
+exit $status

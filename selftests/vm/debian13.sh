@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# debian13.sh COMMAND...: runs the command where there are the tools of Debian 13. Where this machine has older ones, that
+# is in a Debian 13 that is unpacked into the cache; its files are Debian's, this checkout and the cache are where they are
+# outside. The headers of the newer kernels bring programs with them that older machines cannot run.
+#
+# Nothing is installed, and no script of a package is run. The mounts are in a namespace of their own and end with it.
+. "$(dirname "$0")/common.sh"
+. "$VM/apt.sh"
+
+PACKAGES=(
+	base-files bash bc binutils bison clang coreutils cpio dash diffutils findutils flex gcc grep gzip hostname kmod
+	libelf-dev libssl-dev lld llvm make mawk pahole perl python3 rsync sed sparse tar xz-utils zstd
+)
+
+# base-files has the links of the root directory, through which the others are unpacked.
+unpack() (
+	root=$1 archives=$2
+	mkdir -p "$root" "$archives/partial"
+	apt-get "${APT[@]}" -o "Dir::Cache::archives=$archives" --no-install-recommends --download-only -y \
+		install "${PACKAGES[@]}" || return
+	for package in "$archives"/base-files_*.deb "$archives"/*.deb; do
+		dpkg -x "$package" "$root" || return
+	done
+	ln -sf mawk "$root/usr/bin/awk" && rm -rf "$archives"
+)
+
+if [ "$DEBIAN" != bookworm ]; then
+	exec "$@"
+fi
+
+# One that is there is good enough.
+root=$(find "$CACHE" -maxdepth 1 -name 'debian-13-*' ! -name '*.part' | sort | tail -n 1)
+if [ -z "$root" ]; then
+	use_apt_of "$(dpkg --print-architecture)" trixie
+	root=$CACHE/debian-13-$(version_of gcc)
+	lock_cache debian-13
+fi
+if [ ! -d "$root" ]; then
+	progress "unpacking a Debian 13 to build in"
+	rm -rf --one-file-system "$root.part"
+	logged debian-13 unpack "$root.part" "$root.part/archives"
+	mv "$root.part" "$root"
+fi
+
+# Another user than root is root in a namespace of its own.
+namespace=(unshare --mount --propagation private)
+[ "$(id -u)" = 0 ] || namespace+=(--user --map-root-user)
+# shellcheck disable=SC2016 # for the inner shell
+exec "${namespace[@]}" sh -ec '
+	root=$1 top=$2 cache=$3 directory=$4
+	shift 4
+	for folder in /proc /dev "$top" "$cache"; do
+		mkdir -p "$root$folder"
+		mount --rbind "$folder" "$root$folder"
+	done
+	exec chroot "$root" env -C "$directory" -i PATH=/usr/sbin:/usr/bin LC_ALL=C HOME=/root \
+		KBUILD_BUILD_USER=kwq KBUILD_BUILD_HOST=kwq "$@"' sh "$root" "$TOP" "$CACHE" "$PWD" "$@"

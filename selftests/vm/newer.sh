@@ -1,0 +1,165 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# newer.sh series: prints the series of kernels that Debian's backports name and that are newer than the one that all is
+# tested on, the newest last.
+# newer.sh SERIES: sees to it that the last kernel of that series is there and prints its directory, as kernel.sh does.
+# newer.sh debug: the debug kernel, of the newest series.
+#
+# A kernel to build modules for needs headers. Debian takes those of a series away when the next one comes, and leaves the
+# images. So the kernel is the first of these that is there:
+#
+#   1. Debian's packages of image, modules and headers
+#   2. Ubuntu's, which has some of the series for its long-term release
+#   3. one that is built from Debian's source of the series, with the debug kernel's machine and without its checks
+#
+# With none of these the script ends with status 3.
+. "$(dirname "$0")/common.sh"
+. "$VM/apt.sh"
+
+SUITE=$NEWER_SUITE
+ARCHITECTURE=amd64
+FLAVOUR=cloud-amd64
+
+series() {
+	use_apt_of "$ARCHITECTURE" "$SUITE"
+	packages "linux-image-[0-9.]+\+.*-$FLAVOUR" | sed -E 's/^linux-image-([0-9]+\.[0-9]+)[.+].*/\1/' | uniq |
+		while read -r series; do
+			[ "$(printf '%s\n' "$SERIES" "$series" | sort -V | tail -n 1)" = "$SERIES" ] || echo "$series"
+		done
+}
+
+# link_image DIR RELEASE: DIR has image, kdir and lib, wherever the packages have them.
+link_image() (
+	cd "$1" || return
+	[ -e lib ] || ln -s usr/lib lib
+	for image in "usr/lib/modules/$2/vmlinuz" "boot/vmlinuz-$2"; do
+		[ ! -e "$image" ] || ln -sfn "$image" image
+	done
+	[ -e image ] && ln -sfn "usr/src/linux-headers-$2" kdir && touch in-debian-13
+)
+
+# unpack FINAL DIR RELEASE PACKAGE...: the Makefile of Debian's headers names its folders as they are once installed.
+unpack() (
+	final=$1 dir=$2 release=$3
+	shift 3
+
+	cd "$dir" || return
+	apt-get "${APT[@]}" download "$@" || return
+	for package in *.deb; do
+		dpkg -x "$package" . || return
+	done
+	rm ./*.deb
+	makefile=usr/src/linux-headers-$release/Makefile
+	[ -L "$makefile" ] || sed -i "s|/usr/src/|$final/usr/src/|" "$makefile" || return
+	link_image . "$release"
+)
+
+# unpacked SERIES RELEASE PACKAGE...
+unpacked() {
+	local series=$1 release=$2 dir
+	shift 2
+	dir=$CACHE/stock-$release-$(version_of "linux-headers-$release")
+
+	if [ ! -d "$dir" ]; then
+		lock_cache "stock-$series"
+	fi
+	if [ ! -d "$dir" ]; then
+		progress "downloading Linux $release and its headers"
+		rm -rf "$dir.part"
+		mkdir -p "$dir.part"
+		logged "kernel-stock-$series" unpack "$dir" "$dir.part" "$release" "$@"
+		mv "$dir.part" "$dir"
+	fi
+	echo "$dir"
+}
+
+from_debian() {
+	local release images
+	use_apt_of "$ARCHITECTURE" "$SUITE"
+	release=$(packages "linux-headers-${1//./\\.}\.[0-9]+\+.*-$FLAVOUR" | tail -n 1)
+	release=${release#linux-headers-}
+	[ -n "$release" ] || return 1
+
+	mapfile -t images < <(packages "linux-(binary|modules)-${release//+/\\+}")
+	[ ${#images[@]} -gt 0 ] || images=("linux-image-$release")
+	# shellcheck disable=SC2046 # words
+	unpacked "$1" "$release" "linux-headers-$release" "${images[@]}" \
+		$(depends "linux-headers-$release" | grep -E '^linux-(headers-.*-common|kbuild-)')
+}
+
+from_ubuntu() {
+	local release
+	use_apt_of "$ARCHITECTURE" noble-updates
+	release=$(depends "linux-image-virtual-$1" 2>/dev/null | sed -n 's/^linux-image-//p' | head -n 1)
+	[ -n "$release" ] || return 1
+
+	# shellcheck disable=SC2046 # words
+	unpacked "$1" "$release" "linux-headers-$release" "linux-image-unsigned-$release" "linux-modules-$release" \
+		$(depends "linux-headers-$release" | grep -E '^linux-.*headers-')
+}
+
+# newest_source SERIES: the newest source of the series that can be had, unpacked. Debian may have taken away what its list
+# still names.
+newest_source() {
+	local part=$CACHE/source-$1.part version dir
+
+	use_apt_of "$ARCHITECTURE" "$SUITE"
+	lock_cache "source-$1"
+	# Of the newest series there is a package, with Debian's patches.
+	if [ -n "$(packages "linux-source-${1//./\\.}")" ]; then
+		dir=$CACHE/source-$(version_of "linux-source-$1")
+		[ -d "$dir" ] || {
+			progress "downloading the source of Linux $1"
+			rm -rf "$part"
+			mkdir -p "$part/tree"
+			(cd "$part" && logged "source-$1" apt-get "${APT[@]}" download "linux-source-$1" && dpkg -x ./*.deb . &&
+				tar -C tree --strip-components=1 -xf usr/src/linux-source-*.tar.xz) || return
+			mv "$part/tree" "$dir"
+			rm -rf "$part"
+		}
+		echo "$dir"
+		return
+	fi
+	for version in $(apt-cache "${APT[@]}" showsrc --only-source linux | sed -n "s/^Version: \(${1//./\\.}\..*\)/\1/p" | sort -rV); do
+		dir=$CACHE/source-$version
+		[ -d "$dir" ] || {
+			rm -rf "$part"
+			mkdir -p "$part/tree"
+			(cd "$part" && apt-get "${APT[@]}" source --download-only --only-source --tar-only "linux=$version") \
+				>"$LOGS/source-$version.log" 2>&1 || continue
+			progress "unpacking the source of Linux $version"
+			tar -C "$part/tree" --strip-components=1 -xf "$part"/linux_*.orig.tar.xz
+			mv "$part/tree" "$dir"
+			rm -rf "$part"
+		}
+		echo "$dir"
+		return
+	done
+	rm -rf "$part"
+	return 3
+}
+
+# built NAME SOURCE FRAGMENT...: a kernel of kernel.sh's, of another source.
+built() {
+	local name=$1 source=$2
+	shift 2
+
+	KWQ_SOURCE=$source "$VM/kernel.sh" built "$name" "$@"
+}
+
+mkdir -p "$CACHE" "$LOGS"
+case ${1:-} in
+series) series ;;
+debug)
+	source=$(newest_source "$(series | tail -n 1)") || exit
+	built newest-debug "$source" "$VM/debug.config" "$VM/newer.config"
+	;;
+[0-9]*.[0-9]*)
+	from_debian "$1" || from_ubuntu "$1" || {
+		source=$(newest_source "$1") || exit
+		built "stock-$1" "$source" "$VM/debug.config" "$VM/lean.config" "$VM/newer.config" "$VM/plain.config"
+	}
+	;;
+*) die "usage: $0 series|SERIES|debug" ;;
+esac
