@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What of the module the tests reached.
+"""Reports the lines and branches of the module that the tests reached.
 
 report.py OBJECTS OUT REPORT...
 
@@ -31,10 +31,10 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-# How many of a hundred branches have to be taken.
+# Percentage of the branches that must be taken.
 BRANCHES = 95
 
-# What needs no device to be tested.
+# Files that are tested without the device.
 KUNIT = [f'kmod/{name}.c' for name in
          ('backoff', 'cancel', 'core', 'dead', 'handle', 'handler', 'items', 'keyed', 'lease', 'limiter', 'queue', 'quota',
           'stat', 'table', 'until')]
@@ -42,9 +42,9 @@ KUNIT = [f'kmod/{name}.c' for name in
 TOP = Path(__file__).absolute().parents[2]
 UNREACHED = Path(__file__).absolute().with_name('unreached')
 
-# What has a condition between its parentheses.
+# Statements with a condition in parentheses.
 HEAD = re.compile(r'\b(if|while|for|switch|\w*for_each\w*)\s*\(')
-# What makes a condition of the statement that it is in.
+# Operators that make the statement around them a condition.
 OPERATOR = re.compile(r'&&|\|\||\?')
 
 
@@ -58,7 +58,7 @@ class Line:
 
 
 def fail(text):
-    """What keeps it from saying anything."""
+    """Ends the report with an error that makes it impossible."""
     print(f'Bail out! {text}')
     sys.exit(1)
 
@@ -74,13 +74,13 @@ def unpack(report, folder, objects):
         elif line != f'@kwq counted {path}':
             digits.append(line)
         else:
-            # The kernel names them after the object, wherever it was compiled.
+            # The kernel names the counts after the object, wherever it was compiled.
             name = Path(path).relative_to(objects).with_suffix('')
             path = None
             file = folder / name.with_suffix('.gcda')
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(bytes.fromhex(''.join(digits)))
-            # What the compiler wrote of the object.
+            # The compiler's notes about the object.
             notes = file.with_suffix('.gcno')
             notes.unlink(missing_ok=True)
             notes.symlink_to(objects / name.with_suffix('.gcno'))
@@ -93,26 +93,26 @@ def unpack(report, folder, objects):
 
 
 def gcov(counts):
-    """What gcov makes of one object's counts."""
+    """Runs gcov on the counts of one object."""
     done = subprocess.run(['gcov', '--json-format', '--branch-probabilities', '--stdout', counts.name],
                           cwd=counts.parent, check=False, capture_output=True, text=True)
-    # Of counts that are another build's it only warns.
+    # gcov only warns about counts of another build.
     if done.returncode or done.stderr:
         fail(f'gcov {counts}: {done.stderr or done.returncode}')
     return json.loads(done.stdout)
 
 
 def objects_of_kmod(objects):
-    """All that were compiled to be counted, but for the tests."""
+    """All objects compiled for counting, except the tests."""
     for notes in sorted(objects.glob('kmod/**/*.gcno')):
         name = notes.relative_to(objects).with_suffix('')
-        # X.mod is what the kernel's build adds to each module.
+        # The kernel's build adds X.mod to each module.
         if name.parts[1] != 'tests' and name.suffix != '.mod':
             yield name
 
 
 def source_of(objects, data, name):
-    """A file of kmod's, from the checkout's top on; None for the kernel's and the tests'."""
+    """The path of a file of kmod from the top of the checkout; None for files of the kernel and of tests."""
     path = Path(data['current_working_directory'], name).resolve()
     try:
         source = str(path.relative_to(objects))
@@ -139,7 +139,7 @@ def add_counts(lines, objects, data):
 
 
 def add_up(objects, machines, names):
-    """The lines of each file, over all machines. Objects that share a header have branches of their own there."""
+    """The lines of each file, for all machines together. Each object has its own branches in a shared header."""
     lines = defaultdict(lambda: defaultdict(Line))
     branches = defaultdict(dict)
     for name in names:
@@ -158,7 +158,7 @@ def add_up(objects, machines, names):
 
 
 def blank(text):
-    """The source without its comments, strings and characters, line for line."""
+    """The source with comments, strings and character constants blanked out, line by line."""
     def spaces(match):
         return re.sub(r'[^\n]', ' ', match[0])
 
@@ -166,7 +166,7 @@ def blank(text):
 
 
 def conditions(text):
-    """The numbers of the lines over which a condition goes."""
+    """The numbers of the lines that belong to conditions."""
     code = re.sub(r'^\s*#.*?(?<!\\)$', lambda match: re.sub(r'[^\n]', ' ', match[0]), blank(text), flags=re.M | re.S)
     found = set()
 
@@ -213,7 +213,7 @@ def read_unreached():
 
 
 def judge(sources, lines, listed):
-    """Returns the rows of the table, what is wrong with each file, entries of the list that are, and branches."""
+    """Returns the rows of the table, the errors of each file, the stale entries of the list, and missed branches."""
     rows, wrong, stale, branches_missed = [], {}, dict.fromkeys(listed), []
     for source in sorted(lines):
         text = sources[source].split('\n')
@@ -245,7 +245,7 @@ def judge(sources, lines, listed):
 
 
 def percent(part, whole):
-    # Rounded down: 100.0 % is all of them.
+    # Rounded down: 100.0 % means all.
     return f'{1000 * part // whole / 10:.1f} %' if whole else '-'
 
 

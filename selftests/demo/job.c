@@ -2,12 +2,12 @@
 /*
  * job WORK FILE: the command that `kwq run` starts for each file of the demo.
  *
- * Becomes sha256sum; or exits with 75 (EX_TEMPFAIL: try again later) if the file may not be read,
- * and tells the reader of the FIFO WORK/refused.
+ * It becomes sha256sum. If the file is not readable, it exits with 75 (EX_TEMPFAIL:
+ * retry later) and notifies the reader of the FIFO WORK/refused.
  *
- * It holds a lock of the file's own from its start to the end of sha256sum, which inherits it. A
- * lock that is taken means that the file is worked on twice at once, which goes to WORK/twice. A
- * process that is killed loses its locks, so none is left behind.
+ * From its start to the end of sha256sum, which inherits it, it holds a lock of the
+ * file. If the lock is taken, the file is processed twice at once; this is written to
+ * WORK/twice. A killed process loses its locks, so none remains.
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -30,7 +30,7 @@ static int open_in_work(const char *name, int flags)
 	return open(path, flags, 0666);
 }
 
-/* One line, in one write: many jobs tell the same file. */
+/* Writes one line with one write, because many jobs write to the same file. */
 static void tell(const char *name, int flags, const char *file)
 {
 	char line[PATH_MAX + 1];
@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 	if (access(file, R_OK)) {
 		if (errno != EACCES)
 			err(EX_NOINPUT, "%s", file);
-		/* Once all have become readable, nobody reads it any more. */
+		/* The reader ends once all files are readable. */
 		tell("refused", O_WRONLY | O_NONBLOCK, file);
 		return EX_TEMPFAIL;
 	}

@@ -1039,7 +1039,7 @@ TEST_F(batch, refused_and_told_nowhere)
 	ASSERT_EQ(0, mprotect(pages, page, PROT_READ));
 	give_page(faults, pages + page, content);
 	pthread_join(thread, NULL);
-	/* What was not announced is not taken. */
+	/* An entry whose result was not announced is not taken. */
 	memset(&untold, copy_begins_again() ? POISON : 0, sizeof(untold));
 	EXPECT_EQ(untold ? -EFAULT : 2 * HALF, late.ret);
 	for (int i = 0; i < 2 * HALF; i++)

@@ -27,7 +27,7 @@ FIXTURE(failure)
 	int spare;	/* another descriptor of the action's own */
 	int nth;	/* the file */
 	int made;	/* a descriptor that the request gave */
-	int refs;	/* what holds the module between two actions */
+	int refs;	/* the references to the module between two actions */
 	char name[32];
 	char new_name[32];
 	struct batch *b;
@@ -344,7 +344,7 @@ static int run_add_batch_to_full(failure_fixture *self)
 	return batch_run(self->clocked, KWQ_IOC_ADD, self->b);
 }
 
-/* Nor does a refused add of a batch. Poison is negative, too. */
+/* Q13: the same for a refused add of a batch. Poison is negative, too. */
 static void check_all_refused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	for (int i = 0; i < NR; i++)
@@ -971,8 +971,8 @@ static bool disarm(failure_fixture *self)
 }
 
 /*
- * Whatever happened: each remaining item comes out once, and then the queue is empty.
- * First the items that the two handles hold come back (O1).
+ * Accounts for everything, whatever happened: each remaining item comes out once, and
+ * then the queue is empty. First the items that the two handles hold come back (O1).
  */
 static void account_for_all(struct __test_metadata *_metadata, failure_fixture *self)
 {
@@ -1128,7 +1128,7 @@ FIXTURE(torn)
 {
 	failure_fixture made;	/* the queue, and what is in it */
 	size_t page;
-	__u8 *memory;		/* what the request is given */
+	__u8 *memory;		/* the arguments of the request */
 	__u8 *content;		/* of @memory, once it is wanted */
 	int uffd;
 	int trigger;		/* when this page is wanted */

@@ -20,7 +20,7 @@ FIXTURE(fetch)
 	size_t page;
 	__u8 *here;
 	__u8 *beyond;	/* right behind it */
-	__u8 *content;	/* what @beyond will have */
+	__u8 *content;	/* the later content of @beyond */
 	pthread_t thread;
 	/* Called when @beyond is touched. */
 	void (*change)(void *changed);

@@ -1225,7 +1225,7 @@ struct sleeper {
 	int ret;
 	pthread_t thread;
 
-	/* what the calls below want and give */
+	/* the arguments and results of the calls below */
 	int fd;
 	__u32 flags;
 	__u64 deadline;
@@ -1311,7 +1311,7 @@ static inline void start_poll(struct sleeper *s, int fd, short events)
 
 /* Peers: child processes that communicate over two pipes */
 
-#define GONE	INT_MIN		/* what is heard from a peer that ended */
+#define GONE	INT_MIN		/* the answer of a peer that ended */
 
 struct peer {
 	pid_t pid;

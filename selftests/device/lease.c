@@ -131,7 +131,7 @@ TEST_F(lease, bad_extensions)
 		EXPECT_EQ(-EINVAL,
 			  q_op_one(self->x, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0));
 	}
-	/* Neither ticket nor key, both, and a key that is too long. */
+	/* No ticket and no key, both, and a key that is too long. */
 	entry = (struct kwq_extend_entry){};
 	EXPECT_EQ(-EINVAL, q_op_one(self->x, KWQ_IOC_EXTEND, &entry, sizeof(entry), NULL, 0));
 	entry = (struct kwq_extend_entry){ .ticket = item.ticket, .key_len = 1 };
@@ -153,7 +153,7 @@ TEST_F(lease, bad_extensions)
 
 		EXPECT_TRUE(same_stat(&before, &after));
 	}
-	/* None of these renewed a lease. */
+	/* No lease was renewed by these. */
 	ASSERT_EQ(0, q_advance(self->q, 1));
 	check_stat(self->q, .ready = 1, .items = 1);
 }

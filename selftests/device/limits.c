@@ -481,7 +481,7 @@ static void fill_up(const int q[2])
 	}
 }
 
-/* What makes room for a queue whose poller sleeps. */
+/* Events that make room for a queue whose poller sleeps. */
 enum room {
 	ROOM_OF_ITEMS,		/* another queue's items are done */
 	ROOM_OF_A_QUEUE,	/* another queue is closed */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * U1, O4, O6: queues that have a name: their life, who may open and unlink them,
- * and the list of them.
+ * U1, O4, O6: named queues: their life, the rights to open and unlink them, and their
+ * list.
  */
 #include "kwq_test.h"
 
@@ -23,7 +23,7 @@ FIXTURE_SETUP(names)
 	snprintf(self->name, sizeof(self->name), "names.%d", getpid());
 }
 
-/* Whatever a test that failed has left behind. */
+/* Unlinks queues that a failed test has left. */
 FIXTURE_TEARDOWN(names)
 {
 	size_t len = strlen(self->name);
@@ -75,7 +75,7 @@ TEST_F(names, create_and_open)
 	EXPECT_EQ(-ENOENT, q_unlink(self->dev, self->name));
 }
 
-/* U1: a queue that is there is not made anew, unless to open it will do. */
+/* U1: an existing queue is not created again; KWQ_CREATE_OR_OPEN opens it. */
 TEST_F(names, exists)
 {
 	int q, second, fd;
@@ -99,7 +99,7 @@ TEST_F(names, exists)
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 }
 
-/* U1: what stat tells of it. */
+/* U1: STAT of a named queue. */
 TEST_F(names, stat)
 {
 	struct kwq_create create = {
@@ -133,7 +133,7 @@ TEST_F(names, stat)
 	close(q);
 }
 
-/* U1: names that are none, to each request that takes one. */
+/* U1: invalid names, in each request that takes a name. */
 static void check_name(struct __test_metadata *_metadata, int dev, int want, const __u8 *name)
 {
 	struct kwq_create create = { .size = sizeof(create), .rights = ALL_RIGHTS, .mode = 0700 };
@@ -162,12 +162,12 @@ TEST_F(names, not_a_name)
 		set_name(name, wrong[i]);
 		check_name(_metadata, self->dev, -EINVAL, name);
 	}
-	/* Too long by the NUL that is missing. */
+	/* Too long: the NUL is missing. */
 	memset(name, 'n', sizeof(name));
 	check_name(_metadata, self->dev, -ENAMETOOLONG, name);
 	memset(name, '/', sizeof(name));
 	check_name(_metadata, self->dev, -ENAMETOOLONG, name);
-	/* More than the name. */
+	/* Bytes behind the NUL. */
 	set_name(name, "n");
 	name[KWQ_NAME_MAX] = 'n';
 	check_name(_metadata, self->dev, -EINVAL, name);
@@ -175,12 +175,12 @@ TEST_F(names, not_a_name)
 	name[2] = 'n';
 	check_name(_metadata, self->dev, -EINVAL, name);
 
-	/* None, where one is needed. */
+	/* An empty name where a name is needed. */
 	EXPECT_EQ(-EINVAL, open_named(self->dev, ""));
 	EXPECT_EQ(-EINVAL, q_unlink(self->dev, ""));
 }
 
-/* U1: names that look like none. */
+/* U1: valid names that look invalid. */
 TEST_F(names, odd_names)
 {
 	char longest[KWQ_NAME_MAX + 1], name[64];
@@ -196,7 +196,7 @@ TEST_F(names, odd_names)
 	q = open_named(self->dev, longest);
 	ASSERT_LE(0, q);
 	close(q);
-	/* Its beginning is another name. */
+	/* A prefix of the name is another name. */
 	longest[KWQ_NAME_MAX - 1] = '\0';
 	EXPECT_EQ(-ENOENT, open_named(self->dev, longest));
 	longest[KWQ_NAME_MAX - 1] = 'n';
@@ -211,7 +211,7 @@ TEST_F(names, odd_names)
 	}
 }
 
-/* U1: unlinked, it goes on without its name, which is free at once. */
+/* U1: an unlinked queue lives on without its name, and the name is free at once. */
 TEST_F(names, unlinked)
 {
 	struct kwq_stat stat;
@@ -234,12 +234,12 @@ TEST_F(names, unlinked)
 	check_stat(q, .processing = 1, .items = 1, .state = KWQ_STATE_UNLINKED);
 	check_stat(second, .items = 0);
 
-	/* A handle of the old one leads to the old one. */
+	/* A second handle of the old queue belongs to the old queue. */
 	close(q_reopen(q));
 	q = q_reopen(q);
 	ASSERT_EQ(0, q_stat(q, &stat));
 	EXPECT_EQ(KWQ_STATE_UNLINKED, stat.state);
-	/* Unlinking goes by the name, so it meets the new one. */
+	/* Unlinking goes by the name, so it affects the new queue. */
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 	check_stat(second, .items = 0, .state = KWQ_STATE_UNLINKED);
 	close(q);
@@ -259,7 +259,7 @@ static int peer_creates_and_leaves(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* U1, O1: it needs nobody to have it open, and outlives who made it. */
+/* U1, O1: a named queue needs no handle, and survives its creator. */
 TEST_F(names, persists)
 {
 	struct kwq_stat stat;
@@ -278,7 +278,7 @@ TEST_F(names, persists)
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 }
 
-/* U1: the module stays loaded for it. */
+/* U1: a named queue keeps the module loaded. */
 TEST_F(names, pins_the_module)
 {
 	long long before = read_number("/sys/module/kwq/refcnt");
@@ -293,7 +293,7 @@ TEST_F(names, pins_the_module)
 	EXPECT_EQ(before, read_number("/sys/module/kwq/refcnt"));
 }
 
-/* U1: time goes on without descriptors. */
+/* U1: delays end without any descriptor. */
 TEST_F(names, time_goes_on)
 {
 	int q = create_named(self->dev, self->name);
@@ -309,7 +309,7 @@ TEST_F(names, time_goes_on)
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 }
 
-/* Nothing is left where the last step failed. */
+/* Nothing is left if the last step fails. */
 
 static int peer_without_descriptors(struct peer *parent, void *arg)
 {
@@ -330,7 +330,7 @@ static int peer_without_descriptors(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O6: no descriptor to be had, so no queue either. */
+/* O6: without a free descriptor no queue is created. */
 TEST_F(names, no_descriptor)
 {
 	long long before = read_number("/sys/module/kwq/refcnt");
@@ -342,7 +342,7 @@ TEST_F(names, no_descriptor)
 	EXPECT_EQ(before, read_number("/sys/module/kwq/refcnt"));
 }
 
-/* Permissions. A child becomes somebody and tries. */
+/* Permissions. A child changes its user and tries. */
 
 #define OWNER	10001
 #define MEMBER	10002	/* in OWNER's group */
@@ -360,7 +360,7 @@ static const struct person member = { MEMBER, 20002, GROUP };
 static const struct person member_too = { MEMBER, GROUP, 0 };
 static const struct person other = { OTHER, 20003, 0 };
 
-/* The rest of root goes with the uid. */
+/* Changing the uid drops root's other privileges. */
 static void become(const struct person *person)
 {
 	REQUIRE(!setgroups(person->extra ? 1 : 0, &person->extra));
@@ -418,7 +418,10 @@ static int ask_as(int (*what)(struct peer *parent, void *arg), struct attempt *a
 	return ret;
 }
 
-/* What @person may of a queue of @mode that OWNER made: the bits of one class. */
+/*
+ * Checks the rights of @person to a queue of @mode that OWNER created: the bits of one
+ * class.
+ */
 static void check_access(struct __test_metadata *_metadata, struct attempt *attempt,
 			 const struct person *person, unsigned int may)
 {
@@ -440,7 +443,7 @@ static void check_access(struct __test_metadata *_metadata, struct attempt *atte
 	EXPECT_EQ(0, end_of_peer(&child));
 }
 
-/* U1: as a file's mode: the first class that one is in decides. */
+/* U1: as for a file, the first matching class decides. */
 TEST_F(names, mode)
 {
 	static const mode_t modes[] = {
@@ -471,7 +474,7 @@ TEST_F(names, mode)
 	}
 }
 
-/* U1: less the umask. */
+/* U1: the mode is reduced by the umask. */
 TEST_F(names, umask)
 {
 	static const mode_t masks[] = { 0, 022, 077, 0777, 0027 };
@@ -490,7 +493,7 @@ TEST_F(names, umask)
 	}
 }
 
-/* U1: who makes a queue has what it asked for, whatever the mode. */
+/* U1: the creator of a queue gets the rights it asked for, whatever the mode. */
 TEST_F(names, mode_is_for_the_next)
 {
 	struct attempt attempt = {
@@ -503,7 +506,10 @@ TEST_F(names, mode_is_for_the_next)
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 }
 
-/* U1: its owner, and who may as a file's owner does. */
+/*
+ * U1: the owner may unlink a queue, and so may everybody who may act as the owner of a
+ * file.
+ */
 TEST_F(names, unlink_permission)
 {
 	struct attempt attempt = {
@@ -520,14 +526,14 @@ TEST_F(names, unlink_permission)
 	EXPECT_EQ(0, ask_as(peer_unlinks_as, &attempt));
 	EXPECT_EQ(-ENOENT, ask_as(peer_unlinks_as, &attempt));
 
-	/* Root's. */
+	/* A queue of root. */
 	q = q_create(self->dev, self->name, 0, O_CLOEXEC, 0777);
 	ASSERT_LE(0, q);
 	EXPECT_EQ(-EPERM, ask_as(peer_unlinks_as, &attempt));
 	close(q);
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 
-	/* And by root, who owns it not. */
+	/* Root unlinks a queue of another owner. */
 	ASSERT_LE(0, ask_as(peer_creates_as, &attempt));
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 }
@@ -544,7 +550,7 @@ static int peer_uses_as(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* U1: what is open is open, also for who could not open it. */
+/* U1: an open descriptor works even for a user who could not open the queue. */
 TEST_F(names, descriptor_needs_no_permission)
 {
 	struct attempt attempt = { .dev = self->dev, .name = self->name, .person = &other };
@@ -561,7 +567,7 @@ TEST_F(names, descriptor_needs_no_permission)
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 }
 
-/* The device itself is root's until somebody says otherwise. */
+/* Only root may use the device by default. */
 TEST_F(names, device_mode)
 {
 	struct stat st;
@@ -579,7 +585,7 @@ struct listed {
 	__u8 guard[GUARD];
 };
 
-/* The names after @after, up to @nr; checks what comes with them. */
+/* Lists up to @nr names after @after, and checks the entries. */
 static int list_after(struct __test_metadata *_metadata, int dev, const char *after, int nr,
 		      struct listed *out)
 {
@@ -608,7 +614,7 @@ static int list_after(struct __test_metadata *_metadata, int dev, const char *af
 	return ret;
 }
 
-/* U1: sorted byte by byte, in pieces of any size. */
+/* U1: the list is sorted byte by byte, in pages of any size. */
 TEST_F(names, list)
 {
 	static const char * const tails[] = {
@@ -645,13 +651,13 @@ TEST_F(names, list)
 		EXPECT_EQ(nr, n);
 	}
 
-	/* After a name that is not there, or that went meanwhile. */
+	/* After a name that does not exist any more. */
 	snprintf(name, sizeof(name), "%s.a", self->name);
 	ASSERT_EQ(0, q_unlink(self->dev, name));
 	ASSERT_LE(1, list_after(_metadata, self->dev, name, 1, &out));
 	snprintf(name, sizeof(name), "%s.aa", self->name);
 	EXPECT_STREQ(name, (char *)out.entries[0].name);
-	/* After the last one, and after everything. */
+	/* After the last name, and after the end. */
 	snprintf(name, sizeof(name), "%s.\xff", self->name);
 	ASSERT_LE(0, list_after(_metadata, self->dev, name, 1, &out));
 	EXPECT_NE(0, strncmp((char *)out.entries[0].name, self->name, strlen(self->name)));
@@ -660,7 +666,7 @@ TEST_F(names, list)
 	EXPECT_EQ(0, list_after(_metadata, self->dev, name, 8, &out));
 }
 
-/* U1: from the beginning; an unnamed queue is in no list. */
+/* U1: a list from the beginning contains no unnamed queue. */
 TEST_F(names, list_from_the_beginning)
 {
 	int q = create_named(self->dev, self->name), unnamed = new_queue(self->dev);
@@ -685,7 +691,7 @@ TEST_F(names, list_from_the_beginning)
 	EXPECT_EQ(0, q_unlink(self->dev, self->name));
 }
 
-/* U1: as many as a list may have at once. */
+/* U1: many names in one list. */
 TEST_F(names, list_of_many)
 {
 	const int nr = 100;
@@ -739,7 +745,7 @@ static int call_create_and_unlink(struct sleeper *s)
 	return won;
 }
 
-/* O6: who makes, opens and unlinks one name at the same time. */
+/* O6: several threads create, open and unlink one name at the same time. */
 TEST_F(names, created_and_unlinked_by_many)
 {
 	struct sleeper s[4];

@@ -33,7 +33,7 @@ FIXTURE_TEARDOWN(namespaces)
 	close(self->dev);
 }
 
-/* How many names the caller sees that begin with this one. */
+/* The number of names beginning with this one that the caller sees. */
 static int nr_listed(int dev, const char *name)
 {
 	size_t len = strlen(name);
@@ -65,7 +65,7 @@ static int others_are_not_seen(struct peer *parent, void *arg)
 	REQUIRE(q_unlink(self->dev, self->name) == -ENOENT);
 	REQUIRE(nr_listed(self->dev, self->name) == 0);
 
-	/* The same name is another queue. */
+	/* The same name is another queue here. */
 	q = q_create(self->dev, self->name, 0, 0, 0700);
 	REQUIRE(q >= 0);
 	REQUIRE(q_add(q, "here") == KWQ_ADDED);
@@ -86,7 +86,7 @@ TEST_F(namespaces, others_are_not_seen)
 	EXPECT_EQ(1, q_len(self->q));
 }
 
-/* Unnamed or named, a descriptor is good wherever it came from. */
+/* A descriptor works in every namespace, for a named and an unnamed queue. */
 static int descriptors_pass(struct peer *parent, void *arg)
 {
 	namespaces_fixture *self = arg;
@@ -127,7 +127,10 @@ static int leaves_names_behind(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* Nobody can unlink them any more, so they must not keep the module. */
+/*
+ * Names end with their namespace: nobody could unlink them, so they must not hold the
+ * module.
+ */
 TEST_F(namespaces, names_end_with_their_namespace)
 {
 	long long before = read_number(REFCNT);
@@ -144,7 +147,7 @@ TEST_F(namespaces, names_end_with_their_namespace)
 	EXPECT_EQ(before, read_number(REFCNT));
 }
 
-/* Not those of root of the machine: a user who is root of a namespace that he made. */
+/* Becomes root of a new user namespace: a user without privileges outside. */
 static void become_root_of(int namespaces)
 {
 	REQUIRE(!setgroups(0, NULL) && !setgid(1000) && !setuid(1000));
@@ -177,7 +180,7 @@ static int root_of_a_container(struct peer *parent, void *arg)
 	(void)parent;
 	become_root_of(CLONE_NEWUSER | CLONE_NEWNET);
 	REQUIRE(q_create(self->dev, self->name, 0, 0, 0) >= 0);
-	/* Its mode gives its owner nothing. */
+	/* The queue's mode grants its owner nothing. */
 	REQUIRE(q_open(self->dev, self->name, 0) >= 0);
 	REQUIRE(q_unlink(self->dev, self->name) == 0);
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * O1, O6: who holds an item, and what becomes of it when the holder goes. Children
- * speak with the test over pipes, so that nothing here depends on time.
+ * O1, O6: the holders of items, and the fate of items when a holder ends. Children
+ * communicate with the test over pipes, so nothing depends on time.
  */
 #include "kwq_test.h"
 
@@ -27,7 +27,7 @@ FIXTURE_TEARDOWN(owner)
 	close(self->dev);
 }
 
-/* The next item is @key, and was abandoned @times since it was last done. */
+/* The next item is @key, and was lost @times since it was last done. */
 #define expect_abandoned(q, key, times)						\
 	do {									\
 		struct item got_;						\
@@ -38,7 +38,7 @@ FIXTURE_TEARDOWN(owner)
 		EXPECT_EQ(KWQ_FINISHED, q_done(queue_, got_.ticket));		\
 	} while (0)
 
-/* O1: ready again, ahead of what was never tried. */
+/* O1: an item that was given back is ready again, ahead of items never tried. */
 TEST_F(owner, close_gives_back)
 {
 	int other = q_reopen(self->q);
@@ -58,7 +58,10 @@ TEST_F(owner, close_gives_back)
 	check_stat(self->q, .items = 0);
 }
 
-/* O1: in the order in which they were given back, and that is how they were held. */
+/*
+ * O1: items are ordered by when they were given back; a handle gives them back in the
+ * order of their hand-outs.
+ */
 TEST_F(owner, order_of_the_abandoned)
 {
 	int first = q_reopen(self->q), second = q_reopen(self->q);
@@ -84,7 +87,10 @@ TEST_F(owner, order_of_the_abandoned)
 	expect_abandoned(self->q, "i", 0);
 }
 
-/* O1, Q12: ahead of those of its priority, not of higher ones. */
+/*
+ * O1, Q12: an item that was given back is ahead of its priority, but behind higher
+ * priorities.
+ */
 TEST_F(owner, abandoned_and_priorities)
 {
 	int other = q_reopen(self->q);
@@ -105,7 +111,7 @@ TEST_F(owner, abandoned_and_priorities)
 	expect_abandoned(self->q, "low2", 0);
 }
 
-/* O1, Q12: an add made meanwhile is answered by the same run; the higher priority counts. */
+/* O1, Q12: the next run also covers an add made meanwhile; the higher priority counts. */
 TEST_F(owner, abandoned_and_dirty)
 {
 	struct item item;
@@ -130,7 +136,7 @@ TEST_F(owner, abandoned_and_dirty)
 	check_stat(self->q, .items = 0);
 }
 
-/* O1, D3: its time stays. */
+/* O1, D3: the waiting time stays. */
 TEST_F(owner, abandoned_and_waiting)
 {
 	int other = q_reopen(self->q);
@@ -148,7 +154,7 @@ TEST_F(owner, abandoned_and_waiting)
 	check_stat(self->q, .waiting = 1, .items = 1);
 }
 
-/* O1, Q11: nobody has finished a removed item whose holder is gone. */
+/* O1, Q11: a removed item comes back too if its holder ends without a done. */
 TEST_F(owner, abandoned_and_removed)
 {
 	int other = q_reopen(self->q);
@@ -162,7 +168,7 @@ TEST_F(owner, abandoned_and_removed)
 	expect_abandoned(self->q, "a", 1);
 }
 
-/* O1: counted until it is done. */
+/* O1: losses are counted until the item is done. */
 TEST_F(owner, abandoned_again_and_again)
 {
 	struct item item;
@@ -184,7 +190,7 @@ TEST_F(owner, abandoned_again_and_again)
 	check_counts(self->q, .adds = 2, .gets = 22, .dones = 2, .abandoned = 20);
 }
 
-/* O1: and an abandoned item that was removed is a new one when it is added again. */
+/* O1: a lost item that was removed starts over when it is added again. */
 TEST_F(owner, abandoned_then_removed)
 {
 	int other = q_reopen(self->q);
@@ -202,7 +208,7 @@ TEST_F(owner, abandoned_then_removed)
 	expect_abandoned(self->q, "a", 0);
 }
 
-/* O1, Q6: a ticket goes with its hand-out. */
+/* O1, Q6: a ticket is valid only for its hand-out. */
 TEST_F(owner, ticket_of_the_dead)
 {
 	int other = q_reopen(self->q);
@@ -247,7 +253,7 @@ TEST_F(owner, handles_of_one_process)
 	close(third);
 }
 
-/* O1: a dup is the same handle, and it is the last of them that counts. */
+/* O1: a dup() is the same handle; only closing the last copy gives the items back. */
 TEST_F(owner, dup_is_the_same_handle)
 {
 	int other = q_reopen(self->q), second;
@@ -274,7 +280,7 @@ struct holding {
 	int nr;
 };
 
-/* Gets some items through a handle of its own, and waits to be told how to end. */
+/* Gets items through a handle of its own, and waits for instructions how to end. */
 static int peer_holds(struct peer *parent, void *arg)
 {
 	const struct holding *holding = arg;
@@ -300,7 +306,7 @@ static int peer_holds(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O1: by close, while it lives on. */
+/* O1: the holder closes its handle and lives on. */
 TEST_F(owner, process_closes)
 {
 	struct holding holding = { .q = self->q, .nr = 1 };
@@ -319,7 +325,7 @@ TEST_F(owner, process_closes)
 	EXPECT_EQ(0, end_of_peer(&child));
 }
 
-/* O1: by exit. */
+/* O1: the holder exits. */
 TEST_F(owner, process_exits)
 {
 	struct holding holding = { .q = self->q, .nr = 1 };
@@ -335,7 +341,7 @@ TEST_F(owner, process_exits)
 	expect_abandoned(self->q, "b", 0);
 }
 
-/* O1: by SIGKILL. */
+/* O1: the holder is killed. */
 TEST_F(owner, process_is_killed)
 {
 	struct holding holding = { .q = self->q, .nr = 1 };
@@ -350,7 +356,7 @@ TEST_F(owner, process_is_killed)
 	expect_abandoned(self->q, "b", 0);
 }
 
-/* O1: with more than is given back at once. */
+/* O1: the holder is killed and has more items than are given back per lock hold. */
 TEST_F(owner, process_with_many_is_killed)
 {
 	struct holding holding = { .q = self->q, .nr = 1500 };
@@ -376,7 +382,7 @@ TEST_F(owner, process_with_many_is_killed)
 	}
 }
 
-/* O1, Q5: killed while it holds one item and waits for the next. */
+/* O1, Q5: the holder is killed while it waits for another item. */
 static int peer_holds_and_waits(struct peer *parent, void *arg)
 {
 	int q = q_reopen(*(int *)arg);
@@ -402,7 +408,7 @@ TEST_F(owner, killed_while_waiting_for_more)
 	expect_abandoned(self->q, "b", 0);
 }
 
-/* O1: of the handles of one process that is killed each gives back its own. */
+/* O1: a killed process has several handles; each gives back its own items. */
 static int peer_holds_through_many(struct peer *parent, void *arg)
 {
 	struct item item;
@@ -436,7 +442,7 @@ TEST_F(owner, killed_with_many_handles)
 	check_counts(self->q, .adds = 8, .gets = 8, .abandoned = 8);
 }
 
-/* O1: forked, a handle is shared; its items come back with the last who has it. */
+/* O1: a forked handle is shared; its items come back with the last process that has it. */
 static int peer_shares(struct peer *parent, void *arg)
 {
 	int q = *(int *)arg;
@@ -459,12 +465,12 @@ TEST_F(owner, fork_shares_a_handle)
 	ticket = hear(&child);
 	ASSERT_LT(0, ticket);
 	EXPECT_EQ(-SIGKILL, kill_peer(&child));
-	/* The parent has it still, and may finish what the child got. */
+	/* The parent still has the handle and may finish the child's item. */
 	check_stat(self->q, .processing = 1, .items = 1);
 	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(other, ticket));
 
-	/* The other way round: the parent closes, the child goes on. */
+	/* The parent closes the handle, and the child lives on. */
 	start_peer(&child, peer_shares, &other);
 	ASSERT_LT(0, hear(&child));
 	ASSERT_EQ(0, close(other));
@@ -473,7 +479,7 @@ TEST_F(owner, fork_shares_a_handle)
 	EXPECT_EQ(KWQ_FINISHED, end_of_peer(&child));
 	check_stat(self->q, .items = 0);
 
-	/* Both go. */
+	/* Both end. */
 	other = q_reopen(self->q);
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	start_peer(&child, peer_shares, &other);
@@ -484,7 +490,7 @@ TEST_F(owner, fork_shares_a_handle)
 	expect_abandoned(self->q, "a", 1);
 }
 
-/* Descriptors that travel */
+/* Descriptors passed to other processes */
 
 static void send_fd(int sock, int fd)
 {
@@ -545,7 +551,10 @@ static int peer_receives(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O1, O6: sent and closed by the sender, on its way, and received. */
+/*
+ * O1, O6: a descriptor that was sent: the sender closes it, it is in transit, and it is
+ * received.
+ */
 TEST_F(owner, descriptor_is_passed_on)
 {
 	struct item item;
@@ -557,7 +566,7 @@ TEST_F(owner, descriptor_is_passed_on)
 	ASSERT_LE(0, q);
 	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets));
 	start_peer(&child, peer_receives, &sockets[1]);
-	close(q);	/* the child's copy of this one is of no interest */
+	close(q);	/* the child's copy of the first queue is not needed */
 
 	q = new_queue(self->dev);
 	watch = q_reopen(q);
@@ -568,7 +577,7 @@ TEST_F(owner, descriptor_is_passed_on)
 	send_fd(sockets[0], q);
 	ASSERT_EQ(0, close(q));
 	ASSERT_EQ(0, hear(&child));
-	/* The handle travelled with what it holds. */
+	/* The handle still holds its items in transit. */
 	check_stat(watch, .ready = 1, .processing = 1, .items = 2);
 	say(&child, 'g');
 	EXPECT_EQ('b', hear(&child));
@@ -582,7 +591,7 @@ TEST_F(owner, descriptor_is_passed_on)
 	close(sockets[1]);
 }
 
-/* O1, O6: a descriptor that nobody ever takes from its socket. */
+/* O1, O6: a descriptor that nobody receives from its socket. */
 TEST_F(owner, descriptor_is_lost_on_its_way)
 {
 	int other = q_reopen(self->q);
@@ -602,8 +611,9 @@ TEST_F(owner, descriptor_is_lost_on_its_way)
 }
 
 /*
- * O1, O6: a socket that was sent itself and holds our descriptor: only the kernel's
- * garbage collector ends that. It runs when the next socket is closed.
+ * O1, O6: a socket that was sent over itself and holds the queue's descriptor. Only the
+ * kernel's garbage collector frees it. The collector runs when the next socket is
+ * closed.
  */
 TEST_F(owner, descriptor_in_a_cycle)
 {
@@ -630,7 +640,7 @@ TEST_F(owner, descriptor_in_a_cycle)
 	EXPECT_EQ(1, s.item.abandoned);
 }
 
-/* exec: this program is run again as "owner --executed QUEUE TO FROM", see main(). */
+/* exec: runs this program as "owner --executed QUEUE TO FROM"; see main(). */
 
 static int executed(char **argv)
 {
@@ -695,7 +705,7 @@ TEST_F(owner, exec_keeps)
 	check_counts(self->q, .adds = 1, .gets = 1, .dones = 1);
 }
 
-/* Queues that go */
+/* Queues that end */
 
 static long long module_references(void)
 {
@@ -722,7 +732,7 @@ static int peer_fills_a_queue(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O1, O6: an unnamed queue goes with its last descriptor, with all that is in it. */
+/* O1, O6: an unnamed queue ends with its last descriptor, and with all its items. */
 TEST_F(owner, unnamed_queue_goes)
 {
 	long long before = module_references();
@@ -743,7 +753,7 @@ TEST_F(owner, unnamed_queue_goes)
 	}
 }
 
-/* O1: a named queue does not go; who comes later gets what was left. */
+/* O1: a named queue survives; the next handle gets the items left in it. */
 TEST_F(owner, named_queue_stays)
 {
 	struct item item;
@@ -757,7 +767,7 @@ TEST_F(owner, named_queue_stays)
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "b"));
 	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "c", HOUR));
 	expect_next(q, &item, "a");
-	/* Nobody else has it; that is no reason to lose what it held. */
+	/* No other handle exists; the items must survive that, too. */
 	ASSERT_EQ(0, close(q));
 	q = q_open(self->dev, name, O_CLOEXEC);
 	ASSERT_LE(0, q);
@@ -765,7 +775,7 @@ TEST_F(owner, named_queue_stays)
 	expect_abandoned(q, "a", 1);
 	expect_next(q, &item, "b");
 
-	/* After a shut down, too. */
+	/* The same after a shut down. */
 	ASSERT_EQ(0, q_shut_down(q));
 	ASSERT_EQ(0, close(q));
 	q = q_open(self->dev, name, O_CLOEXEC);

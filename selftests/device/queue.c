@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Q1 to Q8, Q11, Q12: what an item goes through, seen through the device.
+ * Q1 to Q8, Q11, Q12: the life of an item, seen through the device.
  */
 #include "kwq_test.h"
 
@@ -46,7 +46,7 @@ TEST_F(queue, first_in_first_out)
 	check_counts(self->q, .adds = 500, .gets = 500, .dones = 500);
 }
 
-/* Q1: also when what comes out makes room for what comes in. */
+/* Q1: the order holds while items come and go. */
 TEST_F(queue, order_goes_on)
 {
 	char key[16];
@@ -64,7 +64,7 @@ TEST_F(queue, order_goes_on)
 	check_stat(self->q, .ready = 3, .items = 3);
 }
 
-/* Q2: the place in the queue is that of the first add. */
+/* Q2: the place of the item is that of the first add. */
 TEST_F(queue, adds_coalesce)
 {
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
@@ -78,11 +78,11 @@ TEST_F(queue, adds_coalesce)
 	expect_take(self->q, "b");
 	check_stat(self->q, .items = 0);
 
-	/* And after it is finished it is a new one. */
+	/* After its done the item starts over. */
 	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 }
 
-/* Q2: keys are equal if all of their bytes are, and no other way. */
+/* Q2: keys are equal exactly if all their bytes are. */
 TEST_F(queue, keys_are_bytes)
 {
 	static const struct {
@@ -107,7 +107,7 @@ TEST_F(queue, keys_are_bytes)
 		EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 	}
 
-	/* The longest ones, which differ in one byte. */
+	/* The longest keys, which differ in one byte. */
 	ASSERT_TRUE(a && b);
 	memset(a, 'k', KWQ_KEY_MAX);
 	EXPECT_EQ(KWQ_ADDED, q_add_bytes(self->q, a, KWQ_KEY_MAX, 0, 0, 0));
@@ -163,7 +163,7 @@ TEST_F(queue, added_while_processing)
 	check_stat(self->q, .items = 0);
 }
 
-/* Q4: none is lost, run after run. */
+/* Q4: no add is lost, run after run. */
 TEST_F(queue, added_in_every_run)
 {
 	struct item item;
@@ -189,38 +189,40 @@ static void check_refused(struct __test_metadata *_metadata, int q, int want, in
 	EXPECT_TRUE(same_stat(before, &after));
 }
 
-/* Q6: client-go's queue holds an item twice after a Done that nobody owed. */
+/* Q6: a done that nobody owes. Afterwards client-go's queue holds the item twice. */
 TEST_F(queue, done_that_nobody_owed)
 {
 	struct kwq_stat before;
 	struct item item, second;
 
-	/* Of a key that there is not. */
+	/* A key that does not exist. */
 	ASSERT_EQ(0, q_stat(self->q, &before));
 	check_refused(_metadata, self->q, -ENOENT, q_done_key(self->q, "a"), &before);
 	check_refused(_metadata, self->q, -ESTALE, q_done(self->q, 1), &before);
 	check_refused(_metadata, self->q, -ESTALE, q_done(self->q, ~0ULL), &before);
 
-	/* Of one that is ready. */
+	/* An item that is ready. */
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	ASSERT_EQ(0, q_stat(self->q, &before));
 	check_refused(_metadata, self->q, -ENOENT, q_done_key(self->q, "a"), &before);
 
-	/* Through a handle that does not hold it. */
+	/* A handle that does not hold the item. */
 	expect_next(self->q, &item, "a");
 	ASSERT_EQ(0, q_stat(self->q, &before));
 	check_refused(_metadata, self->q, -EPERM, q_done_key(self->other, "a"), &before);
 	check_refused(_metadata, self->q, -ESTALE, q_done(self->other, item.ticket), &before);
 	check_refused(_metadata, self->q, -ESTALE, q_done(self->q, item.ticket + 1), &before);
 
-	/* A second time; also while it is ready again. */
+	/* A second done, also when the item is ready again. */
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 	ASSERT_EQ(0, q_stat(self->q, &before));
 	check_refused(_metadata, self->q, -ESTALE, q_done(self->q, item.ticket), &before);
 	check_refused(_metadata, self->q, -ENOENT, q_done_key(self->q, "a"), &before);
 
-	/* And while it is out again: the old ticket is not the new one. */
+	/* A second done when the item is handed out again: the old ticket is not the
+	 * new one.
+	 */
 	expect_next(self->q, &second, "a");
 	EXPECT_NE(item.ticket, second.ticket);
 	ASSERT_EQ(0, q_stat(self->q, &before));
@@ -230,7 +232,7 @@ TEST_F(queue, done_that_nobody_owed)
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
 }
 
-/* Q6: both ways to name what is finished. */
+/* Q6: both ways to identify an item to finish. */
 TEST_F(queue, done_by_key_and_by_ticket)
 {
 	struct item a, b;
@@ -246,7 +248,7 @@ TEST_F(queue, done_by_key_and_by_ticket)
 	check_stat(self->q, .items = 0);
 }
 
-/* Q6: a hand-out has a ticket of its own for ever. */
+/* Q6: every hand-out has a ticket of its own. */
 TEST_F(queue, tickets_differ)
 {
 	struct item item;
@@ -302,7 +304,10 @@ TEST_F(queue, remove_takes_out)
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
 }
 
-/* Q11: what is processing goes at its done; nobody gets it meanwhile. */
+/*
+ * Q11: a removed item that is being processed leaves at its done. Nobody gets it
+ * meanwhile.
+ */
 TEST_F(queue, remove_while_processing)
 {
 	struct item item;
@@ -317,7 +322,7 @@ TEST_F(queue, remove_while_processing)
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 	check_stat(self->q, .items = 0);
 
-	/* An add after the remove is a new one, and is not lost. */
+	/* An add after the remove counts and is not lost. */
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(KWQ_WAS_PROCESSING, q_remove(self->q, "a"));
@@ -326,7 +331,7 @@ TEST_F(queue, remove_while_processing)
 	expect_take(self->q, "a");
 }
 
-/* Q12: all levels, filled in an order that is none of theirs. */
+/* Q12: all priorities, added in mixed order. */
 TEST_F(queue, priorities)
 {
 	const int levels = KWQ_PRIORITY_MAX - KWQ_PRIORITY_MIN + 1;
@@ -354,7 +359,7 @@ TEST_F(queue, priorities)
 	check_stat(self->q, .items = 0);
 }
 
-/* Q12: any two levels, added either way round. */
+/* Q12: any two priorities, added in either order. */
 TEST_F(queue, every_pair_of_priorities)
 {
 	struct item item;
@@ -373,7 +378,7 @@ TEST_F(queue, every_pair_of_priorities)
 	}
 }
 
-/* Q12: without a name it is 0. */
+/* Q12: the default priority is 0. */
 TEST_F(queue, priority_by_default)
 {
 	struct item item;
@@ -389,7 +394,10 @@ TEST_F(queue, priority_by_default)
 	expect_take(self->q, "below");
 }
 
-/* Q12: a ready item goes up, to the tail there; never down. */
+/*
+ * Q12: a higher priority moves a ready item to that priority's tail; a lower one does
+ * nothing.
+ */
 TEST_F(queue, priority_rises)
 {
 	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "a", 0));
@@ -399,7 +407,7 @@ TEST_F(queue, priority_rises)
 	ASSERT_EQ(KWQ_ADDED, q_add_priority(self->q, "y", 5));
 
 	EXPECT_EQ(KWQ_COALESCED, q_add_priority(self->q, "b", 5));
-	/* Its own level again, a lower one, none: it stays where it is. */
+	/* The same priority, a lower one, or none: the item keeps its place. */
 	EXPECT_EQ(KWQ_COALESCED, q_add_priority(self->q, "x", 5));
 	EXPECT_EQ(KWQ_COALESCED, q_add_priority(self->q, "x", 4));
 	EXPECT_EQ(KWQ_COALESCED, q_add_priority(self->q, "x", KWQ_PRIORITY_MIN));
@@ -414,7 +422,7 @@ TEST_F(queue, priority_rises)
 	expect_take(self->q, "c");
 }
 
-/* Q12: it keeps its priority through a requeue that names none, and only through that. */
+/* Q12: an item keeps its priority only through a requeue without a priority. */
 TEST_F(queue, priority_through_a_requeue)
 {
 	struct item item;
@@ -425,7 +433,9 @@ TEST_F(queue, priority_through_a_requeue)
 	EXPECT_EQ(KWQ_DIRTIED, q_add(self->q, "a"));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
 
-	/* Named: that one, be it lower; of several the highest. */
+	/* A requeue with a priority uses it, even a lower one; the highest of several
+	 * counts.
+	 */
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(7, item.priority);
 	EXPECT_EQ(KWQ_DIRTIED, q_add_priority(self->q, "a", -3));
@@ -440,14 +450,14 @@ TEST_F(queue, priority_through_a_requeue)
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(9, item.priority);
 
-	/* Finished, it is forgotten. */
+	/* After its done the item has no priority any more. */
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(0, item.priority);
 }
 
-/* Q12: requeued at its level's tail, ahead of what is below. */
+/* Q12: a requeued item goes to the tail of its priority, ahead of lower ones. */
 TEST_F(queue, requeue_within_its_level)
 {
 	struct item item;
@@ -463,7 +473,7 @@ TEST_F(queue, requeue_within_its_level)
 	expect_take(self->q, "below");
 }
 
-/* Q12: a removed item's priority is not remembered. */
+/* Q12: the priority of a removed item is forgotten. */
 TEST_F(queue, priority_after_remove)
 {
 	struct item item;
@@ -476,10 +486,10 @@ TEST_F(queue, priority_after_remove)
 }
 
 /*
- * Every state of an item by every operation.
+ * Every operation in every state of an item.
  *
- * R ready, W waiting, P processing through the handle that calls, O through
- * another, D added meanwhile.
+ * R ready, W waiting, P processing through the calling handle, O through another
+ * handle, D added meanwhile.
  */
 enum state {
 	NONE, R, W, RW, P, PD, PW, PDW, O, OD, OW, ODW, NR_STATES,
@@ -598,7 +608,7 @@ static int do_shut_down(struct subject *s)
 	return q_shut_down(s->q);
 }
 
-/* The other handle goes. */
+/* The other handle is closed. */
 static int do_abandon(struct subject *s)
 {
 	close(s->other);
@@ -775,7 +785,7 @@ static const struct operation operations[] = {
 	} },
 };
 
-/* What a queue that is shut down does with them; nothing is waiting then. */
+/* The same for a queue that is shut down. It has no waiting items. */
 static const struct operation shut_down_operations[] = {
 	{ "add", do_add, {
 		[NONE] = { -ESHUTDOWN, NONE },	[R] = { -ESHUTDOWN, R },
@@ -799,9 +809,9 @@ static const struct operation shut_down_operations[] = {
 	} },
 	{ "get", do_get, {
 		[NONE] = { -ESHUTDOWN, NONE },	[R] = { 1, P },
-		/* Who holds something does not wait for himself. */
+		/* A handle that holds an item does not wait for itself. */
 		[P] = { -ESHUTDOWN, P },	[PD] = { -ESHUTDOWN, PD },
-		/* Who holds nothing waits for what others hold. */
+		/* A handle that holds nothing waits for the items of other handles. */
 		[O] = { -EAGAIN, O },		[OD] = { -EAGAIN, OD },
 	} },
 	{ "done by key", do_done_key, {
@@ -850,7 +860,10 @@ static void enter_state(struct __test_metadata *_metadata, struct subject *s, en
 	s->ticket = item.ticket;
 }
 
-/* Q2, Q4: whether it was added meanwhile only its done can tell, and that changes it. */
+/*
+ * Q2, Q4: only the done tells whether an item was added meanwhile, and the done changes
+ * the item. So this check comes last.
+ */
 static void check_state(struct __test_metadata *_metadata, struct subject *s, enum state in,
 			bool shut_down)
 {
@@ -903,7 +916,7 @@ TEST_F(queue, every_operation_in_every_state)
 			check_operation(_metadata, self->dev, &operations[i], from, false);
 }
 
-/* Q8: and once shut down */
+/* Q8: the same after a shut down */
 TEST_F(queue, every_operation_after_shut_down)
 {
 	for (int i = 0; i < ARRAY_SIZE(shut_down_operations); i++)
@@ -913,7 +926,7 @@ TEST_F(queue, every_operation_after_shut_down)
 						from, true);
 }
 
-/* Q10: an item that is nowhere takes up nothing. */
+/* Q10: a finished item takes no memory. */
 TEST_F(queue, finished_items_take_no_memory)
 {
 	static const char long_key[1000];
@@ -925,7 +938,7 @@ TEST_F(queue, finished_items_take_no_memory)
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	bytes = stat.bytes;
 	EXPECT_LE(1, bytes);
-	/* A longer key takes more. */
+	/* A longer key takes more memory. */
 	ASSERT_EQ(KWQ_ADDED, q_add_bytes(self->q, long_key, sizeof(long_key), 0, 0, 0));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_LE(bytes + 1000, stat.bytes);

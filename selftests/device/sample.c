@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * K2, K3: a handler queue on real events. kmod/samples/kwq_link.c tells udev how each
- * link is; here links flap, go, and come, tellings fail, memory is short and the module
- * is unloaded meanwhile. Then what udev was told last of each link has to be how it is.
+ * K2, K3: a handler queue on real events. kmod/samples/kwq_link.c reports the state of
+ * each network link to udev. Here links flap, disappear and appear, reports fail,
+ * memory is short, and the module is unloaded meanwhile. In the end the last report of
+ * each link must match its state.
  *
- * KWQ_LINK_KO names the module's file, /kwq_link.ko without it; what makes the links,
- * /dummy.ko and /veth.ko, is loaded if it is there and taken for built in if it is not.
+ * KWQ_LINK_KO is the path of the module, /kwq_link.ko by default. /dummy.ko and
+ * /veth.ko create the links; they are loaded if they exist, else taken as built in.
  */
 #include "kwq_test.h"
 
@@ -23,13 +24,16 @@
 #define RCU_NORMAL	"/sys/kernel/rcu_normal"
 
 #define INDEX_MAX	16384
-/* Of this group are the links of these tests: what a test left behind goes with it. */
+/*
+ * The group of these tests' links. Deleting the group removes links left by a failed
+ * test.
+ */
 #define GROUP		0x6b77
 #define NAMESPACES	2
-/* Only what hangs takes that long. */
+/* Only a hang takes this long. */
 #define HANG		(60 * SEC)
 
-/* What is told, and what is so. */
+/* The states of a link, reported and real. */
 enum state { UNTOLD, DOWN, NO_CARRIER, UP };
 
 static const char *const names[] = { "untold", "down", "no-carrier", "up" };
@@ -38,14 +42,14 @@ FIXTURE(link)
 {
 	int rtnl;
 	int uevents;
-	/* By net namespace; the first is the tests' own, the other one is used by one test. */
+	/* One per net namespace. The first is the tests' own; one test uses the second. */
 	__u32 netns[NAMESPACES];
 	__u8 told[NAMESPACES][INDEX_MAX];
-	/* Links that are none of ours. */
+	/* Links that do not belong to these tests. */
 	long long others;
-	/* How it was with new links; "" without IPv6. */
+	/* The former default for new links; "" without IPv6. */
 	char disable_ipv6[8];
-	/* And with grace periods; "" where there is no choice. */
+	/* The former setting of grace periods; "" if it cannot be set. */
 	char rcu_normal[8];
 };
 
@@ -127,7 +131,7 @@ static void put_u32(struct message *m, int type, __u32 value)
 	put(m, type, &value, sizeof(value));
 }
 
-/* What was put since @attribute is in it. */
+/* Ends a nested attribute that began at @attribute. */
 static void end_nest(struct message *m, struct rtattr *attribute)
 {
 	attribute->rta_len = (void *)m + m->header.nlmsg_len - (void *)attribute;
@@ -139,14 +143,14 @@ static int rtnl_socket(void)
 	int on = 1;
 
 	REQUIRE(fd >= 0);
-	/* What was asked is not needed back with the answer. */
+	/* The answer need not contain the request. */
 	REQUIRE(!setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on)));
 	return fd;
 }
 
 /*
- * Returns the first error of messages of which the last one asks for an answer. -ENOBUFS
- * may mean that there was no memory for the answer.
+ * Returns the first error of several messages, of which the last one asks for an
+ * answer. -ENOBUFS may mean that the memory for the answer was missing.
  */
 static int rtnl_send(int rtnl, const void *messages, size_t len, __u32 last)
 {
@@ -180,7 +184,7 @@ static int rtnl_ask(int rtnl, struct message *m)
 	return rtnl_send(rtnl, m, m->header.nlmsg_len, m->header.nlmsg_seq);
 }
 
-/* A dummy, or a pair of veth. */
+/* Creates a dummy, or a pair of veth. */
 static int create(int rtnl, const char *kind, const char *name)
 {
 	struct message m = new_message(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, 0);
@@ -246,7 +250,7 @@ static void add_link(struct links *links, const struct nlmsghdr *h)
 			memcpy(&l->group, RTA_DATA(a), sizeof(l->group));
 }
 
-/* How all links are. */
+/* Reads the state of all links. */
 static void list(int rtnl, struct links *links)
 {
 	static __thread char answer[65536];
@@ -267,7 +271,7 @@ static void list(int rtnl, struct links *links)
 	}
 }
 
-/* Those of these tests. */
+/* Lists the links of these tests. */
 static int list_ours(int rtnl, int *indices, int room)
 {
 	static __thread struct links links;
@@ -280,7 +284,7 @@ static int list_ours(int rtnl, int *indices, int room)
 	return nr;
 }
 
-/* Many in one call: a process for each would be too slow where the processor is emulated. */
+/* Many changes in one call: in an emulator a process for each would be too slow. */
 struct flap {
 	struct nlmsghdr header;
 	struct ifinfomsg link;
@@ -318,7 +322,7 @@ static int send_flaps(int rtnl, struct flaps *f)
 	return rtnl_send(rtnl, f->flap, nr * sizeof(f->flap[0]), nr);
 }
 
-/* What udev is told */
+/* Reports to udev */
 
 static int uevent_socket(void)
 {
@@ -328,13 +332,13 @@ static int uevent_socket(void)
 	int room = 64 << 20;
 
 	REQUIRE(fd >= 0);
-	/* What finds no room is dropped, and nobody is told. */
+	/* The socket drops reports silently if it has no room. */
 	REQUIRE(!setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)));
 	REQUIRE(!bind(fd, (const void *)&address, sizeof(address)));
 	return fd;
 }
 
-/* Returns the value of a uevent's variable, "" if it has none of that name. */
+/* Returns the value of a variable of a uevent, "" if it does not exist. */
 static const char *variable(const char *uevent, size_t len, const char *name)
 {
 	size_t name_len = strlen(name);
@@ -367,11 +371,13 @@ static void hear_uevents(link_fixture *self)
 			if (self->netns[i] == netns)
 				self->told[i][index] = state;
 	}
-	/* That there was no memory for one tells its being untrue, if it was one of ours. */
+	/* A report that was lost for lack of memory shows up as a wrong state, if it
+	 * concerned one of these links.
+	 */
 	REQUIRE(errno == EAGAIN || errno == ENOBUFS);
 }
 
-/* Returns the index of a link of which something else is told than is so; 0 if of none. */
+/* Returns the index of a link whose report differs from its state; 0 if there is none. */
 static int untrue(link_fixture *self, int rtnl, int netns)
 {
 	static struct links links;
@@ -384,7 +390,7 @@ static int untrue(link_fixture *self, int rtnl, int netns)
 	return 0;
 }
 
-/* Nothing is lost: sooner or later, and whatever failed, what is told is so. */
+/* Waits until every report matches: nothing is lost, whatever failed. */
 static void wait_until_true(struct __test_metadata *_metadata, link_fixture *self, int rtnl,
 			    int netns)
 {
@@ -415,7 +421,7 @@ static void check_gone(struct __test_metadata *_metadata)
 	EXPECT_NE(0, access("/sys/devices/platform/kwq_link", F_OK));
 }
 
-/* With the module the last handler has ended, so nothing else will be told. */
+/* Unloads the module. Its last handler has ended then, so no more reports can follow. */
 static void check_unloads(struct __test_metadata *_metadata, link_fixture *self, bool is_true)
 {
 	EXPECT_EQ(0, figure("overlaps"));
@@ -437,10 +443,14 @@ FIXTURE_SETUP(link)
 {
 	ASSERT_TRUE(is_there(load("/dummy.ko")));
 	ASSERT_TRUE(is_there(load("/veth.ko")));
-	/* To give each link an address, again and again, would take most of the time. */
+	/* Configuring an address for each link again and again would take most of the
+	 * time.
+	 */
 	read_text(DISABLE_IPV6, self->disable_ipv6, sizeof(self->disable_ipv6));
 	write_text(DISABLE_IPV6, "1");
-	/* With PREEMPT_RT who takes a link down waits for a whole grace period otherwise. */
+	/* On PREEMPT_RT taking a link down would otherwise wait for a whole grace
+	 * period.
+	 */
 	read_text(RCU_NORMAL, self->rcu_normal, sizeof(self->rcu_normal));
 	write_text(RCU_NORMAL, "0");
 	self->rtnl = rtnl_socket();
@@ -485,7 +495,7 @@ static int create_dummies_and_pairs(struct __test_metadata *_metadata, link_fixt
 	return nr;
 }
 
-/* The whole life of a few links, by the command that everybody uses. */
+/* The whole life of a few links, by the usual command. */
 TEST_F(link, by_ip)
 {
 	static const char script[] =
@@ -522,10 +532,10 @@ TEST_F(link, by_ip)
 #define FLAPS	10000
 
 /*
- * 10,000 flaps, and one in 150 tellings fails - fewer than the default bucket has tokens,
- * or the last ones would take long: Q2, Q3, Q4, L1 and L7 together. If one end
- * of a pair goes down and up, the other one's carrier goes and comes, so both flap. To go
- * down is what takes time: the kernel waits for an RCU grace period.
+ * Q2, Q3, Q4, L1 and L7 together: 10,000 flaps, and one in 150 reports fails. That is
+ * less than the tokens of the default bucket; more would take long. When one end of a
+ * pair goes down and up, the carrier of the other end changes, so both flap. Taking a
+ * link down takes the most time, because the kernel waits for an RCU grace period.
  */
 TEST_F_TIMEOUT(link, flapping_while_tellings_fail, 280)
 {
@@ -551,7 +561,7 @@ TEST_F_TIMEOUT(link, flapping_while_tellings_fail, 280)
 		ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
 		hear_uevents(self);
 	}
-	/* Some of each kind are down in the end, and some without a carrier. */
+	/* In the end some links of each kind are down, and some have no carrier. */
 	for (int i = 0; i < nr; i += 5)
 		flap(&flaps, indices[i], false);
 	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
@@ -568,7 +578,7 @@ TEST_F_TIMEOUT(link, flapping_while_tellings_fail, 280)
 	EXPECT_LT(0, figure("retries"));
 	check_unloads(_metadata, self, true);
 
-	/* Loaded again it tells of all that are there. */
+	/* Loaded again, the module reports all existing links. */
 	memset(self->told, 0, sizeof(self->told));
 	ASSERT_EQ(0, load(module_file()));
 	EXPECT_EQ(self->others + nr, figure("links"));
@@ -578,7 +588,7 @@ TEST_F_TIMEOUT(link, flapping_while_tellings_fail, 280)
 	check_unloads(_metadata, self, true);
 }
 
-/* Whoever flaps does not mind whether the module is there. */
+/* Flaps links whether the module is loaded or not. */
 struct flapper {
 	pthread_t thread;
 	_Atomic bool stop;
@@ -605,7 +615,10 @@ static void *run_flapper(void *arg)
 
 #define LOADS	10
 
-/* K3: unloaded while links flap and tellings fail; all are cancelled and freed. */
+/*
+ * K3: the module is unloaded while links flap and reports fail. All items are cancelled
+ * and freed.
+ */
 TEST_F_TIMEOUT(link, unloaded_while_flapping, 280)
 {
 	static struct flapper flapper;
@@ -615,7 +628,7 @@ TEST_F_TIMEOUT(link, unloaded_while_flapping, 280)
 	ASSERT_EQ(0, pthread_create(&flapper.thread, NULL, run_flapper, &flapper));
 	for (int i = 0; i < LOADS; i++) {
 		ASSERT_EQ(0, write_text(FAIL_EVERY, i % 2 ? "3" : "0"));
-		/* It has seen some. */
+		/* Wait until the module has seen some flaps. */
 		while (atomic_load(&flapper.flaps) == flaps ||
 		       figure("reconciles") < 2 * flapper.nr)
 			sched_yield();
@@ -633,7 +646,7 @@ TEST_F_TIMEOUT(link, unloaded_while_flapping, 280)
 	TH_LOG("%d flaps in %d loads", flapper.flaps, LOADS);
 }
 
-/* K3: what waits for another try is cancelled when its link goes, and nothing is told of it. */
+/* K3: when a link disappears, its waiting retry is cancelled, and nothing is reported. */
 TEST_F(link, gone_before_its_retry)
 {
 	int indices[8], nr;
@@ -641,7 +654,7 @@ TEST_F(link, gone_before_its_retry)
 	wait_until_true_of_all(_metadata, self);
 	ASSERT_EQ(0, write_text(FAIL_EVERY, "1"));
 	nr = create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
-	/* Nobody can be told, so each of them comes again and again. */
+	/* All reports fail, so each item is retried again and again. */
 	while (figure("retries") < 3 * nr)
 		sched_yield();
 	ASSERT_EQ(0, delete_all(self->rtnl));
@@ -650,7 +663,7 @@ TEST_F(link, gone_before_its_retry)
 	hear_uevents(self);
 	for (int i = 0; i < nr; i++)
 		EXPECT_EQ(UNTOLD, self->told[0][indices[i]]);
-	/* With the same waiting it is unloaded. */
+	/* The module is unloaded while items wait in the same way. */
 	ASSERT_EQ(0, write_text(FAIL_EVERY, "1"));
 	create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
 	check_unloads(_metadata, self, false);
@@ -684,7 +697,10 @@ static int by_thread(void *(*fn)(void *arg), int fd)
 	return fd;
 }
 
-/* A link that goes to another net namespace is another link; and those die with theirs. */
+/*
+ * A link that moves to another net namespace is a new link there. Links die with their
+ * namespace.
+ */
 TEST_F(link, in_another_net_namespace)
 {
 	int indices[4], netns, rtnl;
@@ -697,7 +713,7 @@ TEST_F(link, in_another_net_namespace)
 	self->netns[1] = netns_of(path);
 	ASSERT_NE(self->netns[0], self->netns[1]);
 	rtnl = by_thread(open_rtnl_in, netns);
-	/* Those that a kernel puts into each. */
+	/* Links that the kernel creates in each namespace. */
 	self->others = figure("links");
 
 	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
@@ -706,7 +722,7 @@ TEST_F(link, in_another_net_namespace)
 	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
 	wait_until_true(_metadata, self, self->rtnl, 0);
 	EXPECT_EQ(0, move(self->rtnl, indices[0], netns));
-	/* Of a pair one end only. */
+	/* Only one end of a pair. */
 	EXPECT_EQ(0, move(self->rtnl, indices[2], netns));
 	ASSERT_EQ(2, list_ours(rtnl, indices, 4));
 	for (int i = 0; i < 2; i++)
@@ -718,7 +734,9 @@ TEST_F(link, in_another_net_namespace)
 
 	close(rtnl);
 	close(netns);
-	/* In a while: with its veth goes the other end, and one dummy is left here. */
+	/* After a while: the other end disappears with its veth, and one dummy is left
+	 * here.
+	 */
 	while (list_ours(self->rtnl, indices, 4) > 1 || figure("links") > self->others + 1) {
 		ASSERT_LT(now_ns(), begin + HANG);
 		sched_yield();
@@ -737,14 +755,14 @@ static void arm(int file, int nth)
 	REQUIRE(pwrite(file, text, len, 0) == len);
 }
 
-/* Did something fail since? */
+/* Whether a step failed since arming. */
 static bool disarm(int file)
 {
 	char text[16] = "";
 	ssize_t n = pread(file, text, sizeof(text) - 1, 0);
 	bool failed = n > 0 && !atoi(text);
 
-	/* To say stop copies, too, and can be what fails. */
+	/* Disarming copies, too, and may be the step that fails. */
 	while (pwrite(file, "0", 1, 0) != 1) {
 		REQUIRE(errno == EFAULT);
 		failed = false;
@@ -763,7 +781,7 @@ static int open_fail_nth(void)
 	return open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 }
 
-/* Each step of making a link fails once: it is there and watched, or neither. */
+/* Each step of creating a link fails once: the link exists and is watched, or neither. */
 TEST_F_TIMEOUT(link, made_while_memory_is_short, 280)
 {
 	int file = open_fail_nth(), index, ret, there, nth = 1, refused = 0;
@@ -788,10 +806,16 @@ TEST_F_TIMEOUT(link, made_while_memory_is_short, 280)
 }
 
 #define MANY	1000000
-/* Those of starting the handler and of watching the links; before, the kernel loads it. */
+/*
+ * The steps of starting the handler and watching the links. The kernel's own steps of
+ * loading come before.
+ */
 #define STEPS	60
 
-/* Each of the last steps of loading it fails once: it is there, or nothing of it. */
+/*
+ * Each of the last steps of loading fails once: the module is loaded, or nothing of it
+ * is left.
+ */
 TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
 {
 	int file = open_fail_nth(), ko, ret, steps, refused = 0;
@@ -804,7 +828,7 @@ TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
 	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
 	ko = open(module_file(), O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, ko);
-	/* How many are they? */
+	/* Count the steps first. */
 	check_unloads(_metadata, self, false);
 	arm(file, MANY);
 	ret = syscall(__NR_finit_module, ko, "", 0);
@@ -831,7 +855,7 @@ TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
 	TH_LOG("%d steps that can fail; with %d of the last %d it was not loaded", steps, refused,
 	       STEPS);
 	close(ko);
-	/* The last one may lack a figure. */
+	/* The last load may have lost a figure. */
 	ASSERT_EQ(0, unload());
 	ASSERT_EQ(0, load(module_file()));
 	wait_until_true_of_all(_metadata, self);

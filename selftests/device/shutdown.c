@@ -54,13 +54,13 @@ TEST_F(shutdown, refuses_adds)
 	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
 	check_counts(self->q, .adds = 1);
 
-	/* Once more is no error, and nothing new. */
+	/* A second shut down is no error and changes nothing. */
 	EXPECT_EQ(0, q_shut_down(self->other));
 	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
 	free(b);
 }
 
-/* Q8: what is waiting is dropped, and only that. */
+/* Q8: waiting items are dropped, and only those. */
 TEST_F(shutdown, drops_the_waiting)
 {
 	struct item item;
@@ -84,7 +84,10 @@ TEST_F(shutdown, drops_the_waiting)
 	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
 }
 
-/* Q8: Get hands out the rest, in order, and then says so; controller-runtime's hung. */
+/*
+ * Q8: Get hands out the remaining items in order, and then reports the shut down.
+ * controller-runtime's hung here.
+ */
 TEST_F(shutdown, get_hands_out_the_rest)
 {
 	struct item item;
@@ -105,7 +108,7 @@ TEST_F(shutdown, get_hands_out_the_rest)
 	EXPECT_EQ(-ESHUTDOWN, q_get(self->q, &item, 0, 1));
 }
 
-/* Q8, Q4: what turns dirty at Done, too. */
+/* Q8, Q4: Get also hands out items that were dirty at their done. */
 TEST_F(shutdown, get_hands_out_what_was_dirty)
 {
 	struct item item;
@@ -122,7 +125,10 @@ TEST_F(shutdown, get_hands_out_what_was_dirty)
 	EXPECT_EQ(-ESHUTDOWN, q_wait_get(self->q, &item));
 }
 
-/* Q8: who holds nothing waits for what others hold; who holds something does not. */
+/*
+ * Q8: a handle that holds nothing waits for the items of others; a handle that holds an
+ * item does not.
+ */
 TEST_F(shutdown, get_waits_for_the_others)
 {
 	struct item item, nothing;
@@ -139,7 +145,7 @@ TEST_F(shutdown, get_waits_for_the_others)
 	EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s));
 }
 
-/* Q8, O1: and so gets what they leave behind. */
+/* Q8, O1: so it gets the items that others lose. */
 TEST_F(shutdown, get_waits_for_the_abandoned)
 {
 	struct item item;
@@ -155,14 +161,14 @@ TEST_F(shutdown, get_waits_for_the_abandoned)
 	EXPECT_EQ(1, sleeper_join(&s));
 	EXPECT_STREQ("a", s.item.key);
 	EXPECT_EQ(1, s.item.abandoned);
-	/* Now this one is the other, for the rest. */
+	/* Now this handle waits for the other one's item. */
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, s.item.ticket));
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &item));
 	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
 }
 
-/* Q8, Q11: the last thing that kept a waiter is removed. */
+/* Q8, Q11: removing the last item ends the wait. */
 TEST_F(shutdown, remove_may_empty_it)
 {
 	struct item item;
@@ -194,14 +200,14 @@ TEST_F(shutdown, empty_holds_nothing)
 		snprintf(key, sizeof(key), "%d", i);
 		expect_take(self->q, key);
 	}
-	/* No item, and no byte for one: check_stat() looks at both. */
+	/* check_stat() checks both items and their bytes. */
 	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
 	check_counts(self->q, .adds = 100, .gets = 100, .dones = 100, .dropped = 100);
 }
 
 /* Drain */
 
-/* Q9: nothing to wait for. */
+/* Q9: a drain with nothing to wait for. */
 TEST_F(shutdown, drain_of_an_empty_queue)
 {
 	EXPECT_EQ(0, q_drain(self->q, KWQ_NO_DEADLINE));
@@ -213,7 +219,7 @@ TEST_F(shutdown, drain_of_an_empty_queue)
 	EXPECT_EQ(0, q_drain(self->q, 1));
 }
 
-/* Q9: what is waiting is dropped, not waited for. */
+/* Q9: waiting items are dropped; the drain does not wait for them. */
 TEST_F(shutdown, drain_drops_the_waiting)
 {
 	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", HOUR));
@@ -230,7 +236,10 @@ TEST_F(shutdown, drain_drops_the_waiting)
 		EXPECT_FALSE(atomic_load(&s_->ended));			\
 	} while (0)
 
-/* Q9: until nothing is ready and nothing is processing; client-go's returned before. */
+/*
+ * Q9: the drain waits until nothing is ready and nothing is processing. client-go's
+ * returned too early.
+ */
 TEST_F(shutdown, drain_waits_for_all)
 {
 	struct item a, b;
@@ -241,7 +250,7 @@ TEST_F(shutdown, drain_waits_for_all)
 	expect_next(self->q, &a, "a");
 	start_drain(&s, self->other);
 	EXPECT_EQ(1, q_shutting_down(self->q));
-	/* Nothing is processing for a moment, but "b" is ready. */
+	/* Nothing is processing at this moment, but "b" is ready. */
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, a.ticket));
 	expect_asleep(&s, KWQ_IOC_DRAIN);
 	/* Nothing is ready, but "b" is processing. */
@@ -252,7 +261,7 @@ TEST_F(shutdown, drain_waits_for_all)
 	check_stat(self->q, .items = 0, .state = SHUT_DOWN);
 }
 
-/* Q9, Q4: through a requeue. */
+/* Q9, Q4: the drain waits for a requeued item. */
 TEST_F(shutdown, drain_waits_for_the_dirty)
 {
 	struct item item;
@@ -270,7 +279,7 @@ TEST_F(shutdown, drain_waits_for_the_dirty)
 	EXPECT_EQ(0, sleeper_join(&s));
 }
 
-/* Q9, O1: through the death of who held the last item. */
+/* Q9, O1: the drain waits for an item whose holder died. */
 TEST_F(shutdown, drain_waits_for_the_abandoned)
 {
 	struct item item;
@@ -300,7 +309,7 @@ TEST_F(shutdown, drain_ends_with_a_remove)
 	EXPECT_EQ(0, sleeper_join(&s));
 }
 
-/* Q9: also the same handle's items. */
+/* Q9: the drain also waits for items of its own handle. */
 TEST_F(shutdown, drain_through_the_holding_handle)
 {
 	struct item item;
@@ -315,7 +324,7 @@ TEST_F(shutdown, drain_through_the_holding_handle)
 
 #define DRAINERS	8
 
-/* Q9: several at once. */
+/* Q9: several drains at once. */
 TEST_F(shutdown, several_drain)
 {
 	struct sleeper s[DRAINERS];
@@ -330,7 +339,10 @@ TEST_F(shutdown, several_drain)
 		EXPECT_EQ(0, sleeper_join(&s[i]));
 }
 
-/* Q9: a shut down by anyone ends every drain's wait, and no later one's. */
+/*
+ * Q9: a shut down by anyone ends the wait of every present drain, but not of a later
+ * one.
+ */
 TEST_F(shutdown, shut_down_ends_drains)
 {
 	struct sleeper s[DRAINERS], later;
@@ -340,7 +352,7 @@ TEST_F(shutdown, shut_down_ends_drains)
 	expect_next(self->q, &item, "a");
 	for (int i = 0; i < DRAINERS; i++)
 		start_drain(&s[i], i % 2 ? self->q : self->other);
-	/* Another drain ends none of them. */
+	/* Another drain does not end them. */
 	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, 1));
 	for (int i = 0; i < DRAINERS; i++)
 		expect_asleep(&s[i], KWQ_IOC_DRAIN);
@@ -365,7 +377,7 @@ TEST_F(shutdown, drain_until_its_deadline)
 	deadline = now_ns() + 5 * MSEC;
 	EXPECT_EQ(-ETIMEDOUT, q_drain(self->q, deadline));
 	EXPECT_LE(deadline, now_ns());
-	/* It stays shut down. */
+	/* The queue stays shut down. */
 	check_stat(self->q, .ready = 1, .items = 1, .state = SHUT_DOWN);
 	EXPECT_EQ(-ESHUTDOWN, q_add(self->q, "b"));
 	expect_take(self->q, "a");
@@ -411,7 +423,7 @@ static int call_drain_raw(struct sleeper *s)
 	return request(s->fd, KWQ_IOC_DRAIN, s->arg);
 }
 
-/* Has @drain wait for an item that this handle holds. */
+/* Starts @drain, which waits for an item that this handle holds. */
 static void start_drain_raw(struct sleeper *s, int q, struct kwq_drain *drain)
 {
 	*s = (struct sleeper){ .call = call_drain_raw, .fd = q, .arg = drain };
@@ -428,7 +440,7 @@ static void send_signal(struct sleeper *s)
 		sched_yield();
 }
 
-/* Q9: a signal whose handler restarts nothing ends the wait. */
+/* Q9: a signal without SA_RESTART ends the wait. */
 TEST_F(shutdown, signal_ends_a_drain)
 {
 	struct kwq_drain drain = { .size = sizeof(drain), .deadline = KWQ_NO_DEADLINE };
@@ -441,7 +453,7 @@ TEST_F(shutdown, signal_ends_a_drain)
 	start_drain_raw(&s, self->q, &drain);
 	send_signal(&s);
 	EXPECT_EQ(-EINTR, sleeper_join(&s));
-	/* A call with the same structure goes on with that wait. */
+	/* A call with the same structure continues that wait. */
 	EXPECT_NE(0, drain.shut_downs);
 	EXPECT_EQ(0, drain.resume);
 	start_drain_raw(&s, self->q, &drain);
@@ -450,7 +462,7 @@ TEST_F(shutdown, signal_ends_a_drain)
 	EXPECT_EQ(0, drain.shut_downs);
 }
 
-/* Q9: one whose handler restarts does not, however often it comes, as Go's does. */
+/* Q9: a signal with SA_RESTART does not end the wait, however often it comes, as in Go. */
 TEST_F(shutdown, signal_restarts_a_drain)
 {
 	static const __u32 flags[] = { 0, KWQ_DRAIN_RELATIVE };
@@ -472,7 +484,7 @@ TEST_F(shutdown, signal_restarts_a_drain)
 		for (int n = 0; n < 3; n++) {
 			send_signal(&s);
 			wait_until_asleep(s.tid, __NR_ioctl, KWQ_IOC_DRAIN);
-			/* The first deadline, though time passes. */
+			/* The first deadline stays, although time passes. */
 			EXPECT_EQ(flags[i] ? 15 * SEC : 0, drain.resume);
 			EXPECT_NE(0, drain.shut_downs);
 			ASSERT_EQ(0, q_advance(q, SEC));
@@ -491,12 +503,12 @@ static void wait_in_handler(int sig)
 {
 	(void)sig;
 	atomic_fetch_add(&signals, 1);
-	/* Until the test has shut down. */
+	/* Returns when the test has shut the queue down. */
 	while (atomic_load(&signals) < 2)
 		;
 }
 
-/* Q9: a shut down that comes while the handler runs ends the wait all the same. */
+/* Q9: a shut down during the signal handler still ends the wait. */
 TEST_F(shutdown, shut_down_while_a_drain_is_interrupted)
 {
 	struct sigaction action = { .sa_handler = wait_in_handler, .sa_flags = SA_RESTART };
@@ -529,7 +541,7 @@ static int peer_drains_relatively(struct peer *parent, void *arg)
 	return request(q, KWQ_IOC_DRAIN, drain) ? 1 : 0;
 }
 
-/* Q9: to be stopped and continued changes nothing. */
+/* Q9: stopping and continuing the process does not change the wait. */
 TEST_F(shutdown, drain_goes_on_after_a_stop)
 {
 	struct kwq_drain *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -565,7 +577,7 @@ TEST_F(shutdown, drain_goes_on_after_a_stop)
 	close(q);
 }
 
-/* Q9: what a call cannot note it cannot go on with. */
+/* Q9: a call that cannot store its state cannot be restarted. */
 TEST_F(shutdown, drain_that_cannot_note_its_deadline)
 {
 	struct kwq_drain *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -588,7 +600,7 @@ TEST_F(shutdown, drain_that_cannot_note_its_deadline)
 	munmap(drain, 4096);
 }
 
-/* D7: too long for the clock is for ever; no time at all is at once. */
+/* D7: a timeout beyond the clock means for ever; a timeout of 0 returns at once. */
 TEST_F(shutdown, drain_relatively)
 {
 	static const __u64 long_ones[] = { TIME_MAX, TIME_MAX - 1, KWQ_NO_DEADLINE };
@@ -608,7 +620,7 @@ TEST_F(shutdown, drain_relatively)
 		ASSERT_EQ(0, q_shut_down(self->q));
 		EXPECT_EQ(-ECANCELED, sleeper_join(&s));
 	}
-	/* What is for relative deadlines only. */
+	/* This member is for relative deadlines only. */
 	drain.flags = 0;
 	drain.resume = 1;
 	EXPECT_EQ(-EINVAL, call_drain_raw(&(struct sleeper){ .fd = self->q, .arg = &drain }));
@@ -621,7 +633,7 @@ static int peer_drains(struct peer *parent, void *arg)
 	return q_drain(*(int *)arg, KWQ_NO_DEADLINE) ? 1 : 0;
 }
 
-/* Q9: killed while it drains, it ends nobody else's. */
+/* Q9: killing a drain does not end other drains. */
 TEST_F(shutdown, kill_a_drain)
 {
 	struct peer child;
@@ -638,7 +650,7 @@ TEST_F(shutdown, kill_a_drain)
 	EXPECT_EQ(0, sleeper_join(&s));
 }
 
-/* Q9: the descriptor is closed under the drain. */
+/* Q9: the descriptor is closed during the drain. */
 TEST_F(shutdown, close_while_draining)
 {
 	struct sleeper s;
@@ -650,7 +662,7 @@ TEST_F(shutdown, close_while_draining)
 	expect_take(self->q, "a");
 	EXPECT_EQ(0, sleeper_join(&s));
 
-	/* The last descriptor: the queue lives until the call returns, and then goes. */
+	/* The last descriptor: the queue lives until the call returns. */
 	ASSERT_EQ(0, close(self->q));
 	self->q = new_queue(self->dev);
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
@@ -670,7 +682,7 @@ static int call_work(struct sleeper *s)
 
 	while ((ret = q_wait_get(s->fd, &s->item)) == 1) {
 		n++;
-		/* Every item once more while it is out. */
+		/* Add every item once more while it is handed out. */
 		if (s->item.key[0] == 'a') {
 			ret = q_add(s->fd, s->item.key);
 			REQUIRE(ret == KWQ_DIRTIED || ret == -ESHUTDOWN);
@@ -681,7 +693,7 @@ static int call_work(struct sleeper *s)
 	return ret == -ESHUTDOWN ? n : ret;
 }
 
-/* Q8, Q9: workers that come to their end, and a drain that is told. */
+/* Q8, Q9: workers finish, and then a drain returns. */
 TEST_F(shutdown, workers_and_a_drain)
 {
 	struct sleeper s[4];

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Q3, Q4, O1, O2, O6: everything at once. Threads and processes add, fetch, finish,
- * remove and delay; some are killed at any moment. Shared memory tells whether an item
- * ran twice at once and whether an add was lost.
+ * remove and delay; some are killed at random moments. Shared memory shows whether an
+ * item ran twice at once and whether an add was lost.
  *
- * The amount of work is fixed, not its time.
+ * The amount of work is fixed, not the time.
  */
 #include "kwq_test.h"
 
@@ -36,15 +36,15 @@ FIXTURE_TEARDOWN(stress)
 #define KILLS		40
 
 /*
- * Who adds raises @wanted first, and @added to the same afterwards. Who gets an item
- * reads @wanted, and raises @seen to that before it is done. So each add that returned
- * has led to a hand-out after it once @seen has come up to @added.
+ * An adder raises @wanted, and after its add @added. A worker that gets the item reads
+ * @wanted, and raises @seen to that value before its done. So once @seen has reached
+ * @added, each add that returned was followed by a hand-out.
  */
 struct world {
 	_Atomic __u64 wanted[KEYS];
 	_Atomic __u64 added[KEYS];
 	_Atomic __u64 seen[KEYS];
-	_Atomic __u64 removed[KEYS];	/* what a remove may have taken along */
+	_Atomic __u64 removed[KEYS];	/* adds that a remove may have taken along */
 	_Atomic __u32 runner[KEYS];	/* 0 for nobody, else its life + 1 */
 	_Atomic bool doomed[LIVES];	/* set before the SIGKILL */
 	_Atomic __u64 gets;
@@ -107,7 +107,9 @@ static void add_randomly(struct world *w, int q, int n, __u64 *random)
 	}
 	wanted = atomic_fetch_add(&w->wanted[n], 1) + 1;
 	ret = q_add_with(q, key, flags, priority, time);
-	/* L11: that one leads to nothing. An event brings it back. */
+	/* L11: this add made the item dead and leads to no hand-out. An event brings it
+	 * back.
+	 */
 	if (ret == KWQ_DEAD) {
 		REQUIRE(flags & KWQ_ADD_RATE_LIMITED);
 		ret = q_add(q, key);
@@ -116,7 +118,7 @@ static void add_randomly(struct world *w, int q, int n, __u64 *random)
 	raise_to(&w->added[n], wanted);
 }
 
-/* What changes counts and the dead, and loses no add. */
+/* Changes counts and dead items, but loses no add. */
 static void meddle(int q, const char *key, __u32 r)
 {
 	static struct dead dead[8];
@@ -185,7 +187,7 @@ static void work_on(struct worker *worker, const struct item *items, int nr)
 	for (int i = 0; i < nr; i++) {
 		int n = key_number(&items[i]), ret;
 
-		/* Q4: it is wanted once more while it runs. */
+		/* Q4: the key is wanted once more while it runs. */
 		if (next_random(&worker->random) % 8 == 0)
 			add_randomly(w, worker->q, n, &worker->random);
 		run_ends(w, n, worker->me, wanted[i]);
@@ -234,7 +236,7 @@ struct life {
 	bool works;
 };
 
-/* Two threads that share one handle, and one that has its own. */
+/* Two threads share one handle, and a third has its own. */
 static int work(const struct life *life)
 {
 	struct world *w = life->w;
@@ -329,7 +331,7 @@ static void finish_all(struct __test_metadata *_metadata, struct world *w)
 	}
 }
 
-/* One world, from its beginning to its end. */
+/* Runs one world from its beginning to its end. */
 static void run_world(struct __test_metadata *_metadata, int q, __u64 *random)
 {
 	struct world *w = shared(sizeof(*w));
@@ -399,7 +401,7 @@ TEST_F_TIMEOUT(stress, nothing_twice_and_nothing_lost, 100 + 2 * soak_seconds())
 	tell_soak(stat.adds + stat.coalesced + stat.gets + stat.dones + stat.removed, kills);
 }
 
-/* Q8, Q9, O1: shut down and drained in the middle of it */
+/* Q8, Q9, O1: shut down and drained during the work */
 
 static int call_drained_worker(struct sleeper *s)
 {
@@ -449,7 +451,9 @@ TEST_F_TIMEOUT(stress, drained_in_the_middle, 60)
 			snprintf(key, sizeof(key), "%d", i);
 			ASSERT_EQ(KWQ_ADDED, q_add(q, key));
 		}
-		/* Each item is added again whenever it runs, so it does not end by itself. */
+		/* Each item is added again when it runs, so the work never ends by
+		 * itself.
+		 */
 		do {
 			ASSERT_EQ(0, q_stat(q, &stat));
 		} while (stat.gets < 100);
@@ -464,7 +468,7 @@ TEST_F_TIMEOUT(stress, drained_in_the_middle, 60)
 	}
 }
 
-/* O6: threads that use descriptors which others close and open at the same time. */
+/* O6: threads use descriptors that others close and open at the same time. */
 
 #define SLOTS	4
 
@@ -530,7 +534,9 @@ TEST_F_TIMEOUT(stress, descriptors_close_under_calls, 60)
 		int slot = r % SLOTS, fd = slots.fd[slot];
 		int from = slots.fd[r / SLOTS % SLOTS], made;
 
-		/* Another handle of some queue, or a new queue, comes where this one was. */
+		/* Another handle of a queue, or a new queue, takes the place of the
+		 * descriptor.
+		 */
 		made = i % 4 ? q_reopen(from) : new_queue(self->dev);
 		ASSERT_LE(0, made);
 		atomic_store(&slots.fd[slot], made);
@@ -545,11 +551,11 @@ TEST_F_TIMEOUT(stress, descriptors_close_under_calls, 60)
 	check_stat(self->q, .items = 0);
 }
 
-/* O6: requests made of noise. */
+/* O6: random requests. */
 
 #define ARENA	(16 * 4096)
 
-/* The same memory twice: as this program sees it, and as the kernel is told of it. */
+/* The same memory mapped twice: for this program and for the kernel. */
 struct noise {
 	__u64 random;
 	__u8 *arena;
@@ -612,7 +618,7 @@ static void random_batch(struct noise *n, struct kwq_batch *b, __u32 entry_size,
 	b->pad = r / 4096 % 64 == 1;
 }
 
-/* Adds with short keys, most of which mean something. */
+/* Makes adds with short keys, most of them valid. */
 static void random_entries(struct noise *n)
 {
 	struct kwq_add_entry *entries = (struct kwq_add_entry *)n->arena;
@@ -695,7 +701,9 @@ static int call_noise(struct sleeper *s)
 			request(n->q, r / 1024 % 2 ? KWQ_IOC_CONFIGURE : KWQ_IOC_CONFIG, &config);
 			break;
 		default:
-			/* Any request but those that make queues or end this one. */
+			/* Any request except those that create queues or shut this one
+			 * down.
+			 */
 			if (r / 32 % 32 != 0x16 && r / 32 % 32 != 0x18 && r / 32 % 32 > 2)
 				request(n->q, _IOC(r / 1024 % 4, KWQ_IOC_MAGIC, r / 32 % 32, 4),
 					(void *)(uintptr_t)random_address(n));
@@ -705,7 +713,7 @@ static int call_noise(struct sleeper *s)
 	return 0;
 }
 
-/* Takes pages of the arena away and gives them back, in the middle of calls. */
+/* Removes pages of the arena and restores them during calls. */
 static int call_tear(struct sleeper *s)
 {
 	struct noise *n = s->arg;
@@ -752,7 +760,7 @@ TEST_F_TIMEOUT(stress, noise, 60)
 	for (int i = 0; i < 2; i++)
 		sleeper_join(&tearing[i]);
 
-	/* Some of it made sense, and what there is of items adds up. */
+	/* Some requests were valid, and the numbers of items add up. */
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_LT(0, stat.adds);
 	EXPECT_LE(stat.ready + stat.processing, stat.items);
@@ -762,7 +770,7 @@ TEST_F_TIMEOUT(stress, noise, 60)
 	TH_LOG("%llu adds, %llu handed out, %llu done, %llu items left", stat.adds, stat.gets,
 	       stat.dones, stat.items);
 
-	/* And the queue works as any other. */
+	/* Afterwards the queue works normally. */
 	EXPECT_EQ(0, q_shutting_down(self->q));
 	EXPECT_LE(0, q_add_priority(self->q, "a key that no noise makes", KWQ_PRIORITY_MAX));
 	do {

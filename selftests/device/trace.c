@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a queue tells from outside: its tracepoints, through a tracefs instance of the
+ * The outside view of a queue: its tracepoints, through a tracefs instance of the
  * test's own, and its lines in /proc/PID/fdinfo.
  */
 #include "kwq_test.h"
@@ -86,7 +86,10 @@ static long long number_after(const char *event, const char *field)
 	return atoll(found + strlen(field));
 }
 
-/* The next event of this queue, as "kwq_add: queue=... name=... ..."; NULL for none. */
+/*
+ * Returns the next event of this queue, as "kwq_add: queue=... name=... ..."; NULL if
+ * there is none.
+ */
 static char *take_event(trace_fixture *self)
 {
 	char queue[64];
@@ -117,7 +120,7 @@ static char *take_event(trace_fixture *self)
 		EXPECT_STREQ(want_, event_);					\
 	} while (0)
 
-/* M5: each of them, with its fields. */
+/* M5: every event with its fields. */
 TEST_F(trace, events)
 {
 	struct item item;
@@ -156,7 +159,7 @@ TEST_F(trace, events)
 	expect_event(self, "kwq_done: queue=%llu name=%s key=%s prio=7 result=0", "b");
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=0", "a");
 	expect_event(self, "kwq_ready: queue=%llu name=%s key=%s prio=0 due=0 late=0", "a");
-	/* It was abandoned once. */
+	/* The item was lost once. */
 	expect_event(self, "kwq_get: queue=%llu name=%s key=%s prio=0 result=1", "a");
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%s prio=0 result=3", "w");
 	expect_event(self, "kwq_shut_down: queue=%llu name=%s drain=%d", 0);
@@ -167,7 +170,7 @@ TEST_F(trace, events)
 
 #define REQUEUE	"kwq_requeue: queue=%llu name=%s key=%s"
 
-/* M5, L1: a rate-limited add that counts, before what comes of it. */
+/* M5, L1: a rate-limited add that counts has its event before its consequences. */
 TEST_F(trace, requeues)
 {
 	static const struct kwq_limiter fast_slow[] = { FAST_SLOW(0, SEC, 1) };
@@ -195,12 +198,12 @@ TEST_F(trace, requeues)
 					3, 0));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, item.ticket));
-	/* From 1, which is forgotten by then, to 1. */
+	/* The old count of 1 is forgotten by now, so the new count is 1 again. */
 	EXPECT_EQ(0, q_advance(self->q, 10 * SEC));
 	EXPECT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "a"));
 	expect_next(self->q, &item, "a");
 	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
-	/* One that costs nothing is none. */
+	/* An add that costs nothing has no such event. */
 	EXPECT_EQ(KWQ_COALESCED, q_add_rate_limited(self->q, "a"));
 	EXPECT_EQ(0, q_advance(self->q, SEC));
 	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, item.ticket));
@@ -243,7 +246,7 @@ static char *take_ready(trace_fixture *self, const char *key)
 	return event;
 }
 
-/* M5, D5: how late an item is can be seen, and that it is not early. */
+/* M5, D5: the event shows how late an item is, and that it is not early. */
 TEST_F(trace, due_and_late)
 {
 	__u64 before, between, at;
@@ -271,14 +274,14 @@ TEST_F(trace, due_and_late)
 	due = number_after(event, " due=");
 	late = number_after(event, " late=");
 	EXPECT_LE(0, late);
-	/* Unless it was past already when it was added. */
+	/* Unless the time had passed when the item was added. */
 	if (due)
 		EXPECT_EQ(at, due);
 }
 
 /*
- * D5: by no nanosecond, told by the clock that the kernel itself read. Times so close
- * that one expiry meets several are those that could be taken along too early.
+ * D5: no item is early, by the clock that the kernel itself read. The times are close
+ * together: one expiry handles several, and might take one too early.
  */
 TEST_F(trace, none_is_early)
 {
@@ -289,7 +292,7 @@ TEST_F(trace, none_is_early)
 	char key[16];
 	int n = 0;
 
-	/* Until all of them are added before the first is due. */
+	/* Repeat until all items are added before the first is due. */
 	do {
 		ahead *= 2;
 		base = now_ns() + ahead;
@@ -315,7 +318,7 @@ TEST_F(trace, none_is_early)
 	EXPECT_LE(200, n);
 }
 
-/* A key's beginning, and only what can be printed of it. */
+/* The beginning of a key, with only printable characters. */
 TEST_F(trace, keys)
 {
 	static const char odd[] = "a b\n\xff\x01z";
@@ -330,7 +333,7 @@ TEST_F(trace, keys)
 	expect_event(self, "kwq_add: queue=%llu name=%s key=%.31s prio=0 result=0", longest);
 }
 
-/* O6: nor can a queue's name pass for another field, for a line, or for an escape sequence. */
+/* O6: a queue's name cannot imitate another field, a line or an escape sequence. */
 TEST_F(trace, names)
 {
 	char name[64];
@@ -347,7 +350,7 @@ TEST_F(trace, names)
 	EXPECT_EQ(NULL, take_event(self));
 }
 
-/* What failed is no event. */
+/* A failed request has no event. */
 TEST_F(trace, nothing_of_errors)
 {
 	EXPECT_EQ(-ENOENT, q_done_key(self->q, "a"));
@@ -360,7 +363,7 @@ TEST_F(trace, nothing_of_errors)
 	EXPECT_EQ(NULL, take_event(self));
 }
 
-/* M5: the fields are of fixed size and can be filtered by; no pointers. */
+/* M5: the fields have fixed sizes and can be used in filters. None is a pointer. */
 TEST_F(trace, formats)
 {
 	static const char * const events[] = {
@@ -449,7 +452,7 @@ TEST(fdinfo)
 	expect_line(q, "kwq-ready:\t2");
 	expect_line(q, "kwq-waiting:\t1");
 	expect_line(q, "kwq-processing:\t1");
-	/* What this handle holds, and what the other one does. */
+	/* The items that this handle holds, and those of the other one. */
 	expect_line(q, "kwq-held:\t0");
 	expect_line(other, "kwq-held:\t1");
 	expect_line(q, "kwq-shut-down:\t0");
@@ -459,7 +462,7 @@ TEST(fdinfo)
 	close(other);
 	close(q);
 
-	/* A name stays on its line, and is nothing but text. */
+	/* A name stays on its line and consists of text only. */
 	q = q_create(dev, odd, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, q);
 	EXPECT_EQ(0, q_unlink(dev, odd));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Q5, U2: who waits for an item, what ends the wait, and that no item lies ready
- * while somebody sleeps. A wake-up that is missed shows as a test that hangs.
+ * Q5, U2: waiting for an item, the ends of a wait, and that no item stays ready while
+ * somebody sleeps. A lost wake-up shows as a test that hangs.
  */
 #include "kwq_test.h"
 
@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(wait)
 	close(self->dev);
 }
 
-/* Not to wait */
+/* Without waiting */
 
 TEST_F(wait, nonblock)
 {
@@ -46,7 +46,7 @@ TEST_F(wait, nonblock)
 	EXPECT_EQ(1, q_get(q, &item, 0, KWQ_NO_DEADLINE));
 	close(q);
 
-	/* It belongs to the open file, and can be changed there. */
+	/* The flag belongs to the open file and can be changed there. */
 	ASSERT_EQ(0, fcntl(self->q, F_SETFL, O_NONBLOCK));
 	expect_take(self->q, "a");
 	EXPECT_EQ(-EAGAIN, q_get(self->q, &item, 0, KWQ_NO_DEADLINE));
@@ -54,7 +54,7 @@ TEST_F(wait, nonblock)
 	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, now_ns() + MSEC));
 }
 
-/* Q5: what is ready is handed out, whatever the deadline was. */
+/* Q5: a ready item is handed out, whatever the deadline. */
 TEST_F(wait, deadline_past)
 {
 	static const __u64 past[] = { 0, 1, SEC };
@@ -69,7 +69,7 @@ TEST_F(wait, deadline_past)
 	EXPECT_EQ(-ETIMEDOUT, q_get(self->q, &item, 0, now_ns()));
 }
 
-/* Q5: absolute, and not before its time. */
+/* Q5: a deadline is absolute, and the wait does not end before it. */
 TEST_F(wait, deadline_to_come)
 {
 	struct item item;
@@ -82,7 +82,7 @@ TEST_F(wait, deadline_to_come)
 	}
 }
 
-/* Q5, D7: a deadline beyond what the clock can hold does not wrap. */
+/* Q5, D7: a deadline beyond the clock's range does not wrap. */
 TEST_F(wait, deadline_beyond_the_clock)
 {
 	static const __u64 far[] = {
@@ -100,7 +100,7 @@ TEST_F(wait, deadline_beyond_the_clock)
 	}
 }
 
-/* What wakes a waiter, one after the other. The waiter is a Get or a poll. */
+/* All events that wake a waiter, one after the other. The waiter is in Get or in poll. */
 
 FIXTURE(wakes)
 {
@@ -247,7 +247,7 @@ TEST_F(wakes, shut_down)
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &self->s.item));
 }
 
-/* Q8: the wait goes on for what others hold, and ends with it. */
+/* Q8: the wait continues for the items of others, and ends with the last of them. */
 TEST_F(wakes, last_done_after_shut_down)
 {
 	int ret;
@@ -306,7 +306,7 @@ static struct sleeper *any_ended(struct sleeper *sleepers, bool *joined)
 	}
 }
 
-/* Q5: each item wakes one waiter: one gets it, and the others have not even been woken. */
+/* Q5: each item wakes exactly one waiter; the others are not even woken. */
 TEST_F(wait, one_item_wakes_one)
 {
 	struct sleeper sleepers[WAITERS], *s;
@@ -336,7 +336,7 @@ TEST_F(wait, one_item_wakes_one)
 	check_stat(self->q, .processing = WAITERS, .items = WAITERS);
 }
 
-/* Q5, Q13: a batch wakes as many as it has items. */
+/* Q5, Q13: a batch wakes as many waiters as it has items. */
 TEST_F(wait, batch_wakes_as_many)
 {
 	struct sleeper sleepers[WAITERS];
@@ -359,7 +359,7 @@ TEST_F(wait, batch_wakes_as_many)
 	free(b);
 }
 
-/* Q5, U2: those that poll are woken as well, for what the getters leave. */
+/* Q5, U2: pollers are woken, too, for the items that the getters leave. */
 TEST_F(wait, batch_wakes_getters_and_pollers)
 {
 	struct batch *b = new_batch();
@@ -379,7 +379,7 @@ TEST_F(wait, batch_wakes_getters_and_pollers)
 	free(b);
 }
 
-/* Q8: an add that is refused wakes nobody. */
+/* Q8: a refused add wakes nobody. */
 TEST_F(wait, refused_add_wakes_nobody)
 {
 	struct sleeper sleepers[4];
@@ -404,7 +404,7 @@ TEST_F(wait, refused_add_wakes_nobody)
 		EXPECT_EQ(-ESHUTDOWN, sleeper_join(&sleepers[i]));
 }
 
-/* Q5, D4: as many as come due at once. */
+/* Q5, D4: items that are due at once wake as many waiters. */
 TEST_F(wait, due_at_once_wake_as_many)
 {
 	struct sleeper sleepers[WAITERS];
@@ -426,7 +426,7 @@ TEST_F(wait, due_at_once_wake_as_many)
 	free(b);
 }
 
-/* Q8: everyone. */
+/* Q8: a shut down wakes everyone. */
 TEST_F(wait, shut_down_wakes_everyone)
 {
 	struct sleeper sleepers[WAITERS];
@@ -442,7 +442,7 @@ TEST_F(wait, shut_down_wakes_everyone)
 		EXPECT_EQ(i % 4 == 3 ? POLLIN : -ESHUTDOWN, sleeper_join(&sleepers[i]));
 }
 
-/* Wake-ups that go to somebody who leaves */
+/* Wake-ups of waiters that leave */
 
 static int call_get_into_nothing(struct sleeper *s)
 {
@@ -499,7 +499,7 @@ static void check_passed_on(struct __test_metadata *_metadata, int q, int other,
 		}
 		ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
 		ASSERT_EQ(1, sleeper_join(&good));
-		/* The bad one has failed meanwhile, or it sleeps on and fails now. */
+		/* The bad getter has failed meanwhile, or it still sleeps and fails now. */
 		ASSERT_LE(0, q_add(q, "b"));
 		ASSERT_EQ(want, sleeper_join(&bad));
 		ASSERT_EQ(KWQ_FINISHED, q_done(q, good.item.ticket));
@@ -508,13 +508,13 @@ static void check_passed_on(struct __test_metadata *_metadata, int q, int other,
 	}
 }
 
-/* Q5, O2: the item goes back, and its wake-up on to the next. */
+/* Q5, O2: the item goes back, and the next getter gets its wake-up. */
 TEST_F(wait, put_back_wakes_the_next)
 {
 	check_passed_on(_metadata, self->q, self->other, call_get_into_nothing, -EFAULT);
 }
 
-/* Q5, Q13: the key does not fit this one; the next may have room. */
+/* Q5, Q13: the key does not fit this getter's buffer; the next one may have room. */
 TEST_F(wait, no_room_wakes_the_next)
 {
 	check_passed_on(_metadata, self->q, self->other, call_get_without_room, -EMSGSIZE);
@@ -539,7 +539,7 @@ static int call_get_with_room(struct sleeper *s)
 	return q_get_raw(s->fd, &get);
 }
 
-/* Q5: a key that takes more than the first try to fetch wakes one getter all the same. */
+/* Q5: a key too long for the first attempt to fetch still wakes only one getter. */
 TEST_F(wait, long_key_wakes_one)
 {
 	static const __u8 key[100] = "long";
@@ -562,7 +562,10 @@ TEST_F(wait, long_key_wakes_one)
 	EXPECT_EQ(1, sleeper_join(&sleepers[!woken]));
 }
 
-/* Q5: a worker gets again what its done makes ready, and nobody is woken for it. */
+/*
+ * Q5: an item that a worker's done makes ready goes to the same call's get, and nobody
+ * is woken for it.
+ */
 TEST_F(wait, done_and_get_in_one_wakes_nobody)
 {
 	struct kwq_done_entry entry = {};
@@ -657,7 +660,7 @@ TEST_F(wait, signal_restarts)
 	EXPECT_STREQ("a", s.item.key);
 }
 
-/* Q5: with its deadline, which is absolute and so the same. */
+/* Q5: a restarted call has the same absolute deadline. */
 TEST_F(wait, signal_restarts_with_a_deadline)
 {
 	struct sleeper s = {
@@ -683,7 +686,7 @@ static int call_done_and_get(struct sleeper *s)
 	return q_get_raw(s->fd, get);
 }
 
-/* As the caller sees it meanwhile, without a copy. */
+/* Runs the request on the caller's structure, without a copy. */
 static int call_get_raw(struct sleeper *s)
 {
 	return request(s->fd, KWQ_IOC_GET, s->arg);
@@ -729,21 +732,23 @@ TEST_F(wait, signal_restarts_with_a_relative_deadline)
 		}
 		ASSERT_EQ(0, q_advance_to(q, end - 1));
 		EXPECT_FALSE(s.ended);
-		/* It is over, be it by an item or by the time. The next one begins anew. */
+		/* The wait ended, by an item or by the time. The next call begins a new
+		 * one.
+		 */
 		if (round)
 			ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
 		ASSERT_EQ(0, q_advance_to(q, end));
 		EXPECT_EQ(round ? 1 : -ETIMEDOUT, sleeper_join(&s));
 		EXPECT_EQ(0, get.resume);
 	}
-	/* What is for relative deadlines only. */
+	/* This member is for relative deadlines only. */
 	get.flags = 0;
 	get.resume = 1;
 	EXPECT_EQ(-EINVAL, q_get_raw(q, &get));
 	close(q);
 }
 
-/* D7: too long for the clock is for ever; no time at all is at once. */
+/* D7: a timeout beyond the clock means for ever; a timeout of 0 returns at once. */
 TEST_F(wait, relative_deadlines)
 {
 	static const __u64 long_ones[] = { TIME_MAX, TIME_MAX - 1, KWQ_NO_DEADLINE };
@@ -765,7 +770,7 @@ TEST_F(wait, relative_deadlines)
 	}
 }
 
-/* Q5: what a call cannot note it cannot go on with. */
+/* Q5: a call that cannot store its state cannot be restarted. */
 TEST_F(wait, relative_deadline_that_cannot_be_noted)
 {
 	struct kwq_get *get = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
@@ -797,7 +802,7 @@ TEST_F(wait, relative_deadline_that_cannot_be_noted)
 	munmap(get, 4096);
 }
 
-/* Q5, Q13: what was added and finished is not so a second time. */
+/* Q5, Q13: adds and dones do not happen a second time. */
 TEST_F(wait, signal_after_done_does_not_restart)
 {
 	struct batch *adds = new_batch(), *dones = new_batch();
@@ -851,7 +856,7 @@ static int peer_gets(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* Q5: a stopped process goes on waiting when it is continued. */
+/* Q5: a stopped process continues to wait when it is continued. */
 TEST_F(wait, stop_and_continue)
 {
 	struct peer child;
@@ -874,8 +879,8 @@ TEST_F(wait, stop_and_continue)
 }
 
 /*
- * Q5: a waiter is woken by an item at the moment in which it leaves for another
- * reason. Either it takes the item, or the next one does.
+ * Q5: an item wakes a waiter just as the waiter leaves for another reason. Either this
+ * waiter takes the item, or the next one does.
  */
 TEST_F(wait, signal_races_with_add)
 {
@@ -917,7 +922,7 @@ TEST_F(wait, deadline_races_with_add)
 		};
 		sleeper_start(&leaves);
 		start_get(&stays, self->other);
-		/* From 100 us before to 100 us after. */
+		/* From 100 us before the deadline to 100 us after it. */
 		while (now_ns() + 100 * USEC < leaves.deadline + round * 2 * USEC)
 			;
 		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
@@ -934,7 +939,7 @@ TEST_F(wait, deadline_races_with_add)
 	check_stat(self->q, .items = 0);
 }
 
-/* Q5, O1: killed with or without the item in hand. */
+/* Q5, O1: the waiter is killed before or after it got the item. */
 TEST_F(wait, kill_races_with_add)
 {
 	struct sleeper stays;
@@ -961,9 +966,9 @@ TEST_F(wait, kill_races_with_add)
 	check_stat(self->q, .items = 0);
 }
 
-/* Closed while somebody waits */
+/* Closing during a wait */
 
-/* The call keeps its file, and the file its handle. */
+/* The call keeps its file, and the file keeps the handle. */
 TEST_F(wait, close_a_dup)
 {
 	struct sleeper s;
@@ -980,7 +985,7 @@ TEST_F(wait, close_a_dup)
 	close(second);
 }
 
-/* O1: of the last descriptor, the item comes back as soon as the call returns. */
+/* O1: with the last descriptor closed, the item comes back as soon as the call returns. */
 TEST_F(wait, close_while_getting)
 {
 	struct kwq_stat stat;
@@ -999,7 +1004,7 @@ TEST_F(wait, close_while_getting)
 	check_counts(self->other, .adds = 1, .gets = 1, .abandoned = 1);
 }
 
-/* A poll looks for its descriptor again when it wakes up, and it is gone by then. */
+/* A poll looks its descriptor up again after the wake-up, but it is closed by then. */
 TEST_F(wait, close_while_polling)
 {
 	struct kwq_stat stat;
@@ -1014,7 +1019,7 @@ TEST_F(wait, close_while_polling)
 	EXPECT_EQ(1, stat.handles);
 }
 
-/* O6: the queue itself goes with the last handle, and takes no poller along. */
+/* O6: the queue is freed with its last handle, and the poller is not affected. */
 TEST_F(wait, close_what_an_epoll_watches)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -1034,7 +1039,7 @@ TEST_F(wait, close_what_an_epoll_watches)
 	close(epoll);
 }
 
-/* O6: without its name the queue is there for who has it open, and so for who polls it. */
+/* O6: an unlinked queue still exists for its handles, and so for its pollers. */
 TEST_F(wait, unlinked_while_polled)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -1057,7 +1062,7 @@ TEST_F(wait, unlinked_while_polled)
 	close(q);
 }
 
-/* O6: an epoll that ends while the queue lives on. */
+/* O6: an epoll is closed while the queue lives on. */
 TEST_F(wait, close_an_epoll)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -1088,7 +1093,7 @@ static int peer_with_waiting_threads(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O6: a process goes while its threads wait. */
+/* O6: a process exits while its threads wait. */
 TEST_F(wait, exit_while_threads_wait)
 {
 	struct kwq_stat stat;
@@ -1125,7 +1130,7 @@ static int poll_now(int q, short events)
 #define POLL_WRITE	(POLLOUT | POLLWRNORM)
 #define POLL_ALL	(POLL_READ | POLL_WRITE | POLLPRI | POLLRDHUP)
 
-/* U2: readable when Get would not wait; writable while adds are taken. */
+/* U2: readable when Get would not wait; writable while an add would be accepted. */
 TEST_F(wait, poll_tells)
 {
 	struct item item;
@@ -1136,7 +1141,7 @@ TEST_F(wait, poll_tells)
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(POLL_READ | POLL_WRITE, poll_now(self->q, POLL_ALL));
 	EXPECT_EQ(POLL_READ | POLL_WRITE, poll_now(self->other, POLL_ALL));
-	/* It stays so until it is taken. */
+	/* The event stays until the item is taken. */
 	EXPECT_EQ(POLLIN, poll_now(self->q, POLLIN));
 	EXPECT_EQ(POLLIN, poll_now(self->q, POLLIN));
 	expect_next(self->q, &item, "a");
@@ -1161,11 +1166,11 @@ TEST_F(wait, poll_tells_after_shut_down)
 	expect_next(self->other, &others, "a");
 	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
 	expect_next(self->q, &mine, "b");
-	/* Both hold something, so both would be told that nothing is left. */
+	/* Both handles hold an item, so both would be told that nothing is left. */
 	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
 	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->other, POLL_ALL));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, mine.ticket));
-	/* This one holds nothing by now and would wait for the other one's. */
+	/* This handle holds nothing any more, and would wait for the other one's item. */
 	EXPECT_EQ(POLLRDHUP, poll_now(self->q, POLL_ALL));
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &mine));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, others.ticket));
@@ -1173,7 +1178,7 @@ TEST_F(wait, poll_tells_after_shut_down)
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &mine));
 }
 
-/* U2, U9: a handle that may not read has nothing to read, and likewise for writing. */
+/* U2, U9: a handle without the right to read is never readable; the same for writing. */
 TEST_F(wait, poll_tells_who_may_get)
 {
 	int rd = q_open_with(self->q, NULL, KWQ_RIGHT_READ, O_CLOEXEC);
@@ -1195,7 +1200,7 @@ TEST_F(wait, poll_tells_who_may_get)
 	close(wr);
 }
 
-/* U2: who asks for something else is not told of items. */
+/* U2: a poll for other events is not woken by items. */
 TEST_F(wait, poll_for_shut_down_only)
 {
 	struct sleeper s;
@@ -1253,7 +1258,7 @@ static int epoll_now(int epoll)
 	return n ? event.events : 0;
 }
 
-/* U2: level. */
+/* U2: level-triggered. */
 TEST_F(wait, epoll_tells)
 {
 	int epoll = epoll_on(self->q, EPOLLIN);
@@ -1269,7 +1274,7 @@ TEST_F(wait, epoll_tells)
 	close(epoll);
 }
 
-/* U2: edge: one event for each time that an item turns ready, and none without. */
+/* U2: edge-triggered: one event each time an item becomes ready, and none otherwise. */
 TEST_F(wait, epoll_tells_of_edges)
 {
 	int epoll = epoll_on(self->q, EPOLLIN | EPOLLET);
@@ -1281,7 +1286,7 @@ TEST_F(wait, epoll_tells_of_edges)
 	EXPECT_EQ(0, epoll_now(epoll));
 	ASSERT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
 	EXPECT_EQ(0, epoll_now(epoll));
-	/* Another item while the first is still there. */
+	/* Another item, while the first one is still ready. */
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	EXPECT_EQ(EPOLLIN, epoll_now(epoll));
 	EXPECT_EQ(0, epoll_now(epoll));
@@ -1321,8 +1326,8 @@ static void start_epoll_wait(struct sleeper *s, int epoll)
 }
 
 /*
- * Q5, U2: who polls does not take, so an item that wakes a poller has to wake a Get
- * as well, even where the poller asked to be woken alone.
+ * Q5, U2: polling takes no item. So an item that wakes a poller must wake a getter,
+ * too, even if the poller waits exclusively.
  */
 TEST_F(wait, exclusive_poller_steals_no_wake)
 {
@@ -1341,7 +1346,7 @@ TEST_F(wait, exclusive_poller_steals_no_wake)
 		}
 		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 		ASSERT_EQ(1, sleeper_join(&getter));
-		/* The poller may have come too late to see it. */
+		/* The poller may have come too late to see the item. */
 		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 		EXPECT_EQ(EPOLLIN, sleeper_join(&poller));
 		ASSERT_EQ(KWQ_FINISHED, q_done(self->q, getter.item.ticket));
@@ -1350,7 +1355,7 @@ TEST_F(wait, exclusive_poller_steals_no_wake)
 	}
 }
 
-/* U2: as many exclusive pollers as there are items, which come one by one or at once. */
+/* U2: items wake as many exclusive pollers, one by one or all at once. */
 TEST_F(wait, exclusive_pollers)
 {
 	struct batch *b = new_batch();
@@ -1378,14 +1383,14 @@ TEST_F(wait, exclusive_pollers)
 	free(b);
 }
 
-/* Q5, U2: pollers who then try to get, and getters: all items find their way. */
+/* Q5, U2: exclusive pollers that then get: no item is left behind. */
 struct dying {
 	int q;
 	bool shared;	/* one handle for both */
 	bool lives;
 };
 
-/* Waits alone for an item. Dies once it is woken, or gets the item. */
+/* Waits exclusively for an item. Once woken, it dies or gets the item. */
 static int peer_waits_alone(struct peer *parent, void *arg)
 {
 	const struct dying *dying = arg;
@@ -1403,14 +1408,14 @@ static int peer_waits_alone(struct peer *parent, void *arg)
 	return 0;
 }
 
-/* O7, Q5: a worker that dies between its wake-up and its get takes no wake-up with it. */
+/* O7, Q5: a worker that dies between its wake-up and its get does not lose the wake-up. */
 static void check_death(struct __test_metadata *_metadata, int q, bool shared)
 {
 	struct dying first = { .q = q, .shared = shared };
 	struct dying second = { .q = q, .shared = shared, .lives = true };
 	struct peer dies, lives;
 
-	/* Of those that are to be woken alone the first one is. */
+	/* The first of the exclusive waiters is woken. */
 	start_peer(&dies, peer_waits_alone, &first);
 	ASSERT_EQ(1, hear(&dies));
 	start_peer(&lives, peer_waits_alone, &second);
@@ -1428,13 +1433,13 @@ TEST_F(wait, exclusive_poller_dies)
 	check_death(_metadata, self->q, false);
 }
 
-/* The handle stays open: only the descriptor of the one that dies is closed. */
+/* The handle stays open: only the descriptor of the dying worker is closed. */
 TEST_F(wait, exclusive_poller_of_a_shared_handle_dies)
 {
 	check_death(_metadata, self->q, true);
 }
 
-/* O7: nor does a handle that is closed while a thread waits for it. */
+/* O7: closing a handle while a thread waits for it loses no wake-up either. */
 TEST_F(wait, exclusive_poller_is_closed)
 {
 	int ends[2], epolls[3], closing = q_reopen(self->q);
@@ -1450,10 +1455,10 @@ TEST_F(wait, exclusive_poller_is_closed)
 	for (int i = 0; i < 3; i++)
 		start_epoll_wait(&pollers[i], epolls[i]);
 
-	/* The first one is woken and does nothing about it; the other two sleep on. */
+	/* The first poller is woken and does nothing; the other two sleep on. */
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	EXPECT_EQ(EPOLLIN, sleeper_join(&pollers[0]));
-	/* That the second one is woken now must not be all. */
+	/* The close wakes the second poller. It must wake the third one, too. */
 	close(closing);
 	EXPECT_EQ(EPOLLIN, sleeper_join(&pollers[2]));
 	ASSERT_EQ(1, write(ends[1], "", 1));
@@ -1524,7 +1529,7 @@ TEST_F(wait, pollers_and_getters_together)
 	check_counts(self->q, .adds = 1000, .gets = 1000, .dones = 1000);
 }
 
-/* Q19: room in a queue that is full */
+/* Q19: room in a full queue */
 
 FIXTURE(room)
 {
@@ -1703,13 +1708,13 @@ TEST_F(room, poll_tells)
 	}
 }
 
-/* Q19: what makes no room. */
+/* Q19: events that make no room. */
 TEST_F(room, none_is_made)
 {
 	hold_two_with_a_count(self);
 	EXPECT_EQ(1, q_forget(self->q, "a"));
 	EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
-	/* It becomes ready after its holder has gone, or at its done. */
+	/* The item becomes ready when its holder ends, and at its done. */
 	close_other(self);
 	EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
 	ASSERT_EQ(KWQ_DIRTIED, q_add(self->q, "b"));
@@ -1718,7 +1723,7 @@ TEST_F(room, none_is_made)
 	EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
 }
 
-/* Q19: everybody who waits for room is woken, and no getter is. */
+/* Q19: all waiters for room are woken, and no getter. */
 TEST_F(room, wakes_all_who_wait_for_it)
 {
 	struct sleeper pollers[4], getter;
@@ -1757,7 +1762,7 @@ TEST_F(room, wakes_all_who_wait_for_it)
 	close(epolls[0]);
 }
 
-/* Q19: edges, for those who add until they are refused. */
+/* Q19: edge-triggered waits, for adders that add until they are refused. */
 TEST_F(room, edges)
 {
 	for (int i = 0; i < ARRAY_SIZE(ways); i++) {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A fuzzer of the device: processes that make random, half-valid requests on queues that
- * they share, while they are torn, interrupted and killed.
+ * A fuzzer of the device. Processes make random, half-valid requests on shared queues,
+ * while their memory disappears, signals arrive and processes are killed.
  *
- * main.c	rounds: starts processes, kills them, and looks at what they left
- * process.c	what a process does beside requests: its descriptors, threads and signals
- * request.c	random requests, and what is wrong with some of them
- * judge.c	what may come of a request: its errno, and the bytes that it writes
+ * main.c: rounds. Starts processes, kills them, and checks what they left.
+ *
+ * process.c: everything a process does besides requests: descriptors, threads and
+ * signals.
+ *
+ * request.c: random requests, some of them invalid.
+ *
+ * judge.c: the permitted results of a request: its errno, and the bytes that it writes.
  */
 #ifndef KWQ_FUZZ_H
 #define KWQ_FUZZ_H
@@ -21,7 +25,7 @@
 #define SLOTS		12	/* of a process, for descriptors that its threads share */
 #define STEP		64	/* operations of which the parent is told at once */
 
-/* Memory for the arguments of one call, a page for each. */
+/* Memory for the arguments of one call, one page for each. */
 #define PAGE		4096
 enum {
 	ARG,			/* the structure */
@@ -31,7 +35,10 @@ enum {
 };
 
 #define ROOM		(PAGES * PAGE)
-/* Behind it is nothing, for longer than an entry: who goes through entries finds that. */
+/*
+ * Unmapped space behind the room, longer than an entry: a request that walks over its
+ * entries faults there.
+ */
 #define GAP		(2 * PAGE)
 
 enum kind {
@@ -52,27 +59,27 @@ struct world {
 	int steps[2];		/* a pipe with a byte for each STEP operations */
 };
 
-/* What one call is given, for who judges it. */
+/* The arguments of a call, for the judge. */
 struct call {
 	enum kind kind;
 	unsigned long cmd;
 	__u64 arg;
 	bool torn;		/* pages come and go meanwhile */
-	bool scribbled;		/* what is read changes meanwhile */
+	bool scribbled;		/* the arguments change during the call */
 	bool failing;		/* an allocation or a copy fails */
 	bool wild;		/* a pointer or a length is not what it was meant to be */
 	int ret;
 };
 
-/* One thread that makes requests, and the one that tears its arguments. */
+/* A thread that makes requests, and the thread that tears its arguments. */
 struct fuzzer {
 	struct world *world;
 	struct process *process;
 	__u64 random;
 	__u8 *room;		/* the arguments, as this program sees them */
 	__u8 *torn;		/* the same memory, of which pages may be missing */
-	__u8 *before;		/* what was in it before the call */
-	__u8 *may;		/* which bytes of it the call may write */
+	__u8 *before;		/* the content before the call */
+	__u8 *may;		/* the bytes that the call may write */
 	int memory;		/* a memfd of both */
 	int nth;		/* fail-nth of the thread; -1 without */
 	__u64 tickets[32];
@@ -98,7 +105,7 @@ struct process {
 	struct fuzzer fuzzers[THREADS];
 };
 
-/* One of 0 to @nr - 1. */
+/* A random number from 0 to @nr - 1. */
 static inline __u32 any(struct fuzzer *f, __u32 nr)
 {
 	return next_random(&f->random) % nr;

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What may come of a request, whatever it was made of.
+ * The permitted results of a request, whatever its arguments were.
  */
 #include <stdarg.h>
 
 #include "fuzz.h"
 
-/* Says in one line, which no other process's comes into, what is wrong, and ends the process. */
+/*
+ * Prints the fault in one line, which no other process interleaves, and ends the
+ * process.
+ */
 static void __attribute__((format(printf, 2, 3), noreturn))
 wrong(const struct fuzzer *f, const char *fmt, ...)
 {
@@ -25,9 +28,9 @@ wrong(const struct fuzzer *f, const char *fmt, ...)
 }
 
 /*
- * The errors that are documented for each request. Beside them whatever takes an
- * argument may find it bad, any descriptor may be closed by now or be another's, and
- * there is no memory where it is made to fail.
+ * The documented errors of each request. In addition, every argument may be invalid,
+ * every descriptor may be closed or replaced by now, and memory may be missing where
+ * failures are injected.
  */
 static const int errors[KINDS][12] = {
 	[INFO] = { 0 },
@@ -77,7 +80,10 @@ static void judge_errno(struct fuzzer *f)
 	wrong(f, "%s is not documented", strerror(err));
 }
 
-/* Where an address lies in the room, and how much of it is there; false for none. */
+/*
+ * Returns the offset of an address in the room in @offset. Returns false for any other
+ * address.
+ */
 static bool in_room(struct fuzzer *f, __u64 address, __u64 *offset)
 {
 	__u64 room = user_ptr(f->call.torn ? f->torn : f->room);
@@ -94,7 +100,7 @@ static void may_write(struct fuzzer *f, __u64 address, __u64 len)
 		memset(f->may + offset, 1, len < ROOM - offset ? len : ROOM - offset);
 }
 
-/* As it was told to the kernel. */
+/* The structure as the kernel received it. */
 static const void *told(struct fuzzer *f)
 {
 	__u64 offset;
@@ -104,13 +110,16 @@ static const void *told(struct fuzzer *f)
 	return f->before + offset;
 }
 
-/* Is it known how much was written, by what was returned? */
+/* Whether the return value determines how much was written. */
 static bool is_plain(const struct call *c)
 {
 	return !c->torn && !c->scribbled && !c->failing && !c->wild;
 }
 
-/* How many entries of a batch may be written: those that it tells, or with a fault any. */
+/*
+ * The number of entries that may be written: the returned number, or after a fault any
+ * number.
+ */
 static __u32 entries_written(const struct call *c, __u32 nr)
 {
 	if (nr > KWQ_BATCH_MAX)
@@ -125,7 +134,10 @@ static void may_write_results(struct fuzzer *f, const struct kwq_batch *b, __u32
 	may_write(f, b->results, (__u64)nr * sizeof(__s32));
 }
 
-/* Keys are packed as far as the entries tell; there may be rubbish where it faulted. */
+/*
+ * Keys are packed according to the entries. After a fault the entries may contain
+ * rubbish.
+ */
 static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_size)
 {
 	__u32 nr = entries_written(&f->call, b->nr), keys = nr ? b->keys_len : 0;
@@ -222,7 +234,10 @@ static void judge_writes(struct fuzzer *f)
 			wrong(f, "byte %zu of page %zu was written", i % PAGE, i / PAGE);
 }
 
-/* Nothing of userspace's looks like the kernel's memory, its text or its modules. */
+/*
+ * Whether a word looks like an address of kernel memory, text or modules. No value of
+ * userspace does.
+ */
 static bool is_kernel_pointer(__u64 word)
 {
 	return (word >= 0xffff000000000000 && word < 0xffffff0000000000) ||
@@ -268,7 +283,7 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 		memcpy(&result, f->room + offset + i * sizeof(result), sizeof(result));
 		known = result <= most[kind] && result >= (kind == REMOVE);
 		known = known || result == -EINVAL || result == -EMSGSIZE;
-		/* The memory of its result went away meanwhile. */
+		/* The memory of the result disappeared meanwhile. */
 		known = known || (!is_plain(&f->call) && result == -EFAULT);
 		for (int j = 0; j < ARRAY_SIZE(refused[0]) && refused[kind][j]; j++)
 			known = known || result == -refused[kind][j];
@@ -277,7 +292,10 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 	}
 }
 
-/* What was fetched is as was said, and the tickets go up; they are kept for a Done. */
+/*
+ * Checks the fetched items: they are as described, and the tickets increase. Keeps the
+ * tickets for a Done.
+ */
 static void judge_got(struct fuzzer *f, const struct kwq_batch *b)
 {
 	__u64 offset, last = 0;
@@ -330,7 +348,9 @@ static void judge_stat(struct fuzzer *f)
 	if (s.gets != s.dones + s.abandoned + s.processing || s.gets > s.adds + s.abandoned)
 		wrong(f, "%llu adds, %llu gets, %llu dones, %llu abandoned, %llu processing",
 		      s.adds, s.gets, s.dones, s.abandoned, s.processing);
-	/* What came after the first version is there as a whole, or not. */
+	/* The members after those of the first version are there as a whole, or not at
+	 * all.
+	 */
 	if (size < sizeof(s))
 		return;
 	if (s.items > s.ready + s.processing + s.waiting + s.dead + s.remembered)
@@ -353,7 +373,7 @@ static bool has_keys_of_no_bytes(const struct kwq_batch *b)
 	return b->keys && !b->keys_len;
 }
 
-/* U3: is there an argument that the kernel would not look at? */
+/* U3: whether the get has an argument that the kernel would not use. */
 static bool is_in_vain(const struct kwq_get *get)
 {
 	if (has_keys_of_no_bytes(&get->add) || has_keys_of_no_bytes(&get->done) ||
@@ -367,7 +387,7 @@ static bool is_in_vain(const struct kwq_get *get)
 	       (!(get->flags & KWQ_GET_RELATIVE) || get->add.nr || get->done.nr);
 }
 
-/* Of a call with which nothing was wrong that could have changed what it means. */
+/* Judges the result of a call without any fault that changes its meaning. */
 static void judge_answer(struct fuzzer *f)
 {
 	const struct call *c = &f->call;
@@ -388,7 +408,7 @@ static void judge_answer(struct fuzzer *f)
 		if (c->ret)
 			break;
 		judge_stat(f);
-		/* Behind these are sums, which may be any number. */
+		/* The members behind these are sums, which may be any number. */
 		no_pointers(f, c->arg, offsetof(struct kwq_stat, unfinished));
 		break;
 	case LIST:

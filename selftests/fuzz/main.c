@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Q3, Q8, Q9, Q10, O1, O2, O4, O5, O6: rounds of random requests. In each, processes are
- * let loose upon new queues and killed now and then. At its end, when all of them are
- * gone, what is left in the queues is looked at, fetched and finished: each key is there
- * once at most, and a queue that is shut down and empty holds no memory.
+ * Q3, Q8, Q9, Q10, O1, O2, O4, O5, O6: rounds of random requests. In each round,
+ * processes work on new queues and are killed now and then. At its end all of them are
+ * gone, and the remaining items are checked, fetched and finished. Each key is there at
+ * most once, and a queue that is shut down and empty holds no memory.
  *
- * KWQ_SEED=N          the same decisions again; how they fall together is up to the scheduler
- * KWQ_SOAK_SECONDS=N  rounds for so long
+ * KWQ_SEED=N repeats the decisions; their timing is up to the scheduler.
+ *
+ * KWQ_SOAK_SECONDS=N runs rounds for this long.
  */
 #include <sys/socket.h>
 
@@ -17,7 +18,7 @@
 #define KEYS_ROOM	65536
 #define DEBUGFS		"/sys/kernel/debug/"
 
-/* Queues that everybody has: on both clocks, with narrow limits, and with dead items. */
+/* The shared queues: on both clocks, with small limits, and with dead items. */
 static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
 
 static int make_queue(int dev, int i)
@@ -37,7 +38,7 @@ static int make_queue(int dev, int i)
 	}
 }
 
-/* What a queue has counted: goes up only. A hand-out that was undone is counted no longer. */
+/* Counters only go up, except that an undone hand-out is no longer counted. */
 static void require_progress(const struct kwq_stat *before, const struct kwq_stat *after)
 {
 	REQUIRE(after->adds >= before->adds);
@@ -55,7 +56,7 @@ static void require_progress(const struct kwq_stat *before, const struct kwq_sta
 	REQUIRE(number_in(&after->lateness) >= number_in(&before->lateness));
 }
 
-/* What is left of a queue that nobody else has any more */
+/* The rest of a queue that nobody else has any more */
 
 struct left {
 	int q;
@@ -71,7 +72,9 @@ struct left {
 
 static void note_key(struct left *left, __u64 ticket, const __u8 *bytes, __u32 len)
 {
-	/* Q3: nothing was finished since the first of these was fetched. */
+	/* Q3: nothing was finished since the first of these was fetched, so no key
+	 * comes twice.
+	 */
 	for (unsigned int i = 0; i < left->nr; i++)
 		REQUIRE(left->keys[i].ticket != ticket &&
 			(left->keys[i].len != len || memcmp(left->keys[i].bytes, bytes, len)));
@@ -87,7 +90,7 @@ static void note_key(struct left *left, __u64 ticket, const __u8 *bytes, __u32 l
 	memcpy(left->keys[left->nr++].bytes, bytes, len);
 }
 
-/* Fetches all that is ready; returns why there is no more. */
+/* Fetches all ready items. Returns the reason for the end. */
 static int fetch_all(struct left *left)
 {
 	static struct kwq_got got[64];
@@ -125,7 +128,7 @@ static void finish_all(struct left *left)
 	for (unsigned int i = 0; i < left->nr; i++) {
 		int ret = q_done_with(left->q, left->keys[i].ticket, KWQ_DONE_FORGET);
 
-		/* On a real clock something may have become due meanwhile. */
+		/* On a real clock an item may have become due meanwhile. */
 		REQUIRE(ret >= 0 && !(ret & KWQ_REQUEUED && left->manual));
 		free(left->keys[i].bytes);
 	}
@@ -133,8 +136,8 @@ static void finish_all(struct left *left)
 }
 
 /*
- * O3: what is held may be lost at any moment, and of a lease of a nanosecond it always
- * is. Then it is ready again, and can be taken out.
+ * O3: a held item may be lost at any moment; with a lease of a nanosecond it always is.
+ * Then it is ready again and can be removed.
  */
 static void empty_with_leases(int q)
 {
@@ -167,7 +170,7 @@ static void empty_with_leases(int q)
 	REQUIRE(ret == -ESHUTDOWN);
 }
 
-/* L11: as many are listed as are dead, and each of them comes back. */
+/* L11: the list is as long as the number of dead items, and each of them comes back. */
 static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 {
 	static struct kwq_dead_entry entries[64];
@@ -199,7 +202,10 @@ static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 	REQUIRE(!ret && !dead);
 }
 
-/* D7: nothing waits for longer than a clock goes. A named queue's is its owner's to move. */
+/*
+ * D7: nothing waits beyond the end of the clock. Only the owner moves a named queue's
+ * clock.
+ */
 static void go_to_the_end(int q, const struct kwq_stat *before)
 {
 	struct kwq_stat stat;
@@ -213,14 +219,14 @@ static void go_to_the_end(int q, const struct kwq_stat *before)
 	REQUIRE(!stat.waiting && stat.now == TIME_MAX);
 }
 
-/* Takes the descriptor over. All processes are gone that had the queue, or its name. */
+/* Owns the descriptor. No process has the queue or its name any more. */
 static void finish_queue(int q)
 {
 	struct kwq_stat before, stat;
 	struct left left = { .q = q_reopen(q) };
 	bool shut_down;
 
-	/* O1: with the last handle goes what it held, the parent's too. */
+	/* O1: items come back with their last handle, including the parent's. */
 	REQUIRE(left.q >= 0 && !close(q));
 	REQUIRE(!q_stat(left.q, &before));
 	REQUIRE(before.handles == 1 && !before.processing);
@@ -237,7 +243,9 @@ static void finish_queue(int q)
 	if (before.lease) {
 		empty_with_leases(left.q);
 	} else {
-		/* Of a queue that is shut down there will be no more: this handle holds it all. */
+		/* A queue that is shut down gets no new items: this handle holds all of
+		 * them.
+		 */
 		REQUIRE(fetch_all(&left) == (shut_down ? -ESHUTDOWN : -EAGAIN));
 		REQUIRE(!left.manual || left.nr == stat.ready);
 		finish_all(&left);
@@ -260,7 +268,7 @@ static void finish_queue(int q)
 	close(left.q);
 }
 
-/* Returns how many there were. O5: root opens whatever mode they have. */
+/* Returns their number. O5: root opens queues of any mode. */
 static int finish_named_queues(int dev)
 {
 	struct kwq_list_entry entries[4];
@@ -311,7 +319,7 @@ static void start(struct round *r, int i)
 		live(r->world, i, seed);
 }
 
-/* Each of them ends by the parent's hand alone; orphans were children of theirs. */
+/* Processes end only by the parent's kill; orphans are their children. */
 static void look_for_the_dead(const struct round *r)
 {
 	int status;
@@ -346,7 +354,7 @@ static void go_on(struct round *r)
 	r->stopped = -1;
 }
 
-/* After each step something happens to one of them. */
+/* After each step, disturbs one process. */
 static void disturb(struct round *r)
 {
 	__u32 random = next_random(&r->random);
@@ -364,7 +372,7 @@ static void disturb(struct round *r)
 		REQUIRE(!kill(r->pids[i], SIGSTOP));
 		break;
 	case 3:
-		/* Not for one thread: whichever takes it. */
+		/* For any thread of the process. */
 		kill(r->pids[i], SIGALRM);
 		break;
 	default:
@@ -383,7 +391,7 @@ static void watch(struct round *r)
 	}
 }
 
-/* Returns how many named queues there were. */
+/* Returns the number of named queues. */
 static int run_round(struct world *w, __u64 seed)
 {
 	struct round r = { .world = w, .random = seed, .stopped = -1 };
@@ -406,7 +414,7 @@ static int run_round(struct world *w, __u64 seed)
 	}
 	for (int i = 0; i < PROCESSES; i++)
 		kill_one(&r, i);
-	/* Children of theirs; none of them does anything for long. */
+	/* Children of these processes; none of them lives long. */
 	while (waitpid(-1, &status, 0) > 0)
 		;
 	REQUIRE(errno == ECHILD);
@@ -419,7 +427,7 @@ static int run_round(struct world *w, __u64 seed)
 	return finish_named_queues(w->dev);
 }
 
-/* Any allocation may fail, and none of them is worth a page of the log. */
+/* Lets every allocation fail, and keeps failures out of the log. */
 static void prepare_failures(void)
 {
 	write_text(DEBUGFS "failslab/ignore-gfp-wait", "N");
@@ -445,7 +453,7 @@ int main(void)
 	w->dev = open_device();
 	REQUIRE(w->dev >= 0);
 	prepare_failures();
-	/* A process that has just begun may be sent one. */
+	/* A new process may get this signal before it is ready. */
 	signal(SIGALRM, SIG_IGN);
 
 	for (int round = 0; round < ROUNDS || now_ns() < end; round++)

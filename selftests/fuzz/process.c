@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One process: its threads share descriptors, which they duplicate, pass on, poll and
- * close under each other's calls.
+ * One process. Its threads share descriptors, and duplicate, pass on, poll and close
+ * them while others use them.
  */
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -14,7 +14,7 @@ int slot_fd(struct fuzzer *f, int i)
 	return atomic_load(&f->process->slots[i]);
 }
 
-/* Whoever takes a descriptor out of its slot closes it; calls on it may be under way. */
+/* A thread that takes a descriptor out of its slot closes it, even if calls use it. */
 void put_slot(struct fuzzer *f, int i, int fd)
 {
 	fd = atomic_exchange(&f->process->slots[i], fd);
@@ -90,7 +90,7 @@ static void wait_in_epoll(struct fuzzer *f, int fd)
 	epoll_wait(f->process->epoll, events, ARRAY_SIZE(events), any(f, 2));
 }
 
-/* O6: no number in it is as long as an address. */
+/* O6: fdinfo contains no number as long as an address. */
 static void read_fdinfo(int fd)
 {
 	char path[64], text[1024], *line;
@@ -107,7 +107,7 @@ static void read_fdinfo(int fd)
 	REQUIRE(held <= processing);
 }
 
-/* Of a file that is no queue by now any answer will do. */
+/* If the file is no queue any more, any result is valid. */
 static void use_as_a_file(struct fuzzer *f, int fd)
 {
 	char byte = 0;
@@ -128,14 +128,16 @@ static void use_as_a_file(struct fuzzer *f, int fd)
 	}
 }
 
-/* A child that has all descriptors, uses one of them, and is gone. */
+/* A child inherits all descriptors, uses one of them, and ends. */
 static void fork_a_child(struct fuzzer *f, int fd)
 {
 	const struct kwq_get nothing = { .size = sizeof(nothing) };
 	pid_t pid = fork();
 
 	if (pid) {
-		/* Else its init's, which is the program itself. */
+		/* Otherwise init reaps the child; in the VM, init is this project's own
+		 * program.
+		 */
 		if (pid > 0 && one_in(f, 2))
 			waitpid(pid, NULL, 0);
 		return;
@@ -217,7 +219,7 @@ static void mend(struct fuzzer *f)
 		f->torn);
 }
 
-/* Numbers and keys that are read, but no address. */
+/* Changes numbers and keys that the kernel reads, but no addresses. */
 static void scribble(struct fuzzer *f, __u64 *random)
 {
 	_Atomic __u8 *byte;
@@ -228,7 +230,7 @@ static void scribble(struct fuzzer *f, __u64 *random)
 	atomic_fetch_xor(byte, 1 << r / 65536 % 8);
 }
 
-/* The arguments of one call after the other, from before it until after it. */
+/* Tears the arguments of one call after the other, from before the call until after it. */
 static void *tearer(void *arg)
 {
 	struct fuzzer *f = arg;
@@ -239,7 +241,7 @@ static void *tearer(void *arg)
 		if (f->call.torn)
 			tear_page(f, &random);
 		REQUIRE(!sem_post(&f->begun));
-		/* A call that sleeps is not worth more of them. */
+		/* Do not tear more pages of a call that sleeps. */
 		for (int i = 0; i < TEARS && atomic_load(&f->calling); i++) {
 			if (f->call.torn) {
 				mend(f);
@@ -262,7 +264,7 @@ static void make_room(struct fuzzer *f)
 {
 	f->memory = memfd_create("arguments", MFD_CLOEXEC);
 	REQUIRE(f->memory >= 0 && !ftruncate(f->memory, ROOM));
-	/* Two gaps with nothing in them, and before each the room. */
+	/* Two mappings of the room, each with a gap behind it. */
 	f->room = mmap(NULL, 2 * (ROOM + GAP), PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	REQUIRE(f->room != MAP_FAILED);
 	REQUIRE(mmap(f->room, ROOM, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, f->memory, 0) ==
@@ -274,7 +276,7 @@ static void make_room(struct fuzzer *f)
 	REQUIRE(f->before && f->may);
 }
 
-/* Its own signals, now restarting what they interrupt and now not. */
+/* Interrupts its own calls, with and without SA_RESTART. */
 static void have_it_interrupted(struct fuzzer *f)
 {
 	struct sigevent event = {
@@ -312,7 +314,7 @@ static void *fuzz(void *arg)
 	struct world *w = f->world;
 	sigset_t alarm;
 
-	/* Of this thread alone, once what it starts has it blocked. */
+	/* For this thread alone: the threads that it starts have the signal blocked. */
 	sigemptyset(&alarm);
 	sigaddset(&alarm, SIGALRM);
 	REQUIRE(!pthread_sigmask(SIG_BLOCK, &alarm, NULL));
@@ -323,7 +325,7 @@ static void *fuzz(void *arg)
 	REQUIRE(!pthread_sigmask(SIG_UNBLOCK, &alarm, NULL));
 	f->nth = f->process->is_root ? open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC) : -1;
 	have_it_interrupted(f);
-	/* What is open from here on has a number that nobody has seen in a slot before. */
+	/* From here on, new descriptors have numbers that were never in a slot. */
 	pthread_barrier_wait(&f->process->ready);
 
 	for (;;) {
@@ -355,20 +357,24 @@ void live(struct world *world, int number, __u64 seed)
 	if (!process.is_root) {
 		REQUIRE(!setresgid(1000, 1000, 1000) && !setresuid(1000 + number, 1000 + number,
 								   1000 + number));
-		/* To have its /proc nonetheless. */
+		/* Keeps access to its own /proc after the change of user. */
 		REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 	}
 	catch(SIGALRM);
 	process.epoll = epoll_create1(EPOLL_CLOEXEC);
 	REQUIRE(process.epoll >= 0);
-	/* Some are the parent's, and so its other children's, and some are its own. */
+	/* Some handles are shared with the parent and its other children, some are its
+	 * own.
+	 */
 	for (int i = 0; i < SLOTS; i++) {
 		int q = world->queues[i % QUEUES];
 
 		process.slots[i] = i < QUEUES ? dup(q) : q_reopen(q);
 	}
-	/* So many that sometimes there is none left: each thread has two of its own. */
+	/* The limit is so low that sometimes no descriptor is left. Each thread needs
+	 * two of its own.
+	 */
 	files.rlim_cur = next_fd() + 2 * THREADS + 1;
 	files.rlim_max = files.rlim_cur;
 	REQUIRE(!setrlimit(RLIMIT_NOFILE, &files));

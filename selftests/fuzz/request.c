@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Random requests: built so that they mean something, and then some of them spoiled.
+ * Random requests: built as valid ones, then some of them are spoiled.
  */
 #include "fuzz.h"
 
@@ -14,7 +14,7 @@ const char *const kind_names[KINDS] = {
 	[UNKNOWN] = "an unknown request",
 };
 
-/* An address in the room as the kernel is told of it. */
+/* The kernel's view of an address in the room. */
 static __u64 address(struct fuzzer *f, int page)
 {
 	return user_ptr(f->call.torn ? f->torn : f->room) + page * PAGE;
@@ -40,7 +40,7 @@ static __u64 any_time(struct fuzzer *f)
 	}
 }
 
-/* Names that several processes come upon. */
+/* Names that several processes share. */
 static void any_name(struct fuzzer *f, __u8 to[KWQ_NAME_MAX + 1])
 {
 	static const char *const names[] = { "fuzz-a", "fuzz-b", "fuzz-c", "fuzz-\xff d" };
@@ -53,7 +53,7 @@ static void any_name(struct fuzzer *f, __u8 to[KWQ_NAME_MAX + 1])
 		set_name(to, names[any(f, ARRAY_SIZE(names))]);
 }
 
-/* Keys that several processes come upon: each in one length, the last ones long. */
+/* Keys that several processes share. Each has a fixed length; the last ones are long. */
 static __u32 any_key(struct fuzzer *f, __u8 *to, __u32 room)
 {
 	static const __u32 long_ones[] = { 100, 1000, KWQ_KEY_MAX };
@@ -152,7 +152,7 @@ static __u32 any_number_of_entries(struct fuzzer *f, size_t entry_size)
 	}
 }
 
-/* A batch of entries that are read, in the pages of @place. */
+/* A batch of entries to be read, in the pages of @place. */
 static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
 {
 	int page = BATCHES + place * 3;
@@ -160,7 +160,7 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 	size_t known = entry_size_of(kind), size = known;
 	__u32 nr, used = 0;
 
-	/* A program that is newer than the kernel, and asks for nothing new. */
+	/* A program newer than the kernel that uses no new members. */
 	if (one_in(f, 16))
 		size += 8 * (1 + any(f, 3));
 	nr = any_number_of_entries(f, size);
@@ -241,7 +241,7 @@ static void any_limiter(struct fuzzer *f, struct kwq_limiter *l)
 		l->u.space[any(f, 4)] = any_time(f);
 }
 
-/* Its limiters are in the second half of the page EXTRA, which has room for 32. */
+/* The limiters are in the second half of the page EXTRA, which has room for 32. */
 static void any_config(struct fuzzer *f, struct kwq_config *config)
 {
 	struct kwq_limiter *limiters = (void *)(page_of(f, EXTRA) + PAGE / 2);
@@ -311,20 +311,20 @@ static void build_get(struct fuzzer *f, struct kwq_get *get)
 		fill_in(f, &get->done, 1, DONE);
 	if (one_in(f, 16))
 		return;
-	/* Where it does not wait, the call now and then asks for a wait nonetheless. */
+	/* A get that does not wait sometimes has a deadline nonetheless. */
 	get->flags = waits ? 0 : KWQ_GET_NONBLOCK;
 	get->deadline = waits || one_in(f, 32) ? any_deadline(f) : 0;
 	if (waits ? one_in(f, 3) : one_in(f, 32)) {
 		get->flags |= KWQ_GET_RELATIVE;
 		get->deadline = any_time(f);
-		/* To go on with a wait that a signal interrupted. */
+		/* Continues a wait that a signal interrupted. */
 		get->resume = one_in(f, 4) ? any_deadline(f) : 0;
 	}
 	if (!one_in(f, 64))
 		leave_room(f, &get->get, 2, GET);
 }
 
-/* The arguments as they should be, but for their sizes. */
+/* Builds valid arguments, except for their sizes. */
 static void build(struct fuzzer *f)
 {
 	void *arg = page_of(f, ARG);
@@ -393,7 +393,7 @@ static void build(struct fuzzer *f)
 		break;
 	case ADVANCE:
 		advance->flags = one_in(f, 4) ? KWQ_ADVANCE_TO : 0;
-		/* To its end it goes once, and little happens afterwards. */
+		/* Rarely to its end, because little happens afterwards. */
 		advance->time = one_in(f, 64) ? any_time(f) : any(f, 2 * MSEC);
 		break;
 	default:
@@ -401,7 +401,7 @@ static void build(struct fuzzer *f)
 	}
 }
 
-/* Each request, and how many of 100 it is. */
+/* Each request, and its share in percent. */
 static const struct {
 	unsigned long cmd;
 	size_t size;
@@ -435,7 +435,7 @@ static enum kind any_kind(struct fuzzer *f)
 {
 	int r = any(f, 100);
 
-	/* After these there is little left to be done with a queue. */
+	/* After these, little can be done with a queue. */
 	if (one_in(f, 100))
 		return one_in(f, 2) ? SHUT_DOWN : DRAIN;
 	for (enum kind kind = 0; kind < KINDS; kind++) {
@@ -446,7 +446,7 @@ static enum kind any_kind(struct fuzzer *f)
 	return GET;
 }
 
-/* What nobody may read, and what is read as far as its page goes. */
+/* An address that is not readable, or readable only up to the end of its page. */
 static __u64 bad_address(struct fuzzer *f)
 {
 	switch (any(f, 7)) {
@@ -466,9 +466,9 @@ static __u64 bad_address(struct fuzzer *f)
 }
 
 /*
- * The addresses in a structure. What else is in it may be anything: it says how much is
- * written, and behind the room is a gap; but an address that is half right would be
- * somebody else's.
+ * Whether this is an address in a structure. Everything else may be changed at random:
+ * the judge knows how much is written, and a gap follows the room. But a half-correct
+ * address could point to other memory.
  */
 static bool is_address(enum kind kind, size_t at)
 {
@@ -520,7 +520,7 @@ static __u32 odd_number(struct fuzzer *f)
 	}
 }
 
-/* One member of the structure becomes something else. */
+/* Changes one member of the structure. */
 static void spoil_member(struct fuzzer *f, size_t size)
 {
 	__u8 *arg = page_of(f, ARG);
@@ -538,13 +538,13 @@ static void spoil_member(struct fuzzer *f, size_t size)
 	memcpy(arg + at, &number, sizeof(number));
 }
 
-/* A bit of an entry, or of a limiter, is another. */
+/* Flips a bit of an entry or of a limiter. */
 static void spoil_entry(struct fuzzer *f)
 {
 	int page = one_in(f, 8) ? EXTRA : BATCHES + any(f, 3) * 3;
 	size_t at = any(f, one_in(f, 2) ? 64 : PAGE);
 
-	/* The address of the limiters is in this one. */
+	/* The address of the limiters is here. */
 	if (page == EXTRA && f->call.kind == CREATE && at / 8 == 4)
 		return;
 	page_of(f, page)[at] ^= 1 << any(f, 8);
@@ -560,7 +560,7 @@ static void spoil(struct fuzzer *f, size_t size)
 		f->call.wild = true;
 		break;
 	case 1:
-		/* Newer than the kernel; asks for what that does not know, or does not. */
+		/* Newer than the kernel, with or without unknown content. */
 		*usize = size + 8 * (1 + any(f, 8));
 		if (one_in(f, 2))
 			page_of(f, ARG)[size + any(f, 8)] = 1;
@@ -574,7 +574,7 @@ static void spoil(struct fuzzer *f, size_t size)
 	case 3:
 	case 4:
 		spoil_entry(f);
-		/* Its page may be another's where one batch follows upon another. */
+		/* If batches are adjacent, the page may belong to another one. */
 		f->call.wild = true;
 		break;
 	default:
@@ -584,7 +584,7 @@ static void spoil(struct fuzzer *f, size_t size)
 	}
 }
 
-/* Whatever is written, there must be no doubt that it was. */
+/* Poisons the room, so that every write is visible. */
 static void poison_room(struct fuzzer *f)
 {
 	size_t size = kinds[f->call.kind].size;
@@ -592,16 +592,13 @@ static void poison_room(struct fuzzer *f)
 	poison(f->room, ROOM);
 	if (!size)
 		return;
-	/* What is read is zero where nothing else is said; of these two only the size is. */
+	/* Unset members are zero. These two requests read only the size. */
 	if (f->call.kind != INFO && f->call.kind != STAT)
 		memset(page_of(f, ARG), 0, size);
 	*(__u32 *)page_of(f, ARG) = size;
 }
 
-/*
- * Failures on request, of whichever allocation or copy comes as the nth; which must not be
- * that of a signal's frame.
- */
+/* Lets the nth allocation or copy fail. It must not be that of a signal frame. */
 static void arm(struct fuzzer *f, const sigset_t *alarm)
 {
 	char text[16];
@@ -611,7 +608,7 @@ static void arm(struct fuzzer *f, const sigset_t *alarm)
 	REQUIRE(pwrite(f->nth, text, len, 0) == len);
 }
 
-/* To ask whether it has failed, and to say stop, copies too, and can be what fails. */
+/* Asking for a failure and disarming copy, too, and may be the step that fails. */
 static void disarm(struct fuzzer *f, const sigset_t *alarm)
 {
 	char text[16] = "";
@@ -632,7 +629,7 @@ static void wait_for(sem_t *sem)
 		REQUIRE(errno == EINTR);
 }
 
-/* The call, with the other thread at its arguments if there is something for it to do. */
+/* Makes the call. The other thread tears the arguments if there is something to tear. */
 static void carry_out(struct fuzzer *f, int fd)
 {
 	struct call *c = &f->call;
@@ -660,7 +657,7 @@ static void carry_out(struct fuzzer *f, int fd)
 	}
 }
 
-/* Mostly one of those that the request is for. */
+/* Mostly a descriptor of the kind that the request needs. */
 static int any_fd(struct fuzzer *f)
 {
 	enum kind kind = f->call.kind;
@@ -670,7 +667,7 @@ static int any_fd(struct fuzzer *f)
 
 	if (on_device != one_in(f, 32))
 		return f->world->dev;
-	/* Of an end the others shall have something, too; but not all of them. */
+	/* The others shall get such a queue, too, but not all of them. */
 	if ((kind == SHUT_DOWN || kind == DRAIN) && !one_in(f, 4))
 		put_slot(f, slot, new_queue(f->world->dev));
 	return slot_fd(f, slot);
@@ -704,7 +701,7 @@ void make_request(struct fuzzer *f)
 	if (size && one_in(f, 4))
 		spoil(f, size);
 	fd = any_fd(f);
-	/* Whatever direction and size are in a number, only one of them is the request. */
+	/* Of all numbers with these parts only one is the request. */
 	if (one_in(f, 32)) {
 		c->cmd = _IOC(any(f, 4), KWQ_IOC_MAGIC, _IOC_NR(c->cmd), any(f, 12));
 		if (c->cmd != kinds[c->kind].cmd)

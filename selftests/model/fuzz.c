@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The same for libFuzzer: any bytes are a sequence of operations.
+ * The same comparison with libFuzzer: any bytes are a sequence of operations.
  */
 #include <stdlib.h>
 #include <string.h>

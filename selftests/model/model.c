@@ -151,7 +151,7 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 		const struct model_item *item = &model->item[order[i]];
 		const struct model_item *before = i ? &model->item[order[i - 1]] : NULL;
 
-		/* Those that are behind others like them are not looked at. */
+		/* An item behind another one of the same kind cannot be the oldest. */
 		if (before && before->priority == item->priority &&
 		    before->returned == item->returned)
 			continue;
@@ -177,7 +177,7 @@ static void get_ready(struct model *model, struct model_item *item, int priority
 	model->readied++;
 }
 
-/* Q12: of what is dirty a priority can only rise. */
+/* Q12: the priority of a dirty item can only rise. */
 static void raise(struct model *model, struct model_item *item, int priority)
 {
 	if (priority == NONE)
@@ -191,7 +191,7 @@ static void raise(struct model *model, struct model_item *item, int priority)
 	}
 }
 
-/* Q12: what an add that names no priority means. */
+/* Q12: the priority of an add that names none. */
 static int kept(const struct model_item *item)
 {
 	if (item->processing || item->dead)
@@ -201,7 +201,7 @@ static int kept(const struct model_item *item)
 	return item->wait_priority != NONE ? item->wait_priority : item->priority;
 }
 
-/* Q1 Q2 Q4, of an item that is not dead any more */
+/* Q1 Q2 Q4: adds an item that is not dead. */
 static int add(struct model *model, struct model_item *item, int priority, s64 now)
 {
 	if (item->dirty) {
@@ -237,7 +237,10 @@ u32 model_num_requeues(const struct model *model, int nr, s64 now)
 	return item->requeues;
 }
 
-/* L11: any add but a rate-limited one. L12: its losses were of the life before. */
+/*
+ * L11: any add but a rate-limited one revives the item. L12: its losses belong to its
+ * former life.
+ */
 static void revive(struct model_item *item)
 {
 	if (item->dead)
@@ -269,7 +272,7 @@ int model_add(struct model *model, int nr, int priority, bool end_wait, s64 now)
 
 /* ---- D: delays ---- */
 
-/* D1: its time has come. */
+/* D1: the item's time has come. */
 static int end_wait(struct model *model, struct model_item *item, s64 now)
 {
 	int priority = item->wait_priority;
@@ -323,7 +326,7 @@ static int wait(struct model *model, int nr, int priority, s64 when,
 	item->waiting = true;
 	item->when = when;
 
-	/* D4: who had this time already keeps his place, too. */
+	/* D4: an item that had this time already keeps its place, too. */
 	if (moved && when <= now && first(model, model_waiting) == nr)
 		return end_wait(model, item, now);
 	if (!waited)
@@ -340,7 +343,7 @@ int model_add_at(struct model *model, int nr, int priority, s64 when,
 	if (refuses(model, item))
 		return -ESHUTDOWN;
 	item->requeues = model_num_requeues(model, nr, now);
-	/* Q12: of an idle item. What is dead keeps what it has. */
+	/* Q12: an idle item has no priority; a dead one keeps it. */
 	if (model_is_idle(item))
 		item->priority = 0;
 	revive(item);
@@ -448,7 +451,7 @@ int model_get(struct model *model, int holder, s64 now)
 	return nr;
 }
 
-/* Whoever held it does so no longer. K3: what was cancelled ends here, in whichever way. */
+/* Ends the holding of an item. K3: a cancelled item ends here, however its run ended. */
 static bool let_go(struct model *model, struct model_item *item)
 {
 	item->processing = false;
@@ -466,7 +469,7 @@ static bool let_go(struct model *model, struct model_item *item)
 	return true;
 }
 
-/* Q8: the counts of requeues go, too. */
+/* Q8: a shut down drops the counts of requeues, too. */
 static void drop(struct model *model, struct model_item *item)
 {
 	if (item->dead)
@@ -508,9 +511,9 @@ int model_done(struct model *model, int holder, int nr, s64 now)
 	return result;
 }
 
-/* ---- O: what comes back undone ---- */
+/* ---- O: items that come back undone ---- */
 
-/* L11: nobody said that it is done, so it does not die. */
+/* L11: an item that nobody finished does not die. */
 static int undone_priority(struct model_item *item)
 {
 	item->dead = false;
@@ -598,7 +601,7 @@ int model_cancel(struct model *model, int nr)
 	return was == -ENOENT ? 0 : was;
 }
 
-/* K3: in a queue that was shut down; whoever is processing goes on. */
+/* K3: in a queue that is shut down. Items being processed continue. */
 void model_cancel_all(struct model *model)
 {
 	model->cancelled = true;

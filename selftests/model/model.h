@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a queue is to do, by kwq(7): Q, D, L, O1, O2, K3 and M, and nothing of how
- * core.c does it. There are neither lists nor trees: what comes before what is a
- * number, and the first is found by looking at all.
+ * The specification of a queue, after kwq(7): Q, D, L, O1, O2, K3 and M. It shares no
+ * ideas with core.c: there are no lists and no trees. Every order is a number, and the
+ * first item is found by looking at all items.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -11,7 +11,7 @@
 
 #include "rate.h"
 
-/* As many as kmod/tests/core_test.c has, where what was found goes. */
+/* The same number of items as kmod/tests/core_test.c, which receives the printed cases. */
 #define NR_ITEMS	5
 #define NR_HOLDERS	3
 
@@ -54,7 +54,7 @@ struct model {
 	struct model_histogram queue_duration, work_duration, lateness;
 };
 
-/* Items are told by their numbers; NOBODY for none. */
+/* Items are identified by their numbers; NOBODY is none. */
 #define NOBODY	(-1)
 
 void model_item_init(struct model_item *item);
@@ -79,19 +79,19 @@ int model_expire(struct model *model, s64 now);
 void model_drop(struct model *model, int item);
 void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now);
 
-/* Q8: those that wait go first, in whichever order. */
+/* Q8: waiting items are dropped first, in any order. */
 bool model_may_drop(const struct model *model, int item);
 
 bool model_is_idle(const struct model_item *item);
 bool model_is_ready(const struct model_item *item);
 
-/* The numbers of those that are there, in their order; returns how many. */
+/* The numbers of the items in this state, in their order. Returns how many there are. */
 int model_ready(const struct model *model, int order[NR_ITEMS]);
 int model_waiting(const struct model *model, int order[NR_ITEMS]);
 int model_processing(const struct model *model, int order[NR_ITEMS]);
 int model_dead(const struct model *model, int order[NR_ITEMS]);
 
-/* M1: how many are being processed, and dirty. */
+/* M1: the number of items that are being processed and dirty. */
 int model_nr_dirty(const struct model *model);
 
 #endif /* MODEL_MODEL_H */

@@ -2,11 +2,14 @@
 /*
  * Random sequences of operations, as TAP.
  *
- *	random OPERATIONS SEED		so many operations, in sequences that begin with this seed
- *	random --corpus FOLDER NUMBER	so many sequences as files, for the fuzzer to begin with
- *	random --file FILE		the sequence of a file, as the fuzzer leaves one behind
+ * random OPERATIONS SEED: runs this many operations, in sequences from this seed on.
  *
- * With KWQ_SOAK_SECONDS in the environment it is more operations, if they take less time.
+ * random --corpus FOLDER NUMBER: writes this many sequences to files, as seeds for the
+ * fuzzer.
+ *
+ * random --file FILE: runs the sequence of a file that the fuzzer left.
+ *
+ * KWQ_SOAK_SECONDS in the environment makes it continue for at least that time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,9 +25,9 @@
 #define LONGEST	512
 
 /*
- * Sequences differ in what is in them: some have a few kinds of operations only, some
- * a few items, some a clock that hardly moves. What two operations do to each other is
- * seen soonest where little else happens.
+ * Sequences differ in their content: some have only a few kinds of operations, some
+ * only a few items, some a clock that hardly moves. Interactions of two operations show
+ * soonest when little else happens.
  */
 static size_t make(u64 seed, struct op ops[LONGEST])
 {
@@ -46,19 +49,19 @@ static size_t make(u64 seed, struct op ops[LONGEST])
 		ops[i].priority = shape & 32 ? value >> 24 | 0x80 : value >> 24;
 		ops[i].how = value >> 32;
 		ops[i].value = more >> 32;
-		/* A short time, after which much may still happen. */
+		/* A short time, so that much may happen afterwards. */
 		if (shape & 64 && ops[i].value % 16 < 5 && ops[i].value % 16 > 1)
 			ops[i].value |= 8;
 	}
 	return nr;
 }
 
-/* A sequence takes less than a ms. Who takes so many s does not end at all. */
+/* A sequence takes less than a millisecond. One that takes this many seconds never ends. */
 #define STUCK_SECONDS	60
 
 enum verdict { AGREE, DIFFER, DIE };
 
-/* In a process of its own: what is broken may not live to tell. */
+/* Runs a sequence in a child process, which may crash. */
 static enum verdict run_apart(const struct op *ops, size_t nr, struct difference *difference,
 			      unsigned int seconds)
 {
@@ -106,7 +109,7 @@ static void explain(const char *of, struct op *ops, size_t nr)
 	sequence_print(stdout, ops, nr, "found_at_random", &difference);
 }
 
-/* How far a run came, told to the process that waits for it. */
+/* The progress of a run, reported to the process that waits for it. */
 struct progress {
 	u64 seed;
 	u64 operations;

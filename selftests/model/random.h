@@ -4,7 +4,7 @@
 
 #include <linux/types.h>
 
-/* The next number of a sequence, which any state begins: splitmix64. */
+/* splitmix64: returns the next number of a sequence. Any state can start one. */
 static inline u64 random_next(u64 *state)
 {
 	u64 z = *state += 0x9e3779b97f4a7c15;

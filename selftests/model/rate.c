@@ -27,7 +27,7 @@ static u128 smaller(u128 a, u128 b)
 	return a < b ? a : b;
 }
 
-/* ---- What may be configured ---- */
+/* ---- Validation ---- */
 
 static bool is_time(u64 ns)
 {
@@ -39,7 +39,7 @@ bool rate_is_valid_backoff(const struct kwq_backoff *b)
 	return is_time(b->duration) && is_time(b->cap) && !b->pad;
 }
 
-/* One that every add may go through again, from its first step on. */
+/* A backoff that every add can run from its first step on. */
 static bool is_valid_as_limiter(const struct kwq_backoff *b)
 {
 	return rate_is_valid_backoff(b) && (!b->cap || b->cap >= b->duration) &&
@@ -102,7 +102,10 @@ bool rate_is_valid(const struct kwq_limiter_config *config)
 
 /* ---- L4: the bucket ---- */
 
-/* It holds its burst, and no more than comes in between the ends of the clock. */
+/*
+ * A bucket never holds more than its burst, and never more than comes in the clock's
+ * whole range.
+ */
 static __int128 full(const struct kwq_limiter *limiter)
 {
 	return smaller((u128)limiter->u.bucket.burst * limiter->u.bucket.period,
@@ -126,19 +129,19 @@ static u128 take(struct rate *rate, int i, s64 now)
 
 	bring(rate, i, now);
 	rate->level[i] -= limiter->u.bucket.period;
-	/* D7: who waits longer than the clock goes waits for its end. */
+	/* D7: a wait that exceeds the clock ends at the clock's end. */
 	if (rate->level[i] < -most)
 		rate->level[i] = -most;
 	return rate->level[i] < 0 ? -rate->level[i] / limiter->u.bucket.events : 0;
 }
 
-/* a / b, rounded down, below 0 too */
+/* a / b, rounded down, also for negative a */
 static __int128 divide_down(__int128 a, __int128 b)
 {
 	return a / b - (a % b < 0);
 }
 
-/* As many tokens as before, of which each has another number of parts now. */
+/* Keeps the number of tokens, of which each now has another number of parts. */
 static void change_rate(struct rate *rate, int i, const struct kwq_limiter *old, s64 now)
 {
 	const struct kwq_limiter *new = &rate->config.limiters[i];
@@ -165,7 +168,7 @@ static u128 exponential(const struct kwq_limiter *limiter, u32 requeues)
 	return smaller((u128)limiter->u.exponential.base << requeues, limiter->u.exponential.max);
 }
 
-/* A product is rounded down to a ns, and what 63 bits cannot hold is 2^63 - 1. */
+/* A product is rounded down to a nanosecond, and saturates at 2^63 - 1. */
 static u128 product(u128 ns, u32 factor)
 {
 	return smaller(ns * factor / KWQ_ONE, LONGEST);
@@ -232,7 +235,7 @@ void rate_configure(struct rate *rate, const struct kwq_limiter_config *config, 
 	}
 }
 
-/* Whether chance is asked. */
+/* Whether the delay depends on the random number. */
 bool rate_jitters(const struct rate *rate)
 {
 	u32 i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the limiters are to answer (L2 to L7), and which of them there may be: in
- * numbers of 128 bits, by what kwq(7) says and not by how limiter.c does it.
+ * The specification of the limiters (L2 to L7) and of valid configurations. It computes
+ * with 128-bit numbers, after kwq(7), and not as limiter.c does.
  */
 #ifndef MODEL_RATE_H
 #define MODEL_RATE_H
@@ -9,9 +9,9 @@
 #include <linux/kwq_limiter.h>
 
 /*
- * A bucket's level is its tokens, in parts: one token has as many parts as its period
- * has ns, and each ns brings as many parts as its period brings events. So all of it
- * is in whole numbers. What is owed is a level below 0.
+ * A bucket's level counts parts of tokens. A token has as many parts as its period has
+ * ns, and each ns adds as many parts as the period has events. So all numbers are
+ * integers. A level below 0 is a debt.
  */
 struct rate {
 	struct kwq_limiter_config config;

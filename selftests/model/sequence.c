@@ -21,7 +21,7 @@ struct run {
 	FILE *out;	/* of a run that is printed: the model alone */
 };
 
-/* ---- What an operation names ---- */
+/* ---- The operands of an operation ---- */
 
 static const u8 shares[NR_KINDS] = {
 	[ADD]			= 18,
@@ -68,7 +68,7 @@ static int op_holder(const struct op *op)
 	return op->who / NR_ITEMS % NR_HOLDERS;
 }
 
-/* Mostly one that is being processed, if any is. */
+/* Picks mostly an item that is being processed, if there is one. */
 static int op_processing(const struct run *run, const struct op *op)
 {
 	int order[NR_ITEMS];
@@ -82,7 +82,7 @@ static int op_priority(const struct op *op)
 	static const s8 few[] = { KWQ_PRIORITY_NONE, KWQ_PRIORITY_NONE, 0, -1, 1, 2,
 				  KWQ_PRIORITY_MIN, KWQ_PRIORITY_MAX };
 
-	/* Where there are few, they meet. */
+	/* A few priorities, so that items often share one. */
 	if (op->priority < 0)
 		return few[op->priority & 7];
 	return op->priority % KWQ_NR_PRIORITIES + KWQ_PRIORITY_MIN;
@@ -98,7 +98,10 @@ static s64 later(s64 now, u64 ns)
 	return ns > (u64)(S64_MAX - now) ? S64_MAX : now + (s64)ns;
 }
 
-/* A time: near, at a bound of the histograms, far, the end, past, or that of another item. */
+/*
+ * A time: near, at a bound of the histograms, far, at the end, in the past, or that of
+ * another item.
+ */
 static s64 op_time(const struct run *run, const struct op *op)
 {
 	u64 value = op->value >> 4;
@@ -147,7 +150,7 @@ static u64 some_length(u64 *state)
 	case 3:
 		return (value >> 8) % 10000;
 	case 4:
-		/* Now and then one that is too long. */
+		/* Sometimes a length that is too long. */
 		return (value >> 8) % 16 ? 0 : 1ULL << 63;
 	default:
 		return (value >> 8) % 20;
@@ -190,7 +193,7 @@ static void some_limiter(u64 *state, struct kwq_limiter *limiter)
 	default:
 		break;
 	}
-	/* Now and then something where nothing may be. */
+	/* Sometimes a value in a member that must be zero. */
 	if (random_next(state) % 64 == 0)
 		limiter->u.space[random_next(state) % 4] = some_number(state);
 	if (random_next(state) % 128 == 0)
@@ -214,7 +217,7 @@ static void some_config(u32 value, struct kwq_limiter_config *config)
 		some_limiter(&state, &config->limiters[i]);
 }
 
-/* ---- As a case of KUnit's ---- */
+/* ---- Printing as a KUnit case ---- */
 
 static const char item_names[NR_ITEMS] = { 'a', 'b', 'c', 'd', 'e' };
 static const char holder_names[NR_HOLDERS] = { 'x', 'y', 'z' };
@@ -314,7 +317,7 @@ static const char *number_name(u64 number)
 	return name;
 }
 
-/* An operation that answers what the model says. */
+/* Prints an operation with the answer of the model. */
 static void __attribute__((format(printf, 3, 4)))
 say(const struct run *run, const char *answer, const char *format, ...)
 {
@@ -389,7 +392,7 @@ static void say_config(const struct run *run, const struct kwq_limiter_config *c
 	fprintf(out, "\t}\n");
 }
 
-/* As far as it can be said before its steps are. */
+/* Prints the backoff before its steps. */
 static void say_backoff(const struct run *run, const struct kwq_backoff *b, u64 reset, u64 now,
 			bool valid)
 {
@@ -397,7 +400,7 @@ static void say_backoff(const struct run *run, const struct kwq_backoff *b, u64 
 
 	if (!out)
 		return;
-	/* core_test.c itself has no need of <linux/kwq_backoff.h>. */
+	/* core_test.c itself does not need <linux/kwq_backoff.h>. */
 	fprintf(out, "\t{\n\t\tstatic const struct kwq_backoff backoff = {\n");
 	fprintf(out, "\t\t\t.duration = %lluULL, .cap = %lluULL,\n",
 		(unsigned long long)b->duration, (unsigned long long)b->cap);
@@ -430,7 +433,7 @@ same(struct run *run, s64 got, s64 wanted, const char *format, ...)
 	return false;
 }
 
-/* An answer is in the printed operation itself: nothing has to be asked besides. */
+/* The printed operation contains the expected answer, so no further check is printed. */
 static bool answered(struct run *run, s64 got, s64 wanted)
 {
 	return same(run, got, wanted, "%s", "");
@@ -536,7 +539,7 @@ static bool same_gauges(struct run *run)
 	       same(run, got.unfinished, wanted.unfinished, "@unfinished");
 }
 
-/* One after the other, from @list on, are those of @order, and no more. */
+/* Compares a list with @order: the same items in the same order, and no others. */
 static bool same_list(struct run *run, const struct list_head *list, const char *name,
 		      const int *order, int nr)
 {
@@ -556,7 +559,7 @@ static bool same_list(struct run *run, const struct list_head *list, const char 
 	return same(run, at->next == list && list->prev == at, true, "@%s", name);
 }
 
-/* Band by band: those of one priority and lane are neighbours in the order. */
+/* Compares band by band: items of one priority and lane are adjacent in the order. */
 static bool same_ready(struct run *run)
 {
 	u64 occupied[KWQ_NR_LANES] = {};
@@ -590,8 +593,8 @@ static bool same_ready(struct run *run)
 }
 
 /*
- * Puts an item among those that are there, by time; behind its equals. Returns how many
- * there are then.
+ * Inserts an item by its time, behind items of the same time. Returns the new number of
+ * items.
  */
 static int insert(const struct run *run, const struct list_head *link, int *order, int nr)
 {
@@ -606,7 +609,7 @@ static int insert(const struct run *run, const struct list_head *link, int *orde
 	return nr + 1;
 }
 
-/* What waits in the core, in the order in which it will come due. */
+/* The waiting items of the core, in the order in which they become due. */
 static int in_order(const struct run *run, int order[NR_ITEMS])
 {
 	const struct kwq_waiting *waiting = &run->core.waiting;
@@ -677,7 +680,7 @@ static bool same_all(struct run *run)
 	       same_counters(run) && same_gauges(run);
 }
 
-/* ---- Carrying out ---- */
+/* ---- Executing ---- */
 
 static bool do_add(struct run *run, const struct op *op)
 {
@@ -731,7 +734,7 @@ static bool do_get(struct run *run, const struct op *op)
 								     run->now)), wanted);
 }
 
-/* Mostly by the one who holds it. */
+/* Mostly through the holder. */
 static bool do_done(struct run *run, const struct op *op)
 {
 	int nr = op_processing(run, op);
@@ -744,7 +747,7 @@ static bool do_done(struct run *run, const struct op *op)
 						       &run->item[nr], run->now), wanted);
 }
 
-/* It does not go back, and it has an end. */
+/* The clock never goes back, and stops at its end. */
 static void do_clock(struct run *run, const struct op *op)
 {
 	s64 when = op_time(run, op);
@@ -864,7 +867,7 @@ static bool do_drop(struct run *run)
 	if (!run->model.shut_down)
 		return true;
 	say(run, NULL, "kwq_core_drop(&t->core)");
-	/* Which of several, nobody but the core can tell. */
+	/* Only the core knows which of several items it dropped. */
 	if (!run->out)
 		nr = number_of(run, kwq_core_drop(&run->core));
 	else
@@ -932,7 +935,7 @@ static void some_backoff(u32 value, struct kwq_backoff *b, u64 *reset)
 	*reset = random_next(&state) % 8 ? some_length(&state) % 30 : KWQ_NO_RESET;
 }
 
-/* B1 B2: by a manager, which starts over now and then. */
+/* B1 B2: runs a manager, which sometimes starts over. */
 static bool do_backoff(struct run *run, const struct op *op)
 {
 	struct kwq_backoff_manager manager;
@@ -981,7 +984,9 @@ static void do_requeues(struct run *run, const struct op *op)
 {
 	int nr = op_item(op);
 
-	/* What is idle or cancelled and has none will not have any before it is added. */
+	/* An idle or cancelled item without requeues does not get any before its next
+	 * add.
+	 */
 	if ((model_is_idle(&run->model.item[nr]) || run->model.item[nr].cancelled) &&
 	    !run->model.item[nr].requeues)
 		return;
@@ -1003,7 +1008,7 @@ static void do_abandoned(struct run *run, const struct op *op)
 
 static void do_shut_down(struct run *run, const struct op *op)
 {
-	/* Else there would be little before it. */
+	/* Otherwise little would happen before the shut down. */
 	if (op->value % 4)
 		return;
 	run->model.shut_down = true;
@@ -1098,11 +1103,11 @@ bool sequence_run(const struct op *ops, size_t nr, struct difference *difference
 	return true;
 }
 
-/* ---- Making it small ---- */
+/* ---- Shrinking ---- */
 
 typedef bool fails_fn(const struct op *ops, size_t nr);
 
-/* Leaves out @length operations wherever the others still fail. */
+/* Removes @length operations at a time, wherever the rest still fails. */
 static size_t leave_out(struct op *ops, size_t nr, size_t length, fails_fn *fails)
 {
 	struct op shorter[nr];
@@ -1121,7 +1126,7 @@ static size_t leave_out(struct op *ops, size_t nr, size_t length, fails_fn *fail
 	return nr;
 }
 
-/* Keeps @simple in the place of the operation if they still fail. */
+/* Replaces the operation by @simple if the sequence still fails. */
 static void simplify_by(struct op *ops, size_t nr, size_t at, struct op simple, fails_fn *fails)
 {
 	struct op before = ops[at];

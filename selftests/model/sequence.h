@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sequences of operations, carried out by the core and by the model, which are
- * compared after each.
+ * Sequences of operations. The core and the model execute them and are compared after
+ * each operation.
  */
 #ifndef MODEL_SEQUENCE_H
 #define MODEL_SEQUENCE_H
@@ -11,9 +11,9 @@
 #include <stdio.h>
 
 /*
- * One operation. Any bytes are one: what they name is taken modulo what there is, and
- * what is not allowed in the state that the queue is in is left out. So a sequence
- * stays one when some of it is taken away, and a fuzzer's bytes are one, too.
+ * One operation. Any bytes are a valid one: operands are taken modulo the number of
+ * choices, and operations that the queue's state forbids are skipped. So a part of a
+ * sequence is a sequence, and so are a fuzzer's bytes.
  */
 struct op {
 	u8 kind;
@@ -39,7 +39,7 @@ enum kind {
 	DROP,
 	CANCEL,
 	CANCEL_ALL,
-	ITEM_INIT,	/* of what was cancelled */
+	ITEM_INIT,	/* of a cancelled item */
 	CONFIGURE,
 	WHEN,		/* the limiters alone are asked */
 	BACKOFF,	/* a few steps of one */
@@ -49,12 +49,12 @@ enum kind {
 	NR_KINDS
 };
 
-/* Of so many values of op.kind each kind is; some are more than others. */
+/* The kinds share this many values of op.kind; frequent kinds have more of them. */
 #define NR_CODES	128
 
 enum kind op_kind(const struct op *op);
 
-/* Where core and model differ. */
+/* A difference between core and model. */
 struct difference {
 	size_t at;		/* the operation after which they do */
 	char what[160];		/* in C, as a test would write it */
@@ -62,15 +62,15 @@ struct difference {
 	long long wanted;
 };
 
-/* Returns true if core and model agree all the way. */
+/* Returns true if core and model agree to the end. */
 bool sequence_run(const struct op *ops, size_t nr, struct difference *difference);
 
-/* Makes the sequence as short and simple as it may be while it fails; returns its length. */
+/* Shrinks a failing sequence as far as it still fails. Returns its new length. */
 size_t sequence_shrink(struct op *ops, size_t nr, bool (*fails)(const struct op *ops, size_t nr));
 
 /*
- * Prints it as a case for kmod/tests/core_test.c, which ends with what is different; or,
- * for NULL, with an operation that does not come to its end.
+ * Prints the sequence as a case for kmod/tests/core_test.c that ends with the
+ * difference. If @difference is NULL, the last operation is one that never returns.
  */
 void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name,
 		    const struct difference *difference);

@@ -1,23 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Reads the mutants of this folder, plants them and judges what became of them.
+"""Reads the mutants of this folder, plants them and judges whether they were found.
 
-mutant.py list [NAME...]        name, suite and programs of these, or of all
-mutant.py check TREE            does each still fit the sources in TREE, and KUnit's tests
+mutant.py list [NAME...]        name, suite and programs of these mutants, or of all
+mutant.py check TREE            checks that every mutant fits the sources in TREE, and names existing KUnit cases
 mutant.py plant NAME TREE       changes the sources in TREE
-mutant.py judge NAME RESULTS    what found it, by the results of its suite
-mutant.py table LINES           the same lines in columns
+mutant.py judge NAME RESULTS    prints the test that found it, from the results of its suite
+mutant.py table LINES           prints the lines as columns
 
 A mutant is a file NAME.diff, which begins with
 
     # SPDX-License-Identifier: GPL-2.0-only
     class: the class of bug
-    suite: the suite of run-tests.sh that finds it, and the programs if it is of kselftests
-    finds: a regular expression: what of that suite's results has to fail
+    suite: the suite of run-tests.sh that finds it, and the programs of a kselftests suite
+    finds: a regular expression; a failure of the suite must match it
     then, up to the first line that begins with ---, why it is a bug
 
-and goes on with hunks, each a line "--- FILE" and then lines as in a unified diff. They have no line numbers: what is
-there before the change has to be found once in the file, wherever it is. It is so much as makes it the only one.
+Hunks follow. Each is a line "--- FILE" and then lines as in a unified diff, without line numbers. The text before the
+change must occur exactly once in the file, so a hunk has enough context to be unique.
 """
 import json
 import re
@@ -41,7 +41,7 @@ class Mutant:
         self.finds = re.compile(self.finds)
         for hunk in hunks:
             file, *lines = hunk.splitlines(keepends=True)
-            # Editors like to take the space of an empty line away.
+            # Editors tend to strip the space of an empty context line.
             lines = [' \n' if line == '\n' else line for line in lines]
             if any(line[0] not in ' -+' for line in lines):
                 raise ValueError(f'{name}: a line begins with none of " -+"')
@@ -52,11 +52,11 @@ class Mutant:
             raise ValueError(f'{name}: changes nothing')
 
     def plant(self, tree):
-        """The files as they are with it."""
+        """Returns the changed files, by name."""
         files = {}
         for file, before, after in self.hunks:
             text = files.get(file) or (Path(tree) / file).read_text()
-            # At the beginning of a line, where each of its lines begins.
+            # The text matches only at the beginning of a line.
             found = ('\n' + text).count('\n' + before)
             if found != 1:
                 raise ValueError(f'{self.name}: what it changes is {found} times in {file}')
@@ -64,13 +64,13 @@ class Mutant:
         return files
 
     def cases(self):
-        """KUnit's test cases that are to find it."""
+        """The KUnit cases that must find the mutant."""
         for cases in re.findall(r'kwq-[\w-]+/(\w+|\([\w|]+\))', self.finds.pattern):
             yield from re.findall(r'\w+', cases)
 
     def judge(self, failed):
-        """Returns what found it."""
-        # A case that was not reached has no name.
+        """Returns the failure that found the mutant."""
+        # Skip cases that were not reached: they have no name.
         failed = [what for what in failed if what and what[-1] != '/']
         lost = [what for what in failed if 'could not be built' in what]
         if lost or not failed:

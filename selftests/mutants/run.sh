@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Plants bugs in a copy of this checkout, one at a time, and runs the suite that has to find each. A bug is found when
-# the module was built with it and what its file names fails: see mutant.py. A table of them goes to build/mutants.txt.
-# selftests/spin/mutants has others, of the model of the shell.
+# Plants bugs in a copy of this checkout, one at a time, and runs the suite that must find each. A bug is found if the
+# module builds with it and the test named in its file fails; see mutant.py. The table of results goes to
+# build/mutants.txt. The bugs of the shell's model are in selftests/spin/mutants.
 #
-# MUTANTS='early-ready* ...'  these only
-# MUTANTS=short               those that `make test` plants: quick ones that prove that mutants are still found
-# TAP=1                       TAP on stdout, not the table
+# MUTANTS='early-ready* ...'  only these
+# MUTANTS=short               the quick ones that `make test` plants, as proof that mutants are still found
+# TAP=1                       TAP on stdout instead of the table
 . "$(dirname "$0")/../vm/common.sh"
 
 HERE=$TOP/selftests/mutants
@@ -18,13 +18,13 @@ SHORT='duplicate-hand-out lost-wakeup-unfetch timer-after-free'
 read -ra patterns <<<"${MUTANTS:-*}"
 [ "${MUTANTS:-}" != short ] || read -ra patterns <<<"$SHORT"
 
-# Files are written only where they differ, so that what did not change is not compiled again.
+# Writes only files that differ, so that unchanged files are not compiled again.
 fresh_tree() {
 	mkdir -p "$TREE"
 	rsync -rclp --delete --exclude=/build --exclude=/.git "$TOP/" "$TREE/"
 }
 
-# run_suite LOGS SUITE [PROGRAMS]: in the copy. A bug may be found by something that does not end.
+# run_suite LOGS SUITE [PROGRAMS]: runs a suite in the copy, with short time limits: a bug may show as a hang.
 run_suite() {
 	local status=0
 
@@ -37,7 +37,7 @@ run_suite() {
 	return $status
 }
 
-# Without a bug each suite has to pass, with all the programs that are wanted of it: it would be no proof otherwise.
+# Without a bug each suite must pass, with all programs that the mutants need. Otherwise a failure proves nothing.
 run_without() {
 	local suite programs
 
@@ -59,13 +59,13 @@ run_without() {
 		}' | sort -r)
 }
 
-# one NAME SUITE [PROGRAMS]: a line of the table.
+# one NAME SUITE [PROGRAMS]: prints a line of the table.
 one() {
 	local began=$SECONDS found=yes verdict
 
 	fresh_tree
 	"$HERE/mutant.py" plant "$1" "$TREE"
-	# It fails, as it has to: how is looked at by judge.
+	# The suite should fail; judge checks how.
 	run_suite "$WORK/$1" "${@:2}" || true
 	verdict=$("$HERE/mutant.py" judge "$1" "$TREE/build/results/$2.json") || found=NO
 	printf '%s\t%s\t%s\t%s\t%d\t%s\n' "$1" "${verdict%%$'\t'*}" "${*:2}" "$found" $((SECONDS - began)) "${verdict#*$'\t'}"

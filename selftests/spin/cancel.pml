@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* K3: an item is cancelled, by one or by two at once, that is added, due and handled meanwhile. */
+/* K3: one or two tasks cancel an item that is added, due and handled meanwhile. */
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/timer.pml"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * O1, Q5: a handle is closed that holds several items, in one hold of the lock,
- * while two getters sleep.
+ * O1, Q5: a handle that holds several items is closed while two getters sleep. Its
+ * items come back in several lock holds.
  */
 #define PER_HOLD 2
 #include "model/shell.pml"

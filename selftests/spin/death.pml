@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* O7: of two workers that wait with EPOLLEXCLUSIVE one dies once it is woken, or has had enough. */
+/*
+ * O7: two workers wait with EPOLLEXCLUSIVE. One of them dies once it is woken, or
+ * leaves.
+ */
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/exclusive.pml"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* K3: a queue with a handler is destroyed, what is ready, waiting and running in it and all. */
+/* K3: a queue with a handler is destroyed while items are ready, waiting and running. */
 #include "model/shell.pml"
 #include "model/timer.pml"
 #include "model/worker.pml"
@@ -10,7 +10,7 @@ init {
 		idle[0] = true; workers[0] = true;
 		idle[1] = true; workers[1] = true;
 		retries = 1;
-		/* No call may be under way: these have returned. */
+		/* No call may be under way: all earlier calls have returned. */
 		expires[0] = 1; promised[0] = true;
 		armed = 1; enqueued = true; fires_at = 1;
 		dirty[1] = true; owed[1] = true;

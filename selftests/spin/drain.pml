@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Q8, Q9, O1: two drains and a shut down, a getter that may die with what it holds,
- * and one that stays to the end.
+ * Q8, Q9, O1: two drains and a shut down, a getter that may die while it holds an item,
+ * and a getter that stays to the end.
  */
 #include "model/shell.pml"
 #include "model/adder.pml"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Q5: getters that leave for a signal, a deadline, a buffer that is too small or
- * cannot be written, while others sleep.
+ * Q5: getters leave because of a signal, a deadline, a buffer that is too small, or one
+ * that is not writable, while others sleep.
  */
 #include "model/shell.pml"
 #include "model/adder.pml"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* K2, Q4, Q9: two workers, a handler that wants another try, and a drain. */
+/* K2, Q4, Q9: two workers, a handler that asks for a retry, and a drain. */
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/timer.pml"

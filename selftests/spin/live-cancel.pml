@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* K3: while somebody adds an item for ever, and its handler too, a cancel of it returns. */
+/* K3: a cancel returns even if a task and the handler add the item for ever. */
 #define FAIR_LOCK
 #define NOW_MAX 1
 #include "model/shell.pml"

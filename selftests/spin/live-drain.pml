@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Q9: while somebody adds for ever, a drain returns. */
+/* Q9: a drain returns even if a task adds for ever. */
 #define FAIR_LOCK
 #include "model/shell.pml"
 #include "model/adder.pml"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Q5: while somebody adds for ever, no getter sleeps for ever beside what is ready. */
+/* Q5: no getter sleeps for ever while an item is ready, even if a task adds for ever. */
 #define FAIR_LOCK
 #include "model/shell.pml"
 #include "model/adder.pml"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* U2: two that poll and a getter, until a shut down. */
+/* U2: two pollers and a getter, until a shut down. */
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/getter.pml"

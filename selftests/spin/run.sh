@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Searches the model of the shell round the core, as TAP: each configuration of `searches` has to hold in every state
-# there is, and each bug of `mutants` has to be found. How many states there were is in build/logs/spin.log.
+# Searches the model of the shell around the core, as TAP. Each configuration of `searches` must hold in every
+# reachable state, and each bug of `mutants` must be found. build/logs/spin.log has the numbers of states.
 #
-# SPIN=full  the large configurations as well: minutes, and some GiB of memory
+# SPIN=full also runs the large configurations, which take minutes and some GiB of memory.
 . "$(dirname "$0")/../vm/common.sh"
 
 HERE=$TOP/selftests/spin
@@ -15,11 +15,12 @@ small | full) ;;
 *) die "SPIN is small or full, not $SPIN" ;;
 esac
 
-# What spin's verifier says of what it found, and what it says when it gave up.
+# Messages of spin's verifier: an error was found, or the search was given up.
 FOUND='^pan:[0-9]+: (assertion violated|invalid end state|acceptance cycle)'
 GAVE_UP='max search depth too small|Search not completed|out of memory|reached -DMEMLIM'
 
-# search DIR CONFIGURATION DEFINE...: the verifier's words go to DIR/pan.out. Fails if it cannot be built, or dies.
+# search DIR CONFIGURATION DEFINE...: writes the verifier's output to DIR/pan.out. Fails if the verifier cannot be
+# built, or crashes.
 search() {
 	local dir=$1 configuration=$2 property=(-DSAFETY) options=()
 	shift 2
@@ -28,7 +29,7 @@ search() {
 	mkdir -p "$dir"
 	cp -r "$HERE"/*.pml "$HERE/model" "$dir"
 	cd "$dir"
-	# With a property of what happens in the end: look for cycles that are fair to each process.
+	# For a liveness property: search for acceptance cycles that are fair to each process.
 	if grep -q '^ltl ' "$configuration.pml"; then
 		property=(-DNFAIR=3) options=(-a -f)
 	fi
@@ -36,24 +37,24 @@ search() {
 	if grep -i 'error' spin.out; then
 		return 1
 	fi
-	# Most of these are searched in less time than a better verifier takes to be compiled.
+	# Optimising the verifier takes longer than most of these searches.
 	gcc -w "-O${OPTIMIZE:-0}" -DCOLLAPSE -DMEMLIM=4000 "${property[@]}" -o pan pan.c
 	"$WITHIN" 1800 ./pan -w22 -m200000 -n "${options[@]}" >pan.out 2>&1
 }
 
-# number PATTERN: from the verifier's words.
+# number PATTERN: a number from the verifier's output.
 number() {
 	sed -nE "s/$1/\\1/p" pan.out | head -n 1
 }
 
-# counted VERDICT WORD...: one line of the log.
+# counted VERDICT WORD...: prints a line of the log.
 counted() {
 	printf '%-10s %10s %10s %6s %7s  %s\n' "$1" "$(number ' *([0-9.e+]+) states, stored.*')" \
 		"$(number ' *([0-9.e+]+) transitions.*')" "$(number '.*depth reached ([0-9]+).*')" \
 		"$(number 'pan: elapsed time ([0-9.]+) seconds')" "${*:2}"
 }
 
-# one NUMBER KIND CONFIGURATION DEFINE...: one line of TAP, and a line for the log.
+# one NUMBER KIND CONFIGURATION DEFINE...: prints a line of TAP and writes a line of the log.
 one() {
 	local nr=$1 kind=$2 dir=$WORK/$1 verdict=ok status=0 name
 	shift 2
@@ -81,16 +82,16 @@ one() {
 		if [ "$verdict" != ok ]; then
 			sed 's/^/# /' "$WORK/$nr.said"
 			grep -E "errors:|$FOUND|$GAVE_UP" pan.out | sed 's/^/# /'
-			# How it came to this.
+			# The trail that leads to the error.
 			[ ! -e "$1.pml.trail" ] || spin -t -p "${@:2}" "$1.pml" 2>&1 | tail -n 60 | sed 's/^/# /'
 		fi
 	} >"$WORK/$nr.tap" || true
 	counted "$kind" "$@" >"$WORK/$nr.log"
-	# The sources of the verifier are large.
+	# The verifier's sources are large.
 	rm -f pan pan.[bchmptre]* ./*.pml
 }
 
-# planted: the mutants that the model has, and those that the list has.
+# planted: compares the mutants in the model with those in the list.
 planted() {
 	diff <(sed -nE 's/^#ifn?def ([A-Z_]+)$/\1/p' "$HERE"/model/*.pml |
 		grep -vxE 'KEYS|NOW_MAX|PER_HOLD|FAIR_LOCK' | sort -u) \

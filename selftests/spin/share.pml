@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Q5, Q8: two tasks get through one handle until a shut down. The first is done with
- * what it got when the second has ended: that must not wait for it.
+ * Q5, Q8: two tasks get through one handle until a shut down. The first task finishes
+ * its item only when the second has ended. So the second must not wait for it.
  */
 #include "model/shell.pml"
 #include "model/adder.pml"

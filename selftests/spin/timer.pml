@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* D1, D2, D5, D6: delayed adds, the timer, two that get, and a shut down meanwhile. */
+/* D1, D2, D5, D6: delayed adds, the timer, two getters, and a shut down meanwhile. */
 #include "model/shell.pml"
 #include "model/adder.pml"
 #include "model/getter.pml"

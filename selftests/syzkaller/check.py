@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Compares syzkaller's description of the ABI with the header.
 
-check.py           says what differs, and what syzkaller would not compile or never call; fails if there is any
-check.py --consts  prints what kwq.txt.const has to be
+check.py           prints differences, and parts that syzkaller would not compile or never call; fails if there are any
+check.py --consts  prints the correct content of kwq.txt.const
 
 Compared are: every request, its number, its direction and its structure; of every structure the members, their places
 and their sizes; every constant and its value. syzlang.py has the rules of syzkaller's language. The compiler tells the
@@ -27,9 +27,9 @@ HEADER = UAPI / 'linux/kwq.h'
 TEXT = HERE / 'kwq.txt'
 CONSTS = HERE / 'kwq.txt.const'
 
-# Of a system call the number depends on the architecture.
+# The number of a system call depends on the architecture.
 SYSCALLS = {'__NR_ioctl': '16, 386:54, arm64:29', '__NR_openat': '257, 386:295, arm64:56'}
-# Parts of the other constants, or words that the kernel says and is never told.
+# Parts of other constants, and values that the kernel only returns.
 NO_CONSTANTS = {'KWQ_IOC_MAGIC', 'KWQ_NAME_MAX', 'KWQ_BATCH_MAX'}
 ANSWERS = ('KWQ_FEATURE_', 'KWQ_STATE_', 'KWQ_WAS_')
 RESULTS = {'KWQ_ADDED', 'KWQ_COALESCED', 'KWQ_DIRTIED', 'KWQ_WAITING', 'KWQ_DEAD', 'KWQ_DIRTY', 'KWQ_FINISHED',
@@ -79,7 +79,7 @@ class Header:
 
 
 class Leaves:
-    """The members of a structure of the description, down to integers, and which bytes are zero."""
+    """The members of a described structure, resolved to integers, and the bytes that must be zero."""
 
     def __init__(self, description, values, kind):
         self.description, self.values = description, values
@@ -101,7 +101,7 @@ class Leaves:
             else:
                 self.covered |= set(range(at, at + size))
                 if str(self.description.resolve(field.type)).startswith('array[const[0, '):
-                    # A batch that is absent, or the rest of a union.
+                    # An absent batch, or the rest of a union.
                     pass
                 else:
                     self.named.append((f'{path}{field.name}', at, size))
@@ -110,7 +110,7 @@ class Leaves:
 
 
 def compiled(header, constants):
-    """What the compiler says: the constants' values, and of each structure its size and its members'."""
+    """Asks the compiler for the values of the constants, and for the sizes of structures and their members."""
     lines = [f'printf("= {name} %llu\\n", (unsigned long long)(long long)({text}));' for name, text in constants.items()]
     for name in header.bodies:
         lines.append(f'printf("# {name} %zu\\n", sizeof(struct {name}));')
@@ -141,7 +141,7 @@ def consts(values):
 
 
 def header_struct(header, kind):
-    """The header's structure that this is a description of, or None."""
+    """The structure of the header that this describes, or None."""
     name = kind.split('[')[0]
     return max((found for found in header.bodies if name == found or name.startswith(found + '_')), key=len, default=None)
 
@@ -151,7 +151,7 @@ def differing_structs(header, description, values, sizes, leaves):
     for kind, struct in sorted(description.instances.items()):
         name = header_struct(header, kind)
         if not name or struct.is_union:
-            # A part of a structure, which is looked at as such, or one of several descriptions.
+            # A part of a structure, checked as such, or one of several descriptions.
             continue
         if name == 'kwq_batch' and re.search(r'\w+, \d+\]$', kind):
             entry, size = re.search(r'(\w+), (\d+)\]$', kind).groups()

@@ -10,20 +10,20 @@ import re
 INTS = {f'int{bits}{order}': bits // 8 for bits in (8, 16, 32, 64) for order in ('', 'be') if bits > 8 or not order}
 INTS['intptr'] = 8
 LENS = ('len', 'bytesize', 'bytesize2', 'bytesize4', 'bytesize8', 'bitsize', 'offsetof')
-# Each built-in type: how many arguments it takes at least and at most, without the base.
+# Built-in types: the minimum and maximum number of arguments, without the base type.
 ARGUMENTS = {'const': (1, 1), 'flags': (1, 1), 'proc': (2, 2), 'csum': (2, 3), 'text': (1, 1), 'fmt': (2, 2), 'void': (0, 0),
              'ptr': (2, 2), 'ptr64': (2, 2), 'array': (1, 2), 'string': (0, 2), 'stringnoz': (0, 1), 'vma': (0, 1),
              'vma64': (0, 1), **{name: (1, 1) for name in LENS}, **{name: (0, 2) for name in INTS}}
-# These take the integer that they are made of as their last argument, but not as an argument of a call.
+# Types with an integer type as their last argument, except as an argument of a call.
 WANT_BASE = ('const', 'flags', 'proc', 'csum', *LENS)
-# The fuzzer decides their values, so the kernel cannot.
+# The fuzzer chooses these values, so the kernel cannot write them.
 NEVER_OUT = ('const', 'flags', 'proc', 'csum', 'text', *LENS)
 NEVER_OPTIONAL = ('const', 'flags', 'csum', 'text', 'fmt', 'array', 'void', *LENS)
 NEVER_ARGUMENT = ('csum', 'text', 'fmt', 'void', 'array', 'string', 'stringnoz')
 NEVER_ALIAS = ('csum', 'text', 'void', 'vma', 'vma64', *LENS)
 RESERVED = ('opt', 'in', 'out', 'inout')
 DIRECTIONS = ('in', 'out', 'inout')
-# What syzkaller's own files bring along.
+# Defined in syzkaller's own files.
 EXTERNAL = {'fd': 'int32'}
 LONGEST_ARRAY = 1000000
 
@@ -79,7 +79,7 @@ class Parser:
 
     def type(self):
         parsed = Type(self.take())
-        # A range of an integer with a size in bits stands behind that: int64:20[0:5].
+        # The range of an integer with a size in bits follows it: int64:20[0:5].
         while self.peek() in ('[', ':'):
             if self.take() == ':':
                 parsed.colon.append(Type(self.take()))
@@ -335,10 +335,10 @@ class Compiler:
     """Says what syzkaller's compiler, or its fuzzer, finds wrong with a description."""
 
     def __init__(self, description, values):
-        # C has the values of negative constants in 64 bits.
+        # C represents negative constants as 64-bit values.
         self.values = {name: value - (1 << 64) if value >> 63 else value for name, value in values.items()}
         self.d = description
-        # Types that cannot be followed to their end.
+        # Types that cannot be resolved.
         self.broken = False
         self.visited, self.seen = set(), {kind: set() for kind in ('flags', 'strings', 'resources', 'structs', 'aliases')}
 

@@ -7,7 +7,7 @@ import syzlang
 
 VALUES = {'ONE': 1, 'TWO': 2, 'BIG': 300}
 
-# A description without a fault, of which each case below spoils a part.
+# A correct description. Each case below spoils a part of it.
 GOOD = '''\
 resource dev[fd]
 resource ticket[int64]: 0, ONE
@@ -44,17 +44,17 @@ ioctl$TAKE(fd dev, cmd const[TWO], arg ptr[inout, take])
 ioctl$MANY(fd dev, cmd const[TWO], arg ptr[in, many])
 '''
 
-# What is replaced, by what, and what has to be said.
+# The replaced text, its replacement, and the expected message.
 SPOILED = [
     ('state	int32	(out)', 'state	const[0, int32]	(out)', 'the kernel cannot write const'),
     ('state	int32	(out)', 'state	flags[flag_set, int32]	(out)', 'the kernel cannot write flags'),
     ('state	int32	(out)', 'state	len[word, int32]	(out)', 'the kernel cannot write len'),
     ('state	int32	(out)', 'state	flags[flag_set, int32]	(inout)', 'the kernel cannot write flags'),
     ('state	int32	(out)', 'state	int32	(in, out)', 'several directions'),
-    # A ticket that is made only inside of a union, or of what may be absent.
+    # A ticket that only a union or an optional part can make.
     ('arg ptr[out, got]', 'arg ptr[out, either]', 'resource ticket cannot be made'),
     ('arg ptr[out, got]', 'arg ptr[out, got, opt]', 'resource ticket cannot be made'),
-    # GET wants a ticket of itself: then nobody ever has the first.
+    # GET itself needs a ticket: then nobody can get the first one.
     ('arg ptr[out, got]', 'arg ptr[inout, got]', 'ioctl$GET can never be called: ticket'),
     ('arg ptr[out, got]', 'arg ptr[inout, got]', 'ioctl$TAKE can never be called: ticket'),
     ('arg ptr[out, got]', 'arg ptr[in, got]', 'resource ticket cannot be made'),
@@ -74,7 +74,7 @@ SPOILED = [
     ('flag_set = ONE', 'flag_set = FOUR', 'FOUR is no constant'),
     ('flag_set = ONE', 'ONE = ONE', 'ONE is a constant and a set of flags'),
     ('resource dev', '# include what follows\nresource dev', 'looks like a directive'),
-    # What nobody uses.
+    # Unused definitions.
     ('when	near', 'when	int64', 'near is not used'),
     ('flags[flag_set, int32]', 'int32', 'flag_set is not used'),
     ('string[words, 8]', 'array[int8, 8]', 'words is not used'),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who adds: kmod/queue.c. */
+/* The adder: kmod/queue.c. */
 
 /* kwq_add_with() */
 inline add(k, after)
@@ -28,7 +28,7 @@ inline add(k, after)
 	kwq_unlock()
 }
 
-/* Adds @nr_adds times, now or (if @timed) after one tick or two; each time any key. */
+/* Adds any key @nr_adds times, now or (if @timed) after one or two ticks. */
 proctype adder(byte nr_adds; bool timed)
 {
 	byte k, after;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who cancels, and who destroys: kmod/cancel.c, and kwq_queue_destroy(). */
+/* Cancelling and destroying: kmod/cancel.c, and kwq_queue_destroy(). */
 #include "shut-down.pml"
 
 bool cancelling[KEYS];
@@ -41,7 +41,7 @@ proctype canceller(byte me; byte k)
 	kwq_unlock()
 }
 
-/* kwq_cancel_all_sync() and kwq_queue_destroy() round it. */
+/* kwq_cancel_all_sync(), and kwq_queue_destroy() which calls it. */
 proctype destroyer(byte me)
 {
 	byte k = NONE, mine;
@@ -93,9 +93,13 @@ proctype destroyer(byte me)
 		i = 0
 	}
 	kwq_unlock();
-	/* kwq_end_workers(): destroy_workqueue() waits for who finds nothing to do. */
+	/* kwq_end_workers(): destroy_workqueue() waits for running work, which finds
+	 * nothing to do.
+	 */
 	atomic { idle[0] == workers[0] && idle[1] == workers[1] -> skip };
-	/* hrtimer_cancel(), without the lock, after a last hold that keeps it from being armed */
+	/* hrtimer_cancel(), without the lock. An earlier lock hold has made sure that
+	 * nobody arms the timer again.
+	 */
 	WANT_LOCK
 	atomic { TAKE_LOCK };
 	kwq_unlock();

@@ -2,8 +2,8 @@
 /* A worker that waits in epoll_wait() with EPOLLEXCLUSIVE: ep_poll() of fs/eventpoll.c. */
 
 /*
- * Gets what it is woken for, @rounds times, or dies after a wake-up. Its handle may be
- * another's as well, so nothing closes but its descriptor: kwq_handle_flush().
+ * Gets an item after each wake-up, @rounds times, or dies after a wake-up. Another task
+ * may share its handle, so only its descriptor is closed: kwq_handle_flush().
  */
 proctype exclusive_poller(byte handle; byte poll; byte rounds; bool dies)
 {
@@ -16,7 +16,7 @@ proctype exclusive_poller(byte handle; byte poll; byte rounds; bool dies)
 again:	atomic { asleep[poll] = !triggered[poll] };
 end_sleep:
 	!asleep[poll];
-	/* ep_send_events(); a readable queue stays in the list. */
+	/* ep_send_events(). A readable queue stays in the list. */
 	triggered[poll] = false;
 	WANT_LOCK
 	atomic { TAKE_LOCK; readable = !WOULD_WAIT; DROP_LOCK };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who gets, and closes: kmod/queue.c and kmod/handle.c. @me is a task; @handle is what it
- * gets through, a struct kwq_holder, which may be another's as well.
+ * Getting and closing: kmod/queue.c and kmod/handle.c. @me is a task. @handle is its
+ * struct kwq_holder, which several tasks may share.
  */
 
-/* What a getter may do with an item, besides to be done with it; a set. */
+/* A set of flags: what a getter may do with an item besides finishing it. */
 #define ONLY_DONE	0
 #define MAY_CLOSE	1	/* it is killed, or closes its handle, while it holds */
 #define MAY_FAULT	2	/* its buffer cannot be written: kwq_handle_unfetch() */
@@ -14,20 +14,20 @@
 
 bool joined[TASKS];
 
-/* A signal, for a task that may sleep. It wakes by itself: see end_sleep. */
+/* Sends a signal to a task that may sleep. The task wakes by itself: see end_sleep. */
 proctype signals(byte whom)
 {
 	signalled[whom] = true
 }
 
 #ifdef CLOSES_IN_TWO_HOLDS
-/* It leaves its holder now, and is made ready later. */
+/* The item leaves its holder now, and is made ready later. */
 #define back()	leave_holder(k); owed[k] = true; taken = taken | (1 << k)
 #else
 #define back()	kwq_core_abandon(k)
 #endif
 
-/* kwq_handle_close(): until nothing is held. */
+/* kwq_handle_close(): repeats until the handle holds nothing. */
 inline kwq_handle_close()
 {
 	do
@@ -72,8 +72,8 @@ inline kwq_handle_close()
 }
 
 /*
- * kwq_handle_fetch() or kwq_get(), @rounds times. In the end, and if it is killed,
- * it closes its handle.
+ * kwq_handle_fetch() or kwq_get(), @rounds times. At the end, or when it is killed, it
+ * closes its handle.
  */
 proctype getter(byte me; byte handle; byte rounds; byte may)
 {
@@ -156,7 +156,7 @@ look:	WANT_LOCK
 	:: else
 	fi;
 
-	/* With a handle that is another's, too, the last close is that one's. */
+	/* If several tasks share the handle, the last close belongs to the other task. */
 close:	if
 	:: handle != me -> joined[handle] = true
 	:: handle == me ->
@@ -174,7 +174,9 @@ list_late:
 	goto end_sleep;
 #endif
 sleep:	kwq_unlock();
-	/* Woken, or by itself; until it runs others may take it for a sleeper still. */
+	/* The task was woken, or woke by itself. Until it runs, others may still take
+	 * it for a sleeper.
+	 */
 end_sleep:
 	atomic {
 		!IS_ASLEEP(getters) || signalled[me] || deadline[me] <= now ->

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Who polls: queue_poll() in kmod/chardev.c. */
+/* The poller: queue_poll() in kmod/chardev.c. */
 
 /*
- * poll() on a handle that does not block, then a get, until it got something
- * @rounds times, or nothing will come: queue_poll(), and do_poll() round it.
+ * poll() on a non-blocking handle, then a get, until it got an item @rounds times, or
+ * none will come: queue_poll(), called by do_poll().
  */
 proctype poller(byte handle; byte poll; byte rounds)
 {

@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The shell round the core, for spin: what kmod/queue.c does under its lock, and
- * what of the kernel it stands on - sleepers, pollers, one hrtimer, a workqueue.
- * The other files here have who calls it; a configuration, one folder up,
- * says who is there at once.
+ * The shell around the core, for spin: the code of kmod/queue.c under its lock, and the
+ * parts of the kernel that it needs (sleepers, pollers, one hrtimer, a workqueue). The
+ * other files here contain the callers. A configuration, one folder up, says which
+ * callers run at the same time.
  *
- * Who tries to understand a hold of the lock finds the C function's name above
- * each step. A hold is two steps at least, with everybody else's unlocked steps
- * between them:
+ * Above each step stands the name of the C function that it models. A lock hold has at
+ * least two steps, and unlocked steps of others come between them:
  *
- *	WANT_LOCK atomic { TAKE_LOCK; the transitions }		as core.c makes them
- *	kwq_unlock();						what follows from them
+ *   WANT_LOCK atomic { TAKE_LOCK; the transitions }  as core.c makes them
+ *   kwq_unlock();                                    their consequences
  *
- * Time is a few ticks, at which it ends (D7). Which of the ready items is handed
- * out is left open: any order there can be is among those. Getters and drainers wait in
+ * Time has a few ticks and then ends (D7). The model leaves open which ready item is
+ * handed out: the real order is one of the possible ones. Getters and drainers wait in
  * line. The order of the pollers is left open.
  *
- * Not here: priorities, limiters and dead items, which are the core's; processors
- * that see each other's writes late. The lock orders all but a poller's listing, and
- * that has a drawing of its own above kwq_unlock().
+ * The model does not contain priorities, limiters and dead items, which belong to the
+ * core. Nor does it contain processors that see each other's writes late: the lock
+ * orders everything except a poller's listing, and a drawing above kwq_unlock() covers
+ * that case.
  *
- * What is asserted is in variables of its own that no step looks at: owed,
- * promised, in_hands, gone, emptied.
+ * The assertions use variables of their own, which no step reads: owed, promised,
+ * in_hands, gone, emptied.
  *
- * A bug is planted with -D. Each mirrors one that the C code could have; mutants
- * lists them.
+ * -D plants a bug that the C code could have. The file mutants lists them.
  */
 #ifndef KEYS
 #define KEYS		2
@@ -32,19 +31,22 @@
 #ifndef NOW_MAX
 #define NOW_MAX		3
 #endif
-/* KWQ_ITEMS_PER_HOLD: with 1 every loop that leaves the lock between does so. */
+/* KWQ_ITEMS_PER_HOLD: with 1, every loop that can release the lock does so. */
 #ifndef PER_HOLD
 #define PER_HOLD	1
 #endif
-/* KWQ_WAKES_PER_HOLD: two waiters are one too many for a hold. */
+/* KWQ_WAKES_PER_HOLD: a hold wakes one waiter, so two waiters need two holds. */
 #define WAKES_PER_HOLD	1
 
 /* KWQ_HOLDS_PER_RUN */
 #define HOLDS_PER_RUN	2
-/* How often in a row a timer may be put off because others worked; "kmod/pace.h" sees to it. */
+/*
+ * How often in a row the timer may be postponed because others worked; kmod/pace.h
+ * limits that.
+ */
 #define PUT_OFF_MAX	1
 
-/* The most of each that a configuration may run. */
+/* The largest number of each in a configuration. */
 #define TASKS		4
 #define POLLERS		2
 #define WORKERS		2
@@ -53,12 +55,12 @@
 #define NEVER		255	/* KTIME_MAX */
 #define FOREVER		255
 
-/* struct kwq_item, of each key: its state, its time, its holder. */
+/* struct kwq_item of each key: its state, time and holder. */
 bool dirty[KEYS], processing[KEYS], cancelled[KEYS];
 byte expires[KEYS] = NEVER;
 byte holder[KEYS] = NONE;
 
-/* struct kwq_core, and struct kwq_queue round it. */
+/* struct kwq_core, and struct kwq_queue which contains it. */
 bool shut_down, all_cancelled;
 bool changed;
 byte fresh;		/* readied - woken */
@@ -69,8 +71,8 @@ byte armed = NEVER;
 byte resume;
 
 /*
- * The wait queues, with the tasks that sleep on each. A wake-up passes over a task that
- * is awake. So a task leaves its wait queue when it wakes, not later under the lock.
+ * The wait queues, with the tasks that sleep on them. A wake-up skips a task that is
+ * awake. So a task leaves its wait queue when it wakes, not later under the lock.
  */
 chan getters = [TASKS] of { byte };
 chan drainers = [TASKS] of { byte };
@@ -79,7 +81,7 @@ chan drainers = [TASKS] of { byte };
 /* The tasks between prepare_to_wait_exclusive() and finish_wait(), woken or not. */
 byte nr_getters, nr_drainers;
 
-/* The waiters that an earlier hold left: owes_wake_ups(). */
+/* The waiters that an earlier hold left for later: owes_wake_ups(). */
 byte wake_getters, wake_drainers, wake_pollers;
 #define OWES		(wake_getters || wake_drainers || wake_pollers)
 
@@ -87,19 +89,25 @@ byte wake_getters, wake_drainers, wake_pollers;
 bool signalled[TASKS];
 byte deadline[TASKS] = NEVER;
 
-/* poll(): on the list of pollers; struct poll_wqueues.triggered. */
+/* poll(): the list of pollers; struct poll_wqueues.triggered. */
 bool listed[POLLERS], triggered[POLLERS];
 
 /*
- * An epoll with EPOLLEXCLUSIVE is among the pollers, and a task sleeps in its
- * epoll_wait(). @triggered then is: the event is in its list.
+ * An epoll with EPOLLEXCLUSIVE is one of the pollers, and a task sleeps in its
+ * epoll_wait(). Here @triggered means that the event is in the epoll's list.
  */
 bool alone[POLLERS], asleep[POLLERS];
 
-/* struct kwq_worker: in the list of those that are idle; its work is queued. */
+/*
+ * struct kwq_worker: idle means in the list of idle workers; queued means that its work
+ * is queued.
+ */
 bool idle[WORKERS], queued[WORKERS];
 
-/* The hrtimer: in its base's tree, for when; its callback runs, and is to come back. */
+/*
+ * The hrtimer: in its base's tree, with its expiry time; its callback runs; the
+ * callback must restart it.
+ */
 bool enqueued, callback, expiring;
 byte fires_at;
 
@@ -113,11 +121,11 @@ bool gone[KEYS];	/* its cancel has returned: it may have been freed */
 bool emptied;		/* a drain has returned: nothing comes out any more */
 bool destroyed;		/* the queue has been freed */
 
-/* What a configuration sets: which workers there are, how often handlers want another try. */
+/* Set by a configuration: the workers, and how often handlers ask for a retry. */
 bool workers[WORKERS];
 byte retries;
 
-/* Scratch, within one step. */
+/* Temporary variables of one step. */
 hidden byte i, nr, when, followed, pays;
 
 #if KEYS == 2
@@ -143,9 +151,8 @@ hidden byte i, nr, when, followed, pays;
 #define WOULD_WAIT	(!NR_READY && (!shut_down || (NR_PROCESSING && !NR_HELD)))
 
 /*
- * The lock. To show that something happens in the end it has to be fair, as the
- * kernel's is: who wants it gets in line. To show that something never happens it
- * is better that anybody may be next.
+ * The lock. A liveness property needs a fair lock, as the kernel's is: waiters queue
+ * up. A safety property holds more generally if any waiter may be next.
  */
 #ifdef FAIR_LOCK
 chan line = [8] of { byte };
@@ -161,7 +168,7 @@ bool locked;
 #define IS_LOCKED	(locked)
 #endif
 
-/* A task wakes by itself, for a signal or a deadline. */
+/* A task wakes by itself because of a signal or a deadline. */
 inline wake_up(list)
 {
 	if
@@ -170,7 +177,10 @@ inline wake_up(list)
 	fi
 }
 
-/* wake_some_of() for getters and drainers: the first ones in line leave the line. */
+/*
+ * wake_some_of() for getters and drainers: wakes the first ones in line, which leave
+ * the line.
+ */
 inline wake_some_of(list, count)
 {
 	nr = (len(list) -> WAKES_PER_HOLD : 0);
@@ -182,7 +192,7 @@ inline wake_some_of(list, count)
 	od
 }
 
-/* pollwake(): it stays triggered until it has looked again. */
+/* pollwake(): the poller stays triggered until it has looked again. */
 inline wake_up_pollers()
 {
 	for (i : 0 .. POLLERS - 1) {
@@ -192,9 +202,9 @@ inline wake_up_pollers()
 }
 
 /*
- * ep_poll_callback(): an epoll consumes the wake-up only if a task sleeps on it. The
- * others that the wake-up comes by list the event; it does not come by all of them
- * once it is consumed.
+ * ep_poll_callback(): an epoll consumes the wake-up only if a task sleeps on it. An
+ * epoll without a sleeper lists the event and passes the wake-up on. Once it is
+ * consumed, later pollers do not see it.
  */
 inline wake_up_alone()
 {
@@ -213,7 +223,7 @@ inline wake_up_alone()
 
 #define IS_POLLED	(listed[0] || listed[1] || alone[0] || alone[1])
 
-/* wake_some_of() for pollers: some with EPOLLEXCLUSIVE, and all of the others. */
+/* wake_some_of() for pollers: wakes some with EPOLLEXCLUSIVE, and all of the others. */
 inline wake_some_pollers()
 {
 	nr = (wake_pollers < WAKES_PER_HOLD -> wake_pollers : WAKES_PER_HOLD);
@@ -236,7 +246,7 @@ inline wake_some()
 	wake_some_pollers()
 }
 
-/* kwq_wake_all_locked(), but for @changed: its caller here is follow_changes(). */
+/* kwq_wake_all_locked(), without @changed: its caller here is follow_changes(). */
 inline kwq_wake_all_locked()
 {
 	wake_getters = nr_getters;
@@ -254,8 +264,8 @@ inline kwq_tell_workers()
 }
 
 /*
- * arm_timer_locked(). hrtimer_try_to_cancel() leaves a timer alone whose callback
- * runs, even if it was started again meanwhile; hrtimer_start() does not.
+ * arm_timer_locked(). hrtimer_try_to_cancel() does not touch a timer whose callback
+ * runs, even if the timer was started again meanwhile. hrtimer_start() does.
  */
 inline arm_timer_locked()
 {
@@ -290,7 +300,7 @@ inline kwq_unlock()
 #ifdef TELLS_ONE_FOR_MANY
 		fresh = (fresh -> 1 : 0);
 #endif
-		/* Not for what was got in the same hold. */
+		/* Not for items that were got in the same hold. */
 		fresh = (fresh < NR_READY -> fresh : NR_READY);
 		followed = changed;
 		pays = followed || (fresh && IS_AWAITED);
@@ -360,8 +370,8 @@ inline end_wait(k)
 }
 
 /*
- * kwq_core_add_at(): the earlier time stays (D2). What is due is left to the timer
- * if others are, too.
+ * kwq_core_add_at(): the earlier time stays (D2). A due item is left to the timer if
+ * other items are due, too.
  */
 inline kwq_core_add_at(k, ticks)
 {
@@ -395,7 +405,7 @@ inline kwq_core_peek(k)
 	fi
 }
 
-/* kwq_get_locked() of what kwq_core_peek() found, for the handle or worker @handle. */
+/* kwq_get_locked() of the item from kwq_core_peek(), for the handle or worker @handle. */
 inline kwq_get_locked(k)
 {
 	assert(!processing[k] && !in_hands[k]);	/* Q3 */
@@ -436,7 +446,7 @@ inline kwq_core_done(k)
 	fresh = fresh + (dirty[k] -> 1 : 0)
 }
 
-/* The rest of kwq_core_abandon() and kwq_core_unget() after leave_holder(). */
+/* The rest of kwq_core_abandon() and kwq_core_unget(), after leave_holder(). */
 inline come_back(k)
 {
 	if
@@ -462,7 +472,7 @@ inline kwq_core_remove(k)
 	promised[k] = false
 }
 
-/* kwq_core_drop(): true in @k if there was something. */
+/* kwq_core_drop(): @k is true if there was an item to drop. */
 inline kwq_core_drop(k)
 {
 	if
@@ -479,7 +489,7 @@ inline kwq_core_drop(k)
 	fi
 }
 
-/* expire_locked(): afterwards @nr is 0 if there may be more. */
+/* expire_locked(): afterwards @nr is 0 if more items may be due. */
 inline expire_locked()
 {
 	nr = PER_HOLD;
@@ -501,7 +511,7 @@ inline expire_locked()
 	od
 }
 
-/* Time goes on, whoever waits for what. */
+/* Time passes, whatever tasks wait for. */
 proctype clock()
 {
 	do
@@ -513,8 +523,9 @@ proctype clock()
 #define IS_EMPTY(k)	(!dirty[k] && !processing[k] && !owed[k] && !in_hands[k])
 
 /*
- * When nobody can go on and time is over: every key is where it belongs, and
- * nobody sleeps who should not. Who is stuck elsewhere is an invalid end state.
+ * When no task can go on and time is over, every key must be where it belongs, and
+ * nobody may sleep who should run. A task that is stuck elsewhere is an invalid end
+ * state.
  */
 #define IS_KEPT(k)	(!owed[k] || IS_READY(k))
 #define IS_OVER(k)	(expires[k] == NEVER && !promised[k] && !processing[k])
@@ -528,7 +539,7 @@ proctype quiet()
 		assert(!IS_LOCKED && !enqueued && !callback);
 		assert(EACH(IS_KEPT) == KEYS);		/* Q4, O1: none is lost */
 		assert(EACH(IS_OVER) == KEYS);		/* D6: the timer forgot none */
-		/* Nobody holds anything any more, whose handle it may be. */
+		/* No task holds an item any more, through any handle. */
 		assert(!len(getters) || WOULD_WAIT);			/* Q5 */
 		assert(!NR_READY || (!idle[0] && !idle[1]));			/* K2 */
 		assert(!listed[0] || WOULD_WAIT);				/* U2 */

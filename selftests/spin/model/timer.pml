@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The timer: kmod/queue.c. */
 
-/* kwq_run_timer(), called by the kernel when the time has come. */
+/* kwq_run_timer(), which the kernel calls when the time has come. */
 proctype timer()
 {
 	byte holds, put_off;
@@ -10,7 +10,9 @@ proctype timer()
 end:	do
 	:: atomic { enqueued && fires_at <= now -> enqueued = false; fires_at = 0; callback = true };
 		holds = 0;
-		/* kwq_pace_may_work(): others may have used the processor up. */
+		/* kwq_pace_may_work(): others may have used the processor too long
+		 * already.
+		 */
 		if
 		:: put_off < PUT_OFF_MAX -> put_off++; works = false
 		:: works = true; put_off = 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The timer of a queue in which nothing waits for its time: kwq_run_timer() wakes the
- * waiters that are left. One hold a run is enough here, at any time: a timer that is put
- * off is one that comes late.
+ * The timer of a queue without waiting items: kwq_run_timer() wakes the remaining
+ * waiters. One hold per run suffices here, at any time: a postponed timer only comes
+ * later.
  */
 proctype waker()
 {

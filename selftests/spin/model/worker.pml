@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The workers of a queue with a handler: kmod/handler.c. */
 
-/* The handler runs: nobody else's of this item does, and its object is there. */
+/* The handler runs: no other handler of this item runs, and its object exists. */
 #define HANDLER_RUNS	assert(in_hands[k] && !gone[k])
 
-/* work_fn(), once for each time that it was queued. */
+/* work_fn(), once for each time that the work was queued. */
 proctype worker(byte handle)
 {
 	byte k = NONE;
@@ -22,7 +22,7 @@ end:	do
 			WANT_LOCK
 			atomic {
 				TAKE_LOCK;
-				/* settle(): forgotten, or again after a time */
+				/* settle(): forgotten, or retried after a time */
 				if
 				:: true
 				:: retries ->
@@ -30,7 +30,7 @@ end:	do
 					kwq_core_add_at(k, 1)
 				fi;
 				kwq_core_done(k);
-				/* the next tick has come, or not */
+				/* the time has come or not */
 				if
 				:: k = NONE
 				:: kwq_core_peek(k)

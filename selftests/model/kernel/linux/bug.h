@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the kernel warns of is a failure here. */
+/* A warning of the kernel is a failure here. */
 #define WARN_ON_ONCE(condition)	({ if (condition) __builtin_trap(); })
