@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the adder pays, who may be an interrupt: of an item whose queue has a handler, and
- * of a plain work item. The worker runs after the measurement.
+ * The cost of an add for the adder, which may be an interrupt: of an item whose queue
+ * has a handler, and of a plain work item. The worker runs after the measurement.
  */
 #include <linux/errno.h>
 #include <linux/preempt.h>
 #include "bench.h"
 
-/* Nothing is queued: the worker is woken. */
+/* Nothing is queued: the add wakes the worker. */
 static __always_inline s64 sample_idle(const struct bench *bench,
 				       bool (*add)(struct bench_object *object))
 {
@@ -26,7 +26,7 @@ static __always_inline s64 sample_idle(const struct bench *bench,
 	return added == bench->rounds ? took : -EIO;
 }
 
-/* Others are added while as many are queued as may run at once. */
+/* More objects are added while as many are queued as may run at once. */
 static __always_inline s64 sample_busy(const struct bench *bench,
 				       bool (*add)(struct bench_object *object))
 {
@@ -45,7 +45,7 @@ static __always_inline s64 sample_busy(const struct bench *bench,
 	return added == 1 + bench->burst ? took : -EIO;
 }
 
-/* The same one is added again and again. */
+/* The same object is added again and again. */
 static __always_inline s64 sample_queued(const struct bench *bench,
 					 bool (*add)(struct bench_object *object))
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the benchmarks of kwq share.
+ * Shared by kwq's benchmarks.
  *
- * They are meant for a machine of one processor whose clock counts instructions: see
- * selftests/vm/bench.sh. Its results are the same in every run, so they can be compared,
- * but they know nothing of cache misses and of processors that wait for each other.
+ * They run on a machine with one processor whose clock counts instructions: see
+ * selftests/vm/bench.sh. Such results are the same in every run, so they can be
+ * compared. They do not include cache misses and processors that wait for each other.
  *
- * A subject has a file of its own, with an array of benchmarks; main.c runs them.
+ * Each subject has a file of its own with an array of benchmarks; main.c runs them.
  */
 #ifndef KWQ_BENCH_H
 #define KWQ_BENCH_H
@@ -16,7 +16,7 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
-/* The most items that are added at once. */
+/* The largest number of items that are added at once. */
 #define BENCH_BURST	64
 
 /**
@@ -47,7 +47,7 @@ struct bench {
 	void (*end)(const struct bench *bench);
 };
 
-/* Each ends with an entry without a name. */
+/* Each array ends with an entry without a name. */
 extern const struct bench bench_clock_subject[];
 extern const struct bench bench_floor_subject[];
 extern const struct bench bench_handler_subject[];
@@ -69,12 +69,12 @@ struct bench_object {
 	u64 runs;
 };
 
-/* One more than a burst, to keep a worker busy with. */
+/* One object more than a burst, to keep a worker busy. */
 extern struct bench_object bench_objects[BENCH_BURST + 1];
 extern struct kwq_queue bench_queue;
 extern struct workqueue_struct *bench_wq;
 
-/* Of the program that loads the module. */
+/* The memory of the program that loads the module. */
 extern struct mm_struct *bench_mm;
 
 int bench_begin_handler(const struct bench *bench);
@@ -84,7 +84,7 @@ void bench_end_work(const struct bench *bench);
 int bench_begin_queue(const struct bench *bench);
 void bench_end_queue(const struct bench *bench);
 
-/* What a benchmark of items of a queue with a handler begins and ends with. */
+/* The beginning and end of benchmarks of items of a queue with a handler. */
 #define BENCH_ITEMS(nr_rounds, nr, max, flags, fn)	\
 	.rounds = nr_rounds,				\
 	.burst = nr,					\
@@ -94,7 +94,7 @@ void bench_end_queue(const struct bench *bench);
 	.sample = fn,					\
 	.end = bench_end_queue
 
-/* And its peer, of plain work items. */
+/* The same for plain work items. */
 #define BENCH_WORK(nr_rounds, nr, max, flags, fn)	\
 	.rounds = nr_rounds,				\
 	.burst = nr,					\
@@ -104,7 +104,7 @@ void bench_end_queue(const struct bench *bench);
 	.sample = fn,					\
 	.end = bench_end_work
 
-/* Both say whether the object was idle and is queued now. */
+/* Both return whether the object was idle and is now queued. */
 static __always_inline bool bench_add_item(struct bench_object *object)
 {
 	return kwq_add(&bench_queue, &object->item) == KWQ_ADDED;
@@ -120,10 +120,10 @@ void bench_wait(const struct bench_object *object, u64 runs);
 int bench_report(const char *name, u64 value, const char *unit);
 int bench_compare_samples(const void *a, const void *b);
 
-/* What bench_since() costs by itself. */
+/* The cost of bench_since() itself. */
 extern u64 bench_clock_cost;
 
-/* Instructions that do nothing. `make bench-profile` counts from the first to the second. */
+/* No-op instructions. `make bench-profile` counts from the first to the second. */
 static __always_inline void bench_mark_begin(void)
 {
 	asm volatile("nopl 0x6b777101(%%rax)" ::: "memory");
@@ -142,7 +142,7 @@ static __always_inline u64 bench_clock(void)
 	return now;
 }
 
-/* On a clock that counts something else than instructions, that may be less than nothing. */
+/* If the clock does not count instructions, the result may be below 0. */
 static __always_inline u64 bench_since(u64 begun)
 {
 	u64 took;

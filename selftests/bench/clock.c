@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the clock counts.
+ * The unit of the clock.
  */
 #include "bench.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue without a handler, whose items are got by who adds them.
+ * A queue without a handler. One task adds and gets its items.
  */
 #include <linux/errno.h>
 #include "bench.h"
@@ -21,7 +21,7 @@ static s64 sample_cycle(const struct bench *bench)
 	return cycles == bench->rounds ? took : -EIO;
 }
 
-/* The next one is there already, as for a worker that is busy. */
+/* The next item is ready already, as for a busy worker. */
 static s64 sample_fused(const struct bench *bench)
 {
 	unsigned int round, cycles = 0;

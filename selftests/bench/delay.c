@@ -8,13 +8,13 @@
 #include <linux/time64.h>
 #include "bench.h"
 
-/* No time comes while this runs, and the first one stays so. */
+/* The times are after the end of the run, and the first one stays the first. */
 #define FIRST_NS	(3600ULL * NSEC_PER_SEC)
 
 static struct kwq_item *waiting;
 static struct rnd_state chance;
 
-/* The same ones in every run. */
+/* The same delays in every run. */
 static u64 some_delay(void)
 {
 	return FIRST_NS + 1 + 1000ULL * prandom_u32_state(&chance);
@@ -61,7 +61,7 @@ static s64 sample_add_after(const struct bench *bench)
 	return added == bench->burst ? took : -EIO;
 }
 
-/* Beside so many. */
+/* With so many items waiting. */
 #define BENCH_DELAY(nr)			\
 	.rounds = 1,			\
 	.burst = BENCH_BURST,		\

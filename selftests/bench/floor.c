@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a cycle is made of, and cannot cost less than.
+ * The parts of a cycle, which set its lower bound.
  */
 #include <linux/err.h>
 #include <linux/gfp.h>
@@ -41,7 +41,7 @@ static s64 sample_clock(const struct bench *bench)
 	return bench_since(begun);
 }
 
-/* With the checks of lists that this kernel has switched on. */
+/* Includes the list checks that this kernel has enabled. */
 static s64 sample_list(const struct bench *bench)
 {
 	struct list_head entries[2];
@@ -58,7 +58,7 @@ static s64 sample_list(const struct bench *bench)
 	return bench_since(begun);
 }
 
-/* Of a key that nobody knew before it was copied in. */
+/* Hashes a key that was not in the cache before the copy. */
 static __always_inline s64 hash(const struct bench *bench, size_t len)
 {
 	static const hsiphash_key_t secret = { { 0x6b7771, 0x6b7772 } };
@@ -85,7 +85,7 @@ static s64 sample_hash32(const struct bench *bench)
 static struct kmem_cache *cache;
 static void *objects[BENCH_BURST];
 
-/* About as large as an item with room for a short key. */
+/* About the size of an item with a short key. */
 static int begin_cache(const struct bench *bench)
 {
 	cache = kmem_cache_create("kwq_bench", 160, 0, SLAB_ACCOUNT, NULL);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All that a piece of work costs, from the add until the processor has nothing more to do
- * with it: an item whose queue has a handler (K2), and a plain work item.
+ * The whole cost of a piece of work, from the add until the processor is done with it. The
+ * work is an item whose queue has a handler (K2), or a plain work item.
  *
- * In the figure are the add, the wake-up of the kernel's worker thread, the switch to it,
- * the function, the worker's way back to sleep, and the switch back: for a burst of
- * items, what each of them has of it.
+ * The figure includes the add, the wake-up of the kernel's worker thread, the switch to
+ * the thread, the function, the worker's way back to sleep, and the switch back. In a
+ * burst each item gets its share.
  */
 #include <linux/errno.h>
 #include <linux/preempt.h>
 #include "bench.h"
 
-/* Nobody works on them before all are added. */
+/* No object is processed before all are added. */
 static __always_inline s64 sample(const struct bench *bench,
 				  bool (*add)(struct bench_object *object))
 {

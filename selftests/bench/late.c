@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How late what waited is ready, in ns of the queue's clock, while the machine has
- * nothing else to do.
+ * The lateness of delayed items, in ns of the queue's clock, on an idle machine.
  */
 #include <linux/completion.h>
 #include <linux/errno.h>
@@ -14,15 +13,15 @@
 
 #define NR_WAITS	2000
 
-/* Long enough to fall asleep in, and not in step with the ticks. */
+/* Long enough to fall asleep, and not in step with the ticks. */
 #define MIN_WAIT_NS	(100 * NSEC_PER_USEC)
 #define SPREAD_NS	NSEC_PER_MSEC
 
 static s64 lateness[NR_WAITS];
 
 /*
- * Who polls the queue is told of a ready item while its lock is held, so nobody can get
- * it earlier. A getter would be woken before, and that be in the figure.
+ * A poller is told of a ready item under the queue's lock, so nobody can get the item
+ * earlier. A getter's wake-up would be part of the figure.
  */
 struct witness {
 	struct wait_queue_entry entry;
@@ -55,7 +54,7 @@ static int wait_once(struct witness *witness, ktime_t when)
 		return -EIO;
 	if (kwq_done(&bench_queue, item) != KWQ_FINISHED)
 		return -EIO;
-	/* Early is worse than late (D5). */
+	/* Early is an error (D5). */
 	return witness->seen < when ? -EIO : 0;
 }
 

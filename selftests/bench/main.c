@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs the benchmarks when the module is loaded, and shows the results in debugfs, in
- * kwq_bench: name, value and unit of each, between tabs.
+ * Runs the benchmarks when the module is loaded. The file kwq_bench in debugfs shows
+ * the results: name, value and unit, between tabs.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -17,7 +17,7 @@
 #include <uapi/linux/sched/types.h>
 #include "bench.h"
 
-/* A tick, or an interrupt, falls into few of the samples, and so does not show. */
+/* A tick or an interrupt hits only a few samples, so the median does not show it. */
 #define WARM_UP	32
 #define SAMPLES	255
 
@@ -119,7 +119,7 @@ static int run(const struct bench *bench)
 					       bench->rounds * bench->burst), "insn");
 }
 
-/* What is left of two readings of the clock with nothing in between. */
+/* The rest of two readings of the clock with nothing between them. */
 static void measure_clock(void)
 {
 	int i;
@@ -157,7 +157,7 @@ struct bench_thread {
 	int err;
 };
 
-/* Why SCHED_IDLE: see bench_wait(). */
+/* bench_wait() explains SCHED_IDLE. */
 static int thread_fn(void *data)
 {
 	const struct sched_attr attr = { .sched_policy = SCHED_IDLE };
@@ -190,7 +190,7 @@ static int __init kwq_bench_init(void)
 	struct bench_thread thread;
 	struct task_struct *task;
 
-	/* What is added must not run until the adder lets it. */
+	/* A worker must not run before the adder yields. */
 	if (num_online_cpus() != 1) {
 		pr_err("kwq_bench: wants a machine of one processor\n");
 		return -EINVAL;

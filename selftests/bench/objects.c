@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The objects that are worked on, as items of a queue or as plain work items, and how
- * to wait until they were.
+ * The objects to process, as items of a queue or as plain work items, and how to wait
+ * for them.
  */
 #include <linux/kwq.h>
 #include <linux/sched.h>
@@ -12,7 +12,7 @@ struct bench_object bench_objects[BENCH_BURST + 1];
 struct kwq_queue bench_queue;
 struct workqueue_struct *bench_wq;
 
-/* What is to be done with an object: the same for both. */
+/* The processing of an object, the same for both. */
 static noinline void work_on(struct bench_object *object)
 {
 	object->runs++;
@@ -102,10 +102,9 @@ void bench_end_work(const struct bench *bench)
  * @object: the object, the last one of those that are queued
  * @runs: how often it must have been
  *
- * The caller runs only when nobody else wants to (SCHED_IDLE), on the same processor as
- * the worker. So to leave the processor is to wait until the worker sleeps, and nobody
- * has to be woken for the waiting: it adds nothing but the two context switches that
- * the worker needs in any case.
+ * The caller has the lowest priority (SCHED_IDLE) and runs on the worker's processor. So
+ * when it yields, it waits until the worker sleeps, and nobody has to wake it. The wait
+ * adds only the two context switches that the worker needs in any case.
  */
 void bench_wait(const struct bench_object *object, u64 runs)
 {

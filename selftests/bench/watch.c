@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The longest time for which interrupts were off. A timer expires in hard interrupt context
- * every few microseconds and notes its greatest lateness. On a machine of one processor,
- * whose clock counts instructions, that is the length of the longest section. It may be too
- * small by one period, and has what it takes to enter the interrupt besides.
+ * The longest time with interrupts off. A timer expires in hard interrupt context every
+ * few microseconds and records its greatest lateness. On a machine with one processor
+ * whose clock counts instructions, that is the length of the longest section. The
+ * figure may be too small by one period, and it includes the entry into the interrupt.
  *
- * A program writes anything to kwq_watch in debugfs to begin, and reads the lateness in ns
- * from it to end.
+ * A program begins a measurement by writing anything to kwq_watch in debugfs. Reading
+ * that file ends it and returns the lateness in ns.
  */
 #include <linux/cleanup.h>
 #include <linux/debugfs.h>
@@ -18,7 +18,7 @@
 #include <linux/mutex.h>
 #include <kmod/compat.h>
 
-/* The tick is no multiple of it, so that the timer meets sections at every place. */
+/* No divisor of the tick, so that the timer hits sections at every place. */
 static const ktime_t period = 9973;
 
 static DEFINE_MUTEX(lock);

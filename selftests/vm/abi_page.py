@@ -25,7 +25,7 @@ def structures_of_page(text):
         lines = [line.expandtabs(8) for line in block.split("\n")]
         starts = [(at.start(), number, at.group(1)) for number, line in enumerate(lines)
                   for at in re.finditer(r"(?:^|(?<=\s))struct (\w+) \{", line)]
-        # From the right to the left: what was found is cut off.
+        # From right to left, because each structure found is cut off.
         for column, first, name in sorted(starts, reverse=True):
             body = []
             for number in range(first, len(lines)):

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What a change costs: `make bench` of another revision and of this checkout as it is, row by row. Each is measured by
-# the benchmarks that it has. Prints all rows, those that differ by more than the benchmarks themselves may with a mark,
-# and writes them to build/bench-compare.tsv.
+# The cost of a change: runs `make bench` of another revision and of this checkout, each with its own benchmarks, and
+# compares them row by row. Prints all rows and writes them to build/bench-compare.tsv. A mark shows rows that differ
+# by more than two runs of the same code do.
 #
-# BASE=REVISION    the other one
-# ONLY=changed     without the rows that do not differ
-# BOOTS, PARTS     as in bench.sh; 1 and instructions, if not said
+# BASE=REVISION    the other revision ONLY=changed     leaves out rows that do not differ BOOTS, PARTS     as in
+# bench.sh; by default 1 and instructions
 . "$(dirname "$0")/common.sh"
 
 [ -n "${BASE:-}" ] || die "BASE=REVISION is missing: what is this checkout to be compared with?"
@@ -16,10 +15,11 @@ export BOOTS=${BOOTS:-1} PARTS=${PARTS:-instructions}
 
 TREE=$BUILD/compare
 TABLE=$BUILD/bench-compare.tsv
-# In percent; as bench.sh has it of two boots of one revision.
+# In percent; the difference that bench.sh accepts between two boots of one revision.
 TOLERANCE=0.5
 
-# bench NAME TOP: measures that checkout. An older one fails when it misses a target, and has measured all the same.
+# bench NAME TOP: measures that checkout. An older one may fail because it misses a target, but has measured
+# everything.
 bench() {
 	local table=$2/build/bench.tsv
 
@@ -30,7 +30,7 @@ bench() {
 
 mkdir -p "$LOGS"
 rm -f "$TABLE"
-# A tree that `make clean` took away is still known to git.
+# Git still knows a worktree that `make clean` removed.
 git -C "$TOP" worktree prune
 if [ -d "$TREE" ]; then
 	logged compare-checkout git -C "$TREE" checkout --force --detach "$commit"

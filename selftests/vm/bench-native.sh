@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What kwq costs in time, on this machine: runs selftests/bench/native in User-Mode Linux, its peers, and the core under two
-# threads, in turns. Writes build/bench-native.figures, a line for each row of selftests/bench/rows-native: name, value
-# and unit. build/bench-native.runs has the least and the most of the runs beside it, build/bench-native.note in words
-# what the table's reader has to know.
+# The cost of kwq in time on this machine. Runs selftests/bench/native in User-Mode Linux, the peers, and the core
+# under two threads, in turns. Writes build/bench-native.figures: name, value and unit of each row of
+# selftests/bench/rows-native. build/bench-native.runs also has the least and the greatest value of all runs.
+# build/bench-native.note describes the conditions in words, for the reader of the table.
 #
-# RUNS=N  how often to run each, 5 if not said
+# RUNS=N  the number of runs of each benchmark, 5 by default
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows-native
@@ -17,10 +17,10 @@ TESTS=(
 	cycle coalesced add_after.10k add_after.100k add_after.1m due.100k due.1m two.cycle two_by_two
 )
 
-# A share of the processors that others may have had, in percent, before the note says that the times are no good.
+# The percentage of processor time used by others above which the note calls the times unreliable.
 OTHERS=5
 
-# run_uml: prints what the kernel's benchmarks print. It exits with a status of its own whatever it ran.
+# run_uml: prints the output of the kernel's benchmarks. The kernel's exit status does not show whether they ran.
 run_uml() {
 	local console=$LOGS/bench-native.console.log status=0
 
@@ -32,20 +32,20 @@ run_uml() {
 	tr -d '\r' <"$console" | sed -n 's/^kwq_bench: \(native\..*\)$/\1/p'
 }
 
-# busy: for how long the processors of this machine had something to do, and of that what was done for this script, in
+# busy: prints for how long the processors of this machine were busy, and how much of that this script used, in
 # hundredths of a second.
 busy() {
 	local ours
-	# In a subshell `times` would know of nothing.
+	# In a subshell `times` would report nothing.
 	times >"$LOGS/bench-native.times"
 	ours=$(awk '{ for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); sum += 60 * part[1] + part[2] } }
 		END { printf "%d", 100 * sum }' "$LOGS/bench-native.times")
-	# What the machine's host took is somebody else's, too.
+	# Time taken by the machine's host counts as used by others.
 	awk -v ours="$ours" -v ticks="$(getconf CLK_TCK)" \
 		'/^cpu / { printf "%d %d\n", ($2 + $3 + $4 + $7 + $8 + $9) * 100 / ticks, ours }' /proc/stat
 }
 
-# summarise FILE...: name, median, unit, least and most.
+# summarise FILE...: prints name, median, unit, least and greatest value.
 summarise() {
 	awk -F '\t' -v OFS='\t' '
 		{
@@ -71,7 +71,7 @@ summarise() {
 		}' "$@"
 }
 
-# check RUNS-FILE: each row has a value and each value a row.
+# check RUNS-FILE: fails unless each row has a value and each value a row.
 check() {
 	awk '
 		FILENAME == ARGV[1] { value[$1] = 1; next }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Where the instructions of one row of `make bench` are: those of an operation, function by function, in the kernel and
-# in the program. What is measured in between - a tick, a thread of the kernel's - is in it.
+# Counts the instructions of one row of `make bench` per operation and function, in the kernel and in the program.
+# Disturbances during the measurement, such as ticks and kernel threads, are included.
 #
 # ROW=NAME  a row of selftests/bench/rows that is the median of samples
 . "$(dirname "$0")/common.sh"

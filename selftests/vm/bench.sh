@@ -1,30 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What kwq costs: measures it, prints a table, and writes build/bench.tsv. Instructions are counted on Debian's kernel,
-# which is booted with selftests/bench. Exits with 0 if each row was measured, and in each boot the same. Whether a row
-# meets its target is shown, and does not fail.
+# Measures the cost of kwq, prints a table, and writes build/bench.tsv. Instructions are counted on Debian's kernel,
+# booted with selftests/bench. Exits with 0 if each row was measured and all boots agree. A missed target is shown
+# but is no failure.
 #
-# BOOTS=N  how often to boot, 2 if not said; the values are the first boot's, of stalls the greatest of all boots
-# PARTS=.. of instructions, stalls (what keeps others from the processor), processors (two of them, emulated) and native,
-#          those; all if not said. keys (ten million of them) takes minutes, and is a part of nothing but `make bench-keys`.
+# BOOTS=N  the number of boots, 2 by default. The values are those of the first boot; for stalls, the greatest of all
+# boots PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two,
+# emulated) and native;
+#          all by default. keys (ten million of them) takes minutes, and only `make bench-keys` includes it
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows
 TABLE=$BUILD/bench.tsv
 BOOTS=${BOOTS:-2}
-# Measures time: see there.
+# Measures time; see that file.
 NATIVE=$VM/bench-native.sh
 PARTS=${PARTS:-instructions stalls processors$([ ! -x "$NATIVE" ] || echo " native")}
 
-# By how much a value may differ from the first boot's, in percent. What a boot draws by chance - addresses, hash seeds -
-# makes some difference; the host makes none. To the servers, to what is one of many, to keys in hash tables that grow
-# and shrink, and where Go's collector runs, it makes more.
+# The accepted difference between boots, in percent. Chance within a boot (addresses, hash seeds) causes a small
+# difference; the host causes none. The difference is larger for the servers, for percentiles, for keys in hash
+# tables that grow and shrink, and where Go's collector runs.
 TOLERANCE=0.5
 LOOSE='^peer\.(beanstalkd|redis)\.|^peer\.go\.add_after|^device\.|\.p99$'
 LOOSE_TOLERANCE=5
 
-# measure NAME [PROGRAM]: one boot; prints what the benchmarks printed.
+# measure NAME [PROGRAM]: boots once and prints the output of the benchmarks.
 measure() {
 	local console=$LOGS/bench-$1.console.log report=$LOGS/bench-$1.report.log status=0
 
@@ -37,7 +38,7 @@ measure() {
 	tr -d '\r' <"$report" | sed -n '/^@kwq begin /,/^@kwq end /{ /^@kwq /!p }'
 }
 
-# compare FIRST OTHER: dies if a value of the two boots differs by more than the tolerance.
+# compare FIRST OTHER: dies if a value differs between two boots by more than the tolerance.
 compare() {
 	awk -F '\t' -v tight=$TOLERANCE -v loose=$LOOSE_TOLERANCE -v chance="${LOOSE//\\/\\\\}" '
 		FILENAME == ARGV[1] { first[$1] = $2; next }
@@ -65,8 +66,8 @@ compare() {
 	' "$1" "$2" >&2 || die "the values do not repeat"
 }
 
-# greatest FIGURES...: of each value the greatest that a boot found. What is measured as the longest of many is the truer
-# the more there were.
+# greatest FIGURES...: the greatest value of all boots. A figure that is the longest of many times becomes more
+# accurate with more measurements.
 greatest() {
 	awk -F '\t' -v OFS='\t' '
 		!($1 in value) || $2 + 0 > value[$1] + 0 { value[$1] = $2; unit[$1] = $3 }
@@ -105,7 +106,7 @@ judge() {
 					}
 					ratio = value[name[i]] / value[peer[i]]
 				}
-				# What is printed is rounded, what is judged is not.
+				# The printed value is rounded; the judged one is not.
 				if (target[i] ~ /^<=[0-9.]+$/)
 					verdict = value[name[i]] + 0 <= substr(target[i], 3) + 0 ? "pass" : "MISS"
 				else if (target[i] ~ /^x<=[0-9.]+$/ && ratio != "-")
@@ -142,7 +143,7 @@ for part in $PARTS; do
 			ICOUNT=1 measure "$boot" >"$figures-$boot.figures"
 			[ "$boot" = 1 ] || compare "$figures-1.figures" "$figures-$boot.figures"
 		done
-		# Otherwise none of it is what it says.
+		# If this fails, no figure is a number of instructions.
 		grep -q $'^clock.nop\t1.00\t' "$figures-1.figures" ||
 			die "the machine's clock does not go on by 1 an instruction"
 		cat "$figures-1.figures" >>"$all"
@@ -185,7 +186,7 @@ done
 judge "$all" "${rows[@]}" >"$TABLE.part" || die "$TABLE was not written"
 mv "$TABLE.part" "$TABLE"
 
-# A value that has several peers is shown once.
+# A value with several peers is shown once.
 awk -F '\t' '
 	{
 		again = $1 == last

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What can be said of the sources without running them, as TAP. A check that finds something is not ok, and what it
-# found follows as comments.
+# Static checks of the sources, as TAP. A check that finds an error is "not ok", and its findings follow as comments.
 #
 # shellcheck disable=SC2317 # the checks are called by the names in CHECKS
 . "$(dirname "$0")/common.sh"
@@ -18,12 +17,12 @@ CHECKS=(
 	man-pages quotes syzkaller mutants template install spaces limits
 )
 
-# Of the benchmarks what is the kernel's to compile; the rest are programs.
+# The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
 
 cd "$TOP" || exit
 
-# files PATTERN...: what is in the repository, or would be with the next `git add`; without what git ignores.
+# files PATTERN...: files in the repository, or in it after the next `git add`. Ignored files are left out.
 files() {
 	git ls-files --cached --others --exclude-standard -- "$@" | sort -u | while read -r file; do
 		[ ! -f "$file" ] || printf '%s\n' "$file"
@@ -39,7 +38,7 @@ check_spdx() {
 		done
 }
 
-# debian/copyright sums up what the files say. As there, the last pattern that fits counts.
+# debian/copyright summarises the licences of the files. As there, the last matching pattern counts.
 check_copyright() {
 	files | python3 -c '
 import fnmatch, re, sys
@@ -62,7 +61,8 @@ for file in sys.stdin.read().splitlines():
 '
 }
 
-# checkpatch IGNORE PATTERN...: run where it may leave the file that it writes into a repository's top.
+# checkpatch IGNORE PATTERN...: runs in a folder of its own, because checkpatch writes a file to the top of a
+# repository.
 checkpatch() {
 	local ignore=$1
 	shift
@@ -74,10 +74,11 @@ checkpatch() {
 }
 
 check_checkpatch() {
-	# What checkpatch takes for code of a tree that has one version, for comparisons, for a function, or for a call.
+	# False findings: checkpatch expects a tree for one kernel version, and takes macros for comparisons,
+	# functions or calls.
 	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON,SPACING tests=MACRO_ARG_REUSE
 	local trace=PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
-	# Macros and types of the kernel's that are not there in userspace, nor in a header for it.
+	# Userspace lacks these macros and types of the kernel.
 	local uapi=BIT_MACRO
 	local userspace=$uapi,PREFER_DEFINED_ATTRIBUTE_MACRO,PREFER_KERNEL_TYPES,CAMELCASE,NEW_TYPEDEFS
 
@@ -94,8 +95,8 @@ check_kernel_doc() {
 	files 'kmod/*.[ch]' 'uapi/*.h' "${BENCH[@]}" | xargs -r "$SOURCE/scripts/kernel-doc" -none -Wall -Werror
 }
 
-# sparse_and_W1 NAME KDIR ARGUMENT...: in a copy of its own, and all of it each time, since what make thinks is up to
-# date would not be looked at.
+# sparse_and_W1 NAME KDIR ARGUMENT...: builds in a new copy, because make would skip files that it considers up to
+# date.
 sparse_and_W1() {
 	local out=$WORK/$1 kdir=$2
 	shift 2
@@ -113,7 +114,7 @@ check_sparse_and_W1_of_tests() {
 	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=m CONFIG_KWQ_SAMPLE_LINK=m
 }
 
-# Against the symbols of the module that was checked before.
+# Uses the symbols of the module that was checked before.
 check_sparse_and_W1_of_bench() {
 	local out=$WORK/bench symbols
 
@@ -125,7 +126,7 @@ check_sparse_and_W1_of_bench() {
 		sed '/^Skipping BTF generation/d'
 }
 
-# The kernel's own semantic patches, but for the few that are written in OCaml and would need its compiler.
+# The kernel's own semantic patches, except those written in OCaml, which would need its compiler.
 check_coccinelle() {
 	rm -rf "$WORK/coccinelle"
 	mkdir -p "$WORK/coccinelle"
@@ -143,7 +144,7 @@ check_shellcheck() {
 	local scripts
 	scripts=$(files | xargs grep -lE '^#!.*\b(ba)?sh$' || true)
 
-	# shellcheck disable=SC2086 # a word each
+	# shellcheck disable=SC2086 # a list of words
 	shellcheck -x -P SCRIPTDIR -f gcc $scripts
 }
 
@@ -152,7 +153,7 @@ check_man_pages() {
 	"$VM/abi_page.py" uapi/linux/kwq.h userspace/man/kwq.4
 }
 
-# README's section for drivers quotes linux/kwq.h, then the sample; and says what they say.
+# The section for drivers in README quotes linux/kwq.h and the sample. Checks that the quotes match the files.
 check_quotes() {
 	local blocks=$WORK/quotes number=0 block
 
@@ -168,22 +169,22 @@ check_quotes() {
 	diff "$blocks/header" "$blocks/readme-1"
 	for block in "$blocks"/readme-[2-9]; do
 		number=$((number + 1))
-		# A part of a file, as it is: between the lines before it and those after it nothing is lost.
+		# A quote is a contiguous part of the file.
 		python3 -c 'import sys; sys.exit(open(sys.argv[1]).read() not in open(sys.argv[2]).read())' \
 			"$block" "$blocks/sample" || echo "README.md: quote $number is not what the sample says"
 	done
 	[ "$number" -gt 0 ] || echo "README.md does not quote the sample"
 }
 
-# The template, completed by what it leaves out, is a module, built as README tells who writes one elsewhere. The word
-# after a line says in which function it is; a line without one is in the same as the line before.
+# The template plus its omitted parts must build as a module, with the Kbuild that README gives. The word after a
+# line names the function that the line belongs to; a line without a word belongs to the function of the line before.
 check_template() {
 	local out=$WORK/template symbols
 
 	symbols=$(echo "$WORK"/stock/module-*/Module.symvers)
 	rm -rf "$out"
 	mkdir -p "$out"
-	# shellcheck disable=SC2016 # the quotes are Markdown's
+	# shellcheck disable=SC2016 # backquotes of Markdown
 	sed -n '/^## For drivers$/,/^## /{/^```make$/,/^```$/{/^```/!p}}' README.md >"$out/Kbuild"
 	# shellcheck disable=SC2016
 	sed -n '/^## For drivers$/,/^## /{/^```c$/,/^```$/{/^```/!p;/^```$/q}}' README.md | awk '
@@ -221,8 +222,8 @@ check_template() {
 	[ "$(modinfo -F depends "$out/ports.ko")" = kwq ] || echo "the template does not depend on kwq"
 }
 
-# The description of the ABI for syzkaller says what the header says, and keeps syzkaller's rules; and what checks that finds
-# what breaks them.
+# The description of the ABI for syzkaller matches the header and follows syzkaller's rules. The checker itself finds
+# faults.
 check_syzkaller() {
 	selftests/syzkaller/test_syzlang.py
 	selftests/syzkaller/check.py
@@ -233,7 +234,7 @@ check_mutants() {
 	selftests/mutants/mutant.py check .
 }
 
-# What is installed can be found by modprobe, and all of it goes away again.
+# modprobe finds the installed module, and uninstall removes everything.
 check_install() {
 	local root=$WORK/install-root release
 	release=$(release_of "$STOCK/kdir")
@@ -245,11 +246,11 @@ check_install() {
 	[ -x "$root/usr/local/bin/kwq" ] || echo "the command is not installed"
 	[ -s "$root/usr/local/lib/udev/rules.d/60-kwq.rules" ] || echo "the udev rule is not installed"
 	logged uninstall make -C "$TOP" uninstall KDIR="$STOCK/kdir" DESTDIR="$root"
-	# depmod's files stay, as they do for every module.
+	# depmod's files stay, as for every module.
 	find "$root" ! -type d ! -name 'modules.*'
 }
 
-# In a folder whose name has a space make refuses to do anything, before it does it to a folder beside it.
+# In a folder whose name has a space, make must refuse to work before it touches a neighbouring folder.
 check_spaces() {
 	local beside=$WORK/spaces folder
 
@@ -263,7 +264,7 @@ check_spaces() {
 	done
 }
 
-# A command that hangs is ended, in its sleep or not, and even if it does not care; others end with their own status.
+# A command that hangs is killed, asleep or not, even if it ignores signals. Other commands keep their own status.
 check_limits() {
 	local command status
 
@@ -282,7 +283,7 @@ number=0 failed=0
 for check in "${CHECKS[@]}"; do
 	number=$((number + 1))
 	log=$LOGS/check-$check.log
-	# A check fails by what it says as well as by its status.
+	# A check fails by its status or by any output.
 	attempt "$log" "check_${check//-/_}"
 	if [ "$attempted" = 0 ] && [ ! -s "$log" ]; then
 		printf 'ok %d - %s\n' "$number" "$check"

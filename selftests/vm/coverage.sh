@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# What of the module KUnit and the device's tests reach, on a kernel with gcov: prints a table, and what is wrong with it.
-# selftests/coverage/report.py says what that is. The counts of each line go to build/coverage.
+# The coverage of the module by KUnit and the device's tests, on a kernel with gcov. Prints a table and its errors;
+# selftests/coverage/report.py defines them. The counts of each line go to build/coverage.
 . "$(dirname "$0")/common.sh"
 
 "$VM/packages.sh"
 lock_build
 release=$(release_of "$("$VM/kernel.sh" gcov)/kdir")
-# Nothing of what was built before a file was renamed.
+# Objects of renamed files must not remain.
 rm -rf "$BUILD/module-$release"
 status=0
 SUITES='kunit-gcov kselftest-gcov coverage' "$VM/run-tests.sh" || status=$?

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds the Debian packages: build/deb/*.deb. They are built as Debian would, from a copy of the sources that has
-# debian/ at its top, and with the version that userspace/Makefile has.
+# Builds the Debian packages: build/deb/*.deb. As in Debian, they are built from a copy of the sources with debian/
+# at its top. The version is that of userspace/Makefile.
 . "$(dirname "$0")/common.sh"
 
 "$VM/packages.sh" deb
@@ -13,8 +13,8 @@ version=$(sed -n 's/^VERSION[[:space:]]*:= *//p' "$TOP/userspace/Makefile")
 out=$BUILD/deb
 stage=$out/kwq-$version
 
-# sources: what is in the repository, or would be with the next `git add`; all but build/ where there is no git, or
-# where it does not trust whose the repository is.
+# sources: lists files in the repository, or in it after the next `git add`. Without git, or if git does not trust
+# the owner of the repository, lists everything except build/.
 sources() {
 	cd "$TOP"
 	if git rev-parse --git-dir >/dev/null 2>&1; then
@@ -26,7 +26,7 @@ sources() {
 
 rm -rf --one-file-system "$out"
 mkdir -p "$stage"
-# A file that is deleted and not yet committed is not there to be copied.
+# A deleted file that is not committed yet cannot be copied.
 sources | while IFS= read -r -d '' file; do
 	[ ! -f "$TOP/$file" ] || printf '%s\0' "$file"
 done | (cd "$TOP" && cpio --quiet -0 -pdm "$stage")

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Runs in the machine that debian.sh boots, once systemd has it up, as root: whether what the packages have brought
-# works together. Prints TAP.
+# Checks, as root, that the parts of the packages work together. Runs in the machine that debian.sh boots, after
+# systemd has started. Prints TAP.
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 set -u
@@ -10,7 +10,7 @@ export LC_ALL=C.UTF-8
 
 number=0
 
-# ok NAME COMMAND...: is the command successful? What it said is shown if not.
+# ok NAME COMMAND...: passes if the command succeeds. Prints its output on failure.
 ok() {
 	local name=$1 said
 	shift
@@ -51,7 +51,7 @@ accounts() {
 	useradd --groups kwq member && useradd outsider
 }
 
-# A queue from a member's shell: created, added to, coalesced, got, done, gone.
+# A member of the group uses a queue from the shell: create, add, coalesce, get, done, remove.
 use() {
 	as member kwq create jobs &&
 		as member kwq add jobs red green red &&
@@ -64,7 +64,7 @@ refused() {
 	local said
 
 	for command in "create mine" "add jobs blue" "ls"; do
-		# shellcheck disable=SC2086 # words
+		# shellcheck disable=SC2086 # a list of words
 		if said=$(as outsider kwq $command 2>&1); then
 			echo "kwq $command worked"
 			return 1

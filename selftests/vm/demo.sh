@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Boots Debian's kernel with kwq and shows selftests/demo at work; exits with 0 if the demo did.
+# Boots Debian's kernel with kwq and shows selftests/demo. Exits with 0 if the demo succeeded.
 . "$(dirname "$0")/common.sh"
 
 "$VM/packages.sh"
@@ -10,7 +10,7 @@ mkdir -p "$LOGS"
 dir=$("$VM/initramfs.sh" stock demo)
 progress "booting Linux $(basename "$(readlink -f "$dir/image")") with kwq"
 
-# The demo is shown as it runs; what init says beside it is for us.
+# The demo's output is shown live; init's own lines are filtered out.
 LIMIT=300 "$VM/boot.sh" "$dir" "file:$LOGS/demo.console.log" stdio demo </dev/null |
 	tee "$LOGS/demo.report.log" | sed -u '/^@kwq \(begin\|end\|verdict\)/d' || true
 if ! grep -q '^@kwq verdict pass' "$LOGS/demo.report.log"; then

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A clock that goes as fast as the machine works, for limits that tell a test that hangs from a
- * machine that is slow.
+ * A clock that runs as fast as the machine works, for time limits: it tells a hang from
+ * a slow machine.
  *
- * A piece of work of a known size is done once a second. If it takes four times as long as it
- * should, the second counts as a quarter of one. On an idle machine the clock goes as any other,
- * so a test that sleeps for ever still meets its limit. It never goes faster than that, and never
- * slower than PACE_SLOWEST, so every limit ends at some time.
+ * Once a second it measures a piece of work of known size. If the work takes four times
+ * as long as expected, the second counts as a quarter. On an idle machine the clock
+ * keeps real time, so a test that sleeps for ever still meets its limit. The clock is
+ * never faster than real time and never slower than PACE_SLOWEST, so every limit is
+ * reached at some time.
  */
 #ifndef KWQ_PACE_H
 #define KWQ_PACE_H
@@ -15,7 +16,7 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Where the test machine's init tells its pace: this structure. */
+/* The test VM's init publishes its clock here, as this structure. */
 #define PACE_FILE	"/run/kwq-pace"
 
 #define PACE_SLOWEST	(1.0 / 32)
@@ -42,22 +43,25 @@ static inline double pace_seconds(clockid_t clock)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Each step needs the result of the one before, so that all processors take about as long. */
+/*
+ * Each step needs the result of the one before, so the time is similar on all
+ * processors.
+ */
 static inline uint64_t pace_work(unsigned long steps)
 {
 	uint64_t value = steps;
 
 	while (steps--) {
 		value = value * 6364136223846793005ULL + 1442695040888963407ULL;
-		/* It is to be computed although nobody looks at it. */
+		/* Keeps the compiler from dropping the unused result. */
 		__asm__ volatile("" : "+r" (value));
 	}
 	return value;
 }
 
 /*
- * The first call begins; each later one moves the clock on. @clock measures the work: @steps that
- * ought to take @ought seconds.
+ * Starts the clock on the first call, and advances it on each later one. @clock
+ * measures the work: @steps, which should take @ought seconds.
  */
 static inline void pace_go_on(struct pace *pace, clockid_t clock, unsigned long steps,
 			      double ought)
@@ -76,7 +80,7 @@ static inline void pace_go_on(struct pace *pace, clockid_t clock, unsigned long 
 		pace->speed = speed;
 		return;
 	}
-	/* A piece of work may just have had luck, or none. */
+	/* A single measurement may be lucky or unlucky. */
 	pace->speed = (3 * pace->speed + speed) / 4;
 	pace->time += (now - pace->last) * pace->speed;
 	atomic_store(&pace->ms, (uint32_t)(pace->time * 1000));

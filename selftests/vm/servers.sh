@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# servers.sh: sees to it that beanstalkd and redis-server, which kwq is measured beside, are there, and prints the
-# directory in which they and the libraries are that not every Debian has. They are unpacked into the cache, as the
-# kernels are, not installed: nobody's machine is to become a server.
+# servers.sh: provides beanstalkd and redis-server, which kwq is compared with, and prints the folder of their
+# programs and of the libraries that not every Debian has. They are unpacked into the cache and not installed, so
+# that this machine does not become a server.
 . "$(dirname "$0")/common.sh"
 
-# With redis-server's binary, and two libraries, in packages of their own.
+# Packages with redis-server's program, and two libraries.
 SERVERS=(beanstalkd redis-server redis-tools libjemalloc2 liblzf1)
 
 unpack() (

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Whatever can go on for longer than it does in `make test`, for as long as is asked, with new seeds; then a table of
-# what it came to, in build/soak.md too. Exits with 0 if nobody had anything to report: no case failed, no machine
-# stopped or complained, nothing leaked.
+# Runs everything that can run for longer than in `make test`, for a given time and with new seeds. Prints a table of
+# the results, also to build/soak.md. Exits with 0 if no case failed, no machine stopped or complained, and nothing
+# leaked.
 #
-# SOAK=30  for so many minutes, which the rows share; builds and boots come on top
-# SEED=N   the first row's; each next one has the next number
+# SOAK=30  the minutes, which the rows share; builds and boots take additional time SEED=N   the seed of the first
+# row; each further row has the next number
 #
-# A test that can go on reads KWQ_SOAK_SECONDS, and KWQ_SEED if it wants, and tells at its end what it did:
+# A test that can run longer reads KWQ_SOAK_SECONDS, and KWQ_SEED if it uses one. At its end it reports its work:
 #
 #   # soak: operations N
 #   # soak: faults N         made by it: failures, kills
@@ -20,18 +20,18 @@ SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
 [[ $SEED =~ ^[0-9]+$ ]] || die "SEED is a number"
 TABLE=$BUILD/soak.md
 
-# The programs of the machine that can go on.
+# The programs in the VM that can run longer.
 mapfile -t programs < <(cd "$TOP/selftests/device" && grep -lE '\b(soak_seconds|tell_soak)\(' -- *.c | sed 's/\.c$//')
 programs+=(fuzz)
 
-# What runs on which kernel, and by how many parts it shares the time. host is this machine.
+# The test, its kernel and its share of the time. host means this machine.
 rows=("random host 2" "libfuzzer host 2")
-# programs_on KERNEL PARTS: each of them, on a kernel that gets so many parts.
+# programs_on KERNEL PARTS: adds a row for each program, on a kernel with that many parts of the time.
 programs_on() {
 	local program
 
 	for program in "${programs[@]}"; do
-		# Debian's kernel makes nothing fail on request.
+		# Debian's kernel cannot inject failures.
 		[ "$program $1" != 'faults stock' ] || continue
 		rows+=("$program $1 $(awk -v parts="$2" -v among=${#programs[@]} 'BEGIN { print parts / among }')")
 	done
@@ -40,7 +40,7 @@ programs_on debug 8
 programs_on stock 3
 programs_on kcsan 5
 
-# told WORD LOG: the sum of what was told of it.
+# told WORD LOG: the sum of the reported numbers.
 told() {
 	tr -d '\r' <"$2" | awk -v word="$1" '$1 == "#" && $2 == "soak:" && $3 == word { sum += $4 } END { printf "%.0f", sum }'
 }
@@ -60,12 +60,12 @@ row() {
 	operations=$((operations + $4)) faults=$((faults + $5)) reports=$((reports + $6))
 }
 
-# What went wrong is shown, and is on the row as a number.
+# Prints an error, and counts it for the row.
 complain() {
 	printf 'FAILED %s\n' "$@" >&2
 }
 
-# on_host NAME SECONDS SEED: the core beside its model.
+# on_host NAME SECONDS SEED: compares the core with its model.
 on_host() {
 	local name=$1 seconds=$2 seed=$3 log=$LOGS/soak-$1-host.log status=0 began=$SECONDS done=0 found=0
 	local model=(make -s -C "$TOP/selftests/model" O="$BUILD/model" KERNEL_SOURCE="$source")
@@ -77,7 +77,7 @@ on_host() {
 		;;
 	libfuzzer)
 		"${model[@]}" fuzz FUZZ="$seconds" FUZZ_SEED="$seed" >"$log" 2>&1 || status=$?
-		# Each of its runs is a sequence of operations.
+		# Each run of libFuzzer is a sequence of operations.
 		done=$(awk '$1 == "stat::number_of_executed_units:" { print $2 }' "$log")
 		;;
 	esac
@@ -89,7 +89,7 @@ on_host() {
 	row "$name" host $((SECONDS - began)) "${done:-0}" 0 "$found"
 }
 
-# on_machine NAME KERNEL SECONDS SEED: one program, in a machine of its own.
+# on_machine NAME KERNEL SECONDS SEED: runs one program in a machine of its own.
 on_machine() {
 	local name=$1 kernel=$2 seconds=$3 seed=$4 dir status=0 found=0 took
 	local logs=$LOGS/soak-$1-$2
@@ -102,7 +102,7 @@ on_machine() {
 	fi
 	: >"$console"
 	: >"$report"
-	# Several times what it wants beside the time that it was told, on a machine that is emulated.
+	# The limit is a multiple of the test's time, because the machine is emulated.
 	KWQ_SOAK_SECONDS=$seconds KWQ_SEED=$seed LIMIT=$((2 * seconds + 900)) \
 		"$VM/boot.sh" "$dir" "file:$console" "file:$report" kselftest $((2 * seconds + 600)) "$name" \
 		>"$logs.qemu.log" 2>&1 </dev/null || status=$?

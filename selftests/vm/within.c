@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * within SECONDS COMMAND...: runs the command, and ends it when it took more than that, by a clock
- * that goes as fast as this machine works (pace.h). 0 is no limit.
+ * within SECONDS COMMAND...: runs the command, and ends it after that time, by a clock
+ * that runs as fast as this machine works (pace.h). 0 means no limit.
  *
- * Exits as timeout(1) does: with the command's status, 128 + N if signal N ended it, or 124 at the
- * limit. The command gets TERM first and KILL 5 s later, and stays in the terminal's foreground.
- * Signals to this program are passed on to it.
+ * The exit status is as of timeout(1): the command's status, 128 + N if signal N ended
+ * it, or 124 at the limit. The command gets TERM first and KILL 5 s later, and stays in
+ * the terminal's foreground. Signals to this program are passed on to the command.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #include "pace.h"
 
-/* So long this takes a processor of 2.9 GHz that has nothing else to do: four cycles a step. */
+/* The time on an idle processor of 2.9 GHz: four cycles per step. */
 #define STEPS	10000000UL
 #define OUGHT	0.014
 
@@ -33,7 +33,7 @@ static void fail(const char *what)
 	exit(125);
 }
 
-/* Waits for up to a second; true once the command has ended. */
+/* Waits for up to a second. Returns true once the command has ended. */
 static bool has_ended(int *status)
 {
 	struct timespec second = { .tv_sec = 1 };
@@ -44,7 +44,7 @@ static bool has_ended(int *status)
 	return waitpid(pid, status, WNOHANG) == pid;
 }
 
-/* True if it ended by itself. */
+/* Returns true if the command ended by itself. */
 static bool wait_for(double limit, int *status)
 {
 	struct pace pace = {};
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 		sigaddset(&awaited, passed_on[i]);
 	if (sigprocmask(SIG_BLOCK, &awaited, &before))
 		fail("sigprocmask");
-	/* If the caller ignores it, it would never be seen. */
+	/* SIGCHLD might be ignored by the caller; then it would never arrive. */
 	signal(SIGCHLD, SIG_DFL);
 	pid = fork();
 	if (pid < 0)

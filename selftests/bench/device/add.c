@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The worst add of many: is there one that pays for others, or waits for what they left
- * behind? Each is of a new key, and measured by itself.
+ * The worst of many adds: does one pay for others, or wait for their clean-up? Each add
+ * has a new key and is measured separately.
  *
- * An add does not count in which something else got the processor: a tick, which moves
- * the coarse clock on, or another thread, which the kernel counts. What an add has done
- * by a thread of the kernel's does count as far as it makes the adder wait.
+ * An add does not count if something else got the processor: a tick, which advances the
+ * coarse clock, or another thread, which the kernel counts. If a kernel thread works
+ * for an add, its work counts as far as the adder waits for it.
  */
 #include <stdio.h>
 #include <sys/resource.h>
@@ -15,7 +15,7 @@
 #define NR_ADDS		100000
 #define KEY_LEN		8
 
-/* More would mean that what is left out is not what it is taken for. */
+/* More disturbed samples would mean that real adds were left out. */
 #define MAX_DISTURBED	(NR_ADDS / 100)
 
 static int64_t took[NR_ADDS];

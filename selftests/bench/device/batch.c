@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Add, get and done of 64 keys at a time, in three calls. The keys take turns, so that
- * each is idle when it is added.
+ * Add, get and done of 64 keys at a time, in three calls. The keys take turns, so each
+ * key is idle when it is added.
  */
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void must_all(int taken, const char *what)
 		must(results[i], what);
 }
 
-/* What a program has of its own to do with a batch is in the figure. */
+/* The figure includes the program's own work for a batch. */
 static void work_on_batch(void)
 {
 	struct kwq_batch add = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the benchmarks of the device share. A subject has a file of its own; main.c runs
- * them. As the module's they are meant for a machine of one processor whose clock counts
- * instructions.
+ * Shared by the device's benchmarks. Each subject has a file of its own; main.c runs
+ * them. Like the module's benchmarks, they need a machine with one processor whose
+ * clock counts instructions.
  */
 #ifndef KWQ_DEVICE_BENCH_H
 #define KWQ_DEVICE_BENCH_H
@@ -16,16 +16,16 @@
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof(*(array)))
 
-/* As many keys as client-go's figure has, and one sample works on each of them once. */
+/* The number of keys in client-go's figure. One sample works on each key once. */
 #define NR_KEYS		100
 #define KEY_SIZE_MAX	32
 
 extern char keys[NR_KEYS][KEY_SIZE_MAX];
 
-/* What bench_since() costs by itself. */
+/* The cost of bench_since() itself. */
 extern uint64_t clock_cost;
 
-/* Instructions that do nothing. `make bench-profile` counts from the first to the second. */
+/* No-op instructions. `make bench-profile` counts from the first to the second. */
 static inline void bench_mark_begin(void)
 {
 	asm volatile("nopl 0x6b777101(%%rax)" ::: "memory");
@@ -61,10 +61,10 @@ static inline uint64_t now_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* Prints a message, and what the errno @err says, if it is not 0; ends with status 1. */
+/* Prints @what, and the text of the errno @err unless it is 0. Ends with status 1. */
 void __attribute__((noreturn)) fail(const char *what, int err);
 
-/* @ret: zero or positive, or a negative errno. */
+/* Returns @ret, or fails if it is a negative errno. */
 static inline int must(int ret, const char *what)
 {
 	if (ret < 0)
@@ -72,26 +72,26 @@ static inline int must(int ret, const char *what)
 	return ret;
 }
 
-/* @ret: of a system call. */
+/* Returns the result of a system call, or fails if it is -1. */
 long must_call(long ret, const char *what);
 
-/* Whether the row is to be measured: $KWQ_ROW is it, or is not set. */
+/* Whether to measure the row: $KWQ_ROW names it, or is not set. */
 bool is_wanted(const char *name);
 
 void report(const char *name, double value, const char *unit);
 
-/* Sorts; @part: 0.5 for the median. */
+/* Sorts the samples and returns a quantile; @part is 0.5 for the median. */
 int64_t quantile(int64_t *samples, int nr, double part);
 
 /*
- * Reports a row: the median of 255 samples, after a warm-up. @sample measures once, in
+ * Reports a row: the median of 255 samples after a warm-up. @sample measures once, in
  * clock units for @nr operations.
  */
 void measure(const char *name, int nr, int64_t (*sample)(void));
 
 struct kwq *new_queue(void);
 
-/* Closes the queue, of which nothing may be left, after @dones hand-outs that were finished. */
+/* Closes the queue, which must be empty, after @dones hand-outs that were finished. */
 void end_queue(struct kwq *q, uint64_t dones);
 
 void bench_floor(void);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Add, get and done of one key after the other, in as many calls as a program may take
- * for it.
+ * Add, get and done of one key after the other, in all numbers of calls that a program
+ * may use.
  */
 #include <fcntl.h>
 
@@ -44,7 +44,7 @@ static int64_t sample_room4096(void)
 	return sample_with_room(KWQ_KEY_MAX);
 }
 
-/* Two: the done comes with the next get. */
+/* Two calls: the done comes with the next get. */
 static int64_t sample_fused(void)
 {
 	struct kwq_item item;
@@ -66,7 +66,7 @@ static int64_t sample_fused(void)
 	return took;
 }
 
-/* One, of which the add is a part, too: for who adds what he works on. */
+/* One call, which also adds: for a program that adds its own work. */
 static int64_t sample_one_call(void)
 {
 	struct kwq_add_entry add = { .key_len = KEY_LEN };
@@ -130,7 +130,7 @@ static void measure_cycle(const char *name, int64_t (*sample)(void))
 	end_queue(queue, cycles);
 }
 
-/* None of the leases ends. */
+/* No lease expires. */
 static void measure_leased(void)
 {
 	const struct kwq_create_options options = {

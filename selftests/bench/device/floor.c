@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a request cannot cost less than: an ioctl that kwq does not know, on a queue's
- * descriptor, which comes as far as the requests are told apart; and commands by
- * io_uring, of as many in one system call as a program may have at once, to /dev/null,
- * which takes any and does nothing.
+ * Lower bounds of a request. One is an ioctl unknown to kwq, on a queue's descriptor,
+ * which reaches the place where requests are told apart. Others are commands by
+ * io_uring to /dev/null, with the largest batch per system call; /dev/null accepts
+ * every command and does nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ static void *map_ring(size_t len, off_t what)
 	return at;
 }
 
-/* With all that makes a ring cheaper for a program of one thread. */
+/* Uses every flag that makes a ring cheaper for a single-threaded program. */
 static void open_ring(void)
 {
 	struct io_uring_params params = {
@@ -66,7 +66,7 @@ static void open_ring(void)
 	char *at;
 
 	ring.fd = must_call(syscall(SYS_io_uring_setup, NR_COMMANDS, &params), "io_uring_setup");
-	/* What is registered needs no look at the table of files. */
+	/* Registered descriptors need no look-up in the table of files. */
 	itself.data = ring.fd;
 	must_call(syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_RING_FDS, &itself, 1),
 		  "io_uring_register of the ring");
@@ -103,12 +103,12 @@ static void submit(unsigned int nr)
 			.user_data = i,
 		};
 	__atomic_store_n(ring.sq_tail, tail, __ATOMIC_RELEASE);
-	/* Without a wait: a command that does nothing is complete when it was submitted. */
+	/* No wait is needed: a command that does nothing is complete on submission. */
 	must_call(syscall(SYS_io_uring_enter, ring.registered, nr, 0, IORING_ENTER_REGISTERED_RING,
 			  NULL, 0), "io_uring_enter");
 }
 
-/* How many commands were completed as they should. */
+/* The number of commands that completed as expected. */
 static int reap(void)
 {
 	unsigned int head = *ring.cq_head, tail = __atomic_load_n(ring.cq_tail, __ATOMIC_ACQUIRE);

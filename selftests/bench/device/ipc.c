@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The peers that Linux has: one message, or one event, sent and received.
+ * Linux's own peers: one message or one event, sent and received.
  */
 #include <fcntl.h>
 #include <mqueue.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Ten million keys in one queue: what a cycle costs beside them, their memory, and for
- * how long at a stretch the kernel keeps the processor while they are made and when the
- * queue goes.
+ * Ten million keys in one queue: the cost of a cycle beside them, their memory, and how
+ * long the kernel keeps the processor without a break while they are added and when the
+ * queue is freed.
  */
 #include <sched.h>
 #include <signal.h>
@@ -22,20 +22,26 @@
 #define KEY_LEN		8
 #define CYCLES		100
 
-/* Nothing that waits comes due meanwhile. */
+/* No waiting item becomes due meanwhile. */
 #define FIRST_NS	(3600ULL * 1000000000)
 
 static struct kwq *queue;
 static uint32_t next_key;
 static unsigned int chance;
 
-/* How often the witness wants the processor: it sees whatever takes longer than this. */
+/*
+ * The interval at which the witness wants the processor. It notices everything that
+ * takes longer.
+ */
 #define WITNESS_NS	100000
 
 static _Atomic int64_t *stretch;
 static pid_t witness;
 
-/* Goes before all others, at any moment at which the kernel lets anyone go. */
+/*
+ * Runs with the highest priority, so it gets the processor whenever the kernel
+ * reschedules.
+ */
 static void __attribute__((noreturn)) be_witness(void)
 {
 	const struct sched_param first = { .sched_priority = 1 };
@@ -67,7 +73,7 @@ static void begin_witness(void)
 	witness = must_call(fork(), "fork");
 	if (!witness)
 		be_witness();
-	/* Until it has slept once, and so goes first. */
+	/* Wait until the witness has slept once: then it runs first. */
 	while (*stretch < 0)
 		sched_yield();
 }
@@ -80,7 +86,7 @@ static void end_witness(const char *name)
 	munmap(stretch, sizeof(*stretch));
 }
 
-/* Of the machine; the pages with it that each processor keeps at hand for itself. */
+/* Free memory of the machine, including the pages that each processor keeps in reserve. */
 static double free_bytes(void)
 {
 	FILE *file = fopen("/proc/zoneinfo", "re");
@@ -102,7 +108,7 @@ static void some_key(char key[KEY_LEN + 1])
 	snprintf(key, KEY_LEN + 1, "%08x", next_key++);
 }
 
-/* As many as a call may take at a time. */
+/* Adds @nr keys in the fewest calls. */
 static void add_keys(int nr, bool waiting)
 {
 	static struct kwq_add_entry entries[KWQ_BATCH_MAX];
@@ -135,7 +141,7 @@ static void add_keys(int nr, bool waiting)
 	}
 }
 
-/* New keys go in at one end, and old ones out at the other, unless all of those wait. */
+/* New keys go in at one end, and old ones out at the other, unless all keys wait. */
 static int64_t sample_cycles(void)
 {
 	char added[CYCLES][KEY_LEN + 1], got[KEY_LEN];
@@ -198,7 +204,7 @@ static void bench_most_ready(void)
 	end_witness("keys.stretch.destroy");
 	report("keys.destroy", (double)bench_since(begun) / MOST, "insn");
 
-	/* What RCU, and those who free for it, have to do yet. */
+	/* The pending work of RCU and of the workers that free memory. */
 	sleep(2);
 	report("keys.retained", (before - free_bytes()) / MOST, "B");
 }

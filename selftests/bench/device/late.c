@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How late whoever waits goes on in userspace, while the machine has nothing else to do:
- * in kwq_get() for an item that was added at a time, and in read() for a timerfd.
+ * The lateness of a waiter in userspace, on an idle machine: in kwq_get() for a delayed
+ * item, and in read() of a timerfd.
  */
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -11,13 +11,13 @@
 
 #define NR_WAITS	2000
 
-/* Long enough to fall asleep in, and not in step with the ticks. */
+/* Long enough to fall asleep, and not in step with the ticks. */
 #define MIN_WAIT_NS	100000
 #define SPREAD_NS	1000000
 
 static int64_t lateness[NR_WAITS];
 
-/* The same ones in every run. */
+/* The same times in every run. */
 static uint64_t some_time(unsigned int *chance)
 {
 	return now_ns() + MIN_WAIT_NS + rand_r(chance) % SPREAD_NS;
@@ -25,7 +25,7 @@ static uint64_t some_time(unsigned int *chance)
 
 static void report_late(const char *p50, const char *p99)
 {
-	/* Early is worse than late (D5). */
+	/* Early is an error (D5). */
 	if (quantile(lateness, NR_WAITS, 0) < 0)
 		fail("somebody was woken early", 0);
 	report(p50, quantile(lateness, NR_WAITS, 0.5), "ns");

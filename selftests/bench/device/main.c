@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- *	device [two_by_two | keys | stalls]
+ * device [two_by_two | keys | stalls]
  *
  * Prints name, value and unit of each row, between tabs. Nothing is printed before the
- * end: whoever reads it, and the port that it goes to, would want the processor.
+ * end: the reader and the port would use the processor.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #include "bench.h"
 
-/* A tick, or an interrupt, falls into few of the samples, and so does not show. */
+/* A tick or an interrupt hits only a few samples, so the median does not show it. */
 #define WARM_UP	32
 #define SAMPLES	255
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The longest time for which a runnable task has to wait for the processor while delays end,
- * in all queues together. The task does nothing but read the clock. The longest time between
- * two readings is the time that others took.
+ * The longest time that a runnable task waits for the processor while delays end, in
+ * all queues together. The task does nothing but read the clock. The longest time
+ * between two readings is the time that others took.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,13 @@
 #define BATCH		64
 #define KEY_LEN		8
 
-/* Longer than it takes to add them. */
+/* Longer than it takes to add the items. */
 #define HEAD_START_NS	1000000000
 
-/* The task asks so often how far the queues are; the figure includes one question. */
+/*
+ * The task asks at this interval how far the queues are; the figure includes one
+ * question.
+ */
 #define LOOK_NS		100000
 
 static struct kwq *queues[MAX_QUEUES];
@@ -55,7 +58,7 @@ static void add_items(struct kwq *q, int nr, uint64_t when)
 	}
 }
 
-/* Reads the clock until all are ready. */
+/* Reads the clock until all items are ready. */
 static uint64_t longest_gap(int nr_queues, int each)
 {
 	uint64_t last = now_ns(), longest = 0, look = last + LOOK_NS, now;

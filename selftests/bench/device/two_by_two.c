@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two producers and two consumers, each a process: in ns, on a machine of two processors.
- * A producer adds keys of its own, so nothing is coalesced: a message queue could not.
+ * Two producers and two consumers, each a process: in ns, on a machine with two
+ * processors. A producer adds its own keys, so nothing coalesces: a message queue
+ * cannot coalesce.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ struct way {
 	void (*begin)(void);
 	void (*produce)(int producer);
 	void (*consume)(void);
-	/* All is produced: what ends the consumers. */
+	/* All is produced: ends the consumers. */
 	void (*stop)(void);
 	void (*end)(void);
 };
@@ -35,7 +36,7 @@ static void make_key(char key[KEY_LEN + 1], int producer, int i)
 	snprintf(key, KEY_LEN + 1, "%08d", producer * EACH + i);
 }
 
-/* Each process has a handle of its own, as whoever may die by himself wants it. */
+/* Each process has a handle of its own, as workers need that may die independently. */
 static struct kwq *queue;
 
 static struct kwq *own_handle(void)
@@ -147,7 +148,7 @@ static void end_kwq(void)
 	end_queue(queue, PRODUCERS * EACH);
 }
 
-/* As long as root may have it, so that a producer seldom has to wait. */
+/* The maximum for root, so that a producer seldom has to wait. */
 #define MQ_NAME		"/kwq_two_by_two"
 #define MQ_MESSAGES	1024
 
@@ -171,7 +172,7 @@ static void produce_mq(int producer)
 	}
 }
 
-/* A message of nothing is the last one. */
+/* An empty message is the last one. */
 static void consume_mq(void)
 {
 	char message[KEY_LEN];
@@ -271,7 +272,7 @@ void bench_two_by_two(void)
 {
 	int64_t took[ARRAY_SIZE(ways)][ROUNDS];
 
-	/* In turns: what else the host does is to hit all of them. */
+	/* The ways take turns, so that disturbances of the host affect all of them. */
 	for (int round = -1; round < ROUNDS; round++) {
 		for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
 			int64_t one = measure_way(&ways[i]);

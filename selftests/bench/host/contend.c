@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The core under two threads of the host, one on each of two processors, that share its
- * lock: what the memory between two processors costs, which no machine of one processor
- * and no count of instructions tells. selftests/model/Makefile builds it.
+ * The core under two threads of the host on two processors, which share its lock. This
+ * measures the cost of memory between processors. A machine with one processor, or a
+ * count of instructions, cannot show it. selftests/model/Makefile builds it.
  *
- *	contend [PREFIX]
+ *   contend [PREFIX]
  *
  * prints a line for each figure: name, value and unit between tabs.
  *
  * The lock is a ticket lock: first come, first served, by one atomic addition on the
- * lock's word, on which the second processor spins. That is what the kernel's queued
- * spinlock does with two: its queue begins with the third. It lies beside the core, as in
- * struct kwq_queue. What is not there: interrupts off, sleepers and the timer.
+ * lock's word, on which the second processor spins. The kernel's queued spinlock does
+ * the same for two processors; its queue begins with the third. The lock lies beside
+ * the core, as in struct kwq_queue. Not modelled: interrupts off, sleepers and the
+ * timer.
  *
- * A sample counts only if none of the threads was off its processor meanwhile. So others
- * on the host take time to measure, and caches, but they do not keep the two apart.
+ * A sample counts only if both threads kept their processors. Other work on the host
+ * costs measuring time and caches, but does not separate the two threads.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,9 +34,12 @@
 
 #define BATCH		32
 #define SAMPLES		101
-/* In a sample, by each thread. Some 100 us: much less than a scheduler's slice. */
+/*
+ * Cycles per sample and thread, about 100 us: much less than a time slice of the
+ * scheduler.
+ */
 #define CYCLES		512
-/* A host on which so many samples were no good in a row has no two processors to spare. */
+/* If no sample is good for this long, the host has no two processors to spare. */
 #define MAX_SECONDS	60
 
 struct ticket_lock {
@@ -149,7 +153,7 @@ static void done_batch(struct thread *thread, int64_t now)
 			die("what was got was not being processed");
 }
 
-/* The clock is read once a hold, in it: times are in the order of the holds. */
+/* The clock is read once in each hold, so times follow the order of the holds. */
 static void run_in_one_hold(struct thread *thread)
 {
 	int64_t now;
@@ -166,8 +170,8 @@ static void run_in_one_hold(struct thread *thread)
 }
 
 /*
- * A thread gets what is first, and that may be the other one's. It is what it adds next,
- * so of what either adds nothing is anybody else's, and no get finds too little.
+ * A thread gets the first item, even if the other thread added it, and adds the same
+ * item next. So the two never add the same item, and every get finds an item.
  */
 static void run_in_three_holds(struct thread *thread)
 {
@@ -214,7 +218,7 @@ static void *thread_fn(void *data)
 	CPU_SET(thread->cpu, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus))
 		die("a thread cannot have a processor of its own");
-	/* So that the first cycles find what the processor has to know. */
+	/* Trains the processor, so that the first cycles are not slower. */
 	thread->way->run(thread);
 
 	before = switches();
@@ -228,7 +232,7 @@ static void *thread_fn(void *data)
 	return NULL;
 }
 
-/* The ns of a sample; less than 0 if it is no good. */
+/* The ns of a sample; less than 0 if the sample is not valid. */
 static int64_t sample(const struct way *way, const int *cpus)
 {
 	static struct thread threads[2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A part of User-Mode Linux that is compiled as a program of the host's: its own clock for
- * what the processor did for this kernel. The kernel never sleeps in a benchmark, so that
- * is the time without what the host took for others.
+ * A part of User-Mode Linux that is compiled as a program of the host. It reads the
+ * host's clock of the processor time of this kernel. The kernel never sleeps in a
+ * benchmark, so this is the elapsed time without the host's other work.
  */
 #include <time.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue whose items are got by who adds them, and what no operation on it can do
- * without: a look at the clock, and the lock.
+ * A queue whose items one task adds and gets, and the parts that no operation can
+ * avoid: a read of the clock, and the lock.
  */
 #include <linux/errno.h>
 #include <linux/spinlock.h>
 #include "native.h"
 
-/* Items that take turns, as the keys of the peers do. */
+/* The items take turns, like the keys of the peers. */
 #define NR_ITEMS	100
 
 static struct kwq_item items[NR_ITEMS];

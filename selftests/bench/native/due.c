@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Many items with one and the same time, on the machine's clock and the queue's own timer:
- * how long it takes from that time on until the last one is ready, and for how long nobody
- * else gets on meanwhile.
+ * Many items due at the same time, on the machine's clock and the queue's own timer:
+ * how long after that time the last item is ready, and how long others are kept from
+ * the processor meanwhile.
  *
- * Somebody else is who asks the queue again and again how many are ready, under its lock.
- * What lies between two of its looks at the clock, and is longer than the asking, is the
- * time in which it was interrupted, to move one piece of what is due. The interrupt, which
- * is a signal of the host's, is in it, and so is what the host had to do for other
- * processors in this one's name. That makes a stretch longer only: of many runs' longest
- * stretches the shortest is the machine's own.
+ * A task asks the queue repeatedly, under its lock, how many items are ready. If two of
+ * its readings of the clock are further apart than one question takes, an interrupt
+ * came between them and moved a part of the items. That stretch includes the interrupt,
+ * which is a signal of the host, and the host's work for other processors. Both only
+ * make a stretch longer. So the shortest of the longest stretches of many runs is the
+ * machine's own.
  */
 #include <linux/errno.h>
 #include <linux/time64.h>
 #include "native.h"
 
-/* Time to add them all. */
+/* The time to add all items. */
 #define LEAD_NS(nr)	(NSEC_PER_SEC / 2 + 4 * NSEC_PER_USEC * (nr))
 
-/* Longer than to ask takes, and to look. */
+/* Longer than a question and a reading of the clock. */
 #define STRETCH_NS	(4 * NSEC_PER_USEC)
 #define MAX_STRETCHES	32768
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs the benchmarks before init is started, prints name, value and unit of each between
- * tabs, and halts.
+ * Runs the benchmarks before init is started, prints name, value and unit of each
+ * between tabs, and halts.
  */
 #include <linux/init.h>
 #include <linux/math64.h>
@@ -73,7 +73,7 @@ int bench_sample(const char *name, s64 (*sample)(void *data), void *data)
 	return 0;
 }
 
-/* What is left of two readings of the clock with nothing in between. */
+/* The rest of two readings of the clock with nothing between them. */
 static void measure_clock(void)
 {
 	int i;

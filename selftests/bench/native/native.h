@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The benchmarks of kwq that tell time, for a kernel that runs as a program: User-Mode
- * Linux, whose code and data are the host's to cache and to predict as any program's are.
+ * Benchmarks of kwq that measure time, for a kernel that runs as a program (User-Mode
+ * Linux). The host caches and predicts its code and data like those of any program.
  *
- * It has one processor, so a spinlock is interrupts off and on again, which there is a
- * variable. Its memory is of pages of 4 KiB, where a kernel on bare metal has its own in
- * larger ones. Its clock, ktime_get(), is a call of the host's vDSO. Processors that wait
- * for each other are the business of selftests/bench/host, instructions that of
- * selftests/bench.
+ * The kernel has one processor, so a spinlock only turns interrupts off and on, and
+ * these are a variable here. Its memory has pages of 4 KiB, while a kernel on bare
+ * metal uses larger ones. Its clock, ktime_get(), is a call of the host's vDSO.
+ * selftests/bench/host measures processors that wait for each other; selftests/bench
+ * counts instructions.
  *
- * What is measured is the time that the processor had for this kernel. Nothing here
- * sleeps, so on a host that has nothing else to do that is the time that went by.
+ * The benchmarks measure the processor time of this kernel. They never sleep, so on an
+ * idle host that is the elapsed time.
  */
 #ifndef KWQ_BENCH_NATIVE_H
 #define KWQ_BENCH_NATIVE_H
@@ -21,10 +21,10 @@
 #include <linux/timerqueue.h>
 #include <linux/types.h>
 
-/* An interrupt falls into few of the samples, and so does not show. */
+/* An interrupt hits only a few samples, so the median does not show it. */
 #define BENCH_SAMPLES	255
 
-/* Operations in a sample: many, since to look at the clock is a system call. */
+/* Operations per sample. There are many, because reading the clock is a system call. */
 #define BENCH_ROUNDS	1024
 
 int bench_cycle(void);
@@ -36,7 +36,7 @@ void bench_report(const char *name, u64 hundredths);
 s64 bench_median(s64 *values, unsigned int nr);
 int bench_sample(const char *name, s64 (*sample)(void *data), void *data);
 
-/* What bench_since() costs by itself. */
+/* The cost of bench_since() itself. */
 extern s64 bench_clock_cost;
 
 /* In ns. */
@@ -72,7 +72,7 @@ struct bench_wait *bench_wait_at(unsigned int i);
 u64 bench_some_ns(u64 span);
 void bench_seed(void);
 
-/* What the tests with waiting items are done with. */
+/* The numbers of waiting items in the benchmarks. */
 extern const struct bench_size {
 	const char *name;
 	unsigned int nr;

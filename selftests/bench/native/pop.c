@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What it costs to make an item ready whose time has come, in the order of the times; and
- * the same of a plain tree.
+ * The cost of making a due item ready, in the order of the times; and the same for a
+ * plain tree.
  *
- * The clock is advanced by hand, so that no interrupt is in the figure. It is a mean: what
- * is put in order now and then, many items at once, is each one's cost as well.
+ * The clock is advanced by hand, so the figure includes no interrupt. It is a mean:
+ * sorting many items at once, now and then, is part of each item's cost.
  */
 #include <linux/err.h>
 #include <linux/math64.h>
@@ -14,10 +14,10 @@
 
 #define SPAN_NS		(3600ULL * NSEC_PER_SEC)
 
-/* Become due at once, about; fewer than are moved in one hold of the lock. */
+/* About this many items become due at once; one lock hold moves more. */
 #define AT_ONCE		64
 
-/* Each of the items is popped once at least, and so many in all. */
+/* Each item is popped at least once, and this many pops happen in all. */
 #define MIN_POPS	100000
 
 static struct kwq_queue queue;

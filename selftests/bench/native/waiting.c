@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Adds after a delay that are not the earliest, with many waiting; and the same of a plain
- * tree of all that waits, the kernel's timerqueue, with as much round it: the lock, and a
- * look at the clock.
+ * Adds with a delay, with many items waiting and none of the adds the earliest. The
+ * comparison is a plain tree of all waiting items, the kernel's timerqueue, with the
+ * same lock and clock reading around it.
  *
- * What is added was waiting before, and was taken out just now, which does not count.
+ * An added item was waiting before, and its removal just before the add does not count.
  */
 #include <linux/errno.h>
 #include <linux/spinlock.h>
 #include <linux/time64.h>
 #include "native.h"
 
-/* No time comes while this runs, and the first one stays so. */
+/* The times are after the end of the run, and the first one stays the first. */
 #define FIRST_NS	(60ULL * NSEC_PER_SEC)
 #define SPAN_NS		(3600ULL * NSEC_PER_SEC)
 
-/* So far apart are those that are added after each other: in no order that memory likes. */
+/* The distance of items added one after the other: an order without locality in memory. */
 #define STRIDE		7919
 
 static struct kwq_queue queue;
@@ -32,7 +32,7 @@ static u64 some_delay(void)
 	return FIRST_NS + 1 + bench_some_ns(SPAN_NS);
 }
 
-/* Not the first one, and none twice in a sample. */
+/* Picks items other than the first, none twice in a sample. */
 static void choose(void)
 {
 	int i;

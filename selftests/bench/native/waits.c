@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What waits, a million of them: in pieces as large as the kernel gives them out at once,
- * since vmalloc()'s pages would each be a mapping of the host's.
+ * A million waiting objects, in chunks as large as the kernel allocates at once.
+ * vmalloc() would make each page a mapping of the host.
  */
 #include <linux/errno.h>
 #include <linux/gfp.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A plugin of QEMU's that counts the instructions of what the benchmarks measure, where
- * they are. What is measured begins and ends with instructions that do nothing, of
- * which nobody else has these: see bench_mark_begin().
+ * A QEMU plugin that counts the instructions within a benchmark's measurement, by
+ * address. A measurement begins and ends with no-op instructions that occur nowhere
+ * else: see bench_mark_begin().
  *
- *	-plugin libprofile.so,out=FILE
+ *   -plugin libprofile.so,out=FILE
  *
- * FILE has a line for each block of code that was translated: its address and how many
- * instructions were executed there.
+ * FILE has a line for each translated block of code: its address and the number of
+ * instructions executed there.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -23,11 +23,11 @@
 
 EXPORT int qemu_plugin_version = 1;
 
-/* nopl with a displacement that says "qwk": as bench.h has them. */
+/* nopl with a displacement that spells "qwk", as in bench.h. */
 static const unsigned char begin_mark[] = { 0x0f, 0x1f, 0x80, 0x01, 0x71, 0x77, 0x6b };
 static const unsigned char end_mark[] = { 0x0f, 0x1f, 0x80, 0x02, 0x71, 0x77, 0x6b };
 
-/* A block may be translated more than once. Each time counts for itself. */
+/* QEMU may translate a block more than once. Each translation has its own count. */
 struct block {
 	struct block *next;
 	uint64_t address;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the plugin uses of QEMU's interface for plugins, version 1: QEMU 4.2 and on. Debian
+ * The plugin's part of QEMU's plugin interface, version 1 (QEMU 4.2 and later). Debian
  * does not ship qemu-plugin.h.
  */
 #ifndef KWQ_PROFILE_QEMU_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * beanstalkd's protocol. It does not know that two jobs with the same body are the same.
+ * The protocol of beanstalkd. It does not deduplicate jobs with the same body.
  */
 #include <stdio.h>
 #include <stdlib.h>

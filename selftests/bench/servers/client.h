@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A client of a server behind a Unix socket, that sends many requests at once and then
- * reads the replies to all of them, or one at a time.
+ * A client of a server behind a Unix socket. It sends many requests at once and then
+ * reads all replies, or one at a time.
  */
 #ifndef KWQ_SERVERS_CLIENT_H
 #define KWQ_SERVERS_CLIENT_H
 
 #include <stddef.h>
 
-/* As those of selftests/bench/device: keys of 8 bytes that take turns, 64 in a batch. */
+/* As in selftests/bench/device: keys of 8 bytes that take turns, 64 per batch. */
 #define NR_KEYS	100
 #define KEY_LEN	8
 #define BATCH	64
@@ -17,17 +17,18 @@ extern char keys[NR_KEYS][KEY_LEN + 1];
 
 void __attribute__((noreturn)) fail(const char *what, const char *detail);
 
-/* Is sent when a reply is waited for. */
+/* Queues a request; it is sent when a reply is needed. */
 void __attribute__((format(printf, 1, 2))) request(const char *fmt, ...);
 
 /*
- * The next line, or the next @len bytes that a line's end follows; without that end. What
- * was requested is sent first if there is nothing to read yet. Valid until the next.
+ * Returns the next line, or the next @len bytes before a line's end, without that end.
+ * If nothing is left to read, queued requests are sent first. Valid until the next
+ * call.
  */
 char *read_line(void);
 char *read_bytes(size_t len);
 
-/* Reads a line, which must begin so; returns the rest of it. */
+/* Reads a line, which must begin with @begin. Returns the rest of it. */
 char *expect(const char *begin);
 
 /**

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- *	client beanstalkd|redis SOCKET
+ * client beanstalkd|redis SOCKET
  *
- * On a machine of one processor whose clock counts instructions: those of the client, of
- * the server and of the kernel between them, for each cycle of add, get and done. Once
- * with a round trip for each request, and once with the requests of 64 cycles sent at
- * once: the adds, then the gets, then the dones.
+ * Counts instructions on a machine with one processor: those of the client, the server
+ * and the kernel for each cycle of add, get and done. It measures once with a round
+ * trip per request, and once with the requests of 64 cycles sent at once: the adds,
+ * then the gets, then the dones.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -66,7 +66,7 @@ static void flush(void)
 	out_len = 0;
 }
 
-/* Sees to it that there is more to read than there was. */
+/* Reads until there is more than before. */
 static void fill(void)
 {
 	ssize_t n;

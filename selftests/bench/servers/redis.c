@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue of keys as one would build it in redis: a list of those that are ready, a set
- * of those that need processing and a set of those that are being processed, changed
- * together by scripts, *.lua, of which the server runs one at a time. It has no delays, no
- * counters, and nobody who gives back what a dead holder held.
+ * A queue of keys as one would build it in redis: a list of ready keys, a set of keys
+ * that need processing and a set of keys being processed. Scripts (*.lua) change them
+ * together; the server runs one script at a time. It has no delays and no counters, and
+ * nothing gives items of dead workers back.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -74,7 +74,7 @@ static struct wait *pop_wait(struct delaying_queue *delaying)
 	return first;
 }
 
-/* Adds what is due, and sleeps until the earliest time or until there is an earlier one. */
+/* Adds due keys, and sleeps until the earliest time, or until an earlier one is added. */
 static void *keep_times(void *data)
 {
 	struct delaying_queue *delaying = data;
@@ -139,7 +139,7 @@ void delaying_queue_destroy(struct delaying_queue *delaying)
 	queue_destroy(&delaying->queue);
 }
 
-/* Adds a key when its time has come. Of two times it keeps the earlier. */
+/* Adds a key at a time. If the key has a time already, the earlier one counts. */
 void delaying_queue_add_at(struct delaying_queue *delaying, const char *key,
 			   int64_t ready_at)
 {

@@ -2,10 +2,10 @@
 /*
  * The peer in C.
  *
- *	peer-c [-i] [-p PREFIX] TEST...
+ *   peer-c [-i] [-p PREFIX] TEST...
  *
  * prints a line for each figure: name, value and unit between tabs. With -i it counts
- * instructions, on a machine whose clock goes on by one an instruction.
+ * instructions, on a machine whose clock advances by one per instruction.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,17 +15,17 @@
 #include <x86intrin.h>
 #include "queue.h"
 
-/* A tick, or an interrupt, falls into few of the samples, and so does not show. */
+/* A tick or an interrupt hits only a few samples, so the median does not show it. */
 #define WARM_UP		32
 #define SAMPLES		255
 
-/* Keys that take turns, as those of a controller do. */
+/* The keys take turns, like those of a controller. */
 #define SOME_KEYS	100
-/* Operations in a sample. */
+/* Operations per sample. */
 #define ROUNDS		64
-/* The least time until a key's turn that does not come in a test. */
+/* The least delay of a key that does not become due during a test. */
 #define FAR		(3600 * NSEC_PER_SEC)
-/* With the byte at its end. */
+/* Includes the terminating NUL. */
 #define KEY_SIZE	9
 
 static const char *prefix = "";
@@ -68,7 +68,7 @@ static uint64_t median(uint64_t *values, int nr)
 	return values[nr / 2];
 }
 
-/* What is left of two readings with nothing in between. */
+/* The rest of two readings with nothing between them. */
 static void measure_clock(void)
 {
 	uint64_t took[SAMPLES];
@@ -103,12 +103,12 @@ static char (*make_keys(int nr))[KEY_SIZE]
 	return keys;
 }
 
-/* The same ones in every run. */
+/* The same times in every run. */
 static int64_t some_time(void)
 {
 	static uint64_t chance = 1;
 
-	/* Knuth's linear congruence, of which the upper half is good. */
+	/* Knuth's linear congruential generator; its upper half is good. */
 	chance = chance * 6364136223846793005 + 1442695040888963407;
 	return now_ns() + FAR + NSEC_PER_SEC + 838 * (int64_t)(chance >> 32);
 }
@@ -190,7 +190,7 @@ static uint64_t sample_add_after(void *data)
 	return clock_since(begun);
 }
 
-/* What was added stays: a few more than @nr are waiting in the end. */
+/* Added keys stay: in the end a few more than @nr are waiting. */
 static void test_add_after(const char *name, int nr)
 {
 	const int more = 2000 / ROUNDS;
@@ -232,7 +232,7 @@ static void sleep_until(int64_t when)
 		;
 }
 
-/* How long it takes from their time on until so many keys that came due at once are ready. */
+/* The time from the due time of @nr keys until all of them are ready. */
 static void test_due(const char *name, int nr)
 {
 	int64_t due = now_ns() + NSEC_PER_SEC / 10 + nr * 5000LL;
@@ -266,7 +266,7 @@ static void test_due_1m(const char *name)
 
 #define NR_LATE	1000
 
-/* How late a key whose time has come reaches who sleeps in a get. */
+/* The lateness of a due key at a task that sleeps in a get. */
 static void test_late(const char *name)
 {
 	struct delaying_queue *delaying = g_new0(struct delaying_queue, 1);
@@ -303,8 +303,8 @@ struct two {
 };
 
 /*
- * Adds what it finished last, and finishes what it gets. No add is of a key that the
- * other one has, so no get has to wait.
+ * Adds the key that it finished last, and finishes the key that it gets. No add is of a
+ * key that the other thread has, so no get has to wait.
  */
 static void *cycle_fn(void *data)
 {
@@ -324,7 +324,7 @@ struct job {
 	void *data;
 };
 
-/* How long it takes until all of them have returned, which run at once. */
+/* The time until all jobs, which run concurrently, have returned. */
 static uint64_t wall_of(const struct job *jobs, int nr)
 {
 	uint64_t begun = clock_now();
@@ -376,7 +376,7 @@ static void *produce_fn(void *data)
 
 	for (i = 0; i < EACH; i++)
 		queue_add(producer->queue, producer->keys[i]);
-	/* What is ready when both have added all is still handed out. */
+	/* Keys that are ready when both have added all are still handed out. */
 	pthread_barrier_wait(producer->end);
 	queue_shut_down(producer->queue);
 	return NULL;
@@ -391,7 +391,7 @@ static void *consume_fn(void *data)
 	return NULL;
 }
 
-/* Two producers, each of which adds keys of its own, and two consumers. */
+/* Two producers, each with its own keys, and two consumers. */
 static uint64_t sample_two_by_two(void *data)
 {
 	struct queue queue;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The three-set algorithm as client-go's workqueue documents it: the order of the keys
- * that are ready, the set of those that need processing, and the set of those that are
- * being processed. And its delays: a heap of times, with a table that finds a key's place
- * in it, kept by a thread.
+ * The three-set algorithm as client-go's workqueue documents it: the order of the ready
+ * keys, the set of keys that need processing, and the set of keys being processed. It
+ * also has delays: a heap of times, with a table of each key's place in it, kept by a
+ * thread.
  *
- * A key is a string, which has to live as long as the queue.
+ * A key is a string, which must live as long as the queue.
  */
 #ifndef PEER_QUEUE_H
 #define PEER_QUEUE_H
@@ -18,7 +18,7 @@
 
 #define NSEC_PER_SEC	1000000000LL
 
-/* Those that are ready, in a ring of a power of two that grows. */
+/* The ready keys, in a growing ring whose size is a power of two. */
 struct order {
 	const char **keys;
 	size_t size;
@@ -43,7 +43,7 @@ struct wait {
 
 struct delaying_queue {
 	struct queue queue;
-	/* Of all that follows. Taken before the queue's. */
+	/* Protects everything below. Taken before the queue's lock. */
 	pthread_mutex_t lock;
 	pthread_cond_t earlier;
 	GPtrArray *heap;

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A tick, or an interrupt, falls into few of the samples, and so does not show.
+// A tick or an interrupt hits only a few samples, so the median does not show it.
 const (
 	warmUp  = 32
 	samples = 255
@@ -18,8 +18,8 @@ func tsc() uint64
 
 var begun = time.Now()
 
-// clock counts ns; or what the processor counts, which is instructions on a machine whose
-// clock goes on by one an instruction.
+// clock counts ns, or time stamp ticks. The ticks are instructions on a machine whose
+// clock advances by one per instruction.
 var (
 	clock     = func() uint64 { return uint64(time.Since(begun)) }
 	clockCost uint64
@@ -44,7 +44,7 @@ func median(values []uint64) uint64 {
 	return values[len(values)/2]
 }
 
-// measureClock finds what is left of two readings with nothing in between.
+// measureClock measures the rest of two readings with nothing between them.
 func measureClock() {
 	var took [samples]uint64
 	clockCost = 0
@@ -54,7 +54,7 @@ func measureClock() {
 	clockCost = median(took[:])
 }
 
-// sample is the median of what fn says that it took, for each of its operations.
+// sample returns the median of fn's results, per operation.
 func sample(operations int, fn func() uint64) float64 {
 	return sampleSome(warmUp, samples, operations, fn)
 }

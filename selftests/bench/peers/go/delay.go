@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// How many adds may be on their way to the goroutine that keeps the times.
+// The capacity of the channel to the goroutine that keeps the times.
 const backlog = 1000
 
 type wait[K comparable] struct {
@@ -41,13 +41,13 @@ func (h *waitHeap[K]) Pop() any {
 	return w
 }
 
-// delayingQueue adds keys when their time has come. One goroutine keeps the times, in a
-// heap, with a map that finds a key's place in it; adds reach it through a channel.
+// delayingQueue adds keys at their times. One goroutine keeps the times in a heap, with
+// a map of each key's place in it. Adds reach it through a channel.
 type delayingQueue[K comparable] struct {
 	*queue[K]
 	adds chan *wait[K]
 	stop chan struct{}
-	// How many keys are waiting; stored once for all that the goroutine took at once.
+	// The number of waiting keys, stored once per batch that the goroutine takes.
 	waiting atomic.Int64
 }
 
@@ -86,7 +86,7 @@ func (q *delayingQueue[K]) keepTimes() {
 	defer heartbeat.Stop()
 	var timer *time.Timer
 
-	// Of two times a key keeps the earlier.
+	// If a key has two times, the earlier one counts.
 	take := func(w *wait[K]) {
 		if !w.readyAt.After(time.Now()) {
 			q.Add(w.key)

@@ -5,7 +5,7 @@
 //	peer-go [-i] [-p PREFIX] TEST...
 //
 // prints a line for each figure: name, value and unit between tabs. With -i it counts
-// instructions, on a machine whose clock goes on by one an instruction.
+// instructions, on a machine whose clock advances by one per instruction.
 package main
 
 import (
@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// Keys that take turns, as those of a controller do.
+	// The keys take turns, like those of a controller.
 	someKeys = 100
-	// Operations in a sample.
+	// Operations per sample.
 	rounds = 64
-	// The least time until a key's turn that does not come in a test.
+	// The least delay of a key that does not become due during a test.
 	far = time.Hour
 )
 
@@ -79,17 +79,17 @@ func testCoalesced() {
 	}), unit)
 }
 
-// awaitWaiting lets the goroutine that keeps the times have the processor until so many
-// keys are waiting.
+// awaitWaiting yields the processor to the goroutine that keeps the times, until that
+// many keys are waiting.
 func awaitWaiting(q *delayingQueue[string], nr int) {
 	for q.waiting.Load() != int64(nr) {
 		runtime.Gosched()
 	}
 }
 
-// Of an add that is not the earliest, all: what the adder does and what the goroutine does
-// that keeps the times, on one processor. What was added stays: a few more than nr are
-// waiting in the end.
+// testAddAfter measures adds that are not the earliest, including the work of the
+// goroutine that keeps the times, on one processor. Added keys stay: in the end a few
+// more than nr are waiting.
 func testAddAfter(name string, nr int) {
 	const more = 2000 / rounds
 
@@ -125,7 +125,7 @@ func testAddAfter(name string, nr int) {
 	}), unit)
 }
 
-// How long it takes from their time on until so many keys that came due at once are ready.
+// testDue measures the time from the due time of nr keys until all of them are ready.
 func testDue(name string, nr int) {
 	keys := makeKeys(nr)
 	q := newDelayingQueue[string]()
@@ -148,7 +148,7 @@ func testDue(name string, nr int) {
 	report(name, float64(time.Since(due).Nanoseconds()), "ns")
 }
 
-// How late a key whose time has come reaches who sleeps in Get.
+// testLate measures the lateness of a due key at a goroutine that sleeps in Get.
 func testLate() {
 	const nr = 1000
 
@@ -175,7 +175,7 @@ func testLate() {
 	report("late.p99", late[nr*99/100], "ns")
 }
 
-// wallOf is how long it takes until each of the functions has returned, which run at once.
+// wallOf returns the time until all functions, which run concurrently, have returned.
 func wallOf(fns ...func()) uint64 {
 	var end sync.WaitGroup
 
@@ -191,8 +191,9 @@ func wallOf(fns ...func()) uint64 {
 	return since(start)
 }
 
-// Two threads, each of which adds what it finished last, and finishes what it gets. No add
-// is of a key that the other one has, so no get has to wait.
+// testTwoCycle runs two threads. Each adds the key that it finished last, and finishes
+// the key that it gets. No add is of a key that the other thread has, so no get has to
+// wait.
 func testTwoCycle() {
 	const cycles = 20000
 
@@ -212,7 +213,7 @@ func testTwoCycle() {
 	}), unit)
 }
 
-// Two producers, each of which adds keys of its own, and two consumers.
+// testTwoByTwo runs two producers, each with its own keys, and two consumers.
 func testTwoByTwo() {
 	const each = 50000
 

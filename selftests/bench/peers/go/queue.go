@@ -12,8 +12,8 @@ func (s set[K]) has(key K) bool {
 }
 
 // queue is the three-set algorithm as client-go's workqueue documents it: the order of
-// the keys that are ready, the set of those that need processing, and the set of those
-// that are being processed.
+// the ready keys, the set of keys that need processing, and the set of keys being
+// processed.
 type queue[K comparable] struct {
 	lock       sync.Mutex
 	ready      *sync.Cond
@@ -44,7 +44,7 @@ func (q *queue[K]) Add(key K) {
 	q.ready.Signal()
 }
 
-// Get hands out the first ready key. It says no more when the queue is shut down and
+// Get hands out the first ready key. more is false when the queue is shut down and
 // empty.
 func (q *queue[K]) Get() (key K, more bool) {
 	q.lock.Lock()
