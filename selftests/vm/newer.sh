@@ -39,7 +39,8 @@ link_image() (
 	[ -e image ] && ln -sfn "usr/src/linux-headers-$2" kdir && touch in-debian-13
 )
 
-# unpack FINAL DIR RELEASE PACKAGE...: the Makefile of Debian's headers names its folders as they are once installed.
+# unpack FINAL DIR RELEASE PACKAGE...: the Makefile of Debian's headers names its folders as they are once installed, that of
+# Ubuntu's a compiler that Debian 13 has not.
 unpack() (
 	final=$1 dir=$2 release=$3
 	shift 3
@@ -50,8 +51,7 @@ unpack() (
 		dpkg -x "$package" . || return
 	done
 	rm ./*.deb
-	makefile=usr/src/linux-headers-$release/Makefile
-	[ -L "$makefile" ] || sed -i "s|/usr/src/|$final/usr/src/|" "$makefile" || return
+	sed -i "s|/usr/src/|$final/usr/src/|; s/\bgcc-[0-9]*$/gcc/" "usr/src/linux-headers-$release/Makefile" || return
 	link_image . "$release"
 )
 
