@@ -652,7 +652,7 @@ static void test_batches(struct kwq *q)
 	is_number(kwq_get_batch(q, &get), 0, "get_batch");
 	ok(asked(KWQ_IOC_GET) && !memcmp(kernel.arg, &get, sizeof(get)),
 	   "get_batch: as it is");
-	/* What an earlier wait left there, which a signal ended. */
+	/* Left there by an earlier wait that a signal ended. */
 	get.resume = 77;
 	expect(0, 0);
 	is_number(kwq_get_batch(q, &get), 0, "get_batch, once more");
