@@ -24,15 +24,15 @@
  * @name: a row of the file `rows`
  * @rounds: how often a sample repeats what is measured
  * @burst: operations in a round
- * @max_active: of the queue's handler or of the workqueue, if there is one
- * @wq_flags: and its flags
- * @nr_waiting: items that wait meanwhile
- * @begin: prepares; 0 or a negative errno
- * @sample: measures once; clock units for @rounds x @burst operations, or a negative
- *	errno
- * @measure: instead of @sample: measures all that there is to measure, and reports it;
- *	0 or a negative errno
- * @end: takes away what @begin made
+ * @max_active: the concurrency of the handler or workqueue, if there is one
+ * @wq_flags: the flags of that workqueue
+ * @nr_waiting: the number of items that wait during the measurement
+ * @begin: prepares the benchmark; returns 0 or a negative errno
+ * @sample: measures once; returns clock units for @rounds x @burst operations, or a
+ *	negative errno
+ * @measure: replaces @sample: measures everything and reports it; returns 0 or a
+ *	negative errno
+ * @end: frees everything that @begin made
  */
 struct bench {
 	const char *name;
@@ -58,10 +58,10 @@ extern const struct bench bench_late_subject[];
 extern const struct bench bench_size_subject[];
 
 /**
- * struct bench_object - what a driver would have
- * @item: for kwq
- * @work: for a plain workqueue
- * @runs: how often it was worked on, for either
+ * struct bench_object - a driver's object
+ * @item: used with kwq
+ * @work: used with a plain workqueue
+ * @runs: how often the object was processed
  */
 struct bench_object {
 	struct kwq_item item;

@@ -51,11 +51,12 @@ u64 bench_clock_cost;
 struct mm_struct *bench_mm;
 
 /**
- * bench_compare_samples() - for sort()
+ * bench_compare_samples() - compare two samples for sort()
  * @a: an s64
- * @b: another
+ * @b: another s64
  *
- * Return: less than 0, 0, or more: as @a is less than @b, equal, or more.
+ * Return: less than 0, 0, or greater than 0, as *@a is less than, equal to, or greater
+ * than *@b.
  */
 int bench_compare_samples(const void *a, const void *b)
 {
@@ -73,7 +74,7 @@ static int add_result(const char *name, u64 hundredths, const char *unit)
 }
 
 /**
- * bench_report() - what a benchmark with a @measure of its own found
+ * bench_report() - report a figure of a benchmark with a @measure function
  * @name: a row of the file `rows`, a constant
  * @value: the value
  * @unit: its unit, a constant

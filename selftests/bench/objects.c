@@ -42,7 +42,7 @@ static void init_objects(void)
 }
 
 /**
- * bench_begin_queue() - begin with a queue without a handler
+ * bench_begin_queue() - create a queue without a handler
  * @bench: the benchmark
  *
  * Return: 0.
@@ -55,7 +55,7 @@ int bench_begin_queue(const struct bench *bench)
 }
 
 /**
- * bench_end_queue() - end with what bench_begin_queue() or bench_begin_handler() made
+ * bench_end_queue() - destroy the queue of bench_begin_queue() or bench_begin_handler()
  * @bench: the benchmark
  */
 void bench_end_queue(const struct bench *bench)
@@ -64,7 +64,7 @@ void bench_end_queue(const struct bench *bench)
 }
 
 /**
- * bench_begin_handler() - begin with a queue with a handler
+ * bench_begin_handler() - create a queue with a handler
  * @bench: the benchmark
  *
  * Return: 0 or a negative errno.
@@ -76,7 +76,7 @@ int bench_begin_handler(const struct bench *bench)
 }
 
 /**
- * bench_begin_work() - begin with a plain workqueue
+ * bench_begin_work() - create a plain workqueue
  * @bench: the benchmark
  *
  * Return: 0 or a negative errno.
@@ -89,7 +89,7 @@ int bench_begin_work(const struct bench *bench)
 }
 
 /**
- * bench_end_work() - end with a plain workqueue
+ * bench_end_work() - destroy the plain workqueue
  * @bench: the benchmark
  */
 void bench_end_work(const struct bench *bench)
@@ -98,9 +98,9 @@ void bench_end_work(const struct bench *bench)
 }
 
 /**
- * bench_wait() - wait until an object was worked on
- * @object: the object, the last one of those that are queued
- * @runs: how often it must have been
+ * bench_wait() - wait until an object was processed
+ * @object: the last of the queued objects
+ * @runs: the number of runs to wait for
  *
  * The caller has the lowest priority (SCHED_IDLE) and runs on the worker's processor. So
  * when it yields, it waits until the worker sleeps, and nobody has to wake it. The wait

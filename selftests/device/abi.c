@@ -927,8 +927,8 @@ static void put_number(__u8 *to, size_t size, __u64 number, bool other)
 }
 
 /*
- * U3: numbers are in the machine's byte order, and a key is bytes in none. The request is put
- * together byte by byte here, so that no header has a say in it.
+ * U3: numbers are in the machine's byte order, and a key is a string of bytes. The test
+ * builds the request byte by byte, so that it does not depend on the header.
  */
 TEST_F(abi, byte_order)
 {

@@ -464,7 +464,7 @@ static void take_one(int q)
 	REQUIRE(q_done(q, got.ticket) == KWQ_FINISHED);
 }
 
-/* Until not even a key of a few bytes finds room in either of the queues. */
+/* Adds until neither queue has room for even a short key. */
 static void fill_up(const int q[2])
 {
 	char key[16];
@@ -499,7 +499,7 @@ static int peer_polls_for_room(struct peer *parent, void *arg)
 	int q[2];
 
 	become(USER);
-	/* So that it may see its own thread sleep. */
+	/* Lets the process read the state of its own threads in /proc. */
 	REQUIRE(!prctl(PR_SET_DUMPABLE, 1));
 	for (int i = 0; i < 2; i++) {
 		q[i] = new_queue(wanted->dev);
@@ -533,7 +533,7 @@ static void check_told_of_room(struct __test_metadata *_metadata, int dev, enum 
 	EXPECT_EQ(0, end_of_peer(&child));
 }
 
-/* Q19, O4: what one queue of a user gives back another one's poller is told. */
+/* Q19, O4: memory that one queue gives back wakes the pollers of its user's other queues. */
 TEST_F(quota, room_of_another_queues_items)
 {
 	check_told_of_room(_metadata, self->dev, ROOM_OF_ITEMS);
@@ -545,7 +545,7 @@ TEST_F(quota, room_of_another_queues_end)
 	check_told_of_room(_metadata, self->dev, ROOM_OF_A_QUEUE);
 }
 
-/* A user namespace with a range of uids, and somebody in it. */
+/* A user namespace with a range of uids, and a process in it. */
 struct subordinate {
 	int dev;
 	pid_t owner;	/* a process in the namespace */

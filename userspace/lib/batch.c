@@ -69,7 +69,7 @@ int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch)
 
 int kwq_get_batch(struct kwq *q, struct kwq_get *get)
 {
-	/* An earlier call, which a signal ended, may have left its deadline there. */
+	/* An earlier call that a signal ended may have left its deadline there. */
 	get->resume = 0;
 	return kwq_ioctl(q->fd, KWQ_IOC_GET, get);
 }

@@ -23,7 +23,7 @@
 #define WATCH_MODULE	"/bench/kwq_watch.ko"
 #define WATCH		"/sys/kernel/debug/kwq_watch"
 
-/* One hold of the lock takes so many entries, and their keys fill its buffer. */
+/* One lock hold takes this many entries, and their keys fill its buffer. */
 #define BATCH		64
 #define KEY_LEN		128
 #define ROUNDS		32
@@ -33,7 +33,7 @@
 
 #define HOUR_NS		3600000000000
 
-/* So many threads wait for an item each, or for the end. */
+/* The number of threads that each wait for an item, or for the end. */
 #define NR_FEW		128
 #define NR_MANY		1000
 

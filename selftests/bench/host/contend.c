@@ -53,14 +53,14 @@ static struct {
 } queue __attribute__((aligned(CACHE_LINE)));
 
 /**
- * struct thread - who works on the queue
- * @items: that it adds; those that it got last
- * @holder: for them
- * @cpu: where it runs
- * @way: how it works
- * @began: the sample's beginning, at this thread
- * @ended: its end
- * @disturbed: it was off its processor
+ * struct thread - a thread that works on the queue
+ * @items: the items that it adds: those that it got last
+ * @holder: the holder of these items
+ * @cpu: the processor of the thread
+ * @way: the work of the thread
+ * @began: the time at which this thread began the sample
+ * @ended: the time at which this thread ended the sample
+ * @disturbed: the thread lost its processor during the sample
  */
 struct thread {
 	struct kwq_item *items[BATCH];
@@ -74,10 +74,10 @@ struct thread {
 
 /**
  * struct way - a way to work
- * @name: a row, but for what all names begin with
- * @nr_threads: how many work
- * @batch: items at once
- * @run: so many cycles of each of them
+ * @name: a row, without the common prefix
+ * @nr_threads: the number of threads
+ * @batch: the number of items per operation
+ * @run: runs CYCLES cycles of a thread
  */
 struct way {
 	const char *name;

@@ -71,7 +71,7 @@ static s64 sample_coalesced(void *data)
 }
 
 /**
- * bench_cycle() - measure what no time has to come for
+ * bench_cycle() - measure operations without delays
  *
  * Return: 0 or a negative errno.
  */

@@ -94,7 +94,7 @@ static int run(const char *name, unsigned int nr)
 }
 
 /**
- * bench_due() - measure what is due at once
+ * bench_due() - measure items that are due at the same time
  *
  * Return: 0 or a negative errno.
  */

@@ -23,11 +23,11 @@ static int compare(const void *a, const void *b)
 }
 
 /**
- * bench_median() - the median
- * @values: of these, which are sorted then
- * @nr: how many they are
+ * bench_median() - compute the median
+ * @values: the values; they get sorted
+ * @nr: their number
  *
- * Return: the value.
+ * Return: the median.
  */
 s64 bench_median(s64 *values, unsigned int nr)
 {
@@ -37,8 +37,8 @@ s64 bench_median(s64 *values, unsigned int nr)
 
 /**
  * bench_report() - print a figure
- * @name: a row of the file rows-native, but for what all names begin with
- * @hundredths: of a ns
+ * @name: a row of the file rows-native, without the common prefix
+ * @hundredths: the figure in hundredths of a ns
  */
 void bench_report(const char *name, u64 hundredths)
 {
@@ -50,10 +50,10 @@ void bench_report(const char *name, u64 hundredths)
 }
 
 /**
- * bench_sample() - print the median of what an operation takes
+ * bench_sample() - print the median time of an operation
  * @name: as for bench_report()
- * @sample: measures BENCH_ROUNDS operations; ns, or a negative errno
- * @data: for @sample
+ * @sample: measures BENCH_ROUNDS operations; returns ns, or a negative errno
+ * @data: the argument of @sample
  *
  * Return: 0 or @sample's negative errno.
  */

@@ -48,13 +48,13 @@ static __always_inline s64 bench_since(s64 begun)
 }
 
 /**
- * struct bench_wait - what waits for a time
- * @item: in a queue
- * @plain: instead, in a plain tree
- * @plain.node: while it waits
- * @plain.link: while it is ready
+ * struct bench_wait - an object that waits for a time
+ * @item: its item, if it waits in a queue
+ * @plain: its members, if it waits in a plain tree
+ * @plain.node: used while it waits
+ * @plain.link: used while it is ready
  *
- * The two are of one size, and so as far apart in memory.
+ * Both kinds have the same size, and so the same distance in memory.
  */
 struct bench_wait {
 	union {

@@ -101,7 +101,7 @@ static int run_plain(const char *name, unsigned int nr)
 }
 
 /**
- * bench_pop() - measure the end of waiting
+ * bench_pop() - measure the expiry of waiting items
  *
  * Return: 0 or a negative errno.
  */

@@ -24,7 +24,7 @@ static unsigned int nr_pieces;
 static struct rnd_state chance;
 
 /**
- * bench_free_waits() - free what bench_alloc_waits() made
+ * bench_free_waits() - free the objects of bench_alloc_waits()
  */
 void bench_free_waits(void)
 {
@@ -33,8 +33,8 @@ void bench_free_waits(void)
 }
 
 /**
- * bench_alloc_waits() - make what can wait; nothing in it is initialised
- * @nr: how many
+ * bench_alloc_waits() - allocate waiting objects, uninitialised
+ * @nr: their number
  *
  * Return: 0 or a negative errno.
  */
@@ -56,10 +56,10 @@ int bench_alloc_waits(unsigned int nr)
 }
 
 /**
- * bench_wait_at() - one of what bench_alloc_waits() made
- * @i: which
+ * bench_wait_at() - look an object of bench_alloc_waits() up
+ * @i: its index
  *
- * Return: it.
+ * Return: the object.
  */
 struct bench_wait *bench_wait_at(unsigned int i)
 {
@@ -67,7 +67,7 @@ struct bench_wait *bench_wait_at(unsigned int i)
 }
 
 /**
- * bench_seed() - choose the same from here on as in every run
+ * bench_seed() - restart the random numbers, which are the same in every run
  */
 void bench_seed(void)
 {
@@ -75,10 +75,10 @@ void bench_seed(void)
 }
 
 /**
- * bench_some_ns() - choose a time
- * @span: less than this
+ * bench_some_ns() - choose a random time
+ * @span: its upper bound, exclusive
  *
- * Return: it.
+ * Return: the time.
  */
 u64 bench_some_ns(u64 span)
 {

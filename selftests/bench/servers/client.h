@@ -32,15 +32,15 @@ char *read_bytes(size_t len);
 char *expect(const char *begin);
 
 /**
- * struct server - one server's words for a cycle
- * @name:	what its rows are called.
- * @begin:	before anything else; may be NULL.
+ * struct server - the requests of one server for a cycle
+ * @name:	the name in its rows.
+ * @begin:	called before everything else; may be NULL.
  * @add:	requests the add of a key.
- * @added:	reads the reply.
+ * @added:	reads the reply to @add.
  * @get:	requests a key.
- * @got:	reads it, and keeps as number @i what @done has to know of it.
- * @done:	requests the done of what was got as number @i.
- * @finished:	reads the reply.
+ * @got:	reads the key, and stores the data that @done needs as number @i.
+ * @done:	requests the done of key number @i.
+ * @finished:	reads the reply to @done.
  */
 struct server {
 	const char *name;
