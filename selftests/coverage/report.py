@@ -4,25 +4,24 @@
 
 report.py OBJECTS OUT REPORT...
 
-OBJECTS is the folder in which the module was built for gcov; REPORT is what a machine reported in which it ran (init.c
-describes it): KUnit's alone, or KUnit's and the device's tests'. Prints TAP, and as comments a table with a row for each
-file. What is not ok:
+OBJECTS is the folder in which the module was built for gcov. REPORT is the report of a machine in which it ran (init.c
+describes it), with KUnit alone or with KUnit and the device's tests. Prints TAP, with a table as comments that has a row
+for each file. Failures are:
 
-  - a file with a line that no test reached and that `unreached`, beside this file, does not name with a reason;
-  - an entry there of a line that is reached, or is not in the sources: who deletes or tests code takes it off the list;
+  - a line that no test reached and that `unreached`, beside this file, does not list with a reason;
+  - an entry in `unreached` of a line that is reached or does not exist any more: remove it from the list;
   - less than BRANCHES percent of the branches taken.
 
-Of KUnit alone it is asked that it reaches every line of the files of KUNIT.
+KUnit alone must reach every line of the files in KUNIT.
 
-OUT/FILE.gcov is each file with its counts, and below a line those of its branches; OUT/branches names the lines of which
-a branch was not taken.
+OUT/FILE.gcov is each file with its counts, and with those of its branches below each line. OUT/branches lists the lines
+with a branch that was not taken.
 
-What is counted. Lines: all of kmod, its headers and samples, from which the compiler made code; not the tests. It is
-told not to inline functions before it counts, so each function is counted once. Branches: those that the compiler made
-of a line with a condition of the source's: between the parentheses of if, while, for, switch or a for_each, or in a
-statement with &&, || or ?:. The branches of another line are inside of a macro of the kernel's - a guard() that looks
-whether there is something to unlock, a tracepoint that looks whether it is on, a min() - and are the kernel's to test;
-the table says how many there are. The branches of a line on the list are not counted either.
+Lines count if the compiler made code from them, in all of kmod with its headers and samples, but not in the tests. The
+compiler does not inline functions before it counts, so each function counts once. Branches count if their line has a
+condition of the source: in the parentheses of if, while, for, switch or a for_each, or in a statement with &&, || or ?:.
+All other branches are inside macros of the kernel, such as guard(), tracepoints and min(), and are not tested here; the
+table has their number. Branches of a line in `unreached` do not count either.
 """
 import json
 import re

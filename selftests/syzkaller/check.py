@@ -5,12 +5,12 @@
 check.py           prints differences, and parts that syzkaller would not compile or never call; fails if there are any
 check.py --consts  prints the correct content of kwq.txt.const
 
-Compared are: every request, its number, its direction and its structure; of every structure the members, their places
-and their sizes; every constant and its value. syzlang.py has the rules of syzkaller's language. The compiler tells the
-sizes and values of the header.
+The comparison covers every request with its number, direction and structure; the members of every structure with
+their offsets and sizes; and every constant with its value. syzlang.py has the rules of syzkaller's language. The sizes
+and values of the header come from the compiler.
 
-A structure of the description is one of the header's if its name is that of the header's, or begins with it: kwq_get_of
-describes struct kwq_get. Each of the header's members has to be in one of the descriptions of its structure.
+A structure of the description belongs to the structure of the header whose name it has or begins with: kwq_get_of
+describes struct kwq_get. Each member of the header must be in at least one description of its structure.
 """
 import os
 import re

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The part of syzkaller's language that kwq.txt uses: its syntax, its sizes, and what its compiler refuses.
+"""The part of syzkaller's language that kwq.txt uses: its syntax, its sizes, and the errors of its compiler.
 
-syzkaller itself cannot be had where this project is tested, so its rules are written down once more: those of its
-compiler, and those by which its fuzzer decides which calls it can make. A rule that a newer compiler has given up stays,
-for a description shall do for older ones too. test_syzlang.py has a bad description for each of them.
+syzkaller itself is not available where this project is tested, so this file repeats its rules: those of its compiler,
+and those by which its fuzzer decides which calls it can make. Rules that newer compilers dropped stay, so that the
+description works with older ones. test_syzlang.py has a bad description for each rule.
 """
 import re
 

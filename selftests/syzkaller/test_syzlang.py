@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: GPL-2.0-only
-"""Bad descriptions: syzlang.py has to refuse each of them, and for its reason."""
+"""Bad descriptions: syzlang.py must refuse each of them for the right reason."""
 import sys
 
 import syzlang

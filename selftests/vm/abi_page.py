@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""abi_page.py HEADER PAGE: says where kwq(4) shows the ABI otherwise than the header has it.
+"""abi_page.py HEADER PAGE: prints where kwq(4) differs from the header.
 
-Every structure of the header is in the page, member by member, and the page has no other. The comment at the head of the
-header and the table of the page name every request, each on the descriptors that know it.
+The page must show every structure of the header, member by member, and no others. The comment at the head of the header
+and the table of the page must name every request, with the descriptors that accept it.
 """
 import re
 import sys
 
 
 def words(text):
-    """A declaration without what a reader does not see."""
+    """A declaration without comments and with single spaces."""
     return " ".join(re.sub(r"/\*.*?\*/", "", text, flags=re.S).split())
 
 
@@ -19,7 +19,7 @@ def structures_of_header(text):
 
 
 def structures_of_page(text):
-    """Of literal blocks, in which a structure may stand beside another."""
+    """The structures in the literal blocks. Two structures may stand side by side."""
     found = {}
     for block in re.findall(r"^\.Bd -literal.*?\n(.*?)^\.Ed", text, flags=re.S | re.M):
         lines = [line.expandtabs(8) for line in block.split("\n")]

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
 """
-symbols.py COUNTS REPORT PROGRAM ROW: where the instructions of a row are.
+symbols.py COUNTS REPORT PROGRAM ROW: prints the instructions of a row by function.
 
-COUNTS is what the plugin wrote. REPORT has the row's value and the kernel's symbols, PROGRAM its own. Prints how many
-instructions of one operation are in each function, so that their sum is the row's value.
+COUNTS is the plugin's output. REPORT has the row's value and the kernel's symbols; PROGRAM has its own symbols. The
+printed instructions per operation add up to the row's value.
 """
 
 import bisect
