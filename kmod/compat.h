@@ -39,6 +39,7 @@
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H
 
+#include <linux/build_bug.h>
 #include <linux/hrtimer.h>
 #include <linux/slab.h>
 #include <linux/version.h>
@@ -65,6 +66,8 @@
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+static_assert(__same_type(hrtimer_init, void (struct hrtimer *, clockid_t, enum hrtimer_mode)));
+
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock_id, enum hrtimer_mode mode)
@@ -103,7 +106,14 @@ static inline unsigned int kwq_wq_flags(unsigned int flags)
  */
 static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, void **objects)
 {
+	static_assert(__same_type(kmem_cache_alloc_bulk(cache, flags, nr, objects), int) ||
+		      __same_type(kmem_cache_alloc_bulk(cache, flags, nr, objects), bool));
+
 	return kmem_cache_alloc_bulk(cache, flags, nr, objects) ? nr : 0;
 }
+
+/* Nothing else may call it: code that takes its result for a number compiles on every kernel. */
+#undef kmem_cache_alloc_bulk
+#define kmem_cache_alloc_bulk	kwq_alloc_bulk_is_to_be_called_instead
 
 #endif /* KWQ_COMPAT_H */

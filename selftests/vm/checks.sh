@@ -13,7 +13,7 @@ DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
 CHECKS=(
-	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench coccinelle abi32 shellcheck
+	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle abi32 shellcheck
 	man-pages quotes syzkaller mutants template install spaces limits
 )
 
@@ -76,7 +76,7 @@ checkpatch() {
 check_checkpatch() {
 	# False findings: checkpatch expects a tree for one kernel version, and takes macros for comparisons,
 	# functions or calls.
-	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON,SPACING tests=MACRO_ARG_REUSE
+	local compat=LINUX_VERSION_CODE,CONSTANT_COMPARISON,SPACING tests=MACRO_ARG_REUSE prototypes=MACRO_ARG_REUSE
 	local trace=PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE
 	# Userspace lacks these macros and types of the kernel.
 	local uapi=BIT_MACRO
@@ -84,8 +84,9 @@ check_checkpatch() {
 
 	checkpatch "$compat" 'kmod/compat.h'
 	checkpatch "$trace" 'kmod/*trace*.h'
+	checkpatch "$prototypes" 'kmod/prototypes.c'
 	checkpatch "$tests" 'kmod/tests/*.[ch]'
-	checkpatch '' 'kmod/*.[ch]' "${BENCH[@]}" ':!kmod/compat.h' ':!kmod/*trace*.h' ':!kmod/tests/*'
+	checkpatch '' 'kmod/*.[ch]' "${BENCH[@]}" ':!kmod/compat.h' ':!kmod/prototypes.c' ':!kmod/*trace*.h' ':!kmod/tests/*'
 	checkpatch "$uapi" 'uapi/*.h'
 	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]' \
 		':!selftests/bench/native/*'
@@ -124,6 +125,34 @@ check_sparse_and_W1_of_bench() {
 	make -s -C "$STOCK/kdir" -j"$JOBS" M="$out" KWQ="$TOP" KBUILD_EXTRA_SYMBOLS="$symbols" modules \
 		W=1 C=2 CF='-Wsparse-error -Wcontext' KCFLAGS=-Werror --no-print-directory 2>&1 |
 		sed '/^Skipping BTF generation/d'
+}
+
+# What kmod/prototypes.c says is true on each kernel for x86-64 that is at hand, and it compares all there is to compare.
+# Little is compiled: this object, and the sample, whose Kbuild has to find the headers everywhere. Modules for newer
+# kernels are built in Debian 13.
+check_prototypes() {
+	local kernel stage within
+
+	for kernel in "$DEBUG" "$CACHE"/stock-*[0-9]; do
+		grep -qs '^CONFIG_X86_64=y' "$kernel/kdir/include/config/auto.conf" || continue
+		stage=$WORK/prototypes/${kernel##*/}
+		within=()
+		[ ! -e "$kernel/in-debian-13" ] || within=("$VM/debian13.sh")
+		rm -rf "$stage"
+		mkdir -p "$stage"
+		cp -r Kbuild kmod uapi "$stage"
+		{
+			"${within[@]}" make -s -C "$kernel/kdir" M="$stage" CONFIG_KWQ_SAMPLE_LINK=m \
+				kmod/prototypes.o kmod/samples/kwq_link.o
+			"${within[@]}" "$VM/prototypes.py" "$stage" "$kernel/kdir"
+		} 2>&1 | sed "/ differs from the one used to build/d; /^  The kernel was built /d; /^  You are using: /d
+			s/^/${kernel##*/}: /"
+	done
+}
+
+# Clang compiles the library and the command without a warning.
+check_clang() {
+	make -s -C userspace -j"$JOBS" O="$WORK/clang" CC=clang all "$WORK/clang/test/device-examples" >"$WORK/clang.log"
 }
 
 # The kernel's own semantic patches, except those written in OCaml, which would need its compiler.

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The types of what kwq calls in the kernel. They are compared when the module is
+ * compiled, and make no code.
+ *
+ * A function of the kernel may change without a word from the compiler. Since 7.2
+ * kmem_cache_alloc_bulk() returns a bool. Code that took its result for a number
+ * compiled, and leaked all objects but one. A kernel with a function that is not of the
+ * type below does not compile kwq. Then read what has changed, adapt the calls, and write
+ * the new type here. A function that has two types in the kernels that kwq is for gets a
+ * wrapper in compat.h, which is right for both and has the comparison.
+ *
+ * Each function and macro is here that the sources name and that has a number in its
+ * type. The compiler compares pointers by itself, where a function is called. `make check`
+ * tells what is missing here.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/bitops.h>
+#include <linux/bug.h>
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fault-inject-usercopy.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/fs_struct.h>
+#include <linux/hash.h>
+#include <linux/hrtimer.h>
+#include <linux/kernel.h>
+#include <linux/kref.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/miscdevice.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/poll.h>
+#include <linux/prandom.h>
+#include <linux/random.h>
+#include <linux/sched/signal.h>
+#include <linux/seq_file.h>
+#include <linux/siphash.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+#include "compat.h"
+
+#define COMPLAINT(what)	"the kernel's " what " is of another type than kmod/prototypes.c says"
+
+/* A function of this type. */
+#define FUNCTION(returns, name, arguments)						\
+	static_assert(__same_type(name, returns arguments), COMPLAINT(#name "()"))
+
+/* A macro, or what is one in some kernels: a call of it has a value of this type. */
+#define VALUE(type, call)								\
+	static_assert(__same_type(call, type), COMPLAINT(#call))
+
+/* The architectures differ in the type, and the value fits both. */
+#define EITHER(type, other, call)							\
+	static_assert(__same_type(call, type) || __same_type(call, other),		\
+		      COMPLAINT(#call))
+
+/* It is only asked whether it is 0. */
+#define CONDITION(call)									\
+	static_assert(__same_type(call, int) || __same_type(call, long) ||		\
+		      __same_type(call, bool), COMPLAINT(#call))
+
+/* Errors in pointers */
+FUNCTION(void *, ERR_PTR, (long));
+FUNCTION(bool, IS_ERR, (const void *));
+FUNCTION(long, PTR_ERR, (const void *));
+
+/* Memory */
+FUNCTION(size_t, kmalloc_size_roundup, (size_t));
+FUNCTION(void, kmem_cache_free_bulk, (struct kmem_cache *, size_t, void **));
+FUNCTION(unsigned long, totalram_pages, (void));
+
+/* Bytes */
+FUNCTION(void *, memchr_inv, (const void *, int, size_t));
+FUNCTION(void *, memset32, (u32 *, u32, size_t));
+
+/* The memory of programs */
+FUNCTION(unsigned long, clear_user, (void __user *, unsigned long));
+FUNCTION(unsigned long, copy_from_user, (void *, const void __user *, unsigned long));
+FUNCTION(int, copy_struct_from_user, (void *, size_t, const void __user *, size_t));
+FUNCTION(unsigned long, copy_to_user, (void __user *, const void *, unsigned long));
+FUNCTION(bool, should_fail_usercopy, (void));
+
+/* Arithmetic */
+FUNCTION(u64, div64_u64_rem, (u64, u64, u64 *));
+FUNCTION(u64, div_u64, (u64, u32));
+FUNCTION(u64, div_u64_rem, (u64, u32, u32 *));
+FUNCTION(bool, is_power_of_2, (unsigned long));
+FUNCTION(u64, mul_u64_u64_shr, (u64, u64, unsigned int));
+
+/* Atomic operations */
+FUNCTION(void, atomic64_add, (s64, atomic64_t *));
+FUNCTION(s64, atomic64_inc_return, (atomic64_t *));
+FUNCTION(s64, atomic64_read, (const atomic64_t *));
+FUNCTION(void, atomic64_set, (atomic64_t *, s64));
+FUNCTION(s64, atomic64_sub_return, (s64, atomic64_t *));
+FUNCTION(bool, atomic64_try_cmpxchg, (atomic64_t *, s64 *, s64));
+FUNCTION(int, kref_get_unless_zero, (struct kref *));
+FUNCTION(int, kref_put, (struct kref *, void (*)(struct kref *)));
+
+/* Lists, locks, sleepers */
+FUNCTION(int, __wake_up, (struct wait_queue_head *, unsigned int, int, void *));
+FUNCTION(int, list_empty, (const struct list_head *));
+FUNCTION(bool, prepare_to_wait_exclusive,
+	 (struct wait_queue_head *, struct wait_queue_entry *, int));
+FUNCTION(int, schedule_hrtimeout_range, (ktime_t *, u64, enum hrtimer_mode));
+FUNCTION(int, schedule_hrtimeout_range_clock,
+	 (ktime_t *, u64, enum hrtimer_mode, clockid_t));
+FUNCTION(void, spin_unlock_irqrestore, (spinlock_t *, unsigned long));
+FUNCTION(int, waitqueue_active, (struct wait_queue_head *));
+
+/* Time */
+FUNCTION(int, hrtimer_cancel, (struct hrtimer *));
+FUNCTION(bool, hrtimer_is_queued, (struct hrtimer *));
+FUNCTION(void, hrtimer_setup,
+	 (struct hrtimer *, enum hrtimer_restart (*)(struct hrtimer *), clockid_t,
+	  enum hrtimer_mode));
+FUNCTION(void, hrtimer_start, (struct hrtimer *, ktime_t, enum hrtimer_mode));
+FUNCTION(int, hrtimer_try_to_cancel, (struct hrtimer *));
+FUNCTION(ktime_t, ktime_add_safe, (ktime_t, ktime_t));
+FUNCTION(ktime_t, ktime_get, (void));
+FUNCTION(ktime_t, ktime_get_boottime, (void));
+FUNCTION(ktime_t, timespec64_to_ktime, (struct timespec64));
+
+/* Hashes and random numbers */
+FUNCTION(void, get_random_bytes, (void *, size_t));
+FUNCTION(u32, get_random_u32, (void));
+FUNCTION(u64, get_random_u64, (void));
+FUNCTION(u32, hash_ptr, (const void *, unsigned int));
+FUNCTION(u32, hsiphash, (const void *, size_t, const hsiphash_key_t *));
+FUNCTION(void, prandom_seed_state, (struct rnd_state *, u64));
+FUNCTION(u32, prandom_u32_state, (struct rnd_state *));
+FUNCTION(u64, siphash, (const void *, size_t, const siphash_key_t *));
+
+/* Processes, users and their rights */
+FUNCTION(uid_t, __kuid_val, (kuid_t));
+FUNCTION(int, current_umask, (void));
+FUNCTION(int, fatal_signal_pending, (struct task_struct *));
+FUNCTION(gid_t, from_kgid_munged, (struct user_namespace *, kgid_t));
+FUNCTION(uid_t, from_kuid_munged, (struct user_namespace *, kuid_t));
+FUNCTION(int, in_group_p, (kgid_t));
+FUNCTION(bool, kthread_should_stop, (void));
+FUNCTION(bool, ns_capable, (struct user_namespace *, int));
+FUNCTION(bool, ns_capable_noaudit, (struct user_namespace *, int));
+FUNCTION(int, signal_pending, (struct task_struct *));
+FUNCTION(bool, uid_eq, (kuid_t, kuid_t));
+
+/* Files and namespaces */
+FUNCTION(struct file *, anon_inode_getfile,
+	 (const char *, const struct file_operations *, void *, int));
+FUNCTION(void, fd_install, (unsigned int, struct file *));
+FUNCTION(int, get_unused_fd_flags, (unsigned int));
+FUNCTION(int, misc_register, (struct miscdevice *));
+FUNCTION(void *, net_generic, (const struct net *, unsigned int));
+FUNCTION(__poll_t, poll_requested_events, (const poll_table *));
+FUNCTION(void, put_unused_fd, (unsigned int));
+FUNCTION(int, register_pernet_subsys, (struct pernet_operations *));
+FUNCTION(void, seq_escape_str,
+	 (struct seq_file *, const char *, unsigned int, const char *));
+
+/* Workqueues */
+FUNCTION(bool, cancel_work_sync, (struct work_struct *));
+FUNCTION(bool, queue_work, (struct workqueue_struct *, struct work_struct *));
+
+/* Never called: a macro may have statements, for which there has to be a function. */
+static void __maybe_unused values(void)
+{
+	unsigned long flags = 0;
+	u32 __user *there = NULL;
+	struct work_struct *work = NULL;
+	struct wait_queue_head wait;
+	struct {
+		u32 nr;
+		u32 entries[];
+	} *list = NULL;
+	char name[8];
+	u32 number;
+	size_t size;
+
+	EITHER(unsigned int, unsigned long, __ffs(flags));
+	VALUE(struct workqueue_struct *, alloc_workqueue("%s", 0, 0, name));
+	VALUE(bool, check_add_overflow(size, size, &size));
+	VALUE(bool, check_mul_overflow(size, size, &size));
+	VALUE(int, fls64((u64)0));
+	CONDITION(get_user(number, there));
+	VALUE(unsigned long, get_zeroed_page(GFP_KERNEL));
+	VALUE(unsigned int, hweight32(number));
+	CONDITION(in_task());
+	VALUE(void *, kcalloc(size, size, GFP_KERNEL));
+	VALUE(void *, kmalloc(size, GFP_KERNEL));
+	VALUE(void *, kmalloc_array(size, size, GFP_KERNEL));
+	VALUE(void *, kmem_cache_alloc((struct kmem_cache *)NULL, GFP_KERNEL));
+	VALUE(struct kmem_cache *, kmem_cache_create(name, 8, 0, 0, NULL));
+	VALUE(char *, kstrdup(name, GFP_KERNEL));
+	VALUE(ktime_t, ktime_add((ktime_t)0, (ktime_t)0));
+	VALUE(ktime_t, ktime_add_ns((ktime_t)0, 0));
+	VALUE(ktime_t, ktime_sub((ktime_t)0, (ktime_t)0));
+	VALUE(void *, kvzalloc(size, GFP_KERNEL));
+	VALUE(void *, kzalloc(size, GFP_KERNEL));
+	VALUE(u64, mul_u64_u64_div_u64((u64)0, (u64)0, (u64)1));
+	CONDITION(put_user(number, there));
+	VALUE(unsigned long, roundup_pow_of_two(flags));
+	VALUE(ssize_t, strscpy(name, "", sizeof(name)));
+	VALUE(size_t, struct_size(list, entries, size));
+	CONDITION(time_after(flags, flags));
+	VALUE(u32, upper_32_bits((u64)0));
+	VALUE(int, wait_event_killable(wait, number));
+	CONDITION(work_pending(work));
+}
+
+/*
+ * Needs no comparison: this declares something, or has a value of its arguments' type, a
+ * pointer, a structure, or no value; or the compiler knows its type anyway; or its value is
+ * kept in a variable of whatever type it has.
+ *
+ * __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
+ * container_of container_of_const __counted_by current_fsgid current_fsuid
+ * current_user_ns data_race __field free_page guard hash_add hash_for_each_possible
+ * hlist_entry init_module init_waitqueue_head kcov_common_handle
+ * kcov_remote_start_common likely list_first_entry list_first_entry_or_null
+ * list_for_each_entry list_for_each_entry_reverse lock_map_acquire lock_map_release
+ * lockdep_assert_held lockdep_init_map max max3 max_t memcmp memcpy memset might_fault
+ * might_sleep min min_t module_exit module_init module_param module_param_named
+ * __must_hold offsetof offsetofend poll_to_key pr_warn_ratelimited rb_entry __releases
+ * rounddown __same_type scoped_guard __section __set_current_state set_current_state
+ * sizeof_field smp_mb smp_rmb spin_lock_init spin_lock_irqsave static_assert strchr
+ * strcmp strlen strnlen struct_size_t this_cpu_ptr u64_to_user_ptr unlikely
+ * unsafe_copy_to_user unsafe_get_user wake_up_all
+ */
