@@ -14,7 +14,7 @@ WORK=$BUILD/check
 
 CHECKS=(
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle abi32 shellcheck
-	man-pages quotes syzkaller mutants template install spaces limits
+	man-pages quotes syzkaller mutants template install symbols spaces limits
 )
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
@@ -277,6 +277,12 @@ check_install() {
 	logged uninstall make -C "$TOP" uninstall KDIR="$STOCK/kdir" DESTDIR="$root"
 	# depmod's files stay, as for every module.
 	find "$root" ! -type d ! -name 'modules.*'
+}
+
+# Debian's list of the library's functions has all that the library exports; else `make deb` stops.
+check_symbols() {
+	diff <(sed -n 's/^[[:space:]]*\(kwq_[a-z_]*\);.*/\1/p' userspace/lib/libkwq.map | sort) \
+		<(sed -n 's/^ \(kwq_[a-z_]*\)@.*/\1/p' userspace/debian/libkwq1.symbols | sort)
 }
 
 # In a folder whose name has a space, make must refuse to work before it touches a neighbouring folder.
