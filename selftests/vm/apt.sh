@@ -4,7 +4,7 @@
 # Packages of other architectures and of other releases than this machine's, beside the machine's own apt: it is not to
 # learn of them. Sourced after common.sh, never run.
 
-# What the lists are asked of where the machine's own sources do not name it.
+# The servers for releases that the machine's own sources do not name.
 DEBIAN_MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org}
 UBUNTU_MIRROR=${UBUNTU_MIRROR:-http://archive.ubuntu.com}
 

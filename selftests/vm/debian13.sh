@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# debian13.sh COMMAND...: runs the command where there are the tools of Debian 13. Where this machine has older ones, that
-# is in a Debian 13 that is unpacked into the cache; its files are Debian's, this checkout and the cache are where they are
-# outside. The headers of the newer kernels bring programs with them that older machines cannot run.
+# debian13.sh COMMAND...: runs the command with the tools of Debian 13. On Debian 12 it runs inside a Debian 13 that is
+# unpacked into the cache. This checkout and the cache are there under the same names as outside. The headers of the newer
+# kernels bring programs along that Debian 12 cannot run.
 #
 # Nothing is installed, and no script of a package is run. The mounts are in a namespace of their own and end with it.
 . "$(dirname "$0")/common.sh"

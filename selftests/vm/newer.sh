@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# newer.sh series: prints the series of kernels that Debian's backports name and that are newer than the one that all is
-# tested on, the newest last.
-# newer.sh SERIES: sees to it that the last kernel of that series is there and prints its directory, as kernel.sh does.
-# newer.sh debug: the debug kernel, of the newest series.
+# newer.sh series|SERIES|debug: kernels of the series that Debian's backports have and that are newer than the stock kernel.
+#
+#   series  prints these series, the newest last
+#   SERIES  sees to it that the last kernel of that series is there, and prints its directory, as kernel.sh does
+#   debug   the same for the debug kernel of the newest series
 #
 # A kernel to build modules for needs headers. Debian takes those of a series away when the next one comes, and leaves the
 # images. So the kernel is the first of these that is there:

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The tests that want a kernel, on every kernel that kwq is for, on the one that looks for wrong locks with PREEMPT_RT,
-# and KUnit on the newest with the debug kernel's checks; then a table of what ran where, in build/matrix.md too, what
-# failed, and the totals as the last line. README=1 puts the table into README.
+# The tests that want a kernel, on every kernel that kwq is for. Two of the kernels are built with the debug kernel's checks:
+# one with PREEMPT_RT, and one of the newest series, for KUnit. At the end there are a table of what ran where, in
+# build/matrix.md too, what failed, and the totals as the last line. README=1 puts the table into README.
 #
-# Which newer kernels there are apt says: newer.sh. On the newest, on the last long-term one and on the first of 7 all of
-# the device's tests run. For the others the module is compiled with every warning, and loaded.
+# newer.sh asks apt for the newer series. All of the device's tests run on the newest, on 6.18, a long-term one, and on 7.0.
+# For the others the module is compiled with every warning, and loaded.
 . "$(dirname "$0")/common.sh"
 
 SUITES='kselftest-stock kselftest-stock-6.1 kselftest-stock-rt kselftest-stock-arm64 kselftest-stock-s390x kunit-rt-debug kselftest-rt-debug'
