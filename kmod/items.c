@@ -359,6 +359,8 @@ static void free_unused(struct kwq_table *table)
  */
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
+	/* What the timer ended, and no worker has freed yet. */
+	free_items(keyed, keyed->gone);
 	while (keyed->table.nr_buckets) {
 		free_items(keyed, kwq_table_empty_last(&keyed->table));
 		free_unused(&keyed->table);

@@ -41,8 +41,7 @@ int __init kwq_keyed_register(void)
  * kwq_keyed_unregister() - the last reference to a queue is gone
  *
  * Waits until all queues are freed. So a queue that is being freed need not hold the
- * module, nor does the reference that kwq_keyed_drop_elsewhere() takes. Nobody can reach
- * a queue by now, so that only this work can queue more of it.
+ * module. Nobody can reach a queue by now, and no timer queues more work for one that ends.
  *
  * Context: process; sleeps.
  */
@@ -76,13 +75,8 @@ static void destroy(struct kwq_keyed *keyed)
 	kwq_quota_leave(keyed);
 	/* Only now: whoever finds room afterwards is to find the memory, too. */
 	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
-	kwq_quota_put(keyed->quota, keyed->exempt, keyed->ending);
+	kwq_quota_end(keyed);
 	free_keyed(keyed);
-}
-
-static void free_queue(struct work_struct *work)
-{
-	destroy(container_of(work, struct kwq_keyed, free));
 }
 
 VISIBLE_IF_KUNIT void kwq_keyed_free_elsewhere(struct kwq_keyed *keyed)
@@ -92,27 +86,63 @@ VISIBLE_IF_KUNIT void kwq_keyed_free_elsewhere(struct kwq_keyed *keyed)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_free_elsewhere);
 
+/* The queue's other work has no reference. It gives up early, and is waited for. */
+static void free_queue(struct work_struct *work)
+{
+	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, free);
+
+	cancel_work_sync(&keyed->work);
+	destroy(keyed);
+}
+
+/* From now on nobody queues the queue's other work. */
+static void begin_end(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	WRITE_ONCE(keyed->ending, true);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	/* The queue's name is gone, so these may take its place. */
+	keyed->end_number = 0;
+	INIT_WORK(&keyed->free, free_queue);
+}
+
+static void free_elsewhere(struct kwq_keyed *keyed)
+{
+	kwq_quota_begin_end(keyed);
+	kwq_keyed_free_elsewhere(keyed);
+}
+
 static void end_queue_elsewhere(struct kref *ref)
 {
 	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
 
-	keyed->ending = true;
-	kwq_quota_begin_end(keyed->quota);
-	kwq_keyed_free_elsewhere(keyed);
+	begin_end(keyed);
+	free_elsewhere(keyed);
 }
 
+/* Is a worker busy with the queue, or about to be? From begin_end() on the answer holds. */
+VISIBLE_IF_KUNIT bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_is_worked_on, keyed);
+	return work_busy(&keyed->work);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_is_worked_on);
+
+/* If a worker is busy with the queue, another worker waits for it. */
 static void end_queue(struct kref *ref)
 {
 	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
 
-	if (keyed->nr_items > FREED_AT_ONCE)
-		end_queue_elsewhere(ref);
+	begin_end(keyed);
+	if (keyed->nr_items > FREED_AT_ONCE || kwq_keyed_is_worked_on(keyed))
+		free_elsewhere(keyed);
 	else
 		destroy(keyed);
 }
 
-static void drop_rest(struct work_struct *work);
-static void free_gone(struct work_struct *work);
+static void work_elsewhere(struct work_struct *work);
 
 static int try_to_charge(struct kwq_keyed *keyed)
 {
@@ -125,25 +155,34 @@ static int try_to_charge(struct kwq_keyed *keyed)
 	/* The queue has no wait queue yet that could be told of room. */
 	if (kwq_quota_try(keyed, keyed->own_bytes))
 		return 0;
-	kwq_quota_put(quota, keyed->exempt, false);
+	kwq_quota_put(quota, keyed->exempt);
 	return -EDQUOT;
 }
 
 /*
  * Counts the queue itself. A user who has closed a large queue may create another:
  * as long as a worker has not freed the first one it still counts, so wait for that.
+ * Queues that are closed from now on are not waited for, so the wait has an end.
+ *
+ * No end is missed: it is known before each try which ends there have been, and whether
+ * there are more to come. If a queue ends after the try has failed, the wait is over at
+ * once.
  */
 static int charge(struct kwq_keyed *keyed)
 {
-	unsigned int seen;
-	int err;
+	struct kwq_quota_ends ends;
+	int err = try_to_charge(keyed);
+	bool more;
 
+	if (err != -EDQUOT)
+		return err;
+	kwq_quota_begin_wait(&ends);
 	do {
-		seen = kwq_quota_nr_ended();
+		more = kwq_quota_expect_end(&ends, current_user_ns(), keyed->owner);
 		err = try_to_charge(keyed);
-		if (err != -EDQUOT)
+		if (err != -EDQUOT || !more)
 			break;
-		err = kwq_quota_wait_ended(current_user_ns(), keyed->owner, seen);
+		err = kwq_quota_wait_end(&ends);
 	} while (!err);
 	return err;
 }
@@ -157,7 +196,7 @@ static int charge(struct kwq_keyed *keyed)
  * The caller owns it: its quota is charged and the first reference is its.
  *
  * Context: process; may sleep.
- * Return: the queue; ERR_PTR of -ENOMEM, -EDQUOT or, after a SIGKILL, -EINTR.
+ * Return: the queue; ERR_PTR of -ENOMEM, -EDQUOT or, after a signal, -ERESTARTSYS.
  */
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits)
@@ -188,9 +227,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	if (err)
 		goto give_back;
 	kref_init(&keyed->ref);
-	INIT_WORK(&keyed->drop, drop_rest);
-	INIT_WORK(&keyed->free_gone, free_gone);
-	INIT_WORK(&keyed->free, free_queue);
+	INIT_WORK(&keyed->work, work_elsewhere);
 	RB_CLEAR_NODE(&keyed->by_name);
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
 	keyed->queue.key_of = key_of;
@@ -199,7 +236,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 
 give_back:
 	kwq_quota_give_back(keyed, keyed->own_bytes);
-	kwq_quota_put(keyed->quota, keyed->exempt, false);
+	kwq_quota_put(keyed->quota, keyed->exempt);
 free_keyed:
 	free_keyed(keyed);
 	return ERR_PTR(err);
@@ -423,38 +460,26 @@ static bool drop_some(struct kwq_keyed *keyed)
 VISIBLE_IF_KUNIT void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed)
 {
 	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_drop_elsewhere, keyed);
-	kref_get(&keyed->ref);
-	/* If it is pending already it has a reference. */
-	if (!queue_work(elsewhere, &keyed->drop))
-		kwq_keyed_put(keyed);
+	WRITE_ONCE(keyed->drops, true);
+	queue_work(elsewhere, &keyed->work);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drop_elsewhere);
-
-static void free_gone(struct work_struct *work)
-{
-	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, free_gone);
-	unsigned long flags;
-
-	spin_lock_irqsave(&keyed->queue.lock, flags);
-	kwq_keyed_unlock(keyed, flags);
-	kwq_keyed_put(keyed);
-}
 
 /**
  * kwq_keyed_free_gone_elsewhere() - have a worker free the items that ended in this hold
  * @keyed: the queue; its lock held
  *
- * For the queue's timer, which cannot free them itself. The end of a queue that nobody
- * uses any more frees them anyway, so a queue without a reference needs no worker.
+ * For the queue's timer, which cannot free them itself. The end of a queue frees them
+ * anyway, so a queue that ends needs no worker for that.
  *
  * Context: any.
  */
 void kwq_keyed_free_gone_elsewhere(struct kwq_keyed *keyed)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	/* If it is pending already it has a reference. It takes the lock, so it sees them. */
-	if (!work_pending(&keyed->free_gone) && kref_get_unless_zero(&keyed->ref))
-		queue_work(elsewhere, &keyed->free_gone);
+	/* If it is pending already, it takes the lock after this and sees them. */
+	if (!keyed->ending)
+		queue_work(elsewhere, &keyed->work);
 }
 
 /*
@@ -472,13 +497,30 @@ static void drop_all_keys(struct kwq_keyed *keyed)
 	}
 }
 
-/* No signal comes to a worker. */
-static void drop_rest(struct work_struct *work)
+/* The end of the queue frees what is left. No signal comes to a worker. */
+static void drop_rest(struct kwq_keyed *keyed)
 {
-	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, drop);
+	while (!READ_ONCE(keyed->ending) &&
+	       (drop_some(keyed) || kwq_keyed_drop_remembered(keyed)))
+		cond_resched();
+}
 
-	drop_all_keys(keyed);
-	kwq_keyed_put(keyed);
+static void free_gone(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	kwq_keyed_unlock(keyed, flags);
+}
+
+/* What a timer or a killed call leaves to a worker. */
+static void work_elsewhere(struct work_struct *work)
+{
+	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, work);
+
+	free_gone(keyed);
+	if (READ_ONCE(keyed->drops))
+		drop_rest(keyed);
 }
 
 /**

@@ -42,7 +42,9 @@
  * @nr_queues: covered by quota_lock: queues here and in all quotas below that are not
  *	exempt
  * @nr_exempt: covered by quota_lock: those that are
- * @nr_ending: covered by quota_lock: of these queues, those that a worker frees
+ * @ending: covered by quota_lock: those of @nr_queues that a worker frees, by
+ *	&kwq_keyed.end, in the order in which that began; only in a user of the initial
+ *	user namespace
  * @bytes: what the queues of @nr_queues have taken
  * @exempt_bytes: what those of @nr_exempt have taken; 0 for the machine
  * @lock: covers @refused, and the list entries there
@@ -57,7 +59,7 @@ struct kwq_quota {
 	unsigned int refs;
 	unsigned int nr_queues;
 	unsigned int nr_exempt;
-	unsigned int nr_ending;
+	struct list_head ending;
 	atomic64_t bytes;
 	atomic64_t exempt_bytes;
 	spinlock_t lock;	/* for @refused */
@@ -180,13 +182,13 @@ struct kwq_limits {
  * @leases: L: of the items that are held, those first that end first
  * @expired: L: leases that ended
  * @gone: L: items that ended in this hold of the lock, and are to be freed
- * @free_gone: frees them, if the queue's timer ended them; has a reference
  * @expects_new: whether the last add was of a new key; a guess, read without the lock
  * @nr_handles: L: open handles
- * @ref: one for each handle, one for the name, and one for @drop while it is pending
- * @drop: drops what a killed shut down or drain has left
- * @free: frees the queue after the last reference
- * @ending: it does, or will; written with the last reference
+ * @ref: one for each handle, and one for the name
+ * @work: frees items that the timer ended, and drops what a killed shut down or drain
+ *	has left; has no reference, and is not queued once @ending is set
+ * @drops: @work is to drop items; set once, never cleared
+ * @ending: L: the last reference is gone; also read without the lock
  * @quota: the owner's, in which it is counted; constant
  * @exempt: made by somebody with CAP_SYS_RESOURCE; constant
  * @refused_by: L: the quota that last refused bytes; or NULL
@@ -195,7 +197,10 @@ struct kwq_limits {
  * @group: constant
  * @mode: permission bits; constant
  * @name: allocated; or empty if it never had one; constant
- * @by_name: in names.c's tree
+ * @by_name: in names.c's tree; or, once @ending is set,
+ * @end: in &kwq_quota.ending; covered by quota_lock, as
+ * @end_number: which end it is of all that a worker takes care of; 0 for none
+ * @free: frees the queue
  * @unlinked: had a name; written under names.c's lock
  *
  * L: covered by @queue.lock.
@@ -229,15 +234,21 @@ struct kwq_keyed {
 	bool exempt;
 	bool expects_new;
 	bool awaits_room;
+	bool drops;
 	bool ending;
 	bool unlinked;
-	struct work_struct free_gone;
-	struct work_struct drop;
-	struct work_struct free;
+	struct work_struct work;
 	struct kwq_quota *quota;
 	struct kwq_quota *refused_by;
 	struct list_head refused;
-	struct rb_node by_name;
+	union {
+		struct rb_node by_name;
+		struct {
+			struct list_head end;
+			u64 end_number;
+			struct work_struct free;
+		};
+	};
 	const char *name;
 };
 
@@ -437,6 +448,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 #if IS_ENABLED(CONFIG_KUNIT)
 void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed);
 void kwq_keyed_free_elsewhere(struct kwq_keyed *keyed);
+bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);
 #endif
 
 /* dead.c */
@@ -527,13 +539,27 @@ void kwq_names_end(struct net *net);
 int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 
 /* quota.c */
+
+/**
+ * struct kwq_quota_ends - what somebody who was refused a queue waits for
+ * @begun: the last end of a queue that had begun when the wait did
+ * @seen: how many ends were over when it was last looked at
+ */
+struct kwq_quota_ends {
+	u64 begun;
+	unsigned int seen;
+};
+
 int kwq_quota_register(void);
 void kwq_quota_unregister(void);
 struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt);
-void kwq_quota_put(struct kwq_quota *quota, bool exempt, bool ending);
-void kwq_quota_begin_end(struct kwq_quota *quota);
-unsigned int kwq_quota_nr_ended(void);
-int kwq_quota_wait_ended(const struct user_namespace *ns, kuid_t owner, unsigned int seen);
+void kwq_quota_put(struct kwq_quota *quota, bool exempt);
+void kwq_quota_begin_end(struct kwq_keyed *keyed);
+void kwq_quota_end(struct kwq_keyed *keyed);
+void kwq_quota_begin_wait(struct kwq_quota_ends *ends);
+bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespace *ns,
+			  kuid_t owner);
+int kwq_quota_wait_end(const struct kwq_quota_ends *ends);
 bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes);
@@ -545,6 +571,8 @@ extern unsigned long kwq_max_user_bytes;
 extern unsigned long kwq_max_total_bytes;
 #if IS_ENABLED(CONFIG_KUNIT)
 extern wait_queue_head_t kwq_quota_ended;
+extern const struct kernel_param_ops kwq_quota_bytes_ops;
+extern const struct kernel_param_ops kwq_quota_queues_ops;
 #endif
 
 #endif /* KWQ_KEYED_H */

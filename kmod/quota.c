@@ -9,9 +9,9 @@
  * of the one above, up to the initial namespace. So somebody with a range of
  * subordinate uids has no more than one user has. Above all of them is the machine.
  *
- * What somebody with CAP_SYS_RESOURCE makes is exempt. It is counted apart, so that it is
- * told, but takes nothing from what others may have: the owner of the namespace in which a
- * container runs often is root. For the machine it is not counted at all.
+ * A queue that somebody with CAP_SYS_RESOURCE makes is exempt. It is counted apart, so
+ * that it can be told, but takes nothing from what others may have: the owner of the
+ * namespace in which a container runs often is root. The machine does not count it.
  *
  * Bytes are taken and given back in steps, so that a queue whose items come and go
  * does not touch what all queues of its owner share.
@@ -41,23 +41,22 @@
 
 unsigned int kwq_max_queues = 1024;
 EXPORT_SYMBOL_IF_KUNIT(kwq_max_queues);
-module_param_named(max_queues, kwq_max_queues, uint, 0644);
-MODULE_PARM_DESC(max_queues, "most queues of one user; CAP_SYS_RESOURCE is exempt");
 
 unsigned long kwq_max_user_bytes;
-module_param_named(max_user_bytes, kwq_max_user_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_user_bytes, "most bytes of memory in one user's queues; CAP_SYS_RESOURCE is exempt (a sixteenth of the memory)");
 EXPORT_SYMBOL_IF_KUNIT(kwq_max_user_bytes);
 
 unsigned long kwq_max_total_bytes;
-module_param_named(max_total_bytes, kwq_max_total_bytes, ulong, 0644);
-MODULE_PARM_DESC(max_total_bytes, "most bytes of memory in all users' queues; CAP_SYS_RESOURCE is exempt and not counted (a quarter of the memory)");
 EXPORT_SYMBOL_IF_KUNIT(kwq_max_total_bytes);
 
 static DEFINE_MUTEX(quota_lock);
 
-/* How many queues were freed by a worker, and those who wait for one more. */
+/* How many ends of queues were left to a worker; covered by quota_lock. */
+static u64 nr_ends_begun;
+
+/* How many of these are over, or how often a limit was changed; written under quota_lock. */
 static unsigned int nr_ended;
+
+/* Callers who wait for @nr_ended to go on. */
 VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
 	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_ended);
@@ -107,8 +106,46 @@ static void init_quota(struct kwq_quota *quota)
 	atomic64_set(&quota->bytes, 0);
 	atomic64_set(&quota->exempt_bytes, 0);
 	spin_lock_init(&quota->lock);
+	INIT_LIST_HEAD(&quota->ending);
 	INIT_LIST_HEAD(&quota->refused);
 	INIT_WORK(&quota->tell, tell_refused);
+}
+
+static void tell_if_refused(struct kwq_quota *quota)
+{
+	if (unlikely(!list_empty(&quota->refused)))
+		queue_work(tellers, &quota->tell);
+}
+
+static void tell_ended(void)
+{
+	lockdep_assert_held(&quota_lock);
+	WRITE_ONCE(nr_ended, nr_ended + 1);
+	wake_up(&kwq_quota_ended);
+}
+
+static void tell_all_refused(void)
+{
+	struct kwq_quota *quota;
+	int bucket;
+
+	lockdep_assert_held(&quota_lock);
+	smp_mb(); /* the limit is written before the lists are read: see kwq_quota_take() */
+	hash_for_each(quotas, bucket, quota, node)
+		tell_if_refused(quota);
+	tell_if_refused(&machine);
+	tell_ended();
+}
+
+/*
+ * A limit was changed: there may be room for those who were refused something. At boot,
+ * and at the end of the module, there are none.
+ */
+static void tell_all(void)
+{
+	guard(mutex)(&quota_lock);
+	if (tellers)
+		tell_all_refused();
 }
 
 static unsigned long part_of_memory(unsigned int part)
@@ -116,28 +153,98 @@ static unsigned long part_of_memory(unsigned int part)
 	return min_t(u64, (u64)totalram_pages() * PAGE_SIZE / part, ULONG_MAX);
 }
 
+static unsigned long default_bytes(const unsigned long *limit)
+{
+	return part_of_memory(limit == &kwq_max_total_bytes ? 4 : 16);
+}
+
+/*
+ * A limit may be below what there is already. Then nothing more is granted until enough
+ * has gone; what is there stays.
+ */
+static int set_bytes(const char *text, const struct kernel_param *param)
+{
+	unsigned long *limit = param->arg, bytes;
+	int err = kstrtoul(text, 0, &bytes);
+
+	if (err)
+		return err;
+	/* At boot the memory is not counted yet: kwq_quota_register() comes later. */
+	WRITE_ONCE(*limit, bytes ?: default_bytes(limit));
+	tell_all();
+	return 0;
+}
+
+static int set_queues(const char *text, const struct kernel_param *param)
+{
+	unsigned int queues;
+	int err = kstrtouint(text, 0, &queues);
+
+	if (err)
+		return err;
+	WRITE_ONCE(*(unsigned int *)param->arg, queues);
+	tell_all();
+	return 0;
+}
+
+VISIBLE_IF_KUNIT const struct kernel_param_ops kwq_quota_bytes_ops = {
+	.set = set_bytes,
+	.get = param_get_ulong,
+};
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_bytes_ops);
+
+VISIBLE_IF_KUNIT const struct kernel_param_ops kwq_quota_queues_ops = {
+	.set = set_queues,
+	.get = param_get_uint,
+};
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_queues_ops);
+
+module_param_cb(max_queues, &kwq_quota_queues_ops, &kwq_max_queues, 0644);
+__MODULE_PARM_TYPE(max_queues, "uint");
+MODULE_PARM_DESC(max_queues, "most queues of one user; CAP_SYS_RESOURCE is exempt");
+
+module_param_cb(max_user_bytes, &kwq_quota_bytes_ops, &kwq_max_user_bytes, 0644);
+__MODULE_PARM_TYPE(max_user_bytes, "ulong");
+MODULE_PARM_DESC(max_user_bytes, "most bytes of memory in one user's queues; CAP_SYS_RESOURCE is exempt (0: a sixteenth of the memory)");
+
+module_param_cb(max_total_bytes, &kwq_quota_bytes_ops, &kwq_max_total_bytes, 0644);
+__MODULE_PARM_TYPE(max_total_bytes, "ulong");
+MODULE_PARM_DESC(max_total_bytes, "most bytes of memory in all users' queues; CAP_SYS_RESOURCE is exempt and not counted (0: a quarter of the memory)");
+
 /**
  * kwq_quota_register() - choose what was not chosen when the module was loaded
  *
+ * Context: process; sleeps.
  * Return: 0 or -ENOMEM.
  */
 int __init kwq_quota_register(void)
 {
+	struct workqueue_struct *wq = alloc_workqueue("kwq_room", WQ_UNBOUND, 0);
+
 	if (!kwq_max_user_bytes)
-		kwq_max_user_bytes = part_of_memory(16);
+		kwq_max_user_bytes = default_bytes(&kwq_max_user_bytes);
 	if (!kwq_max_total_bytes)
-		kwq_max_total_bytes = part_of_memory(4);
+		kwq_max_total_bytes = default_bytes(&kwq_max_total_bytes);
 	init_quota(&machine);
-	tellers = alloc_workqueue("kwq_room", WQ_UNBOUND, 0);
-	return tellers ? 0 : -ENOMEM;
+	scoped_guard(mutex, &quota_lock)
+		tellers = wq;
+	return wq ? 0 : -ENOMEM;
 }
 
 /**
  * kwq_quota_unregister() - the last queue is gone
+ *
+ * The limits can be changed for a little longer.
+ *
+ * Context: process; sleeps.
  */
 void kwq_quota_unregister(void)
 {
-	destroy_workqueue(tellers);
+	struct workqueue_struct *wq = tellers;
+
+	scoped_guard(mutex, &quota_lock)
+		tellers = NULL;
+	destroy_workqueue(wq);
 }
 
 static u32 bucket_of(const struct user_namespace *ns, kuid_t user)
@@ -284,6 +391,7 @@ struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool ex
 {
 	struct kwq_quota *quota, *spare, *unused = NULL;
 
+	KUNIT_STATIC_STUB_REDIRECT(kwq_quota_get, ns, owner, exempt);
 	scoped_guard(mutex, &quota_lock) {
 		quota = find_quota(ns, owner);
 		if (quota)
@@ -301,91 +409,129 @@ struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool ex
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_get);
 
-static void count_ending(struct kwq_quota *quota, int nr)
+/* The quota of the initial user namespace in which all below are counted, too. */
+static struct kwq_quota *top_of(struct kwq_quota *quota)
 {
-	for (; quota != &machine; quota = quota->parent)
-		quota->nr_ending += nr;
-}
-
-/**
- * kwq_quota_begin_end() - a queue is about to be freed by a worker
- * @quota: its owner's
- *
- * Context: process; may sleep.
- */
-void kwq_quota_begin_end(struct kwq_quota *quota)
-{
-	guard(mutex)(&quota_lock);
-	count_ending(quota, 1);
+	while (quota->parent != &machine)
+		quota = quota->parent;
+	return quota;
 }
 
 /**
  * kwq_quota_put() - count a queue no longer
  * @quota: its owner's
  * @exempt: as for kwq_quota_get()
- * @ending: kwq_quota_begin_end() was called for it
  *
  * Context: process; may sleep.
  */
-void kwq_quota_put(struct kwq_quota *quota, bool exempt, bool ending)
+void kwq_quota_put(struct kwq_quota *quota, bool exempt)
 {
 	struct kwq_quota *unused;
 
 	scoped_guard(mutex, &quota_lock) {
 		count_queue(quota, exempt, -1);
-		if (ending) {
-			count_ending(quota, -1);
-			WRITE_ONCE(nr_ended, nr_ended + 1);
-		}
 		unused = put_quota(quota);
 	}
-	if (ending)
-		wake_up_all(&kwq_quota_ended);
 	end_quotas(unused);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_put);
 
 /**
- * kwq_quota_nr_ended() - how many queues were freed by a worker
+ * kwq_quota_begin_end() - a queue is about to be freed by a worker
+ * @keyed: the queue
  *
- * Return: the number, for kwq_quota_wait_ended().
+ * An exempt queue that ends makes no room for anybody.
+ *
+ * Context: process; may sleep.
  */
-unsigned int kwq_quota_nr_ended(void)
+void kwq_quota_begin_end(struct kwq_keyed *keyed)
 {
-	return READ_ONCE(nr_ended);
-}
-
-static bool has_ending(const struct user_namespace *ns, kuid_t owner)
-{
-	const struct kwq_quota *quota;
-
+	if (keyed->exempt)
+		return;
 	guard(mutex)(&quota_lock);
-	for (; ns; owner = ns->owner, ns = ns->parent) {
-		quota = find_quota(ns, owner);
-		if (quota && quota->nr_ending)
-			return true;
-	}
-	return false;
+	keyed->end_number = ++nr_ends_begun;
+	list_add_tail(&keyed->end, &top_of(keyed->quota)->ending);
 }
 
 /**
- * kwq_quota_wait_ended() - wait for a queue that is being freed
+ * kwq_quota_end() - a queue is as good as freed, and counts no longer
+ * @keyed: the queue
+ *
+ * Context: process; may sleep.
+ */
+void kwq_quota_end(struct kwq_keyed *keyed)
+{
+	struct kwq_quota *unused;
+
+	/* In one hold: an end that is not expected any more has made its room. */
+	scoped_guard(mutex, &quota_lock) {
+		count_queue(keyed->quota, keyed->exempt, -1);
+		if (keyed->end_number) {
+			list_del(&keyed->end);
+			tell_ended();
+		}
+		unused = put_quota(keyed->quota);
+	}
+	end_quotas(unused);
+}
+
+/**
+ * kwq_quota_begin_wait() - somebody was refused a queue
+ * @ends: filled in: the ends of queues that have begun by now
+ *
+ * Context: process; may sleep.
+ */
+void kwq_quota_begin_wait(struct kwq_quota_ends *ends)
+{
+	guard(mutex)(&quota_lock);
+	ends->begun = nr_ends_begun;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_begin_wait);
+
+/**
+ * kwq_quota_expect_end() - is it worth waiting for the end of a queue
+ * @ends: the ends that had begun when the wait did
  * @ns: the user namespace of somebody who was refused a queue
  * @owner: who that is
- * @seen: kwq_quota_nr_ended() before
  *
- * Only for queues that count where this one would.
+ * Only queues matter that count where the refused one would.
+ *
+ * Context: process; may sleep.
+ * Return: true if one of them has not ended yet.
+ */
+bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespace *ns,
+			  kuid_t owner)
+{
+	const struct kwq_keyed *first;
+	const struct kwq_quota *top;
+
+	for (; ns->parent; ns = ns->parent)
+		owner = ns->owner;
+	guard(mutex)(&quota_lock);
+	ends->seen = nr_ended;
+	top = find_quota(ns, owner);
+	if (!top || list_empty(&top->ending))
+		return false;
+	first = list_first_entry(&top->ending, struct kwq_keyed, end);
+	return first->end_number <= ends->begun;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_expect_end);
+
+/**
+ * kwq_quota_wait_end() - wait for the end of a queue, whosever it is
+ * @ends: what kwq_quota_expect_end() has seen
  *
  * Context: process; sleeps.
- * Return: 0 if it may be tried again; -EDQUOT if there is nothing to wait for; -EINTR
- * after a SIGKILL.
+ * Return: 0; -ERESTARTSYS after a signal.
  */
-int kwq_quota_wait_ended(const struct user_namespace *ns, kuid_t owner, unsigned int seen)
+int kwq_quota_wait_end(const struct kwq_quota_ends *ends)
 {
-	if (!has_ending(ns, owner))
-		return kwq_quota_nr_ended() == seen ? -EDQUOT : 0;
-	return wait_event_killable(kwq_quota_ended, kwq_quota_nr_ended() != seen) ?
-	       -EINTR : 0;
+	int err = wait_event_interruptible_exclusive(kwq_quota_ended,
+						     READ_ONCE(nr_ended) != ends->seen);
+
+	/* O8: each waiter wakes the next, so that no hold wakes all. */
+	wake_up(&kwq_quota_ended);
+	return err;
 }
 
 static bool take_here(struct kwq_quota *quota, u64 bytes)
@@ -403,8 +549,7 @@ static void give_back_here(struct kwq_quota *quota, u64 bytes)
 {
 	/* Ordered before the look at the list: see kwq_quota_take(). */
 	atomic64_sub_return(bytes, &quota->bytes);
-	if (unlikely(!list_empty(&quota->refused)))
-		queue_work(tellers, &quota->tell);
+	tell_if_refused(quota);
 }
 
 static void give_back_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)

@@ -7,7 +7,9 @@
 #include <kunit/test.h>
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/moduleparam.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/user_namespace.h>
 #include "keyed_ops.h"
 #include "thread.h"
@@ -67,7 +69,7 @@ static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	kwq_quota_give_back(keyed, keyed->own_bytes);
-	kwq_quota_put(keyed->quota, keyed->exempt, false);
+	kwq_quota_put(keyed->quota, keyed->exempt);
 	keyed->quota = quota;
 	keyed->exempt = false;
 	kwq_quota_force(keyed, keyed->own_bytes);
@@ -462,7 +464,7 @@ static void large_queue_is_freed_elsewhere(struct kunit *test)
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	alices = keyed->quota;
 	KUNIT_EXPECT_EQ(test, alices->nr_queues, 1);
-	KUNIT_EXPECT_EQ(test, alices->nr_ending, 1);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&alices->ending));
 	KUNIT_EXPECT_LE(test, keyed->nr_bytes, bytes_of(alices));
 	kwq_keyed_free_elsewhere(keyed);
 }
@@ -521,41 +523,255 @@ static void no_memory_for_a_quota(struct kunit *test)
 		if (IS_ERR(quota))
 			KUNIT_EXPECT_EQ(test, PTR_ERR(quota), -ENOMEM);
 		else
-			kwq_quota_put(quota, false, false);
+			kwq_quota_put(quota, false);
 		refused += IS_ERR(quota);
 	}
 	KUNIT_EXPECT_EQ(test, refused, 2);
 }
 #endif
 
+/* The end of a queue begins, and is left to a worker that does nothing yet. */
+static void begin_end(struct kunit *test, struct kwq_keyed *keyed)
+{
+	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kwq_keyed_put_elsewhere(keyed);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+}
+
+static void start_create(struct kunit *test, struct kwq_test_thread *thread,
+			 struct creator *creator)
+{
+	kwq_test_thread_start(test, thread, create_as_alice, creator);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
+}
+
 /* O4: whoever closes a large queue may make another one. */
 static void create_waits_for_what_is_being_freed(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
-	struct creator creator, killed;
 	struct kwq_test_thread thread;
+	struct creator creator;
 
 	WRITE_ONCE(kwq_max_queues, 1);
 	create_as_alice(&creator);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
-	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
-	kwq_keyed_put_elsewhere(keyed);
-	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	begin_end(test, keyed);
 
-	/* Q9 */
-	kwq_test_thread_start(test, &thread, create_as_alice, &killed);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
-	kwq_test_thread_signal(&thread);
-	kwq_test_thread_join(test, &thread);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(killed.keyed), -EINTR);
-
-	kwq_test_thread_start(test, &thread, create_as_alice, &creator);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
+	start_create(test, &thread, &creator);
 	kwq_keyed_free_elsewhere(keyed);
 	kwq_test_thread_join(test, &thread);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
 	if (!IS_ERR(creator.keyed))
 		kwq_keyed_put(creator.keyed);
+}
+
+/* O8: an end wakes one waiter, and each waiter the next. */
+static void end_is_passed_on(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct kwq_test_thread threads[3];
+	struct creator creators[3];
+	int i, made = 0;
+
+	WRITE_ONCE(kwq_max_queues, 1);
+	begin_end(test, keyed);
+	for (i = 0; i < 3; i++) {
+		kwq_test_thread_start(test, &threads[i], create_as_alice, &creators[i]);
+		kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == i + 1);
+	}
+	kwq_keyed_free_elsewhere(keyed);
+	for (i = 0; i < 3; i++)
+		kwq_test_thread_join(test, &threads[i]);
+	for (i = 0; i < 3; i++) {
+		if (IS_ERR(creators[i].keyed)) {
+			KUNIT_EXPECT_EQ(test, PTR_ERR(creators[i].keyed), -EDQUOT);
+			continue;
+		}
+		made++;
+		kwq_keyed_put(creators[i].keyed);
+	}
+	KUNIT_EXPECT_EQ(test, made, 1);
+}
+
+static void create_with_a_signal(void *data)
+{
+	allow_signal(SIGUSR1);
+	create_as_alice(data);
+}
+
+/* Q9: a signal that kills nobody ends the wait, too; the call may be restarted. */
+static void signal_ends_the_wait_of_a_create(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct kwq_test_thread thread;
+	struct creator creator;
+
+	WRITE_ONCE(kwq_max_queues, 1);
+	begin_end(test, keyed);
+	kwq_test_thread_start(test, &thread, create_with_a_signal, &creator);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
+	send_sig(SIGUSR1, thread.task, 1);
+	kwq_test_thread_join(test, &thread);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -ERESTARTSYS);
+	kwq_keyed_free_elsewhere(keyed);
+}
+
+/* O8: others who go on making queues and ending them do not prolong the wait. */
+static void create_waits_for_no_later_end(struct kunit *test)
+{
+	struct quota_test *t = test->priv;
+	struct kwq_keyed *first = create_for(test, &t->ns, FIRST);
+	struct kwq_keyed *second = create_for(test, &t->ns, SECOND);
+	struct kwq_test_thread thread;
+	struct kwq_quota_ends ends;
+	struct creator creator;
+
+	WRITE_ONCE(kwq_max_queues, 1);
+	begin_end(test, first);
+	/* It is for everybody to wait for who counts where it does, and for nobody else. */
+	kwq_quota_begin_wait(&ends);
+	KUNIT_EXPECT_TRUE(test, kwq_quota_expect_end(&ends, &t->ns, KUIDT_INIT(SECOND)));
+	KUNIT_EXPECT_FALSE(test, kwq_quota_expect_end(&ends, &init_user_ns, KUIDT_INIT(BOB)));
+	start_create(test, &thread, &creator);
+	begin_end(test, second);
+	kwq_keyed_free_elsewhere(first);
+	kwq_test_thread_join(test, &thread);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
+	kwq_keyed_free_elsewhere(second);
+}
+
+/* The queue whose end another call is to meet, and in which of the tries. */
+static struct kwq_keyed *to_end;
+static int nr_tries;
+
+/* Stands in for kwq_quota_get(). The queue ends after the second refusal. */
+static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner, bool exempt)
+{
+	struct kunit *test = kunit_get_current_test();
+	struct kwq_quota *alices = to_end ? to_end->quota : NULL, *quota;
+
+	kunit_deactivate_static_stub(test, kwq_quota_get);
+	quota = kwq_quota_get(ns, owner, exempt);
+	if (++nr_tries == 2 && to_end) {
+		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -EDQUOT);
+		alices->refs++;		/* so that it can be looked at */
+		kwq_keyed_free_elsewhere(to_end);
+		kwq_test_wait_until(test, list_empty_careful(&alices->ending));
+		alices->refs--;
+		to_end = NULL;
+	}
+	kunit_activate_static_stub(test, kwq_quota_get, refuse_and_end);
+	return quota;
+}
+
+/* O4: an end that comes after the refusal and before the wait is not missed. */
+static void queue_ends_before_the_wait_for_it(struct kunit *test)
+{
+	struct kwq_keyed *other = create_for(test, &init_user_ns, ALICE);
+	struct creator creator;
+
+	to_end = create_for(test, &init_user_ns, ALICE);
+	nr_tries = 0;
+	WRITE_ONCE(kwq_max_queues, 2);
+	begin_end(test, to_end);
+	kunit_activate_static_stub(test, kwq_quota_get, refuse_and_end);
+	create_as_alice(&creator);
+	kunit_deactivate_static_stub(test, kwq_quota_get);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
+	KUNIT_EXPECT_EQ(test, nr_tries, 3);
+	if (!IS_ERR(creator.keyed))
+		kwq_keyed_put(creator.keyed);
+	kwq_keyed_put(other);
+}
+
+static bool yes(struct kwq_keyed *keyed)
+{
+	return true;
+}
+
+/* O4 O6: a queue that a worker still drops items of counts as one that ends. */
+static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+
+	handed_over = NULL;
+	kunit_activate_static_stub(test, kwq_keyed_is_worked_on, yes);
+	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kwq_keyed_put(keyed);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	kunit_deactivate_static_stub(test, kwq_keyed_is_worked_on);
+	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
+	KUNIT_EXPECT_TRUE(test, list_is_singular(&keyed->quota->ending));
+	kwq_keyed_free_elsewhere(keyed);
+}
+
+/* As a write to the module's parameter. */
+static int set(const struct kernel_param_ops *ops, void *limit, unsigned long value)
+{
+	const struct kernel_param param = { .arg = limit };
+	char text[24];
+
+	snprintf(text, sizeof(text), "%lu\n", value);
+	return ops->set(text, &param);
+}
+
+/* Q19: a limit that is raised makes room, for what a user has and for what all have. */
+static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct poller poller = { .told = ATOMIC_INIT(0) };
+	unsigned long before = *limit;
+
+	init_waitqueue_func_entry(&poller.entry, tell);
+	add_wait_queue(&keyed->queue.pollers, &poller.entry);
+	/* Below what there is already: nothing more is granted, and what is there stays. */
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 1), 0);
+	KUNIT_EXPECT_FALSE(test, has_room(keyed));
+	KUNIT_EXPECT_EQ(test, add_number(keyed, 0), -EDQUOT);
+	KUNIT_EXPECT_EQ(test, bytes_of(keyed->quota), keyed->own_bytes);
+	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 0);
+	KUNIT_EXPECT_EQ(test, kwq_quota_bytes_ops.set("many", &(struct kernel_param){
+		.arg = limit }), -EINVAL);
+	KUNIT_EXPECT_EQ(test, *limit, 1);
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, before), 0);
+	kwq_test_wait_until(test, atomic_read(&poller.told));
+	KUNIT_EXPECT_TRUE(test, has_room(keyed));
+	/* 0 chooses a part of the memory. */
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 0), 0);
+	KUNIT_EXPECT_LT(test, 1 << 20, *limit);
+	WRITE_ONCE(*limit, before);
+	remove_wait_queue(&keyed->queue.pollers, &poller.entry);
+	kwq_keyed_put(keyed);
+}
+
+static void raised_limit_of_a_user_is_told(struct kunit *test)
+{
+	raised_limit_is_told(test, &kwq_max_user_bytes);
+}
+
+static void raised_limit_of_the_machine_is_told(struct kunit *test)
+{
+	raised_limit_is_told(test, &kwq_max_total_bytes);
+}
+
+/* O4: somebody who waits for a queue to end may have one at once. */
+static void raised_limit_of_queues_ends_the_wait(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct kwq_test_thread thread;
+	struct creator creator;
+
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_queues_ops, &kwq_max_queues, 1), 0);
+	begin_end(test, keyed);
+	start_create(test, &thread, &creator);
+	KUNIT_EXPECT_EQ(test, kwq_quota_queues_ops.set("-1", &(struct kernel_param){
+		.arg = &kwq_max_queues }), -EINVAL);
+	KUNIT_EXPECT_EQ(test, set(&kwq_quota_queues_ops, &kwq_max_queues, 2), 0);
+	kwq_test_thread_join(test, &thread);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
+	if (!IS_ERR(creator.keyed))
+		kwq_keyed_put(creator.keyed);
+	kwq_keyed_free_elsewhere(keyed);
 }
 
 static struct kunit_case quota_test_cases[] = {
@@ -575,6 +791,14 @@ static struct kunit_case quota_test_cases[] = {
 #endif
 	KUNIT_CASE(large_queue_is_freed_elsewhere),
 	KUNIT_CASE(create_waits_for_what_is_being_freed),
+	KUNIT_CASE(end_is_passed_on),
+	KUNIT_CASE(signal_ends_the_wait_of_a_create),
+	KUNIT_CASE(create_waits_for_no_later_end),
+	KUNIT_CASE(queue_ends_before_the_wait_for_it),
+	KUNIT_CASE(queue_that_is_worked_on_ends_elsewhere),
+	KUNIT_CASE(raised_limit_of_a_user_is_told),
+	KUNIT_CASE(raised_limit_of_the_machine_is_told),
+	KUNIT_CASE(raised_limit_of_queues_ends_the_wait),
 	{}
 };
 

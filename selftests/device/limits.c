@@ -485,6 +485,7 @@ static void fill_up(const int q[2])
 enum room {
 	ROOM_OF_ITEMS,		/* another queue's items are done */
 	ROOM_OF_A_QUEUE,	/* another queue is closed */
+	ROOM_OF_A_LIMIT,	/* root raises the limit */
 };
 
 struct room_wanted {
@@ -511,7 +512,7 @@ static int peer_polls_for_room(struct peer *parent, void *arg)
 	if (wanted->by == ROOM_OF_ITEMS)
 		while (q_len(q[0]))
 			take_one(q[0]);
-	else
+	else if (wanted->by == ROOM_OF_A_QUEUE)
 		close(q[0]);
 	say(parent, sleeper_join(&poller));
 	say(parent, q_add(q[1], "new"));
@@ -528,6 +529,9 @@ static void check_told_of_room(struct __test_metadata *_metadata, int dev, enum 
 	ASSERT_EQ(0, write_text(MAX_USER_BYTES, few));
 	start_peer(&child, peer_polls_for_room, &wanted);
 	ASSERT_EQ('p', hear(&child));
+	snprintf(few, sizeof(few), "%d", 2 * FEW_BYTES);
+	if (by == ROOM_OF_A_LIMIT)
+		ASSERT_EQ(0, write_text(MAX_USER_BYTES, few));
 	EXPECT_EQ(POLLOUT, hear(&child));
 	EXPECT_EQ(KWQ_ADDED, hear(&child));
 	EXPECT_EQ(0, end_of_peer(&child));
@@ -543,6 +547,32 @@ TEST_F(quota, room_of_another_queues_items)
 TEST_F(quota, room_of_another_queues_end)
 {
 	check_told_of_room(_metadata, self->dev, ROOM_OF_A_QUEUE);
+}
+
+/* Q19, O4: a limit that is raised makes room. */
+TEST_F(quota, room_of_a_raised_limit)
+{
+	check_told_of_room(_metadata, self->dev, ROOM_OF_A_LIMIT);
+}
+
+/* O4: a limit that is lowered takes nothing away, and grants nothing more. */
+TEST_F(quota, lowered_limit)
+{
+	struct kwq_info info;
+	char said[32];
+
+	ASSERT_EQ(0, write_text(MAX_USER_BYTES, "1"));
+	info = info_of(self->dev);
+	EXPECT_EQ(1, info.max_user_bytes);
+	EXPECT_EQ(-EINVAL, write_text(MAX_USER_BYTES, "many"));
+	EXPECT_EQ(-EINVAL, write_text(MAX_USER_BYTES, "-1"));
+	EXPECT_EQ(-ERANGE, write_text(MAX_QUEUES, "4294967296"));
+	EXPECT_EQ(1, info_of(self->dev).max_user_bytes);
+	/* 0 chooses a part of the memory. */
+	EXPECT_EQ(0, write_text(MAX_USER_BYTES, "0"));
+	ASSERT_LT(0, read_text(MAX_USER_BYTES, said, sizeof(said)));
+	EXPECT_LT(1 << 20, atoll(said));
+	EXPECT_EQ((__u64)atoll(said), info_of(self->dev).max_user_bytes);
 }
 
 /* A user namespace with a range of uids, and a process in it. */

@@ -293,7 +293,8 @@ struct kwq_config {
  * Return: a new descriptor of the queue.
  * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids), EDQUOT (the user has
  * too many queues, or too much memory in them; see &struct kwq_info), EEXIST,
- * EINVAL, EMFILE, ENAMETOOLONG (no NUL), ENFILE, ENOMEM.
+ * EINTR (it waited for queues of the user that are being freed), EINVAL, EMFILE,
+ * ENAMETOOLONG (no NUL), ENFILE, ENOMEM.
  */
 struct kwq_create {
 	__u32 size;
