@@ -13,6 +13,7 @@
 #include "waiting.c"
 #include "core.c"
 #include "pace.c"
+#include "pollers.c"
 #include "queue.c"
 #include "handler.c"
 #include "cancel.c"

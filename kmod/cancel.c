@@ -125,7 +125,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	if (kwq_current_worker(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
-	kwq_begin_shut_down(queue, false);
+	kwq_begin_shut_down(queue, false, true);
 	kwq_drop_all(queue);
 	let_none_come_back(queue);
 	while (remove_some_ready(queue))

@@ -174,7 +174,7 @@ void kwq_handle_flush(struct kwq_handle *handle)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_wake_again_locked(queue);
-	kwq_unlock(queue, flags);
+	kwq_unlock_and_wake(queue, flags);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_flush);
 
@@ -239,7 +239,7 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 	 */
 	if (ret < 0 && queue->core.nr_ready && !kwq_fetch_wants_room(fetch, ret))
 		kwq_pass_on_locked(queue);
-	kwq_unlock(queue, flags);
+	kwq_unlock_and_wake(queue, flags);
 	return ret;
 }
 

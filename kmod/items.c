@@ -13,7 +13,6 @@
 #include <linux/cache.h>
 #include <linux/err.h>
 #include <linux/init.h>
-#include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/siphash.h>
@@ -21,6 +20,7 @@
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "keyed.h"
+#include "pollers.h"
 
 /*
  * Most keys are short. Items with room for those are all of one size, so they can be
@@ -609,14 +609,10 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_poll_room);
  */
 static noinline void tell_room(struct kwq_keyed *keyed)
 {
-	wait_queue_head_t *pollers = &keyed->queue.pollers;
-
 	if (!kwq_keyed_has_room(keyed))
 		return;
 	keyed->awaits_room = false;
-	/* No barrier is missing, as in wake_for() of queue.c. */
-	if (waitqueue_active(pollers))
-		__wake_up(pollers, TASK_NORMAL, 0, poll_to_key(EPOLLOUT | EPOLLWRNORM));
+	kwq_tell_locked(&keyed->queue, KWQ_TELL_ROOM);
 }
 
 /**
@@ -724,7 +720,7 @@ static noinline void let_pages_go(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_keyed_unlock() - kwq_unlock(), after which what has gone is freed
+ * kwq_keyed_unlock() - kwq_unlock_and_wake(), after which what has gone is freed
  * @keyed: the queue; its lock held, and no other
  * @flags: as spin_lock_irqsave() stored them
  *
@@ -738,13 +734,16 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	void *unused_by_key = keyed->table.unused;
 	void *unused_by_ticket = keyed->tickets.unused;
 	struct kwq_node *gone = keyed->gone;
+	bool has_to_wake;
 
 	if (unlikely(keyed->awaits_room))
 		tell_room(keyed);
 	keyed->gone = NULL;
 	if (unlikely(unused_by_key || unused_by_ticket))
 		let_pages_go(keyed);
-	kwq_unlock(&keyed->queue, flags);
+	has_to_wake = kwq_unlock_paying(&keyed->queue, flags);
+	if (unlikely(has_to_wake))
+		kwq_wake_rest(&keyed->queue);
 	if (gone)
 		free_items(keyed, gone);
 	if (unlikely(unused_by_key))

@@ -69,10 +69,10 @@ static void free_keyed(struct kwq_keyed *keyed)
 /* Nobody else is left. */
 static void destroy(struct kwq_keyed *keyed)
 {
+	kwq_quota_end_telling(keyed);
 	/* The timer first: it makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	kwq_quota_leave(keyed);
 	/* Only now: whoever finds room afterwards is to find the memory, too. */
 	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
 	kwq_quota_end(keyed);
@@ -531,7 +531,7 @@ static void work_elsewhere(struct work_struct *work)
  */
 void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
-	kwq_begin_shut_down(&keyed->queue, false);
+	kwq_begin_shut_down(&keyed->queue, false, true);
 	drop_all_keys(keyed);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
@@ -550,7 +550,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
  */
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs)
 {
-	u64 seen = kwq_begin_shut_down(&keyed->queue, true);
+	u64 seen = kwq_begin_shut_down(&keyed->queue, true, true);
 
 	if (since)
 		seen = since - 1;

@@ -193,6 +193,7 @@ struct kwq_limits {
  * @exempt: made by somebody with CAP_SYS_RESOURCE; constant
  * @refused_by: L: the quota that last refused bytes; or NULL
  * @refused: covered by the lock of @refused_by: on its list, to be told
+ * @being_told: how many workers are telling its pollers of room in a quota
  * @owner: who may unlink it; constant
  * @group: constant
  * @mode: permission bits; constant
@@ -228,6 +229,7 @@ struct kwq_keyed {
 	u32 small_key_max;
 	u32 nr_handles;
 	struct kref ref;
+	atomic_t being_told;
 	kuid_t owner;
 	kgid_t group;
 	umode_t mode;
@@ -564,7 +566,7 @@ bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes);
 bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes);
-void kwq_quota_leave(struct kwq_keyed *keyed);
+void kwq_quota_end_telling(struct kwq_keyed *keyed);
 void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;
 extern unsigned long kwq_max_user_bytes;

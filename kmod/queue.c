@@ -17,7 +17,6 @@
 #include <linux/math64.h>
 #include <linux/nospec.h>
 #include <linux/percpu.h>
-#include <linux/poll.h>
 #include <linux/random.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -25,6 +24,7 @@
 #include "compat.h"
 #include "handler.h"
 #include "pace.h"
+#include "pollers.h"
 #include "queue.h"
 #include "trace.h"
 
@@ -38,6 +38,18 @@ clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
 {
 	return queue->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
 						    CLOCK_MONOTONIC;
+}
+
+/* D7: what the clock cannot hold is the end of time. */
+static ktime_t saturated(u64 ns)
+{
+	return min_t(u64, ns, KTIME_MAX);
+}
+
+/* Neither of the two is more than half of what a u64 can hold. */
+static ktime_t later(ktime_t now, u64 delay)
+{
+	return saturated(now + saturated(delay));
 }
 
 /**
@@ -110,12 +122,19 @@ static ktime_t next_time(const struct kwq_queue *queue)
 /* Waiters that an earlier hold left: each of them is woken by a later one. */
 static bool owes_wake_ups(const struct kwq_queue *queue)
 {
-	return queue->wake_getters || queue->wake_drainers || queue->wake_pollers;
+	return queue->wake_getters || queue->wake_drainers || kwq_owes_pollers(queue);
+}
+
+/* Is it for the timer to wake them? A manual clock does not tell: arm_manual_timer() does. */
+static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
+{
+	return owes_wake_ups(queue) &&
+	       (queue->wake_at <= now || queue->clock == KWQ_CLOCK_MANUAL);
 }
 
 static bool has_work(const struct kwq_queue *queue, ktime_t now)
 {
-	return owes_wake_ups(queue) || next_time(queue) <= now;
+	return has_to_wake(queue, now) || next_time(queue) <= now;
 }
 
 /*
@@ -128,7 +147,7 @@ static bool work_some(struct kwq_queue *queue, ktime_t now)
 
 	if (next_time(queue) <= now)
 		more = expire_locked(queue, now) && next_time(queue) <= now;
-	if (!owes_wake_ups(queue))
+	if (!has_to_wake(queue, now))
 		return more;
 	/* For kwq_unlock() to look. */
 	queue->core.changed = true;
@@ -245,8 +264,9 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
 {
 	s64 wait = max_t(s64, ktime_sub(when, queue->manual_now), 0);
 
-	/* A timer that is queued comes soon enough, whatever it was started for. */
-	if (owes_wake_ups(queue) && !hrtimer_is_queued(&queue->timer))
+	/* A timer that is queued for an earlier time comes soon enough. */
+	if (owes_wake_ups(queue) &&
+	    (when < queue->armed || !hrtimer_is_queued(&queue->timer)))
 		hrtimer_start(&queue->timer, ktime_add_ns(ktime_get(), wait),
 			      HRTIMER_MODE_ABS_SOFT);
 }
@@ -263,7 +283,7 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
  */
 static void arm_timer_locked(struct kwq_queue *queue)
 {
-	ktime_t when = owes_wake_ups(queue) ? 0 : next_time(queue);
+	ktime_t when = min(next_time(queue), queue->wake_at);
 
 	if (queue->expiring)
 		return;
@@ -297,59 +317,61 @@ void kwq_wake_all_locked(struct kwq_queue *queue)
 	queue->core.changed = true;
 }
 
-/* The most waiters that one hold counts. */
-#define KWQ_COUNTED_MAX	1024
-
-/* How many are exclusive, if they are few: U32_MAX else. They are at the end of the list. */
-static u32 nr_exclusive(wait_queue_head_t *waiters)
-{
-	wait_queue_entry_t *entry;
-	u32 nr = 0;
-
-	/* Interrupts are off. */
-	spin_lock(&waiters->lock);
-	list_for_each_entry_reverse(entry, &waiters->head, entry) {
-		if (!(entry->flags & WQ_FLAG_EXCLUSIVE) || nr > KWQ_COUNTED_MAX)
-			break;
-		nr++;
-	}
-	spin_unlock(&waiters->lock);
-	return nr > KWQ_COUNTED_MAX ? U32_MAX : nr;
-}
-
 /*
- * Wakes some of @nr waiters, and returns how many are left. A getter and a drainer leave
- * the list when they are woken, so the next call goes on behind them. A poller stays on
- * the list. But an epoll whose task is awake lets the wake-up pass on to the next one.
+ * Wakes some of @nr waiters, and returns how many are left. A waiter leaves the list when
+ * it is woken, so the next call goes on behind it.
  */
-static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr, __poll_t key)
+static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr)
 {
 	u32 some = min_t(u32, nr, KWQ_WAKES_PER_HOLD);
 
 	/* No barrier is missing, as in wake_for(). */
 	if (!nr || !waitqueue_active(waiters))
 		return 0;
-	__wake_up(waiters, TASK_NORMAL, some, key ? poll_to_key(key) : NULL);
+	__wake_up(waiters, TASK_NORMAL, some, NULL);
 	return nr - some;
 }
 
-/* The caller arms the timer for the waiters that are left. */
 static void wake_some(struct kwq_queue *queue)
 {
-	queue->wake_getters = wake_some_of(&queue->getters, queue->wake_getters, 0);
-	queue->wake_drainers = wake_some_of(&queue->drainers, queue->wake_drainers, 0);
-	queue->wake_pollers = wake_some_of(&queue->pollers, queue->wake_pollers,
-					   EPOLLIN | EPOLLRDNORM);
+	queue->wake_getters = wake_some_of(&queue->getters, queue->wake_getters);
+	queue->wake_drainers = wake_some_of(&queue->drainers, queue->wake_drainers);
+	kwq_tell_some_locked(queue);
+}
+
+/* The caller of an unlock wakes the rest by itself, unless it does not come to it soon. */
+static ktime_t when_not_paid(const struct kwq_queue *queue)
+{
+	ktime_t now = kwq_now_locked(queue);
+
+	/* The timer is there already, or need not be started for each hold. */
+	if (!queue->wake_at || (queue->wake_at != KTIME_MAX &&
+				queue->wake_at >= later(now, KWQ_PAYS_WITHIN_NS / 2)))
+		return queue->wake_at;
+	return later(now, KWQ_PAYS_WITHIN_NS);
+}
+
+/*
+ * Says when the timer wakes the waiters that a hold left. A caller that does not pay
+ * leaves @fresh waiters to the timer at once, and others to the caller that pays for them.
+ */
+static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
+{
+	if (!owes_wake_ups(queue))
+		queue->wake_at = KTIME_MAX;
+	else if (pays)
+		queue->wake_at = when_not_paid(queue);
+	else if (fresh || queue->wake_at == KTIME_MAX)
+		queue->wake_at = 0;
 }
 
 /*
  * The consequences of a change of more than the ready items. All are woken twice in a
  * queue's life: by the shut down, and by the end of the drain. So each hold after the
  * shut down comes here. A task that waits for the end of a cancelled item is among the
- * drainers. Pollers are told by one call: the kernel has no bound for pollers without
- * EPOLLEXCLUSIVE, of a queue as of any other file.
+ * drainers. Returns true if waiters are left.
  */
-static noinline void follow_changes(struct kwq_queue *queue)
+static noinline bool follow_changes(struct kwq_queue *queue, bool pays, bool fresh)
 {
 	bool shut_down = queue->core.shut_down;
 	bool drained = kwq_core_is_drained(&queue->core);
@@ -362,11 +384,13 @@ static noinline void follow_changes(struct kwq_queue *queue)
 		queue->told_shut_down = shut_down;
 		queue->told_drained = drained;
 		kwq_wake_all_locked(queue);
-		wake_up_all(&queue->pollers);
+		kwq_tell_locked(queue, KWQ_TELL_END);
 	}
 	queue->core.changed = shut_down;
 	wake_some(queue);
+	leave_waiters(queue, pays, fresh);
 	arm_timer_locked(queue);
+	return owes_wake_ups(queue);
 }
 
 /* A backlog may be larger than the crowd that waits for it by far. */
@@ -375,17 +399,23 @@ static u32 no_more_than(u32 wake_ups, u32 waiters)
 	return min(wake_ups, max_t(u32, waiters, KWQ_WAKES_PER_HOLD));
 }
 
-/* So many items were made ready, and somebody may wait for them. */
-static noinline void wake_for(struct kwq_queue *queue, u64 nr)
+/*
+ * So many items were made ready, and somebody may wait for them. Returns true if waiters
+ * are left.
+ */
+static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 {
+	bool is_waited_for = false;
+
 	/* Not for what was got in the same hold: a worker gets again what it requeues. */
 	nr = min_t(u64, nr, queue->core.nr_ready);
 	if (!nr)
-		return;
+		return false;
 	if (queue->workers)
 		kwq_tell_workers(queue->workers, nr);
 	/* No barrier is missing: whoever is on the list came under the lock. */
 	if (waitqueue_active(&queue->getters)) {
+		is_waited_for = true;
 		queue->wake_getters = min_t(u64, queue->wake_getters + nr, U32_MAX);
 		if (queue->wake_getters > KWQ_WAKES_PER_HOLD)
 			queue->wake_getters = no_more_than(queue->wake_getters,
@@ -393,17 +423,19 @@ static noinline void wake_for(struct kwq_queue *queue, u64 nr)
 	}
 	/* Nor here: see kwq_unlock(). */
 	if (waitqueue_active(&queue->pollers)) {
+		is_waited_for = true;
 		queue->wake_pollers = min_t(u64, queue->wake_pollers + nr, U32_MAX);
-		if (queue->wake_pollers > KWQ_WAKES_PER_HOLD)
-			queue->wake_pollers = no_more_than(queue->wake_pollers,
-							   nr_exclusive(&queue->pollers));
+		queue->round.to_tell |= KWQ_TELL_READY;
 	}
-	/* Else follow_changes() does it. */
-	if (queue->core.changed)
-		return;
+	/* After a change follow_changes() does it. */
+	if (!is_waited_for || queue->core.changed)
+		return false;
 	wake_some(queue);
-	if (owes_wake_ups(queue))
-		arm_timer_locked(queue);
+	if (likely(!owes_wake_ups(queue) && queue->wake_at == KTIME_MAX))
+		return false;
+	leave_waiters(queue, pays, true);
+	arm_timer_locked(queue);
+	return owes_wake_ups(queue);
 }
 
 static inline bool is_awaited(struct kwq_queue *queue)
@@ -415,6 +447,24 @@ static inline bool is_awaited(struct kwq_queue *queue)
 	if (waitqueue_active(&queue->pollers))
 		return true;
 	return queue->workers;
+}
+
+/* kwq_unlock(); returns true if waiters are left. */
+static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags, bool pays)
+	__releases(&queue->lock)
+{
+	u64 nr = queue->core.readied - queue->woken;
+	bool left = false;
+
+	if (nr) {
+		queue->woken += nr;
+		if (is_awaited(queue))
+			left = wake_for(queue, nr, pays);
+	}
+	if (unlikely(queue->core.changed))
+		left = follow_changes(queue, pays, nr);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return left;
 }
 
 /**
@@ -441,11 +491,12 @@ static inline bool is_awaited(struct kwq_queue *queue)
  * If the poller's hold comes first, its entry is visible to the other one's; if
  * it comes second, it sees the item. That both miss is impossible.
  *
- * A hold wakes a bounded number of waiters. The queue counts those that are left, and
- * its timer wakes them at once: it needs no task, so none of them depends on what a
- * woken task does. Getters and drainers wait in line, and each new one is the last. So
- * the count is of the first in the list. It may be too high, since a waiter can leave by
- * itself; then one is woken in vain.
+ * A hold wakes a bounded number of waiters, and the queue counts those that are left. A
+ * caller that may sleep wakes them in further holds: kwq_unlock_paying(). For others the
+ * timer does it at once. So none of them depends on what a woken task does. Getters and
+ * drainers wait in line, and each new one is the last. So the count is of the first in
+ * the list. It may be too high, since a waiter can leave by itself; then one is woken in
+ * vain. Pollers stay in their list when they are told: see "pollers.c".
  *
  * All wake-ups happen under the lock, so that the unlock is the last touch of
  * the queue: whoever learned from the queue that it is drained may destroy it.
@@ -455,16 +506,94 @@ static inline bool is_awaited(struct kwq_queue *queue)
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
-	u64 nr = queue->core.readied - queue->woken;
+	unlock(queue, flags, false);
+}
 
-	if (nr) {
-		queue->woken += nr;
-		if (is_awaited(queue))
-			wake_for(queue, nr);
-	}
-	if (unlikely(queue->core.changed))
-		follow_changes(queue);
+/**
+ * kwq_unlock_paying() - kwq_unlock() by a caller that wakes by itself whom it leaves
+ * @queue: the queue; @queue->lock held
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * The queues' timers share one pace. A queue whose wake-ups are left to its timer
+ * therefore waits for timers that have much to do. So callers that can go on with the
+ * wake-ups do so, and nobody else's backlog is in their way.
+ *
+ * Return: true if the caller has to call kwq_wake_rest().
+ */
+bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	return unlock(queue, flags, true);
+}
+
+/* What is left when a caller begins to pay: it pays for no more than that. */
+struct bill {
+	u32 waiters;
+	u32 rounds;
+};
+
+static struct bill read_bill(struct kwq_queue *queue)
+{
+	const struct kwq_round *round = &queue->round;
+	unsigned long flags;
+	struct bill bill;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	bill.waiters = max(queue->wake_getters, queue->wake_drainers);
+	bill.rounds = round->nr_ended + !!round->telling + hweight8(round->to_tell);
 	spin_unlock_irqrestore(&queue->lock, flags);
+	return bill;
+}
+
+/* Returns true if the caller has to go on. */
+static bool pay_some(struct kwq_queue *queue, struct bill *bill)
+{
+	unsigned long flags;
+	s32 rounds;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	rounds = bill->rounds - queue->round.nr_ended;
+	/* For unlock() to look. */
+	queue->core.changed = true;
+	if (!unlock(queue, flags, true))
+		return false;
+	bill->waiters -= min_t(u32, bill->waiters, KWQ_WAKES_PER_HOLD);
+	return bill->waiters || rounds > 0;
+}
+
+static void leave_to_timer(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	if (owes_wake_ups(queue)) {
+		queue->wake_at = 0;
+		arm_timer_locked(queue);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/**
+ * kwq_wake_rest() - wake the waiters that kwq_unlock_paying() left
+ * @queue: the queue
+ *
+ * Others may add all the while. So the caller wakes as many waiters as there are when it
+ * begins. Whoever makes more wake-ups pays for those. A caller that is killed leaves its
+ * own to the timer.
+ *
+ * Context: process; may sleep.
+ */
+noinline void kwq_wake_rest(struct kwq_queue *queue)
+{
+	struct bill bill = read_bill(queue);
+
+	do {
+		cond_resched();
+		if (fatal_signal_pending(current)) {
+			leave_to_timer(queue);
+			return;
+		}
+	} while (pay_some(queue, &bill));
 }
 
 /**
@@ -508,7 +637,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->nr_drainers = 0;
 	queue->wake_getters = 0;
 	queue->wake_drainers = 0;
-	queue->wake_pollers = 0;
+	queue->wake_at = KTIME_MAX;
 	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
@@ -528,7 +657,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&queue->getters);
 	init_waitqueue_head(&queue->drainers);
-	init_waitqueue_head(&queue->pollers);
+	kwq_pollers_init(queue);
 }
 EXPORT_SYMBOL_GPL(kwq_queue_init);
 
@@ -565,18 +694,6 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
-
-/* D7: what the clock cannot hold is the end of time. */
-static ktime_t saturated(u64 ns)
-{
-	return min_t(u64, ns, KTIME_MAX);
-}
-
-/* Neither of the two is more than half of what a u64 can hold. */
-static ktime_t later(ktime_t now, u64 delay)
-{
-	return saturated(now + saturated(delay));
-}
 
 /* All waiters look at their deadlines again. */
 static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
@@ -946,7 +1063,7 @@ void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 	/* Who waits through this handle must not do so any more. */
 	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
 		queue->wake_getters = queue->nr_getters;
-		wake_up_all(&queue->pollers);
+		kwq_tell_locked(queue, KWQ_TELL_END);
 	}
 }
 
@@ -1165,6 +1282,22 @@ void kwq_wake_again_locked(struct kwq_queue *queue)
 	lockdep_assert_held(&queue->lock);
 	queue->woken = queue->core.readied - queue->core.nr_ready;
 }
+
+/**
+ * kwq_tell_room() - tell all pollers that there is room (Q19)
+ * @queue: the queue
+ *
+ * Context: process; may sleep.
+ */
+void kwq_tell_room(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_tell_locked(queue, KWQ_TELL_ROOM);
+	kwq_unlock_and_wake(queue, flags);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_tell_room);
 
 /* Nothing was ready. */
 static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
@@ -1471,12 +1604,13 @@ EXPORT_SYMBOL_GPL(kwq_len);
  * kwq_begin_shut_down() - refuse adds and wake everyone (Q8)
  * @queue: the queue
  * @drain: if not, this ends every drain's wait (Q9)
+ * @pays: the caller may sleep, and wakes everyone by itself
  *
  * What is waiting is still to be dropped, by the caller.
  *
  * Return: the number of shut downs without a drain, for kwq_wait_drained().
  */
-u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
+u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain, bool pays)
 {
 	unsigned long flags;
 	u64 shut_downs;
@@ -1489,7 +1623,10 @@ u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain)
 	}
 	shut_downs = queue->shut_downs;
 	trace_kwq_shut_down(queue, drain);
-	kwq_unlock(queue, flags);
+	if (pays)
+		kwq_unlock_and_wake(queue, flags);
+	else
+		kwq_unlock(queue, flags);
 	return shut_downs;
 }
 
@@ -1596,7 +1733,7 @@ void kwq_drop_all(struct kwq_queue *queue)
  */
 void kwq_shut_down(struct kwq_queue *queue)
 {
-	kwq_begin_shut_down(queue, false);
+	kwq_begin_shut_down(queue, false, false);
 	while (kwq_drop(queue))
 		cpu_relax();
 }
@@ -1621,7 +1758,7 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 	if (kwq_current_worker(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
-	shut_downs = kwq_begin_shut_down(queue, true);
+	shut_downs = kwq_begin_shut_down(queue, true, true);
 	kwq_drop_all(queue);
 	return kwq_wait_drained(queue, shut_downs, deadline);
 }

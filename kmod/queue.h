@@ -11,11 +11,14 @@
 
 /*
  * A hold of the lock keeps interrupts off, so each does a bounded number of things (O8): it
- * moves, drops or gives back so many items, and wakes so many getters, drainers and
- * exclusive pollers. See kwq_unlock() for the waiters that are left.
+ * moves, drops or gives back so many items, and wakes so many getters and drainers. It
+ * tells as many pollers as "pollers.h" says. See kwq_unlock() for the waiters that are left.
  */
 #define KWQ_ITEMS_PER_HOLD	64
 #define KWQ_WAKES_PER_HOLD	8
+
+/* The timer wakes the waiters that a paying caller left, and has not come to by then. */
+#define KWQ_PAYS_WITHIN_NS	NSEC_PER_MSEC
 
 /* The most holds of the lock in one run of the timer; see also "pace.h". */
 #define KWQ_HOLDS_PER_RUN	16
@@ -37,6 +40,23 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
+bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock);
+void kwq_wake_rest(struct kwq_queue *queue);
+
+/**
+ * kwq_unlock_and_wake() - kwq_unlock(), by a caller that wakes all waiters that it has to
+ * @queue: the queue; @queue->lock held, and no other
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * Context: process; may sleep. The caller keeps the queue.
+ */
+static inline void kwq_unlock_and_wake(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	if (unlikely(kwq_unlock_paying(queue, flags)))
+		kwq_wake_rest(queue);
+}
 
 /**
  * kwq_set_lease_end() - say when to call @queue->end_leases next
@@ -100,7 +120,8 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
 void kwq_wake_all_locked(struct kwq_queue *queue);
-u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain);
+void kwq_tell_room(struct kwq_queue *queue);
+u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain, bool pays);
 bool kwq_drop_locked(struct kwq_queue *queue,
 		     void (*dropped)(struct kwq_queue *queue,
 				     struct kwq_item *item));

@@ -28,13 +28,13 @@
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 #include <linux/wait.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 #include <kunit/visibility.h>
 #include "keyed.h"
@@ -78,7 +78,7 @@ static u64 limit_of(const struct kwq_quota *quota)
 
 /*
  * Tells the pollers of queues that were refused bytes. A queue is here as long as it is
- * on the list, since its end takes the lock to leave it.
+ * on the list, or counts as being told: kwq_quota_end_telling().
  */
 static void tell_refused(struct work_struct *work)
 {
@@ -91,10 +91,13 @@ static void tell_refused(struct work_struct *work)
 	while (!list_empty(&told)) {
 		keyed = list_first_entry(&told, struct kwq_keyed, refused);
 		list_del_init(&keyed->refused);
-		/* All of them, as tell_room() of items.c does. */
-		__wake_up(&keyed->queue.pollers, TASK_NORMAL, 0,
-			  poll_to_key(EPOLLOUT | EPOLLWRNORM));
+		atomic_inc(&keyed->being_told);
 		spin_unlock_irq(&quota->lock);
+		/* Not under the lock: a queue may have very many pollers (O8). */
+		kwq_tell_room(&keyed->queue);
+		/* From here on the queue may be freed, so this is an address and no more. */
+		if (!atomic_dec_return(&keyed->being_told))
+			wake_up_var(&keyed->being_told);
 		cond_resched();
 		spin_lock_irq(&quota->lock);
 	}
@@ -579,33 +582,8 @@ static struct kwq_quota *take_everywhere(struct kwq_quota *quota, u64 bytes)
 	return NULL;
 }
 
-/*
- * Has a queue told when the quota that refused it bytes gets some back. Returns false
- * if it is so already. The queue's lock covers @refused_by.
- */
-static bool enter_refused(struct kwq_keyed *keyed, struct kwq_quota *quota)
-{
-	unsigned long flags;
-	bool entered;
-
-	if (keyed->refused_by != quota)
-		kwq_quota_leave(keyed);
-	keyed->refused_by = quota;
-	spin_lock_irqsave(&quota->lock, flags);
-	entered = list_empty(&keyed->refused);
-	if (entered)
-		list_add_tail(&keyed->refused, &quota->refused);
-	spin_unlock_irqrestore(&quota->lock, flags);
-	return entered;
-}
-
-/**
- * kwq_quota_leave() - the queue wants no bytes any more
- * @keyed: the queue; its lock held, or nobody else uses it
- *
- * Context: any.
- */
-void kwq_quota_leave(struct kwq_keyed *keyed)
+/* The queue wants no bytes any more. Its lock is held, or nobody else uses it. */
+static void leave_refused(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *quota = keyed->refused_by;
 	unsigned long flags;
@@ -617,6 +595,39 @@ void kwq_quota_leave(struct kwq_keyed *keyed)
 	spin_unlock_irqrestore(&quota->lock, flags);
 	keyed->refused_by = NULL;
 }
+
+/*
+ * Has a queue told when the quota that refused it bytes gets some back. Returns false
+ * if it is so already. The queue's lock covers @refused_by.
+ */
+static bool enter_refused(struct kwq_keyed *keyed, struct kwq_quota *quota)
+{
+	unsigned long flags;
+	bool entered;
+
+	if (keyed->refused_by != quota)
+		leave_refused(keyed);
+	keyed->refused_by = quota;
+	spin_lock_irqsave(&quota->lock, flags);
+	entered = list_empty(&keyed->refused);
+	if (entered)
+		list_add_tail(&keyed->refused, &quota->refused);
+	spin_unlock_irqrestore(&quota->lock, flags);
+	return entered;
+}
+
+/**
+ * kwq_quota_end_telling() - the queue is about to be freed
+ * @keyed: the queue; nobody else uses it
+ *
+ * Context: process; sleeps while its pollers are told.
+ */
+void kwq_quota_end_telling(struct kwq_keyed *keyed)
+{
+	leave_refused(keyed);
+	wait_var_event(&keyed->being_told, !atomic_read_acquire(&keyed->being_told));
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_end_telling);
 
 /**
  * kwq_quota_take() - take bytes for a queue, from its owner and all above

@@ -11,6 +11,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/user_namespace.h>
+#include <linux/wait_bit.h>
 #include "keyed_ops.h"
 #include "thread.h"
 
@@ -381,6 +382,29 @@ static void refused_queue_goes(struct kunit *test)
 	/* A worker may have told the first one already. */
 	KUNIT_EXPECT_FALSE(test, is_refused_twice(alices));
 	kwq_keyed_put(first);
+}
+
+static void put_keyed(void *keyed)
+{
+	kwq_keyed_put(keyed);
+}
+
+/* O6: a queue that goes while a worker tells its pollers. */
+static void told_queue_goes(struct kunit *test)
+{
+	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
+	struct kwq_test_thread thread;
+
+	atomic_inc(&keyed->being_told);
+	kwq_test_thread_start(test, &thread, put_keyed, keyed);
+	kwq_test_wait_until(test, completion_done(&thread.finished) ||
+			    kwq_test_nr_sleepers(__var_waitqueue(&keyed->being_told)));
+	KUNIT_EXPECT_FALSE(test, completion_done(&thread.finished));
+	if (!completion_done(&thread.finished)) {
+		atomic_dec(&keyed->being_told);
+		wake_up_var(&keyed->being_told);
+	}
+	kwq_test_thread_join(test, &thread);
 }
 
 /* Does something as a user without capabilities. */
@@ -784,6 +808,7 @@ static struct kunit_case quota_test_cases[] = {
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(another_quota_refuses),
 	KUNIT_CASE(refused_queue_goes),
+	KUNIT_CASE(told_queue_goes),
 	KUNIT_CASE(quota_can_be_read),
 	KUNIT_CASE(queue_itself_counts),
 #ifdef CONFIG_FAILSLAB

@@ -75,6 +75,19 @@ enum kwq_clock {
 };
 
 /**
+ * struct kwq_round - how far the pollers of a queue were told something
+ *
+ * Its members are private.
+ */
+struct kwq_round {
+	/* private: covered by the queue's lock */
+	wait_queue_entry_t bookmark;	/* before the next poller, between two holds */
+	u32 nr_ended;			/* how many rounds have ended; wraps */
+	u8 telling;			/* what this round tells; 0 if there is none */
+	u8 to_tell;			/* what later rounds tell */
+};
+
+/**
  * struct kwq_queue - a queue
  *
  * Its members are private. The letter tells what covers one:
@@ -99,7 +112,9 @@ struct kwq_queue {
 	u32 nr_drainers;		/* L: and as drainers */
 	u32 wake_getters;		/* L: so many getters are still to be woken, */
 	u32 wake_drainers;		/* L: and drainers, */
-	u32 wake_pollers;		/* L: and pollers, for an item each */
+	u32 wake_pollers;		/* L: and exclusive pollers, for an item each */
+	ktime_t wake_at;		/* L: when @timer wakes them; KTIME_MAX: there are none */
+	struct kwq_round round;		/* L: and how far pollers were told */
 	atomic64_t coalesced;		/* adds that did so without @lock */
 	ktime_t armed;			/* L: when @timer will fire */
 	ktime_t resume;			/* L: not to expire more before */

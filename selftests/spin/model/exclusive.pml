@@ -61,5 +61,5 @@ close:	WANT_LOCK
 #endif
 	}
 	kwq_unlock();
-	atomic { alone[poll] = false; triggered[poll] = false; readable = false }
+	atomic { alone[poll] = false; behind_alone[poll] = false; triggered[poll] = false; readable = false }
 }

@@ -83,7 +83,12 @@ byte nr_getters, nr_drainers;
 
 /* The waiters that an earlier hold left for later: owes_wake_ups(). */
 byte wake_getters, wake_drainers, wake_pollers;
-#define OWES		(wake_getters || wake_drainers || wake_pollers)
+
+/* struct kwq_round: what is told now, and by later rounds. */
+byte telling, to_tell;
+#define TELL_READY	1
+#define TELL_END	2
+#define OWES		(wake_getters || wake_drainers || telling || to_tell)
 
 /* A task may have a signal, and a deadline. */
 bool signalled[TASKS];
@@ -97,6 +102,9 @@ bool listed[POLLERS], triggered[POLLERS];
  * epoll_wait(). Here @triggered means that the event is in the epoll's list.
  */
 bool alone[POLLERS], asleep[POLLERS];
+
+/* The pollers behind the bookmark: this round has not told them yet. */
+bool behind[POLLERS], behind_alone[POLLERS];
 
 /*
  * struct kwq_worker: idle means in the list of idle workers; queued means that its work
@@ -192,50 +200,76 @@ inline wake_some_of(list, count)
 	od
 }
 
-/* pollwake(): the poller stays triggered until it has looked again. */
-inline wake_up_pollers()
+#define IS_POLLED	(listed[0] || listed[1] || alone[0] || alone[1])
+
+/* kwq_tell_locked(), and what wake_for() does for pollers. */
+inline kwq_tell_locked(what)
 {
+#ifdef ROUND_FORGETS_WHAT_HAPPENS
+	to_tell = (IS_POLLED && !telling -> to_tell | what : to_tell)
+#else
+	to_tell = (IS_POLLED -> to_tell | what : to_tell)
+#endif
+}
+
+/* begin_round(). The end tells each poller everything. */
+inline begin_round()
+{
+	telling = (to_tell & TELL_END -> TELL_END : to_tell);
+	to_tell = 0;
+	wake_pollers = (telling == TELL_READY -> wake_pollers : 0);
 	for (i : 0 .. POLLERS - 1) {
-		triggered[i] = triggered[i] || listed[i]
+		behind[i] = telling && listed[i];
+		behind_alone[i] = telling && alone[i]
 	}
 	i = 0
 }
 
-/*
- * ep_poll_callback(): an epoll consumes the wake-up only if a task sleeps on it. An
- * epoll without a sleeper lists the event and passes the wake-up on. Once it is
- * consumed, later pollers do not see it.
- */
-inline wake_up_alone()
+/* end_round() */
+inline end_round()
 {
-	do
-	:: nr && asleep[0] -> asleep[0] = false; triggered[0] = true; nr--
-	:: nr && asleep[1] -> asleep[1] = false; triggered[1] = true; nr--
-	:: else -> break
-	od;
-	if
-	:: !nr
-	:: true ->
-		triggered[0] = triggered[0] || alone[0];
-		triggered[1] = triggered[1] || alone[1]
-	fi
+	wake_pollers = (telling == TELL_READY && !to_tell -> 0 : wake_pollers);
+	begin_round()
 }
 
-#define IS_POLLED	(listed[0] || listed[1] || alone[0] || alone[1])
-
-/* wake_some_of() for pollers: wakes some with EPOLLEXCLUSIVE, and all of the others. */
-inline wake_some_pollers()
+/* ep_poll_callback(): an epoll consumes the wake-up only if a task sleeps on it. */
+inline tell_alone(poll)
 {
-	nr = (wake_pollers < WAKES_PER_HOLD -> wake_pollers : WAKES_PER_HOLD);
+	behind_alone[poll] = false;
+	triggered[poll] = true;
+	wake_pollers = (asleep[poll] && telling == TELL_READY -> wake_pollers - 1 : wake_pollers);
+	asleep[poll] = false
+}
+
+#define IS_AT_END	(!behind[0] && !behind[1] &&				\
+			 ((telling == TELL_READY && !wake_pollers) ||		\
+			  (!behind_alone[0] && !behind_alone[1])))
+
+/*
+ * kwq_tell_some_locked(), with one poller for each hold: pollwake(), after which it stays
+ * triggered until it has looked again. Exclusive pollers come last. A poller that leaves is
+ * not behind the bookmark any more, nor is one that comes.
+ */
+inline kwq_tell_some_locked()
+{
+	nr = WAKES_PER_HOLD;
 	if
-	:: wake_pollers && IS_POLLED ->
-		wake_up_pollers();
-		wake_up_alone();
-		/* are_many() */
-		wake_pollers = (wake_pollers > WAKES_PER_HOLD && alone[0] + alone[1] > WAKES_PER_HOLD ->
-				wake_pollers - WAKES_PER_HOLD : 0)
-	:: else -> wake_pollers = 0
-	fi
+	:: !telling && to_tell -> begin_round()
+	:: else
+	fi;
+	do
+	:: telling && IS_AT_END -> end_round()
+	:: telling && !IS_AT_END && nr ->
+		if
+		:: behind[0] -> behind[0] = false; triggered[0] = true
+		:: behind[1] -> behind[1] = false; triggered[1] = true
+		:: !behind[0] && !behind[1] && behind_alone[0] -> tell_alone(0)
+		:: !behind[0] && !behind[1] && behind_alone[1] -> tell_alone(1)
+		fi;
+		nr--
+	:: else -> break
+	od;
+	nr = 0
 }
 
 /* wake_some() */
@@ -243,7 +277,7 @@ inline wake_some()
 {
 	wake_some_of(getters, wake_getters);
 	wake_some_of(drainers, wake_drainers);
-	wake_some_pollers()
+	kwq_tell_some_locked()
 }
 
 /* kwq_wake_all_locked(), without @changed: its caller here is follow_changes(). */
@@ -308,6 +342,10 @@ inline kwq_unlock()
 		kwq_tell_workers();
 		wake_getters = wake_getters + (len(getters) -> fresh : 0);
 		wake_pollers = wake_pollers + (IS_POLLED -> fresh : 0);
+		if
+		:: fresh -> kwq_tell_locked(TELL_READY)
+		:: else
+		fi;
 		fresh = 0;
 		if
 #ifndef TELLS_NOBODY_OF_A_LETTING_GO
@@ -324,9 +362,7 @@ inline kwq_unlock()
 			told_shut_down = shut_down;
 			told_drained = DRAINED;
 			kwq_wake_all_locked();
-			wake_up_pollers();
-			nr = POLLERS;
-			wake_up_alone()
+			kwq_tell_locked(TELL_END)
 		:: else
 		fi;
 		changed = shut_down;
@@ -418,7 +454,7 @@ inline kwq_get_locked(k)
 	in_hands[k] = true;
 	if
 #ifndef GET_TELLS_NOBODY
-	:: shut_down && NR_HELD == 1 -> wake_getters = nr_getters; wake_up_pollers()
+	:: shut_down && NR_HELD == 1 -> wake_getters = nr_getters; kwq_tell_locked(TELL_END)
 #endif
 	:: else
 	fi
