@@ -1311,6 +1311,97 @@ TEST_F(wait, epoll_tells_of_edges)
 	close(epoll);
 }
 
+/* More than one hold of the lock tells. */
+#define NR_WATCHES	200
+
+static const uint32_t ways_to_watch[] = {
+	EPOLLIN, EPOLLIN | EPOLLET, EPOLLIN | EPOLLEXCLUSIVE, EPOLLIN | EPOLLEXCLUSIVE | EPOLLET,
+};
+
+static void watch(int *epolls, int nr, int q)
+{
+	for (int i = 0; i < nr; i++) {
+		epolls[i] = epoll_on(q, ways_to_watch[i % ARRAY_SIZE(ways_to_watch)]);
+		REQUIRE(epolls[i] >= 0);
+	}
+}
+
+static int nr_told(const int *epolls, int nr)
+{
+	int told = 0;
+
+	while (nr--)
+		told += epoll_now(epolls[nr]) == EPOLLIN;
+	return told;
+}
+
+static void close_all(const int *epolls, int nr)
+{
+	while (nr--)
+		close(epolls[nr]);
+}
+
+/* Q5, O8: everybody is told, though one hold tells a few. No task sleeps in an epoll. */
+TEST_F(wait, many_watch)
+{
+	struct epoll_event event;
+	int epolls[NR_WATCHES];
+
+	watch(epolls, NR_WATCHES, self->q);
+	EXPECT_EQ(0, nr_told(epolls, NR_WATCHES));
+	/* An add, */
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(NR_WATCHES, nr_told(epolls, NR_WATCHES));
+	EXPECT_EQ(NR_WATCHES / 2, nr_told(epolls, NR_WATCHES));
+	expect_take(self->q, "a");
+	EXPECT_EQ(0, nr_told(epolls, NR_WATCHES));
+	/* a time that comes (an exclusive epoll in which this slept would keep it), */
+	ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, "a", MSEC));
+	for (int i = 0; i < NR_WATCHES; i++)
+		if (!(ways_to_watch[i % ARRAY_SIZE(ways_to_watch)] & EPOLLEXCLUSIVE))
+			EXPECT_EQ(1, epoll_wait(epolls[i], &event, 1, -1));
+	expect_take(self->q, "a");
+	EXPECT_EQ(0, nr_told(epolls, NR_WATCHES));
+	/* and a shut down */
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(NR_WATCHES, nr_told(epolls, NR_WATCHES));
+	close_all(epolls, NR_WATCHES);
+}
+
+static bool others_stop;
+
+static int come_and_go(struct sleeper *s)
+{
+	int epolls[10];
+
+	while (!__atomic_load_n(&others_stop, __ATOMIC_RELAXED)) {
+		watch(epolls, ARRAY_SIZE(epolls), s->fd);
+		/* Not in the order in which they came */
+		for (int i = 0; i < ARRAY_SIZE(epolls); i++)
+			close(epolls[(i * 3) % ARRAY_SIZE(epolls)]);
+	}
+	return 0;
+}
+
+/* Q5, O6: others come and go beside those that are told. */
+TEST_F(wait, many_watch_and_others_come_and_go)
+{
+	struct sleeper others = { .call = come_and_go, .fd = self->other };
+	int epolls[NR_WATCHES];
+
+	watch(epolls, NR_WATCHES, self->q);
+	others_stop = false;
+	sleeper_start(&others);
+	for (int i = 0; i < 50; i++) {
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+		EXPECT_EQ(NR_WATCHES, nr_told(epolls, NR_WATCHES));
+		expect_take(self->q, "a");
+	}
+	__atomic_store_n(&others_stop, true, __ATOMIC_RELAXED);
+	EXPECT_EQ(0, sleeper_join(&others));
+	close_all(epolls, NR_WATCHES);
+}
+
 static int call_epoll_wait(struct sleeper *s)
 {
 	struct epoll_event event;
@@ -1786,6 +1877,23 @@ TEST_F(room, edges)
 		}
 		close(epoll);
 	}
+}
+
+/* Q19, O8: more wait for room than one hold of the lock tells. */
+TEST_F(room, many_wait_for_it)
+{
+	int epolls[100];
+
+	fill_anew(self, &ways[0]);
+	for (int i = 0; i < ARRAY_SIZE(epolls); i++)
+		epolls[i] = epoll_on(self->q, EPOLLOUT | EPOLLET |
+				     (i & 1 ? EPOLLEXCLUSIVE : 0));
+	for (int i = 0; i < ARRAY_SIZE(epolls); i++)
+		EXPECT_EQ(0, epoll_now(epolls[i]));
+	finish(self);
+	for (int i = 0; i < ARRAY_SIZE(epolls); i++)
+		EXPECT_EQ(EPOLLOUT, epoll_now(epolls[i]));
+	close_all(epolls, ARRAY_SIZE(epolls));
 }
 
 /* Q19: a shut down ends the wait for room. */
