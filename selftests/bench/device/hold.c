@@ -36,6 +36,7 @@
 /* The number of threads that each wait for an item, or for the end. */
 #define NR_FEW		128
 #define NR_MANY		1000
+#define NR_VERY_MANY	20000
 
 static int watch;
 static struct kwq *queue;
@@ -408,12 +409,14 @@ static void *wait_for_item(void *unused)
 	return NULL;
 }
 
-/* Nothing else wants the processor, so all threads wait when this one goes on. */
-static void begin_waiting(struct kwq *q, int nr)
+/*
+ * Each thread gets its own element of @fds, if there are any. Nothing else wants the
+ * processor, so all threads wait when this one goes on.
+ */
+static void begin_waiting_in(void *(*wait)(void *), int *fds, int nr)
 {
 	pthread_attr_t attr;
 
-	waited_for = q;
 	nr_threads = nr;
 	nr_entered = 0;
 	nr_back = 0;
@@ -421,12 +424,18 @@ static void begin_waiting(struct kwq *q, int nr)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, 32768);
 	for (int i = 0; i < nr; i++)
-		if (pthread_create(&threads[i], &attr, wait_for_item, NULL))
+		if (pthread_create(&threads[i], &attr, wait, fds ? &fds[i] : NULL))
 			fail("pthread_create", 0);
 	pthread_attr_destroy(&attr);
 	while (__atomic_load_n(&nr_entered, __ATOMIC_SEQ_CST) < nr)
 		usleep(1000);
 	usleep(10000);
+}
+
+static void begin_waiting(struct kwq *q, int nr)
+{
+	waited_for = q;
+	begin_waiting_in(wait_for_item, NULL, nr);
 }
 
 static void all_back(int nr)
@@ -464,22 +473,62 @@ static void wake_getters(void)
 	kwq_close(queue);
 }
 
-/* One item is told to every epoll(7) in which the queue is, as it is of a pipe. */
-static void wake_pollers(void)
+/*
+ * One item is told to every epoll(7) in which the queue is, as it is of a pipe. With
+ * EPOLLEXCLUSIVE it is told to all of them as well, since nobody sleeps in any.
+ */
+static void tell_pollers(const char *name, int nr, uint32_t events)
 {
-	struct epoll_event event = { .events = EPOLLIN };
-	static int fds[NR_MANY];
+	struct epoll_event event = { .events = events };
+	static int fds[NR_VERY_MANY];
 
 	create(CLOCK_MONOTONIC, 0, 0, NULL);
-	for (int i = 0; i < NR_MANY; i++) {
+	for (int i = 0; i < nr; i++) {
 		fds[i] = must_call(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
 		must_call(epoll_ctl(fds[i], EPOLL_CTL_ADD, kwq_fd(queue), &event), "epoll_ctl");
 	}
 	begin();
 	must(kwq_add(queue, "key", 3), "kwq_add");
-	end("hold.wakeups.pollers");
-	for (int i = 0; i < NR_MANY; i++)
+	end(name);
+	if (epoll_wait(fds[0], &event, 1, 0) != 1 || epoll_wait(fds[nr - 1], &event, 1, 0) != 1)
+		fail("an epoll was not told", 0);
+	for (int i = 0; i < nr; i++)
 		close(fds[i]);
+	kwq_close(queue);
+}
+
+static int epolls[NR_MANY];
+
+static void *wait_in_epoll(void *epoll)
+{
+	struct epoll_event event;
+
+	__atomic_add_fetch(&nr_entered, 1, __ATOMIC_SEQ_CST);
+	epoll_wait(*(int *)epoll, &event, 1, -1);
+	__atomic_add_fetch(&nr_back, 1, __ATOMIC_SEQ_CST);
+	while (sem_wait(&leave))
+		;
+	return NULL;
+}
+
+/* A task sleeps in each epoll. */
+static void wake_pollers(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	create(CLOCK_MONOTONIC, 0, 0, NULL);
+	for (int i = 0; i < NR_MANY; i++) {
+		epolls[i] = must_call(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
+		must_call(epoll_ctl(epolls[i], EPOLL_CTL_ADD, kwq_fd(queue), &event), "epoll_ctl");
+	}
+	begin_waiting_in(wait_in_epoll, epolls, NR_MANY);
+	begin();
+	must(kwq_add(queue, "key", 3), "kwq_add");
+	all_back(NR_MANY);
+	end("hold.wakeups.pollers.tasks");
+	end_waiting();
+	for (int i = 0; i < NR_MANY; i++)
+		close(epolls[i]);
 	kwq_close(queue);
 }
 
@@ -605,7 +654,7 @@ static void hold_close(void)
 
 void bench_hold(void)
 {
-	const struct rlimit files = { 2 * NR_MANY, 2 * NR_MANY };
+	const struct rlimit files = { NR_VERY_MANY + NR_MANY, NR_VERY_MANY + NR_MANY };
 
 	must_call(setrlimit(RLIMIT_NOFILE, &files), "setrlimit");
 	load_watch();
@@ -619,6 +668,9 @@ void bench_hold(void)
 	hold_removes();
 	hold_shut_down();
 	wake_getters();
+	tell_pollers("hold.wakeups.pollers.1000", NR_MANY, EPOLLIN);
+	tell_pollers("hold.wakeups.pollers.20000", NR_VERY_MANY, EPOLLIN);
+	tell_pollers("hold.wakeups.pollers.exclusive", NR_VERY_MANY, EPOLLIN | EPOLLEXCLUSIVE);
 	wake_pollers();
 	wake_at_shut_down();
 	wake_after_shut_down();
