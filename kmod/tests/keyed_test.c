@@ -2112,8 +2112,10 @@ static void losses_of_the_dead_are_listed(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	close_x(t);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);
-	EXPECT_FETCH(test, t, t->y, "a");
-	close_y(t);
+	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->x));
+	EXPECT_FETCH(test, t, t->x, "a");
+	close_x(t);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 1);
 	KUNIT_EXPECT_EQ(test, entry.abandoned, 2);
 	KUNIT_EXPECT_EQ(test, entry.requeues, 0);
