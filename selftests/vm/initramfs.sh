@@ -30,6 +30,12 @@ if [ -e "$kernel_dir/in-debian-13" ]; then
 	within=("$VM/debian13.sh")
 	module_config+=(W=1 KCFLAGS=-Werror)
 fi
+# KWQ_CLANG=1: clang compiles the module, the library and the command, into folders of their own.
+compiled=$BUILD
+if [ -n "${KWQ_CLANG:-}" ]; then
+	compiled=$BUILD/clang
+	module_config+=(LLVM=1 BUILD="$compiled")
+fi
 # Two processors may count at once. A function that is inlined before it is counted would be counted wherever that was,
 # and a branch that is made a move before would not be.
 [ "$kernel" != gcov ] ||
@@ -54,9 +60,9 @@ else
 	for_machine=()
 fi
 device=$BUILD/device$suffix
-userspace=$BUILD/userspace$suffix
+userspace=$compiled/userspace$suffix
 logged "module-$kernel" "${within[@]}" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
-cp "$BUILD/module-$release"/kmod/{,samples/}*.ko "$root"
+cp "$compiled/module-$release"/kmod/{,samples/}*.ko "$root"
 
 # kernel_modules NAME...: of the kernel's own, as /NAME.ko, but for those that are built in.
 kernel_modules() {
@@ -92,7 +98,9 @@ for applet in $(/bin/busybox --list | grep -vx busybox); do
 	ln -s busybox "$root/bin/$applet"
 done
 
-logged userspace make -C "$TOP/userspace" -j"$JOBS" O="$userspace" "${for_machine[@]}" all
+for_userspace=("${for_machine[@]}")
+[ -z "${KWQ_CLANG:-}" ] || for_userspace+=(CC=clang)
+logged userspace make -C "$TOP/userspace" -j"$JOBS" O="$userspace" "${for_userspace[@]}" all
 cp "$userspace/kwq-static" "$root/bin/kwq"
 
 for content in "$@"; do
@@ -108,7 +116,7 @@ for content in "$@"; do
 			KSELFTEST_INC="$source/tools/testing/selftests" all
 		cp "$device/fuzz" "$root/kselftest"
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
-		logged examples make -C "$TOP/userspace" O="$userspace" "${for_machine[@]}" \
+		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
 			"$userspace/test/device-examples"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"
 		kernel_modules dummy veth

@@ -397,6 +397,8 @@ def what_ran(suite, found):
         return found['absent']
     if suite.startswith('kunit'):
         return f'KUnit, {found["ran"]} suites'
+    if suite.endswith('-clang'):
+        return f'compiled by clang and loaded, {found["ran"]} programs'
     if suite.startswith('load'):
         return f'compiled and loaded, {found["ran"]} programs'
     return f'kselftests, {found["ran"]} programs'

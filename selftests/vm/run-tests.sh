@@ -104,7 +104,7 @@ demo() {
 }
 
 run() {
-	local programs contents
+	local programs contents suite
 
 	# With PREEMPT_RT every lock is an rt_mutex to lockdep: the debug kernel is slower by far. KCSAN is so by waiting.
 	case $1 in
@@ -139,6 +139,11 @@ run() {
 	kunit-uml)
 		progress "KUnit built into User-Mode Linux"
 		kunit_uml
+		;;
+	load-stock-*-clang)
+		progress "compiling with clang, and loading on the ${1#load-} kernel"
+		suite=${1%-clang}
+		KWQ_CLANG=1 machine "$1" kselftest "${suite#load-}" device kselftest "$PROGRAM_SECONDS" '@(abi|command|examples|modload|sample)'
 		;;
 	load-stock-*)
 		progress "loading on the ${1#load-} kernel"

@@ -6,7 +6,7 @@
 # build/matrix.md too, what failed, and the totals as the last line. README=1 puts the table into README.
 #
 # newer.sh asks apt for the newer series. All of the device's tests run on the newest, on 6.18, a long-term one, and on 7.0.
-# For the others the module is compiled with every warning, and loaded.
+# For the others the module is compiled with every warning, and loaded. For the newest, clang compiles it as well.
 . "$(dirname "$0")/common.sh"
 
 SUITES='kselftest-stock kselftest-stock-6.1 kselftest-stock-rt kselftest-stock-arm64 kselftest-stock-s390x kunit-rt-debug kselftest-rt-debug'
@@ -18,7 +18,7 @@ for series in $newer; do
 	*) SUITES+=" load-stock-$series" ;;
 	esac
 done
-SUITES+=' kunit-newest-debug'
+SUITES+=" load-stock-$newest-clang kunit-newest-debug"
 export SUITES TABLE=$BUILD/matrix.md
 
 status=0
