@@ -15,6 +15,7 @@
  * tells what is missing here.
  */
 #include <linux/anon_inodes.h>
+#include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/capability.h>
@@ -27,6 +28,7 @@
 #include <linux/hrtimer.h>
 #include <linux/kernel.h>
 #include <linux/kref.h>
+#include <linux/kstrtox.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -34,6 +36,7 @@
 #include <linux/math64.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/overflow.h>
 #include <linux/poll.h>
 #include <linux/prandom.h>
@@ -108,11 +111,14 @@ FUNCTION(s64, atomic64_read, (const atomic64_t *));
 FUNCTION(void, atomic64_set, (atomic64_t *, s64));
 FUNCTION(s64, atomic64_sub_return, (s64, atomic64_t *));
 FUNCTION(bool, atomic64_try_cmpxchg, (atomic64_t *, s64 *, s64));
+FUNCTION(int, atomic_dec_return, (atomic_t *));
+FUNCTION(int, atomic_read_acquire, (const atomic_t *));
 FUNCTION(int, kref_get_unless_zero, (struct kref *));
 FUNCTION(int, kref_put, (struct kref *, void (*)(struct kref *)));
 
 /* Lists, locks, sleepers */
 FUNCTION(int, __wake_up, (struct wait_queue_head *, unsigned int, int, void *));
+FUNCTION(void, init_waitqueue_func_entry, (struct wait_queue_entry *, wait_queue_func_t));
 FUNCTION(int, list_empty, (const struct list_head *));
 FUNCTION(bool, prepare_to_wait_exclusive,
 	 (struct wait_queue_head *, struct wait_queue_entry *, int));
@@ -174,6 +180,13 @@ FUNCTION(void, seq_escape_str,
 /* Workqueues */
 FUNCTION(bool, cancel_work_sync, (struct work_struct *));
 FUNCTION(bool, queue_work, (struct workqueue_struct *, struct work_struct *));
+FUNCTION(unsigned int, work_busy, (struct work_struct *));
+
+/* Parameters of the module */
+FUNCTION(int, kstrtouint, (const char *, unsigned int, unsigned int *));
+FUNCTION(int, kstrtoul, (const char *, unsigned int, unsigned long *));
+FUNCTION(int, param_get_uint, (char *, const struct kernel_param *));
+FUNCTION(int, param_get_ulong, (char *, const struct kernel_param *));
 
 /* Never called: a macro may have statements, for which there has to be a function. */
 static void __maybe_unused values(void)
@@ -198,6 +211,7 @@ static void __maybe_unused values(void)
 	CONDITION(get_user(number, there));
 	VALUE(unsigned long, get_zeroed_page(GFP_KERNEL));
 	VALUE(unsigned int, hweight32(number));
+	VALUE(unsigned int, hweight8(number));
 	CONDITION(in_task());
 	VALUE(void *, kcalloc(size, size, GFP_KERNEL));
 	VALUE(void *, kmalloc(size, GFP_KERNEL));
@@ -217,6 +231,7 @@ static void __maybe_unused values(void)
 	VALUE(size_t, struct_size(list, entries, size));
 	CONDITION(time_after(flags, flags));
 	VALUE(u32, upper_32_bits((u64)0));
+	VALUE(int, wait_event_interruptible_exclusive(wait, number));
 	VALUE(int, wait_event_killable(wait, number));
 	CONDITION(work_pending(work));
 }
@@ -228,15 +243,16 @@ static void __maybe_unused values(void)
  *
  * __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid
- * current_user_ns data_race __field free_page guard hash_add hash_for_each_possible
- * hlist_entry init_module init_waitqueue_head kcov_common_handle
- * kcov_remote_start_common likely list_first_entry list_first_entry_or_null
- * list_for_each_entry list_for_each_entry_reverse lock_map_acquire lock_map_release
- * lockdep_assert_held lockdep_init_map max max3 max_t memcmp memcpy memset might_fault
- * might_sleep min min_t module_exit module_init module_param module_param_named
- * __must_hold offsetof offsetofend poll_to_key pr_warn_ratelimited rb_entry __releases
- * rounddown __same_type scoped_guard __section __set_current_state set_current_state
- * sizeof_field smp_mb smp_rmb spin_lock_init spin_lock_irqsave static_assert strchr
- * strcmp strlen strnlen struct_size_t this_cpu_ptr u64_to_user_ptr unlikely
- * unsafe_copy_to_user unsafe_get_user wake_up_all
+ * current_user_ns data_race __field free_page guard hash_add hash_for_each
+ * hash_for_each_possible hlist_entry init_module init_waitqueue_head
+ * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
+ * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse
+ * lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3
+ * max_t memcmp memcpy memset might_fault might_sleep min min_t module_exit module_init
+ * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
+ * poll_to_key pr_warn_ratelimited rb_entry __releases rounddown __same_type
+ * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb
+ * smp_rmb spin_lock_init spin_lock_irqsave static_assert strchr strcmp strlen strnlen
+ * struct_size_t this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user
+ * unsafe_get_user wait_var_event wake_up wake_up_all
  */
