@@ -1761,6 +1761,9 @@ TEST_F(abi, no_argument)
 
 		if (!arg)
 			continue;
+		/* The kernel clears the highest bit of an address in a 31-bit program. */
+		if (sizeof(arg) == 4 && on_s390() && !((uintptr_t)arg & ~(1U << 31)))
+			continue;
 		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LEN, arg)) {
 			TH_LOG("%#llx", some[i]);
 		}

@@ -37,6 +37,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -156,6 +157,14 @@ static inline bool is_filled(const void *p, __u8 byte, size_t n)
 		if (*b++ != byte)
 			return false;
 	return true;
+}
+
+static inline bool on_s390(void)
+{
+	struct utsname name;
+
+	REQUIRE(!uname(&name));
+	return !strcmp(name.machine, "s390x");
 }
 
 static inline bool is_poison(const void *p, size_t n)

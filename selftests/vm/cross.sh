@@ -26,6 +26,13 @@ PACKAGES=(
 	"libgcc-s1-$architecture-cross"
 	"linux-libc-dev-$architecture-cross"
 )
+# It runs programs of 31 bits, too.
+[ "$architecture" != s390x ] || PACKAGES+=(
+	"lib32$gcc-dev-s390x-cross"
+	lib32gcc-s1-s390x-cross
+	libc6-dev-s390-s390x-cross
+	libc6-s390-s390x-cross
+)
 
 # The linker's script of libc says where it would be installed; without the folder ld looks where it found the script.
 unpack_compiler() (

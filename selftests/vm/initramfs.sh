@@ -53,8 +53,13 @@ if [ -n "$target" ]; then
 	cross=$("$VM/cross.sh" "$architecture")
 	export PATH=$cross/usr/bin:$PATH LD_LIBRARY_PATH=$cross/usr/lib/x86_64-linux-gnu
 	suffix=-$architecture busybox=$kernel_dir/bin/busybox cc=$target-gcc
-	# pkg-config would find this machine's libraries, and there are no 32-bit programs.
-	for_machine=(CC="$cc" AR="$target-ar" HTTP= HTTP_STATIC= TESTS_32=)
+	# pkg-config would find this machine's libraries.
+	for_machine=(CC="$cc" AR="$target-ar" HTTP= HTTP_STATIC=)
+	case $architecture in
+	s390x) for_machine+=(M32=-m31) ;;
+	# There are no 32-bit programs.
+	*) for_machine+=(TESTS_32=) ;;
+	esac
 else
 	suffix='' busybox=/bin/busybox cc=gcc
 	for_machine=()
