@@ -366,12 +366,21 @@ static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
 }
 
 /*
+ * O8: a hold that has made many items ready has done enough. A caller that pays wakes in
+ * the next hold. Others, drivers and the timer, make few items ready in a hold, or cheaply.
+ */
+static bool has_done_enough(u64 nr, bool pays)
+{
+	return pays && nr > KWQ_WAKES_PER_HOLD;
+}
+
+/*
  * The consequences of a change of more than the ready items. All are woken twice in a
  * queue's life: by the shut down, and by the end of the drain. So each hold after the
  * shut down comes here. A task that waits for the end of a cancelled item is among the
  * drainers. Returns true if waiters are left.
  */
-static noinline bool follow_changes(struct kwq_queue *queue, bool pays, bool fresh)
+static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 {
 	bool shut_down = queue->core.shut_down;
 	bool drained = kwq_core_is_drained(&queue->core);
@@ -387,8 +396,9 @@ static noinline bool follow_changes(struct kwq_queue *queue, bool pays, bool fre
 		kwq_tell_locked(queue, KWQ_TELL_END);
 	}
 	queue->core.changed = shut_down;
-	wake_some(queue);
-	leave_waiters(queue, pays, fresh);
+	if (!has_done_enough(nr, pays))
+		wake_some(queue);
+	leave_waiters(queue, pays, nr);
 	arm_timer_locked(queue);
 	return owes_wake_ups(queue);
 }
@@ -430,7 +440,8 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 	/* After a change follow_changes() does it. */
 	if (!is_waited_for || queue->core.changed)
 		return false;
-	wake_some(queue);
+	if (!has_done_enough(nr, pays))
+		wake_some(queue);
 	if (likely(!owes_wake_ups(queue) && queue->wake_at == KTIME_MAX))
 		return false;
 	leave_waiters(queue, pays, true);

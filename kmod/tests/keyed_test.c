@@ -1261,6 +1261,53 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
 }
 
+struct timed_sleeper {
+	struct wait_queue_entry entry;
+	const struct kwq_queue *queue;
+	ktime_t wake_at;	/* as the queue's was when this was woken */
+};
+
+static int wake_timed_sleeper(struct wait_queue_entry *entry, unsigned int mode,
+			      int sync, void *key)
+{
+	struct timed_sleeper *s = container_of(entry, struct timed_sleeper, entry);
+
+	s->wake_at = s->queue->wake_at;
+	list_del_init(&entry->entry);
+	return 1;
+}
+
+/* How a getter is woken if a close makes @nr items ready. */
+static ktime_t woken_by_a_close(struct kunit *test, u8 nr)
+{
+	struct keyed_test *t = test->priv;
+	struct timed_sleeper s = { .queue = &t->keyed->queue, .wake_at = -1 };
+	struct kwq_key key;
+	u8 byte;
+
+	key = (struct kwq_key){ &byte, 1 };
+	for (byte = 0; byte < nr; byte++)
+		add(t, &key);
+	for (byte = 0; byte < nr; byte++)
+		KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	init_waitqueue_func_entry(&s.entry, wake_timed_sleeper);
+	add_wait_queue_exclusive(&t->keyed->queue.getters, &s.entry);
+	t->keyed->queue.nr_getters = 1;
+	close_x(t);
+	t->keyed->queue.nr_getters = 0;
+	return s.wake_at;
+}
+
+/* O8: the hold of a batch has done enough. The caller wakes in the next hold. */
+static void hold_of_many_items_wakes_nobody(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, woken_by_a_close(test, KWQ_WAKES_PER_HOLD), KTIME_MAX);
+	unmake(test);
+	make(test, KWQ_CLOCK_MANUAL, &plenty);
+	KUNIT_EXPECT_EQ(test, woken_by_a_close(test, KWQ_WAKES_PER_HOLD + 1),
+			KWQ_PAYS_WITHIN_NS);
+}
+
 static bool poll_room(struct kwq_keyed *keyed)
 {
 	unsigned long flags;
@@ -2543,6 +2590,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
 	KUNIT_CASE(hold_wakes_a_bounded_number),
+	KUNIT_CASE(hold_of_many_items_wakes_nobody),
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(drain_that_goes_on_sees_a_shut_down),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),
