@@ -135,9 +135,18 @@ static void finish_all(struct left *left)
 	left->nr = 0;
 }
 
+static __u32 losses_that_kill(int q)
+{
+	struct kwq_config config = { .size = sizeof(config) };
+
+	REQUIRE(!request(q, KWQ_IOC_CONFIG, &config));
+	return config.dead_after_lost;
+}
+
 /*
  * O3: a held item may be lost at any moment; with a lease of a nanosecond it always is.
- * Then it is ready again and can be removed.
+ * Then it is ready again and can be removed. L12: after a shut down an item that was lost
+ * too often is gone.
  */
 static void empty_with_leases(int q)
 {
@@ -155,7 +164,8 @@ static void empty_with_leases(int q)
 		},
 	};
 	struct kwq_remove_entry entry = {};
-	int ret;
+	__u32 limit = losses_that_kill(q);
+	int ret, was;
 
 	REQUIRE(!q_shut_down(q));
 	while ((ret = request(q, KWQ_IOC_GET, &get)) == 1) {
@@ -164,8 +174,8 @@ static void empty_with_leases(int q)
 			continue;
 		REQUIRE(ret == -ESTALE);
 		entry.key_len = got.key_len;
-		REQUIRE(q_op_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, got.key_len) ==
-			KWQ_WAS_READY);
+		was = q_op_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, got.key_len);
+		REQUIRE(was == (limit && got.abandoned + 1 >= limit ? -ENOENT : KWQ_WAS_READY));
 	}
 	REQUIRE(ret == -ESHUTDOWN);
 }
