@@ -2,11 +2,11 @@
 /*
  * kwq: a keyed work queue for programs, through /dev/kwq.
  *
- * A queue never holds a key twice, never hands it to two consumers at once and
- * never loses an add made meanwhile. kwq(7) tells the semantics, kwq(4) these
+ * A queue never holds a key twice and never hands it to two consumers at once. An add of a
+ * key that is being processed is never lost. kwq(7) describes the semantics and kwq(4) the
  * requests.
  *
- * Two kinds of requests:
+ * The requests:
  *
  *   on /dev/kwq            INFO, CREATE, OPEN, UNLINK, LIST
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
@@ -15,23 +15,21 @@
  *
  * Conventions:
  *
- * - Every structure begins with its own size as the caller was compiled. The
- *   kernel accepts any size from the first published one up to a page, takes
- *   what is missing as zero, and refuses bytes that it does not know with
- *   E2BIG unless they are zero. The number of a request does not change when
- *   its structure grows.
- * - Unknown flags and padding that is not zero are EINVAL. So is any other argument
- *   that is not zero though the request would not look at it.
- * - No member is a long, an enum or a pointer: 32-bit programs work on a
- *   64-bit kernel without translation.
- * - Numbers are in the machine's byte order. A key is bytes, which are compared and
- *   never read as a number.
- * - Times are nanoseconds on the queue's clock. A deadline is absolute, or with a
- *   flag it is so long from now.
- * - A call that waits goes on after a signal whose handler restarts system calls,
- *   and after a stop and continue, with the deadline that it had. What the kernel
- *   needs for that it writes into the structure.
- * - Results inside batches are zero or positive, or a negative errno value.
+ * - Every structure begins with its own size, as the caller was compiled. The kernel
+ *   accepts any size from the first published one up to a page. It takes missing members as
+ *   zero. Unknown bytes must be zero, or the request fails with E2BIG. A request keeps its
+ *   number when its structure grows.
+ * - Unknown flags and non-zero padding are EINVAL. An argument that the request ignores
+ *   must be zero, too.
+ * - No member is a long, an enum or a pointer, so 32-bit programs work on a 64-bit kernel
+ *   without translation.
+ * - Numbers are in the machine's byte order. A key is a string of bytes. It is only ever
+ *   compared.
+ * - Times are nanoseconds on the queue's clock. Deadlines are absolute, unless a flag makes
+ *   them relative to now.
+ * - A wait survives stop and continue, and signals whose handler restarts system calls. It
+ *   keeps its original deadline. The kernel saves the state of the wait in the structure.
+ * - Each result in a batch is zero or positive, or a negative errno value.
  */
 #ifndef _UAPI_LINUX_KWQ_H
 #define _UAPI_LINUX_KWQ_H
@@ -39,7 +37,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/** define KWQ_KEY_MAX - the longest key, in bytes; the shortest has one byte */
+/** define KWQ_KEY_MAX - the longest key, in bytes; the shortest is 1 byte */
 #define KWQ_KEY_MAX		4096
 /** define KWQ_NAME_MAX - the longest name of a queue, in bytes, without the NUL */
 #define KWQ_NAME_MAX		255
@@ -53,46 +51,48 @@
 #define KWQ_NO_DEADLINE		(~(__u64)0)
 
 /*
- * Features, in &struct kwq_info.features. What has no bit here is part of
- * every kwq that there is.
+ * Features, in &struct kwq_info.features. Every version has the requests and flags that no
+ * bit covers.
  */
 #define KWQ_FEATURE_DELAYS	(1ULL << 0)	/* KWQ_ADD_AFTER, KWQ_ADD_AT */
 #define KWQ_FEATURE_PRIORITIES	(1ULL << 1)	/* KWQ_ADD_PRIORITY */
 #define KWQ_FEATURE_NAMES	(1ULL << 2)	/* named queues, UNLINK, LIST */
 #define KWQ_FEATURE_LIMITERS	(1ULL << 3)	/* KWQ_ADD_RATE_LIMITED, CONFIGURE, FORGET ... */
 #define KWQ_FEATURE_DEAD	(1ULL << 4)	/* dead items: DEAD, KWQ_ADD_KICK ... */
-#define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat from @now on */
+#define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat: @now and all after it */
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 #define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create.lease, EXTEND */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
- * @size:	sizeof(struct kwq_info) on the way in; on the way out, how many
- *		bytes the kernel filled in. Bytes beyond them are zero.
+ * @size:	sizeof(struct kwq_info). The kernel replaces it with the number of bytes
+ *		that it filled in, and zeroes the rest.
  * @key_max:	longest key, in bytes.
  * @features:	KWQ_FEATURE_* bits.
- * @max_items:	the highest &kwq_create.max_items this module grants.
- * @max_bytes:	the highest &kwq_create.max_bytes this module grants.
- * @max_queues:	how many queues one user may have at once. A user is one of a user
- *		namespace; each queue and byte counts for the owner of that namespace,
- *		too, and for the owners of those above it.
+ * @max_items:	highest &kwq_create.max_items that this module grants.
+ * @max_bytes:	highest &kwq_create.max_bytes that this module grants.
+ * @max_queues:	most queues that one user may have at once. A user belongs to one user
+ *		namespace. Each queue and byte also counts for the owner of that namespace
+ *		and for the owners of all namespaces above it.
  * @name_max:	longest name, in bytes.
  * @batch_max:	most entries in one batch.
  * @priority_min: lowest priority.
  * @priority_max: highest priority.
- * @user_queues: how many queues the caller has, with those of the user namespaces that it
- *		owns, and with exempt ones. A queue is exempt if its creator had
- *		CAP_SYS_RESOURCE in the initial user namespace: it has no limit, and takes
- *		nothing from what other queues may have.
- * @user_queues_left: how many more it may have; 2^32 - 1 if they would be exempt.
+ * @user_queues: queues that the caller has now. This includes exempt queues, and queues in
+ *		user namespaces that the caller owns. A queue is exempt if its creator had
+ *		CAP_SYS_RESOURCE in the initial user namespace. Exempt queues have no limit
+ *		and use up no other queue's share.
+ * @user_queues_left: how many more queues the caller may have; 2^32 - 1 if they would be
+ *		exempt.
  * @pad:	zero.
- * @max_user_bytes: how many bytes of memory the queues of one user may take.
- * @max_total_bytes: how many those of all users may take. Exempt queues do not count.
- * @user_bytes:	how many the queues of @user_queues have taken, in steps of 16 KiB for
- *		each queue.
- * @user_bytes_left: how many more those that are not exempt may take now. It is the least
- *		that is left to the caller, to the owners of the user namespaces above, and
- *		to all users together; 2^64 - 1 if the caller's queues would be exempt.
+ * @max_user_bytes: most bytes of memory that the queues of one user may take.
+ * @max_total_bytes: most bytes that the queues of all users may take. Exempt queues do not
+ *		count.
+ * @user_bytes:	bytes that the queues counted in @user_queues have taken, in steps of 16 KiB
+ *		per queue.
+ * @user_bytes_left: how many more bytes the caller's queues may take now. This is the least
+ *		of what is left to the caller, to the owners of the user namespaces above,
+ *		and to all users together. 2^64 - 1 if the caller's queues would be exempt.
  */
 struct kwq_info {
 	__u32 size;
@@ -114,23 +114,23 @@ struct kwq_info {
 	__u64 user_bytes_left;
 };
 
-/* One, in the fixed point of factors and parts. */
+/* 1.0 in the fixed-point numbers of factors and jitter. */
 #define KWQ_ONE			65536U
 
 /**
  * struct kwq_backoff - pauses that grow
  * @duration:	the first pause, in ns, up to 2^63 - 1.
  * @cap:	no pause grows beyond this, in ns; 0 for no cap.
- * @factor:	by which each pause is multiplied to get the next, in 1/KWQ_ONE. 0 is
- *		as KWQ_ONE: the pauses stay as they are. Below KWQ_ONE they shrink.
- * @jitter:	largest part of a pause that chance adds to it, in 1/KWQ_ONE. 0 for
- *		none.
- * @steps:	how often it is multiplied. Once they are used up, by that or by
- *		reaching the cap, the pause stays as it is.
+ * @factor:	each pause is the one before, multiplied by this, in 1/KWQ_ONE. 0 means
+ *		KWQ_ONE: the pauses stay the same. Below KWQ_ONE they shrink.
+ * @jitter:	the largest random part that is added to a pause, relative to the pause, in
+ *		1/KWQ_ONE. 0 for none.
+ * @steps:	how many times the pause is multiplied. After the last step, or once it
+ *		reaches the cap, the pause stays the same.
  * @pad:	zero.
  *
- * The Backoff of k8s.io/apimachinery/pkg/util/wait, in integers. A product is
- * rounded down to a ns, and what 63 bits cannot hold is 2^63 - 1.
+ * This is the Backoff of k8s.io/apimachinery/pkg/util/wait, in integers. Products are
+ * rounded down to a ns and saturate at 2^63 - 1.
  */
 struct kwq_backoff {
 	__u64 duration;
@@ -141,41 +141,41 @@ struct kwq_backoff {
 	__u32 pad;
 };
 
-/** define KWQ_LIMITERS_MAX - most limiters of one queue */
+/** define KWQ_LIMITERS_MAX - the most limiters in one queue */
 #define KWQ_LIMITERS_MAX	8
-/** define KWQ_LIMITER_STEPS_MAX - most steps of a limiter that is a backoff */
+/** define KWQ_LIMITER_STEPS_MAX - the most steps of a backoff limiter */
 #define KWQ_LIMITER_STEPS_MAX	256
 
 /* Kinds of limiters. */
 #define KWQ_LIMITER_EXPONENTIAL	1	/* client-go's ItemExponentialFailure */
-#define KWQ_LIMITER_FAST_SLOW	2	/* its ItemFastSlow */
-#define KWQ_LIMITER_BUCKET	3	/* its Bucket: golang.org/x/time/rate */
+#define KWQ_LIMITER_FAST_SLOW	2	/* client-go's ItemFastSlow */
+#define KWQ_LIMITER_BUCKET	3	/* client-go's Bucket: golang.org/x/time/rate */
 #define KWQ_LIMITER_BACKOFF	4
 
 /**
  * struct kwq_limiter - how long an item waits for its next try
- * @kind:	KWQ_LIMITER_*; says which member of the union is meant.
+ * @kind:	KWQ_LIMITER_*; selects the member of the union.
  * @pad:	zero.
- * @u:		by @kind.
- * @u.exponential: base x 2^requeues, but at most max; in ns.
+ * @u:		parameters, by @kind.
+ * @u.exponential: the delay is base x 2^requeues ns, at most max.
  * @u.exponential.base: 1 to max.
  * @u.exponential.max: up to 2^63 - 1.
- * @u.fast_slow:	fast, for the first nr_fast requeues of an item, then slow; in ns.
+ * @u.fast_slow: the delay is fast for the first nr_fast requeues of an item, then slow, in
+ *		ns.
  * @u.fast_slow.fast: 0 to 2^63 - 1.
  * @u.fast_slow.slow: 0 to 2^63 - 1.
- * @u.fast_slow.nr_fast: 0 for slow from the first on.
+ * @u.fast_slow.nr_fast: 0 to use slow at once.
  * @u.fast_slow.pad: zero.
- * @u.bucket:	holds up to burst tokens, full at first; gets events of them each
- *		period. Whatever is added takes one, and waits for it if need be. It
- *		holds no more than come in 2^63 - 1 ns, and owes no more than come
- *		until the clock ends.
+ * @u.bucket:	a bucket holds up to burst tokens and starts full. Each period adds events
+ *		tokens. Each rate-limited add takes a token, and waits for one if the bucket
+ *		is empty. The bucket holds at most the tokens of 2^63 - 1 ns. Its debt is at
+ *		most the tokens that arrive before the clock ends.
  * @u.bucket.period: in ns, 1 to 2^63 - 1.
  * @u.bucket.events: at least 1.
  * @u.bucket.burst: at least 1.
- * @u.backoff:	the pause after as many steps as the item has requeues; with a cap
- *		that is not below the duration, and KWQ_LIMITER_STEPS_MAX steps at
- *		most.
- * @u.space:	zero but for the member that is meant.
+ * @u.backoff:	the delay is the pause after as many steps as the item has requeues. The cap
+ *		must not be below the duration. At most KWQ_LIMITER_STEPS_MAX steps.
+ * @u.space:	must be zero outside the selected member.
  */
 struct kwq_limiter {
 	__u32 kind;
@@ -202,41 +202,39 @@ struct kwq_limiter {
 };
 
 /* Flags of a configuration. */
-#define KWQ_CONFIG_COALESCE	(1U << 0)	/* a rate-limited add of what waits is free */
+#define KWQ_CONFIG_COALESCE	(1U << 0)	/* rate-limited adds of waiting items are free */
 
 /**
  * struct kwq_config - how a queue limits retries (KWQ_IOC_CONFIGURE,
  *	KWQ_IOC_CONFIG, &kwq_create.config)
  * @size:	sizeof(struct kwq_config).
- * @flags:	KWQ_CONFIG_* bits. With COALESCE a rate-limited add of an item that
- *		is waiting already takes no token and raises no count.
- * @max_wait:	no limiter makes an item wait longer, in ns; 0 for no such limit.
- * @forget_after: an item that nobody touched for so many ns - it is not ready,
- *		not waiting, not being processed - loses its count of requeues; 0
- *		for never.
- * @dead_after:	how often an item may be requeued; the next rate-limited add makes
- *		it dead. 0 for never.
- * @nr:		limiters at @limiters, up to KWQ_LIMITERS_MAX. The longest delay
- *		that any of them gives counts, and each is asked each time. 0 for
- *		client-go's default: exponential from 5 ms to 1000 s, and a bucket
- *		of 10 a second with a burst of 100.
- * @limiters:	address of an array of &struct kwq_limiter; 0 if @nr is.
- * @limiter_size: sizeof(struct kwq_limiter); 0 if @nr is.
- * @dead_after_lost: how many losses of its holder - the handle is closed, or the lease
- *		over - without a Done between them make an item dead. An add that was
- *		made meanwhile, or a time, gives it another run. 0 for never.
+ * @flags:	KWQ_CONFIG_* bits. With COALESCE, a rate-limited add of a waiting item takes
+ *		no token and raises no count.
+ * @max_wait:	the longest delay that the limiters may give, in ns; 0 for no limit.
+ * @forget_after: an item that is idle for this many ns loses its count of requeues. Idle
+ *		means not ready, not waiting and not being processed. 0 for never.
+ * @dead_after:	how often an item may be requeued. The next rate-limited add makes it dead.
+ *		0 for never.
+ * @nr:		number of limiters at @limiters, up to KWQ_LIMITERS_MAX. Each rate-limited
+ *		add asks all of them and uses the longest delay. 0 for client-go's default:
+ *		exponential from 5 ms to 1000 s, with a bucket of 10 per second and a burst
+ *		of 100.
+ * @limiters:	address of an array of &struct kwq_limiter; 0 if @nr is 0.
+ * @limiter_size: sizeof(struct kwq_limiter); 0 if @nr is 0.
+ * @dead_after_lost: how many losses without a Done between them make an item dead. An item
+ *		is lost when its handle is closed or its lease expires. If it was added
+ *		while processing, or has a waiting time, it gets another run. 0 for never.
  *
- * A new configuration holds for rate-limited adds from then on; times that were
- * given before stay. A bucket in the place of another takes over its tokens, as
- * SetLimit of golang.org/x/time/rate does; any other new bucket is full.
+ * A new configuration applies to rate-limited adds from then on. Waiting items keep their
+ * times. A bucket that replaces another at the same position takes over its tokens, like
+ * SetLimit of golang.org/x/time/rate. Any other new bucket starts full.
  *
- * CONFIG tells the configuration: @nr and @limiter_size are the room at @limiters
- * on the way in, and on the way out @nr is the number of limiters, of which those
- * that fit are filled in.
+ * CONFIG reads the configuration. On entry, @nr and @limiter_size describe the room at
+ * @limiters. On return, @nr is the number of limiters of the queue. Limiters that fit are
+ * filled in.
  *
- * Errors: EBADF (CONFIGURE: the descriptor has no right to), EFAULT, EINVAL
- * (rate or burst 0, base above max, a time beyond 2^63 - 1, an unknown kind, too
- * many limiters), ENOMEM.
+ * Errors: EBADF (CONFIGURE without the manage right), EFAULT, EINVAL (rate or burst 0, base
+ * above max, a time beyond 2^63 - 1, an unknown kind, too many limiters), ENOMEM.
  */
 struct kwq_config {
 	__u32 size;
@@ -250,51 +248,48 @@ struct kwq_config {
 	__u32 dead_after_lost;
 };
 
-/*
- * The clock of a queue that goes on only when KWQ_IOC_ADVANCE says so. It begins
- * at 0.
- */
+/* A clock for tests. It starts at 0 and moves only by KWQ_IOC_ADVANCE. */
 #define KWQ_CLOCK_ID_MANUAL	(-1)
 
 /*
- * Rights of a descriptor, which never widen: not by dup(2), fork(2) or SCM_RIGHTS, and
- * not by KWQ_IOC_OPEN on it. The r, w and x bits of a queue's mode mean these.
+ * Rights of a descriptor. They never widen: not by dup(2), fork(2) or SCM_RIGHTS, and not
+ * by KWQ_IOC_OPEN on the descriptor. The r, w and x bits of a queue's mode stand for them.
  */
 #define KWQ_RIGHT_READ		(1U << 2)	/* get, done, extend, forget, requeues, list dead */
 #define KWQ_RIGHT_WRITE		(1U << 1)	/* add */
 #define KWQ_RIGHT_MANAGE	(1U << 0)	/* remove, configure, shut down, drain, advance */
 
 /* Flags of KWQ_IOC_CREATE. */
-#define KWQ_CREATE_OR_OPEN	(1U << 0)	/* open it, as it is, if the name exists */
+#define KWQ_CREATE_OR_OPEN	(1U << 0)	/* if the name exists, open that queue unchanged */
 
 /**
  * struct kwq_create - make a queue (KWQ_IOC_CREATE on /dev/kwq)
  * @size:	sizeof(struct kwq_create).
  * @flags:	KWQ_CREATE_* bits.
- * @open_flags:	O_NONBLOCK and O_CLOEXEC as wanted.
- * @mode:	permission bits of a named queue, 0 to 0777, less the caller's
- *		umask. Zero for an unnamed one.
- * @clockid:	CLOCK_MONOTONIC, or CLOCK_BOOTTIME for delays that count the
- *		time asleep, or KWQ_CLOCK_ID_MANUAL for tests that need no sleeping.
- * @rights:	KWQ_RIGHT_* bits that the descriptor is to have, one at least. Whoever
- *		makes a queue may have all of them, whatever its mode.
- * @max_items:	most items at once; 0 for the module's highest.
- * @max_bytes:	most bytes of memory for items and their keys; 0 for the
- *		module's highest.
- * @name:	empty for an unnamed queue, which lives as long as its
- *		descriptors; or 1 to KWQ_NAME_MAX bytes without a slash, ended
- *		by a NUL and padded with them. A named queue lives until it is
- *		unlinked and its last descriptor is closed.
+ * @open_flags:	O_NONBLOCK, O_CLOEXEC, or both.
+ * @mode:	permission bits of a named queue, 0 to 0777, minus the caller's umask. Zero
+ *		for an unnamed queue.
+ * @clockid:	CLOCK_MONOTONIC; CLOCK_BOOTTIME to count time asleep in delays; or
+ *		KWQ_CLOCK_ID_MANUAL for tests.
+ * @rights:	KWQ_RIGHT_* bits of the new descriptor, at least one. The creator may ask
+ *		for all of them, whatever the mode.
+ * @max_items:	most items at once; 0 for the module's limit.
+ * @max_bytes:	most bytes of memory for items and their keys; 0 for the module's limit.
+ * @name:	empty for an unnamed queue, which lives as long as its descriptors.
+ *		Otherwise 1 to KWQ_NAME_MAX bytes without a slash, padded with NULs, at
+ *		least one. A named queue lives until it is unlinked and its last descriptor
+ *		is closed.
  * @config:	address of a &struct kwq_config, or 0 for the default.
- * @lease:	for how long an item may be held, in ns on the queue's clock, up to
- *		2^63 - 1; 0 for ever. Then it is taken back as if its handle had been
- *		closed, and its ticket is stale. KWQ_IOC_EXTEND begins it again.
+ * @lease:	how long an item may be held, in ns on the queue's clock, up to 2^63 - 1; 0
+ *		for ever. When a lease expires, the item is taken back as if its handle had
+ *		been closed, and its ticket becomes stale. KWQ_IOC_EXTEND restarts the
+ *		lease.
  *
  * Return: a new descriptor of the queue.
- * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids), EDQUOT (the user has
- * too many queues, or too much memory in them; see &struct kwq_info), EEXIST,
- * EINTR (it waited for queues of the user that are being freed), EINVAL, EMFILE,
- * ENAMETOOLONG (no NUL), ENFILE, ENOMEM.
+ * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids it), EDQUOT (the user has too many
+ * queues, or too much memory in them; see &struct kwq_info), EEXIST, EINTR (while waiting
+ * for the user's closed queues to be freed), EINVAL, EMFILE, ENAMETOOLONG (no NUL), ENFILE,
+ * ENOMEM.
  */
 struct kwq_create {
 	__u32 size;
@@ -314,19 +309,19 @@ struct kwq_create {
  * struct kwq_open - open a queue (KWQ_IOC_OPEN)
  * @size:	sizeof(struct kwq_open).
  * @open_flags:	as in &struct kwq_create.
- * @rights:	KWQ_RIGHT_* bits that the descriptor is to have, one at least.
+ * @rights:	KWQ_RIGHT_* bits of the new descriptor, at least one.
  * @pad:	zero.
- * @name:	on /dev/kwq, the name of the queue. On a queue descriptor it is
- *		empty: the request makes a second handle of the same queue, with
- *		items of its own, and with no right that the first lacks.
+ * @name:	the name of the queue, on /dev/kwq. Empty on a queue descriptor: there the
+ *		request makes a second handle of the same queue. That handle holds its own
+ *		items and has no right that the first lacks.
  *
- * Descriptors that come from dup(2), fork(2) or SCM_RIGHTS are one handle: what
- * it holds is given back when the last of them is closed. Each worker that may
- * die by itself wants a handle of its own.
+ * Descriptors that come from dup(2), fork(2) or SCM_RIGHTS share one handle. The items that
+ * it holds are given back when the last of them is closed. A worker that may die by itself
+ * needs its own handle.
  *
- * A named queue's mode decides as a file's does. The first class that the caller is in
- * counts: the owner, the group, others. CAP_DAC_OVERRIDE has every right, and
- * CAP_DAC_READ_SEARCH may read.
+ * The mode of a named queue works like that of a file. The first class that matches the
+ * caller decides: the owner, the group, others. CAP_DAC_OVERRIDE grants every right, and
+ * CAP_DAC_READ_SEARCH the right to read.
  *
  * Return: a new descriptor of the queue.
  * Errors: EACCES, EINVAL, EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM.
@@ -340,12 +335,12 @@ struct kwq_open {
 };
 
 /**
- * struct kwq_unlink - take a queue's name away (KWQ_IOC_UNLINK on /dev/kwq)
+ * struct kwq_unlink - remove a queue's name (KWQ_IOC_UNLINK on /dev/kwq)
  * @size:	sizeof(struct kwq_unlink).
  * @flags:	zero.
  * @name:	the name.
  *
- * Only the owner of the queue and CAP_FOWNER may.
+ * The caller must own the queue or have CAP_FOWNER.
  *
  * Errors: EINVAL, ENAMETOOLONG, ENOENT, EPERM.
  */
@@ -357,11 +352,11 @@ struct kwq_unlink {
 
 /**
  * struct kwq_list_entry - one named queue in a list
- * @uid:	its owner, as the caller's user namespace sees it.
- * @gid:	its group, likewise.
- * @mode:	its permission bits.
+ * @uid:	owner, in the caller's user namespace.
+ * @gid:	group, in the caller's user namespace.
+ * @mode:	permission bits.
  * @pad:	zero.
- * @name:	its name, ended by a NUL and padded with them.
+ * @name:	the name, padded with NULs, at least one.
  */
 struct kwq_list_entry {
 	__u32 uid;
@@ -378,8 +373,8 @@ struct kwq_list_entry {
  * @entries:	address of an array of &struct kwq_list_entry, filled in.
  * @nr:		length of that array, 1 to KWQ_BATCH_MAX.
  * @entry_size:	sizeof(struct kwq_list_entry).
- * @after:	list only names that sort after this one, byte by byte; empty to
- *		begin. Pass the last name received to go on.
+ * @after:	list only names that sort after this one, byte by byte; empty to begin. Pass
+ *		the last name of a call to the next one.
  *
  * Return: how many entries were filled in; 0 at the end of the list.
  * Errors: EFAULT, EINVAL, ENAMETOOLONG, ENOMEM.
@@ -395,24 +390,23 @@ struct kwq_list {
 
 /**
  * struct kwq_batch - many entries in one call
- * @entries:	address of an array of entries. Which structure they are, and
- *		whether they are read or filled in, the request says.
- * @keys:	address of the entries' keys: the bytes of the first key, then at
- *		once those of the second, and so on, without any separator. Zero if
- *		@keys_len is.
- * @results:	address of an array of __s32, one for each entry. Zero where the
- *		entries are filled in.
- * @keys_len:	bytes at @keys; on the way out of a GET the room there.
- * @nr:		number of entries, up to KWQ_BATCH_MAX. With 0 the batch is
- *		absent, and all its other members are zero.
- * @entry_size:	size of one entry as the caller was compiled; grows as
- *		structures do.
+ * @entries:	address of an array of entries. The request defines their structure, and
+ *		whether it reads them or fills them in.
+ * @keys:	address of the entries' keys, packed one after the other without a
+ *		separator. Zero if @keys_len is 0.
+ * @results:	address of an array of __s32, one for each entry. Zero where the entries are
+ *		filled in.
+ * @keys_len:	number of bytes at @keys; for GET the room there.
+ * @nr:		number of entries, up to KWQ_BATCH_MAX. With 0 the batch is absent and all
+ *		its other members must be zero.
+ * @entry_size:	size of one entry, as the caller was compiled. Entries grow as structures
+ *		do.
  * @pad:	zero.
  *
- * Each entry has its own result, and an error in one leaves the others as they
- * are. EFAULT means that the memory of the result became unwritable during the
- * call: what became of the entry is not known. An entry whose key would reach
- * beyond @keys_len gets EINVAL, as do all entries after it that have a key.
+ * Each entry has its own result. An error in one leaves the others unaffected. A result of
+ * EFAULT means that the memory of the result became unwritable during the call. The outcome
+ * of that entry is unknown. If a key would reach beyond @keys_len, its entry gets EINVAL,
+ * and so do all later entries that have a key.
  */
 struct kwq_batch {
 	__u64 entries;
@@ -433,12 +427,11 @@ struct kwq_batch {
  *		kwq_extend_entry, &struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
  *		kwq_key_entry. At least one.
  *
- * Return: how many entries were taken, from the first on; each of them has its
- * result. Fewer than asked where the memory of a later one could not be read
- * or its result not be written.
- * Errors, with nothing changed: E2BIG, EBADF (the descriptor lacks the right),
- * EFAULT (with the first entries), EINVAL, EMSGSIZE (more than KWQ_BATCH_MAX
- * entries), ENOMEM.
+ * Return: how many entries were taken, from the first on. Each of them has its result. The
+ * number is less than @nr if a later entry could not be read or its result could not be
+ * written. Errors, with nothing changed: E2BIG, EBADF (the descriptor lacks the right),
+ * EFAULT (at the first entries), EINVAL, EMSGSIZE (more than KWQ_BATCH_MAX entries),
+ * ENOMEM.
  */
 struct kwq_op {
 	__u32 size;
@@ -450,34 +443,34 @@ struct kwq_op {
 #define KWQ_ADD_PRIORITY	(1U << 0)	/* @priority is given */
 #define KWQ_ADD_AFTER		(1U << 1)	/* @time is a delay */
 #define KWQ_ADD_AT		(1U << 2)	/* @time is absolute */
-#define KWQ_ADD_REPLACE		(1U << 3)	/* waiting already: the new time */
-#define KWQ_ADD_KEEP		(1U << 4)	/* waiting already: the first time */
-#define KWQ_ADD_LATER		(1U << 5)	/* waiting already: the later time */
-#define KWQ_ADD_END_WAIT	(1U << 6)	/* an add now also ends the waiting */
-#define KWQ_ADD_RATE_LIMITED	(1U << 7)	/* when the queue's limiter says */
+#define KWQ_ADD_REPLACE		(1U << 3)	/* if it is waiting: the new time */
+#define KWQ_ADD_KEEP		(1U << 4)	/* if it is waiting: the first time */
+#define KWQ_ADD_LATER		(1U << 5)	/* if it is waiting: the later time */
+#define KWQ_ADD_END_WAIT	(1U << 6)	/* an immediate add also ends the waiting */
+#define KWQ_ADD_RATE_LIMITED	(1U << 7)	/* after the limiters' delay */
 #define KWQ_ADD_KICK		(1U << 8)	/* only if it is dead */
 
 /**
  * struct kwq_add_entry - one add
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
- * @flags:	KWQ_ADD_* bits. At most one of AFTER, AT and RATE_LIMITED. At most
- *		one of REPLACE, KEEP and LATER, and only with one of those; with
- *		none of them a waiting item keeps the earlier time. END_WAIT only
- *		without those. KICK not with RATE_LIMITED.
+ * @flags:	KWQ_ADD_* bits. At most one of AFTER, AT and RATE_LIMITED makes it a delayed
+ *		add. A delayed add may have one of REPLACE, KEEP and LATER. With none of
+ *		them a waiting item keeps the earlier time. END_WAIT is for immediate adds
+ *		only. KICK excludes RATE_LIMITED.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
- * @time:	ns, with AFTER a delay (0: now; too long for the clock: the end of
- *		time), with AT a time on the queue's clock (past: now), else 0.
+ * @time:	ns. With AFTER a delay: 0 means now, and a delay beyond the clock's range
+ *		saturates. With AT a time on the queue's clock: a past time means now. Else
+ *		0.
  *
- * A rate-limited add raises the item's count of requeues. An item that is dead
- * is brought back by any other add, with a count of 0.
+ * A rate-limited add raises the item's count of requeues. Any other add revives a dead
+ * item, with a count of 0.
  *
  * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD, KWQ_DIRTY.
- * Errors: EDQUOT (the queue's owner has too much memory in queues), EINVAL (flags,
- * padding, priority, key of no byte, key beyond @keys_len), EMSGSIZE (key too
- * long), ENOENT (KICK: it is not dead), ENOMEM, ENOSPC (the queue is full),
- * ESHUTDOWN.
+ * Errors: EDQUOT (the queue's owner has too much memory in queues), EINVAL (flags, padding,
+ * priority, empty key, key beyond @keys_len), EMSGSIZE (key too long), ENOENT (KICK: not
+ * dead), ENOMEM, ENOSPC (the queue is full), ESHUTDOWN.
  */
 struct kwq_add_entry {
 	__u32 key_len;
@@ -487,29 +480,28 @@ struct kwq_add_entry {
 	__u64 time;
 };
 
-#define KWQ_ADDED	0	/* it is ready now */
-#define KWQ_COALESCED	1	/* it was ready (or, with a time, waiting) already */
-#define KWQ_DIRTIED	2	/* it is being processed; ready again at its Done */
-#define KWQ_WAITING	3	/* it waits for its time */
-#define KWQ_DEAD	4	/* rate-limited too often: it is dead, or will be at its Done */
-#define KWQ_DIRTY	5	/* it is being processed, and was added again already */
+#define KWQ_ADDED	0	/* ready now */
+#define KWQ_COALESCED	1	/* was ready already (a delayed add: was waiting already) */
+#define KWQ_DIRTIED	2	/* being processed; ready again at its Done */
+#define KWQ_WAITING	3	/* waiting for its time */
+#define KWQ_DEAD	4	/* rate-limited too often: dead, now or at its Done */
+#define KWQ_DIRTY	5	/* being processed, and had been added again already */
 
 /* Flags of a done. */
-#define KWQ_DONE_FORGET	(1U << 0)	/* its count of requeues begins again at 0 */
+#define KWQ_DONE_FORGET	(1U << 0)	/* reset its count of requeues to 0 */
 
 /**
  * struct kwq_done_entry - one done
- * @ticket:	the ticket that Get gave, or 0 to name the item by its key.
+ * @ticket:	ticket of the hand-out, or 0 to name the item by its key.
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
  * @flags:	KWQ_DONE_* bits.
  *
  * Results: KWQ_FINISHED, or KWQ_REQUEUED and KWQ_STILL_WAITING bits.
- * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (no such key is being
- * processed), EPERM (another handle holds it), ESTALE (this handle holds
- * nothing under that ticket, or no longer).
+ * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (no such key is being processed), EPERM
+ * (another handle holds it), ESTALE (this handle holds nothing under that ticket any more).
  *
- * In a queue with leases name the ticket: a handle that lost an item and got it again,
- * for another of its threads, cannot tell the two hand-outs apart by the key.
+ * Use the ticket in a queue with leases. A handle may lose an item and get it again for
+ * another of its threads. The key does not tell these two hand-outs apart.
  */
 struct kwq_done_entry {
 	__u64 ticket;
@@ -517,21 +509,21 @@ struct kwq_done_entry {
 	__u32 flags;
 };
 
-#define KWQ_FINISHED		0		/* nothing is left of it to do */
-#define KWQ_REQUEUED		(1 << 0)	/* it was added meanwhile, and is ready again */
-#define KWQ_STILL_WAITING	(1 << 1)	/* it waits for a time */
+#define KWQ_FINISHED		0		/* idle now */
+#define KWQ_REQUEUED		(1 << 0)	/* had been added meanwhile; ready again */
+#define KWQ_STILL_WAITING	(1 << 1)	/* still waiting for a time */
 
 /**
  * struct kwq_extend_entry - one extension of a lease
- * @ticket:	the ticket that Get gave, or 0 to name the item by its key.
+ * @ticket:	ticket of the hand-out, or 0 to name the item by its key.
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
  * @flags:	zero.
  *
- * The item may be held for &kwq_create.lease from now on. In a queue without leases
- * it may anyway, and only the ticket or the key is looked at.
+ * The item's lease starts again and lasts &kwq_create.lease from now. In a queue without
+ * leases the request only checks the ticket or the key.
  *
  * Results: 0.
- * Errors: as of &struct kwq_done_entry.
+ * Errors: those of &struct kwq_done_entry.
  */
 struct kwq_extend_entry {
 	__u64 ticket;
@@ -547,31 +539,31 @@ struct kwq_extend_entry {
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
  * @flags:	KWQ_REMOVE_* bits.
  *
- * The count of requeues goes too.
+ * Also drops the item's count of requeues.
  *
- * Results: what it was, as KWQ_WAS_* bits, never none of them.
- * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (the queue has no such key, or
- * with KWQ_REMOVE_DEAD no such dead one).
+ * Results: what the item was, as KWQ_WAS_* bits, at least one.
+ * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (the queue has no such key; with
+ * KWQ_REMOVE_DEAD, no such dead item).
  */
 struct kwq_remove_entry {
 	__u32 key_len;
 	__u32 flags;
 };
 
-#define KWQ_WAS_READY		(1 << 0)	/* in the queue; now gone */
-#define KWQ_WAS_WAITING		(1 << 1)	/* its time was dropped */
-#define KWQ_WAS_PROCESSING	(1 << 2)	/* being processed; its Done ends it */
-#define KWQ_WAS_DIRTY		(1 << 3)	/* added meanwhile; mark dropped */
-#define KWQ_WAS_DEAD		(1 << 4)	/* dead, or to be so at its Done */
+#define KWQ_WAS_READY		(1 << 0)	/* was in the queue; is gone */
+#define KWQ_WAS_WAITING		(1 << 1)	/* was waiting; its time is dropped */
+#define KWQ_WAS_PROCESSING	(1 << 2)	/* is being processed; its Done ends it */
+#define KWQ_WAS_DIRTY		(1 << 3)	/* was added meanwhile; the mark is dropped */
+#define KWQ_WAS_DEAD		(1 << 4)	/* was dead, or due to be dead at its Done */
 
 /**
- * struct kwq_key_entry - one forget, or one question for the requeues
+ * struct kwq_key_entry - one forget, or one query of the requeues
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
  * @flags:	zero.
  *
- * Results: how often the item was rate-limited since it was last forgotten, up to
- * 2^31 - 1; 0 for a key that the queue does not know. FORGET makes it 0, and
- * nothing else: Done is still owed.
+ * Results: how often the item was rate-limited since it was last forgotten, up to 2^31 - 1;
+ * 0 for an unknown key. FORGET then resets the count to 0 and does nothing else: Done is
+ * still owed.
  * Errors: EINVAL, EMSGSIZE (key too long).
  */
 struct kwq_key_entry {
@@ -581,13 +573,13 @@ struct kwq_key_entry {
 
 /**
  * struct kwq_dead_entry - one dead item
- * @number:	goes up with each death in this queue.
- * @age:	for how many ns it has been dead, on the queue's clock.
+ * @number:	grows with each death in this queue.
+ * @age:	how long the item has been dead, in ns on the queue's clock.
  * @key_len:	bytes of its key.
  * @priority:	its priority.
- * @requeues:	how often it was requeued.
- * @abandoned:	how often its holder vanished, or its lease ended, without a Done since. It
- *		is 0 for an item that died at its Done, or while nobody held it.
+ * @requeues:	how often it was rate-limited.
+ * @abandoned:	how often it lost its holder, or its lease expired, without a Done since. 0
+ *		for an item that died at its Done, or while nobody held it.
  */
 struct kwq_dead_entry {
 	__u64 number;
@@ -599,16 +591,15 @@ struct kwq_dead_entry {
 };
 
 /**
- * struct kwq_list_dead - list dead items, those first that died first
- *	(KWQ_IOC_LIST_DEAD)
+ * struct kwq_list_dead - list dead items, oldest death first (KWQ_IOC_LIST_DEAD)
  * @size:	sizeof(struct kwq_list_dead).
  * @flags:	zero.
- * @after:	only deaths with a higher number than this; 0 to begin. Pass the
- *		last number received to go on.
- * @batch:	entries of &struct kwq_dead_entry, filled in, with their keys packed
- *		at @batch.keys as far as they fit. At least one.
+ * @after:	list only deaths with a higher number than this; 0 to begin. Pass the last
+ *		number of a call to the next one.
+ * @batch:	entries of &struct kwq_dead_entry, filled in, at least one. Their keys are
+ *		packed at @batch.keys. The list ends at the first key that does not fit.
  *
- * Return: how many were filled in; 0 at the end of the list.
+ * Return: how many entries were filled in; 0 at the end of the list.
  * Errors: EBADF, EFAULT, EINVAL, EMSGSIZE (the first key does not fit), ENOMEM.
  */
 struct kwq_list_dead {
@@ -619,20 +610,19 @@ struct kwq_list_dead {
 };
 
 /* Flags of KWQ_IOC_ADVANCE. */
-#define KWQ_ADVANCE_TO	(1U << 0)	/* to a time, else by a time */
+#define KWQ_ADVANCE_TO	(1U << 0)	/* @time is absolute, else relative */
 
 /**
  * struct kwq_advance - move a manual clock on (KWQ_IOC_ADVANCE)
  * @size:	sizeof(struct kwq_advance).
  * @flags:	KWQ_ADVANCE_* bits.
- * @time:	ns; what the clock cannot hold is its end, 2^63 - 1.
+ * @time:	ns; beyond the clock's range it saturates at 2^63 - 1.
  *
- * What is due then is ready when the call returns, and whoever waits until a
- * deadline that has come has been woken.
+ * When the call returns, due items are ready, and waiters whose deadline has passed have
+ * been woken.
  *
- * Errors: EBADF (the descriptor has no right to), EINVAL (also a time before
- * the present one), EOPNOTSUPP (the queue's clock is a real one), EPERM (a named
- * queue of somebody else's).
+ * Errors: EBADF (without the manage right), EINVAL (also a time in the past), EOPNOTSUPP
+ * (the queue's clock is a real one), EPERM (somebody else's named queue).
  */
 struct kwq_advance {
 	__u32 size;
@@ -642,11 +632,11 @@ struct kwq_advance {
 
 /**
  * struct kwq_got - one item that was handed out
- * @ticket:	names this hand-out, never 0 and never used again in this queue.
+ * @ticket:	identifies this hand-out; never 0, never reused in this queue.
  * @key_len:	bytes of its key.
  * @priority:	its priority.
- * @abandoned:	how often its holder vanished, or its lease ended, since it was last
- *		done, or dead.
+ * @abandoned:	how often it lost its holder, or its lease expired, since it was last done
+ *		or dead.
  * @requeues:	how often it was rate-limited since it was last forgotten.
  */
 struct kwq_got {
@@ -659,39 +649,38 @@ struct kwq_got {
 
 /* Flags of KWQ_IOC_GET. */
 #define KWQ_GET_NONBLOCK	(1U << 0)	/* as if the handle had O_NONBLOCK */
-#define KWQ_GET_RELATIVE	(1U << 1)	/* @deadline is from now on */
+#define KWQ_GET_RELATIVE	(1U << 1)	/* @deadline is relative to now */
 
 /**
  * struct kwq_get - add, finish and fetch in one call (KWQ_IOC_GET)
  * @size:	sizeof(struct kwq_get).
  * @flags:	KWQ_GET_* bits, not both at once. Zero without @get.
- * @deadline:	until when to wait for the first item: absolute ns on the queue's
- *		clock, with KWQ_GET_RELATIVE ns from now on; or KWQ_NO_DEADLINE. Zero
- *		with KWQ_GET_NONBLOCK, and without @get. A descriptor with O_NONBLOCK
- *		may have any deadline, and does not wait for it.
- * @add:	entries of &struct kwq_add_entry, taken first; may be absent.
- * @done:	entries of &struct kwq_done_entry, taken next; may be absent.
- * @get:	entries of &struct kwq_got, filled in last; may be absent. Their
- *		keys are packed at @get.keys.
- * @nr_added:	zero; on the way out: entries of @add that were taken.
- * @nr_done:	zero; on the way out: entries of @done that were taken.
- * @resume:	zero in a call that begins to wait. If a signal interrupts a wait with
- *		KWQ_GET_RELATIVE the kernel writes the absolute deadline here, and a call
- *		that finds it here goes on with that wait, whatever its @deadline says.
- *		Once the wait is over it is zero again. After EINTR it is not: whoever
- *		uses the structure for another wait sets it to zero first. It is always
- *		zero with @add or @done, for such a call is not restarted.
+ * @deadline:	when to stop waiting for the first item: absolute ns on the queue's clock,
+ *		or KWQ_NO_DEADLINE. With KWQ_GET_RELATIVE ns from now. Zero with
+ *		KWQ_GET_NONBLOCK and without @get. A descriptor with O_NONBLOCK never waits,
+ *		whatever the deadline.
+ * @add:	entries of &struct kwq_add_entry, taken first. May be absent.
+ * @done:	entries of &struct kwq_done_entry, taken next. May be absent.
+ * @get:	entries of &struct kwq_got, filled in last, with their keys packed at
+ *		@get.keys. May be absent.
+ * @nr_added:	zero on entry; on return, how many entries of @add were taken.
+ * @nr_done:	zero on entry; on return, how many entries of @done were taken.
+ * @resume:	zero to begin a wait. If a signal interrupts a wait with KWQ_GET_RELATIVE,
+ *		the kernel stores the absolute deadline here. A call with a non-zero @resume
+ *		continues that wait and ignores @deadline. The kernel zeroes it at the end
+ *		of the wait, but not after EINTR. Zero it before you use the structure for
+ *		another wait. It is always zero with @add or @done, because such a call is
+ *		never restarted.
  *
- * The wait ends with the first item; what else is ready then comes along, up to
- * @get.nr items and as long as their keys fit. What could not be copied out
- * goes back where it was. Once something was added or finished, a fault or a
- * missing item ends the call with that error and @nr_added and @nr_done tell how
- * far it came.
+ * The wait ends with the first item. Other ready items come along, up to @get.nr items and
+ * as long as their keys fit. Items that could not be copied out return to where they were.
+ * A fault or a missing item may end the call after something was added or finished. Then
+ * the call fails with that error, and @nr_added and @nr_done tell how far it got.
  *
  * Return: the number of items fetched.
- * Errors: EAGAIN (nothing ready and not to wait), EINTR, EMSGSIZE (the first
- * key does not fit, or a batch is longer than KWQ_BATCH_MAX), ESHUTDOWN (shut
- * down and empty), ETIMEDOUT, and those of &struct kwq_op.
+ * Errors: EAGAIN (nothing ready, and not allowed to wait), EINTR, EMSGSIZE (the first key
+ * does not fit, or a batch is longer than KWQ_BATCH_MAX), ESHUTDOWN (shut down and empty),
+ * ETIMEDOUT, and those of &struct kwq_op.
  */
 struct kwq_get {
 	__u32 size;
@@ -710,8 +699,8 @@ struct kwq_get {
  * @size:	sizeof(struct kwq_shut_down).
  * @flags:	zero.
  *
- * Adds are refused from now on and what waits is dropped. Get goes on handing
- * out what is ready and what turns ready at a Done. Ends every drain's wait.
+ * Refuses all later adds, drops waiting items, and ends every drain's wait. Get continues
+ * to hand out ready items, and items that become ready at a Done.
  *
  * Errors: EBADF, EINVAL.
  */
@@ -721,23 +710,22 @@ struct kwq_shut_down {
 };
 
 /* Flags of KWQ_IOC_DRAIN. */
-#define KWQ_DRAIN_RELATIVE	(1U << 0)	/* @deadline is from now on */
+#define KWQ_DRAIN_RELATIVE	(1U << 0)	/* @deadline is relative to now */
 
 /**
  * struct kwq_drain - shut a queue down and wait until it is empty
  *	(KWQ_IOC_DRAIN)
  * @size:	sizeof(struct kwq_drain).
  * @flags:	KWQ_DRAIN_* bits.
- * @deadline:	absolute ns on the queue's clock, with KWQ_DRAIN_RELATIVE ns from now
- *		on; or KWQ_NO_DEADLINE.
+ * @deadline:	absolute ns on the queue's clock, or KWQ_NO_DEADLINE. With
+ *		KWQ_DRAIN_RELATIVE ns from now.
  * @resume:	as in &struct kwq_get.
- * @shut_downs:	zero in a call that begins to wait. If a signal interrupts the wait the
- *		kernel writes here what it needs to know of earlier shut downs, and a
- *		call that finds it here goes on with that wait. Once the wait is over it
- *		is zero again. After EINTR it is not, as @resume.
+ * @shut_downs:	zero to begin a wait. If a signal interrupts the wait, the kernel stores
+ *		here which shut downs came before it. A call with a non-zero value continues
+ *		that wait. The kernel zeroes it at the end of the wait, but not after EINTR.
  *
- * Returns once nothing is ready and nothing is being processed. The queue stays
- * shut down whatever ends the wait.
+ * The call returns once nothing is ready and nothing is being processed. The queue stays
+ * shut down, however the wait ends.
  *
  * Errors: EBADF, ECANCELED (a SHUT_DOWN ended the wait), EINTR, EINVAL,
  * ETIMEDOUT.
@@ -754,11 +742,11 @@ struct kwq_drain {
 #define KWQ_HISTOGRAM_BUCKETS	11
 
 /**
- * struct kwq_histogram - how long something took, how often
- * @sum:	of all, in ns; the lower 64 bits,
- * @sum_high:	and the upper.
- * @counts:	how often at most 1 us, more than that and at most 10 us, and so on
- *		by tens to at most 1000 s; and longer.
+ * struct kwq_histogram - counts of durations
+ * @sum:	sum of all durations in ns, low 64 bits.
+ * @sum_high:	high 64 bits of the sum.
+ * @counts:	the first counts durations up to 1 us. Each following one ends at ten times
+ *		the limit before, up to 1000 s. The last counts longer durations.
  */
 struct kwq_histogram {
 	__u64 sum;
@@ -768,56 +756,55 @@ struct kwq_histogram {
 
 /* Bits of &struct kwq_stat.state. */
 #define KWQ_STATE_SHUT_DOWN	(1U << 0)
-#define KWQ_STATE_UNLINKED	(1U << 1)	/* named once, no longer */
+#define KWQ_STATE_UNLINKED	(1U << 1)	/* had a name, which was removed */
 
 /**
  * struct kwq_stat - a queue's state and counters (KWQ_IOC_STAT)
- * @size:	sizeof(struct kwq_stat) on the way in; on the way out, how many
- *		bytes the kernel filled in. Bytes beyond them are zero.
+ * @size:	sizeof(struct kwq_stat). The kernel replaces it with the number of bytes
+ *		that it filled in, and zeroes the rest.
  * @state:	KWQ_STATE_* bits.
  * @ready:	items that Get may hand out.
  * @waiting:	items with a time at which they will be added.
  * @processing:	items handed out and not yet done.
- * @items:	items in all; one may be waiting and processing at once.
- * @bytes:	memory that items and their keys take, with what the allocator rounds
- *		up.
+ * @items:	all items of the queue. An item may be waiting and processing at once.
+ * @bytes:	memory of items and their keys, including what the allocator rounds up.
  * @max_items:	limit of @items.
  * @max_bytes:	limit of @bytes.
- * @adds:	adds that made an item dirty, since the queue was made; at once
- *		or when their time came.
- * @coalesced:	adds of items that were dirty, or waiting, already; likewise.
+ * @adds:	adds that made an item dirty since the queue was created. Delayed adds count
+ *		when their time comes.
+ * @coalesced:	adds of items that were dirty or waiting already.
  * @gets:	hand-outs.
  * @dones:	hand-outs that were finished.
- * @abandoned:	hand-outs that ended because the handle was closed, or the lease over.
+ * @abandoned:	hand-outs that ended by a close of the handle or the end of the lease.
  * @removed:	items taken out by remove.
- * @dropped:	waiting times, and dead items, dropped by a shut down.
- * @uid:	the owner, as the caller's user namespace sees it.
- * @gid:	the group, likewise.
+ * @dropped:	waiting times and dead items that a shut down dropped.
+ * @uid:	owner, in the caller's user namespace.
+ * @gid:	group, in the caller's user namespace.
  * @mode:	permission bits; zero for an unnamed queue.
  * @clockid:	the queue's clock.
  * @handles:	open handles.
  * @pad:	zero.
- * @name:	the name, ended by a NUL and padded with them.
- * @now:	the time on the queue's clock, as the caller would read it.
- * @retries:	adds after a delay, be it 0, at a time or rate-limited (client-go's
- *		workqueue_retries_total).
- * @rate_limited: of these, the rate-limited ones that the limiters were asked for.
- * @died:	how often an item was rate-limited, or lost its holder, too often.
+ * @name:	the name, padded with NULs, at least one.
+ * @now:	the time on the queue's clock, as the caller's time namespace shows it.
+ * @retries:	delayed adds: after a delay (even 0), at a time, or rate-limited. This is
+ *		client-go's workqueue_retries_total.
+ * @rate_limited: rate-limited adds for which the limiters were asked; part of @retries.
+ * @died:	how often an item died: rate-limited too often, or lost too often.
  * @dead:	items that are dead now.
  * @remembered:	idle items that are kept for their count of requeues.
- * @oldest_ready: since when the item has been ready that waited longest of those
- *		that are next in their priorities, in ns before @now; 0 for none.
- * @longest_running: since when the item is being processed that was handed out
- *		first, in ns before @now; 0 for none.
- * @unfinished:	the sum of the times since which items are being processed, in ns;
- *		2^64 - 1 if it is more.
- * @queue_duration: from an add to the hand-out.
- * @work_duration: from a hand-out to its Done.
- * @lateness:	from the time that an item waited for to its being ready.
- * @lease:	for how long an item may be held, in ns; 0 for ever.
- * @expired:	of @abandoned, those whose lease was over.
- * @dirty:	of @processing, the items that are dirty, too: they are ready again at
- *		their Done. @ready and @dirty together are client-go's workqueue_depth.
+ * @oldest_ready: age of the oldest item among the first ready items of all priorities, in
+ *		ns before @now; 0 for none.
+ * @longest_running: age of the oldest hand-out that is not done, in ns before @now; 0 for
+ *		none.
+ * @unfinished:	sum of the ages of all hand-outs that are not done, in ns; saturates at 2^64
+ *		- 1.
+ * @queue_duration: durations from an add to the hand-out.
+ * @work_duration: durations from a hand-out to its Done.
+ * @lateness:	how long after its time each waiting item became ready.
+ * @lease:	how long an item may be held, in ns; 0 for ever.
+ * @expired:	hand-outs whose lease expired; part of @abandoned.
+ * @dirty:	processing items that are dirty, and will be ready again at their Done; part
+ *		of @processing. @ready + @dirty is client-go's workqueue_depth.
  */
 struct kwq_stat {
 	__u32 size;
@@ -863,10 +850,10 @@ struct kwq_stat {
 #define KWQ_IOC_MAGIC		0xBB
 
 /*
- * The numbers of the requests, each with the structure that it takes. The size in a
- * number is that of the structure's first member, @size, so a number stays what it is
- * when its structure grows, and a filter of system calls can name it. The kernel looks
- * at the whole number: with any other size or direction it is ENOTTY.
+ * Request numbers, each with the structure of its argument. The size in a number is that of
+ * the structure's first member, @size. So the number stays the same when the structure
+ * grows, and a system call filter can name it. The kernel compares the whole number. Any
+ * other size or direction is ENOTTY.
  */
 #define KWQ_IOC_INFO		_IOWR(KWQ_IOC_MAGIC, 0x00, __u32)	/* struct kwq_info */
 #define KWQ_IOC_CREATE		_IOW(KWQ_IOC_MAGIC, 0x01, __u32)	/* struct kwq_create */
@@ -877,11 +864,11 @@ struct kwq_stat {
 #define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32)	/* struct kwq_get */
 #define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32)	/* struct kwq_op */
 #define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32)	/* struct kwq_op */
-/* Number of ready items; the argument is 0. */
+/* Returns the number of ready items; the argument is 0. */
 #define KWQ_IOC_LEN		_IO(KWQ_IOC_MAGIC, 0x14)
 #define KWQ_IOC_STAT		_IOWR(KWQ_IOC_MAGIC, 0x15, __u32)	/* struct kwq_stat */
 #define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32)	/* struct kwq_shut_down */
-/* 1 once the queue is shut down, else 0; the argument is 0. */
+/* Returns 1 once the queue is shut down, else 0; the argument is 0. */
 #define KWQ_IOC_SHUTTING_DOWN	_IO(KWQ_IOC_MAGIC, 0x17)
 #define KWQ_IOC_DRAIN		_IOWR(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain */
 #define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32)	/* struct kwq_op */
