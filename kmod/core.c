@@ -64,7 +64,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_init);
 
 static void observe(struct kwq_histogram *histogram, ktime_t took)
 {
-	/* A clock does not go back, but who calls may have looked at it before. */
+	/* The clock never goes back, but the caller may have read it earlier. */
 	u64 ns = max(took, 0), bound = NSEC_PER_USEC;
 	int i;
 
@@ -76,7 +76,7 @@ static void observe(struct kwq_histogram *histogram, ktime_t took)
 		histogram->sum_high++;
 }
 
-/* An add may look at it at any time: see kwq_coalesces(). */
+/* An add may read the state without the lock: see kwq_coalesces(). */
 static void set_state(struct kwq_item *item, u8 state)
 {
 	WRITE_ONCE(item->state, state);
@@ -93,7 +93,7 @@ static inline struct list_head *band_of(struct kwq_core *core,
 	return &core->bands[item->lane][level_of(item->priority)];
 }
 
-/* The bookkeeping of an item that has just been linked into its band. */
+/* Bookkeeping for an item that was just linked into its band. */
 static inline void entered_band(struct kwq_core *core, struct kwq_item *item)
 {
 	core->occupied[item->lane] |= BIT_ULL(level_of(item->priority));
@@ -102,7 +102,7 @@ static inline void entered_band(struct kwq_core *core, struct kwq_item *item)
 
 static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
 {
-	/* What has its band on both sides is alone in it. */
+	/* An item whose neighbours are both the list head is the only one. */
 	bool last = item->link.next == item->link.prev;
 
 	list_del(&item->link);
@@ -122,7 +122,7 @@ static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
 	core->readied++;
 }
 
-/* Q12: of an item that is dirty already, a priority can only rise. */
+/* Q12: an add can only raise the priority of a dirty item. */
 static void raise_priority(struct kwq_core *core, struct kwq_item *item,
 			   int priority)
 {
@@ -139,7 +139,7 @@ static void raise_priority(struct kwq_core *core, struct kwq_item *item,
 	}
 }
 
-/* What an add that names no priority means for this item. */
+/* The priority of an add that names none. */
 static int priority_kept(const struct kwq_item *item)
 {
 	if (!item->state)
@@ -150,7 +150,7 @@ static int priority_kept(const struct kwq_item *item)
 	return item->priority;
 }
 
-/* An item that nobody needs to look at but who lists the dead. */
+/* Links a dead item into the list of the dead. Its only other reader is List. */
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;
@@ -165,8 +165,8 @@ static void unbury(struct kwq_core *core, struct kwq_item *item)
 }
 
 /*
- * Q8 Q10: in a queue that ends nothing is kept. It is not told the time either, so
- * since when the item is idle, for L10, cannot be said.
+ * Q8 Q10: nothing is kept after a shut down. This code gets no time, so it cannot note
+ * since when the item is idle (L10). It resets the requeues instead.
  */
 static void note_drop(struct kwq_core *core, struct kwq_item *item)
 {
@@ -182,7 +182,7 @@ static void drop_dead(struct kwq_core *core, struct kwq_item *item)
 	note_drop(core, item);
 }
 
-/* An item whose last run has ended is dead from now on; in a queue that ends, gone. */
+/* A dead item's last run has ended. After a shut down it is dropped instead of kept. */
 static void lay_down(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	if (core->shut_down)
@@ -191,7 +191,7 @@ static void lay_down(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		bury(core, item, now);
 }
 
-/* L11 L12: an event brings a dead item back, with all its tries before it. */
+/* L11 L12: a new event revives a dead item and resets its counts. */
 static void revive(struct kwq_core *core, struct kwq_item *item)
 {
 	if (!(item->state & KWQ_ITEM_DEAD))
@@ -204,7 +204,7 @@ static void revive(struct kwq_core *core, struct kwq_item *item)
 	item->requeues = 0;
 }
 
-/* L10: what has been idle for long was forgotten. */
+/* L10: an item that has been idle for long enough is forgotten. */
 static void forget_if_untouched(const struct kwq_core *core, struct kwq_item *item,
 				ktime_t now)
 {
@@ -212,7 +212,7 @@ static void forget_if_untouched(const struct kwq_core *core, struct kwq_item *it
 		item->requeues = kwq_core_num_requeues(core, item, now);
 }
 
-/* Q2: an add that changes nothing says which kind of dirty it found. */
+/* Q2: an add that changes nothing reports which kind of dirty it found. */
 static int coalesced_with(const struct kwq_item *item)
 {
 	return kwq_is_dirty_again(item->state) ? KWQ_DIRTY : KWQ_COALESCED;
@@ -272,13 +272,13 @@ static struct kwq_item *item_of_wait(struct kwq_wait *wait)
 	return container_of(wait, struct kwq_item, wait);
 }
 
-/* The add that an item was waiting for, which it does no more. */
+/* The time of a waiting item has come. The item is out of the tree of waiting items already. */
 static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 				 ktime_t now)
 {
 	int priority = item->wait_priority;
 
-	/* An item that did nothing but wait was not idle, and keeps what it has. */
+	/* An item that was only waiting was not idle, so it keeps its priority. */
 	if (!item->state && priority == KWQ_PRIORITY_NONE)
 		priority = item->priority;
 	return make_dirty(core, item, priority, now);
@@ -289,7 +289,7 @@ static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
 	return core->shut_down || item->state & KWQ_ITEM_CANCELLED;
 }
 
-/* Most items that are added are idle, and nothing is known of them. This one is not. */
+/* Slow path: the item is not idle, or has requeues. Most added items are idle. */
 static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
 			      int priority, bool end_wait, ktime_t now)
 {
@@ -298,7 +298,7 @@ static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
-		/* What it waited for is this add, so its priority counts as well. */
+		/* This add replaces the waiting one, so that one's priority counts, too. */
 		raise_priority(core, item, item->wait_priority);
 		stop_waiting(core, item);
 	}
@@ -310,8 +310,8 @@ static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
  * @core: the core
  * @item: the item
  * @priority: KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX, or KWQ_PRIORITY_NONE
- * @end_wait: whether this also ends its waiting (D3)
- * @now: the time it is
+ * @end_wait: whether to end its waiting, too (D3)
+ * @now: current time
  *
  * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ESHUTDOWN with
  * nothing changed if the queue is shut down or the item cancelled.
@@ -373,7 +373,7 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 		when = merged_time(item->wait.expires, when, policy);
 		item->wait_priority = merged_priority(item->wait_priority,
 						      priority, policy);
-		/* An unchanged time keeps its place among equals (D4). */
+		/* An unchanged time keeps its place among equal times (D4). */
 		if (when == item->wait.expires) {
 			core->coalesced++;
 			return KWQ_COALESCED;
@@ -381,7 +381,7 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 		stop_waiting(core, item);
 	}
 
-	/* Those that came due before it and were not moved yet go first (D4). */
+	/* Items that came due earlier but were not moved yet go first (D4). */
 	if (when <= now &&
 	    (!core->nr_waiting || when < kwq_waiting_next(&core->waiting)))
 		return make_dirty_as_awaited(core, item, now);
@@ -396,17 +396,17 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
  * kwq_core_add_at() - add an item when its time comes (D1 to D4)
  * @core: the core
  * @item: the item
- * @priority: as for kwq_core_add(), which it is given to when the time has come
+ * @priority: as for kwq_core_add(), used when the time has come
  * @when: the time
  * @policy: what to do if the item has a time already
- * @now: the time it is
+ * @now: current time
  *
- * A time that has come makes the item ready at once, unless others came due
- * before it and were not moved yet: then it takes its place behind them.
+ * If the time has come, the item is ready at once. If other items came due earlier but were
+ * not moved yet, it queues up behind them.
  *
- * Return: KWQ_WAITING if the item waits since now, KWQ_COALESCED if it waited
- * before, and what kwq_core_add() returns if the time has come; -ESHUTDOWN with
- * nothing changed.
+ * Return: KWQ_WAITING if the item waits from now on; KWQ_COALESCED if it was waiting
+ * already; the result of kwq_core_add() if the time has come; -ESHUTDOWN with nothing
+ * changed.
  */
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
@@ -423,10 +423,10 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_at);
  * kwq_core_num_requeues() - how often an item was rate-limited (L9)
  * @core: the core
  * @item: the item
- * @now: the time it is
+ * @now: current time
  *
- * Return: the number since it was last forgotten. An item that has been idle for
- * long enough has been, if the queue is so configured (L10).
+ * Return: the number since it was last forgotten; 0 if it has been idle for forget_after
+ * (L10).
  */
 u32 kwq_core_num_requeues(const struct kwq_core *core,
 			  const struct kwq_item *item, ktime_t now)
@@ -441,12 +441,12 @@ u32 kwq_core_num_requeues(const struct kwq_core *core,
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_num_requeues);
 
 /**
- * kwq_core_forget() - begin an item's requeues again at 0, and nothing else (L8)
+ * kwq_core_forget() - reset an item's requeues to 0 (L8)
  * @core: the core
  * @item: the item
- * @now: the time it is
+ * @now: current time
  *
- * Return: how many they were.
+ * Return: the number of requeues before.
  */
 u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 		    ktime_t now)
@@ -458,10 +458,10 @@ u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_forget);
 
-/* L11: it was tried often enough. */
+/* L11: the item is dead, now or at its done. */
 static int die(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
-	/* What it was added for, or waits for, was there before: it gets its run. */
+	/* It was added, or given a time, before this failure: it gets that run. */
 	if (item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) {
 		core->coalesced++;
 		return coalesced_with(item);
@@ -474,13 +474,13 @@ static int die(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 }
 
 /**
- * kwq_core_add_rate_limited() - add an item when the limiters say (L1)
+ * kwq_core_add_rate_limited() - add an item after the limiters' delay (L1)
  * @core: the core
  * @item: the item
  * @priority: as for kwq_core_add_at()
  * @policy: as for kwq_core_add_at()
- * @now: the time it is
- * @random: chooses the jitter, if @core->limiter.jitters
+ * @now: current time
+ * @random: random number for the jitter, used if @core->limiter.jitters
  *
  * Return: as kwq_core_add_at(), or KWQ_DEAD.
  */
@@ -515,13 +515,13 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_rate_limited);
 
 /**
- * kwq_core_give_up() - make an item dead without asking how often it was tried (L11)
+ * kwq_core_give_up() - make an item dead, however often it was tried (L11)
  * @core: the core
  * @item: the item
- * @now: the time it is
+ * @now: current time
  *
- * Return: KWQ_DEAD, now or at its done; KWQ_COALESCED or KWQ_DIRTY if it is dirty or
- * waiting, and so gets another run; -ESHUTDOWN with nothing changed.
+ * Return: KWQ_DEAD if it is dead, now or at its done; KWQ_COALESCED or KWQ_DIRTY if it is
+ * dirty or waiting, and so gets another run; -ESHUTDOWN with nothing changed.
  */
 int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
@@ -534,12 +534,12 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
 
 /**
- * kwq_core_peek() - the item that the next get would hand out
+ * kwq_core_peek() - find the item that the next get will hand out
  * @core: the core
  *
  * O(1) (Q12): one find-last-set over the bands of both lanes.
  *
- * Return: the item, NULL with none ready.
+ * Return: the item; NULL if none is ready.
  */
 struct kwq_item *kwq_core_peek(const struct kwq_core *core)
 {
@@ -557,9 +557,9 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_peek);
 /**
  * kwq_core_take() - hand out the first ready item (Q1, Q3, Q5)
  * @core: the core
- * @item: what kwq_core_peek() returned
- * @holder: to whom
- * @now: the time it is
+ * @item: the result of kwq_core_peek()
+ * @holder: its new holder
+ * @now: current time
  */
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now)
@@ -581,10 +581,10 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_take);
 /**
  * kwq_core_get() - hand out the first ready item, if there is one
  * @core: the core
- * @holder: to whom
- * @now: the time it is
+ * @holder: its new holder
+ * @now: current time
  *
- * Return: the item, NULL with none ready.
+ * Return: the item; NULL if none is ready.
  */
 struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 			      ktime_t now)
@@ -598,8 +598,8 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_get);
 
 /*
- * K3: nothing that happened meanwhile brings the item back. A time that it still waits
- * for is dropped by itself.
+ * K3: an item of a cancelled queue does not become ready again, whatever happened while it
+ * was processing. Shut down drops its waiting time.
  */
 static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 {
@@ -628,23 +628,22 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		take_out(core, item);
 }
 
-/* K3: it was cancelled, or all of the queue's items were. */
+/* K3: the item or the whole queue was cancelled. */
 static bool stays_out(const struct kwq_core *core, const struct kwq_item *item)
 {
 	return core->cancelled || item->state & KWQ_ITEM_CANCELLED;
 }
 
 /**
- * kwq_core_done() - the holder is done with an item (Q4, Q6)
+ * kwq_core_done() - finish an item (Q4, Q6)
  * @core: the core
- * @holder: who says so
+ * @holder: the caller
  * @item: the item
- * @now: the time it is
+ * @now: current time
  *
- * Return: KWQ_FINISHED, or both of these bits as they apply: KWQ_REQUEUED if it had
- * been added meanwhile and is ready again, KWQ_STILL_WAITING if it waits for a time;
- * with nothing changed -ENOENT if it is not being processed, -EPERM if somebody else
- * holds it.
+ * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED if it was added
+ * meanwhile and is ready again, KWQ_STILL_WAITING if it is waiting for a time. With nothing
+ * changed: -ENOENT if it is not being processed, -EPERM if another holder has it.
  */
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now)
@@ -660,7 +659,7 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 	observe(&core->work_duration, now - item->since);
 	item->abandoned = 0;
 	core->dones++;
-	/* Q8: a shut down has ended every time, though not all are dropped yet. */
+	/* Q8: a shut down ends all waiting, even if the item is not dropped yet. */
 	if (item->state & KWQ_ITEM_WAITING && !core->shut_down)
 		ret = KWQ_STILL_WAITING;
 	if (item->state & KWQ_ITEM_DIRTY) {
@@ -675,8 +674,8 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_done);
 
 /*
- * The priority of an item that comes back undone: an add made meanwhile is
- * answered by the same run, so the higher of the two counts.
+ * The priority of an item that comes back without a done. Its next run also serves an add
+ * that came meanwhile, so the higher priority of the two counts.
  */
 static int priority_undone(const struct kwq_item *item)
 {
@@ -688,10 +687,10 @@ static int priority_undone(const struct kwq_item *item)
 /**
  * kwq_core_unget() - undo a hand-out that did not reach its holder (O2)
  * @core: the core
- * @item: the item; being processed
+ * @item: a processing item
  *
- * It goes back to where it was, the head of its lane, unless an add raised its
- * priority meanwhile. Of several hand-outs the last is undone first.
+ * The item returns to where it was, the head of its lane. If an add raised its priority
+ * meanwhile, it goes to the tail of that priority. Undo several hand-outs in reverse order.
  */
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 {
@@ -704,7 +703,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 		return;
 	item->priority = priority;
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
-	/* In a band that it was never in its place is the tail (Q12). */
+	/* Q12: an item joins a new band at the tail. */
 	if (raised)
 		list_add_tail(&item->link, band_of(core, item));
 	else
@@ -715,8 +714,8 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_unget);
 
 /*
- * L12: has the item lost as many holders as make it dead? An add made meanwhile, or a
- * time, is an event of its own: the item gets that run.
+ * L12: did the item lose its holder too often? If it was added meanwhile, or has a time,
+ * that is a new event, and it gets that run.
  */
 static bool is_lost_too_often(const struct kwq_core *core, const struct kwq_item *item)
 {
@@ -727,18 +726,18 @@ static bool is_lost_too_often(const struct kwq_core *core, const struct kwq_item
 }
 
 /**
- * kwq_core_abandon() - take an item back from a holder that vanished (O1, L12)
+ * kwq_core_abandon() - take an item back from a lost holder (O1, L12)
  * @core: the core
- * @item: the item; being processed
- * @now: the time it is
+ * @item: a processing item
+ * @now: current time
  *
- * It is ready again, even after a shut down. After its first loss it is ahead of the
- * items of its priority that were never tried. After each further loss it is at the tail,
- * for it may be what ended its holders. If the queue says so it is dead after a number of
- * losses without a done.
+ * The item is ready again, even after a shut down. After the first loss it goes ahead of
+ * items of its priority that were never tried. After each further loss it goes to the tail,
+ * because the item itself may have killed its holders. After dead_after_lost losses without
+ * a done it is dead.
  *
- * Return: KWQ_REQUEUED if it is ready again; KWQ_DEAD if it is dead, or after a shut
- * down was dropped for that; KWQ_FINISHED if it, or the queue, was cancelled.
+ * Return: KWQ_REQUEUED if it is ready again; KWQ_DEAD if it is dead (after a shut down:
+ * dropped); KWQ_FINISHED if the item or the queue was cancelled.
  */
 int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
@@ -751,7 +750,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	if (is_lost_too_often(core, item)) {
-		/* It may have been found to be dead in this run, too. */
+		/* It may be due to die already (L11); count it once. */
 		if (!(item->state & KWQ_ITEM_DEAD))
 			core->died++;
 		set_state(item, KWQ_ITEM_DEAD);
@@ -760,7 +759,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	}
 	if (!(item->state & KWQ_ITEM_DIRTY))
 		item->dirtied = now;
-	/* Nobody said that it is done: if it is to die it does so in the next run. */
+	/* There was no done: if the item is due to die, its next run decides again. */
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	make_ready(core, item, item->abandoned > 1 ? KWQ_LANE_FRESH : KWQ_LANE_RETURNED,
 		   priority);
@@ -773,9 +772,9 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_abandon);
  * @core: the core
  * @item: the item
  *
- * An item that is being processed stays with its holder, whose done ends it.
+ * A processing item stays with its holder until its done.
  *
- * Return: what it was, as KWQ_WAS_* bits; -ENOENT if it was idle.
+ * Return: KWQ_WAS_* bits of what it was; -ENOENT if it was idle.
  */
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 {
@@ -817,10 +816,10 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_remove);
  * @core: the core
  * @item: the item
  *
- * Removes it, and refuses every add from now on, until kwq_item_init(). If it is being
- * processed it is idle when that ends, in whichever way; then @core->let_go rises.
+ * Removes the item and makes it refuse adds until kwq_item_init(). If it is being
+ * processed, it becomes idle when that ends in any way, and @core->let_go rises.
  *
- * Return: what it was, as KWQ_WAS_* bits; 0 if it was idle.
+ * Return: KWQ_WAS_* bits of what it was; 0 if it was idle.
  */
 int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item)
 {
@@ -832,14 +831,14 @@ int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item)
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel);
 
 /**
- * kwq_core_cancel_all() - see to it that no item comes back from its processing (K3)
+ * kwq_core_cancel_all() - let no item become ready again after its processing (K3)
  * @core: the core; shut down
  *
- * An item that is being processed is idle when that ends, in whichever way and however
- * often it was added meanwhile, and counts as removed. The caller takes out the items that
- * are ready, waiting or dead, by kwq_core_remove() and kwq_core_drop().
+ * Each processing item becomes idle when its processing ends in any way, even if it was
+ * added meanwhile, and counts as removed. The caller takes out ready, waiting and dead
+ * items by kwq_core_remove() and kwq_core_drop().
  *
- * O(1), however many items are being processed.
+ * O(1), however many items are processing.
  */
 void kwq_core_cancel_all(struct kwq_core *core)
 {
@@ -850,11 +849,12 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel_all);
 /**
  * kwq_core_expire() - add the first item whose time has come (D4, D5)
  * @core: the core
- * @now: the time it is
- * @budget: how many items it may add, or move in @core->waiting; out: how many are left
+ * @now: current time
+ * @budget: in: how many items this may add or move within @core->waiting; out: how many are
+ *	left
  *
- * Return: the item, whose time is still to be read in @wait.expires; NULL if none is
- * due, or if @budget is 0 before the next one is known.
+ * Return: the item, with its time still in @wait.expires; NULL if no item is due, or if
+ * @budget ran out before the next due item was found.
  */
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget)
@@ -879,9 +879,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_expire);
  * kwq_core_next() - when to call kwq_core_expire() next
  * @core: the core
  *
- * Return: the earliest time, or a bound as kwq_waiting_next(); KTIME_MAX if nothing is
- * waiting for one. After a shut down nothing is, though it may not have been dropped
- * yet.
+ * Return: the earliest time, or a lower bound of it as for kwq_waiting_next(). KTIME_MAX if
+ * no item is waiting, and after a shut down.
  */
 ktime_t kwq_core_next(const struct kwq_core *core)
 {
@@ -893,8 +892,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
  * kwq_core_shut_down() - refuse adds from now on (Q8)
  * @core: the core
  *
- * What is waiting has lost its time, and what is dead its place; call
- * kwq_core_drop() for them.
+ * Waiting and dead items no longer count as such. The caller drops them by kwq_core_drop().
  */
 void kwq_core_shut_down(struct kwq_core *core)
 {
@@ -907,9 +905,9 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
  * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
  * @core: the core; shut down
  *
- * An item that is idle then has lost its requeues as well.
+ * If the item is idle then, its requeues are reset, too.
  *
- * One item a call, so that the caller bounds the work.
+ * Handles one item per call, so that the caller can bound the work.
  *
  * Return: the item; NULL if none is left.
  */
@@ -933,7 +931,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_drop);
 
-/* The longest time since which an item is dirty that is first in its band. */
+/* The longest time that an item has been dirty, among the first items of all bands. */
 static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 {
 	const struct kwq_item *item;
@@ -955,8 +953,8 @@ static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 }
 
 /*
- * As many items as a queue may have are at it for 2^64 ns together when each of them
- * was handed out 18 minutes ago.
+ * The sum reaches 2^64 ns if the most items that a queue may have were all handed out 18
+ * minutes ago.
  */
 static u64 unfinished(const struct kwq_core *core, ktime_t now)
 {
@@ -968,12 +966,12 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
 }
 
 /**
- * kwq_core_gauges() - read what is not counted as it happens (M3)
+ * kwq_core_gauges() - compute the gauges (M3)
  * @core: the core
  * @gauges: filled in
- * @now: the time it is
+ * @now: current time
  *
- * Takes as long as there are priorities in use, however many items there are.
+ * O(priorities in use), however many items there are.
  */
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now)

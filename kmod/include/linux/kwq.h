@@ -2,9 +2,9 @@
 /*
  * kwq: a keyed work queue for kernel code.
  *
- * For: work that is named by an object and must be done again whenever the
- * object changed, however often it was told, by one consumer at a time, perhaps
- * after a while. The object embeds a struct kwq_item, and is the key:
+ * Use it for work that is identified by an object and has to be done again whenever the
+ * object changed. However often an object is added, one consumer at a time processes it,
+ * perhaps after a delay. The object embeds a struct kwq_item, and is the key:
  *
  *	struct port {
  *		struct kwq_item item;
@@ -27,22 +27,23 @@
  *
  *	kwq_queue_destroy(&ports);					exit
  *
- * reconcile() returns 0, or a negative errno and is called again, after the default
- * limiter's 5 ms, 10 ms, 20 ms, ...; kwq_again_after() makes a time of it. Threads of the
- * driver's own can do the same with kwq_get() and kwq_done(), or kwq_done_and_get().
+ * If reconcile() returns 0, the item is done. After a negative errno kwq calls it again, by
+ * default after 5 ms, 10 ms, 20 ms and so on. kwq_again_after() asks for another call at a
+ * given time. A driver may instead use threads of its own, which call kwq_get() and
+ * kwq_done(), or kwq_done_and_get().
  *
- * Not for: work that has no identity and needs no deduplication (that is
- * queue_work()), or data that must not be merged (that is a kfifo or a list).
+ * Do not use it for work without an identity, which needs no deduplication: use
+ * queue_work(). Do not use it for data that must not be merged: use a kfifo or a list.
  *
- * Adding needs no memory and fails for one reason only: the queue was shut
- * down, or the item cancelled. kwq_add_with() refuses wrong options, too. Unless it
- * says otherwise a function may be called from any context that may take a spinlock
- * with interrupts off; on PREEMPT_RT, from any that may take a spinlock_t. None may be
- * called from an NMI.
+ * An add allocates nothing. It fails only with -ESHUTDOWN, if the queue was shut down or
+ * the item cancelled. kwq_add_with() also refuses invalid options. Unless its comment says
+ * otherwise, a function may be called from any context that may take a spinlock with
+ * interrupts off. On PREEMPT_RT that is any context that may take a spinlock_t. No function
+ * may be called from an NMI.
  *
- * An item that is not idle must not be freed. After kwq_cancel_sync() it is idle, and
- * stays so; after kwq_cancel_all_sync() and, with a handler, kwq_queue_destroy() all
- * of a queue's are.
+ * Free an item only while it is idle. kwq_cancel_sync() makes an item idle for good.
+ * kwq_cancel_all_sync() does so for all items of a queue, and so does kwq_queue_destroy()
+ * of a queue with a handler.
  */
 #ifndef _LINUX_KWQ_H
 #define _LINUX_KWQ_H
@@ -62,11 +63,10 @@
 struct kwq_workers;
 
 /**
- * enum kwq_clock - what a queue's times are measured on
+ * enum kwq_clock - the clock of a queue
  * @KWQ_CLOCK_MONOTONIC: CLOCK_MONOTONIC; time asleep does not count.
  * @KWQ_CLOCK_BOOTTIME: CLOCK_BOOTTIME; time asleep counts.
- * @KWQ_CLOCK_MANUAL: starts at 0 and goes on when kwq_queue_advance() says so,
- *	for tests that need no sleeping.
+ * @KWQ_CLOCK_MANUAL: for tests; starts at 0 and moves only by kwq_queue_advance().
  */
 enum kwq_clock {
 	KWQ_CLOCK_MONOTONIC,
@@ -75,16 +75,16 @@ enum kwq_clock {
 };
 
 /**
- * struct kwq_round - how far the pollers of a queue were told something
+ * struct kwq_round - progress of the wake-up of a queue's pollers
  *
  * Its members are private.
  */
 struct kwq_round {
-	/* private: covered by the queue's lock */
+	/* private: protected by the queue's lock */
 	wait_queue_entry_t bookmark;	/* before the next poller, between two holds */
-	u32 nr_ended;			/* how many rounds have ended; wraps */
-	u8 telling;			/* what this round tells; 0 if there is none */
-	u8 to_tell;			/* what later rounds tell */
+	u32 nr_ended;			/* number of ended rounds; wraps */
+	u8 telling;			/* KWQ_TELL_* bits of this round; 0 between rounds */
+	u8 to_tell;			/* KWQ_TELL_* bits for later rounds */
 };
 
 /**
@@ -92,55 +92,58 @@ struct kwq_round {
  *
  * Its members are private. The letter tells what covers one:
  *
+ * The letters say what protects a member:
+ *
  * I: set by kwq_queue_init() and constant from then on.
  * L: @lock.
- * W: waits lists have a lock of their own, taken under @lock. Getters and
- *    drainers are put on and taken off under @lock, so whoever holds it sees
- *    them all; for pollers see kwq_unlock().
+ * W: the wait list's own lock, taken under @lock.
+ *
+ * Getters and drainers join and leave their lists under @lock, so every holder of @lock
+ * sees all of them. Pollers join without it, see kwq_unlock().
  */
 struct kwq_queue {
 	/* private: */
 	spinlock_t lock;
 	struct kwq_core core;		/* L */
-	struct kwq_holder holder;	/* L: of items got by kwq_get() */
-	u64 woken;			/* L: @core.readied when last woken for */
-	u64 shut_downs;			/* L: shut downs without drain */
-	bool told_shut_down;		/* L: all were woken for the shut down */
-	bool told_drained;		/* L: and for the end of the last item */
-	u64 told_let_go;		/* L: @core.let_go when last woken for */
-	u32 nr_getters;			/* L: tasks that wait as getters, */
-	u32 nr_drainers;		/* L: and as drainers */
-	u32 wake_getters;		/* L: so many getters are still to be woken, */
-	u32 wake_drainers;		/* L: and drainers, */
-	u32 wake_pollers;		/* L: and exclusive pollers, for an item each */
-	ktime_t wake_at;		/* L: when @timer wakes them; KTIME_MAX: there are none */
-	struct kwq_round round;		/* L: and how far pollers were told */
-	atomic64_t coalesced;		/* adds that did so without @lock */
-	ktime_t armed;			/* L: when @timer will fire */
-	ktime_t resume;			/* L: not to expire more before */
-	bool expiring;			/* L: @timer's run goes on, and arms it at its end */
-	u8 put_off;			/* how often @timer was put off since it worked; its own */
-	ktime_t lease_end;		/* L: no lease ends before; KTIME_MAX for never */
+	struct kwq_holder holder;	/* L: of items handed out by kwq_get() */
+	u64 woken;			/* L: @core.readied when waiters were last woken */
+	u64 shut_downs;			/* L: number of shut downs without drain */
+	bool told_shut_down;		/* L: all waiters were woken for the shut down */
+	bool told_drained;		/* L: all waiters were woken for the end of the drain */
+	u64 told_let_go;		/* L: @core.let_go when drainers were last woken */
+	u32 nr_getters;			/* L: tasks that wait as getters */
+	u32 nr_drainers;		/* L: tasks that wait as drainers */
+	u32 wake_getters;		/* L: getters still to be woken */
+	u32 wake_drainers;		/* L: drainers still to be woken */
+	u32 wake_pollers;		/* L: exclusive pollers still to be woken, one per item */
+	ktime_t wake_at;		/* L: when @timer wakes these; KTIME_MAX for never */
+	struct kwq_round round;		/* L: progress of the pollers' wake-up */
+	atomic64_t coalesced;		/* adds that coalesced without @lock */
+	ktime_t armed;			/* L: when @timer fires */
+	ktime_t resume;			/* L: earliest time of the next expiry */
+	bool expiring;			/* L: @timer is running and arms itself at its end */
+	u8 put_off;			/* how often @timer was put off; used by @timer only */
+	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
-	struct rnd_state manual_random;	/* L: and its jitter */
-	struct hrtimer timer;		/* L: started under it */
+	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
+	struct hrtimer timer;		/* L: started and stopped under it */
 	wait_queue_head_t getters;	/* W */
 	wait_queue_head_t drainers;	/* W */
 	wait_queue_head_t pollers;	/* W */
 	enum kwq_clock clock;		/* I */
 	u64 id;				/* I: for tracing */
 	const char *name;		/* I: for tracing */
-	/* I: for tracing: an item's key; NULL where the object is the key */
+	/* I: for tracing: gets an item's key; NULL where the object is the key */
 	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
-	/* I: takes back some of what is held for too long; true if there is more */
+	/* I: takes back a bounded number of items whose lease ended; true if there may be more */
 	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
-	struct kwq_workers *workers;	/* L: who call the handler, if it has one */
-	/* I: of the program that a fuzzer made it with; a u64, since 7.2 a structure */
+	struct kwq_workers *workers;	/* L: the workers that call the handler; NULL without one */
+	/* I: of the fuzzer's program that made the queue; a u64, since 7.2 a structure */
 	typeof(kcov_common_handle()) kcov_handle;
 };
 
 /**
- * struct kwq_add_options - everything that an add can be asked for
+ * struct kwq_add_options - options of an add
  * @flags: KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows
  * @priority: with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX; else 0
  * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time; else 0
@@ -158,18 +161,18 @@ ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 
-/* What a handler returns of an item that is not to be tried again: it is dead (L11). */
+/* Return value of a handler: the item is dead and not tried again (L11). */
 #define KWQ_GIVE_UP	S64_MIN
 
-/* Tells what kwq_again_after() made from a number that was returned by mistake. */
+/* This bit tells a result of kwq_again_after() from a number returned by mistake. */
 #define KWQ_AGAIN	BIT_ULL(62)
 
 /**
- * kwq_again_after() - what a handler returns of an item that it wants again
- * @delay: when, in ns from then; 0 for at once; 2^62 - 1, which is 146 years, or more
- *	is the end of time
+ * kwq_again_after() - a handler's return value that asks for another call
+ * @delay: in ns from the handler's end; 0 for at once. From 2^62 - 1 on, which is 146
+ *	years, it is the end of time.
  *
- * Return: the value to return.
+ * Return: the value that the handler has to return.
  */
 static inline s64 kwq_again_after(u64 delay)
 {
@@ -177,21 +180,22 @@ static inline s64 kwq_again_after(u64 delay)
 }
 
 /**
- * typedef kwq_handler_fn - what a queue calls for each of its items (K2)
+ * typedef kwq_handler_fn - called for each item of a queue (K2)
  * @queue: the queue
  * @item: the item; it is being processed until the handler returns
  *
- * Never called twice at once for one item. An add meanwhile has it called again,
- * whatever it returns.
+ * Never called twice at once for one item. If the item is added meanwhile it is called
+ * again, whatever it returns.
  *
- * Context: process, in a work item of the kernel's; may sleep, and may call everything
- * but kwq_queue_destroy(), kwq_cancel_all_sync(), kwq_shut_down_with_drain() and
- * kwq_done() for its own queue, and kwq_cancel_sync() for @item. It must not free
- * @item: that is for who called kwq_cancel_sync().
- * Return: 0: done, and its requeues forgotten. A negative errno: it failed; to be tried
- * again when the limiters say. kwq_again_after(): done and forgotten, and to be called
- * again then. KWQ_GIVE_UP: dead. After a shut down, or a cancel, it is done in any case.
- * Any other positive number is a mistake: kwq logs it, and takes it for a failure.
+ * Context: process, in a work item of a kernel workqueue; may sleep. May call every
+ * function for its own queue but kwq_queue_destroy(), kwq_cancel_all_sync(),
+ * kwq_shut_down_with_drain(), kwq_done(), and kwq_cancel_sync() for this item. It must not
+ * free the item. Only a caller of kwq_cancel_sync() may do that.
+ * Return: 0: the item is done, and its requeues are forgotten. A negative errno: it failed,
+ * and is tried again after the limiters' delay. kwq_again_after(): it is done and
+ * forgotten, and the handler is called again at that time. KWQ_GIVE_UP: it is dead. After a
+ * shut down or a cancel the item is done in any case. Any other positive number is a
+ * mistake. kwq logs it and counts it as a failure.
  */
 typedef s64 (*kwq_handler_fn)(struct kwq_queue *queue, struct kwq_item *item);
 
@@ -221,14 +225,14 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline);
 bool kwq_shutting_down(struct kwq_queue *queue);
 
 /**
- * kwq_add_rate_limited() - add an item when the queue's limiters say (L1)
+ * kwq_add_rate_limited() - add an item after the limiters' delay (L1)
  * @queue: the queue
  * @item: the item
  *
- * Raises its requeues; kwq_forget() makes them 0 again.
+ * Raises the item's requeues. kwq_forget() resets them to 0.
  *
- * Return: as kwq_add_after(), or KWQ_DEAD: rate-limited once more than the queue
- * allows, the item is dead now or at its done.
+ * Return: as kwq_add_after(), or KWQ_DEAD if the item was rate-limited more often than the
+ * queue allows. It is dead now, or will be at its done.
  */
 static inline int kwq_add_rate_limited(struct kwq_queue *queue,
 				       struct kwq_item *item)

@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The state machine of one queue, and nothing else.
+ * The state machine of one queue.
  *
- * For: struct kwq_queue, which puts a lock, sleepers and a timer round it, and
- * for tests, which put nothing round it.
- * Not for: drivers. They enter at <linux/kwq.h>.
+ * struct kwq_queue adds a lock, sleepers and a timer. Tests use it bare. Drivers do not use
+ * it: they enter at <linux/kwq.h>.
  *
- * No locking is done by this code, no clock is read, nothing is allocated and
- * nothing sleeps. Whoever calls serialises the calls on one core and passes the
- * time in. What follows from a call - whom to wake, when to look again - can
- * be read from the core afterwards: @readied counts the items that were made
- * ready, @changed tells that kwq_core_next() may tell another time.
+ * This code takes no lock, reads no clock, allocates nothing and never sleeps. The caller
+ * serialises all calls on one core and passes the time in. After a call it reads from the
+ * core what it has to do: @readied counts the items that were made ready, for wake-ups.
+ * @changed says that kwq_core_next() may return another time, for the timer.
  *
- * An item needs processing while it is dirty. Dirty and not processing, it is
- * ready and linked into the band of its priority; processing, it is linked to
- * core's list of those. Whether it waits for a time is independent of both:
+ * An item needs processing while it is dirty. While dirty and not processing it is ready,
+ * and linked into the band of its priority. While processing it is linked into the core's
+ * @processing list. Waiting for a time is independent of both:
  *
  *              add                      get
  *     idle ------------->    ready   ---------->  processing
@@ -25,9 +23,9 @@
  *      |                      `------------------ and dirty|
  *      `---------------------------------------------------'
  *
- * An item that was rate-limited, or lost its holder, too often is dead: apart from all
- * of this until an add brings it back. One that is being processed turns dead at its
- * done. An item that was cancelled is idle, once nobody processes it, and stays so.
+ * An item that was rate-limited or lost too often is dead. It is outside this picture until
+ * an add revives it. A processing item becomes dead only at its done. A cancelled item
+ * becomes idle when its processing ends, and stays idle.
  */
 #ifndef _LINUX_KWQ_CORE_H
 #define _LINUX_KWQ_CORE_H
@@ -40,50 +38,49 @@
 
 #define KWQ_NR_PRIORITIES	64
 
-/* No priority is named: a new item gets 0, any other keeps what it has. */
+/* The add names no priority: an idle item gets 0, any other keeps its own. */
 #define KWQ_PRIORITY_NONE	S8_MIN
 
 /**
- * struct kwq_holder - whoever is handed items
- * @nr_held:	how many of them are processing; covered by what covers the core.
+ * struct kwq_holder - a consumer that is handed items
+ * @nr_held:	how many items it is processing; protected like the core.
  */
 struct kwq_holder {
 	unsigned long nr_held;
 };
 
 /**
- * struct kwq_item - the one object that stands for a key
+ * struct kwq_item - the object that stands for a key
  *
- * Embed it in the object that needs processing and initialise it with
- * kwq_item_init(). Its members belong to the queue; an item is in one queue at
- * a time.
+ * Embed it in the object that needs processing, and initialise it with kwq_item_init(). Its
+ * members belong to the queue. An item is in one queue at a time.
  */
 struct kwq_item {
-	/* private: all covered by what covers the core */
+	/* private: all protected like the core */
 	struct list_head link;		/* in its band, @processing or @dead */
-	u8 state;			/* KWQ_ITEM_*; may be read without what covers it */
-	u8 lane;			/* the lane it is or was ready in */
-	s8 priority;			/* while ready and processing; kept till idle */
+	u8 state;			/* KWQ_ITEM_*; may be read without protection */
+	u8 lane;			/* the lane in which it is or was ready */
+	s8 priority;			/* while ready or processing; kept until idle */
 	s8 next_priority;		/* while processing and dirty */
-	s8 wait_priority;		/* while waiting; or none was named */
+	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE if none was named */
 	u32 requeues;			/* rate-limited since it was last forgotten */
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
 	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
-	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: since when */
-	ktime_t since;			/* when it was handed out; else, idle or dead */
+	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: when it became dirty */
+	ktime_t since;			/* when it was handed out, or became idle or dead */
 	struct kwq_wait wait;		/* while KWQ_ITEM_WAITING */
 };
 
 #define KWQ_ITEM_DIRTY		0x1
 #define KWQ_ITEM_PROCESSING	0x2
 #define KWQ_ITEM_WAITING	0x4
-#define KWQ_ITEM_DEAD		0x8	/* alone; or with PROCESSING: at its done */
-#define KWQ_ITEM_CANCELLED	0x10	/* alone or with PROCESSING: never to be added */
+#define KWQ_ITEM_DEAD		0x8	/* alone: dead; with PROCESSING: dead at its done */
+#define KWQ_ITEM_CANCELLED	0x10	/* alone or with PROCESSING: refuses adds */
 
 /*
- * Items of one priority are handed out lane by lane: first what a vanished
- * holder gave back, then the others (O1). An item that lost its second holder, or one
- * after that, is among the others, at the tail: it may be what ends them (L12).
+ * Within a priority, items are handed out lane by lane. Items given back by a lost holder
+ * come first, then all others (O1). From its second loss on, an item joins the others at
+ * the tail, because the item itself may have killed its holders (L12).
  */
 enum kwq_lane {
 	KWQ_LANE_RETURNED,
@@ -91,7 +88,7 @@ enum kwq_lane {
 	KWQ_NR_LANES
 };
 
-/* What a second time does to an item that is waiting already (D2). */
+/* Effect of a second time on a waiting item (D2). */
 enum kwq_wait_policy {
 	KWQ_WAIT_EARLIER,
 	KWQ_WAIT_REPLACE,
@@ -101,42 +98,42 @@ enum kwq_wait_policy {
 
 /**
  * struct kwq_core - one queue's state
- * @occupied:	for each lane, a bit for each priority whose band has items.
+ * @occupied:	for each lane, one bit for each priority whose band has items.
  * @nr_ready:	items in the bands.
  * @nr_waiting:	items in @waiting.
  * @nr_processing: items in @processing.
- * @nr_dirty:	of these, the ones that are dirty, too (M1).
+ * @nr_dirty:	items in @processing that are dirty, too (M1).
  * @nr_dead:	items in @dead.
- * @readied:	how often an item was made ready, since the beginning.
+ * @readied:	how often an item was made ready.
  * @adds:	adds that made an item dirty.
- * @coalesced:	adds of what was dirty, or had a time, already.
- * @gets:	hand-outs, less those that were undone.
- * @dones:	hand-outs that were finished.
- * @abandoned:	hand-outs whose holder vanished.
- * @removed:	items taken out by a remove.
- * @dropped:	times, and dead items, dropped by a shut down.
- * @retries:	adds with a time, or with a delay of nothing.
- * @rate_limited: adds that the limiters were asked for.
- * @died:	how often an item was found to be rate-limited too often, or lost too
- *	often, or was given up.
+ * @coalesced:	adds of items that were dirty already, or waiting already.
+ * @gets:	hand-outs, minus the undone ones.
+ * @dones:	finished hand-outs.
+ * @abandoned:	hand-outs that lost their holder.
+ * @removed:	items taken out by remove.
+ * @dropped:	waiting times and dead items that a shut down dropped.
+ * @retries:	delayed adds, even by 0.
+ * @rate_limited: adds for which the limiters were asked.
+ * @died:	how often an item died: rate-limited too often, lost too often, or given up.
  * @let_go:	how often the processing of a cancelled item ended.
- * @started:	the sum of @since of what is processing; the lower 64 bits,
- * @started_high: and the upper.
- * @queue_duration: from an add to the hand-out; hand-outs that were undone are in it.
- * @work_duration: from the hand-out to its done.
- * @lateness:	from an item's time to its being ready.
- * @limiter:	of rate-limited adds.
+ * @started:	sum of @since of all processing items, low 64 bits.
+ * @started_high: high 64 bits of that sum.
+ * @queue_duration: from an add to the hand-out; includes undone hand-outs.
+ * @work_duration: from a hand-out to its done.
+ * @lateness:	from an item's time to when it became ready.
+ * @limiter:	gives the delays of rate-limited adds.
  * @shut_down:	adds are refused.
- * @cancelled:	no item comes back when its processing ends.
- * @changed:	set when kwq_core_next() may tell another time, and with every change of
- *	@let_go and of @shut_down; for the caller to reset.
- * @processing:	items that are handed out, in the order of the hand-outs.
- * @dead:	items that are dead, in the order of their deaths.
+ * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
+ *		processing ends.
+ * @changed:	set when kwq_core_next() may return another time, and when @let_go or
+ *		@shut_down changed. The caller resets it.
+ * @processing:	handed-out items, in the order of their hand-outs.
+ * @dead:	dead items, in the order of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items.
  *
- * None of the numbers can overflow: those of items are bounded by memory, and
- * the 64-bit counters go up by one a call.
+ * No counter can overflow. Memory bounds the numbers of items. A 64-bit counter grows by at
+ * most one per call.
  */
 struct kwq_core {
 	u64 occupied[KWQ_NR_LANES];
@@ -173,12 +170,11 @@ struct kwq_core {
 };
 
 /**
- * struct kwq_gauges - what is computed when it is read (M3)
- * @oldest_ready: how long the item has been dirty that has been so for longest, of
- *	those next to be handed out in their bands; 0 for none
- * @longest_running: how long the item has been processing that was handed out first;
- *	0 for none
- * @unfinished: the sum over all that are processing
+ * struct kwq_gauges - values that are computed when they are read (M3)
+ * @oldest_ready: the longest time that an item has been dirty, among the first items of all
+ *	bands; 0 for none
+ * @longest_running: age of the oldest hand-out that is not done; 0 for none
+ * @unfinished: sum of the ages of all hand-outs that are not done
  *
  * All in ns.
  */
@@ -225,10 +221,10 @@ void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now);
 
 /**
- * kwq_item_is_idle() - does the queue have no business with this item
+ * kwq_item_is_idle() - is the item not in use by its queue
  * @item: the item
  *
- * Return: true if it is not ready, not processing, not waiting and not dead.
+ * Return: true if it is neither ready nor processing, waiting or dead.
  */
 static inline bool kwq_item_is_idle(const struct kwq_item *item)
 {
@@ -239,7 +235,7 @@ static inline bool kwq_item_is_idle(const struct kwq_item *item)
  * kwq_item_is_dead() - was the item rate-limited, or lost, too often (L11, L12)
  * @item: the item
  *
- * Return: true if it is dead; not yet if it will be so at its done.
+ * Return: true if it is dead; false if it becomes dead only at its done.
  */
 static inline bool kwq_item_is_dead(const struct kwq_item *item)
 {
@@ -247,10 +243,10 @@ static inline bool kwq_item_is_dead(const struct kwq_item *item)
 }
 
 /**
- * kwq_is_dirty_again() - was an item added again while it is processed (Q2)
- * @state: its state, as it was read once
+ * kwq_is_dirty_again() - was an item added again while processing (Q2)
+ * @state: the item's state, read once
  *
- * Return: true if it is being processed, and will be ready again at its done.
+ * Return: true if it is processing and will be ready again at its done.
  */
 static inline bool kwq_is_dirty_again(u8 state)
 {
@@ -259,7 +255,7 @@ static inline bool kwq_is_dirty_again(u8 state)
 }
 
 /**
- * kwq_core_is_drained() - is everything that will ever be handed out done
+ * kwq_core_is_drained() - is the queue shut down and all its work done
  * @core: the core
  *
  * Return: true if it is shut down and nothing is ready or processing (Q9).
