@@ -150,7 +150,7 @@ static int priority_kept(const struct kwq_item *item)
 	return item->priority;
 }
 
-/* Links a dead item into the list of the dead. Its only other reader is List. */
+/* From now on only a listing of dead items looks at the item. */
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The queue: a spinlock, the sleepers, one hrtimer and the shut down round the
- * state machine of core.c. Kernel code enters here.
+ * The queue: a spinlock, sleepers, one hrtimer and the shut down around the state machine
+ * of core.c. Kernel code enters here.
  *
- * Every operation has the same steps: take the lock, make one or more
- * transitions, kwq_unlock(). That one place reads from the core what follows -
- * whom to wake, when the timer has to fire - so no transition can forget it.
+ * Every operation has the same steps: take the lock, make one or more transitions, call
+ * kwq_unlock(). Only kwq_unlock() reads from the core whom to wake and when the timer must
+ * fire, so no transition can forget it.
  *
  * Lock order: queue->lock, then a wait list's lock or the hrtimer's base.
  */
@@ -29,10 +29,10 @@
 #include "trace.h"
 
 /**
- * kwq_queue_clockid() - what userspace calls the queue's clock
+ * kwq_queue_clockid() - the clock id of a queue, for userspace
  * @queue: the queue
  *
- * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME; CLOCK_MONOTONIC for a manual clock.
+ * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME. A manual clock has CLOCK_MONOTONIC.
  */
 clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
 {
@@ -40,13 +40,13 @@ clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
 						    CLOCK_MONOTONIC;
 }
 
-/* D7: what the clock cannot hold is the end of time. */
+/* D7: times beyond the clock's range saturate. */
 static ktime_t saturated(u64 ns)
 {
 	return min_t(u64, ns, KTIME_MAX);
 }
 
-/* Neither of the two is more than half of what a u64 can hold. */
+/* Cannot overflow: both summands fit into 63 bits. */
 static ktime_t later(ktime_t now, u64 delay)
 {
 	return saturated(now + saturated(delay));
@@ -86,7 +86,7 @@ ktime_t kwq_queue_now(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_now);
 
-/* Moves items whose time has come, in at most KWQ_ITEMS_PER_HOLD steps (D6). */
+/* Expires due waits in at most KWQ_ITEMS_PER_HOLD steps (D6). Returns true if there may be more. */
 static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 {
 	unsigned int budget = KWQ_ITEMS_PER_HOLD;
@@ -102,30 +102,30 @@ static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 	return !budget;
 }
 
-/* As many leases at most (O3). Returns true if there may be more of either. */
+/* Expires a bounded number of waits and of leases (O3). Returns true if there may be more. */
 static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 {
 	bool more = expire_waits(queue, now);
 
-	/* A manual clock can be at the end of time, where also never has come. */
+	/* A manual clock can reach KTIME_MAX, which also stands for never. */
 	if (queue->end_leases && queue->lease_end <= now)
 		more |= queue->end_leases(queue, now);
 	return more;
 }
 
-/* When something will be due, or is. */
+/* Time of the next due wait or lease, perhaps in the past. */
 static ktime_t next_time(const struct kwq_queue *queue)
 {
 	return min(kwq_core_next(&queue->core), queue->lease_end);
 }
 
-/* Waiters that an earlier hold left: each of them is woken by a later one. */
+/* Are waiters left that an earlier hold should have woken? A later hold wakes each of them. */
 static bool owes_wake_ups(const struct kwq_queue *queue)
 {
 	return queue->wake_getters || queue->wake_drainers || kwq_owes_pollers(queue);
 }
 
-/* Is it for the timer to wake them? A manual clock does not tell: arm_manual_timer() does. */
+/* Does the timer have to wake them? For a manual clock arm_manual_timer() decides. */
 static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
 {
 	return owes_wake_ups(queue) &&
@@ -138,7 +138,7 @@ static bool has_work(const struct kwq_queue *queue, ktime_t now)
 }
 
 /*
- * Moves some due items; the unlock after it wakes some waiters. Returns true if there may
+ * Expires some due items. The unlock after it wakes some waiters. Returns true if there may
  * be more of either.
  */
 static bool work_some(struct kwq_queue *queue, ktime_t now)
@@ -149,14 +149,14 @@ static bool work_some(struct kwq_queue *queue, ktime_t now)
 		more = expire_locked(queue, now) && next_time(queue) <= now;
 	if (!has_to_wake(queue, now))
 		return more;
-	/* For kwq_unlock() to look. */
+	/* Makes kwq_unlock() look for waiters. */
 	queue->core.changed = true;
 	return true;
 }
 
 static void arm_timer_locked(struct kwq_queue *queue);
 
-/* Leaves all work to the timer's slot, wake-ups as well. */
+/* Leaves all work, wake-ups included, to the timer's slot. */
 static void put_off_and_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
@@ -164,12 +164,12 @@ static void put_off_and_unlock(struct kwq_queue *queue, unsigned long flags)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
-/* The end of a run at a time on @clock: the timer is for what comes next. */
+/* Ends a run of the timer at time @at of @clock. The timer is free for the next event. */
 static void end_run(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t at, bool more)
 {
 	ktime_t slot;
 
-	/* Whatever it is armed for from here on, it has to be started again. */
+	/* The timer has fired, so it must be started again for any time. */
 	queue->armed = KTIME_MAX;
 	queue->core.changed = true;
 	queue->resume = 0;
@@ -180,14 +180,14 @@ static void end_run(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t at, 
 }
 
 /**
- * kwq_run_timer() - do what is due, as far as there is time for it (D6, O8)
+ * kwq_run_timer() - do due work, as far as time allows (D6, O8)
  * @queue: the queue
- * @pace: of the processor; nobody else uses it meanwhile
- * @clock: what the work is measured by, whatever the queue's clock is
+ * @pace: pace of this processor, in exclusive use
+ * @clock: measures the work; independent of the queue's clock
  *
- * A queue that is alone on the processor works for some holds of the lock. It works
- * for one hold if timers of other queues wait for their slots. The lock is free between
- * two holds, and the processor is free for tasks between two runs.
+ * A queue that is alone on the processor may take the lock several times in a run. While
+ * timers of other queues wait for their slots it takes the lock once. Between two holds
+ * others can take the lock. Between two runs tasks can have the processor.
  */
 VISIBLE_IF_KUNIT void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pace,
 				    ktime_t (*clock)(void))
@@ -223,7 +223,7 @@ VISIBLE_IF_KUNIT void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pa
 			kwq_unlock(queue, flags);
 	} while (expiring);
 
-	/* Only the callback looks at it, so the lock is not missed. */
+	/* Only the timer's callback uses it, so it needs no lock. */
 	if (!more)
 		queue->put_off = 0;
 	else if (may_work)
@@ -238,10 +238,10 @@ VISIBLE_IF_KUNIT void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pa
 EXPORT_SYMBOL_IF_KUNIT(kwq_run_timer);
 
 /*
- * The pace of each processor. Only the timers' callbacks use it. Those of one processor
- * run one after the other, and none moves to another processor meanwhile. On PREEMPT_RT
- * that is so, too: bottom halves are disabled, which keeps a task on its processor, and
- * hrtimers have a lock round the callbacks. So the pace needs no lock.
+ * The pace of each processor. Only the timers' callbacks use it. Callbacks of one processor
+ * run one after the other and do not migrate, so the pace needs no lock. This also holds on
+ * PREEMPT_RT. There, disabled bottom halves keep the task on its processor, and hrtimers
+ * serialise their callbacks with a lock.
  */
 static DEFINE_PER_CPU(struct kwq_pace, pace_of_processor);
 
@@ -249,7 +249,7 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 {
 	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
 
-	/* A fuzzer learns what the timer reaches on behalf of its program. */
+	/* Attributes the coverage to the fuzzer's program that made the queue. */
 	kcov_remote_start_common(queue->kcov_handle);
 	kwq_run_timer(queue, this_cpu_ptr(&pace_of_processor), ktime_get);
 	kcov_remote_stop();
@@ -257,14 +257,14 @@ static enum hrtimer_restart timer_fn(struct hrtimer *timer)
 }
 
 /*
- * A manual clock stands still, but waiters are woken in real time. ADVANCE moves the items
- * that are due.
+ * A manual clock stands still, but waiters are woken in real time. ADVANCE expires due
+ * items.
  */
 static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
 {
 	s64 wait = max_t(s64, ktime_sub(when, queue->manual_now), 0);
 
-	/* A timer that is queued for an earlier time comes soon enough. */
+	/* A timer that is queued for an earlier time fires soon enough. */
 	if (owes_wake_ups(queue) &&
 	    (when < queue->armed || !hrtimer_is_queued(&queue->timer)))
 		hrtimer_start(&queue->timer, ktime_add_ns(ktime_get(), wait),
@@ -272,14 +272,13 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
 }
 
 /*
- * It expires in softirq context: however many queues have something due at once,
- * interrupts are off for one hold of one of them at a time, and the pace of the
- * processor bounds all of their runs together.
+ * Keeps the timer armed for the earliest time, or for the next run through a backlog. It
+ * expires in softirq context. So interrupts are off for one hold of one queue at a time,
+ * even if many queues have due work. The processor's pace bounds all their runs together.
  *
- * Keeps the timer armed for the earliest time, or for the next run through a
- * backlog. Started and stopped under the lock only: the callback may be running
- * and waiting for the lock meanwhile, and then finds nothing due. For the same
- * reason hrtimer_cancel() would be a deadlock here.
+ * The timer is started and stopped under the lock only. Its callback may be waiting for the
+ * lock meanwhile. It then finds nothing due. hrtimer_cancel() would wait for that callback
+ * and deadlock.
  */
 static void arm_timer_locked(struct kwq_queue *queue)
 {
@@ -289,7 +288,7 @@ static void arm_timer_locked(struct kwq_queue *queue)
 		return;
 	if (when != KTIME_MAX)
 		when = max(when, queue->resume);
-	/* Of a manual clock this tells what would be, and nothing of the timer. */
+	/* With a manual clock, @armed is only a record. The timer does not follow it. */
 	if (queue->clock == KWQ_CLOCK_MANUAL)
 		arm_manual_timer(queue, when);
 	if (when == queue->armed)
@@ -307,7 +306,7 @@ static void arm_timer_locked(struct kwq_queue *queue)
  * kwq_wake_all_locked() - wake all getters and drainers
  * @queue: the queue; @queue->lock held
  *
- * The unlocks from this one on do it: see kwq_unlock().
+ * This unlock and the following ones wake them: see kwq_unlock().
  */
 void kwq_wake_all_locked(struct kwq_queue *queue)
 {
@@ -318,14 +317,14 @@ void kwq_wake_all_locked(struct kwq_queue *queue)
 }
 
 /*
- * Wakes some of @nr waiters, and returns how many are left. A waiter leaves the list when
- * it is woken, so the next call goes on behind it.
+ * Wakes at most KWQ_WAKES_PER_HOLD of @nr waiters, and returns how many are left. A woken
+ * waiter leaves the list, so the next call continues behind it.
  */
 static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr)
 {
 	u32 some = min_t(u32, nr, KWQ_WAKES_PER_HOLD);
 
-	/* No barrier is missing, as in wake_for(). */
+	/* Needs no barrier: see wake_for(). */
 	if (!nr || !waitqueue_active(waiters))
 		return 0;
 	__wake_up(waiters, TASK_NORMAL, some, NULL);
@@ -339,12 +338,15 @@ static void wake_some(struct kwq_queue *queue)
 	kwq_tell_some_locked(queue);
 }
 
-/* The caller of an unlock wakes the rest by itself, unless it does not come to it soon. */
+/*
+ * When the timer takes over from a caller that wakes the rest by itself, in case the caller
+ * is late.
+ */
 static ktime_t when_not_paid(const struct kwq_queue *queue)
 {
 	ktime_t now = kwq_now_locked(queue);
 
-	/* The timer is there already, or need not be started for each hold. */
+	/* The timer is due already, or armed for long enough: do not restart it in each hold. */
 	if (!queue->wake_at || (queue->wake_at != KTIME_MAX &&
 				queue->wake_at >= later(now, KWQ_PAYS_WITHIN_NS / 2)))
 		return queue->wake_at;
@@ -352,8 +354,10 @@ static ktime_t when_not_paid(const struct kwq_queue *queue)
 }
 
 /*
- * Says when the timer wakes the waiters that a hold left. A caller that does not pay
- * leaves @fresh waiters to the timer at once, and others to the caller that pays for them.
+ * Sets when the timer wakes the waiters that a hold left. A paying caller wakes them
+ * itself, and the timer only steps in if it is late. If the caller does not pay, the timer
+ * wakes @fresh waiters at once. Waiters of earlier holds are left to the caller that pays
+ * for them.
  */
 static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
 {
@@ -366,8 +370,9 @@ static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
 }
 
 /*
- * O8: a hold that has made many items ready has done enough. A caller that pays wakes in
- * the next hold. Others, drivers and the timer, make few items ready in a hold, or cheaply.
+ * O8: a hold that made many items ready has done enough work. A paying caller wakes in its
+ * next hold. Drivers and the timer do not pay. They make few items ready in a hold, or at
+ * little cost.
  */
 static bool has_done_enough(u64 nr, bool pays)
 {
@@ -375,10 +380,9 @@ static bool has_done_enough(u64 nr, bool pays)
 }
 
 /*
- * The consequences of a change of more than the ready items. All are woken twice in a
- * queue's life: by the shut down, and by the end of the drain. So each hold after the
- * shut down comes here. A task that waits for the end of a cancelled item is among the
- * drainers. Returns true if waiters are left.
+ * Handles all changes but new ready items. A shut down and the end of its drain each wake
+ * all waiters once, so every hold after a shut down comes here. A task that waits for the
+ * end of a cancelled item is on the list of drainers. Returns true if waiters are left.
  */
 static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 {
@@ -403,27 +407,27 @@ static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 	return owes_wake_ups(queue);
 }
 
-/* A backlog may be larger than the crowd that waits for it by far. */
+/* A backlog may be far larger than the number of waiters. */
 static u32 no_more_than(u32 wake_ups, u32 waiters)
 {
 	return min(wake_ups, max_t(u32, waiters, KWQ_WAKES_PER_HOLD));
 }
 
-/*
- * So many items were made ready, and somebody may wait for them. Returns true if waiters
- * are left.
- */
+/* Wakes waiters for @nr items that were made ready. Returns true if waiters are left. */
 static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 {
 	bool is_waited_for = false;
 
-	/* Not for what was got in the same hold: a worker gets again what it requeues. */
+	/*
+	 * No wake-up for items that were handed out in the same hold, as when a worker gets
+	 * back the item that it requeued.
+	 */
 	nr = min_t(u64, nr, queue->core.nr_ready);
 	if (!nr)
 		return false;
 	if (queue->workers)
 		kwq_tell_workers(queue->workers, nr);
-	/* No barrier is missing: whoever is on the list came under the lock. */
+	/* Needs no barrier: getters join the list under the lock. */
 	if (waitqueue_active(&queue->getters)) {
 		is_waited_for = true;
 		queue->wake_getters = min_t(u64, queue->wake_getters + nr, U32_MAX);
@@ -431,13 +435,13 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 			queue->wake_getters = no_more_than(queue->wake_getters,
 							   queue->nr_getters);
 	}
-	/* Nor here: see kwq_unlock(). */
+	/* Needs no barrier: see kwq_unlock(). */
 	if (waitqueue_active(&queue->pollers)) {
 		is_waited_for = true;
 		queue->wake_pollers = min_t(u64, queue->wake_pollers + nr, U32_MAX);
 		queue->round.to_tell |= KWQ_TELL_READY;
 	}
-	/* After a change follow_changes() does it. */
+	/* After a change, follow_changes() wakes them. */
 	if (!is_waited_for || queue->core.changed)
 		return false;
 	if (!has_done_enough(nr, pays))
@@ -451,16 +455,16 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 
 static inline bool is_awaited(struct kwq_queue *queue)
 {
-	/* No barrier is missing, as in wake_for(). */
+	/* Needs no barrier: see wake_for(). */
 	if (waitqueue_active(&queue->getters))
 		return true;
-	/* Nor here: see kwq_unlock(). */
+	/* Needs no barrier: see kwq_unlock(). */
 	if (waitqueue_active(&queue->pollers))
 		return true;
 	return queue->workers;
 }
 
-/* kwq_unlock(); returns true if waiters are left. */
+/* Body of kwq_unlock(). Returns true if waiters are left. */
 static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags, bool pays)
 	__releases(&queue->lock)
 {
@@ -479,40 +483,41 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
 }
 
 /**
- * kwq_unlock() - draw the consequences of what was done, and unlock
+ * kwq_unlock() - wake waiters, arm the timer, and unlock
  * @queue: the queue; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * One getter is woken for each item that was made ready, so that no item lies
- * ready while a getter sleeps. None is woken in vain for ever, nor missed:
+ * Each item that was made ready wakes one getter, so no item stays ready while a getter
+ * sleeps. No wake-up is lost:
  *
- * A getter puts itself on the list, and takes itself off again, under the lock
- * and looks for a ready item in the same hold. So it either sees an item, or is
- * on the list when the item is made ready; and when it is woken but leaves for
- * another reason - signal, deadline - it has looked once more. Others may have
- * taken the item by then, which is no loss.
+ * A getter joins and leaves the list under the lock, and looks for a ready item in the same
+ * hold. So either it sees the item, or it is on the list when the item is made ready. A
+ * getter that leaves for another reason (signal, deadline) looks once more. Others may have
+ * taken the item by then, and nothing is lost.
  *
- * A poller is put on its list without the lock, but before it looks, and looks
- * under the lock:
+ * A poller joins its list without the lock, but before it looks, and it looks under the
+ * lock:
  *
- *	poller				who makes an item ready
- *	add to pollers			lock; item is ready
- *	lock; is an item ready? unlock	is a poller listed? unlock
+ *   poller				adder
+ *   join the list			lock; item is ready
+ *   lock; is an item ready? unlock	is a poller listed? unlock
  *
- * If the poller's hold comes first, its entry is visible to the other one's; if
- * it comes second, it sees the item. That both miss is impossible.
+ * If the poller's hold comes first, the adder sees the poller's entry. If it comes second,
+ * the poller sees the item. Both cannot miss.
  *
- * A hold wakes a bounded number of waiters, and the queue counts those that are left. A
- * caller that may sleep wakes them in further holds: kwq_unlock_paying(). For others the
- * timer does it at once. So none of them depends on what a woken task does. Getters and
- * drainers wait in line, and each new one is the last. So the count is of the first in
- * the list. It may be too high, since a waiter can leave by itself; then one is woken in
- * vain. Pollers stay in their list when they are told: see "pollers.c".
+ * A hold wakes a bounded number of waiters, and the queue counts the rest. A caller that
+ * may sleep wakes them in further holds, by kwq_unlock_paying(). For other callers the
+ * timer does so at once. No wake-up depends on what a woken task does.
  *
- * All wake-ups happen under the lock, so that the unlock is the last touch of
- * the queue: whoever learned from the queue that it is drained may destroy it.
+ * Getters and drainers join at the tail of their list, so the count stands for the first
+ * ones of the list. Waiters may leave by themselves. Then the count is too high, and a
+ * later waiter is woken in vain. Pollers stay in their list when they are woken: see
+ * "pollers.c".
  *
- * A handler's workers are told the same way: see kwq_tell_workers().
+ * All wake-ups happen under the lock, so the unlock is the last access to the queue. A task
+ * that learned from the queue that it is drained may therefore destroy it.
+ *
+ * The workers of a handler are woken in the same way: see kwq_tell_workers().
  */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -521,15 +526,15 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 }
 
 /**
- * kwq_unlock_paying() - kwq_unlock() by a caller that wakes by itself whom it leaves
+ * kwq_unlock_paying() - kwq_unlock() by a caller that wakes the remaining waiters itself
  * @queue: the queue; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * The queues' timers share one pace. A queue whose wake-ups are left to its timer
- * therefore waits for timers that have much to do. So callers that can go on with the
- * wake-ups do so, and nobody else's backlog is in their way.
+ * All timers of a processor share one pace. Wake-ups that are left to a queue's timer have
+ * to wait for other timers with much work. Callers that may sleep therefore wake the rest
+ * themselves, and no other queue's backlog delays them.
  *
- * Return: true if the caller has to call kwq_wake_rest().
+ * Return: true if the caller must call kwq_wake_rest().
  */
 bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -537,7 +542,7 @@ bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
 	return unlock(queue, flags, true);
 }
 
-/* What is left when a caller begins to pay: it pays for no more than that. */
+/* Waiters and rounds that were left when a caller began to pay. It pays for no more. */
 struct bill {
 	u32 waiters;
 	u32 rounds;
@@ -556,7 +561,7 @@ static struct bill read_bill(struct kwq_queue *queue)
 	return bill;
 }
 
-/* Returns true if the caller has to go on. */
+/* Returns true if the caller has to continue. */
 static bool pay_some(struct kwq_queue *queue, struct bill *bill)
 {
 	unsigned long flags;
@@ -564,7 +569,7 @@ static bool pay_some(struct kwq_queue *queue, struct bill *bill)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	rounds = bill->rounds - queue->round.nr_ended;
-	/* For unlock() to look. */
+	/* Makes unlock() look for waiters. */
 	queue->core.changed = true;
 	if (!unlock(queue, flags, true))
 		return false;
@@ -588,9 +593,9 @@ static void leave_to_timer(struct kwq_queue *queue)
  * kwq_wake_rest() - wake the waiters that kwq_unlock_paying() left
  * @queue: the queue
  *
- * Others may add all the while. So the caller wakes as many waiters as there are when it
- * begins. Whoever makes more wake-ups pays for those. A caller that is killed leaves its
- * own to the timer.
+ * Others may add all the while, so the caller wakes only as many waiters as were left when
+ * it began. Callers that cause more wake-ups pay for those. A killed caller leaves its rest
+ * to the timer.
  *
  * Context: process; may sleep.
  */
@@ -608,26 +613,27 @@ noinline void kwq_wake_rest(struct kwq_queue *queue)
 }
 
 /**
- * kwq_unlock_got() - kwq_unlock() by who was handed items, or took them out
+ * kwq_unlock_got() - kwq_unlock() after a get or a remove
  * @queue: the queue; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * What was done before an add is visible to who is handed the item for it, or is told
- * by a remove that it was ready, even if the add took no lock: see kwq_coalesces(). No
- * add of a key does, so what programs get is unlocked by kwq_keyed_unlock() or kwq_unlock().
+ * kwq_coalesces() may coalesce an add without the lock. The barrier here makes the adder's
+ * earlier writes visible to the getter, or to the caller that removed the ready item. Adds
+ * of keys always take the lock. So kwq_keyed_unlock() and kwq_unlock() are enough for
+ * programs.
  */
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
-	smp_mb(); /* pairs with that of kwq_coalesces() */
+	smp_mb(); /* pairs with smp_mb() in kwq_coalesces() */
 	kwq_unlock(queue, flags);
 }
 
 /**
- * kwq_queue_init() - make a queue
+ * kwq_queue_init() - initialise a queue
  * @queue: the queue
- * @name: what traces call it; must live as long as it
- * @clock: what its times are measured on
+ * @name: name for traces; must outlive the queue
+ * @clock: the clock of all its times
  *
  * Context: any.
  */
@@ -673,13 +679,15 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 EXPORT_SYMBOL_GPL(kwq_queue_init);
 
 /**
- * kwq_queue_destroy() - end a queue
+ * kwq_queue_destroy() - destroy a queue
  * @queue: the queue
  *
- * With a handler it is cancelled first, as kwq_cancel_all_sync() does. Without one,
- * items that are still in it are forgotten, not touched. The caller sees to it
- * that no call on this queue is under way or still to come, with one exception:
- * a kwq_done() from which a drain has concluded that it may go on.
+ * A queue with a handler is cancelled first, as by kwq_cancel_all_sync(). Without a handler
+ * the queue forgets its items and does not touch them.
+ *
+ * The caller makes sure that no call on this queue is running or will follow. One exception
+ * is allowed: the kwq_done() whose effect ended the caller's drain may still be on its way
+ * out.
  *
  * Context: process; may sleep.
  * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
@@ -695,7 +703,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 			return err;
 		kwq_end_workers(queue);
 	}
-	/* Waits for the last unlock, and keeps the timer from being armed. */
+	/* Waits for the last unlock. After the shut down nothing arms the timer. */
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
@@ -706,7 +714,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
 
-/* All waiters look at their deadlines again. */
+/* Wakes all waiters, so that they check their deadlines. */
 static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
 {
 	if (now == queue->manual_now)
@@ -716,13 +724,13 @@ static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
 }
 
 /**
- * kwq_advance_some() - move a manual clock on, and a bounded number of due items
+ * kwq_advance_some() - advance a manual clock, and expire a bounded number of items
  * @queue: a queue on KWQ_CLOCK_MANUAL
- * @now: the new time; an earlier one than it has is ignored
+ * @now: the new time; ignored if it is in the past
  *
- * Due items become ready, and waiters look at their deadlines again.
+ * Due items become ready, and waiters check their deadlines.
  *
- * Return: true if there may be more due items, or more waiters to be woken.
+ * Return: true if there may be more due items, or more waiters to wake.
  */
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 {
@@ -742,9 +750,9 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 EXPORT_SYMBOL_IF_KUNIT(kwq_advance_some);
 
 /**
- * kwq_begin_advance_by() - move a manual clock on by some time, but no due item
+ * kwq_begin_advance_by() - advance a manual clock by some time, without expiring items
  * @queue: a queue on KWQ_CLOCK_MANUAL
- * @ns: by how much; the clock ends at KTIME_MAX
+ * @ns: by how much; saturates at KTIME_MAX
  *
  * Return: the new time, for kwq_advance_some().
  */
@@ -761,13 +769,13 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
 }
 
 /**
- * kwq_queue_advance() - move a manual clock on
+ * kwq_queue_advance() - advance a manual clock
  * @queue: a queue on KWQ_CLOCK_MANUAL
- * @now: the new time; an earlier one than it has is ignored
+ * @now: the new time; ignored if it is in the past
  *
- * What is due becomes ready, and whoever waits looks at the deadline again.
+ * Due items become ready, and waiters check their deadlines.
  *
- * Context: any, but it takes as long as there are due items to move.
+ * Context: any. Takes time in proportion to the number of due items.
  */
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
 {
@@ -777,9 +785,9 @@ void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
 EXPORT_SYMBOL_GPL(kwq_queue_advance);
 
 /**
- * kwq_queue_advance_by() - move a manual clock on by some time
+ * kwq_queue_advance_by() - advance a manual clock by some time
  * @queue: a queue on KWQ_CLOCK_MANUAL
- * @ns: by how much; the clock ends at KTIME_MAX
+ * @ns: by how much; saturates at KTIME_MAX
  *
  * Context: as kwq_queue_advance().
  */
@@ -809,10 +817,10 @@ static int check_priority(struct kwq_add_options *options)
 }
 
 /**
- * kwq_check_asked() - kwq_check_add() of an add that asks for something
- * @options: what was asked for
+ * kwq_check_asked() - kwq_check_add() for an add with options
+ * @options: the options
  *
- * Drivers and programs are told the same.
+ * Drivers and programs get the same checks.
  *
  * Return: 0; -EINVAL.
  */
@@ -844,7 +852,7 @@ static enum kwq_wait_policy policy_of(u32 flags)
 	return KWQ_WAIT_EARLIER;
 }
 
-/* A manual clock's chance is the same in each run. */
+/* A manual clock has the same random numbers in each run. */
 static u32 random_locked(struct kwq_queue *queue)
 {
 	if (!queue->core.limiter.jitters)
@@ -854,7 +862,7 @@ static u32 random_locked(struct kwq_queue *queue)
 	return get_random_u32();
 }
 
-/* D1: no delay is no time, unless it is to be merged with the one there is. */
+/* D1: a delay of 0 is an immediate add, unless a policy has to merge it with a waiting time. */
 static bool is_timed(const struct kwq_add_options *options)
 {
 	if (options->flags & KWQ_ADD_AFTER)
@@ -865,14 +873,14 @@ static bool is_timed(const struct kwq_add_options *options)
 static __always_inline void trace_added(struct kwq_queue *queue,
 					struct kwq_item *item, int ret)
 {
-	/* One of the two; each knows which results it is for. */
+	/* Each of the two tracepoints ignores the other's results. */
 	trace_kwq_coalesce(queue, item, ret);
 	trace_kwq_add(queue, item, ret);
 	if (ret == KWQ_ADDED)
 		trace_kwq_ready(queue, item, 0, 0);
 }
 
-/* An add that asks for nothing else. */
+/* An add without options. */
 static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_t now)
 {
 	int ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
@@ -881,7 +889,7 @@ static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_
 	return ret;
 }
 
-/* One that asks for something. */
+/* An add with options. */
 static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 				 const struct kwq_add_options *options, ktime_t now)
 {
@@ -907,7 +915,7 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 	} else {
 		ret = kwq_core_add(&queue->core, item, priority,
 				   options->flags & KWQ_ADD_END_WAIT, now);
-		/* M1: to client-go an AddAfter of nothing is a retry, too. */
+		/* M1: client-go counts an AddAfter of 0 as a retry, too. */
 		if (ret >= 0 && options->flags & KWQ_ADD_AFTER)
 			queue->core.retries++;
 	}
@@ -920,10 +928,10 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
  * kwq_add_locked() - add an item now, after a delay or at a time
  * @queue: the queue; @queue->lock held
  * @item: the item
- * @options: how; checked by kwq_check_add()
- * @now: the time it is
+ * @options: the options, checked by kwq_check_add()
+ * @now: current time
  *
- * Return: as kwq_add_with(), but for -EINVAL.
+ * Return: as kwq_add_with(), without -EINVAL.
  */
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now)
@@ -935,33 +943,34 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 }
 
 /**
- * kwq_coalesces() - do what there is to do for an add of what is dirty already (Q2)
+ * kwq_coalesces() - coalesce an add without the lock if the item is dirty (Q2)
  * @queue: the queue
- * @item: the item; its memory stays meanwhile
+ * @item: the item; its memory must stay valid
  *
- * For adds that ask for nothing else. Takes no lock, for nothing changes but a count;
- * and an item that is dirty is in nobody's hands for this run of it yet:
+ * For adds without options. They change nothing but a count. They need no lock, because the
+ * consumer of a dirty item has not seen the object yet:
  *
- *	who adds			who gets, or takes out
- *	change the object		lock; the item is not dirty any more
- *	smp_mb()			smp_mb(); unlock
- *	is the item dirty?		look at the object
+ *   adder			getter, or caller of remove
+ *   change the object		lock; the item is no longer dirty
+ *   smp_mb()			smp_mb(); unlock
+ *   is the item dirty?		look at the object
  *
- * If the item is found dirty then the look is after the change; that both miss is
- * impossible. The state is read once, so the result is true of one moment.
+ * If the adder finds the item dirty, the getter sees the changed object. Both cannot miss.
+ * The state is read once, so the result was true at one moment.
  *
- * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 to go the long way.
+ * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 if the add has to take the
+ * lock.
  */
 VISIBLE_IF_KUNIT int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
 {
 	int ret;
 	u8 state;
 
-	smp_mb(); /* pairs with that of kwq_unlock_got() */
+	smp_mb(); /* pairs with smp_mb() in kwq_unlock_got() */
 	state = READ_ONCE(item->state);
 	if (!(state & KWQ_ITEM_DIRTY))
 		return 0;
-	smp_rmb(); /* it was dirty before what follows was looked at */
+	smp_rmb(); /* reads the state before shut_down */
 	if (READ_ONCE(queue->core.shut_down))
 		return 0;
 	atomic64_inc(&queue->coalesced);
@@ -972,18 +981,18 @@ VISIBLE_IF_KUNIT int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *ite
 EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
 
 /**
- * kwq_add_with() - add an item in any way there is
+ * kwq_add_with() - add an item with options
  * @queue: the queue
- * @item: the item; it stays with the queue until it is idle again
- * @options: how
+ * @item: the item; it belongs to the queue until it is idle again
+ * @options: the options
  *
- * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was ready or, with a time,
- * waiting already), KWQ_DIRTIED (being processed, ready again at its done),
- * KWQ_DIRTY (the same, and was so already), KWQ_WAITING (for its time) or
- * KWQ_DEAD (rate-limited too often); with nothing changed -ESHUTDOWN (the queue is
- * shut down, or the item cancelled), -ENOENT (KWQ_ADD_KICK of what is not dead), or
- * -EINVAL (such @options there are not: an unknown flag, flags that exclude each
- * other, a priority that there is not).
+ * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was ready already; a delayed add: was
+ * waiting already), KWQ_DIRTIED (processing, and ready again at its done), KWQ_DIRTY (the
+ * same, but it was so already), KWQ_WAITING (for its time) or KWQ_DEAD (rate-limited too
+ * often).
+ * With nothing changed: -ESHUTDOWN (the queue is shut down or the item cancelled), -ENOENT
+ * (KWQ_ADD_KICK of an item that is not dead), -EINVAL (an unknown flag, flags that exclude
+ * each other, or a priority out of range).
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
@@ -1002,7 +1011,7 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 }
 EXPORT_SYMBOL_GPL(kwq_add_with);
 
-/* Not inlined: kwq_add() of what is dirty already is not to save registers for it. */
+/* Not inlined, so that the fast path of kwq_add() saves no registers for it. */
 static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_item *item)
 {
 	unsigned long flags;
@@ -1015,7 +1024,7 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
 }
 
 /**
- * kwq_add() - mark an item as in need of processing
+ * kwq_add() - mark an item for processing
  * @queue: the queue
  * @item: the item
  *
@@ -1033,11 +1042,11 @@ EXPORT_SYMBOL_GPL(kwq_add);
  * kwq_add_after() - add an item after a delay
  * @queue: the queue
  * @item: the item
- * @delay: in ns; 0 is kwq_add(), more than the clock can hold is the end of time
+ * @delay: in ns; 0 is kwq_add(); saturates at the end of the clock's range
  *
- * An item that is waiting already keeps the earlier of the two times.
+ * A waiting item keeps the earlier of the two times.
  *
- * Return: KWQ_WAITING, KWQ_COALESCED (it waited already), or as kwq_add().
+ * Return: KWQ_WAITING, KWQ_COALESCED (was waiting already), or as kwq_add().
  */
 __flatten int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
 {
@@ -1061,9 +1070,9 @@ EXPORT_SYMBOL_GPL(kwq_add_after);
 /**
  * kwq_take_locked() - hand out the first ready item
  * @queue: the queue; @queue->lock held
- * @item: what kwq_core_peek() returned
- * @holder: to whom
- * @now: the time it is
+ * @item: the result of kwq_core_peek()
+ * @holder: its new holder
+ * @now: current time
  */
 void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 		     struct kwq_holder *holder, ktime_t now)
@@ -1071,7 +1080,7 @@ void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 	lockdep_assert_held(&queue->lock);
 	kwq_core_take(&queue->core, item, holder, now);
 	trace_kwq_get(queue, item, item->abandoned);
-	/* Who waits through this handle must not do so any more. */
+	/* Q8: tasks that wait with this holder must look again, see kwq_get_would_wait(). */
 	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
 		queue->wake_getters = queue->nr_getters;
 		kwq_tell_locked(queue, KWQ_TELL_END);
@@ -1081,10 +1090,10 @@ void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 /**
  * kwq_get_locked() - hand out the first ready item, if there is one
  * @queue: the queue; @queue->lock held
- * @holder: to whom
- * @now: the time it is
+ * @holder: its new holder
+ * @now: current time
  *
- * Return: the item, NULL with none ready.
+ * Return: the item; NULL if none is ready.
  */
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 				struct kwq_holder *holder, ktime_t now)
@@ -1097,9 +1106,9 @@ struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 }
 
 /**
- * kwq_unget_locked() - put an item back where it was (O2)
+ * kwq_unget_locked() - undo a hand-out (O2)
  * @queue: the queue; @queue->lock held
- * @item: an item that was just handed out
+ * @item: the item that was handed out last
  */
 void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -1109,10 +1118,10 @@ void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
 }
 
 /**
- * kwq_abandon_locked() - take an item back from a holder that vanished (O1, L12)
+ * kwq_abandon_locked() - take an item back from a lost holder (O1, L12)
  * @queue: the queue; @queue->lock held
- * @item: an item that is being processed
- * @now: the time it is
+ * @item: a processing item
+ * @now: current time
  */
 void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now)
@@ -1130,10 +1139,10 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 /**
  * kwq_done_locked() - finish an item
  * @queue: the queue; @queue->lock held
- * @holder: who holds it
+ * @holder: the caller
  * @item: the item
  * @flags: KWQ_DONE_* bits
- * @now: the time it is
+ * @now: current time
  *
  * Return: as kwq_core_done().
  */
@@ -1175,10 +1184,10 @@ int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 }
 
 /**
- * kwq_give_up_locked() - make an item dead that is being processed (L11)
+ * kwq_give_up_locked() - make a processing item dead (L11)
  * @queue: the queue; @queue->lock held
  * @item: the item
- * @now: the time it is
+ * @now: current time
  */
 void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now)
@@ -1194,13 +1203,13 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 /**
  * kwq_get_would_wait() - would a get have to wait
  * @queue: the queue; @queue->lock held
- * @holder: who would get
+ * @holder: the holder that wants to get
  *
- * After a shut down a holder of nothing waits while others are processing: what
- * they abandon or had added meanwhile must find a taker. Who holds something
- * does not, for it might wait for itself (Q5, Q8).
+ * After a shut down, a holder of nothing waits while others are processing. It has to take
+ * their items if they abandon them, or if the items were added meanwhile. A holder of
+ * something does not wait, because it might wait for itself (Q5, Q8).
  *
- * Return: false if something is ready or nothing will be.
+ * Return: false if an item is ready, or none will ever be.
  */
 bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder)
 {
@@ -1215,8 +1224,8 @@ bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder)
 }
 
 /*
- * Sleeps until @deadline at the latest. A manual clock has no timer: whoever
- * advances it wakes all.
+ * Sleeps until @deadline. With a manual clock there is no timer: an advance of the clock
+ * wakes all waiters.
  */
 static void sleep_until(const struct kwq_queue *queue, ktime_t deadline)
 {
@@ -1234,13 +1243,13 @@ static bool is_past(const struct kwq_queue *queue, ktime_t deadline)
 }
 
 /**
- * kwq_wait_locked() - wait until a get may find something
- * @queue: the queue; @queue->lock held, and held again on return
- * @holder: who wants to get
- * @waiter: for how long
+ * kwq_wait_locked() - wait for a ready item
+ * @queue: the queue; @queue->lock held, released while sleeping
+ * @holder: the holder that wants to get
+ * @waiter: how long to wait
  * @flags: as spin_lock_irqsave() stored them
  *
- * To be called when nothing is ready, in a loop: to return 0 promises nothing.
+ * Call it in a loop while no item is ready. A return value of 0 does not promise an item.
  *
  * Context: process; sleeps without the lock.
  * Return: 0; -ESHUTDOWN, -EAGAIN, -ETIMEDOUT or -ERESTARTSYS.
@@ -1272,7 +1281,7 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 }
 
 /**
- * kwq_pass_on_locked() - a getter that was woken leaves its item to another
+ * kwq_pass_on_locked() - let a woken getter pass its wake-up to another one
  * @queue: the queue; @queue->lock held
  */
 void kwq_pass_on_locked(struct kwq_queue *queue)
@@ -1282,11 +1291,11 @@ void kwq_pass_on_locked(struct kwq_queue *queue)
 }
 
 /**
- * kwq_wake_again_locked() - wake for every item that is ready, as if it were so only now
+ * kwq_wake_again_locked() - wake a waiter for every ready item once more
  * @queue: the queue; @queue->lock held
  *
- * For wake-ups that may have died with a poller: nobody can say which. Pollers and
- * getters that are awake already are not disturbed.
+ * For wake-ups that may have been lost with a poller. It is not known which ones. Pollers
+ * and getters that are awake already are not disturbed.
  */
 void kwq_wake_again_locked(struct kwq_queue *queue)
 {
@@ -1295,7 +1304,7 @@ void kwq_wake_again_locked(struct kwq_queue *queue)
 }
 
 /**
- * kwq_tell_room() - tell all pollers that there is room (Q19)
+ * kwq_tell_room() - tell all pollers that the queue has room (Q19)
  * @queue: the queue
  *
  * Context: process; may sleep.
@@ -1310,7 +1319,7 @@ void kwq_tell_room(struct kwq_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_tell_room);
 
-/* Nothing was ready. */
+/* Slow path of get: no item is ready. */
 static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
 						 const struct kwq_waiter *waiter,
 						 unsigned long flags)
@@ -1350,17 +1359,18 @@ static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
 }
 
 /**
- * kwq_get() - get the first ready item, waiting for one
+ * kwq_get() - get the first ready item, and wait for one if necessary
  * @queue: the queue
- * @deadline: until when to wait, on the queue's clock; KTIME_MAX for ever
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
  *
- * The item is processing until kwq_done(); nobody else gets it meanwhile. All
- * kernel users of a queue are one holder: after a shut down nobody waits for what
- * another is still processing, so who calls kwq_done() gets again afterwards, lest
- * what turned ready by it lies there.
+ * The item is processing until kwq_done(). Nobody else gets it meanwhile.
+ *
+ * All kernel users of a queue share one holder. So after a shut down, kwq_get() does not
+ * wait for an item that another user is still processing. A user that called kwq_done()
+ * therefore gets again, and finds items that became ready at that done.
  *
  * Context: process; sleeps.
- * Return: the item; ERR_PTR of -ESHUTDOWN (shut down and nothing is ready),
+ * Return: the item, or an ERR_PTR(): -ESHUTDOWN (shut down and nothing is ready),
  * -ETIMEDOUT, or -ERESTARTSYS (a signal).
  */
 __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
@@ -1373,10 +1383,10 @@ __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 EXPORT_SYMBOL_GPL(kwq_get);
 
 /**
- * kwq_try_get() - get the first ready item if there is one
+ * kwq_try_get() - get the first ready item without waiting
  * @queue: the queue
  *
- * Return: the item; ERR_PTR of -EAGAIN or -ESHUTDOWN.
+ * Return: the item, or an ERR_PTR(): -EAGAIN or -ESHUTDOWN.
  */
 __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
@@ -1396,12 +1406,11 @@ EXPORT_SYMBOL_GPL(kwq_try_get);
 /**
  * kwq_done() - finish an item
  * @queue: the queue
- * @item: an item got by kwq_get() or kwq_try_get()
+ * @item: an item from kwq_get() or kwq_try_get()
  *
- * Return: KWQ_FINISHED, or both of these bits as they apply: KWQ_REQUEUED if it had
- * been added meanwhile and is ready again, KWQ_STILL_WAITING if it waits for a time;
- * with nothing changed -ENOENT if it is not being processed, -EPERM if a handler
- * processes it.
+ * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED if it was added
+ * meanwhile and is ready again, KWQ_STILL_WAITING if it is waiting for a time. With nothing
+ * changed: -ENOENT if it is not being processed, -EPERM if a handler processes it.
  */
 __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -1416,16 +1425,16 @@ __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 EXPORT_SYMBOL_GPL(kwq_done);
 
 /**
- * kwq_done_and_get() - finish an item, and get the next
+ * kwq_done_and_get() - finish an item and get the next one
  * @queue: the queue
- * @done: an item got by kwq_get(), kwq_try_get() or this
+ * @done: an item from kwq_get(), kwq_try_get() or this function
  * @deadline: as for kwq_get()
  *
- * What kwq_done() and then kwq_get() do, at little more than the price of one of them.
+ * Does the same as kwq_done() and then kwq_get(), at little more than the cost of one.
  *
  * Context: process; sleeps.
- * Return: the next item; ERR_PTR of -ENOENT or -EPERM with nothing changed, as
- * kwq_done(); with @done finished, as kwq_get().
+ * Return: the next item, or an ERR_PTR(). -ENOENT and -EPERM are those of kwq_done(), with
+ * nothing changed. Other errors are those of kwq_get(), with @done finished.
  */
 __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 					    struct kwq_item *done, ktime_t deadline)
@@ -1450,10 +1459,10 @@ EXPORT_SYMBOL_GPL(kwq_done_and_get);
  * @queue: the queue
  * @item: the item
  *
- * Ready, waiting or dead, it is idle afterwards. Being processed it loses its mark
- * and its time, and kwq_done() makes it idle. Its requeues are forgotten.
+ * A ready, waiting or dead item is idle afterwards. A processing item loses its dirty mark
+ * and its time, and kwq_done() makes it idle. Its requeues are reset.
  *
- * Return: what it was, as KWQ_WAS_* bits; -ENOENT if it was idle.
+ * Return: KWQ_WAS_* bits of what it was; -ENOENT if it was idle.
  */
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -1468,11 +1477,11 @@ int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 EXPORT_SYMBOL_GPL(kwq_remove);
 
 /**
- * kwq_forget() - begin an item's requeues again at 0, and nothing else (L8)
+ * kwq_forget() - reset an item's requeues to 0 (L8)
  * @queue: the queue
  * @item: the item
  *
- * Return: how many they were.
+ * Return: the number of requeues before.
  */
 u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -1507,13 +1516,13 @@ u32 kwq_num_requeues(struct kwq_queue *queue, const struct kwq_item *item)
 EXPORT_SYMBOL_GPL(kwq_num_requeues);
 
 /**
- * kwq_first_dead() - the item that has been dead for longest (L11)
+ * kwq_first_dead() - the item that has been dead longest (L11)
  * @queue: the queue
  *
- * It stays where it is, until an add brings it back or kwq_remove() takes it out.
+ * The item stays dead until an add revives it or kwq_remove() takes it out.
  *
- * Return: the item, NULL if none is dead. The caller sees to it that nobody frees
- * it meanwhile.
+ * Return: the item; NULL if none is dead. The caller makes sure that nobody frees it
+ * meanwhile.
  */
 struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 {
@@ -1543,12 +1552,12 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
 }
 
 /**
- * kwq_configure() - change how a queue limits retries
+ * kwq_configure() - configure how a queue limits retries
  * @queue: the queue
- * @config: how; NULL for the default, which every queue has at first
+ * @config: the configuration; NULL for the default, with which every queue starts
  *
- * The pauses of limiters that are backoffs are made before the lock is taken, into a
- * table, so that no add has to make them (O8).
+ * The pauses of backoff limiters are computed into a table before the lock is taken, so
+ * that no add has to compute them (O8).
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL or -ENOMEM with nothing changed.
@@ -1580,7 +1589,7 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 EXPORT_SYMBOL_GPL(kwq_configure);
 
 /**
- * kwq_read_config() - how a queue limits retries
+ * kwq_read_config() - read how a queue limits retries
  * @queue: the queue
  * @config: filled in
  */
@@ -1598,7 +1607,7 @@ EXPORT_SYMBOL_GPL(kwq_read_config);
  * kwq_len() - the number of ready items (Q7)
  * @queue: the queue
  *
- * Return: the number; neither the waiting nor the processing are in it.
+ * Return: the number, without waiting and processing items.
  */
 unsigned long kwq_len(struct kwq_queue *queue)
 {
@@ -1614,10 +1623,10 @@ EXPORT_SYMBOL_GPL(kwq_len);
 /**
  * kwq_begin_shut_down() - refuse adds and wake everyone (Q8)
  * @queue: the queue
- * @drain: if not, this ends every drain's wait (Q9)
- * @pays: the caller may sleep, and wakes everyone by itself
+ * @drain: if false, end every drain's wait (Q9)
+ * @pays: the caller may sleep and wakes everyone itself
  *
- * What is waiting is still to be dropped, by the caller.
+ * The caller has to drop the waiting items afterwards.
  *
  * Return: the number of shut downs without a drain, for kwq_wait_drained().
  */
@@ -1642,15 +1651,15 @@ u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain, bool pays)
 }
 
 /**
- * kwq_wait_drained() - wait until nothing is ready and nothing processing (Q9)
- * @queue: the queue; shut down
- * @shut_downs: what kwq_begin_shut_down() said
- * @deadline: until when, on the queue's clock; KTIME_MAX for ever
+ * kwq_wait_drained() - wait until nothing is ready or processing (Q9)
+ * @queue: a queue that is shut down
+ * @shut_downs: the result of kwq_begin_shut_down()
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
  *
  * Context: process; sleeps.
- * Return: 0; -ECANCELED if somebody shut down without a drain since,
- * -ETIMEDOUT, or -ERESTARTSYS: a signal ends the wait, which may be taken up again
- * with the same @shut_downs and @deadline.
+ * Return: 0; -ECANCELED if there was a shut down without a drain since; -ETIMEDOUT;
+ * -ERESTARTSYS for a signal. After a signal, the wait may continue with the same
+ * @shut_downs and @deadline.
  */
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 {
@@ -1685,9 +1694,9 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 }
 
 /**
- * kwq_drop_locked() - drop what is waiting or dead, a bounded number (Q8)
- * @queue: the queue; shut down; @queue->lock held
- * @dropped: told each item; may be NULL
+ * kwq_drop_locked() - drop a bounded number of waiting or dead items (Q8)
+ * @queue: a queue that is shut down; @queue->lock held
+ * @dropped: called for each item; may be NULL
  *
  * Return: true if there may be more.
  */
@@ -1722,8 +1731,8 @@ VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(kwq_drop);
 
 /**
- * kwq_drop_all() - drop all that is waiting or dead (Q8)
- * @queue: the queue; shut down
+ * kwq_drop_all() - drop all waiting and dead items (Q8)
+ * @queue: a queue that is shut down
  *
  * Context: process; may sleep.
  */
@@ -1734,13 +1743,13 @@ void kwq_drop_all(struct kwq_queue *queue)
 }
 
 /**
- * kwq_shut_down() - refuse adds, drop what is waiting, wake everyone
+ * kwq_shut_down() - refuse adds, drop waiting items, wake everyone
  * @queue: the queue
  *
- * Get goes on handing out what is ready and what turns ready at a done. Every
+ * Get continues to hand out ready items, and items that become ready at a done. Every
  * drain's wait ends.
  *
- * Context: any, but it takes as long as there are waiting items to drop.
+ * Context: any. Takes time in proportion to the number of waiting items.
  */
 void kwq_shut_down(struct kwq_queue *queue)
 {
@@ -1751,16 +1760,16 @@ void kwq_shut_down(struct kwq_queue *queue)
 EXPORT_SYMBOL_GPL(kwq_shut_down);
 
 /**
- * kwq_shut_down_with_drain() - shut down, and wait until all is done
+ * kwq_shut_down_with_drain() - shut down, and wait until all work is done
  * @queue: the queue
- * @deadline: until when to wait, on the queue's clock; KTIME_MAX for ever
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
  *
- * Context: process; sleeps. No lock may be held that those take who process items.
- * In the queue's own handler it would wait for itself.
- * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if
- * somebody called kwq_shut_down(), -ETIMEDOUT, or -ERESTARTSYS (a signal: a call that
- * goes on must not count the time anew). Shut down in any case but
- * one: -EDEADLK in any handler of this queue, with nothing changed.
+ * Context: process; sleeps. The caller must not hold a lock that is taken to process items.
+ * In the queue's own handler the call would wait for itself.
+ * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if somebody
+ * called kwq_shut_down(); -ETIMEDOUT; -ERESTARTSYS for a signal, after which a new call has
+ * to use the same absolute deadline. The queue is shut down in all these cases. -EDEADLK in
+ * any handler of this queue, with nothing changed.
  */
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
@@ -1779,7 +1788,7 @@ EXPORT_SYMBOL_GPL(kwq_shut_down_with_drain);
  * kwq_shutting_down() - was the queue shut down
  * @queue: the queue
  *
- * Return: true from the first shut down on.
+ * Return: true since the first shut down.
  */
 bool kwq_shutting_down(struct kwq_queue *queue)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The queue, for those inside kwq who take its lock themselves: every operation
- * here whose name ends in _locked wants @queue->lock held, and after the last of
- * them kwq_unlock().
+ * The queue, for code inside kwq that takes its lock itself. A function whose name ends in
+ * _locked needs @queue->lock held. After the last of them call kwq_unlock().
  */
 #ifndef KWQ_QUEUE_H
 #define KWQ_QUEUE_H
@@ -10,23 +9,24 @@
 #include <linux/kwq.h>
 
 /*
- * A hold of the lock keeps interrupts off, so each does a bounded number of things (O8): it
- * moves, drops or gives back so many items, and wakes so many getters and drainers. It
- * tells as many pollers as "pollers.h" says. See kwq_unlock() for the waiters that are left.
+ * A hold of the lock keeps interrupts off, so each hold does a bounded amount of work (O8).
+ * The first limit is for items that it moves, drops or gives back. The second is for
+ * getters and for drainers that it wakes; "pollers.h" has that for pollers. See
+ * kwq_unlock() for the waiters that are left.
  */
 #define KWQ_ITEMS_PER_HOLD	64
 #define KWQ_WAKES_PER_HOLD	8
 
-/* The timer wakes the waiters that a paying caller left, and has not come to by then. */
+/* A paying caller has this long to wake its waiters. Then the timer wakes them. */
 #define KWQ_PAYS_WITHIN_NS	NSEC_PER_MSEC
 
 /* The most holds of the lock in one run of the timer; see also "pace.h". */
 #define KWQ_HOLDS_PER_RUN	16
 
 /**
- * struct kwq_waiter - one call that may have to wait
- * @deadline: until when, on the queue's clock; KTIME_MAX for ever
- * @nonblock: not at all
+ * struct kwq_waiter - how long a call may wait
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ * @nonblock: do not wait at all
  */
 struct kwq_waiter {
 	ktime_t deadline;
@@ -45,11 +45,11 @@ bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
 void kwq_wake_rest(struct kwq_queue *queue);
 
 /**
- * kwq_unlock_and_wake() - kwq_unlock(), by a caller that wakes all waiters that it has to
- * @queue: the queue; @queue->lock held, and no other
+ * kwq_unlock_and_wake() - kwq_unlock() that wakes all waiters it has to
+ * @queue: the queue; @queue->lock and no other lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * Context: process; may sleep. The caller keeps the queue.
+ * Context: process; may sleep. The caller keeps the queue alive.
  */
 static inline void kwq_unlock_and_wake(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -59,7 +59,7 @@ static inline void kwq_unlock_and_wake(struct kwq_queue *queue, unsigned long fl
 }
 
 /**
- * kwq_set_lease_end() - say when to call @queue->end_leases next
+ * kwq_set_lease_end() - set when to call @queue->end_leases next
  * @queue: the queue; @queue->lock held
  * @when: the time; KTIME_MAX for never
  */
@@ -70,10 +70,10 @@ static inline void kwq_set_lease_end(struct kwq_queue *queue, ktime_t when)
 }
 
 /**
- * kwq_coalesced() - how many adds were of what was dirty, or had a time, already
+ * kwq_coalesced() - how many adds were of dirty or waiting items
  * @queue: the queue; @queue->lock held
  *
- * Return: the number, with those that took no lock.
+ * Return: the number, including adds that took no lock.
  */
 static inline u64 kwq_coalesced(const struct kwq_queue *queue)
 {
@@ -83,9 +83,8 @@ static inline u64 kwq_coalesced(const struct kwq_queue *queue)
 int kwq_check_asked(struct kwq_add_options *options);
 
 /**
- * kwq_check_add() - is an add asked for in a way that there is
- * @options: what was asked for; a priority that is in range is made safe as an index,
- *	even for code that runs speculatively
+ * kwq_check_add() - check the options of an add
+ * @options: the options; a valid priority is made safe as an index under speculation
  *
  * Return: 0; -EINVAL.
  */
