@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Items by their keys.
+ * Items of keys: allocated, counted, freed.
  *
- * All of it happens under the queue's lock, but for what takes long or may fail: keys
- * are hashed before it, what a new key needs lies ready before it, and what has gone is
- * freed after it.
+ * All this happens under the queue's lock, except slow work and allocations. Keys are
+ * hashed before, new items are allocated before, and old items are freed afterwards.
  *
- * An item that turns idle goes in the same hold of the lock. One that has requeues to
- * remember stays; it goes when they are forgotten, or when its room is wanted for
- * another key.
+ * An item that becomes idle is removed in the same hold of the lock, unless it has requeues
+ * to remember. Such an item stays until they are forgotten, or until another key needs its
+ * room.
  */
 #include <linux/cache.h>
 #include <linux/err.h>
@@ -23,32 +22,32 @@
 #include "pollers.h"
 
 /*
- * Most keys are short. Items with room for those are all of one size, so they can be
- * allocated and freed many at a time.
+ * Most keys are short. Items with room for a short key have one common size, and are
+ * allocated and freed in bulk.
  */
 #define SMALL_ROOM	40
 #define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + SMALL_ROOM)
 
-/* It is for a lease, too, wherever that comes to lie behind the longest key there is. */
+/* The room also has to hold a lease, which may lie behind the key, at any alignment. */
 static_assert(sizeof(struct kwq_lease) < SMALL_ROOM &&
 	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
 static struct kmem_cache *small_items;
 
-/* The bytes that the allocator takes for one of them. */
+/* Bytes that the allocator uses for a small item. */
 static u32 small_bytes __ro_after_init;
 
-/* Nobody outside can choose keys that collide. */
+/* Secret, so that users cannot choose keys that collide. */
 static hsiphash_key_t secret __ro_after_init;
 
-/* For each object that is charged the kernel keeps whom it is charged to. */
+/* For each charged object the kernel stores which cgroup it is charged to. */
 #define CHARGE_SIZE	(IS_ENABLED(CONFIG_MEMCG) * sizeof(void *) *	\
 			 (1 + IS_ENABLED(CONFIG_MEM_ALLOC_PROFILING)))
 
 /*
- * The bytes that a slab cache takes for an object: the object's part of a page, and of the
- * vector that says whom the page's objects are charged to. A cache that takes several
- * pages at once leaves no more over. The red zones of a debugging kernel are not counted.
+ * Bytes that a slab cache uses for an object: its share of a page, and of the array with
+ * the cgroups of that page's objects. Caches with several pages per slab waste no more than
+ * this. The red zones of a debugging kernel are not counted.
  */
 static u32 bytes_in_slab(size_t size)
 {
@@ -57,22 +56,22 @@ static u32 bytes_in_slab(size_t size)
 	return DIV_ROUND_UP(PAGE_SIZE + kmalloc_size_roundup(nr * CHARGE_SIZE), nr);
 }
 
-/* The bytes that kmalloc() takes when it is asked for @size. */
+/* Bytes that kmalloc() uses for a request of @size. */
 static u32 bytes_of_kmalloc(size_t size)
 {
 	size_t bytes = kmalloc_size_roundup(size);
 
-	/* Pages are filled by powers of two only. */
+	/* Only objects whose size is a power of two fill a page without waste. */
 	if (!is_power_of_2(bytes) && bytes < PAGE_SIZE)
 		bytes = DIV_ROUND_UP(PAGE_SIZE, PAGE_SIZE / bytes);
 	return bytes + CHARGE_SIZE;
 }
 
 /**
- * kwq_keyed_own_bytes() - what a queue takes without items
- * @name: its name
+ * kwq_keyed_own_bytes() - memory of a queue without items
+ * @name: the queue's name
  *
- * Return: how many bytes.
+ * Return: the number of bytes.
  */
 u64 kwq_keyed_own_bytes(const char *name)
 {
@@ -83,10 +82,10 @@ u64 kwq_keyed_own_bytes(const char *name)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_own_bytes);
 
 /**
- * kwq_keyed_count_limiters() - count what the limiters' pauses take
- * @keyed: the queue, which was just configured
+ * kwq_keyed_count_limiters() - count the memory of the limiters' pauses
+ * @keyed: the queue; it was just configured
  *
- * Not to be refused: it is little beside the queue itself, which could be.
+ * The quota cannot refuse these bytes. They are few compared with the queue itself.
  */
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 {
@@ -108,9 +107,9 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_items_register() - make what items are allocated from, and choose the secret
+ * kwq_items_register() - create the cache of items, and choose the secret
  *
- * The latter not at its first use by get_random_once(): that would hold the module
+ * get_random_once() would choose the secret at its first use, but would hold the module
  * until a worker has run.
  *
  * Return: 0 or -ENOMEM.
@@ -124,7 +123,7 @@ int __init kwq_items_register(void)
 }
 
 /**
- * kwq_items_unregister() - the last queue is gone
+ * kwq_items_unregister() - destroy the cache of items; no queue is left
  */
 void kwq_items_unregister(void)
 {
@@ -132,7 +131,7 @@ void kwq_items_unregister(void)
 }
 
 /**
- * kwq_key_hash() - fill in a key's hash
+ * kwq_key_hash() - compute the hash of a key
  * @key: the key
  */
 void kwq_key_hash(struct kwq_key *key)
@@ -155,7 +154,7 @@ static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
 	return key_len <= keyed->small_key_max;
 }
 
-/* The bytes that the allocator takes for an item. */
+/* Bytes that the allocator uses for an item. */
 VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 {
 	if (is_small(keyed, key_len))
@@ -169,7 +168,7 @@ static struct kwq_keyed_item *item_of(struct kwq_node *node)
 	return container_of(node, struct kwq_keyed_item, by_key);
 }
 
-/* Not inlined: where arrays are zeroed, who has one item is not to pay for it. */
+/* Not inlined: the array may be zeroed, which would slow down the free of a single item. */
 static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
 	struct kwq_keyed_item *ki;
@@ -181,7 +180,10 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 		node = node->next;
 		if (!is_small(keyed, ki->key_len)) {
 			kfree(ki);
-			/* O8: leases that ended after a shut down may have left very many. */
+			/*
+			 * O8: leases that expired after a shut down may have left very many
+			 * items.
+			 */
 			cond_resched();
 			continue;
 		}
@@ -208,16 +210,16 @@ static void put_in_stock(struct kwq_stock *stock, void *small)
 {
 	struct kwq_keyed_item *ki = small;
 
-	/* Whose item that is, kwq_stock_free() asks. */
+	/* kwq_stock_free() calls is_small() on it. */
 	ki->key_len = 0;
 	ki->by_key.next = stock->small;
 	stock->small = &ki->by_key;
 }
 
-/* The most items that are allocated for one hold of the lock. */
+/* The most small items that are allocated for one hold of the lock. */
 #define STOCK_MAX	32
 
-/* Not inlined, for the same reason as free_many(). */
+/* Not inlined, like free_many(). */
 static noinline void fill_with_many(struct kwq_stock *stock, u32 nr)
 {
 	void *small[STOCK_MAX];
@@ -237,14 +239,14 @@ static noinline bool fill_with_large(struct kwq_stock *stock, size_t size, u32 k
 }
 
 /**
- * kwq_stock_fill() - get what items are made of
+ * kwq_stock_fill() - allocate new items
  * @stock: the stock
- * @keyed: the queue that they are for
- * @key: the key of the next one
- * @nr: how many keys there will be, with that one
+ * @keyed: the queue for which they are
+ * @key: the next key
+ * @nr: number of keys still to come, including @key
  *
  * Context: process; may sleep.
- * Return: true if there is enough for the next one, false without memory.
+ * Return: true if there is an item for @key; false if there is no memory.
  */
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr)
@@ -265,9 +267,9 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 EXPORT_SYMBOL_IF_KUNIT(kwq_stock_fill);
 
 /**
- * kwq_stock_free() - kwq_stock_empty(), where something is left
+ * kwq_stock_free() - kwq_stock_empty() of a stock that is not empty
  * @stock: the stock
- * @keyed: the queue that it was for
+ * @keyed: the queue for which it was
  */
 noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed)
 {
@@ -312,7 +314,7 @@ static u32 hash_of_ticket(const struct kwq_table *table, const struct kwq_node *
 }
 
 /**
- * kwq_keyed_init_items() - make a queue without items
+ * kwq_keyed_init_items() - initialise a queue's items and tables
  * @keyed: the queue
  *
  * Context: process; may sleep.
@@ -320,7 +322,7 @@ static u32 hash_of_ticket(const struct kwq_table *table, const struct kwq_node *
  */
 int kwq_keyed_init_items(struct kwq_keyed *keyed)
 {
-	/* Not in the queue: its size is just below that of an allocation. */
+	/* Allocated apart: the queue just fits into one allocation. */
 	keyed->tops = kcalloc(2, sizeof(*keyed->tops), GFP_KERNEL_ACCOUNT);
 	if (!keyed->tops)
 		return -ENOMEM;
@@ -352,14 +354,14 @@ static void free_unused(struct kwq_table *table)
 }
 
 /**
- * kwq_keyed_destroy_items() - free the tables and what is in them
+ * kwq_keyed_destroy_items() - free the tables and their items
  * @keyed: the queue; nobody uses it any more
  *
  * Context: process; may sleep.
  */
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
-	/* What the timer ended, and no worker has freed yet. */
+	/* Items that the timer ended and no worker has freed. */
 	free_items(keyed, keyed->gone);
 	while (keyed->table.nr_buckets) {
 		free_items(keyed, kwq_table_empty_last(&keyed->table));
@@ -382,16 +384,16 @@ VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
 EXPORT_SYMBOL_IF_KUNIT(kwq_new_page);
 
 /**
- * kwq_keyed_enlarge() - give a table the pages it wants
+ * kwq_keyed_enlarge() - give a table the pages that it wants
  * @keyed: the queue
  * @table: one of its tables
  * @nr: @table->pages_wanted, read without the lock
  *
- * Without memory there are as many buckets as before, with more nodes in each. Nobody
- * is killed for that, unless there are too many.
+ * Without memory the table keeps its buckets, with more nodes in each. Allocation only
+ * tries hard, and may invoke the OOM killer, if the table is too crowded.
  *
  * Context: process; may sleep.
- * Return: false if that are as many as it takes.
+ * Return: false if the table is too crowded to take more nodes.
  */
 noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr)
 {
@@ -401,7 +403,7 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	bool takes_more;
 	int given, taken = 0;
 
-	/* data_race(): if it is so a moment later, somebody comes again */
+	/* data_race(): if it becomes crowded a moment later, the next add comes here again */
 	if (!data_race(kwq_table_is_crowded(table)))
 		gfp |= __GFP_NORETRY;
 
@@ -414,11 +416,14 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	kwq_table_give_pages(table, pages);
 	while (taken < given && !pages[taken])
 		taken++;
-	/* Not to be refused: with fewer buckets every walk under the lock is longer. */
+	/* Not refused: with fewer buckets every walk under the lock would be longer. */
 	keyed->own_bytes += taken * PAGE_SIZE;
 	kwq_quota_force(keyed, taken * PAGE_SIZE);
 	takes_more = !kwq_table_is_crowded(table);
-	/* What ends of leases left: who does nothing but get is to find no more of it. */
+	/*
+	 * Also frees items whose lease expired, so that a process that only calls Get does
+	 * not accumulate them.
+	 */
 	kwq_keyed_unlock(keyed, flags);
 	free_page((unsigned long)pages[0]);
 	free_page((unsigned long)pages[1]);
@@ -426,7 +431,7 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_enlarge);
 
-/* Takes an item off the list, or out of the tree, that its last state put it in. */
+/* Takes an item out of the list or tree of its last state. */
 static noinline void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->life == KWQ_LIFE_REMEMBERED) {
@@ -440,7 +445,7 @@ static noinline void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item 
 	}
 }
 
-/* One step stays, for what comes and goes. */
+/* Keeps one step, for items that come and go. */
 static void give_room_back(struct kwq_keyed *keyed)
 {
 	if (keyed->room - keyed->nr_bytes < 2 * KWQ_QUOTA_STEP)
@@ -468,8 +473,8 @@ static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
 }
 
 /*
- * L10: lets go of items whose requeues are old enough to be forgotten. Two for each
- * one that is remembered anew, so that they cannot pile up.
+ * L10: removes items whose requeues are old enough to be forgotten. It removes up to two
+ * for each newly remembered item, so that they cannot pile up.
  */
 static void let_old_ones_go(struct kwq_keyed *keyed, ktime_t now)
 {
@@ -506,14 +511,14 @@ static noinline void enter_dead(struct kwq_keyed *keyed, struct kwq_keyed_item *
 {
 	if (ki->life == KWQ_LIFE_BURIED)
 		return;
-	/* It may have been idle, and remembered, until now. */
+	/* It may have been idle and remembered before. */
 	leave_place(keyed, ki);
 	ki->ticket = ++keyed->last_ticket;
 	rb_add(&ki->dead, &keyed->dead, died_before);
 	ki->life = KWQ_LIFE_BURIED;
 }
 
-/* Takes more from the owner's quota if need be, and if the queue's own limit allows. */
+/* Takes more bytes from the owner's quota if they are needed and the queue's limit allows. */
 static void ask_for_room(struct kwq_keyed *keyed, size_t size)
 {
 	u64 step = min(KWQ_QUOTA_STEP, keyed->limits.max_bytes - keyed->room);
@@ -523,7 +528,7 @@ static void ask_for_room(struct kwq_keyed *keyed, size_t size)
 		     CHARGE_SIZE > KWQ_QUOTA_STEP);
 	if (keyed->room - keyed->nr_bytes >= size || !step)
 		return;
-	/* If there is no step left, then perhaps what this one takes. */
+	/* The quota has no full step left, but it may have enough for this item. */
 	if (!kwq_quota_take(keyed, step)) {
 		step = min(step, size - (keyed->room - keyed->nr_bytes));
 		if (!kwq_quota_take(keyed, step))
@@ -538,7 +543,7 @@ static bool has_room(const struct kwq_keyed *keyed, size_t size)
 	       keyed->room - keyed->nr_bytes >= size;
 }
 
-/* Why there would be no room even if nothing were remembered; 0 if there would. */
+/* The error if there is no room even without all remembered items; 0 if there is room. */
 static int why_no_room(const struct kwq_keyed *keyed, size_t size)
 {
 	u64 bytes = keyed->nr_bytes - keyed->bytes_remembered + size;
@@ -550,9 +555,9 @@ static int why_no_room(const struct kwq_keyed *keyed, size_t size)
 }
 
 /*
- * There is no room for another item (O4). More may be had; and a mere count that is
- * remembered gives way to it, the oldest first, unless that would be in vain. -ENOSPC:
- * the queue is full; -EDQUOT: its owner has too much.
+ * Makes room for another item (O4). It takes more bytes from the quota, and then removes
+ * remembered items, the oldest first, but only if that suffices. Returns 0, -ENOSPC (the
+ * queue is full) or -EDQUOT (its owner has too much memory in queues).
  */
 static noinline int make_room(struct kwq_keyed *keyed, size_t size)
 {
@@ -568,13 +573,13 @@ static noinline int make_room(struct kwq_keyed *keyed, size_t size)
 }
 
 /**
- * kwq_keyed_has_room() - would an add of a new key with a short key find room
+ * kwq_keyed_has_room() - would an add of a new, short key find room
  * @keyed: the queue; its lock held
  *
- * It may take from the quota what that add takes. If the quota refuses that, the
- * queue's pollers are told EPOLLOUT once bytes come back: kwq_quota_take().
+ * It may take the bytes for that add from the quota. If the quota refuses, kwq_quota_take()
+ * makes sure that the queue's pollers get EPOLLOUT once bytes come back.
  *
- * Return: false if the queue is full, or its owner has too much.
+ * Return: false if the queue is full or its owner has too much memory in queues.
  */
 bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 {
@@ -587,10 +592,10 @@ bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_has_room);
 
 /**
- * kwq_keyed_poll_room() - kwq_keyed_has_room(), by who is to be told once it is so
- * @keyed: the queue; its lock held; the caller is among its pollers
+ * kwq_keyed_poll_room() - kwq_keyed_has_room() for a poller that waits for room
+ * @keyed: the queue; its lock held; the caller is on its list of pollers
  *
- * Return: false if pollers are told EPOLLOUT later.
+ * Return: true if there is room; false if the pollers get EPOLLOUT later.
  */
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
 {
@@ -602,10 +607,10 @@ bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_poll_room);
 
 /*
- * Q19: somebody found no room, and now an item may have gone, or be a mere count. All
- * who wait for room are woken, so that none takes a wake-up with it that is another's,
- * by its death or because it has nothing to add. Getters are not woken: no poller of
- * EPOLLIN looks at this key.
+ * Q19: an add or a poll found no room before, and now an item may have been removed or
+ * become idle. This wakes all pollers that wait for room. A single wake-up could be lost
+ * with a poller that dies or has nothing to add. Getters are not woken, because pollers for
+ * EPOLLIN do not wait for this event.
  */
 static noinline void tell_room(struct kwq_keyed *keyed)
 {
@@ -616,15 +621,16 @@ static noinline void tell_room(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_keyed_insert() - make an item for a key that has none
+ * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
- * @stock: what it is made of
+ * @stock: memory for the item
  *
- * kwq_keyed_settle() lets it go again unless something is done with it.
+ * Unless it is added to the queue, kwq_keyed_settle() removes it again.
  *
- * Return: the item; with nothing changed ERR_PTR of -EAGAIN (for kwq_stock_fill()
- * and kwq_keyed_provide()), -ENOSPC (the queue is full) or -EDQUOT (its owner has too much).
+ * Return: the item, or an ERR_PTR() with nothing changed: -EAGAIN (call kwq_stock_fill()
+ * and kwq_keyed_provide() and try again), -ENOSPC (the queue is full) or -EDQUOT (its owner
+ * has too much memory in queues).
  */
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
@@ -640,7 +646,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	if (unlikely(!has_room(keyed, size))) {
 		err = make_room(keyed, size);
 		if (err) {
-			/* Whoever polls for edges was refused, and hears of the next one. */
+			/* An edge-triggered poller was refused, and expects the next edge. */
 			keyed->awaits_room = true;
 			return ERR_PTR(err);
 		}
@@ -662,10 +668,10 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 }
 
 /**
- * kwq_keyed_move() - kwq_keyed_settle(), where that is elsewhere than it was
+ * kwq_keyed_move() - slow path of kwq_keyed_settle()
  * @keyed: the queue; its lock held
  * @ki: the item
- * @now: the time it is
+ * @now: current time
  */
 void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
@@ -683,7 +689,7 @@ void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t 
 }
 
 /**
- * kwq_keyed_drop_remembered() - forget a bounded number of counts
+ * kwq_keyed_drop_remembered() - remove a bounded number of remembered items
  * @keyed: the queue
  *
  * Context: process.
@@ -706,7 +712,7 @@ bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed)
 	return ki;
 }
 
-/* The pages that the tables do not use any more are about to be freed. */
+/* Gives up the pages that the tables do not use any more. The caller frees them. */
 static noinline void let_pages_go(struct kwq_keyed *keyed)
 {
 	u64 bytes = ((u64)keyed->table.nr_unused + keyed->tickets.nr_unused) * PAGE_SIZE;
@@ -720,13 +726,13 @@ static noinline void let_pages_go(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_keyed_unlock() - kwq_unlock_and_wake(), after which what has gone is freed
- * @keyed: the queue; its lock held, and no other
+ * kwq_keyed_unlock() - kwq_unlock_and_wake(), then free the items that are gone
+ * @keyed: the queue; its lock and no other lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * To be called wherever kwq_keyed_settle() may have been.
+ * Call it after any kwq_keyed_settle().
  *
- * Context: process. The caller keeps the queue.
+ * Context: process. The caller keeps the queue alive.
  */
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)

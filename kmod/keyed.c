@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue of keys: what can be done with a key, and the queue's life. Each operation
- * finds the key's item, works on it and settles it; its caller has hashed the key,
- * holds the lock, and calls kwq_keyed_unlock() after the last of them.
+ * A queue of keys: operations on keys, and the life of a queue. Each operation finds the
+ * key's item, works on it and calls kwq_keyed_settle(). The caller hashes the key first,
+ * holds the lock, and calls kwq_keyed_unlock() after the last operation.
  */
 #include <linux/capability.h>
 #include <linux/err.h>
@@ -16,18 +16,18 @@
 #include "compat.h"
 #include "keyed.h"
 
-/* A queue with no more items than this is freed by whoever drops its last reference. */
+/* A queue with at most this many items is freed by the task that drops its last reference. */
 #define FREED_AT_ONCE	1024
 
 /*
- * Its workers free large queues, so that nobody else is held up: neither a process that
- * ends, nor the end of a net namespace, which all others wait for. There are few workers,
- * so that somebody with many queues does not get all processors.
+ * Workers that free large queues, so that neither the exit of a process nor the end of a
+ * net namespace has to wait. All net namespaces wait for that of another. The number of
+ * workers is small, so that a user with many queues does not occupy all processors.
  */
 static struct workqueue_struct *elsewhere;
 
 /**
- * kwq_keyed_register() - get ready to free queues
+ * kwq_keyed_register() - start the workers that free queues
  *
  * Return: 0 or -ENOMEM.
  */
@@ -38,10 +38,11 @@ int __init kwq_keyed_register(void)
 }
 
 /**
- * kwq_keyed_unregister() - the last reference to a queue is gone
+ * kwq_keyed_unregister() - wait until all queues are freed
  *
- * Waits until all queues are freed. So a queue that is being freed need not hold the
- * module. Nobody can reach a queue by now, and no timer queues more work for one that ends.
+ * The last reference to each queue is gone. The module waits here, so a queue that is being
+ * freed need not hold the module. Nobody can reach a queue any more, and no timer queues
+ * more work for one.
  *
  * Context: process; sleeps.
  */
@@ -66,14 +67,14 @@ static void free_keyed(struct kwq_keyed *keyed)
 	kfree(keyed);
 }
 
-/* Nobody else is left. */
+/* Nobody else uses the queue. */
 static void destroy(struct kwq_keyed *keyed)
 {
 	kwq_quota_end_telling(keyed);
-	/* The timer first: it makes items ready. */
+	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	/* Only now: whoever finds room afterwards is to find the memory, too. */
+	/* Last, so that a task that finds room in the quota finds the memory, too. */
 	kwq_quota_give_back(keyed, keyed->room + keyed->own_bytes);
 	kwq_quota_end(keyed);
 	free_keyed(keyed);
@@ -86,7 +87,7 @@ VISIBLE_IF_KUNIT void kwq_keyed_free_elsewhere(struct kwq_keyed *keyed)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_free_elsewhere);
 
-/* The queue's other work has no reference. It gives up early, and is waited for. */
+/* The queue's other work has no reference. It stops early once @ending is set, so wait for it. */
 static void free_queue(struct work_struct *work)
 {
 	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, free);
@@ -95,7 +96,7 @@ static void free_queue(struct work_struct *work)
 	destroy(keyed);
 }
 
-/* From now on nobody queues the queue's other work. */
+/* From now on the queue's other work is not queued any more. */
 static void begin_end(struct kwq_keyed *keyed)
 {
 	unsigned long flags;
@@ -103,7 +104,7 @@ static void begin_end(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	WRITE_ONCE(keyed->ending, true);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
-	/* The queue's name is gone, so these may take its place. */
+	/* The queue has left the tree of names, so these may take the place of @by_name. */
 	keyed->end_number = 0;
 	INIT_WORK(&keyed->free, free_queue);
 }
@@ -122,7 +123,7 @@ static void end_queue_elsewhere(struct kref *ref)
 	free_elsewhere(keyed);
 }
 
-/* Is a worker busy with the queue, or about to be? From begin_end() on the answer holds. */
+/* Is a worker running for the queue, or about to? After begin_end() the answer is final. */
 VISIBLE_IF_KUNIT bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed)
 {
 	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_is_worked_on, keyed);
@@ -130,7 +131,7 @@ VISIBLE_IF_KUNIT bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_is_worked_on);
 
-/* If a worker is busy with the queue, another worker waits for it. */
+/* If a worker is running for the queue, another worker waits for it. */
 static void end_queue(struct kref *ref)
 {
 	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
@@ -152,7 +153,7 @@ static int try_to_charge(struct kwq_keyed *keyed)
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
 	keyed->quota = quota;
-	/* The queue has no wait queue yet that could be told of room. */
+	/* The queue's wait queues are not initialised yet, so nobody may be told of room. */
 	if (kwq_quota_try(keyed, keyed->own_bytes))
 		return 0;
 	kwq_quota_put(quota, keyed->exempt);
@@ -160,13 +161,12 @@ static int try_to_charge(struct kwq_keyed *keyed)
 }
 
 /*
- * Counts the queue itself. A user who has closed a large queue may create another:
- * as long as a worker has not freed the first one it still counts, so wait for that.
- * Queues that are closed from now on are not waited for, so the wait has an end.
+ * Charges the queue itself. A user who has closed a large queue may create another at once.
+ * The first one counts until a worker has freed it, so wait for that. Queues that are
+ * closed later are not waited for, so the wait ends.
  *
- * No end is missed: it is known before each try which ends there have been, and whether
- * there are more to come. If a queue ends after the try has failed, the wait is over at
- * once.
+ * No end is missed. Each round first notes the ends so far and whether more will come, and
+ * then tries. If a queue ends after a failed try, the wait returns at once.
  */
 static int charge(struct kwq_keyed *keyed)
 {
@@ -188,15 +188,15 @@ static int charge(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_keyed_create() - make a queue of keys
- * @name: its name, checked by kwq_names_check(); empty for none
- * @clock: what its times are measured on
- * @limits: how much it may hold
+ * kwq_keyed_create() - create a queue of keys
+ * @name: name, checked by kwq_names_check(); empty for none
+ * @clock: the clock of all its times
+ * @limits: limits of the queue
  *
- * The caller owns it: its quota is charged and the first reference is its.
+ * The caller's quota is charged. The caller gets the first reference.
  *
  * Context: process; may sleep.
- * Return: the queue; ERR_PTR of -ENOMEM, -EDQUOT or, after a signal, -ERESTARTSYS.
+ * Return: the queue, or an ERR_PTR(): -ENOMEM, -EDQUOT or, after a signal, -ERESTARTSYS.
  */
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits)
@@ -207,7 +207,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed = kzalloc(sizeof(*keyed), GFP_KERNEL_ACCOUNT);
 	if (!keyed)
 		return ERR_PTR(-ENOMEM);
-	/* Not in the queue: its size is just below that of an allocation. */
+	/* Allocated apart: the queue just fits into one allocation. */
 	keyed->name = *name ? kstrdup(name, GFP_KERNEL_ACCOUNT) : "";
 	if (!keyed->name) {
 		kfree(keyed);
@@ -216,7 +216,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->limits = *limits;
 	keyed->owner = current_fsuid();
 	keyed->group = current_fsgid();
-	/* To ask is no attempt to use it: most have not, and need not. */
+	/* No audit: the caller does not try to use the capability, and most callers lack it. */
 	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	INIT_LIST_HEAD(&keyed->refused);
 	keyed->own_bytes = kwq_keyed_own_bytes(name);
@@ -244,9 +244,9 @@ free_keyed:
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_create);
 
 /**
- * kwq_keyed_configure() - limit retries
+ * kwq_keyed_configure() - configure how a queue limits retries
  * @keyed: the queue
- * @config: how; NULL for the default
+ * @config: the configuration; NULL for the default
  *
  * Context: process; may sleep.
  * Return: as kwq_configure().
@@ -263,8 +263,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_configure);
 
 /**
  * kwq_keyed_put() - drop a reference
- * @keyed: the queue; with the last reference its items go too, either now or, if they
- *	are many, soon
+ * @keyed: the queue; with its last reference its items are freed, at once or, if there are
+ *	many, by a worker
  *
  * Context: process; may sleep.
  */
@@ -275,10 +275,10 @@ void kwq_keyed_put(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put);
 
 /**
- * kwq_keyed_put_elsewhere() - drop a reference, for callers that cannot wait
- * @keyed: the queue; after the last reference it is freed by a worker
+ * kwq_keyed_put_elsewhere() - drop a reference without waiting
+ * @keyed: the queue; after its last reference a worker frees it
  *
- * Context: any that may not be interrupted by the queue's timer.
+ * Context: any that the queue's timer cannot interrupt.
  */
 void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed)
 {
@@ -286,7 +286,7 @@ void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put_elsewhere);
 
-/* Adds to a key that has no item: makes one. */
+/* Adds a key that has no item yet. */
 static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
 		   const struct kwq_add_options *options, ktime_t now,
 		   struct kwq_stock *stock)
@@ -297,7 +297,7 @@ static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
 	keyed->expects_new = true;
 	if (options->flags & KWQ_ADD_KICK)
 		return -ENOENT;
-	/* Also if it is full, too: a queue that is shut down says so. */
+	/* Before -ENOSPC: a queue that is shut down and full reports the shut down. */
 	if (keyed->queue.core.shut_down)
 		return -ESHUTDOWN;
 	ki = kwq_keyed_insert(keyed, key, stock);
@@ -312,12 +312,12 @@ static int add_new(struct kwq_keyed *keyed, const struct kwq_key *key,
  * kwq_keyed_add_locked() - add a key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
- * @options: how; checked by kwq_check_add()
- * @now: the time it is
- * @stock: what its item is made of if it has none
+ * @options: the options, checked by kwq_check_add()
+ * @now: current time
+ * @stock: memory for a new item
  *
- * Return: as kwq_add_with(), and with nothing changed -EAGAIN (for kwq_stock_fill()
- * and kwq_keyed_provide()), -ENOSPC or -EDQUOT.
+ * Return: as kwq_add_with(). With nothing changed also -EAGAIN (call kwq_stock_fill() and
+ * kwq_keyed_provide() and try again), -ENOSPC or -EDQUOT.
  */
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
@@ -340,9 +340,9 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add_locked);
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  * @flags: KWQ_REMOVE_* bits
- * @now: the time it is
+ * @now: current time
  *
- * Return: what it was, as KWQ_WAS_* bits; -ENOENT if the queue has no such key.
+ * Return: KWQ_WAS_* bits of what it was; -ENOENT if the queue has no such key.
  */
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			    u32 flags, ktime_t now)
@@ -358,19 +358,19 @@ int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove_locked);
 
-/* Counts have 32 bits, results one less. */
+/* Counts have 32 bits, but results only 31. */
 static int count_result(u32 count)
 {
 	return min_t(u32, count, INT_MAX);
 }
 
 /**
- * kwq_keyed_forget_locked() - begin a key's requeues again at 0 (L8)
+ * kwq_keyed_forget_locked() - reset a key's requeues to 0 (L8)
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
- * @now: the time it is
+ * @now: current time
  *
- * Return: how many they were, up to INT_MAX; 0 if the queue has no such key.
+ * Return: the number of requeues before, up to INT_MAX; 0 if the queue has no such key.
  */
 int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			    ktime_t now)
@@ -390,7 +390,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_forget_locked);
  * kwq_keyed_num_requeues_locked() - how often a key was rate-limited (L9)
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
- * @now: the time it is
+ * @now: current time
  *
  * Return: the number, up to INT_MAX; 0 if the queue has no such key.
  */
@@ -406,14 +406,14 @@ int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key 
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_num_requeues_locked);
 
 /**
- * kwq_keyed_advance() - move a manual clock on
+ * kwq_keyed_advance() - advance a manual clock
  * @keyed: the queue
- * @time: by so many ns, or
- * @to: to that time
+ * @time: a time span or a time, in ns
+ * @to: true if @time is a time, false if it is a time span
  *
  * Context: process; may sleep.
- * Return: 0; -EINTR if a fatal signal came; with nothing changed -EOPNOTSUPP (a real
- * clock), -EPERM (a named queue of somebody else's), -EINVAL (back).
+ * Return: 0; -EINTR if a fatal signal came. With nothing changed: -EOPNOTSUPP (a real
+ * clock), -EPERM (a named queue of another user), -EINVAL (a time in the past).
  */
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
 {
@@ -429,7 +429,10 @@ int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
 		now = kwq_begin_advance_by(queue, time);
 	else if (now < kwq_queue_now(queue))
 		return -EINVAL;
-	/* Millions may be due, and at the end of time what is taken is due again. */
+	/*
+	 * There may be millions of due items. At the end of time, items that are taken back
+	 * are due again at once.
+	 */
 	while (kwq_advance_some(queue, now)) {
 		if (fatal_signal_pending(current))
 			return -EINTR;
@@ -441,7 +444,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_advance);
 
 static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
 {
-	/* No time: after a shut down nothing is remembered. */
+	/* Needs no time: nothing is remembered after a shut down. */
 	kwq_keyed_settle(container_of(queue, struct kwq_keyed, queue),
 			 kwq_keyed_item_of(item), 0);
 }
@@ -466,25 +469,25 @@ VISIBLE_IF_KUNIT void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drop_elsewhere);
 
 /**
- * kwq_keyed_free_gone_elsewhere() - have a worker free the items that ended in this hold
+ * kwq_keyed_free_gone_elsewhere() - let a worker free the items that ended in this hold
  * @keyed: the queue; its lock held
  *
- * For the queue's timer, which cannot free them itself. The end of a queue frees them
- * anyway, so a queue that ends needs no worker for that.
+ * For the queue's timer, which cannot free them itself. A queue that is ending needs no
+ * worker for that, because its end frees them anyway.
  *
  * Context: any.
  */
 void kwq_keyed_free_gone_elsewhere(struct kwq_keyed *keyed)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	/* If it is pending already, it takes the lock after this and sees them. */
+	/* If the work is pending already, it takes the lock later and sees these items. */
 	if (!keyed->ending)
 		queue_work(elsewhere, &keyed->work);
 }
 
 /*
- * Q10: what will never be handed out. After a SIGKILL the rest is dropped elsewhere, so
- * that the caller's end does not take as long as the queue is large (Q9).
+ * Q10: drops all items that will never be handed out. After a SIGKILL a worker drops the
+ * rest, so that the exit of the caller does not depend on the queue's size (Q9).
  */
 static void drop_all_keys(struct kwq_keyed *keyed)
 {
@@ -497,7 +500,7 @@ static void drop_all_keys(struct kwq_keyed *keyed)
 	}
 }
 
-/* The end of the queue frees what is left. No signal comes to a worker. */
+/* In a worker, which gets no signals. The end of the queue frees the rest. */
 static void drop_rest(struct kwq_keyed *keyed)
 {
 	while (!READ_ONCE(keyed->ending) &&
@@ -513,7 +516,7 @@ static void free_gone(struct kwq_keyed *keyed)
 	kwq_keyed_unlock(keyed, flags);
 }
 
-/* What a timer or a killed call leaves to a worker. */
+/* Does the work that a timer or a killed call left. */
 static void work_elsewhere(struct work_struct *work)
 {
 	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, work);
@@ -524,7 +527,7 @@ static void work_elsewhere(struct work_struct *work)
 }
 
 /**
- * kwq_keyed_shut_down() - refuse adds, drop what is waiting, wake everyone (Q8)
+ * kwq_keyed_shut_down() - refuse adds, drop waiting items, wake everyone (Q8)
  * @keyed: the queue
  *
  * Context: process; may sleep.
@@ -537,13 +540,13 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
 
 /**
- * kwq_keyed_drain() - shut down, and wait until all is done (Q9)
+ * kwq_keyed_drain() - shut down, and wait until all work is done (Q9)
  * @keyed: the queue
- * @deadline: until when, on the queue's clock; KTIME_MAX for ever
- * @since: what an earlier call said in @shut_downs, to go on with its wait; or 0
- * @shut_downs: out: for a call that goes on with this wait; never 0
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ * @since: 0, or the @shut_downs of an earlier call, to continue its wait
+ * @shut_downs: out: value for a call that continues this wait; never 0
  *
- * A shut down that came after the earlier call began ends this one's wait as well.
+ * A continued wait also ends by a shut down that came after the first call.
  *
  * Context: process; sleeps.
  * Return: as kwq_wait_drained().

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Keyed queues: bytes to items. What the device needs and drivers do not.
+ * Keyed queues: keys are bytes. Programs use them through the device; drivers do not.
  *
- * keyed.c	what can be done with a key; the queue's life
- * items.c	items: where they come from, when they go
- * table.c	what finds them by their keys
- * dead.c	the list of dead items
- * handle.c	who holds what; tickets
- * lease.c	for how long he may
- * stat.c	what a queue tells of itself
- * names.c	named queues and who may open them
- * quota.c	how many queues a user has, and how many bytes in them
+ * keyed.c	keys: add, remove, forget; the life of a queue
+ * items.c	items: allocated, counted, freed
+ * table.c	hash table from keys to items
+ * dead.c	list of dead items
+ * handle.c	handles: who holds an item; tickets
+ * lease.c	leases: how long an item may be held
+ * stat.c	state and counters of a queue
+ * names.c	named queues and the right to open them
+ * quota.c	queues and bytes of each user
  */
 #ifndef KWQ_KEYED_H
 #define KWQ_KEYED_H
@@ -27,29 +27,29 @@
 #include "table.h"
 
 /*
- * How many bytes a queue takes from its owner's quota at a time. Two of them may lie
+ * A queue takes bytes from its owner's quota in steps of this size. Up to two steps may lie
  * idle in each queue.
  */
 #define KWQ_QUOTA_STEP		(16 * 1024)
 
 /**
- * struct kwq_quota - what one user of one user namespace has
- * @node: in quotas, in quota.c; covered by quota_lock there
+ * struct kwq_quota - queues and bytes of one user of one user namespace
+ * @node: in quotas, in quota.c; protected by quota_lock there
  * @ns: the user namespace, with a reference; constant
  * @user: the user; constant
- * @parent: the quota of the owner of @ns, or the machine's; constant
- * @refs: covered by quota_lock: the queues and the quotas that point here
- * @nr_queues: covered by quota_lock: queues here and in all quotas below that are not
- *	exempt
- * @nr_exempt: covered by quota_lock: those that are
- * @ending: covered by quota_lock: those of @nr_queues that a worker frees, by
- *	&kwq_keyed.end, in the order in which that began; only in a user of the initial
+ * @parent: the quota of the owner of @ns, or of the machine; constant
+ * @refs: number of queues and quotas that point here; protected by quota_lock
+ * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
+ *	quota_lock
+ * @nr_exempt: the same for exempt queues; protected by quota_lock
+ * @ending: list by &kwq_keyed.end of those of @nr_queues that a worker frees, in the order
+ *	in which that began; protected by quota_lock. Used only for users of the initial
  *	user namespace
- * @bytes: what the queues of @nr_queues have taken
- * @exempt_bytes: what those of @nr_exempt have taken; 0 for the machine
- * @lock: covers @refused, and the list entries there
- * @refused: queues that were refused bytes here, by &kwq_keyed.refused
- * @tell: tells these that bytes came back
+ * @bytes: bytes taken by the queues in @nr_queues
+ * @exempt_bytes: bytes taken by the queues in @nr_exempt; 0 for the machine
+ * @lock: protects @refused and its list entries
+ * @refused: list by &kwq_keyed.refused of queues that were refused bytes here
+ * @tell: tells these queues that bytes came back
  */
 struct kwq_quota {
 	struct hlist_node node;
@@ -62,7 +62,7 @@ struct kwq_quota {
 	struct list_head ending;
 	atomic64_t bytes;
 	atomic64_t exempt_bytes;
-	spinlock_t lock;	/* for @refused */
+	spinlock_t lock;	/* protects @refused */
 	struct list_head refused;
 	struct work_struct tell;
 };
@@ -70,8 +70,8 @@ struct kwq_quota {
 /**
  * struct kwq_key - the bytes that identify an item
  * @bytes: the bytes
- * @len: how many, 1 to KWQ_KEY_MAX
- * @hash: for kwq_key_hash() to fill in
+ * @len: number of bytes, 1 to KWQ_KEY_MAX
+ * @hash: filled in by kwq_key_hash()
  */
 struct kwq_key {
 	const u8 *bytes;
@@ -81,22 +81,22 @@ struct kwq_key {
 
 /**
  * struct kwq_keyed_item - an item and its key
- * @item: its state, all of it
- * @by_key: in &kwq_keyed.table; then in &kwq_keyed.gone
- * @hash: of @key; constant
- * @key_len: bytes of @key; constant
- * @life: what the rest is used for
- * @ticket: the present or last hand-out or death, 0 before the first
- * @by_ticket: in &kwq_keyed.tickets, and
- * @held: in &kwq_handle.held, while it is processing
- * @remembered: in &kwq_keyed.remembered, while it is idle
- * @dead: in &kwq_keyed.dead, while it is dead
+ * @item: the whole state of the item
+ * @by_key: in &kwq_keyed.table; later in &kwq_keyed.gone
+ * @hash: hash of @key; constant
+ * @key_len: length of @key; constant
+ * @life: KWQ_LIFE_*; selects the member of the union
+ * @ticket: number of the last hand-out or death; 0 before the first
+ * @by_ticket: in &kwq_keyed.tickets while processing
+ * @held: in &kwq_handle.held while processing
+ * @remembered: in &kwq_keyed.remembered while idle
+ * @dead: in &kwq_keyed.dead while dead
  * @key: the key; constant
  *
- * All but the constants is covered by the queue's lock.
+ * All members but the constant ones are protected by the queue's lock.
  *
- * An item is in the table as long as it is not idle or has requeues to remember, and
- * for the moment between its insertion and the add that it was made for.
+ * An item is in the table while it is not idle or has requeues to remember. It is also
+ * there between its insertion and the add that needed it.
  */
 struct kwq_keyed_item {
 	struct kwq_item item;
@@ -117,15 +117,15 @@ struct kwq_keyed_item {
 };
 
 enum {
-	KWQ_LIFE_ADMITTED,	/* counted in nr_items, nr_bytes */
-	KWQ_LIFE_REMEMBERED,	/* so too; idle, and in kwq_keyed.remembered */
-	KWQ_LIFE_BURIED,	/* so too; dead, and in kwq_keyed.dead */
+	KWQ_LIFE_ADMITTED,	/* counted in nr_items and nr_bytes */
+	KWQ_LIFE_REMEMBERED,	/* the same, idle and in kwq_keyed.remembered */
+	KWQ_LIFE_BURIED,	/* the same, dead and in kwq_keyed.dead */
 };
 
 /**
- * struct kwq_lease - an item is held until
- * @link: in &kwq_keyed.leases while it is being processed
- * @expires: when it is to be taken back
+ * struct kwq_lease - how long an item may be held
+ * @link: in &kwq_keyed.leases while processing
+ * @expires: when the item is taken back
  * @ki: the item; constant
  */
 struct kwq_lease {
@@ -135,10 +135,10 @@ struct kwq_lease {
 };
 
 /**
- * kwq_lease_of() - where an item of a queue with leases has its own
- * @ki: the item
+ * kwq_lease_of() - the lease of an item
+ * @ki: the item; in a queue with leases
  *
- * Return: the lease, behind the key: items of other queues have no room for one.
+ * Return: the lease. It is stored behind the key, and only in queues with leases.
  */
 static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 {
@@ -147,11 +147,11 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 }
 
 /**
- * struct kwq_limits - how much a queue may hold, and how long its items may be held
- * @max_items: items
- * @max_bytes: bytes of items and their keys, as the allocator takes them
- * @lease: ns, up to KTIME_MAX, from a hand-out or its extension until it is taken
- *	back; 0 for never
+ * struct kwq_limits - limits of a queue
+ * @max_items: most items
+ * @max_bytes: most bytes of items and their keys, as rounded up by the allocator
+ * @lease: how long an item may be held after a hand-out or an extension, in ns up to
+ *	KTIME_MAX; 0 for ever
  */
 struct kwq_limits {
 	u64 max_items;
@@ -160,51 +160,52 @@ struct kwq_limits {
 };
 
 /**
- * struct kwq_keyed - a queue of keys; with 64 bits it fits into 8 KiB
+ * struct kwq_keyed - a queue of keys; fits into 8 KiB on 64-bit machines
  * @queue: the queue
  * @limits: constant
- * @small_key_max: the longest key that an item of the common size has room for; constant
+ * @small_key_max: the longest key for which an item of the common size has room; constant
  * @table: L: items by key
- * @tickets: L: items that are handed out, by ticket
- * @tops: of the two; constant
- * @ticket_factors: of the hashes of tickets, odd; constant
- * @nr_items: L: items
- * @nr_bytes: L: what they take up
- * @room: L: what they may take up before more is to be taken from @quota
- * @own_bytes: L: what the queue and its tables take up, taken from @quota, too
- * @limiter_bytes: L: what its limiters' pauses take of these
- * @awaits_room: L: an add or a poll found no room; pollers are told once there is some
- * @last_ticket: L: never wraps: 2^64 hand-outs and deaths
- * @remembered: L: idle items that have requeues, in the order of their becoming idle
- * @nr_remembered: L: how many
- * @bytes_remembered: L: what they take up, of @nr_bytes
- * @dead: L: dead items, by the ticket of their death
- * @leases: L: of the items that are held, those first that end first
- * @expired: L: leases that ended
- * @gone: L: items that ended in this hold of the lock, and are to be freed
- * @expects_new: whether the last add was of a new key; a guess, read without the lock
- * @nr_handles: L: open handles
- * @ref: one for each handle, and one for the name
- * @work: frees items that the timer ended, and drops what a killed shut down or drain
- *	has left; has no reference, and is not queued once @ending is set
- * @drops: @work is to drop items; set once, never cleared
- * @ending: L: the last reference is gone; also read without the lock
- * @quota: the owner's, in which it is counted; constant
- * @exempt: made by somebody with CAP_SYS_RESOURCE; constant
- * @refused_by: L: the quota that last refused bytes; or NULL
- * @refused: covered by the lock of @refused_by: on its list, to be told
- * @being_told: how many workers are telling its pollers of room in a quota
- * @owner: who may unlink it; constant
- * @group: constant
+ * @tickets: L: processing items by ticket
+ * @tops: top levels of the two tables; constant
+ * @ticket_factors: factors of the ticket hash, odd; constant
+ * @nr_items: L: number of items
+ * @nr_bytes: L: bytes of these items
+ * @room: L: bytes taken from @quota for items; at least @nr_bytes
+ * @own_bytes: L: bytes of the queue and its tables, taken from @quota as well
+ * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
+ * @awaits_room: L: an add or a poll found no room; pollers have to be told of room
+ * @last_ticket: L: number of hand-outs and deaths; cannot wrap
+ * @remembered: L: idle items with requeues, in the order in which they became idle
+ * @nr_remembered: L: number of these items
+ * @bytes_remembered: L: bytes of these items, part of @nr_bytes
+ * @dead: L: dead items by the ticket of their death
+ * @leases: L: leases of held items, earliest end first
+ * @expired: L: number of leases that expired
+ * @gone: L: items that ended in this hold of the lock, to be freed
+ * @expects_new: the last add was of a new key; a hint, read without the lock
+ * @nr_handles: L: number of open handles
+ * @ref: one reference for each handle and one for the name
+ * @work: frees items that the timer ended, and drops items that a killed shut down or drain
+ *	left; has no reference, and is not queued once @ending is set
+ * @drops: @work has to drop items; set once, never cleared
+ * @ending: L: the last reference was dropped; also read without the lock
+ * @quota: quota of the owner, which counts this queue; constant
+ * @exempt: the creator had CAP_SYS_RESOURCE; constant
+ * @refused_by: L: the quota that last refused bytes, or NULL
+ * @refused: in &kwq_quota.refused of @refused_by; protected by the lock there
+ * @being_told: number of workers that are telling this queue's pollers of room in a quota
+ * @owner: user who may unlink the queue; constant
+ * @group: group of the queue; constant
  * @mode: permission bits; constant
- * @name: allocated; or empty if it never had one; constant
- * @by_name: in names.c's tree; or, once @ending is set,
- * @end: in &kwq_quota.ending; covered by quota_lock, as
- * @end_number: which end it is of all that a worker takes care of; 0 for none
- * @free: frees the queue
- * @unlinked: had a name; written under names.c's lock
+ * @name: the name, allocated; empty for an unnamed queue; constant
+ * @by_name: in the tree of names.c; unused once @ending is set
+ * @end: in &kwq_quota.ending once @ending is set; protected by quota_lock
+ * @end_number: number of this end among those that a worker takes care of; 0 for none;
+ *	protected by quota_lock
+ * @free: work that frees the queue
+ * @unlinked: the name was removed; written under the lock of names.c
  *
- * L: covered by @queue.lock.
+ * L: protected by @queue.lock.
  */
 struct kwq_keyed {
 	struct kwq_queue queue;
@@ -255,14 +256,14 @@ struct kwq_keyed {
 };
 
 /**
- * struct kwq_handle - one open file description on a queue
+ * struct kwq_handle - one open file description of a queue
  * @keyed: the queue
- * @holder: what it holds
- * @held: the same items, in the order in which they were handed out
- * @last: the last of them; NULL without any
+ * @holder: counts its items
+ * @held: its items, in the order of their hand-outs
+ * @last: the last entry of @held; NULL if that is empty
  * @rights: KWQ_RIGHT_* bits; constant
  *
- * All but @keyed and @rights is covered by the queue's lock.
+ * All members but @keyed and @rights are protected by the queue's lock.
  */
 struct kwq_handle {
 	struct kwq_keyed *keyed;
@@ -273,10 +274,10 @@ struct kwq_handle {
 };
 
 /**
- * struct kwq_stock - what items are made of in the next hold of the lock
- * @small: items with short keys, each with the next in its @by_key
- * @large: one for a key of @large_len bytes; or NULL
- * @large_len: bytes of that key
+ * struct kwq_stock - memory for new items, allocated before the lock is taken
+ * @small: items for short keys, linked by @by_key
+ * @large: an item for a key of @large_len bytes, or NULL
+ * @large_len: length of that key
  */
 struct kwq_stock {
 	struct kwq_node *small;
@@ -285,12 +286,12 @@ struct kwq_stock {
 };
 
 /**
- * struct kwq_dead_page - where dead items are listed
+ * struct kwq_dead_page - buffer for a list of dead items
  * @entries: room for @max_items
  * @keys: room for @max_keys bytes of packed keys
  * @max_items: most items to list
  * @max_keys: most bytes of keys
- * @keys_len: out: bytes used at @keys
+ * @keys_len: out: bytes used in @keys
  */
 struct kwq_dead_page {
 	struct kwq_dead_entry *entries;
@@ -323,11 +324,11 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
 
 /**
- * kwq_keyed_settle() - put an item where its state belongs
+ * kwq_keyed_settle() - move an item to the list that its state asks for
  * @keyed: the queue; its lock held
- * @ki: an item that was just worked on; not to be touched any more, for if it
- *	turned idle with nothing to remember it is gone
- * @now: the time it is
+ * @ki: an item whose state may have changed. Do not touch it any more: if it is idle and
+ *	has nothing to remember, it is gone.
+ * @now: current time
  */
 static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 				    ktime_t now)
@@ -339,7 +340,7 @@ static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_it
 }
 
 /**
- * kwq_stock_empty() - free what is left
+ * kwq_stock_empty() - free unused memory of a stock
  * @stock: the stock
  * @keyed: the queue that it was for
  *
@@ -353,16 +354,16 @@ static inline void kwq_stock_empty(struct kwq_stock *stock,
 }
 
 /**
- * kwq_ticket_hash() - where a ticket is looked for
+ * kwq_ticket_hash() - hash a ticket
  * @keyed: the queue
  * @ticket: the ticket
  *
- * They are counted up. But who gets them chooses those that he keeps, and could have
- * all of them in one bucket, to be walked through under the lock. To multiply them by an
- * odd number that nobody knows would scatter any two of them (Dietzfelbinger and others,
- * "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997), but a series
- * with one distance stays one, and can come to lie in few buckets; so it is broken, and
- * multiplied again.
+ * Tickets are consecutive numbers, but a consumer chooses which ones it keeps. It could
+ * keep only tickets of one bucket, to make every walk under the lock long. So the hash
+ * multiplies by a secret odd number, which scatters any two tickets (Dietzfelbinger and
+ * others, "A Reliable Randomized Algorithm for the Closest-Pair Problem", 1997). But
+ * tickets at equal distances keep equal distances, and may share few buckets. So the
+ * product is folded and multiplied once more.
  *
  * Return: the hash.
  */
@@ -375,7 +376,7 @@ static inline u32 kwq_ticket_hash(const struct kwq_keyed *keyed, u64 ticket)
 }
 
 /**
- * kwq_keyed_find() - find a key's item
+ * kwq_keyed_find() - find the item of a key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  *
@@ -399,13 +400,13 @@ static inline struct kwq_keyed_item *kwq_keyed_find(struct kwq_keyed *keyed,
 }
 
 /**
- * kwq_keyed_provide() - get the tables what they lack
+ * kwq_keyed_provide() - give the tables the pages that they want
  * @keyed: the queue
  *
- * To be called after adds and hand-outs.
+ * Call it after adds and hand-outs.
  *
  * Context: process; may sleep.
- * Return: false if there is no memory for what one of them cannot do without.
+ * Return: false if a table is too crowded and there is no memory for it.
  */
 static inline bool kwq_keyed_provide(struct kwq_keyed *keyed)
 {
@@ -468,15 +469,15 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 /* handle.c */
 
 /**
- * struct kwq_fetch - where fetched items are put
+ * struct kwq_fetch - buffer for fetched items
  * @got: room for @max_items
  * @keys: room for @max_keys bytes of packed keys
  * @max_items: most items to fetch
  * @max_keys: most bytes of keys to fetch
- * @longest: the caller comes back with more room for a first key of up to so many
- *	bytes; 0 if it never does
- * @keys_len: out: bytes used at @keys
- * @lacking: out: the length of the first key, where -EMSGSIZE says that it does not fit
+ * @longest: the caller can provide room for a first key of up to this length; 0 if it
+ *	cannot provide more
+ * @keys_len: out: bytes used in @keys
+ * @lacking: out: after -EMSGSIZE, the length of the first key
  */
 struct kwq_fetch {
 	struct kwq_got *got;
@@ -489,12 +490,12 @@ struct kwq_fetch {
 };
 
 /**
- * kwq_fetch_wants_room() - does the caller come back with more room
- * @fetch: what it fetched with
- * @ret: what came of that
+ * kwq_fetch_wants_room() - can the caller provide the room that was lacking
+ * @fetch: the buffer
+ * @ret: result of the fetch
  *
- * Return: true if @ret is to be followed by another fetch, with room for
- * @fetch->lacking bytes of keys.
+ * Return: true if the caller should fetch again, with room for @fetch->lacking bytes of
+ * keys.
  */
 static inline bool kwq_fetch_wants_room(const struct kwq_fetch *fetch, int ret)
 {
@@ -543,9 +544,9 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 /* quota.c */
 
 /**
- * struct kwq_quota_ends - what somebody who was refused a queue waits for
- * @begun: the last end of a queue that had begun when the wait did
- * @seen: how many ends were over when it was last looked at
+ * struct kwq_quota_ends - what a refused creator of a queue waits for
+ * @begun: number of the last end of a queue that had begun before the wait
+ * @seen: how many ends were over at the last look
  */
 struct kwq_quota_ends {
 	u64 begun;
