@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A batch is worked off in chunks, each through a buffer in the kernel: user
- * memory is touched without any lock, read once, and written before something
- * depends on it. Where a chunk meets a fault it is taken again entry by entry,
- * so that all entries before the bad one have their effect and none after it.
+ * A batch is carried out in chunks. Each chunk passes through a buffer in the kernel. User
+ * memory is never accessed under a lock, is read once, and is written before anything
+ * depends on it. A chunk that meets a fault is repeated entry by entry, so that all entries
+ * before the fault take effect and no later ones do.
  */
 #include <linux/err.h>
 #include <linux/log2.h>
@@ -16,11 +16,12 @@
 #include "words.h"
 
 #define CHUNK_ENTRIES	64
-/* With 64 entries, their results and hashes it fits an allocation of 16 KiB. */
+/* With 64 entries, their results and hashes, the buffer fits into an allocation of 16 KiB. */
 #define CHUNK_KEYS	SZ_8K
 
 /*
- * The kernel's side of a batch. @hashes are those of the keys, if the entries have any.
+ * The kernel's buffer for a part of a batch. @hashes has the hashes of the keys, if the
+ * entries have keys.
  */
 struct chunk {
 	void *entries;
@@ -59,17 +60,17 @@ static void chunk_free(struct chunk *chunk)
 }
 
 /*
- * Who has one entry at a time pays for the way there and back each time. With a short
- * key, or none, it needs no chunk.
+ * A batch of one entry with a short key or none needs no chunk, which would dominate its
+ * cost.
  */
 #define ONE_KEY		64
 
 /**
- * struct one - the kernel's side of a batch of one entry
+ * struct one - the kernel's buffer for a batch of one entry
  * @entry: the entry
  * @key: its key
  * @result: its result
- * @hash: of the key
+ * @hash: hash of the key
  */
 struct one {
 	u64 entry[3];
@@ -85,7 +86,10 @@ static bool is_one(const struct kwq_batch *batch, u32 entry_size)
 	       batch->keys_len <= ONE_KEY;
 }
 
-/* A get of one item starts without a chunk whatever room the caller has: most keys are short. */
+/*
+ * A get of one item starts without a chunk, however much room the caller has. Most keys are
+ * short.
+ */
 static bool is_one_get(const struct kwq_batch *batch)
 {
 	BUILD_BUG_ON(sizeof(struct kwq_got) > sizeof_field(struct one, entry));
@@ -114,7 +118,7 @@ static u32 key_len(const struct kwq_batch_kind *kind, const struct chunk *chunk,
 	return *(const u32 *)(entry_at(kind, chunk, i) + kind->key_len_at);
 }
 
-/* The key of an entry, once those of all entries before it have been asked for. */
+/* Moves @key on to the key of entry @i. Call it for each entry in turn. */
 static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 len)
 {
 	key->bytes += key->len;
@@ -123,7 +127,10 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
 		key->hash = chunk->hashes[i];
 }
 
-/* Entries from @i on, all or up to one that lacks an item; which that is. */
+/*
+ * Carries out entries from @i on. It stops at one that lacks memory for a new item. Returns
+ * the number of the first entry that is not carried out.
+ */
 static __always_inline u32 take_some(struct kwq_handle *handle,
 				     const struct kwq_batch_kind *kind,
 				     struct chunk *chunk, u32 i, u32 nr,
@@ -149,8 +156,9 @@ static __always_inline u32 take_some(struct kwq_handle *handle,
 }
 
 /*
- * New keys need items, which are not allocated under the lock. How many there are is
- * known there only: what lies ready is a guess, and what is left over is freed.
+ * New keys need new items, which cannot be allocated under the lock. But only under the
+ * lock is it known how many keys are new. So the stock is filled by a guess, and the rest
+ * is freed.
  */
 static __always_inline void take_all(struct kwq_handle *handle,
 				     const struct kwq_batch_kind *kind,
@@ -162,7 +170,7 @@ static __always_inline void take_all(struct kwq_handle *handle,
 	u32 i = 0;
 
 	next_key(&key, chunk, 0, key_len(kind, chunk, 0));
-	/* data_race(): a guess */
+	/* data_race(): only a guess */
 	if (kind->makes_items && data_race(keyed->expects_new))
 		kwq_stock_fill(&stock, keyed, &key, nr);
 	while ((i = take_some(handle, kind, chunk, i, nr, &key, &stock)) < nr) {
@@ -192,7 +200,7 @@ static noinline __flatten void take_dones(struct kwq_handle *handle, struct chun
 	take_all(handle, &kwq_batch_done, chunk, nr);
 }
 
-/* What is asked for most has a loop of its own. */
+/* The most frequent kinds have their own specialised loops. */
 static void take_any(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		     struct chunk *chunk, u32 nr)
 {
@@ -214,16 +222,16 @@ static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_
 	if (batch->pad || batch->entry_size < first_size ||
 	    batch->entry_size > PAGE_SIZE)
 		return -EINVAL;
-	/* An address without any bytes would not be looked at. */
+	/* The address would be ignored without any bytes. */
 	if (batch->keys && !batch->keys_len)
 		return -EINVAL;
 	return 0;
 }
 
 /**
- * kwq_batch_check() - is a batch well formed
- * @kind: what its entries are
- * @batch: the batch; absent ones are well formed
+ * kwq_batch_check() - check the form of a batch
+ * @kind: kind of its entries
+ * @batch: the batch; absent batches are valid
  *
  * Return: 0, -EINVAL or -EMSGSIZE.
  */
@@ -234,8 +242,8 @@ int kwq_batch_check(const struct kwq_batch_kind *kind,
 }
 
 /**
- * kwq_batch_check_get() - is a batch to be filled in well formed
- * @batch: the batch; absent ones are well formed
+ * kwq_batch_check_get() - check the form of a batch for fetched items
+ * @batch: the batch; absent batches are valid
  *
  * Return: 0, -EINVAL or -EMSGSIZE.
  */
@@ -247,8 +255,8 @@ int kwq_batch_check_get(const struct kwq_batch *batch)
 }
 
 /**
- * kwq_batch_check_list_dead() - is a batch for dead items well formed
- * @batch: the batch; absent ones are well formed
+ * kwq_batch_check_list_dead() - check the form of a batch for dead items
+ * @batch: the batch; absent batches are valid
  *
  * Return: 0, -EINVAL or -EMSGSIZE.
  */
@@ -283,16 +291,16 @@ static int copy_entries_in(const struct kwq_batch_kind *kind,
 }
 
 /**
- * struct cursor - how far a batch came
- * @taken: entries taken
- * @key_offset: bytes of keys used by them; may lie beyond the end
+ * struct cursor - position in a batch
+ * @taken: number of entries taken
+ * @key_offset: bytes of keys used by these entries; may be beyond the end
  */
 struct cursor {
 	u32 taken;
 	u64 key_offset;
 };
 
-/* What is wrong with an entry's key, before it is read. */
+/* Checks the length of an entry's key before the key is read. */
 static int check_key(const struct kwq_batch *batch, u64 offset, u32 len)
 {
 	if (!len)
@@ -303,8 +311,8 @@ static int check_key(const struct kwq_batch *batch, u64 offset, u32 len)
 }
 
 /*
- * How many of the entries' keys can be read at once: as fit the chunk, up to the
- * first bad one, which is for a chunk of its own.
+ * Returns how many keys can be read at once. They have to fit into the chunk. They end
+ * before the first bad one, which gets a chunk of its own.
  */
 static u32 plan_keys(const struct kwq_batch_kind *kind,
 		     const struct chunk *chunk, const struct kwq_batch *batch,
@@ -340,9 +348,9 @@ static void hash_keys(const struct kwq_batch_kind *kind, const struct chunk *chu
 }
 
 /*
- * Q13: before something is taken its results say that they are not known. This shows
- * whether they can be written, for afterwards it would be too late. A result that
- * cannot be written any more reads as this error, never as a success.
+ * Q13: before an entry is taken, its result is set to unknown. This shows in time whether
+ * the result can be written. If it becomes unwritable later, it reads as this error and
+ * never as a success.
  */
 #define RESULT_UNKNOWN	(-EFAULT)
 
@@ -406,7 +414,10 @@ static noinline int take_many(struct kwq_handle *handle,
 		before = at.taken;
 		err = take_chunk(handle, kind, &chunk, batch, &at,
 				 min(most, batch->nr - at.taken));
-		/* Either nothing was taken, or the last results were lost. */
+		/*
+		 * Single entries meet the fault as well, or the last results could not be
+		 * written.
+		 */
 		if (err && (most == 1 || at.taken != before))
 			break;
 		if (err)
@@ -429,7 +440,7 @@ static int put_result(s32 __user *to, s32 result)
 	return kwq_words_to_user(to, &result, sizeof(result));
 }
 
-/* The same, of one entry that is known to fit. */
+/* take_chunk() for a batch of one entry that fits. */
 static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch, u32 *taken)
 {
@@ -455,7 +466,7 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 	if (!one.result)
 		take_all(handle, kind, &chunk, 1);
 	*taken = 1;
-	/* It was taken, even if that cannot be told any more. */
+	/* The entry was taken, even if its result cannot be written any more. */
 	put_result(result, one.result);
 	return 0;
 }
@@ -463,12 +474,12 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 /**
  * kwq_batch_take() - carry out the entries of a batch
  * @handle: the handle
- * @kind: what the entries are
+ * @kind: kind of its entries
  * @batch: the batch, checked
- * @taken: out: how many were taken, from the first on
+ * @taken: out: how many entries were taken, from the first on
  *
  * Context: process; may sleep.
- * Return: 0 if all were taken; what kept the next one from being so.
+ * Return: 0 if all were taken; else the error that stopped at the next entry.
  */
 int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		   const struct kwq_batch *batch, u32 *taken)
@@ -479,7 +490,7 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 	return take_many(handle, kind, batch, taken);
 }
 
-/* Copies entries out that the caller may know shorter or longer. */
+/* Copies out entries that may have another size in the caller's headers. */
 static int copy_entries_out(const struct kwq_batch *batch, u32 first,
 			    const void *entries, size_t entry_size, u32 nr)
 {
@@ -497,7 +508,7 @@ static int copy_entries_out(const struct kwq_batch *batch, u32 first,
 	return 0;
 }
 
-/* Fetches up to @nr items; what does not reach the caller goes back (O2). */
+/* Fetches up to @nr items. Items that do not reach the caller go back (O2). */
 static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 		     const struct kwq_batch *batch, struct cursor *at, u32 nr,
 		     const struct kwq_waiter *waiter)
@@ -525,14 +536,14 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 }
 
 /**
- * kwq_batch_take_last() - take a done that may share a hold of the lock with a get
- * @done: a batch of entries to be done, checked
- * @get: the batch to be filled in after that, checked
+ * kwq_batch_take_last() - take a done that can share a hold of the lock with a get
+ * @done: a batch of dones, checked
+ * @get: the batch for items fetched after that, checked
  * @last: out: the done, for kwq_batch_get()
  *
- * That is what a worker asks for who finishes one item and wants another one.
+ * A worker that finishes one item and wants another one asks for this.
  *
- * Return: how many entries were taken: 1, or 0 if @done is for kwq_batch_take();
+ * Return: how many entries were taken: 1, or 0 if @done has to go through kwq_batch_take();
  * -EFAULT.
  */
 int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *get,
@@ -554,7 +565,7 @@ int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *ge
 	return 1;
 }
 
-/* Finishes that one, and fetches what is ready; returns 0 if nothing is, as it seems. */
+/* Finishes that item and fetches a ready one. Returns 0 if there seems to be none. */
 static int finish_and_fetch(struct kwq_handle *handle, const struct kwq_last *last,
 			    struct kwq_fetch *fetch)
 {
@@ -564,7 +575,7 @@ static int finish_and_fetch(struct kwq_handle *handle, const struct kwq_last *la
 	if (!result)
 		ret = kwq_handle_done_and_fetch(handle, last->ticket, last->flags, &result,
 						fetch);
-	/* It was taken, even if that cannot be told any more. */
+	/* The entry was taken, even if its result cannot be written any more. */
 	put_result(last->result, result);
 	return ret;
 }
@@ -582,9 +593,9 @@ static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch
 }
 
 /*
- * Fetches one item with a buffer for the key that did not fit. The first key may be
- * another one by then, so the buffer at least doubles each time: @batch has no more
- * room than for a few of these.
+ * Fetches one item with a buffer large enough for the key that did not fit. The next first
+ * key may be longer. But the buffer at least doubles each time, so @batch's room limits the
+ * number of rounds.
  */
 static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_batch *batch,
 				 struct kwq_fetch *fetch, const struct kwq_waiter *waiter)
@@ -597,7 +608,7 @@ static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_bat
 		fetch->max_keys = min_t(u32, roundup_pow_of_two(fetch->lacking),
 					batch->keys_len);
 		keys = kmalloc(fetch->max_keys, GFP_KERNEL_ACCOUNT);
-		/* Then there is room for no key, and another getter gets the wake-up. */
+		/* Fetch without room for any key, so that another getter gets the wake-up. */
 		if (!keys) {
 			fetch->max_keys = 0;
 			fetch->longest = 0;
@@ -613,7 +624,7 @@ static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_bat
 	return ret;
 }
 
-/* Fetches one item, most often one with a short key. */
+/* Fetches one item, usually with a short key. */
 static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		   const struct kwq_waiter *waiter, const struct kwq_last *last)
 {
@@ -668,11 +679,11 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
  * kwq_batch_get() - fetch items into a batch (Q5, Q13)
  * @handle: the handle
  * @batch: the batch, checked
- * @waiter: how long to wait for the first item; none else is waited for
- * @last: what is done before, as kwq_batch_take_last() took it for this batch; or NULL
+ * @waiter: how long to wait for the first item; there is no wait for further ones
+ * @last: a done that kwq_batch_take_last() took for this batch, carried out first; or NULL
  *
  * Context: process; may sleep.
- * Return: how many were fetched, at least one; or why none.
+ * Return: how many items were fetched, at least one; or an error.
  */
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_waiter *waiter, const struct kwq_last *last)
@@ -686,7 +697,7 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
  * kwq_batch_list_dead() - list dead items into a batch (L11)
  * @handle: the handle
  * @batch: the batch, checked
- * @after: only deaths with a higher number
+ * @after: list only deaths with a higher number than this
  *
  * Context: process; may sleep.
  * Return: how many were listed; -EFAULT, -EMSGSIZE, -ENOMEM, -EINTR.
@@ -728,7 +739,7 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 		cond_resched();
 	}
 	chunk_free(&chunk);
-	/* What did not fit, or not all of it, is for the next call. */
+	/* Items that did not fit are for the next call. */
 	if (ret < 0 && !(at.taken && ret == -EMSGSIZE))
 		return ret;
 	return at.taken;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Batches between userspace and a handle: copies entries and keys in, carries them
- * out one by one, copies results or fetched items out (Q13).
+ * Batches between userspace and a handle. This copies entries and keys in, carries the
+ * entries out one by one, and copies results or fetched items out (Q13).
  */
 #ifndef KWQ_BATCH_H
 #define KWQ_BATCH_H
@@ -9,13 +9,13 @@
 #include "keyed.h"
 
 /**
- * struct kwq_batch_kind - what the entries of a batch are and do
- * @size: of an entry as this kernel knows it
- * @first_size: of an entry as it was first published
- * @key_len_at: where an entry has the length of its key
- * @makes_items: whether it takes a stock to carry them out
- * @take: carries out one entry, under the queue's lock; returns its result, or with
- *	nothing changed -EAGAIN if @stock is to be filled
+ * struct kwq_batch_kind - a kind of batch entries
+ * @size: size of an entry in this kernel
+ * @first_size: size of an entry as first published
+ * @key_len_at: offset of the length of the key in an entry
+ * @makes_items: true if @take may need a stock
+ * @take: carries out one entry under the queue's lock. Returns its result. -EAGAIN with
+ *	nothing changed means that @stock has to be filled
  */
 struct kwq_batch_kind {
 	u32 size;
@@ -43,12 +43,12 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		   const struct kwq_batch *batch, u32 *taken);
 
 /**
- * struct kwq_last - a done that shares a hold of the lock with the get behind it
- * @taken: whether there is one
- * @ticket: of what is done
+ * struct kwq_last - a done that shares a hold of the lock with the following get
+ * @taken: true if there is one
+ * @ticket: ticket of the item
  * @flags: KWQ_DONE_* bits
- * @err: why it is not to be done, or 0
- * @result: where to tell what became of it
+ * @err: why the item cannot be finished, or 0
+ * @result: where to write its result
  */
 struct kwq_last {
 	bool taken;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What the entries of a batch ask for: each is checked, and carried out, by itself.
- */
+/* The entries of batches, by kind. Each entry is checked and carried out by itself. */
 #include <linux/errno.h>
 #include <linux/stddef.h>
 #include "batch.h"
@@ -33,10 +31,10 @@ const struct kwq_batch_kind kwq_batch_add = {
 };
 
 /**
- * kwq_check_done() - is an entry of a done well formed
+ * kwq_check_done() - check the form of a done
  * @entry: the entry
  *
- * Return: 0; -EINVAL, for one that has not either a ticket or a key as well.
+ * Return: 0; -EINVAL, also if it has both or neither of a ticket and a key.
  */
 int kwq_check_done(const struct kwq_done_entry *entry)
 {
@@ -71,7 +69,7 @@ static int take_extend(struct kwq_handle *handle, const void *data,
 {
 	const struct kwq_extend_entry *entry = data;
 
-	/* Either a ticket or a key. */
+	/* It needs either a ticket or a key. */
 	if (entry->flags || !entry->ticket == !key->len)
 		return -EINVAL;
 	if (entry->ticket)

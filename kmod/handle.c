@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Handles: who holds which items, and what becomes of them when he vanishes.
- */
+/* Handles: the items that each holds, and how they return when it is closed. */
 #include <linux/err.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -9,11 +7,11 @@
 #include "keyed.h"
 
 /**
- * kwq_handle_open() - make a handle
+ * kwq_handle_open() - open a handle
  * @keyed: its queue; the handle takes a reference
  * @rights: KWQ_RIGHT_* bits
  *
- * Return: the handle; ERR_PTR of -ENOMEM.
+ * Return: the handle, or ERR_PTR(-ENOMEM).
  */
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 {
@@ -36,7 +34,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_open);
 
-/* By its ticket, whose hash that is, if it is held through this handle. */
+/* Finds an item by its ticket and the hash of that, if this handle holds it. */
 static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket, u32 hash)
 {
 	struct kwq_node *node = *kwq_table_bucket(&handle->keyed->tickets, hash);
@@ -66,7 +64,7 @@ static void hold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 		kwq_lease_begin(keyed, ki);
 }
 
-/* An item is about to leave the handle, in whichever way. */
+/* An item is about to leave its handle, for any reason. */
 static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash)
 {
 	struct kwq_keyed *keyed = handle->keyed;
@@ -81,10 +79,10 @@ static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 has
 }
 
 /**
- * kwq_handle_take_back() - take an item back from whoever holds it (O1, O3, L12)
+ * kwq_handle_take_back() - take an item back from its holder (O1, O3, L12)
  * @keyed: the queue; its lock held
- * @ki: an item that is being processed; not to be touched any more
- * @now: the time it is
+ * @ki: a processing item; do not touch it afterwards
+ * @now: current time
  */
 void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			  ktime_t now)
@@ -97,8 +95,8 @@ void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 }
 
 /**
- * kwq_handle_close() - end a handle, and give back what it holds (O1)
- * @handle: the handle; no call through it is under way
+ * kwq_handle_close() - close a handle, and give back its items (O1)
+ * @handle: the handle; no call uses it any more
  *
  * Context: process; may sleep.
  */
@@ -135,35 +133,36 @@ void kwq_handle_close(struct kwq_handle *handle)
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
 
 /**
- * kwq_handle_flush() - a process has closed one of its descriptors of a handle (O7)
- * @handle: the handle; other descriptors of it may stay
+ * kwq_handle_flush() - a process closed one of its descriptors of a handle (O7)
+ * @handle: the handle; it may have other descriptors
  *
- * Passes on what wake-ups this process may have consumed. An item wakes one of the
- * epolls that watch with EPOLLEXCLUSIVE. If their process dies, or closes the queue,
- * before its get, the item lies ready while the others sleep (Q5). So each close of a
- * descriptor, also at a process's exit, its exec or its death, wakes once more for all
- * items that are ready.
+ * This passes on wake-ups that the process may have consumed. A ready item wakes one of the
+ * epolls that watch with EPOLLEXCLUSIVE. If its process dies or closes the queue before it
+ * gets the item, the item stays ready while the others sleep (Q5). So each close of a
+ * descriptor wakes waiters once more for all ready items. A process also closes its
+ * descriptors when it exits, executes or dies.
  *
- * The closing process cannot consume that wake-up, too. ep_poll_callback() takes one for
- * EPOLLEXCLUSIVE only if a task sleeps in epoll_wait() on that epoll, and no task of a
- * dying process does so. If a process closes the queue while another of its threads
- * sleeps there, that thread may take it; then kwq_handle_close() wakes again, after
+ * The closing process cannot consume this second wake-up, too. With EPOLLEXCLUSIVE,
+ * ep_poll_callback() consumes it only if a task sleeps in epoll_wait() on that epoll. No
+ * task of a dying process does so. If another thread of a closing process sleeps there,
+ * that thread may consume it. In that case kwq_handle_close() wakes once more, after
  * eventpoll_release() has taken the handle out of all epolls.
  *
- * What else there is:
- * - A getter that sleeps in its own call, or is killed there, has taken the item or
- *   passes the wake-up on: see fetch_or_wait().
- * - poll(), select() and an epoll without EPOLLEXCLUSIVE consume no wake-up: all of them
- *   are woken for every item.
- * - One epoll that several processes share wakes one of them. If that one dies before
- *   ep_send_events(), or with EPOLLET after it, the close of its own descriptor of the
- *   queue reaches the others: ep_poll_callback() wakes the next sleeper of an epoll
- *   whether or not the event is listed already.
+ * Other waiters lose no wake-up:
+ * - A getter that sleeps in its own call, or is killed there, has taken the item or passes
+ *   the wake-up on: see fetch_or_wait().
+ * - poll(), select() and epolls without EPOLLEXCLUSIVE are all woken for each item, and
+ *   consume no wake-up.
+ * - If several processes share one epoll, one of them is woken. It may die before
+ *   ep_send_events(), or after it with EPOLLET. Then the close of its own descriptor of the
+ *   queue wakes the others: ep_poll_callback() wakes the next sleeper of an epoll, even if
+ *   the event is listed already.
  *
- * Not covered, since the kernel calls nobody then: a process that has closed its
- * descriptor of a shared handle and waits in an epoll that watches it all the same, so
- * that it cannot get at all (epoll(7) warns of this); a thread that ends without its
- * process; a process that shares its table of descriptors (CLONE_FILES) with another.
+ * Three cases are not covered, because the kernel calls no file operation then. In the
+ * first, a process waits in an epoll that watches a shared handle after it has closed its
+ * own descriptor of it (epoll(7) warns of this). In the second, a thread ends but its
+ * process does not. In the third, a process ends that shares its table of descriptors
+ * (CLONE_FILES) with another.
  *
  * Context: process; may sleep.
  */
@@ -179,8 +178,8 @@ void kwq_handle_flush(struct kwq_handle *handle)
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_flush);
 
 /*
- * Hands out what fits. The keys are copied as well: an item may be finished, and
- * freed, by another thread of the same handle as soon as the lock is dropped.
+ * Hands out the items that fit. Keys are copied under the lock: as soon as it is dropped,
+ * another thread with this handle may finish an item and free it.
  */
 static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktime_t now)
 {
@@ -218,7 +217,7 @@ static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktim
 	return nr ?: -EMSGSIZE;
 }
 
-/* All but what is to be provided for it. */
+/* kwq_handle_fetch() without the allocation of pages. */
 static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 			 const struct kwq_waiter *waiter)
 {
@@ -234,8 +233,8 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 			ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
 	} while (!ret);
 	/*
-	 * Pass the wake-up on, for this getter may have consumed it and leaves the item.
-	 * A getter that comes back with more room keeps it.
+	 * Pass the wake-up on: this getter may have consumed it, and it leaves the item. A
+	 * getter that returns with more room keeps it.
 	 */
 	if (ret < 0 && queue->core.nr_ready && !kwq_fetch_wants_room(fetch, ret))
 		kwq_pass_on_locked(queue);
@@ -244,19 +243,18 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 }
 
 /**
- * kwq_handle_fetch() - get items, waiting for the first (Q5, Q13)
+ * kwq_handle_fetch() - get items, and wait for the first one (Q5, Q13)
  * @handle: the handle
- * @fetch: where to put them
+ * @fetch: buffer for the items
  * @waiter: how long to wait
  *
- * Context: process; may sleep.
- * If kwq_fetch_wants_room() says so afterwards, the caller has to fetch again at once,
- * with that room or with @fetch->longest 0: until then it keeps a wake-up that may be
- * meant for another getter.
+ * Context: process; may sleep. If kwq_fetch_wants_room() returns true afterwards, the
+ * caller must fetch again at once, with that room or with 0 in @fetch->longest. Until then
+ * it keeps a wake-up that may be meant for another getter.
  *
- * Return: how many were fetched, at least one; -EMSGSIZE if the first one's key
- * does not fit, -ENOMEM if it could not be found by its ticket, and what
- * kwq_wait_locked() returns.
+ * Return: how many items were fetched, at least one; -EMSGSIZE if the key of the first one
+ * does not fit; -ENOMEM if the table of tickets is too crowded; or the result of
+ * kwq_wait_locked().
  */
 __flatten int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
 			       const struct kwq_waiter *waiter)
@@ -271,13 +269,13 @@ __flatten int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetc
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_fetch);
 
 /**
- * kwq_handle_unfetch() - put fetched items back where they were (O2)
+ * kwq_handle_unfetch() - undo hand-outs of fetched items (O2)
  * @handle: the handle
- * @got: what kwq_handle_fetch() filled in
- * @nr: how many of them, at most KWQ_ITEMS_PER_HOLD
+ * @got: the items, from kwq_handle_fetch()
+ * @nr: their number, at most KWQ_ITEMS_PER_HOLD
  *
- * Those that another thread has finished meanwhile, or whose lease has ended, are
- * left alone.
+ * Leaves items alone that another thread has finished meanwhile, or whose lease has
+ * expired.
  */
 noinline void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
 				 u32 nr)
@@ -318,10 +316,10 @@ static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
  * @handle: the handle; its queue's lock held
  * @ticket: the ticket
  * @done_flags: KWQ_DONE_* bits
- * @now: the time it is
+ * @now: current time
  *
- * Return: as kwq_core_done(); -ESTALE if the handle holds nothing
- * under that ticket, or no longer (O3).
+ * Return: as kwq_core_done(); -ESTALE if the handle holds nothing under that ticket any
+ * more (O3).
  */
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			   ktime_t now)
@@ -338,7 +336,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_locked);
  * @handle: the handle; its queue's lock held
  * @key: the key, with its hash
  * @done_flags: KWQ_DONE_* bits
- * @now: the time it is
+ * @now: current time
  *
  * Return: as kwq_core_done(); -ENOENT if no such key is being
  * processed, -EPERM if another handle holds it.
@@ -356,18 +354,18 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
 
 /**
- * kwq_handle_done_and_fetch() - finish an item by its ticket, and get what is ready
+ * kwq_handle_done_and_fetch() - finish an item by its ticket, and get ready items
  * @handle: the handle
  * @ticket: the ticket
  * @done_flags: KWQ_DONE_* bits
- * @result: out: as kwq_handle_done_locked()
- * @fetch: where to put what is fetched
+ * @result: out: the result of kwq_handle_done_locked()
+ * @fetch: buffer for the items
  *
- * All in one hold of the lock.
+ * Both happen in one hold of the lock.
  *
  * Context: process; may sleep.
- * Return: how many were fetched; 0 if it takes kwq_handle_fetch(), because nothing is
- * ready or it cannot be fetched so easily.
+ * Return: how many items were fetched; 0 if nothing is ready or the caller needs
+ * kwq_handle_fetch() to get it.
  */
 int kwq_handle_done_and_fetch(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			      s32 *result, struct kwq_fetch *fetch)
@@ -389,14 +387,14 @@ int kwq_handle_done_and_fetch(struct kwq_handle *handle, u64 ticket, u32 done_fl
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_and_fetch);
 
 /**
- * kwq_handle_extend_locked() - begin the lease of an item again (O3)
+ * kwq_handle_extend_locked() - restart the lease of an item (O3)
  * @handle: the handle; its queue's lock held
  * @ticket: the item's ticket
- * @now: the time it is
+ * @now: current time
  *
- * Where there are no leases every one is good for ever, and so is an extension.
+ * In a queue without leases this only checks the ticket.
  *
- * Return: 0; -ESTALE if the handle holds nothing under that ticket, or no longer.
+ * Return: 0; -ESTALE if the handle holds nothing under that ticket any more.
  */
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 {
@@ -411,10 +409,10 @@ int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_locked);
 
 /**
- * kwq_handle_extend_key_locked() - begin the lease of an item again, by its key
+ * kwq_handle_extend_key_locked() - restart the lease of an item, by its key
  * @handle: the handle; its queue's lock held
  * @key: the key, with its hash
- * @now: the time it is
+ * @now: current time
  *
  * Return: 0; -ENOENT if no such key is being processed, -EPERM if another handle
  * holds it.

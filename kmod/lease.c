@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Leases: an item that is held for longer than its queue allows is taken back, as if
- * its handle had been closed (O3). Whoever held it learns so by his ticket, which is
- * good for that one hand-out.
+ * Leases: an item that is held for longer than its queue allows is taken back, as if its
+ * handle had been closed (O3). The ticket is valid for that one hand-out only. So the
+ * former holder finds out when it uses the ticket.
  *
- * All leases of a queue are equally long. So in the order in which they were given or
- * extended they also end, and the list of them is sorted without being searched: to
- * give, extend and end one is O(1), and the queue's one timer needs to know the first
- * only (D6).
+ * All leases of a queue have the same length, so they end in the order in which they began
+ * or were extended. The list of leases is sorted without a search. To begin, extend or end
+ * a lease is O(1), and the queue's timer needs only the first one (D6).
  *
- * The queue's lease_end is a lower bound of the first lease's end. A hand-out lowers it;
- * a done or an extension leaves it, and the timer that is armed for it, alone. When
- * that time comes end_leases() finds nothing due, and sets it exactly. So the timer
- * fires once in vain in the length of a lease, and get and done do not arm it.
+ * @lease_end of the queue is a lower bound for the end of the first lease. A hand-out may
+ * lower it. A done or an extension does not change it, and does not touch the timer. When
+ * that time comes, end_leases() may find nothing due, and sets the exact time. So the timer
+ * fires in vain at most once per length of a lease, and get and done need not arm it.
  */
 #include <linux/list.h>
 #include "keyed.h"
@@ -36,7 +35,7 @@ static void give(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t now)
 }
 
 /**
- * kwq_lease_begin() - an item was handed out
+ * kwq_lease_begin() - begin the lease of an item that was handed out
  * @keyed: the queue; its lock held
  * @ki: the item
  */
@@ -48,10 +47,10 @@ noinline void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 }
 
 /**
- * kwq_lease_extend() - an item's lease begins again now
+ * kwq_lease_extend() - restart the lease of an item
  * @keyed: the queue; its lock held
- * @ki: an item that is being processed
- * @now: the time it is
+ * @ki: a processing item
+ * @now: current time
  */
 void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		      ktime_t now)
@@ -64,7 +63,7 @@ void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 }
 
 /**
- * kwq_lease_end() - an item is not held any more
+ * kwq_lease_end() - end the lease of an item that is no longer held
  * @keyed: the queue; its lock held
  * @ki: the item
  */
@@ -76,10 +75,10 @@ noinline void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 }
 
 /*
- * The queue's timer calls it, in softirq context, so nothing may be freed here. An item
- * that is taken back is ready or dead, and stays in the table. After a shut down an item
- * that was lost too often goes (L12): it is put by, and a worker frees it. Its bytes are
- * given back already, so they must not wait for a holder who does nothing (O9).
+ * Called by the queue's timer in softirq context, so it must not free anything. An item
+ * that is taken back stays in the table, ready or dead. But after a shut down, an item that
+ * was lost too often is removed (L12). A worker frees it. Its bytes were given back
+ * already, so this must not depend on another call (O9).
  */
 static bool end_leases(struct kwq_queue *queue, ktime_t now)
 {
@@ -103,8 +102,8 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 }
 
 /**
- * kwq_lease_init() - let a queue take back what is held for too long
- * @keyed: the queue; its limits are set
+ * kwq_lease_init() - set a queue up to end leases
+ * @keyed: the queue, with its limits set
  */
 void kwq_lease_init(struct kwq_keyed *keyed)
 {
