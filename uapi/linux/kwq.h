@@ -509,7 +509,7 @@ struct kwq_done_entry {
 	__u32 flags;
 };
 
-#define KWQ_FINISHED		0		/* idle now */
+#define KWQ_FINISHED		0		/* nothing is left to do */
 #define KWQ_REQUEUED		(1 << 0)	/* had been added meanwhile; ready again */
 #define KWQ_STILL_WAITING	(1 << 1)	/* still waiting for a time */
 
