@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/kwq and the queues' descriptors. Every request has the same steps: copy
- * in, validate, call, copy out.
+ * /dev/kwq and queue descriptors. Every request has the same steps: copy in, validate,
+ * call, copy out.
  */
 #include <linux/anon_inodes.h>
 #include <linux/err.h>
@@ -24,8 +24,8 @@
 #include "words.h"
 
 /*
- * The structures as they were first published. They may grow at their end, and
- * these numbers stay.
+ * Sizes of the structures as first published. Structures may grow at their end; these
+ * numbers stay.
  */
 #define KWQ_INFO_FIRST		96
 #define KWQ_CREATE_FIRST	312
@@ -81,9 +81,9 @@ MODULE_PARM_DESC(max_bytes, "most bytes of items and keys that a queue may be gi
 static const struct file_operations queue_fops;
 
 /*
- * Copies a structure in whose first member is its own size. It has the first size at
- * least, so that much is read at once, and what lies behind it by itself: nothing is
- * read twice.
+ * Copies in a structure that begins with its own size. The caller's structure has at least
+ * the first published size. So that part is read at once, and any bytes behind it
+ * separately. Nothing is read twice.
  */
 static __always_inline int copy_in(void *to, size_t size, size_t first_size,
 				   const void __user *from)
@@ -100,7 +100,7 @@ static __always_inline int copy_in(void *to, size_t size, size_t first_size,
 				     from + first_size, *usize - first_size);
 }
 
-/* Copies a structure out that the caller knows with @usize bytes. */
+/* Copies out a structure that has @usize bytes in the caller's headers. */
 static int copy_out_as(void __user *to, void *from, size_t size, u32 usize)
 {
 	size = min_t(size_t, size, usize);
@@ -111,7 +111,7 @@ static int copy_out_as(void __user *to, void *from, size_t size, u32 usize)
 	return 0;
 }
 
-/* The same for a structure of which only the size is read. */
+/* The same for a structure of which the caller passes only the size. */
 static int copy_out(void __user *to, void *from, size_t size, size_t first_size)
 {
 	u32 usize;
@@ -123,7 +123,7 @@ static int copy_out(void __user *to, void *from, size_t size, size_t first_size)
 	return copy_out_as(to, from, size, usize);
 }
 
-/* A name member: ended by a NUL and padded with them. */
+/* A name member holds a name, padded with NULs, at least one. */
 static int check_name_member(const u8 *name)
 {
 	size_t len = strnlen(name, KWQ_NAME_MAX + 1);
@@ -142,7 +142,7 @@ static int check_opening(u32 open_flags, u32 rights)
 	return !rights || rights & ~ALL_RIGHTS ? -EINVAL : 0;
 }
 
-/* What others make of the file; the rights themselves are the handle's. */
+/* File mode for other users of the file, such as fdinfo. The handle has the rights. */
 static int file_access(u32 rights)
 {
 	if (!(rights & KWQ_RIGHT_WRITE))
@@ -157,7 +157,7 @@ static bool may(const struct file *file, u32 right)
 	return handle->rights & right;
 }
 
-/* An open descriptor that nobody can see yet. */
+/* An open descriptor that is not yet visible. */
 struct new_fd {
 	struct file *file;
 	int fd;
@@ -228,8 +228,8 @@ static int open_name(const char *name, u32 open_flags, u32 rights)
 }
 
 /*
- * Copies a configuration in: its limiters, too, may be known shorter or longer. The
- * caller frees *@config.
+ * Copies a configuration in. Its limiters may have another size in the caller's headers,
+ * too. The caller frees *@config.
  */
 static int copy_in_config(struct kwq_limiter_config **config,
 			  const void __user *uarg)
@@ -306,7 +306,7 @@ static int create(const struct kwq_create *arg,
 	err = new_fd_prepare(&new, keyed, arg->open_flags, arg->rights);
 	if (err)
 		goto put_keyed;
-	/* The last step that can fail: a name is for others to see at once. */
+	/* The last step that can fail, because a name is visible at once. */
 	if (*keyed->name)
 		err = kwq_names_add(keyed);
 	if (err)
@@ -351,7 +351,7 @@ static int create_or_open(const struct kwq_create *arg,
 		if (fatal_signal_pending(current))
 			break;
 		cond_resched();
-		/* Made by somebody meanwhile: then open it. */
+		/* Somebody else created it meanwhile, so open it. */
 	} while (ret == -EEXIST && arg->flags & KWQ_CREATE_OR_OPEN);
 	return ret;
 }
@@ -422,7 +422,7 @@ static long ioctl_info(void __user *uarg)
 	return copy_out(uarg, &arg, sizeof(arg), KWQ_INFO_FIRST);
 }
 
-/* As many entries as go through one buffer of a page. */
+/* Number of entries that fit into a buffer of one page. */
 #define LIST_CHUNK	(PAGE_SIZE / sizeof(struct kwq_list_entry))
 
 static int check_list(const struct kwq_list *arg)
@@ -484,7 +484,7 @@ static long device_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *uarg = (void __user *)arg;
 
-	/* All of it: a filter that denies a request is not to be passed by another size. */
+	/* Compare the whole number, so that another size cannot pass a seccomp filter. */
 	switch (cmd) {
 	case KWQ_IOC_INFO:
 		return ioctl_info(uarg);
@@ -553,8 +553,8 @@ static noinline __flatten long queue_done(struct file *file, void __user *uarg)
 }
 
 /*
- * Until when a call waits, on the queue's clock. One that goes on after a signal has
- * the deadline that it had before.
+ * Returns the deadline of a wait, on the queue's clock. A wait that continues after a
+ * signal keeps its deadline.
  */
 static ktime_t deadline_of(struct kwq_keyed *keyed, u64 deadline, bool relative, u64 resume)
 {
@@ -568,13 +568,13 @@ static ktime_t deadline_of(struct kwq_keyed *keyed, u64 deadline, bool relative,
 	return ktime_add_safe(now, min_t(u64, deadline, KTIME_MAX));
 }
 
-/* For the call that is restarted: what it finds here is never 0. */
+/* Returns the value of @resume for a restarted call; never 0. */
 static u64 resume_at(struct kwq_keyed *keyed, ktime_t deadline)
 {
 	return max(kwq_caller_time(keyed, deadline), 1);
 }
 
-/* An argument that the request would not look at is a mistake of the caller (U3). */
+/* A non-zero argument that the request ignores is an error (U3). */
 static int check_get_wait(const struct kwq_get *arg)
 {
 	if (arg->flags & ~(KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE))
@@ -584,7 +584,7 @@ static int check_get_wait(const struct kwq_get *arg)
 	if (arg->flags & KWQ_GET_NONBLOCK &&
 	    (arg->flags & KWQ_GET_RELATIVE || arg->deadline))
 		return -EINVAL;
-	/* Only a wait without an add and without a done is ever restarted. */
+	/* Only a wait without adds and dones is ever restarted. */
 	if (arg->resume && (!(arg->flags & KWQ_GET_RELATIVE) || arg->add.nr || arg->done.nr))
 		return -EINVAL;
 	return 0;
@@ -609,15 +609,15 @@ static int put_numbers(struct kwq_get __user *uarg, const struct kwq_get *arg)
 }
 
 /*
- * Adds and finishes, and tells the caller how far that came. Or *@last is to be finished
- * by the get, if @last->taken is set.
+ * Adds and finishes items, and writes the two numbers. A done that the get can finish is
+ * stored in @last instead, with @last->taken set.
  */
 static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 			  struct kwq_get __user *uarg, struct kwq_last *last)
 {
 	int ret = 0;
 
-	/* Can the numbers be written? Afterwards it would be too late. */
+	/* Check that the numbers can be written, while nothing has changed yet. */
 	if (put_numbers(uarg, arg))
 		return -EFAULT;
 	if (arg->add.nr)
@@ -635,7 +635,7 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 	return put_numbers(uarg, arg) ?: ret;
 }
 
-/* A wait that may go on keeps its deadline; one that is over leaves none behind. */
+/* Stores the deadline of a wait that will continue, and zeroes that of a wait that is over. */
 static noinline int put_resume(struct kwq_get __user *uarg, struct kwq_keyed *keyed,
 			       ktime_t deadline, int ret)
 {
@@ -673,7 +673,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 	waiter.nonblock = file->f_flags & O_NONBLOCK ||
 			  arg.flags & KWQ_GET_NONBLOCK;
 	ret = kwq_batch_get(handle, &arg.get, &waiter, last.taken ? &last : NULL);
-	/* What was added and finished must not be so again by a restart. */
+	/* A restart must not add or finish anything again. */
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;
 	if (arg.flags & KWQ_GET_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
@@ -724,7 +724,7 @@ static long queue_drain(struct file *file, struct kwq_drain __user *uarg)
 	} else if (!arg.resume && !arg.shut_downs) {
 		return ret;
 	}
-	/* Without these the wait would begin anew, or miss a shut down meanwhile. */
+	/* Without these values a restart would begin a new wait, or miss a shut down in between. */
 	if ((put_user(resume, &uarg->resume) || put_user(seen, &uarg->shut_downs)) &&
 	    ret == -ERESTARTSYS)
 		return -EINTR;
@@ -841,7 +841,7 @@ static long queue_stat(struct file *file, void __user *uarg)
 	return copy_out(uarg, &arg, sizeof(arg), KWQ_STAT_FIRST);
 }
 
-/* What is seldom asked for. */
+/* Requests that are not frequent. */
 static noinline long queue_ask(struct file *file, unsigned int cmd, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -884,7 +884,7 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	void __user *uarg = (void __user *)arg;
 
-	/* As in device_ioctl(). */
+	/* Compare the whole number, as in device_ioctl(). */
 	switch (cmd) {
 	case KWQ_IOC_ADD:
 		return queue_add(file, uarg);
@@ -982,9 +982,9 @@ static struct miscdevice device = {
 };
 
 /**
- * kwq_chardev_register() - make /dev/kwq
+ * kwq_chardev_register() - create /dev/kwq
  *
- * Return: 0, or what misc_register() returns.
+ * Return: 0, or the error of misc_register().
  */
 int kwq_chardev_register(void)
 {
@@ -992,7 +992,7 @@ int kwq_chardev_register(void)
 }
 
 /**
- * kwq_chardev_unregister() - take /dev/kwq away
+ * kwq_chardev_unregister() - remove /dev/kwq
  */
 void kwq_chardev_unregister(void)
 {

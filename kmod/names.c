@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Named queues. Like a POSIX message queue a name holds a reference to its queue
- * until it is unlinked, and who may open it is decided as for a file.
+ * Named queues. As with a POSIX message queue, a name holds a reference to its queue until
+ * it is unlinked. The right to open a queue is decided as for a file.
  *
- * Names belong to the caller's net namespace, as those of abstract sockets do, the
- * other names by which strangers on one machine find each other without a file
- * system. An IPC namespace would say more of what a queue is, but tells no module
- * when it ends: names would outlive their container, with nobody left who can unlink
- * them. Whoever shares the host's network, sees the host's queues.
+ * Names belong to the caller's net namespace, like those of abstract sockets, which also
+ * let unrelated processes meet without a file system. An IPC namespace would fit a queue
+ * better, but it does not tell modules when it ends. Names would outlive their container,
+ * and nobody could unlink them. Processes that share the host's network see the host's
+ * queues.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -25,8 +25,8 @@
 static DEFINE_MUTEX(names_lock);
 
 /**
- * struct names - the names of one net namespace
- * @root: covered by names_lock
+ * struct names - names of one net namespace
+ * @root: queues by name; protected by names_lock
  */
 struct names {
 	struct rb_root root;
@@ -39,13 +39,13 @@ static struct names *names_of(const struct net *net)
 	return net_generic(net, names_id);
 }
 
-/* The caller's. It has the namespace, so that does not end meanwhile. */
+/* The caller's names. The caller holds a reference to its namespace. */
 static struct names *own_names(void)
 {
 	return names_of(current->nsproxy->net_ns);
 }
 
-/* Root of a container is so for what is in it. */
+/* Root in a container has power over the container's queues. */
 static bool has_power(int capability)
 {
 	return ns_capable(current->nsproxy->net_ns->user_ns, capability);
@@ -76,8 +76,8 @@ static struct kwq_keyed *find_locked(const char *name)
 }
 
 /**
- * kwq_names_check() - may a queue be called so
- * @name: ended by a NUL
+ * kwq_names_check() - check the form of a name
+ * @name: a name, ended by a NUL
  *
  * Return: 0, or -EINVAL.
  */
@@ -91,10 +91,10 @@ int kwq_names_check(const char *name)
 EXPORT_SYMBOL_IF_KUNIT(kwq_names_check);
 
 /**
- * kwq_names_add() - give a queue its name
- * @keyed: the queue; @keyed->name is the name. The name takes a reference.
+ * kwq_names_add() - publish a queue's name
+ * @keyed: the queue; @keyed->name is the name, and takes a reference
  *
- * The module cannot be unloaded while there is a name, lest items be lost.
+ * A name keeps the module loaded, because its queue may hold items.
  *
  * Context: process; may sleep.
  * Return: 0, or -EEXIST.
@@ -115,7 +115,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_names_add);
  * @name: the name
  *
  * Context: process; may sleep.
- * Return: the queue, with a reference for the caller; NULL if there is none.
+ * Return: the queue, with a reference for the caller; NULL if there is none of that name.
  */
 struct kwq_keyed *kwq_names_find(const char *name)
 {
@@ -136,7 +136,7 @@ static void take_away_locked(struct names *names, struct kwq_keyed *keyed)
 	WRITE_ONCE(keyed->unlinked, true);
 }
 
-/* What kwq_names_add() took. */
+/* Undoes kwq_names_add(). */
 static void put_named(struct kwq_keyed *keyed)
 {
 	kwq_keyed_put(keyed);
@@ -149,10 +149,10 @@ static bool may_unlink(const struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_names_unlink() - take a queue's name away
+ * kwq_names_unlink() - remove a queue's name
  * @name: the name
  *
- * The queue goes when its last handle does.
+ * The queue lives until its last handle is closed.
  *
  * Context: process; may sleep. The caller keeps the module loaded.
  * Return: 0, -ENOENT or -EPERM.
@@ -193,12 +193,12 @@ static struct rb_node *first_after_locked(const char *after)
 
 /**
  * kwq_names_list() - list queues by name
- * @after: only names that sort after this one
+ * @after: list only names that sort after this one
  * @entries: filled in
- * @nr: how many at most
+ * @nr: most entries to fill in
  *
  * Context: process; may sleep.
- * Return: how many were filled in.
+ * Return: how many entries were filled in.
  */
 u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr)
 {
@@ -222,11 +222,11 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr)
 EXPORT_SYMBOL_IF_KUNIT(kwq_names_list);
 
 /**
- * kwq_names_permit() - may the caller open a queue
+ * kwq_names_permit() - check the caller's right to open a queue
  * @keyed: the queue
- * @want: KWQ_RIGHT_* bits, which are those of a class in a mode
+ * @want: KWQ_RIGHT_* bits, with the values of a class in a mode
  *
- * As for a file: the first class that the caller is in decides.
+ * As for a file, the first class that matches the caller decides.
  *
  * Return: 0, or -EACCES.
  */
@@ -265,9 +265,9 @@ static struct kwq_keyed *take_first_away(struct names *names)
 }
 
 /*
- * Nobody is left who could unlink them. The end of every other net namespace waits for
- * this one, so queues are only handed over here, however small they are. The module may
- * be put before they are freed: kwq_keyed_unregister() waits for that.
+ * Ends a net namespace. Nobody is left who could unlink its names. The ends of all other
+ * net namespaces wait for this one, so a worker frees the queues, even small ones. The
+ * module may be put before that, because kwq_keyed_unregister() waits for the workers.
  */
 VISIBLE_IF_KUNIT void __net_exit kwq_names_end(struct net *net)
 {
@@ -288,7 +288,7 @@ static struct pernet_operations names_ops = {
 };
 
 /**
- * kwq_names_register() - have names in every net namespace
+ * kwq_names_register() - set up names in every net namespace
  *
  * Context: process; sleeps.
  * Return: 0, or -ENOMEM.
@@ -299,9 +299,9 @@ int __init kwq_names_register(void)
 }
 
 /**
- * kwq_names_unregister() - no more names
+ * kwq_names_unregister() - remove names from every net namespace
  *
- * Context: process; sleeps. There is none left.
+ * Context: process; sleeps. No name is left.
  */
 void kwq_names_unregister(void)
 {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many queues a user has, and how much memory they take (O4, O9). A module cannot
- * extend the kernel's own counters of a user. All of the memory is charged to its
- * memory cgroup, too, but that often has no limit.
+ * Limits on the queues of a user and on their memory (O4, O9). A module cannot extend the
+ * kernel's own counters of a user. All memory is charged to its memory cgroup as well, but
+ * a cgroup often has no limit.
  *
- * As the kernel's ucounts are, these counters are kept for a user of a user namespace.
- * Each queue and byte counts for the owner of that namespace as well, and for the owner
- * of the one above, up to the initial namespace. So somebody with a range of
- * subordinate uids has no more than one user has. Above all of them is the machine.
+ * Like the kernel's ucounts, these counters belong to a user of a user namespace. Each
+ * queue and byte also counts for the owner of that namespace, for the owner of the one
+ * above, and so on up to the initial namespace. So a user with a range of subordinate uids
+ * gets no more than any other user. The machine's counter is above all of them.
  *
- * A queue that somebody with CAP_SYS_RESOURCE makes is exempt. It is counted apart, so
- * that it can be told, but takes nothing from what others may have: the owner of the
- * namespace in which a container runs often is root. The machine does not count it.
+ * A queue created with CAP_SYS_RESOURCE is exempt. It is counted separately, so that it can
+ * be shown, but it uses up nobody's share. Otherwise a container would compete with root,
+ * who often owns its namespace. The machine does not count exempt queues.
  *
- * Bytes are taken and given back in steps, so that a queue whose items come and go
- * does not touch what all queues of its owner share.
+ * Bytes are taken and given back in steps. A queue whose items come and go therefore rarely
+ * touches the counters that it shares with other queues.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -50,24 +50,27 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_max_total_bytes);
 
 static DEFINE_MUTEX(quota_lock);
 
-/* How many ends of queues were left to a worker; covered by quota_lock. */
+/* Number of ends of queues that were left to a worker; protected by quota_lock. */
 static u64 nr_ends_begun;
 
-/* How many of these are over, or how often a limit was changed; written under quota_lock. */
+/*
+ * Number of these ends that are over, plus the number of changed limits; written under
+ * quota_lock.
+ */
 static unsigned int nr_ended;
 
-/* Callers who wait for @nr_ended to go on. */
+/* Callers that wait for a change of @nr_ended. */
 VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
 	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_ended);
 
-/* As the kernel has its own struct user_struct. */
+/* The number of buckets is that of the kernel for struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
 
-/* A separate workqueue: what frees queues may take seconds, and would hold up this. */
+/* A workqueue of its own. The workers that free queues may take seconds, and would delay this. */
 static struct workqueue_struct *tellers;
 
-/* The machine's quota. */
+/* The quota of the machine. */
 static struct kwq_quota machine;
 
 static u64 limit_of(const struct kwq_quota *quota)
@@ -77,8 +80,8 @@ static u64 limit_of(const struct kwq_quota *quota)
 }
 
 /*
- * Tells the pollers of queues that were refused bytes. A queue is here as long as it is
- * on the list, or counts as being told: kwq_quota_end_telling().
+ * Tells the pollers of queues that were refused bytes. A queue exists while it is on the
+ * list or being told, see kwq_quota_end_telling().
  */
 static void tell_refused(struct work_struct *work)
 {
@@ -93,9 +96,9 @@ static void tell_refused(struct work_struct *work)
 		list_del_init(&keyed->refused);
 		atomic_inc(&keyed->being_told);
 		spin_unlock_irq(&quota->lock);
-		/* Not under the lock: a queue may have very many pollers (O8). */
+		/* Without the lock, because a queue may have very many pollers (O8). */
 		kwq_tell_room(&keyed->queue);
-		/* From here on the queue may be freed, so this is an address and no more. */
+		/* The queue may be freed from here on. wake_up_var() only uses its address. */
 		if (!atomic_dec_return(&keyed->being_told))
 			wake_up_var(&keyed->being_told);
 		cond_resched();
@@ -133,7 +136,7 @@ static void tell_all_refused(void)
 	int bucket;
 
 	lockdep_assert_held(&quota_lock);
-	smp_mb(); /* the limit is written before the lists are read: see kwq_quota_take() */
+	smp_mb(); /* writes the limit before it reads the lists, see kwq_quota_take() */
 	hash_for_each(quotas, bucket, quota, node)
 		tell_if_refused(quota);
 	tell_if_refused(&machine);
@@ -141,8 +144,8 @@ static void tell_all_refused(void)
 }
 
 /*
- * A limit was changed: there may be room for those who were refused something. At boot,
- * and at the end of the module, there are none.
+ * A limit was changed, so there may be room for refused queues. There are none at boot or
+ * at the end of the module.
  */
 static void tell_all(void)
 {
@@ -162,8 +165,8 @@ static unsigned long default_bytes(const unsigned long *limit)
 }
 
 /*
- * A limit may be below what there is already. Then nothing more is granted until enough
- * has gone; what is there stays.
+ * A limit may be set below current use. Then nothing more is granted until enough was given
+ * back. Nothing is taken away.
  */
 static int set_bytes(const char *text, const struct kernel_param *param)
 {
@@ -172,7 +175,10 @@ static int set_bytes(const char *text, const struct kernel_param *param)
 
 	if (err)
 		return err;
-	/* At boot the memory is not counted yet: kwq_quota_register() comes later. */
+	/*
+	 * At boot the size of the memory is not known yet. kwq_quota_register() sets the
+	 * default later.
+	 */
 	WRITE_ONCE(*limit, bytes ?: default_bytes(limit));
 	tell_all();
 	return 0;
@@ -215,7 +221,7 @@ __MODULE_PARM_TYPE(max_total_bytes, "ulong");
 MODULE_PARM_DESC(max_total_bytes, "most bytes of memory in all users' queues; CAP_SYS_RESOURCE is exempt and not counted (0: a quarter of the memory)");
 
 /**
- * kwq_quota_register() - choose what was not chosen when the module was loaded
+ * kwq_quota_register() - choose default limits and start workers
  *
  * Context: process; sleeps.
  * Return: 0 or -ENOMEM.
@@ -235,9 +241,9 @@ int __init kwq_quota_register(void)
 }
 
 /**
- * kwq_quota_unregister() - the last queue is gone
+ * kwq_quota_unregister() - stop the workers; no queue is left
  *
- * The limits can be changed for a little longer.
+ * The limits may still be changed for a short time.
  *
  * Context: process; sleeps.
  */
@@ -266,7 +272,7 @@ static struct kwq_quota *find_quota(const struct user_namespace *ns, kuid_t user
 	return NULL;
 }
 
-/* Quotas that are not in use, each with the next one as its parent. */
+/* Frees quotas that are not in use. Each has the next one as its parent. */
 static void free_quotas(struct kwq_quota *quota)
 {
 	struct kwq_quota *next;
@@ -279,7 +285,10 @@ static void free_quotas(struct kwq_quota *quota)
 	}
 }
 
-/* Makes as many as a user of a namespace can need: one for each namespace above. */
+/*
+ * Allocates the most quotas that a user of a namespace may need: one for each namespace up
+ * to the initial one.
+ */
 static struct kwq_quota *make_quotas(const struct user_namespace *ns)
 {
 	struct kwq_quota *quotas_made = NULL, *quota;
@@ -297,7 +306,7 @@ static struct kwq_quota *make_quotas(const struct user_namespace *ns)
 	return quotas_made;
 }
 
-/* Finds a user's quota, or makes it and those above it of what is spare. */
+/* Finds a user's quota. If it does not exist, takes it and the quotas above it from @spare. */
 static struct kwq_quota *find_or_make(struct user_namespace *ns, kuid_t user,
 				      struct kwq_quota **spare)
 {
@@ -325,7 +334,7 @@ static struct kwq_quota *find_or_make(struct user_namespace *ns, kuid_t user,
 	return bottom;
 }
 
-/* Drops a reference. Quotas that are without one are unlinked and returned. */
+/* Drops a reference. Returns the quotas that have no reference left, unlinked. */
 static struct kwq_quota *put_quota(struct kwq_quota *quota)
 {
 	struct kwq_quota *unused = NULL, *parent;
@@ -341,7 +350,7 @@ static struct kwq_quota *put_quota(struct kwq_quota *quota)
 	return unused;
 }
 
-/* No queue is left that could be refused, but what tells them may be running. */
+/* Frees unused quotas. No queue is left to refuse, but their work may be running. */
 static void end_quotas(struct kwq_quota *unused)
 {
 	struct kwq_quota *quota;
@@ -368,7 +377,10 @@ static void count_queue(struct kwq_quota *quota, bool exempt, int nr)
 			quota->nr_queues += nr;
 }
 
-/* Counts a queue if it may be. Else @unused is what its quotas leave, for end_quotas(). */
+/*
+ * Counts a queue if the limits allow. Else @unused gets the quotas that have no reference
+ * left, for end_quotas().
+ */
 static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
 				      struct kwq_quota **unused)
 {
@@ -382,13 +394,13 @@ static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
 }
 
 /**
- * kwq_quota_get() - count a queue
- * @ns: its owner's user namespace
- * @owner: whose it is
- * @exempt: it is not refused, and is counted apart
+ * kwq_quota_get() - count a new queue
+ * @ns: user namespace of its owner
+ * @owner: its owner
+ * @exempt: count it separately, and do not refuse it
  *
  * Context: process; may sleep.
- * Return: the owner's quota; ERR_PTR of -EDQUOT or -ENOMEM with nothing changed.
+ * Return: the quota of the owner, or an ERR_PTR(): -EDQUOT or -ENOMEM with nothing changed.
  */
 struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt)
 {
@@ -400,7 +412,7 @@ struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool ex
 		if (quota)
 			return try_to_count(quota, exempt, &unused);
 	}
-	/* Not under the lock, which everybody takes: an allocation may take long. */
+	/* Without the lock, which everybody shares, because an allocation may take long. */
 	spare = make_quotas(ns);
 	if (!spare)
 		return ERR_PTR(-ENOMEM);
@@ -412,7 +424,7 @@ struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool ex
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_get);
 
-/* The quota of the initial user namespace in which all below are counted, too. */
+/* The quota in the initial user namespace that counts all queues of this one. */
 static struct kwq_quota *top_of(struct kwq_quota *quota)
 {
 	while (quota->parent != &machine)
@@ -421,8 +433,8 @@ static struct kwq_quota *top_of(struct kwq_quota *quota)
 }
 
 /**
- * kwq_quota_put() - count a queue no longer
- * @quota: its owner's
+ * kwq_quota_put() - stop counting a queue
+ * @quota: the quota of its owner
  * @exempt: as for kwq_quota_get()
  *
  * Context: process; may sleep.
@@ -440,10 +452,10 @@ void kwq_quota_put(struct kwq_quota *quota, bool exempt)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_put);
 
 /**
- * kwq_quota_begin_end() - a queue is about to be freed by a worker
+ * kwq_quota_begin_end() - a worker is about to free a queue
  * @keyed: the queue
  *
- * An exempt queue that ends makes no room for anybody.
+ * The end of an exempt queue makes no room for others.
  *
  * Context: process; may sleep.
  */
@@ -457,7 +469,7 @@ void kwq_quota_begin_end(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_quota_end() - a queue is as good as freed, and counts no longer
+ * kwq_quota_end() - stop counting a queue that is about to be freed
  * @keyed: the queue
  *
  * Context: process; may sleep.
@@ -466,7 +478,7 @@ void kwq_quota_end(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *unused;
 
-	/* In one hold: an end that is not expected any more has made its room. */
+	/* In one hold of the lock, so that an end that is over has given its room back. */
 	scoped_guard(mutex, &quota_lock) {
 		count_queue(keyed->quota, keyed->exempt, -1);
 		if (keyed->end_number) {
@@ -479,8 +491,8 @@ void kwq_quota_end(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_quota_begin_wait() - somebody was refused a queue
- * @ends: filled in: the ends of queues that have begun by now
+ * kwq_quota_begin_wait() - begin to wait after a queue was refused
+ * @ends: filled in with the ends of queues that have begun by now
  *
  * Context: process; may sleep.
  */
@@ -492,12 +504,12 @@ void kwq_quota_begin_wait(struct kwq_quota_ends *ends)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_begin_wait);
 
 /**
- * kwq_quota_expect_end() - is it worth waiting for the end of a queue
- * @ends: the ends that had begun when the wait did
- * @ns: the user namespace of somebody who was refused a queue
- * @owner: who that is
+ * kwq_quota_expect_end() - is the end of a queue worth waiting for
+ * @ends: from kwq_quota_begin_wait(); the ends that are over are filled in
+ * @ns: user namespace of the refused caller
+ * @owner: the refused caller
  *
- * Only queues matter that count where the refused one would.
+ * Only queues that count in the same quotas matter.
  *
  * Context: process; may sleep.
  * Return: true if one of them has not ended yet.
@@ -521,8 +533,8 @@ bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespa
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_expect_end);
 
 /**
- * kwq_quota_wait_end() - wait for the end of a queue, whosever it is
- * @ends: what kwq_quota_expect_end() has seen
+ * kwq_quota_wait_end() - wait until any queue ends or a limit changes
+ * @ends: from kwq_quota_expect_end()
  *
  * Context: process; sleeps.
  * Return: 0; -ERESTARTSYS after a signal.
@@ -532,7 +544,7 @@ int kwq_quota_wait_end(const struct kwq_quota_ends *ends)
 	int err = wait_event_interruptible_exclusive(kwq_quota_ended,
 						     READ_ONCE(nr_ended) != ends->seen);
 
-	/* O8: each waiter wakes the next, so that no hold wakes all. */
+	/* O8: each waiter wakes the next one, so no hold of the lock wakes all of them. */
 	wake_up(&kwq_quota_ended);
 	return err;
 }
@@ -550,7 +562,7 @@ static bool take_here(struct kwq_quota *quota, u64 bytes)
 
 static void give_back_here(struct kwq_quota *quota, u64 bytes)
 {
-	/* Ordered before the look at the list: see kwq_quota_take(). */
+	/* Fully ordered before the list is read: see kwq_quota_take(). */
 	atomic64_sub_return(bytes, &quota->bytes);
 	tell_if_refused(quota);
 }
@@ -561,14 +573,14 @@ static void give_back_below(struct kwq_quota *quota, const struct kwq_quota *end
 		give_back_here(quota, bytes);
 }
 
-/* Those of an exempt queue, whose quota that is. */
+/* Counts bytes of an exempt queue. */
 static void count_exempt_bytes(struct kwq_quota *quota, s64 bytes)
 {
 	for (; quota != &machine; quota = quota->parent)
 		atomic64_add(bytes, &quota->exempt_bytes);
 }
 
-/* Takes bytes everywhere, or nowhere. Returns the quota that refuses them, or NULL. */
+/* Takes bytes from all quotas or from none. Returns the quota that refuses them, or NULL. */
 static struct kwq_quota *take_everywhere(struct kwq_quota *quota, u64 bytes)
 {
 	struct kwq_quota *at;
@@ -582,7 +594,7 @@ static struct kwq_quota *take_everywhere(struct kwq_quota *quota, u64 bytes)
 	return NULL;
 }
 
-/* The queue wants no bytes any more. Its lock is held, or nobody else uses it. */
+/* Takes a queue off the list of refused queues. Its lock is held, or nobody else uses it. */
 static void leave_refused(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *quota = keyed->refused_by;
@@ -597,8 +609,8 @@ static void leave_refused(struct kwq_keyed *keyed)
 }
 
 /*
- * Has a queue told when the quota that refused it bytes gets some back. Returns false
- * if it is so already. The queue's lock covers @refused_by.
+ * Puts a queue on the list of refused queues, so that it is told when bytes come back.
+ * Returns false if it is on the list already. @refused_by is protected by the queue's lock.
  */
 static bool enter_refused(struct kwq_keyed *keyed, struct kwq_quota *quota)
 {
@@ -617,10 +629,10 @@ static bool enter_refused(struct kwq_keyed *keyed, struct kwq_quota *quota)
 }
 
 /**
- * kwq_quota_end_telling() - the queue is about to be freed
+ * kwq_quota_end_telling() - stop telling a queue that is about to be freed
  * @keyed: the queue; nobody else uses it
  *
- * Context: process; sleeps while its pollers are told.
+ * Context: process; sleeps while a worker tells its pollers.
  */
 void kwq_quota_end_telling(struct kwq_keyed *keyed)
 {
@@ -630,22 +642,22 @@ void kwq_quota_end_telling(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_end_telling);
 
 /**
- * kwq_quota_take() - take bytes for a queue, from its owner and all above
+ * kwq_quota_take() - take bytes for a queue from all its quotas
  * @keyed: the queue; its lock held, or nobody else uses it
- * @bytes: how many
+ * @bytes: number of bytes
  *
- * If they are refused, the queue's pollers are told once bytes come back where they
- * were. That is not missed:
+ * If a quota refuses the bytes, the queue's pollers are told once bytes come back there. No
+ * return of bytes is missed:
  *
- *	who takes			who gives back
- *	enter the list			subtract the bytes
- *	smp_mb()			fully ordered
- *	try again			is anybody on the list?
+ *   taker			giver
+ *   enter the list		subtract the bytes
+ *   smp_mb()			fully ordered
+ *   try again			is a queue on the list?
  *
- * If the giver sees an empty list, the second try sees the giver's bytes.
+ * If the giver sees an empty list, the second try sees the bytes that came back.
  *
  * Context: any.
- * Return: true; false if one of them would have too many.
+ * Return: true; false if a quota refuses.
  */
 bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes)
 {
@@ -658,7 +670,7 @@ bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes)
 	while ((refuser = take_everywhere(keyed->quota, bytes))) {
 		if (!enter_refused(keyed, refuser))
 			return false;
-		smp_mb(); /* the list is entered before the bytes are read again */
+		smp_mb(); /* enters the list before it reads the bytes again */
 	}
 	return true;
 }
@@ -666,13 +678,13 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_quota_take);
 
 /**
  * kwq_quota_try() - take bytes for a queue that has no pollers yet
- * @keyed: the queue; nobody else knows it
- * @bytes: how many
+ * @keyed: the queue; known to nobody else
+ * @bytes: number of bytes
  *
- * As kwq_quota_take(), but a refusal is remembered nowhere.
+ * Like kwq_quota_take(), but nobody is told after a refusal.
  *
  * Context: any.
- * Return: true; false if one of them would have too many.
+ * Return: true; false if a quota refuses.
  */
 bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes)
 {
@@ -684,9 +696,9 @@ bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_try);
 
 /**
- * kwq_quota_force() - take bytes for a queue that cannot be refused
+ * kwq_quota_force() - take bytes for a queue, even beyond a limit
  * @keyed: the queue
- * @bytes: how many
+ * @bytes: number of bytes
  *
  * Context: any.
  */
@@ -703,9 +715,9 @@ void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_force);
 
 /**
- * kwq_quota_give_back() - what a queue does not need any more
+ * kwq_quota_give_back() - give bytes of a queue back
  * @keyed: the queue
- * @bytes: how many of those taken
+ * @bytes: number of bytes
  *
  * Context: any.
  */
@@ -719,8 +731,8 @@ noinline void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_give_back);
 
 /**
- * kwq_quota_read() - tell the caller its own quota
- * @info: @max_queues, the limits of bytes, and what the caller has are filled in
+ * kwq_quota_read() - report the caller's quota
+ * @info: the limits, and the caller's queues and bytes, are filled in
  *
  * Context: process; may sleep.
  */
