@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The limiters of a queue. <linux/kwq_limiter.h> says why one count an item will do.
- */
+/* The limiters of a queue. <linux/kwq_limiter.h> explains why one count per item is enough. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/kwq_backoff.h>
@@ -31,7 +29,10 @@ static const struct kwq_limiter default_limiters[] = {
 	},
 };
 
-/* Nothing behind the member that is meant: a newer kernel may read it. */
+/*
+ * Checks that the bytes behind the selected member are zero, because a newer kernel may
+ * give them a meaning.
+ */
 static bool is_zero_from(const struct kwq_limiter *limiter, size_t size)
 {
 	return !memchr_inv((const u8 *)&limiter->u + size, 0,
@@ -67,7 +68,7 @@ static int check_limiter(const struct kwq_limiter *limiter)
 		return is_zero_from(limiter, sizeof(limiter->u.bucket)) ?
 		       0 : -EINVAL;
 	case KWQ_LIMITER_BACKOFF:
-		/* The table has an entry for each step. */
+		/* The table of pauses has an entry for each step. */
 		if (limiter->u.backoff.steps > KWQ_LIMITER_STEPS_MAX ||
 		    kwq_backoff_check(&limiter->u.backoff))
 			return -EINVAL;
@@ -81,7 +82,7 @@ static int check_limiter(const struct kwq_limiter *limiter)
 }
 
 /**
- * kwq_limiter_config_check() - is a configuration well formed
+ * kwq_limiter_config_check() - check the form of a configuration
  * @config: the configuration
  *
  * Return: 0, or -EINVAL.
@@ -101,16 +102,19 @@ int kwq_limiter_config_check(const struct kwq_limiter_config *config)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_config_check);
 
-/* a x mul / div, rounded down; U64_MAX where that is more. */
+/* a x mul / div, rounded down; saturates at U64_MAX. */
 static u64 mul_div(u64 a, u64 mul, u64 div)
 {
-	/* The division itself must not meet a quotient that does not fit. */
+	/* The division must not overflow. */
 	if (mul_u64_u64_shr(a, mul, 64) >= div)
 		return U64_MAX;
 	return mul_u64_u64_div_u64(a, mul, div);
 }
 
-/* What one token costs (1), or how long an empty bucket takes to be full (burst). */
+/*
+ * The time in which @tokens tokens arrive: the cost of one token, or the time to fill an
+ * empty bucket.
+ */
 static struct kwq_fine time_of_tokens(const struct kwq_limiter *limiter, u32 tokens)
 {
 	u32 events = limiter->u.bucket.events;
@@ -124,10 +128,10 @@ static struct kwq_fine time_of_tokens(const struct kwq_limiter *limiter, u32 tok
 	return (struct kwq_fine){ .ns = ns, .part = part };
 }
 
-/* A bucket that has not been used for long is full, and no fuller. */
+/* A bucket that was unused for long enough is full. Tokens beyond that are lost. */
 static void fill_up(struct kwq_bucket *bucket, u32 events, ktime_t now)
 {
-	/* No underflow: the length is at most KTIME_MAX, and time not negative. */
+	/* Cannot underflow: the duration is at most KTIME_MAX, and the time is not negative. */
 	s64 ns = now - bucket->full.ns;
 	u32 part = 0;
 
@@ -141,7 +145,7 @@ static void fill_up(struct kwq_bucket *bucket, u32 events, ktime_t now)
 	}
 }
 
-/* D7: nobody owes beyond the end of the clock, not even a part of a ns. */
+/* D7: a debt saturates at the end of the clock, without a fraction. */
 static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct kwq_fine after)
 {
 	bool ever = from < 0 || after.ns < KTIME_MAX - from;
@@ -151,10 +155,10 @@ static void be_empty(struct kwq_bucket *bucket, ktime_t from, struct kwq_fine af
 }
 
 /*
- * L4: one token, as Reserve().Delay() of golang.org/x/time/rate, which computes the
- * same in floating point: the generic cell rate algorithm (ITU-T I.371). All that
- * is kept is when the bucket was or will be empty, and that moves on by exactly
- * period / events for each token: no rounding, no drift.
+ * L4: takes one token and returns how long to wait for it. This is Reserve().Delay() of
+ * golang.org/x/time/rate, which computes in floating point. Here it is the generic cell
+ * rate algorithm (ITU-T I.371). The bucket stores only when it was or will be empty. Each
+ * token moves that time by exactly period / events, without rounding or drift.
  */
 static u64 take_token(struct kwq_bucket *bucket, u32 events, ktime_t now)
 {
@@ -173,8 +177,9 @@ static u64 take_token(struct kwq_bucket *bucket, u32 events, ktime_t now)
 }
 
 /*
- * How long @tokens and @rest / @old period of one more take at the rate of @new, to
- * 1/events of a ns; what is less than that is counted if @up.
+ * The time in which @tokens tokens, and @rest / @old period of another one, arrive at the
+ * rate of @new. The unit is 1/events of a ns. Smaller remainders are rounded up if @up,
+ * else down.
  */
 static struct kwq_fine time_of_exactly(const struct kwq_limiter *old,
 				       const struct kwq_limiter *new, u64 tokens,
@@ -183,7 +188,7 @@ static struct kwq_fine time_of_exactly(const struct kwq_limiter *old,
 	u64 period = new->u.bucket.period;
 	u32 events = new->u.bucket.events;
 	u64 ns = mul_div(tokens, period, events);
-	/* In 1/events of a ns. Neither product fits, their difference does. */
+	/* In 1/events of a ns. Both products may wrap, but their difference is exact. */
 	u64 parts = tokens * period - ns * events;
 	u64 of_rest = mul_div(rest, period, old->u.bucket.period);
 	u32 part;
@@ -197,8 +202,14 @@ static struct kwq_fine time_of_exactly(const struct kwq_limiter *old,
 }
 
 /*
- * As many tokens as before, at another rate: SetLimit. Rounded to fewer tokens, by
- * less than what 1/events of a ns brings.
+ * Sets another rate and keeps the number of tokens, like SetLimit. Rounding may lose less
+ * than the tokens of 1/events of a ns.
+ *
+ *   has tokens:	empty <--- ns ---> now	ns / period x events tokens arrived
+ *   in debt:	now <--- ns ---> empty	as many tokens are owed
+ *
+ * The new @bucket->empty is at the distance from @now at which as many tokens arrive at the
+ * new rate.
  */
 static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old,
 			const struct kwq_limiter *new, ktime_t now)
@@ -219,11 +230,11 @@ static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old
 		ns = bucket->empty - now;
 		part = bucket->part;
 	} else {
-		/* No underflow: it is empty before now, by a part at least. */
+		/* Cannot underflow: the bucket was empty before now, at least by the fraction. */
 		ns = now - bucket->empty - !!bucket->part;
 		part = bucket->part ? events - bucket->part : 0;
 	}
-	/* In 1/events of a ns a token is as long as its period is in ns. */
+	/* In units of 1/events of a ns, a token takes as many units as its period has ns. */
 	tokens = mul_div(ns, events, period);
 	more = div64_u64_rem(ns * events - tokens * period + part, period, &rest);
 	if (check_add_overflow(tokens, more, &tokens))
@@ -238,14 +249,14 @@ static void change_rate(struct kwq_bucket *bucket, const struct kwq_limiter *old
 	}
 }
 
-/* A bucket in the place of another takes over its tokens. */
+/* A bucket that replaces another takes over its tokens. */
 static void place_bucket(struct kwq_bucket *bucket, const struct kwq_limiter *old,
 			 const struct kwq_limiter *new, ktime_t now)
 {
 	if (new->kind == KWQ_LIMITER_BUCKET && old->kind == KWQ_LIMITER_BUCKET)
 		change_rate(bucket, old, new, now);
 	else
-		/* Long empty: it is full by now. */
+		/* Empty long ago, so it is full by now. */
 		*bucket = (struct kwq_bucket){ .empty = KTIME_MIN };
 	if (new->kind == KWQ_LIMITER_BUCKET) {
 		bucket->cost = time_of_tokens(new, 1);
@@ -253,7 +264,7 @@ static void place_bucket(struct kwq_bucket *bucket, const struct kwq_limiter *ol
 	}
 }
 
-/* The pauses after 1, 2, 3, ... steps, until they stay as they are; returns how many. */
+/* Lists the pauses after 1, 2, 3, ... steps, until they stay the same. Returns their number. */
 static u32 list_pauses(const struct kwq_limiter *limiter, u64 *pauses)
 {
 	struct kwq_backoff b = limiter->u.backoff;
@@ -275,11 +286,11 @@ static u32 list_pauses(const struct kwq_limiter *limiter, u64 *pauses)
 }
 
 /**
- * kwq_limiter_nr_pauses() - how large a table a configuration needs
- * @config: the configuration; checked
+ * kwq_limiter_nr_pauses() - size of the table of pauses of a configuration
+ * @config: the configuration, checked
  *
- * Return: the number of entries, up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX;
- * 0 where no limiter is a backoff that changes its pauses.
+ * Return: the number of entries, up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX; 0 without
+ * a backoff limiter whose pauses change.
  */
 u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config)
 {
@@ -292,12 +303,13 @@ u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config)
 EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_nr_pauses);
 
 /**
- * kwq_limiter_list_pauses() - make the table of a configuration
- * @config: the configuration; checked
+ * kwq_limiter_list_pauses() - fill in the table of pauses of a configuration
+ * @config: the configuration, checked
  * @growths: filled in, for kwq_rate_limiter_configure()
- * @table: for kwq_limiter_nr_pauses() entries; NULL if it has none
+ * @table: room for kwq_limiter_nr_pauses() entries; NULL if there are none
  *
- * It makes up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX steps: too many for a lock.
+ * This computes up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX steps, which are too many
+ * for one hold of a lock.
  */
 void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
 			     struct kwq_growths *growths, u64 *table)
@@ -315,12 +327,12 @@ void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
 EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_list_pauses);
 
 /**
- * kwq_rate_limiter_configure() - change a queue's limiters
+ * kwq_rate_limiter_configure() - configure a queue's limiters
  * @limiter: the limiters
- * @config: how they shall be; checked
- * @growths: what kwq_limiter_list_pauses() made of @config. Its table has to stay
- *	until another configuration takes its place. NULL stands for no table.
- * @now: the time it is
+ * @config: the new configuration, checked
+ * @growths: the result of kwq_limiter_list_pauses() for @config, or NULL for no table. The
+ *	table must stay until the next configuration.
+ * @now: current time
  */
 void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 				const struct kwq_limiter_config *config,
@@ -352,7 +364,7 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_configure);
 
 /**
- * kwq_rate_limiter_init() - make the default limiters
+ * kwq_rate_limiter_init() - set up the default limiters
  * @limiter: the limiters
  */
 void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter)
@@ -375,7 +387,7 @@ static u64 exponential(const struct kwq_limiter *limiter, u32 requeues)
 	return base << requeues;
 }
 
-/* B4: as kwq_backoff_after(), by the table. */
+/* B4: like kwq_backoff_after(), by the table. */
 static u64 backoff_pause(const struct kwq_limiter *limiter, const u64 *table,
 			 const struct kwq_growth *growth, u32 requeues, u32 random)
 {
@@ -410,11 +422,11 @@ static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 }
 
 /**
- * kwq_rate_limiter_when() - how long an item has to wait (L1 to L6)
- * @limiter: the limiters; every one is asked
+ * kwq_rate_limiter_when() - compute the delay of a rate-limited add (L1 to L6)
+ * @limiter: the limiters; all of them are asked
  * @requeues: how often the item was rate-limited before
- * @now: the time it is
- * @random: chooses the jitter, if @limiter->jitters
+ * @now: current time
+ * @random: random number for the jitter, used if @limiter->jitters
  *
  * Return: the delay in ns.
  */

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/*
- * The times that are waited for. <linux/kwq_waiting.h> explains how.
- */
+/* The set of waiting times. <linux/kwq_waiting.h> explains it. */
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 #include <linux/kwq_waiting.h>
 #include <linux/limits.h>
 #include <kunit/visibility.h>
 
-/* The most that are looked at to find the earliest again when it was taken out. */
+/* The most waits that a removal looks at to find the next earliest one. */
 #define KWQ_FEW	16
 
 /**
- * kwq_waiting_init() - make an empty set
+ * kwq_waiting_init() - make a set empty
  * @waiting: the set
  */
 void kwq_waiting_init(struct kwq_waiting *waiting)
@@ -31,7 +29,7 @@ void kwq_waiting_init(struct kwq_waiting *waiting)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_init);
 
-/* The digit in which a time differs from the base, and by which it is placed. */
+/* The level of a time: the highest digit in which it differs from the base. */
 static unsigned int level_at(const struct kwq_waiting *waiting, u64 time)
 {
 	unsigned int bits = fls64((time ^ waiting->base) | 1);
@@ -45,15 +43,15 @@ static unsigned int digit_of(u64 time, unsigned int level)
 }
 
 /*
- * Nobody waits for what is before the base; should a clock go back, such a time counts
- * as the base's, for its place and in the order.
+ * No time in the set is before the base. If a clock went back, such a time would take the
+ * place of the base.
  */
 static u64 place_of(const struct kwq_waiting *waiting, const struct kwq_wait *wait)
 {
 	return max(wait->expires, waiting->base);
 }
 
-/* Returns true if there is none before it now. */
+/* Puts a wait into its slot. Returns true if none in the slots is earlier. */
 static inline bool place(struct kwq_waiting *waiting,
 			 struct kwq_wait *wait)
 {
@@ -76,23 +74,23 @@ static inline bool place(struct kwq_waiting *waiting,
 }
 
 /**
- * kwq_waiting_add() - wait for a time
+ * kwq_waiting_add() - add a wait to the set
  * @waiting: the set
- * @wait: with the time; not in a set
- * @now: the time it is
+ * @wait: the wait, with its time; in no set
+ * @now: current time
  *
- * Return: true if kwq_waiting_next() may tell another time than before.
+ * Return: true if kwq_waiting_next() may have changed.
  */
 bool kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait, ktime_t now)
 {
 	if (!list_empty(&waiting->opening)) {
-		/* Behind its equals, which may not have been moved yet. */
+		/* Goes behind its equals, which may not have been moved yet. */
 		if (wait->expires <= waiting->opening_end) {
 			list_add_tail(&wait->link, &waiting->opening);
 			return false;
 		}
 	} else if (!waiting->levels) {
-		/* The nearer the base, the narrower the slots. */
+		/* The set is empty, so the base may move. Times near the base get narrow slots. */
 		waiting->base = now;
 	}
 	return place(waiting, wait);
@@ -100,8 +98,8 @@ bool kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait, ktime_t
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_add);
 
 /*
- * Moves what was in an opened slot, up to one whose time is the base: none is earlier,
- * and its equals are behind it.
+ * Moves waits of an opened slot to narrower slots. Stops at one whose time is the base: it
+ * is the earliest, and its equals are behind it.
  */
 static void move_on(struct kwq_waiting *waiting, unsigned int *budget)
 {
@@ -124,7 +122,7 @@ static void vacate(struct kwq_waiting *waiting, unsigned int level, unsigned int
 		waiting->levels &= ~(1U << level);
 }
 
-/* The first of a slot was taken out. In a crowd its time stays as a bound. */
+/* The first wait of a slot was removed. If the slot is crowded, its time stays as a lower bound. */
 static void find_first(struct kwq_slot *slot)
 {
 	const struct kwq_wait *wait;
@@ -140,16 +138,16 @@ static void find_first(struct kwq_slot *slot)
 }
 
 /**
- * kwq_waiting_del() - wait no more
+ * kwq_waiting_del() - remove a wait from the set
  * @waiting: the set
- * @wait: in it
+ * @wait: the wait; in the set
  */
 void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait)
 {
 	u64 time = place_of(waiting, wait);
 	unsigned int level = level_at(waiting, time);
 	unsigned int digit = digit_of(time, level);
-	/* Its own, or one that is as it was before if it is in @opening. */
+	/* Its slot. If the wait is in @opening, this slot holds others, and stays the same. */
 	struct kwq_slot *slot = &waiting->slots[level][digit];
 	unsigned int few = KWQ_FEW;
 
@@ -162,7 +160,7 @@ void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_del);
 
-/* The one with the earliest times; there is one. */
+/* The slot with the earliest times. The set must not be empty. */
 static struct kwq_slot *first_slot(const struct kwq_waiting *waiting,
 				   unsigned int *level, unsigned int *digit)
 {
@@ -172,11 +170,12 @@ static struct kwq_slot *first_slot(const struct kwq_waiting *waiting,
 }
 
 /**
- * kwq_waiting_next() - when to look again
+ * kwq_waiting_next() - when a wait may be due
  * @waiting: the set
  *
- * Return: the earliest time; KTIME_MAX with none. Where that is not known - it was
- * taken out of a crowd, or a slot is being opened - a time before it.
+ * Return: the earliest time; KTIME_MAX if the set is empty. A time before it if the
+ * earliest is not known, because it was removed from a crowded slot or a slot is being
+ * opened.
  */
 ktime_t kwq_waiting_next(const struct kwq_waiting *waiting)
 {
@@ -191,12 +190,12 @@ ktime_t kwq_waiting_next(const struct kwq_waiting *waiting)
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_next);
 
 /**
- * kwq_waiting_take() - take one out, whichever is at hand
- * @waiting: the set, of which nobody asks any more what is next
+ * kwq_waiting_take() - remove any wait
+ * @waiting: the set; its order does not matter any more
  *
- * O(1): nothing is moved or looked for.
+ * O(1): nothing is moved or searched.
  *
- * Return: it; NULL with none.
+ * Return: the wait; NULL if the set is empty.
  */
 struct kwq_wait *kwq_waiting_take(struct kwq_waiting *waiting)
 {
@@ -220,7 +219,7 @@ struct kwq_wait *kwq_waiting_take(struct kwq_waiting *waiting)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_take);
 
-/* All lower levels are empty. */
+/* Opens the first slot. All lower levels are empty. */
 static void open_slot(struct kwq_waiting *waiting, struct kwq_slot *slot,
 		      unsigned int level, unsigned int digit)
 {
@@ -232,12 +231,13 @@ static void open_slot(struct kwq_waiting *waiting, struct kwq_slot *slot,
 }
 
 /**
- * kwq_waiting_expire() - take the first one out whose time has come
+ * kwq_waiting_expire() - remove the first due wait
  * @waiting: the set
- * @now: the time it is; not before what was said last
- * @budget: how many may be moved or taken out; out: how many are left
+ * @now: current time; not before that of the last call
+ * @budget: in: how many waits may be moved or removed; out: how many are left
  *
- * Return: it; NULL if none is due, or if @budget is 0 before it is known.
+ * Return: the wait; NULL if none is due, or if @budget ran out before the next one was
+ * found.
  */
 struct kwq_wait *kwq_waiting_expire(struct kwq_waiting *waiting, ktime_t now,
 				    unsigned int *budget)

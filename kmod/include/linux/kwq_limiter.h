@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * How long an item waits for its next try: client-go's rate limiters, in integers.
+ * client-go's rate limiters, in integers: how long an item waits for its next try.
  *
- * No locking is done by this code, no clock is read and no chance is asked: see
- * <linux/kwq_core.h>, of which it is a part.
+ * This code takes no lock, reads no clock and makes no random number. It is part of
+ * <linux/kwq_core.h>.
  *
- * client-go's limiters each keep a map from items to counts. Here the item has one
- * count, its requeues, and every limiter looks at that. Both are the same:
+ * Each limiter of client-go has a map from items to counts. Here an item has one count, its
+ * requeues, and all limiters use it. The results are the same:
  *
- * - MaxOfRateLimiter asks all of its limiters each time, so all counts of an item
- *   go up together, and forgets it in all of them at once, so all are zero together.
- *   What it tells as NumRequeues is the largest of equal numbers.
- * - A limiter that was not asked yet knows the item with 0, as it was before.
- * - Exponential: When() takes the count before it is raised as the exponent: here
- *   the requeues before they are raised.
- * - Fast-slow: When() raises the count first and compares it by "<=" with the number
- *   of fast attempts: here the requeues before they are raised, by "<".
- * - The bucket counts nothing by item; its NumRequeues is 0, never the largest but
- *   where it is the only limiter. There client-go tells 0 and kwq how often it was.
+ * - MaxOfRateLimiter asks all its limiters each time and forgets an item in all of them at
+ *   once. So all counts of an item are equal, and NumRequeues is the largest of equal
+ *   numbers.
+ * - A limiter that was never asked counts the item as 0. So does this code.
+ * - Exponential: When() uses the count before it is raised. So does this code, with the
+ *   requeues.
+ * - Fast-slow: When() raises the count first and tests "<=" against the number of fast
+ *   tries. This code tests "<" with the requeues before they are raised.
+ * - The bucket counts nothing per item, so its NumRequeues is 0. This matters only if it is
+ *   the only limiter. Then client-go returns 0 and kwq returns the number of tries.
  *
- * A rate-limited add asks up to eight limiters under the queue's lock. So the steps of
- * a backoff are not made there: the caller of kwq_rate_limiter_configure() passes a
- * table of all pauses, which kwq_limiter_list_pauses() made outside the lock (O8).
+ * A rate-limited add asks up to eight limiters under the queue's lock, which is no place to
+ * compute the steps of a backoff. So kwq_rate_limiter_configure() gets a table of all
+ * pauses, which kwq_limiter_list_pauses() computed before the lock was taken (O8).
  */
 #ifndef _LINUX_KWQ_LIMITER_H
 #define _LINUX_KWQ_LIMITER_H
@@ -34,16 +34,16 @@
 /**
  * struct kwq_limiter_config - how a queue limits retries
  * @flags: KWQ_CONFIG_* bits
- * @dead_after: requeues after which the next rate-limited add makes an item dead;
- *	0 for never
- * @dead_after_lost: losses of its holder, without a done between them, after which an
- *	item is dead; 0 for never
- * @max_wait: no limiter makes an item wait longer, in ns; 0 for no such limit
- * @forget_after: an item idle for so many ns loses its requeues; 0 for never
- * @nr: limiters in @limiters; 0 for the default
- * @limiters: the longest delay of any of them counts
+ * @dead_after: after this many requeues the next rate-limited add makes an item dead; 0 for
+ *	never
+ * @dead_after_lost: this many losses of its holder without a done between them make an item
+ *	dead; 0 for never
+ * @max_wait: longest delay of all limiters, in ns; 0 for no limit
+ * @forget_after: an item that is idle for this many ns loses its requeues; 0 for never
+ * @nr: number of limiters in @limiters; 0 for the default
+ * @limiters: the limiters; the longest of their delays counts
  *
- * &struct kwq_config says it all once more.
+ * &struct kwq_config has the details.
  */
 struct kwq_limiter_config {
 	u32 flags;
@@ -56,11 +56,11 @@ struct kwq_limiter_config {
 };
 
 /**
- * struct kwq_fine - a length of time
- * @ns: in ns,
- * @part: and 1/events of a ns, less than one
+ * struct kwq_fine - a duration finer than a ns
+ * @ns: whole ns
+ * @part: the rest in 1/events of a ns, less than 1 ns
  *
- * Without padding, as the buckets: a queue of keys has to fit into 8 KiB.
+ * Like the bucket it has no padding, because a queue of keys has to fit into 8 KiB.
  */
 struct kwq_fine {
 	s64 ns;
@@ -69,11 +69,11 @@ struct kwq_fine {
 
 /**
  * struct kwq_bucket - a bucket's tokens
- * @empty: when it was, or will be, empty: the tokens are what came in since, or are
- *	owed until. In ns,
- * @part: and 1/events of a ns, less than one
- * @cost: how long it takes until a token has come in
- * @full: how long it takes until an empty bucket is full
+ * @empty: when the bucket was or will be empty, in ns. Its tokens are those that arrived
+ *	since then. If it is in the future, tokens are owed until then
+ * @part: the rest of @empty in 1/events of a ns, less than 1 ns
+ * @cost: the time in which one token arrives
+ * @full: the time in which an empty bucket becomes full
  */
 struct kwq_bucket {
 	ktime_t empty;
@@ -83,10 +83,10 @@ struct kwq_bucket {
 } __packed __aligned(4);
 
 /**
- * struct kwq_growth - the pauses of a limiter that is a backoff
- * @first: where in the table the pause after one step is; those after 2, 3, ... steps
+ * struct kwq_growth - the pauses of a backoff limiter
+ * @first: index in the table of the pause after one step; those after 2, 3, ... steps
  *	follow, all without jitter
- * @nr: how many these are; later pauses equal the last one
+ * @nr: number of these pauses; all later ones equal the last
  */
 struct kwq_growth {
 	u16 first;
@@ -95,8 +95,8 @@ struct kwq_growth {
 
 /**
  * struct kwq_growths - the pauses of all limiters
- * @table: the pauses of all of @of
- * @of: those of each limiter; without a pause where it is no backoff
+ * @table: all pauses of all limiters
+ * @of: for each limiter its pauses; none if it is no backoff
  */
 struct kwq_growths {
 	u64 *table;
@@ -104,11 +104,11 @@ struct kwq_growths {
 };
 
 /**
- * struct kwq_rate_limiter - a queue's limiters and what they remember
- * @config: how they were configured; never with no limiter
- * @buckets: those of @config.limiters that are buckets
- * @growths: those of @config.limiters that are backoffs; the table is the caller's
- * @jitters: one of them wants a random number
+ * struct kwq_rate_limiter - a queue's limiters and their state
+ * @config: the configuration; has at least one limiter
+ * @buckets: state of the limiters that are buckets
+ * @growths: pauses of the limiters that are backoffs; the caller owns the table
+ * @jitters: true if a limiter needs a random number
  */
 struct kwq_rate_limiter {
 	struct kwq_limiter_config config;

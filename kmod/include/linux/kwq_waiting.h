@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A set of times that are waited for: handed out in their order, equal ones in the
- * order in which they came.
+ * A set of waiting times. It hands them out in order, and equal times in the order of their
+ * adds.
  *
- * For: struct kwq_core, whose waiting items may be millions.
- * Not for: drivers. They enter at <linux/kwq.h>.
+ * struct kwq_core uses it. A queue may have millions of waiting items. Drivers do not use
+ * it: they enter at <linux/kwq.h>.
  *
- * It is a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan: Faster Algorithms for the
- * Shortest Path Problem, J. ACM 37, 1990) with the digits of a timing wheel (Varghese
- * and Lauck, SOSP 1987). No time in it is before its base, and a time is in the slot
- * that the highest digit names in which it differs from the base: slots are the wider
- * the farther away they are. A slot is a list in the order of the adds. When the
- * earliest time of the first slot has come it becomes the base, and the slot is opened:
- * what it holds differs from the new base in lower digits only, and moves to narrower
- * slots. Those of the lowest level hold equal times, so nothing is ever sorted.
+ * It is a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan: Faster Algorithms for the Shortest
+ * Path Problem, J. ACM 37, 1990) with the digits of a timing wheel (Varghese and Lauck,
+ * SOSP 1987). Times are compared with a base that is not after any of them. The highest
+ * octal digit in which a time differs from the base selects its level, and the value of
+ * that digit its slot:
  *
- * So to add one costs the same however many there are, and touches little memory; each
- * is moved once for a digit at most, by who waits for it to come due.
+ *   base 0o4213	time 0o4217	level 0, slot 7: this time only
+ *		time 0o4256	level 1, slot 5: times 0o4250 to 0o4257
+ *		time 0o5731	level 3, slot 5: times 0o5000 to 0o5777
  *
- * No locking is done by this code, and no clock is read.
+ * So slots are wider the farther away they are. A slot is a list in the order of the adds.
+ * When the earliest time of the first slot has come, it becomes the base, and the slot is
+ * opened. Its times differ from the new base in lower digits only, and move to narrower
+ * slots. All times in a slot of level 0 are equal, so nothing is ever sorted.
+ *
+ * An add costs the same however many times there are, and touches little memory. Each time
+ * moves at most once per digit. The caller that expires due times does that work.
+ *
+ * This code takes no lock and reads no clock.
  */
 #ifndef _LINUX_KWQ_WAITING_H
 #define _LINUX_KWQ_WAITING_H
@@ -28,16 +34,16 @@
 #include <linux/list.h>
 #include <linux/types.h>
 
-/* Eight slots a level: all of it fits 4 KiB, and few digits differ in practice. */
+/* Eight slots per level: the whole set fits into 4 KiB, and in practice few digits differ. */
 #define KWQ_WAITING_BITS	3
 #define KWQ_WAITING_SLOTS	BIT(KWQ_WAITING_BITS)
-/* What ktime_t can hold that is not negative has 63 bits. */
+/* A ktime_t that is not negative has 63 bits. */
 #define KWQ_WAITING_LEVELS	(63 / KWQ_WAITING_BITS)
 
 /**
- * struct kwq_wait - one that waits
- * @link: in its slot, or in @opening
- * @expires: for what time; not negative
+ * struct kwq_wait - a wait for a time
+ * @link: in its slot or in @opening
+ * @expires: the time; not negative
  */
 struct kwq_wait {
 	struct list_head link;
@@ -45,11 +51,10 @@ struct kwq_wait {
 };
 
 /**
- * struct kwq_slot - the times that agree in all higher digits with the base, and in one
- *	with each other
- * @waits:	them, in the order of their adds.
- * @first:	no later than any of them: the earliest, unless that was taken out of a
- *	crowd. Undefined with none.
+ * struct kwq_slot - waits whose times have the same level and digit
+ * @waits:	the waits, in the order of their adds.
+ * @first:	the earliest time, or a lower bound of it if the earliest was removed from a
+ *		crowded slot. Undefined if the slot is empty.
  */
 struct kwq_slot {
 	struct list_head waits;
@@ -57,14 +62,15 @@ struct kwq_slot {
 };
 
 /**
- * struct kwq_waiting - all that wait
- * @base:	not after any of them, nor after the latest time that was asked for.
- * @levels:	a bit for each level with an occupied slot.
- * @occupied:	for each level, a bit for each slot that is not empty.
- * @opening:	what a slot held that has not been moved to lower ones yet, and what came
- *	since for one of its times.
- * @opening_end: the last of its times.
- * @slots:	the others.
+ * struct kwq_waiting - a set of waits
+ * @base:	not after any time in the set, and not after the last time passed to
+ *		kwq_waiting_expire().
+ * @levels:	one bit for each level that has an occupied slot.
+ * @occupied:	for each level, one bit for each slot that is not empty.
+ * @opening:	waits of an opened slot that have not been moved yet, and waits added since
+ *		whose times belong there.
+ * @opening_end: the last time of the opened slot.
+ * @slots:	all other waits.
  */
 struct kwq_waiting {
 	ktime_t base;
