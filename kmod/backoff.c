@@ -11,7 +11,7 @@
 
 #define LONGEST		((__u64)S64_MAX)
 
-/* @x times @factor / KWQ_ONE, rounded down; LONGEST where that is more. */
+/* @x times @factor / KWQ_ONE, rounded down; saturates at LONGEST. */
 static __u64 scaled(__u64 x, __u32 factor)
 {
 	__u64 whole, part = (x % KWQ_ONE) * factor / KWQ_ONE;
@@ -22,18 +22,18 @@ static __u64 scaled(__u64 x, __u32 factor)
 	return whole;
 }
 
-/* A part of @x, up to @jitter / KWQ_ONE of it, that @random chooses. */
+/* @x plus a random part of up to @jitter / KWQ_ONE of it. */
 static __u64 jittered(__u64 x, __u32 jitter, __u32 random)
 {
 	__u64 most = scaled(x, jitter);
-	/* most x random / 2^32, in halves that fit. */
+	/* most x random / 2^32, in two halves that cannot overflow. */
 	__u64 part = (most >> 32) * random + (((most & U32_MAX) * random) >> 32);
 
 	return part > LONGEST - x ? LONGEST : x + part;
 }
 
 /**
- * kwq_backoff_check() - is a backoff well formed
+ * kwq_backoff_check() - check the form of a backoff
  * @backoff: the backoff
  *
  * Return: 0, or -EINVAL.
@@ -46,7 +46,7 @@ int kwq_backoff_check(const struct kwq_backoff *backoff)
 }
 EXPORT_SYMBOL_GPL(kwq_backoff_check);
 
-/* Makes @backoff->duration the next one. */
+/* Moves @backoff->duration on to the next one. */
 static void grow(struct kwq_backoff *backoff)
 {
 	if (!backoff->steps)
@@ -62,12 +62,13 @@ static void grow(struct kwq_backoff *backoff)
 }
 
 /**
- * kwq_backoff_step() - the next pause (B1)
+ * kwq_backoff_step() - take the next pause (B1)
  * @backoff: the backoff; moves on by one step
- * @random: chooses the jitter, evenly from 0 (none) to U32_MAX (almost all)
+ * @random: random number for the jitter, from 0 (none) to U32_MAX (almost all)
  *
- * The pause is the duration and its jitter. While steps last the duration is then
- * multiplied by the factor; one beyond the cap is the cap, and uses the steps up.
+ * The pause is the duration plus its jitter. Then the duration is multiplied by the factor,
+ * as long as steps are left. If it exceeds the cap, it becomes the cap, and no steps are
+ * left.
  *
  * Return: the pause in ns, rounded down.
  */
@@ -81,12 +82,12 @@ __u64 kwq_backoff_step(struct kwq_backoff *backoff, __u32 random)
 EXPORT_SYMBOL_GPL(kwq_backoff_step);
 
 /**
- * kwq_backoff_after() - the pause after some steps
+ * kwq_backoff_after() - compute the pause after some steps
  * @backoff: the backoff
- * @steps: how many were made
+ * @steps: number of steps
  * @random: as for kwq_backoff_step()
  *
- * As many steps are made as the backoff has, or until the pause stays as it is.
+ * Stops when the backoff has no steps left, or the pause stays the same.
  *
  * Return: the pause in ns.
  */
@@ -106,15 +107,15 @@ __u64 kwq_backoff_after(const struct kwq_backoff *backoff, __u32 steps, __u32 ra
 EXPORT_SYMBOL_GPL(kwq_backoff_after);
 
 /**
- * kwq_backoff_manager_init() - start a manager
+ * kwq_backoff_manager_init() - initialise a manager
  * @manager: the manager
- * @backoff: what it starts with, and starts over with
- * @reset: it starts over when more time than this has passed, in ns; KWQ_NO_RESET for
- *	never, and 0 for each time
- * @now: the time it is
+ * @backoff: the backoff with which it starts, and starts over
+ * @reset: it starts over after more than this time, in ns; KWQ_NO_RESET for never, 0 for
+ *	each step
+ * @now: current time
  *
- * The time counts from the last step. Set @manager->from_reset afterwards to have it
- * count from the last reset.
+ * The time counts from the last step. To count it from the last reset, set
+ * @manager->from_reset afterwards.
  */
 void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 			      const struct kwq_backoff *backoff, __u64 reset,
@@ -129,9 +130,9 @@ void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 EXPORT_SYMBOL_GPL(kwq_backoff_manager_init);
 
 /**
- * kwq_backoff_manager_step() - the next pause, or the first again (B2)
+ * kwq_backoff_manager_step() - take the next pause, or start over (B2)
  * @manager: the manager
- * @now: the time it is
+ * @now: current time
  * @random: as for kwq_backoff_step()
  *
  * Return: the pause in ns.
@@ -144,7 +145,7 @@ __u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now,
 
 	if (over)
 		manager->backoff = manager->initial;
-	/* A clock that goes back counts from there. */
+	/* If the clock went back, count from its new time. */
 	if (over || !manager->from_reset || now < manager->last)
 		manager->last = now;
 	return kwq_backoff_step(&manager->backoff, random);

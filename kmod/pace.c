@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How much of one processor the timers of all queues may take. "pace.h" explains how.
+ * Limits the time that the timers of all queues take of one processor. "pace.h" explains
+ * how.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -16,7 +17,7 @@ static u64 debt(const struct kwq_pace *pace, u64 now)
  * kwq_pace_may_work() - may a timer work now
  * @pace: the processor's pace
  * @put_off: how often the timer was put off since it last worked
- * @now: the time it is
+ * @now: current time
  *
  * Return: false if it has to reserve a slot.
  */
@@ -29,11 +30,11 @@ bool kwq_pace_may_work(const struct kwq_pace *pace, unsigned int put_off, u64 no
 EXPORT_SYMBOL_IF_KUNIT(kwq_pace_may_work);
 
 /**
- * kwq_pace_is_shared() - does any timer wait for a slot that is to come
+ * kwq_pace_is_shared() - is another timer waiting for its slot
  * @pace: the processor's pace
- * @now: the time it is
+ * @now: current time
  *
- * Return: true if so: the caller, whose own slot has begun, should be brief.
+ * Return: true if so; then the caller should be brief, even in its own slot.
  */
 bool kwq_pace_is_shared(const struct kwq_pace *pace, u64 now)
 {
@@ -42,10 +43,10 @@ bool kwq_pace_is_shared(const struct kwq_pace *pace, u64 now)
 EXPORT_SYMBOL_IF_KUNIT(kwq_pace_is_shared);
 
 /**
- * kwq_pace_worked() - a timer has worked
+ * kwq_pace_worked() - account the work of a timer
  * @pace: the processor's pace
- * @begun: since when
- * @now: until when
+ * @begun: start of the work
+ * @now: end of the work
  */
 void kwq_pace_worked(struct kwq_pace *pace, u64 begun, u64 now)
 {
@@ -56,11 +57,11 @@ void kwq_pace_worked(struct kwq_pace *pace, u64 begun, u64 now)
 EXPORT_SYMBOL_IF_KUNIT(kwq_pace_worked);
 
 /**
- * kwq_pace_learn() - how long a usual turn is
+ * kwq_pace_learn() - learn the usual length of a turn
  * @pace: the processor's pace
- * @turn: the length of a turn in a slot
+ * @turn: length of a turn in a slot
  *
- * Slots are as far apart as twice the mean of the last few.
+ * The distance between slots is twice the mean of the last few turns.
  */
 void kwq_pace_learn(struct kwq_pace *pace, u64 turn)
 {
@@ -72,9 +73,9 @@ void kwq_pace_learn(struct kwq_pace *pace, u64 turn)
 EXPORT_SYMBOL_IF_KUNIT(kwq_pace_learn);
 
 /**
- * kwq_pace_reserve() - take the next slot
+ * kwq_pace_reserve() - reserve the next slot
  * @pace: the processor's pace
- * @now: the time it is
+ * @now: current time
  *
  * Return: when the slot begins.
  */

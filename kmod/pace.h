@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * How much of one processor the timers of all queues may take (O8).
+ * Limits the time that the timers of all queues take of one processor (O8).
  *
- * Each queue has a timer, and the kernel calls all timers that are due in one go. A
- * bound for each queue is therefore none for the machine: sixteen queues with a backlog
- * keep tasks waiting sixteen times as long as one. So the timers of a processor share
- * one pace. They work for half of the time at most: time that they worked is a debt,
- * which the time off pays. A timer that comes while the debt is large does not
- * work, but comes again in a slot of its own.
+ * Each queue has a timer, and the kernel runs all due timers in one go. A limit per queue
+ * would not be enough: sixteen queues with a backlog would delay tasks sixteen times as
+ * long as one. So the timers of a processor share one pace. They may work half of the time.
+ * Time that they worked is a debt, and time off pays it back. If the debt is too large, a
+ * timer does not work. It reserves a slot and comes again then.
  *
- * Slots lie one behind the other, as far apart as twice the length of a usual turn.
- * Timers that were put off do therefore not come all at once, and each finds the debt of
- * those before it paid. A timer that comes in its slot may run into more debt than a
- * new one. A timer whose slot was in vain may run into still more. So none is put off
- * for ever.
+ * Slots follow each other at twice the length of a usual turn. So timers that were put off
+ * do not all come at once, and each finds the debt of the timers before it paid. A timer in
+ * its slot may run up more debt than a new one. A timer that was put off again may run up
+ * still more. So no timer is put off for ever.
  *
- * No locking is done by this code, and no clock is read. All times are in ns.
+ * This code takes no lock and reads no clock. All times are in ns.
  */
 #ifndef KWQ_PACE_H
 #define KWQ_PACE_H
@@ -23,21 +21,24 @@
 #include <linux/time64.h>
 #include <linux/types.h>
 
-/* The debt beyond which a timer is put off: at first, and each time that it was before. */
+/*
+ * The largest debt with which a timer may work, and how much it grows each time that a
+ * timer is put off.
+ */
 #define KWQ_PACE_DEBT_NS	(400 * NSEC_PER_USEC)
 #define KWQ_PACE_MORE_DEBT_NS	(300 * NSEC_PER_USEC)
 #define KWQ_PACE_PUT_OFF_MAX	2
 
-/* A clock that is too coarse sees no time pass, and a hypervisor lets too much pass. */
+/* Limits for bad clocks: a coarse clock shows no progress, and under a hypervisor time may jump. */
 #define KWQ_PACE_SLOT_MIN_NS	(2 * NSEC_PER_USEC)
 #define KWQ_PACE_REST_MIN_NS	(10 * NSEC_PER_USEC)
 #define KWQ_PACE_TURN_MAX_NS	NSEC_PER_MSEC
 
 /**
- * struct kwq_pace - the pace of one processor; all zero at first
+ * struct kwq_pace - the pace of one processor; starts as all zeroes
  * @paid: when the debt is paid; in the past if there is none
- * @last: when the last slot begins that is taken; in the past if nobody waits for one
- * @spacing: from one slot to the next
+ * @last: begin of the last reserved slot; in the past if no timer waits for one
+ * @spacing: distance of slots
  */
 struct kwq_pace {
 	u64 paid;

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rounds: each tells the pollers of a queue one thing, from the first poller in the list
- * to the last. "pollers.h" says why a round takes several holds of the queue's lock.
+ * Pollers are woken in rounds. A round tells one event to the pollers of a queue, from the
+ * first in the list to the last. "pollers.h" says why a round takes several holds of the
+ * queue's lock.
  *
- * Between two holds a bookmark stands in the list, before the next poller. It is an
- * entry like any other, so pollers may come and go beside it. A poller enters the list
- * before it looks at the queue; one that enters behind the bookmark's back has seen what
- * this round tells.
+ * Between two holds a bookmark stands in the list, before the next poller. It is an entry
+ * like any other, so pollers may join and leave next to it. A poller joins the list before
+ * it looks at the queue. If it joins before the bookmark, it has seen the event of this
+ * round.
  *
- * Something may happen in the middle of a round. Pollers before the bookmark would miss
- * it, so another round follows. The round goes on to its end before that, for a round
- * that begins anew each time might never come to the end of the list.
+ * Another event may happen during a round. Pollers before the bookmark would miss it, so
+ * another round follows. The present round first goes on to its end. If each event
+ * restarted it, it might never reach the end of the list.
  *
- * Exclusive pollers are at the end of the list. A round that tells of ready items wakes
- * one of them for each item. An exclusive poller whose wake function returns 0 has
- * nobody to wake: it takes none of the wake-ups, and the next poller is asked.
+ * Exclusive pollers are at the end of the list. A round for ready items wakes one of them
+ * for each item. If the wake function of an exclusive poller returns 0, it had nobody to
+ * wake. Then the wake-up goes to the next poller.
  *
- * Rounds do not depend on what a poller does with a wake-up. So a poller that dies, or
- * leaves the list, takes no other poller's wake-up with it.
+ * Rounds do not depend on what a poller does with its wake-up. So a poller that dies or
+ * leaves the list takes no wake-up of another poller with it.
  */
 #include <linux/list.h>
 #include <linux/lockdep.h>
@@ -27,7 +28,7 @@
 #include <kunit/visibility.h>
 #include "pollers.h"
 
-/* Only others' walks come here: a round takes its bookmark out of the list first. */
+/* Only walks by others find the bookmark. A round takes it out of the list first. */
 static int pass_over_bookmark(wait_queue_entry_t *bookmark, unsigned int mode, int flags,
 			      void *key)
 {
@@ -35,7 +36,7 @@ static int pass_over_bookmark(wait_queue_entry_t *bookmark, unsigned int mode, i
 }
 
 /**
- * kwq_pollers_init() - begin without pollers
+ * kwq_pollers_init() - initialise a queue's list of pollers
  * @queue: the queue
  */
 void kwq_pollers_init(struct kwq_queue *queue)
@@ -50,16 +51,16 @@ void kwq_pollers_init(struct kwq_queue *queue)
 }
 
 /**
- * kwq_tell_locked() - have a round tell the pollers something
+ * kwq_tell_locked() - tell the pollers of an event
  * @queue: the queue; @queue->lock held
  * @what: KWQ_TELL_* bits
  *
- * The unlocks from this one on do it: see kwq_unlock().
+ * This unlock and the following ones do it: see kwq_unlock().
  */
 void kwq_tell_locked(struct kwq_queue *queue, u8 what)
 {
 	lockdep_assert_held(&queue->lock);
-	/* No barrier is missing: see kwq_unlock(). */
+	/* Needs no barrier: see kwq_unlock(). */
 	if (!waitqueue_active(&queue->pollers))
 		return;
 	queue->round.to_tell |= what;
@@ -67,14 +68,14 @@ void kwq_tell_locked(struct kwq_queue *queue, u8 what)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_tell_locked);
 
-/* The next round tells something else than the last one, if there is anything else. */
+/* Begins the next round, with another event than the last one if there is one. */
 static void begin_round(struct kwq_queue *queue, u8 last)
 {
 	struct kwq_round *round = &queue->round;
 	u8 next = round->to_tell & ~last ?: round->to_tell;
 
 	if (next & KWQ_TELL_END) {
-		/* It tells each poller everything. */
+		/* This round tells each poller of everything. */
 		round->to_tell = 0;
 		queue->wake_pollers = 0;
 		next = KWQ_TELL_END;
@@ -87,7 +88,7 @@ static void end_round(struct kwq_queue *queue)
 {
 	struct kwq_round *round = &queue->round;
 
-	/* Each exclusive poller was asked, and nobody is left to be woken. */
+	/* All exclusive pollers were asked, and nobody is left to wake. */
 	if (round->telling == KWQ_TELL_READY && !(round->to_tell & KWQ_TELL_READY))
 		queue->wake_pollers = 0;
 	round->nr_ended++;
@@ -118,7 +119,7 @@ static void tell(struct kwq_queue *queue, wait_queue_entry_t *poller)
 		queue->wake_pollers--;
 }
 
-/* Where the round goes on; the bookmark is out of the list afterwards. */
+/* Removes the bookmark from the list. Returns the entry with which the round continues. */
 static struct list_head *take_bookmark(struct kwq_queue *queue)
 {
 	struct list_head *bookmark = &queue->round.bookmark.entry;
@@ -138,7 +139,7 @@ static bool is_at_end(const struct kwq_queue *queue, const struct list_head *pla
 		is_exclusive(list_entry(place, wait_queue_entry_t, entry)));
 }
 
-/* Goes on with a round, and returns how many more pollers this hold may tell. */
+/* Continues a round. Returns how many more pollers this hold may wake. */
 static unsigned int go_on(struct kwq_queue *queue, unsigned int budget)
 {
 	struct list_head *place = take_bookmark(queue), *next;
@@ -148,7 +149,7 @@ static unsigned int go_on(struct kwq_queue *queue, unsigned int budget)
 			list_add_tail(&queue->round.bookmark.entry, place);
 			return 0;
 		}
-		/* A poller may take itself off when it is told. */
+		/* A poller may leave the list when it is woken. */
 		next = place->next;
 		tell(queue, list_entry(place, wait_queue_entry_t, entry));
 		budget--;
@@ -158,10 +159,10 @@ static unsigned int go_on(struct kwq_queue *queue, unsigned int budget)
 }
 
 /**
- * kwq_tell_some_locked() - go on with the rounds
+ * kwq_tell_some_locked() - continue with the rounds
  * @queue: the queue; @queue->lock held
  *
- * Tells at most KWQ_POLLERS_PER_HOLD pollers. See kwq_owes_pollers() for the others.
+ * Wakes at most KWQ_POLLERS_PER_HOLD pollers. If more are left, kwq_owes_pollers() is true.
  */
 void kwq_tell_some_locked(struct kwq_queue *queue)
 {
@@ -171,7 +172,7 @@ void kwq_tell_some_locked(struct kwq_queue *queue)
 	lockdep_assert_held(&queue->lock);
 	if (!kwq_owes_pollers(queue))
 		return;
-	/* Interrupts are off. */
+	/* Interrupts are off already. */
 	spin_lock(&queue->pollers.lock);
 	if (!round->telling)
 		begin_round(queue, 0);

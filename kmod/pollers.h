@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Telling pollers what has happened, some of them in one hold of the queue's lock (O8).
- * A program can have as many epolls watch a queue as it likes, so pollers.c goes round
- * its list of pollers in several holds.
+ * Wakes pollers, a bounded number in one hold of the queue's lock (O8). A program may have
+ * any number of epolls watch a queue, so pollers.c walks the list of pollers in several
+ * holds.
  *
- * Not for getters and drainers: they leave their lists when they are woken.
+ * Getters and drainers do not need this: they leave their lists when they are woken.
  */
 #ifndef KWQ_POLLERS_H
 #define KWQ_POLLERS_H
 
 #include <linux/kwq.h>
 
-/*
- * The most pollers that one hold of the lock tells. Each of them may be an epoll, or a
- * task, that has to be woken for it.
- */
+/* The most pollers that one hold of the lock wakes. Each may be an epoll or a task. */
 #define KWQ_POLLERS_PER_HOLD	8
 
 /*
- * Pollers are told of these, one in each round. An item is ready: to all pollers but
- * exclusive ones, and to one of those for each item. There is room: to all. The queue is
- * shut down, or something follows from that: to all, whatever they wait for.
+ * Events for pollers, one in each round. READY: an item is ready. It wakes all pollers that
+ * are not exclusive, and one exclusive poller for each item. ROOM: the queue has room. It
+ * wakes all. END: the queue was shut down, or something that follows from it happened. It
+ * wakes all, whatever they wait for.
  */
 #define KWQ_TELL_READY	BIT(0)
 #define KWQ_TELL_ROOM	BIT(1)
@@ -31,7 +29,7 @@ void kwq_tell_locked(struct kwq_queue *queue, u8 what);
 void kwq_tell_some_locked(struct kwq_queue *queue);
 
 /**
- * kwq_owes_pollers() - are there pollers that are still to be told something
+ * kwq_owes_pollers() - are there pollers still to be woken
  * @queue: the queue; @queue->lock held
  *
  * Return: true if so.

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Backoff-until: something is done again and again, with pauses that grow.
- */
+/* Backoff-until: repeat a function with growing pauses. */
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
@@ -16,8 +14,8 @@ static bool must_stop(void)
 }
 
 /*
- * Sleeps until @when, or until the thread is told to stop. Not interruptibly: a signal
- * that the thread has allowed would be pending for all of the pause.
+ * Sleeps until @when, or until the thread is told to stop. Not interruptible, because a
+ * signal that the thread has allowed would stay pending and keep it awake.
  */
 static void pause_until(ktime_t when)
 {
@@ -31,15 +29,15 @@ static void pause_until(ktime_t when)
 }
 
 /**
- * kwq_backoff_until() - run a function again and again until it is enough (B3)
+ * kwq_backoff_until() - run a function repeatedly until it returns false (B3)
  * @fn: the function; returns true to be run again
- * @arg: what it is called with
+ * @arg: its argument
  * @manager: the pauses
- * @sliding: whether a pause is counted from the function's end, else from its start
+ * @sliding: count a pause from the end of the function, else from its start
  *
- * A function that took longer than its pause is run again at once. Ends also when
- * kthread_stop() is called for the thread that it runs in, at once if that is in a
- * pause. On CLOCK_MONOTONIC.
+ * If the function took longer than its pause, it is run again at once. The loop also ends
+ * when kthread_stop() is called for the current thread, even during a pause. The clock is
+ * CLOCK_MONOTONIC.
  *
  * Context: a kthread; sleeps.
  */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Pauses that grow: the arithmetic of &struct kwq_backoff, for kernel code, for a
- * queue's limiters and, compiled once more, for libkwq (whose <kwq.h> has the same
- * functions and takes this header's place).
+ * Growing pauses: the arithmetic of &struct kwq_backoff. Kernel code and the limiters of
+ * queues use it. libkwq compiles the same code; there <kwq.h> replaces this header.
  *
- * No locking is done by this code, no clock is read and no chance is asked: the
- * time and a random number are passed in. kwq_backoff_until() reads both.
+ * This code takes no lock, reads no clock and makes no random number. Its callers pass in
+ * the time and a random number. Only kwq_backoff_until() reads both.
  */
 #ifndef _LINUX_KWQ_BACKOFF_H
 #define _LINUX_KWQ_BACKOFF_H
@@ -14,17 +13,17 @@
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
 
-/* The reset of a manager that never starts over. */
+/* Reset of a manager that never starts over. */
 #define KWQ_NO_RESET	U64_MAX
 
 /**
  * struct kwq_backoff_manager - a backoff that starts over after some time
- * @initial: what it starts with
- * @backoff: what is left of it
- * @reset: starts over if more time than this passed since @last, in ns; 0 for each
- *	time, KWQ_NO_RESET for never
- * @last: when the last step was, or the last reset
- * @from_reset: the time counts from the last reset, not from the last step
+ * @initial: the backoff with which it starts
+ * @backoff: its present state
+ * @reset: start over if more than this time has passed since @last, in ns; 0 for each step,
+ *	KWQ_NO_RESET for never
+ * @last: time of the last step or of the last reset
+ * @from_reset: @last is the time of the last reset, not of the last step
  */
 struct kwq_backoff_manager {
 	struct kwq_backoff initial;
