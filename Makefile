@@ -126,7 +126,7 @@ help:
 	@echo '  make demo       see it at work in a virtual machine'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
-	@echo '  make test-matrix    the tests that want a kernel, on every kernel that kwq is for (README=1: the table into README)'
+	@echo '  make test-matrix    the tests that need a kernel, on every supported kernel (PAGE=1: the table into docs/kernels.md)'
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
 	@echo '  make soak SOAK=30   what can go on at random for as long as you like: so many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'

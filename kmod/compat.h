@@ -4,7 +4,7 @@
  * newest name of a thing; here the older kernels get it. No other file asks for
  * the kernel's version.
  *
- * README has a table of the kernels that kwq is built for and tested on. This is
+ * docs/kernels.md has a table of the kernels that kwq is tested on. This is
  * known of them, as far as it concerns kwq:
  *
  * 6.1	<linux/cleanup.h> is of 6.5 and <kunit/visibility.h> of 6.3; the 6.1 series

@@ -3,7 +3,9 @@
 #
 # Static checks of the sources, as TAP. A check that finds an error is "not ok", and its findings follow as comments.
 #
-# shellcheck disable=SC2317 # the checks are called by the names in CHECKS
+#   CHECKS='words links'   only these; by default all
+#
+# shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
 
 "$VM/packages.sh"
@@ -12,10 +14,9 @@ STOCK=$("$VM/kernel.sh" stock)
 DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
-CHECKS=(
-	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle abi32 shellcheck
-	man-pages quotes syzkaller mutants template install symbols spaces limits
-)
+read -ra checks <<<"${CHECKS:-\
+	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle\
+	abi32 shellcheck man-pages quotes links syzkaller mutants template install symbols spaces limits}"
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
@@ -127,7 +128,7 @@ check_sparse_and_W1_of_bench() {
 		sed '/^Skipping BTF generation/d'
 }
 
-# What kmod/prototypes.c says is true on each kernel for x86-64 that is at hand, and it compares all there is to compare.
+# The comparisons in kmod/prototypes.c hold on each cached kernel for x86-64, and none is missing.
 # Little is compiled: this object, and the sample, whose Kbuild has to find the headers everywhere. Modules for newer
 # kernels are built in Debian 13.
 check_prototypes() {
@@ -182,7 +183,9 @@ check_man_pages() {
 	"$VM/abi_page.py" uapi/linux/kwq.h userspace/man/kwq.4
 }
 
-# The section for drivers in README quotes linux/kwq.h and the sample. Checks that the quotes match the files.
+# README and docs/drivers.md quote the template of linux/kwq.h, and docs/drivers.md quotes the sample. Checks that the
+# quotes match the files.
+# shellcheck disable=SC2016 # backquotes of Markdown
 check_quotes() {
 	local blocks=$WORK/quotes number=0 block
 
@@ -190,23 +193,45 @@ check_quotes() {
 	mkdir -p "$blocks"
 	sed -n '/^ \*\tstruct port {/,/^ \*\tkwq_queue_destroy/{s/^ \*\t\?//;p}' kmod/include/linux/kwq.h >"$blocks/header"
 	cp kmod/samples/kwq_link.c "$blocks/sample"
+	sed -n '/^### Driver$/,/^## /{/^```c$/,/^```$/{/^```/!p}}' README.md >"$blocks/readme"
 	awk -v blocks="$blocks" '
-		/^## / { ours = $0 == "## For drivers" }
-		ours && /^```c$/ { inside = 1; nr++; next }
+		/^```c$/ { inside = 1; nr++; next }
 		/^```$/ { inside = 0 }
-		inside { print >(blocks "/readme-" nr) }' README.md
-	diff "$blocks/header" "$blocks/readme-1"
-	for block in "$blocks"/readme-[2-9]; do
+		inside { print >(blocks "/drivers-" nr) }' docs/drivers.md
+	diff "$blocks/header" "$blocks/readme"
+	diff "$blocks/header" "$blocks/drivers-1"
+	for block in "$blocks"/drivers-[2-9]; do
 		number=$((number + 1))
 		# A quote is a contiguous part of the file.
 		python3 -c 'import sys; sys.exit(open(sys.argv[1]).read() not in open(sys.argv[2]).read())' \
-			"$block" "$blocks/sample" || echo "README.md: quote $number is not what the sample says"
+			"$block" "$blocks/sample" || echo "docs/drivers.md: quote $number is not in the sample"
 	done
-	[ "$number" -gt 0 ] || echo "README.md does not quote the sample"
+	[ "$number" -gt 0 ] || echo "docs/drivers.md does not quote the sample"
 }
 
-# The template plus its omitted parts must build as a module, with the Kbuild that README gives. The word after a
-# line names the function that the line belongs to; a line without a word belongs to the function of the line before.
+# Each link from a page to a file names a file that exists, and each anchor names a heading of it.
+# shellcheck disable=SC2016 # backquotes of Markdown
+check_links() {
+	files '*.md' | python3 -c '
+import pathlib, re, sys
+
+def anchors(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.S | re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in re.findall(r"^#+ (.*)", text, re.M)}
+
+for page in map(pathlib.Path, sys.stdin.read().split()):
+    for number, line in enumerate(page.read_text().splitlines(), 1):
+        for link in re.findall(r"\]\((?!https?:)([^)]*)\)", line):
+            name, _, anchor = link.partition("#")
+            target = page.parent / name if name else page
+            if not target.exists() or anchor and anchor not in anchors(target):
+                print(f"{page}:{number}: there is no {link}")
+'
+}
+
+# The template plus its omitted parts must build as a module, with the Kbuild that docs/drivers.md gives. The word
+# after a line names the function that the line belongs to; a line without a word belongs to the function of the line
+# before.
 check_template() {
 	local out=$WORK/template symbols
 
@@ -214,9 +239,9 @@ check_template() {
 	rm -rf "$out"
 	mkdir -p "$out"
 	# shellcheck disable=SC2016 # backquotes of Markdown
-	sed -n '/^## For drivers$/,/^## /{/^```make$/,/^```$/{/^```/!p}}' README.md >"$out/Kbuild"
+	sed -n '/^```make$/,/^```$/{/^```/!p}' docs/drivers.md >"$out/Kbuild"
 	# shellcheck disable=SC2016
-	sed -n '/^## For drivers$/,/^## /{/^```c$/,/^```$/{/^```/!p;/^```$/q}}' README.md | awk '
+	sed -n '/^```c$/,/^```$/{/^```/!p;/^```$/q}' docs/drivers.md | awk '
 		BEGIN {
 			print "#include <linux/kwq.h>\n#include <linux/module.h>\n#include <linux/slab.h>\n"
 			begin["init"] = "static int __init ports_init(void)\n{\n\tint err;\n\n"
@@ -313,9 +338,9 @@ check_limits() {
 
 mkdir -p "$LOGS" "$WORK"
 trap end_attempt EXIT
-printf 'TAP version 13\n1..%d\n' ${#CHECKS[@]}
+printf 'TAP version 13\n1..%d\n' ${#checks[@]}
 number=0 failed=0
-for check in "${CHECKS[@]}"; do
+for check in "${checks[@]}"; do
 	number=$((number + 1))
 	log=$LOGS/check-$check.log
 	# A check fails by its status or by any output.

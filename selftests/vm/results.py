@@ -12,7 +12,7 @@ results.py lost SUITE REASON             a suite that could not be run
 results.py absent SUITE REASON           a suite for which nobody serves a kernel: it is in the table, and is no failure
 results.py took SUITE SECONDS            how long a suite took, its building included
 results.py table FILE SUITE...           a table of these suites, here and as Markdown in FILE
-results.py readme FILE TABLE             TABLE in place of the table with a date that FILE has
+results.py page FILE TABLE               replaces the table with a date in FILE by TABLE
 results.py summary SUITE...              what failed, and the totals over these suites
 
 Each but the last four writes build/results/SUITE.json. What is counted are leaf cases: a case that has cases of its own is
@@ -430,7 +430,7 @@ def table(file, suites):
     return 0
 
 
-def readme(file, text):
+def page(file, text):
     """Puts a table into the file in place of the one that is there, with its date."""
     path = Path(file)
     old = path.read_text()
@@ -467,8 +467,8 @@ def main():
         return took(*args)
     if command == 'table':
         return table(args[0], args[1:])
-    if command == 'readme':
-        return readme(*args)
+    if command == 'page':
+        return page(*args)
     if command == 'summary':
         return summary(args)
     results = Results(args[0])

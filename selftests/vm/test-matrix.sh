@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The tests that want a kernel, on every kernel that kwq is for. Two of the kernels are built with the debug kernel's checks:
-# one with PREEMPT_RT, and one of the newest series, for KUnit. At the end there are a table of what ran where, in
-# build/matrix.md too, what failed, and the totals as the last line. README=1 puts the table into README.
+# The tests that need a kernel, on every supported kernel. Two of the kernels are built with the debug kernel's checks:
+# one with PREEMPT_RT, and one of the newest series, for KUnit. At the end the script prints a table of the kernels, the
+# failures, and the totals as the last line. The table is also in build/matrix.md; PAGE=1 puts it into docs/kernels.md.
 #
 # newer.sh asks apt for the newer series. All of the device's tests run on the newest, on 6.18, a long-term one, and on 7.0.
 # For the others the module is compiled with every warning, and loaded. For the newest, clang compiles it as well.
@@ -23,5 +23,5 @@ export SUITES TABLE=$BUILD/matrix.md
 
 status=0
 "$VM/run-tests.sh" || status=$?
-[ "${README:-0}" = 0 ] || "$VM/results.py" readme "$TOP/README.md" "$TABLE"
+[ "${PAGE:-0}" = 0 ] || "$VM/results.py" page "$TOP/docs/kernels.md" "$TABLE"
 exit $status
