@@ -2,8 +2,8 @@
 /*
  * libkwq: keyed work queues of the kernel, for programs.
  *
- * A queue never holds a key twice, never hands a key to two workers at once, and never
- * loses an add made while the key is being processed. kwq(7) defines the terms.
+ * A queue holds no key twice, and hands no key to two workers at once. If a key is added
+ * while a worker has it, the queue hands it out once more. kwq(7) defines the terms.
  * libkwq(3) has an example for each function.
  *
  * Conventions of all functions, unless a function says otherwise:
@@ -39,9 +39,10 @@ extern "C" {
 /**
  * struct kwq - a handle of a queue
  *
- * A handle is one open file description. An item belongs to the handle that got it.
- * kwq_close(), or the end of the last process that has the handle, gives the items of
- * the handle back. Workers that may die independently need a handle each.
+ * A handle is one open file description. It holds the items that were got through it.
+ * When it is closed, by kwq_close() or by the end of the last process that has it, its
+ * items are lost: the queue takes them back. Each worker that may die by itself needs a
+ * handle of its own.
  */
 struct kwq;
 
@@ -71,9 +72,9 @@ struct kwq;
  *		maximum.
  * @config:	the queue's limiters and retry rules; NULL for the default. The caller
  *		sets @config->size to sizeof(struct kwq_config).
- * @lease:	the visibility timeout, in ns on the queue's clock, up to 2^63 - 1. The
- *		queue takes an item back that a worker holds for longer, unless
- *		kwq_extend() renews the lease in time. 0 for no lease.
+ * @lease:	how long an item may be held (the visibility timeout), in ns on the
+ *		queue's clock, up to 2^63 - 1; 0 for no lease. When the lease expires, the
+ *		queue takes the item back. kwq_extend() begins the lease again.
  *
  * Members that a program does not use must be zero. @clockid must always be set: 0 is
  * CLOCK_REALTIME, which no queue can have.
@@ -112,8 +113,8 @@ struct kwq_add_options {
  *		the same ticket, and later hand-outs have higher ones.
  * @key_len:	length of its key in bytes.
  * @priority:	its priority.
- * @abandoned:	how often, since it was last done, the handle that held it was closed or
- *		its lease expired.
+ * @abandoned:	how often it was lost since it was last done. An item is lost when its
+ *		handle is closed or its lease expires.
  * @done:	kwq_next() only: the result of the done; see there.
  * @requeues:	how often it was rate-limited since it was last forgotten.
  */
@@ -140,9 +141,9 @@ struct kwq_item {
  * Return: 0, or -E2BIG (@options has members that this library does not know, or @lease
  * is set and the module has no leases), -EACCES (the mode of the device, or of the
  * existing queue, forbids it), -EDQUOT (this user has too many queues, or too much
- * memory in them), -EEXIST, -EINVAL (name, flags, mode, clock, limit or lease),
- * -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded),
- * -ENOMEM.
+ * memory in them), -EEXIST, -EINTR (it waited for closed queues of this user to be
+ * freed), -EINVAL (name, flags, mode, clock, limit or lease), -EMFILE, -ENAMETOOLONG,
+ * -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
  */
 int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options);
@@ -184,9 +185,9 @@ int kwq_from_fd(struct kwq **q, int fd);
  * kwq_fd() - the descriptor of a handle
  * @q:		the handle, which keeps the descriptor.
  *
- * poll(2) reports the descriptor as readable when kwq_get() would not wait, as writable
- * when an add of a new key would find room, and with POLLRDHUP once the queue is shut
- * down. Copies made by dup(2), fork(2) and SCM_RIGHTS are the same handle.
+ * poll(2) reports the descriptor as readable when kwq_get() would not wait. It reports it
+ * as writable when an add of a new key would find room. Once the queue is shut down, it
+ * also reports POLLRDHUP. Copies made by dup(2), fork(2) and SCM_RIGHTS share the handle.
  *
  * Return: the descriptor. No errors.
  */
@@ -196,8 +197,8 @@ int kwq_fd(const struct kwq *q);
  * kwq_close() - close a handle and free it
  * @q:		the handle; NULL does nothing.
  *
- * If no other process or descriptor has the same handle, the queue takes back the items
- * that it holds and counts them as abandoned.
+ * If no other process or descriptor has the same handle, the items that it holds are
+ * lost: the queue takes them back and counts them as abandoned.
  */
 void kwq_close(struct kwq *q);
 
@@ -283,7 +284,7 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
  * @key:	the key.
  * @len:	its length in bytes.
  *
- * Adds 1 to the key's count of requeues. kwq_forget() resets the count to 0.
+ * The key's requeues go up by one. kwq_forget() sets them to 0.
  *
  * Return: as kwq_add_after(), or KWQ_DEAD: the key was rate-limited more often than the
  * queue allows. It is a dead letter now or, while it is being processed, from its done
@@ -336,7 +337,7 @@ int kwq_get_within(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
 
 /**
- * kwq_done() - finish an item that this handle got
+ * kwq_done() - finish an item that this handle holds
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
@@ -348,10 +349,10 @@ int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room);
 int kwq_done(struct kwq *q, uint64_t ticket);
 
 /**
- * kwq_done_with() - finish an item that this handle got, with flags
+ * kwq_done_with() - finish an item that this handle holds, with flags
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
- * @flags:	KWQ_DONE_FORGET also resets the item's count of requeues to 0, as
+ * @flags:	KWQ_DONE_FORGET also sets the item's requeues to 0, as
  *		kwq_forget() does. 0 is kwq_done().
  *
  * Return: as kwq_done(); -EINVAL also for unknown flags.
@@ -359,7 +360,7 @@ int kwq_done(struct kwq *q, uint64_t ticket);
 int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
 
 /**
- * kwq_done_key() - finish an item, identified by its key
+ * kwq_done_key() - finish an item, named by its key
  * @q:		the handle that holds it.
  * @key:	the key.
  * @len:	its length in bytes.
@@ -372,7 +373,7 @@ int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
 int kwq_done_key(struct kwq *q, const void *key, size_t len);
 
 /**
- * kwq_extend() - renew the lease of an item that this handle got
+ * kwq_extend() - extend the lease of an item that this handle holds
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  *
@@ -386,7 +387,7 @@ int kwq_done_key(struct kwq *q, const void *key, size_t len);
 int kwq_extend(struct kwq *q, uint64_t ticket);
 
 /**
- * kwq_extend_key() - renew the lease of an item, identified by its key
+ * kwq_extend_key() - extend the lease of an item, named by its key
  * @q:		the handle that holds it.
  * @key:	the key.
  * @len:	its length in bytes.
@@ -446,14 +447,14 @@ int kwq_remove(struct kwq *q, const void *key, size_t len);
 /* ---- Retries -------------------------------------------------------------- */
 
 /**
- * kwq_forget() - reset a key's count of requeues to 0, and nothing else
+ * kwq_forget() - set a key's requeues to 0, and nothing else
  * @q:		the queue, open for reading.
  * @key:	the key.
  * @len:	its length in bytes.
  *
  * An item that is being processed still needs its done.
  *
- * Return: the former count; 0 for a key that the queue does not know; or -EBADF,
+ * Return: the former requeues; 0 for a key that the queue does not know; or -EBADF,
  * -EFAULT, -EINVAL, -EMSGSIZE, -ENOMEM.
  */
 int kwq_forget(struct kwq *q, const void *key, size_t len);
@@ -496,7 +497,7 @@ int kwq_config(const struct kwq *q, struct kwq_config *config);
 /**
  * kwq_list_dead() - list dead items (dead letters), oldest death first
  * @q:		the queue, open for reading.
- * @list:	the request, the request, as <linux/kwq.h> describes it. The caller sets
+ * @list:	the request, as <linux/kwq.h> describes it. The caller sets
  *		@list->size to sizeof(*list).
  *
  * Return: the number of entries filled in, 0 at the end of the list, or -EBADF,
@@ -542,8 +543,8 @@ static inline uint64_t kwq_ptr(const void *p)
  * @batch:	entries of &struct kwq_add_entry, at least one.
  *
  * Each entry has its own result, as from kwq_add_with(). The result -EFAULT means that
- * the entry was taken, but its memory could no longer be written; its outcome is
- * unknown.
+ * the entry was taken, but its result could no longer be written. The outcome of that
+ * entry is unknown.
  *
  * Return: the number of entries taken, from the first on; or, with nothing changed,
  * -E2BIG, -EBADF, -EFAULT, -EINVAL, -EMSGSIZE (more than KWQ_BATCH_MAX entries),
@@ -561,7 +562,7 @@ int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch);
 int kwq_done_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
- * kwq_extend_batch() - renew the leases of many items
+ * kwq_extend_batch() - extend the leases of many items
  * @q:		the handle that holds them.
  * @batch:	entries of &struct kwq_extend_entry, at least one.
  *
@@ -589,7 +590,7 @@ int kwq_remove_batch(struct kwq *q, const struct kwq_batch *batch);
 int kwq_forget_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
- * kwq_num_requeues_batch() - read the counts of requeues of many keys
+ * kwq_num_requeues_batch() - read the requeues of many keys
  * @q:		the queue, open for reading.
  * @batch:	entries of &struct kwq_key_entry, at least one.
  *
@@ -775,7 +776,8 @@ void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 /**
  * kwq_backoff_manager_step() - the next pause, or the first one after a reset
  * @manager:	the manager.
- * @now:	the current time. @random:      as for kwq_backoff_step().
+ * @now:	the current time.
+ * @random:	as for kwq_backoff_step().
  *
  * Return: the pause in ns. No errors.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq done and kwq extend: finish items that a descriptor holds, or renew their leases.
+ * kwq done and kwq extend: finish items that a descriptor holds, or extend their leases.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -190,7 +190,7 @@ const struct command command_done = {
 const struct command command_extend = {
 	.name = "extend",
 	.arguments = "[OPTION...] fd:N [KEY...]",
-	.summary = "Renew the leases of keys that the descriptor N holds",
+	.summary = "Extend the leases of keys that the descriptor N holds",
 	.options =
 	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
 	KEY_HELP,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Getting items, finishing them, both in one call, and renewing leases.
+ * Getting items, finishing them, both in one call, and extending leases.
  */
 #include <errno.h>
 
