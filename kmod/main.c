@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/module.h>
-#include "chardev.h"
-#include "keyed.h"
+#include "device/chardev.h"
+#include "keyed/keyed.h"
 
 static int __init kwq_init(void)
 {

@@ -3,7 +3,7 @@
  * The memory of an item.
  */
 #include <linux/stddef.h>
-#include <kmod/keyed.h>
+#include <kmod/keyed/keyed.h>
 #include "bench.h"
 
 static int measure_sizes(const struct bench *bench)

@@ -11,7 +11,7 @@
 
 #include "rate.h"
 
-/* The same number of items as kmod/tests/core_test.c, which receives the printed cases. */
+/* The same number of items as kmod/tests/core/core_test.c, which receives the printed cases. */
 #define NR_ITEMS	5
 #define NR_HOLDERS	3
 

@@ -69,7 +69,7 @@ bool sequence_run(const struct op *ops, size_t nr, struct difference *difference
 size_t sequence_shrink(struct op *ops, size_t nr, bool (*fails)(const struct op *ops, size_t nr));
 
 /*
- * Prints the sequence as a case for kmod/tests/core_test.c that ends with the
+ * Prints the sequence as a case for kmod/tests/core/core_test.c that ends with the
  * difference. If @difference is NULL, the last operation is one that never returns.
  */
 void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name,

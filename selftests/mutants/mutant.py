@@ -91,7 +91,7 @@ def main():
         for name in args or names():
             print(name, Mutant(name).suite)
     elif command == 'check':
-        tests = '\n'.join(path.read_text() for path in Path(args[0], 'kmod/tests').glob('*.c'))
+        tests = '\n'.join(path.read_text() for path in Path(args[0], 'kmod/tests').rglob('*.c'))
         for name in names():
             try:
                 mutant = Mutant(name)

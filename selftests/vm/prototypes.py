@@ -64,7 +64,8 @@ def has_number(prototype):
 
 def main():
     stage, kdir = (pathlib.Path(argument).resolve() for argument in sys.argv[1:])
-    sources = {path: path.read_text() for path in [*stage.glob('kmod/*.[ch]'), *stage.glob('kmod/include/linux/*.h')]}
+    sources = {path: path.read_text() for path in stage.glob('kmod/**/*.[ch]')
+               if path.relative_to(stage).parts[1] not in ('tests', 'samples')}
     prototypes = sources.pop(stage / 'kmod/prototypes.c')
     compat = sources[stage / 'kmod/compat.h']
     known = set(COMPARED.findall(prototypes) + COMPARED.findall(compat) + NEEDS_NONE.search(prototypes)[1].split())

@@ -294,7 +294,7 @@ def judge_machine(results, console, status):
 def find_lost_suites(results, lines):
     """A KUnit suite that is in the tree and not in the log was not linked, or not run."""
     ran = {match[1] for line in lines if (match := re.search(r'# Subtest: (kwq-[a-z-]+)$', line))}
-    for source in sorted((BUILD.parent / 'kmod/tests').glob('*.c')):
+    for source in sorted((BUILD.parent / 'kmod/tests').rglob('*.c')):
         for suite in re.findall(r'^\s*\.name = "(kwq-[a-z-]+)",', source.read_text(), re.M):
             if suite not in ran:
                 results.fail(f'{suite}: did not run')

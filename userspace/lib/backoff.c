@@ -3,4 +3,4 @@
  * Compiles the kernel's backoff arithmetic for the library. The folder kernel/ has the
  * few kernel headers that it needs.
  */
-#include "../../kmod/backoff.c"
+#include "../../kmod/core/backoff.c"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Cancelling and destroying: kmod/cancel.c, and kwq_queue_destroy(). */
+/* Cancelling and destroying: kmod/queue/cancel.c, and kwq_queue_destroy(). */
 #include "shut-down.pml"
 
 bool cancelling[KEYS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The poller: queue_poll() in kmod/chardev.c. */
+/* The poller: queue_poll() in kmod/device/chardev.c. */
 
 /*
  * poll() on a non-blocking handle, then a get, until it got an item @rounds times, or

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The workers of a queue with a handler: kmod/handler.c. */
+/* The workers of a queue with a handler: kmod/queue/handler.c. */
 
 /* The handler runs: no other handler of this item runs, and its object exists. */
 #define HANDLER_RUNS	assert(in_hands[k] && !gone[k])

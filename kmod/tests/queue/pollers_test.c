@@ -7,9 +7,9 @@
 #include <linux/kwq.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
-#include "pollers.h"
-#include "queue.h"
-#include "thread.h"
+#include "queue/pollers.h"
+#include "queue/queue.h"
+#include "tests/thread.h"
 
 #define NR_POLLERS	(3 * KWQ_POLLERS_PER_HOLD + 1)
 #define NEVER		(KTIME_MAX / 2)

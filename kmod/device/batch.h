@@ -6,7 +6,7 @@
 #ifndef KWQ_BATCH_H
 #define KWQ_BATCH_H
 
-#include "keyed.h"
+#include "keyed/keyed.h"
 
 /**
  * struct kwq_batch_kind - a kind of batch entries

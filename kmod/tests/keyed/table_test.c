@@ -6,7 +6,7 @@
 #include <linux/minmax.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
-#include "table.h"
+#include "keyed/table.h"
 
 /* More than what one page of pages of buckets is for, where these are of 4 KiB. */
 #define NR_NODES	300000U

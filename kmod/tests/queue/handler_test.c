@@ -13,8 +13,8 @@
 #include <linux/kwq.h>
 #include <linux/prandom.h>
 #include <linux/workqueue.h>
-#include "queue.h"
-#include "thread.h"
+#include "queue/queue.h"
+#include "tests/thread.h"
 
 #define NR_THINGS	8
 

@@ -14,9 +14,9 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
-#include "handler.h"
-#include "queue.h"
-#include "thread.h"
+#include "queue/handler.h"
+#include "queue/queue.h"
+#include "tests/thread.h"
 
 /*
  * A queue, and one who waits for a cancel

@@ -23,7 +23,7 @@
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
-#include "queue.h"
+#include "queue/queue.h"
 #include "table.h"
 
 /*

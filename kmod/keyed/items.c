@@ -19,7 +19,7 @@
 #include <kunit/visibility.h>
 #include "compat.h"
 #include "keyed.h"
-#include "pollers.h"
+#include "queue/pollers.h"
 
 /*
  * Most keys are short. Items with room for a short key have one common size, and are

@@ -15,8 +15,8 @@
 #include <linux/kwq.h>
 #include <linux/rcupdate.h>
 #include "compat.h"
-#include "queue.h"
-#include "thread.h"
+#include "queue/queue.h"
+#include "tests/thread.h"
 
 #define HOUR	(3600 * (u64)NSEC_PER_SEC)
 

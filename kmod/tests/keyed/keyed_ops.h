@@ -5,7 +5,7 @@
 #ifndef KWQ_TESTS_KEYED_OPS_H
 #define KWQ_TESTS_KEYED_OPS_H
 
-#include "keyed.h"
+#include "keyed/keyed.h"
 
 int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options);

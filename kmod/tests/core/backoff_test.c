@@ -10,7 +10,7 @@
 #include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/prandom.h>
-#include "thread.h"
+#include "tests/thread.h"
 
 #define LONGEST		((u64)S64_MAX)
 #define MS		((u64)NSEC_PER_MSEC)

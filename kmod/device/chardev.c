@@ -19,8 +19,8 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "chardev.h"
-#include "keyed.h"
-#include "timens.h"
+#include "keyed/keyed.h"
+#include "keyed/timens.h"
 #include "words.h"
 
 /*

@@ -11,10 +11,10 @@
 #include <linux/poll.h>
 #include <linux/prandom.h>
 #include "compat.h"
-#include "core_check.h"
-#include "pace.h"
-#include "queue.h"
-#include "thread.h"
+#include "tests/core/core_check.h"
+#include "queue/pace.h"
+#include "queue/queue.h"
+#include "tests/thread.h"
 
 #define HOUR	(3600 * (u64)NSEC_PER_SEC)
 

@@ -3,7 +3,7 @@
 #include <linux/errno.h>
 #include <linux/stddef.h>
 #include "batch.h"
-#include "timens.h"
+#include "keyed/timens.h"
 
 static int take_add(struct kwq_handle *handle, const void *data,
 		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)

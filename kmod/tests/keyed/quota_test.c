@@ -13,7 +13,7 @@
 #include <linux/user_namespace.h>
 #include <linux/wait_bit.h>
 #include "keyed_ops.h"
-#include "thread.h"
+#include "tests/thread.h"
 
 #define ALICE	3001
 #define BOB	3002

@@ -9,10 +9,10 @@
 #include <linux/sched/signal.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-#include "core_check.h"
+#include "tests/core/core_check.h"
 #include "keyed_ops.h"
-#include "thread.h"
-#include "trace.h"
+#include "tests/thread.h"
+#include "queue/trace.h"
 
 #define NR_GOT		64
 #define NR_KEYS		(2 * KWQ_KEY_MAX)

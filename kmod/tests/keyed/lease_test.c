@@ -5,10 +5,10 @@
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/slab.h>
-#include "core_check.h"
+#include "tests/core/core_check.h"
 #include "keyed_ops.h"
-#include "pace.h"
-#include "thread.h"
+#include "queue/pace.h"
+#include "tests/thread.h"
 
 #define LEASE		1000
 #define NR_MANY		(2 * KWQ_ITEMS_PER_HOLD + 1)

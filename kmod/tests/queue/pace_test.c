@@ -5,7 +5,7 @@
  */
 #include <kunit/test.h>
 #include <linux/sched.h>
-#include "pace.h"
+#include "queue/pace.h"
 
 #define US		((u64)NSEC_PER_USEC)
 #define MS		((u64)NSEC_PER_MSEC)
