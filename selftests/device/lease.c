@@ -153,7 +153,7 @@ TEST_F(lease, bad_extensions)
 
 		EXPECT_TRUE(same_stat(&before, &after));
 	}
-	/* No lease was renewed by these. */
+	/* No lease was extended by these. */
 	ASSERT_EQ(0, q_advance(self->q, 1));
 	check_stat(self->q, .ready = 1, .items = 1);
 }
@@ -374,7 +374,7 @@ TEST_F(lease, of_a_worker_that_is_killed)
 	EXPECT_EQ(0, stat_of(self->q).expired);
 }
 
-/* One worker's items. Their leases expire while it finishes and renews them. */
+/* One worker's items. Their leases expire while it finishes and extends them. */
 #define NR_RACES	400
 #define RACE_LEASE	(200 * USEC)
 
@@ -399,7 +399,7 @@ static void *race_worker(void *arg)
 		if (ret == -ESHUTDOWN)
 			break;
 		REQUIRE(ret == 1);
-		/* Every eighth lease is renewed repeatedly until it is too late. */
+		/* Every eighth lease is extended repeatedly until it is too late. */
 		if (item.ticket % 8 == 1)
 			while (!q_extend(q, item.ticket) && item.abandoned < 3 &&
 			       !(now_ns() & 0x3000))

@@ -635,8 +635,8 @@ int kwq_stat(const struct kwq *q, struct kwq_stat *st);
  * kwq_shut_down() - refuse new adds, hand out the ready items
  * @q:		the queue, open for managing.
  *
- * From now on adds fail. Waiting times and dead items are dropped. The call also ends the wait of
- * every kwq_shut_down_with_drain().
+ * From now on adds fail. Waiting times and dead items are dropped. The call also ends
+ * the wait of every kwq_shut_down_with_drain().
  *
  * Return: 0, or -EBADF.
  */

@@ -54,7 +54,7 @@ int job_reap(struct job *job);
 void job_kill(const struct job *job);
 
 /*
- * Renews the lease of the item. If the lease was lost, kills the process if it still
+ * Extends the lease of the item. If the lease was lost, kills the process if it still
  * runs: another worker may already process the item.
  */
 void job_extend(struct job *job);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * One timer renews the leases of all items. So every item is renewed within one period
+ * One timer extends the leases of all items. So every item is extended within one period
  * after a worker took it, and once in each period from then on.
  */
 #include "lease.h"
@@ -11,9 +11,9 @@
 
 #include "duration.h"
 
-/* A lease survives two missed renewals. */
+/* A lease survives two missed extensions. */
 #define PERIODS_PER_LEASE	3
-/* Renewing more often would only burn processor time. */
+/* Extending them more often would only burn processor time. */
 #define PERIOD_MIN		NS_PER_MS
 
 uint64_t lease_period(uint64_t lease)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The timer by which kwq run renews the leases of its items.
+ * The timer by which kwq run extends the leases of its items.
  */
 #ifndef KWQ_LEASE_H
 #define KWQ_LEASE_H
@@ -8,14 +8,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Its descriptor becomes readable when the leases have to be renewed. */
+/* Its descriptor becomes readable when the leases have to be extended. */
 struct lease_timer {
 	int fd;			/* -1: the queue has no leases */
 	uint64_t period;
 	bool started;
 };
 
-/* Pure: the interval between renewals for a lease in ns. */
+/* Pure: the interval between extensions for a lease in ns. */
 uint64_t lease_period(uint64_t lease);
 
 /* Does nothing if @lease is 0. Returns 0 or a negative errno value. */

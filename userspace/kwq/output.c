@@ -72,7 +72,7 @@ int write_all(int fd, const char *bytes, size_t len)
 
 	while (len) {
 		/* Checked before each piece, for a disk too: many pieces take time, and
-		 * the leases must be renewed meanwhile.
+		 * the leases must be extended meanwhile.
 		 */
 		err = wait_until_writable(fd);
 		if (err)

@@ -6,7 +6,7 @@
  * signals, for the end of each job, and for job output with --output line. No item is
  * fetched before its job can start.
  *
- * In a queue with leases, kwq run renews the leases of all held items in time, also
+ * In a queue with leases, kwq run extends the leases of all held items in time, also
  * while a write blocks. A lease may still expire, because this process or the machine
  * was stopped. Then another worker may already process the item, and every further
  * moment of the command is a risk. So the command gets SIGKILL at once instead of
@@ -625,7 +625,7 @@ static void start_jobs(struct run *run)
 
 	for (;;) {
 		/* Starting many jobs takes time, and the leases of the others must be
-		 * renewed meanwhile.
+		 * extended meanwhile.
 		 */
 		take_urgent(run);
 		if (run->stopping || run->over ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * O3: kwq run renews the leases of its items, and drops an item whose lease is lost.
+ * O3: kwq run extends the leases of its items, and drops an item whose lease is lost.
  * The test replaces the kernel by wrapping ioctl() and open() (the linker's --wrap),
  * and decides when a lease expires. So the result does not depend on the speed of the
  * machine.
@@ -25,7 +25,7 @@
 #define HOUR		(3600 * 1000 * MS)
 
 enum {
-	/* Descriptors of the command: one reports renewals, one never becomes readable. */
+	/* Descriptors of the command: one reports extensions, one never becomes readable. */
 	FD_EXTENDED = 8,
 	FD_NEVER = 9,
 	TICKET = 42,
@@ -235,7 +235,7 @@ static int finish(void)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* Waits for @nr more renewals from now on. */
+/* Waits for @nr more extensions from now on. */
 static void await_extensions(int nr)
 {
 	int from = shared->extends;
@@ -276,7 +276,7 @@ static void test_extended(void)
 	is_number(shared->dones, 1, "but told");
 }
 
-/* Each start takes longer than the rest of a renewal period. */
+/* Each start takes longer than the rest of a period. */
 static void test_while_starting(void)
 {
 	start_many(3, 2, 3 * MS, false, 0, "group", "true");
