@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# For people: `make help`. Kbuild, beside it, is for the kernel's build.
+# The targets for people: see `make help`. Kbuild, beside it, is for the kernel's build.
 
 KDIR    ?= /lib/modules/$(shell uname -r)/build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 
-# Make splits names at spaces, and so does the kernel's build: `make clean` would remove what the first part names.
+# make and the kernel's build split names at spaces. `make clean` would remove the folder that the first part names.
 ifneq ($(words $(CURDIR)$(PREFIX)$(DESTDIR)),1)
 $(error The checkout's path, PREFIX and DESTDIR must be without spaces: $(CURDIR) $(PREFIX) $(DESTDIR))
 endif
@@ -22,10 +22,10 @@ all: module userspace
 
 # ---- The module ----
 #
-# It is built for several kernels, each in a copy of the sources of its own, so that the builds do not mix and the
-# sources stay clean.
+# It is built for several kernels. Each has its own copy of the sources, so that the builds do not mix and the sources stay
+# clean.
 
-# What uname -r says; Debian's 6.1 has something else in include/config/kernel.release.
+# The release as in uname -r. include/config/kernel.release differs in Debian's 6.1.
 release := $(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"$$/\1/p' $(KDIR)/include/generated/utsrelease.h 2>/dev/null)
 stage   := $(BUILD)/module-$(release)
 sources := $(shell find Kbuild kmod uapi -name Kbuild -o -name Kconfig -o -name '*.[ch]')
@@ -121,24 +121,24 @@ help:
 	@echo '  make            the module for KDIR, the library and the command'
 	@echo '  make module     the module only'
 	@echo '  make userspace  the library and the command only'
-	@echo '  make install    install them (as root), make uninstall to take them away'
+	@echo '  make install    install them (as root), make uninstall to remove them'
 	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev and kwq'
-	@echo '  make demo       see it at work in a virtual machine'
+	@echo '  make demo       shows it in a virtual machine'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
 	@echo '  make test-matrix    the tests that need a kernel, on every supported kernel (PAGE=1: the table into docs/kernels.md)'
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
-	@echo '  make soak SOAK=30   what can go on at random for as long as you like: so many minutes'
+	@echo '  make soak SOAK=30   all random tests, for this many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
-	@echo '  make coverage   what of the module the tests reach; fails when that is not all of it, but for what is listed'
-	@echo '  make mutants    plants bugs, one at a time, and sees each found (MUTANTS=NAME for one)'
-	@echo '  make check      what needs no machine: checkpatch, sparse, kernel-doc, ...'
-	@echo '  make bench      what it costs, beside what else there is'
-	@echo '  make bench-compare BASE=REVISION   what has changed of that since a revision (ONLY=changed)'
-	@echo '  make bench-profile ROW=NAME        where the instructions of one row of it are'
-	@echo '  make bench-keys what ten million keys in one queue cost'
+	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
+	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'
+	@echo '  make check      static checks: checkpatch, sparse, kernel-doc, ... (CHECKS="words links" for some)'
+	@echo '  make bench      the cost of each operation, beside other queues'
+	@echo '  make bench-compare BASE=REVISION   the changes of these costs since a revision (ONLY=changed)'
+	@echo '  make bench-profile ROW=NAME        the instructions of one row, function by function'
+	@echo '  make bench-keys the cost of ten million keys in one queue'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'
 	@echo '  PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)'
-	@echo '  Everything that is built is in build/.'
+	@echo '  All output is in build/.'

@@ -295,7 +295,7 @@ static int peer_lives(struct peer *parent, void *arg)
 	return life->works ? work(life) : add(life);
 }
 
-#define PROCESSES	5	/* of which two only add */
+#define PROCESSES	5	/* two of them only add */
 
 static void begin_life(struct world *w, struct peer *peer, struct life *life, int slot)
 {

@@ -100,7 +100,7 @@ class Parser:
         return Field(self.take(), self.type())
 
     def attributes(self, begin='(', end=')'):
-        """What stands in brackets behind a field, a call or a structure."""
+        """The words in brackets after a field, a call or a structure."""
         if self.peek() != begin:
             return []
         self.take()
@@ -238,7 +238,7 @@ class Description:
         return dict(zip(parameters, kind.args))
 
     def resolve(self, kind):
-        """What an alias stands for."""
+        """The type that an alias stands for."""
         while kind.name in self.aliases:
             parameters, target = self.aliases[kind.name]
             values = self.template(kind, parameters)

@@ -39,7 +39,7 @@ def structures_of_page(text):
 
 
 def requests_of_head(text):
-    """What /dev/kwq knows, and what a queue does."""
+    """The requests of /dev/kwq, and those of a queue."""
     head = re.search(r" \* The requests:\n(.*?)\n \* \w+:\n", text, flags=re.S).group(1)
     kinds = re.split(r"^ \*   on ", head, flags=re.M)[1:]
     device, queue = (set(re.findall(r"\b[A-Z][A-Z_]+\b", kind)) for kind in kinds)

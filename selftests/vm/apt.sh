@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2153 # common.sh has the variables
 #
-# Packages of other architectures and of other releases than this machine's, beside the machine's own apt: it is not to
-# learn of them. Sourced after common.sh, never run.
+# Packages of other architectures and releases than this machine's. The machine's own apt does not learn of them.
+# Scripts source this file after common.sh.
 
-# The servers for releases that the machine's own sources do not name.
+# The servers of the releases that the machine's own sources do not name.
 DEBIAN_MIRROR=${DEBIAN_MIRROR:-http://deb.debian.org}
 UBUNTU_MIRROR=${UBUNTU_MIRROR:-http://archive.ubuntu.com}
 
-# Lists that are older than so many minutes are asked for anew.
+# Lists that are older than this many minutes are downloaded again.
 LISTS_MINUTES=720
 
-# sources_of ARCHITECTURE SUITE: lines as in sources.list. Of the suite that is the machine's own, Debian's own of the
-# machine's sources; others may not have that architecture.
+# sources_of ARCHITECTURE SUITE: prints lines of a sources.list. For the machine's own suite these are Debian's own among
+# the machine's sources, because other sources may lack the architecture.
 sources_of() {
 	local debian="deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $DEBIAN_MIRROR"
 
@@ -29,13 +29,13 @@ sources_of() {
 	noble-updates) echo "deb [signed-by=$(ubuntu_keys)] $UBUNTU_MIRROR/ubuntu $2 main" ;;
 	*)
 		echo "$debian/debian $2 main"
-		# Its release is enough, without what was updated since.
+		# For s390x the release is enough, without later updates.
 		[ "$1" = s390x ] || echo "$debian/debian-security $2-security main"
 		;;
 	esac
 }
 
-# Ubuntu's keys, as Debian 13 has them.
+# Prints the file with Ubuntu's keys, from Debian 13.
 ubuntu_keys() (
 	dir=$CACHE/ubuntu-keyring
 
@@ -50,7 +50,7 @@ ubuntu_keys() (
 	echo "$dir/usr/share/keyrings/ubuntu-archive-keyring.gpg"
 )
 
-# use_apt_of ARCHITECTURE [SUITE]: apt looks at these packages from here on, as "${APT[@]}" tells it.
+# use_apt_of ARCHITECTURE [SUITE]: sets "${APT[@]}" to the options with which apt sees these packages.
 use_apt_of() {
 	local suite=${2:-$DEBIAN} state updated
 
@@ -67,13 +67,13 @@ use_apt_of() {
 		-o "Dir::State::Lists=$state/lists" -o "Dir::State::status=$state/status" -o "Dir::Cache=$state"
 		-o APT::Sandbox::User=root
 	)
-	# As new as the machine's own lists, so that the packages are of one version.
+	# The lists must be as new as the machine's own, so that all packages have one version.
 	if [ -z "$(find "$updated" -mmin "-$LISTS_MINUTES" -newer /var/lib/apt/lists 2>/dev/null)" ]; then
-		progress "asking for the packages of $suite, $1"
+		progress "downloading the package lists of $suite, $1"
 		logged "apt-update-$suite-$1" apt-get "${APT[@]}" update
 		touch "$updated"
 	fi
-	# The lock is for the lists only: a kernel takes one of its own.
+	# The lock is for the lists only. A kernel has a lock of its own.
 	exec 9>&-
 }
 
@@ -81,7 +81,7 @@ depends() {
 	apt-cache "${APT[@]}" depends "$1" | sed -n 's/^[ |]*Depends: //p'
 }
 
-# packages PATTERN: those whose whole name the extended regular expression is, the newest version of a kernel last.
+# packages PATTERN: prints the packages whose whole name matches the extended regular expression, the newest kernel last.
 packages() {
 	apt-cache "${APT[@]}" pkgnames | { grep -xE "$1" || true; } | sort -V
 }

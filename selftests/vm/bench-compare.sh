@@ -5,8 +5,9 @@
 # compares them row by row. Prints all rows and writes them to build/bench-compare.tsv. A mark shows rows that differ
 # by more than two runs of the same code do.
 #
-# BASE=REVISION    the other revision ONLY=changed     leaves out rows that do not differ BOOTS, PARTS     as in
-# bench.sh; by default 1 and instructions
+#   BASE=REVISION    the other revision
+#   ONLY=changed     leaves out rows that do not differ
+#   BOOTS, PARTS     as in bench.sh; by default 1 and instructions
 . "$(dirname "$0")/common.sh"
 
 [ -n "${BASE:-}" ] || die "BASE=REVISION is missing: what is this checkout to be compared with?"

@@ -27,7 +27,7 @@ run_uml() {
 	timeout -k 5 300 "$uml/image" mem=512M console=tty </dev/null >"$console" 2>&1 || status=$?
 	if ! tr -d '\r' <"$console" | grep -qx 'kwq_bench: end'; then
 		tail -n 25 "$console" >&2
-		die "User-Mode Linux did not get to its end (its status: $status); the console is in $console"
+		die "User-Mode Linux did not reach its end (its status: $status); the console is in $console"
 	fi
 	tr -d '\r' <"$console" | sed -n 's/^kwq_bench: \(native\..*\)$/\1/p'
 }
@@ -93,9 +93,9 @@ check() {
 }
 
 case $RUNS in
-'' | *[!0-9]* | 0*) die "RUNS must be a number from 1 on, not '$RUNS'" ;;
+'' | *[!0-9]* | 0*) die "RUNS must be a positive number, not '$RUNS'" ;;
 esac
-[ "$(uname -m)" = x86_64 ] || die "it is for x86-64, not $(uname -m)"
+[ "$(uname -m)" = x86_64 ] || die "these benchmarks need x86-64, not $(uname -m)"
 "$VM/packages.sh"
 lock_build
 mkdir -p "$LOGS"
@@ -130,10 +130,10 @@ paste -d ' ' "$LOGS"/bench-native.{before,after} |
 		others = (($3 - $1) - ($4 - $2)) / (processors * (time[2] - time[1]))
 		if (others < 0)
 			others = 0
-		printf "native: %d runs in turns on %d processors (%s); the load was %s before, ", runs, processors, model, load
-		printf "and others had %.0f %% of the processors meanwhile\n", others
+		printf "native: %d runs in turns on %d processors (%s); the load before was %s, ", runs, processors, model, load
+		printf "and other programs used %.0f %% of the processors meanwhile\n", others
 		if (others > most)
-			print "native: so do not trust these times, nor compare them with those of another day"
+			print "native: so do not trust these times, and do not compare them with those of another day"
 	}' >"$BUILD/bench-native.note"
 cat "$BUILD/bench-native.note" >&2
 mv "$BUILD/bench-native.runs.part" "$BUILD/bench-native.runs"

@@ -26,6 +26,6 @@ ICOUNT=1 LIMIT=600 KWQ_ROW=$ROW PLUGIN=$plugin,out=$counts "$VM/boot.sh" "$dir" 
 	>"$LOGS/profile.qemu.log" 2>&1 </dev/null || true
 if ! grep -q '^@kwq verdict pass' "$report"; then
 	{ tail -n 25 "$console"; grep -E '^(@kwq problem|#)' "$report"; cat "$LOGS/profile.qemu.log"; } >&2 || true
-	die "the machine did not get to its end; the console is in $console"
+	die "the machine did not reach its end; the console is in $console"
 fi
 "$TOP/selftests/bench/profile/symbols.py" "$counts" "$report" "$BUILD/bench/device" "$ROW"

@@ -5,10 +5,10 @@
 # booted with selftests/bench. Exits with 0 if each row was measured and all boots agree. A missed target is shown
 # but is no failure.
 #
-# BOOTS=N  the number of boots, 2 by default. The values are those of the first boot; for stalls, the greatest of all
-# boots PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two,
-# emulated) and native;
-#          all by default. keys (ten million of them) takes minutes, and only `make bench-keys` includes it
+#   BOOTS=N  the number of boots, 2 by default. The values are those of the first boot. For stalls, they are the greatest
+#            of all boots.
+#   PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two, emulated) and
+#            native; all by default. Only `make bench-keys` includes keys (ten million of them), which takes minutes.
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows
@@ -33,7 +33,7 @@ measure() {
 		>"$LOGS/bench-$1.qemu.log" 2>&1 </dev/null || status=$?
 	if [ "$status" != 0 ] || ! grep -q '^@kwq verdict pass' "$report"; then
 		{ tail -n 25 "$console"; grep -E '^(@kwq problem|#)' "$report"; cat "$LOGS/bench-$1.qemu.log"; } >&2 || true
-		die "the machine did not get to its end (QEMU's status: $status); the console is in $console"
+		die "the machine did not reach its end (QEMU's status: $status); the console is in $console"
 	fi
 	tr -d '\r' <"$report" | sed -n '/^@kwq begin /,/^@kwq end /{ /^@kwq /!p }'
 }
@@ -60,7 +60,7 @@ compare() {
 					bad = 1
 				}
 			if (!bad)
-				printf "of two boots no value differs by more than %.2f %%, but for those that chance has a part in\n", most
+				printf "no value differs by more than %.2f %% between two boots, apart from values that depend on chance\n", most
 			exit bad
 		}
 	' "$1" "$2" >&2 || die "the values do not repeat"
@@ -101,7 +101,7 @@ judge() {
 						continue
 					}
 					if (unit[name[i]] != unit[peer[i]]) {
-						complain(name[i] " and its peer have not the same unit")
+						complain(name[i] " and its peer have different units")
 						continue
 					}
 					ratio = value[name[i]] / value[peer[i]]
@@ -112,7 +112,7 @@ judge() {
 				else if (target[i] ~ /^x<=[0-9.]+$/ && ratio != "-")
 					verdict = ratio <= substr(target[i], 4) + 0 ? "pass" : "MISS"
 				else if (target[i] != "-")
-					complain(name[i] " has a target that nobody can judge: " target[i])
+					complain(name[i] " has a target of unknown form: " target[i])
 				if (ratio != "-")
 					ratio = sprintf("%.3f", ratio)
 				print name[i], value[name[i]], unit[name[i]], ratio, peer[i], target[i], verdict
@@ -145,14 +145,14 @@ for part in $PARTS; do
 		done
 		# If this fails, no figure is a number of instructions.
 		grep -q $'^clock.nop\t1.00\t' "$figures-1.figures" ||
-			die "the machine's clock does not go on by 1 an instruction"
+			die "the machine's clock does not advance by 1 ns per instruction"
 		cat "$figures-1.figures" >>"$all"
 		rows+=("$ROWS")
 		;;
 	stalls)
 		dir=$("$VM/initramfs.sh" stock bench)
 		for boot in $(seq "$BOOTS"); do
-			progress "measuring what keeps others from the processor, boot $boot of $BOOTS"
+			progress "measuring stalls, boot $boot of $BOOTS"
 			ICOUNT=1 measure "$part-$boot" run-stalls >"$figures-$part-$boot.figures"
 		done
 		greatest "$figures-$part"-*.figures >>"$all"

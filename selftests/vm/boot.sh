@@ -1,26 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# boot.sh DIR CONSOLE REPORT MODE...: boots DIR's image with DIR's initramfs, whose init is told MODE.
+# boot.sh DIR CONSOLE REPORT MODE...: boots DIR's image with DIR's initramfs. Its init gets MODE.
 #
-# CONSOLE and REPORT say where the two serial ports go, in QEMU's words (file:NAME, stdio, mon:stdio, null).
-# Exits with QEMU's status, or with 124 when the machine did not end within $LIMIT seconds (0: no limit) as within.c counts
-# them.
+# CONSOLE and REPORT name the ends of the two serial ports, in QEMU's words (file:NAME, stdio, mon:stdio, null).
+# Exits with QEMU's status, or with 124 if the machine did not end within $LIMIT seconds of within.c's clock (0: no limit).
 #
-# DISK=FILE  instead of the initramfs: the root file system, which is written to. MODE is more of the kernel's command
-#            line then.
-# KVM=1      use the processor's virtualisation. Not by itself: there are machines with a /dev/kvm that hangs.
-# ICOUNT=1   one processor whose clock goes on by 1 ns an instruction, for `make bench`
-# MEMORY=8G  so much; 1G otherwise
-# KWQ_...=   of the variables that selftests/device and selftests/bench know, these: for the machine's programs
-# PLUGIN=... one of QEMU's, with its arguments
+# DISK=FILE  the root file system, which is written to, instead of the initramfs. MODE is then part of the kernel's
+#            command line.
+# KVM=1      use the processor's virtualisation. Off by default, because some machines have a /dev/kvm that hangs.
+# ICOUNT=1   one processor whose clock advances by 1 ns per instruction, for `make bench`
+# MEMORY=8G  the machine's memory, 1G by default
+# KWQ_...=   variables for the machine's programs; the list is below
+# PLUGIN=... a plugin of QEMU's, with its arguments
 # GDB=1      wait for `target remote :1234` in gdb
 . "$(dirname "$0")/common.sh"
 
 dir=$1 console=$2 report=$3
 shift 3
 
-# A port that is a device by itself wants to be told in other words.
+# A port that is a separate device needs another syntax.
 case $report in
 file:*) chardev=file,path=${report#file:} ;;
 *) chardev=$report ;;
@@ -32,7 +31,7 @@ amd64)
 	terminal=ttyS0
 	;;
 arm64)
-	# The machine has one port of its own. The other is a card.
+	# The machine has one port. The other is a PCI card.
 	qemu=(
 		qemu-system-aarch64 -machine virt -serial "$console"
 		-chardev "$chardev,id=report" -device "pci-serial,chardev=report"
@@ -41,7 +40,7 @@ arm64)
 	terminal=ttyAMA0
 	;;
 s390x)
-	# The machine has a console. The report goes to one of virtio's.
+	# The machine has a console. The report goes to a virtio console.
 	qemu=(
 		qemu-system-s390x -machine s390-ccw-virtio -serial "$console"
 		-chardev "$chardev,id=report" -device virtio-serial-ccw -device "virtconsole,chardev=report"
@@ -54,10 +53,10 @@ qemu+=(
 	-nodefaults -no-user-config -display none -no-reboot -smp 2 -m "${MEMORY:-1G}"
 	-kernel "$dir/image"
 )
-# Whatever is wrong ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot makes that an exit.
-# The kernel's own limits go by the time of day. They are for a processor that is emulated, and has a quarter of one of the
-# host's: whatever hangs in a test meets init's limits long before. The emulated TSC is the host's, so it is good
-# whatever the guest thinks of it.
+# Any error ends the machine: a warning or an oops panics, a panic reboots, and -no-reboot turns the reboot into an exit.
+# The kernel's own time limits use the time of day. They are long enough for an emulated processor with a quarter of one of
+# the host's. A test that hangs meets init's limits long before. The emulated TSC is the host's, so it is reliable even if
+# the guest doubts it.
 command_line=(
 	"console=$terminal" ignore_loglevel mitigations=off tsc=reliable
 	panic=-1 oops=panic panic_on_warn=1
@@ -67,23 +66,23 @@ command_line=(
 	workqueue.watchdog_thresh=240
 )
 
-# What the kernel does not know it gives to init, as environment.
+# The kernel passes unknown variables to init, in the environment.
 for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS KWQ_ROW; do
 	[ -z "${!variable:-}" ] || command_line+=("$variable=${!variable}")
 done
 
-# What is allocated in a program's name has a pattern in it at first, where Debian's kernels have zeroes: what nobody has
-# set is to be seen.
+# Memory allocated for a program begins with a pattern, where Debian's kernels have zeroes. So a test sees members that
+# kwq did not set.
 case ${dir##*/} in
 *debug) command_line+=("slab_debug=P,kmalloc-cg-*") ;;
-# Strict as it is, KCSAN finds races of the kernel's own; results.py tells whose each is. It is to look at more of the
-# accesses than by itself, the machine does not run for long, and at each for longer: the other processor is emulated,
-# too, and does in that time what a real one does in a fiftieth.
+# In its strict mode KCSAN also finds races of the kernel's own, and results.py tells them apart. The machine runs for a
+# short time, so KCSAN watches more accesses than by default. It watches each for longer, because the other processor is
+# emulated and about fifty times slower than a real one.
 kcsan) command_line+=(panic_on_warn=0 kcsan.skip_watch=1000 kcsan.udelay_task=1000) ;;
 esac
 
 if [ -n "${DISK:-}" ]; then
-	# Debian's cloud kernel has this much built in. What becomes of the file does not matter to anybody.
+	# Debian's cloud kernel has these drivers built in. The file is thrown away afterwards.
 	# shellcheck disable=SC2054 # the commas are QEMU's
 	qemu+=(-drive "file=$DISK,format=raw,if=none,id=root,cache=unsafe" -device nvme,drive=root,serial=root)
 	command_line+=(root=/dev/nvme0n1 rw "$@")
@@ -99,9 +98,9 @@ else
 	qemu+=(-accel tcg -cpu "$tcg_cpu")
 fi
 if [ "${ICOUNT:-0}" = 1 ]; then
-	[ "${KVM:-0}" = 0 ] || die "with KVM=1 nobody counts instructions"
-	# Where an option is given twice the last one counts. Time in which the processor has nothing to do is skipped.
-	# What the machine draws by chance, addresses and the secrets of hashes, it draws again in the next boot.
+	[ "${KVM:-0}" = 0 ] || die "ICOUNT=1 cannot count instructions with KVM=1"
+	# The last of two equal options counts. Idle time is skipped. Every boot gets the same random numbers, and so the
+	# same addresses and the same secrets of hashes.
 	qemu+=(-smp 1 -icount "shift=0,sleep=off" -seed 1)
 fi
 [ -z "${PLUGIN:-}" ] || qemu+=(-plugin "$PLUGIN")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034 # who sources this file uses its variables
+# shellcheck shell=bash disable=SC2034 # the scripts that source this file use its variables
 #
-# What the scripts of this folder share: where things are, and how they speak. Sourced, never run.
+# The scripts of this folder source this file. It has the paths, the names of packages, and the output functions.
 set -euo pipefail
 
-# These scripts are run by make and run make: what the outer make was told is not meant for the inner ones.
+# make runs these scripts, and they run make. The inner make must not get the options of the outer one.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 
-# What other programs say is read here, so they are to say it in one language.
+# The scripts parse the output of other programs, which therefore must have one language.
 export LC_ALL=C
 unset LANGUAGE
 
@@ -17,12 +17,11 @@ BUILD=$TOP/build
 LOGS=$BUILD/logs
 CACHE=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/kwq
 
-# The kernel that everything is tested on: the newest of Debian 12, and Debian 13's own.
+# The kernel of most tests: the newest of Debian 12, and the one of Debian 13.
 SERIES=6.12
 SOURCE_PACKAGE=linux-source-$SERIES
 
-# The release of Debian that this runs on, and what it calls the packages that another one calls otherwise. A release that is
-# newer than these is taken for the newest.
+# The release of Debian that this machine runs, and its names of packages. A newer release counts as the newest one here.
 DEBIAN=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 case $DEBIAN in
 bookworm)
@@ -43,7 +42,7 @@ bookworm)
 	LIBPYTHON=libpython3.13
 	;;
 esac
-# The release whose kernel is the oldest that kwq is for, what that is called there, and the suite that has the newest.
+# The release and the package with the oldest supported kernel, and the suite with the newest.
 OLDEST_SUITE=bookworm
 OLDEST_IMAGE_PACKAGE=linux-image-cloud-amd64
 NEWER_SUITE=trixie-backports
@@ -53,12 +52,12 @@ S390X_IMAGE_PACKAGE=linux-image-s390x
 
 JOBS=${JOBS:-$(nproc)}
 
-# release_of KDIR: what uname -r says of the kernel that modules are built against there.
+# release_of KDIR: prints the release (uname -r) of the kernel that modules in KDIR are built for.
 release_of() {
 	sed -n 's/^#define UTS_RELEASE "\(.*\)"$/\1/p' "$1/include/generated/utsrelease.h"
 }
 
-# debian_architecture KERNEL: what the kernels of kernel.sh are for.
+# debian_architecture KERNEL: prints the architecture of a kernel of kernel.sh.
 debian_architecture() {
 	case $1 in
 	*-arm64) echo arm64 ;;
@@ -70,14 +69,14 @@ debian_architecture() {
 : "${KWQ_STARTED:=$(date +%s)}"
 export KWQ_STARTED
 
-# progress TEXT...: one line on stderr with the time since the first script started.
+# progress TEXT...: prints a line to stderr, with the time since the first script started.
 progress() {
 	local seconds=$(($(date +%s) - KWQ_STARTED))
 
 	printf '[%2d:%02d] %s\n' $((seconds / 60)) $((seconds % 60)) "$*" >&2
 }
 
-# One run at a time in a checkout: they would take each other's files away.
+# Allows one run at a time in a checkout. Two would remove each other's files.
 lock_build() {
 	[ -z "${KWQ_LOCKED:-}" ] || return 0
 	export KWQ_LOCKED=1
@@ -91,7 +90,7 @@ die() {
 	exit 1
 }
 
-# logged NAME COMMAND...: the command's output goes to a log; it is shown only if the command fails.
+# logged NAME COMMAND...: runs the command with its output in a log. Shows errors of the log if the command fails.
 logged() {
 	local log=$LOGS/$1.log
 
@@ -103,9 +102,11 @@ logged() {
 	fi
 }
 
-# attempt LOG COMMAND...: the command in a process group of its own, with set -e; its output goes to LOG, its status to
-# $attempted, since who asks for a status switches set -e off. Whoever uses it has end_attempt in its EXIT trap: the
-# terminal's Ctrl-C does not reach that group, and what went on would work in folders that are taken away, with the lock.
+# attempt LOG COMMAND...: runs the command in a process group of its own, with set -e and its output in LOG. Its status is
+# in $attempted: a caller that tested the status in a condition would switch set -e off.
+#
+# The caller calls end_attempt in its EXIT trap, because Ctrl-C in the terminal does not reach the group. A command that
+# went on would hold the lock, and work in folders that are removed.
 attempt() {
 	attempted=0
 	set -m
@@ -116,7 +117,7 @@ attempt() {
 	attempt_group=
 }
 
-# TERM for those that have others to end, as timeout has; KILL for unshare, which blocks it and takes its namespace along.
+# TERM lets a process such as timeout end its own children. unshare blocks TERM; KILL ends it together with its namespace.
 end_attempt() {
 	[ -n "${attempt_group:-}" ] || return 0
 	kill -TERM -- "-$attempt_group" 2>/dev/null || true
@@ -125,7 +126,7 @@ end_attempt() {
 	wait "$attempt_group" 2>/dev/null || true
 }
 
-# find_within: $WITHIN is the program that runs a command within a limit. See within.c.
+# find_within: sets $WITHIN to the program that runs a command with a time limit, and builds it. See within.c.
 find_within() {
 	WITHIN=$BUILD/within
 	if [ ! "$WITHIN" -nt "$VM/within.c" ] || [ ! "$WITHIN" -nt "$VM/pace.h" ]; then
@@ -135,7 +136,7 @@ find_within() {
 	fi
 }
 
-# lock_cache NAME: one builder at a time of each thing, whoever runs it. What is complete can be used without the lock.
+# lock_cache NAME: allows one builder of that thing at a time, in any checkout. A complete thing can be used without the lock.
 lock_cache() {
 	mkdir -p "$CACHE"
 	exec 9>"$CACHE/lock-$1"

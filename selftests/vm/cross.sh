@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# cross.sh arm64|s390x: sees to it that there is a compiler for that architecture, and prints the directory in which it is
-# unpacked. It is not installed: Debian's cross compilers and gcc-multilib, with which the 32-bit tests are built, exclude
-# each other. A script that uses it has usr/bin in the path, and usr/lib/x86_64-linux-gnu where libraries are looked for.
+# cross.sh arm64|s390x: unpacks a compiler for that architecture if it is missing, and prints its directory. The compiler
+# is not installed, because Debian's cross compilers conflict with gcc-multilib, which the 32-bit tests need. A script that
+# uses the compiler adds its usr/bin to PATH and its usr/lib/x86_64-linux-gnu to LD_LIBRARY_PATH.
 . "$(dirname "$0")/common.sh"
 
 architecture=${1:-}
@@ -12,7 +12,7 @@ arm64) target=aarch64-linux-gnu ;;
 s390x) target=s390x-linux-gnu ;;
 *) die "usage: $0 arm64|s390x" ;;
 esac
-# Debian's own compiler is as old as its cross compilers.
+# Debian's cross compilers have the version of its own compiler.
 gcc=$(gcc -dumpversion)
 gcc=gcc-${gcc%%.*}
 
@@ -26,7 +26,7 @@ PACKAGES=(
 	"libgcc-s1-$architecture-cross"
 	"linux-libc-dev-$architecture-cross"
 )
-# It runs programs of 31 bits, too.
+# s390x also runs 31-bit programs.
 [ "$architecture" != s390x ] || PACKAGES+=(
 	"lib32$gcc-dev-s390x-cross"
 	lib32gcc-s1-s390x-cross
@@ -34,7 +34,7 @@ PACKAGES=(
 	libc6-s390-s390x-cross
 )
 
-# The linker's script of libc says where it would be installed; without the folder ld looks where it found the script.
+# The linker script of libc names the folder of an installed libc. Without the folder, ld looks beside the script.
 unpack_compiler() (
 	cd "$1" &&
 		apt-get download "${PACKAGES[@]}" &&

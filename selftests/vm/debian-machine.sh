@@ -76,10 +76,10 @@ refused() {
 ok 'systemd has loaded the module' loaded
 ok 'the module is the one that DKMS built' dkms_module
 ok 'udev has given /dev/kwq to the group' device
-ok 'there are two users, one of them in the group' accounts
-ok 'the one in the group uses a queue' use
-ok 'the other one is refused' refused
-ok 'the program that was compiled with libkwq-dev runs' same "$(as member kwq-example 2>&1)" $'eth0\neth1'
+ok 'two users are made, one of them in the group' accounts
+ok 'the user in the group can use a queue' use
+ok 'the other user is refused' refused
+ok 'the program compiled with libkwq-dev runs' same "$(as member kwq-example 2>&1)" $'eth0\neth1'
 ok 'the queue is removed' as member kwq rm jobs
 ok 'the module is unloaded' modprobe -r kwq
 ok 'modprobe loads it again' modprobe kwq

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The Debian packages, from make deb to purge, as TAP: they are built and looked at, installed in a Debian that has
-# nothing else, and used there: that Debian is booted. It needs root, for the chroot's sake.
+# Tests the Debian packages from make deb to purge, as TAP. They are built, checked with lintian, and installed in a minimal
+# Debian, which is then booted. The script needs root to make a chroot.
 #
-# The chroot is made in build/debian. It gets no mount but a /proc of its own, in a namespace of its own, and the machine
-# a copy of it. The cache keeps the base system and the packages that apt downloaded.
+# The chroot is in build/debian. Its only mount is a /proc of its own, in a namespace of its own. The machine boots a copy.
+# The cache keeps the base system and apt's downloads.
 #
 # shellcheck disable=SC2317 # the checks are called by their names
 . "$(dirname "$0")/common.sh"
@@ -17,12 +17,13 @@ ROOT=$WORK/root
 BASE=$CACHE/debian-$SUITE.tar
 ARCHIVES=$CACHE/debian-$SUITE-archives
 
-# What the checks want beside kwq. dkms and what else kwq needs is left to apt. The headers bring their kernel with them.
+# The packages that the checks need beside kwq. apt installs dkms and the other dependencies of kwq. The headers bring their
+# kernel with them.
 WANTED=(bash-completion gcc libc6-dev "$HEADERS_PACKAGE" man-db pkg-config systemd-sysv udev)
 
 number=0 failed=0
 
-# ok NAME COMMAND...: is the command successful? Its output is in a log, and is shown if not. The answer is in $passed.
+# ok NAME COMMAND...: passes if the command succeeds. Its output is in a log, and is shown on failure. $passed has the result.
 ok() {
 	local name=$1 log
 	shift
@@ -42,18 +43,18 @@ ok() {
 	fi
 }
 
-# needed NAME COMMAND...: without it there is nothing to check.
+# needed NAME COMMAND...: like ok, but a failure ends the test.
 needed() {
 	ok "$@"
 	$passed || { printf 'Bail out! %s\n' "$1"; exit 1; }
 }
 
-# isolated COMMAND...: with mounts and processes that end with it.
+# isolated COMMAND...: runs the command in namespaces. Its mounts and processes end with it.
 isolated() {
 	unshare --mount --propagation private --pid --fork --kill-child "$@"
 }
 
-# inside COMMAND...: in the chroot. There is no use for an initramfs, which would take its time.
+# inside COMMAND...: runs the command in the chroot. No initramfs is built there, to save time.
 inside() {
 	# shellcheck disable=SC2016 # for the inner shell
 	isolated sh -c 'mount -t proc proc "$1/proc" && exec chroot "$@"' sh "$ROOT" \
@@ -65,7 +66,7 @@ install_packages() {
 	inside apt-get install -y --no-install-recommends "$@"
 }
 
-# everything: each file of the chroot's.
+# everything: prints each file of the chroot.
 everything() {
 	(cd "$ROOT" && find . -path ./proc -prune -o -print) | sort
 }
@@ -75,7 +76,7 @@ same() {
 	[ "$1" = "$2" ] || { printf 'got:    %s\nwanted: %s\n' "$1" "$2"; return 1; }
 }
 
-# ---- What is checked ----
+# ---- The checks ----
 
 check_lintian() {
 	lintian --fail-on error,warning --info "$BUILD/deb/"*.changes
@@ -93,14 +94,14 @@ make_base() (
 		deb $MIRROR/debian $SUITE main
 		deb $MIRROR/debian-security $SUITE-security main
 	END
-	# The machine is thrown away: nothing has to reach the disk at once.
+	# The machine is thrown away, so dpkg need not wait for the disk.
 	echo force-unsafe-io >"$part/etc/dpkg/dpkg.cfg.d/unsafe-io"
 	tar -C "$part" --numeric-owner --one-file-system -cf "$BASE.part" .
 	mv "$BASE.part" "$BASE"
 	rm -rf --one-file-system "$part"
 )
 
-# What is downloaded now is not downloaded again by the next run; what Debian no longer has is not kept.
+# Keeps the downloads for the next run. Drops packages that Debian no longer has.
 keep_archives() (
 	inside apt-get autoclean
 	exec 9>"$CACHE/lock-debian"
@@ -119,7 +120,7 @@ clean_debian() {
 	keep_archives
 }
 
-# First, by themselves, the packages that apt wants for kwq's, so that $WORK/before has theirs and not kwq's.
+# Installs the dependencies first, so that $WORK/before lists their files but none of kwq's.
 install_kwq() {
 	local package wanted
 
@@ -148,16 +149,16 @@ check_modprobe() {
 	same "${found%.xz}" "insmod /lib/modules/$RELEASE/updates/dkms/kwq.ko"
 }
 
-# As kmod/compat.h has it.
+# The versions of kmod/compat.h.
 check_kernels() {
 	local pattern release
 	pattern=$(sed -n 's/^BUILD_EXCLUSIVE_KERNEL="\(.*\)"$/\1/p' "$ROOT/usr/src/kwq-$VERSION/dkms.conf")
 
 	for release in 6.1.0-40-amd64 6.1.192 6.5.13 6.10.1 6.12.117+deb12-rt-amd64 6.18.1 7.0.1 10.2.3; do
-		[[ $release =~ $pattern ]] || { echo "$release is not for kwq"; return 1; }
+		[[ $release =~ $pattern ]] || { echo "DKMS would not build for $release"; return 1; }
 	done
 	for release in 6.0.19 6.2.16 6.4.0 5.10.0-30-amd64 4.19.1 3.6.1 2.6.12; do
-		! [[ $release =~ $pattern ]] || { echo "$release is for kwq"; return 1; }
+		! [[ $release =~ $pattern ]] || { echo "DKMS would build for $release"; return 1; }
 	done
 }
 
@@ -182,7 +183,7 @@ check_completion() {
 	inside bash -c '. /usr/share/bash-completion/bash_completion && _completion_loader kwq; complete -p kwq'
 }
 
-# The example of README.
+# Compiles the C example of README.
 check_compile() {
 	sed -n '/^#include <errno.h>$/,/^```$/p' "$TOP/README.md" | sed '/^```$/d' >"$ROOT/root/example.c"
 	# shellcheck disable=SC2016 # for the inner shell
@@ -192,8 +193,7 @@ check_compile() {
 	rm "$ROOT"/root/example*
 }
 
-# The machine boots a copy of the chroot, with its kernel, systemd and udev, and debian-machine.sh is what it is to start. What that
-# prints is TAP of its own.
+# Boots a copy of the chroot, with its kernel, systemd and udev. The machine runs debian-machine.sh, which prints TAP.
 boot_machine() {
 	local unit=$ROOT/etc/systemd/system/kwq-check.service script=$ROOT/usr/local/sbin/kwq-check
 
@@ -220,7 +220,7 @@ boot_machine() {
 	grep -q '^1\.\.' "$LOGS/packages.report.log" || { tail -n 30 "$LOGS/packages.console.log"; return 1; }
 }
 
-# The machine's cases become ours.
+# Prints the cases of the machine as cases of this script.
 pass_on() {
 	local line name
 
@@ -238,7 +238,7 @@ pass_on() {
 	done < <(tr -d '\r' <"$LOGS/packages.report.log")
 }
 
-# The module goes with its package, before that is purged.
+# Removing the package removes the module. A purge comes later.
 remove_kwq() {
 	inside apt-get remove -y kwq-dkms
 	same "$(inside dkms status)" ''
@@ -246,10 +246,10 @@ remove_kwq() {
 	same "$(inside modprobe -S "$RELEASE" -n -v kwq || true)" ''
 }
 
-# What is there and was not before, but for notes of what was done. The group stays: nothing of sysusers.d(5) takes one
-# away, since files may be left that belong to it.
+# After the purge no file is left that was not there before, except logs and caches. The group stays: sysusers.d(5) never
+# removes one, because files may still belong to it.
 purge_kwq() {
-	# Apt does not know kwq-dkms any more, of which nothing was left to purge.
+	# apt no longer knows kwq-dkms, because its removal left nothing to purge.
 	inside dpkg --purge kwq kwq-dkms libkwq-dev libkwq1
 	# shellcheck disable=SC2016 # for dpkg-query
 	same "$(inside dpkg-query -W -f '${Package} ${db:Status-Status}\n' '*kwq*' 2>/dev/null || true)" ''
@@ -259,15 +259,15 @@ purge_kwq() {
 	check_group
 }
 
-# ---- In this order ----
+# ---- The order of the checks ----
 
 if [ "$(id -u)" != 0 ]; then
-	die "a chroot is made by root only"
+	die "only root can make a chroot"
 fi
 "$VM/packages.sh" packages
 lock_build
 VERSION=$(sed -n 's/^VERSION[[:space:]]*:= *//p' "$TOP/userspace/Makefile")
-# The logs and caches of dpkg, apt and man, and the group's file as it was before.
+# The logs and caches of dpkg, apt and man, and the backup of the file of groups.
 NOTES='^\./(var/(cache|log)/|var/lib/(apt|dpkg)/|etc/(group|gshadow)-$)'
 
 mkdir -p "$LOGS" "$WORK"
@@ -283,8 +283,8 @@ RELEASE=$(basename "$ROOT"/lib/modules/*)
 needed 'the packages are installed' install_kwq
 ok 'DKMS has built the module' check_dkms
 ok 'modprobe finds it' check_modprobe
-ok 'DKMS knows which kernels it is for' check_kernels
-ok 'there is the group kwq' check_group
+ok 'DKMS knows the supported kernels' check_kernels
+ok 'the group kwq exists' check_group
 ok 'kwq --version' check_version
 ok 'man finds the pages' check_man_pages
 ok 'bash completes kwq' check_completion

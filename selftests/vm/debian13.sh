@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# debian13.sh COMMAND...: runs the command with the tools of Debian 13. On Debian 12 it runs inside a Debian 13 that is
-# unpacked into the cache. This checkout and the cache are there under the same names as outside. The headers of the newer
-# kernels bring programs along that Debian 12 cannot run.
+# debian13.sh COMMAND...: runs the command with the tools of Debian 13. The headers of newer kernels contain programs that
+# Debian 12 cannot run. So on Debian 12 the command runs inside a Debian 13 in the cache. This checkout and the cache have
+# the same paths there.
 #
-# Nothing is installed, and no script of a package is run. The mounts are in a namespace of their own and end with it.
+# Nothing is installed, and no package script runs. The mounts are in a namespace of their own and end with it.
 . "$(dirname "$0")/common.sh"
 . "$VM/apt.sh"
 
@@ -14,7 +14,7 @@ PACKAGES=(
 	libelf-dev libssl-dev lld llvm make mawk pahole perl python3 rsync sed sparse tar xz-utils zstd
 )
 
-# base-files has the links of the root directory, through which the others are unpacked.
+# base-files has the links in the root directory. The other packages need them, so it is unpacked first.
 unpack() (
 	root=$1 archives=$2
 	mkdir -p "$root" "$archives/partial"
@@ -30,7 +30,7 @@ if [ "$DEBIAN" != bookworm ]; then
 	exec "$@"
 fi
 
-# One that is there is good enough.
+# Any unpacked Debian 13 is new enough.
 root=$(find "$CACHE" -maxdepth 1 -name 'debian-13-*' ! -name '*.part' | sort | tail -n 1)
 if [ -z "$root" ]; then
 	use_apt_of "$(dpkg --print-architecture)" trixie
@@ -44,7 +44,7 @@ if [ ! -d "$root" ]; then
 	mv "$root.part" "$root"
 fi
 
-# Another user than root is root in a namespace of its own.
+# A user other than root becomes root in a user namespace.
 namespace=(unshare --mount --propagation private)
 [ "$(id -u)" = 0 ] || namespace+=(--user --map-root-user)
 # shellcheck disable=SC2016 # for the inner shell

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * PID 1 of the test machine. The end of the kernel's command line, "-- run ...", says what to do:
+ * PID 1 of the test machine. The end of the kernel's command line, "-- run ...", is one of these:
  *
- *   run kselftest SECONDS [PATTERN]  each program of /kselftest, for SECONDS at most, as pace.h
- *                                    counts them
- *   run kunit                        load kwq_test.ko and pass on what its suites found
- *   run bench                        load kwq_bench.ko and pass on what it measured; then run
- *                                    the program /bench/run; with $KWQ_ROW that row only
- *   run bench PROGRAM                run that program of /bench only
- *   run demo                         the demo's own program
- *   run shell                        a shell on the console
+ *   run kselftest SECONDS [PATTERN]  run each program of /kselftest, for up to SECONDS of pace.h
+ *   run kunit                        load kwq_test.ko and print the results of its suites
+ *   run bench                        load kwq_bench.ko and print its figures; then run the
+ *                                    program /bench/run; with $KWQ_ROW only that row
+ *   run bench PROGRAM                run only that program of /bench
+ *   run demo                         run the demo's own program
+ *   run shell                        run a shell on the console
  *
- * The console is left to the kernel. What the programs print goes to the second serial port,
- * between lines that only init writes, which begin with "@kwq ". results.py reads them:
+ * The console is the kernel's. The output of the programs goes to the second serial port. Lines
+ * that begin with "@kwq " come from init only. results.py reads them:
  *
- *   @kwq kernel RELEASE MACHINE VERSION   as uname tells them
+ *   @kwq kernel RELEASE MACHINE VERSION   as in uname
  *   @kwq begin NAME
  *   @kwq end NAME exit CODE after SECONDS s | signal NUMBER after SECONDS s | timeout
- *   @kwq pace SPEED              how fast the machine works, 1 for as fast as it should: pace.h
- *   @kwq problem TEXT            something failed that is no program's
- *   @kwq counts FILE             what a profiled object counted, in hexadecimal, up to
+ *   @kwq pace SPEED              how fast the machine works; 1 is normal: pace.h
+ *   @kwq problem TEXT            a failure outside of the programs
+ *   @kwq counts FILE             the counters of a profiled object follow, in hexadecimal, up to
  *   @kwq counted FILE
- *   @kwq races                   what KCSAN says of what it looked at follows
- *   @kwq verdict pass | fail     the last line; without it the machine did not get to its end
+ *   @kwq races                   KCSAN's statistics follow
+ *   @kwq verdict pass | fail     the last line; without it the machine did not reach its end
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -52,7 +51,7 @@
 
 #include "pace.h"
 
-/* boot.sh says what they are connected to. */
+/* boot.sh connects them. */
 #ifdef __aarch64__
 #define CONSOLE		"/dev/ttyAMA0"
 #define REPORT		"/dev/ttyS0"
@@ -74,19 +73,19 @@
 /* include/linux/panic.h: a module from outside the tree, an unsigned one, a KUnit test. */
 #define TAINTS_EXPECTED	(1UL << 12 | 1UL << 13 | 1UL << 18)
 
-/* kmemleak leaves out what is younger than 5 s: a pointer to it may be in a register yet. */
+/* kmemleak skips objects younger than 5 s: their only pointer may still be in a register. */
 #define KMEMLEAK_AGE_SECONDS	6
 
-/* What boot left to be done later is over by then: a system call costs the same from here on. */
+/* Deferred work of the boot has ended by then, so a system call always costs the same. */
 #define SETTLED_SECONDS	5
 
 /*
- * How long a killed program may take to die before the machine counts as stuck. Whoever dies may
- * have a module to unload, which on the debug kernel waits for RCU many times.
+ * How long a killed program may take to die before the machine counts as stuck. The program may
+ * be unloading a module, which waits for RCU many times on the debug kernel.
  */
 #define DEATH_SECONDS	60
 
-/* So long this takes on an emulated processor that has a processor of the host's to itself. */
+/* The time this takes on an emulated processor that has a processor of the host to itself. */
 #define PACE_STEPS	10000000UL
 #define PACE_OUGHT	0.020
 
@@ -95,7 +94,7 @@ static bool report_mid_line;
 static bool failed;
 static struct pace *pace;
 
-/* QEMU takes a reboot for the end; powering off would need ACPI. */
+/* QEMU exits at a reboot. Powering off would need ACPI. */
 static void end_machine(void)
 {
 	sync();
@@ -119,7 +118,7 @@ static void report_bytes(const char *bytes, size_t len)
 	}
 }
 
-/* A program may end in the middle of a line; a line of init's never begins there. */
+/* A program may end in the middle of a line. A line of init begins on a new one. */
 static void __attribute__((format(printf, 1, 2))) report(const char *fmt, ...)
 {
 	char line[512];
@@ -167,7 +166,7 @@ static bool write_file(const char *path, const char *text)
 	return ok;
 }
 
-/* Passes the file on as it is; returns how many bytes that were. */
+/* Prints the file unchanged. Returns the number of bytes. */
 static size_t report_file(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -195,11 +194,11 @@ static void mount_at(const char *type, const char *dir, const char *options)
 }
 
 /*
- * QEMU 7.2 emulates two processors in two threads, and there one may go on with code that
- * the other has just overwritten. The kernel overwrites its own when it switches a static
- * key, by way of breakpoints that then seem to come from nowhere ("Oops: int3"). So it is
- * kept from doing so in code that is always running: while events are traced, a probe in
- * the scheduler notes the names of processes.
+ * QEMU 7.2 emulates two processors in two threads. One may continue with code that the
+ * other has just overwritten. The kernel overwrites its code when it switches a static key,
+ * with a breakpoint in between. An old breakpoint then looks unexpected ("Oops: int3"). So
+ * this keeps the kernel from switching one in the scheduler, which always runs: the probe
+ * that notes the names of processes while events are traced.
  */
 static void leave_the_scheduler_alone(void)
 {
@@ -222,7 +221,7 @@ static void set_up(void)
 	mkdir("/dev", 0755);
 	mount("devtmpfs", "/dev", "devtmpfs", 0, NULL);
 
-	/* Without an initial console, as in an initramfs that nobody had to be root to make. */
+	/* There is no initial console: the initramfs was made without root, so without devices. */
 	for (int fd = 0; fd < 3; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open(CONSOLE, O_RDWR | O_NOCTTY) != fd)
 			end_machine();
@@ -281,20 +280,20 @@ static double now(void)
 	return ts.tv_sec + ts.tv_nsec / 1e9;
 }
 
-/* Seconds by the clock that limits go by. */
+/* Seconds of the clock that time limits use. */
 static double worked(void)
 {
 	return atomic_load(&pace->ms) / 1e3;
 }
 
 /*
- * The processor's time of this thread, and not the time of day: what other programs of this
- * machine use is theirs. The time in which the host does something else is in both.
+ * The processor time of this thread, not the time of day, because it leaves out the other
+ * programs of this machine. Both include the time that the host spends on something else.
  */
 static void *keep_pace(void *unused)
 {
 	(void)unused;
-	/* The first time it is translated for the host's processor. */
+	/* In the first round QEMU translates the code. */
 	pace_work(PACE_STEPS);
 	for (;;) {
 		pace_go_on(pace, CLOCK_THREAD_CPUTIME_ID, PACE_STEPS, PACE_OUGHT);
@@ -303,7 +302,7 @@ static void *keep_pace(void *unused)
 	return NULL;
 }
 
-/* The programs see it, too. Benchmarks are not to be disturbed, and have no limit. */
+/* The programs see this clock too. Benchmarks run without it: they have no limit. */
 static void start_pace(void)
 {
 	int fd = open(PACE_FILE, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -317,7 +316,7 @@ static void start_pace(void)
 	must(pthread_create(&thread, NULL, keep_pace, NULL) ? -1 : 0, "pthread_create");
 }
 
-/* Reaps what has died, the program's orphans too; true once the program itself has. */
+/* Reaps dead children and orphans. Returns true once the program itself has died. */
 static bool reap(pid_t pid, int *status)
 {
 	bool found = false;
@@ -333,8 +332,8 @@ static bool reap(pid_t pid, int *status)
 }
 
 /*
- * Everything but init: a program's children must not live into the next program's time. Orphans
- * become init's, so nobody is left when init has no child.
+ * Kills everything except init: the children of a program must not live on during the next
+ * one. Orphans become children of init, so all are gone when init has no child.
  */
 static void kill_everyone(void)
 {
@@ -374,7 +373,7 @@ static void run_child(const char *path, int output)
 	_exit(127);
 }
 
-/* Passes on what the pipe has by now. It does not wait for the end: an orphan may hold it open. */
+/* Prints the content of the pipe. Does not wait for its end: an orphan may hold it open. */
 static void drain(int fd)
 {
 	char buf[4096];
@@ -384,7 +383,7 @@ static void drain(int fd)
 		report_bytes(buf, n);
 }
 
-/* Returns whether the program exited with 0. @seconds: 0 for no limit, as for benchmarks. */
+/* Returns true if the program exited with 0. With @seconds 0 there is no limit. */
 static bool run_program(const char *path, const char *name, int seconds)
 {
 	double begin = now(), deadline = seconds ? worked() + seconds : 0;
@@ -410,7 +409,7 @@ static bool run_program(const char *path, const char *name, int seconds)
 	while (!done && !late) {
 		struct pollfd pfd = { .fd = fds[0], .events = POLLIN };
 
-		/* A program may close its output before it ends; then poll does not wait. */
+		/* If a program closes its output before it ends, poll no longer waits. */
 		if (poll(&pfd, 1, 20) > 0 && !(pfd.revents & POLLIN))
 			usleep(20000);
 		done = reap(pid, &status);
@@ -459,8 +458,8 @@ static void run_kselftests(int seconds, const char *pattern)
 }
 
 /*
- * The suites have run once the module is loaded; debugfs keeps their results while it is.
- * A task of theirs may ask for failures of its allocations, of those that could wait too.
+ * Loading the module runs the suites. debugfs keeps their results until it is unloaded.
+ * A task of a suite may make its allocations fail, including those that may wait.
  */
 static void run_kunit(void)
 {
@@ -484,7 +483,7 @@ static void run_kunit(void)
 	unload("kwq");
 }
 
-/* The module's benchmarks have run once it is loaded. */
+/* Loading the module runs its benchmarks. */
 static void run_bench_module(void)
 {
 	const char *row = getenv("KWQ_ROW");
@@ -547,11 +546,11 @@ static void look_for_leaks(void)
 		return;
 	sleep(KMEMLEAK_AGE_SECONDS);
 
-	/* A stale pointer may hide a leak from one scan; it is not likely to from two. */
+	/* A stale pointer may hide a leak from one scan. Two scans make that unlikely. */
 	for (int i = 0; i < 2; i++)
 		if (!write_file(KMEMLEAK, "scan"))
 			problem("kmemleak does not scan");
-	/* Whose they are is seen from their stacks, by results.py. */
+	/* results.py sees from the stacks whose leaks they are. */
 	report("leaks");
 	report_file(KMEMLEAK);
 }
@@ -569,7 +568,7 @@ static void look_for_taints(void)
 		problem("the kernel is tainted: %#lx", taints & ~TAINTS_EXPECTED);
 }
 
-/* The kernel keeps what a module counted that is not loaded any more. */
+/* The kernel keeps the counters of a module after it is unloaded. */
 static int pass_on_counts(const char *path, const struct stat *st, int type, struct FTW *unused)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -607,7 +606,7 @@ static void tell_of_coverage(void)
 		nftw(GCOV, pass_on_counts, 8, FTW_PHYS);
 }
 
-/* What it found is on the console. */
+/* KCSAN's reports are on the console. */
 static void tell_of_races(void)
 {
 	if (access(KCSAN, F_OK))
@@ -622,7 +621,7 @@ int main(int argc, char **argv)
 
 	set_up();
 	write_file(KCSAN, "on");
-	/* Before them come the words of the command line that the kernel did not know. */
+	/* The unknown words of the kernel's command line come before them. */
 	while (argc && strcmp(*argv, "run")) {
 		argc--;
 		argv++;

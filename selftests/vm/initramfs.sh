@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [bench]: builds kwq for that kernel of kernel.sh's and packs it with init,
-# busybox and the command, and with what is named besides. Prints the directory in which boot.sh finds image and initramfs.
+# initramfs.sh KERNEL [device] [demo] [exporter] [bench]: builds kwq for that kernel of kernel.sh. Packs it with init,
+# busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and initramfs.
 #
-#   device  selftests/device, selftests/fuzz and what tests the command with a device, as /kselftest
-#   demo    selftests/demo, as /demo
-#   exporter  the command with the libraries that its exporter wants, in /exporter, and what tests that, as /kselftest
-#   bench   selftests/bench, as /kwq_bench.ko, and its programs, in /bench
+#   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
+#   demo      selftests/demo, in /demo
+#   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
+#   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
@@ -24,24 +24,24 @@ module_config=(CONFIG_KWQ_SAMPLE_LINK=m)
 case $kernel in
 debug | rt-debug | newest-debug | kcsan | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=m) ;;
 esac
-# make check compiles with every warning for the kernels that everybody has; for the newer ones it is done here.
+# make check compiles with every warning for the common kernels. For the newer kernels this build does.
 within=()
 if [ -e "$kernel_dir/in-debian-13" ]; then
 	within=("$VM/debian13.sh")
 	module_config+=(W=1 KCFLAGS=-Werror)
 fi
-# KWQ_CLANG=1: clang compiles the module, the library and the command, into folders of their own.
+# With KWQ_CLANG=1 clang compiles the module, the library and the command, into folders of their own.
 compiled=$BUILD
 if [ -n "${KWQ_CLANG:-}" ]; then
 	compiled=$BUILD/clang
 	module_config+=(LLVM=1 BUILD="$compiled")
 fi
-# Two processors may count at once. A function that is inlined before it is counted would be counted wherever that was,
-# and a branch that is made a move before would not be.
+# Two processors may count at once, so the counters are atomic. A function that is inlined early would be counted in each
+# caller. A branch that becomes a conditional move early would not be counted.
 [ "$kernel" != gcov ] ||
 	module_config+=(GCOV_PROFILE=y KCFLAGS='-fprofile-update=atomic -fno-early-inlining -fno-ssa-phiopt')
 
-# What is compiled for the machine. For the module, the headers say themselves what they are for.
+# Options for programs of the machine. The module needs none: its headers know their architecture.
 architecture=$(debian_architecture "$kernel")
 echo "$architecture" >"$out/architecture"
 case $architecture in
@@ -69,7 +69,7 @@ userspace=$compiled/userspace$suffix
 logged "module-$kernel" "${within[@]}" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
 cp "$compiled/module-$release"/kmod/{,samples/}*.ko "$root"
 
-# kernel_modules NAME...: of the kernel's own, as /NAME.ko, but for those that are built in.
+# kernel_modules NAME...: copies these modules of the kernel to /NAME.ko, except modules that are built in.
 kernel_modules() {
 	local name file
 
@@ -84,8 +84,8 @@ kernel_modules() {
 	done
 }
 
-# libraries_of PROGRAM [FOLDER]: the libraries that it is linked with, from where they are, but for those that are built
-# here; those that this machine has not from FOLDER, into /lib.
+# libraries_of PROGRAM [FOLDER]: copies the libraries that PROGRAM is linked with to the same paths. Libraries that this
+# machine lacks come from FOLDER and go to /lib. Libraries that are built here are left out.
 libraries_of() {
 	LD_LIBRARY_PATH=${2:-} ldd "$1" | grep -oE '/[^ ]+' | sort -u | while read -r library; do
 		case $library in
@@ -98,7 +98,7 @@ libraries_of() {
 
 logged init "$cc" -O2 -Wall -Wextra -Werror -static -pthread -o "$root/init" "$VM/init.c"
 cp "$busybox" "$root/bin/busybox"
-# It is the same one for every architecture.
+# busybox has the same applets on every architecture.
 for applet in $(/bin/busybox --list | grep -vx busybox); do
 	ln -s busybox "$root/bin/$applet"
 done
@@ -132,7 +132,7 @@ for content in "$@"; do
 		cp -r "$BUILD/demo$suffix/demo-root/." "$root"
 		;;
 	exporter)
-		# It cannot be static: Debian has not all of its libraries so.
+		# The command with its exporter cannot be static, because Debian lacks some of the static libraries.
 		mkdir "$root/exporter"
 		cp "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.1" "$root/exporter"
 		libraries_of "$BUILD/userspace/kwq"
@@ -158,12 +158,12 @@ for content in "$@"; do
 		cp "$TOP/selftests/bench/servers"/*.lua "$root/bench"
 		;;
 	*)
-		die "there is no $content to put in"
+		die "there is no part $content"
 		;;
 	esac
 done
 
-# The machine reads it from memory, so there is nothing to gain from compressing it.
+# The machine reads the initramfs from memory, so compression would gain nothing.
 (cd "$root" && find . -print0 | LC_ALL=C sort -z | cpio --quiet -0 -o -H newc -R 0:0) >"$out/initramfs.part"
 mv "$out/initramfs.part" "$out/initramfs"
 ln -sfn "$kernel_dir/image" "$out/image"

@@ -1,28 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# kernel.sh KERNEL: sees to it that the kernel is there and prints its directory.
+# kernel.sh KERNEL: downloads or builds the kernel if it is missing, and prints its directory.
 #
 #   source       the kernel's source tree, as Debian ships it
-#   stock        Debian's cloud kernel, the newest that apt knows: what users have. It is unpacked here, not installed.
-#   stock-6.1    the oldest that kwq is for: the kernel that Debian 12 came with
+#   stock        Debian's cloud kernel, the newest that apt knows. It is unpacked, not installed.
+#   stock-6.1    the oldest supported kernel, which Debian 12 was released with
 #   stock-rt     Debian's PREEMPT_RT kernel
 #   stock-arm64  Debian's kernel for arm64, with a busybox for it
 #   stock-s390x  Debian's kernel for s390x, a big-endian machine, with a busybox for it
-#   stock-7.3    the last of that newer series: newer.sh
-#   newest-debug the debug kernel, but of the newest series: newer.sh
+#   stock-7.3    the last kernel of that newer series: newer.sh
+#   newest-debug the debug kernel of the newest series: newer.sh
 #   debug        debug.config on top of tinyconfig
 #   rt-debug     rt.config on top of that
-#   kcsan        the debug kernel's machine without its checks, and with KCSAN: kcsan.config
+#   kcsan        the debug kernel without its checks, but with KCSAN: kcsan.config
 #   gcov         the same with gcov: gcov.config
 #   syzkaller    the debug kernel with KCOV, a disk and a network: syzkaller.config; docs/fuzzing.md
-#   uml          a source tree whose drivers/kwq is this checkout, and its User-Mode Linux, which runs KUnit when started
-#   uml-bench    another one, which runs selftests/bench/native when started: uml-bench.config
+#   uml          a User-Mode Linux that runs KUnit at its start; drivers/kwq in its source tree is this checkout
+#   uml-bench    another one, which runs selftests/bench/native at its start: uml-bench.config
 #
-# A directory other than source has image (what boots) and kdir (what modules are built against).
+# A directory other than source has image, the kernel that boots, and kdir, the folder that modules are built against.
 #
-# All of it lives in the cache and may be deleted at any moment. A kernel's directory is named after what it was made
-# from. A build that was interrupted is taken up where it stopped.
+# Everything is in the cache and may be deleted at any moment. The name of a kernel's directory has the versions and
+# checksums of its inputs. An interrupted build continues where it stopped.
 . "$(dirname "$0")/common.sh"
 . "$VM/apt.sh"
 
@@ -47,7 +47,7 @@ source_tree() {
 	echo "$dir"
 }
 
-# merge FRAGMENT...: one fragment, in which what a later one says of a symbol is all that is said of it.
+# merge FRAGMENT...: prints one fragment, in which the last mention of a symbol counts.
 merge() {
 	cat "$@" | awk '
 		match($0, /^(# )?CONFIG_[A-Z0-9_]+/) {
@@ -61,18 +61,18 @@ merge() {
 		}' | sort
 }
 
-# configure SOURCE OUT BASE FRAGMENT MAKE-ARGUMENT...: BASE's configuration with FRAGMENT on top.
+# configure SOURCE OUT BASE FRAGMENT MAKE-ARGUMENT...: configures BASE with FRAGMENT on top.
 configure() {
 	local source=$1 out=$2 base=$3 fragment=$4
 	shift 4
 
-	# Under `logged`, set -e does not hold.
+	# `logged` switches set -e off.
 	"${within[@]}" make -C "$source" O="$out" "$@" "$base" &&
 		cat "$fragment" >>"$out/.config" &&
 		"${within[@]}" make -C "$source" O="$out" "$@" olddefconfig
 }
 
-# check_configuration OUT FRAGMENT: nothing of FRAGMENT was lost to a dependency that nobody noticed.
+# check_configuration OUT FRAGMENT: fails if the configuration lacks a line of FRAGMENT, for example for a dependency.
 check_configuration() {
 	local config=$1/.config fragment=$2 lost
 
@@ -80,19 +80,19 @@ check_configuration() {
 		grep '^CONFIG_' "$fragment" | grep -vxFf "$config"
 		sed -n 's/^# \(CONFIG_[A-Z0-9_]*\) is not set/^\1=/p' "$fragment" | grep -f - "$config"
 	} || true)
-	[ -z "$lost" ] || die "$(basename "$fragment") asks for what this kernel cannot have, or must:"$'\n'"$lost"
+	[ -z "$lost" ] || die "this kernel does not follow $(basename "$fragment") in:"$'\n'"$lost"
 }
 
-# A kernel of newer.sh's is built with newer tools.
+# The kernels of newer.sh need newer tools.
 within=()
 [ -z "${KWQ_SOURCE:-}" ] || within=("$VM/debian13.sh")
 
-# fingerprint FILE...: a short name for the files' contents and the compiler.
+# fingerprint FILE...: prints a short checksum of the files' contents and the compiler.
 fingerprint() {
 	{ cat "$@"; "${within[@]}" gcc --version; } | sha256sum | cut -c 1-12
 }
 
-# The package whose newest dependency is the kernel.
+# Prints the package that depends on the newest such kernel.
 stock_package() {
 	case $1 in
 	stock) echo "$IMAGE_PACKAGE" ;;
@@ -103,12 +103,12 @@ stock_package() {
 	esac
 }
 
-# unpack_stock DIR RELEASE VERSION ARCHITECTURE: the image, and the headers that modules are built against. To install the headers
-# would install the image as well, and make it what this machine boots next. Headers for another architecture have
-# scripts and tools that run there; those of this machine's do the same.
+# unpack_stock DIR RELEASE VERSION ARCHITECTURE: unpacks the image, and the headers that modules are built against. An
+# installation of the headers would also install the image, and this machine would boot it next. The scripts and tools in
+# headers for another architecture run only there; those of this machine's architecture replace them.
 #
-# Those of s390x are of another release of Debian. The scripts come from the stock kernel, which is of the same series. This
-# machine's compiler and pahole may be older than those for which the kernel was configured.
+# The kernel for s390x comes from another release of Debian. Its scripts come from the stock kernel, which has the same
+# series. This machine's compiler and pahole may be older than the kernel's configuration expects.
 unpack_stock() (
 	dir=$1 release=$2 version=$3
 	common=$(depends "linux-headers-$release" | grep -E '^linux-headers-.*-common(-rt)?$')
@@ -136,7 +136,7 @@ unpack_stock() (
 			;;
 		esac &&
 		sed -i "s|/usr/src/|$CACHE/$STOCK_NAME/usr/src/|" "$headers/Makefile" &&
-		# Debian 13 has nothing outside of usr.
+		# In Debian 13 the packages have files in usr only.
 		for folder in bin lib; do [ -d $folder ] || ln -s usr/$folder $folder || return; done &&
 		ln -sfn "boot/vmlinuz-$release" image &&
 		ln -sfn "$headers" kdir
@@ -173,7 +173,7 @@ stock() {
 	echo "$dir"
 }
 
-# built NAME FRAGMENT...: a kernel built from these, the later ones on top.
+# built NAME FRAGMENT...: builds a kernel from the fragments, the later ones on top.
 built() {
 	local name=$1 source dir
 	shift
@@ -201,9 +201,9 @@ built() {
 	echo "$dir"
 }
 
-# uml NAME: a User-Mode Linux of NAME.config. The tree shares its files with the source tree but for the two that make
-# drivers/kwq a part of it. Each checkout that uses the cache puts its own kwq there in turn, by content and not by age, so
-# that only what differs is compiled.
+# uml NAME: builds a User-Mode Linux from NAME.config. Its tree shares all files with the source tree except the two that
+# make drivers/kwq a part of it. Each checkout that uses the cache copies its own kwq there, and compares files by content
+# and not by age. So only changed files are compiled.
 uml() {
 	local name=$1 source dir tree parts=(kmod) part files
 	[ "$name" != uml-bench ] || parts+=(selftests/bench/native)
@@ -215,7 +215,7 @@ uml() {
 	if [ ! -d "$tree" ]; then
 		rm -rf "$tree.part"
 		cp -al "$source" "$tree.part"
-		# sed -i writes a new file, so the source tree keeps its own.
+		# sed -i writes a new file, so the file of the source tree stays unchanged.
 		# shellcheck disable=SC2016 # $(CONFIG_KWQ) is for make
 		sed -i '$a obj-$(CONFIG_KWQ) += kwq/' "$tree.part/drivers/Makefile"
 		# shellcheck disable=SC2016
@@ -231,7 +231,7 @@ uml() {
 	rsync -rcR --delete "$TOP/./Kbuild" "$TOP/./uapi" "${files[@]}" "$tree/drivers/kwq/"
 
 	mkdir -p "$dir"
-	# The Kconfig files are part of what is configured.
+	# The Kconfig files are part of the configuration.
 	if [ ! -f "$dir/configured" ] || ! cmp -s <(cat "${files[@]/%//Kconfig}") "$dir/configured"; then
 		progress "configuring User-Mode Linux ($name)"
 		logged "kernel-$name-config" configure "$tree" "$dir" allnoconfig "$VM/$name.config" ARCH=um
@@ -240,7 +240,7 @@ uml() {
 	fi
 	[ -f "$dir/linux" ] || progress "building User-Mode Linux ($name), once (3 minutes on two processors)"
 	logged "kernel-$name" make -C "$tree" O="$dir" ARCH=um -j"$JOBS" linux
-	# A copy of this checkout's own: the lock is gone when it is run.
+	# A copy for this checkout, because the image runs after the lock is released.
 	mkdir -p "$BUILD/vm/$name"
 	cp "$dir/linux" "$BUILD/vm/$name/image"
 	echo "$BUILD/vm/$name"

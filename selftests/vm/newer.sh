@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# newer.sh series|SERIES|debug: kernels of the series that Debian's backports have and that are newer than the stock kernel.
+# newer.sh series|SERIES|debug: kernels from Debian's backports, of series newer than the stock kernel.
 #
 #   series  prints these series, the newest last
-#   SERIES  sees to it that the last kernel of that series is there, and prints its directory, as kernel.sh does
+#   SERIES  gets the last kernel of that series if it is missing, and prints its directory, as kernel.sh does
 #   debug   the same for the debug kernel of the newest series
 #
-# A kernel to build modules for needs headers. Debian takes those of a series away when the next one comes, and leaves the
-# images. So the kernel is the first of these that is there:
+# Modules need the headers of their kernel. When a new series comes, Debian removes the headers of the last one and keeps its
+# images. So the script takes the first of these that exists:
 #
 #   1. Debian's packages of image, modules and headers
-#   2. Ubuntu's, which has some of the series for its long-term release
-#   3. one that is built from Debian's source of the series, with the debug kernel's machine and without its checks
+#   2. Ubuntu's packages; Ubuntu has some of the series for its long-term release
+#   3. a build from Debian's source of the series, with the debug kernel's drivers and without its checks
 #
-# With none of these the script ends with status 3.
+# If none exists, the script ends with status 3.
 . "$(dirname "$0")/common.sh"
 . "$VM/apt.sh"
 
@@ -30,7 +30,7 @@ series() {
 		done
 }
 
-# link_image DIR RELEASE: DIR has image, kdir and lib, wherever the packages have them.
+# link_image DIR RELEASE: makes the links image, kdir and lib in DIR, for any layout of the packages.
 link_image() (
 	cd "$1" || return
 	[ -e lib ] || ln -s usr/lib lib
@@ -40,8 +40,8 @@ link_image() (
 	[ -e image ] && ln -sfn "usr/src/linux-headers-$2" kdir && touch in-debian-13
 )
 
-# unpack FINAL DIR RELEASE PACKAGE...: the Makefile of Debian's headers names its folders as they are once installed, that of
-# Ubuntu's a compiler that Debian 13 has not.
+# unpack FINAL DIR RELEASE PACKAGE...: unpacks packages in DIR, which is later renamed to FINAL. The Makefile of Debian's
+# headers names folders of an installed package. The Makefile of Ubuntu's names a compiler that Debian 13 lacks.
 unpack() (
 	final=$1 dir=$2 release=$3
 	shift 3
@@ -56,7 +56,7 @@ unpack() (
 	link_image . "$release"
 )
 
-# unpacked SERIES RELEASE PACKAGE...
+# unpacked SERIES RELEASE PACKAGE...: prints the folder with the packages, and downloads them if they are missing.
 unpacked() {
 	local series=$1 release=$2 dir
 	shift 2
@@ -100,14 +100,14 @@ from_ubuntu() {
 		$(depends "linux-headers-$release" | grep -E '^linux-.*headers-')
 }
 
-# newest_source SERIES: the newest source of the series that can be had, unpacked. Debian may have taken away what its list
-# still names.
+# newest_source SERIES: unpacks the newest source of the series and prints its folder. Debian may have removed versions that
+# its list still names.
 newest_source() {
 	local part=$CACHE/source-$1.part version dir
 
 	use_apt_of "$ARCHITECTURE" "$SUITE"
 	lock_cache "source-$1"
-	# Of the newest series there is a package, with Debian's patches.
+	# The newest series has a package of the source, with Debian's patches.
 	if [ -n "$(packages "linux-source-${1//./\\.}")" ]; then
 		dir=$CACHE/source-$(version_of "linux-source-$1")
 		[ -d "$dir" ] || {
@@ -141,7 +141,7 @@ newest_source() {
 	return 3
 }
 
-# built NAME SOURCE FRAGMENT...: a kernel of kernel.sh's, of another source.
+# built NAME SOURCE FRAGMENT...: builds a kernel with kernel.sh, from another source.
 built() {
 	local name=$1 source=$2
 	shift 2

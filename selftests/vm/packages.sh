@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# packages.sh [arm64] [s390x] | deb | packages: sees to it that Debian's packages that the build and the tests need are installed.
+# packages.sh [arm64] [s390x] | deb | packages: installs the missing Debian packages that the build and the tests need.
 #
-#   arm64     those that the tests on arm64 need as well
-#   s390x     those that the tests on s390x need as well
-#   deb       instead: those that `make deb` needs
-#   packages  instead: those that the test of kwq's own packages needs
+#   arm64     also the packages for tests on arm64
+#   s390x     also the packages for tests on s390x
+#   deb       only the packages for `make deb`
+#   packages  only the packages for the test of kwq's own packages
 . "$(dirname "$0")/common.sh"
 
 PACKAGES=(
@@ -28,7 +28,7 @@ PACKAGES=(
 	rsync
 	xz-utils
 	zstd
-	# The kernels that are built. Debian's own is unpacked by kernel.sh.
+	# The source of the kernels that are built. kernel.sh unpacks Debian's own kernel.
 	"$SOURCE_PACKAGE"
 	# The machine.
 	busybox-static
@@ -36,7 +36,7 @@ PACKAGES=(
 	# The fuzzer of the core.
 	clang
 	"$CLANG_RUNTIME"
-	# What kwq is measured beside.
+	# The peers of the benchmarks.
 	golang-go
 	libglib2.0-dev
 	# The checks.
@@ -49,7 +49,7 @@ PACKAGES=(
 	spin
 )
 
-# The compilers for these are unpacked by cross.sh.
+# cross.sh unpacks the compilers for arm64 and s390x.
 ARM64=(
 	qemu-system-arm
 )
@@ -94,6 +94,6 @@ fi
 
 progress "installing ${#missing[@]} packages"
 export DEBIAN_FRONTEND=noninteractive
-# The lists of a fresh image are empty, and those of an old one name packages that the mirror no longer has.
+# A fresh image has empty lists. The lists of an old image name packages that the mirror no longer has.
 logged apt-update apt-get update
 logged apt-install "${install[@]}"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""prototypes.py STAGE KDIR: says which of the kernel's functions and macros kmod/prototypes.c ought to compare, and does not.
+"""prototypes.py STAGE KDIR: lists the kernel's functions and macros that kmod/prototypes.c fails to compare.
 
-kmod/prototypes.o has been built for the kernel of KDIR in the folder STAGE, so the types that it names are those of this
-kernel. Left to find are functions that the sources name, that this kernel's headers declare with a number in their type, and
-that are not compared; and macros, of whose types nothing is known.
+kmod/prototypes.o has been built for the kernel of KDIR in the folder STAGE, so the types in it are those of this kernel.
+The script looks for functions that the sources use and kmod/prototypes.c does not compare. Only functions count whose
+declaration has a number in its type. Macros count too, because their types are unknown.
 """
 import pathlib
 import re
@@ -15,7 +15,7 @@ import tempfile
 
 COMPARED = re.compile(r'(?:FUNCTION\([\w *]+, *|VALUE\([\w *]+, *|EITHER\([\w *]+, *[\w *]+, *|CONDITION\(|__same_type\()\s*(\w+)')
 NEEDS_NONE = re.compile(r'/\*\n \* Needs no comparison: .*?\n \*\n(.*?)\*/', re.S)
-# As gcc -aux-info writes them, with the file and whether it is a definition: "NF", with the names of arguments, or "NC".
+# A line of gcc -aux-info has the file, and "NC" for a declaration or "NF" for a definition with the names of its arguments.
 DECLARATION = re.compile(r'/\* (.*?):\d+:(\w)(\w) \*/ (?:extern |static )?(.*?\b(\w+) \((?!\*).*?\));')
 MACRO = re.compile(r'#define (\w+)\(')
 
@@ -32,7 +32,7 @@ def run(command, folder):
 
 
 class Kernel:
-    """What a kernel declares where kwq is compiled."""
+    """The declarations of a kernel, in a compilation of kwq."""
 
     def __init__(self, stage, kdir):
         self.functions = {}     # name -> prototype
@@ -41,9 +41,9 @@ class Kernel:
         command = next(line for line in (stage / 'kmod/.prototypes.o.cmd').read_text().splitlines() if 'cmd_' in line)
         words = shlex.split(re.split(r' := |; ', command)[1])
         words = [word for word in words[:words.index('-c')] if not word.startswith('-Wp,-MMD')]
-        # Since 6.13 it is compiled in the module's folder.
+        # Since 6.13 the compiler runs in the module's folder.
         folder = kdir if '-I./include' in words else stage
-        # All but what is the module's own and the tracepoints' definitions is compiled as this one file.
+        # This one file includes the other sources, except those of the module itself and of the tracepoints.
         source = stage / 'kmod/build.c'
         with tempfile.NamedTemporaryFile('r') as declared:
             run([*words, '-fsyntax-only', '-aux-info', declared.name, source], folder)
@@ -57,7 +57,7 @@ class Kernel:
 
 
 def has_number(prototype):
-    """Something that is neither a pointer nor nothing."""
+    """Whether a type in the prototype is neither a pointer nor void."""
     returns, arguments = re.match(r'(.*?)\b\w+ \((.*)\)$', prototype).groups()
     return any('*' not in part and part.strip() not in ('void', '...') for part in [returns, *arguments.split(',')])
 
@@ -71,7 +71,7 @@ def main():
     known = set(COMPARED.findall(prototypes) + COMPARED.findall(compat) + NEEDS_NONE.search(prototypes)[1].split())
     code = without_comments('\n'.join(sources.values()))
     named = set(re.findall(r'\b[A-Za-z_]\w*', code))
-    # In capitals are declarations, and what has the type of its arguments.
+    # Names in capitals are left out: they are declarations, or macros that have the type of their arguments.
     called = set(re.findall(r'\b(?!kwq_)(_*[a-z]\w*)\(', code)) - set(MACRO.findall(code))
     kernel = Kernel(stage, kdir)
 

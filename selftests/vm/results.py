@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Turns what the suites printed into counts.
+"""Counts the results in the output of the suites.
 
 results.py tap SUITE OUTPUT STATUS       a host program that printed TAP and ended with STATUS
 results.py kselftest SUITE REPORT CONSOLE STATUS
@@ -9,16 +9,15 @@ results.py kunit SUITE REPORT CONSOLE STATUS
 results.py kunit-uml SUITE CONSOLE STATUS
                                          a run of User-Mode Linux with the suites built in
 results.py lost SUITE REASON             a suite that could not be run
-results.py absent SUITE REASON           a suite for which nobody serves a kernel: it is in the table, and is no failure
-results.py took SUITE SECONDS            how long a suite took, its building included
-results.py table FILE SUITE...           a table of these suites, here and as Markdown in FILE
+results.py absent SUITE REASON           a suite whose kernel does not exist: it is in the table, and is no failure
+results.py took SUITE SECONDS            how long a suite took, including the builds
+results.py table FILE SUITE...           prints a table of these suites, and writes it to FILE as Markdown
 results.py page FILE TABLE               replaces the table with a date in FILE by TABLE
-results.py summary SUITE...              what failed, and the totals over these suites
+results.py summary SUITE...              prints the failures and the totals of these suites
 
-Each but the last four writes build/results/SUITE.json. What is counted are leaf cases: a case that has cases of its own is
-not counted beside them. Whatever else goes wrong - a plan not fulfilled, a program that dies after its last case, a
-machine without a verdict, a warning on the console - counts as one failed case each. Nothing is counted as passed
-because it is absent.
+Each but the last four writes build/results/SUITE.json. Only leaf cases count: a case that contains cases does not count
+itself. Each other problem counts as one failed case. Such problems are an unfulfilled plan, a program that dies after its
+last case, a machine without a verdict, and a warning on the console. A missing result never counts as passed.
 """
 import contextlib
 import datetime
@@ -31,7 +30,7 @@ from pathlib import Path
 BUILD = Path(__file__).absolute().parents[2] / 'build'
 RESULTS = BUILD / 'results'
 
-# What a kernel prints when something is wrong with it. Its other lines that contain such words are listed below.
+# Lines of a kernel that report an error. KERNEL_CHATTER has harmless lines with such words.
 KERNEL_COMPLAINT = re.compile(
     r'WARNING:|BUG:|BUG at |Oops|INFO: (possible|suspicious|trying to register|task .* blocked|rcu|inconsistent)'
     r'|KASAN|UBSAN:|ODEBUG:|Kernel panic|general protection fault|refcount_t:'
@@ -43,25 +42,25 @@ KERNEL_CHATTER = re.compile(
     r'kasan: KernelAddressSanitizer initialized|^\S*\s*\[[ .0-9]*\] (Kernel )?[Cc]ommand line:'
     r'|Unknown kernel command line')
 
-# A data race, as KCSAN tells it: what is after the title is for each of the two accesses its kind and its stack.
+# A data race in KCSAN's report: a title, then the kind and the stack of each of the two accesses.
 RACE = re.compile(r'BUG: KCSAN: (.*)')
 ACCESS = re.compile(r'(?:read|write|assert).* bytes by .* on cpu \d+:$')
 FRAME = re.compile(r'\] +([\w.]+)\+0x[0-9a-f]+/0x[0-9a-f]+(?: \[(\w+)\])?')
-# What works on the memory of whoever calls it, who has the lock.
+# Functions that work on the memory of their caller, who holds the lock.
 LIBRARY = re.compile(r'(__)?(rb|timerqueue|list|hsiphash|sort|bsearch|str|mem)_?\w*$|_?copy_\w+$')
-# Who sends a signal writes what signal_pending() and its kin read, and these are in a header, too: neither is marked.
+# Functions that send signals. They write members that inline functions such as signal_pending() read; neither is marked.
 SIGNALS = re.compile(r'(complete_signal|signal_wake_up_state|zap_(other_threads|process)|__send_signal_locked'
                      r'|(recalc|flush|dequeue|get)_sig\w*)$')
 
-# A cache that gets no folder in sysfs for want of memory is not made, and SLUB (6.12) forgets the name of the folder.
+# Without memory for its folder in sysfs a cache is not made, and SLUB (6.12) leaks the name of the folder.
 LEAKS_OF_SLUB = ' sysfs_slab_add+'
 
-# Nobody can make memory run out where nobody else would.
+# Debian's kernels have no fault injection, so these cases are skipped there.
 STOCK_SUITE = re.compile(r'(kselftest|load)-stock')
 STOCK_SKIPS = re.compile(r'^faults: failure\.at_every_step$|^modload: modload\.load_fails_at_any_of_the_last_steps$|'
                          r'^sample: link\.\w+_while_memory_is_short$')
 
-# What may be skipped, by suite. Whatever else is was not tested, and nobody would see it.
+# The cases that each suite may skip. Any other skipped case counts as failed, so that nobody overlooks it.
 SKIPS = {
     'host': re.compile(r'device-command|clang'),
     'model': re.compile(r'^fuzzing'),
@@ -75,7 +74,7 @@ def may_skip(suite, name):
 
 
 class Results:
-    """What one suite found."""
+    """The results of one suite."""
 
     def __init__(self, suite):
         self.suite = suite
@@ -84,7 +83,7 @@ class Results:
         self.passed = 0
         self.skipped = 0
         self.failed = []
-        self.races = 0      # that KCSAN saw and that are the kernel's own
+        self.races = 0      # races of the kernel's own, found by KCSAN
         self.absent = ''    # why nothing could run
 
     def fail(self, what):
@@ -192,7 +191,7 @@ def lines_of(path):
 
 
 def judge_end(results, name, end):
-    """The way in which a program ended, beside what it printed."""
+    """Judges how a program ended."""
     words = end.split()
     if words[0] == 'timeout':
         results.fail(f'{name}: did not end in time')
@@ -204,7 +203,7 @@ def judge_end(results, name, end):
 
 
 def judge_leaks(results, lines):
-    """What kmemleak found: each object with the stack of whoever allocated it."""
+    """Counts the objects that kmemleak found. Each is followed by the stack of its allocation."""
     objects = '\n'.join(lines).split('unreferenced object ')[1:]
     own = sum(LEAKS_OF_SLUB not in leaked for leaked in objects)
     if own:
@@ -212,7 +211,7 @@ def judge_leaks(results, lines):
 
 
 def programs(results, report):
-    """Yields (name, lines, end) of each program in the report and counts what init had to say itself."""
+    """Yields (name, lines, end) of each program in the report, and counts the problems that init reported."""
     name, lines, verdict, leaks = None, [], None, False
     for line in lines_of(report):
         if not line.startswith('@kwq '):
@@ -241,7 +240,7 @@ def programs(results, report):
     if name:
         results.fail(f'{name}: the machine stopped during it')
     if verdict is None:
-        results.fail('the machine did not get to its end')
+        results.fail('the machine did not reach its end')
     elif verdict != 'pass' and not results.failed:
         results.fail('the machine says that it failed')
 
@@ -292,7 +291,7 @@ def judge_machine(results, console, status):
 
 
 def find_lost_suites(results, lines):
-    """A KUnit suite that is in the tree and not in the log was not linked, or not run."""
+    """Fails for each KUnit suite in the tree that is not in the log: it was not linked, or did not run."""
     ran = {match[1] for line in lines if (match := re.search(r'# Subtest: (kwq-[a-z-]+)$', line))}
     for source in sorted((BUILD.parent / 'kmod/tests').rglob('*.c')):
         for suite in re.findall(r'^\s*\.name = "(kwq-[a-z-]+)",', source.read_text(), re.M):
@@ -382,7 +381,7 @@ def took(suite, seconds):
 
 
 def source_of(version, release):
-    """Debian's kernels say of which version they are, Ubuntu's that they are Ubuntu's; the others are built."""
+    """The version of the kernel's package, or "built". Debian's and Ubuntu's kernels name theirs."""
     if debian := re.search(r' Debian (\S+)', version):
         return debian[1]
     if ubuntu := re.search(r'#(\S+)-Ubuntu', version):
@@ -405,7 +404,7 @@ def what_ran(suite, found):
 
 
 def table(file, suites):
-    """The day, and one row for each machine."""
+    """Prints the day, and a row for each machine."""
     rows = [('kernel', 'version', 'architecture', 'what ran', 'passed', 'failed', 'skipped', 'seconds')]
     for suite in suites:
         try:
@@ -431,7 +430,7 @@ def table(file, suites):
 
 
 def page(file, text):
-    """Puts a table into the file in place of the one that is there, with its date."""
+    """Replaces the table of the file, and the date above it."""
     path = Path(file)
     old = path.read_text()
     new, found = re.subn(r'^\d{4}-\d\d-\d\d:\n\n(\|.*\n)+', lambda _: Path(text).read_text(), old, flags=re.M)

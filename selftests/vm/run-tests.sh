@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Every test there is, on every kernel there is; then what failed, and the totals as the last line. See results.py for
-# what is counted.
+# Runs all suites. Prints the failures, and the totals as the last line. results.py explains the counts.
 #
-# SUITES='kselftest-stock ...'  these only
-# PROGRAMS='wait* lease'        of the kselftests, these only
-# OPS=, SEED=, FUZZ=            how much of the model: selftests/model/run-tests
-# SPIN=full                     of the other model, the large configurations as well: see selftests/spin
-# TABLE=FILE                    at the end a table of the machines that ran, here and as Markdown in FILE
+#   SUITES='kselftest-stock ...'  only these suites
+#   PROGRAMS='wait* lease'        only these programs of the kselftests
+#   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
+#   SPIN=full                     also the large configurations of selftests/spin
+#   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
 
 read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml mutants kselftest-stock kselftest-debug kselftest-kcsan kunit-gcov coverage demo}"
 
-# As one pattern: a space would end the kernel's argument.
+# One pattern without spaces, because a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
 
-# How long one program of selftests/device may take in the machine, how long all of it may, and User-Mode Linux: several
-# times what they take. These seconds are as long as this machine is slow: see pace.h.
+# The time limits of one program of selftests/device, of a whole machine, and of User-Mode Linux. They are several times
+# the usual durations. On a slow machine these seconds are longer: see pace.h.
 PROGRAM_SECONDS=${PROGRAM_SECONDS:-300}
 MACHINE_SECONDS=${MACHINE_SECONDS:-1500}
 UML_SECONDS=${UML_SECONDS:-300}
@@ -26,12 +25,12 @@ results() {
 	"$VM/results.py" "$@" >&2 || true
 }
 
-# A suite that is lost to a failed build or a missing file is a failure of its own; the others still run.
+# Counts a suite that could not run, for example after a failed build, as one failure. The other suites still run.
 lost() {
 	results lost "$1" "$2"
 }
 
-# explain SUITE LOG...: what the failed cases said and how the logs end, if the suite failed.
+# explain SUITE LOG...: if the suite failed, prints the failed cases and the ends of the logs.
 explain() {
 	local suite=$1 log
 	shift
@@ -45,7 +44,7 @@ explain() {
 	done >&2 || true
 }
 
-# host SUITE COMMAND...: a command of this machine's that prints TAP.
+# host SUITE COMMAND...: runs a command on this machine that prints TAP.
 host() {
 	local suite=$1 status=0
 	shift
@@ -55,7 +54,7 @@ host() {
 	explain "$suite" "$LOGS/$suite.tap" "$LOGS/$suite.err"
 }
 
-# machine SUITE KIND KERNEL CONTENT MODE...: one boot.
+# machine SUITE KIND KERNEL CONTENT MODE...: boots a machine once.
 machine() {
 	local suite=$1 kind=$2 kernel=$3 content=$4 dir status=0
 	local console=$LOGS/$suite.console.log report=$LOGS/$suite.report.log
@@ -65,7 +64,7 @@ machine() {
 	dir=$("$VM/initramfs.sh" "$kernel" $content) || status=$?
 	case $status in
 	0) ;;
-	3) results absent "$suite" 'neither packages nor a source of it are served'; return ;;
+	3) results absent "$suite" 'no packages and no source exist'; return ;;
 	*) lost "$suite" 'could not be built'; return ;;
 	esac
 	LIMIT=$MACHINE_SECONDS "$VM/boot.sh" "$dir" "file:$console" "file:$report" "$@" \
@@ -74,7 +73,7 @@ machine() {
 	explain "$suite" "$report" "$console"
 }
 
-# UML exits with a status of its own whatever it ran, so only its time limit is looked at.
+# The exit status of UML does not tell the result, so only its time limit counts.
 kunit_uml() {
 	local dir status=0 console=$LOGS/kunit-uml.console.log
 
@@ -85,7 +84,7 @@ kunit_uml() {
 	explain kunit-uml "$console"
 }
 
-# Of KUnit alone in a run of that suite without the other.
+# Reports the coverage of KUnit alone if kselftest-gcov did not run.
 coverage() {
 	local release reports=("$LOGS/kunit-gcov.report.log")
 
@@ -106,7 +105,8 @@ demo() {
 run() {
 	local programs contents suite
 
-	# With PREEMPT_RT every lock is an rt_mutex to lockdep: the debug kernel is slower by far. KCSAN is so by waiting.
+	# With PREEMPT_RT lockdep treats every lock as an rt_mutex, which makes the debug kernel much slower. KCSAN is slow
+	# because it waits.
 	case $1 in
 	*-rt-debug | *-kcsan) local PROGRAM_SECONDS=$((3 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((3 * MACHINE_SECONDS)) ;;
 	esac
@@ -125,11 +125,11 @@ run() {
 		host model env O="$BUILD/model" "$TOP/selftests/model/run-tests"
 		;;
 	spin)
-		progress "the model of the shell"
+		progress "the model of the lock and the sleepers"
 		host spin "$TOP/selftests/spin/run.sh"
 		;;
 	mutants)
-		progress "bugs that are planted"
+		progress "planted bugs"
 		host mutants env TAP=1 MUTANTS="${MUTANTS:-short}" "$TOP/selftests/mutants/run.sh"
 		;;
 	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov)
@@ -154,18 +154,18 @@ run() {
 		progress "kselftests on the ${1#kselftest-} kernel"
 		programs='*' contents='device exporter'
 		case $1 in
-		# To 32-bit programs the kernels are the same, but the debug kernels are slow. And they have no network.
+		# For 32-bit programs the kernels are alike, and the debug kernels are slow. They also have no network.
 		*-debug) programs='!(*_32)' contents=device ;;
-		# Those in which much goes on at once. The others can be named.
+		# The concurrent programs. PROGRAMS can name others.
 		*-kcsan) programs='@(lease|owner|stress)' contents=device ;;
 		*-gcov) contents=device ;;
-		# The exporter's libraries are this machine's.
+		# The exporter's libraries exist for this machine's architecture only.
 		*-arm64 | *-s390x) contents=device ;;
 		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
 	coverage)
-		progress "what the tests have reached"
+		progress "coverage"
 		coverage
 		;;
 	demo)
@@ -192,7 +192,7 @@ finish() {
 lock_build
 rm -rf "$BUILD/results" "$LOGS"
 mkdir -p "$LOGS"
-# Whatever happens, the last line is the totals, and a suite that was not reached counts as failed.
+# The last line always has the totals. A suite that did not run counts as failed.
 trap finish EXIT
 
 groups=()

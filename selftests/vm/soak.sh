@@ -5,13 +5,13 @@
 # the results, also to build/soak.md. Exits with 0 if no case failed, no machine stopped or complained, and nothing
 # leaked.
 #
-# SOAK=30  the minutes, which the rows share; builds and boots take additional time SEED=N   the seed of the first
-# row; each further row has the next number
+#   SOAK=30  the minutes, which the rows share; builds and boots take additional time
+#   SEED=N   the seed of the first row; each further row has the next number
 #
 # A test that can run longer reads KWQ_SOAK_SECONDS, and KWQ_SEED if it uses one. At its end it reports its work:
 #
 #   # soak: operations N
-#   # soak: faults N         made by it: failures, kills
+#   # soak: faults N         injected by the test: failures, kills
 . "$(dirname "$0")/common.sh"
 
 SOAK=${SOAK:-30}
@@ -109,7 +109,7 @@ on_machine() {
 	"$VM/results.py" kselftest "kselftest-$kernel" "$report" "$console" "$status" >"$logs.results" || true
 	found=$(grep -c '^  failed: ' "$logs.results" || true)
 	if [ "$found" = 0 ] && ! grep -q '^# soak: operations [1-9]' "$report"; then
-		echo '  failed: it told nothing of what it did' >>"$logs.results"
+		echo '  failed: it reported no operations' >>"$logs.results"
 		found=1
 	fi
 	[ "$found" = 0 ] || {

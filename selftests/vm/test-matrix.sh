@@ -5,8 +5,9 @@
 # one with PREEMPT_RT, and one of the newest series, for KUnit. At the end the script prints a table of the kernels, the
 # failures, and the totals as the last line. The table is also in build/matrix.md; PAGE=1 puts it into docs/kernels.md.
 #
-# newer.sh asks apt for the newer series. All of the device's tests run on the newest, on 6.18, a long-term one, and on 7.0.
-# For the others the module is compiled with every warning, and loaded. For the newest, clang compiles it as well.
+# newer.sh asks apt for the newer series. All of the device's tests run on the newest, on 6.18, which is a long-term series,
+# and on 7.0. For the other series the module is compiled with every warning, and loaded. clang also compiles it for the
+# newest.
 . "$(dirname "$0")/common.sh"
 
 SUITES='kselftest-stock kselftest-stock-6.1 kselftest-stock-rt kselftest-stock-arm64 kselftest-stock-s390x kunit-rt-debug kselftest-rt-debug'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""What test-exporter.sh asks over HTTP.
+"""The HTTP requests of test-exporter.sh.
 
 scrape.py http PORT METHOD PATH   prints status, Content-Type and Allow, then the body
 scrape.py many PORT PID           many scrapes: no descriptor and no memory that stays

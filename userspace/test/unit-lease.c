@@ -35,9 +35,9 @@ enum {
 static struct shared {
 	__u64 lease;
 	atomic_int stale;	/* the lease is over */
-	atomic_int faults;	/* so many extensions that fail for another reason */
-	atomic_int extends;	/* of which this many were asked for */
-	atomic_int refused;	/* with this many of them told so */
+	atomic_int faults;	/* this many extensions fail for another reason */
+	atomic_int extends;	/* extensions that were requested */
+	atomic_int refused;	/* extensions that were refused */
 	atomic_int adds, dones;
 	atomic_int done_late;	/* not right behind an extension */
 	atomic_int items;	/* this many are handed out, */

@@ -16,7 +16,7 @@
  * line. The order of the pollers is left open.
  *
  * The model does not contain priorities, limiters and dead items, which belong to the
- * core. Nor does it contain processors that see each other's writes late: the lock
+ * core. It also has no processors that see each other's writes late: the lock
  * orders everything except a poller's listing, and a drawing above kwq_unlock() covers
  * that case.
  *
