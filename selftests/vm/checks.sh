@@ -276,6 +276,12 @@ check_template() {
 	[ "$(modinfo -F depends "$out/ports.ko")" = kwq ] || echo "the template does not depend on kwq"
 }
 
+# Comments, documents and man pages have few sentences that are hard to read. The checker itself finds such sentences.
+check_words() {
+	"$VM/test_words.py"
+	files | "$VM/words.py"
+}
+
 # The description of the ABI for syzkaller matches the header and follows syzkaller's rules. The checker itself finds
 # faults.
 check_syzkaller() {
