@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * All that a call passes through, compiled as one file, as the scheduler's are in
- * kernel/sched/build_policy.c: a cycle of one key goes through some forty functions of
- * these files, and to call them was a third of what they cost. For who reads them they
- * are as apart as ever: each includes what it needs, and core.c knows no lock.
+ * Compiles all files that a call passes through as one file, like
+ * kernel/sched/build_policy.c. One cycle of a key passes through some forty functions of
+ * these files, and the calls between them would be a large part of its cost. The files stay
+ * separate for readers: each includes what it needs, and core.c knows no lock.
  *
- * Functions that are passed through most are __flatten: all that they call is compiled
- * into them (by gcc), but for what says noinline, because it is seldom needed.
+ * The most frequent entry points are __flatten, so gcc inlines everything that they call.
+ * Functions that are seldom needed are noinline, and stay out.
  */
 #include "core/backoff.c"
 #include "core/limiter.c"
@@ -29,5 +29,5 @@
 #include "device/entries.c"
 #include "device/batch.c"
 #include "device/chardev.c"
-/* Last: sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
+/* Last, because sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
 #include "keyed/items.c"

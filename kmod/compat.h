@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between the kernels that kwq is built for. The code uses the
- * newest name of a thing; here the older kernels get it. No other file asks for
- * the kernel's version.
+ * Differences between the kernels that kwq supports. The code uses the newest name of
+ * each function, and this header provides it on older kernels. No other file checks the
+ * kernel's version.
  *
- * docs/kernels.md has a table of the kernels that kwq is tested on. This is
- * known of them, as far as it concerns kwq:
+ * docs/kernels.md lists the kernels that kwq is tested on. These changes concern kwq.
+ * "Below" means that this header deals with the change.
  *
- * 6.1	<linux/cleanup.h> is of 6.5 and <kunit/visibility.h> of 6.3; the 6.1 series
- *	got both later. KUnit itself has what the tests use since 6.12 at the latest.
- *	include/config/kernel.release of Debian's headers is not what uname -r says;
- *	the Makefile takes UTS_RELEASE.
- * 6.3	KUnit has <kunit/static_stub.h>; below.
- * 6.10	__assign_str() has lost its second argument. The tracepoints have arrays of
- *	a fixed size instead.
- * 6.12	no_llseek is gone. No file_operations here names it.
- * 6.13	hrtimer_setup() sets the function as well; below. hrtimer_init() went in
- *	6.15, and the function is private since: hrtimer_update_function() would
- *	change it, which kwq never does.
- *	MODULE_IMPORT_NS() takes a string; below.
- *	A module outside of the tree is built in its own folder, to which $(src) is
- *	relative: kmod/Kbuild. EXTRA_CFLAGS, gone in 6.15, was never used.
- * 6.15	del_timer_sync() is timer_delete_sync(), and in 6.16 from_timer() is
- *	timer_container_of(). No timer_list is used: delays are hrtimers.
- * 6.17	WQ_PERCPU, which a workqueue that is not WQ_UNBOUND is to name in the end;
- *	below. It came to stable series, too: no version tells who else has it.
- * 6.18	A generator of KUnit's parameters is told the test, and io_uring_cmd_done()
- *	has lost an argument (<linux/io_uring/cmd.h>, which in 6.1 is
- *	<linux/io_uring.h>). The tests use KUNIT_ARRAY_PARAM_DESC(), which writes
- *	the generator; there are no io_uring commands.
- *	dev_get_flags() is netif_get_flags(), at the latest. The sample needs neither.
+ * 6.1	<linux/cleanup.h> is new in 6.5, and <kunit/visibility.h> in 6.3. The 6.1
+ *	series got both later. KUnit has what the tests use since 6.12 at the latest.
+ *	In Debian's headers, include/config/kernel.release is not the release that
+ *	uname -r shows. So the Makefile uses UTS_RELEASE.
+ * 6.3	KUnit has <kunit/static_stub.h>. Below.
+ * 6.10	__assign_str() loses its second argument. The tracepoints use arrays of a fixed
+ *	size instead.
+ * 6.12	no_llseek is removed. No file_operations of kwq uses it.
+ * 6.13	hrtimer_setup() is new, and sets the function as well. Below. 6.15 removes
+ *	hrtimer_init() and makes the function private. Only hrtimer_update_function()
+ *	changes it, and kwq never does.
+ *	MODULE_IMPORT_NS() takes a string. Below.
+ *	A module outside of the tree is built in its own folder, and $(src) is relative
+ *	to that: see kmod/Kbuild. kwq does not use EXTRA_CFLAGS, which 6.15 removes.
+ * 6.15	del_timer_sync() becomes timer_delete_sync(). In 6.16 from_timer() becomes
+ *	timer_container_of(). kwq has no timer_list: its timers are hrtimers.
+ * 6.17	WQ_PERCPU is new. Every workqueue without WQ_UNBOUND will have to use it.
+ *	Below. Some stable series have it, too, so no version tells whether it exists.
+ * 6.18	Generators of KUnit's parameters get the test as an argument. The tests use
+ *	KUNIT_ARRAY_PARAM_DESC(), which defines the generator.
+ *	io_uring_cmd_done() loses an argument. Its header is <linux/io_uring/cmd.h>, but
+ *	<linux/io_uring.h> in 6.1. kwq has no io_uring commands.
+ *	dev_get_flags() becomes netif_get_flags(), at the latest. The sample uses neither.
  * 7.1	current_umask() is in <linux/fs_struct.h>, at the latest. Older kernels have
  *	that header, too.
- * 7.2	kmem_cache_alloc_bulk() returns a bool; below. A handle of KCOV's is a
- *	structure. struct kwq_queue has what kcov_common_handle() returns.
- * 7.3	hrtimer_callback_running() is in <linux/hrtimer_bases.h>; below.
+ * 7.2	kmem_cache_alloc_bulk() returns a bool. Below. KCOV's handle is a structure.
+ *	struct kwq_queue stores the result of kcov_common_handle(), whatever its type.
+ * 7.3	hrtimer_callback_running() is in <linux/hrtimer_bases.h>. Below.
  */
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H
@@ -53,7 +53,7 @@
 #endif
 #endif
 
-/* Without stubs nobody replaces a function. */
+/* Without stubs, no test replaces a function. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 #define KUNIT_STATIC_STUB_REDIRECT(real, args...) ((void)(real))
 #else
@@ -100,9 +100,8 @@ static inline unsigned int kwq_wq_flags(unsigned int flags)
 #endif
 
 /*
- * Returns how many objects were allocated: @nr or none. kmem_cache_alloc_bulk()
- * returned their number before 7.2, which was one of these, and returns a bool since.
- * As a condition both mean the same.
+ * Returns how many objects were allocated: @nr or 0. kmem_cache_alloc_bulk() returns this
+ * number before 7.2, and a bool since. As a condition both mean the same.
  */
 static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, void **objects)
 {
@@ -112,7 +111,10 @@ static inline u32 kwq_alloc_bulk(struct kmem_cache *cache, gfp_t flags, u32 nr, 
 	return kmem_cache_alloc_bulk(cache, flags, nr, objects) ? nr : 0;
 }
 
-/* Nothing else may call it: code that takes its result for a number compiles on every kernel. */
+/*
+ * Nothing else may call it, because code that uses its result as a number compiles on every
+ * kernel.
+ */
 #undef kmem_cache_alloc_bulk
 #define kmem_cache_alloc_bulk	kwq_alloc_bulk_is_to_be_called_instead
 

@@ -36,8 +36,8 @@ unregister_quota:
 }
 
 /*
- * Each open descriptor and each name holds the module, so nobody has a queue any more
- * when this runs. Queues that are still being freed are waited for.
+ * Each open descriptor and each name holds the module, so no queue has a user any more.
+ * This waits for queues that are still being freed.
  */
 static void __exit kwq_exit(void)
 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The types of what kwq calls in the kernel. They are compared when the module is
- * compiled, and make no code.
+ * The types of the kernel functions that kwq calls. They are compared when the module is
+ * compiled, and generate no code.
  *
- * A function of the kernel may change without a word from the compiler. Since 7.2
- * kmem_cache_alloc_bulk() returns a bool. Code that took its result for a number
- * compiled, and leaked all objects but one. A kernel with a function that is not of the
- * type below does not compile kwq. Then read what has changed, adapt the calls, and write
- * the new type here. A function that has two types in the kernels that kwq is for gets a
- * wrapper in compat.h, which is right for both and has the comparison.
+ * The type of a kernel function may change without a warning of the compiler. For example,
+ * kmem_cache_alloc_bulk() returns a bool since 7.2. Code that used its result as a number
+ * still compiled, and leaked all objects but one. On a kernel where a function has another
+ * type than below, kwq does not compile. Then read what has changed, adapt the calls, and
+ * write the new type here. If a function has two types in the supported kernels, compat.h
+ * gets a wrapper that is right for both and compares them.
  *
- * Each function and macro is here that the sources name and that has a number in its
- * type. The compiler compares pointers by itself, where a function is called. `make check`
- * tells what is missing here.
+ * The list has every function and macro that the sources name and that has a number in its
+ * type. The compiler compares pointer types by itself, at each call. `make check` reports
+ * entries that are missing here.
  */
 #include <linux/anon_inodes.h>
 #include <linux/atomic.h>
@@ -62,16 +62,16 @@
 #define FUNCTION(returns, name, arguments)						\
 	static_assert(__same_type(name, returns arguments), COMPLAINT(#name "()"))
 
-/* A macro, or what is one in some kernels: a call of it has a value of this type. */
+/* A macro, or a function that is a macro in some kernels. A call of it has a value of this type. */
 #define VALUE(type, call)								\
 	static_assert(__same_type(call, type), COMPLAINT(#call))
 
-/* The architectures differ in the type, and the value fits both. */
+/* The type depends on the architecture. The code works with both. */
 #define EITHER(type, other, call)							\
 	static_assert(__same_type(call, type) || __same_type(call, other),		\
 		      COMPLAINT(#call))
 
-/* It is only asked whether it is 0. */
+/* The code only tests whether it is 0. */
 #define CONDITION(call)									\
 	static_assert(__same_type(call, int) || __same_type(call, long) ||		\
 		      __same_type(call, bool), COMPLAINT(#call))
@@ -188,7 +188,7 @@ FUNCTION(int, kstrtoul, (const char *, unsigned int, unsigned long *));
 FUNCTION(int, param_get_uint, (char *, const struct kernel_param *));
 FUNCTION(int, param_get_ulong, (char *, const struct kernel_param *));
 
-/* Never called: a macro may have statements, for which there has to be a function. */
+/* Never called. A macro may contain statements, which need a function around them. */
 static void __maybe_unused values(void)
 {
 	unsigned long flags = 0;
@@ -237,9 +237,9 @@ static void __maybe_unused values(void)
 }
 
 /*
- * Needs no comparison: this declares something, or has a value of its arguments' type, a
- * pointer, a structure, or no value; or the compiler knows its type anyway; or its value is
- * kept in a variable of whatever type it has.
+ * These need no comparison. Some declare something, or their value has the type of their
+ * arguments, a pointer or structure type, or no type. Others have a type that the compiler
+ * knows. The value of the rest is stored in a variable of the same type, whatever that is.
  *
  * __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid

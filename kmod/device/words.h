@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * copy_from_user() and copy_to_user() of a few words each: what there is to call and to
- * check for these costs more than to copy them.
+ * copy_from_user() and copy_to_user() for a few words. For so little data their calls and
+ * checks cost more than the copy.
  */
 #ifndef KWQ_WORDS_H
 #define KWQ_WORDS_H
@@ -10,22 +10,22 @@
 #include <linux/types.h>
 #include <linux/uaccess.h>
 
-/* The most bytes that are worth it: struct kwq_get is the longest request of a hot path. */
+/* The largest size that is worth it. The longest frequent request is struct kwq_get. */
 #define KWQ_WORDS_MAX	152
 
-/* Of a size that the compiler knows, and where words need not be aligned. */
+/* The compiler must know the size, and the machine must allow unaligned words. */
 #define kwq_is_words(size)						\
 	(IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS) &&		\
 	 __builtin_constant_p(size) && (size) <= KWQ_WORDS_MAX)
 
 /**
  * kwq_words_from_user() - copy_from_user(), word by word if that is cheaper
- * @to: where to, aligned
- * @from: where from, with any alignment
- * @size: bytes
+ * @to: destination, aligned
+ * @from: source, of any alignment
+ * @size: number of bytes
  *
  * Context: process; may sleep.
- * Return: 0 or -EFAULT, with some of @to written.
+ * Return: 0 or -EFAULT. After -EFAULT part of @to may be written.
  */
 static __always_inline int kwq_words_from_user(void *to, const void __user *from, size_t size)
 {
@@ -51,12 +51,12 @@ fault:
 
 /**
  * kwq_words_to_user() - copy_to_user(), word by word if that is cheaper
- * @to: where to, with any alignment
- * @from: where from
- * @size: bytes
+ * @to: destination, of any alignment
+ * @from: source
+ * @size: number of bytes
  *
  * Context: process; may sleep.
- * Return: 0 or -EFAULT, with some of @to written.
+ * Return: 0 or -EFAULT. After -EFAULT part of @to may be written.
  */
 static __always_inline int kwq_words_to_user(void __user *to, const void *from, size_t size)
 {

@@ -5,7 +5,7 @@
 #include <kunit/visibility.h>
 #include "keyed.h"
 
-/* The item that died first of those after that death. */
+/* Finds the first item that died after that death. */
 static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after)
 {
 	struct rb_node *node = keyed->dead.rb_node;
@@ -23,12 +23,12 @@ static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after
 }
 
 /**
- * kwq_keyed_list_dead() - list dead items, those first that died first (L11)
+ * kwq_keyed_list_dead() - list dead items, oldest death first (L11)
  * @keyed: the queue
- * @after: only deaths with a higher number
- * @page: filled in, with at most KWQ_ITEMS_PER_HOLD items
+ * @after: list only deaths with a higher number than this
+ * @page: buffer for at most KWQ_ITEMS_PER_HOLD items
  *
- * Return: how many were filled in; -EMSGSIZE if the first one's key does not fit.
+ * Return: how many items were filled in; -EMSGSIZE if the first key does not fit.
  */
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 			struct kwq_dead_page *page)

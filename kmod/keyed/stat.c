@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What a queue tells of itself (M1, M2).
- */
+/* State and counters of a queue (M1, M2). */
 #include <linux/cred.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -13,9 +11,9 @@
 /**
  * kwq_keyed_stat() - read a queue's state and counters
  * @keyed: the queue
- * @stat: filled in, but for @stat->size
+ * @stat: filled in, except @stat->size
  *
- * All numbers are of one moment.
+ * All numbers are from the same moment.
  */
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Linear hashing: of 2^n + m buckets those below m and those from 2^n on are told
- * apart by n + 1 bits of the hash, the others by n. One more bucket takes from one
- * other what belongs there; the last one goes back to where it came from. So nobody
- * pays for more than a few buckets at once, however many there are, and what the table
- * takes up follows from what is in it.
+ * Linear hashing. The table has 2^n + m buckets. The buckets below m, and those from 2^n
+ * on, are selected by n + 1 bits of the hash, the others by n bits. A new bucket takes its
+ * nodes from exactly one other bucket. The last bucket merges back into that one. So each
+ * call changes only a few buckets, however large the table is, and the table's memory
+ * follows the number of nodes.
  */
 #include <linux/compiler.h>
 #include <linux/minmax.h>
@@ -25,10 +25,10 @@ static struct kwq_node ***page_of(struct kwq_table *table, u32 nr)
 }
 
 /**
- * kwq_table_init() - make a table, empty
+ * kwq_table_init() - initialise an empty table
  * @table: the table; all zeroes
- * @top: its buckets; all zeroes
- * @hash: what a node's hash is
+ * @top: its top level; all zeroes
+ * @hash: returns the hash of a node
  */
 void kwq_table_init(struct kwq_table *table, struct kwq_table_top *top,
 		    u32 (*hash)(const struct kwq_table *table,
@@ -41,7 +41,7 @@ void kwq_table_init(struct kwq_table *table, struct kwq_table_top *top,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_table_init);
 
-/* How many pages one more bucket takes. */
+/* Returns how many pages bucket @nr still needs. */
 static int pages_for(struct kwq_table *table, u32 nr)
 {
 	if (is_own(nr))
@@ -73,10 +73,10 @@ static void add_bucket(struct kwq_table *table)
 }
 
 /**
- * kwq_table_grow() - have as many buckets as nodes
+ * kwq_table_grow() - add buckets until there are as many as nodes
  * @table: the table
  *
- * Two at a time: where a page came late they catch up.
+ * Adds at most two buckets per call, so that a table catches up after a page came late.
  */
 noinline void kwq_table_grow(struct kwq_table *table)
 {
@@ -95,17 +95,17 @@ noinline void kwq_table_grow(struct kwq_table *table)
 EXPORT_SYMBOL_IF_KUNIT(kwq_table_grow);
 
 /**
- * kwq_table_give_pages() - provide for more buckets
+ * kwq_table_give_pages() - give a table pages for more buckets
  * @table: the table
- * @pages: up to as many pages of zeroes as @table->pages_wanted once was, then NULL;
- *	those that are taken are NULL afterwards
+ * @pages: up to two zeroed pages, as many as @table->pages_wanted asked for, then NULL;
+ *	pages that are taken are NULL afterwards
  */
 void kwq_table_give_pages(struct kwq_table *table, void *pages[2])
 {
 	u32 nr = table->nr_buckets;
 	int i = 0;
 
-	/* Nodes that went meanwhile: it would do without. */
+	/* Nodes were removed meanwhile, so it needs no more buckets. */
 	if (table->nr_nodes <= nr)
 		WRITE_ONCE(table->pages_wanted, 0);
 	if (!table->pages_wanted || !pages[table->pages_wanted - 1])
@@ -115,7 +115,7 @@ void kwq_table_give_pages(struct kwq_table *table, void *pages[2])
 	*page_of(table, nr) = pages[i++];
 	while (i--)
 		pages[i] = NULL;
-	/* So none is without a bucket. */
+	/* So each page in the table has a bucket. */
 	kwq_table_grow(table);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_table_give_pages);
@@ -127,13 +127,13 @@ static void put_aside(struct kwq_table *table, void *page)
 	table->nr_unused++;
 }
 
-/* The first bucket that its page, or its span, has of its own. */
+/* The first bucket in the page or span of bucket @nr. Buckets below KWQ_TABLE_MIN have no page. */
 static u32 first_in(u32 nr, u32 size)
 {
 	return max_t(u32, rounddown(nr, size), KWQ_TABLE_MIN);
 }
 
-/* A bucket is gone, and perhaps it was the last of its page. */
+/* After the removal of bucket @nr: unlinks its page if that was its last bucket. */
 static void put_pages_aside(struct kwq_table *table, u32 nr)
 {
 	struct kwq_node ****span = &table->top->spans[nr / SPAN];
@@ -166,10 +166,11 @@ static void remove_bucket(struct kwq_table *table)
 }
 
 /**
- * kwq_table_shrink() - have fewer buckets, where there are too many for the nodes
+ * kwq_table_shrink() - remove buckets if there are too many for the nodes
  * @table: the table
  *
- * As many go as one node is worth, so that of an empty table none is left.
+ * Removes as many buckets per call as one node justifies, so that an empty table keeps no
+ * extra ones.
  */
 noinline void kwq_table_shrink(struct kwq_table *table)
 {
@@ -183,12 +184,12 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_table_shrink);
 
 /**
  * kwq_table_empty_last() - take a table apart
- * @table: the table, of which nothing but this is asked any more
+ * @table: the table; used for nothing else any more
  *
- * To be called until @table->nr_buckets is 0; each time one bucket goes, and perhaps a
- * page of them is in @table->unused.
+ * Call it until @table->nr_buckets is 0. Each call removes one bucket, and may put pages
+ * into @table->unused.
  *
- * Return: the nodes of that bucket, each with the next in its @next; NULL for none.
+ * Return: the nodes of that bucket, linked by @next; NULL if there are none.
  */
 struct kwq_node *kwq_table_empty_last(struct kwq_table *table)
 {

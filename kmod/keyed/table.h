@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A table of nodes by their hashes, which grows and shrinks by one bucket at a time.
+ * A hash table that grows and shrinks by one bucket at a time.
  *
- * For: keyed queues, whose lock covers it: a look-up is part of the hold in which the
- * item is worked on anyway, so nobody finds what is going, or waits for a resize.
- * Not for: readers without that lock. rhashtable is for those, and pays for it: with
- * a walk under a lock of its own to insert and to remove, with nodes that wait for RCU
- * before they are freed, and with a worker that copies all of a table.
+ * It is for keyed queues, and protected by their lock. A lookup happens in the hold of the
+ * lock in which the item is worked on. So nobody finds an item that is being removed, and
+ * nobody waits for a resize. It is not for readers without that lock. They need rhashtable,
+ * which costs more. Its insert and remove walk a bucket under another lock. Nodes wait for
+ * RCU before they are freed, and a worker copies the whole table.
  *
- * No locking is done by this code, and nothing is allocated. What it lacks or has no
- * use for any more is said in the table, for who drops the lock.
+ * This code takes no lock and allocates nothing. The table says which pages it wants or no
+ * longer needs. The caller provides or frees them after it dropped the lock.
  */
 #ifndef KWQ_TABLE_H
 #define KWQ_TABLE_H
@@ -20,28 +20,29 @@
 #include <linux/sizes.h>
 #include <linux/types.h>
 
-/* The buckets that a table always has. */
+/* Number of buckets that a table always has. */
 #define KWQ_TABLE_MIN		64
 
 /*
- * Pages of buckets, and pages of pointers to these: 16 million buckets with 4 KiB each.
- * Half of a page of 256 KiB is enough on 32 bits, for they have to count its square.
+ * Buckets come in pages, and pointers to these in pages, too. That makes 16 million buckets
+ * with pages of 4 KiB. With pages of 256 KiB, 32 bits could not count the buckets, so half
+ * of each page is used.
  */
 #define KWQ_TABLE_FANOUT	min_t(u32, PAGE_SIZE / sizeof(void *), SZ_32K)
 #define KWQ_TABLE_SPANS		64
 
 /**
- * struct kwq_node - of what is in a table
- * @next: the next one in its bucket
+ * struct kwq_node - entry of a node in the table
+ * @next: the next node in its bucket
  */
 struct kwq_node {
 	struct kwq_node *next;
 };
 
 /**
- * struct kwq_table_top - the part of a table that never moves, for who makes the table
- * @own: the first buckets: in each the first node
- * @spans: the other ones, in pages
+ * struct kwq_table_top - top level of a table, which never moves; the owner allocates it
+ * @own: the first buckets; each points to its first node
+ * @spans: the other buckets, in pages
  */
 struct kwq_table_top {
 	struct kwq_node *own[KWQ_TABLE_MIN];
@@ -49,16 +50,16 @@ struct kwq_table_top {
 };
 
 /**
- * struct kwq_table - nodes by their hashes
- * @nr_nodes: nodes
- * @nr_buckets: buckets
- * @low: the power of two that is at most that, and more than half of it
- * @hash: what a node's hash is; constant
- * @pages_wanted: with so many pages, 1 or 2, it would have more buckets
- * @nr_unused: how many pages there are in
- * @unused: pages that it has no use for, each of which begins with the next; for who
- *	takes them to set both to 0
- * @top: the buckets; constant
+ * struct kwq_table - a hash table
+ * @nr_nodes: number of nodes
+ * @nr_buckets: number of buckets
+ * @low: the largest power of two that is at most @nr_buckets
+ * @hash: returns the hash of a node; constant
+ * @pages_wanted: number of pages, 1 or 2, that it needs for another bucket
+ * @nr_unused: number of pages in @unused
+ * @unused: pages that it no longer needs, each of which begins with a pointer to the next.
+ *	The caller that takes them resets both members
+ * @top: its top level; constant
  */
 struct kwq_table {
 	unsigned long nr_nodes;
@@ -90,12 +91,12 @@ static inline struct kwq_node **kwq_table_bucket_at(struct kwq_table *table, u32
 }
 
 /**
- * kwq_table_bucket() - where a hash is looked for
+ * kwq_table_bucket() - find the bucket of a hash
  * @table: the table
  * @hash: the hash
  *
- * Return: the bucket: its first node has the others in its @next. There are some of
- * other hashes among them.
+ * Return: the bucket, which points to its first node. Nodes are linked by @next, and some
+ * may have another hash.
  */
 static inline struct kwq_node **kwq_table_bucket(struct kwq_table *table, u32 hash)
 {
@@ -107,12 +108,12 @@ static inline struct kwq_node **kwq_table_bucket(struct kwq_table *table, u32 ha
 }
 
 /**
- * kwq_table_insert() - put a node into the table
+ * kwq_table_insert() - insert a node
  * @table: the table
  * @node: the node
  * @hash: its hash
  *
- * @table->pages_wanted are to be given to it when convenient.
+ * If @table->pages_wanted is set, the caller provides the pages when it can.
  */
 static inline void kwq_table_insert(struct kwq_table *table, struct kwq_node *node,
 				    u32 hash)
@@ -126,9 +127,9 @@ static inline void kwq_table_insert(struct kwq_table *table, struct kwq_node *no
 }
 
 /*
- * There are at least as many buckets as nodes, but for what is refused a page, and at
- * most this many times as many. In between nothing moves: neither is done and undone
- * by nodes that come and go.
+ * There are at least as many buckets as nodes, fewer if a page could not be allocated.
+ * There are at most this many times as many. In between the table does not change, so nodes
+ * that come and go do not make it grow and shrink again and again.
  */
 #define KWQ_TABLE_SPARSE	4
 
@@ -139,16 +140,16 @@ static inline bool kwq_table_is_sparse(const struct kwq_table *table)
 }
 
 /*
- * What is refused a page is walked through under the lock, and whoever uses up the
- * memory can have it so. So there is an end: this many nodes a bucket.
+ * If pages cannot be allocated, buckets get longer, and are walked under the lock. A user
+ * can cause that by using up the memory. So there is a limit: this many nodes per bucket.
  */
 #define KWQ_TABLE_CROWDED	16
 
 /**
- * kwq_table_is_crowded() - is nothing to be put into the table
+ * kwq_table_is_crowded() - is the table too full for another node
  * @table: the table
  *
- * Return: true if it needs @table->pages_wanted before.
+ * Return: true if it needs @table->pages_wanted first.
  */
 static inline bool kwq_table_is_crowded(const struct kwq_table *table)
 {
@@ -157,12 +158,12 @@ static inline bool kwq_table_is_crowded(const struct kwq_table *table)
 }
 
 /**
- * kwq_table_remove() - take a node out of the table
+ * kwq_table_remove() - remove a node
  * @table: the table
- * @node: a node that is in it
+ * @node: a node in the table
  * @hash: its hash
  *
- * Pages in @table->unused are to be freed when convenient.
+ * The caller frees the pages in @table->unused when it can.
  */
 static inline void kwq_table_remove(struct kwq_table *table, struct kwq_node *node,
 				    u32 hash)

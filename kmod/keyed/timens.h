@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A process in a time namespace reads clocks that are shifted against the
- * host's. The kernel's own conversion cannot be called by a module.
+ * In a time namespace, a process reads clocks that are shifted against those of the host. A
+ * module cannot call the kernel's own conversion.
  */
 #ifndef KWQ_TIMENS_H
 #define KWQ_TIMENS_H
@@ -11,7 +11,7 @@
 #include <linux/time_namespace.h>
 #include "keyed.h"
 
-/* By how much the caller's clock is ahead of the queue's. */
+/* Returns how far the caller's clock is ahead of the queue's clock. */
 static inline ktime_t kwq_time_offset(const struct kwq_keyed *keyed)
 {
 #ifdef CONFIG_TIME_NS
@@ -31,15 +31,15 @@ static inline ktime_t kwq_time_offset(const struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_host_time() - an absolute time of the caller on the queue's clock
- * @keyed: the queue, for its clock
- * @ns: the time, in ns, as the calling process would read it
+ * kwq_host_time() - convert an absolute time of the caller to the queue's clock
+ * @keyed: the queue
+ * @ns: a time in ns, on the clock as the caller sees it
  *
- * A time before the host's beginning is its beginning; one that the clock cannot
- * hold is its end (D7), and never comes.
+ * A time before the begin of the host's clock becomes that begin. A time beyond the clock's
+ * range becomes KTIME_MAX, and never comes (D7).
  *
  * Context: process.
- * Return: the time.
+ * Return: the time on the queue's clock.
  */
 static inline ktime_t kwq_host_time(const struct kwq_keyed *keyed, u64 ns)
 {
@@ -54,12 +54,12 @@ static inline ktime_t kwq_host_time(const struct kwq_keyed *keyed, u64 ns)
 }
 
 /**
- * kwq_caller_time() - a time on the queue's clock as the caller would read it
- * @keyed: the queue, for its clock
- * @time: the time
+ * kwq_caller_time() - convert a time on the queue's clock to the caller's clock
+ * @keyed: the queue
+ * @time: a time on the queue's clock
  *
  * Context: process.
- * Return: the time, in ns; 0 for one before the caller's clock began.
+ * Return: the time in ns; 0 if it is before the begin of the caller's clock.
  */
 static inline u64 kwq_caller_time(const struct kwq_keyed *keyed, ktime_t time)
 {

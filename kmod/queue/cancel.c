@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cancel and wait: an item, or all of a queue's, that nobody runs or will (K3).
+ * Cancel and wait: for one item, or for all items of a queue, after which nothing runs them
+ * again (K3).
  *
- * The argument is the same for both. Adds are refused from the first hold of the
- * lock on, and in the same hold whatever would bring the item back - its mark, its
- * time, the handler's wish for another try - is taken away or will be refused. So
- * all that is left is the run that may be under way, and whoever ends it does so
- * under the lock and does not touch the item after it. The waiter looks under the
- * lock, too; when it sees that no run is left, none ever will be.
+ * Both work the same way. From the first hold of the lock on, adds are refused. The same
+ * hold drops whatever would make the item ready again: its dirty mark and its time. A retry
+ * that its handler asks for will be refused. So only the present run may be left. It ends
+ * under the lock, and does not touch the item afterwards. The waiter looks under the lock,
+ * too. When it sees that nothing runs, nothing ever will.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -19,8 +19,8 @@
 #include "queue.h"
 
 /*
- * Waits until an item is not processing, or with no item until no one is. As in
- * kwq_wait_drained(), whoever holds the lock sees all who wait.
+ * Waits until @item is not processing, or without @item until none is. As in
+ * kwq_wait_drained(), the holder of the lock sees all waiters.
  */
 static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *item,
 			     unsigned long *flags)
@@ -41,23 +41,22 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
 }
 
 /**
- * kwq_cancel_sync() - take an item out for good, and wait until nobody runs it
+ * kwq_cancel_sync() - take an item out for good, and wait until nobody processes it
  * @queue: the queue
  * @item: the item
  *
- * When it returns, the item is idle and stays so: nobody processes it, no time and
- * no handler brings it back, and an add that still comes gets -ESHUTDOWN, until
- * kwq_item_init() makes it a new one. So the object may be freed at once; where others
- * may be about to add it, once they are gone: after the RCU grace period, say, if they
- * find it under RCU.
+ * When it returns, the item is idle and stays idle. Nobody processes it, and no time or
+ * handler makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises it
+ * again. So the caller may free the object at once. If others may still be about to add it,
+ * the caller first waits for them, for example for an RCU grace period.
  *
- * Several may cancel one item at once; each waits, and looks at the item once more.
- * So it is freed, or initialised, after the last of them has returned.
+ * Several callers may cancel one item at once. Each waits, and looks at the item once more.
+ * So the item may be freed or initialised only after the last of them has returned.
  *
- * Context: process; sleeps while a handler, or who got the item, is busy with it. No
- * lock may be held that they take. In the item's own handler it would wait for
- * itself: -EDEADLK, with nothing changed.
- * Return: what the item was, as KWQ_WAS_* bits, 0 if it was idle; -EDEADLK.
+ * Context: process; sleeps while a handler or another holder processes the item. The caller
+ * must not hold a lock that they take. In the item's own handler it would wait for itself,
+ * and returns -EDEADLK with nothing changed.
+ * Return: KWQ_WAS_* bits of what it was; 0 if it was idle; -EDEADLK.
  */
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -79,7 +78,7 @@ int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_cancel_sync);
 
-/* An item that is being processed is idle after that, however often it was added meanwhile. */
+/* Makes processing items idle when their processing ends, even if they were added meanwhile. */
 static void let_none_come_back(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -89,7 +88,7 @@ static void let_none_come_back(struct kwq_queue *queue)
 	kwq_unlock(queue, flags);
 }
 
-/* Returns true if there may be more. */
+/* Returns true if there may be more ready items. */
 static bool remove_some_ready(struct kwq_queue *queue)
 {
 	struct kwq_item *item = NULL;
@@ -108,10 +107,11 @@ static bool remove_some_ready(struct kwq_queue *queue)
 }
 
 /**
- * kwq_cancel_all_sync() - shut down, throw out every item, and wait for those that run
+ * kwq_cancel_all_sync() - shut down, take out all items, and wait until nobody processes
+ * them
  * @queue: the queue
  *
- * When it returns, all items are idle, stay so, and may be freed as after
+ * When it returns, all items are idle and stay idle. They may be freed as after
  * kwq_cancel_sync(). Every drain's wait ends.
  *
  * Context: as kwq_cancel_sync(); -EDEADLK in any handler of this queue.

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Handlers: a queue calls its driver's function for each item, on workqueues of
- * the kernel's (cmwq). No thread is kwq's.
+ * Handlers: a queue calls its driver's function for each item, on the kernel's workqueues
+ * (cmwq). kwq has no threads of its own.
  *
- * A queue that may run N handlers at once has N work items, its workers. Each is a
- * holder like any other: it gets an item, calls the handler, does what that
- * returned, and is done. A worker is idle, or queued, or running; the queue's lock
- * covers which.
+ * A queue that may run N handlers at once has N work items, its workers. Each worker is a
+ * holder. It gets an item, calls the handler, does what the result asks for, and finishes
+ * the item. A worker is idle, queued or running. The queue's lock protects that state.
  *
- * No item lies ready while a worker is idle: for each item that is made ready one
- * idle worker is queued, in the same hold of the lock; and a worker turns idle in
- * a hold in which it sees that nothing is ready.
+ * No item stays ready while a worker is idle. Each item that is made ready queues one idle
+ * worker in the same hold of the lock. A worker becomes idle only in a hold in which it
+ * sees that no item is ready.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -28,18 +27,18 @@
 #include "queue.h"
 
 /*
- * What a driver may choose. The others are for bottom halves, or for cmwq itself, or
- * want a name that no other workqueue has (WQ_SYSFS).
+ * The flags that a driver may choose. Others are for bottom halves or for cmwq itself, or
+ * need a unique name (WQ_SYSFS).
  */
 #define KWQ_WQ_FLAGS	(WQ_UNBOUND | WQ_FREEZABLE | WQ_MEM_RECLAIM | WQ_HIGHPRI | \
 			 WQ_CPU_INTENSIVE | WQ_POWER_EFFICIENT | KWQ_WQ_PERCPU)
 
 /**
- * kwq_tell_workers() - see to it that items which were made ready are handled
- * @workers: the queue's; its lock held
- * @nr: how many items
+ * kwq_tell_workers() - queue workers for items that were made ready
+ * @workers: the queue's workers; the queue's lock held
+ * @nr: number of items
  *
- * Too few idle workers are enough: those that are not idle look for more.
+ * If there are fewer idle workers, that is enough: busy ones look for more items.
  */
 void kwq_tell_workers(struct kwq_workers *workers, u64 nr)
 {
@@ -53,7 +52,10 @@ void kwq_tell_workers(struct kwq_workers *workers, u64 nr)
 	}
 }
 
-/* What a handler returned becomes of the item. Its own cancel, or a shut down, wins. */
+/*
+ * Does what the handler's result asks for. A cancel of the item or a shut down overrides
+ * the result.
+ */
 static void settle(struct kwq_queue *queue, struct kwq_worker *worker,
 		   struct kwq_item *item, s64 verdict, ktime_t now)
 {
@@ -66,7 +68,10 @@ static void settle(struct kwq_queue *queue, struct kwq_worker *worker,
 		kwq_add_locked(queue, item, &options, now);
 	} else if (verdict > 0) {
 		options.flags = KWQ_ADD_AFTER;
-		/* D7: what kwq_again_after() could not tell is the end of time. */
+		/*
+		 * D7: S64_MAX is the longest time of kwq_again_after() and stands for the
+		 * end of time.
+		 */
 		options.time = verdict == S64_MAX ? U64_MAX : verdict & ~KWQ_AGAIN;
 		kwq_add_locked(queue, item, &options, now);
 	}
@@ -75,8 +80,8 @@ static void settle(struct kwq_queue *queue, struct kwq_worker *worker,
 }
 
 /*
- * Calls the handler. A positive number that is not of kwq_again_after() is a mistake,
- * the 1 of a function that tells true, say. It counts as a failure, so the limiters
+ * Calls the handler. A positive result that is not from kwq_again_after() is a mistake, for
+ * instance 1 from a function that returns true. It counts as a failure, so the limiters
  * keep the handler from being called again at once for ever.
  */
 static s64 call_handler(struct kwq_workers *workers, struct kwq_item *item)
@@ -95,8 +100,8 @@ static s64 call_handler(struct kwq_workers *workers, struct kwq_item *item)
 }
 
 /*
- * Handles items until none is ready, or until the next tick: cmwq freezes, balances
- * and accounts by the work item, so a worker must not stay in one for long.
+ * Handles items until none is ready, or until the next tick. cmwq freezes, balances and
+ * accounts work items one by one, so a worker must not run for long.
  */
 static __flatten void work_fn(struct work_struct *work)
 {
@@ -131,15 +136,15 @@ static __flatten void work_fn(struct work_struct *work)
 }
 
 /**
- * kwq_current_worker() - as whom does the caller handle an item of this queue
+ * kwq_current_worker() - find the worker of this queue in which the caller runs
  * @queue: the queue
  *
- * The caller may be any other work item, and a work function may have freed its own
- * work item before it called (K3). So the address of the current work item is compared,
- * and never followed. The workers may even lie where such a work item was; then the
+ * The caller may run in any other work item, whose function may have freed the work item
+ * already (K3). So the address of the current work item is only compared, and never
+ * dereferenced. The memory of such a work item may even be reused for the workers. Then the
  * worker at that address is run by another task, or by none.
  *
- * Return: the holder, NULL if the caller is not in this queue's handler.
+ * Return: its holder; NULL if the caller is not in a handler of this queue.
  */
 struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue)
 {
@@ -149,7 +154,7 @@ struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue)
 
 	if (!workers || !in_task())
 		return NULL;
-	/* A work item that lies before the workers has an offset beyond their end. */
+	/* The offset of a work item before the array wraps, and is beyond its end, too. */
 	offset = (unsigned long)current_work() - (unsigned long)workers->worker;
 	if (offset >= workers->nr * sizeof(*worker))
 		return NULL;
@@ -158,12 +163,12 @@ struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue)
 }
 
 /**
- * kwq_might_wait_for_workers() - tell lockdep that a handler may be waited for
+ * kwq_might_wait_for_workers() - tell lockdep that the caller may wait for a handler
  * @queue: the queue
  *
- * So that it reports who waits with a lock held that the handler takes, even when
- * no handler happens to run. A handler that waits for another one of its queue is
- * left out: whether they wait for each other depends on their items.
+ * Lockdep then reports callers that hold a lock which the handler takes, even if no handler
+ * happens to run. A handler that waits for another handler of its queue is not reported,
+ * because a deadlock depends on their items.
  */
 void kwq_might_wait_for_workers(const struct kwq_queue *queue)
 {
@@ -193,7 +198,7 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	struct kwq_worker *worker;
 	unsigned int i;
 
-	/* A great many at once are more than there may be in one piece. */
+	/* A large number of workers may not fit into contiguous pages. */
 	workers = kvzalloc(struct_size(workers, worker, nr), GFP_KERNEL);
 	if (!workers)
 		return NULL;
@@ -220,23 +225,22 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 }
 
 /**
- * kwq_start_handler() - have a function called for each item (K2)
- * @queue: the queue; of no handler yet
+ * kwq_start_handler() - call a function for each item of a queue (K2)
+ * @queue: the queue; without a handler
  * @handler: the function: see &typedef kwq_handler_fn
- * @max_active: how many items may be in it at once, 1 to WQ_MAX_ACTIVE
- * @wq_flags: how the kernel's workqueue runs it: of WQ_UNBOUND (not on the processor
- *	that added the item), WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_FREEZABLE (not while the
- *	system sleeps), WQ_MEM_RECLAIM (memory may be short because of what it does not
- *	do: one at least goes on), WQ_POWER_EFFICIENT; since 6.17 WQ_PERCPU, which is
- *	understood without WQ_UNBOUND
+ * @max_active: how many items the handler may have at once, 1 to WQ_MAX_ACTIVE
+ * @wq_flags: flags of the workqueue: WQ_UNBOUND (not bound to the processor that added the
+ *	item), WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_FREEZABLE (not while the system sleeps),
+ *	WQ_MEM_RECLAIM (one worker can always run, even when memory is short),
+ *	WQ_POWER_EFFICIENT; since 6.17 also WQ_PERCPU, the default without WQ_UNBOUND
  *
- * It is called for what is ready now, too. kwq_shut_down_with_drain() lets it go on
- * to the last item; kwq_cancel_all_sync() and kwq_queue_destroy() do not. To get items
- * by kwq_get() as well is allowed: each goes to one or the other.
+ * It is also called for items that are ready already. After kwq_shut_down_with_drain() it
+ * is called for all remaining items; after kwq_cancel_all_sync() or kwq_queue_destroy() it
+ * is not. The driver may call kwq_get() as well. Each item goes to only one of the two.
  *
- * Context: process; may sleep. Serialised with itself and kwq_queue_destroy() by the
- * caller.
- * Return: 0; with nothing changed -EINVAL, -EBUSY (it has a handler), -ENOMEM.
+ * Context: process; may sleep. The caller serialises it with itself and with
+ * kwq_queue_destroy().
+ * Return: 0. With nothing changed: -EINVAL, -EBUSY (the queue has a handler) or -ENOMEM.
  */
 int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 		      unsigned int max_active, unsigned int wq_flags)
@@ -252,7 +256,7 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 	if (!workers)
 		return -ENOMEM;
 
-	/* Items that become ready from the first hold on are told by their own unlock. */
+	/* From the first hold on, items that become ready queue their workers at unlock. */
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, workers);
 	nr = min_t(unsigned long, queue->core.nr_ready, max_active);
@@ -268,8 +272,8 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 EXPORT_SYMBOL_GPL(kwq_start_handler);
 
 /**
- * kwq_end_workers() - give back what kwq_start_handler() took
- * @queue: a queue with a handler; cancelled
+ * kwq_end_workers() - undo kwq_start_handler()
+ * @queue: a queue with a handler; all its items are cancelled
  *
  * Context: process; sleeps.
  */
@@ -278,7 +282,7 @@ void kwq_end_workers(struct kwq_queue *queue)
 	struct kwq_workers *workers = queue->workers;
 	unsigned long flags;
 
-	/* Waits for who finds nothing to do, too. */
+	/* Waits also for workers that find nothing to do. */
 	destroy_workqueue(workers->wq);
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, NULL);

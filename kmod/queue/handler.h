@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The workers of a queue with a handler, for those inside kwq.
- */
+/* The workers of a queue with a handler, for code inside kwq. */
 #ifndef KWQ_HANDLER_H
 #define KWQ_HANDLER_H
 
@@ -12,13 +10,13 @@
 #include <linux/workqueue.h>
 
 /**
- * struct kwq_worker - one handler that may be running
- * @work: I: what cmwq runs
- * @workers: I: the others
- * @holder: Q: of the item that the handler was called for
- * @task: who runs @work, from its beginning to its end; only that task writes it, or
- *	finds itself in it
- * @idle: Q: in @workers->idle, while it is neither queued nor running
+ * struct kwq_worker - a worker, which runs one handler at a time
+ * @work: I: its work item
+ * @workers: I: all workers of the queue
+ * @holder: Q: holder of the item that the handler is processing
+ * @task: the task that runs @work, from begin to end; only that task writes it or compares
+ *	equal to it
+ * @idle: Q: in @workers->idle while it is neither queued nor running
  *
  * Q: the queue's lock. I: set once.
  */
@@ -31,16 +29,16 @@ struct kwq_worker {
 };
 
 /**
- * struct kwq_workers - all of a queue's
- * @queue: I: whose they are
- * @handler: I: what they call
- * @wq: I: where they run
- * @idle: Q: those that are idle; the one that was so last is first, for its cache
- * @key: I: makes @map this queue's own, so that one queue's handler may wait for
- *	another's
- * @map: stands for the running of a handler: see kwq_might_wait_for_workers()
- * @nr: I: how many
- * @worker: each of them
+ * struct kwq_workers - all workers of a queue
+ * @queue: I: the queue
+ * @handler: I: the function that they call
+ * @wq: I: the workqueue on which they run
+ * @idle: Q: idle workers; the last one that became idle is first, for a warm cache
+ * @key: I: makes @map this queue's own, so that a handler of one queue may wait for a
+ *	handler of another
+ * @map: held, for lockdep, while a handler runs: see kwq_might_wait_for_workers()
+ * @nr: I: number of workers
+ * @worker: the workers
  */
 struct kwq_workers {
 	struct kwq_queue *queue;

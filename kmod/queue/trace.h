@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What happens to items, for perf, trace-cmd and bpftrace. A queue is told by
- * its id and name, an item by the beginning of its key; no pointers.
+ * Tracepoints for perf, trace-cmd and bpftrace. They show a queue by its id and name and an
+ * item by the first bytes of its key, and no pointers.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM kwq
@@ -18,13 +18,13 @@
 #ifndef KWQ_TRACE_HELPERS
 #define KWQ_TRACE_HELPERS
 /**
- * kwq_trace_text() - what a trace shows of bytes that somebody chose
- * @buf: KWQ_TRACE_TEXT bytes; ended by a NUL
+ * kwq_trace_text() - copy user-chosen bytes for a trace
+ * @buf: KWQ_TRACE_TEXT bytes; will be ended by a NUL
  * @bytes: the bytes
- * @len: how many
+ * @len: number of bytes
  *
- * Their beginning. What is not printable, and the space, is a dot: nobody can
- * forge a field or a line.
+ * Copies the first bytes. Spaces and bytes that are not printable become dots, so that
+ * nobody can forge a field or a line.
  */
 static inline void kwq_trace_text(char *buf, const u8 *bytes, size_t len)
 {
@@ -66,7 +66,7 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		__entry->queue = queue->id;
 		kwq_trace_name(queue, __entry->name);
 		kwq_trace_key(queue, item, __entry->key);
-		/* An add that coalesces holds no lock. */
+		/* An add that coalesces does not take the lock. */
 		__entry->prio = data_race(item->priority);
 		__entry->result = result;
 	),
@@ -75,21 +75,21 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		  __entry->result)
 );
 
-/* An add that changed something: made the item dirty, or gave it a time. */
+/* An add that had an effect: it made the item dirty or gave it a time. */
 DEFINE_EVENT_CONDITION(kwq_item_event, kwq_add,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
 	TP_ARGS(queue, item, result),
 	TP_CONDITION(result == KWQ_ADDED || result == KWQ_DIRTIED || result == KWQ_WAITING));
 
-/* An add of an item that was dirty, or waiting, already. */
+/* An add of an item that was dirty or waiting already. */
 DEFINE_EVENT_CONDITION(kwq_item_event, kwq_coalesce,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
 	TP_ARGS(queue, item, result),
 	TP_CONDITION(result == KWQ_COALESCED || result == KWQ_DIRTY));
 
-/* A hand-out; result is how often the item was abandoned before. */
+/* A hand-out. The result is the item's count of abandoned hand-outs. */
 DEFINE_EVENT(kwq_item_event, kwq_get,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
@@ -101,8 +101,9 @@ DEFINE_EVENT(kwq_item_event, kwq_done,
 	TP_ARGS(queue, item, result));
 
 /*
- * A rate-limited add; result is KWQ_DEAD if there were too many. An item that waits
- * since is also added. An item that lost its holder too often has result KWQ_DEAD, too.
+ * A rate-limited add. The result is KWQ_DEAD if there were too many. If the item now waits,
+ * there is a kwq_add event, too. An item that lost its holder too often has the result
+ * KWQ_DEAD as well.
  */
 TRACE_EVENT(kwq_requeue,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
@@ -130,8 +131,8 @@ TRACE_EVENT(kwq_requeue,
 );
 
 /*
- * An item became ready. @due is the time it was waiting for and @late by how
- * much it was missed, in ns; both are 0 where it was not waiting.
+ * An item became ready. @due is the time for which it was waiting, and @late how much later
+ * it is now, in ns. Both are 0 if it was not waiting.
  */
 TRACE_EVENT(kwq_ready,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a driver uses kwq, on real events: this one tells udev how each link is.
+ * Sample driver: tells udev the state of each network link.
  *
- * The kernel has no uevent for a network device that goes up or down or gains or
- * loses its carrier. With this module there is one, of the device kwq_link:
+ * The kernel sends no uevent when a network device goes up or down, or gains or loses its
+ * carrier. This module sends one, from the device kwq_link:
  *
  *	change /devices/platform/kwq_link LINK=up IFINDEX=3 NETNS=4026531840
  *
- * However fast a link flaps, what may be left out is a state in between, never the
- * last one; and what could not be sent is tried again. All net namespaces are looked
- * after: their devices have one notifier, and what is queued is the device itself,
- * not its name or its index.
+ * If a link flaps quickly, events for states in between may be left out, but never the one
+ * for the last state. An event that could not be sent is tried again. The module covers all
+ * net namespaces, because one notifier reports all devices. The key in the queue is the
+ * device itself, not its name or index.
  */
 #include <linux/atomic.h>
 #include <linux/debugfs.h>
@@ -30,12 +30,12 @@ enum state { UNKNOWN, DOWN, NO_CARRIER, UP };
 static const char * const names[] = { "unknown", "down", "no-carrier", "up" };
 
 /**
- * struct link - what is kept of a network device
- * @item: its place in the queue
- * @dev: the device, which is there until @item is cancelled
- * @node: in links, under RTNL
- * @told: how it was when udev was told last; whoever reconciles it has it to himself
- * @reconciling: how many do, to show that it is one at most
+ * struct link - state of one network device
+ * @item: the device in the queue
+ * @dev: the device; exists until @item is cancelled
+ * @node: entry in links; under RTNL
+ * @told: the last state that was sent to udev; only the handler uses it
+ * @reconciling: number of running handlers of this link, to show that it is at most one
  */
 struct link {
 	struct kwq_item item;
@@ -53,10 +53,10 @@ static unsigned int fail_every;
 module_param(fail_every, uint, 0644);
 MODULE_PARM_DESC(fail_every, "have one in so many uevents fail, for tests (0: none)");
 
-/* What happened, and how many links there are: for debugfs. */
+/* Counters of events and of links, for debugfs. */
 static atomic_t nr_links, events, coalesced, reconciles, retries, failures, overlaps;
 
-/* While a device is down nobody is told of its carrier. */
+/* The carrier of a device that is down does not count. */
 static enum state state_of(const struct net_device *dev)
 {
 	if (!(READ_ONCE(dev->flags) & IFF_UP))
@@ -80,8 +80,8 @@ static int tell_udev(const struct net_device *dev, enum state state)
 }
 
 /*
- * The handler: looks at how the link is now, whatever the event was. It may sleep,
- * but not take RTNL: unwatch() holds that while it waits for the handler.
+ * The handler. It looks at the state of the link now, whatever the event was. It may sleep,
+ * but must not take RTNL, because unwatch() holds that while it waits for the handler.
  */
 static s64 reconcile(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -127,7 +127,7 @@ static void changed(struct link *link)
 static void unwatch(struct link *link)
 {
 	hash_del(&link->node);
-	/* Whatever the item was doing, nobody has it when this returns, or will. */
+	/* When this returns, nobody processes the item, and nobody will. */
 	kwq_cancel_sync(&queue, &link->item);
 	kfree(link);
 	atomic_dec(&nr_links);
@@ -147,7 +147,7 @@ static int watch(struct net_device *dev)
 	return 0;
 }
 
-/* With RTNL held, by whoever changes a device. */
+/* Called with RTNL held, by the task that changes a device. */
 static int netdev_event(struct notifier_block *nb, unsigned long event, void *info)
 {
 	struct net_device *dev = netdev_notifier_info_to_dev(info);
@@ -163,7 +163,7 @@ static int netdev_event(struct notifier_block *nb, unsigned long event, void *in
 			changed(link);
 		break;
 	case NETDEV_UNREGISTER:
-		/* Not there if the device was refused, by us or another. */
+		/* There is none if the device was refused, by this or another notifier. */
 		if (link)
 			unwatch(link);
 		break;
@@ -199,7 +199,7 @@ static int __init kwq_link_init(void)
 	err = kwq_start_handler(&queue, reconcile, 4, WQ_UNBOUND | WQ_FREEZABLE);
 	if (err)
 		goto destroy;
-	/* Registers each device that is there; if it fails, unregisters them. */
+	/* Calls the notifier for each existing device. If that fails, unregisters them. */
 	err = register_netdevice_notifier(&notifier);
 	if (err)
 		goto destroy;
@@ -214,7 +214,7 @@ destroy:
 
 static void __exit kwq_link_exit(void)
 {
-	/* Unregisters each device that is there, as if it went. */
+	/* Calls the notifier for each existing device, as if it were removed. */
 	unregister_netdevice_notifier(&notifier);
 	kwq_queue_destroy(&queue);
 	debugfs_remove(dir);

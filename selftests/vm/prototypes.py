@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 COMPARED = re.compile(r'(?:FUNCTION\([\w *]+, *|VALUE\([\w *]+, *|EITHER\([\w *]+, *[\w *]+, *|CONDITION\(|__same_type\()\s*(\w+)')
-NEEDS_NONE = re.compile(r'/\*\n \* Needs no comparison: .*?\n \*\n(.*?)\*/', re.S)
+NEEDS_NONE = re.compile(r'/\*\n \* These need no comparison\. .*?\n \*\n(.*?)\*/', re.S)
 # A line of gcc -aux-info has the file, and "NC" for a declaration or "NF" for a definition with the names of its arguments.
 DECLARATION = re.compile(r'/\* (.*?):\d+:(\w)(\w) \*/ (?:extern |static )?(.*?\b(\w+) \((?!\*).*?\));')
 MACRO = re.compile(r'#define (\w+)\(')
