@@ -30,7 +30,7 @@ void kwq_test_thread_start(struct kunit *test, struct kwq_test_thread *thread,
 		KUNIT_FAIL(test, "no thread: %ld", PTR_ERR(task));
 		return;
 	}
-	/* So that it can be asked for when it has ended. */
+	/* Keeps the task valid after the thread has ended. */
 	get_task_struct(task);
 	thread->task = task;
 	wake_up_process(task);
@@ -43,8 +43,8 @@ void kwq_test_thread_signal(struct kwq_test_thread *thread)
 }
 
 /*
- * Waits for the thread's own end first: kthread_stop() wakes it, which would
- * hide a wake-up that it had missed.
+ * First waits for the thread's own end. kthread_stop() would wake it, which would hide a
+ * missed wake-up.
  */
 void kwq_test_thread_join(struct kunit *test, struct kwq_test_thread *thread)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Threads of a test. No test asserts how long something takes; the one time here
- * tells a thread that hangs from one that does not.
+ * Threads for tests. No test checks how long something takes. The only time limit detects
+ * threads that hang.
  */
 #ifndef KWQ_TESTS_THREAD_H
 #define KWQ_TESTS_THREAD_H
@@ -14,14 +14,14 @@
 #include <linux/wait.h>
 
 /*
- * A wait that takes longer never ends. A machine with emulated processors may get a
- * quarter of the time of the host. KUnit itself ends a case after 300 s.
+ * A longer wait counts as hanging. A machine with emulated processors may get a quarter of
+ * the host's time. KUnit itself ends a case after 300 s.
  */
 #define KWQ_TEST_HANGS_SECONDS	(IS_ENABLED(CONFIG_UML) ? 20 : 100)
 
 /*
- * A thread ends when @fn returns, which it does soon once a SIGKILL makes what
- * it calls return an error.
+ * The thread ends when @fn returns. After a SIGKILL, the calls of @fn fail, and it returns
+ * soon.
  */
 struct kwq_test_thread {
 	void (*fn)(void *data);
@@ -37,7 +37,7 @@ void kwq_test_thread_signal(struct kwq_test_thread *thread);
 
 int kwq_test_nr_sleepers(wait_queue_head_t *list);
 
-/* Waits for something that is sure to happen. It does not say when. */
+/* Waits for an event that is certain to happen at some time. */
 #define kwq_test_wait_until(test, condition)				\
 do {									\
 	unsigned long end = jiffies + KWQ_TEST_HANGS_SECONDS * HZ;	\

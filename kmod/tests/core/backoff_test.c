@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Backoff: the arithmetic, with times and chances that the test makes up, and
- * backoff-until in threads. What is asserted of a real clock there is an order.
+ * Backoffs: the arithmetic, with times and random numbers of the tests, and backoff-until
+ * in threads. On the real clock the tests only check the order of events.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -45,7 +45,7 @@ static void without_steps_it_does_not_grow(struct kunit *test)
 {
 	static const u64 pauses[] = { 7, 7, 7 };
 
-	/* B1: nor is it cut to the cap. */
+	/* B1: a pause is not cut to the cap, either. */
 	expect_steps(test, (struct kwq_backoff){
 		.duration = 7,
 		.factor = 2 * KWQ_ONE,
@@ -58,7 +58,7 @@ static void factor_0_does_not_grow(struct kunit *test)
 	struct kwq_backoff b = { .duration = 7, .cap = 5, .steps = 3 };
 	int i;
 
-	/* B1: steps are used up all the same. */
+	/* B1: the steps are used up all the same. */
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_EQ(test, b.steps, max(3 - i, 0));
 		KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, 0), 7);
@@ -87,11 +87,11 @@ static void factor_below_1_shrinks(struct kunit *test)
 	};
 	int i;
 
-	/* B1: as apimachinery's; each is rounded down. */
+	/* B1: like apimachinery's; each pause is rounded down. */
 	expect_steps(test, b, pauses, ARRAY_SIZE(pauses));
 	for (i = 0; i < ARRAY_SIZE(pauses); i++)
 		KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, i, 0), pauses[i]);
-	/* It ends at no pause at all. */
+	/* The pauses shrink to 0. */
 	b.steps = U32_MAX;
 	KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, U32_MAX, 0), 0);
 	b.factor = 1;
@@ -125,7 +125,7 @@ static void exactly_the_cap_keeps_the_steps(struct kunit *test)
 		.steps = 10,
 	};
 
-	/* B1: beyond it, not at it. */
+	/* B1: beyond the cap, not at it. */
 	kwq_backoff_step(&b, 0);
 	kwq_backoff_step(&b, 0);
 	KUNIT_EXPECT_EQ(test, b.duration, 40);
@@ -147,7 +147,7 @@ static void products_are_rounded_down(struct kunit *test)
 	}, pauses, ARRAY_SIZE(pauses));
 }
 
-/* In whole units and parts of one, so that a product of either is seen. */
+/* With whole and fractional parts, so that both products are tested. */
 static void products_are_exact(struct kunit *test)
 {
 	struct kwq_backoff b = {
@@ -167,12 +167,12 @@ static void jitter_is_a_part_of_the_pause(struct kunit *test)
 {
 	struct kwq_backoff b = { .duration = 1000 * MS, .jitter = KWQ_ONE / 2 };
 
-	/* B1: from none of it to almost all. */
+	/* B1: from no jitter to almost all of it. */
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, 0), 1000 * MS);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, 1U << 31), 1250 * MS);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, 1U << 30), 1125 * MS);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, U32_MAX), 1500 * MS - 1);
-	/* 10 s x random / 2^32, of which a bit is 2.3 ns */
+	/* 10 s x random / 2^32: each bit is worth 2.3 ns */
 	b.jitter = 10 * KWQ_ONE;
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, U32_MAX), 11000 * MS - 3);
 	b.jitter = 0;
@@ -202,13 +202,13 @@ static void jitter_is_beyond_the_cap(struct kunit *test)
 		.jitter = KWQ_ONE,
 	};
 
-	/* B1: as apimachinery's: the cap is of the pause without it. */
+	/* B1: like apimachinery's, the cap applies before the jitter. */
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, 1U << 31), 150);
 }
 
 /* ---- B1: no wrap ---- */
 
-/* B1: a pause is never shorter than the one before, nor too long. */
+/* B1: a pause is never shorter than the one before, and never too long. */
 static void steps_do_not_wrap(struct kunit *test, struct kwq_backoff b, u32 random)
 {
 	const struct kwq_backoff initial = b;
@@ -236,7 +236,7 @@ static void largest_input_does_not_wrap(struct kunit *test)
 	static const u32 randoms[] = { 0, 1U << 31, U32_MAX };
 	int i;
 
-	/* All of them with all: i has a digit for each. */
+	/* All combinations: i has a digit for each parameter. */
 	for (i = 0; i < 7 * 4 * 4 * 3; i++)
 		steps_do_not_wrap(test, (struct kwq_backoff){
 			.duration = durations[i % 7],
@@ -259,7 +259,7 @@ static void what_does_not_fit_is_the_longest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, 0), LONGEST);
 	b.jitter = KWQ_ONE;
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, U32_MAX), LONGEST);
-	/* Just so that it does fit: 2^62 x (1 + 1/2) */
+	/* Just fits: 2^62 x (1 + 1/2) */
 	b.duration = 1ULL << 62;
 	KUNIT_EXPECT_EQ(test, kwq_backoff_step(&b, 1U << 31), 3ULL << 61);
 }
@@ -305,7 +305,7 @@ static void after_is_step_repeated(struct kunit *test)
 	u32 random;
 	int round, i;
 
-	/* B4: what a limiter asks for is what a program steps to. */
+	/* B4: a limiter's pause equals that after as many steps. */
 	prandom_seed_state(&rnd, 20261121);
 	for (round = 0; round < 2000; round++) {
 		initial = (struct kwq_backoff){
@@ -341,12 +341,12 @@ static void after_ends_once_it_does_not_grow(struct kunit *test)
 		.steps = U32_MAX,
 	};
 
-	/* B4: 2^32 steps are not made. */
+	/* B4: it does not make 2^32 steps. */
 	KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, U32_MAX, 0), 1);
 	b.factor = 2 * KWQ_ONE;
 	KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, U32_MAX, 0), LONGEST);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_after(&b, 10, 0), 1024);
-	/* What it was asked about is as it was. */
+	/* The argument has not changed. */
 	KUNIT_EXPECT_EQ(test, b.duration, 1);
 	KUNIT_EXPECT_EQ(test, b.steps, U32_MAX);
 }
@@ -363,7 +363,7 @@ static void manager_starts_over_after_its_reset(struct kunit *test)
 {
 	struct kwq_backoff_manager m;
 
-	/* B2: more than the reset, counted from the last step. */
+	/* B2: it needs more than the reset, counted from the last step. */
 	kwq_backoff_manager_init(&m, &doubling, 100, 1000);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1000, 0), 10);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1100, 0), 20);
@@ -376,7 +376,7 @@ static void managers_first_step_counts_from_its_start(struct kunit *test)
 {
 	struct kwq_backoff_manager m;
 
-	/* B2: it starts over from what it starts with, which is no matter. */
+	/* B2: to start over from the initial state changes nothing. */
 	kwq_backoff_manager_init(&m, &doubling, 100, 1000);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 5000, 0), 10);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 5100, 0), 20);
@@ -386,7 +386,7 @@ static void manager_with_reset_0_starts_over_each_time(struct kunit *test)
 {
 	struct kwq_backoff_manager m;
 
-	/* B2: as apimachinery's, of both kinds */
+	/* B2: like apimachinery's, for both kinds */
 	kwq_backoff_manager_init(&m, &doubling, 0, 0);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 0, 0), 10);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1, 0), 10);
@@ -400,7 +400,7 @@ static void manager_that_counts_from_its_reset(struct kunit *test)
 {
 	struct kwq_backoff_manager m;
 
-	/* B2: as apimachinery's newer one, however many steps are between */
+	/* B2: like apimachinery's newer kind, however many steps are between */
 	kwq_backoff_manager_init(&m, &doubling, 100, 1000);
 	m.from_reset = true;
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1000, 0), 10);
@@ -410,7 +410,7 @@ static void manager_that_counts_from_its_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1190, 0), 20);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1201, 0), 40);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 1202, 0), 10);
-	/* On a clock that goes back it counts from there. */
+	/* If the clock goes back, it counts from the new time. */
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 10, 0), 20);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 110, 0), 40);
 	KUNIT_EXPECT_EQ(test, kwq_backoff_manager_step(&m, 111, 0), 10);
@@ -457,7 +457,7 @@ struct until {
 	struct kwq_backoff_manager manager;
 	struct completion ran;
 	bool sliding;
-	int runs;		/* so many, and then false */
+	int runs;		/* how often it returns true */
 	int ran_times;
 	ktime_t began[4];
 	ktime_t ended[4];
@@ -466,11 +466,11 @@ struct until {
 static bool run_once(void *arg)
 {
 	struct until *u = arg;
-	/* One that does not pause must not run beyond the arrays. */
+	/* A function that does not pause must not run beyond the arrays. */
 	int n = min_t(int, u->ran_times++, ARRAY_SIZE(u->began) - 1);
 
 	u->began[n] = ktime_get();
-	/* It takes time, so that its end is not its start. */
+	/* It takes time, so that its end differs from its start. */
 	do {
 		u->ended[n] = ktime_get();
 	} while (u->ended[n] == u->began[n]);
@@ -544,7 +544,7 @@ static void until_ends_when_the_function_says_so(struct kunit *test)
 	static const struct kwq_backoff for_ever = { .duration = LONGEST };
 	struct until *u = make_until(test, 1, &for_ever, false);
 
-	/* B3: without a pause after it. */
+	/* B3: without a pause after the last run. */
 	kwq_test_thread_join(test, &u->thread);
 	KUNIT_EXPECT_EQ(test, u->ran_times, 1);
 	KUNIT_EXPECT_EQ(test, u->manager.backoff.duration, LONGEST);
@@ -560,7 +560,7 @@ static void until_ends_when_the_thread_is_stopped(struct kunit *test)
 	static const struct kwq_backoff for_ever = { .duration = LONGEST };
 	struct until *u = make_until(test, INT_MAX, &for_ever, false);
 
-	/* B3: in a pause, which would last 292 years. */
+	/* B3: stopped during a pause that would last 292 years. */
 	KUNIT_ASSERT_NOT_NULL(test, u->thread.task);
 	wait_for_completion(&u->ran);
 	kwq_test_wait_until(test, sleeps(u->thread.task));
@@ -590,7 +590,7 @@ static void until_does_not_begin_in_a_stopped_thread(struct kunit *test)
 	init_completion(&u->ran);
 	task = kthread_run(until_stopped, u, "kwq_test");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	/* A kthread that is stopped before it began does not begin. */
+	/* A kthread that is stopped before it starts does not start. */
 	wait_for_completion(&u->ran);
 	kthread_stop(task);
 	KUNIT_EXPECT_EQ(test, u->ran_times, 0);

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What holds in every core between two calls, for all suites.
- */
+/* Invariants of every core between two calls, for all suites. */
 #ifndef KWQ_TESTS_CORE_CHECK_H
 #define KWQ_TESTS_CORE_CHECK_H
 
 #include <linux/kwq_core.h>
 
-/* What is broken; NULL if nothing is. @holders are all that there are. */
+/* Returns the broken invariant, or NULL. @holders are all holders of the core. */
 const char *kwq_core_broken(const struct kwq_core *core,
 			    struct kwq_holder *const holders[], int nr_holders);
 

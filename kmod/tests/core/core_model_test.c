@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The state machine as a whole: every operation in every state, and many at
- * random against a model that has neither lists nor trees.
+ * The state machine as a whole: every operation in every state, and many random operations
+ * against a model without lists and trees.
  */
 #include <kunit/test.h>
 #include <linux/kwq_core.h>
@@ -24,17 +24,17 @@
 enum op {
 	ADD,		/* now */
 	ADD_END_WAIT,
-	ADD_AT,		/* for later than now, and than any wait */
+	ADD_AT,		/* for a time later than now, and than any wait */
 	ADD_DUE,	/* for now */
 	GET,
 	DONE,
-	DONE_OTHER,	/* by somebody who does not hold it */
+	DONE_OTHER,	/* by another holder */
 	UNGET,
 	ABANDON,
 	REMOVE,
 	CANCEL,
 	EXPIRE,		/* when the wait is over */
-	DROP,		/* the times, which is for after a shut down */
+	DROP,		/* drops waiting times, after a shut down */
 	NR_OPS
 };
 
@@ -67,15 +67,13 @@ static const char *const state_names[] = {
 	[P | C]	= "processing and cancelled",
 };
 
-/* What GET, EXPIRE and DROP return: the item or nothing. */
+/* Results of GET, EXPIRE and DROP: the item or nothing. */
 #define IT	100
 #define NIL	101
 /* UNGET and ABANDON return nothing. */
 #define VOID	102
 
-/*
- * What is not here is not allowed: UNGET and ABANDON of what is not processing.
- */
+/* Missing rows are not allowed: UNGET and ABANDON need a processing item. */
 static const struct transition {
 	u8 from;
 	enum op op;
@@ -335,7 +333,7 @@ static void operation_in_state(struct kunit *test)
 	expect_state(test, m, p->to);
 }
 
-/* Q8: the same once it is shut down, but that adds and times are gone. */
+/* Q8: the same after a shut down, without adds and times. */
 static void operation_after_shut_down(struct kunit *test)
 {
 	const struct transition *p = test->param_value;
@@ -370,7 +368,7 @@ static void operation_after_shut_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_is_drained(&m->core), !(to & PD));
 }
 
-/* So that no row of the table is missed. */
+/* Checks that the table misses no row. */
 static void table_is_complete(struct kunit *test)
 {
 	u8 state;
@@ -402,22 +400,22 @@ static void table_is_complete(struct kunit *test)
 #define OPS_A_ROUND	512
 
 /*
- * An item as a user sees it. The order among ready items, and among those with
- * equal times, is a number: nothing is linked.
+ * An item as a user sees it. The order of ready items, and of equal times, is a number:
+ * nothing is linked.
  */
 struct model_item {
 	bool dirty;
 	bool processing;
 	bool waiting;
-	bool dead;		/* or to be so at its done */
+	bool dead;		/* or due to be dead at its done */
 	bool cancelled;
-	bool returned;		/* given back when it last got ready */
+	bool returned;		/* given back when it last became ready */
 	int holder;
 	int priority;
 	int pending_priority;
 	int wait_priority;
 	ktime_t when;
-	ktime_t since;		/* idle, or dead */
+	ktime_t since;		/* when it became idle or dead */
 	s64 order;
 	s64 wait_order;
 	s64 death_order;
@@ -465,7 +463,7 @@ static void model_get_ready(struct model *m, struct model_item *mi,
 	m->readied++;
 }
 
-/* What an item has, for an add that names nothing. */
+/* The priority of an item, for an add that names none. */
 static int model_kept(const struct model_item *mi)
 {
 	if (mi->dirty || mi->processing)
@@ -581,12 +579,12 @@ static int model_add(struct model *m, struct model_item *mi, int priority,
 	if (m->shut_down || mi->cancelled)
 		return -ESHUTDOWN;
 	mi->requeues = model_requeues(m, mi);
-	/* What is dead is not idle: it keeps what it has. */
+	/* A dead item is not idle: it keeps its priority. */
 	if (priority == NONE && mi->dead && !mi->processing && !mi->dirty)
 		priority = mi->priority;
 	model_revive(mi);
 	ret = model_add_now(m, mi, priority);
-	/* The wait's add happens now, of an item that is dirty already. */
+	/* The add of the wait happens now; the item is dirty already. */
 	if (end_wait && mi->waiting) {
 		model_add_now(m, mi, mi->wait_priority);
 		m->coalesced--;
@@ -762,7 +760,7 @@ static struct kwq_item *item_of(struct random_test *r,
 
 static int random_priority(struct random_test *r)
 {
-	/* Few levels, so that items meet; the ends among them. */
+	/* Few levels, so that items meet, with both ends. */
 	static const int levels[] = {
 		NONE, NONE, NONE, 0, 1, -1, KWQ_PRIORITY_MIN, KWQ_PRIORITY_MAX,
 	};
@@ -902,7 +900,7 @@ static const char *try_unget(struct random_test *r, int i)
 		r->model.let_go++;
 		return NULL;
 	}
-	/* Where it was; but in a band that is new to it, at the tail. */
+	/* At its old place, but in a new band at the tail. */
 	mi->order = model_priority_undone(mi) > mi->priority ?
 		    ++r->model.last : --r->model.first;
 	mi->priority = model_priority_undone(mi);
@@ -953,7 +951,7 @@ static const char *try_remove(struct random_test *r, int i)
 	return NULL;
 }
 
-/* A cancelled item is cancelled again, or becomes a new one once it is idle. */
+/* Cancels a cancelled item again, or initialises it once it is idle. */
 static const char *try_cancel(struct random_test *r, int i)
 {
 	struct model_item *mi = &r->model.item[i];
@@ -998,7 +996,7 @@ static const char *try_drop(struct random_test *r)
 	struct model_item *mi = item ? &r->model.item[item - r->item] : NULL;
 
 	r->what = "drop";
-	/* Those that wait first, in whichever order. */
+	/* Waiting items first, in any order. */
 	if (model_first_waiting(&r->model) ? !mi || !mi->waiting :
 					     mi != model_first_dead(&r->model))
 		return "another item is dropped";
@@ -1106,7 +1104,7 @@ static const char *differs(struct random_test *r)
 	return wrong ?: core_differs(r);
 }
 
-/* A queue that forgets, or buries, or lets retries coalesce; or not. */
+/* Configures L10, L11, L12 and coalescing, or none of them. */
 static void configure(struct random_test *r, int round)
 {
 	struct kwq_limiter_config *config = &r->model.config;
@@ -1136,7 +1134,7 @@ static void start_round(struct random_test *r, int round)
 	configure(r, round);
 }
 
-/* All rules of Q, D, L and O that the core keeps, in combination. */
+/* All rules of Q, D, L and O for the core, in combination. */
 static void random_operations(struct kunit *test)
 {
 	struct random_test *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
@@ -1149,7 +1147,7 @@ static void random_operations(struct kunit *test)
 	for (round = 0; round < NR_ROUNDS; round++) {
 		start_round(r, round);
 		for (n = 0; n < OPS_A_ROUND; n++) {
-			/* The last eighth of a round is after a shut down. */
+			/* The last eighth of a round comes after a shut down. */
 			if (n == OPS_A_ROUND / 8 * 7) {
 				kwq_core_shut_down(&r->core);
 				r->model.shut_down = true;

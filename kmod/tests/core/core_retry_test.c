@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The state machine's retries, rule by rule: rate-limited adds, counts of requeues,
- * dead items; and what it measures. Times are the test's own.
+ * Retries of the state machine, rule by rule: rate-limited adds, counts of requeues, dead
+ * items, and measurements. Each test chooses its own times.
  */
 #include <kunit/test.h>
 #include <linux/kwq_core.h>
@@ -25,7 +25,7 @@ struct retry_test {
 	struct kwq_limiter_config config;
 };
 
-/* Unless a test says otherwise a retry is after 10, 20, 40 ... 10240 ns. */
+/* By default, retries come after 10, 20, 40 ... 10240 ns. */
 static int retry_test_init(struct kunit *test)
 {
 	struct retry_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
@@ -121,7 +121,7 @@ static struct kwq_item *expire(struct retry_test *t, ktime_t now)
 	return kwq_core_expire(&t->core, now, &budget);
 }
 
-/* Makes @item dead, from any state in which a retry may do so. */
+/* Makes @item dead, from any state in which a retry can do so. */
 static void kill(struct kunit *test, struct kwq_item *item, ktime_t now)
 {
 	struct retry_test *t = test->priv;
@@ -133,7 +133,7 @@ static void kill(struct kunit *test, struct kwq_item *item, ktime_t now)
 #define EXPECT_ITEM(test, got, item) \
 	KUNIT_EXPECT_PTR_EQ(test, got, (struct kwq_item *)(item))
 
-/* ---- L1: the limiters say when ---- */
+/* ---- L1: the limiters choose the time ---- */
 
 static void retry_waits_for_the_limiters_time(struct kunit *test)
 {
@@ -163,7 +163,7 @@ static void retry_while_processing(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L1 D3: as a controller does it, before its done. */
+	/* L1 D3: like a controller, before its done. */
 	add(t, &t->a, 0);
 	get(t, 0);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
@@ -177,7 +177,7 @@ static void retry_of_what_waits(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L1 D2: it is asked for, and counts; the earlier time is kept. */
+	/* L1 D2: the limiter is asked and the count rises, but the earlier time stays. */
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
@@ -252,7 +252,7 @@ static void retry_after_a_shut_down(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L1 Q8: refused, and no token is gone. */
+	/* L1 Q8: refused, and no token is taken. */
 	use_bucket(test, 1000, 1);
 	kwq_core_shut_down(&t->core);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
@@ -281,7 +281,7 @@ static void other_adds_are_not_counted(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L9: client-go's retries are adds after a delay, too. */
+	/* L9: in client-go, adds after a delay are retries, too. */
 	add(t, &t->a, 0);
 	kwq_core_add_at(&t->core, &t->b, NONE, 10, KWQ_WAIT_EARLIER, 0);
 	kwq_core_add_at(&t->core, &t->c, NONE, 0, KWQ_WAIT_EARLIER, 0);
@@ -378,7 +378,7 @@ static void removed_item_has_no_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
 	done(t, &t->a, 0);
 
-	/* What is not there is not changed. */
+	/* A remove of nothing changes nothing. */
 	t->a.requeues = 4;
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), -ENOENT);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 4);
@@ -410,7 +410,7 @@ static void coalesced_retry_costs_nothing(struct kunit *test)
 	struct retry_test *t = test->priv;
 	int i;
 
-	/* L10: no token, no requeue, and no other time. */
+	/* L10: it takes no token, raises no count, and keeps its time. */
 	t->config.flags = KWQ_CONFIG_COALESCE;
 	use_bucket(test, 1000, 1);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_ADDED);
@@ -447,7 +447,7 @@ static void without_coalescing_each_retry_costs(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L10: as client-go. */
+	/* L10: like client-go. */
 	use_bucket(test, 1000, 1);
 	retry(t, &t->a, 0);
 	retry(t, &t->a, 0);
@@ -461,7 +461,7 @@ static void coalescing_is_of_what_waits(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L10: ready or processing it is asked for. */
+	/* L10: for ready and processing items the limiters are asked. */
 	t->config.flags = KWQ_CONFIG_COALESCE;
 	configure(test);
 	add(t, &t->a, 0);
@@ -477,7 +477,7 @@ static void count_expires(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L10: so many ns after its done, to the ns. */
+	/* L10: exactly so many ns after its done. */
 	t->config.forget_after = 100;
 	configure(test);
 	retry(t, &t->a, 0);
@@ -522,7 +522,7 @@ static void first_retry_of_an_item_counts(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L9 L10: however long the queue's clock has been going. */
+	/* L9 L10: however long the queue's clock has been running. */
 	t->config.forget_after = 100;
 	configure(test);
 	retry(t, &t->a, 5000);
@@ -538,7 +538,7 @@ static void add_notices_that_a_count_expired(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L10: it does not come to life again with the item. */
+	/* L10: the count stays forgotten when the item comes back. */
 	t->config.forget_after = 100;
 	configure(test);
 	t->a.requeues = 2;
@@ -597,7 +597,7 @@ static void item_dies_after_its_tries(struct kunit *test)
 	struct retry_test *t = test->priv;
 	int i;
 
-	/* L11: 3 retries, and the 4th is one too many. */
+	/* L11: 3 retries are allowed, and the 4th is one too many. */
 	die_after(test, 3);
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
@@ -747,7 +747,7 @@ static void item_that_has_a_run_before_it_does_not_die(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11: ready, waiting, dirty: an add was there before. */
+	/* L11: ready, waiting or dirty: an earlier add gets its run. */
 	die_after(test, 1);
 	t->a.requeues = 1;
 	add(t, &t->a, 0);
@@ -773,7 +773,7 @@ static void add_revives(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11: with all its tries before it. */
+	/* L11: with all its tries. */
 	die_after(test, 1);
 	kill(test, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, add(t, &t->a, 0), KWQ_ADDED);
@@ -789,7 +789,7 @@ static void timed_add_revives(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11: now, not when its time has come. */
+	/* L11: at once, not when its time comes. */
 	die_after(test, 1);
 	kill(test, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 10,
@@ -804,7 +804,7 @@ static void add_saves_what_is_to_die(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11 Q4: the event came while it was processed. */
+	/* L11 Q4: the event came during the processing. */
 	die_after(test, 1);
 	add(t, &t->a, 0);
 	get(t, 0);
@@ -829,7 +829,7 @@ static void who_is_given_back_is_not_dead(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11 O1 O2: nobody said that it is done. It dies in its next run. */
+	/* L11 O1 O2: there was no done. It dies in its next run. */
 	die_after(test, 1);
 	add(t, &t->a, 0);
 	get(t, 0);
@@ -846,7 +846,7 @@ static void who_is_given_back_is_not_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
 }
 
-/* ---- L12: holders that are lost ---- */
+/* ---- L12: lost holders ---- */
 
 static void die_after_lost(struct kunit *test, u32 losses)
 {
@@ -856,7 +856,7 @@ static void die_after_lost(struct kunit *test, u32 losses)
 	configure(test);
 }
 
-/* Hands an item out, and has its holder vanish. */
+/* Hands an item out and loses its holder. */
 static int lose(struct kunit *test, struct kwq_item *item, ktime_t now)
 {
 	struct retry_test *t = test->priv;
@@ -869,7 +869,10 @@ static void second_loss_puts_it_at_the_tail(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L12 O1: the first at the head; then it may be what ends its holders */
+	/*
+	 * L12 O1: at the head after the first loss; later at the tail, because it may kill
+	 * its holders
+	 */
 	add(t, &t->a, 0);
 	add(t, &t->b, 0);
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 0), KWQ_REQUEUED);
@@ -881,7 +884,7 @@ static void second_loss_puts_it_at_the_tail(struct kunit *test)
 	EXPECT_ITEM(test, get(t, 0), &t->b);
 	done(t, &t->b, 0);
 
-	/* A done ends the count. */
+	/* A done resets the count. */
 	EXPECT_ITEM(test, get(t, 0), &t->a);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 3);
 	done(t, &t->a, 0);
@@ -939,7 +942,7 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	EXPECT_ITEM(test, get(t, 3), NULL);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 3), KWQ_DEAD);
 
-	/* L11: an add brings it back, and it may be lost as often as before. */
+	/* L11: an add revives it, with a new count of losses. */
 	KUNIT_EXPECT_EQ(test, add(t, &t->a, 4), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_REQUEUED);
@@ -947,7 +950,7 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_DEAD);
 	KUNIT_EXPECT_EQ(test, t->core.died, 2);
 
-	/* Removed, it is a new one when it is added again. */
+	/* After a remove it is a new item. */
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), KWQ_WAS_DEAD);
 	add(t, &t->a, 5);
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 5), KWQ_REQUEUED);
@@ -958,7 +961,7 @@ static void lost_with_another_run_to_come_it_is_not_dead(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L12: an event, or a time; and the count goes on */
+	/* L12: it gets another run for an add or a time, and the count goes on */
 	die_after_lost(test, 1);
 	add(t, &t->a, 0);
 	get(t, 0);
@@ -978,7 +981,7 @@ static void item_that_was_to_die_dies_once(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11 L12: rate-limited too often, and then lost too often in the same run */
+	/* L11 L12: rate-limited too often, then lost too often in the same run */
 	t->config.dead_after = 1;
 	die_after_lost(test, 1);
 	add(t, &t->a, 0);
@@ -993,7 +996,7 @@ static void lost_too_often_after_a_shut_down_it_is_dropped(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L12 O1 Q8: handed out again while it may be, and then gone as all that is dead */
+	/* L12 O1 Q8: after a shut down it is handed out again, then dropped like all dead items */
 	die_after_lost(test, 2);
 	add(t, &t->a, 0);
 	get(t, 0);
@@ -1031,7 +1034,7 @@ static void cancelled_queue_brings_nothing_back(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* K3: dirty, or to die, with requeues; done, given back, or undone */
+	/* K3: dirty, or to die, with requeues; finished, abandoned or undone */
 	die_after_lost(test, 1);
 	add(t, &t->a, 0);
 	add(t, &t->b, 0);
@@ -1084,7 +1087,7 @@ static void dead_items_are_dropped_by_a_shut_down(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11 Q10: after the times, in the order of their deaths. */
+	/* L11 Q10: after the waiting items, in the order of their deaths. */
 	die_after(test, 1);
 	kill(test, &t->b, 0);
 	kill(test, &t->a, 0);
@@ -1104,7 +1107,7 @@ static void dropped_items_have_no_count(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* Q8 L10: one that waited, one that was dead; c is ready and keeps its own. */
+	/* Q8 L10: one waiting and one dead item; c is ready and keeps its count. */
 	t->config.forget_after = 100;
 	die_after(test, 1);
 	retry(t, &t->a, 10);
@@ -1185,7 +1188,7 @@ static void revived_item_keeps_its_priority(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* L11 Q12: dead is not idle; by an add, and by one with a time. */
+	/* L11 Q12: a dead item is not idle; for adds now and with a time. */
 	die_after(test, 1);
 	kwq_core_add(&t->core, &t->a, 9, false, 0);
 	get(t, 0);
@@ -1204,13 +1207,13 @@ static void revived_item_keeps_its_priority(struct kunit *test)
 
 /* ---- M1, M2: histograms ---- */
 
-/* The last length of each bucket; the last bucket has no last. */
+/* The largest duration of each bucket; the last bucket has none. */
 static const u64 bounds[KWQ_HISTOGRAM_BUCKETS - 1] = {
 	1000ULL, 10000ULL, 100000ULL, 1000000ULL, 10000000ULL, 100000000ULL,
 	1000000000ULL, 10000000000ULL, 100000000000ULL, 1000000000000ULL,
 };
 
-/* An item that was ready for @queued and processed for @worked. */
+/* Runs an item that was ready for @queued and processed for @worked. */
 static void run(struct retry_test *t, u64 queued, u64 worked)
 {
 	add(t, &t->a, 5);
@@ -1236,7 +1239,7 @@ static void buckets_end_at_powers_of_ten(struct kunit *test)
 	u64 sum = 0;
 	int i;
 
-	/* M1: 1e-6 to 1e3 s; "less or equal", as Prometheus has it. */
+	/* M1: 1e-6 to 1e3 s; "less or equal", like Prometheus. */
 	for (i = 0; i < ARRAY_SIZE(bounds); i++) {
 		run(t, bounds[i], bounds[i] + 1);
 		KUNIT_EXPECT_EQ(test, q->counts[i], 1);
@@ -1248,7 +1251,7 @@ static void buckets_end_at_powers_of_ten(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, total(q), i + 1);
 		KUNIT_EXPECT_EQ(test, total(w), i + 1);
 	}
-	/* No time at all is in the first. */
+	/* A duration of 0 counts in the first bucket. */
 	run(t, 0, 0);
 	KUNIT_EXPECT_EQ(test, q->counts[0], 2);
 	KUNIT_EXPECT_EQ(test, w->counts[0], 1);
@@ -1326,18 +1329,18 @@ static void queue_duration_begins_with_the_first_add(struct kunit *test)
 	struct retry_test *t = test->priv;
 	const struct kwq_histogram *h = &t->core.queue_duration;
 
-	/* M1: as client-go's: a coalesced add does not matter, */
+	/* M1: like client-go: a coalesced add changes nothing, */
 	add(t, &t->a, 100);
 	add(t, &t->a, 150);
 	get(t, 200);
 	KUNIT_EXPECT_EQ(test, h->sum, 100);
-	/* one during processing is where the next begins, */
+	/* an add during processing starts the next duration, */
 	add(t, &t->a, 210);
 	add(t, &t->a, 215);
 	done(t, &t->a, 220);
 	get(t, 240);
 	KUNIT_EXPECT_EQ(test, h->sum, 100 + 30);
-	/* and one of an item that waited when its time came. */
+	/* and so does the end of a wait. */
 	retry(t, &t->a, 240);
 	done(t, &t->a, 245);
 	expire(t, 260);
@@ -1350,7 +1353,7 @@ static void queue_duration_of_what_is_given_back(struct kunit *test)
 	struct retry_test *t = test->priv;
 	const struct kwq_histogram *h = &t->core.queue_duration;
 
-	/* M1 O1 O2: abandoned it begins anew, put back it goes on. */
+	/* M1 O1 O2: an abandoned item starts anew, an undone hand-out continues. */
 	add(t, &t->a, 0);
 	get(t, 10);
 	kwq_core_abandon(&t->core, &t->a, 100);
@@ -1359,7 +1362,7 @@ static void queue_duration_of_what_is_given_back(struct kunit *test)
 	kwq_core_unget(&t->core, &t->a);
 	get(t, 120);
 	KUNIT_EXPECT_EQ(test, h->sum, 10 + 7 + 20);
-	/* Dirty when abandoned: from that add. */
+	/* If it was dirty when abandoned, the duration starts at that add. */
 	add(t, &t->a, 130);
 	kwq_core_abandon(&t->core, &t->a, 140);
 	get(t, 150);
@@ -1411,7 +1414,7 @@ static void depth_is_of_what_is_dirty(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* M1: as client-go counts, an item is in the queue from its add to its hand-out. */
+	/* M1: like client-go, an item is in the queue from its add to its hand-out. */
 	add(t, &t->a, 0);
 	expect_depth(test, 1, 0);
 	get(t, 0);
@@ -1422,7 +1425,7 @@ static void depth_is_of_what_is_dirty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_REQUEUED);
 	expect_depth(test, 1, 0);
 
-	/* Whatever ends the run: its holder vanishes, the hand-out is undone, a cancel */
+	/* All other ends of a run: the holder is lost, the hand-out is undone, a cancel */
 	get(t, 0);
 	add(t, &t->a, 0);
 	kwq_core_abandon(&t->core, &t->a, 0);
@@ -1438,7 +1441,7 @@ static void depth_is_of_what_is_dirty(struct kunit *test)
 	done(t, &t->a, 0);
 	expect_depth(test, 0, 0);
 
-	/* A time that comes makes it dirty, and a remove takes that away. */
+	/* The end of a wait makes an item dirty, and a remove undoes that. */
 	add(t, &t->b, 0);
 	get(t, 0);
 	kwq_core_add_at(&t->core, &t->b, NONE, 10, KWQ_WAIT_EARLIER, 0);
@@ -1462,7 +1465,7 @@ static void gauges_of_what_is_processing(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* M1 M3: several holders, and done in another order. */
+	/* M1 M3: several holders, finished in another order. */
 	add(t, &t->a, 0);
 	add(t, &t->b, 0);
 	add(t, &t->c, 0);
@@ -1489,7 +1492,7 @@ static void gauges_near_the_end_of_time(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* M3: sums of the times themselves would not fit. */
+	/* M3: the sum of the start times does not fit into 64 bits. */
 	add(t, &t->a, KTIME_MAX - 9);
 	add(t, &t->b, KTIME_MAX - 9);
 	add(t, &t->c, KTIME_MAX - 9);
@@ -1503,7 +1506,7 @@ static void unfinished_work_saturates(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* M3: two from the beginning to the end of time fit, and no more. */
+	/* M3: the ages of two items, from 0 to the end of time, just fit. */
 	add(t, &t->a, 0);
 	add(t, &t->b, 0);
 	get(t, 0);
@@ -1524,7 +1527,7 @@ static void unfinished_work_is_exact_where_its_terms_are_not(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* M3: three times the end of time is more than 64 bits hold, the difference not. */
+	/* M3: three times the end of time does not fit into 64 bits, but the difference does. */
 	add(t, &t->a, 0);
 	get(t, 1);
 	add(t, &t->b, 1);
@@ -1545,7 +1548,7 @@ static void oldest_ready_is_of_all_priorities_and_lanes(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
 
-	/* M2: not of the one that comes out first. */
+	/* M2: the oldest item is not the next one to be handed out. */
 	kwq_core_add(&t->core, &t->a, KWQ_PRIORITY_MIN, false, 100);
 	kwq_core_add(&t->core, &t->b, KWQ_PRIORITY_MAX, false, 200);
 	expect_gauges(test, 250, 150, 0, 0);
@@ -1558,7 +1561,7 @@ static void oldest_ready_is_of_all_priorities_and_lanes(struct kunit *test)
 	expect_gauges(test, 300, 90, 0, 0);
 	kwq_core_remove(&t->core, &t->c);
 	expect_gauges(test, 300, 40, 0, 0);
-	/* Of one band the first counts. */
+	/* Within a band the first item counts. */
 	kwq_core_remove(&t->core, &t->b);
 	add(t, &t->a, 300);
 	add(t, &t->b, 310);

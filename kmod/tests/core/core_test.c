@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The state machine, rule by rule, at times that the test makes up. Nothing
- * sleeps here, and nothing else runs.
+ * The state machine, rule by rule. Each test chooses its own times. Nothing sleeps, and
+ * nothing else runs.
  *
- * A picture in a comment shows the bands from the head on, the highest priority
- * first: "returned | fresh".
+ * A picture in a comment shows the bands from the head on, highest priority first:
+ * "returned | fresh".
  */
 #include <kunit/test.h>
 #include <linux/kwq_core.h>
@@ -56,7 +56,7 @@ static void core_test_exit(struct kunit *test)
 			   kwq_core_broken(&t->core, holders, 3) ?: "");
 }
 
-/* An add that names neither a priority nor anything else. */
+/* An add without a priority or other options. */
 static int add(struct core_test *t, struct kwq_item *item)
 {
 	return kwq_core_add(&t->core, item, NONE, false, 0);
@@ -67,7 +67,7 @@ static int add_prio(struct core_test *t, struct kwq_item *item, int priority)
 	return kwq_core_add(&t->core, item, priority, false, 0);
 }
 
-/* An add for a time of which none has come. */
+/* An add for a time, with no time before. */
 static int add_at(struct core_test *t, struct kwq_item *item, ktime_t when)
 {
 	return kwq_core_add_at(&t->core, item, NONE, when, KWQ_WAIT_EARLIER, 0);
@@ -97,11 +97,11 @@ static struct kwq_item *expire(struct core_test *t, ktime_t now)
 	return kwq_core_expire(&t->core, now, &budget);
 }
 
-/* The next hand-out is @item; with NULL there is none. */
+/* The next hand-out is @item, or with NULL nothing. */
 #define EXPECT_GET(test, t, item) \
 	KUNIT_EXPECT_PTR_EQ(test, get(t), (struct kwq_item *)(item))
 
-/* The next item that is due at @now is @item; with NULL there is none. */
+/* The next item that is due at @now is @item, or with NULL nothing. */
 #define EXPECT_EXPIRE(test, t, now, item) \
 	KUNIT_EXPECT_PTR_EQ(test, expire(t, now), (struct kwq_item *)(item))
 
@@ -112,7 +112,7 @@ do {									\
 	KUNIT_EXPECT_EQ(test, (t)->core.nr_processing, processing);	\
 } while (0)
 
-/* ---- What is new is empty ---- */
+/* ---- A new core is empty ---- */
 
 static void core_is_empty_at_first(struct kunit *test)
 {
@@ -130,7 +130,7 @@ static void item_is_idle_at_first(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Whatever was in the memory. */
+	/* The memory may contain anything before. */
 	memset(&t->a, 0xff, sizeof(t->a));
 	kwq_item_init(&t->a);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
@@ -180,7 +180,7 @@ static void fifo_of_all_ways_to_get_ready(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q1: what counts is when it became ready, not how or when added. */
+	/* Q1: the order is that in which they became ready, not that of the adds. */
 	add(t, &t->d);
 	EXPECT_GET(test, t, &t->d);
 	add(t, &t->d);
@@ -221,7 +221,9 @@ static void second_add_coalesces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_COALESCED);
 	EXPECT_NRS(test, t, 2, 0, 0);
 
-	/* | a b: it kept its place */
+	/*
+	 *  a b: a kept its place
+	 */
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, &t->b);
 	EXPECT_GET(test, t, NULL);
@@ -231,7 +233,7 @@ static void coalesced_add_makes_nothing_ready(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q2: so nobody needs to be woken. */
+	/* Q2: nobody needs to be woken. */
 	add(t, &t->a);
 	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
 	add(t, &t->a);
@@ -339,7 +341,7 @@ static void requeue_goes_to_the_tail(struct kunit *test)
 	EXPECT_GET(test, t, &t->a);
 }
 
-/* ---- Q6: a done that nobody owes ---- */
+/* ---- Q6: a done that is not owed ---- */
 
 static void done_of_idle_item(struct kunit *test)
 {
@@ -356,7 +358,7 @@ static void done_of_ready_item(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q6: in client-go the item is in the queue twice after that. */
+	/* Q6: in client-go this would put the item into the queue twice. */
 	add(t, &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
 	EXPECT_NRS(test, t, 1, 0, 0);
@@ -442,7 +444,7 @@ static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q8: not even the priority changes, nor the wait ends. */
+	/* Q8: neither the priority nor the waiting changes. */
 	add_prio(t, &t->a, 1);
 	add_at(t, &t->a, 10);
 	kwq_core_shut_down(&t->core);
@@ -484,7 +486,7 @@ static void shut_down_expires_nothing(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q8: what was not dropped yet has lost its time all the same. */
+	/* Q8: an item that is not dropped yet has lost its time. */
 	add_at(t, &t->a, 10);
 	kwq_core_shut_down(&t->core);
 	EXPECT_EXPIRE(test, t, 10, NULL);
@@ -508,7 +510,7 @@ static void shut_down_drops_what_is_waiting(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kwq_core_drop(&t->core));
 	KUNIT_EXPECT_EQ(test, t->core.dropped, 3);
 
-	/* Only the times are gone: c is ready still. */
+	/* Only the times are gone: c is still ready. */
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
 	KUNIT_EXPECT_EQ(test, t->c.state, READY);
@@ -537,7 +539,7 @@ static void drained_when_all_is_done(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	kwq_core_shut_down(&t->core);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
-	/* Nothing is processing, but client-go's would leave a queued. */
+	/* Nothing is processing. Here client-go would leave a in the queue. */
 	done(t, &t->a);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 	EXPECT_GET(test, t, &t->a);
@@ -578,7 +580,7 @@ static void remove_the_last_of_a_band(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q11, Q12: the lower band is found then. */
+	/* Q11, Q12: the lower band is found. */
 	add_prio(t, &t->a, 7);
 	add_prio(t, &t->b, -7);
 	kwq_core_remove(&t->core, &t->a);
@@ -604,7 +606,7 @@ static void remove_ready_and_waiting_item(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q11: gone altogether, and counted once. */
+	/* Q11: both are gone, and count once. */
 	add(t, &t->a);
 	add_at(t, &t->a, 10);
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
@@ -617,7 +619,7 @@ static void remove_processing_item(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q11: it loses its mark and its time, and stays with its holder. */
+	/* Q11: it loses its mark and its time, but stays with its holder. */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
@@ -649,7 +651,7 @@ static void removed_item_forgets_that_it_was_abandoned(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q11, O1: a new add means a new item. */
+	/* Q11, O1: an add after the remove means a new item. */
 	add_prio(t, &t->a, 4);
 	EXPECT_GET(test, t, &t->a);
 	kwq_core_abandon(&t->core, &t->a, 0);
@@ -689,12 +691,12 @@ static void all_64_levels(struct kunit *test)
 	struct kwq_item *items, *item;
 	int i, n;
 
-	/* Q12, Q1: two items a level, added in a jumbled order. */
+	/* Q12, Q1: two items per level, added in a mixed order. */
 	items = kunit_kcalloc(test, 2 * KWQ_NR_PRIORITIES, sizeof(*items),
 			      GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, items);
 	for (i = 0; i < 2 * KWQ_NR_PRIORITIES; i++) {
-		/* 37 has no divisor in common with 64, so each level comes. */
+		/* 37 and 64 have no common divisor, so each level occurs. */
 		n = i * 37 % KWQ_NR_PRIORITIES;
 		kwq_item_init(&items[i]);
 		add_prio(t, &items[i], KWQ_PRIORITY_MIN + n);
@@ -757,7 +759,7 @@ static void unnamed_priority_keeps_the_ready_items(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q12: 0 would be higher. */
+	/* Q12: the default of 0 would be higher. */
 	add_prio(t, &t->a, -3);
 	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, t->a.priority, -3);
@@ -782,7 +784,7 @@ static void requeue_can_name_a_lower_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q12: it is a new add; the run's own priority does not change. */
+	/* Q12: the new add keeps its priority; that of the run stays the same. */
 	add_prio(t, &t->a, 7);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, add_prio(t, &t->a, -7), KWQ_DIRTIED);
@@ -824,7 +826,7 @@ static void finished_item_forgets_its_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q12: 0 where none is named. */
+	/* Q12: an add without a priority means 0. */
 	add_prio(t, &t->a, 7);
 	EXPECT_GET(test, t, &t->a);
 	done(t, &t->a);
@@ -861,7 +863,7 @@ static void unnamed_add_takes_the_waits_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q12: it is the only one that the item has. */
+	/* Q12: the priority of the wait is the only one that the item has. */
 	add_at_prio(t, &t->a, 10, 9);
 	KUNIT_EXPECT_EQ(test, add(t, &t->a), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 9);
@@ -871,7 +873,7 @@ static void unnamed_wait_takes_the_items_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* Q12: a retry after a while is as urgent as the run was. */
+	/* Q12: a retry after a delay has the priority of the run. */
 	add_prio(t, &t->a, 9);
 	EXPECT_GET(test, t, &t->a);
 	add_at(t, &t->a, 10);
@@ -915,7 +917,7 @@ static void time_that_has_come_is_an_add(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* D1: ready at once, in whatever state the item is. */
+	/* D1: ready at once, in any state. */
 	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 9,
 					      KWQ_WAIT_EARLIER, 10), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->b, NONE, 10,
@@ -1009,7 +1011,7 @@ static const struct past_case {
 	enum kwq_wait_policy policy;
 	int result;
 } past_cases[] = {
-	/* It waits for 20, it is 10, and somebody says 5. */
+	/* The item waits for 20, the time is 10, and an add says 5. */
 	{ "earlier: it is due", KWQ_WAIT_EARLIER, KWQ_ADDED },
 	{ "replace: it is due", KWQ_WAIT_REPLACE, KWQ_ADDED },
 	{ "keep: it waits on", KWQ_WAIT_KEEP, KWQ_COALESCED },
@@ -1036,7 +1038,7 @@ static void replace_can_postpone_what_is_due(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* D2: not moved yet, so it waits. */
+	/* D2: the item was not moved yet, so it is waiting. */
 	add_at(t, &t->a, 10);
 	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, 40,
 					      KWQ_WAIT_REPLACE, 30),
@@ -1084,7 +1086,7 @@ static void unnamed_wait_keeps_what_the_run_has(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* D1, Q12: it names none when its time comes either */
+	/* D1, Q12: the add has no priority when its time comes, either */
 	add_at(t, &t->a, 10);
 	add_prio(t, &t->a, 9);
 	EXPECT_GET(test, t, &t->a);
@@ -1108,7 +1110,7 @@ static void ended_wait_gives_its_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* D3, Q12: of an item that is being processed as of one that is not */
+	/* D3, Q12: the same for a processing item */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add_at_prio(t, &t->a, 10, 9);
@@ -1261,7 +1263,7 @@ static void past_time_goes_behind_overdue_ones(struct kunit *test)
 	struct core_test *t = test->priv;
 	const ktime_t now = 30;
 
-	/* D4: a and b are due and were not moved yet. */
+	/* D4: a and b are due, but were not moved yet. */
 	add_at(t, &t->a, 10);
 	add_at(t, &t->b, 20);
 	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->c, NONE, 15,
@@ -1344,7 +1346,7 @@ static void end_of_time_is_a_time(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* D7, D4: in order, behind whatever has a time. */
+	/* D7, D4: in order, behind all other times. */
 	add_at(t, &t->a, KTIME_MAX);
 	add_at(t, &t->b, KTIME_MAX);
 	add_at(t, &t->c, KTIME_MAX - 1);
@@ -1365,7 +1367,7 @@ static void end_of_time_can_be_now(struct kunit *test)
 			KWQ_ADDED);
 }
 
-/* ---- O1: holders that vanish ---- */
+/* ---- O1: lost holders ---- */
 
 static void abandoned_item_is_ready_again(struct kunit *test)
 {
@@ -1429,7 +1431,7 @@ static void abandoned_item_is_behind_a_higher_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* O1, Q12: the lanes are within one priority. */
+	/* O1, Q12: lanes only matter within one priority. */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add_prio(t, &t->b, 1);
@@ -1446,7 +1448,7 @@ static void abandoned_item_is_merged_with_its_pending_add(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* O1: the next run answers both. */
+	/* O1: the next run serves both. */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
@@ -1489,7 +1491,7 @@ static void abandoned_item_keeps_its_priority(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* O1, Q12: without a pending add no old one counts. */
+	/* O1, Q12: without a pending add, no old priority counts. */
 	add_prio(t, &t->a, 1);
 	EXPECT_GET(test, t, &t->a);
 	add_prio(t, &t->a, 9);
@@ -1541,7 +1543,7 @@ static void requeued_item_is_fresh(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* O1: somebody has done what was given back. */
+	/* O1: a done counts as usual after the item was given back. */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	kwq_core_abandon(&t->core, &t->a, 0);
@@ -1688,7 +1690,7 @@ static void undone_item_is_no_hand_out(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 
-	/* O2: neither counted nor abandoned, but somebody has to be woken. */
+	/* O2: neither counted nor abandoned, but a getter has to be woken. */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, t->core.gets, 1);
@@ -1806,7 +1808,7 @@ static void add_leaves_a_delay_pending(struct kunit *test)
 	EXPECT_EXPIRE(test, t, 10, &t->a);
 	EXPECT_GET(test, t, &t->a);
 
-	/* Unless it is asked to end it. */
+	/* Unless the add asks to end the wait. */
 	add_at(t, &t->b, 10);
 	kwq_core_add(&t->core, &t->b, NONE, true, 0);
 	EXPECT_GET(test, t, &t->b);
@@ -1856,7 +1858,7 @@ static void default_limiter_has_a_bucket(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, items[i].wait.expires,
 				(i < 100 ? 5 : 100) * NSEC_PER_MSEC);
 	}
-	/* They are gone before the core is looked at. */
+	/* Remove the items before the core is checked. */
 	for (i = 0; i < 101; i++)
 		kwq_core_remove(&t->core, &items[i]);
 }

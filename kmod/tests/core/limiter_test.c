@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The limiters by themselves: counts and times are the test's own.
- */
+/* The limiters by themselves. Each test chooses its own counts and times. */
 #include <kunit/test.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_limiter.h>
@@ -64,7 +62,7 @@ static void configure(struct kunit *test, ktime_t now)
 	kwq_rate_limiter_configure(&t->limiter, &t->config, &growths, now);
 }
 
-/* The queue's one limiter from @now on. */
+/* Makes @one the only limiter, from @now on. */
 static void use(struct kunit *test, struct kwq_limiter one, ktime_t now)
 {
 	struct limiter_test *t = test->priv;
@@ -88,15 +86,15 @@ static void exponential_doubles(struct kunit *test)
 	static const u64 ms[] = { 1, 2, 4, 8, 16 };
 	u32 i;
 
-	/* L2: client-go's test of it. */
+	/* L2: the case of client-go's test. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(MS, SEC), 0);
 	for (i = 0; i < ARRAY_SIZE(ms); i++)
 		KUNIT_EXPECT_EQ(test, when(test, i, 0), ms[i] * MS);
-	/* 2^9 = 512 is the last below a second. */
+	/* 2^9 = 512 is the last one below a second. */
 	KUNIT_EXPECT_EQ(test, when(test, 9, 0), 512 * MS);
 	KUNIT_EXPECT_EQ(test, when(test, 10, 0), SEC);
 	KUNIT_EXPECT_EQ(test, when(test, 11, 0), SEC);
-	/* It has no memory of its own. */
+	/* It has no state. */
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), MS);
 }
 
@@ -107,7 +105,7 @@ static void exponential_does_not_overflow(struct kunit *test)
 	};
 	int i;
 
-	/* L2: client-go: "overflow" after 1,000 failures gives the cap. */
+	/* L2: client-go: 1,000 failures ("overflow") give the cap. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(MS, 1000 * HOUR), 0);
 	for (i = 0; i < ARRAY_SIZE(many); i++)
 		KUNIT_EXPECT_EQ(test, when(test, many[i], 0), 1000 * HOUR);
@@ -137,7 +135,7 @@ static void fast_slow(struct kunit *test)
 	static const u64 ms[] = { 5, 5, 5, 10000, 10000 };
 	u32 i;
 
-	/* L3: client-go's test of it. */
+	/* L3: the case of client-go's test. */
 	use(test, (struct kwq_limiter)FAST_SLOW(5 * MS, 10 * SEC, 3), 0);
 	for (i = 0; i < ARRAY_SIZE(ms); i++)
 		KUNIT_EXPECT_EQ(test, when(test, i, 0), ms[i] * MS);
@@ -185,12 +183,12 @@ static void backoff_with_jitter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(l, 5, 0, 1U << 31), 125);
 	KUNIT_EXPECT_EQ(test, kwq_rate_limiter_when(l, 5, 0, U32_MAX), 149);
 
-	/* Nobody draws a number once none is wanted. */
+	/* No random number is used any more. */
 	use(test, (struct kwq_limiter)BACKOFF(.duration = 100), 0);
 	KUNIT_EXPECT_FALSE(test, l->jitters);
 }
 
-/* The entries that the table of one backoff has. */
+/* Number of entries in the table of one backoff. */
 static u32 nr_pauses(struct kwq_backoff b)
 {
 	const struct kwq_limiter_config config = {
@@ -260,7 +258,7 @@ static void tables_tell_what_steps_do_of_any_count(struct kunit *test)
 	u32 i, requeues;
 	int round;
 
-	/* B4, L5, O8: with their jitter, alone or side by side. */
+	/* B4, L5, O8: with jitter, alone and side by side. */
 	prandom_seed_state(&rnd, 20261122);
 	for (round = 0; round < 100; round++) {
 		t->config.nr = round % 2 ? 1 : 1 + prandom_u32_state(&rnd) % KWQ_LIMITERS_MAX;
@@ -280,8 +278,8 @@ static void tables_tell_what_steps_do_of_any_count(struct kunit *test)
 /* ---- L5, L6, L7: several of them ---- */
 
 /*
- * Worked out by hand: fast-slow of 5 ms for the first 3, then 3 s; exponential from
- * 1 ms to 20 s.
+ * Computed by hand: fast-slow of 5 ms for the first 3, then 3 s; exponential from 1 ms to
+ * 20 s.
  */
 static const struct max_of {
 	u32 requeues;
@@ -343,7 +341,7 @@ static void every_limiter_is_asked(struct kunit *test)
 	struct limiter_test *t = test->priv;
 	int i;
 
-	/* L5: two buckets behind a longer delay lose their tokens all the same. */
+	/* L5: two buckets next to a longer delay lose their tokens, too. */
 	t->config.nr = 3;
 	t->config.limiters[0] = (struct kwq_limiter)FAST_SLOW(HOUR, 0, 10);
 	t->config.limiters[1] = (struct kwq_limiter)BUCKET(1, SEC, 10);
@@ -361,7 +359,7 @@ static void as_many_limiters_as_there_can_be(struct kunit *test)
 	struct limiter_test *t = test->priv;
 	u32 i;
 
-	/* L5: and the longest is the last. */
+	/* L5: the longest is the last one. */
 	t->config.nr = KWQ_LIMITERS_MAX;
 	for (i = 0; i < KWQ_LIMITERS_MAX; i++)
 		t->config.limiters[i] =
@@ -383,7 +381,7 @@ static void max_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, when(test, 2, 0), 50 * MS);
 	KUNIT_EXPECT_EQ(test, when(test, U32_MAX, 0), 50 * MS);
 
-	/* It shortens the wait, not what is owed. */
+	/* It shortens the wait, not the debt. */
 	use(test, (struct kwq_limiter)BUCKET(1, SEC, 1), 0);
 	for (i = 0; i < 10; i++)
 		KUNIT_EXPECT_EQ(test, when(test, 0, 0), i ? 50 * MS : 0);
@@ -407,15 +405,15 @@ static void the_default(struct kunit *test)
 {
 	int i;
 
-	/* L7: client-go's: the longer of the two. 100 items fail at once: */
+	/* L7: like client-go's, the longer of the two. 100 items fail at once: */
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_EQ(test, when(test, 0, 0), 5 * MS);
-	/* and more: 10 a second */
+	/* and then 10 a second */
 	for (i = 1; i <= 20; i++)
 		KUNIT_EXPECT_EQ(test, when(test, 0, 0), i * 100 * MS);
-	/* The exponential one is the longer: 5 ms x 2^9 > 2.1 s */
+	/* The exponential delay is longer: 5 ms x 2^9 > 2.1 s */
 	KUNIT_EXPECT_EQ(test, when(test, 9, 0), 2560 * MS);
-	/* The bucket is: 2.2 s > 5 ms x 2^8 */
+	/* The bucket's delay is longer: 2.2 s > 5 ms x 2^8 */
 	KUNIT_EXPECT_EQ(test, when(test, 8, 0), 2200 * MS);
 }
 
@@ -442,7 +440,7 @@ static void no_limiters_is_the_default(struct kunit *test)
 	struct limiter_test *t = test->priv;
 	struct kwq_limiter_config *own = &t->limiter.config;
 
-	/* L7: and who asks is told what it is. */
+	/* L7: a read returns the default limiters. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
 	memset(&t->config, 0, sizeof(t->config));
 	configure(test, 0);
@@ -532,12 +530,12 @@ static void check(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&t->config),
 				p->err);
 	}
-	/* Behind those that are told it is not looked at. */
+	/* Limiters beyond the number are ignored. */
 	t->config.nr--;
 	KUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&t->config), 0);
 }
 
-/* How many bytes of the union belong to each kind. */
+/* Number of bytes of the union for each kind. */
 static const struct member_case {
 	const char *desc;
 	struct kwq_limiter one;
@@ -603,8 +601,8 @@ static void check_of_the_rest(struct kunit *test)
 /* ---- L4: the bucket ---- */
 
 /*
- * An independent reckoning, in whole numbers: a token is worth @period, and a ns
- * brings @events. Where a number could be too large the test does not go.
+ * An independent calculation in integers: a token costs @period, and each ns brings
+ * @events. The test avoids numbers that would overflow.
  */
 struct reckoning {
 	s64 worth;
@@ -673,7 +671,7 @@ static void bucket_over_a_day(struct kunit *test)
 	ktime_t now = 0;
 	int n = 0, i;
 
-	/* L4: bursts, idle stretches, and what lies between. */
+	/* L4: bursts, idle times, and everything between. */
 	prandom_seed_state(&rnd, p->events ^ p->burst);
 	use(test, (struct kwq_limiter)BUCKET(p->events, p->period, p->burst), 0);
 	while (now < day && n < 50000) {
@@ -719,15 +717,15 @@ static void bucket_does_not_drift(struct kunit *test)
 
 static void bucket_refills_exactly(struct kunit *test)
 {
-	/* L4: 3 a second: a token is there after 333,333,333 1/3 ns. */
+	/* L4: 3 per second: a token takes 333,333,333 1/3 ns. */
 	use(test, (struct kwq_limiter)BUCKET(3, SEC, 1), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 333333333), 0);
-	/* It took a third of a ns on credit, so: 666,666,666 2/3 */
+	/* The last one took a third of a ns on credit: 666,666,666 2/3 */
 	KUNIT_EXPECT_EQ(test, when(test, 0, 333333333), 333333333);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 999999999), 1);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 2 * SEC), 0);
-	/* And it was full, no fuller. */
+	/* The bucket was full, and not more. */
 	KUNIT_EXPECT_EQ(test, when(test, 0, 2 * SEC), 333333333);
 }
 
@@ -784,7 +782,7 @@ static void bucket_that_takes_longer_to_fill_than_time_lasts(struct kunit *test)
 {
 	int i;
 
-	/* L4: holds what 2^63 - 1 ns bring; one token of this kind. */
+	/* L4: it holds the tokens of 2^63 - 1 ns; here that is one. */
 	use(test, (struct kwq_limiter)BUCKET(1, LONGEST, U32_MAX), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
 	for (i = 0; i < 3; i++)
@@ -795,7 +793,7 @@ static void bucket_of_the_largest_burst(struct kunit *test)
 {
 	int i, wrong = 0;
 
-	/* L4: a day's work out of the burst. */
+	/* L4: the burst lasts for a day. */
 	use(test, (struct kwq_limiter)BUCKET(1, SEC, U32_MAX), 0);
 	for (i = 0; i < 100000; i++)
 		wrong += when(test, 0, 0) != 0;
@@ -804,7 +802,7 @@ static void bucket_of_the_largest_burst(struct kunit *test)
 	for (i = 0; i < 100000; i++)
 		wrong += when(test, 0, 0) != 0;
 	KUNIT_EXPECT_EQ(test, wrong, 0);
-	/* 2^32 - 1 a ns: the fastest there is. */
+	/* 2^32 - 1 per ns: the highest rate. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
 	use(test, (struct kwq_limiter)BUCKET(U32_MAX, 1, 1), 0);
 	for (i = 0; i < 100000; i++)
@@ -814,7 +812,7 @@ static void bucket_of_the_largest_burst(struct kunit *test)
 
 /* ---- L4: another rate ---- */
 
-/* Slow and fast ones; 11 tokens are more than the longest can tell. */
+/* Low and high rates. The wait for 11 tokens saturates. */
 static const struct kwq_limiter rates[] = {
 	BUCKET(1, HOUR, 10), BUCKET(3, SEC, 10), BUCKET(10, SEC, 10),
 	BUCKET(1, 100 * MS, 10), BUCKET(7, 1000003, 10), BUCKET(1, 1, 10),
@@ -823,8 +821,8 @@ static const struct kwq_limiter rates[] = {
 };
 
 /*
- * From one rate to another when @nr of 10 tokens were taken. The next delays are those
- * of as many tokens, rounded up by less than a ns.
+ * Changes the rate after @nr of 10 tokens were taken. The next delays are those of as many
+ * tokens, rounded up by less than a ns.
  */
 static void change_after(struct kunit *test, int from, int to, int nr)
 {
@@ -858,27 +856,30 @@ static void change_between_all(struct kunit *test, int nr)
 
 static void changed_rate_keeps_what_is_there(struct kunit *test)
 {
-	/* L4: 6 of 10 are left, and 6 they are at any rate. */
+	/* L4: 6 of 10 tokens are left, and still 6 at the other rate. */
 	change_between_all(test, 4);
-	/* And none are none. */
+	/* None are left. */
 	change_between_all(test, 10);
 }
 
 static void changed_rate_keeps_what_is_owed(struct kunit *test)
 {
-	/* L4: 4 are owed, and 4 they are at any rate. */
+	/* L4: 4 tokens are owed, and still 4 at the other rate. */
 	change_between_all(test, 14);
 }
 
 static void changed_rate_keeps_parts_of_tokens(struct kunit *test)
 {
-	/* L4: 1 ns of "3 a second" is 3 in 10^9 of a token: of an hour, 10,800 ns. */
+	/*
+	 * L4: 1 ns of "3 a second" is 3 / 10^9 of a token. If a token takes an hour, that
+	 * is 10,800 ns.
+	 */
 	use(test, (struct kwq_limiter)BUCKET(3, SEC, 1), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
 	use(test, (struct kwq_limiter)BUCKET(1, HOUR, 1), 1);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 1), HOUR - 10800);
 
-	/* And 1/3 ns, which only the part of a ns tells: 3,600 ns. */
+	/* And 1/3 ns, which only the fraction holds: 3,600 ns. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
 	use(test, (struct kwq_limiter)BUCKET(3, SEC, 1), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
@@ -889,14 +890,14 @@ static void changed_rate_keeps_parts_of_tokens(struct kunit *test)
 
 static void changed_rate_is_not_in_the_callers_favour(struct kunit *test)
 {
-	/* L4: 0.999999997 of a token are owed: 6.999999979 ns, so 7, and 7 more. */
+	/* L4: 0.999999997 of a token is owed: 6.999999979 ns, so 7, and 7 more. */
 	use(test, (struct kwq_limiter)BUCKET(3, SEC, 1), 0);
 	when(test, 0, 0);
 	when(test, 0, 0);
 	use(test, (struct kwq_limiter)BUCKET(1, 7, 1), 1);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 1), 14);
 
-	/* 0.000000003 of a token are there: 0.000000021 ns, so none. */
+	/* 0.000000003 of a token is there: 0.000000021 ns, so none. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
 	use(test, (struct kwq_limiter)BUCKET(3, SEC, 1), 0);
 	when(test, 0, 0);
@@ -920,13 +921,13 @@ static void same_rate_is_no_change(struct kunit *test)
 
 static void changed_burst(struct kunit *test)
 {
-	/* L4: as SetBurst: a larger one is not filled at once, */
+	/* L4: like SetBurst: a larger bucket does not fill at once, */
 	use(test, (struct kwq_limiter)BUCKET(1, SEC, 2), 0);
 	use(test, (struct kwq_limiter)BUCKET(1, SEC, 4), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), SEC);
-	/* and a smaller one runs over. */
+	/* and a smaller one loses tokens. */
 	use(test, (struct kwq_limiter)BUCKET(1, SEC, 1), 100 * SEC);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 100 * SEC), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 100 * SEC), SEC);
@@ -936,7 +937,7 @@ static void bucket_in_the_place_of_something_else_is_full(struct kunit *test)
 {
 	struct limiter_test *t = test->priv;
 
-	/* The tokens are of the place. */
+	/* Tokens belong to the position of the limiter. */
 	use(test, (struct kwq_limiter)BUCKET(1, SEC, 1), 0);
 	when(test, 0, 0);
 	when(test, 0, 0);
@@ -958,8 +959,8 @@ static void changed_rate_over_a_day(struct kunit *test)
 	int part, n;
 
 	/*
-	 * L4: the period is always a second, so that the reckoning need not be
-	 * touched. Each change may round up to the next part of a ns.
+	 * L4: the period is always a second, so that the calculation stays valid. Each
+	 * change may round up to the next fraction of a ns.
 	 */
 	prandom_seed_state(&rnd, 4);
 	for (part = 0; part < ARRAY_SIZE(events); part++) {
@@ -981,7 +982,7 @@ static void changed_rate_over_a_day(struct kunit *test)
 			else if (!(prandom_u32_state(&rnd) % 64))
 				now += 60 * SEC;
 		}
-		/* Some leave it owing, some with tokens. */
+		/* Some changes leave it in debt, some with tokens. */
 		for (n = 0; n < part % 3 * 100; n++)
 			KUNIT_EXPECT_GE(test, when(test, 0, now), reckon(&r, now));
 	}
@@ -1001,7 +1002,7 @@ static void change_does_not_wrap(struct kunit *test)
 	u64 delay, last;
 	int i, n;
 
-	/* L4: delays never fall while the time stands still, nor are too long. */
+	/* L4: while the clock stands still, delays never fall and are never too long. */
 	prandom_seed_state(&rnd, 5);
 	for (i = 0; i < 20000; i++) {
 		now = nows[i * ARRAY_SIZE(nows) / 20000];
@@ -1024,23 +1025,23 @@ static void nothing_is_owed_beyond_the_end_of_time(struct kunit *test)
 	const ktime_t now = KTIME_MAX - 10;
 	int i;
 
-	/* L4 D7: 12.5 ns; 10 of them are there, which is 4 tokens of 2.5 ns */
+	/* L4 D7: a debt of 12.5 ns; 10 fit before the end, which is 4 tokens of 2.5 ns */
 	use(test, (struct kwq_limiter)BUCKET(2, 5, 1), now);
 	for (i = 0; i < 6; i++)
 		when(test, 0, now);
 	use(test, (struct kwq_limiter)BUCKET(1, 1, 1), now);
 	KUNIT_EXPECT_EQ(test, when(test, 0, now), 5);
 
-	/* The whole ns end where the clock does: 10.5, 10 of which are 20/21 of a token */
+	/* The clock ends at whole ns: of 10.5 ns, 10 are left, which is 20/21 of a token */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), now);
 	use(test, (struct kwq_limiter)BUCKET(2, 21, 1), now);
 	KUNIT_EXPECT_EQ(test, when(test, 0, now), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, now), 10);
-	/* and 3 1/3 ns at this rate, which takes 3 1/2 for one more. */
+	/* or 3 1/3 ns at this rate, and another token takes 3 1/2. */
 	use(test, (struct kwq_limiter)BUCKET(6, 21, 1), now);
 	KUNIT_EXPECT_EQ(test, when(test, 0, now), 6);
 
-	/* By a change of the rate: 5 tokens of 1 ns are 12.5 ns, 10 are there. */
+	/* By a change of the rate: 5 tokens take 12.5 ns, 10 of which fit. */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), now);
 	use(test, (struct kwq_limiter)BUCKET(1, 1, 1), now);
 	for (i = 0; i < 6; i++)
@@ -1052,7 +1053,7 @@ static void nothing_is_owed_beyond_the_end_of_time(struct kunit *test)
 
 static void a_long_debt_is_of_whole_tokens(struct kunit *test)
 {
-	/* L4 D7: found at random. 3 tokens less 11 ns are owed, of which there are 2. */
+	/* L4 D7: found at random. 3 tokens minus 11 ns are owed; 2 fit. */
 	use(test, (struct kwq_limiter)BUCKET(2, LONGEST - 2, 0x3c941), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 0), 0);
 	KUNIT_EXPECT_EQ(test, when(test, 0, 1), 0);
@@ -1066,7 +1067,7 @@ static void a_long_debt_is_of_whole_tokens(struct kunit *test)
 
 static void change_at_a_time_long_before(struct kunit *test)
 {
-	/* L4 D7: more tokens are owed than 64 bits can tell */
+	/* L4 D7: more tokens are owed than fit into 64 bits */
 	use(test, (struct kwq_limiter)EXPONENTIAL(1, 1), 0);
 	use(test, (struct kwq_limiter)BUCKET(U32_MAX, 1, 1), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, when(test, 0, KTIME_MAX), 0);
@@ -1078,16 +1079,16 @@ static void change_at_a_time_long_before(struct kunit *test)
 
 static const struct rate_row {
 	u64 now;
-	u32 nr;			/* reservations at that time; 0: another rate */
-	u64 first;		/* the first one's delay; the new period */
-	u64 last;		/* the last one's; the new events */
+	u32 nr;			/* number of reservations at that time; 0: the rate changes */
+	u64 first;		/* delay of the first one; or the new period */
+	u64 last;		/* delay of the last one; or the new events */
 } rate_table[] = {
 #include "rate_table.h"
 };
 
 /*
- * The original counts tokens in doubles, and rounds a delay down to a ns that in
- * truth may be a hair above or below a whole number of them: hence 1 ns.
+ * The original counts tokens in doubles, and rounds down delays that may be slightly more
+ * or less than whole ns. So 1 ns of difference is allowed.
  */
 static bool is_about(u64 delay, u64 original)
 {
@@ -1101,7 +1102,7 @@ static void same_as_the_original(struct kunit *test)
 	int i;
 	u32 n;
 
-	/* L4: a day with bursts, idle stretches and changes of the rate. */
+	/* L4: a day with bursts, idle times and changed rates. */
 	use(test, (struct kwq_limiter)BUCKET(10, SEC, 100), 0);
 	for (i = 0; i < ARRAY_SIZE(rate_table); i++) {
 		row = &rate_table[i];

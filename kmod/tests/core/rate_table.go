@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
-// What golang.org/x/time/rate says over a day: makes rate_table.h. No test runs
+// Makes rate_table.h: the delays of golang.org/x/time/rate over a day. No test runs
 // this; its output is committed. With Debian's golang-go and
 // golang-golang-x-time-dev:
 //

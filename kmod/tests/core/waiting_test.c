@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The set of times that are waited for, in crowds and with small budgets: the suites of
- * the core have few items, and let it finish what it began.
+ * The set of waiting times, with crowds and small budgets. The core's suites have few
+ * items, and enough budget.
  */
 #include <kunit/test.h>
 #include <linux/kwq_waiting.h>
@@ -15,10 +15,10 @@ struct waiting_test {
 	struct rnd_state chance;
 	ktime_t now;
 	u64 adds;
-	bool untold;			/* an add was the first, and did not say so */
+	bool untold;			/* an add was the first, but did not return true */
 	struct one {
 		struct kwq_wait wait;
-		u64 place;		/* of its add; 0 while it does not wait */
+		u64 place;		/* place of its add; 0 while it does not wait */
 	} one[NR];
 };
 
@@ -67,7 +67,7 @@ static struct one *expire(struct waiting_test *t, unsigned int *budget)
 	return one;
 }
 
-/* What a look at all of them finds. */
+/* Finds the earliest by looking at all. */
 static struct one *earliest(struct waiting_test *t)
 {
 	struct one *one, *first = NULL;
@@ -102,7 +102,7 @@ static void is_empty_at_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, budget, 1);
 }
 
-/* D5 D7: both ends of what a time can be, and a ns before each. */
+/* D5 D7: the least and the greatest time, and each a ns earlier. */
 static void knows_every_time(struct kunit *test)
 {
 	struct waiting_test *t = test->priv;
@@ -128,7 +128,7 @@ static void knows_every_time(struct kunit *test)
 	expect_next(test, KTIME_MAX);
 }
 
-/* D4: what was added later, while a slot is half moved, stays behind its equals. */
+/* D4: a time added while a slot is half moved stays behind its equals. */
 static void equals_keep_their_order(struct kunit *test)
 {
 	struct waiting_test *t = test->priv;
@@ -150,7 +150,7 @@ static void equals_keep_their_order(struct kunit *test)
 	}
 }
 
-/* D6: of any number at once so many are touched as may be. */
+/* D6: a call touches no more items than its budget, however many are due. */
 static void does_no_more_than_it_may(struct kunit *test)
 {
 	struct waiting_test *t = test->priv;
@@ -166,12 +166,12 @@ static void does_no_more_than_it_may(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, budget, 0);
 	}
 	KUNIT_EXPECT_EQ(test, came, NR);
-	/* Each was moved at least once, and at most once for each digit that differed. */
+	/* Each item was moved at least once, and at most once for each different digit. */
 	KUNIT_EXPECT_GE(test, calls, 2 * NR - 64);
 	KUNIT_EXPECT_LE(test, calls, 4 * NR);
 }
 
-/* D6: the earliest is known again when it is taken out, or else a bound. */
+/* D6: after the earliest time is removed, the next one or a bound is known. */
 static void finds_the_first_again(struct kunit *test)
 {
 	struct waiting_test *t = test->priv;
@@ -186,7 +186,7 @@ static void finds_the_first_again(struct kunit *test)
 		add(t, &t->one[i], 1 << 20 | i);
 	del(t, &t->one[1]);
 	KUNIT_EXPECT_LE(test, kwq_waiting_next(&t->waiting), 1 << 20 | 2);
-	/* To look costs nothing but the look. */
+	/* A lookup costs one step only. */
 	t->now = 1 << 20 | 1;
 	KUNIT_EXPECT_PTR_EQ(test, expire(t, &budget), NULL);
 	expect_next(test, 1 << 20 | 2);
@@ -209,7 +209,7 @@ static void removes_from_an_opened_slot(struct kunit *test)
 	expect_next(test, KTIME_MAX);
 }
 
-/* Q8: each once, from slots and from one that is opened, without a look at others. */
+/* Q8: takes each item once, from slots and from an opened one, without looking at others. */
 static void takes_all_that_are_there(struct kunit *test)
 {
 	struct waiting_test *t = test->priv;
@@ -225,7 +225,7 @@ static void takes_all_that_are_there(struct kunit *test)
 	expire(t, &budget);
 	behind = t->waiting.opening.next->next;
 	wait = kwq_waiting_take(&t->waiting);
-	/* D6: the others are where they were. */
+	/* D6: the others are still there. */
 	KUNIT_EXPECT_PTR_EQ(test, t->waiting.opening.next, behind);
 	for (; wait; wait = kwq_waiting_take(&t->waiting)) {
 		one = container_of(wait, struct one, wait);
@@ -238,7 +238,7 @@ static void takes_all_that_are_there(struct kunit *test)
 	expect_next(test, KTIME_MAX);
 }
 
-/* A time: near, one of few, far, or in a crowd that is far. */
+/* A time: near, isolated, far, or in a far crowd. */
 static ktime_t some_time(struct waiting_test *t)
 {
 	switch (below(t, 4)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The pace of a processor's timers (O8), on a clock of the test's own: by itself, and
- * with any number of queues that are due at once.
+ * The pace of a processor's timers (O8), on a clock of the test's own: by itself, and with
+ * many queues that are due at once.
  */
 #include <kunit/test.h>
 #include <linux/sched.h>
@@ -23,7 +23,7 @@ static void work_is_paid_with_time_off(struct kunit *test)
 {
 	struct kwq_pace pace = { };
 
-	/* O8: half of the time at most */
+	/* O8: at most half of the time */
 	kwq_pace_worked(&pace, 10 * MS, 10 * MS + 401 * US);
 	KUNIT_EXPECT_FALSE(test, kwq_pace_may_work(&pace, 0, 10 * MS + 401 * US));
 	KUNIT_EXPECT_TRUE(test, kwq_pace_may_work(&pace, 0, 10 * MS + 402 * US));
@@ -36,7 +36,7 @@ static void who_was_put_off_may_work_sooner(struct kunit *test)
 {
 	struct kwq_pace pace = { .paid = 10 * MS };
 
-	/* O8: in its slot, and most of all if that was in vain */
+	/* O8: more debt is allowed in its slot, and most if that was in vain */
 	KUNIT_EXPECT_FALSE(test, kwq_pace_may_work(&pace, 0, 10 * MS - 401 * US));
 	KUNIT_EXPECT_TRUE(test, kwq_pace_may_work(&pace, 1, 10 * MS - 700 * US));
 	KUNIT_EXPECT_FALSE(test, kwq_pace_may_work(&pace, 1, 10 * MS - 701 * US));
@@ -69,7 +69,7 @@ static void clock_that_stands_or_jumps(struct kunit *test)
 {
 	struct kwq_pace pace = { };
 
-	/* O8: a run that was interrupted for a minute costs no minute. */
+	/* O8: a run that was interrupted for a minute does not cost a minute. */
 	kwq_pace_worked(&pace, MS, MS);
 	KUNIT_EXPECT_EQ(test, pace.paid, MS);
 	kwq_pace_worked(&pace, 2 * MS, MS);
@@ -85,23 +85,23 @@ static void clock_that_stands_or_jumps(struct kunit *test)
 
 /* ---- Many queues that are due at once ---- */
 
-#define PUT_OFF_NS	700	/* the cost of being put off */
+#define PUT_OFF_NS	700	/* cost of putting a timer off */
 #define HOLDS_PER_RUN	8
 
 struct due {
-	u64 at;			/* when its timer comes */
-	u64 hold;		/* how long it works in one hold */
-	int left;		/* so many of them */
+	u64 at;			/* when its timer fires */
+	u64 hold;		/* length of one hold */
+	int left;		/* number of holds left to do */
 	u8 put_off;
-	u64 worked;		/* when it last did */
-	u64 gap;		/* the longest without a turn */
+	u64 worked;		/* when it last worked */
+	u64 gap;		/* longest time without a turn */
 };
 
 struct crowd {
 	struct kwq_pace pace;
 	u64 now;
 	u64 work;
-	u64 row;		/* the longest without a pause */
+	u64 row;		/* longest time without a pause */
 	int nr;
 	struct due due[];
 };
@@ -132,7 +132,7 @@ static struct due *first_due(struct crowd *c)
 	return first;
 }
 
-/* As kwq_run_timer() does it. */
+/* Like kwq_run_timer(). */
 static void run(struct crowd *c, struct due *due)
 {
 	bool alone = !kwq_pace_is_shared(&c->pace, c->now);
@@ -163,7 +163,7 @@ static void run(struct crowd *c, struct due *due)
 	c->work += c->now - begun;
 }
 
-/* As the kernel does: all that were due when it began. */
+/* Like the kernel: runs all timers that were due at the begin. */
 static void run_all(struct crowd *c)
 {
 	struct due *due;
@@ -189,7 +189,7 @@ static const struct crowd_case {
 	{ "2 queues", 2, 200, 500 * US },
 	{ "16 queues", 16, 100, 700 * US },
 	{ "64 queues", 64, 50, 1000 * US },
-	/* The cost of putting so many off is in it. */
+	/* Includes the cost of putting so many timers off. */
 	{ "1024 queues", 1024, 5, 1500 * US },
 };
 
@@ -202,13 +202,13 @@ static void crowd_keeps_the_pace(struct kunit *test)
 	u64 begun = c->now, share = 2 * 37 * US * p->nr, gap = 0;
 	int i;
 
-	/* O8: no stall above 2 ms, however many there are */
+	/* O8: no stall above 2 ms, however many queues there are */
 	run_all(c);
 	KUNIT_EXPECT_LE(test, c->row, p->row);
 	/* Tasks have half of the time, and the queues nearly the other half. */
 	KUNIT_EXPECT_LE(test, c->work, (c->now - begun) * 11 / 20 + MS);
 	KUNIT_EXPECT_GE(test, c->work, (c->now - begun) * 9 / 20 - MS);
-	/* None waits much longer for its turn than the others. */
+	/* No queue waits much longer for its turn than the others. */
 	for (i = 0; i < c->nr; i++)
 		gap = max(gap, c->due[i].gap);
 	KUNIT_EXPECT_LE(test, gap, 3 * share + MS);
@@ -219,7 +219,7 @@ static void one_item_is_not_late_behind_a_crowd(struct kunit *test)
 	struct crowd *c = make_crowd(test, 65, 37 * US, 50);
 	struct due *last = &c->due[64];
 
-	/* D5 O8: even if its timer comes last of all that come at once */
+	/* D5 O8: even if its timer is the last of all that are due at once */
 	last->left = 1;
 	last->hold = 2 * US;
 	run_all(c);
@@ -230,7 +230,7 @@ static void many_single_items_are_soon_through(struct kunit *test)
 {
 	struct crowd *c = make_crowd(test, 1024, 2 * US, 1);
 
-	/* O8: not one in each slot of a long turn */
+	/* O8: not one put off per slot of a long turn */
 	run_all(c);
 	KUNIT_EXPECT_LE(test, c->now, 1010 * MS);
 	KUNIT_EXPECT_LE(test, c->row, 2 * MS);
