@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cancel and wait (K3): what it leaves behind, whom it waits for, and that the
- * object may be freed at once, whoever adds and handles it meanwhile.
+ * Cancel and wait (K3): the state after it, and for whom it waits. The object may be freed
+ * at once, whoever adds and handles it meanwhile.
  */
 #include <kunit/test.h>
 #include <linux/atomic.h>
@@ -19,14 +19,14 @@
 #include "tests/thread.h"
 
 /*
- * A queue, and one who waits for a cancel
- * @verdict: what the handler returns
- * @runs: how often it was called
- * @entered: the handler is there
- * @leave: and may return
- * @victim: of @canceller; all items if NULL
- * @result: what the cancel returned
- * @all_result: and that of all items, after it
+ * A queue, and a task that waits for a cancel
+ * @verdict: the handler's result
+ * @runs: number of calls of the handler
+ * @entered: the handler has begun
+ * @leave: the handler may return
+ * @victim: item for @canceller; NULL for all items
+ * @result: result of the cancel
+ * @all_result: result of the cancel of all items after it
  */
 struct cancel_test {
 	struct kwq_queue queue;
@@ -80,7 +80,7 @@ static void cancel_in_thread(void *data)
 				kwq_cancel_all_sync(&t->queue);
 }
 
-/* A thread that cancels, and sleeps because it has to wait. */
+/* Starts a thread that cancels, and waits until it sleeps. */
 static void start_cancel(struct kunit *test, struct kwq_item *victim)
 {
 	struct cancel_test *t = test->priv;
@@ -137,7 +137,7 @@ static void cancelled_item_is_idle_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_remove(&t->queue, &t->a), -ENOENT);
 	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &t->a), -ENOENT);
 
-	/* The others are as they were. */
+	/* The others have not changed. */
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->b), KWQ_ADDED);
 }
 
@@ -166,7 +166,7 @@ static void cancel_tells_what_was(struct kunit *test)
 	struct cancel_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* K3 Q11, and that the timer has nothing left to do */
+	/* K3 Q11: and the timer has nothing left to do */
 	kwq_add(q, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->a), KWQ_WAS_READY);
 	kwq_add_after(q, &t->b, 10);
@@ -200,7 +200,7 @@ static void cancel_waits_for_who_got_it(struct kunit *test)
 	start_cancel(test, &t->a);
 	expect_refused(test, &t->a);
 
-	/* Not for another's end. */
+	/* It does not wait for another item. */
 	kwq_done(&t->queue, &t->b);
 	KUNIT_EXPECT_EQ(test, t->result, -1);
 	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &t->a), KWQ_FINISHED);
@@ -249,7 +249,7 @@ static void each_who_cancels_waits(struct kunit *test)
 	struct cancel_test *t = test->priv;
 	struct cancel_test *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
 
-	/* K3: the second one finds it cancelled, and running */
+	/* K3: the second cancel finds it cancelled and processing */
 	KUNIT_ASSERT_NOT_NULL(test, u);
 	kwq_add(&t->queue, &t->a);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
@@ -274,7 +274,7 @@ static void cancel_waits_on_when_another_ends(struct kunit *test)
 	struct cancel_test *t = test->priv;
 	struct kwq_test_thread *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 
-	/* K3: the end of a cancelled item wakes all who wait, and is one's only */
+	/* K3: the end of a cancelled item wakes all waiters, but only one has to return */
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	kwq_add(&t->queue, &t->a);
 	kwq_add(&t->queue, &t->b);
@@ -286,7 +286,7 @@ static void cancel_waits_on_when_another_ends(struct kunit *test)
 	kwq_done(&t->queue, &t->b);
 	kwq_test_thread_join(test, other);
 	KUNIT_EXPECT_EQ(test, t->all_result, KWQ_WAS_PROCESSING);
-	/* To be woken took it off the list; it is to come back. */
+	/* The wake-up took it off the list; it returns to the list. */
 	kwq_test_wait_until(test, nr_waiters(t) == 1);
 	KUNIT_EXPECT_EQ(test, t->result, -1);
 	kwq_done(&t->queue, &t->a);
@@ -299,14 +299,14 @@ static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
 	struct cancel_test *t = test->priv;
 	unsigned long flags;
 
-	/* K3 O1: it is not given to another */
+	/* K3 O1: it is not handed to another holder */
 	kwq_add(&t->queue, &t->a);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
 	start_cancel(test, &t->a);
 	spin_lock_irqsave(&t->queue.lock, flags);
 	kwq_core_abandon(&t->queue.core, &t->a, 0);
 	spin_unlock_irqrestore(&t->queue.lock, flags);
-	/* Whoever unlocks next draws the consequences. */
+	/* The next unlock does the wake-ups. */
 	kwq_forget(&t->queue, &t->b);
 	kwq_test_thread_join(test, &t->canceller);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
@@ -332,7 +332,7 @@ static void handler_does_not_wait_for_itself(struct kunit *test)
 {
 	struct cancel_test *t = test->priv;
 
-	/* K3: an error that changes nothing; another item it may cancel. */
+	/* K3: an error that changes nothing; it may cancel another item. */
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, cancel_in_handler, 1, 0),
 			0);
 	kwq_add_after(&t->queue, &t->b, 10);
@@ -364,7 +364,7 @@ static void handler_of_another_queue_may_wait(struct kunit *test)
 	struct cancel_test *t = test->priv;
 	struct kwq_queue *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
 
-	/* K3: to lockdep the handlers of two queues are two things. */
+	/* K3: lockdep distinguishes the handlers of two queues. */
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	t->all_result = -1;
 	kwq_queue_init(other, "other", KWQ_CLOCK_MANUAL);
@@ -384,7 +384,7 @@ static void handler_of_another_queue_may_wait(struct kunit *test)
 
 /* ---- In any work item ---- */
 
-/* A work item that is alone in its pages */
+/* A work item in pages of its own */
 struct stray {
 	struct work_struct work;
 	struct cancel_test *t;
@@ -396,7 +396,7 @@ static void free_itself_and_cancel(struct work_struct *work)
 	struct cancel_test *t = stray->t;
 
 	vfree(stray);
-	/* From here on there is no page: to look at the work item is an oops. */
+	/* From here on the page is unmapped: an access to the work item is an oops. */
 	vm_unmap_aliases();
 	t->result = kwq_cancel_sync(&t->queue, &t->a);
 	t->all_result = kwq_shut_down_with_drain(&t->queue, KTIME_MAX);
@@ -439,7 +439,7 @@ static void freed_work_item_may_cancel_what_is_handled(struct kunit *test)
 {
 	struct cancel_test *t = test->priv;
 
-	/* K3: the work items of the queue itself are not where that one was */
+	/* K3: the queue's own work items have other addresses */
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, succeed, 4, 0), 0);
 	cancel_in_a_freed_work_item(test);
 }
@@ -459,7 +459,7 @@ static void worker_in_the_place_of_a_freed_work_item(struct kunit *test)
 	struct work_struct *work;
 	work_func_t func;
 
-	/* K3: at its address, but what is called there is not the handler. */
+	/* K3: it has the same address, but runs another function than the handler. */
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, succeed, 4, 0), 0);
 	work = &t->queue.workers->worker[2].work;
 	func = work->func;
@@ -478,7 +478,7 @@ static void cancelled_queue_has_no_items(struct kunit *test)
 	struct cancel_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* K3: dirty in the handler, ready, waiting, dead: none is handled */
+	/* K3: dirty in the handler, ready, waiting, dead: none is handled again */
 	kwq_add_after(q, &t->c, 10);
 	t->d.requeues = U32_MAX;
 	enter_handler(test, &t->a);
@@ -512,7 +512,7 @@ static void many_items_are_cancelled(struct kunit *test)
 					       GFP_KERNEL);
 	int i;
 
-	/* K3: more than are taken out in one hold of the lock */
+	/* K3: more items than one hold of the lock takes out */
 	KUNIT_ASSERT_NOT_NULL(test, items);
 	for (i = 0; i < NR_MANY; i++) {
 		kwq_item_init(&items[i]);
@@ -550,8 +550,8 @@ static void cancel_ends_a_drain(struct kunit *test)
 #define NR_ADDERS	2
 
 /*
- * An object that somebody is about to free
- * @cancelled: it was cancelled: nobody may touch it any more
+ * An object that is about to be freed
+ * @cancelled: it was cancelled, and nobody may touch it any more
  */
 struct victim {
 	struct kwq_item item;
@@ -615,9 +615,8 @@ static struct victim *make_victim(struct hunt *hunt)
 }
 
 /*
- * One that is found under RCU is freed after the grace period: what was added in
- * it, after the cancel, must not have counted. One that only the queue knows, its
- * timer and its handler, is freed at once.
+ * An object found under RCU is freed after a grace period; adds after its cancel must have
+ * failed. An object that only the queue, its timer and its handler know is freed at once.
  */
 static void free_victim(struct hunt *hunt, struct victim *victim, bool published)
 {
@@ -643,7 +642,7 @@ static void cancelled_object_can_be_freed(struct kunit *test)
 	struct victim *victim;
 	int i, slot;
 
-	/* K3: against adds, timer and handler, with KASAN looking on */
+	/* K3: against adds, the timer and the handler, under KASAN */
 	KUNIT_ASSERT_NOT_NULL(test, hunt);
 	kwq_queue_init(&hunt->queue, "hunt", KWQ_CLOCK_MONOTONIC);
 	kwq_configure(&hunt->queue, &quick_config);
@@ -670,7 +669,7 @@ static void cancelled_object_can_be_freed(struct kunit *test)
 	WRITE_ONCE(hunt->over, true);
 	for (i = 0; i < NR_ADDERS; i++)
 		kwq_test_thread_join(test, &hunt->adder[i]);
-	/* The queue's cancel is as good. */
+	/* A cancel of the whole queue has the same effect. */
 	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(&hunt->queue), 0);
 	for (slot = 0; slot < NR_SLOTS; slot++)
 		kfree(rcu_dereference_protected(hunt->slot[slot], true));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The queue in every context that its users may call it from (K1). Lockdep, which
- * the kernels that run this have, is half of the test.
+ * The queue in every context from which it may be called (K1). Half of the test is lockdep,
+ * which the kernels for this test have.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -21,14 +21,14 @@
 #define HOUR	(3600 * (u64)NSEC_PER_SEC)
 
 /*
- * The one context that a case visits
- * @queue: where a thread waits for @b, and a handler for @c
- * @handled: of @c
- * @own: nobody else's
+ * The context that a case visits
+ * @queue: a thread waits here for @b, and a handler for @c
+ * @handled: completed by the handler of @c
+ * @own: a queue that nobody else uses
  * @done: the visit is over
- * @hard: was it a hard interrupt
- * @soft: was it a softirq
- * @wrong: the step that went wrong, 0 for none
+ * @hard: whether it was a hard interrupt
+ * @soft: whether it was a softirq
+ * @wrong: number of the failed step, 0 for none
  */
 struct visit {
 	struct kwq_queue queue;
@@ -49,7 +49,7 @@ struct visit {
 	int wrong;
 };
 
-/* For longer than a busy machine may stand still. */
+/* Longer than a busy machine can stand still. */
 static const struct kwq_limiter_config slow = {
 	.nr = 1,
 	.limiters[0] = {
@@ -58,7 +58,7 @@ static const struct kwq_limiter_config slow = {
 	},
 };
 
-/* Every operation that does not sleep. */
+/* Calls every operation that does not sleep. */
 static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 {
 	struct kwq_limiter_config config;
@@ -119,7 +119,7 @@ static int visit_from_process(struct visit *v)
 	return 0;
 }
 
-/* Where a spinlock_t sleeps this is not allowed (K1). */
+/* Not allowed where a spinlock_t sleeps (K1). */
 static int __maybe_unused visit_with_irqs_off(struct visit *v)
 {
 	unsigned long flags;
@@ -198,7 +198,7 @@ static void sync_rcu(struct visit *v)
 }
 
 #ifdef CONFIG_IRQ_SIM
-/* An interrupt as a driver gets it; only that nobody but the test raises it. */
+/* Raises an interrupt like those of drivers. */
 static int raise_irq(struct visit *v, irq_handler_t handler, irq_handler_t thread_fn)
 {
 	int err;
@@ -294,7 +294,7 @@ static void any_context(struct kunit *test)
 	struct visit *v = kunit_kzalloc(test, sizeof(*v), GFP_KERNEL);
 	bool waits;
 
-	/* K1 K2: a thread and a handler wait for what is added there. */
+	/* K1 K2: a thread and a handler wait for the items that are added. */
 	KUNIT_ASSERT_NOT_NULL(test, v);
 	kwq_queue_init(&v->queue, "visited", KWQ_CLOCK_MONOTONIC);
 	kwq_queue_init(&v->handled, "handled", KWQ_CLOCK_MONOTONIC);
@@ -317,7 +317,7 @@ static void any_context(struct kunit *test)
 		p->leave(v);
 
 	KUNIT_EXPECT_EQ(test, v->wrong, 0);
-	/* With PREEMPT_RT all of them are threads, or softirqs that a thread runs. */
+	/* On PREEMPT_RT all of them are threads, or softirqs in a thread. */
 	KUNIT_EXPECT_EQ(test, v->hard,
 			p->hard && !IS_ENABLED(CONFIG_PREEMPT_RT));
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))

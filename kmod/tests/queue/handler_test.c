@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Queues with a handler (K2): on the kernel's real workqueues, and for delays on a
- * manual clock.
- */
+/* Queues with a handler (K2), on real workqueues. For delays the clock is manual. */
 #include <kunit/test.h>
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -19,13 +16,13 @@
 #define NR_THINGS	8
 
 /*
- * What a driver would have
+ * An object of a driver
  * @item: in the queue
- * @verdict: what the handler returns of it
- * @runs: how often it was called
- * @inside: how many calls are under way
- * @twice: there was more than one at once
- * @blocks: the handler says that it @entered, and waits until it may @leave
+ * @verdict: the handler's result for it
+ * @runs: number of calls
+ * @inside: number of calls that are running
+ * @twice: two calls were running at once
+ * @blocks: the handler completes @entered, and waits for @leave
  * @within: called by the handler, if set
  */
 struct thing {
@@ -79,7 +76,7 @@ static int handler_test_init(struct kunit *test)
 	return 0;
 }
 
-/* Every case ends with everybody out of the handler, never twice in it at once. */
+/* At the end of each case no handler is running, and none ever ran twice at once for an item. */
 static void handler_test_exit(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
@@ -115,7 +112,7 @@ static bool is_quiet(struct kwq_queue *queue)
 	return quiet;
 }
 
-/* All that was added is handled. */
+/* Waits until all added items are handled. */
 static void settle(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
@@ -123,7 +120,7 @@ static void settle(struct kunit *test)
 	kwq_test_wait_until(test, is_quiet(&t->queue));
 }
 
-/* Has an item handled, and brings its handler to where it blocks. */
+/* Adds an item, and waits until its handler blocks. */
 static void enter(struct kunit *test, struct thing *thing)
 {
 	struct handler_test *t = test->priv;
@@ -163,7 +160,7 @@ static void each_item_is_handled(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, t->queue.core.dones, NR_THINGS);
 
-	/* And again, once all workers are idle. */
+	/* And again, after all workers became idle. */
 	kwq_add(&t->queue, &t->thing[0].item);
 	settle(test);
 	EXPECT_RUNS(test, &t->thing[0], 2);
@@ -202,12 +199,12 @@ static void added_while_it_is_handled_it_is_handled_again(struct kunit *test)
 	struct handler_test *t = test->priv;
 	struct thing *thing = &t->thing[0];
 
-	/* Q4 K2: with workers to spare */
+	/* Q4 K2: with idle workers left */
 	start(test, 4);
 	enter(test, thing);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTIED);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTY);
-	/* Q6: to end it is not for others. */
+	/* Q6: nobody else may finish it. */
 	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &thing->item), -EPERM);
 	EXPECT_RUNS(test, thing, 1);
 	leave(thing);
@@ -220,7 +217,7 @@ static bool enters(struct thing *thing)
 	return wait_for_completion_timeout(&thing->entered, KWQ_TEST_HANGS_SECONDS * HZ);
 }
 
-/* All that got ready in one hold of the lock, with a worker for each. */
+/* All items became ready in one hold of the lock, with a worker for each. */
 static void expect_all_inside(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
@@ -267,7 +264,7 @@ static void spin_for_a_tick(struct kwq_queue *queue, struct thing *thing)
 		cpu_relax();
 }
 
-/* On the processor of a bound handler: nobody else runs while it does. */
+/* Runs on the processor of a bound handler, which keeps other work from running. */
 static struct work_struct other_work;
 static bool other_ran;
 
@@ -291,7 +288,7 @@ static void worker_that_took_long_lets_others_run(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
 
-	/* K2: it leaves its work item, and is behind those that came meanwhile */
+	/* K2: it leaves its work item, and queues up behind those that came meanwhile */
 	INIT_WORK(&other_work, let_other_run);
 	other_ran = false;
 	t->thing[0].within = queue_other_and_spin;
@@ -363,7 +360,7 @@ static void no_more_are_handled_at_once(struct kunit *test)
 	struct handler_test *t = test->priv;
 	unsigned int i;
 
-	/* K2: as many as there may be, and each that ends lets one more in. */
+	/* K2: as many as allowed, and each that ends lets one more in. */
 	start(test, max);
 	for (i = 0; i < NR_THINGS; i++)
 		t->thing[i].blocks = true;
@@ -394,7 +391,7 @@ static void failed_item_is_tried_again(struct kunit *test)
 	struct handler_test *t = test->priv;
 	struct thing *thing = &t->thing[0];
 
-	/* K2 L1 L2: and forgotten when it succeeds */
+	/* K2 L1 L2: success forgets earlier failures */
 	kwq_configure(&t->queue, &retry_config);
 	start(test, 1);
 	thing->verdict = -EIO;
@@ -448,7 +445,7 @@ static void handled_again_after(struct kunit *test)
 	struct handler_test *t = test->priv;
 	struct thing *thing = &t->thing[0];
 
-	/* K2 D1 D7: it did not fail, so what failed before is forgotten. */
+	/* K2 D1 D7: it did not fail, so earlier failures are forgotten. */
 	start(test, 1);
 	thing->item.requeues = 3;
 	thing->verdict = kwq_again_after(p->delay);
@@ -481,7 +478,7 @@ static void mistake_is_a_failure(struct kunit *test)
 	struct handler_test *t = test->priv;
 	struct thing *thing = &t->thing[0];
 
-	/* K2: it is limited, and not called again at once for ever */
+	/* K2: the limiters delay it, so it is not called at once for ever */
 	start(test, 1);
 	thing->verdict = p->verdict;
 	kwq_add(&t->queue, &thing->item);
@@ -542,7 +539,7 @@ static void drain_goes_to_the_last_item(struct kunit *test)
 	struct handler_test *t = test->priv;
 	int i;
 
-	/* K2 Q9: and what fails is not tried again */
+	/* K2 Q9: failed items are not tried again */
 	start(test, 2);
 	enter(test, &t->thing[0]);
 	t->thing[1].verdict = -EIO;
@@ -565,7 +562,7 @@ static void shut_down_by_its_handler(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
 
-	/* K2 Q8: what is ready is handled yet */
+	/* K2 Q8: ready items are still handled */
 	start(test, 1);
 	enter(test, &t->thing[0]);
 	t->thing[1].within = shut_down_within;
@@ -582,7 +579,7 @@ static void destroyed_it_calls_nobody(struct kunit *test)
 	struct handler_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	int i;
 
-	/* K3: ready, waiting, dead, and nothing is called afterwards */
+	/* K3: ready, waiting and dead items; then no handler is called */
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	for (i = 0; i < NR_THINGS; i++)
@@ -648,8 +645,8 @@ static void bound_handler_runs_where_the_add_was(struct kunit *test)
 	int cpu;
 
 	/*
-	 * K2. A queue for each: cmwq runs a work item where it is still running, and
-	 * a worker may be on its way out when all is quiet.
+	 * K2. A queue for each flag. cmwq prefers the processor where a work item still
+	 * runs, and a worker may still be returning when all is quiet.
 	 */
 	KUNIT_ASSERT_NOT_NULL(test, q);
 	t->thing[0].within = note_the_processor;
@@ -755,7 +752,7 @@ static void start_tells_a_crowd_of_workers(struct kunit *test)
 }
 
 #ifdef CONFIG_FAILSLAB
-/* The @nth allocation fails; returns whether there was one. */
+/* Lets the @nth allocation fail; returns whether there was one. */
 static bool start_without_memory(struct kunit *test, struct kwq_queue *q, int nth,
 				 int *refused)
 {
@@ -769,7 +766,7 @@ static bool start_without_memory(struct kunit *test, struct kwq_queue *q, int nt
 	err = kwq_start_handler(q, handle, 2, WQ_UNBOUND);
 	injected = !current->fail_nth;
 	current->fail_nth = 0;
-	/* Some that it did not get cmwq can do without. */
+	/* cmwq can do without some allocations. */
 	if (err) {
 		KUNIT_EXPECT_EQ(test, err, -ENOMEM);
 		KUNIT_EXPECT_PTR_EQ(test, q->workers, NULL);
@@ -786,7 +783,7 @@ static void no_memory_for_a_handler(struct kunit *test)
 	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
 	int nth, refused = 0;
 
-	/* K2: every allocation in turn, until none fails; that of the workers is ours */
+	/* K2: lets each allocation fail in turn, until none does; that of the workers is kwq's */
 	KUNIT_ASSERT_NOT_NULL(test, q);
 	for (nth = 1; start_without_memory(test, q, nth, &refused); nth++)
 		if (nth == 1)
@@ -804,8 +801,8 @@ static void no_memory_for_a_handler(struct kunit *test)
 
 /*
  * An object that is added and handled all the time
- * @wanted: adds so far
- * @seen: @wanted as the last handler that succeeded saw it
+ * @wanted: number of adds so far
+ * @seen: @wanted, as the last successful handler saw it
  */
 struct busy {
 	struct kwq_item item;
@@ -832,7 +829,7 @@ static s64 handle_busy(struct kwq_queue *queue, struct kwq_item *item)
 	if (atomic_inc_return(&busy->inside) > 1)
 		atomic_inc(&storm->twice);
 	wanted = atomic_read(&busy->wanted);
-	/* The rest of a failure's work is left to the next try. */
+	/* A failed call leaves the rest of the work to the next try. */
 	busy->runs++;
 	if (busy->runs % 5)
 		busy->seen = wanted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pollers are told in rounds of several holds of the lock (O8): pollers.c. Each of them
- * hears of what happens in the middle of a round (Q5). The callers pay: queue.c.
+ * Pollers are woken in rounds of several holds of the lock (O8): see pollers.c. Each poller
+ * learns of events in the middle of a round (Q5). Paying callers: see queue.c.
  */
 #include <kunit/test.h>
 #include <linux/kwq.h>
@@ -19,18 +19,18 @@ struct poller {
 	struct pollers_test *t;
 	int told;
 	__poll_t events;
-	bool idle;		/* nobody sleeps in this epoll */
+	bool idle;		/* no task sleeps in this epoll */
 };
 
-/* The list is in the order of @poller. */
+/* The list has the order of @poller. */
 struct pollers_test {
 	struct kwq_queue queue;
 	struct kwq_item item;
 	struct poller poller[NR_POLLERS];
 	struct poller late;
 	int told;
-	int goes_on;		/* so many calls have something happen again */
-	ktime_t wake_at;	/* by the time of the last call */
+	int goes_on;		/* so many calls cause another event */
+	ktime_t wake_at;	/* at the last call */
 };
 
 static int tell_poller(struct wait_queue_entry *entry, unsigned int mode, int flags, void *key)
@@ -71,7 +71,7 @@ static int pollers_test_init(struct kunit *test)
 	return 0;
 }
 
-/* As eventpoll, io_uring and poll() do, each in its way. */
+/* The ways in which eventpoll, io_uring and poll() leave the list. */
 static void leave(struct pollers_test *t, struct poller *poller)
 {
 	unsigned long flags;
@@ -100,7 +100,7 @@ static void pollers_test_exit(struct kunit *test)
 	kwq_queue_destroy(&t->queue);
 }
 
-/* The last to come is the first in the list. */
+/* The last poller to join is the first in the list. */
 static void all_come(struct pollers_test *t)
 {
 	int i = NR_POLLERS;
@@ -126,7 +126,7 @@ static void tell(struct pollers_test *t, u8 what)
 	spin_unlock_irqrestore(&t->queue.lock, flags);
 }
 
-/* Items are ready, and no hold has told of it. */
+/* Makes items ready without waking anyone. */
 static void tell_ready(struct pollers_test *t, u32 nr)
 {
 	unsigned long flags;
@@ -137,7 +137,7 @@ static void tell_ready(struct pollers_test *t, u32 nr)
 	spin_unlock_irqrestore(&t->queue.lock, flags);
 }
 
-/* One hold of the lock. Returns how many pollers it told. */
+/* Does one hold of the lock. Returns how many pollers it woke. */
 static int go_on(struct pollers_test *t)
 {
 	unsigned long flags;
@@ -151,7 +151,7 @@ static int go_on(struct pollers_test *t)
 	return told;
 }
 
-/* A round that does not end is a failure of the test, and not a hang. */
+/* An endless round fails the test, but does not hang it. */
 static void go_on_to_the_end(struct kunit *test)
 {
 	struct pollers_test *t = test->priv;
@@ -201,7 +201,7 @@ static void pollers_beside_the_bookmark_leave(struct kunit *test)
 	const int next = KWQ_POLLERS_PER_HOLD;
 	int i;
 
-	/* Q5 Q19: 0 ... 7 | 8 ... 24, and then 7 and 8 close their descriptors */
+	/* Q5 Q19: 0 ... 7 | 8 ... 24; then 7 and 8 close their descriptors */
 	all_come(t);
 	tell(t, KWQ_TELL_ROOM);
 	KUNIT_EXPECT_EQ(test, go_on(t), next);
@@ -216,7 +216,7 @@ static void poller_comes_in_a_round(struct kunit *test)
 {
 	struct pollers_test *t = test->priv;
 
-	/* Behind the bookmark: it has looked already. Before the bookmark it is told. */
+	/* Behind the bookmark it has looked already. Before the bookmark it is woken. */
 	all_come(t);
 	tell(t, KWQ_TELL_ROOM);
 	go_on(t);
@@ -235,7 +235,7 @@ static void event_in_a_round_reaches_all(struct kunit *test)
 	struct pollers_test *t = test->priv;
 	int i;
 
-	/* Q5 Q19: 0 ... 15 have heard of the first event only. */
+	/* Q5 Q19: 0 ... 15 have been woken for the first event only. */
 	all_come(t);
 	tell(t, KWQ_TELL_ROOM);
 	go_on(t);
@@ -273,7 +273,10 @@ static void end_is_told_at_once(struct kunit *test)
 	struct pollers_test *t = test->priv;
 	int i;
 
-	/* Q8: it tells everything, so nothing is told besides; exclusive ones hear of it, too. */
+	/*
+	 * Q8: one round tells everything, so no other event is told; it wakes exclusive
+	 * pollers, too.
+	 */
 	all_come_exclusively(t);
 	tell_ready(t, NR_POLLERS);
 	tell(t, KWQ_TELL_ROOM | KWQ_TELL_END);
@@ -300,7 +303,7 @@ static void each_item_wakes_an_exclusive_poller(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->poller[i].told, i <= 10);
 	KUNIT_EXPECT_EQ(test, t->late.told, 1);
 
-	/* More items than there are tasks, some of them while a round goes on */
+	/* More items than tasks, some of them made ready during a round */
 	tell_ready(t, 2);
 	go_on(t);
 	tell_ready(t, 20);
@@ -343,15 +346,15 @@ static void driver_leaves_pollers_to_the_timer(struct kunit *test)
 {
 	struct pollers_test *t = test->priv;
 
-	/* K1 Q5 O8: an add may be made where nothing may sleep. */
+	/* K1 Q5 O8: adds may come from contexts that cannot sleep. */
 	all_come(t);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->item), KWQ_ADDED);
 	kwq_test_wait_until(test, READ_ONCE(t->told) == NR_POLLERS);
-	/* So the first hold said, and the timer made the last one. */
+	/* The first hold set it, and the timer did the last hold. */
 	KUNIT_EXPECT_EQ(test, t->wake_at, 0);
 }
 
-/* The timers of others take all the time that there is for timers. */
+/* Timers of other queues use up the time for timers. */
 static void put_timer_off(struct pollers_test *t, ktime_t until)
 {
 	unsigned long flags;
@@ -378,7 +381,7 @@ static void caller_does_not_pay_for_all_others(struct kunit *test)
 {
 	struct pollers_test *t = test->priv;
 
-	/* O8: there is room again as soon as one is told. */
+	/* O8: each wake-up makes room again. */
 	put_timer_off(t, NEVER);
 	all_come(t);
 	t->goes_on = 100 * NR_POLLERS;

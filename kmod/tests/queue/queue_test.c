@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The queue as drivers use it: <linux/kwq.h> on a manual clock, and where the
- * hrtimer is what is tested, on a real one.
+ * The queue as drivers use it: <linux/kwq.h> on a manual clock, and tests of the hrtimer on
+ * a real clock.
  */
 #include <kunit/test.h>
 #include <linux/cpumask.h>
@@ -87,7 +87,7 @@ static int add_at(struct kwq_queue *queue, struct kwq_item *item, ktime_t when)
 	});
 }
 
-/* The next hand-out is @item, or the error @item. */
+/* The next hand-out is @item, which may be an error pointer. */
 #define EXPECT_GET(test, queue, item) \
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(queue), (struct kwq_item *)(item))
 
@@ -121,7 +121,7 @@ static void add_get_done(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
 }
 
-/* Q2: the lock that it would wait for is held by the test. */
+/* Q2: the test holds the lock, for which the add would wait. */
 static void coalesced_add_takes_no_lock(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -191,7 +191,7 @@ static void done_and_get_does_both(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->a, KTIME_MAX), &t->b);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 
-	/* Q6: what fails hands nothing out. */
+	/* Q6: a call that fails hands nothing out. */
 	kwq_add(q, &t->c);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->a, KTIME_MAX),
 			    ERR_PTR(-ENOENT));
@@ -202,7 +202,7 @@ static void done_and_get_does_both(struct kunit *test)
 	kwq_add(q, &t->b);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->b, KTIME_MAX), &t->b);
 
-	/* Done, even if there is nothing to get; and who waits for that learns of it. */
+	/* It is finished even if there is nothing to get, and drainers learn of it. */
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->b, 0), TIMED_OUT);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
 	kwq_shut_down(q);
@@ -304,7 +304,7 @@ static void wrong_options_are_refused(struct kunit *test)
 	struct queue_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* K1: nothing is changed, be the item idle, processing, or the queue shut down */
+	/* K1: nothing changes, whether the item is idle or processing or the queue shut down */
 	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &p->options), -EINVAL);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	kwq_add(q, &t->a);
@@ -354,7 +354,7 @@ static void no_delay_is_an_add(struct kunit *test)
 	struct queue_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* D1 D3: it leaves the waiting alone. */
+	/* D1 D3: it does not change the waiting. */
 	kwq_add_after(q, &t->a, 10);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
@@ -499,7 +499,7 @@ static ktime_t test_clock(void)
 	return test_time;
 }
 
-/* The timer's callback, on a clock that stands meanwhile. */
+/* The timer's callback, while the clock stands still. */
 static void run_timer(struct queue_test *t)
 {
 	test_time = t->queue.manual_now;
@@ -511,7 +511,7 @@ static void timer_makes_nothing_ready_early(struct kunit *test)
 	struct queue_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* D5: an interrupt that comes for one does not take the next along. */
+	/* D5: an interrupt for one item does not expire the next one, too. */
 	add_at(q, &t->a, 100);
 	add_at(q, &t->b, 101);
 	q->manual_now = 99;
@@ -535,7 +535,7 @@ static void backlog_leaves_room_between_its_runs(struct kunit *test)
 	ktime_t resume;
 	int i;
 
-	/* D6: a manual clock stands still, so a run takes the least there is. */
+	/* D6: a manual clock stands still, so a run has the shortest duration. */
 	for (i = 0; i < NR_OF_RUNS; i++)
 		add_at(q, &items[i], 10);
 	KUNIT_EXPECT_EQ(test, q->armed, 10);
@@ -545,7 +545,7 @@ static void backlog_leaves_room_between_its_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(q), ITEMS_PER_RUN);
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 
-	/* What else becomes due comes no sooner. */
+	/* Other due items come no sooner. */
 	add_at(q, &t->a, 15);
 	KUNIT_EXPECT_EQ(test, q->armed, resume);
 	q->manual_now = resume;
@@ -558,7 +558,7 @@ static void backlog_leaves_room_between_its_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_OF_RUNS + 1);
 	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 
-	/* And the backlog is forgotten once it is over. */
+	/* The backlog is over, and has no effect any more. */
 	add_at(q, &t->b, resume + 1);
 	KUNIT_EXPECT_EQ(test, q->armed, resume + 1);
 }
@@ -569,7 +569,7 @@ static void timer_that_is_put_off_comes_in_its_slot(struct kunit *test)
 	struct kwq_queue *q = &t->queue;
 	ktime_t slot;
 
-	/* O8: others have worked for so long that this one has to wait. */
+	/* O8: other timers have worked for so long that this one has to wait. */
 	add_at(q, &t->a, 10);
 	q->manual_now = 20;
 	t->pace.paid = 20 + KWQ_PACE_DEBT_NS + 1;
@@ -578,7 +578,7 @@ static void timer_that_is_put_off_comes_in_its_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 	KUNIT_EXPECT_EQ(test, q->armed, slot);
 
-	/* It is in vain if others still do. */
+	/* The slot is in vain if they still work. */
 	q->manual_now = slot;
 	t->pace.paid += 10 * KWQ_PACE_DEBT_NS;
 	slot = t->pace.paid;
@@ -591,7 +591,7 @@ static void timer_that_is_put_off_comes_in_its_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, q->put_off, 0);
 
-	/* With nothing due it takes no slot. */
+	/* With nothing due it reserves no slot. */
 	t->pace.paid = KTIME_MAX;
 	slot = t->pace.last;
 	add_at(q, &t->b, q->manual_now + 1);
@@ -607,7 +607,7 @@ static void crowd_has_one_hold_each(struct kunit *test)
 	struct kwq_item *items = make_items(test, NR_OF_RUNS);
 	int i;
 
-	/* O8: somebody else waits for a slot. */
+	/* O8: another timer waits for a slot. */
 	for (i = 0; i < NR_OF_RUNS; i++)
 		add_at(q, &items[i], 10);
 	q->manual_now = 20;
@@ -618,14 +618,14 @@ static void crowd_has_one_hold_each(struct kunit *test)
 
 /* ---- Who is woken ---- */
 
-/* Somebody on a wait list who only counts. */
+/* A waiter that only counts its wake-ups. */
 struct sleeper {
 	struct wait_queue_entry entry;
 	struct kwq_core *core;
 	int wakes;
 	__poll_t events;
-	u64 readied;		/* by the time of the last wake-up */
-	u64 most;		/* moved in one hold of the lock */
+	u64 readied;		/* at the last wake-up */
+	u64 most;		/* most items moved in one hold of the lock */
 	int holds;		/* that moved something */
 };
 
@@ -641,7 +641,7 @@ static int wake_sleeper(struct wait_queue_entry *entry, unsigned int mode,
 	s->most = max(s->most, moved);
 	if (moved)
 		s->holds++;
-	/* A getter would take itself off, a poller would stay. */
+	/* A getter would leave the list; a poller would stay. */
 	if (entry->flags & WQ_FLAG_EXCLUSIVE)
 		list_del_init(&entry->entry);
 	return 1;
@@ -677,7 +677,7 @@ static void run_lets_others_in_between_its_holds(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, q->expiring);
 }
 
-/* All of them are due, and the run has one hold: another timer waits for its slot. */
+/* All items are due, and the run has one hold, because another timer waits for its slot. */
 static void make_ready_in_one_hold(struct queue_test *t, struct kwq_item *items, int nr)
 {
 	struct kwq_queue *q = &t->queue;
@@ -734,7 +734,7 @@ static void each_ready_item_wakes_one_getter(struct kunit *test)
 	EXPECT_GET(test, q, &t->b);
 	kwq_done(q, &t->b);
 	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 3);
-	/* an add for a time that has come; (waiting: nobody) */
+	/* an add for a time that has come (waiting: none) */
 	kwq_add_after(q, &t->b, 10);
 	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 3);
 	add_at(q, &t->c, 0);
@@ -743,7 +743,7 @@ static void each_ready_item_wakes_one_getter(struct kunit *test)
 	kwq_remove(q, &t->c);
 	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 4);
 	KUNIT_EXPECT_EQ(test, kwq_test_nr_sleepers(&q->getters), 2);
-	/* And a shut down wakes all that are left (Q8). */
+	/* A shut down wakes all that are left (Q8). */
 	kwq_shut_down(q);
 	KUNIT_EXPECT_EQ(test, total_wakes(s, 6), 6);
 }
@@ -837,7 +837,7 @@ static void shut_down_drops_all_that_waits(struct kunit *test)
 	struct kwq_item *items = make_items(test, NR_BACKLOG);
 	int i;
 
-	/* Q8 Q10: more than are dropped in one hold */
+	/* Q8 Q10: more items than one hold drops */
 	for (i = 0; i < NR_BACKLOG; i++)
 		add_at(q, &items[i], 10);
 	kwq_shut_down(q);
@@ -853,7 +853,7 @@ static void shut_down_queue_wakes_only_for_a_reason(struct kunit *test)
 	struct sleeper s;
 	int i;
 
-	/* Q5, Q8: each of these was a wake-up of everyone once */
+	/* Q5, Q8: each of these woke everyone once */
 	kwq_add(q, &t->a);
 	kwq_add(q, &t->b);
 	kwq_try_get(q);
@@ -939,7 +939,7 @@ static void blocked_getters_share_the_items(struct kunit *test)
 	kwq_add(q, &t->a);
 	kwq_add(q, &t->c);
 	kwq_add(q, &t->d);
-	/* If a was handed out before its second add it is still owed. */
+	/* If a was handed out before its second add, it is ready again. */
 	join_getters(test, g, 4);
 	KUNIT_EXPECT_EQ(test, nr_that_got(g, 4, &t->a), 1);
 	KUNIT_EXPECT_EQ(test, nr_that_got(g, 4, &t->b), 1);
@@ -1006,7 +1006,7 @@ static void shut_down_wakes_a_crowd(struct kunit *test)
 	struct kwq_queue *q = &t->queue;
 	struct getter *g = kunit_kcalloc(test, NR_CROWD, sizeof(*g), GFP_KERNEL);
 
-	/* Q8 O8: more than the holds of the shut down wake */
+	/* Q8 O8: more waiters than the holds of the shut down wake */
 	KUNIT_ASSERT_NOT_NULL(test, g);
 	start_getters(test, q, g, NR_CROWD, KTIME_MAX);
 	kwq_shut_down(q);
@@ -1037,7 +1037,7 @@ static void crowd_shares_the_items_of_one_hold(struct kunit *test)
 	struct getter *g = kunit_kcalloc(test, NR_CROWD, sizeof(*g), GFP_KERNEL);
 	int i;
 
-	/* Q5 O8: each gets one, though a single hold makes all of them ready. */
+	/* Q5 O8: each getter gets an item, though a single hold makes all of them ready. */
 	KUNIT_ASSERT_NOT_NULL(test, g);
 	start_getters(test, q, g, NR_CROWD, KTIME_MAX);
 	make_ready_in_one_hold(t, items, NR_CROWD);
@@ -1070,7 +1070,7 @@ static void getters_deadline_comes(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, g);
 	start_getters(test, q, g, 1, 100);
 	kwq_queue_advance(q, 99);
-	/* It has looked at the clock when it sleeps again. */
+	/* When it sleeps again, it has read the clock. */
 	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->getters) == 1);
 	kwq_queue_advance(q, 100);
 	join_getters(test, g, 1);
@@ -1102,7 +1102,7 @@ static void signal_takes_no_item_with_it(struct kunit *test)
 	struct getter *g = kunit_kcalloc(test, 2, sizeof(*g), GFP_KERNEL);
 	int i, got;
 
-	/* Q5: one gets the item, be it the one that was to leave. */
+	/* Q5: one getter gets the item, perhaps the one that was about to leave. */
 	KUNIT_ASSERT_NOT_NULL(test, g);
 	for (i = 0; i < NR_SIGNALS; i++) {
 		start_getters(test, q, g, 2, KTIME_MAX);
@@ -1229,7 +1229,7 @@ static void drains_wait_until_all_is_done(struct kunit *test)
 	struct kwq_queue *q = &t->queue;
 	struct drainer *d;
 
-	/* Q9: while a is ready, processing, queued again, processing again */
+	/* Q9: while a is ready, processing, ready again and processing again */
 	kwq_add(q, &t->a);
 	d = start_drainers(test, q, 3, KTIME_MAX);
 	EXPECT_GET(test, q, &t->a);
@@ -1246,7 +1246,7 @@ static void drain_waits_for_what_turns_ready(struct kunit *test)
 	struct kwq_queue *q = &t->queue;
 	struct drainer *d;
 
-	/* Q9: client-go's can return while the item is queued. */
+	/* Q9: client-go's drain can return while the item is in the queue. */
 	kwq_add(q, &t->a);
 	EXPECT_GET(test, q, &t->a);
 	kwq_add(q, &t->a);
@@ -1334,7 +1334,7 @@ static void signal_ends_a_drain(struct kunit *test)
 
 #define NR_DESTROYS	200
 
-/* Finishes one item after the other, each of a queue that may go at once. */
+/* Finishes items one after the other, each of a queue that may be destroyed at once. */
 struct finisher {
 	struct kwq_test_thread thread;
 	struct completion go;
@@ -1363,8 +1363,8 @@ static void destroy_right_after_a_drain(struct kunit *test)
 	int i, err = 0;
 
 	/*
-	 * Q9: the drain is woken under the lock, so the done that woke it is
-	 * over when destroy has had the lock. KASAN sees it if not.
+	 * Q9: the drain is woken under the lock. So the done that woke it is over once
+	 * destroy has taken the lock. Otherwise KASAN would report it.
 	 */
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	init_completion(&f->go);
@@ -1449,7 +1449,7 @@ static void configuration_can_be_read_back(struct kunit *test)
 	kwq_read_config(&t->queue, config);
 	KUNIT_EXPECT_MEMEQ(test, config, &retry_config, sizeof(*config));
 
-	/* What is refused changes nothing. */
+	/* A refused configuration changes nothing. */
 	config->dead_after = 77;
 	config->limiters[0].u.exponential.base = 0;
 	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, config), -EINVAL);
@@ -1487,7 +1487,7 @@ static void bucket_is_filled_by_the_queues_clock(struct kunit *test)
 		} },
 	};
 
-	/* L4: from one rate to another, too. */
+	/* L4: also between two rates. */
 	kwq_queue_advance(q, 1000);
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), KWQ_ADDED);
@@ -1505,7 +1505,7 @@ static void kick_is_for_the_dead(struct kunit *test)
 	struct queue_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* L11: idle, waiting, ready, processing, to be dead: none of them is. */
+	/* L11: no item is dead while idle, waiting, ready, processing or about to die. */
 	kwq_configure(q, &retry_config);
 	KUNIT_EXPECT_EQ(test, kick(q, &t->a), -ENOENT);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
@@ -1601,7 +1601,7 @@ static void real_clocks_jitter_is_by_chance(struct kunit *test)
 	}
 	KUNIT_EXPECT_GE(test, shortest, begun + HOUR);
 	KUNIT_EXPECT_LT(test, longest, kwq_queue_now(q) + 2 * HOUR);
-	/* 16 dice of 2^32 sides that all show the same are broken. */
+	/* 16 random numbers of 32 bits are never all equal by chance. */
 	KUNIT_EXPECT_GT(test, longest - shortest, kwq_queue_now(q) - begun);
 	kwq_shut_down(q);
 	kwq_queue_destroy(q);
@@ -1742,7 +1742,7 @@ static struct kunit_suite queue_test_suite = {
 
 /* ---- A real clock ---- */
 
-/* So long that only an item that hangs is not got, with -ETIMEDOUT. */
+/* Long enough that -ETIMEDOUT means that an item hangs. */
 static ktime_t soon(struct kwq_queue *queue)
 {
 	return kwq_queue_now(queue) + KWQ_TEST_HANGS_SECONDS * NSEC_PER_SEC;
@@ -1808,7 +1808,7 @@ static void delayed_item_is_not_early(struct kunit *test)
 	}
 }
 
-/* A timer whose callback is about to return cannot be taken off. */
+/* A timer cannot be cancelled while its callback is about to return. */
 static void let_callback_return(struct kwq_queue *queue)
 {
 	while (hrtimer_callback_running(&queue->timer))
@@ -1871,7 +1871,7 @@ static void timer_is_armed_anew_by_a_postponement(struct kunit *test)
 		.flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE,
 		.time = U64_MAX,
 	});
-	/* D7: nothing is ever due then. */
+	/* D7: nothing is ever due at that time. */
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
@@ -1905,7 +1905,7 @@ static void drain_times_out_by_itself(struct kunit *test)
 	KUNIT_EXPECT_GE(test, kwq_queue_now(q), deadline);
 }
 
-/* Whether all got a time that was still to come. */
+/* Returns whether all items got a time in the future. */
 static bool add_all(struct kwq_queue *queue, struct kwq_item *items,
 		    const ktime_t *due, int nr)
 {
@@ -1931,7 +1931,7 @@ static void many_times_come_in_order(struct kunit *test)
 	struct rnd_state rnd;
 	int i;
 
-	/* D4 D5: on a machine that is slow, with more of a lead. */
+	/* D4 D5: on a slow machine it tries again with more time. */
 	KUNIT_ASSERT_NOT_NULL(test, due);
 	prandom_seed_state(&rnd, 5);
 	for (;;) {
@@ -1967,7 +1967,7 @@ static void large_backlog(struct kunit *test)
 	struct kwq_item *item;
 	int i;
 
-	/* D4 D6: if it is due before all are added, the order is the same. */
+	/* D4 D6: if an item is due before all are added, the order is the same. */
 	KUNIT_ASSERT_NOT_NULL(test, s);
 	sleeper_init(s, q);
 	add_wait_queue(&q->getters, &s->entry);
@@ -1993,7 +1993,7 @@ static void each_due_item_wakes_a_getter(struct kunit *test)
 	struct getter *g = kunit_kcalloc(test, 3, sizeof(*g), GFP_KERNEL);
 	ktime_t due;
 
-	/* Q5 D6: one expiry makes all three ready. */
+	/* Q5 D6: one expiry makes all three items ready. */
 	KUNIT_ASSERT_NOT_NULL(test, g);
 	start_getters(test, q, g, 3, KTIME_MAX);
 	due = kwq_queue_now(q) + 10 * NSEC_PER_MSEC;
@@ -2009,8 +2009,8 @@ static void each_due_item_wakes_a_getter(struct kunit *test)
 #define NR_TIMERS	300
 
 /*
- * Adds with a short delay, on another processor: the timer fires where it was
- * armed, and shall not fire where the queue is destroyed.
+ * Adds with a short delay on another processor. The timer fires on the processor where it
+ * was armed, which should not be the one where the queue is destroyed.
  */
 struct armer {
 	struct kwq_test_thread thread;
@@ -2027,13 +2027,13 @@ static void arm_timers(void *data)
 	prandom_seed_state(&rnd, 7);
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_last(cpu_online_mask)));
 	while (!READ_ONCE(armer->stop) && !signal_pending(current)) {
-		/* Made ready by who handed it over. */
+		/* Initialised by the task that handed it over. */
 		victim = smp_load_acquire(&armer->victim);
 		if (victim) {
 			kwq_add_after(&victim->queue, &victim->a,
 				      prandom_u32_state(&rnd) %
 				      (100 * NSEC_PER_USEC));
-			/* Not touched any more. */
+			/* Does not touch it any more. */
 			smp_store_release(&armer->victim, NULL);
 		}
 		cond_resched();
@@ -2046,7 +2046,7 @@ static void destroy_with_the_timer_about_to_fire(struct kunit *test)
 	struct queue_test *victim;
 	int i;
 
-	/* KASAN and debug objects see it if the timer outlives the queue. */
+	/* KASAN and debug objects report a timer that outlives its queue. */
 	if (num_online_cpus() == 1)
 		kunit_skip(test, "needs two processors");
 	KUNIT_ASSERT_NOT_NULL(test, armer);
@@ -2063,10 +2063,10 @@ static void destroy_with_the_timer_about_to_fire(struct kunit *test)
 		kwq_add_after(&victim->queue, &victim->b, HOUR);
 		/* Pairs with the load in arm_timers(). */
 		smp_store_release(&armer->victim, victim);
-		/* Pairs with the store there. */
+		/* Pairs with the store in arm_timers(). */
 		while (smp_load_acquire(&armer->victim))
 			cond_resched();
-		/* Somewhere around the time that it fires. */
+		/* About the time at which it fires. */
 		ndelay(i % 100 * NSEC_PER_USEC);
 		kwq_queue_destroy(&victim->queue);
 		memset(victim, 0x6b, sizeof(*victim));
@@ -2087,8 +2087,8 @@ static void destroy_with_the_timer_about_to_fire(struct kunit *test)
 struct work {
 	struct kwq_item item;
 	atomic_t running;
-	atomic_t wanted;	/* how often it was added */
-	int seen;		/* of them when it was last processed */
+	atomic_t wanted;	/* number of adds */
+	int seen;		/* value of @wanted when it was last processed */
 };
 
 struct crowd {
@@ -2097,7 +2097,7 @@ struct crowd {
 	struct kwq_test_thread worker[NR_WORKERS];
 	struct kwq_test_thread adder[NR_ADDERS];
 	atomic_t seed;
-	atomic_t twice;		/* hand-outs of what somebody had */
+	atomic_t twice;		/* hand-outs of items that were processing already */
 	atomic_t failed;
 };
 
@@ -2167,7 +2167,7 @@ static void add_while_the_getter_goes_to_sleep(struct kunit *test)
 	unsigned long end;
 	int i;
 
-	/* Q5: there is one getter, so nobody makes up for a lost wake-up. */
+	/* Q5: there is only one getter, so no other one hides a lost wake-up. */
 	KUNIT_ASSERT_NOT_NULL(test, pong);
 	pong->queue = &t->queue;
 	kwq_test_thread_start(test, &pong->thread, get_and_count, pong);
@@ -2181,7 +2181,7 @@ static void add_while_the_getter_goes_to_sleep(struct kunit *test)
 			KUNIT_FAIL(test, "item %d lies ready", i);
 			break;
 		}
-		/* So that the add comes now earlier, now later. */
+		/* Varies the time of the add. */
 		ndelay(i % 64 * 100);
 	}
 	kwq_shut_down(&t->queue);
@@ -2211,7 +2211,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 				      crowd);
 	for (i = 0; i < NR_ADDERS; i++)
 		kwq_test_thread_join(test, &crowd->adder[i]);
-	/* What waits would be dropped. */
+	/* A shut down would drop waiting items. */
 	kwq_test_wait_until(test, !nr_waiting(&crowd->queue));
 	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(&crowd->queue,
 						       soon(&crowd->queue)),
@@ -2252,7 +2252,7 @@ static void see_changes(void *data)
 	}
 }
 
-/* Q4: nothing but the add orders the change and the look, and most adds coalesce. */
+/* Q4: only the add orders the change before the look, and most adds coalesce. */
 static void change_before_an_add_is_seen(struct kunit *test)
 {
 	struct changes *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
@@ -2265,7 +2265,7 @@ static void change_before_an_add_is_seen(struct kunit *test)
 	for (n = 1; n <= NR_CHANGES; n++) {
 		WRITE_ONCE(c->changed, n);
 		kwq_add(&c->queue, &c->item);
-		/* So that each in turn is the last that there is. */
+		/* Lets each item in turn be the last one. */
 		if (n % 8 == 0) {
 			kwq_test_wait_until(test, READ_ONCE(c->seen) == n);
 			if (READ_ONCE(c->seen) != n)
