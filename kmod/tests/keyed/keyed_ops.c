@@ -33,7 +33,7 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
-/* One call in a hold of its own. */
+/* Makes one call in a hold of the lock. */
 #define LOCKED(keyed, call)					\
 ({								\
 	ktime_t __maybe_unused now = kwq_queue_now(&(keyed)->queue); \

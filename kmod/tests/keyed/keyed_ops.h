@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What a batch does with one entry, for tests below the device.
- */
+/* The operations of batch entries, for tests below the device. */
 #ifndef KWQ_TESTS_KEYED_OPS_H
 #define KWQ_TESTS_KEYED_OPS_H
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Keys and handles, below the device: keyed.c and handle.c on a manual clock.
- */
+/* Keys and handles, below the device: keyed.c and handle.c on a manual clock. */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -38,7 +36,7 @@ static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
 static const struct kwq_waiter at_once = { .nonblock = true };
 static const struct kwq_waiter for_ever = { .deadline = KTIME_MAX };
 
-/* The queue of a test, and two handles of it. */
+/* Makes the queue of a test, and two handles. */
 static void make(struct kunit *test, enum kwq_clock clock,
 		 const struct kwq_limits *limits)
 {
@@ -124,7 +122,7 @@ static int add_after(struct keyed_test *t, const struct kwq_key *key, u64 delay)
 	});
 }
 
-/* Fetches up to @nr items that are ready into @t->got. */
+/* Fetches up to @nr ready items into @t->got. */
 static int fetch(struct keyed_test *t, struct kwq_handle *handle, u32 nr)
 {
 	t->fetch = (struct kwq_fetch){
@@ -136,7 +134,7 @@ static int fetch(struct keyed_test *t, struct kwq_handle *handle, u32 nr)
 	return kwq_handle_fetch(handle, &t->fetch, &at_once);
 }
 
-/* Fetches one item; its key, or why there is none. */
+/* Fetches one item. Returns its key, or the error as a string. */
 static const char *fetch_one(struct keyed_test *t, struct kwq_handle *handle)
 {
 	switch (fetch(t, handle, 1)) {
@@ -160,7 +158,7 @@ static int done(struct keyed_test *t, struct kwq_handle *handle)
 	return kwq_handle_done(handle, t->got[0].ticket, 0);
 }
 
-/* A key that is too long for an item of the common size. */
+/* A key that does not fit into an item of the common size. */
 #define LONG_KEY KEY("0123456789012345678901234567890123456789.")
 
 static u32 size_of(struct keyed_test *t, u32 key_len)
@@ -168,7 +166,7 @@ static u32 size_of(struct keyed_test *t, u32 key_len)
 	return kwq_item_bytes(t->keyed, key_len);
 }
 
-/* How many items there are, by every count. */
+/* Checks the number of items, in every counter. */
 #define EXPECT_ITEMS(test, t, nr)					\
 do {									\
 	KUNIT_EXPECT_EQ(test, (t)->keyed->nr_items, nr);		\
@@ -183,7 +181,7 @@ static void expect_no_pages(struct kunit *test, const struct kwq_table *table)
 	KUNIT_EXPECT_PTR_EQ(test, table->unused, NULL);
 }
 
-/* No item, and no memory of one (Q10). */
+/* Checks that there is no item and no memory of one (Q10). */
 static void expect_empty(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -208,7 +206,7 @@ static void equal_keys_are_one_item(struct kunit *test)
 	EXPECT_ITEMS(test, t, 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, size_of(t, 3));
 
-	/* And its own copy of the bytes. */
+	/* The item has its own copy of the bytes. */
 	memset(other, 'x', sizeof(other));
 	EXPECT_FETCH(test, t, t->x, "key");
 	EXPECT_FETCH(test, t, t->x, NOTHING);
@@ -243,7 +241,7 @@ static void keys_that_differ(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, &p->b), KWQ_COALESCED);
 	EXPECT_ITEMS(test, t, 2);
 
-	/* They come out as they went in, one behind the other. */
+	/* They come out in order, with their keys packed. */
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
 	KUNIT_EXPECT_EQ(test, t->got[0].key_len, p->a.len);
 	KUNIT_EXPECT_EQ(test, t->got[1].key_len, p->b.len);
@@ -284,7 +282,7 @@ static void many_keys(struct kunit *test)
 	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
 	int i, n, wrong = 0;
 
-	/* Q1 Q2: while the table grows, and with NULs in front */
+	/* Q1 Q2: while the table grows, with NULs in the keys */
 	for (i = 0; i < NR_MANY; i++) {
 		bytes = cpu_to_be32(i);
 		wrong += add(t, &key) != KWQ_ADDED;
@@ -312,7 +310,7 @@ static void many_keys(struct kunit *test)
 	expect_empty(test);
 }
 
-/* More than there are buckets: a bucket does not make keys equal. */
+/* More than there are buckets: a common bucket does not make keys equal. */
 #define NR_LENGTHS	600
 
 static void keys_of_many_lengths(struct kunit *test)
@@ -333,7 +331,7 @@ static void keys_of_many_lengths(struct kunit *test)
 	expect_empty(test);
 }
 
-/* The keys are told apart by their bytes, and not by where they are found. */
+/* Keys with equal hashes are distinguished by their bytes. */
 static void keys_of_one_hash(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -365,7 +363,7 @@ static void keys_of_one_hash(struct kunit *test)
 	expect_empty(test);
 }
 
-/* As many items as lie ready for it are made in a hold of the lock, and no more. */
+/* A hold of the lock makes as many items as were allocated for it, and no more. */
 static void many_items_in_one_hold(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -393,7 +391,7 @@ static void many_items_in_one_hold(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, stock.small, NULL);
 	EXPECT_ITEMS(test, t, nr);
 
-	/* What is not used up goes. */
+	/* Unused items are freed. */
 	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, keyed, &key, NR_MANY));
 	kwq_stock_empty(&stock, keyed);
 	for (i = 0; i < nr; i++) {
@@ -404,7 +402,7 @@ static void many_items_in_one_hold(struct kunit *test)
 	expect_empty(test);
 }
 
-/* More tickets than there are buckets, finished last first, and not by who has not got them. */
+/* More tickets than buckets, finished in reverse order; the other handle cannot finish them. */
 static void many_tickets_in_any_order(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -433,7 +431,7 @@ static void many_tickets_in_any_order(struct kunit *test)
 	expect_empty(test);
 }
 
-/* Who keeps one ticket of so many has his tickets in as many buckets as others have. */
+/* A consumer that keeps one ticket out of many fills as many buckets as others do. */
 static void tickets_that_are_kept_are_scattered(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -443,7 +441,7 @@ static void tickets_that_are_kept_are_scattered(struct kunit *test)
 	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
 	int i, len, longest = 0;
 
-	/* Their lowest bits say where they are told apart, and are equal. */
+	/* These tickets are equal in their lowest bits, by which buckets are selected. */
 	for (i = 0; i < KWQ_TABLE_MIN * KWQ_TABLE_MIN; i++) {
 		bytes = cpu_to_be32(i);
 		add(t, &key);
@@ -459,11 +457,11 @@ static void tickets_that_are_kept_are_scattered(struct kunit *test)
 			len++;
 		longest = max(longest, len);
 	}
-	/* Not in ages by chance. */
+	/* Far beyond what chance would produce. */
 	KUNIT_EXPECT_LT(test, longest, KWQ_TABLE_MIN / 3);
 }
 
-/* Where nobody gets the table what it lacks its buckets fill up, and not for ever. */
+/* If nobody gives the table pages, its buckets fill up to a limit. */
 static void no_more_keys_than_can_be_found(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -500,7 +498,7 @@ static void no_more_keys_than_can_be_found(struct kunit *test)
 	expect_empty(test);
 }
 
-/* A page that was wanted, and is not any more, is not asked for again and again. */
+/* A page that is no longer wanted is not allocated again and again. */
 static void pages_not_wanted_any_more(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -537,7 +535,7 @@ static void trace_shows_the_keys_beginning(struct kunit *test)
 	struct kwq_queue *q = &t->keyed->queue;
 	char buf[KWQ_TRACE_TEXT];
 
-	/* M5: what could forge a field or a line is a dot. */
+	/* M5: bytes that could forge a field or a line become dots. */
 	add(t, KEY("a\0b\n\x7f\xff =\\"));
 	memset(buf, '#', sizeof(buf));
 	kwq_trace_key(q, kwq_core_peek(&q->core), buf);
@@ -627,7 +625,7 @@ static void shut_down_and_empty_holds_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, KEY("e")), -ESHUTDOWN);
 	EXPECT_ITEMS(test, t, 2);
 
-	/* a turns ready at its done and is fetched behind b. */
+	/* a becomes ready at its done and is fetched after b. */
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_REQUEUED);
 	EXPECT_FETCH(test, t, t->x, "b");
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
@@ -640,13 +638,13 @@ static void shut_down_and_empty_holds_nothing(struct kunit *test)
 
 static int nr_left_behind;
 
-/* Stands in for kwq_keyed_drop_elsewhere(), and drops nothing. */
+/* Replaces kwq_keyed_drop_elsewhere(), and drops nothing. */
 static void leave_behind(struct kwq_keyed *keyed)
 {
 	nr_left_behind++;
 }
 
-/* As many items as are dropped in several holds. */
+/* More items than one hold drops. */
 #define MANY_HOLDS	(4 * KWQ_ITEMS_PER_HOLD)
 
 static void add_waiting(struct kunit *test, u32 nr)
@@ -662,7 +660,7 @@ static void add_waiting(struct kunit *test, u32 nr)
 	}
 }
 
-/* Calls something as a thread that was killed does. */
+/* Calls @fn in a thread that was killed. */
 static void call_killed(struct kunit *test, void (*fn)(struct kwq_keyed *keyed))
 {
 	struct keyed_test *t = test->priv;
@@ -699,7 +697,7 @@ static void killed_call_drops_no_more_than_one_hold(struct kunit *test)
 	unsigned long flags;
 	int n;
 
-	/* Q9: not even if the signal is there before. */
+	/* Q9: also if the signal is pending before the call. */
 	add_waiting(test, MANY_HOLDS);
 	call_killed(test, kwq_keyed_shut_down);
 	KUNIT_EXPECT_EQ(test, nr_left_behind, 1);
@@ -708,7 +706,7 @@ static void killed_call_drops_no_more_than_one_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_left_behind, 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, MANY_HOLDS - 2 * KWQ_ITEMS_PER_HOLD);
 
-	/* Q10: and the rest goes all the same. One runs at most, and one is pending. */
+	/* Q10: the rest is dropped all the same. At most one work runs, and one is pending. */
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	for (n = 0; n < 3; n++)
 		kwq_keyed_drop_elsewhere(t->keyed);
@@ -721,7 +719,7 @@ static void closed_queue_is_dropped_and_freed(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* O6 Q10: what drops the rest has the queue, and then frees it. */
+	/* O6 Q10: the work that drops the rest keeps the queue until it is freed. */
 	add_waiting(test, MANY_HOLDS);
 	call_killed(test, kwq_keyed_shut_down);
 	kwq_keyed_drop_elsewhere(t->keyed);
@@ -743,20 +741,20 @@ static void limit_of_items(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_after(t, KEY("c"), 10), -ENOSPC);
 	EXPECT_ITEMS(test, t, 2);
 
-	/* What is there already can be added, */
+	/* Existing keys can still be added, */
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_COALESCED);
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_DIRTIED);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), -ENOSPC);
 
-	/* and what goes makes room: by a remove, */
+	/* and room comes back: by a remove, */
 	kwq_keyed_remove(t->keyed, KEY("b"), 0);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("c")), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), -ENOSPC);
-	/* not by a done of what is dirty, */
+	/* not by a done of a dirty item, */
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_REQUEUED);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), -ENOSPC);
-	/* but by one that finishes. */
+	/* but by a done that finishes an item. */
 	EXPECT_FETCH(test, t, t->x, "c");
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, add(t, KEY("d")), KWQ_ADDED);
@@ -784,7 +782,7 @@ static void limit_of_bytes(struct kunit *test)
 	expect_empty(test);
 }
 
-/* O9: what the allocator takes for it, not what was asked for. */
+/* O9: an item counts what the allocator uses, not what was requested. */
 static void item_counts_what_it_takes(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -800,7 +798,7 @@ static void item_counts_what_it_takes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, size_of(t, 1), size_of(t, t->keyed->small_key_max));
 }
 
-/* O9: and it is counted when it comes and when it goes. */
+/* O9: a table's pages count while it has them. */
 static void tables_count(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -856,7 +854,7 @@ static void dropped_items_make_room(struct kunit *test)
 	struct kwq_key key = { &byte, 1 };
 	int i;
 
-	/* Q8 Q10 O4: more than one hold's worth */
+	/* Q8 Q10 O4: more items than one hold drops */
 	for (i = 0; i < 256; i++) {
 		byte = i;
 		add_after(t, &key, 10);
@@ -875,7 +873,7 @@ static void tickets_are_never_used_again(struct kunit *test)
 	u64 last = 0;
 	int i;
 
-	/* O3: neither by other items nor by other handles */
+	/* O3: not for other items, and not for other handles */
 	add(t, KEY("b"));
 	for (i = 0; i < 10; i++) {
 		add(t, KEY("a"));
@@ -929,7 +927,7 @@ static void tickets_in_any_order(struct kunit *test)
 		add(t, &key);
 	}
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, NR_GOT), NR_GOT);
-	/* 37 and 64 have no divisor in common. */
+	/* 37 and 64 have no common divisor. */
 	for (i = 0; i < NR_GOT; i++)
 		KUNIT_EXPECT_EQ(test,
 				kwq_handle_done(t->x,
@@ -956,7 +954,7 @@ static void done_by_key(struct kunit *test)
 			KWQ_REQUEUED | KWQ_STILL_WAITING);
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), KWQ_STILL_WAITING);
-	/* Its ticket went with it. */
+	/* Its ticket is stale. */
 	KUNIT_EXPECT_EQ(test, done(t, t->x), -ESTALE);
 }
 
@@ -978,7 +976,7 @@ static void fetch_takes_what_fits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->fetch.keys_len, 2);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "ab##", 4);
 
-	/* f would fit, but it is not its turn. */
+	/* f would fit, but the one before it does not. */
 	t->fetch.max_keys = 3;
 	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once), 1);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "cde#", 4);
@@ -1005,7 +1003,7 @@ static void fetch_tells_about_the_item(struct kunit *test)
 	KUNIT_EXPECT_NE(test, t->got[0].ticket, 0);
 }
 
-/* Somebody on a wait list who only counts. */
+/* A waiter that only counts its wake-ups. */
 struct sleeper {
 	struct wait_queue_entry entry;
 	int wakes;
@@ -1024,7 +1022,7 @@ static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
 	wait_queue_head_t *getters = &t->keyed->queue.getters;
 	struct sleeper s = {};
 
-	/* Q5: it may have been this one's wake-up. */
+	/* Q5: it may have consumed the wake-up. */
 	add(t, KEY("key"));
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
@@ -1037,7 +1035,7 @@ static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever),
 			-EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
-	/* And one that takes it wakes nobody. */
+	/* A getter that takes the item wakes nobody. */
 	EXPECT_FETCH(test, t, t->x, "key");
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
 	remove_wait_queue(getters, &s.entry);
@@ -1049,7 +1047,7 @@ static void fetch_that_comes_back_keeps_its_wake_up(struct kunit *test)
 	wait_queue_head_t *getters = &t->keyed->queue.getters;
 	struct sleeper s = {};
 
-	/* Q5: with more room it can take the key; another getter would wake up in vain. */
+	/* Q5: with more room it can take the item; another getter would be woken in vain. */
 	add(t, KEY("key"));
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
@@ -1062,13 +1060,13 @@ static void fetch_that_comes_back_keeps_its_wake_up(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kwq_fetch_wants_room(&t->fetch, -EAGAIN));
 	KUNIT_EXPECT_EQ(test, s.wakes, 0);
 
-	/* Without the memory for it the wake-up goes on to the next one. */
+	/* Without memory for that room it passes the wake-up on. */
 	t->fetch.longest = 0;
 	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
 	KUNIT_EXPECT_FALSE(test, kwq_fetch_wants_room(&t->fetch, -EMSGSIZE));
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 
-	/* A key that is too long even so is for another getter as well. */
+	/* A key that is still too long is left to another getter, too. */
 	t->fetch.longest = 2;
 	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
@@ -1094,7 +1092,7 @@ static void done_and_fetch_is_one_hold(struct kunit *test)
 	struct sleeper s = {};
 	u64 ticket;
 
-	/* Q4 Q5: nobody is woken for what is got again in the hold that requeued it. */
+	/* Q4 Q5: no wake-up for an item that is fetched again in the hold that requeued it. */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	add(t, KEY("a"));
@@ -1106,14 +1104,14 @@ static void done_and_fetch_is_one_hold(struct kunit *test)
 	KUNIT_EXPECT_GT(test, t->got[0].ticket, ticket);
 	KUNIT_EXPECT_EQ(test, s.wakes, 0);
 
-	/* Who finished nothing gets what is there all the same. */
+	/* A failed done does not prevent the fetch of ready items. */
 	add(t, KEY("b"));
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 	KUNIT_EXPECT_EQ(test, done_and_fetch(t, ticket, 8), -ESTALE);
 	KUNIT_EXPECT_EQ(test, t->fetched, 1);
 	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 2);
 
-	/* With nothing ready, or nothing that fits, it is for a fetch to say so. */
+	/* If nothing is ready, or nothing fits, only a fetch can report it. */
 	KUNIT_EXPECT_EQ(test, done_and_fetch(t, t->got[0].ticket, 8), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->fetched, 0);
 	add(t, KEY("long"));
@@ -1134,7 +1132,7 @@ static void closing_wakes_for_all_that_is_ready(struct kunit *test)
 	wait_queue_head_t *pollers = &t->keyed->queue.pollers;
 	struct sleeper s = {};
 
-	/* O7 Q5: whoever closes may have been woken for any of it, and got nothing. */
+	/* O7 Q5: a closing handle may have been woken for any of them, and got none. */
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(pollers, &s.entry);
 	kwq_handle_flush(t->x);
@@ -1144,7 +1142,7 @@ static void closing_wakes_for_all_that_is_ready(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
 	kwq_handle_flush(t->x);
 	KUNIT_EXPECT_EQ(test, s.wakes, 3);
-	/* What is held, or waits, wakes nobody; and nothing is counted twice. */
+	/* Processing and waiting items wake nobody, and nothing counts twice. */
 	EXPECT_FETCH(test, t, t->y, "a");
 	EXPECT_FETCH(test, t, t->y, "b");
 	add_after(t, KEY("c"), 10);
@@ -1200,7 +1198,7 @@ static void closed_handles_tickets_are_stale(struct kunit *test)
 
 #define NR_PACED	(3 * KWQ_WAKES_PER_HOLD + 1)
 
-/* As many wake-ups as one hold makes leave this number as it is. */
+/* The queue counts its waiters down once per hold, so all wake-ups of a hold see one number. */
 struct paced_sleeper {
 	struct wait_queue_entry entry;
 	struct paced_sleepers *all;
@@ -1209,7 +1207,7 @@ struct paced_sleeper {
 struct paced_sleepers {
 	const u32 *left;
 	u32 last;
-	int row;		/* woken since that number has changed */
+	int row;		/* number of wake-ups since that number changed */
 	int most;
 	int wakes;
 	struct paced_sleeper sleeper[NR_PACED];
@@ -1238,7 +1236,7 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 	u8 byte;
 	int i;
 
-	/* O8: the caller wakes the others, and needs neither the timer nor a woken task. */
+	/* O8: the caller wakes the others, and depends on neither the timer nor a woken task. */
 	KUNIT_ASSERT_NOT_NULL(test, all);
 	key = (struct kwq_key){ &byte, 1 };
 	for (i = 0; i < NR_PACED; i++) {
@@ -1254,7 +1252,7 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 		add_wait_queue_exclusive(&q->getters, &all->sleeper[i].entry);
 	}
 	q->nr_getters = NR_PACED;
-	/* The timer's slot comes when the others' work is done, which may be late. */
+	/* The timer's slot comes after the work of others, perhaps late. */
 	q->resume = KTIME_MAX / 2;
 	close_x(t);
 	KUNIT_EXPECT_EQ(test, all->wakes, NR_PACED);
@@ -1264,7 +1262,7 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 struct timed_sleeper {
 	struct wait_queue_entry entry;
 	const struct kwq_queue *queue;
-	ktime_t wake_at;	/* as the queue's was when this was woken */
+	ktime_t wake_at;	/* value of the queue's @wake_at at the wake-up */
 };
 
 static int wake_timed_sleeper(struct wait_queue_entry *entry, unsigned int mode,
@@ -1277,7 +1275,7 @@ static int wake_timed_sleeper(struct wait_queue_entry *entry, unsigned int mode,
 	return 1;
 }
 
-/* How a getter is woken if a close makes @nr items ready. */
+/* Returns how a getter is woken if a close makes @nr items ready. */
 static ktime_t woken_by_a_close(struct kunit *test, u8 nr)
 {
 	struct keyed_test *t = test->priv;
@@ -1324,7 +1322,7 @@ static void poller_is_told_of_room(struct kunit *test)
 	struct keyed_test *t = test->priv;
 	struct sleeper s = {};
 
-	/* Q19: once, when the full queue lets an item go */
+	/* Q19: one wake-up, when the full queue removes an item */
 	KUNIT_EXPECT_TRUE(test, poll_room(t->keyed));
 	t->keyed->limits.max_items = 1;
 	add(t, KEY("a"));
@@ -1361,7 +1359,7 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 	struct kwq_key key = { &byte, 1 };
 	int i;
 
-	/* O1 D6: one wake-up for each hold of the lock; O7: one more for all, in the last */
+	/* O1 D6: one wake-up for each hold of the lock; O7: one more for all items, in the last */
 	for (i = 0; i < 256; i++) {
 		byte = i;
 		add(t, &key);
@@ -1397,7 +1395,7 @@ static void last_handle_takes_all_with_it(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* kmemleak, KASAN and debug objects look on. */
+	/* kmemleak, KASAN and debug objects check this. */
 	unmake(test);
 	make(test, KWQ_CLOCK_MONOTONIC, &plenty);
 	add(t, KEY("ready"));
@@ -1458,7 +1456,7 @@ static void unfetch_leaves_finished_items_alone(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* O2: another thread of the same handle finished b. */
+	/* O2: another thread with the same handle finished b. */
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	add(t, KEY("c"));
@@ -1511,7 +1509,7 @@ static void holder_of_nothing_waits_for_the_others(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* Q5 Q8: x may give back what it holds. */
+	/* Q5 Q8: x may give its items back. */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	kwq_keyed_shut_down(t->keyed);
@@ -1596,7 +1594,7 @@ static void too_long_key_goes_to_another_fetch(struct kunit *test)
 	struct keyed_test *t = test->priv;
 	struct fetcher *f = start_fetcher(test, t->x);
 
-	/* Q5: the one that sleeps has no room either, and says so. */
+	/* Q5: the sleeping getter has no room, either, and reports it. */
 	add(t, KEY("123456789"));
 	kwq_test_thread_join(test, &f->thread);
 	KUNIT_EXPECT_EQ(test, f->result, -EMSGSIZE);
@@ -1653,7 +1651,7 @@ static void stat(struct kunit *test)
 
 /* ---- Counts that are remembered, and dead items ---- */
 
-/* Retries are at once, so that nothing has to wait; the 4th is one too many. */
+/* Retries come at once, so nothing has to wait; the 4th is one too many. */
 static const struct kwq_limiter_config retry_config = {
 	.dead_after = 3,
 	.nr = 1,
@@ -1681,7 +1679,7 @@ static int retry(struct keyed_test *t, const struct kwq_key *key)
 	return add_flags(t, key, KWQ_ADD_RATE_LIMITED);
 }
 
-/* Retries a key and has it done, so that only its count is left. */
+/* Retries a key and finishes it, so that only its count is left. */
 static void remember(struct kunit *test, const struct kwq_key *key)
 {
 	struct keyed_test *t = test->priv;
@@ -1707,7 +1705,7 @@ static void kill(struct kunit *test, const struct kwq_key *key)
 #define EXPECT_REMEMBERED(test, t, nr) \
 	KUNIT_EXPECT_EQ(test, (t)->keyed->nr_remembered, nr)
 
-/* Another queue for the test, with these limits. */
+/* Makes another queue for the test, with these limits. */
 static void make_again(struct kunit *test, const struct kwq_limits *limits)
 {
 	unmake(test);
@@ -1774,7 +1772,7 @@ static void done_can_forget(struct kunit *test)
 						  KWQ_DONE_FORGET), KWQ_FINISHED);
 	expect_empty(test);
 
-	/* Not what was refused. */
+	/* A refused add is not remembered. */
 	retry(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->y, KEY("a"),
@@ -1786,7 +1784,7 @@ static void count_of_an_unknown_key(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* L8 L9: as client-go: no error, and no item. */
+	/* L8 L9: like client-go: no error, and no item. */
 	EXPECT_REQUEUES(test, t, "a", 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), 0);
 	expect_empty(test);
@@ -1817,7 +1815,7 @@ static void remembered_key_is_not_in_the_queue(struct kunit *test)
 	EXPECT_REQUEUES(test, t, "a", 1);
 	EXPECT_FETCH(test, t, t->x, NOTHING);
 
-	/* And removed from the queue it has no count. */
+	/* After a remove it has no count. */
 	retry(t, KEY("a"));
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0),
 			KWQ_WAS_READY);
@@ -1829,7 +1827,7 @@ static void oldest_count_makes_room(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* O4: a before b, as a was used again. */
+	/* O4: a goes before b, because b was used after a. */
 	make_again(test, &(struct kwq_limits){ 2, U32_MAX });
 	remember(test, KEY("b"));
 	remember(test, KEY("a"));
@@ -1849,7 +1847,7 @@ static void counts_make_room_for_a_long_key(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* O4: by bytes: as many as it takes, and no more. */
+	/* O4: by bytes: as many go as necessary, and no more. */
 	make_again(test, &(struct kwq_limits){ U32_MAX, 4 * size_of(t, 1) });
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
@@ -1868,7 +1866,7 @@ static void counts_stay_where_they_do_not_make_room(struct kunit *test)
 	struct keyed_test *t = test->priv;
 	struct kwq_key key = { t->keys, 3 * sizeof(struct kwq_keyed_item) };
 
-	/* O4: an add that is refused changes nothing. */
+	/* O4: a refused add changes nothing. */
 	make_again(test, &(struct kwq_limits){ U32_MAX, 3 * size_of(t, 1) });
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
@@ -1884,7 +1882,7 @@ static void old_counts_are_let_go(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* L10: they go when others come, two at a time. */
+	/* L10: for each newly remembered item, two old ones go. */
 	configure(test, 100);
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
@@ -1904,13 +1902,13 @@ static void old_counts_are_let_go(struct kunit *test)
 	EXPECT_REQUEUES(test, t, "d", 1);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("c")), 0);
 
-	/* A retry of what expired is the first. */
+	/* A retry of an expired item counts as the first. */
 	kwq_queue_advance(&t->keyed->queue, 1000);
 	remember(test, KEY("d"));
 	EXPECT_REQUEUES(test, t, "d", 1);
 }
 
-/* What kwq_new_page() is replaced by, of so many pages. */
+/* Limits the pages that the replacement of kwq_new_page() allocates. */
 static int pages_left;
 
 static void *new_page_of_few(gfp_t gfp)
@@ -1941,7 +1939,7 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 	struct keyed_test *t = test->priv;
 	int i, nr, wrong = 0;
 
-	/* O4: it takes two pages, and is slower without them. */
+	/* O4: the table wants two pages, and is slower without them. */
 	for (nr = 0; nr < 2; nr++) {
 		leave_pages(test, nr);
 		for (i = 0; i <= KWQ_TABLE_MIN; i++)
@@ -1949,7 +1947,7 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, t->keyed->table.nr_buckets, KWQ_TABLE_MIN);
 		EXPECT_ITEMS(test, t, KWQ_TABLE_MIN + 1);
 
-		/* And it catches up. */
+		/* It catches up later. */
 		leave_all_pages(test);
 		for (i = 0; i < 3 * KWQ_TABLE_MIN; i++)
 			wrong += add_numbered(t, i) < 0;
@@ -1961,7 +1959,7 @@ static void no_memory_for_a_larger_table(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 }
 
-/* So many can be held without it, and then what is ready stays so. */
+/* Without pages the number of held items has a limit; beyond it, ready items stay ready. */
 static void no_memory_for_tickets(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -1996,7 +1994,7 @@ static void no_memory_for_an_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_numbered(t, 1), KWQ_ADDED);
 }
 
-/* The @nth allocation fails; returns whether there was one. */
+/* Lets the @nth allocation fail; returns whether there was one. */
 static bool create_without_memory(struct kunit *test, int nth, int *refused)
 {
 	struct kwq_keyed *keyed;
@@ -2020,8 +2018,8 @@ static void no_memory_for_a_queue(struct kunit *test)
 	int nth, refused = 0;
 
 	/*
-	 * O4: of its tables and its name; and its own, unless debugging makes it larger than
-	 * slabs are.
+	 * O4: those of its tables and its name, and of the queue unless debugging makes it
+	 * larger than slabs.
 	 */
 	for (nth = 1; create_without_memory(test, nth, &refused); nth++)
 		;
@@ -2036,7 +2034,7 @@ static void shut_down_forgets(struct kunit *test)
 	struct kwq_key key = { (u8 *)&bytes, sizeof(bytes) };
 	int i;
 
-	/* Q10: more than are dropped in one hold. */
+	/* Q10: more items than one hold drops. */
 	configure(test, 0);
 	for (i = 0; i < 2 * KWQ_ITEMS_PER_HOLD + 1; i++) {
 		bytes = cpu_to_be32(i);
@@ -2084,7 +2082,7 @@ static void remembered_item_dies(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
-	/* L11: idle with a full count, from between others that are remembered. */
+	/* L11: an idle item with a full count, between others that are remembered. */
 	configure(test, 0);
 	remember(test, KEY("a"));
 	remember(test, KEY("b"));
@@ -2126,7 +2124,7 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 		.max_keys = 1,
 	};
 
-	/* L11 O1: not when he vanishes. */
+	/* L11 O1: not when its holder is lost. */
 	configure(test, 0);
 	add(t, KEY("a"));
 	kwq_core_peek(&t->keyed->queue.core)->requeues = 3;
@@ -2141,7 +2139,7 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 	EXPECT_ITEMS(test, t, 1);
 }
 
-/* L12: the list tells how often the item lost its holder, until it is back. */
+/* L12: the list shows how often an item lost its holder, until it is revived. */
 static void losses_of_the_dead_are_listed(struct kunit *test)
 {
 	struct kwq_limiter_config config = { .dead_after_lost = 2 };
@@ -2228,7 +2226,7 @@ static void dead_items_are_listed_in_pages(struct kunit *test)
 	KUNIT_EXPECT_LT(test, e[1].number, e[2].number);
 	first = e[0].number;
 
-	/* As many as there is room for, of items, */
+	/* The list ends where the entries are full, */
 	page.max_items = 2;
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 2);
 	KUNIT_EXPECT_EQ(test, page.keys_len, 4);
@@ -2247,7 +2245,7 @@ static void dead_items_are_listed_in_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, first, &page), 1);
 
-	/* One that went meanwhile does not end the list. */
+	/* An item that was removed meanwhile does not end the list. */
 	kwq_keyed_remove(t->keyed, KEY("ccc"), 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, first, &page), 1);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "a", 1);
@@ -2259,7 +2257,7 @@ static void manual_clock_is_advanced(struct kunit *test)
 	struct kwq_keyed *keyed = t->keyed;
 	struct kwq_queue *q = &keyed->queue;
 
-	/* K4: by a time, or to one. */
+	/* K4: by a time span, or to a time. */
 	KUNIT_EXPECT_EQ(test, add_after(t, KEY("a"), 10), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 9, false), 0);
 	EXPECT_FETCH(test, t, t->x, NOTHING);
@@ -2310,22 +2308,22 @@ static void named_queue_is_advanced_by_its_owner(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 1, false), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_queue_now(&keyed->queue), 5);
-	/* One without a name is whoever's that has its descriptor. */
+	/* Anyone with its descriptor may advance an unnamed queue. */
 	keyed->name = "";
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), 0);
 	keyed->name = name;
-	/* In whose quota it is counted. */
+	/* The owner's quota counts it. */
 	keyed->owner = owner;
 	kwq_keyed_put(keyed);
 }
 
-/* Elsewhere locks are larger. */
+/* Locks are larger in other configurations. */
 #define LOCKS_ARE_SMALL	(IS_ENABLED(CONFIG_64BIT) && !IS_ENABLED(CONFIG_PREEMPT_RT) &&	\
 			 !IS_ENABLED(CONFIG_DEBUG_SPINLOCK) &&				\
 			 !IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC))
 
 #if LOCKS_ARE_SMALL
-/* O9: 8 KiB, and 2 KiB for the least tables, each with whom it is charged to. */
+/* O9: 8 KiB, and 2 KiB for the smallest tables, each with the cgroup that it is charged to. */
 static void queue_takes_little(struct kunit *test)
 {
 	KUNIT_EXPECT_LE(test, sizeof(struct kwq_keyed), SZ_8K);
@@ -2333,7 +2331,7 @@ static void queue_takes_little(struct kunit *test)
 }
 #endif
 
-/* O9: a name is allocated by itself. */
+/* O9: a name is a separate allocation. */
 static void name_counts(struct kunit *test)
 {
 	u64 without = kwq_keyed_own_bytes("");
@@ -2393,14 +2391,14 @@ static void stat_of_retries(struct kunit *test)
 
 struct crowd {
 	struct kwq_keyed *keyed;
-	struct kwq_handle *shared;	/* of all workers but the last */
+	struct kwq_handle *shared;	/* used by all workers but the last */
 	struct kwq_test_thread worker[NR_WORKERS];
 	struct kwq_test_thread adder[NR_ADDERS];
 	atomic_t running[NR_CROWD_KEYS];
-	atomic_t wanted[NR_CROWD_KEYS];	/* how often it was added */
-	int seen[NR_CROWD_KEYS];	/* of them when it was last finished */
+	atomic_t wanted[NR_CROWD_KEYS];	/* number of adds */
+	int seen[NR_CROWD_KEYS];	/* value of @wanted when it was last finished */
 	atomic_t seed;
-	atomic_t twice;			/* hand-outs of what somebody had */
+	atomic_t twice;			/* hand-outs of items that were processing already */
 	atomic_t failed;
 };
 
@@ -2460,7 +2458,7 @@ static void work_in_crowd(void *data)
 		atomic_inc(&crowd->failed);
 }
 
-/* It dies again and again, with what it holds (O1). */
+/* Dies again and again while it holds items (O1). */
 static void die_in_crowd(void *data)
 {
 	struct crowd *crowd = data;
@@ -2480,7 +2478,7 @@ static void die_in_crowd(void *data)
 		cond_resched();
 		for (i = 0; i < nr; i++)
 			end_work(crowd, f.keys[i]);
-		/* A shut down is for the others to finish. */
+		/* Leaves the items of a queue that is shut down to the others. */
 		kwq_handle_close(handle);
 	} while (nr > 0 && !kwq_shutting_down(&crowd->keyed->queue));
 }
@@ -2518,7 +2516,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 	ktime_t deadline;
 	int i;
 
-	/* Q3 Q4 Q5 Q10 O1 O2: items are born and die all the time. */
+	/* Q3 Q4 Q5 Q10 O1 O2: items are created and freed all the time. */
 	KUNIT_ASSERT_NOT_NULL(test, crowd);
 	unmake(test);
 	make(test, KWQ_CLOCK_MONOTONIC, &plenty);
@@ -2533,7 +2531,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 				      crowd);
 	for (i = 0; i < NR_ADDERS; i++)
 		kwq_test_thread_join(test, &crowd->adder[i]);
-	/* What waits would be dropped. */
+	/* A shut down would drop waiting items. */
 	kwq_test_wait_until(test,
 			    !READ_ONCE(t->keyed->queue.core.nr_waiting));
 	deadline = kwq_queue_now(&t->keyed->queue) +

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Leases (O3): lease.c and what handle.c says of it, on a manual clock.
- */
+/* Leases (O3): lease.c, and the requests in handle.c that use them, on a manual clock. */
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/slab.h>
@@ -70,7 +68,7 @@ static void unmake(struct kunit *test)
 	if (t->x)
 		close_x(t);
 	kwq_handle_close(t->y);
-	/* Without a holder there is no lease, and nothing to wait for. */
+	/* Without a holder there is no lease, and the timer has nothing to wait for. */
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->keyed->leases));
 	kwq_keyed_put(t->keyed);
 	t->keyed = NULL;
@@ -123,7 +121,7 @@ static int fetch(struct lease_test *t, struct kwq_handle *handle, u32 nr)
 	return kwq_handle_fetch(handle, &fetch, &at_once);
 }
 
-/* Fetches one item. Returns its ticket, or 0 with none ready. */
+/* Fetches one item. Returns its ticket; 0 if none is ready. */
 static u64 get(struct lease_test *t, struct kwq_handle *handle)
 {
 	return fetch(t, handle, 1) == 1 ? t->got[0].ticket : 0;
@@ -161,7 +159,7 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	KUNIT_EXPECT_GT(test, new, old);
 	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 1);
 
-	/* Whatever the first holder says now changes nothing. */
+	/* All later calls of the first holder change nothing. */
 	KUNIT_EXPECT_EQ(test, done(t->x, old), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, old), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("key"), 0), -EPERM);
@@ -172,13 +170,13 @@ static void lost_at_the_lease_s_end_and_not_before(struct kunit *test)
 	/* Q10 */
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
-	/* D6: the timer comes once in vain, and is not armed any more. */
+	/* D6: the timer fires once in vain, and is not armed again. */
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, 2 * LEASE);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 }
 
-/* Nor does who only ever gets, and lets the leases end, collect what they were in. */
+/* A consumer that only gets, and lets its leases expire, does not accumulate pages. */
 static void tickets_leave_no_pages(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
@@ -206,7 +204,7 @@ static void stale_after_the_same_handle_got_it_again(struct kunit *test)
 	struct lease_test *t = test->priv;
 	u64 old, new;
 
-	/* O3: a ticket is of one hand-out, not of one handle. */
+	/* O3: a ticket belongs to one hand-out, not to a handle. */
 	add(t, KEY("key"));
 	old = get(t, t->x);
 	advance(t, LEASE);
@@ -297,7 +295,7 @@ static void without_leases_nothing_ends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket + 1), -ESTALE);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->x, KEY("key")), 0);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->y, KEY("key")), -EPERM);
-	/* Not even at the end of time. */
+	/* A lease of infinite length does not end even at the end of time. */
 	advance(t, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
 }
@@ -318,7 +316,7 @@ static void end_of_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket), 0);
 	advance(t, 1);
 	KUNIT_EXPECT_EQ(test, done(t->x, ticket), -ESTALE);
-	/* There is none, and none left: the clock stands still. */
+	/* No lease is left: only the clock stands still. */
 	advance(t, 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
 	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
@@ -329,7 +327,7 @@ static void done_ends_the_lease(struct kunit *test)
 	struct lease_test *t = test->priv;
 	u64 ticket;
 
-	/* D5 Q4: the next hand-out has a lease of its own. */
+	/* D5 Q4: the next hand-out has its own lease. */
 	add(t, KEY("key"));
 	ticket = get(t, t->x);
 	add(t, KEY("key"));
@@ -350,7 +348,7 @@ static void cycles_leave_the_timer_alone(struct kunit *test)
 	ktime_t before;
 	u64 ticket;
 
-	/* D6 O3: 10 leases' time of get, extend and done, a thousandth of one apart */
+	/* D6 O3: get, extend and done for the time of 10 leases, in steps of a thousandth */
 	add(t, KEY("key"));
 	before = q->armed;
 	for (i = 0; i < 10 * LEASE; i++) {
@@ -363,7 +361,7 @@ static void cycles_leave_the_timer_alone(struct kunit *test)
 		armed += q->armed != before;
 		before = q->armed;
 	}
-	/* Once for each lease that could have ended, and for the first one. */
+	/* Once for each lease that might have ended, and for the first one. */
 	KUNIT_EXPECT_LE(test, armed, 20);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 }
@@ -374,7 +372,7 @@ static void timer_that_comes_in_vain_finds_the_next_lease(struct kunit *test)
 	struct kwq_queue *q = &t->keyed->queue;
 	u64 a;
 
-	/* O3: the lease that the timer was armed for is over, another one is not. */
+	/* O3: the lease for which the timer was armed is over, but another one is not. */
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	a = get(t, t->x);
@@ -403,7 +401,7 @@ static void unfetch_ends_the_lease(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 
-	/* One that came too late for its reader is another's now. */
+	/* An item that did not reach its reader in time has another holder now. */
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	advance(t, LEASE);
 	kwq_handle_unfetch(t->x, t->got, 1);
@@ -415,7 +413,7 @@ static void close_ends_leases(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
 
-	/* O1: each is given back once. */
+	/* O1: each item is given back once. */
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
@@ -438,7 +436,7 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	struct lease_test *t = test->priv;
 	struct rb_node *node;
 
-	/* L12 O3: by its lease, and by its handle that is closed */
+	/* L12 O3: once by the lease, and once by closing the handle */
 	KUNIT_ASSERT_EQ(test, die_after_lost(t, 2), 0);
 	add(t, KEY("a"));
 	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
@@ -460,7 +458,7 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, node);
 	KUNIT_EXPECT_NOT_NULL(test, rb_next(node));
 
-	/* It has a place again when it is alive. */
+	/* When it is revived, it is in the queue again. */
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 1);
 	KUNIT_EXPECT_EQ(test, done(t->y, get(t, t->y)), KWQ_FINISHED);
@@ -471,7 +469,7 @@ static void lost_too_often_after_a_shut_down_it_is_gone(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
 
-	/* L12 Q10: a lease ends in a softirq, which frees nothing: a worker does (O9). */
+	/* L12 Q10: a lease ends in a softirq, which frees nothing; a worker does (O9). */
 	KUNIT_ASSERT_EQ(test, die_after_lost(t, 1), 0);
 	add(t, KEY("a"));
 	add(t, KEY("b"));
@@ -496,7 +494,7 @@ static void many_end_in_pieces(struct kunit *test)
 	struct kwq_key key;
 	u32 i;
 
-	/* D6: and none of them before the others are served. */
+	/* D6: no item comes back before all others are served. */
 	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
 	for (i = 0; i < NR_MANY; i++)
 		add(t, &key);
@@ -532,7 +530,7 @@ static void runs_leave_the_processor_to_others(struct kunit *test)
 		nr = fetch(t, t->x, NR_MANY);
 		KUNIT_ASSERT_GT(test, nr, 0);
 	}
-	/* D6: the timer's callback on a clock that stands still at the leases' end */
+	/* D6: the timer's callback, on a clock that stands still at the end of the leases */
 	spin_lock_irqsave(&q->lock, flags);
 	q->manual_now = LEASE;
 	spin_unlock_irqrestore(&q->lock, flags);
@@ -547,7 +545,7 @@ static void no_lease_ends_the_backlog_of_waits(struct kunit *test)
 	struct kwq_key key;
 	u32 i;
 
-	/* D6: more is due than fits one hold, and it is not the leases. */
+	/* D6: more waits are due than fit into one hold, but no lease. */
 	add(t, KEY("held"));
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
@@ -568,7 +566,7 @@ static void taken_back_goes_first(struct kunit *test)
 	add(t, KEY("tried"));
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	add(t, KEY("new"));
-	/* Q4: an add meanwhile is answered by the same run. */
+	/* Q4: the same run serves an add that came meanwhile. */
 	KUNIT_EXPECT_EQ(test, add(t, KEY("tried")), KWQ_DIRTIED);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, fetch(t, t->y, NR_MANY), 2);
@@ -582,7 +580,7 @@ static void removed_while_held_comes_back(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
 
-	/* Q11 O3: as when its holder dies; nobody said that it is done. */
+	/* Q11 O3: as when its holder dies: there was no done. */
 	add(t, KEY("key"));
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("key"), 0),
@@ -638,7 +636,10 @@ static void keys_of_any_length_have_room_for_a_lease(struct kunit *test)
 	struct kwq_keyed_item *ki;
 	u64 ticket;
 
-	/* O4: it is counted, and given back; short and long ones lie in different caches */
+	/*
+	 * O4: leases count and are given back; items with short and long keys lie in
+	 * different caches
+	 */
 	KUNIT_ASSERT_NOT_NULL(test, bytes);
 	for (key.len = 1; key.len <= 256; key.len++) {
 		KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_ADDED);
@@ -673,7 +674,7 @@ static void stat_of_leases(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stat->abandoned, 3);
 }
 
-/* What a thread fetched that waited for ever. */
+/* The items of a thread that waits for ever. */
 struct getter {
 	struct kwq_handle *handle;
 	struct kwq_got got;
@@ -702,7 +703,7 @@ static void lease_s_end_wakes_a_getter(struct kunit *test)
 	struct getter getter = {};
 	u64 ticket;
 
-	/* Q5 O3: by the timer of a real clock */
+	/* Q5 O3: by the timer, on a real clock */
 	KUNIT_ASSERT_NOT_NULL(test, thread);
 	unmake(test);
 	make(test, KWQ_CLOCK_MONOTONIC, 10 * NSEC_PER_MSEC);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Named queues and who may have them: names.c and quota.c.
- */
+/* Named queues and the rights to them: names.c and quota.c. */
 #include <kunit/static_stub.h>
 #include <kunit/test.h>
 #include <linux/cred.h>
@@ -18,7 +16,7 @@
 
 static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
 
-/* Somebody without capabilities, from here to the revert_creds(). */
+/* Becomes a user without capabilities, until revert_creds(). */
 static const struct cred *become(struct kunit *test, uid_t uid, gid_t gid,
 				 struct cred **cred)
 {
@@ -47,7 +45,7 @@ static struct kwq_keyed *create(struct kunit *test, const char *name,
 	return keyed;
 }
 
-/* A queue that only its name keeps. */
+/* Creates a queue that only its name keeps. */
 static void create_named(struct kunit *test, const char *name)
 {
 	struct kwq_keyed *keyed = create(test, name, 0600);
@@ -117,7 +115,7 @@ static void name_is_given_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_names_add(b), -EEXIST);
 	KUNIT_EXPECT_EQ(test, kwq_names_unlink("kwq_test"), 0);
 	KUNIT_EXPECT_EQ(test, kwq_names_unlink("kwq_test"), -ENOENT);
-	/* Free at once, though the first queue is still there. */
+	/* The name is free at once, though the first queue still exists. */
 	KUNIT_EXPECT_EQ(test, kwq_names_add(b), 0);
 	KUNIT_EXPECT_EQ(test, kwq_names_unlink("kwq_test"), 0);
 	kwq_keyed_put(a);
@@ -208,13 +206,13 @@ static void list_is_sorted_by_bytes(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, entries[i].uid, 0);
 		KUNIT_EXPECT_EQ(test, entries[i].pad, 0);
 	}
-	/* No more than asked for, */
+	/* At most as many as asked for, */
 	KUNIT_EXPECT_EQ(test, entries[nr].mode, U32_MAX);
 	/* two at a time, each after the last one, */
 	KUNIT_EXPECT_EQ(test, kwq_names_list("kwq_test1", entries, 2), 2);
 	KUNIT_EXPECT_STREQ(test, (char *)entries[0].name, "kwq_test10");
 	KUNIT_EXPECT_STREQ(test, (char *)entries[1].name, "kwq_test2");
-	/* or after one that is not there, */
+	/* or after a name that does not exist, */
 	KUNIT_EXPECT_EQ(test, kwq_names_list("kwq_test11", entries, 1), 1);
 	KUNIT_EXPECT_STREQ(test, (char *)entries[0].name, "kwq_test2");
 	/* until the end. */
@@ -314,7 +312,7 @@ static void list_tells_the_owner(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_names_unlink("kwq_test"), 0);
 }
 
-/* Stands in for kwq_keyed_free_elsewhere(), and frees nothing. */
+/* Replaces kwq_keyed_free_elsewhere(), and frees nothing. */
 static struct kwq_keyed *handed_over;
 
 static void take_over(struct kwq_keyed *keyed)
@@ -322,7 +320,7 @@ static void take_over(struct kwq_keyed *keyed)
 	handed_over = keyed;
 }
 
-/* O8: what ends a net namespace frees no queue itself: all others wait for that. */
+/* O8: the end of a net namespace frees no queue itself, because all others wait for it. */
 static void end_of_a_namespace_hands_its_queues_over(struct kunit *test)
 {
 	struct kwq_keyed *keyed;
@@ -343,7 +341,7 @@ static void end_of_a_namespace_hands_its_queues_over(struct kunit *test)
 
 /* ---- How many ---- */
 
-/* More than anybody may have by default. */
+/* More queues than the default limit of a user. */
 #define TOO_MANY	5000
 
 static void user_has_a_quota(struct kunit *test)
@@ -364,7 +362,7 @@ static void user_has_a_quota(struct kunit *test)
 			break;
 	}
 	KUNIT_EXPECT_EQ(test, err, -EDQUOT);
-	/* What goes makes room for one. */
+	/* A queue that is freed makes room for another. */
 	kwq_keyed_put(queues[--nr]);
 	queues[nr] = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(queues[nr]), 0);
@@ -378,7 +376,7 @@ static void user_has_a_quota(struct kunit *test)
 		kwq_keyed_put(one_more);
 	be_oneself(old, cred);
 
-	/* Another user has one of his own. */
+	/* Each user has a limit of its own. */
 	old = become(test, BOB, STAFF, &cred);
 	one_more = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(one_more), 0);
@@ -395,7 +393,7 @@ static int add_number(struct kwq_keyed *keyed, u32 number, u32 flags)
 {
 	u8 bytes[1024] = {};
 
-	/* Some bytes to be counted. */
+	/* Makes a number the content of a key. */
 	*(u32 *)bytes = number;
 	return kwq_keyed_add(keyed, &(struct kwq_key){ bytes, sizeof(bytes) },
 			     &(struct kwq_add_options){ .flags = flags });
@@ -409,7 +407,7 @@ static int remove_number(struct kwq_keyed *keyed, u32 number)
 	return kwq_keyed_remove(keyed, &(struct kwq_key){ bytes, sizeof(bytes) }, 0);
 }
 
-/* Adds items until that is refused. Returns how many; *@ret is the refusal. */
+/* Adds items until an add is refused. Returns their number; *@ret is the error. */
 static u32 fill(struct kwq_keyed *keyed, int *ret)
 {
 	u32 n;
@@ -422,7 +420,7 @@ static u32 fill(struct kwq_keyed *keyed, int *ret)
 	return n;
 }
 
-/* Has it in the queue for nothing but its count of requeues. */
+/* Leaves an item that is idle, with a count of requeues. */
 static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 number)
 {
 	static const struct kwq_waiter at_once = { .nonblock = true };
@@ -468,19 +466,19 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(a) || IS_ERR(b) || IS_ERR(privileged) ||
 			   IS_ERR(bobs));
 
-	/* Whoever adds, it is the owner who has it. */
+	/* The bytes count for the owner, whoever adds. */
 	nr = fill(a, &ret);
 	KUNIT_EXPECT_EQ(test, ret, -EDQUOT);
 	KUNIT_EXPECT_GT(test, nr, 3 * KWQ_QUOTA_STEP / 2048);
 	KUNIT_EXPECT_LE(test, a->nr_bytes, 4 * KWQ_QUOTA_STEP);
 	KUNIT_EXPECT_EQ(test, a->nr_items, nr);
 	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), -EDQUOT);
-	/* What is there already needs no more. */
+	/* Existing keys need no more bytes. */
 	KUNIT_EXPECT_EQ(test, add_number(a, 0, 0), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, add_number(bobs, 0, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, fill(privileged, &ret), 1000);
 
-	/* A privileged queue's bytes take nothing from what b may have. */
+	/* The bytes of an exempt queue do not count for b. */
 	for (n = 0; n < nr; n++)
 		KUNIT_EXPECT_EQ(test, remove_number(a, n), KWQ_WAS_READY);
 	KUNIT_EXPECT_LT(test, a->room, 2 * KWQ_QUOTA_STEP);
@@ -489,7 +487,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, remove_number(b, 0), KWQ_WAS_READY);
 	kwq_keyed_put(b);
 
-	/* A mere count gives way, as it does in a queue that is full. */
+	/* A remembered item gives way, as in a full queue. */
 	WRITE_ONCE(kwq_max_user_bytes, 4 * KWQ_QUOTA_STEP + kwq_keyed_own_bytes(""));
 	remember_number(test, a, nr);
 	KUNIT_EXPECT_EQ(test, a->nr_remembered, 1);
@@ -510,7 +508,7 @@ static void own_limit_comes_before_the_quota(struct kunit *test)
 	struct cred *cred;
 	int ret;
 
-	/* O4: the last step is as long as the limit allows. */
+	/* O4: the last step is as large as the limit allows. */
 	WRITE_ONCE(kwq_max_user_bytes, KWQ_QUOTA_STEP + 100 + kwq_keyed_own_bytes(""));
 	old = become(test, ALICE, STAFF, &cred);
 	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &small);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The quotas of users, of the owners of user namespaces above them, and of the machine
+ * The quotas of users, of the owners of the user namespaces above them, and of the machine
  * (O4, O9): quota.c.
  */
 #include <kunit/static_stub.h>
@@ -17,7 +17,7 @@
 
 #define ALICE	3001
 #define BOB	3002
-/* Subordinate uids of ALICE's. */
+/* Subordinate uids of ALICE. */
 #define FIRST	300001
 #define SECOND	300002
 #define THIRD	300003
@@ -25,8 +25,8 @@
 static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
 
 /*
- * The limits are put back at the end. @ns is a user namespace that nobody can enter: a
- * copy of the initial one, with its count of references, so that it is never freed.
+ * The limits are restored at the end. @ns is a user namespace that nobody can enter. It is
+ * a copy of the initial one, including its reference count, so it is never freed.
  */
 struct quota_test {
 	struct user_namespace ns;
@@ -62,7 +62,7 @@ static void quota_test_exit(struct kunit *test)
 	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
 }
 
-/* A queue of the test's own becomes one of somebody's. Returns 0 or -EDQUOT. */
+/* Makes somebody the owner of a queue. Returns 0 or -EDQUOT. */
 static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid)
 {
 	struct kwq_quota *quota = kwq_quota_get(ns, KUIDT_INIT(uid), false);
@@ -96,7 +96,7 @@ static int add_number(struct kwq_keyed *keyed, u32 number)
 			     &(struct kwq_add_options){});
 }
 
-/* Adds items until that is refused. Returns the refusal. */
+/* Adds items until an add is refused. Returns the error. */
 static int fill(struct kwq_keyed *keyed)
 {
 	u32 n = 0;
@@ -137,7 +137,7 @@ static void owner_of_a_namespace_has_one_quota(struct kunit *test)
 	KUNIT_EXPECT_LE(test, above, 4 * KWQ_QUOTA_STEP + 3 * alices->own_bytes);
 	KUNIT_EXPECT_EQ(test, add_number(second, 0), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, add_number(alices, 0), -EDQUOT);
-	/* Bytes that are refused above are not taken below. */
+	/* Bytes that a quota above refuses are not taken below. */
 	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), above);
 	KUNIT_EXPECT_EQ(test, bytes_of(second->quota), below);
 	KUNIT_EXPECT_EQ(test, bytes_of(second->quota), second->own_bytes);
@@ -186,7 +186,10 @@ static void machine_has_a_quota(struct kunit *test)
 	struct kwq_keyed *roots = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	s64 total = bytes_of(alices->quota->parent);
 
-	/* O9: all that are not exempt, and no more of it is lost than was taken */
+	/*
+	 * O9: the machine counts all queues that are not exempt, and gets back all that was
+	 * taken
+	 */
 	KUNIT_ASSERT_FALSE(test, IS_ERR(roots));
 	KUNIT_EXPECT_PTR_EQ(test, alices->quota->parent, bobs->quota->parent);
 	KUNIT_EXPECT_LE(test, 2 * alices->own_bytes, total);
@@ -204,8 +207,8 @@ static void machine_has_a_quota(struct kunit *test)
 }
 
 /*
- * O4 O9: root owns the user namespaces of the containers that it starts. What it holds in
- * queues of its own refuses them nothing, and is told all the same.
+ * O4 O9: root owns the user namespaces of the containers that it starts. The exempt queues
+ * of root make nobody in these be refused, but are shown.
  */
 static void exempt_queue_refuses_nobody(struct kunit *test)
 {
@@ -231,7 +234,7 @@ static void exempt_queue_refuses_nobody(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, after.user_bytes, before.user_bytes + roots->own_bytes +
 			roots->room + KWQ_QUOTA_STEP);
 
-	/* A queue of root's does not count where others are refused one. */
+	/* An exempt queue does not count against the limit of queues. */
 	more = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(more));
 	KUNIT_EXPECT_EQ(test, give_to(more, &t->ns, SECOND), 0);
@@ -243,7 +246,7 @@ static void exempt_queue_refuses_nobody(struct kunit *test)
 	kwq_keyed_put(contained);
 }
 
-/* O9: the pauses of limiters that are backoffs, which can be many. */
+/* O9: the pauses of backoff limiters, of which there can be many. */
 static void limiters_count(struct kunit *test)
 {
 	struct kwq_limiter_config *config = kunit_kzalloc(test, sizeof(*config), GFP_KERNEL);
@@ -291,13 +294,13 @@ static bool has_room(struct kwq_keyed *keyed)
 	return ret;
 }
 
-/* Q19: a poller of a queue for which its owner's quota has no room. */
+/* Q19: a poller of a queue that has no room because of its owner's quota. */
 static void refused_create_is_told_nothing(struct kunit *test)
 {
 	struct kwq_keyed *alices = create_for(test, &init_user_ns, ALICE);
 	s64 bytes = bytes_of(alices->quota);
 
-	/* O6: a queue that is being made has no pollers that could be told of room. */
+	/* O6: a queue that is being created has no pollers yet. */
 	WRITE_ONCE(kwq_max_user_bytes, bytes);
 	KUNIT_EXPECT_FALSE(test, kwq_quota_try(alices, 1));
 	KUNIT_EXPECT_TRUE(test, list_empty(&alices->refused));
@@ -320,7 +323,7 @@ static void poller_is_told_of_room(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
 	KUNIT_EXPECT_FALSE(test, has_room(second));
 	KUNIT_EXPECT_PTR_EQ(test, second->refused_by, first->quota->parent);
-	/* Somebody else's bytes tell nothing. */
+	/* Bytes of other users wake nobody. */
 	KUNIT_EXPECT_TRUE(test, has_room(bobs));
 	kwq_keyed_put(bobs);
 	KUNIT_EXPECT_EQ(test, atomic_read(&poller.told), 0);
@@ -333,7 +336,7 @@ static void poller_is_told_of_room(struct kunit *test)
 	kwq_keyed_put(second);
 }
 
-/* Q19: the quota that refused last is the one to tell. */
+/* Q19: the quota that refused last tells the queue. */
 static void another_quota_refuses(struct kunit *test)
 {
 	struct quota_test *t = test->priv;
@@ -357,7 +360,7 @@ static void another_quota_refuses(struct kunit *test)
 	kwq_keyed_put(first);
 }
 
-/* O6: a queue that goes while it waits to be told. */
+/* O6: a queue that is freed while it waits to be told. */
 static bool is_refused_twice(struct kwq_quota *quota)
 {
 	bool ret;
@@ -379,7 +382,7 @@ static void refused_queue_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
 	KUNIT_EXPECT_EQ(test, add_number(second, 0), -EDQUOT);
 	kwq_keyed_put(second);
-	/* A worker may have told the first one already. */
+	/* A worker may have told the first queue already. */
 	KUNIT_EXPECT_FALSE(test, is_refused_twice(alices));
 	kwq_keyed_put(first);
 }
@@ -389,7 +392,7 @@ static void put_keyed(void *keyed)
 	kwq_keyed_put(keyed);
 }
 
-/* O6: a queue that goes while a worker tells its pollers. */
+/* O6: a queue that is freed while a worker tells its pollers. */
 static void told_queue_goes(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -407,7 +410,7 @@ static void told_queue_goes(struct kunit *test)
 	kwq_test_thread_join(test, &thread);
 }
 
-/* Does something as a user without capabilities. */
+/* Calls @fn as a user without capabilities. */
 static void do_as(uid_t uid, void (*fn)(void *data), void *data)
 {
 	struct cred *cred = prepare_creds();
@@ -445,7 +448,7 @@ static void quota_can_be_read(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, info.user_bytes, first->own_bytes);
 	KUNIT_EXPECT_EQ(test, info.user_bytes_left, kwq_max_user_bytes - first->own_bytes);
 
-	/* The least that is left anywhere, and no less than nothing. */
+	/* The smallest rest in any quota, and never below 0. */
 	WRITE_ONCE(kwq_max_total_bytes, bytes_of(alices->parent) + 1000);
 	do_as(ALICE, read_quota, &info);
 	KUNIT_EXPECT_EQ(test, info.user_bytes_left, 1000);
@@ -462,7 +465,7 @@ static void quota_can_be_read(struct kunit *test)
 	kwq_keyed_put(first);
 }
 
-/* Stands in for kwq_keyed_free_elsewhere(), and frees nothing. */
+/* Replaces kwq_keyed_free_elsewhere(), and frees nothing. */
 static struct kwq_keyed *handed_over;
 
 static void take_over(struct kwq_keyed *keyed)
@@ -470,7 +473,7 @@ static void take_over(struct kwq_keyed *keyed)
 	handed_over = keyed;
 }
 
-/* O8: a large queue is freed by a worker, and counts until it is. */
+/* O8: a worker frees a large queue, which counts until then. */
 static void large_queue_is_freed_elsewhere(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -536,8 +539,8 @@ static void no_memory_for_a_quota(struct kunit *test)
 	bool injected = true;
 
 	/*
-	 * O4: neither for a user's, nor for that of the namespace's owner. The slab may
-	 * allocate in between, and can do without.
+	 * O4: no memory for the user's quota, or for that of the namespace's owner. The
+	 * slab may allocate in between, and can do without.
 	 */
 	for (nth = 1; injected; nth++) {
 		current->fail_nth = nth;
@@ -554,7 +557,7 @@ static void no_memory_for_a_quota(struct kunit *test)
 }
 #endif
 
-/* The end of a queue begins, and is left to a worker that does nothing yet. */
+/* The end of a queue begins, but the worker has not started yet. */
 static void begin_end(struct kunit *test, struct kwq_keyed *keyed)
 {
 	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
@@ -569,7 +572,7 @@ static void start_create(struct kunit *test, struct kwq_test_thread *thread,
 	kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == 1);
 }
 
-/* O4: whoever closes a large queue may make another one. */
+/* O4: after a large queue is closed, its user can create another one. */
 static void create_waits_for_what_is_being_freed(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -623,7 +626,7 @@ static void create_with_a_signal(void *data)
 	create_as_alice(data);
 }
 
-/* Q9: a signal that kills nobody ends the wait, too; the call may be restarted. */
+/* Q9: a signal that does not kill ends the wait, too; the call may be restarted. */
 static void signal_ends_the_wait_of_a_create(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -640,7 +643,7 @@ static void signal_ends_the_wait_of_a_create(struct kunit *test)
 	kwq_keyed_free_elsewhere(keyed);
 }
 
-/* O8: others who go on making queues and ending them do not prolong the wait. */
+/* O8: others that keep creating and closing queues do not prolong the wait. */
 static void create_waits_for_no_later_end(struct kunit *test)
 {
 	struct quota_test *t = test->priv;
@@ -652,7 +655,7 @@ static void create_waits_for_no_later_end(struct kunit *test)
 
 	WRITE_ONCE(kwq_max_queues, 1);
 	begin_end(test, first);
-	/* It is for everybody to wait for who counts where it does, and for nobody else. */
+	/* A caller waits for queues that count in its quotas, and for no others. */
 	kwq_quota_begin_wait(&ends);
 	KUNIT_EXPECT_TRUE(test, kwq_quota_expect_end(&ends, &t->ns, KUIDT_INIT(SECOND)));
 	KUNIT_EXPECT_FALSE(test, kwq_quota_expect_end(&ends, &init_user_ns, KUIDT_INIT(BOB)));
@@ -664,11 +667,11 @@ static void create_waits_for_no_later_end(struct kunit *test)
 	kwq_keyed_free_elsewhere(second);
 }
 
-/* The queue whose end another call is to meet, and in which of the tries. */
+/* The queue that ends during another call, and the try at which it does. */
 static struct kwq_keyed *to_end;
 static int nr_tries;
 
-/* Stands in for kwq_quota_get(). The queue ends after the second refusal. */
+/* Replaces kwq_quota_get(). The queue ends after the second refusal. */
 static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner, bool exempt)
 {
 	struct kunit *test = kunit_get_current_test();
@@ -678,7 +681,7 @@ static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner,
 	quota = kwq_quota_get(ns, owner, exempt);
 	if (++nr_tries == 2 && to_end) {
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -EDQUOT);
-		alices->refs++;		/* so that it can be looked at */
+		alices->refs++;		/* keeps it for the checks */
 		kwq_keyed_free_elsewhere(to_end);
 		kwq_test_wait_until(test, list_empty_careful(&alices->ending));
 		alices->refs--;
@@ -688,7 +691,7 @@ static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner,
 	return quota;
 }
 
-/* O4: an end that comes after the refusal and before the wait is not missed. */
+/* O4: an end between the refusal and the wait is not missed. */
 static void queue_ends_before_the_wait_for_it(struct kunit *test)
 {
 	struct kwq_keyed *other = create_for(test, &init_user_ns, ALICE);
@@ -713,7 +716,7 @@ static bool yes(struct kwq_keyed *keyed)
 	return true;
 }
 
-/* O4 O6: a queue that a worker still drops items of counts as one that ends. */
+/* O4 O6: a queue whose items a worker still drops counts as one that ends. */
 static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -729,7 +732,7 @@ static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 	kwq_keyed_free_elsewhere(keyed);
 }
 
-/* As a write to the module's parameter. */
+/* Like a write to the module's parameter. */
 static int set(const struct kernel_param_ops *ops, void *limit, unsigned long value)
 {
 	const struct kernel_param param = { .arg = limit };
@@ -739,7 +742,7 @@ static int set(const struct kernel_param_ops *ops, void *limit, unsigned long va
 	return ops->set(text, &param);
 }
 
-/* Q19: a limit that is raised makes room, for what a user has and for what all have. */
+/* Q19: a raised limit makes room, for a user's bytes and for the bytes of all. */
 static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);
@@ -748,7 +751,7 @@ static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 
 	init_waitqueue_func_entry(&poller.entry, tell);
 	add_wait_queue(&keyed->queue.pollers, &poller.entry);
-	/* Below what there is already: nothing more is granted, and what is there stays. */
+	/* Below present use: nothing more is granted, and nothing is taken away. */
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 1), 0);
 	KUNIT_EXPECT_FALSE(test, has_room(keyed));
 	KUNIT_EXPECT_EQ(test, add_number(keyed, 0), -EDQUOT);
@@ -760,7 +763,7 @@ static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, before), 0);
 	kwq_test_wait_until(test, atomic_read(&poller.told));
 	KUNIT_EXPECT_TRUE(test, has_room(keyed));
-	/* 0 chooses a part of the memory. */
+	/* 0 sets the default, a part of the memory. */
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 0), 0);
 	KUNIT_EXPECT_LT(test, 1 << 20, *limit);
 	WRITE_ONCE(*limit, before);
@@ -778,7 +781,7 @@ static void raised_limit_of_the_machine_is_told(struct kunit *test)
 	raised_limit_is_told(test, &kwq_max_total_bytes);
 }
 
-/* O4: somebody who waits for a queue to end may have one at once. */
+/* O4: a caller that waits for a queue to end gets one at once. */
 static void raised_limit_of_queues_ends_the_wait(struct kunit *test)
 {
 	struct kwq_keyed *keyed = create_for(test, &init_user_ns, ALICE);

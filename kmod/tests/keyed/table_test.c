@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The table by itself: that it finds, grows and shrinks, whenever it gets its pages.
- */
+/* The table by itself: it finds nodes, grows and shrinks, whenever it gets its pages. */
 #include <kunit/test.h>
 #include <linux/minmax.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
 #include "keyed/table.h"
 
-/* More than what one page of pages of buckets is for, where these are of 4 KiB. */
+/* More than one page of pointers to pages can hold, with pages of 4 KiB. */
 #define NR_NODES	300000U
 
 struct node {
@@ -16,9 +14,7 @@ struct node {
 	u32 hash;
 };
 
-/*
- * @pages: how many the table has
- */
+/* @pages: number of pages that the table has */
 struct table_test {
 	struct kwq_table table;
 	struct kwq_table_top top;
@@ -88,7 +84,7 @@ static void remove(struct table_test *t, u32 from, u32 to)
 		kwq_table_remove(&t->table, &t->nodes[i].link, t->nodes[i].hash);
 }
 
-/* How many of them are not where they are looked for. */
+/* Returns how many nodes cannot be found. */
 static int count_lost(struct table_test *t, u32 from, u32 to)
 {
 	const struct kwq_node *link;
@@ -120,7 +116,7 @@ static void expect_empty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pages, 0);
 }
 
-/* A bucket for each node; and none when they are gone, in whichever order. */
+/* One bucket per node, and none when the nodes are removed, in any order. */
 static void grows_and_shrinks(struct kunit *test)
 {
 	struct table_test *t = test->priv;
@@ -152,7 +148,10 @@ static void grows_and_shrinks_again(struct kunit *test)
 
 	for (round = 0; round < 3; round++) {
 		insert_and_provide(test, 0, nr);
-		/* Down to where pages go, and up to where they are wanted, in small steps. */
+		/*
+		 * Small steps, down to where pages are given up, and up to where they are
+		 * wanted.
+		 */
 		for (n = 0; n + 8 < nr; n += 8) {
 			remove(t, n, n + 8);
 			insert_and_provide(test, n, n + 4);
@@ -177,7 +176,7 @@ static void pages_that_come_late(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->table.nr_buckets, KWQ_TABLE_MIN);
 	KUNIT_ASSERT_EQ(test, count_lost(t, 0, crowd), 0);
 
-	/* Two a node: it catches up. */
+	/* Two buckets per node: it catches up. */
 	provide(test);
 	KUNIT_EXPECT_FALSE(test, kwq_table_is_crowded(&t->table));
 	insert_and_provide(test, crowd, 2 * crowd);
