@@ -16,7 +16,7 @@ WORK=$BUILD/check
 
 read -ra checks <<<"${CHECKS:-\
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle\
-	abi32 shellcheck man-pages quotes links syzkaller mutants template install symbols spaces limits}"
+	abi32 shellcheck man-pages quotes links words syzkaller mutants template install symbols spaces limits}"
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
