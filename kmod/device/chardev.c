@@ -123,7 +123,7 @@ static int copy_out(void __user *to, void *from, size_t size, size_t first_size)
 	return copy_out_as(to, from, size, usize);
 }
 
-/* A name member holds a name, padded with NULs, at least one. */
+/* A name member holds a name, ended by a NUL and padded with NULs. */
 static int check_name_member(const u8 *name)
 {
 	size_t len = strnlen(name, KWQ_NAME_MAX + 1);

@@ -252,8 +252,8 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
  * caller must fetch again at once, with that room or with 0 in @fetch->longest. Until then
  * it keeps a wake-up that may be meant for another getter.
  *
- * Return: how many items were fetched, at least one; -EMSGSIZE if the key of the first one
- * does not fit; -ENOMEM if the table of tickets is too crowded; or the result of
+ * Return: how many items were fetched, at least one. -EMSGSIZE if the key of the first one
+ * does not fit. -ENOMEM if the table of tickets is too crowded. Else the error of
  * kwq_wait_locked().
  */
 __flatten int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,

@@ -628,9 +628,10 @@ static noinline void tell_room(struct kwq_keyed *keyed)
  *
  * Unless it is added to the queue, kwq_keyed_settle() removes it again.
  *
- * Return: the item, or an ERR_PTR() with nothing changed: -EAGAIN (call kwq_stock_fill()
- * and kwq_keyed_provide() and try again), -ENOSPC (the queue is full) or -EDQUOT (its owner
- * has too much memory in queues).
+ * Return: the item, or an ERR_PTR() with nothing changed:
+ * - -EAGAIN: call kwq_stock_fill() and kwq_keyed_provide(), and try again.
+ * - -ENOSPC: the queue is full.
+ * - -EDQUOT: its owner has too much memory in queues.
  */
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,

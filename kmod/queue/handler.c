@@ -229,10 +229,14 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
  * @queue: the queue; without a handler
  * @handler: the function: see &typedef kwq_handler_fn
  * @max_active: how many items the handler may have at once, 1 to WQ_MAX_ACTIVE
- * @wq_flags: flags of the workqueue: WQ_UNBOUND (not bound to the processor that added the
- *	item), WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_FREEZABLE (not while the system sleeps),
- *	WQ_MEM_RECLAIM (one worker can always run, even when memory is short),
- *	WQ_POWER_EFFICIENT; since 6.17 also WQ_PERCPU, the default without WQ_UNBOUND
+ * @wq_flags: flags of the workqueue, as listed below
+ *
+ * These flags of alloc_workqueue() are allowed:
+ * - WQ_UNBOUND: not bound to the processor that added the item
+ * - WQ_FREEZABLE: not while the system sleeps
+ * - WQ_MEM_RECLAIM: one worker can always run, even when memory is short
+ * - WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_POWER_EFFICIENT
+ * - since 6.17 WQ_PERCPU, the default without WQ_UNBOUND
  *
  * It is also called for items that are ready already. After kwq_shut_down_with_drain() it
  * is called for all remaining items; after kwq_cancel_all_sync() or kwq_queue_destroy() it

@@ -986,13 +986,17 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
  * @item: the item; it belongs to the queue until it is idle again
  * @options: the options
  *
- * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was ready already; a delayed add: was
- * waiting already), KWQ_DIRTIED (processing, and ready again at its done), KWQ_DIRTY (the
- * same, but it was so already), KWQ_WAITING (for its time) or KWQ_DEAD (rate-limited too
- * often).
- * With nothing changed: -ESHUTDOWN (the queue is shut down or the item cancelled), -ENOENT
- * (KWQ_ADD_KICK of an item that is not dead), -EINVAL (an unknown flag, flags that exclude
- * each other, or a priority out of range).
+ * Return:
+ * - KWQ_ADDED: the item is ready now.
+ * - KWQ_COALESCED: it was ready already. For a delayed add: it was waiting already.
+ * - KWQ_DIRTIED: it is processing, and will be ready again at its done.
+ * - KWQ_DIRTY: as KWQ_DIRTIED, but it had been added during the processing before.
+ * - KWQ_WAITING: it waits for its time from now on.
+ * - KWQ_DEAD: it was rate-limited too often, and is dead now or at its done.
+ * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
+ * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
+ * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority
+ *   out of range. Nothing has changed.
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
@@ -1766,10 +1770,12 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  *
  * Context: process; sleeps. The caller must not hold a lock that is taken to process items.
  * In the queue's own handler the call would wait for itself.
- * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if somebody
- * called kwq_shut_down(); -ETIMEDOUT; -ERESTARTSYS for a signal, after which a new call has
- * to use the same absolute deadline. The queue is shut down in all these cases. -EDEADLK in
- * any handler of this queue, with nothing changed.
+ * Return: The queue is shut down except after -EDEADLK.
+ * - 0: nothing is ready, and nothing is being processed.
+ * - -ECANCELED: somebody called kwq_shut_down().
+ * - -ETIMEDOUT: the deadline passed.
+ * - -ERESTARTSYS: a signal. A call that continues the wait must use the same deadline.
+ * - -EDEADLK: called in a handler of this queue. Nothing has changed.
  */
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {

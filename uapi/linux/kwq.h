@@ -17,8 +17,8 @@
  *
  * - Every structure begins with its own size, as the caller was compiled. The kernel
  *   accepts any size from the first published one up to a page. It takes missing members as
- *   zero. Unknown bytes must be zero, or the request fails with E2BIG. A request keeps its
- *   number when its structure grows.
+ *   zero. Bytes beyond the members that it knows must be zero, else it returns E2BIG. A
+ *   request keeps its number when its structure grows.
  * - Unknown flags and non-zero padding are EINVAL. An argument that the request ignores
  *   must be zero, too.
  * - No member is a long, an enum or a pointer, so 32-bit programs work on a 64-bit kernel
@@ -233,8 +233,11 @@ struct kwq_limiter {
  * @limiters. On return, @nr is the number of limiters of the queue. Limiters that fit are
  * filled in.
  *
- * Errors: EBADF (CONFIGURE without the manage right), EFAULT, EINVAL (rate or burst 0, base
- * above max, a time beyond 2^63 - 1, an unknown kind, too many limiters), ENOMEM.
+ * Errors: EFAULT, ENOMEM, and
+ *
+ * - EBADF: CONFIGURE without the manage right
+ * - EINVAL: also a rate or burst of 0, a base above max, a time beyond 2^63 - 1, an unknown
+ *   kind, too many limiters
  */
 struct kwq_config {
 	__u32 size;
@@ -266,7 +269,7 @@ struct kwq_config {
  * struct kwq_create - make a queue (KWQ_IOC_CREATE on /dev/kwq)
  * @size:	sizeof(struct kwq_create).
  * @flags:	KWQ_CREATE_* bits.
- * @open_flags:	O_NONBLOCK, O_CLOEXEC, or both.
+ * @open_flags:	any of O_NONBLOCK and O_CLOEXEC.
  * @mode:	permission bits of a named queue, 0 to 0777, minus the caller's umask. Zero
  *		for an unnamed queue.
  * @clockid:	CLOCK_MONOTONIC; CLOCK_BOOTTIME to count time asleep in delays; or
@@ -276,8 +279,8 @@ struct kwq_config {
  * @max_items:	most items at once; 0 for the module's limit.
  * @max_bytes:	most bytes of memory for items and their keys; 0 for the module's limit.
  * @name:	empty for an unnamed queue, which lives as long as its descriptors.
- *		Otherwise 1 to KWQ_NAME_MAX bytes without a slash, padded with NULs, at
- *		least one. A named queue lives until it is unlinked and its last descriptor
+ *		Otherwise 1 to KWQ_NAME_MAX bytes without a slash, ended by a NUL and padded
+ *		with NULs. A named queue lives until it is unlinked and its last descriptor
  *		is closed.
  * @config:	address of a &struct kwq_config, or 0 for the default.
  * @lease:	how long an item may be held, in ns on the queue's clock, up to 2^63 - 1; 0
@@ -286,10 +289,12 @@ struct kwq_config {
  *		lease.
  *
  * Return: a new descriptor of the queue.
- * Errors: EACCES (KWQ_CREATE_OR_OPEN: the mode forbids it), EDQUOT (the user has too many
- * queues, or too much memory in them; see &struct kwq_info), EEXIST, EINTR (while waiting
- * for the user's closed queues to be freed), EINVAL, EMFILE, ENAMETOOLONG (no NUL), ENFILE,
- * ENOMEM.
+ * Errors: EEXIST, EINVAL, EMFILE, ENFILE, ENOMEM, and
+ *
+ * - EACCES: KWQ_CREATE_OR_OPEN, and the mode forbids it
+ * - EDQUOT: the user has too many queues, or too much memory in them; see &struct kwq_info
+ * - EINTR: a signal, while the call waited for closed queues of the user to be freed
+ * - ENAMETOOLONG: the name has no NUL
  */
 struct kwq_create {
 	__u32 size;
@@ -356,7 +361,7 @@ struct kwq_unlink {
  * @gid:	group, in the caller's user namespace.
  * @mode:	permission bits.
  * @pad:	zero.
- * @name:	the name, padded with NULs, at least one.
+ * @name:	the name, ended by a NUL and padded with NULs.
  */
 struct kwq_list_entry {
 	__u32 uid;
@@ -468,9 +473,13 @@ struct kwq_op {
  * item, with a count of 0.
  *
  * Results: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_WAITING, KWQ_DEAD, KWQ_DIRTY.
- * Errors: EDQUOT (the queue's owner has too much memory in queues), EINVAL (flags, padding,
- * priority, empty key, key beyond @keys_len), EMSGSIZE (key too long), ENOENT (KICK: not
- * dead), ENOMEM, ENOSPC (the queue is full), ESHUTDOWN.
+ * Errors: ENOMEM, ESHUTDOWN, and
+ *
+ * - EDQUOT: the queue's owner has too much memory in queues
+ * - EINVAL: flags, padding, priority, an empty key, or a key beyond @keys_len
+ * - EMSGSIZE: the key is too long
+ * - ENOENT: KICK, but the item is not dead
+ * - ENOSPC: the queue is full
  */
 struct kwq_add_entry {
 	__u32 key_len;
@@ -497,8 +506,12 @@ struct kwq_add_entry {
  * @flags:	KWQ_DONE_* bits.
  *
  * Results: KWQ_FINISHED, or KWQ_REQUEUED and KWQ_STILL_WAITING bits.
- * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (no such key is being processed), EPERM
- * (another handle holds it), ESTALE (this handle holds nothing under that ticket any more).
+ * Errors: EINVAL, and
+ *
+ * - EMSGSIZE: the key is too long
+ * - ENOENT: no such key is being processed
+ * - EPERM: another handle holds it
+ * - ESTALE: this handle holds nothing under that ticket any more
  *
  * Use the ticket in a queue with leases. A handle may lose an item and get it again for
  * another of its threads. The key does not tell these two hand-outs apart.
@@ -621,8 +634,12 @@ struct kwq_list_dead {
  * When the call returns, due items are ready, and waiters whose deadline has passed have
  * been woken.
  *
- * Errors: EBADF (without the manage right), EINVAL (also a time in the past), EOPNOTSUPP
- * (the queue's clock is a real one), EPERM (somebody else's named queue).
+ * Errors:
+ *
+ * - EBADF: the descriptor lacks the manage right
+ * - EINVAL: also a time in the past
+ * - EOPNOTSUPP: the queue's clock is a real one
+ * - EPERM: a named queue of another user
  */
 struct kwq_advance {
 	__u32 size;
@@ -678,9 +695,11 @@ struct kwq_got {
  * the call fails with that error, and @nr_added and @nr_done tell how far it got.
  *
  * Return: the number of items fetched.
- * Errors: EAGAIN (nothing ready, and not allowed to wait), EINTR, EMSGSIZE (the first key
- * does not fit, or a batch is longer than KWQ_BATCH_MAX), ESHUTDOWN (shut down and empty),
- * ETIMEDOUT, and those of &struct kwq_op.
+ * Errors: EINTR, ETIMEDOUT, those of &struct kwq_op, and
+ *
+ * - EAGAIN: nothing is ready, and the call must not wait
+ * - EMSGSIZE: the first key does not fit, or a batch has more than KWQ_BATCH_MAX entries
+ * - ESHUTDOWN: the queue is shut down and empty
  */
 struct kwq_get {
 	__u32 size;
@@ -727,8 +746,7 @@ struct kwq_shut_down {
  * The call returns once nothing is ready and nothing is being processed. The queue stays
  * shut down, however the wait ends.
  *
- * Errors: EBADF, ECANCELED (a SHUT_DOWN ended the wait), EINTR, EINVAL,
- * ETIMEDOUT.
+ * Errors: EBADF, ECANCELED (a SHUT_DOWN ended the wait), EINTR, EINVAL, ETIMEDOUT.
  */
 struct kwq_drain {
 	__u32 size;
@@ -784,7 +802,7 @@ struct kwq_histogram {
  * @clockid:	the queue's clock.
  * @handles:	open handles.
  * @pad:	zero.
- * @name:	the name, padded with NULs, at least one.
+ * @name:	the name, ended by a NUL and padded with NULs.
  * @now:	the time on the queue's clock, as the caller's time namespace shows it.
  * @retries:	delayed adds: after a delay (even 0), at a time, or rate-limited. This is
  *		client-go's workqueue_retries_total.
