@@ -7,6 +7,14 @@
  * kwq_unlock(). Only kwq_unlock() reads from the core whom to wake and when the timer must
  * fire, so no transition can forget it.
  *
+ * Waiters are of three kinds. A getter is a task that sleeps in a get. A drainer is a task
+ * that sleeps until the queue is drained, or until the processing of a cancelled item ends.
+ * A poller is an entry of poll(), select(), epoll or io_uring.
+ *
+ * A hold is the time from a lock of the queue to its unlock. Each hold does a bounded
+ * amount of work (O8), so it may leave waiters that have to be woken. A caller that may
+ * sleep pays for them: it wakes them in further holds. For other callers the timer does so.
+ *
  * Lock order: queue->lock, then a wait list's lock or the hrtimer's base.
  */
 #include <linux/atomic.h>
@@ -164,7 +172,7 @@ static void put_off_and_unlock(struct kwq_queue *queue, unsigned long flags)
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 
-/* Ends a run of the timer at time @at of @clock. The timer is free for the next event. */
+/* Ends a run of the timer at time @at of @clock. Then the timer may be armed for the next event. */
 static void end_run(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t at, bool more)
 {
 	ktime_t slot;
@@ -542,7 +550,7 @@ bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
 	return unlock(queue, flags, true);
 }
 
-/* Waiters and rounds that were left when a caller began to pay. It pays for no more. */
+/* The waiters and rounds that were left when a caller began to pay. It pays for no others. */
 struct bill {
 	u32 waiters;
 	u32 rounds;

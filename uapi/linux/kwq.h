@@ -409,9 +409,9 @@ struct kwq_list {
  * @pad:	zero.
  *
  * Each entry has its own result. An error in one leaves the others unaffected. A result of
- * EFAULT means that the memory of the result became unwritable during the call. The outcome
- * of that entry is unknown. If a key would reach beyond @keys_len, its entry gets EINVAL,
- * and so do all later entries that have a key.
+ * EFAULT means that the outcome of the entry is unknown, because the memory of the result
+ * became unwritable during the call. If a key would reach beyond @keys_len, its entry gets
+ * EINVAL, and so do all later entries that have a key.
  */
 struct kwq_batch {
 	__u64 entries;
@@ -434,9 +434,12 @@ struct kwq_batch {
  *
  * Return: how many entries were taken, from the first on. Each of them has its result. The
  * number is less than @nr if a later entry could not be read or its result could not be
- * written. Errors, with nothing changed: E2BIG, EBADF (the descriptor lacks the right),
- * EFAULT (at the first entries), EINVAL, EMSGSIZE (more than KWQ_BATCH_MAX entries),
- * ENOMEM.
+ * written.
+ * Errors, with nothing changed: E2BIG, EINVAL, ENOMEM, and
+ *
+ * - EBADF: the descriptor lacks the right
+ * - EFAULT: the first entries could not be read, or their results not be written
+ * - EMSGSIZE: the batch has more than KWQ_BATCH_MAX entries
  */
 struct kwq_op {
 	__u32 size;
@@ -458,10 +461,10 @@ struct kwq_op {
 /**
  * struct kwq_add_entry - one add
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
- * @flags:	KWQ_ADD_* bits. At most one of AFTER, AT and RATE_LIMITED makes it a delayed
- *		add. A delayed add may have one of REPLACE, KEEP and LATER. With none of
- *		them a waiting item keeps the earlier time. END_WAIT is for immediate adds
- *		only. KICK excludes RATE_LIMITED.
+ * @flags:	KWQ_ADD_* bits. AFTER, AT or RATE_LIMITED, at most one of them, makes it a
+ *		delayed add. A delayed add may have one of REPLACE, KEEP and LATER. With
+ *		none of these a waiting item keeps the earlier time. END_WAIT is for
+ *		immediate adds only. KICK excludes RATE_LIMITED.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
@@ -552,7 +555,7 @@ struct kwq_extend_entry {
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
  * @flags:	KWQ_REMOVE_* bits.
  *
- * Also drops the item's count of requeues.
+ * A remove also resets the item's count of requeues.
  *
  * Results: what the item was, as KWQ_WAS_* bits, at least one.
  * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (the queue has no such key; with
