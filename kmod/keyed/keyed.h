@@ -42,8 +42,8 @@
  * @nr_queues: queues here and in all quotas below, without exempt ones; protected by
  *	quota_lock
  * @nr_exempt: the same for exempt queues; protected by quota_lock
- * @ending: list by &kwq_keyed.end of those of @nr_queues that a worker frees, in the order
- *	in which that began; protected by quota_lock. Used only for users of the initial
+ * @ending: queues in @nr_queues that a worker is to free, oldest first, linked by
+ *	&kwq_keyed.end; protected by quota_lock. Only used in quotas of users of the initial
  *	user namespace
  * @bytes: bytes taken by the queues in @nr_queues
  * @exempt_bytes: bytes taken by the queues in @nr_exempt; 0 for the machine

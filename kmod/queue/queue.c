@@ -511,7 +511,7 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  *   lock; is an item ready? unlock	is a poller listed? unlock
  *
  * If the poller's hold comes first, the adder sees the poller's entry. If it comes second,
- * the poller sees the item. Both cannot miss.
+ * the poller sees the item.
  *
  * A hold wakes a bounded number of waiters, and the queue counts the rest. A caller that
  * may sleep wakes them in further holds, by kwq_unlock_paying(). For other callers the
@@ -955,16 +955,16 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  * @queue: the queue
  * @item: the item; its memory must stay valid
  *
- * For adds without options. They change nothing but a count. They need no lock, because the
- * consumer of a dirty item has not seen the object yet:
+ * For adds without options. Such an add changes nothing but a count. It needs no lock,
+ * because the consumer of a dirty item has not seen the object yet:
  *
  *   adder			getter, or caller of remove
  *   change the object		lock; the item is no longer dirty
  *   smp_mb()			smp_mb(); unlock
  *   is the item dirty?		look at the object
  *
- * If the adder finds the item dirty, the getter sees the changed object. Both cannot miss.
- * The state is read once, so the result was true at one moment.
+ * If the adder finds the item dirty, the getter sees the changed object. Otherwise the add
+ * takes the lock. The state is read once, so the result was true at one moment.
  *
  * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 if the add has to take the
  * lock.
