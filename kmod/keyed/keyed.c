@@ -534,7 +534,7 @@ static void work_elsewhere(struct work_struct *work)
  */
 void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
-	kwq_begin_shut_down(&keyed->queue, false, true);
+	kwq_begin_shut_down(&keyed->queue);
 	drop_all_keys(keyed);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
@@ -553,7 +553,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
  */
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs)
 {
-	u64 seen = kwq_begin_shut_down(&keyed->queue, true, true);
+	u64 seen = kwq_begin_drain(&keyed->queue);
 
 	if (since)
 		seen = since - 1;

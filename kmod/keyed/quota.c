@@ -37,6 +37,7 @@
 #include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 #include <kunit/visibility.h>
+#include "compat.h"
 #include "keyed.h"
 
 unsigned int kwq_max_queues = 1024;

@@ -15,8 +15,8 @@
 #include <linux/kwq.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
-#include "handler.h"
 #include "queue.h"
+#include "workers.h"
 
 /*
  * Waits until @item is not processing, or without @item until none is. As in
@@ -125,7 +125,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	if (kwq_current_worker(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
-	kwq_begin_shut_down(queue, false, true);
+	kwq_begin_shut_down(queue);
 	kwq_drop_all(queue);
 	let_none_come_back(queue);
 	while (remove_some_ready(queue))

@@ -23,8 +23,8 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 #include "compat.h"
-#include "handler.h"
 #include "queue.h"
+#include "workers.h"
 
 /*
  * The flags that a driver may choose. Others are for bottom halves or for cmwq itself, or
@@ -32,25 +32,6 @@
  */
 #define KWQ_WQ_FLAGS	(WQ_UNBOUND | WQ_FREEZABLE | WQ_MEM_RECLAIM | WQ_HIGHPRI | \
 			 WQ_CPU_INTENSIVE | WQ_POWER_EFFICIENT | KWQ_WQ_PERCPU)
-
-/**
- * kwq_tell_workers() - queue workers for items that were made ready
- * @workers: the queue's workers; the queue's lock held
- * @nr: number of items
- *
- * If there are fewer idle workers, that is enough: busy ones look for more items.
- */
-void kwq_tell_workers(struct kwq_workers *workers, u64 nr)
-{
-	struct kwq_worker *worker;
-
-	lockdep_assert_held(&workers->queue->lock);
-	while (nr-- && !list_empty(&workers->idle)) {
-		worker = list_first_entry(&workers->idle, struct kwq_worker, idle);
-		list_del(&worker->idle);
-		queue_work(workers->wq, &worker->work);
-	}
-}
 
 /*
  * Does what the handler's result asks for. A cancel of the item or a shut down overrides
@@ -133,51 +114,6 @@ static __flatten void work_fn(struct work_struct *work)
 	else
 		list_add(&worker->idle, &workers->idle);
 	kwq_unlock(queue, flags);
-}
-
-/**
- * kwq_current_worker() - find the worker of this queue in which the caller runs
- * @queue: the queue
- *
- * The caller may run in any other work item, whose function may have freed the work item
- * already (K3). So the address of the current work item is only compared, and never
- * dereferenced. The memory of such a work item may even be reused for the workers. Then the
- * worker at that address is run by another task, or by none.
- *
- * Return: its holder; NULL if the caller is not in a handler of this queue.
- */
-struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue)
-{
-	struct kwq_workers *workers = READ_ONCE(queue->workers);
-	struct kwq_worker *worker;
-	unsigned long offset;
-
-	if (!workers || !in_task())
-		return NULL;
-	/* The offset of a work item before the array wraps, and is beyond its end, too. */
-	offset = (unsigned long)current_work() - (unsigned long)workers->worker;
-	if (offset >= workers->nr * sizeof(*worker))
-		return NULL;
-	worker = &workers->worker[offset / sizeof(*worker)];
-	return READ_ONCE(worker->task) == current ? &worker->holder : NULL;
-}
-
-/**
- * kwq_might_wait_for_workers() - tell lockdep that the caller may wait for a handler
- * @queue: the queue
- *
- * Lockdep then reports callers that hold a lock which the handler takes, even if no handler
- * happens to run. A handler that waits for another handler of its queue is not reported,
- * because a deadlock depends on their items.
- */
-void kwq_might_wait_for_workers(const struct kwq_queue *queue)
-{
-	struct kwq_workers *workers = READ_ONCE(queue->workers);
-
-	if (!workers || kwq_current_worker(queue))
-		return;
-	lock_map_acquire(&workers->map);
-	lock_map_release(&workers->map);
 }
 
 static int check(const struct kwq_queue *queue, kwq_handler_fn handler,
@@ -274,23 +210,3 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 	}
 }
 EXPORT_SYMBOL_GPL(kwq_start_handler);
-
-/**
- * kwq_end_workers() - undo kwq_start_handler()
- * @queue: a queue with a handler; all its items are cancelled
- *
- * Context: process; sleeps.
- */
-void kwq_end_workers(struct kwq_queue *queue)
-{
-	struct kwq_workers *workers = queue->workers;
-	unsigned long flags;
-
-	/* Waits also for workers that find nothing to do. */
-	destroy_workqueue(workers->wq);
-	spin_lock_irqsave(&queue->lock, flags);
-	WRITE_ONCE(queue->workers, NULL);
-	kwq_unlock(queue, flags);
-	lockdep_unregister_key(&workers->key);
-	kvfree(workers);
-}

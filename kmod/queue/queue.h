@@ -33,9 +33,25 @@ struct kwq_waiter {
 	bool nonblock;
 };
 
+/* D7: times beyond the clock's range saturate. */
+static inline ktime_t kwq_saturated(u64 ns)
+{
+	return min_t(u64, ns, KTIME_MAX);
+}
+
+/* Cannot overflow: both summands fit into 63 bits. */
+static inline ktime_t kwq_later(ktime_t now, u64 delay)
+{
+	return kwq_saturated(now + kwq_saturated(delay));
+}
+
+/* clock.c */
 clockid_t kwq_queue_clockid(const struct kwq_queue *queue);
 ktime_t kwq_now_locked(const struct kwq_queue *queue);
+bool kwq_is_past(const struct kwq_queue *queue, ktime_t deadline);
+void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline);
 
+/* unlock.c */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
@@ -43,6 +59,13 @@ void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock);
 void kwq_wake_rest(struct kwq_queue *queue);
+void kwq_wake_all_locked(struct kwq_queue *queue);
+void kwq_pass_on_locked(struct kwq_queue *queue);
+void kwq_wake_again_locked(struct kwq_queue *queue);
+void kwq_tell_room(struct kwq_queue *queue);
+bool kwq_owes_wake_ups(const struct kwq_queue *queue);
+ktime_t kwq_next_time(const struct kwq_queue *queue);
+void kwq_arm_timer_locked(struct kwq_queue *queue);
 
 /**
  * kwq_unlock_and_wake() - kwq_unlock() that wakes all waiters it has to
@@ -58,6 +81,11 @@ static inline void kwq_unlock_and_wake(struct kwq_queue *queue, unsigned long fl
 		kwq_wake_rest(queue);
 }
 
+/* timer.c */
+enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer);
+ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
+bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
+
 /**
  * kwq_set_lease_end() - set when to call @queue->end_leases next
  * @queue: the queue; @queue->lock held
@@ -69,6 +97,11 @@ static inline void kwq_set_lease_end(struct kwq_queue *queue, ktime_t when)
 	queue->core.changed = true;
 }
 
+/* add.c */
+int kwq_check_asked(struct kwq_add_options *options);
+int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
+		   const struct kwq_add_options *options, ktime_t now);
+
 /**
  * kwq_coalesced() - how many adds were of dirty or waiting items
  * @queue: the queue; @queue->lock held
@@ -79,8 +112,6 @@ static inline u64 kwq_coalesced(const struct kwq_queue *queue)
 {
 	return queue->core.coalesced + atomic64_read(&queue->coalesced);
 }
-
-int kwq_check_asked(struct kwq_add_options *options);
 
 /**
  * kwq_check_add() - check the options of an add
@@ -95,8 +126,7 @@ static inline int kwq_check_add(struct kwq_add_options *options)
 	return kwq_check_asked(options);
 }
 
-int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
-		   const struct kwq_add_options *options, ktime_t now);
+/* get.c */
 void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 		     struct kwq_holder *holder, ktime_t now);
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
@@ -112,15 +142,10 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_waiter *waiter, unsigned long *flags);
-void kwq_pass_on_locked(struct kwq_queue *queue);
-void kwq_wake_again_locked(struct kwq_queue *queue);
 
-ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
-bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
-
-void kwq_wake_all_locked(struct kwq_queue *queue);
-void kwq_tell_room(struct kwq_queue *queue);
-u64 kwq_begin_shut_down(struct kwq_queue *queue, bool drain, bool pays);
+/* shut_down.c */
+void kwq_begin_shut_down(struct kwq_queue *queue);
+u64 kwq_begin_drain(struct kwq_queue *queue);
 bool kwq_drop_locked(struct kwq_queue *queue,
 		     void (*dropped)(struct kwq_queue *queue,
 				     struct kwq_item *item));

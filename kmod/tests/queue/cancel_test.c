@@ -14,8 +14,8 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
-#include "queue/handler.h"
 #include "queue/queue.h"
+#include "queue/workers.h"
 #include "tests/thread.h"
 
 /*

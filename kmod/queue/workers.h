@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The workers of a queue with a handler, for code inside kwq. */
-#ifndef KWQ_HANDLER_H
-#define KWQ_HANDLER_H
+#ifndef KWQ_WORKERS_H
+#define KWQ_WORKERS_H
 
 #include <linux/kwq.h>
 #include <linux/list.h>
@@ -56,4 +56,4 @@ void kwq_end_workers(struct kwq_queue *queue);
 struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue);
 void kwq_might_wait_for_workers(const struct kwq_queue *queue);
 
-#endif /* KWQ_HANDLER_H */
+#endif /* KWQ_WORKERS_H */

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Adding items.
+ */
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/export.h>
+#include <linux/nospec.h>
+#include <linux/random.h>
+#include <kunit/visibility.h>
+#include "queue.h"
+#include "trace.h"
+
+#define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
+#define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
+#define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
+				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
+				 KWQ_ADD_KICK)
+
+static int check_priority(struct kwq_add_options *options)
+{
+	unsigned int level = options->priority - KWQ_PRIORITY_MIN;
+
+	if (!(options->flags & KWQ_ADD_PRIORITY))
+		return options->priority ? -EINVAL : 0;
+	if (level >= KWQ_NR_PRIORITIES)
+		return -EINVAL;
+	level = array_index_nospec(level, KWQ_NR_PRIORITIES);
+	options->priority = (int)level + KWQ_PRIORITY_MIN;
+	return 0;
+}
+
+/**
+ * kwq_check_asked() - kwq_check_add() for an add with options
+ * @options: the options
+ *
+ * Drivers and programs get the same checks.
+ *
+ * Return: 0; -EINVAL.
+ */
+int kwq_check_asked(struct kwq_add_options *options)
+{
+	u32 timed = options->flags & KWQ_ADD_TIMED;
+	u32 policies = options->flags & KWQ_ADD_POLICIES;
+
+	if (options->flags & ~KWQ_ADD_FLAGS)
+		return -EINVAL;
+	if (hweight32(timed) > 1 || hweight32(policies) > 1)
+		return -EINVAL;
+	if (timed ? options->flags & KWQ_ADD_END_WAIT : policies || options->time)
+		return -EINVAL;
+	if (timed == KWQ_ADD_RATE_LIMITED &&
+	    (options->time || options->flags & KWQ_ADD_KICK))
+		return -EINVAL;
+	return check_priority(options);
+}
+
+static enum kwq_wait_policy policy_of(u32 flags)
+{
+	if (flags & KWQ_ADD_REPLACE)
+		return KWQ_WAIT_REPLACE;
+	if (flags & KWQ_ADD_KEEP)
+		return KWQ_WAIT_KEEP;
+	if (flags & KWQ_ADD_LATER)
+		return KWQ_WAIT_LATER;
+	return KWQ_WAIT_EARLIER;
+}
+
+/* A manual clock has the same random numbers in each run. */
+static u32 random_locked(struct kwq_queue *queue)
+{
+	if (!queue->core.limiter.jitters)
+		return 0;
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		return prandom_u32_state(&queue->manual_random);
+	return get_random_u32();
+}
+
+/* D1: a delay of 0 is an immediate add, unless a policy has to merge it with a waiting time. */
+static bool is_timed(const struct kwq_add_options *options)
+{
+	if (options->flags & KWQ_ADD_AFTER)
+		return options->time || policy_of(options->flags);
+	return options->flags & KWQ_ADD_AT;
+}
+
+static __always_inline void trace_added(struct kwq_queue *queue,
+					struct kwq_item *item, int ret)
+{
+	/* Each of the two tracepoints ignores the other's results. */
+	trace_kwq_coalesce(queue, item, ret);
+	trace_kwq_add(queue, item, ret);
+	if (ret == KWQ_ADDED)
+		trace_kwq_ready(queue, item, 0, 0);
+}
+
+/* An add without options. */
+static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_t now)
+{
+	int ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
+
+	trace_added(queue, item, ret);
+	return ret;
+}
+
+/* An add with options. */
+static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
+				 const struct kwq_add_options *options, ktime_t now)
+{
+	int priority = options->flags & KWQ_ADD_PRIORITY ? options->priority :
+							   KWQ_PRIORITY_NONE;
+	enum kwq_wait_policy policy = policy_of(options->flags);
+	u64 rate_limited = queue->core.rate_limited;
+	ktime_t when;
+	int ret;
+
+	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
+		return -ENOENT;
+	if (options->flags & KWQ_ADD_RATE_LIMITED) {
+		ret = kwq_core_add_rate_limited(&queue->core, item, priority,
+						policy, now, random_locked(queue));
+		if (ret == KWQ_DEAD || queue->core.rate_limited != rate_limited)
+			trace_kwq_requeue(queue, item, ret);
+	} else if (is_timed(options)) {
+		when = options->flags & KWQ_ADD_AFTER ? kwq_later(now, options->time) :
+							kwq_saturated(options->time);
+		ret = kwq_core_add_at(&queue->core, item, priority, when, policy,
+				      now);
+	} else {
+		ret = kwq_core_add(&queue->core, item, priority,
+				   options->flags & KWQ_ADD_END_WAIT, now);
+		/* M1: client-go counts an AddAfter of 0 as a retry, too. */
+		if (ret >= 0 && options->flags & KWQ_ADD_AFTER)
+			queue->core.retries++;
+	}
+
+	trace_added(queue, item, ret);
+	return ret;
+}
+
+/**
+ * kwq_add_locked() - add an item now, after a delay or at a time
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ * @options: the options, checked by kwq_check_add()
+ * @now: current time
+ *
+ * Return: as kwq_add_with(), without -EINVAL.
+ */
+int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
+		   const struct kwq_add_options *options, ktime_t now)
+{
+	lockdep_assert_held(&queue->lock);
+	if (options->flags)
+		return add_as_asked(queue, item, options, now);
+	return add_now(queue, item, now);
+}
+
+/**
+ * kwq_coalesces() - coalesce an add without the lock if the item is dirty (Q2)
+ * @queue: the queue
+ * @item: the item; its memory must stay valid
+ *
+ * For adds without options. They change nothing but a count. They need no lock, because the
+ * consumer of a dirty item has not seen the object yet:
+ *
+ *   adder			getter, or caller of remove
+ *   change the object		lock; the item is no longer dirty
+ *   smp_mb()			smp_mb(); unlock
+ *   is the item dirty?		look at the object
+ *
+ * If the adder finds the item dirty, the getter sees the changed object. Both cannot miss.
+ * The state is read once, so the result was true at one moment.
+ *
+ * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 if the add has to take the
+ * lock.
+ */
+VISIBLE_IF_KUNIT int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
+{
+	int ret;
+	u8 state;
+
+	smp_mb(); /* pairs with smp_mb() in kwq_unlock_got() */
+	state = READ_ONCE(item->state);
+	if (!(state & KWQ_ITEM_DIRTY))
+		return 0;
+	smp_rmb(); /* reads the state before shut_down */
+	if (READ_ONCE(queue->core.shut_down))
+		return 0;
+	atomic64_inc(&queue->coalesced);
+	ret = kwq_is_dirty_again(state) ? KWQ_DIRTY : KWQ_COALESCED;
+	trace_kwq_coalesce(queue, item, ret);
+	return ret;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
+
+/**
+ * kwq_add_with() - add an item with options
+ * @queue: the queue
+ * @item: the item; it belongs to the queue until it is idle again
+ * @options: the options
+ *
+ * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was ready already; a delayed add: was
+ * waiting already), KWQ_DIRTIED (processing, and ready again at its done), KWQ_DIRTY (the
+ * same, but it was so already), KWQ_WAITING (for its time) or KWQ_DEAD (rate-limited too
+ * often).
+ * With nothing changed: -ESHUTDOWN (the queue is shut down or the item cancelled), -ENOENT
+ * (KWQ_ADD_KICK of an item that is not dead), -EINVAL (an unknown flag, flags that exclude
+ * each other, or a priority out of range).
+ */
+int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
+		 const struct kwq_add_options *options)
+{
+	struct kwq_add_options checked = *options;
+	unsigned long flags;
+	int ret;
+
+	ret = kwq_check_add(&checked);
+	if (ret)
+		return ret;
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_add_locked(queue, item, &checked, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_add_with);
+
+/* Not inlined, so that the fast path of kwq_add() saves no registers for it. */
+static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = add_now(queue, item, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return ret;
+}
+
+/**
+ * kwq_add() - mark an item for processing
+ * @queue: the queue
+ * @item: the item
+ *
+ * Takes no lock if the item is dirty already.
+ *
+ * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ESHUTDOWN.
+ */
+int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return kwq_coalesces(queue, item) ?: lock_and_add(queue, item);
+}
+EXPORT_SYMBOL_GPL(kwq_add);
+
+/**
+ * kwq_add_after() - add an item after a delay
+ * @queue: the queue
+ * @item: the item
+ * @delay: in ns; 0 is kwq_add(); saturates at the end of the clock's range
+ *
+ * A waiting item keeps the earlier of the two times.
+ *
+ * Return: KWQ_WAITING, KWQ_COALESCED (was waiting already), or as kwq_add().
+ */
+__flatten int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
+{
+	static const struct kwq_add_options at_once = { .flags = KWQ_ADD_AFTER };
+	unsigned long flags;
+	ktime_t now;
+	int ret;
+
+	if (!delay)
+		return kwq_add_with(queue, item, &at_once);
+	spin_lock_irqsave(&queue->lock, flags);
+	now = kwq_now_locked(queue);
+	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE, kwq_later(now, delay),
+			      KWQ_WAIT_EARLIER, now);
+	trace_added(queue, item, ret);
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_add_after);

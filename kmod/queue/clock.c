@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The clock of a queue: reading it, and sleeping until a time on it.
+ */
+#include <linux/hrtimer.h>
+#include <linux/sched.h>
+#include "queue.h"
+
+/**
+ * kwq_queue_clockid() - the clock id of a queue, for userspace
+ * @queue: the queue
+ *
+ * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME. A manual clock has CLOCK_MONOTONIC.
+ */
+clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
+{
+	return queue->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
+						    CLOCK_MONOTONIC;
+}
+
+/**
+ * kwq_now_locked() - the time on the queue's clock
+ * @queue: the queue; @queue->lock held
+ *
+ * Return: the time, in ns.
+ */
+ktime_t kwq_now_locked(const struct kwq_queue *queue)
+{
+	if (likely(queue->clock == KWQ_CLOCK_MONOTONIC))
+		return ktime_get();
+	if (queue->clock == KWQ_CLOCK_BOOTTIME)
+		return ktime_get_boottime();
+	lockdep_assert_held(&queue->lock);
+	return queue->manual_now;
+}
+
+/**
+ * kwq_queue_now() - the time on the queue's clock
+ * @queue: the queue
+ *
+ * Return: the time, in ns.
+ */
+ktime_t kwq_queue_now(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	ktime_t now;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	now = kwq_now_locked(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return now;
+}
+EXPORT_SYMBOL_GPL(kwq_queue_now);
+
+/*
+ * Sleeps until @deadline. With a manual clock there is no timer: an advance of the clock
+ * wakes all waiters.
+ */
+void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline)
+{
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		schedule();
+	else
+		schedule_hrtimeout_range_clock(deadline == KTIME_MAX ? NULL :
+					       &deadline, 0, HRTIMER_MODE_ABS,
+					       kwq_queue_clockid(queue));
+}
+
+bool kwq_is_past(const struct kwq_queue *queue, ktime_t deadline)
+{
+	return deadline != KTIME_MAX && kwq_now_locked(queue) >= deadline;
+}

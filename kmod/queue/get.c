@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Getting items, finishing them, and taking them out.
+ */
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/sched/signal.h>
+#include "pollers.h"
+#include "queue.h"
+#include "trace.h"
+
+/**
+ * kwq_take_locked() - hand out the first ready item
+ * @queue: the queue; @queue->lock held
+ * @item: the result of kwq_core_peek()
+ * @holder: its new holder
+ * @now: current time
+ */
+void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
+		     struct kwq_holder *holder, ktime_t now)
+{
+	lockdep_assert_held(&queue->lock);
+	kwq_core_take(&queue->core, item, holder, now);
+	trace_kwq_get(queue, item, item->abandoned);
+	/* Q8: tasks that wait with this holder must look again, see kwq_get_would_wait(). */
+	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
+		queue->wake_getters = queue->nr_getters;
+		kwq_tell_locked(queue, KWQ_TELL_END);
+	}
+}
+
+/**
+ * kwq_get_locked() - hand out the first ready item, if there is one
+ * @queue: the queue; @queue->lock held
+ * @holder: its new holder
+ * @now: current time
+ *
+ * Return: the item; NULL if none is ready.
+ */
+struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
+				struct kwq_holder *holder, ktime_t now)
+{
+	struct kwq_item *item = kwq_core_peek(&queue->core);
+
+	if (item)
+		kwq_take_locked(queue, item, holder, now);
+	return item;
+}
+
+/**
+ * kwq_unget_locked() - undo a hand-out (O2)
+ * @queue: the queue; @queue->lock held
+ * @item: the item that was handed out last
+ */
+void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
+{
+	lockdep_assert_held(&queue->lock);
+	kwq_core_unget(&queue->core, item);
+	trace_kwq_ready(queue, item, 0, 0);
+}
+
+/**
+ * kwq_abandon_locked() - take an item back from a lost holder (O1, L12)
+ * @queue: the queue; @queue->lock held
+ * @item: a processing item
+ * @now: current time
+ */
+void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
+			ktime_t now)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	ret = kwq_core_abandon(&queue->core, item, now);
+	if (ret == KWQ_REQUEUED)
+		trace_kwq_ready(queue, item, 0, 0);
+	else if (ret == KWQ_DEAD)
+		trace_kwq_requeue(queue, item, ret);
+}
+
+/**
+ * kwq_done_locked() - finish an item
+ * @queue: the queue; @queue->lock held
+ * @holder: the caller
+ * @item: the item
+ * @flags: KWQ_DONE_* bits
+ * @now: current time
+ *
+ * Return: as kwq_core_done().
+ */
+int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+		    struct kwq_item *item, u32 flags, ktime_t now)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	ret = kwq_core_done(&queue->core, holder, item, now);
+	if (ret < 0)
+		return ret;
+	if (flags & KWQ_DONE_FORGET)
+		kwq_core_forget(&queue->core, item, now);
+	trace_kwq_done(queue, item, ret);
+	if (ret & KWQ_REQUEUED)
+		trace_kwq_ready(queue, item, 0, 0);
+	return ret;
+}
+
+/**
+ * kwq_remove_locked() - take an item out
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ * @flags: KWQ_REMOVE_* bits
+ *
+ * Return: as kwq_core_remove().
+ */
+int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	if (flags & KWQ_REMOVE_DEAD && !kwq_item_is_dead(item))
+		return -ENOENT;
+	ret = kwq_core_remove(&queue->core, item);
+	smp_mb(); /* as in kwq_unlock_got() */
+	return ret;
+}
+
+/**
+ * kwq_give_up_locked() - make a processing item dead (L11)
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ * @now: current time
+ */
+void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
+			ktime_t now)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	ret = kwq_core_give_up(&queue->core, item, now);
+	if (ret == KWQ_DEAD)
+		trace_kwq_requeue(queue, item, ret);
+}
+
+/**
+ * kwq_get_would_wait() - would a get have to wait
+ * @queue: the queue; @queue->lock held
+ * @holder: the holder that wants to get
+ *
+ * After a shut down, a holder of nothing waits while others are processing. It has to take
+ * their items if they abandon them, or if the items were added meanwhile. A holder of
+ * something does not wait, because it might wait for itself (Q5, Q8).
+ *
+ * Return: false if an item is ready, or none will ever be.
+ */
+bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder)
+{
+	struct kwq_core *core = &queue->core;
+
+	lockdep_assert_held(&queue->lock);
+	if (core->nr_ready)
+		return false;
+	if (!core->shut_down)
+		return true;
+	return core->nr_processing && !holder->nr_held;
+}
+
+/**
+ * kwq_wait_locked() - wait for a ready item
+ * @queue: the queue; @queue->lock held, released while sleeping
+ * @holder: the holder that wants to get
+ * @waiter: how long to wait
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * Call it in a loop while no item is ready. A return value of 0 does not promise an item.
+ *
+ * Context: process; sleeps without the lock.
+ * Return: 0; -ESHUTDOWN, -EAGAIN, -ETIMEDOUT or -ERESTARTSYS.
+ */
+noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+			     const struct kwq_waiter *waiter, unsigned long *flags)
+	__must_hold(&queue->lock)
+{
+	DEFINE_WAIT(wait);
+
+	lockdep_assert_held(&queue->lock);
+	if (!kwq_get_would_wait(queue, holder))
+		return -ESHUTDOWN;
+	if (waiter->nonblock)
+		return -EAGAIN;
+	if (kwq_is_past(queue, waiter->deadline))
+		return -ETIMEDOUT;
+	if (signal_pending(current))
+		return -ERESTARTSYS;
+
+	prepare_to_wait_exclusive(&queue->getters, &wait, TASK_INTERRUPTIBLE);
+	queue->nr_getters++;
+	kwq_unlock(queue, *flags);
+	kwq_sleep_until(queue, waiter->deadline);
+	spin_lock_irqsave(&queue->lock, *flags);
+	queue->nr_getters--;
+	finish_wait(&queue->getters, &wait);
+	return 0;
+}
+
+/* Slow path of get: no item is ready. */
+static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
+						 const struct kwq_waiter *waiter,
+						 unsigned long flags)
+	__releases(&queue->lock)
+{
+	struct kwq_item *item;
+	int err;
+
+	do {
+		err = kwq_wait_locked(queue, &queue->holder, waiter, &flags);
+		item = err ? ERR_PTR(err) :
+			     kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue));
+	} while (!item);
+	kwq_unlock_got(queue, flags);
+	return item;
+}
+
+static noinline struct kwq_item *wait_until_and_unlock(struct kwq_queue *queue,
+						       ktime_t deadline,
+						       unsigned long flags)
+	__releases(&queue->lock)
+{
+	return wait_and_unlock(queue, &(struct kwq_waiter){ .deadline = deadline }, flags);
+}
+
+static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
+					      ktime_t deadline, ktime_t now,
+					      unsigned long flags)
+	__releases(&queue->lock)
+{
+	struct kwq_item *item = kwq_get_locked(queue, &queue->holder, now);
+
+	if (unlikely(!item))
+		return wait_until_and_unlock(queue, deadline, flags);
+	kwq_unlock_got(queue, flags);
+	return item;
+}
+
+/**
+ * kwq_get() - get the first ready item, and wait for one if necessary
+ * @queue: the queue
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ *
+ * The item is processing until kwq_done(). Nobody else gets it meanwhile.
+ *
+ * All kernel users of a queue share one holder. So after a shut down, kwq_get() does not
+ * wait for an item that another user is still processing. A user that called kwq_done()
+ * therefore gets again, and finds items that became ready at that done.
+ *
+ * Context: process; sleeps.
+ * Return: the item, or an ERR_PTR(): -ESHUTDOWN (shut down and nothing is ready),
+ * -ETIMEDOUT, or -ERESTARTSYS (a signal).
+ */
+__flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	return get_and_unlock(queue, deadline, kwq_now_locked(queue), flags);
+}
+EXPORT_SYMBOL_GPL(kwq_get);
+
+/**
+ * kwq_try_get() - get the first ready item without waiting
+ * @queue: the queue
+ *
+ * Return: the item, or an ERR_PTR(): -EAGAIN or -ESHUTDOWN.
+ */
+__flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
+{
+	static const struct kwq_waiter at_once = { .nonblock = true };
+	struct kwq_item *item;
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	item = kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue));
+	if (!item)
+		return wait_and_unlock(queue, &at_once, flags);
+	kwq_unlock_got(queue, flags);
+	return item;
+}
+EXPORT_SYMBOL_GPL(kwq_try_get);
+
+/**
+ * kwq_done() - finish an item
+ * @queue: the queue
+ * @item: an item from kwq_get() or kwq_try_get()
+ *
+ * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED if it was added
+ * meanwhile and is ready again, KWQ_STILL_WAITING if it is waiting for a time. With nothing
+ * changed: -ENOENT if it is not being processed, -EPERM if a handler processes it.
+ */
+__flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_done);
+
+/**
+ * kwq_done_and_get() - finish an item and get the next one
+ * @queue: the queue
+ * @done: an item from kwq_get(), kwq_try_get() or this function
+ * @deadline: as for kwq_get()
+ *
+ * Does the same as kwq_done() and then kwq_get(), at little more than the cost of one.
+ *
+ * Context: process; sleeps.
+ * Return: the next item, or an ERR_PTR(). -ENOENT and -EPERM are those of kwq_done(), with
+ * nothing changed. Other errors are those of kwq_get(), with @done finished.
+ */
+__flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
+					    struct kwq_item *done, ktime_t deadline)
+{
+	unsigned long flags;
+	ktime_t now;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	now = kwq_now_locked(queue);
+	ret = kwq_done_locked(queue, &queue->holder, done, 0, now);
+	if (ret < 0) {
+		kwq_unlock(queue, flags);
+		return ERR_PTR(ret);
+	}
+	return get_and_unlock(queue, deadline, now, flags);
+}
+EXPORT_SYMBOL_GPL(kwq_done_and_get);
+
+/**
+ * kwq_remove() - take an item out
+ * @queue: the queue
+ * @item: the item
+ *
+ * A ready, waiting or dead item is idle afterwards. A processing item loses its dirty mark
+ * and its time, and kwq_done() makes it idle. Its requeues are reset.
+ *
+ * Return: KWQ_WAS_* bits of what it was; -ENOENT if it was idle.
+ */
+int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_remove_locked(queue, item, 0);
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_remove);
+
+/**
+ * kwq_forget() - reset an item's requeues to 0 (L8)
+ * @queue: the queue
+ * @item: the item
+ *
+ * Return: the number of requeues before.
+ */
+u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	u32 requeues;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	requeues = kwq_core_forget(&queue->core, item, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return requeues;
+}
+EXPORT_SYMBOL_GPL(kwq_forget);
+
+/**
+ * kwq_num_requeues() - how often an item was rate-limited (L9)
+ * @queue: the queue
+ * @item: the item
+ *
+ * Return: the number since it was last forgotten.
+ */
+u32 kwq_num_requeues(struct kwq_queue *queue, const struct kwq_item *item)
+{
+	unsigned long flags;
+	u32 requeues;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	requeues = kwq_core_num_requeues(&queue->core, item,
+					 kwq_now_locked(queue));
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return requeues;
+}
+EXPORT_SYMBOL_GPL(kwq_num_requeues);

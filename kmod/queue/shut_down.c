@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Shutting a queue down, with and without a drain.
+ */
+#include <linux/export.h>
+#include <linux/sched/signal.h>
+#include <kunit/visibility.h>
+#include "queue.h"
+#include "trace.h"
+#include "workers.h"
+
+static u64 shut_down_locked(struct kwq_queue *queue, bool drain)
+{
+	kwq_core_shut_down(&queue->core);
+	if (!drain) {
+		queue->shut_downs++;
+		queue->wake_drainers = queue->nr_drainers;
+	}
+	trace_kwq_shut_down(queue, drain);
+	return queue->shut_downs;
+}
+
+/**
+ * kwq_begin_shut_down() - refuse adds, wake everyone, and end every drain's wait (Q8)
+ * @queue: the queue
+ *
+ * The caller has to drop the waiting items afterwards.
+ *
+ * Context: process; may sleep.
+ */
+void kwq_begin_shut_down(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	shut_down_locked(queue, false);
+	kwq_unlock_and_wake(queue, flags);
+}
+
+/**
+ * kwq_begin_drain() - refuse adds and wake everyone (Q9)
+ * @queue: the queue
+ *
+ * The caller has to drop the waiting items afterwards.
+ *
+ * Context: process; may sleep.
+ * Return: the number of shut downs without a drain, for kwq_wait_drained().
+ */
+u64 kwq_begin_drain(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	u64 shut_downs;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	shut_downs = shut_down_locked(queue, true);
+	kwq_unlock_and_wake(queue, flags);
+	return shut_downs;
+}
+
+/**
+ * kwq_wait_drained() - wait until nothing is ready or processing (Q9)
+ * @queue: a queue that is shut down
+ * @shut_downs: the result of kwq_begin_drain()
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ *
+ * Context: process; sleeps.
+ * Return: 0; -ECANCELED if there was a shut down without a drain since; -ETIMEDOUT;
+ * -ERESTARTSYS for a signal. After a signal, the wait may continue with the same
+ * @shut_downs and @deadline.
+ */
+int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
+{
+	DEFINE_WAIT(wait);
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	for (;;) {
+		ret = 0;
+		if (kwq_core_is_drained(&queue->core))
+			break;
+		ret = -ECANCELED;
+		if (queue->shut_downs != shut_downs)
+			break;
+		ret = -ETIMEDOUT;
+		if (kwq_is_past(queue, deadline))
+			break;
+		ret = -ERESTARTSYS;
+		if (signal_pending(current))
+			break;
+		prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_INTERRUPTIBLE);
+		queue->nr_drainers++;
+		spin_unlock_irqrestore(&queue->lock, flags);
+		kwq_sleep_until(queue, deadline);
+		spin_lock_irqsave(&queue->lock, flags);
+		queue->nr_drainers--;
+		finish_wait(&queue->drainers, &wait);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return ret;
+}
+
+/**
+ * kwq_drop_locked() - drop a bounded number of waiting or dead items (Q8)
+ * @queue: a queue that is shut down; @queue->lock held
+ * @dropped: called for each item; may be NULL
+ *
+ * Return: true if there may be more.
+ */
+bool kwq_drop_locked(struct kwq_queue *queue,
+		     void (*dropped)(struct kwq_queue *queue,
+				     struct kwq_item *item))
+{
+	struct kwq_item *item = NULL;
+	int n;
+
+	lockdep_assert_held(&queue->lock);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		item = kwq_core_drop(&queue->core);
+		if (!item)
+			break;
+		if (dropped)
+			dropped(queue, item);
+	}
+	return item;
+}
+
+VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	more = kwq_drop_locked(queue, NULL);
+	kwq_unlock(queue, flags);
+	return more;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_drop);
+
+/**
+ * kwq_drop_all() - drop all waiting and dead items (Q8)
+ * @queue: a queue that is shut down
+ *
+ * Context: process; may sleep.
+ */
+void kwq_drop_all(struct kwq_queue *queue)
+{
+	while (kwq_drop(queue))
+		cond_resched();
+}
+
+/**
+ * kwq_shut_down() - refuse adds, drop waiting items, wake everyone
+ * @queue: the queue
+ *
+ * Get continues to hand out ready items, and items that become ready at a done. Every
+ * drain's wait ends.
+ *
+ * Context: any. Takes time in proportion to the number of waiting items.
+ */
+void kwq_shut_down(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	shut_down_locked(queue, false);
+	kwq_unlock(queue, flags);
+	while (kwq_drop(queue))
+		cpu_relax();
+}
+EXPORT_SYMBOL_GPL(kwq_shut_down);
+
+/**
+ * kwq_shut_down_with_drain() - shut down, and wait until all work is done
+ * @queue: the queue
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ *
+ * Context: process; sleeps. The caller must not hold a lock that is taken to process items.
+ * In the queue's own handler the call would wait for itself.
+ * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if somebody
+ * called kwq_shut_down(); -ETIMEDOUT; -ERESTARTSYS for a signal, after which a new call has
+ * to use the same absolute deadline. The queue is shut down in all these cases. -EDEADLK in
+ * any handler of this queue, with nothing changed.
+ */
+int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
+{
+	u64 shut_downs;
+
+	if (kwq_current_worker(queue))
+		return -EDEADLK;
+	kwq_might_wait_for_workers(queue);
+	shut_downs = kwq_begin_drain(queue);
+	kwq_drop_all(queue);
+	return kwq_wait_drained(queue, shut_downs, deadline);
+}
+EXPORT_SYMBOL_GPL(kwq_shut_down_with_drain);
+
+/**
+ * kwq_shutting_down() - was the queue shut down
+ * @queue: the queue
+ *
+ * Return: true since the first shut down.
+ */
+bool kwq_shutting_down(struct kwq_queue *queue)
+{
+	return READ_ONCE(queue->core.shut_down);
+}
+EXPORT_SYMBOL_GPL(kwq_shutting_down);

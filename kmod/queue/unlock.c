@@ -1,0 +1,448 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The end of each hold of the lock: wakes the waiters, tells the pollers and arms the timer.
+ *
+ * Every operation has the same steps: take the lock, make one or more transitions,
+ * kwq_unlock(). The unlock reads from the core whom to wake, and when the timer has to fire,
+ * so no operation can forget to.
+ *
+ * Waiters are of three kinds. A getter is a task that sleeps in a get. A drainer is a task
+ * that sleeps until the queue is drained, or until the processing of a cancelled item ends.
+ * A poller is an entry of poll(), select(), epoll or io_uring.
+ *
+ * A hold is the time from a lock of the queue to its unlock. Each hold does a bounded
+ * amount of work (O8), so it may leave waiters that have to be woken. A caller that may
+ * sleep pays for them: it wakes them in further holds. For other callers the timer does so.
+ *
+ * Lock order: queue->lock, then a wait list's lock or the hrtimer's base.
+ */
+#include <linux/bitops.h>
+#include <linux/sched/signal.h>
+#include <kunit/visibility.h>
+#include "pollers.h"
+#include "queue.h"
+#include "workers.h"
+
+/* Time of the next due wait or lease, perhaps in the past. */
+ktime_t kwq_next_time(const struct kwq_queue *queue)
+{
+	return min(kwq_core_next(&queue->core), queue->lease_end);
+}
+
+/* Are waiters left that an earlier hold should have woken? A later hold wakes each of them. */
+bool kwq_owes_wake_ups(const struct kwq_queue *queue)
+{
+	return queue->wake_getters || queue->wake_drainers || kwq_owes_pollers(queue);
+}
+
+/*
+ * A manual clock stands still, but waiters are woken in real time. ADVANCE expires due
+ * items.
+ */
+static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
+{
+	s64 wait = max_t(s64, ktime_sub(when, queue->manual_now), 0);
+
+	/* A timer that is queued for an earlier time fires soon enough. */
+	if (kwq_owes_wake_ups(queue) &&
+	    (when < queue->armed || !hrtimer_is_queued(&queue->timer)))
+		hrtimer_start(&queue->timer, ktime_add_ns(ktime_get(), wait),
+			      HRTIMER_MODE_ABS_SOFT);
+}
+
+/*
+ * Keeps the timer armed for the earliest time, or for the next run through a backlog. It
+ * expires in softirq context. So interrupts are off for one hold of one queue at a time,
+ * even if many queues have due work. The processor's pace bounds all their runs together.
+ *
+ * The timer is started and stopped under the lock only. Its callback may be waiting for the
+ * lock meanwhile. It then finds nothing due. hrtimer_cancel() would wait for that callback
+ * and deadlock.
+ */
+void kwq_arm_timer_locked(struct kwq_queue *queue)
+{
+	ktime_t when = min(kwq_next_time(queue), queue->wake_at);
+
+	if (queue->expiring)
+		return;
+	if (when != KTIME_MAX)
+		when = max(when, queue->resume);
+	/* With a manual clock, @armed is only a record. The timer does not follow it. */
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		arm_manual_timer(queue, when);
+	if (when == queue->armed)
+		return;
+	queue->armed = when;
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		return;
+	if (when == KTIME_MAX)
+		hrtimer_try_to_cancel(&queue->timer);
+	else
+		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS_SOFT);
+}
+
+/**
+ * kwq_wake_all_locked() - wake all getters and drainers
+ * @queue: the queue; @queue->lock held
+ *
+ * This unlock and the following ones wake them: see kwq_unlock().
+ */
+void kwq_wake_all_locked(struct kwq_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+	queue->wake_getters = queue->nr_getters;
+	queue->wake_drainers = queue->nr_drainers;
+	queue->core.changed = true;
+}
+
+/*
+ * Wakes at most KWQ_WAKES_PER_HOLD of @nr waiters, and returns how many are left. A woken
+ * waiter leaves the list, so the next call continues behind it.
+ */
+static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr)
+{
+	u32 some = min_t(u32, nr, KWQ_WAKES_PER_HOLD);
+
+	/* Needs no barrier: see wake_for(). */
+	if (!nr || !waitqueue_active(waiters))
+		return 0;
+	__wake_up(waiters, TASK_NORMAL, some, NULL);
+	return nr - some;
+}
+
+static void wake_some(struct kwq_queue *queue)
+{
+	queue->wake_getters = wake_some_of(&queue->getters, queue->wake_getters);
+	queue->wake_drainers = wake_some_of(&queue->drainers, queue->wake_drainers);
+	kwq_tell_some_locked(queue);
+}
+
+/*
+ * When the timer takes over from a caller that wakes the rest by itself, in case the caller
+ * is late.
+ */
+static ktime_t when_not_paid(const struct kwq_queue *queue)
+{
+	ktime_t now = kwq_now_locked(queue);
+
+	/* The timer is due already, or armed for long enough: do not restart it in each hold. */
+	if (!queue->wake_at || (queue->wake_at != KTIME_MAX &&
+				queue->wake_at >= kwq_later(now, KWQ_PAYS_WITHIN_NS / 2)))
+		return queue->wake_at;
+	return kwq_later(now, KWQ_PAYS_WITHIN_NS);
+}
+
+/*
+ * Sets when the timer wakes the waiters that a hold left. A paying caller wakes them
+ * itself, and the timer only steps in if it is late. If the caller does not pay, the timer
+ * wakes @fresh waiters at once. Waiters of earlier holds are left to the caller that pays
+ * for them.
+ */
+static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
+{
+	if (!kwq_owes_wake_ups(queue))
+		queue->wake_at = KTIME_MAX;
+	else if (pays)
+		queue->wake_at = when_not_paid(queue);
+	else if (fresh || queue->wake_at == KTIME_MAX)
+		queue->wake_at = 0;
+}
+
+/*
+ * O8: a hold that made many items ready has done enough work. A paying caller wakes in its
+ * next hold. Drivers and the timer do not pay. They make few items ready in a hold, or at
+ * little cost.
+ */
+static bool has_done_enough(u64 nr, bool pays)
+{
+	return pays && nr > KWQ_WAKES_PER_HOLD;
+}
+
+/*
+ * Handles all changes but new ready items. A shut down and the end of its drain each wake
+ * all waiters once, so every hold after a shut down comes here. A task that waits for the
+ * end of a cancelled item is on the list of drainers. Returns true if waiters are left.
+ */
+static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
+{
+	bool shut_down = queue->core.shut_down;
+	bool drained = kwq_core_is_drained(&queue->core);
+
+	if (queue->core.let_go != queue->told_let_go) {
+		queue->told_let_go = queue->core.let_go;
+		queue->wake_drainers = queue->nr_drainers;
+	}
+	if (shut_down != queue->told_shut_down || drained != queue->told_drained) {
+		queue->told_shut_down = shut_down;
+		queue->told_drained = drained;
+		kwq_wake_all_locked(queue);
+		kwq_tell_locked(queue, KWQ_TELL_END);
+	}
+	queue->core.changed = shut_down;
+	if (!has_done_enough(nr, pays))
+		wake_some(queue);
+	leave_waiters(queue, pays, nr);
+	kwq_arm_timer_locked(queue);
+	return kwq_owes_wake_ups(queue);
+}
+
+/* A backlog may be far larger than the number of waiters. */
+static u32 no_more_than(u32 wake_ups, u32 waiters)
+{
+	return min(wake_ups, max_t(u32, waiters, KWQ_WAKES_PER_HOLD));
+}
+
+/* Wakes waiters for @nr items that were made ready. Returns true if waiters are left. */
+static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
+{
+	bool is_waited_for = false;
+
+	/*
+	 * No wake-up for items that were handed out in the same hold, as when a worker gets
+	 * back the item that it requeued.
+	 */
+	nr = min_t(u64, nr, queue->core.nr_ready);
+	if (!nr)
+		return false;
+	if (queue->workers)
+		kwq_tell_workers(queue->workers, nr);
+	/* Needs no barrier: getters join the list under the lock. */
+	if (waitqueue_active(&queue->getters)) {
+		is_waited_for = true;
+		queue->wake_getters = min_t(u64, queue->wake_getters + nr, U32_MAX);
+		if (queue->wake_getters > KWQ_WAKES_PER_HOLD)
+			queue->wake_getters = no_more_than(queue->wake_getters,
+							   queue->nr_getters);
+	}
+	/* Needs no barrier: see kwq_unlock(). */
+	if (waitqueue_active(&queue->pollers)) {
+		is_waited_for = true;
+		queue->wake_pollers = min_t(u64, queue->wake_pollers + nr, U32_MAX);
+		queue->round.to_tell |= KWQ_TELL_READY;
+	}
+	/* After a change, follow_changes() wakes them. */
+	if (!is_waited_for || queue->core.changed)
+		return false;
+	if (!has_done_enough(nr, pays))
+		wake_some(queue);
+	if (likely(!kwq_owes_wake_ups(queue) && queue->wake_at == KTIME_MAX))
+		return false;
+	leave_waiters(queue, pays, true);
+	kwq_arm_timer_locked(queue);
+	return kwq_owes_wake_ups(queue);
+}
+
+static inline bool is_awaited(struct kwq_queue *queue)
+{
+	/* Needs no barrier: see wake_for(). */
+	if (waitqueue_active(&queue->getters))
+		return true;
+	/* Needs no barrier: see kwq_unlock(). */
+	if (waitqueue_active(&queue->pollers))
+		return true;
+	return queue->workers;
+}
+
+/* Body of kwq_unlock(). Returns true if waiters are left. */
+static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags, bool pays)
+	__releases(&queue->lock)
+{
+	u64 nr = queue->core.readied - queue->woken;
+	bool left = false;
+
+	if (nr) {
+		queue->woken += nr;
+		if (is_awaited(queue))
+			left = wake_for(queue, nr, pays);
+	}
+	if (unlikely(queue->core.changed))
+		left = follow_changes(queue, pays, nr);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return left;
+}
+
+/**
+ * kwq_unlock() - wake waiters, arm the timer, and unlock
+ * @queue: the queue; @queue->lock held
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * Each item that was made ready wakes one getter, so no item stays ready while a getter
+ * sleeps. No wake-up is lost:
+ *
+ * A getter joins and leaves the list under the lock, and looks for a ready item in the same
+ * hold. So either it sees the item, or it is on the list when the item is made ready. A
+ * getter that leaves for another reason (signal, deadline) looks once more. Others may have
+ * taken the item by then, and nothing is lost.
+ *
+ * A poller joins its list without the lock, but before it looks, and it looks under the
+ * lock:
+ *
+ *   poller				adder
+ *   join the list			lock; item is ready
+ *   lock; is an item ready? unlock	is a poller listed? unlock
+ *
+ * If the poller's hold comes first, the adder sees the poller's entry. If it comes second,
+ * the poller sees the item. Both cannot miss.
+ *
+ * A hold wakes a bounded number of waiters, and the queue counts the rest. A caller that
+ * may sleep wakes them in further holds, by kwq_unlock_paying(). For other callers the
+ * timer does so at once. No wake-up depends on what a woken task does.
+ *
+ * Getters and drainers join at the tail of their list, so the count stands for the first
+ * ones of the list. Waiters may leave by themselves. Then the count is too high, and a
+ * later waiter is woken in vain. Pollers stay in their list when they are woken: see
+ * "pollers.c".
+ *
+ * All wake-ups happen under the lock, so the unlock is the last access to the queue. A task
+ * that learned from the queue that it is drained may therefore destroy it.
+ *
+ * The workers of a handler are woken in the same way: see kwq_tell_workers().
+ */
+void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	unlock(queue, flags, false);
+}
+
+/**
+ * kwq_unlock_paying() - kwq_unlock() by a caller that wakes the remaining waiters itself
+ * @queue: the queue; @queue->lock held
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * All timers of a processor share one pace. Wake-ups that are left to a queue's timer have
+ * to wait for other timers with much work. Callers that may sleep therefore wake the rest
+ * themselves, and no other queue's backlog delays them.
+ *
+ * Return: true if the caller must call kwq_wake_rest().
+ */
+bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	return unlock(queue, flags, true);
+}
+
+/* The waiters and rounds that were left when a caller began to pay. It pays for no others. */
+struct bill {
+	u32 waiters;
+	u32 rounds;
+};
+
+static struct bill read_bill(struct kwq_queue *queue)
+{
+	const struct kwq_round *round = &queue->round;
+	unsigned long flags;
+	struct bill bill;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	bill.waiters = max(queue->wake_getters, queue->wake_drainers);
+	bill.rounds = round->nr_ended + !!round->telling + hweight8(round->to_tell);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return bill;
+}
+
+/* Returns true if the caller has to continue. */
+static bool pay_some(struct kwq_queue *queue, struct bill *bill)
+{
+	unsigned long flags;
+	s32 rounds;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	rounds = bill->rounds - queue->round.nr_ended;
+	/* Makes unlock() look for waiters. */
+	queue->core.changed = true;
+	if (!unlock(queue, flags, true))
+		return false;
+	bill->waiters -= min_t(u32, bill->waiters, KWQ_WAKES_PER_HOLD);
+	return bill->waiters || rounds > 0;
+}
+
+static void leave_to_timer(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	if (kwq_owes_wake_ups(queue)) {
+		queue->wake_at = 0;
+		kwq_arm_timer_locked(queue);
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+}
+
+/**
+ * kwq_wake_rest() - wake the waiters that kwq_unlock_paying() left
+ * @queue: the queue
+ *
+ * Others may add all the while, so the caller wakes only as many waiters as were left when
+ * it began. Callers that cause more wake-ups pay for those. A killed caller leaves its rest
+ * to the timer.
+ *
+ * Context: process; may sleep.
+ */
+noinline void kwq_wake_rest(struct kwq_queue *queue)
+{
+	struct bill bill = read_bill(queue);
+
+	do {
+		cond_resched();
+		if (fatal_signal_pending(current)) {
+			leave_to_timer(queue);
+			return;
+		}
+	} while (pay_some(queue, &bill));
+}
+
+/**
+ * kwq_unlock_got() - kwq_unlock() after a get or a remove
+ * @queue: the queue; @queue->lock held
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * kwq_coalesces() may coalesce an add without the lock. The barrier here makes the adder's
+ * earlier writes visible to the getter, or to the caller that removed the ready item. Adds
+ * of keys always take the lock. So kwq_keyed_unlock() and kwq_unlock() are enough for
+ * programs.
+ */
+void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	smp_mb(); /* pairs with smp_mb() in kwq_coalesces() */
+	kwq_unlock(queue, flags);
+}
+
+/**
+ * kwq_pass_on_locked() - let a woken getter pass its wake-up to another one
+ * @queue: the queue; @queue->lock held
+ */
+void kwq_pass_on_locked(struct kwq_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+	queue->woken--;
+}
+
+/**
+ * kwq_wake_again_locked() - wake a waiter for every ready item once more
+ * @queue: the queue; @queue->lock held
+ *
+ * For wake-ups that may have been lost with a poller. It is not known which ones. Pollers
+ * and getters that are awake already are not disturbed.
+ */
+void kwq_wake_again_locked(struct kwq_queue *queue)
+{
+	lockdep_assert_held(&queue->lock);
+	queue->woken = queue->core.readied - queue->core.nr_ready;
+}
+
+/**
+ * kwq_tell_room() - tell all pollers that the queue has room (Q19)
+ * @queue: the queue
+ *
+ * Context: process; may sleep.
+ */
+void kwq_tell_room(struct kwq_queue *queue)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_tell_locked(queue, KWQ_TELL_ROOM);
+	kwq_unlock_and_wake(queue, flags);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_tell_room);
