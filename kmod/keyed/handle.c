@@ -34,66 +34,6 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_open);
 
-/* Finds an item by its ticket and the hash of that, if this handle holds it. */
-static struct kwq_keyed_item *find_held(struct kwq_handle *handle, u64 ticket, u32 hash)
-{
-	struct kwq_node *node = *kwq_table_bucket(&handle->keyed->tickets, hash);
-	struct kwq_keyed_item *ki;
-
-	for (; node; node = node->next) {
-		ki = container_of(node, struct kwq_keyed_item, by_ticket);
-		if (ki->ticket == ticket)
-			return ki->item.holder == &handle->holder ? ki : NULL;
-	}
-	return NULL;
-}
-
-static void hold(struct kwq_handle *handle, struct kwq_keyed_item *ki)
-{
-	struct kwq_keyed *keyed = handle->keyed;
-
-	ki->ticket = ++keyed->last_ticket;
-	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
-			 kwq_ticket_hash(keyed, ki->ticket));
-	if (handle->last)
-		hlist_add_behind(&ki->held, handle->last);
-	else
-		hlist_add_head(&ki->held, &handle->held);
-	handle->last = &ki->held;
-	if (keyed->limits.lease)
-		kwq_lease_begin(keyed, ki);
-}
-
-/* An item is about to leave its handle, for any reason. */
-static void unhold(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash)
-{
-	struct kwq_keyed *keyed = handle->keyed;
-
-	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
-	if (handle->last == &ki->held)
-		handle->last = ki->held.pprev == &handle->held.first ? NULL :
-			       container_of(ki->held.pprev, struct hlist_node, next);
-	__hlist_del(&ki->held);
-	if (keyed->limits.lease)
-		kwq_lease_end(keyed, ki);
-}
-
-/**
- * kwq_handle_take_back() - take an item back from its holder (O1, O3, L12)
- * @keyed: the queue; its lock held
- * @ki: a processing item; do not touch it afterwards
- * @now: current time
- */
-void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			  ktime_t now)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	unhold(container_of(ki->item.holder, struct kwq_handle, holder), ki,
-	       kwq_ticket_hash(keyed, ki->ticket));
-	kwq_abandon_locked(&keyed->queue, &ki->item, now);
-	kwq_keyed_settle(keyed, ki, now);
-}
-
 /**
  * kwq_handle_close() - close a handle, and give back its items (O1)
  * @handle: the handle; no call uses it any more
@@ -115,8 +55,8 @@ void kwq_handle_close(struct kwq_handle *handle)
 			node = handle->held.first;
 			if (!node)
 				break;
-			kwq_handle_take_back(keyed, hlist_entry(node, struct kwq_keyed_item,
-								held), now);
+			kwq_hold_abandon(keyed, hlist_entry(node, struct kwq_keyed_item,
+							    held), now);
 		}
 		if (!node) {
 			keyed->nr_handles--;
@@ -202,7 +142,7 @@ static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktim
 		}
 
 		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
-		hold(handle, ki);
+		kwq_hold_begin(handle, ki);
 
 		memcpy(fetch->keys + fetch->keys_len, ki->key, ki->key_len);
 		fetch->keys_len += ki->key_len;
@@ -288,10 +228,10 @@ noinline void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got
 	spin_lock_irqsave(&queue->lock, flags);
 	while (nr--) {
 		hash = kwq_ticket_hash(handle->keyed, got[nr].ticket);
-		ki = find_held(handle, got[nr].ticket, hash);
+		ki = kwq_find_held(handle, got[nr].ticket, hash);
 		if (!ki)
 			continue;
-		unhold(handle, ki, hash);
+		kwq_hold_end(handle, ki, hash);
 		kwq_unget_locked(queue, &ki->item);
 	}
 	kwq_keyed_unlock(handle->keyed, flags);
@@ -306,7 +246,7 @@ static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
 
 	if (ret < 0)
 		return ret;
-	unhold(handle, ki, hash);
+	kwq_hold_end(handle, ki, hash);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
@@ -325,7 +265,7 @@ int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags
 			   ktime_t now)
 {
 	u32 hash = kwq_ticket_hash(handle->keyed, ticket);
-	struct kwq_keyed_item *ki = find_held(handle, ticket, hash);
+	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
 
 	return ki ? done(handle, ki, hash, done_flags, now) : -ESTALE;
 }
@@ -399,11 +339,11 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_and_fetch);
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 {
 	u32 hash = kwq_ticket_hash(handle->keyed, ticket);
-	struct kwq_keyed_item *ki = find_held(handle, ticket, hash);
+	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
 
 	if (!ki)
 		return -ESTALE;
-	kwq_lease_extend(handle->keyed, ki, now);
+	kwq_hold_extend(handle->keyed, ki, now);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_locked);
@@ -426,7 +366,7 @@ int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 		return -ENOENT;
 	if (ki->item.holder != &handle->holder)
 		return -EPERM;
-	kwq_lease_extend(handle->keyed, ki, now);
+	kwq_hold_extend(handle->keyed, ki, now);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_key_locked);

@@ -187,6 +187,24 @@ static int charge(struct kwq_keyed *keyed)
 	return err;
 }
 
+/*
+ * Called by the queue's timer in softirq context, so it must not free anything. An item
+ * that is taken back stays in the table, ready or dead. But after a shut down, an item that
+ * was lost too often is removed (L12). A worker frees it. Its bytes were given back
+ * already, so this must not depend on another call (O9). A queue that ends frees its items
+ * anyway.
+ */
+static bool end_leases(struct kwq_queue *queue, ktime_t now)
+{
+	struct kwq_keyed *keyed = container_of(queue, struct kwq_keyed, queue);
+	bool more = kwq_holds_expire(keyed, now);
+
+	/* A pending worker takes the lock after this hold and sees the items. */
+	if (keyed->gone && !keyed->ending)
+		queue_work(elsewhere, &keyed->work);
+	return more;
+}
+
 /**
  * kwq_keyed_create() - create a queue of keys
  * @name: name, checked by kwq_names_check(); empty for none
@@ -231,7 +249,8 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	RB_CLEAR_NODE(&keyed->by_name);
 	kwq_queue_init(&keyed->queue, keyed->name, clock);
 	keyed->queue.key_of = key_of;
-	kwq_lease_init(keyed);
+	INIT_LIST_HEAD(&keyed->leases);
+	keyed->queue.end_leases = end_leases;
 	return keyed;
 
 give_back:
@@ -467,23 +486,6 @@ VISIBLE_IF_KUNIT void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed)
 	queue_work(elsewhere, &keyed->work);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drop_elsewhere);
-
-/**
- * kwq_keyed_free_gone_elsewhere() - let a worker free the items that ended in this hold
- * @keyed: the queue; its lock held
- *
- * For the queue's timer, which cannot free them itself. A queue that is ending needs no
- * worker for that, because its end frees them anyway.
- *
- * Context: any.
- */
-void kwq_keyed_free_gone_elsewhere(struct kwq_keyed *keyed)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	/* If the work is pending already, it takes the lock later and sees these items. */
-	if (!keyed->ending)
-		queue_work(elsewhere, &keyed->work);
-}
 
 /*
  * Q10: drops all items that will never be handed out. After a SIGKILL a worker drops the

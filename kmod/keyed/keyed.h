@@ -7,7 +7,7 @@
  * table.c	hash table from keys to items
  * dead.c	list of dead items
  * handle.c	handles: who holds an item; tickets
- * lease.c	leases: how long an item may be held
+ * holds.c	which handle holds an item, under which ticket, and until when
  * stat.c	state and counters of a queue
  * names.c	named queues and the right to open them
  * quota.c	queues and bytes of each user
@@ -433,7 +433,6 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
 void kwq_keyed_put(struct kwq_keyed *keyed);
-void kwq_keyed_free_gone_elsewhere(struct kwq_keyed *keyed);
 void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed);
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
@@ -518,15 +517,14 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now);
 int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 				 const struct kwq_key *key, ktime_t now);
-void kwq_handle_take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			  ktime_t now);
 
-/* lease.c */
-void kwq_lease_init(struct kwq_keyed *keyed);
-void kwq_lease_begin(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
-void kwq_lease_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-		      ktime_t now);
-void kwq_lease_end(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+/* holds.c */
+struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 hash);
+void kwq_hold_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki);
+void kwq_hold_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash);
+void kwq_hold_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+void kwq_hold_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+bool kwq_holds_expire(struct kwq_keyed *keyed, ktime_t now);
 
 /* names.c */
 int kwq_names_register(void);

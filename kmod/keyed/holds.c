@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Holds: which handle holds an item, under which ticket, and until when.
+ *
+ * Leases: an item that is held for longer than its queue allows is taken back, as if its
+ * handle had been closed (O3). The ticket is valid for that one hand-out only. So the
+ * former holder finds out when it uses the ticket.
+ *
+ * All leases of a queue have the same length, so they end in the order in which they began
+ * or were extended. The list of leases is sorted without a search. To begin, extend or end
+ * a lease is O(1), and the queue's timer needs only the first one (D6).
+ *
+ * @lease_end of the queue is a lower bound for the end of the first lease. A hand-out may
+ * lower it. A done or an extension does not change it, and does not touch the timer. When
+ * that time comes, kwq_holds_expire() may find nothing due, and sets the exact time. So the
+ * timer fires in vain at most once per length of a lease, and get and done need not arm it.
+ */
+#include <linux/list.h>
+#include "keyed.h"
+
+/**
+ * kwq_find_held() - find an item by its ticket
+ * @handle: the handle; its queue's lock held
+ * @ticket: the ticket
+ * @hash: hash of the ticket
+ *
+ * Return: the item, or NULL if this handle does not hold it.
+ */
+struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 hash)
+{
+	struct kwq_node *node = *kwq_table_bucket(&handle->keyed->tickets, hash);
+	struct kwq_keyed_item *ki;
+
+	for (; node; node = node->next) {
+		ki = container_of(node, struct kwq_keyed_item, by_ticket);
+		if (ki->ticket == ticket)
+			return ki->item.holder == &handle->holder ? ki : NULL;
+	}
+	return NULL;
+}
+
+static struct kwq_lease *first_lease(struct kwq_keyed *keyed)
+{
+	return list_first_entry_or_null(&keyed->leases, struct kwq_lease, link);
+}
+
+static void give_lease(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t now)
+{
+	lease->expires = ktime_add_safe(now, keyed->limits.lease);
+	list_add_tail(&lease->link, &keyed->leases);
+	if (lease->expires < keyed->queue.lease_end)
+		kwq_set_lease_end(&keyed->queue, lease->expires);
+}
+
+/* Most queues have no leases, so these two stay out of the path of a get and a done. */
+static noinline void begin_lease(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	give_lease(keyed, kwq_lease_of(ki), ki->item.since);
+}
+
+static noinline void end_lease(struct kwq_keyed_item *ki)
+{
+	list_del(&kwq_lease_of(ki)->link);
+}
+
+/**
+ * kwq_hold_begin() - give an item that was handed out to its handle
+ * @handle: the handle; its queue's lock held
+ * @ki: the item
+ *
+ * The item gets a new ticket and, in a queue with leases, a lease.
+ */
+void kwq_hold_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+
+	ki->ticket = ++keyed->last_ticket;
+	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
+			 kwq_ticket_hash(keyed, ki->ticket));
+	if (handle->last)
+		hlist_add_behind(&ki->held, handle->last);
+	else
+		hlist_add_head(&ki->held, &handle->held);
+	handle->last = &ki->held;
+	if (keyed->limits.lease)
+		begin_lease(keyed, ki);
+}
+
+/**
+ * kwq_hold_end() - take an item from its handle
+ * @handle: the handle; its queue's lock held
+ * @ki: the item
+ * @hash: hash of its ticket
+ */
+void kwq_hold_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+
+	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
+	if (handle->last == &ki->held)
+		handle->last = ki->held.pprev == &handle->held.first ? NULL :
+			       container_of(ki->held.pprev, struct hlist_node, next);
+	__hlist_del(&ki->held);
+	if (keyed->limits.lease)
+		end_lease(ki);
+}
+
+/**
+ * kwq_hold_abandon() - take an item back from its holder (O1, O3, L12)
+ * @keyed: the queue; its lock held
+ * @ki: a processing item; do not touch it afterwards
+ * @now: current time
+ */
+void kwq_hold_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	kwq_hold_end(container_of(ki->item.holder, struct kwq_handle, holder), ki,
+		     kwq_ticket_hash(keyed, ki->ticket));
+	kwq_abandon_locked(&keyed->queue, &ki->item, now);
+	kwq_keyed_settle(keyed, ki, now);
+}
+
+/**
+ * kwq_hold_extend() - restart the lease of an item
+ * @keyed: the queue; its lock held
+ * @ki: a processing item
+ * @now: current time
+ */
+void kwq_hold_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!keyed->limits.lease)
+		return;
+	list_del(&kwq_lease_of(ki)->link);
+	give_lease(keyed, kwq_lease_of(ki), now);
+}
+
+/**
+ * kwq_holds_expire() - take back items whose leases are over (O3)
+ * @keyed: the queue; its lock held
+ * @now: current time
+ *
+ * Handles at most KWQ_ITEMS_PER_HOLD leases.
+ *
+ * Return: true if there may be more.
+ */
+bool kwq_holds_expire(struct kwq_keyed *keyed, ktime_t now)
+{
+	struct kwq_lease *lease;
+	int n;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		lease = first_lease(keyed);
+		if (!lease || lease->expires > now) {
+			kwq_set_lease_end(&keyed->queue, lease ? lease->expires : KTIME_MAX);
+			return false;
+		}
+		keyed->expired++;
+		kwq_hold_abandon(keyed, lease->ki, now);
+	}
+	return true;
+}
