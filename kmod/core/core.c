@@ -272,7 +272,7 @@ static struct kwq_item *item_of_wait(struct kwq_wait *wait)
 	return container_of(wait, struct kwq_item, wait);
 }
 
-/* The time of a waiting item has come. The item is out of the tree of waiting items already. */
+/* The time of a waiting item has come. The item does not wait any more. */
 static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 				 ktime_t now)
 {

@@ -25,8 +25,8 @@
 
 /*
  * Buckets come in pages, and pointers to these in pages, too. That makes 16 million buckets
- * with pages of 4 KiB. With pages of 256 KiB, 32 bits could not count the buckets, so half
- * of each page is used.
+ * with pages of 4 KiB. The square of this number has to fit into 32 bits. So on 32-bit
+ * machines with pages of 256 KiB only half of each page is used.
  */
 #define KWQ_TABLE_FANOUT	min_t(u32, PAGE_SIZE / sizeof(void *), SZ_32K)
 #define KWQ_TABLE_SPANS		64

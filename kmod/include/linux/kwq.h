@@ -187,15 +187,20 @@ static inline s64 kwq_again_after(u64 delay)
  * Never called twice at once for one item. If the item is added meanwhile it is called
  * again, whatever it returns.
  *
- * Context: process, in a work item of a kernel workqueue; may sleep. May call every
- * function for its own queue but kwq_queue_destroy(), kwq_cancel_all_sync(),
- * kwq_shut_down_with_drain(), kwq_done(), and kwq_cancel_sync() for this item. It must not
- * free the item. Only a caller of kwq_cancel_sync() may do that.
- * Return: 0: the item is done, and its requeues are forgotten. A negative errno: it failed,
- * and is tried again after the limiters' delay. kwq_again_after(): it is done and
- * forgotten, and the handler is called again at that time. KWQ_GIVE_UP: it is dead. After a
- * shut down or a cancel the item is done in any case. Any other positive number is a
- * mistake. kwq logs it and counts it as a failure.
+ * Context: process, in a work item of a kernel workqueue; may sleep. For its own queue, it
+ * must not call kwq_queue_destroy(), kwq_cancel_all_sync(), kwq_shut_down_with_drain() or
+ * kwq_done(), and not kwq_cancel_sync() for this item. It must not free the item: only a
+ * caller of kwq_cancel_sync() may do that.
+ *
+ * Return: The result decides about the item. After a shut down or a cancel it is done in
+ * any case.
+ *
+ * - 0: it is done, and its requeues are forgotten.
+ * - A negative errno: it failed, and is tried again after the limiters' delay.
+ * - kwq_again_after(): it is done and forgotten, and the handler is called again at that
+ *   time.
+ * - KWQ_GIVE_UP: it is dead.
+ * - Any other positive number is a mistake. kwq logs it and counts it as a failure.
  */
 typedef s64 (*kwq_handler_fn)(struct kwq_queue *queue, struct kwq_item *item);
 
