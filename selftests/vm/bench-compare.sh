@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The cost of a change: runs `make bench` of another revision and of this checkout, each with its own benchmarks, and
-# compares them row by row. Prints all rows and writes them to build/bench-compare.tsv. A mark shows rows that differ
+# The cost of a change. Runs `make bench` of another revision and of this checkout, each with its own benchmarks.
+# Compares them row by row. Prints all rows and writes them to build/bench-compare.tsv. A mark shows rows that differ
 # by more than two runs of the same code do.
 #
 #   BASE=REVISION    the other revision

@@ -32,8 +32,8 @@ run_uml() {
 	tr -d '\r' <"$console" | sed -n 's/^kwq_bench: \(native\..*\)$/\1/p'
 }
 
-# busy: prints for how long the processors of this machine were busy, and how much of that this script used, in
-# hundredths of a second.
+# busy: prints for how long the processors of this machine were busy, and how much of that was this script. The unit is
+# a hundredth of a second.
 busy() {
 	local ours
 	# In a subshell `times` would report nothing.

@@ -230,8 +230,7 @@ for page in map(pathlib.Path, sys.stdin.read().split()):
 }
 
 # The template plus its omitted parts must build as a module, with the Kbuild that docs/drivers.md gives. The word
-# after a line names the function that the line belongs to; a line without a word belongs to the function of the line
-# before.
+# after a line names the function of that line. A line without a word belongs to the function of the line before.
 check_template() {
 	local out=$WORK/template symbols
 

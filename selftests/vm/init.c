@@ -196,9 +196,9 @@ static void mount_at(const char *type, const char *dir, const char *options)
 /*
  * QEMU 7.2 emulates two processors in two threads. One may continue with code that the
  * other has just overwritten. The kernel overwrites its code when it switches a static key,
- * with a breakpoint in between. An old breakpoint then looks unexpected ("Oops: int3"). So
- * this keeps the kernel from switching one in the scheduler, which always runs: the probe
- * that notes the names of processes while events are traced.
+ * with a breakpoint in between. An old breakpoint then looks unexpected ("Oops: int3"). The
+ * scheduler always runs, and has such a key: tracing events turns on a probe there, which
+ * notes the names of processes. So turn that probe off.
  */
 static void leave_the_scheduler_alone(void)
 {

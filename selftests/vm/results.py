@@ -16,8 +16,8 @@ results.py page FILE TABLE               replaces the table with a date in FILE 
 results.py summary SUITE...              prints the failures and the totals of these suites
 
 Each but the last four writes build/results/SUITE.json. Only leaf cases count: a case that contains cases does not count
-itself. Each other problem counts as one failed case. Such problems are an unfulfilled plan, a program that dies after its
-last case, a machine without a verdict, and a warning on the console. A missing result never counts as passed.
+itself. Each other problem counts as one failed case: an unfulfilled plan, a program that dies after its last case, a
+machine without a verdict, a warning on the console. A missing result never counts as passed.
 """
 import contextlib
 import datetime

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# servers.sh: provides beanstalkd and redis-server, which kwq is compared with, and prints the folder of their
-# programs and of the libraries that not every Debian has. They are unpacked into the cache and not installed, so
-# that this machine does not become a server.
+# servers.sh: provides beanstalkd and redis-server, the peers of the benchmarks. Prints the folder of their programs, and
+# of the libraries that not every Debian has. They are unpacked into the cache and not installed, so that this machine does
+# not become a server.
 . "$(dirname "$0")/common.sh"
 
 # Packages with redis-server's program, and two libraries.

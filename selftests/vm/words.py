@@ -3,8 +3,8 @@
 """words.py [FILE...]: finds sentences that are hard to read, in comments, documents and man pages.
 
 A sentence is found if it begins with a relative clause ("What is due ...", "Who waits ...") or "nor", or has more than 30
-words. With files as arguments, the script lists each such sentence in them. Without, it reads names of files from standard
-input, sorts them into groups, and lists the sentences of each group that has too many.
+words. With files as arguments, the script lists each such sentence in them. Without arguments it reads names of files from
+standard input and sorts them into groups. It lists the sentences of each group that has too many.
 """
 import pathlib
 import re
