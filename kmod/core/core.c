@@ -621,7 +621,7 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	core->started_high -= core->started < (u64)item->since;
 	core->started -= item->since;
 	if (item->state & KWQ_ITEM_CANCELLED) {
-		core->let_go++;
+		core->cancelled_runs++;
 		core->changed = true;
 	}
 	if (unlikely(core->cancelled))
@@ -817,7 +817,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_remove);
  * @item: the item
  *
  * Removes the item and makes it refuse adds until kwq_item_init(). If it is being
- * processed, it becomes idle when that ends in any way, and @core->let_go rises.
+ * processed, it becomes idle when that ends in any way, and @core->cancelled_runs rises.
  *
  * Return: KWQ_WAS_* bits of what it was; 0 if it was idle.
  */

@@ -404,18 +404,18 @@ static u64 backoff_pause(const struct kwq_limiter *limiter, const u64 *table,
 static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 		    ktime_t now, u32 random)
 {
-	const struct kwq_limiter *one = &limiter->config.limiters[i];
+	const struct kwq_limiter *settings = &limiter->config.limiters[i];
 
-	switch (one->kind) {
+	switch (settings->kind) {
 	case KWQ_LIMITER_EXPONENTIAL:
-		return exponential(one, requeues);
+		return exponential(settings, requeues);
 	case KWQ_LIMITER_FAST_SLOW:
-		return requeues < one->u.fast_slow.nr_fast ?
-		       one->u.fast_slow.fast : one->u.fast_slow.slow;
+		return requeues < settings->u.fast_slow.nr_fast ?
+		       settings->u.fast_slow.fast : settings->u.fast_slow.slow;
 	case KWQ_LIMITER_BUCKET:
-		return take_token(&limiter->buckets[i], one->u.bucket.events, now);
+		return take_token(&limiter->buckets[i], settings->u.bucket.events, now);
 	case KWQ_LIMITER_BACKOFF:
-		return backoff_pause(one, limiter->growths.table, &limiter->growths.of[i],
+		return backoff_pause(settings, limiter->growths.table, &limiter->growths.of[i],
 				     requeues, random);
 	}
 	return 0;

@@ -7,7 +7,7 @@
 #include <kunit/visibility.h>
 
 /* The most waits that a removal looks at to find the next earliest one. */
-#define KWQ_FEW	16
+#define KWQ_SEARCH_MAX	16
 
 /**
  * kwq_waiting_init() - make a set empty
@@ -130,7 +130,7 @@ static void find_first(struct kwq_slot *slot)
 	int nr = 0;
 
 	list_for_each_entry(wait, &slot->waits, link) {
-		if (++nr > KWQ_FEW)
+		if (++nr > KWQ_SEARCH_MAX)
 			return;
 		first = min(first, wait->expires);
 	}
@@ -149,14 +149,14 @@ void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait)
 	unsigned int digit = digit_of(time, level);
 	/* Its slot. If the wait is in @opening, this slot holds others, and stays the same. */
 	struct kwq_slot *slot = &waiting->slots[level][digit];
-	unsigned int few = KWQ_FEW;
+	unsigned int budget = KWQ_SEARCH_MAX;
 
 	list_del(&wait->link);
 	if (list_empty(&slot->waits))
 		vacate(waiting, level, digit);
 	else if (wait->expires == slot->first && level)
 		find_first(slot);
-	move_on(waiting, &few);
+	move_on(waiting, &budget);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_del);
 

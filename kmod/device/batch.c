@@ -66,13 +66,13 @@ static void chunk_free(struct chunk *chunk)
 #define ONE_KEY		64
 
 /**
- * struct one - the kernel's buffer for a batch of one entry
+ * struct single - the kernel's buffer for a batch of one entry
  * @entry: the entry
  * @key: its key
  * @result: its result
  * @hash: hash of the key
  */
-struct one {
+struct single {
 	u64 entry[3];
 	u64 key[ONE_KEY / sizeof(u64)];
 	s32 result;
@@ -81,7 +81,7 @@ struct one {
 
 static bool is_one(const struct kwq_batch *batch, u32 entry_size)
 {
-	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof_field(struct one, entry));
+	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof_field(struct single, entry));
 	return batch->nr == 1 && batch->entry_size == entry_size &&
 	       batch->keys_len <= ONE_KEY;
 }
@@ -92,17 +92,17 @@ static bool is_one(const struct kwq_batch *batch, u32 entry_size)
  */
 static bool is_one_get(const struct kwq_batch *batch)
 {
-	BUILD_BUG_ON(sizeof(struct kwq_got) > sizeof_field(struct one, entry));
+	BUILD_BUG_ON(sizeof(struct kwq_got) > sizeof_field(struct single, entry));
 	return batch->nr == 1 && batch->entry_size == sizeof(struct kwq_got);
 }
 
-static void chunk_init_one(struct chunk *chunk, struct one *one,
-			   const struct kwq_batch *batch)
+static void chunk_init_single(struct chunk *chunk, struct single *single,
+			      const struct kwq_batch *batch)
 {
-	chunk->entries = one->entry;
-	chunk->results = &one->result;
-	chunk->hashes = &one->hash;
-	chunk->keys = (u8 *)one->key;
+	chunk->entries = single->entry;
+	chunk->results = &single->result;
+	chunk->hashes = &single->hash;
+	chunk->keys = (u8 *)single->key;
 	chunk->max_entries = 1;
 	chunk->max_keys = batch->keys_len;
 }
@@ -242,7 +242,7 @@ int kwq_batch_check(const struct kwq_batch_kind *kind,
 }
 
 /**
- * kwq_batch_check_get() - check the form of a batch for fetched items
+ * kwq_batch_check_get() - check the form of a batch for items that were got
  * @batch: the batch; absent batches are valid
  *
  * Return: 0, -EINVAL or -EMSGSIZE.
@@ -447,27 +447,27 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 	s32 __user *result = u64_to_user_ptr(batch->results);
 	struct kwq_key key;
 	struct chunk chunk;
-	struct one one;
+	struct single single;
 
-	chunk_init_one(&chunk, &one, batch);
-	if (kwq_words_from_user(one.entry, u64_to_user_ptr(batch->entries), kind->size))
+	chunk_init_single(&chunk, &single, batch);
+	if (kwq_words_from_user(single.entry, u64_to_user_ptr(batch->entries), kind->size))
 		return -EFAULT;
 	key.len = key_len(kind, &chunk, 0);
-	one.result = check_key(batch, 0, key.len);
-	if (key.len && !one.result) {
+	single.result = check_key(batch, 0, key.len);
+	if (key.len && !single.result) {
 		key.bytes = chunk.keys;
-		if (copy_from_user(one.key, u64_to_user_ptr(batch->keys), key.len))
+		if (copy_from_user(single.key, u64_to_user_ptr(batch->keys), key.len))
 			return -EFAULT;
 		kwq_key_hash(&key);
-		one.hash = key.hash;
+		single.hash = key.hash;
 	}
 	if (put_result(result, RESULT_UNKNOWN))
 		return -EFAULT;
-	if (!one.result)
+	if (!single.result)
 		take_all(handle, kind, &chunk, 1);
 	*taken = 1;
 	/* The entry was taken, even if its result cannot be written any more. */
-	put_result(result, one.result);
+	put_result(result, single.result);
 	return 0;
 }
 
@@ -513,80 +513,80 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 		     const struct kwq_batch *batch, struct cursor *at, u32 nr,
 		     const struct kwq_waiter *waiter)
 {
-	struct kwq_fetch fetch = {
+	struct kwq_got_buffer buffer = {
 		.got = chunk->entries,
 		.keys = chunk->keys,
 		.max_items = nr,
 		.max_keys = min_t(u64, chunk->max_keys,
 				  batch->keys_len - at->key_offset),
 	};
-	int ret = kwq_handle_fetch(handle, &fetch, waiter);
+	int ret = kwq_handle_get(handle, &buffer, waiter);
 
 	if (ret < 0)
 		return ret;
-	if (copy_entries_out(batch, at->taken, fetch.got, sizeof(*fetch.got), ret) ||
+	if (copy_entries_out(batch, at->taken, buffer.got, sizeof(*buffer.got), ret) ||
 	    copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset,
-			 fetch.keys, fetch.keys_len)) {
-		kwq_handle_unfetch(handle, fetch.got, ret);
+			 buffer.keys, buffer.keys_len)) {
+		kwq_handle_unget(handle, buffer.got, ret);
 		return -EFAULT;
 	}
 	at->taken += ret;
-	at->key_offset += fetch.keys_len;
+	at->key_offset += buffer.keys_len;
 	return 0;
 }
 
 /**
- * kwq_batch_take_last() - take a done that can share a hold of the lock with a get
+ * kwq_batch_take_paired_done() - take a done that can share a hold of the lock with a get
  * @done: a batch of dones, checked
- * @get: the batch for items fetched after that, checked
- * @last: out: the done, for kwq_batch_get()
+ * @get: the batch for items that are got after it, checked
+ * @paired: out: the done, for kwq_batch_get()
  *
  * A worker that finishes one item and wants another one asks for this.
  *
  * Return: how many entries were taken: 1, or 0 if @done has to go through kwq_batch_take();
  * -EFAULT.
  */
-int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *get,
-			struct kwq_last *last)
+int kwq_batch_take_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
+			       struct kwq_paired_done *paired)
 {
 	struct kwq_done_entry entry;
 
 	if (!is_one(done, sizeof(entry)) || done->keys_len ||
 	    !is_one_get(get))
 		return 0;
-	last->taken = true;
-	last->result = u64_to_user_ptr(done->results);
+	paired->taken = true;
+	paired->result = u64_to_user_ptr(done->results);
 	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
-	    put_result(last->result, RESULT_UNKNOWN))
+	    put_result(paired->result, RESULT_UNKNOWN))
 		return -EFAULT;
-	last->ticket = entry.ticket;
-	last->flags = entry.flags;
-	last->err = check_key(done, 0, entry.key_len) ?: kwq_check_done(&entry);
+	paired->ticket = entry.ticket;
+	paired->flags = entry.flags;
+	paired->err = check_key(done, 0, entry.key_len) ?: kwq_check_done(&entry);
 	return 1;
 }
 
-/* Finishes that item and fetches a ready one. Returns 0 if there seems to be none. */
-static int finish_and_fetch(struct kwq_handle *handle, const struct kwq_last *last,
-			    struct kwq_fetch *fetch)
+/* Finishes that item and gets a ready one. Returns 0 if there seems to be none. */
+static int finish_and_get(struct kwq_handle *handle, const struct kwq_paired_done *paired,
+			  struct kwq_got_buffer *buffer)
 {
-	s32 result = last->err;
+	s32 result = paired->err;
 	int ret = 0;
 
 	if (!result)
-		ret = kwq_handle_done_and_fetch(handle, last->ticket, last->flags, &result,
-						fetch);
+		ret = kwq_handle_done_and_get(handle, paired->ticket, paired->flags, &result,
+					      buffer);
 	/* The entry was taken, even if its result cannot be written any more. */
-	put_result(last->result, result);
+	put_result(paired->result, result);
 	return ret;
 }
 
 static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch,
-			const struct kwq_fetch *fetch)
+			const struct kwq_got_buffer *buffer)
 {
-	if (kwq_words_to_user(u64_to_user_ptr(batch->entries), fetch->got,
-			      sizeof(*fetch->got)) ||
-	    copy_to_user(u64_to_user_ptr(batch->keys), fetch->keys, fetch->keys_len)) {
-		kwq_handle_unfetch(handle, fetch->got, 1);
+	if (kwq_words_to_user(u64_to_user_ptr(batch->entries), buffer->got,
+			      sizeof(*buffer->got)) ||
+	    copy_to_user(u64_to_user_ptr(batch->keys), buffer->keys, buffer->keys_len)) {
+		kwq_handle_unget(handle, buffer->got, 1);
 		return -EFAULT;
 	}
 	return 1;
@@ -598,53 +598,53 @@ static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch
  * number of rounds.
  */
 static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_batch *batch,
-				 struct kwq_fetch *fetch, const struct kwq_waiter *waiter)
+				 struct kwq_got_buffer *buffer, const struct kwq_waiter *waiter)
 {
 	u8 *keys = NULL;
 	int ret;
 
 	do {
 		kfree(keys);
-		fetch->max_keys = min_t(u32, roundup_pow_of_two(fetch->lacking),
-					batch->keys_len);
-		keys = kmalloc(fetch->max_keys, GFP_KERNEL_ACCOUNT);
+		buffer->max_keys = min_t(u32, roundup_pow_of_two(buffer->lacking),
+					 batch->keys_len);
+		keys = kmalloc(buffer->max_keys, GFP_KERNEL_ACCOUNT);
 		/* Fetch without room for any key, so that another getter gets the wake-up. */
 		if (!keys) {
-			fetch->max_keys = 0;
-			fetch->longest = 0;
+			buffer->max_keys = 0;
+			buffer->longest = 0;
 		}
-		fetch->keys = keys;
-		ret = kwq_handle_fetch(handle, fetch, waiter);
-	} while (kwq_fetch_wants_room(fetch, ret));
-	if (ret == -EMSGSIZE && !keys && fetch->lacking <= batch->keys_len)
+		buffer->keys = keys;
+		ret = kwq_handle_get(handle, buffer, waiter);
+	} while (kwq_wants_more_room(buffer, ret));
+	if (ret == -EMSGSIZE && !keys && buffer->lacking <= batch->keys_len)
 		ret = -ENOMEM;
 	if (ret > 0)
-		ret = copy_one_out(handle, batch, fetch);
+		ret = copy_one_out(handle, batch, buffer);
 	kfree(keys);
 	return ret;
 }
 
 /* Fetches one item, usually with a short key. */
 static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
-		   const struct kwq_waiter *waiter, const struct kwq_last *last)
+		   const struct kwq_waiter *waiter, const struct kwq_paired_done *paired)
 {
-	struct one one;
-	struct kwq_fetch fetch = {
-		.got = (struct kwq_got *)one.entry,
-		.keys = (u8 *)one.key,
+	struct single single;
+	struct kwq_got_buffer buffer = {
+		.got = (struct kwq_got *)single.entry,
+		.keys = (u8 *)single.key,
 		.max_items = 1,
 		.max_keys = min_t(u32, batch->keys_len, ONE_KEY),
 		.longest = batch->keys_len,
 	};
 	int ret = 0;
 
-	if (last)
-		ret = finish_and_fetch(handle, last, &fetch);
+	if (paired)
+		ret = finish_and_get(handle, paired, &buffer);
 	if (!ret)
-		ret = kwq_handle_fetch(handle, &fetch, waiter);
-	if (kwq_fetch_wants_room(&fetch, ret))
-		return get_one_long(handle, batch, &fetch, waiter);
-	return ret < 0 ? ret : copy_one_out(handle, batch, &fetch);
+		ret = kwq_handle_get(handle, &buffer, waiter);
+	if (kwq_wants_more_room(&buffer, ret))
+		return get_one_long(handle, batch, &buffer, waiter);
+	return ret < 0 ? ret : copy_one_out(handle, batch, &buffer);
 }
 
 static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *batch,
@@ -676,20 +676,20 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 }
 
 /**
- * kwq_batch_get() - fetch items into a batch (Q5, Q13)
+ * kwq_batch_get() - get items into a batch (Q5, Q13)
  * @handle: the handle
  * @batch: the batch, checked
  * @waiter: how long to wait for the first item; there is no wait for further ones
- * @last: a done that kwq_batch_take_last() took for this batch, carried out first; or NULL
+ * @paired: a done that kwq_batch_take_paired_done() took for this batch, carried out first; or NULL
  *
  * Context: process; may sleep.
- * Return: how many items were fetched, at least one; or an error.
+ * Return: how many items were got, at least one; or an error.
  */
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
-		  const struct kwq_waiter *waiter, const struct kwq_last *last)
+		  const struct kwq_waiter *waiter, const struct kwq_paired_done *paired)
 {
 	if (is_one_get(batch))
-		return get_one(handle, batch, waiter, last);
+		return get_one(handle, batch, waiter, paired);
 	return get_many(handle, batch, waiter);
 }
 
@@ -705,7 +705,7 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,
 			u64 after)
 {
-	struct kwq_dead_page page;
+	struct kwq_dead_buffer buffer;
 	struct cursor at = {};
 	struct chunk chunk;
 	int ret;
@@ -713,25 +713,25 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 	ret = chunk_init(&chunk, batch, sizeof(struct kwq_dead_entry));
 	if (ret)
 		return ret;
-	page.entries = chunk.entries;
-	page.keys = chunk.keys;
+	buffer.entries = chunk.entries;
+	buffer.keys = chunk.keys;
 	while (at.taken < batch->nr) {
-		page.max_items = min(chunk.max_entries, batch->nr - at.taken);
-		page.max_keys = min_t(u64, chunk.max_keys,
-				      batch->keys_len - at.key_offset);
-		ret = kwq_keyed_list_dead(handle->keyed, after, &page);
+		buffer.max_items = min(chunk.max_entries, batch->nr - at.taken);
+		buffer.max_keys = min_t(u64, chunk.max_keys,
+					batch->keys_len - at.key_offset);
+		ret = kwq_keyed_list_dead(handle->keyed, after, &buffer);
 		if (ret <= 0)
 			break;
-		if (copy_entries_out(batch, at.taken, page.entries,
-				     sizeof(*page.entries), ret) ||
+		if (copy_entries_out(batch, at.taken, buffer.entries,
+				     sizeof(*buffer.entries), ret) ||
 		    copy_to_user(u64_to_user_ptr(batch->keys) + at.key_offset,
-				 page.keys, page.keys_len)) {
+				 buffer.keys, buffer.keys_len)) {
 			ret = -EFAULT;
 			break;
 		}
-		after = page.entries[ret - 1].number;
+		after = buffer.entries[ret - 1].number;
 		at.taken += ret;
-		at.key_offset += page.keys_len;
+		at.key_offset += buffer.keys_len;
 		if (fatal_signal_pending(current)) {
 			ret = -EINTR;
 			break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Batches between userspace and a handle. This copies entries and keys in, carries the
- * entries out one by one, and copies results or fetched items out (Q13).
+ * entries out one by one, and copies results or items out (Q13).
  */
 #ifndef KWQ_BATCH_H
 #define KWQ_BATCH_H
@@ -43,14 +43,14 @@ int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		   const struct kwq_batch *batch, u32 *taken);
 
 /**
- * struct kwq_last - a done that shares a hold of the lock with the following get
+ * struct kwq_paired_done - a done that shares a hold of the lock with the following get
  * @taken: true if there is one
  * @ticket: ticket of the item
  * @flags: KWQ_DONE_* bits
  * @err: why the item cannot be finished, or 0
  * @result: where to write its result
  */
-struct kwq_last {
+struct kwq_paired_done {
 	bool taken;
 	u64 ticket;
 	u32 flags;
@@ -59,10 +59,10 @@ struct kwq_last {
 };
 
 int kwq_batch_check_get(const struct kwq_batch *batch);
-int kwq_batch_take_last(const struct kwq_batch *done, const struct kwq_batch *get,
-			struct kwq_last *last);
+int kwq_batch_take_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
+			       struct kwq_paired_done *paired);
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
-		  const struct kwq_waiter *waiter, const struct kwq_last *last);
+		  const struct kwq_waiter *waiter, const struct kwq_paired_done *paired);
 
 int kwq_batch_check_list_dead(const struct kwq_batch *batch);
 int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,

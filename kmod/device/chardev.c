@@ -610,10 +610,10 @@ static int put_numbers(struct kwq_get __user *uarg, const struct kwq_get *arg)
 
 /*
  * Adds and finishes items, and writes the two numbers. A done that the get can finish is
- * stored in @last instead, with @last->taken set.
+ * stored in @paired instead, with @paired->taken set.
  */
 static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
-			  struct kwq_get __user *uarg, struct kwq_last *last)
+			  struct kwq_get __user *uarg, struct kwq_paired_done *paired)
 {
 	int ret = 0;
 
@@ -624,7 +624,7 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 		ret = kwq_batch_take(handle, &kwq_batch_add, &arg->add,
 				     &arg->nr_added);
 	if (!ret && arg->done.nr)
-		ret = kwq_batch_take_last(&arg->done, &arg->get, last);
+		ret = kwq_batch_take_paired_done(&arg->done, &arg->get, paired);
 	if (ret > 0) {
 		arg->nr_done = ret;
 		ret = 0;
@@ -650,7 +650,7 @@ static noinline int put_resume(struct kwq_get __user *uarg, struct kwq_keyed *ke
 static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_last last = {};
+	struct kwq_paired_done paired = {};
 	struct kwq_waiter waiter;
 	struct kwq_get arg;
 	int ret;
@@ -661,7 +661,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 		return ret;
 
 	if (arg.add.nr || arg.done.nr) {
-		ret = get_take_first(handle, &arg, uarg, &last);
+		ret = get_take_first(handle, &arg, uarg, &paired);
 		if (ret)
 			return ret;
 	}
@@ -672,7 +672,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 				      arg.flags & KWQ_GET_RELATIVE, arg.resume);
 	waiter.nonblock = file->f_flags & O_NONBLOCK ||
 			  arg.flags & KWQ_GET_NONBLOCK;
-	ret = kwq_batch_get(handle, &arg.get, &waiter, last.taken ? &last : NULL);
+	ret = kwq_batch_get(handle, &arg.get, &waiter, paired.taken ? &paired : NULL);
 	/* A restart must not add or finish anything again. */
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;

@@ -26,12 +26,12 @@ static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after
  * kwq_keyed_list_dead() - list dead items, oldest death first (L11)
  * @keyed: the queue
  * @after: list only deaths with a higher number than this
- * @page: buffer for at most KWQ_ITEMS_PER_HOLD items
+ * @buffer: buffer for at most KWQ_ITEMS_PER_HOLD items
  *
  * Return: how many items were filled in; -EMSGSIZE if the first key does not fit.
  */
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
-			struct kwq_dead_page *page)
+			struct kwq_dead_buffer *buffer)
 {
 	const struct kwq_keyed_item *ki;
 	struct rb_node *node;
@@ -40,19 +40,19 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 	u32 nr = 0;
 	ktime_t now;
 
-	page->keys_len = 0;
+	buffer->keys_len = 0;
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	now = kwq_now_locked(&keyed->queue);
-	for (node = first_dead_after(keyed, after); node && nr < page->max_items;
+	for (node = first_dead_after(keyed, after); node && nr < buffer->max_items;
 	     node = rb_next(node), nr++) {
 		ki = rb_entry(node, struct kwq_keyed_item, dead);
-		if (ki->key_len > page->max_keys - page->keys_len) {
+		if (ki->key_len > buffer->max_keys - buffer->keys_len) {
 			ret = nr ? 0 : -EMSGSIZE;
 			break;
 		}
-		memcpy(page->keys + page->keys_len, ki->key, ki->key_len);
-		page->keys_len += ki->key_len;
-		page->entries[nr] = (struct kwq_dead_entry){
+		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
+		buffer->keys_len += ki->key_len;
+		buffer->entries[nr] = (struct kwq_dead_entry){
 			.number = ki->ticket,
 			.age = now - ki->item.since,
 			.key_len = ki->key_len,

@@ -90,7 +90,7 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
  *
  * Other waiters lose no wake-up:
  * - A getter that sleeps in its own call, or is killed there, has taken the item or passes
- *   the wake-up on: see fetch_or_wait().
+ *   the wake-up on: see get_or_wait().
  * - poll(), select() and epolls without EPOLLEXCLUSIVE are all woken for each item, and
  *   consume no wake-up.
  * - If several processes share one epoll, one of them is woken. It may die before
@@ -121,32 +121,32 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_flush);
  * Hands out the items that fit. Keys are copied under the lock: as soon as it is dropped,
  * another thread with this handle may finish an item and free it.
  */
-static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktime_t now)
+static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buffer, ktime_t now)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki;
 	struct kwq_item *item;
 	u32 nr;
 
-	fetch->keys_len = 0;
+	buffer->keys_len = 0;
 	if (kwq_table_is_crowded(&keyed->tickets))
 		return -ENOMEM;
-	for (nr = 0; nr < fetch->max_items; nr++) {
+	for (nr = 0; nr < buffer->max_items; nr++) {
 		item = kwq_core_peek(&keyed->queue.core);
 		if (!item)
 			break;
 		ki = kwq_keyed_item_of(item);
-		if (ki->key_len > fetch->max_keys - fetch->keys_len) {
-			fetch->lacking = ki->key_len;
+		if (ki->key_len > buffer->max_keys - buffer->keys_len) {
+			buffer->lacking = ki->key_len;
 			break;
 		}
 
 		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
 		kwq_hold_begin(handle, ki);
 
-		memcpy(fetch->keys + fetch->keys_len, ki->key, ki->key_len);
-		fetch->keys_len += ki->key_len;
-		fetch->got[nr] = (struct kwq_got){
+		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
+		buffer->keys_len += ki->key_len;
+		buffer->got[nr] = (struct kwq_got){
 			.ticket = ki->ticket,
 			.key_len = ki->key_len,
 			.priority = item->priority,
@@ -157,9 +157,9 @@ static int fetch_locked(struct kwq_handle *handle, struct kwq_fetch *fetch, ktim
 	return nr ?: -EMSGSIZE;
 }
 
-/* kwq_handle_fetch() without the allocation of pages. */
-static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
-			 const struct kwq_waiter *waiter)
+/* kwq_handle_get() without the allocation of pages. */
+static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
+		       const struct kwq_waiter *waiter)
 {
 	struct kwq_queue *queue = &handle->keyed->queue;
 	unsigned long flags;
@@ -168,7 +168,7 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 	spin_lock_irqsave(&queue->lock, flags);
 	do {
 		if (queue->core.nr_ready)
-			ret = fetch_locked(handle, fetch, kwq_now_locked(queue));
+			ret = get_some_locked(handle, buffer, kwq_now_locked(queue));
 		else
 			ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
 	} while (!ret);
@@ -176,49 +176,49 @@ static int fetch_or_wait(struct kwq_handle *handle, struct kwq_fetch *fetch,
 	 * Pass the wake-up on: this getter may have consumed it, and it leaves the item. A
 	 * getter that returns with more room keeps it.
 	 */
-	if (ret < 0 && queue->core.nr_ready && !kwq_fetch_wants_room(fetch, ret))
+	if (ret < 0 && queue->core.nr_ready && !kwq_wants_more_room(buffer, ret))
 		kwq_pass_on_locked(queue);
 	kwq_unlock_and_wake(queue, flags);
 	return ret;
 }
 
 /**
- * kwq_handle_fetch() - get items, and wait for the first one (Q5, Q13)
+ * kwq_handle_get() - get items, and wait for the first one (Q5, Q13)
  * @handle: the handle
- * @fetch: buffer for the items
+ * @buffer: buffer for the items
  * @waiter: how long to wait
  *
- * Context: process; may sleep. If kwq_fetch_wants_room() returns true afterwards, the
- * caller must fetch again at once, with that room or with 0 in @fetch->longest. Until then
+ * Context: process; may sleep. If kwq_wants_more_room() returns true afterwards, the
+ * caller must get again at once, with that room or with 0 in @buffer->longest. Until then
  * it keeps a wake-up that may be meant for another getter.
  *
- * Return: how many items were fetched, at least one. -EMSGSIZE if the key of the first one
+ * Return: how many items were got, at least one. -EMSGSIZE if the key of the first one
  * does not fit. -ENOMEM if the table of tickets is too crowded. Else the error of
  * kwq_wait_locked().
  */
-__flatten int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
-			       const struct kwq_waiter *waiter)
+__flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
+			     const struct kwq_waiter *waiter)
 {
 	int ret;
 
 	do {
-		ret = fetch_or_wait(handle, fetch, waiter);
+		ret = get_or_wait(handle, buffer, waiter);
 	} while (kwq_keyed_provide(handle->keyed) && ret == -ENOMEM);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_fetch);
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_get);
 
 /**
- * kwq_handle_unfetch() - undo hand-outs of fetched items (O2)
+ * kwq_handle_unget() - undo hand-outs of items (O2)
  * @handle: the handle
- * @got: the items, from kwq_handle_fetch()
+ * @got: the items, from kwq_handle_get()
  * @nr: their number, at most KWQ_ITEMS_PER_HOLD
  *
  * Leaves items alone that another thread has finished meanwhile, or whose lease has
  * expired.
  */
-noinline void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
-				 u32 nr)
+noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,
+			       u32 nr)
 {
 	struct kwq_queue *queue = &handle->keyed->queue;
 	struct kwq_keyed_item *ki;
@@ -236,7 +236,7 @@ noinline void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got
 	}
 	kwq_keyed_unlock(handle->keyed, flags);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unfetch);
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unget);
 
 static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
 		u32 flags, ktime_t now)
@@ -294,21 +294,21 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
 
 /**
- * kwq_handle_done_and_fetch() - finish an item by its ticket, and get ready items
+ * kwq_handle_done_and_get() - finish an item by its ticket, and get ready items
  * @handle: the handle
  * @ticket: the ticket
  * @done_flags: KWQ_DONE_* bits
  * @result: out: the result of kwq_handle_done_locked()
- * @fetch: buffer for the items
+ * @buffer: buffer for the items
  *
  * Both happen in one hold of the lock.
  *
  * Context: process; may sleep.
- * Return: how many items were fetched; 0 if nothing is ready or the caller needs
- * kwq_handle_fetch() to get it.
+ * Return: how many items were got; 0 if nothing is ready or the caller needs
+ * kwq_handle_get() to get it.
  */
-int kwq_handle_done_and_fetch(struct kwq_handle *handle, u64 ticket, u32 done_flags,
-			      s32 *result, struct kwq_fetch *fetch)
+int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flags,
+			    s32 *result, struct kwq_got_buffer *buffer)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	unsigned long flags;
@@ -319,12 +319,12 @@ int kwq_handle_done_and_fetch(struct kwq_handle *handle, u64 ticket, u32 done_fl
 	now = kwq_now_locked(&keyed->queue);
 	*result = kwq_handle_done_locked(handle, ticket, done_flags, now);
 	if (keyed->queue.core.nr_ready)
-		nr = fetch_locked(handle, fetch, now);
+		nr = get_some_locked(handle, buffer, now);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_keyed_provide(keyed);
 	return max(nr, 0);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_and_fetch);
+EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_and_get);
 
 /**
  * kwq_handle_extend_locked() - restart the lease of an item (O3)

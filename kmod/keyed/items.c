@@ -432,16 +432,16 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_enlarge);
 
 /* Takes an item out of the list or tree of its last state. */
-static noinline void leave_place(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static noinline void leave_list(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (ki->life == KWQ_LIFE_REMEMBERED) {
+	if (ki->on_list == KWQ_ON_REMEMBERED) {
 		list_del(&ki->remembered);
 		keyed->nr_remembered--;
 		keyed->bytes_remembered -= kwq_item_bytes(keyed, ki->key_len);
-		ki->life = KWQ_LIFE_ADMITTED;
-	} else if (ki->life == KWQ_LIFE_BURIED) {
+		ki->on_list = KWQ_ON_NO_LIST;
+	} else if (ki->on_list == KWQ_ON_DEAD) {
 		rb_erase(&ki->dead, &keyed->dead);
-		ki->life = KWQ_LIFE_ADMITTED;
+		ki->on_list = KWQ_ON_NO_LIST;
 	}
 }
 
@@ -454,10 +454,10 @@ static void give_room_back(struct kwq_keyed *keyed)
 	kwq_quota_give_back(keyed, KWQ_QUOTA_STEP);
 }
 
-static void let_go(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (ki->life != KWQ_LIFE_ADMITTED)
-		leave_place(keyed, ki);
+	if (ki->on_list != KWQ_ON_NO_LIST)
+		leave_list(keyed, ki);
 	keyed->nr_items--;
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
 	give_room_back(keyed);
@@ -476,7 +476,7 @@ static struct kwq_keyed_item *first_remembered(struct kwq_keyed *keyed)
  * L10: removes items whose requeues are old enough to be forgotten. It removes up to two
  * for each newly remembered item, so that they cannot pile up.
  */
-static void let_old_ones_go(struct kwq_keyed *keyed, ktime_t now)
+static void discard_old_ones(struct kwq_keyed *keyed, ktime_t now)
 {
 	const struct kwq_core *core = &keyed->queue.core;
 	struct kwq_keyed_item *ki;
@@ -486,19 +486,19 @@ static void let_old_ones_go(struct kwq_keyed *keyed, ktime_t now)
 		ki = first_remembered(keyed);
 		if (!ki || kwq_core_num_requeues(core, &ki->item, now))
 			break;
-		let_go(keyed, ki);
+		discard(keyed, ki);
 	}
 }
 
 static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
-	if (ki->life == KWQ_LIFE_REMEMBERED)
+	if (ki->on_list == KWQ_ON_REMEMBERED)
 		return;
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
-	ki->life = KWQ_LIFE_REMEMBERED;
-	let_old_ones_go(keyed, now);
+	ki->on_list = KWQ_ON_REMEMBERED;
+	discard_old_ones(keyed, now);
 }
 
 static bool died_before(struct rb_node *a, const struct rb_node *b)
@@ -509,13 +509,13 @@ static bool died_before(struct rb_node *a, const struct rb_node *b)
 
 static noinline void enter_dead(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (ki->life == KWQ_LIFE_BURIED)
+	if (ki->on_list == KWQ_ON_DEAD)
 		return;
 	/* It may have been idle and remembered before. */
-	leave_place(keyed, ki);
+	leave_list(keyed, ki);
 	ki->ticket = ++keyed->last_ticket;
 	rb_add(&ki->dead, &keyed->dead, died_before);
-	ki->life = KWQ_LIFE_BURIED;
+	ki->on_list = KWQ_ON_DEAD;
 }
 
 /* Takes more bytes from the owner's quota if they are needed and the queue's limit allows. */
@@ -568,7 +568,7 @@ static noinline int make_room(struct kwq_keyed *keyed, size_t size)
 	if (err)
 		return err;
 	while (!has_room(keyed, size))
-		let_go(keyed, first_remembered(keyed));
+		discard(keyed, first_remembered(keyed));
 	return 0;
 }
 
@@ -658,7 +658,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	ki->ticket = 0;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
-	ki->life = KWQ_LIFE_ADMITTED;
+	ki->on_list = KWQ_ON_NO_LIST;
 	memcpy(ki->key, key->bytes, key->len);
 	if (keyed->limits.lease)
 		kwq_lease_of(ki)->ki = ki;
@@ -669,23 +669,23 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 }
 
 /**
- * kwq_keyed_move() - slow path of kwq_keyed_settle()
+ * kwq_keyed_settle_slow() - slow path of kwq_keyed_settle()
  * @keyed: the queue; its lock held
  * @ki: the item
  * @now: current time
  */
-void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!kwq_item_is_idle(&ki->item)) {
 		if (kwq_item_is_dead(&ki->item))
 			enter_dead(keyed, ki);
 		else
-			leave_place(keyed, ki);
+			leave_list(keyed, ki);
 	} else if (ki->item.requeues && !keyed->queue.core.shut_down) {
 		remember(keyed, ki, now);
 	} else {
-		let_go(keyed, ki);
+		discard(keyed, ki);
 	}
 }
 
@@ -707,14 +707,14 @@ bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed)
 		ki = first_remembered(keyed);
 		if (!ki)
 			break;
-		let_go(keyed, ki);
+		discard(keyed, ki);
 	}
 	kwq_keyed_unlock(keyed, flags);
 	return ki;
 }
 
 /* Gives up the pages that the tables do not use any more. The caller frees them. */
-static noinline void let_pages_go(struct kwq_keyed *keyed)
+static noinline void give_pages_back(struct kwq_keyed *keyed)
 {
 	u64 bytes = ((u64)keyed->table.nr_unused + keyed->tickets.nr_unused) * PAGE_SIZE;
 
@@ -747,7 +747,7 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 		tell_room(keyed);
 	keyed->gone = NULL;
 	if (unlikely(unused_by_key || unused_by_ticket))
-		let_pages_go(keyed);
+		give_pages_back(keyed);
 	has_to_wake = kwq_unlock_paying(&keyed->queue, flags);
 	if (unlikely(has_to_wake))
 		kwq_wake_rest(&keyed->queue);

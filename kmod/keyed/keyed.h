@@ -103,7 +103,7 @@ struct kwq_keyed_item {
 	struct kwq_node by_key;
 	u32 hash;
 	u16 key_len;
-	u8 life;
+	u8 on_list;
 	u64 ticket;
 	union {
 		struct {
@@ -117,9 +117,9 @@ struct kwq_keyed_item {
 };
 
 enum {
-	KWQ_LIFE_ADMITTED,	/* counted in nr_items and nr_bytes */
-	KWQ_LIFE_REMEMBERED,	/* the same, idle and in kwq_keyed.remembered */
-	KWQ_LIFE_BURIED,	/* the same, dead and in kwq_keyed.dead */
+	KWQ_ON_NO_LIST,	/* counted in nr_items and nr_bytes */
+	KWQ_ON_REMEMBERED,	/* the same, idle and in kwq_keyed.remembered */
+	KWQ_ON_DEAD,	/* the same, dead and in kwq_keyed.dead */
 };
 
 /**
@@ -286,14 +286,14 @@ struct kwq_stock {
 };
 
 /**
- * struct kwq_dead_page - buffer for a list of dead items
+ * struct kwq_dead_buffer - buffer for a list of dead items
  * @entries: room for @max_items
  * @keys: room for @max_keys bytes of packed keys
  * @max_items: most items to list
  * @max_keys: most bytes of keys
  * @keys_len: out: bytes used in @keys
  */
-struct kwq_dead_page {
+struct kwq_dead_buffer {
 	struct kwq_dead_entry *entries;
 	u8 *keys;
 	u32 max_items;
@@ -318,7 +318,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					struct kwq_stock *stock);
 bool kwq_keyed_has_room(struct kwq_keyed *keyed);
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
-void kwq_keyed_move(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
 bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
@@ -335,8 +335,8 @@ static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_it
 {
 	const u8 lively = KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING | KWQ_ITEM_PROCESSING;
 
-	if (!(ki->item.state & lively) || ki->life != KWQ_LIFE_ADMITTED)
-		kwq_keyed_move(keyed, ki, now);
+	if (!(ki->item.state & lively) || ki->on_list != KWQ_ON_NO_LIST)
+		kwq_keyed_settle_slow(keyed, ki, now);
 }
 
 /**
@@ -455,7 +455,7 @@ bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);
 
 /* dead.c */
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
-			struct kwq_dead_page *page);
+			struct kwq_dead_buffer *buffer);
 
 /* stat.c */
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
@@ -468,17 +468,17 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 /* handle.c */
 
 /**
- * struct kwq_fetch - buffer for fetched items
+ * struct kwq_got_buffer - buffer for items that were got
  * @got: room for @max_items
  * @keys: room for @max_keys bytes of packed keys
- * @max_items: most items to fetch
- * @max_keys: most bytes of keys to fetch
+ * @max_items: most items to get
+ * @max_keys: most bytes of keys to get
  * @longest: the caller can provide room for a first key of up to this length; 0 if it
  *	cannot provide more
  * @keys_len: out: bytes used in @keys
  * @lacking: out: after -EMSGSIZE, the length of the first key
  */
-struct kwq_fetch {
+struct kwq_got_buffer {
 	struct kwq_got *got;
 	u8 *keys;
 	u32 max_items;
@@ -489,29 +489,29 @@ struct kwq_fetch {
 };
 
 /**
- * kwq_fetch_wants_room() - can the caller provide the room that was lacking
- * @fetch: the buffer
- * @ret: result of the fetch
+ * kwq_wants_more_room() - can the caller provide the room that was lacking
+ * @buffer: the buffer
+ * @ret: result of the get
  *
- * Return: true if the caller should fetch again, with room for @fetch->lacking bytes of
+ * Return: true if the caller should get again, with room for @buffer->lacking bytes of
  * keys.
  */
-static inline bool kwq_fetch_wants_room(const struct kwq_fetch *fetch, int ret)
+static inline bool kwq_wants_more_room(const struct kwq_got_buffer *buffer, int ret)
 {
-	return ret == -EMSGSIZE && fetch->lacking <= fetch->longest;
+	return ret == -EMSGSIZE && buffer->lacking <= buffer->longest;
 }
 
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights);
 void kwq_handle_close(struct kwq_handle *handle);
 void kwq_handle_flush(struct kwq_handle *handle);
-int kwq_handle_fetch(struct kwq_handle *handle, struct kwq_fetch *fetch,
-		     const struct kwq_waiter *waiter);
-void kwq_handle_unfetch(struct kwq_handle *handle, const struct kwq_got *got,
-			u32 nr);
+int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
+		   const struct kwq_waiter *waiter);
+void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,
+		      u32 nr);
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			   ktime_t now);
-int kwq_handle_done_and_fetch(struct kwq_handle *handle, u64 ticket, u32 done_flags,
-			      s32 *result, struct kwq_fetch *fetch);
+int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flags,
+			    s32 *result, struct kwq_got_buffer *buffer);
 int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *key,
 			       u32 done_flags, ktime_t now);
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now);

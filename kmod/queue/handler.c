@@ -37,8 +37,8 @@
  * Does what the handler's result asks for. A cancel of the item or a shut down overrides
  * the result.
  */
-static void settle(struct kwq_queue *queue, struct kwq_worker *worker,
-		   struct kwq_item *item, s64 verdict, ktime_t now)
+static void apply_verdict(struct kwq_queue *queue, struct kwq_worker *worker,
+			  struct kwq_item *item, s64 verdict, ktime_t now)
 {
 	struct kwq_add_options options = {};
 
@@ -104,7 +104,7 @@ static __flatten void work_fn(struct work_struct *work)
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
-		settle(queue, worker, item, verdict, now);
+		apply_verdict(queue, worker, item, verdict, now);
 		if (time_after(jiffies, begun))
 			break;
 	}

@@ -30,9 +30,8 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	kwq_holder_init(&queue->holder);
 	queue->woken = 0;
 	queue->shut_downs = 0;
-	queue->told_shut_down = false;
-	queue->told_drained = false;
-	queue->told_let_go = 0;
+	queue->phase = KWQ_RUNNING;
+	queue->cancelled_runs = 0;
 	queue->nr_getters = 0;
 	queue->nr_drainers = 0;
 	queue->wake_getters = 0;

@@ -159,26 +159,25 @@ static bool has_done_enough(u64 nr, bool pays)
 }
 
 /*
- * Handles all changes but new ready items. A shut down and the end of its drain each wake
- * all waiters once, so every hold after a shut down comes here. A task that waits for the
+ * Handles all changes but new ready items. The shut down and the end of the drain each wake
+ * all waiters once. A task that waits for the
  * end of a cancelled item is on the list of drainers. Returns true if waiters are left.
  */
 static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 {
-	bool shut_down = queue->core.shut_down;
-	bool drained = kwq_core_is_drained(&queue->core);
+	enum kwq_phase phase = kwq_core_phase(&queue->core);
 
-	if (queue->core.let_go != queue->told_let_go) {
-		queue->told_let_go = queue->core.let_go;
+	if (queue->cancelled_runs != queue->core.cancelled_runs) {
+		queue->cancelled_runs = queue->core.cancelled_runs;
 		queue->wake_drainers = queue->nr_drainers;
 	}
-	if (shut_down != queue->told_shut_down || drained != queue->told_drained) {
-		queue->told_shut_down = shut_down;
-		queue->told_drained = drained;
+	if (queue->phase != phase) {
+		queue->phase = phase;
 		kwq_wake_all_locked(queue);
 		kwq_tell_locked(queue, KWQ_TELL_END);
 	}
-	queue->core.changed = shut_down;
+	/* Any later hold may be the one that ends the drain. */
+	queue->core.changed = phase != KWQ_RUNNING;
 	if (!has_done_enough(nr, pays))
 		wake_some(queue);
 	leave_waiters(queue, pays, nr);

@@ -460,7 +460,7 @@ static bool let_go(struct model *model, struct model_item *item)
 	item->dead = false;
 	item->dirty = false;
 	if (item->cancelled)
-		model->let_go++;
+		model->cancelled_runs++;
 	if (model->cancelled) {
 		item->requeues = 0;
 		item->abandoned = 0;

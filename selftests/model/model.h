@@ -50,7 +50,7 @@ struct model {
 	s64 last_place;
 	s64 first_place;
 	u64 readied, adds, coalesced, gets, dones, abandoned, removed, dropped;
-	u64 retries, rate_limited, died, let_go;
+	u64 retries, rate_limited, died, cancelled_runs;
 	struct model_histogram queue_duration, work_duration, lateness;
 };
 

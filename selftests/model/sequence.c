@@ -518,7 +518,7 @@ static bool same_counters(struct run *run)
 	       same(run, core->retries, model->retries, "t->core.retries") &&
 	       same(run, core->rate_limited, model->rate_limited, "t->core.rate_limited") &&
 	       same(run, core->died, model->died, "t->core.died") &&
-	       same(run, core->let_go, model->let_go, "t->core.let_go") &&
+	       same(run, core->cancelled_runs, model->cancelled_runs, "t->core.cancelled_runs") &&
 	       same(run, core->nr_dirty, model_nr_dirty(model), "t->core.nr_dirty") &&
 	       same(run, core->shut_down, model->shut_down, "t->core.shut_down") &&
 	       same_histogram(run, "queue_duration", &core->queue_duration,

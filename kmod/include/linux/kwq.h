@@ -90,9 +90,7 @@ struct kwq_round {
 /**
  * struct kwq_queue - a queue
  *
- * Its members are private. The letter tells what covers one:
- *
- * The letters say what protects a member:
+ * Its members are private. The letters say what protects a member:
  *
  * I: set by kwq_queue_init() and constant from then on.
  * L: @lock.
@@ -108,9 +106,8 @@ struct kwq_queue {
 	struct kwq_holder holder;	/* L: of items handed out by kwq_get() */
 	u64 woken;			/* L: @core.readied when waiters were last woken */
 	u64 shut_downs;			/* L: number of shut downs without drain */
-	bool told_shut_down;		/* L: all waiters were woken for the shut down */
-	bool told_drained;		/* L: all waiters were woken for the end of the drain */
-	u64 told_let_go;		/* L: @core.let_go when drainers were last woken */
+	enum kwq_phase phase;		/* L: the phase that all waiters were last woken for */
+	u64 cancelled_runs;		/* L: @core.cancelled_runs when drainers were last woken */
 	u32 nr_getters;			/* L: tasks that wait as getters */
 	u32 nr_drainers;		/* L: tasks that wait as drainers */
 	u32 wake_getters;		/* L: getters still to be woken */

@@ -96,6 +96,13 @@ enum kwq_wait_policy {
 	KWQ_WAIT_LATER,
 };
 
+/* The life of a queue. */
+enum kwq_phase {
+	KWQ_RUNNING,
+	KWQ_SHUT_DOWN,		/* adds are refused, items are left */
+	KWQ_DRAINED,		/* adds are refused, no item is left to hand out or to finish */
+};
+
 /**
  * struct kwq_core - one queue's state
  * @occupied:	for each lane, one bit for each priority whose band has items.
@@ -115,7 +122,7 @@ enum kwq_wait_policy {
  * @retries:	delayed adds, even by 0.
  * @rate_limited: adds for which the limiters were asked.
  * @died:	how often an item died: rate-limited too often, lost too often, or given up.
- * @let_go:	how often the processing of a cancelled item ended.
+ * @cancelled_runs:	how often the processing of a cancelled item ended.
  * @started:	sum of @since of all processing items, low 64 bits.
  * @started_high: high 64 bits of that sum.
  * @queue_duration: from an add to the hand-out; includes undone hand-outs.
@@ -125,7 +132,7 @@ enum kwq_wait_policy {
  * @shut_down:	adds are refused.
  * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
  *		processing ends.
- * @changed:	set when kwq_core_next() may return another time, and when @let_go or
+ * @changed:	set when kwq_core_next() may return another time, and when @cancelled_runs or
  *		@shut_down changed. The caller resets it.
  * @processing:	handed-out items, in the order of their hand-outs.
  * @dead:	dead items, in the order of their deaths.
@@ -153,7 +160,7 @@ struct kwq_core {
 	u64 retries;
 	u64 rate_limited;
 	u64 died;
-	u64 let_go;
+	u64 cancelled_runs;
 	u64 started;
 	u64 started_high;
 	struct kwq_histogram queue_duration;
@@ -255,14 +262,29 @@ static inline bool kwq_is_dirty_again(u8 state)
 }
 
 /**
- * kwq_core_is_drained() - is the queue shut down and all its work done
+ * kwq_core_phase() - how far has the queue come in its life
  * @core: the core
  *
- * Return: true if it is shut down and nothing is ready or processing (Q9).
+ * The phases follow each other, and none comes back.
+ *
+ * Return: the phase.
+ */
+static inline enum kwq_phase kwq_core_phase(const struct kwq_core *core)
+{
+	if (!core->shut_down)
+		return KWQ_RUNNING;
+	return core->nr_ready || core->nr_processing ? KWQ_SHUT_DOWN : KWQ_DRAINED;
+}
+
+/**
+ * kwq_core_is_drained() - is everything done that will ever be handed out (Q9)
+ * @core: the core
+ *
+ * Return: true if it is shut down and nothing is ready or processing.
  */
 static inline bool kwq_core_is_drained(const struct kwq_core *core)
 {
-	return core->shut_down && !core->nr_ready && !core->nr_processing;
+	return kwq_core_phase(core) == KWQ_DRAINED;
 }
 
 #endif /* _LINUX_KWQ_CORE_H */

@@ -322,14 +322,14 @@ static void operation_in_state(struct kunit *test)
 {
 	const struct transition *p = test->param_value;
 	struct machine *m = test->priv;
-	bool let_go = p->from & C && p->from & P && !(p->to & P);
+	bool cancelled_runs = p->from & C && p->from & P && !(p->to & P);
 	u64 readied;
 
 	enter(test, m, p->from);
 	readied = m->core.readied;
 	KUNIT_EXPECT_EQ(test, carry_out(test, m, p->op), p->result);
 	KUNIT_EXPECT_EQ(test, m->core.readied - readied, p->readied);
-	KUNIT_EXPECT_EQ(test, m->core.let_go, let_go);
+	KUNIT_EXPECT_EQ(test, m->core.cancelled_runs, cancelled_runs);
 	expect_state(test, m, p->to);
 }
 
@@ -431,7 +431,7 @@ struct model {
 	s64 last;		/* the highest order so far */
 	s64 first;		/* the lowest */
 	u64 adds, coalesced, gets, dones, abandoned, removed, dropped, readied;
-	u64 retries, rate_limited, died, let_go;
+	u64 retries, rate_limited, died, cancelled_runs;
 };
 
 struct random_test {
@@ -867,7 +867,7 @@ static const char *try_done(struct random_test *r, int i)
 		if (mi->waiting && !r->model.shut_down)
 			expected |= KWQ_STILL_WAITING;
 		mi->processing = false;
-		r->model.let_go += mi->cancelled;
+		r->model.cancelled_runs += mi->cancelled;
 		mi->abandoned = 0;
 		r->model.dones++;
 		if (mi->dirty)
@@ -897,7 +897,7 @@ static const char *try_unget(struct random_test *r, int i)
 	r->model.gets--;
 	if (mi->cancelled) {
 		mi->processing = false;
-		r->model.let_go++;
+		r->model.cancelled_runs++;
 		return NULL;
 	}
 	/* At its old place, but in a new band at the tail. */
@@ -924,7 +924,7 @@ static const char *try_abandon(struct random_test *r, int i)
 	mi->processing = false;
 	r->model.abandoned++;
 	if (mi->cancelled) {
-		r->model.let_go++;
+		r->model.cancelled_runs++;
 		return ret == KWQ_FINISHED ? NULL : "the result is wrong";
 	}
 	mi->abandoned++;
@@ -1085,8 +1085,8 @@ static const char *core_differs(const struct random_test *r)
 		return "dropped or readied is wrong";
 	if (core->retries != m->retries || core->rate_limited != m->rate_limited)
 		return "retries or rate_limited is wrong";
-	if (core->died != m->died || core->let_go != m->let_go)
-		return "died or let_go is wrong";
+	if (core->died != m->died || core->cancelled_runs != m->cancelled_runs)
+		return "died or cancelled_runs is wrong";
 	return NULL;
 }
 

@@ -16,7 +16,7 @@ struct waiting_test {
 	ktime_t now;
 	u64 adds;
 	bool untold;			/* an add was the first, but did not return true */
-	struct one {
+	struct single {
 		struct kwq_wait wait;
 		u64 place;		/* place of its add; 0 while it does not wait */
 	} one[NR];
@@ -39,7 +39,7 @@ static u32 below(struct waiting_test *t, u32 bound)
 	return prandom_u32_state(&t->chance) % bound;
 }
 
-static void add(struct waiting_test *t, struct one *one, ktime_t when)
+static void add(struct waiting_test *t, struct single *one, ktime_t when)
 {
 	ktime_t next = kwq_waiting_next(&t->waiting);
 	bool told;
@@ -51,16 +51,16 @@ static void add(struct waiting_test *t, struct one *one, ktime_t when)
 		t->untold = true;
 }
 
-static void del(struct waiting_test *t, struct one *one)
+static void del(struct waiting_test *t, struct single *one)
 {
 	kwq_waiting_del(&t->waiting, &one->wait);
 	one->place = 0;
 }
 
-static struct one *expire(struct waiting_test *t, unsigned int *budget)
+static struct single *expire(struct waiting_test *t, unsigned int *budget)
 {
 	struct kwq_wait *wait = kwq_waiting_expire(&t->waiting, t->now, budget);
-	struct one *one = wait ? container_of(wait, struct one, wait) : NULL;
+	struct single *one = wait ? container_of(wait, struct single, wait) : NULL;
 
 	if (one)
 		one->place = 0;
@@ -68,9 +68,9 @@ static struct one *expire(struct waiting_test *t, unsigned int *budget)
 }
 
 /* Finds the earliest by looking at all. */
-static struct one *earliest(struct waiting_test *t)
+static struct single *earliest(struct waiting_test *t)
 {
-	struct one *one, *first = NULL;
+	struct single *one, *first = NULL;
 
 	for (one = t->one; one < t->one + NR; one++) {
 		if (!one->place)
@@ -107,7 +107,7 @@ static void knows_every_time(struct kunit *test)
 {
 	struct waiting_test *t = test->priv;
 	unsigned int budget = UINT_MAX;
-	struct one *one = t->one;
+	struct single *one = t->one;
 	int bit;
 
 	for (bit = 0; bit < 63; bit++, one += 2) {
@@ -216,7 +216,7 @@ static void takes_all_that_are_there(struct kunit *test)
 	unsigned int budget = 3, taken = 0;
 	struct list_head *behind;
 	struct kwq_wait *wait;
-	struct one *one;
+	struct single *one;
 	int i;
 
 	for (i = 0; i < NR; i++)
@@ -228,7 +228,7 @@ static void takes_all_that_are_there(struct kunit *test)
 	/* D6: the others are still there. */
 	KUNIT_EXPECT_PTR_EQ(test, t->waiting.opening.next, behind);
 	for (; wait; wait = kwq_waiting_take(&t->waiting)) {
-		one = container_of(wait, struct one, wait);
+		one = container_of(wait, struct single, wait);
 		KUNIT_EXPECT_NE(test, one->place, 0);
 		one->place = 0;
 		taken++;
@@ -254,8 +254,8 @@ static ktime_t some_time(struct waiting_test *t)
 
 static const char *operate(struct waiting_test *t)
 {
-	struct one *one = &t->one[below(t, NR)];
-	struct one *first = earliest(t), *due;
+	struct single *one = &t->one[below(t, NR)];
+	struct single *first = earliest(t), *due;
 	unsigned int budget = 1 + below(t, 8);
 
 	if (kwq_waiting_next(&t->waiting) > (first ? first->wait.expires : KTIME_MAX))

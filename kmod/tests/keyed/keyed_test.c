@@ -19,11 +19,11 @@ struct keyed_test {
 	struct kwq_keyed *keyed;
 	struct kwq_handle *x;
 	struct kwq_handle *y;
-	struct kwq_fetch fetch;
+	struct kwq_got_buffer buffer;
 	struct kwq_got got[NR_GOT];
 	u8 keys[NR_KEYS];
 	char text[32];
-	int fetched;
+	int nr_got;
 };
 
 #define NOTHING		"nothing is ready"
@@ -122,22 +122,22 @@ static int add_after(struct keyed_test *t, const struct kwq_key *key, u64 delay)
 	});
 }
 
-/* Fetches up to @nr ready items into @t->got. */
-static int fetch(struct keyed_test *t, struct kwq_handle *handle, u32 nr)
+/* Gets up to @nr ready items into @t->got. */
+static int get_some(struct keyed_test *t, struct kwq_handle *handle, u32 nr)
 {
-	t->fetch = (struct kwq_fetch){
+	t->buffer = (struct kwq_got_buffer){
 		.got = t->got,
 		.keys = t->keys,
 		.max_items = nr,
 		.max_keys = sizeof(t->keys),
 	};
-	return kwq_handle_fetch(handle, &t->fetch, &at_once);
+	return kwq_handle_get(handle, &t->buffer, &at_once);
 }
 
-/* Fetches one item. Returns its key, or the error as a string. */
-static const char *fetch_one(struct keyed_test *t, struct kwq_handle *handle)
+/* Gets one item. Returns its key, or the error as a string. */
+static const char *get_one(struct keyed_test *t, struct kwq_handle *handle)
 {
-	switch (fetch(t, handle, 1)) {
+	switch (get_some(t, handle, 1)) {
 	case 1:
 		snprintf(t->text, sizeof(t->text), "%.*s",
 			 (int)t->got[0].key_len, t->keys);
@@ -151,7 +151,7 @@ static const char *fetch_one(struct keyed_test *t, struct kwq_handle *handle)
 }
 
 #define EXPECT_FETCH(test, t, handle, key) \
-	KUNIT_EXPECT_STREQ(test, fetch_one(t, handle), key)
+	KUNIT_EXPECT_STREQ(test, get_one(t, handle), key)
 
 static int done(struct keyed_test *t, struct kwq_handle *handle)
 {
@@ -242,10 +242,10 @@ static void keys_that_differ(struct kunit *test)
 	EXPECT_ITEMS(test, t, 2);
 
 	/* They come out in order, with their keys packed. */
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	KUNIT_EXPECT_EQ(test, t->got[0].key_len, p->a.len);
 	KUNIT_EXPECT_EQ(test, t->got[1].key_len, p->b.len);
-	KUNIT_EXPECT_EQ(test, t->fetch.keys_len, p->a.len + p->b.len);
+	KUNIT_EXPECT_EQ(test, t->buffer.keys_len, p->a.len + p->b.len);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, p->a.bytes, p->a.len);
 	KUNIT_EXPECT_MEMEQ(test, t->keys + p->a.len, p->b.bytes, p->b.len);
 }
@@ -264,9 +264,9 @@ static void longest_keys(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, &key), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 2 * size_of(t, KWQ_KEY_MAX));
 
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
 	KUNIT_EXPECT_EQ(test, t->got[0].key_len, KWQ_KEY_MAX);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, bytes, KWQ_KEY_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, &key, 0), KWQ_FINISHED);
@@ -297,7 +297,7 @@ static void many_keys(struct kunit *test)
 	for (i = 0; i < NR_MANY; i += NR_GOT) {
 		int nr = min(NR_GOT, NR_MANY - i);
 
-		KUNIT_ASSERT_EQ(test, fetch(t, t->x, NR_GOT), nr);
+		KUNIT_ASSERT_EQ(test, get_some(t, t->x, NR_GOT), nr);
 		for (n = 0; n < nr; n++) {
 			bytes = cpu_to_be32(i + n);
 			wrong += !!memcmp(t->keys + n * sizeof(bytes), &bytes,
@@ -414,7 +414,7 @@ static void many_tickets_in_any_order(struct kunit *test)
 	for (i = 0; i < NR_MANY; i++) {
 		bytes = cpu_to_be32(i);
 		add(t, &key);
-		wrong += fetch(t, t->x, 1) != 1;
+		wrong += get_some(t, t->x, 1) != 1;
 		first = first ?: t->got[0].ticket;
 		wrong += t->got[0].ticket != first + i;
 	}
@@ -445,7 +445,7 @@ static void tickets_that_are_kept_are_scattered(struct kunit *test)
 	for (i = 0; i < KWQ_TABLE_MIN * KWQ_TABLE_MIN; i++) {
 		bytes = cpu_to_be32(i);
 		add(t, &key);
-		KUNIT_ASSERT_EQ(test, fetch(t, t->x, 1), 1);
+		KUNIT_ASSERT_EQ(test, get_some(t, t->x, 1), 1);
 		if (t->got[0].ticket % KWQ_TABLE_MIN)
 			kwq_handle_done(t->x, t->got[0].ticket, 0);
 	}
@@ -540,7 +540,7 @@ static void trace_shows_the_keys_beginning(struct kunit *test)
 	memset(buf, '#', sizeof(buf));
 	kwq_trace_key(q, kwq_core_peek(&q->core), buf);
 	KUNIT_EXPECT_STREQ(test, buf, "a.b....=\\");
-	fetch(t, t->x, 1);
+	get_some(t, t->x, 1);
 	add(t, KEY("1234567890123456789012345678901234567890"));
 	kwq_trace_key(q, kwq_core_peek(&q->core), buf);
 	KUNIT_EXPECT_STREQ(test, buf, "1234567890123456789012345678901");
@@ -625,7 +625,7 @@ static void shut_down_and_empty_holds_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, KEY("e")), -ESHUTDOWN);
 	EXPECT_ITEMS(test, t, 2);
 
-	/* a becomes ready at its done and is fetched after b. */
+	/* a becomes ready at its done and is got after b. */
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_REQUEUED);
 	EXPECT_FETCH(test, t, t->x, "b");
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
@@ -877,7 +877,7 @@ static void tickets_are_never_used_again(struct kunit *test)
 	add(t, KEY("b"));
 	for (i = 0; i < 10; i++) {
 		add(t, KEY("a"));
-		KUNIT_EXPECT_EQ(test, fetch(t, i & 1 ? t->x : t->y, 1), 1);
+		KUNIT_EXPECT_EQ(test, get_some(t, i & 1 ? t->x : t->y, 1), 1);
 		KUNIT_EXPECT_GT(test, t->got[0].ticket, last);
 		last = t->got[0].ticket;
 		kwq_handle_done(i & 1 ? t->x : t->y, last, 0);
@@ -926,7 +926,7 @@ static void tickets_in_any_order(struct kunit *test)
 		byte = i;
 		add(t, &key);
 	}
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, NR_GOT), NR_GOT);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, NR_GOT), NR_GOT);
 	/* 37 and 64 have no common divisor. */
 	for (i = 0; i < NR_GOT; i++)
 		KUNIT_EXPECT_EQ(test,
@@ -960,7 +960,7 @@ static void done_by_key(struct kunit *test)
 
 /* ---- Fetching ---- */
 
-static void fetch_takes_what_fits(struct kunit *test)
+static void get_takes_what_fits(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
@@ -968,25 +968,25 @@ static void fetch_takes_what_fits(struct kunit *test)
 	add(t, KEY("ab"));
 	add(t, KEY("cde"));
 	add(t, KEY("f"));
-	t->fetch = (struct kwq_fetch){
+	t->buffer = (struct kwq_got_buffer){
 		.got = t->got, .keys = t->keys, .max_items = 8, .max_keys = 4,
 	};
 	memset(t->keys, '#', 8);
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once), 1);
-	KUNIT_EXPECT_EQ(test, t->fetch.keys_len, 2);
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once), 1);
+	KUNIT_EXPECT_EQ(test, t->buffer.keys_len, 2);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "ab##", 4);
 
 	/* f would fit, but the one before it does not. */
-	t->fetch.max_keys = 3;
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once), 1);
+	t->buffer.max_keys = 3;
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once), 1);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "cde#", 4);
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once), 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once), 1);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "f", 1);
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once),
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once),
 			-EAGAIN);
 }
 
-static void fetch_tells_about_the_item(struct kunit *test)
+static void get_tells_about_the_item(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
@@ -1016,7 +1016,7 @@ static int wake_sleeper(struct wait_queue_entry *entry, unsigned int mode,
 	return 1;
 }
 
-static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
+static void get_that_cannot_take_it_wakes_another(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	wait_queue_head_t *getters = &t->keyed->queue.getters;
@@ -1026,13 +1026,13 @@ static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
 	add(t, KEY("key"));
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
-	t->fetch = (struct kwq_fetch){
+	t->buffer = (struct kwq_got_buffer){
 		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = 2,
 	};
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &at_once),
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once),
 			-EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever),
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &for_ever),
 			-EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
 	/* A getter that takes the item wakes nobody. */
@@ -1041,7 +1041,7 @@ static void fetch_that_cannot_take_it_wakes_another(struct kunit *test)
 	remove_wait_queue(getters, &s.entry);
 }
 
-static void fetch_that_comes_back_keeps_its_wake_up(struct kunit *test)
+static void get_that_comes_back_keeps_its_wake_up(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	wait_queue_head_t *getters = &t->keyed->queue.getters;
@@ -1051,72 +1051,72 @@ static void fetch_that_comes_back_keeps_its_wake_up(struct kunit *test)
 	add(t, KEY("key"));
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
-	t->fetch = (struct kwq_fetch){
+	t->buffer = (struct kwq_got_buffer){
 		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = 2, .longest = 3,
 	};
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
-	KUNIT_EXPECT_EQ(test, t->fetch.lacking, 3);
-	KUNIT_EXPECT_TRUE(test, kwq_fetch_wants_room(&t->fetch, -EMSGSIZE));
-	KUNIT_EXPECT_FALSE(test, kwq_fetch_wants_room(&t->fetch, -EAGAIN));
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &for_ever), -EMSGSIZE);
+	KUNIT_EXPECT_EQ(test, t->buffer.lacking, 3);
+	KUNIT_EXPECT_TRUE(test, kwq_wants_more_room(&t->buffer, -EMSGSIZE));
+	KUNIT_EXPECT_FALSE(test, kwq_wants_more_room(&t->buffer, -EAGAIN));
 	KUNIT_EXPECT_EQ(test, s.wakes, 0);
 
 	/* Without memory for that room it passes the wake-up on. */
-	t->fetch.longest = 0;
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
-	KUNIT_EXPECT_FALSE(test, kwq_fetch_wants_room(&t->fetch, -EMSGSIZE));
+	t->buffer.longest = 0;
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &for_ever), -EMSGSIZE);
+	KUNIT_EXPECT_FALSE(test, kwq_wants_more_room(&t->buffer, -EMSGSIZE));
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 
 	/* A key that is still too long is left to another getter, too. */
-	t->fetch.longest = 2;
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(t->x, &t->fetch, &for_ever), -EMSGSIZE);
+	t->buffer.longest = 2;
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &for_ever), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, s.wakes, 2);
 	remove_wait_queue(getters, &s.entry);
 	EXPECT_FETCH(test, t, t->x, "key");
 }
 
-static int done_and_fetch(struct keyed_test *t, u64 ticket, u32 max_keys)
+static int done_and_get(struct keyed_test *t, u64 ticket, u32 max_keys)
 {
 	s32 result;
 
-	t->fetch = (struct kwq_fetch){
+	t->buffer = (struct kwq_got_buffer){
 		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = max_keys,
 	};
-	t->fetched = kwq_handle_done_and_fetch(t->x, ticket, 0, &result, &t->fetch);
+	t->nr_got = kwq_handle_done_and_get(t->x, ticket, 0, &result, &t->buffer);
 	return result;
 }
 
-static void done_and_fetch_is_one_hold(struct kunit *test)
+static void done_and_get_is_one_hold(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	wait_queue_head_t *getters = &t->keyed->queue.getters;
 	struct sleeper s = {};
 	u64 ticket;
 
-	/* Q4 Q5: no wake-up for an item that is fetched again in the hold that requeued it. */
+	/* Q4 Q5: no wake-up for an item that is got again in the hold that requeued it. */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	add(t, KEY("a"));
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
 	ticket = t->got[0].ticket;
-	KUNIT_EXPECT_EQ(test, done_and_fetch(t, ticket, 8), KWQ_REQUEUED);
-	KUNIT_EXPECT_EQ(test, t->fetched, 1);
+	KUNIT_EXPECT_EQ(test, done_and_get(t, ticket, 8), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, t->nr_got, 1);
 	KUNIT_EXPECT_GT(test, t->got[0].ticket, ticket);
 	KUNIT_EXPECT_EQ(test, s.wakes, 0);
 
-	/* A failed done does not prevent the fetch of ready items. */
+	/* A failed done does not prevent the get of ready items. */
 	add(t, KEY("b"));
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
-	KUNIT_EXPECT_EQ(test, done_and_fetch(t, ticket, 8), -ESTALE);
-	KUNIT_EXPECT_EQ(test, t->fetched, 1);
+	KUNIT_EXPECT_EQ(test, done_and_get(t, ticket, 8), -ESTALE);
+	KUNIT_EXPECT_EQ(test, t->nr_got, 1);
 	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 2);
 
-	/* If nothing is ready, or nothing fits, only a fetch can report it. */
-	KUNIT_EXPECT_EQ(test, done_and_fetch(t, t->got[0].ticket, 8), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, t->fetched, 0);
+	/* If nothing is ready, or nothing fits, only a get can report it. */
+	KUNIT_EXPECT_EQ(test, done_and_get(t, t->got[0].ticket, 8), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->nr_got, 0);
 	add(t, KEY("long"));
-	KUNIT_EXPECT_EQ(test, done_and_fetch(t, ticket + 1, 3), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, t->fetched, 0);
+	KUNIT_EXPECT_EQ(test, done_and_get(t, ticket + 1, 3), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->nr_got, 0);
 	remove_wait_queue(getters, &s.entry);
 	EXPECT_ITEMS(test, t, 1);
 	EXPECT_FETCH(test, t, t->x, "long");
@@ -1164,7 +1164,7 @@ static void closed_handle_gives_back(struct kunit *test)
 	add(t, KEY("b"));
 	add(t, KEY("c"));
 	add(t, KEY("d"));
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 3), 3);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 3), 3);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got[1].ticket, 0),
 			KWQ_FINISHED);
 	close_x(t);
@@ -1244,7 +1244,7 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 		add(t, &key);
 	}
 	for (i = 0; i < NR_PACED; i++)
-		KUNIT_ASSERT_EQ(test, fetch(t, t->x, 1), 1);
+		KUNIT_ASSERT_EQ(test, get_some(t, t->x, 1), 1);
 	all->left = &q->wake_getters;
 	for (i = 0; i < NR_PACED; i++) {
 		all->sleeper[i].all = all;
@@ -1287,7 +1287,7 @@ static ktime_t woken_by_a_close(struct kunit *test, u8 nr)
 	for (byte = 0; byte < nr; byte++)
 		add(t, &key);
 	for (byte = 0; byte < nr; byte++)
-		KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+		KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
 	init_waitqueue_func_entry(&s.entry, wake_timed_sleeper);
 	add_wait_queue_exclusive(&t->keyed->queue.getters, &s.entry);
 	t->keyed->queue.nr_getters = 1;
@@ -1365,14 +1365,14 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 		add(t, &key);
 	}
 	for (i = 0; i < 256; i += NR_GOT)
-		KUNIT_EXPECT_EQ(test, fetch(t, t->x, NR_GOT), NR_GOT);
+		KUNIT_EXPECT_EQ(test, get_some(t, t->x, NR_GOT), NR_GOT);
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue(pollers, &s.entry);
 	close_x(t);
 	remove_wait_queue(pollers, &s.entry);
 	KUNIT_EXPECT_EQ(test, s.wakes, 256 / KWQ_ITEMS_PER_HOLD + 1);
 	for (i = 0; i < 256; i++) {
-		KUNIT_ASSERT_EQ(test, fetch(t, t->y, 1), 1);
+		KUNIT_ASSERT_EQ(test, get_some(t, t->y, 1), 1);
 		KUNIT_EXPECT_EQ(test, t->keys[0], i);
 		done(t, t->y);
 	}
@@ -1400,7 +1400,7 @@ static void last_handle_takes_all_with_it(struct kunit *test)
 	make(test, KWQ_CLOCK_MONOTONIC, &plenty);
 	add(t, KEY("ready"));
 	add(t, KEY("processing"));
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	add(t, KEY("ready"));
 	add_after(t, KEY("soon"), NSEC_PER_MSEC);
 	add_after(t, KEY("later"), NSEC_PER_SEC);
@@ -1409,7 +1409,7 @@ static void last_handle_takes_all_with_it(struct kunit *test)
 
 /* ---- Hand-outs undone ---- */
 
-static void unfetched_items_are_where_they_were(struct kunit *test)
+static void returned_items_are_where_they_were(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	u64 old;
@@ -1418,9 +1418,9 @@ static void unfetched_items_are_where_they_were(struct kunit *test)
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	add(t, KEY("c"));
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	old = t->got[1].ticket;
-	kwq_handle_unfetch(t->x, t->got, 2);
+	kwq_handle_unget(t->x, t->got, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.gets, 0);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
 
@@ -1432,7 +1432,7 @@ static void unfetched_items_are_where_they_were(struct kunit *test)
 	EXPECT_FETCH(test, t, t->y, "c");
 }
 
-static void unfetched_items_go_back_to_their_lanes(struct kunit *test)
+static void returned_items_go_back_to_their_lanes(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
@@ -1441,9 +1441,9 @@ static void unfetched_items_go_back_to_their_lanes(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	close_x(t);
 	add(t, KEY("b"));
-	KUNIT_EXPECT_EQ(test, fetch(t, t->y, 2), 2);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->y, 2), 2);
 	add(t, KEY("c"));
-	kwq_handle_unfetch(t->y, t->got, 2);
+	kwq_handle_unget(t->y, t->got, 2);
 
 	/* a | b c */
 	EXPECT_FETCH(test, t, t->y, "a");
@@ -1452,7 +1452,7 @@ static void unfetched_items_go_back_to_their_lanes(struct kunit *test)
 	EXPECT_FETCH(test, t, t->y, "c");
 }
 
-static void unfetch_leaves_finished_items_alone(struct kunit *test)
+static void unget_leaves_finished_items_alone(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 
@@ -1460,9 +1460,9 @@ static void unfetch_leaves_finished_items_alone(struct kunit *test)
 	add(t, KEY("a"));
 	add(t, KEY("b"));
 	add(t, KEY("c"));
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 3), 3);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 3), 3);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b"), 0), KWQ_FINISHED);
-	kwq_handle_unfetch(t->x, t->got, 3);
+	kwq_handle_unget(t->x, t->got, 3);
 	EXPECT_ITEMS(test, t, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dones, 1);
 	EXPECT_FETCH(test, t, t->y, "a");
@@ -1470,24 +1470,24 @@ static void unfetch_leaves_finished_items_alone(struct kunit *test)
 	EXPECT_FETCH(test, t, t->y, NOTHING);
 }
 
-static void unfetch_leaves_later_hand_outs_alone(struct kunit *test)
+static void unget_leaves_later_hand_outs_alone(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	struct kwq_got old;
 
-	/* O2 Q3: finished, added and fetched again through the same handle */
+	/* O2 Q3: finished, added and got again through the same handle */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	old = t->got[0];
 	kwq_handle_done_key(t->x, KEY("a"), 0);
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
-	kwq_handle_unfetch(t->x, &old, 1);
+	kwq_handle_unget(t->x, &old, 1);
 	EXPECT_FETCH(test, t, t->y, NOTHING);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), KWQ_FINISHED);
 }
 
-static void unfetched_item_wakes_a_getter(struct kunit *test)
+static void returned_item_wakes_a_getter(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	wait_queue_head_t *getters = &t->keyed->queue.getters;
@@ -1498,7 +1498,7 @@ static void unfetched_item_wakes_a_getter(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "a");
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
-	kwq_handle_unfetch(t->x, t->got, 1);
+	kwq_handle_unget(t->x, t->got, 1);
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 	remove_wait_queue(getters, &s.entry);
 }
@@ -1521,52 +1521,52 @@ static void holder_of_nothing_waits_for_the_others(struct kunit *test)
 	EXPECT_FETCH(test, t, t->y, SHUT_DOWN);
 }
 
-struct fetcher {
+struct getter {
 	struct kwq_test_thread thread;
 	struct kwq_handle *handle;
-	struct kwq_fetch fetch;
+	struct kwq_got_buffer buffer;
 	struct kwq_got got;
 	u8 keys[8];
 	int result;
 };
 
-static void fetch_once(void *data)
+static void get_once(void *data)
 {
-	struct fetcher *f = data;
+	struct getter *f = data;
 
-	f->fetch = (struct kwq_fetch){
+	f->buffer = (struct kwq_got_buffer){
 		.got = &f->got,
 		.keys = f->keys,
 		.max_items = 1,
 		.max_keys = sizeof(f->keys),
 	};
-	f->result = kwq_handle_fetch(f->handle, &f->fetch, &for_ever);
+	f->result = kwq_handle_get(f->handle, &f->buffer, &for_ever);
 }
 
-/* Starts a fetch, and waits until it sleeps. */
-static struct fetcher *start_fetcher(struct kunit *test,
+/* Starts a get, and waits until it sleeps. */
+static struct getter *start_getter(struct kunit *test,
 				     struct kwq_handle *handle)
 {
-	struct fetcher *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct getter *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	wait_queue_head_t *getters = &handle->keyed->queue.getters;
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->handle = handle;
-	kwq_test_thread_start(test, &f->thread, fetch_once, f);
+	kwq_test_thread_start(test, &f->thread, get_once, f);
 	kwq_test_wait_until(test, kwq_test_nr_sleepers(getters) == 1);
 	return f;
 }
 
-static void blocked_fetch_gets_what_is_given_back(struct kunit *test)
+static void blocked_get_gets_what_is_given_back(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	struct fetcher *f;
+	struct getter *f;
 
 	/* O1 Q8 */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	kwq_keyed_shut_down(t->keyed);
-	f = start_fetcher(test, t->y);
+	f = start_getter(test, t->y);
 	close_x(t);
 	kwq_test_thread_join(test, &f->thread);
 	KUNIT_EXPECT_EQ(test, f->result, 1);
@@ -1574,25 +1574,25 @@ static void blocked_fetch_gets_what_is_given_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->got.abandoned, 1);
 }
 
-static void blocked_fetch_ends_when_nothing_can_come(struct kunit *test)
+static void blocked_get_ends_when_nothing_can_come(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	struct fetcher *f;
+	struct getter *f;
 
 	/* Q5 Q8 */
 	add(t, KEY("a"));
 	EXPECT_FETCH(test, t, t->x, "a");
 	kwq_keyed_shut_down(t->keyed);
-	f = start_fetcher(test, t->y);
+	f = start_getter(test, t->y);
 	KUNIT_EXPECT_EQ(test, done(t, t->x), KWQ_FINISHED);
 	kwq_test_thread_join(test, &f->thread);
 	KUNIT_EXPECT_EQ(test, f->result, -ESHUTDOWN);
 }
 
-static void too_long_key_goes_to_another_fetch(struct kunit *test)
+static void too_long_key_goes_to_another_get(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	struct fetcher *f = start_fetcher(test, t->x);
+	struct getter *f = start_getter(test, t->x);
 
 	/* Q5: the sleeping getter has no room, either, and reports it. */
 	add(t, KEY("123456789"));
@@ -1685,7 +1685,7 @@ static void remember(struct kunit *test, const struct kwq_key *key)
 	struct keyed_test *t = test->priv;
 
 	KUNIT_ASSERT_EQ(test, retry(t, key), KWQ_ADDED);
-	KUNIT_ASSERT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_ASSERT_EQ(test, get_some(t, t->x, 1), 1);
 	KUNIT_ASSERT_EQ(test, done(t, t->x), KWQ_FINISHED);
 }
 
@@ -1969,13 +1969,13 @@ static void no_memory_for_tickets(struct kunit *test)
 		wrong += add_numbered(t, i) != KWQ_ADDED;
 	leave_pages(test, 0);
 	for (i = 0; i < KWQ_TABLE_MIN * KWQ_TABLE_CROWDED; i++)
-		wrong += fetch(t, t->x, 1) != 1;
+		wrong += get_some(t, t->x, 1) != 1;
 	KUNIT_EXPECT_EQ(test, wrong, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), -ENOMEM);
 	leave_all_pages(test);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
 	KUNIT_EXPECT_GT(test, t->keyed->tickets.nr_buckets, KWQ_TABLE_MIN);
 }
 
@@ -2117,7 +2117,7 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	struct kwq_dead_entry entry;
-	struct kwq_dead_page page = {
+	struct kwq_dead_buffer page = {
 		.entries = &entry,
 		.keys = t->keys,
 		.max_items = 1,
@@ -2145,7 +2145,7 @@ static void losses_of_the_dead_are_listed(struct kunit *test)
 	struct kwq_limiter_config config = { .dead_after_lost = 2 };
 	struct keyed_test *t = test->priv;
 	struct kwq_dead_entry entry;
-	struct kwq_dead_page page = {
+	struct kwq_dead_buffer page = {
 		.entries = &entry,
 		.keys = t->keys,
 		.max_items = 1,
@@ -2198,7 +2198,7 @@ static void dead_items_are_listed_in_pages(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
 	struct kwq_dead_entry e[4] = {};
-	struct kwq_dead_page page = { .entries = e, .keys = t->keys };
+	struct kwq_dead_buffer page = { .entries = e, .keys = t->keys };
 	u64 first;
 
 	/* L11 */
@@ -2402,21 +2402,21 @@ struct crowd {
 	atomic_t failed;
 };
 
-struct crowd_fetch {
-	struct kwq_fetch fetch;
+struct crowd_get {
+	struct kwq_got_buffer buffer;
 	struct kwq_got got[2];
 	u8 keys[2];
 };
 
-static int fetch_in_crowd(struct kwq_handle *handle, struct crowd_fetch *f)
+static int get_in_crowd(struct kwq_handle *handle, struct crowd_get *f)
 {
-	f->fetch = (struct kwq_fetch){
+	f->buffer = (struct kwq_got_buffer){
 		.got = f->got,
 		.keys = f->keys,
 		.max_items = 2,
 		.max_keys = 2,
 	};
-	return kwq_handle_fetch(handle, &f->fetch, &for_ever);
+	return kwq_handle_get(handle, &f->buffer, &for_ever);
 }
 
 static void begin_work(struct crowd *crowd, u8 key)
@@ -2433,15 +2433,15 @@ static void end_work(struct crowd *crowd, u8 key)
 static void work_in_crowd(void *data)
 {
 	struct crowd *crowd = data;
-	struct crowd_fetch f;
+	struct crowd_get f;
 	struct rnd_state rnd;
 	int i, nr, seen;
 
 	prandom_seed_state(&rnd, atomic_inc_return(&crowd->seed));
-	while ((nr = fetch_in_crowd(crowd->shared, &f)) > 0) {
+	while ((nr = get_in_crowd(crowd->shared, &f)) > 0) {
 		/* As after a fault (O2). */
 		if (prandom_u32_state(&rnd) % 8 == 0) {
-			kwq_handle_unfetch(crowd->shared, f.got, nr);
+			kwq_handle_unget(crowd->shared, f.got, nr);
 			continue;
 		}
 		for (i = 0; i < nr; i++) {
@@ -2463,7 +2463,7 @@ static void die_in_crowd(void *data)
 {
 	struct crowd *crowd = data;
 	struct kwq_handle *handle;
-	struct crowd_fetch f;
+	struct crowd_get f;
 	int i, nr;
 
 	do {
@@ -2472,7 +2472,7 @@ static void die_in_crowd(void *data)
 			atomic_inc(&crowd->failed);
 			return;
 		}
-		nr = fetch_in_crowd(handle, &f);
+		nr = get_in_crowd(handle, &f);
 		for (i = 0; i < nr; i++)
 			begin_work(crowd, f.keys[i]);
 		cond_resched();
@@ -2579,11 +2579,11 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(tickets_of_another_handle_are_stale),
 	KUNIT_CASE(tickets_in_any_order),
 	KUNIT_CASE(done_by_key),
-	KUNIT_CASE(fetch_takes_what_fits),
-	KUNIT_CASE(fetch_tells_about_the_item),
-	KUNIT_CASE(fetch_that_cannot_take_it_wakes_another),
-	KUNIT_CASE(fetch_that_comes_back_keeps_its_wake_up),
-	KUNIT_CASE(done_and_fetch_is_one_hold),
+	KUNIT_CASE(get_takes_what_fits),
+	KUNIT_CASE(get_tells_about_the_item),
+	KUNIT_CASE(get_that_cannot_take_it_wakes_another),
+	KUNIT_CASE(get_that_comes_back_keeps_its_wake_up),
+	KUNIT_CASE(done_and_get_is_one_hold),
 	KUNIT_CASE(closing_wakes_for_all_that_is_ready),
 	KUNIT_CASE(closed_handle_gives_back),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
@@ -2594,15 +2594,15 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),
 	KUNIT_CASE(closed_handle_gives_back_what_was_removed),
 	KUNIT_CASE(last_handle_takes_all_with_it),
-	KUNIT_CASE(unfetched_items_are_where_they_were),
-	KUNIT_CASE(unfetched_items_go_back_to_their_lanes),
-	KUNIT_CASE(unfetch_leaves_finished_items_alone),
-	KUNIT_CASE(unfetch_leaves_later_hand_outs_alone),
-	KUNIT_CASE(unfetched_item_wakes_a_getter),
+	KUNIT_CASE(returned_items_are_where_they_were),
+	KUNIT_CASE(returned_items_go_back_to_their_lanes),
+	KUNIT_CASE(unget_leaves_finished_items_alone),
+	KUNIT_CASE(unget_leaves_later_hand_outs_alone),
+	KUNIT_CASE(returned_item_wakes_a_getter),
 	KUNIT_CASE(holder_of_nothing_waits_for_the_others),
-	KUNIT_CASE(blocked_fetch_gets_what_is_given_back),
-	KUNIT_CASE(blocked_fetch_ends_when_nothing_can_come),
-	KUNIT_CASE(too_long_key_goes_to_another_fetch),
+	KUNIT_CASE(blocked_get_gets_what_is_given_back),
+	KUNIT_CASE(blocked_get_ends_when_nothing_can_come),
+	KUNIT_CASE(too_long_key_goes_to_another_get),
 	KUNIT_CASE(stat),
 	KUNIT_CASE(count_outlives_idleness),
 	KUNIT_CASE(forget_leaves_the_rest),

@@ -109,22 +109,22 @@ static void advance(struct lease_test *t, u64 ns)
 	kwq_queue_advance_by(&t->keyed->queue, ns);
 }
 
-static int fetch(struct lease_test *t, struct kwq_handle *handle, u32 nr)
+static int get_some(struct lease_test *t, struct kwq_handle *handle, u32 nr)
 {
-	struct kwq_fetch fetch = {
+	struct kwq_got_buffer buffer = {
 		.got = t->got,
 		.keys = t->keys,
 		.max_items = nr,
 		.max_keys = sizeof(t->keys),
 	};
 
-	return kwq_handle_fetch(handle, &fetch, &at_once);
+	return kwq_handle_get(handle, &buffer, &at_once);
 }
 
-/* Fetches one item. Returns its ticket; 0 if none is ready. */
+/* Gets one item. Returns its ticket; 0 if none is ready. */
 static u64 get(struct lease_test *t, struct kwq_handle *handle)
 {
-	return fetch(t, handle, 1) == 1 ? t->got[0].ticket : 0;
+	return get_some(t, handle, 1) == 1 ? t->got[0].ticket : 0;
 }
 
 static bool got(const struct lease_test *t, const struct kwq_key *key)
@@ -388,14 +388,14 @@ static void timer_that_comes_in_vain_finds_the_next_lease(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 }
 
-static void unfetch_ends_the_lease(struct kunit *test)
+static void unget_ends_the_lease(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
 
 	/* O2 */
 	add(t, KEY("key"));
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
-	kwq_handle_unfetch(t->x, t->got, 1);
+	kwq_handle_unget(t->x, t->got, 1);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
@@ -404,7 +404,7 @@ static void unfetch_ends_the_lease(struct kunit *test)
 	/* An item that did not reach its reader in time has another holder now. */
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	advance(t, LEASE);
-	kwq_handle_unfetch(t->x, t->got, 1);
+	kwq_handle_unget(t->x, t->got, 1);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 1);
 }
@@ -416,7 +416,7 @@ static void close_ends_leases(struct kunit *test)
 	/* O1: each item is given back once. */
 	add(t, KEY("a"));
 	add(t, KEY("b"));
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	close_x(t);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
@@ -498,7 +498,7 @@ static void many_end_in_pieces(struct kunit *test)
 	key = (struct kwq_key){ (u8 *)&i, sizeof(i) };
 	for (i = 0; i < NR_MANY; i++)
 		add(t, &key);
-	KUNIT_ASSERT_EQ(test, fetch(t, t->x, NR_MANY), NR_MANY);
+	KUNIT_ASSERT_EQ(test, get_some(t, t->x, NR_MANY), NR_MANY);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), KWQ_ITEMS_PER_HOLD);
 	KUNIT_EXPECT_TRUE(test, kwq_advance_some(q, LEASE));
@@ -527,7 +527,7 @@ static void runs_leave_the_processor_to_others(struct kunit *test)
 	for (i = 0; i <= ITEMS_PER_RUN; i++)
 		add(t, &key);
 	for (held = 0; held <= ITEMS_PER_RUN; held += nr) {
-		nr = fetch(t, t->x, NR_MANY);
+		nr = get_some(t, t->x, NR_MANY);
 		KUNIT_ASSERT_GT(test, nr, 0);
 	}
 	/* D6: the timer's callback, on a clock that stands still at the end of the leases */
@@ -569,7 +569,7 @@ static void taken_back_goes_first(struct kunit *test)
 	/* Q4: the same run serves an add that came meanwhile. */
 	KUNIT_EXPECT_EQ(test, add(t, KEY("tried")), KWQ_DIRTIED);
 	advance(t, LEASE);
-	KUNIT_EXPECT_EQ(test, fetch(t, t->y, NR_MANY), 2);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->y, NR_MANY), 2);
 	KUNIT_EXPECT_TRUE(test, got(t, KEY("tried")));
 	KUNIT_EXPECT_EQ(test, done(t->y, t->got[0].ticket), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, done(t->y, t->got[1].ticket), KWQ_FINISHED);
@@ -620,10 +620,10 @@ static void taken_back_after_a_shut_down(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	kwq_keyed_shut_down(t->keyed);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, LEASE);
-	KUNIT_EXPECT_EQ(test, fetch(t, t->y, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->y, 1), -EAGAIN);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, done(t->y, get(t, t->y)), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, fetch(t, t->y, 1), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->y, 1), -ESHUTDOWN);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->keyed->queue.core));
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
 }
@@ -664,9 +664,9 @@ static void stat_of_leases(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, stat);
 	add(t, KEY("a"));
 	add(t, KEY("b"));
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 2), 2);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	advance(t, LEASE);
-	KUNIT_EXPECT_EQ(test, fetch(t, t->x, 1), 1);
+	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 1), 1);
 	close_x(t);
 	kwq_keyed_stat(t->keyed, stat);
 	KUNIT_EXPECT_EQ(test, stat->lease, LEASE);
@@ -685,14 +685,14 @@ struct getter {
 static void wait_for_one(void *data)
 {
 	struct getter *getter = data;
-	struct kwq_fetch fetch = {
+	struct kwq_got_buffer buffer = {
 		.got = &getter->got,
 		.keys = getter->keys,
 		.max_items = 1,
 		.max_keys = sizeof(getter->keys),
 	};
 
-	getter->ret = kwq_handle_fetch(getter->handle, &fetch, &for_ever);
+	getter->ret = kwq_handle_get(getter->handle, &buffer, &for_ever);
 }
 
 static void lease_s_end_wakes_a_getter(struct kunit *test)
@@ -729,7 +729,7 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(done_ends_the_lease),
 	KUNIT_CASE(cycles_leave_the_timer_alone),
 	KUNIT_CASE(timer_that_comes_in_vain_finds_the_next_lease),
-	KUNIT_CASE(unfetch_ends_the_lease),
+	KUNIT_CASE(unget_ends_the_lease),
 	KUNIT_CASE(close_ends_leases),
 	KUNIT_CASE(lost_too_often_it_is_dead),
 	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_gone),

@@ -427,7 +427,7 @@ static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 num
 	struct kwq_handle *handle = kwq_handle_open(keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	struct kwq_got got;
 	u8 key[1024];
-	struct kwq_fetch fetch = {
+	struct kwq_got_buffer buffer = {
 		.got = &got,
 		.keys = key,
 		.max_items = 1,
@@ -438,7 +438,7 @@ static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 num
 	KUNIT_EXPECT_EQ(test, add_number(keyed, number, KWQ_ADD_RATE_LIMITED),
 			KWQ_WAITING);
 	kwq_queue_advance_by(&keyed->queue, NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, kwq_handle_fetch(handle, &fetch, &at_once), 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(handle, &buffer, &at_once), 1);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(handle, got.ticket, 0), KWQ_FINISHED);
 	kwq_handle_close(handle);
 }

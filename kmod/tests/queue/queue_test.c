@@ -206,9 +206,9 @@ static void done_and_get_does_both(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->b, 0), TIMED_OUT);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
 	kwq_shut_down(q);
-	KUNIT_EXPECT_FALSE(test, q->told_drained);
+	KUNIT_EXPECT_EQ(test, q->phase, KWQ_SHUT_DOWN);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->c, KTIME_MAX), SHUT_DOWN);
-	KUNIT_EXPECT_TRUE(test, q->told_drained);
+	KUNIT_EXPECT_EQ(test, q->phase, KWQ_DRAINED);
 }
 
 static void get_looks_before_it_looks_at_the_clock(struct kunit *test)

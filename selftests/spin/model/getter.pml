@@ -7,7 +7,7 @@
 /* A set of flags: what a getter may do with an item besides finishing it. */
 #define ONLY_DONE	0
 #define MAY_CLOSE	1	/* it is killed, or closes its handle, while it holds */
-#define MAY_FAULT	2	/* its buffer cannot be written: kwq_handle_unfetch() */
+#define MAY_FAULT	2	/* its buffer cannot be written: kwq_handle_unget() */
 #define TOO_SMALL	4	/* no key fits its buffer: -EMSGSIZE */
 #define KEEPS		8	/* it holds all that it gets until it closes */
 #define JOINS		16	/* it is done when the others of its handle have ended */
@@ -72,7 +72,7 @@ inline kwq_handle_close()
 }
 
 /*
- * kwq_handle_fetch() or kwq_get(), @rounds times. At the end, or when it is killed, it
+ * kwq_handle_get() or kwq_get(), @rounds times. At the end, or when it is killed, it
  * closes its handle.
  */
 proctype getter(byte me; byte handle; byte rounds; byte may)

@@ -64,8 +64,9 @@ byte holder[KEYS] = NONE;
 bool shut_down, all_cancelled;
 bool changed;
 byte fresh;		/* readied - woken */
-bool let_go;		/* let_go != told_let_go */
-bool told_shut_down, told_drained;
+bool cancelled_runs;		/* cancelled_runs != seen_cancelled_runs */
+byte phase;		/* that all waiters were woken for */
+#define PHASE	(!shut_down -> 0 : (DRAINED -> 2 : 1))
 byte shut_downs;
 byte armed = NEVER;
 byte resume;
@@ -349,18 +350,17 @@ inline kwq_unlock()
 		fresh = 0;
 		if
 #ifndef TELLS_NOBODY_OF_A_LETTING_GO
-		:: let_go -> let_go = false; wake_drainers = nr_drainers
+		:: cancelled_runs -> cancelled_runs = false; wake_drainers = nr_drainers
 #endif
-		:: else -> let_go = false
+		:: else -> cancelled_runs = false
 		fi;
 		if
 #ifdef TELLS_NOBODY_OF_DRAINED
-		:: followed && told_shut_down != shut_down ->
+		:: followed && shut_down && !phase ->
 #else
-		:: followed && (told_shut_down != shut_down || told_drained != DRAINED) ->
+		:: followed && phase != PHASE ->
 #endif
-			told_shut_down = shut_down;
-			told_drained = DRAINED;
+			phase = PHASE;
 			kwq_wake_all_locked();
 			kwq_tell_locked(TELL_END)
 		:: else
@@ -467,7 +467,7 @@ inline leave_holder(k)
 	processing[k] = false;
 	holder[k] = NONE;
 	in_hands[k] = false;
-	let_go = let_go || cancelled[k];
+	cancelled_runs = cancelled_runs || cancelled[k];
 	changed = changed || cancelled[k];
 	if
 	:: all_cancelled -> dirty[k] = false; owed[k] = false
