@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The adder: kmod/queue/queue.c. */
+/* The adder: kmod/queue/add.c. */
 
 /* kwq_add_with() */
 inline add(k, after)

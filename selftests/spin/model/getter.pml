@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Getting and closing: kmod/queue/queue.c and kmod/keyed/handle.c. @me is a task. @handle is its
+ * Getting and closing: kmod/queue/get.c and kmod/keyed/handle.c. @me is a task. @handle is its
  * struct kwq_holder, which several tasks may share.
  */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The shell around the core, for spin: the code of kmod/queue/queue.c under its lock, and the
+ * The shell around the core, for spin: the code of kmod/queue/unlock.c under its lock, and the
  * parts of the kernel that it needs (sleepers, pollers, one hrtimer, a workqueue). The
  * other files here contain the callers. A configuration, one folder up, says which
  * callers run at the same time.

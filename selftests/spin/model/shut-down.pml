@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Shutting down and draining: kmod/queue/queue.c. */
+/* Shutting down and draining: kmod/queue/shut_down.c. */
 
 /* kwq_begin_shut_down() and kwq_drop_locked(), in pieces. */
 inline begin_shut_down(drain)

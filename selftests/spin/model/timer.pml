@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The timer: kmod/queue/queue.c. */
+/* The timer: kmod/queue/timer.c. */
 
 /* kwq_run_timer(), which the kernel calls when the time has come. */
 proctype timer()
