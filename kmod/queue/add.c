@@ -161,16 +161,16 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  * @queue: the queue
  * @item: the item; its memory must stay valid
  *
- * For adds without options. They change nothing but a count. They need no lock, because the
- * consumer of a dirty item has not seen the object yet:
+ * For adds without options. Such an add changes nothing but a count. It needs no lock,
+ * because the consumer of a dirty item has not seen the object yet:
  *
  *   adder			getter, or caller of remove
  *   change the object		lock; the item is no longer dirty
  *   smp_mb()			smp_mb(); unlock
  *   is the item dirty?		look at the object
  *
- * If the adder finds the item dirty, the getter sees the changed object. Both cannot miss.
- * The state is read once, so the result was true at one moment.
+ * If the adder finds the item dirty, the getter sees the changed object. Otherwise the add
+ * takes the lock. The state is read once, so the result was true at one moment.
  *
  * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 if the add has to take the
  * lock.
@@ -200,13 +200,17 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
  * @item: the item; it belongs to the queue until it is idle again
  * @options: the options
  *
- * Return: KWQ_ADDED (ready now), KWQ_COALESCED (was ready already; a delayed add: was
- * waiting already), KWQ_DIRTIED (processing, and ready again at its done), KWQ_DIRTY (the
- * same, but it was so already), KWQ_WAITING (for its time) or KWQ_DEAD (rate-limited too
- * often).
- * With nothing changed: -ESHUTDOWN (the queue is shut down or the item cancelled), -ENOENT
- * (KWQ_ADD_KICK of an item that is not dead), -EINVAL (an unknown flag, flags that exclude
- * each other, or a priority out of range).
+ * Return:
+ * - KWQ_ADDED: the item is ready now.
+ * - KWQ_COALESCED: it was ready already. For a delayed add: it was waiting already.
+ * - KWQ_DIRTIED: it is processing, and will be ready again at its done.
+ * - KWQ_DIRTY: as KWQ_DIRTIED, but it had been added during the processing before.
+ * - KWQ_WAITING: it waits for its time from now on.
+ * - KWQ_DEAD: it was rate-limited too often, and is dead now or at its done.
+ * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
+ * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
+ * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority
+ *   out of range. Nothing has changed.
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)

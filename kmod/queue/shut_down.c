@@ -177,10 +177,12 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  *
  * Context: process; sleeps. The caller must not hold a lock that is taken to process items.
  * In the queue's own handler the call would wait for itself.
- * Return: 0 once nothing is ready and nothing is being processed; -ECANCELED if somebody
- * called kwq_shut_down(); -ETIMEDOUT; -ERESTARTSYS for a signal, after which a new call has
- * to use the same absolute deadline. The queue is shut down in all these cases. -EDEADLK in
- * any handler of this queue, with nothing changed.
+ * Return: The queue is shut down except after -EDEADLK.
+ * - 0: nothing is ready, and nothing is being processed.
+ * - -ECANCELED: somebody called kwq_shut_down().
+ * - -ETIMEDOUT: the deadline passed.
+ * - -ERESTARTSYS: a signal. A call that continues the wait must use the same deadline.
+ * - -EDEADLK: called in a handler of this queue. Nothing has changed.
  */
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {

@@ -2,15 +2,15 @@
 /*
  * The end of each hold of the lock: wakes the waiters, tells the pollers and arms the timer.
  *
- * Every operation has the same steps: take the lock, make one or more transitions,
- * kwq_unlock(). The unlock reads from the core whom to wake, and when the timer has to fire,
- * so no operation can forget to.
+ * Every operation has the same steps: take the lock, make one or more transitions, and call
+ * kwq_unlock(). Only the unlock reads from the core whom to wake and when the timer has to
+ * fire, so no operation can forget it.
  *
  * Waiters are of three kinds. A getter is a task that sleeps in a get. A drainer is a task
  * that sleeps until the queue is drained, or until the processing of a cancelled item ends.
  * A poller is an entry of poll(), select(), epoll or io_uring.
  *
- * A hold is the time from a lock of the queue to its unlock. Each hold does a bounded
+ * A hold of the lock lasts from a lock of the queue to its unlock. Each hold does a bounded
  * amount of work (O8), so it may leave waiters that have to be woken. A caller that may
  * sleep pays for them: it wakes them in further holds. For other callers the timer does so.
  *
@@ -281,7 +281,7 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  *   lock; is an item ready? unlock	is a poller listed? unlock
  *
  * If the poller's hold comes first, the adder sees the poller's entry. If it comes second,
- * the poller sees the item. Both cannot miss.
+ * the poller sees the item.
  *
  * A hold wakes a bounded number of waiters, and the queue counts the rest. A caller that
  * may sleep wakes them in further holds, by kwq_unlock_paying(). For other callers the
