@@ -209,7 +209,8 @@ check_quotes() {
 	[ "$number" -gt 0 ] || echo "docs/drivers.md does not quote the sample"
 }
 
-# Each link from a page to a file names a file that exists, and each anchor names a heading of it.
+# Each link from a page to a file names a file that exists, and each anchor names a heading of it. docs/source-tree.md names
+# each file of the module.
 # shellcheck disable=SC2016 # backquotes of Markdown
 check_links() {
 	files '*.md' | python3 -c '
@@ -227,6 +228,13 @@ for page in map(pathlib.Path, sys.stdin.read().split()):
             if not target.exists() or anchor and anchor not in anchors(target):
                 print(f"{page}:{number}: there is no {link}")
 '
+	files 'kmod/*/*.c' ':!kmod/tests' ':!kmod/samples' | while read -r file; do
+		grep -q "^     ${file##*/} " docs/source-tree.md || [ "$file" = kmod/queue/trace.c ] ||
+			echo "docs/source-tree.md does not name $file"
+	done
+	sed -n 's/^     \([a-z_]*\.c\) .*/\1/p' docs/source-tree.md | while read -r name; do
+		[ -n "$(files "kmod/*/$name" ':!kmod/tests')" ] || echo "docs/source-tree.md: there is no $name"
+	done
 }
 
 # The template plus its omitted parts must build as a module, with the Kbuild that docs/drivers.md gives. The word
