@@ -27,7 +27,7 @@
 #include "queue/until.c"
 #include "keyed/table.c"
 #include "keyed/quota.c"
-#include "keyed/holds.c"
+#include "keyed/handout.c"
 #include "keyed/keyed.c"
 #include "keyed/dead.c"
 #include "keyed/stat.c"

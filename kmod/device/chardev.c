@@ -44,22 +44,22 @@
 #define KWQ_ADVANCE_FIRST	16
 
 static_assert(sizeof(struct kwq_info) == 96);
-static_assert(sizeof(struct kwq_create) == 312);
-static_assert(sizeof(struct kwq_open) == 272);
-static_assert(sizeof(struct kwq_unlink) == 264);
-static_assert(sizeof(struct kwq_list) == 280);
+static_assert(sizeof(struct kwq_create_args) == 312);
+static_assert(sizeof(struct kwq_open_args) == 272);
+static_assert(sizeof(struct kwq_unlink_args) == 264);
+static_assert(sizeof(struct kwq_list_args) == 280);
 static_assert(sizeof(struct kwq_list_entry) == 272);
 static_assert(sizeof(struct kwq_batch) == 40);
-static_assert(sizeof(struct kwq_op) == 48);
+static_assert(sizeof(struct kwq_batch_args) == 48);
 static_assert(sizeof(struct kwq_add_entry) == 24);
 static_assert(sizeof(struct kwq_done_entry) == 16);
 static_assert(sizeof(struct kwq_extend_entry) == 16);
 static_assert(sizeof(struct kwq_remove_entry) == 8);
 static_assert(sizeof(struct kwq_got) == 24);
-static_assert(sizeof(struct kwq_get) == 152);
-static_assert(sizeof(struct kwq_get) <= KWQ_WORDS_MAX);
-static_assert(sizeof(struct kwq_shut_down) == 8);
-static_assert(sizeof(struct kwq_drain) == 32);
+static_assert(sizeof(struct kwq_get_args) == 152);
+static_assert(sizeof(struct kwq_get_args) <= KWQ_WORDS_MAX);
+static_assert(sizeof(struct kwq_shut_down_args) == 8);
+static_assert(sizeof(struct kwq_drain_args) == 32);
 static_assert(sizeof(struct kwq_stat) == 808);
 static_assert(sizeof(struct kwq_histogram) == 104);
 static_assert(sizeof(struct kwq_config) == 48);
@@ -67,8 +67,8 @@ static_assert(sizeof(struct kwq_limiter) == 40);
 static_assert(sizeof(struct kwq_backoff) == 32);
 static_assert(sizeof(struct kwq_key_entry) == 8);
 static_assert(sizeof(struct kwq_dead_entry) == 32);
-static_assert(sizeof(struct kwq_list_dead) == 56);
-static_assert(sizeof(struct kwq_advance) == 16);
+static_assert(sizeof(struct kwq_list_dead_args) == 56);
+static_assert(sizeof(struct kwq_advance_args) == 16);
 
 static unsigned long max_items = 16 << 20;
 module_param(max_items, ulong, 0444);
@@ -283,7 +283,7 @@ static enum kwq_clock clock_of(s32 clockid)
 	return KWQ_CLOCK_MONOTONIC;
 }
 
-static int create(const struct kwq_create *arg,
+static int create(const struct kwq_create_args *arg,
 		  const struct kwq_limiter_config *config)
 {
 	const struct kwq_limits limits = {
@@ -316,7 +316,7 @@ put_keyed:
 	return err ?: new_fd_publish(&new);
 }
 
-static int check_create(const struct kwq_create *arg)
+static int check_create(const struct kwq_create_args *arg)
 {
 	int err = check_name_member(arg->name) ?:
 		  check_opening(arg->open_flags, arg->rights);
@@ -336,7 +336,7 @@ static int check_create(const struct kwq_create *arg)
 	return kwq_names_check(arg->name);
 }
 
-static int create_or_open(const struct kwq_create *arg,
+static int create_or_open(const struct kwq_create_args *arg,
 			  const struct kwq_limiter_config *config)
 {
 	int ret;
@@ -359,7 +359,7 @@ static int create_or_open(const struct kwq_create *arg,
 static long ioctl_create(void __user *uarg)
 {
 	struct kwq_limiter_config *config = NULL;
-	struct kwq_create arg;
+	struct kwq_create_args arg;
 	int ret;
 
 	ret = copy_in(&arg, sizeof(arg), KWQ_CREATE_FIRST, uarg) ?:
@@ -373,7 +373,7 @@ static long ioctl_create(void __user *uarg)
 	return ret;
 }
 
-static int copy_in_open(struct kwq_open *arg, const void __user *uarg)
+static int copy_in_open(struct kwq_open_args *arg, const void __user *uarg)
 {
 	return copy_in(arg, sizeof(*arg), KWQ_OPEN_FIRST, uarg) ?:
 	       check_name_member(arg->name) ?:
@@ -382,7 +382,7 @@ static int copy_in_open(struct kwq_open *arg, const void __user *uarg)
 
 static long ioctl_open(void __user *uarg)
 {
-	struct kwq_open arg;
+	struct kwq_open_args arg;
 	int err = copy_in_open(&arg, uarg) ?: kwq_names_check(arg.name);
 
 	return err ?: open_name(arg.name, arg.open_flags, arg.rights);
@@ -390,7 +390,7 @@ static long ioctl_open(void __user *uarg)
 
 static long ioctl_unlink(void __user *uarg)
 {
-	struct kwq_unlink arg;
+	struct kwq_unlink_args arg;
 	int err;
 
 	err = copy_in(&arg, sizeof(arg), KWQ_UNLINK_FIRST, uarg) ?:
@@ -425,7 +425,7 @@ static long ioctl_info(void __user *uarg)
 /* Number of entries that fit into a buffer of one page. */
 #define LIST_CHUNK	(PAGE_SIZE / sizeof(struct kwq_list_entry))
 
-static int check_list(const struct kwq_list *arg)
+static int check_list(const struct kwq_list_args *arg)
 {
 	if (arg->flags || !arg->nr || arg->nr > KWQ_BATCH_MAX ||
 	    arg->entry_size < KWQ_LIST_ENTRY_FIRST ||
@@ -434,7 +434,7 @@ static int check_list(const struct kwq_list *arg)
 	return check_name_member(arg->after);
 }
 
-static int copy_list_out(const struct kwq_list *arg, u32 first,
+static int copy_list_out(const struct kwq_list_args *arg, u32 first,
 			 const struct kwq_list_entry *entries, u32 nr)
 {
 	void __user *to = u64_to_user_ptr(arg->entries) +
@@ -452,7 +452,7 @@ static int copy_list_out(const struct kwq_list *arg, u32 first,
 static long ioctl_list(void __user *uarg)
 {
 	struct kwq_list_entry *entries;
-	struct kwq_list arg;
+	struct kwq_list_args arg;
 	u32 nr = 0, n, want;
 	int err;
 
@@ -509,7 +509,7 @@ static const struct file_operations device_fops = {
 static long queue_open(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_open arg;
+	struct kwq_open_args arg;
 	int err = copy_in_open(&arg, uarg);
 
 	if (err)
@@ -524,7 +524,7 @@ static long queue_open(struct file *file, void __user *uarg)
 static long queue_op(struct file *file, void __user *uarg, u32 right,
 		     const struct kwq_batch_kind *kind)
 {
-	struct kwq_op arg;
+	struct kwq_batch_args arg;
 	u32 taken = 0;
 	int err;
 
@@ -575,7 +575,7 @@ static u64 resume_at(struct kwq_keyed *keyed, ktime_t deadline)
 }
 
 /* A non-zero argument that the request ignores is an error (U3). */
-static int check_get_wait(const struct kwq_get *arg)
+static int check_get_wait(const struct kwq_get_args *arg)
 {
 	if (arg->flags & ~(KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE))
 		return -EINVAL;
@@ -590,7 +590,7 @@ static int check_get_wait(const struct kwq_get *arg)
 	return 0;
 }
 
-static int check_get(const struct file *file, const struct kwq_get *arg)
+static int check_get(const struct file *file, const struct kwq_get_args *arg)
 {
 	if (arg->nr_added || arg->nr_done || check_get_wait(arg))
 		return -EINVAL;
@@ -601,9 +601,9 @@ static int check_get(const struct file *file, const struct kwq_get *arg)
 	       kwq_batch_check_get(&arg->get);
 }
 
-static int put_numbers(struct kwq_get __user *uarg, const struct kwq_get *arg)
+static int put_numbers(struct kwq_get_args __user *uarg, const struct kwq_get_args *arg)
 {
-	BUILD_BUG_ON(offsetofend(struct kwq_get, nr_added) != offsetof(struct kwq_get, nr_done));
+	BUILD_BUG_ON(offsetofend(struct kwq_get_args, nr_added) != offsetof(struct kwq_get_args, nr_done));
 	return kwq_words_to_user(&uarg->nr_added, &arg->nr_added,
 				 sizeof(arg->nr_added) + sizeof(arg->nr_done));
 }
@@ -612,8 +612,8 @@ static int put_numbers(struct kwq_get __user *uarg, const struct kwq_get *arg)
  * Adds and finishes items, and writes the two numbers. A done that the get can finish is
  * stored in @paired instead, with @paired->taken set.
  */
-static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
-			  struct kwq_get __user *uarg, struct kwq_paired_done *paired)
+static int get_take_first(struct kwq_handle *handle, struct kwq_get_args *arg,
+			  struct kwq_get_args __user *uarg, struct kwq_paired_done *paired)
 {
 	int ret = 0;
 
@@ -636,7 +636,7 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get *arg,
 }
 
 /* Stores the deadline of a wait that will continue, and zeroes that of a wait that is over. */
-static noinline int put_resume(struct kwq_get __user *uarg, struct kwq_keyed *keyed,
+static noinline int put_resume(struct kwq_get_args __user *uarg, struct kwq_keyed *keyed,
 			       ktime_t deadline, int ret)
 {
 	bool goes_on = ret == -ERESTARTSYS;
@@ -652,7 +652,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_paired_done paired = {};
 	struct kwq_waiter waiter;
-	struct kwq_get arg;
+	struct kwq_get_args arg;
 	int ret;
 
 	ret = copy_in(&arg, sizeof(arg), KWQ_GET_FIRST, uarg) ?:
@@ -684,7 +684,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 static long queue_shut_down(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_shut_down arg;
+	struct kwq_shut_down_args arg;
 	int err;
 
 	if (!may(file, KWQ_RIGHT_MANAGE))
@@ -698,12 +698,12 @@ static long queue_shut_down(struct file *file, void __user *uarg)
 	return 0;
 }
 
-static long queue_drain(struct file *file, struct kwq_drain __user *uarg)
+static long queue_drain(struct file *file, struct kwq_drain_args __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_keyed *keyed = handle->keyed;
 	u64 shut_downs, resume = 0, seen = 0;
-	struct kwq_drain arg;
+	struct kwq_drain_args arg;
 	ktime_t deadline;
 	int ret;
 
@@ -801,7 +801,7 @@ static long queue_config(struct file *file, void __user *uarg)
 
 static long queue_list_dead(struct file *file, void __user *uarg)
 {
-	struct kwq_list_dead arg;
+	struct kwq_list_dead_args arg;
 	int err;
 
 	if (!may(file, KWQ_RIGHT_READ))
@@ -818,7 +818,7 @@ static long queue_list_dead(struct file *file, void __user *uarg)
 static long queue_advance(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_advance arg;
+	struct kwq_advance_args arg;
 	int err;
 
 	if (!may(file, KWQ_RIGHT_MANAGE))

@@ -10,7 +10,7 @@
 #include <linux/types.h>
 #include <linux/uaccess.h>
 
-/* The largest size that is worth it. The longest frequent request is struct kwq_get. */
+/* The largest size that is worth it. The longest frequent request is struct kwq_get_args. */
 #define KWQ_WORDS_MAX	152
 
 /* The compiler must know the size, and the machine must allow unaligned words. */

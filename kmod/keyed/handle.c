@@ -55,8 +55,8 @@ void kwq_handle_close(struct kwq_handle *handle)
 			node = handle->held.first;
 			if (!node)
 				break;
-			kwq_hold_abandon(keyed, hlist_entry(node, struct kwq_keyed_item,
-							    held), now);
+			kwq_handout_abandon(keyed, hlist_entry(node, struct kwq_keyed_item,
+							       held), now);
 		}
 		if (!node) {
 			keyed->nr_handles--;
@@ -142,7 +142,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 		}
 
 		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
-		kwq_hold_begin(handle, ki);
+		kwq_handout_begin(handle, ki);
 
 		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
 		buffer->keys_len += ki->key_len;
@@ -231,7 +231,7 @@ noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *
 		ki = kwq_find_held(handle, got[nr].ticket, hash);
 		if (!ki)
 			continue;
-		kwq_hold_end(handle, ki, hash);
+		kwq_handout_end(handle, ki, hash);
 		kwq_unget_locked(queue, &ki->item);
 	}
 	kwq_keyed_unlock(handle->keyed, flags);
@@ -246,7 +246,7 @@ static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
 
 	if (ret < 0)
 		return ret;
-	kwq_hold_end(handle, ki, hash);
+	kwq_handout_end(handle, ki, hash);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
@@ -343,7 +343,7 @@ int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 
 	if (!ki)
 		return -ESTALE;
-	kwq_hold_extend(handle->keyed, ki, now);
+	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_locked);
@@ -366,7 +366,7 @@ int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 		return -ENOENT;
 	if (ki->item.holder != &handle->holder)
 		return -EPERM;
-	kwq_hold_extend(handle->keyed, ki, now);
+	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_key_locked);

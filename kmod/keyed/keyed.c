@@ -197,7 +197,7 @@ static int charge(struct kwq_keyed *keyed)
 static bool end_leases(struct kwq_queue *queue, ktime_t now)
 {
 	struct kwq_keyed *keyed = container_of(queue, struct kwq_keyed, queue);
-	bool more = kwq_holds_expire(keyed, now);
+	bool more = kwq_handouts_expire(keyed, now);
 
 	/* A pending worker takes the lock after this hold and sees the items. */
 	if (keyed->gone && !keyed->ending)

@@ -7,7 +7,7 @@
  * table.c	hash table from keys to items
  * dead.c	list of dead items
  * handle.c	handles: who holds an item; tickets
- * holds.c	which handle holds an item, under which ticket, and until when
+ * handout.c	which handle holds an item, under which ticket, and until when
  * stat.c	state and counters of a queue
  * names.c	named queues and the right to open them
  * quota.c	queues and bytes of each user
@@ -518,13 +518,13 @@ int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 				 const struct kwq_key *key, ktime_t now);
 
-/* holds.c */
+/* handout.c */
 struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 hash);
-void kwq_hold_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki);
-void kwq_hold_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash);
-void kwq_hold_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
-void kwq_hold_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
-bool kwq_holds_expire(struct kwq_keyed *keyed, ktime_t now);
+void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki);
+void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash);
+void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
 
 /* names.c */
 int kwq_names_register(void);

@@ -210,3 +210,23 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 	}
 }
 EXPORT_SYMBOL_GPL(kwq_start_handler);
+
+/**
+ * kwq_end_workers() - undo kwq_start_handler()
+ * @queue: a queue with a handler; all its items are cancelled
+ *
+ * Context: process; sleeps.
+ */
+void kwq_end_workers(struct kwq_queue *queue)
+{
+	struct kwq_workers *workers = queue->workers;
+	unsigned long flags;
+
+	/* Waits also for workers that find nothing to do. */
+	destroy_workqueue(workers->wq);
+	spin_lock_irqsave(&queue->lock, flags);
+	WRITE_ONCE(queue->workers, NULL);
+	kwq_unlock(queue, flags);
+	lockdep_unregister_key(&workers->key);
+	kvfree(workers);
+}

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The workers of a queue with a handler: waking them, recognising them, and their end.
+ * The workers of a queue with a handler: waking them, and recognising them.
  */
 #include <linux/list.h>
 #include <linux/lockdep.h>
-#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 #include "queue.h"
@@ -72,24 +71,4 @@ void kwq_might_wait_for_workers(const struct kwq_queue *queue)
 		return;
 	lock_map_acquire(&workers->map);
 	lock_map_release(&workers->map);
-}
-
-/**
- * kwq_end_workers() - undo kwq_start_handler()
- * @queue: a queue with a handler; all its items are cancelled
- *
- * Context: process; sleeps.
- */
-void kwq_end_workers(struct kwq_queue *queue)
-{
-	struct kwq_workers *workers = queue->workers;
-	unsigned long flags;
-
-	/* Waits also for workers that find nothing to do. */
-	destroy_workqueue(workers->wq);
-	spin_lock_irqsave(&queue->lock, flags);
-	WRITE_ONCE(queue->workers, NULL);
-	kwq_unlock(queue, flags);
-	lockdep_unregister_key(&workers->key);
-	kvfree(workers);
 }

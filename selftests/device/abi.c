@@ -66,30 +66,30 @@ ASSERT_AT(kwq_config, limiters, 32);
 ASSERT_AT(kwq_config, limiter_size, 40);
 ASSERT_AT(kwq_config, dead_after_lost, 44);
 
-_Static_assert(sizeof(struct kwq_create) == 312, "kwq_create");
-ASSERT_AT(kwq_create, size, 0);
-ASSERT_AT(kwq_create, flags, 4);
-ASSERT_AT(kwq_create, open_flags, 8);
-ASSERT_AT(kwq_create, mode, 12);
-ASSERT_AT(kwq_create, clockid, 16);
-ASSERT_AT(kwq_create, rights, 20);
-ASSERT_AT(kwq_create, max_items, 24);
-ASSERT_AT(kwq_create, max_bytes, 32);
-ASSERT_AT(kwq_create, name, 40);
-ASSERT_AT(kwq_create, config, 296);
-ASSERT_AT(kwq_create, lease, 304);
+_Static_assert(sizeof(struct kwq_create_args) == 312, "kwq_create_args");
+ASSERT_AT(kwq_create_args, size, 0);
+ASSERT_AT(kwq_create_args, flags, 4);
+ASSERT_AT(kwq_create_args, open_flags, 8);
+ASSERT_AT(kwq_create_args, mode, 12);
+ASSERT_AT(kwq_create_args, clockid, 16);
+ASSERT_AT(kwq_create_args, rights, 20);
+ASSERT_AT(kwq_create_args, max_items, 24);
+ASSERT_AT(kwq_create_args, max_bytes, 32);
+ASSERT_AT(kwq_create_args, name, 40);
+ASSERT_AT(kwq_create_args, config, 296);
+ASSERT_AT(kwq_create_args, lease, 304);
 
-_Static_assert(sizeof(struct kwq_open) == 272, "kwq_open");
-ASSERT_AT(kwq_open, size, 0);
-ASSERT_AT(kwq_open, open_flags, 4);
-ASSERT_AT(kwq_open, rights, 8);
-ASSERT_AT(kwq_open, pad, 12);
-ASSERT_AT(kwq_open, name, 16);
+_Static_assert(sizeof(struct kwq_open_args) == 272, "kwq_open_args");
+ASSERT_AT(kwq_open_args, size, 0);
+ASSERT_AT(kwq_open_args, open_flags, 4);
+ASSERT_AT(kwq_open_args, rights, 8);
+ASSERT_AT(kwq_open_args, pad, 12);
+ASSERT_AT(kwq_open_args, name, 16);
 
-_Static_assert(sizeof(struct kwq_unlink) == 264, "kwq_unlink");
-ASSERT_AT(kwq_unlink, size, 0);
-ASSERT_AT(kwq_unlink, flags, 4);
-ASSERT_AT(kwq_unlink, name, 8);
+_Static_assert(sizeof(struct kwq_unlink_args) == 264, "kwq_unlink_args");
+ASSERT_AT(kwq_unlink_args, size, 0);
+ASSERT_AT(kwq_unlink_args, flags, 4);
+ASSERT_AT(kwq_unlink_args, name, 8);
 
 _Static_assert(sizeof(struct kwq_list_entry) == 272, "kwq_list_entry");
 ASSERT_AT(kwq_list_entry, uid, 0);
@@ -98,13 +98,13 @@ ASSERT_AT(kwq_list_entry, mode, 8);
 ASSERT_AT(kwq_list_entry, pad, 12);
 ASSERT_AT(kwq_list_entry, name, 16);
 
-_Static_assert(sizeof(struct kwq_list) == 280, "kwq_list");
-ASSERT_AT(kwq_list, size, 0);
-ASSERT_AT(kwq_list, flags, 4);
-ASSERT_AT(kwq_list, entries, 8);
-ASSERT_AT(kwq_list, nr, 16);
-ASSERT_AT(kwq_list, entry_size, 20);
-ASSERT_AT(kwq_list, after, 24);
+_Static_assert(sizeof(struct kwq_list_args) == 280, "kwq_list_args");
+ASSERT_AT(kwq_list_args, size, 0);
+ASSERT_AT(kwq_list_args, flags, 4);
+ASSERT_AT(kwq_list_args, entries, 8);
+ASSERT_AT(kwq_list_args, nr, 16);
+ASSERT_AT(kwq_list_args, entry_size, 20);
+ASSERT_AT(kwq_list_args, after, 24);
 
 _Static_assert(sizeof(struct kwq_batch) == 40, "kwq_batch");
 ASSERT_AT(kwq_batch, entries, 0);
@@ -115,10 +115,10 @@ ASSERT_AT(kwq_batch, nr, 28);
 ASSERT_AT(kwq_batch, entry_size, 32);
 ASSERT_AT(kwq_batch, pad, 36);
 
-_Static_assert(sizeof(struct kwq_op) == 48, "kwq_op");
-ASSERT_AT(kwq_op, size, 0);
-ASSERT_AT(kwq_op, flags, 4);
-ASSERT_AT(kwq_op, batch, 8);
+_Static_assert(sizeof(struct kwq_batch_args) == 48, "kwq_batch_args");
+ASSERT_AT(kwq_batch_args, size, 0);
+ASSERT_AT(kwq_batch_args, flags, 4);
+ASSERT_AT(kwq_batch_args, batch, 8);
 
 _Static_assert(sizeof(struct kwq_add_entry) == 24, "kwq_add_entry");
 ASSERT_AT(kwq_add_entry, key_len, 0);
@@ -153,16 +153,16 @@ ASSERT_AT(kwq_dead_entry, priority, 20);
 ASSERT_AT(kwq_dead_entry, requeues, 24);
 ASSERT_AT(kwq_dead_entry, abandoned, 28);
 
-_Static_assert(sizeof(struct kwq_list_dead) == 56, "kwq_list_dead");
-ASSERT_AT(kwq_list_dead, size, 0);
-ASSERT_AT(kwq_list_dead, flags, 4);
-ASSERT_AT(kwq_list_dead, after, 8);
-ASSERT_AT(kwq_list_dead, batch, 16);
+_Static_assert(sizeof(struct kwq_list_dead_args) == 56, "kwq_list_dead_args");
+ASSERT_AT(kwq_list_dead_args, size, 0);
+ASSERT_AT(kwq_list_dead_args, flags, 4);
+ASSERT_AT(kwq_list_dead_args, after, 8);
+ASSERT_AT(kwq_list_dead_args, batch, 16);
 
-_Static_assert(sizeof(struct kwq_advance) == 16, "kwq_advance");
-ASSERT_AT(kwq_advance, size, 0);
-ASSERT_AT(kwq_advance, flags, 4);
-ASSERT_AT(kwq_advance, time, 8);
+_Static_assert(sizeof(struct kwq_advance_args) == 16, "kwq_advance_args");
+ASSERT_AT(kwq_advance_args, size, 0);
+ASSERT_AT(kwq_advance_args, flags, 4);
+ASSERT_AT(kwq_advance_args, time, 8);
 
 _Static_assert(sizeof(struct kwq_got) == 24, "kwq_got");
 ASSERT_AT(kwq_got, ticket, 0);
@@ -171,27 +171,27 @@ ASSERT_AT(kwq_got, priority, 12);
 ASSERT_AT(kwq_got, abandoned, 16);
 ASSERT_AT(kwq_got, requeues, 20);
 
-_Static_assert(sizeof(struct kwq_get) == 152, "kwq_get");
-ASSERT_AT(kwq_get, size, 0);
-ASSERT_AT(kwq_get, flags, 4);
-ASSERT_AT(kwq_get, deadline, 8);
-ASSERT_AT(kwq_get, add, 16);
-ASSERT_AT(kwq_get, done, 56);
-ASSERT_AT(kwq_get, get, 96);
-ASSERT_AT(kwq_get, nr_added, 136);
-ASSERT_AT(kwq_get, nr_done, 140);
-ASSERT_AT(kwq_get, resume, 144);
+_Static_assert(sizeof(struct kwq_get_args) == 152, "kwq_get_args");
+ASSERT_AT(kwq_get_args, size, 0);
+ASSERT_AT(kwq_get_args, flags, 4);
+ASSERT_AT(kwq_get_args, deadline, 8);
+ASSERT_AT(kwq_get_args, add, 16);
+ASSERT_AT(kwq_get_args, done, 56);
+ASSERT_AT(kwq_get_args, get, 96);
+ASSERT_AT(kwq_get_args, nr_added, 136);
+ASSERT_AT(kwq_get_args, nr_done, 140);
+ASSERT_AT(kwq_get_args, resume, 144);
 
-_Static_assert(sizeof(struct kwq_shut_down) == 8, "kwq_shut_down");
-ASSERT_AT(kwq_shut_down, size, 0);
-ASSERT_AT(kwq_shut_down, flags, 4);
+_Static_assert(sizeof(struct kwq_shut_down_args) == 8, "kwq_shut_down_args");
+ASSERT_AT(kwq_shut_down_args, size, 0);
+ASSERT_AT(kwq_shut_down_args, flags, 4);
 
-_Static_assert(sizeof(struct kwq_drain) == 32, "kwq_drain");
-ASSERT_AT(kwq_drain, size, 0);
-ASSERT_AT(kwq_drain, flags, 4);
-ASSERT_AT(kwq_drain, deadline, 8);
-ASSERT_AT(kwq_drain, resume, 16);
-ASSERT_AT(kwq_drain, shut_downs, 24);
+_Static_assert(sizeof(struct kwq_drain_args) == 32, "kwq_drain_args");
+ASSERT_AT(kwq_drain_args, size, 0);
+ASSERT_AT(kwq_drain_args, flags, 4);
+ASSERT_AT(kwq_drain_args, deadline, 8);
+ASSERT_AT(kwq_drain_args, resume, 16);
+ASSERT_AT(kwq_drain_args, shut_downs, 24);
 
 _Static_assert(sizeof(struct kwq_histogram) == 104, "kwq_histogram");
 ASSERT_AT(kwq_histogram, sum, 0);
@@ -273,18 +273,18 @@ _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 
 union argument {
 	__u32 size;
 	struct kwq_info info;
-	struct kwq_create create;
-	struct kwq_open open;
-	struct kwq_unlink unlink;
-	struct kwq_list list;
-	struct kwq_op op;
-	struct kwq_get get;
+	struct kwq_create_args create;
+	struct kwq_open_args open;
+	struct kwq_unlink_args unlink;
+	struct kwq_list_args list;
+	struct kwq_batch_args op;
+	struct kwq_get_args get;
 	struct kwq_stat stat;
-	struct kwq_shut_down shut_down;
-	struct kwq_drain drain;
+	struct kwq_shut_down_args shut_down;
+	struct kwq_drain_args drain;
 	struct kwq_config config;
-	struct kwq_list_dead list_dead;
-	struct kwq_advance advance;
+	struct kwq_list_dead_args list_dead;
+	struct kwq_advance_args advance;
 	__u8 bytes[3 * 4096];
 };
 
@@ -470,52 +470,52 @@ FIXTURE_VARIANT_ADD(request, info) {
 };
 
 FIXTURE_VARIANT_ADD(request, create) {
-	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create),
+	.cmd = KWQ_IOC_CREATE, .target = DEVICE, .size = sizeof(struct kwq_create_args),
 	.fill = fill_create, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, open_name) {
-	.cmd = KWQ_IOC_OPEN, .target = DEVICE, .size = sizeof(struct kwq_open),
+	.cmd = KWQ_IOC_OPEN, .target = DEVICE, .size = sizeof(struct kwq_open_args),
 	.fill = fill_open_name, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, open_handle) {
-	.cmd = KWQ_IOC_OPEN, .target = QUEUE, .size = sizeof(struct kwq_open),
+	.cmd = KWQ_IOC_OPEN, .target = QUEUE, .size = sizeof(struct kwq_open_args),
 	.fill = fill_open_handle, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, unlink) {
-	.cmd = KWQ_IOC_UNLINK, .target = DEVICE, .size = sizeof(struct kwq_unlink),
+	.cmd = KWQ_IOC_UNLINK, .target = DEVICE, .size = sizeof(struct kwq_unlink_args),
 	.fill = fill_unlink, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, list) {
-	.cmd = KWQ_IOC_LIST, .target = DEVICE, .size = sizeof(struct kwq_list),
+	.cmd = KWQ_IOC_LIST, .target = DEVICE, .size = sizeof(struct kwq_list_args),
 	.fill = fill_list, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, add) {
-	.cmd = KWQ_IOC_ADD, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.cmd = KWQ_IOC_ADD, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
 	.fill = fill_add, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, get) {
-	.cmd = KWQ_IOC_GET, .target = QUEUE, .size = sizeof(struct kwq_get),
+	.cmd = KWQ_IOC_GET, .target = QUEUE, .size = sizeof(struct kwq_get_args),
 	.fill = fill_get, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, done) {
-	.cmd = KWQ_IOC_DONE, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.cmd = KWQ_IOC_DONE, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
 	.fill = fill_done, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, extend) {
-	.cmd = KWQ_IOC_EXTEND, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.cmd = KWQ_IOC_EXTEND, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
 	.fill = fill_extend, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, remove) {
-	.cmd = KWQ_IOC_REMOVE, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.cmd = KWQ_IOC_REMOVE, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
 	.fill = fill_remove, .ret = 1, .flags = 4,
 };
 
@@ -525,22 +525,22 @@ FIXTURE_VARIANT_ADD(request, stat) {
 };
 
 FIXTURE_VARIANT_ADD(request, shut_down) {
-	.cmd = KWQ_IOC_SHUT_DOWN, .target = QUEUE, .size = sizeof(struct kwq_shut_down),
+	.cmd = KWQ_IOC_SHUT_DOWN, .target = QUEUE, .size = sizeof(struct kwq_shut_down_args),
 	.fill = fill_nothing, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, drain) {
-	.cmd = KWQ_IOC_DRAIN, .target = QUEUE, .size = sizeof(struct kwq_drain),
+	.cmd = KWQ_IOC_DRAIN, .target = QUEUE, .size = sizeof(struct kwq_drain_args),
 	.fill = fill_drain, .ret = -ETIMEDOUT, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, forget) {
-	.cmd = KWQ_IOC_FORGET, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.cmd = KWQ_IOC_FORGET, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
 	.fill = fill_key, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, requeues) {
-	.cmd = KWQ_IOC_REQUEUES, .target = QUEUE, .size = sizeof(struct kwq_op),
+	.cmd = KWQ_IOC_REQUEUES, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
 	.fill = fill_key, .ret = 1, .flags = 4,
 };
 
@@ -555,12 +555,12 @@ FIXTURE_VARIANT_ADD(request, config) {
 };
 
 FIXTURE_VARIANT_ADD(request, list_dead) {
-	.cmd = KWQ_IOC_LIST_DEAD, .target = QUEUE, .size = sizeof(struct kwq_list_dead),
+	.cmd = KWQ_IOC_LIST_DEAD, .target = QUEUE, .size = sizeof(struct kwq_list_dead_args),
 	.fill = fill_list_dead, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, advance) {
-	.cmd = KWQ_IOC_ADVANCE, .target = QUEUE, .size = sizeof(struct kwq_advance),
+	.cmd = KWQ_IOC_ADVANCE, .target = QUEUE, .size = sizeof(struct kwq_advance_args),
 	.fill = fill_advance, .ret = -EOPNOTSUPP, .flags = 4,
 };
 
@@ -1050,7 +1050,7 @@ TEST_F(abi, no_read_no_write)
 /* U3 */
 TEST_F(abi, create_padding_and_values)
 {
-	const struct kwq_create right = {
+	const struct kwq_create_args right = {
 		.size = sizeof(right),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -1060,7 +1060,7 @@ TEST_F(abi, create_padding_and_values)
 		CLOCK_REALTIME, CLOCK_PROCESS_CPUTIME_ID, CLOCK_MONOTONIC_RAW, CLOCK_TAI, -2, -3,
 		100, INT_MIN, INT_MAX,
 	};
-	struct kwq_create create;
+	struct kwq_create_args create;
 	int fd = next_fd();
 
 	for (int bit = 0; bit < 32; bit++) {
@@ -1130,7 +1130,7 @@ TEST_F(abi, create_padding_and_values)
 /* U3 */
 TEST_F(abi, open_values)
 {
-	struct kwq_open arg = {
+	struct kwq_open_args arg = {
 		.size = sizeof(arg),
 	};
 
@@ -1153,8 +1153,8 @@ TEST_F(abi, open_values)
 	arg.name[1] = 'x';
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_OPEN, &arg));
 	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_OPEN, &arg));
-	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_UNLINK, &(struct kwq_unlink){
-		.size = sizeof(struct kwq_unlink),
+	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_UNLINK, &(struct kwq_unlink_args){
+		.size = sizeof(struct kwq_unlink_args),
 		.name = { 'x', 0, 'x' },
 	}));
 }
@@ -1163,13 +1163,13 @@ TEST_F(abi, open_values)
 TEST_F(abi, list_values)
 {
 	struct kwq_list_entry entry;
-	const struct kwq_list right = {
+	const struct kwq_list_args right = {
 		.size = sizeof(right),
 		.entries = user_ptr(&entry),
 		.nr = 1,
 		.entry_size = sizeof(entry),
 	};
-	struct kwq_list list;
+	struct kwq_list_args list;
 
 	poison(&entry, sizeof(entry));
 	list = right;
@@ -1303,7 +1303,7 @@ FIXTURE_TEARDOWN(entry)
 static int run_entries(entry_fixture *self, const entry_variant *variant,
 		       __u32 entry_size)
 {
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -1315,7 +1315,7 @@ static int run_entries(entry_fixture *self, const entry_variant *variant,
 		},
 	};
 
-	const struct kwq_list_dead list_dead = {
+	const struct kwq_list_dead_args list_dead = {
 		.size = sizeof(list_dead),
 		.batch = get.get,
 	};
@@ -1585,7 +1585,7 @@ TEST_F(abi, batch_values)
 	ASSERT_EQ(0, q_stat(self->q, &before));
 
 	for (int i = 0; i < ARRAY_SIZE(cmds); i++) {
-		struct kwq_op right = { .size = sizeof(right) }, op;
+		struct kwq_batch_args right = { .size = sizeof(right) }, op;
 
 		b->nr = 0;
 		b->keys_len = 0;
@@ -1632,7 +1632,7 @@ TEST_F(abi, get_values)
 	struct kwq_stat before, after;
 	struct kwq_got got;
 	struct item item;
-	struct kwq_get right = {
+	struct kwq_get_args right = {
 		.size = sizeof(right),
 		.flags = KWQ_GET_NONBLOCK,
 	}, get;
@@ -1742,7 +1742,7 @@ TEST_F(abi, get_values)
 /* Q13: a get without any batch does nothing. */
 TEST_F(abi, get_of_nothing)
 {
-	struct kwq_get get = { .size = sizeof(get) };
+	struct kwq_get_args get = { .size = sizeof(get) };
 
 	EXPECT_EQ(0, q_get_raw(self->q, &get));
 	EXPECT_EQ(0, get.nr_added);
@@ -1788,8 +1788,8 @@ TEST_F(abi, get_without_a_wait)
 	struct kwq_stat before, after;
 	struct kwq_got got;
 	__u8 key[8];
-	struct kwq_get add_only = { .size = sizeof(add_only) }, get;
-	struct kwq_get nonblock = {
+	struct kwq_get_args add_only = { .size = sizeof(add_only) }, get;
+	struct kwq_get_args nonblock = {
 		.size = sizeof(nonblock),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -1869,7 +1869,7 @@ TEST_F(abi, keys_of_no_bytes)
 
 	memset(&entry, 0, sizeof(entry));
 	for (int i = 0; i < ARRAY_SIZE(cmds); i++) {
-		struct kwq_op op = {
+		struct kwq_batch_args op = {
 			.size = sizeof(op),
 			.batch = {
 				.entries = user_ptr(&entry),
@@ -1887,7 +1887,7 @@ TEST_F(abi, keys_of_no_bytes)
 		EXPECT_EQ(-EINVAL, result);
 	}
 
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -1897,7 +1897,7 @@ TEST_F(abi, keys_of_no_bytes)
 			.entry_size = sizeof(entry.got),
 		},
 	};
-	struct kwq_list_dead list = { .size = sizeof(list), .batch = get.get };
+	struct kwq_list_dead_args list = { .size = sizeof(list), .batch = get.get };
 
 	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 	get.get.keys = 0;
@@ -1913,7 +1913,7 @@ TEST_F(abi, list_dead_values)
 {
 	struct kwq_dead_entry entry;
 	__u8 key[8];
-	const struct kwq_list_dead right = {
+	const struct kwq_list_dead_args right = {
 		.size = sizeof(right),
 		.batch = {
 			.entries = user_ptr(&entry),
@@ -1923,7 +1923,7 @@ TEST_F(abi, list_dead_values)
 			.entry_size = sizeof(entry),
 		},
 	};
-	struct kwq_list_dead list;
+	struct kwq_list_dead_args list;
 
 	poison(&entry, sizeof(entry));
 	list = right;
@@ -1955,7 +1955,7 @@ TEST_F(abi, addresses_beyond)
 		1ULL << 63, ~0ULL, 0xffffffff81000000ULL, 0xffff888000000000ULL,
 	};
 	__s32 result;
-	struct kwq_op right = {
+	struct kwq_batch_args right = {
 		.size = sizeof(right),
 		.batch = {
 			.entries = user_ptr(&entry),
@@ -2074,7 +2074,7 @@ TEST_F(abi, rights_of_a_get_that_adds)
 	struct batch *b = new_batch();
 	struct kwq_got got;
 	__u8 key[8];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {

@@ -268,7 +268,7 @@ TEST_F(batch, keys_len_beyond_the_keys)
 	struct kwq_add_entry entry = { .key_len = 1 };
 	__u8 *edge = user_edge(1);
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {
@@ -337,7 +337,7 @@ TEST_F(batch, the_longest_with_the_longest_keys)
 	struct kwq_got *got = calloc(KWQ_BATCH_MAX, sizeof(*got));
 	__s32 *results = calloc(KWQ_BATCH_MAX, sizeof(*results));
 	__u8 *keys = malloc(size), *back = malloc(size + GUARD);
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {
@@ -388,7 +388,7 @@ TEST_F(batch, get_as_far_as_the_keys_fit)
 {
 	struct kwq_got got[4];
 	__u8 keys[64];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -430,7 +430,7 @@ static int get_into_room(int q, __u64 ticket, __u8 *keys, __u32 room, struct kwq
 {
 	const struct kwq_done_entry entry = { .ticket = ticket };
 	__s32 result = KWQ_REQUEUED;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -509,7 +509,7 @@ TEST_F(batch, get_one_long_key_to_nowhere)
 {
 	__u8 *edge = user_edge(1), *key = malloc(KWQ_KEY_MAX);
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -543,7 +543,7 @@ TEST_F(batch, add_done_get)
 	struct kwq_got got[4];
 	struct item item;
 	__u8 keys[64];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -581,7 +581,7 @@ TEST_F(batch, add_done_get)
 TEST_F(batch, parts_may_be_absent)
 {
 	struct batch *b = new_batch();
-	struct kwq_get get = { .size = sizeof(get) };
+	struct kwq_get_args get = { .size = sizeof(get) };
 	struct item item;
 
 	batch_add(b, "x");
@@ -594,7 +594,7 @@ TEST_F(batch, parts_may_be_absent)
 	expect_next(self->q, &item, "x");
 	memset(b, 0, sizeof(*b));
 	batch_done(b, item.ticket);
-	get = (struct kwq_get){ .size = sizeof(get) };
+	get = (struct kwq_get_args){ .size = sizeof(get) };
 	get.done = batch_of(KWQ_IOC_DONE, b);
 	EXPECT_EQ(0, q_get_raw(self->q, &get));
 	EXPECT_EQ(0, get.nr_added);
@@ -612,7 +612,7 @@ TEST_F(batch, a_result_at_address_zero)
 	struct item item;
 	__s32 *result;
 	__u8 key[8];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -651,7 +651,7 @@ TEST_F(batch, nothing_to_fetch_after_done)
 	struct kwq_got got;
 	struct item item;
 	__u8 key[8];
-	struct kwq_get right = {
+	struct kwq_get_args right = {
 		.size = sizeof(right),
 		.get = {
 			.entries = user_ptr(&got),
@@ -791,7 +791,7 @@ static void prepare(struct __test_metadata *_metadata, fault_fixture *self,
 static int run_at_edge(fault_fixture *self, const fault_variant *variant, int whole,
 		       int more)
 {
-	struct kwq_op op = {
+	struct kwq_batch_args op = {
 		.size = sizeof(op),
 		.batch = batch_of(variant->cmd, self->b),
 	};
@@ -894,14 +894,14 @@ TEST_F(fault, in_a_long_batch)
 TEST_F(fault, nowhere)
 {
 	static const __u64 nowhere[] = { 0, 1, ~0ULL, 1ULL << 63, 0xffffffff81000000ULL };
-	struct kwq_op op;
+	struct kwq_batch_args op;
 
 	for (int i = 0; i < 2 * ARRAY_SIZE(nowhere); i++) {
 		__u64 address = nowhere[i / 2];
 		int nr = i % 2 ? 4 : 1;
 
 		prepare(_metadata, self, variant, nr);
-		op = (struct kwq_op){ .size = sizeof(op) };
+		op = (struct kwq_batch_args){ .size = sizeof(op) };
 		op.batch = batch_of(variant->cmd, self->b);
 		if (variant->buffer == ENTRIES)
 			op.batch.entries = address;
@@ -920,7 +920,7 @@ TEST_F(fault, nowhere)
 TEST_F(fault, results_read_only)
 {
 	size_t page = getpagesize();
-	struct kwq_op op = { .size = sizeof(op) };
+	struct kwq_batch_args op = { .size = sizeof(op) };
 
 	prepare(_metadata, self, variant, 4);
 	op.batch = batch_of(variant->cmd, self->b);
@@ -1002,7 +1002,7 @@ TEST_F(batch, refused_and_told_nowhere)
 	__u8 *pages = user_edge(2) - 2 * page, *content = malloc(page);
 	__s32 *results = (__s32 *)(pages + page) - HALF;
 	struct batch *adds = new_batch();
-	struct kwq_op op = { .size = sizeof(op) };
+	struct kwq_batch_args op = { .size = sizeof(op) };
 	struct told_late late = { .q = q, .cmd = KWQ_IOC_ADD, .arg = &op };
 	pthread_t thread;
 	__s32 untold;
@@ -1049,7 +1049,7 @@ TEST_F(batch, refused_done_and_told_nowhere)
 {
 	size_t page = getpagesize();
 	__u8 *pages = user_edge(3) - 3 * page;
-	struct kwq_get *get = (struct kwq_get *)pages, *content = malloc(page);
+	struct kwq_get_args *get = (struct kwq_get_args *)pages, *content = malloc(page);
 	struct kwq_done_entry *entry = malloc(page);
 	__s32 *result = (__s32 *)(pages + 2 * page);
 	struct told_late late = { .q = self->q, .cmd = KWQ_IOC_GET, .arg = get };
@@ -1060,7 +1060,7 @@ TEST_F(batch, refused_done_and_told_nowhere)
 	ASSERT_TRUE(content && entry);
 	memset(entry, 0, page);
 	entry->ticket = 1;
-	*get = (struct kwq_get){
+	*get = (struct kwq_get_args){
 		.size = sizeof(*get),
 		.flags = KWQ_GET_NONBLOCK,
 		.done = {
@@ -1111,11 +1111,11 @@ struct get_buffers {
  * Gets @nr items. A single item gets so little room that it takes a code path of its
  * own.
  */
-static struct kwq_get get_into(struct get_buffers *buffers, int nr)
+static struct kwq_get_args get_into(struct get_buffers *buffers, int nr)
 {
 	poison(buffers, sizeof(*buffers));
-	return (struct kwq_get){
-		.size = sizeof(struct kwq_get),
+	return (struct kwq_get_args){
+		.size = sizeof(struct kwq_get_args),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
 			.entries = user_ptr(buffers->got),
@@ -1154,7 +1154,7 @@ static void check_get_fault(struct __test_metadata *_metadata, int dev, bool key
 {
 	struct get_buffers *buffers = malloc(sizeof(*buffers));
 	__u8 *edge = user_edge(2);
-	struct kwq_get get;
+	struct kwq_get_args get;
 	int q = new_queue(dev);
 
 	ASSERT_LE(0, q);
@@ -1213,7 +1213,7 @@ TEST_F(batch, get_faults_in_a_tail)
 {
 	__u8 *edge = user_edge(1);
 	struct get_buffers *buffers = malloc(sizeof(*buffers));
-	struct kwq_get get;
+	struct kwq_get_args get;
 
 	ASSERT_NE(NULL, buffers);
 	add_numbered(_metadata, self->q, 3);
@@ -1233,7 +1233,7 @@ TEST_F(batch, get_to_nowhere)
 	struct get_buffers *buffers = malloc(sizeof(*buffers));
 	int other = q_reopen(self->q);
 	struct item item, items[2];
-	struct kwq_get get;
+	struct kwq_get_args get;
 
 	ASSERT_NE(NULL, buffers);
 	ASSERT_LE(0, other);
@@ -1278,7 +1278,7 @@ TEST_F(batch, get_faults_in_a_part)
 	struct get_buffers *buffers = malloc(sizeof(*buffers));
 	__u8 *edge = user_edge(1);
 	struct item items[3];
-	struct kwq_get get;
+	struct kwq_get_args get;
 
 	ASSERT_NE(NULL, buffers);
 	add_numbered(_metadata, self->q, 3);
@@ -1339,7 +1339,7 @@ TEST_F(batch, one_done_and_one_get)
 	struct get_buffers *buffers = malloc(sizeof(*buffers));
 	struct kwq_done_entry entry = {};
 	__u8 *edge = user_edge(1);
-	struct kwq_get right, get;
+	struct kwq_get_args right, get;
 	struct item item;
 	__s32 result;
 
@@ -1419,7 +1419,7 @@ TEST_F(batch, get_told_nowhere)
 	struct get_buffers *buffers = malloc(sizeof(*buffers));
 	size_t page = getpagesize();
 	__u8 *edge = user_edge(1);
-	struct kwq_get *get = (struct kwq_get *)(edge - page);
+	struct kwq_get_args *get = (struct kwq_get_args *)(edge - page);
 
 	ASSERT_NE(NULL, buffers);
 	batch_add(adds, "x");
@@ -1439,7 +1439,7 @@ TEST_F(batch, get_told_nowhere)
 
 struct told {
 	int q;
-	struct kwq_get *get;
+	struct kwq_get_args *get;
 	int ret;
 };
 
@@ -1518,7 +1518,7 @@ TEST_F(batch, get_told_nowhere_any_more)
 TEST_F(batch, list_faults)
 {
 	__u8 *edge = user_edge(1);
-	struct kwq_list list = {
+	struct kwq_list_args list = {
 		.size = sizeof(list),
 		.nr = 2,
 		.entry_size = sizeof(struct kwq_list_entry),

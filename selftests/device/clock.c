@@ -287,7 +287,7 @@ static int advance_as(uid_t uid, int q)
 
 static int peer_creates_as(struct peer *parent, void *arg)
 {
-	struct kwq_create *create = ((void **)arg)[0];
+	struct kwq_create_args *create = ((void **)arg)[0];
 	int *dev = ((void **)arg)[1];
 
 	REQUIRE(!setgroups(0, NULL));
@@ -301,7 +301,7 @@ static int peer_creates_as(struct peer *parent, void *arg)
 /* O5: other users of a named queue depend on its clock, so only its owner moves it. */
 TEST_F(clock, of_a_named_queue)
 {
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,

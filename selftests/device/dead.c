@@ -234,7 +234,7 @@ static void die_with_longest_key(int q, __u8 first)
 {
 	static __u8 key[KWQ_KEY_MAX], room[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -261,7 +261,7 @@ TEST_F(dead, many)
 	struct dead *dead = calloc(300, sizeof(*dead));
 	static struct kwq_dead_entry entries[8];
 	static __u8 keys[8 * KWQ_KEY_MAX];
-	struct kwq_list_dead list = {
+	struct kwq_list_dead_args list = {
 		.size = sizeof(list),
 		.batch = {
 			.entries = user_ptr(entries),
@@ -304,7 +304,7 @@ TEST_F(dead, list_not_writable)
 	const size_t size = sizeof(struct kwq_dead_entry);
 	__u8 *edge = user_edge(1);
 	__u8 room[4 * sizeof(struct kwq_dead_entry)];
-	const struct kwq_list_dead right = {
+	const struct kwq_list_dead_args right = {
 		.size = sizeof(right),
 		.batch = {
 			.entries = user_ptr(room),
@@ -314,7 +314,7 @@ TEST_F(dead, list_not_writable)
 			.entry_size = size,
 		},
 	};
-	struct kwq_list_dead list;
+	struct kwq_list_dead_args list;
 	struct kwq_stat before, after;
 
 	die(self->q, "aaaa");

@@ -827,7 +827,7 @@ FIXTURE_VARIANT_ADD(clocks, boottime) { .clock = CLOCK_BOOTTIME };
 
 FIXTURE_SETUP(clocks)
 {
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,

@@ -168,7 +168,7 @@ static void check_unlinked(struct __test_metadata *_metadata, failure_fixture *s
 static int run_list(failure_fixture *self)
 {
 	struct kwq_list_entry entries[20];
-	struct kwq_list list = {
+	struct kwq_list_args list = {
 		.size = sizeof(list),
 		.entries = user_ptr(entries),
 		.nr = ARRAY_SIZE(entries),
@@ -246,7 +246,7 @@ static int run_get_long_key(failure_fixture *self)
 {
 	static __u8 key[KWQ_KEY_MAX];
 	static struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -437,7 +437,7 @@ static void check_out_done(struct __test_metadata *_metadata, failure_fixture *s
 #define NR_OLD	3
 #define NR_NEW	2
 
-static struct kwq_get all_three;
+static struct kwq_get_args all_three;
 static struct batch old;
 
 /* Some items are held, some are ready, and some are added by the request. */
@@ -452,7 +452,7 @@ static void prepare_next(failure_fixture *self)
 	batch_begin(self->b);
 	for (int i = 0; i < NR_NEW; i++)
 		batch_add(self->b, i ? "new1" : "new0");
-	all_three = (struct kwq_get){
+	all_three = (struct kwq_get_args){
 		.size = sizeof(all_three),
 		.flags = KWQ_GET_NONBLOCK,
 		.add = batch_of(KWQ_IOC_ADD, self->b),
@@ -1176,7 +1176,7 @@ static void prepare_pages(torn_fixture *self)
 	struct uffdio_api api = { .api = UFFD_API };
 	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	struct batch *b = self->made.b;
-	struct kwq_get get = all_three;
+	struct kwq_get_args get = all_three;
 
 	self->memory = mmap(NULL, NR_PAGES * self->page, PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -1258,7 +1258,7 @@ static int run_torn(torn_fixture *self)
  */
 static void check_torn(struct __test_metadata *_metadata, torn_fixture *self, int ret)
 {
-	const struct kwq_get *told = (struct kwq_get *)self->memory;
+	const struct kwq_get_args *told = (struct kwq_get_args *)self->memory;
 	int added, done, got = ret < 0 ? 0 : ret;
 	struct kwq_stat stat;
 

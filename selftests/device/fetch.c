@@ -114,7 +114,7 @@ static void check_entry_that_changes(struct __test_metadata *_metadata, fetch_fi
 {
 	struct kwq_add_entry *entry = (struct kwq_add_entry *)self->here;
 	__s32 result = -1;
-	const struct kwq_op op = {
+	const struct kwq_batch_args op = {
 		.size = sizeof(op),
 		.batch = {
 			.entries = user_ptr(entry),
@@ -161,10 +161,10 @@ static void change_number(void *changed)
 TEST_F(fetch, batch_changes_after_it_was_read)
 {
 	const struct kwq_add_entry entries[2] = { { .key_len = 1 }, { .key_len = 1 } };
-	struct kwq_op *op = (struct kwq_op *)self->here;
+	struct kwq_batch_args *op = (struct kwq_batch_args *)self->here;
 	__s32 results[3] = { -1, -1, -1 };
 
-	*op = (struct kwq_op){
+	*op = (struct kwq_batch_args){
 		.size = sizeof(*op),
 		.batch = {
 			.entries = user_ptr(self->beyond),

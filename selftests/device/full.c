@@ -48,7 +48,7 @@ FIXTURE_VARIANT_ADD(full, short_keys)
 
 static int new_full(full_fixture *self, __s32 clockid)
 {
-	const struct kwq_create create = {
+	const struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -154,7 +154,7 @@ static void fill(struct __test_metadata *_metadata, full_fixture *self, __u32 fl
 
 static int get_many(full_fixture *self, int q)
 {
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {

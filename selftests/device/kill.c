@@ -193,7 +193,7 @@ static int get_next(struct life *me, struct item *items, int nr_done, int nr)
 	static struct batch b;
 	struct kwq_got got[MOST];
 	char keys[MOST * KEY_ROOM], *key = keys;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {

@@ -323,7 +323,7 @@ static inline bool name_is_clean(const __u8 name[KWQ_NAME_MAX + 1])
 /* Creates a queue with all rights. */
 static inline int q_create(int dev, const char *name, __u32 flags, __u32 open_flags, __u32 mode)
 {
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.flags = flags,
 		.open_flags = open_flags,
@@ -349,7 +349,7 @@ static inline int new_queue(int dev)
 static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 				 const struct kwq_config *config)
 {
-	const struct kwq_create create = {
+	const struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -364,7 +364,7 @@ static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 /* As new_queue(), with a clock and a lease. */
 static inline int new_lease_queue(int dev, __s32 clockid, __u64 lease)
 {
-	const struct kwq_create create = {
+	const struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -383,7 +383,7 @@ static inline int new_manual_queue(int dev, const struct kwq_config *config)
 
 static inline int q_open_with(int fd, const char *name, __u32 rights, __u32 open_flags)
 {
-	struct kwq_open arg = {
+	struct kwq_open_args arg = {
 		.size = sizeof(arg),
 		.open_flags = open_flags,
 		.rights = rights,
@@ -406,7 +406,7 @@ static inline int q_reopen(int q)
 
 static inline int q_unlink(int dev, const char *name)
 {
-	struct kwq_unlink arg = {
+	struct kwq_unlink_args arg = {
 		.size = sizeof(arg),
 	};
 
@@ -426,7 +426,7 @@ static inline int q_shutting_down(int q)
 
 static inline int q_shut_down(int q)
 {
-	const struct kwq_shut_down arg = {
+	const struct kwq_shut_down_args arg = {
 		.size = sizeof(arg),
 	};
 
@@ -435,7 +435,7 @@ static inline int q_shut_down(int q)
 
 static inline int q_drain(int q, __u64 deadline)
 {
-	struct kwq_drain arg = {
+	struct kwq_drain_args arg = {
 		.size = sizeof(arg),
 		.deadline = deadline,
 	};
@@ -445,7 +445,7 @@ static inline int q_drain(int q, __u64 deadline)
 
 static inline int advance(int q, __u32 flags, __u64 time)
 {
-	const struct kwq_advance arg = {
+	const struct kwq_advance_args arg = {
 		.size = sizeof(arg),
 		.flags = flags,
 		.time = time,
@@ -537,7 +537,7 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 static inline int q_op(int q, unsigned long cmd, const void *entries, size_t entry_size,
 		       unsigned int nr, const void *keys, size_t keys_len, __s32 *results)
 {
-	const struct kwq_op op = {
+	const struct kwq_batch_args op = {
 		.size = sizeof(op),
 		.batch = {
 			.entries = user_ptr(entries),
@@ -788,7 +788,7 @@ static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, si
 	size_t size = nr * sizeof(struct kwq_dead_entry), used = 0;
 	struct kwq_dead_entry *entries = malloc(size + GUARD);
 	__u8 *keys = malloc(room + GUARD);
-	const struct kwq_list_dead arg = {
+	const struct kwq_list_dead_args arg = {
 		.size = sizeof(arg),
 		.after = after,
 		.batch = {
@@ -837,10 +837,10 @@ static inline int q_list_dead(int q, struct dead *dead, unsigned int nr, __u64 a
 }
 
 /* Runs KWQ_IOC_GET unchanged. The input members must stay unchanged. */
-static inline int q_get_raw(int q, struct kwq_get *get)
+static inline int q_get_raw(int q, struct kwq_get_args *get)
 {
 	struct {
-		struct kwq_get get;
+		struct kwq_get_args get;
 		__u8 guard[GUARD];
 	} arg;
 	int ret;
@@ -849,7 +849,7 @@ static inline int q_get_raw(int q, struct kwq_get *get)
 	arg.get = *get;
 	ret = request(q, KWQ_IOC_GET, &arg);
 	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
-	REQUIRE(!memcmp(&arg.get, get, offsetof(struct kwq_get, nr_added)));
+	REQUIRE(!memcmp(&arg.get, get, offsetof(struct kwq_get_args, nr_added)));
 	*get = arg.get;
 	return ret;
 }
@@ -873,7 +873,7 @@ static inline int q_get_many(int q, struct item *items, unsigned int nr, __u32 f
 	size_t got_size = nr * sizeof(struct kwq_got), room = nr * KEY_ROOM, used = 0;
 	struct kwq_got *got = malloc(got_size + GUARD);
 	__u8 *keys = malloc(room + GUARD);
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = flags,
 		.deadline = deadline,
@@ -1148,7 +1148,7 @@ static inline size_t batch_entry_size(unsigned long cmd)
 	}
 }
 
-/* The batch as a member of struct kwq_get or of an operation. Poisons the results. */
+/* The batch as a member of struct kwq_get_args or of an operation. Poisons the results. */
 static inline struct kwq_batch batch_of(unsigned long cmd, struct batch *b)
 {
 	poison(b->results, sizeof(b->results));
@@ -1165,7 +1165,7 @@ static inline struct kwq_batch batch_of(unsigned long cmd, struct batch *b)
 /* Runs the batch. Only results of entries that were taken may be written. */
 static inline int batch_run(int q, unsigned long cmd, struct batch *b)
 {
-	const struct kwq_op op = {
+	const struct kwq_batch_args op = {
 		.size = sizeof(op),
 		.batch = batch_of(cmd, b),
 	};

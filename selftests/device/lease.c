@@ -194,7 +194,7 @@ TEST_F(lease, ends_with_a_fault)
 {
 	__u8 *edge = user_edge(1);
 	struct kwq_got got;
-	const struct kwq_get get = {
+	const struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -457,7 +457,7 @@ static int takes_all(struct peer *parent, void *arg)
 {
 	static struct kwq_got got[KWQ_BATCH_MAX];
 	static __u8 keys[8 * KWQ_BATCH_MAX];
-	const struct kwq_get get = {
+	const struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {

@@ -697,7 +697,7 @@ TEST_F(limiter, one_call_a_turn)
 	struct batch *adds = new_batch(), *dones = new_batch();
 	struct kwq_got got;
 	__u8 key[8];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -966,7 +966,7 @@ TEST_F(limiter, no_space_and_nothing_lost)
 {
 	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
 	const struct kwq_config config = config_of(at_once);
-	const struct kwq_create create = {
+	const struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -1196,7 +1196,7 @@ static void check_refused(struct __test_metadata *_metadata, limiter_fixture *se
 {
 	struct kwq_limiter before[KWQ_LIMITERS_MAX], after[KWQ_LIMITERS_MAX];
 	struct kwq_config told_before, told_after;
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -1357,7 +1357,7 @@ TEST_F(limiter, not_there)
 	const size_t size = sizeof(of_all_kinds);
 	__u8 *edge = user_edge(1);
 	struct kwq_config config = config_of(of_all_kinds);
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -1406,7 +1406,7 @@ TEST_F(limiter, create_or_open)
 {
 	static const struct kwq_limiter bad[] = { BUCKET(0, SEC, 1) };
 	struct kwq_config config = config_of(of_all_kinds), told;
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.flags = KWQ_CREATE_OR_OPEN,
 		.open_flags = O_CLOEXEC,

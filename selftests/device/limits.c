@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(limits)
 
 static int queue_with_limits(int dev, __u64 max_items, __u64 max_bytes)
 {
-	const struct kwq_create create = {
+	const struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -448,7 +448,7 @@ static void take_one(int q)
 {
 	static __u8 key[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -834,7 +834,7 @@ static int take_large(cgroup_fixture *self)
 {
 	static __u8 key[KWQ_KEY_MAX], seen[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -982,7 +982,7 @@ struct crowd {
 
 static int add_crowd(int q, struct crowd *crowd)
 {
-	struct kwq_op op = {
+	struct kwq_batch_args op = {
 		.size = sizeof(op),
 		.batch = {
 			.entries = user_ptr(crowd->add),
@@ -1008,7 +1008,7 @@ static int add_crowd(int q, struct crowd *crowd)
 
 static int get_crowd(int q, struct crowd *crowd)
 {
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {

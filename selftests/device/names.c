@@ -28,7 +28,7 @@ FIXTURE_TEARDOWN(names)
 {
 	size_t len = strlen(self->name);
 	struct kwq_list_entry entry;
-	struct kwq_list list = {
+	struct kwq_list_args list = {
 		.size = sizeof(list),
 		.entries = user_ptr(&entry),
 		.nr = 1,
@@ -102,7 +102,7 @@ TEST_F(names, exists)
 /* U1: STAT of a named queue. */
 TEST_F(names, stat)
 {
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
@@ -136,9 +136,9 @@ TEST_F(names, stat)
 /* U1: invalid names, in each request that takes a name. */
 static void check_name(struct __test_metadata *_metadata, int dev, int want, const __u8 *name)
 {
-	struct kwq_create create = { .size = sizeof(create), .rights = ALL_RIGHTS, .mode = 0700 };
-	struct kwq_open arg = { .size = sizeof(arg), .rights = ALL_RIGHTS };
-	struct kwq_unlink unlink = { .size = sizeof(unlink) };
+	struct kwq_create_args create = { .size = sizeof(create), .rights = ALL_RIGHTS, .mode = 0700 };
+	struct kwq_open_args arg = { .size = sizeof(arg), .rights = ALL_RIGHTS };
+	struct kwq_unlink_args unlink = { .size = sizeof(unlink) };
 	int fd = next_fd();
 
 	create.clockid = CLOCK_MONOTONIC;
@@ -589,7 +589,7 @@ struct listed {
 static int list_after(struct __test_metadata *_metadata, int dev, const char *after, int nr,
 		      struct listed *out)
 {
-	struct kwq_list list = {
+	struct kwq_list_args list = {
 		.size = sizeof(list),
 		.entries = user_ptr(out->entries),
 		.nr = nr,
@@ -696,7 +696,7 @@ TEST_F(names, list_of_many)
 {
 	const int nr = 100;
 	struct kwq_list_entry *entries = calloc(KWQ_BATCH_MAX, sizeof(*entries));
-	struct kwq_list list = {
+	struct kwq_list_args list = {
 		.size = sizeof(list),
 		.entries = user_ptr(entries),
 		.nr = KWQ_BATCH_MAX,

@@ -38,7 +38,7 @@ static int nr_listed(int dev, const char *name)
 {
 	size_t len = strlen(name);
 	struct kwq_list_entry entry;
-	struct kwq_list list = {
+	struct kwq_list_args list = {
 		.size = sizeof(list),
 		.entries = user_ptr(&entry),
 		.nr = 1,

@@ -424,7 +424,7 @@ static int call_drain_raw(struct sleeper *s)
 }
 
 /* Starts @drain, which waits for an item that this handle holds. */
-static void start_drain_raw(struct sleeper *s, int q, struct kwq_drain *drain)
+static void start_drain_raw(struct sleeper *s, int q, struct kwq_drain_args *drain)
 {
 	*s = (struct sleeper){ .call = call_drain_raw, .fd = q, .arg = drain };
 	sleeper_start(s);
@@ -443,7 +443,7 @@ static void send_signal(struct sleeper *s)
 /* Q9: a signal without SA_RESTART ends the wait. */
 TEST_F(shutdown, signal_ends_a_drain)
 {
-	struct kwq_drain drain = { .size = sizeof(drain), .deadline = KWQ_NO_DEADLINE };
+	struct kwq_drain_args drain = { .size = sizeof(drain), .deadline = KWQ_NO_DEADLINE };
 	struct item item;
 	struct sleeper s;
 
@@ -469,7 +469,7 @@ TEST_F(shutdown, signal_restarts_a_drain)
 
 	for (int i = 0; i < ARRAY_SIZE(flags); i++) {
 		int q = new_manual_queue(self->dev, NULL);
-		struct kwq_drain drain = {
+		struct kwq_drain_args drain = {
 			.size = sizeof(drain), .flags = flags[i], .deadline = 10 * SEC,
 		};
 		struct item item;
@@ -512,7 +512,7 @@ static void wait_in_handler(int sig)
 TEST_F(shutdown, shut_down_while_a_drain_is_interrupted)
 {
 	struct sigaction action = { .sa_handler = wait_in_handler, .sa_flags = SA_RESTART };
-	struct kwq_drain drain = {
+	struct kwq_drain_args drain = {
 		.size = sizeof(drain), .flags = KWQ_DRAIN_RELATIVE, .deadline = HOUR,
 	};
 	struct item item;
@@ -534,7 +534,7 @@ TEST_F(shutdown, shut_down_while_a_drain_is_interrupted)
 
 static int peer_drains_relatively(struct peer *parent, void *arg)
 {
-	struct kwq_drain *drain = arg;
+	struct kwq_drain_args *drain = arg;
 	int q = hear(parent);
 
 	say(parent, 0);
@@ -544,15 +544,15 @@ static int peer_drains_relatively(struct peer *parent, void *arg)
 /* Q9: stopping and continuing the process does not change the wait. */
 TEST_F(shutdown, drain_goes_on_after_a_stop)
 {
-	struct kwq_drain *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct kwq_drain_args *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int q = new_manual_queue(self->dev, NULL), status;
 	struct peer child;
 	struct item item;
 
 	ASSERT_NE(MAP_FAILED, drain);
 	ASSERT_LE(0, q);
-	*drain = (struct kwq_drain){
+	*drain = (struct kwq_drain_args){
 		.size = sizeof(*drain), .flags = KWQ_DRAIN_RELATIVE, .deadline = HOUR,
 	};
 	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
@@ -580,13 +580,13 @@ TEST_F(shutdown, drain_goes_on_after_a_stop)
 /* Q9: a call that cannot store its state cannot be restarted. */
 TEST_F(shutdown, drain_that_cannot_note_its_deadline)
 {
-	struct kwq_drain *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kwq_drain_args *drain = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct item item;
 	struct sleeper s;
 
 	ASSERT_NE(MAP_FAILED, drain);
-	*drain = (struct kwq_drain){
+	*drain = (struct kwq_drain_args){
 		.size = sizeof(*drain), .flags = KWQ_DRAIN_RELATIVE, .deadline = HOUR,
 	};
 	ASSERT_EQ(0, mprotect(drain, 4096, PROT_READ));
@@ -604,7 +604,7 @@ TEST_F(shutdown, drain_that_cannot_note_its_deadline)
 TEST_F(shutdown, drain_relatively)
 {
 	static const __u64 long_ones[] = { TIME_MAX, TIME_MAX - 1, KWQ_NO_DEADLINE };
-	struct kwq_drain drain = { .size = sizeof(drain), .flags = KWQ_DRAIN_RELATIVE };
+	struct kwq_drain_args drain = { .size = sizeof(drain), .flags = KWQ_DRAIN_RELATIVE };
 	struct item item;
 	struct sleeper s;
 

@@ -149,7 +149,7 @@ static void meddle(int q, const char *key, __u32 r)
 static int get_into_nothing(int q)
 {
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -648,7 +648,7 @@ static int call_noise(struct sleeper *s)
 
 	for (int i = 0; i < n->rounds; i++) {
 		__u32 r = next_random(&n->random), kind = r / 2048 % 5;
-		struct kwq_list_dead list_dead = { .size = sizeof(list_dead) };
+		struct kwq_list_dead_args list_dead = { .size = sizeof(list_dead) };
 		struct kwq_config config = {
 			.size = sizeof(config),
 			.dead_after = r / 64 % 4,
@@ -656,13 +656,13 @@ static int call_noise(struct sleeper *s)
 			.limiters = random_address(n),
 			.limiter_size = sizeof(struct kwq_limiter),
 		};
-		struct kwq_op op = { .size = sizeof(op) };
-		struct kwq_get get = {
+		struct kwq_batch_args op = { .size = sizeof(op) };
+		struct kwq_get_args get = {
 			.size = sizeof(get),
 			.flags = r / 64 % 2,
 			.deadline = r / 64 % 2 ? 0 : now_ns() + r % (20 * USEC),
 		};
-		struct kwq_list list = {
+		struct kwq_list_args list = {
 			.size = sizeof(list),
 			.entries = random_address(n),
 			.nr = random_number(n),

@@ -175,7 +175,7 @@ TEST_F(trace, requeues)
 {
 	static const struct kwq_limiter fast_slow[] = { FAST_SLOW(0, SEC, 1) };
 	struct kwq_config config = config_of(fast_slow);
-	struct kwq_create create = {
+	struct kwq_create_args create = {
 		.size = sizeof(create),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,

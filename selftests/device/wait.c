@@ -188,7 +188,7 @@ TEST_F(wakes, add_in_a_batch_among_errors)
 TEST_F(wakes, add_in_a_get)
 {
 	struct batch *b = new_batch();
-	struct kwq_get get = { .size = sizeof(get) };
+	struct kwq_get_args get = { .size = sizeof(get) };
 
 	batch_add(b, "a");
 	get.add = batch_of(KWQ_IOC_ADD, b);
@@ -447,7 +447,7 @@ TEST_F(wait, shut_down_wakes_everyone)
 static int call_get_into_nothing(struct sleeper *s)
 {
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {
@@ -464,7 +464,7 @@ static int call_get_into_nothing(struct sleeper *s)
 static int call_get_without_room(struct sleeper *s)
 {
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {
@@ -524,7 +524,7 @@ static int call_get_with_room(struct sleeper *s)
 {
 	__u8 keys[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {
@@ -571,7 +571,7 @@ TEST_F(wait, done_and_get_in_one_wakes_nobody)
 	struct kwq_done_entry entry = {};
 	__u8 keys[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -681,7 +681,7 @@ TEST_F(wait, signal_restarts_with_a_deadline)
 
 static int call_done_and_get(struct sleeper *s)
 {
-	struct kwq_get *get = s->arg;
+	struct kwq_get_args *get = s->arg;
 
 	return q_get_raw(s->fd, get);
 }
@@ -699,7 +699,7 @@ TEST_F(wait, signal_restarts_with_a_relative_deadline)
 	struct kwq_got got;
 	struct sleeper s;
 	__u8 key[8];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_RELATIVE,
 		.deadline = 10 * SEC,
@@ -773,14 +773,14 @@ TEST_F(wait, relative_deadlines)
 /* Q5: a call that cannot store its state cannot be restarted. */
 TEST_F(wait, relative_deadline_that_cannot_be_noted)
 {
-	struct kwq_get *get = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct kwq_get_args *get = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+					MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct kwq_got got;
 	struct sleeper s;
 	__u8 key[8];
 
 	ASSERT_NE(MAP_FAILED, get);
-	*get = (struct kwq_get){
+	*get = (struct kwq_get_args){
 		.size = sizeof(*get),
 		.flags = KWQ_GET_RELATIVE,
 		.deadline = HOUR,
@@ -810,7 +810,7 @@ TEST_F(wait, signal_after_done_does_not_restart)
 	struct item item;
 	struct sleeper s;
 	__u8 key[8];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {
@@ -1678,7 +1678,7 @@ static void finish_by_get(room_fixture *self)
 	const struct kwq_done_entry entry = { .ticket = self->held.ticket };
 	__s32 result;
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.done = {

@@ -162,11 +162,11 @@ static void mark_what_may_be_written(struct fuzzer *f)
 {
 	const struct call *c = &f->call;
 	const void *arg = told(f);
-	const struct kwq_get *get = arg;
-	const struct kwq_op *op = arg;
-	const struct kwq_list *list = arg;
+	const struct kwq_get_args *get = arg;
+	const struct kwq_batch_args *op = arg;
+	const struct kwq_list_args *list = arg;
 	const struct kwq_config *config = arg;
-	const struct kwq_list_dead *list_dead = arg;
+	const struct kwq_list_dead_args *list_dead = arg;
 	__u32 size, nr;
 
 	memset(f->may, 0, ROOM);
@@ -198,14 +198,14 @@ static void mark_what_may_be_written(struct fuzzer *f)
 				may_write_results(f, &get->add, get->add.nr);
 			if (get->done.nr <= KWQ_BATCH_MAX)
 				may_write_results(f, &get->done, get->done.nr);
-			may_write(f, c->arg + offsetof(struct kwq_get, nr_added), 8);
+			may_write(f, c->arg + offsetof(struct kwq_get_args, nr_added), 8);
 		}
 		if (get->flags & KWQ_GET_RELATIVE)
-			may_write(f, c->arg + offsetof(struct kwq_get, resume), 8);
+			may_write(f, c->arg + offsetof(struct kwq_get_args, resume), 8);
 		may_fill(f, &get->get, sizeof(struct kwq_got));
 		break;
 	case DRAIN:
-		may_write(f, c->arg + offsetof(struct kwq_drain, resume), 16);
+		may_write(f, c->arg + offsetof(struct kwq_drain_args, resume), 16);
 		break;
 	case CONFIG:
 		if (c->ret && c->ret != -EFAULT)
@@ -374,7 +374,7 @@ static bool has_keys_of_no_bytes(const struct kwq_batch *b)
 }
 
 /* U3: whether the get has an argument that the kernel would not use. */
-static bool is_in_vain(const struct kwq_get *get)
+static bool is_in_vain(const struct kwq_get_args *get)
 {
 	if (has_keys_of_no_bytes(&get->add) || has_keys_of_no_bytes(&get->done) ||
 	    has_keys_of_no_bytes(&get->get))
@@ -391,11 +391,11 @@ static bool is_in_vain(const struct kwq_get *get)
 static void judge_answer(struct fuzzer *f)
 {
 	const struct call *c = &f->call;
-	const struct kwq_get *get = told(f);
-	const struct kwq_op *op = told(f);
-	const struct kwq_list *list = told(f);
-	const struct kwq_list_dead *list_dead = told(f);
-	const struct kwq_get *now = (const void *)f->room;
+	const struct kwq_get_args *get = told(f);
+	const struct kwq_batch_args *op = told(f);
+	const struct kwq_list_args *list = told(f);
+	const struct kwq_list_dead_args *list_dead = told(f);
+	const struct kwq_get_args *now = (const void *)f->room;
 
 	switch (c->kind) {
 	case INFO:

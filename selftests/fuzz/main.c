@@ -95,7 +95,7 @@ static int fetch_all(struct left *left)
 {
 	static struct kwq_got got[64];
 	static __u8 keys[KEYS_ROOM];
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -152,7 +152,7 @@ static void empty_with_leases(int q)
 {
 	static __u8 key[KWQ_KEY_MAX];
 	struct kwq_got got;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
 		.get = {
@@ -185,7 +185,7 @@ static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 {
 	static struct kwq_dead_entry entries[64];
 	static __u8 keys[KEYS_ROOM];
-	struct kwq_list_dead list = {
+	struct kwq_list_dead_args list = {
 		.size = sizeof(list),
 		.batch = {
 			.entries = user_ptr(entries),
@@ -282,7 +282,7 @@ static void finish_queue(int q)
 static int finish_named_queues(int dev)
 {
 	struct kwq_list_entry entries[4];
-	struct kwq_list list = {
+	struct kwq_list_args list = {
 		.size = sizeof(list),
 		.entries = user_ptr(entries),
 		.nr = ARRAY_SIZE(entries),

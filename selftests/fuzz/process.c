@@ -131,7 +131,7 @@ static void use_as_a_file(struct fuzzer *f, int fd)
 /* A child inherits all descriptors, uses one of them, and ends. */
 static void fork_a_child(struct fuzzer *f, int fd)
 {
-	const struct kwq_get nothing = { .size = sizeof(nothing) };
+	const struct kwq_get_args nothing = { .size = sizeof(nothing) };
 	pid_t pid = fork();
 
 	if (pid) {

@@ -273,7 +273,7 @@ static __u32 any_rights(struct fuzzer *f)
 	return one_in(f, 2) ? ALL_RIGHTS : any(f, ALL_RIGHTS + 1);
 }
 
-static void build_create(struct fuzzer *f, struct kwq_create *create)
+static void build_create(struct fuzzer *f, struct kwq_create_args *create)
 {
 	static const __s32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, KWQ_CLOCK_ID_MANUAL };
 
@@ -301,7 +301,7 @@ static __u64 any_deadline(struct fuzzer *f)
 	return one_in(f, 2) ? any_time(f) : now_ns() + any(f, MSEC);
 }
 
-static void build_get(struct fuzzer *f, struct kwq_get *get)
+static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 {
 	bool waits = one_in(f, 6) && !f->call.failing;
 
@@ -328,14 +328,14 @@ static void build_get(struct fuzzer *f, struct kwq_get *get)
 static void build(struct fuzzer *f)
 {
 	void *arg = page_of(f, ARG);
-	struct kwq_open *open = arg;
-	struct kwq_unlink *unlink = arg;
-	struct kwq_list *list = arg;
-	struct kwq_op *op = arg;
-	struct kwq_drain *drain = arg;
+	struct kwq_open_args *open = arg;
+	struct kwq_unlink_args *unlink = arg;
+	struct kwq_list_args *list = arg;
+	struct kwq_batch_args *op = arg;
+	struct kwq_drain_args *drain = arg;
 	struct kwq_config *config = arg;
-	struct kwq_list_dead *list_dead = arg;
-	struct kwq_advance *advance = arg;
+	struct kwq_list_dead_args *list_dead = arg;
+	struct kwq_advance_args *advance = arg;
 
 	switch (f->call.kind) {
 	case CREATE:
@@ -408,26 +408,26 @@ static const struct {
 	int weight;
 } kinds[KINDS] = {
 	[INFO] = { KWQ_IOC_INFO, sizeof(struct kwq_info), 1 },
-	[CREATE] = { KWQ_IOC_CREATE, sizeof(struct kwq_create), 5 },
-	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open), 6 },
-	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink), 2 },
-	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_op), 24 },
-	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get), 22 },
-	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_op), 10 },
-	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_op), 4 },
+	[CREATE] = { KWQ_IOC_CREATE, sizeof(struct kwq_create_args), 5 },
+	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 6 },
+	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
+	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_batch_args), 24 },
+	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 22 },
+	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 10 },
+	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },
 	[LEN] = { KWQ_IOC_LEN, 0, 1 },
 	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 5 },
-	[SHUT_DOWN] = { KWQ_IOC_SHUT_DOWN, sizeof(struct kwq_shut_down), 0 },
+	[SHUT_DOWN] = { KWQ_IOC_SHUT_DOWN, sizeof(struct kwq_shut_down_args), 0 },
 	[SHUTTING_DOWN] = { KWQ_IOC_SHUTTING_DOWN, 0, 1 },
-	[DRAIN] = { KWQ_IOC_DRAIN, sizeof(struct kwq_drain), 0 },
-	[FORGET] = { KWQ_IOC_FORGET, sizeof(struct kwq_op), 2 },
-	[REQUEUES] = { KWQ_IOC_REQUEUES, sizeof(struct kwq_op), 2 },
+	[DRAIN] = { KWQ_IOC_DRAIN, sizeof(struct kwq_drain_args), 0 },
+	[FORGET] = { KWQ_IOC_FORGET, sizeof(struct kwq_batch_args), 2 },
+	[REQUEUES] = { KWQ_IOC_REQUEUES, sizeof(struct kwq_batch_args), 2 },
 	[CONFIGURE] = { KWQ_IOC_CONFIGURE, sizeof(struct kwq_config), 3 },
 	[CONFIG] = { KWQ_IOC_CONFIG, sizeof(struct kwq_config), 2 },
-	[LIST_DEAD] = { KWQ_IOC_LIST_DEAD, sizeof(struct kwq_list_dead), 2 },
-	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance), 3 },
-	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_op), 2 },
+	[LIST_DEAD] = { KWQ_IOC_LIST_DEAD, sizeof(struct kwq_list_dead_args), 2 },
+	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance_args), 3 },
+	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_batch_args), 2 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
 };
 
@@ -476,8 +476,8 @@ static bool is_address(enum kind kind, size_t at)
 
 	switch (kind) {
 	case CREATE:
-		return at >= offsetof(struct kwq_create, config) &&
-		       at < offsetof(struct kwq_create, lease);
+		return at >= offsetof(struct kwq_create_args, config) &&
+		       at < offsetof(struct kwq_create_args, lease);
 	case LIST:
 		return at >= 8 && at < 16;
 	case CONFIGURE:
@@ -489,14 +489,14 @@ static bool is_address(enum kind kind, size_t at)
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:
-		batch = at - offsetof(struct kwq_op, batch);
+		batch = at - offsetof(struct kwq_batch_args, batch);
 		break;
 	case LIST_DEAD:
-		batch = at - offsetof(struct kwq_list_dead, batch);
+		batch = at - offsetof(struct kwq_list_dead_args, batch);
 		break;
 	case GET:
-		if (at >= offsetof(struct kwq_get, add) && at < offsetof(struct kwq_get, nr_added))
-			batch = (at - offsetof(struct kwq_get, add)) % sizeof(struct kwq_batch);
+		if (at >= offsetof(struct kwq_get_args, add) && at < offsetof(struct kwq_get_args, nr_added))
+			batch = (at - offsetof(struct kwq_get_args, add)) % sizeof(struct kwq_batch);
 		break;
 	default:
 		break;
@@ -662,7 +662,7 @@ static int any_fd(struct fuzzer *f)
 {
 	enum kind kind = f->call.kind;
 	bool on_device = kind <= LIST &&
-			 (kind != OPEN || page_of(f, ARG)[offsetof(struct kwq_open, name)]);
+			 (kind != OPEN || page_of(f, ARG)[offsetof(struct kwq_open_args, name)]);
 	int slot = any(f, SLOTS);
 
 	if (on_device != one_in(f, 32))

@@ -9,8 +9,8 @@ The comparison covers every request with its number, direction and structure; th
 their offsets and sizes; and every constant with its value. syzlang.py has the rules of syzkaller's language. The sizes
 and values of the header come from the compiler.
 
-A structure of the description belongs to the structure of the header whose name it has or begins with: kwq_get_of
-describes struct kwq_get. Each member of the header must be in at least one description of its structure.
+A structure of the description belongs to the structure of the header whose name it has or begins with: kwq_get_args_of
+describes struct kwq_get_args. Each member of the header must be in at least one description of its structure.
 """
 import os
 import re
@@ -164,7 +164,7 @@ def differing_structs(header, description, values, sizes, leaves):
             yield f'{kind} has {len(mine.covered)} bytes of {mine.size}, struct {name} {sizes[name]}'
         described[name] |= set(mine.named)
         for field in struct.fields:
-            of = {'limiter_size': 'kwq_limiter'}.get(field.name, 'kwq_list_entry' if name == 'kwq_list' else None)
+            of = {'limiter_size': 'kwq_limiter'}.get(field.name, 'kwq_list_entry' if name == 'kwq_list_args' else None)
             if field.name in ('limiter_size', 'entry_size') and of and str(field.type) not in \
                     (f'const[{sizes[of]}, int32]', 'const[0, int32]'):
                 yield f'{kind}.{field.name} is {field.type}, {of} has {sizes[of]} bytes'

@@ -61,7 +61,7 @@
 #define KWQ_FEATURE_DEAD	(1ULL << 4)	/* dead items: DEAD, KWQ_ADD_KICK ... */
 #define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat: @now and all after it */
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
-#define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create.lease, EXTEND */
+#define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create_args.lease, EXTEND */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -69,8 +69,8 @@
  *		that it filled in, and zeroes the rest.
  * @key_max:	longest key, in bytes.
  * @features:	KWQ_FEATURE_* bits.
- * @max_items:	highest &kwq_create.max_items that this module grants.
- * @max_bytes:	highest &kwq_create.max_bytes that this module grants.
+ * @max_items:	highest &kwq_create_args.max_items that this module grants.
+ * @max_bytes:	highest &kwq_create_args.max_bytes that this module grants.
  * @max_queues:	most queues that one user may have at once. A user belongs to one user
  *		namespace. Each queue and byte also counts for the owner of that namespace
  *		and for the owners of all namespaces above it.
@@ -206,7 +206,7 @@ struct kwq_limiter {
 
 /**
  * struct kwq_config - how a queue limits retries (KWQ_IOC_CONFIGURE,
- *	KWQ_IOC_CONFIG, &kwq_create.config)
+ *	KWQ_IOC_CONFIG, &kwq_create_args.config)
  * @size:	sizeof(struct kwq_config).
  * @flags:	KWQ_CONFIG_* bits. With COALESCE, a rate-limited add of a waiting item takes
  *		no token and raises no count.
@@ -266,8 +266,8 @@ struct kwq_config {
 #define KWQ_CREATE_OR_OPEN	(1U << 0)	/* if the name exists, open that queue unchanged */
 
 /**
- * struct kwq_create - make a queue (KWQ_IOC_CREATE on /dev/kwq)
- * @size:	sizeof(struct kwq_create).
+ * struct kwq_create_args - make a queue (KWQ_IOC_CREATE on /dev/kwq)
+ * @size:	sizeof(struct kwq_create_args).
  * @flags:	KWQ_CREATE_* bits.
  * @open_flags:	any of O_NONBLOCK and O_CLOEXEC.
  * @mode:	permission bits of a named queue, 0 to 0777, minus the caller's umask. Zero
@@ -296,7 +296,7 @@ struct kwq_config {
  * - EINTR: a signal, while the call waited for closed queues of the user to be freed
  * - ENAMETOOLONG: the name has no NUL
  */
-struct kwq_create {
+struct kwq_create_args {
 	__u32 size;
 	__u32 flags;
 	__u32 open_flags;
@@ -311,9 +311,9 @@ struct kwq_create {
 };
 
 /**
- * struct kwq_open - open a queue (KWQ_IOC_OPEN)
- * @size:	sizeof(struct kwq_open).
- * @open_flags:	as in &struct kwq_create.
+ * struct kwq_open_args - open a queue (KWQ_IOC_OPEN)
+ * @size:	sizeof(struct kwq_open_args).
+ * @open_flags:	as in &struct kwq_create_args.
  * @rights:	KWQ_RIGHT_* bits of the new descriptor, at least one.
  * @pad:	zero.
  * @name:	the name of the queue, on /dev/kwq. Empty on a queue descriptor: there the
@@ -331,7 +331,7 @@ struct kwq_create {
  * Return: a new descriptor of the queue.
  * Errors: EACCES, EINVAL, EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM.
  */
-struct kwq_open {
+struct kwq_open_args {
 	__u32 size;
 	__u32 open_flags;
 	__u32 rights;
@@ -340,8 +340,8 @@ struct kwq_open {
 };
 
 /**
- * struct kwq_unlink - remove a queue's name (KWQ_IOC_UNLINK on /dev/kwq)
- * @size:	sizeof(struct kwq_unlink).
+ * struct kwq_unlink_args - remove a queue's name (KWQ_IOC_UNLINK on /dev/kwq)
+ * @size:	sizeof(struct kwq_unlink_args).
  * @flags:	zero.
  * @name:	the name.
  *
@@ -349,7 +349,7 @@ struct kwq_open {
  *
  * Errors: EINVAL, ENAMETOOLONG, ENOENT, EPERM.
  */
-struct kwq_unlink {
+struct kwq_unlink_args {
 	__u32 size;
 	__u32 flags;
 	__u8  name[KWQ_NAME_MAX + 1];
@@ -372,8 +372,8 @@ struct kwq_list_entry {
 };
 
 /**
- * struct kwq_list - list named queues by name (KWQ_IOC_LIST on /dev/kwq)
- * @size:	sizeof(struct kwq_list).
+ * struct kwq_list_args - list named queues by name (KWQ_IOC_LIST on /dev/kwq)
+ * @size:	sizeof(struct kwq_list_args).
  * @flags:	zero.
  * @entries:	address of an array of &struct kwq_list_entry, filled in.
  * @nr:		length of that array, 1 to KWQ_BATCH_MAX.
@@ -384,7 +384,7 @@ struct kwq_list_entry {
  * Return: how many entries were filled in; 0 at the end of the list.
  * Errors: EFAULT, EINVAL, ENAMETOOLONG, ENOMEM.
  */
-struct kwq_list {
+struct kwq_list_args {
 	__u32 size;
 	__u32 flags;
 	__u64 entries;
@@ -424,9 +424,9 @@ struct kwq_batch {
 };
 
 /**
- * struct kwq_op - a batch of one operation (KWQ_IOC_ADD, _DONE, _EXTEND, _REMOVE,
+ * struct kwq_batch_args - a batch of one operation (KWQ_IOC_ADD, _DONE, _EXTEND, _REMOVE,
  *	_FORGET, _REQUEUES)
- * @size:	sizeof(struct kwq_op).
+ * @size:	sizeof(struct kwq_batch_args).
  * @flags:	zero.
  * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry, &struct
  *		kwq_extend_entry, &struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
@@ -441,7 +441,7 @@ struct kwq_batch {
  * - EFAULT: the first entries could not be read, or their results not be written
  * - EMSGSIZE: the batch has more than KWQ_BATCH_MAX entries
  */
-struct kwq_op {
+struct kwq_batch_args {
 	__u32 size;
 	__u32 flags;
 	struct kwq_batch batch;
@@ -535,7 +535,7 @@ struct kwq_done_entry {
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
  * @flags:	zero.
  *
- * The item's lease starts again and lasts &kwq_create.lease from now. In a queue without
+ * The item's lease starts again and lasts &kwq_create_args.lease from now. In a queue without
  * leases the request only checks the ticket or the key.
  *
  * Results: 0.
@@ -607,8 +607,8 @@ struct kwq_dead_entry {
 };
 
 /**
- * struct kwq_list_dead - list dead items, oldest death first (KWQ_IOC_LIST_DEAD)
- * @size:	sizeof(struct kwq_list_dead).
+ * struct kwq_list_dead_args - list dead items, oldest death first (KWQ_IOC_LIST_DEAD)
+ * @size:	sizeof(struct kwq_list_dead_args).
  * @flags:	zero.
  * @after:	list only deaths with a higher number than this; 0 to begin. Pass the last
  *		number of a call to the next one.
@@ -618,7 +618,7 @@ struct kwq_dead_entry {
  * Return: how many entries were filled in; 0 at the end of the list.
  * Errors: EBADF, EFAULT, EINVAL, EMSGSIZE (the first key does not fit), ENOMEM.
  */
-struct kwq_list_dead {
+struct kwq_list_dead_args {
 	__u32 size;
 	__u32 flags;
 	__u64 after;
@@ -629,8 +629,8 @@ struct kwq_list_dead {
 #define KWQ_ADVANCE_TO	(1U << 0)	/* @time is absolute, else relative */
 
 /**
- * struct kwq_advance - move a manual clock on (KWQ_IOC_ADVANCE)
- * @size:	sizeof(struct kwq_advance).
+ * struct kwq_advance_args - move a manual clock on (KWQ_IOC_ADVANCE)
+ * @size:	sizeof(struct kwq_advance_args).
  * @flags:	KWQ_ADVANCE_* bits.
  * @time:	ns; beyond the clock's range it saturates at 2^63 - 1.
  *
@@ -644,7 +644,7 @@ struct kwq_list_dead {
  * - EOPNOTSUPP: the queue's clock is a real one
  * - EPERM: a named queue of another user
  */
-struct kwq_advance {
+struct kwq_advance_args {
 	__u32 size;
 	__u32 flags;
 	__u64 time;
@@ -672,8 +672,8 @@ struct kwq_got {
 #define KWQ_GET_RELATIVE	(1U << 1)	/* @deadline is relative to now */
 
 /**
- * struct kwq_get - add, finish and fetch in one call (KWQ_IOC_GET)
- * @size:	sizeof(struct kwq_get).
+ * struct kwq_get_args - add, finish and fetch in one call (KWQ_IOC_GET)
+ * @size:	sizeof(struct kwq_get_args).
  * @flags:	KWQ_GET_* bits, not both at once. Zero without @get.
  * @deadline:	when to stop waiting for the first item: absolute ns on the queue's clock,
  *		or KWQ_NO_DEADLINE. With KWQ_GET_RELATIVE ns from now. Zero with
@@ -698,13 +698,13 @@ struct kwq_got {
  * the call fails with that error, and @nr_added and @nr_done tell how far it got.
  *
  * Return: the number of items fetched.
- * Errors: EINTR, ETIMEDOUT, those of &struct kwq_op, and
+ * Errors: EINTR, ETIMEDOUT, those of &struct kwq_batch_args, and
  *
  * - EAGAIN: nothing is ready, and the call must not wait
  * - EMSGSIZE: the first key does not fit, or a batch has more than KWQ_BATCH_MAX entries
  * - ESHUTDOWN: the queue is shut down and empty
  */
-struct kwq_get {
+struct kwq_get_args {
 	__u32 size;
 	__u32 flags;
 	__u64 deadline;
@@ -717,8 +717,8 @@ struct kwq_get {
 };
 
 /**
- * struct kwq_shut_down - shut a queue down (KWQ_IOC_SHUT_DOWN)
- * @size:	sizeof(struct kwq_shut_down).
+ * struct kwq_shut_down_args - shut a queue down (KWQ_IOC_SHUT_DOWN)
+ * @size:	sizeof(struct kwq_shut_down_args).
  * @flags:	zero.
  *
  * Refuses all later adds, drops waiting items, and ends every drain's wait. Get continues
@@ -726,7 +726,7 @@ struct kwq_get {
  *
  * Errors: EBADF, EINVAL.
  */
-struct kwq_shut_down {
+struct kwq_shut_down_args {
 	__u32 size;
 	__u32 flags;
 };
@@ -735,13 +735,13 @@ struct kwq_shut_down {
 #define KWQ_DRAIN_RELATIVE	(1U << 0)	/* @deadline is relative to now */
 
 /**
- * struct kwq_drain - shut a queue down and wait until it is empty
+ * struct kwq_drain_args - shut a queue down and wait until it is empty
  *	(KWQ_IOC_DRAIN)
- * @size:	sizeof(struct kwq_drain).
+ * @size:	sizeof(struct kwq_drain_args).
  * @flags:	KWQ_DRAIN_* bits.
  * @deadline:	absolute ns on the queue's clock, or KWQ_NO_DEADLINE. With
  *		KWQ_DRAIN_RELATIVE ns from now.
- * @resume:	as in &struct kwq_get.
+ * @resume:	as in &struct kwq_get_args.
  * @shut_downs:	zero to begin a wait. If a signal interrupts the wait, the kernel stores
  *		here which shut downs came before it. A call with a non-zero value continues
  *		that wait. The kernel zeroes it at the end of the wait, but not after EINTR.
@@ -751,7 +751,7 @@ struct kwq_shut_down {
  *
  * Errors: EBADF, ECANCELED (a SHUT_DOWN ended the wait), EINTR, EINVAL, ETIMEDOUT.
  */
-struct kwq_drain {
+struct kwq_drain_args {
 	__u32 size;
 	__u32 flags;
 	__u64 deadline;
@@ -877,27 +877,27 @@ struct kwq_stat {
  * other size or direction is ENOTTY.
  */
 #define KWQ_IOC_INFO		_IOWR(KWQ_IOC_MAGIC, 0x00, __u32)	/* struct kwq_info */
-#define KWQ_IOC_CREATE		_IOW(KWQ_IOC_MAGIC, 0x01, __u32)	/* struct kwq_create */
-#define KWQ_IOC_OPEN		_IOW(KWQ_IOC_MAGIC, 0x02, __u32)	/* struct kwq_open */
-#define KWQ_IOC_UNLINK		_IOW(KWQ_IOC_MAGIC, 0x03, __u32)	/* struct kwq_unlink */
-#define KWQ_IOC_LIST		_IOW(KWQ_IOC_MAGIC, 0x04, __u32)	/* struct kwq_list */
-#define KWQ_IOC_ADD		_IOW(KWQ_IOC_MAGIC, 0x10, __u32)	/* struct kwq_op */
-#define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32)	/* struct kwq_get */
-#define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32)	/* struct kwq_op */
-#define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32)	/* struct kwq_op */
+#define KWQ_IOC_CREATE		_IOW(KWQ_IOC_MAGIC, 0x01, __u32)	/* struct kwq_create_args */
+#define KWQ_IOC_OPEN		_IOW(KWQ_IOC_MAGIC, 0x02, __u32)	/* struct kwq_open_args */
+#define KWQ_IOC_UNLINK		_IOW(KWQ_IOC_MAGIC, 0x03, __u32)	/* struct kwq_unlink_args */
+#define KWQ_IOC_LIST		_IOW(KWQ_IOC_MAGIC, 0x04, __u32)	/* struct kwq_list_args */
+#define KWQ_IOC_ADD		_IOW(KWQ_IOC_MAGIC, 0x10, __u32)	/* struct kwq_batch_args */
+#define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32)	/* struct kwq_get_args */
+#define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32)	/* struct kwq_batch_args */
+#define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32)	/* struct kwq_batch_args */
 /* Returns the number of ready items; the argument is 0. */
 #define KWQ_IOC_LEN		_IO(KWQ_IOC_MAGIC, 0x14)
 #define KWQ_IOC_STAT		_IOWR(KWQ_IOC_MAGIC, 0x15, __u32)	/* struct kwq_stat */
-#define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32)	/* struct kwq_shut_down */
+#define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32)	/* struct kwq_shut_down_args */
 /* Returns 1 once the queue is shut down, else 0; the argument is 0. */
 #define KWQ_IOC_SHUTTING_DOWN	_IO(KWQ_IOC_MAGIC, 0x17)
-#define KWQ_IOC_DRAIN		_IOWR(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain */
-#define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32)	/* struct kwq_op */
-#define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, __u32)	/* struct kwq_op */
+#define KWQ_IOC_DRAIN		_IOWR(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain_args */
+#define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32)	/* struct kwq_batch_args */
+#define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, __u32)	/* struct kwq_batch_args */
 #define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, __u32)	/* struct kwq_config */
 #define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, __u32)	/* struct kwq_config */
-#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, __u32)	/* struct kwq_list_dead */
-#define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, __u32)	/* struct kwq_advance */
-#define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32)	/* struct kwq_op */
+#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, __u32)	/* struct kwq_list_dead_args */
+#define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, __u32)	/* struct kwq_advance_args */
+#define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32)	/* struct kwq_batch_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */

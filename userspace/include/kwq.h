@@ -503,7 +503,7 @@ int kwq_config(const struct kwq *q, struct kwq_config *config);
  * Return: the number of entries filled in, 0 at the end of the list, or -EBADF,
  * -EFAULT, -EINTR, -EINVAL, -EMSGSIZE (the first key does not fit), -ENOMEM.
  */
-int kwq_list_dead(struct kwq *q, const struct kwq_list_dead *list);
+int kwq_list_dead(struct kwq *q, const struct kwq_list_dead_args *list);
 
 /**
  * kwq_kick() - bring a dead item back
@@ -610,7 +610,7 @@ int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch);
  * Return: the number of items fetched, or the errors of kwq_get() and
  * kwq_add_batch().
  */
-int kwq_get_batch(struct kwq *q, struct kwq_get *get);
+int kwq_get_batch(struct kwq *q, struct kwq_get_args *get);
 
 /* ---- The queue as a whole ------------------------------------------------- */
 

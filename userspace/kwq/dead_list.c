@@ -20,7 +20,7 @@ int dead_list_begin(struct dead_list *list, struct kwq *q)
 
 static int fetch(struct dead_list *list)
 {
-	struct kwq_list_dead page = {
+	struct kwq_list_dead_args page = {
 		.size = sizeof(page),
 		.after = list->after,
 		.batch = {

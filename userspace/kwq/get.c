@@ -93,7 +93,7 @@ static int finish_items(struct getter *g, int nr)
 
 static int fetch(struct getter *g)
 {
-	struct kwq_get req = {
+	struct kwq_get_args req = {
 		.size = sizeof(req),
 		.flags = g->nonblock ? KWQ_GET_NONBLOCK : 0,
 		.deadline = g->deadline,

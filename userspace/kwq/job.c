@@ -193,7 +193,7 @@ static int add_and_done(struct job *job, uint32_t flags, uint64_t time, int *add
 	};
 	struct kwq_done_entry done = { .ticket = job->item.ticket };
 	__s32 add_result = -EIO, done_result = -EIO;
-	struct kwq_get req = {
+	struct kwq_get_args req = {
 		.size = sizeof(req),
 		.add = {
 			.entries = kwq_ptr(&add),

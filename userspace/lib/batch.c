@@ -9,7 +9,7 @@
 static int op(const struct kwq *q, unsigned long request,
 	      const struct kwq_batch *batch)
 {
-	struct kwq_op req = { .size = sizeof(req), .batch = *batch };
+	struct kwq_batch_args req = { .size = sizeof(req), .batch = *batch };
 
 	return kwq_ioctl(q->fd, request, &req);
 }
@@ -67,7 +67,7 @@ int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch)
 	return op(q, KWQ_IOC_REQUEUES, batch);
 }
 
-int kwq_get_batch(struct kwq *q, struct kwq_get *get)
+int kwq_get_batch(struct kwq *q, struct kwq_get_args *get)
 {
 	/* An earlier call that a signal ended may have left its deadline there. */
 	get->resume = 0;

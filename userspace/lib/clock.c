@@ -31,7 +31,7 @@ uint64_t kwq_deadline(const struct kwq *q, uint64_t timeout_ns)
 
 static int advance(struct kwq *q, uint32_t flags, uint64_t time)
 {
-	struct kwq_advance req = { .size = sizeof(req), .flags = flags, .time = time };
+	struct kwq_advance_args req = { .size = sizeof(req), .flags = flags, .time = time };
 
 	return kwq_ioctl(q->fd, KWQ_IOC_ADVANCE, &req);
 }

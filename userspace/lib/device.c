@@ -50,7 +50,7 @@ int kwq_copy_name(__u8 field[KWQ_NAME_MAX + 1], const char *name)
 
 int kwq_unlink(const char *name)
 {
-	struct kwq_unlink req = { .size = sizeof(req) };
+	struct kwq_unlink_args req = { .size = sizeof(req) };
 	int ret;
 
 	if (!name)
@@ -61,7 +61,7 @@ int kwq_unlink(const char *name)
 
 int kwq_list(struct kwq_list_entry *entries, unsigned int nr, const char *after)
 {
-	struct kwq_list req = {
+	struct kwq_list_args req = {
 		.size = sizeof(req),
 		.entries = kwq_ptr(entries),
 		.nr = nr,

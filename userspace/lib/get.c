@@ -7,7 +7,7 @@
 #include "internal.h"
 
 /* Fetches one item with @req. The caller may have put a done into @req. */
-static int get(struct kwq *q, struct kwq_get *req, struct kwq_item *item,
+static int get(struct kwq *q, struct kwq_get_args *req, struct kwq_item *item,
 	       void *key, size_t room)
 {
 	struct kwq_got got;
@@ -35,7 +35,7 @@ static int get(struct kwq *q, struct kwq_get *req, struct kwq_item *item,
 int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 	    uint64_t deadline)
 {
-	struct kwq_get req = { .deadline = deadline };
+	struct kwq_get_args req = { .deadline = deadline };
 
 	return get(q, &req, item, key, room);
 }
@@ -43,14 +43,14 @@ int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 int kwq_get_within(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 		   uint64_t timeout_ns)
 {
-	struct kwq_get req = { .flags = KWQ_GET_RELATIVE, .deadline = timeout_ns };
+	struct kwq_get_args req = { .flags = KWQ_GET_RELATIVE, .deadline = timeout_ns };
 
 	return get(q, &req, item, key, room);
 }
 
 int kwq_try_get(struct kwq *q, struct kwq_item *item, void *key, size_t room)
 {
-	struct kwq_get req = { .flags = KWQ_GET_NONBLOCK };
+	struct kwq_get_args req = { .flags = KWQ_GET_NONBLOCK };
 
 	return get(q, &req, item, key, room);
 }
@@ -60,7 +60,7 @@ static int next(struct kwq *q, uint64_t ticket, struct kwq_item *item, void *key
 {
 	struct kwq_done_entry entry = { .ticket = ticket };
 	__s32 result = -ECANCELED;
-	struct kwq_get req = {
+	struct kwq_get_args req = {
 		.flags = flags,
 		.deadline = deadline,
 		.done = {

@@ -68,7 +68,7 @@ int kwq_create(struct kwq **q, const char *name,
 		.mode = 0700,
 		.clockid = CLOCK_MONOTONIC,
 	};
-	struct kwq_create req = { .size = sizeof(req) };
+	struct kwq_create_args req = { .size = sizeof(req) };
 	int ret;
 
 	if (options) {
@@ -94,7 +94,7 @@ int kwq_create(struct kwq **q, const char *name,
 
 int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_flags)
 {
-	struct kwq_open req = {
+	struct kwq_open_args req = {
 		.size = sizeof(req),
 		.open_flags = open_flags,
 		.rights = rights,
@@ -109,7 +109,7 @@ int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_fla
 
 int kwq_reopen(struct kwq **q, const struct kwq *of, unsigned int rights, int open_flags)
 {
-	struct kwq_open req = {
+	struct kwq_open_args req = {
 		.size = sizeof(req),
 		.open_flags = open_flags,
 		.rights = rights,

@@ -16,21 +16,21 @@ int kwq_stat(const struct kwq *q, struct kwq_stat *st)
 
 int kwq_shut_down(struct kwq *q)
 {
-	struct kwq_shut_down req = { .size = sizeof(req) };
+	struct kwq_shut_down_args req = { .size = sizeof(req) };
 
 	return kwq_ioctl(q->fd, KWQ_IOC_SHUT_DOWN, &req);
 }
 
 int kwq_shut_down_with_drain(struct kwq *q, uint64_t deadline)
 {
-	struct kwq_drain req = { .size = sizeof(req), .deadline = deadline };
+	struct kwq_drain_args req = { .size = sizeof(req), .deadline = deadline };
 
 	return kwq_ioctl(q->fd, KWQ_IOC_DRAIN, &req);
 }
 
 int kwq_shut_down_with_drain_within(struct kwq *q, uint64_t timeout_ns)
 {
-	struct kwq_drain req = {
+	struct kwq_drain_args req = {
 		.size = sizeof(req),
 		.flags = KWQ_DRAIN_RELATIVE,
 		.deadline = timeout_ns,

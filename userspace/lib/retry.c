@@ -28,7 +28,7 @@ int kwq_config(const struct kwq *q, struct kwq_config *config)
 	return kwq_ioctl(q->fd, KWQ_IOC_CONFIG, config);
 }
 
-int kwq_list_dead(struct kwq *q, const struct kwq_list_dead *list)
+int kwq_list_dead(struct kwq *q, const struct kwq_list_dead_args *list)
 {
 	return kwq_ioctl(q->fd, KWQ_IOC_LIST_DEAD, (void *)list);
 }

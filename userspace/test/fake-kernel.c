@@ -162,7 +162,7 @@ static int fail(int err)
 	return -1;
 }
 
-static int list(const struct kwq_list *list)
+static int list(const struct kwq_list_args *list)
 {
 	struct kwq_list_entry *entries = (void *)(unsigned long)list->entries;
 	FILE *file = queues();
@@ -179,7 +179,7 @@ static int list(const struct kwq_list *list)
 	return nr;
 }
 
-static int open_named(const struct kwq_open *req)
+static int open_named(const struct kwq_open_args *req)
 {
 	struct queue queue;
 	int fd;

@@ -28,7 +28,7 @@ static int fails(int err)
 	return -1;
 }
 
-static int list(const struct kwq_list_dead *req)
+static int list(const struct kwq_list_dead_args *req)
 {
 	struct kwq_dead_entry *entries = (void *)(uintptr_t)req->batch.entries;
 	char *keys = (void *)(uintptr_t)req->batch.keys;
@@ -77,9 +77,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	case KWQ_IOC_LIST_DEAD:
 		return list(arg);
 	case KWQ_IOC_ADD:
-		return each(&((struct kwq_op *)arg)->batch, KWQ_ADDED);
+		return each(&((struct kwq_batch_args *)arg)->batch, KWQ_ADDED);
 	case KWQ_IOC_REMOVE:
-		return each(&((struct kwq_op *)arg)->batch, KWQ_WAS_DEAD);
+		return each(&((struct kwq_batch_args *)arg)->batch, KWQ_WAS_DEAD);
 	default:
 		return fails(-ENOTTY);
 	}

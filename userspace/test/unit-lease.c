@@ -56,7 +56,7 @@ static int fails(int err)
 	return -1;
 }
 
-static int take_extend(const struct kwq_op *req)
+static int take_extend(const struct kwq_batch_args *req)
 {
 	const struct kwq_extend_entry *entry = (void *)(uintptr_t)req->batch.entries;
 	bool stale = shared->stale || entry->ticket != TICKET;
@@ -83,7 +83,7 @@ static void take_done(const struct kwq_batch *batch)
 }
 
 /* Hands out some items, and then reports a shut down. */
-static int take_get(struct kwq_get *req)
+static int take_get(struct kwq_get_args *req)
 {
 	if (req->add.nr) {
 		shared->adds++;
@@ -128,7 +128,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	case KWQ_IOC_GET:
 		return take_get(arg);
 	case KWQ_IOC_DONE:
-		take_done(&((struct kwq_op *)arg)->batch);
+		take_done(&((struct kwq_batch_args *)arg)->batch);
 		return 1;
 	case KWQ_IOC_EXTEND:
 		return take_extend(arg);

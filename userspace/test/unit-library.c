@@ -53,7 +53,7 @@ static void take_batch(int i, const struct kwq_batch *batch)
 		*(__s32 *)pointer(batch->results) = kernel.result;
 }
 
-static void take_get(struct kwq_get *get)
+static void take_get(struct kwq_get_args *get)
 {
 	take_batch(1, &get->add);
 	take_batch(2, &get->done);
@@ -90,7 +90,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	case KWQ_IOC_REMOVE:
 	case KWQ_IOC_FORGET:
 	case KWQ_IOC_REQUEUES:
-		take_batch(0, &((struct kwq_op *)arg)->batch);
+		take_batch(0, &((struct kwq_batch_args *)arg)->batch);
 		break;
 	case KWQ_IOC_GET:
 		take_get(arg);
@@ -167,7 +167,7 @@ static void test_create(void)
 		       .max_bytes = 8, .config = &config, .lease = 9,
 		       .rights = KWQ_RIGHT_WRITE },
 	};
-	const struct kwq_create *arg = (void *)kernel.arg;
+	const struct kwq_create_args *arg = (void *)kernel.arg;
 	char longest[300];
 	struct kwq *q = NULL;
 
@@ -230,7 +230,7 @@ static void test_create(void)
 /* U4: kwq_open(), kwq_reopen(); negative errno values. */
 static void test_open(void)
 {
-	const struct kwq_open *arg = (void *)kernel.arg;
+	const struct kwq_open_args *arg = (void *)kernel.arg;
 	struct kwq *q = NULL, *second = NULL;
 
 	expect(dup(STDERR_FILENO), 0);
@@ -265,8 +265,8 @@ static void test_open(void)
 /* U4: kwq_unlink(), kwq_list(), kwq_info(); negative errno values. */
 static void test_names(void)
 {
-	const struct kwq_unlink *unlink_arg = (void *)kernel.arg;
-	const struct kwq_list *list_arg = (void *)kernel.arg;
+	const struct kwq_unlink_args *unlink_arg = (void *)kernel.arg;
+	const struct kwq_list_args *list_arg = (void *)kernel.arg;
 	struct kwq_info info = { .size = sizeof(info) };
 	struct kwq_list_entry entries[3];
 
@@ -301,7 +301,7 @@ static void test_names(void)
  */
 static void test_add(struct kwq *q)
 {
-	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_batch_args *arg = (void *)kernel.arg;
 	const struct kwq_add_entry *entry = (void *)kernel.entries[0];
 	struct kwq_add_options options = {
 		.size = sizeof(options), .flags = KWQ_ADD_PRIORITY | KWQ_ADD_AT, .priority = -7,
@@ -351,13 +351,13 @@ static void test_add(struct kwq *q)
 /* U4, L1, L8, L9, L11: AddRateLimited, Forget, NumRequeues, and dead items. */
 static void test_retries(struct kwq *q)
 {
-	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_batch_args *arg = (void *)kernel.arg;
 	const struct kwq_add_entry *add = (void *)kernel.entries[0];
 	const struct kwq_done_entry *done = (void *)kernel.entries[0];
 	const struct kwq_remove_entry *remove = (void *)kernel.entries[0];
 	const struct kwq_key_entry *entry = (void *)kernel.entries[0];
 	struct kwq_config config = { .size = sizeof(config), .dead_after = 3 };
-	struct kwq_list_dead list = { .size = sizeof(list), .after = 5 };
+	struct kwq_list_dead_args list = { .size = sizeof(list), .after = 5 };
 
 	expect(1, KWQ_DEAD);
 	is_number(kwq_add_rate_limited(q, "k", 1), KWQ_DEAD, "add_rate_limited");
@@ -402,7 +402,7 @@ static void test_retries(struct kwq *q)
 /* K4: a manual clock. */
 static void test_manual_clock(void)
 {
-	const struct kwq_advance *arg = (void *)kernel.arg;
+	const struct kwq_advance_args *arg = (void *)kernel.arg;
 	struct kwq *q;
 
 	expect(dup(STDERR_FILENO), 0);
@@ -531,7 +531,7 @@ static bool is_answer(const struct kwq_item *item, const char *key)
 /* U4: Get; a signal is -EINTR, not errno. */
 static void test_get(struct kwq *q)
 {
-	const struct kwq_get *arg = (void *)kernel.arg;
+	const struct kwq_get_args *arg = (void *)kernel.arg;
 	const struct kwq_done_entry *done = (void *)kernel.entries[2];
 	struct kwq_item item = { 0 };
 	char key[10];
@@ -586,7 +586,7 @@ static void test_get(struct kwq *q)
 /* U4: Done, by ticket and by key. */
 static void test_done(struct kwq *q)
 {
-	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_batch_args *arg = (void *)kernel.arg;
 	const struct kwq_done_entry *entry = (void *)kernel.entries[0];
 
 	expect(1, KWQ_FINISHED);
@@ -602,7 +602,7 @@ static void test_done(struct kwq *q)
 /* U4, O3: the extension of a lease, by ticket and by key. */
 static void test_extend(struct kwq *q)
 {
-	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_batch_args *arg = (void *)kernel.arg;
 	const struct kwq_extend_entry *entry = (void *)kernel.entries[0];
 
 	expect(1, 0);
@@ -635,10 +635,10 @@ static void test_batches(struct kwq *q)
 		{ "forget_batch", kwq_forget_batch, KWQ_IOC_FORGET },
 		{ "num_requeues_batch", kwq_num_requeues_batch, KWQ_IOC_REQUEUES },
 	};
-	const struct kwq_op *arg = (void *)kernel.arg;
+	const struct kwq_batch_args *arg = (void *)kernel.arg;
 	unsigned char entries[64] = { 0 };
 	struct kwq_batch batch = { .entries = kwq_ptr(entries), .nr = 3, .entry_size = 16 };
-	struct kwq_get get = { .size = sizeof(get), .deadline = 5 };
+	struct kwq_get_args get = { .size = sizeof(get), .deadline = 5 };
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(calls); i++) {
@@ -656,7 +656,7 @@ static void test_batches(struct kwq *q)
 	get.resume = 77;
 	expect(0, 0);
 	is_number(kwq_get_batch(q, &get), 0, "get_batch, once more");
-	ok(asked(KWQ_IOC_GET) && !((struct kwq_get *)kernel.arg)->resume,
+	ok(asked(KWQ_IOC_GET) && !((struct kwq_get_args *)kernel.arg)->resume,
 	   "get_batch: a wait of its own");
 }
 
@@ -664,7 +664,7 @@ static void test_batches(struct kwq *q)
 static void test_queue(struct kwq *q)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
-	const struct kwq_drain *drain = (void *)kernel.arg;
+	const struct kwq_drain_args *drain = (void *)kernel.arg;
 
 	expect(17, 0);
 	is_number(kwq_len(q), 17, "len");
@@ -731,7 +731,7 @@ static void test_clock(void)
 
 static void test_retry(struct kwq *q)
 {
-	const struct kwq_get *arg = (void *)kernel.arg;
+	const struct kwq_get_args *arg = (void *)kernel.arg;
 	const struct kwq_add_entry *add = (void *)kernel.entries[1];
 	const struct kwq_done_entry *done = (void *)kernel.entries[2];
 	struct job job;

@@ -33,7 +33,7 @@ static int fails(int err)
 }
 
 /* A queue with one item. The queue is shut down after the hand-out. */
-static int take_get(struct kwq_get *req)
+static int take_get(struct kwq_get_args *req)
 {
 	static bool got;
 	struct kwq_done_entry entry;
@@ -60,7 +60,7 @@ static int take_get(struct kwq_get *req)
 	return 1;
 }
 
-static int take_done(struct kwq_op *req)
+static int take_done(struct kwq_batch_args *req)
 {
 	struct kwq_done_entry entry;
 

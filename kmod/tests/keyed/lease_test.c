@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Leases (O3): holds.c, and the requests in handle.c that use them, on a manual clock. */
+/* Leases (O3): handout.c, and the requests in handle.c that use them, on a manual clock. */
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/slab.h>

@@ -47,7 +47,7 @@ static void work_on_batch(void)
 		.nr = BATCH,
 		.entry_size = sizeof(*dones),
 	};
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {

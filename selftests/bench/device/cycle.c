@@ -74,7 +74,7 @@ static int64_t sample_one_call(void)
 	struct kwq_got got;
 	char key[KEY_LEN];
 	__s32 added, finished;
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.add = {

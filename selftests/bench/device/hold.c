@@ -136,7 +136,7 @@ static void add_keys(int len, __u32 flags, __u64 time)
 
 static void get_keys(void)
 {
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {

@@ -109,7 +109,7 @@ static void consume_batches(void)
 	static char packed[BATCH * KEY_LEN];
 	static __s32 results[BATCH];
 	struct kwq *q = own_handle();
-	struct kwq_get get = {
+	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.deadline = KWQ_NO_DEADLINE,
 		.get = {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Holds: which handle holds an item, under which ticket, and until when.
+ * Hand-outs: which handle holds an item, under which ticket, and until when.
  *
  * Leases: an item that is held for longer than its queue allows is taken back, as if its
  * handle had been closed (O3). The ticket is valid for that one hand-out only. So the
@@ -12,7 +12,7 @@
  *
  * @lease_end of the queue is a lower bound for the end of the first lease. A hand-out may
  * lower it. A done or an extension does not change it, and does not touch the timer. When
- * that time comes, kwq_holds_expire() may find nothing due, and sets the exact time. So the
+ * that time comes, kwq_handouts_expire() may find nothing due, and sets the exact time. So the
  * timer fires in vain at most once per length of a lease, and get and done need not arm it.
  */
 #include <linux/list.h>
@@ -64,13 +64,13 @@ static noinline void end_lease(struct kwq_keyed_item *ki)
 }
 
 /**
- * kwq_hold_begin() - give an item that was handed out to its handle
+ * kwq_handout_begin() - give an item that was handed out to its handle
  * @handle: the handle; its queue's lock held
  * @ki: the item
  *
  * The item gets a new ticket and, in a queue with leases, a lease.
  */
-void kwq_hold_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 
@@ -87,12 +87,12 @@ void kwq_hold_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 }
 
 /**
- * kwq_hold_end() - take an item from its handle
+ * kwq_handout_end() - take an item from its handle
  * @handle: the handle; its queue's lock held
  * @ki: the item
  * @hash: hash of its ticket
  */
-void kwq_hold_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash)
+void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 
@@ -106,27 +106,27 @@ void kwq_hold_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash
 }
 
 /**
- * kwq_hold_abandon() - take an item back from its holder (O1, O3, L12)
+ * kwq_handout_abandon() - take an item back from its holder (O1, O3, L12)
  * @keyed: the queue; its lock held
  * @ki: a processing item; do not touch it afterwards
  * @now: current time
  */
-void kwq_hold_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	kwq_hold_end(container_of(ki->item.holder, struct kwq_handle, holder), ki,
-		     kwq_ticket_hash(keyed, ki->ticket));
+	kwq_handout_end(container_of(ki->item.holder, struct kwq_handle, holder), ki,
+			kwq_ticket_hash(keyed, ki->ticket));
 	kwq_abandon_locked(&keyed->queue, &ki->item, now);
 	kwq_keyed_settle(keyed, ki, now);
 }
 
 /**
- * kwq_hold_extend() - restart the lease of an item
+ * kwq_handout_extend() - restart the lease of an item
  * @keyed: the queue; its lock held
  * @ki: a processing item
  * @now: current time
  */
-void kwq_hold_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!keyed->limits.lease)
@@ -136,7 +136,7 @@ void kwq_hold_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t
 }
 
 /**
- * kwq_holds_expire() - take back items whose leases are over (O3)
+ * kwq_handouts_expire() - take back items whose leases are over (O3)
  * @keyed: the queue; its lock held
  * @now: current time
  *
@@ -144,7 +144,7 @@ void kwq_hold_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t
  *
  * Return: true if there may be more.
  */
-bool kwq_holds_expire(struct kwq_keyed *keyed, ktime_t now)
+bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 {
 	struct kwq_lease *lease;
 	int n;
@@ -157,7 +157,7 @@ bool kwq_holds_expire(struct kwq_keyed *keyed, ktime_t now)
 			return false;
 		}
 		keyed->expired++;
-		kwq_hold_abandon(keyed, lease->ki, now);
+		kwq_handout_abandon(keyed, lease->ki, now);
 	}
 	return true;
 }
