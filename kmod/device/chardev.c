@@ -911,7 +911,7 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 	    !kwq_get_would_wait(queue, &handle->holder))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (queue->core.shut_down)
-		mask |= EPOLLRDHUP;
+		mask |= wants_room ? EPOLLRDHUP | EPOLLERR : EPOLLRDHUP;
 	else if (wants_room && kwq_keyed_poll_room(handle->keyed))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	spin_unlock_irqrestore(&queue->lock, flags);

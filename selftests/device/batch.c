@@ -884,7 +884,7 @@ TEST_F(fault, in_a_short_batch)
 /* O6, Q13: a batch that the kernel processes in several chunks. */
 TEST_F(fault, in_a_long_batch)
 {
-	static const int wholes[] = { 63, 64, 65, NR - 1 };
+	static const int wholes[] = { 31, 32, 33, 64, NR - 1 };
 
 	for (int i = 0; i < ARRAY_SIZE(wholes); i++)
 		check_fault(_metadata, self, variant, NR, wholes[i], 1);
@@ -1177,7 +1177,7 @@ static void check_get_fault(struct __test_metadata *_metadata, int dev, bool key
 /* O2 */
 TEST_F(batch, get_faults_in_entries)
 {
-	static const int wholes[] = { 1, 63, 64, 65, NR };
+	static const int wholes[] = { 1, 31, 32, 33, 64, 65, NR };
 
 	check_get_fault(_metadata, self->dev, false, 1, 0, 0);
 	check_get_fault(_metadata, self->dev, false, 1, 0, 1);
@@ -1194,7 +1194,7 @@ TEST_F(batch, get_faults_in_entries)
 /* O2 */
 TEST_F(batch, get_faults_in_keys)
 {
-	static const int wholes[] = { 1, 63, 64, 65, NR };
+	static const int wholes[] = { 1, 31, 32, 33, 64, 65, NR };
 
 	check_get_fault(_metadata, self->dev, true, 1, 0, 0);
 	check_get_fault(_metadata, self->dev, true, 1, 0, 1);

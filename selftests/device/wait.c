@@ -1128,6 +1128,8 @@ static int poll_now(int q, short events)
 
 #define POLL_READ	(POLLIN | POLLRDNORM)
 #define POLL_WRITE	(POLLOUT | POLLWRNORM)
+/* The queue is shut down: to a poller that may add, and asks for room. */
+#define POLL_END	(POLLERR | POLLRDHUP)
 #define POLL_ALL	(POLL_READ | POLL_WRITE | POLLPRI | POLLRDHUP)
 
 /* U2: readable when Get would not wait; writable while an add would be accepted. */
@@ -1162,19 +1164,19 @@ TEST_F(wait, poll_tells_after_shut_down)
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	ASSERT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLL_END, poll_now(self->q, POLL_ALL));
 	expect_next(self->other, &others, "a");
-	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLL_END, poll_now(self->q, POLL_ALL));
 	expect_next(self->q, &mine, "b");
 	/* Both handles hold an item, so both would be told that nothing is left. */
-	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
-	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->other, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLL_END, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLL_END, poll_now(self->other, POLL_ALL));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, mine.ticket));
 	/* This handle holds nothing any more, and would wait for the other one's item. */
-	EXPECT_EQ(POLLRDHUP, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(POLL_END, poll_now(self->q, POLL_ALL));
 	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &mine));
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->other, others.ticket));
-	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(self->q, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLL_END, poll_now(self->q, POLL_ALL));
 	EXPECT_EQ(-ESHUTDOWN, q_try_get(self->q, &mine));
 }
 
@@ -1194,7 +1196,8 @@ TEST_F(wait, poll_tells_who_may_get)
 	EXPECT_EQ(0, poll_now(manager, POLL_ALL));
 	ASSERT_EQ(0, q_shut_down(manager));
 	EXPECT_EQ(POLLRDHUP, poll_now(manager, POLL_ALL));
-	EXPECT_EQ(POLLRDHUP, poll_now(wr, POLL_ALL));
+	EXPECT_EQ(POLL_END, poll_now(wr, POLL_ALL));
+	EXPECT_EQ(POLL_READ | POLLRDHUP, poll_now(rd, POLL_ALL));
 	close(manager);
 	close(rd);
 	close(wr);
@@ -1236,7 +1239,8 @@ TEST_F(wait, select_tells)
 	expect_take(self->q, "a");
 	EXPECT_EQ(2, select_now(self->q));
 	ASSERT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(1, select_now(self->q));
+	/* select(2) shows the EPOLLERR as writable. */
+	EXPECT_EQ(3, select_now(self->q));
 }
 
 static int epoll_on(int q, __u32 events)
@@ -1795,7 +1799,7 @@ TEST_F(room, poll_tells)
 		EXPECT_EQ(KWQ_ADDED, q_add(self->q, "new"));
 		EXPECT_EQ(0, poll_now(self->q, POLL_WRITE));
 		ASSERT_EQ(0, q_shut_down(self->q));
-		EXPECT_EQ(POLLRDHUP, poll_now(self->q, POLL_WRITE | POLLRDHUP));
+		EXPECT_EQ(POLL_END, poll_now(self->q, POLL_WRITE | POLLRDHUP));
 	}
 }
 
@@ -1902,11 +1906,29 @@ TEST_F(room, shut_down)
 	struct sleeper s;
 
 	hold_two(self);
-	start_poll(&s, self->q, POLLOUT | POLLRDHUP);
+	start_poll(&s, self->q, POLLOUT);
 	ASSERT_EQ(0, q_shut_down(self->q));
-	EXPECT_EQ(POLLRDHUP, sleeper_join(&s));
+	EXPECT_EQ(POLLERR, sleeper_join(&s));
 	finish(self);
-	EXPECT_EQ(POLLRDHUP, poll_now(self->q, POLL_WRITE | POLLRDHUP));
+	EXPECT_EQ(POLL_END, poll_now(self->q, POLL_WRITE | POLLRDHUP));
+}
+
+/* Q8: an epoll that waits for nothing but room hears of the shut down, too. */
+TEST_F(room, shut_down_in_epoll)
+{
+	int epolls[2];
+
+	hold_two(self);
+	epolls[0] = epoll_on(self->q, EPOLLOUT | EPOLLET);
+	epolls[1] = epoll_on(self->q, EPOLLIN | EPOLLET);
+	EXPECT_EQ(0, epoll_now(epolls[0]));
+	EXPECT_EQ(0, epoll_now(epolls[1]));
+	ASSERT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(EPOLLERR, epoll_now(epolls[0]));
+	/* This handle has items to finish, so a get would not wait. */
+	EXPECT_EQ(EPOLLIN, epoll_now(epolls[1]));
+	finish(self);
+	close_all(epolls, ARRAY_SIZE(epolls));
 }
 
 TEST_HARNESS_MAIN

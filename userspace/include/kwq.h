@@ -187,7 +187,8 @@ int kwq_from_fd(struct kwq **q, int fd);
  *
  * poll(2) reports the descriptor as readable when kwq_get() would not wait. It reports it
  * as writable when an add of a new key would find room. Once the queue is shut down, it
- * also reports POLLRDHUP. Copies made by dup(2), fork(2) and SCM_RIGHTS share the handle.
+ * also reports POLLRDHUP, and POLLERR to those that wait for room. Copies made by dup(2),
+ * fork(2) and SCM_RIGHTS share the handle.
  *
  * Return: the descriptor. No errors.
  */

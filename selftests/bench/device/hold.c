@@ -9,13 +9,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -23,7 +27,7 @@
 #define WATCH_MODULE	"/bench/kwq_watch.ko"
 #define WATCH		"/sys/kernel/debug/kwq_watch"
 
-/* One lock hold takes this many entries, and their keys fill its buffer. */
+/* As many entries as one request takes well; their keys fill the kernel's buffer. */
 #define BATCH		64
 #define KEY_LEN		128
 #define ROUNDS		32
@@ -34,6 +38,7 @@
 #define HOUR_NS		3600000000000
 
 /* The number of threads that each wait for an item, or for the end. */
+#define NR_READY	8
 #define NR_FEW		128
 #define NR_MANY		1000
 #define NR_VERY_MANY	20000
@@ -193,7 +198,8 @@ static void hold_nothing(void)
 	end("hold.floor");
 }
 
-static void configure_mixed(const struct kwq_limiter *limiter, const struct kwq_limiter *last)
+static void configure_capped(const struct kwq_limiter *limiter, const struct kwq_limiter *last,
+			     uint64_t max_wait)
 {
 	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
 	struct kwq_config config = {
@@ -201,6 +207,7 @@ static void configure_mixed(const struct kwq_limiter *limiter, const struct kwq_
 		.nr = KWQ_LIMITERS_MAX,
 		.limiters = kwq_ptr(limiters),
 		.limiter_size = sizeof(*limiters),
+		.max_wait = max_wait,
 	};
 
 	for (int i = 0; i < KWQ_LIMITERS_MAX; i++)
@@ -210,7 +217,7 @@ static void configure_mixed(const struct kwq_limiter *limiter, const struct kwq_
 
 static void configure(const struct kwq_limiter *limiter)
 {
-	configure_mixed(limiter, limiter);
+	configure_capped(limiter, limiter, 0);
 }
 
 /* The pause is an hour and grows a little with each step; chance adds up to as much. */
@@ -234,20 +241,25 @@ static const struct kwq_limiter bucket = {
 	},
 };
 
-/* When the measurement begins each item has more requeues than a limiter has steps. */
-static void hold_limiters(const char *name, const struct kwq_limiter *limiter,
-			  const struct kwq_limiter *last)
-{
-	const __u32 flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_REPLACE;
+#define RETRY		(KWQ_ADD_RATE_LIMITED | KWQ_ADD_REPLACE)
 
-	create(CLOCK_MONOTONIC, 0, 0, NULL);
-	configure_mixed(limiter, last);
+/* Then each item has more requeues than a limiter has steps. */
+static void requeue_to_the_last_step(void)
+{
 	name_new_keys(KEY_LEN);
 	for (int i = 0; i <= KWQ_LIMITER_STEPS_MAX; i++)
-		add_keys(KEY_LEN, flags, 0);
+		add_keys(KEY_LEN, RETRY, 0);
+}
+
+static void hold_limiters(const char *name, const struct kwq_limiter *limiter,
+			  const struct kwq_limiter *last, uint64_t max_wait)
+{
+	create(CLOCK_MONOTONIC, 0, 0, NULL);
+	configure_capped(limiter, last, max_wait);
+	requeue_to_the_last_step();
 	begin();
 	for (int i = 0; i < ROUNDS; i++)
-		add_keys(KEY_LEN, flags, 0);
+		add_keys(KEY_LEN, RETRY, 0);
 	end(name);
 	kwq_close(queue);
 }
@@ -511,6 +523,12 @@ static void *wait_in_epoll(void *epoll)
 	return NULL;
 }
 
+/* The first threads each wait in an epoll, the others for an item. */
+static void *wait_for_item_or_in_epoll(void *epoll)
+{
+	return (int *)epoll < epolls + NR_READY ? wait_in_epoll(epoll) : wait_for_item(NULL);
+}
+
 /* A task sleeps in each epoll. */
 static void wake_pollers(void)
 {
@@ -528,6 +546,44 @@ static void wake_pollers(void)
 	end("hold.wakeups.pollers.tasks");
 	end_waiting();
 	for (int i = 0; i < NR_MANY; i++)
+		close(epolls[i]);
+	kwq_close(queue);
+}
+
+/* The first adds of a batch each wake a getter and an epoll in which a task sleeps. */
+static void hold_limiters_and_wake(void)
+{
+	const struct kwq_batch batch = {
+		.entries = kwq_ptr(adds),
+		.keys = kwq_ptr(batch_keys),
+		.results = kwq_ptr(results),
+		.keys_len = BATCH * KEY_LEN,
+		.nr = BATCH,
+		.entry_size = sizeof(*adds),
+	};
+	struct epoll_event event = { .events = EPOLLIN };
+
+	create(CLOCK_MONOTONIC, 0, 0, NULL);
+	configure(&backoff);
+	requeue_to_the_last_step();
+	for (int i = 0; i < NR_READY; i++) {
+		epolls[i] = must_call(epoll_create1(EPOLL_CLOEXEC), "epoll_create1");
+		must_call(epoll_ctl(epolls[i], EPOLL_CTL_ADD, kwq_fd(queue), &event), "epoll_ctl");
+	}
+	waited_for = queue;
+	begin_waiting_in(wait_for_item_or_in_epoll, epolls, 2 * NR_READY);
+	for (int i = 0; i < BATCH; i++)
+		adds[i] = (struct kwq_add_entry){
+			.key_len = KEY_LEN,
+			.flags = i < NR_READY ? 0 : RETRY,
+		};
+	begin();
+	all_taken(kwq_add_batch(queue, &batch), "kwq_add_batch");
+	end("hold.limiters.wakeups");
+	must(kwq_shut_down(queue), "kwq_shut_down");
+	all_back(2 * NR_READY);
+	end_waiting();
+	for (int i = 0; i < NR_READY; i++)
 		close(epolls[i]);
 	kwq_close(queue);
 }
@@ -652,6 +708,95 @@ static void hold_close(void)
 	kwq_close(other);
 }
 
+static void write_to(const char *path, const char *text)
+{
+	int fd = must_call(open(path, O_WRONLY | O_CLOEXEC), path);
+
+	must_call(write(fd, text, strlen(text)), path);
+	close(fd);
+}
+
+/* Returns how many of a batch of new keys were refused. */
+static int add_new_keys(void)
+{
+	const struct kwq_batch batch = {
+		.entries = kwq_ptr(adds),
+		.keys = kwq_ptr(batch_keys),
+		.results = kwq_ptr(results),
+		.keys_len = BATCH * KEY_LEN,
+		.nr = BATCH,
+		.entry_size = sizeof(*adds),
+	};
+	int refused = 0;
+
+	name_new_keys(KEY_LEN);
+	for (int i = 0; i < BATCH; i++)
+		adds[i] = (struct kwq_add_entry){ .key_len = KEY_LEN };
+	must(kwq_add_batch(queue, &batch), "kwq_add_batch");
+	for (int i = 0; i < BATCH; i++)
+		refused += results[i] == -EDQUOT;
+	return refused;
+}
+
+static void fill(void)
+{
+	while (add_new_keys() < BATCH)
+		;
+}
+
+/* A user goes down as many user namespaces as the kernel allows. */
+static void unshare_users(void)
+{
+	for (int i = 0; i < 31; i++) {
+		must_call(unshare(CLONE_NEWUSER), "unshare");
+		write_to("/proc/self/setgroups", "deny");
+		write_to("/proc/self/uid_map", i ? "0 0 1" : "0 1000 1");
+		write_to("/proc/self/gid_map", i ? "0 0 1" : "0 1000 1");
+	}
+}
+
+/* The user's queue above takes all but what a queue needs for itself. */
+static void fill_from_below(void)
+{
+	must_call(setresgid(1000, 1000, 1000), "setresgid");
+	must_call(setresuid(1000, 1000, 1000), "setresuid");
+	must_call(prctl(PR_SET_DUMPABLE, 1), "prctl");
+	create(CLOCK_MONOTONIC, 0, 0, NULL);
+	fill();
+	for (nr_keys = 0; nr_keys < 16 * BATCH;) {
+		name_new_keys(KEY_LEN);
+		remove_keys();
+	}
+	nr_keys = 50000000;
+	unshare_users();
+	create(CLOCK_MONOTONIC, 0, 0, NULL);
+	fill();
+}
+
+/* In a process of its own, which does not come back from its namespaces. */
+static void hold_quota(void)
+{
+	pid_t pid;
+	int status;
+
+	must_call(chmod("/dev/kwq", 0666), "chmod of /dev/kwq");
+	fflush(stdout);
+	pid = must_call(fork(), "fork");
+	if (!pid) {
+		fill_from_below();
+		begin();
+		for (int i = 0; i < ROUNDS; i++)
+			if (add_new_keys() < BATCH)
+				fail("an add was not refused", 0);
+		end("hold.quota");
+		fflush(stdout);
+		_exit(0);
+	}
+	must_call(waitpid(pid, &status, 0), "waitpid");
+	if (status)
+		fail("the refused user failed", 0);
+}
+
 void bench_hold(void)
 {
 	const struct rlimit files = { NR_VERY_MANY + NR_MANY, NR_VERY_MANY + NR_MANY };
@@ -659,9 +804,12 @@ void bench_hold(void)
 	must_call(setrlimit(RLIMIT_NOFILE, &files), "setrlimit");
 	load_watch();
 	hold_nothing();
-	hold_limiters("hold.limiters.backoffs", &backoff, &backoff);
-	hold_limiters("hold.limiters.buckets", &bucket, &bucket);
-	hold_limiters("hold.limiters.mixed", &bucket, &backoff);
+	hold_limiters("hold.limiters.backoffs", &backoff, &backoff, 0);
+	hold_limiters("hold.limiters.buckets", &bucket, &bucket, 0);
+	hold_limiters("hold.limiters.mixed", &bucket, &backoff, 0);
+	hold_limiters("hold.limiters.capped", &backoff, &backoff, 2000000);
+	hold_limiters_and_wake();
+	hold_quota();
 	hold_configure();
 	hold_adds();
 	hold_gets_and_dones();
