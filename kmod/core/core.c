@@ -76,7 +76,7 @@ static void observe(struct kwq_histogram *histogram, ktime_t took)
 		histogram->sum_high++;
 }
 
-/* An add may read the state without the lock: see kwq_coalesces(). */
+/* The state may be read while it changes: see &kwq_item.state. */
 static void set_state(struct kwq_item *item, u8 state)
 {
 	WRITE_ONCE(item->state, state);
@@ -892,7 +892,8 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
  * kwq_core_shut_down() - refuse adds from now on (Q8)
  * @core: the core
  *
- * Waiting and dead items no longer count as such. The caller drops them by kwq_core_drop().
+ * No waiting item becomes ready any more. The caller drops waiting times and dead items by
+ * kwq_core_drop().
  */
 void kwq_core_shut_down(struct kwq_core *core)
 {

@@ -529,7 +529,7 @@ static void work_elsewhere(struct work_struct *work)
 }
 
 /**
- * kwq_keyed_shut_down() - refuse adds, drop waiting items, wake everyone (Q8)
+ * kwq_keyed_shut_down() - refuse adds, drop waiting times and dead items, wake everyone (Q8)
  * @keyed: the queue
  *
  * Context: process; may sleep.

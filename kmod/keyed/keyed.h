@@ -85,7 +85,7 @@ struct kwq_key {
  * @by_key: in &kwq_keyed.table; later in &kwq_keyed.gone
  * @hash: hash of @key; constant
  * @key_len: length of @key; constant
- * @life: KWQ_LIFE_*; selects the member of the union
+ * @on_list: KWQ_ON_*: the list that the item is on, and so the member of the union in use
  * @ticket: number of the last hand-out or death; 0 before the first
  * @by_ticket: in &kwq_keyed.tickets while processing
  * @held: in &kwq_handle.held while processing
@@ -117,9 +117,9 @@ struct kwq_keyed_item {
 };
 
 enum {
-	KWQ_ON_NO_LIST,	/* counted in nr_items and nr_bytes */
-	KWQ_ON_REMEMBERED,	/* the same, idle and in kwq_keyed.remembered */
-	KWQ_ON_DEAD,	/* the same, dead and in kwq_keyed.dead */
+	KWQ_ON_NO_LIST,		/* neither; @by_ticket and @held are in use while processing */
+	KWQ_ON_REMEMBERED,	/* in &kwq_keyed.remembered: idle, with requeues */
+	KWQ_ON_DEAD,		/* in &kwq_keyed.dead: dead */
 };
 
 /**

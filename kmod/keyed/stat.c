@@ -30,7 +30,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
 	stat->mode = keyed->mode;
 	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
-			KWQ_CLOCK_ID_MANUAL : kwq_queue_clockid(&keyed->queue);
+			KWQ_CLOCK_ID_MANUAL : kwq_timer_clockid(&keyed->queue);
 	strscpy(stat->name, keyed->name, sizeof(stat->name));
 	if (READ_ONCE(keyed->unlinked))
 		stat->state |= KWQ_STATE_UNLINKED;

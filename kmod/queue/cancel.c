@@ -32,7 +32,7 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
 		      !kwq_core_is_drained(&queue->core)) {
 		prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_UNINTERRUPTIBLE);
 		queue->nr_drainers++;
-		spin_unlock_irqrestore(&queue->lock, *flags);
+		kwq_unlock(queue, *flags);
 		schedule();
 		spin_lock_irqsave(&queue->lock, *flags);
 		queue->nr_drainers--;

@@ -7,12 +7,13 @@
 #include "queue.h"
 
 /**
- * kwq_queue_clockid() - the clock id of a queue, for userspace
+ * kwq_timer_clockid() - the kernel's clock for a queue's timer and sleeps
  * @queue: the queue
  *
- * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME. A manual clock has CLOCK_MONOTONIC.
+ * Return: CLOCK_MONOTONIC or CLOCK_BOOTTIME. A queue with a manual clock uses
+ * CLOCK_MONOTONIC.
  */
-clockid_t kwq_queue_clockid(const struct kwq_queue *queue)
+clockid_t kwq_timer_clockid(const struct kwq_queue *queue)
 {
 	return queue->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
 						    CLOCK_MONOTONIC;
@@ -53,8 +54,8 @@ ktime_t kwq_queue_now(struct kwq_queue *queue)
 EXPORT_SYMBOL_GPL(kwq_queue_now);
 
 /*
- * Sleeps until @deadline. With a manual clock there is no timer: an advance of the clock
- * wakes all waiters.
+ * Sleeps until @deadline. No timer can wake a sleeper at a time of a manual clock: an advance
+ * of that clock wakes all waiters.
  */
 void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline)
 {
@@ -63,7 +64,7 @@ void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline)
 	else
 		schedule_hrtimeout_range_clock(deadline == KTIME_MAX ? NULL :
 					       &deadline, 0, HRTIMER_MODE_ABS,
-					       kwq_queue_clockid(queue));
+					       kwq_timer_clockid(queue));
 }
 
 bool kwq_is_past(const struct kwq_queue *queue, ktime_t deadline)

@@ -115,14 +115,10 @@ int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
  */
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 {
-	int ret;
-
 	lockdep_assert_held(&queue->lock);
 	if (flags & KWQ_REMOVE_DEAD && !kwq_item_is_dead(item))
 		return -ENOENT;
-	ret = kwq_core_remove(&queue->core, item);
-	smp_mb(); /* as in kwq_unlock_got() */
-	return ret;
+	return kwq_core_remove(&queue->core, item);
 }
 
 /**
@@ -355,7 +351,7 @@ int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	ret = kwq_remove_locked(queue, item, 0);
-	kwq_unlock(queue, flags);
+	kwq_unlock_got(queue, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_remove);

@@ -52,7 +52,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->key_of = NULL;
 	queue->workers = NULL;
 	queue->kcov_handle = kcov_common_handle();
-	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_queue_clockid(queue),
+	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_timer_clockid(queue),
 		      HRTIMER_MODE_ABS_SOFT);
 	init_waitqueue_head(&queue->getters);
 	init_waitqueue_head(&queue->drainers);

@@ -46,7 +46,7 @@ static inline ktime_t kwq_later(ktime_t now, u64 delay)
 }
 
 /* clock.c */
-clockid_t kwq_queue_clockid(const struct kwq_queue *queue);
+clockid_t kwq_timer_clockid(const struct kwq_queue *queue);
 ktime_t kwq_now_locked(const struct kwq_queue *queue);
 bool kwq_is_past(const struct kwq_queue *queue, ktime_t deadline);
 void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline);

@@ -24,7 +24,7 @@ static u64 shut_down_locked(struct kwq_queue *queue, bool drain)
  * kwq_begin_shut_down() - refuse adds, wake everyone, and end every drain's wait (Q8)
  * @queue: the queue
  *
- * The caller has to drop the waiting items afterwards.
+ * The caller has to drop the waiting times and the dead items afterwards.
  *
  * Context: process; may sleep.
  */
@@ -41,7 +41,7 @@ void kwq_begin_shut_down(struct kwq_queue *queue)
  * kwq_begin_drain() - refuse adds and wake everyone (Q9)
  * @queue: the queue
  *
- * The caller has to drop the waiting items afterwards.
+ * The caller has to drop the waiting times and the dead items afterwards.
  *
  * Context: process; may sleep.
  * Return: the number of shut downs without a drain, for kwq_wait_drained().
@@ -101,7 +101,7 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 }
 
 /**
- * kwq_drop_locked() - drop a bounded number of waiting or dead items (Q8)
+ * kwq_drop_locked() - drop a bounded number of waiting times or dead items (Q8)
  * @queue: a queue that is shut down; @queue->lock held
  * @dropped: called for each item; may be NULL
  *
@@ -138,7 +138,7 @@ VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(kwq_drop);
 
 /**
- * kwq_drop_all() - drop all waiting and dead items (Q8)
+ * kwq_drop_all() - drop all waiting times and dead items (Q8)
  * @queue: a queue that is shut down
  *
  * Context: process; may sleep.
@@ -150,13 +150,13 @@ void kwq_drop_all(struct kwq_queue *queue)
 }
 
 /**
- * kwq_shut_down() - refuse adds, drop waiting items, wake everyone
+ * kwq_shut_down() - refuse adds, drop waiting times and dead items, wake everyone
  * @queue: the queue
  *
  * Get continues to hand out ready items, and items that become ready at a done. Every
  * drain's wait ends.
  *
- * Context: any. Takes time in proportion to the number of waiting items.
+ * Context: any. Takes time in proportion to the number of waiting and dead items.
  */
 void kwq_shut_down(struct kwq_queue *queue)
 {

@@ -75,7 +75,7 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		  __entry->result)
 );
 
-/* An add that had an effect: it made the item dirty or gave it a time. */
+/* An add that made the item dirty, or began its wait. */
 DEFINE_EVENT_CONDITION(kwq_item_event, kwq_add,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,
 		 int result),
@@ -101,9 +101,9 @@ DEFINE_EVENT(kwq_item_event, kwq_done,
 	TP_ARGS(queue, item, result));
 
 /*
- * A rate-limited add. The result is KWQ_DEAD if there were too many. If the item now waits,
- * there is a kwq_add event, too. An item that lost its holder too often has the result
- * KWQ_DEAD as well.
+ * A rate-limited add, with its result. If the item now waits, there is a kwq_add event, too.
+ * The result is KWQ_DEAD if the item was rate-limited too often. An item that was lost too
+ * often or given up has an event with KWQ_DEAD as well.
  */
 TRACE_EVENT(kwq_requeue,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,

@@ -2,9 +2,9 @@
 /*
  * The end of each hold of the lock: wakes the waiters, tells the pollers and arms the timer.
  *
- * Every operation has the same steps: take the lock, make one or more transitions, and call
- * kwq_unlock(). Only the unlock reads from the core whom to wake and when the timer has to
- * fire, so no operation can forget it.
+ * Every operation that changes a queue has the same steps: take the lock, make one or more
+ * transitions, and call kwq_unlock(). Only the unlock reads from the core whom to wake and
+ * when the timer has to fire, so no operation can forget it.
  *
  * Waiters are of three kinds. A getter is a task that sleeps in a get. A drainer is a task
  * that sleeps until the queue is drained, or until the processing of a cancelled item ends.
@@ -391,7 +391,7 @@ noinline void kwq_wake_rest(struct kwq_queue *queue)
 }
 
 /**
- * kwq_unlock_got() - kwq_unlock() after a get or a remove
+ * kwq_unlock_got() - kwq_unlock() after a get, a remove or a cancel
  * @queue: the queue; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
@@ -410,6 +410,8 @@ void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 /**
  * kwq_pass_on_locked() - let a woken getter pass its wake-up to another one
  * @queue: the queue; @queue->lock held
+ *
+ * The next unlock takes one more item for newly ready, and wakes a waiter for it.
  */
 void kwq_pass_on_locked(struct kwq_queue *queue)
 {
@@ -421,8 +423,9 @@ void kwq_pass_on_locked(struct kwq_queue *queue)
  * kwq_wake_again_locked() - wake a waiter for every ready item once more
  * @queue: the queue; @queue->lock held
  *
- * For wake-ups that may have been lost with a poller. It is not known which ones. Pollers
- * and getters that are awake already are not disturbed.
+ * For wake-ups that may have been lost with a poller. It is not known which ones, so the next
+ * unlock takes all ready items for newly ready. Pollers and getters that are awake already are
+ * not disturbed.
  */
 void kwq_wake_again_locked(struct kwq_queue *queue)
 {

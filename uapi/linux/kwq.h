@@ -15,10 +15,11 @@
  *
  * Conventions:
  *
- * - Every structure begins with its own size, as the caller was compiled. The kernel
- *   accepts any size from the first published one up to a page. It takes missing members as
- *   zero. Bytes beyond the members that it knows must be zero, else it returns E2BIG. A
- *   request keeps its number when its structure grows.
+ * - The argument of a request, if it has one, is a structure that begins with its own size,
+ *   as the caller was compiled. The size of an array's entries or limiters stands beside the
+ *   address of the array. The kernel accepts any size from the first published one up to a
+ *   page. It takes missing members as zero. Bytes beyond the members that it knows must be
+ *   zero, else it returns E2BIG. A request keeps its number when its structure grows.
  * - Unknown flags and non-zero padding are EINVAL. An argument that the request ignores
  *   must be zero, too.
  * - No member is a long, an enum or a pointer, so 32-bit programs work on a 64-bit kernel
@@ -30,6 +31,9 @@
  * - A wait survives stop and continue, and signals whose handler restarts system calls. It
  *   keeps its original deadline. The kernel saves the state of the wait in the structure.
  * - Each result in a batch is zero or positive, or a negative errno value.
+ * - A request with a structure may return EFAULT and EINVAL. All of these but INFO and STAT
+ *   may return E2BIG. An unknown request number is ENOTTY. A request's list of errors omits
+ *   these four, unless it has more to say about them.
  */
 #ifndef _UAPI_LINUX_KWQ_H
 #define _UAPI_LINUX_KWQ_H
@@ -52,13 +56,14 @@
 
 /*
  * Features, in &struct kwq_info.features. Every version has the requests and flags that no
- * bit covers.
+ * bit covers. LIMITERS also covers FORGET, REQUEUES, KWQ_DONE_FORGET and
+ * &kwq_create_args.config.
  */
 #define KWQ_FEATURE_DELAYS	(1ULL << 0)	/* KWQ_ADD_AFTER, KWQ_ADD_AT */
 #define KWQ_FEATURE_PRIORITIES	(1ULL << 1)	/* KWQ_ADD_PRIORITY */
 #define KWQ_FEATURE_NAMES	(1ULL << 2)	/* named queues, UNLINK, LIST */
-#define KWQ_FEATURE_LIMITERS	(1ULL << 3)	/* KWQ_ADD_RATE_LIMITED, CONFIGURE, FORGET ... */
-#define KWQ_FEATURE_DEAD	(1ULL << 4)	/* dead items: DEAD, KWQ_ADD_KICK ... */
+#define KWQ_FEATURE_LIMITERS	(1ULL << 3)	/* KWQ_ADD_RATE_LIMITED, CONFIGURE, CONFIG */
+#define KWQ_FEATURE_DEAD	(1ULL << 4)	/* LIST_DEAD, KWQ_ADD_KICK, KWQ_REMOVE_DEAD */
 #define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat: @now and all after it */
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 #define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create_args.lease, EXTEND */
@@ -233,7 +238,7 @@ struct kwq_limiter {
  * @limiters. On return, @nr is the number of limiters of the queue. Limiters that fit are
  * filled in.
  *
- * Errors: EFAULT, ENOMEM, and
+ * Errors: ENOMEM, and
  *
  * - EBADF: CONFIGURE without the manage right
  * - EINVAL: also a rate or burst of 0, a base above max, a time beyond 2^63 - 1, an unknown
@@ -257,6 +262,7 @@ struct kwq_config {
 /*
  * Rights of a descriptor. They never widen: not by dup(2), fork(2) or SCM_RIGHTS, and not
  * by KWQ_IOC_OPEN on the descriptor. The r, w and x bits of a queue's mode stand for them.
+ * OPEN, CONFIG, LEN, STAT and SHUTTING_DOWN need no right.
  */
 #define KWQ_RIGHT_READ		(1U << 2)	/* get, done, extend, forget, requeues, list dead */
 #define KWQ_RIGHT_WRITE		(1U << 1)	/* add */
@@ -289,7 +295,7 @@ struct kwq_config {
  *		lease.
  *
  * Return: a new descriptor of the queue.
- * Errors: EEXIST, EINVAL, EMFILE, ENFILE, ENOMEM, and
+ * Errors: EEXIST, EMFILE, ENFILE, ENOMEM, and
  *
  * - EACCES: KWQ_CREATE_OR_OPEN, and the mode forbids it
  * - EDQUOT: the user has too many queues, or too much memory in them; see &struct kwq_info
@@ -329,7 +335,7 @@ struct kwq_create_args {
  * CAP_DAC_READ_SEARCH the right to read.
  *
  * Return: a new descriptor of the queue.
- * Errors: EACCES, EINVAL, EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM.
+ * Errors: EACCES, EMFILE, ENAMETOOLONG, ENFILE, ENOENT, ENOMEM.
  */
 struct kwq_open_args {
 	__u32 size;
@@ -347,7 +353,7 @@ struct kwq_open_args {
  *
  * The caller must own the queue or have CAP_FOWNER.
  *
- * Errors: EINVAL, ENAMETOOLONG, ENOENT, EPERM.
+ * Errors: ENAMETOOLONG, ENOENT, EPERM.
  */
 struct kwq_unlink_args {
 	__u32 size;
@@ -382,7 +388,7 @@ struct kwq_list_entry {
  *		the last name of a call to the next one.
  *
  * Return: how many entries were filled in; 0 at the end of the list.
- * Errors: EFAULT, EINVAL, ENAMETOOLONG, ENOMEM.
+ * Errors: ENAMETOOLONG, ENOMEM.
  */
 struct kwq_list_args {
 	__u32 size;
@@ -401,7 +407,7 @@ struct kwq_list_args {
  *		separator. Zero if @keys_len is 0.
  * @results:	address of an array of __s32, one for each entry. Zero where the entries are
  *		filled in.
- * @keys_len:	number of bytes at @keys; for GET the room there.
+ * @keys_len:	number of bytes at @keys; for GET and LIST_DEAD the room there.
  * @nr:		number of entries, up to KWQ_BATCH_MAX. With 0 the batch is absent and all
  *		its other members must be zero.
  * @entry_size:	size of one entry, as the caller was compiled. Entries grow as structures
@@ -435,7 +441,7 @@ struct kwq_batch {
  * Return: how many entries were taken, from the first on. Each of them has its result. The
  * number is less than @nr if a later entry could not be read or its result could not be
  * written.
- * Errors, with nothing changed: E2BIG, EINVAL, ENOMEM, and
+ * Errors, with nothing changed: ENOMEM, and
  *
  * - EBADF: the descriptor lacks the right
  * - EFAULT: the first entries could not be read, or their results not be written
@@ -616,7 +622,7 @@ struct kwq_dead_entry {
  *		packed at @batch.keys. The list ends at the first key that does not fit.
  *
  * Return: how many entries were filled in; 0 at the end of the list.
- * Errors: EBADF, EFAULT, EINVAL, EMSGSIZE (the first key does not fit), ENOMEM.
+ * Errors: EBADF, EMSGSIZE (the first key does not fit), ENOMEM.
  */
 struct kwq_list_dead_args {
 	__u32 size;
@@ -721,10 +727,10 @@ struct kwq_get_args {
  * @size:	sizeof(struct kwq_shut_down_args).
  * @flags:	zero.
  *
- * Refuses all later adds, drops waiting items, and ends every drain's wait. Get continues
- * to hand out ready items, and items that become ready at a Done.
+ * Refuses all later adds, drops waiting times and dead items, and ends every drain's wait.
+ * Get continues to hand out ready items, and items that become ready at a Done.
  *
- * Errors: EBADF, EINVAL.
+ * Errors: EBADF.
  */
 struct kwq_shut_down_args {
 	__u32 size;
@@ -749,7 +755,7 @@ struct kwq_shut_down_args {
  * The call returns once nothing is ready and nothing is being processed. The queue stays
  * shut down, however the wait ends.
  *
- * Errors: EBADF, ECANCELED (a SHUT_DOWN ended the wait), EINTR, EINVAL, ETIMEDOUT.
+ * Errors: EBADF, ECANCELED (a SHUT_DOWN ended the wait), EINTR, ETIMEDOUT.
  */
 struct kwq_drain_args {
 	__u32 size;
@@ -793,7 +799,8 @@ struct kwq_histogram {
  * @max_bytes:	limit of @bytes.
  * @adds:	adds that made an item dirty since the queue was created. Delayed adds count
  *		when their time comes.
- * @coalesced:	adds of items that were dirty or waiting already.
+ * @coalesced:	immediate adds of dirty items, delayed adds of waiting items, times that came
+ *		while the item was dirty, and deaths that a dirty or waiting item escaped.
  * @gets:	hand-outs.
  * @dones:	hand-outs that were finished.
  * @abandoned:	hand-outs that ended by a close of the handle or the end of the lease.

@@ -92,7 +92,7 @@ struct kwq_round {
  *
  * Its members are private. The letters say what protects a member:
  *
- * I: set by kwq_queue_init() and constant from then on.
+ * I: set before the queue is used, then constant.
  * L: @lock.
  * W: the wait list's own lock, taken under @lock.
  *
@@ -104,7 +104,7 @@ struct kwq_queue {
 	spinlock_t lock;
 	struct kwq_core core;		/* L */
 	struct kwq_holder holder;	/* L: of items handed out by kwq_get() */
-	u64 woken;			/* L: @core.readied when waiters were last woken */
+	u64 woken;			/* L: how many of @core.readied need no wake-up any more */
 	u64 shut_downs;			/* L: number of shut downs without drain */
 	enum kwq_phase phase;		/* L: the phase that all waiters were last woken for */
 	u64 cancelled_runs;		/* L: @core.cancelled_runs when drainers were last woken */

@@ -14,18 +14,22 @@
  * and linked into the band of its priority. While processing it is linked into the core's
  * @processing list. Waiting for a time is independent of both:
  *
- *              add                      get
- *     idle ------------->    ready   ---------->  processing
- *      ^   <-------------            <----------      |  ^ |
- *      |       remove         ^  unget, abandon   add |  | | done
- *      |                      |                       v  | |
- *      |                      |     done         processing|
- *      |                      `------------------ and dirty|
- *      `---------------------------------------------------'
+ *              add                        get
+ *     idle ------------>   ready   --------------->   processing
+ *      ^   <------------           <---------------    |   |  ^
+ *      |      remove         ^      unget, abandon     |   |  |
+ *      |                     |                         |  add |
+ *      |                     |                         |   | remove
+ *      |                     |                         |   v  |
+ *      |                     |  done, unget, abandon   |  processing
+ *      |                     `---------------------------  and dirty
+ *      |                                               |
+ *      |                    done                       |
+ *      `-----------------------------------------------'
  *
- * An item that was rate-limited or lost too often is dead. It is outside this picture until
- * an add revives it. A processing item becomes dead only at its done. A cancelled item
- * becomes idle when its processing ends, and stays idle.
+ * An item that was rate-limited too often, lost too often or given up is dead. It is
+ * outside this picture until an add revives it. A processing item becomes dead only at its
+ * done. A cancelled item becomes idle when its processing ends, and stays idle.
  */
 #ifndef _LINUX_KWQ_CORE_H
 #define _LINUX_KWQ_CORE_H
@@ -113,11 +117,12 @@ enum kwq_phase {
  * @nr_dead:	items in @dead.
  * @readied:	how often an item was made ready.
  * @adds:	adds that made an item dirty.
- * @coalesced:	adds of items that were dirty already, or waiting already.
+ * @coalesced:	immediate adds of dirty items, delayed adds of waiting items, times that came
+ *		while the item was dirty, and deaths that a dirty or waiting item escaped.
  * @gets:	hand-outs, minus the undone ones.
  * @dones:	finished hand-outs.
  * @abandoned:	hand-outs that lost their holder.
- * @removed:	items taken out by remove.
+ * @removed:	items taken out by a remove or a cancel.
  * @dropped:	waiting times and dead items that a shut down dropped.
  * @retries:	delayed adds, even by 0.
  * @rate_limited: adds for which the limiters were asked.
@@ -239,7 +244,7 @@ static inline bool kwq_item_is_idle(const struct kwq_item *item)
 }
 
 /**
- * kwq_item_is_dead() - was the item rate-limited, or lost, too often (L11, L12)
+ * kwq_item_is_dead() - is the item dead (L11, L12)
  * @item: the item
  *
  * Return: true if it is dead; false if it becomes dead only at its done.
