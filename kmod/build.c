@@ -24,7 +24,7 @@
 #include "queue/cancel.c"
 #include "queue/handler.c"
 #include "queue/queue.c"
-#include "queue/until.c"
+#include "queue/backoff_until.c"
 #include "keyed/table.c"
 #include "keyed/quota.c"
 #include "keyed/handout.c"

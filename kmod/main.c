@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module: sets up its parts at load, and ends them in reverse order.
+ */
 #include <linux/module.h>
 #include "device/chardev.h"
 #include "keyed/keyed.h"

@@ -364,6 +364,20 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_configure);
 
 /**
+ * kwq_rate_limiter_take_table() - take the table of pauses away
+ * @limiter: the limiters; configure them before they are used again
+ *
+ * Return: the table, for the caller to free; NULL if there is none.
+ */
+u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter)
+{
+	u64 *table = limiter->growths.table;
+
+	limiter->growths.table = NULL;
+	return table;
+}
+
+/**
  * kwq_rate_limiter_init() - set up the default limiters
  * @limiter: the limiters
  */

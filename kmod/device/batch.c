@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include "batch.h"
+#include "sizes.h"
 #include "words.h"
 
 /*
@@ -256,7 +257,7 @@ int kwq_batch_check_get(const struct kwq_batch *batch)
 {
 	if (batch->results)
 		return -EINVAL;
-	return check_shape(batch, 24);
+	return check_shape(batch, KWQ_GOT_FIRST);
 }
 
 /**
@@ -269,7 +270,7 @@ int kwq_batch_check_list_dead(const struct kwq_batch *batch)
 {
 	if (batch->results)
 		return -EINVAL;
-	return check_shape(batch, 32);
+	return check_shape(batch, KWQ_DEAD_ENTRY_FIRST);
 }
 
 static int copy_entries_in(const struct kwq_batch_kind *kind,

@@ -21,54 +21,10 @@
 #include "chardev.h"
 #include "keyed/keyed.h"
 #include "keyed/timens.h"
+#include "sizes.h"
 #include "words.h"
 
-/*
- * Sizes of the structures as first published. Structures may grow at their end; these
- * numbers stay.
- */
-#define KWQ_INFO_FIRST		96
-#define KWQ_CREATE_FIRST	312
-#define KWQ_OPEN_FIRST		272
-#define KWQ_UNLINK_FIRST	264
-#define KWQ_LIST_FIRST		280
-#define KWQ_LIST_ENTRY_FIRST	272
-#define KWQ_OP_FIRST		48
-#define KWQ_GET_FIRST		152
-#define KWQ_SHUT_DOWN_FIRST	8
-#define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		808
-#define KWQ_CONFIG_FIRST	48
-#define KWQ_LIMITER_FIRST	40
-#define KWQ_LIST_DEAD_FIRST	56
-#define KWQ_ADVANCE_FIRST	16
-
-static_assert(sizeof(struct kwq_info) == 96);
-static_assert(sizeof(struct kwq_create_args) == 312);
-static_assert(sizeof(struct kwq_open_args) == 272);
-static_assert(sizeof(struct kwq_unlink_args) == 264);
-static_assert(sizeof(struct kwq_list_args) == 280);
-static_assert(sizeof(struct kwq_list_entry) == 272);
-static_assert(sizeof(struct kwq_batch) == 40);
-static_assert(sizeof(struct kwq_batch_args) == 48);
-static_assert(sizeof(struct kwq_add_entry) == 24);
-static_assert(sizeof(struct kwq_done_entry) == 16);
-static_assert(sizeof(struct kwq_extend_entry) == 16);
-static_assert(sizeof(struct kwq_remove_entry) == 8);
-static_assert(sizeof(struct kwq_got) == 24);
-static_assert(sizeof(struct kwq_get_args) == 152);
 static_assert(sizeof(struct kwq_get_args) <= KWQ_WORDS_MAX);
-static_assert(sizeof(struct kwq_shut_down_args) == 8);
-static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 808);
-static_assert(sizeof(struct kwq_histogram) == 104);
-static_assert(sizeof(struct kwq_config) == 48);
-static_assert(sizeof(struct kwq_limiter) == 40);
-static_assert(sizeof(struct kwq_backoff) == 32);
-static_assert(sizeof(struct kwq_key_entry) == 8);
-static_assert(sizeof(struct kwq_dead_entry) == 32);
-static_assert(sizeof(struct kwq_list_dead_args) == 56);
-static_assert(sizeof(struct kwq_advance_args) == 16);
 
 static unsigned long max_items = 16 << 20;
 module_param(max_items, ulong, 0444);
@@ -530,7 +486,7 @@ static long queue_op(struct file *file, void __user *uarg, u32 right,
 
 	if (!may(file, right))
 		return -EBADF;
-	err = copy_in(&arg, sizeof(arg), KWQ_OP_FIRST, uarg);
+	err = copy_in(&arg, sizeof(arg), KWQ_BATCH_ARGS_FIRST, uarg);
 	if (err)
 		return err;
 	if (arg.flags || !arg.batch.nr)

@@ -4,6 +4,7 @@
 #include <linux/stddef.h>
 #include "batch.h"
 #include "keyed/timens.h"
+#include "sizes.h"
 
 static int take_add(struct kwq_handle *handle, const void *data,
 		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
@@ -24,7 +25,7 @@ static int take_add(struct kwq_handle *handle, const void *data,
 
 const struct kwq_batch_kind kwq_batch_add = {
 	.size = sizeof(struct kwq_add_entry),
-	.first_size = 24,
+	.first_size = KWQ_ADD_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_add_entry, key_len),
 	.makes_items = true,
 	.take = take_add,
@@ -58,7 +59,7 @@ static int take_done(struct kwq_handle *handle, const void *data,
 
 const struct kwq_batch_kind kwq_batch_done = {
 	.size = sizeof(struct kwq_done_entry),
-	.first_size = 16,
+	.first_size = KWQ_DONE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_done_entry, key_len),
 	.take = take_done,
 };
@@ -79,7 +80,7 @@ static int take_extend(struct kwq_handle *handle, const void *data,
 
 const struct kwq_batch_kind kwq_batch_extend = {
 	.size = sizeof(struct kwq_extend_entry),
-	.first_size = 16,
+	.first_size = KWQ_EXTEND_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
 	.take = take_extend,
 };
@@ -97,7 +98,7 @@ static int take_remove(struct kwq_handle *handle, const void *data,
 
 const struct kwq_batch_kind kwq_batch_remove = {
 	.size = sizeof(struct kwq_remove_entry),
-	.first_size = 8,
+	.first_size = KWQ_REMOVE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_remove_entry, key_len),
 	.take = take_remove,
 };
@@ -115,7 +116,7 @@ static int take_forget(struct kwq_handle *handle, const void *data,
 
 const struct kwq_batch_kind kwq_batch_forget = {
 	.size = sizeof(struct kwq_key_entry),
-	.first_size = 8,
+	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
 	.take = take_forget,
 };
@@ -133,7 +134,7 @@ static int take_requeues(struct kwq_handle *handle, const void *data,
 
 const struct kwq_batch_kind kwq_batch_requeues = {
 	.size = sizeof(struct kwq_key_entry),
-	.first_size = 8,
+	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
 	.take = take_requeues,
 };

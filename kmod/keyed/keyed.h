@@ -2,15 +2,7 @@
 /*
  * Keyed queues: keys are bytes. Programs use them through the device; drivers do not.
  *
- * keyed.c	keys: add, remove, forget; the life of a queue
- * items.c	items: allocated, counted, freed
- * table.c	hash table from keys to items
- * dead.c	list of dead items
- * handle.c	handles: who holds an item; tickets
- * handout.c	which handle holds an item, under which ticket, and until when
- * stat.c	state and counters of a queue
- * names.c	named queues and the right to open them
- * quota.c	queues and bytes of each user
+ * docs/source-tree.md says what each file of this folder does.
  */
 #ifndef KWQ_KEYED_H
 #define KWQ_KEYED_H

@@ -90,8 +90,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
 	hrtimer_cancel(&queue->timer);
-	kfree(queue->core.limiter.growths.table);
-	queue->core.limiter.growths.table = NULL;
+	kfree(kwq_rate_limiter_take_table(&queue->core.limiter));
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
@@ -160,7 +159,7 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 	if (err)
 		return err;
 	spin_lock_irqsave(&queue->lock, flags);
-	table = queue->core.limiter.growths.table;
+	table = kwq_rate_limiter_take_table(&queue->core.limiter);
 	kwq_rate_limiter_configure(&queue->core.limiter, config, &growths,
 				   kwq_now_locked(queue));
 	kwq_unlock(queue, flags);

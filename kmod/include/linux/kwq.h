@@ -244,4 +244,7 @@ static inline int kwq_add_rate_limited(struct kwq_queue *queue,
 	});
 }
 
+void kwq_backoff_until(bool (*fn)(void *arg), void *arg,
+		       struct kwq_backoff_manager *manager, bool sliding);
+
 #endif /* _LINUX_KWQ_H */

@@ -4,7 +4,7 @@
  * queues use it. libkwq compiles the same code; there <kwq.h> replaces this header.
  *
  * This code takes no lock, reads no clock and makes no random number. Its callers pass in
- * the time and a random number. Only kwq_backoff_until() reads both.
+ * the time and a random number, as kwq_backoff_until() of <linux/kwq.h> does.
  */
 #ifndef _LINUX_KWQ_BACKOFF_H
 #define _LINUX_KWQ_BACKOFF_H
@@ -41,8 +41,5 @@ void kwq_backoff_manager_init(struct kwq_backoff_manager *manager,
 			      __u64 now);
 __u64 kwq_backoff_manager_step(struct kwq_backoff_manager *manager, __u64 now,
 			       __u32 random);
-
-void kwq_backoff_until(bool (*fn)(void *arg), void *arg,
-		       struct kwq_backoff_manager *manager, bool sliding);
 
 #endif /* _LINUX_KWQ_BACKOFF_H */

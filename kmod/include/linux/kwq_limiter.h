@@ -126,6 +126,7 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 				const struct kwq_limiter_config *config,
 				const struct kwq_growths *growths,
 				ktime_t now);
+u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter);
 u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 			  ktime_t now, u32 random);
 

@@ -6,7 +6,7 @@
 #include <kunit/test.h>
 #include <linux/completion.h>
 #include <linux/kthread.h>
-#include <linux/kwq_backoff.h>
+#include <linux/kwq.h>
 #include <linux/ktime.h>
 #include <linux/limits.h>
 #include <linux/prandom.h>

@@ -3,7 +3,7 @@
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
-#include <linux/kwq_backoff.h>
+#include <linux/kwq.h>
 #include <linux/ktime.h>
 #include <linux/random.h>
 #include <linux/sched.h>
