@@ -29,6 +29,7 @@
 #include "keyed/quota.c"
 #include "keyed/handout.c"
 #include "keyed/keyed.c"
+#include "keyed/life.c"
 #include "keyed/dead.c"
 #include "keyed/stat.c"
 #include "keyed/names.c"

@@ -93,10 +93,10 @@ static inline struct list_head *band_of(struct kwq_core *core,
 	return &core->bands[item->lane][level_of(item->priority)];
 }
 
-/* Bookkeeping for an item that was just linked into its band. */
-static inline void entered_band(struct kwq_core *core, struct kwq_item *item)
+/* Bookkeeping for an item that was just linked into a band. */
+static inline void entered_band(struct kwq_core *core, enum kwq_lane lane, int level)
 {
-	core->occupied[item->lane] |= BIT_ULL(level_of(item->priority));
+	core->occupied[lane] |= BIT_ULL(level);
 	core->nr_ready++;
 }
 
@@ -117,8 +117,7 @@ static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
 	item->lane = lane;
 	item->priority = priority;
 	list_add_tail(&item->link, &core->bands[lane][level_of(priority)]);
-	core->occupied[lane] |= BIT_ULL(level_of(priority));
-	core->nr_ready++;
+	entered_band(core, lane, level_of(priority));
 	core->readied++;
 }
 
@@ -135,11 +134,17 @@ static void raise_priority(struct kwq_core *core, struct kwq_item *item,
 		leave_band(core, item);
 		item->priority = priority;
 		list_add_tail(&item->link, band_of(core, item));
-		entered_band(core, item);
+		entered_band(core, item->lane, level_of(item->priority));
 	}
 }
 
-/* The priority of an add that names none. */
+/*
+ * The priority of an add that names none (Q12). An idle item gets 0. A waiting item gets the
+ * priority of the delayed add, if that named one. All other items keep their own priority.
+ *
+ * make_dirty() asks before it revives a dead item, which would make the item idle. An item
+ * whose time comes has left its wait: make_dirty_as_awaited() does the same for it.
+ */
 static int priority_kept(const struct kwq_item *item)
 {
 	if (!item->state)
@@ -182,8 +187,8 @@ static void drop_dead(struct kwq_core *core, struct kwq_item *item)
 	note_drop(core, item);
 }
 
-/* A dead item's last run has ended. After a shut down it is dropped instead of kept. */
-static void lay_down(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+/* The last run of a dead item has ended. After a shut down the item is dropped instead of kept. */
+static void bury_or_drop(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	if (core->shut_down)
 		drop_dead(core, item);
@@ -254,7 +259,7 @@ static void start_waiting(struct kwq_core *core, struct kwq_item *item,
 	core->nr_waiting++;
 }
 
-static void waits_no_more(struct kwq_core *core, struct kwq_item *item)
+static void note_wait_ended(struct kwq_core *core, struct kwq_item *item)
 {
 	set_state(item, item->state & ~KWQ_ITEM_WAITING);
 	core->nr_waiting--;
@@ -264,7 +269,7 @@ static void waits_no_more(struct kwq_core *core, struct kwq_item *item)
 static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
 {
 	kwq_waiting_del(&core->waiting, &item->wait);
-	waits_no_more(core, item);
+	note_wait_ended(core, item);
 }
 
 static struct kwq_item *item_of_wait(struct kwq_wait *wait)
@@ -363,6 +368,7 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 	bool waited = item->state & KWQ_ITEM_WAITING;
 
 	core->retries++;
+	/* A wait begins with priority 0 if the item was idle. It ends with wait_priority. */
 	if (kwq_item_is_idle(item))
 		item->priority = 0;
 	if (unlikely(item->state & KWQ_ITEM_DEAD))
@@ -458,8 +464,8 @@ u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_forget);
 
-/* L11: the item is dead, now or at its done. */
-static int die(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+/* L11: the item is dead, now or at its done, unless it is dirty or waiting. */
+static int die_unless_needed(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	/* It was added, or given a time, before this failure: it gets that run. */
 	if (item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) {
@@ -505,7 +511,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 
 	forget_if_untouched(core, item, now);
 	if (config->dead_after && item->requeues >= config->dead_after)
-		return die(core, item, now);
+		return die_unless_needed(core, item, now);
 	delay = kwq_rate_limiter_when(&core->limiter, item->requeues, now, random);
 	if (item->requeues < U32_MAX)
 		item->requeues++;
@@ -529,7 +535,7 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		return -ESHUTDOWN;
 	if (item->state & KWQ_ITEM_DEAD)
 		return KWQ_DEAD;
-	return die(core, item, now);
+	return die_unless_needed(core, item, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
 
@@ -565,6 +571,7 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now)
 {
 	leave_band(core, item);
+	/* A ready item is dirty and not processing. Both change, and no other bit does. */
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
 	item->holder = holder;
 	item->since = now;
@@ -668,7 +675,7 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 	}
 	item->since = now;
 	if (kwq_item_is_dead(item))
-		lay_down(core, item, now);
+		bury_or_drop(core, item, now);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_done);
@@ -708,7 +715,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 		list_add_tail(&item->link, band_of(core, item));
 	else
 		list_add(&item->link, band_of(core, item));
-	entered_band(core, item);
+	entered_band(core, item->lane, level_of(item->priority));
 	core->readied++;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_core_unget);
@@ -754,7 +761,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		if (!(item->state & KWQ_ITEM_DEAD))
 			core->died++;
 		set_state(item, KWQ_ITEM_DEAD);
-		lay_down(core, item, now);
+		bury_or_drop(core, item, now);
 		return KWQ_DEAD;
 	}
 	if (!(item->state & KWQ_ITEM_DIRTY))
@@ -868,7 +875,7 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 	if (!wait)
 		return NULL;
 	item = item_of_wait(wait);
-	waits_no_more(core, item);
+	note_wait_ended(core, item);
 	observe(&core->lateness, now - wait->expires);
 	make_dirty_as_awaited(core, item, now);
 	return item;
@@ -919,7 +926,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 
 	if (wait) {
 		item = item_of_wait(wait);
-		waits_no_more(core, item);
+		note_wait_ended(core, item);
 		note_drop(core, item);
 		return item;
 	}

@@ -23,7 +23,7 @@
  */
 #define CHUNK_ENTRIES	32
 /* With that many entries, results and hashes, the buffer fits into an allocation of 16 KiB. */
-#define CHUNK_KEYS	SZ_8K
+#define CHUNK_KEY_BYTES	SZ_8K
 
 /*
  * The kernel's buffer for a part of a batch. @hashes has the hashes of the keys, if the
@@ -35,7 +35,7 @@ struct chunk {
 	u32 *hashes;
 	u8 *keys;
 	u32 max_entries;
-	u32 max_keys;
+	u32 max_key_bytes;
 };
 
 static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
@@ -45,11 +45,11 @@ static int chunk_init(struct chunk *chunk, const struct kwq_batch *batch,
 	void *mem;
 
 	chunk->max_entries = min_t(u32, batch->nr, CHUNK_ENTRIES);
-	chunk->max_keys = min_t(u32, batch->keys_len, CHUNK_KEYS);
+	chunk->max_key_bytes = min_t(u32, batch->keys_len, CHUNK_KEY_BYTES);
 	entries = chunk->max_entries * entry_size;
 	results = chunk->max_entries * sizeof(s32);
-	hashes = chunk->max_keys ? chunk->max_entries * sizeof(u32) : 0;
-	size = entries + results + hashes + chunk->max_keys;
+	hashes = chunk->max_key_bytes ? chunk->max_entries * sizeof(u32) : 0;
+	size = entries + results + hashes + chunk->max_key_bytes;
 	mem = kmalloc(size, GFP_KERNEL_ACCOUNT);
 	if (!mem)
 		return -ENOMEM;
@@ -66,8 +66,8 @@ static void chunk_free(struct chunk *chunk)
 }
 
 /*
- * A batch of one entry with a short key or none needs no chunk, which would dominate its
- * cost.
+ * A batch of one entry with a short key or none needs no allocation, which would dominate
+ * its cost.
  */
 #define ONE_KEY		64
 
@@ -110,7 +110,7 @@ static void chunk_init_single(struct chunk *chunk, struct single *single,
 	chunk->hashes = &single->hash;
 	chunk->keys = (u8 *)single->key;
 	chunk->max_entries = 1;
-	chunk->max_keys = batch->keys_len;
+	chunk->max_key_bytes = batch->keys_len;
 }
 
 static const void *entry_at(const struct kwq_batch_kind *kind,
@@ -137,8 +137,8 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
  * Carries out entries from @i on. It stops at one that lacks memory for a new item. Returns
  * the number of the first entry that is not carried out.
  */
-static __always_inline u32 take_some(struct kwq_handle *handle,
-				     const struct kwq_batch_kind *kind,
+static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
+					      const struct kwq_batch_kind *kind,
 				     struct chunk *chunk, u32 i, u32 nr,
 				     struct kwq_key *key, struct kwq_stock *stock)
 {
@@ -150,7 +150,7 @@ static __always_inline u32 take_some(struct kwq_handle *handle,
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	now = kwq_now_locked(&keyed->queue);
 	while (i < nr) {
-		ret = kind->take(handle, entry_at(kind, chunk, i), key, now, stock);
+		ret = kind->execute(handle, entry_at(kind, chunk, i), key, now, stock);
 		if (kind->makes_items && ret == -EAGAIN)
 			break;
 		chunk->results[i] = ret;
@@ -166,8 +166,8 @@ static __always_inline u32 take_some(struct kwq_handle *handle,
  * lock is it known how many keys are new. So the stock is filled by a guess, and the rest
  * is freed.
  */
-static __always_inline void take_all(struct kwq_handle *handle,
-				     const struct kwq_batch_kind *kind,
+static __always_inline void execute_entries(struct kwq_handle *handle,
+					    const struct kwq_batch_kind *kind,
 				     struct chunk *chunk, u32 nr)
 {
 	struct kwq_key key = { .bytes = chunk->keys };
@@ -179,7 +179,7 @@ static __always_inline void take_all(struct kwq_handle *handle,
 	/* data_race(): only a guess */
 	if (kind->makes_items && data_race(keyed->expects_new))
 		kwq_stock_fill(&stock, keyed, &key, nr);
-	while ((i = take_some(handle, kind, chunk, i, nr, &key, &stock)) < nr) {
+	while ((i = execute_under_lock(handle, kind, chunk, i, nr, &key, &stock)) < nr) {
 		if (kwq_stock_fill(&stock, keyed, &key, nr - i) &&
 		    kwq_keyed_provide(keyed))
 			continue;
@@ -194,28 +194,28 @@ static __always_inline void take_all(struct kwq_handle *handle,
 	}
 }
 
-static noinline __flatten void take_adds(struct kwq_handle *handle, struct chunk *chunk,
-					 u32 nr)
+static noinline __flatten void execute_adds(struct kwq_handle *handle, struct chunk *chunk,
+					    u32 nr)
 {
-	take_all(handle, &kwq_batch_add, chunk, nr);
+	execute_entries(handle, &kwq_batch_add, chunk, nr);
 }
 
-static noinline __flatten void take_dones(struct kwq_handle *handle, struct chunk *chunk,
-					  u32 nr)
+static noinline __flatten void execute_dones(struct kwq_handle *handle, struct chunk *chunk,
+					     u32 nr)
 {
-	take_all(handle, &kwq_batch_done, chunk, nr);
+	execute_entries(handle, &kwq_batch_done, chunk, nr);
 }
 
 /* The most frequent kinds have their own specialised loops. */
-static void take_any(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-		     struct chunk *chunk, u32 nr)
+static void execute_by_kind(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+			    struct chunk *chunk, u32 nr)
 {
 	if (kind == &kwq_batch_add)
-		take_adds(handle, chunk, nr);
+		execute_adds(handle, chunk, nr);
 	else if (kind == &kwq_batch_done)
-		take_dones(handle, chunk, nr);
+		execute_dones(handle, chunk, nr);
 	else
-		take_all(handle, kind, chunk, nr);
+		execute_entries(handle, kind, chunk, nr);
 }
 
 static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_size)
@@ -330,7 +330,7 @@ static u32 plan_keys(const struct kwq_batch_kind *kind,
 	for (i = 0; i < nr; i++) {
 		len = key_len(kind, chunk, i);
 		if (check_key(batch, at->key_offset + *bytes, len) ||
-		    len > chunk->max_keys - *bytes)
+		    len > chunk->max_key_bytes - *bytes)
 			break;
 		*bytes += len;
 	}
@@ -367,8 +367,8 @@ static int put_unknown(s32 __user *to, s32 *results, u32 nr)
 }
 
 /* Takes up to @nr entries. */
-static int take_chunk(struct kwq_handle *handle,
-		      const struct kwq_batch_kind *kind, struct chunk *chunk,
+static int execute_chunk(struct kwq_handle *handle,
+			 const struct kwq_batch_kind *kind, struct chunk *chunk,
 		      const struct kwq_batch *batch, struct cursor *at, u32 nr)
 {
 	s32 __user *results = u64_to_user_ptr(batch->results) +
@@ -390,7 +390,7 @@ static int take_chunk(struct kwq_handle *handle,
 		return -EFAULT;
 
 	if (nr) {
-		take_any(handle, kind, chunk, nr);
+		execute_by_kind(handle, kind, chunk, nr);
 		at->key_offset += bytes;
 	} else {
 		len = key_len(kind, chunk, 0);
@@ -402,8 +402,8 @@ static int take_chunk(struct kwq_handle *handle,
 	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ? -EFAULT : 0;
 }
 
-static noinline int take_many(struct kwq_handle *handle,
-			      const struct kwq_batch_kind *kind,
+static noinline int execute_batch(struct kwq_handle *handle,
+				  const struct kwq_batch_kind *kind,
 			      const struct kwq_batch *batch, u32 *taken)
 {
 	struct cursor at = {};
@@ -418,8 +418,8 @@ static noinline int take_many(struct kwq_handle *handle,
 	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
 		before = at.taken;
-		err = take_chunk(handle, kind, &chunk, batch, &at,
-				 min(most, batch->nr - at.taken));
+		err = execute_chunk(handle, kind, &chunk, batch, &at,
+				    min(most, batch->nr - at.taken));
 		/*
 		 * Single entries meet the fault as well, or the last results could not be
 		 * written.
@@ -446,9 +446,9 @@ static int put_result(s32 __user *to, s32 result)
 	return kwq_words_to_user(to, &result, sizeof(result));
 }
 
-/* take_chunk() for a batch of one entry that fits. */
-static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-		    const struct kwq_batch *batch, u32 *taken)
+/* execute_chunk() for a batch of one entry that fits. */
+static int execute_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		       const struct kwq_batch *batch, u32 *taken)
 {
 	s32 __user *result = u64_to_user_ptr(batch->results);
 	struct kwq_key key;
@@ -470,7 +470,7 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 	if (put_result(result, RESULT_UNKNOWN))
 		return -EFAULT;
 	if (!single.result)
-		take_all(handle, kind, &chunk, 1);
+		execute_entries(handle, kind, &chunk, 1);
 	*taken = 1;
 	/* The entry was taken, even if its result cannot be written any more. */
 	put_result(result, single.result);
@@ -478,7 +478,7 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
 }
 
 /**
- * kwq_batch_take() - carry out the entries of a batch
+ * kwq_batch_execute() - carry out the entries of a batch
  * @handle: the handle
  * @kind: kind of its entries
  * @batch: the batch, checked
@@ -487,13 +487,13 @@ static int take_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind
  * Context: process; may sleep.
  * Return: 0 if all were taken; else the error that stopped at the next entry.
  */
-int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-		   const struct kwq_batch *batch, u32 *taken)
+int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		      const struct kwq_batch *batch, u32 *taken)
 {
 	*taken = 0;
 	if (is_one(batch, kind->size))
-		return take_one(handle, kind, batch, taken);
-	return take_many(handle, kind, batch, taken);
+		return execute_one(handle, kind, batch, taken);
+	return execute_batch(handle, kind, batch, taken);
 }
 
 /* Copies out entries that may have another size in the caller's headers. */
@@ -523,7 +523,7 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 		.got = chunk->entries,
 		.keys = chunk->keys,
 		.max_items = nr,
-		.max_keys = min_t(u64, chunk->max_keys,
+		.max_key_bytes = min_t(u64, chunk->max_key_bytes,
 				  batch->keys_len - at->key_offset),
 	};
 	int ret = kwq_handle_get(handle, &buffer, waiter);
@@ -542,25 +542,25 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 }
 
 /**
- * kwq_batch_take_paired_done() - take a done that can share a hold of the lock with a get
+ * kwq_batch_prepare_paired_done() - read a done that can share a hold of the lock with a get
  * @done: a batch of dones, checked
  * @get: the batch for items that are got after it, checked
  * @paired: out: the done, for kwq_batch_get()
  *
  * A worker that finishes one item and wants another one asks for this.
  *
- * Return: how many entries were taken: 1, or 0 if @done has to go through kwq_batch_take();
+ * Return: how many entries were taken: 1, or 0 if @done has to go through kwq_batch_execute();
  * -EFAULT.
  */
-int kwq_batch_take_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
-			       struct kwq_paired_done *paired)
+int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
+				  struct kwq_paired_done *paired)
 {
 	struct kwq_done_entry entry;
 
 	if (!is_one(done, sizeof(entry)) || done->keys_len ||
 	    !is_one_get(get))
 		return 0;
-	paired->taken = true;
+	paired->present = true;
 	paired->result = u64_to_user_ptr(done->results);
 	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
 	    put_result(paired->result, RESULT_UNKNOWN))
@@ -611,12 +611,12 @@ static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_bat
 
 	do {
 		kfree(keys);
-		buffer->max_keys = min_t(u32, roundup_pow_of_two(buffer->lacking),
-					 batch->keys_len);
-		keys = kmalloc(buffer->max_keys, GFP_KERNEL_ACCOUNT);
+		buffer->max_key_bytes = min_t(u32, roundup_pow_of_two(buffer->lacking),
+					      batch->keys_len);
+		keys = kmalloc(buffer->max_key_bytes, GFP_KERNEL_ACCOUNT);
 		/* Fetch without room for any key, so that another getter gets the wake-up. */
 		if (!keys) {
-			buffer->max_keys = 0;
+			buffer->max_key_bytes = 0;
 			buffer->longest = 0;
 		}
 		buffer->keys = keys;
@@ -639,7 +639,7 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		.got = (struct kwq_got *)single.entry,
 		.keys = (u8 *)single.key,
 		.max_items = 1,
-		.max_keys = min_t(u32, batch->keys_len, ONE_KEY),
+		.max_key_bytes = min_t(u32, batch->keys_len, ONE_KEY),
 		.longest = batch->keys_len,
 	};
 	int ret = 0;
@@ -686,7 +686,7 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
  * @handle: the handle
  * @batch: the batch, checked
  * @waiter: how long to wait for the first item; there is no wait for further ones
- * @paired: a done that kwq_batch_take_paired_done() took for this batch, carried out first; or NULL
+ * @paired: a done of kwq_batch_prepare_paired_done(), carried out first; or NULL
  *
  * Context: process; may sleep.
  * Return: how many items were got, at least one; or an error.
@@ -723,8 +723,8 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 	buffer.keys = chunk.keys;
 	while (at.taken < batch->nr) {
 		buffer.max_items = min(chunk.max_entries, batch->nr - at.taken);
-		buffer.max_keys = min_t(u64, chunk.max_keys,
-					batch->keys_len - at.key_offset);
+		buffer.max_key_bytes = min_t(u64, chunk.max_key_bytes,
+					     batch->keys_len - at.key_offset);
 		ret = kwq_keyed_list_dead(handle->keyed, after, &buffer);
 		if (ret <= 0)
 			break;

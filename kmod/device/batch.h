@@ -13,8 +13,8 @@
  * @size: size of an entry in this kernel
  * @first_size: size of an entry as first published
  * @key_len_at: offset of the length of the key in an entry
- * @makes_items: true if @take may need a stock
- * @take: carries out one entry under the queue's lock. Returns its result. -EAGAIN with
+ * @makes_items: true if @execute may need a stock
+ * @execute: carries out one entry under the queue's lock. Returns its result. -EAGAIN with
  *	nothing changed means that @stock has to be filled
  */
 struct kwq_batch_kind {
@@ -22,8 +22,8 @@ struct kwq_batch_kind {
 	u32 first_size;
 	u32 key_len_at;
 	bool makes_items;
-	int (*take)(struct kwq_handle *handle, const void *entry,
-		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock);
+	int (*execute)(struct kwq_handle *handle, const void *entry,
+		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock);
 };
 
 /* entries.c */
@@ -39,19 +39,19 @@ int kwq_check_done(const struct kwq_done_entry *entry);
 /* batch.c */
 int kwq_batch_check(const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch);
-int kwq_batch_take(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-		   const struct kwq_batch *batch, u32 *taken);
+int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+		      const struct kwq_batch *batch, u32 *taken);
 
 /**
  * struct kwq_paired_done - a done that shares a hold of the lock with the following get
- * @taken: true if there is one
+ * @present: true if there is one
  * @ticket: ticket of the item
  * @flags: KWQ_DONE_* bits
  * @err: why the item cannot be finished, or 0
  * @result: where to write its result
  */
 struct kwq_paired_done {
-	bool taken;
+	bool present;
 	u64 ticket;
 	u32 flags;
 	int err;
@@ -59,8 +59,8 @@ struct kwq_paired_done {
 };
 
 int kwq_batch_check_get(const struct kwq_batch *batch);
-int kwq_batch_take_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
-			       struct kwq_paired_done *paired);
+int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
+				  struct kwq_paired_done *paired);
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_waiter *waiter, const struct kwq_paired_done *paired);
 

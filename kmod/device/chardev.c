@@ -106,7 +106,7 @@ static int file_access(u32 rights)
 	return rights & KWQ_RIGHT_READ ? O_RDWR : O_WRONLY;
 }
 
-static bool may(const struct file *file, u32 right)
+static bool has_right(const struct file *file, u32 right)
 {
 	const struct kwq_handle *handle = file->private_data;
 
@@ -239,8 +239,8 @@ static enum kwq_clock clock_of(s32 clockid)
 	return KWQ_CLOCK_MONOTONIC;
 }
 
-static int create(const struct kwq_create_args *arg,
-		  const struct kwq_limiter_config *config)
+static int create_queue(const struct kwq_create_args *arg,
+			const struct kwq_limiter_config *config)
 {
 	const struct kwq_limits limits = {
 		.max_items = arg->max_items ?: max_items,
@@ -303,7 +303,7 @@ static int create_or_open(const struct kwq_create_args *arg,
 			if (ret != -ENOENT)
 				return ret;
 		}
-		ret = create(arg, config);
+		ret = create_queue(arg, config);
 		if (fatal_signal_pending(current))
 			break;
 		cond_resched();
@@ -477,14 +477,14 @@ static long queue_open(struct file *file, void __user *uarg)
 	return open_keyed(handle->keyed, arg.open_flags, arg.rights);
 }
 
-static long queue_op(struct file *file, void __user *uarg, u32 right,
-		     const struct kwq_batch_kind *kind)
+static long queue_batch(struct file *file, void __user *uarg, u32 right,
+			const struct kwq_batch_kind *kind)
 {
 	struct kwq_batch_args arg;
 	u32 taken = 0;
 	int err;
 
-	if (!may(file, right))
+	if (!has_right(file, right))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_BATCH_ARGS_FIRST, uarg);
 	if (err)
@@ -492,7 +492,7 @@ static long queue_op(struct file *file, void __user *uarg, u32 right,
 	if (arg.flags || !arg.batch.nr)
 		return -EINVAL;
 	err = kwq_batch_check(kind, &arg.batch) ?:
-	      kwq_batch_take(file->private_data, kind, &arg.batch, &taken);
+	      kwq_batch_execute(file->private_data, kind, &arg.batch, &taken);
 	if (err && !taken)
 		return err;
 	return taken;
@@ -500,12 +500,12 @@ static long queue_op(struct file *file, void __user *uarg, u32 right,
 
 static noinline __flatten long queue_add(struct file *file, void __user *uarg)
 {
-	return queue_op(file, uarg, KWQ_RIGHT_WRITE, &kwq_batch_add);
+	return queue_batch(file, uarg, KWQ_RIGHT_WRITE, &kwq_batch_add);
 }
 
 static noinline __flatten long queue_done(struct file *file, void __user *uarg)
 {
-	return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_done);
+	return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_done);
 }
 
 /*
@@ -550,7 +550,7 @@ static int check_get(const struct file *file, const struct kwq_get_args *arg)
 {
 	if (arg->nr_added || arg->nr_done || check_get_wait(arg))
 		return -EINVAL;
-	if (!may(file, KWQ_RIGHT_READ) || (arg->add.nr && !may(file, KWQ_RIGHT_WRITE)))
+	if (!has_right(file, KWQ_RIGHT_READ) || (arg->add.nr && !has_right(file, KWQ_RIGHT_WRITE)))
 		return -EBADF;
 	return kwq_batch_check(&kwq_batch_add, &arg->add) ?:
 	       kwq_batch_check(&kwq_batch_done, &arg->done) ?:
@@ -566,10 +566,10 @@ static int put_numbers(struct kwq_get_args __user *uarg, const struct kwq_get_ar
 
 /*
  * Adds and finishes items, and writes the two numbers. A done that the get can finish is
- * stored in @paired instead, with @paired->taken set.
+ * stored in @paired instead, with @paired->present set.
  */
-static int get_take_first(struct kwq_handle *handle, struct kwq_get_args *arg,
-			  struct kwq_get_args __user *uarg, struct kwq_paired_done *paired)
+static int add_and_finish_first(struct kwq_handle *handle, struct kwq_get_args *arg,
+				struct kwq_get_args __user *uarg, struct kwq_paired_done *paired)
 {
 	int ret = 0;
 
@@ -577,16 +577,16 @@ static int get_take_first(struct kwq_handle *handle, struct kwq_get_args *arg,
 	if (put_numbers(uarg, arg))
 		return -EFAULT;
 	if (arg->add.nr)
-		ret = kwq_batch_take(handle, &kwq_batch_add, &arg->add,
-				     &arg->nr_added);
+		ret = kwq_batch_execute(handle, &kwq_batch_add, &arg->add,
+					&arg->nr_added);
 	if (!ret && arg->done.nr)
-		ret = kwq_batch_take_paired_done(&arg->done, &arg->get, paired);
+		ret = kwq_batch_prepare_paired_done(&arg->done, &arg->get, paired);
 	if (ret > 0) {
 		arg->nr_done = ret;
 		ret = 0;
 	} else if (!ret && arg->done.nr) {
-		ret = kwq_batch_take(handle, &kwq_batch_done, &arg->done,
-				     &arg->nr_done);
+		ret = kwq_batch_execute(handle, &kwq_batch_done, &arg->done,
+					&arg->nr_done);
 	}
 	return put_numbers(uarg, arg) ?: ret;
 }
@@ -617,7 +617,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 		return ret;
 
 	if (arg.add.nr || arg.done.nr) {
-		ret = get_take_first(handle, &arg, uarg, &paired);
+		ret = add_and_finish_first(handle, &arg, uarg, &paired);
 		if (ret)
 			return ret;
 	}
@@ -628,7 +628,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 				      arg.flags & KWQ_GET_RELATIVE, arg.resume);
 	waiter.nonblock = file->f_flags & O_NONBLOCK ||
 			  arg.flags & KWQ_GET_NONBLOCK;
-	ret = kwq_batch_get(handle, &arg.get, &waiter, paired.taken ? &paired : NULL);
+	ret = kwq_batch_get(handle, &arg.get, &waiter, paired.present ? &paired : NULL);
 	/* A restart must not add or finish anything again. */
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;
@@ -643,7 +643,7 @@ static long queue_shut_down(struct file *file, void __user *uarg)
 	struct kwq_shut_down_args arg;
 	int err;
 
-	if (!may(file, KWQ_RIGHT_MANAGE))
+	if (!has_right(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_SHUT_DOWN_FIRST, uarg);
 	if (err)
@@ -663,7 +663,7 @@ static long queue_drain(struct file *file, struct kwq_drain_args __user *uarg)
 	ktime_t deadline;
 	int ret;
 
-	if (!may(file, KWQ_RIGHT_MANAGE))
+	if (!has_right(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	ret = copy_in(&arg, sizeof(arg), KWQ_DRAIN_FIRST, uarg);
 	if (ret)
@@ -693,7 +693,7 @@ static long queue_configure(struct file *file, void __user *uarg)
 	struct kwq_limiter_config *config;
 	int err;
 
-	if (!may(file, KWQ_RIGHT_MANAGE))
+	if (!has_right(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	err = copy_in_config(&config, uarg);
 	if (err)
@@ -760,7 +760,7 @@ static long queue_list_dead(struct file *file, void __user *uarg)
 	struct kwq_list_dead_args arg;
 	int err;
 
-	if (!may(file, KWQ_RIGHT_READ))
+	if (!has_right(file, KWQ_RIGHT_READ))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_LIST_DEAD_FIRST, uarg);
 	if (err)
@@ -777,7 +777,7 @@ static long queue_advance(struct file *file, void __user *uarg)
 	struct kwq_advance_args arg;
 	int err;
 
-	if (!may(file, KWQ_RIGHT_MANAGE))
+	if (!has_right(file, KWQ_RIGHT_MANAGE))
 		return -EBADF;
 	err = copy_in(&arg, sizeof(arg), KWQ_ADVANCE_FIRST, uarg);
 	if (err)
@@ -798,7 +798,7 @@ static long queue_stat(struct file *file, void __user *uarg)
 }
 
 /* Requests that are not frequent. */
-static noinline long queue_ask(struct file *file, unsigned int cmd, void __user *uarg)
+static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
@@ -807,7 +807,7 @@ static noinline long queue_ask(struct file *file, unsigned int cmd, void __user 
 	case KWQ_IOC_OPEN:
 		return queue_open(file, uarg);
 	case KWQ_IOC_REMOVE:
-		return queue_op(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_remove);
+		return queue_batch(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_remove);
 	case KWQ_IOC_LEN:
 		return uarg ? -EINVAL : min(kwq_len(queue), INT_MAX);
 	case KWQ_IOC_STAT:
@@ -819,9 +819,9 @@ static noinline long queue_ask(struct file *file, unsigned int cmd, void __user 
 	case KWQ_IOC_DRAIN:
 		return queue_drain(file, uarg);
 	case KWQ_IOC_FORGET:
-		return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_forget);
+		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_forget);
 	case KWQ_IOC_REQUEUES:
-		return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_requeues);
+		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_requeues);
 	case KWQ_IOC_CONFIGURE:
 		return queue_configure(file, uarg);
 	case KWQ_IOC_CONFIG:
@@ -831,7 +831,7 @@ static noinline long queue_ask(struct file *file, unsigned int cmd, void __user 
 	case KWQ_IOC_ADVANCE:
 		return queue_advance(file, uarg);
 	case KWQ_IOC_EXTEND:
-		return queue_op(file, uarg, KWQ_RIGHT_READ, &kwq_batch_extend);
+		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_extend);
 	}
 	return -ENOTTY;
 }
@@ -849,22 +849,22 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	case KWQ_IOC_DONE:
 		return queue_done(file, uarg);
 	}
-	return queue_ask(file, cmd, uarg);
+	return queue_ioctl_rare(file, cmd, uarg);
 }
 
 static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
-	bool wants_room = may(file, KWQ_RIGHT_WRITE) &&
+	bool wants_room = has_right(file, KWQ_RIGHT_WRITE) &&
 			  poll_requested_events(table) & (EPOLLOUT | EPOLLWRNORM);
 	unsigned long flags;
 	__poll_t mask = 0;
 
 	poll_wait(file, &queue->pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (may(file, KWQ_RIGHT_READ) &&
-	    !kwq_get_would_wait(queue, &handle->holder))
+	if (has_right(file, KWQ_RIGHT_READ) &&
+	    !kwq_get_would_wait_locked(queue, &handle->holder))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (queue->core.shut_down)
 		mask |= wants_room ? EPOLLRDHUP | EPOLLERR : EPOLLRDHUP;

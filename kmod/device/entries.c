@@ -6,8 +6,8 @@
 #include "keyed/timens.h"
 #include "sizes.h"
 
-static int take_add(struct kwq_handle *handle, const void *data,
-		    const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
+static int execute_add(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
 	const struct kwq_add_entry *entry = data;
 	struct kwq_add_options options = {
@@ -28,7 +28,7 @@ const struct kwq_batch_kind kwq_batch_add = {
 	.first_size = KWQ_ADD_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_add_entry, key_len),
 	.makes_items = true,
-	.take = take_add,
+	.execute = execute_add,
 };
 
 /**
@@ -43,8 +43,8 @@ int kwq_check_done(const struct kwq_done_entry *entry)
 	       -EINVAL : 0;
 }
 
-static int take_done(struct kwq_handle *handle, const void *data,
-		     const struct kwq_key *key, ktime_t now,
+static int execute_done(struct kwq_handle *handle, const void *data,
+			const struct kwq_key *key, ktime_t now,
 		     struct kwq_stock *stock)
 {
 	const struct kwq_done_entry *entry = data;
@@ -61,11 +61,11 @@ const struct kwq_batch_kind kwq_batch_done = {
 	.size = sizeof(struct kwq_done_entry),
 	.first_size = KWQ_DONE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_done_entry, key_len),
-	.take = take_done,
+	.execute = execute_done,
 };
 
-static int take_extend(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key, ktime_t now,
+static int execute_extend(struct kwq_handle *handle, const void *data,
+			  const struct kwq_key *key, ktime_t now,
 		       struct kwq_stock *stock)
 {
 	const struct kwq_extend_entry *entry = data;
@@ -82,11 +82,11 @@ const struct kwq_batch_kind kwq_batch_extend = {
 	.size = sizeof(struct kwq_extend_entry),
 	.first_size = KWQ_EXTEND_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
-	.take = take_extend,
+	.execute = execute_extend,
 };
 
-static int take_remove(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key, ktime_t now,
+static int execute_remove(struct kwq_handle *handle, const void *data,
+			  const struct kwq_key *key, ktime_t now,
 		       struct kwq_stock *stock)
 {
 	const struct kwq_remove_entry *entry = data;
@@ -100,11 +100,11 @@ const struct kwq_batch_kind kwq_batch_remove = {
 	.size = sizeof(struct kwq_remove_entry),
 	.first_size = KWQ_REMOVE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_remove_entry, key_len),
-	.take = take_remove,
+	.execute = execute_remove,
 };
 
-static int take_forget(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key, ktime_t now,
+static int execute_forget(struct kwq_handle *handle, const void *data,
+			  const struct kwq_key *key, ktime_t now,
 		       struct kwq_stock *stock)
 {
 	const struct kwq_key_entry *entry = data;
@@ -118,11 +118,11 @@ const struct kwq_batch_kind kwq_batch_forget = {
 	.size = sizeof(struct kwq_key_entry),
 	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
-	.take = take_forget,
+	.execute = execute_forget,
 };
 
-static int take_requeues(struct kwq_handle *handle, const void *data,
-			 const struct kwq_key *key, ktime_t now,
+static int execute_requeues(struct kwq_handle *handle, const void *data,
+			    const struct kwq_key *key, ktime_t now,
 			 struct kwq_stock *stock)
 {
 	const struct kwq_key_entry *entry = data;
@@ -136,5 +136,5 @@ const struct kwq_batch_kind kwq_batch_requeues = {
 	.size = sizeof(struct kwq_key_entry),
 	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
-	.take = take_requeues,
+	.execute = execute_requeues,
 };

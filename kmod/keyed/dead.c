@@ -46,7 +46,7 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 	for (node = first_dead_after(keyed, after); node && nr < buffer->max_items;
 	     node = rb_next(node), nr++) {
 		ki = rb_entry(node, struct kwq_keyed_item, dead);
-		if (ki->key_len > buffer->max_keys - buffer->keys_len) {
+		if (ki->key_len > buffer->max_key_bytes - buffer->keys_len) {
 			ret = nr ? 0 : -EMSGSIZE;
 			break;
 		}

@@ -76,33 +76,26 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
  * kwq_handle_flush() - a process closed one of its descriptors of a handle (O7)
  * @handle: the handle; it may have other descriptors
  *
- * This passes on wake-ups that the process may have consumed. A ready item wakes one of the
- * epolls that watch with EPOLLEXCLUSIVE. If its process dies or closes the queue before it
- * gets the item, the item stays ready while the others sleep (Q5). So each close of a
- * descriptor wakes waiters once more for all ready items. A process also closes its
- * descriptors when it exits, executes or dies.
+ * Wakes once more for all ready items, because the closing process may have consumed a
+ * wake-up that it never used: a ready item wakes only one epoll with EPOLLEXCLUSIVE (Q5). A
+ * process also closes its descriptors when it exits, executes or dies.
  *
- * The closing process cannot consume this second wake-up, too. With EPOLLEXCLUSIVE,
- * ep_poll_callback() consumes it only if a task sleeps in epoll_wait() on that epoll. No
- * task of a dying process does so. If another thread of a closing process sleeps there,
- * that thread may consume it. In that case kwq_handle_close() wakes once more, after
- * eventpoll_release() has taken the handle out of all epolls.
+ * The closing process hardly consumes the second wake-up, too: for that, one of its tasks has
+ * to sleep in epoll_wait(). No task of a dying process does so. If another thread of a
+ * closing process does, kwq_handle_close() wakes once more, after eventpoll_release() has
+ * taken the handle out of all epolls.
  *
  * Other waiters lose no wake-up:
- * - A getter that sleeps in its own call, or is killed there, has taken the item or passes
- *   the wake-up on: see get_or_wait().
- * - poll(), select() and epolls without EPOLLEXCLUSIVE are all woken for each item, and
- *   consume no wake-up.
- * - If several processes share one epoll, one of them is woken. It may die before
- *   ep_send_events(), or after it with EPOLLET. Then the close of its own descriptor of the
- *   queue wakes the others: ep_poll_callback() wakes the next sleeper of an epoll, even if
- *   the event is listed already.
+ * - A getter in its own call takes the item or passes the wake-up on: see get_or_wait().
+ * - poll(), select() and epolls without EPOLLEXCLUSIVE consume no wake-up.
+ * - If several processes share one epoll, the woken one may die before it uses the event.
+ *   Then the close of its descriptor wakes the next: ep_poll_callback() wakes another
+ *   sleeper, even if the event is listed already.
  *
- * Three cases are not covered, because the kernel calls no file operation then. In the
- * first, a process waits in an epoll that watches a shared handle after it has closed its
- * own descriptor of it (epoll(7) warns of this). In the second, a thread ends but its
- * process does not. In the third, a process ends that shares its table of descriptors
- * (CLONE_FILES) with another.
+ * Three cases are not covered, because the kernel calls no file operation then: a process
+ * that waits in an epoll after it closed its own descriptor of a shared handle (epoll(7)
+ * warns of this); a thread that ends without its process; a process that ends while another
+ * shares its table of descriptors (CLONE_FILES).
  *
  * Context: process; may sleep.
  */
@@ -136,7 +129,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 		if (!item)
 			break;
 		ki = kwq_keyed_item_of(item);
-		if (ki->key_len > buffer->max_keys - buffer->keys_len) {
+		if (ki->key_len > buffer->max_key_bytes - buffer->keys_len) {
 			buffer->lacking = ki->key_len;
 			break;
 		}
@@ -238,8 +231,8 @@ noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unget);
 
-static int done(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
-		u32 flags, ktime_t now)
+static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
+		  u32 flags, ktime_t now)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
@@ -267,7 +260,7 @@ int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags
 	u32 hash = kwq_ticket_hash(handle->keyed, ticket);
 	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
 
-	return ki ? done(handle, ki, hash, done_flags, now) : -ESTALE;
+	return ki ? finish(handle, ki, hash, done_flags, now) : -ESTALE;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_locked);
 
@@ -289,7 +282,7 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 
 	if (!ki)
 		return -ENOENT;
-	return done(handle, ki, kwq_ticket_hash(keyed, ki->ticket), done_flags, now);
+	return finish(handle, ki, kwq_ticket_hash(keyed, ki->ticket), done_flags, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
 

@@ -98,8 +98,8 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 	for (i = 0; i < KWQ_LIMITERS_MAX; i++)
 		nr += growths->of[i].nr;
 	bytes = nr ? bytes_of_kmalloc(nr * sizeof(*growths->table)) : 0;
-	kwq_quota_force(keyed, bytes);
-	kwq_quota_give_back(keyed, keyed->limiter_bytes);
+	kwq_quota_charge_anyway(keyed, bytes);
+	kwq_quota_uncharge(keyed, keyed->limiter_bytes);
 	keyed->own_bytes += bytes;
 	keyed->own_bytes -= keyed->limiter_bytes;
 	keyed->limiter_bytes = bytes;
@@ -418,7 +418,7 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 		taken++;
 	/* Not refused: with fewer buckets every walk under the lock would be longer. */
 	keyed->own_bytes += taken * PAGE_SIZE;
-	kwq_quota_force(keyed, taken * PAGE_SIZE);
+	kwq_quota_charge_anyway(keyed, taken * PAGE_SIZE);
 	takes_more = !kwq_table_is_crowded(table);
 	/*
 	 * Also frees items whose lease expired, so that a process that only calls Get does
@@ -448,10 +448,10 @@ static noinline void leave_list(struct kwq_keyed *keyed, struct kwq_keyed_item *
 /* Keeps one step, for items that come and go. */
 static void give_room_back(struct kwq_keyed *keyed)
 {
-	if (keyed->room - keyed->nr_bytes < 2 * KWQ_QUOTA_STEP)
+	if (keyed->reserved - keyed->nr_bytes < 2 * KWQ_QUOTA_STEP)
 		return;
-	keyed->room -= KWQ_QUOTA_STEP;
-	kwq_quota_give_back(keyed, KWQ_QUOTA_STEP);
+	keyed->reserved -= KWQ_QUOTA_STEP;
+	kwq_quota_uncharge(keyed, KWQ_QUOTA_STEP);
 }
 
 static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
@@ -521,26 +521,26 @@ static noinline void enter_dead(struct kwq_keyed *keyed, struct kwq_keyed_item *
 /* Takes more bytes from the owner's quota if they are needed and the queue's limit allows. */
 static void ask_for_room(struct kwq_keyed *keyed, size_t size)
 {
-	u64 step = min(KWQ_QUOTA_STEP, keyed->limits.max_bytes - keyed->room);
+	u64 step = min(KWQ_QUOTA_STEP, keyed->limits.max_bytes - keyed->reserved);
 
 	BUILD_BUG_ON(roundup_pow_of_two(sizeof(struct kwq_keyed_item) + KWQ_KEY_MAX +
 					2 * sizeof(struct kwq_lease)) +
 		     CHARGE_SIZE > KWQ_QUOTA_STEP);
-	if (keyed->room - keyed->nr_bytes >= size || !step)
+	if (keyed->reserved - keyed->nr_bytes >= size || !step)
 		return;
 	/* The quota has no full step left, but it may have enough for this item. */
-	if (!kwq_quota_take(keyed, step)) {
-		step = min(step, size - (keyed->room - keyed->nr_bytes));
-		if (!kwq_quota_take(keyed, step))
+	if (!kwq_quota_charge(keyed, step)) {
+		step = min(step, size - (keyed->reserved - keyed->nr_bytes));
+		if (!kwq_quota_charge(keyed, step))
 			return;
 	}
-	keyed->room += step;
+	keyed->reserved += step;
 }
 
 static bool has_room(const struct kwq_keyed *keyed, size_t size)
 {
 	return keyed->nr_items < keyed->limits.max_items &&
-	       keyed->room - keyed->nr_bytes >= size;
+	       keyed->reserved - keyed->nr_bytes >= size;
 }
 
 /* The error if there is no room even without all remembered items; 0 if there is room. */
@@ -551,7 +551,7 @@ static int why_no_room(const struct kwq_keyed *keyed, size_t size)
 	if (keyed->nr_items - keyed->nr_remembered >= keyed->limits.max_items ||
 	    bytes > keyed->limits.max_bytes)
 		return -ENOSPC;
-	return bytes > keyed->room ? -EDQUOT : 0;
+	return bytes > keyed->reserved ? -EDQUOT : 0;
 }
 
 /*
@@ -576,7 +576,7 @@ static noinline int make_room(struct kwq_keyed *keyed, size_t size)
  * kwq_keyed_has_room() - would an add of a new, short key find room
  * @keyed: the queue; its lock held
  *
- * It may take the bytes for that add from the quota. If the quota refuses, kwq_quota_take()
+ * It may take the bytes for that add from the quota. If the quota refuses, kwq_quota_charge()
  * makes sure that the queue's pollers get EPOLLOUT once bytes come back.
  *
  * Return: false if the queue is full or its owner has too much memory in queues.
@@ -617,7 +617,7 @@ static noinline void tell_room(struct kwq_keyed *keyed)
 	if (!kwq_keyed_has_room(keyed))
 		return;
 	keyed->awaits_room = false;
-	kwq_tell_locked(&keyed->queue, KWQ_TELL_ROOM);
+	kwq_tell_pollers_locked(&keyed->queue, KWQ_TELL_ROOM);
 }
 
 /**
@@ -723,7 +723,7 @@ static noinline void give_pages_back(struct kwq_keyed *keyed)
 	keyed->tickets.unused = NULL;
 	keyed->tickets.nr_unused = 0;
 	keyed->own_bytes -= bytes;
-	kwq_quota_give_back(keyed, bytes);
+	kwq_quota_uncharge(keyed, bytes);
 }
 
 /**

@@ -162,7 +162,7 @@ struct kwq_limits {
  * @ticket_factors: factors of the ticket hash, odd; constant
  * @nr_items: L: number of items
  * @nr_bytes: L: bytes of these items
- * @room: L: bytes taken from @quota for items; at least @nr_bytes
+ * @reserved: L: bytes charged to @quota for items; at least @nr_bytes
  * @own_bytes: L: bytes of the queue and its tables, taken from @quota as well
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
  * @awaits_room: L: an add or a poll found no room; pollers have to be told of room
@@ -208,7 +208,7 @@ struct kwq_keyed {
 	u64 ticket_factors[2];
 	u64 nr_items;
 	u64 nr_bytes;
-	u64 room;
+	u64 reserved;
 	u64 own_bytes;
 	u64 limiter_bytes;
 	u64 last_ticket;
@@ -280,16 +280,16 @@ struct kwq_stock {
 /**
  * struct kwq_dead_buffer - buffer for a list of dead items
  * @entries: room for @max_items
- * @keys: room for @max_keys bytes of packed keys
+ * @keys: room for @max_key_bytes bytes of packed keys
  * @max_items: most items to list
- * @max_keys: most bytes of keys
+ * @max_key_bytes: most bytes of keys
  * @keys_len: out: bytes used in @keys
  */
 struct kwq_dead_buffer {
 	struct kwq_dead_entry *entries;
 	u8 *keys;
 	u32 max_items;
-	u32 max_keys;
+	u32 max_key_bytes;
 	u32 keys_len;
 };
 
@@ -418,14 +418,24 @@ u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 void *kwq_new_page(gfp_t gfp);
 #endif
 
-/* keyed.c */
+/* life.c */
 int kwq_keyed_register(void);
 void kwq_keyed_unregister(void);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
 void kwq_keyed_put(struct kwq_keyed *keyed);
-void kwq_keyed_put_elsewhere(struct kwq_keyed *keyed);
+void kwq_keyed_put_async(struct kwq_keyed *keyed);
+void kwq_keyed_shut_down(struct kwq_keyed *keyed);
+int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs);
+
+#if IS_ENABLED(CONFIG_KUNIT)
+void kwq_keyed_drop_async(struct kwq_keyed *keyed);
+void kwq_keyed_free_async(struct kwq_keyed *keyed);
+bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);
+#endif
+
+/* keyed.c */
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
 			 struct kwq_stock *stock);
@@ -436,14 +446,6 @@ int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 				  ktime_t now);
 int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
-void kwq_keyed_shut_down(struct kwq_keyed *keyed);
-int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs);
-
-#if IS_ENABLED(CONFIG_KUNIT)
-void kwq_keyed_drop_elsewhere(struct kwq_keyed *keyed);
-void kwq_keyed_free_elsewhere(struct kwq_keyed *keyed);
-bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);
-#endif
 
 /* dead.c */
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
@@ -462,9 +464,9 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 /**
  * struct kwq_got_buffer - buffer for items that were got
  * @got: room for @max_items
- * @keys: room for @max_keys bytes of packed keys
+ * @keys: room for @max_key_bytes bytes of packed keys
  * @max_items: most items to get
- * @max_keys: most bytes of keys to get
+ * @max_key_bytes: most bytes of keys to get
  * @longest: the caller can provide room for a first key of up to this length; 0 if it
  *	cannot provide more
  * @keys_len: out: bytes used in @keys
@@ -474,7 +476,7 @@ struct kwq_got_buffer {
 	struct kwq_got *got;
 	u8 *keys;
 	u32 max_items;
-	u32 max_keys;
+	u32 max_key_bytes;
 	u32 longest;
 	u32 keys_len;
 	u32 lacking;
@@ -536,7 +538,7 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want);
 /**
  * struct kwq_quota_ends - what a refused creator of a queue waits for
  * @begun: number of the last end of a queue that had begun before the wait
- * @seen: how many ends were over at the last look
+ * @seen: change_seq of quota.c at the last look
  */
 struct kwq_quota_ends {
 	u64 begun;
@@ -545,18 +547,18 @@ struct kwq_quota_ends {
 
 int kwq_quota_register(void);
 void kwq_quota_unregister(void);
-struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt);
-void kwq_quota_put(struct kwq_quota *quota, bool exempt);
+struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt);
+void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt);
 void kwq_quota_begin_end(struct kwq_keyed *keyed);
 void kwq_quota_end(struct kwq_keyed *keyed);
 void kwq_quota_begin_wait(struct kwq_quota_ends *ends);
 bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespace *ns,
 			  kuid_t owner);
 int kwq_quota_wait_end(const struct kwq_quota_ends *ends);
-bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes);
-bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes);
-void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes);
-void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes);
+bool kwq_quota_charge_silently(struct kwq_keyed *keyed, u64 bytes);
+bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes);
+void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes);
+void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes);
 void kwq_quota_end_telling(struct kwq_keyed *keyed);
 void kwq_quota_read(struct kwq_info *info);
 extern unsigned int kwq_max_queues;

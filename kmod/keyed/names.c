@@ -274,7 +274,7 @@ VISIBLE_IF_KUNIT void __net_exit kwq_names_end(struct net *net)
 	struct kwq_keyed *keyed;
 
 	while ((keyed = take_first_away(names_of(net)))) {
-		kwq_keyed_put_elsewhere(keyed);
+		kwq_keyed_put_async(keyed);
 		module_put(THIS_MODULE);
 	}
 }

@@ -55,12 +55,12 @@ static DEFINE_MUTEX(quota_lock);
 static u64 nr_ends_begun;
 
 /*
- * Number of these ends that are over, plus the number of changed limits; written under
+ * Grows when one of these ends is over, and when a limit is changed; written under
  * quota_lock.
  */
-static unsigned int nr_ended;
+static unsigned int change_seq;
 
-/* Callers that wait for a change of @nr_ended. */
+/* Callers that wait for a change of @change_seq. */
 VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
 	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_ended);
@@ -98,7 +98,7 @@ static void tell_refused(struct work_struct *work)
 		atomic_inc(&keyed->being_told);
 		spin_unlock_irq(&quota->lock);
 		/* Without the lock, because a queue may have very many pollers (O8). */
-		kwq_tell_room(&keyed->queue);
+		kwq_tell_pollers_of_room(&keyed->queue);
 		/* The queue may be freed from here on. wake_up_var() only uses its address. */
 		if (!atomic_dec_return(&keyed->being_told))
 			wake_up_var(&keyed->being_told);
@@ -124,10 +124,10 @@ static void tell_if_refused(struct kwq_quota *quota)
 		queue_work(tellers, &quota->tell);
 }
 
-static void tell_ended(void)
+static void tell_change(void)
 {
 	lockdep_assert_held(&quota_lock);
-	WRITE_ONCE(nr_ended, nr_ended + 1);
+	WRITE_ONCE(change_seq, change_seq + 1);
 	wake_up(&kwq_quota_ended);
 }
 
@@ -137,11 +137,11 @@ static void tell_all_refused(void)
 	int bucket;
 
 	lockdep_assert_held(&quota_lock);
-	smp_mb(); /* writes the limit before it reads the lists, see kwq_quota_take() */
+	smp_mb(); /* writes the limit before it reads the lists, see kwq_quota_charge() */
 	hash_for_each(quotas, bucket, quota, node)
 		tell_if_refused(quota);
 	tell_if_refused(&machine);
-	tell_ended();
+	tell_change();
 }
 
 /*
@@ -395,7 +395,7 @@ static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
 }
 
 /**
- * kwq_quota_get() - count a new queue
+ * kwq_quota_add_queue() - count a new queue
  * @ns: user namespace of its owner
  * @owner: its owner
  * @exempt: count it separately, and do not refuse it
@@ -403,11 +403,11 @@ static struct kwq_quota *try_to_count(struct kwq_quota *quota, bool exempt,
  * Context: process; may sleep.
  * Return: the quota of the owner, or an ERR_PTR(): -EDQUOT or -ENOMEM with nothing changed.
  */
-struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool exempt)
+struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, bool exempt)
 {
 	struct kwq_quota *quota, *spare, *unused = NULL;
 
-	KUNIT_STATIC_STUB_REDIRECT(kwq_quota_get, ns, owner, exempt);
+	KUNIT_STATIC_STUB_REDIRECT(kwq_quota_add_queue, ns, owner, exempt);
 	scoped_guard(mutex, &quota_lock) {
 		quota = find_quota(ns, owner);
 		if (quota)
@@ -423,7 +423,7 @@ struct kwq_quota *kwq_quota_get(struct user_namespace *ns, kuid_t owner, bool ex
 	end_quotas(unused);
 	return quota;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_get);
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_add_queue);
 
 /* The quota in the initial user namespace that counts all queues of this one. */
 static struct kwq_quota *top_of(struct kwq_quota *quota)
@@ -434,13 +434,13 @@ static struct kwq_quota *top_of(struct kwq_quota *quota)
 }
 
 /**
- * kwq_quota_put() - stop counting a queue
+ * kwq_quota_remove_queue() - stop counting a queue
  * @quota: the quota of its owner
- * @exempt: as for kwq_quota_get()
+ * @exempt: as for kwq_quota_add_queue()
  *
  * Context: process; may sleep.
  */
-void kwq_quota_put(struct kwq_quota *quota, bool exempt)
+void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt)
 {
 	struct kwq_quota *unused;
 
@@ -450,7 +450,7 @@ void kwq_quota_put(struct kwq_quota *quota, bool exempt)
 	}
 	end_quotas(unused);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_put);
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_remove_queue);
 
 /**
  * kwq_quota_begin_end() - a worker is about to free a queue
@@ -484,7 +484,7 @@ void kwq_quota_end(struct kwq_keyed *keyed)
 		count_queue(keyed->quota, keyed->exempt, -1);
 		if (keyed->end_number) {
 			list_del(&keyed->end);
-			tell_ended();
+			tell_change();
 		}
 		unused = put_quota(keyed->quota);
 	}
@@ -524,7 +524,7 @@ bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespa
 	for (; ns->parent; ns = ns->parent)
 		owner = ns->owner;
 	guard(mutex)(&quota_lock);
-	ends->seen = nr_ended;
+	ends->seen = change_seq;
 	top = find_quota(ns, owner);
 	if (!top || list_empty(&top->ending))
 		return false;
@@ -543,14 +543,14 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_quota_expect_end);
 int kwq_quota_wait_end(const struct kwq_quota_ends *ends)
 {
 	int err = wait_event_interruptible_exclusive(kwq_quota_ended,
-						     READ_ONCE(nr_ended) != ends->seen);
+						     READ_ONCE(change_seq) != ends->seen);
 
 	/* O8: each waiter wakes the next one, so no hold of the lock wakes all of them. */
 	wake_up(&kwq_quota_ended);
 	return err;
 }
 
-static bool take_here(struct kwq_quota *quota, u64 bytes)
+static bool charge_here(struct kwq_quota *quota, u64 bytes)
 {
 	s64 old = atomic64_read(&quota->bytes);
 
@@ -561,17 +561,17 @@ static bool take_here(struct kwq_quota *quota, u64 bytes)
 	return true;
 }
 
-static void give_back_here(struct kwq_quota *quota, u64 bytes)
+static void uncharge_here(struct kwq_quota *quota, u64 bytes)
 {
-	/* Fully ordered before the list is read: see kwq_quota_take(). */
+	/* Fully ordered before the list is read: see kwq_quota_charge(). */
 	atomic64_sub_return(bytes, &quota->bytes);
 	tell_if_refused(quota);
 }
 
-static void give_back_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
+static void uncharge_below(struct kwq_quota *quota, const struct kwq_quota *end, u64 bytes)
 {
 	for (; quota != end; quota = quota->parent)
-		give_back_here(quota, bytes);
+		uncharge_here(quota, bytes);
 }
 
 /* Counts bytes of an exempt queue. */
@@ -582,13 +582,13 @@ static void count_exempt_bytes(struct kwq_quota *quota, s64 bytes)
 }
 
 /* Takes bytes from all quotas or from none. Returns the quota that refuses them, or NULL. */
-static struct kwq_quota *take_everywhere(struct kwq_quota *quota, u64 bytes)
+static struct kwq_quota *charge_everywhere(struct kwq_quota *quota, u64 bytes)
 {
 	struct kwq_quota *at;
 
 	for (at = quota; at; at = at->parent) {
-		if (!take_here(at, bytes)) {
-			give_back_below(quota, at, bytes);
+		if (!charge_here(at, bytes)) {
+			uncharge_below(quota, at, bytes);
 			return at;
 		}
 	}
@@ -643,7 +643,7 @@ void kwq_quota_end_telling(struct kwq_keyed *keyed)
 EXPORT_SYMBOL_IF_KUNIT(kwq_quota_end_telling);
 
 /**
- * kwq_quota_take() - take bytes for a queue from all its quotas
+ * kwq_quota_charge() - charge bytes of a queue to all its quotas
  * @keyed: the queue; its lock held, or nobody else uses it
  * @bytes: number of bytes
  *
@@ -660,50 +660,50 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_quota_end_telling);
  * Context: any.
  * Return: true; false if a quota refuses.
  */
-bool kwq_quota_take(struct kwq_keyed *keyed, u64 bytes)
+bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 {
 	struct kwq_quota *refuser;
 
 	if (keyed->exempt) {
-		kwq_quota_force(keyed, bytes);
+		kwq_quota_charge_anyway(keyed, bytes);
 		return true;
 	}
-	while ((refuser = take_everywhere(keyed->quota, bytes))) {
+	while ((refuser = charge_everywhere(keyed->quota, bytes))) {
 		if (!enter_refused(keyed, refuser))
 			return false;
 		smp_mb(); /* enters the list before it reads the bytes again */
 	}
 	return true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_take);
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_charge);
 
 /**
- * kwq_quota_try() - take bytes for a queue that has no pollers yet
+ * kwq_quota_charge_silently() - charge bytes of a queue that has no pollers yet
  * @keyed: the queue; known to nobody else
  * @bytes: number of bytes
  *
- * Like kwq_quota_take(), but nobody is told after a refusal.
+ * Like kwq_quota_charge(), but nobody is told after a refusal.
  *
  * Context: any.
  * Return: true; false if a quota refuses.
  */
-bool kwq_quota_try(struct kwq_keyed *keyed, u64 bytes)
+bool kwq_quota_charge_silently(struct kwq_keyed *keyed, u64 bytes)
 {
 	if (!keyed->exempt)
-		return !take_everywhere(keyed->quota, bytes);
-	kwq_quota_force(keyed, bytes);
+		return !charge_everywhere(keyed->quota, bytes);
+	kwq_quota_charge_anyway(keyed, bytes);
 	return true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_try);
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_charge_silently);
 
 /**
- * kwq_quota_force() - take bytes for a queue, even beyond a limit
+ * kwq_quota_charge_anyway() - charge bytes of a queue, even beyond a limit
  * @keyed: the queue
  * @bytes: number of bytes
  *
  * Context: any.
  */
-void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes)
+void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
 {
 	struct kwq_quota *quota;
 
@@ -713,23 +713,23 @@ void kwq_quota_force(struct kwq_keyed *keyed, u64 bytes)
 		for (quota = keyed->quota; quota; quota = quota->parent)
 			atomic64_add(bytes, &quota->bytes);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_force);
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_charge_anyway);
 
 /**
- * kwq_quota_give_back() - give bytes of a queue back
+ * kwq_quota_uncharge() - give bytes of a queue back to its quotas
  * @keyed: the queue
  * @bytes: number of bytes
  *
  * Context: any.
  */
-noinline void kwq_quota_give_back(struct kwq_keyed *keyed, u64 bytes)
+noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
 {
 	if (keyed->exempt)
 		count_exempt_bytes(keyed->quota, -(s64)bytes);
 	else
-		give_back_below(keyed->quota, NULL, bytes);
+		uncharge_below(keyed->quota, NULL, bytes);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_give_back);
+EXPORT_SYMBOL_IF_KUNIT(kwq_quota_uncharge);
 
 /**
  * kwq_quota_read() - report the caller's quota

@@ -45,7 +45,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->items = keyed->nr_items;
 	stat->bytes = keyed->nr_bytes;
 	stat->adds = core->adds;
-	stat->coalesced = kwq_coalesced(&keyed->queue);
+	stat->coalesced = kwq_nr_coalesced(&keyed->queue);
 	stat->gets = core->gets;
 	stat->dones = core->dones;
 	stat->abandoned = core->abandoned;

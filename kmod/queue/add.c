@@ -157,7 +157,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 }
 
 /**
- * kwq_coalesces() - coalesce an add without the lock if the item is dirty (Q2)
+ * kwq_try_coalesce() - coalesce an add without the lock if the item is dirty (Q2)
  * @queue: the queue
  * @item: the item; its memory must stay valid
  *
@@ -175,7 +175,7 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
  * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 if the add has to take the
  * lock.
  */
-VISIBLE_IF_KUNIT int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item)
+VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *item)
 {
 	int ret;
 	u8 state;
@@ -192,7 +192,7 @@ VISIBLE_IF_KUNIT int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *ite
 	trace_kwq_coalesce(queue, item, ret);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_coalesces);
+EXPORT_SYMBOL_IF_KUNIT(kwq_try_coalesce);
 
 /**
  * kwq_add_with() - add an item with options
@@ -252,7 +252,7 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
  */
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item)
 {
-	return kwq_coalesces(queue, item) ?: lock_and_add(queue, item);
+	return kwq_try_coalesce(queue, item) ?: lock_and_add(queue, item);
 }
 EXPORT_SYMBOL_GPL(kwq_add);
 

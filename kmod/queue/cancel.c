@@ -60,7 +60,7 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
  */
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 {
-	struct kwq_holder *self = kwq_current_worker(queue);
+	struct kwq_holder *self = kwq_current_holder(queue);
 	unsigned long flags;
 	int was;
 
@@ -122,7 +122,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	unsigned long flags;
 
 	might_sleep();
-	if (kwq_current_worker(queue))
+	if (kwq_current_holder(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
 	kwq_begin_shut_down(queue);

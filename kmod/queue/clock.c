@@ -67,7 +67,7 @@ void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline)
 					       kwq_timer_clockid(queue));
 }
 
-bool kwq_is_past(const struct kwq_queue *queue, ktime_t deadline)
+bool kwq_is_past_locked(const struct kwq_queue *queue, ktime_t deadline)
 {
 	return deadline != KTIME_MAX && kwq_now_locked(queue) >= deadline;
 }

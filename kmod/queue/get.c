@@ -22,10 +22,10 @@ void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 	lockdep_assert_held(&queue->lock);
 	kwq_core_take(&queue->core, item, holder, now);
 	trace_kwq_get(queue, item, item->abandoned);
-	/* Q8: tasks that wait with this holder must look again, see kwq_get_would_wait(). */
+	/* Q8: tasks that wait with this holder must look again, see kwq_get_would_wait_locked(). */
 	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
 		queue->wake_getters = queue->nr_getters;
-		kwq_tell_locked(queue, KWQ_TELL_END);
+		kwq_tell_pollers_locked(queue, KWQ_TELL_END);
 	}
 }
 
@@ -139,7 +139,7 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 }
 
 /**
- * kwq_get_would_wait() - would a get have to wait
+ * kwq_get_would_wait_locked() - would a get have to wait
  * @queue: the queue; @queue->lock held
  * @holder: the holder that wants to get
  *
@@ -149,7 +149,7 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
  *
  * Return: false if an item is ready, or none will ever be.
  */
-bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder)
+bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder)
 {
 	struct kwq_core *core = &queue->core;
 
@@ -180,11 +180,11 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	DEFINE_WAIT(wait);
 
 	lockdep_assert_held(&queue->lock);
-	if (!kwq_get_would_wait(queue, holder))
+	if (!kwq_get_would_wait_locked(queue, holder))
 		return -ESHUTDOWN;
 	if (waiter->nonblock)
 		return -EAGAIN;
-	if (kwq_is_past(queue, waiter->deadline))
+	if (kwq_is_past_locked(queue, waiter->deadline))
 		return -ETIMEDOUT;
 	if (signal_pending(current))
 		return -ERESTARTSYS;

@@ -37,27 +37,27 @@
  * Does what the handler's result asks for. A cancel of the item or a shut down overrides
  * the result.
  */
-static void apply_verdict(struct kwq_queue *queue, struct kwq_worker *worker,
-			  struct kwq_item *item, s64 verdict, ktime_t now)
+static void apply_result(struct kwq_queue *queue, struct kwq_worker *worker,
+			 struct kwq_item *item, s64 result, ktime_t now)
 {
 	struct kwq_add_options options = {};
 
-	if (verdict == KWQ_GIVE_UP) {
+	if (result == KWQ_GIVE_UP) {
 		kwq_give_up_locked(queue, item, now);
-	} else if (verdict < 0) {
+	} else if (result < 0) {
 		options.flags = KWQ_ADD_RATE_LIMITED;
 		kwq_add_locked(queue, item, &options, now);
-	} else if (verdict > 0) {
+	} else if (result > 0) {
 		options.flags = KWQ_ADD_AFTER;
 		/*
 		 * D7: S64_MAX is the longest time of kwq_again_after() and stands for the
 		 * end of time.
 		 */
-		options.time = verdict == S64_MAX ? U64_MAX : verdict & ~KWQ_AGAIN;
+		options.time = result == S64_MAX ? U64_MAX : result & ~KWQ_AGAIN;
 		kwq_add_locked(queue, item, &options, now);
 	}
 	kwq_done_locked(queue, &worker->holder, item,
-			verdict >= 0 ? KWQ_DONE_FORGET : 0, now);
+			result >= 0 ? KWQ_DONE_FORGET : 0, now);
 }
 
 /*
@@ -68,15 +68,15 @@ static void apply_verdict(struct kwq_queue *queue, struct kwq_worker *worker,
 static s64 call_handler(struct kwq_workers *workers, struct kwq_item *item)
 {
 	struct kwq_queue *queue = workers->queue;
-	s64 verdict;
+	s64 result;
 
 	lock_map_acquire(&workers->map);
-	verdict = workers->handler(queue, item);
+	result = workers->handler(queue, item);
 	lock_map_release(&workers->map);
-	if (likely(verdict <= 0 || verdict & KWQ_AGAIN))
-		return verdict;
+	if (likely(result <= 0 || result & KWQ_AGAIN))
+		return result;
 	pr_warn_ratelimited("kwq: the handler of queue %s, %ps, returned %lld, which means nothing: its item is tried again\n",
-			    queue->name, workers->handler, verdict);
+			    queue->name, workers->handler, result);
 	return -EINVAL;
 }
 
@@ -92,7 +92,7 @@ static __flatten void work_fn(struct work_struct *work)
 	unsigned long begun = jiffies, flags;
 	struct kwq_item *item;
 	ktime_t now;
-	s64 verdict;
+	s64 result;
 
 	WRITE_ONCE(worker->task, current);
 	spin_lock_irqsave(&queue->lock, flags);
@@ -100,11 +100,11 @@ static __flatten void work_fn(struct work_struct *work)
 	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
 		kwq_unlock_got(queue, flags);
 
-		verdict = call_handler(workers, item);
+		result = call_handler(workers, item);
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
-		apply_verdict(queue, worker, item, verdict, now);
+		apply_result(queue, worker, item, result, now);
 		if (time_after(jiffies, begun))
 			break;
 	}
@@ -116,8 +116,8 @@ static __flatten void work_fn(struct work_struct *work)
 	kwq_unlock(queue, flags);
 }
 
-static int check(const struct kwq_queue *queue, kwq_handler_fn handler,
-		 unsigned int max_active, unsigned int wq_flags)
+static int check_handler(const struct kwq_queue *queue, kwq_handler_fn handler,
+			 unsigned int max_active, unsigned int wq_flags)
 {
 	if (!handler || !max_active || max_active > WQ_MAX_ACTIVE)
 		return -EINVAL;
@@ -128,21 +128,21 @@ static int check(const struct kwq_queue *queue, kwq_handler_fn handler,
 
 static struct kwq_workers *make_workers(struct kwq_queue *queue,
 					kwq_handler_fn handler,
-					unsigned int nr, unsigned int wq_flags)
+					unsigned int max_active, unsigned int wq_flags)
 {
 	struct kwq_workers *workers;
 	struct kwq_worker *worker;
 	unsigned int i;
 
 	/* A large number of workers may not fit into contiguous pages. */
-	workers = kvzalloc(struct_size(workers, worker, nr), GFP_KERNEL);
+	workers = kvzalloc(struct_size(workers, worker, max_active), GFP_KERNEL);
 	if (!workers)
 		return NULL;
-	workers->nr = nr;
+	workers->nr = max_active;
 	workers->queue = queue;
 	workers->handler = handler;
 	INIT_LIST_HEAD(&workers->idle);
-	workers->wq = alloc_workqueue("%s", kwq_wq_flags(wq_flags), nr,
+	workers->wq = alloc_workqueue("%s", kwq_wq_flags(wq_flags), max_active,
 				      queue->name);
 	if (!workers->wq) {
 		kvfree(workers);
@@ -150,7 +150,7 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	}
 	lockdep_register_key(&workers->key);
 	lockdep_init_map(&workers->map, queue->name, &workers->key, 0);
-	for (i = 0; i < nr; i++) {
+	for (i = 0; i < max_active; i++) {
 		worker = &workers->worker[i];
 		INIT_WORK(&worker->work, work_fn);
 		worker->workers = workers;
@@ -189,7 +189,7 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 	unsigned long flags, nr;
 	int err;
 
-	err = check(queue, handler, max_active, wq_flags);
+	err = check_handler(queue, handler, max_active, wq_flags);
 	if (err)
 		return err;
 	workers = make_workers(queue, handler, max_active, wq_flags);
@@ -201,7 +201,7 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 	WRITE_ONCE(queue->workers, workers);
 	nr = min_t(unsigned long, queue->core.nr_ready, max_active);
 	for (;;) {
-		kwq_tell_workers(workers, min_t(unsigned long, nr, KWQ_ITEMS_PER_HOLD));
+		kwq_queue_workers_locked(workers, min_t(unsigned long, nr, KWQ_ITEMS_PER_HOLD));
 		kwq_unlock(queue, flags);
 		if (nr <= KWQ_ITEMS_PER_HOLD)
 			return 0;
@@ -212,12 +212,12 @@ int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
 EXPORT_SYMBOL_GPL(kwq_start_handler);
 
 /**
- * kwq_end_workers() - undo kwq_start_handler()
+ * kwq_stop_handler() - undo kwq_start_handler()
  * @queue: a queue with a handler; all its items are cancelled
  *
  * Context: process; sleeps.
  */
-void kwq_end_workers(struct kwq_queue *queue)
+void kwq_stop_handler(struct kwq_queue *queue)
 {
 	struct kwq_workers *workers = queue->workers;
 	unsigned long flags;

@@ -51,13 +51,13 @@ void kwq_pollers_init(struct kwq_queue *queue)
 }
 
 /**
- * kwq_tell_locked() - tell the pollers of an event
+ * kwq_tell_pollers_locked() - tell the pollers of an event
  * @queue: the queue; @queue->lock held
  * @what: KWQ_TELL_* bits
  *
  * This unlock and the following ones do it: see kwq_unlock().
  */
-void kwq_tell_locked(struct kwq_queue *queue, u8 what)
+void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what)
 {
 	lockdep_assert_held(&queue->lock);
 	/* Needs no barrier: see kwq_unlock(). */
@@ -66,7 +66,7 @@ void kwq_tell_locked(struct kwq_queue *queue, u8 what)
 	queue->round.to_tell |= what;
 	queue->core.changed = true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_tell_locked);
+EXPORT_SYMBOL_IF_KUNIT(kwq_tell_pollers_locked);
 
 /* Begins the next round, with another event than the last one if there is one. */
 static void begin_round(struct kwq_queue *queue, u8 last)
@@ -111,7 +111,7 @@ static bool is_exclusive(const wait_queue_entry_t *poller)
 	return poller->flags & WQ_FLAG_EXCLUSIVE;
 }
 
-static void tell(struct kwq_queue *queue, wait_queue_entry_t *poller)
+static void tell_poller(struct kwq_queue *queue, wait_queue_entry_t *poller)
 {
 	int woken = poller->func(poller, TASK_NORMAL, 0, key_of_round(&queue->round));
 
@@ -151,7 +151,7 @@ static unsigned int go_on(struct kwq_queue *queue, unsigned int budget)
 		}
 		/* A poller may leave the list when it is woken. */
 		next = place->next;
-		tell(queue, list_entry(place, wait_queue_entry_t, entry));
+		tell_poller(queue, list_entry(place, wait_queue_entry_t, entry));
 		budget--;
 	}
 	end_round(queue);

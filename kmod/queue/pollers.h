@@ -25,7 +25,7 @@
 #define KWQ_TELL_END	BIT(2)
 
 void kwq_pollers_init(struct kwq_queue *queue);
-void kwq_tell_locked(struct kwq_queue *queue, u8 what);
+void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what);
 void kwq_tell_some_locked(struct kwq_queue *queue);
 
 /**

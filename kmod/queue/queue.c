@@ -30,8 +30,8 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	kwq_holder_init(&queue->holder);
 	queue->woken = 0;
 	queue->shut_downs = 0;
-	queue->phase = KWQ_RUNNING;
-	queue->cancelled_runs = 0;
+	queue->woken_phase = KWQ_RUNNING;
+	queue->woken_cancelled_runs = 0;
 	queue->nr_getters = 0;
 	queue->nr_drainers = 0;
 	queue->wake_getters = 0;
@@ -83,7 +83,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 		err = kwq_cancel_all_sync(queue);
 		if (err)
 			return err;
-		kwq_end_workers(queue);
+		kwq_stop_handler(queue);
 	}
 	/* Waits for the last unlock. After the shut down nothing arms the timer. */
 	spin_lock_irqsave(&queue->lock, flags);

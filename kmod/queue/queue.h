@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The queue, for code inside kwq that takes its lock itself. A function whose name ends in
- * _locked needs @queue->lock held. After the last of them call kwq_unlock().
+ * _locked needs @queue->lock held. So do kwq_next_time(), kwq_owes_wake_ups() and
+ * kwq_set_lease_end(). After the last of them call kwq_unlock().
  */
 #ifndef KWQ_QUEUE_H
 #define KWQ_QUEUE_H
@@ -48,7 +49,7 @@ static inline ktime_t kwq_later(ktime_t now, u64 delay)
 /* clock.c */
 clockid_t kwq_timer_clockid(const struct kwq_queue *queue);
 ktime_t kwq_now_locked(const struct kwq_queue *queue);
-bool kwq_is_past(const struct kwq_queue *queue, ktime_t deadline);
+bool kwq_is_past_locked(const struct kwq_queue *queue, ktime_t deadline);
 void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline);
 
 /* unlock.c */
@@ -62,7 +63,7 @@ void kwq_wake_rest(struct kwq_queue *queue);
 void kwq_wake_all_locked(struct kwq_queue *queue);
 void kwq_pass_on_locked(struct kwq_queue *queue);
 void kwq_wake_again_locked(struct kwq_queue *queue);
-void kwq_tell_room(struct kwq_queue *queue);
+void kwq_tell_pollers_of_room(struct kwq_queue *queue);
 bool kwq_owes_wake_ups(const struct kwq_queue *queue);
 ktime_t kwq_next_time(const struct kwq_queue *queue);
 void kwq_arm_timer_locked(struct kwq_queue *queue);
@@ -103,12 +104,12 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);
 
 /**
- * kwq_coalesced() - how many adds were of dirty or waiting items
+ * kwq_nr_coalesced() - @coalesced of struct kwq_core, with adds that took no lock
  * @queue: the queue; @queue->lock held
  *
- * Return: the number, including adds that took no lock.
+ * Return: the number.
  */
-static inline u64 kwq_coalesced(const struct kwq_queue *queue)
+static inline u64 kwq_nr_coalesced(const struct kwq_queue *queue)
 {
 	return queue->core.coalesced + atomic64_read(&queue->coalesced);
 }
@@ -139,7 +140,7 @@ int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);
 void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now);
-bool kwq_get_would_wait(struct kwq_queue *queue, struct kwq_holder *holder);
+bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_waiter *waiter, unsigned long *flags);
 
@@ -153,7 +154,7 @@ void kwq_drop_all(struct kwq_queue *queue);
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
-int kwq_coalesces(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *item);
 struct kwq_pace;
 void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t (*clock)(void));
 bool kwq_drop(struct kwq_queue *queue);

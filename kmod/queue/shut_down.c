@@ -83,7 +83,7 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 		if (queue->shut_downs != shut_downs)
 			break;
 		ret = -ETIMEDOUT;
-		if (kwq_is_past(queue, deadline))
+		if (kwq_is_past_locked(queue, deadline))
 			break;
 		ret = -ERESTARTSYS;
 		if (signal_pending(current))
@@ -188,7 +188,7 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
 	u64 shut_downs;
 
-	if (kwq_current_worker(queue))
+	if (kwq_current_holder(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
 	shut_downs = kwq_begin_drain(queue);

@@ -134,9 +134,9 @@ static ktime_t when_not_paid(const struct kwq_queue *queue)
 
 /*
  * Sets when the timer wakes the waiters that a hold left. A paying caller wakes them
- * itself, and the timer only steps in if it is late. If the caller does not pay, the timer
- * wakes @fresh waiters at once. Waiters of earlier holds are left to the caller that pays
- * for them.
+ * itself, and the timer only steps in if it is late. If the caller does not pay but has
+ * @fresh wake-ups, the timer wakes the waiters at once. Without fresh ones they stay with the
+ * caller that pays for them.
  */
 static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
 {
@@ -167,20 +167,20 @@ static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 {
 	enum kwq_phase phase = kwq_core_phase(&queue->core);
 
-	if (queue->cancelled_runs != queue->core.cancelled_runs) {
-		queue->cancelled_runs = queue->core.cancelled_runs;
+	if (queue->woken_cancelled_runs != queue->core.cancelled_runs) {
+		queue->woken_cancelled_runs = queue->core.cancelled_runs;
 		queue->wake_drainers = queue->nr_drainers;
 	}
-	if (queue->phase != phase) {
-		queue->phase = phase;
+	if (queue->woken_phase != phase) {
+		queue->woken_phase = phase;
 		kwq_wake_all_locked(queue);
-		kwq_tell_locked(queue, KWQ_TELL_END);
+		kwq_tell_pollers_locked(queue, KWQ_TELL_END);
 	}
 	/* Any later hold may be the one that ends the drain. */
 	queue->core.changed = phase != KWQ_RUNNING;
 	if (!has_done_enough(nr, pays))
 		wake_some(queue);
-	leave_waiters(queue, pays, nr);
+	leave_waiters(queue, pays, nr > 0);
 	kwq_arm_timer_locked(queue);
 	return kwq_owes_wake_ups(queue);
 }
@@ -204,7 +204,7 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 	if (!nr)
 		return false;
 	if (queue->workers)
-		kwq_tell_workers(queue->workers, nr);
+		kwq_queue_workers_locked(queue->workers, nr);
 	/* Needs no barrier: getters join the list under the lock. */
 	if (waitqueue_active(&queue->getters)) {
 		is_waited_for = true;
@@ -295,7 +295,7 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  * All wake-ups happen under the lock, so the unlock is the last access to the queue. A task
  * that learned from the queue that it is drained may therefore destroy it.
  *
- * The workers of a handler are woken in the same way: see kwq_tell_workers().
+ * The workers of a handler are woken in the same way: see kwq_queue_workers_locked().
  */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -395,7 +395,7 @@ noinline void kwq_wake_rest(struct kwq_queue *queue)
  * @queue: the queue; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * kwq_coalesces() may coalesce an add without the lock. The barrier here makes the adder's
+ * kwq_try_coalesce() may coalesce an add without the lock. The barrier here makes the adder's
  * earlier writes visible to the getter, or to the caller that removed the ready item. Adds
  * of keys always take the lock. So kwq_keyed_unlock() and kwq_unlock() are enough for
  * programs.
@@ -403,7 +403,7 @@ noinline void kwq_wake_rest(struct kwq_queue *queue)
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
-	smp_mb(); /* pairs with smp_mb() in kwq_coalesces() */
+	smp_mb(); /* pairs with smp_mb() in kwq_try_coalesce() */
 	kwq_unlock(queue, flags);
 }
 
@@ -434,17 +434,17 @@ void kwq_wake_again_locked(struct kwq_queue *queue)
 }
 
 /**
- * kwq_tell_room() - tell all pollers that the queue has room (Q19)
+ * kwq_tell_pollers_of_room() - tell all pollers that the queue has room (Q19)
  * @queue: the queue
  *
  * Context: process; may sleep.
  */
-void kwq_tell_room(struct kwq_queue *queue)
+void kwq_tell_pollers_of_room(struct kwq_queue *queue)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	kwq_tell_locked(queue, KWQ_TELL_ROOM);
+	kwq_tell_pollers_locked(queue, KWQ_TELL_ROOM);
 	kwq_unlock_and_wake(queue, flags);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_tell_room);
+EXPORT_SYMBOL_IF_KUNIT(kwq_tell_pollers_of_room);

@@ -10,13 +10,13 @@
 #include "workers.h"
 
 /**
- * kwq_tell_workers() - queue workers for items that were made ready
+ * kwq_queue_workers_locked() - queue workers for items that were made ready
  * @workers: the queue's workers; the queue's lock held
  * @nr: number of items
  *
  * If there are fewer idle workers, that is enough: busy ones look for more items.
  */
-void kwq_tell_workers(struct kwq_workers *workers, u64 nr)
+void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr)
 {
 	struct kwq_worker *worker;
 
@@ -29,7 +29,7 @@ void kwq_tell_workers(struct kwq_workers *workers, u64 nr)
 }
 
 /**
- * kwq_current_worker() - find the worker of this queue in which the caller runs
+ * kwq_current_holder() - find the holder whose handler of this queue is the caller
  * @queue: the queue
  *
  * The caller may run in any other work item, whose function may have freed the work item
@@ -37,9 +37,10 @@ void kwq_tell_workers(struct kwq_workers *workers, u64 nr)
  * dereferenced. The memory of such a work item may even be reused for the workers. Then the
  * worker at that address is run by another task, or by none.
  *
- * Return: its holder; NULL if the caller is not in a handler of this queue.
+ * Return: the holder of the worker in which the caller runs; NULL if the caller is not in a
+ * handler of this queue.
  */
-struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue)
+struct kwq_holder *kwq_current_holder(const struct kwq_queue *queue)
 {
 	struct kwq_workers *workers = READ_ONCE(queue->workers);
 	struct kwq_worker *worker;
@@ -67,7 +68,7 @@ void kwq_might_wait_for_workers(const struct kwq_queue *queue)
 {
 	struct kwq_workers *workers = READ_ONCE(queue->workers);
 
-	if (!workers || kwq_current_worker(queue))
+	if (!workers || kwq_current_holder(queue))
 		return;
 	lock_map_acquire(&workers->map);
 	lock_map_release(&workers->map);

@@ -37,7 +37,7 @@ struct kwq_worker {
  * @key: I: makes @map this queue's own, so that a handler of one queue may wait for a
  *	handler of another
  * @map: held, for lockdep, while a handler runs: see kwq_might_wait_for_workers()
- * @nr: I: number of workers
+ * @nr: I: number of workers, the max_active of kwq_start_handler()
  * @worker: the workers
  */
 struct kwq_workers {
@@ -51,9 +51,9 @@ struct kwq_workers {
 	struct kwq_worker worker[];
 };
 
-void kwq_tell_workers(struct kwq_workers *workers, u64 nr);
-void kwq_end_workers(struct kwq_queue *queue);
-struct kwq_holder *kwq_current_worker(const struct kwq_queue *queue);
+void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr);
+void kwq_stop_handler(struct kwq_queue *queue);
+struct kwq_holder *kwq_current_holder(const struct kwq_queue *queue);
 void kwq_might_wait_for_workers(const struct kwq_queue *queue);
 
 #endif /* KWQ_WORKERS_H */

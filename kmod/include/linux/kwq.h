@@ -106,8 +106,8 @@ struct kwq_queue {
 	struct kwq_holder holder;	/* L: of items handed out by kwq_get() */
 	u64 woken;			/* L: how many of @core.readied need no wake-up any more */
 	u64 shut_downs;			/* L: number of shut downs without drain */
-	enum kwq_phase phase;		/* L: the phase that all waiters were last woken for */
-	u64 cancelled_runs;		/* L: @core.cancelled_runs when drainers were last woken */
+	enum kwq_phase woken_phase;	/* L: the phase that all waiters were last woken for */
+	u64 woken_cancelled_runs;	/* L: @core.cancelled_runs when drainers were last woken */
 	u32 nr_getters;			/* L: tasks that wait as getters */
 	u32 nr_drainers;		/* L: tasks that wait as drainers */
 	u32 wake_getters;		/* L: getters still to be woken */

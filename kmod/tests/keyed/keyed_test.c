@@ -129,7 +129,7 @@ static int get_some(struct keyed_test *t, struct kwq_handle *handle, u32 nr)
 		.got = t->got,
 		.keys = t->keys,
 		.max_items = nr,
-		.max_keys = sizeof(t->keys),
+		.max_key_bytes = sizeof(t->keys),
 	};
 	return kwq_handle_get(handle, &t->buffer, &at_once);
 }
@@ -638,7 +638,7 @@ static void shut_down_and_empty_holds_nothing(struct kunit *test)
 
 static int nr_left_behind;
 
-/* Replaces kwq_keyed_drop_elsewhere(), and drops nothing. */
+/* Replaces kwq_keyed_drop_async(), and drops nothing. */
 static void leave_behind(struct kwq_keyed *keyed)
 {
 	nr_left_behind++;
@@ -666,13 +666,13 @@ static void call_killed(struct kunit *test, void (*fn)(struct kwq_keyed *keyed))
 	struct keyed_test *t = test->priv;
 
 	nr_left_behind = 0;
-	kunit_activate_static_stub(test, kwq_keyed_drop_elsewhere, leave_behind);
+	kunit_activate_static_stub(test, kwq_keyed_drop_async, leave_behind);
 	allow_signal(SIGKILL);
 	send_sig(SIGKILL, current, 1);
 	fn(t->keyed);
 	flush_signals(current);
 	disallow_signal(SIGKILL);
-	kunit_deactivate_static_stub(test, kwq_keyed_drop_elsewhere);
+	kunit_deactivate_static_stub(test, kwq_keyed_drop_async);
 }
 
 static void drain(struct kwq_keyed *keyed)
@@ -709,7 +709,7 @@ static void killed_call_drops_no_more_than_one_hold(struct kunit *test)
 	/* Q10: the rest is dropped all the same. At most one work runs, and one is pending. */
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	for (n = 0; n < 3; n++)
-		kwq_keyed_drop_elsewhere(t->keyed);
+		kwq_keyed_drop_async(t->keyed);
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 	kwq_test_wait_until(test, !nr_items(t->keyed));
 	expect_empty(test);
@@ -722,7 +722,7 @@ static void closed_queue_is_dropped_and_freed(struct kunit *test)
 	/* O6 Q10: the work that drops the rest keeps the queue until it is freed. */
 	add_waiting(test, MANY_HOLDS);
 	call_killed(test, kwq_keyed_shut_down);
-	kwq_keyed_drop_elsewhere(t->keyed);
+	kwq_keyed_drop_async(t->keyed);
 	unmake(test);
 }
 
@@ -969,7 +969,7 @@ static void get_takes_what_fits(struct kunit *test)
 	add(t, KEY("cde"));
 	add(t, KEY("f"));
 	t->buffer = (struct kwq_got_buffer){
-		.got = t->got, .keys = t->keys, .max_items = 8, .max_keys = 4,
+		.got = t->got, .keys = t->keys, .max_items = 8, .max_key_bytes = 4,
 	};
 	memset(t->keys, '#', 8);
 	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once), 1);
@@ -977,7 +977,7 @@ static void get_takes_what_fits(struct kunit *test)
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "ab##", 4);
 
 	/* f would fit, but the one before it does not. */
-	t->buffer.max_keys = 3;
+	t->buffer.max_key_bytes = 3;
 	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once), 1);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "cde#", 4);
 	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once), 1);
@@ -1027,7 +1027,7 @@ static void get_that_cannot_take_it_wakes_another(struct kunit *test)
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
 	t->buffer = (struct kwq_got_buffer){
-		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = 2,
+		.got = t->got, .keys = t->keys, .max_items = 1, .max_key_bytes = 2,
 	};
 	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &at_once),
 			-EMSGSIZE);
@@ -1052,7 +1052,7 @@ static void get_that_comes_back_keeps_its_wake_up(struct kunit *test)
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
 	add_wait_queue_exclusive(getters, &s.entry);
 	t->buffer = (struct kwq_got_buffer){
-		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = 2, .longest = 3,
+		.got = t->got, .keys = t->keys, .max_items = 1, .max_key_bytes = 2, .longest = 3,
 	};
 	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->x, &t->buffer, &for_ever), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, t->buffer.lacking, 3);
@@ -1074,12 +1074,12 @@ static void get_that_comes_back_keeps_its_wake_up(struct kunit *test)
 	EXPECT_FETCH(test, t, t->x, "key");
 }
 
-static int done_and_get(struct keyed_test *t, u64 ticket, u32 max_keys)
+static int done_and_get(struct keyed_test *t, u64 ticket, u32 max_key_bytes)
 {
 	s32 result;
 
 	t->buffer = (struct kwq_got_buffer){
-		.got = t->got, .keys = t->keys, .max_items = 1, .max_keys = max_keys,
+		.got = t->got, .keys = t->keys, .max_items = 1, .max_key_bytes = max_key_bytes,
 	};
 	t->nr_got = kwq_handle_done_and_get(t->x, ticket, 0, &result, &t->buffer);
 	return result;
@@ -1538,14 +1538,14 @@ static void get_once(void *data)
 		.got = &f->got,
 		.keys = f->keys,
 		.max_items = 1,
-		.max_keys = sizeof(f->keys),
+		.max_key_bytes = sizeof(f->keys),
 	};
 	f->result = kwq_handle_get(f->handle, &f->buffer, &for_ever);
 }
 
 /* Starts a get, and waits until it sleeps. */
 static struct getter *start_getter(struct kunit *test,
-				     struct kwq_handle *handle)
+				   struct kwq_handle *handle)
 {
 	struct getter *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 	wait_queue_head_t *getters = &handle->keyed->queue.getters;
@@ -2121,7 +2121,7 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 		.entries = &entry,
 		.keys = t->keys,
 		.max_items = 1,
-		.max_keys = 1,
+		.max_key_bytes = 1,
 	};
 
 	/* L11 O1: not when its holder is lost. */
@@ -2149,7 +2149,7 @@ static void losses_of_the_dead_are_listed(struct kunit *test)
 		.entries = &entry,
 		.keys = t->keys,
 		.max_items = 1,
-		.max_keys = 1,
+		.max_key_bytes = 1,
 	};
 
 	KUNIT_ASSERT_EQ(test, kwq_keyed_configure(t->keyed, &config), 0);
@@ -2212,7 +2212,7 @@ static void dead_items_are_listed_in_pages(struct kunit *test)
 
 	/* All of it. */
 	page.max_items = 4;
-	page.max_keys = 6;
+	page.max_key_bytes = 6;
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 3);
 	KUNIT_EXPECT_EQ(test, page.keys_len, 6);
 	KUNIT_EXPECT_MEMEQ(test, t->keys, "cccabb", 6);
@@ -2239,9 +2239,9 @@ static void dead_items_are_listed_in_pages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, U64_MAX, &page), 0);
 	/* and of keys. */
 	page.max_items = 4;
-	page.max_keys = 5;
+	page.max_key_bytes = 5;
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 2);
-	page.max_keys = 2;
+	page.max_key_bytes = 2;
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), -EMSGSIZE);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, first, &page), 1);
 
@@ -2414,7 +2414,7 @@ static int get_in_crowd(struct kwq_handle *handle, struct crowd_get *f)
 		.got = f->got,
 		.keys = f->keys,
 		.max_items = 2,
-		.max_keys = 2,
+		.max_key_bytes = 2,
 	};
 	return kwq_handle_get(handle, &f->buffer, &for_ever);
 }

@@ -115,7 +115,7 @@ static int get_some(struct lease_test *t, struct kwq_handle *handle, u32 nr)
 		.got = t->got,
 		.keys = t->keys,
 		.max_items = nr,
-		.max_keys = sizeof(t->keys),
+		.max_key_bytes = sizeof(t->keys),
 	};
 
 	return kwq_handle_get(handle, &buffer, &at_once);
@@ -689,7 +689,7 @@ static void wait_for_one(void *data)
 		.got = &getter->got,
 		.keys = getter->keys,
 		.max_items = 1,
-		.max_keys = sizeof(getter->keys),
+		.max_key_bytes = sizeof(getter->keys),
 	};
 
 	getter->ret = kwq_handle_get(getter->handle, &buffer, &for_ever);

@@ -312,7 +312,7 @@ static void list_tells_the_owner(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_names_unlink("kwq_test"), 0);
 }
 
-/* Replaces kwq_keyed_free_elsewhere(), and frees nothing. */
+/* Replaces kwq_keyed_free_async(), and frees nothing. */
 static struct kwq_keyed *handed_over;
 
 static void take_over(struct kwq_keyed *keyed)
@@ -330,13 +330,13 @@ static void end_of_a_namespace_hands_its_queues_over(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, keyed);
 	kwq_keyed_put(keyed);
 	handed_over = NULL;
-	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kunit_activate_static_stub(test, kwq_keyed_free_async, take_over);
 	kwq_names_end(current->nsproxy->net_ns);
-	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	KUNIT_EXPECT_NULL(test, kwq_names_find("kwq_test"));
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	KUNIT_EXPECT_TRUE(test, keyed->unlinked);
-	kwq_keyed_free_elsewhere(keyed);
+	kwq_keyed_free_async(keyed);
 }
 
 /* ---- How many ---- */
@@ -431,7 +431,7 @@ static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 num
 		.got = &got,
 		.keys = key,
 		.max_items = 1,
-		.max_keys = sizeof(key),
+		.max_key_bytes = sizeof(key),
 	};
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(handle));
@@ -481,7 +481,7 @@ static void user_has_a_quota_of_bytes(struct kunit *test)
 	/* The bytes of an exempt queue do not count for b. */
 	for (n = 0; n < nr; n++)
 		KUNIT_EXPECT_EQ(test, remove_number(a, n), KWQ_WAS_READY);
-	KUNIT_EXPECT_LT(test, a->room, 2 * KWQ_QUOTA_STEP);
+	KUNIT_EXPECT_LT(test, a->reserved, 2 * KWQ_QUOTA_STEP);
 	KUNIT_EXPECT_EQ(test, add_number(b, 0, 0), KWQ_ADDED);
 	kwq_keyed_put(privileged);
 	KUNIT_EXPECT_EQ(test, remove_number(b, 0), KWQ_WAS_READY);
@@ -516,7 +516,7 @@ static void own_limit_comes_before_the_quota(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
 	fill(keyed, &ret);
 	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
-	KUNIT_EXPECT_EQ(test, keyed->room, small.max_bytes);
+	KUNIT_EXPECT_EQ(test, keyed->reserved, small.max_bytes);
 	kwq_keyed_put(keyed);
 	WRITE_ONCE(kwq_max_user_bytes, max);
 }

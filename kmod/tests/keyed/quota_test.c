@@ -65,15 +65,15 @@ static void quota_test_exit(struct kunit *test)
 /* Makes somebody the owner of a queue. Returns 0 or -EDQUOT. */
 static int give_to(struct kwq_keyed *keyed, struct user_namespace *ns, uid_t uid)
 {
-	struct kwq_quota *quota = kwq_quota_get(ns, KUIDT_INIT(uid), false);
+	struct kwq_quota *quota = kwq_quota_add_queue(ns, KUIDT_INIT(uid), false);
 
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
-	kwq_quota_give_back(keyed, keyed->own_bytes);
-	kwq_quota_put(keyed->quota, keyed->exempt);
+	kwq_quota_uncharge(keyed, keyed->own_bytes);
+	kwq_quota_remove_queue(keyed->quota, keyed->exempt);
 	keyed->quota = quota;
 	keyed->exempt = false;
-	kwq_quota_force(keyed, keyed->own_bytes);
+	kwq_quota_charge_anyway(keyed, keyed->own_bytes);
 	return 0;
 }
 
@@ -226,13 +226,13 @@ static void exempt_queue_refuses_nobody(struct kunit *test)
 	WRITE_ONCE(kwq_max_user_bytes, bytes_of(roots->quota) + 2 * KWQ_QUOTA_STEP);
 	WRITE_ONCE(kwq_max_queues, roots->quota->nr_queues + 1);
 	KUNIT_EXPECT_GE(test, fill(roots), 0);
-	KUNIT_EXPECT_LT(test, kwq_max_user_bytes, roots->room);
+	KUNIT_EXPECT_LT(test, kwq_max_user_bytes, roots->reserved);
 	KUNIT_EXPECT_EQ(test, add_number(contained, 0), KWQ_ADDED);
 
 	kwq_quota_read(&after);
 	KUNIT_EXPECT_EQ(test, after.user_queues, before.user_queues + 1);
 	KUNIT_EXPECT_EQ(test, after.user_bytes, before.user_bytes + roots->own_bytes +
-			roots->room + KWQ_QUOTA_STEP);
+			roots->reserved + KWQ_QUOTA_STEP);
 
 	/* An exempt queue does not count against the limit of queues. */
 	more = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
@@ -302,7 +302,7 @@ static void refused_create_is_told_nothing(struct kunit *test)
 
 	/* O6: a queue that is being created has no pollers yet. */
 	WRITE_ONCE(kwq_max_user_bytes, bytes);
-	KUNIT_EXPECT_FALSE(test, kwq_quota_try(alices, 1));
+	KUNIT_EXPECT_FALSE(test, kwq_quota_charge_silently(alices, 1));
 	KUNIT_EXPECT_TRUE(test, list_empty(&alices->refused));
 	KUNIT_EXPECT_PTR_EQ(test, alices->refused_by, NULL);
 	KUNIT_EXPECT_EQ(test, bytes_of(alices->quota), bytes);
@@ -465,7 +465,7 @@ static void quota_can_be_read(struct kunit *test)
 	kwq_keyed_put(first);
 }
 
-/* Replaces kwq_keyed_free_elsewhere(), and frees nothing. */
+/* Replaces kwq_keyed_free_async(), and frees nothing. */
 static struct kwq_keyed *handed_over;
 
 static void take_over(struct kwq_keyed *keyed)
@@ -483,17 +483,17 @@ static void large_queue_is_freed_elsewhere(struct kunit *test)
 	for (n = 0; n <= 1024; n++)
 		KUNIT_ASSERT_EQ(test, add_number(keyed, n), KWQ_ADDED);
 	handed_over = NULL;
-	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kunit_activate_static_stub(test, kwq_keyed_free_async, take_over);
 	kwq_keyed_put(create_for(test, &init_user_ns, BOB));
 	KUNIT_EXPECT_NULL(test, handed_over);
 	kwq_keyed_put(keyed);
-	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	alices = keyed->quota;
 	KUNIT_EXPECT_EQ(test, alices->nr_queues, 1);
 	KUNIT_EXPECT_TRUE(test, list_is_singular(&alices->ending));
 	KUNIT_EXPECT_LE(test, keyed->nr_bytes, bytes_of(alices));
-	kwq_keyed_free_elsewhere(keyed);
+	kwq_keyed_free_async(keyed);
 }
 
 struct creator {
@@ -544,13 +544,13 @@ static void no_memory_for_a_quota(struct kunit *test)
 	 */
 	for (nth = 1; injected; nth++) {
 		current->fail_nth = nth;
-		quota = kwq_quota_get(&t->ns, KUIDT_INIT(FIRST), false);
+		quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
 		injected = !current->fail_nth;
 		current->fail_nth = 0;
 		if (IS_ERR(quota))
 			KUNIT_EXPECT_EQ(test, PTR_ERR(quota), -ENOMEM);
 		else
-			kwq_quota_put(quota, false);
+			kwq_quota_remove_queue(quota, false);
 		refused += IS_ERR(quota);
 	}
 	KUNIT_EXPECT_EQ(test, refused, 2);
@@ -560,9 +560,9 @@ static void no_memory_for_a_quota(struct kunit *test)
 /* The end of a queue begins, but the worker has not started yet. */
 static void begin_end(struct kunit *test, struct kwq_keyed *keyed)
 {
-	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
-	kwq_keyed_put_elsewhere(keyed);
-	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	kunit_activate_static_stub(test, kwq_keyed_free_async, take_over);
+	kwq_keyed_put_async(keyed);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 }
 
 static void start_create(struct kunit *test, struct kwq_test_thread *thread,
@@ -585,7 +585,7 @@ static void create_waits_for_what_is_being_freed(struct kunit *test)
 	begin_end(test, keyed);
 
 	start_create(test, &thread, &creator);
-	kwq_keyed_free_elsewhere(keyed);
+	kwq_keyed_free_async(keyed);
 	kwq_test_thread_join(test, &thread);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
 	if (!IS_ERR(creator.keyed))
@@ -606,7 +606,7 @@ static void end_is_passed_on(struct kunit *test)
 		kwq_test_thread_start(test, &threads[i], create_as_alice, &creators[i]);
 		kwq_test_wait_until(test, kwq_test_nr_sleepers(&kwq_quota_ended) == i + 1);
 	}
-	kwq_keyed_free_elsewhere(keyed);
+	kwq_keyed_free_async(keyed);
 	for (i = 0; i < 3; i++)
 		kwq_test_thread_join(test, &threads[i]);
 	for (i = 0; i < 3; i++) {
@@ -640,7 +640,7 @@ static void signal_ends_the_wait_of_a_create(struct kunit *test)
 	send_sig(SIGUSR1, thread.task, 1);
 	kwq_test_thread_join(test, &thread);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -ERESTARTSYS);
-	kwq_keyed_free_elsewhere(keyed);
+	kwq_keyed_free_async(keyed);
 }
 
 /* O8: others that keep creating and closing queues do not prolong the wait. */
@@ -661,33 +661,33 @@ static void create_waits_for_no_later_end(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kwq_quota_expect_end(&ends, &init_user_ns, KUIDT_INIT(BOB)));
 	start_create(test, &thread, &creator);
 	begin_end(test, second);
-	kwq_keyed_free_elsewhere(first);
+	kwq_keyed_free_async(first);
 	kwq_test_thread_join(test, &thread);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), -EDQUOT);
-	kwq_keyed_free_elsewhere(second);
+	kwq_keyed_free_async(second);
 }
 
 /* The queue that ends during another call, and the try at which it does. */
 static struct kwq_keyed *to_end;
 static int nr_tries;
 
-/* Replaces kwq_quota_get(). The queue ends after the second refusal. */
+/* Replaces kwq_quota_add_queue(). The queue ends after the second refusal. */
 static struct kwq_quota *refuse_and_end(struct user_namespace *ns, kuid_t owner, bool exempt)
 {
 	struct kunit *test = kunit_get_current_test();
 	struct kwq_quota *alices = to_end ? to_end->quota : NULL, *quota;
 
-	kunit_deactivate_static_stub(test, kwq_quota_get);
-	quota = kwq_quota_get(ns, owner, exempt);
+	kunit_deactivate_static_stub(test, kwq_quota_add_queue);
+	quota = kwq_quota_add_queue(ns, owner, exempt);
 	if (++nr_tries == 2 && to_end) {
 		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(quota), -EDQUOT);
 		alices->refs++;		/* keeps it for the checks */
-		kwq_keyed_free_elsewhere(to_end);
+		kwq_keyed_free_async(to_end);
 		kwq_test_wait_until(test, list_empty_careful(&alices->ending));
 		alices->refs--;
 		to_end = NULL;
 	}
-	kunit_activate_static_stub(test, kwq_quota_get, refuse_and_end);
+	kunit_activate_static_stub(test, kwq_quota_add_queue, refuse_and_end);
 	return quota;
 }
 
@@ -701,9 +701,9 @@ static void queue_ends_before_the_wait_for_it(struct kunit *test)
 	nr_tries = 0;
 	WRITE_ONCE(kwq_max_queues, 2);
 	begin_end(test, to_end);
-	kunit_activate_static_stub(test, kwq_quota_get, refuse_and_end);
+	kunit_activate_static_stub(test, kwq_quota_add_queue, refuse_and_end);
 	create_as_alice(&creator);
-	kunit_deactivate_static_stub(test, kwq_quota_get);
+	kunit_deactivate_static_stub(test, kwq_quota_add_queue);
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
 	KUNIT_EXPECT_EQ(test, nr_tries, 3);
 	if (!IS_ERR(creator.keyed))
@@ -723,13 +723,13 @@ static void queue_that_is_worked_on_ends_elsewhere(struct kunit *test)
 
 	handed_over = NULL;
 	kunit_activate_static_stub(test, kwq_keyed_is_worked_on, yes);
-	kunit_activate_static_stub(test, kwq_keyed_free_elsewhere, take_over);
+	kunit_activate_static_stub(test, kwq_keyed_free_async, take_over);
 	kwq_keyed_put(keyed);
-	kunit_deactivate_static_stub(test, kwq_keyed_free_elsewhere);
+	kunit_deactivate_static_stub(test, kwq_keyed_free_async);
 	kunit_deactivate_static_stub(test, kwq_keyed_is_worked_on);
 	KUNIT_ASSERT_PTR_EQ(test, handed_over, keyed);
 	KUNIT_EXPECT_TRUE(test, list_is_singular(&keyed->quota->ending));
-	kwq_keyed_free_elsewhere(keyed);
+	kwq_keyed_free_async(keyed);
 }
 
 /* Like a write to the module's parameter. */
@@ -798,7 +798,7 @@ static void raised_limit_of_queues_ends_the_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(creator.keyed), 0);
 	if (!IS_ERR(creator.keyed))
 		kwq_keyed_put(creator.keyed);
-	kwq_keyed_free_elsewhere(keyed);
+	kwq_keyed_free_async(keyed);
 }
 
 static struct kunit_case quota_test_cases[] = {

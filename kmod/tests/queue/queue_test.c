@@ -136,8 +136,8 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	spin_lock_irqsave(&q->lock, flags);
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTY);
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, 0, kwq_coalesces(q, &t->c));
-	KUNIT_EXPECT_EQ(test, kwq_coalesced(q), 2);
+	KUNIT_EXPECT_EQ(test, 0, kwq_try_coalesce(q, &t->c));
+	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced(q), 2);
 	spin_unlock_irqrestore(&q->lock, flags);
 
 	/* Q4 */
@@ -145,7 +145,7 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	EXPECT_GET(test, q, &t->b);
 	EXPECT_GET(test, q, &t->a);
 	kwq_done(q, &t->a);
-	KUNIT_EXPECT_EQ(test, 0, kwq_coalesces(q, &t->a));
+	KUNIT_EXPECT_EQ(test, 0, kwq_try_coalesce(q, &t->a));
 	/* Q8: ready or not. */
 	kwq_add(q, &t->a);
 	kwq_shut_down(q);
@@ -153,7 +153,7 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	EXPECT_GET(test, q, &t->a);
 	kwq_done(q, &t->a);
 	kwq_done(q, &t->b);
-	KUNIT_EXPECT_EQ(test, kwq_coalesced(q), 2);
+	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced(q), 2);
 }
 
 static void done_that_nobody_owes(struct kunit *test)
@@ -206,9 +206,9 @@ static void done_and_get_does_both(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->b, 0), TIMED_OUT);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
 	kwq_shut_down(q);
-	KUNIT_EXPECT_EQ(test, q->phase, KWQ_SHUT_DOWN);
+	KUNIT_EXPECT_EQ(test, q->woken_phase, KWQ_SHUT_DOWN);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->c, KTIME_MAX), SHUT_DOWN);
-	KUNIT_EXPECT_EQ(test, q->phase, KWQ_DRAINED);
+	KUNIT_EXPECT_EQ(test, q->woken_phase, KWQ_DRAINED);
 }
 
 static void get_looks_before_it_looks_at_the_clock(struct kunit *test)

@@ -93,7 +93,7 @@ proctype destroyer(byte me)
 		i = 0
 	}
 	kwq_unlock();
-	/* kwq_end_workers(): destroy_workqueue() waits for running work, which finds
+	/* kwq_stop_handler(): destroy_workqueue() waits for running work, which finds
 	 * nothing to do.
 	 */
 	atomic { idle[0] == workers[0] && idle[1] == workers[1] -> skip };

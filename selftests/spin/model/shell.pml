@@ -155,7 +155,7 @@ hidden byte i, nr, when, followed, pays;
 #define NR_PROCESSING	EACH(IS_PROCESSING)
 #define NR_HELD		EACH(IS_MINE)
 
-/* kwq_core_is_drained(), kwq_get_would_wait() */
+/* kwq_core_is_drained(), kwq_get_would_wait_locked() */
 #define DRAINED		(shut_down && !NR_READY && !NR_PROCESSING)
 #define WOULD_WAIT	(!NR_READY && (!shut_down || (NR_PROCESSING && !NR_HELD)))
 
@@ -203,8 +203,8 @@ inline wake_some_of(list, count)
 
 #define IS_POLLED	(listed[0] || listed[1] || alone[0] || alone[1])
 
-/* kwq_tell_locked(), and what wake_for() does for pollers. */
-inline kwq_tell_locked(what)
+/* kwq_tell_pollers_locked(), and what wake_for() does for pollers. */
+inline kwq_tell_pollers_locked(what)
 {
 #ifdef ROUND_FORGETS_WHAT_HAPPENS
 	to_tell = (IS_POLLED && !telling -> to_tell | what : to_tell)
@@ -288,8 +288,8 @@ inline kwq_wake_all_locked()
 	wake_drainers = nr_drainers
 }
 
-/* kwq_tell_workers() */
-inline kwq_tell_workers()
+/* kwq_queue_workers_locked() */
+inline kwq_queue_workers_locked()
 {
 	do
 	:: nr && idle[0] -> idle[0] = false; assert(!queued[0]); queued[0] = true; nr--
@@ -340,11 +340,11 @@ inline kwq_unlock()
 		followed = changed;
 		pays = followed || (fresh && IS_AWAITED);
 		nr = fresh;
-		kwq_tell_workers();
+		kwq_queue_workers_locked();
 		wake_getters = wake_getters + (len(getters) -> fresh : 0);
 		wake_pollers = wake_pollers + (IS_POLLED -> fresh : 0);
 		if
-		:: fresh -> kwq_tell_locked(TELL_READY)
+		:: fresh -> kwq_tell_pollers_locked(TELL_READY)
 		:: else
 		fi;
 		fresh = 0;
@@ -362,7 +362,7 @@ inline kwq_unlock()
 #endif
 			phase = PHASE;
 			kwq_wake_all_locked();
-			kwq_tell_locked(TELL_END)
+			kwq_tell_pollers_locked(TELL_END)
 		:: else
 		fi;
 		changed = shut_down;
@@ -454,7 +454,7 @@ inline kwq_get_locked(k)
 	in_hands[k] = true;
 	if
 #ifndef GET_TELLS_NOBODY
-	:: shut_down && NR_HELD == 1 -> wake_getters = nr_getters; kwq_tell_locked(TELL_END)
+	:: shut_down && NR_HELD == 1 -> wake_getters = nr_getters; kwq_tell_pollers_locked(TELL_END)
 #endif
 	:: else
 	fi

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The life of a queue of keys: it is created, configured, shut down and freed.
+ *
+ * The last reference releases a queue. It is then retired: it has left the tree of names, and
+ * no more work is queued for it. At last it is freed, by the same task or by a worker.
+ */
+#include <linux/capability.h>
+#include <linux/err.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+#include <linux/user_namespace.h>
+#include <linux/workqueue.h>
+#include <kunit/visibility.h>
+#include "compat.h"
+#include "keyed.h"
+
+/* A queue with at most this many items is freed by the task that drops its last reference. */
+#define FREED_AT_ONCE	1024
+
+/*
+ * Workers that free large queues, so that neither the exit of a process nor the end of a
+ * net namespace has to wait. All net namespaces wait for that of another. The number of
+ * workers is small, so that a user with many queues does not occupy all processors.
+ */
+static struct workqueue_struct *kwq_free_wq;
+
+/**
+ * kwq_keyed_register() - start the workers that free queues
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init kwq_keyed_register(void)
+{
+	kwq_free_wq = alloc_workqueue("kwq_free", WQ_UNBOUND, 4);
+	return kwq_free_wq ? 0 : -ENOMEM;
+}
+
+/**
+ * kwq_keyed_unregister() - wait until all queues are freed
+ *
+ * The last reference to each queue is gone. The module waits here, so a queue that is being
+ * freed need not hold the module. Nobody can reach a queue any more, and no timer queues
+ * more work for one.
+ *
+ * Context: process; sleeps.
+ */
+void kwq_keyed_unregister(void)
+{
+	destroy_workqueue(kwq_free_wq);
+}
+
+static const u8 *key_of(const struct kwq_item *item, size_t *len)
+{
+	const struct kwq_keyed_item *ki =
+		container_of_const(item, struct kwq_keyed_item, item);
+
+	*len = ki->key_len;
+	return ki->key;
+}
+
+static void free_memory(struct kwq_keyed *keyed)
+{
+	if (*keyed->name)
+		kfree(keyed->name);
+	kfree(keyed);
+}
+
+/* Nobody else uses the queue. */
+static void free_queue(struct kwq_keyed *keyed)
+{
+	kwq_quota_end_telling(keyed);
+	/* First stop the timer, which makes items ready. */
+	kwq_queue_destroy(&keyed->queue);
+	kwq_keyed_destroy_items(keyed);
+	/* Last, so that a task that finds room in the quota finds the memory, too. */
+	kwq_quota_uncharge(keyed, keyed->reserved + keyed->own_bytes);
+	kwq_quota_end(keyed);
+	free_memory(keyed);
+}
+
+VISIBLE_IF_KUNIT void kwq_keyed_free_async(struct kwq_keyed *keyed)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_free_async, keyed);
+	queue_work(kwq_free_wq, &keyed->free);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_free_async);
+
+/* The queue's other work has no reference. It stops early once @ending is set, so wait for it. */
+static void free_work_fn(struct work_struct *work)
+{
+	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, free);
+
+	cancel_work_sync(&keyed->work);
+	free_queue(keyed);
+}
+
+/* From now on the queue's other work is not queued any more. */
+static void retire_queue(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	WRITE_ONCE(keyed->ending, true);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	/* The queue has left the tree of names, so these may take the place of @by_name. */
+	keyed->end_number = 0;
+	INIT_WORK(&keyed->free, free_work_fn);
+}
+
+static void free_queue_async(struct kwq_keyed *keyed)
+{
+	kwq_quota_begin_end(keyed);
+	kwq_keyed_free_async(keyed);
+}
+
+static void release_queue_async(struct kref *ref)
+{
+	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
+
+	retire_queue(keyed);
+	free_queue_async(keyed);
+}
+
+/* Is a worker running for the queue, or about to? After retire_queue() the answer is final. */
+VISIBLE_IF_KUNIT bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_is_worked_on, keyed);
+	return work_busy(&keyed->work);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_is_worked_on);
+
+/* If a worker is running for the queue, another worker waits for it. */
+static void release_queue(struct kref *ref)
+{
+	struct kwq_keyed *keyed = container_of(ref, struct kwq_keyed, ref);
+
+	retire_queue(keyed);
+	if (keyed->nr_items > FREED_AT_ONCE || kwq_keyed_is_worked_on(keyed))
+		free_queue_async(keyed);
+	else
+		free_queue(keyed);
+}
+
+static void do_left_work(struct work_struct *work);
+
+static int try_to_charge_queue(struct kwq_keyed *keyed)
+{
+	struct kwq_quota *quota = kwq_quota_add_queue(current_user_ns(), keyed->owner,
+						keyed->exempt);
+
+	if (IS_ERR(quota))
+		return PTR_ERR(quota);
+	keyed->quota = quota;
+	/* The queue's wait queues are not initialised yet, so nobody may be told of room. */
+	if (kwq_quota_charge_silently(keyed, keyed->own_bytes))
+		return 0;
+	kwq_quota_remove_queue(quota, keyed->exempt);
+	return -EDQUOT;
+}
+
+/*
+ * Charges the queue itself. A user who has closed a large queue may create another at once.
+ * The first one counts until a worker has freed it, so wait for that. Queues that are
+ * closed later are not waited for, so the wait ends.
+ *
+ * No end is missed. Each round first notes the ends so far and whether more will come, and
+ * then tries. If a queue ends after a failed try, the wait returns at once.
+ */
+static int charge_queue(struct kwq_keyed *keyed)
+{
+	struct kwq_quota_ends ends;
+	int err = try_to_charge_queue(keyed);
+	bool more;
+
+	if (err != -EDQUOT)
+		return err;
+	kwq_quota_begin_wait(&ends);
+	do {
+		more = kwq_quota_expect_end(&ends, current_user_ns(), keyed->owner);
+		err = try_to_charge_queue(keyed);
+		if (err != -EDQUOT || !more)
+			break;
+		err = kwq_quota_wait_end(&ends);
+	} while (!err);
+	return err;
+}
+
+/*
+ * Called by the queue's timer in softirq context, so it must not free anything. An item
+ * that is taken back stays in the table, ready or dead. But after a shut down, an item that
+ * was lost too often is removed (L12). A worker frees it. Its bytes were given back
+ * already, so this must not depend on another call (O9). A queue that ends frees its items
+ * anyway.
+ */
+static bool end_leases(struct kwq_queue *queue, ktime_t now)
+{
+	struct kwq_keyed *keyed = container_of(queue, struct kwq_keyed, queue);
+	bool more = kwq_handouts_expire(keyed, now);
+
+	/* A pending worker takes the lock after this hold and sees the items. */
+	if (keyed->gone && !keyed->ending)
+		queue_work(kwq_free_wq, &keyed->work);
+	return more;
+}
+
+/**
+ * kwq_keyed_create() - create a queue of keys
+ * @name: name, checked by kwq_names_check(); empty for none
+ * @clock: the clock of all its times
+ * @limits: limits of the queue
+ *
+ * The caller's quota is charged. The caller gets the first reference.
+ *
+ * Context: process; may sleep.
+ * Return: the queue, or an ERR_PTR(): -ENOMEM, -EDQUOT or, after a signal, -ERESTARTSYS.
+ */
+struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
+				   const struct kwq_limits *limits)
+{
+	struct kwq_keyed *keyed;
+	int err;
+
+	keyed = kzalloc(sizeof(*keyed), GFP_KERNEL_ACCOUNT);
+	if (!keyed)
+		return ERR_PTR(-ENOMEM);
+	/* Allocated apart: the queue just fits into one allocation. */
+	keyed->name = *name ? kstrdup(name, GFP_KERNEL_ACCOUNT) : "";
+	if (!keyed->name) {
+		kfree(keyed);
+		return ERR_PTR(-ENOMEM);
+	}
+	keyed->limits = *limits;
+	keyed->owner = current_fsuid();
+	keyed->group = current_fsgid();
+	/* No audit: the caller does not try to use the capability, and most callers lack it. */
+	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	INIT_LIST_HEAD(&keyed->refused);
+	keyed->own_bytes = kwq_keyed_own_bytes(name);
+	err = charge_queue(keyed);
+	if (err)
+		goto free_keyed;
+	err = kwq_keyed_init_items(keyed);
+	if (err)
+		goto give_back;
+	kref_init(&keyed->ref);
+	INIT_WORK(&keyed->work, do_left_work);
+	RB_CLEAR_NODE(&keyed->by_name);
+	kwq_queue_init(&keyed->queue, keyed->name, clock);
+	keyed->queue.key_of = key_of;
+	INIT_LIST_HEAD(&keyed->leases);
+	keyed->queue.end_leases = end_leases;
+	return keyed;
+
+give_back:
+	kwq_quota_uncharge(keyed, keyed->own_bytes);
+	kwq_quota_remove_queue(keyed->quota, keyed->exempt);
+free_keyed:
+	free_memory(keyed);
+	return ERR_PTR(err);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_create);
+
+/**
+ * kwq_keyed_configure() - configure how a queue limits retries
+ * @keyed: the queue
+ * @config: the configuration; NULL for the default
+ *
+ * Context: process; may sleep.
+ * Return: as kwq_configure().
+ */
+int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config)
+{
+	int err = kwq_configure(&keyed->queue, config);
+
+	if (!err)
+		kwq_keyed_count_limiters(keyed);
+	return err;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_configure);
+
+/**
+ * kwq_keyed_put() - drop a reference
+ * @keyed: the queue; with its last reference its items are freed, at once or, if there are
+ *	many, by a worker
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_put(struct kwq_keyed *keyed)
+{
+	kref_put(&keyed->ref, release_queue);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put);
+
+/**
+ * kwq_keyed_put_async() - drop a reference without waiting
+ * @keyed: the queue; after its last reference a worker frees it
+ *
+ * Context: any that the queue's timer cannot interrupt.
+ */
+void kwq_keyed_put_async(struct kwq_keyed *keyed)
+{
+	kref_put(&keyed->ref, release_queue_async);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put_async);
+
+static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
+{
+	/* Needs no time: nothing is remembered after a shut down. */
+	kwq_keyed_settle(container_of(queue, struct kwq_keyed, queue),
+			 kwq_keyed_item_of(item), 0);
+}
+
+static bool drop_some(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	more = kwq_drop_locked(&keyed->queue, settle_dropped);
+	kwq_keyed_unlock(keyed, flags);
+	return more;
+}
+
+VISIBLE_IF_KUNIT void kwq_keyed_drop_async(struct kwq_keyed *keyed)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_drop_async, keyed);
+	WRITE_ONCE(keyed->drops, true);
+	queue_work(kwq_free_wq, &keyed->work);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drop_async);
+
+/*
+ * Q10: drops all items that will never be handed out. After a SIGKILL a worker drops the
+ * rest, so that the exit of the caller does not depend on the queue's size (Q9).
+ */
+static void drop_all_keys(struct kwq_keyed *keyed)
+{
+	while (drop_some(keyed) || kwq_keyed_drop_remembered(keyed)) {
+		if (fatal_signal_pending(current)) {
+			kwq_keyed_drop_async(keyed);
+			return;
+		}
+		cond_resched();
+	}
+}
+
+/* In a worker, which gets no signals. The end of the queue frees the rest. */
+static void drop_rest(struct kwq_keyed *keyed)
+{
+	while (!READ_ONCE(keyed->ending) &&
+	       (drop_some(keyed) || kwq_keyed_drop_remembered(keyed)))
+		cond_resched();
+}
+
+static void free_gone(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	kwq_keyed_unlock(keyed, flags);
+}
+
+/* Does the work that a timer or a killed call left. */
+static void do_left_work(struct work_struct *work)
+{
+	struct kwq_keyed *keyed = container_of(work, struct kwq_keyed, work);
+
+	free_gone(keyed);
+	if (READ_ONCE(keyed->drops))
+		drop_rest(keyed);
+}
+
+/**
+ * kwq_keyed_shut_down() - refuse adds, drop waiting times and dead items, wake everyone (Q8)
+ * @keyed: the queue
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_shut_down(struct kwq_keyed *keyed)
+{
+	kwq_begin_shut_down(&keyed->queue);
+	drop_all_keys(keyed);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
+
+/**
+ * kwq_keyed_drain() - shut down, and wait until all work is done (Q9)
+ * @keyed: the queue
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ * @since: 0, or the @shut_downs of an earlier call, to continue its wait
+ * @shut_downs: out: value for a call that continues this wait; never 0
+ *
+ * A continued wait also ends by a shut down that came after the first call.
+ *
+ * Context: process; sleeps.
+ * Return: as kwq_wait_drained().
+ */
+int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs)
+{
+	u64 seen = kwq_begin_drain(&keyed->queue);
+
+	if (since)
+		seen = since - 1;
+	*shut_downs = seen + 1;
+	drop_all_keys(keyed);
+	return kwq_wait_drained(&keyed->queue, seen, deadline);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);
