@@ -559,7 +559,8 @@ static int check_get(const struct file *file, const struct kwq_get_args *arg)
 
 static int put_numbers(struct kwq_get_args __user *uarg, const struct kwq_get_args *arg)
 {
-	BUILD_BUG_ON(offsetofend(struct kwq_get_args, nr_added) != offsetof(struct kwq_get_args, nr_done));
+	BUILD_BUG_ON(offsetofend(struct kwq_get_args, nr_added) !=
+		     offsetof(struct kwq_get_args, nr_done));
 	return kwq_words_to_user(&uarg->nr_added, &arg->nr_added,
 				 sizeof(arg->nr_added) + sizeof(arg->nr_done));
 }
