@@ -18,6 +18,7 @@
 #include "queue/workers.c"
 #include "queue/unlock.c"
 #include "queue/timer.c"
+#include "queue/expire.c"
 #include "queue/add.c"
 #include "queue/get.c"
 #include "queue/shut_down.c"

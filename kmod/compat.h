@@ -34,7 +34,6 @@
  *	that header, too.
  * 7.2	kmem_cache_alloc_bulk() returns a bool. Below. KCOV's handle is a structure.
  *	struct kwq_queue stores the result of kcov_common_handle(), whatever its type.
- * 7.3	hrtimer_callback_running() is in <linux/hrtimer_bases.h>. Below.
  */
 #ifndef KWQ_COMPAT_H
 #define KWQ_COMPAT_H
@@ -58,11 +57,6 @@
 #define KUNIT_STATIC_STUB_REDIRECT(real, args...) ((void)(real))
 #else
 #include <kunit/static_stub.h>
-#endif
-
-/* hrtimer_callback_running() */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
-#include <linux/hrtimer_bases.h>
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)

@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include "device/chardev.h"
 #include "keyed/keyed.h"
+#include "queue/timer.h"
 
 static int __init kwq_init(void)
 {
@@ -35,6 +36,7 @@ unregister_items:
 	kwq_items_unregister();
 unregister_quota:
 	kwq_quota_unregister();
+	kwq_timers_unregister();
 	return err;
 }
 
@@ -49,6 +51,7 @@ static void __exit kwq_exit(void)
 	kwq_keyed_unregister();
 	kwq_items_unregister();
 	kwq_quota_unregister();
+	kwq_timers_unregister();
 }
 
 module_init(kwq_init);

@@ -135,7 +135,7 @@ FUNCTION(void, hrtimer_setup,
 	 (struct hrtimer *, enum hrtimer_restart (*)(struct hrtimer *), clockid_t,
 	  enum hrtimer_mode));
 FUNCTION(void, hrtimer_start, (struct hrtimer *, ktime_t, enum hrtimer_mode));
-FUNCTION(int, hrtimer_try_to_cancel, (struct hrtimer *));
+FUNCTION(void, hrtimer_set_expires, (struct hrtimer *, ktime_t));
 FUNCTION(ktime_t, ktime_add_safe, (ktime_t, ktime_t));
 FUNCTION(ktime_t, ktime_get, (void));
 FUNCTION(ktime_t, ktime_get_boottime, (void));
@@ -250,7 +250,8 @@ static void __maybe_unused values(void)
  * lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3
  * max_t memcmp memcpy memset might_fault might_sleep min min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
- * poll_to_key pr_warn_ratelimited rb_entry __releases rounddown __same_type
+ * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
+ * rounddown __same_type
  * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb
  * smp_rmb spin_lock_init spin_lock_irqsave static_assert strchr strcmp strlen strnlen
  * struct_size_t this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user

@@ -34,13 +34,30 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_pace_may_work);
  * @pace: the processor's pace
  * @now: current time
  *
- * Return: true if so; then the caller should be brief, even in its own slot.
+ * Return: true if so; then kwq_pace_may_go_on() ends the caller's run early.
  */
 bool kwq_pace_is_shared(const struct kwq_pace *pace, u64 now)
 {
 	return pace->last > now;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_pace_is_shared);
+
+/**
+ * kwq_pace_may_go_on() - may a timer work once more in the same run
+ * @pace: the processor's pace
+ * @begun: start of the run
+ * @now: current time
+ * @more: the last turn was a whole one, and left more to do
+ *
+ * Return: false if it has to reserve a slot for the rest.
+ */
+bool kwq_pace_may_go_on(const struct kwq_pace *pace, u64 begun, u64 now, bool more)
+{
+	if (kwq_pace_is_shared(pace, begun) && (more || now - begun >= KWQ_PACE_BRIEF_NS))
+		return false;
+	return kwq_pace_may_work(pace, 0, now);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_pace_may_go_on);
 
 /**
  * kwq_pace_worked() - account the work of a timer
@@ -50,22 +67,22 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_pace_is_shared);
  */
 void kwq_pace_worked(struct kwq_pace *pace, u64 begun, u64 now)
 {
-	u64 turn = now > begun ? min_t(u64, now - begun, KWQ_PACE_TURN_MAX_NS) : 0;
+	u64 turn = now > begun ? min_t(u64, now - begun, KWQ_PACE_WORK_MAX_NS) : 0;
 
 	pace->paid = max(pace->paid, begun) + 2 * turn;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_pace_worked);
 
 /**
- * kwq_pace_learn() - learn the usual length of a turn
+ * kwq_pace_learn() - learn the usual length of a run
  * @pace: the processor's pace
- * @turn: length of a turn in a slot
+ * @run: length of a run in a slot; of one that was not brief, the length of a turn
  *
- * The distance between slots is twice the mean of the last few turns.
+ * The distance between slots is twice the mean of the last few runs.
  */
-void kwq_pace_learn(struct kwq_pace *pace, u64 turn)
+void kwq_pace_learn(struct kwq_pace *pace, u64 run)
 {
-	u64 wanted = 2 * min_t(u64, turn, KWQ_PACE_TURN_MAX_NS);
+	u64 wanted = 2 * min_t(u64, run, KWQ_PACE_WORK_MAX_NS);
 
 	pace->spacing = max_t(u64, pace->spacing - pace->spacing / 8 + wanted / 8,
 			      KWQ_PACE_SLOT_MIN_NS);

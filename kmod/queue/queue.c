@@ -7,9 +7,9 @@
 #include <linux/kcov.h>
 #include <linux/random.h>
 #include <linux/slab.h>
-#include "compat.h"
 #include "pollers.h"
 #include "queue.h"
+#include "timer.h"
 #include "workers.h"
 
 /**
@@ -40,8 +40,6 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
 	queue->resume = 0;
-	queue->put_off = 0;
-	queue->expiring = false;
 	queue->lease_end = KTIME_MAX;
 	queue->end_leases = NULL;
 	queue->manual_now = 0;
@@ -52,8 +50,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->key_of = NULL;
 	queue->workers = NULL;
 	queue->kcov_handle = kcov_common_handle();
-	hrtimer_setup(&queue->timer, kwq_timer_fn, kwq_timer_clockid(queue),
-		      HRTIMER_MODE_ABS_SOFT);
+	kwq_join_timer(queue);
 	init_waitqueue_head(&queue->getters);
 	init_waitqueue_head(&queue->drainers);
 	kwq_pollers_init(queue);
@@ -89,7 +86,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
-	hrtimer_cancel(&queue->timer);
+	kwq_leave_timer(queue);
 	kfree(kwq_rate_limiter_take_table(&queue->core.limiter));
 	return 0;
 }

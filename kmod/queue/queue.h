@@ -21,8 +21,8 @@
 /* A paying caller has this long to wake its waiters. Then the timer wakes them. */
 #define KWQ_PAYS_WITHIN_NS	NSEC_PER_MSEC
 
-/* The most holds of the lock in one run of the timer; see also "pace.h". */
-#define KWQ_HOLDS_PER_RUN	16
+/* @armed of a queue during its turn on the timer. Differs from every time. */
+#define KWQ_ARMED_ANEW		KTIME_MIN
 
 /**
  * struct kwq_waiter - how long a call may wait
@@ -82,8 +82,8 @@ static inline void kwq_unlock_and_wake(struct kwq_queue *queue, unsigned long fl
 		kwq_wake_rest(queue);
 }
 
-/* timer.c */
-enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer);
+/* expire.c */
+bool kwq_take_turn(struct kwq_queue *queue, ktime_t now);
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
@@ -155,8 +155,6 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *item);
-struct kwq_pace;
-void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t (*clock)(void));
 bool kwq_drop(struct kwq_queue *queue);
 #endif
 

@@ -1,151 +1,251 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timer of a queue: due items become ready, and leases that are over end. A manual clock
- * has no timer; its advances do the same.
+ * The timers: when each queue has its turn. "expire.c" says what a queue does in its turn,
+ * and "timer.h" why queues share timers.
+ *
+ * A queue has a place in its timer's tree, at the time @due. The place changes under both
+ * locks. So a holder of either lock may read @due.
+ *
+ * The hrtimer need not be started for the first place exactly. If that place moves back,
+ * the hrtimer fires once in vain, which is cheaper than a restart for each change.
  */
 #include <linux/export.h>
 #include <linux/kcov.h>
 #include <linux/math64.h>
 #include <linux/percpu.h>
+#include <linux/rbtree.h>
+#include <linux/wait_bit.h>
 #include <kunit/visibility.h>
-#include "pace.h"
-#include "queue.h"
-#include "trace.h"
+#include "compat.h"
+#include "timer.h"
 
-/* Expires due waits in at most KWQ_ITEMS_PER_HOLD steps (D6). Returns true if there may be more. */
-static bool expire_waits(struct kwq_queue *queue, ktime_t now)
-{
-	unsigned int budget = KWQ_ITEMS_PER_HOLD;
-	u64 readied = queue->core.readied;
-	struct kwq_item *item;
-
-	while ((item = kwq_core_expire(&queue->core, now, &budget))) {
-		if (queue->core.readied != readied)
-			trace_kwq_ready(queue, item, item->wait.expires,
-					ktime_sub(now, item->wait.expires));
-		readied = queue->core.readied;
-	}
-	return !budget;
+#define TIMER_INIT(of_clock) {						\
+	.lock = __SPIN_LOCK_UNLOCKED(kwq_timer.lock),			\
+	.clock = (of_clock),						\
+	.queues = RB_ROOT_CACHED,					\
+	.fires_at = KTIME_MAX,						\
 }
 
-/* Expires a bounded number of waits and of leases (O3). Returns true if there may be more. */
-static bool expire_locked(struct kwq_queue *queue, ktime_t now)
-{
-	bool more = expire_waits(queue, now);
+/* Initialised by the compiler: a built-in driver may use a queue before kwq_init() runs. */
+static struct kwq_timer timers[][KWQ_NR_TIMERS] = {
+	[KWQ_CLOCK_MONOTONIC] = { [0 ... KWQ_NR_TIMERS - 1] = TIMER_INIT(KWQ_CLOCK_MONOTONIC) },
+	[KWQ_CLOCK_BOOTTIME] = { [0 ... KWQ_NR_TIMERS - 1] = TIMER_INIT(KWQ_CLOCK_BOOTTIME) },
+};
 
-	/* A manual clock can reach KTIME_MAX, which also stands for never. */
-	if (queue->end_leases && queue->lease_end <= now)
-		more |= queue->end_leases(queue, now);
-	return more;
+static enum hrtimer_restart timer_fn(struct hrtimer *hrtimer);
+
+static bool is_before(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct kwq_queue, place)->due <
+	       rb_entry(b, struct kwq_queue, place)->due;
 }
 
-/* Does the timer have to wake them? For a manual clock arm_manual_timer() decides. */
-static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
+static struct kwq_queue *first_of(const struct kwq_timer *timer)
 {
-	return kwq_owes_wake_ups(queue) &&
-	       (queue->wake_at <= now || queue->clock == KWQ_CLOCK_MANUAL);
+	return rb_entry_safe(rb_first_cached(&timer->queues), struct kwq_queue, place);
 }
 
-static bool has_work(const struct kwq_queue *queue, ktime_t now)
+static void leave_place(struct kwq_timer *timer, struct kwq_queue *queue)
 {
-	return has_to_wake(queue, now) || kwq_next_time(queue) <= now;
+	lockdep_assert_held(&queue->lock);
+	lockdep_assert_held(&timer->lock);
+	if (queue->due == KTIME_MAX)
+		return;
+	rb_erase_cached(&queue->place, &timer->queues);
+	queue->due = KTIME_MAX;
+}
+
+/* At the first start, because a built-in driver may arm a queue before kwq_init() runs. */
+static noinline void set_up(struct kwq_timer *timer)
+{
+	hrtimer_setup(&timer->hrtimer, timer_fn,
+		      timer->clock == KWQ_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC,
+		      HRTIMER_MODE_ABS_SOFT);
+	timer->is_set_up = true;
 }
 
 /*
- * Expires some due items. The unlock after it wakes some waiters. Returns true if there may
- * be more of either.
+ * It fires in softirq context. So interrupts are off for one hold of one queue at a time.
+ * The callback may be waiting for @timer->lock meanwhile.
  */
-static bool work_some(struct kwq_queue *queue, ktime_t now)
+static void start(struct kwq_timer *timer, ktime_t when)
 {
-	bool more = false;
-
-	if (kwq_next_time(queue) <= now)
-		more = expire_locked(queue, now) && kwq_next_time(queue) <= now;
-	if (!has_to_wake(queue, now))
-		return more;
-	/* Makes kwq_unlock() look for waiters. */
-	queue->core.changed = true;
-	return true;
-}
-
-/* Leaves all work, wake-ups included, to the timer's slot. */
-static void put_off_and_unlock(struct kwq_queue *queue, unsigned long flags)
-	__releases(&queue->lock)
-{
-	kwq_arm_timer_locked(queue);
-	spin_unlock_irqrestore(&queue->lock, flags);
-}
-
-/* Ends a run of the timer at time @at of @clock. Then the timer may be armed for the next event. */
-static void end_run(struct kwq_queue *queue, struct kwq_pace *pace, ktime_t at, bool more)
-{
-	ktime_t slot;
-
-	/* The timer has fired, so it must be started again for any time. */
-	queue->armed = KTIME_MAX;
-	queue->core.changed = true;
-	queue->resume = 0;
-	if (!more)
+	timer->fires_at = when;
+	if (timer->clock == KWQ_CLOCK_MANUAL)
 		return;
-	slot = kwq_pace_reserve(pace, at);
-	queue->resume = ktime_add(kwq_now_locked(queue), ktime_sub(slot, at));
+	if (unlikely(!timer->is_set_up))
+		set_up(timer);
+	hrtimer_start(&timer->hrtimer, when, HRTIMER_MODE_ABS_SOFT);
 }
 
 /**
- * kwq_run_timer() - do due work, as far as time allows (D6, O8)
- * @queue: the queue
- * @pace: pace of this processor, in exclusive use
- * @clock: measures the work; independent of the queue's clock
+ * kwq_set_timer_locked() - set when a queue has its next turn
+ * @queue: the queue; @queue->lock held
+ * @when: the time on the timer's clock, perhaps in the past; KTIME_MAX for never
  *
- * A queue that is alone on the processor may take the lock several times in a run. While
- * timers of other queues wait for their slots it takes the lock once. Between two holds
- * others can take the lock. Between two runs tasks can have the processor.
+ * Queues with equal times have their turns in the order of these calls.
  */
-VISIBLE_IF_KUNIT void kwq_run_timer(struct kwq_queue *queue, struct kwq_pace *pace,
-				    ktime_t (*clock)(void))
+void kwq_set_timer_locked(struct kwq_queue *queue, ktime_t when)
 {
-	ktime_t begun = clock(), at = begun, then, now;
-	bool may_work = kwq_pace_may_work(pace, queue->put_off, begun);
-	bool alone = !kwq_pace_is_shared(pace, begun);
-	bool in_slot = queue->put_off;
-	bool more, expiring;
+	struct kwq_timer *timer = queue->timer;
+
+	/* Interrupts are off already. */
+	spin_lock(&timer->lock);
+	leave_place(timer, queue);
+	queue->due = when;
+	if (when != KTIME_MAX && rb_add_cached(&queue->place, &timer->queues, is_before)) {
+		when = max(when, timer->resume);
+		if (when < timer->fires_at && !timer->running)
+			start(timer, when);
+	}
+	spin_unlock(&timer->lock);
+}
+
+/**
+ * kwq_join_timer() - give a new queue its timer
+ * @queue: the queue; @queue->clock and @queue->id are set
+ */
+void kwq_join_timer(struct kwq_queue *queue)
+{
+	unsigned int clock = queue->clock == KWQ_CLOCK_BOOTTIME ? KWQ_CLOCK_BOOTTIME :
+								 KWQ_CLOCK_MONOTONIC;
+
+	queue->timer = &timers[clock][queue->id % KWQ_NR_TIMERS];
+	queue->due = KTIME_MAX;
+}
+
+static bool has_left(struct kwq_queue *queue)
+{
+	struct kwq_timer *timer = queue->timer;
+	unsigned long flags;
+	bool left;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	spin_lock(&timer->lock);
+	leave_place(timer, queue);
+	left = timer->working_on != queue;
+	if (!left)
+		timer->awaited = true;
+	spin_unlock(&timer->lock);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return left;
+}
+
+/**
+ * kwq_leave_timer() - take a queue from its timer, and wait until it does not work on it
+ * @queue: the queue; nobody else arms it
+ *
+ * Context: process; may sleep.
+ */
+void kwq_leave_timer(struct kwq_queue *queue)
+{
+	/* The last look comes after the last turn, and undoes what that turn has set. */
+	wait_var_event(&queue->timer->working_on, has_left(queue));
+}
+
+/* The time on the timer's clock. @at is the present time on the clock that measures its work. */
+static ktime_t time_of(const struct kwq_timer *timer, ktime_t at)
+{
+	return timer->clock == KWQ_CLOCK_BOOTTIME ? ktime_get_boottime() : at;
+}
+
+static struct kwq_queue *first_due(const struct kwq_timer *timer, ktime_t now)
+{
+	struct kwq_queue *first = first_of(timer);
+
+	return first && first->due <= now ? first : NULL;
+}
+
+/* A queue stays in its place during its turn. At the end it has another place, or none. */
+static bool take_turn(struct kwq_timer *timer, struct kwq_queue *queue, ktime_t now,
+		      unsigned long *flags)
+{
+	bool more;
+
+	timer->working_on = queue;
+	spin_unlock_irqrestore(&timer->lock, *flags);
+	/* Attributes the coverage to the fuzzer's program that made the queue. */
+	kcov_remote_start_common(queue->kcov_handle);
+	more = kwq_take_turn(queue, now);
+	kcov_remote_stop();
+	spin_lock_irqsave(&timer->lock, *flags);
+	timer->working_on = NULL;
+	if (unlikely(timer->awaited)) {
+		timer->awaited = false;
+		/* Needs no barrier: the task was listed before it set @awaited under the lock. */
+		wake_up_var(&timer->working_on);
+	}
+	return more;
+}
+
+/* The end of a run. A lock holder may have started the hrtimer just before the run began. */
+static enum hrtimer_restart restart(struct kwq_timer *timer)
+{
+	struct kwq_queue *first = first_of(timer);
+
+	timer->running = false;
+	timer->fires_at = first ? max(first->due, timer->resume) : KTIME_MAX;
+	if (!first || timer->clock == KWQ_CLOCK_MANUAL)
+		return HRTIMER_NORESTART;
+	if (hrtimer_is_queued(&timer->hrtimer)) {
+		start(timer, timer->fires_at);
+		return HRTIMER_NORESTART;
+	}
+	hrtimer_set_expires(&timer->hrtimer, timer->fires_at);
+	return HRTIMER_RESTART;
+}
+
+/**
+ * kwq_run_timer() - let due queues have their turns, as far as time allows (D6, O8)
+ * @timer: the timer
+ * @pace: pace of this processor, in exclusive use
+ * @clock: measures the work; for a timer on KWQ_CLOCK_MONOTONIC, that clock
+ *
+ * A timer that is alone on the processor may work as long as the pace allows. While others
+ * wait for their slots it is brief. Between two turns others can take the locks. Between two
+ * runs tasks can have the processor.
+ *
+ * Return: HRTIMER_RESTART if the caller has to start the hrtimer.
+ */
+VISIBLE_IF_KUNIT enum hrtimer_restart kwq_run_timer(struct kwq_timer *timer,
+						    struct kwq_pace *pace,
+						    ktime_t (*clock)(void))
+{
+	ktime_t begun = clock(), at = begun, now = time_of(timer, at), then;
+	bool may_work = kwq_pace_may_work(pace, timer->put_off, begun);
+	bool shared = kwq_pace_is_shared(pace, begun);
+	bool in_slot = timer->put_off;
+	bool goes_on = may_work, more;
+	enum hrtimer_restart ret;
+	struct kwq_queue *queue;
 	unsigned long flags;
 	int holds = 0;
 
-	do {
-		spin_lock_irqsave(&queue->lock, flags);
-		now = kwq_now_locked(queue);
-		more = has_work(queue, now);
-		if (more && may_work)
-			more = work_some(queue, now);
-		holds++;
-		if (more) {
-			then = clock();
-			kwq_pace_worked(pace, at, then);
-			at = then;
-		}
-		expiring = more && may_work && alone && holds < KWQ_HOLDS_PER_RUN &&
-			   kwq_pace_may_work(pace, 0, at);
-		queue->expiring = expiring;
-		if (!expiring)
-			end_run(queue, pace, at, more);
-		if (more && !may_work)
-			put_off_and_unlock(queue, flags);
-		else
-			kwq_unlock(queue, flags);
-	} while (expiring);
-
-	/* Only the timer's callback uses it, so it needs no lock. */
-	if (!more)
-		queue->put_off = 0;
+	spin_lock_irqsave(&timer->lock, flags);
+	timer->running = true;
+	while ((queue = first_due(timer, now)) && goes_on) {
+		more = take_turn(timer, queue, now, &flags);
+		then = clock();
+		kwq_pace_worked(pace, at, then);
+		at = then;
+		now = time_of(timer, at);
+		goes_on = ++holds < KWQ_HOLDS_PER_RUN &&
+			  kwq_pace_may_go_on(pace, begun, at, more);
+	}
+	if (!holds)
+		kwq_pace_worked(pace, at, clock());
+	if (!queue)
+		timer->put_off = 0;
 	else if (may_work)
-		queue->put_off = 1;
-	else if (queue->put_off < KWQ_PACE_PUT_OFF_MAX)
-		queue->put_off++;
-	then = clock();
-	kwq_pace_worked(pace, at, then);
-	if (in_slot && may_work)
-		kwq_pace_learn(pace, div_u64(ktime_sub(then, begun), holds));
+		timer->put_off = 1;
+	else if (timer->put_off < KWQ_PACE_PUT_OFF_MAX)
+		timer->put_off++;
+	timer->resume = queue ? ktime_add(now, ktime_sub(kwq_pace_reserve(pace, at), at)) : 0;
+	ret = restart(timer);
+	spin_unlock_irqrestore(&timer->lock, flags);
+	if (in_slot && holds)
+		kwq_pace_learn(pace, div_u64(ktime_sub(at, begun), shared ? 1 : holds));
+	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(kwq_run_timer);
 
@@ -157,96 +257,47 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_run_timer);
  */
 static DEFINE_PER_CPU(struct kwq_pace, pace_of_processor);
 
-enum hrtimer_restart kwq_timer_fn(struct hrtimer *timer)
+static enum hrtimer_restart timer_fn(struct hrtimer *hrtimer)
 {
-	struct kwq_queue *queue = container_of(timer, struct kwq_queue, timer);
+	struct kwq_timer *timer = container_of(hrtimer, struct kwq_timer, hrtimer);
 
-	/* Attributes the coverage to the fuzzer's program that made the queue. */
-	kcov_remote_start_common(queue->kcov_handle);
-	kwq_run_timer(queue, this_cpu_ptr(&pace_of_processor), ktime_get);
-	kcov_remote_stop();
-	return HRTIMER_NORESTART;
-}
-
-/* Wakes all waiters, so that they check their deadlines. */
-static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
-{
-	if (now == queue->manual_now)
-		return;
-	queue->manual_now = now;
-	kwq_wake_all_locked(queue);
+	return kwq_run_timer(timer, this_cpu_ptr(&pace_of_processor), ktime_get);
 }
 
 /**
- * kwq_advance_some() - advance a manual clock, and expire a bounded number of items
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @now: the new time; ignored if it is in the past
+ * kwq_timers_unregister() - stop the timers; no queue is left
  *
- * Due items become ready, and waiters check their deadlines.
- *
- * Return: true if there may be more due items, or more waiters to wake.
+ * A timer without queues may still have to fire in vain.
  */
-bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
+void kwq_timers_unregister(void)
+{
+	struct kwq_timer *timer;
+
+	for (timer = timers[0]; timer < timers[ARRAY_SIZE(timers)]; timer++)
+		if (timer->is_set_up)
+			hrtimer_cancel(&timer->hrtimer);
+}
+
+#if IS_ENABLED(CONFIG_KUNIT)
+/* A timer of a test. On a manual clock it runs only when the test calls kwq_run_timer(). */
+void kwq_timer_init(struct kwq_timer *timer, enum kwq_clock clock)
+{
+	*timer = (struct kwq_timer)TIMER_INIT(clock);
+	spin_lock_init(&timer->lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_timer_init);
+
+/* Moves a queue to a timer of a test. */
+void kwq_use_timer(struct kwq_queue *queue, struct kwq_timer *timer)
 {
 	unsigned long flags;
-	bool more;
 
+	kwq_leave_timer(queue);
 	spin_lock_irqsave(&queue->lock, flags);
-	set_manual_clock(queue, max(queue->manual_now, now));
-	more = expire_locked(queue, queue->manual_now);
-	if (kwq_owes_wake_ups(queue)) {
-		queue->core.changed = true;
-		more = true;
-	}
-	kwq_unlock(queue, flags);
-	return more;
+	queue->timer = timer;
+	queue->armed = KWQ_ARMED_ANEW;
+	kwq_arm_timer_locked(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_advance_some);
-
-/**
- * kwq_begin_advance_by() - advance a manual clock by some time, without expiring items
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @ns: by how much; saturates at KTIME_MAX
- *
- * Return: the new time, for kwq_advance_some().
- */
-ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
-{
-	unsigned long flags;
-	ktime_t now;
-
-	spin_lock_irqsave(&queue->lock, flags);
-	now = kwq_later(queue->manual_now, ns);
-	set_manual_clock(queue, now);
-	kwq_unlock(queue, flags);
-	return now;
-}
-
-/**
- * kwq_queue_advance() - advance a manual clock
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @now: the new time; ignored if it is in the past
- *
- * Due items become ready, and waiters check their deadlines.
- *
- * Context: any. Takes time in proportion to the number of due items.
- */
-void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
-{
-	while (kwq_advance_some(queue, now))
-		cpu_relax();
-}
-EXPORT_SYMBOL_GPL(kwq_queue_advance);
-
-/**
- * kwq_queue_advance_by() - advance a manual clock by some time
- * @queue: a queue on KWQ_CLOCK_MANUAL
- * @ns: by how much; saturates at KTIME_MAX
- *
- * Context: as kwq_queue_advance().
- */
-void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
-{
-	kwq_queue_advance(queue, kwq_begin_advance_by(queue, ns));
-}
-EXPORT_SYMBOL_GPL(kwq_queue_advance_by);
+EXPORT_SYMBOL_IF_KUNIT(kwq_use_timer);
+#endif

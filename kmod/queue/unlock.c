@@ -14,13 +14,14 @@
  * amount of work (O8), so it may leave waiters that have to be woken. A caller that may
  * sleep pays for them: it wakes them in further holds. For other callers the timer does so.
  *
- * Lock order: queue->lock, then a wait list's lock or the hrtimer's base.
+ * Lock order: queue->lock, then a wait list's lock or the timer's.
  */
 #include <linux/bitops.h>
 #include <linux/sched/signal.h>
 #include <kunit/visibility.h>
 #include "pollers.h"
 #include "queue.h"
+#include "timer.h"
 #include "workers.h"
 
 /* Time of the next due wait or lease, perhaps in the past. */
@@ -39,46 +40,36 @@ bool kwq_owes_wake_ups(const struct kwq_queue *queue)
  * A manual clock stands still, but waiters are woken in real time. ADVANCE expires due
  * items.
  */
-static void arm_manual_timer(struct kwq_queue *queue, ktime_t when)
+static void arm_manual_timer(struct kwq_queue *queue, ktime_t when, bool anew)
 {
-	s64 wait = max_t(s64, ktime_sub(when, queue->manual_now), 0);
+	ktime_t real = KTIME_MAX;
 
-	/* A timer that is queued for an earlier time fires soon enough. */
-	if (kwq_owes_wake_ups(queue) &&
-	    (when < queue->armed || !hrtimer_is_queued(&queue->timer)))
-		hrtimer_start(&queue->timer, ktime_add_ns(ktime_get(), wait),
-			      HRTIMER_MODE_ABS_SOFT);
+	if (kwq_owes_wake_ups(queue))
+		real = kwq_later(ktime_get(), max_t(s64, ktime_sub(when, queue->manual_now), 0));
+	/* An earlier time is soon enough. */
+	if (anew || real < queue->due)
+		kwq_set_timer_locked(queue, real);
 }
 
 /*
- * Keeps the timer armed for the earliest time, or for the next run through a backlog. It
- * expires in softirq context. So interrupts are off for one hold of one queue at a time,
- * even if many queues have due work. The processor's pace bounds all their runs together.
- *
- * The timer is started and stopped under the lock only. Its callback may be waiting for the
- * lock meanwhile. It then finds nothing due. hrtimer_cancel() would wait for that callback
- * and deadlock.
+ * Keeps the timer armed for the earliest time. Its callback may be waiting for the lock
+ * meanwhile, or may just have released it for the last time.
  */
 void kwq_arm_timer_locked(struct kwq_queue *queue)
 {
 	ktime_t when = min(kwq_next_time(queue), queue->wake_at);
+	ktime_t armed = queue->armed;
 
-	if (queue->expiring)
-		return;
+	/* No turn comes before those of queues that were due when it had its last one. */
 	if (when != KTIME_MAX)
 		when = max(when, queue->resume);
-	/* With a manual clock, @armed is only a record. The timer does not follow it. */
-	if (queue->clock == KWQ_CLOCK_MANUAL)
-		arm_manual_timer(queue, when);
-	if (when == queue->armed)
-		return;
 	queue->armed = when;
-	if (queue->clock == KWQ_CLOCK_MANUAL)
-		return;
-	if (when == KTIME_MAX)
-		hrtimer_try_to_cancel(&queue->timer);
-	else
-		hrtimer_start(&queue->timer, when, HRTIMER_MODE_ABS_SOFT);
+	/* With a manual clock, @armed is only a record. Only a test's timer follows it. */
+	if (unlikely(queue->clock == KWQ_CLOCK_MANUAL) &&
+	    queue->timer->clock != KWQ_CLOCK_MANUAL)
+		arm_manual_timer(queue, when, armed == KWQ_ARMED_ANEW);
+	else if (when != armed)
+		kwq_set_timer_locked(queue, when);
 }
 
 /**

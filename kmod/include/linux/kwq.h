@@ -50,16 +50,18 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
-#include <linux/hrtimer.h>
 #include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_core.h>
+#include <linux/ktime.h>
 #include <linux/prandom.h>
+#include <linux/rbtree_types.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <uapi/linux/kwq.h>
 
+struct kwq_timer;
 struct kwq_workers;
 
 /**
@@ -94,6 +96,7 @@ struct kwq_round {
  *
  * I: set before the queue is used, then constant.
  * L: @lock.
+ * T: @lock and the lock of @timer, taken under it.
  * W: the wait list's own lock, taken under @lock.
  *
  * Getters and drainers join and leave their lists under @lock, so every holder of @lock
@@ -116,14 +119,14 @@ struct kwq_queue {
 	ktime_t wake_at;		/* L: when @timer wakes these; KTIME_MAX for never */
 	struct kwq_round round;		/* L: progress of the pollers' wake-up */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
-	ktime_t armed;			/* L: when @timer fires */
-	ktime_t resume;			/* L: earliest time of the next expiry */
-	bool expiring;			/* L: @timer is running and arms itself at its end */
-	u8 put_off;			/* how often @timer was put off; used by @timer only */
+	ktime_t armed;			/* L: when the next turn on @timer is due, on @clock */
+	ktime_t resume;			/* L: the last turn; the next is not due earlier */
 	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
 	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
-	struct hrtimer timer;		/* L: started and stopped under it */
+	struct kwq_timer *timer;	/* I */
+	struct rb_node place;		/* T: in @timer's tree of armed queues */
+	ktime_t due;			/* T: when it has its turn; KTIME_MAX if it is not armed */
 	wait_queue_head_t getters;	/* W */
 	wait_queue_head_t drainers;	/* W */
 	wait_queue_head_t pollers;	/* W */

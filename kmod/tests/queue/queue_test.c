@@ -12,14 +12,15 @@
 #include <linux/prandom.h>
 #include "compat.h"
 #include "tests/core/core_check.h"
-#include "queue/pace.h"
 #include "queue/queue.h"
+#include "queue/timer.h"
 #include "tests/thread.h"
 
 #define HOUR	(3600 * (u64)NSEC_PER_SEC)
 
 struct queue_test {
 	struct kwq_pace pace;
+	struct kwq_timer timer;	/* for run_timer() */
 	struct kwq_queue queue;
 	struct kwq_item a, b, c, d;
 };
@@ -503,7 +504,11 @@ static ktime_t test_clock(void)
 static void run_timer(struct queue_test *t)
 {
 	test_time = t->queue.manual_now;
-	kwq_run_timer(&t->queue, &t->pace, test_clock);
+	if (t->queue.timer != &t->timer) {
+		kwq_timer_init(&t->timer, KWQ_CLOCK_MANUAL);
+		kwq_use_timer(&t->queue, &t->timer);
+	}
+	kwq_run_timer(&t->timer, &t->pace, test_clock);
 }
 
 static void timer_makes_nothing_ready_early(struct kunit *test)
@@ -543,16 +548,17 @@ static void backlog_leaves_room_between_its_runs(struct kunit *test)
 	run_timer(t);
 	resume = 20 + KWQ_PACE_REST_MIN_NS;
 	KUNIT_EXPECT_EQ(test, kwq_len(q), ITEMS_PER_RUN);
-	KUNIT_EXPECT_EQ(test, q->armed, resume);
+	KUNIT_EXPECT_EQ(test, t->timer.fires_at, resume);
 
 	/* Other due items come no sooner. */
 	add_at(q, &t->a, 15);
-	KUNIT_EXPECT_EQ(test, q->armed, resume);
+	KUNIT_EXPECT_EQ(test, q->armed, 20);
+	KUNIT_EXPECT_EQ(test, t->timer.fires_at, resume);
 	q->manual_now = resume;
 	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 2 * ITEMS_PER_RUN);
 	resume += KWQ_PACE_REST_MIN_NS;
-	KUNIT_EXPECT_EQ(test, q->armed, resume);
+	KUNIT_EXPECT_EQ(test, t->timer.fires_at, resume);
 	q->manual_now = resume;
 	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), NR_OF_RUNS + 1);
@@ -561,6 +567,7 @@ static void backlog_leaves_room_between_its_runs(struct kunit *test)
 	/* The backlog is over, and has no effect any more. */
 	add_at(q, &t->b, resume + 1);
 	KUNIT_EXPECT_EQ(test, q->armed, resume + 1);
+	KUNIT_EXPECT_EQ(test, t->timer.fires_at, resume + 1);
 }
 
 static void timer_that_is_put_off_comes_in_its_slot(struct kunit *test)
@@ -576,7 +583,7 @@ static void timer_that_is_put_off_comes_in_its_slot(struct kunit *test)
 	slot = t->pace.paid;
 	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
-	KUNIT_EXPECT_EQ(test, q->armed, slot);
+	KUNIT_EXPECT_EQ(test, t->timer.fires_at, slot);
 
 	/* The slot is in vain if they still work. */
 	q->manual_now = slot;
@@ -584,12 +591,12 @@ static void timer_that_is_put_off_comes_in_its_slot(struct kunit *test)
 	slot = t->pace.paid;
 	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
-	KUNIT_EXPECT_EQ(test, q->armed, slot);
+	KUNIT_EXPECT_EQ(test, t->timer.fires_at, slot);
 	q->manual_now = slot - KWQ_PACE_DEBT_NS;
 	run_timer(t);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
 	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, q->put_off, 0);
+	KUNIT_EXPECT_EQ(test, t->timer.put_off, 0);
 
 	/* With nothing due it reserves no slot. */
 	t->pace.paid = KTIME_MAX;
@@ -674,13 +681,14 @@ static void run_lets_others_in_between_its_holds(struct kunit *test)
 	remove_wait_queue(&q->pollers, &poller.entry);
 	KUNIT_EXPECT_EQ(test, poller.holds, KWQ_HOLDS_PER_RUN);
 	KUNIT_EXPECT_EQ(test, poller.most, KWQ_ITEMS_PER_HOLD);
-	KUNIT_EXPECT_FALSE(test, q->expiring);
+	KUNIT_EXPECT_FALSE(test, t->timer.running);
 }
 
 /* All items are due, and the run has one hold, because another timer waits for its slot. */
 static void make_ready_in_one_hold(struct queue_test *t, struct kwq_item *items, int nr)
 {
 	struct kwq_queue *q = &t->queue;
+	struct kwq_timer *timer = q->timer;
 	unsigned long flags;
 	int i;
 
@@ -691,6 +699,8 @@ static void make_ready_in_one_hold(struct queue_test *t, struct kwq_item *items,
 	spin_unlock_irqrestore(&q->lock, flags);
 	t->pace.last = 21;
 	run_timer(t);
+	/* It wakes the waiters that are left. */
+	kwq_use_timer(q, timer);
 }
 
 static int total_wakes(const struct sleeper *sleepers, int nr)
@@ -1808,11 +1818,16 @@ static void delayed_item_is_not_early(struct kunit *test)
 	}
 }
 
-/* A timer cannot be cancelled while its callback is about to return. */
-static void let_callback_return(struct kwq_queue *queue)
+static bool is_armed(struct kwq_queue *queue)
 {
-	while (hrtimer_callback_running(&queue->timer))
-		cpu_relax();
+	unsigned long flags;
+	ktime_t due;
+
+	/* Comes after a turn whose wake-ups have just begun. */
+	spin_lock_irqsave(&queue->lock, flags);
+	due = queue->due;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return due != KTIME_MAX;
 }
 
 static void timer_is_armed_for_the_earliest(struct kunit *test)
@@ -1827,10 +1842,9 @@ static void timer_is_armed_for_the_earliest(struct kunit *test)
 	add_at(q, &t->b, due);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, soon(q)), &t->b);
 	KUNIT_EXPECT_GE(test, kwq_queue_now(q), due);
-	let_callback_return(q);
-	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&q->timer));
+	KUNIT_EXPECT_TRUE(test, is_armed(q));
 	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a), KWQ_WAS_WAITING);
-	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&q->timer));
+	KUNIT_EXPECT_FALSE(test, is_armed(q));
 }
 
 static void timer_is_armed_anew_by_a_remove(struct kunit *test)
@@ -1865,8 +1879,7 @@ static void timer_is_armed_anew_by_a_postponement(struct kunit *test)
 	KUNIT_EXPECT_GE(test, kwq_queue_now(q), due);
 
 	kwq_add_after(q, &t->a, HOUR);
-	let_callback_return(q);
-	KUNIT_EXPECT_TRUE(test, hrtimer_is_queued(&q->timer));
+	KUNIT_EXPECT_TRUE(test, is_armed(q));
 	kwq_add_with(q, &t->a, &(struct kwq_add_options){
 		.flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE,
 		.time = U64_MAX,
@@ -1875,7 +1888,7 @@ static void timer_is_armed_anew_by_a_postponement(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
-	KUNIT_EXPECT_FALSE(test, hrtimer_is_queued(&q->timer));
+	KUNIT_EXPECT_FALSE(test, is_armed(q));
 }
 
 static void get_times_out_by_itself(struct kunit *test)

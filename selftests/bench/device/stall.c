@@ -12,7 +12,7 @@
 #include "bench.h"
 
 #define NR_ITEMS	262144
-#define MAX_QUEUES	1000
+#define MAX_QUEUES	4096
 #define BATCH		64
 #define KEY_LEN		8
 
@@ -100,5 +100,6 @@ void bench_stall(void)
 	measure_stall("stall.1", 1);
 	measure_stall("stall.16", 16);
 	measure_stall("stall.64", 64);
-	measure_stall("stall.1000", MAX_QUEUES);
+	measure_stall("stall.1000", 1000);
+	measure_stall("stall.4096", MAX_QUEUES);
 }

@@ -97,16 +97,29 @@ proctype destroyer(byte me)
 	 * nothing to do.
 	 */
 	atomic { idle[0] == workers[0] && idle[1] == workers[1] -> skip };
-	/* hrtimer_cancel(), without the lock. An earlier lock hold has made sure that
-	 * nobody arms the timer again.
-	 */
+	/* An earlier lock hold has made sure that nobody arms the timer again. */
 	WANT_LOCK
 	atomic { TAKE_LOCK };
 	kwq_unlock();
+	/* kwq_leave_timer() */
+	do
+	:: true ->
+		WANT_LOCK
+		atomic {
+			TAKE_LOCK;
+			due = NEVER;
+			awaited = working;
+			DROP_LOCK;
 #ifdef DESTROY_LEAVES_THE_TIMER
-	atomic { enqueued = false; fires_at = 0 };
+			break
 #else
-	atomic { !callback -> enqueued = false; fires_at = 0 };
+			if
+			:: !awaited -> break
+			:: else
+			fi
 #endif
+		};
+		!awaited
+	od;
 	destroyed = true
 }

@@ -53,6 +53,7 @@
 
 #define NONE		255
 #define NEVER		255	/* KTIME_MAX */
+#define ANEW		254	/* KWQ_ARMED_ANEW */
 #define FOREVER		255
 
 /* struct kwq_item of each key: its state, time and holder. */
@@ -69,7 +70,6 @@ byte phase;		/* that all waiters were woken for */
 #define PHASE	(!shut_down -> 0 : (DRAINED -> 2 : 1))
 byte shut_downs;
 byte armed = NEVER;
-byte resume;
 
 /*
  * The wait queues, with the tasks that sleep on them. A wake-up skips a task that is
@@ -113,12 +113,19 @@ bool behind[POLLERS], behind_alone[POLLERS];
  */
 bool idle[WORKERS], queued[WORKERS];
 
+/* The queue's place in its timer's tree. */
+byte due = NEVER;
+
 /*
- * The hrtimer: in its base's tree, with its expiry time; its callback runs; the
- * callback must restart it.
+ * struct kwq_timer, of which this is the only queue: @working means that it works on this
+ * queue. No step of a lock hold of the timer is torn, so its lock is not modelled.
  */
-bool enqueued, callback, expiring;
-byte fires_at;
+bool working, running, awaited;
+byte fires_at = NEVER;
+byte slot;		/* resume */
+
+/* The hrtimer is in its base's tree. */
+bool enqueued;
 
 byte now;
 
@@ -299,8 +306,8 @@ inline kwq_queue_workers_locked()
 }
 
 /*
- * arm_timer_locked(). hrtimer_try_to_cancel() does not touch a timer whose callback
- * runs, even if the timer was started again meanwhile. hrtimer_start() does.
+ * kwq_arm_timer_locked(), and kwq_set_timer_locked() which it calls. The queue is alone on
+ * its timer, so it has no @resume.
  */
 inline arm_timer_locked()
 {
@@ -308,15 +315,15 @@ inline arm_timer_locked()
 #ifndef FORGETS_WAITERS
 	when = (OWES -> 0 : when);
 #endif
-	when = (when != NEVER && when < resume -> resume : when);
 	if
-	:: expiring || when == armed
+	:: when == armed
 	:: else ->
 		armed = when;
+		due = when;
+		when = (when != NEVER && when < slot -> slot : when);
 		if
-		:: when == NEVER && callback
-		:: when == NEVER && !callback -> enqueued = false; fires_at = 0
-		:: when != NEVER -> enqueued = true; fires_at = when
+		:: running || when >= fires_at
+		:: else -> enqueued = true; fires_at = when
 		fi
 	fi;
 	when = 0
@@ -572,7 +579,7 @@ proctype quiet()
 
 	timeout ->
 	atomic {
-		assert(!IS_LOCKED && !enqueued && !callback);
+		assert(!IS_LOCKED && !enqueued && !running);
 		assert(EACH(IS_KEPT) == KEYS);		/* Q4, O1: none is lost */
 		assert(EACH(IS_OVER) == KEYS);		/* D6: the timer forgot none */
 		/* No task holds an item any more, through any handle. */

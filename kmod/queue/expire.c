@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The turn of a queue on its timer: due items become ready, and leases that are over end. On
+ * a manual clock, its advances do the same.
+ */
+#include <linux/export.h>
+#include <kunit/visibility.h>
+#include "queue.h"
+#include "trace.h"
+
+/* Expires due waits in at most KWQ_ITEMS_PER_HOLD steps (D6). Returns true if there may be more. */
+static bool expire_waits(struct kwq_queue *queue, ktime_t now)
+{
+	unsigned int budget = KWQ_ITEMS_PER_HOLD;
+	u64 readied = queue->core.readied;
+	struct kwq_item *item;
+
+	while ((item = kwq_core_expire(&queue->core, now, &budget))) {
+		if (queue->core.readied != readied)
+			trace_kwq_ready(queue, item, item->wait.expires,
+					ktime_sub(now, item->wait.expires));
+		readied = queue->core.readied;
+	}
+	return !budget;
+}
+
+/* Expires a bounded number of waits and of leases (O3). Returns true if there may be more. */
+static bool expire_locked(struct kwq_queue *queue, ktime_t now)
+{
+	bool more = expire_waits(queue, now);
+
+	/* A manual clock can reach KTIME_MAX, which also stands for never. */
+	if (queue->end_leases && queue->lease_end <= now)
+		more |= queue->end_leases(queue, now);
+	return more;
+}
+
+/* Does the timer have to wake them? For a manual clock arm_manual_timer() decides. */
+static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
+{
+	return kwq_owes_wake_ups(queue) &&
+	       (queue->wake_at <= now || queue->clock == KWQ_CLOCK_MANUAL);
+}
+
+/*
+ * Expires some due items. The unlock after it wakes some waiters. Returns true if there may
+ * be more of either.
+ */
+static bool work_some(struct kwq_queue *queue, ktime_t now)
+{
+	bool more = false;
+
+	if (kwq_next_time(queue) <= now)
+		more = expire_locked(queue, now) && kwq_next_time(queue) <= now;
+	if (!has_to_wake(queue, now))
+		return more;
+	/* Makes kwq_unlock() look for waiters. */
+	queue->core.changed = true;
+	return true;
+}
+
+/**
+ * kwq_take_turn() - do due work in one hold of the lock
+ * @queue: the queue; its timer works on it
+ * @now: current time on the timer's clock
+ *
+ * Return: true if there may be more.
+ */
+bool kwq_take_turn(struct kwq_queue *queue, ktime_t now)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	if (queue->clock == KWQ_CLOCK_MANUAL)
+		now = queue->manual_now;
+	more = work_some(queue, now);
+	/* The unlock arms the timer in any case, behind the queues that are due now. */
+	queue->armed = KWQ_ARMED_ANEW;
+	queue->resume = now;
+	queue->core.changed = true;
+	kwq_unlock(queue, flags);
+	return more;
+}
+
+/* Wakes all waiters, so that they check their deadlines. */
+static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
+{
+	if (now == queue->manual_now)
+		return;
+	queue->manual_now = now;
+	kwq_wake_all_locked(queue);
+}
+
+/**
+ * kwq_advance_some() - advance a manual clock, and expire a bounded number of items
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @now: the new time; ignored if it is in the past
+ *
+ * Due items become ready, and waiters check their deadlines.
+ *
+ * Return: true if there may be more due items, or more waiters to wake.
+ */
+bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	set_manual_clock(queue, max(queue->manual_now, now));
+	more = expire_locked(queue, queue->manual_now);
+	if (kwq_owes_wake_ups(queue)) {
+		queue->core.changed = true;
+		more = true;
+	}
+	kwq_unlock(queue, flags);
+	return more;
+}
+EXPORT_SYMBOL_IF_KUNIT(kwq_advance_some);
+
+/**
+ * kwq_begin_advance_by() - advance a manual clock by some time, without expiring items
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @ns: by how much; saturates at KTIME_MAX
+ *
+ * Return: the new time, for kwq_advance_some().
+ */
+ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns)
+{
+	unsigned long flags;
+	ktime_t now;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	now = kwq_later(queue->manual_now, ns);
+	set_manual_clock(queue, now);
+	kwq_unlock(queue, flags);
+	return now;
+}
+
+/**
+ * kwq_queue_advance() - advance a manual clock
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @now: the new time; ignored if it is in the past
+ *
+ * Due items become ready, and waiters check their deadlines.
+ *
+ * Context: any. Takes time in proportion to the number of due items.
+ */
+void kwq_queue_advance(struct kwq_queue *queue, ktime_t now)
+{
+	while (kwq_advance_some(queue, now))
+		cpu_relax();
+}
+EXPORT_SYMBOL_GPL(kwq_queue_advance);
+
+/**
+ * kwq_queue_advance_by() - advance a manual clock by some time
+ * @queue: a queue on KWQ_CLOCK_MANUAL
+ * @ns: by how much; saturates at KTIME_MAX
+ *
+ * Context: as kwq_queue_advance().
+ */
+void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns)
+{
+	kwq_queue_advance(queue, kwq_begin_advance_by(queue, ns));
+}
+EXPORT_SYMBOL_GPL(kwq_queue_advance_by);
