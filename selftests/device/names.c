@@ -136,7 +136,11 @@ TEST_F(names, stat)
 /* U1: invalid names, in each request that takes a name. */
 static void check_name(struct __test_metadata *_metadata, int dev, int want, const __u8 *name)
 {
-	struct kwq_create_args create = { .size = sizeof(create), .rights = ALL_RIGHTS, .mode = 0700 };
+	struct kwq_create_args create = {
+		.size = sizeof(create),
+		.rights = ALL_RIGHTS,
+		.mode = 0700,
+	};
 	struct kwq_open_args arg = { .size = sizeof(arg), .rights = ALL_RIGHTS };
 	struct kwq_unlink_args unlink = { .size = sizeof(unlink) };
 	int fd = next_fd();

@@ -495,8 +495,10 @@ static bool is_address(enum kind kind, size_t at)
 		batch = at - offsetof(struct kwq_list_dead_args, batch);
 		break;
 	case GET:
-		if (at >= offsetof(struct kwq_get_args, add) && at < offsetof(struct kwq_get_args, nr_added))
-			batch = (at - offsetof(struct kwq_get_args, add)) % sizeof(struct kwq_batch);
+		if (at < offsetof(struct kwq_get_args, add) ||
+		    at >= offsetof(struct kwq_get_args, nr_added))
+			break;
+		batch = (at - offsetof(struct kwq_get_args, add)) % sizeof(struct kwq_batch);
 		break;
 	default:
 		break;

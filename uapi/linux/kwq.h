@@ -883,28 +883,28 @@ struct kwq_stat {
  * grows, and a system call filter can name it. The kernel compares the whole number. Any
  * other size or direction is ENOTTY.
  */
-#define KWQ_IOC_INFO		_IOWR(KWQ_IOC_MAGIC, 0x00, __u32)	/* struct kwq_info */
-#define KWQ_IOC_CREATE		_IOW(KWQ_IOC_MAGIC, 0x01, __u32)	/* struct kwq_create_args */
-#define KWQ_IOC_OPEN		_IOW(KWQ_IOC_MAGIC, 0x02, __u32)	/* struct kwq_open_args */
-#define KWQ_IOC_UNLINK		_IOW(KWQ_IOC_MAGIC, 0x03, __u32)	/* struct kwq_unlink_args */
-#define KWQ_IOC_LIST		_IOW(KWQ_IOC_MAGIC, 0x04, __u32)	/* struct kwq_list_args */
-#define KWQ_IOC_ADD		_IOW(KWQ_IOC_MAGIC, 0x10, __u32)	/* struct kwq_batch_args */
-#define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32)	/* struct kwq_get_args */
-#define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32)	/* struct kwq_batch_args */
-#define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32)	/* struct kwq_batch_args */
+#define KWQ_IOC_INFO		_IOWR(KWQ_IOC_MAGIC, 0x00, __u32) /* struct kwq_info */
+#define KWQ_IOC_CREATE		_IOW(KWQ_IOC_MAGIC, 0x01, __u32) /* struct kwq_create_args */
+#define KWQ_IOC_OPEN		_IOW(KWQ_IOC_MAGIC, 0x02, __u32) /* struct kwq_open_args */
+#define KWQ_IOC_UNLINK		_IOW(KWQ_IOC_MAGIC, 0x03, __u32) /* struct kwq_unlink_args */
+#define KWQ_IOC_LIST		_IOW(KWQ_IOC_MAGIC, 0x04, __u32) /* struct kwq_list_args */
+#define KWQ_IOC_ADD		_IOW(KWQ_IOC_MAGIC, 0x10, __u32) /* struct kwq_batch_args */
+#define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32) /* struct kwq_get_args */
+#define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32) /* struct kwq_batch_args */
+#define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32) /* struct kwq_batch_args */
 /* Returns the number of ready items; the argument is 0. */
 #define KWQ_IOC_LEN		_IO(KWQ_IOC_MAGIC, 0x14)
-#define KWQ_IOC_STAT		_IOWR(KWQ_IOC_MAGIC, 0x15, __u32)	/* struct kwq_stat */
-#define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32)	/* struct kwq_shut_down_args */
+#define KWQ_IOC_STAT		_IOWR(KWQ_IOC_MAGIC, 0x15, __u32) /* struct kwq_stat */
+#define KWQ_IOC_SHUT_DOWN	_IOW(KWQ_IOC_MAGIC, 0x16, __u32) /* struct kwq_shut_down_args */
 /* Returns 1 once the queue is shut down, else 0; the argument is 0. */
 #define KWQ_IOC_SHUTTING_DOWN	_IO(KWQ_IOC_MAGIC, 0x17)
-#define KWQ_IOC_DRAIN		_IOWR(KWQ_IOC_MAGIC, 0x18, __u32)	/* struct kwq_drain_args */
-#define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32)	/* struct kwq_batch_args */
-#define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, __u32)	/* struct kwq_batch_args */
-#define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, __u32)	/* struct kwq_config */
-#define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, __u32)	/* struct kwq_config */
-#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, __u32)	/* struct kwq_list_dead_args */
-#define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, __u32)	/* struct kwq_advance_args */
-#define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32)	/* struct kwq_batch_args */
+#define KWQ_IOC_DRAIN		_IOWR(KWQ_IOC_MAGIC, 0x18, __u32) /* struct kwq_drain_args */
+#define KWQ_IOC_FORGET		_IOW(KWQ_IOC_MAGIC, 0x19, __u32) /* struct kwq_batch_args */
+#define KWQ_IOC_REQUEUES	_IOW(KWQ_IOC_MAGIC, 0x1a, __u32) /* struct kwq_batch_args */
+#define KWQ_IOC_CONFIGURE	_IOW(KWQ_IOC_MAGIC, 0x1b, __u32) /* struct kwq_config */
+#define KWQ_IOC_CONFIG		_IOWR(KWQ_IOC_MAGIC, 0x1c, __u32) /* struct kwq_config */
+#define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, __u32) /* struct kwq_list_dead_args */
+#define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, __u32) /* struct kwq_advance_args */
+#define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32) /* struct kwq_batch_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */
