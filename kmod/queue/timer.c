@@ -182,17 +182,19 @@ static bool take_turn(struct kwq_timer *timer, struct kwq_queue *queue, ktime_t 
 static enum hrtimer_restart restart(struct kwq_timer *timer)
 {
 	struct kwq_queue *first = first_of(timer);
+	enum hrtimer_restart ret = HRTIMER_NORESTART;
 
 	timer->running = false;
 	timer->fires_at = first ? max(first->due, timer->resume) : KTIME_MAX;
-	if (!first || timer->clock == KWQ_CLOCK_MANUAL)
-		return HRTIMER_NORESTART;
-	if (hrtimer_is_queued(&timer->hrtimer)) {
-		start(timer, timer->fires_at);
-		return HRTIMER_NORESTART;
+	if (first && timer->clock != KWQ_CLOCK_MANUAL) {
+		if (hrtimer_is_queued(&timer->hrtimer)) {
+			start(timer, timer->fires_at);
+		} else {
+			hrtimer_set_expires(&timer->hrtimer, timer->fires_at);
+			ret = HRTIMER_RESTART;
+		}
 	}
-	hrtimer_set_expires(&timer->hrtimer, timer->fires_at);
-	return HRTIMER_RESTART;
+	return ret;
 }
 
 /**

@@ -34,9 +34,12 @@ from pathlib import Path
 BRANCHES = 95
 
 # Files that are tested without the device.
-KUNIT = [f'kmod/{name}.c' for name in
-         ('backoff', 'cancel', 'core', 'dead', 'handle', 'handler', 'items', 'keyed', 'lease', 'limiter', 'queue', 'quota',
-          'stat', 'table', 'until')]
+KUNIT = [f'kmod/{folder}/{name}.c' for folder, names in {
+    'core': ('backoff', 'core', 'limiter'),
+    'queue': ('add', 'backoff_until', 'cancel', 'clock', 'expire', 'get', 'handler', 'queue', 'shut_down', 'timer', 'unlock',
+              'workers'),
+    'keyed': ('dead', 'handle', 'handout', 'items', 'keyed', 'life', 'quota', 'stat', 'table'),
+}.items() for name in names]
 
 TOP = Path(__file__).absolute().parents[2]
 UNREACHED = Path(__file__).absolute().with_name('unreached')
