@@ -27,9 +27,9 @@
 #define WATCH_MODULE	"/bench/kwq_watch.ko"
 #define WATCH		"/sys/kernel/debug/kwq_watch"
 
-/* As many entries as one request takes well; their keys fill the kernel's buffer. */
+/* A request takes two holds of the lock, and the keys of each fill the kernel's buffer. */
 #define BATCH		64
-#define KEY_LEN		128
+#define KEY_LEN		256
 #define ROUNDS		32
 
 /* A new key that is longer has a hold of its own. */
@@ -123,7 +123,8 @@ static void all_taken(int taken, const char *what)
 		must(results[i], what);
 }
 
-static void add_keys(int len, __u32 flags, __u64 time)
+/* Carries out @adds, whose keys are all of one length. */
+static int carry_out_adds(int len)
 {
 	const struct kwq_batch batch = {
 		.entries = kwq_ptr(adds),
@@ -134,9 +135,14 @@ static void add_keys(int len, __u32 flags, __u64 time)
 		.entry_size = sizeof(*adds),
 	};
 
+	return kwq_add_batch(queue, &batch);
+}
+
+static void add_keys(int len, __u32 flags, __u64 time)
+{
 	for (int i = 0; i < BATCH; i++)
 		adds[i] = (struct kwq_add_entry){ .key_len = len, .flags = flags, .time = time };
-	all_taken(kwq_add_batch(queue, &batch), "kwq_add_batch");
+	all_taken(carry_out_adds(len), "kwq_add_batch");
 }
 
 static void get_keys(void)
@@ -469,7 +475,7 @@ static void wake_getters(void)
 {
 	create(CLOCK_MONOTONIC, 0, 0, NULL);
 	configure(&no_delay);
-	/* A batch of known keys has one hold. */
+	/* Known keys need no memory, so no hold ends early. */
 	for (int i = 0; i < NR_FEW; i += BATCH)
 		remember_keys(KEY_LEN);
 	begin_waiting(queue, NR_FEW);
@@ -553,14 +559,6 @@ static void wake_pollers(void)
 /* The first adds of a batch each wake a getter and an epoll in which a task sleeps. */
 static void hold_limiters_and_wake(void)
 {
-	const struct kwq_batch batch = {
-		.entries = kwq_ptr(adds),
-		.keys = kwq_ptr(batch_keys),
-		.results = kwq_ptr(results),
-		.keys_len = BATCH * KEY_LEN,
-		.nr = BATCH,
-		.entry_size = sizeof(*adds),
-	};
 	struct epoll_event event = { .events = EPOLLIN };
 
 	create(CLOCK_MONOTONIC, 0, 0, NULL);
@@ -578,7 +576,7 @@ static void hold_limiters_and_wake(void)
 			.flags = i < NR_READY ? 0 : RETRY,
 		};
 	begin();
-	all_taken(kwq_add_batch(queue, &batch), "kwq_add_batch");
+	all_taken(carry_out_adds(KEY_LEN), "kwq_add_batch");
 	end("hold.limiters.wakeups");
 	must(kwq_shut_down(queue), "kwq_shut_down");
 	all_back(2 * NR_READY);
@@ -719,20 +717,12 @@ static void write_to(const char *path, const char *text)
 /* Returns how many of a batch of new keys were refused. */
 static int add_new_keys(void)
 {
-	const struct kwq_batch batch = {
-		.entries = kwq_ptr(adds),
-		.keys = kwq_ptr(batch_keys),
-		.results = kwq_ptr(results),
-		.keys_len = BATCH * KEY_LEN,
-		.nr = BATCH,
-		.entry_size = sizeof(*adds),
-	};
 	int refused = 0;
 
 	name_new_keys(KEY_LEN);
 	for (int i = 0; i < BATCH; i++)
 		adds[i] = (struct kwq_add_entry){ .key_len = KEY_LEN };
-	must(kwq_add_batch(queue, &batch), "kwq_add_batch");
+	must(carry_out_adds(KEY_LEN), "kwq_add_batch");
 	for (int i = 0; i < BATCH; i++)
 		refused += results[i] == -EDQUOT;
 	return refused;
