@@ -92,10 +92,11 @@ EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
  *   Then the close of its descriptor wakes the next: ep_poll_callback() wakes another
  *   sleeper, even if the event is listed already.
  *
- * Three cases are not covered, because the kernel calls no file operation then: a process
- * that waits in an epoll after it closed its own descriptor of a shared handle (epoll(7)
- * warns of this); a thread that ends without its process; a process that ends while another
- * shares its table of descriptors (CLONE_FILES).
+ * Three cases are not covered, because the kernel calls no file operation then:
+ * - A process waits in an epoll after it closed its own descriptor of a shared handle.
+ *   epoll(7) warns of this.
+ * - A thread ends without its process.
+ * - A process ends while another shares its table of descriptors (CLONE_FILES).
  *
  * Context: process; may sleep.
  */

@@ -149,7 +149,7 @@ static void do_left_work(struct work_struct *work);
 static int try_to_charge_queue(struct kwq_keyed *keyed)
 {
 	struct kwq_quota *quota = kwq_quota_add_queue(current_user_ns(), keyed->owner,
-						keyed->exempt);
+						      keyed->exempt);
 
 	if (IS_ERR(quota))
 		return PTR_ERR(quota);
