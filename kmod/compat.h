@@ -18,7 +18,6 @@
  * 6.13	hrtimer_setup() is new, and sets the function as well. Below. 6.15 removes
  *	hrtimer_init() and makes the function private. Only hrtimer_update_function()
  *	changes it, and kwq never does.
- *	MODULE_IMPORT_NS() takes a string. Below.
  *	A module outside of the tree is built in its own folder, and $(src) is relative
  *	to that: see kmod/Kbuild. kwq does not use EXTRA_CFLAGS, which 6.15 removes.
  * 6.15	del_timer_sync() becomes timer_delete_sync(). In 6.16 from_timer() becomes
@@ -69,12 +68,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock_id, mode);
 	timer->function = function;
 }
-#endif
-
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
-#define KWQ_IMPORT_KUNIT_NS	MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING)
-#else
-#define KWQ_IMPORT_KUNIT_NS	MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING")
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)

@@ -11,7 +11,6 @@
 #include <linux/math64.h>
 #include <linux/string.h>
 #include <uapi/linux/kwq.h>
-#include <kunit/visibility.h>
 
 /**
  * kwq_item_init() - make an item idle
@@ -41,7 +40,6 @@ void kwq_holder_init(struct kwq_holder *holder)
 {
 	holder->nr_held = 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_holder_init);
 
 /**
  * kwq_core_init() - make an empty queue
@@ -60,7 +58,6 @@ void kwq_core_init(struct kwq_core *core)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
 			INIT_LIST_HEAD(&core->bands[lane][level]);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_init);
 
 static void observe(struct kwq_histogram *histogram, ktime_t took)
 {
@@ -336,7 +333,6 @@ int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		   priority == KWQ_PRIORITY_NONE ? 0 : priority);
 	return KWQ_ADDED;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_add);
 
 static ktime_t merged_time(ktime_t old, ktime_t new, enum kwq_wait_policy policy)
 {
@@ -423,7 +419,6 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 	forget_if_untouched(core, item, now);
 	return add_at(core, item, priority, when, policy, now);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_at);
 
 /**
  * kwq_core_num_requeues() - how often an item was rate-limited (L9)
@@ -444,7 +439,6 @@ u32 kwq_core_num_requeues(const struct kwq_core *core,
 		return 0;
 	return item->requeues;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_num_requeues);
 
 /**
  * kwq_core_forget() - reset an item's requeues to 0 (L8)
@@ -462,7 +456,6 @@ u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 	item->requeues = 0;
 	return requeues;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_forget);
 
 /* L11: the item is dead, now or at its done, unless it is dirty or waiting. */
 static int die_unless_needed(struct kwq_core *core, struct kwq_item *item, ktime_t now)
@@ -518,7 +511,6 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	core->rate_limited++;
 	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_add_rate_limited);
 
 /**
  * kwq_core_give_up() - make an item dead, however often it was tried (L11)
@@ -537,7 +529,6 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		return KWQ_DEAD;
 	return die_unless_needed(core, item, now);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_give_up);
 
 /**
  * kwq_core_peek() - find the item that the next get will hand out
@@ -558,7 +549,6 @@ struct kwq_item *kwq_core_peek(const struct kwq_core *core)
 	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
 	return list_first_entry(&core->bands[lane][level], struct kwq_item, link);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_peek);
 
 /**
  * kwq_core_take() - hand out the first ready item (Q1, Q3, Q5)
@@ -583,7 +573,6 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 	observe(&core->queue_duration, now - item->dirtied);
 	core->gets++;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_take);
 
 /**
  * kwq_core_get() - hand out the first ready item, if there is one
@@ -602,7 +591,6 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 		kwq_core_take(core, item, holder, now);
 	return item;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_get);
 
 /*
  * K3: an item of a cancelled queue does not become ready again, whatever happened while it
@@ -678,7 +666,6 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		bury_or_drop(core, item, now);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_done);
 
 /*
  * The priority of an item that comes back without a done. Its next run also serves an add
@@ -718,7 +705,6 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 	entered_band(core, item->lane, level_of(item->priority));
 	core->readied++;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_unget);
 
 /*
  * L12: did the item lose its holder too often? If it was added meanwhile, or has a time,
@@ -772,7 +758,6 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		   priority);
 	return KWQ_REQUEUED;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_abandon);
 
 /**
  * kwq_core_remove() - take an item out (Q11)
@@ -816,7 +801,6 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 	core->removed++;
 	return was;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_remove);
 
 /**
  * kwq_core_cancel() - take an item out for good (K3)
@@ -835,7 +819,6 @@ int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item)
 	set_state(item, item->state | KWQ_ITEM_CANCELLED);
 	return was;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel);
 
 /**
  * kwq_core_cancel_all() - let no item become ready again after its processing (K3)
@@ -851,7 +834,6 @@ void kwq_core_cancel_all(struct kwq_core *core)
 {
 	core->cancelled = true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_cancel_all);
 
 /**
  * kwq_core_expire() - add the first item whose time has come (D4, D5)
@@ -880,7 +862,6 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 	make_dirty_as_awaited(core, item, now);
 	return item;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_expire);
 
 /**
  * kwq_core_next() - when to call kwq_core_expire() next
@@ -893,7 +874,6 @@ ktime_t kwq_core_next(const struct kwq_core *core)
 {
 	return core->shut_down ? KTIME_MAX : kwq_waiting_next(&core->waiting);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_next);
 
 /**
  * kwq_core_shut_down() - refuse adds from now on (Q8)
@@ -907,7 +887,6 @@ void kwq_core_shut_down(struct kwq_core *core)
 	WRITE_ONCE(core->shut_down, true);
 	core->changed = true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_shut_down);
 
 /**
  * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
@@ -937,7 +916,6 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 	}
 	return item;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_drop);
 
 /* The longest time that an item has been dirty, among the first items of all bands. */
 static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
@@ -994,4 +972,3 @@ void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 	}
 	gauges->unfinished = unfinished(core, now);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_core_gauges);

@@ -8,7 +8,6 @@
 #include <linux/overflow.h>
 #include <linux/string.h>
 #include <linux/time64.h>
-#include <kunit/visibility.h>
 
 /* L7: client-go's DefaultControllerRateLimiter. */
 static const struct kwq_limiter default_limiters[] = {
@@ -100,7 +99,6 @@ int kwq_limiter_config_check(const struct kwq_limiter_config *config)
 			return -EINVAL;
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_config_check);
 
 /* a x mul / div, rounded down; saturates at U64_MAX. */
 static u64 mul_div(u64 a, u64 mul, u64 div)
@@ -300,7 +298,6 @@ u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config)
 		nr += list_pauses(&config->limiters[i], NULL);
 	return nr;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_nr_pauses);
 
 /**
  * kwq_limiter_list_pauses() - fill in the table of pauses of a configuration
@@ -324,7 +321,6 @@ void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
 		first += nr;
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_limiter_list_pauses);
 
 /**
  * kwq_rate_limiter_configure() - configure a queue's limiters
@@ -361,7 +357,6 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 		place_bucket(&limiter->buckets[i], &old[i], &own->limiters[i], now);
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_configure);
 
 /**
  * kwq_rate_limiter_take_table() - take the table of pauses away
@@ -388,7 +383,6 @@ void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter)
 	memset(limiter, 0, sizeof(*limiter));
 	kwq_rate_limiter_configure(limiter, &none, NULL, 0);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_init);
 
 /* L2: 5 ms, 10 ms, 20 ms, ... */
 static u64 exponential(const struct kwq_limiter *limiter, u32 requeues)
@@ -456,4 +450,3 @@ u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 		longest = min(longest, limiter->config.max_wait);
 	return longest;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_rate_limiter_when);

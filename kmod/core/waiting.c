@@ -4,7 +4,6 @@
 #include <linux/kernel.h>
 #include <linux/kwq_waiting.h>
 #include <linux/limits.h>
-#include <kunit/visibility.h>
 
 /* The most waits that a removal looks at to find the next earliest one. */
 #define KWQ_SEARCH_MAX	16
@@ -27,7 +26,6 @@ void kwq_waiting_init(struct kwq_waiting *waiting)
 			INIT_LIST_HEAD(&waiting->slots[level][nr].waits);
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_init);
 
 /* The level of a time: the highest digit in which it differs from the base. */
 static unsigned int level_at(const struct kwq_waiting *waiting, u64 time)
@@ -95,7 +93,6 @@ bool kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait, ktime_t
 	}
 	return place(waiting, wait);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_add);
 
 /*
  * Moves waits of an opened slot to narrower slots. Stops at one whose time is the base: it
@@ -158,7 +155,6 @@ void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait)
 		find_first(slot);
 	move_on(waiting, &budget);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_del);
 
 /* The slot with the earliest times. The set must not be empty. */
 static struct kwq_slot *first_slot(const struct kwq_waiting *waiting,
@@ -187,7 +183,6 @@ ktime_t kwq_waiting_next(const struct kwq_waiting *waiting)
 		return KTIME_MAX;
 	return first_slot(waiting, &level, &digit)->first;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_next);
 
 /**
  * kwq_waiting_take() - remove any wait
@@ -217,7 +212,6 @@ struct kwq_wait *kwq_waiting_take(struct kwq_waiting *waiting)
 		vacate(waiting, level, digit);
 	return wait;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_take);
 
 /* Opens the first slot. All lower levels are empty. */
 static void open_slot(struct kwq_waiting *waiting, struct kwq_slot *slot,
@@ -272,4 +266,3 @@ struct kwq_wait *kwq_waiting_expire(struct kwq_waiting *waiting, ktime_t now,
 	move_on(waiting, budget);
 	return due;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_waiting_expire);

@@ -2,7 +2,6 @@
 /*
  * The list of a queue's dead items (L11).
  */
-#include <kunit/visibility.h>
 #include "keyed.h"
 
 /* Finds the first item that died after that death. */
@@ -64,4 +63,3 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return ret ?: nr;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_list_dead);

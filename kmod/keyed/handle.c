@@ -3,7 +3,6 @@
 #include <linux/err.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <kunit/visibility.h>
 #include "keyed.h"
 
 /**
@@ -32,7 +31,6 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return handle;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_open);
 
 /**
  * kwq_handle_close() - close a handle, and give back its items (O1)
@@ -70,7 +68,6 @@ void kwq_handle_close(struct kwq_handle *handle)
 	kfree(handle);
 	kwq_keyed_put(keyed);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_close);
 
 /**
  * kwq_handle_flush() - a process closed one of its descriptors of a handle (O7)
@@ -109,7 +106,6 @@ void kwq_handle_flush(struct kwq_handle *handle)
 	kwq_wake_again_locked(queue);
 	kwq_unlock_and_wake(queue, flags);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_flush);
 
 /*
  * Hands out the items that fit. Keys are copied under the lock: as soon as it is dropped,
@@ -200,7 +196,6 @@ __flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *b
 	} while (kwq_keyed_provide(handle->keyed) && ret == -ENOMEM);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_get);
 
 /**
  * kwq_handle_unget() - undo hand-outs of items (O2)
@@ -230,7 +225,6 @@ noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *
 	}
 	kwq_keyed_unlock(handle->keyed, flags);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_unget);
 
 static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash,
 		  u32 flags, ktime_t now)
@@ -263,7 +257,6 @@ int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags
 
 	return ki ? finish(handle, ki, hash, done_flags, now) : -ESTALE;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_locked);
 
 /**
  * kwq_handle_done_key_locked() - finish an item by its key (Q6)
@@ -285,7 +278,6 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 		return -ENOENT;
 	return finish(handle, ki, kwq_ticket_hash(keyed, ki->ticket), done_flags, now);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_key_locked);
 
 /**
  * kwq_handle_done_and_get() - finish an item by its ticket, and get ready items
@@ -318,7 +310,6 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
 	kwq_keyed_provide(keyed);
 	return max(nr, 0);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_done_and_get);
 
 /**
  * kwq_handle_extend_locked() - restart the lease of an item (O3)
@@ -340,7 +331,6 @@ int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_locked);
 
 /**
  * kwq_handle_extend_key_locked() - restart the lease of an item, by its key
@@ -363,4 +353,3 @@ int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_handle_extend_key_locked);

@@ -79,7 +79,6 @@ u64 kwq_keyed_own_bytes(const char *name)
 	       bytes_of_kmalloc(2 * sizeof(struct kwq_table_top)) +
 	       (*name ? bytes_of_kmalloc(strlen(name) + 1) : 0);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_own_bytes);
 
 /**
  * kwq_keyed_count_limiters() - count the memory of the limiters' pauses
@@ -138,7 +137,6 @@ void kwq_key_hash(struct kwq_key *key)
 {
 	key->hash = hsiphash(key->bytes, key->len, &secret);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_key_hash);
 
 static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 {
@@ -161,7 +159,6 @@ VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 		return small_bytes;
 	return bytes_of_kmalloc(item_size(keyed, key_len));
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_item_bytes);
 
 static struct kwq_keyed_item *item_of(struct kwq_node *node)
 {
@@ -264,7 +261,6 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		put_in_stock(stock, small);
 	return small;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_stock_fill);
 
 /**
  * kwq_stock_free() - kwq_stock_empty() of a stock that is not empty
@@ -276,7 +272,6 @@ noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *ke
 	free_items(keyed, stock->small);
 	kfree(stock->large);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_stock_free);
 
 static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
 		     u32 key_len)
@@ -381,7 +376,6 @@ VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
 	KUNIT_STATIC_STUB_REDIRECT(kwq_new_page, gfp);
 	return (void *)get_zeroed_page(gfp);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_new_page);
 
 /**
  * kwq_keyed_enlarge() - give a table the pages that it wants
@@ -429,7 +423,6 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	free_page((unsigned long)pages[1]);
 	return takes_more;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_enlarge);
 
 /* Takes an item out of the list or tree of its last state. */
 static noinline void leave_list(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
@@ -589,7 +582,6 @@ bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 	ask_for_room(keyed, small_bytes);
 	return !why_no_room(keyed, small_bytes);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_has_room);
 
 /**
  * kwq_keyed_poll_room() - kwq_keyed_has_room() for a poller that waits for room
@@ -604,7 +596,6 @@ bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
 	keyed->awaits_room = true;
 	return false;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_poll_room);
 
 /*
  * Q19: an add or a poll found no room before, and now an item may have been removed or
@@ -758,4 +749,3 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	if (unlikely(unused_by_ticket))
 		free_pages_unused(unused_by_ticket);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_unlock);

@@ -9,7 +9,6 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uidgid.h>
-#include <kunit/visibility.h>
 #include "keyed.h"
 
 /* Adds a key that has no item yet. */
@@ -59,7 +58,6 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_add_locked);
 
 /**
  * kwq_keyed_remove_locked() - take a key out (Q11)
@@ -82,7 +80,6 @@ int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_remove_locked);
 
 /* Counts have 32 bits, but results only 31. */
 static int count_result(u32 count)
@@ -110,7 +107,6 @@ int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_forget_locked);
 
 /**
  * kwq_keyed_num_requeues_locked() - how often a key was rate-limited (L9)
@@ -129,7 +125,6 @@ int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key 
 		return 0;
 	return count_result(kwq_core_num_requeues(&keyed->queue.core, &ki->item, now));
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_num_requeues_locked);
 
 /**
  * kwq_keyed_advance() - advance a manual clock
@@ -166,4 +161,3 @@ int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
 	}
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_advance);

@@ -86,7 +86,6 @@ VISIBLE_IF_KUNIT void kwq_keyed_free_async(struct kwq_keyed *keyed)
 	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_free_async, keyed);
 	queue_work(kwq_free_wq, &keyed->free);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_free_async);
 
 /* The queue's other work has no reference. It stops early once @ending is set, so wait for it. */
 static void free_work_fn(struct work_struct *work)
@@ -130,7 +129,6 @@ VISIBLE_IF_KUNIT bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed)
 	KUNIT_STATIC_STUB_REDIRECT(kwq_keyed_is_worked_on, keyed);
 	return work_busy(&keyed->work);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_is_worked_on);
 
 /* If a worker is running for the queue, another worker waits for it. */
 static void release_queue(struct kref *ref)
@@ -261,7 +259,6 @@ free_keyed:
 	free_memory(keyed);
 	return ERR_PTR(err);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_create);
 
 /**
  * kwq_keyed_configure() - configure how a queue limits retries
@@ -279,7 +276,6 @@ int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config
 		kwq_keyed_count_limiters(keyed);
 	return err;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_configure);
 
 /**
  * kwq_keyed_put() - drop a reference
@@ -292,7 +288,6 @@ void kwq_keyed_put(struct kwq_keyed *keyed)
 {
 	kref_put(&keyed->ref, release_queue);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put);
 
 /**
  * kwq_keyed_put_async() - drop a reference without waiting
@@ -304,7 +299,6 @@ void kwq_keyed_put_async(struct kwq_keyed *keyed)
 {
 	kref_put(&keyed->ref, release_queue_async);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_put_async);
 
 static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
 {
@@ -330,7 +324,6 @@ VISIBLE_IF_KUNIT void kwq_keyed_drop_async(struct kwq_keyed *keyed)
 	WRITE_ONCE(keyed->drops, true);
 	queue_work(kwq_free_wq, &keyed->work);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drop_async);
 
 /*
  * Q10: drops all items that will never be handed out. After a SIGKILL a worker drops the
@@ -384,7 +377,6 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 	kwq_begin_shut_down(&keyed->queue);
 	drop_all_keys(keyed);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_shut_down);
 
 /**
  * kwq_keyed_drain() - shut down, and wait until all work is done (Q9)
@@ -408,4 +400,3 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	drop_all_keys(keyed);
 	return kwq_wait_drained(&keyed->queue, seen, deadline);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_drain);

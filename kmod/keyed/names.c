@@ -88,7 +88,6 @@ int kwq_names_check(const char *name)
 		return -EINVAL;
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_names_check);
 
 /**
  * kwq_names_add() - publish a queue's name
@@ -108,7 +107,6 @@ int kwq_names_add(struct kwq_keyed *keyed)
 	__module_get(THIS_MODULE);
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_names_add);
 
 /**
  * kwq_names_find() - find a queue by its name
@@ -127,7 +125,6 @@ struct kwq_keyed *kwq_names_find(const char *name)
 		kref_get(&keyed->ref);
 	return keyed;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_names_find);
 
 static void take_away_locked(struct names *names, struct kwq_keyed *keyed)
 {
@@ -172,7 +169,6 @@ int kwq_names_unlink(const char *name)
 	put_named(keyed);
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_names_unlink);
 
 static struct rb_node *first_after_locked(const char *after)
 {
@@ -219,7 +215,6 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr)
 	}
 	return n;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_names_list);
 
 /**
  * kwq_names_permit() - check the caller's right to open a queue
@@ -244,7 +239,6 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want)
 		return 0;
 	return -EACCES;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_names_permit);
 
 static int __net_init begin_names(struct net *net)
 {
@@ -278,7 +272,6 @@ VISIBLE_IF_KUNIT void __net_exit kwq_names_end(struct net *net)
 		module_put(THIS_MODULE);
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_names_end);
 
 static struct pernet_operations names_ops = {
 	.init = begin_names,

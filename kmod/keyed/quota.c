@@ -41,13 +41,10 @@
 #include "keyed.h"
 
 unsigned int kwq_max_queues = 1024;
-EXPORT_SYMBOL_IF_KUNIT(kwq_max_queues);
 
 unsigned long kwq_max_user_bytes;
-EXPORT_SYMBOL_IF_KUNIT(kwq_max_user_bytes);
 
 unsigned long kwq_max_total_bytes;
-EXPORT_SYMBOL_IF_KUNIT(kwq_max_total_bytes);
 
 static DEFINE_MUTEX(quota_lock);
 
@@ -63,7 +60,6 @@ static unsigned int change_seq;
 /* Callers that wait for a change of @change_seq. */
 VISIBLE_IF_KUNIT wait_queue_head_t kwq_quota_ended =
 	__WAIT_QUEUE_HEAD_INITIALIZER(kwq_quota_ended);
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_ended);
 
 /* The number of buckets is that of the kernel for struct user_struct. */
 static DEFINE_HASHTABLE(quotas, 7);
@@ -201,13 +197,11 @@ VISIBLE_IF_KUNIT const struct kernel_param_ops kwq_quota_bytes_ops = {
 	.set = set_bytes,
 	.get = param_get_ulong,
 };
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_bytes_ops);
 
 VISIBLE_IF_KUNIT const struct kernel_param_ops kwq_quota_queues_ops = {
 	.set = set_queues,
 	.get = param_get_uint,
 };
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_queues_ops);
 
 module_param_cb(max_queues, &kwq_quota_queues_ops, &kwq_max_queues, 0644);
 __MODULE_PARM_TYPE(max_queues, "uint");
@@ -423,7 +417,6 @@ struct kwq_quota *kwq_quota_add_queue(struct user_namespace *ns, kuid_t owner, b
 	end_quotas(unused);
 	return quota;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_add_queue);
 
 /* The quota in the initial user namespace that counts all queues of this one. */
 static struct kwq_quota *top_of(struct kwq_quota *quota)
@@ -450,7 +443,6 @@ void kwq_quota_remove_queue(struct kwq_quota *quota, bool exempt)
 	}
 	end_quotas(unused);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_remove_queue);
 
 /**
  * kwq_quota_begin_end() - a worker is about to free a queue
@@ -502,7 +494,6 @@ void kwq_quota_begin_wait(struct kwq_quota_ends *ends)
 	guard(mutex)(&quota_lock);
 	ends->begun = nr_ends_begun;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_begin_wait);
 
 /**
  * kwq_quota_expect_end() - is the end of a queue worth waiting for
@@ -531,7 +522,6 @@ bool kwq_quota_expect_end(struct kwq_quota_ends *ends, const struct user_namespa
 	first = list_first_entry(&top->ending, struct kwq_keyed, end);
 	return first->end_number <= ends->begun;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_expect_end);
 
 /**
  * kwq_quota_wait_end() - wait until any queue ends or a limit changes
@@ -640,7 +630,6 @@ void kwq_quota_end_telling(struct kwq_keyed *keyed)
 	leave_refused(keyed);
 	wait_var_event(&keyed->being_told, !atomic_read_acquire(&keyed->being_told));
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_end_telling);
 
 /**
  * kwq_quota_charge() - charge bytes of a queue to all its quotas
@@ -675,7 +664,6 @@ bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 	}
 	return true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_charge);
 
 /**
  * kwq_quota_charge_silently() - charge bytes of a queue that has no pollers yet
@@ -694,7 +682,6 @@ bool kwq_quota_charge_silently(struct kwq_keyed *keyed, u64 bytes)
 	kwq_quota_charge_anyway(keyed, bytes);
 	return true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_charge_silently);
 
 /**
  * kwq_quota_charge_anyway() - charge bytes of a queue, even beyond a limit
@@ -713,7 +700,6 @@ void kwq_quota_charge_anyway(struct kwq_keyed *keyed, u64 bytes)
 		for (quota = keyed->quota; quota; quota = quota->parent)
 			atomic64_add(bytes, &quota->bytes);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_charge_anyway);
 
 /**
  * kwq_quota_uncharge() - give bytes of a queue back to its quotas
@@ -729,7 +715,6 @@ noinline void kwq_quota_uncharge(struct kwq_keyed *keyed, u64 bytes)
 	else
 		uncharge_below(keyed->quota, NULL, bytes);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_uncharge);
 
 /**
  * kwq_quota_read() - report the caller's quota
@@ -770,4 +755,3 @@ void kwq_quota_read(struct kwq_info *info)
 	info->user_bytes_left = exempt ? U64_MAX : left;
 	info->user_queues_left = exempt ? U32_MAX : queues_left;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_quota_read);

@@ -4,7 +4,6 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
-#include <kunit/visibility.h>
 #include "keyed.h"
 #include "timens.h"
 
@@ -70,4 +69,3 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->longest_running = gauges.longest_running;
 	stat->unfinished = gauges.unfinished;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_keyed_stat);

@@ -8,7 +8,6 @@
  */
 #include <linux/compiler.h>
 #include <linux/minmax.h>
-#include <kunit/visibility.h>
 #include "table.h"
 
 #define SPAN		(KWQ_TABLE_FANOUT * KWQ_TABLE_FANOUT)
@@ -39,7 +38,6 @@ void kwq_table_init(struct kwq_table *table, struct kwq_table_top *top,
 	table->hash = hash;
 	table->top = top;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_table_init);
 
 /* Returns how many pages bucket @nr still needs. */
 static int pages_for(struct kwq_table *table, u32 nr)
@@ -92,7 +90,6 @@ noinline void kwq_table_grow(struct kwq_table *table)
 		add_bucket(table);
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_table_grow);
 
 /**
  * kwq_table_give_pages() - give a table pages for more buckets
@@ -118,7 +115,6 @@ void kwq_table_give_pages(struct kwq_table *table, void *pages[2])
 	/* So each page in the table has a bucket. */
 	kwq_table_grow(table);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_table_give_pages);
 
 static void put_aside(struct kwq_table *table, void *page)
 {
@@ -180,7 +176,6 @@ noinline void kwq_table_shrink(struct kwq_table *table)
 	for (n = 0; n < KWQ_TABLE_SPARSE && kwq_table_is_sparse(table); n++)
 		remove_bucket(table);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_table_shrink);
 
 /**
  * kwq_table_empty_last() - take a table apart
@@ -200,4 +195,3 @@ struct kwq_node *kwq_table_empty_last(struct kwq_table *table)
 		put_pages_aside(table, nr);
 	return first;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_table_empty_last);

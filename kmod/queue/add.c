@@ -192,7 +192,6 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
 	trace_kwq_coalesce(queue, item, ret);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_try_coalesce);
 
 /**
  * kwq_add_with() - add an item with options

@@ -4,7 +4,6 @@
  * a manual clock, its advances do the same.
  */
 #include <linux/export.h>
-#include <kunit/visibility.h>
 #include "queue.h"
 #include "trace.h"
 
@@ -116,7 +115,6 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 	kwq_unlock(queue, flags);
 	return more;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_advance_some);
 
 /**
  * kwq_begin_advance_by() - advance a manual clock by some time, without expiring items

@@ -5,7 +5,6 @@
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <kunit/visibility.h>
 #include "pace.h"
 
 static u64 debt(const struct kwq_pace *pace, u64 now)
@@ -27,7 +26,6 @@ bool kwq_pace_may_work(const struct kwq_pace *pace, unsigned int put_off, u64 no
 
 	return debt(pace, now) <= KWQ_PACE_DEBT_NS + turns * KWQ_PACE_MORE_DEBT_NS;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_pace_may_work);
 
 /**
  * kwq_pace_is_shared() - is another timer waiting for its slot
@@ -40,7 +38,6 @@ bool kwq_pace_is_shared(const struct kwq_pace *pace, u64 now)
 {
 	return pace->last > now;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_pace_is_shared);
 
 /**
  * kwq_pace_may_go_on() - may a timer work once more in the same run
@@ -57,7 +54,6 @@ bool kwq_pace_may_go_on(const struct kwq_pace *pace, u64 begun, u64 now, bool mo
 		return false;
 	return kwq_pace_may_work(pace, 0, now);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_pace_may_go_on);
 
 /**
  * kwq_pace_worked() - account the work of a timer
@@ -71,7 +67,6 @@ void kwq_pace_worked(struct kwq_pace *pace, u64 begun, u64 now)
 
 	pace->paid = max(pace->paid, begun) + 2 * turn;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_pace_worked);
 
 /**
  * kwq_pace_learn() - learn the usual length of a run
@@ -87,7 +82,6 @@ void kwq_pace_learn(struct kwq_pace *pace, u64 run)
 	pace->spacing = max_t(u64, pace->spacing - pace->spacing / 8 + wanted / 8,
 			      KWQ_PACE_SLOT_MIN_NS);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_pace_learn);
 
 /**
  * kwq_pace_reserve() - reserve the next slot
@@ -103,4 +97,3 @@ u64 kwq_pace_reserve(struct kwq_pace *pace, u64 now)
 	pace->last = max3(free, pace->paid, now + KWQ_PACE_REST_MIN_NS);
 	return pace->last;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_pace_reserve);

@@ -25,7 +25,6 @@
 #include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/wait.h>
-#include <kunit/visibility.h>
 #include "pollers.h"
 
 /* Only walks by others find the bookmark. A round takes it out of the list first. */
@@ -66,7 +65,6 @@ void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what)
 	queue->round.to_tell |= what;
 	queue->core.changed = true;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_tell_pollers_locked);
 
 /* Begins the next round, with another event than the last one if there is one. */
 static void begin_round(struct kwq_queue *queue, u8 last)
@@ -181,4 +179,3 @@ void kwq_tell_some_locked(struct kwq_queue *queue)
 	} while (budget && round->telling);
 	spin_unlock(&queue->pollers.lock);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_tell_some_locked);

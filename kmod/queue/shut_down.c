@@ -135,7 +135,6 @@ VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
 	kwq_unlock(queue, flags);
 	return more;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_drop);
 
 /**
  * kwq_drop_all() - drop all waiting times and dead items (Q8)

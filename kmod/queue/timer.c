@@ -249,7 +249,6 @@ VISIBLE_IF_KUNIT enum hrtimer_restart kwq_run_timer(struct kwq_timer *timer,
 		kwq_pace_learn(pace, div_u64(ktime_sub(at, begun), shared ? 1 : holds));
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_run_timer);
 
 /*
  * The pace of each processor. Only the timers' callbacks use it. Callbacks of one processor
@@ -287,7 +286,6 @@ void kwq_timer_init(struct kwq_timer *timer, enum kwq_clock clock)
 	*timer = (struct kwq_timer)TIMER_INIT(clock);
 	spin_lock_init(&timer->lock);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_timer_init);
 
 /* Moves a queue to a timer of a test. */
 void kwq_use_timer(struct kwq_queue *queue, struct kwq_timer *timer)
@@ -301,5 +299,4 @@ void kwq_use_timer(struct kwq_queue *queue, struct kwq_timer *timer)
 	kwq_arm_timer_locked(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_use_timer);
 #endif

@@ -18,7 +18,6 @@
  */
 #include <linux/bitops.h>
 #include <linux/sched/signal.h>
-#include <kunit/visibility.h>
 #include "pollers.h"
 #include "queue.h"
 #include "timer.h"
@@ -438,4 +437,3 @@ void kwq_tell_pollers_of_room(struct kwq_queue *queue)
 	kwq_tell_pollers_locked(queue, KWQ_TELL_ROOM);
 	kwq_unlock_and_wake(queue, flags);
 }
-EXPORT_SYMBOL_IF_KUNIT(kwq_tell_pollers_of_room);

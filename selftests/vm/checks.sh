@@ -113,7 +113,7 @@ check_sparse_and_W1() {
 }
 
 check_sparse_and_W1_of_tests() {
-	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=m CONFIG_KWQ_SAMPLE_LINK=m
+	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=y CONFIG_KWQ_SAMPLE_LINK=m
 }
 
 # Uses the symbols of the module that was checked before.

@@ -3,7 +3,7 @@
  * PID 1 of the test machine. The end of the kernel's command line, "-- run ...", is one of these:
  *
  *   run kselftest SECONDS [PATTERN]  run each program of /kselftest, for up to SECONDS of pace.h
- *   run kunit                        load kwq_test.ko and print the results of its suites
+ *   run kunit                        load kwq.ko and print the results of its KUnit suites
  *   run bench                        load kwq_bench.ko and print its figures; then run the
  *                                    program /bench/run; with $KWQ_ROW only that row
  *   run bench PROGRAM                run only that program of /bench
@@ -468,7 +468,6 @@ static void run_kunit(void)
 
 	write_file(FAILSLAB "/ignore-gfp-wait", "N");
 	load("/kwq.ko");
-	load("/kwq_test.ko");
 	n = scandir(KUNIT_RESULTS, &entries, visible, alphasort);
 	must(n, KUNIT_RESULTS);
 	for (int i = 0; i < n; i++) {
@@ -479,7 +478,6 @@ static void run_kunit(void)
 		report_file(path);
 		report("end %s exit 0", entries[i]->d_name);
 	}
-	unload("kwq_test");
 	unload("kwq");
 }
 

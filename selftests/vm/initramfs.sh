@@ -22,7 +22,7 @@ mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
 release=$(release_of "$kernel_dir/kdir")
 module_config=(CONFIG_KWQ_SAMPLE_LINK=m)
 case $kernel in
-debug | rt-debug | newest-debug | kcsan | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=m) ;;
+debug | rt-debug | newest-debug | kcsan | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=y) ;;
 esac
 # make check compiles with every warning for the common kernels. For the newer kernels this build does.
 within=()

@@ -2025,7 +2025,3 @@ static struct kunit_suite core_test_suite = {
 };
 
 kunit_test_suite(core_test_suite);
-
-KWQ_IMPORT_KUNIT_NS;
-MODULE_DESCRIPTION("KUnit tests for kwq");
-MODULE_LICENSE("GPL");
