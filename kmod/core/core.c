@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The state machine of one queue. <linux/kwq_core.h> draws it.
+ * The state machine of one queue. core.h draws it.
  */
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
-#include <linux/kwq_core.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/string.h>
 #include <uapi/linux/kwq.h>
+#include "core.h"
+#include "limiter.h"
+#include "waiting.h"
 
 /**
  * kwq_item_init() - make an item idle

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The limiters of a queue. <linux/kwq_limiter.h> explains why one count per item is enough. */
+/* The limiters of a queue. limiter.h explains why one count per item is enough. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/kwq_backoff.h>
-#include <linux/kwq_limiter.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/string.h>
 #include <linux/time64.h>
+#include "limiter.h"
 
 /* L7: client-go's DefaultControllerRateLimiter. */
 static const struct kwq_limiter default_limiters[] = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-/* The set of waiting times. <linux/kwq_waiting.h> explains it. */
+/* The set of waiting times. waiting.h explains it. */
 #include <linux/bitops.h>
 #include <linux/kernel.h>
-#include <linux/kwq_waiting.h>
 #include <linux/limits.h>
+#include "waiting.h"
 
 /* The most waits that a removal looks at to find the next earliest one. */
 #define KWQ_SEARCH_MAX	16

@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "chardev.h"
+#include "core/limiter.h"
 #include "keyed/keyed.h"
 #include "keyed/timens.h"
 #include "sizes.h"

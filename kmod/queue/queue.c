@@ -7,6 +7,7 @@
 #include <linux/kcov.h>
 #include <linux/random.h>
 #include <linux/slab.h>
+#include "core/limiter.h"
 #include "pollers.h"
 #include "queue.h"
 #include "timer.h"

@@ -8,6 +8,7 @@
 #define KWQ_QUEUE_H
 
 #include <linux/kwq.h>
+#include "core/core.h"
 
 /*
  * A hold of the lock keeps interrupts off, so each hold does a bounded amount of work (O8).

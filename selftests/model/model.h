@@ -7,8 +7,7 @@
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
 
-#include <linux/kwq_core.h>
-
+#include "core/core.h"
 #include "rate.h"
 
 /* The same number of items as kmod/tests/core/core_test.c, which receives the printed cases. */

@@ -6,7 +6,7 @@
 #ifndef MODEL_RATE_H
 #define MODEL_RATE_H
 
-#include <linux/kwq_limiter.h>
+#include "core/limiter.h"
 
 /*
  * A bucket's level counts parts of tokens. A token has as many parts as its period has

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <linux/kwq_backoff.h>
-#include <linux/kwq_core.h>
 #include <linux/limits.h>
 #include <stdarg.h>
 #include <string.h>
-
+#include "core/core.h"
+#include "core/limiter.h"
 #include "model.h"
 #include "random.h"
 #include "sequence.h"

@@ -52,7 +52,7 @@
 #include <linux/bits.h>
 #include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
-#include <linux/kwq_core.h>
+#include <linux/kwq_types.h>
 #include <linux/ktime.h>
 #include <linux/prandom.h>
 #include <linux/rbtree_types.h>

@@ -3,7 +3,7 @@
 #ifndef KWQ_TESTS_CORE_CHECK_H
 #define KWQ_TESTS_CORE_CHECK_H
 
-#include <linux/kwq_core.h>
+#include "core/core.h"
 
 /* Returns the broken invariant, or NULL. @holders are all holders of the core. */
 const char *kwq_core_broken(const struct kwq_core *core,

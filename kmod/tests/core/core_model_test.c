@@ -4,10 +4,11 @@
  * against a model without lists and trees.
  */
 #include <kunit/test.h>
-#include <linux/kwq_core.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include <uapi/linux/kwq.h>
+#include "core/core.h"
+#include "core/limiter.h"
 #include "core_check.h"
 
 /* ---- Every operation in every state ---- */

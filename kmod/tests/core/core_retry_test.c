@@ -4,10 +4,11 @@
  * items, and measurements. Each test chooses its own times.
  */
 #include <kunit/test.h>
-#include <linux/kwq_core.h>
 #include <linux/limits.h>
 #include <linux/time64.h>
 #include <uapi/linux/kwq.h>
+#include "core/core.h"
+#include "core/limiter.h"
 #include "core_check.h"
 
 #define NONE		KWQ_PRIORITY_NONE

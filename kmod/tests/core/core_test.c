@@ -7,10 +7,10 @@
  * "returned | fresh".
  */
 #include <kunit/test.h>
-#include <linux/kwq_core.h>
 #include <linux/module.h>
 #include <linux/time64.h>
 #include <uapi/linux/kwq.h>
+#include "core/core.h"
 #include "compat.h"
 #include "core_check.h"
 

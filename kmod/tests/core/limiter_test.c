@@ -2,12 +2,12 @@
 /* The limiters by themselves. Each test chooses its own counts and times. */
 #include <kunit/test.h>
 #include <linux/kwq_backoff.h>
-#include <linux/kwq_limiter.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/prandom.h>
 #include <linux/time64.h>
+#include "core/limiter.h"
 
 #define LONGEST		((u64)KTIME_MAX)
 #define MS		((u64)NSEC_PER_MSEC)

@@ -4,9 +4,9 @@
  * items, and enough budget.
  */
 #include <kunit/test.h>
-#include <linux/kwq_waiting.h>
 #include <linux/limits.h>
 #include <linux/prandom.h>
+#include "core/waiting.h"
 
 #define NR	400
 

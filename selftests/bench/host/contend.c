@@ -27,8 +27,8 @@
 #include <sys/resource.h>
 #include <time.h>
 #include <x86intrin.h>
-#include <linux/kwq_core.h>
 #include <uapi/linux/kwq.h>
+#include "core/core.h"
 
 #define CACHE_LINE	64
 

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The state machine of one queue.
+ *
+ * struct kwq_queue adds a lock, sleepers and a timer. Tests use it bare.
+ *
+ * This code takes no lock, reads no clock, allocates nothing and never sleeps. The caller
+ * serialises all calls on one core and passes the time in. After a call it reads from the
+ * core what it has to do: @readied counts the items that were made ready, for wake-ups.
+ * @changed says that kwq_core_next() may return another time, for the timer.
+ *
+ * An item needs processing while it is dirty. While dirty and not processing it is ready,
+ * and linked into the band of its priority. While processing it is linked into the core's
+ * @processing list. Waiting for a time is independent of both:
+ *
+ *              add                        get
+ *     idle ------------>   ready   --------------->   processing
+ *      ^   <------------           <---------------    |   |  ^
+ *      |      remove         ^      unget, abandon     |   |  |
+ *      |                     |                         |  add |
+ *      |                     |                         |   | remove
+ *      |                     |                         |   v  |
+ *      |                     |  done, unget, abandon   |  processing
+ *      |                     `---------------------------  and dirty
+ *      |                                               |
+ *      |                    done                       |
+ *      `-----------------------------------------------'
+ *
+ * An item that was rate-limited too often, lost too often or given up is dead. It is
+ * outside this picture until an add revives it. A processing item becomes dead only at its
+ * done. A cancelled item becomes idle when its processing ends, and stays idle.
+ */
+#ifndef KWQ_CORE_H
+#define KWQ_CORE_H
+
+#include <linux/kwq_types.h>
+
+/* The add names no priority: an idle item gets 0, any other keeps its own. */
+#define KWQ_PRIORITY_NONE	S8_MIN
+
+/* Effect of a second time on a waiting item (D2). */
+enum kwq_wait_policy {
+	KWQ_WAIT_EARLIER,
+	KWQ_WAIT_REPLACE,
+	KWQ_WAIT_KEEP,
+	KWQ_WAIT_LATER,
+};
+
+/**
+ * struct kwq_gauges - values that are computed when they are read (M3)
+ * @oldest_ready: the longest time that an item has been dirty, among the first items of all
+ *	bands; 0 for none
+ * @longest_running: age of the oldest hand-out that is not done; 0 for none
+ * @unfinished: sum of the ages of all hand-outs that are not done
+ *
+ * All in ns.
+ */
+struct kwq_gauges {
+	u64 oldest_ready;
+	u64 longest_running;
+	u64 unfinished;
+};
+
+void kwq_holder_init(struct kwq_holder *holder);
+void kwq_core_init(struct kwq_core *core);
+
+int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
+		 bool end_wait, ktime_t now);
+int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
+		    ktime_t when, enum kwq_wait_policy policy, ktime_t now);
+int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
+			      int priority, enum kwq_wait_policy policy,
+			      ktime_t now, u32 random);
+u32 kwq_core_num_requeues(const struct kwq_core *core,
+			  const struct kwq_item *item, ktime_t now);
+u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
+		    ktime_t now);
+int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now);
+struct kwq_item *kwq_core_peek(const struct kwq_core *core);
+void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
+		   struct kwq_holder *holder, ktime_t now);
+struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
+			      ktime_t now);
+int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
+		  struct kwq_item *item, ktime_t now);
+void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
+int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
+int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
+int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item);
+void kwq_core_cancel_all(struct kwq_core *core);
+struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
+				 unsigned int *budget);
+ktime_t kwq_core_next(const struct kwq_core *core);
+void kwq_core_shut_down(struct kwq_core *core);
+struct kwq_item *kwq_core_drop(struct kwq_core *core);
+void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
+		     ktime_t now);
+
+/**
+ * kwq_is_dirty_again() - was an item added again while processing (Q2)
+ * @state: the item's state, read once
+ *
+ * Return: true if it is processing and will be ready again at its done.
+ */
+static inline bool kwq_is_dirty_again(u8 state)
+{
+	return (state & (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING)) ==
+	       (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING);
+}
+
+/**
+ * kwq_core_phase() - how far has the queue come in its life
+ * @core: the core
+ *
+ * The phases follow each other, and none comes back.
+ *
+ * Return: the phase.
+ */
+static inline enum kwq_phase kwq_core_phase(const struct kwq_core *core)
+{
+	if (!core->shut_down)
+		return KWQ_RUNNING;
+	return core->nr_ready || core->nr_processing ? KWQ_SHUT_DOWN : KWQ_DRAINED;
+}
+
+/**
+ * kwq_core_is_drained() - is everything done that will ever be handed out (Q9)
+ * @core: the core
+ *
+ * Return: true if it is shut down and nothing is ready or processing.
+ */
+static inline bool kwq_core_is_drained(const struct kwq_core *core)
+{
+	return kwq_core_phase(core) == KWQ_DRAINED;
+}
+
+#endif /* KWQ_CORE_H */

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The structures of items and of the state machine. A driver embeds items and queues, so
+ * they are not hidden. It includes <linux/kwq.h>, and touches none of their members.
+ */
+#ifndef _LINUX_KWQ_TYPES_H
+#define _LINUX_KWQ_TYPES_H
+
+#include <linux/bits.h>
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/types.h>
+#include <uapi/linux/kwq.h>
+
+/* Eight slots per level: the whole set fits into 4 KiB, and in practice few digits differ. */
+#define KWQ_WAITING_BITS	3
+#define KWQ_WAITING_SLOTS	BIT(KWQ_WAITING_BITS)
+/* A ktime_t that is not negative has 63 bits. */
+#define KWQ_WAITING_LEVELS	(63 / KWQ_WAITING_BITS)
+
+/**
+ * struct kwq_wait - a wait for a time
+ * @link: in its slot or in @opening
+ * @expires: the time; not negative
+ */
+struct kwq_wait {
+	struct list_head link;
+	ktime_t expires;
+};
+
+/**
+ * struct kwq_slot - waits whose times have the same level and digit
+ * @waits:	the waits, in the order of their adds.
+ * @first:	the earliest time, or a lower bound of it if the earliest was removed from a
+ *		crowded slot. Undefined if the slot is empty.
+ */
+struct kwq_slot {
+	struct list_head waits;
+	ktime_t first;
+};
+
+/**
+ * struct kwq_waiting - a set of waits
+ * @base:	not after any time in the set, and not after the last time passed to
+ *		kwq_waiting_expire().
+ * @levels:	one bit for each level that has an occupied slot.
+ * @occupied:	for each level, one bit for each slot that is not empty.
+ * @opening:	waits of an opened slot that have not been moved yet, and waits added since
+ *		whose times belong there.
+ * @opening_end: the last time of the opened slot.
+ * @slots:	all other waits.
+ */
+struct kwq_waiting {
+	ktime_t base;
+	u32 levels;
+	u8 occupied[KWQ_WAITING_LEVELS];
+	struct list_head opening;
+	ktime_t opening_end;
+	struct kwq_slot slots[KWQ_WAITING_LEVELS][KWQ_WAITING_SLOTS];
+};
+
+/**
+ * struct kwq_limiter_config - how a queue limits retries
+ * @flags: KWQ_CONFIG_* bits
+ * @dead_after: after this many requeues the next rate-limited add makes an item dead; 0 for
+ *	never
+ * @dead_after_lost: this many losses of its holder without a done between them make an item
+ *	dead; 0 for never
+ * @max_wait: longest delay of all limiters, in ns; 0 for no limit
+ * @forget_after: an item that is idle for this many ns loses its requeues; 0 for never
+ * @nr: number of limiters in @limiters; 0 for the default
+ * @limiters: the limiters; the longest of their delays counts
+ *
+ * &struct kwq_config has the details.
+ */
+struct kwq_limiter_config {
+	u32 flags;
+	u32 dead_after;
+	u64 max_wait;
+	u64 forget_after;
+	u32 dead_after_lost;
+	u32 nr;
+	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
+};
+
+/**
+ * struct kwq_fine - a duration finer than a ns
+ * @ns: whole ns
+ * @part: the rest in 1/events of a ns, less than 1 ns
+ *
+ * Like the bucket it has no padding, because a queue of keys has to fit into 8 KiB.
+ */
+struct kwq_fine {
+	s64 ns;
+	u32 part;
+} __packed __aligned(4);
+
+/**
+ * struct kwq_bucket - a bucket's tokens
+ * @empty: when the bucket was or will be empty, in ns. Its tokens are those that arrived
+ *	since then. If it is in the future, tokens are owed until then
+ * @part: the rest of @empty in 1/events of a ns, less than 1 ns
+ * @cost: the time in which one token arrives
+ * @full: the time in which an empty bucket becomes full
+ */
+struct kwq_bucket {
+	ktime_t empty;
+	u32 part;
+	struct kwq_fine cost;
+	struct kwq_fine full;
+} __packed __aligned(4);
+
+/**
+ * struct kwq_growth - the pauses of a backoff limiter
+ * @first: index in the table of the pause after one step; those after 2, 3, ... steps
+ *	follow, all without jitter
+ * @nr: number of these pauses; all later ones equal the last
+ */
+struct kwq_growth {
+	u16 first;
+	u16 nr;
+};
+
+/**
+ * struct kwq_growths - the pauses of all limiters
+ * @table: all pauses of all limiters
+ * @of: for each limiter its pauses; none if it is no backoff
+ */
+struct kwq_growths {
+	u64 *table;
+	struct kwq_growth of[KWQ_LIMITERS_MAX];
+};
+
+/**
+ * struct kwq_rate_limiter - a queue's limiters and their state
+ * @config: the configuration; has at least one limiter
+ * @buckets: state of the limiters that are buckets
+ * @growths: pauses of the limiters that are backoffs; the caller owns the table
+ * @jitters: true if a limiter needs a random number
+ */
+struct kwq_rate_limiter {
+	struct kwq_limiter_config config;
+	struct kwq_bucket buckets[KWQ_LIMITERS_MAX];
+	struct kwq_growths growths;
+	bool jitters;
+};
+
+#define KWQ_NR_PRIORITIES	64
+
+/**
+ * struct kwq_holder - a consumer that is handed items
+ * @nr_held:	how many items it is processing; protected like the core.
+ */
+struct kwq_holder {
+	unsigned long nr_held;
+};
+
+/**
+ * struct kwq_item - the object that stands for a key
+ *
+ * Embed it in the object that needs processing, and initialise it with kwq_item_init(). Its
+ * members belong to the queue. An item is in one queue at a time.
+ */
+struct kwq_item {
+	/* private: all protected like the core */
+	struct list_head link;		/* in its band, @processing or @dead */
+	u8 state;			/* KWQ_ITEM_*; may be read without protection */
+	u8 lane;			/* the lane in which it is or was ready */
+	s8 priority;			/* while ready or processing; kept until idle */
+	s8 next_priority;		/* while processing and dirty */
+	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE if none was named */
+	u32 requeues;			/* rate-limited since it was last forgotten */
+	u32 abandoned;			/* holders lost since it was last idle, dead or done */
+	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
+	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: when it became dirty */
+	ktime_t since;			/* when it was handed out, or became idle or dead */
+	struct kwq_wait wait;		/* while KWQ_ITEM_WAITING */
+};
+
+#define KWQ_ITEM_DIRTY		0x1
+#define KWQ_ITEM_PROCESSING	0x2
+#define KWQ_ITEM_WAITING	0x4
+#define KWQ_ITEM_DEAD		0x8	/* alone: dead; with PROCESSING: dead at its done */
+#define KWQ_ITEM_CANCELLED	0x10	/* alone or with PROCESSING: refuses adds */
+
+void kwq_item_init(struct kwq_item *item);
+
+/**
+ * kwq_item_is_idle() - is the item not in use by its queue
+ * @item: the item
+ *
+ * Return: true if it is neither ready nor processing, waiting or dead.
+ */
+static inline bool kwq_item_is_idle(const struct kwq_item *item)
+{
+	return !(item->state & ~KWQ_ITEM_CANCELLED);
+}
+
+/**
+ * kwq_item_is_dead() - is the item dead (L11, L12)
+ * @item: the item
+ *
+ * Return: true if it is dead; false if it becomes dead only at its done.
+ */
+static inline bool kwq_item_is_dead(const struct kwq_item *item)
+{
+	return item->state == KWQ_ITEM_DEAD;
+}
+
+/*
+ * Within a priority, items are handed out lane by lane. Items given back by a lost holder
+ * come first, then all others (O1). From its second loss on, an item joins the others at
+ * the tail, because the item itself may have killed its holders (L12).
+ */
+enum kwq_lane {
+	KWQ_LANE_RETURNED,
+	KWQ_LANE_FRESH,
+	KWQ_NR_LANES
+};
+
+/* The life of a queue. */
+enum kwq_phase {
+	KWQ_RUNNING,
+	KWQ_SHUT_DOWN,		/* adds are refused, items are left */
+	KWQ_DRAINED,		/* adds are refused, no item is left to hand out or to finish */
+};
+
+/**
+ * struct kwq_core - one queue's state
+ * @occupied:	for each lane, one bit for each priority whose band has items.
+ * @nr_ready:	items in the bands.
+ * @nr_waiting:	items in @waiting.
+ * @nr_processing: items in @processing.
+ * @nr_dirty:	items in @processing that are dirty, too (M1).
+ * @nr_dead:	items in @dead.
+ * @readied:	how often an item was made ready.
+ * @adds:	adds that made an item dirty.
+ * @coalesced:	immediate adds of dirty items, delayed adds of waiting items, times that came
+ *		while the item was dirty, and deaths that a dirty or waiting item escaped.
+ * @gets:	hand-outs, minus the undone ones.
+ * @dones:	finished hand-outs.
+ * @abandoned:	hand-outs that lost their holder.
+ * @removed:	items taken out by a remove or a cancel.
+ * @dropped:	waiting times and dead items that a shut down dropped.
+ * @retries:	delayed adds, even by 0.
+ * @rate_limited: adds for which the limiters were asked.
+ * @died:	how often an item died: rate-limited too often, lost too often, or given up.
+ * @cancelled_runs:	how often the processing of a cancelled item ended.
+ * @started:	sum of @since of all processing items, low 64 bits.
+ * @started_high: high 64 bits of that sum.
+ * @queue_duration: from an add to the hand-out; includes undone hand-outs.
+ * @work_duration: from a hand-out to its done.
+ * @lateness:	from an item's time to when it became ready.
+ * @limiter:	gives the delays of rate-limited adds.
+ * @shut_down:	adds are refused.
+ * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
+ *		processing ends.
+ * @changed:	set when kwq_core_next() may return another time, and when @cancelled_runs or
+ *		@shut_down changed. The caller resets it.
+ * @processing:	handed-out items, in the order of their hand-outs.
+ * @dead:	dead items, in the order of their deaths.
+ * @waiting:	waiting items by time; equal times in the order of their adds.
+ * @bands:	the ready items.
+ *
+ * No counter can overflow. Memory bounds the numbers of items. A 64-bit counter grows by at
+ * most one per call.
+ */
+struct kwq_core {
+	u64 occupied[KWQ_NR_LANES];
+	unsigned long nr_ready;
+	unsigned long nr_waiting;
+	unsigned long nr_processing;
+	unsigned long nr_dirty;
+	unsigned long nr_dead;
+	u64 readied;
+	u64 adds;
+	u64 coalesced;
+	u64 gets;
+	u64 dones;
+	u64 abandoned;
+	u64 removed;
+	u64 dropped;
+	u64 retries;
+	u64 rate_limited;
+	u64 died;
+	u64 cancelled_runs;
+	u64 started;
+	u64 started_high;
+	struct kwq_histogram queue_duration;
+	struct kwq_histogram work_duration;
+	struct kwq_histogram lateness;
+	struct kwq_rate_limiter limiter;
+	bool shut_down;
+	bool cancelled;
+	bool changed;
+	struct list_head processing;
+	struct list_head dead;
+	struct kwq_waiting waiting;
+	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
+};
+
+#endif /* _LINUX_KWQ_TYPES_H */
