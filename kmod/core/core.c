@@ -8,6 +8,7 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/rbtree.h>
 #include <linux/string.h>
 #include <uapi/linux/kwq.h>
 #include "core.h"
@@ -55,7 +56,7 @@ void kwq_core_init(struct kwq_core *core)
 	kwq_waiting_init(&core->waiting);
 	kwq_rate_limiter_init(&core->limiter);
 	INIT_LIST_HEAD(&core->processing);
-	INIT_LIST_HEAD(&core->dead);
+	core->dead = RB_ROOT_CACHED;
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
 			INIT_LIST_HEAD(&core->bands[lane][level]);
@@ -154,17 +155,24 @@ static int priority_kept(const struct kwq_item *item)
 	return item->priority;
 }
 
+static bool died_before(struct rb_node *a, const struct rb_node *b)
+{
+	return rb_entry(a, struct kwq_item, by_death)->death <
+	       rb_entry(b, struct kwq_item, by_death)->death;
+}
+
 /* From now on only a listing of dead items looks at the item. */
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;
-	list_add_tail(&item->link, &core->dead);
+	item->death = ++core->last_death;
+	rb_add_cached(&item->by_death, &core->dead, died_before);
 	core->nr_dead++;
 }
 
 static void unbury(struct kwq_core *core, struct kwq_item *item)
 {
-	list_del_init(&item->link);
+	rb_erase_cached(&item->by_death, &core->dead);
 	core->nr_dead--;
 }
 
@@ -891,6 +899,30 @@ void kwq_core_shut_down(struct kwq_core *core)
 }
 
 /**
+ * kwq_core_next_dead() - find the first item that died after a death (L11)
+ * @core: the core
+ * @after: number of that death; 0 for the item that has been dead longest
+ *
+ * Return: the item; NULL if there is none.
+ */
+struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after)
+{
+	struct rb_node *node = core->dead.rb_root.rb_node;
+	struct kwq_item *item, *found = NULL;
+
+	while (node) {
+		item = rb_entry(node, struct kwq_item, by_death);
+		if (item->death > after) {
+			found = item;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+/**
  * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
  * @core: the core; shut down
  *
@@ -911,7 +943,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 		note_drop(core, item);
 		return item;
 	}
-	item = list_first_entry_or_null(&core->dead, struct kwq_item, link);
+	item = kwq_core_next_dead(core, 0);
 	if (item) {
 		unbury(core, item);
 		drop_dead(core, item);

@@ -92,6 +92,7 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget);
 ktime_t kwq_core_next(const struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
+struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now);

@@ -4,23 +4,6 @@
  */
 #include "keyed.h"
 
-/* Finds the first item that died after that death. */
-static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after)
-{
-	struct rb_node *node = keyed->dead.rb_node;
-	struct rb_node *found = NULL;
-
-	while (node) {
-		if (rb_entry(node, struct kwq_keyed_item, dead)->ticket > after) {
-			found = node;
-			node = node->rb_left;
-		} else {
-			node = node->rb_right;
-		}
-	}
-	return found;
-}
-
 /**
  * kwq_keyed_list_dead() - list dead items, oldest death first (L11)
  * @keyed: the queue
@@ -32,8 +15,9 @@ static struct rb_node *first_dead_after(const struct kwq_keyed *keyed, u64 after
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 			struct kwq_dead_buffer *buffer)
 {
+	const struct kwq_core *core = &keyed->queue.core;
 	const struct kwq_keyed_item *ki;
-	struct rb_node *node;
+	struct kwq_item *item;
 	unsigned long flags;
 	int ret = 0;
 	u32 nr = 0;
@@ -42,9 +26,9 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 	buffer->keys_len = 0;
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	now = kwq_now_locked(&keyed->queue);
-	for (node = first_dead_after(keyed, after); node && nr < buffer->max_items;
-	     node = rb_next(node), nr++) {
-		ki = rb_entry(node, struct kwq_keyed_item, dead);
+	for (item = kwq_core_next_dead(core, after); item && nr < buffer->max_items;
+	     item = kwq_core_next_dead(core, item->death), nr++) {
+		ki = kwq_keyed_item_of(item);
 		if (ki->key_len > buffer->max_key_bytes - buffer->keys_len) {
 			ret = nr ? 0 : -EMSGSIZE;
 			break;
@@ -52,12 +36,12 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
 		buffer->keys_len += ki->key_len;
 		buffer->entries[nr] = (struct kwq_dead_entry){
-			.number = ki->ticket,
-			.age = now - ki->item.since,
+			.number = item->death,
+			.age = now - item->since,
 			.key_len = ki->key_len,
-			.priority = ki->item.priority,
-			.requeues = ki->item.requeues,
-			.abandoned = ki->item.abandoned,
+			.priority = item->priority,
+			.requeues = item->requeues,
+			.abandoned = item->abandoned,
 		};
 	}
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);

@@ -327,7 +327,6 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	keyed->ticket_factors[1] = get_random_u64() | 1;
 	keyed->small_key_max = SMALL_SIZE - item_size(keyed, 0);
 	INIT_LIST_HEAD(&keyed->remembered);
-	keyed->dead = RB_ROOT;
 	return 0;
 }
 
@@ -424,18 +423,12 @@ noinline bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table
 	return takes_more;
 }
 
-/* Takes an item out of the list or tree of its last state. */
-static noinline void leave_list(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+static noinline void leave_remembered(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (ki->on_list == KWQ_ON_REMEMBERED) {
-		list_del(&ki->remembered);
-		keyed->nr_remembered--;
-		keyed->bytes_remembered -= kwq_item_bytes(keyed, ki->key_len);
-		ki->on_list = KWQ_ON_NO_LIST;
-	} else if (ki->on_list == KWQ_ON_DEAD) {
-		rb_erase(&ki->dead, &keyed->dead);
-		ki->on_list = KWQ_ON_NO_LIST;
-	}
+	list_del(&ki->remembered);
+	keyed->nr_remembered--;
+	keyed->bytes_remembered -= kwq_item_bytes(keyed, ki->key_len);
+	ki->is_remembered = false;
 }
 
 /* Keeps one step, for items that come and go. */
@@ -449,8 +442,8 @@ static void give_room_back(struct kwq_keyed *keyed)
 
 static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (ki->on_list != KWQ_ON_NO_LIST)
-		leave_list(keyed, ki);
+	if (ki->is_remembered)
+		leave_remembered(keyed, ki);
 	keyed->nr_items--;
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
 	give_room_back(keyed);
@@ -485,30 +478,13 @@ static void discard_old_ones(struct kwq_keyed *keyed, ktime_t now)
 
 static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
-	if (ki->on_list == KWQ_ON_REMEMBERED)
+	if (ki->is_remembered)
 		return;
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
-	ki->on_list = KWQ_ON_REMEMBERED;
+	ki->is_remembered = true;
 	discard_old_ones(keyed, now);
-}
-
-static bool died_before(struct rb_node *a, const struct rb_node *b)
-{
-	return rb_entry(a, struct kwq_keyed_item, dead)->ticket <
-	       rb_entry(b, struct kwq_keyed_item, dead)->ticket;
-}
-
-static noinline void enter_dead(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
-{
-	if (ki->on_list == KWQ_ON_DEAD)
-		return;
-	/* It may have been idle and remembered before. */
-	leave_list(keyed, ki);
-	ki->ticket = ++keyed->last_ticket;
-	rb_add(&ki->dead, &keyed->dead, died_before);
-	ki->on_list = KWQ_ON_DEAD;
 }
 
 /* Takes more bytes from the owner's quota if they are needed and the queue's limit allows. */
@@ -649,7 +625,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	ki->ticket = 0;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
-	ki->on_list = KWQ_ON_NO_LIST;
+	ki->is_remembered = false;
 	memcpy(ki->key, key->bytes, key->len);
 	if (keyed->limits.lease)
 		kwq_lease_of(ki)->ki = ki;
@@ -669,10 +645,8 @@ void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, k
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!kwq_item_is_idle(&ki->item)) {
-		if (kwq_item_is_dead(&ki->item))
-			enter_dead(keyed, ki);
-		else
-			leave_list(keyed, ki);
+		if (ki->is_remembered)
+			leave_remembered(keyed, ki);
 	} else if (ki->item.requeues && !keyed->queue.core.shut_down) {
 		remember(keyed, ki, now);
 	} else {

@@ -77,12 +77,11 @@ struct kwq_key {
  * @by_key: in &kwq_keyed.table; later in &kwq_keyed.gone
  * @hash: hash of @key; constant
  * @key_len: length of @key; constant
- * @on_list: KWQ_ON_*: the list that the item is on, and so the member of the union in use
- * @ticket: number of the last hand-out or death; 0 before the first
+ * @is_remembered: the item is idle and in &kwq_keyed.remembered
+ * @ticket: number of the last hand-out; 0 before the first
  * @by_ticket: in &kwq_keyed.tickets while processing
  * @held: in &kwq_handle.held while processing
  * @remembered: in &kwq_keyed.remembered while idle
- * @dead: in &kwq_keyed.dead while dead
  * @key: the key; constant
  *
  * All members but the constant ones are protected by the queue's lock.
@@ -95,7 +94,7 @@ struct kwq_keyed_item {
 	struct kwq_node by_key;
 	u32 hash;
 	u16 key_len;
-	u8 on_list;
+	bool is_remembered;
 	u64 ticket;
 	union {
 		struct {
@@ -103,15 +102,8 @@ struct kwq_keyed_item {
 			struct hlist_node held;
 		};
 		struct list_head remembered;
-		struct rb_node dead;
 	};
 	u8 key[] __counted_by(key_len);
-};
-
-enum {
-	KWQ_ON_NO_LIST,		/* neither; @by_ticket and @held are in use while processing */
-	KWQ_ON_REMEMBERED,	/* in &kwq_keyed.remembered: idle, with requeues */
-	KWQ_ON_DEAD,		/* in &kwq_keyed.dead: dead */
 };
 
 /**
@@ -166,11 +158,10 @@ struct kwq_limits {
  * @own_bytes: L: bytes of the queue and its tables, taken from @quota as well
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
  * @awaits_room: L: an add or a poll found no room; pollers have to be told of room
- * @last_ticket: L: number of hand-outs and deaths; cannot wrap
+ * @last_ticket: L: number of hand-outs; cannot wrap
  * @remembered: L: idle items with requeues, in the order in which they became idle
  * @nr_remembered: L: number of these items
  * @bytes_remembered: L: bytes of these items, part of @nr_bytes
- * @dead: L: dead items by the ticket of their death
  * @leases: L: leases of held items, earliest end first
  * @expired: L: number of leases that expired
  * @gone: L: items that ended in this hold of the lock, to be freed
@@ -215,7 +206,6 @@ struct kwq_keyed {
 	struct list_head remembered;
 	u64 nr_remembered;
 	u64 bytes_remembered;
-	struct rb_root dead;
 	struct list_head leases;
 	u64 expired;
 	struct kwq_node *gone;
@@ -325,9 +315,7 @@ bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
 static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 				    ktime_t now)
 {
-	const u8 lively = KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING | KWQ_ITEM_PROCESSING;
-
-	if (!(ki->item.state & lively) || ki->on_list != KWQ_ON_NO_LIST)
+	if (kwq_item_is_idle(&ki->item) || ki->is_remembered)
 		kwq_keyed_settle_slow(keyed, ki, now);
 }
 

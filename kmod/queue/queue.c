@@ -108,7 +108,7 @@ struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	item = list_first_entry_or_null(&queue->core.dead, struct kwq_item, link);
+	item = kwq_core_next_dead(&queue->core, 0);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return item;
 }

@@ -646,7 +646,7 @@ static bool same_waiting(struct run *run)
 	return true;
 }
 
-static bool same_processing_and_dead(struct run *run)
+static bool same_processing(struct run *run)
 {
 	int order[NR_ITEMS], held[NR_HOLDERS] = {};
 	int nr = model_processing(&run->model, order);
@@ -664,9 +664,26 @@ static bool same_processing_and_dead(struct run *run)
 		  !run->core.nr_ready, "kwq_core_is_drained(&t->core)"))
 		return false;
 
-	nr = model_dead(&run->model, order);
-	return same(run, run->core.nr_dead, nr, "t->core.nr_dead") &&
-	       same_list(run, &run->core.dead, "dead", order, nr);
+	return true;
+}
+
+static bool same_dead(struct run *run)
+{
+	int order[NR_ITEMS];
+	int nr = model_dead(&run->model, order);
+	const struct kwq_item *item;
+	u64 after = 0;
+	int i;
+
+	if (!same(run, run->core.nr_dead, nr, "t->core.nr_dead"))
+		return false;
+	for (i = 0; i < nr; i++) {
+		item = kwq_core_next_dead(&run->core, after);
+		if (!same(run, item ? number_of(run, item) : NOBODY, order[i], "@dead"))
+			return false;
+		after = item->death;
+	}
+	return same(run, !kwq_core_next_dead(&run->core, after), true, "@dead");
 }
 
 static bool same_all(struct run *run)
@@ -676,7 +693,7 @@ static bool same_all(struct run *run)
 	for (nr = 0; nr < NR_ITEMS; nr++)
 		if (!same_item(run, nr))
 			return false;
-	return same_ready(run) && same_waiting(run) && same_processing_and_dead(run) &&
+	return same_ready(run) && same_waiting(run) && same_processing(run) && same_dead(run) &&
 	       same_counters(run) && same_gauges(run);
 }
 

@@ -9,6 +9,7 @@
 #include <linux/bits.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
+#include <linux/rbtree_types.h>
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
 
@@ -163,7 +164,7 @@ struct kwq_holder {
  */
 struct kwq_item {
 	/* private: all protected like the core */
-	struct list_head link;		/* in its band, @processing or @dead */
+	struct list_head link;		/* in its band or @processing */
 	u8 state;			/* KWQ_ITEM_*; may be read without protection */
 	u8 lane;			/* the lane in which it is or was ready */
 	s8 priority;			/* while ready or processing; kept until idle */
@@ -172,9 +173,15 @@ struct kwq_item {
 	u32 requeues;			/* rate-limited since it was last forgotten */
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
 	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
-	ktime_t dirtied;		/* while KWQ_ITEM_DIRTY: when it became dirty */
+	union {
+		ktime_t dirtied;	/* while KWQ_ITEM_DIRTY: when it became dirty */
+		u64 death;		/* while dead: the number of its death */
+	};
 	ktime_t since;			/* when it was handed out, or became idle or dead */
-	struct kwq_wait wait;		/* while KWQ_ITEM_WAITING */
+	union {
+		struct kwq_wait wait;	/* while KWQ_ITEM_WAITING */
+		struct rb_node by_death;	/* while dead: in @dead */
+	};
 };
 
 #define KWQ_ITEM_DIRTY		0x1
@@ -246,6 +253,7 @@ enum kwq_phase {
  * @rate_limited: adds for which the limiters were asked.
  * @died:	how often an item died: rate-limited too often, lost too often, or given up.
  * @cancelled_runs:	how often the processing of a cancelled item ended.
+ * @last_death:	number of the last death of an item in @dead.
  * @started:	sum of @since of all processing items, low 64 bits.
  * @started_high: high 64 bits of that sum.
  * @queue_duration: from an add to the hand-out; includes undone hand-outs.
@@ -258,7 +266,7 @@ enum kwq_phase {
  * @changed:	set when kwq_core_next() may return another time, and when @cancelled_runs or
  *		@shut_down changed. The caller resets it.
  * @processing:	handed-out items, in the order of their hand-outs.
- * @dead:	dead items, in the order of their deaths.
+ * @dead:	dead items, by the numbers of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items.
  *
@@ -284,6 +292,7 @@ struct kwq_core {
 	u64 rate_limited;
 	u64 died;
 	u64 cancelled_runs;
+	u64 last_death;
 	u64 started;
 	u64 started_high;
 	struct kwq_histogram queue_duration;
@@ -294,7 +303,7 @@ struct kwq_core {
 	bool cancelled;
 	bool changed;
 	struct list_head processing;
-	struct list_head dead;
+	struct rb_root_cached dead;
 	struct kwq_waiting waiting;
 	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
 };

@@ -146,7 +146,8 @@ static const char *broken_dead(const struct kwq_core *core)
 	const struct kwq_item *item;
 	unsigned long nr = 0;
 
-	list_for_each_entry(item, &core->dead, link) {
+	for (item = kwq_core_next_dead(core, 0); item;
+	     item = kwq_core_next_dead(core, item->death)) {
 		nr++;
 		if (!kwq_item_is_dead(item))
 			return "an item is among the dead and is not";

@@ -2190,7 +2190,7 @@ static void shut_down_drops_the_dead(struct kunit *test)
 	kill(test, KEY("b"));
 	kwq_keyed_shut_down(t->keyed);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dropped, 2);
-	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&t->keyed->dead));
+	KUNIT_EXPECT_NULL(test, kwq_core_next_dead(&t->keyed->queue.core, 0));
 	expect_empty(test);
 }
 

@@ -434,7 +434,7 @@ static int die_after_lost(struct lease_test *t, u32 losses)
 static void lost_too_often_it_is_dead(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
-	struct rb_node *node;
+	struct kwq_item *item;
 
 	/* L12 O3: once by the lease, and once by closing the handle */
 	KUNIT_ASSERT_EQ(test, die_after_lost(t, 2), 0);
@@ -454,9 +454,9 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	close_x(t);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 2);
-	node = rb_first(&t->keyed->dead);
-	KUNIT_ASSERT_NOT_NULL(test, node);
-	KUNIT_EXPECT_NOT_NULL(test, rb_next(node));
+	item = kwq_core_next_dead(&t->keyed->queue.core, 0);
+	KUNIT_ASSERT_NOT_NULL(test, item);
+	KUNIT_EXPECT_NOT_NULL(test, kwq_core_next_dead(&t->keyed->queue.core, item->death));
 
 	/* When it is revived, it is in the queue again. */
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
