@@ -24,7 +24,7 @@ OTHERS=5
 run_uml() {
 	local console=$LOGS/bench-native.console.log status=0
 
-	timeout -k 5 300 "$uml/image" mem=512M console=tty </dev/null >"$console" 2>&1 || status=$?
+	timeout -k 5 600 "$uml/image" mem=2G console=tty </dev/null >"$console" 2>&1 || status=$?
 	if ! tr -d '\r' <"$console" | grep -qx 'kwq_bench: end'; then
 		tail -n 25 "$console" >&2
 		die "User-Mode Linux did not reach its end (its status: $status); the console is in $console"

@@ -76,6 +76,6 @@ void bench_seed(void);
 extern const struct bench_size {
 	const char *name;
 	unsigned int nr;
-} bench_sizes[3];
+} bench_sizes[5];
 
 #endif /* KWQ_BENCH_NATIVE_H */

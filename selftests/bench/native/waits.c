@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A million waiting objects, in chunks as large as the kernel allocates at once.
+ * Ten million waiting objects, in chunks as large as the kernel allocates at once.
  * vmalloc() would make each page a mapping of the host.
  */
 #include <linux/errno.h>
@@ -11,12 +11,14 @@
 
 #define PIECE_SIZE	(PAGE_SIZE << MAX_PAGE_ORDER)
 #define PER_PIECE	((unsigned int)(PIECE_SIZE / sizeof(struct bench_wait)))
-#define MAX_PIECES	64
+#define MAX_PIECES	256
 
-const struct bench_size bench_sizes[3] = {
+const struct bench_size bench_sizes[5] = {
+	{ "1k", 1000 },
 	{ "10k", 10 * 1000 },
 	{ "100k", 100 * 1000 },
 	{ "1m", 1000 * 1000 },
+	{ "10m", 10 * 1000 * 1000 },
 };
 
 static struct bench_wait *pieces[MAX_PIECES];
