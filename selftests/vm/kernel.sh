@@ -87,9 +87,9 @@ check_configuration() {
 within=()
 [ -z "${KWQ_SOURCE:-}" ] || within=("$VM/debian13.sh")
 
-# fingerprint FILE...: prints a short checksum of the files' contents and the compiler.
+# fingerprint FILE...: prints a short checksum of the options in these files, and of the compiler.
 fingerprint() {
-	{ cat "$@"; "${within[@]}" gcc --version; } | sha256sum | cut -c 1-12
+	{ grep -h CONFIG_ "$@"; "${within[@]}" gcc --version; } | sha256sum | cut -c 1-12
 }
 
 # Prints the package that depends on the newest such kernel.

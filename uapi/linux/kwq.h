@@ -327,8 +327,8 @@ struct kwq_create_args {
  *		items and has no right that the first lacks.
  *
  * Descriptors that come from dup(2), fork(2) or SCM_RIGHTS share one handle. The items that
- * it holds are given back when the last of them is closed. A worker that may die by itself
- * needs its own handle.
+ * it holds are given back when the last of them is closed. So each worker process needs its
+ * own handle.
  *
  * The mode of a named queue works like that of a file. The first class that matches the
  * caller decides: the owner, the group, others. CAP_DAC_OVERRIDE grants every right, and

@@ -41,8 +41,8 @@ extern "C" {
  *
  * A handle is one open file description. It holds the items that were got through it.
  * When it is closed, by kwq_close() or by the end of the last process that has it, its
- * items are lost: the queue takes them back. Each worker that may die by itself needs a
- * handle of its own.
+ * items are lost: the queue takes them back. Each worker process needs a handle of its own.
+ * Then its death gives back only its own items.
  */
 struct kwq;
 
