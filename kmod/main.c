@@ -36,7 +36,7 @@ unregister_items:
 	kwq_items_unregister();
 unregister_quota:
 	kwq_quota_unregister();
-	kwq_timers_unregister();
+	kwq_timers_stop();
 	return err;
 }
 
@@ -51,7 +51,7 @@ static void __exit kwq_exit(void)
 	kwq_keyed_unregister();
 	kwq_items_unregister();
 	kwq_quota_unregister();
-	kwq_timers_unregister();
+	kwq_timers_stop();
 }
 
 module_init(kwq_init);

@@ -248,7 +248,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	item->dirtied = now;
 	set_state(item, item->state | KWQ_ITEM_DIRTY);
 	if (item->state & KWQ_ITEM_PROCESSING) {
-		core->nr_dirty++;
+		core->nr_dirty_processing++;
 		item->next_priority = priority;
 		return KWQ_DIRTIED;
 	}
@@ -622,7 +622,7 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	set_state(item, item->state & ~KWQ_ITEM_PROCESSING);
 	core->nr_processing--;
 	if (item->state & KWQ_ITEM_DIRTY)
-		core->nr_dirty--;
+		core->nr_dirty_processing--;
 	core->started_high -= core->started < (u64)item->since;
 	core->started -= item->since;
 	if (item->state & KWQ_ITEM_CANCELLED) {
@@ -789,7 +789,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 	if (item->state & KWQ_ITEM_PROCESSING) {
 		was |= KWQ_WAS_PROCESSING;
 		if (item->state & KWQ_ITEM_DIRTY) {
-			core->nr_dirty--;
+			core->nr_dirty_processing--;
 			was |= KWQ_WAS_DIRTY;
 		}
 	} else if (item->state & KWQ_ITEM_DIRTY) {
@@ -874,13 +874,13 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 }
 
 /**
- * kwq_core_next() - when to call kwq_core_expire() next
+ * kwq_core_next_time() - when to call kwq_core_expire() next
  * @core: the core
  *
  * Return: the earliest time, or a lower bound of it as for kwq_waiting_next(). KTIME_MAX if
  * no item is waiting, and after a shut down.
  */
-ktime_t kwq_core_next(const struct kwq_core *core)
+ktime_t kwq_core_next_time(const struct kwq_core *core)
 {
 	return core->shut_down ? KTIME_MAX : kwq_waiting_next(&core->waiting);
 }

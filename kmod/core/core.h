@@ -7,7 +7,7 @@
  * This code takes no lock, reads no clock, allocates nothing and never sleeps. The caller
  * serialises all calls on one core and passes the time in. After a call it reads from the
  * core what it has to do: @readied counts the items that were made ready, for wake-ups.
- * @changed says that kwq_core_next() may return another time, for the timer.
+ * @changed says that kwq_core_next_time() may return another time, for the timer.
  *
  * An item needs processing while it is dirty. While dirty and not processing it is ready,
  * and linked into the band of its priority. While processing it is linked into the core's
@@ -90,7 +90,7 @@ int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item);
 void kwq_core_cancel_all(struct kwq_core *core);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget);
-ktime_t kwq_core_next(const struct kwq_core *core);
+ktime_t kwq_core_next_time(const struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
 struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);

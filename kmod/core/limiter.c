@@ -302,22 +302,22 @@ u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config)
 /**
  * kwq_limiter_list_pauses() - fill in the table of pauses of a configuration
  * @config: the configuration, checked
- * @growths: filled in, for kwq_rate_limiter_configure()
+ * @pauses: filled in, for kwq_rate_limiter_configure()
  * @table: room for kwq_limiter_nr_pauses() entries; NULL if there are none
  *
  * This computes up to KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX steps, which are too many
  * for one hold of a lock.
  */
 void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
-			     struct kwq_growths *growths, u64 *table)
+			     struct kwq_pauses *pauses, u64 *table)
 {
 	u32 i, nr, first = 0;
 
 	BUILD_BUG_ON(KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX > U16_MAX);
-	*growths = (struct kwq_growths){ .table = table };
+	*pauses = (struct kwq_pauses){ .table = table };
 	for (i = 0; table && i < config->nr; i++) {
 		nr = list_pauses(&config->limiters[i], table + first);
-		growths->of[i] = (struct kwq_growth){ .first = first, .nr = nr };
+		pauses->of[i] = (struct kwq_pause_range){ .first = first, .nr = nr };
 		first += nr;
 	}
 }
@@ -326,13 +326,13 @@ void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
  * kwq_rate_limiter_configure() - configure a queue's limiters
  * @limiter: the limiters
  * @config: the new configuration, checked
- * @growths: the result of kwq_limiter_list_pauses() for @config, or NULL for no table. The
+ * @pauses: the result of kwq_limiter_list_pauses() for @config, or NULL for no table. The
  *	table must stay until the next configuration.
  * @now: current time
  */
 void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 				const struct kwq_limiter_config *config,
-				const struct kwq_growths *growths,
+				const struct kwq_pauses *pauses,
 				ktime_t now)
 {
 	struct kwq_limiter_config *own = &limiter->config;
@@ -348,7 +348,7 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 	memset(own->limiters + own->nr, 0,
 	       (KWQ_LIMITERS_MAX - own->nr) * sizeof(own->limiters[0]));
 
-	limiter->growths = growths ? *growths : (struct kwq_growths){ };
+	limiter->pauses = pauses ? *pauses : (struct kwq_pauses){ };
 	limiter->jitters = false;
 	for (i = 0; i < KWQ_LIMITERS_MAX; i++) {
 		if (own->limiters[i].kind == KWQ_LIMITER_BACKOFF &&
@@ -366,9 +366,9 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
  */
 u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter)
 {
-	u64 *table = limiter->growths.table;
+	u64 *table = limiter->pauses.table;
 
-	limiter->growths.table = NULL;
+	limiter->pauses.table = NULL;
 	return table;
 }
 
@@ -397,15 +397,15 @@ static u64 exponential(const struct kwq_limiter *limiter, u32 requeues)
 
 /* B4: like kwq_backoff_after(), by the table. */
 static u64 backoff_pause(const struct kwq_limiter *limiter, const u64 *table,
-			 const struct kwq_growth *growth, u32 requeues, u32 random)
+			 const struct kwq_pause_range *range, u32 requeues, u32 random)
 {
 	struct kwq_backoff b = {
 		.duration = limiter->u.backoff.duration,
 		.jitter = limiter->u.backoff.jitter,
 	};
 
-	if (requeues && growth->nr)
-		b.duration = table[growth->first + min_t(u32, requeues, growth->nr) - 1];
+	if (requeues && range->nr)
+		b.duration = table[range->first + min_t(u32, requeues, range->nr) - 1];
 	return kwq_backoff_step(&b, random);
 }
 
@@ -423,7 +423,7 @@ static u64 delay_of(struct kwq_rate_limiter *limiter, u32 i, u32 requeues,
 	case KWQ_LIMITER_BUCKET:
 		return take_token(&limiter->buckets[i], settings->u.bucket.events, now);
 	case KWQ_LIMITER_BACKOFF:
-		return backoff_pause(settings, limiter->growths.table, &limiter->growths.of[i],
+		return backoff_pause(settings, limiter->pauses.table, &limiter->pauses.of[i],
 				     requeues, random);
 	}
 	return 0;

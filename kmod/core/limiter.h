@@ -30,11 +30,11 @@
 int kwq_limiter_config_check(const struct kwq_limiter_config *config);
 u32 kwq_limiter_nr_pauses(const struct kwq_limiter_config *config);
 void kwq_limiter_list_pauses(const struct kwq_limiter_config *config,
-			     struct kwq_growths *growths, u64 *table);
+			     struct kwq_pauses *pauses, u64 *table);
 void kwq_rate_limiter_init(struct kwq_rate_limiter *limiter);
 void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 				const struct kwq_limiter_config *config,
-				const struct kwq_growths *growths,
+				const struct kwq_pauses *pauses,
 				ktime_t now);
 u64 *kwq_rate_limiter_take_table(struct kwq_rate_limiter *limiter);
 u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,

@@ -517,7 +517,7 @@ static int copy_entries_out(const struct kwq_batch *batch, u32 first,
 /* Fetches up to @nr items. Items that do not reach the caller go back (O2). */
 static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 		     const struct kwq_batch *batch, struct cursor *at, u32 nr,
-		     const struct kwq_waiter *waiter)
+		     const struct kwq_patience *patience)
 {
 	struct kwq_got_buffer buffer = {
 		.got = chunk->entries,
@@ -526,7 +526,7 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 		.max_key_bytes = min_t(u64, chunk->max_key_bytes,
 				  batch->keys_len - at->key_offset),
 	};
-	int ret = kwq_handle_get(handle, &buffer, waiter);
+	int ret = kwq_handle_get(handle, &buffer, patience);
 
 	if (ret < 0)
 		return ret;
@@ -604,7 +604,7 @@ static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch
  * number of rounds.
  */
 static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_batch *batch,
-				 struct kwq_got_buffer *buffer, const struct kwq_waiter *waiter)
+				 struct kwq_got_buffer *buffer, const struct kwq_patience *patience)
 {
 	u8 *keys = NULL;
 	int ret;
@@ -620,7 +620,7 @@ static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_bat
 			buffer->longest = 0;
 		}
 		buffer->keys = keys;
-		ret = kwq_handle_get(handle, buffer, waiter);
+		ret = kwq_handle_get(handle, buffer, patience);
 	} while (kwq_wants_more_room(buffer, ret));
 	if (ret == -EMSGSIZE && !keys && buffer->lacking <= batch->keys_len)
 		ret = -ENOMEM;
@@ -632,7 +632,7 @@ static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_bat
 
 /* Fetches one item, usually with a short key. */
 static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
-		   const struct kwq_waiter *waiter, const struct kwq_paired_done *paired)
+		   const struct kwq_patience *patience, const struct kwq_paired_done *paired)
 {
 	struct single single;
 	struct kwq_got_buffer buffer = {
@@ -647,16 +647,16 @@ static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 	if (paired)
 		ret = finish_and_get(handle, paired, &buffer);
 	if (!ret)
-		ret = kwq_handle_get(handle, &buffer, waiter);
+		ret = kwq_handle_get(handle, &buffer, patience);
 	if (kwq_wants_more_room(&buffer, ret))
-		return get_one_long(handle, batch, &buffer, waiter);
+		return get_one_long(handle, batch, &buffer, patience);
 	return ret < 0 ? ret : copy_one_out(handle, batch, &buffer);
 }
 
 static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *batch,
-			     const struct kwq_waiter *waiter)
+			     const struct kwq_patience *patience)
 {
-	static const struct kwq_waiter at_once = { .nonblock = true };
+	static const struct kwq_patience at_once = { .nonblock = true };
 	struct cursor at = {};
 	struct chunk chunk;
 	u32 most;
@@ -670,7 +670,7 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 	while (at.taken < batch->nr) {
 		err = get_chunk(handle, &chunk, batch, &at,
 				min(most, batch->nr - at.taken),
-				at.taken ? &at_once : waiter);
+				at.taken ? &at_once : patience);
 		if (err == -EFAULT && most > 1)
 			most = 1;
 		else if (err || fatal_signal_pending(current))
@@ -685,18 +685,18 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
  * kwq_batch_get() - get items into a batch (Q5, Q13)
  * @handle: the handle
  * @batch: the batch, checked
- * @waiter: how long to wait for the first item; there is no wait for further ones
+ * @patience: how long to wait for the first item; there is no wait for further ones
  * @paired: a done of kwq_batch_prepare_paired_done(), carried out first; or NULL
  *
  * Context: process; may sleep.
  * Return: how many items were got, at least one; or an error.
  */
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
-		  const struct kwq_waiter *waiter, const struct kwq_paired_done *paired)
+		  const struct kwq_patience *patience, const struct kwq_paired_done *paired)
 {
 	if (is_one_get(batch))
-		return get_one(handle, batch, waiter, paired);
-	return get_many(handle, batch, waiter);
+		return get_one(handle, batch, patience, paired);
+	return get_many(handle, batch, patience);
 }
 
 /**

@@ -62,7 +62,7 @@ int kwq_batch_check_get(const struct kwq_batch *batch);
 int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq_batch *get,
 				  struct kwq_paired_done *paired);
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
-		  const struct kwq_waiter *waiter, const struct kwq_paired_done *paired);
+		  const struct kwq_patience *patience, const struct kwq_paired_done *paired);
 
 int kwq_batch_check_list_dead(const struct kwq_batch *batch);
 int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,

@@ -609,7 +609,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_paired_done paired = {};
-	struct kwq_waiter waiter;
+	struct kwq_patience patience;
 	struct kwq_get_args arg;
 	int ret;
 
@@ -626,16 +626,16 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 	if (!arg.get.nr)
 		return 0;
 
-	waiter.deadline = deadline_of(handle->keyed, arg.deadline,
-				      arg.flags & KWQ_GET_RELATIVE, arg.resume);
-	waiter.nonblock = file->f_flags & O_NONBLOCK ||
-			  arg.flags & KWQ_GET_NONBLOCK;
-	ret = kwq_batch_get(handle, &arg.get, &waiter, paired.present ? &paired : NULL);
+	patience.deadline = deadline_of(handle->keyed, arg.deadline,
+					arg.flags & KWQ_GET_RELATIVE, arg.resume);
+	patience.nonblock = file->f_flags & O_NONBLOCK ||
+			    arg.flags & KWQ_GET_NONBLOCK;
+	ret = kwq_batch_get(handle, &arg.get, &patience, paired.present ? &paired : NULL);
 	/* A restart must not add or finish anything again. */
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;
 	if (arg.flags & KWQ_GET_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
-		ret = put_resume(uarg, handle->keyed, waiter.deadline, ret);
+		ret = put_resume(uarg, handle->keyed, patience.deadline, ret);
 	return ret;
 }
 

@@ -149,7 +149,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 
 /* kwq_handle_get() without the allocation of pages. */
 static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
-		       const struct kwq_waiter *waiter)
+		       const struct kwq_patience *patience)
 {
 	struct kwq_queue *queue = &handle->keyed->queue;
 	unsigned long flags;
@@ -160,7 +160,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		if (queue->core.nr_ready)
 			ret = get_some_locked(handle, buffer, kwq_now_locked(queue));
 		else
-			ret = kwq_wait_locked(queue, &handle->holder, waiter, &flags);
+			ret = kwq_wait_locked(queue, &handle->holder, patience, &flags);
 	} while (!ret);
 	/*
 	 * Pass the wake-up on: this getter may have consumed it, and it leaves the item. A
@@ -176,7 +176,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
  * kwq_handle_get() - get items, and wait for the first one (Q5, Q13)
  * @handle: the handle
  * @buffer: buffer for the items
- * @waiter: how long to wait
+ * @patience: how long to wait
  *
  * Context: process; may sleep. If kwq_wants_more_room() returns true afterwards, the
  * caller must get again at once, with that room or with 0 in @buffer->longest. Until then
@@ -187,12 +187,12 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
  * kwq_wait_locked().
  */
 __flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
-			     const struct kwq_waiter *waiter)
+			     const struct kwq_patience *patience)
 {
 	int ret;
 
 	do {
-		ret = get_or_wait(handle, buffer, waiter);
+		ret = get_or_wait(handle, buffer, patience);
 	} while (kwq_keyed_provide(handle->keyed) && ret == -ENOMEM);
 	return ret;
 }

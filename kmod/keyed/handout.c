@@ -49,7 +49,7 @@ static void give_lease(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t
 	lease->expires = ktime_add_safe(now, keyed->limits.lease);
 	list_add_tail(&lease->link, &keyed->leases);
 	if (lease->expires < keyed->queue.lease_end)
-		kwq_set_lease_end(&keyed->queue, lease->expires);
+		kwq_set_lease_end_locked(&keyed->queue, lease->expires);
 }
 
 /* Most queues have no leases, so these two stay out of the path of a get and a done. */
@@ -153,7 +153,7 @@ bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
 		lease = first_lease(keyed);
 		if (!lease || lease->expires > now) {
-			kwq_set_lease_end(&keyed->queue, lease ? lease->expires : KTIME_MAX);
+			kwq_set_lease_end_locked(&keyed->queue, lease ? lease->expires : KTIME_MAX);
 			return false;
 		}
 		keyed->expired++;

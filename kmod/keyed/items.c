@@ -88,15 +88,15 @@ u64 kwq_keyed_own_bytes(const char *name)
  */
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 {
-	const struct kwq_growths *growths = &keyed->queue.core.limiter.growths;
+	const struct kwq_pauses *pauses = &keyed->queue.core.limiter.pauses;
 	unsigned long flags;
 	u32 nr = 0, bytes;
 	int i;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	for (i = 0; i < KWQ_LIMITERS_MAX; i++)
-		nr += growths->of[i].nr;
-	bytes = nr ? bytes_of_kmalloc(nr * sizeof(*growths->table)) : 0;
+		nr += pauses->of[i].nr;
+	bytes = nr ? bytes_of_kmalloc(nr * sizeof(*pauses->table)) : 0;
 	kwq_quota_charge_anyway(keyed, bytes);
 	kwq_quota_uncharge(keyed, keyed->limiter_bytes);
 	keyed->own_bytes += bytes;

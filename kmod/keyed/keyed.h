@@ -487,7 +487,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights);
 void kwq_handle_close(struct kwq_handle *handle);
 void kwq_handle_flush(struct kwq_handle *handle);
 int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
-		   const struct kwq_waiter *waiter);
+		   const struct kwq_patience *patience);
 void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,
 		      u32 nr);
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,

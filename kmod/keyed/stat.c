@@ -40,11 +40,11 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->ready = core->nr_ready;
 	stat->waiting = core->nr_waiting;
 	stat->processing = core->nr_processing;
-	stat->dirty = core->nr_dirty;
+	stat->dirty = core->nr_dirty_processing;
 	stat->items = keyed->nr_items;
 	stat->bytes = keyed->nr_bytes;
 	stat->adds = core->adds;
-	stat->coalesced = kwq_nr_coalesced(&keyed->queue);
+	stat->coalesced = kwq_nr_coalesced_locked(&keyed->queue);
 	stat->gets = core->gets;
 	stat->dones = core->dones;
 	stat->abandoned = core->abandoned;

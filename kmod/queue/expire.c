@@ -37,7 +37,7 @@ static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 /* Does the timer have to wake them? For a manual clock arm_manual_timer() decides. */
 static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
 {
-	return kwq_owes_wake_ups(queue) &&
+	return kwq_owes_wake_ups_locked(queue) &&
 	       (queue->wake_at <= now || queue->clock == KWQ_CLOCK_MANUAL);
 }
 
@@ -49,12 +49,11 @@ static bool work_some(struct kwq_queue *queue, ktime_t now)
 {
 	bool more = false;
 
-	if (kwq_next_time(queue) <= now)
-		more = expire_locked(queue, now) && kwq_next_time(queue) <= now;
+	if (kwq_next_time_locked(queue) <= now)
+		more = expire_locked(queue, now) && kwq_next_time_locked(queue) <= now;
 	if (!has_to_wake(queue, now))
 		return more;
-	/* Makes kwq_unlock() look for waiters. */
-	queue->core.changed = true;
+	kwq_look_again_locked(queue);
 	return true;
 }
 
@@ -77,7 +76,7 @@ bool kwq_take_turn(struct kwq_queue *queue, ktime_t now)
 	/* The unlock arms the timer in any case, behind the queues that are due now. */
 	queue->armed = KWQ_ARMED_ANEW;
 	queue->resume = now;
-	queue->core.changed = true;
+	kwq_look_again_locked(queue);
 	kwq_unlock(queue, flags);
 	return more;
 }
@@ -108,8 +107,8 @@ bool kwq_advance_some(struct kwq_queue *queue, ktime_t now)
 	spin_lock_irqsave(&queue->lock, flags);
 	set_manual_clock(queue, max(queue->manual_now, now));
 	more = expire_locked(queue, queue->manual_now);
-	if (kwq_owes_wake_ups(queue)) {
-		queue->core.changed = true;
+	if (kwq_owes_wake_ups_locked(queue)) {
+		kwq_look_again_locked(queue);
 		more = true;
 	}
 	kwq_unlock(queue, flags);

@@ -165,7 +165,7 @@ bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holde
  * kwq_wait_locked() - wait for a ready item
  * @queue: the queue; @queue->lock held, released while sleeping
  * @holder: the holder that wants to get
- * @waiter: how long to wait
+ * @patience: how long to wait
  * @flags: as spin_lock_irqsave() stored them
  *
  * Call it in a loop while no item is ready. A return value of 0 does not promise an item.
@@ -174,7 +174,7 @@ bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holde
  * Return: 0; -ESHUTDOWN, -EAGAIN, -ETIMEDOUT or -ERESTARTSYS.
  */
 noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-			     const struct kwq_waiter *waiter, unsigned long *flags)
+			     const struct kwq_patience *patience, unsigned long *flags)
 	__must_hold(&queue->lock)
 {
 	DEFINE_WAIT(wait);
@@ -182,9 +182,9 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	lockdep_assert_held(&queue->lock);
 	if (!kwq_get_would_wait_locked(queue, holder))
 		return -ESHUTDOWN;
-	if (waiter->nonblock)
+	if (patience->nonblock)
 		return -EAGAIN;
-	if (kwq_is_past_locked(queue, waiter->deadline))
+	if (kwq_is_past_locked(queue, patience->deadline))
 		return -ETIMEDOUT;
 	if (signal_pending(current))
 		return -ERESTARTSYS;
@@ -192,7 +192,7 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	prepare_to_wait_exclusive(&queue->getters, &wait, TASK_INTERRUPTIBLE);
 	queue->nr_getters++;
 	kwq_unlock(queue, *flags);
-	kwq_sleep_until(queue, waiter->deadline);
+	kwq_sleep_until(queue, patience->deadline);
 	spin_lock_irqsave(&queue->lock, *flags);
 	queue->nr_getters--;
 	finish_wait(&queue->getters, &wait);
@@ -201,7 +201,7 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 
 /* Slow path of get: no item is ready. */
 static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
-						 const struct kwq_waiter *waiter,
+						 const struct kwq_patience *patience,
 						 unsigned long flags)
 	__releases(&queue->lock)
 {
@@ -209,7 +209,7 @@ static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
 	int err;
 
 	do {
-		err = kwq_wait_locked(queue, &queue->holder, waiter, &flags);
+		err = kwq_wait_locked(queue, &queue->holder, patience, &flags);
 		item = err ? ERR_PTR(err) :
 			     kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue));
 	} while (!item);
@@ -222,7 +222,7 @@ static noinline struct kwq_item *wait_until_and_unlock(struct kwq_queue *queue,
 						       unsigned long flags)
 	__releases(&queue->lock)
 {
-	return wait_and_unlock(queue, &(struct kwq_waiter){ .deadline = deadline }, flags);
+	return wait_and_unlock(queue, &(struct kwq_patience){ .deadline = deadline }, flags);
 }
 
 static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
@@ -270,7 +270,7 @@ EXPORT_SYMBOL_GPL(kwq_get);
  */
 __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 {
-	static const struct kwq_waiter at_once = { .nonblock = true };
+	static const struct kwq_patience at_once = { .nonblock = true };
 	struct kwq_item *item;
 	unsigned long flags;
 

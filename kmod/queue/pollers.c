@@ -26,6 +26,7 @@
 #include <linux/sched.h>
 #include <linux/wait.h>
 #include "pollers.h"
+#include "queue.h"
 
 /* Only walks by others find the bookmark. A round takes it out of the list first. */
 static int pass_over_bookmark(wait_queue_entry_t *bookmark, unsigned int mode, int flags,
@@ -63,7 +64,7 @@ void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what)
 	if (!waitqueue_active(&queue->pollers))
 		return;
 	queue->round.to_tell |= what;
-	queue->core.changed = true;
+	kwq_look_again_locked(queue);
 }
 
 /* Begins the next round, with another event than the last one if there is one. */
@@ -160,7 +161,8 @@ static unsigned int go_on(struct kwq_queue *queue, unsigned int budget)
  * kwq_tell_some_locked() - continue with the rounds
  * @queue: the queue; @queue->lock held
  *
- * Wakes at most KWQ_POLLERS_PER_HOLD pollers. If more are left, kwq_owes_pollers() is true.
+ * Wakes at most KWQ_POLLERS_PER_HOLD pollers. If more are left, kwq_owes_pollers_locked()
+ * is true.
  */
 void kwq_tell_some_locked(struct kwq_queue *queue)
 {
@@ -168,7 +170,7 @@ void kwq_tell_some_locked(struct kwq_queue *queue)
 	unsigned int budget = KWQ_POLLERS_PER_HOLD;
 
 	lockdep_assert_held(&queue->lock);
-	if (!kwq_owes_pollers(queue))
+	if (!kwq_owes_pollers_locked(queue))
 		return;
 	/* Interrupts are off already. */
 	spin_lock(&queue->pollers.lock);

@@ -29,12 +29,12 @@ void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what);
 void kwq_tell_some_locked(struct kwq_queue *queue);
 
 /**
- * kwq_owes_pollers() - are there pollers still to be woken
+ * kwq_owes_pollers_locked() - are there pollers still to be woken
  * @queue: the queue; @queue->lock held
  *
  * Return: true if so.
  */
-static inline bool kwq_owes_pollers(const struct kwq_queue *queue)
+static inline bool kwq_owes_pollers_locked(const struct kwq_queue *queue)
 {
 	return queue->round.telling | queue->round.to_tell;
 }

@@ -115,7 +115,7 @@ struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 EXPORT_SYMBOL_GPL(kwq_first_dead);
 
 static int list_pauses_of(const struct kwq_limiter_config *config,
-			  struct kwq_growths *growths)
+			  struct kwq_pauses *pauses)
 {
 	u32 nr = kwq_limiter_nr_pauses(config);
 	u64 *table = NULL;
@@ -125,7 +125,7 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
 		if (!table)
 			return -ENOMEM;
 	}
-	kwq_limiter_list_pauses(config, growths, table);
+	kwq_limiter_list_pauses(config, pauses, table);
 	return 0;
 }
 
@@ -143,7 +143,7 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
 int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config)
 {
 	static const struct kwq_limiter_config standard;
-	struct kwq_growths growths;
+	struct kwq_pauses pauses;
 	unsigned long flags;
 	u64 *table;
 	int err;
@@ -153,12 +153,12 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 		config = &standard;
 	err = kwq_limiter_config_check(config);
 	if (!err)
-		err = list_pauses_of(config, &growths);
+		err = list_pauses_of(config, &pauses);
 	if (err)
 		return err;
 	spin_lock_irqsave(&queue->lock, flags);
 	table = kwq_rate_limiter_take_table(&queue->core.limiter);
-	kwq_rate_limiter_configure(&queue->core.limiter, config, &growths,
+	kwq_rate_limiter_configure(&queue->core.limiter, config, &pauses,
 				   kwq_now_locked(queue));
 	kwq_unlock(queue, flags);
 	kfree(table);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The queue, for code inside kwq that takes its lock itself. A function whose name ends in
- * _locked needs @queue->lock held. So do kwq_next_time(), kwq_owes_wake_ups() and
- * kwq_set_lease_end(). After the last of them call kwq_unlock().
+ * _locked needs @queue->lock held. After a change to the queue, release the lock by
+ * kwq_unlock() or one of its variants.
  */
 #ifndef KWQ_QUEUE_H
 #define KWQ_QUEUE_H
@@ -26,11 +26,11 @@
 #define KWQ_ARMED_ANEW		KTIME_MIN
 
 /**
- * struct kwq_waiter - how long a call may wait
+ * struct kwq_patience - how long a call may wait
  * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
  * @nonblock: do not wait at all
  */
-struct kwq_waiter {
+struct kwq_patience {
 	ktime_t deadline;
 	bool nonblock;
 };
@@ -65,8 +65,8 @@ void kwq_wake_all_locked(struct kwq_queue *queue);
 void kwq_pass_on_locked(struct kwq_queue *queue);
 void kwq_wake_again_locked(struct kwq_queue *queue);
 void kwq_tell_pollers_of_room(struct kwq_queue *queue);
-bool kwq_owes_wake_ups(const struct kwq_queue *queue);
-ktime_t kwq_next_time(const struct kwq_queue *queue);
+bool kwq_owes_wake_ups_locked(const struct kwq_queue *queue);
+ktime_t kwq_next_time_locked(const struct kwq_queue *queue);
 void kwq_arm_timer_locked(struct kwq_queue *queue);
 
 /**
@@ -83,20 +83,32 @@ static inline void kwq_unlock_and_wake(struct kwq_queue *queue, unsigned long fl
 		kwq_wake_rest(queue);
 }
 
+/**
+ * kwq_look_again_locked() - let the next unlock look for waiters and for the next time
+ * @queue: the queue; @queue->lock held
+ *
+ * For changes that the core does not see. They use the core's flag, so that each unlock
+ * tests only one.
+ */
+static inline void kwq_look_again_locked(struct kwq_queue *queue)
+{
+	queue->core.changed = true;
+}
+
 /* expire.c */
 bool kwq_take_turn(struct kwq_queue *queue, ktime_t now);
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
 /**
- * kwq_set_lease_end() - set when to call @queue->end_leases next
+ * kwq_set_lease_end_locked() - set when to call @queue->end_leases next
  * @queue: the queue; @queue->lock held
  * @when: the time; KTIME_MAX for never
  */
-static inline void kwq_set_lease_end(struct kwq_queue *queue, ktime_t when)
+static inline void kwq_set_lease_end_locked(struct kwq_queue *queue, ktime_t when)
 {
 	queue->lease_end = when;
-	queue->core.changed = true;
+	kwq_look_again_locked(queue);
 }
 
 /* add.c */
@@ -105,12 +117,12 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);
 
 /**
- * kwq_nr_coalesced() - @coalesced of struct kwq_core, with adds that took no lock
+ * kwq_nr_coalesced_locked() - @coalesced of struct kwq_core, with adds that took no lock
  * @queue: the queue; @queue->lock held
  *
  * Return: the number.
  */
-static inline u64 kwq_nr_coalesced(const struct kwq_queue *queue)
+static inline u64 kwq_nr_coalesced_locked(const struct kwq_queue *queue)
 {
 	return queue->core.coalesced + atomic64_read(&queue->coalesced);
 }
@@ -143,7 +155,7 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now);
 bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
-		    const struct kwq_waiter *waiter, unsigned long *flags);
+		    const struct kwq_patience *patience, unsigned long *flags);
 
 /* shut_down.c */
 void kwq_begin_shut_down(struct kwq_queue *queue);

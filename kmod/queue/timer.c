@@ -266,11 +266,11 @@ static enum hrtimer_restart timer_fn(struct hrtimer *hrtimer)
 }
 
 /**
- * kwq_timers_unregister() - stop the timers; no queue is left
+ * kwq_timers_stop() - stop the timers; no queue is left
  *
  * A timer without queues may still have to fire in vain.
  */
-void kwq_timers_unregister(void)
+void kwq_timers_stop(void)
 {
 	struct kwq_timer *timer;
 

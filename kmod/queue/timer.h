@@ -54,7 +54,7 @@ struct kwq_timer {
 void kwq_join_timer(struct kwq_queue *queue);
 void kwq_leave_timer(struct kwq_queue *queue);
 void kwq_set_timer_locked(struct kwq_queue *queue, ktime_t when);
-void kwq_timers_unregister(void);
+void kwq_timers_stop(void);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 void kwq_timer_init(struct kwq_timer *timer, enum kwq_clock clock);

@@ -24,15 +24,15 @@
 #include "workers.h"
 
 /* Time of the next due wait or lease, perhaps in the past. */
-ktime_t kwq_next_time(const struct kwq_queue *queue)
+ktime_t kwq_next_time_locked(const struct kwq_queue *queue)
 {
-	return min(kwq_core_next(&queue->core), queue->lease_end);
+	return min(kwq_core_next_time(&queue->core), queue->lease_end);
 }
 
 /* Are waiters left that an earlier hold should have woken? A later hold wakes each of them. */
-bool kwq_owes_wake_ups(const struct kwq_queue *queue)
+bool kwq_owes_wake_ups_locked(const struct kwq_queue *queue)
 {
-	return queue->wake_getters || queue->wake_drainers || kwq_owes_pollers(queue);
+	return queue->wake_getters || queue->wake_drainers || kwq_owes_pollers_locked(queue);
 }
 
 /*
@@ -43,7 +43,7 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when, bool anew)
 {
 	ktime_t real = KTIME_MAX;
 
-	if (kwq_owes_wake_ups(queue))
+	if (kwq_owes_wake_ups_locked(queue))
 		real = kwq_later(ktime_get(), max_t(s64, ktime_sub(when, queue->manual_now), 0));
 	/* An earlier time is soon enough. */
 	if (anew || real < queue->due)
@@ -56,7 +56,7 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when, bool anew)
  */
 void kwq_arm_timer_locked(struct kwq_queue *queue)
 {
-	ktime_t when = min(kwq_next_time(queue), queue->wake_at);
+	ktime_t when = min(kwq_next_time_locked(queue), queue->wake_at);
 	ktime_t armed = queue->armed;
 
 	/* No turn comes before those of queues that were due when it had its last one. */
@@ -82,7 +82,7 @@ void kwq_wake_all_locked(struct kwq_queue *queue)
 	lockdep_assert_held(&queue->lock);
 	queue->wake_getters = queue->nr_getters;
 	queue->wake_drainers = queue->nr_drainers;
-	queue->core.changed = true;
+	kwq_look_again_locked(queue);
 }
 
 /*
@@ -130,7 +130,7 @@ static ktime_t when_not_paid(const struct kwq_queue *queue)
  */
 static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
 {
-	if (!kwq_owes_wake_ups(queue))
+	if (!kwq_owes_wake_ups_locked(queue))
 		queue->wake_at = KTIME_MAX;
 	else if (pays)
 		queue->wake_at = when_not_paid(queue);
@@ -172,7 +172,7 @@ static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 		wake_some(queue);
 	leave_waiters(queue, pays, nr > 0);
 	kwq_arm_timer_locked(queue);
-	return kwq_owes_wake_ups(queue);
+	return kwq_owes_wake_ups_locked(queue);
 }
 
 /* A backlog may be far larger than the number of waiters. */
@@ -214,11 +214,11 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 		return false;
 	if (!has_done_enough(nr, pays))
 		wake_some(queue);
-	if (likely(!kwq_owes_wake_ups(queue) && queue->wake_at == KTIME_MAX))
+	if (likely(!kwq_owes_wake_ups_locked(queue) && queue->wake_at == KTIME_MAX))
 		return false;
 	leave_waiters(queue, pays, true);
 	kwq_arm_timer_locked(queue);
-	return kwq_owes_wake_ups(queue);
+	return kwq_owes_wake_ups_locked(queue);
 }
 
 static inline bool is_awaited(struct kwq_queue *queue)
@@ -337,8 +337,7 @@ static bool pay_some(struct kwq_queue *queue, struct bill *bill)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	rounds = bill->rounds - queue->round.nr_ended;
-	/* Makes unlock() look for waiters. */
-	queue->core.changed = true;
+	kwq_look_again_locked(queue);
 	if (!unlock(queue, flags, true))
 		return false;
 	bill->waiters -= min_t(u32, bill->waiters, KWQ_WAKES_PER_HOLD);
@@ -350,7 +349,7 @@ static void leave_to_timer(struct kwq_queue *queue)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	if (kwq_owes_wake_ups(queue)) {
+	if (kwq_owes_wake_ups_locked(queue)) {
 		queue->wake_at = 0;
 		kwq_arm_timer_locked(queue);
 	}

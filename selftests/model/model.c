@@ -110,7 +110,7 @@ int model_dead(const struct model *model, int order[NR_ITEMS])
 	return in_order(model, order, is_dead, died_before);
 }
 
-int model_nr_dirty(const struct model *model)
+int model_nr_dirty_processing(const struct model *model)
 {
 	int i, nr = 0;
 

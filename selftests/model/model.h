@@ -91,6 +91,6 @@ int model_processing(const struct model *model, int order[NR_ITEMS]);
 int model_dead(const struct model *model, int order[NR_ITEMS]);
 
 /* M1: the number of items that are being processed and dirty. */
-int model_nr_dirty(const struct model *model);
+int model_nr_dirty_processing(const struct model *model);
 
 #endif /* MODEL_MODEL_H */

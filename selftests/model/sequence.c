@@ -378,15 +378,15 @@ static void say_config(const struct run *run, const struct kwq_limiter_config *c
 		say_limiter(out, &config->limiters[i]);
 	fprintf(out, "\t\t\t},\n\t\t};\n");
 	if (valid) {
-		fprintf(out, "\t\tstatic u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];\n");
-		fprintf(out, "\t\tstruct kwq_growths growths;\n");
+		fprintf(out, "\t\tstatic u64 table[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];\n");
+		fprintf(out, "\t\tstruct kwq_pauses pauses;\n");
 	}
 	fprintf(out, "\n\t\tKUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&config),\n"
 		"\t\t\t\t%s);\n",
 		valid ? "0" : "-EINVAL");
 	if (valid) {
-		fprintf(out, "\t\tkwq_limiter_list_pauses(&config, &growths, pauses);\n");
-		fprintf(out, "\t\tkwq_rate_limiter_configure(&t->core.limiter, &config, &growths,\n"
+		fprintf(out, "\t\tkwq_limiter_list_pauses(&config, &pauses, table);\n");
+		fprintf(out, "\t\tkwq_rate_limiter_configure(&t->core.limiter, &config, &pauses,\n"
 			"\t\t\t\t\t   %lld);\n", (long long)run->now);
 	}
 	fprintf(out, "\t}\n");
@@ -519,7 +519,8 @@ static bool same_counters(struct run *run)
 	       same(run, core->rate_limited, model->rate_limited, "t->core.rate_limited") &&
 	       same(run, core->died, model->died, "t->core.died") &&
 	       same(run, core->cancelled_runs, model->cancelled_runs, "t->core.cancelled_runs") &&
-	       same(run, core->nr_dirty, model_nr_dirty(model), "t->core.nr_dirty") &&
+	       same(run, core->nr_dirty_processing, model_nr_dirty_processing(model),
+		    "t->core.nr_dirty_processing") &&
 	       same(run, core->shut_down, model->shut_down, "t->core.shut_down") &&
 	       same_histogram(run, "queue_duration", &core->queue_duration,
 			      &model->queue_duration) &&
@@ -637,8 +638,8 @@ static bool same_waiting(struct run *run)
 
 	if (!same(run, run->core.nr_waiting, nr, "t->core.nr_waiting") ||
 	    !same(run, found, nr, "@waiting") ||
-	    !same(run, kwq_core_next(&run->core), nr && !run->model.shut_down ?
-		  run->model.item[order[0]].when : S64_MAX, "kwq_core_next(&t->core)"))
+	    !same(run, kwq_core_next_time(&run->core), nr && !run->model.shut_down ?
+		  run->model.item[order[0]].when : S64_MAX, "kwq_core_next_time(&t->core)"))
 		return false;
 	for (i = 0; i < nr; i++)
 		if (!same(run, waiting[i], order[i], "@waiting"))
@@ -899,7 +900,7 @@ static bool do_drop(struct run *run)
 
 static bool do_configure(struct run *run, const struct op *op)
 {
-	struct kwq_growths growths;
+	struct kwq_pauses pauses;
 	struct kwq_limiter_config config;
 	bool valid;
 
@@ -915,10 +916,10 @@ static bool do_configure(struct run *run, const struct op *op)
 	if (!valid)
 		return true;
 	if (!same(run, kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(run->pauses), true,
-		  "kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(pauses)"))
+		  "kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(table)"))
 		return false;
-	kwq_limiter_list_pauses(&config, &growths, run->pauses);
-	kwq_rate_limiter_configure(&run->core.limiter, &config, &growths, run->now);
+	kwq_limiter_list_pauses(&config, &pauses, run->pauses);
+	kwq_rate_limiter_configure(&run->core.limiter, &config, &pauses, run->now);
 	return same(run, run->core.limiter.jitters, rate_jitters(&run->model.rate),
 		    "t->core.limiter.jitters") &&
 	       same(run, !memcmp(&run->core.limiter.config, &run->model.rate.config,

@@ -112,37 +112,37 @@ struct kwq_bucket {
 } __packed __aligned(4);
 
 /**
- * struct kwq_growth - the pauses of a backoff limiter
- * @first: index in the table of the pause after one step; those after 2, 3, ... steps
- *	follow, all without jitter
+ * struct kwq_pause_range - the place of one backoff limiter's pauses in the table
+ * @first: index of the pause after one step; those after 2, 3, ... steps follow, all without
+ *	jitter
  * @nr: number of these pauses; all later ones equal the last
  */
-struct kwq_growth {
+struct kwq_pause_range {
 	u16 first;
 	u16 nr;
 };
 
 /**
- * struct kwq_growths - the pauses of all limiters
- * @table: all pauses of all limiters
- * @of: for each limiter its pauses; none if it is no backoff
+ * struct kwq_pauses - the pauses of all backoff limiters of a queue
+ * @table: all their pauses
+ * @of: for each limiter the place of its pauses; empty if it is no backoff
  */
-struct kwq_growths {
+struct kwq_pauses {
 	u64 *table;
-	struct kwq_growth of[KWQ_LIMITERS_MAX];
+	struct kwq_pause_range of[KWQ_LIMITERS_MAX];
 };
 
 /**
  * struct kwq_rate_limiter - a queue's limiters and their state
  * @config: the configuration; has at least one limiter
  * @buckets: state of the limiters that are buckets
- * @growths: pauses of the limiters that are backoffs; the caller owns the table
+ * @pauses: pauses of the limiters that are backoffs; the caller owns the table
  * @jitters: true if a limiter needs a random number
  */
 struct kwq_rate_limiter {
 	struct kwq_limiter_config config;
 	struct kwq_bucket buckets[KWQ_LIMITERS_MAX];
-	struct kwq_growths growths;
+	struct kwq_pauses pauses;
 	bool jitters;
 };
 
@@ -238,7 +238,7 @@ enum kwq_phase {
  * @nr_ready:	items in the bands.
  * @nr_waiting:	items in @waiting.
  * @nr_processing: items in @processing.
- * @nr_dirty:	items in @processing that are dirty, too (M1).
+ * @nr_dirty_processing: items in @processing that are dirty, too (M1).
  * @nr_dead:	items in @dead.
  * @readied:	how often an item was made ready.
  * @adds:	adds that made an item dirty.
@@ -263,8 +263,9 @@ enum kwq_phase {
  * @shut_down:	adds are refused.
  * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
  *		processing ends.
- * @changed:	set when kwq_core_next() may return another time, and when @cancelled_runs or
- *		@shut_down changed. The caller resets it.
+ * @changed:	set when kwq_core_next_time() may return another time, and when @cancelled_runs or
+ *		@shut_down changed. The queue sets it for changes of its own, too: see
+ *		kwq_look_again_locked(). The queue also resets it.
  * @processing:	handed-out items, in the order of their hand-outs.
  * @dead:	dead items, by the numbers of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.
@@ -278,7 +279,7 @@ struct kwq_core {
 	unsigned long nr_ready;
 	unsigned long nr_waiting;
 	unsigned long nr_processing;
-	unsigned long nr_dirty;
+	unsigned long nr_dirty_processing;
 	unsigned long nr_dead;
 	u64 readied;
 	u64 adds;

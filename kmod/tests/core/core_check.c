@@ -109,7 +109,7 @@ static const char *broken_holders(const struct kwq_core *core,
 				  int nr_holders)
 {
 	const struct kwq_item *item;
-	unsigned long nr = 0, nr_dirty = 0, held[8] = {};
+	unsigned long nr = 0, nr_dirty_processing = 0, held[8] = {};
 	ktime_t last = KTIME_MIN;
 	u64 started = 0, started_high = 0;
 	int i;
@@ -123,7 +123,7 @@ static const char *broken_holders(const struct kwq_core *core,
 		if (item->since < last)
 			return "processing items are out of order";
 		last = item->since;
-		nr_dirty += !!(item->state & KWQ_ITEM_DIRTY);
+		nr_dirty_processing += !!(item->state & KWQ_ITEM_DIRTY);
 		started += item->since;
 		started_high += started < (u64)item->since;
 		i = index_of(holders, nr_holders, item->holder);
@@ -134,8 +134,8 @@ static const char *broken_holders(const struct kwq_core *core,
 	for (i = 0; i < nr_holders; i++)
 		if (held[i] != holders[i]->nr_held)
 			return "nr_held is wrong";
-	if (nr_dirty != core->nr_dirty)
-		return "nr_dirty is wrong";
+	if (nr_dirty_processing != core->nr_dirty_processing)
+		return "nr_dirty_processing is wrong";
 	if (started != core->started || started_high != core->started_high)
 		return "started is not the sum that it should be";
 	return nr == core->nr_processing ? NULL : "nr_processing is wrong";

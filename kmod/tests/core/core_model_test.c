@@ -365,7 +365,7 @@ static void operation_after_shut_down(struct kunit *test)
 	kwq_core_shut_down(&m->core);
 	KUNIT_EXPECT_EQ(test, carry_out(test, m, p->op), result);
 	expect_state(test, m, to);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&m->core), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&m->core), KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_core_is_drained(&m->core), !(to & PD));
 }
 
@@ -980,7 +980,7 @@ static const char *try_expire(struct random_test *r)
 	r->model.now += below(r, 3);
 	if (!r->model.shut_down)
 		mi = model_first_waiting(&r->model);
-	if (kwq_core_next(&r->core) != (mi ? mi->when : KTIME_MAX))
+	if (kwq_core_next_time(&r->core) != (mi ? mi->when : KTIME_MAX))
 		return "next tells another time";
 	if (mi && mi->when > r->model.now)
 		mi = NULL;

@@ -147,9 +147,9 @@ static void retry_waits_for_the_limiters_time(struct kunit *test)
 	for (i = 0; i < 12; i++) {
 		KUNIT_EXPECT_EQ(test, retry(t, &t->a, now), KWQ_WAITING);
 		KUNIT_EXPECT_EQ(test, requeues(t, &t->a, now), i + 1);
-		KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core),
+		KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core),
 				now + min(10 << i, 10240));
-		now = kwq_core_next(&t->core);
+		now = kwq_core_next_time(&t->core);
 		EXPECT_ITEM(test, expire(t, now - 1), NULL);
 		EXPECT_ITEM(test, expire(t, now), &t->a);
 		EXPECT_ITEM(test, get(t, now), &t->a);
@@ -1057,7 +1057,7 @@ static void cancelled_queue_brings_nothing_back(struct kunit *test)
 	kwq_core_unget(&t->core, &t->c);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->c));
 	KUNIT_EXPECT_EQ(test, t->core.removed, 3);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dirty, 0);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dirty_processing, 0);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
 }
 
@@ -1437,7 +1437,7 @@ static void expect_depth(struct kunit *test, unsigned long ready, unsigned long 
 	struct retry_test *t = test->priv;
 
 	KUNIT_EXPECT_EQ(test, t->core.nr_ready, ready);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dirty, dirty);
+	KUNIT_EXPECT_EQ(test, t->core.nr_dirty_processing, dirty);
 }
 
 static void depth_is_of_what_is_dirty(struct kunit *test)

@@ -122,7 +122,7 @@ static void core_is_empty_at_first(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core));
 	EXPECT_GET(test, t, NULL);
 	EXPECT_EXPIRE(test, t, KTIME_MAX, NULL);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
 	KUNIT_EXPECT_FALSE(test, kwq_core_is_drained(&t->core));
 }
 
@@ -490,7 +490,7 @@ static void shut_down_expires_nothing(struct kunit *test)
 	add_at(t, &t->a, 10);
 	kwq_core_shut_down(&t->core);
 	EXPECT_EXPIRE(test, t, 10, NULL);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
 	EXPECT_NRS(test, t, 0, 1, 0);
 }
 
@@ -597,7 +597,7 @@ static void remove_waiting_item(struct kunit *test)
 	add_at(t, &t->b, 20);
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), KWQ_WAS_WAITING);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 20);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), 20);
 	EXPECT_EXPIRE(test, t, 30, &t->b);
 	EXPECT_EXPIRE(test, t, 30, NULL);
 }
@@ -901,14 +901,14 @@ static void item_is_ready_when_its_time_comes(struct kunit *test)
 	/* D1 */
 	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, WAITING);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), 10);
 	EXPECT_NRS(test, t, 0, 1, 0);
 	EXPECT_GET(test, t, NULL);
 
 	EXPECT_EXPIRE(test, t, 10, &t->a);
 	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
 	EXPECT_NRS(test, t, 1, 0, 0);
 	EXPECT_GET(test, t, &t->a);
 }
@@ -998,7 +998,7 @@ static void second_time(struct kunit *test)
 					      p->policy, 0), KWQ_COALESCED);
 	EXPECT_NRS(test, t, 0, 1, 0);
 	KUNIT_EXPECT_EQ(test, t->core.coalesced, 1);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), p->expected);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), p->expected);
 
 	/* D5: at that time, and not a nanosecond before. */
 	EXPECT_EXPIRE(test, t, p->expected - 1, NULL);
@@ -1206,9 +1206,9 @@ static void times_come_in_order(struct kunit *test)
 	add_at(t, &t->a, 30);
 	add_at(t, &t->b, 10);
 	add_at(t, &t->c, 20);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), 10);
 	EXPECT_EXPIRE(test, t, 30, &t->b);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), 20);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), 20);
 	EXPECT_EXPIRE(test, t, 30, &t->c);
 	EXPECT_EXPIRE(test, t, 30, &t->a);
 
@@ -1323,7 +1323,7 @@ static void not_a_nanosecond_early(struct kunit *test)
 			KWQ_WAITING);
 	EXPECT_EXPIRE(test, t, 0, NULL);
 	EXPECT_EXPIRE(test, t, p->when - 1, NULL);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), p->when);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), p->when);
 	EXPECT_EXPIRE(test, t, p->when, &t->a);
 }
 
@@ -1350,7 +1350,7 @@ static void end_of_time_is_a_time(struct kunit *test)
 	add_at(t, &t->a, KTIME_MAX);
 	add_at(t, &t->b, KTIME_MAX);
 	add_at(t, &t->c, KTIME_MAX - 1);
-	KUNIT_EXPECT_EQ(test, kwq_core_next(&t->core), KTIME_MAX - 1);
+	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX - 1);
 	EXPECT_EXPIRE(test, t, KTIME_MAX - 1, &t->c);
 	EXPECT_EXPIRE(test, t, KTIME_MAX - 1, NULL);
 	EXPECT_EXPIRE(test, t, KTIME_MAX, &t->a);

@@ -54,12 +54,12 @@ static int limiter_test_init(struct kunit *test)
 static void configure(struct kunit *test, ktime_t now)
 {
 	struct limiter_test *t = test->priv;
-	struct kwq_growths growths;
+	struct kwq_pauses pauses;
 
 	KUNIT_ASSERT_EQ(test, kwq_limiter_config_check(&t->config), 0);
 	KUNIT_ASSERT_LE(test, kwq_limiter_nr_pauses(&t->config), ARRAY_SIZE(t->pauses));
-	kwq_limiter_list_pauses(&t->config, &growths, t->pauses);
-	kwq_rate_limiter_configure(&t->limiter, &t->config, &growths, now);
+	kwq_limiter_list_pauses(&t->config, &pauses, t->pauses);
+	kwq_rate_limiter_configure(&t->limiter, &t->config, &pauses, now);
 }
 
 /* Makes @one the only limiter, from @now on. */

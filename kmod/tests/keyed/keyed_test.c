@@ -33,8 +33,8 @@ struct keyed_test {
 	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })
 
 static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
-static const struct kwq_waiter at_once = { .nonblock = true };
-static const struct kwq_waiter for_ever = { .deadline = KTIME_MAX };
+static const struct kwq_patience at_once = { .nonblock = true };
+static const struct kwq_patience for_ever = { .deadline = KTIME_MAX };
 
 /* Makes the queue of a test, and two handles. */
 static void make(struct kunit *test, enum kwq_clock clock,

@@ -20,8 +20,8 @@ struct lease_test {
 	u8 keys[NR_MANY * sizeof(u32)];
 };
 
-static const struct kwq_waiter at_once = { .nonblock = true };
-static const struct kwq_waiter for_ever = { .deadline = KTIME_MAX };
+static const struct kwq_patience at_once = { .nonblock = true };
+static const struct kwq_patience for_ever = { .deadline = KTIME_MAX };
 
 #define KEY(literal) \
 	(&(struct kwq_key){ (const u8 *)(literal), sizeof(literal) - 1 })

@@ -423,7 +423,7 @@ static u32 fill(struct kwq_keyed *keyed, int *ret)
 /* Leaves an item that is idle, with a count of requeues. */
 static void remember_number(struct kunit *test, struct kwq_keyed *keyed, u32 number)
 {
-	static const struct kwq_waiter at_once = { .nonblock = true };
+	static const struct kwq_patience at_once = { .nonblock = true };
 	struct kwq_handle *handle = kwq_handle_open(keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	struct kwq_got got;
 	u8 key[1024];

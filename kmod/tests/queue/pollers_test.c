@@ -157,9 +157,9 @@ static void go_on_to_the_end(struct kunit *test)
 	struct pollers_test *t = test->priv;
 	int holds = 0;
 
-	while (kwq_owes_pollers(&t->queue) && holds++ < 2 * NR_POLLERS)
+	while (kwq_owes_pollers_locked(&t->queue) && holds++ < 2 * NR_POLLERS)
 		KUNIT_EXPECT_LE(test, go_on(t), KWQ_POLLERS_PER_HOLD);
-	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers(&t->queue));
+	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
 	KUNIT_EXPECT_EQ(test, t->queue.wake_pollers, 0);
 }
 
@@ -173,10 +173,10 @@ static void hold_tells_a_bounded_number(struct kunit *test)
 	tell(t, KWQ_TELL_ROOM);
 	for (i = 0; i < 3; i++) {
 		KUNIT_EXPECT_EQ(test, go_on(t), KWQ_POLLERS_PER_HOLD);
-		KUNIT_EXPECT_TRUE(test, kwq_owes_pollers(&t->queue));
+		KUNIT_EXPECT_TRUE(test, kwq_owes_pollers_locked(&t->queue));
 	}
 	KUNIT_EXPECT_EQ(test, go_on(t), 1);
-	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers(&t->queue));
+	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
 	for (i = 0; i < NR_POLLERS; i++) {
 		KUNIT_EXPECT_EQ(test, t->poller[i].told, 1);
 		KUNIT_EXPECT_TRUE(test, t->poller[i].events == (EPOLLOUT | EPOLLWRNORM));
@@ -188,10 +188,10 @@ static void nobody_is_told(struct kunit *test)
 	struct pollers_test *t = test->priv;
 
 	tell(t, KWQ_TELL_ROOM);
-	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers(&t->queue));
+	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
 	tell_ready(t, 3);
 	KUNIT_EXPECT_EQ(test, go_on(t), 0);
-	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers(&t->queue));
+	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
 	KUNIT_EXPECT_EQ(test, t->queue.wake_pollers, 0);
 }
 
@@ -326,7 +326,7 @@ static void queue_ends_in_a_round(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, list_empty(&t->queue.pollers.head));
 	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&t->queue.pollers.head));
-	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers(&t->queue));
+	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
 }
 
 static void others_pass_over_the_bookmark(struct kunit *test)
@@ -388,7 +388,7 @@ static void caller_does_not_pay_for_all_others(struct kunit *test)
 	kwq_tell_pollers_of_room(&t->queue);
 	KUNIT_EXPECT_GE(test, t->told, NR_POLLERS);
 	KUNIT_EXPECT_LE(test, t->told, 4 * NR_POLLERS);
-	KUNIT_EXPECT_TRUE(test, kwq_owes_pollers(&t->queue));
+	KUNIT_EXPECT_TRUE(test, kwq_owes_pollers_locked(&t->queue));
 	t->goes_on = 0;
 }
 

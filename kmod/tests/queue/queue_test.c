@@ -138,7 +138,7 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTY);
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, 0, kwq_try_coalesce(q, &t->c));
-	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced(q), 2);
+	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
 	spin_unlock_irqrestore(&q->lock, flags);
 
 	/* Q4 */
@@ -154,7 +154,7 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	EXPECT_GET(test, q, &t->a);
 	kwq_done(q, &t->a);
 	kwq_done(q, &t->b);
-	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced(q), 2);
+	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
 }
 
 static void done_that_nobody_owes(struct kunit *test)

@@ -186,7 +186,7 @@ static void one_item_does_not_wait_for_a_backlog(struct kunit *test)
 /* Leases that end again and again at the same time in the past. */
 static bool end_anew(struct kwq_queue *queue, ktime_t now)
 {
-	kwq_set_lease_end(queue, 5);
+	kwq_set_lease_end_locked(queue, 5);
 	return false;
 }
 
@@ -204,7 +204,7 @@ static void queue_that_always_has_work_starves_none(struct kunit *test)
 		add_at(queue_of(test, i), &t->member[i]->item, 10 + i, 0);
 	spin_lock_irqsave(&q->lock, flags);
 	q->end_leases = end_anew;
-	kwq_set_lease_end(q, 5);
+	kwq_set_lease_end_locked(q, 5);
 	spin_unlock_irqrestore(&q->lock, flags);
 	/* Arms the timer. */
 	kwq_queue_advance(q, 0);
@@ -212,7 +212,7 @@ static void queue_that_always_has_work_starves_none(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_ready(test), 4);
 	spin_lock_irqsave(&q->lock, flags);
 	q->end_leases = NULL;
-	kwq_set_lease_end(q, KTIME_MAX);
+	kwq_set_lease_end_locked(q, KTIME_MAX);
 	spin_unlock_irqrestore(&q->lock, flags);
 	kwq_queue_advance(q, 0);
 }
