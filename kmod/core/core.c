@@ -64,7 +64,7 @@ void kwq_core_init(struct kwq_core *core)
 
 static void observe(struct kwq_histogram *histogram, ktime_t took)
 {
-	/* The clock never goes back, but the caller may have read it earlier. */
+	/* @now may be older than the time noted in the item, so @took may be negative. */
 	u64 ns = max(took, 0), bound = NSEC_PER_USEC;
 	int i;
 
@@ -142,8 +142,8 @@ static void raise_priority(struct kwq_core *core, struct kwq_item *item,
  * The priority of an add that names none (Q12). An idle item gets 0. A waiting item gets the
  * priority of the delayed add, if that named one. All other items keep their own priority.
  *
- * make_dirty() asks before it revives a dead item, which would make the item idle. An item
- * whose time comes has left its wait: make_dirty_as_awaited() does the same for it.
+ * make_dirty() calls this before revive(), because revive() makes a dead item idle. An item
+ * whose time has come does not wait any more, so make_dirty_as_awaited() does the same.
  */
 static int priority_kept(const struct kwq_item *item)
 {
@@ -161,7 +161,7 @@ static bool died_before(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct kwq_item, by_death)->death;
 }
 
-/* From now on only a listing of dead items looks at the item. */
+/* Adds an item that has just died to @dead, behind all that died before. */
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;
@@ -177,8 +177,8 @@ static void unbury(struct kwq_core *core, struct kwq_item *item)
 }
 
 /*
- * Q8 Q10: nothing is kept after a shut down. This code gets no time, so it cannot note
- * since when the item is idle (L10). It resets the requeues instead.
+ * Q8 Q10: nothing is kept after a shut down. Without @now, this function cannot note when
+ * the item became idle (L10). It resets the requeues instead.
  */
 static void note_drop(struct kwq_core *core, struct kwq_item *item)
 {
@@ -194,7 +194,7 @@ static void drop_dead(struct kwq_core *core, struct kwq_item *item)
 	note_drop(core, item);
 }
 
-/* The last run of a dead item has ended. After a shut down the item is dropped instead of kept. */
+/* An item has just died. After a shut down it is dropped, not kept. */
 static void bury_or_drop(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	if (core->shut_down)
@@ -224,7 +224,7 @@ static void forget_if_untouched(const struct kwq_core *core, struct kwq_item *it
 		item->requeues = kwq_core_num_requeues(core, item, now);
 }
 
-/* Q2: an add that changes nothing reports which kind of dirty it found. */
+/* Q2: the result of a call that found the item dirty or waiting, and left that as it was. */
 static int coalesced_with(const struct kwq_item *item)
 {
 	return kwq_is_dirty_again(item->state) ? KWQ_DIRTY : KWQ_COALESCED;
@@ -290,7 +290,7 @@ static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 {
 	int priority = item->wait_priority;
 
-	/* An item that was only waiting was not idle, so it keeps its priority. */
+	/* Until now the item was waiting, not idle. So it keeps its priority (Q12). */
 	if (!item->state && priority == KWQ_PRIORITY_NONE)
 		priority = item->priority;
 	return make_dirty(core, item, priority, now);
@@ -374,7 +374,7 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 	bool waited = item->state & KWQ_ITEM_WAITING;
 
 	core->retries++;
-	/* A wait begins with priority 0 if the item was idle. It ends with wait_priority. */
+	/* Q12: an idle item starts from 0. The add's own priority is kept in wait_priority. */
 	if (kwq_item_is_idle(item))
 		item->priority = 0;
 	if (unlikely(item->state & KWQ_ITEM_DEAD))
@@ -413,11 +413,12 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
  * @policy: what to do if the item has a time already
  * @now: current time
  *
- * If the time has come, the item is ready at once. If other items came due earlier but were
- * not moved yet, it queues up behind them.
+ * If the time has come, the item becomes dirty at once, as by kwq_core_add(). There is one
+ * exception: waiting items may be due at the same time or earlier, but not expired yet. Then
+ * the item waits behind them.
  *
- * Return: KWQ_WAITING if the item waits from now on; KWQ_COALESCED if it was waiting
- * already; the result of kwq_core_add() if the time has come; -ESHUTDOWN with nothing
+ * Return: KWQ_WAITING if the item waits from now on; KWQ_COALESCED if it was waiting before
+ * and still is; the result of kwq_core_add() if it does not wait; -ESHUTDOWN with nothing
  * changed.
  */
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
@@ -470,7 +471,7 @@ u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 /* L11: the item is dead, now or at its done, unless it is dirty or waiting. */
 static int die_unless_needed(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
-	/* It was added, or given a time, before this failure: it gets that run. */
+	/* An add before this failure made it dirty or gave it a time, so it gets that run. */
 	if (item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) {
 		core->coalesced++;
 		return coalesced_with(item);
@@ -603,8 +604,8 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 }
 
 /*
- * K3: an item of a cancelled queue does not become ready again, whatever happened while it
- * was processing. Shut down drops its waiting time.
+ * K3: an item of a cancelled queue does not become ready again, even if it was added while
+ * it was processing. kwq_core_drop() drops its waiting time.
  */
 static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 {
@@ -693,8 +694,9 @@ static int priority_undone(const struct kwq_item *item)
  * @core: the core
  * @item: a processing item
  *
- * The item returns to where it was, the head of its lane. If an add raised its priority
- * meanwhile, it goes to the tail of that priority. Undo several hand-outs in reverse order.
+ * The item returns to where it was, the head of its band. If an add raised its priority
+ * meanwhile, it goes to the tail of the band of that priority. Undo several hand-outs in
+ * reverse order.
  */
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 {
@@ -729,7 +731,7 @@ static bool is_lost_too_often(const struct kwq_core *core, const struct kwq_item
 }
 
 /**
- * kwq_core_abandon() - take an item back from a lost holder (O1, L12)
+ * kwq_core_abandon() - take a lost item back from its holder (O1, L12)
  * @core: the core
  * @item: a processing item
  * @now: current time
@@ -753,7 +755,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	if (is_lost_too_often(core, item)) {
-		/* It may be due to die already (L11); count it once. */
+		/* An item that was marked to die at its done is counted already (L11). */
 		if (!(item->state & KWQ_ITEM_DEAD))
 			core->died++;
 		set_state(item, KWQ_ITEM_DEAD);
@@ -762,7 +764,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	}
 	if (!(item->state & KWQ_ITEM_DIRTY))
 		item->dirtied = now;
-	/* There was no done: if the item is due to die, its next run decides again. */
+	/* There was no done, so a mark to die at the done ends. The next run decides again. */
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	make_ready(core, item, item->abandoned > 1 ? KWQ_LANE_FRESH : KWQ_LANE_RETURNED,
 		   priority);
@@ -899,9 +901,9 @@ void kwq_core_shut_down(struct kwq_core *core)
 }
 
 /**
- * kwq_core_next_dead() - find the first item that died after a death (L11)
+ * kwq_core_next_dead() - find the first dead item whose number is above @after (L11)
  * @core: the core
- * @after: number of that death; 0 for the item that has been dead longest
+ * @after: number of a death; 0 for the item that has been dead longest
  *
  * Return: the item; NULL if there is none.
  */
@@ -926,7 +928,7 @@ struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after)
  * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
  * @core: the core; shut down
  *
- * If the item is idle then, its requeues are reset, too.
+ * If the item is idle afterwards, its requeues are reset, too.
  *
  * Handles one item per call, so that the caller can bound the work.
  *
@@ -951,7 +953,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 	return item;
 }
 
-/* The longest time that an item has been dirty, among the first items of all bands. */
+/* Looks at the first item of each band. Returns the longest time that one has been dirty. */
 static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 {
 	const struct kwq_item *item;
@@ -973,8 +975,8 @@ static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 }
 
 /*
- * The sum reaches 2^64 ns if the most items that a queue may have were all handed out 18
- * minutes ago.
+ * The sum overflows 64 bits if a full queue's items have all been processing for 18 minutes.
+ * Then it stays at the largest value.
  */
 static u64 unfinished(const struct kwq_core *core, ktime_t now)
 {

@@ -2,16 +2,17 @@
 /*
  * The state machine of one queue.
  *
- * struct kwq_queue adds a lock, sleepers and a timer. Tests use it bare.
- *
  * This code takes no lock, reads no clock, allocates nothing and never sleeps. The caller
- * serialises all calls on one core and passes the time in. After a call it reads from the
- * core what it has to do: @readied counts the items that were made ready, for wake-ups.
- * @changed says that kwq_core_next_time() may return another time, for the timer.
+ * serialises all calls on one core and passes the time in. struct kwq_queue adds a lock,
+ * waiting tasks and a timer. Tests use the state machine without these.
  *
- * An item needs processing while it is dirty. While dirty and not processing it is ready,
- * and linked into the band of its priority. While processing it is linked into the core's
- * @processing list. Waiting for a time is independent of both:
+ * After a call the caller reads from the core what it has to do. @readied counts the items
+ * that were made ready, for wake-ups. @changed says that kwq_core_next_time() may return
+ * another time, for the timer. It also says that @cancelled_runs or @shut_down changed.
+ *
+ * An item needs processing while it is dirty. A dirty item that is not processing is ready,
+ * and linked into a band. There is one band for each lane and priority. A processing item is
+ * linked into the core's @processing list:
  *
  *              add                        get
  *     idle ------------>   ready   --------------->   processing
@@ -26,9 +27,13 @@
  *      |                    done                       |
  *      `-----------------------------------------------'
  *
- * An item that was rate-limited too often, lost too often or given up is dead. It is
- * outside this picture until an add revives it. A processing item becomes dead only at its
- * done. A cancelled item becomes idle when its processing ends, and stays idle.
+ * In each of these states an item can also wait for a time. When the time comes, the item is
+ * added.
+ *
+ * An item that was rate-limited too often, lost too often or given up is dead, and outside
+ * this picture. An add revives it, but a rate-limited add does not. A remove makes it idle,
+ * and so does a drop after a shut down. A processing item becomes dead only at its done. A
+ * cancelled item becomes idle when its processing ends, and stays idle.
  */
 #ifndef KWQ_CORE_H
 #define KWQ_CORE_H

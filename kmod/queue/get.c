@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Getting items, finishing them, and taking them out.
+ * Getting items, finishing them, and taking them out; their requeues.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -60,7 +60,7 @@ void kwq_unget_locked(struct kwq_queue *queue, struct kwq_item *item)
 }
 
 /**
- * kwq_abandon_locked() - take an item back from a lost holder (O1, L12)
+ * kwq_abandon_locked() - take a lost item back from its holder (O1, L12)
  * @queue: the queue; @queue->lock held
  * @item: a processing item
  * @now: current time
@@ -245,9 +245,10 @@ static inline struct kwq_item *get_and_unlock(struct kwq_queue *queue,
  *
  * The item is processing until kwq_done(). Nobody else gets it meanwhile.
  *
- * All kernel users of a queue share one holder. So after a shut down, kwq_get() does not
- * wait for an item that another user is still processing. A user that called kwq_done()
- * therefore gets again, and finds items that became ready at that done.
+ * All callers of kwq_get() on a queue share one holder. Each worker of a handler has a
+ * holder of its own. So after a shut down, kwq_get() does not wait for an item that another
+ * caller of kwq_get() is still processing. Call kwq_get() once more after each kwq_done(), to
+ * find items that became ready at that done.
  *
  * Context: process; sleeps.
  * Return: the item, or an ERR_PTR(): -ESHUTDOWN (shut down and nothing is ready),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A queue's beginning, its settings and its end.
+ * A queue's initialisation, configuration and end; its length and its oldest dead item.
  */
 #include <linux/atomic.h>
 #include <linux/export.h>
@@ -17,7 +17,7 @@
  * kwq_queue_init() - initialise a queue
  * @queue: the queue
  * @name: name for traces; must outlive the queue
- * @clock: the clock of all its times
+ * @clock: the clock that all times of this queue are on
  *
  * Context: any.
  */
@@ -65,9 +65,8 @@ EXPORT_SYMBOL_GPL(kwq_queue_init);
  * A queue with a handler is cancelled first, as by kwq_cancel_all_sync(). Without a handler
  * the queue forgets its items and does not touch them.
  *
- * The caller makes sure that no call on this queue is running or will follow. One exception
- * is allowed: the kwq_done() whose effect ended the caller's drain may still be on its way
- * out.
+ * The caller makes sure that no call on this queue is running or will follow. There is one
+ * exception: the kwq_done() that ended the caller's drain may not have returned yet.
  *
  * Context: process; may sleep.
  * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
@@ -83,7 +82,10 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 			return err;
 		kwq_stop_handler(queue);
 	}
-	/* Waits for the last unlock. After the shut down nothing arms the timer. */
+	/*
+	 * Taking the lock waits until the last user has released it. After the shut down
+	 * nothing arms the timer.
+	 */
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
@@ -97,10 +99,11 @@ EXPORT_SYMBOL_GPL(kwq_queue_destroy);
  * kwq_first_dead() - the item that has been dead longest (L11)
  * @queue: the queue
  *
- * The item stays dead until an add revives it or kwq_remove() takes it out.
+ * The item stays dead until an add revives it, or a remove, a cancel or a shut down ends
+ * that. A rate-limited add does not revive it.
  *
- * Return: the item; NULL if none is dead. The caller makes sure that nobody frees it
- * meanwhile.
+ * Return: the item; NULL if none is dead. The caller makes sure that nobody frees the item
+ * while the caller uses it.
  */
 struct kwq_item *kwq_first_dead(struct kwq_queue *queue)
 {
@@ -134,8 +137,8 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
  * @queue: the queue
  * @config: the configuration; NULL for the default, with which every queue starts
  *
- * The pauses of backoff limiters are computed into a table before the lock is taken, so
- * that no add has to compute them (O8).
+ * Computes the pauses of backoff limiters into a table without the lock. Adds only look
+ * them up (O8).
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL or -ENOMEM with nothing changed.
@@ -185,7 +188,7 @@ EXPORT_SYMBOL_GPL(kwq_read_config);
  * kwq_len() - the number of ready items (Q7)
  * @queue: the queue
  *
- * Return: the number, without waiting and processing items.
+ * Return: the number. Items that are only waiting or processing do not count.
  */
 unsigned long kwq_len(struct kwq_queue *queue)
 {

@@ -3,8 +3,10 @@
  * The end of each hold of the lock: wakes the waiters, tells the pollers and arms the timer.
  *
  * Every operation that changes a queue has the same steps: take the lock, make one or more
- * transitions, and call kwq_unlock(). Only the unlock reads from the core whom to wake and
- * when the timer has to fire, so no operation can forget it.
+ * transitions, and call kwq_unlock(). The unlock reads from the core whom to wake and when
+ * the timer has to fire, so no operation can forget it. kwq_take_locked() and a shut down
+ * also name waiters that the unlock has to wake. leave_to_timer() makes no transition: it
+ * only arms the timer.
  *
  * Waiters are of three kinds. A getter is a task that sleeps in a get. A drainer is a task
  * that sleeps until the queue is drained, or until the processing of a cancelled item ends.
@@ -150,8 +152,8 @@ static bool has_done_enough(u64 nr, bool pays)
 
 /*
  * Handles all changes but new ready items. The shut down and the end of the drain each wake
- * all waiters once. A task that waits for the
- * end of a cancelled item is on the list of drainers. Returns true if waiters are left.
+ * all waiters once. A task that waits for the end of a cancelled item is on the list of
+ * drainers. Returns true if waiters are left.
  */
 static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 {
@@ -386,8 +388,7 @@ noinline void kwq_wake_rest(struct kwq_queue *queue)
  *
  * kwq_try_coalesce() may coalesce an add without the lock. The barrier here makes the adder's
  * earlier writes visible to the getter, or to the caller that removed the ready item. Adds
- * of keys always take the lock. So kwq_keyed_unlock() and kwq_unlock() are enough for
- * programs.
+ * of keys always take the lock. So operations on keys need no barrier.
  */
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)

@@ -2,9 +2,9 @@
 /*
  * kwq: a keyed work queue for kernel code.
  *
- * Use it for work that is identified by an object and has to be done again whenever the
- * object changed. However often an object is added, one consumer at a time processes it,
- * perhaps after a delay. The object embeds a struct kwq_item, and is the key:
+ * Use it for work on an object that must be redone when the object changes. One worker at a
+ * time processes an object, however often it is added. An add can have a delay. The object
+ * embeds a struct kwq_item, and is the key:
  *
  *	struct port {
  *		struct kwq_item item;
@@ -27,23 +27,29 @@
  *
  *	kwq_queue_destroy(&ports);					exit
  *
+ * The last column says where each call belongs, and that adds coalesce.
+ *
  * If reconcile() returns 0, the item is done. After a negative errno kwq calls it again, by
- * default after 5 ms, 10 ms, 20 ms and so on. kwq_again_after() asks for another call at a
- * given time. A driver may instead use threads of its own, which call kwq_get() and
- * kwq_done(), or kwq_done_and_get().
+ * default after 5 ms, 10 ms, 20 ms and so on. kwq_again_after() asks for another call after
+ * a delay. A driver may instead use threads of its own, which call kwq_get() and kwq_done(),
+ * or kwq_done_and_get().
  *
  * Do not use it for work without an identity, which needs no deduplication: use
  * queue_work(). Do not use it for data that must not be merged: use a kfifo or a list.
  *
- * An add allocates nothing. It fails only with -ESHUTDOWN, if the queue was shut down or
- * the item cancelled. kwq_add_with() also refuses invalid options. Unless its comment says
- * otherwise, a function may be called from any context that may take a spinlock with
- * interrupts off. On PREEMPT_RT that is any context that may take a spinlock_t. No function
- * may be called from an NMI.
+ * An add allocates nothing. After a shut down of the queue or a cancel of the item it fails
+ * with -ESHUTDOWN. With KWQ_ADD_KICK it fails with -ENOENT unless the item is dead.
+ * kwq_add_with() refuses invalid options with -EINVAL.
+ *
+ * Unless its comment says otherwise, a function may be called from any context that may
+ * take a spinlock with interrupts off. On PREEMPT_RT that is any context that may take a
+ * spinlock_t. No function may be called from an NMI.
  *
  * Free an item only while it is idle. kwq_cancel_sync() makes an item idle for good.
  * kwq_cancel_all_sync() does so for all items of a queue, and so does kwq_queue_destroy()
  * of a queue with a handler.
+ *
+ * Letters and numbers such as L11 in comments name the rules of kwq(7).
  */
 #ifndef _LINUX_KWQ_H
 #define _LINUX_KWQ_H
@@ -79,11 +85,11 @@ enum kwq_clock {
 /**
  * struct kwq_round - progress of the wake-up of a queue's pollers
  *
- * Its members are private.
+ * Its members are private. kmod/queue/pollers.h has the KWQ_TELL_* bits.
  */
 struct kwq_round {
 	/* private: protected by the queue's lock */
-	wait_queue_entry_t bookmark;	/* before the next poller, between two holds */
+	wait_queue_entry_t bookmark;	/* marks the next poller while the lock is free */
 	u32 nr_ended;			/* number of ended rounds; wraps */
 	u8 telling;			/* KWQ_TELL_* bits of this round; 0 between rounds */
 	u8 to_tell;			/* KWQ_TELL_* bits for later rounds */
@@ -96,37 +102,43 @@ struct kwq_round {
  *
  * I: set before the queue is used, then constant.
  * L: @lock.
- * T: @lock and the lock of @timer, taken under it.
- * W: the wait list's own lock, taken under @lock.
+ * T: written under @lock and @timer's own lock; read under either.
+ * W: the wait list's own lock.
  *
- * Getters and drainers join and leave their lists under @lock, so every holder of @lock
- * sees all of them. Pollers join without it, see kwq_unlock().
+ * Both other locks are taken under @lock.
+ *
+ * A getter is a task that sleeps in a get. A drainer is a task that sleeps in a drain or a
+ * cancel. A poller is an entry of poll(), select(), epoll or io_uring. Getters and drainers
+ * join and leave their lists under @lock, so every holder of @lock sees all of them. Pollers
+ * join without it, see kwq_unlock().
+ *
+ * A turn is one hold of @lock by @timer's callback: see kmod/queue/timer.h.
  */
 struct kwq_queue {
 	/* private: */
 	spinlock_t lock;
 	struct kwq_core core;		/* L */
-	struct kwq_holder holder;	/* L: of items handed out by kwq_get() */
-	u64 woken;			/* L: how many of @core.readied need no wake-up any more */
+	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
+	u64 woken;			/* L: unlocks wake for @core.readied - @woken items */
 	u64 shut_downs;			/* L: number of shut downs without drain */
 	enum kwq_phase woken_phase;	/* L: the phase that all waiters were last woken for */
 	u64 woken_cancelled_runs;	/* L: @core.cancelled_runs when drainers were last woken */
-	u32 nr_getters;			/* L: tasks that wait as getters */
-	u32 nr_drainers;		/* L: tasks that wait as drainers */
+	u32 nr_getters;			/* L: getters, asleep or on their way back to @lock */
+	u32 nr_drainers;		/* L: drainers, asleep or on their way back to @lock */
 	u32 wake_getters;		/* L: getters still to be woken */
 	u32 wake_drainers;		/* L: drainers still to be woken */
 	u32 wake_pollers;		/* L: exclusive pollers still to be woken, one per item */
-	ktime_t wake_at;		/* L: when @timer wakes these; KTIME_MAX for never */
+	ktime_t wake_at;		/* L: when @timer wakes them; 0: now, KTIME_MAX: never */
 	struct kwq_round round;		/* L: progress of the pollers' wake-up */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
-	ktime_t armed;			/* L: when the next turn on @timer is due, on @clock */
-	ktime_t resume;			/* L: the last turn; the next is not due earlier */
+	ktime_t armed;			/* L: time of the next turn on @clock; KTIME_MAX: none */
+	ktime_t resume;			/* L: time of the last turn; @armed is never earlier */
 	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
 	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
 	struct kwq_timer *timer;	/* I */
 	struct rb_node place;		/* T: in @timer's tree of armed queues */
-	ktime_t due;			/* T: when it has its turn; KTIME_MAX if it is not armed */
+	ktime_t due;			/* T: its time in that tree; KTIME_MAX if not in it */
 	wait_queue_head_t getters;	/* W */
 	wait_queue_head_t drainers;	/* W */
 	wait_queue_head_t pollers;	/* W */
@@ -138,7 +150,7 @@ struct kwq_queue {
 	/* I: takes back a bounded number of items whose lease ended; true if there may be more */
 	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
 	struct kwq_workers *workers;	/* L: the workers that call the handler; NULL without one */
-	/* I: of the fuzzer's program that made the queue; a u64, since 7.2 a structure */
+	/* I: the KCOV handle of the task that made the queue; a u64 before Linux 7.2 */
 	typeof(kcov_common_handle()) kcov_handle;
 };
 
@@ -161,7 +173,7 @@ ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 
-/* Return value of a handler: the item is dead and not tried again (L11). */
+/* Return value of a handler: the item becomes dead unless it is dirty or waiting (L11). */
 #define KWQ_GIVE_UP	S64_MIN
 
 /* This bit tells a result of kwq_again_after() from a number returned by mistake. */
@@ -169,8 +181,8 @@ void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 
 /**
  * kwq_again_after() - a handler's return value that asks for another call
- * @delay: in ns from the handler's end; 0 for at once. From 2^62 - 1 on, which is 146
- *	years, it is the end of time.
+ * @delay: in ns from the handler's end; 0 for at once. 2^62 - 1 (146 years) or more means
+ *	the end of the clock's range.
  *
  * Return: the value that the handler has to return.
  */
@@ -184,22 +196,23 @@ static inline s64 kwq_again_after(u64 delay)
  * @queue: the queue
  * @item: the item; it is being processed until the handler returns
  *
- * Never called twice at once for one item. If the item is added meanwhile it is called
- * again, whatever it returns.
+ * kwq never calls the handler twice at once for one item. If the item is added meanwhile,
+ * kwq calls the handler again, whatever the handler returned.
  *
- * Context: process, in a work item of a kernel workqueue; may sleep. For its own queue, it
- * must not call kwq_queue_destroy(), kwq_cancel_all_sync(), kwq_shut_down_with_drain() or
- * kwq_done(), and not kwq_cancel_sync() for this item. It must not free the item: only a
- * caller of kwq_cancel_sync() may do that.
+ * Context: process, in a work item of a kernel workqueue; may sleep. For its own queue,
+ * kwq_queue_destroy(), kwq_cancel_all_sync() and kwq_shut_down_with_drain() return -EDEADLK
+ * with nothing changed. So does kwq_cancel_sync() for this item. The handler must not call
+ * kwq_done() for this item, which would return -EPERM. It must not free the item: the driver
+ * frees it after a cancel or after the queue's destruction.
  *
- * Return: The result decides about the item. After a shut down or a cancel it is done in
- * any case.
+ * Return: The result decides what happens to the item. After a shut down or a cancel, the
+ * item is done whatever the result.
  *
- * - 0: it is done, and its requeues are forgotten.
+ * - 0: the item is done, and its requeues are forgotten.
  * - A negative errno: it failed, and is tried again after the limiters' delay.
- * - kwq_again_after(): it is done and forgotten, and the handler is called again at that
- *   time.
- * - KWQ_GIVE_UP: it is dead.
+ * - kwq_again_after(): it is done, its requeues are forgotten, and the handler is called
+ *   again after the delay.
+ * - KWQ_GIVE_UP: it becomes dead unless it is dirty or waiting (L11).
  * - Any other positive number is a mistake. kwq logs it and counts it as a failure.
  */
 typedef s64 (*kwq_handler_fn)(struct kwq_queue *queue, struct kwq_item *item);

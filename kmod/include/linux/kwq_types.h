@@ -169,7 +169,7 @@ struct kwq_item {
 	u8 lane;			/* the lane in which it is or was ready */
 	s8 priority;			/* while ready or processing; kept until idle */
 	s8 next_priority;		/* while processing and dirty */
-	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE if none was named */
+	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE (core.h) for none */
 	u32 requeues;			/* rate-limited since it was last forgotten */
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
 	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
@@ -215,9 +215,10 @@ static inline bool kwq_item_is_dead(const struct kwq_item *item)
 }
 
 /*
- * Within a priority, items are handed out lane by lane. Items given back by a lost holder
- * come first, then all others (O1). From its second loss on, an item joins the others at
- * the tail, because the item itself may have killed its holders (L12).
+ * A band holds the ready items of one lane and one priority. Within a priority, the lane of
+ * returned items is handed out before the lane of all others (O1). Only an item's first loss
+ * of its holder puts it into the lane of returned items. After further losses it joins the
+ * others at the tail, because the item itself may have killed its holders (L12).
  */
 enum kwq_lane {
 	KWQ_LANE_RETURNED,
@@ -251,7 +252,8 @@ enum kwq_phase {
  * @dropped:	waiting times and dead items that a shut down dropped.
  * @retries:	delayed adds, even by 0.
  * @rate_limited: adds for which the limiters were asked.
- * @died:	how often an item died: rate-limited too often, lost too often, or given up.
+ * @died:	how often an item was found due to die, even if an add then saved it:
+ *		rate-limited too often, lost too often, or given up.
  * @cancelled_runs:	how often the processing of a cancelled item ended.
  * @last_death:	number of the last death of an item in @dead.
  * @started:	sum of @since of all processing items, low 64 bits.
@@ -269,7 +271,7 @@ enum kwq_phase {
  * @processing:	handed-out items, in the order of their hand-outs.
  * @dead:	dead items, by the numbers of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.
- * @bands:	the ready items.
+ * @bands:	the ready items, by lane and priority.
  *
  * No counter can overflow. Memory bounds the numbers of items. A 64-bit counter grows by at
  * most one per call.
