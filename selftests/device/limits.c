@@ -867,7 +867,7 @@ static long long counted(cgroup_fixture *self)
  */
 static bool objects_are_padded(void)
 {
-	const char *path = "/sys/kernel/slab/kmalloc-8k/slab_size";
+	const char *path = "/sys/kernel/slab/kmalloc-cg-8k/slab_size";
 
 	return !access(path, F_OK) && read_number(path) != 8192;
 }
