@@ -11,6 +11,7 @@ static int __init kwq_init(void)
 {
 	int err;
 
+	/* Timers are left alone: built-in drivers may already use queues of their own. */
 	err = kwq_quota_register();
 	if (err)
 		return err;
@@ -36,7 +37,6 @@ unregister_items:
 	kwq_items_unregister();
 unregister_quota:
 	kwq_quota_unregister();
-	kwq_timers_stop();
 	return err;
 }
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Handles: the items that each holds, and how they return when it is closed. */
+#include <kunit/visibility.h>
 #include <linux/err.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include "compat.h"
 #include "keyed.h"
 
 /**
@@ -30,6 +32,17 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 	keyed->nr_handles++;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return handle;
+}
+
+/*
+ * Others wait for the end of a process, and for a kernel thread that closes files for the
+ * whole machine (delayed_fput()). Neither pays for wake-ups: the timer wakes the waiters.
+ * Otherwise a process with n descriptors and n pollers would need n * n wake-ups to die.
+ */
+VISIBLE_IF_KUNIT bool kwq_close_pays(void)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_close_pays);
+	return !(current->flags & (PF_EXITING | PF_KTHREAD));
 }
 
 /**
@@ -61,7 +74,10 @@ void kwq_handle_close(struct kwq_handle *handle)
 			/* See kwq_handle_flush(). */
 			kwq_wake_again_locked(&keyed->queue);
 		}
-		kwq_keyed_unlock(keyed, flags);
+		if (kwq_close_pays())
+			kwq_keyed_unlock(keyed, flags);
+		else
+			kwq_keyed_unlock_unpaid(keyed, flags);
 		cond_resched();
 	} while (node);
 
@@ -104,7 +120,10 @@ void kwq_handle_flush(struct kwq_handle *handle)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_wake_again_locked(queue);
-	kwq_unlock_and_wake(queue, flags);
+	if (kwq_close_pays())
+		kwq_unlock_and_wake(queue, flags);
+	else
+		kwq_unlock(queue, flags);
 }
 
 /*

@@ -691,6 +691,34 @@ static noinline void give_pages_back(struct kwq_keyed *keyed)
 	kwq_quota_uncharge(keyed, bytes);
 }
 
+static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags,
+					    bool pays)
+	__releases(&keyed->queue.lock)
+{
+	void *unused_by_key = keyed->table.unused;
+	void *unused_by_ticket = keyed->tickets.unused;
+	struct kwq_node *gone = keyed->gone;
+	bool has_to_wake = false;
+
+	if (unlikely(keyed->awaits_room))
+		tell_room(keyed);
+	keyed->gone = NULL;
+	if (unlikely(unused_by_key || unused_by_ticket))
+		give_pages_back(keyed);
+	if (pays)
+		has_to_wake = kwq_unlock_paying(&keyed->queue, flags);
+	else
+		kwq_unlock(&keyed->queue, flags);
+	if (unlikely(has_to_wake))
+		kwq_wake_rest(&keyed->queue);
+	if (gone)
+		free_items(keyed, gone);
+	if (unlikely(unused_by_key))
+		free_pages_unused(unused_by_key);
+	if (unlikely(unused_by_ticket))
+		free_pages_unused(unused_by_ticket);
+}
+
 /**
  * kwq_keyed_unlock() - kwq_unlock_and_wake(), then free the items that are gone
  * @keyed: the queue; its lock and no other lock held
@@ -703,23 +731,18 @@ static noinline void give_pages_back(struct kwq_keyed *keyed)
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	void *unused_by_key = keyed->table.unused;
-	void *unused_by_ticket = keyed->tickets.unused;
-	struct kwq_node *gone = keyed->gone;
-	bool has_to_wake;
+	unlock_and_free(keyed, flags, true);
+}
 
-	if (unlikely(keyed->awaits_room))
-		tell_room(keyed);
-	keyed->gone = NULL;
-	if (unlikely(unused_by_key || unused_by_ticket))
-		give_pages_back(keyed);
-	has_to_wake = kwq_unlock_paying(&keyed->queue, flags);
-	if (unlikely(has_to_wake))
-		kwq_wake_rest(&keyed->queue);
-	if (gone)
-		free_items(keyed, gone);
-	if (unlikely(unused_by_key))
-		free_pages_unused(unused_by_key);
-	if (unlikely(unused_by_ticket))
-		free_pages_unused(unused_by_ticket);
+/**
+ * kwq_keyed_unlock_unpaid() - kwq_keyed_unlock() that leaves waiters to the timer
+ * @keyed: as for kwq_keyed_unlock()
+ * @flags: as for kwq_keyed_unlock()
+ *
+ * Context: process. The caller keeps the queue alive.
+ */
+void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
+	__releases(&keyed->queue.lock)
+{
+	unlock_and_free(keyed, flags, false);
 }

@@ -303,6 +303,8 @@ bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
+void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
+	__releases(&keyed->queue.lock);
 bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
 
 /**
@@ -486,6 +488,9 @@ static inline bool kwq_wants_more_room(const struct kwq_got_buffer *buffer, int 
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights);
 void kwq_handle_close(struct kwq_handle *handle);
 void kwq_handle_flush(struct kwq_handle *handle);
+#if IS_ENABLED(CONFIG_KUNIT)
+bool kwq_close_pays(void);
+#endif
 int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		   const struct kwq_patience *patience);
 void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,

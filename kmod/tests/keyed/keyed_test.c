@@ -10,6 +10,7 @@
 #include "tests/core/core_check.h"
 #include "keyed_ops.h"
 #include "tests/thread.h"
+#include "queue/pollers.h"
 #include "queue/trace.h"
 
 #define NR_GOT		64
@@ -72,6 +73,19 @@ static void close_x(struct keyed_test *t)
 {
 	kwq_handle_close(t->x);
 	t->x = NULL;
+}
+
+static bool it_pays(void)
+{
+	return true;
+}
+
+/* A process pays for its wake-ups. The tests run in a thread of the kernel's. */
+static void close_as_a_process(struct kunit *test)
+{
+	kunit_activate_static_stub(test, kwq_close_pays, it_pays);
+	close_x(test->priv);
+	kunit_deactivate_static_stub(test, kwq_close_pays);
 }
 
 static void close_y(struct keyed_test *t)
@@ -1254,7 +1268,7 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 	q->nr_getters = NR_PACED;
 	/* The timer's slot comes after the work of others, perhaps late. */
 	q->resume = KTIME_MAX / 2;
-	close_x(t);
+	close_as_a_process(test);
 	KUNIT_EXPECT_EQ(test, all->wakes, NR_PACED);
 	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
 }
@@ -1291,7 +1305,7 @@ static ktime_t woken_by_a_close(struct kunit *test, u8 nr)
 	init_waitqueue_func_entry(&s.entry, wake_timed_sleeper);
 	add_wait_queue_exclusive(&t->keyed->queue.getters, &s.entry);
 	t->keyed->queue.nr_getters = 1;
-	close_x(t);
+	close_as_a_process(test);
 	t->keyed->queue.nr_getters = 0;
 	return s.wake_at;
 }
@@ -1377,6 +1391,61 @@ static void closed_handle_gives_back_in_pieces(struct kunit *test)
 		done(t, t->y);
 	}
 	expect_empty(test);
+}
+
+static void come_to_poll(struct keyed_test *t, struct sleeper *pollers, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		init_waitqueue_func_entry(&pollers[i].entry, wake_sleeper);
+		add_wait_queue(&t->keyed->queue.pollers, &pollers[i].entry);
+	}
+}
+
+static int nr_woken(const struct sleeper *pollers, int nr)
+{
+	int i, woken = 0;
+
+	for (i = 0; i < nr; i++)
+		woken += !!READ_ONCE(pollers[i].wakes);
+	return woken;
+}
+
+/* Until then no turn of the queue's timer is due. */
+static void put_timer_off(struct keyed_test *t, ktime_t until)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	t->keyed->queue.resume = until;
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+}
+
+static void closing_thread_of_the_kernel_does_not_pay(struct kunit *test)
+{
+	enum { NR = 3 * KWQ_POLLERS_PER_HOLD };
+	struct keyed_test *t = test->priv;
+	struct sleeper *pollers = kunit_kcalloc(test, NR, sizeof(*pollers), GFP_KERNEL);
+	int i;
+
+	/* O6 O8: the tests run in such a thread. */
+	KUNIT_ASSERT_NOT_NULL(test, pollers);
+	KUNIT_ASSERT_TRUE(test, current->flags & PF_KTHREAD);
+	add(t, KEY("a"));
+	come_to_poll(t, pollers, NR);
+	put_timer_off(t, KTIME_MAX / 2);
+	kwq_handle_flush(t->x);
+	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), KWQ_POLLERS_PER_HOLD);
+	close_x(t);
+	KUNIT_EXPECT_LT(test, nr_woken(pollers, NR), NR);
+
+	/* The timer wakes the rest. */
+	put_timer_off(t, 0);
+	kwq_tell_pollers_of_room(&t->keyed->queue);
+	kwq_test_wait_until(test, nr_woken(pollers, NR) == NR);
+	for (i = 0; i < NR; i++)
+		remove_wait_queue(&t->keyed->queue.pollers, &pollers[i].entry);
 }
 
 static void closed_handle_gives_back_what_was_removed(struct kunit *test)
@@ -2592,6 +2661,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(drain_that_goes_on_sees_a_shut_down),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),
+	KUNIT_CASE(closing_thread_of_the_kernel_does_not_pay),
 	KUNIT_CASE(closed_handle_gives_back_what_was_removed),
 	KUNIT_CASE(last_handle_takes_all_with_it),
 	KUNIT_CASE(returned_items_are_where_they_were),

@@ -104,5 +104,6 @@ void bench_two_by_two(void);
 void bench_keys(void);
 void bench_hold(void);
 void bench_stall(void);
+void bench_death(void);
 
 #endif /* KWQ_DEVICE_BENCH_H */

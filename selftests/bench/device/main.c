@@ -119,6 +119,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "stalls")) {
 		bench_hold();
 		bench_stall();
+		bench_death();
 		return 0;
 	}
 	measure_clock();
