@@ -205,8 +205,8 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
  * does not fit. -ENOMEM if the table of tickets is too crowded. Else the error of
  * kwq_wait_locked().
  */
-int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
-		   const struct kwq_patience *patience)
+__flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
+			     const struct kwq_patience *patience)
 {
 	int ret;
 
