@@ -34,6 +34,28 @@ static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 	return more;
 }
 
+/**
+ * kwq_expire_due_locked() - make due items ready for a getter whose deadline has passed
+ * @queue: the queue; @queue->lock held
+ *
+ * An item that is due at the deadline is got (Q5), even if the timer or the advance of a
+ * manual clock has not come to it yet.
+ *
+ * Return: true if items were due; the caller unlocks, and looks again.
+ */
+bool kwq_expire_due_locked(struct kwq_queue *queue)
+{
+	ktime_t now = kwq_now_locked(queue);
+
+	lockdep_assert_held(&queue->lock);
+	/* A manual clock can reach KTIME_MAX, which also stands for never. */
+	if (queue->core.shut_down || !queue->core.nr_waiting ||
+	    kwq_core_next_time(&queue->core) > now)
+		return false;
+	expire_waits(queue, now);
+	return true;
+}
+
 /* Does the timer have to wake them? For a manual clock arm_manual_timer() decides. */
 static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
 {

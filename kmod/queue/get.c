@@ -184,8 +184,14 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		return -ESHUTDOWN;
 	if (patience->nonblock)
 		return -EAGAIN;
-	if (kwq_is_past_locked(queue, patience->deadline))
-		return -ETIMEDOUT;
+	if (kwq_is_past_locked(queue, patience->deadline)) {
+		if (!kwq_expire_due_locked(queue))
+			return -ETIMEDOUT;
+		kwq_unlock(queue, *flags);
+		cond_resched();
+		spin_lock_irqsave(&queue->lock, *flags);
+		return 0;
+	}
 	if (signal_pending(current))
 		return -ERESTARTSYS;
 

@@ -96,6 +96,7 @@ static inline void kwq_look_again_locked(struct kwq_queue *queue)
 }
 
 /* expire.c */
+bool kwq_expire_due_locked(struct kwq_queue *queue);
 bool kwq_take_turn(struct kwq_queue *queue, ktime_t now);
 ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);

@@ -81,7 +81,7 @@ case ${dir##*/} in
 kcsan) command_line+=(panic_on_warn=0 kcsan.skip_watch=1000 kcsan.udelay_task=1000) ;;
 esac
 
-# The debug kernels' module has the KUnit suites. They run only when asked for.
+# The module for counts of lines has the KUnit suites. They run only when asked for.
 [ "$1" = kunit ] || command_line+=(kunit.enable=0)
 
 if [ -n "${DISK:-}" ]; then

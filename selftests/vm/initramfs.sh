@@ -7,6 +7,7 @@
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
+#   kunit     the KUnit suites, in the module
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
 . "$(dirname "$0")/common.sh"
 
@@ -21,8 +22,14 @@ mkdir -p "$root"/{bin,dev,proc,sys,tmp,run,lib}
 
 release=$(release_of "$kernel_dir/kdir")
 module_config=(CONFIG_KWQ_SAMPLE_LINK=m)
-case $kernel in
-debug | rt-debug | newest-debug | kcsan | gcov) module_config+=(CONFIG_KWQ_KUNIT_TEST=y) ;;
+modules=$BUILD
+# The device's tests load the module as users have it. Only for counts of lines both kinds of tests need the same module.
+case "$kernel $*" in
+gcov*) module_config+=(CONFIG_KWQ_KUNIT_TEST=y) ;;
+*kunit*)
+	modules=$BUILD/kunit
+	module_config+=(CONFIG_KWQ_KUNIT_TEST=y BUILD="$modules")
+	;;
 esac
 # make check compiles with every warning for the common kernels. For the newer kernels this build does.
 within=()
@@ -34,6 +41,7 @@ fi
 compiled=$BUILD
 if [ -n "${KWQ_CLANG:-}" ]; then
 	compiled=$BUILD/clang
+	modules=$compiled
 	module_config+=(LLVM=1 BUILD="$compiled")
 fi
 # Two processors may count at once, so the counters are atomic. A function that is inlined early would be counted in each
@@ -67,7 +75,7 @@ fi
 device=$BUILD/device$suffix
 userspace=$compiled/userspace$suffix
 logged "module-$kernel" "${within[@]}" make -C "$TOP" -j"$JOBS" module KDIR="$kernel_dir/kdir" "${module_config[@]}"
-cp "$compiled/module-$release"/kmod/{,samples/}*.ko "$root"
+cp "$modules/module-$release"/kmod/{,samples/}*.ko "$root"
 
 # kernel_modules NAME...: copies these modules of the kernel to /NAME.ko, except modules that are built in.
 kernel_modules() {
@@ -157,6 +165,7 @@ for content in "$@"; do
 		done
 		cp "$TOP/selftests/bench/servers"/*.lua "$root/bench"
 		;;
+	kunit) ;;
 	*)
 		die "there is no part $content"
 		;;

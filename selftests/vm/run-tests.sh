@@ -134,7 +134,7 @@ run() {
 		;;
 	kunit-debug | kunit-rt-debug | kunit-newest-debug | kunit-kcsan | kunit-gcov)
 		progress "KUnit on the ${1#kunit-} kernel"
-		machine "$1" kunit "${1#kunit-}" '' kunit
+		machine "$1" kunit "${1#kunit-}" kunit kunit
 		;;
 	kunit-uml)
 		progress "KUnit built into User-Mode Linux"

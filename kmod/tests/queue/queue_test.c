@@ -1087,6 +1087,25 @@ static void getters_deadline_comes(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, g->item, (struct kwq_item *)TIMED_OUT);
 }
 
+static void item_that_is_due_at_the_deadline_is_got(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q5: the clock has advanced, and the advance has not come to the item yet. */
+	kwq_add_after(q, &t->a, 100);
+	kwq_begin_advance_by(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 100), &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 100), (struct kwq_item *)TIMED_OUT);
+
+	/* An item that waits for ever is not due. After a shut down none is. */
+	kwq_queue_advance(q, KTIME_MAX - 1);
+	kwq_add_after(q, &t->a, U64_MAX);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 100), (struct kwq_item *)TIMED_OUT);
+}
+
 static void signal_ends_the_wait(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1717,6 +1736,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
 	KUNIT_CASE(drain_drops_a_backlog),
 	KUNIT_CASE(getters_deadline_comes),
+	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),
 	KUNIT_CASE(signal_ends_the_wait),
 	KUNIT_CASE(signal_takes_no_item_with_it),
 	KUNIT_CASE(shut_down_refuses_and_drops),
