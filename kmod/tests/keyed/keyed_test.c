@@ -1422,6 +1422,26 @@ static void put_timer_off(struct keyed_test *t, ktime_t until)
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 }
 
+static void closing_process_wakes_all_pollers(struct kunit *test)
+{
+	enum { NR = 3 * KWQ_POLLERS_PER_HOLD };
+	struct keyed_test *t = test->priv;
+	struct sleeper *pollers = kunit_kcalloc(test, NR, sizeof(*pollers), GFP_KERNEL);
+	int i;
+
+	/* O7 O8: it wakes the others after its first hold, so that nobody depends on the timer. */
+	KUNIT_ASSERT_NOT_NULL(test, pollers);
+	add(t, KEY("a"));
+	come_to_poll(t, pollers, NR);
+	put_timer_off(t, KTIME_MAX / 2);
+	kunit_activate_static_stub(test, kwq_close_pays, it_pays);
+	kwq_handle_flush(t->x);
+	kunit_deactivate_static_stub(test, kwq_close_pays);
+	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), NR);
+	for (i = 0; i < NR; i++)
+		remove_wait_queue(&t->keyed->queue.pollers, &pollers[i].entry);
+}
+
 static void closing_thread_of_the_kernel_does_not_pay(struct kunit *test)
 {
 	enum { NR = 3 * KWQ_POLLERS_PER_HOLD };
@@ -2661,6 +2681,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(poller_is_told_of_room),
 	KUNIT_CASE(drain_that_goes_on_sees_a_shut_down),
 	KUNIT_CASE(closed_handle_gives_back_in_pieces),
+	KUNIT_CASE(closing_process_wakes_all_pollers),
 	KUNIT_CASE(closing_thread_of_the_kernel_does_not_pay),
 	KUNIT_CASE(closed_handle_gives_back_what_was_removed),
 	KUNIT_CASE(last_handle_takes_all_with_it),
