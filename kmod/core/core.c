@@ -32,6 +32,7 @@ void kwq_item_init(struct kwq_item *item)
 	item->priority = 0;
 	item->next_priority = 0;
 	item->wait_priority = 0;
+	item->disabled = 0;
 }
 EXPORT_SYMBOL_GPL(kwq_item_init);
 
@@ -298,7 +299,7 @@ static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 
 static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
 {
-	return core->shut_down || item->state & KWQ_ITEM_CANCELLED;
+	return core->shut_down || item->state & KWQ_ITEM_DISABLED;
 }
 
 /* Slow path: the item is not idle, or has requeues. Most added items are idle. */
@@ -609,7 +610,7 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
  */
 static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 {
-	set_state(item, item->state & (KWQ_ITEM_CANCELLED | KWQ_ITEM_WAITING));
+	set_state(item, item->state & (KWQ_ITEM_DISABLED | KWQ_ITEM_WAITING));
 	item->requeues = 0;
 	item->abandoned = 0;
 	core->removed++;
@@ -626,7 +627,9 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		core->nr_dirty_processing--;
 	core->started_high -= core->started < (u64)item->since;
 	core->started -= item->since;
-	if (item->state & KWQ_ITEM_CANCELLED) {
+	if (item->state & KWQ_ITEM_DISABLED) {
+		/* It is idle now, and may be enabled later. */
+		item->abandoned = 0;
 		core->cancelled_runs++;
 		core->changed = true;
 	}
@@ -637,7 +640,7 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 /* K3: the item or the whole queue was cancelled. */
 static bool stays_out(const struct kwq_core *core, const struct kwq_item *item)
 {
-	return core->cancelled || item->state & KWQ_ITEM_CANCELLED;
+	return core->cancelled || item->state & KWQ_ITEM_DISABLED;
 }
 
 /**
@@ -750,8 +753,10 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 
 	leave_holder(core, item);
 	core->abandoned++;
-	if (stays_out(core, item))
+	if (stays_out(core, item)) {
+		item->since = now;
 		return KWQ_FINISHED;
+	}
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	if (is_lost_too_often(core, item)) {
@@ -808,28 +813,43 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 	}
 	if (!was)
 		return -ENOENT;
-	set_state(item, item->state & (KWQ_ITEM_PROCESSING | KWQ_ITEM_CANCELLED));
+	set_state(item, item->state & (KWQ_ITEM_PROCESSING | KWQ_ITEM_DISABLED));
 	item->requeues = 0;
 	core->removed++;
 	return was;
 }
 
 /**
- * kwq_core_cancel() - take an item out for good (K3)
+ * kwq_core_disable() - take an item out, and make it refuse adds (K3, K8)
  * @core: the core
  * @item: the item
  *
- * Removes the item and makes it refuse adds until kwq_item_init(). If it is being
- * processed, it becomes idle when that ends in any way, and @core->cancelled_runs rises.
+ * Removes the item. It refuses adds until kwq_core_enable() was called as often as this
+ * function, or until kwq_item_init(). If it is being processed, it becomes idle when that
+ * ends in any way, and @core->cancelled_runs rises.
  *
  * Return: KWQ_WAS_* bits of what it was; 0 if it was idle.
  */
-int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item)
+int kwq_core_disable(struct kwq_core *core, struct kwq_item *item)
 {
 	int was = max(kwq_core_remove(core, item), 0);
 
-	set_state(item, item->state | KWQ_ITEM_CANCELLED);
+	set_state(item, item->state | KWQ_ITEM_DISABLED);
+	if (item->disabled < U16_MAX)
+		item->disabled++;
 	return was;
+}
+
+/**
+ * kwq_core_enable() - undo one kwq_core_disable() (K8)
+ * @item: a disabled item
+ *
+ * An item that was disabled 65,535 times stays disabled until kwq_item_init().
+ */
+void kwq_core_enable(struct kwq_item *item)
+{
+	if (item->disabled < U16_MAX && !--item->disabled)
+		set_state(item, item->state & ~KWQ_ITEM_DISABLED);
 }
 
 /**

@@ -33,7 +33,7 @@
  * An item that was rate-limited too often, lost too often or given up is dead, and outside
  * this picture. An add revives it, but a rate-limited add does not. A remove makes it idle,
  * and so does a drop after a shut down. A processing item becomes dead only at its done. A
- * cancelled item becomes idle when its processing ends, and stays idle.
+ * disabled item becomes idle when its processing ends, and stays idle until it is enabled.
  */
 #ifndef KWQ_CORE_H
 #define KWQ_CORE_H
@@ -91,7 +91,8 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
-int kwq_core_cancel(struct kwq_core *core, struct kwq_item *item);
+int kwq_core_disable(struct kwq_core *core, struct kwq_item *item);
+void kwq_core_enable(struct kwq_item *item);
 void kwq_core_cancel_all(struct kwq_core *core);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cancel and wait: for one item, or for all items of a queue, after which nothing runs them
- * again (K3).
+ * Cancel and wait: for one item, which then can be added again or not (K8), or for all items
+ * of a queue (K3).
  *
- * Both work the same way. From the first hold of the lock on, adds are refused. The same
+ * All work the same way. From the first hold of the lock on, adds are refused. The same
  * hold drops whatever would make the item ready again: its dirty mark and its time. A retry
  * that its handler asks for will be refused. So only the present run may be left. It ends
  * under the lock, and does not touch the item afterwards. The waiter looks under the lock,
@@ -40,25 +40,7 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
 	}
 }
 
-/**
- * kwq_cancel_sync() - take an item out for good, and wait until nobody processes it
- * @queue: the queue
- * @item: the item
- *
- * When it returns, the item is idle and stays idle. Nobody processes it, and no time or
- * handler makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises it
- * again. So the caller may free the object at once. If others may still be about to add it,
- * the caller first waits for them, for example for an RCU grace period.
- *
- * Several callers may cancel one item at once. Each waits, and looks at the item once more.
- * So the item may be freed or initialised only after the last of them has returned.
- *
- * Context: process; sleeps while a handler or another holder processes the item. The caller
- * must not hold a lock that they take. In the item's own handler it would wait for itself,
- * and returns -EDEADLK with nothing changed.
- * Return: KWQ_WAS_* bits of what it was; 0 if it was idle; -EDEADLK.
- */
-int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
+static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool enable)
 {
 	struct kwq_holder *self = kwq_current_holder(queue);
 	unsigned long flags;
@@ -70,13 +52,59 @@ int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 	if (self && item->holder == self) {
 		was = -EDEADLK;
 	} else {
-		was = kwq_core_cancel(&queue->core, item);
+		was = kwq_core_disable(&queue->core, item);
 		wait_for_the_end(queue, item, &flags);
+		if (enable)
+			kwq_core_enable(item);
 	}
 	kwq_unlock_got(queue, flags);
 	return was;
 }
+
+/**
+ * kwq_cancel_sync() - take an item out, and wait until nobody processes it (K8)
+ * @queue: the queue
+ * @item: the item
+ *
+ * When it returns, the item is idle, and can be added again. Until then adds get
+ * -ESHUTDOWN, even those of the item's own handler. cancel_work_sync() does the same for a
+ * work item.
+ *
+ * A caller that wants to free the item uses kwq_disable_sync().
+ *
+ * Context: process; sleeps while a handler or another holder processes the item. The caller
+ * must not hold a lock that they take. In the item's own handler it would wait for itself,
+ * and returns -EDEADLK with nothing changed.
+ * Return: KWQ_WAS_* bits of what it was; 0 if it was idle; -EDEADLK.
+ */
+int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return disable_and_wait(queue, item, true);
+}
 EXPORT_SYMBOL_GPL(kwq_cancel_sync);
+
+/**
+ * kwq_disable_sync() - take an item out for good, and wait until nobody processes it (K3)
+ * @queue: the queue
+ * @item: the item
+ *
+ * When it returns, the item is idle and stays idle. Nobody processes it, and no time or
+ * handler makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises it
+ * again. So the caller may free the object at once. If others may still be about to add it,
+ * the caller first waits for them, for example for an RCU grace period.
+ *
+ * Several callers may cancel or disable one item at once. Each waits, and looks at the item
+ * once more. So the item may be freed or initialised only after the last of them has
+ * returned.
+ *
+ * Context: as kwq_cancel_sync().
+ * Return: as kwq_cancel_sync().
+ */
+int kwq_disable_sync(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return disable_and_wait(queue, item, false);
+}
+EXPORT_SYMBOL_GPL(kwq_disable_sync);
 
 /* Makes processing items idle when their processing ends, even if they were added meanwhile. */
 static void let_none_come_back(struct kwq_queue *queue)
@@ -112,9 +140,9 @@ static bool remove_some_ready(struct kwq_queue *queue)
  * @queue: the queue
  *
  * When it returns, all items are idle and stay idle. They may be freed as after
- * kwq_cancel_sync(). Every drain's wait ends.
+ * kwq_disable_sync(). Every drain's wait ends.
  *
- * Context: as kwq_cancel_sync(); -EDEADLK in any handler of this queue.
+ * Context: as kwq_disable_sync(); -EDEADLK in any handler of this queue.
  * Return: 0; -EDEADLK with nothing changed.
  */
 int kwq_cancel_all_sync(struct kwq_queue *queue)

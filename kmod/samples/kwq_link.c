@@ -128,7 +128,7 @@ static void unwatch(struct link *link)
 {
 	hash_del(&link->node);
 	/* When this returns, nobody processes the item, and nobody will. */
-	kwq_cancel_sync(&queue, &link->item);
+	kwq_disable_sync(&queue, &link->item);
 	kfree(link);
 	atomic_dec(&nr_links);
 }

@@ -223,7 +223,7 @@ static int add(struct model *model, struct model_item *item, int priority, s64 n
 
 static bool refuses(const struct model *model, const struct model_item *item)
 {
-	return model->shut_down || item->cancelled;
+	return model->shut_down || item->disables;
 }
 
 /* L10 */
@@ -451,19 +451,19 @@ int model_get(struct model *model, int holder, s64 now)
 	return nr;
 }
 
-/* Ends the holding of an item. K3: a cancelled item ends here, however its run ended. */
+/* Ends the holding of an item. K3: a disabled item ends here, however its run ended. */
 static bool let_go(struct model *model, struct model_item *item)
 {
 	item->processing = false;
-	if (!item->cancelled && !model->cancelled)
+	if (!item->disables && !model->cancelled)
 		return false;
 	item->dead = false;
 	item->dirty = false;
-	if (item->cancelled)
+	item->abandoned = 0;
+	if (item->disables)
 		model->cancelled_runs++;
 	if (model->cancelled) {
 		item->requeues = 0;
-		item->abandoned = 0;
 		model->removed++;
 	}
 	return true;
@@ -547,8 +547,10 @@ int model_abandon(struct model *model, int nr, s64 now)
 	model->abandoned++;
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
-	if (let_go(model, item))
+	if (let_go(model, item)) {
+		item->since = now;
 		return KWQ_FINISHED;
+	}
 	if (limit && item->abandoned >= limit && !item->dirty && !item->waiting) {
 		model->died += !was_to_die;
 		item->dead = true;
@@ -593,12 +595,18 @@ int model_remove(struct model *model, int nr)
 	return was;
 }
 
-int model_cancel(struct model *model, int nr)
+int model_disable(struct model *model, int nr)
 {
 	int was = model_remove(model, nr);
 
-	model->item[nr].cancelled = true;
+	model->item[nr].disables++;
 	return was == -ENOENT ? 0 : was;
+}
+
+/* K8: of an item that is not processing. */
+void model_enable(struct model *model, int nr)
+{
+	model->item[nr].disables--;
 }
 
 /* K3: in a queue that is shut down. Items being processed continue. */

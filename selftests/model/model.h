@@ -19,7 +19,7 @@ struct model_item {
 	bool processing;
 	bool waiting;
 	bool dead;		/* with processing: at its done */
-	bool cancelled;
+	int disables;
 	bool returned;		/* by its first holder that vanished, when it last got ready */
 	int holder;
 	int priority;		/* of the run, or what was left of it for a wait */
@@ -72,7 +72,8 @@ int model_done(struct model *model, int holder, int item, s64 now);
 void model_unget(struct model *model, int item);
 int model_abandon(struct model *model, int item, s64 now);
 int model_remove(struct model *model, int item);
-int model_cancel(struct model *model, int item);
+int model_disable(struct model *model, int item);
+void model_enable(struct model *model, int item);
 void model_cancel_all(struct model *model);
 int model_expire(struct model *model, s64 now);
 void model_drop(struct model *model, int item);

@@ -24,7 +24,7 @@ struct run {
 /* ---- The operands of an operation ---- */
 
 static const u8 shares[NR_KINDS] = {
-	[ADD]			= 18,
+	[ADD]			= 17,
 	[ADD_AT]		= 16,
 	[ADD_RATE_LIMITED]	= 15,
 	[GET]			= 20,
@@ -37,7 +37,8 @@ static const u8 shares[NR_KINDS] = {
 	[FORGET]		= 1,
 	[GIVE_UP]		= 2,
 	[DROP]			= 2,
-	[CANCEL]		= 1,
+	[DISABLE]		= 1,
+	[ENABLE]		= 1,
 	[CANCEL_ALL]		= 1,
 	[ITEM_INIT]		= 1,
 	[CONFIGURE]		= 2,
@@ -450,7 +451,7 @@ static u8 state_of(const struct model_item *item)
 	       (item->processing ? KWQ_ITEM_PROCESSING : 0) |
 	       (item->waiting ? KWQ_ITEM_WAITING : 0) |
 	       (item->dead ? KWQ_ITEM_DEAD : 0) |
-	       (item->cancelled ? KWQ_ITEM_CANCELLED : 0);
+	       (item->disables ? KWQ_ITEM_DISABLED : 0);
 }
 
 static bool same_item(struct run *run, int nr)
@@ -835,20 +836,33 @@ static void do_cancel_all(struct run *run)
 		kwq_core_cancel_all(&run->core);
 }
 
-static bool do_cancel(struct run *run, const struct op *op)
+static bool do_disable(struct run *run, const struct op *op)
 {
 	int nr = op_item(op);
-	int wanted = model_cancel(&run->model, nr);
+	int wanted = model_disable(&run->model, nr);
 
-	say(run, was_name(wanted), "kwq_core_cancel(&t->core, &t->%c)", item_names[nr]);
-	return run->out || answered(run, kwq_core_cancel(&run->core, &run->item[nr]), wanted);
+	say(run, was_name(wanted), "kwq_core_disable(&t->core, &t->%c)", item_names[nr]);
+	return run->out || answered(run, kwq_core_disable(&run->core, &run->item[nr]), wanted);
+}
+
+/* A cancel enables its item when nobody processes it any more. */
+static void do_enable(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+
+	if (!run->model.item[nr].disables || run->model.item[nr].processing)
+		return;
+	model_enable(&run->model, nr);
+	say(run, NULL, "kwq_core_enable(&t->%c)", item_names[nr]);
+	if (!run->out)
+		kwq_core_enable(&run->item[nr]);
 }
 
 static void do_item_init(struct run *run, const struct op *op)
 {
 	int nr = op_item(op);
 
-	if (!run->model.item[nr].cancelled || !model_is_idle(&run->model.item[nr]))
+	if (!run->model.item[nr].disables || !model_is_idle(&run->model.item[nr]))
 		return;
 	model_item_init(&run->model.item[nr]);
 	say(run, NULL, "kwq_item_init(&t->%c)", item_names[nr]);
@@ -1002,10 +1016,10 @@ static void do_requeues(struct run *run, const struct op *op)
 {
 	int nr = op_item(op);
 
-	/* An idle or cancelled item without requeues does not get any before its next
+	/* An idle or disabled item without requeues does not get any before its next
 	 * add.
 	 */
-	if ((model_is_idle(&run->model.item[nr]) || run->model.item[nr].cancelled) &&
+	if ((model_is_idle(&run->model.item[nr]) || run->model.item[nr].disables) &&
 	    !run->model.item[nr].requeues)
 		return;
 	run->model.item[nr].requeues = U32_MAX - op->value % 3;
@@ -1066,8 +1080,11 @@ static bool do_op(struct run *run, const struct op *op)
 		return do_give_up(run, op);
 	case DROP:
 		return do_drop(run);
-	case CANCEL:
-		return do_cancel(run, op);
+	case DISABLE:
+		return do_disable(run, op);
+	case ENABLE:
+		do_enable(run, op);
+		return true;
 	case CANCEL_ALL:
 		do_cancel_all(run);
 		return true;

@@ -37,9 +37,10 @@ enum kind {
 	FORGET,
 	GIVE_UP,
 	DROP,
-	CANCEL,
+	DISABLE,
+	ENABLE,
 	CANCEL_ALL,
-	ITEM_INIT,	/* of a cancelled item */
+	ITEM_INIT,	/* of a disabled item */
 	CONFIGURE,
 	WHEN,		/* the limiters alone are asked */
 	BACKOFF,	/* a few steps of one */

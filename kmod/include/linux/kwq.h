@@ -22,7 +22,7 @@
  *
  *	kwq_item_init(&port->item);					probe
  *	kwq_add(&ports, &port->item);				interrupt; coalesces
- *	kwq_cancel_sync(&ports, &port->item);				remove
+ *	kwq_disable_sync(&ports, &port->item);				remove
  *	kfree(port);
  *
  *	kwq_queue_destroy(&ports);					exit
@@ -45,9 +45,9 @@
  * take a spinlock with interrupts off. On PREEMPT_RT that is any context that may take a
  * spinlock_t. No function may be called from an NMI.
  *
- * Free an item only while it is idle. kwq_cancel_sync() makes an item idle for good.
- * kwq_cancel_all_sync() does so for all items of a queue, and so does kwq_queue_destroy()
- * of a queue with a handler.
+ * Free an item only while it is idle. kwq_disable_sync() makes an item idle for good, and
+ * kwq_cancel_sync() makes it idle until the next add. kwq_cancel_all_sync() does so for all
+ * items of a queue, and so does kwq_queue_destroy() of a queue with a handler.
  *
  * Letters and numbers such as L11 in comments name the rules of kwq(7).
  */
@@ -201,9 +201,9 @@ static inline s64 kwq_again_after(u64 delay)
  *
  * Context: process, in a work item of a kernel workqueue; may sleep. For its own queue,
  * kwq_queue_destroy(), kwq_cancel_all_sync() and kwq_shut_down_with_drain() return -EDEADLK
- * with nothing changed. So does kwq_cancel_sync() for this item. The handler must not call
- * kwq_done() for this item, which would return -EPERM. It must not free the item: the driver
- * frees it after a cancel or after the queue's destruction.
+ * with nothing changed. So do kwq_cancel_sync() and kwq_disable_sync() for this item. The
+ * handler must not call kwq_done() for this item, which would return -EPERM. It must not
+ * free the item: the driver frees it after a cancel or after the queue's destruction.
  *
  * Return: The result decides what happens to the item. After a shut down or a cancel, the
  * item is done whatever the result.
@@ -231,6 +231,7 @@ struct kwq_item *kwq_done_and_get(struct kwq_queue *queue, struct kwq_item *done
 				  ktime_t deadline);
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_disable_sync(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_cancel_all_sync(struct kwq_queue *queue);
 u32 kwq_forget(struct kwq_queue *queue, struct kwq_item *item);
 u32 kwq_num_requeues(struct kwq_queue *queue, const struct kwq_item *item);

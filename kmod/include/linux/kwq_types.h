@@ -170,6 +170,7 @@ struct kwq_item {
 	s8 priority;			/* while ready or processing; kept until idle */
 	s8 next_priority;		/* while processing and dirty */
 	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE (core.h) for none */
+	u16 disabled;			/* number of disables without an enable; saturates */
 	u32 requeues;			/* rate-limited since it was last forgotten */
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
 	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
@@ -188,7 +189,7 @@ struct kwq_item {
 #define KWQ_ITEM_PROCESSING	0x2
 #define KWQ_ITEM_WAITING	0x4
 #define KWQ_ITEM_DEAD		0x8	/* alone: dead; with PROCESSING: dead at its done */
-#define KWQ_ITEM_CANCELLED	0x10	/* alone or with PROCESSING: refuses adds */
+#define KWQ_ITEM_DISABLED	0x10	/* alone or with PROCESSING: refuses adds */
 
 void kwq_item_init(struct kwq_item *item);
 
@@ -200,7 +201,7 @@ void kwq_item_init(struct kwq_item *item);
  */
 static inline bool kwq_item_is_idle(const struct kwq_item *item)
 {
-	return !(item->state & ~KWQ_ITEM_CANCELLED);
+	return !(item->state & ~KWQ_ITEM_DISABLED);
 }
 
 /**

@@ -20,7 +20,7 @@
 #define P	KWQ_ITEM_PROCESSING
 #define PD	(KWQ_ITEM_PROCESSING | KWQ_ITEM_DIRTY)
 #define W	KWQ_ITEM_WAITING
-#define C	KWQ_ITEM_CANCELLED
+#define C	KWQ_ITEM_DISABLED
 
 enum op {
 	ADD,		/* now */
@@ -250,7 +250,7 @@ static void enter(struct kunit *test, struct machine *m, u8 state)
 		kwq_core_add_at(&m->core, &m->item, NONE, WAIT_OVER,
 				KWQ_WAIT_EARLIER, 0);
 	if (state & C)
-		kwq_core_cancel(&m->core, &m->item);
+		kwq_core_disable(&m->core, &m->item);
 	KUNIT_ASSERT_EQ(test, m->item.state, state);
 }
 
@@ -294,7 +294,7 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 	case REMOVE:
 		return kwq_core_remove(core, item);
 	case CANCEL:
-		return kwq_core_cancel(core, item);
+		return kwq_core_disable(core, item);
 	case EXPIRE:
 		return it_or_nil(test, m, kwq_core_expire(core, WAIT_OVER, &budget));
 	case DROP:
@@ -409,7 +409,7 @@ struct model_item {
 	bool processing;
 	bool waiting;
 	bool dead;		/* or due to be dead at its done */
-	bool cancelled;
+	int disables;
 	bool returned;		/* given back when it last became ready */
 	int holder;
 	int priority;
@@ -577,7 +577,7 @@ static int model_add(struct model *m, struct model_item *mi, int priority,
 {
 	int ret;
 
-	if (m->shut_down || mi->cancelled)
+	if (m->shut_down || mi->disables)
 		return -ESHUTDOWN;
 	mi->requeues = model_requeues(m, mi);
 	/* A dead item is not idle: it keeps its priority. */
@@ -633,7 +633,7 @@ static int model_wait(struct model *m, struct model_item *mi, int priority,
 static int model_add_at(struct model *m, struct model_item *mi, int priority,
 			ktime_t when, enum kwq_wait_policy policy)
 {
-	if (m->shut_down || mi->cancelled)
+	if (m->shut_down || mi->disables)
 		return -ESHUTDOWN;
 	mi->requeues = model_requeues(m, mi);
 	if (!mi->dirty && !mi->processing && !mi->waiting && !mi->dead)
@@ -663,7 +663,7 @@ static int model_die(struct model *m, struct model_item *mi)
 
 static int model_give_up(struct model *m, struct model_item *mi)
 {
-	if (m->shut_down || mi->cancelled)
+	if (m->shut_down || mi->disables)
 		return -ESHUTDOWN;
 	return mi->dead ? KWQ_DEAD : model_die(m, mi);
 }
@@ -671,7 +671,7 @@ static int model_give_up(struct model *m, struct model_item *mi)
 static int model_retry(struct model *m, struct model_item *mi, int priority,
 		       enum kwq_wait_policy policy)
 {
-	if (m->shut_down || mi->cancelled)
+	if (m->shut_down || mi->disables)
 		return -ESHUTDOWN;
 	if (mi->dead)
 		return KWQ_DEAD;
@@ -868,7 +868,7 @@ static const char *try_done(struct random_test *r, int i)
 		if (mi->waiting && !r->model.shut_down)
 			expected |= KWQ_STILL_WAITING;
 		mi->processing = false;
-		r->model.cancelled_runs += mi->cancelled;
+		r->model.cancelled_runs += !!mi->disables;
 		mi->abandoned = 0;
 		r->model.dones++;
 		if (mi->dirty)
@@ -896,8 +896,9 @@ static const char *try_unget(struct random_test *r, int i)
 	r->what = "unget";
 	kwq_core_unget(&r->core, &r->item[i]);
 	r->model.gets--;
-	if (mi->cancelled) {
+	if (mi->disables) {
 		mi->processing = false;
+		mi->abandoned = 0;
 		r->model.cancelled_runs++;
 		return NULL;
 	}
@@ -924,7 +925,9 @@ static const char *try_abandon(struct random_test *r, int i)
 	ret = kwq_core_abandon(&r->core, &r->item[i], r->model.now);
 	mi->processing = false;
 	r->model.abandoned++;
-	if (mi->cancelled) {
+	if (mi->disables) {
+		mi->abandoned = 0;
+		mi->since = r->model.now;
 		r->model.cancelled_runs++;
 		return ret == KWQ_FINISHED ? NULL : "the result is wrong";
 	}
@@ -952,21 +955,26 @@ static const char *try_remove(struct random_test *r, int i)
 	return NULL;
 }
 
-/* Cancels a cancelled item again, or initialises it once it is idle. */
-static const char *try_cancel(struct random_test *r, int i)
+/* Disables an item, perhaps again, or enables or initialises it once it is idle. */
+static const char *try_disable(struct random_test *r, int i)
 {
 	struct model_item *mi = &r->model.item[i];
 	int was;
 
-	r->what = "cancel";
-	if (mi->cancelled && !mi->processing) {
+	r->what = "disable";
+	if (mi->disables && !mi->processing && below(r, 2)) {
+		kwq_core_enable(&r->item[i]);
+		mi->disables--;
+		return NULL;
+	}
+	if (mi->disables && !mi->processing) {
 		kwq_item_init(&r->item[i]);
 		memset(mi, 0, sizeof(*mi));
 		return NULL;
 	}
 	was = model_remove(&r->model, mi);
-	mi->cancelled = true;
-	if (kwq_core_cancel(&r->core, &r->item[i]) != max(was, 0))
+	mi->disables++;
+	if (kwq_core_disable(&r->core, &r->item[i]) != max(was, 0))
 		return "the result is wrong";
 	return NULL;
 }
@@ -1031,7 +1039,7 @@ static const char *try_one(struct random_test *r)
 	case 12:
 		return try_abandon(r, i);
 	case 13:
-		return below(r, 2) ? try_remove(r, i) : try_cancel(r, i);
+		return below(r, 2) ? try_remove(r, i) : try_disable(r, i);
 	case 14:
 	case 15:
 	case 16:
@@ -1054,7 +1062,7 @@ static const char *item_differs(const struct random_test *r, int i)
 			   (mi->processing ? KWQ_ITEM_PROCESSING : 0) +
 			   (mi->waiting ? KWQ_ITEM_WAITING : 0) +
 			   (mi->dead ? KWQ_ITEM_DEAD : 0) +
-			   (mi->cancelled ? KWQ_ITEM_CANCELLED : 0))
+			   (mi->disables ? KWQ_ITEM_DISABLED : 0))
 		return "an item's state is wrong";
 	if ((mi->dirty || mi->processing) && item->priority != mi->priority)
 		return "an item's priority is wrong";

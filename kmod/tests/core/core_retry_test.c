@@ -716,13 +716,41 @@ static void cancelled_item_is_not_tried_again(struct kunit *test)
 	struct retry_test *t = test->priv;
 
 	/* K3 */
-	kwq_core_cancel(&t->core, &t->a);
+	kwq_core_disable(&t->core, &t->a);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 0);
 	KUNIT_EXPECT_EQ(test, t->core.died, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
+}
+
+static void item_is_enabled_as_often_as_it_was_disabled(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* K8 */
+	kwq_core_disable(&t->core, &t->a);
+	kwq_core_disable(&t->core, &t->a);
+	kwq_core_enable(&t->a);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a, 0), -ESHUTDOWN);
+	kwq_core_enable(&t->a);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a, 0), KWQ_ADDED);
+}
+
+static void item_that_was_disabled_too_often_stays_disabled(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+	int i;
+
+	/* K8: the count does not wrap */
+	for (i = 0; i < U16_MAX + 1; i++)
+		kwq_core_disable(&t->core, &t->a);
+	for (i = 0; i < U16_MAX + 1; i++)
+		kwq_core_enable(&t->a);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a, 0), -ESHUTDOWN);
+	kwq_item_init(&t->a);
+	KUNIT_EXPECT_EQ(test, add(t, &t->a, 0), KWQ_ADDED);
 }
 
 static void cancelled_dead_item_is_dead_no_more(struct kunit *test)
@@ -732,12 +760,12 @@ static void cancelled_dead_item_is_dead_no_more(struct kunit *test)
 	/* K3 L11: dead, and dead at its done */
 	die_after(test, 1);
 	kill(test, &t->a, 0);
-	KUNIT_EXPECT_EQ(test, kwq_core_cancel(&t->core, &t->a), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_core_disable(&t->core, &t->a), KWQ_WAS_DEAD);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	add(t, &t->b, 0);
 	get(t, 0);
 	kill(test, &t->b, 0);
-	KUNIT_EXPECT_EQ(test, kwq_core_cancel(&t->core, &t->b),
+	KUNIT_EXPECT_EQ(test, kwq_core_disable(&t->core, &t->b),
 			KWQ_WAS_DEAD | KWQ_WAS_PROCESSING);
 	done(t, &t->b, 0);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
@@ -1023,7 +1051,7 @@ static void cancelled_item_that_is_lost_does_not_die(struct kunit *test)
 	die_after_lost(test, 1);
 	add(t, &t->a, 0);
 	get(t, 0);
-	kwq_core_cancel(&t->core, &t->a);
+	kwq_core_disable(&t->core, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	KUNIT_EXPECT_EQ(test, t->core.died, 0);
@@ -1466,7 +1494,7 @@ static void depth_is_of_what_is_dirty(struct kunit *test)
 	expect_depth(test, 1, 0);
 	get(t, 0);
 	add(t, &t->a, 0);
-	kwq_core_cancel(&t->core, &t->a);
+	kwq_core_disable(&t->core, &t->a);
 	expect_depth(test, 0, 0);
 	done(t, &t->a, 0);
 	expect_depth(test, 0, 0);
@@ -1647,6 +1675,8 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(given_up_item_with_a_run_before_it_gets_it),
 	KUNIT_CASE(nothing_is_given_up_after_a_shut_down),
 	KUNIT_CASE(cancelled_item_is_not_tried_again),
+	KUNIT_CASE(item_is_enabled_as_often_as_it_was_disabled),
+	KUNIT_CASE(item_that_was_disabled_too_often_stays_disabled),
 	KUNIT_CASE(cancelled_dead_item_is_dead_no_more),
 	KUNIT_CASE(item_that_has_a_run_before_it_does_not_die),
 	KUNIT_CASE(add_revives),

@@ -24,7 +24,8 @@
  * @runs: number of calls of the handler
  * @entered: the handler has begun
  * @leave: the handler may return
- * @victim: item for @canceller; NULL for all items
+ * @cancel: call for @canceller; NULL for a cancel of all items
+ * @victim: its item
  * @result: result of the cancel
  * @all_result: result of the cancel of all items after it
  */
@@ -36,6 +37,7 @@ struct cancel_test {
 	struct completion entered;
 	struct completion leave;
 	struct kwq_test_thread canceller;
+	int (*cancel)(struct kwq_queue *queue, struct kwq_item *item);
 	struct kwq_item *victim;
 	int result;
 	int all_result;
@@ -76,19 +78,31 @@ static void cancel_in_thread(void *data)
 {
 	struct cancel_test *t = data;
 
-	t->result = t->victim ? kwq_cancel_sync(&t->queue, t->victim) :
+	t->result = t->cancel ? t->cancel(&t->queue, t->victim) :
 				kwq_cancel_all_sync(&t->queue);
 }
 
-/* Starts a thread that cancels, and waits until it sleeps. */
-static void start_cancel(struct kunit *test, struct kwq_item *victim)
+/* Starts a thread that cancels, and waits until it sleeps. Without @cancel it cancels all. */
+static void start(struct kunit *test, struct kwq_item *victim,
+		  int (*cancel)(struct kwq_queue *queue, struct kwq_item *item))
 {
 	struct cancel_test *t = test->priv;
 
+	t->cancel = cancel;
 	t->victim = victim;
 	t->result = -1;
 	kwq_test_thread_start(test, &t->canceller, cancel_in_thread, t);
 	kwq_test_wait_until(test, nr_waiters(t) == 1);
+}
+
+static void start_disable(struct kunit *test, struct kwq_item *victim)
+{
+	start(test, victim, kwq_disable_sync);
+}
+
+static void start_cancel_all(struct kunit *test)
+{
+	start(test, NULL, NULL);
 }
 
 static s64 block(struct kwq_queue *queue, struct kwq_item *item)
@@ -125,15 +139,15 @@ static void expect_refused(struct kunit *test, struct kwq_item *item)
 
 /* ---- One item ---- */
 
-static void cancelled_item_is_idle_for_good(struct kunit *test)
+static void disabled_item_is_idle_for_good(struct kunit *test)
 {
 	struct cancel_test *t = test->priv;
 
 	/* K3 */
-	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(&t->queue, &t->a), 0);
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(&t->queue, &t->a), 0);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	expect_refused(test, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(&t->queue, &t->a), 0);
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(&t->queue, &t->a), 0);
 	KUNIT_EXPECT_EQ(test, kwq_remove(&t->queue, &t->a), -ENOENT);
 	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &t->a), -ENOENT);
 
@@ -141,12 +155,41 @@ static void cancelled_item_is_idle_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->b), KWQ_ADDED);
 }
 
+static void cancelled_item_can_be_added_again(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K8 */
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->a), 0);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->a), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 10), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->a), KWQ_WAS_WAITING);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+}
+
+static void cancel_enables_no_disabled_item(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+
+	/* K8 */
+	kwq_disable_sync(&t->queue, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(&t->queue, &t->a), 0);
+	expect_refused(test, &t->a);
+}
+
 static void initialised_it_is_a_new_one(struct kunit *test)
 {
 	struct cancel_test *t = test->priv;
 
 	/* K3 */
-	kwq_cancel_sync(&t->queue, &t->a);
+	kwq_disable_sync(&t->queue, &t->a);
 	kwq_item_init(&t->a);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->a), KWQ_ADDED);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
@@ -168,19 +211,19 @@ static void cancel_tells_what_was(struct kunit *test)
 
 	/* K3 Q11: and the timer has nothing left to do */
 	kwq_add(q, &t->a);
-	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->a), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->a), KWQ_WAS_READY);
 	kwq_add_after(q, &t->b, 10);
 	KUNIT_EXPECT_EQ(test, q->armed, 10);
-	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->b), KWQ_WAS_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->b), KWQ_WAS_WAITING);
 	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 	kwq_add(q, &t->c);
 	kwq_add_after(q, &t->c, 10);
-	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->c),
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->c),
 			KWQ_WAS_READY | KWQ_WAS_WAITING);
 	kwq_configure(q, &config);
 	t->d.requeues = 1;
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->d), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->d), KWQ_WAS_DEAD);
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(q, &t->d), KWQ_WAS_DEAD);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), NULL);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 	kwq_queue_advance(q, 100);
@@ -197,7 +240,7 @@ static void cancel_waits_for_who_got_it(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->b);
 	kwq_add(&t->queue, &t->a);
-	start_cancel(test, &t->a);
+	start_disable(test, &t->a);
 	expect_refused(test, &t->a);
 
 	/* It does not wait for another item. */
@@ -232,7 +275,7 @@ static void cancel_waits_for_a_handler(struct kunit *test)
 	t->verdict = p->verdict;
 	enter_handler(test, &t->a);
 	kwq_add(&t->queue, &t->a);
-	start_cancel(test, &t->a);
+	start_disable(test, &t->a);
 	expect_refused(test, &t->a);
 	complete(&t->leave);
 	kwq_test_thread_join(test, &t->canceller);
@@ -244,6 +287,50 @@ static void cancel_waits_for_a_handler(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->queue.core.died, 0);
 }
 
+static void item_is_usable_after_a_cancel_of_its_handler(struct kunit *test)
+{
+	const struct verdict_case *p = test->param_value;
+	struct cancel_test *t = test->priv;
+
+	/* K8 K2: the result of the cancelled run brings nothing back, but a later add does */
+	t->verdict = p->verdict;
+	enter_handler(test, &t->a);
+	kwq_add(&t->queue, &t->a);
+	start(test, &t->a, kwq_cancel_sync);
+	expect_refused(test, &t->a);
+	complete(&t->leave);
+	kwq_test_thread_join(test, &t->canceller);
+	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->runs), 1);
+	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 0);
+	KUNIT_EXPECT_EQ(test, t->queue.core.nr_dead, 0);
+	enter_handler(test, &t->a);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->runs), 2);
+}
+
+static void item_is_usable_after_its_last_cancel(struct kunit *test)
+{
+	struct cancel_test *t = test->priv;
+	struct cancel_test *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+
+	/* K8: until the last cancel has returned, adds are refused */
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	kwq_add(&t->queue, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
+	start(test, &t->a, kwq_cancel_sync);
+	kwq_test_thread_start(test, &u->canceller, cancel_in_thread, t);
+	kwq_test_wait_until(test, nr_waiters(t) == 2);
+	KUNIT_EXPECT_EQ(test, t->a.disabled, 2);
+	expect_refused(test, &t->a);
+	kwq_done(&t->queue, &t->a);
+	kwq_test_thread_join(test, &t->canceller);
+	kwq_test_thread_join(test, &u->canceller);
+	KUNIT_EXPECT_EQ(test, t->a.disabled, 0);
+	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(&t->queue, &t->a), KWQ_WAS_READY);
+}
+
 static void each_who_cancels_waits(struct kunit *test)
 {
 	struct cancel_test *t = test->priv;
@@ -253,7 +340,7 @@ static void each_who_cancels_waits(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, u);
 	kwq_add(&t->queue, &t->a);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
-	start_cancel(test, &t->a);
+	start_disable(test, &t->a);
 	kwq_test_thread_start(test, &u->canceller, cancel_in_thread, t);
 	kwq_test_wait_until(test, nr_waiters(t) == 2);
 	kwq_done(&t->queue, &t->a);
@@ -266,7 +353,7 @@ static void cancel_another(void *data)
 {
 	struct cancel_test *t = data;
 
-	t->all_result = kwq_cancel_sync(&t->queue, &t->b);
+	t->all_result = kwq_disable_sync(&t->queue, &t->b);
 }
 
 static void cancel_waits_on_when_another_ends(struct kunit *test)
@@ -280,7 +367,7 @@ static void cancel_waits_on_when_another_ends(struct kunit *test)
 	kwq_add(&t->queue, &t->b);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->b);
-	start_cancel(test, &t->a);
+	start_disable(test, &t->a);
 	kwq_test_thread_start(test, other, cancel_another, t);
 	kwq_test_wait_until(test, nr_waiters(t) == 2);
 	kwq_done(&t->queue, &t->b);
@@ -302,7 +389,7 @@ static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
 	/* K3 O1: it is not handed to another holder */
 	kwq_add(&t->queue, &t->a);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(&t->queue), &t->a);
-	start_cancel(test, &t->a);
+	start_disable(test, &t->a);
 	spin_lock_irqsave(&t->queue.lock, flags);
 	kwq_core_abandon(&t->queue.core, &t->a, 0);
 	spin_unlock_irqrestore(&t->queue.lock, flags);
@@ -313,15 +400,16 @@ static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->queue), 0);
 }
 
-static int cancel_in_handler_result[5];
+static int cancel_in_handler_result[6];
 
 static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct cancel_test *t = container_of(queue, struct cancel_test, queue);
 
-	cancel_in_handler_result[0] = kwq_cancel_sync(queue, &t->a);
+	cancel_in_handler_result[0] = kwq_disable_sync(queue, &t->a);
+	cancel_in_handler_result[5] = kwq_cancel_sync(queue, &t->a);
 	cancel_in_handler_result[1] = kwq_cancel_all_sync(queue);
-	cancel_in_handler_result[2] = kwq_cancel_sync(queue, &t->b);
+	cancel_in_handler_result[2] = kwq_disable_sync(queue, &t->b);
 	cancel_in_handler_result[3] = kwq_shut_down_with_drain(queue, KTIME_MAX);
 	cancel_in_handler_result[4] = kwq_queue_destroy(queue);
 	complete(&t->entered);
@@ -345,6 +433,7 @@ static void handler_does_not_wait_for_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[2], KWQ_WAS_WAITING);
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[3], -EDEADLK);
 	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[4], -EDEADLK);
+	KUNIT_EXPECT_EQ(test, cancel_in_handler_result[5], -EDEADLK);
 	KUNIT_EXPECT_FALSE(test, kwq_shutting_down(&t->queue));
 	KUNIT_EXPECT_GE(test, kwq_add(&t->queue, &t->a), 0);
 }
@@ -353,7 +442,7 @@ static s64 cancel_elsewhere(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct cancel_test *t = container_of(item, struct cancel_test, b);
 
-	t->result = kwq_cancel_sync(&t->queue, &t->a);
+	t->result = kwq_disable_sync(&t->queue, &t->a);
 	t->all_result = kwq_cancel_all_sync(&t->queue);
 	complete(&t->entered);
 	return 0;
@@ -398,7 +487,7 @@ static void free_itself_and_cancel(struct work_struct *work)
 	vfree(stray);
 	/* From here on the page is unmapped: an access to the work item is an oops. */
 	vm_unmap_aliases();
-	t->result = kwq_cancel_sync(&t->queue, &t->a);
+	t->result = kwq_disable_sync(&t->queue, &t->a);
 	t->all_result = kwq_shut_down_with_drain(&t->queue, KTIME_MAX);
 	if (!t->all_result)
 		t->all_result = kwq_cancel_all_sync(&t->queue);
@@ -486,7 +575,7 @@ static void cancelled_queue_has_no_items(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->d), KWQ_DEAD);
 	kwq_add(q, &t->a);
 	kwq_add(q, &t->b);
-	start_cancel(test, NULL);
+	start_cancel_all(test);
 	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(q));
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 	expect_refused(test, &t->b);
@@ -620,7 +709,7 @@ static struct victim *make_victim(struct hunt *hunt)
  */
 static void free_victim(struct hunt *hunt, struct victim *victim, bool published)
 {
-	kwq_cancel_sync(&hunt->queue, &victim->item);
+	kwq_disable_sync(&hunt->queue, &victim->item);
 	WRITE_ONCE(victim->cancelled, true);
 	if (published)
 		synchronize_rcu_expedited();
@@ -679,11 +768,15 @@ static void cancelled_object_can_be_freed(struct kunit *test)
 }
 
 static struct kunit_case cancel_test_cases[] = {
-	KUNIT_CASE(cancelled_item_is_idle_for_good),
+	KUNIT_CASE(disabled_item_is_idle_for_good),
+	KUNIT_CASE(cancelled_item_can_be_added_again),
+	KUNIT_CASE(cancel_enables_no_disabled_item),
 	KUNIT_CASE(initialised_it_is_a_new_one),
 	KUNIT_CASE(cancel_tells_what_was),
 	KUNIT_CASE(cancel_waits_for_who_got_it),
 	KUNIT_CASE_PARAM(cancel_waits_for_a_handler, verdict_gen_params),
+	KUNIT_CASE_PARAM(item_is_usable_after_a_cancel_of_its_handler, verdict_gen_params),
+	KUNIT_CASE(item_is_usable_after_its_last_cancel),
 	KUNIT_CASE(each_who_cancels_waits),
 	KUNIT_CASE(cancel_waits_on_when_another_ends),
 	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),

@@ -4,7 +4,7 @@
 
 bool cancelling[KEYS];
 
-/* kwq_cancel_sync() */
+/* kwq_disable_sync() */
 proctype canceller(byte me; byte k)
 {
 	cancelling[k] = true;
