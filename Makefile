@@ -119,7 +119,7 @@ help:
 	@echo 'kwq: Kubernetes'"'"' workqueue in the kernel'
 	@echo
 	@echo '  make            the module for KDIR, the library and the command'
-	@echo '  make module     the module only'
+	@echo '  make module     the module only (CONFIG_KWQ_DEV=n: without /dev/kwq, for drivers)'
 	@echo '  make userspace  the library and the command only'
 	@echo '  make install    install them (as root), make uninstall to remove them'
 	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev and kwq'

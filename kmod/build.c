@@ -27,6 +27,7 @@
 #include "queue/handler.c"
 #include "queue/queue.c"
 #include "queue/backoff_until.c"
+#if IS_ENABLED(CONFIG_KWQ_DEV)
 #include "keyed/table.c"
 #include "keyed/quota.c"
 #include "keyed/handout.c"
@@ -41,3 +42,4 @@
 #include "device/chardev.c"
 /* Last, because sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
 #include "keyed/items.c"
+#endif

@@ -7,11 +7,13 @@
 #include "keyed/keyed.h"
 #include "queue/timer.h"
 
-static int __init kwq_init(void)
+#if IS_ENABLED(CONFIG_KWQ_DEV)
+MODULE_DESCRIPTION("Keyed work queues for kernel code and, through /dev/kwq, for programs");
+
+static int __init begin_device(void)
 {
 	int err;
 
-	/* Timers are left alone: built-in drivers may already use queues of their own. */
 	err = kwq_quota_register();
 	if (err)
 		return err;
@@ -40,22 +42,42 @@ unregister_quota:
 	return err;
 }
 
-/*
- * Each open descriptor and each name holds the module, so no queue has a user any more.
- * This waits for queues that are still being freed.
- */
-static void __exit kwq_exit(void)
+/* Waits for queues that are still being freed. */
+static void __exit end_device(void)
 {
 	kwq_chardev_unregister();
 	kwq_names_unregister();
 	kwq_keyed_unregister();
 	kwq_items_unregister();
 	kwq_quota_unregister();
+}
+#else
+MODULE_DESCRIPTION("Keyed work queues for kernel code");
+
+static int __init begin_device(void)
+{
+	return 0;
+}
+
+static void __exit end_device(void)
+{
+}
+#endif
+
+/* Timers are left alone: built-in drivers may already use queues of their own. */
+static int __init kwq_init(void)
+{
+	return begin_device();
+}
+
+/* Each driver, open descriptor and name holds the module, so no queue has a user any more. */
+static void __exit kwq_exit(void)
+{
+	end_device();
 	kwq_timers_stop();
 }
 
 module_init(kwq_init);
 module_exit(kwq_exit);
 
-MODULE_DESCRIPTION("Keyed work queues for kernel code and, through /dev/kwq, for programs");
 MODULE_LICENSE("GPL");

@@ -15,7 +15,7 @@ DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
 read -ra checks <<<"${CHECKS:-\
-	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle\
+	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle\
 	abi32 shellcheck man-pages quotes links words syzkaller mutants template install symbols spaces limits}"
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
@@ -110,6 +110,21 @@ sparse_and_W1() {
 
 check_sparse_and_W1() {
 	sparse_and_W1 stock "$STOCK/kdir" CONFIG_KWQ_SAMPLE_LINK=m
+}
+
+# K11: the module builds and links without the device, and has nothing that serves programs. The suites kunit-uml-queue and
+# load-stock-queue run it.
+check_sparse_and_W1_of_queue() {
+	sparse_and_W1 queue "$STOCK/kdir" CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_DEV=n
+	nm -u "$WORK"/queue/module-*/kmod/kwq.ko |
+		grep -E ' (misc_|anon_inode|fd_install|kmem_cache_|_?copy_(from|to)_user|(un)?register_pernet|init_net|compat_ptr)' |
+		sed 's/.* /the module without the device uses /' || true
+	diff <(exports stock) <(exports queue)
+}
+
+# exports NAME: the functions that the module of sparse_and_W1 exports.
+exports() {
+	awk '{ print $2 }' "$WORK/$1"/module-*/Module.symvers | sort
 }
 
 check_sparse_and_W1_of_tests() {

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [bench]: builds kwq for that kernel of kernel.sh. Packs it with init,
+# initramfs.sh KERNEL [device] [demo] [exporter] [kunit] [queue] [bench]: builds kwq for that kernel of kernel.sh. Packs it with init,
 # busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and initramfs.
 #
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
 #   kunit     the KUnit suites, in the module
+#   queue     the module without the device
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
 . "$(dirname "$0")/common.sh"
 
@@ -29,6 +30,10 @@ gcov*) module_config+=(CONFIG_KWQ_KUNIT_TEST=y) ;;
 *kunit*)
 	modules=$BUILD/kunit
 	module_config+=(CONFIG_KWQ_KUNIT_TEST=y BUILD="$modules")
+	;;
+*queue*)
+	modules=$BUILD/queue
+	module_config+=(CONFIG_KWQ_DEV=n BUILD="$modules")
 	;;
 esac
 # make check compiles with every warning for the common kernels. For the newer kernels this build does.
@@ -165,7 +170,7 @@ for content in "$@"; do
 		done
 		cp "$TOP/selftests/bench/servers"/*.lua "$root/bench"
 		;;
-	kunit) ;;
+	kunit | queue) ;;
 	*)
 		die "there is no part $content"
 		;;

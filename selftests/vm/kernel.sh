@@ -17,7 +17,8 @@
 #   gcov         the same with gcov: gcov.config
 #   syzkaller    the debug kernel with KCOV, a disk and a network: syzkaller.config; docs/fuzzing.md
 #   uml          a User-Mode Linux that runs KUnit at its start; drivers/kwq in its source tree is this checkout
-#   uml-bench    another one, which runs selftests/bench/native at its start: uml-bench.config
+#   uml-queue    the same without the device
+#   uml-bench    another one, which runs selftests/bench/native at its start: uml-bench.config. It has no device either.
 #
 # A directory other than source has image, the kernel that boots, and kdir, the folder that modules are built against.
 #
@@ -201,11 +202,13 @@ built() {
 	echo "$dir"
 }
 
-# uml NAME: builds a User-Mode Linux from NAME.config. Its tree shares all files with the source tree except the two that
+# uml NAME [queue]: builds a User-Mode Linux from NAME.config. With "queue" kwq has no device. Both have one output folder, and
+# only kwq is compiled again. Its tree shares all files with the source tree except the two that
 # make drivers/kwq a part of it. Each checkout that uses the cache copies its own kwq there, and compares files by content
 # and not by age. So only changed files are compiled.
 uml() {
-	local name=$1 source dir tree parts=(kmod) part files
+	local name=$1 image=$1${2:+-$2} device='CONFIG_KWQ_DEV=y' source dir tree parts=(kmod) part files
+	[ "$image" = uml ] || device='# CONFIG_KWQ_DEV is not set'
 	[ "$name" != uml-bench ] || parts+=(selftests/bench/native)
 	source=$(source_tree)
 	dir=$CACHE/$name-${source##*/source-}-$(fingerprint "$VM/$name.config")
@@ -232,18 +235,21 @@ uml() {
 
 	mkdir -p "$dir"
 	# The Kconfig files are part of the configuration.
-	if [ ! -f "$dir/configured" ] || ! cmp -s <(cat "${files[@]/%//Kconfig}") "$dir/configured"; then
-		progress "configuring User-Mode Linux ($name)"
-		logged "kernel-$name-config" configure "$tree" "$dir" allnoconfig "$VM/$name.config" ARCH=um
-		check_configuration "$dir" "$VM/$name.config"
-		cat "${files[@]/%//Kconfig}" >"$dir/configured"
+	if [ ! -f "$dir/configured" ] ||
+		! cmp -s <(echo "$device" | cat - "${files[@]/%//Kconfig}") "$dir/configured"; then
+		progress "configuring User-Mode Linux ($image)"
+		rm -f "$dir/configured"
+		echo "$device" | cat "$VM/$name.config" - >"$dir/fragment.config"
+		logged "kernel-$image-config" configure "$tree" "$dir" allnoconfig "$dir/fragment.config" ARCH=um
+		check_configuration "$dir" "$dir/fragment.config"
+		echo "$device" | cat - "${files[@]/%//Kconfig}" >"$dir/configured"
 	fi
 	[ -f "$dir/linux" ] || progress "building User-Mode Linux ($name), once (3 minutes on two processors)"
-	logged "kernel-$name" make -C "$tree" O="$dir" ARCH=um -j"$JOBS" linux
+	logged "kernel-$image" make -C "$tree" O="$dir" ARCH=um -j"$JOBS" linux
 	# A copy for this checkout, because the image runs after the lock is released.
-	mkdir -p "$BUILD/vm/$name"
-	cp "$dir/linux" "$BUILD/vm/$name/image"
-	echo "$BUILD/vm/$name"
+	mkdir -p "$BUILD/vm/$image"
+	cp "$dir/linux" "$BUILD/vm/$image/image"
+	echo "$BUILD/vm/$image"
 }
 
 mkdir -p "$CACHE"
@@ -259,5 +265,6 @@ rt-debug) built rt-debug "$VM/debug.config" "$VM/rt.config" ;;
 syzkaller) built syzkaller "$VM/debug.config" "$VM/syzkaller.config" ;;
 kcsan | gcov) built "$1" "$VM/debug.config" "$VM/lean.config" "$VM/$1.config" ;;
 uml | uml-bench) uml "$1" ;;
-*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|stock-SERIES|newest-debug|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-bench" ;;
+uml-queue) uml uml queue ;;
+*) die "usage: $0 source|stock|stock-6.1|stock-rt|stock-arm64|stock-s390x|stock-SERIES|newest-debug|debug|rt-debug|kcsan|gcov|syzkaller|uml|uml-queue|uml-bench" ;;
 esac

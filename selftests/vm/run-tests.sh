@@ -10,7 +10,7 @@
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml mutants kselftest-stock kselftest-debug kselftest-kcsan kunit-gcov coverage demo}"
+read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kunit-uml-queue mutants load-stock-queue kselftest-stock kselftest-debug kselftest-kcsan kunit-gcov coverage demo}"
 
 # One pattern without spaces, because a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
@@ -73,15 +73,15 @@ machine() {
 	explain "$suite" "$report" "$console"
 }
 
-# The exit status of UML does not tell the result, so only its time limit counts.
+# kunit_uml SUITE: the exit status of UML does not tell the result, so only its time limit counts.
 kunit_uml() {
-	local dir status=0 console=$LOGS/kunit-uml.console.log
+	local suite=$1 dir status=0 console=$LOGS/$1.console.log
 
-	dir=$("$VM/kernel.sh" uml) || { lost kunit-uml 'could not be built'; return; }
+	dir=$("$VM/kernel.sh" "${suite#kunit-}") || { lost "$suite" 'could not be built'; return; }
 	"$WITHIN" "$UML_SECONDS" "$dir/image" mem=512M console=tty kunit.enable=1 kunit_shutdown=halt panic_on_warn=1 \
 		</dev/null >"$console" 2>&1 || status=$?
-	results kunit-uml kunit-uml "$console" "$status"
-	explain kunit-uml "$console"
+	results kunit-uml "$suite" "$console" "$status"
+	explain "$suite" "$console"
 }
 
 # Reports the coverage of KUnit alone if kselftest-gcov did not run.
@@ -138,7 +138,15 @@ run() {
 		;;
 	kunit-uml)
 		progress "KUnit built into User-Mode Linux"
-		kunit_uml
+		kunit_uml "$1"
+		;;
+	kunit-uml-queue)
+		progress "KUnit without the device, built into User-Mode Linux"
+		kunit_uml "$1"
+		;;
+	load-stock-queue)
+		progress "the queue without the device, loaded on the stock kernel"
+		machine "$1" kselftest stock 'device queue' kselftest "$PROGRAM_SECONDS" sample
 		;;
 	load-stock-*-clang)
 		progress "compiling with clang, and loading on the ${1#load-} kernel"
