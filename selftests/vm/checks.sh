@@ -16,7 +16,7 @@ WORK=$BUILD/check
 
 read -ra checks <<<"${CHECKS:-\
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle\
-	abi32 shellcheck man-pages quotes links words syzkaller mutants template install symbols spaces limits}"
+	abi32 shellcheck man-pages quotes links words syzkaller mutants template port install symbols spaces limits}"
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
@@ -210,6 +210,8 @@ check_quotes() {
 	cp kmod/samples/kwq_link.c "$blocks/sample"
 	sed -n '/^### Driver$/,/^## /{/^```c$/,/^```$/{/^```/!p}}' README.md >"$blocks/readme"
 	awk -v blocks="$blocks" '
+		/^#/ { is_port = /^### A port, before and after$/ }
+		is_port { next }
 		/^```c$/ { inside = 1; nr++; next }
 		/^```$/ { inside = 0 }
 		inside { print >(blocks "/drivers-" nr) }' docs/drivers.md
@@ -296,6 +298,48 @@ check_template() {
 	make -s -C "$STOCK/kdir" -j"$JOBS" M="$out" KWQ="$TOP" KBUILD_EXTRA_SYMBOLS="$symbols" modules \
 		W=1 KCFLAGS=-Werror --no-print-directory 2>&1 | sed '/^Skipping BTF generation/d'
 	[ "$(modinfo -F depends "$out/ports.ko")" = kwq ] || echo "the template does not depend on kwq"
+}
+
+# The port in docs/drivers.md compiles as a module, before and after. read_port() and the function that loads the module are
+# added here.
+check_port() {
+	local out=$WORK/port symbols half
+
+	symbols=$(echo "$WORK"/stock/module-*/Module.symvers)
+	rm -rf "$out"
+	mkdir -p "$out"
+	# shellcheck disable=SC2016 # backquotes of Markdown
+	sed -n '/^```make$/,/^```$/{/^```/!p}' docs/drivers.md | sed 's/ports\.o/before.o after.o/' >"$out/Kbuild"
+	# shellcheck disable=SC2016
+	awk -v out="$out" '
+		/^#/ { is_port = /^### A port, before and after$/ }
+		!is_port { next }
+		/^(Before|After):$/ { file = out "/" tolower(substr($0, 1, length($0) - 1)) ".c" }
+		/^```c$/ {
+			inside = 1
+			print "#include <linux/kwq.h>\n#include <linux/module.h>\n#include <linux/slab.h>\n" >file
+			next
+		}
+		/^```$/ { inside = 0 }
+		!inside { next }
+		{ sub(/\.\.\./, "int state;"); print >file }
+		/^};$/ && !(file in begun) {
+			begun[file]
+			print "\nstatic int read_port(struct port *port)\n{\n\treturn port->state;\n}\n" >file
+		}' docs/drivers.md
+	for half in before after; do
+		echo 'static void __exit unload(void) { exit_ports(); }' >>"$out/$half.c"
+		grep -q init_ports "$out/$half.c" || echo 'static int __init init_ports(void) { return 0; }'  >>"$out/$half.c"
+		{
+			echo 'module_init(init_ports);'
+			echo 'module_exit(unload);'
+			echo 'MODULE_DESCRIPTION("A port");'
+			echo 'MODULE_LICENSE("GPL");'
+		} >>"$out/$half.c"
+	done
+	make -s -C "$STOCK/kdir" -j"$JOBS" M="$out" KWQ="$TOP" KBUILD_EXTRA_SYMBOLS="$symbols" modules \
+		W=1 KCFLAGS='-Werror -Wno-unused-function' --no-print-directory 2>&1 | sed '/^Skipping BTF generation/d'
+	[ "$(modinfo -F depends "$out/after.ko")" = kwq ] || echo "the port does not depend on kwq"
 }
 
 # Comments, documents and man pages have few sentences that are hard to read. The checker itself finds such sentences.
