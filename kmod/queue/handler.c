@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Handlers: a queue calls its driver's function for each item, on the kernel's workqueues
- * (cmwq). kwq has no threads of its own.
+ * Handlers: a queue calls its driver's function for each item, or for several at once, on
+ * the kernel's workqueues (cmwq). kwq has no threads of its own.
  *
  * A queue that may run N handlers at once has N work items, its workers. Each worker is a
- * holder. It gets an item, calls the handler, does what the result asks for, and finishes
- * the item. A worker is idle, queued or running. The queue's lock protects that state.
+ * holder. It gets items, calls the handler, does what the results ask for, and finishes
+ * the items. A worker is idle, queued or running. The queue's lock protects that state.
  *
  * No item stays ready while a worker is idle. Each item that is made ready queues one idle
  * worker in the same hold of the lock. A worker becomes idle only in a hold in which it
  * sees that no item is ready.
+ *
+ * The workqueue may be borrowed (K7). Then it has work items of others, too, and kwq waits
+ * only for its own.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -21,6 +24,7 @@
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 #include "compat.h"
 #include "queue.h"
@@ -34,65 +38,106 @@
 			 WQ_CPU_INTENSIVE | WQ_POWER_EFFICIENT | KWQ_WQ_PERCPU)
 
 /*
+ * A result that no constructor makes is a mistake: kwq_result_of(1), for instance from a
+ * function that returns true, or a result that a batch handler did not write. It counts as a
+ * failure, so the limiters keep the handler from being called again at once for ever.
+ */
+static bool is_mistake(const struct kwq_result *result)
+{
+	switch (result->kind) {
+	case KWQ_RESULT_DONE:
+	case KWQ_RESULT_AGAIN:
+	case KWQ_RESULT_GIVE_UP:
+		return false;
+	case KWQ_RESULT_FAILED:
+		return result->err >= 0;
+	default:
+		return true;
+	}
+}
+
+/* Logs without the lock. */
+static noinline void log_mistake(const struct kwq_workers *workers,
+				 const struct kwq_result *result)
+{
+	const struct kwq_handler *handler = &workers->handler;
+	const void *fn = handler->handle ? (void *)handler->handle :
+					   (void *)handler->handle_batch;
+
+	if (result->kind == KWQ_RESULT_FAILED)
+		pr_warn_ratelimited("kwq: the handler of queue %s, %ps, returned %d, which is no errno: its item is tried again\n",
+				    workers->queue->name, fn, result->err);
+	else
+		pr_warn_ratelimited("kwq: the handler of queue %s, %ps, returned no result: its item is tried again\n",
+				    workers->queue->name, fn);
+}
+
+/*
  * Does what the handler's result asks for. A cancel of the item or a shut down overrides
  * the result.
  */
 static void apply_result(struct kwq_queue *queue, struct kwq_worker *worker,
-			 struct kwq_item *item, s64 result, ktime_t now)
+			 struct kwq_item *item, const struct kwq_result *result,
+			 ktime_t now)
 {
 	struct kwq_add_options options = {};
+	u32 flags = 0;
 
-	if (result == KWQ_GIVE_UP) {
+	switch (result->kind) {
+	case KWQ_RESULT_DONE:
+		flags = KWQ_DONE_FORGET;
+		break;
+	case KWQ_RESULT_AGAIN:
+		/* A delay of 0 makes the item dirty now, and so ready at its done. */
+		options.flags = KWQ_ADD_AFTER;
+		options.time = result->delay;
+		kwq_add_locked(queue, item, &options, now);
+		flags = KWQ_DONE_FORGET;
+		break;
+	case KWQ_RESULT_GIVE_UP:
 		kwq_give_up_locked(queue, item, now);
-	} else if (result < 0) {
+		break;
+	default:
 		options.flags = KWQ_ADD_RATE_LIMITED;
 		kwq_add_locked(queue, item, &options, now);
-	} else if (result > 0) {
-		options.flags = KWQ_ADD_AFTER;
-		/*
-		 * D7: S64_MAX is the longest time of kwq_again_after() and stands for the
-		 * end of time.
-		 */
-		options.time = result == S64_MAX ? U64_MAX : result & ~KWQ_AGAIN;
-		kwq_add_locked(queue, item, &options, now);
 	}
-	kwq_done_locked(queue, &worker->holder, item,
-			result >= 0 ? KWQ_DONE_FORGET : 0, now);
+	kwq_done_locked(queue, &worker->holder, item, flags, now);
 }
 
-/*
- * Calls the handler. A positive result that is not from kwq_again_after() is a mistake, for
- * instance 1 from a function that returns true. It counts as a failure, so the limiters
- * keep the handler from being called again at once for ever.
- */
-static s64 call_handler(struct kwq_workers *workers, struct kwq_item *item)
+/* The end of a work item. If items are left, it queues up again, behind work items of others. */
+static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *worker,
+				unsigned long flags)
+	__releases(&workers->queue->lock)
 {
 	struct kwq_queue *queue = workers->queue;
-	s64 result;
 
-	lock_map_acquire(&workers->map);
-	result = workers->handler(queue, item);
-	lock_map_release(&workers->map);
-	if (likely(result <= 0 || result & KWQ_AGAIN))
-		return result;
-	pr_warn_ratelimited("kwq: the handler of queue %s, %ps, returned %lld, which means nothing: its item is tried again\n",
-			    queue->name, workers->handler, result);
-	return -EINVAL;
+	WRITE_ONCE(worker->task, NULL);
+	if (queue->core.nr_ready)
+		queue_work(workers->wq, &worker->work);
+	else
+		list_add(&worker->idle, &workers->idle);
+	kwq_unlock(queue, flags);
 }
 
 /*
- * Handles items until none is ready, or until the next tick. cmwq freezes, balances and
- * accounts work items one by one, so a worker must not run for long.
+ * Until the next tick. cmwq freezes, balances and accounts work items one by one, so a
+ * worker must not run for long.
  */
+static bool has_run_long(unsigned long begun)
+{
+	return time_after(jiffies, begun);
+}
+
+/* Handles items until none is ready, or until the worker has run long. */
 static __flatten void work_fn(struct work_struct *work)
 {
 	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
 	struct kwq_workers *workers = worker->workers;
 	struct kwq_queue *queue = workers->queue;
 	unsigned long begun = jiffies, flags;
+	struct kwq_result result;
 	struct kwq_item *item;
 	ktime_t now;
-	s64 result;
 
 	WRITE_ONCE(worker->task, current);
 	spin_lock_irqsave(&queue->lock, flags);
@@ -100,79 +145,163 @@ static __flatten void work_fn(struct work_struct *work)
 	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
 		kwq_unlock_got(queue, flags);
 
-		result = call_handler(workers, item);
+		result = workers->handler.handle(queue, item);
+		if (unlikely(is_mistake(&result)))
+			log_mistake(workers, &result);
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
-		apply_result(queue, worker, item, result, now);
-		if (time_after(jiffies, begun))
+		apply_result(queue, worker, item, &result, now);
+		if (has_run_long(begun))
 			break;
 	}
-	WRITE_ONCE(worker->task, NULL);
-	if (queue->core.nr_ready)
-		queue_work(workers->wq, work);
-	else
-		list_add(&worker->idle, &workers->idle);
-	kwq_unlock(queue, flags);
+	leave_worker(workers, worker, flags);
 }
 
-static int check_handler(const struct kwq_queue *queue, kwq_handler_fn handler,
-			 unsigned int max_active, unsigned int wq_flags)
+/* Gets as many items as are ready, in the order of single gets. Returns their number. */
+static unsigned int get_batch(struct kwq_workers *workers, struct kwq_worker *worker,
+			      ktime_t now)
 {
-	if (!handler || !max_active || max_active > WQ_MAX_ACTIVE)
+	struct kwq_item *item;
+	unsigned int nr = 0;
+
+	while (nr < workers->handler.max_batch &&
+	       (item = kwq_get_locked(workers->queue, &worker->holder, now)))
+		worker->items[nr++] = item;
+	return nr;
+}
+
+static void call_batch_handler(struct kwq_workers *workers, struct kwq_worker *worker,
+			       unsigned int nr)
+{
+	const struct kwq_result *result;
+
+	/* Q13: a result that the handler does not write never reads as success. */
+	memset(worker->results, 0, nr * sizeof(*worker->results));
+	workers->handler.handle_batch(workers->queue, worker->items, worker->results, nr);
+	for (result = worker->results; result < worker->results + nr; result++) {
+		if (unlikely(is_mistake(result))) {
+			log_mistake(workers, result);
+			break;
+		}
+	}
+}
+
+/*
+ * As work_fn(), for a batch handler. A hold ends one batch and gets the next, so it moves at
+ * most 2 * KWQ_HANDLER_BATCH_MAX items (O8).
+ */
+static __flatten void batch_work_fn(struct work_struct *work)
+{
+	struct kwq_worker *worker = container_of(work, struct kwq_worker, work);
+	struct kwq_workers *workers = worker->workers;
+	struct kwq_queue *queue = workers->queue;
+	unsigned long begun = jiffies, flags;
+	unsigned int i, nr;
+	ktime_t now;
+
+	static_assert(2 * KWQ_HANDLER_BATCH_MAX <= KWQ_ITEMS_PER_HOLD);
+	WRITE_ONCE(worker->task, current);
+	spin_lock_irqsave(&queue->lock, flags);
+	now = kwq_now_locked(queue);
+	while ((nr = get_batch(workers, worker, now))) {
+		kwq_unlock_got(queue, flags);
+
+		call_batch_handler(workers, worker, nr);
+
+		spin_lock_irqsave(&queue->lock, flags);
+		now = kwq_now_locked(queue);
+		for (i = 0; i < nr; i++)
+			apply_result(queue, worker, worker->items[i], &worker->results[i], now);
+		if (has_run_long(begun))
+			break;
+	}
+	leave_worker(workers, worker, flags);
+}
+
+static int check_handler(const struct kwq_queue *queue, const struct kwq_handler *handler)
+{
+	if (!handler->handle == !handler->handle_batch)
 		return -EINVAL;
-	if (wq_flags & ~KWQ_WQ_FLAGS)
+	if (handler->handle ? handler->max_batch :
+			      !handler->max_batch || handler->max_batch > KWQ_HANDLER_BATCH_MAX)
+		return -EINVAL;
+	if (!handler->max_active || handler->max_active > WQ_MAX_ACTIVE)
+		return -EINVAL;
+	if (handler->wq ? handler->wq_flags : handler->wq_flags & ~KWQ_WQ_FLAGS)
 		return -EINVAL;
 	return queue->workers ? -EBUSY : 0;
 }
 
-static struct kwq_workers *make_workers(struct kwq_queue *queue,
-					kwq_handler_fn handler,
-					unsigned int max_active, unsigned int wq_flags)
+static void init_worker(struct kwq_workers *workers, struct kwq_worker *worker)
 {
-	struct kwq_workers *workers;
-	struct kwq_worker *worker;
+	if (workers->handler.handle)
+		INIT_WORK(&worker->work, work_fn);
+	else
+		INIT_WORK(&worker->work, batch_work_fn);
+	/* cmwq holds this map while the worker runs: see kwq_might_wait_for_workers(). */
+	lockdep_init_map(&worker->work.lockdep_map, workers->queue->name, &workers->key, 0);
+	worker->workers = workers;
+	kwq_holder_init(&worker->holder);
+	list_add_tail(&worker->idle, &workers->idle);
+}
+
+/* Behind the workers are the results of their batches, and behind those the items. */
+static void share_out_batches(struct kwq_workers *workers)
+{
+	unsigned int i, nr = workers->nr, max = workers->handler.max_batch;
+	struct kwq_result *results = (struct kwq_result *)&workers->worker[nr];
+	struct kwq_item **items = (struct kwq_item **)&results[nr * max];
+
+	for (i = 0; i < nr; i++) {
+		workers->worker[i].results = &results[i * max];
+		workers->worker[i].items = &items[i * max];
+	}
+}
+
+static size_t size_of_workers(const struct kwq_workers *workers,
+			      const struct kwq_handler *handler)
+{
+	size_t of_batch = handler->max_batch *
+			  (sizeof(struct kwq_result) + sizeof(struct kwq_item *));
+
+	return struct_size(workers, worker, handler->max_active) +
+	       handler->max_active * of_batch;
+}
+
+static struct kwq_workers *make_workers(struct kwq_queue *queue,
+					const struct kwq_handler *handler)
+{
+	struct kwq_workers *workers = NULL;
 	unsigned int i;
 
 	/* A large number of workers may not fit into contiguous pages. */
-	workers = kvzalloc(struct_size(workers, worker, max_active), GFP_KERNEL);
+	workers = kvzalloc(size_of_workers(workers, handler), GFP_KERNEL);
 	if (!workers)
 		return NULL;
-	workers->nr = max_active;
+	workers->nr = handler->max_active;
 	workers->queue = queue;
-	workers->handler = handler;
+	workers->handler = *handler;
 	INIT_LIST_HEAD(&workers->idle);
-	workers->wq = alloc_workqueue("%s", kwq_wq_flags(wq_flags), max_active,
-				      queue->name);
+	workers->wq = handler->wq ?:
+		alloc_workqueue("%s", kwq_wq_flags(handler->wq_flags), workers->nr, queue->name);
 	if (!workers->wq) {
 		kvfree(workers);
 		return NULL;
 	}
 	lockdep_register_key(&workers->key);
 	lockdep_init_map(&workers->map, queue->name, &workers->key, 0);
-	for (i = 0; i < max_active; i++) {
-		worker = &workers->worker[i];
-		INIT_WORK(&worker->work, work_fn);
-		worker->workers = workers;
-		kwq_holder_init(&worker->holder);
-		list_add_tail(&worker->idle, &workers->idle);
-	}
+	for (i = 0; i < workers->nr; i++)
+		init_worker(workers, &workers->worker[i]);
+	if (handler->max_batch)
+		share_out_batches(workers);
 	return workers;
 }
 
 /**
- * kwq_start_handler() - call a function for each item of a queue (K2)
+ * kwq_start_handler() - call a function for the items of a queue (K2, K7, K10)
  * @queue: the queue; without a handler
- * @handler: the function: see &typedef kwq_handler_fn
- * @max_active: how many items the handler may have at once, 1 to WQ_MAX_ACTIVE
- * @wq_flags: flags of the workqueue, as listed below
- *
- * These flags of alloc_workqueue() are allowed:
- * - WQ_UNBOUND: not bound to the processor that added the item
- * - WQ_FREEZABLE: not while the system sleeps
- * - WQ_MEM_RECLAIM: one worker can always run, even when memory is short
- * - WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_POWER_EFFICIENT
- * - since 6.17 WQ_PERCPU, the default without WQ_UNBOUND
+ * @handler: the function, and where it runs; not used after the call
  *
  * It is also called for items that are ready already. After kwq_shut_down_with_drain() it
  * is called for all remaining items; after kwq_cancel_all_sync() or kwq_queue_destroy() it
@@ -182,24 +311,23 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
  * kwq_queue_destroy().
  * Return: 0. With nothing changed: -EINVAL, -EBUSY (the queue has a handler) or -ENOMEM.
  */
-int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
-		      unsigned int max_active, unsigned int wq_flags)
+int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler)
 {
 	struct kwq_workers *workers;
 	unsigned long flags, nr;
 	int err;
 
-	err = check_handler(queue, handler, max_active, wq_flags);
+	err = check_handler(queue, handler);
 	if (err)
 		return err;
-	workers = make_workers(queue, handler, max_active, wq_flags);
+	workers = make_workers(queue, handler);
 	if (!workers)
 		return -ENOMEM;
 
 	/* From the first hold on, items that become ready queue their workers at unlock. */
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, workers);
-	nr = min_t(unsigned long, queue->core.nr_ready, max_active);
+	nr = min_t(unsigned long, queue->core.nr_ready, workers->nr);
 	for (;;) {
 		kwq_queue_workers_locked(workers, min_t(unsigned long, nr, KWQ_ITEMS_PER_HOLD));
 		kwq_unlock(queue, flags);
@@ -215,15 +343,22 @@ EXPORT_SYMBOL_GPL(kwq_start_handler);
  * kwq_stop_handler() - undo kwq_start_handler()
  * @queue: a queue with a handler; all its items are cancelled
  *
+ * No worker is queued any more. Those that are queued already may be behind work items of
+ * others, or on a workqueue that is frozen. So kwq takes them back, and waits only for
+ * those that run, with nothing to do.
+ *
  * Context: process; sleeps.
  */
 void kwq_stop_handler(struct kwq_queue *queue)
 {
 	struct kwq_workers *workers = queue->workers;
 	unsigned long flags;
+	unsigned int i;
 
-	/* Waits also for workers that find nothing to do. */
-	destroy_workqueue(workers->wq);
+	for (i = 0; i < workers->nr; i++)
+		cancel_work_sync(&workers->worker[i].work);
+	if (!workers->handler.wq)
+		destroy_workqueue(workers->wq);
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, NULL);
 	kwq_unlock(queue, flags);

@@ -13,10 +13,12 @@
  * struct kwq_worker - a worker, which runs one handler at a time
  * @work: I: its work item
  * @workers: I: all workers of the queue
- * @holder: Q: holder of the item that the handler is processing
+ * @holder: Q: holder of the items that the handler is processing
  * @task: the task that runs @work, from begin to end; only that task writes it or compares
  *	equal to it
  * @idle: Q: in @workers->idle while it is neither queued nor running
+ * @items: I: with a batch handler: room for the items of a batch, used only by @task
+ * @results: I: the same for their results
  *
  * Q: the queue's lock. I: set once.
  */
@@ -26,23 +28,26 @@ struct kwq_worker {
 	struct kwq_holder holder;
 	const struct task_struct *task;
 	struct list_head idle;
-};
+	struct kwq_item **items;
+	struct kwq_result *results;
+} __aligned(__alignof__(struct kwq_result));
 
 /**
  * struct kwq_workers - all workers of a queue
  * @queue: I: the queue
- * @handler: I: the function that they call
+ * @handler: I: the function that they call; its @wq is NULL if @wq is private
  * @wq: I: the workqueue on which they run
  * @idle: Q: idle workers; the last one that became idle is first, for a warm cache
  * @key: I: makes @map this queue's own, so that a handler of one queue may wait for a
  *	handler of another
- * @map: held, for lockdep, while a handler runs: see kwq_might_wait_for_workers()
- * @nr: I: number of workers, the max_active of kwq_start_handler()
- * @worker: the workers
+ * @map: of the class of the workers' maps, which cmwq holds while they run: see
+ *	kwq_might_wait_for_workers()
+ * @nr: I: number of workers, the @max_active of @handler
+ * @worker: the workers; behind them is room for batches
  */
 struct kwq_workers {
 	struct kwq_queue *queue;
-	kwq_handler_fn handler;
+	struct kwq_handler handler;
 	struct workqueue_struct *wq;
 	struct list_head idle;
 	struct lock_class_key key;

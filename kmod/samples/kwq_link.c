@@ -83,7 +83,7 @@ static int tell_udev(const struct net_device *dev, enum state state)
  * The handler. It looks at the state of the link now, whatever the event was. It may sleep,
  * but must not take RTNL, because unwatch() holds that while it waits for the handler.
  */
-static s64 reconcile(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result reconcile(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct link *link = container_of(item, struct link, item);
 	enum state state = state_of(link->dev);
@@ -103,8 +103,14 @@ static s64 reconcile(struct kwq_queue *queue, struct kwq_item *item)
 		link->told = state;
 
 	atomic_dec(&link->reconciling);
-	return err;
+	return kwq_result_of(err);
 }
+
+static const struct kwq_handler handler = {
+	.handle = reconcile,
+	.max_active = 4,
+	.wq_flags = WQ_UNBOUND | WQ_FREEZABLE,
+};
 
 static struct link *find(const struct net_device *dev)
 {
@@ -196,7 +202,7 @@ static int __init kwq_link_init(void)
 	show_figures();
 
 	kwq_queue_init(&queue, "kwq_link", KWQ_CLOCK_MONOTONIC);
-	err = kwq_start_handler(&queue, reconcile, 4, WQ_UNBOUND | WQ_FREEZABLE);
+	err = kwq_start_handler(&queue, &handler);
 	if (err)
 		goto destroy;
 	/* Calls the notifier for each existing device. If that fails, unregisters them. */

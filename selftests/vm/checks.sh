@@ -284,7 +284,7 @@ check_template() {
 			next
 		}
 		{ sub(/\.\.\./, "int state;"); print }
-		/^};$/ { print "\nstatic int reconcile(struct port *port)\n{\n\treturn port->state;\n}\n" }
+		/^};$/ && !reconciles++ { print "\nstatic int reconcile(struct port *port)\n{\n\treturn port->state;\n}\n" }
 		END {
 			for (i = 1; i <= nr; i++) {
 				where = order[i]

@@ -12,13 +12,19 @@
  *	};
  *	static struct kwq_queue ports;
  *
- *	static s64 handle_port(struct kwq_queue *queue, struct kwq_item *item)
+ *	static struct kwq_result handle_port(struct kwq_queue *queue, struct kwq_item *item)
  *	{
- *		return reconcile(container_of(item, struct port, item));
+ *		return kwq_result_of(reconcile(container_of(item, struct port, item)));
  *	}
  *
+ *	static const struct kwq_handler port_handler = {
+ *		.handle = handle_port,
+ *		.max_active = 4,
+ *		.wq_flags = WQ_UNBOUND,
+ *	};
+ *
  *	kwq_queue_init(&ports, "ports", KWQ_CLOCK_MONOTONIC);		init
- *	err = kwq_start_handler(&ports, handle_port, 4, WQ_UNBOUND);
+ *	err = kwq_start_handler(&ports, &port_handler);
  *
  *	kwq_item_init(&port->item);					probe
  *	kwq_add(&ports, &port->item);				interrupt; coalesces
@@ -30,9 +36,10 @@
  * The last column says where each call belongs, and that adds coalesce.
  *
  * If reconcile() returns 0, the item is done. After a negative errno kwq calls it again, by
- * default after 5 ms, 10 ms, 20 ms and so on. kwq_again_after() asks for another call after
- * a delay. A driver may instead use threads of its own, which call kwq_get() and kwq_done(),
- * or kwq_done_and_get().
+ * default after 5 ms, 10 ms, 20 ms and so on. kwq_result_again_after() asks for another call
+ * after a delay. A handler may also take several items in one call: see &struct kwq_handler.
+ * A driver may instead use threads of its own, which call kwq_get() and kwq_done(), or
+ * kwq_done_and_get().
  *
  * Do not use it for work without an identity, which needs no deduplication: use
  * queue_work(). Do not use it for data that must not be merged: use a kfifo or a list.
@@ -55,7 +62,6 @@
 #define _LINUX_KWQ_H
 
 #include <linux/atomic.h>
-#include <linux/bits.h>
 #include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_types.h>
@@ -173,26 +179,81 @@ ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
 
-/* Return value of a handler: the item becomes dead unless it is dirty or waiting (L11). */
-#define KWQ_GIVE_UP	S64_MIN
-
-/* This bit tells a result of kwq_again_after() from a number returned by mistake. */
-#define KWQ_AGAIN	BIT_ULL(62)
+/* The kinds of a result. A result that nobody wrote is of the kind 0, and never a success. */
+enum kwq_result_kind {
+	KWQ_RESULT_NONE,
+	KWQ_RESULT_FAILED,
+	KWQ_RESULT_DONE,
+	KWQ_RESULT_AGAIN,
+	KWQ_RESULT_GIVE_UP,
+};
 
 /**
- * kwq_again_after() - a handler's return value that asks for another call
- * @delay: in ns from the handler's end; 0 for at once. 2^62 - 1 (146 years) or more means
- *	the end of the clock's range.
+ * struct kwq_result - the result of a handler for one item (K2)
  *
- * Return: the value that the handler has to return.
+ * A handler gets one from kwq_result_done(), kwq_result_of(), kwq_result_again_after() or
+ * kwq_result_give_up(). It fits into two registers. After a shut down or a cancel, the item
+ * is done whatever the result.
  */
-static inline s64 kwq_again_after(u64 delay)
+struct kwq_result {
+	/* private: */
+	u32 kind;	/* enum kwq_result_kind */
+	s32 err;	/* with KWQ_RESULT_FAILED; below 0, or the handler made a mistake */
+	u64 delay;	/* ns, with KWQ_RESULT_AGAIN */
+};
+
+/**
+ * kwq_result_done() - the item is done, and its requeues are forgotten
+ *
+ * Return: the result.
+ */
+static inline struct kwq_result kwq_result_done(void)
 {
-	return KWQ_AGAIN | clamp_t(u64, delay, 1, KWQ_AGAIN - 1);
+	return (struct kwq_result){ .kind = KWQ_RESULT_DONE };
 }
 
 /**
- * typedef kwq_handler_fn - called for each item of a queue (K2)
+ * kwq_result_of() - the result of a function that returns 0 or a negative errno
+ * @err: 0: as kwq_result_done(). Negative: the item failed, and is tried again after the
+ *	limiters' delay. Positive: a mistake, which kwq logs and takes for -EINVAL.
+ *
+ * Return: the result.
+ */
+static inline struct kwq_result kwq_result_of(int err)
+{
+	return (struct kwq_result){
+		.kind = err ? KWQ_RESULT_FAILED : KWQ_RESULT_DONE,
+		.err = err,
+	};
+}
+
+/**
+ * kwq_result_again_after() - the item is done, but is to be handled again
+ * @delay: in ns from the handler's end. 0: the item is ready at once, behind others of its
+ *	priority. It saturates at the end of the clock's range (D7).
+ *
+ * The item's requeues are forgotten. If it is waiting already, it keeps the earlier of the two
+ * times. A delay of 0 is as kwq_add(), and leaves its waiting as it is.
+ *
+ * Return: the result.
+ */
+static inline struct kwq_result kwq_result_again_after(u64 delay)
+{
+	return (struct kwq_result){ .kind = KWQ_RESULT_AGAIN, .delay = delay };
+}
+
+/**
+ * kwq_result_give_up() - the item becomes dead unless it is dirty or waiting (L11)
+ *
+ * Return: the result.
+ */
+static inline struct kwq_result kwq_result_give_up(void)
+{
+	return (struct kwq_result){ .kind = KWQ_RESULT_GIVE_UP };
+}
+
+/**
+ * typedef kwq_handle_fn - called for each item of a queue (K2)
  * @queue: the queue
  * @item: the item; it is being processed until the handler returns
  *
@@ -205,20 +266,67 @@ static inline s64 kwq_again_after(u64 delay)
  * handler must not call kwq_done() for this item, which would return -EPERM. It must not
  * free the item: the driver frees it after a cancel or after the queue's destruction.
  *
- * Return: The result decides what happens to the item. After a shut down or a cancel, the
- * item is done whatever the result.
- *
- * - 0: the item is done, and its requeues are forgotten.
- * - A negative errno: it failed, and is tried again after the limiters' delay.
- * - kwq_again_after(): it is done, its requeues are forgotten, and the handler is called
- *   again after the delay.
- * - KWQ_GIVE_UP: it becomes dead unless it is dirty or waiting (L11).
- * - Any other positive number is a mistake. kwq logs it and counts it as a failure.
+ * Return: a result, which decides what happens to the item: see &struct kwq_result.
  */
-typedef s64 (*kwq_handler_fn)(struct kwq_queue *queue, struct kwq_item *item);
+typedef struct kwq_result (*kwq_handle_fn)(struct kwq_queue *queue, struct kwq_item *item);
 
-int kwq_start_handler(struct kwq_queue *queue, kwq_handler_fn handler,
-		      unsigned int max_active, unsigned int wq_flags);
+/**
+ * typedef kwq_handle_batch_fn - called for several items of a queue at once (K10)
+ * @queue: the queue
+ * @items: the items, in the order in which a get would hand them out; they are being
+ *	processed until the handler returns
+ * @results: an array for the results of the items, in the same order. An item whose result
+ *	is not written has failed. kwq logs that and takes it for -EINVAL
+ * @nr: number of items; 1 to @max_batch of &struct kwq_handler
+ *
+ * The items were ready at the same time. kwq does not wait for more. All results take
+ * effect when the handler returns. Otherwise, each item is handled as by &typedef
+ * kwq_handle_fn. A cancel of an item waits for the end of the whole batch.
+ *
+ * Context: as &typedef kwq_handle_fn. A cancel of any item of the batch returns -EDEADLK.
+ */
+typedef void (*kwq_handle_batch_fn)(struct kwq_queue *queue, struct kwq_item *const *items,
+				    struct kwq_result *results, unsigned int nr);
+
+/* Highest @max_batch of &struct kwq_handler. */
+#define KWQ_HANDLER_BATCH_MAX	32
+
+/**
+ * struct kwq_handler - how the items of a queue are handled
+ * @handle: called for each item; NULL with @handle_batch
+ * @handle_batch: called for up to @max_batch items; NULL with @handle
+ * @max_active: how many calls may run at once, 1 to WQ_MAX_ACTIVE
+ * @max_batch: with @handle_batch 1 to KWQ_HANDLER_BATCH_MAX; otherwise 0
+ * @wq: the workqueue on which they run (K7): the driver's own, or one of the system's, such
+ *	as system_unbound_wq or system_wq. Since 6.17 those two are called system_dfl_wq and
+ *	system_percpu_wq, and the kernel warns of the old names. NULL for a private workqueue.
+ * @wq_flags: flags of the private workqueue, as listed below; 0 with @wq
+ *
+ * These flags of alloc_workqueue() are allowed:
+ * - WQ_UNBOUND: not bound to the processor that added the item
+ * - WQ_FREEZABLE: not while the system sleeps
+ * - WQ_MEM_RECLAIM: one worker can always run, even when memory is short
+ * - WQ_HIGHPRI, WQ_CPU_INTENSIVE, WQ_POWER_EFFICIENT
+ * - since 6.17 WQ_PERCPU, the default without WQ_UNBOUND
+ *
+ * A borrowed workqueue (@wq) must outlive the queue and must not be a WQ_BH one. Its own
+ * max_active limits the handlers, too. kwq neither flushes nor destroys it. A cancel waits
+ * only for handlers that are running, and never for the workqueue. So it may be called in
+ * another work item of that workqueue, even of an ordered one. kwq_shut_down_with_drain()
+ * waits for handlers that have yet to begin, as flush_work() does. In a work item of the same
+ * workqueue it deadlocks if the workqueue is ordered, or if all that its max_active allows
+ * wait in this way. Lockdep does not see that.
+ */
+struct kwq_handler {
+	kwq_handle_fn handle;
+	kwq_handle_batch_fn handle_batch;
+	unsigned int max_active;
+	unsigned int max_batch;
+	struct workqueue_struct *wq;
+	unsigned int wq_flags;
+};
+
+int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler);
 
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay);

@@ -32,7 +32,7 @@
 struct cancel_test {
 	struct kwq_queue queue;
 	struct kwq_item a, b, c, d;
-	s64 verdict;
+	struct kwq_result verdict;
 	atomic_t runs;
 	struct completion entered;
 	struct completion leave;
@@ -105,7 +105,17 @@ static void start_cancel_all(struct kunit *test)
 	start(test, NULL, NULL);
 }
 
-static s64 block(struct kwq_queue *queue, struct kwq_item *item)
+static int start_handler(struct kwq_queue *queue, kwq_handle_fn handle,
+			 unsigned int max_active, unsigned int wq_flags)
+{
+	return kwq_start_handler(queue, &(struct kwq_handler){
+		.handle = handle,
+		.max_active = max_active,
+		.wq_flags = wq_flags,
+	});
+}
+
+static struct kwq_result block(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct cancel_test *t = container_of(queue, struct cancel_test, queue);
 
@@ -120,7 +130,7 @@ static void enter_handler(struct kunit *test, struct kwq_item *item)
 	struct cancel_test *t = test->priv;
 
 	if (!t->queue.workers)
-		KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, block, 1, 0), 0);
+		KUNIT_ASSERT_EQ(test, start_handler(&t->queue, block, 1, 0), 0);
 	kwq_add(&t->queue, item);
 	KUNIT_ASSERT_NE(test, 0,
 			wait_for_completion_timeout(&t->entered,
@@ -255,13 +265,14 @@ static void cancel_waits_for_who_got_it(struct kunit *test)
 
 static const struct verdict_case {
 	const char *desc;
-	s64 verdict;
+	struct kwq_result verdict;
 } verdict_cases[] = {
-	{ "that succeeds", 0 },
-	{ "that wants another try", -EAGAIN },
-	{ "that wants it again", KWQ_AGAIN | 1000 },
-	{ "that returns a mistake", 1 },
-	{ "that gives up", KWQ_GIVE_UP },
+	{ "that succeeds", { KWQ_RESULT_DONE } },
+	{ "that wants another try", { KWQ_RESULT_FAILED, -EAGAIN } },
+	{ "that wants it again", { KWQ_RESULT_AGAIN, 0, 1000 } },
+	{ "that wants it again at once", { KWQ_RESULT_AGAIN } },
+	{ "that returns a mistake", { KWQ_RESULT_FAILED, 1 } },
+	{ "that gives up", { KWQ_RESULT_GIVE_UP } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(verdict, verdict_cases, desc);
@@ -402,7 +413,7 @@ static void cancel_ends_when_the_holder_vanishes(struct kunit *test)
 
 static int cancel_in_handler_result[6];
 
-static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct cancel_test *t = container_of(queue, struct cancel_test, queue);
 
@@ -413,7 +424,7 @@ static s64 cancel_in_handler(struct kwq_queue *queue, struct kwq_item *item)
 	cancel_in_handler_result[3] = kwq_shut_down_with_drain(queue, KTIME_MAX);
 	cancel_in_handler_result[4] = kwq_queue_destroy(queue);
 	complete(&t->entered);
-	return 0;
+	return kwq_result_done();
 }
 
 static void handler_does_not_wait_for_itself(struct kunit *test)
@@ -421,8 +432,7 @@ static void handler_does_not_wait_for_itself(struct kunit *test)
 	struct cancel_test *t = test->priv;
 
 	/* K3: an error that changes nothing; it may cancel another item. */
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, cancel_in_handler, 1, 0),
-			0);
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, cancel_in_handler, 1, 0), 0);
 	kwq_add_after(&t->queue, &t->b, 10);
 	kwq_add(&t->queue, &t->a);
 	KUNIT_ASSERT_NE(test, 0,
@@ -438,14 +448,14 @@ static void handler_does_not_wait_for_itself(struct kunit *test)
 	KUNIT_EXPECT_GE(test, kwq_add(&t->queue, &t->a), 0);
 }
 
-static s64 cancel_elsewhere(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result cancel_elsewhere(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct cancel_test *t = container_of(item, struct cancel_test, b);
 
 	t->result = kwq_disable_sync(&t->queue, &t->a);
 	t->all_result = kwq_cancel_all_sync(&t->queue);
 	complete(&t->entered);
-	return 0;
+	return kwq_result_done();
 }
 
 static void handler_of_another_queue_may_wait(struct kunit *test)
@@ -457,7 +467,7 @@ static void handler_of_another_queue_may_wait(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	t->all_result = -1;
 	kwq_queue_init(other, "other", KWQ_CLOCK_MANUAL);
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(other, cancel_elsewhere, 1, 0), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(other, cancel_elsewhere, 1, 0), 0);
 	enter_handler(test, &t->a);
 	reinit_completion(&t->entered);
 	kwq_add(other, &t->b);
@@ -519,9 +529,9 @@ static void freed_work_item_may_cancel(struct kunit *test)
 	cancel_in_a_freed_work_item(test);
 }
 
-static s64 succeed(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result succeed(struct kwq_queue *queue, struct kwq_item *item)
 {
-	return 0;
+	return kwq_result_done();
 }
 
 static void freed_work_item_may_cancel_what_is_handled(struct kunit *test)
@@ -529,7 +539,7 @@ static void freed_work_item_may_cancel_what_is_handled(struct kunit *test)
 	struct cancel_test *t = test->priv;
 
 	/* K3: the queue's own work items have other addresses */
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, succeed, 4, 0), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, succeed, 4, 0), 0);
 	cancel_in_a_freed_work_item(test);
 }
 
@@ -549,10 +559,11 @@ static void worker_in_the_place_of_a_freed_work_item(struct kunit *test)
 	work_func_t func;
 
 	/* K3: it has the same address, but runs another function than the handler. */
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, succeed, 4, 0), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, succeed, 4, 0), 0);
 	work = &t->queue.workers->worker[2].work;
 	func = work->func;
-	work->func = cancel_where_a_worker_is;
+	/* For lockdep, too, it is another work item. */
+	INIT_WORK(work, cancel_where_a_worker_is);
 	t->result = -1;
 	schedule_work(work);
 	flush_work(work);
@@ -657,7 +668,7 @@ struct hunt {
 	bool over;
 };
 
-static s64 handle_victim(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result handle_victim(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct hunt *hunt = container_of(queue, struct hunt, queue);
 	struct victim *victim = container_of(item, struct victim, item);
@@ -666,11 +677,13 @@ static s64 handle_victim(struct kwq_queue *queue, struct kwq_item *item)
 		atomic_inc(&hunt->too_late);
 	switch (++victim->runs % 4) {
 	case 1:
-		return -EAGAIN;
+		return kwq_result_of(-EAGAIN);
 	case 2:
-		return kwq_again_after(1000);
+		return kwq_result_again_after(1000);
+	case 3:
+		return kwq_result_again_after(0);
 	default:
-		return 0;
+		return kwq_result_done();
 	}
 }
 
@@ -735,8 +748,7 @@ static void cancelled_object_can_be_freed(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hunt);
 	kwq_queue_init(&hunt->queue, "hunt", KWQ_CLOCK_MONOTONIC);
 	kwq_configure(&hunt->queue, &quick_config);
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&hunt->queue, handle_victim, 2,
-						WQ_UNBOUND), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(&hunt->queue, handle_victim, 2, WQ_UNBOUND), 0);
 	for (i = 0; i < NR_ADDERS; i++)
 		kwq_test_thread_start(test, &hunt->adder[i], add_victims, hunt);
 	for (i = 0; i < NR_VICTIMS; i++) {

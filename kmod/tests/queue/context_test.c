@@ -282,11 +282,13 @@ static void get_one(void *data)
 	v->got = kwq_get(&v->queue, KTIME_MAX);
 }
 
-static s64 handle(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result handle(struct kwq_queue *queue, struct kwq_item *item)
 {
 	complete(&container_of(item, struct visit, c)->ran);
-	return 0;
+	return kwq_result_done();
 }
+
+static const struct kwq_handler handler = { .handle = handle, .max_active = 1 };
 
 static void any_context(struct kunit *test)
 {
@@ -305,7 +307,7 @@ static void any_context(struct kunit *test)
 	kwq_item_init(&v->c);
 	init_completion(&v->done);
 	init_completion(&v->ran);
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&v->handled, handle, 1, 0), 0);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&v->handled, &handler), 0);
 	kwq_test_thread_start(test, &v->getter, get_one, v);
 	kwq_test_wait_until(test,
 			    kwq_test_nr_sleepers(&v->queue.getters) == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Queues with a handler (K2), on real workqueues. For delays the clock is manual. */
+/* Queues with a handler (K2, K7), on real workqueues. For delays the clock is manual. */
 #include <kunit/test.h>
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -9,6 +9,7 @@
 #include <linux/jiffies.h>
 #include <linux/kwq.h>
 #include <linux/prandom.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 #include "queue/queue.h"
 #include "tests/thread.h"
@@ -27,7 +28,7 @@
  */
 struct thing {
 	struct kwq_item item;
-	s64 verdict;
+	struct kwq_result verdict;
 	atomic_t runs;
 	atomic_t inside;
 	bool twice;
@@ -43,7 +44,7 @@ struct handler_test {
 	struct thing thing[NR_THINGS];
 };
 
-static s64 handle(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result handle(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct thing *thing = container_of(item, struct thing, item);
 
@@ -71,6 +72,7 @@ static int handler_test_init(struct kunit *test)
 		kwq_item_init(&t->thing[i].item);
 		init_completion(&t->thing[i].entered);
 		init_completion(&t->thing[i].leave);
+		t->thing[i].verdict = kwq_result_done();
 	}
 	test->priv = t;
 	return 0;
@@ -93,12 +95,33 @@ static void handler_test_exit(struct kunit *test)
 	}
 }
 
+static int start_handler(struct kwq_queue *queue, kwq_handle_fn fn,
+			 unsigned int max_active, unsigned int wq_flags)
+{
+	return kwq_start_handler(queue, &(struct kwq_handler){
+		.handle = fn,
+		.max_active = max_active,
+		.wq_flags = wq_flags,
+	});
+}
+
 static void start(struct kunit *test, unsigned int max_active)
 {
 	struct handler_test *t = test->priv;
 
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, max_active,
-						WQ_UNBOUND), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, handle, max_active, WQ_UNBOUND), 0);
+}
+
+/* With a workqueue that the test has. */
+static void start_on(struct kunit *test, struct workqueue_struct *wq, unsigned int max_active)
+{
+	struct handler_test *t = test->priv;
+
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, &(struct kwq_handler){
+		.handle = handle,
+		.max_active = max_active,
+		.wq = wq,
+	}), 0);
 }
 
 static bool is_quiet(struct kwq_queue *queue)
@@ -295,7 +318,7 @@ static void worker_that_took_long_lets_others_run(struct kunit *test)
 	t->thing[1].within = see_whether_other_ran;
 	kwq_add(&t->queue, &t->thing[0].item);
 	kwq_add(&t->queue, &t->thing[1].item);
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 1, 0), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, handle, 1, 0), 0);
 	settle(test);
 	flush_work(&other_work);
 	KUNIT_EXPECT_TRUE(test, t->thing[1].result);
@@ -394,7 +417,7 @@ static void failed_item_is_tried_again(struct kunit *test)
 	/* K2 L1 L2: success forgets earlier failures */
 	kwq_configure(&t->queue, &retry_config);
 	start(test, 1);
-	thing->verdict = -EIO;
+	thing->verdict = kwq_result_of(-EIO);
 	kwq_add(&t->queue, &thing->item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
@@ -405,7 +428,7 @@ static void failed_item_is_tried_again(struct kunit *test)
 	EXPECT_RUNS(test, thing, 2);
 	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, 30);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 2);
-	thing->verdict = 0;
+	thing->verdict = kwq_result_done();
 	kwq_queue_advance(&t->queue, 30);
 	settle(test);
 	EXPECT_RUNS(test, thing, 3);
@@ -419,7 +442,7 @@ static void default_limiter_is_client_gos(struct kunit *test)
 
 	/* K2 L7 */
 	start(test, 1);
-	t->thing[0].verdict = -EAGAIN;
+	t->thing[0].verdict = kwq_result_of(-EAGAIN);
 	kwq_add(&t->queue, &t->thing[0].item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, t->thing[0].item.wait.expires, 5 * NSEC_PER_MSEC);
@@ -430,11 +453,11 @@ static const struct again_case {
 	u64 delay;
 	ktime_t expected;
 } again_cases[] = {
-	{ "at once", 0, 1 },
 	{ "in 1 ns", 1, 1 },
 	{ "in 1000 ns", 1000, 1000 },
-	{ "after the longest delay", KWQ_AGAIN - 2, KWQ_AGAIN - 2 },
-	{ "after the end of time", U64_MAX, KTIME_MAX },
+	{ "after the longest delay", KTIME_MAX - 1, KTIME_MAX - 1 },
+	{ "after the end of time", (u64)KTIME_MAX + 1, KTIME_MAX },
+	{ "after the highest number", U64_MAX, KTIME_MAX },
 };
 
 KUNIT_ARRAY_PARAM_DESC(again, again_cases, desc);
@@ -448,26 +471,102 @@ static void handled_again_after(struct kunit *test)
 	/* K2 D1 D7: it did not fail, so earlier failures are forgotten. */
 	start(test, 1);
 	thing->item.requeues = 3;
-	thing->verdict = kwq_again_after(p->delay);
+	thing->verdict = kwq_result_again_after(p->delay);
 	kwq_add(&t->queue, &thing->item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
 	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, p->expected);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
-	thing->verdict = 0;
+	thing->verdict = kwq_result_done();
 	kwq_queue_advance(&t->queue, p->expected);
 	settle(test);
 	EXPECT_RUNS(test, thing, 2);
 }
 
+static void again_once(struct kwq_queue *queue, struct thing *thing)
+{
+	thing->verdict = atomic_read(&thing->runs) == 1 ? kwq_result_again_after(0) :
+							  kwq_result_done();
+}
+
+/* Notes how often the first item has run. */
+static void see_runs_of_first(struct kwq_queue *queue, struct thing *thing)
+{
+	struct handler_test *t = container_of(queue, struct handler_test, queue);
+
+	thing->result = atomic_read(&t->thing[0].runs);
+}
+
+static void handled_again_at_once(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* K2 L8: the clock stands still, and the timer has nothing to do */
+	start(test, 1);
+	thing->item.requeues = 3;
+	thing->within = again_once;
+	kwq_add(&t->queue, &thing->item);
+	settle(test);
+	EXPECT_RUNS(test, thing, 2);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing->item));
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
+	KUNIT_EXPECT_EQ(test, t->queue.armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->queue.core.lateness.counts[0], 0);
+	/* M1: as a delayed add */
+	KUNIT_EXPECT_EQ(test, t->queue.core.retries, 1);
+}
+
+static void handled_again_behind_others(struct kunit *test)
+{
+	struct kwq_add_options urgent = { .flags = KWQ_ADD_PRIORITY, .priority = 1 };
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* K2 Q1 Q12: behind those of its priority, which it keeps, and before lower ones */
+	start(test, 1);
+	thing->within = again_once;
+	t->thing[1].within = see_runs_of_first;
+	t->thing[2].within = see_runs_of_first;
+	enter(test, &t->thing[3]);
+	kwq_add_with(&t->queue, &thing->item, &urgent);
+	kwq_add_with(&t->queue, &t->thing[1].item, &urgent);
+	kwq_add(&t->queue, &t->thing[2].item);
+	leave(&t->thing[3]);
+	settle(test);
+	KUNIT_EXPECT_EQ(test, t->thing[1].result, 1);
+	KUNIT_EXPECT_EQ(test, t->thing[2].result, 2);
+}
+
+static void handled_again_at_once_and_at_its_time(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	struct thing *thing = &t->thing[0];
+
+	/* K2 D3: as an add, it leaves the waiting */
+	start(test, 1);
+	thing->within = again_once;
+	enter(test, thing);
+	kwq_add_after(&t->queue, &thing->item, 10);
+	leave(thing);
+	settle(test);
+	EXPECT_RUNS(test, thing, 2);
+	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
+	kwq_queue_advance(&t->queue, 10);
+	settle(test);
+	EXPECT_RUNS(test, thing, 3);
+}
+
 static const struct mistake_case {
 	const char *desc;
-	s64 verdict;
+	struct kwq_result verdict;
 } mistake_cases[] = {
-	{ "true", 1 },
-	{ "a positive errno", EIO },
-	{ "a time", NSEC_PER_SEC },
-	{ "the highest", KWQ_AGAIN - 1 },
+	{ "true", { KWQ_RESULT_FAILED, 1 } },
+	{ "a positive errno", { KWQ_RESULT_FAILED, EIO } },
+	{ "the highest number", { KWQ_RESULT_FAILED, INT_MAX } },
+	{ "failed without an errno", { KWQ_RESULT_FAILED } },
+	{ "no result", { KWQ_RESULT_NONE } },
+	{ "garbage", { U32_MAX, 0, U64_MAX } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(mistake, mistake_cases, desc);
@@ -496,11 +595,11 @@ static void given_up_item_is_dead(struct kunit *test)
 
 	/* K2 L11 */
 	start(test, 1);
-	thing->verdict = KWQ_GIVE_UP;
+	thing->verdict = kwq_result_give_up();
 	kwq_add(&t->queue, &thing->item);
 	settle(test);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(&t->queue), &thing->item);
-	thing->verdict = 0;
+	thing->verdict = kwq_result_done();
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_ADDED);
 	settle(test);
 	EXPECT_RUNS(test, thing, 2);
@@ -509,7 +608,10 @@ static void given_up_item_is_dead(struct kunit *test)
 
 static void add_meanwhile_counts_whatever_it_returns(struct kunit *test)
 {
-	static const s64 verdicts[] = { 0, -EIO, KWQ_AGAIN | 1000, 1, KWQ_GIVE_UP };
+	const struct kwq_result verdicts[] = {
+		kwq_result_done(), kwq_result_of(-EIO), kwq_result_again_after(1000),
+		kwq_result_again_after(0), kwq_result_of(1), kwq_result_give_up(),
+	};
 	struct handler_test *t = test->priv;
 	int i;
 
@@ -521,9 +623,12 @@ static void add_meanwhile_counts_whatever_it_returns(struct kunit *test)
 		enter(test, thing);
 		kwq_add(&t->queue, &thing->item);
 		thing->verdict = verdicts[i];
+		if (thing->verdict.kind == KWQ_RESULT_AGAIN && !thing->verdict.delay)
+			thing->within = again_once;
 		leave(thing);
 		kwq_test_wait_until(test, atomic_read(&thing->runs) == 2);
 		settle(test);
+		EXPECT_RUNS(test, thing, 2);
 	}
 }
 
@@ -542,9 +647,10 @@ static void drain_goes_to_the_last_item(struct kunit *test)
 	/* K2 Q9: failed items are not tried again */
 	start(test, 2);
 	enter(test, &t->thing[0]);
-	t->thing[1].verdict = -EIO;
-	t->thing[2].verdict = kwq_again_after(1000);
-	t->thing[3].verdict = KWQ_GIVE_UP;
+	t->thing[1].verdict = kwq_result_of(-EIO);
+	t->thing[2].verdict = kwq_result_again_after(1000);
+	t->thing[3].verdict = kwq_result_give_up();
+	t->thing[4].verdict = kwq_result_again_after(0);
 	for (i = 1; i < NR_THINGS - 1; i++)
 		kwq_add(&t->queue, &t->thing[i].item);
 	kwq_add_after(&t->queue, &t->thing[NR_THINGS - 1].item, 10);
@@ -552,7 +658,7 @@ static void drain_goes_to_the_last_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(&t->queue, KTIME_MAX), 0);
 	for (i = 0; i < NR_THINGS - 1; i++)
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
-	for (i = 4; i < NR_THINGS - 1; i++)
+	for (i = 5; i < NR_THINGS - 1; i++)
 		EXPECT_RUNS(test, &t->thing[i], 1);
 	EXPECT_RUNS(test, &t->thing[NR_THINGS - 1], 0);
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &t->thing[0].item), -ESHUTDOWN);
@@ -584,9 +690,12 @@ static void destroyed_it_calls_nobody(struct kunit *test)
 	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	for (i = 0; i < NR_THINGS; i++)
 		kwq_item_init(&t->thing[i].item);
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 2, 0), 0);
-	t->thing[0].verdict = KWQ_GIVE_UP;
-	t->thing[1].verdict = -EIO;
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, handle, 2, 0), 0);
+	for (i = 0; i < NR_THINGS; i++)
+		t->thing[i].verdict = kwq_result_done();
+	t->thing[0].verdict = kwq_result_give_up();
+	t->thing[1].verdict = kwq_result_of(-EIO);
+	t->thing[2].verdict = kwq_result_again_after(0);
 	for (i = 0; i < NR_THINGS; i++)
 		kwq_add(&t->queue, &t->thing[i].item);
 	kwq_queue_destroy(&t->queue);
@@ -595,6 +704,250 @@ static void destroyed_it_calls_nobody(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, atomic_read(&t->thing[i].inside), 0);
 	}
 	KUNIT_EXPECT_PTR_EQ(test, t->queue.workers, NULL);
+}
+
+/* ---- A borrowed workqueue ---- */
+
+/*
+ * A work item of the test's own
+ * @fn: what it does
+ * @entered: it has begun
+ * @leave: it may return, if it blocks
+ */
+struct other_work {
+	struct work_struct work;
+	struct handler_test *t;
+	void (*fn)(struct handler_test *t);
+	struct completion entered;
+	struct completion leave;
+};
+
+static void do_other_work(struct work_struct *work)
+{
+	struct other_work *other = container_of(work, struct other_work, work);
+
+	complete(&other->entered);
+	if (other->fn)
+		other->fn(other->t);
+	else
+		wait_for_completion(&other->leave);
+}
+
+/* Queues a work item. Without @fn it blocks its workqueue. */
+static struct other_work *queue_other(struct kunit *test, struct workqueue_struct *wq,
+				      void (*fn)(struct handler_test *t))
+{
+	struct other_work *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, other);
+	INIT_WORK(&other->work, do_other_work);
+	other->t = test->priv;
+	other->fn = fn;
+	init_completion(&other->entered);
+	init_completion(&other->leave);
+	queue_work(wq, &other->work);
+	return other;
+}
+
+static struct workqueue_struct *ordered(struct kunit *test)
+{
+	struct workqueue_struct *wq = alloc_ordered_workqueue("kwq_test", 0);
+
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	return wq;
+}
+
+static void destroyed_with_workers_that_were_never_run(struct kunit *test)
+{
+	/* K7: the end of the test destroys the queue. */
+	start_on(test, system_long_wq, 4);
+}
+
+static void system_workqueue_is_borrowed(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K7: after the end of the queue it still runs work items */
+	start_on(test, system_long_wq, 3);
+	for (i = 0; i < NR_THINGS; i++)
+		kwq_add(&t->queue, &t->thing[i].item);
+	settle(test);
+	for (i = 0; i < NR_THINGS; i++)
+		EXPECT_RUNS(test, &t->thing[i], 1);
+	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->queue.workers, NULL);
+	INIT_WORK(&other_work, let_other_run);
+	other_ran = false;
+	queue_work(system_long_wq, &other_work);
+	flush_work(&other_work);
+	KUNIT_EXPECT_TRUE(test, other_ran);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+}
+
+static void two_queues_share_a_workqueue(struct kunit *test)
+{
+	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct workqueue_struct *wq = ordered(test);
+	struct handler_test *t = test->priv;
+	struct kwq_handler handler = { .handle = handle, .max_active = 2, .wq = wq };
+
+	/* K7: the workqueue's own limit counts, too; one queue ends, the other does not */
+	KUNIT_ASSERT_NOT_NULL(test, q);
+	kwq_queue_init(q, "other", KWQ_CLOCK_MANUAL);
+	KUNIT_EXPECT_EQ(test, kwq_start_handler(q, &handler), 0);
+	start_on(test, wq, 2);
+	enter(test, &t->thing[0]);
+	kwq_add(&t->queue, &t->thing[1].item);
+	kwq_add(q, &t->thing[2].item);
+	EXPECT_RUNS(test, &t->thing[1], 0);
+	EXPECT_RUNS(test, &t->thing[2], 0);
+	leave(&t->thing[0]);
+	settle(test);
+	kwq_test_wait_until(test, is_quiet(q));
+	EXPECT_RUNS(test, &t->thing[1], 1);
+	EXPECT_RUNS(test, &t->thing[2], 1);
+	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(q), 0);
+	kwq_add(&t->queue, &t->thing[1].item);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[1], 2);
+	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
+	destroy_workqueue(wq);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+}
+
+static void destroyed_while_its_workqueue_is_busy(struct kunit *test)
+{
+	struct workqueue_struct *wq = ordered(test);
+	struct other_work *other = queue_other(test, wq, NULL);
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K7: its workers are queued, and will not run before the queue is gone */
+	start_on(test, wq, 3);
+	for (i = 0; i < NR_THINGS; i++)
+		kwq_add(&t->queue, &t->thing[i].item);
+	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
+	memset(&t->queue, 0x6b, sizeof(t->queue));
+	complete(&other->leave);
+	destroy_workqueue(wq);
+	for (i = 0; i < NR_THINGS; i++) {
+		EXPECT_RUNS(test, &t->thing[i], 0);
+		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
+	}
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+}
+
+static void destroy_in_thread(void *data)
+{
+	struct handler_test *t = data;
+
+	t->thing[0].result = kwq_queue_destroy(&t->queue);
+}
+
+static void destroyed_while_handlers_run(struct kunit *test)
+{
+	struct kwq_test_thread *thread = kunit_kzalloc(test, sizeof(*thread), GFP_KERNEL);
+	struct handler_test *t = test->priv;
+	int i;
+
+	/* K3 K7: it waits for both, and for no other */
+	KUNIT_ASSERT_NOT_NULL(test, thread);
+	start_on(test, system_long_wq, 2);
+	enter(test, &t->thing[0]);
+	enter(test, &t->thing[1]);
+	for (i = 2; i < NR_THINGS; i++)
+		kwq_add(&t->queue, &t->thing[i].item);
+	t->thing[0].verdict = kwq_result_again_after(0);
+	t->thing[0].result = -1;
+	kwq_test_thread_start(test, thread, destroy_in_thread, t);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.drainers) == 1);
+	leave(&t->thing[0]);
+	/* One wake-up for the end of the handler is not the end of both. */
+	KUNIT_EXPECT_EQ(test, t->thing[0].result, -1);
+	leave(&t->thing[1]);
+	kwq_test_thread_join(test, thread);
+	KUNIT_EXPECT_EQ(test, t->thing[0].result, 0);
+	EXPECT_RUNS(test, &t->thing[0], 1);
+	for (i = 2; i < NR_THINGS; i++)
+		EXPECT_RUNS(test, &t->thing[i], 0);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+}
+
+static void destroy_here(struct handler_test *t)
+{
+	t->thing[1].result = kwq_queue_destroy(&t->queue);
+}
+
+static void destroyed_in_a_work_item_of_its_workqueue(struct kunit *test)
+{
+	struct workqueue_struct *wq = ordered(test);
+	struct other_work *first = queue_other(test, wq, NULL);
+	struct handler_test *t = test->priv;
+	struct other_work *second;
+
+	/* K3 K7: its worker is queued behind the work item that destroys the queue */
+	start_on(test, wq, 1);
+	second = queue_other(test, wq, destroy_here);
+	kwq_add(&t->queue, &t->thing[0].item);
+	t->thing[1].result = -1;
+	complete(&first->leave);
+	flush_work(&second->work);
+	KUNIT_EXPECT_EQ(test, t->thing[1].result, 0);
+	EXPECT_RUNS(test, &t->thing[0], 0);
+	destroy_workqueue(wq);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+}
+
+static void cancel_first(struct handler_test *t)
+{
+	t->thing[1].result = kwq_cancel_sync(&t->queue, &t->thing[0].item);
+	t->thing[2].result = kwq_disable_sync(&t->queue, &t->thing[0].item);
+}
+
+static void cancelled_in_a_work_item_of_its_workqueue(struct kunit *test)
+{
+	struct workqueue_struct *wq = ordered(test);
+	struct other_work *first = queue_other(test, wq, NULL);
+	struct handler_test *t = test->priv;
+	struct other_work *second;
+
+	/* K3 K7: a cancel waits for no handler that has yet to begin */
+	start_on(test, wq, 1);
+	second = queue_other(test, wq, cancel_first);
+	kwq_add(&t->queue, &t->thing[0].item);
+	kwq_add(&t->queue, &t->thing[3].item);
+	complete(&first->leave);
+	flush_work(&second->work);
+	KUNIT_EXPECT_EQ(test, t->thing[1].result, KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, t->thing[2].result, 0);
+	settle(test);
+	EXPECT_RUNS(test, &t->thing[0], 0);
+	EXPECT_RUNS(test, &t->thing[3], 1);
+	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
+	destroy_workqueue(wq);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+}
+
+static void waits_for_a_handler_in_a_work_item_of_its_workqueue(struct kunit *test)
+{
+	struct workqueue_struct *wq = alloc_workqueue("kwq_test", WQ_UNBOUND, 2);
+	struct handler_test *t = test->priv;
+	struct other_work *other;
+
+	/* K3 K7: and lockdep has nothing to report */
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	start_on(test, wq, 1);
+	enter(test, &t->thing[0]);
+	other = queue_other(test, wq, cancel_first);
+	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.drainers) == 1);
+	leave(&t->thing[0]);
+	flush_work(&other->work);
+	KUNIT_EXPECT_EQ(test, t->thing[1].result, KWQ_WAS_PROCESSING);
+	KUNIT_EXPECT_EQ(test, t->thing[2].result, 0);
+	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
+	destroy_workqueue(wq);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 /* ---- What it is given ---- */
@@ -624,8 +977,7 @@ static void workqueue_is_the_drivers_choice(struct kunit *test)
 	int i;
 
 	/* K2 */
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, handle, 3, p->flags),
-			0);
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, handle, 3, p->flags), 0);
 	for (i = 0; i < NR_THINGS; i++)
 		kwq_add(&t->queue, &t->thing[i].item);
 	settle(test);
@@ -653,7 +1005,7 @@ static void bound_handler_runs_where_the_add_was(struct kunit *test)
 	for_each_online_cpu(cpu) {
 		set_cpus_allowed_ptr(current, cpumask_of(cpu));
 		kwq_queue_init(q, "bound", KWQ_CLOCK_MANUAL);
-		KUNIT_EXPECT_EQ(test, kwq_start_handler(q, handle, 1, 0), 0);
+		KUNIT_EXPECT_EQ(test, start_handler(q, handle, 1, 0), 0);
 		kwq_add(q, &t->thing[0].item);
 		kwq_test_wait_until(test, is_quiet(q));
 		KUNIT_EXPECT_EQ(test, t->thing[0].result, cpu);
@@ -662,20 +1014,31 @@ static void bound_handler_runs_where_the_add_was(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
+static void handle_no_batch(struct kwq_queue *queue, struct kwq_item *const *items,
+			    struct kwq_result *results, unsigned int nr)
+{
+}
+
 static const struct bad_case {
 	const char *desc;
-	kwq_handler_fn handler;
-	unsigned int max_active;
-	unsigned int flags;
+	struct kwq_handler handler;
 } bad_cases[] = {
-	{ "no function", NULL, 1, 0 },
-	{ "none at once", handle, 0, 0 },
-	{ "too many at once", handle, WQ_MAX_ACTIVE + 1, 0 },
-	{ "more than any number at once", handle, UINT_MAX, 0 },
-	{ "in softirqs", handle, 1, WQ_BH },
-	{ "in sysfs", handle, 1, WQ_SYSFS },
-	{ "a flag of cmwq's own", handle, 1, __WQ_ORDERED },
-	{ "an unknown flag", handle, 1, 1U << 31 },
+	{ "no function", { .max_active = 1 } },
+	{ "two functions", { handle, handle_no_batch, .max_active = 1, .max_batch = 1 } },
+	{ "none at once", { handle } },
+	{ "too many at once", { handle, .max_active = WQ_MAX_ACTIVE + 1 } },
+	{ "more than any number at once", { handle, .max_active = UINT_MAX } },
+	{ "in softirqs", { handle, .max_active = 1, .wq_flags = WQ_BH } },
+	{ "in sysfs", { handle, .max_active = 1, .wq_flags = WQ_SYSFS } },
+	{ "a flag of cmwq's own", { handle, .max_active = 1, .wq_flags = __WQ_ORDERED } },
+	{ "an unknown flag", { handle, .max_active = 1, .wq_flags = 1U << 31 } },
+	{ "one item with a batch", { handle, .max_active = 1, .max_batch = 1 } },
+	{ "a batch of none", { .handle_batch = handle_no_batch, .max_active = 1 } },
+	{ "a batch of too many",
+	  { .handle_batch = handle_no_batch, .max_active = 1,
+	    .max_batch = KWQ_HANDLER_BATCH_MAX + 1 } },
+	{ "a batch of more than any number",
+	  { .handle_batch = handle_no_batch, .max_active = 1, .max_batch = UINT_MAX } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(bad, bad_cases, desc);
@@ -685,12 +1048,24 @@ static void bad_handler_is_refused(struct kunit *test)
 	const struct bad_case *p = test->param_value;
 	struct handler_test *t = test->priv;
 
-	/* K2 */
-	KUNIT_EXPECT_EQ(test, kwq_start_handler(&t->queue, p->handler,
-						p->max_active, p->flags),
-			-EINVAL);
+	/* K2 K10 */
+	KUNIT_EXPECT_EQ(test, kwq_start_handler(&t->queue, &p->handler), -EINVAL);
 	KUNIT_EXPECT_PTR_EQ(test, t->queue.workers, NULL);
 	start(test, 1);
+}
+
+static void borrowed_workqueue_has_its_own_flags(struct kunit *test)
+{
+	struct handler_test *t = test->priv;
+
+	/* K7 */
+	KUNIT_EXPECT_EQ(test, kwq_start_handler(&t->queue, &(struct kwq_handler){
+		.handle = handle,
+		.max_active = 1,
+		.wq = system_long_wq,
+		.wq_flags = WQ_UNBOUND,
+	}), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, t->queue.workers, NULL);
 }
 
 static void most_at_once(struct kunit *test)
@@ -704,9 +1079,9 @@ static void most_at_once(struct kunit *test)
 	EXPECT_RUNS(test, &t->thing[0], 1);
 }
 
-static s64 another(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result another(struct kwq_queue *queue, struct kwq_item *item)
 {
-	return KWQ_GIVE_UP;
+	return kwq_result_give_up();
 }
 
 static void second_handler_is_refused(struct kunit *test)
@@ -715,7 +1090,7 @@ static void second_handler_is_refused(struct kunit *test)
 
 	/* K2 */
 	start(test, 1);
-	KUNIT_EXPECT_EQ(test, kwq_start_handler(&t->queue, another, 1, 0), -EBUSY);
+	KUNIT_EXPECT_EQ(test, start_handler(&t->queue, another, 1, 0), -EBUSY);
 	kwq_add(&t->queue, &t->thing[0].item);
 	settle(test);
 	EXPECT_RUNS(test, &t->thing[0], 1);
@@ -726,10 +1101,10 @@ static void second_handler_is_refused(struct kunit *test)
 
 static atomic_t nr_counted;
 
-static s64 count_item(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result count_item(struct kwq_queue *queue, struct kwq_item *item)
 {
 	atomic_inc(&nr_counted);
-	return 0;
+	return kwq_result_done();
 }
 
 static void start_tells_a_crowd_of_workers(struct kunit *test)
@@ -746,7 +1121,7 @@ static void start_tells_a_crowd_of_workers(struct kunit *test)
 		kwq_item_init(&items[i]);
 		kwq_add(&t->queue, &items[i]);
 	}
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, count_item, NR_CROWD, 0), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, count_item, NR_CROWD, 0), 0);
 	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(&t->queue, KTIME_MAX), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&nr_counted), NR_CROWD);
 }
@@ -763,7 +1138,7 @@ static bool start_without_memory(struct kunit *test, struct kwq_queue *q, int nt
 	kwq_queue_init(q, "test", KWQ_CLOCK_MANUAL);
 	kwq_add(q, &t->thing[0].item);
 	current->fail_nth = nth;
-	err = kwq_start_handler(q, handle, 2, WQ_UNBOUND);
+	err = start_handler(q, handle, 2, WQ_UNBOUND);
 	injected = !current->fail_nth;
 	current->fail_nth = 0;
 	/* cmwq can do without some allocations. */
@@ -820,7 +1195,7 @@ struct storm {
 	atomic_t twice;
 };
 
-static s64 handle_busy(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result handle_busy(struct kwq_queue *queue, struct kwq_item *item)
 {
 	struct storm *storm = container_of(queue, struct storm, queue);
 	struct busy *busy = container_of(item, struct busy, item);
@@ -837,8 +1212,9 @@ static s64 handle_busy(struct kwq_queue *queue, struct kwq_item *item)
 		fsleep(50);
 	atomic_dec(&busy->inside);
 	if (busy->runs % 5 == 0)
-		return -EAGAIN;
-	return busy->runs % 7 ? 0 : kwq_again_after(1000);
+		return kwq_result_of(-EAGAIN);
+	return busy->runs % 7 ? kwq_result_done() :
+				kwq_result_again_after(busy->runs % 2 * 1000);
 }
 
 static void add_busily(void *data)
@@ -889,8 +1265,7 @@ static void storm_loses_nothing_and_runs_nothing_twice(struct kunit *test)
 	kwq_configure(&storm->queue, &quick_config);
 	for (i = 0; i < NR_BUSY; i++)
 		kwq_item_init(&storm->busy[i].item);
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&storm->queue, handle_busy, 4,
-						WQ_UNBOUND), 0);
+	KUNIT_ASSERT_EQ(test, start_handler(&storm->queue, handle_busy, 4, WQ_UNBOUND), 0);
 	for (i = 0; i < NR_ADDERS; i++)
 		kwq_test_thread_start(test, &storm->adder[i], add_busily, storm);
 	for (i = 0; i < NR_ADDERS; i++)
@@ -917,15 +1292,27 @@ static struct kunit_case handler_test_cases[] = {
 	KUNIT_CASE(failed_item_is_tried_again),
 	KUNIT_CASE(default_limiter_is_client_gos),
 	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
+	KUNIT_CASE(handled_again_at_once),
+	KUNIT_CASE(handled_again_behind_others),
+	KUNIT_CASE(handled_again_at_once_and_at_its_time),
 	KUNIT_CASE_PARAM(mistake_is_a_failure, mistake_gen_params),
 	KUNIT_CASE(given_up_item_is_dead),
 	KUNIT_CASE(add_meanwhile_counts_whatever_it_returns),
 	KUNIT_CASE(drain_goes_to_the_last_item),
 	KUNIT_CASE(shut_down_by_its_handler),
 	KUNIT_CASE(destroyed_it_calls_nobody),
+	KUNIT_CASE(destroyed_with_workers_that_were_never_run),
 	KUNIT_CASE_PARAM(workqueue_is_the_drivers_choice, flags_gen_params),
+	KUNIT_CASE(system_workqueue_is_borrowed),
+	KUNIT_CASE(two_queues_share_a_workqueue),
+	KUNIT_CASE(destroyed_while_its_workqueue_is_busy),
+	KUNIT_CASE(destroyed_while_handlers_run),
+	KUNIT_CASE(destroyed_in_a_work_item_of_its_workqueue),
+	KUNIT_CASE(cancelled_in_a_work_item_of_its_workqueue),
+	KUNIT_CASE(waits_for_a_handler_in_a_work_item_of_its_workqueue),
 	KUNIT_CASE(bound_handler_runs_where_the_add_was),
 	KUNIT_CASE_PARAM(bad_handler_is_refused, bad_gen_params),
+	KUNIT_CASE(borrowed_workqueue_has_its_own_flags),
 	KUNIT_CASE(most_at_once),
 	KUNIT_CASE(second_handler_is_refused),
 	KUNIT_CASE(start_tells_a_crowd_of_workers),
