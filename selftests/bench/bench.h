@@ -26,6 +26,7 @@
  * @burst: operations in a round
  * @max_active: the concurrency of the handler or workqueue, if there is one
  * @wq_flags: the flags of that workqueue
+ * @max_batch: largest batch of the handler; 0 for a handler of single items
  * @nr_waiting: the number of items that wait during the measurement
  * @begin: prepares the benchmark; returns 0 or a negative errno
  * @sample: measures once; returns clock units for @rounds x @burst operations, or a
@@ -40,6 +41,7 @@ struct bench {
 	unsigned int burst;
 	unsigned int max_active;
 	unsigned int wq_flags;
+	unsigned int max_batch;
 	unsigned int nr_waiting;
 	int (*begin)(const struct bench *bench);
 	s64 (*sample)(const struct bench *bench);
@@ -79,6 +81,8 @@ extern struct mm_struct *bench_mm;
 
 int bench_begin_handler(const struct bench *bench);
 void bench_end_handler(const struct bench *bench);
+int bench_begin_borrowed(const struct bench *bench);
+void bench_end_borrowed(const struct bench *bench);
 int bench_begin_work(const struct bench *bench);
 void bench_end_work(const struct bench *bench);
 int bench_begin_queue(const struct bench *bench);
@@ -103,6 +107,20 @@ void bench_end_queue(const struct bench *bench);
 	.begin = bench_begin_work,			\
 	.sample = fn,					\
 	.end = bench_end_work
+
+/*
+ * Items of a queue whose handler borrows a workqueue. One handler runs at a time; @max is the
+ * concurrency of the workqueue.
+ */
+#define BENCH_BORROWED(nr_rounds, nr, max, flags, batch, fn)	\
+	.rounds = nr_rounds,					\
+	.burst = nr,						\
+	.max_active = max,					\
+	.wq_flags = flags,					\
+	.max_batch = batch,					\
+	.begin = bench_begin_borrowed,				\
+	.sample = fn,						\
+	.end = bench_end_borrowed
 
 /* Both return whether the object was idle and is now queued. */
 static __always_inline bool bench_add_item(struct bench_object *object)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The whole cost of a piece of work, from the add until the processor is done with it. The
- * work is an item whose queue has a handler (K2), or a plain work item.
+ * work is an item whose queue has a handler (K2, K7, K10), or a plain work item.
  *
  * The figure includes the add, the wake-up of the kernel's worker thread, the switch to
  * the thread, the function, the worker's way back to sleep, and the switch back. In a
@@ -56,5 +56,13 @@ const struct bench bench_handler_subject[] = {
 	{ .name = "queue_work.burst.max1", BENCH_WORK(4, BENCH_BURST, 1, 0, sample_work) },
 	{ .name = "handler.burst.max4", BENCH_ITEMS(4, BENCH_BURST, 4, 0, sample_items) },
 	{ .name = "queue_work.burst.max4", BENCH_WORK(4, BENCH_BURST, 4, 0, sample_work) },
+	{ .name = "handler.one.borrowed",
+	  BENCH_BORROWED(64, 1, 4, WQ_UNBOUND, 0, sample_items) },
+	{ .name = "handler.burst.borrowed",
+	  BENCH_BORROWED(4, BENCH_BURST, 4, WQ_UNBOUND, 0, sample_items) },
+	{ .name = "handler.burst.batch",
+	  BENCH_BORROWED(4, BENCH_BURST, 4, WQ_UNBOUND, KWQ_HANDLER_BATCH_MAX, sample_items) },
+	{ .name = "queue_work.burst.unbound",
+	  BENCH_WORK(4, BENCH_BURST, 4, WQ_UNBOUND, sample_work) },
 	{}
 };

@@ -18,10 +18,21 @@ static noinline void work_on(struct bench_object *object)
 	object->runs++;
 }
 
-static s64 handle(struct kwq_queue *queue, struct kwq_item *item)
+static struct kwq_result handle(struct kwq_queue *queue, struct kwq_item *item)
 {
 	work_on(container_of(item, struct bench_object, item));
-	return 0;
+	return kwq_result_done();
+}
+
+static void handle_batch(struct kwq_queue *queue, struct kwq_item *const *items,
+			 struct kwq_result *results, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		work_on(container_of(items[i], struct bench_object, item));
+		results[i] = kwq_result_done();
+	}
 }
 
 static void work_fn(struct work_struct *work)
@@ -72,7 +83,11 @@ void bench_end_queue(const struct bench *bench)
 int bench_begin_handler(const struct bench *bench)
 {
 	bench_begin_queue(bench);
-	return kwq_start_handler(&bench_queue, handle, bench->max_active, bench->wq_flags);
+	return kwq_start_handler(&bench_queue, &(struct kwq_handler){
+		.handle = handle,
+		.max_active = bench->max_active,
+		.wq_flags = bench->wq_flags,
+	});
 }
 
 /**
@@ -95,6 +110,39 @@ int bench_begin_work(const struct bench *bench)
 void bench_end_work(const struct bench *bench)
 {
 	destroy_workqueue(bench_wq);
+}
+
+/**
+ * bench_begin_borrowed() - create a plain workqueue, and a queue whose handler borrows it
+ * @bench: the benchmark
+ *
+ * Return: 0 or a negative errno.
+ */
+int bench_begin_borrowed(const struct bench *bench)
+{
+	int err;
+
+	err = bench_begin_work(bench);
+	if (err)
+		return err;
+	bench_begin_queue(bench);
+	return kwq_start_handler(&bench_queue, &(struct kwq_handler){
+		.handle = bench->max_batch ? NULL : handle,
+		.handle_batch = bench->max_batch ? handle_batch : NULL,
+		.max_active = 1,
+		.max_batch = bench->max_batch,
+		.wq = bench_wq,
+	});
+}
+
+/**
+ * bench_end_borrowed() - destroy both
+ * @bench: the benchmark
+ */
+void bench_end_borrowed(const struct bench *bench)
+{
+	bench_end_queue(bench);
+	bench_end_work(bench);
 }
 
 /**
