@@ -60,8 +60,7 @@ void kwq_pollers_init(struct kwq_queue *queue)
 void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what)
 {
 	lockdep_assert_held(&queue->lock);
-	/* Needs no barrier: see kwq_unlock(). */
-	if (!waitqueue_active(&queue->pollers))
+	if (!kwq_has_pollers_locked(queue))
 		return;
 	queue->round.to_tell |= what;
 	kwq_look_again_locked(queue);

@@ -10,6 +10,10 @@
 #define KWQ_POLLERS_H
 
 #include <linux/kwq.h>
+#include <linux/wait.h>
+
+/* Pollers are descriptors of the device. Without it the compiler leaves out what serves them. */
+#define KWQ_MAY_HAVE_POLLERS	(IS_ENABLED(CONFIG_KWQ_DEV) || IS_ENABLED(CONFIG_KUNIT))
 
 /* The most pollers that one hold of the lock wakes. Each may be an epoll or a task. */
 #define KWQ_POLLERS_PER_HOLD	8
@@ -29,6 +33,18 @@ void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what);
 void kwq_tell_some_locked(struct kwq_queue *queue);
 
 /**
+ * kwq_has_pollers_locked() - is a poller listed
+ * @queue: the queue; @queue->lock held
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_has_pollers_locked(struct kwq_queue *queue)
+{
+	/* Needs no barrier: see kwq_unlock(). */
+	return KWQ_MAY_HAVE_POLLERS && waitqueue_active(&queue->pollers);
+}
+
+/**
  * kwq_owes_pollers_locked() - are there pollers still to be woken
  * @queue: the queue; @queue->lock held
  *
@@ -36,7 +52,7 @@ void kwq_tell_some_locked(struct kwq_queue *queue);
  */
 static inline bool kwq_owes_pollers_locked(const struct kwq_queue *queue)
 {
-	return queue->round.telling | queue->round.to_tell;
+	return KWQ_MAY_HAVE_POLLERS && (queue->round.telling | queue->round.to_tell);
 }
 
 #endif /* KWQ_POLLERS_H */

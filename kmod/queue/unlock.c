@@ -205,8 +205,7 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 			queue->wake_getters = no_more_than(queue->wake_getters,
 							   queue->nr_getters);
 	}
-	/* Needs no barrier: see kwq_unlock(). */
-	if (waitqueue_active(&queue->pollers)) {
+	if (kwq_has_pollers_locked(queue)) {
 		is_waited_for = true;
 		queue->wake_pollers = min_t(u64, queue->wake_pollers + nr, U32_MAX);
 		queue->round.to_tell |= KWQ_TELL_READY;
@@ -228,8 +227,7 @@ static inline bool is_awaited(struct kwq_queue *queue)
 	/* Needs no barrier: see wake_for(). */
 	if (waitqueue_active(&queue->getters))
 		return true;
-	/* Needs no barrier: see kwq_unlock(). */
-	if (waitqueue_active(&queue->pollers))
+	if (kwq_has_pollers_locked(queue))
 		return true;
 	return queue->workers;
 }

@@ -112,14 +112,21 @@ check_sparse_and_W1() {
 	sparse_and_W1 stock "$STOCK/kdir" CONFIG_KWQ_SAMPLE_LINK=m
 }
 
-# K11: the module builds and links without the device, and has nothing that serves programs. The suites kunit-uml-queue and
-# load-stock-queue run it.
+# K11: the module builds and links without the device, has nothing that serves programs, and is less than half as large. The
+# suites kunit-uml-queue and load-stock-queue run it. Compares with the module that was checked before.
 check_sparse_and_W1_of_queue() {
 	sparse_and_W1 queue "$STOCK/kdir" CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_DEV=n
 	nm -u "$WORK"/queue/module-*/kmod/kwq.ko |
 		grep -E ' (misc_|anon_inode|fd_install|kmem_cache_|_?copy_(from|to)_user|(un)?register_pernet|init_net|compat_ptr)' |
 		sed 's/.* /the module without the device uses /' || true
 	diff <(exports stock) <(exports queue)
+	[ "$(($(text_of queue) * 2))" -lt "$(text_of stock)" ] ||
+		echo "without the device the module has $(text_of queue) bytes of text, and $(text_of stock) with it"
+}
+
+# text_of NAME: the bytes of text and constants in the module of sparse_and_W1.
+text_of() {
+	size "$WORK/$1"/module-*/kmod/kwq.ko | awk 'NR == 2 { print $1 }'
 }
 
 # exports NAME: the functions that the module of sparse_and_W1 exports.
