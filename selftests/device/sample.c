@@ -5,8 +5,12 @@
  * memory is short, and the module is unloaded meanwhile. In the end the last report of
  * each link must match its state.
  *
- * KWQ_LINK_KO is the path of the module, /kwq_link.ko by default. /dummy.ko and
- * /veth.ko create the links; they are loaded if they exist, else taken as built in.
+ * K7, K10: kmod/samples/kwq_tally.c counts the links in each state, in batches, on a
+ * workqueue of the system. In the end its numbers must match the links.
+ *
+ * KWQ_LINK_KO is the path of the first module, /kwq_link.ko by default. The other one is
+ * in the same folder. /dummy.ko and /veth.ko create the links; they are loaded if they
+ * exist, else taken as built in.
  */
 #include "kwq_test.h"
 
@@ -16,9 +20,6 @@
 #include <linux/veth.h>
 #include <sys/socket.h>
 
-#define MODULE		"/sys/module/kwq_link"
-#define FIGURES		"/sys/kernel/debug/kwq_link/"
-#define FAIL_EVERY	MODULE "/parameters/fail_every"
 #define DEBUGFS		"/sys/kernel/debug/"
 #define DISABLE_IPV6	"/proc/sys/net/ipv6/conf/default/disable_ipv6"
 #define RCU_NORMAL	"/sys/kernel/rcu_normal"
@@ -73,22 +74,46 @@ static bool is_there(int ret)
 	return !ret || ret == -ENOENT || ret == -EEXIST;
 }
 
+/* The module that is tested. */
+static const char *module = "kwq_link";
+
 static const char *module_file(void)
 {
-	return getenv("KWQ_LINK_KO") ?: "/kwq_link.ko";
+	const char *link = getenv("KWQ_LINK_KO") ?: "/kwq_link.ko";
+	static char path[4096];
+
+	snprintf(path, sizeof(path), "%.*s/%s.ko", (int)(strrchr(link, '/') - link), link,
+		 module);
+	return path;
 }
 
 static int unload(void)
 {
-	return syscall(__NR_delete_module, "kwq_link", O_NONBLOCK) ? -errno : 0;
+	return syscall(__NR_delete_module, module, O_NONBLOCK) ? -errno : 0;
+}
+
+/* Returns a path with the name of the module in it. */
+static const char *path_of(const char *format, const char *name)
+{
+	static __thread char path[256];
+
+	snprintf(path, sizeof(path), format, module, name);
+	return path;
 }
 
 static long long figure(const char *name)
 {
-	char path[128];
+	return read_number(path_of("/sys/kernel/debug/%s/%s", name));
+}
 
-	snprintf(path, sizeof(path), FIGURES "%s", name);
-	return read_number(path);
+static int fail_every(const char *nr)
+{
+	return write_text(path_of("/sys/module/%s/parameters/%s", "fail_every"), nr);
+}
+
+static bool is_loaded(void)
+{
+	return !access(path_of("/sys/module/%s%s", ""), F_OK);
 }
 
 /* Links: rtnetlink */
@@ -416,15 +441,16 @@ static void wait_until_true_of_all(struct __test_metadata *_metadata, link_fixtu
 
 static void check_gone(struct __test_metadata *_metadata)
 {
-	EXPECT_NE(0, access(MODULE, F_OK));
-	EXPECT_NE(0, access(FIGURES, F_OK));
-	EXPECT_NE(0, access("/sys/devices/platform/kwq_link", F_OK));
+	EXPECT_FALSE(is_loaded());
+	EXPECT_NE(0, access(path_of("/sys/kernel/debug/%s%s", ""), F_OK));
+	EXPECT_NE(0, access(path_of("/sys/devices/platform/%s%s", ""), F_OK));
 }
 
 /* Unloads the module. Its last handler has ended then, so no more reports can follow. */
 static void check_unloads(struct __test_metadata *_metadata, link_fixture *self, bool is_true)
 {
-	EXPECT_EQ(0, figure("overlaps"));
+	if (!strcmp(module, "kwq_link"))
+		EXPECT_EQ(0, figure("overlaps"));
 	ASSERT_EQ(0, unload());
 	check_gone(_metadata);
 	if (is_true)
@@ -466,7 +492,7 @@ FIXTURE_SETUP(link)
 FIXTURE_TEARDOWN(link)
 {
 	delete_all(self->rtnl);
-	if (!access(MODULE, F_OK))
+	if (is_loaded())
 		check_unloads(_metadata, self, false);
 	if (self->disable_ipv6[0])
 		write_text(DISABLE_IPV6, self->disable_ipv6);
@@ -544,7 +570,7 @@ TEST_F_TIMEOUT(link, flapping_while_tellings_fail, 280)
 	__u64 begin;
 
 	nr = create_dummies_and_pairs(_metadata, self, DUMMIES, PAIRS, indices, LINKS);
-	ASSERT_EQ(0, write_text(FAIL_EVERY, "150"));
+	ASSERT_EQ(0, fail_every("150"));
 	for (int i = 0; i < nr; i++)
 		flap(&flaps, indices[i], true);
 	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
@@ -627,7 +653,7 @@ TEST_F_TIMEOUT(link, unloaded_while_flapping, 280)
 	flapper.nr = create_dummies_and_pairs(_metadata, self, 24, 12, flapper.indices, LINKS);
 	ASSERT_EQ(0, pthread_create(&flapper.thread, NULL, run_flapper, &flapper));
 	for (int i = 0; i < LOADS; i++) {
-		ASSERT_EQ(0, write_text(FAIL_EVERY, i % 2 ? "3" : "0"));
+		ASSERT_EQ(0, fail_every(i % 2 ? "3" : "0"));
 		/* Wait until the module has seen some flaps. */
 		while (atomic_load(&flapper.flaps) == flaps ||
 		       figure("reconciles") < 2 * flapper.nr)
@@ -652,19 +678,19 @@ TEST_F(link, gone_before_its_retry)
 	int indices[8], nr;
 
 	wait_until_true_of_all(_metadata, self);
-	ASSERT_EQ(0, write_text(FAIL_EVERY, "1"));
+	ASSERT_EQ(0, fail_every("1"));
 	nr = create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
 	/* All reports fail, so each item is retried again and again. */
 	while (figure("retries") < 3 * nr)
 		sched_yield();
 	ASSERT_EQ(0, delete_all(self->rtnl));
 	EXPECT_EQ(self->others, figure("links"));
-	ASSERT_EQ(0, write_text(FAIL_EVERY, "0"));
+	ASSERT_EQ(0, fail_every("0"));
 	hear_uevents(self);
 	for (int i = 0; i < nr; i++)
 		EXPECT_EQ(UNTOLD, self->told[0][indices[i]]);
 	/* The module is unloaded while items wait in the same way. */
-	ASSERT_EQ(0, write_text(FAIL_EVERY, "1"));
+	ASSERT_EQ(0, fail_every("1"));
 	create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
 	check_unloads(_metadata, self, false);
 }
@@ -816,15 +842,14 @@ TEST_F_TIMEOUT(link, made_while_memory_is_short, 280)
  * Each of the last steps of loading fails once: the module is loaded, or nothing of it
  * is left.
  */
-TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
+static void load_while_memory_is_short(struct __test_metadata *_metadata, link_fixture *self,
+				       int file)
 {
-	int file = open_fail_nth(), ko, ret, steps, refused = 0;
+	int ko, ret, steps, refused = 0;
 	static int indices[4];
 	char text[16] = "";
 	bool failed;
 
-	if (file < 0)
-		SKIP(return, "this kernel has no fault injection");
 	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
 	ko = open(module_file(), O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, ko);
@@ -858,8 +883,177 @@ TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
 	/* The last load may have lost a figure. */
 	ASSERT_EQ(0, unload());
 	ASSERT_EQ(0, load(module_file()));
+}
+
+TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
+{
+	int file = open_fail_nth();
+
+	if (file < 0)
+		SKIP(return, "this kernel has no fault injection");
+	load_while_memory_is_short(_metadata, self, file);
 	wait_until_true_of_all(_metadata, self);
 	check_unloads(_metadata, self, true);
+}
+
+/* The other module, with a batch handler */
+
+static const char *const numbers[] = { NULL, "down", "no_carrier", "up" };
+
+/* Returns a state whose number is wrong; UNTOLD if all are right. */
+static enum state miscounted(link_fixture *self)
+{
+	int right[ARRAY_SIZE(numbers)] = { 0 };
+	static struct links links;
+
+	list(self->rtnl, &links);
+	for (int i = 0; i < links.nr; i++)
+		right[links.link[i].state]++;
+	for (enum state state = DOWN; state <= UP; state++)
+		if (read_number(path_of("/sys/devices/platform/%s/%s", numbers[state])) !=
+		    right[state])
+			return state;
+	return UNTOLD;
+}
+
+static void wait_until_counted(struct __test_metadata *_metadata, link_fixture *self)
+{
+	__u64 begin = now_ns();
+	enum state state;
+
+	while ((state = miscounted(self))) {
+		ASSERT_LT(now_ns(), begin + HANG) {
+			TH_LOG("%s is wrong; %lld failures, %lld retries", numbers[state],
+			       figure("failures"), figure("retries"));
+		}
+		poll(NULL, 0, 10);
+	}
+}
+
+static void use_tally(struct __test_metadata *_metadata, link_fixture *self)
+{
+	check_unloads(_metadata, self, false);
+	module = "kwq_tally";
+	unload();
+	ASSERT_EQ(0, load(module_file()));
+	self->others = figure("links");
+	wait_until_counted(_metadata, self);
+}
+
+/* K10: thousands of flaps, and one in 150 links of a batch fails and is retried alone. */
+TEST_F_TIMEOUT(link, counted_while_flapping, 280)
+{
+	static struct flaps flaps;
+	int indices[LINKS], nr, done = 0;
+
+	use_tally(_metadata, self);
+	nr = create_dummies_and_pairs(_metadata, self, DUMMIES, PAIRS, indices, LINKS);
+	ASSERT_EQ(0, fail_every("150"));
+	for (int i = 0; i < nr; i++)
+		flap(&flaps, indices[i], true);
+	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
+	for (int round = 0; done < FLAPS / 2; round++) {
+		for (int i = round % 2; i < nr; i += 2, done += 2) {
+			flap(&flaps, indices[i], false);
+			flap(&flaps, indices[i], true);
+		}
+		ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
+	}
+	for (int i = 0; i < nr; i += 5)
+		flap(&flaps, indices[i], false);
+	ASSERT_EQ(0, send_flaps(self->rtnl, &flaps));
+	wait_until_counted(_metadata, self);
+	TH_LOG("%lld events, %lld links handled in %lld batches, %lld failures, %lld retries",
+	       figure("events"), figure("handled"), figure("batches"), figure("failures"),
+	       figure("retries"));
+	EXPECT_LT(figure("batches"), figure("handled"));
+	EXPECT_LT(0, figure("failures"));
+	EXPECT_LE(figure("failures"), figure("retries"));
+	ASSERT_EQ(0, delete_all(self->rtnl));
+	EXPECT_EQ(self->others, figure("links"));
+	wait_until_counted(_metadata, self);
+	check_unloads(_metadata, self, false);
+}
+
+/* K3, K7: the module is unloaded while links flap and fail, and others use its workqueue. */
+TEST_F_TIMEOUT(link, counter_unloaded_while_flapping, 280)
+{
+	static struct flapper flapper;
+	int flaps = 0;
+
+	use_tally(_metadata, self);
+	flapper.nr = create_dummies_and_pairs(_metadata, self, 24, 12, flapper.indices, LINKS);
+	ASSERT_EQ(0, pthread_create(&flapper.thread, NULL, run_flapper, &flapper));
+	for (int i = 0; i < LOADS; i++) {
+		ASSERT_EQ(0, fail_every(i % 2 ? "3" : "0"));
+		/* Wait until the module has seen some flaps. */
+		while (atomic_load(&flapper.flaps) == flaps ||
+		       figure("handled") < 2 * flapper.nr)
+			sched_yield();
+		check_unloads(_metadata, self, false);
+		flaps = atomic_load(&flapper.flaps);
+		ASSERT_EQ(0, load(module_file()));
+		EXPECT_EQ(self->others + flapper.nr, figure("links"));
+	}
+	atomic_store(&flapper.stop, true);
+	ASSERT_EQ(0, pthread_join(flapper.thread, NULL));
+	wait_until_counted(_metadata, self);
+	ASSERT_EQ(0, delete_all(self->rtnl));
+	wait_until_counted(_metadata, self);
+	check_unloads(_metadata, self, false);
+}
+
+/* K10: links whose retries wait disappear, and are not counted any more. */
+TEST_F(link, counted_and_gone_before_its_retry)
+{
+	int indices[8], nr;
+
+	use_tally(_metadata, self);
+	ASSERT_EQ(0, fail_every("1"));
+	nr = create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
+	while (figure("retries") < 3 * nr)
+		sched_yield();
+	ASSERT_EQ(0, delete_all(self->rtnl));
+	EXPECT_EQ(self->others, figure("links"));
+	EXPECT_EQ(UNTOLD, miscounted(self));
+	/* The module is unloaded while items wait in the same way. */
+	create_dummies_and_pairs(_metadata, self, 4, 2, indices, 8);
+	check_unloads(_metadata, self, false);
+}
+
+/* A program that polls a number learns of each change. */
+TEST_F(link, counter_is_polled)
+{
+	struct pollfd pollfd = { .events = POLLPRI };
+	char text[16];
+	int index;
+
+	use_tally(_metadata, self);
+	pollfd.fd = open("/sys/devices/platform/kwq_tally/down", O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, pollfd.fd);
+	/* A poll before the first read returns at once. */
+	ASSERT_LT(0, read(pollfd.fd, text, sizeof(text)));
+	EXPECT_EQ(0, poll(&pollfd, 1, 0));
+	create_dummies_and_pairs(_metadata, self, 1, 0, &index, 1);
+	EXPECT_EQ(1, poll(&pollfd, 1, HANG / MSEC));
+	EXPECT_TRUE(pollfd.revents & POLLPRI);
+	ASSERT_LT(0, pread(pollfd.fd, text, sizeof(text), 0));
+	ASSERT_EQ(0, delete_all(self->rtnl));
+	EXPECT_EQ(1, poll(&pollfd, 1, HANG / MSEC));
+	close(pollfd.fd);
+	check_unloads(_metadata, self, false);
+}
+
+TEST_F_TIMEOUT(link, counter_loaded_while_memory_is_short, 280)
+{
+	int file = open_fail_nth();
+
+	if (file < 0)
+		SKIP(return, "this kernel has no fault injection");
+	use_tally(_metadata, self);
+	load_while_memory_is_short(_metadata, self, file);
+	wait_until_counted(_metadata, self);
+	check_unloads(_metadata, self, false);
 }
 
 TEST_HARNESS_MAIN

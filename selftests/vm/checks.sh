@@ -20,6 +20,7 @@ read -ra checks <<<"${CHECKS:-\
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
+SAMPLES=(CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_SAMPLE_TALLY=m)
 
 cd "$TOP" || exit
 
@@ -109,13 +110,13 @@ sparse_and_W1() {
 }
 
 check_sparse_and_W1() {
-	sparse_and_W1 stock "$STOCK/kdir" CONFIG_KWQ_SAMPLE_LINK=m
+	sparse_and_W1 stock "$STOCK/kdir" "${SAMPLES[@]}"
 }
 
 # K11: the module builds and links without the device, has nothing that serves programs, and is less than half as large. The
 # suites kunit-uml-queue and load-stock-queue run it. Compares with the module that was checked before.
 check_sparse_and_W1_of_queue() {
-	sparse_and_W1 queue "$STOCK/kdir" CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_DEV=n
+	sparse_and_W1 queue "$STOCK/kdir" "${SAMPLES[@]}" CONFIG_KWQ_DEV=n
 	nm -u "$WORK"/queue/module-*/kmod/kwq.ko |
 		grep -E ' (misc_|anon_inode|fd_install|kmem_cache_|_?copy_(from|to)_user|(un)?register_pernet|init_net|compat_ptr)' |
 		sed 's/.* /the module without the device uses /' || true
@@ -135,7 +136,7 @@ exports() {
 }
 
 check_sparse_and_W1_of_tests() {
-	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=y CONFIG_KWQ_SAMPLE_LINK=m
+	sparse_and_W1 debug "$DEBUG/kdir" CONFIG_KWQ_KUNIT_TEST=y "${SAMPLES[@]}"
 }
 
 # Uses the symbols of the module that was checked before.
@@ -165,8 +166,8 @@ check_prototypes() {
 		mkdir -p "$stage"
 		cp -r Kbuild kmod uapi "$stage"
 		{
-			"${within[@]}" make -s -C "$kernel/kdir" M="$stage" CONFIG_KWQ_SAMPLE_LINK=m \
-				kmod/prototypes.o kmod/samples/kwq_link.o
+			"${within[@]}" make -s -C "$kernel/kdir" M="$stage" "${SAMPLES[@]}" \
+				kmod/prototypes.o kmod/samples/kwq_{link,tally}.o
 			"${within[@]}" "$VM/prototypes.py" "$stage" "$kernel/kdir"
 		} 2>&1 | sed "/ differs from the one used to build/d; /^  The kernel was built /d; /^  You are using: /d
 			s/^/${kernel##*/}: /"
@@ -205,7 +206,7 @@ check_man_pages() {
 	"$VM/abi_page.py" uapi/linux/kwq.h userspace/man/kwq.4
 }
 
-# README and docs/drivers.md quote the template of linux/kwq.h, and docs/drivers.md quotes the sample. Checks that the
+# README and docs/drivers.md quote the template of linux/kwq.h, and docs/drivers.md quotes the samples. Checks that the
 # quotes match the files.
 # shellcheck disable=SC2016 # backquotes of Markdown
 check_quotes() {
@@ -214,7 +215,7 @@ check_quotes() {
 	rm -rf "$blocks"
 	mkdir -p "$blocks"
 	sed -n '/^ \*\tstruct port {/,/^ \*\tkwq_queue_destroy/{s/^ \*\t\?//;p}' kmod/include/linux/kwq.h >"$blocks/header"
-	cp kmod/samples/kwq_link.c "$blocks/sample"
+	cat kmod/samples/kwq_*.c >"$blocks/sample"
 	sed -n '/^### Driver$/,/^## /{/^```c$/,/^```$/{/^```/!p}}' README.md >"$blocks/readme"
 	awk -v blocks="$blocks" '
 		/^#/ { is_port = /^### A port, before and after$/ }
@@ -373,7 +374,7 @@ check_install() {
 	release=$(release_of "$STOCK/kdir")
 
 	rm -rf "$root"
-	logged install make -C "$TOP" -j"$JOBS" install KDIR="$STOCK/kdir" DESTDIR="$root" CONFIG_KWQ_SAMPLE_LINK=m
+	logged install make -C "$TOP" -j"$JOBS" install KDIR="$STOCK/kdir" DESTDIR="$root" "${SAMPLES[@]}"
 	modprobe -d "$root" -S "$release" --show-depends kwq | grep -q "^insmod $root/lib/modules/$release/updates/kmod/kwq.ko" ||
 		echo "modprobe does not find the module"
 	[ -x "$root/usr/local/bin/kwq" ] || echo "the command is not installed"
