@@ -32,6 +32,7 @@ void kwq_item_init(struct kwq_item *item)
 	item->priority = 0;
 	item->next_priority = 0;
 	item->wait_priority = 0;
+	item->marks = 0;
 	item->disabled = 0;
 }
 EXPORT_SYMBOL_GPL(kwq_item_init);
@@ -120,6 +121,68 @@ static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
 	list_add_tail(&item->link, &core->bands[lane][level_of(priority)]);
 	entered_band(core, lane, level_of(priority));
 	core->readied++;
+}
+
+/* K9: an item became dirty. */
+static inline void mark_dirty(const struct kwq_core *core, struct kwq_item *item)
+{
+	item->marks = (item->marks & ~KWQ_MARK_DIRTY) | (core->marks & KWQ_MARK_DIRTY);
+}
+
+/* Without a flush all marks in use have the queue's colour. */
+static inline bool is_from_before(const struct kwq_core *core, const struct kwq_item *item,
+				  u8 mark)
+{
+	return unlikely((item->marks ^ core->marks) & mark);
+}
+
+/* K9: one of the dirty marks and runs has ended that the flush waits for. */
+static noinline void flush_one(struct kwq_core *core)
+{
+	if (--core->nr_before)
+		return;
+	core->flushes++;
+	core->changed = true;
+}
+
+/* K9: an item is not dirty any more, and will not be processed for that. */
+static inline void drop_dirty_mark(struct kwq_core *core, const struct kwq_item *item)
+{
+	if (is_from_before(core, item, KWQ_MARK_DIRTY))
+		flush_one(core);
+}
+
+/* K9: a run has ended that is awaited, or that a flush waits for. */
+static noinline void note_marked_run(struct kwq_core *core, struct kwq_item *item)
+{
+	if (item->marks & KWQ_MARK_AWAITED) {
+		item->marks &= ~KWQ_MARK_AWAITED;
+		core->awaited_runs++;
+		core->changed = true;
+	}
+	if (is_from_before(core, item, KWQ_MARK_RUN))
+		flush_one(core);
+}
+
+/*
+ * K9: an item will be dirty after its run, and what it was processed for is not done. The
+ * next run counts for both. A flush waits for it if it waits for either.
+ */
+static void carry_run_mark(struct kwq_core *core, struct kwq_item *item)
+{
+	bool dirty = item->state & KWQ_ITEM_DIRTY;
+
+	if (!is_from_before(core, item, KWQ_MARK_RUN)) {
+		if (!dirty)
+			mark_dirty(core, item);
+		return;
+	}
+	if (dirty && is_from_before(core, item, KWQ_MARK_DIRTY))
+		flush_one(core);
+	/* The run takes the queue's colour, so that its end does not count. */
+	item->marks ^= KWQ_MARK_RUN;
+	mark_dirty(core, item);
+	item->marks ^= KWQ_MARK_DIRTY;
 }
 
 /* Q12: an add can only raise the priority of a dirty item. */
@@ -247,6 +310,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 		priority = kept;
 	core->adds++;
 	item->dirtied = now;
+	mark_dirty(core, item);
 	set_state(item, item->state | KWQ_ITEM_DIRTY);
 	if (item->state & KWQ_ITEM_PROCESSING) {
 		core->nr_dirty_processing++;
@@ -339,6 +403,7 @@ int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 
 	core->adds++;
 	item->dirtied = now;
+	mark_dirty(core, item);
 	set_state(item, KWQ_ITEM_DIRTY);
 	make_ready(core, item, KWQ_LANE_FRESH,
 		   priority == KWQ_PRIORITY_NONE ? 0 : priority);
@@ -430,6 +495,53 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 
 	forget_if_untouched(core, item, now);
 	return add_at(core, item, priority, when, policy, now);
+}
+
+/**
+ * kwq_core_coalesce() - coalesce an add if the item is dirty or waiting
+ * @core: the core
+ * @item: the item
+ *
+ * Changes neither the item's priority nor its time.
+ *
+ * Return: KWQ_COALESCED or KWQ_DIRTY if the add coalesced; 0 with nothing changed if the
+ * item is neither dirty nor waiting; -ESHUTDOWN with nothing changed.
+ */
+int kwq_core_coalesce(struct kwq_core *core, struct kwq_item *item)
+{
+	if (refuses(core, item))
+		return -ESHUTDOWN;
+	if (!(item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)))
+		return 0;
+	core->coalesced++;
+	return coalesced_with(item);
+}
+
+/* A call ends the wait of a waiting item before its time. */
+static int end_wait_early(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	stop_waiting(core, item);
+	return make_dirty_as_awaited(core, item, now);
+}
+
+/**
+ * kwq_core_expedite() - add a waiting item before its time (K9)
+ * @core: the core
+ * @item: the item
+ * @now: current time
+ *
+ * The item gets the priority that it would have got at its time.
+ *
+ * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY; -ENOENT with nothing changed
+ * if it is not waiting; -ESHUTDOWN with nothing changed.
+ */
+int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	if (refuses(core, item))
+		return -ESHUTDOWN;
+	if (!(item->state & KWQ_ITEM_WAITING))
+		return -ENOENT;
+	return end_wait_early(core, item, now);
 }
 
 /**
@@ -543,14 +655,14 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 }
 
 /**
- * kwq_core_peek() - find the item that the next get will hand out
+ * kwq_core_first_ready() - find the first ready item, even of a paused queue
  * @core: the core
  *
  * O(1) (Q12): one find-last-set over the bands of both lanes.
  *
  * Return: the item; NULL if none is ready.
  */
-struct kwq_item *kwq_core_peek(const struct kwq_core *core)
+struct kwq_item *kwq_core_first_ready(const struct kwq_core *core)
 {
 	u64 returned = core->occupied[KWQ_LANE_RETURNED];
 	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
@@ -563,9 +675,20 @@ struct kwq_item *kwq_core_peek(const struct kwq_core *core)
 }
 
 /**
- * kwq_core_take() - hand out the first ready item (Q1, Q3, Q5)
+ * kwq_core_peek() - find the item that the next get will hand out
  * @core: the core
- * @item: the result of kwq_core_peek()
+ *
+ * Return: the item; NULL if none is ready, or if the queue is paused (Q14).
+ */
+struct kwq_item *kwq_core_peek(const struct kwq_core *core)
+{
+	return unlikely(core->paused) ? NULL : kwq_core_first_ready(core);
+}
+
+/**
+ * kwq_core_take() - hand out a ready item (Q1, Q3, Q5)
+ * @core: the core
+ * @item: the item
  * @holder: its new holder
  * @now: current time
  */
@@ -575,6 +698,10 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 	leave_band(core, item);
 	/* A ready item is dirty and not processing. Both change, and no other bit does. */
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
+	/* The run has the colour of the dirty mark that it ends. */
+	BUILD_BUG_ON((KWQ_MARK_DIRTY << 1) != KWQ_MARK_RUN);
+	item->marks = (item->marks & (KWQ_MARK_NUMBER | KWQ_MARK_DIRTY)) +
+		      ((item->marks & KWQ_MARK_DIRTY) << 1) + KWQ_MARK_NEXT_NUMBER;
 	item->holder = holder;
 	item->since = now;
 	list_add_tail(&item->link, &core->processing);
@@ -604,12 +731,41 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 	return item;
 }
 
+/**
+ * kwq_core_get_item() - hand out this item, wherever it is in the queue (K9)
+ * @core: the core
+ * @item: the item
+ * @holder: its new holder
+ * @now: current time
+ *
+ * A waiting item is added first, so its wait ends. If it is ready, too, one hand-out serves
+ * both. A pause does not matter.
+ *
+ * Return: 0. With nothing changed: -EBUSY if it is being processed, -ENOENT if it is neither
+ * ready nor waiting.
+ */
+int kwq_core_get_item(struct kwq_core *core, struct kwq_item *item,
+		      struct kwq_holder *holder, ktime_t now)
+{
+	if (item->state & KWQ_ITEM_PROCESSING)
+		return -EBUSY;
+	/* Q8: a shut down ends all waiting, even if the item is not dropped yet. */
+	if (item->state & KWQ_ITEM_WAITING && !core->shut_down)
+		end_wait_early(core, item, now);
+	if (!(item->state & KWQ_ITEM_DIRTY))
+		return -ENOENT;
+	kwq_core_take(core, item, holder, now);
+	return 0;
+}
+
 /*
  * K3: an item of a cancelled queue does not become ready again, even if it was added while
  * it was processing. kwq_core_drop() drops its waiting time.
  */
 static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 {
+	if (item->state & KWQ_ITEM_DIRTY)
+		drop_dirty_mark(core, item);
 	set_state(item, item->state & (KWQ_ITEM_DISABLED | KWQ_ITEM_WAITING));
 	item->requeues = 0;
 	item->abandoned = 0;
@@ -627,6 +783,8 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		core->nr_dirty_processing--;
 	core->started_high -= core->started < (u64)item->since;
 	core->started -= item->since;
+	if (is_from_before(core, item, KWQ_MARK_RUN | KWQ_MARK_AWAITED))
+		note_marked_run(core, item);
 	if (item->state & KWQ_ITEM_DISABLED) {
 		/* It is idle now, and may be enabled later. */
 		item->abandoned = 0;
@@ -705,10 +863,13 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 {
 	int priority = priority_undone(item);
 	bool raised = priority > item->priority;
+	bool comes_back = !stays_out(core, item);
 
+	if (comes_back)
+		carry_run_mark(core, item);
 	leave_holder(core, item);
 	core->gets--;
-	if (stays_out(core, item))
+	if (!comes_back)
 		return;
 	item->priority = priority;
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
@@ -751,15 +912,16 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	int priority = priority_undone(item);
 
-	leave_holder(core, item);
 	core->abandoned++;
 	if (stays_out(core, item)) {
+		leave_holder(core, item);
 		item->since = now;
 		return KWQ_FINISHED;
 	}
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	if (is_lost_too_often(core, item)) {
+		leave_holder(core, item);
 		/* An item that was marked to die at its done is counted already (L11). */
 		if (!(item->state & KWQ_ITEM_DEAD))
 			core->died++;
@@ -767,6 +929,8 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		bury_or_drop(core, item, now);
 		return KWQ_DEAD;
 	}
+	carry_run_mark(core, item);
+	leave_holder(core, item);
 	if (!(item->state & KWQ_ITEM_DIRTY))
 		item->dirtied = now;
 	/* There was no done, so a mark to die at the done ends. The next run decides again. */
@@ -797,10 +961,12 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 		was |= KWQ_WAS_PROCESSING;
 		if (item->state & KWQ_ITEM_DIRTY) {
 			core->nr_dirty_processing--;
+			drop_dirty_mark(core, item);
 			was |= KWQ_WAS_DIRTY;
 		}
 	} else if (item->state & KWQ_ITEM_DIRTY) {
 		leave_band(core, item);
+		drop_dirty_mark(core, item);
 		item->abandoned = 0;
 		was |= KWQ_WAS_READY;
 	}
@@ -905,6 +1071,47 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 ktime_t kwq_core_next_time(const struct kwq_core *core)
 {
 	return core->shut_down ? KTIME_MAX : kwq_waiting_next(&core->waiting);
+}
+
+/**
+ * kwq_core_pause() - hand out nothing until a resume (Q14)
+ * @core: the core
+ *
+ * Items become ready as before. Pauses nest: 2^32 of them would wrap.
+ */
+void kwq_core_pause(struct kwq_core *core)
+{
+	core->paused++;
+}
+
+/**
+ * kwq_core_resume() - undo one kwq_core_pause() (Q14)
+ * @core: the core; paused
+ *
+ * Return: true if it was the last pause. The caller wakes waiters for all ready items.
+ */
+bool kwq_core_resume(struct kwq_core *core)
+{
+	return !--core->paused;
+}
+
+/**
+ * kwq_core_begin_flush() - begin to count down to the end of all that is queued (K9)
+ * @core: the core; @nr_before is 0
+ *
+ * All dirty marks and runs count, and those of later adds do not. The end of each counts
+ * down @nr_before, whatever ends it. If an undone hand-out makes the item ready again, its
+ * next run counts in its place. Waiting times do not count. When @nr_before is 0 again, or
+ * if nothing is queued, @flushes rises.
+ */
+void kwq_core_begin_flush(struct kwq_core *core)
+{
+	core->nr_before = core->nr_ready + core->nr_processing + core->nr_dirty_processing;
+	core->marks ^= KWQ_MARK_DIRTY | KWQ_MARK_RUN;
+	if (core->nr_before)
+		return;
+	core->flushes++;
+	core->changed = true;
 }
 
 /**

@@ -8,7 +8,8 @@
  *
  * After a call the caller reads from the core what it has to do. @readied counts the items
  * that were made ready, for wake-ups. @changed says that kwq_core_next_time() may return
- * another time, for the timer. It also says that @cancelled_runs or @shut_down changed.
+ * another time, for the timer. It also says that @cancelled_runs, @awaited_runs, @flushes or
+ * @shut_down changed.
  *
  * An item needs processing while it is dirty. A dirty item that is not processing is ready,
  * and linked into a band. There is one band for each lane and priority. A processing item is
@@ -76,16 +77,21 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 			      int priority, enum kwq_wait_policy policy,
 			      ktime_t now, u32 random);
+int kwq_core_coalesce(struct kwq_core *core, struct kwq_item *item);
+int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 u32 kwq_core_num_requeues(const struct kwq_core *core,
 			  const struct kwq_item *item, ktime_t now);
 u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 		    ktime_t now);
 int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now);
+struct kwq_item *kwq_core_first_ready(const struct kwq_core *core);
 struct kwq_item *kwq_core_peek(const struct kwq_core *core);
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now);
 struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 			      ktime_t now);
+int kwq_core_get_item(struct kwq_core *core, struct kwq_item *item,
+		      struct kwq_holder *holder, ktime_t now);
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now);
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
@@ -97,6 +103,9 @@ void kwq_core_cancel_all(struct kwq_core *core);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget);
 ktime_t kwq_core_next_time(const struct kwq_core *core);
+void kwq_core_pause(struct kwq_core *core);
+bool kwq_core_resume(struct kwq_core *core);
+void kwq_core_begin_flush(struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
 struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);
@@ -113,6 +122,17 @@ static inline bool kwq_is_dirty_again(u8 state)
 {
 	return (state & (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING)) ==
 	       (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING);
+}
+
+/**
+ * kwq_core_can_get() - will a get be handed an item
+ * @core: the core
+ *
+ * Return: true if an item is ready and the queue is not paused.
+ */
+static inline bool kwq_core_can_get(const struct kwq_core *core)
+{
+	return core->nr_ready && !core->paused;
 }
 
 /**

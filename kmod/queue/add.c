@@ -228,6 +228,65 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 }
 EXPORT_SYMBOL_GPL(kwq_add_with);
 
+/**
+ * kwq_add_unless_pending() - add an item unless it is ready, dirty or waiting
+ * @queue: the queue
+ * @item: the item
+ * @delay: in ns; 0 for none; saturates at the end of the clock's range
+ *
+ * Changes nothing if the item is ready, waiting, or dirty while it is processing.
+ * queue_delayed_work() does the same for a work item. kwq_add_after() instead keeps the
+ * earlier of two times, and lets a ready item wait as well.
+ *
+ * Return: KWQ_ADDED, KWQ_DIRTIED or KWQ_WAITING, as kwq_add_with(). With nothing changed:
+ * KWQ_COALESCED, KWQ_DIRTY or -ESHUTDOWN.
+ */
+int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 delay)
+{
+	const struct kwq_add_options options = {
+		.flags = delay ? KWQ_ADD_AFTER : 0,
+		.time = delay,
+	};
+	unsigned long flags;
+	int ret;
+
+	ret = kwq_try_coalesce(queue, item);
+	if (ret)
+		return ret;
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_core_coalesce(&queue->core, item);
+	if (ret)
+		trace_kwq_coalesce(queue, item, ret);
+	else
+		ret = kwq_add_locked(queue, item, &options, kwq_now_locked(queue));
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_add_unless_pending);
+
+/**
+ * kwq_expedite() - make a waiting item ready now (K9)
+ * @queue: the queue
+ * @item: the item
+ *
+ * The item gets the priority that it would have got at its time.
+ *
+ * Return: KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED or KWQ_DIRTY, as kwq_add(). With nothing
+ * changed: -ENOENT if it is not waiting; -ESHUTDOWN.
+ */
+int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	ret = kwq_core_expedite(&queue->core, item, kwq_now_locked(queue));
+	trace_added(queue, item, ret);
+	kwq_unlock(queue, flags);
+	return ret;
+}
+EXPORT_SYMBOL_GPL(kwq_expedite);
+
 /* Not inlined, so that the fast path of kwq_add() saves no registers for it. */
 static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_item *item)
 {

@@ -18,6 +18,29 @@
 #include "queue.h"
 #include "workers.h"
 
+/**
+ * kwq_wait_for_an_end_locked() - wait until something has ended that drainers wait for
+ * @queue: the queue; @queue->lock held, released while sleeping
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * The caller looks under the lock whether it was what it waits for.
+ *
+ * Context: process; sleeps without the lock.
+ */
+void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags)
+	__must_hold(&queue->lock)
+{
+	DEFINE_WAIT(wait);
+
+	prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_UNINTERRUPTIBLE);
+	queue->nr_drainers++;
+	kwq_unlock(queue, *flags);
+	schedule();
+	spin_lock_irqsave(&queue->lock, *flags);
+	queue->nr_drainers--;
+	finish_wait(&queue->drainers, &wait);
+}
+
 /*
  * Waits until @item is not processing, or without @item until none is. As in
  * kwq_wait_drained(), the holder of the lock sees all waiters.
@@ -26,30 +49,20 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
 			     unsigned long *flags)
 	__must_hold(&queue->lock)
 {
-	DEFINE_WAIT(wait);
-
 	while (item ? item->state & KWQ_ITEM_PROCESSING :
-		      !kwq_core_is_drained(&queue->core)) {
-		prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_UNINTERRUPTIBLE);
-		queue->nr_drainers++;
-		kwq_unlock(queue, *flags);
-		schedule();
-		spin_lock_irqsave(&queue->lock, *flags);
-		queue->nr_drainers--;
-		finish_wait(&queue->drainers, &wait);
-	}
+		      !kwq_core_is_drained(&queue->core))
+		kwq_wait_for_an_end_locked(queue, flags);
 }
 
 static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool enable)
 {
-	struct kwq_holder *self = kwq_current_holder(queue);
 	unsigned long flags;
 	int was;
 
 	might_sleep();
 	kwq_might_wait_for_workers(queue);
 	spin_lock_irqsave(&queue->lock, flags);
-	if (self && item->holder == self) {
+	if (kwq_handles_locked(queue, item)) {
 		was = -EDEADLK;
 	} else {
 		was = kwq_core_disable(&queue->core, item);
@@ -125,7 +138,7 @@ static bool remove_some_ready(struct kwq_queue *queue)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		item = kwq_core_peek(&queue->core);
+		item = kwq_core_first_ready(&queue->core);
 		if (!item)
 			break;
 		kwq_core_remove(&queue->core, item);
@@ -150,7 +163,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	unsigned long flags;
 
 	might_sleep();
-	if (kwq_current_holder(queue))
+	if (kwq_in_handler(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
 	kwq_begin_shut_down(queue);

@@ -9,10 +9,22 @@
 #include "queue.h"
 #include "trace.h"
 
+/* Follows up on a hand-out by the core. */
+static inline void took_locked(struct kwq_queue *queue, struct kwq_item *item,
+			       struct kwq_holder *holder)
+{
+	trace_kwq_get(queue, item, item->abandoned);
+	/* Q8: tasks that wait with this holder must look again, see kwq_get_would_wait_locked(). */
+	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
+		queue->wake_getters = queue->nr_getters;
+		kwq_tell_pollers_locked(queue, KWQ_TELL_END);
+	}
+}
+
 /**
- * kwq_take_locked() - hand out the first ready item
+ * kwq_take_locked() - hand out a ready item
  * @queue: the queue; @queue->lock held
- * @item: the result of kwq_core_peek()
+ * @item: the item
  * @holder: its new holder
  * @now: current time
  */
@@ -21,12 +33,28 @@ void kwq_take_locked(struct kwq_queue *queue, struct kwq_item *item,
 {
 	lockdep_assert_held(&queue->lock);
 	kwq_core_take(&queue->core, item, holder, now);
-	trace_kwq_get(queue, item, item->abandoned);
-	/* Q8: tasks that wait with this holder must look again, see kwq_get_would_wait_locked(). */
-	if (unlikely(queue->core.shut_down) && holder->nr_held == 1) {
-		queue->wake_getters = queue->nr_getters;
-		kwq_tell_pollers_locked(queue, KWQ_TELL_END);
-	}
+	took_locked(queue, item, holder);
+}
+
+/**
+ * kwq_get_item_locked() - hand out this item, if it is ready or waiting (K9)
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ * @holder: its new holder
+ * @now: current time
+ *
+ * Return: as kwq_core_get_item().
+ */
+int kwq_get_item_locked(struct kwq_queue *queue, struct kwq_item *item,
+			struct kwq_holder *holder, ktime_t now)
+{
+	int err;
+
+	lockdep_assert_held(&queue->lock);
+	err = kwq_core_get_item(&queue->core, item, holder, now);
+	if (!err)
+		took_locked(queue, item, holder);
+	return err;
 }
 
 /**
@@ -145,9 +173,10 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
  *
  * After a shut down, a holder of nothing waits while others are processing. It has to take
  * their items if they abandon them, or if the items were added meanwhile. A holder of
- * something does not wait, because it might wait for itself (Q5, Q8).
+ * something does not wait, because it might wait for itself (Q5, Q8). Everybody waits while
+ * items are ready but the queue is paused (Q14).
  *
- * Return: false if an item is ready, or none will ever be.
+ * Return: false if an item can be handed out, or none will ever be.
  */
 bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder)
 {
@@ -155,7 +184,7 @@ bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holde
 
 	lockdep_assert_held(&queue->lock);
 	if (core->nr_ready)
-		return false;
+		return core->paused;
 	if (!core->shut_down)
 		return true;
 	return core->nr_processing && !holder->nr_held;
@@ -291,9 +320,33 @@ __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 EXPORT_SYMBOL_GPL(kwq_try_get);
 
 /**
+ * kwq_try_get_item() - get this very item, if it is ready or waiting (K9)
+ * @queue: the queue
+ * @item: the item
+ *
+ * The item is processing until kwq_done(), as after kwq_get(). A waiting item need not wait
+ * any longer. If it is ready as well, one hand-out serves both. This works in a paused
+ * queue, too.
+ *
+ * Return: 0. With nothing changed: -EBUSY if it is being processed; -ENOENT if it is idle or
+ * dead.
+ */
+int kwq_try_get_item(struct kwq_queue *queue, struct kwq_item *item)
+{
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	err = kwq_get_item_locked(queue, item, &queue->holder, kwq_now_locked(queue));
+	kwq_unlock_got(queue, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kwq_try_get_item);
+
+/**
  * kwq_done() - finish an item
  * @queue: the queue
- * @item: an item from kwq_get() or kwq_try_get()
+ * @item: an item from kwq_get(), kwq_try_get() or kwq_try_get_item()
  *
  * Return: KWQ_FINISHED, or one or both of these bits: KWQ_REQUEUED if it was added
  * meanwhile and is ready again, KWQ_STILL_WAITING if it is waiting for a time. With nothing

@@ -9,7 +9,7 @@
  *
  * No item stays ready while a worker is idle. Each item that is made ready queues one idle
  * worker in the same hold of the lock. A worker becomes idle only in a hold in which it
- * sees that no item is ready.
+ * sees that no item is ready, or that the queue is paused. A resume queues idle workers.
  *
  * The workqueue may be borrowed (K7). Then it has work items of others, too, and kwq waits
  * only for its own.
@@ -76,9 +76,9 @@ static noinline void log_mistake(const struct kwq_workers *workers,
  * Does what the handler's result asks for. A cancel of the item or a shut down overrides
  * the result.
  */
-static void apply_result(struct kwq_queue *queue, struct kwq_worker *worker,
-			 struct kwq_item *item, const struct kwq_result *result,
-			 ktime_t now)
+void kwq_apply_result_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+			     struct kwq_item *item, const struct kwq_result *result,
+			     ktime_t now)
 {
 	struct kwq_add_options options = {};
 	u32 flags = 0;
@@ -101,7 +101,7 @@ static void apply_result(struct kwq_queue *queue, struct kwq_worker *worker,
 		options.flags = KWQ_ADD_RATE_LIMITED;
 		kwq_add_locked(queue, item, &options, now);
 	}
-	kwq_done_locked(queue, &worker->holder, item, flags, now);
+	kwq_done_locked(queue, holder, item, flags, now);
 }
 
 /* The end of a work item. If items are left, it queues up again, behind work items of others. */
@@ -112,7 +112,7 @@ static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *
 	struct kwq_queue *queue = workers->queue;
 
 	WRITE_ONCE(worker->task, NULL);
-	if (queue->core.nr_ready)
+	if (kwq_core_can_get(&queue->core))
 		queue_work(workers->wq, &worker->work);
 	else
 		list_add(&worker->idle, &workers->idle);
@@ -151,11 +151,33 @@ static __flatten void work_fn(struct work_struct *work)
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
-		apply_result(queue, worker, item, &result, now);
+		kwq_apply_result_locked(queue, &worker->holder, item, &result, now);
 		if (has_run_long(begun))
 			break;
 	}
 	leave_worker(workers, worker, flags);
+}
+
+/**
+ * kwq_call_handler() - call the handler for one item
+ * @workers: the queue's workers
+ * @item: the item; a batch handler gets it as a batch of one
+ *
+ * Context: process; may sleep.
+ * Return: the handler's result.
+ */
+struct kwq_result kwq_call_handler(struct kwq_workers *workers, struct kwq_item *item)
+{
+	const struct kwq_handler *handler = &workers->handler;
+	struct kwq_result result = {};
+
+	if (handler->handle)
+		result = handler->handle(workers->queue, item);
+	else
+		handler->handle_batch(workers->queue, &item, &result, 1);
+	if (unlikely(is_mistake(&result)))
+		log_mistake(workers, &result);
+	return result;
 }
 
 /* Gets as many items as are ready, in the order of single gets. Returns their number. */
@@ -212,7 +234,8 @@ static __flatten void batch_work_fn(struct work_struct *work)
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
 		for (i = 0; i < nr; i++)
-			apply_result(queue, worker, worker->items[i], &worker->results[i], now);
+			kwq_apply_result_locked(queue, &worker->holder, worker->items[i],
+						&worker->results[i], now);
 		if (has_run_long(begun))
 			break;
 	}
@@ -283,6 +306,7 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	workers->queue = queue;
 	workers->handler = *handler;
 	INIT_LIST_HEAD(&workers->idle);
+	workers->callers = RB_ROOT;
 	workers->wq = handler->wq ?:
 		alloc_workqueue("%s", kwq_wq_flags(handler->wq_flags), workers->nr, queue->name);
 	if (!workers->wq) {
@@ -314,7 +338,7 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler)
 {
 	struct kwq_workers *workers;
-	unsigned long flags, nr;
+	unsigned long flags;
 	int err;
 
 	err = check_handler(queue, handler);
@@ -327,15 +351,8 @@ int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler
 	/* From the first hold on, items that become ready queue their workers at unlock. */
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, workers);
-	nr = min_t(unsigned long, queue->core.nr_ready, workers->nr);
-	for (;;) {
-		kwq_queue_workers_locked(workers, min_t(unsigned long, nr, KWQ_ITEMS_PER_HOLD));
-		kwq_unlock(queue, flags);
-		if (nr <= KWQ_ITEMS_PER_HOLD)
-			return 0;
-		nr -= KWQ_ITEMS_PER_HOLD;
-		spin_lock_irqsave(&queue->lock, flags);
-	}
+	kwq_queue_for_ready(queue, flags);
+	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_start_handler);
 

@@ -32,7 +32,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->woken = 0;
 	queue->shut_downs = 0;
 	queue->woken_phase = KWQ_RUNNING;
-	queue->woken_cancelled_runs = 0;
+	queue->woken_ends = 0;
 	queue->nr_getters = 0;
 	queue->nr_drainers = 0;
 	queue->wake_getters = 0;

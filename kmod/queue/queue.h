@@ -151,12 +151,17 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now);
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    struct kwq_item *item, u32 flags, ktime_t now);
+int kwq_get_item_locked(struct kwq_queue *queue, struct kwq_item *item,
+			struct kwq_holder *holder, ktime_t now);
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);
 void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now);
 bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_patience *patience, unsigned long *flags);
+
+/* cancel.c */
+void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags);
 
 /* shut_down.c */
 void kwq_begin_shut_down(struct kwq_queue *queue);

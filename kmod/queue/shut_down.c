@@ -152,8 +152,8 @@ void kwq_drop_all(struct kwq_queue *queue)
  * kwq_shut_down() - refuse adds, drop waiting times and dead items, wake everyone
  * @queue: the queue
  *
- * Get continues to hand out ready items, and items that become ready at a done. Every
- * drain's wait ends.
+ * Get continues to hand out ready items, and items that become ready at a done. A paused
+ * queue does so after its resume. Every drain's wait ends.
  *
  * Context: any. Takes time in proportion to the number of waiting and dead items.
  */
@@ -174,6 +174,8 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  * @queue: the queue
  * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
  *
+ * A paused queue is drained only after its resume.
+ *
  * Context: process; sleeps. The caller must not hold a lock that is taken to process items.
  * In the queue's own handler the call would wait for itself.
  * Return: The queue is shut down except after -EDEADLK.
@@ -187,7 +189,7 @@ int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
 	u64 shut_downs;
 
-	if (kwq_current_holder(queue))
+	if (kwq_in_handler(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
 	shut_downs = kwq_begin_drain(queue);

@@ -9,7 +9,8 @@
  * only arms the timer.
  *
  * Waiters are of three kinds. A getter is a task that sleeps in a get. A drainer is a task
- * that sleeps until the queue is drained, or until the processing of a cancelled item ends.
+ * that sleeps until the queue is drained, or until a flush, or the processing of a cancelled
+ * or awaited item, ends.
  * A poller is an entry of poll(), select(), epoll or io_uring.
  *
  * A hold of the lock lasts from a lock of the queue to its unlock. Each hold does a bounded
@@ -150,17 +151,23 @@ static bool has_done_enough(u64 nr, bool pays)
 	return pays && nr > KWQ_WAKES_PER_HOLD;
 }
 
+/* The ends for which drainers wait, other than that of the drain. */
+static u64 nr_ends(const struct kwq_core *core)
+{
+	return core->cancelled_runs + core->awaited_runs + core->flushes;
+}
+
 /*
  * Handles all changes but new ready items. The shut down and the end of the drain each wake
- * all waiters once. A task that waits for the end of a cancelled item is on the list of
- * drainers. Returns true if waiters are left.
+ * all waiters once. A task that waits for the end of a cancelled or awaited item, or of a
+ * flush, is on the list of drainers. Returns true if waiters are left.
  */
 static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 {
 	enum kwq_phase phase = kwq_core_phase(&queue->core);
 
-	if (queue->woken_cancelled_runs != queue->core.cancelled_runs) {
-		queue->woken_cancelled_runs = queue->core.cancelled_runs;
+	if (queue->woken_ends != nr_ends(&queue->core)) {
+		queue->woken_ends = nr_ends(&queue->core);
 		queue->wake_drainers = queue->nr_drainers;
 	}
 	if (queue->woken_phase != phase) {
@@ -190,13 +197,13 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 
 	/*
 	 * No wake-up for items that were handed out in the same hold, as when a worker gets
-	 * back the item that it requeued.
+	 * back the item that it requeued. For a paused queue, the resume wakes.
 	 */
 	nr = min_t(u64, nr, queue->core.nr_ready);
-	if (!nr)
+	if (!nr || queue->core.paused)
 		return false;
 	if (queue->workers)
-		kwq_queue_workers_locked(queue->workers, nr);
+		kwq_queue_workers_locked(queue->workers, min_t(u64, nr, KWQ_ITEMS_PER_HOLD));
 	/* Needs no barrier: getters join the list under the lock. */
 	if (waitqueue_active(&queue->getters)) {
 		is_waited_for = true;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The workers of a queue with a handler: waking them, and recognising them.
+ * The workers of a queue with a handler: waking them, and recognising them and other tasks
+ * that call the handler.
  */
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/rbtree.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 #include "queue.h"
@@ -29,18 +31,38 @@ void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr)
 }
 
 /**
- * kwq_current_holder() - find the holder whose handler of this queue is the caller
- * @queue: the queue
+ * kwq_queue_for_ready() - queue workers for all ready items, and unlock
+ * @queue: the queue; with a handler; @queue->lock held
+ * @flags: as spin_lock_irqsave() stored them
+ *
+ * Takes a bounded number of workers per hold of the lock (O8).
+ */
+void kwq_queue_for_ready(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock)
+{
+	struct kwq_workers *workers = queue->workers;
+	unsigned long nr = kwq_core_can_get(&queue->core) ? queue->core.nr_ready : 0;
+
+	nr = min_t(unsigned long, nr, workers->nr);
+	for (;;) {
+		kwq_queue_workers_locked(workers, min_t(unsigned long, nr, KWQ_ITEMS_PER_HOLD));
+		kwq_unlock(queue, flags);
+		if (nr <= KWQ_ITEMS_PER_HOLD)
+			return;
+		nr -= KWQ_ITEMS_PER_HOLD;
+		spin_lock_irqsave(&queue->lock, flags);
+	}
+}
+
+/*
+ * Returns the worker in which the caller runs; NULL if it runs in none of this queue.
  *
  * The caller may run in any other work item, whose function may have freed the work item
  * already (K3). So the address of the current work item is only compared, and never
  * dereferenced. The memory of such a work item may even be reused for the workers. Then the
  * worker at that address is run by another task, or by none.
- *
- * Return: the holder of the worker in which the caller runs; NULL if the caller is not in a
- * handler of this queue.
  */
-struct kwq_holder *kwq_current_holder(const struct kwq_queue *queue)
+static struct kwq_worker *current_worker(const struct kwq_queue *queue)
 {
 	struct kwq_workers *workers = READ_ONCE(queue->workers);
 	struct kwq_worker *worker;
@@ -53,7 +75,60 @@ struct kwq_holder *kwq_current_holder(const struct kwq_queue *queue)
 	if (offset >= workers->nr * sizeof(*worker))
 		return NULL;
 	worker = &workers->worker[offset / sizeof(*worker)];
-	return READ_ONCE(worker->task) == current ? &worker->holder : NULL;
+	return READ_ONCE(worker->task) == current ? worker : NULL;
+}
+
+/* Is the caller in a handler that it calls by kwq_run_sync()? Nobody else changes that. */
+static bool is_caller(struct kwq_queue *queue)
+{
+	struct kwq_workers *workers = READ_ONCE(queue->workers);
+	const struct kwq_caller *caller;
+	struct rb_node *node;
+	unsigned long flags;
+
+	/* Entries of other tasks may come and go, but they do not matter here. */
+	if (!workers || data_race(RB_EMPTY_ROOT(&workers->callers)))
+		return false;
+	spin_lock_irqsave(&queue->lock, flags);
+	node = workers->callers.rb_node;
+	while (node) {
+		caller = rb_entry(node, struct kwq_caller, node);
+		if (caller->task == current)
+			break;
+		node = current < caller->task ? node->rb_left : node->rb_right;
+	}
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return node;
+}
+
+/**
+ * kwq_in_handler() - is the caller in a handler of this queue
+ * @queue: the queue; @queue->lock not held
+ *
+ * Return: true if so, whether a worker or kwq_run_sync() called the handler.
+ */
+bool kwq_in_handler(struct kwq_queue *queue)
+{
+	return current_worker(queue) || is_caller(queue);
+}
+
+/**
+ * kwq_handles_locked() - is the caller in the handler of this item
+ * @queue: the queue; @queue->lock held
+ * @item: the item
+ *
+ * Return: true if so; it cannot wait for the end of the handler.
+ */
+bool kwq_handles_locked(const struct kwq_queue *queue, const struct kwq_item *item)
+{
+	const struct kwq_worker *worker;
+
+	if (!(item->state & KWQ_ITEM_PROCESSING))
+		return false;
+	if (item->marks & KWQ_MARK_HERE)
+		return container_of(item->holder, struct kwq_caller, holder)->task == current;
+	worker = current_worker(queue);
+	return worker && item->holder == &worker->holder;
 }
 
 /**
@@ -64,11 +139,11 @@ struct kwq_holder *kwq_current_holder(const struct kwq_queue *queue)
  * happens to run. A handler that waits for another handler of its queue is not reported,
  * because a deadlock depends on their items.
  */
-void kwq_might_wait_for_workers(const struct kwq_queue *queue)
+void kwq_might_wait_for_workers(struct kwq_queue *queue)
 {
 	struct kwq_workers *workers = READ_ONCE(queue->workers);
 
-	if (!workers || kwq_current_holder(queue))
+	if (!workers || kwq_in_handler(queue))
 		return;
 	lock_map_acquire(&workers->map);
 	lock_map_release(&workers->map);

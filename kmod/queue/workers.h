@@ -6,6 +6,7 @@
 #include <linux/kwq.h>
 #include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/rbtree_types.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
@@ -33,11 +34,26 @@ struct kwq_worker {
 } __aligned(__alignof__(struct kwq_result));
 
 /**
+ * struct kwq_caller - a task in kwq_run_sync() that calls the handler
+ * @holder: Q: holder of the item that the handler is processing
+ * @task: the task
+ * @node: Q: in @callers of struct kwq_workers
+ *
+ * It is on the stack of the task. The letters are those of struct kwq_worker.
+ */
+struct kwq_caller {
+	struct kwq_holder holder;
+	const struct task_struct *task;
+	struct rb_node node;
+};
+
+/**
  * struct kwq_workers - all workers of a queue
  * @queue: I: the queue
  * @handler: I: the function that they call; its @wq is NULL if @wq is private
  * @wq: I: the workqueue on which they run
  * @idle: Q: idle workers; the last one that became idle is first, for a warm cache
+ * @callers: Q: tasks in kwq_run_sync() that call the handler, by @task
  * @key: I: makes @map this queue's own, so that a handler of one queue may wait for a
  *	handler of another
  * @map: of the class of the workers' maps, which cmwq holds while they run: see
@@ -50,6 +66,7 @@ struct kwq_workers {
 	struct kwq_handler handler;
 	struct workqueue_struct *wq;
 	struct list_head idle;
+	struct rb_root callers;
 	struct lock_class_key key;
 	struct lockdep_map map;
 	unsigned int nr;
@@ -57,8 +74,15 @@ struct kwq_workers {
 };
 
 void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr);
+void kwq_queue_for_ready(struct kwq_queue *queue, unsigned long flags)
+	__releases(&queue->lock);
 void kwq_stop_handler(struct kwq_queue *queue);
-struct kwq_holder *kwq_current_holder(const struct kwq_queue *queue);
-void kwq_might_wait_for_workers(const struct kwq_queue *queue);
+struct kwq_result kwq_call_handler(struct kwq_workers *workers, struct kwq_item *item);
+void kwq_apply_result_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+			     struct kwq_item *item, const struct kwq_result *result,
+			     ktime_t now);
+bool kwq_in_handler(struct kwq_queue *queue);
+bool kwq_handles_locked(const struct kwq_queue *queue, const struct kwq_item *item);
+void kwq_might_wait_for_workers(struct kwq_queue *queue);
 
 #endif /* KWQ_WORKERS_H */

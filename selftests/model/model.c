@@ -177,6 +177,43 @@ static void get_ready(struct model *model, struct model_item *item, int priority
 	model->readied++;
 }
 
+/* ---- K9: flush ---- */
+
+unsigned long model_nr_before(const struct model *model)
+{
+	unsigned long nr = 0;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++)
+		nr += model->item[i].dirty_before + model->item[i].run_before;
+	return nr;
+}
+
+static void look_for_end_of_flush(struct model *model)
+{
+	if (!model->flushing || model_nr_before(model))
+		return;
+	model->flushing = false;
+	model->flushes++;
+}
+
+void model_begin_flush(struct model *model)
+{
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		model->item[i].dirty_before = model->item[i].dirty;
+		model->item[i].run_before = model->item[i].processing;
+	}
+	model->flushing = true;
+	look_for_end_of_flush(model);
+}
+
+void model_await(struct model *model, int nr)
+{
+	model->item[nr].awaited = true;
+}
+
 /* Q12: the priority of a dirty item can only rise. */
 static void raise(struct model *model, struct model_item *item, int priority)
 {
@@ -224,6 +261,18 @@ static int add(struct model *model, struct model_item *item, int priority, s64 n
 static bool refuses(const struct model *model, const struct model_item *item)
 {
 	return model->shut_down || item->disables;
+}
+
+int model_coalesce(struct model *model, int nr)
+{
+	struct model_item *item = &model->item[nr];
+
+	if (refuses(model, item))
+		return -ESHUTDOWN;
+	if (!item->dirty && !item->waiting)
+		return 0;
+	model->coalesced++;
+	return item->dirty && item->processing ? KWQ_DIRTY : KWQ_COALESCED;
 }
 
 /* L10 */
@@ -361,6 +410,16 @@ int model_expire(struct model *model, s64 now)
 	return nr;
 }
 
+/* K9 */
+int model_expedite(struct model *model, int nr, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+
+	if (refuses(model, item))
+		return -ESHUTDOWN;
+	return item->waiting ? end_wait(model, item, now) : -ENOENT;
+}
+
 /* ---- L: retries ---- */
 
 /* L11 */
@@ -433,14 +492,12 @@ int model_give_up(struct model *model, int nr, s64 now)
 
 /* ---- Q5 Q6: get and done ---- */
 
-int model_get(struct model *model, int holder, s64 now)
+static void hand_out(struct model *model, int nr, int holder, s64 now)
 {
-	int nr = first(model, model_ready);
-	struct model_item *item;
+	struct model_item *item = &model->item[nr];
 
-	if (nr == NOBODY)
-		return NOBODY;
-	item = &model->item[nr];
+	item->run_before = item->dirty_before;
+	item->dirty_before = false;
 	item->dirty = false;
 	item->processing = true;
 	item->holder = holder;
@@ -448,15 +505,45 @@ int model_get(struct model *model, int holder, s64 now)
 	item->run_place = ++model->last_place;
 	model->gets++;
 	record(&model->queue_duration, item->dirtied, now);
+}
+
+int model_get(struct model *model, int holder, s64 now)
+{
+	int nr = first(model, model_ready);
+
+	/* Q14 */
+	if (nr == NOBODY || model->pauses)
+		return NOBODY;
+	hand_out(model, nr, holder, now);
 	return nr;
+}
+
+/* K9 */
+int model_get_item(struct model *model, int holder, int nr, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+
+	if (item->processing)
+		return -EBUSY;
+	if (item->waiting && !model->shut_down)
+		end_wait(model, item, now);
+	if (!item->dirty)
+		return -ENOENT;
+	hand_out(model, nr, holder, now);
+	return 0;
 }
 
 /* Ends the holding of an item. K3: a disabled item ends here, however its run ended. */
 static bool let_go(struct model *model, struct model_item *item)
 {
 	item->processing = false;
+	model->awaited_runs += item->awaited;
+	item->awaited = false;
 	if (!item->disables && !model->cancelled)
 		return false;
+	item->dirty_before = false;
+	item->run_before = false;
+	look_for_end_of_flush(model);
 	item->dead = false;
 	item->dirty = false;
 	item->abandoned = 0;
@@ -496,6 +583,8 @@ int model_done(struct model *model, int holder, int nr, s64 now)
 	item->since = now;
 	if (let_go(model, item))
 		return KWQ_FINISHED;
+	item->run_before = false;
+	look_for_end_of_flush(model);
 	if (item->waiting && !model->shut_down)
 		result |= KWQ_STILL_WAITING;
 	if (item->dirty) {
@@ -521,6 +610,13 @@ static int undone_priority(struct model_item *item)
 								     item->priority;
 }
 
+/* K9: the next run counts for both. */
+static void carry_on(struct model_item *item)
+{
+	item->dirty_before |= item->run_before;
+	item->run_before = false;
+}
+
 /* O2 */
 void model_unget(struct model *model, int nr)
 {
@@ -531,6 +627,7 @@ void model_unget(struct model *model, int nr)
 	model->gets--;
 	if (let_go(model, item))
 		return;
+	carry_on(item);
 	get_ready(model, item, priority);
 	if (!rose)
 		item->ready_place = --model->first_place;
@@ -555,12 +652,15 @@ int model_abandon(struct model *model, int nr, s64 now)
 		model->died += !was_to_die;
 		item->dead = true;
 		item->since = now;
+		item->run_before = false;
+		look_for_end_of_flush(model);
 		item->dead_place = ++model->last_place;
 		/* Q10 */
 		if (model->shut_down)
 			drop(model, item);
 		return KWQ_DEAD;
 	}
+	carry_on(item);
 	if (!item->dirty)
 		item->dirtied = now;
 	item->returned = item->abandoned == 1;
@@ -586,6 +686,8 @@ int model_remove(struct model *model, int nr)
 	if (item->dirty)
 		was |= item->processing ? KWQ_WAS_DIRTY : KWQ_WAS_READY;
 	item->dirty = false;
+	item->dirty_before = false;
+	look_for_end_of_flush(model);
 	item->waiting = false;
 	item->dead = false;
 	item->requeues = 0;

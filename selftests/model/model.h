@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The specification of a queue, after kwq(7): Q, D, L, O1, O2, K3 and M. It shares no
+ * The specification of a queue, after kwq(7): Q, D, L, O1, O2, K3, K9 and M. It shares no
  * ideas with core.c: there are no lists and no trees. Every order is a number, and the
  * first item is found by looking at all items.
  */
@@ -20,6 +20,9 @@ struct model_item {
 	bool waiting;
 	bool dead;		/* with processing: at its done */
 	int disables;
+	bool dirty_before;	/* the flush waits for what it is dirty for */
+	bool run_before;	/* the flush waits for this run */
+	bool awaited;
 	bool returned;		/* by its first holder that vanished, when it last got ready */
 	int holder;
 	int priority;		/* of the run, or what was left of it for a wait */
@@ -46,10 +49,13 @@ struct model {
 	struct rate rate;
 	bool shut_down;
 	bool cancelled;
+	bool flushing;
+	u32 pauses;
 	s64 last_place;
 	s64 first_place;
 	u64 readied, adds, coalesced, gets, dones, abandoned, removed, dropped;
 	u64 retries, rate_limited, died, cancelled_runs;
+	u32 awaited_runs, flushes;
 	struct model_histogram queue_duration, work_duration, lateness;
 };
 
@@ -64,10 +70,13 @@ int model_add_at(struct model *model, int item, int priority, s64 when,
 		 enum kwq_wait_policy policy, s64 now);
 int model_add_rate_limited(struct model *model, int item, int priority,
 			   enum kwq_wait_policy policy, s64 now, u32 random);
+int model_coalesce(struct model *model, int item);
+int model_expedite(struct model *model, int item, s64 now);
 u32 model_num_requeues(const struct model *model, int item, s64 now);
 u32 model_forget(struct model *model, int item, s64 now);
 int model_give_up(struct model *model, int item, s64 now);
 int model_get(struct model *model, int holder, s64 now);
+int model_get_item(struct model *model, int holder, int item, s64 now);
 int model_done(struct model *model, int holder, int item, s64 now);
 void model_unget(struct model *model, int item);
 int model_abandon(struct model *model, int item, s64 now);
@@ -77,6 +86,9 @@ void model_enable(struct model *model, int item);
 void model_cancel_all(struct model *model);
 int model_expire(struct model *model, s64 now);
 void model_drop(struct model *model, int item);
+void model_await(struct model *model, int item);
+void model_begin_flush(struct model *model);
+unsigned long model_nr_before(const struct model *model);
 void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now);
 
 /* Q8: waiting items are dropped first, in any order. */

@@ -24,16 +24,22 @@ struct run {
 /* ---- The operands of an operation ---- */
 
 static const u8 shares[NR_KINDS] = {
-	[ADD]			= 17,
-	[ADD_AT]		= 16,
-	[ADD_RATE_LIMITED]	= 15,
-	[GET]			= 20,
+	[ADD]			= 15,
+	[ADD_AT]		= 14,
+	[ADD_RATE_LIMITED]	= 14,
+	[GET]			= 17,
+	[GET_ITEM]		= 3,
 	[DONE]			= 14,
-	[CLOCK]			= 10,
-	[EXPIRE]		= 10,
+	[CLOCK]			= 9,
+	[EXPIRE]		= 9,
 	[ABANDON]		= 4,
 	[UNGET]			= 4,
 	[REMOVE]		= 2,
+	[COALESCE]		= 1,
+	[EXPEDITE]		= 2,
+	[AWAIT]			= 1,
+	[FLUSH]			= 2,
+	[PAUSE]			= 1,
 	[FORGET]		= 1,
 	[GIVE_UP]		= 2,
 	[DROP]			= 2,
@@ -254,6 +260,8 @@ static const char *error_name(int error)
 		return "-ENOENT";
 	case -EPERM:
 		return "-EPERM";
+	case -EBUSY:
+		return "-EBUSY";
 	default:
 		return "-EINVAL";
 	}
@@ -271,6 +279,11 @@ static const char *add_name(int result)
 	};
 
 	return result < 0 ? error_name(result) : names[result];
+}
+
+static const char *nothing_or_add_name(int result)
+{
+	return result ? add_name(result) : "0";
 }
 
 static const char *done_name(int result)
@@ -520,6 +533,10 @@ static bool same_counters(struct run *run)
 	       same(run, core->rate_limited, model->rate_limited, "t->core.rate_limited") &&
 	       same(run, core->died, model->died, "t->core.died") &&
 	       same(run, core->cancelled_runs, model->cancelled_runs, "t->core.cancelled_runs") &&
+	       same(run, core->awaited_runs, model->awaited_runs, "t->core.awaited_runs") &&
+	       same(run, core->flushes, model->flushes, "t->core.flushes") &&
+	       same(run, core->nr_before, model_nr_before(model), "t->core.nr_before") &&
+	       same(run, core->paused, model->pauses, "t->core.paused") &&
 	       same(run, core->nr_dirty_processing, model_nr_dirty_processing(model),
 		    "t->core.nr_dirty_processing") &&
 	       same(run, core->shut_down, model->shut_down, "t->core.shut_down") &&
@@ -570,7 +587,11 @@ static bool same_ready(struct run *run)
 	int lane, i, end;
 
 	if (!same(run, run->core.nr_ready, nr, "t->core.nr_ready") ||
-	    !same(run, number_of(run, kwq_core_peek(&run->core)), nr ? order[0] : NOBODY, "@ready"))
+	    !same(run, number_of(run, kwq_core_first_ready(&run->core)), nr ? order[0] : NOBODY,
+		  "@ready") ||
+	    !same(run, kwq_core_peek(&run->core) == kwq_core_first_ready(&run->core),
+		  !nr || !run->model.pauses,
+		  "kwq_core_peek(&t->core) == kwq_core_first_ready(&t->core)"))
 		return false;
 	for (i = 0; i < nr; i = end) {
 		const struct model_item *item = &run->model.item[order[i]];
@@ -751,6 +772,76 @@ static bool do_get(struct run *run, const struct op *op)
 	return run->out || answered(run, number_of(run, kwq_core_get(&run->core,
 								     &run->holder[holder],
 								     run->now)), wanted);
+}
+
+static bool do_get_item(struct run *run, const struct op *op)
+{
+	int nr = op_item(op), holder = op_holder(op);
+	int wanted = model_get_item(&run->model, holder, nr, run->now);
+
+	say(run, nothing_or_add_name(wanted), "kwq_core_get_item(&t->core, &t->%c, &t->%c, %lld)",
+	    item_names[nr], holder_names[holder], (long long)run->now);
+	return run->out || answered(run, kwq_core_get_item(&run->core, &run->item[nr],
+							   &run->holder[holder], run->now),
+				    wanted);
+}
+
+static bool do_coalesce(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+	int wanted = model_coalesce(&run->model, nr);
+
+	say(run, nothing_or_add_name(wanted), "kwq_core_coalesce(&t->core, &t->%c)",
+	    item_names[nr]);
+	return run->out || answered(run, kwq_core_coalesce(&run->core, &run->item[nr]), wanted);
+}
+
+static bool do_expedite(struct run *run, const struct op *op)
+{
+	int nr = op_item(op);
+	int wanted = model_expedite(&run->model, nr, run->now);
+
+	say(run, add_name(wanted), "kwq_core_expedite(&t->core, &t->%c, %lld)", item_names[nr],
+	    (long long)run->now);
+	return run->out || answered(run, kwq_core_expedite(&run->core, &run->item[nr], run->now),
+				    wanted);
+}
+
+/* As kwq_run_sync() does before it sleeps. */
+static void do_await(struct run *run, const struct op *op)
+{
+	int nr = op_processing(run, op);
+
+	if (!run->model.item[nr].processing)
+		return;
+	model_await(&run->model, nr);
+	run->item[nr].marks |= KWQ_MARK_AWAITED;
+	say(run, NULL, "t->%c.marks |= KWQ_MARK_AWAITED", item_names[nr]);
+}
+
+static void do_flush(struct run *run)
+{
+	if (model_nr_before(&run->model))
+		return;
+	model_begin_flush(&run->model);
+	say(run, NULL, "kwq_core_begin_flush(&t->core)");
+	if (!run->out)
+		kwq_core_begin_flush(&run->core);
+}
+
+/* A queue is paused for a short time only, as little happens then. */
+static bool do_pause(struct run *run, const struct op *op)
+{
+	if (!run->model.pauses || op->value % 8 == 0) {
+		run->model.pauses++;
+		say(run, NULL, "kwq_core_pause(&t->core)");
+		if (!run->out)
+			kwq_core_pause(&run->core);
+		return true;
+	}
+	run->model.pauses--;
+	say(run, run->model.pauses ? "false" : "true", "kwq_core_resume(&t->core)");
+	return run->out || answered(run, kwq_core_resume(&run->core), !run->model.pauses);
 }
 
 /* Mostly through the holder. */
@@ -1060,6 +1151,20 @@ static bool do_op(struct run *run, const struct op *op)
 		return do_add_rate_limited(run, op);
 	case GET:
 		return do_get(run, op);
+	case GET_ITEM:
+		return do_get_item(run, op);
+	case COALESCE:
+		return do_coalesce(run, op);
+	case EXPEDITE:
+		return do_expedite(run, op);
+	case AWAIT:
+		do_await(run, op);
+		return true;
+	case FLUSH:
+		do_flush(run);
+		return true;
+	case PAUSE:
+		return do_pause(run, op);
 	case DONE:
 		return do_done(run, op);
 	case CLOCK:

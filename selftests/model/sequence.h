@@ -28,12 +28,18 @@ enum kind {
 	ADD_AT,
 	ADD_RATE_LIMITED,
 	GET,
+	GET_ITEM,
 	DONE,
 	CLOCK,		/* the time goes on */
 	EXPIRE,
 	ABANDON,
 	UNGET,
 	REMOVE,
+	COALESCE,
+	EXPEDITE,
+	AWAIT,
+	FLUSH,
+	PAUSE,		/* or resume */
 	FORGET,
 	GIVE_UP,
 	DROP,

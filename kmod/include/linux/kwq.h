@@ -113,10 +113,10 @@ struct kwq_round {
  *
  * Both other locks are taken under @lock.
  *
- * A getter is a task that sleeps in a get. A drainer is a task that sleeps in a drain or a
- * cancel. A poller is an entry of poll(), select(), epoll or io_uring. Getters and drainers
- * join and leave their lists under @lock, so every holder of @lock sees all of them. Pollers
- * join without it, see kwq_unlock().
+ * A getter is a task that sleeps in a get. A drainer is a task that sleeps in a drain, a
+ * cancel, a flush or a kwq_run_sync(). A poller is an entry of poll(), select(), epoll or
+ * io_uring. Getters and drainers join and leave their lists under @lock, so every holder of
+ * @lock sees all of them. Pollers join without it, see kwq_unlock().
  *
  * A turn is one hold of @lock by @timer's callback: see kmod/queue/timer.h.
  */
@@ -128,7 +128,7 @@ struct kwq_queue {
 	u64 woken;			/* L: unlocks wake for @core.readied - @woken items */
 	u64 shut_downs;			/* L: number of shut downs without drain */
 	enum kwq_phase woken_phase;	/* L: the phase that all waiters were last woken for */
-	u64 woken_cancelled_runs;	/* L: @core.cancelled_runs when drainers were last woken */
+	u64 woken_ends;			/* L: nr_ends() of unlock.c when drainers were last woken */
 	u32 nr_getters;			/* L: getters, asleep or on their way back to @lock */
 	u32 nr_drainers;		/* L: drainers, asleep or on their way back to @lock */
 	u32 wake_getters;		/* L: getters still to be woken */
@@ -260,11 +260,13 @@ static inline struct kwq_result kwq_result_give_up(void)
  * kwq never calls the handler twice at once for one item. If the item is added meanwhile,
  * kwq calls the handler again, whatever the handler returned.
  *
- * Context: process, in a work item of a kernel workqueue; may sleep. For its own queue,
- * kwq_queue_destroy(), kwq_cancel_all_sync() and kwq_shut_down_with_drain() return -EDEADLK
- * with nothing changed. So do kwq_cancel_sync() and kwq_disable_sync() for this item. The
- * handler must not call kwq_done() for this item, which would return -EPERM. It must not
- * free the item: the driver frees it after a cancel or after the queue's destruction.
+ * Context: process; may sleep. It is called in a work item of a kernel workqueue, or by
+ * kwq_run_sync() in the context of its caller. For its own queue, kwq_queue_destroy(),
+ * kwq_cancel_all_sync(), kwq_shut_down_with_drain() and kwq_flush() return -EDEADLK with
+ * nothing changed. So do kwq_cancel_sync(), kwq_disable_sync() and kwq_run_sync() for this
+ * item. The handler must not call kwq_done() for this item, which would return -EPERM. It
+ * must not free the item: the driver frees it after a cancel or after the queue's
+ * destruction.
  *
  * Return: a result, which decides what happens to the item: see &struct kwq_result.
  */
@@ -312,10 +314,10 @@ typedef void (*kwq_handle_batch_fn)(struct kwq_queue *queue, struct kwq_item *co
  * A borrowed workqueue (@wq) must outlive the queue and must not be a WQ_BH one. Its own
  * max_active limits the handlers, too. kwq neither flushes nor destroys it. A cancel waits
  * only for handlers that are running, and never for the workqueue. So it may be called in
- * another work item of that workqueue, even of an ordered one. kwq_shut_down_with_drain()
- * waits for handlers that have yet to begin, as flush_work() does. In a work item of the same
- * workqueue it deadlocks if the workqueue is ordered, or if all that its max_active allows
- * wait in this way. Lockdep does not see that.
+ * another work item of that workqueue, even of an ordered one. So may kwq_run_sync().
+ * kwq_shut_down_with_drain() and kwq_flush() wait for handlers that have yet to begin, as
+ * flush_work() does. In a work item of the same workqueue they deadlock if the workqueue is
+ * ordered, or if all that its max_active allows wait in this way. Lockdep does not see that.
  */
 struct kwq_handler {
 	kwq_handle_fn handle;
@@ -330,14 +332,19 @@ int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler
 
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay);
+int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 delay);
+int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
 struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
 struct kwq_item *kwq_try_get(struct kwq_queue *queue);
+int kwq_try_get_item(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_done(struct kwq_queue *queue, struct kwq_item *item);
 struct kwq_item *kwq_done_and_get(struct kwq_queue *queue, struct kwq_item *done,
 				  ktime_t deadline);
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_run_sync(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_flush(struct kwq_queue *queue);
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_disable_sync(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_cancel_all_sync(struct kwq_queue *queue);
@@ -347,6 +354,8 @@ struct kwq_item *kwq_first_dead(struct kwq_queue *queue);
 int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config);
 void kwq_read_config(struct kwq_queue *queue, struct kwq_limiter_config *config);
 unsigned long kwq_len(struct kwq_queue *queue);
+void kwq_pause(struct kwq_queue *queue);
+int kwq_resume(struct kwq_queue *queue);
 void kwq_shut_down(struct kwq_queue *queue);
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline);
 bool kwq_shutting_down(struct kwq_queue *queue);
@@ -367,6 +376,22 @@ static inline int kwq_add_rate_limited(struct kwq_queue *queue,
 	return kwq_add_with(queue, item, &(struct kwq_add_options){
 		.flags = KWQ_ADD_RATE_LIMITED,
 	});
+}
+
+/**
+ * kwq_item_pending() - will an item be handed out
+ * @item: the item
+ *
+ * Takes no lock. The answer was true at one moment and may be out of date. A queue's shut
+ * down may still drop the item's time.
+ *
+ * Return: true if it is ready, waiting, or was added while it is processing. An item that is
+ * only processing is not pending. work_pending() and delayed_work_pending() say the same of
+ * a work item.
+ */
+static inline bool kwq_item_pending(const struct kwq_item *item)
+{
+	return READ_ONCE(item->state) & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING);
 }
 
 void kwq_backoff_until(bool (*fn)(void *arg), void *arg,

@@ -170,6 +170,7 @@ struct kwq_item {
 	s8 priority;			/* while ready or processing; kept until idle */
 	s8 next_priority;		/* while processing and dirty */
 	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE (core.h) for none */
+	u8 marks;			/* KWQ_MARK_* */
 	u16 disabled;			/* number of disables without an enable; saturates */
 	u32 requeues;			/* rate-limited since it was last forgotten */
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
@@ -190,6 +191,17 @@ struct kwq_item {
 #define KWQ_ITEM_WAITING	0x4
 #define KWQ_ITEM_DEAD		0x8	/* alone: dead; with PROCESSING: dead at its done */
 #define KWQ_ITEM_DISABLED	0x10	/* alone or with PROCESSING: refuses adds */
+
+/*
+ * Marks of an item. The first two are the colours of a dirty mark and of a run. A flush
+ * changes the colour of its queue, and waits for the items of the other colour.
+ */
+#define KWQ_MARK_DIRTY		0x01	/* while dirty: the queue's colour when it became so */
+#define KWQ_MARK_RUN		0x02	/* while processing: the colour of what it was dirty for */
+#define KWQ_MARK_AWAITED	0x04	/* while processing: a task waits for the end of that */
+#define KWQ_MARK_HERE		0x08	/* while processing: by kwq_run_sync() in its caller */
+#define KWQ_MARK_NUMBER		0xf0	/* counts the item's runs; wraps */
+#define KWQ_MARK_NEXT_NUMBER	0x10
 
 void kwq_item_init(struct kwq_item *item);
 
@@ -256,6 +268,10 @@ enum kwq_phase {
  * @died:	how often an item was found due to die, even if an add then saved it:
  *		rate-limited too often, lost too often, or given up.
  * @cancelled_runs:	how often the processing of a cancelled item ended.
+ * @awaited_runs:	how often the processing of an awaited item ended; wraps.
+ * @flushes:	how many flushes have ended; wraps.
+ * @nr_before:	how many dirty marks and runs the present flush waits for; 0 if there is no
+ *		flush.
  * @last_death:	number of the last death of an item in @dead.
  * @started:	sum of @since of all processing items, low 64 bits.
  * @started_high: high 64 bits of that sum.
@@ -266,9 +282,11 @@ enum kwq_phase {
  * @shut_down:	adds are refused.
  * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
  *		processing ends.
- * @changed:	set when kwq_core_next_time() may return another time, and when @cancelled_runs or
- *		@shut_down changed. The queue sets it for changes of its own, too: see
- *		kwq_look_again_locked(). The queue also resets it.
+ * @marks:	the queue's colour: KWQ_MARK_DIRTY | KWQ_MARK_RUN, or 0.
+ * @paused:	number of pauses without a resume.
+ * @changed:	set when kwq_core_next_time() may return another time, and when @cancelled_runs,
+ *		@awaited_runs, @flushes or @shut_down changed. The queue sets it for changes of
+ *		its own, too: see kwq_look_again_locked(). The queue also resets it.
  * @processing:	handed-out items, in the order of their hand-outs.
  * @dead:	dead items, by the numbers of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.
@@ -296,6 +314,9 @@ struct kwq_core {
 	u64 rate_limited;
 	u64 died;
 	u64 cancelled_runs;
+	u32 awaited_runs;
+	u32 flushes;
+	unsigned long nr_before;
 	u64 last_death;
 	u64 started;
 	u64 started_high;
@@ -306,6 +327,8 @@ struct kwq_core {
 	bool shut_down;
 	bool cancelled;
 	bool changed;
+	u8 marks;
+	u32 paused;
 	struct list_head processing;
 	struct rb_root_cached dead;
 	struct kwq_waiting waiting;

@@ -141,6 +141,30 @@ static const char *broken_holders(const struct kwq_core *core,
 	return nr == core->nr_processing ? NULL : "nr_processing is wrong";
 }
 
+static bool is_from_before(const struct kwq_core *core, const struct kwq_item *item, u8 mark)
+{
+	return (item->marks ^ core->marks) & mark;
+}
+
+/* K9: the flush waits for the dirty marks and runs of the other colour. */
+static const char *broken_marks(const struct kwq_core *core)
+{
+	const struct kwq_item *item;
+	unsigned long nr = 0;
+	int lane, level;
+
+	for (lane = 0; lane < KWQ_NR_LANES; lane++)
+		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
+			list_for_each_entry(item, &core->bands[lane][level], link)
+				nr += is_from_before(core, item, KWQ_MARK_DIRTY);
+	list_for_each_entry(item, &core->processing, link) {
+		nr += is_from_before(core, item, KWQ_MARK_RUN);
+		if (item->state & KWQ_ITEM_DIRTY)
+			nr += is_from_before(core, item, KWQ_MARK_DIRTY);
+	}
+	return nr == core->nr_before ? NULL : "nr_before is wrong";
+}
+
 static const char *broken_dead(const struct kwq_core *core)
 {
 	const struct kwq_item *item;
@@ -166,6 +190,8 @@ const char *kwq_core_broken(const struct kwq_core *core,
 		broken = broken_holders(core, holders, nr_holders);
 	if (!broken)
 		broken = broken_dead(core);
+	if (!broken)
+		broken = broken_marks(core);
 	if (!broken && core->gets != core->dones + core->abandoned +
 				     core->nr_processing)
 		broken = "a hand-out was neither done nor abandoned";

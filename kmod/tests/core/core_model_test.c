@@ -28,6 +28,8 @@ enum op {
 	ADD_AT,		/* for a time later than now, and than any wait */
 	ADD_DUE,	/* for now */
 	GET,
+	GET_ITEM,	/* this one, even if it waits */
+	EXPEDITE,
 	DONE,
 	DONE_OTHER,	/* by another holder */
 	UNGET,
@@ -45,6 +47,8 @@ static const char *const op_names[NR_OPS] = {
 	[ADD_AT]	= "add for later",
 	[ADD_DUE]	= "add for now",
 	[GET]		= "get",
+	[GET_ITEM]	= "get this item",
+	[EXPEDITE]	= "expedite",
 	[DONE]		= "done",
 	[DONE_OTHER]	= "done by another",
 	[UNGET]		= "unget",
@@ -87,6 +91,8 @@ static const struct transition {
 	{ 0,	  ADD_AT,	KWQ_WAITING,	W,	0 },
 	{ 0,	  ADD_DUE,	KWQ_ADDED,	R,	1 },
 	{ 0,	  GET,		NIL,		0,	0 },
+	{ 0,	  GET_ITEM,	-ENOENT,	0,	0 },
+	{ 0,	  EXPEDITE,	-ENOENT,	0,	0 },
 	{ 0,	  DONE,		-ENOENT,	0,	0 },
 	{ 0,	  DONE_OTHER,	-ENOENT,	0,	0 },
 	{ 0,	  REMOVE,	-ENOENT,	0,	0 },
@@ -99,6 +105,8 @@ static const struct transition {
 	{ R,	  ADD_AT,	KWQ_WAITING,	R | W,	0 },
 	{ R,	  ADD_DUE,	KWQ_COALESCED,	R,	0 },
 	{ R,	  GET,		IT,		P,	0 },
+	{ R,	  GET_ITEM,	0,	P,	0 },
+	{ R,	  EXPEDITE,	-ENOENT,	R,	0 },
 	{ R,	  DONE,		-ENOENT,	R,	0 },
 	{ R,	  DONE_OTHER,	-ENOENT,	R,	0 },
 	{ R,	  REMOVE,	KWQ_WAS_READY,	0,	0 },
@@ -111,6 +119,8 @@ static const struct transition {
 	{ P,	  ADD_AT,	KWQ_WAITING,	P | W,	0 },
 	{ P,	  ADD_DUE,	KWQ_DIRTIED,	PD,	0 },
 	{ P,	  GET,		NIL,		P,	0 },
+	{ P,	  GET_ITEM,	-EBUSY,	P,	0 },
+	{ P,	  EXPEDITE,	-ENOENT,	P,	0 },
 	{ P,	  DONE,		KWQ_FINISHED,	0,	0 },
 	{ P,	  DONE_OTHER,	-EPERM,		P,	0 },
 	{ P,	  UNGET,	VOID,		R,	1 },
@@ -125,6 +135,8 @@ static const struct transition {
 	{ PD,	  ADD_AT,	KWQ_WAITING,	PD | W,	0 },
 	{ PD,	  ADD_DUE,	KWQ_DIRTY,	PD,	0 },
 	{ PD,	  GET,		NIL,		PD,	0 },
+	{ PD,	  GET_ITEM,	-EBUSY,	PD,	0 },
+	{ PD,	  EXPEDITE,	-ENOENT,	PD,	0 },
 	{ PD,	  DONE,		KWQ_REQUEUED,	R,	1 },
 	{ PD,	  DONE_OTHER,	-EPERM,		PD,	0 },
 	{ PD,	  UNGET,	VOID,		R,	1 },
@@ -139,6 +151,8 @@ static const struct transition {
 	{ W,	  ADD_AT,	KWQ_COALESCED,	W,	0 },
 	{ W,	  ADD_DUE,	KWQ_ADDED,	R,	1 },
 	{ W,	  GET,		NIL,		W,	0 },
+	{ W,	  GET_ITEM,	0,	P,	1 },
+	{ W,	  EXPEDITE,	KWQ_ADDED,	R,	1 },
 	{ W,	  DONE,		-ENOENT,	W,	0 },
 	{ W,	  DONE_OTHER,	-ENOENT,	W,	0 },
 	{ W,	  REMOVE,	KWQ_WAS_WAITING, 0,	0 },
@@ -151,6 +165,8 @@ static const struct transition {
 	{ R | W,  ADD_AT,	KWQ_COALESCED,	R | W,	0 },
 	{ R | W,  ADD_DUE,	KWQ_COALESCED,	R,	0 },
 	{ R | W,  GET,		IT,		P | W,	0 },
+	{ R | W,  GET_ITEM,	0,	P,	0 },
+	{ R | W,  EXPEDITE,	KWQ_COALESCED,	R,	0 },
 	{ R | W,  DONE,		-ENOENT,	R | W,	0 },
 	{ R | W,  DONE_OTHER,	-ENOENT,	R | W,	0 },
 	{ R | W,  REMOVE,	KWQ_WAS_READY | KWQ_WAS_WAITING, 0, 0 },
@@ -163,6 +179,8 @@ static const struct transition {
 	{ P | W,  ADD_AT,	KWQ_COALESCED,	P | W,	0 },
 	{ P | W,  ADD_DUE,	KWQ_DIRTIED,	PD,	0 },
 	{ P | W,  GET,		NIL,		P | W,	0 },
+	{ P | W,  GET_ITEM,	-EBUSY,	P | W,	0 },
+	{ P | W,  EXPEDITE,	KWQ_DIRTIED,	PD,	0 },
 	{ P | W,  DONE,		KWQ_STILL_WAITING,	W,	0 },
 	{ P | W,  DONE_OTHER,	-EPERM,		P | W,	0 },
 	{ P | W,  UNGET,	VOID,		R | W,	1 },
@@ -177,6 +195,8 @@ static const struct transition {
 	{ PD | W, ADD_AT,	KWQ_COALESCED,	PD | W,	0 },
 	{ PD | W, ADD_DUE,	KWQ_DIRTY,	PD,	0 },
 	{ PD | W, GET,		NIL,		PD | W,	0 },
+	{ PD | W, GET_ITEM,	-EBUSY,	PD | W,	0 },
+	{ PD | W, EXPEDITE,	KWQ_DIRTY,	PD,	0 },
 	{ PD | W, DONE,		KWQ_REQUEUED | KWQ_STILL_WAITING, R | W, 1 },
 	{ PD | W, DONE_OTHER,	-EPERM,		PD | W,	0 },
 	{ PD | W, UNGET,	VOID,		R | W,	1 },
@@ -193,6 +213,8 @@ static const struct transition {
 	{ C,	  ADD_AT,	-ESHUTDOWN,	C,	0 },
 	{ C,	  ADD_DUE,	-ESHUTDOWN,	C,	0 },
 	{ C,	  GET,		NIL,		C,	0 },
+	{ C,	  GET_ITEM,	-ENOENT,	C,	0 },
+	{ C,	  EXPEDITE,	-ESHUTDOWN,	C,	0 },
 	{ C,	  DONE,		-ENOENT,	C,	0 },
 	{ C,	  DONE_OTHER,	-ENOENT,	C,	0 },
 	{ C,	  REMOVE,	-ENOENT,	C,	0 },
@@ -205,6 +227,8 @@ static const struct transition {
 	{ P | C,  ADD_AT,	-ESHUTDOWN,	P | C,	0 },
 	{ P | C,  ADD_DUE,	-ESHUTDOWN,	P | C,	0 },
 	{ P | C,  GET,		NIL,		P | C,	0 },
+	{ P | C,  GET_ITEM,	-EBUSY,	P | C,	0 },
+	{ P | C,  EXPEDITE,	-ESHUTDOWN,	P | C,	0 },
 	{ P | C,  DONE,		KWQ_FINISHED,	C,	0 },
 	{ P | C,  DONE_OTHER,	-EPERM,		P | C,	0 },
 	{ P | C,  UNGET,	VOID,		C,	0 },
@@ -281,6 +305,10 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 				       KWQ_WAIT_EARLIER, 0);
 	case GET:
 		return it_or_nil(test, m, kwq_core_get(core, &m->holder, 0));
+	case GET_ITEM:
+		return kwq_core_get_item(core, item, &m->holder, 0);
+	case EXPEDITE:
+		return kwq_core_expedite(core, item, 0);
 	case DONE:
 		return kwq_core_done(core, &m->holder, item, 0);
 	case DONE_OTHER:
@@ -318,7 +346,7 @@ static void expect_state(struct kunit *test, struct machine *m, u8 state)
 			   kwq_core_broken(&m->core, holders, 2) ?: "");
 }
 
-/* Q2 Q3 Q4 Q6 Q11 D1 D3 O1 O2 K3 */
+/* Q2 Q3 Q4 Q6 Q11 D1 D3 O1 O2 K3 K9 */
 static void operation_in_state(struct kunit *test)
 {
 	const struct transition *p = test->param_value;
@@ -347,8 +375,16 @@ static void operation_after_shut_down(struct kunit *test)
 	case ADD_END_WAIT:
 	case ADD_AT:
 	case ADD_DUE:
+	case EXPEDITE:
 		result = -ESHUTDOWN;
 		to = p->from;
+		break;
+	case GET_ITEM:
+		/* The wait does not count any more. */
+		if (p->from == W)
+			result = -ENOENT;
+		if (p->from & W)
+			to = p->from & R && !(p->from & P) ? P | W : p->from;
 		break;
 	case EXPIRE:
 		result = NIL;
@@ -852,6 +888,57 @@ static const char *try_get(struct random_test *r)
 	return NULL;
 }
 
+static const char *try_get_item(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	int holder = below(r, NR_HOLDERS);
+	int expected = 0;
+
+	r->what = "get_item";
+	if (mi->processing) {
+		expected = -EBUSY;
+	} else {
+		if (mi->waiting && !r->model.shut_down)
+			model_end_wait(&r->model, mi);
+		if (!mi->dirty)
+			expected = -ENOENT;
+	}
+	if (kwq_core_get_item(&r->core, &r->item[i], &r->holder[holder],
+			      r->model.now) != expected)
+		return "the result is wrong";
+	if (!expected) {
+		mi->dirty = false;
+		mi->processing = true;
+		mi->holder = holder;
+		r->model.gets++;
+	}
+	return NULL;
+}
+
+static const char *try_expedite(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	int expected = -ENOENT;
+
+	r->what = "expedite";
+	if (r->model.shut_down || mi->disables)
+		expected = -ESHUTDOWN;
+	else if (mi->waiting)
+		expected = model_end_wait(&r->model, mi);
+	if (kwq_core_expedite(&r->core, &r->item[i], r->model.now) != expected)
+		return "the result is wrong";
+	return NULL;
+}
+
+/* kwq_core_broken() compares the count with the items' colours. */
+static const char *try_flush(struct random_test *r)
+{
+	r->what = "flush";
+	if (!r->core.nr_before)
+		kwq_core_begin_flush(&r->core);
+	return NULL;
+}
+
 static const char *try_done(struct random_test *r, int i)
 {
 	struct model_item *mi = &r->model.item[i];
@@ -1018,7 +1105,7 @@ static const char *try_one(struct random_test *r)
 {
 	int i = below(r, NR_ITEMS);
 
-	switch (below(r, 20)) {
+	switch (below(r, 22)) {
 	case 0:
 	case 1:
 	case 2:
@@ -1046,6 +1133,10 @@ static const char *try_one(struct random_test *r)
 		return try_retry(r, i);
 	case 17:
 		return below(r, 2) ? try_give_up(r, i) : try_forget(r, i);
+	case 18:
+		return try_get_item(r, i);
+	case 19:
+		return below(r, 2) ? try_expedite(r, i) : try_flush(r);
 	default:
 		if (r->model.shut_down && below(r, 2))
 			return try_drop(r);

@@ -11,6 +11,7 @@
 #include <linux/time64.h>
 #include <uapi/linux/kwq.h>
 #include "core/core.h"
+#include "core/limiter.h"
 #include "compat.h"
 #include "core_check.h"
 
@@ -1902,6 +1903,285 @@ static void counters(struct kunit *test)
 	EXPECT_NRS(test, t, 1, 0, 0);
 }
 
+/* ---- One item, flush and pause ---- */
+
+static int get_item(struct core_test *t, struct kwq_item *item, ktime_t now)
+{
+	return kwq_core_get_item(&t->core, item, &t->y, now);
+}
+
+static void item_is_got_from_any_place(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9 Q1: | a b c	the others keep their order */
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->b, 0), 0);
+	KUNIT_EXPECT_PTR_EQ(test, t->b.holder, &t->y);
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->b, 0), -EBUSY);
+	add(t, &t->b);
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->b, 0), -EBUSY);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->c);
+	EXPECT_GET(test, t, NULL);
+}
+
+static void waiting_item_is_got_at_once(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9 M1: it became dirty just now, so it was not queued for any time, and it is not late */
+	add_at_prio(t, &t->a, 100, 7);
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->a, 50), 0);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
+	EXPECT_NRS(test, t, 0, 0, 1);
+	KUNIT_EXPECT_TRUE(test, t->core.changed);
+	KUNIT_EXPECT_EQ(test, t->core.adds, 1);
+	KUNIT_EXPECT_EQ(test, t->core.gets, 1);
+	KUNIT_EXPECT_EQ(test, t->core.queue_duration.counts[0], 1);
+	KUNIT_EXPECT_EQ(test, t->core.queue_duration.sum, 0);
+	KUNIT_EXPECT_EQ(test, t->core.lateness.counts[0], 0);
+	EXPECT_EXPIRE(test, t, 200, NULL);
+}
+
+static void ready_item_was_queued_since_its_add(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9 M1: it waits, too, and one hand-out serves both */
+	add(t, &t->a);
+	add_at(t, &t->a, 100);
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->a, 50), 0);
+	KUNIT_EXPECT_EQ(test, t->core.queue_duration.sum, 50);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a, 60), KWQ_FINISHED);
+	EXPECT_NRS(test, t, 0, 0, 0);
+}
+
+static void idle_or_dead_item_is_not_got(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9 */
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->a, 0), -ENOENT);
+	kwq_core_give_up(&t->core, &t->a, 0);
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->a, 0), -ENOENT);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
+}
+
+static void expedited_item_has_the_priority_of_its_add(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9 Q12 */
+	add(t, &t->b);
+	add_at_prio(t, &t->a, 100, 7);
+	KUNIT_EXPECT_EQ(test, kwq_core_expedite(&t->core, &t->a, 50), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->core.lateness.counts[0], 0);
+	EXPECT_GET(test, t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
+	KUNIT_EXPECT_EQ(test, kwq_core_expedite(&t->core, &t->a, 50), -ENOENT);
+	EXPECT_EXPIRE(test, t, 200, NULL);
+}
+
+static void pending_item_coalesces_as_it_is(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->a), 0);
+	add_at_prio(t, &t->a, 100, 7);
+	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->a), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 100);
+	add(t, &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), KWQ_COALESCED);
+	EXPECT_GET(test, t, &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), 0);
+	add(t, &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), KWQ_DIRTY);
+	KUNIT_EXPECT_EQ(test, t->core.coalesced, 3);
+	kwq_core_shut_down(&t->core);
+	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), -ESHUTDOWN);
+}
+
+/* The present flush still waits for @before dirty marks and runs, and @flushes have ended. */
+#define EXPECT_FLUSH(test, t, before, ended)				\
+do {									\
+	KUNIT_EXPECT_EQ(test, (t)->core.nr_before, before);		\
+	KUNIT_EXPECT_EQ(test, (t)->core.flushes, ended);		\
+} while (0)
+
+static void flush_counts_what_was_queued_before(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9: processing and dirty, ready, waiting; later ones do not count */
+	kwq_core_begin_flush(&t->core);
+	EXPECT_FLUSH(test, t, 0, 1);
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	add(t, &t->b);
+	add_at(t, &t->c, 10);
+	kwq_core_begin_flush(&t->core);
+	EXPECT_FLUSH(test, t, 3, 1);
+	add(t, &t->d);
+	add(t, &t->b);
+	EXPECT_EXPIRE(test, t, 10, &t->c);
+	done(t, &t->a);
+	EXPECT_FLUSH(test, t, 2, 1);
+	EXPECT_GET(test, t, &t->b);
+	add(t, &t->b);
+	done(t, &t->b);
+	EXPECT_FLUSH(test, t, 1, 1);
+	EXPECT_GET(test, t, &t->d);
+	done(t, &t->d);
+	EXPECT_GET(test, t, &t->c);
+	done(t, &t->c);
+	EXPECT_FLUSH(test, t, 1, 1);
+	t->core.changed = false;
+	EXPECT_GET(test, t, &t->a);
+	done(t, &t->a);
+	EXPECT_FLUSH(test, t, 0, 2);
+	KUNIT_EXPECT_TRUE(test, t->core.changed);
+	/* The next flush has the first colour again. */
+	kwq_core_begin_flush(&t->core);
+	EXPECT_FLUSH(test, t, 1, 2);
+	EXPECT_GET(test, t, &t->b);
+	done(t, &t->b);
+	EXPECT_FLUSH(test, t, 0, 3);
+}
+
+static void flush_ends_however_its_items_end(struct kunit *test)
+{
+	static const struct kwq_limiter_config config = {
+		.dead_after_lost = 1,
+	};
+	struct core_test *t = test->priv;
+
+	/* K9: removed while ready, while dirty; cancelled; given up; lost too often */
+	kwq_rate_limiter_configure(&t->core.limiter, &config, NULL, 0);
+	add(t, &t->b);
+	EXPECT_GET(test, t, &t->b);
+	add(t, &t->b);
+	add(t, &t->c);
+	EXPECT_GET(test, t, &t->c);
+	add(t, &t->d);
+	EXPECT_GET(test, t, &t->d);
+	add(t, &t->e);
+	EXPECT_GET(test, t, &t->e);
+	add(t, &t->a);
+	kwq_core_begin_flush(&t->core);
+	EXPECT_FLUSH(test, t, 6, 0);
+	kwq_core_remove(&t->core, &t->a);
+	EXPECT_FLUSH(test, t, 5, 0);
+	kwq_core_remove(&t->core, &t->b);
+	EXPECT_FLUSH(test, t, 4, 0);
+	done(t, &t->b);
+	EXPECT_FLUSH(test, t, 3, 0);
+	kwq_core_disable(&t->core, &t->c);
+	EXPECT_FLUSH(test, t, 3, 0);
+	kwq_core_unget(&t->core, &t->c);
+	EXPECT_FLUSH(test, t, 2, 0);
+	kwq_core_give_up(&t->core, &t->d, 0);
+	done(t, &t->d);
+	EXPECT_FLUSH(test, t, 1, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->e, 0), KWQ_DEAD);
+	EXPECT_FLUSH(test, t, 0, 1);
+}
+
+static void flush_ends_when_its_queue_is_cancelled(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9 K3 */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	kwq_core_begin_flush(&t->core);
+	kwq_core_shut_down(&t->core);
+	kwq_core_cancel_all(&t->core);
+	EXPECT_FLUSH(test, t, 2, 0);
+	done(t, &t->a);
+	EXPECT_FLUSH(test, t, 0, 1);
+}
+
+static void flush_waits_for_items_that_come_back(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9 O1 O2: not dirty, added after the flush began, and added before */
+	add(t, &t->a);
+	add(t, &t->b);
+	add(t, &t->c);
+	EXPECT_GET(test, t, &t->a);
+	EXPECT_GET(test, t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	add(t, &t->c);
+	kwq_core_begin_flush(&t->core);
+	EXPECT_FLUSH(test, t, 4, 0);
+	add(t, &t->b);
+	kwq_core_unget(&t->core, &t->a);
+	EXPECT_FLUSH(test, t, 4, 0);
+	kwq_core_abandon(&t->core, &t->b, 0);
+	EXPECT_FLUSH(test, t, 4, 0);
+	kwq_core_abandon(&t->core, &t->c, 0);
+	EXPECT_FLUSH(test, t, 3, 0);
+	EXPECT_GET(test, t, &t->b);
+	done(t, &t->b);
+	EXPECT_GET(test, t, &t->c);
+	done(t, &t->c);
+	EXPECT_GET(test, t, &t->a);
+	/* A run that began after the flush comes back as one. */
+	add(t, &t->d);
+	EXPECT_GET(test, t, &t->d);
+	kwq_core_unget(&t->core, &t->d);
+	EXPECT_FLUSH(test, t, 1, 0);
+	done(t, &t->a);
+	EXPECT_FLUSH(test, t, 0, 1);
+}
+
+static void awaited_run_ends_once(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* K9: whatever ends it, and the next run is another */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	t->a.marks |= KWQ_MARK_AWAITED;
+	t->core.changed = false;
+	kwq_core_unget(&t->core, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.awaited_runs, 1);
+	KUNIT_EXPECT_TRUE(test, t->core.changed);
+	EXPECT_GET(test, t, &t->a);
+	done(t, &t->a);
+	KUNIT_EXPECT_EQ(test, t->core.awaited_runs, 1);
+}
+
+static void paused_queue_hands_nothing_out(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* Q14: adds, dones and delays go on */
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->a);
+	kwq_core_pause(&t->core);
+	kwq_core_pause(&t->core);
+	add_at(t, &t->b, 10);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
+	EXPECT_EXPIRE(test, t, 10, &t->b);
+	EXPECT_GET(test, t, NULL);
+	KUNIT_EXPECT_FALSE(test, kwq_core_can_get(&t->core));
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_first_ready(&t->core), &t->a);
+	KUNIT_EXPECT_EQ(test, get_item(t, &t->b, 0), 0);
+	KUNIT_EXPECT_FALSE(test, kwq_core_resume(&t->core));
+	EXPECT_GET(test, t, NULL);
+	KUNIT_EXPECT_TRUE(test, kwq_core_resume(&t->core));
+	KUNIT_EXPECT_TRUE(test, kwq_core_can_get(&t->core));
+	EXPECT_GET(test, t, &t->a);
+}
+
 static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(core_is_empty_at_first),
 	KUNIT_CASE(item_is_idle_at_first),
@@ -2014,6 +2294,18 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(waiting_key_has_no_place),
 	KUNIT_CASE(default_limiter_has_a_bucket),
 	KUNIT_CASE(counters),
+	KUNIT_CASE(item_is_got_from_any_place),
+	KUNIT_CASE(waiting_item_is_got_at_once),
+	KUNIT_CASE(ready_item_was_queued_since_its_add),
+	KUNIT_CASE(idle_or_dead_item_is_not_got),
+	KUNIT_CASE(expedited_item_has_the_priority_of_its_add),
+	KUNIT_CASE(pending_item_coalesces_as_it_is),
+	KUNIT_CASE(flush_counts_what_was_queued_before),
+	KUNIT_CASE(flush_ends_however_its_items_end),
+	KUNIT_CASE(flush_ends_when_its_queue_is_cancelled),
+	KUNIT_CASE(flush_waits_for_items_that_come_back),
+	KUNIT_CASE(awaited_run_ends_once),
+	KUNIT_CASE(paused_queue_hands_nothing_out),
 	{}
 };
 

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Flush: waits until everything is done that was queued before.
+ *
+ * A queue has one of two colours, and one flush at a time. A flush begins with a change of
+ * the colour. An item that becomes dirty takes the colour of its queue, and its run keeps
+ * it. The core counts down the items of the other colour, and later adds do not count. So a
+ * flush ends however much is added.
+ *
+ * A caller that finds a flush running cannot use it, because items may have been added since
+ * it began. The next one serves all callers that came meanwhile. One of them begins it.
+ */
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/kwq.h>
+#include "queue.h"
+#include "workers.h"
+
+/* Are fewer flushes over than @wanted? The numbers wrap. */
+static bool is_flush_missing(const struct kwq_core *core, u32 wanted)
+{
+	return (s32)(core->flushes - wanted) < 0;
+}
+
+/**
+ * kwq_flush() - wait until everything is done that was queued before (K9)
+ * @queue: the queue
+ *
+ * Waits for each item that is ready or processing, and for the next run of one that was
+ * added while it is processing. It does not wait for later adds, nor for waiting items, not
+ * even if they become ready meanwhile. A remove, a cancel or a death ends the wait for an
+ * item as a done does. An item that was lost or handed out in vain is still waited for.
+ *
+ * Items of a higher priority go first, as always. If they are added without a pause, items of
+ * a lower priority and their flush have to wait. The flush of a paused queue waits for its
+ * resume.
+ *
+ * Context: process; sleeps, and signals do not end that. The caller must not hold a lock
+ * that is taken to process items. It must not hold an item of this queue itself.
+ * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
+ */
+int kwq_flush(struct kwq_queue *queue)
+{
+	struct kwq_core *core = &queue->core;
+	unsigned long flags;
+	u32 wanted;
+
+	might_sleep();
+	if (kwq_in_handler(queue))
+		return -EDEADLK;
+	kwq_might_wait_for_workers(queue);
+	spin_lock_irqsave(&queue->lock, flags);
+	wanted = core->flushes + (core->nr_before ? 2 : 1);
+	while (is_flush_missing(core, wanted)) {
+		if (core->nr_before)
+			kwq_wait_for_an_end_locked(queue, &flags);
+		else
+			kwq_core_begin_flush(core);
+	}
+	kwq_unlock_and_wake(queue, flags);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(kwq_flush);

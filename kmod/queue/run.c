@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs an item in its caller's context.
+ *
+ * The caller becomes a holder, like a worker. So nobody else gets the item meanwhile, and a
+ * cancel waits for the caller.
+ */
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/kwq.h>
+#include <linux/lockdep.h>
+#include <linux/rbtree.h>
+#include <linux/sched.h>
+#include "queue.h"
+#include "workers.h"
+
+static u8 number_of_run(const struct kwq_item *item)
+{
+	return item->marks & KWQ_MARK_NUMBER;
+}
+
+/* Waits for the end of the present run of an item. The next one may have begun then. */
+static void wait_for_run(struct kwq_queue *queue, struct kwq_item *item, unsigned long *flags)
+	__must_hold(&queue->lock)
+{
+	u8 number = number_of_run(item);
+
+	while (item->state & KWQ_ITEM_PROCESSING && number_of_run(item) == number) {
+		item->marks |= KWQ_MARK_AWAITED;
+		kwq_wait_for_an_end_locked(queue, flags);
+	}
+}
+
+/*
+ * Gets the item, or waits until it is done. It waits for two runs at most: the second began
+ * after the call, so it is the run for all adds before.
+ */
+static int get_or_wait_for_runs(struct kwq_queue *queue, struct kwq_item *item,
+				struct kwq_holder *holder, unsigned long *flags)
+	__must_hold(&queue->lock)
+{
+	int err, runs;
+
+	for (runs = 0; ; runs++) {
+		err = kwq_get_item_locked(queue, item, holder, kwq_now_locked(queue));
+		if (err != -EBUSY || runs == 2)
+			return err;
+		wait_for_run(queue, item, flags);
+	}
+}
+
+/* A task may be in the tree several times: a handler may run another item. */
+static void add_caller_locked(struct kwq_workers *workers, struct kwq_caller *caller)
+{
+	struct rb_node **link = &workers->callers.rb_node, *parent = NULL;
+
+	while (*link) {
+		parent = *link;
+		if (caller->task < rb_entry(parent, struct kwq_caller, node)->task)
+			link = &parent->rb_left;
+		else
+			link = &parent->rb_right;
+	}
+	rb_link_node(&caller->node, parent, link);
+	rb_insert_color(&caller->node, &workers->callers);
+}
+
+/* Calls the handler for an item that the caller holds. */
+static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
+			   struct kwq_caller *caller, bool nested, unsigned long flags)
+	__releases(&workers->queue->lock)
+{
+	struct kwq_queue *queue = workers->queue;
+	struct kwq_result result;
+
+	item->marks |= KWQ_MARK_HERE;
+	add_caller_locked(workers, caller);
+	kwq_unlock_got(queue, flags);
+
+	if (!nested)
+		lock_map_acquire(&workers->map);
+	result = kwq_call_handler(workers, item);
+	if (!nested)
+		lock_map_release(&workers->map);
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_apply_result_locked(queue, &caller->holder, item, &result,
+				kwq_now_locked(queue));
+	rb_erase(&caller->node, &workers->callers);
+	kwq_unlock_and_wake(queue, flags);
+}
+
+/**
+ * kwq_run_sync() - handle an item now, in the caller's context (K9)
+ * @queue: the queue; with a handler
+ * @item: the item
+ *
+ * If the item is ready or waiting, calls the handler for it, and does what its result asks
+ * for. A batch handler gets a batch of one. A waiting item need not wait any longer. If it is ready as well, one call serves
+ * both. If the item is being processed, waits for the end of that and looks again. So when
+ * kwq_run_sync() returns, all adds before it have been handled. flush_delayed_work() does
+ * the same for a work item.
+ *
+ * The caller counts as one more worker, even beyond the @max_active of &struct kwq_handler.
+ * The handler never runs twice at once for one item, and a cancel waits for this call, too.
+ * A paused queue runs the item nevertheless. The caller keeps the item's object alive.
+ *
+ * Context: process; may sleep. The caller must not hold a lock that the handler takes. A
+ * handler may run another item of its queue, if no other handler does the reverse.
+ * Return: 1 if this call has called the handler; 0 if others have, or if the item was
+ * neither ready nor waiting. With nothing changed: -EDEADLK in the item's own handler;
+ * -EINVAL without a handler.
+ */
+int kwq_run_sync(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct kwq_workers *workers = READ_ONCE(queue->workers);
+	struct kwq_caller caller = { .task = current };
+	unsigned long flags;
+	bool nested;
+	int err;
+
+	might_sleep();
+	if (!workers)
+		return -EINVAL;
+	nested = kwq_in_handler(queue);
+	kwq_might_wait_for_workers(queue);
+	kwq_holder_init(&caller.holder);
+	spin_lock_irqsave(&queue->lock, flags);
+	if (kwq_handles_locked(queue, item))
+		err = -EDEADLK;
+	else
+		err = get_or_wait_for_runs(queue, item, &caller.holder, &flags);
+	if (err) {
+		kwq_unlock_got(queue, flags);
+		return err == -EDEADLK ? err : 0;
+	}
+	run_and_unlock(workers, item, &caller, nested, flags);
+	return 1;
+}
+EXPORT_SYMBOL_GPL(kwq_run_sync);

@@ -1,0 +1,979 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * One item here and now, flushes and pauses (K9, Q14). The clock is manual but in the
+ * storms.
+ */
+#include <kunit/test.h>
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/kwq.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include "queue/queue.h"
+#include "queue/workers.h"
+#include "tests/thread.h"
+
+/*
+ * An object of a driver
+ * @item: in the queue
+ * @verdict: the handler's result for it
+ * @runs: number of calls
+ * @inside: number of calls that are running
+ * @twice: two calls were running at once
+ * @ran_in: task of the last call
+ * @blocks: the handler completes @entered, and waits for @leave
+ * @within: called by the handler, if set
+ */
+struct thing {
+	struct kwq_item item;
+	struct kwq_result verdict;
+	atomic_t runs;
+	atomic_t inside;
+	bool twice;
+	const struct task_struct *ran_in;
+	bool blocks;
+	struct completion entered;
+	struct completion leave;
+	void (*within)(struct kwq_queue *queue);
+};
+
+/* A task, and its call of a function on @item. */
+struct caller {
+	struct kwq_test_thread thread;
+	struct kunit *test;
+	struct kwq_item *item;
+	int (*call)(struct kwq_queue *queue, struct kwq_item *item);
+	int result;
+};
+
+struct sync_test {
+	struct kwq_queue queue;
+	struct thing a, b, c;
+	struct caller caller[3];
+};
+
+static struct kwq_result handle(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct thing *thing = container_of(item, struct thing, item);
+
+	if (atomic_inc_return(&thing->inside) > 1)
+		thing->twice = true;
+	atomic_inc(&thing->runs);
+	thing->ran_in = current;
+	if (thing->within)
+		thing->within(queue);
+	if (thing->blocks) {
+		complete(&thing->entered);
+		wait_for_completion(&thing->leave);
+	}
+	atomic_dec(&thing->inside);
+	return thing->verdict;
+}
+
+static void thing_init(struct thing *thing)
+{
+	kwq_item_init(&thing->item);
+	thing->verdict = kwq_result_done();
+	init_completion(&thing->entered);
+	init_completion(&thing->leave);
+}
+
+static int sync_test_init(struct kunit *test)
+{
+	struct sync_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	thing_init(&t->a);
+	thing_init(&t->b);
+	thing_init(&t->c);
+	test->priv = t;
+	return 0;
+}
+
+static void sync_test_exit(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+
+	if (!t)
+		return;
+	complete_all(&t->a.leave);
+	complete_all(&t->b.leave);
+	complete_all(&t->c.leave);
+	kwq_queue_destroy(&t->queue);
+	KUNIT_EXPECT_FALSE(test, t->a.twice || t->b.twice || t->c.twice);
+	KUNIT_EXPECT_EQ(test, t->queue.core.nr_before, 0);
+}
+
+static int nr_drainers(struct sync_test *t)
+{
+	return kwq_test_nr_sleepers(&t->queue.drainers);
+}
+
+static int nr_getters(struct sync_test *t)
+{
+	return kwq_test_nr_sleepers(&t->queue.getters);
+}
+
+static void start_workers(struct kunit *test, unsigned int max_active)
+{
+	struct sync_test *t = test->priv;
+
+	const struct kwq_handler handler = {
+		.handle = handle,
+		.max_active = max_active,
+		.wq_flags = WQ_UNBOUND,
+	};
+
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, &handler), 0);
+}
+
+/* The handler runs only in callers of kwq_run_sync(). */
+static void start_without_workers(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+
+	kwq_pause(&t->queue);
+	start_workers(test, 1);
+}
+
+static void wait_for_entry(struct kunit *test, struct thing *thing)
+{
+	KUNIT_ASSERT_NE(test, 0,
+			wait_for_completion_timeout(&thing->entered,
+						    KWQ_TEST_HANGS_SECONDS * HZ));
+}
+
+/* Adds an item, and waits until its handler blocks in a worker. */
+static void enter(struct kunit *test, struct thing *thing)
+{
+	struct sync_test *t = test->priv;
+
+	thing->blocks = true;
+	kwq_add(&t->queue, &thing->item);
+	wait_for_entry(test, thing);
+}
+
+static void leave(struct thing *thing)
+{
+	thing->blocks = false;
+	complete(&thing->leave);
+}
+
+static void call(void *data)
+{
+	struct caller *caller = data;
+	struct sync_test *t = caller->test->priv;
+
+	caller->result = caller->call(&t->queue, caller->item);
+}
+
+static void begin(struct kunit *test, int i, struct kwq_item *item,
+		  int (*fn)(struct kwq_queue *queue, struct kwq_item *item))
+{
+	struct sync_test *t = test->priv;
+	struct caller *caller = &t->caller[i];
+
+	caller->test = test;
+	caller->item = item;
+	caller->call = fn;
+	caller->result = -1;
+	kwq_test_thread_start(test, &caller->thread, call, caller);
+}
+
+static void expect_end(struct kunit *test, int i, int result)
+{
+	struct sync_test *t = test->priv;
+
+	kwq_test_thread_join(test, &t->caller[i].thread);
+	KUNIT_EXPECT_EQ(test, t->caller[i].result, result);
+}
+
+static int flush(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return kwq_flush(queue);
+}
+
+static int drain(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return kwq_shut_down_with_drain(queue, KTIME_MAX);
+}
+
+/* Gets any item, and finishes it. */
+static int get_and_finish(struct kwq_queue *queue, struct kwq_item *unused)
+{
+	struct kwq_item *item = kwq_get(queue, KTIME_MAX);
+
+	return IS_ERR(item) ? PTR_ERR(item) : kwq_done(queue, item);
+}
+
+/* ---- Get this item ---- */
+
+static void item_is_got_and_finished(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9 */
+	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->b.item), -ENOENT);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->b.item), 0);
+	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->b.item), -EBUSY);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b.item), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->b.item), KWQ_REQUEUED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
+}
+
+static void waiting_item_is_got_before_its_time(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9 D6: and the timer has nothing left to do */
+	kwq_add_after(q, &t->a.item, 100);
+	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->a.item), 0);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), KWQ_FINISHED);
+}
+
+/* ---- Run this item ---- */
+
+static void queue_without_handler_runs_nothing(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+
+	/* K9 */
+	kwq_add(&t->queue, &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(&t->queue, &t->a.item), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->queue), 1);
+}
+
+static void item_runs_in_its_caller(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9: ready, waiting, both */
+	start_without_workers(test);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 0);
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_PTR_EQ(test, t->a.ran_in, current);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a.item));
+	kwq_add_after(q, &t->a.item, 100);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	kwq_add(q, &t->a.item);
+	kwq_add_after(q, &t->a.item, 100);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 3);
+}
+
+static void result_counts_in_its_caller(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9 K2: a failure, another time, death */
+	start_without_workers(test);
+	t->a.verdict = kwq_result_of(-EIO);
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, q->core.nr_waiting, 1);
+	t->a.verdict = kwq_result_again_after(7);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 0);
+	KUNIT_EXPECT_EQ(test, q->armed, 7);
+	t->a.verdict = kwq_result_give_up();
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 0);
+}
+
+static void handle_alone(struct kwq_queue *queue, struct kwq_item *const *items,
+			 struct kwq_result *results, unsigned int nr)
+{
+	struct sync_test *t = container_of(queue, struct sync_test, queue);
+
+	t->caller[0].result = nr;
+	results[0] = handle(queue, items[0]);
+}
+
+static void batch_handler_gets_one_item(struct kunit *test)
+{
+	static const struct kwq_handler handler = {
+		.handle_batch = handle_alone,
+		.max_active = 1,
+		.max_batch = 4,
+		.wq_flags = WQ_UNBOUND,
+	};
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9 K10 */
+	kwq_pause(q);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(q, &handler), 0);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->b.item), 1);
+	KUNIT_EXPECT_EQ(test, t->caller[0].result, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->b.runs), 1);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b.item));
+}
+
+static void run_waits_for_a_worker(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+
+	/* K9: nothing is left to do after it */
+	start_workers(test, 1);
+	enter(test, &t->a);
+	begin(test, 0, &t->a.item, kwq_run_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	leave(&t->a);
+	expect_end(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 1);
+}
+
+static void run_looks_again_after_a_worker(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+
+	/* K9: only the caller can take it, as the queue is paused */
+	start_workers(test, 1);
+	enter(test, &t->a);
+	kwq_pause(&t->queue);
+	kwq_add(&t->queue, &t->a.item);
+	begin(test, 0, &t->a.item, kwq_run_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	leave(&t->a);
+	expect_end(test, 0, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 2);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a.item));
+}
+
+/* Adds an item during its run, ends the run, and begins the next one, all in one hold. */
+static void begin_next_run(struct kwq_queue *queue, struct kwq_item *item)
+{
+	static const struct kwq_add_options now = {};
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	kwq_add_locked(queue, item, &now, 0);
+	kwq_done_locked(queue, &queue->holder, item, 0, 0);
+	kwq_get_item_locked(queue, item, &queue->holder, 0);
+	kwq_unlock(queue, flags);
+}
+
+static void run_waits_for_two_runs_at_most(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9: the second run began after the call, so the third is not for adds before */
+	start_without_workers(test);
+	kwq_add(q, &t->a.item);
+	KUNIT_ASSERT_EQ(test, kwq_try_get_item(q, &t->a.item), 0);
+	begin(test, 0, &t->a.item, kwq_run_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	begin_next_run(q, &t->a.item);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	KUNIT_EXPECT_EQ(test, t->caller[0].result, -1);
+	begin_next_run(q, &t->a.item);
+	expect_end(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 0);
+}
+
+static void run_in_a_caller_is_awaited(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9 K8 Q3: by a cancel, a flush and another caller; nobody else can get or end it */
+	start_without_workers(test);
+	t->a.blocks = true;
+	kwq_add(q, &t->a.item);
+	begin(test, 0, &t->a.item, kwq_run_sync);
+	wait_for_entry(test, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->a.item), -EBUSY);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), -EPERM);
+	begin(test, 1, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	begin(test, 2, &t->a.item, kwq_run_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 2);
+	leave(&t->a);
+	expect_end(test, 0, 1);
+	expect_end(test, 1, 0);
+	expect_end(test, 2, 0);
+
+	t->a.blocks = true;
+	kwq_add(q, &t->a.item);
+	begin(test, 0, &t->a.item, kwq_run_sync);
+	wait_for_entry(test, &t->a);
+	begin(test, 1, &t->a.item, kwq_cancel_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	leave(&t->a);
+	expect_end(test, 0, 1);
+	expect_end(test, 1, KWQ_WAS_PROCESSING);
+}
+
+static void run_another(struct kwq_queue *queue)
+{
+	struct sync_test *t = container_of(queue, struct sync_test, queue);
+
+	t->caller[0].result = kwq_run_sync(queue, &t->b.item);
+}
+
+static void deadlocks(struct kwq_queue *queue)
+{
+	struct sync_test *t = container_of(queue, struct sync_test, queue);
+
+	t->caller[0].result = kwq_run_sync(queue, &t->a.item) == -EDEADLK &&
+			      kwq_cancel_sync(queue, &t->a.item) == -EDEADLK &&
+			      kwq_disable_sync(queue, &t->a.item) == -EDEADLK &&
+			      kwq_flush(queue) == -EDEADLK &&
+			      kwq_cancel_all_sync(queue) == -EDEADLK &&
+			      kwq_shut_down_with_drain(queue, KTIME_MAX) == -EDEADLK;
+}
+
+static void handler_runs_another_item(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9: in its caller, and in a worker */
+	start_without_workers(test);
+	t->a.within = run_another;
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, t->caller[0].result, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->b.runs), 1);
+	t->caller[0].result = -1;
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	kwq_resume(q);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+	KUNIT_EXPECT_EQ(test, t->caller[0].result, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->b.runs), 2);
+}
+
+static void handler_does_not_wait_for_itself(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9 K3: in its caller, in the handler of an item that it runs, and in a worker */
+	start_without_workers(test);
+	t->a.within = deadlocks;
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, t->caller[0].result, 1);
+	t->a.within = NULL;
+	t->caller[0].result = -1;
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	t->a.within = run_another;
+	t->b.within = deadlocks;
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, t->caller[0].result, 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->b.runs), 1);
+	t->a.within = deadlocks;
+	t->caller[0].result = -1;
+	kwq_add(q, &t->a.item);
+	kwq_resume(q);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+	KUNIT_EXPECT_EQ(test, t->caller[0].result, 1);
+	KUNIT_EXPECT_FALSE(test, kwq_shutting_down(q));
+}
+
+/* ---- Flush ---- */
+
+static void flush_of_nothing_ends_at_once(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+
+	/* K9: waiting items do not count */
+	KUNIT_EXPECT_EQ(test, kwq_flush(&t->queue), 0);
+	kwq_add_after(&t->queue, &t->a.item, 100);
+	KUNIT_EXPECT_EQ(test, kwq_flush(&t->queue), 0);
+	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 1);
+}
+
+static void flush_waits_for_what_was_queued(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9: processing and ready, but not a later add */
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+	kwq_add(q, &t->b.item);
+	begin(test, 0, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->c.item);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), KWQ_REQUEUED);
+	KUNIT_EXPECT_EQ(test, nr_drainers(t), 1);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
+	KUNIT_EXPECT_EQ(test, nr_drainers(t), 1);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->b.item), KWQ_FINISHED);
+	expect_end(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+}
+
+static void later_flushes_share_one(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9: an item that was added after the first flush began */
+	kwq_add(q, &t->a.item);
+	begin(test, 0, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	kwq_add(q, &t->b.item);
+	begin(test, 1, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 2);
+	begin(test, 2, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 3);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+	kwq_done(q, &t->a.item);
+	expect_end(test, 0, 0);
+	kwq_test_wait_until(test, nr_drainers(t) == 2);
+	KUNIT_EXPECT_EQ(test, q->core.flushes, 1);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
+	kwq_done(q, &t->b.item);
+	expect_end(test, 1, 0);
+	expect_end(test, 2, 0);
+	KUNIT_EXPECT_EQ(test, q->core.flushes, 2);
+}
+
+static void flush_ends_with_its_items(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9: one is removed, one cancelled, one is dead */
+	start_without_workers(test);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	kwq_add(q, &t->c.item);
+	t->c.verdict = kwq_result_give_up();
+	begin(test, 0, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a.item), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->b.item), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, nr_drainers(t), 1);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->c.item), 1);
+	expect_end(test, 0, 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->c.item);
+}
+
+static void flush_ends_with_its_queue(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9 K3 */
+	kwq_add(q, &t->a.item);
+	begin(test, 0, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, q->core.nr_before, 1);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_all_sync(q), 0);
+	expect_end(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+}
+
+/* ---- Expedite, pending ---- */
+
+static void waiting_item_is_expedited(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* K9: a getter wakes up */
+	KUNIT_EXPECT_EQ(test, kwq_expedite(q, &t->a.item), -ENOENT);
+	kwq_add_after(q, &t->a.item, 100);
+	begin(test, 0, NULL, get_and_finish);
+	kwq_test_wait_until(test, nr_getters(t) == 1);
+	KUNIT_EXPECT_EQ(test, kwq_expedite(q, &t->a.item), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	expect_end(test, 0, KWQ_FINISHED);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, kwq_expedite(q, &t->a.item), -ESHUTDOWN);
+}
+
+static void pending_item_is_not_added(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *item = &t->a.item;
+
+	KUNIT_EXPECT_FALSE(test, kwq_item_pending(item));
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 100), KWQ_WAITING);
+	KUNIT_EXPECT_TRUE(test, kwq_item_pending(item));
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 50), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, q->armed, 100);
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_TRUE(test, kwq_item_pending(item));
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 50), KWQ_COALESCED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), item);
+	KUNIT_EXPECT_FALSE(test, kwq_item_pending(item));
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), KWQ_DIRTIED);
+	KUNIT_EXPECT_TRUE(test, kwq_item_pending(item));
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 50), KWQ_DIRTY);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, item), KWQ_REQUEUED);
+	kwq_remove(q, item);
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 4);
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), -ESHUTDOWN);
+}
+
+/* ---- Pause ---- */
+
+static void sleepers_get_items_after_a_resume(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14: one waiter for each item */
+	begin(test, 0, NULL, get_and_finish);
+	begin(test, 1, NULL, get_and_finish);
+	begin(test, 2, NULL, get_and_finish);
+	kwq_test_wait_until(test, nr_getters(t) == 3);
+	kwq_pause(q);
+	kwq_pause(q);
+	kwq_add(q, &t->a.item);
+	kwq_add_after(q, &t->b.item, 10);
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	/* The advance woke them to look at their deadlines. */
+	kwq_test_wait_until(test, nr_getters(t) == 3);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_EQ(test, nr_getters(t), 3);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_EQ(test, nr_getters(t), 1);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), -EINVAL);
+	kwq_add(q, &t->c.item);
+	kwq_test_thread_join(test, &t->caller[0].thread);
+	kwq_test_thread_join(test, &t->caller[1].thread);
+	kwq_test_thread_join(test, &t->caller[2].thread);
+}
+
+static bool are_all_idle(struct kwq_queue *queue)
+{
+	struct kwq_workers *workers = queue->workers;
+	struct kwq_worker *worker;
+	unsigned long flags;
+	unsigned int nr = 0;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	list_for_each_entry(worker, &workers->idle, idle)
+		nr++;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return nr == workers->nr;
+}
+
+static void paused_handler_is_not_called(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 K2: for items that were ready before it started, and for later ones */
+	kwq_pause(q);
+	kwq_add(q, &t->a.item);
+	start_workers(test, 2);
+	kwq_add(q, &t->b.item);
+	KUNIT_EXPECT_TRUE(test, are_all_idle(q));
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->b.runs), 1);
+}
+
+static void worker_stops_at_a_pause(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 K2 */
+	start_workers(test, 1);
+	enter(test, &t->a);
+	kwq_add(q, &t->b.item);
+	kwq_pause(q);
+	leave(&t->a);
+	kwq_test_wait_until(test, are_all_idle(q));
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->b.runs), 1);
+}
+
+#define NR_CROWD	(3 * KWQ_ITEMS_PER_HOLD)
+
+struct crowd {
+	struct kwq_queue queue;
+	struct kwq_item item[NR_CROWD];
+	atomic_t inside;
+	struct completion leave;
+};
+
+static struct kwq_result join_crowd(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct crowd *crowd = container_of(queue, struct crowd, queue);
+
+	atomic_inc(&crowd->inside);
+	wait_for_completion(&crowd->leave);
+	return kwq_result_done();
+}
+
+static void resume_calls_a_crowd_of_workers(struct kunit *test)
+{
+	static const struct kwq_handler handler = {
+		.handle = join_crowd,
+		.max_active = NR_CROWD,
+		.wq_flags = WQ_UNBOUND,
+	};
+	struct crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
+	int i;
+
+	/* Q14 K2 O8: as many as items are ready, in several holds of the lock */
+	KUNIT_ASSERT_NOT_NULL(test, crowd);
+	init_completion(&crowd->leave);
+	kwq_queue_init(&crowd->queue, "crowd", KWQ_CLOCK_MANUAL);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&crowd->queue, &handler), 0);
+	kwq_pause(&crowd->queue);
+	for (i = 0; i < NR_CROWD; i++) {
+		kwq_item_init(&crowd->item[i]);
+		kwq_add(&crowd->queue, &crowd->item[i]);
+	}
+	KUNIT_EXPECT_TRUE(test, are_all_idle(&crowd->queue));
+	KUNIT_EXPECT_EQ(test, kwq_resume(&crowd->queue), 0);
+	kwq_test_wait_until(test, atomic_read(&crowd->inside) == NR_CROWD);
+	complete_all(&crowd->leave);
+	kwq_queue_destroy(&crowd->queue);
+}
+
+static void drain_waits_for_a_resume(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 Q9: and so do a get, and a flush */
+	kwq_pause(q);
+	kwq_add(q, &t->a.item);
+	begin(test, 0, NULL, drain);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	begin(test, 1, NULL, get_and_finish);
+	kwq_test_wait_until(test, nr_getters(t) == 1);
+	begin(test, 2, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 2);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	expect_end(test, 0, 0);
+	expect_end(test, 1, KWQ_FINISHED);
+	expect_end(test, 2, 0);
+}
+
+static void paused_queue_is_destroyed(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+
+	/* Q14 K3: sync_test_exit() does it */
+	start_without_workers(test);
+	kwq_add(&t->queue, &t->a.item);
+	kwq_add_after(&t->queue, &t->b.item, 10);
+}
+
+/* ---- Storms ---- */
+
+#define NR_BUSY		3
+#define NR_STORMERS	4
+#define NR_CALLS	500
+
+/*
+ * An object that many tasks change
+ * @wanted: its state
+ * @seen: the state when its last run began
+ */
+struct busy {
+	struct kwq_item item;
+	atomic_t wanted;
+	int seen;
+	atomic_t inside;
+};
+
+struct storm {
+	struct kwq_queue queue;
+	struct busy busy[NR_BUSY];
+	struct kwq_test_thread thread[NR_STORMERS];
+	atomic_t twice;
+	atomic_t too_early;
+	atomic_t ran;
+	bool over;
+};
+
+static struct kwq_result handle_busy(struct kwq_queue *queue, struct kwq_item *item)
+{
+	struct storm *storm = container_of(queue, struct storm, queue);
+	struct busy *busy = container_of(item, struct busy, item);
+
+	if (atomic_inc_return(&busy->inside) > 1)
+		atomic_inc(&storm->twice);
+	WRITE_ONCE(busy->seen, atomic_read(&busy->wanted));
+	cond_resched();
+	atomic_dec(&busy->inside);
+	return kwq_result_done();
+}
+
+static struct storm *start_storm(struct kunit *test, void (*fn)(void *data))
+{
+	static const struct kwq_handler handler = {
+		.handle = handle_busy,
+		.max_active = 2,
+		.wq_flags = WQ_UNBOUND,
+	};
+	struct storm *storm = kunit_kzalloc(test, sizeof(*storm), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, storm);
+	kwq_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
+	for (i = 0; i < NR_BUSY; i++)
+		kwq_item_init(&storm->busy[i].item);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(&storm->queue, &handler), 0);
+	for (i = 0; i < NR_STORMERS; i++)
+		kwq_test_thread_start(test, &storm->thread[i], fn, storm);
+	return storm;
+}
+
+static void end_storm(struct kunit *test, struct storm *storm)
+{
+	int i;
+
+	for (i = 0; i < NR_STORMERS; i++)
+		kwq_test_thread_join(test, &storm->thread[i]);
+	KUNIT_EXPECT_EQ(test, kwq_flush(&storm->queue), 0);
+	for (i = 0; i < NR_BUSY; i++)
+		KUNIT_EXPECT_EQ(test, storm->busy[i].seen, atomic_read(&storm->busy[i].wanted));
+	KUNIT_EXPECT_EQ(test, atomic_read(&storm->twice), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&storm->too_early), 0);
+	KUNIT_EXPECT_EQ(test, storm->queue.core.nr_before, 0);
+	kwq_queue_destroy(&storm->queue);
+}
+
+/* After the call, the change has been seen. */
+static void add_and_run(void *data)
+{
+	struct storm *storm = data;
+	struct busy *busy;
+	int i, mine;
+
+	for (i = 0; i < NR_CALLS; i++) {
+		busy = &storm->busy[i % NR_BUSY];
+		mine = atomic_inc_return(&busy->wanted);
+		if (i % 4)
+			kwq_add(&storm->queue, &busy->item);
+		else
+			kwq_add_after(&storm->queue, &busy->item, 1000);
+		atomic_add(kwq_run_sync(&storm->queue, &busy->item), &storm->ran);
+		if (READ_ONCE(busy->seen) < mine)
+			atomic_inc(&storm->too_early);
+		cond_resched();
+	}
+}
+
+static void callers_and_workers_run_nothing_twice(struct kunit *test)
+{
+	struct storm *storm = start_storm(test, add_and_run);
+
+	/* K9 Q3 Q4 */
+	end_storm(test, storm);
+	KUNIT_EXPECT_GT(test, atomic_read(&storm->ran), 0);
+}
+
+static void add_until_over(void *data)
+{
+	struct storm *storm = data;
+	unsigned int i;
+
+	for (i = 0; !READ_ONCE(storm->over); i++) {
+		struct busy *busy = &storm->busy[i % NR_BUSY];
+
+		atomic_inc(&busy->wanted);
+		kwq_add(&storm->queue, &busy->item);
+		cond_resched();
+	}
+}
+
+static void flush_ends_in_a_storm_of_adds(struct kunit *test)
+{
+	struct storm *storm = start_storm(test, add_until_over);
+	int i, n, wanted[NR_BUSY];
+
+	/* K9: and whatever was added before has been seen */
+	for (n = 0; n < 200; n++) {
+		for (i = 0; i < NR_BUSY; i++) {
+			wanted[i] = atomic_inc_return(&storm->busy[i].wanted);
+			kwq_add(&storm->queue, &storm->busy[i].item);
+		}
+		KUNIT_EXPECT_EQ(test, kwq_flush(&storm->queue), 0);
+		for (i = 0; i < NR_BUSY; i++)
+			if (READ_ONCE(storm->busy[i].seen) < wanted[i])
+				atomic_inc(&storm->too_early);
+	}
+	WRITE_ONCE(storm->over, true);
+	end_storm(test, storm);
+}
+
+static struct kunit_case sync_test_cases[] = {
+	KUNIT_CASE(item_is_got_and_finished),
+	KUNIT_CASE(waiting_item_is_got_before_its_time),
+	KUNIT_CASE(queue_without_handler_runs_nothing),
+	KUNIT_CASE(item_runs_in_its_caller),
+	KUNIT_CASE(result_counts_in_its_caller),
+	KUNIT_CASE(batch_handler_gets_one_item),
+	KUNIT_CASE(run_waits_for_a_worker),
+	KUNIT_CASE(run_looks_again_after_a_worker),
+	KUNIT_CASE(run_waits_for_two_runs_at_most),
+	KUNIT_CASE(run_in_a_caller_is_awaited),
+	KUNIT_CASE(handler_runs_another_item),
+	KUNIT_CASE(handler_does_not_wait_for_itself),
+	KUNIT_CASE(flush_of_nothing_ends_at_once),
+	KUNIT_CASE(flush_waits_for_what_was_queued),
+	KUNIT_CASE(later_flushes_share_one),
+	KUNIT_CASE(flush_ends_with_its_items),
+	KUNIT_CASE(flush_ends_with_its_queue),
+	KUNIT_CASE(waiting_item_is_expedited),
+	KUNIT_CASE(pending_item_is_not_added),
+	KUNIT_CASE(sleepers_get_items_after_a_resume),
+	KUNIT_CASE(paused_handler_is_not_called),
+	KUNIT_CASE(worker_stops_at_a_pause),
+	KUNIT_CASE(resume_calls_a_crowd_of_workers),
+	KUNIT_CASE(drain_waits_for_a_resume),
+	KUNIT_CASE(paused_queue_is_destroyed),
+	KUNIT_CASE_SLOW(callers_and_workers_run_nothing_twice),
+	KUNIT_CASE_SLOW(flush_ends_in_a_storm_of_adds),
+	{}
+};
+
+static struct kunit_suite sync_test_suite = {
+	.name = "kwq-sync",
+	.init = sync_test_init,
+	.exit = sync_test_exit,
+	.test_cases = sync_test_cases,
+};
+
+kunit_test_suite(sync_test_suite);
