@@ -111,9 +111,9 @@ static void some_key(char key[KEY_LEN + 1])
 /* Adds @nr keys in the fewest calls. */
 static void add_keys(int nr, bool waiting)
 {
-	static struct kwq_add_entry entries[KWQ_HANDLER_BATCH_MAX];
-	static char packed[KWQ_HANDLER_BATCH_MAX * KEY_LEN + 1];
-	static __s32 results[KWQ_HANDLER_BATCH_MAX];
+	static struct kwq_add_entry entries[KWQ_BATCH_MAX];
+	static char packed[KWQ_BATCH_MAX * KEY_LEN + 1];
+	static __s32 results[KWQ_BATCH_MAX];
 	const __s32 expected = waiting ? KWQ_WAITING : KWQ_ADDED;
 	struct kwq_batch batch = {
 		.entries = kwq_ptr(entries),
@@ -123,7 +123,7 @@ static void add_keys(int nr, bool waiting)
 	};
 
 	for (; nr; nr -= batch.nr) {
-		batch.nr = nr < KWQ_HANDLER_BATCH_MAX ? nr : KWQ_HANDLER_BATCH_MAX;
+		batch.nr = nr < KWQ_BATCH_MAX ? nr : KWQ_BATCH_MAX;
 		batch.keys_len = batch.nr * KEY_LEN;
 		for (__u32 i = 0; i < batch.nr; i++) {
 			entries[i] = (struct kwq_add_entry){ .key_len = KEY_LEN };
