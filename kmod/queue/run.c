@@ -97,10 +97,10 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
  * @item: the item
  *
  * If the item is ready or waiting, calls the handler for it, and does what its result asks
- * for. A batch handler gets a batch of one. A waiting item need not wait any longer. If it is ready as well, one call serves
- * both. If the item is being processed, waits for the end of that and looks again. So when
- * kwq_run_sync() returns, all adds before it have been handled. flush_delayed_work() does
- * the same for a work item.
+ * for. A batch handler gets a batch of one. A waiting item need not wait any longer. If it
+ * is ready as well, one call serves both. If the item is being processed, waits for the end
+ * of that and looks again. So when kwq_run_sync() returns, all adds before it have been
+ * handled. flush_delayed_work() does the same for a work item.
  *
  * The caller counts as one more worker, even beyond the @max_active of &struct kwq_handler.
  * The handler never runs twice at once for one item, and a cancel waits for this call, too.
