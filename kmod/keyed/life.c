@@ -300,7 +300,7 @@ void kwq_keyed_put_async(struct kwq_keyed *keyed)
 	kref_put(&keyed->ref, release_queue_async);
 }
 
-static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item)
+static void settle_dropped(struct kwq_queue *queue, struct kwq_item *item, void *unused)
 {
 	/* Needs no time: nothing is remembered after a shut down. */
 	kwq_keyed_settle(container_of(queue, struct kwq_keyed, queue),
@@ -313,7 +313,7 @@ static bool drop_some(struct kwq_keyed *keyed)
 	bool more;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	more = kwq_drop_locked(&keyed->queue, settle_dropped);
+	more = kwq_drop_locked(&keyed->queue, settle_dropped, NULL);
 	kwq_keyed_unlock(keyed, flags);
 	return more;
 }

@@ -9,6 +9,7 @@
 #include <linux/random.h>
 #include <kunit/visibility.h>
 #include "queue.h"
+#include "refs.h"
 #include "trace.h"
 
 #define KWQ_ADD_TIMED		(KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED)
@@ -84,9 +85,11 @@ static bool is_timed(const struct kwq_add_options *options)
 	return options->flags & KWQ_ADD_AT;
 }
 
-static __always_inline void trace_added(struct kwq_queue *queue,
-					struct kwq_item *item, int ret)
+/* The end of each add. A coalesced add finds the item in use, and takes no reference. */
+static __always_inline void note_added(struct kwq_queue *queue, struct kwq_item *item,
+				       bool was_idle, int ret)
 {
+	kwq_note_use_locked(queue, item, was_idle);
 	/* Each of the two tracepoints ignores the other's results. */
 	trace_kwq_coalesce(queue, item, ret);
 	trace_kwq_add(queue, item, ret);
@@ -97,9 +100,10 @@ static __always_inline void trace_added(struct kwq_queue *queue,
 /* An add without options. */
 static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_t now)
 {
+	bool was_idle = kwq_item_is_idle(item);
 	int ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
 
-	trace_added(queue, item, ret);
+	note_added(queue, item, was_idle, ret);
 	return ret;
 }
 
@@ -111,6 +115,7 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 							   KWQ_PRIORITY_NONE;
 	enum kwq_wait_policy policy = policy_of(options->flags);
 	u64 rate_limited = queue->core.rate_limited;
+	bool was_idle = kwq_item_is_idle(item);
 	ktime_t when;
 	int ret;
 
@@ -134,7 +139,7 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 			queue->core.retries++;
 	}
 
-	trace_added(queue, item, ret);
+	note_added(queue, item, was_idle, ret);
 	return ret;
 }
 
@@ -281,7 +286,8 @@ int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	ret = kwq_core_expedite(&queue->core, item, kwq_now_locked(queue));
-	trace_added(queue, item, ret);
+	/* A waiting item is in use already. */
+	note_added(queue, item, false, ret);
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -328,16 +334,18 @@ __flatten int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 
 {
 	static const struct kwq_add_options at_once = { .flags = KWQ_ADD_AFTER };
 	unsigned long flags;
+	bool was_idle;
 	ktime_t now;
 	int ret;
 
 	if (!delay)
 		return kwq_add_with(queue, item, &at_once);
 	spin_lock_irqsave(&queue->lock, flags);
+	was_idle = kwq_item_is_idle(item);
 	now = kwq_now_locked(queue);
 	ret = kwq_core_add_at(&queue->core, item, KWQ_PRIORITY_NONE, kwq_later(now, delay),
 			      KWQ_WAIT_EARLIER, now);
-	trace_added(queue, item, ret);
+	note_added(queue, item, was_idle, ret);
 	kwq_unlock(queue, flags);
 	return ret;
 }

@@ -16,6 +16,7 @@
 #include <linux/sched.h>
 #include <linux/wait.h>
 #include "queue.h"
+#include "refs.h"
 #include "workers.h"
 
 /**
@@ -56,6 +57,7 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
 
 static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool enable)
 {
+	const struct kwq_ref_ops *refs = NULL;
 	unsigned long flags;
 	int was;
 
@@ -66,11 +68,15 @@ static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool
 		was = -EDEADLK;
 	} else {
 		was = kwq_core_disable(&queue->core, item);
+		/* The put of an item in processing is owed by its done. */
+		if (was)
+			refs = kwq_owed_put_locked(queue, item);
 		wait_for_the_end(queue, item, &flags);
 		if (enable)
 			kwq_core_enable(item);
 	}
 	kwq_unlock_got(queue, flags);
+	kwq_put(refs, item);
 	return was;
 }
 
@@ -130,21 +136,70 @@ static void let_none_come_back(struct kwq_queue *queue)
 }
 
 /* Returns true if there may be more ready items. */
-static bool remove_some_ready(struct kwq_queue *queue)
+static noinline_for_stack bool remove_some_ready(struct kwq_queue *queue)
 {
+	struct kwq_owed_puts owed;
 	struct kwq_item *item = NULL;
 	unsigned long flags;
 	int n;
 
+	owed.nr = 0;
 	spin_lock_irqsave(&queue->lock, flags);
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
 		item = kwq_core_first_ready(&queue->core);
 		if (!item)
 			break;
 		kwq_core_remove(&queue->core, item);
+		kwq_owe_put_locked(&owed, queue, item);
 	}
 	kwq_unlock_got(queue, flags);
+	kwq_put_owed(&owed);
 	return item;
+}
+
+/* Shuts down, and takes out all items except those in processing, which stay out at their end. */
+static void take_out_all(struct kwq_queue *queue)
+{
+	kwq_begin_shut_down(queue);
+	kwq_drop_all(queue);
+	let_none_come_back(queue);
+	while (remove_some_ready(queue))
+		cond_resched();
+}
+
+/* Ends the processing of some items. Returns true if there may be more in processing. */
+static noinline_for_stack bool abandon_some(struct kwq_queue *queue)
+{
+	struct kwq_owed_puts owed;
+	struct kwq_item *item = NULL;
+	unsigned long flags;
+	int n;
+
+	owed.nr = 0;
+	spin_lock_irqsave(&queue->lock, flags);
+	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
+		item = list_first_entry_or_null(&queue->core.processing, struct kwq_item, link);
+		if (!item)
+			break;
+		kwq_abandon_locked(queue, item, kwq_now_locked(queue));
+		kwq_owe_put_locked(&owed, queue, item);
+	}
+	kwq_unlock(queue, flags);
+	kwq_put_owed(&owed);
+	return item;
+}
+
+/**
+ * kwq_drop_references() - drop the references of a queue that nobody uses any more (K5)
+ * @queue: the queue; no call on it is running, so no item in processing will be finished
+ *
+ * Context: process; may sleep.
+ */
+void kwq_drop_references(struct kwq_queue *queue)
+{
+	take_out_all(queue);
+	while (abandon_some(queue))
+		cond_resched();
 }
 
 /**
@@ -166,11 +221,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	if (kwq_in_handler(queue))
 		return -EDEADLK;
 	kwq_might_wait_for_workers(queue);
-	kwq_begin_shut_down(queue);
-	kwq_drop_all(queue);
-	let_none_come_back(queue);
-	while (remove_some_ready(queue))
-		cond_resched();
+	take_out_all(queue);
 	spin_lock_irqsave(&queue->lock, flags);
 	wait_for_the_end(queue, NULL, &flags);
 	kwq_unlock(queue, flags);

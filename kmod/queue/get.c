@@ -7,6 +7,7 @@
 #include <linux/sched/signal.h>
 #include "pollers.h"
 #include "queue.h"
+#include "refs.h"
 #include "trace.h"
 
 /* Follows up on a hand-out by the core. */
@@ -354,15 +355,31 @@ EXPORT_SYMBOL_GPL(kwq_try_get_item);
  */
 __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 {
+	const struct kwq_ref_ops *refs = NULL;
 	unsigned long flags;
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
+	if (ret >= 0)
+		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock(queue, flags);
+	kwq_put(refs, item);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_done);
+
+/* K5: the caller may sleep for long in the get, so the put comes before it. */
+static noinline struct kwq_item *put_and_get(struct kwq_queue *queue,
+					     const struct kwq_ref_ops *refs,
+					     struct kwq_item *done, ktime_t deadline,
+					     unsigned long flags)
+	__releases(&queue->lock)
+{
+	kwq_unlock(queue, flags);
+	kwq_put(refs, done);
+	return kwq_get(queue, deadline);
+}
 
 /**
  * kwq_done_and_get() - finish an item and get the next one
@@ -379,6 +396,7 @@ EXPORT_SYMBOL_GPL(kwq_done);
 __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 					    struct kwq_item *done, ktime_t deadline)
 {
+	const struct kwq_ref_ops *refs;
 	unsigned long flags;
 	ktime_t now;
 	int ret;
@@ -390,6 +408,9 @@ __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 		kwq_unlock(queue, flags);
 		return ERR_PTR(ret);
 	}
+	refs = kwq_owed_put_locked(queue, done);
+	if (unlikely(refs))
+		return put_and_get(queue, refs, done, deadline, flags);
 	return get_and_unlock(queue, deadline, now, flags);
 }
 EXPORT_SYMBOL_GPL(kwq_done_and_get);
@@ -406,12 +427,16 @@ EXPORT_SYMBOL_GPL(kwq_done_and_get);
  */
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item)
 {
+	const struct kwq_ref_ops *refs = NULL;
 	unsigned long flags;
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	ret = kwq_remove_locked(queue, item, 0);
+	if (ret >= 0)
+		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock_got(queue, flags);
+	kwq_put(refs, item);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_remove);

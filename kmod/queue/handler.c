@@ -28,6 +28,7 @@
 #include <linux/workqueue.h>
 #include "compat.h"
 #include "queue.h"
+#include "refs.h"
 #include "workers.h"
 
 /*
@@ -120,6 +121,23 @@ static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *
 }
 
 /*
+ * K5: drops the queue's references to items that this worker finished. The worker counts as
+ * running meanwhile, so a put cannot destroy the queue: see kwq_current_holder().
+ */
+static noinline void put_without_lock(struct kwq_queue *queue, struct kwq_item **items,
+				      unsigned int nr, unsigned long *flags)
+	__must_hold(&queue->lock)
+{
+	const struct kwq_ref_ops *refs = queue->refs;
+	unsigned int i;
+
+	kwq_unlock(queue, *flags);
+	for (i = 0; i < nr; i++)
+		kwq_put(refs, items[i]);
+	spin_lock_irqsave(&queue->lock, *flags);
+}
+
+/*
  * Until the next tick. cmwq freezes, balances and accounts work items one by one, so a
  * worker must not run for long.
  */
@@ -152,6 +170,10 @@ static __flatten void work_fn(struct work_struct *work)
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
 		kwq_apply_result_locked(queue, &worker->holder, item, &result, now);
+		if (unlikely(kwq_owed_put_locked(queue, item))) {
+			put_without_lock(queue, &item, 1, &flags);
+			now = kwq_now_locked(queue);
+		}
 		if (has_run_long(begun))
 			break;
 	}
@@ -219,7 +241,8 @@ static __flatten void batch_work_fn(struct work_struct *work)
 	struct kwq_workers *workers = worker->workers;
 	struct kwq_queue *queue = workers->queue;
 	unsigned long begun = jiffies, flags;
-	unsigned int i, nr;
+	unsigned int i, nr, nr_idle;
+	struct kwq_item *item;
 	ktime_t now;
 
 	static_assert(2 * KWQ_HANDLER_BATCH_MAX <= KWQ_ITEMS_PER_HOLD);
@@ -233,9 +256,17 @@ static __flatten void batch_work_fn(struct work_struct *work)
 
 		spin_lock_irqsave(&queue->lock, flags);
 		now = kwq_now_locked(queue);
-		for (i = 0; i < nr; i++)
-			kwq_apply_result_locked(queue, &worker->holder, worker->items[i],
+		for (i = 0, nr_idle = 0; i < nr; i++) {
+			item = worker->items[i];
+			kwq_apply_result_locked(queue, &worker->holder, item,
 						&worker->results[i], now);
+			if (unlikely(kwq_owed_put_locked(queue, item)))
+				worker->items[nr_idle++] = item;
+		}
+		if (unlikely(nr_idle)) {
+			put_without_lock(queue, worker->items, nr_idle, &flags);
+			now = kwq_now_locked(queue);
+		}
 		if (has_run_long(begun))
 			break;
 	}

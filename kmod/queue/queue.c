@@ -29,6 +29,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	spin_lock_init(&queue->lock);
 	kwq_core_init(&queue->core);
 	kwq_holder_init(&queue->holder);
+	queue->refs = NULL;
 	queue->woken = 0;
 	queue->shut_downs = 0;
 	queue->woken_phase = KWQ_RUNNING;
@@ -58,15 +59,54 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 }
 EXPORT_SYMBOL_GPL(kwq_queue_init);
 
+static int set_refs_locked(struct kwq_queue *queue, const struct kwq_ref_ops *refs)
+{
+	const struct kwq_core *core = &queue->core;
+
+	if (queue->refs)
+		return -EBUSY;
+	if (core->nr_ready || core->nr_waiting || core->nr_processing || core->nr_dead)
+		return -EBUSY;
+	queue->refs = refs;
+	return 0;
+}
+
+/**
+ * kwq_queue_own_references() - let a queue own a reference to each item in use (K5)
+ * @queue: the queue; none of its items is in use
+ * @refs: the callbacks; must outlive the queue
+ *
+ * Call it once, before the first add. The comment at the top of this header says who owns
+ * which reference when.
+ *
+ * Return: 0. With nothing changed: -EINVAL (a callback is missing), -EBUSY (an item is in
+ * use, or the queue owns references already).
+ */
+int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *refs)
+{
+	unsigned long flags;
+	int err;
+
+	if (!refs->get || !refs->put)
+		return -EINVAL;
+	spin_lock_irqsave(&queue->lock, flags);
+	err = set_refs_locked(queue, refs);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kwq_queue_own_references);
+
 /**
  * kwq_queue_destroy() - destroy a queue
  * @queue: the queue
  *
  * A queue with a handler is cancelled first, as by kwq_cancel_all_sync(). Without a handler
- * the queue forgets its items and does not touch them.
+ * the queue forgets its items. It does not touch them unless it owns references. Then all
+ * items become idle, even those that were got and not finished, and it drops its references.
  *
  * The caller makes sure that no call on this queue is running or will follow. There is one
- * exception: the kwq_done() that ended the caller's drain may not have returned yet.
+ * exception: the kwq_done() that ended the caller's drain may not have returned yet. Its put
+ * may still follow (K5). All other puts have returned.
  *
  * Context: process; may sleep.
  * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
@@ -81,6 +121,8 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 		if (err)
 			return err;
 		kwq_stop_handler(queue);
+	} else if (queue->refs) {
+		kwq_drop_references(queue);
 	}
 	/*
 	 * Taking the lock waits until the last user has released it. After the shut down

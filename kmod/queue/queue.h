@@ -162,13 +162,15 @@ int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 
 /* cancel.c */
 void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags);
+void kwq_drop_references(struct kwq_queue *queue);
 
 /* shut_down.c */
 void kwq_begin_shut_down(struct kwq_queue *queue);
 u64 kwq_begin_drain(struct kwq_queue *queue);
 bool kwq_drop_locked(struct kwq_queue *queue,
 		     void (*dropped)(struct kwq_queue *queue,
-				     struct kwq_item *item));
+				     struct kwq_item *item, void *data),
+		     void *data);
 void kwq_drop_all(struct kwq_queue *queue);
 int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
 

@@ -13,6 +13,7 @@
 #include <linux/rbtree.h>
 #include <linux/sched.h>
 #include "queue.h"
+#include "refs.h"
 #include "workers.h"
 
 static u8 number_of_run(const struct kwq_item *item)
@@ -72,6 +73,7 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 	__releases(&workers->queue->lock)
 {
 	struct kwq_queue *queue = workers->queue;
+	const struct kwq_ref_ops *refs;
 	struct kwq_result result;
 
 	item->marks |= KWQ_MARK_HERE;
@@ -87,8 +89,10 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_apply_result_locked(queue, &caller->holder, item, &result,
 				kwq_now_locked(queue));
+	refs = kwq_owed_put_locked(queue, item);
 	rb_erase(&caller->node, &workers->callers);
 	kwq_unlock_and_wake(queue, flags);
+	kwq_put(refs, item);
 }
 
 /**

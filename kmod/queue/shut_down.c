@@ -6,6 +6,7 @@
 #include <linux/sched/signal.h>
 #include <kunit/visibility.h>
 #include "queue.h"
+#include "refs.h"
 #include "trace.h"
 #include "workers.h"
 
@@ -103,13 +104,15 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 /**
  * kwq_drop_locked() - drop a bounded number of waiting times or dead items (Q8)
  * @queue: a queue that is shut down; @queue->lock held
- * @dropped: called for each item; may be NULL
+ * @dropped: called for each item
+ * @data: its last argument
  *
  * Return: true if there may be more.
  */
 bool kwq_drop_locked(struct kwq_queue *queue,
 		     void (*dropped)(struct kwq_queue *queue,
-				     struct kwq_item *item))
+				     struct kwq_item *item, void *data),
+		     void *data)
 {
 	struct kwq_item *item = NULL;
 	int n;
@@ -119,20 +122,27 @@ bool kwq_drop_locked(struct kwq_queue *queue,
 		item = kwq_core_drop(&queue->core);
 		if (!item)
 			break;
-		if (dropped)
-			dropped(queue, item);
+		dropped(queue, item, data);
 	}
 	return item;
 }
 
-VISIBLE_IF_KUNIT bool kwq_drop(struct kwq_queue *queue)
+static void owe_put_of_dropped(struct kwq_queue *queue, struct kwq_item *item, void *data)
 {
+	kwq_owe_put_locked(data, queue, item);
+}
+
+VISIBLE_IF_KUNIT noinline_for_stack bool kwq_drop(struct kwq_queue *queue)
+{
+	struct kwq_owed_puts owed;
 	unsigned long flags;
 	bool more;
 
+	owed.nr = 0;
 	spin_lock_irqsave(&queue->lock, flags);
-	more = kwq_drop_locked(queue, NULL);
+	more = kwq_drop_locked(queue, owe_put_of_dropped, &owed);
 	kwq_unlock(queue, flags);
+	kwq_put_owed(&owed);
 	return more;
 }
 

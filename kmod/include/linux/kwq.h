@@ -56,6 +56,22 @@
  * kwq_cancel_sync() makes it idle until the next add. kwq_cancel_all_sync() does so for all
  * items of a queue, and so does kwq_queue_destroy() of a queue with a handler.
  *
+ * Objects with a reference count do not need this. After kwq_queue_own_references() the
+ * queue owns one reference to each item that is ready, processing, waiting or dead (K5). It
+ * takes it when the item stops being idle, and drops it when the item is idle again:
+ * - From a successful add on, the queue owns it. Further adds take none.
+ * - During the handler, and from kwq_get() to kwq_done(), the queue still owns it. So the
+ *   handler may drop all references of its driver.
+ * - After the last run, remove, cancel, shut down or destroy, the queue drops it, perhaps as
+ *   the last one. Afterwards kwq does not touch the item.
+ * - A dead item is not idle. It keeps the reference until it is removed, cancelled or
+ *   dropped, or added again and done.
+ *
+ * The caller of a function with an item needs a reference of its own, or a lock that keeps
+ * the object. Getters and handlers have the queue's until the item is done. A cancel may
+ * return before the worker has dropped the queue's reference. So the caller drops its own
+ * reference after a cancel, and does not free the object.
+ *
  * Letters and numbers such as L11 in comments name the rules of kwq(7).
  */
 #ifndef _LINUX_KWQ_H
@@ -73,8 +89,38 @@
 #include <linux/workqueue.h>
 #include <uapi/linux/kwq.h>
 
+struct kwq_item;
 struct kwq_timer;
 struct kwq_workers;
+
+/**
+ * struct kwq_ref_ops - how a queue counts its references to items (K5)
+ * @get: takes a reference to the object of an item; for example calls kref_get()
+ * @put: drops that reference, perhaps the last one; for example calls kref_put()
+ *
+ * kwq calls @get under the queue's lock, with interrupts off. It must not sleep, and must not
+ * call a function of this queue.
+ *
+ * kwq calls @put without any lock, in the context of the call that made the item idle:
+ * - process context, may sleep: the end of a handler; kwq_run_sync(), kwq_cancel_sync(),
+ *   kwq_disable_sync(), kwq_cancel_all_sync(), kwq_shut_down_with_drain(),
+ *   kwq_queue_destroy() and kwq_done_and_get()
+ * - the caller's context: kwq_done(), kwq_remove() and kwq_shut_down(). It is an interrupt
+ *   only if the driver makes one of these calls in an interrupt.
+ *
+ * The timer makes no item idle, so it calls neither.
+ *
+ * @put may call any function of the queue that its context allows. The item is idle at that
+ * time unless another task has added it again. So a @put may add the item once more before
+ * it drops the reference; the queue takes a new one. After the last reference is dropped, the
+ * item must not be used. kwq_cancel_sync() of an idle item returns at once. If the item was
+ * added again, that cancel calls @put itself, once more. At the end of a handler the caller
+ * of @put still counts as that handler: kwq_queue_destroy() returns -EDEADLK, for example.
+ */
+struct kwq_ref_ops {
+	void (*get)(struct kwq_item *item);
+	void (*put)(struct kwq_item *item);
+};
 
 /**
  * enum kwq_clock - the clock of a queue
@@ -125,6 +171,7 @@ struct kwq_queue {
 	spinlock_t lock;
 	struct kwq_core core;		/* L */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
+	const struct kwq_ref_ops *refs;	/* L: set once; NULL if the queue owns no references */
 	u64 woken;			/* L: unlocks wake for @core.readied - @woken items */
 	u64 shut_downs;			/* L: number of shut downs without drain */
 	enum kwq_phase woken_phase;	/* L: the phase that all waiters were last woken for */
@@ -175,6 +222,7 @@ struct kwq_add_options {
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
 		    enum kwq_clock clock);
 int kwq_queue_destroy(struct kwq_queue *queue);
+int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *refs);
 ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);
@@ -266,7 +314,8 @@ static inline struct kwq_result kwq_result_give_up(void)
  * nothing changed. So do kwq_cancel_sync(), kwq_disable_sync() and kwq_run_sync() for this
  * item. The handler must not call kwq_done() for this item, which would return -EPERM. It
  * must not free the item: the driver frees it after a cancel or after the queue's
- * destruction.
+ * destruction. If the queue owns references, the handler may drop all others, and the
+ * queue frees it (K5).
  *
  * Return: a result, which decides what happens to the item: see &struct kwq_result.
  */
