@@ -584,8 +584,8 @@ struct kwq_remove_entry {
  * @flags:	zero.
  *
  * Results: how often the item was rate-limited since it was last forgotten, up to 2^31 - 1;
- * 0 for an unknown key. FORGET then resets the count to 0 and does nothing else: Done is
- * still owed.
+ * 0 for an unknown key. FORGET then resets the count to 0 and does nothing else: a holder of
+ * the key still has to call DONE.
  * Errors: EINVAL, EMSGSIZE (key too long).
  */
 struct kwq_key_entry {
