@@ -97,7 +97,7 @@ bool kwq_take_turn(struct kwq_queue *queue, ktime_t now)
 	more = work_some(queue, now);
 	/* The unlock arms the timer in any case, behind the queues that are due now. */
 	queue->armed = KWQ_ARMED_ANEW;
-	queue->resume = now;
+	queue->not_before = now;
 	kwq_look_again_locked(queue);
 	kwq_unlock(queue, flags);
 	return more;

@@ -63,7 +63,7 @@ void kwq_arm_timer_locked(struct kwq_queue *queue)
 
 	/* No turn comes before those of queues that were due when it had its last one. */
 	if (when != KTIME_MAX)
-		when = max(when, queue->resume);
+		when = max(when, queue->not_before);
 	queue->armed = when;
 	/* With a manual clock, @armed is only a record. Only a test's timer follows it. */
 	if (unlikely(queue->clock == KWQ_CLOCK_MANUAL) &&

@@ -132,7 +132,7 @@ struct kwq_queue {
 	struct kwq_round round;		/* L: progress of the pollers' wake-up */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
 	ktime_t armed;			/* L: time of the next turn on @clock; KTIME_MAX: none */
-	ktime_t resume;			/* L: time of the last turn; @armed is never earlier */
+	ktime_t not_before;		/* L: time of the last turn; @armed is never earlier */
 	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
 	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
