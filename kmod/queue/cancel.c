@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cancel and wait: for one item, or for all items of a queue, after which nothing runs them
- * again (K3).
+ * Cancel one item, or all items of a queue, and wait until nobody processes them (K3).
  *
- * Both work the same way. From the first hold of the lock on, adds are refused. The same
- * hold drops whatever would make the item ready again: its dirty mark and its time. A retry
- * that its handler asks for will be refused. So only the present run may be left. It ends
- * under the lock, and does not touch the item afterwards. The waiter looks under the lock,
- * too. When it sees that nothing runs, nothing ever will.
+ * The first hold of the lock makes the item or the queue refuse adds. A retry that a handler
+ * asks for is refused, too. The rest differs:
+ *
+ * - kwq_cancel_sync() takes out the item, its dirty mark and its time in the first hold.
+ * - kwq_cancel_all_sync() drops all times in the next holds. Then it sets @cancelled of struct
+ *   kwq_core: from then on an item becomes idle when its processing ends, even if it is dirty.
+ *   At last it removes the ready items.
+ *
+ * Now nothing makes an item ready again, and at most processing items are left. Processing ends
+ * under the lock, and afterwards the holder does not touch the item. The waiter looks under the
+ * lock, too. Once it sees that nobody processes the item, nobody ever will.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -19,8 +24,9 @@
 #include "workers.h"
 
 /*
- * Waits until @item is not processing, or without @item until none is. As in
- * kwq_wait_drained(), the holder of the lock sees all waiters.
+ * Waits until nobody processes @item. Without @item, waits until the queue is drained. The
+ * task joins the list of drainers under the lock, so the hold that ends the processing sees
+ * it there.
  */
 static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *item,
 			     unsigned long *flags)
@@ -45,17 +51,17 @@ static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *ite
  * @queue: the queue
  * @item: the item
  *
- * When it returns, the item is idle and stays idle. Nobody processes it, and no time or
- * handler makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises it
- * again. So the caller may free the object at once. If others may still be about to add it,
- * the caller first waits for them, for example for an RCU grace period.
+ * Afterwards the item is idle and stays idle. Nobody processes it, and no time or handler
+ * makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises the item again.
+ * So the caller may free the object at once. If others may still be about to add the item, the
+ * caller first waits for them, for example for an RCU grace period.
  *
  * Several callers may cancel one item at once. Each waits, and looks at the item once more.
  * So the item may be freed or initialised only after the last of them has returned.
  *
  * Context: process; sleeps while a handler or another holder processes the item. The caller
- * must not hold a lock that they take. In the item's own handler it would wait for itself,
- * and returns -EDEADLK with nothing changed.
+ * must not hold a lock that is taken to process the item. In the item's own handler the call
+ * would wait for itself, and returns -EDEADLK with nothing changed.
  * Return: KWQ_WAS_* bits of what it was; 0 if it was idle; -EDEADLK.
  */
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
@@ -78,7 +84,7 @@ int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_cancel_sync);
 
-/* Makes processing items idle when their processing ends, even if they were added meanwhile. */
+/* Lets processing items become idle when their processing ends, even if they are dirty. */
 static void let_none_come_back(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -111,8 +117,8 @@ static bool remove_some_ready(struct kwq_queue *queue)
  * them
  * @queue: the queue
  *
- * When it returns, all items are idle and stay idle. They may be freed as after
- * kwq_cancel_sync(). Every drain's wait ends.
+ * Afterwards all items are idle and stay idle. They may be freed as after kwq_cancel_sync().
+ * Every drain's wait ends.
  *
  * Context: as kwq_cancel_sync(); -EDEADLK in any handler of this queue.
  * Return: 0; -EDEADLK with nothing changed.

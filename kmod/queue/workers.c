@@ -14,7 +14,7 @@
  * @workers: the queue's workers; the queue's lock held
  * @nr: number of items
  *
- * If there are fewer idle workers, that is enough: busy ones look for more items.
+ * If fewer workers are idle, they are enough: busy workers look for more items.
  */
 void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr)
 {
@@ -29,7 +29,7 @@ void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr)
 }
 
 /**
- * kwq_current_holder() - find the holder whose handler of this queue is the caller
+ * kwq_current_holder() - find the holder of the worker in which the caller runs
  * @queue: the queue
  *
  * The caller may run in any other work item, whose function may have freed the work item

@@ -1412,7 +1412,7 @@ static int nr_woken(const struct sleeper *pollers, int nr)
 	return woken;
 }
 
-/* Until then no turn of the queue's timer is due. */
+/* The queue has no turn before @until. */
 static void put_timer_off(struct keyed_test *t, ktime_t until)
 {
 	unsigned long flags;
