@@ -207,7 +207,8 @@ static void raise_priority(struct kwq_core *core, struct kwq_item *item,
  * priority of the delayed add, if that named one. All other items keep their own priority.
  *
  * make_dirty() calls this before revive(), because revive() makes a dead item idle. An item
- * whose time has come does not wait any more, so make_dirty_as_awaited() does the same.
+ * whose wait has just ended would count as idle here, too, so make_dirty_as_awaited() passes
+ * its priority.
  */
 static int priority_kept(const struct kwq_item *item)
 {
@@ -349,13 +350,16 @@ static struct kwq_item *item_of_wait(struct kwq_wait *wait)
 	return container_of(wait, struct kwq_item, wait);
 }
 
-/* The time of a waiting item has come. The item does not wait any more. */
+/* Adds an item whose time has come. Its wait has ended, or did not even begin. */
 static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 				 ktime_t now)
 {
 	int priority = item->wait_priority;
 
-	/* Until now the item was waiting, not idle. So it keeps its priority (Q12). */
+	/*
+	 * Q12: an item that was waiting or dead keeps its priority, though its state is 0 now.
+	 * If the item was idle, add_at() has set its priority to 0.
+	 */
 	if (!item->state && priority == KWQ_PRIORITY_NONE)
 		priority = item->priority;
 	return make_dirty(core, item, priority, now);
@@ -375,7 +379,7 @@ static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
-		/* This add replaces the waiting one, so that one's priority counts, too. */
+		/* The delayed add ends with the wait, but its priority still counts. */
 		raise_priority(core, item, item->wait_priority);
 		stop_waiting(core, item);
 	}
@@ -459,7 +463,7 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 		stop_waiting(core, item);
 	}
 
-	/* Items that came due earlier but were not moved yet go first (D4). */
+	/* D4: due items that have not expired yet go first if their time is earlier or equal. */
 	if (when <= now &&
 	    (!core->nr_waiting || when < kwq_waiting_next(&core->waiting)))
 		return make_dirty_as_awaited(core, item, now);

@@ -33,8 +33,9 @@
  *
  * An item that was rate-limited too often, lost too often or given up is dead, and outside
  * this picture. An add revives it, but a rate-limited add does not. A remove makes it idle,
- * and so does a drop after a shut down. A processing item becomes dead only at its done. A
- * disabled item becomes idle when its processing ends, and stays idle until it is enabled.
+ * and so does a drop after a shut down. A processing item becomes dead at its done, or when it
+ * is lost too often. A disabled item becomes idle when its processing ends, and stays idle
+ * until it is enabled.
  */
 #ifndef KWQ_CORE_H
 #define KWQ_CORE_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Handles: the items that each holds, and how they return when it is closed. */
+/* Handles: the items that each handle holds, and their return when the handle is closed. */
 #include <kunit/visibility.h>
 #include <linux/err.h>
 #include <linux/sched.h>
@@ -35,9 +35,10 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 }
 
 /*
- * Others wait for the end of a process, and for a kernel thread that closes files for the
- * whole machine (delayed_fput()). Neither pays for wake-ups: the timer wakes the waiters.
- * Otherwise a process with n descriptors and n pollers would need n * n wake-ups to die.
+ * Others wait for the end of a process, and for the kernel thread that closes files for the
+ * whole machine (delayed_fput()). A close by one of these does not pay for wake-ups: the timer
+ * wakes the waiters. Otherwise a process with n descriptors and n pollers would need n * n
+ * wake-ups to die.
  */
 VISIBLE_IF_KUNIT bool kwq_close_pays(void)
 {
@@ -91,18 +92,18 @@ void kwq_handle_close(struct kwq_handle *handle)
  *
  * Wakes once more for all ready items, because the closing process may have consumed a
  * wake-up that it never used: a ready item wakes only one epoll with EPOLLEXCLUSIVE (Q5). A
- * process also closes its descriptors when it exits, executes or dies.
+ * process also closes its descriptors when it exits, is killed or calls exec.
  *
- * The closing process hardly consumes the second wake-up, too: for that, one of its tasks has
- * to sleep in epoll_wait(). No task of a dying process does so. If another thread of a
- * closing process does, kwq_handle_close() wakes once more, after eventpoll_release() has
- * taken the handle out of all epolls.
+ * The closing process can consume the second wake-up, too, but only if one of its tasks sleeps
+ * in epoll_wait(). No task of a dying process sleeps there. In a living process another thread
+ * may. At the close of the handle's last descriptor, kwq_handle_close() therefore wakes once
+ * more, after eventpoll_release() has taken the handle out of all epolls.
  *
  * Other waiters lose no wake-up:
- * - A getter in its own call takes the item or passes the wake-up on: see get_or_wait().
+ * - A getter takes the item or passes the wake-up on: see get_or_wait().
  * - poll(), select() and epolls without EPOLLEXCLUSIVE consume no wake-up.
- * - If several processes share one epoll, the woken one may die before it uses the event.
- *   Then the close of its descriptor wakes the next: ep_poll_callback() wakes another
+ * - If several processes share one epoll, the woken process may die before it uses the event.
+ *   Then the close of its descriptor wakes the next process: ep_poll_callback() wakes another
  *   sleeper, even if the event is listed already.
  *
  * Three cases are not covered, because the kernel calls no file operation then:
@@ -127,8 +128,8 @@ void kwq_handle_flush(struct kwq_handle *handle)
 }
 
 /*
- * Hands out the items that fit. Keys are copied under the lock: as soon as it is dropped,
- * another thread with this handle may finish an item and free it.
+ * Hands out the items that fit into @buffer. Copies the keys under the lock, because after the
+ * unlock another thread with this handle may finish an item, which frees the key.
  */
 static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buffer, ktime_t now)
 {
@@ -182,8 +183,8 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 			ret = kwq_wait_locked(queue, &handle->holder, patience, &flags);
 	} while (!ret);
 	/*
-	 * Pass the wake-up on: this getter may have consumed it, and it leaves the item. A
-	 * getter that returns with more room keeps it.
+	 * This getter may have consumed a wake-up, but leaves the item. So pass the wake-up
+	 * on. A getter that will come again with more room keeps its wake-up.
 	 */
 	if (ret < 0 && queue->core.nr_ready && !kwq_wants_more_room(buffer, ret))
 		kwq_pass_on_locked(queue);
@@ -197,11 +198,12 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
  * @buffer: buffer for the items
  * @patience: how long to wait
  *
- * Context: process; may sleep. If kwq_wants_more_room() returns true afterwards, the
- * caller must get again at once, with that room or with 0 in @buffer->longest. Until then
- * it keeps a wake-up that may be meant for another getter.
+ * If kwq_wants_more_room() returns true afterwards, the caller must get again at once, with
+ * room for @buffer->lacking bytes or with 0 in @buffer->longest. Until then the caller keeps a
+ * wake-up that may be meant for another getter.
  *
- * Return: how many items were got, at least one. -EMSGSIZE if the key of the first one
+ * Context: process; may sleep.
+ * Return: how many items were got, at least one. -EMSGSIZE if the key of the first item
  * does not fit. -ENOMEM if the table of tickets is too crowded. Else the error of
  * kwq_wait_locked().
  */
@@ -222,8 +224,7 @@ __flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *b
  * @got: the items, from kwq_handle_get()
  * @nr: their number, at most KWQ_ITEMS_PER_HOLD
  *
- * Leaves items alone that another thread has finished meanwhile, or whose lease has
- * expired.
+ * Skips items that another thread has finished meanwhile, or whose lease has expired.
  */
 noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *got,
 			       u32 nr)
@@ -309,8 +310,8 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
  * Both happen in one hold of the lock.
  *
  * Context: process; may sleep.
- * Return: how many items were got; 0 if nothing is ready or the caller needs
- * kwq_handle_get() to get it.
+ * Return: how many items were got. 0 if no item is ready, or if the caller needs
+ * kwq_handle_get() to get the first one.
  */
 int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			    s32 *result, struct kwq_got_buffer *buffer)

@@ -576,8 +576,8 @@ bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
 /*
  * Q19: an add or a poll found no room before, and now an item may have been removed or
  * become idle. This wakes all pollers that wait for room. A single wake-up could be lost
- * with a poller that dies or has nothing to add. Getters are not woken, because pollers for
- * EPOLLIN do not wait for this event.
+ * with a poller that dies or has nothing to add. Pollers that wait only for EPOLLIN are not
+ * woken, because the wake-up names its event, EPOLLOUT.
  */
 static noinline void tell_room(struct kwq_keyed *keyed)
 {

@@ -22,8 +22,9 @@
 
 /*
  * Workers that free large queues, so that neither the exit of a process nor the end of a
- * net namespace has to wait. All net namespaces wait for that of another. The number of
- * workers is small, so that a user with many queues does not occupy all processors.
+ * net namespace has to wait. Net namespaces end one after the other, so one that takes long
+ * delays all others. The number of workers is small, so that a user with many queues does not
+ * occupy all processors.
  */
 static struct workqueue_struct *kwq_free_wq;
 
@@ -290,10 +291,12 @@ void kwq_keyed_put(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_keyed_put_async() - drop a reference without waiting
+ * kwq_keyed_put_async() - drop a reference, and leave the freeing to a worker
  * @keyed: the queue; after its last reference a worker frees it
  *
- * Context: any that the queue's timer cannot interrupt.
+ * Does not wait until the queue is freed.
+ *
+ * Context: process; may sleep on the quotas' mutex.
  */
 void kwq_keyed_put_async(struct kwq_keyed *keyed)
 {

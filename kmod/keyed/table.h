@@ -2,14 +2,15 @@
 /*
  * A hash table that grows and shrinks by one bucket at a time.
  *
- * It is for keyed queues, and protected by their lock. A lookup happens in the hold of the
- * lock in which the item is worked on. So nobody finds an item that is being removed, and
- * nobody waits for a resize. It is not for readers without that lock. They need rhashtable,
- * which costs more. Its insert and remove walk a bucket under another lock. Nodes wait for
- * RCU before they are freed, and a worker copies the whole table.
+ * The table is for keyed queues, and protected by their lock. A lookup happens in the hold of
+ * the lock in which the item is worked on. So nobody finds an item that is being removed, and
+ * nobody waits for a resize. The table is not for readers without that lock. They need
+ * rhashtable, which costs more. An insert or remove there walks a bucket under another lock.
+ * Removed nodes have to wait for RCU before they are freed, and a worker copies the whole
+ * table when its size changes.
  *
  * This code takes no lock and allocates nothing. The table says which pages it wants or no
- * longer needs. The caller provides or frees them after it dropped the lock.
+ * longer needs. The caller provides or frees them without the lock.
  */
 #ifndef KWQ_TABLE_H
 #define KWQ_TABLE_H
@@ -24,9 +25,9 @@
 #define KWQ_TABLE_MIN		64
 
 /*
- * Buckets come in pages, and pointers to these in pages, too. That makes 16 million buckets
- * with pages of 4 KiB. The square of this number has to fit into 32 bits. So on 32-bit
- * machines with pages of 256 KiB only half of each page is used.
+ * Number of buckets in a page, and of pointers to such pages in a page. With pages of 4 KiB a
+ * table can have 16 million buckets. The square of KWQ_TABLE_FANOUT has to fit into 32 bits.
+ * So on 32-bit machines with pages of 256 KiB only half of each page is used.
  */
 #define KWQ_TABLE_FANOUT	min_t(u32, PAGE_SIZE / sizeof(void *), SZ_32K)
 #define KWQ_TABLE_SPANS		64
@@ -55,11 +56,11 @@ struct kwq_table_top {
  * @nr_buckets: number of buckets
  * @low: the largest power of two that is at most @nr_buckets
  * @hash: returns the hash of a node; constant
- * @pages_wanted: number of pages, 1 or 2, that it needs for another bucket
+ * @pages_wanted: number of pages, at most 2, that the table lacks for another bucket
  * @nr_unused: number of pages in @unused
- * @unused: pages that it no longer needs, each of which begins with a pointer to the next.
- *	The caller that takes them resets both members
- * @top: its top level; constant
+ * @unused: pages that the table no longer needs, each of which begins with a pointer to the
+ *	next. The caller that takes them resets @unused and @nr_unused
+ * @top: the top level; constant
  */
 struct kwq_table {
 	unsigned long nr_nodes;
@@ -127,9 +128,10 @@ static inline void kwq_table_insert(struct kwq_table *table, struct kwq_node *no
 }
 
 /*
- * There are at least as many buckets as nodes, fewer if a page could not be allocated.
- * There are at most this many times as many. In between the table does not change, so nodes
- * that come and go do not make it grow and shrink again and again.
+ * A table has at least as many buckets as nodes, or fewer if a page could not be allocated. It
+ * has at most about KWQ_TABLE_SPARSE times as many buckets as nodes, or KWQ_TABLE_MIN. In
+ * between the number of buckets does not change, so nodes that come and go do not make the
+ * table grow and shrink again and again.
  */
 #define KWQ_TABLE_SPARSE	4
 
@@ -141,7 +143,7 @@ static inline bool kwq_table_is_sparse(const struct kwq_table *table)
 
 /*
  * If pages cannot be allocated, buckets get longer, and are walked under the lock. A user
- * can cause that by using up the memory. So there is a limit: this many nodes per bucket.
+ * can cause that by using up the memory. So KWQ_TABLE_CROWDED limits the nodes per bucket.
  */
 #define KWQ_TABLE_CROWDED	16
 
@@ -149,7 +151,7 @@ static inline bool kwq_table_is_sparse(const struct kwq_table *table)
  * kwq_table_is_crowded() - is the table too full for another node
  * @table: the table
  *
- * Return: true if it needs @table->pages_wanted first.
+ * Return: true if the table needs @table->pages_wanted pages first.
  */
 static inline bool kwq_table_is_crowded(const struct kwq_table *table)
 {

@@ -210,7 +210,7 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
  * - KWQ_DIRTIED: it is processing, and will be ready again at its done.
  * - KWQ_DIRTY: as KWQ_DIRTIED, but it had been added during the processing before.
  * - KWQ_WAITING: it waits for its time from now on.
- * - KWQ_DEAD: it was rate-limited too often, and is dead now or at its done.
+ * - KWQ_DEAD: a rate-limited add of an item that is dead now, or will be at its done.
  * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
  * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
  * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority

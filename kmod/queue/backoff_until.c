@@ -35,9 +35,9 @@ static void pause_until(ktime_t when)
  * @manager: the pauses
  * @sliding: count a pause from the end of the function, else from its start
  *
- * If the function took longer than its pause, it is run again at once. The loop also ends
- * when kthread_stop() is called for the current thread, even during a pause. The clock is
- * CLOCK_MONOTONIC.
+ * Without @sliding, a function that took longer than its pause is run again at once. The loop
+ * also ends when kthread_stop() is called for the current thread, even during a pause. The
+ * clock is CLOCK_MONOTONIC.
  *
  * Context: a kthread; sleeps.
  */

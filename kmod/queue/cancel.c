@@ -3,11 +3,18 @@
  * Cancel and wait: for one item, which then can be added again or not (K8), or for all items
  * of a queue (K3).
  *
- * All work the same way. From the first hold of the lock on, adds are refused. The same
- * hold drops whatever would make the item ready again: its dirty mark and its time. A retry
- * that its handler asks for will be refused. So only the present run may be left. It ends
- * under the lock, and does not touch the item afterwards. The waiter looks under the lock,
- * too. When it sees that nothing runs, nothing ever will.
+ * The first hold of the lock makes the item or the queue refuse adds. A retry that a handler
+ * asks for is refused, too. The rest differs:
+ *
+ * - For one item, the first hold takes out the item, its dirty mark and its time.
+ * - kwq_cancel_all_sync() drops all times in the next holds. Then it sets @cancelled of struct
+ *   kwq_core: from then on an item becomes idle when its processing ends, even if it is dirty.
+ *   At last it removes the ready items.
+ *
+ * Now nothing makes an item ready again, and at most processing items are left. Processing ends
+ * under the lock, and afterwards the holder does not touch the item. The waiter looks under the
+ * lock, too. Once it sees that nobody processes the item, nobody ever will, until
+ * kwq_cancel_sync() lets it be added again.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -43,8 +50,9 @@ void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags)
 }
 
 /*
- * Waits until @item is not processing, or without @item until none is. As in
- * kwq_wait_drained(), the holder of the lock sees all waiters.
+ * Waits until nobody processes @item. Without @item, waits until the queue is drained. The
+ * task joins the list of drainers under the lock, so the hold that ends the processing sees
+ * it there.
  */
 static void wait_for_the_end(struct kwq_queue *queue, const struct kwq_item *item,
 			     unsigned long *flags)
@@ -92,8 +100,8 @@ static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool
  * A caller that wants to free the item uses kwq_disable_sync().
  *
  * Context: process; sleeps while a handler or another holder processes the item. The caller
- * must not hold a lock that they take. In the item's own handler it would wait for itself,
- * and returns -EDEADLK with nothing changed.
+ * must not hold a lock that is taken to process the item. In the item's own handler the call
+ * would wait for itself, and returns -EDEADLK with nothing changed.
  * Return: KWQ_WAS_* bits of what it was; 0 if it was idle; -EDEADLK.
  */
 int kwq_cancel_sync(struct kwq_queue *queue, struct kwq_item *item)
@@ -107,10 +115,10 @@ EXPORT_SYMBOL_GPL(kwq_cancel_sync);
  * @queue: the queue
  * @item: the item
  *
- * When it returns, the item is idle and stays idle. Nobody processes it, and no time or
- * handler makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises it
- * again. So the caller may free the object at once. If others may still be about to add it,
- * the caller first waits for them, for example for an RCU grace period.
+ * Afterwards the item is idle and stays idle. Nobody processes it, and no time or handler
+ * makes it ready again. Adds get -ESHUTDOWN until kwq_item_init() initialises the item again.
+ * So the caller may free the object at once. If others may still be about to add the item, the
+ * caller first waits for them, for example for an RCU grace period.
  *
  * Several callers may cancel or disable one item at once. Each waits, and looks at the item
  * once more. So the item may be freed or initialised only after the last of them has
@@ -125,7 +133,7 @@ int kwq_disable_sync(struct kwq_queue *queue, struct kwq_item *item)
 }
 EXPORT_SYMBOL_GPL(kwq_disable_sync);
 
-/* Makes processing items idle when their processing ends, even if they were added meanwhile. */
+/* Lets processing items become idle when their processing ends, even if they are dirty. */
 static void let_none_come_back(struct kwq_queue *queue)
 {
 	unsigned long flags;
@@ -207,8 +215,8 @@ void kwq_drop_references(struct kwq_queue *queue)
  * them
  * @queue: the queue
  *
- * When it returns, all items are idle and stay idle. They may be freed as after
- * kwq_disable_sync(). Every drain's wait ends.
+ * Afterwards all items are idle and stay idle. They may be freed as after kwq_disable_sync().
+ * Every drain's wait ends.
  *
  * Context: as kwq_disable_sync(); -EDEADLK in any handler of this queue.
  * Return: 0; -EDEADLK with nothing changed.

@@ -55,7 +55,7 @@ EXPORT_SYMBOL_GPL(kwq_queue_now);
 
 /*
  * Sleeps until @deadline. No timer can wake a sleeper at a time of a manual clock: an advance
- * of that clock wakes all waiters.
+ * of that clock wakes all getters and drainers.
  */
 void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline)
 {

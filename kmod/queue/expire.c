@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The turn of a queue on its timer: due items become ready, and leases that are over end. On
- * a manual clock, its advances do the same.
+ * A queue's turn on its timer: makes due items ready, takes back items whose lease has ended,
+ * and wakes waiters that earlier holds left. An advance of a manual clock does the same.
  */
 #include <linux/export.h>
 #include "queue.h"
@@ -56,7 +56,10 @@ bool kwq_expire_due_locked(struct kwq_queue *queue)
 	return true;
 }
 
-/* Does the timer have to wake them? For a manual clock arm_manual_timer() decides. */
+/*
+ * Must this turn wake waiters that an earlier hold left? With a manual clock it must, because
+ * arm_manual_timer() sets the timer only for that.
+ */
 static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
 {
 	return kwq_owes_wake_ups_locked(queue) &&
@@ -97,13 +100,13 @@ bool kwq_take_turn(struct kwq_queue *queue, ktime_t now)
 	more = work_some(queue, now);
 	/* The unlock arms the timer in any case, behind the queues that are due now. */
 	queue->armed = KWQ_ARMED_ANEW;
-	queue->resume = now;
+	queue->not_before = now;
 	kwq_look_again_locked(queue);
 	kwq_unlock(queue, flags);
 	return more;
 }
 
-/* Wakes all waiters, so that they check their deadlines. */
+/* Wakes all getters and drainers, so that they check their deadlines. */
 static void set_manual_clock(struct kwq_queue *queue, ktime_t now)
 {
 	if (now == queue->manual_now)

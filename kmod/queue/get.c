@@ -172,12 +172,12 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
  * @queue: the queue; @queue->lock held
  * @holder: the holder that wants to get
  *
- * After a shut down, a holder of nothing waits while others are processing. It has to take
- * their items if they abandon them, or if the items were added meanwhile. A holder of
- * something does not wait, because it might wait for itself (Q5, Q8). Everybody waits while
+ * After a shut down, a holder without items waits while others process items. These become
+ * ready again if their holders abandon them, or if they were added meanwhile. A holder with
+ * items does not wait, because it might wait for itself (Q5, Q8). Everybody waits while
  * items are ready but the queue is paused (Q14).
  *
- * Return: false if an item can be handed out, or none will ever be.
+ * Return: false if an item can be handed out, or if the get has to return -ESHUTDOWN.
  */
 bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder)
 {

@@ -11,14 +11,15 @@
  *
  * Another event may happen during a round. Pollers before the bookmark would miss it, so
  * another round follows. The present round first goes on to its end. If each event
- * restarted it, it might never reach the end of the list.
+ * restarted the round, it might never reach the end of the list.
  *
  * Exclusive pollers are at the end of the list. A round for ready items wakes one of them
  * for each item. If the wake function of an exclusive poller returns 0, it had nobody to
  * wake. Then the wake-up goes to the next poller.
  *
- * Rounds do not depend on what a poller does with its wake-up. So a poller that dies or
- * leaves the list takes no wake-up of another poller with it.
+ * A round goes on whatever the woken pollers do, even if they die or leave the list. But an
+ * exclusive poller may die before it uses its wake-up, which was the only one for an item.
+ * kwq_wake_again_locked() repeats such wake-ups.
  */
 #include <linux/list.h>
 #include <linux/lockdep.h>

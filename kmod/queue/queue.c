@@ -41,7 +41,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->wake_at = KTIME_MAX;
 	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
-	queue->resume = 0;
+	queue->not_before = 0;
 	queue->lease_end = KTIME_MAX;
 	queue->end_leases = NULL;
 	queue->manual_now = 0;

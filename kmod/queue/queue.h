@@ -12,9 +12,9 @@
 
 /*
  * A hold of the lock keeps interrupts off, so each hold does a bounded amount of work (O8).
- * The first limit is for items that it moves, drops or gives back. The second is for
- * getters and for drainers that it wakes; "pollers.h" has that for pollers. See
- * kwq_unlock() for the waiters that are left.
+ * KWQ_ITEMS_PER_HOLD limits the items that a hold moves, drops or gives back.
+ * KWQ_WAKES_PER_HOLD limits the getters that a hold wakes, and also the drainers. "pollers.h"
+ * has a limit for pollers. kwq_unlock() says who wakes the rest.
  */
 #define KWQ_ITEMS_PER_HOLD	64
 #define KWQ_WAKES_PER_HOLD	8
@@ -41,7 +41,10 @@ static inline ktime_t kwq_saturated(u64 ns)
 	return min_t(u64, ns, KTIME_MAX);
 }
 
-/* Cannot overflow: both summands fit into 63 bits. */
+/*
+ * Both summands are less than 2^63. So their sum fits into the u64 that kwq_saturated() takes,
+ * even if the signed sum wraps.
+ */
 static inline ktime_t kwq_later(ktime_t now, u64 delay)
 {
 	return kwq_saturated(now + kwq_saturated(delay));

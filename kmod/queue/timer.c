@@ -3,11 +3,11 @@
  * The timers: when each queue has its turn. "expire.c" says what a queue does in its turn,
  * and "timer.h" why queues share timers.
  *
- * A queue has a place in its timer's tree, at the time @due. The place changes under both
- * locks. So a holder of either lock may read @due.
+ * A queue has a place in its timer's tree, at the time @due. The place changes under the
+ * queue's lock and the timer's. So a holder of either lock may read @due.
  *
- * The hrtimer need not be started for the first place exactly. If that place moves back,
- * the hrtimer fires once in vain, which is cheaper than a restart for each change.
+ * The hrtimer may fire before the first place is due. If that place moves to a later time, the
+ * hrtimer fires once in vain, which is cheaper than a restart for each change.
  */
 #include <linux/export.h>
 #include <linux/kcov.h>
@@ -55,7 +55,7 @@ static void leave_place(struct kwq_timer *timer, struct kwq_queue *queue)
 	queue->due = KTIME_MAX;
 }
 
-/* At the first start, because a built-in driver may arm a queue before kwq_init() runs. */
+/* Called at the first start, because a built-in driver may arm a queue before kwq_init() runs. */
 static noinline void set_up(struct kwq_timer *timer)
 {
 	hrtimer_setup(&timer->hrtimer, timer_fn,
@@ -65,8 +65,8 @@ static noinline void set_up(struct kwq_timer *timer)
 }
 
 /*
- * It fires in softirq context. So interrupts are off for one hold of one queue at a time.
- * The callback may be waiting for @timer->lock meanwhile.
+ * The hrtimer's callback runs in softirq context. So interrupts are off only while the callback
+ * holds a lock. The callback may be running now, and wait for @timer->lock: see restart().
  */
 static void start(struct kwq_timer *timer, ktime_t when)
 {
@@ -132,18 +132,18 @@ static bool has_left(struct kwq_queue *queue)
 }
 
 /**
- * kwq_leave_timer() - take a queue from its timer, and wait until it does not work on it
- * @queue: the queue; nobody else arms it
+ * kwq_leave_timer() - take a queue off its timer, and wait until its turn is over
+ * @queue: the queue; only its turn may still arm the timer
  *
  * Context: process; may sleep.
  */
 void kwq_leave_timer(struct kwq_queue *queue)
 {
-	/* The last look comes after the last turn, and undoes what that turn has set. */
+	/* The last turn may set a new place. A later call of has_left() removes that place. */
 	wait_var_event(&queue->timer->working_on, has_left(queue));
 }
 
-/* The time on the timer's clock. @at is the present time on the clock that measures its work. */
+/* The present time on the timer's clock. @at is the same on the @clock of kwq_run_timer(). */
 static ktime_t time_of(const struct kwq_timer *timer, ktime_t at)
 {
 	return timer->clock == KWQ_CLOCK_BOOTTIME ? ktime_get_boottime() : at;
@@ -172,13 +172,16 @@ static bool take_turn(struct kwq_timer *timer, struct kwq_queue *queue, ktime_t 
 	timer->working_on = NULL;
 	if (unlikely(timer->awaited)) {
 		timer->awaited = false;
-		/* Needs no barrier: the task was listed before it set @awaited under the lock. */
+		/* Needs no barrier: a sleeper was listed before it set @awaited under the lock. */
 		wake_up_var(&timer->working_on);
 	}
 	return more;
 }
 
-/* The end of a run. A lock holder may have started the hrtimer just before the run began. */
+/*
+ * Ends a run. The hrtimer is queued already if a holder of @timer->lock started it after it had
+ * fired, but before the run began.
+ */
 static enum hrtimer_restart restart(struct kwq_timer *timer)
 {
 	struct kwq_queue *first = first_of(timer);
@@ -203,9 +206,9 @@ static enum hrtimer_restart restart(struct kwq_timer *timer)
  * @pace: pace of this processor, in exclusive use
  * @clock: measures the work; for a timer on KWQ_CLOCK_MONOTONIC, that clock
  *
- * A timer that is alone on the processor may work as long as the pace allows. While others
- * wait for their slots it is brief. Between two turns others can take the locks. Between two
- * runs tasks can have the processor.
+ * A run has at most KWQ_HOLDS_PER_RUN turns, and ends earlier if the pace says so. While other
+ * timers wait for their slots, a run is brief. Between two turns others can take the locks.
+ * Between two runs tasks can have the processor.
  *
  * Return: HRTIMER_RESTART if the caller has to start the hrtimer.
  */
@@ -268,7 +271,7 @@ static enum hrtimer_restart timer_fn(struct hrtimer *hrtimer)
 /**
  * kwq_timers_stop() - stop the timers; no queue is left
  *
- * A timer without queues may still have to fire in vain.
+ * The hrtimer of a timer without queues may still be started, to fire in vain.
  */
 void kwq_timers_stop(void)
 {

@@ -2,9 +2,9 @@
 /*
  * The timers, which all queues share (D6, O8).
  *
- * The kernel runs all due hrtimers of a processor in one go. If each queue had one, the
- * time for that would grow with the number of queues, even if each only looked at the pace
- * and went away. So the number of timers is fixed. Each has one hrtimer and the queues that
+ * The kernel runs all due hrtimers of a processor in one go. If each queue had an hrtimer,
+ * such a go would take longer the more queues there are, even if each callback only looked at
+ * the pace. So the number of timers is fixed. Each timer has one hrtimer and the queues that
  * are armed on it, ordered by their times. A queue keeps its timer for life.
  *
  * The callback works on due queues in turn, for one hold of the queue's lock each. A queue
@@ -22,7 +22,10 @@
 #include "pace.h"
 #include "queue.h"
 
-/* Timers of each clock. More of them would fight less for their locks, but take longer at once. */
+/*
+ * Number of timers of each clock. With more timers there is less contention for their locks.
+ * But all timers of a processor may be due together, and then run in one go.
+ */
 #define KWQ_NR_TIMERS	8
 
 /* The most holds of queues' locks in one run of a timer; see also "pace.h". */
@@ -41,14 +44,14 @@ struct kwq_timer {
 	spinlock_t lock;
 	enum kwq_clock clock;		/* I: KWQ_CLOCK_MANUAL only in tests, without @hrtimer */
 	struct rb_root_cached queues;	/* T: the armed queues, by @due */
-	struct kwq_queue *working_on;	/* T: the callback may touch it without @lock */
+	struct kwq_queue *working_on;	/* T: the queue that the callback touches without @lock */
 	ktime_t fires_at;		/* T: when @hrtimer fires; KTIME_MAX for never */
-	ktime_t resume;			/* T: slot of the next run; in the past if it needs none */
+	ktime_t resume;			/* T: slot of the next run; in the past without a slot */
 	bool running;			/* T: the callback runs, and starts @hrtimer at its end */
 	bool awaited;			/* T: a task waits until @working_on is another queue */
 	bool is_set_up;			/* T: hrtimer_setup() was called */
 	u8 put_off;			/* how often the callback was put off; only it uses this */
-	struct hrtimer hrtimer;		/* T: started under it */
+	struct hrtimer hrtimer;		/* T: started under @lock */
 } ____cacheline_aligned_in_smp;
 
 void kwq_join_timer(struct kwq_queue *queue);

@@ -66,7 +66,7 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		__entry->queue = queue->id;
 		kwq_trace_name(queue, __entry->name);
 		kwq_trace_key(queue, item, __entry->key);
-		/* An add that coalesces does not take the lock. */
+		/* kwq_try_coalesce() traces without the lock. */
 		__entry->prio = data_race(item->priority);
 		__entry->result = result;
 	),
@@ -102,8 +102,8 @@ DEFINE_EVENT(kwq_item_event, kwq_done,
 
 /*
  * A rate-limited add, with its result. If the item now waits, there is a kwq_add event, too.
- * The result is KWQ_DEAD if the item was rate-limited too often. An item that was lost too
- * often or given up has an event with KWQ_DEAD as well.
+ * The result is KWQ_DEAD if the item is dead or will be at its done. An item that dies because
+ * it was lost too often or given up has an event with KWQ_DEAD, too.
  */
 TRACE_EVENT(kwq_requeue,
 	TP_PROTO(const struct kwq_queue *queue, const struct kwq_item *item,

@@ -4,9 +4,9 @@
  *
  * Every operation that changes a queue has the same steps: take the lock, make one or more
  * transitions, and call kwq_unlock(). The unlock reads from the core whom to wake and when
- * the timer has to fire, so no operation can forget it. kwq_take_locked() and a shut down
- * also name waiters that the unlock has to wake. leave_to_timer() makes no transition: it
- * only arms the timer.
+ * the timer has to fire, so no operation can forget either. Some operations also name waiters
+ * that the unlock has to wake, for instance a shut down. leave_to_timer() makes no
+ * transition: it only arms the timer.
  *
  * Waiters are of three kinds. A getter is a task that sleeps in a get. A drainer is a task
  * that sleeps until the queue is drained, or until a flush, or the processing of a cancelled
@@ -14,8 +14,8 @@
  * A poller is an entry of poll(), select(), epoll or io_uring.
  *
  * A hold of the lock lasts from a lock of the queue to its unlock. Each hold does a bounded
- * amount of work (O8), so it may leave waiters that have to be woken. A caller that may
- * sleep pays for them: it wakes them in further holds. For other callers the timer does so.
+ * amount of work (O8), so it may leave waiters that have to be woken. A paying caller wakes
+ * them itself in further holds: see kwq_unlock_paying(). For other callers the timer does so.
  *
  * Lock order: queue->lock, then a wait list's lock or the timer's.
  */
@@ -32,15 +32,15 @@ ktime_t kwq_next_time_locked(const struct kwq_queue *queue)
 	return min(kwq_core_next_time(&queue->core), queue->lease_end);
 }
 
-/* Are waiters left that an earlier hold should have woken? A later hold wakes each of them. */
+/* Are there waiters still to be woken? Later holds wake them. */
 bool kwq_owes_wake_ups_locked(const struct kwq_queue *queue)
 {
 	return queue->wake_getters || queue->wake_drainers || kwq_owes_pollers_locked(queue);
 }
 
 /*
- * A manual clock stands still, but waiters are woken in real time. ADVANCE expires due
- * items.
+ * For a queue with a manual clock the timer is armed only to wake waiters, in real time. An
+ * advance of the clock expires due items.
  */
 static void arm_manual_timer(struct kwq_queue *queue, ktime_t when, bool anew)
 {
@@ -48,23 +48,23 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when, bool anew)
 
 	if (kwq_owes_wake_ups_locked(queue))
 		real = kwq_later(ktime_get(), max_t(s64, ktime_sub(when, queue->manual_now), 0));
-	/* An earlier time is soon enough. */
+	/* A timer that is armed for an earlier time stays as it is. */
 	if (anew || real < queue->due)
 		kwq_set_timer_locked(queue, real);
 }
 
 /*
- * Keeps the timer armed for the earliest time. Its callback may be waiting for the lock
- * meanwhile, or may just have released it for the last time.
+ * Arms the timer for the queue's earliest time, unless it is armed for that already. The
+ * timer's callback may run at the same time, and wait for @queue->lock.
  */
 void kwq_arm_timer_locked(struct kwq_queue *queue)
 {
 	ktime_t when = min(kwq_next_time_locked(queue), queue->wake_at);
 	ktime_t armed = queue->armed;
 
-	/* No turn comes before those of queues that were due when it had its last one. */
+	/* Not before the last turn, so that other queues that were due then go first. */
 	if (when != KTIME_MAX)
-		when = max(when, queue->resume);
+		when = max(when, queue->not_before);
 	queue->armed = when;
 	/* With a manual clock, @armed is only a record. Only a test's timer follows it. */
 	if (unlikely(queue->clock == KWQ_CLOCK_MANUAL) &&
@@ -78,7 +78,8 @@ void kwq_arm_timer_locked(struct kwq_queue *queue)
  * kwq_wake_all_locked() - wake all getters and drainers
  * @queue: the queue; @queue->lock held
  *
- * This unlock and the following ones wake them: see kwq_unlock().
+ * This unlock and the following ones wake them: see kwq_unlock(). Does not wake
+ * pollers: see kwq_tell_pollers_locked().
  */
 void kwq_wake_all_locked(struct kwq_queue *queue)
 {
@@ -110,15 +111,12 @@ static void wake_some(struct kwq_queue *queue)
 	kwq_tell_some_locked(queue);
 }
 
-/*
- * When the timer takes over from a caller that wakes the rest by itself, in case the caller
- * is late.
- */
+/* Returns when the timer takes over from a paying caller that is late. */
 static ktime_t when_not_paid(const struct kwq_queue *queue)
 {
 	ktime_t now = kwq_now_locked(queue);
 
-	/* The timer is due already, or armed for long enough: do not restart it in each hold. */
+	/* Do not restart the timer in each hold: it is due already, or late enough. */
 	if (!queue->wake_at || (queue->wake_at != KTIME_MAX &&
 				queue->wake_at >= kwq_later(now, KWQ_PAYS_WITHIN_NS / 2)))
 		return queue->wake_at;
@@ -126,10 +124,10 @@ static ktime_t when_not_paid(const struct kwq_queue *queue)
 }
 
 /*
- * Sets when the timer wakes the waiters that a hold left. A paying caller wakes them
- * itself, and the timer only steps in if it is late. If the caller does not pay but has
- * @fresh wake-ups, the timer wakes the waiters at once. Without fresh ones they stay with the
- * caller that pays for them.
+ * Sets when the timer wakes the waiters that a hold left. A paying caller wakes them itself,
+ * and the timer steps in only if that caller is late. A caller that does not pay leaves
+ * @fresh wake-ups to the timer, which wakes the waiters at once. Without fresh wake-ups,
+ * @wake_at stays as an earlier hold set it. If none did, the timer wakes them at once, too.
  */
 static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
 {
@@ -142,9 +140,8 @@ static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
 }
 
 /*
- * O8: a hold that made many items ready has done enough work. A paying caller wakes in its
- * next hold. Drivers and the timer do not pay. They make few items ready in a hold, or at
- * little cost.
+ * O8: a hold that made many items ready has done enough work. A paying caller wakes the
+ * waiters in its next hold. Other callers may have no next hold, so they wake some in this one.
  */
 static bool has_done_enough(u64 nr, bool pays)
 {
@@ -184,7 +181,7 @@ static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
 	return kwq_owes_wake_ups_locked(queue);
 }
 
-/* A backlog may be far larger than the number of waiters. */
+/* Limits the wake-ups for a backlog, which may be far larger than the number of waiters. */
 static u32 no_more_than(u32 wake_ups, u32 waiters)
 {
 	return min(wake_ups, max_t(u32, waiters, KWQ_WAKES_PER_HOLD));
@@ -268,7 +265,8 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  * A getter joins and leaves the list under the lock, and looks for a ready item in the same
  * hold. So either it sees the item, or it is on the list when the item is made ready. A
  * getter that leaves for another reason (signal, deadline) looks once more. Others may have
- * taken the item by then, and nothing is lost.
+ * taken the item by then, and nothing is lost. A getter that cannot take the item passes its
+ * wake-up on: see kwq_pass_on_locked().
  *
  * A poller joins its list without the lock, but before it looks, and it looks under the
  * lock:
@@ -277,12 +275,12 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  *   join the list			lock; item is ready
  *   lock; is an item ready? unlock	is a poller listed? unlock
  *
- * If the poller's hold comes first, the adder sees the poller's entry. If it comes second,
- * the poller sees the item.
+ * If the poller's hold comes first, the adder sees the poller's entry. If the adder's hold
+ * comes first, the poller sees the item.
  *
- * A hold wakes a bounded number of waiters, and the queue counts the rest. A caller that
- * may sleep wakes them in further holds, by kwq_unlock_paying(). For other callers the
- * timer does so at once. No wake-up depends on what a woken task does.
+ * A hold wakes a bounded number of waiters, and the queue counts the rest. After
+ * kwq_unlock_paying() the caller wakes the rest by kwq_wake_rest(). After kwq_unlock() the
+ * timer does so, or another caller that pays. Tasks that were woken have no part in that.
  *
  * Getters and drainers join at the tail of their list, so the count stands for the first
  * ones of the list. Waiters may leave by themselves. Then the count is too high, and a
@@ -290,9 +288,10 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  * "pollers.c".
  *
  * All wake-ups happen under the lock, so the unlock is the last access to the queue. A task
- * that learned from the queue that it is drained may therefore destroy it.
+ * that sees under the lock that the queue is drained may therefore destroy it.
  *
- * The workers of a handler are woken in the same way: see kwq_queue_workers_locked().
+ * A handler's workers are not waiters. The unlock queues one idle worker for each item that
+ * was made ready, and leaves none for later: see kwq_queue_workers_locked().
  */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
@@ -305,9 +304,9 @@ void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
  * @queue: the queue; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
- * All timers of a processor share one pace. Wake-ups that are left to a queue's timer have
- * to wait for other timers with much work. Callers that may sleep therefore wake the rest
- * themselves, and no other queue's backlog delays them.
+ * All timers of a processor share one pace. So wake-ups that are left to a queue's timer may
+ * have to wait for other timers with much work. If the caller wakes the rest itself, no other
+ * queue's backlog delays the wake-ups.
  *
  * Return: true if the caller must call kwq_wake_rest().
  */
@@ -317,7 +316,7 @@ bool kwq_unlock_paying(struct kwq_queue *queue, unsigned long flags)
 	return unlock(queue, flags, true);
 }
 
-/* The waiters and rounds that were left when a caller began to pay. It pays for no others. */
+/* A paying caller's debt: the waiters and rounds that were left when it began, no later ones. */
 struct bill {
 	u32 waiters;
 	u32 rounds;
@@ -368,8 +367,8 @@ static void leave_to_timer(struct kwq_queue *queue)
  * @queue: the queue
  *
  * Others may add all the while, so the caller wakes only as many waiters as were left when
- * it began. Callers that cause more wake-ups pay for those. A killed caller leaves its rest
- * to the timer.
+ * it began. Callers that cause more wake-ups pay for those, or leave them to the timer. A
+ * killed caller leaves its rest to the timer.
  *
  * Context: process; may sleep.
  */
@@ -392,7 +391,7 @@ noinline void kwq_wake_rest(struct kwq_queue *queue)
  * @flags: as spin_lock_irqsave() stored them
  *
  * kwq_try_coalesce() may coalesce an add without the lock. The barrier here makes the adder's
- * earlier writes visible to the getter, or to the caller that removed the ready item. Adds
+ * earlier writes visible to the getter, or to the caller that removed the dirty item. Adds
  * of keys always take the lock. So operations on keys need no barrier.
  */
 void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
@@ -406,7 +405,7 @@ void kwq_unlock_got(struct kwq_queue *queue, unsigned long flags)
  * kwq_pass_on_locked() - let a woken getter pass its wake-up to another one
  * @queue: the queue; @queue->lock held
  *
- * The next unlock takes one more item for newly ready, and wakes a waiter for it.
+ * The next unlock counts one more item as newly ready, and wakes a waiter for it.
  */
 void kwq_pass_on_locked(struct kwq_queue *queue)
 {
@@ -418,9 +417,9 @@ void kwq_pass_on_locked(struct kwq_queue *queue)
  * kwq_wake_again_locked() - wake a waiter for every ready item once more
  * @queue: the queue; @queue->lock held
  *
- * For wake-ups that may have been lost with a poller. It is not known which ones, so the next
- * unlock takes all ready items for newly ready. Pollers and getters that are awake already are
- * not disturbed.
+ * For wake-ups that may have been lost with a poller. The queue does not know which ones, so
+ * the next unlock counts all ready items as newly ready. Pollers and getters that are awake
+ * already are not disturbed.
  */
 void kwq_wake_again_locked(struct kwq_queue *queue)
 {

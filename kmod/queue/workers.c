@@ -16,7 +16,7 @@
  * @workers: the queue's workers; the queue's lock held
  * @nr: number of items
  *
- * If there are fewer idle workers, that is enough: busy ones look for more items.
+ * If fewer workers are idle, they are enough: busy workers look for more items.
  */
 void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr)
 {

@@ -502,7 +502,7 @@ struct kwq_add_entry {
 #define KWQ_COALESCED	1	/* was ready already (a delayed add: was waiting already) */
 #define KWQ_DIRTIED	2	/* being processed; ready again at its Done */
 #define KWQ_WAITING	3	/* waiting for its time */
-#define KWQ_DEAD	4	/* rate-limited too often: dead, now or at its Done */
+#define KWQ_DEAD	4	/* a rate-limited add: the item is dead, now or at its Done */
 #define KWQ_DIRTY	5	/* being processed, and had been added again already */
 
 /* Flags of a done. */
@@ -584,8 +584,8 @@ struct kwq_remove_entry {
  * @flags:	zero.
  *
  * Results: how often the item was rate-limited since it was last forgotten, up to 2^31 - 1;
- * 0 for an unknown key. FORGET then resets the count to 0 and does nothing else: Done is
- * still owed.
+ * 0 for an unknown key. FORGET then resets the count to 0 and does nothing else: a holder of
+ * the key still has to call DONE.
  * Errors: EINVAL, EMSGSIZE (key too long).
  */
 struct kwq_key_entry {

@@ -172,7 +172,7 @@ struct kwq_queue {
 	struct kwq_core core;		/* L */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
 	const struct kwq_ref_ops *refs;	/* L: set once; NULL if the queue owns no references */
-	u64 woken;			/* L: unlocks wake for @core.readied - @woken items */
+	u64 woken;			/* L: waiters were woken for this many of @core.readied */
 	u64 shut_downs;			/* L: number of shut downs without drain */
 	enum kwq_phase woken_phase;	/* L: the phase that all waiters were last woken for */
 	u64 woken_ends;			/* L: nr_ends() of unlock.c when drainers were last woken */
@@ -181,11 +181,11 @@ struct kwq_queue {
 	u32 wake_getters;		/* L: getters still to be woken */
 	u32 wake_drainers;		/* L: drainers still to be woken */
 	u32 wake_pollers;		/* L: exclusive pollers still to be woken, one per item */
-	ktime_t wake_at;		/* L: when @timer wakes them; 0: now, KTIME_MAX: never */
+	ktime_t wake_at;		/* L: when @timer wakes these; 0: now, KTIME_MAX: never */
 	struct kwq_round round;		/* L: progress of the pollers' wake-up */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
 	ktime_t armed;			/* L: time of the next turn on @clock; KTIME_MAX: none */
-	ktime_t resume;			/* L: time of the last turn; @armed is never earlier */
+	ktime_t not_before;		/* L: time of the last turn; @armed is never earlier */
 	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
 	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
@@ -202,7 +202,7 @@ struct kwq_queue {
 	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
 	/* I: takes back a bounded number of items whose lease ended; true if there may be more */
 	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
-	struct kwq_workers *workers;	/* L: the workers that call the handler; NULL without one */
+	struct kwq_workers *workers;	/* the handler's workers, or NULL; written under @lock */
 	/* I: the KCOV handle of the task that made the queue; a u64 before Linux 7.2 */
 	typeof(kcov_common_handle()) kcov_handle;
 };
@@ -416,8 +416,8 @@ bool kwq_shutting_down(struct kwq_queue *queue);
  *
  * Raises the item's requeues. kwq_forget() resets them to 0.
  *
- * Return: as kwq_add_after(), or KWQ_DEAD if the item was rate-limited more often than the
- * queue allows. It is dead now, or will be at its done.
+ * Return: as kwq_add_after(), or KWQ_DEAD: the item is dead, or will be at its done. It was
+ * rate-limited or lost more often than the queue allows, or it was given up.
  */
 static inline int kwq_add_rate_limited(struct kwq_queue *queue,
 				       struct kwq_item *item)

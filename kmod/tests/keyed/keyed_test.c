@@ -1267,7 +1267,7 @@ static void hold_wakes_a_bounded_number(struct kunit *test)
 	}
 	q->nr_getters = NR_PACED;
 	/* The timer's slot comes after the work of others, perhaps late. */
-	q->resume = KTIME_MAX / 2;
+	q->not_before = KTIME_MAX / 2;
 	close_as_a_process(test);
 	KUNIT_EXPECT_EQ(test, all->wakes, NR_PACED);
 	KUNIT_EXPECT_EQ(test, all->most, KWQ_WAKES_PER_HOLD);
@@ -1412,13 +1412,13 @@ static int nr_woken(const struct sleeper *pollers, int nr)
 	return woken;
 }
 
-/* Until then no turn of the queue's timer is due. */
+/* The queue has no turn before @until. */
 static void put_timer_off(struct keyed_test *t, ktime_t until)
 {
 	unsigned long flags;
 
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	t->keyed->queue.resume = until;
+	t->keyed->queue.not_before = until;
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 }
 

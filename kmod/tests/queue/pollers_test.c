@@ -360,7 +360,7 @@ static void put_timer_off(struct pollers_test *t, ktime_t until)
 	unsigned long flags;
 
 	spin_lock_irqsave(&t->queue.lock, flags);
-	t->queue.resume = until;
+	t->queue.not_before = until;
 	spin_unlock_irqrestore(&t->queue.lock, flags);
 }
 

@@ -25,7 +25,7 @@ static unsigned int nr_waiting;
 static unsigned int last;
 
 /*
- * The items that are out of the queue at once. Few beside the thousand of the smallest row,
+ * How many items are out of the queue at once: few beside the thousand of the smallest row,
  * and enough for two readings of the clock.
  */
 #define PIECE		128
