@@ -280,13 +280,16 @@ static void result_counts_in_its_caller(struct kunit *test)
 	struct sync_test *t = test->priv;
 	struct kwq_queue *q = &t->queue;
 
-	/* K9 K2: a failure, another time, death */
+	/* K9 K2: a failure, a mistake, another time, death */
 	start_without_workers(test);
 	t->a.verdict = kwq_result_of(-EIO);
 	kwq_add(q, &t->a.item);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, q->core.nr_waiting, 1);
+	t->a.verdict = kwq_result_of(1);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 2);
 	t->a.verdict = kwq_result_again_after(7);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 0);
