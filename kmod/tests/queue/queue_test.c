@@ -1100,7 +1100,7 @@ static void item_that_is_due_at_the_deadline_is_got(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 100), (struct kwq_item *)TIMED_OUT);
 
-	/* An item that waits for ever is not due. After a shut down none is. */
+	/* An item that waits for ever is not due. */
 	kwq_queue_advance(q, KTIME_MAX - 1);
 	kwq_add_after(q, &t->a, U64_MAX);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, 100), (struct kwq_item *)TIMED_OUT);
