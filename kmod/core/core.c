@@ -1132,6 +1132,19 @@ void kwq_core_shut_down(struct kwq_core *core)
 }
 
 /**
+ * kwq_core_first_processing() - find the item that has been processing longest
+ * @core: the core
+ *
+ * Return: the item; NULL if none is processing.
+ */
+struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
+{
+	const struct list_head *list = &core->processing;
+
+	return core->nr_processing ? list_first_entry(list, struct kwq_item, link) : NULL;
+}
+
+/**
  * kwq_core_next_dead() - find the first dead item whose number is above @after (L11)
  * @core: the core
  * @after: number of a death; 0 for the item that has been dead longest

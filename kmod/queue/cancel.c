@@ -186,7 +186,7 @@ static noinline_for_stack bool abandon_some(struct kwq_queue *queue)
 	owed.nr = 0;
 	spin_lock_irqsave(&queue->lock, flags);
 	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		item = list_first_entry_or_null(&queue->core.processing, struct kwq_item, link);
+		item = kwq_core_first_processing(&queue->core);
 		if (!item)
 			break;
 		kwq_abandon_locked(queue, item, kwq_now_locked(queue));

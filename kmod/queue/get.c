@@ -210,6 +210,8 @@ noinline int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 	DEFINE_WAIT(wait);
 
 	lockdep_assert_held(&queue->lock);
+	if (unlikely(queue->paused_until) && kwq_end_pause_if_over_locked(queue))
+		return 0;
 	if (!kwq_get_would_wait_locked(queue, holder))
 		return -ESHUTDOWN;
 	if (patience->nonblock)

@@ -9,7 +9,8 @@
  *
  * No item stays ready while a worker is idle. Each item that is made ready queues one idle
  * worker in the same hold of the lock. A worker becomes idle only in a hold in which it
- * sees that no item is ready, or that the queue is paused. A resume queues idle workers.
+ * sees that no item is ready, or that the queue is paused. The end of a pause queues idle
+ * workers.
  *
  * The workqueue may be borrowed (K7). Then it has work items of others, too, and kwq waits
  * only for its own.

@@ -39,6 +39,7 @@ void kwq_queue_init(struct kwq_queue *queue, const char *name,
 	queue->wake_getters = 0;
 	queue->wake_drainers = 0;
 	queue->wake_at = KTIME_MAX;
+	queue->paused_until = 0;
 	atomic64_set(&queue->coalesced, 0);
 	queue->armed = KTIME_MAX;
 	queue->not_before = 0;
@@ -125,10 +126,11 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 		kwq_drop_references(queue);
 	}
 	/*
-	 * Taking the lock waits until the last user has released it. After the shut down
-	 * nothing arms the timer.
+	 * Taking the lock waits until the last user has released it. After the shut down, and
+	 * without a timed pause, nothing arms the timer.
 	 */
 	spin_lock_irqsave(&queue->lock, flags);
+	queue->paused_until = 0;
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
 	kwq_leave_timer(queue);

@@ -163,6 +163,10 @@ bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holde
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_patience *patience, unsigned long *flags);
 
+/* pause.c */
+void kwq_end_timed_pause_locked(struct kwq_queue *queue);
+bool kwq_end_pause_if_over_locked(struct kwq_queue *queue);
+
 /* cancel.c */
 void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags);
 void kwq_drop_references(struct kwq_queue *queue);

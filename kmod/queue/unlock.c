@@ -54,12 +54,24 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when, bool anew)
 }
 
 /*
+ * When the timer has to end a timed pause; KTIME_MAX for never. An empty queue does not need
+ * that, nor one that is paused by kwq_pause(), too: during a timed pause every unlock looks at
+ * the clock. So a pace does not wake an idle machine.
+ */
+static ktime_t end_of_pause(const struct kwq_queue *queue)
+{
+	if (likely(!queue->paused_until))
+		return KTIME_MAX;
+	return queue->core.nr_ready && queue->core.paused == 1 ? queue->paused_until : KTIME_MAX;
+}
+
+/*
  * Arms the timer for the queue's earliest time, unless it is armed for that already. The
  * timer's callback may run at the same time, and wait for @queue->lock.
  */
 void kwq_arm_timer_locked(struct kwq_queue *queue)
 {
-	ktime_t when = min(kwq_next_time_locked(queue), queue->wake_at);
+	ktime_t when = min3(kwq_next_time_locked(queue), queue->wake_at, end_of_pause(queue));
 	ktime_t armed = queue->armed;
 
 	/* Not before the last turn, so that other queues that were due then go first. */
@@ -154,37 +166,22 @@ static u64 nr_ends(const struct kwq_core *core)
 	return core->cancelled_runs + core->awaited_runs + core->flushes;
 }
 
-/*
- * Handles all changes but new ready items. The shut down and the end of the drain each wake
- * all waiters once. A task that waits for the end of a cancelled or awaited item, or of a
- * flush, is on the list of drainers. Returns true if waiters are left.
- */
-static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
-{
-	enum kwq_phase phase = kwq_core_phase(&queue->core);
-
-	if (queue->woken_ends != nr_ends(&queue->core)) {
-		queue->woken_ends = nr_ends(&queue->core);
-		queue->wake_drainers = queue->nr_drainers;
-	}
-	if (queue->woken_phase != phase) {
-		queue->woken_phase = phase;
-		kwq_wake_all_locked(queue);
-		kwq_tell_pollers_locked(queue, KWQ_TELL_END);
-	}
-	/* Any later hold may be the one that ends the drain. */
-	queue->core.changed = phase != KWQ_RUNNING;
-	if (!has_done_enough(nr, pays))
-		wake_some(queue);
-	leave_waiters(queue, pays, nr > 0);
-	kwq_arm_timer_locked(queue);
-	return kwq_owes_wake_ups_locked(queue);
-}
-
 /* Limits the wake-ups for a backlog, which may be far larger than the number of waiters. */
 static u32 no_more_than(u32 wake_ups, u32 waiters)
 {
 	return min(wake_ups, max_t(u32, waiters, KWQ_WAKES_PER_HOLD));
+}
+
+/*
+ * Queues workers for @nr items that were made ready. At the end of a pause these may be too
+ * many for one hold (O8). Then the rest counts as newly ready, so the next unlock queues more
+ * workers. One follows for certain: each worker that was queued here takes the lock.
+ */
+static inline void queue_some_workers(struct kwq_queue *queue, u64 nr)
+{
+	kwq_queue_workers_locked(queue->workers, min_t(u64, nr, KWQ_ITEMS_PER_HOLD));
+	if (unlikely(nr > KWQ_ITEMS_PER_HOLD) && !list_empty(&queue->workers->idle))
+		queue->woken -= nr - KWQ_ITEMS_PER_HOLD;
 }
 
 /* Wakes waiters for @nr items that were made ready. Returns true if waiters are left. */
@@ -194,13 +191,13 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 
 	/*
 	 * No wake-up for items that were handed out in the same hold, as when a worker gets
-	 * back the item that it requeued. For a paused queue, the resume wakes.
+	 * back the item that it requeued. For a paused queue, the end of the pause wakes.
 	 */
 	nr = min_t(u64, nr, queue->core.nr_ready);
 	if (!nr || queue->core.paused)
 		return false;
 	if (queue->workers)
-		kwq_queue_workers_locked(queue->workers, min_t(u64, nr, KWQ_ITEMS_PER_HOLD));
+		queue_some_workers(queue, nr);
 	/* Needs no barrier: getters join the list under the lock. */
 	if (waitqueue_active(&queue->getters)) {
 		is_waited_for = true;
@@ -222,6 +219,45 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 	if (likely(!kwq_owes_wake_ups_locked(queue) && queue->wake_at == KTIME_MAX))
 		return false;
 	leave_waiters(queue, pays, true);
+	kwq_arm_timer_locked(queue);
+	return kwq_owes_wake_ups_locked(queue);
+}
+
+/* After a timed pause. Returns the number of ready items. */
+static noinline u64 wake_for_all_ready(struct kwq_queue *queue, bool pays)
+{
+	u64 nr = queue->core.readied - queue->woken;
+
+	queue->woken += nr;
+	wake_for(queue, nr, pays);
+	return nr;
+}
+
+/*
+ * Handles all changes but new ready items. The shut down and the end of the drain each wake
+ * all waiters once. A task that waits for the end of a cancelled or awaited item, or of a
+ * flush, is on the list of drainers. Returns true if waiters are left.
+ */
+static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
+{
+	enum kwq_phase phase = kwq_core_phase(&queue->core);
+
+	if (unlikely(queue->paused_until) && kwq_end_pause_if_over_locked(queue))
+		nr += wake_for_all_ready(queue, pays);
+	if (queue->woken_ends != nr_ends(&queue->core)) {
+		queue->woken_ends = nr_ends(&queue->core);
+		queue->wake_drainers = queue->nr_drainers;
+	}
+	if (queue->woken_phase != phase) {
+		queue->woken_phase = phase;
+		kwq_wake_all_locked(queue);
+		kwq_tell_pollers_locked(queue, KWQ_TELL_END);
+	}
+	/* Any later hold may be the one that ends the drain or a timed pause. */
+	queue->core.changed = phase != KWQ_RUNNING || queue->paused_until;
+	if (!has_done_enough(nr, pays))
+		wake_some(queue);
+	leave_waiters(queue, pays, nr > 0);
 	kwq_arm_timer_locked(queue);
 	return kwq_owes_wake_ups_locked(queue);
 }
@@ -291,7 +327,12 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  * that sees under the lock that the queue is drained may therefore destroy it.
  *
  * A handler's workers are not waiters. The unlock queues one idle worker for each item that
- * was made ready, and leaves none for later: see kwq_queue_workers_locked().
+ * was made ready. If these are too many for one hold, the workers that it queued continue:
+ * see queue_some_workers().
+ *
+ * A timed pause ends in the first unlock at which its time has come. It counts as a change
+ * all the while, so every unlock looks. While an item is ready the timer is armed, and its
+ * turn ends in such an unlock.
  */
 void kwq_unlock(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)

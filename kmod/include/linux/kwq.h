@@ -182,6 +182,7 @@ struct kwq_queue {
 	u32 wake_drainers;		/* L: drainers still to be woken */
 	u32 wake_pollers;		/* L: exclusive pollers still to be woken, one per item */
 	ktime_t wake_at;		/* L: when @timer wakes these; 0: now, KTIME_MAX: never */
+	ktime_t paused_until;		/* L: end of the timed pause, perhaps past; 0: none */
 	struct kwq_round round;		/* L: progress of the pollers' wake-up */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
 	ktime_t armed;			/* L: time of the next turn on @clock; KTIME_MAX: none */
@@ -404,6 +405,9 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 void kwq_read_config(struct kwq_queue *queue, struct kwq_limiter_config *config);
 unsigned long kwq_len(struct kwq_queue *queue);
 void kwq_pause(struct kwq_queue *queue);
+int kwq_pause_sync(struct kwq_queue *queue);
+void kwq_pause_for(struct kwq_queue *queue, u64 ns);
+void kwq_end_timed_pause(struct kwq_queue *queue);
 int kwq_resume(struct kwq_queue *queue);
 void kwq_shut_down(struct kwq_queue *queue);
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline);

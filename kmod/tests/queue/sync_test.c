@@ -444,6 +444,7 @@ static void deadlocks(struct kwq_queue *queue)
 			      kwq_disable_sync(queue, &t->a.item) == -EDEADLK &&
 			      kwq_flush(queue) == -EDEADLK &&
 			      kwq_cancel_all_sync(queue) == -EDEADLK &&
+			      kwq_pause_sync(queue) == -EDEADLK &&
 			      kwq_shut_down_with_drain(queue, KTIME_MAX) == -EDEADLK;
 }
 
@@ -744,7 +745,9 @@ static struct kwq_result join_crowd(struct kwq_queue *queue, struct kwq_item *it
 	return kwq_result_done();
 }
 
-static void resume_calls_a_crowd_of_workers(struct kunit *test)
+/* Makes a crowd of items ready in a paused queue, and ends the pause. */
+static void expect_crowd(struct kunit *test, void (*pause)(struct kwq_queue *queue),
+			 void (*resume)(struct kwq_queue *queue))
 {
 	static const struct kwq_handler handler = {
 		.handle = join_crowd,
@@ -754,21 +757,43 @@ static void resume_calls_a_crowd_of_workers(struct kunit *test)
 	struct crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
 	int i;
 
-	/* Q14 K2 O8: as many as items are ready, in several holds of the lock */
 	KUNIT_ASSERT_NOT_NULL(test, crowd);
 	init_completion(&crowd->leave);
 	kwq_queue_init(&crowd->queue, "crowd", KWQ_CLOCK_MANUAL);
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(&crowd->queue, &handler), 0);
-	kwq_pause(&crowd->queue);
+	pause(&crowd->queue);
 	for (i = 0; i < NR_CROWD; i++) {
 		kwq_item_init(&crowd->item[i]);
 		kwq_add(&crowd->queue, &crowd->item[i]);
 	}
 	KUNIT_EXPECT_TRUE(test, are_all_idle(&crowd->queue));
-	KUNIT_EXPECT_EQ(test, kwq_resume(&crowd->queue), 0);
+	resume(&crowd->queue);
 	kwq_test_wait_until(test, atomic_read(&crowd->inside) == NR_CROWD);
 	complete_all(&crowd->leave);
 	kwq_queue_destroy(&crowd->queue);
+}
+
+static void resume(struct kwq_queue *queue)
+{
+	kwq_resume(queue);
+}
+
+static void pause_for_10(struct kwq_queue *queue)
+{
+	kwq_pause_for(queue, 10);
+}
+
+static void advance_to_10(struct kwq_queue *queue)
+{
+	kwq_queue_advance(queue, 10);
+}
+
+static void resume_calls_a_crowd_of_workers(struct kunit *test)
+{
+	/* Q14 K2 O8: as many as items are ready, in several holds of the lock */
+	expect_crowd(test, kwq_pause, resume);
+	expect_crowd(test, pause_for_10, advance_to_10);
+	expect_crowd(test, pause_for_10, kwq_end_timed_pause);
 }
 
 static void drain_waits_for_a_resume(struct kunit *test)
@@ -799,6 +824,340 @@ static void paused_queue_is_destroyed(struct kunit *test)
 	start_without_workers(test);
 	kwq_add(&t->queue, &t->a.item);
 	kwq_add_after(&t->queue, &t->b.item, 10);
+}
+
+/* ---- Timed pauses ---- */
+
+static void timed_pause_ends_by_itself(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 D5 */
+	kwq_pause_for(q, 10);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	kwq_queue_advance(q, 9);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
+}
+
+static void timed_pauses_add_up(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 D7: from the end of the one that is running, else from now */
+	kwq_add(q, &t->a.item);
+	kwq_pause_for(q, 0);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	kwq_pause_for(q, 10);
+	kwq_pause_for(q, 5);
+	KUNIT_EXPECT_EQ(test, q->armed, 15);
+	kwq_queue_advance(q, 3);
+	kwq_pause_for(q, 7);
+	KUNIT_EXPECT_EQ(test, q->armed, 22);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a.item), KWQ_WAS_READY);
+	kwq_queue_advance(q, 30);
+	kwq_add(q, &t->a.item);
+	kwq_pause_for(q, 4);
+	KUNIT_EXPECT_EQ(test, q->armed, 34);
+	kwq_pause_for(q, U64_MAX);
+	KUNIT_EXPECT_EQ(test, q->paused_until, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	kwq_pause_for(q, 1);
+	KUNIT_EXPECT_EQ(test, q->paused_until, KTIME_MAX);
+	kwq_queue_advance(q, KTIME_MAX - 1);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	kwq_end_timed_pause(q);
+	kwq_end_timed_pause(q);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+}
+
+static void pace_of_an_empty_queue_needs_no_timer(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 D6: and a pause that is over while nothing happens delays nothing */
+	kwq_pause_for(q, 10);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a.item), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	q->manual_now = 10;
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+
+	kwq_add(q, &t->b.item);
+	kwq_pause_for(q, 10);
+	q->manual_now = 20;
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
+	kwq_pause_for(q, 10);
+	q->manual_now = 30;
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+}
+
+static void pauses_are_independent(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 */
+	kwq_add(q, &t->a.item);
+	kwq_pause(q);
+	kwq_pause_for(q, 10);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), -EINVAL);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	kwq_pause(q);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	kwq_pause_for(q, 10);
+	kwq_end_timed_pause(q);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), -EINVAL);
+}
+
+static void item_overtakes_a_pace(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 K9 */
+	kwq_pause_for(q, 10);
+	start_workers(test, 1);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	kwq_add(q, &t->c.item);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->b.item), 1);
+	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->c.item), 0);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->c.item), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 0);
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 1);
+}
+
+static void handler_keeps_a_pace(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 K2: one run in 10 ns; nothing is left for the timer after the last one */
+	t->a.within = pause_for_10;
+	t->b.within = pause_for_10;
+	t->c.within = pause_for_10;
+	start_workers(test, 1);
+	kwq_add(q, &t->a.item);
+	kwq_test_wait_until(test, atomic_read(&t->a.runs) == 1 && are_all_idle(q));
+	kwq_add(q, &t->b.item);
+	kwq_add(q, &t->c.item);
+	kwq_queue_advance(q, 9);
+	KUNIT_EXPECT_TRUE(test, are_all_idle(q));
+	kwq_queue_advance(q, 10);
+	kwq_test_wait_until(test, atomic_read(&t->b.runs) == 1 && are_all_idle(q));
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->c.runs), 0);
+	KUNIT_EXPECT_EQ(test, q->armed, 20);
+	kwq_queue_advance(q, 20);
+	kwq_test_wait_until(test, atomic_read(&t->c.runs) == 1 && are_all_idle(q));
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+}
+
+static void handle_and_pause(struct kwq_queue *queue, struct kwq_item *const *items,
+			     struct kwq_result *results, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		results[i] = handle(queue, items[i]);
+	kwq_pause_for(queue, 10 * nr);
+}
+
+static void batch_handler_keeps_a_pace(struct kunit *test)
+{
+	static const struct kwq_handler handler = {
+		.handle_batch = handle_and_pause,
+		.max_active = 1,
+		.max_batch = 2,
+		.wq_flags = WQ_UNBOUND,
+	};
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 K10: a batch pays for each of its items */
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	kwq_add(q, &t->c.item);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(q, &handler), 0);
+	kwq_test_wait_until(test, atomic_read(&t->b.runs) == 1 && are_all_idle(q));
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, q->armed, 20);
+	kwq_queue_advance(q, 20);
+	kwq_test_wait_until(test, atomic_read(&t->c.runs) == 1 && are_all_idle(q));
+	KUNIT_EXPECT_EQ(test, q->paused_until, 30);
+}
+
+static void drain_waits_for_a_timed_pause(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 Q9: and so do a get and a flush; a shut down leaves the timer armed for it */
+	kwq_add(q, &t->a.item);
+	kwq_pause_for(q, 10);
+	begin(test, 0, NULL, drain);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	begin(test, 1, NULL, get_and_finish);
+	kwq_test_wait_until(test, nr_getters(t) == 1);
+	begin(test, 2, NULL, flush);
+	kwq_test_wait_until(test, nr_drainers(t) == 2);
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	kwq_queue_advance(q, 10);
+	expect_end(test, 0, 0);
+	expect_end(test, 1, KWQ_FINISHED);
+	expect_end(test, 2, 0);
+}
+
+static void cancels_do_not_wait_for_a_pace(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 K8 K3: sync_test_exit() destroys the queue */
+	start_workers(test, 1);
+	kwq_pause_for(q, U64_MAX);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->a.item), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 0);
+}
+
+static void pace_on_a_clock(struct kunit *test, enum kwq_clock clock)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	ktime_t end;
+
+	kwq_queue_destroy(q);
+	kwq_queue_init(q, "paced", clock);
+	kwq_item_init(&t->b.item);
+	begin(test, 0, NULL, get_and_finish);
+	kwq_test_wait_until(test, nr_getters(t) == 1);
+	end = ktime_add(kwq_queue_now(q), 20 * NSEC_PER_MSEC);
+	kwq_pause_for(q, 20 * NSEC_PER_MSEC);
+	kwq_add(q, &t->a.item);
+	expect_end(test, 0, KWQ_FINISHED);
+	KUNIT_EXPECT_GE(test, kwq_queue_now(q), end);
+
+	/* The timer is armed, and the queue is destroyed all the same. */
+	kwq_pause_for(q, U64_MAX / 4);
+	kwq_add(q, &t->b.item);
+}
+
+static void timer_ends_a_pace(struct kunit *test)
+{
+	/* Q14 D5 D8: a sleeping getter wakes up, and not early */
+	pace_on_a_clock(test, KWQ_CLOCK_MONOTONIC);
+	pace_on_a_clock(test, KWQ_CLOCK_BOOTTIME);
+}
+
+/* ---- Pause and wait ---- */
+
+static int pause_sync(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return kwq_pause_sync(queue);
+}
+
+static unsigned long nr_processing(struct kwq_queue *queue)
+{
+	unsigned long flags, nr;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	nr = queue->core.nr_processing;
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return nr;
+}
+
+static void pause_waits_for_all_handlers(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14: adds meanwhile are kept */
+	start_workers(test, 2);
+	enter(test, &t->a);
+	enter(test, &t->b);
+	begin(test, 0, NULL, pause_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->c.item);
+	leave(&t->a);
+	kwq_test_wait_until(test, nr_processing(q) == 1);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	leave(&t->b);
+	expect_end(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, nr_processing(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	KUNIT_EXPECT_EQ(test, kwq_pause_sync(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 2);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_flush(q), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->a.runs), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&t->c.runs), 1);
+}
+
+static void pause_waits_for_got_items(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 Q8: also after a shut down */
+	kwq_add(q, &t->a.item);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+	kwq_shut_down(q);
+	begin(test, 0, NULL, pause_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a.item), KWQ_FINISHED);
+	expect_end(test, 0, 0);
+}
+
+static void pause_waits_for_no_later_run(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14: other tasks that run items in spite of the pause cannot starve it */
+	start_workers(test, 1);
+	enter(test, &t->a);
+	begin(test, 0, NULL, pause_sync);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	kwq_queue_advance(q, 1);
+	kwq_test_wait_until(test, nr_drainers(t) == 1);
+	t->b.blocks = true;
+	kwq_add(q, &t->b.item);
+	begin(test, 1, &t->b.item, kwq_run_sync);
+	wait_for_entry(test, &t->b);
+	leave(&t->a);
+	expect_end(test, 0, 0);
+	KUNIT_EXPECT_EQ(test, nr_processing(q), 1);
+	leave(&t->b);
+	expect_end(test, 1, 1);
 }
 
 /* ---- Storms ---- */
@@ -941,6 +1300,39 @@ static void flush_ends_in_a_storm_of_adds(struct kunit *test)
 	end_storm(test, storm);
 }
 
+#define PACE_NS		1000
+
+static void add_and_pause(void *data)
+{
+	struct storm *storm = data;
+	struct busy *busy;
+	int i;
+
+	for (i = 0; i < NR_CALLS; i++) {
+		busy = &storm->busy[i % NR_BUSY];
+		atomic_inc(&busy->wanted);
+		kwq_add(&storm->queue, &busy->item);
+		kwq_pause_for(&storm->queue, PACE_NS);
+		cond_resched();
+	}
+}
+
+static void pauses_of_many_tasks_add_up(struct kunit *test)
+{
+	ktime_t began = ktime_get();
+	struct storm *storm = start_storm(test, add_and_pause);
+	int i;
+
+	/* Q14 D5: the last item is handled after the sum of all pauses */
+	for (i = 0; i < NR_STORMERS; i++)
+		kwq_test_thread_join(test, &storm->thread[i]);
+	kwq_add(&storm->queue, &storm->busy[0].item);
+	KUNIT_EXPECT_EQ(test, kwq_flush(&storm->queue), 0);
+	KUNIT_EXPECT_GE(test, ktime_get(),
+			ktime_add(began, NR_STORMERS * NR_CALLS * PACE_NS));
+	end_storm(test, storm);
+}
+
 static struct kunit_case sync_test_cases[] = {
 	KUNIT_CASE(item_is_got_and_finished),
 	KUNIT_CASE(waiting_item_is_got_before_its_time),
@@ -967,8 +1359,22 @@ static struct kunit_case sync_test_cases[] = {
 	KUNIT_CASE(resume_calls_a_crowd_of_workers),
 	KUNIT_CASE(drain_waits_for_a_resume),
 	KUNIT_CASE(paused_queue_is_destroyed),
+	KUNIT_CASE(timed_pause_ends_by_itself),
+	KUNIT_CASE(timed_pauses_add_up),
+	KUNIT_CASE(pace_of_an_empty_queue_needs_no_timer),
+	KUNIT_CASE(pauses_are_independent),
+	KUNIT_CASE(item_overtakes_a_pace),
+	KUNIT_CASE(handler_keeps_a_pace),
+	KUNIT_CASE(batch_handler_keeps_a_pace),
+	KUNIT_CASE(drain_waits_for_a_timed_pause),
+	KUNIT_CASE(cancels_do_not_wait_for_a_pace),
+	KUNIT_CASE(timer_ends_a_pace),
+	KUNIT_CASE(pause_waits_for_all_handlers),
+	KUNIT_CASE(pause_waits_for_got_items),
+	KUNIT_CASE(pause_waits_for_no_later_run),
 	KUNIT_CASE_SLOW(callers_and_workers_run_nothing_twice),
 	KUNIT_CASE_SLOW(flush_ends_in_a_storm_of_adds),
+	KUNIT_CASE_SLOW(pauses_of_many_tasks_add_up),
 	{}
 };
 
