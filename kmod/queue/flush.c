@@ -33,8 +33,8 @@ static bool is_flush_missing(const struct kwq_core *core, u32 wanted)
  * item as a done does. An item that was lost or handed out in vain is still waited for.
  *
  * Items of a higher priority go first, as always. If they are added without a pause, items of
- * a lower priority and their flush have to wait. The flush of a paused queue waits for its
- * resume.
+ * a lower priority and their flush have to wait. The flush of a paused queue waits for the
+ * end of the pause.
  *
  * Context: process; sleeps, and signals do not end that. The caller must not hold a lock
  * that is taken to process items. It must not hold an item of this queue itself.

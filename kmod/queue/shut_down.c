@@ -163,7 +163,7 @@ void kwq_drop_all(struct kwq_queue *queue)
  * @queue: the queue
  *
  * Get continues to hand out ready items, and items that become ready at a done. A paused
- * queue does so after its resume. Every drain's wait ends.
+ * queue does so after the end of the pause. Every drain's wait ends.
  *
  * Context: any. Takes time in proportion to the number of waiting and dead items.
  */
@@ -184,7 +184,7 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  * @queue: the queue
  * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
  *
- * A paused queue is drained only after its resume.
+ * A paused queue is drained only after the end of the pause.
  *
  * Context: process; sleeps. The caller must not hold a lock that is taken to process items.
  * In the queue's own handler the call would wait for itself.

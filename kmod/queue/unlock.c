@@ -71,9 +71,10 @@ static ktime_t end_of_pause(const struct kwq_queue *queue)
  */
 void kwq_arm_timer_locked(struct kwq_queue *queue)
 {
-	ktime_t when = min3(kwq_next_time_locked(queue), queue->wake_at, end_of_pause(queue));
+	ktime_t when = min(kwq_next_time_locked(queue), queue->wake_at);
 	ktime_t armed = queue->armed;
 
+	when = min(when, end_of_pause(queue));
 	/* Not before the last turn, so that other queues that were due then go first. */
 	if (when != KTIME_MAX)
 		when = max(when, queue->not_before);

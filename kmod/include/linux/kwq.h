@@ -160,9 +160,9 @@ struct kwq_round {
  * Both other locks are taken under @lock.
  *
  * A getter is a task that sleeps in a get. A drainer is a task that sleeps in a drain, a
- * cancel, a flush or a kwq_run_sync(). A poller is an entry of poll(), select(), epoll or
- * io_uring. Getters and drainers join and leave their lists under @lock, so every holder of
- * @lock sees all of them. Pollers join without it, see kwq_unlock().
+ * cancel, a flush, a kwq_pause_sync() or a kwq_run_sync(). A poller is an entry of poll(),
+ * select(), epoll or io_uring. Getters and drainers join and leave their lists under @lock,
+ * so every holder of @lock sees all of them. Pollers join without it, see kwq_unlock().
  *
  * A turn is one hold of @lock by @timer's callback: see kmod/queue/timer.h.
  */
