@@ -98,8 +98,9 @@ struct kwq_workers;
  * @get: takes a reference to the object of an item; for example calls kref_get()
  * @put: drops that reference, perhaps the last one; for example calls kref_put()
  *
- * kwq calls @get under the queue's lock, with interrupts off. It must not sleep, and must not
- * call a function of this queue.
+ * kwq calls @get under the queue's lock, with interrupts off. On PREEMPT_RT, the lock leaves
+ * them on, and @get may take a spinlock_t. It must not sleep, and must not call a function of
+ * this queue.
  *
  * kwq calls @put without any lock, in the context of the call that made the item idle:
  * - process context, may sleep: the end of a handler; kwq_run_sync(), kwq_cancel_sync(),
@@ -107,6 +108,9 @@ struct kwq_workers;
  *   kwq_queue_destroy() and kwq_done_and_get()
  * - the caller's context: kwq_done(), kwq_remove() and kwq_shut_down(). It is an interrupt
  *   only if the driver makes one of these calls in an interrupt.
+ *
+ * On PREEMPT_RT interrupt handlers that may call kwq are threads. So @put never runs in a hard
+ * interrupt there, and may always take a spinlock_t. It may sleep only if its caller may.
  *
  * The timer makes no item idle, so it calls neither.
  *

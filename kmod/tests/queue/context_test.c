@@ -12,7 +12,10 @@
 #include <linux/irq_sim.h>
 #include <linux/irq_work.h>
 #include <linux/irqdomain.h>
+#include <linux/irqflags.h>
 #include <linux/kwq.h>
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include "compat.h"
 #include "queue/queue.h"
@@ -24,7 +27,11 @@
  * The context that a case visits
  * @queue: a thread waits here for @b, and a handler for @c
  * @handled: completed by the handler of @c
- * @own: a queue that nobody else uses
+ * @own: a queue that nobody else uses; it owns references to @a
+ * @gets: number of references that it took
+ * @puts: number of references that it dropped
+ * @preempt_count: of the visitor
+ * @irqs_off: whether the visitor had interrupts off
  * @done: the visit is over
  * @hard: whether it was a hard interrupt
  * @soft: whether it was a softirq
@@ -35,6 +42,10 @@ struct visit {
 	struct kwq_queue handled;
 	struct kwq_queue own;
 	struct kwq_item a, b, c;
+	int gets;
+	int puts;
+	int preempt_count;
+	bool irqs_off;
 	struct hrtimer timer;
 	struct irq_work irq_work;
 	struct rcu_head rcu;
@@ -88,25 +99,66 @@ static int every_operation(struct kwq_queue *q, struct kwq_item *a)
 	kwq_read_config(q, &config);
 	if (memcmp(&config, &slow, sizeof(config)))
 		return 12;
-	kwq_add(q, a);
-	if (kwq_try_get(q) != a || kwq_add(q, a) != KWQ_DIRTIED)
+	if (kwq_add_unless_pending(q, a, HOUR) != KWQ_WAITING || !kwq_item_pending(a))
 		return 13;
-	if (kwq_done(q, a) != KWQ_REQUEUED)
+	if (kwq_add_unless_pending(q, a, 0) != KWQ_COALESCED)
 		return 14;
-	if (kwq_shutting_down(q))
+	if (kwq_expedite(q, a) != KWQ_ADDED)
 		return 15;
+	kwq_pause(q);
+	if (kwq_try_get(q) != ERR_PTR(-EAGAIN) || kwq_try_get_item(q, a))
+		return 16;
+	if (kwq_done(q, a) != KWQ_FINISHED || kwq_item_pending(a))
+		return 17;
+	kwq_add(q, a);
+	kwq_pause_for(q, HOUR);
+	if (kwq_resume(q) || kwq_try_get(q) != ERR_PTR(-EAGAIN))
+		return 18;
+	kwq_end_timed_pause(q);
+	if (kwq_resume(q) != -EINVAL)
+		return 24;
+	if (kwq_try_get(q) != a || kwq_add(q, a) != KWQ_DIRTIED)
+		return 19;
+	if (kwq_done(q, a) != KWQ_REQUEUED)
+		return 20;
+	if (kwq_shutting_down(q))
+		return 21;
 	kwq_shut_down(q);
 	if (kwq_add(q, a) != -ESHUTDOWN || kwq_try_get(q) != a)
-		return 16;
+		return 22;
 	if (kwq_done(q, a) != KWQ_FINISHED)
-		return 17;
+		return 23;
 	return 0;
 }
+
+/* K5: under the lock. On PREEMPT_RT that leaves interrupts on. */
+static void get_a(struct kwq_item *item)
+{
+	struct visit *v = container_of(item, struct visit, a);
+
+	lockdep_assert_held(&v->own.lock);
+	if (irqs_disabled() == !IS_ENABLED(CONFIG_PREEMPT_RT))
+		v->gets++;
+}
+
+/* K5: without the lock, as the visitor is. */
+static void put_a(struct kwq_item *item)
+{
+	struct visit *v = container_of(item, struct visit, a);
+
+	lockdep_assert_not_held(&v->own.lock);
+	if (preempt_count() == v->preempt_count && irqs_disabled() == v->irqs_off)
+		v->puts++;
+}
+
+static const struct kwq_ref_ops ref_ops = { .get = get_a, .put = put_a };
 
 static void visit(struct visit *v)
 {
 	v->hard = in_hardirq();
 	v->soft = in_serving_softirq();
+	v->preempt_count = preempt_count();
+	v->irqs_off = irqs_disabled();
 	v->wrong = every_operation(&v->own, &v->a);
 	kwq_add(&v->queue, &v->b);
 	kwq_add(&v->handled, &v->c);
@@ -302,6 +354,7 @@ static void any_context(struct kunit *test)
 	kwq_queue_init(&v->handled, "handled", KWQ_CLOCK_MONOTONIC);
 	kwq_queue_init(&v->own, "visited too", KWQ_CLOCK_MONOTONIC);
 	KUNIT_ASSERT_EQ(test, kwq_configure(&v->own, &slow), 0);
+	KUNIT_ASSERT_EQ(test, kwq_queue_own_references(&v->own, &ref_ops), 0);
 	kwq_item_init(&v->a);
 	kwq_item_init(&v->b);
 	kwq_item_init(&v->c);
@@ -319,6 +372,9 @@ static void any_context(struct kunit *test)
 		p->leave(v);
 
 	KUNIT_EXPECT_EQ(test, v->wrong, 0);
+	/* K5: five adds of an idle item */
+	KUNIT_EXPECT_EQ(test, v->gets, 5);
+	KUNIT_EXPECT_EQ(test, v->puts, 5);
 	/* On PREEMPT_RT all of them are threads, or softirqs in a thread. */
 	KUNIT_EXPECT_EQ(test, v->hard,
 			p->hard && !IS_ENABLED(CONFIG_PREEMPT_RT));
