@@ -8,8 +8,11 @@
  * K7, K10: kmod/samples/kwq_tally.c counts the links in each state, in batches, on a
  * workqueue of the system. In the end its numbers must match the links.
  *
- * KWQ_LINK_KO is the path of the first module, /kwq_link.ko by default. The other one is
- * in the same folder. /dummy.ko and /veth.ko create the links; they are loaded if they
+ * K5: kmod/samples/kwq_alive.c reports programs that do not write in time. Its queue owns
+ * references. Each object must be freed once, by its file or by the queue.
+ *
+ * KWQ_LINK_KO is the path of the first module, /kwq_link.ko by default. The others are in
+ * the same folder. /dummy.ko and /veth.ko create the links; they are loaded if they
  * exist, else taken as built in.
  */
 #include "kwq_test.h"
@@ -444,6 +447,7 @@ static void check_gone(struct __test_metadata *_metadata)
 	EXPECT_FALSE(is_loaded());
 	EXPECT_NE(0, access(path_of("/sys/kernel/debug/%s%s", ""), F_OK));
 	EXPECT_NE(0, access(path_of("/sys/devices/platform/%s%s", ""), F_OK));
+	EXPECT_NE(0, access(path_of("/dev/%s%s", ""), F_OK));
 }
 
 /* Unloads the module. Its last handler has ended then, so no more reports can follow. */
@@ -842,19 +846,16 @@ TEST_F_TIMEOUT(link, made_while_memory_is_short, 280)
  * Each of the last steps of loading fails once: the module is loaded, or nothing of it
  * is left.
  */
-static void load_while_memory_is_short(struct __test_metadata *_metadata, link_fixture *self,
-				       int file)
+static void load_while_memory_is_short(struct __test_metadata *_metadata, int file)
 {
 	int ko, ret, steps, refused = 0;
-	static int indices[4];
 	char text[16] = "";
 	bool failed;
 
-	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
 	ko = open(module_file(), O_RDONLY | O_CLOEXEC);
 	ASSERT_LE(0, ko);
 	/* Count the steps first. */
-	check_unloads(_metadata, self, false);
+	check_unloads(_metadata, NULL, false);
 	arm(file, MANY);
 	ret = syscall(__NR_finit_module, ko, "", 0);
 	ASSERT_LT(0, pread(file, text, sizeof(text) - 1, 0));
@@ -887,11 +888,12 @@ static void load_while_memory_is_short(struct __test_metadata *_metadata, link_f
 
 TEST_F_TIMEOUT(link, loaded_while_memory_is_short, 280)
 {
-	int file = open_fail_nth();
+	int file = open_fail_nth(), indices[4];
 
 	if (file < 0)
 		SKIP(return, "this kernel has no fault injection");
-	load_while_memory_is_short(_metadata, self, file);
+	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
+	load_while_memory_is_short(_metadata, file);
 	wait_until_true_of_all(_metadata, self);
 	check_unloads(_metadata, self, true);
 }
@@ -1046,14 +1048,316 @@ TEST_F(link, counter_is_polled)
 
 TEST_F_TIMEOUT(link, counter_loaded_while_memory_is_short, 280)
 {
-	int file = open_fail_nth();
+	int file = open_fail_nth(), indices[4];
 
 	if (file < 0)
 		SKIP(return, "this kernel has no fault injection");
 	use_tally(_metadata, self);
-	load_while_memory_is_short(_metadata, self, file);
+	create_dummies_and_pairs(_metadata, self, 2, 1, indices, 4);
+	load_while_memory_is_short(_metadata, file);
 	wait_until_counted(_metadata, self);
 	check_unloads(_metadata, self, false);
+}
+
+/* The third module, whose queue owns references */
+
+#define ALIVE	"/dev/kwq_alive"
+
+FIXTURE(alive)
+{
+	int uevents;
+};
+
+FIXTURE_SETUP(alive)
+{
+	module = "kwq_alive";
+	self->uevents = uevent_socket();
+	unload();
+	ASSERT_EQ(0, load(module_file()));
+}
+
+FIXTURE_TEARDOWN(alive)
+{
+	if (is_loaded())
+		check_unloads(_metadata, NULL, false);
+	close(self->uevents);
+}
+
+static int open_alive(void)
+{
+	return open(ALIVE, O_WRONLY | O_CLOEXEC);
+}
+
+static void write_ms(int fd, const char *ms)
+{
+	REQUIRE(write(fd, ms, strlen(ms)) == strlen(ms));
+}
+
+/* A program that closes its file at once. */
+static void watch(struct __test_metadata *_metadata, const char *ms)
+{
+	int fd = open_alive();
+
+	ASSERT_LE(0, fd);
+	write_ms(fd, ms);
+	close(fd);
+}
+
+static void wait_for_figure(struct __test_metadata *_metadata, const char *name, long long value)
+{
+	__u64 begin = now_ns();
+
+	while (figure(name) != value) {
+		ASSERT_LT(now_ns(), begin + HANG) {
+			TH_LOG("%s is %lld instead of %lld", name, figure(name), value);
+		}
+		sched_yield();
+	}
+}
+
+/* Waits for one report, and returns its process. */
+static int hear_report(struct __test_metadata *_metadata, int uevents)
+{
+	struct pollfd pollfd = { .fd = uevents, .events = POLLIN };
+	char uevent[4096];
+	ssize_t n;
+
+	while (1) {
+		n = recv(uevents, uevent, sizeof(uevent) - 1, 0);
+		if (n < 0) {
+			REQUIRE(errno == EAGAIN);
+			ASSERT_EQ(1, poll(&pollfd, 1, HANG / MSEC));
+			continue;
+		}
+		uevent[n] = '\0';
+		if (!strcmp(uevent, "change@/devices/virtual/misc/kwq_alive"))
+			return atoi(variable(uevent, n, "PID"));
+	}
+}
+
+/* A missed deadline is reported once, and the next one again. */
+TEST_F(alive, reported_once)
+{
+	int fd = open_alive();
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(1, figure("programs"));
+	for (int i = 1; i <= 3; i++) {
+		write_ms(fd, "1");
+		EXPECT_EQ(getpid(), hear_report(_metadata, self->uevents));
+		wait_for_figure(_metadata, "reports", i);
+	}
+	EXPECT_EQ(-1, write(fd, "soon", 4));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-EWOULDBLOCK, unload());
+	close(fd);
+	wait_for_figure(_metadata, "programs", 0);
+	check_unloads(_metadata, NULL, false);
+}
+
+/* K5: the queue drops its reference at the remove, so the close frees the object. */
+TEST_F(alive, freed_by_its_file)
+{
+	int fd = open_alive();
+
+	ASSERT_LE(0, fd);
+	write_ms(fd, "3600000");
+	write_ms(fd, "0");
+	EXPECT_EQ(1, figure("programs"));
+	close(fd);
+	EXPECT_EQ(0, figure("programs"));
+	EXPECT_EQ(0, figure("freed_by_queue"));
+	EXPECT_EQ(0, figure("reports"));
+}
+
+#define FEW		10
+#define PROGRAMS	2000
+
+/*
+ * K5: every report fails until all files are closed. So the queue's reference is the last one
+ * to each object, and keeps it over the retries.
+ */
+TEST_F(alive, freed_by_the_queue)
+{
+	ASSERT_EQ(0, fail_every("1"));
+	for (int i = 0; i < FEW; i++)
+		watch(_metadata, "1");
+	while (figure("failures") < FEW)
+		sched_yield();
+	EXPECT_EQ(FEW, figure("programs"));
+	EXPECT_EQ(0, figure("freed_by_queue"));
+	ASSERT_EQ(0, fail_every("0"));
+	wait_for_figure(_metadata, "freed_by_queue", FEW);
+	EXPECT_EQ(0, figure("programs"));
+	EXPECT_EQ(FEW, figure("reports"));
+	EXPECT_EQ(figure("failures"), figure("retries"));
+	check_unloads(_metadata, NULL, false);
+}
+
+/* K5: files are closed while their programs are reported, and either may free the object. */
+TEST_F_TIMEOUT(alive, outlives_its_file, 280)
+{
+	ASSERT_EQ(0, fail_every("150"));
+	for (int i = 0; i < PROGRAMS; i++)
+		watch(_metadata, "1");
+	wait_for_figure(_metadata, "programs", 0);
+	EXPECT_EQ(PROGRAMS, figure("reports"));
+	/* One failure after each 149 reports, except after the last ones. */
+	EXPECT_EQ((PROGRAMS - 1) / 149, figure("failures"));
+	EXPECT_EQ(figure("failures"), figure("retries"));
+	TH_LOG("%lld of %d freed by the queue", figure("freed_by_queue"), PROGRAMS);
+	check_unloads(_metadata, NULL, false);
+}
+
+/* K5: unloading drops the queue's references to objects that wait. */
+TEST_F(alive, unloaded_while_waiting)
+{
+	for (int i = 0; i < PROGRAMS; i++)
+		watch(_metadata, "3600000");
+	EXPECT_EQ(PROGRAMS, figure("programs"));
+	EXPECT_EQ(0, figure("freed_by_queue"));
+	check_unloads(_metadata, NULL, false);
+}
+
+#define LATE	200
+
+/* K5: unloading waits for the handlers, drops the references, and frees each object once. */
+TEST_F_TIMEOUT(alive, unloaded_while_reporting, 280)
+{
+	for (int i = 0; i < LOADS; i++) {
+		ASSERT_EQ(0, fail_every(i % 2 ? "3" : "0"));
+		for (int j = 0; j < LATE; j++)
+			watch(_metadata, "1");
+		check_unloads(_metadata, NULL, false);
+		ASSERT_EQ(0, load(module_file()));
+	}
+	check_unloads(_metadata, NULL, false);
+}
+
+#define CALLERS	4
+
+struct calls {
+	_Atomic bool stop;
+	/* All but the first caller pause, so that sometimes no file is open. */
+	_Atomic bool pause;
+	_Atomic int opens;
+};
+
+struct caller {
+	struct peer peer;
+	struct calls *calls;
+	unsigned int nr;
+};
+
+/* Opens, writes and closes whether the module is loaded or not. */
+static int call(struct peer *parent, void *arg)
+{
+	static const char *const ms[] = { "1", "0", "2", "1", "3600000", "1", "0" };
+	struct caller *caller = arg;
+	struct calls *calls = caller->calls;
+	unsigned int nr = caller->nr;
+	int fd;
+
+	(void)parent;
+	while (!atomic_load(&calls->stop)) {
+		if (caller->nr && atomic_load(&calls->pause)) {
+			sched_yield();
+			continue;
+		}
+		fd = open_alive();
+		if (fd < 0) {
+			REQUIRE(errno == ENOENT || errno == ENODEV || errno == ENXIO);
+			sched_yield();
+			continue;
+		}
+		for (int i = nr % 4; i >= 0; i--)
+			write_ms(fd, ms[nr++ % ARRAY_SIZE(ms)]);
+		close(fd);
+		atomic_fetch_add(&calls->opens, 1);
+	}
+	return 0;
+}
+
+/*
+ * K5: the module is unloaded while processes open, write and close, deadlines pass and
+ * reports fail. At its end it warns if an object is left.
+ */
+TEST_F_TIMEOUT(alive, unloaded_while_called, 280)
+{
+	struct calls *calls = mmap(NULL, sizeof(*calls), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct caller callers[CALLERS];
+	int ret, opens = 0, refused = 0;
+	long long freed = 0;
+
+	ASSERT_NE(MAP_FAILED, calls);
+	for (int i = 0; i < CALLERS; i++) {
+		callers[i].calls = calls;
+		callers[i].nr = i;
+		start_peer(&callers[i].peer, call, &callers[i]);
+	}
+	for (int i = 0; i < LOADS; i++) {
+		ASSERT_EQ(0, fail_every(i % 2 ? "30" : "0"));
+		while (atomic_load(&calls->opens) < opens + 500 || figure("reports") < 100 ||
+		       !figure("freed_by_queue"))
+			sched_yield();
+		freed += figure("freed_by_queue");
+		atomic_store(&calls->pause, true);
+		while ((ret = unload())) {
+			ASSERT_EQ(-EWOULDBLOCK, ret);
+			refused++;
+			sched_yield();
+		}
+		check_gone(_metadata);
+		opens = atomic_load(&calls->opens);
+		ASSERT_EQ(0, load(module_file()));
+		atomic_store(&calls->pause, false);
+	}
+	atomic_store(&calls->stop, true);
+	for (int i = 0; i < CALLERS; i++)
+		EXPECT_EQ(0, end_of_peer(&callers[i].peer));
+	check_unloads(_metadata, NULL, false);
+	TH_LOG("%d opens in %d loads; the queue freed at least %lld; %d unloads refused",
+	       calls->opens, LOADS, freed, refused);
+}
+
+/* Each step of a watch fails once. The program is reported exactly if its write succeeds. */
+TEST_F_TIMEOUT(alive, called_while_memory_is_short, 280)
+{
+	bool failed = true, no_memory = false, no_copy = false;
+	int file = open_fail_nth(), fd, nth = 1, reports = 0;
+	ssize_t n;
+
+	if (file < 0)
+		SKIP(return, "this kernel has no fault injection");
+	for (; failed; nth++) {
+		arm(file, nth);
+		fd = open_alive();
+		no_memory |= fd < 0 && errno == ENOMEM;
+		n = fd < 0 ? -1 : write(fd, "1", 1);
+		no_copy |= fd >= 0 && n < 0 && errno == EFAULT;
+		if (fd >= 0)
+			close(fd);
+		failed = disarm(file);
+		EXPECT_TRUE(n == 1 || failed);
+		reports += n == 1;
+		wait_for_figure(_metadata, "programs", 0);
+		EXPECT_EQ(reports, figure("reports"));
+	}
+	EXPECT_TRUE(no_memory);
+	EXPECT_TRUE(no_copy);
+	TH_LOG("%d steps that can fail, with %d of them no watch", nth - 2, nth - 1 - reports);
+	check_unloads(_metadata, NULL, false);
+}
+
+TEST_F_TIMEOUT(alive, loaded_while_memory_is_short, 280)
+{
+	int file = open_fail_nth();
+
+	if (file < 0)
+		SKIP(return, "this kernel has no fault injection");
+	load_while_memory_is_short(_metadata, file);
+	check_unloads(_metadata, NULL, false);
 }
 
 TEST_HARNESS_MAIN

@@ -20,7 +20,7 @@ read -ra checks <<<"${CHECKS:-\
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
-SAMPLES=(CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_SAMPLE_TALLY=m)
+SAMPLES=(CONFIG_KWQ_SAMPLE_LINK=m CONFIG_KWQ_SAMPLE_TALLY=m CONFIG_KWQ_SAMPLE_ALIVE=m)
 
 cd "$TOP" || exit
 
@@ -167,7 +167,7 @@ check_prototypes() {
 		cp -r Kbuild kmod uapi "$stage"
 		{
 			"${within[@]}" make -s -C "$kernel/kdir" M="$stage" "${SAMPLES[@]}" \
-				kmod/prototypes.o kmod/samples/kwq_{link,tally}.o
+				kmod/prototypes.o kmod/samples/kwq_{link,tally,alive}.o
 			"${within[@]}" "$VM/prototypes.py" "$stage" "$kernel/kdir"
 		} 2>&1 | sed "/ differs from the one used to build/d; /^  The kernel was built /d; /^  You are using: /d
 			s/^/${kernel##*/}: /"

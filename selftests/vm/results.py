@@ -58,7 +58,7 @@ LEAKS_OF_SLUB = ' sysfs_slab_add+'
 # Debian's kernels have no fault injection, so these cases are skipped there.
 STOCK_SUITE = re.compile(r'(kselftest|load)-stock')
 STOCK_SKIPS = re.compile(r'^faults: failure\.at_every_step$|^modload: modload\.load_fails_at_any_of_the_last_steps$|'
-                         r'^sample: link\.\w+_while_memory_is_short$')
+                         r'^sample: (link|alive)\.\w+_while_memory_is_short$')
 
 # The cases that each suite may skip. Any other skipped case counts as failed, so that nobody overlooks it.
 SKIPS = {
