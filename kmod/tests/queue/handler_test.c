@@ -302,9 +302,10 @@ static void queue_other_and_spin(struct kwq_queue *queue, struct thing *thing)
 	spin_for_a_tick(queue, thing);
 }
 
-static void see_whether_other_ran(struct kwq_queue *queue, struct thing *thing)
+/* Has its turn come? Another worker of the kernel may have taken it, and be about to run it. */
+static void see_whether_other_was_taken(struct kwq_queue *queue, struct thing *thing)
 {
-	thing->result = READ_ONCE(other_ran);
+	thing->result = !work_pending(&other_work);
 }
 
 static void worker_that_took_long_lets_others_run(struct kunit *test)
@@ -315,12 +316,13 @@ static void worker_that_took_long_lets_others_run(struct kunit *test)
 	INIT_WORK(&other_work, let_other_run);
 	other_ran = false;
 	t->thing[0].within = queue_other_and_spin;
-	t->thing[1].within = see_whether_other_ran;
+	t->thing[1].within = see_whether_other_was_taken;
 	kwq_add(&t->queue, &t->thing[0].item);
 	kwq_add(&t->queue, &t->thing[1].item);
 	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, handle, 1, 0), 0);
 	settle(test);
 	flush_work(&other_work);
+	KUNIT_EXPECT_TRUE(test, other_ran);
 	KUNIT_EXPECT_TRUE(test, t->thing[1].result);
 }
 
