@@ -420,6 +420,7 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed);
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs);
 
 #if IS_ENABLED(CONFIG_KUNIT)
+extern struct workqueue_struct *kwq_free_wq;
 void kwq_keyed_drop_async(struct kwq_keyed *keyed);
 void kwq_keyed_free_async(struct kwq_keyed *keyed);
 bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);

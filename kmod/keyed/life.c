@@ -26,7 +26,7 @@
  * delays all others. The number of workers is small, so that a user with many queues does not
  * occupy all processors.
  */
-static struct workqueue_struct *kwq_free_wq;
+VISIBLE_IF_KUNIT struct workqueue_struct *kwq_free_wq;
 
 /**
  * kwq_keyed_register() - start the workers that free queues

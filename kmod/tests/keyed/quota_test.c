@@ -12,6 +12,7 @@
 #include <linux/sched/signal.h>
 #include <linux/user_namespace.h>
 #include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 #include "keyed_ops.h"
 #include "tests/thread.h"
 
@@ -57,6 +58,8 @@ static void quota_test_exit(struct kunit *test)
 
 	if (!t)
 		return;
+	/* Queues that are freed elsewhere have a reference to @ns until then. */
+	flush_workqueue(kwq_free_wq);
 	WRITE_ONCE(kwq_max_queues, t->max_queues);
 	WRITE_ONCE(kwq_max_user_bytes, t->max_user_bytes);
 	WRITE_ONCE(kwq_max_total_bytes, t->max_total_bytes);
