@@ -1154,9 +1154,10 @@ static void pause_waits_for_no_later_run(struct kunit *test)
 	begin(test, 1, &t->b.item, kwq_run_sync);
 	wait_for_entry(test, &t->b);
 	leave(&t->a);
-	expect_end(test, 0, 0);
+	kwq_test_wait_until(test, completion_done(&t->caller[0].thread.finished));
 	KUNIT_EXPECT_EQ(test, nr_processing(q), 1);
 	leave(&t->b);
+	expect_end(test, 0, 0);
 	expect_end(test, 1, 1);
 }
 
