@@ -793,7 +793,6 @@ static void resume_calls_a_crowd_of_workers(struct kunit *test)
 	/* Q14 K2 O8: as many as items are ready, in several holds of the lock */
 	expect_crowd(test, kwq_pause, resume);
 	expect_crowd(test, pause_for_10, advance_to_10);
-	expect_crowd(test, pause_for_10, kwq_end_timed_pause);
 }
 
 static void drain_waits_for_a_resume(struct kunit *test)
