@@ -792,6 +792,11 @@ static void resume_calls_a_crowd_of_workers(struct kunit *test)
 {
 	/* Q14 K2 O8: as many as items are ready, in several holds of the lock */
 	expect_crowd(test, kwq_pause, resume);
+}
+
+static void timer_calls_a_crowd_of_workers(struct kunit *test)
+{
+	/* Q14 K2 O8 */
 	expect_crowd(test, pause_for_10, advance_to_10);
 }
 
@@ -1357,6 +1362,7 @@ static struct kunit_case sync_test_cases[] = {
 	KUNIT_CASE(paused_handler_is_not_called),
 	KUNIT_CASE(worker_stops_at_a_pause),
 	KUNIT_CASE(resume_calls_a_crowd_of_workers),
+	KUNIT_CASE(timer_calls_a_crowd_of_workers),
 	KUNIT_CASE(drain_waits_for_a_resume),
 	KUNIT_CASE(paused_queue_is_destroyed),
 	KUNIT_CASE(timed_pause_ends_by_itself),
