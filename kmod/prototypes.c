@@ -106,6 +106,7 @@ FUNCTION(u64, mul_u64_u64_shr, (u64, u64, unsigned int));
 
 /* Atomic operations */
 FUNCTION(void, atomic64_add, (s64, atomic64_t *));
+FUNCTION(int, atomic_inc_return, (atomic_t *));
 FUNCTION(s64, atomic64_inc_return, (atomic64_t *));
 FUNCTION(s64, atomic64_read, (const atomic64_t *));
 FUNCTION(void, atomic64_set, (atomic64_t *, s64));
@@ -118,6 +119,7 @@ FUNCTION(int, kref_put, (struct kref *, void (*)(struct kref *)));
 
 /* Lists, locks, sleepers */
 FUNCTION(int, __wake_up, (struct wait_queue_head *, unsigned int, int, void *));
+FUNCTION(int, wake_up_process, (struct task_struct *));
 FUNCTION(void, init_waitqueue_func_entry, (struct wait_queue_entry *, wait_queue_func_t));
 FUNCTION(int, list_empty, (const struct list_head *));
 FUNCTION(bool, prepare_to_wait_exclusive,

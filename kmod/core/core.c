@@ -46,23 +46,38 @@ void kwq_holder_init(struct kwq_holder *holder)
 	holder->nr_held = 0;
 }
 
-/**
- * kwq_core_init() - make an empty queue
- * @core: the core
- */
-void kwq_core_init(struct kwq_core *core)
+static void init_bulk(struct kwq_bulk *bulk)
 {
 	int lane, level;
 
-	memset(core, 0, sizeof(*core));
-	kwq_waiting_init(&core->waiting);
-	kwq_rate_limiter_init(&core->limiter);
-	INIT_LIST_HEAD(&core->processing);
-	core->dead = RB_ROOT_CACHED;
+	memset(bulk, 0, sizeof(*bulk));
+	kwq_waiting_init(&bulk->waiting);
+	kwq_rate_limiter_init(&bulk->limiter);
+	INIT_LIST_HEAD(&bulk->processing);
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
-			INIT_LIST_HEAD(&core->bands[lane][level]);
+			INIT_LIST_HEAD(&bulk->bands[lane][level]);
 }
+
+/**
+ * kwq_core_init() - make an empty queue
+ * @core: the core
+ * @form: KWQ_SMALL; or KWQ_LARGE for a core in a &struct kwq_large_core
+ */
+void kwq_core_init(struct kwq_core *core, enum kwq_form form)
+{
+	*core = (struct kwq_core)KWQ_SMALL_CORE(*core);
+	if (form == KWQ_SMALL)
+		return;
+	core->form = form;
+	init_bulk(kwq_bulk_of(core));
+}
+
+/* Counts an event of a large core. */
+#define kwq_count(core, member) do {					\
+	if (!kwq_core_is_small(core))					\
+		kwq_bulk_of(core)->member++;				\
+} while (0)
 
 static void observe(struct kwq_histogram *histogram, ktime_t took)
 {
@@ -89,17 +104,18 @@ static int level_of(int priority)
 	return priority - KWQ_PRIORITY_MIN;
 }
 
-static inline struct list_head *band_of(struct kwq_core *core,
-					const struct kwq_item *item)
+/* Links an item of a large core into the band of its lane and priority. */
+static inline void join_band(struct kwq_core *core, struct kwq_item *item,
+			     enum kwq_lane lane, int priority, bool first)
 {
-	return &core->bands[item->lane][level_of(item->priority)];
-}
+	struct kwq_bulk *bulk = kwq_bulk_of(core);
+	struct list_head *band = &bulk->bands[lane][level_of(priority)];
 
-/* Bookkeeping for an item that was just linked into a band. */
-static inline void entered_band(struct kwq_core *core, enum kwq_lane lane, int level)
-{
-	core->occupied[lane] |= BIT_ULL(level);
-	core->nr_ready++;
+	if (first)
+		list_add(&item->link, band);
+	else
+		list_add_tail(&item->link, band);
+	bulk->occupied[lane] |= BIT_ULL(level_of(priority));
 }
 
 static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
@@ -109,24 +125,60 @@ static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
 
 	list_del(&item->link);
 	if (last)
-		core->occupied[item->lane] &= ~BIT_ULL(level_of(item->priority));
+		kwq_bulk_of(core)->occupied[item->lane] &= ~BIT_ULL(level_of(item->priority));
+}
+
+/* Links an item of a small core behind all ready ones, or before them. */
+static void join_items(struct kwq_core *core, struct kwq_item *item, bool first)
+{
+	list_add_tail(&item->link, first ? core->first_ready : &core->items);
+	if (first || core->first_ready == &core->items)
+		core->first_ready = &item->link;
+}
+
+static void leave_items(struct kwq_core *core, struct kwq_item *item)
+{
+	if (core->first_ready == &item->link)
+		core->first_ready = item->link.next;
+	list_del(&item->link);
+}
+
+/* Links an item to the ready ones. */
+static inline void join_ready(struct kwq_core *core, struct kwq_item *item,
+			      enum kwq_lane lane, int priority, bool first)
+{
+	item->lane = lane;
+	item->priority = priority;
+	if (unlikely(core->unusual) && kwq_core_is_small(core))
+		join_items(core, item, first);
+	else
+		join_band(core, item, lane, priority, first);
+	core->nr_ready++;
+}
+
+static inline void leave_ready(struct kwq_core *core, struct kwq_item *item)
+{
+	if (kwq_core_is_small(core))
+		leave_items(core, item);
+	else
+		leave_band(core, item);
 	core->nr_ready--;
 }
 
 static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
 			      enum kwq_lane lane, int priority)
 {
-	item->lane = lane;
-	item->priority = priority;
-	list_add_tail(&item->link, &core->bands[lane][level_of(priority)]);
-	entered_band(core, lane, level_of(priority));
+	/* A small core has no lanes. There, the last of several returned items comes first. */
+	join_ready(core, item, lane, priority,
+		   lane == KWQ_LANE_RETURNED && kwq_core_is_small(core));
 	core->readied++;
 }
 
 /* K9: an item became dirty. */
 static inline void mark_dirty(const struct kwq_core *core, struct kwq_item *item)
 {
-	item->marks = (item->marks & ~KWQ_MARK_DIRTY) | (core->marks & KWQ_MARK_DIRTY);
+	if (unlikely((item->marks ^ core->marks) & KWQ_MARK_DIRTY))
+		item->marks ^= KWQ_MARK_DIRTY;
 }
 
 /* Without a flush all marks in use have the queue's colour. */
@@ -195,10 +247,8 @@ static void raise_priority(struct kwq_core *core, struct kwq_item *item,
 	if (item->state & KWQ_ITEM_PROCESSING) {
 		item->next_priority = max_t(int, item->next_priority, priority);
 	} else if (priority > item->priority) {
-		leave_band(core, item);
-		item->priority = priority;
-		list_add_tail(&item->link, band_of(core, item));
-		entered_band(core, item->lane, level_of(item->priority));
+		leave_ready(core, item);
+		join_ready(core, item, item->lane, priority, false);
 	}
 }
 
@@ -226,19 +276,31 @@ static bool died_before(struct rb_node *a, const struct rb_node *b)
 	       rb_entry(b, struct kwq_item, by_death)->death;
 }
 
+static u64 next_death(struct kwq_core *core)
+{
+	struct rb_node *last;
+
+	if (!kwq_core_is_small(core))
+		return ++kwq_bulk_of(core)->last_death;
+	/* Nobody remembers numbers of a small core. So they may start over. */
+	last = rb_last(&core->dead);
+	return last ? rb_entry(last, struct kwq_item, by_death)->death + 1 : 1;
+}
+
 /* Adds an item that has just died to @dead, behind all that died before. */
 static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	item->since = now;
-	item->death = ++core->last_death;
-	rb_add_cached(&item->by_death, &core->dead, died_before);
-	core->nr_dead++;
+	item->death = next_death(core);
+	rb_add(&item->by_death, &core->dead, died_before);
+	kwq_count(core, nr_dead);
 }
 
 static void unbury(struct kwq_core *core, struct kwq_item *item)
 {
-	rb_erase_cached(&item->by_death, &core->dead);
-	core->nr_dead--;
+	rb_erase(&item->by_death, &core->dead);
+	if (!kwq_core_is_small(core))
+		kwq_bulk_of(core)->nr_dead--;
 }
 
 /*
@@ -247,7 +309,7 @@ static void unbury(struct kwq_core *core, struct kwq_item *item)
  */
 static void note_drop(struct kwq_core *core, struct kwq_item *item)
 {
-	core->dropped++;
+	kwq_count(core, dropped);
 	if (kwq_item_is_idle(item))
 		item->requeues = 0;
 }
@@ -295,6 +357,15 @@ static int coalesced_with(const struct kwq_item *item)
 	return kwq_is_dirty_again(item->state) ? KWQ_DIRTY : KWQ_COALESCED;
 }
 
+/* M1: an add makes an item dirty. A small core keeps no account of that. */
+static inline void note_dirtied(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	if (kwq_core_is_small(core))
+		return;
+	kwq_bulk_of(core)->adds++;
+	item->dirtied = now;
+}
+
 static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority,
 		      ktime_t now)
 {
@@ -303,14 +374,13 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	revive(core, item);
 	if (item->state & KWQ_ITEM_DIRTY) {
 		raise_priority(core, item, priority);
-		core->coalesced++;
+		kwq_count(core, coalesced);
 		return coalesced_with(item);
 	}
 
 	if (priority == KWQ_PRIORITY_NONE)
 		priority = kept;
-	core->adds++;
-	item->dirtied = now;
+	note_dirtied(core, item, now);
 	mark_dirty(core, item);
 	set_state(item, item->state | KWQ_ITEM_DIRTY);
 	if (item->state & KWQ_ITEM_PROCESSING) {
@@ -322,32 +392,106 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	return KWQ_ADDED;
 }
 
-static void start_waiting(struct kwq_core *core, struct kwq_item *item,
-			  ktime_t when, ktime_t now)
+static struct kwq_item *item_by_time(struct rb_node *node)
 {
-	item->wait.expires = when;
-	if (kwq_waiting_add(&core->waiting, &item->wait, now))
-		core->changed = true;
-	set_state(item, item->state | KWQ_ITEM_WAITING);
-	core->nr_waiting++;
+	return rb_entry_safe(node, struct kwq_item, by_time);
 }
 
-static void note_wait_ended(struct kwq_core *core, struct kwq_item *item)
+/* Adds an item to @by_time, behind all that are not later. Returns true if it is the first. */
+static bool add_by_time(struct kwq_core *core, struct kwq_item *item)
 {
-	set_state(item, item->state & ~KWQ_ITEM_WAITING);
-	core->nr_waiting--;
-	core->changed = true;
-}
+	struct rb_node **link = &core->by_time.rb_node, *parent = NULL;
+	bool first = true;
 
-static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
-{
-	kwq_waiting_del(&core->waiting, &item->wait);
-	note_wait_ended(core, item);
+	while (*link) {
+		parent = *link;
+		if (item->due < item_by_time(parent)->due) {
+			link = &parent->rb_left;
+		} else {
+			link = &parent->rb_right;
+			first = false;
+		}
+	}
+	rb_link_node(&item->by_time, parent, link);
+	rb_insert_color(&item->by_time, &core->by_time);
+	return first;
 }
 
 static struct kwq_item *item_of_wait(struct kwq_wait *wait)
 {
 	return container_of(wait, struct kwq_item, wait);
+}
+
+static inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
+				 ktime_t when, ktime_t now, bool small)
+{
+	bool first;
+
+	if (small) {
+		item->due = when;
+		first = add_by_time(core, item);
+	} else {
+		item->wait.expires = when;
+		first = kwq_waiting_add(&kwq_bulk_of(core)->waiting, &item->wait, now);
+		kwq_bulk_of(core)->nr_waiting++;
+	}
+	if (first)
+		core->changed = true;
+	set_state(item, item->state | KWQ_ITEM_WAITING);
+}
+
+static inline void note_wait_ended(struct kwq_core *core, struct kwq_item *item, bool small)
+{
+	set_state(item, item->state & ~KWQ_ITEM_WAITING);
+	if (!small)
+		kwq_bulk_of(core)->nr_waiting--;
+	core->changed = true;
+}
+
+static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
+{
+	bool small = kwq_core_is_small(core);
+
+	if (small)
+		rb_erase(&item->by_time, &core->by_time);
+	else
+		kwq_waiting_del(&kwq_bulk_of(core)->waiting, &item->wait);
+	note_wait_ended(core, item, small);
+}
+
+/* The earliest time of a waiting item, or a lower bound of it; KTIME_MAX for none. */
+static inline ktime_t next_time(const struct kwq_core *core, bool small)
+{
+	const struct kwq_item *first;
+
+	if (!small)
+		return kwq_waiting_next(&kwq_bulk_of(core)->waiting);
+	first = item_by_time(rb_first(&core->by_time));
+	return first ? first->due : KTIME_MAX;
+}
+
+/**
+ * kwq_core_due() - the time of a waiting item
+ * @core: the core
+ * @item: the item; waiting, or the last result of kwq_core_expire()
+ *
+ * Return: the time.
+ */
+ktime_t kwq_core_due(const struct kwq_core *core, const struct kwq_item *item)
+{
+	return kwq_core_is_small(core) ? item->due : item->wait.expires;
+}
+
+/**
+ * kwq_core_has_waiting() - is an item waiting
+ * @core: the core
+ *
+ * Return: true if so.
+ */
+bool kwq_core_has_waiting(const struct kwq_core *core)
+{
+	return kwq_core_is_small(core) ? !RB_EMPTY_ROOT(&core->by_time) :
+					 kwq_bulk_of(core)->nr_waiting;
 }
 
 /* Adds an item whose time has come. Its wait has ended, or did not even begin. */
@@ -370,12 +514,14 @@ static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
 	return core->shut_down || item->state & KWQ_ITEM_DISABLED;
 }
 
-/* Slow path: the item is not idle, or has requeues. Most added items are idle. */
-static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
-			      int priority, bool end_wait, ktime_t now)
+/* Slow path: see kwq_core_add(). Most added items are idle. */
+static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
+				int priority, bool end_wait, ktime_t now)
 {
 	int ret;
 
+	if (refuses(core, item))
+		return -ESHUTDOWN;
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
@@ -400,17 +546,21 @@ static noinline int add_known(struct kwq_core *core, struct kwq_item *item,
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now)
 {
-	if (refuses(core, item))
-		return -ESHUTDOWN;
-	if (unlikely(item->state || item->requeues))
-		return add_known(core, item, priority, end_wait, now);
+	if (unlikely(core->unusual || item->state || item->requeues))
+		return add_unusual(core, item, priority, end_wait, now);
 
-	core->adds++;
+	/* An idle item and a large core: the same as make_dirty(). */
+	kwq_bulk_of(core)->adds++;
 	item->dirtied = now;
 	mark_dirty(core, item);
 	set_state(item, KWQ_ITEM_DIRTY);
-	make_ready(core, item, KWQ_LANE_FRESH,
-		   priority == KWQ_PRIORITY_NONE ? 0 : priority);
+	if (priority == KWQ_PRIORITY_NONE)
+		priority = 0;
+	item->lane = KWQ_LANE_FRESH;
+	item->priority = priority;
+	join_band(core, item, KWQ_LANE_FRESH, priority, false);
+	core->nr_ready++;
+	core->readied++;
 	return KWQ_ADDED;
 }
 
@@ -438,12 +588,15 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 	return max(old, new);
 }
 
-static inline int add_at(struct kwq_core *core, struct kwq_item *item, int priority,
-			 ktime_t when, enum kwq_wait_policy policy, ktime_t now)
+static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
+				  int priority, ktime_t when,
+				  enum kwq_wait_policy policy, ktime_t now, bool small)
 {
 	bool waited = item->state & KWQ_ITEM_WAITING;
+	ktime_t old;
 
-	core->retries++;
+	if (!small)
+		kwq_bulk_of(core)->retries++;
 	/* Q12: an idle item starts from 0. The add's own priority is kept in wait_priority. */
 	if (kwq_item_is_idle(item))
 		item->priority = 0;
@@ -452,12 +605,13 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 	if (!waited) {
 		item->wait_priority = priority;
 	} else {
-		when = merged_time(item->wait.expires, when, policy);
+		old = kwq_core_due(core, item);
+		when = merged_time(old, when, policy);
 		item->wait_priority = merged_priority(item->wait_priority,
 						      priority, policy);
 		/* An unchanged time keeps its place among equal times (D4). */
-		if (when == item->wait.expires) {
-			core->coalesced++;
+		if (when == old) {
+			kwq_count(core, coalesced);
 			return KWQ_COALESCED;
 		}
 		stop_waiting(core, item);
@@ -465,13 +619,24 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 
 	/* D4: due items that have not expired yet go first if their time is earlier or equal. */
 	if (when <= now &&
-	    (!core->nr_waiting || when < kwq_waiting_next(&core->waiting)))
+	    (!kwq_core_has_waiting(core) || when < next_time(core, small)))
 		return make_dirty_as_awaited(core, item, now);
-	start_waiting(core, item, when, now);
+	start_waiting(core, item, when, now, small);
 	if (!waited)
 		return KWQ_WAITING;
-	core->coalesced++;
+	kwq_count(core, coalesced);
 	return KWQ_COALESCED;
+}
+
+/* Slow path of kwq_core_add_at(). */
+static noinline int add_at_unusual(struct kwq_core *core, struct kwq_item *item,
+				   int priority, ktime_t when,
+				   enum kwq_wait_policy policy, ktime_t now)
+{
+	if (refuses(core, item))
+		return -ESHUTDOWN;
+	forget_if_untouched(core, item, now);
+	return add_at(core, item, priority, when, policy, now, kwq_core_is_small(core));
 }
 
 /**
@@ -494,11 +659,11 @@ static inline int add_at(struct kwq_core *core, struct kwq_item *item, int prior
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
 		    ktime_t when, enum kwq_wait_policy policy, ktime_t now)
 {
-	if (refuses(core, item))
-		return -ESHUTDOWN;
+	if (unlikely(core->unusual || item->state & KWQ_ITEM_DISABLED))
+		return add_at_unusual(core, item, priority, when, policy, now);
 
 	forget_if_untouched(core, item, now);
-	return add_at(core, item, priority, when, policy, now);
+	return add_at(core, item, priority, when, policy, now, false);
 }
 
 /**
@@ -517,7 +682,7 @@ int kwq_core_coalesce(struct kwq_core *core, struct kwq_item *item)
 		return -ESHUTDOWN;
 	if (!(item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)))
 		return 0;
-	core->coalesced++;
+	kwq_count(core, coalesced);
 	return coalesced_with(item);
 }
 
@@ -549,6 +714,60 @@ int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 }
 
 /**
+ * kwq_core_limits() - how a core limits retries
+ * @core: the core
+ *
+ * Return: the configuration.
+ */
+const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core)
+{
+	switch (core->form) {
+	case KWQ_SMALL:
+		return &kwq_default_limits;
+	case KWQ_SMALL_LIMITED:
+		return &core->limiter->config;
+	}
+	return &kwq_bulk_of(core)->limiter.config;
+}
+
+/**
+ * kwq_core_limiter() - the limiters of a core
+ * @core: the core
+ *
+ * Return: the limiters; NULL for a small core that has the default ones.
+ */
+struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core)
+{
+	switch (core->form) {
+	case KWQ_SMALL:
+		return NULL;
+	case KWQ_SMALL_LIMITED:
+		return core->limiter;
+	}
+	return &kwq_bulk_of(core)->limiter;
+}
+
+/**
+ * kwq_core_own_limiter() - give limiters of its own to a small core
+ * @core: the core; its kwq_core_limiter() is NULL
+ * @limiter: the limiters; initialised here to the present state
+ */
+void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limiter)
+{
+	kwq_rate_limiter_init(limiter);
+	limiter->buckets[KWQ_DEFAULT_BUCKET].empty = core->empty;
+	core->limiter = limiter;
+	WRITE_ONCE(core->form, KWQ_SMALL_LIMITED);
+}
+
+static u64 limiters_delay(struct kwq_core *core, u32 requeues, ktime_t now, u32 random)
+{
+	if (core->form == KWQ_SMALL)
+		return kwq_default_limits_when(&core->empty, requeues, now);
+	return kwq_rate_limiter_when(kwq_core_limiter(core), requeues, now, random);
+}
+
+/**
  * kwq_core_num_requeues() - how often an item was rate-limited (L9)
  * @core: the core
  * @item: the item
@@ -560,7 +779,7 @@ int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 u32 kwq_core_num_requeues(const struct kwq_core *core,
 			  const struct kwq_item *item, ktime_t now)
 {
-	u64 forget_after = core->limiter.config.forget_after;
+	u64 forget_after = kwq_core_limits(core)->forget_after;
 
 	if (forget_after && kwq_item_is_idle(item) &&
 	    now - item->since >= (s64)forget_after)
@@ -590,10 +809,10 @@ static int die_unless_needed(struct kwq_core *core, struct kwq_item *item, ktime
 {
 	/* An add before this failure made it dirty or gave it a time, so it gets that run. */
 	if (item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) {
-		core->coalesced++;
+		kwq_count(core, coalesced);
 		return coalesced_with(item);
 	}
-	core->died++;
+	kwq_count(core, died);
 	set_state(item, item->state | KWQ_ITEM_DEAD);
 	if (!(item->state & KWQ_ITEM_PROCESSING))
 		bury(core, item, now);
@@ -607,7 +826,7 @@ static int die_unless_needed(struct kwq_core *core, struct kwq_item *item, ktime
  * @priority: as for kwq_core_add_at()
  * @policy: as for kwq_core_add_at()
  * @now: current time
- * @random: random number for the jitter, used if @core->limiter.jitters
+ * @random: random number for the jitter, used if @jitters of the limiters
  *
  * Return: as kwq_core_add_at(), or KWQ_DEAD.
  */
@@ -615,7 +834,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 			      int priority, enum kwq_wait_policy policy,
 			      ktime_t now, u32 random)
 {
-	const struct kwq_limiter_config *config = &core->limiter.config;
+	const struct kwq_limiter_config *config = kwq_core_limits(core);
 	u64 delay;
 
 	if (refuses(core, item))
@@ -626,18 +845,19 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	    item->state & KWQ_ITEM_WAITING) {
 		item->wait_priority = merged_priority(item->wait_priority,
 						      priority, policy);
-		core->coalesced++;
+		kwq_count(core, coalesced);
 		return KWQ_COALESCED;
 	}
 
 	forget_if_untouched(core, item, now);
 	if (config->dead_after && item->requeues >= config->dead_after)
 		return die_unless_needed(core, item, now);
-	delay = kwq_rate_limiter_when(&core->limiter, item->requeues, now, random);
+	delay = limiters_delay(core, item->requeues, now, random);
 	if (item->requeues < U32_MAX)
 		item->requeues++;
-	core->rate_limited++;
-	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now);
+	kwq_count(core, rate_limited);
+	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now,
+		      kwq_core_is_small(core));
 }
 
 /**
@@ -658,6 +878,19 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	return die_unless_needed(core, item, now);
 }
 
+static inline struct kwq_item *first_of_bands(const struct kwq_core *core)
+{
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
+	u64 returned = bulk->occupied[KWQ_LANE_RETURNED];
+	int level = fls64(returned | bulk->occupied[KWQ_LANE_FRESH]) - 1;
+	enum kwq_lane lane;
+
+	if (level < 0)
+		return NULL;
+	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
+	return list_first_entry(&bulk->bands[lane][level], struct kwq_item, link);
+}
+
 /**
  * kwq_core_first_ready() - find the first ready item, even of a paused queue
  * @core: the core
@@ -668,14 +901,14 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
  */
 struct kwq_item *kwq_core_first_ready(const struct kwq_core *core)
 {
-	u64 returned = core->occupied[KWQ_LANE_RETURNED];
-	int level = fls64(returned | core->occupied[KWQ_LANE_FRESH]) - 1;
-	enum kwq_lane lane;
+	if (!kwq_core_is_small(core))
+		return first_of_bands(core);
+	return core->nr_ready ? list_entry(core->first_ready, struct kwq_item, link) : NULL;
+}
 
-	if (level < 0)
-		return NULL;
-	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
-	return list_first_entry(&core->bands[lane][level], struct kwq_item, link);
+static noinline struct kwq_item *peek_unusual(const struct kwq_core *core)
+{
+	return core->paused ? NULL : kwq_core_first_ready(core);
 }
 
 /**
@@ -686,7 +919,28 @@ struct kwq_item *kwq_core_first_ready(const struct kwq_core *core)
  */
 struct kwq_item *kwq_core_peek(const struct kwq_core *core)
 {
-	return unlikely(core->paused) ? NULL : kwq_core_first_ready(core);
+	return unlikely(core->unusual) ? peek_unusual(core) : first_of_bands(core);
+}
+
+/* The processing items of a small core stay in the list, before the ready ones. */
+static void take_of_items(struct kwq_core *core, struct kwq_item *item)
+{
+	if (core->first_ready == &item->link)
+		core->first_ready = item->link.next;
+	else
+		list_move_tail(&item->link, core->first_ready);
+}
+
+static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	struct kwq_bulk *bulk = kwq_bulk_of(core);
+
+	leave_band(core, item);
+	list_add_tail(&item->link, &bulk->processing);
+	bulk->started += now;
+	bulk->started_high += bulk->started < (u64)now;
+	observe(&bulk->queue_duration, now - item->dirtied);
+	bulk->gets++;
 }
 
 /**
@@ -699,7 +953,11 @@ struct kwq_item *kwq_core_peek(const struct kwq_core *core)
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now)
 {
-	leave_band(core, item);
+	if (unlikely(core->unusual) && kwq_core_is_small(core))
+		take_of_items(core, item);
+	else
+		take_of_bands(core, item, now);
+	core->nr_ready--;
 	/* A ready item is dirty and not processing. Both change, and no other bit does. */
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
 	/* The run has the colour of the dirty mark that it ends. */
@@ -708,13 +966,8 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		      ((item->marks & KWQ_MARK_DIRTY) << 1) + KWQ_MARK_NEXT_NUMBER;
 	item->holder = holder;
 	item->since = now;
-	list_add_tail(&item->link, &core->processing);
 	holder->nr_held++;
 	core->nr_processing++;
-	core->started += now;
-	core->started_high += core->started < (u64)now;
-	observe(&core->queue_duration, now - item->dirtied);
-	core->gets++;
 }
 
 /**
@@ -773,7 +1026,24 @@ static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 	set_state(item, item->state & (KWQ_ITEM_DISABLED | KWQ_ITEM_WAITING));
 	item->requeues = 0;
 	item->abandoned = 0;
-	core->removed++;
+	kwq_count(core, removed);
+}
+
+/* M1: the sum of the times of hand-outs is without this item. */
+static inline void forget_start(struct kwq_core *core, const struct kwq_item *item)
+{
+	struct kwq_bulk *bulk = kwq_bulk_of(core);
+
+	bulk->started_high -= bulk->started < (u64)item->since;
+	bulk->started -= item->since;
+}
+
+static noinline void leave_unusual(struct kwq_core *core, struct kwq_item *item)
+{
+	if (!kwq_core_is_small(core))
+		forget_start(core, item);
+	if (core->cancelled)
+		take_out(core, item);
 }
 
 static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
@@ -785,8 +1055,6 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 	core->nr_processing--;
 	if (item->state & KWQ_ITEM_DIRTY)
 		core->nr_dirty_processing--;
-	core->started_high -= core->started < (u64)item->since;
-	core->started -= item->since;
 	if (is_from_before(core, item, KWQ_MARK_RUN | KWQ_MARK_AWAITED))
 		note_marked_run(core, item);
 	if (item->state & KWQ_ITEM_DISABLED) {
@@ -795,8 +1063,10 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		core->cancelled_runs++;
 		core->changed = true;
 	}
-	if (unlikely(core->cancelled))
-		take_out(core, item);
+	if (likely(!core->unusual))
+		forget_start(core, item);
+	else
+		leave_unusual(core, item);
 }
 
 /* K3: the item or the whole queue was cancelled. */
@@ -827,9 +1097,11 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		return -EPERM;
 
 	leave_holder(core, item);
-	observe(&core->work_duration, now - item->since);
+	if (likely(!core->unusual) || !kwq_core_is_small(core)) {
+		observe(&kwq_bulk_of(core)->work_duration, now - item->since);
+		kwq_bulk_of(core)->dones++;
+	}
 	item->abandoned = 0;
-	core->dones++;
 	/* Q8: a shut down ends all waiting, even if the item is not dropped yet. */
 	if (item->state & KWQ_ITEM_WAITING && !core->shut_down)
 		ret = KWQ_STILL_WAITING;
@@ -872,17 +1144,13 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 	if (comes_back)
 		carry_run_mark(core, item);
 	leave_holder(core, item);
-	core->gets--;
+	if (!kwq_core_is_small(core))
+		kwq_bulk_of(core)->gets--;
 	if (!comes_back)
 		return;
-	item->priority = priority;
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	/* Q12: an item joins a new band at the tail. */
-	if (raised)
-		list_add_tail(&item->link, band_of(core, item));
-	else
-		list_add(&item->link, band_of(core, item));
-	entered_band(core, item->lane, level_of(item->priority));
+	join_ready(core, item, item->lane, priority, !raised);
 	core->readied++;
 }
 
@@ -892,7 +1160,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
  */
 static bool is_lost_too_often(const struct kwq_core *core, const struct kwq_item *item)
 {
-	u32 limit = core->limiter.config.dead_after_lost;
+	u32 limit = kwq_core_limits(core)->dead_after_lost;
 
 	return limit && item->abandoned >= limit &&
 	       !(item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING));
@@ -916,7 +1184,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	int priority = priority_undone(item);
 
-	core->abandoned++;
+	kwq_count(core, abandoned);
 	if (stays_out(core, item)) {
 		leave_holder(core, item);
 		item->since = now;
@@ -928,14 +1196,14 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		leave_holder(core, item);
 		/* An item that was marked to die at its done is counted already (L11). */
 		if (!(item->state & KWQ_ITEM_DEAD))
-			core->died++;
+			kwq_count(core, died);
 		set_state(item, KWQ_ITEM_DEAD);
 		bury_or_drop(core, item, now);
 		return KWQ_DEAD;
 	}
 	carry_run_mark(core, item);
 	leave_holder(core, item);
-	if (!(item->state & KWQ_ITEM_DIRTY))
+	if (!(item->state & KWQ_ITEM_DIRTY) && !kwq_core_is_small(core))
 		item->dirtied = now;
 	/* There was no done, so a mark to die at the done ends. The next run decides again. */
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
@@ -969,7 +1237,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 			was |= KWQ_WAS_DIRTY;
 		}
 	} else if (item->state & KWQ_ITEM_DIRTY) {
-		leave_band(core, item);
+		leave_ready(core, item);
 		drop_dirty_mark(core, item);
 		item->abandoned = 0;
 		was |= KWQ_WAS_READY;
@@ -985,7 +1253,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 		return -ENOENT;
 	set_state(item, item->state & (KWQ_ITEM_PROCESSING | KWQ_ITEM_DISABLED));
 	item->requeues = 0;
-	core->removed++;
+	kwq_count(core, removed);
 	return was;
 }
 
@@ -1034,33 +1302,55 @@ void kwq_core_enable(struct kwq_item *item)
  */
 void kwq_core_cancel_all(struct kwq_core *core)
 {
-	core->cancelled = true;
+	WRITE_ONCE(core->cancelled, true);
+}
+
+static struct kwq_item *expire_by_time(struct kwq_core *core, ktime_t now,
+				       unsigned int *budget)
+{
+	struct kwq_item *item = item_by_time(rb_first(&core->by_time));
+
+	if (!item || item->due > now || !*budget)
+		return NULL;
+	rb_erase(&item->by_time, &core->by_time);
+	--*budget;
+	return item;
+}
+
+static inline struct kwq_item *expire_waiting(struct kwq_bulk *bulk, ktime_t now,
+					      unsigned int *budget)
+{
+	struct kwq_wait *wait = kwq_waiting_expire(&bulk->waiting, now, budget);
+
+	if (!wait)
+		return NULL;
+	observe(&bulk->lateness, now - wait->expires);
+	return item_of_wait(wait);
 }
 
 /**
  * kwq_core_expire() - add the first item whose time has come (D4, D5)
  * @core: the core
  * @now: current time
- * @budget: in: how many items this may add or move within @core->waiting; out: how many are
+ * @budget: in: how many items this may add or move among the waiting ones; out: how many are
  *	left
  *
- * Return: the item, with its time still in @wait.expires; NULL if no item is due, or if
+ * Return: the item, whose time kwq_core_due() still finds; NULL if no item is due, or if
  * @budget ran out before the next due item was found.
  */
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget)
 {
-	struct kwq_wait *wait;
+	bool small = kwq_core_is_small(core);
 	struct kwq_item *item;
 
 	if (core->shut_down)
 		return NULL;
-	wait = kwq_waiting_expire(&core->waiting, now, budget);
-	if (!wait)
+	item = small ? expire_by_time(core, now, budget) :
+		       expire_waiting(kwq_bulk_of(core), now, budget);
+	if (!item)
 		return NULL;
-	item = item_of_wait(wait);
-	note_wait_ended(core, item);
-	observe(&core->lateness, now - wait->expires);
+	note_wait_ended(core, item, small);
 	make_dirty_as_awaited(core, item, now);
 	return item;
 }
@@ -1074,18 +1364,20 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
  */
 ktime_t kwq_core_next_time(const struct kwq_core *core)
 {
-	return core->shut_down ? KTIME_MAX : kwq_waiting_next(&core->waiting);
+	return core->shut_down ? KTIME_MAX : next_time(core, kwq_core_is_small(core));
 }
 
 /**
  * kwq_core_pause() - hand out nothing until a resume (Q14)
  * @core: the core
  *
- * Items become ready as before. Pauses nest: 2^32 of them would wrap.
+ * Items become ready as before. Pauses nest. A queue that was paused 65,535 times stays
+ * paused.
  */
 void kwq_core_pause(struct kwq_core *core)
 {
-	core->paused++;
+	if (core->paused < U16_MAX)
+		WRITE_ONCE(core->paused, core->paused + 1);
 }
 
 /**
@@ -1096,7 +1388,9 @@ void kwq_core_pause(struct kwq_core *core)
  */
 bool kwq_core_resume(struct kwq_core *core)
 {
-	return !--core->paused;
+	if (core->paused < U16_MAX)
+		WRITE_ONCE(core->paused, core->paused - 1);
+	return !core->paused;
 }
 
 /**
@@ -1139,7 +1433,8 @@ void kwq_core_shut_down(struct kwq_core *core)
  */
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
 {
-	const struct list_head *list = &core->processing;
+	const struct list_head *list = kwq_core_is_small(core) ? &core->items :
+								 &kwq_bulk_of(core)->processing;
 
 	return core->nr_processing ? list_first_entry(list, struct kwq_item, link) : NULL;
 }
@@ -1153,7 +1448,7 @@ struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
  */
 struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after)
 {
-	struct rb_node *node = core->dead.rb_root.rb_node;
+	struct rb_node *node = core->dead.rb_node;
 	struct kwq_item *item, *found = NULL;
 
 	while (node) {
@@ -1168,6 +1463,23 @@ struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after)
 	return found;
 }
 
+/* These two take any waiting item. */
+static struct kwq_item *take_by_time(struct kwq_core *core)
+{
+	struct kwq_item *item = item_by_time(core->by_time.rb_node);
+
+	if (item)
+		rb_erase(&item->by_time, &core->by_time);
+	return item;
+}
+
+static struct kwq_item *take_waiting(struct kwq_bulk *bulk)
+{
+	struct kwq_wait *wait = kwq_waiting_take(&bulk->waiting);
+
+	return wait ? item_of_wait(wait) : NULL;
+}
+
 /**
  * kwq_core_drop() - drop the time of one waiting item, or one dead item (Q8, Q10)
  * @core: the core; shut down
@@ -1180,12 +1492,12 @@ struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after)
  */
 struct kwq_item *kwq_core_drop(struct kwq_core *core)
 {
-	struct kwq_wait *wait = kwq_waiting_take(&core->waiting);
+	bool small = kwq_core_is_small(core);
 	struct kwq_item *item;
 
-	if (wait) {
-		item = item_of_wait(wait);
-		note_wait_ended(core, item);
+	item = small ? take_by_time(core) : take_waiting(kwq_bulk_of(core));
+	if (item) {
+		note_wait_ended(core, item, small);
 		note_drop(core, item);
 		return item;
 	}
@@ -1198,7 +1510,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 }
 
 /* Looks at the first item of each band. Returns the longest time that one has been dirty. */
-static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
+static u64 oldest_ready(const struct kwq_bulk *bulk, ktime_t now)
 {
 	const struct kwq_item *item;
 	ktime_t oldest = now;
@@ -1206,11 +1518,11 @@ static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 	u64 occupied;
 
 	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
-		occupied = core->occupied[lane];
+		occupied = bulk->occupied[lane];
 		while (occupied) {
 			level = fls64(occupied) - 1;
 			occupied &= ~BIT_ULL(level);
-			item = list_first_entry(&core->bands[lane][level],
+			item = list_first_entry(&bulk->bands[lane][level],
 						struct kwq_item, link);
 			oldest = min(oldest, item->dirtied);
 		}
@@ -1224,16 +1536,17 @@ static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
  */
 static u64 unfinished(const struct kwq_core *core, ktime_t now)
 {
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	u64 low = core->nr_processing * (u64)now;
 	u64 high = mul_u64_u64_shr(core->nr_processing, now, 64);
 
-	high -= core->started_high + (low < core->started);
-	return high ? U64_MAX : low - core->started;
+	high -= bulk->started_high + (low < bulk->started);
+	return high ? U64_MAX : low - bulk->started;
 }
 
 /**
  * kwq_core_gauges() - compute the gauges (M3)
- * @core: the core
+ * @core: the core; large
  * @gauges: filled in
  * @now: current time
  *
@@ -1242,12 +1555,13 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now)
 {
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
 
-	gauges->oldest_ready = oldest_ready(core, now);
+	gauges->oldest_ready = oldest_ready(bulk, now);
 	gauges->longest_running = 0;
-	if (!list_empty(&core->processing)) {
-		item = list_first_entry(&core->processing, struct kwq_item, link);
+	if (!list_empty(&bulk->processing)) {
+		item = list_first_entry(&bulk->processing, struct kwq_item, link);
 		gauges->longest_running = now - item->since;
 	}
 	gauges->unfinished = unfinished(core, now);

@@ -40,6 +40,7 @@
 #ifndef KWQ_CORE_H
 #define KWQ_CORE_H
 
+#include <linux/container_of.h>
 #include <linux/kwq_types.h>
 
 /* The add names no priority: an idle item gets 0, any other keeps its own. */
@@ -69,7 +70,7 @@ struct kwq_gauges {
 };
 
 void kwq_holder_init(struct kwq_holder *holder);
-void kwq_core_init(struct kwq_core *core);
+void kwq_core_init(struct kwq_core *core, enum kwq_form form);
 
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now);
@@ -104,6 +105,12 @@ void kwq_core_cancel_all(struct kwq_core *core);
 struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 				 unsigned int *budget);
 ktime_t kwq_core_next_time(const struct kwq_core *core);
+ktime_t kwq_core_due(const struct kwq_core *core, const struct kwq_item *item);
+bool kwq_core_has_waiting(const struct kwq_core *core);
+const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core);
+struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core);
+void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limiter);
+struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
 void kwq_core_begin_flush(struct kwq_core *core);
@@ -113,6 +120,28 @@ struct kwq_item *kwq_core_next_dead(const struct kwq_core *core, u64 after);
 struct kwq_item *kwq_core_drop(struct kwq_core *core);
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now);
+
+/**
+ * kwq_core_is_small() - is a core small (K6)
+ * @core: the core
+ *
+ * Return: true if it is small, false if it is in a &struct kwq_large_core.
+ */
+static inline bool kwq_core_is_small(const struct kwq_core *core)
+{
+	return core->form != KWQ_LARGE;
+}
+
+/**
+ * kwq_bulk_of() - the members that only a large core has
+ * @core: the core; large
+ *
+ * Return: the members.
+ */
+static inline struct kwq_bulk *kwq_bulk_of(const struct kwq_core *core)
+{
+	return &container_of(core, struct kwq_large_core, core)->bulk;
+}
 
 /**
  * kwq_is_dirty_again() - was an item added again while processing (Q2)

@@ -10,20 +10,23 @@
 #include "limiter.h"
 
 /* L7: client-go's DefaultControllerRateLimiter. */
-static const struct kwq_limiter default_limiters[] = {
-	{
-		.kind = KWQ_LIMITER_EXPONENTIAL,
-		.u.exponential = {
-			.base = 5 * NSEC_PER_MSEC,
-			.max = 1000 * NSEC_PER_SEC,
+const struct kwq_limiter_config kwq_default_limits = {
+	.nr = 2,
+	.limiters = {
+		{
+			.kind = KWQ_LIMITER_EXPONENTIAL,
+			.u.exponential = {
+				.base = 5 * NSEC_PER_MSEC,
+				.max = 1000 * NSEC_PER_SEC,
+			},
 		},
-	},
-	{
-		.kind = KWQ_LIMITER_BUCKET,
-		.u.bucket = {
-			.period = NSEC_PER_SEC,
-			.events = 10,
-			.burst = 100,
+		[KWQ_DEFAULT_BUCKET] = {
+			.kind = KWQ_LIMITER_BUCKET,
+			.u.bucket = {
+				.period = NSEC_PER_SEC,
+				.events = 10,
+				.burst = 100,
+			},
 		},
 	},
 };
@@ -342,8 +345,8 @@ void kwq_rate_limiter_configure(struct kwq_rate_limiter *limiter,
 	memcpy(old, own->limiters, sizeof(old));
 	*own = *config;
 	if (!own->nr) {
-		own->nr = ARRAY_SIZE(default_limiters);
-		memcpy(own->limiters, default_limiters, sizeof(default_limiters));
+		own->nr = kwq_default_limits.nr;
+		memcpy(own->limiters, kwq_default_limits.limiters, sizeof(own->limiters));
 	}
 	memset(own->limiters + own->nr, 0,
 	       (KWQ_LIMITERS_MAX - own->nr) * sizeof(own->limiters[0]));
@@ -449,4 +452,27 @@ u64 kwq_rate_limiter_when(struct kwq_rate_limiter *limiter, u32 requeues,
 	if (limiter->config.max_wait)
 		longest = min(longest, limiter->config.max_wait);
 	return longest;
+}
+
+/**
+ * kwq_default_limits_when() - kwq_rate_limiter_when() of the default limiters
+ * @empty: when the bucket was or will be empty; KTIME_MIN at first
+ * @requeues: how often the item was rate-limited before
+ * @now: current time
+ *
+ * Return: the delay in ns.
+ */
+u64 kwq_default_limits_when(ktime_t *empty, u32 requeues, ktime_t now)
+{
+	const struct kwq_limiter *limiters = kwq_default_limits.limiters;
+	struct kwq_bucket bucket = {
+		/* Whole ns, so @part stays 0: a token arrives each 100 ms. */
+		.empty = *empty,
+		.cost.ns = 100 * NSEC_PER_MSEC,
+		.full.ns = 10 * NSEC_PER_SEC,
+	};
+	u64 delay = take_token(&bucket, limiters[KWQ_DEFAULT_BUCKET].u.bucket.events, now);
+
+	*empty = bucket.empty;
+	return max(delay, exponential(&limiters[0], requeues));
 }

@@ -863,7 +863,7 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 	unsigned long flags;
 	__poll_t mask = 0;
 
-	poll_wait(file, &queue->pollers, table);
+	poll_wait(file, &handle->keyed->of_queue.pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (has_right(file, KWQ_RIGHT_READ) &&
 	    !kwq_get_would_wait_locked(queue, &handle->holder))
@@ -886,7 +886,7 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	ready = queue->core.nr_ready;
-	waiting = queue->core.nr_waiting;
+	waiting = handle->keyed->of_core.nr_waiting;
 	processing = queue->core.nr_processing;
 	shut_down = queue->core.shut_down;
 	held = handle->holder.nr_held;
@@ -895,7 +895,7 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	seq_puts(seq, "kwq-name:\t");
 	seq_escape_str(seq, handle->keyed->name,
 		       ESCAPE_OCTAL | ESCAPE_NP | ESCAPE_APPEND, " \\");
-	seq_printf(seq, "\nkwq-id:\t%llu\n", queue->id);
+	seq_printf(seq, "\nkwq-id:\t%llu\n", handle->keyed->of_queue.id);
 	seq_printf(seq, "kwq-rights:\t%c%c%c\n",
 		   handle->rights & KWQ_RIGHT_READ ? 'r' : '-',
 		   handle->rights & KWQ_RIGHT_WRITE ? 'w' : '-',

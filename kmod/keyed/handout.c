@@ -48,7 +48,7 @@ static void give_lease(struct kwq_keyed *keyed, struct kwq_lease *lease, ktime_t
 {
 	lease->expires = ktime_add_safe(now, keyed->limits.lease);
 	list_add_tail(&lease->link, &keyed->leases);
-	if (lease->expires < keyed->queue.lease_end)
+	if (lease->expires < keyed->of_queue.lease_end)
 		kwq_set_lease_end_locked(&keyed->queue, lease->expires);
 }
 

@@ -88,7 +88,7 @@ u64 kwq_keyed_own_bytes(const char *name)
  */
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 {
-	const struct kwq_pauses *pauses = &keyed->queue.core.limiter.pauses;
+	const struct kwq_pauses *pauses = &keyed->of_core.limiter.pauses;
 	unsigned long flags;
 	u32 nr = 0, bytes;
 	int i;

@@ -145,6 +145,8 @@ struct kwq_limits {
 
 /**
  * struct kwq_keyed - a queue of keys; fits into 8 KiB on 64-bit machines
+ * @of_queue: the members of @queue that only a large queue has
+ * @of_core: the same for its core
  * @queue: the queue
  * @limits: constant
  * @small_key_max: the longest key for which an item of the common size has room; constant
@@ -191,6 +193,9 @@ struct kwq_limits {
  * L: protected by @queue.lock.
  */
 struct kwq_keyed {
+	/* These three are a struct kwq_large_queue. */
+	struct kwq_queue_bulk of_queue;
+	struct kwq_bulk of_core;
 	struct kwq_queue queue;
 	struct kwq_table table;
 	struct kwq_table tickets;

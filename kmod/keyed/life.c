@@ -247,10 +247,12 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	kref_init(&keyed->ref);
 	INIT_WORK(&keyed->work, do_left_work);
 	RB_CLEAR_NODE(&keyed->by_name);
-	kwq_queue_init(&keyed->queue, keyed->name, clock);
-	keyed->queue.key_of = key_of;
+	static_assert(offsetof(struct kwq_keyed, queue) - offsetof(struct kwq_keyed, of_queue) ==
+		      offsetof(struct kwq_large_queue, queue));
+	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->name, clock);
+	keyed->of_queue.key_of = key_of;
 	INIT_LIST_HEAD(&keyed->leases);
-	keyed->queue.end_leases = end_leases;
+	keyed->of_queue.end_leases = end_leases;
 	return keyed;
 
 give_back:

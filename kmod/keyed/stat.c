@@ -17,6 +17,7 @@
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 {
 	const struct kwq_core *core = &keyed->queue.core;
+	const struct kwq_bulk *bulk = &keyed->of_core;
 	struct kwq_gauges gauges;
 	unsigned long flags;
 	ktime_t now;
@@ -38,28 +39,28 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	if (core->shut_down)
 		stat->state |= KWQ_STATE_SHUT_DOWN;
 	stat->ready = core->nr_ready;
-	stat->waiting = core->nr_waiting;
+	stat->waiting = bulk->nr_waiting;
 	stat->processing = core->nr_processing;
 	stat->dirty = core->nr_dirty_processing;
 	stat->items = keyed->nr_items;
 	stat->bytes = keyed->nr_bytes;
-	stat->adds = core->adds;
+	stat->adds = bulk->adds;
 	stat->coalesced = kwq_nr_coalesced_locked(&keyed->queue);
-	stat->gets = core->gets;
-	stat->dones = core->dones;
-	stat->abandoned = core->abandoned;
+	stat->gets = bulk->gets;
+	stat->dones = bulk->dones;
+	stat->abandoned = bulk->abandoned;
 	stat->expired = keyed->expired;
-	stat->removed = core->removed;
-	stat->dropped = core->dropped;
+	stat->removed = bulk->removed;
+	stat->dropped = bulk->dropped;
 	stat->handles = keyed->nr_handles;
-	stat->retries = core->retries;
-	stat->rate_limited = core->rate_limited;
-	stat->died = core->died;
-	stat->dead = core->nr_dead;
+	stat->retries = bulk->retries;
+	stat->rate_limited = bulk->rate_limited;
+	stat->died = bulk->died;
+	stat->dead = bulk->nr_dead;
 	stat->remembered = keyed->nr_remembered;
-	stat->queue_duration = core->queue_duration;
-	stat->work_duration = core->work_duration;
-	stat->lateness = core->lateness;
+	stat->queue_duration = bulk->queue_duration;
+	stat->work_duration = bulk->work_duration;
+	stat->lateness = bulk->lateness;
 	now = kwq_now_locked(&keyed->queue);
 	kwq_core_gauges(core, &gauges, now);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);

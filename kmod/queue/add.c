@@ -70,10 +70,13 @@ static enum kwq_wait_policy policy_of(u32 flags)
 /* A manual clock has the same random numbers in each run. */
 static u32 random_locked(struct kwq_queue *queue)
 {
-	if (!queue->core.limiter.jitters)
+	const struct kwq_rate_limiter *limiter = kwq_core_limiter(&queue->core);
+
+	if (!limiter || !limiter->jitters)
 		return 0;
 	if (queue->clock == KWQ_CLOCK_MANUAL)
-		return prandom_u32_state(&queue->manual_random);
+		return prandom_u32_state(kwq_is_small(queue) ? kwq_random_of(limiter) :
+						&kwq_queue_bulk_of(queue)->manual_random);
 	return get_random_u32();
 }
 
@@ -114,7 +117,7 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 	int priority = options->flags & KWQ_ADD_PRIORITY ? options->priority :
 							   KWQ_PRIORITY_NONE;
 	enum kwq_wait_policy policy = policy_of(options->flags);
-	u64 rate_limited = queue->core.rate_limited;
+	u32 requeues;
 	bool was_idle = kwq_item_is_idle(item);
 	ktime_t when;
 	int ret;
@@ -122,9 +125,10 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
 		return -ENOENT;
 	if (options->flags & KWQ_ADD_RATE_LIMITED) {
+		requeues = kwq_core_num_requeues(&queue->core, item, now);
 		ret = kwq_core_add_rate_limited(&queue->core, item, priority,
 						policy, now, random_locked(queue));
-		if (ret == KWQ_DEAD || queue->core.rate_limited != rate_limited)
+		if (ret == KWQ_DEAD || item->requeues != requeues)
 			trace_kwq_requeue(queue, item, ret);
 	} else if (is_timed(options)) {
 		when = options->flags & KWQ_ADD_AFTER ? kwq_later(now, options->time) :
@@ -135,8 +139,8 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 		ret = kwq_core_add(&queue->core, item, priority,
 				   options->flags & KWQ_ADD_END_WAIT, now);
 		/* M1: client-go counts an AddAfter of 0 as a retry, too. */
-		if (ret >= 0 && options->flags & KWQ_ADD_AFTER)
-			queue->core.retries++;
+		if (ret >= 0 && options->flags & KWQ_ADD_AFTER && !kwq_is_small(queue))
+			kwq_large_of(queue)->of_core.retries++;
 	}
 
 	note_added(queue, item, was_idle, ret);
@@ -190,9 +194,11 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
 	if (!(state & KWQ_ITEM_DIRTY))
 		return 0;
 	smp_rmb(); /* reads the state before shut_down */
-	if (READ_ONCE(queue->core.shut_down))
+	if (likely(!READ_ONCE(queue->core.unusual)))
+		atomic64_inc(&kwq_queue_bulk_of(queue)->coalesced);
+	else if (READ_ONCE(queue->core.shut_down) || READ_ONCE(queue->core.form) == KWQ_LARGE)
 		return 0;
-	atomic64_inc(&queue->coalesced);
+	/* A small queue counts nothing. */
 	ret = kwq_is_dirty_again(state) ? KWQ_DIRTY : KWQ_COALESCED;
 	trace_kwq_coalesce(queue, item, ret);
 	return ret;
@@ -214,7 +220,7 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
  * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
  * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
  * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority
- *   out of range. Nothing has changed.
+ *   out of range, which of a small queue is only 0. Nothing has changed.
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
@@ -226,6 +232,8 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 	ret = kwq_check_add(&checked);
 	if (ret)
 		return ret;
+	if (checked.priority && kwq_is_small(queue))
+		return -EINVAL;
 	spin_lock_irqsave(&queue->lock, flags);
 	ret = kwq_add_locked(queue, item, &checked, kwq_now_locked(queue));
 	kwq_unlock(queue, flags);

@@ -27,6 +27,38 @@
 #include "workers.h"
 
 /**
+ * kwq_join_drainers_locked() - get ready to sleep as a drainer
+ * @queue: the queue; @queue->lock held
+ * @drainer: a place for the caller in the list
+ * @state: the task's state until it is woken
+ *
+ * The caller unlocks, sleeps, and locks again. It need not look again before it sleeps:
+ * whoever wakes it takes the lock first.
+ */
+void kwq_join_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer,
+			      unsigned int state)
+{
+	lockdep_assert_held(&queue->lock);
+	drainer->task = current;
+	list_add_tail(&drainer->link, &queue->drainers);
+	queue->nr_drainers++;
+	set_current_state(state);
+}
+
+/**
+ * kwq_leave_drainers_locked() - undo kwq_join_drainers_locked()
+ * @queue: the queue; @queue->lock held
+ * @drainer: the caller's place
+ */
+void kwq_leave_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer)
+{
+	lockdep_assert_held(&queue->lock);
+	__set_current_state(TASK_RUNNING);
+	queue->nr_drainers--;
+	list_del(&drainer->link);
+}
+
+/**
  * kwq_wait_for_an_end_locked() - wait until something has ended that drainers wait for
  * @queue: the queue; @queue->lock held, released while sleeping
  * @flags: as spin_lock_irqsave() stored them
@@ -38,15 +70,13 @@
 void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags)
 	__must_hold(&queue->lock)
 {
-	DEFINE_WAIT(wait);
+	struct kwq_drainer drainer;
 
-	prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_UNINTERRUPTIBLE);
-	queue->nr_drainers++;
+	kwq_join_drainers_locked(queue, &drainer, TASK_UNINTERRUPTIBLE);
 	kwq_unlock(queue, *flags);
 	schedule();
 	spin_lock_irqsave(&queue->lock, *flags);
-	queue->nr_drainers--;
-	finish_wait(&queue->drainers, &wait);
+	kwq_leave_drainers_locked(queue, &drainer);
 }
 
 /*

@@ -7,17 +7,26 @@
 #include "queue.h"
 #include "trace.h"
 
+static inline void trace_due(struct kwq_queue *queue, struct kwq_item *item, ktime_t now)
+{
+	ktime_t due;
+
+	if (!trace_kwq_ready_enabled())
+		return;
+	due = kwq_core_due(&queue->core, item);
+	trace_kwq_ready(queue, item, due, ktime_sub(now, due));
+}
+
 /* Expires due waits in at most KWQ_ITEMS_PER_HOLD steps (D6). Returns true if there may be more. */
 static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 {
 	unsigned int budget = KWQ_ITEMS_PER_HOLD;
-	u64 readied = queue->core.readied;
+	u32 readied = queue->core.readied;
 	struct kwq_item *item;
 
 	while ((item = kwq_core_expire(&queue->core, now, &budget))) {
 		if (queue->core.readied != readied)
-			trace_kwq_ready(queue, item, item->wait.expires,
-					ktime_sub(now, item->wait.expires));
+			trace_due(queue, item, now);
 		readied = queue->core.readied;
 	}
 	return !budget;
@@ -27,10 +36,14 @@ static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 {
 	bool more = expire_waits(queue, now);
+	struct kwq_queue_bulk *bulk;
 
+	if (kwq_is_small(queue))
+		return more;
+	bulk = kwq_queue_bulk_of(queue);
 	/* A manual clock can reach KTIME_MAX, which also stands for never. */
-	if (queue->end_leases && queue->lease_end <= now)
-		more |= queue->end_leases(queue, now);
+	if (bulk->end_leases && bulk->lease_end <= now)
+		more |= bulk->end_leases(queue, now);
 	return more;
 }
 
@@ -49,7 +62,7 @@ bool kwq_expire_due_locked(struct kwq_queue *queue)
 
 	lockdep_assert_held(&queue->lock);
 	/* A manual clock can reach KTIME_MAX, which also stands for never. */
-	if (queue->core.shut_down || !queue->core.nr_waiting ||
+	if (queue->core.shut_down || !kwq_core_has_waiting(&queue->core) ||
 	    kwq_core_next_time(&queue->core) > now)
 		return false;
 	expire_waits(queue, now);

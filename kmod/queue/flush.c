@@ -17,10 +17,13 @@
 #include "queue.h"
 #include "workers.h"
 
-/* Are fewer flushes over than @wanted? The numbers wrap. */
-static bool is_flush_missing(const struct kwq_core *core, u32 wanted)
+/*
+ * Are fewer flushes over than @wanted? The numbers wrap. A caller that sleeps through 2^15
+ * flushes takes them for missing, and begins one more.
+ */
+static bool is_flush_missing(const struct kwq_core *core, u16 wanted)
 {
-	return (s32)(core->flushes - wanted) < 0;
+	return (s16)(core->flushes - wanted) < 0;
 }
 
 /**
@@ -44,7 +47,7 @@ int kwq_flush(struct kwq_queue *queue)
 {
 	struct kwq_core *core = &queue->core;
 	unsigned long flags;
-	u32 wanted;
+	u16 wanted;
 
 	might_sleep();
 	if (kwq_in_handler(queue))

@@ -38,17 +38,17 @@ static int pass_over_bookmark(wait_queue_entry_t *bookmark, unsigned int mode, i
 
 /**
  * kwq_pollers_init() - initialise a queue's list of pollers
- * @queue: the queue
+ * @bulk: the members of a large queue
  */
-void kwq_pollers_init(struct kwq_queue *queue)
+void kwq_pollers_init(struct kwq_queue_bulk *bulk)
 {
-	init_waitqueue_head(&queue->pollers);
-	init_waitqueue_func_entry(&queue->round.bookmark, pass_over_bookmark);
-	INIT_LIST_HEAD(&queue->round.bookmark.entry);
-	queue->round.telling = 0;
-	queue->round.to_tell = 0;
-	queue->round.nr_ended = 0;
-	queue->wake_pollers = 0;
+	init_waitqueue_head(&bulk->pollers);
+	init_waitqueue_func_entry(&bulk->round.bookmark, pass_over_bookmark);
+	INIT_LIST_HEAD(&bulk->round.bookmark.entry);
+	bulk->round.telling = 0;
+	bulk->round.to_tell = 0;
+	bulk->round.nr_ended = 0;
+	bulk->wake_pollers = 0;
 }
 
 /**
@@ -63,35 +63,35 @@ void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what)
 	lockdep_assert_held(&queue->lock);
 	if (!kwq_has_pollers_locked(queue))
 		return;
-	queue->round.to_tell |= what;
+	kwq_queue_bulk_of(queue)->round.to_tell |= what;
 	kwq_look_again_locked(queue);
 }
 
 /* Begins the next round, with another event than the last one if there is one. */
-static void begin_round(struct kwq_queue *queue, u8 last)
+static void begin_round(struct kwq_queue_bulk *bulk, u8 last)
 {
-	struct kwq_round *round = &queue->round;
+	struct kwq_round *round = &bulk->round;
 	u8 next = round->to_tell & ~last ?: round->to_tell;
 
 	if (next & KWQ_TELL_END) {
 		/* This round tells each poller of everything. */
 		round->to_tell = 0;
-		queue->wake_pollers = 0;
+		bulk->wake_pollers = 0;
 		next = KWQ_TELL_END;
 	}
 	round->telling = next & -next;
 	round->to_tell &= ~round->telling;
 }
 
-static void end_round(struct kwq_queue *queue)
+static void end_round(struct kwq_queue_bulk *bulk)
 {
-	struct kwq_round *round = &queue->round;
+	struct kwq_round *round = &bulk->round;
 
 	/* All exclusive pollers were asked, and nobody is left to wake. */
 	if (round->telling == KWQ_TELL_READY && !(round->to_tell & KWQ_TELL_READY))
-		queue->wake_pollers = 0;
+		bulk->wake_pollers = 0;
 	round->nr_ended++;
-	begin_round(queue, round->telling);
+	begin_round(bulk, round->telling);
 }
 
 static void *key_of_round(const struct kwq_round *round)
@@ -110,19 +110,19 @@ static bool is_exclusive(const wait_queue_entry_t *poller)
 	return poller->flags & WQ_FLAG_EXCLUSIVE;
 }
 
-static void tell_poller(struct kwq_queue *queue, wait_queue_entry_t *poller)
+static void tell_poller(struct kwq_queue_bulk *bulk, wait_queue_entry_t *poller)
 {
-	int woken = poller->func(poller, TASK_NORMAL, 0, key_of_round(&queue->round));
+	int woken = poller->func(poller, TASK_NORMAL, 0, key_of_round(&bulk->round));
 
-	if (woken > 0 && is_exclusive(poller) && queue->round.telling == KWQ_TELL_READY)
-		queue->wake_pollers--;
+	if (woken > 0 && is_exclusive(poller) && bulk->round.telling == KWQ_TELL_READY)
+		bulk->wake_pollers--;
 }
 
 /* Removes the bookmark from the list. Returns the entry with which the round continues. */
-static struct list_head *take_bookmark(struct kwq_queue *queue)
+static struct list_head *take_bookmark(struct kwq_queue_bulk *bulk)
 {
-	struct list_head *bookmark = &queue->round.bookmark.entry;
-	struct list_head *next = queue->pollers.head.next;
+	struct list_head *bookmark = &bulk->round.bookmark.entry;
+	struct list_head *next = bulk->pollers.head.next;
 
 	if (!list_empty(bookmark)) {
 		next = bookmark->next;
@@ -131,29 +131,29 @@ static struct list_head *take_bookmark(struct kwq_queue *queue)
 	return next;
 }
 
-static bool is_at_end(const struct kwq_queue *queue, const struct list_head *place)
+static bool is_at_end(const struct kwq_queue_bulk *bulk, const struct list_head *place)
 {
-	return place == &queue->pollers.head ||
-	       (queue->round.telling == KWQ_TELL_READY && !queue->wake_pollers &&
+	return place == &bulk->pollers.head ||
+	       (bulk->round.telling == KWQ_TELL_READY && !bulk->wake_pollers &&
 		is_exclusive(list_entry(place, wait_queue_entry_t, entry)));
 }
 
 /* Continues a round. Returns how many more pollers this hold may wake. */
-static unsigned int go_on(struct kwq_queue *queue, unsigned int budget)
+static unsigned int go_on(struct kwq_queue_bulk *bulk, unsigned int budget)
 {
-	struct list_head *place = take_bookmark(queue), *next;
+	struct list_head *place = take_bookmark(bulk), *next;
 
-	for (; !is_at_end(queue, place); place = next) {
+	for (; !is_at_end(bulk, place); place = next) {
 		if (!budget) {
-			list_add_tail(&queue->round.bookmark.entry, place);
+			list_add_tail(&bulk->round.bookmark.entry, place);
 			return 0;
 		}
 		/* A poller may leave the list when it is woken. */
 		next = place->next;
-		tell_poller(queue, list_entry(place, wait_queue_entry_t, entry));
+		tell_poller(bulk, list_entry(place, wait_queue_entry_t, entry));
 		budget--;
 	}
-	end_round(queue);
+	end_round(bulk);
 	return budget;
 }
 
@@ -166,18 +166,19 @@ static unsigned int go_on(struct kwq_queue *queue, unsigned int budget)
  */
 void kwq_tell_some_locked(struct kwq_queue *queue)
 {
-	struct kwq_round *round = &queue->round;
+	struct kwq_queue_bulk *bulk;
 	unsigned int budget = KWQ_POLLERS_PER_HOLD;
 
 	lockdep_assert_held(&queue->lock);
 	if (!kwq_owes_pollers_locked(queue))
 		return;
+	bulk = kwq_queue_bulk_of(queue);
 	/* Interrupts are off already. */
-	spin_lock(&queue->pollers.lock);
-	if (!round->telling)
-		begin_round(queue, 0);
+	spin_lock(&bulk->pollers.lock);
+	if (!bulk->round.telling)
+		begin_round(bulk, 0);
 	do {
-		budget = go_on(queue, budget);
-	} while (budget && round->telling);
-	spin_unlock(&queue->pollers.lock);
+		budget = go_on(bulk, budget);
+	} while (budget && bulk->round.telling);
+	spin_unlock(&bulk->pollers.lock);
 }

@@ -11,6 +11,7 @@
 
 #include <linux/kwq.h>
 #include <linux/wait.h>
+#include "queue.h"
 
 /* Pollers are descriptors of the device. Without it the compiler leaves out what serves them. */
 #define KWQ_MAY_HAVE_POLLERS	(IS_ENABLED(CONFIG_KWQ_DEV) || IS_ENABLED(CONFIG_KUNIT))
@@ -28,7 +29,7 @@
 #define KWQ_TELL_ROOM	BIT(1)
 #define KWQ_TELL_END	BIT(2)
 
-void kwq_pollers_init(struct kwq_queue *queue);
+void kwq_pollers_init(struct kwq_queue_bulk *bulk);
 void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what);
 void kwq_tell_some_locked(struct kwq_queue *queue);
 
@@ -41,7 +42,8 @@ void kwq_tell_some_locked(struct kwq_queue *queue);
 static inline bool kwq_has_pollers_locked(struct kwq_queue *queue)
 {
 	/* Needs no barrier: see kwq_unlock(). */
-	return KWQ_MAY_HAVE_POLLERS && waitqueue_active(&queue->pollers);
+	return KWQ_MAY_HAVE_POLLERS && !kwq_is_small(queue) &&
+	       waitqueue_active(&kwq_queue_bulk_of(queue)->pollers);
 }
 
 /**
@@ -52,7 +54,9 @@ static inline bool kwq_has_pollers_locked(struct kwq_queue *queue)
  */
 static inline bool kwq_owes_pollers_locked(const struct kwq_queue *queue)
 {
-	return KWQ_MAY_HAVE_POLLERS && (queue->round.telling | queue->round.to_tell);
+	const struct kwq_round *round = &kwq_queue_bulk_of(queue)->round;
+
+	return KWQ_MAY_HAVE_POLLERS && !kwq_is_small(queue) && (round->telling | round->to_tell);
 }
 
 #endif /* KWQ_POLLERS_H */

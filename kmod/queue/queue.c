@@ -13,52 +13,80 @@
 #include "timer.h"
 #include "workers.h"
 
+static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
+		 enum kwq_clock clock)
+{
+	kwq_core_init(&queue->core, form);
+	spin_lock_init(&queue->lock);
+	queue->woken = 0;
+	queue->woken_ends = 0;
+	queue->shut_downs = 0;
+	kwq_holder_init(&queue->holder);
+	queue->nr_getters = 0;
+	queue->nr_drainers = 0;
+	queue->wake_getters = 0;
+	queue->wake_drainers = 0;
+	queue->woken_phase = KWQ_RUNNING;
+	queue->clock = clock;
+	queue->wake_at = KTIME_MAX;
+	queue->paused_until = 0;
+	queue->armed = KTIME_MAX;
+	queue->not_before = 0;
+	queue->manual_now = 0;
+	kwq_join_timer(queue);
+	init_waitqueue_head(&queue->getters);
+	INIT_LIST_HEAD(&queue->drainers);
+	queue->name = name;
+	queue->workers = NULL;
+	queue->refs = NULL;
+}
+
 /**
- * kwq_queue_init() - initialise a queue
+ * kwq_queue_init() - initialise a small queue (K6)
  * @queue: the queue
  * @name: name for traces; must outlive the queue
  * @clock: the clock that all times of this queue are on
+ *
+ * Allocates nothing. See also DEFINE_KWQ_QUEUE().
  *
  * Context: any.
  */
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
 		    enum kwq_clock clock)
 {
-	static atomic64_t last_id;
-
-	spin_lock_init(&queue->lock);
-	kwq_core_init(&queue->core);
-	kwq_holder_init(&queue->holder);
-	queue->refs = NULL;
-	queue->woken = 0;
-	queue->shut_downs = 0;
-	queue->woken_phase = KWQ_RUNNING;
-	queue->woken_ends = 0;
-	queue->nr_getters = 0;
-	queue->nr_drainers = 0;
-	queue->wake_getters = 0;
-	queue->wake_drainers = 0;
-	queue->wake_at = KTIME_MAX;
-	queue->paused_until = 0;
-	atomic64_set(&queue->coalesced, 0);
-	queue->armed = KTIME_MAX;
-	queue->not_before = 0;
-	queue->lease_end = KTIME_MAX;
-	queue->end_leases = NULL;
-	queue->manual_now = 0;
-	prandom_seed_state(&queue->manual_random, 0);
-	queue->clock = clock;
-	queue->id = atomic64_inc_return(&last_id);
-	queue->name = name;
-	queue->key_of = NULL;
-	queue->workers = NULL;
-	queue->kcov_handle = kcov_common_handle();
-	kwq_join_timer(queue);
-	init_waitqueue_head(&queue->getters);
-	init_waitqueue_head(&queue->drainers);
-	kwq_pollers_init(queue);
+	init(queue, KWQ_SMALL, name, clock);
 }
 EXPORT_SYMBOL_GPL(kwq_queue_init);
+
+/**
+ * kwq_large_queue_init() - initialise a large queue (K6)
+ * @large: the queue; its @queue is the argument of all other functions
+ * @name: as for kwq_queue_init()
+ * @clock: as for kwq_queue_init()
+ *
+ * Context: any.
+ */
+void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
+			  enum kwq_clock clock)
+{
+	struct kwq_queue_bulk *bulk = &large->of_queue;
+	static atomic64_t last_id;
+
+	/* kwq_bulk_of() finds @of_core by the place of the core. */
+	static_assert(offsetof(struct kwq_large_queue, queue.core) -
+		      offsetof(struct kwq_large_queue, of_core) ==
+		      offsetof(struct kwq_large_core, core));
+	init(&large->queue, KWQ_LARGE, name, clock);
+	kwq_pollers_init(bulk);
+	atomic64_set(&bulk->coalesced, 0);
+	bulk->lease_end = KTIME_MAX;
+	bulk->end_leases = NULL;
+	bulk->key_of = NULL;
+	prandom_seed_state(&bulk->manual_random, 0);
+	bulk->id = atomic64_inc_return(&last_id);
+	bulk->kcov_handle = kcov_common_handle();
+}
+EXPORT_SYMBOL_GPL(kwq_large_queue_init);
 
 static int set_refs_locked(struct kwq_queue *queue, const struct kwq_ref_ops *refs)
 {
@@ -66,7 +94,8 @@ static int set_refs_locked(struct kwq_queue *queue, const struct kwq_ref_ops *re
 
 	if (queue->refs)
 		return -EBUSY;
-	if (core->nr_ready || core->nr_waiting || core->nr_processing || core->nr_dead)
+	if (core->nr_ready || core->nr_processing || kwq_core_has_waiting(core) ||
+	    kwq_core_next_dead(core, 0))
 		return -EBUSY;
 	queue->refs = refs;
 	return 0;
@@ -96,6 +125,22 @@ int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *
 	return err;
 }
 EXPORT_SYMBOL_GPL(kwq_queue_own_references);
+
+static struct kwq_small_limiter *small_limiter_of(struct kwq_rate_limiter *limiter)
+{
+	return container_of(limiter, struct kwq_small_limiter, limiter);
+}
+
+static void free_limiter(struct kwq_queue *queue)
+{
+	struct kwq_rate_limiter *limiter = kwq_core_limiter(&queue->core);
+
+	if (!limiter)
+		return;
+	kfree(kwq_rate_limiter_take_table(limiter));
+	if (kwq_is_small(queue))
+		kfree(small_limiter_of(limiter));
+}
 
 /**
  * kwq_queue_destroy() - destroy a queue
@@ -134,7 +179,7 @@ int kwq_queue_destroy(struct kwq_queue *queue)
 	kwq_core_shut_down(&queue->core);
 	kwq_unlock(queue, flags);
 	kwq_leave_timer(queue);
-	kfree(kwq_rate_limiter_take_table(&queue->core.limiter));
+	free_limiter(queue);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_queue_destroy);
@@ -182,7 +227,7 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
  * @config: the configuration; NULL for the default, with which every queue starts
  *
  * Computes the pauses of backoff limiters into a table without the lock. Adds only look
- * them up (O8).
+ * them up (O8). A small queue gets some 900 bytes for limiters of its own at the first call.
  *
  * Context: process; may sleep.
  * Return: 0; -EINVAL or -ENOMEM with nothing changed.
@@ -190,6 +235,8 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
 int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config)
 {
 	static const struct kwq_limiter_config standard;
+	struct kwq_small_limiter *own = NULL;
+	struct kwq_rate_limiter *limiter;
 	struct kwq_pauses pauses;
 	unsigned long flags;
 	u64 *table;
@@ -203,12 +250,25 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 		err = list_pauses_of(config, &pauses);
 	if (err)
 		return err;
+	if (kwq_is_small(queue)) {
+		own = kmalloc(sizeof(*own), GFP_KERNEL_ACCOUNT);
+		if (!own) {
+			kfree(pauses.table);
+			return -ENOMEM;
+		}
+		prandom_seed_state(&own->random, 0);
+	}
 	spin_lock_irqsave(&queue->lock, flags);
-	table = kwq_rate_limiter_take_table(&queue->core.limiter);
-	kwq_rate_limiter_configure(&queue->core.limiter, config, &pauses,
-				   kwq_now_locked(queue));
+	if (!kwq_core_limiter(&queue->core)) {
+		kwq_core_own_limiter(&queue->core, &own->limiter);
+		own = NULL;
+	}
+	limiter = kwq_core_limiter(&queue->core);
+	table = kwq_rate_limiter_take_table(limiter);
+	kwq_rate_limiter_configure(limiter, config, &pauses, kwq_now_locked(queue));
 	kwq_unlock(queue, flags);
 	kfree(table);
+	kfree(own);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(kwq_configure);
@@ -223,7 +283,7 @@ void kwq_read_config(struct kwq_queue *queue, struct kwq_limiter_config *config)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	*config = queue->core.limiter.config;
+	*config = *kwq_core_limits(&queue->core);
 	spin_unlock_irqrestore(&queue->lock, flags);
 }
 EXPORT_SYMBOL_GPL(kwq_read_config);

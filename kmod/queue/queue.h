@@ -50,6 +50,49 @@ static inline ktime_t kwq_later(ktime_t now, u64 delay)
 	return kwq_saturated(now + kwq_saturated(delay));
 }
 
+/**
+ * kwq_is_small() - is a queue small (K6)
+ * @queue: the queue
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_is_small(const struct kwq_queue *queue)
+{
+	return kwq_core_is_small(&queue->core);
+}
+
+/**
+ * kwq_large_of() - the large queue that a queue is part of
+ * @queue: the queue; not small
+ *
+ * Return: the large queue.
+ */
+static inline struct kwq_large_queue *kwq_large_of(const struct kwq_queue *queue)
+{
+	return container_of(queue, struct kwq_large_queue, queue);
+}
+
+/**
+ * kwq_queue_bulk_of() - the members that only a large queue has
+ * @queue: the queue; not small
+ *
+ * Return: the members.
+ */
+static inline struct kwq_queue_bulk *kwq_queue_bulk_of(const struct kwq_queue *queue)
+{
+	return &kwq_large_of(queue)->of_queue;
+}
+
+/**
+ * struct kwq_drainer - a task that waits in @drainers of a queue
+ * @link: in that list; empty once it was woken
+ * @task: the task
+ */
+struct kwq_drainer {
+	struct list_head link;
+	struct task_struct *task;
+};
+
 /* clock.c */
 clockid_t kwq_timer_clockid(const struct kwq_queue *queue);
 ktime_t kwq_now_locked(const struct kwq_queue *queue);
@@ -105,14 +148,35 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
 /**
- * kwq_set_lease_end_locked() - set when to call @queue->end_leases next
- * @queue: the queue; @queue->lock held
+ * kwq_set_lease_end_locked() - set when to call end_leases() of a queue next
+ * @queue: the queue; not small; @queue->lock held
  * @when: the time; KTIME_MAX for never
  */
 static inline void kwq_set_lease_end_locked(struct kwq_queue *queue, ktime_t when)
 {
-	queue->lease_end = when;
+	kwq_queue_bulk_of(queue)->lease_end = when;
 	kwq_look_again_locked(queue);
+}
+
+/**
+ * struct kwq_small_limiter - limiters of a small queue
+ * @limiter: the limiters
+ * @random: jitter of KWQ_CLOCK_MANUAL
+ */
+struct kwq_small_limiter {
+	struct kwq_rate_limiter limiter;
+	struct rnd_state random;
+};
+
+/**
+ * kwq_random_of() - the jitter of a small queue on KWQ_CLOCK_MANUAL
+ * @limiter: its limiters
+ *
+ * Return: the state.
+ */
+static inline struct rnd_state *kwq_random_of(const struct kwq_rate_limiter *limiter)
+{
+	return &container_of(limiter, struct kwq_small_limiter, limiter)->random;
 }
 
 /* add.c */
@@ -121,14 +185,15 @@ int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,
 		   const struct kwq_add_options *options, ktime_t now);
 
 /**
- * kwq_nr_coalesced_locked() - @coalesced of struct kwq_core, with adds that took no lock
- * @queue: the queue; @queue->lock held
+ * kwq_nr_coalesced_locked() - @coalesced of struct kwq_bulk, with adds that took no lock
+ * @queue: the queue; not small; @queue->lock held
  *
  * Return: the number.
  */
 static inline u64 kwq_nr_coalesced_locked(const struct kwq_queue *queue)
 {
-	return queue->core.coalesced + atomic64_read(&queue->coalesced);
+	return kwq_large_of(queue)->of_core.coalesced +
+	       atomic64_read(&kwq_queue_bulk_of(queue)->coalesced);
 }
 
 /**
@@ -168,18 +233,21 @@ void kwq_end_timed_pause_locked(struct kwq_queue *queue);
 bool kwq_end_pause_if_over_locked(struct kwq_queue *queue);
 
 /* cancel.c */
+void kwq_join_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer,
+			      unsigned int state);
+void kwq_leave_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer);
 void kwq_wait_for_an_end_locked(struct kwq_queue *queue, unsigned long *flags);
 void kwq_drop_references(struct kwq_queue *queue);
 
 /* shut_down.c */
 void kwq_begin_shut_down(struct kwq_queue *queue);
-u64 kwq_begin_drain(struct kwq_queue *queue);
+u32 kwq_begin_drain(struct kwq_queue *queue);
 bool kwq_drop_locked(struct kwq_queue *queue,
 		     void (*dropped)(struct kwq_queue *queue,
 				     struct kwq_item *item, void *data),
 		     void *data);
 void kwq_drop_all(struct kwq_queue *queue);
-int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline);
+int kwq_wait_drained(struct kwq_queue *queue, u32 shut_downs, ktime_t deadline);
 
 #if IS_ENABLED(CONFIG_KUNIT)
 int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *item);

@@ -10,7 +10,7 @@
 #include "trace.h"
 #include "workers.h"
 
-static u64 shut_down_locked(struct kwq_queue *queue, bool drain)
+static u32 shut_down_locked(struct kwq_queue *queue, bool drain)
 {
 	kwq_core_shut_down(&queue->core);
 	if (!drain) {
@@ -47,10 +47,10 @@ void kwq_begin_shut_down(struct kwq_queue *queue)
  * Context: process; may sleep.
  * Return: the number of shut downs without a drain, for kwq_wait_drained().
  */
-u64 kwq_begin_drain(struct kwq_queue *queue)
+u32 kwq_begin_drain(struct kwq_queue *queue)
 {
 	unsigned long flags;
-	u64 shut_downs;
+	u32 shut_downs;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	shut_downs = shut_down_locked(queue, true);
@@ -69,9 +69,9 @@ u64 kwq_begin_drain(struct kwq_queue *queue)
  * -ERESTARTSYS for a signal. After a signal, the wait may continue with the same
  * @shut_downs and @deadline.
  */
-int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
+int kwq_wait_drained(struct kwq_queue *queue, u32 shut_downs, ktime_t deadline)
 {
-	DEFINE_WAIT(wait);
+	struct kwq_drainer drainer;
 	unsigned long flags;
 	int ret;
 
@@ -89,13 +89,11 @@ int kwq_wait_drained(struct kwq_queue *queue, u64 shut_downs, ktime_t deadline)
 		ret = -ERESTARTSYS;
 		if (signal_pending(current))
 			break;
-		prepare_to_wait_exclusive(&queue->drainers, &wait, TASK_INTERRUPTIBLE);
-		queue->nr_drainers++;
+		kwq_join_drainers_locked(queue, &drainer, TASK_INTERRUPTIBLE);
 		spin_unlock_irqrestore(&queue->lock, flags);
 		kwq_sleep_until(queue, deadline);
 		spin_lock_irqsave(&queue->lock, flags);
-		queue->nr_drainers--;
-		finish_wait(&queue->drainers, &wait);
+		kwq_leave_drainers_locked(queue, &drainer);
 	}
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return ret;
@@ -197,7 +195,7 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  */
 int kwq_shut_down_with_drain(struct kwq_queue *queue, ktime_t deadline)
 {
-	u64 shut_downs;
+	u32 shut_downs;
 
 	if (kwq_in_handler(queue))
 		return -EDEADLK;

@@ -9,6 +9,7 @@
  * The hrtimer may fire before the first place is due. If that place moves to a later time, the
  * hrtimer fires once in vain, which is cheaper than a restart for each change.
  */
+#include <linux/atomic.h>
 #include <linux/export.h>
 #include <linux/kcov.h>
 #include <linux/math64.h>
@@ -32,7 +33,33 @@ static struct kwq_timer timers[][KWQ_NR_TIMERS] = {
 	[KWQ_CLOCK_BOOTTIME] = { [0 ... KWQ_NR_TIMERS - 1] = TIMER_INIT(KWQ_CLOCK_BOOTTIME) },
 };
 
+#if IS_ENABLED(CONFIG_KUNIT)
+static struct kwq_timer *test_timers[KWQ_NR_TEST_TIMERS];
+#endif
+
 static enum hrtimer_restart timer_fn(struct hrtimer *hrtimer);
+
+static struct kwq_timer *timer_of_number(u8 clock, u8 nr)
+{
+#if IS_ENABLED(CONFIG_KUNIT)
+	if (unlikely(nr >= KWQ_NR_TIMERS))
+		return test_timers[nr - KWQ_NR_TIMERS];
+#endif
+	return &timers[clock == KWQ_CLOCK_BOOTTIME][nr];
+}
+
+/**
+ * kwq_timer_of() - the timer of a queue
+ * @queue: the queue
+ *
+ * A queue has only the number of its timer, which takes less room than its address.
+ *
+ * Return: the timer.
+ */
+struct kwq_timer *kwq_timer_of(const struct kwq_queue *queue)
+{
+	return timer_of_number(queue->clock, queue->timer);
+}
 
 static bool is_before(struct rb_node *a, const struct rb_node *b)
 {
@@ -87,7 +114,7 @@ static void start(struct kwq_timer *timer, ktime_t when)
  */
 void kwq_set_timer_locked(struct kwq_queue *queue, ktime_t when)
 {
-	struct kwq_timer *timer = queue->timer;
+	struct kwq_timer *timer = kwq_timer_of(queue);
 
 	/* Interrupts are off already. */
 	spin_lock(&timer->lock);
@@ -103,20 +130,19 @@ void kwq_set_timer_locked(struct kwq_queue *queue, ktime_t when)
 
 /**
  * kwq_join_timer() - give a new queue its timer
- * @queue: the queue; @queue->clock and @queue->id are set
+ * @queue: the queue
  */
 void kwq_join_timer(struct kwq_queue *queue)
 {
-	unsigned int clock = queue->clock == KWQ_CLOCK_BOOTTIME ? KWQ_CLOCK_BOOTTIME :
-								 KWQ_CLOCK_MONOTONIC;
+	static atomic_t nr_queues;
 
-	queue->timer = &timers[clock][queue->id % KWQ_NR_TIMERS];
+	queue->timer = (unsigned int)atomic_inc_return(&nr_queues) % KWQ_NR_TIMERS;
 	queue->due = KTIME_MAX;
 }
 
 static bool has_left(struct kwq_queue *queue)
 {
-	struct kwq_timer *timer = queue->timer;
+	struct kwq_timer *timer = kwq_timer_of(queue);
 	unsigned long flags;
 	bool left;
 
@@ -140,7 +166,7 @@ static bool has_left(struct kwq_queue *queue)
 void kwq_leave_timer(struct kwq_queue *queue)
 {
 	/* The last turn may set a new place. A later call of has_left() removes that place. */
-	wait_var_event(&queue->timer->working_on, has_left(queue));
+	wait_var_event(&kwq_timer_of(queue)->working_on, has_left(queue));
 }
 
 /* The present time on the timer's clock. @at is the same on the @clock of kwq_run_timer(). */
@@ -160,14 +186,16 @@ static struct kwq_queue *first_due(const struct kwq_timer *timer, ktime_t now)
 static bool take_turn(struct kwq_timer *timer, struct kwq_queue *queue, ktime_t now,
 		      unsigned long *flags)
 {
-	bool more;
+	bool small = kwq_is_small(queue), more;
 
 	timer->working_on = queue;
 	spin_unlock_irqrestore(&timer->lock, *flags);
 	/* Attributes the coverage to the fuzzer's program that made the queue. */
-	kcov_remote_start_common(queue->kcov_handle);
+	if (!small)
+		kcov_remote_start_common(kwq_queue_bulk_of(queue)->kcov_handle);
 	more = kwq_take_turn(queue, now);
-	kcov_remote_stop();
+	if (!small)
+		kcov_remote_stop();
 	spin_lock_irqsave(&timer->lock, *flags);
 	timer->working_on = NULL;
 	if (unlikely(timer->awaited)) {
@@ -286,18 +314,24 @@ void kwq_timers_stop(void)
 /* A timer of a test. On a manual clock it runs only when the test calls kwq_run_timer(). */
 void kwq_timer_init(struct kwq_timer *timer, enum kwq_clock clock)
 {
+	static unsigned int next_slot;
+
 	*timer = (struct kwq_timer)TIMER_INIT(clock);
 	spin_lock_init(&timer->lock);
+	test_timers[next_slot++ % KWQ_NR_TEST_TIMERS] = timer;
 }
 
-/* Moves a queue to a timer of a test. */
+/* Moves a queue to a timer of a test, or back. */
 void kwq_use_timer(struct kwq_queue *queue, struct kwq_timer *timer)
 {
 	unsigned long flags;
+	u8 nr = 0;
 
+	while (timer_of_number(queue->clock, nr) != timer)
+		nr++;
 	kwq_leave_timer(queue);
 	spin_lock_irqsave(&queue->lock, flags);
-	queue->timer = timer;
+	queue->timer = nr;
 	queue->armed = KWQ_ARMED_ANEW;
 	kwq_arm_timer_locked(queue);
 	spin_unlock_irqrestore(&queue->lock, flags);

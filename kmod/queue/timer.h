@@ -22,11 +22,8 @@
 #include "pace.h"
 #include "queue.h"
 
-/*
- * Number of timers of each clock. With more timers there is less contention for their locks.
- * But all timers of a processor may be due together, and then run in one go.
- */
-#define KWQ_NR_TIMERS	8
+/* The tests have timers, too, and up to this number of them at once. */
+#define KWQ_NR_TEST_TIMERS	4
 
 /* The most holds of queues' locks in one run of a timer; see also "pace.h". */
 #define KWQ_HOLDS_PER_RUN	16
@@ -54,6 +51,7 @@ struct kwq_timer {
 	struct hrtimer hrtimer;		/* T: started under @lock */
 } ____cacheline_aligned_in_smp;
 
+struct kwq_timer *kwq_timer_of(const struct kwq_queue *queue);
 void kwq_join_timer(struct kwq_queue *queue);
 void kwq_leave_timer(struct kwq_queue *queue);
 void kwq_set_timer_locked(struct kwq_queue *queue, ktime_t when);

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 #include <linux/kwq.h>
+#include "queue/queue.h"
 
 #define KWQ_TRACE_TEXT	32
 
@@ -36,6 +37,12 @@ static inline void kwq_trace_text(char *buf, const u8 *bytes, size_t len)
 	buf[n] = '\0';
 }
 
+/* A small queue has no room for an id: it has 0, and is known by its name. */
+static inline u64 kwq_trace_id(const struct kwq_queue *queue)
+{
+	return kwq_is_small(queue) ? 0 : kwq_queue_bulk_of(queue)->id;
+}
+
 static inline void kwq_trace_name(const struct kwq_queue *queue, char *buf)
 {
 	kwq_trace_text(buf, queue->name, strlen(queue->name));
@@ -45,8 +52,10 @@ static inline void kwq_trace_key(const struct kwq_queue *queue,
 				 const struct kwq_item *item, char *buf)
 {
 	size_t len = 0;
-	const u8 *key = queue->key_of ? queue->key_of(item, &len) : NULL;
+	const u8 *key = NULL;
 
+	if (!kwq_is_small(queue) && kwq_queue_bulk_of(queue)->key_of)
+		key = kwq_queue_bulk_of(queue)->key_of(item, &len);
 	kwq_trace_text(buf, key, len);
 }
 #endif
@@ -63,7 +72,7 @@ DECLARE_EVENT_CLASS(kwq_item_event,
 		__field(int, result)
 	),
 	TP_fast_assign(
-		__entry->queue = queue->id;
+		__entry->queue = kwq_trace_id(queue);
 		kwq_trace_name(queue, __entry->name);
 		kwq_trace_key(queue, item, __entry->key);
 		/* kwq_try_coalesce() traces without the lock. */
@@ -118,7 +127,7 @@ TRACE_EVENT(kwq_requeue,
 		__field(int, result)
 	),
 	TP_fast_assign(
-		__entry->queue = queue->id;
+		__entry->queue = kwq_trace_id(queue);
 		kwq_trace_name(queue, __entry->name);
 		kwq_trace_key(queue, item, __entry->key);
 		__entry->prio = item->priority;
@@ -147,7 +156,7 @@ TRACE_EVENT(kwq_ready,
 		__field(s64, late)
 	),
 	TP_fast_assign(
-		__entry->queue = queue->id;
+		__entry->queue = kwq_trace_id(queue);
 		kwq_trace_name(queue, __entry->name);
 		kwq_trace_key(queue, item, __entry->key);
 		__entry->prio = item->priority;
@@ -168,7 +177,7 @@ TRACE_EVENT(kwq_shut_down,
 		__field(bool, drain)
 	),
 	TP_fast_assign(
-		__entry->queue = queue->id;
+		__entry->queue = kwq_trace_id(queue);
 		kwq_trace_name(queue, __entry->name);
 		__entry->drain = drain;
 	),

@@ -29,7 +29,9 @@
 /* Time of the next due wait or lease, perhaps in the past. */
 ktime_t kwq_next_time_locked(const struct kwq_queue *queue)
 {
-	return min(kwq_core_next_time(&queue->core), queue->lease_end);
+	ktime_t next = kwq_core_next_time(&queue->core);
+
+	return kwq_is_small(queue) ? next : min(next, kwq_queue_bulk_of(queue)->lease_end);
 }
 
 /* Are there waiters still to be woken? Later holds wake them. */
@@ -81,7 +83,7 @@ void kwq_arm_timer_locked(struct kwq_queue *queue)
 	queue->armed = when;
 	/* With a manual clock, @armed is only a record. Only a test's timer follows it. */
 	if (unlikely(queue->clock == KWQ_CLOCK_MANUAL) &&
-	    queue->timer->clock != KWQ_CLOCK_MANUAL)
+	    kwq_timer_of(queue)->clock != KWQ_CLOCK_MANUAL)
 		arm_manual_timer(queue, when, armed == KWQ_ARMED_ANEW);
 	else if (when != armed)
 		kwq_set_timer_locked(queue, when);
@@ -117,10 +119,25 @@ static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr)
 	return nr - some;
 }
 
+/* The same for drainers, who have no wait queue. */
+static u32 wake_some_drainers(struct kwq_queue *queue, u32 nr)
+{
+	u32 some = min_t(u32, nr, KWQ_WAKES_PER_HOLD);
+	struct kwq_drainer *drainer;
+
+	for (; some && !list_empty(&queue->drainers); some--, nr--) {
+		drainer = list_first_entry(&queue->drainers, struct kwq_drainer, link);
+		/* It leaves the list under the lock, so its task is still in its call. */
+		list_del_init(&drainer->link);
+		wake_up_process(drainer->task);
+	}
+	return list_empty(&queue->drainers) ? 0 : nr;
+}
+
 static void wake_some(struct kwq_queue *queue)
 {
 	queue->wake_getters = wake_some_of(&queue->getters, queue->wake_getters);
-	queue->wake_drainers = wake_some_of(&queue->drainers, queue->wake_drainers);
+	queue->wake_drainers = wake_some_drainers(queue, queue->wake_drainers);
 	kwq_tell_some_locked(queue);
 }
 
@@ -156,13 +173,13 @@ static void leave_waiters(struct kwq_queue *queue, bool pays, bool fresh)
  * O8: a hold that made many items ready has done enough work. A paying caller wakes the
  * waiters in its next hold. Other callers may have no next hold, so they wake some in this one.
  */
-static bool has_done_enough(u64 nr, bool pays)
+static bool has_done_enough(u32 nr, bool pays)
 {
 	return pays && nr > KWQ_WAKES_PER_HOLD;
 }
 
 /* The ends for which drainers wait, other than that of the drain. */
-static u64 nr_ends(const struct kwq_core *core)
+static u32 nr_ends(const struct kwq_core *core)
 {
 	return core->cancelled_runs + core->awaited_runs + core->flushes;
 }
@@ -178,23 +195,24 @@ static u32 no_more_than(u32 wake_ups, u32 waiters)
  * many for one hold (O8). Then the rest counts as newly ready, so the next unlock queues more
  * workers. One follows for certain: each worker that was queued here takes the lock.
  */
-static inline void queue_some_workers(struct kwq_queue *queue, u64 nr)
+static inline void queue_some_workers(struct kwq_queue *queue, u32 nr)
 {
-	kwq_queue_workers_locked(queue->workers, min_t(u64, nr, KWQ_ITEMS_PER_HOLD));
+	kwq_queue_workers_locked(queue->workers, min_t(u32, nr, KWQ_ITEMS_PER_HOLD));
 	if (unlikely(nr > KWQ_ITEMS_PER_HOLD) && !list_empty(&queue->workers->idle))
 		queue->woken -= nr - KWQ_ITEMS_PER_HOLD;
 }
 
 /* Wakes waiters for @nr items that were made ready. Returns true if waiters are left. */
-static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
+static noinline bool wake_for(struct kwq_queue *queue, u32 nr, bool pays)
 {
+	struct kwq_queue_bulk *bulk;
 	bool is_waited_for = false;
 
 	/*
 	 * No wake-up for items that were handed out in the same hold, as when a worker gets
 	 * back the item that it requeued. For a paused queue, the end of the pause wakes.
 	 */
-	nr = min_t(u64, nr, queue->core.nr_ready);
+	nr = min(nr, queue->core.nr_ready);
 	if (!nr || queue->core.paused)
 		return false;
 	if (queue->workers)
@@ -202,15 +220,16 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 	/* Needs no barrier: getters join the list under the lock. */
 	if (waitqueue_active(&queue->getters)) {
 		is_waited_for = true;
-		queue->wake_getters = min_t(u64, queue->wake_getters + nr, U32_MAX);
+		queue->wake_getters = min_t(u64, (u64)queue->wake_getters + nr, U32_MAX);
 		if (queue->wake_getters > KWQ_WAKES_PER_HOLD)
 			queue->wake_getters = no_more_than(queue->wake_getters,
 							   queue->nr_getters);
 	}
 	if (kwq_has_pollers_locked(queue)) {
 		is_waited_for = true;
-		queue->wake_pollers = min_t(u64, queue->wake_pollers + nr, U32_MAX);
-		queue->round.to_tell |= KWQ_TELL_READY;
+		bulk = kwq_queue_bulk_of(queue);
+		bulk->wake_pollers = min_t(u64, (u64)bulk->wake_pollers + nr, U32_MAX);
+		bulk->round.to_tell |= KWQ_TELL_READY;
 	}
 	/* After a change, follow_changes() wakes them. */
 	if (!is_waited_for || queue->core.changed)
@@ -225,9 +244,9 @@ static noinline bool wake_for(struct kwq_queue *queue, u64 nr, bool pays)
 }
 
 /* After a timed pause. Returns the number of ready items. */
-static noinline u64 wake_for_all_ready(struct kwq_queue *queue, bool pays)
+static noinline u32 wake_for_all_ready(struct kwq_queue *queue, bool pays)
 {
-	u64 nr = queue->core.readied - queue->woken;
+	u32 nr = queue->core.readied - queue->woken;
 
 	queue->woken += nr;
 	wake_for(queue, nr, pays);
@@ -239,7 +258,7 @@ static noinline u64 wake_for_all_ready(struct kwq_queue *queue, bool pays)
  * all waiters once. A task that waits for the end of a cancelled or awaited item, or of a
  * flush, is on the list of drainers. Returns true if waiters are left.
  */
-static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u64 nr)
+static noinline bool follow_changes(struct kwq_queue *queue, bool pays, u32 nr)
 {
 	enum kwq_phase phase = kwq_core_phase(&queue->core);
 
@@ -277,7 +296,7 @@ static inline bool is_awaited(struct kwq_queue *queue)
 static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags, bool pays)
 	__releases(&queue->lock)
 {
-	u64 nr = queue->core.readied - queue->woken;
+	u32 nr = queue->core.readied - queue->woken;
 	bool left = false;
 
 	if (nr) {
@@ -366,13 +385,16 @@ struct bill {
 
 static struct bill read_bill(struct kwq_queue *queue)
 {
-	const struct kwq_round *round = &queue->round;
+	const struct kwq_round *round;
+	struct bill bill = {};
 	unsigned long flags;
-	struct bill bill;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	bill.waiters = max(queue->wake_getters, queue->wake_drainers);
-	bill.rounds = round->nr_ended + !!round->telling + hweight8(round->to_tell);
+	if (!kwq_is_small(queue)) {
+		round = &kwq_queue_bulk_of(queue)->round;
+		bill.rounds = round->nr_ended + !!round->telling + hweight8(round->to_tell);
+	}
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return bill;
 }
@@ -381,10 +403,11 @@ static struct bill read_bill(struct kwq_queue *queue)
 static bool pay_some(struct kwq_queue *queue, struct bill *bill)
 {
 	unsigned long flags;
-	s32 rounds;
+	s32 rounds = 0;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	rounds = bill->rounds - queue->round.nr_ended;
+	if (!kwq_is_small(queue))
+		rounds = bill->rounds - kwq_queue_bulk_of(queue)->round.nr_ended;
 	kwq_look_again_locked(queue);
 	if (!unlock(queue, flags, true))
 		return false;

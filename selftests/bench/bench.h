@@ -73,7 +73,10 @@ struct bench_object {
 
 /* One object more than a burst, to keep a worker busy. */
 extern struct bench_object bench_objects[BENCH_BURST + 1];
-extern struct kwq_queue bench_queue;
+extern struct kwq_large_queue bench_large;
+
+/* The queue of most benchmarks. */
+#define bench_queue	(bench_large.queue)
 extern struct workqueue_struct *bench_wq;
 
 /* The memory of the program that loads the module. */

@@ -67,7 +67,7 @@ static int measure_ready(const struct bench *bench)
 	prandom_seed_state(&chance, 1);
 	init_completion(&witness.ready);
 	init_waitqueue_func_entry(&witness.entry, see);
-	add_wait_queue(&bench_queue.pollers, &witness.entry);
+	add_wait_queue(&bench_large.of_queue.pollers, &witness.entry);
 	for (i = 0; i < NR_WAITS && !err; i++) {
 		u64 wait = MIN_WAIT_NS + prandom_u32_state(&chance) % SPREAD_NS;
 		ktime_t when = ktime_add_ns(ktime_get(), wait);
@@ -75,7 +75,7 @@ static int measure_ready(const struct bench *bench)
 		err = wait_once(&witness, when);
 		lateness[i] = ktime_sub(witness.seen, when);
 	}
-	remove_wait_queue(&bench_queue.pollers, &witness.entry);
+	remove_wait_queue(&bench_large.of_queue.pollers, &witness.entry);
 	if (err)
 		return err;
 

@@ -9,7 +9,7 @@
 #include "bench.h"
 
 struct bench_object bench_objects[BENCH_BURST + 1];
-struct kwq_queue bench_queue;
+struct kwq_large_queue bench_large;
 struct workqueue_struct *bench_wq;
 
 /* The processing of an object, the same for both. */
@@ -61,7 +61,7 @@ static void init_objects(void)
 int bench_begin_queue(const struct bench *bench)
 {
 	init_objects();
-	kwq_queue_init(&bench_queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	kwq_large_queue_init(&bench_large, "kwq_bench", KWQ_CLOCK_MONOTONIC);
 	return 0;
 }
 

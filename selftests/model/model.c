@@ -663,8 +663,10 @@ int model_abandon(struct model *model, int nr, s64 now)
 	carry_on(item);
 	if (!item->dirty)
 		item->dirtied = now;
-	item->returned = item->abandoned == 1;
+	item->returned = item->abandoned == 1 && !model->small;
 	get_ready(model, item, priority);
+	if (model->small && item->abandoned == 1)
+		item->ready_place = --model->first_place;
 	return KWQ_REQUEUED;
 }
 

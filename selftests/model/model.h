@@ -47,6 +47,7 @@ struct model_histogram {
 struct model {
 	struct model_item item[NR_ITEMS];
 	struct rate rate;
+	bool small;		/* K6: without lanes */
 	bool shut_down;
 	bool cancelled;
 	bool flushing;

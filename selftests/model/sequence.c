@@ -11,7 +11,9 @@
 #include "sequence.h"
 
 struct run {
+	struct kwq_bulk bulk;	/* of @core, if it is large */
 	struct kwq_core core;
+	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_item item[NR_ITEMS];
 	struct model model;
@@ -84,11 +86,13 @@ static int op_processing(const struct run *run, const struct op *op)
 	return nr && op->how & 0x18 ? order[op->who % nr] : op_item(op);
 }
 
-static int op_priority(const struct op *op)
+static int op_priority(const struct run *run, const struct op *op)
 {
 	static const s8 few[] = { KWQ_PRIORITY_NONE, KWQ_PRIORITY_NONE, 0, -1, 1, 2,
 				  KWQ_PRIORITY_MIN, KWQ_PRIORITY_MAX };
 
+	if (run->model.small)
+		return op->priority < 0 ? KWQ_PRIORITY_NONE : 0;
 	/* A few priorities, so that items often share one. */
 	if (op->priority < 0)
 		return few[op->priority & 7];
@@ -394,14 +398,19 @@ static void say_config(const struct run *run, const struct kwq_limiter_config *c
 	if (valid) {
 		fprintf(out, "\t\tstatic u64 table[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];\n");
 		fprintf(out, "\t\tstruct kwq_pauses pauses;\n");
+		if (run->model.small)
+			fprintf(out, "\t\tstatic struct kwq_rate_limiter limiter;\n");
 	}
 	fprintf(out, "\n\t\tKUNIT_EXPECT_EQ(test, kwq_limiter_config_check(&config),\n"
 		"\t\t\t\t%s);\n",
 		valid ? "0" : "-EINVAL");
 	if (valid) {
 		fprintf(out, "\t\tkwq_limiter_list_pauses(&config, &pauses, table);\n");
-		fprintf(out, "\t\tkwq_rate_limiter_configure(&t->core.limiter, &config, &pauses,\n"
-			"\t\t\t\t\t   %lld);\n", (long long)run->now);
+		if (run->model.small)
+			fprintf(out, "\t\tif (!kwq_core_limiter(&t->core))\n"
+				"\t\t\tkwq_core_own_limiter(&t->core, &limiter);\n");
+		fprintf(out, "\t\tkwq_rate_limiter_configure(kwq_core_limiter(&t->core), &config,\n"
+			"\t\t\t\t\t   &pauses, %lld);\n", (long long)run->now);
 	}
 	fprintf(out, "\t}\n");
 }
@@ -488,11 +497,13 @@ static bool same_item(struct run *run, int nr)
 	if (wanted->dirty && wanted->processing &&
 	    !same(run, item->next_priority, wanted->next_priority, "t->%c.next_priority", name))
 		return false;
-	if (wanted->dirty && !same(run, item->dirtied, wanted->dirtied, "t->%c.dirtied", name))
+	if (wanted->dirty && !run->model.small &&
+	    !same(run, item->dirtied, wanted->dirtied, "t->%c.dirtied", name))
 		return false;
 	if (wanted->waiting &&
 	    (!same(run, item->wait_priority, wanted->wait_priority, "t->%c.wait_priority", name) ||
-	     !same(run, item->wait.expires, wanted->when, "t->%c.wait.expires", name)))
+	     !same(run, kwq_core_due(&run->core, item), wanted->when,
+		   "kwq_core_due(&t->core, &t->%c)", name)))
 		return false;
 	if (wanted->processing &&
 	    !same(run, item->holder == &run->holder[wanted->holder], true,
@@ -507,11 +518,11 @@ static bool same_histogram(struct run *run, const char *name, const struct kwq_h
 {
 	int i;
 
-	if (!same(run, got->sum, (u64)wanted->sum, "t->core.%s.sum", name) ||
-	    !same(run, got->sum_high, (u64)(wanted->sum >> 64), "t->core.%s.sum_high", name))
+	if (!same(run, got->sum, (u64)wanted->sum, "t->bulk.%s.sum", name) ||
+	    !same(run, got->sum_high, (u64)(wanted->sum >> 64), "t->bulk.%s.sum_high", name))
 		return false;
 	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS; i++)
-		if (!same(run, got->counts[i], wanted->counts[i], "t->core.%s.counts[%d]", name, i))
+		if (!same(run, got->counts[i], wanted->counts[i], "t->bulk.%s.counts[%d]", name, i))
 			return false;
 	return true;
 }
@@ -521,35 +532,49 @@ static bool same_counters(struct run *run)
 	const struct kwq_core *core = &run->core;
 	const struct model *model = &run->model;
 
-	return same(run, core->readied, model->readied, "t->core.readied") &&
-	       same(run, core->adds, model->adds, "t->core.adds") &&
-	       same(run, core->coalesced, model->coalesced, "t->core.coalesced") &&
-	       same(run, core->gets, model->gets, "t->core.gets") &&
-	       same(run, core->dones, model->dones, "t->core.dones") &&
-	       same(run, core->abandoned, model->abandoned, "t->core.abandoned") &&
-	       same(run, core->removed, model->removed, "t->core.removed") &&
-	       same(run, core->dropped, model->dropped, "t->core.dropped") &&
-	       same(run, core->retries, model->retries, "t->core.retries") &&
-	       same(run, core->rate_limited, model->rate_limited, "t->core.rate_limited") &&
-	       same(run, core->died, model->died, "t->core.died") &&
-	       same(run, core->cancelled_runs, model->cancelled_runs, "t->core.cancelled_runs") &&
-	       same(run, core->awaited_runs, model->awaited_runs, "t->core.awaited_runs") &&
-	       same(run, core->flushes, model->flushes, "t->core.flushes") &&
+	return same(run, core->readied, (u32)model->readied, "t->core.readied") &&
+	       same(run, core->cancelled_runs, (u8)model->cancelled_runs,
+		    "t->core.cancelled_runs") &&
+	       same(run, core->awaited_runs, (u8)model->awaited_runs, "t->core.awaited_runs") &&
+	       same(run, core->flushes, (u16)model->flushes, "t->core.flushes") &&
 	       same(run, core->nr_before, model_nr_before(model), "t->core.nr_before") &&
 	       same(run, core->paused, model->pauses, "t->core.paused") &&
 	       same(run, core->nr_dirty_processing, model_nr_dirty_processing(model),
 		    "t->core.nr_dirty_processing") &&
 	       same(run, core->shut_down, model->shut_down, "t->core.shut_down") &&
-	       same_histogram(run, "queue_duration", &core->queue_duration,
+	       same(run, kwq_core_is_small(core), model->small, "kwq_core_is_small(&t->core)");
+}
+
+/* M1: only a large core counts them. */
+static bool same_metrics(struct run *run)
+{
+	const struct kwq_bulk *bulk = &run->bulk;
+	const struct model *model = &run->model;
+
+	if (model->small)
+		return true;
+	return same(run, bulk->adds, model->adds, "t->bulk.adds") &&
+	       same(run, bulk->coalesced, model->coalesced, "t->bulk.coalesced") &&
+	       same(run, bulk->gets, model->gets, "t->bulk.gets") &&
+	       same(run, bulk->dones, model->dones, "t->bulk.dones") &&
+	       same(run, bulk->abandoned, model->abandoned, "t->bulk.abandoned") &&
+	       same(run, bulk->removed, model->removed, "t->bulk.removed") &&
+	       same(run, bulk->dropped, model->dropped, "t->bulk.dropped") &&
+	       same(run, bulk->retries, model->retries, "t->bulk.retries") &&
+	       same(run, bulk->rate_limited, model->rate_limited, "t->bulk.rate_limited") &&
+	       same(run, bulk->died, model->died, "t->bulk.died") &&
+	       same_histogram(run, "queue_duration", &bulk->queue_duration,
 			      &model->queue_duration) &&
-	       same_histogram(run, "work_duration", &core->work_duration, &model->work_duration) &&
-	       same_histogram(run, "lateness", &core->lateness, &model->lateness);
+	       same_histogram(run, "work_duration", &bulk->work_duration, &model->work_duration) &&
+	       same_histogram(run, "lateness", &bulk->lateness, &model->lateness);
 }
 
 static bool same_gauges(struct run *run)
 {
 	struct kwq_gauges got, wanted;
 
+	if (run->model.small)
+		return true;
 	memset(&got, 0xff, sizeof(got));
 	kwq_core_gauges(&run->core, &got, run->now);
 	model_gauges(&run->model, &wanted, run->now);
@@ -578,6 +603,21 @@ static bool same_list(struct run *run, const struct list_head *list, const char 
 	return same(run, at->next == list && list->prev == at, true, "@%s", name);
 }
 
+/* K6: the processing items of a small core, and behind them the ready ones, are one list. */
+static bool same_items(struct run *run)
+{
+	const struct list_head *list = &run->core.items, *at = list;
+	int order[2 * NR_ITEMS];
+	int nr = model_processing(&run->model, order);
+	int all = nr + model_ready(&run->model, order + nr);
+	int i;
+
+	for (i = 0; i < nr; i++)
+		at = at->next;
+	return same_list(run, list, "items", order, all) &&
+	       same(run, run->core.first_ready == at->next, true, "@items");
+}
+
 /* Compares band by band: items of one priority and lane are adjacent in the order. */
 static bool same_ready(struct run *run)
 {
@@ -593,6 +633,8 @@ static bool same_ready(struct run *run)
 		  !nr || !run->model.pauses,
 		  "kwq_core_peek(&t->core) == kwq_core_first_ready(&t->core)"))
 		return false;
+	if (run->model.small)
+		return same_items(run);
 	for (i = 0; i < nr; i = end) {
 		const struct model_item *item = &run->model.item[order[i]];
 		int level = item->priority - KWQ_PRIORITY_MIN;
@@ -604,12 +646,12 @@ static bool same_ready(struct run *run)
 			if (next->priority != item->priority || next->returned != item->returned)
 				break;
 		}
-		if (!same_list(run, &run->core.bands[lane][level], "ready", order + i, end - i))
+		if (!same_list(run, &run->bulk.bands[lane][level], "ready", order + i, end - i))
 			return false;
 		occupied[lane] |= 1ULL << level;
 	}
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
-		if (!same(run, run->core.occupied[lane], occupied[lane], "t->core.occupied[%d]",
+		if (!same(run, run->bulk.occupied[lane], occupied[lane], "t->bulk.occupied[%d]",
 			  lane))
 			return false;
 	return true;
@@ -635,7 +677,7 @@ static int insert(const struct run *run, const struct list_head *link, int *orde
 /* The waiting items of the core, in the order in which they become due. */
 static int in_order(const struct run *run, int order[NR_ITEMS])
 {
-	const struct kwq_waiting *waiting = &run->core.waiting;
+	const struct kwq_waiting *waiting = &run->bulk.waiting;
 	const struct list_head *waits, *link;
 	int nr = 0;
 	size_t i;
@@ -651,14 +693,27 @@ static int in_order(const struct run *run, int order[NR_ITEMS])
 	return nr;
 }
 
+/* K6: the same of a small core. A tree that links more items than there are is broken. */
+static int in_order_by_time(const struct run *run, int order[NR_ITEMS])
+{
+	const struct rb_node *node;
+	int nr = 0;
+
+	for (node = rb_first(&run->core.by_time); node && nr < NR_ITEMS; node = rb_next(node))
+		order[nr++] = number_of(run, rb_entry(node, struct kwq_item, by_time));
+	return node ? NR_ITEMS + 1 : nr;
+}
+
 static bool same_waiting(struct run *run)
 {
 	int order[NR_ITEMS], waiting[NR_ITEMS];
 	int nr = model_waiting(&run->model, order);
-	int found = in_order(run, waiting);
+	int found = run->model.small ? in_order_by_time(run, waiting) : in_order(run, waiting);
 	int i;
 
-	if (!same(run, run->core.nr_waiting, nr, "t->core.nr_waiting") ||
+	if ((!run->model.small && !same(run, run->bulk.nr_waiting, nr, "t->bulk.nr_waiting")) ||
+	    !same(run, kwq_core_has_waiting(&run->core), nr > 0,
+		  "kwq_core_has_waiting(&t->core)") ||
 	    !same(run, found, nr, "@waiting") ||
 	    !same(run, kwq_core_next_time(&run->core), nr && !run->model.shut_down ?
 		  run->model.item[order[0]].when : S64_MAX, "kwq_core_next_time(&t->core)"))
@@ -676,7 +731,10 @@ static bool same_processing(struct run *run)
 	int i;
 
 	if (!same(run, run->core.nr_processing, nr, "t->core.nr_processing") ||
-	    !same_list(run, &run->core.processing, "processing", order, nr))
+	    (!run->model.small &&
+	     !same_list(run, &run->bulk.processing, "processing", order, nr)) ||
+	    !same(run, number_of(run, kwq_core_first_processing(&run->core)),
+		  nr ? order[0] : NOBODY, "@processing"))
 		return false;
 	for (i = 0; i < nr; i++)
 		held[run->model.item[order[i]].holder]++;
@@ -698,7 +756,7 @@ static bool same_dead(struct run *run)
 	u64 after = 0;
 	int i;
 
-	if (!same(run, run->core.nr_dead, nr, "t->core.nr_dead"))
+	if (!run->model.small && !same(run, run->bulk.nr_dead, nr, "t->bulk.nr_dead"))
 		return false;
 	for (i = 0; i < nr; i++) {
 		item = kwq_core_next_dead(&run->core, after);
@@ -717,14 +775,14 @@ static bool same_all(struct run *run)
 		if (!same_item(run, nr))
 			return false;
 	return same_ready(run) && same_waiting(run) && same_processing(run) && same_dead(run) &&
-	       same_counters(run) && same_gauges(run);
+	       same_counters(run) && same_metrics(run) && same_gauges(run);
 }
 
 /* ---- Executing ---- */
 
 static bool do_add(struct run *run, const struct op *op)
 {
-	int nr = op_item(op), priority = op_priority(op);
+	int nr = op_item(op), priority = op_priority(run, op);
 	bool end_wait = op->how & 4;
 	int wanted = model_add(&run->model, nr, priority, end_wait, run->now);
 
@@ -736,7 +794,7 @@ static bool do_add(struct run *run, const struct op *op)
 
 static bool do_add_at(struct run *run, const struct op *op)
 {
-	int nr = op_item(op), priority = op_priority(op);
+	int nr = op_item(op), priority = op_priority(run, op);
 	enum kwq_wait_policy policy = op_policy(op);
 	s64 when = op_time(run, op);
 	int wanted = model_add_at(&run->model, nr, priority, when, policy, run->now);
@@ -750,7 +808,7 @@ static bool do_add_at(struct run *run, const struct op *op)
 
 static bool do_add_rate_limited(struct run *run, const struct op *op)
 {
-	int nr = op_item(op), priority = op_priority(op);
+	int nr = op_item(op), priority = op_priority(run, op);
 	enum kwq_wait_policy policy = op_policy(op);
 	int wanted = model_add_rate_limited(&run->model, nr, priority, policy, run->now, op->value);
 
@@ -1005,8 +1063,9 @@ static bool do_drop(struct run *run)
 
 static bool do_configure(struct run *run, const struct op *op)
 {
-	struct kwq_pauses pauses;
+	struct kwq_rate_limiter *limiter;
 	struct kwq_limiter_config config;
+	struct kwq_pauses pauses;
 	bool valid;
 
 	some_config(op->value, &config);
@@ -1024,23 +1083,31 @@ static bool do_configure(struct run *run, const struct op *op)
 		  "kwq_limiter_nr_pauses(&config) <= ARRAY_SIZE(table)"))
 		return false;
 	kwq_limiter_list_pauses(&config, &pauses, run->pauses);
-	kwq_rate_limiter_configure(&run->core.limiter, &config, &pauses, run->now);
-	return same(run, run->core.limiter.jitters, rate_jitters(&run->model.rate),
-		    "t->core.limiter.jitters") &&
-	       same(run, !memcmp(&run->core.limiter.config, &run->model.rate.config,
-				 sizeof(config)), true,
-		    "!memcmp(&t->core.limiter.config, &config, sizeof(config))");
+	if (!kwq_core_limiter(&run->core))
+		kwq_core_own_limiter(&run->core, &run->limiter);
+	limiter = kwq_core_limiter(&run->core);
+	kwq_rate_limiter_configure(limiter, &config, &pauses, run->now);
+	return same(run, limiter->jitters, rate_jitters(&run->model.rate),
+		    "kwq_core_limiter(&t->core)->jitters") &&
+	       same(run, !memcmp(&limiter->config, &run->model.rate.config, sizeof(config)), true,
+		    "!memcmp(&kwq_core_limiter(&t->core)->config, &config, sizeof(config))");
 }
 
 static bool do_when(struct run *run, const struct op *op)
 {
+	struct kwq_rate_limiter *limiter = kwq_core_limiter(&run->core);
 	u32 requeues = op->value >> op->how % 32;
 	u64 wanted = rate_when(&run->model.rate, requeues, run->now, op->value);
 
-	say(run, number_name(wanted), "kwq_rate_limiter_when(&t->core.limiter, %u, %lld, %u)",
+	say(run, number_name(wanted), limiter ?
+	    "kwq_rate_limiter_when(kwq_core_limiter(&t->core), %u, %lld, %u)" :
+	    "kwq_default_limits_when(&t->core.empty, %u, %lld)",
 	    requeues, (long long)run->now, op->value);
-	return run->out || answered(run, kwq_rate_limiter_when(&run->core.limiter, requeues,
-							       run->now, op->value), wanted);
+	if (run->out)
+		return true;
+	return answered(run, limiter ?
+			kwq_rate_limiter_when(limiter, requeues, run->now, op->value) :
+			kwq_default_limits_when(&run->core.empty, requeues, run->now), wanted);
 }
 
 static void some_backoff(u32 value, struct kwq_backoff *b, u64 *reset)
@@ -1214,17 +1281,22 @@ static bool do_op(struct run *run, const struct op *op)
 	}
 }
 
-static void run_init(struct run *run)
+/* The first operation also selects the form of the core (K6). */
+static void run_init(struct run *run, const struct op *ops, size_t nr)
 {
+	bool small = nr && ops[0].kind >= NR_CODES;
 	int i;
 
+	static_assert(offsetof(struct run, core) - offsetof(struct run, bulk) ==
+		      offsetof(struct kwq_large_core, core), "they are adjacent");
 	memset(run, 0, sizeof(*run));
-	kwq_core_init(&run->core);
+	kwq_core_init(&run->core, small ? KWQ_SMALL : KWQ_LARGE);
 	for (i = 0; i < NR_HOLDERS; i++)
 		kwq_holder_init(&run->holder[i]);
 	for (i = 0; i < NR_ITEMS; i++)
 		kwq_item_init(&run->item[i]);
 	model_init(&run->model);
+	run->model.small = small;
 }
 
 bool sequence_run(const struct op *ops, size_t nr, struct difference *difference)
@@ -1232,7 +1304,7 @@ bool sequence_run(const struct op *ops, size_t nr, struct difference *difference
 	struct run run;
 	size_t i;
 
-	run_init(&run);
+	run_init(&run, ops, nr);
 	run.difference = difference;
 	for (i = 0; i < nr; i++) {
 		if (do_op(&run, &ops[i]) && same_all(&run))
@@ -1335,7 +1407,8 @@ static void print_order(const struct run *run, const char *what)
 	nr = !strcmp(what, "dead") ? model_dead(&run->model, order) :
 				     model_processing(&run->model, order);
 	for (i = 0; i < nr; i++) {
-		fprintf(run->out, "\tKUNIT_EXPECT_PTR_EQ(test, t->core.%s.next", what);
+		fprintf(run->out, "\tKUNIT_EXPECT_PTR_EQ(test, t->%s.next",
+			run->model.small ? "core.items" : "bulk.processing");
 		for (j = 0; j < i; j++)
 			fprintf(run->out, "->next");
 		fprintf(run->out, ", &t->%c.link);\n", item_names[order[i]]);
@@ -1356,15 +1429,17 @@ void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name
 	struct run run;
 	size_t i;
 
-	run_init(&run);
+	run_init(&run, ops, nr);
 	run.out = out;
 	fprintf(out, "static void %s(struct kunit *test)\n{\n", name);
 	fprintf(out, "\tstruct core_test *t = test->priv;\n\n");
+	if (run.model.small)
+		fprintf(out, "\tkwq_core_init(&t->core, KWQ_SMALL);\n");
 	for (i = 0; i < nr; i++)
 		do_op(&run, &ops[i]);
 
 	if (!strcmp(what, "@ready") || !strcmp(what, "@waiting") ||
-	    !strcmp(what, "@processing") || !strcmp(what, "@dead"))
+	    !strcmp(what, "@items") || !strcmp(what, "@processing") || !strcmp(what, "@dead"))
 		print_order(&run, what + 1);
 	else if (what[0] == '@')
 		print_gauge(&run, what + 1, difference->wanted);

@@ -78,6 +78,7 @@
 #define _LINUX_KWQ_H
 
 #include <linux/atomic.h>
+#include <linux/build_bug.h>
 #include <linux/kcov.h>
 #include <linux/kwq_backoff.h>
 #include <linux/kwq_types.h>
@@ -154,63 +155,123 @@ struct kwq_round {
 /**
  * struct kwq_queue - a queue
  *
+ * Alone it is a small queue, as kwq_queue_init() and DEFINE_KWQ_QUEUE() make them. In a
+ * &struct kwq_large_queue it is the handle of a large one. All functions take both.
+ *
  * Its members are private. The letters say what protects a member:
  *
  * I: set before the queue is used, then constant.
  * L: @lock.
- * T: written under @lock and @timer's own lock; read under either.
+ * T: written under @lock and the timer's own lock; read under either.
  * W: the wait list's own lock.
  *
  * Both other locks are taken under @lock.
  *
- * A getter is a task that sleeps in a get. A drainer is a task that sleeps in a drain, a
- * cancel, a flush, a kwq_pause_sync() or a kwq_run_sync(). A poller is an entry of poll(),
- * select(), epoll or io_uring. Getters and drainers join and leave their lists under @lock,
- * so every holder of @lock sees all of them. Pollers join without it, see kwq_unlock().
+ * A getter is a task that sleeps in a get. A drainer is a task that sleeps until a drain, a
+ * flush, or a run of an item ends. A poller is an entry of poll(), select(), epoll or
+ * io_uring. Getters and drainers join and leave their lists under @lock, so every holder of
+ * @lock sees all of them. Pollers join without it, see kwq_unlock().
  *
- * A turn is one hold of @lock by @timer's callback: see kmod/queue/timer.h.
+ * A turn is one hold of @lock by the timer's callback: see kmod/queue/timer.h.
  */
 struct kwq_queue {
 	/* private: */
-	spinlock_t lock;
+	spinlock_t lock;		/* these three first: see KWQ_BEFORE_CORE */
+	u32 woken;			/* L: unlocks wake for @core.readied - @woken items; wraps */
 	struct kwq_core core;		/* L */
+	u32 woken_ends;			/* L: the ends of runs and flushes for which drainers were woken */
+	u32 shut_downs;			/* L: number of shut downs without drain; wraps */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
-	const struct kwq_ref_ops *refs;	/* L: set once; NULL if the queue owns no references */
-	u64 woken;			/* L: waiters were woken for this many of @core.readied */
-	u64 shut_downs;			/* L: number of shut downs without drain */
-	enum kwq_phase woken_phase;	/* L: the phase that all waiters were last woken for */
-	u64 woken_ends;			/* L: nr_ends() of unlock.c when drainers were last woken */
 	u32 nr_getters;			/* L: getters, asleep or on their way back to @lock */
 	u32 nr_drainers;		/* L: drainers, asleep or on their way back to @lock */
 	u32 wake_getters;		/* L: getters still to be woken */
 	u32 wake_drainers;		/* L: drainers still to be woken */
-	u32 wake_pollers;		/* L: exclusive pollers still to be woken, one per item */
-	ktime_t wake_at;		/* L: when @timer wakes these; 0: now, KTIME_MAX: never */
+	u8 woken_phase;			/* L: the phase that all waiters were last woken for */
+	u8 clock;			/* I: enum kwq_clock */
+	u8 timer;			/* I: number of its timer */
+	ktime_t wake_at;		/* L: when the timer wakes them; 0: now, KTIME_MAX: never */
 	ktime_t paused_until;		/* L: end of the timed pause, perhaps past; 0: none */
-	struct kwq_round round;		/* L: progress of the pollers' wake-up */
-	atomic64_t coalesced;		/* adds that coalesced without @lock */
 	ktime_t armed;			/* L: time of the next turn on @clock; KTIME_MAX: none */
 	ktime_t not_before;		/* L: time of the last turn; @armed is never earlier */
-	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
 	ktime_t manual_now;		/* L: time of KWQ_CLOCK_MANUAL */
-	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
-	struct kwq_timer *timer;	/* I */
-	struct rb_node place;		/* T: in @timer's tree of armed queues */
+	struct rb_node place;		/* T: in the timer's tree of armed queues */
 	ktime_t due;			/* T: its time in that tree; KTIME_MAX if not in it */
 	wait_queue_head_t getters;	/* W */
-	wait_queue_head_t drainers;	/* W */
-	wait_queue_head_t pollers;	/* W */
-	enum kwq_clock clock;		/* I */
-	u64 id;				/* I: for tracing */
+	struct list_head drainers;	/* L */
 	const char *name;		/* I: for tracing */
+	struct kwq_workers *workers;	/* L: the workers that call the handler; NULL without one */
+	const struct kwq_ref_ops *refs;	/* L: set once; NULL if the queue owns no references */
+};
+
+/* K6: a driver may have one for each of its devices. Debugging options enlarge the locks. */
+#if defined(CONFIG_X86_64) && !defined(CONFIG_DEBUG_SPINLOCK) && \
+	!defined(CONFIG_DEBUG_LOCK_ALLOC) && !defined(CONFIG_PREEMPT_RT)
+static_assert(sizeof(struct kwq_queue) <= 256);
+#endif
+
+/**
+ * struct kwq_queue_bulk - what only a large queue has
+ *
+ * Its members are private. The letters are those of &struct kwq_queue.
+ */
+struct kwq_queue_bulk {
+	/* private: */
+	u32 wake_pollers;		/* L: exclusive pollers still to be woken, one per item */
+	struct kwq_round round;		/* L: progress of the pollers' wake-up */
+	wait_queue_head_t pollers;	/* W */
+	atomic64_t coalesced;		/* adds that coalesced without @lock */
+	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
+	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
+	u64 id;				/* I: for tracing */
 	/* I: for tracing: gets an item's key; NULL where the object is the key */
 	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
 	/* I: takes back a bounded number of items whose lease ended; true if there may be more */
 	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
-	struct kwq_workers *workers;	/* the handler's workers, or NULL; written under @lock */
 	/* I: the KCOV handle of the task that made the queue; a u64 before Linux 7.2 */
 	typeof(kcov_common_handle()) kcov_handle;
 };
+
+/**
+ * struct kwq_large_queue - a large queue (K6)
+ * @queue: what all functions take
+ *
+ * It has 64 priorities, metrics, an id for tracepoints, and delays whose start costs the same
+ * however many items wait. Take it for a queue of thousands of items. It has some 7 KiB.
+ */
+struct kwq_large_queue {
+	/* private: right before @queue, where the core finds them */
+	struct kwq_queue_bulk of_queue;
+	struct kwq_bulk of_core;
+	/* public: */
+	struct kwq_queue queue;
+};
+
+/* Also initialises @queue to a small queue that exists from the start. */
+#define KWQ_QUEUE_INITIALIZER(queue, of_name) {				\
+	.core = KWQ_SMALL_CORE((queue).core),				\
+	.lock = __SPIN_LOCK_UNLOCKED((queue).lock),			\
+	.clock = KWQ_CLOCK_MONOTONIC,					\
+	.timer = __LINE__ % KWQ_NR_TIMERS,				\
+	.wake_at = KTIME_MAX,						\
+	.armed = KTIME_MAX,						\
+	.due = KTIME_MAX,						\
+	.getters = __WAIT_QUEUE_HEAD_INITIALIZER((queue).getters),	\
+	.drainers = LIST_HEAD_INIT((queue).drainers),			\
+	.name = (of_name),						\
+}
+
+/* Number of timers of each clock. Queues share them: see kmod/queue/timer.h. */
+#define KWQ_NR_TIMERS	8
+
+/**
+ * DEFINE_KWQ_QUEUE() - define a small queue on CLOCK_MONOTONIC
+ * @queue: name of the variable, and of the queue in traces; static may precede the macro
+ *
+ * The queue can be used at once, even before any initcall has run. A module destroys it by
+ * kwq_queue_destroy() when it is unloaded.
+ */
+#define DEFINE_KWQ_QUEUE(queue)						\
+	struct kwq_queue queue = KWQ_QUEUE_INITIALIZER(queue, #queue)
 
 /**
  * struct kwq_add_options - options of an add
@@ -226,6 +287,8 @@ struct kwq_add_options {
 
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
 		    enum kwq_clock clock);
+void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
+			  enum kwq_clock clock);
 int kwq_queue_destroy(struct kwq_queue *queue);
 int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *refs);
 ktime_t kwq_queue_now(struct kwq_queue *queue);

@@ -10,6 +10,9 @@
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/rbtree_types.h>
+#ifdef __KERNEL__
+#include <linux/spinlock_types.h>
+#endif
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
 
@@ -153,7 +156,7 @@ struct kwq_rate_limiter {
  * @nr_held:	how many items it is processing; protected like the core.
  */
 struct kwq_holder {
-	unsigned long nr_held;
+	u32 nr_held;
 };
 
 /**
@@ -164,7 +167,7 @@ struct kwq_holder {
  */
 struct kwq_item {
 	/* private: all protected like the core */
-	struct list_head link;		/* in its band or @processing */
+	struct list_head link;		/* in its band, @processing or @items */
 	u8 state;			/* KWQ_ITEM_*; may be read without protection */
 	u8 lane;			/* the lane in which it is or was ready */
 	s8 priority;			/* while ready or processing; kept until idle */
@@ -176,12 +179,14 @@ struct kwq_item {
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
 	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
 	union {
-		ktime_t dirtied;	/* while KWQ_ITEM_DIRTY: when it became dirty */
+		ktime_t dirtied;	/* large core, while KWQ_ITEM_DIRTY: when it became so */
+		ktime_t due;		/* small core, while KWQ_ITEM_WAITING: its time */
 		u64 death;		/* while dead: the number of its death */
 	};
 	ktime_t since;			/* when it was handed out, or became idle or dead */
 	union {
-		struct kwq_wait wait;	/* while KWQ_ITEM_WAITING */
+		struct kwq_wait wait;		/* large core, while KWQ_ITEM_WAITING */
+		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING: in @by_time */
 		struct rb_node by_death;	/* while dead: in @dead */
 	};
 };
@@ -246,15 +251,88 @@ enum kwq_phase {
 	KWQ_DRAINED,		/* adds are refused, no item is left to hand out or to finish */
 };
 
+/* The form of a core (K6). */
+enum kwq_form {
+	KWQ_LARGE,
+	KWQ_SMALL,		/* with the default limiters */
+	KWQ_SMALL_LIMITED,	/* with limiters of its own */
+};
+
 /**
- * struct kwq_core - one queue's state
+ * struct kwq_core - the state of one queue, of either form
+ * @items:	small: first the processing items, then the ready ones, in the order of hand-outs.
+ * @first_ready: small: the first ready item in @items; @items itself without one.
+ * @by_time:	small: waiting items by time; equal times in the order of their adds.
+ * @dead:	dead items, by the numbers of their deaths.
+ * @empty:	KWQ_SMALL: when the bucket of the default limiters was or will be empty.
+ * @limiter:	KWQ_SMALL_LIMITED: gives the delays of rate-limited adds.
+ * @nr_ready:	ready items.
+ * @nr_processing: processing items.
+ * @nr_dirty_processing: processing items that are dirty, too (M1).
+ * @nr_before:	how many dirty marks and runs the present flush waits for; 0 if there is no
+ *		flush.
+ * @readied:	how often an item was made ready; wraps.
+ * @flushes:	how many flushes have ended; wraps.
+ * @cancelled_runs:	how often the processing of a cancelled item ended; wraps.
+ * @awaited_runs:	how often the processing of an awaited item ended; wraps.
+ * @shut_down:	adds are refused.
+ * @form:	enum kwq_form.
+ * @paused:	number of pauses without a resume.
+ * @unusual:	all three of these: 0 if the core is large, and nothing but adds, gets and
+ *		dones happens to it.
+ * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
+ *		processing ends. The core is shut down, too.
+ * @changed:	set when kwq_core_next_time() may return another time, and when @cancelled_runs,
+ *		@awaited_runs, @flushes or @shut_down changed. The queue sets it for changes of
+ *		its own, too: see kwq_look_again_locked(). The queue also resets it.
+ * @marks:	the queue's colour: KWQ_MARK_DIRTY | KWQ_MARK_RUN, or 0.
+ *
+ * The rest of a large core is in &struct kwq_bulk. A queue may have up to 2^32 - 1 items in
+ * use, which take 320 GiB or more.
+ */
+struct kwq_core {
+	struct list_head items;
+	struct list_head *first_ready;
+	struct rb_root by_time;
+	struct rb_root dead;
+	union {
+		ktime_t empty;
+		struct kwq_rate_limiter *limiter;
+	};
+	u32 nr_ready;
+	u32 nr_processing;
+	u32 nr_dirty_processing;
+	u32 nr_before;
+	u32 readied;
+	u16 flushes;
+	u8 cancelled_runs;
+	u8 awaited_runs;
+	union {
+		struct {
+			bool shut_down;
+			u8 form;
+			u16 paused;
+		};
+		u32 unusual;
+	};
+	bool cancelled;
+	bool changed;
+	u8 marks;
+};
+
+/* An empty small core: initialises @core. */
+#define KWQ_SMALL_CORE(core) {						\
+	.items = LIST_HEAD_INIT((core).items),				\
+	.first_ready = &(core).items,					\
+	.empty = KTIME_MIN,	/* long ago, so the bucket is full */	\
+	.form = KWQ_SMALL,						\
+}
+
+/**
+ * struct kwq_bulk - what only a large core has
  * @occupied:	for each lane, one bit for each priority whose band has items.
- * @nr_ready:	items in the bands.
  * @nr_waiting:	items in @waiting.
- * @nr_processing: items in @processing.
- * @nr_dirty_processing: items in @processing that are dirty, too (M1).
- * @nr_dead:	items in @dead.
- * @readied:	how often an item was made ready.
+ * @nr_dead:	items in @dead of the core.
  * @adds:	adds that made an item dirty.
  * @coalesced:	immediate adds of dirty items, delayed adds of waiting items, times that came
  *		while the item was dirty, and deaths that a dirty or waiting item escaped.
@@ -267,11 +345,6 @@ enum kwq_phase {
  * @rate_limited: adds for which the limiters were asked.
  * @died:	how often an item was found due to die, even if an add then saved it:
  *		rate-limited too often, lost too often, or given up.
- * @cancelled_runs:	how often the processing of a cancelled item ended.
- * @awaited_runs:	how often the processing of an awaited item ended; wraps.
- * @flushes:	how many flushes have ended; wraps.
- * @nr_before:	how many dirty marks and runs the present flush waits for; 0 if there is no
- *		flush.
  * @last_death:	number of the last death of an item in @dead.
  * @started:	sum of @since of all processing items, low 64 bits.
  * @started_high: high 64 bits of that sum.
@@ -279,30 +352,16 @@ enum kwq_phase {
  * @work_duration: from a hand-out to its done.
  * @lateness:	from an item's time to when it became ready.
  * @limiter:	gives the delays of rate-limited adds.
- * @shut_down:	adds are refused.
- * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
- *		processing ends.
- * @marks:	the queue's colour: KWQ_MARK_DIRTY | KWQ_MARK_RUN, or 0.
- * @paused:	number of pauses without a resume.
- * @changed:	set when kwq_core_next_time() may return another time, and when @cancelled_runs,
- *		@awaited_runs, @flushes or @shut_down changed. The queue sets it for changes of
- *		its own, too: see kwq_look_again_locked(). The queue also resets it.
  * @processing:	handed-out items, in the order of their hand-outs.
- * @dead:	dead items, by the numbers of their deaths.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, by lane and priority.
  *
- * No counter can overflow. Memory bounds the numbers of items. A 64-bit counter grows by at
- * most one per call.
+ * No counter can overflow. A 64-bit counter grows by at most one per call.
  */
-struct kwq_core {
+struct kwq_bulk {
 	u64 occupied[KWQ_NR_LANES];
-	unsigned long nr_ready;
 	unsigned long nr_waiting;
-	unsigned long nr_processing;
-	unsigned long nr_dirty_processing;
 	unsigned long nr_dead;
-	u64 readied;
 	u64 adds;
 	u64 coalesced;
 	u64 gets;
@@ -313,10 +372,6 @@ struct kwq_core {
 	u64 retries;
 	u64 rate_limited;
 	u64 died;
-	u64 cancelled_runs;
-	u32 awaited_runs;
-	u32 flushes;
-	unsigned long nr_before;
 	u64 last_death;
 	u64 started;
 	u64 started_high;
@@ -324,15 +379,28 @@ struct kwq_core {
 	struct kwq_histogram work_duration;
 	struct kwq_histogram lateness;
 	struct kwq_rate_limiter limiter;
-	bool shut_down;
-	bool cancelled;
-	bool changed;
-	u8 marks;
-	u32 paused;
 	struct list_head processing;
-	struct rb_root_cached dead;
 	struct kwq_waiting waiting;
 	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
+};
+
+/* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */
+#ifdef __KERNEL__
+#define KWQ_BEFORE_CORE		ALIGN(sizeof(spinlock_t) + sizeof(u32), __alignof__(struct kwq_core))
+#else
+#define KWQ_BEFORE_CORE		0
+#endif
+
+/**
+ * struct kwq_large_core - a large core
+ * @bulk: the members that a small one has not
+ * @before: what a queue has before its core
+ * @core: the core
+ */
+struct kwq_large_core {
+	struct kwq_bulk bulk;
+	char before[KWQ_BEFORE_CORE];
+	struct kwq_core core;
 };
 
 #endif /* _LINUX_KWQ_TYPES_H */

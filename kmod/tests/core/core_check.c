@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bits.h>
 #include <linux/kernel.h>
+#include <linux/rbtree.h>
 #include <uapi/linux/kwq.h>
 #include "core_check.h"
 
 static const char *broken_bands(const struct kwq_core *core)
 {
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
 	unsigned long nr = 0;
 	int lane, level;
 
 	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++) {
-			const struct list_head *band = &core->bands[lane][level];
-			bool occupied = core->occupied[lane] & BIT_ULL(level);
+			const struct list_head *band = &bulk->bands[lane][level];
+			bool occupied = bulk->occupied[lane] & BIT_ULL(level);
 
 			if (occupied == list_empty(band))
 				return "a bit of occupied is not its band's";
@@ -68,7 +70,8 @@ static const char *broken_slot(const struct kwq_waiting *waiting, unsigned int l
 
 static const char *broken_waiting(const struct kwq_core *core)
 {
-	const struct kwq_waiting *waiting = &core->waiting;
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
+	const struct kwq_waiting *waiting = &bulk->waiting;
 	const struct kwq_item *item;
 	unsigned int level, digit;
 	const char *broken = NULL;
@@ -90,7 +93,7 @@ static const char *broken_waiting(const struct kwq_core *core)
 		    item->wait.expires > waiting->opening_end)
 			return "an item is not of the opened slot";
 	}
-	return nr == core->nr_waiting ? NULL : "nr_waiting is wrong";
+	return nr == bulk->nr_waiting ? NULL : "nr_waiting is wrong";
 }
 
 static int index_of(struct kwq_holder *const holders[], int nr_holders,
@@ -108,6 +111,7 @@ static const char *broken_holders(const struct kwq_core *core,
 				  struct kwq_holder *const holders[],
 				  int nr_holders)
 {
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
 	unsigned long nr = 0, nr_dirty_processing = 0, held[8] = {};
 	ktime_t last = KTIME_MIN;
@@ -116,7 +120,7 @@ static const char *broken_holders(const struct kwq_core *core,
 
 	if (nr_holders > ARRAY_SIZE(held))
 		return "too many holders for this check";
-	list_for_each_entry(item, &core->processing, link) {
+	list_for_each_entry(item, &bulk->processing, link) {
 		nr++;
 		if (!(item->state & KWQ_ITEM_PROCESSING))
 			return "an item is among the processing and is not";
@@ -136,7 +140,7 @@ static const char *broken_holders(const struct kwq_core *core,
 			return "nr_held is wrong";
 	if (nr_dirty_processing != core->nr_dirty_processing)
 		return "nr_dirty_processing is wrong";
-	if (started != core->started || started_high != core->started_high)
+	if (started != bulk->started || started_high != bulk->started_high)
 		return "started is not the sum that it should be";
 	return nr == core->nr_processing ? NULL : "nr_processing is wrong";
 }
@@ -146,18 +150,90 @@ static bool is_from_before(const struct kwq_core *core, const struct kwq_item *i
 	return (item->marks ^ core->marks) & mark;
 }
 
+/* K6: the processing items, and behind them the ready ones. */
+static const char *broken_items(const struct kwq_core *core,
+				struct kwq_holder *const holders[], int nr_holders)
+{
+	unsigned long nr = 0, nr_dirty_processing = 0, nr_before = 0, held[8] = {};
+	const struct kwq_item *item;
+	int i;
+
+	if (nr_holders > ARRAY_SIZE(held))
+		return "too many holders for this check";
+	list_for_each_entry(item, &core->items, link) {
+		if (nr == core->nr_processing && core->first_ready != &item->link)
+			return "the first ready item is not behind the processing ones";
+		if (nr++ < core->nr_processing) {
+			if (!(item->state & KWQ_ITEM_PROCESSING))
+				return "an item is among the processing and is not";
+			i = index_of(holders, nr_holders, item->holder);
+			if (i < 0)
+				return "an item has an unknown holder";
+			held[i]++;
+			nr_dirty_processing += !!(item->state & KWQ_ITEM_DIRTY);
+			nr_before += is_from_before(core, item, KWQ_MARK_RUN);
+		} else if (item->state & KWQ_ITEM_PROCESSING || item->holder ||
+			   !(item->state & KWQ_ITEM_DIRTY)) {
+			return "an item is among the ready and is not";
+		}
+		if (item->priority)
+			return "an item of a small core has a priority";
+		if (item->state & KWQ_ITEM_DIRTY)
+			nr_before += is_from_before(core, item, KWQ_MARK_DIRTY);
+	}
+	if (!core->nr_ready && core->first_ready != &core->items)
+		return "an item is the first ready one, and none is ready";
+	for (i = 0; i < nr_holders; i++)
+		if (held[i] != holders[i]->nr_held)
+			return "nr_held is wrong";
+	if (nr_dirty_processing != core->nr_dirty_processing)
+		return "nr_dirty_processing is wrong";
+	if (nr_before != core->nr_before)
+		return "nr_before is wrong";
+	return nr == core->nr_processing + core->nr_ready ? NULL : "the number of items is wrong";
+}
+
+static const char *broken_by_time(const struct kwq_core *core)
+{
+	const struct kwq_item *item, *last = NULL;
+	struct rb_node *node;
+
+	for (node = rb_first(&core->by_time); node; node = rb_next(node)) {
+		item = rb_entry(node, struct kwq_item, by_time);
+		if (!(item->state & KWQ_ITEM_WAITING))
+			return "an item in the tree of times is not waiting";
+		if (last && item->due < last->due)
+			return "the tree of times is out of order";
+		last = item;
+	}
+	return NULL;
+}
+
+static const char *broken_small(const struct kwq_core *core,
+				struct kwq_holder *const holders[], int nr_holders)
+{
+	const struct kwq_item *item;
+
+	for (item = kwq_core_next_dead(core, 0); item;
+	     item = kwq_core_next_dead(core, item->death))
+		if (!kwq_item_is_dead(item))
+			return "an item is among the dead and is not";
+	return broken_items(core, holders, nr_holders) ?: broken_by_time(core);
+}
+
 /* K9: the flush waits for the dirty marks and runs of the other colour. */
 static const char *broken_marks(const struct kwq_core *core)
 {
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
 	unsigned long nr = 0;
 	int lane, level;
 
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
-			list_for_each_entry(item, &core->bands[lane][level], link)
+			list_for_each_entry(item, &bulk->bands[lane][level], link)
 				nr += is_from_before(core, item, KWQ_MARK_DIRTY);
-	list_for_each_entry(item, &core->processing, link) {
+	list_for_each_entry(item, &bulk->processing, link) {
 		nr += is_from_before(core, item, KWQ_MARK_RUN);
 		if (item->state & KWQ_ITEM_DIRTY)
 			nr += is_from_before(core, item, KWQ_MARK_DIRTY);
@@ -167,6 +243,7 @@ static const char *broken_marks(const struct kwq_core *core)
 
 static const char *broken_dead(const struct kwq_core *core)
 {
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
 	unsigned long nr = 0;
 
@@ -176,14 +253,18 @@ static const char *broken_dead(const struct kwq_core *core)
 		if (!kwq_item_is_dead(item))
 			return "an item is among the dead and is not";
 	}
-	return nr == core->nr_dead ? NULL : "nr_dead is wrong";
+	return nr == bulk->nr_dead ? NULL : "nr_dead is wrong";
 }
 
 const char *kwq_core_broken(const struct kwq_core *core,
 			    struct kwq_holder *const holders[], int nr_holders)
 {
-	const char *broken = broken_bands(core);
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
+	const char *broken;
 
+	if (kwq_core_is_small(core))
+		return broken_small(core, holders, nr_holders);
+	broken = broken_bands(core);
 	if (!broken)
 		broken = broken_waiting(core);
 	if (!broken)
@@ -192,7 +273,7 @@ const char *kwq_core_broken(const struct kwq_core *core,
 		broken = broken_dead(core);
 	if (!broken)
 		broken = broken_marks(core);
-	if (!broken && core->gets != core->dones + core->abandoned +
+	if (!broken && bulk->gets != bulk->dones + bulk->abandoned +
 				     core->nr_processing)
 		broken = "a hand-out was neither done nor abandoned";
 	return broken;

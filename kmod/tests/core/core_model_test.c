@@ -251,6 +251,8 @@ KUNIT_ARRAY_PARAM(transition, transitions, describe);
 #define LATER		20
 
 struct machine {
+	struct kwq_bulk bulk;	/* of @core, if it is large */
+	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder holder;
 	struct kwq_holder other;
@@ -260,7 +262,7 @@ struct machine {
 /* Brings a new item into a state. */
 static void enter(struct kunit *test, struct machine *m, u8 state)
 {
-	kwq_core_init(&m->core);
+	kwq_core_init(&m->core, KWQ_LARGE);
 	kwq_holder_init(&m->holder);
 	kwq_holder_init(&m->other);
 	kwq_item_init(&m->item);
@@ -339,7 +341,7 @@ static void expect_state(struct kunit *test, struct machine *m, u8 state)
 	KUNIT_EXPECT_EQ(test, m->item.state, state);
 	KUNIT_EXPECT_EQ(test, m->core.nr_ready, (state & PD) == R);
 	KUNIT_EXPECT_EQ(test, m->core.nr_processing, !!(state & P));
-	KUNIT_EXPECT_EQ(test, m->core.nr_waiting, !!(state & W));
+	KUNIT_EXPECT_EQ(test, m->bulk.nr_waiting, !!(state & W));
 	KUNIT_EXPECT_EQ(test, m->holder.nr_held, !!(state & P));
 	KUNIT_EXPECT_EQ(test, kwq_item_is_idle(&m->item), !(state & ~C));
 	KUNIT_EXPECT_STREQ(test, "",
@@ -473,6 +475,8 @@ struct model {
 
 struct random_test {
 	struct rnd_state rnd;
+	struct kwq_bulk bulk;	/* of @core, if it is large */
+	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_item item[NR_ITEMS];
@@ -1159,7 +1163,7 @@ static const char *item_differs(const struct random_test *r, int i)
 		return "an item's priority is wrong";
 	if (mi->processing && item->holder != &r->holder[mi->holder])
 		return "an item's holder is wrong";
-	if (mi->waiting && item->wait.expires != mi->when)
+	if (mi->waiting && kwq_core_due(&r->core, item) != mi->when)
 		return "an item's time is wrong";
 	if (item->abandoned != mi->abandoned)
 		return "an item's abandonments are wrong";
@@ -1173,19 +1177,20 @@ static const char *item_differs(const struct random_test *r, int i)
 static const char *core_differs(const struct random_test *r)
 {
 	const struct kwq_core *core = &r->core;
+	const struct kwq_bulk *bulk = &r->bulk;
 	const struct model *m = &r->model;
 
-	if (core->adds != m->adds || core->coalesced != m->coalesced)
+	if (bulk->adds != m->adds || bulk->coalesced != m->coalesced)
 		return "adds or coalesced is wrong";
-	if (core->gets != m->gets || core->dones != m->dones)
+	if (bulk->gets != m->gets || bulk->dones != m->dones)
 		return "gets or dones is wrong";
-	if (core->abandoned != m->abandoned || core->removed != m->removed)
+	if (bulk->abandoned != m->abandoned || bulk->removed != m->removed)
 		return "abandoned or removed is wrong";
-	if (core->dropped != m->dropped || core->readied != m->readied)
+	if (bulk->dropped != m->dropped || core->readied != m->readied)
 		return "dropped or readied is wrong";
-	if (core->retries != m->retries || core->rate_limited != m->rate_limited)
+	if (bulk->retries != m->retries || bulk->rate_limited != m->rate_limited)
 		return "retries or rate_limited is wrong";
-	if (core->died != m->died || core->cancelled_runs != m->cancelled_runs)
+	if (bulk->died != m->died || core->cancelled_runs != (u8)m->cancelled_runs)
 		return "died or cancelled_runs is wrong";
 	return NULL;
 }
@@ -1217,14 +1222,14 @@ static void configure(struct random_test *r, int round)
 	config->limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;
 	config->limiters[0].u.exponential.base = 1;
 	config->limiters[0].u.exponential.max = 8;
-	kwq_rate_limiter_configure(&r->core.limiter, config, NULL, 0);
+	kwq_rate_limiter_configure(&r->bulk.limiter, config, NULL, 0);
 }
 
 static void start_round(struct random_test *r, int round)
 {
 	int i;
 
-	kwq_core_init(&r->core);
+	kwq_core_init(&r->core, KWQ_LARGE);
 	for (i = 0; i < NR_HOLDERS; i++)
 		kwq_holder_init(&r->holder[i]);
 	for (i = 0; i < NR_ITEMS; i++)

@@ -10,6 +10,7 @@
 #include "core/core.h"
 #include "core/limiter.h"
 #include "core_check.h"
+#include "tests/form.h"
 
 #define NONE		KWQ_PRIORITY_NONE
 #define READY		KWQ_ITEM_DIRTY
@@ -19,12 +20,22 @@
 #define DEAD		KWQ_ITEM_DEAD
 
 struct retry_test {
+	struct kwq_bulk bulk;	/* of @core, if it is large */
+	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
+	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder x;
 	struct kwq_holder y;
 	struct kwq_item a, b, c;
 	struct kwq_limiter_config config;
 };
+
+static struct kwq_rate_limiter *limiter_of(struct retry_test *t)
+{
+	if (!kwq_core_limiter(&t->core))
+		kwq_core_own_limiter(&t->core, &t->limiter);
+	return kwq_core_limiter(&t->core);
+}
 
 /* By default, retries come after 10, 20, 40 ... 10240 ns. */
 static int retry_test_init(struct kunit *test)
@@ -32,7 +43,7 @@ static int retry_test_init(struct kunit *test)
 	struct retry_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_core_init(&t->core);
+	kwq_core_init(&t->core, kwq_test_form);
 	kwq_holder_init(&t->x);
 	kwq_holder_init(&t->y);
 	kwq_item_init(&t->a);
@@ -42,7 +53,7 @@ static int retry_test_init(struct kunit *test)
 	t->config.limiters[0].kind = KWQ_LIMITER_EXPONENTIAL;
 	t->config.limiters[0].u.exponential.base = 10;
 	t->config.limiters[0].u.exponential.max = 10240;
-	kwq_rate_limiter_configure(&t->core.limiter, &t->config, NULL, 0);
+	kwq_rate_limiter_configure(limiter_of(t), &t->config, NULL, 0);
 	test->priv = t;
 	return 0;
 }
@@ -62,7 +73,7 @@ static void configure(struct kunit *test)
 	struct retry_test *t = test->priv;
 
 	KUNIT_ASSERT_EQ(test, kwq_limiter_config_check(&t->config), 0);
-	kwq_rate_limiter_configure(&t->core.limiter, &t->config, NULL, 0);
+	kwq_rate_limiter_configure(limiter_of(t), &t->config, NULL, 0);
 }
 
 static void use_bucket(struct kunit *test, u64 period, u32 burst)
@@ -127,7 +138,7 @@ static void kill(struct kunit *test, struct kwq_item *item, ktime_t now)
 {
 	struct retry_test *t = test->priv;
 
-	item->requeues = t->core.limiter.config.dead_after;
+	item->requeues = t->config.dead_after;
 	KUNIT_ASSERT_EQ(test, retry(t, item, now), KWQ_DEAD);
 }
 
@@ -155,9 +166,9 @@ static void retry_waits_for_the_limiters_time(struct kunit *test)
 		EXPECT_ITEM(test, get(t, now), &t->a);
 		KUNIT_EXPECT_EQ(test, done(t, &t->a, now), KWQ_FINISHED);
 	}
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 12);
-	KUNIT_EXPECT_EQ(test, t->core.retries, 12);
-	KUNIT_EXPECT_EQ(test, t->core.adds, 12);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 12);
+	KWQ_EXPECT_METRIC(test, t, retries, 12);
+	KWQ_EXPECT_METRIC(test, t, adds, 12);
 }
 
 static void retry_while_processing(struct kunit *test)
@@ -181,11 +192,11 @@ static void retry_of_what_waits(struct kunit *test)
 	/* L1 D2: the limiter is asked and the count rises, but the earlier time stays. */
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 2);
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 2);
-	KUNIT_EXPECT_EQ(test, t->core.retries, 2);
-	KUNIT_EXPECT_EQ(test, t->core.coalesced, 1);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 2);
+	KWQ_EXPECT_METRIC(test, t, retries, 2);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 1);
 	EXPECT_ITEM(test, expire(t, 10), &t->a);
 	EXPECT_ITEM(test, expire(t, KTIME_MAX), NULL);
 }
@@ -198,15 +209,15 @@ static void retry_keeps_to_the_policy(struct kunit *test)
 	retry(t, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, retry_with(t, &t->a, NONE, KWQ_WAIT_KEEP, 0),
 			KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_LATER, 0);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 40);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 40);
 	kwq_core_forget(&t->core, &t->a, 0);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_LATER, 0);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 40);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 40);
 	kwq_core_forget(&t->core, &t->a, 0);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_REPLACE, 0);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10);
 }
 
 static void retry_without_delay_is_now(struct kunit *test)
@@ -221,7 +232,7 @@ static void retry_without_delay_is_now(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_DIRTIED);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 3);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->core.retries, 4);
+	KWQ_EXPECT_METRIC(test, t, retries, 4);
 }
 
 static void retry_with_a_priority(struct kunit *test)
@@ -246,7 +257,7 @@ static void retry_at_the_end_of_time(struct kunit *test)
 
 	/* D7 */
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, KTIME_MAX - 5), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), KTIME_MAX);
 }
 
 static void retry_after_a_shut_down(struct kunit *test)
@@ -259,10 +270,10 @@ static void retry_after_a_shut_down(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 0);
-	KUNIT_EXPECT_EQ(test, t->core.retries, 0);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 0);
+	KWQ_EXPECT_METRIC(test, t, retries, 0);
 	KUNIT_EXPECT_EQ(test,
-			kwq_rate_limiter_when(&t->core.limiter, 0, 0, 0), 0);
+			kwq_rate_limiter_when(limiter_of(t), 0, 0, 0), 0);
 }
 
 static void requeues_do_not_wrap(struct kunit *test)
@@ -275,7 +286,7 @@ static void requeues_do_not_wrap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), U32_MAX);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_REPLACE, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), U32_MAX);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10240);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10240);
 }
 
 static void other_adds_are_not_counted(struct kunit *test)
@@ -288,8 +299,8 @@ static void other_adds_are_not_counted(struct kunit *test)
 	kwq_core_add_at(&t->core, &t->c, NONE, 0, KWQ_WAIT_EARLIER, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->b, 0), 0);
-	KUNIT_EXPECT_EQ(test, t->core.retries, 2);
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 0);
+	KWQ_EXPECT_METRIC(test, t, retries, 2);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 0);
 }
 
 static void each_item_has_its_count(struct kunit *test)
@@ -300,8 +311,8 @@ static void each_item_has_its_count(struct kunit *test)
 	retry(t, &t->a, 0);
 	retry_with(t, &t->a, NONE, KWQ_WAIT_LATER, 0);
 	retry(t, &t->b, 0);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 20);
-	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 20);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->b), 10);
 }
 
 /* ---- L8: forget ---- */
@@ -322,7 +333,7 @@ static void forget_changes_nothing_else(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(states); i++) {
 		u8 state = states[i];
 
-		kwq_core_init(&t->core);
+		kwq_core_init(&t->core, kwq_test_form);
 		kwq_holder_init(&t->x);
 		kwq_item_init(&t->a);
 		configure(test);
@@ -358,7 +369,7 @@ static void forgotten_item_begins_again(struct kunit *test)
 	t->a.requeues = 5;
 	kwq_core_forget(&t->core, &t->a, 0);
 	retry(t, &t->a, 0);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 1);
 }
 
@@ -421,12 +432,12 @@ static void coalesced_retry_costs_nothing(struct kunit *test)
 						 KWQ_WAIT_REPLACE, 500),
 				KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 2);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 1000);
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 2);
-	KUNIT_EXPECT_EQ(test, t->core.retries, 2);
-	KUNIT_EXPECT_EQ(test, t->core.coalesced, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 1000);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 2);
+	KWQ_EXPECT_METRIC(test, t, retries, 2);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 10);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->b, 0), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 2000);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->b), 2000);
 }
 
 static void coalesced_retry_has_a_priority(struct kunit *test)
@@ -455,7 +466,7 @@ static void without_coalescing_each_retry_costs(struct kunit *test)
 	retry(t, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 3);
 	retry(t, &t->b, 0);
-	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 3000);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->b), 3000);
 }
 
 static void coalescing_is_of_what_waits(struct kunit *test)
@@ -501,7 +512,7 @@ static void retry_just_before_its_count_expires(struct kunit *test)
 	t->a.requeues = 2;
 	t->a.since = 1000;
 	retry(t, &t->a, 1099);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 1099 + 40);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 1099 + 40);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 1099), 3);
 }
 
@@ -515,7 +526,7 @@ static void retry_of_an_expired_count_begins_again(struct kunit *test)
 	t->a.requeues = 2;
 	t->a.since = 1000;
 	retry(t, &t->a, 1100);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 1100 + 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 1100 + 10);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 1100), 1);
 }
 
@@ -531,7 +542,7 @@ static void first_retry_of_an_item_counts(struct kunit *test)
 	expire(t, 5010);
 	get(t, 5010);
 	retry(t, &t->a, 5010);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 5030);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 5030);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 5010), 2);
 }
 
@@ -606,16 +617,16 @@ static void item_dies_after_its_tries(struct kunit *test)
 		get(t, 0);
 		done(t, &t->a, 0);
 	}
-	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+	KWQ_EXPECT_METRIC(test, t, died, 0);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 77), KWQ_DEAD);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
 	KUNIT_EXPECT_FALSE(test, kwq_item_is_idle(&t->a));
 	KUNIT_EXPECT_EQ(test, t->a.since, 77);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 3);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 3);
-	KUNIT_EXPECT_EQ(test, t->core.retries, 3);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 1);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 3);
+	KWQ_EXPECT_METRIC(test, t, retries, 3);
 	EXPECT_ITEM(test, expire(t, KTIME_MAX), NULL);
 	EXPECT_ITEM(test, get(t, 0), NULL);
 }
@@ -643,13 +654,13 @@ static void processing_item_dies_at_its_done(struct kunit *test)
 	kill(test, &t->a, 10);
 	KUNIT_EXPECT_FALSE(test, kwq_item_is_dead(&t->a));
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 11), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a, 20), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 1);
 	KUNIT_EXPECT_EQ(test, t->a.since, 20);
 }
 
@@ -663,11 +674,11 @@ static void given_up_item_dies_however_seldom_it_was_tried(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
 	KUNIT_EXPECT_EQ(test, t->a.since, 10);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 10), 1);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 1);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 0);
 	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 11), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
 	KUNIT_EXPECT_EQ(test, t->a.since, 10);
 }
 
@@ -680,7 +691,7 @@ static void given_up_while_processing_it_dies_at_its_done(struct kunit *test)
 	get(t, 0);
 	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 10), KWQ_DEAD);
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 	done(t, &t->a, 20);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
 	KUNIT_EXPECT_EQ(test, t->a.since, 20);
@@ -693,7 +704,7 @@ static void given_up_item_with_a_run_before_it_gets_it(struct kunit *test)
 	/* L11 K2 */
 	add(t, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 0), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+	KWQ_EXPECT_METRIC(test, t, died, 0);
 	EXPECT_ITEM(test, get(t, 0), &t->a);
 }
 
@@ -720,8 +731,8 @@ static void cancelled_item_is_not_tried_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, kwq_core_give_up(&t->core, &t->a, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, t->core.rate_limited, 0);
-	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 0);
+	KWQ_EXPECT_METRIC(test, t, died, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
 }
 
@@ -769,7 +780,7 @@ static void cancelled_dead_item_is_dead_no_more(struct kunit *test)
 			KWQ_WAS_DEAD | KWQ_WAS_PROCESSING);
 	done(t, &t->b, 0);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 }
 
 static void item_that_has_a_run_before_it_does_not_die(struct kunit *test)
@@ -791,10 +802,10 @@ static void item_that_has_a_run_before_it_does_not_die(struct kunit *test)
 	kwq_core_add_at(&t->core, &t->b, NONE, 10, KWQ_WAIT_EARLIER, 0);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->b, 0), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, t->b.state, WAITING);
-	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->b), 10);
 
-	KUNIT_EXPECT_EQ(test, t->core.coalesced, 3);
-	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 3);
+	KWQ_EXPECT_METRIC(test, t, died, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->b, 0), 1);
 }
 
@@ -807,9 +818,9 @@ static void add_revives(struct kunit *test)
 	kill(test, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, add(t, &t->a, 0), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
 	EXPECT_ITEM(test, get(t, 0), &t->a);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_WAITING);
 }
@@ -825,7 +836,7 @@ static void timed_add_revives(struct kunit *test)
 					      KWQ_WAIT_EARLIER, 0),
 			KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, WAITING);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
 }
 
@@ -851,7 +862,7 @@ static void add_saves_what_is_to_die(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | WAITING);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_STILL_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, WAITING);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 }
 
 static void who_is_given_back_is_not_dead(struct kunit *test)
@@ -872,7 +883,7 @@ static void who_is_given_back_is_not_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	EXPECT_ITEM(test, get(t, 0), &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_FINISHED);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 }
 
 /* ---- L12: lost holders ---- */
@@ -921,7 +932,7 @@ static void second_loss_puts_it_at_the_tail(struct kunit *test)
 	add(t, &t->b, 0);
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 0), KWQ_REQUEUED);
 	EXPECT_ITEM(test, get(t, 0), &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 }
 
 static void tail_is_that_of_its_priority(struct kunit *test)
@@ -965,9 +976,9 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 3), KWQ_DEAD);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_dead(&t->a));
 	KUNIT_EXPECT_EQ(test, t->a.since, 3);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
-	KUNIT_EXPECT_EQ(test, t->core.abandoned, 3);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 1);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
+	KWQ_EXPECT_METRIC(test, t, abandoned, 3);
 	EXPECT_ITEM(test, get(t, 3), NULL);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 3), KWQ_DEAD);
 
@@ -977,7 +988,7 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_REQUEUED);
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_REQUEUED);
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 4), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.died, 2);
+	KWQ_EXPECT_METRIC(test, t, died, 2);
 
 	/* After a remove it is a new item. */
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), KWQ_WAS_DEAD);
@@ -1003,7 +1014,7 @@ static void lost_with_another_run_to_come_it_is_not_dead(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 2);
 	expire(t, 10);
 	KUNIT_EXPECT_EQ(test, lose(test, &t->a, 10), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
 }
 
 static void item_that_was_to_die_dies_once(struct kunit *test)
@@ -1017,8 +1028,8 @@ static void item_that_was_to_die_dies_once(struct kunit *test)
 	get(t, 0);
 	kill(test, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 1);
 }
 
 static void lost_too_often_after_a_shut_down_it_is_dropped(struct kunit *test)
@@ -1037,9 +1048,9 @@ static void lost_too_often_after_a_shut_down_it_is_dropped(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
 	KUNIT_EXPECT_EQ(test, t->a.requeues, 0);
-	KUNIT_EXPECT_EQ(test, t->core.died, 1);
-	KUNIT_EXPECT_EQ(test, t->core.dropped, 1);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, died, 1);
+	KWQ_EXPECT_METRIC(test, t, dropped, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
 }
 
@@ -1054,7 +1065,7 @@ static void cancelled_item_that_is_lost_does_not_die(struct kunit *test)
 	kwq_core_disable(&t->core, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, t->core.died, 0);
+	KWQ_EXPECT_METRIC(test, t, died, 0);
 }
 
 /* ---- K3: a queue that is cancelled ---- */
@@ -1084,7 +1095,7 @@ static void cancelled_queue_brings_nothing_back(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
 	kwq_core_unget(&t->core, &t->c);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->c));
-	KUNIT_EXPECT_EQ(test, t->core.removed, 3);
+	KWQ_EXPECT_METRIC(test, t, removed, 3);
 	KUNIT_EXPECT_EQ(test, t->core.nr_dirty_processing, 0);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
 }
@@ -1098,8 +1109,8 @@ static void removed_dead_item_was_dead(struct kunit *test)
 	kill(test, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), KWQ_WAS_DEAD);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
-	KUNIT_EXPECT_EQ(test, t->core.removed, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, removed, 1);
 	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 0);
 
 	add(t, &t->a, 0);
@@ -1154,11 +1165,11 @@ static void dead_items_are_dropped_by_a_shut_down(struct kunit *test)
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), &t->c);
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), &t->b);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->b));
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 1);
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), &t->a);
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), NULL);
-	KUNIT_EXPECT_EQ(test, t->core.dropped, 3);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, dropped, 3);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
 }
 
 static void dropped_items_have_no_count(struct kunit *test)
@@ -1193,8 +1204,8 @@ static void nothing_dies_after_a_shut_down(struct kunit *test)
 	EXPECT_ITEM(test, kwq_core_drop(&t->core), NULL);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 0);
-	KUNIT_EXPECT_EQ(test, t->core.dropped, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 0);
+	KWQ_EXPECT_METRIC(test, t, dropped, 1);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->core));
 }
 
@@ -1230,7 +1241,7 @@ static void forgotten_dead_item_is_dead(struct kunit *test)
 	kill(test, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, kwq_core_forget(&t->core, &t->a, 0), 1);
 	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_DEAD);
-	KUNIT_EXPECT_EQ(test, t->core.nr_dead, 1);
+	KWQ_EXPECT_METRIC(test, t, nr_dead, 1);
 }
 
 static void nothing_dies_if_not_asked_for(struct kunit *test)
@@ -1292,8 +1303,8 @@ static u64 total(const struct kwq_histogram *h)
 static void buckets_end_at_powers_of_ten(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
-	const struct kwq_histogram *q = &t->core.queue_duration;
-	const struct kwq_histogram *w = &t->core.work_duration;
+	const struct kwq_histogram *q = &t->bulk.queue_duration;
+	const struct kwq_histogram *w = &t->bulk.work_duration;
 	u64 sum = 0;
 	int i;
 
@@ -1313,13 +1324,13 @@ static void buckets_end_at_powers_of_ten(struct kunit *test)
 	run(t, 0, 0);
 	KUNIT_EXPECT_EQ(test, q->counts[0], 2);
 	KUNIT_EXPECT_EQ(test, w->counts[0], 1);
-	KUNIT_EXPECT_EQ(test, total(&t->core.lateness), 0);
+	KUNIT_EXPECT_EQ(test, total(&t->bulk.lateness), 0);
 }
 
 static void lateness_is_from_the_time_to_the_expiry(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
-	const struct kwq_histogram *h = &t->core.lateness;
+	const struct kwq_histogram *h = &t->bulk.lateness;
 	int i;
 
 	/* M2 */
@@ -1344,16 +1355,16 @@ static void a_clock_that_was_read_before_is_no_time(struct kunit *test)
 	add(t, &t->a, 100);
 	get(t, 50);
 	done(t, &t->a, 20);
-	KUNIT_EXPECT_EQ(test, t->core.queue_duration.counts[0], 1);
-	KUNIT_EXPECT_EQ(test, t->core.queue_duration.sum, 0);
-	KUNIT_EXPECT_EQ(test, t->core.work_duration.counts[0], 1);
-	KUNIT_EXPECT_EQ(test, t->core.work_duration.sum, 0);
+	KUNIT_EXPECT_EQ(test, t->bulk.queue_duration.counts[0], 1);
+	KUNIT_EXPECT_EQ(test, t->bulk.queue_duration.sum, 0);
+	KUNIT_EXPECT_EQ(test, t->bulk.work_duration.counts[0], 1);
+	KUNIT_EXPECT_EQ(test, t->bulk.work_duration.sum, 0);
 }
 
 static void sum_is_carried(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
-	const struct kwq_histogram *h = &t->core.queue_duration;
+	const struct kwq_histogram *h = &t->bulk.queue_duration;
 	int i;
 
 	/* M1: 5 x (2^63 - 1) = 2 x 2^64 + 2^63 - 5 */
@@ -1370,7 +1381,7 @@ static void sum_is_carried(struct kunit *test)
 static void sum_that_just_fits_is_not_carried(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
-	struct kwq_histogram *h = &t->core.queue_duration;
+	struct kwq_histogram *h = &t->bulk.queue_duration;
 
 	/* M1 */
 	h->sum = U64_MAX - 7;
@@ -1385,7 +1396,7 @@ static void sum_that_just_fits_is_not_carried(struct kunit *test)
 static void queue_duration_begins_with_the_first_add(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
-	const struct kwq_histogram *h = &t->core.queue_duration;
+	const struct kwq_histogram *h = &t->bulk.queue_duration;
 
 	/* M1: like client-go: a coalesced add changes nothing, */
 	add(t, &t->a, 100);
@@ -1409,7 +1420,7 @@ static void queue_duration_begins_with_the_first_add(struct kunit *test)
 static void queue_duration_of_what_is_given_back(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
-	const struct kwq_histogram *h = &t->core.queue_duration;
+	const struct kwq_histogram *h = &t->bulk.queue_duration;
 
 	/* M1 O1 O2: an abandoned item starts anew, an undone hand-out continues. */
 	add(t, &t->a, 0);
@@ -1437,12 +1448,12 @@ static void only_a_done_ends_work(struct kunit *test)
 	kwq_core_abandon(&t->core, &t->a, 50);
 	get(t, 50);
 	kwq_core_unget(&t->core, &t->a);
-	KUNIT_EXPECT_EQ(test, total(&t->core.work_duration), 0);
+	KUNIT_EXPECT_EQ(test, total(&t->bulk.work_duration), 0);
 	get(t, 60);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a, 70), -EPERM);
-	KUNIT_EXPECT_EQ(test, total(&t->core.work_duration), 0);
+	KUNIT_EXPECT_EQ(test, total(&t->bulk.work_duration), 0);
 	done(t, &t->a, 80);
-	KUNIT_EXPECT_EQ(test, t->core.work_duration.sum, 20);
+	KUNIT_EXPECT_EQ(test, t->bulk.work_duration.sum, 20);
 }
 
 /* ---- M1, M2, M3: gauges ---- */
@@ -1721,11 +1732,83 @@ static struct kunit_case retry_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case retry_test_small_cases[] = {
+	KUNIT_CASE(retry_waits_for_the_limiters_time),
+	KUNIT_CASE(retry_while_processing),
+	KUNIT_CASE(retry_of_what_waits),
+	KUNIT_CASE(retry_keeps_to_the_policy),
+	KUNIT_CASE(retry_without_delay_is_now),
+	KUNIT_CASE(retry_at_the_end_of_time),
+	KUNIT_CASE(retry_after_a_shut_down),
+	KUNIT_CASE(requeues_do_not_wrap),
+	KUNIT_CASE(other_adds_are_not_counted),
+	KUNIT_CASE(each_item_has_its_count),
+	KUNIT_CASE(forget_changes_nothing_else),
+	KUNIT_CASE(forgotten_item_begins_again),
+	KUNIT_CASE(removed_item_has_no_count),
+	KUNIT_CASE(count_outlives_all_else),
+	KUNIT_CASE(coalesced_retry_costs_nothing),
+	KUNIT_CASE(without_coalescing_each_retry_costs),
+	KUNIT_CASE(coalescing_is_of_what_waits),
+	KUNIT_CASE(count_expires),
+	KUNIT_CASE(retry_just_before_its_count_expires),
+	KUNIT_CASE(retry_of_an_expired_count_begins_again),
+	KUNIT_CASE(first_retry_of_an_item_counts),
+	KUNIT_CASE(add_notices_that_a_count_expired),
+	KUNIT_CASE(count_of_what_is_touched_does_not_expire),
+	KUNIT_CASE(count_never_expires_if_not_asked_for),
+	KUNIT_CASE(longest_time_to_forget),
+	KUNIT_CASE(item_dies_after_its_tries),
+	KUNIT_CASE(dying_takes_no_token),
+	KUNIT_CASE(processing_item_dies_at_its_done),
+	KUNIT_CASE(given_up_item_dies_however_seldom_it_was_tried),
+	KUNIT_CASE(given_up_while_processing_it_dies_at_its_done),
+	KUNIT_CASE(given_up_item_with_a_run_before_it_gets_it),
+	KUNIT_CASE(nothing_is_given_up_after_a_shut_down),
+	KUNIT_CASE(cancelled_item_is_not_tried_again),
+	KUNIT_CASE(item_is_enabled_as_often_as_it_was_disabled),
+	KUNIT_CASE(item_that_was_disabled_too_often_stays_disabled),
+	KUNIT_CASE(cancelled_dead_item_is_dead_no_more),
+	KUNIT_CASE(item_that_has_a_run_before_it_does_not_die),
+	KUNIT_CASE(add_revives),
+	KUNIT_CASE(timed_add_revives),
+	KUNIT_CASE(add_saves_what_is_to_die),
+	KUNIT_CASE(who_is_given_back_is_not_dead),
+	KUNIT_CASE(second_loss_puts_it_at_the_tail),
+	KUNIT_CASE(undone_hand_out_is_no_loss),
+	KUNIT_CASE(lost_too_often_it_is_dead),
+	KUNIT_CASE(lost_with_another_run_to_come_it_is_not_dead),
+	KUNIT_CASE(item_that_was_to_die_dies_once),
+	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_dropped),
+	KUNIT_CASE(cancelled_item_that_is_lost_does_not_die),
+	KUNIT_CASE(cancelled_queue_brings_nothing_back),
+	KUNIT_CASE(removed_dead_item_was_dead),
+	KUNIT_CASE(dead_items_are_found_by_their_deaths),
+	KUNIT_CASE(dead_items_are_dropped_by_a_shut_down),
+	KUNIT_CASE(dropped_items_have_no_count),
+	KUNIT_CASE(nothing_dies_after_a_shut_down),
+	KUNIT_CASE(dead_items_count_does_not_expire),
+	KUNIT_CASE(expired_count_saves_from_death),
+	KUNIT_CASE(forgotten_dead_item_is_dead),
+	KUNIT_CASE(nothing_dies_if_not_asked_for),
+	{}
+};
+
 static struct kunit_suite retry_test_suite = {
 	.name = "kwq-core-retry",
+	.suite_init = kwq_test_large,
 	.init = retry_test_init,
 	.exit = retry_test_exit,
 	.test_cases = retry_test_cases,
 };
 
-kunit_test_suite(retry_test_suite);
+static struct kunit_suite retry_test_small_suite = {
+	.name = "kwq-core-retry-small",
+	.suite_init = kwq_test_small,
+	.init = retry_test_init,
+	.exit = retry_test_exit,
+	.test_cases = retry_test_small_cases,
+};
+
+kunit_test_suites(&retry_test_suite, &retry_test_small_suite);

@@ -14,6 +14,7 @@
 #include "core/limiter.h"
 #include "compat.h"
 #include "core_check.h"
+#include "tests/form.h"
 
 #define NONE		KWQ_PRIORITY_NONE
 #define READY		KWQ_ITEM_DIRTY
@@ -22,19 +23,29 @@
 #define WAITING		KWQ_ITEM_WAITING
 
 struct core_test {
+	struct kwq_bulk bulk;	/* of @core, if it is large */
+	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
+	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder x;
 	struct kwq_holder y;
 	struct kwq_holder z;
 	struct kwq_item a, b, c, d, e;
 };
 
+static struct kwq_rate_limiter *limiter_of(struct core_test *t)
+{
+	if (!kwq_core_limiter(&t->core))
+		kwq_core_own_limiter(&t->core, &t->limiter);
+	return kwq_core_limiter(&t->core);
+}
+
 static int core_test_init(struct kunit *test)
 {
 	struct core_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_core_init(&t->core);
+	kwq_core_init(&t->core, kwq_test_form);
 	kwq_holder_init(&t->x);
 	kwq_holder_init(&t->y);
 	kwq_holder_init(&t->z);
@@ -102,6 +113,18 @@ static struct kwq_item *expire(struct core_test *t, ktime_t now)
 #define EXPECT_GET(test, t, item) \
 	KUNIT_EXPECT_PTR_EQ(test, get(t), (struct kwq_item *)(item))
 
+static unsigned long nr_waiting(const struct core_test *t)
+{
+	const struct rb_node *node;
+	unsigned long nr = 0;
+
+	if (!kwq_core_is_small(&t->core))
+		return t->bulk.nr_waiting;
+	for (node = rb_first(&t->core.by_time); node; node = rb_next(node))
+		nr++;
+	return nr;
+}
+
 /* The next item that is due at @now is @item, or with NULL nothing. */
 #define EXPECT_EXPIRE(test, t, now, item) \
 	KUNIT_EXPECT_PTR_EQ(test, expire(t, now), (struct kwq_item *)(item))
@@ -109,7 +132,7 @@ static struct kwq_item *expire(struct core_test *t, ktime_t now)
 #define EXPECT_NRS(test, t, ready, waiting, processing)			\
 do {									\
 	KUNIT_EXPECT_EQ(test, (t)->core.nr_ready, ready);		\
-	KUNIT_EXPECT_EQ(test, (t)->core.nr_waiting, waiting);		\
+	KUNIT_EXPECT_EQ(test, nr_waiting(t), waiting);			\
 	KUNIT_EXPECT_EQ(test, (t)->core.nr_processing, processing);	\
 } while (0)
 
@@ -351,7 +374,7 @@ static void done_of_idle_item(struct kunit *test)
 	/* Q6 */
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), -ENOENT);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, t->core.dones, 0);
+	KWQ_EXPECT_METRIC(test, t, dones, 0);
 	EXPECT_NRS(test, t, 0, 0, 0);
 }
 
@@ -453,7 +476,7 @@ static void shut_down_refuses_adds_that_would_coalesce(struct kunit *test)
 			-ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 1);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
-	KUNIT_EXPECT_EQ(test, t->core.coalesced, 0);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 0);
 }
 
 static void shut_down_hands_out_what_is_ready(struct kunit *test)
@@ -509,7 +532,7 @@ static void shut_down_drops_what_is_waiting(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->c);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_drop(&t->core), &t->a);
 	KUNIT_EXPECT_NULL(test, kwq_core_drop(&t->core));
-	KUNIT_EXPECT_EQ(test, t->core.dropped, 3);
+	KWQ_EXPECT_METRIC(test, t, dropped, 3);
 
 	/* Only the times are gone: c is still ready. */
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
@@ -557,7 +580,7 @@ static void remove_idle_item(struct kunit *test)
 
 	/* Q11 */
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a), -ENOENT);
-	KUNIT_EXPECT_EQ(test, t->core.removed, 0);
+	KWQ_EXPECT_METRIC(test, t, removed, 0);
 }
 
 static void remove_ready_item(struct kunit *test)
@@ -613,7 +636,7 @@ static void remove_ready_and_waiting_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_remove(&t->core, &t->a),
 			KWQ_WAS_READY | KWQ_WAS_WAITING);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
-	KUNIT_EXPECT_EQ(test, t->core.removed, 1);
+	KWQ_EXPECT_METRIC(test, t, removed, 1);
 }
 
 static void remove_processing_item(struct kunit *test)
@@ -702,7 +725,7 @@ static void all_64_levels(struct kunit *test)
 		kwq_item_init(&items[i]);
 		add_prio(t, &items[i], KWQ_PRIORITY_MIN + n);
 	}
-	KUNIT_EXPECT_EQ(test, t->core.occupied[KWQ_LANE_FRESH], ~0ULL);
+	KUNIT_EXPECT_EQ(test, t->bulk.occupied[KWQ_LANE_FRESH], ~0ULL);
 
 	for (n = KWQ_PRIORITY_MAX; n >= KWQ_PRIORITY_MIN; n--) {
 		for (i = 0; i < 2; i++) {
@@ -714,7 +737,7 @@ static void all_64_levels(struct kunit *test)
 		}
 	}
 	EXPECT_GET(test, t, NULL);
-	KUNIT_EXPECT_EQ(test, t->core.occupied[KWQ_LANE_FRESH], 0);
+	KUNIT_EXPECT_EQ(test, t->bulk.occupied[KWQ_LANE_FRESH], 0);
 }
 
 static void higher_priority_moves_to_the_tail(struct kunit *test)
@@ -907,7 +930,7 @@ static void item_is_ready_when_its_time_comes(struct kunit *test)
 	EXPECT_GET(test, t, NULL);
 
 	EXPECT_EXPIRE(test, t, 10, &t->a);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
 	EXPECT_NRS(test, t, 1, 0, 0);
@@ -942,7 +965,7 @@ static void due_item_that_is_ready_coalesces(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 10), KWQ_WAITING);
 	EXPECT_EXPIRE(test, t, 10, &t->a);
 	KUNIT_EXPECT_EQ(test, t->core.readied, 1);
-	KUNIT_EXPECT_EQ(test, t->core.coalesced, 1);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 1);
 	EXPECT_GET(test, t, &t->a);
 	EXPECT_GET(test, t, NULL);
 }
@@ -998,7 +1021,7 @@ static void second_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_add_at(&t->core, &t->a, NONE, p->second,
 					      p->policy, 0), KWQ_COALESCED);
 	EXPECT_NRS(test, t, 0, 1, 0);
-	KUNIT_EXPECT_EQ(test, t->core.coalesced, 1);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 1);
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), p->expected);
 
 	/* D5: at that time, and not a nanosecond before. */
@@ -1380,7 +1403,7 @@ static void abandoned_item_is_ready_again(struct kunit *test)
 	kwq_core_abandon(&t->core, &t->a, 0);
 	KUNIT_EXPECT_EQ(test, t->a.state, READY);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 1);
-	KUNIT_EXPECT_EQ(test, t->core.abandoned, 1);
+	KWQ_EXPECT_METRIC(test, t, abandoned, 1);
 	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 0);
 	EXPECT_NRS(test, t, 1, 0, 0);
@@ -1537,7 +1560,7 @@ static void abandonments_add_up_until_done(struct kunit *test)
 	add(t, &t->a);
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
-	KUNIT_EXPECT_EQ(test, t->core.abandoned, 3);
+	KWQ_EXPECT_METRIC(test, t, abandoned, 3);
 }
 
 static void requeued_item_is_fresh(struct kunit *test)
@@ -1694,10 +1717,10 @@ static void undone_item_is_no_hand_out(struct kunit *test)
 	/* O2: neither counted nor abandoned, but a getter has to be woken. */
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.gets, 1);
+	KWQ_EXPECT_METRIC(test, t, gets, 1);
 	kwq_core_unget(&t->core, &t->a);
-	KUNIT_EXPECT_EQ(test, t->core.gets, 0);
-	KUNIT_EXPECT_EQ(test, t->core.abandoned, 0);
+	KWQ_EXPECT_METRIC(test, t, gets, 0);
+	KWQ_EXPECT_METRIC(test, t, abandoned, 0);
 	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
 	KUNIT_EXPECT_EQ(test, t->core.readied, 2);
 }
@@ -1856,7 +1879,7 @@ static void default_limiter_has_a_bucket(struct kunit *test)
 	for (i = 0; i < 101; i++) {
 		kwq_item_init(&items[i]);
 		kwq_core_add_rate_limited(&t->core, &items[i], NONE, KWQ_WAIT_EARLIER, 0, 0);
-		KUNIT_EXPECT_EQ(test, items[i].wait.expires,
+		KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &items[i]),
 				(i < 100 ? 5 : 100) * NSEC_PER_MSEC);
 	}
 	/* Remove the items before the core is checked. */
@@ -1870,6 +1893,7 @@ static void counters(struct kunit *test)
 {
 	struct core_test *t = test->priv;
 	struct kwq_core *core = &t->core;
+	const struct kwq_bulk *bulk = &t->bulk;
 
 	add(t, &t->a);			/* an add */
 	add(t, &t->a);			/* coalesced */
@@ -1890,13 +1914,13 @@ static void counters(struct kunit *test)
 	add(t, &t->e);			/* refused */
 	kwq_core_drop(core);	/* dropped */
 
-	KUNIT_EXPECT_EQ(test, core->adds, 3);
-	KUNIT_EXPECT_EQ(test, core->coalesced, 3);
-	KUNIT_EXPECT_EQ(test, core->gets, 2);
-	KUNIT_EXPECT_EQ(test, core->dones, 1);
-	KUNIT_EXPECT_EQ(test, core->abandoned, 1);
-	KUNIT_EXPECT_EQ(test, core->removed, 1);
-	KUNIT_EXPECT_EQ(test, core->dropped, 1);
+	KUNIT_EXPECT_EQ(test, bulk->adds, 3);
+	KUNIT_EXPECT_EQ(test, bulk->coalesced, 3);
+	KUNIT_EXPECT_EQ(test, bulk->gets, 2);
+	KUNIT_EXPECT_EQ(test, bulk->dones, 1);
+	KUNIT_EXPECT_EQ(test, bulk->abandoned, 1);
+	KUNIT_EXPECT_EQ(test, bulk->removed, 1);
+	KUNIT_EXPECT_EQ(test, bulk->dropped, 1);
 	/* a, b; a at its done, b given back */
 	KUNIT_EXPECT_EQ(test, core->readied, 4);
 	/* a */
@@ -1938,11 +1962,11 @@ static void waiting_item_is_got_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
 	EXPECT_NRS(test, t, 0, 0, 1);
 	KUNIT_EXPECT_TRUE(test, t->core.changed);
-	KUNIT_EXPECT_EQ(test, t->core.adds, 1);
-	KUNIT_EXPECT_EQ(test, t->core.gets, 1);
-	KUNIT_EXPECT_EQ(test, t->core.queue_duration.counts[0], 1);
-	KUNIT_EXPECT_EQ(test, t->core.queue_duration.sum, 0);
-	KUNIT_EXPECT_EQ(test, t->core.lateness.counts[0], 0);
+	KWQ_EXPECT_METRIC(test, t, adds, 1);
+	KWQ_EXPECT_METRIC(test, t, gets, 1);
+	KUNIT_EXPECT_EQ(test, t->bulk.queue_duration.counts[0], 1);
+	KUNIT_EXPECT_EQ(test, t->bulk.queue_duration.sum, 0);
+	KUNIT_EXPECT_EQ(test, t->bulk.lateness.counts[0], 0);
 	EXPECT_EXPIRE(test, t, 200, NULL);
 }
 
@@ -1954,7 +1978,7 @@ static void ready_item_was_queued_since_its_add(struct kunit *test)
 	add(t, &t->a);
 	add_at(t, &t->a, 100);
 	KUNIT_EXPECT_EQ(test, get_item(t, &t->a, 50), 0);
-	KUNIT_EXPECT_EQ(test, t->core.queue_duration.sum, 50);
+	KUNIT_EXPECT_EQ(test, t->bulk.queue_duration.sum, 50);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->y, &t->a, 60), KWQ_FINISHED);
 	EXPECT_NRS(test, t, 0, 0, 0);
 }
@@ -1978,7 +2002,7 @@ static void expedited_item_has_the_priority_of_its_add(struct kunit *test)
 	add(t, &t->b);
 	add_at_prio(t, &t->a, 100, 7);
 	KUNIT_EXPECT_EQ(test, kwq_core_expedite(&t->core, &t->a, 50), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->core.lateness.counts[0], 0);
+	KUNIT_EXPECT_EQ(test, t->bulk.lateness.counts[0], 0);
 	EXPECT_GET(test, t, &t->a);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 7);
 	KUNIT_EXPECT_EQ(test, kwq_core_expedite(&t->core, &t->a, 50), -ENOENT);
@@ -1992,14 +2016,14 @@ static void pending_item_coalesces_as_it_is(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->a), 0);
 	add_at_prio(t, &t->a, 100, 7);
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->a), KWQ_COALESCED);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 100);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 100);
 	add(t, &t->b);
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), KWQ_COALESCED);
 	EXPECT_GET(test, t, &t->b);
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), 0);
 	add(t, &t->b);
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), KWQ_DIRTY);
-	KUNIT_EXPECT_EQ(test, t->core.coalesced, 3);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 3);
 	kwq_core_shut_down(&t->core);
 	KUNIT_EXPECT_EQ(test, kwq_core_coalesce(&t->core, &t->b), -ESHUTDOWN);
 }
@@ -2060,7 +2084,7 @@ static void flush_ends_however_its_items_end(struct kunit *test)
 	struct core_test *t = test->priv;
 
 	/* K9: removed while ready, while dirty; cancelled; given up; lost too often */
-	kwq_rate_limiter_configure(&t->core.limiter, &config, NULL, 0);
+	kwq_rate_limiter_configure(limiter_of(t), &config, NULL, 0);
 	add(t, &t->b);
 	EXPECT_GET(test, t, &t->b);
 	add(t, &t->b);
@@ -2309,11 +2333,110 @@ static struct kunit_case core_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case core_test_small_cases[] = {
+	KUNIT_CASE(core_is_empty_at_first),
+	KUNIT_CASE(item_is_idle_at_first),
+	KUNIT_CASE(fifo),
+	KUNIT_CASE(fifo_with_adds_between),
+	KUNIT_CASE(fifo_of_all_ways_to_get_ready),
+	KUNIT_CASE(peek_changes_nothing),
+	KUNIT_CASE(second_add_coalesces),
+	KUNIT_CASE(coalesced_add_makes_nothing_ready),
+	KUNIT_CASE(processing_item_is_not_handed_out),
+	KUNIT_CASE(processing_item_is_not_handed_out_when_due),
+	KUNIT_CASE(two_holders_have_their_own),
+	KUNIT_CASE(add_during_processing_comes_back),
+	KUNIT_CASE(many_adds_during_processing_come_back_once),
+	KUNIT_CASE(requeue_goes_to_the_tail),
+	KUNIT_CASE(done_of_idle_item),
+	KUNIT_CASE(done_of_ready_item),
+	KUNIT_CASE(done_of_waiting_item),
+	KUNIT_CASE(done_by_a_stranger),
+	KUNIT_CASE(second_done),
+	KUNIT_CASE(length_counts_ready_items),
+	KUNIT_CASE(shut_down_refuses_adds),
+	KUNIT_CASE(shut_down_hands_out_what_is_ready),
+	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
+	KUNIT_CASE(shut_down_expires_nothing),
+	KUNIT_CASE(second_shut_down_changes_nothing),
+	KUNIT_CASE(drained_when_all_is_done),
+	KUNIT_CASE(remove_idle_item),
+	KUNIT_CASE(remove_ready_item),
+	KUNIT_CASE(remove_waiting_item),
+	KUNIT_CASE(remove_processing_item),
+	KUNIT_CASE(remove_processing_item_twice),
+	KUNIT_CASE(removed_item_forgets_that_it_was_abandoned),
+	KUNIT_CASE(finished_item_forgets_its_priority),
+	KUNIT_CASE(unnamed_wait_of_a_new_item_is_0),
+	KUNIT_CASE(item_is_ready_when_its_time_comes),
+	KUNIT_CASE(time_that_has_come_is_an_add),
+	KUNIT_CASE(due_item_that_is_ready_coalesces),
+	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
+	KUNIT_CASE_PARAM(second_time, policy_gen_params),
+	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
+	KUNIT_CASE(replace_can_postpone_what_is_due),
+	KUNIT_CASE(ready_and_waiting),
+	KUNIT_CASE(add_can_end_the_wait),
+	KUNIT_CASE(coalesced_add_can_end_the_wait),
+	KUNIT_CASE(dirtying_add_can_end_the_wait),
+	KUNIT_CASE(add_that_ends_no_wait_is_an_add),
+	KUNIT_CASE(times_come_in_order),
+	KUNIT_CASE(equal_times_come_in_the_order_of_adds),
+	KUNIT_CASE(unchanged_time_keeps_its_place),
+	KUNIT_CASE(changed_time_goes_behind_its_equals),
+	KUNIT_CASE(past_time_goes_behind_overdue_ones),
+	KUNIT_CASE(past_time_before_overdue_ones_is_ready),
+	KUNIT_CASE_PARAM(not_a_nanosecond_early, time_gen_params),
+	KUNIT_CASE(only_what_is_due),
+	KUNIT_CASE(end_of_time_is_a_time),
+	KUNIT_CASE(end_of_time_can_be_now),
+	KUNIT_CASE(abandoned_item_is_ready_again),
+	KUNIT_CASE(abandoned_item_is_ahead_of_fresh_ones),
+	KUNIT_CASE(abandoned_item_is_merged_with_its_pending_add),
+	KUNIT_CASE(abandonments_add_up_until_done),
+	KUNIT_CASE(requeued_item_is_fresh),
+	KUNIT_CASE(abandonments_do_not_wrap),
+	KUNIT_CASE(removed_item_that_is_abandoned_comes_back),
+	KUNIT_CASE(abandoned_item_comes_back_after_shut_down),
+	KUNIT_CASE(undone_item_is_first_again),
+	KUNIT_CASE(undone_item_is_no_hand_out),
+	KUNIT_CASE_PARAM(undone_item_is_merged_with_its_pending_add,
+			 undone_gen_params),
+	KUNIT_CASE(dirty_key_is_not_in_the_length),
+	KUNIT_CASE(key_added_again_has_its_place_at_its_done),
+	KUNIT_CASE(get_after_shut_down_returns_what_is_ready),
+	KUNIT_CASE(get_after_shut_down_returns_what_was_added_before),
+	KUNIT_CASE(drain_waits_for_the_done),
+	KUNIT_CASE(add_leaves_a_delay_pending),
+	KUNIT_CASE(delay_of_a_ready_key_is_kept),
+	KUNIT_CASE(waiting_key_has_no_place),
+	KUNIT_CASE(default_limiter_has_a_bucket),
+	KUNIT_CASE(item_is_got_from_any_place),
+	KUNIT_CASE(idle_or_dead_item_is_not_got),
+	KUNIT_CASE(pending_item_coalesces_as_it_is),
+	KUNIT_CASE(flush_counts_what_was_queued_before),
+	KUNIT_CASE(flush_ends_however_its_items_end),
+	KUNIT_CASE(flush_ends_when_its_queue_is_cancelled),
+	KUNIT_CASE(awaited_run_ends_once),
+	KUNIT_CASE(paused_queue_hands_nothing_out),
+	{}
+};
+
 static struct kunit_suite core_test_suite = {
 	.name = "kwq-core",
+	.suite_init = kwq_test_large,
 	.init = core_test_init,
 	.exit = core_test_exit,
 	.test_cases = core_test_cases,
 };
 
-kunit_test_suite(core_test_suite);
+static struct kunit_suite core_test_small_suite = {
+	.name = "kwq-core-small",
+	.suite_init = kwq_test_small,
+	.init = core_test_init,
+	.exit = core_test_exit,
+	.test_cases = core_test_small_cases,
+};
+
+kunit_test_suites(&core_test_suite, &core_test_small_suite);

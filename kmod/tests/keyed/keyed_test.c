@@ -876,7 +876,7 @@ static void dropped_items_make_room(struct kunit *test)
 	EXPECT_ITEMS(test, t, 256);
 	kwq_keyed_shut_down(t->keyed);
 	expect_empty(test);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dropped, 256);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.dropped, 256);
 }
 
 /* ---- Tickets and dones ---- */
@@ -1143,7 +1143,7 @@ static void done_and_get_is_one_hold(struct kunit *test)
 static void closing_wakes_for_all_that_is_ready(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	wait_queue_head_t *pollers = &t->keyed->queue.pollers;
+	wait_queue_head_t *pollers = &t->keyed->of_queue.pollers;
 	struct sleeper s = {};
 
 	/* O7 Q5: a closing handle may have been woken for any of them, and got none. */
@@ -1192,7 +1192,7 @@ static void closed_handle_gives_back(struct kunit *test)
 	EXPECT_FETCH(test, t, t->y, "d");
 	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 0);
 	EXPECT_FETCH(test, t, t->y, NOTHING);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 2);
 }
 
 static void closed_handles_tickets_are_stale(struct kunit *test)
@@ -1341,13 +1341,13 @@ static void poller_is_told_of_room(struct kunit *test)
 	t->keyed->limits.max_items = 1;
 	add(t, KEY("a"));
 	init_waitqueue_func_entry(&s.entry, wake_sleeper);
-	add_wait_queue(&t->keyed->queue.pollers, &s.entry);
+	add_wait_queue(&t->keyed->of_queue.pollers, &s.entry);
 	KUNIT_EXPECT_FALSE(test, poll_room(t->keyed));
 	KUNIT_EXPECT_EQ(test, s.wakes, 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), KWQ_WAS_READY);
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 	KUNIT_EXPECT_TRUE(test, poll_room(t->keyed));
-	remove_wait_queue(&t->keyed->queue.pollers, &s.entry);
+	remove_wait_queue(&t->keyed->of_queue.pollers, &s.entry);
 }
 
 static void drain_that_goes_on_sees_a_shut_down(struct kunit *test)
@@ -1367,7 +1367,7 @@ static void drain_that_goes_on_sees_a_shut_down(struct kunit *test)
 static void closed_handle_gives_back_in_pieces(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
-	wait_queue_head_t *pollers = &t->keyed->queue.pollers;
+	wait_queue_head_t *pollers = &t->keyed->of_queue.pollers;
 	struct sleeper s = {};
 	u8 byte;
 	struct kwq_key key = { &byte, 1 };
@@ -1399,7 +1399,7 @@ static void come_to_poll(struct keyed_test *t, struct sleeper *pollers, int nr)
 
 	for (i = 0; i < nr; i++) {
 		init_waitqueue_func_entry(&pollers[i].entry, wake_sleeper);
-		add_wait_queue(&t->keyed->queue.pollers, &pollers[i].entry);
+		add_wait_queue(&t->keyed->of_queue.pollers, &pollers[i].entry);
 	}
 }
 
@@ -1439,7 +1439,7 @@ static void closing_process_wakes_all_pollers(struct kunit *test)
 	kunit_deactivate_static_stub(test, kwq_close_pays);
 	KUNIT_EXPECT_EQ(test, nr_woken(pollers, NR), NR);
 	for (i = 0; i < NR; i++)
-		remove_wait_queue(&t->keyed->queue.pollers, &pollers[i].entry);
+		remove_wait_queue(&t->keyed->of_queue.pollers, &pollers[i].entry);
 }
 
 static void closing_thread_of_the_kernel_does_not_pay(struct kunit *test)
@@ -1465,7 +1465,7 @@ static void closing_thread_of_the_kernel_does_not_pay(struct kunit *test)
 	kwq_tell_pollers_of_room(&t->keyed->queue);
 	kwq_test_wait_until(test, nr_woken(pollers, NR) == NR);
 	for (i = 0; i < NR; i++)
-		remove_wait_queue(&t->keyed->queue.pollers, &pollers[i].entry);
+		remove_wait_queue(&t->keyed->of_queue.pollers, &pollers[i].entry);
 }
 
 static void closed_handle_gives_back_what_was_removed(struct kunit *test)
@@ -1510,7 +1510,7 @@ static void returned_items_are_where_they_were(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, get_some(t, t->x, 2), 2);
 	old = t->got[1].ticket;
 	kwq_handle_unget(t->x, t->got, 2);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.gets, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.gets, 0);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, old, 0), -ESTALE);
 
 	/* | a b c */
@@ -1553,7 +1553,7 @@ static void unget_leaves_finished_items_alone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("b"), 0), KWQ_FINISHED);
 	kwq_handle_unget(t->x, t->got, 3);
 	EXPECT_ITEMS(test, t, 2);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dones, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.dones, 1);
 	EXPECT_FETCH(test, t, t->y, "a");
 	EXPECT_FETCH(test, t, t->y, "c");
 	EXPECT_FETCH(test, t, t->y, NOTHING);
@@ -2278,7 +2278,7 @@ static void shut_down_drops_the_dead(struct kunit *test)
 	kill(test, KEY("a"));
 	kill(test, KEY("b"));
 	kwq_keyed_shut_down(t->keyed);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dropped, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.dropped, 2);
 	KUNIT_EXPECT_NULL(test, kwq_core_next_dead(&t->keyed->queue.core, 0));
 	expect_empty(test);
 }
@@ -2622,7 +2622,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 		kwq_test_thread_join(test, &crowd->adder[i]);
 	/* A shut down would drop waiting items. */
 	kwq_test_wait_until(test,
-			    !READ_ONCE(t->keyed->queue.core.nr_waiting));
+			    !READ_ONCE(t->keyed->of_core.nr_waiting));
 	deadline = kwq_queue_now(&t->keyed->queue) +
 		   KWQ_TEST_HANGS_SECONDS * NSEC_PER_SEC;
 	KUNIT_EXPECT_EQ(test, drain_until(t->keyed, deadline), 0);

@@ -60,7 +60,7 @@ static void unmake(struct kunit *test)
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
 	first = list_first_entry_or_null(&t->keyed->leases, struct kwq_lease, link);
-	if (first && first->expires < t->keyed->queue.lease_end)
+	if (first && first->expires < t->keyed->of_queue.lease_end)
 		broken = "a lease ends before the time that is told";
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
 	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
@@ -278,7 +278,7 @@ static void extension_of_what_is_not_held(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend_key(t->y, KEY("key")), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->y, t->got[0].ticket), -ESTALE);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.lease_end, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_queue.lease_end, LEASE);
 }
 
 static void without_leases_nothing_ends(struct kunit *test)
@@ -311,7 +311,7 @@ static void end_of_time(struct kunit *test)
 	add(t, KEY("key"));
 	advance(t, 1);
 	ticket = get(t, t->x);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.lease_end, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_queue.lease_end, KTIME_MAX);
 	advance(t, KTIME_MAX - 2);
 	KUNIT_EXPECT_EQ(test, kwq_handle_extend(t->x, ticket), 0);
 	advance(t, 1);
@@ -406,7 +406,7 @@ static void unget_ends_the_lease(struct kunit *test)
 	advance(t, LEASE);
 	kwq_handle_unget(t->x, t->got, 1);
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 1);
 }
 
 static void close_ends_leases(struct kunit *test)
@@ -420,7 +420,7 @@ static void close_ends_leases(struct kunit *test)
 	close_x(t);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.abandoned, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
 }
 
@@ -444,7 +444,7 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	KUNIT_EXPECT_NE(test, get(t, t->y), 0);
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, get(t, t->y), 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.nr_dead, 1);
 	KUNIT_EXPECT_EQ(test, t->keyed->expired, 2);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
 
@@ -453,14 +453,14 @@ static void lost_too_often_it_is_dead(struct kunit *test)
 	advance(t, LEASE);
 	KUNIT_EXPECT_NE(test, get(t, t->x), 0);
 	close_x(t);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.nr_dead, 2);
 	item = kwq_core_next_dead(&t->keyed->queue.core, 0);
 	KUNIT_ASSERT_NOT_NULL(test, item);
 	KUNIT_EXPECT_NOT_NULL(test, kwq_core_next_dead(&t->keyed->queue.core, item->death));
 
 	/* When it is revived, it is in the queue again. */
 	KUNIT_EXPECT_EQ(test, add(t, KEY("a")), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_dead, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.nr_dead, 1);
 	KUNIT_EXPECT_EQ(test, done(t->y, get(t, t->y)), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
 }
@@ -481,8 +481,8 @@ static void lost_too_often_after_a_shut_down_it_is_gone(struct kunit *test)
 	advance(t, LEASE);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.dropped, 2);
-	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.died, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.dropped, 2);
+	KUNIT_EXPECT_EQ(test, t->keyed->of_core.died, 2);
 	KUNIT_EXPECT_TRUE(test, kwq_core_is_drained(&t->keyed->queue.core));
 	kwq_test_wait_until(test, !READ_ONCE(t->keyed->gone));
 }

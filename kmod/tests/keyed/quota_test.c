@@ -321,7 +321,7 @@ static void poller_is_told_of_room(struct kunit *test)
 	struct poller poller = { .told = ATOMIC_INIT(0) };
 
 	init_waitqueue_func_entry(&poller.entry, tell);
-	add_wait_queue(&second->queue.pollers, &poller.entry);
+	add_wait_queue(&second->of_queue.pollers, &poller.entry);
 	WRITE_ONCE(kwq_max_user_bytes, 2 * KWQ_QUOTA_STEP + 2 * first->own_bytes);
 	KUNIT_EXPECT_EQ(test, fill(first), -EDQUOT);
 	KUNIT_EXPECT_FALSE(test, has_room(second));
@@ -335,7 +335,7 @@ static void poller_is_told_of_room(struct kunit *test)
 	kwq_test_wait_until(test, atomic_read(&poller.told));
 	KUNIT_EXPECT_TRUE(test, has_room(second));
 	KUNIT_EXPECT_EQ(test, add_number(second, 0), KWQ_ADDED);
-	remove_wait_queue(&second->queue.pollers, &poller.entry);
+	remove_wait_queue(&second->of_queue.pollers, &poller.entry);
 	kwq_keyed_put(second);
 }
 
@@ -753,7 +753,7 @@ static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 	unsigned long before = *limit;
 
 	init_waitqueue_func_entry(&poller.entry, tell);
-	add_wait_queue(&keyed->queue.pollers, &poller.entry);
+	add_wait_queue(&keyed->of_queue.pollers, &poller.entry);
 	/* Below present use: nothing more is granted, and nothing is taken away. */
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 1), 0);
 	KUNIT_EXPECT_FALSE(test, has_room(keyed));
@@ -770,7 +770,7 @@ static void raised_limit_is_told(struct kunit *test, unsigned long *limit)
 	KUNIT_EXPECT_EQ(test, set(&kwq_quota_bytes_ops, limit, 0), 0);
 	KUNIT_EXPECT_LT(test, 1 << 20, *limit);
 	WRITE_ONCE(*limit, before);
-	remove_wait_queue(&keyed->queue.pollers, &poller.entry);
+	remove_wait_queue(&keyed->of_queue.pollers, &poller.entry);
 	kwq_keyed_put(keyed);
 }
 

@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include "queue/queue.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define NR_THINGS	8
@@ -39,7 +40,7 @@ struct thing {
  * @canceller: cancels @victim
  */
 struct batch_test {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct thing thing[NR_THINGS];
 	atomic_t calls;
 	unsigned int nr[NR_THINGS];
@@ -106,7 +107,7 @@ static int batch_test_init(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	init_completion(&t->entered);
 	init_completion(&t->leave);
 	for (i = 0; i < NR_THINGS; i++) {
@@ -215,7 +216,7 @@ static void batch_has_what_is_ready(struct kunit *test)
 		EXPECT_RUNS(test, &t->thing[i], 1);
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
 	}
-	KUNIT_EXPECT_EQ(test, t->queue.core.dones, NR_THINGS);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, dones, NR_THINGS);
 
 	/* It does not wait for more. */
 	kwq_add(&t->queue, &t->thing[0].item);
@@ -300,12 +301,12 @@ static void each_item_has_its_result(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->calls), 1);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing[0].item));
 	KUNIT_EXPECT_EQ(test, thing[1].item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing[1].item.wait.expires, 40);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing[1].item), 40);
 	KUNIT_EXPECT_EQ(test, thing[2].item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing[2].item.wait.expires, 100);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing[2].item), 100);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(&t->queue), &thing[3].item);
 	KUNIT_EXPECT_EQ(test, thing[4].item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing[4].item.wait.expires, 40);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing[4].item), 40);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing[5].item));
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing[0].item), 0);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing[1].item), 3);
@@ -328,7 +329,7 @@ static void unwritten_result_is_a_failure(struct kunit *test)
 	kwq_add(&t->queue, &thing[0].item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, thing[0].item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing[0].item.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing[0].item), 10);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing[0].item), 1);
 	thing[0].unwritten = false;
 	kwq_queue_advance(&t->queue, 10);
@@ -377,7 +378,7 @@ static void start_cancel(struct kunit *test, struct kwq_item *victim)
 	t->victim = victim;
 	t->result = -1;
 	kwq_test_thread_start(test, &t->canceller, cancel_in_thread, t);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(&t->queue) == 1);
 }
 
 static void cancel_waits_for_the_batch(struct kunit *test)
@@ -470,7 +471,7 @@ static void drain_waits_for_the_last_batch(struct kunit *test)
 	enter(test, 0, 5, 3);
 	t->result = -1;
 	kwq_test_thread_start(test, &t->canceller, drain_in_thread, t);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(&t->queue) == 1);
 	KUNIT_EXPECT_EQ(test, t->result, -1);
 	leave(test);
 	kwq_test_thread_join(test, &t->canceller);
@@ -522,7 +523,7 @@ struct busy {
  * @wrong: how often a batch had a wrong number of items
  */
 struct storm {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct busy busy[NR_BUSY];
 	struct kwq_test_thread adder[NR_ADDERS];
 	atomic_t seed;
@@ -586,7 +587,7 @@ static bool is_empty(struct kwq_queue *queue)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	empty = !queue->core.nr_ready && !queue->core.nr_processing &&
-		!queue->core.nr_waiting;
+		!kwq_core_has_waiting(&queue->core);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return empty;
 }
@@ -606,7 +607,7 @@ static void workers_share_no_item(struct kunit *test)
 
 	/* K10 Q3 Q4: and nothing is lost */
 	KUNIT_ASSERT_NOT_NULL(test, storm);
-	kwq_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
 	kwq_configure(&storm->queue, &quick_config);
 	for (i = 0; i < NR_BUSY; i++)
 		kwq_item_init(&storm->busy[i].item);
@@ -666,11 +667,38 @@ static struct kunit_case batch_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case batch_test_small_cases[] = {
+	KUNIT_CASE(batch_has_what_is_ready),
+	KUNIT_CASE(batch_of_one),
+	KUNIT_CASE(added_while_in_a_batch),
+	KUNIT_CASE(each_item_has_its_result),
+	KUNIT_CASE(unwritten_result_is_a_failure),
+	KUNIT_CASE(again_at_once_is_behind_others),
+	KUNIT_CASE(cancel_waits_for_the_batch),
+	KUNIT_CASE(batch_does_not_wait_for_itself),
+	KUNIT_CASE(shut_down_within_a_batch),
+	KUNIT_CASE(drain_waits_for_the_last_batch),
+	KUNIT_CASE(cancel_of_all_waits_for_the_batch),
+	KUNIT_CASE_SLOW(workers_share_no_item),
+	KUNIT_CASE(most_workers_with_the_largest_batches),
+	{}
+};
+
 static struct kunit_suite batch_test_suite = {
 	.name = "kwq-batch",
+	.suite_init = kwq_test_large,
 	.init = batch_test_init,
 	.exit = batch_test_exit,
 	.test_cases = batch_test_cases,
 };
 
-kunit_test_suite(batch_test_suite);
+static struct kunit_suite batch_test_small_suite = {
+	.name = "kwq-batch-small",
+	.suite_init = kwq_test_small,
+	.init = batch_test_init,
+	.exit = batch_test_exit,
+	.test_cases = batch_test_small_cases,
+};
+
+kunit_test_suites(&batch_test_suite, &batch_test_small_suite);

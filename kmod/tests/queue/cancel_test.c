@@ -16,6 +16,7 @@
 #include <linux/workqueue.h>
 #include "queue/queue.h"
 #include "queue/workers.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 /*
@@ -30,7 +31,7 @@
  * @all_result: result of the cancel of all items after it
  */
 struct cancel_test {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct kwq_item a, b, c, d;
 	struct kwq_result verdict;
 	atomic_t runs;
@@ -48,7 +49,7 @@ static int cancel_test_init(struct kunit *test)
 	struct cancel_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	kwq_item_init(&t->a);
 	kwq_item_init(&t->b);
 	kwq_item_init(&t->c);
@@ -71,7 +72,7 @@ static void cancel_test_exit(struct kunit *test)
 
 static int nr_waiters(struct cancel_test *t)
 {
-	return kwq_test_nr_sleepers(&t->queue.drainers);
+	return kwq_test_nr_drainers(&t->queue);
 }
 
 static void cancel_in_thread(void *data)
@@ -144,7 +145,7 @@ static void expect_refused(struct kunit *test, struct kwq_item *item)
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, item), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(&t->queue, item, 10), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(&t->queue, item), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, nr_waiting, 0);
 }
 
 /* ---- One item ---- */
@@ -293,9 +294,9 @@ static void cancel_waits_for_a_handler(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->runs), 1);
-	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 0);
-	KUNIT_EXPECT_EQ(test, t->queue.core.nr_dead, 0);
-	KUNIT_EXPECT_EQ(test, t->queue.core.died, 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, nr_waiting, 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, nr_dead, 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, died, 0);
 }
 
 static void item_is_usable_after_a_cancel_of_its_handler(struct kunit *test)
@@ -314,8 +315,8 @@ static void item_is_usable_after_a_cancel_of_its_handler(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->result, KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY);
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->runs), 1);
-	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 0);
-	KUNIT_EXPECT_EQ(test, t->queue.core.nr_dead, 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, nr_waiting, 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, nr_dead, 0);
 	enter_handler(test, &t->a);
 	KUNIT_EXPECT_EQ(test, atomic_read(&t->runs), 2);
 }
@@ -461,12 +462,12 @@ static struct kwq_result cancel_elsewhere(struct kwq_queue *queue, struct kwq_it
 static void handler_of_another_queue_may_wait(struct kunit *test)
 {
 	struct cancel_test *t = test->priv;
-	struct kwq_queue *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct kwq_queue *other = kwq_test_queue_alloc(test);
 
 	/* K3: lockdep distinguishes the handlers of two queues. */
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	t->all_result = -1;
-	kwq_queue_init(other, "other", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(other, "other", KWQ_CLOCK_MANUAL);
 	KUNIT_ASSERT_EQ(test, start_handler(other, cancel_elsewhere, 1, 0), 0);
 	enter_handler(test, &t->a);
 	reinit_completion(&t->entered);
@@ -660,7 +661,7 @@ struct victim {
 };
 
 struct hunt {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct victim __rcu *slot[NR_SLOTS];
 	struct kwq_test_thread adder[NR_ADDERS];
 	atomic_t seed;
@@ -746,7 +747,7 @@ static void cancelled_object_can_be_freed(struct kunit *test)
 
 	/* K3: against adds, the timer and the handler, under KASAN */
 	KUNIT_ASSERT_NOT_NULL(test, hunt);
-	kwq_queue_init(&hunt->queue, "hunt", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(&hunt->queue, "hunt", KWQ_CLOCK_MONOTONIC);
 	kwq_configure(&hunt->queue, &quick_config);
 	KUNIT_ASSERT_EQ(test, start_handler(&hunt->queue, handle_victim, 2, WQ_UNBOUND), 0);
 	for (i = 0; i < NR_ADDERS; i++)
@@ -775,7 +776,7 @@ static void cancelled_object_can_be_freed(struct kunit *test)
 	for (slot = 0; slot < NR_SLOTS; slot++)
 		kfree(rcu_dereference_protected(hunt->slot[slot], true));
 	KUNIT_EXPECT_EQ(test, atomic_read(&hunt->too_late), 0);
-	KUNIT_EXPECT_EQ(test, hunt->queue.core.nr_waiting, 0);
+	KUNIT_EXPECT_FALSE(test, kwq_core_has_waiting(&hunt->queue.core));
 	kwq_queue_destroy(&hunt->queue);
 }
 
@@ -804,11 +805,46 @@ static struct kunit_case cancel_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case cancel_test_small_cases[] = {
+	KUNIT_CASE(disabled_item_is_idle_for_good),
+	KUNIT_CASE(cancelled_item_can_be_added_again),
+	KUNIT_CASE(cancel_enables_no_disabled_item),
+	KUNIT_CASE(initialised_it_is_a_new_one),
+	KUNIT_CASE(cancel_tells_what_was),
+	KUNIT_CASE(cancel_waits_for_who_got_it),
+	KUNIT_CASE_PARAM(cancel_waits_for_a_handler, verdict_gen_params),
+	KUNIT_CASE_PARAM(item_is_usable_after_a_cancel_of_its_handler, verdict_gen_params),
+	KUNIT_CASE(item_is_usable_after_its_last_cancel),
+	KUNIT_CASE(each_who_cancels_waits),
+	KUNIT_CASE(cancel_waits_on_when_another_ends),
+	KUNIT_CASE(cancel_ends_when_the_holder_vanishes),
+	KUNIT_CASE(handler_does_not_wait_for_itself),
+	KUNIT_CASE(handler_of_another_queue_may_wait),
+	KUNIT_CASE(freed_work_item_may_cancel),
+	KUNIT_CASE(freed_work_item_may_cancel_what_is_handled),
+	KUNIT_CASE(worker_in_the_place_of_a_freed_work_item),
+	KUNIT_CASE(cancelled_queue_has_no_items),
+	KUNIT_CASE(many_items_are_cancelled),
+	KUNIT_CASE(cancel_ends_a_drain),
+	KUNIT_CASE_SLOW(cancelled_object_can_be_freed),
+	{}
+};
+
 static struct kunit_suite cancel_test_suite = {
 	.name = "kwq-cancel",
+	.suite_init = kwq_test_large,
 	.init = cancel_test_init,
 	.exit = cancel_test_exit,
 	.test_cases = cancel_test_cases,
 };
 
-kunit_test_suite(cancel_test_suite);
+static struct kunit_suite cancel_test_small_suite = {
+	.name = "kwq-cancel-small",
+	.suite_init = kwq_test_small,
+	.init = cancel_test_init,
+	.exit = cancel_test_exit,
+	.test_cases = cancel_test_small_cases,
+};
+
+kunit_test_suites(&cancel_test_suite, &cancel_test_small_suite);

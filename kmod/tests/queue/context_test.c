@@ -19,6 +19,7 @@
 #include <linux/rcupdate.h>
 #include "compat.h"
 #include "queue/queue.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define HOUR	(3600 * (u64)NSEC_PER_SEC)
@@ -38,9 +39,9 @@
  * @wrong: number of the failed step, 0 for none
  */
 struct visit {
-	struct kwq_queue queue;
-	struct kwq_queue handled;
-	struct kwq_queue own;
+	struct kwq_queue *queue;
+	struct kwq_queue *handled;
+	struct kwq_queue *own;
 	struct kwq_item a, b, c;
 	int gets;
 	int puts;
@@ -136,7 +137,7 @@ static void get_a(struct kwq_item *item)
 {
 	struct visit *v = container_of(item, struct visit, a);
 
-	lockdep_assert_held(&v->own.lock);
+	lockdep_assert_held(&v->own->lock);
 	if (irqs_disabled() == !IS_ENABLED(CONFIG_PREEMPT_RT))
 		v->gets++;
 }
@@ -146,7 +147,7 @@ static void put_a(struct kwq_item *item)
 {
 	struct visit *v = container_of(item, struct visit, a);
 
-	lockdep_assert_not_held(&v->own.lock);
+	lockdep_assert_not_held(&v->own->lock);
 	if (preempt_count() == v->preempt_count && irqs_disabled() == v->irqs_off)
 		v->puts++;
 }
@@ -159,9 +160,9 @@ static void visit(struct visit *v)
 	v->soft = in_serving_softirq();
 	v->preempt_count = preempt_count();
 	v->irqs_off = irqs_disabled();
-	v->wrong = every_operation(&v->own, &v->a);
-	kwq_add(&v->queue, &v->b);
-	kwq_add(&v->handled, &v->c);
+	v->wrong = every_operation(v->own, &v->a);
+	kwq_add(v->queue, &v->b);
+	kwq_add(v->handled, &v->c);
 	complete(&v->done);
 }
 
@@ -331,7 +332,7 @@ static void get_one(void *data)
 {
 	struct visit *v = data;
 
-	v->got = kwq_get(&v->queue, KTIME_MAX);
+	v->got = kwq_get(v->queue, KTIME_MAX);
 }
 
 static struct kwq_result handle(struct kwq_queue *queue, struct kwq_item *item)
@@ -350,20 +351,23 @@ static void any_context(struct kunit *test)
 
 	/* K1 K2: a thread and a handler wait for the items that are added. */
 	KUNIT_ASSERT_NOT_NULL(test, v);
-	kwq_queue_init(&v->queue, "visited", KWQ_CLOCK_MONOTONIC);
-	kwq_queue_init(&v->handled, "handled", KWQ_CLOCK_MONOTONIC);
-	kwq_queue_init(&v->own, "visited too", KWQ_CLOCK_MONOTONIC);
-	KUNIT_ASSERT_EQ(test, kwq_configure(&v->own, &slow), 0);
-	KUNIT_ASSERT_EQ(test, kwq_queue_own_references(&v->own, &ref_ops), 0);
+	v->queue = kwq_test_queue_alloc(test);
+	v->handled = kwq_test_queue_alloc(test);
+	v->own = kwq_test_queue_alloc(test);
+	kwq_test_queue_init(v->queue, "visited", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(v->handled, "handled", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(v->own, "visited too", KWQ_CLOCK_MONOTONIC);
+	KUNIT_ASSERT_EQ(test, kwq_configure(v->own, &slow), 0);
+	KUNIT_ASSERT_EQ(test, kwq_queue_own_references(v->own, &ref_ops), 0);
 	kwq_item_init(&v->a);
 	kwq_item_init(&v->b);
 	kwq_item_init(&v->c);
 	init_completion(&v->done);
 	init_completion(&v->ran);
-	KUNIT_ASSERT_EQ(test, kwq_start_handler(&v->handled, &handler), 0);
+	KUNIT_ASSERT_EQ(test, kwq_start_handler(v->handled, &handler), 0);
 	kwq_test_thread_start(test, &v->getter, get_one, v);
 	kwq_test_wait_until(test,
-			    kwq_test_nr_sleepers(&v->queue.getters) == 1);
+			    kwq_test_nr_sleepers(&v->queue->getters) == 1);
 
 	KUNIT_ASSERT_EQ(test, p->go(v), 0);
 	waits = wait_for_completion_timeout(&v->done, KWQ_TEST_HANGS_SECONDS * HZ);
@@ -384,10 +388,10 @@ static void any_context(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, v->got, &v->b);
 	waits = wait_for_completion_timeout(&v->ran, KWQ_TEST_HANGS_SECONDS * HZ);
 	KUNIT_EXPECT_TRUE_MSG(test, waits, "the handler was not called");
-	kwq_done(&v->queue, &v->b);
-	kwq_queue_destroy(&v->queue);
-	kwq_queue_destroy(&v->handled);
-	kwq_queue_destroy(&v->own);
+	kwq_done(v->queue, &v->b);
+	kwq_queue_destroy(v->queue);
+	kwq_queue_destroy(v->handled);
+	kwq_queue_destroy(v->own);
 }
 
 static struct kunit_case context_test_cases[] = {
@@ -395,9 +399,22 @@ static struct kunit_case context_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case context_test_small_cases[] = {
+	KUNIT_CASE_PARAM(any_context, context_gen_params),
+	{}
+};
+
 static struct kunit_suite context_test_suite = {
 	.name = "kwq-context",
+	.suite_init = kwq_test_large,
 	.test_cases = context_test_cases,
 };
 
-kunit_test_suite(context_test_suite);
+static struct kunit_suite context_test_small_suite = {
+	.name = "kwq-context-small",
+	.suite_init = kwq_test_small,
+	.test_cases = context_test_small_cases,
+};
+
+kunit_test_suites(&context_test_suite, &context_test_small_suite);

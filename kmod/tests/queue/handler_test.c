@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 #include "queue/queue.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define NR_THINGS	8
@@ -40,7 +41,7 @@ struct thing {
 };
 
 struct handler_test {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct thing thing[NR_THINGS];
 };
 
@@ -67,7 +68,7 @@ static int handler_test_init(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	for (i = 0; i < NR_THINGS; i++) {
 		kwq_item_init(&t->thing[i].item);
 		init_completion(&t->thing[i].entered);
@@ -181,7 +182,7 @@ static void each_item_is_handled(struct kunit *test)
 		EXPECT_RUNS(test, &t->thing[i], 1);
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
 	}
-	KUNIT_EXPECT_EQ(test, t->queue.core.dones, NR_THINGS);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, dones, NR_THINGS);
 
 	/* And again, after all workers became idle. */
 	kwq_add(&t->queue, &t->thing[0].item);
@@ -423,12 +424,12 @@ static void failed_item_is_tried_again(struct kunit *test)
 	kwq_add(&t->queue, &thing->item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing->item), 10);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 1);
 	kwq_queue_advance(&t->queue, 10);
 	settle(test);
 	EXPECT_RUNS(test, thing, 2);
-	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, 30);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing->item), 30);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 2);
 	thing->verdict = kwq_result_done();
 	kwq_queue_advance(&t->queue, 30);
@@ -447,7 +448,7 @@ static void default_limiter_is_client_gos(struct kunit *test)
 	t->thing[0].verdict = kwq_result_of(-EAGAIN);
 	kwq_add(&t->queue, &t->thing[0].item);
 	settle(test);
-	KUNIT_EXPECT_EQ(test, t->thing[0].item.wait.expires, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->thing[0].item), 5 * NSEC_PER_MSEC);
 }
 
 static const struct again_case {
@@ -477,7 +478,7 @@ static void handled_again_after(struct kunit *test)
 	kwq_add(&t->queue, &thing->item);
 	settle(test);
 	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, p->expected);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing->item), p->expected);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
 	thing->verdict = kwq_result_done();
 	kwq_queue_advance(&t->queue, p->expected);
@@ -514,9 +515,9 @@ static void handled_again_at_once(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&thing->item));
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 0);
 	KUNIT_EXPECT_EQ(test, t->queue.armed, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->queue.core.lateness.counts[0], 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, lateness.counts[0], 0);
 	/* M1: as a delayed add */
-	KUNIT_EXPECT_EQ(test, t->queue.core.retries, 1);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, retries, 1);
 }
 
 static void handled_again_behind_others(struct kunit *test)
@@ -586,7 +587,7 @@ static void mistake_is_a_failure(struct kunit *test)
 	settle(test);
 	EXPECT_RUNS(test, thing, 1);
 	KUNIT_EXPECT_EQ(test, thing->item.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, thing->item.wait.expires, 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &thing->item), 5 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(&t->queue, &thing->item), 1);
 }
 
@@ -689,7 +690,7 @@ static void destroyed_it_calls_nobody(struct kunit *test)
 
 	/* K3: ready, waiting and dead items; then no handler is called */
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	for (i = 0; i < NR_THINGS; i++)
 		kwq_item_init(&t->thing[i].item);
 	KUNIT_ASSERT_EQ(test, start_handler(&t->queue, handle, 2, 0), 0);
@@ -784,19 +785,19 @@ static void system_workqueue_is_borrowed(struct kunit *test)
 	queue_work(system_long_wq, &other_work);
 	flush_work(&other_work);
 	KUNIT_EXPECT_TRUE(test, other_ran);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 static void two_queues_share_a_workqueue(struct kunit *test)
 {
-	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct kwq_queue *q = kwq_test_queue_alloc(test);
 	struct workqueue_struct *wq = ordered(test);
 	struct handler_test *t = test->priv;
 	struct kwq_handler handler = { .handle = handle, .max_active = 2, .wq = wq };
 
 	/* K7: the workqueue's own limit counts, too; one queue ends, the other does not */
 	KUNIT_ASSERT_NOT_NULL(test, q);
-	kwq_queue_init(q, "other", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(q, "other", KWQ_CLOCK_MANUAL);
 	KUNIT_EXPECT_EQ(test, kwq_start_handler(q, &handler), 0);
 	start_on(test, wq, 2);
 	enter(test, &t->thing[0]);
@@ -815,7 +816,7 @@ static void two_queues_share_a_workqueue(struct kunit *test)
 	EXPECT_RUNS(test, &t->thing[1], 2);
 	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
 	destroy_workqueue(wq);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 static void destroyed_while_its_workqueue_is_busy(struct kunit *test)
@@ -837,7 +838,7 @@ static void destroyed_while_its_workqueue_is_busy(struct kunit *test)
 		EXPECT_RUNS(test, &t->thing[i], 0);
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->thing[i].item));
 	}
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 static void destroy_in_thread(void *data)
@@ -863,7 +864,7 @@ static void destroyed_while_handlers_run(struct kunit *test)
 	t->thing[0].verdict = kwq_result_again_after(0);
 	t->thing[0].result = -1;
 	kwq_test_thread_start(test, thread, destroy_in_thread, t);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(&t->queue) == 1);
 	leave(&t->thing[0]);
 	/* One wake-up for the end of the handler is not the end of both. */
 	KUNIT_EXPECT_EQ(test, t->thing[0].result, -1);
@@ -873,7 +874,7 @@ static void destroyed_while_handlers_run(struct kunit *test)
 	EXPECT_RUNS(test, &t->thing[0], 1);
 	for (i = 2; i < NR_THINGS; i++)
 		EXPECT_RUNS(test, &t->thing[i], 0);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 static void destroy_here(struct handler_test *t)
@@ -898,7 +899,7 @@ static void destroyed_in_a_work_item_of_its_workqueue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->thing[1].result, 0);
 	EXPECT_RUNS(test, &t->thing[0], 0);
 	destroy_workqueue(wq);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 static void cancel_first(struct handler_test *t)
@@ -928,7 +929,7 @@ static void cancelled_in_a_work_item_of_its_workqueue(struct kunit *test)
 	EXPECT_RUNS(test, &t->thing[3], 1);
 	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
 	destroy_workqueue(wq);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 static void waits_for_a_handler_in_a_work_item_of_its_workqueue(struct kunit *test)
@@ -942,14 +943,14 @@ static void waits_for_a_handler_in_a_work_item_of_its_workqueue(struct kunit *te
 	start_on(test, wq, 1);
 	enter(test, &t->thing[0]);
 	other = queue_other(test, wq, cancel_first);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(&t->queue) == 1);
 	leave(&t->thing[0]);
 	flush_work(&other->work);
 	KUNIT_EXPECT_EQ(test, t->thing[1].result, KWQ_WAS_PROCESSING);
 	KUNIT_EXPECT_EQ(test, t->thing[2].result, 0);
 	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
 	destroy_workqueue(wq);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 }
 
 /* ---- What it is given ---- */
@@ -995,7 +996,7 @@ static void note_the_processor(struct kwq_queue *queue, struct thing *thing)
 static void bound_handler_runs_where_the_add_was(struct kunit *test)
 {
 	struct handler_test *t = test->priv;
-	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct kwq_queue *q = kwq_test_queue_alloc(test);
 	int cpu;
 
 	/*
@@ -1006,7 +1007,7 @@ static void bound_handler_runs_where_the_add_was(struct kunit *test)
 	t->thing[0].within = note_the_processor;
 	for_each_online_cpu(cpu) {
 		set_cpus_allowed_ptr(current, cpumask_of(cpu));
-		kwq_queue_init(q, "bound", KWQ_CLOCK_MANUAL);
+		kwq_test_queue_init(q, "bound", KWQ_CLOCK_MANUAL);
 		KUNIT_EXPECT_EQ(test, start_handler(q, handle, 1, 0), 0);
 		kwq_add(q, &t->thing[0].item);
 		kwq_test_wait_until(test, is_quiet(q));
@@ -1137,7 +1138,7 @@ static bool start_without_memory(struct kunit *test, struct kwq_queue *q, int nt
 	bool injected;
 	int err;
 
-	kwq_queue_init(q, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(q, "test", KWQ_CLOCK_MANUAL);
 	kwq_add(q, &t->thing[0].item);
 	current->fail_nth = nth;
 	err = start_handler(q, handle, 2, WQ_UNBOUND);
@@ -1157,7 +1158,7 @@ static bool start_without_memory(struct kunit *test, struct kwq_queue *q, int nt
 
 static void no_memory_for_a_handler(struct kunit *test)
 {
-	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct kwq_queue *q = kwq_test_queue_alloc(test);
 	int nth, refused = 0;
 
 	/* K2: lets each allocation fail in turn, until none does; that of the workers is kwq's */
@@ -1190,7 +1191,7 @@ struct busy {
 };
 
 struct storm {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct busy busy[NR_BUSY];
 	struct kwq_test_thread adder[NR_ADDERS];
 	atomic_t seed;
@@ -1243,7 +1244,7 @@ static bool is_empty(struct kwq_queue *queue)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	empty = !queue->core.nr_ready && !queue->core.nr_processing &&
-		!queue->core.nr_waiting;
+		!kwq_core_has_waiting(&queue->core);
 	spin_unlock_irqrestore(&queue->lock, flags);
 	return empty;
 }
@@ -1263,7 +1264,7 @@ static void storm_loses_nothing_and_runs_nothing_twice(struct kunit *test)
 
 	/* K2 Q3 Q4 */
 	KUNIT_ASSERT_NOT_NULL(test, storm);
-	kwq_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
 	kwq_configure(&storm->queue, &quick_config);
 	for (i = 0; i < NR_BUSY; i++)
 		kwq_item_init(&storm->busy[i].item);
@@ -1325,11 +1326,64 @@ static struct kunit_case handler_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case handler_test_small_cases[] = {
+	KUNIT_CASE(each_item_is_handled),
+	KUNIT_CASE(what_is_ready_is_handled_from_the_start),
+	KUNIT_CASE(what_comes_due_is_handled),
+	KUNIT_CASE(added_while_it_is_handled_it_is_handled_again),
+	KUNIT_CASE(what_is_ready_at_the_start_is_handled_at_once),
+	KUNIT_CASE(what_comes_due_together_is_handled_at_once),
+	KUNIT_CASE(worker_that_took_long_lets_others_run),
+	KUNIT_CASE(worker_that_took_long_comes_back),
+	KUNIT_CASE_PARAM(no_more_are_handled_at_once, active_gen_params),
+	KUNIT_CASE(failed_item_is_tried_again),
+	KUNIT_CASE(default_limiter_is_client_gos),
+	KUNIT_CASE_PARAM(handled_again_after, again_gen_params),
+	KUNIT_CASE(handled_again_at_once),
+	KUNIT_CASE(handled_again_at_once_and_at_its_time),
+	KUNIT_CASE_PARAM(mistake_is_a_failure, mistake_gen_params),
+	KUNIT_CASE(given_up_item_is_dead),
+	KUNIT_CASE(add_meanwhile_counts_whatever_it_returns),
+	KUNIT_CASE(drain_goes_to_the_last_item),
+	KUNIT_CASE(shut_down_by_its_handler),
+	KUNIT_CASE(destroyed_it_calls_nobody),
+	KUNIT_CASE(destroyed_with_workers_that_were_never_run),
+	KUNIT_CASE_PARAM(workqueue_is_the_drivers_choice, flags_gen_params),
+	KUNIT_CASE(system_workqueue_is_borrowed),
+	KUNIT_CASE(two_queues_share_a_workqueue),
+	KUNIT_CASE(destroyed_while_its_workqueue_is_busy),
+	KUNIT_CASE(destroyed_while_handlers_run),
+	KUNIT_CASE(destroyed_in_a_work_item_of_its_workqueue),
+	KUNIT_CASE(cancelled_in_a_work_item_of_its_workqueue),
+	KUNIT_CASE(waits_for_a_handler_in_a_work_item_of_its_workqueue),
+	KUNIT_CASE(bound_handler_runs_where_the_add_was),
+	KUNIT_CASE_PARAM(bad_handler_is_refused, bad_gen_params),
+	KUNIT_CASE(borrowed_workqueue_has_its_own_flags),
+	KUNIT_CASE(most_at_once),
+	KUNIT_CASE(second_handler_is_refused),
+	KUNIT_CASE(start_tells_a_crowd_of_workers),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(no_memory_for_a_handler),
+#endif
+	KUNIT_CASE_SLOW(storm_loses_nothing_and_runs_nothing_twice),
+	{}
+};
+
 static struct kunit_suite handler_test_suite = {
 	.name = "kwq-handler",
+	.suite_init = kwq_test_large,
 	.init = handler_test_init,
 	.exit = handler_test_exit,
 	.test_cases = handler_test_cases,
 };
 
-kunit_test_suite(handler_test_suite);
+static struct kunit_suite handler_test_small_suite = {
+	.name = "kwq-handler-small",
+	.suite_init = kwq_test_small,
+	.init = handler_test_init,
+	.exit = handler_test_exit,
+	.test_cases = handler_test_small_cases,
+};
+
+kunit_test_suites(&handler_test_suite, &handler_test_small_suite);

@@ -9,6 +9,7 @@
 #include <linux/sched/signal.h>
 #include "queue/pollers.h"
 #include "queue/queue.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define NR_POLLERS	(3 * KWQ_POLLERS_PER_HOLD + 1)
@@ -24,7 +25,7 @@ struct poller {
 
 /* The list has the order of @poller. */
 struct pollers_test {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct kwq_item item;
 	struct poller poller[NR_POLLERS];
 	struct poller late;
@@ -43,7 +44,7 @@ static int tell_poller(struct wait_queue_entry *entry, unsigned int mode, int fl
 	t->wake_at = t->queue.wake_at;
 	if (t->goes_on) {
 		t->goes_on--;
-		t->queue.round.to_tell |= KWQ_TELL_ROOM;
+		t->of_queue.round.to_tell |= KWQ_TELL_ROOM;
 	}
 	WRITE_ONCE(t->told, t->told + 1);
 	return !poller->idle;
@@ -62,7 +63,7 @@ static int pollers_test_init(struct kunit *test)
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	kwq_item_init(&t->item);
 	for (i = 0; i < NR_POLLERS; i++)
 		poller_init(t, &t->poller[i]);
@@ -76,9 +77,9 @@ static void leave(struct pollers_test *t, struct poller *poller)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&t->queue.pollers.lock, flags);
+	spin_lock_irqsave(&t->of_queue.pollers.lock, flags);
 	list_del_init(&poller->entry.entry);
-	spin_unlock_irqrestore(&t->queue.pollers.lock, flags);
+	spin_unlock_irqrestore(&t->of_queue.pollers.lock, flags);
 }
 
 static void all_leave(struct pollers_test *t)
@@ -106,7 +107,7 @@ static void all_come(struct pollers_test *t)
 	int i = NR_POLLERS;
 
 	while (i--)
-		add_wait_queue(&t->queue.pollers, &t->poller[i].entry);
+		add_wait_queue(&t->of_queue.pollers, &t->poller[i].entry);
 }
 
 static void all_come_exclusively(struct pollers_test *t)
@@ -114,7 +115,7 @@ static void all_come_exclusively(struct pollers_test *t)
 	int i;
 
 	for (i = 0; i < NR_POLLERS; i++)
-		add_wait_queue_exclusive(&t->queue.pollers, &t->poller[i].entry);
+		add_wait_queue_exclusive(&t->of_queue.pollers, &t->poller[i].entry);
 }
 
 static void tell(struct pollers_test *t, u8 what)
@@ -132,8 +133,8 @@ static void tell_ready(struct pollers_test *t, u32 nr)
 	unsigned long flags;
 
 	spin_lock_irqsave(&t->queue.lock, flags);
-	t->queue.wake_pollers += nr;
-	t->queue.round.to_tell |= KWQ_TELL_READY;
+	t->of_queue.wake_pollers += nr;
+	t->of_queue.round.to_tell |= KWQ_TELL_READY;
 	spin_unlock_irqrestore(&t->queue.lock, flags);
 }
 
@@ -160,7 +161,7 @@ static void go_on_to_the_end(struct kunit *test)
 	while (kwq_owes_pollers_locked(&t->queue) && holds++ < 2 * NR_POLLERS)
 		KUNIT_EXPECT_LE(test, go_on(t), KWQ_POLLERS_PER_HOLD);
 	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
-	KUNIT_EXPECT_EQ(test, t->queue.wake_pollers, 0);
+	KUNIT_EXPECT_EQ(test, t->of_queue.wake_pollers, 0);
 }
 
 static void hold_tells_a_bounded_number(struct kunit *test)
@@ -192,7 +193,7 @@ static void nobody_is_told(struct kunit *test)
 	tell_ready(t, 3);
 	KUNIT_EXPECT_EQ(test, go_on(t), 0);
 	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
-	KUNIT_EXPECT_EQ(test, t->queue.wake_pollers, 0);
+	KUNIT_EXPECT_EQ(test, t->of_queue.wake_pollers, 0);
 }
 
 static void pollers_beside_the_bookmark_leave(struct kunit *test)
@@ -220,10 +221,10 @@ static void poller_comes_in_a_round(struct kunit *test)
 	all_come(t);
 	tell(t, KWQ_TELL_ROOM);
 	go_on(t);
-	add_wait_queue(&t->queue.pollers, &t->late.entry);
+	add_wait_queue(&t->of_queue.pollers, &t->late.entry);
 	go_on(t);
 	leave(t, &t->late);
-	add_wait_queue_exclusive(&t->queue.pollers, &t->late.entry);
+	add_wait_queue_exclusive(&t->of_queue.pollers, &t->late.entry);
 	KUNIT_EXPECT_EQ(test, t->late.told, 0);
 	go_on_to_the_end(test);
 	KUNIT_EXPECT_EQ(test, t->late.told, 1);
@@ -294,7 +295,7 @@ static void each_item_wakes_an_exclusive_poller(struct kunit *test)
 
 	/* Q5 O8: 0, 10 and 20 have a task to wake. */
 	all_come_exclusively(t);
-	add_wait_queue(&t->queue.pollers, &t->late.entry);
+	add_wait_queue(&t->of_queue.pollers, &t->late.entry);
 	for (i = 0; i < NR_POLLERS; i++)
 		t->poller[i].idle = i % 10;
 	tell_ready(t, 2);
@@ -321,11 +322,11 @@ static void queue_ends_in_a_round(struct kunit *test)
 	all_come(t);
 	tell(t, KWQ_TELL_ROOM);
 	go_on(t);
-	KUNIT_EXPECT_FALSE(test, list_empty(&t->queue.round.bookmark.entry));
+	KUNIT_EXPECT_FALSE(test, list_empty(&t->of_queue.round.bookmark.entry));
 	all_leave(t);
-	KUNIT_EXPECT_FALSE(test, list_empty(&t->queue.pollers.head));
+	KUNIT_EXPECT_FALSE(test, list_empty(&t->of_queue.pollers.head));
 	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(&t->queue), 0);
-	KUNIT_EXPECT_TRUE(test, list_empty(&t->queue.pollers.head));
+	KUNIT_EXPECT_TRUE(test, list_empty(&t->of_queue.pollers.head));
 	KUNIT_EXPECT_FALSE(test, kwq_owes_pollers_locked(&t->queue));
 }
 
@@ -336,7 +337,7 @@ static void others_pass_over_the_bookmark(struct kunit *test)
 	all_come(t);
 	tell(t, KWQ_TELL_ROOM);
 	go_on(t);
-	wake_up_all(&t->queue.pollers);
+	wake_up_all(&t->of_queue.pollers);
 	KUNIT_EXPECT_EQ(test, t->told, NR_POLLERS + KWQ_POLLERS_PER_HOLD);
 }
 
@@ -431,6 +432,7 @@ static struct kunit_case pollers_test_cases[] = {
 
 static struct kunit_suite pollers_test_suite = {
 	.name = "kwq-pollers",
+	.suite_init = kwq_test_large,
 	.init = pollers_test_init,
 	.exit = pollers_test_exit,
 	.test_cases = pollers_test_cases,

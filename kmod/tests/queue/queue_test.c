@@ -14,14 +14,15 @@
 #include "tests/core/core_check.h"
 #include "queue/queue.h"
 #include "queue/timer.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define HOUR	(3600 * (u64)NSEC_PER_SEC)
 
 struct queue_test {
+	KWQ_TEST_QUEUE;
 	struct kwq_pace pace;
 	struct kwq_timer timer;	/* for run_timer() */
-	struct kwq_queue queue;
 	struct kwq_item a, b, c, d;
 };
 
@@ -30,7 +31,7 @@ static struct queue_test *make(struct kunit *test, enum kwq_clock clock)
 	struct queue_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", clock);
+	kwq_test_queue_init(&t->queue, "test", clock);
 	kwq_item_init(&t->a);
 	kwq_item_init(&t->b);
 	kwq_item_init(&t->c);
@@ -138,7 +139,8 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTY);
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->b), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, 0, kwq_try_coalesce(q, &t->c));
-	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
+	if (kwq_test_form == KWQ_LARGE)
+		KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
 	spin_unlock_irqrestore(&q->lock, flags);
 
 	/* Q4 */
@@ -154,7 +156,8 @@ static void coalesced_add_takes_no_lock(struct kunit *test)
 	EXPECT_GET(test, q, &t->a);
 	kwq_done(q, &t->a);
 	kwq_done(q, &t->b);
-	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
+	if (kwq_test_form == KWQ_LARGE)
+		KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 2);
 }
 
 static void done_that_nobody_owes(struct kunit *test)
@@ -313,8 +316,8 @@ static void wrong_options_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &p->options), -EINVAL);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_PROCESSING);
 	KUNIT_EXPECT_EQ(test, t->a.priority, 0);
-	KUNIT_EXPECT_EQ(test, q->core.adds, 1);
-	KUNIT_EXPECT_EQ(test, q->core.retries, 0);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, adds, 1);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, retries, 0);
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
 	kwq_shut_down(q);
 	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &p->options), -EINVAL);
@@ -358,7 +361,7 @@ static void no_delay_is_an_add(struct kunit *test)
 	/* D1 D3: it does not change the waiting. */
 	kwq_add_after(q, &t->a, 10);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 0), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->a), 10);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 0), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a),
 			KWQ_WAS_READY | KWQ_WAS_WAITING);
@@ -370,9 +373,9 @@ static void delay_of_nothing_is_a_retry(struct kunit *test)
 
 	/* C10 M1 */
 	KUNIT_EXPECT_EQ(test, kwq_add_after(&t->queue, &t->a, 0), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->queue.core.retries, 1);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, retries, 1);
 	kwq_add(&t->queue, &t->b);
-	KUNIT_EXPECT_EQ(test, t->queue.core.retries, 1);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, retries, 1);
 }
 
 static void absolute_time(struct kunit *test)
@@ -455,10 +458,10 @@ static void delays_saturate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->b, U64_MAX), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->c, 1ULL << 63), KWQ_WAITING);
 	KUNIT_EXPECT_EQ(test, add_at(q, &t->d, -1), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->b.wait.expires, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->c.wait.expires, KTIME_MAX);
-	KUNIT_EXPECT_EQ(test, t->d.wait.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->a), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->b), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->c), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->d), KTIME_MAX);
 	kwq_queue_advance(q, KTIME_MAX - 1);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 }
@@ -504,7 +507,7 @@ static ktime_t test_clock(void)
 static void run_timer(struct queue_test *t)
 {
 	test_time = t->queue.manual_now;
-	if (t->queue.timer != &t->timer) {
+	if (kwq_timer_of(&t->queue) != &t->timer) {
 		kwq_timer_init(&t->timer, KWQ_CLOCK_MANUAL);
 		kwq_use_timer(&t->queue, &t->timer);
 	}
@@ -675,10 +678,10 @@ static void run_lets_others_in_between_its_holds(struct kunit *test)
 	for (i = 0; i < NR_OF_RUNS; i++)
 		add_at(q, &items[i], 10);
 	sleeper_init(&poller, q);
-	add_wait_queue(&q->pollers, &poller.entry);
+	add_wait_queue(&kwq_queue_bulk_of(q)->pollers, &poller.entry);
 	q->manual_now = 20;
 	run_timer(t);
-	remove_wait_queue(&q->pollers, &poller.entry);
+	remove_wait_queue(&kwq_queue_bulk_of(q)->pollers, &poller.entry);
 	KUNIT_EXPECT_EQ(test, poller.holds, KWQ_HOLDS_PER_RUN);
 	KUNIT_EXPECT_EQ(test, poller.most, KWQ_ITEMS_PER_HOLD);
 	KUNIT_EXPECT_FALSE(test, t->timer.running);
@@ -688,7 +691,7 @@ static void run_lets_others_in_between_its_holds(struct kunit *test)
 static void make_ready_in_one_hold(struct queue_test *t, struct kwq_item *items, int nr)
 {
 	struct kwq_queue *q = &t->queue;
-	struct kwq_timer *timer = q->timer;
+	struct kwq_timer *timer = kwq_timer_of(q);
 	unsigned long flags;
 	int i;
 
@@ -770,11 +773,11 @@ static void what_is_got_in_the_same_hold_wakes_nobody(struct kunit *test)
 	sleeper_init(&getter, q);
 	add_wait_queue_exclusive(&q->getters, &getter.entry);
 	sleeper_init(&poller, q);
-	add_wait_queue(&q->pollers, &poller.entry);
+	add_wait_queue(&kwq_queue_bulk_of(q)->pollers, &poller.entry);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->a, KTIME_MAX), &t->a);
 	KUNIT_EXPECT_EQ(test, getter.wakes + poller.wakes, 0);
 	remove_wait_queue(&q->getters, &getter.entry);
-	remove_wait_queue(&q->pollers, &poller.entry);
+	remove_wait_queue(&kwq_queue_bulk_of(q)->pollers, &poller.entry);
 	kwq_done(q, &t->a);
 }
 
@@ -786,7 +789,7 @@ static void pollers_are_told_that_it_is_readable(struct kunit *test)
 
 	/* U2 */
 	sleeper_init(&s, q);
-	add_wait_queue(&q->pollers, &s.entry);
+	add_wait_queue(&kwq_queue_bulk_of(q)->pollers, &s.entry);
 	kwq_add(q, &t->a);
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 	KUNIT_EXPECT_TRUE(test, s.events == (EPOLLIN | EPOLLRDNORM));
@@ -794,7 +797,7 @@ static void pollers_are_told_that_it_is_readable(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 	kwq_shut_down(q);
 	KUNIT_EXPECT_GT(test, s.wakes, 1);
-	remove_wait_queue(&q->pollers, &s.entry);
+	remove_wait_queue(&kwq_queue_bulk_of(q)->pollers, &s.entry);
 }
 
 static void expiry_is_bounded_in_each_hold(struct kunit *test)
@@ -830,9 +833,9 @@ static void shut_down_is_bounded_in_each_hold(struct kunit *test)
 		add_at(q, &items[i], 10);
 	kwq_core_shut_down(&q->core);
 	for (i = 0; i < 3; i++) {
-		before = q->core.nr_waiting;
+		before = kwq_test_nr_waiting(q);
 		KUNIT_EXPECT_EQ(test, kwq_drop(q), i < 2);
-		KUNIT_EXPECT_EQ(test, before - q->core.nr_waiting,
+		KUNIT_EXPECT_EQ(test, before - kwq_test_nr_waiting(q),
 				min(before, KWQ_ITEMS_PER_HOLD));
 	}
 	kwq_shut_down(q);
@@ -851,7 +854,7 @@ static void shut_down_drops_all_that_waits(struct kunit *test)
 	for (i = 0; i < NR_BACKLOG; i++)
 		add_at(q, &items[i], 10);
 	kwq_shut_down(q);
-	KUNIT_EXPECT_EQ(test, q->core.dropped, NR_BACKLOG);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, dropped, NR_BACKLOG);
 	for (i = 0; i < NR_BACKLOG; i++)
 		KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&items[i]));
 }
@@ -1067,7 +1070,7 @@ static void drain_drops_a_backlog(struct kunit *test)
 	for (i = 0; i < NR_BACKLOG; i++)
 		kwq_add_after(q, &items[i], 10);
 	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(q, KTIME_MAX), 0);
-	KUNIT_EXPECT_EQ(test, q->core.dropped, NR_BACKLOG);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, dropped, NR_BACKLOG);
 }
 
 static void getters_deadline_comes(struct kunit *test)
@@ -1237,7 +1240,7 @@ static struct drainer *start_drainers(struct kunit *test,
 		kwq_test_thread_start(test, &drainers[i].thread, drain_once,
 				      &drainers[i]);
 	}
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&queue->drainers) == nr);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(queue) == nr);
 	return drainers;
 }
 
@@ -1262,7 +1265,7 @@ static void drains_wait_until_all_is_done(struct kunit *test)
 	kwq_add(q, &t->a);
 	d = start_drainers(test, q, 3, KTIME_MAX);
 	EXPECT_GET(test, q, &t->a);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 3);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(q) == 3);
 	expect_sound(test, q);
 	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
@@ -1281,9 +1284,9 @@ static void drain_waits_for_what_turns_ready(struct kunit *test)
 	kwq_add(q, &t->a);
 	d = start_drainers(test, q, 1, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_REQUEUED);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(q) == 1);
 	EXPECT_GET(test, q, &t->a);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(q) == 1);
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
 	expect_drained(test, d, 1, 0);
 }
@@ -1340,7 +1343,7 @@ static void drains_deadline_comes(struct kunit *test)
 	kwq_add(q, &t->a);
 	d = start_drainers(test, q, 1, 100);
 	kwq_queue_advance(q, 99);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&q->drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(q) == 1);
 	kwq_queue_advance(q, 100);
 	expect_drained(test, d, 1, -ETIMEDOUT);
 	KUNIT_EXPECT_TRUE(test, kwq_shutting_down(q));
@@ -1404,7 +1407,7 @@ static void destroy_right_after_a_drain(struct kunit *test)
 			err = -ENOMEM;
 			break;
 		}
-		kwq_queue_init(&victim->queue, "victim", KWQ_CLOCK_MONOTONIC);
+		kwq_test_queue_init(&victim->queue, "victim", KWQ_CLOCK_MONOTONIC);
 		kwq_item_init(&victim->a);
 		kwq_add(&victim->queue, &victim->a);
 		kwq_try_get(&victim->queue);
@@ -1500,8 +1503,8 @@ static void configuration_is_for_adds_from_then_on(struct kunit *test)
 	kwq_add_rate_limited(q, &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &retry_config), 0);
 	kwq_add_rate_limited(q, &t->b);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, 5 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 10);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->a), 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->b), 10);
 }
 
 static void bucket_is_filled_by_the_queues_clock(struct kunit *test)
@@ -1521,12 +1524,12 @@ static void bucket_is_filled_by_the_queues_clock(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->a), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->b), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->b.wait.expires, 1100);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->b), 1100);
 	kwq_queue_advance(q, 1050);
 	config.limiters[0].u.bucket.period = 200;
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
 	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->c), KWQ_WAITING);
-	KUNIT_EXPECT_EQ(test, t->c.wait.expires, 1050 + 100 + 200);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->c), 1050 + 100 + 200);
 }
 
 static void kick_is_for_the_dead(struct kunit *test)
@@ -1606,7 +1609,7 @@ static void first_dead_died_first(struct kunit *test)
 
 static void real_clocks_jitter_is_by_chance(struct kunit *test)
 {
-	struct kwq_queue *q = kunit_kzalloc(test, sizeof(*q), GFP_KERNEL);
+	struct kwq_queue *q = kwq_test_queue_alloc(test);
 	struct kwq_item *items = make_items(test, 16);
 	struct kwq_limiter_config config = {
 		.nr = 1,
@@ -1619,14 +1622,13 @@ static void real_clocks_jitter_is_by_chance(struct kunit *test)
 	int i;
 
 	/* B1 L1 */
-	KUNIT_ASSERT_NOT_NULL(test, q);
-	kwq_queue_init(q, "chance", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(q, "chance", KWQ_CLOCK_MONOTONIC);
 	KUNIT_EXPECT_EQ(test, kwq_configure(q, &config), 0);
 	begun = kwq_queue_now(q);
 	for (i = 0; i < 16; i++) {
 		KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &items[i]), KWQ_WAITING);
-		longest = max(longest, items[i].wait.expires);
-		shortest = min(shortest, items[i].wait.expires);
+		longest = max(longest, kwq_test_due(q, &items[i]));
+		shortest = min(shortest, kwq_test_due(q, &items[i]));
 	}
 	KUNIT_EXPECT_GE(test, shortest, begun + HOUR);
 	KUNIT_EXPECT_LT(test, longest, kwq_queue_now(q) + 2 * HOUR);
@@ -1639,7 +1641,7 @@ static void real_clocks_jitter_is_by_chance(struct kunit *test)
 static void manual_clocks_jitter_is_repeatable(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
-	struct kwq_queue *again = kunit_kzalloc(test, sizeof(*again), GFP_KERNEL);
+	struct kwq_queue *again = kwq_test_queue_alloc(test);
 	struct kwq_item *items = make_items(test, 32);
 	struct kwq_limiter_config config = {
 		.nr = 1,
@@ -1651,8 +1653,7 @@ static void manual_clocks_jitter_is_repeatable(struct kunit *test)
 	int i, different = 0;
 
 	/* B1 K4 */
-	KUNIT_ASSERT_NOT_NULL(test, again);
-	kwq_queue_init(again, "again", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(again, "again", KWQ_CLOCK_MANUAL);
 	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, &config), 0);
 	KUNIT_EXPECT_EQ(test, kwq_configure(again, &config), 0);
 	for (i = 0; i < 16; i++) {
@@ -1660,12 +1661,12 @@ static void manual_clocks_jitter_is_repeatable(struct kunit *test)
 
 		kwq_add_rate_limited(&t->queue, &items[i]);
 		kwq_add_rate_limited(again, &items[i + 16]);
-		one = items[i].wait.expires;
-		other = items[i + 16].wait.expires;
+		one = kwq_test_due(&t->queue, &items[i]);
+		other = kwq_test_due(&t->queue, &items[i + 16]);
 		KUNIT_EXPECT_EQ(test, one, other);
 		KUNIT_EXPECT_GE(test, one, 1000);
 		KUNIT_EXPECT_LT(test, one, 2000);
-		different += one != items[0].wait.expires;
+		different += one != kwq_test_due(&t->queue, &items[0]);
 	}
 	KUNIT_EXPECT_GT(test, different, 0);
 	kwq_shut_down(again);
@@ -1763,11 +1764,83 @@ static struct kunit_case queue_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case queue_test_small_cases[] = {
+	KUNIT_CASE(add_get_done),
+	KUNIT_CASE(coalesced_add_takes_no_lock),
+	KUNIT_CASE(done_that_nobody_owes),
+	KUNIT_CASE(try_get_does_not_wait),
+	KUNIT_CASE(done_and_get_does_both),
+	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
+	KUNIT_CASE(remove_tells_what_was),
+	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
+	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
+	KUNIT_CASE(delay_counts_from_now),
+	KUNIT_CASE(no_delay_is_an_add),
+	KUNIT_CASE(delay_of_nothing_is_a_retry),
+	KUNIT_CASE(absolute_time),
+	KUNIT_CASE_PARAM(second_time, policy_gen_params),
+	KUNIT_CASE(add_can_end_the_wait),
+	KUNIT_CASE(delays_saturate),
+	KUNIT_CASE(end_of_time_can_come),
+	KUNIT_CASE(backlog_comes_in_order),
+	KUNIT_CASE(timer_makes_nothing_ready_early),
+	KUNIT_CASE(backlog_leaves_room_between_its_runs),
+	KUNIT_CASE(timer_that_is_put_off_comes_in_its_slot),
+	KUNIT_CASE(crowd_has_one_hold_each),
+	KUNIT_CASE(each_ready_item_wakes_one_getter),
+	KUNIT_CASE(expiry_is_bounded_in_each_hold),
+	KUNIT_CASE(shut_down_is_bounded_in_each_hold),
+	KUNIT_CASE(shut_down_drops_all_that_waits),
+	KUNIT_CASE(blocked_getters_share_the_items),
+	KUNIT_CASE(blocked_getters_share_what_is_due),
+	KUNIT_CASE(blocked_getter_gets_a_requeued_item),
+	KUNIT_CASE(shut_down_wakes_all_getters),
+	KUNIT_CASE(shut_down_wakes_a_crowd),
+	KUNIT_CASE(deadlines_of_a_crowd_come),
+	KUNIT_CASE(crowd_shares_the_items_of_one_hold),
+	KUNIT_CASE(drain_drops_a_backlog),
+	KUNIT_CASE(getters_deadline_comes),
+	KUNIT_CASE(item_that_is_due_at_the_deadline_is_got),
+	KUNIT_CASE(signal_ends_the_wait),
+	KUNIT_CASE(signal_takes_no_item_with_it),
+	KUNIT_CASE(shut_down_refuses_and_drops),
+	KUNIT_CASE(shut_down_hands_out_what_turns_ready),
+	KUNIT_CASE(drain_of_an_empty_queue),
+	KUNIT_CASE(drains_wait_until_all_is_done),
+	KUNIT_CASE(drain_waits_for_what_turns_ready),
+	KUNIT_CASE(drain_ends_by_a_remove),
+	KUNIT_CASE(shut_down_ends_every_drain),
+	KUNIT_CASE(drain_after_a_shut_down_waits),
+	KUNIT_CASE(drains_deadline_comes),
+	KUNIT_CASE(signal_ends_a_drain),
+	KUNIT_CASE_SLOW(destroy_right_after_a_drain),
+	KUNIT_CASE(retries_by_the_default),
+	KUNIT_CASE(configuration_can_be_read_back),
+	KUNIT_CASE(configuration_is_for_adds_from_then_on),
+	KUNIT_CASE(bucket_is_filled_by_the_queues_clock),
+	KUNIT_CASE(kick_is_for_the_dead),
+	KUNIT_CASE(first_dead_died_first),
+	KUNIT_CASE(real_clocks_jitter_is_by_chance),
+	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
+	KUNIT_CASE(advance_by_saturates),
+	{}
+};
+
 static struct kunit_suite queue_test_suite = {
 	.name = "kwq-queue",
+	.suite_init = kwq_test_large,
 	.init = queue_test_init,
 	.exit = queue_test_exit,
 	.test_cases = queue_test_cases,
+};
+
+static struct kunit_suite queue_test_small_suite = {
+	.name = "kwq-queue-small",
+	.suite_init = kwq_test_small,
+	.init = queue_test_init,
+	.exit = queue_test_exit,
+	.test_cases = queue_test_small_cases,
 };
 
 /* ---- A real clock ---- */
@@ -1907,7 +1980,7 @@ static void timer_is_armed_anew_by_a_postponement(struct kunit *test)
 	/* D7: nothing is ever due at that time. */
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
 	KUNIT_EXPECT_EQ(test, t->a.state, KWQ_ITEM_WAITING);
-	KUNIT_EXPECT_EQ(test, t->a.wait.expires, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &t->a), KTIME_MAX);
 	KUNIT_EXPECT_FALSE(test, is_armed(q));
 }
 
@@ -2090,7 +2163,7 @@ static void destroy_with_the_timer_about_to_fire(struct kunit *test)
 		victim = kzalloc(sizeof(*victim), GFP_KERNEL);
 		if (!victim)
 			break;
-		kwq_queue_init(&victim->queue, "victim", KWQ_CLOCK_MONOTONIC);
+		kwq_test_queue_init(&victim->queue, "victim", KWQ_CLOCK_MONOTONIC);
 		kwq_item_init(&victim->a);
 		kwq_item_init(&victim->b);
 		kwq_add_after(&victim->queue, &victim->b, HOUR);
@@ -2125,7 +2198,7 @@ struct work {
 };
 
 struct crowd {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct work work[NR_ITEMS];
 	struct kwq_test_thread worker[NR_WORKERS];
 	struct kwq_test_thread adder[NR_ADDERS];
@@ -2221,11 +2294,6 @@ static void add_while_the_getter_goes_to_sleep(struct kunit *test)
 	kwq_test_thread_join(test, &pong->thread);
 }
 
-static unsigned long nr_waiting(struct kwq_queue *queue)
-{
-	return READ_ONCE(queue->core.nr_waiting);
-}
-
 static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 {
 	struct crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
@@ -2233,7 +2301,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 
 	/* Q3 Q4 Q5 D1 */
 	KUNIT_ASSERT_NOT_NULL(test, crowd);
-	kwq_queue_init(&crowd->queue, "crowd", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(&crowd->queue, "crowd", KWQ_CLOCK_MONOTONIC);
 	for (i = 0; i < NR_ITEMS; i++)
 		kwq_item_init(&crowd->work[i].item);
 	for (i = 0; i < NR_WORKERS; i++)
@@ -2245,7 +2313,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 	for (i = 0; i < NR_ADDERS; i++)
 		kwq_test_thread_join(test, &crowd->adder[i]);
 	/* A shut down would drop waiting items. */
-	kwq_test_wait_until(test, !nr_waiting(&crowd->queue));
+	kwq_test_wait_until(test, !kwq_test_nr_waiting(&crowd->queue));
 	KUNIT_EXPECT_EQ(test, kwq_shut_down_with_drain(&crowd->queue,
 						       soon(&crowd->queue)),
 			0);
@@ -2267,7 +2335,7 @@ static void nothing_is_lost_and_nothing_runs_twice(struct kunit *test)
 #define NR_CHANGES	4000
 
 struct changes {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct kwq_item item;
 	struct kwq_test_thread thread;
 	unsigned int changed;
@@ -2292,7 +2360,7 @@ static void change_before_an_add_is_seen(struct kunit *test)
 	unsigned int n;
 
 	KUNIT_ASSERT_NOT_NULL(test, c);
-	kwq_queue_init(&c->queue, "changes", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(&c->queue, "changes", KWQ_CLOCK_MONOTONIC);
 	kwq_item_init(&c->item);
 	kwq_test_thread_start(test, &c->thread, see_changes, c);
 	for (n = 1; n <= NR_CHANGES; n++) {
@@ -2328,11 +2396,40 @@ static struct kunit_case queue_clock_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case queue_clock_test_small_cases[] = {
+	KUNIT_CASE_PARAM(clock_is_the_kernels, clock_gen_params),
+	KUNIT_CASE_PARAM(delayed_item_is_not_early, clock_gen_params),
+	KUNIT_CASE(timer_is_armed_for_the_earliest),
+	KUNIT_CASE(timer_is_armed_anew_by_a_remove),
+	KUNIT_CASE(timer_is_armed_anew_by_a_postponement),
+	KUNIT_CASE_PARAM(get_times_out_by_itself, clock_gen_params),
+	KUNIT_CASE(drain_times_out_by_itself),
+	KUNIT_CASE(many_times_come_in_order),
+	KUNIT_CASE(large_backlog),
+	KUNIT_CASE(each_due_item_wakes_a_getter),
+	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
+	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
+	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
+	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
+	{}
+};
+
 static struct kunit_suite queue_clock_test_suite = {
 	.name = "kwq-queue-clock",
+	.suite_init = kwq_test_large,
 	.init = queue_clock_test_init,
 	.exit = queue_test_exit,
 	.test_cases = queue_clock_test_cases,
 };
 
-kunit_test_suites(&queue_test_suite, &queue_clock_test_suite);
+static struct kunit_suite queue_clock_test_small_suite = {
+	.name = "kwq-queue-clock-small",
+	.suite_init = kwq_test_small,
+	.init = queue_clock_test_init,
+	.exit = queue_test_exit,
+	.test_cases = queue_clock_test_small_cases,
+};
+
+kunit_test_suites(&queue_test_suite, &queue_test_small_suite,
+		  &queue_clock_test_suite, &queue_clock_test_small_suite);

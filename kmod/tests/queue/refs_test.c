@@ -19,6 +19,7 @@
 #include <linux/string.h>
 #include "queue/queue.h"
 #include "queue/workers.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define POISON	0x6b
@@ -39,7 +40,7 @@
  * @object: the object of this case
  */
 struct refs_test {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	atomic_t gets;
 	atomic_t puts;
 	atomic_t live;
@@ -154,7 +155,7 @@ static int refs_test_init(struct kunit *test)
 	struct refs_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	init_completion(&t->entered);
 	init_completion(&t->leave);
 	test->priv = t;
@@ -214,13 +215,13 @@ static void references_are_owned_from_the_start(struct kunit *test)
 	static const struct kwq_ref_ops no_get = { .put = put_object };
 	static const struct kwq_ref_ops no_put = { .get = get_object };
 	struct refs_test *t = test->priv;
-	struct kwq_queue *other = kunit_kzalloc(test, sizeof(*other), GFP_KERNEL);
+	struct kwq_queue *other = kwq_test_queue_alloc(test);
 	struct kwq_item item;
 
 	KUNIT_ASSERT_NOT_NULL(test, other);
 	/* K5: once, and only while no item is in use */
 	KUNIT_EXPECT_EQ(test, kwq_queue_own_references(&t->queue, &ref_ops), -EBUSY);
-	kwq_queue_init(other, "other", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(other, "other", KWQ_CLOCK_MANUAL);
 	KUNIT_EXPECT_EQ(test, kwq_queue_own_references(other, &no_get), -EINVAL);
 	KUNIT_EXPECT_EQ(test, kwq_queue_own_references(other, &no_put), -EINVAL);
 	kwq_item_init(&item);
@@ -263,7 +264,9 @@ static int add_after_nothing(struct refs_test *t, struct kwq_item *item)
 static int add_with_priority(struct refs_test *t, struct kwq_item *item)
 {
 	return kwq_add_with(&t->queue, item, &(struct kwq_add_options){
-		.flags = KWQ_ADD_PRIORITY, .priority = 3 });
+		.flags = KWQ_ADD_PRIORITY,
+		.priority = kwq_test_form == KWQ_LARGE ? 3 : 0,
+	});
 }
 
 static int add_at_a_time(struct refs_test *t, struct kwq_item *item)
@@ -671,7 +674,7 @@ static void cancelled_processing_keeps_its_reference(struct kunit *test)
 	kwq_test_thread_start(test, &t->thread,
 			      kind->cancel == kwq_cancel_sync ? cancel_in_thread :
 								disable_in_thread, t);
-	kwq_test_wait_until(test, kwq_test_nr_sleepers(&t->queue.drainers) == 1);
+	kwq_test_wait_until(test, kwq_test_nr_drainers(&t->queue) == 1);
 	expect_counts(test, 1, 0);
 	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, item), KWQ_FINISHED);
 	expect_counts(test, 1, 1);
@@ -1055,7 +1058,8 @@ static void step(struct refs_test *t, struct walk *w)
 		break;
 	case 4:
 		options.flags = KWQ_ADD_END_WAIT | KWQ_ADD_PRIORITY;
-		options.priority = prandom_u32_state(&w->rnd) % 4;
+		options.priority = kwq_test_form == KWQ_LARGE ?
+			prandom_u32_state(&w->rnd) % 4 : 0;
 		kwq_add_with(q, item, &options);
 		break;
 	case 5:
@@ -1241,7 +1245,7 @@ static void crowd_is_balanced(struct kunit *test)
 	atomic_set(&t->nr_kept, NR_KEPT);
 	spin_lock_init(&c->lock);
 	prandom_seed_state(&rnd, 5);
-	kwq_queue_init(&t->queue, "crowd", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(&t->queue, "crowd", KWQ_CLOCK_MONOTONIC);
 	kwq_configure(&t->queue, &quick_config);
 	KUNIT_EXPECT_EQ(test, kwq_queue_own_references(&t->queue, &ref_ops), 0);
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(&t->queue, &(struct kwq_handler){
@@ -1298,11 +1302,46 @@ static struct kunit_case refs_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case refs_test_small_cases[] = {
+	KUNIT_CASE(references_are_owned_from_the_start),
+	KUNIT_CASE_PARAM(item_in_use_has_one_reference, use_gen_params),
+	KUNIT_CASE(refused_add_takes_no_reference),
+	KUNIT_CASE_PARAM(last_reference_is_dropped, end_gen_params),
+	KUNIT_CASE(done_and_get_hands_out_the_next),
+	KUNIT_CASE(no_reference_is_kept_asleep),
+	KUNIT_CASE_PARAM(cancel_drops_the_reference, cancel_kind_gen_params),
+	KUNIT_CASE_PARAM(cancelled_processing_keeps_its_reference, cancel_kind_gen_params),
+	KUNIT_CASE(put_may_add_the_item_again),
+	KUNIT_CASE(put_may_cancel_the_item),
+	KUNIT_CASE(put_within_a_put),
+	KUNIT_CASE_PARAM(handled_item_is_freed_by_the_queue, verdict_gen_params),
+	KUNIT_CASE_PARAM(handled_item_of_a_queue_that_ends, verdict_gen_params),
+	KUNIT_CASE(run_drops_the_reference),
+	KUNIT_CASE(item_is_got_with_its_reference),
+	KUNIT_CASE(batch_drops_the_references_of_its_idle_items),
+	KUNIT_CASE(put_of_a_handler_does_not_wait_for_itself),
+	KUNIT_CASE(shut_down_drops_many_in_bounded_holds),
+	KUNIT_CASE(destroy_drops_many),
+	KUNIT_CASE(references_match_at_every_step),
+	KUNIT_CASE_SLOW(crowd_is_balanced),
+	{}
+};
+
 static struct kunit_suite refs_test_suite = {
 	.name = "kwq-refs",
+	.suite_init = kwq_test_large,
 	.init = refs_test_init,
 	.exit = refs_test_exit,
 	.test_cases = refs_test_cases,
 };
 
-kunit_test_suite(refs_test_suite);
+static struct kunit_suite refs_test_small_suite = {
+	.name = "kwq-refs-small",
+	.suite_init = kwq_test_small,
+	.init = refs_test_init,
+	.exit = refs_test_exit,
+	.test_cases = refs_test_small_cases,
+};
+
+kunit_test_suites(&refs_test_suite, &refs_test_small_suite);

@@ -14,6 +14,7 @@
 #include <linux/workqueue.h>
 #include "queue/queue.h"
 #include "queue/workers.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 /*
@@ -50,7 +51,7 @@ struct caller {
 };
 
 struct sync_test {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct thing a, b, c;
 	struct caller caller[3];
 };
@@ -86,7 +87,7 @@ static int sync_test_init(struct kunit *test)
 	struct sync_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	kwq_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&t->queue, "test", KWQ_CLOCK_MANUAL);
 	thing_init(&t->a);
 	thing_init(&t->b);
 	thing_init(&t->c);
@@ -110,7 +111,7 @@ static void sync_test_exit(struct kunit *test)
 
 static int nr_drainers(struct sync_test *t)
 {
-	return kwq_test_nr_sleepers(&t->queue.drainers);
+	return kwq_test_nr_drainers(&t->queue);
 }
 
 static int nr_getters(struct sync_test *t)
@@ -286,7 +287,7 @@ static void result_counts_in_its_caller(struct kunit *test)
 	kwq_add(q, &t->a.item);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 1);
-	KUNIT_EXPECT_EQ(test, q->core.nr_waiting, 1);
+	KUNIT_EXPECT_EQ(test, kwq_test_nr_waiting(q), 1);
 	t->a.verdict = kwq_result_of(1);
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 2);
@@ -509,7 +510,7 @@ static void flush_of_nothing_ends_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_flush(&t->queue), 0);
 	kwq_add_after(&t->queue, &t->a.item, 100);
 	KUNIT_EXPECT_EQ(test, kwq_flush(&t->queue), 0);
-	KUNIT_EXPECT_EQ(test, t->queue.core.nr_waiting, 1);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, nr_waiting, 1);
 }
 
 static void flush_waits_for_what_was_queued(struct kunit *test)
@@ -639,7 +640,8 @@ static void pending_item_is_not_added(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_done(q, item), KWQ_REQUEUED);
 	kwq_remove(q, item);
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 4);
+	if (kwq_test_form == KWQ_LARGE)
+		KUNIT_EXPECT_EQ(test, kwq_nr_coalesced_locked(q), 4);
 	kwq_shut_down(q);
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), -ESHUTDOWN);
 }
@@ -730,7 +732,7 @@ static void worker_stops_at_a_pause(struct kunit *test)
 #define NR_CROWD	(3 * KWQ_ITEMS_PER_HOLD)
 
 struct crowd {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct kwq_item item[NR_CROWD];
 	atomic_t inside;
 	struct completion leave;
@@ -759,7 +761,7 @@ static void expect_crowd(struct kunit *test, void (*pause)(struct kwq_queue *que
 
 	KUNIT_ASSERT_NOT_NULL(test, crowd);
 	init_completion(&crowd->leave);
-	kwq_queue_init(&crowd->queue, "crowd", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(&crowd->queue, "crowd", KWQ_CLOCK_MANUAL);
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(&crowd->queue, &handler), 0);
 	pause(&crowd->queue);
 	for (i = 0; i < NR_CROWD; i++) {
@@ -1184,7 +1186,7 @@ struct busy {
 };
 
 struct storm {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct busy busy[NR_BUSY];
 	struct kwq_test_thread thread[NR_STORMERS];
 	atomic_t twice;
@@ -1217,7 +1219,7 @@ static struct storm *start_storm(struct kunit *test, void (*fn)(void *data))
 	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, storm);
-	kwq_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(&storm->queue, "storm", KWQ_CLOCK_MONOTONIC);
 	for (i = 0; i < NR_BUSY; i++)
 		kwq_item_init(&storm->busy[i].item);
 	KUNIT_ASSERT_EQ(test, kwq_start_handler(&storm->queue, &handler), 0);
@@ -1384,11 +1386,52 @@ static struct kunit_case sync_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case sync_test_small_cases[] = {
+	KUNIT_CASE(item_is_got_and_finished),
+	KUNIT_CASE(waiting_item_is_got_before_its_time),
+	KUNIT_CASE(queue_without_handler_runs_nothing),
+	KUNIT_CASE(item_runs_in_its_caller),
+	KUNIT_CASE(result_counts_in_its_caller),
+	KUNIT_CASE(batch_handler_gets_one_item),
+	KUNIT_CASE(run_waits_for_a_worker),
+	KUNIT_CASE(run_looks_again_after_a_worker),
+	KUNIT_CASE(run_waits_for_two_runs_at_most),
+	KUNIT_CASE(run_in_a_caller_is_awaited),
+	KUNIT_CASE(handler_runs_another_item),
+	KUNIT_CASE(handler_does_not_wait_for_itself),
+	KUNIT_CASE(flush_of_nothing_ends_at_once),
+	KUNIT_CASE(flush_waits_for_what_was_queued),
+	KUNIT_CASE(later_flushes_share_one),
+	KUNIT_CASE(flush_ends_with_its_items),
+	KUNIT_CASE(flush_ends_with_its_queue),
+	KUNIT_CASE(waiting_item_is_expedited),
+	KUNIT_CASE(pending_item_is_not_added),
+	KUNIT_CASE(sleepers_get_items_after_a_resume),
+	KUNIT_CASE(paused_handler_is_not_called),
+	KUNIT_CASE(worker_stops_at_a_pause),
+	KUNIT_CASE(resume_calls_a_crowd_of_workers),
+	KUNIT_CASE(drain_waits_for_a_resume),
+	KUNIT_CASE(paused_queue_is_destroyed),
+	KUNIT_CASE_SLOW(callers_and_workers_run_nothing_twice),
+	KUNIT_CASE_SLOW(flush_ends_in_a_storm_of_adds),
+	{}
+};
+
 static struct kunit_suite sync_test_suite = {
 	.name = "kwq-sync",
+	.suite_init = kwq_test_large,
 	.init = sync_test_init,
 	.exit = sync_test_exit,
 	.test_cases = sync_test_cases,
 };
 
-kunit_test_suite(sync_test_suite);
+static struct kunit_suite sync_test_small_suite = {
+	.name = "kwq-sync-small",
+	.suite_init = kwq_test_small,
+	.init = sync_test_init,
+	.exit = sync_test_exit,
+	.test_cases = sync_test_small_cases,
+};
+
+kunit_test_suites(&sync_test_suite, &sync_test_small_suite);

@@ -9,13 +9,14 @@
 #include <linux/wait_bit.h>
 #include "queue/queue.h"
 #include "queue/timer.h"
+#include "tests/form.h"
 #include "tests/thread.h"
 
 #define US	((u64)NSEC_PER_USEC)
 #define MANY	600
 
 struct member {
-	struct kwq_queue queue;
+	KWQ_TEST_QUEUE;
 	struct kwq_item item;
 	struct kwq_item *backlog;
 	int nr_backlog;
@@ -69,7 +70,7 @@ static void add_queues(struct kunit *test, int nr)
 	while (nr--) {
 		m = kzalloc(sizeof(*m), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, m);
-		kwq_queue_init(&m->queue, "member", KWQ_CLOCK_MANUAL);
+		kwq_test_queue_init(&m->queue, "member", KWQ_CLOCK_MANUAL);
 		kwq_item_init(&m->item);
 		kwq_use_timer(&m->queue, &t->timer);
 		t->member[t->nr++] = m;
@@ -203,7 +204,7 @@ static void queue_that_always_has_work_starves_none(struct kunit *test)
 	for (i = 1; i < 5; i++)
 		add_at(queue_of(test, i), &t->member[i]->item, 10 + i, 0);
 	spin_lock_irqsave(&q->lock, flags);
-	q->end_leases = end_anew;
+	kwq_queue_bulk_of(q)->end_leases = end_anew;
 	kwq_set_lease_end_locked(q, 5);
 	spin_unlock_irqrestore(&q->lock, flags);
 	/* Arms the timer. */
@@ -211,7 +212,7 @@ static void queue_that_always_has_work_starves_none(struct kunit *test)
 	run(test, 20);
 	KUNIT_EXPECT_EQ(test, nr_ready(test), 4);
 	spin_lock_irqsave(&q->lock, flags);
-	q->end_leases = NULL;
+	kwq_queue_bulk_of(q)->end_leases = NULL;
 	kwq_set_lease_end_locked(q, KTIME_MAX);
 	spin_unlock_irqrestore(&q->lock, flags);
 	kwq_queue_advance(q, 0);
@@ -307,15 +308,15 @@ static void two_clocks(struct kunit *test)
 	add_queues(test, 4);
 	for (i = 0; i < 4; i++) {
 		kwq_queue_destroy(queue_of(test, i));
-		kwq_queue_init(queue_of(test, i), "member", clocks[i / 2]);
-		KUNIT_EXPECT_EQ(test, queue_of(test, i)->timer->clock, clocks[i / 2]);
+		kwq_test_queue_init(queue_of(test, i), "member", clocks[i / 2]);
+		KUNIT_EXPECT_EQ(test, kwq_timer_of(queue_of(test, i))->clock, clocks[i / 2]);
 	}
-	KUNIT_EXPECT_PTR_NE(test, queue_of(test, 0)->timer, queue_of(test, 1)->timer);
-	KUNIT_EXPECT_PTR_NE(test, queue_of(test, 2)->timer, queue_of(test, 3)->timer);
+	KUNIT_EXPECT_PTR_NE(test, kwq_timer_of(queue_of(test, 0)), kwq_timer_of(queue_of(test, 1)));
+	KUNIT_EXPECT_PTR_NE(test, kwq_timer_of(queue_of(test, 2)), kwq_timer_of(queue_of(test, 3)));
 	/* A manual clock wakes in real time. */
 	kwq_queue_destroy(queue_of(test, 0));
-	kwq_queue_init(queue_of(test, 0), "member", KWQ_CLOCK_MANUAL);
-	KUNIT_EXPECT_EQ(test, queue_of(test, 0)->timer->clock, KWQ_CLOCK_MONOTONIC);
+	kwq_test_queue_init(queue_of(test, 0), "member", KWQ_CLOCK_MANUAL);
+	KUNIT_EXPECT_EQ(test, kwq_timer_of(queue_of(test, 0))->clock, KWQ_CLOCK_MONOTONIC);
 	kwq_add_after(queue_of(test, 0), &t->member[0]->item, 10);
 	KUNIT_EXPECT_EQ(test, queue_of(test, 0)->armed, 10);
 	KUNIT_EXPECT_EQ(test, queue_of(test, 0)->due, KTIME_MAX);
@@ -334,9 +335,9 @@ static void destroy_takes_an_armed_queue_out(struct kunit *test)
 	kwq_queue_destroy(queue_of(test, 1));
 	KUNIT_ASSERT_EQ(test, queue_of(test, 1)->due, KTIME_MAX);
 	memset(queue_of(test, 1), 0x6b, sizeof(struct kwq_queue));
-	kwq_queue_init(queue_of(test, 1), "member", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(queue_of(test, 1), "member", KWQ_CLOCK_MANUAL);
 	kwq_queue_destroy(queue_of(test, 0));
-	kwq_queue_init(queue_of(test, 0), "member", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(queue_of(test, 0), "member", KWQ_CLOCK_MANUAL);
 	run(test, 30);
 	KUNIT_EXPECT_EQ(test, kwq_len(queue_of(test, 2)), 1);
 	KUNIT_EXPECT_PTR_EQ(test, rb_first_cached(&t->timer.queues), (struct rb_node *)NULL);
@@ -384,7 +385,7 @@ static void destroy_waits_for_a_running_turn(struct kunit *test)
 	run(test, 10);
 	kwq_test_wait_until(test, READ_ONCE(d->destroyed));
 	kwq_test_thread_join(test, &d->thread);
-	kwq_queue_init(d->queue, "member", KWQ_CLOCK_MANUAL);
+	kwq_test_queue_init(d->queue, "member", KWQ_CLOCK_MANUAL);
 }
 
 static struct kunit_case timer_test_cases[] = {
@@ -400,11 +401,33 @@ static struct kunit_case timer_test_cases[] = {
 	{}
 };
 
+/* The same without what only a large queue has (K6). */
+static struct kunit_case timer_test_small_cases[] = {
+	KUNIT_CASE(due_queues_take_turns),
+	KUNIT_CASE(one_item_does_not_wait_for_a_backlog),
+	KUNIT_CASE(run_stops_at_the_pace),
+	KUNIT_CASE(short_turns_share_a_run),
+	KUNIT_CASE(rearmed_earlier_and_later),
+	KUNIT_CASE(two_clocks),
+	KUNIT_CASE(destroy_takes_an_armed_queue_out),
+	KUNIT_CASE(destroy_waits_for_a_running_turn),
+	{}
+};
+
 static struct kunit_suite timer_test_suite = {
 	.name = "kwq-timer",
+	.suite_init = kwq_test_large,
 	.init = timer_test_init,
 	.exit = timer_test_exit,
 	.test_cases = timer_test_cases,
 };
 
-kunit_test_suite(timer_test_suite);
+static struct kunit_suite timer_test_small_suite = {
+	.name = "kwq-timer-small",
+	.suite_init = kwq_test_small,
+	.init = timer_test_init,
+	.exit = timer_test_exit,
+	.test_cases = timer_test_small_cases,
+};
+
+kunit_test_suites(&timer_test_suite, &timer_test_small_suite);

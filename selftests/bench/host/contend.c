@@ -49,6 +49,7 @@ struct ticket_lock {
 
 static struct {
 	struct ticket_lock lock;
+	struct kwq_bulk bulk;
 	struct kwq_core core;
 } queue __attribute__((aligned(CACHE_LINE)));
 
@@ -241,7 +242,7 @@ static int64_t sample(const struct way *way, const int *cpus)
 	bool good = true;
 	int i, k;
 
-	kwq_core_init(&queue.core);
+	kwq_core_init(&queue.core, KWQ_LARGE);
 	atomic_store(&arrived, 0);
 	for (i = 0; i < way->nr_threads; i++) {
 		kwq_holder_init(&threads[i].holder);

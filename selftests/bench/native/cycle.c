@@ -11,7 +11,9 @@
 #define NR_ITEMS	100
 
 static struct kwq_item items[NR_ITEMS];
-static struct kwq_queue queue;
+static struct kwq_large_queue large;
+
+#define queue	(large.queue)
 static unsigned int next;
 static DEFINE_SPINLOCK(lock);
 static ktime_t seen;
@@ -81,7 +83,7 @@ int bench_cycle(void)
 
 	for (i = 0; i < NR_ITEMS; i++)
 		kwq_item_init(&items[i]);
-	kwq_queue_init(&queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	kwq_large_queue_init(&large, "kwq_bench", KWQ_CLOCK_MONOTONIC);
 
 	err = bench_sample("clock", sample_clock, NULL);
 	if (!err)

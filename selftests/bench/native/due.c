@@ -22,7 +22,9 @@
 #define STRETCH_NS	(4 * NSEC_PER_USEC)
 #define MAX_STRETCHES	32768
 
-static struct kwq_queue queue;
+static struct kwq_large_queue large;
+
+#define queue	(large.queue)
 static s64 stretches[MAX_STRETCHES];
 static unsigned int nr_stretches;
 
@@ -72,7 +74,7 @@ static int run(const char *name, unsigned int nr)
 	s64 took, median;
 	int err;
 
-	kwq_queue_init(&queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	kwq_large_queue_init(&large, "kwq_bench", KWQ_CLOCK_MONOTONIC);
 	due = ktime_get() + LEAD_NS(nr);
 	err = add_all(nr, due);
 	if (!err)

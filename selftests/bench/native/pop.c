@@ -20,7 +20,9 @@
 /* Each item is popped at least once, and this many pops happen in all. */
 #define MIN_POPS	100000
 
-static struct kwq_queue queue;
+static struct kwq_large_queue large;
+
+#define queue	(large.queue)
 static struct timerqueue_head tree;
 static struct list_head ready;
 static DEFINE_SPINLOCK(tree_lock);
@@ -32,7 +34,7 @@ static int run_items(const char *name, unsigned int nr)
 	struct kwq_item *item;
 	s64 begun, took = 0;
 
-	kwq_queue_init(&queue, "kwq_bench", KWQ_CLOCK_MANUAL);
+	kwq_large_queue_init(&large, "kwq_bench", KWQ_CLOCK_MANUAL);
 	for (i = 0; i < nr; i++) {
 		kwq_item_init(&bench_wait_at(i)->item);
 		kwq_add_after(&queue, &bench_wait_at(i)->item, 1 + bench_some_ns(SPAN_NS));

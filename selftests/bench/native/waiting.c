@@ -18,7 +18,9 @@
 /* The distance of items added one after the other: an order without locality in memory. */
 #define STRIDE		7919
 
-static struct kwq_queue queue;
+static struct kwq_large_queue large;
+
+#define queue	(large.queue)
 static struct timerqueue_head tree;
 static DEFINE_SPINLOCK(tree_lock);
 static unsigned int nr_waiting;
@@ -85,7 +87,7 @@ static int run_items(const char *name)
 	unsigned int i;
 	int err;
 
-	kwq_queue_init(&queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	kwq_large_queue_init(&large, "kwq_bench", KWQ_CLOCK_MONOTONIC);
 	for (i = 0; i < nr_waiting; i++) {
 		kwq_item_init(&bench_wait_at(i)->item);
 		kwq_add_after(&queue, &bench_wait_at(i)->item, i ? some_delay() : FIRST_NS);

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Suites that run over both forms of a queue (K6). Each has the cases of both forms in a
+ * macro, and two lists of cases, because KUnit writes into a case.
+ */
+#ifndef KWQ_TESTS_FORM_H
+#define KWQ_TESTS_FORM_H
+
+#include <kunit/test.h>
+#include <linux/kwq.h>
+
+/* The form of the present suite's queues: set by @suite_init. */
+extern enum kwq_form kwq_test_form;
+
+int kwq_test_large(struct kunit_suite *suite);
+int kwq_test_small(struct kunit_suite *suite);
+
+/* Members for a queue of either form. The first two are unused by a small one. */
+#define KWQ_TEST_QUEUE				\
+	struct kwq_queue_bulk of_queue;		\
+	struct kwq_bulk of_core;		\
+	struct kwq_queue queue
+
+/*
+ * Only a large core has metrics (M1). @t has the members @bulk and @core, or those of
+ * KWQ_TEST_QUEUE.
+ */
+#define KWQ_EXPECT_METRIC(test, t, metric, expected)			\
+do {									\
+	if (kwq_test_form == KWQ_LARGE)					\
+		KUNIT_EXPECT_EQ(test, (t)->bulk.metric, expected);	\
+} while (0)
+
+#define KWQ_EXPECT_METRIC_OF_QUEUE(test, t, metric, expected)		\
+do {									\
+	if (kwq_test_form == KWQ_LARGE)					\
+		KUNIT_EXPECT_EQ(test, (t)->of_core.metric, expected);	\
+} while (0)
+
+void kwq_test_queue_init(struct kwq_queue *queue, const char *name, enum kwq_clock clock);
+struct kwq_queue *kwq_test_queue_alloc(struct kunit *test);
+
+/* The number of waiting items. */
+unsigned long kwq_test_nr_waiting(struct kwq_queue *queue);
+
+/* The number of drainers that sleep. */
+int kwq_test_nr_drainers(struct kwq_queue *queue);
+
+/* The time of a waiting item. */
+ktime_t kwq_test_due(struct kwq_queue *queue, const struct kwq_item *item);
+
+#endif /* KWQ_TESTS_FORM_H */
