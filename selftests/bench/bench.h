@@ -28,6 +28,7 @@
  * @wq_flags: the flags of that workqueue
  * @max_batch: largest batch of the handler; 0 for a handler of single items
  * @nr_waiting: the number of items that wait during the measurement
+ * @small: the queue is a small one (K6)
  * @begin: prepares the benchmark; returns 0 or a negative errno
  * @sample: measures once; returns clock units for @rounds x @burst operations, or a
  *	negative errno
@@ -43,6 +44,7 @@ struct bench {
 	unsigned int wq_flags;
 	unsigned int max_batch;
 	unsigned int nr_waiting;
+	bool small;
 	int (*begin)(const struct bench *bench);
 	s64 (*sample)(const struct bench *bench);
 	int (*measure)(const struct bench *bench);
@@ -75,7 +77,7 @@ struct bench_object {
 extern struct bench_object bench_objects[BENCH_BURST + 1];
 extern struct kwq_large_queue bench_large;
 
-/* The queue of most benchmarks. */
+/* The queue of most benchmarks; a small one stands alone. */
 #define bench_queue	(bench_large.queue)
 extern struct workqueue_struct *bench_wq;
 

@@ -45,22 +45,17 @@ static s64 sample_fused(const struct bench *bench)
 	return cycles == bench->rounds ? took : -EIO;
 }
 
+#define BENCH_CYCLE(fn)			\
+	.rounds = 64,			\
+	.burst = 1,			\
+	.begin = bench_begin_queue,	\
+	.sample = fn,			\
+	.end = bench_end_queue
+
 const struct bench bench_cycle_subject[] = {
-	{
-		.name = "cycle.get_done",
-		.rounds = 64,
-		.burst = 1,
-		.begin = bench_begin_queue,
-		.sample = sample_cycle,
-		.end = bench_end_queue,
-	},
-	{
-		.name = "cycle.done_and_get",
-		.rounds = 64,
-		.burst = 1,
-		.begin = bench_begin_queue,
-		.sample = sample_fused,
-		.end = bench_end_queue,
-	},
+	{ .name = "cycle.get_done", BENCH_CYCLE(sample_cycle) },
+	{ .name = "cycle.done_and_get", BENCH_CYCLE(sample_fused) },
+	{ .name = "cycle.get_done.small", .small = true, BENCH_CYCLE(sample_cycle) },
+	{ .name = "cycle.done_and_get.small", .small = true, BENCH_CYCLE(sample_fused) },
 	{}
 };

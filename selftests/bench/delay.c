@@ -71,7 +71,14 @@ static s64 sample_add_after(const struct bench *bench)
 	.end = end_delay
 
 const struct bench bench_delay_subject[] = {
+	{ .name = "delay.add_after.1", BENCH_DELAY(1) },
+	{ .name = "delay.add_after.100", BENCH_DELAY(100) },
 	{ .name = "delay.add_after.10k", BENCH_DELAY(10 * 1000) },
 	{ .name = "delay.add_after.100k", BENCH_DELAY(100 * 1000) },
+	{ .name = "delay.add_after.1M", BENCH_DELAY(1000 * 1000) },
+	{ .name = "delay.add_after.small.1", .small = true, BENCH_DELAY(1) },
+	{ .name = "delay.add_after.small.100", .small = true, BENCH_DELAY(100) },
+	{ .name = "delay.add_after.small.10k", .small = true, BENCH_DELAY(10 * 1000) },
+	{ .name = "delay.add_after.small.1M", .small = true, BENCH_DELAY(1000 * 1000) },
 	{}
 };

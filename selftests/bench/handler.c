@@ -62,6 +62,12 @@ const struct bench bench_handler_subject[] = {
 	  BENCH_BORROWED(4, BENCH_BURST, 4, WQ_UNBOUND, 0, sample_items) },
 	{ .name = "handler.burst.batch",
 	  BENCH_BORROWED(4, BENCH_BURST, 4, WQ_UNBOUND, KWQ_HANDLER_BATCH_MAX, sample_items) },
+	{ .name = "handler.one.small", .small = true,
+	  BENCH_BORROWED(64, 1, 4, WQ_UNBOUND, 0, sample_items) },
+	{ .name = "handler.burst.small", .small = true,
+	  BENCH_BORROWED(4, BENCH_BURST, 4, WQ_UNBOUND, 0, sample_items) },
+	{ .name = "handler.batch.small", .small = true,
+	  BENCH_BORROWED(4, BENCH_BURST, 4, WQ_UNBOUND, KWQ_HANDLER_BATCH_MAX, sample_items) },
 	{ .name = "queue_work.burst.unbound",
 	  BENCH_WORK(4, BENCH_BURST, 4, WQ_UNBOUND, sample_work) },
 	{}

@@ -61,7 +61,10 @@ static void init_objects(void)
 int bench_begin_queue(const struct bench *bench)
 {
 	init_objects();
-	kwq_large_queue_init(&bench_large, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	if (bench->small)
+		kwq_queue_init(&bench_queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
+	else
+		kwq_large_queue_init(&bench_large, "kwq_bench", KWQ_CLOCK_MONOTONIC);
 	return 0;
 }
 
