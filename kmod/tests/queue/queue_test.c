@@ -4,6 +4,7 @@
  * a real clock.
  */
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -321,6 +322,69 @@ static void wrong_options_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
 	kwq_shut_down(q);
 	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &p->options), -EINVAL);
+}
+
+/* ---- Small queues (K6) ---- */
+
+static void small_queue_has_one_priority(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_add_options options = { .flags = KWQ_ADD_PRIORITY, .priority = 1 };
+
+	/* K1: a refused add changes nothing. */
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &options), -EINVAL);
+	options.priority = -1;
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &options), -EINVAL);
+	options.flags |= KWQ_ADD_AFTER;
+	options.time = 7;
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &options), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+
+	/* The priority that it has may be named. */
+	options.priority = 0;
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &options), KWQ_WAITING);
+	kwq_queue_advance(q, 7);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+
+	/* As in a large queue, options are checked before the shut down. */
+	options.priority = 1;
+	kwq_shut_down(q);
+	KUNIT_EXPECT_EQ(test, kwq_add_with(q, &t->a, &options), -EINVAL);
+}
+
+static DEFINE_KWQ_QUEUE(defined);
+static DECLARE_COMPLETION(defined_handled);
+
+static struct kwq_result handle_defined(struct kwq_queue *queue, struct kwq_item *item)
+{
+	complete(&defined_handled);
+	return kwq_result_done();
+}
+
+static void defined_queue_needs_no_set_up(struct kunit *test)
+{
+	static const struct kwq_handler handler = { .handle = handle_defined, .max_active = 1 };
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &defined;
+
+	/* K6: adds, delays and gets work before anybody has set up anything. */
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->b, HOUR), KWQ_WAITING);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(q, &t->b), KWQ_WAS_WAITING);
+
+	/* The handler is called for what was added before it began. */
+	reinit_completion(&defined_handled);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_start_handler(q, &handler), 0);
+	wait_for_completion(&defined_handled);
+	KUNIT_EXPECT_EQ(test, kwq_queue_destroy(q), 0);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->a));
+	/* KUnit may run this case again. */
+	kwq_queue_init(q, "defined", KWQ_CLOCK_MONOTONIC);
 }
 
 /* ---- Times, on a manual clock ---- */
@@ -1774,6 +1838,8 @@ static struct kunit_case queue_test_small_cases[] = {
 	KUNIT_CASE(get_looks_before_it_looks_at_the_clock),
 	KUNIT_CASE(remove_tells_what_was),
 	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
+	KUNIT_CASE(small_queue_has_one_priority),
+	KUNIT_CASE(defined_queue_needs_no_set_up),
 	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
 	KUNIT_CASE(delay_counts_from_now),
 	KUNIT_CASE(no_delay_is_an_add),
