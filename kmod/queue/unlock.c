@@ -119,7 +119,7 @@ static u32 wake_some_of(wait_queue_head_t *waiters, u32 nr)
 	return nr - some;
 }
 
-/* The same for drainers, who have no wait queue. */
+/* The same for drainers. They have a plain list, which takes less room than a wait queue. */
 static u32 wake_some_drainers(struct kwq_queue *queue, u32 nr)
 {
 	u32 some = min_t(u32, nr, KWQ_WAKES_PER_HOLD);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memory of an item.
+ * The memory of an item and of a queue.
  */
 #include <linux/stddef.h>
 #include <kmod/keyed/keyed.h>
@@ -13,7 +13,13 @@ static int measure_sizes(const struct bench *bench)
 	err = bench_report("size.item", sizeof(struct kwq_item), "B");
 	if (err)
 		return err;
-	return bench_report("size.keyed", offsetof(struct kwq_keyed_item, key), "B");
+	err = bench_report("size.keyed", offsetof(struct kwq_keyed_item, key), "B");
+	if (err)
+		return err;
+	err = bench_report("size.queue", sizeof(struct kwq_queue), "B");
+	if (err)
+		return err;
+	return bench_report("size.queue.large", sizeof(struct kwq_large_queue), "B");
 }
 
 const struct bench bench_size_subject[] = {

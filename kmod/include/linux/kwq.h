@@ -41,6 +41,10 @@
  * A driver may instead use threads of its own, which call kwq_get() and kwq_done(), or
  * kwq_done_and_get().
  *
+ * kwq_queue_init() and DEFINE_KWQ_QUEUE() make a small queue, of 256 bytes at most. It suits
+ * a queue for each device. For thousands of items, priorities or metrics, take a &struct
+ * kwq_large_queue (K6).
+ *
  * Do not use it for work without an identity, which needs no deduplication: use
  * queue_work(). Do not use it for data that must not be merged: use a kfifo or a list.
  *
