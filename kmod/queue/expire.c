@@ -83,7 +83,7 @@ static bool has_to_wake(const struct kwq_queue *queue, ktime_t now)
  * Expires some due items. The unlock after it wakes some waiters. Returns true if there may
  * be more of either.
  */
-static bool work_some(struct kwq_queue *queue, ktime_t now)
+static __flatten bool work_some(struct kwq_queue *queue, ktime_t now)
 {
 	bool more = false;
 
