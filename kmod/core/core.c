@@ -73,11 +73,12 @@ void kwq_core_init(struct kwq_core *core, enum kwq_form form)
 	init_bulk(kwq_bulk_of(core));
 }
 
-/* Counts an event of a large core. */
-#define kwq_count(core, member) do {					\
-	if (!kwq_core_is_small(core))					\
-		kwq_bulk_of(core)->member++;				\
-} while (0)
+/* Counts an event. @counter is in the bulk of the core, which a small one has not. */
+static inline void count(const struct kwq_core *core, u64 *counter)
+{
+	if (!kwq_core_is_small(core))
+		++*counter;
+}
 
 static void observe(struct kwq_histogram *histogram, ktime_t took)
 {
@@ -293,7 +294,8 @@ static void bury(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	item->since = now;
 	item->death = next_death(core);
 	rb_add(&item->by_death, &core->dead, died_before);
-	kwq_count(core, nr_dead);
+	if (!kwq_core_is_small(core))
+		kwq_bulk_of(core)->nr_dead++;
 }
 
 static void unbury(struct kwq_core *core, struct kwq_item *item)
@@ -309,7 +311,7 @@ static void unbury(struct kwq_core *core, struct kwq_item *item)
  */
 static void note_drop(struct kwq_core *core, struct kwq_item *item)
 {
-	kwq_count(core, dropped);
+	count(core, &kwq_bulk_of(core)->dropped);
 	if (kwq_item_is_idle(item))
 		item->requeues = 0;
 }
@@ -374,7 +376,7 @@ static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority
 	revive(core, item);
 	if (item->state & KWQ_ITEM_DIRTY) {
 		raise_priority(core, item, priority);
-		kwq_count(core, coalesced);
+		count(core, &kwq_bulk_of(core)->coalesced);
 		return coalesced_with(item);
 	}
 
@@ -611,7 +613,7 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 						      priority, policy);
 		/* An unchanged time keeps its place among equal times (D4). */
 		if (when == old) {
-			kwq_count(core, coalesced);
+			count(core, &kwq_bulk_of(core)->coalesced);
 			return KWQ_COALESCED;
 		}
 		stop_waiting(core, item);
@@ -624,7 +626,7 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 	start_waiting(core, item, when, now, small);
 	if (!waited)
 		return KWQ_WAITING;
-	kwq_count(core, coalesced);
+	count(core, &kwq_bulk_of(core)->coalesced);
 	return KWQ_COALESCED;
 }
 
@@ -682,7 +684,7 @@ int kwq_core_coalesce(struct kwq_core *core, struct kwq_item *item)
 		return -ESHUTDOWN;
 	if (!(item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)))
 		return 0;
-	kwq_count(core, coalesced);
+	count(core, &kwq_bulk_of(core)->coalesced);
 	return coalesced_with(item);
 }
 
@@ -809,10 +811,10 @@ static int die_unless_needed(struct kwq_core *core, struct kwq_item *item, ktime
 {
 	/* An add before this failure made it dirty or gave it a time, so it gets that run. */
 	if (item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) {
-		kwq_count(core, coalesced);
+		count(core, &kwq_bulk_of(core)->coalesced);
 		return coalesced_with(item);
 	}
-	kwq_count(core, died);
+	count(core, &kwq_bulk_of(core)->died);
 	set_state(item, item->state | KWQ_ITEM_DEAD);
 	if (!(item->state & KWQ_ITEM_PROCESSING))
 		bury(core, item, now);
@@ -845,7 +847,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	    item->state & KWQ_ITEM_WAITING) {
 		item->wait_priority = merged_priority(item->wait_priority,
 						      priority, policy);
-		kwq_count(core, coalesced);
+		count(core, &kwq_bulk_of(core)->coalesced);
 		return KWQ_COALESCED;
 	}
 
@@ -855,7 +857,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	delay = limiters_delay(core, item->requeues, now, random);
 	if (item->requeues < U32_MAX)
 		item->requeues++;
-	kwq_count(core, rate_limited);
+	count(core, &kwq_bulk_of(core)->rate_limited);
 	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now,
 		      kwq_core_is_small(core));
 }
@@ -1026,7 +1028,7 @@ static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 	set_state(item, item->state & (KWQ_ITEM_DISABLED | KWQ_ITEM_WAITING));
 	item->requeues = 0;
 	item->abandoned = 0;
-	kwq_count(core, removed);
+	count(core, &kwq_bulk_of(core)->removed);
 }
 
 /* M1: the sum of the times of hand-outs is without this item. */
@@ -1184,7 +1186,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	int priority = priority_undone(item);
 
-	kwq_count(core, abandoned);
+	count(core, &kwq_bulk_of(core)->abandoned);
 	if (stays_out(core, item)) {
 		leave_holder(core, item);
 		item->since = now;
@@ -1196,7 +1198,7 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 		leave_holder(core, item);
 		/* An item that was marked to die at its done is counted already (L11). */
 		if (!(item->state & KWQ_ITEM_DEAD))
-			kwq_count(core, died);
+			count(core, &kwq_bulk_of(core)->died);
 		set_state(item, KWQ_ITEM_DEAD);
 		bury_or_drop(core, item, now);
 		return KWQ_DEAD;
@@ -1253,7 +1255,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 		return -ENOENT;
 	set_state(item, item->state & (KWQ_ITEM_PROCESSING | KWQ_ITEM_DISABLED));
 	item->requeues = 0;
-	kwq_count(core, removed);
+	count(core, &kwq_bulk_of(core)->removed);
 	return was;
 }
 

@@ -41,9 +41,10 @@ void kwq_tell_some_locked(struct kwq_queue *queue);
  */
 static inline bool kwq_has_pollers_locked(struct kwq_queue *queue)
 {
+	if (!KWQ_MAY_HAVE_POLLERS || kwq_is_small(queue))
+		return false;
 	/* Needs no barrier: see kwq_unlock(). */
-	return KWQ_MAY_HAVE_POLLERS && !kwq_is_small(queue) &&
-	       waitqueue_active(&kwq_queue_bulk_of(queue)->pollers);
+	return waitqueue_active(&kwq_queue_bulk_of(queue)->pollers);
 }
 
 /**

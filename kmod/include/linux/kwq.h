@@ -181,9 +181,9 @@ struct kwq_round {
 struct kwq_queue {
 	/* private: */
 	spinlock_t lock;		/* these three first: see KWQ_BEFORE_CORE */
-	u32 woken;			/* L: unlocks wake for @core.readied - @woken items; wraps */
+	u32 woken;			/* L: unlocks wake for @core.readied - @woken; wraps */
 	struct kwq_core core;		/* L */
-	u32 woken_ends;			/* L: the ends of runs and flushes for which drainers were woken */
+	u32 woken_ends;			/* L: nr_ends() of unlock.c when drainers were last woken */
 	u32 shut_downs;			/* L: number of shut downs without drain; wraps */
 	struct kwq_holder holder;	/* L: holder of the items that kwq_get() hands out */
 	u32 nr_getters;			/* L: getters, asleep or on their way back to @lock */

@@ -186,7 +186,7 @@ struct kwq_item {
 	ktime_t since;			/* when it was handed out, or became idle or dead */
 	union {
 		struct kwq_wait wait;		/* large core, while KWQ_ITEM_WAITING */
-		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING: in @by_time */
+		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING */
 		struct rb_node by_death;	/* while dead: in @dead */
 	};
 };
@@ -386,7 +386,7 @@ struct kwq_bulk {
 
 /* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */
 #ifdef __KERNEL__
-#define KWQ_BEFORE_CORE		ALIGN(sizeof(spinlock_t) + sizeof(u32), __alignof__(struct kwq_core))
+#define KWQ_BEFORE_CORE	ALIGN(sizeof(spinlock_t) + sizeof(u32), __alignof__(struct kwq_core))
 #else
 #define KWQ_BEFORE_CORE		0
 #endif
