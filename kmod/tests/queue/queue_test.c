@@ -1738,6 +1738,24 @@ static void manual_clocks_jitter_is_repeatable(struct kunit *test)
 	kwq_shut_down(&t->queue);
 }
 
+static void limiters_keep_what_was_taken(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_item *items = make_items(test, 102);
+	int i;
+
+	/* L4 L7: 100 tokens are free, and each further one takes 100 ms to arrive. */
+	for (i = 0; i < 101; i++)
+		kwq_add_rate_limited(&t->queue, &items[i]);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &items[99]), 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &items[100]), 100 * NSEC_PER_MSEC);
+	/* The limiters stay the same. A small queue gets its own (K6). */
+	KUNIT_EXPECT_EQ(test, kwq_configure(&t->queue, NULL), 0);
+	kwq_add_rate_limited(&t->queue, &items[101]);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(&t->queue, &items[101]), 200 * NSEC_PER_MSEC);
+	kwq_shut_down(&t->queue);
+}
+
 static void advance_by_saturates(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1824,6 +1842,7 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(first_dead_died_first),
 	KUNIT_CASE(real_clocks_jitter_is_by_chance),
 	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
+	KUNIT_CASE(limiters_keep_what_was_taken),
 	KUNIT_CASE(advance_by_saturates),
 	{}
 };
@@ -1889,6 +1908,7 @@ static struct kunit_case queue_test_small_cases[] = {
 	KUNIT_CASE(first_dead_died_first),
 	KUNIT_CASE(real_clocks_jitter_is_by_chance),
 	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
+	KUNIT_CASE(limiters_keep_what_was_taken),
 	KUNIT_CASE(advance_by_saturates),
 	{}
 };
