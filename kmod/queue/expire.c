@@ -9,11 +9,8 @@
 
 static inline void trace_due(struct kwq_queue *queue, struct kwq_item *item, ktime_t now)
 {
-	ktime_t due;
+	ktime_t due = kwq_core_due(&queue->core, item);
 
-	if (!trace_kwq_ready_enabled())
-		return;
-	due = kwq_core_due(&queue->core, item);
 	trace_kwq_ready(queue, item, due, ktime_sub(now, due));
 }
 

@@ -49,6 +49,7 @@ static bool is_mistake(const struct kwq_result *result)
 	switch (result->kind) {
 	case KWQ_RESULT_DONE:
 	case KWQ_RESULT_AGAIN:
+	case KWQ_RESULT_AGAIN_AT:
 	case KWQ_RESULT_GIVE_UP:
 		return false;
 	case KWQ_RESULT_FAILED:
@@ -90,9 +91,10 @@ void kwq_apply_result_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		flags = KWQ_DONE_FORGET;
 		break;
 	case KWQ_RESULT_AGAIN:
-		/* A delay of 0 makes the item dirty now, and so ready at its done. */
-		options.flags = KWQ_ADD_AFTER;
-		options.time = result->delay;
+	case KWQ_RESULT_AGAIN_AT:
+		/* A delay of 0 or a past time makes it dirty now, and so ready at its done. */
+		options.flags = result->kind == KWQ_RESULT_AGAIN ? KWQ_ADD_AFTER : KWQ_ADD_AT;
+		options.time = result->time;
 		kwq_add_locked(queue, item, &options, now);
 		flags = KWQ_DONE_FORGET;
 		break;

@@ -116,16 +116,14 @@ static struct kwq_result check_deadline(struct kwq_queue *queue, struct kwq_item
 {
 	struct program *program = container_of(item, struct program, item);
 	struct kwq_result result;
-	s64 left;
 
 	if (kwq_num_requeues(queue, item))
 		atomic_inc(&retries);
 	mutex_lock(&program->lock);
-	left = ktime_sub(program->deadline, kwq_queue_now(queue));
 	if (program->deadline == KTIME_MAX)
 		result = kwq_result_done();
-	else if (left > 0)
-		result = kwq_result_again_after(left);
+	else if (program->deadline > kwq_queue_now(queue))
+		result = kwq_result_again_at(program->deadline);
 	else
 		result = report_locked(program);
 	mutex_unlock(&program->lock);

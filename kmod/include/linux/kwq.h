@@ -305,21 +305,22 @@ enum kwq_result_kind {
 	KWQ_RESULT_FAILED,
 	KWQ_RESULT_DONE,
 	KWQ_RESULT_AGAIN,
+	KWQ_RESULT_AGAIN_AT,
 	KWQ_RESULT_GIVE_UP,
 };
 
 /**
  * struct kwq_result - the result of a handler for one item (K2)
  *
- * A handler gets one from kwq_result_done(), kwq_result_of(), kwq_result_again_after() or
- * kwq_result_give_up(). It fits into two registers. After a shut down or a cancel, the item
- * is done whatever the result.
+ * A handler gets one from kwq_result_done(), kwq_result_of(), kwq_result_again_after(),
+ * kwq_result_again_at() or kwq_result_give_up(). It fits into two registers. After a shut down
+ * or a cancel, the item is done whatever the result.
  */
 struct kwq_result {
 	/* private: */
 	u32 kind;	/* enum kwq_result_kind */
 	s32 err;	/* with KWQ_RESULT_FAILED; below 0, or the handler made a mistake */
-	u64 delay;	/* ns, with KWQ_RESULT_AGAIN */
+	u64 time;	/* ns; with KWQ_RESULT_AGAIN a delay, with KWQ_RESULT_AGAIN_AT a time */
 };
 
 /**
@@ -359,7 +360,24 @@ static inline struct kwq_result kwq_result_of(int err)
  */
 static inline struct kwq_result kwq_result_again_after(u64 delay)
 {
-	return (struct kwq_result){ .kind = KWQ_RESULT_AGAIN, .delay = delay };
+	return (struct kwq_result){ .kind = KWQ_RESULT_AGAIN, .time = delay };
+}
+
+/**
+ * kwq_result_again_at() - as kwq_result_again_after(), with an absolute time
+ * @time: on the queue's clock: see kwq_queue_now(). If it has passed, the item is ready at
+ *	once.
+ *
+ * For objects that keep a deadline. A delay that is computed from one may be negative.
+ *
+ * Return: the result.
+ */
+static inline struct kwq_result kwq_result_again_at(ktime_t time)
+{
+	return (struct kwq_result){
+		.kind = KWQ_RESULT_AGAIN_AT,
+		.time = max_t(s64, time, 0),
+	};
 }
 
 /**

@@ -626,7 +626,7 @@ static void add_meanwhile_counts_whatever_it_returns(struct kunit *test)
 		enter(test, thing);
 		kwq_add(&t->queue, &thing->item);
 		thing->verdict = verdicts[i];
-		if (thing->verdict.kind == KWQ_RESULT_AGAIN && !thing->verdict.delay)
+		if (thing->verdict.kind == KWQ_RESULT_AGAIN && !thing->verdict.time)
 			thing->within = again_once;
 		leave(thing);
 		kwq_test_wait_until(test, atomic_read(&thing->runs) == 2);

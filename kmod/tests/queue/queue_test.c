@@ -11,6 +11,7 @@
 #include <linux/kwq.h>
 #include <linux/poll.h>
 #include <linux/prandom.h>
+#include <linux/sched.h>
 #include "compat.h"
 #include "tests/core/core_check.h"
 #include "queue/queue.h"
@@ -1756,6 +1757,43 @@ static void limiters_keep_what_was_taken(struct kunit *test)
 	kwq_shut_down(&t->queue);
 }
 
+#ifdef CONFIG_FAILSLAB
+static int configure_without_memory(struct kwq_queue *queue,
+				    const struct kwq_limiter_config *config, int nth)
+{
+	int err;
+
+	current->fail_nth = nth;
+	err = kwq_configure(queue, config);
+	current->fail_nth = 0;
+	return err;
+}
+
+static void no_memory_for_limiters(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	const struct kwq_limiter_config config = {
+		.nr = 1,
+		.limiters = { {
+			.kind = KWQ_LIMITER_BACKOFF,
+			.u.backoff = { .duration = 1000, .factor = 2 * KWQ_ONE, .steps = 9 },
+		} },
+	};
+	struct kwq_limiter_config now;
+	int nr = kwq_test_form == KWQ_SMALL ? 2 : 1, nth;
+
+	/* O4: nothing changes. The table needs memory, and a small queue's limiters (K6). */
+	for (nth = 1; nth <= nr; nth++)
+		KUNIT_EXPECT_EQ(test, configure_without_memory(&t->queue, &config, nth), -ENOMEM);
+	kwq_read_config(&t->queue, &now);
+	KUNIT_EXPECT_EQ(test, now.nr, 2);
+	KUNIT_EXPECT_EQ(test, configure_without_memory(&t->queue, &config, nth), 0);
+	kwq_read_config(&t->queue, &now);
+	KUNIT_EXPECT_EQ(test, now.nr, 1);
+	kwq_shut_down(&t->queue);
+}
+#endif
+
 static void advance_by_saturates(struct kunit *test)
 {
 	struct queue_test *t = test->priv;
@@ -1843,6 +1881,9 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(real_clocks_jitter_is_by_chance),
 	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
 	KUNIT_CASE(limiters_keep_what_was_taken),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(no_memory_for_limiters),
+#endif
 	KUNIT_CASE(advance_by_saturates),
 	{}
 };
@@ -1909,6 +1950,9 @@ static struct kunit_case queue_test_small_cases[] = {
 	KUNIT_CASE(real_clocks_jitter_is_by_chance),
 	KUNIT_CASE(manual_clocks_jitter_is_repeatable),
 	KUNIT_CASE(limiters_keep_what_was_taken),
+#ifdef CONFIG_FAILSLAB
+	KUNIT_CASE(no_memory_for_limiters),
+#endif
 	KUNIT_CASE(advance_by_saturates),
 	{}
 };

@@ -295,6 +295,13 @@ static void result_counts_in_its_caller(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->a.item), 0);
 	KUNIT_EXPECT_EQ(test, q->armed, 7);
+	t->a.verdict = kwq_result_again_at(5);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, q->armed, 5);
+	t->a.verdict = kwq_result_again_at(-1);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
 	t->a.verdict = kwq_result_give_up();
 	KUNIT_EXPECT_EQ(test, kwq_run_sync(q, &t->a.item), 1);
 	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->a.item);
