@@ -32,8 +32,8 @@
  * @drainer: a place for the caller in the list
  * @state: the task's state until it is woken
  *
- * The caller unlocks, sleeps, and locks again. It need not look again before it sleeps:
- * whoever wakes it takes the lock first.
+ * The caller unlocks, sleeps, and locks again. It need not look again before it sleeps,
+ * because its waker takes the lock first.
  */
 void kwq_join_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer,
 			      unsigned int state)
