@@ -6,7 +6,7 @@
  *
  * The most frequent entry points are __flatten, so gcc inlines everything that they call.
  * Functions that are seldom needed are noinline, and stay out. A cycle of a key passes
- * through some forty functions. Without __flatten it takes 20 to 31 % more instructions.
+ * through some forty functions. Without __flatten it takes 20 to 26 % more instructions.
  * docs/performance.md has the figures, and what they cost in text.
  */
 #include "core/backoff.c"
