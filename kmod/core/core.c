@@ -442,14 +442,22 @@ static inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
 	set_state(item, item->state | KWQ_ITEM_WAITING);
 }
 
-static inline void note_wait_ended(struct kwq_core *core, struct kwq_item *item, bool small)
+static inline void note_wait_ended(struct kwq_core *core, bool small)
 {
-	set_state(item, item->state & ~KWQ_ITEM_WAITING);
 	if (!small)
 		kwq_bulk_of(core)->nr_waiting--;
 	core->changed = true;
 }
 
+static inline void clear_waiting(struct kwq_item *item)
+{
+	set_state(item, item->state & ~KWQ_ITEM_WAITING);
+}
+
+/*
+ * The caller clears KWQ_ITEM_WAITING, but not before it has made the item dirty, if it does.
+ * kwq_item_pending() looks without the lock, and must not find an item idle in between.
+ */
 static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
 {
 	bool small = kwq_core_is_small(core);
@@ -458,7 +466,7 @@ static void stop_waiting(struct kwq_core *core, struct kwq_item *item)
 		rb_erase(&item->by_time, &core->by_time);
 	else
 		kwq_waiting_del(&kwq_bulk_of(core)->waiting, &item->wait);
-	note_wait_ended(core, item, small);
+	note_wait_ended(core, small);
 }
 
 /* The earliest time of a waiting item, or a lower bound of it; KTIME_MAX for none. */
@@ -500,15 +508,17 @@ bool kwq_core_has_waiting(const struct kwq_core *core)
 static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 				 ktime_t now)
 {
-	int priority = item->wait_priority;
+	int priority = item->wait_priority, ret;
 
 	/*
-	 * Q12: an item that was waiting or dead keeps its priority, though its state is 0 now.
-	 * If the item was idle, add_at() has set its priority to 0.
+	 * Q12: an item that was dead keeps its priority, though its state is 0 now. If the item
+	 * was idle, add_at() has set its priority to 0.
 	 */
 	if (!item->state && priority == KWQ_PRIORITY_NONE)
 		priority = item->priority;
-	return make_dirty(core, item, priority, now);
+	ret = make_dirty(core, item, priority, now);
+	clear_waiting(item);
+	return ret;
 }
 
 static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
@@ -530,6 +540,7 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 		/* The delayed add ends with the wait, but its priority still counts. */
 		raise_priority(core, item, item->wait_priority);
 		stop_waiting(core, item);
+		clear_waiting(item);
 	}
 	return ret;
 }
@@ -1229,6 +1240,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 
 	if (item->state & KWQ_ITEM_WAITING) {
 		stop_waiting(core, item);
+		clear_waiting(item);
 		was |= KWQ_WAS_WAITING;
 	}
 	if (item->state & KWQ_ITEM_PROCESSING) {
@@ -1352,7 +1364,7 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 		       expire_waiting(kwq_bulk_of(core), now, budget);
 	if (!item)
 		return NULL;
-	note_wait_ended(core, item, small);
+	note_wait_ended(core, small);
 	make_dirty_as_awaited(core, item, now);
 	return item;
 }
@@ -1499,7 +1511,8 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 
 	item = small ? take_by_time(core) : take_waiting(kwq_bulk_of(core));
 	if (item) {
-		note_wait_ended(core, item, small);
+		note_wait_ended(core, small);
+		clear_waiting(item);
 		note_drop(core, item);
 		return item;
 	}

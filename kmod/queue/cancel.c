@@ -100,7 +100,7 @@ static int disable_and_wait(struct kwq_queue *queue, struct kwq_item *item, bool
 	int was;
 
 	might_sleep();
-	kwq_might_wait_for_workers(queue);
+	kwq_might_wait_for_handlers(queue);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (kwq_handles_locked(queue, item)) {
 		was = -EDEADLK;
@@ -258,7 +258,7 @@ int kwq_cancel_all_sync(struct kwq_queue *queue)
 	might_sleep();
 	if (kwq_in_handler(queue))
 		return -EDEADLK;
-	kwq_might_wait_for_workers(queue);
+	kwq_might_wait_for_handlers(queue);
 	take_out_all(queue);
 	spin_lock_irqsave(&queue->lock, flags);
 	wait_for_the_end(queue, NULL, &flags);

@@ -166,7 +166,9 @@ static __flatten void work_fn(struct work_struct *work)
 	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
 		kwq_unlock_got(queue, flags);
 
+		lock_map_acquire(&workers->handler_map);
 		result = workers->handler.handle(queue, item);
+		lock_map_release(&workers->handler_map);
 		if (unlikely(is_mistake(&result)))
 			log_mistake(workers, &result);
 
@@ -225,7 +227,9 @@ static void call_batch_handler(struct kwq_workers *workers, struct kwq_worker *w
 
 	/* Q13: a result that the handler does not write never reads as success. */
 	memset(worker->results, 0, nr * sizeof(*worker->results));
+	lock_map_acquire(&workers->handler_map);
 	workers->handler.handle_batch(workers->queue, worker->items, worker->results, nr);
+	lock_map_release(&workers->handler_map);
 	for (result = worker->results; result < worker->results + nr; result++) {
 		if (unlikely(is_mistake(result))) {
 			log_mistake(workers, result);
@@ -349,6 +353,8 @@ static struct kwq_workers *make_workers(struct kwq_queue *queue,
 	}
 	lockdep_register_key(&workers->key);
 	lockdep_init_map(&workers->map, queue->name, &workers->key, 0);
+	lockdep_register_key(&workers->handler_key);
+	lockdep_init_map(&workers->handler_map, queue->name, &workers->handler_key, 0);
 	for (i = 0; i < workers->nr; i++)
 		init_worker(workers, &workers->worker[i]);
 	if (handler->max_batch)
@@ -413,6 +419,7 @@ void kwq_stop_handler(struct kwq_queue *queue)
 	spin_lock_irqsave(&queue->lock, flags);
 	WRITE_ONCE(queue->workers, NULL);
 	kwq_unlock(queue, flags);
+	lockdep_unregister_key(&workers->handler_key);
 	lockdep_unregister_key(&workers->key);
 	kvfree(workers);
 }

@@ -63,7 +63,7 @@ int kwq_pause_sync(struct kwq_queue *queue)
 	might_sleep();
 	if (kwq_in_handler(queue))
 		return -EDEADLK;
-	kwq_might_wait_for_workers(queue);
+	kwq_might_wait_for_handlers(queue);
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_pause(&queue->core);
 	paused_at = kwq_now_locked(queue);

@@ -81,10 +81,10 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 	kwq_unlock_got(queue, flags);
 
 	if (!nested)
-		lock_map_acquire(&workers->map);
+		lock_map_acquire(&workers->handler_map);
 	result = kwq_call_handler(workers, item);
 	if (!nested)
-		lock_map_release(&workers->map);
+		lock_map_release(&workers->handler_map);
 
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_apply_result_locked(queue, &caller->holder, item, &result,
@@ -128,7 +128,7 @@ int kwq_run_sync(struct kwq_queue *queue, struct kwq_item *item)
 	if (!workers)
 		return -EINVAL;
 	nested = kwq_in_handler(queue);
-	kwq_might_wait_for_workers(queue);
+	kwq_might_wait_for_handlers(queue);
 	kwq_holder_init(&caller.holder);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (kwq_handles_locked(queue, item))

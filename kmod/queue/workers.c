@@ -132,12 +132,29 @@ bool kwq_handles_locked(const struct kwq_queue *queue, const struct kwq_item *it
 }
 
 /**
- * kwq_might_wait_for_workers() - tell lockdep that the caller may wait for a handler
+ * kwq_might_wait_for_handlers() - tell lockdep that the caller may wait for a handler
  * @queue: the queue
  *
  * Lockdep then reports callers that hold a lock which the handler takes, even if no handler
  * happens to run. A handler that waits for another handler of its queue is not reported,
  * because a deadlock depends on their items.
+ */
+void kwq_might_wait_for_handlers(struct kwq_queue *queue)
+{
+	struct kwq_workers *workers = READ_ONCE(queue->workers);
+
+	if (!workers || kwq_in_handler(queue))
+		return;
+	lock_map_acquire(&workers->handler_map);
+	lock_map_release(&workers->handler_map);
+}
+
+/**
+ * kwq_might_wait_for_workers() - tell lockdep that the caller may wait for all work
+ * @queue: the queue
+ *
+ * As kwq_might_wait_for_handlers(). The caller may also wait for an item that no worker takes
+ * before it has dropped references (K5). So lockdep also reports a lock that only a put takes.
  */
 void kwq_might_wait_for_workers(struct kwq_queue *queue)
 {
@@ -147,4 +164,5 @@ void kwq_might_wait_for_workers(struct kwq_queue *queue)
 		return;
 	lock_map_acquire(&workers->map);
 	lock_map_release(&workers->map);
+	kwq_might_wait_for_handlers(queue);
 }

@@ -54,10 +54,12 @@ struct kwq_caller {
  * @wq: I: the workqueue on which they run
  * @idle: Q: idle workers; the last one that became idle is first, for a warm cache
  * @callers: Q: tasks in kwq_run_sync() that call the handler, by @task
- * @key: I: makes @map this queue's own, so that a handler of one queue may wait for a
- *	handler of another
+ * @key: I: makes @map this queue's own, so that a worker of one queue may wait for a worker of
+ *	another
  * @map: of the class of the workers' maps, which cmwq holds while they run: see
  *	kwq_might_wait_for_workers()
+ * @handler_key: I: the same for @handler_map
+ * @handler_map: held while a handler runs: see kwq_might_wait_for_handlers()
  * @nr: I: number of workers, the @max_active of @handler
  * @worker: the workers; behind them is room for batches
  */
@@ -69,6 +71,8 @@ struct kwq_workers {
 	struct rb_root callers;
 	struct lock_class_key key;
 	struct lockdep_map map;
+	struct lock_class_key handler_key;
+	struct lockdep_map handler_map;
 	unsigned int nr;
 	struct kwq_worker worker[];
 };
@@ -83,6 +87,7 @@ void kwq_apply_result_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 			     ktime_t now);
 bool kwq_in_handler(struct kwq_queue *queue);
 bool kwq_handles_locked(const struct kwq_queue *queue, const struct kwq_item *item);
+void kwq_might_wait_for_handlers(struct kwq_queue *queue);
 void kwq_might_wait_for_workers(struct kwq_queue *queue);
 
 #endif /* KWQ_WORKERS_H */

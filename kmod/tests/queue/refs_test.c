@@ -12,6 +12,7 @@
 #include <linux/irqflags.h>
 #include <linux/kwq.h>
 #include <linux/lockdep.h>
+#include <linux/mutex.h>
 #include <linux/prandom.h>
 #include <linux/refcount.h>
 #include <linux/slab.h>
@@ -966,6 +967,42 @@ static void put_of_a_handler_does_not_wait_for_itself(struct kunit *test)
 	expect_end(test);
 }
 
+static DEFINE_MUTEX(table);
+
+static void put_under_a_mutex(struct refs_test *t, struct kwq_item *item)
+{
+	mutex_lock(&table);
+	t->found++;
+	mutex_unlock(&table);
+}
+
+static void handler_is_awaited_under_the_lock_of_a_put(struct kunit *test)
+{
+	struct refs_test *t = test->priv;
+	struct object *object;
+	struct kwq_item *item;
+
+	/* K5: these calls wait for handlers, but not for puts. Lockdep reports nothing. */
+	t->in_put = put_under_a_mutex;
+	enter_handler(test, t, kwq_result_done(), false);
+	complete_all(&t->leave);
+	kwq_test_wait_until(test, atomic_read(&t->live) == 0);
+	object = make(t);
+	KUNIT_ASSERT_NOT_NULL(test, object);
+	item = &object->item;
+	mutex_lock(&table);
+	KUNIT_EXPECT_EQ(test, t->found, 1);
+	KUNIT_EXPECT_EQ(test, kwq_cancel_sync(&t->queue, item), 0);
+	KUNIT_EXPECT_EQ(test, kwq_run_sync(&t->queue, item), 0);
+	KUNIT_EXPECT_EQ(test, kwq_pause_sync(&t->queue), 0);
+	KUNIT_EXPECT_EQ(test, kwq_resume(&t->queue), 0);
+	KUNIT_EXPECT_EQ(test, kwq_disable_sync(&t->queue, item), 0);
+	mutex_unlock(&table);
+	drop(object);
+	destroy(test);
+	expect_end(test);
+}
+
 /* ---- Many ---- */
 
 #define NR_MANY	1000
@@ -1295,6 +1332,7 @@ static struct kunit_case refs_test_cases[] = {
 	KUNIT_CASE(item_is_got_with_its_reference),
 	KUNIT_CASE(batch_drops_the_references_of_its_idle_items),
 	KUNIT_CASE(put_of_a_handler_does_not_wait_for_itself),
+	KUNIT_CASE(handler_is_awaited_under_the_lock_of_a_put),
 	KUNIT_CASE(shut_down_drops_many_in_bounded_holds),
 	KUNIT_CASE(destroy_drops_many),
 	KUNIT_CASE(references_match_at_every_step),
@@ -1321,6 +1359,7 @@ static struct kunit_case refs_test_small_cases[] = {
 	KUNIT_CASE(item_is_got_with_its_reference),
 	KUNIT_CASE(batch_drops_the_references_of_its_idle_items),
 	KUNIT_CASE(put_of_a_handler_does_not_wait_for_itself),
+	KUNIT_CASE(handler_is_awaited_under_the_lock_of_a_put),
 	KUNIT_CASE(shut_down_drops_many_in_bounded_holds),
 	KUNIT_CASE(destroy_drops_many),
 	KUNIT_CASE(references_match_at_every_step),

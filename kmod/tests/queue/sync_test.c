@@ -657,6 +657,48 @@ static void pending_item_is_not_added(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, item, 0), -ESHUTDOWN);
 }
 
+/* Returns how often the item was not pending, until the queue is shut down. */
+static int look_whether_pending(struct kwq_queue *queue, struct kwq_item *item)
+{
+	int nr_idle = 0;
+
+	while (!kwq_shutting_down(queue)) {
+		if (!kwq_item_pending(item) && !kwq_shutting_down(queue))
+			nr_idle++;
+		cond_resched();
+	}
+	return nr_idle;
+}
+
+#define NR_MOVES 5000
+
+static void moving_item_stays_pending(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct kwq_item *item = &t->a.item;
+	struct kwq_add_options replace = { .flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE };
+	int i;
+
+	/* D2 D3 K9: the item always waits or is ready. The looks of another processor see so. */
+	kwq_add_after(q, item, 1);
+	begin(test, 0, item, look_whether_pending);
+	for (i = 0; i < NR_MOVES; i++) {
+		replace.time = 2 + i;
+		kwq_add_with(q, item, &replace);
+		if (i & 1)
+			kwq_queue_advance(q, replace.time);
+		else
+			kwq_expedite(q, item);
+		kwq_add_after(q, item, NR_MOVES);
+		kwq_try_get(q);
+		kwq_done(q, item);
+		cond_resched();
+	}
+	kwq_shut_down(q);
+	expect_end(test, 0, 0);
+}
+
 /* ---- Pause ---- */
 
 static void sleepers_get_items_after_a_resume(struct kunit *test)
@@ -1371,6 +1413,7 @@ static struct kunit_case sync_test_cases[] = {
 	KUNIT_CASE(flush_ends_with_its_queue),
 	KUNIT_CASE(waiting_item_is_expedited),
 	KUNIT_CASE(pending_item_is_not_added),
+	KUNIT_CASE(moving_item_stays_pending),
 	KUNIT_CASE(sleepers_get_items_after_a_resume),
 	KUNIT_CASE(paused_handler_is_not_called),
 	KUNIT_CASE(worker_stops_at_a_pause),
@@ -1418,6 +1461,7 @@ static struct kunit_case sync_test_small_cases[] = {
 	KUNIT_CASE(flush_ends_with_its_queue),
 	KUNIT_CASE(waiting_item_is_expedited),
 	KUNIT_CASE(pending_item_is_not_added),
+	KUNIT_CASE(moving_item_stays_pending),
 	KUNIT_CASE(sleepers_get_items_after_a_resume),
 	KUNIT_CASE(paused_handler_is_not_called),
 	KUNIT_CASE(worker_stops_at_a_pause),
