@@ -40,7 +40,8 @@ static bool is_flush_missing(const struct kwq_core *core, u16 wanted)
  * end of the pause.
  *
  * Context: process; sleeps, and signals do not end that. The caller must not hold a lock
- * that is taken to process items. It must not hold an item of this queue itself.
+ * that is taken to process items or to drop their references (K5). It must not hold an item of
+ * this queue itself.
  * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
  */
 int kwq_flush(struct kwq_queue *queue)

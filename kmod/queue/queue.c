@@ -152,9 +152,10 @@ static void free_limiter(struct kwq_queue *queue)
  *
  * The caller makes sure that no call on this queue is running or will follow. There is one
  * exception: the kwq_done() that ended the caller's drain may not have returned yet. Its put
- * may still follow (K5). All other puts have returned.
+ * may still follow (K5), and must not use the queue. All other puts have returned.
  *
- * Context: process; may sleep.
+ * Context: process; may sleep. The caller must not hold a lock that is taken to process items or
+ * to drop their references.
  * Return: 0; -EDEADLK in any handler of this queue, with nothing changed.
  */
 int kwq_queue_destroy(struct kwq_queue *queue)

@@ -184,8 +184,8 @@ EXPORT_SYMBOL_GPL(kwq_shut_down);
  *
  * A paused queue is drained only after the end of the pause.
  *
- * Context: process; sleeps. The caller must not hold a lock that is taken to process items.
- * In the queue's own handler the call would wait for itself.
+ * Context: process; sleeps. The caller must not hold a lock that is taken to process items or to
+ * drop their references (K5). In the queue's own handler the call would wait for itself.
  * Return: The queue is shut down except after -EDEADLK.
  * - 0: nothing is ready, and nothing is being processed.
  * - -ECANCELED: somebody called kwq_shut_down().

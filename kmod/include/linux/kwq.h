@@ -104,8 +104,9 @@ struct kwq_workers;
  * @put: drops that reference, perhaps the last one; for example calls kref_put()
  *
  * kwq calls @get under the queue's lock, with interrupts off. On PREEMPT_RT, the lock leaves
- * them on, and @get may take a spinlock_t. It must not sleep, and must not call a function of
- * this queue.
+ * them on, and @get may take a spinlock_t. It must not sleep, and must not call kwq. That holds
+ * for other queues, too, and for calls under a lock that @get takes: to lockdep, the locks of
+ * all queues are one.
  *
  * kwq calls @put without any lock, in the context of the call that made the item idle:
  * - process context, may sleep: the end of a handler; kwq_run_sync(), kwq_cancel_sync(),
@@ -119,12 +120,17 @@ struct kwq_workers;
  *
  * The timer makes no item idle, so it calls neither.
  *
- * @put may call any function of the queue that its context allows. The item is idle at that
+ * @put may call any function of the queue that its context allows, but must not destroy the
+ * queue or free an object that embeds it. The call that made the item idle may still use the
+ * queue. So another context does that, such as a work item. The item is idle at that
  * time unless another task has added it again. So a @put may add the item once more before
  * it drops the reference; the queue takes a new one. After the last reference is dropped, the
  * item must not be used. kwq_cancel_sync() of an idle item returns at once. If the item was
- * added again, that cancel calls @put itself, once more. At the end of a handler the caller
- * of @put still counts as that handler: kwq_queue_destroy() returns -EDEADLK, for example.
+ * added again, that cancel calls @put itself, once more.
+ *
+ * A worker takes no other item before its @put has returned. So kwq_flush(),
+ * kwq_shut_down_with_drain() and kwq_queue_destroy() may wait for it. Their callers must not hold
+ * a lock that @put takes.
  */
 struct kwq_ref_ops {
 	void (*get)(struct kwq_item *item);
