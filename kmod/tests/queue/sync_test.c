@@ -670,7 +670,7 @@ static int look_whether_pending(struct kwq_queue *queue, struct kwq_item *item)
 	return nr_idle;
 }
 
-#define NR_MOVES 5000
+#define NR_MOVES 20000
 
 static void moving_item_stays_pending(struct kunit *test)
 {
