@@ -105,6 +105,14 @@ static int level_of(int priority)
 	return priority - KWQ_PRIORITY_MIN;
 }
 
+/* Q15: an order for an item that goes to the head of a band. */
+static noinline u64 order_before_first(struct kwq_bulk *bulk, const struct list_head *band)
+{
+	if (list_empty(band))
+		return ++bulk->last_order;
+	return list_first_entry(band, struct kwq_item, link)->order - 1;
+}
+
 /* Links an item of a large core into the band of its lane and priority. */
 static inline void join_band(struct kwq_core *core, struct kwq_item *item,
 			     enum kwq_lane lane, int priority, bool first)
@@ -112,10 +120,13 @@ static inline void join_band(struct kwq_core *core, struct kwq_item *item,
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 	struct list_head *band = &bulk->bands[lane][level_of(priority)];
 
-	if (first)
+	if (unlikely(first)) {
+		item->order = order_before_first(bulk, band);
 		list_add(&item->link, band);
-	else
+	} else {
+		item->order = ++bulk->last_order;
 		list_add_tail(&item->link, band);
+	}
 	bulk->occupied[lane] |= BIT_ULL(level_of(priority));
 }
 
@@ -359,13 +370,26 @@ static int coalesced_with(const struct kwq_item *item)
 	return kwq_is_dirty_again(item->state) ? KWQ_DIRTY : KWQ_COALESCED;
 }
 
+/*
+ * While an item of a large core is waiting and processing, @dirtied is the start of its wait.
+ * Otherwise @since is. In a small core, @since is the start of the wait, or of the processing
+ * if the wait began in it.
+ */
+static inline bool is_waiting_at_work(const struct kwq_item *item)
+{
+	const u8 both = KWQ_ITEM_WAITING | KWQ_ITEM_PROCESSING;
+
+	return (item->state & both) == both;
+}
+
 /* M1: an add makes an item dirty. A small core keeps no account of that. */
 static inline void note_dirtied(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	if (kwq_core_is_small(core))
 		return;
 	kwq_bulk_of(core)->adds++;
-	item->dirtied = now;
+	if (!is_waiting_at_work(item))
+		item->dirtied = now;
 }
 
 static int make_dirty(struct kwq_core *core, struct kwq_item *item, int priority,
@@ -424,6 +448,14 @@ static struct kwq_item *item_of_wait(struct kwq_wait *wait)
 	return container_of(wait, struct kwq_item, wait);
 }
 
+static inline void note_wait_began(struct kwq_item *item, ktime_t now, bool small)
+{
+	if (!(item->state & KWQ_ITEM_PROCESSING))
+		item->since = now;
+	else if (!small)
+		item->dirtied = now;
+}
+
 static inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
 				 ktime_t when, ktime_t now, bool small)
 {
@@ -439,6 +471,8 @@ static inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
 	}
 	if (first)
 		core->changed = true;
+	if (!(item->state & KWQ_ITEM_WAITING))
+		note_wait_began(item, now, small);
 	set_state(item, item->state | KWQ_ITEM_WAITING);
 }
 
@@ -449,9 +483,25 @@ static inline void note_wait_ended(struct kwq_core *core, bool small)
 	core->changed = true;
 }
 
-static inline void clear_waiting(struct kwq_item *item)
+/*
+ * If the item is dirty while it is processing, the time when it became so was not noted. So
+ * that time counts from the hand-out (M1).
+ */
+static inline void clear_waiting(const struct kwq_core *core, struct kwq_item *item)
 {
+	if (is_waiting_at_work(item) && !kwq_core_is_small(core))
+		item->dirtied = item->since;
 	set_state(item, item->state & ~KWQ_ITEM_WAITING);
+}
+
+
+/* The same after make_dirty(), which returned @ret. */
+static inline void clear_waiting_after(const struct kwq_core *core, struct kwq_item *item, int ret,
+				       ktime_t now)
+{
+	clear_waiting(core, item);
+	if (ret == KWQ_DIRTIED && !kwq_core_is_small(core))
+		item->dirtied = now;
 }
 
 /*
@@ -493,6 +543,21 @@ ktime_t kwq_core_due(const struct kwq_core *core, const struct kwq_item *item)
 }
 
 /**
+ * kwq_core_waiting_since() - when a wait began (D9)
+ * @core: the core
+ * @item: the item; waiting
+ *
+ * Return: the time of the first add of this wait. In a small core, a wait that began while the
+ * item was processing counts from the hand-out.
+ */
+ktime_t kwq_core_waiting_since(const struct kwq_core *core, const struct kwq_item *item)
+{
+	if (is_waiting_at_work(item) && !kwq_core_is_small(core))
+		return item->dirtied;
+	return item->since;
+}
+
+/**
  * kwq_core_has_waiting() - is an item waiting
  * @core: the core
  *
@@ -517,7 +582,7 @@ static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 	if (!item->state && priority == KWQ_PRIORITY_NONE)
 		priority = item->priority;
 	ret = make_dirty(core, item, priority, now);
-	clear_waiting(item);
+	clear_waiting_after(core, item, ret, now);
 	return ret;
 }
 
@@ -540,7 +605,7 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 		/* The delayed add ends with the wait, but its priority still counts. */
 		raise_priority(core, item, item->wait_priority);
 		stop_waiting(core, item);
-		clear_waiting(item);
+		clear_waiting_after(core, item, ret, now);
 	}
 	return ret;
 }
@@ -956,6 +1021,16 @@ static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item, k
 	bulk->gets++;
 }
 
+/* A small core keeps the start of the wait, and does without the time of the hand-out. */
+static noinline void note_start_of_waiting(const struct kwq_core *core, struct kwq_item *item,
+					   ktime_t now)
+{
+	if (kwq_core_is_small(core))
+		return;
+	item->dirtied = item->since;
+	item->since = now;
+}
+
 /**
  * kwq_core_take() - hand out a ready item (Q1, Q3, Q5)
  * @core: the core
@@ -978,7 +1053,10 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 	item->marks = (item->marks & (KWQ_MARK_NUMBER | KWQ_MARK_DIRTY)) +
 		      ((item->marks & KWQ_MARK_DIRTY) << 1) + KWQ_MARK_NEXT_NUMBER;
 	item->holder = holder;
-	item->since = now;
+	if (unlikely(item->state & KWQ_ITEM_WAITING))
+		note_start_of_waiting(core, item, now);
+	else
+		item->since = now;
 	holder->nr_held++;
 	core->nr_processing++;
 }
@@ -1063,7 +1141,6 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 {
 	list_del_init(&item->link);
 	item->holder->nr_held--;
-	item->holder = NULL;
 	set_state(item, item->state & ~KWQ_ITEM_PROCESSING);
 	core->nr_processing--;
 	if (item->state & KWQ_ITEM_DIRTY)
@@ -1080,6 +1157,17 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		forget_start(core, item);
 	else
 		leave_unusual(core, item);
+}
+
+/* The processing of a waiting item has ended. From now on @since is the start of its wait. */
+static void note_end_of_waiting(const struct kwq_core *core, struct kwq_item *item)
+{
+	ktime_t handed_out = item->since;
+
+	if (kwq_core_is_small(core))
+		return;
+	item->since = item->dirtied;
+	item->dirtied = handed_out;
 }
 
 /* K3: the item or the whole queue was cancelled. */
@@ -1115,14 +1203,18 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		kwq_bulk_of(core)->dones++;
 	}
 	item->abandoned = 0;
-	/* Q8: a shut down ends all waiting, even if the item is not dropped yet. */
-	if (item->state & KWQ_ITEM_WAITING && !core->shut_down)
-		ret = KWQ_STILL_WAITING;
+	if (item->state & KWQ_ITEM_WAITING) {
+		note_end_of_waiting(core, item);
+		/* Q8: a shut down ends all waiting, even if the item is not dropped yet. */
+		if (!core->shut_down)
+			ret = KWQ_STILL_WAITING;
+	} else {
+		item->since = now;
+	}
 	if (item->state & KWQ_ITEM_DIRTY) {
 		make_ready(core, item, KWQ_LANE_FRESH, item->next_priority);
 		return ret | KWQ_REQUEUED;
 	}
-	item->since = now;
 	if (kwq_item_is_dead(item))
 		bury_or_drop(core, item, now);
 	return ret;
@@ -1157,6 +1249,8 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 	if (comes_back)
 		carry_run_mark(core, item);
 	leave_holder(core, item);
+	if (item->state & KWQ_ITEM_WAITING)
+		note_end_of_waiting(core, item);
 	if (!kwq_core_is_small(core))
 		kwq_bulk_of(core)->gets--;
 	if (!comes_back)
@@ -1200,7 +1294,10 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	count(core, &kwq_bulk_of(core)->abandoned);
 	if (stays_out(core, item)) {
 		leave_holder(core, item);
-		item->since = now;
+		if (item->state & KWQ_ITEM_WAITING)
+			note_end_of_waiting(core, item);
+		else
+			item->since = now;
 		return KWQ_FINISHED;
 	}
 	if (item->abandoned < U32_MAX)
@@ -1216,6 +1313,8 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	}
 	carry_run_mark(core, item);
 	leave_holder(core, item);
+	if (item->state & KWQ_ITEM_WAITING)
+		note_end_of_waiting(core, item);
 	if (!(item->state & KWQ_ITEM_DIRTY) && !kwq_core_is_small(core))
 		item->dirtied = now;
 	/* There was no done, so a mark to die at the done ends. The next run decides again. */
@@ -1240,7 +1339,7 @@ int kwq_core_remove(struct kwq_core *core, struct kwq_item *item)
 
 	if (item->state & KWQ_ITEM_WAITING) {
 		stop_waiting(core, item);
-		clear_waiting(item);
+		clear_waiting(core, item);
 		was |= KWQ_WAS_WAITING;
 	}
 	if (item->state & KWQ_ITEM_PROCESSING) {
@@ -1512,7 +1611,7 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 	item = small ? take_by_time(core) : take_waiting(kwq_bulk_of(core));
 	if (item) {
 		note_wait_ended(core, small);
-		clear_waiting(item);
+		clear_waiting(core, item);
 		note_drop(core, item);
 		return item;
 	}

@@ -366,7 +366,7 @@ int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(handle->keyed, key);
 
-	if (!ki || !ki->item.holder)
+	if (!ki || !(ki->item.state & KWQ_ITEM_PROCESSING))
 		return -ENOENT;
 	if (ki->item.holder != &handle->holder)
 		return -EPERM;

@@ -238,6 +238,20 @@ static int kept(const struct model_item *item)
 	return item->wait_priority != NONE ? item->wait_priority : item->priority;
 }
 
+/* M1: while an item is waiting and processing, nobody notes when it becomes dirty. */
+static void leave_wait_or_run(struct model_item *item)
+{
+	if (item->waiting && item->processing)
+		item->dirtied = item->since;
+}
+
+/* D9: a waiting item of a small core keeps the start of its wait instead. */
+static void note_time(const struct model *model, struct model_item *item, s64 now)
+{
+	if (!model->small || !item->waiting)
+		item->since = now;
+}
+
 /* Q1 Q2 Q4: adds an item that is not dead. */
 static int add(struct model *model, struct model_item *item, int priority, s64 now)
 {
@@ -314,6 +328,8 @@ int model_add(struct model *model, int nr, int priority, bool end_wait, s64 now)
 	/* D3 Q12 */
 	if (end_wait && item->waiting) {
 		raise(model, item, item->wait_priority);
+		if (result != KWQ_DIRTIED)
+			leave_wait_or_run(item);
 		item->waiting = false;
 	}
 	return result;
@@ -322,12 +338,14 @@ int model_add(struct model *model, int nr, int priority, bool end_wait, s64 now)
 /* ---- D: delays ---- */
 
 /* D1: the item's time has come. */
-static int end_wait(struct model *model, struct model_item *item, s64 now)
+static int end_wait(struct model *model, struct model_item *item, bool waited, s64 now)
 {
 	int priority = item->wait_priority;
 
 	if (priority == NONE && !item->dirty)
 		priority = kept(item);
+	if (waited)
+		leave_wait_or_run(item);
 	item->waiting = false;
 	return add(model, item, priority, now);
 }
@@ -368,6 +386,9 @@ static int wait(struct model *model, int nr, int priority, s64 when,
 		when = merge_times(item->when, when, policy);
 	} else {
 		item->wait_priority = priority;
+		if (!item->processing)
+			item->since = now;
+		item->wait_since = model->small ? item->since : now;
 	}
 	moved = !waited || when != item->when;
 	if (moved)
@@ -377,7 +398,7 @@ static int wait(struct model *model, int nr, int priority, s64 when,
 
 	/* D4: an item that had this time already keeps its place, too. */
 	if (moved && when <= now && first(model, model_waiting) == nr)
-		return end_wait(model, item, now);
+		return end_wait(model, item, waited, now);
 	if (!waited)
 		return KWQ_WAITING;
 	model->coalesced++;
@@ -406,7 +427,7 @@ int model_expire(struct model *model, s64 now)
 	if (model->shut_down || nr == NOBODY || model->item[nr].when > now)
 		return NOBODY;
 	record(&model->lateness, model->item[nr].when, now);
-	end_wait(model, &model->item[nr], now);
+	end_wait(model, &model->item[nr], true, now);
 	return nr;
 }
 
@@ -417,7 +438,7 @@ int model_expedite(struct model *model, int nr, s64 now)
 
 	if (refuses(model, item))
 		return -ESHUTDOWN;
-	return item->waiting ? end_wait(model, item, now) : -ENOENT;
+	return item->waiting ? end_wait(model, item, true, now) : -ENOENT;
 }
 
 /* ---- L: retries ---- */
@@ -501,7 +522,7 @@ static void hand_out(struct model *model, int nr, int holder, s64 now)
 	item->dirty = false;
 	item->processing = true;
 	item->holder = holder;
-	item->since = now;
+	note_time(model, item, now);
 	item->run_place = ++model->last_place;
 	model->gets++;
 	record(&model->queue_duration, item->dirtied, now);
@@ -526,7 +547,7 @@ int model_get_item(struct model *model, int holder, int nr, s64 now)
 	if (item->processing)
 		return -EBUSY;
 	if (item->waiting && !model->shut_down)
-		end_wait(model, item, now);
+		end_wait(model, item, true, now);
 	if (!item->dirty)
 		return -ENOENT;
 	hand_out(model, nr, holder, now);
@@ -561,6 +582,7 @@ static void drop(struct model *model, struct model_item *item)
 {
 	if (item->dead)
 		item->abandoned = 0;
+	leave_wait_or_run(item);
 	item->waiting = false;
 	item->dead = false;
 	if (model_is_idle(item))
@@ -580,7 +602,8 @@ int model_done(struct model *model, int holder, int nr, s64 now)
 	model->dones++;
 	record(&model->work_duration, item->since, now);
 	item->abandoned = 0;
-	item->since = now;
+	leave_wait_or_run(item);
+	note_time(model, item, now);
 	if (let_go(model, item))
 		return KWQ_FINISHED;
 	item->run_before = false;
@@ -625,6 +648,7 @@ void model_unget(struct model *model, int nr)
 	bool rose = priority > item->priority;
 
 	model->gets--;
+	leave_wait_or_run(item);
 	if (let_go(model, item))
 		return;
 	carry_on(item);
@@ -642,10 +666,11 @@ int model_abandon(struct model *model, int nr, s64 now)
 	int priority = undone_priority(item);
 
 	model->abandoned++;
+	leave_wait_or_run(item);
 	if (item->abandoned < U32_MAX)
 		item->abandoned++;
 	if (let_go(model, item)) {
-		item->since = now;
+		note_time(model, item, now);
 		return KWQ_FINISHED;
 	}
 	if (limit && item->abandoned >= limit && !item->dirty && !item->waiting) {
@@ -690,6 +715,7 @@ int model_remove(struct model *model, int nr)
 	item->dirty = false;
 	item->dirty_before = false;
 	look_for_end_of_flush(model);
+	leave_wait_or_run(item);
 	item->waiting = false;
 	item->dead = false;
 	item->requeues = 0;

@@ -29,6 +29,7 @@ struct model_item {
 	int next_priority;	/* of the run after this one */
 	int wait_priority;
 	s64 when;
+	s64 wait_since;		/* the first add of this wait */
 	s64 dirtied;
 	s64 since;
 	s64 ready_place;	/* the lower comes first, as in all places */

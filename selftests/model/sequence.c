@@ -497,13 +497,15 @@ static bool same_item(struct run *run, int nr)
 	if (wanted->dirty && wanted->processing &&
 	    !same(run, item->next_priority, wanted->next_priority, "t->%c.next_priority", name))
 		return false;
-	if (wanted->dirty && !run->model.small &&
+	if (wanted->dirty && !run->model.small && !(wanted->waiting && wanted->processing) &&
 	    !same(run, item->dirtied, wanted->dirtied, "t->%c.dirtied", name))
 		return false;
 	if (wanted->waiting &&
 	    (!same(run, item->wait_priority, wanted->wait_priority, "t->%c.wait_priority", name) ||
 	     !same(run, kwq_core_due(&run->core, item), wanted->when,
-		   "kwq_core_due(&t->core, &t->%c)", name)))
+		   "kwq_core_due(&t->core, &t->%c)", name) ||
+	     !same(run, kwq_core_waiting_since(&run->core, item), wanted->wait_since,
+		   "kwq_core_waiting_since(&t->core, &t->%c)", name)))
 		return false;
 	if (wanted->processing &&
 	    !same(run, item->holder == &run->holder[wanted->holder], true,

@@ -177,13 +177,16 @@ struct kwq_item {
 	u16 disabled;			/* number of disables without an enable; saturates */
 	u32 requeues;			/* rate-limited since it was last forgotten */
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
-	struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
 	union {
-		ktime_t dirtied;	/* large core, while KWQ_ITEM_DIRTY: when it became so */
+		struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
+		u64 order;		/* large core, while ready: grows from first to last in its band */
+	};
+	union {
+		ktime_t dirtied;	/* large core: when it became dirty; see is_waiting_at_work() */
 		ktime_t due;		/* small core, while KWQ_ITEM_WAITING: its time */
 		u64 death;		/* while dead: the number of its death */
 	};
-	ktime_t since;			/* when it was handed out, or became idle or dead */
+	ktime_t since;			/* when it was handed out, began to wait, became idle or dead */
 	union {
 		struct kwq_wait wait;		/* large core, while KWQ_ITEM_WAITING */
 		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING */
@@ -346,6 +349,7 @@ struct kwq_core {
  * @died:	how often an item was found due to die, even if an add then saved it:
  *		rate-limited too often, lost too often, or given up.
  * @last_death:	number of the last death of an item in @dead.
+ * @last_order: order of the last item that joined a band at its tail.
  * @started:	sum of @since of all processing items, low 64 bits.
  * @started_high: high 64 bits of that sum.
  * @queue_duration: from an add to the hand-out; includes undone hand-outs.
@@ -373,6 +377,7 @@ struct kwq_bulk {
 	u64 rate_limited;
 	u64 died;
 	u64 last_death;
+	u64 last_order;
 	u64 started;
 	u64 started_high;
 	struct kwq_histogram queue_duration;

@@ -11,12 +11,14 @@ static const char *broken_bands(const struct kwq_core *core)
 	const struct kwq_item *item;
 	unsigned long nr = 0;
 	int lane, level;
+	u64 last;
 
 	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++) {
 			const struct list_head *band = &bulk->bands[lane][level];
 			bool occupied = bulk->occupied[lane] & BIT_ULL(level);
 
+			last = 0;
 			if (occupied == list_empty(band))
 				return "a bit of occupied is not its band's";
 			list_for_each_entry(item, band, link) {
@@ -29,8 +31,9 @@ static const char *broken_bands(const struct kwq_core *core)
 					return "an item in a band is not dirty";
 				if (item->state & KWQ_ITEM_PROCESSING)
 					return "an item in a band is processing";
-				if (item->holder)
-					return "an item in a band has a holder";
+				if (item->order <= last)
+					return "the order of a band does not grow";
+				last = item->order;
 			}
 		}
 	}
@@ -172,7 +175,7 @@ static const char *broken_items(const struct kwq_core *core,
 			held[i]++;
 			nr_dirty_processing += !!(item->state & KWQ_ITEM_DIRTY);
 			nr_before += is_from_before(core, item, KWQ_MARK_RUN);
-		} else if (item->state & KWQ_ITEM_PROCESSING || item->holder ||
+		} else if (item->state & KWQ_ITEM_PROCESSING ||
 			   !(item->state & KWQ_ITEM_DIRTY)) {
 			return "an item is among the ready and is not";
 		}
