@@ -179,7 +179,7 @@ struct kwq_item {
 	u32 abandoned;			/* holders lost since it was last idle, dead or done */
 	union {
 		struct kwq_holder *holder;	/* while KWQ_ITEM_PROCESSING */
-		u64 order;		/* large core, while ready: grows from first to last in its band */
+		u64 order;	/* large core, while ready: grows from first to last in its band */
 	};
 	union {
 		ktime_t dirtied;	/* large core: when it became dirty; see is_waiting_at_work() */

@@ -984,6 +984,57 @@ static void due_item_that_is_processing_is_dirtied(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, done(t, &t->a), KWQ_REQUEUED);
 }
 
+/* ---- D9: the start of a wait ---- */
+
+static void expect_waiting_since(struct kunit *test, const struct core_test *t, ktime_t since)
+{
+	KUNIT_EXPECT_EQ(test, kwq_core_waiting_since(&t->core, &t->a), since);
+}
+
+static void start_of_a_wait_stays(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9, D3: whatever else happens to the item, and when its time changes. */
+	kwq_core_add_at(&t->core, &t->a, NONE, 100, KWQ_WAIT_EARLIER, 10);
+	expect_waiting_since(test, t, 10);
+	kwq_core_add_at(&t->core, &t->a, NONE, 200, KWQ_WAIT_REPLACE, 20);
+	expect_waiting_since(test, t, 10);
+	kwq_core_add(&t->core, &t->a, NONE, false, 30);
+	expect_waiting_since(test, t, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 40), &t->a);
+	expect_waiting_since(test, t, 10);
+	kwq_core_add(&t->core, &t->a, NONE, false, 50);
+	expect_waiting_since(test, t, 10);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 60),
+			KWQ_REQUEUED | KWQ_STILL_WAITING);
+	expect_waiting_since(test, t, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 70), &t->a);
+	kwq_core_unget(&t->core, &t->a);
+	expect_waiting_since(test, t, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 80), &t->a);
+	kwq_core_abandon(&t->core, &t->a, 90);
+	expect_waiting_since(test, t, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 95), &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 99), KWQ_STILL_WAITING);
+	expect_waiting_since(test, t, 10);
+}
+
+static void next_wait_starts_anew(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9: a wait that begins during the processing, and goes on after it. */
+	kwq_core_add_at(&t->core, &t->a, NONE, 20, KWQ_WAIT_EARLIER, 10);
+	EXPECT_EXPIRE(test, t, 20, &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 30), &t->a);
+	kwq_core_add_at(&t->core, &t->a, NONE, 100, KWQ_WAIT_EARLIER, 40);
+	/* A small core knows only the time of the hand-out. */
+	expect_waiting_since(test, t, kwq_core_is_small(&t->core) ? 30 : 40);
+	kwq_core_done(&t->core, &t->x, &t->a, 50);
+	expect_waiting_since(test, t, kwq_core_is_small(&t->core) ? 30 : 40);
+}
+
 /* ---- D2: a second time ---- */
 
 static const struct policy_case {
@@ -2263,6 +2314,8 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(time_that_has_come_is_an_add),
 	KUNIT_CASE(due_item_that_is_ready_coalesces),
 	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
+	KUNIT_CASE(start_of_a_wait_stays),
+	KUNIT_CASE(next_wait_starts_anew),
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
 	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
 	KUNIT_CASE(replace_can_postpone_what_is_due),
@@ -2373,6 +2426,8 @@ static struct kunit_case core_test_small_cases[] = {
 	KUNIT_CASE(time_that_has_come_is_an_add),
 	KUNIT_CASE(due_item_that_is_ready_coalesces),
 	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
+	KUNIT_CASE(start_of_a_wait_stays),
+	KUNIT_CASE(next_wait_starts_anew),
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
 	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
 	KUNIT_CASE(replace_can_postpone_what_is_due),
