@@ -37,11 +37,13 @@
 #include "keyed/keyed.c"
 #include "keyed/life.c"
 #include "keyed/dead.c"
+#include "keyed/values.c"
 #include "keyed/stat.c"
 #include "keyed/names.c"
 #include "keyed/handle.c"
 #include "device/entries.c"
 #include "device/batch.c"
+#include "device/extras.c"
 #include "device/chardev.c"
 /* Last, because sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
 #include "keyed/items.c"

@@ -99,7 +99,7 @@ static bool is_one(const struct kwq_batch *batch, u32 entry_size)
 static bool is_one_get(const struct kwq_batch *batch)
 {
 	BUILD_BUG_ON(sizeof(struct kwq_got) > sizeof_field(struct single, entry));
-	return batch->nr == 1 && batch->entry_size == sizeof(struct kwq_got);
+	return batch->nr == 1 && batch->entry_size == sizeof(struct kwq_got) && !batch->extras;
 }
 
 static void chunk_init_single(struct chunk *chunk, struct single *single,
@@ -218,15 +218,25 @@ static void execute_by_kind(struct kwq_handle *handle, const struct kwq_batch_ki
 		execute_entries(handle, kind, chunk, nr);
 }
 
-static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_size)
+/* @first_extra: size of an extra as first published; 0 if the request has none. */
+static noinline int check_extras(const struct kwq_batch *batch, u32 first_extra)
+{
+	if (!batch->extras || !first_extra)
+		return -EINVAL;
+	return batch->extra_size < first_extra || batch->extra_size > PAGE_SIZE ? -EINVAL : 0;
+}
+
+static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_size,
+				       u32 first_extra)
 {
 	if (!batch->nr)
-		return batch->entries | batch->keys | batch->results | batch->keys_len |
-		       batch->entry_size | batch->pad ? -EINVAL : 0;
+		return batch->entries | batch->keys | batch->results | batch->extras |
+		       batch->keys_len | batch->entry_size | batch->extra_size ? -EINVAL : 0;
 	if (batch->nr > KWQ_BATCH_MAX)
 		return -EMSGSIZE;
-	if (batch->pad || batch->entry_size < first_size ||
-	    batch->entry_size > PAGE_SIZE)
+	if (batch->entry_size < first_size || batch->entry_size > PAGE_SIZE)
+		return -EINVAL;
+	if (unlikely(batch->extras | batch->extra_size) && check_extras(batch, first_extra))
 		return -EINVAL;
 	/* The address would be ignored without any bytes. */
 	if (batch->keys && !batch->keys_len)
@@ -244,7 +254,7 @@ static __always_inline int check_shape(const struct kwq_batch *batch, u32 first_
 int kwq_batch_check(const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch)
 {
-	return check_shape(batch, kind->first_size);
+	return check_shape(batch, kind->first_size, kind->first_extra);
 }
 
 /**
@@ -257,7 +267,7 @@ int kwq_batch_check_get(const struct kwq_batch *batch)
 {
 	if (batch->results)
 		return -EINVAL;
-	return check_shape(batch, KWQ_GOT_FIRST);
+	return check_shape(batch, KWQ_GOT_FIRST, KWQ_GOT_EXTRA_FIRST);
 }
 
 /**
@@ -270,7 +280,7 @@ int kwq_batch_check_list_dead(const struct kwq_batch *batch)
 {
 	if (batch->results)
 		return -EINVAL;
-	return check_shape(batch, KWQ_DEAD_ENTRY_FIRST);
+	return check_shape(batch, KWQ_DEAD_ENTRY_FIRST, 0);
 }
 
 static int copy_entries_in(const struct kwq_batch_kind *kind,
@@ -306,16 +316,6 @@ struct cursor {
 	u64 key_offset;
 };
 
-/* Checks the length of an entry's key before the key is read. */
-static int check_key(const struct kwq_batch *batch, u64 offset, u32 len)
-{
-	if (!len)
-		return 0;
-	if (len > KWQ_KEY_MAX)
-		return -EMSGSIZE;
-	return offset + len > batch->keys_len ? -EINVAL : 0;
-}
-
 /*
  * Returns how many keys can be read at once. They have to fit into the chunk. They end
  * before the first bad one, which gets a chunk of its own.
@@ -329,7 +329,7 @@ static u32 plan_keys(const struct kwq_batch_kind *kind,
 	*bytes = 0;
 	for (i = 0; i < nr; i++) {
 		len = key_len(kind, chunk, i);
-		if (check_key(batch, at->key_offset + *bytes, len) ||
+		if (kwq_check_key(batch, at->key_offset + *bytes, len) ||
 		    len > chunk->max_key_bytes - *bytes)
 			break;
 		*bytes += len;
@@ -353,16 +353,9 @@ static void hash_keys(const struct kwq_batch_kind *kind, const struct chunk *chu
 	}
 }
 
-/*
- * Q13: before an entry is taken, its result is set to unknown. This shows in time whether
- * the result can be written. If it becomes unwritable later, it reads as this error and
- * never as a success.
- */
-#define RESULT_UNKNOWN	(-EFAULT)
-
 static int put_unknown(s32 __user *to, s32 *results, u32 nr)
 {
-	memset32((u32 *)results, RESULT_UNKNOWN, nr);
+	memset32((u32 *)results, KWQ_RESULT_UNKNOWN, nr);
 	return copy_to_user(to, results, nr * sizeof(*results)) ? -EFAULT : 0;
 }
 
@@ -394,7 +387,7 @@ static int execute_chunk(struct kwq_handle *handle,
 		at->key_offset += bytes;
 	} else {
 		len = key_len(kind, chunk, 0);
-		chunk->results[0] = check_key(batch, at->key_offset, len);
+		chunk->results[0] = kwq_check_key(batch, at->key_offset, len);
 		at->key_offset += len;
 		nr = 1;
 	}
@@ -459,7 +452,7 @@ static int execute_one(struct kwq_handle *handle, const struct kwq_batch_kind *k
 	if (kwq_words_from_user(single.entry, u64_to_user_ptr(batch->entries), kind->size))
 		return -EFAULT;
 	key.len = key_len(kind, &chunk, 0);
-	single.result = check_key(batch, 0, key.len);
+	single.result = kwq_check_key(batch, 0, key.len);
 	if (key.len && !single.result) {
 		key.bytes = chunk.keys;
 		if (copy_from_user(single.key, u64_to_user_ptr(batch->keys), key.len))
@@ -467,7 +460,7 @@ static int execute_one(struct kwq_handle *handle, const struct kwq_batch_kind *k
 		kwq_key_hash(&key);
 		single.hash = key.hash;
 	}
-	if (put_result(result, RESULT_UNKNOWN))
+	if (put_result(result, KWQ_RESULT_UNKNOWN))
 		return -EFAULT;
 	if (!single.result)
 		execute_entries(handle, kind, &chunk, 1);
@@ -491,25 +484,37 @@ int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *ki
 		      const struct kwq_batch *batch, u32 *taken)
 {
 	*taken = 0;
+	if (unlikely(batch->extras))
+		return kwq_batch_execute_with_extras(handle, kind, batch, taken);
 	if (is_one(batch, kind->size))
 		return execute_one(handle, kind, batch, taken);
 	return execute_batch(handle, kind, batch, taken);
 }
 
-/* Copies out entries that may have another size in the caller's headers. */
-static int copy_entries_out(const struct kwq_batch *batch, u32 first,
-			    const void *entries, size_t entry_size, u32 nr)
+/**
+ * kwq_copy_entries_out() - copy out entries that may have another size in the caller's headers
+ * @array: address of the caller's array
+ * @size_there: size of an entry there
+ * @first: number of the first entry there to write
+ * @entries: the entries
+ * @size: size of one of them
+ * @nr: their number
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -EFAULT.
+ */
+int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entries, size_t size,
+			 u32 nr)
 {
-	void __user *to = u64_to_user_ptr(batch->entries) +
-			  (size_t)first * batch->entry_size;
-	size_t size = min_t(size_t, batch->entry_size, entry_size);
+	void __user *to = u64_to_user_ptr(array) + (size_t)first * size_there;
+	size_t common = min_t(size_t, size_there, size);
 	u32 i;
 
-	if (batch->entry_size == entry_size)
-		return copy_to_user(to, entries, nr * entry_size) ? -EFAULT : 0;
-	for (i = 0; i < nr; i++, to += batch->entry_size, entries += entry_size)
-		if (copy_to_user(to, entries, size) ||
-		    clear_user(to + size, batch->entry_size - size))
+	if (size_there == size)
+		return copy_to_user(to, entries, nr * size) ? -EFAULT : 0;
+	for (i = 0; i < nr; i++, to += size_there, entries += size)
+		if (copy_to_user(to, entries, common) ||
+		    clear_user(to + common, size_there - common))
 			return -EFAULT;
 	return 0;
 }
@@ -530,7 +535,8 @@ static int get_chunk(struct kwq_handle *handle, struct chunk *chunk,
 
 	if (ret < 0)
 		return ret;
-	if (copy_entries_out(batch, at->taken, buffer.got, sizeof(*buffer.got), ret) ||
+	if (kwq_copy_entries_out(batch->entries, batch->entry_size, at->taken, buffer.got,
+				 sizeof(*buffer.got), ret) ||
 	    copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset,
 			 buffer.keys, buffer.keys_len)) {
 		kwq_handle_unget(handle, buffer.got, ret);
@@ -563,11 +569,11 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 	paired->present = true;
 	paired->result = u64_to_user_ptr(done->results);
 	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
-	    put_result(paired->result, RESULT_UNKNOWN))
+	    put_result(paired->result, KWQ_RESULT_UNKNOWN))
 		return -EFAULT;
 	paired->ticket = entry.ticket;
 	paired->flags = entry.flags;
-	paired->err = check_key(done, 0, entry.key_len) ?: kwq_check_done(&entry);
+	paired->err = kwq_check_key(done, 0, entry.key_len) ?: kwq_check_done(&entry);
 	return 1;
 }
 
@@ -696,6 +702,8 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 {
 	if (is_one_get(batch))
 		return get_one(handle, batch, patience, paired);
+	if (batch->extras)
+		return kwq_batch_get_with_extras(handle, batch, patience);
 	return get_many(handle, batch, patience);
 }
 
@@ -728,8 +736,8 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 		ret = kwq_keyed_list_dead(handle->keyed, after, &buffer);
 		if (ret <= 0)
 			break;
-		if (copy_entries_out(batch, at.taken, buffer.entries,
-				     sizeof(*buffer.entries), ret) ||
+		if (kwq_copy_entries_out(batch->entries, batch->entry_size, at.taken,
+					 buffer.entries, sizeof(*buffer.entries), ret) ||
 		    copy_to_user(u64_to_user_ptr(batch->keys) + at.key_offset,
 				 buffer.keys, buffer.keys_len)) {
 			ret = -EFAULT;

@@ -13,7 +13,10 @@
  * @size: size of an entry in this kernel
  * @first_size: size of an entry as first published
  * @key_len_at: offset of the length of the key in an entry
+ * @first_extra: size of an extra as first published; 0 if this kind has no extras
  * @makes_items: true if @execute may need a stock
+ * @extra_flags: returns the flags of an entry that its extra serves
+ * @execute_with: as @execute, for an entry with an extra
  * @execute: carries out one entry under the queue's lock. Returns its result. -EAGAIN with
  *	nothing changed means that @stock has to be filled
  */
@@ -21,7 +24,12 @@ struct kwq_batch_kind {
 	u32 size;
 	u32 first_size;
 	u32 key_len_at;
+	u32 first_extra;
 	bool makes_items;
+	u32 (*extra_flags)(const void *entry);
+	int (*execute_with)(struct kwq_handle *handle, const void *entry,
+			    struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,
+			    struct kwq_stock *stock);
 	int (*execute)(struct kwq_handle *handle, const void *entry,
 		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock);
 };
@@ -36,7 +44,33 @@ extern const struct kwq_batch_kind kwq_batch_requeues;
 
 int kwq_check_done(const struct kwq_done_entry *entry);
 
+/*
+ * Q13: before an entry is taken, its result is set to unknown. This shows in time whether
+ * the result can be written. If it becomes unwritable later, it reads as this error and
+ * never as a success.
+ */
+#define KWQ_RESULT_UNKNOWN	(-EFAULT)
+
+/**
+ * kwq_check_key() - check the length of an entry's key before the key is read
+ * @batch: the batch
+ * @offset: bytes of keys of the entries before
+ * @len: length of the key
+ *
+ * Return: 0, -EMSGSIZE or -EINVAL.
+ */
+static inline int kwq_check_key(const struct kwq_batch *batch, u64 offset, u32 len)
+{
+	if (!len)
+		return 0;
+	if (len > KWQ_KEY_MAX)
+		return -EMSGSIZE;
+	return offset + len > batch->keys_len ? -EINVAL : 0;
+}
+
 /* batch.c */
+int kwq_copy_entries_out(u64 array, u32 size_there, u32 first, const void *entries, size_t size,
+			 u32 nr);
 int kwq_batch_check(const struct kwq_batch_kind *kind,
 		    const struct kwq_batch *batch);
 int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
@@ -63,6 +97,12 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 				  struct kwq_paired_done *paired);
 int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 		  const struct kwq_patience *patience, const struct kwq_paired_done *paired);
+
+/* extras.c */
+int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				  const struct kwq_batch *batch, u32 *taken);
+int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
+			      const struct kwq_patience *patience);
 
 int kwq_batch_check_list_dead(const struct kwq_batch *batch);
 int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,

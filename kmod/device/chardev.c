@@ -247,6 +247,7 @@ static int create_queue(const struct kwq_create_args *arg,
 		.max_items = arg->max_items ?: max_items,
 		.max_bytes = arg->max_bytes ?: max_bytes,
 		.lease = arg->lease,
+		.values = arg->flags & KWQ_CREATE_VALUES,
 	};
 	struct kwq_keyed *keyed;
 	struct new_fd new;
@@ -280,7 +281,7 @@ static int check_create(const struct kwq_create_args *arg)
 
 	if (err)
 		return err;
-	if (arg->flags & ~KWQ_CREATE_OR_OPEN || arg->mode & ~0777)
+	if (arg->flags & ~(KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES) || arg->mode & ~0777)
 		return -EINVAL;
 	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME &&
 	    arg->clockid != KWQ_CLOCK_ID_MANUAL)
@@ -366,7 +367,8 @@ static long ioctl_info(void __user *uarg)
 		.features = KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES |
 			    KWQ_FEATURE_NAMES | KWQ_FEATURE_LIMITERS |
 			    KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
-			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES,
+			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES |
+			    KWQ_FEATURE_VALUES,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,

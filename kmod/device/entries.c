@@ -6,6 +6,34 @@
 #include "keyed/timens.h"
 #include "sizes.h"
 
+/* The flags of an add that are for its extra. Without an extra they are unknown. */
+#define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE)
+
+static u32 extra_flags_of_add(const void *data)
+{
+	const struct kwq_add_entry *entry = data;
+
+	return entry->flags & KWQ_ADD_EXTRAS;
+}
+
+static int execute_add_with(struct kwq_handle *handle, const void *data,
+			    struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,
+			    struct kwq_stock *stock)
+{
+	const struct kwq_add_entry *entry = data;
+	struct kwq_add_options options = {
+		.flags = entry->flags & ~KWQ_ADD_EXTRAS,
+		.priority = entry->priority,
+		.time = entry->time,
+	};
+
+	if (!key->len || entry->pad || kwq_check_add(&options))
+		return -EINVAL;
+	if (entry->flags & KWQ_ADD_AT)
+		options.time = kwq_host_time(handle->keyed, entry->time);
+	return kwq_keyed_add_with_locked(handle->keyed, key, &options, extras, now, stock);
+}
+
 static int execute_add(struct kwq_handle *handle, const void *data,
 		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
 {
@@ -27,7 +55,10 @@ const struct kwq_batch_kind kwq_batch_add = {
 	.size = sizeof(struct kwq_add_entry),
 	.first_size = KWQ_ADD_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_add_entry, key_len),
+	.first_extra = KWQ_ADD_EXTRA_FIRST,
 	.makes_items = true,
+	.extra_flags = extra_flags_of_add,
+	.execute_with = execute_add_with,
 	.execute = execute_add,
 };
 

@@ -15,20 +15,22 @@
 #define KWQ_UNLINK_FIRST	264
 #define KWQ_LIST_FIRST		280
 #define KWQ_LIST_ENTRY_FIRST	272
-#define KWQ_BATCH_ARGS_FIRST	48
+#define KWQ_BATCH_ARGS_FIRST	56
 #define KWQ_ADD_ENTRY_FIRST	24
 #define KWQ_DONE_ENTRY_FIRST	16
 #define KWQ_EXTEND_ENTRY_FIRST	16
 #define KWQ_REMOVE_ENTRY_FIRST	8
 #define KWQ_KEY_ENTRY_FIRST	8
-#define KWQ_GET_FIRST		152
+#define KWQ_GET_FIRST		176
 #define KWQ_GOT_FIRST		24
-#define KWQ_LIST_DEAD_FIRST	56
+#define KWQ_ADD_EXTRA_FIRST	32
+#define KWQ_GOT_EXTRA_FIRST	8
+#define KWQ_LIST_DEAD_FIRST	64
 #define KWQ_DEAD_ENTRY_FIRST	32
 #define KWQ_ADVANCE_FIRST	16
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		808
+#define KWQ_STAT_FIRST		816
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	40
 
@@ -38,24 +40,26 @@ static_assert(sizeof(struct kwq_open_args) == 272);
 static_assert(sizeof(struct kwq_unlink_args) == 264);
 static_assert(sizeof(struct kwq_list_args) == 280);
 static_assert(sizeof(struct kwq_list_entry) == 272);
-static_assert(sizeof(struct kwq_batch) == 40);
-static_assert(sizeof(struct kwq_batch_args) == 48);
+static_assert(sizeof(struct kwq_batch) == 48);
+static_assert(sizeof(struct kwq_batch_args) == 56);
 static_assert(sizeof(struct kwq_add_entry) == 24);
 static_assert(sizeof(struct kwq_done_entry) == 16);
 static_assert(sizeof(struct kwq_extend_entry) == 16);
 static_assert(sizeof(struct kwq_remove_entry) == 8);
 static_assert(sizeof(struct kwq_got) == 24);
-static_assert(sizeof(struct kwq_get_args) == 152);
+static_assert(sizeof(struct kwq_get_args) == 176);
+static_assert(sizeof(struct kwq_add_extra) == 32);
+static_assert(sizeof(struct kwq_got_extra) == 8);
 static_assert(sizeof(struct kwq_shut_down_args) == 8);
 static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 808);
+static_assert(sizeof(struct kwq_stat) == 816);
 static_assert(sizeof(struct kwq_histogram) == 104);
 static_assert(sizeof(struct kwq_config) == 48);
 static_assert(sizeof(struct kwq_limiter) == 40);
 static_assert(sizeof(struct kwq_backoff) == 32);
 static_assert(sizeof(struct kwq_key_entry) == 8);
 static_assert(sizeof(struct kwq_dead_entry) == 32);
-static_assert(sizeof(struct kwq_list_dead_args) == 56);
+static_assert(sizeof(struct kwq_list_dead_args) == 64);
 static_assert(sizeof(struct kwq_advance_args) == 16);
 
 #endif /* KWQ_SIZES_H */

@@ -11,7 +11,7 @@
 #include <linux/uaccess.h>
 
 /* The largest size that is worth it. The longest frequent request is struct kwq_get_args. */
-#define KWQ_WORDS_MAX	152
+#define KWQ_WORDS_MAX	176
 
 /* The compiler must know the size, and the machine must allow unaligned words. */
 #define kwq_is_words(size)						\

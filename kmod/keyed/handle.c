@@ -127,6 +127,21 @@ void kwq_handle_flush(struct kwq_handle *handle)
 		kwq_unlock(queue, flags);
 }
 
+/* Takes a reference to the value, if it fits behind the key. */
+static noinline bool get_more(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			      struct kwq_got_more *more)
+{
+	struct kwq_value *value = keyed->limits.values ? *kwq_value_slot(keyed, ki) : NULL;
+
+	more->lacking = ki->key_len + (value ? value->len : 0);
+	if (more->lacking > more->max_bytes)
+		return false;
+	if (value)
+		refcount_inc(&value->refs);
+	more->value = value;
+	return true;
+}
+
 /*
  * Hands out the items that fit into @buffer. Copies the keys under the lock, because after the
  * unlock another thread with this handle may finish an item, which frees the key.
@@ -148,6 +163,10 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 		ki = kwq_keyed_item_of(item);
 		if (ki->key_len > buffer->max_key_bytes - buffer->keys_len) {
 			buffer->lacking = ki->key_len;
+			break;
+		}
+		if (unlikely(buffer->more) && !get_more(keyed, ki, buffer->more)) {
+			buffer->lacking = buffer->more->lacking;
 			break;
 		}
 

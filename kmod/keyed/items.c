@@ -28,8 +28,8 @@
 #define SMALL_ROOM	40
 #define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + SMALL_ROOM)
 
-/* The room also has to hold a lease, which may lie behind the key, at any alignment. */
-static_assert(sizeof(struct kwq_lease) < SMALL_ROOM &&
+/* The room also has to hold a lease and the address of a value, which lie behind the key. */
+static_assert(sizeof(struct kwq_lease) + sizeof(struct kwq_value *) <= SMALL_ROOM &&
 	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
 static struct kmem_cache *small_items;
@@ -142,9 +142,14 @@ static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 {
 	size_t size = struct_size_t(struct kwq_keyed_item, key, key_len);
 
-	if (!keyed->limits.lease)
+	if (!keyed->limits.lease && !keyed->limits.values)
 		return size;
-	return ALIGN(size, __alignof__(struct kwq_lease)) + sizeof(struct kwq_lease);
+	size = ALIGN(size, __alignof__(struct kwq_lease));
+	if (keyed->limits.lease)
+		size += sizeof(struct kwq_lease);
+	if (keyed->limits.values)
+		size += sizeof(struct kwq_value *);
+	return size;
 }
 
 static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
@@ -158,6 +163,17 @@ VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 	if (is_small(keyed, key_len))
 		return small_bytes;
 	return bytes_of_kmalloc(item_size(keyed, key_len));
+}
+
+/**
+ * kwq_value_bytes() - bytes that the allocator uses for a value
+ * @value: the value, or NULL
+ *
+ * Return: the number of bytes.
+ */
+u32 kwq_value_bytes(const struct kwq_value *value)
+{
+	return value ? bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
 }
 
 static struct kwq_keyed_item *item_of(struct kwq_node *node)
@@ -201,6 +217,22 @@ static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 		kmem_cache_free(small_items, item_of(node));
 	else if (node)
 		free_many(keyed, node);
+}
+
+/* The same for items in the table, which still have their values. Nobody uses the queue. */
+static void free_in_table(const struct kwq_keyed *keyed, struct kwq_node *nodes)
+{
+	struct kwq_value *value;
+	struct kwq_node *node;
+
+	if (keyed->limits.values) {
+		for (node = nodes; node; node = node->next) {
+			value = *kwq_value_slot(keyed, item_of(node));
+			if (value)
+				kwq_value_put(value);
+		}
+	}
+	free_items(keyed, nodes);
 }
 
 static void put_in_stock(struct kwq_stock *stock, void *small)
@@ -357,8 +389,9 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
 	/* Items that the timer ended and no worker has freed. */
 	free_items(keyed, keyed->gone);
+	kwq_values_free(keyed->gone_values);
 	while (keyed->table.nr_buckets) {
-		free_items(keyed, kwq_table_empty_last(&keyed->table));
+		free_in_table(keyed, kwq_table_empty_last(&keyed->table));
 		free_unused(&keyed->table);
 		cond_resched();
 	}
@@ -431,22 +464,32 @@ static noinline void leave_remembered(struct kwq_keyed *keyed, struct kwq_keyed_
 	ki->is_remembered = false;
 }
 
-/* Keeps one step, for items that come and go. */
-static void give_room_back(struct kwq_keyed *keyed)
+/**
+ * kwq_keyed_give_room_back() - give bytes that the queue does not use to the quota
+ * @keyed: the queue; its lock held
+ *
+ * Keeps one step, for items that come and go.
+ */
+void kwq_keyed_give_room_back(struct kwq_keyed *keyed)
 {
-	if (keyed->reserved - keyed->nr_bytes < 2 * KWQ_QUOTA_STEP)
+	u64 spare = keyed->reserved - keyed->nr_bytes;
+
+	if (spare < 2 * KWQ_QUOTA_STEP)
 		return;
-	keyed->reserved -= KWQ_QUOTA_STEP;
-	kwq_quota_uncharge(keyed, KWQ_QUOTA_STEP);
+	spare = round_down(spare - KWQ_QUOTA_STEP, KWQ_QUOTA_STEP);
+	keyed->reserved -= spare;
+	kwq_quota_uncharge(keyed, spare);
 }
 
 static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->is_remembered)
 		leave_remembered(keyed, ki);
+	if (unlikely(keyed->limits.values))
+		kwq_keyed_drop_value(keyed, ki);
 	keyed->nr_items--;
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
-	give_room_back(keyed);
+	kwq_keyed_give_room_back(keyed);
 	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
 	ki->by_key.next = keyed->gone;
 	keyed->gone = &ki->by_key;
@@ -480,6 +523,8 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 {
 	if (ki->is_remembered)
 		return;
+	if (keyed->limits.values)
+		kwq_keyed_drop_value(keyed, ki);
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
@@ -490,16 +535,16 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 /* Takes more bytes from the owner's quota if they are needed and the queue's limit allows. */
 static void ask_for_room(struct kwq_keyed *keyed, size_t size)
 {
-	u64 step = min(KWQ_QUOTA_STEP, keyed->limits.max_bytes - keyed->reserved);
+	u64 spare = keyed->reserved - keyed->nr_bytes;
+	u64 most = keyed->limits.max_bytes - keyed->reserved;
+	u64 step;
 
-	BUILD_BUG_ON(roundup_pow_of_two(sizeof(struct kwq_keyed_item) + KWQ_KEY_MAX +
-					2 * sizeof(struct kwq_lease)) +
-		     CHARGE_SIZE > KWQ_QUOTA_STEP);
-	if (keyed->reserved - keyed->nr_bytes >= size || !step)
+	if (spare >= size || !most)
 		return;
+	step = min(round_up(size - spare, KWQ_QUOTA_STEP), most);
 	/* The quota has no full step left, but it may have enough for this item. */
 	if (!kwq_quota_charge(keyed, step)) {
-		step = min(step, size - (keyed->reserved - keyed->nr_bytes));
+		step = min(step, size - spare);
 		if (!kwq_quota_charge(keyed, step))
 			return;
 	}
@@ -512,15 +557,28 @@ static bool has_room(const struct kwq_keyed *keyed, size_t size)
 	       keyed->reserved - keyed->nr_bytes >= size;
 }
 
-/* The error if there is no room even without all remembered items; 0 if there is room. */
-static int why_no_room(const struct kwq_keyed *keyed, size_t size)
+/* The same without an item. */
+static bool has_bytes(const struct kwq_keyed *keyed, size_t size)
+{
+	return keyed->reserved - keyed->nr_bytes >= size;
+}
+
+/* The error if there are not enough bytes even without all remembered items; else 0. */
+static int why_no_bytes(const struct kwq_keyed *keyed, size_t size)
 {
 	u64 bytes = keyed->nr_bytes - keyed->bytes_remembered + size;
 
-	if (keyed->nr_items - keyed->nr_remembered >= keyed->limits.max_items ||
-	    bytes > keyed->limits.max_bytes)
+	if (bytes > keyed->limits.max_bytes)
 		return -ENOSPC;
 	return bytes > keyed->reserved ? -EDQUOT : 0;
+}
+
+/* The same for another item. */
+static int why_no_room(const struct kwq_keyed *keyed, size_t size)
+{
+	if (keyed->nr_items - keyed->nr_remembered >= keyed->limits.max_items)
+		return -ENOSPC;
+	return why_no_bytes(keyed, size);
 }
 
 /*
@@ -537,6 +595,35 @@ static noinline int make_room(struct kwq_keyed *keyed, size_t size)
 	if (err)
 		return err;
 	while (!has_room(keyed, size))
+		discard(keyed, first_remembered(keyed));
+	return 0;
+}
+
+/**
+ * kwq_keyed_make_bytes() - make room for more bytes of an item that the queue has
+ * @keyed: the queue; its lock held
+ * @ki: the item, which is not remembered any more until kwq_keyed_settle()
+ * @size: how many bytes
+ *
+ * Return: 0; -ENOSPC or -EDQUOT.
+ */
+int kwq_keyed_make_bytes(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size)
+{
+	int err;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	/* Room is made at the expense of remembered items, but not of this one. */
+	if (ki->is_remembered)
+		leave_remembered(keyed, ki);
+	if (has_bytes(keyed, size))
+		return 0;
+	ask_for_room(keyed, size);
+	err = why_no_bytes(keyed, size);
+	if (err) {
+		keyed->owes |= KWQ_OWES_ROOM;
+		return err;
+	}
+	while (!has_bytes(keyed, size))
 		discard(keyed, first_remembered(keyed));
 	return 0;
 }
@@ -569,7 +656,7 @@ bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
 {
 	if (kwq_keyed_has_room(keyed))
 		return true;
-	keyed->awaits_room = true;
+	keyed->owes |= KWQ_OWES_ROOM;
 	return false;
 }
 
@@ -579,11 +666,11 @@ bool kwq_keyed_poll_room(struct kwq_keyed *keyed)
  * with a poller that dies or has nothing to add. Pollers that wait only for EPOLLIN are not
  * woken, because the wake-up names its event, EPOLLOUT.
  */
-static noinline void tell_room(struct kwq_keyed *keyed)
+static void tell_room(struct kwq_keyed *keyed)
 {
 	if (!kwq_keyed_has_room(keyed))
 		return;
-	keyed->awaits_room = false;
+	keyed->owes &= ~KWQ_OWES_ROOM;
 	kwq_tell_pollers_locked(&keyed->queue, KWQ_TELL_ROOM);
 }
 
@@ -615,7 +702,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 		err = make_room(keyed, size);
 		if (err) {
 			/* An edge-triggered poller was refused, and expects the next edge. */
-			keyed->awaits_room = true;
+			keyed->owes |= KWQ_OWES_ROOM;
 			return ERR_PTR(err);
 		}
 	}
@@ -629,6 +716,8 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	memcpy(ki->key, key->bytes, key->len);
 	if (keyed->limits.lease)
 		kwq_lease_of(ki)->ki = ki;
+	if (unlikely(keyed->limits.values))
+		*kwq_value_slot(keyed, ki) = NULL;
 	keyed->nr_items++;
 	keyed->nr_bytes += size;
 	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);
@@ -691,6 +780,18 @@ static noinline void give_pages_back(struct kwq_keyed *keyed)
 	kwq_quota_uncharge(keyed, bytes);
 }
 
+/* Tells of room, and returns the values that the caller frees. */
+static noinline struct kwq_value *do_what_is_owed(struct kwq_keyed *keyed)
+{
+	struct kwq_value *gone = keyed->gone_values;
+
+	if (keyed->owes & KWQ_OWES_ROOM)
+		tell_room(keyed);
+	keyed->gone_values = NULL;
+	keyed->owes &= ~KWQ_OWES_VALUES;
+	return gone;
+}
+
 static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags,
 					    bool pays)
 	__releases(&keyed->queue.lock)
@@ -698,10 +799,11 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 	void *unused_by_key = keyed->table.unused;
 	void *unused_by_ticket = keyed->tickets.unused;
 	struct kwq_node *gone = keyed->gone;
+	struct kwq_value *values = NULL;
 	bool has_to_wake = false;
 
-	if (unlikely(keyed->awaits_room))
-		tell_room(keyed);
+	if (unlikely(keyed->owes))
+		values = do_what_is_owed(keyed);
 	keyed->gone = NULL;
 	if (unlikely(unused_by_key || unused_by_ticket))
 		give_pages_back(keyed);
@@ -713,6 +815,8 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 		kwq_wake_rest(&keyed->queue);
 	if (gone)
 		free_items(keyed, gone);
+	if (unlikely(values))
+		kwq_values_free(values);
 	if (unlikely(unused_by_key))
 		free_pages_unused(unused_by_key);
 	if (unlikely(unused_by_ticket))

@@ -59,6 +59,63 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
+/* Adds a key that has no item yet, and what the add brings. */
+static int add_new_with(struct kwq_keyed *keyed, const struct kwq_key *key,
+			const struct kwq_add_options *options, struct kwq_extras *extras,
+			ktime_t now, struct kwq_stock *stock)
+{
+	struct kwq_keyed_item *ki;
+	int ret;
+
+	keyed->expects_new = true;
+	if (options->flags & KWQ_ADD_KICK)
+		return -ENOENT;
+	if (keyed->queue.core.shut_down)
+		return -ESHUTDOWN;
+	ki = kwq_keyed_insert(keyed, key, stock);
+	if (IS_ERR(ki))
+		return PTR_ERR(ki);
+	ret = kwq_keyed_prepare_value(keyed, ki, extras);
+	if (!ret)
+		ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	if (ret >= 0)
+		kwq_keyed_set_value(keyed, ki, extras);
+	kwq_keyed_settle(keyed, ki, now);
+	return ret;
+}
+
+/**
+ * kwq_keyed_add_with_locked() - add a key and what the add brings (Q18)
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ * @options: the options, checked by kwq_check_add()
+ * @extras: what the add brings
+ * @now: current time
+ * @stock: memory for a new item
+ *
+ * Return: as kwq_keyed_add_locked(). With nothing changed also -EOPNOTSUPP: the queue has no
+ * values.
+ */
+int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			      const struct kwq_add_options *options,
+			      struct kwq_extras *extras, ktime_t now,
+			      struct kwq_stock *stock)
+{
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	int ret;
+
+	if (!ki)
+		return add_new_with(keyed, key, options, extras, now, stock);
+	keyed->expects_new = false;
+	ret = kwq_keyed_prepare_value(keyed, ki, extras);
+	if (!ret)
+		ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	if (ret >= 0)
+		kwq_keyed_set_value(keyed, ki, extras);
+	kwq_keyed_settle(keyed, ki, now);
+	return ret;
+}
+
 /**
  * kwq_keyed_remove_locked() - take a key out (Q11)
  * @keyed: the queue; its lock held

@@ -11,6 +11,7 @@
 #include <linux/cred.h>
 #include <linux/kref.h>
 #include <linux/rbtree.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 #include <linux/uidgid.h>
@@ -131,17 +132,40 @@ static inline struct kwq_lease *kwq_lease_of(struct kwq_keyed_item *ki)
 }
 
 /**
+ * struct kwq_value - the value of a key (Q18)
+ * @refs: references: that of the item, and one for each get that copies it out
+ * @next: the next one in &kwq_keyed.gone_values
+ * @len: number of bytes, 1 to KWQ_VALUE_MAX; constant
+ * @bytes: the bytes; constant
+ */
+struct kwq_value {
+	refcount_t refs;
+	u32 len;
+	struct kwq_value *next;
+	u8 bytes[] __counted_by(len);
+};
+
+/**
  * struct kwq_limits - limits of a queue
  * @max_items: most items
  * @max_bytes: most bytes of items and their keys, as rounded up by the allocator
  * @lease: how long an item may be held after a hand-out or an extension, in ns up to
  *	KTIME_MAX; 0 for ever
+ * @values: keys may carry values
  */
 struct kwq_limits {
 	u64 max_items;
 	u64 max_bytes;
 	u64 lease;
+	bool values;
 };
+
+/*
+ * What the next unlock has to do, besides the usual. ROOM: an add or a poll found no room, so
+ * pollers have to be told of room. VALUES: @gone_values have to be freed.
+ */
+#define KWQ_OWES_ROOM	BIT(0)
+#define KWQ_OWES_VALUES	BIT(1)
 
 /**
  * struct kwq_keyed - a queue of keys; fits into 8 KiB on 64-bit machines
@@ -155,11 +179,13 @@ struct kwq_limits {
  * @tops: top levels of the two tables; constant
  * @ticket_factors: factors of the ticket hash, odd; constant
  * @nr_items: L: number of items
- * @nr_bytes: L: bytes of these items
+ * @nr_bytes: L: bytes of these items and their values
+ * @nr_values: L: number of items with a value
  * @reserved: L: bytes charged to @quota for items; at least @nr_bytes
  * @own_bytes: L: bytes of the queue and its tables, taken from @quota as well
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
- * @awaits_room: L: an add or a poll found no room; pollers have to be told of room
+ * @gone_values: L: values that nobody uses any more, to be freed after this hold
+ * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @last_ticket: L: number of hand-outs; cannot wrap
  * @remembered: L: idle items with requeues, in the order in which they became idle
  * @nr_remembered: L: number of these items
@@ -204,6 +230,7 @@ struct kwq_keyed {
 	u64 ticket_factors[2];
 	u64 nr_items;
 	u64 nr_bytes;
+	u64 nr_values;
 	u64 reserved;
 	u64 own_bytes;
 	u64 limiter_bytes;
@@ -214,6 +241,7 @@ struct kwq_keyed {
 	struct list_head leases;
 	u64 expired;
 	struct kwq_node *gone;
+	struct kwq_value *gone_values;
 	u32 small_key_max;
 	u32 nr_handles;
 	struct kref ref;
@@ -223,7 +251,7 @@ struct kwq_keyed {
 	umode_t mode;
 	bool exempt;
 	bool expects_new;
-	bool awaits_room;
+	u8 owes;
 	bool drops;
 	bool ending;
 	bool unlinked;
@@ -261,6 +289,33 @@ struct kwq_handle {
 };
 
 /**
+ * kwq_value_slot() - where an item keeps its value
+ * @keyed: its queue; it has values
+ * @ki: the item
+ *
+ * Return: the pointer to the value, which is NULL without one. It is stored behind the key and
+ * the lease, and only in queues with values.
+ */
+static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
+						struct kwq_keyed_item *ki)
+{
+	void *end = PTR_ALIGN((void *)(ki->key + ki->key_len), __alignof__(struct kwq_lease));
+
+	return keyed->limits.lease ? end + sizeof(struct kwq_lease) : end;
+}
+
+/**
+ * struct kwq_extras - what else an add may bring
+ * @flags: KWQ_ADD_* bits of the extras
+ * @value: with KWQ_ADD_VALUE, the value, or NULL to take the value away. The add takes it over
+ *	and sets this to NULL, unless it refuses or drops it
+ */
+struct kwq_extras {
+	u32 flags;
+	struct kwq_value *value;
+};
+
+/**
  * struct kwq_stock - memory for new items, allocated before the lock is taken
  * @small: items for short keys, linked by @by_key
  * @large: an item for a key of @large_len bytes, or NULL
@@ -288,6 +343,16 @@ struct kwq_dead_buffer {
 	u32 keys_len;
 };
 
+/* values.c */
+struct kwq_value *kwq_value_alloc(u32 len);
+void kwq_value_put(struct kwq_value *value);
+void kwq_values_free(struct kwq_value *gone);
+void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+int kwq_keyed_prepare_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			    struct kwq_extras *extras);
+void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			 struct kwq_extras *extras);
+
 /* items.c */
 int kwq_items_register(void);
 void kwq_items_unregister(void);
@@ -300,6 +365,9 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
+u32 kwq_value_bytes(const struct kwq_value *value);
+int kwq_keyed_make_bytes(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size);
+void kwq_keyed_give_room_back(struct kwq_keyed *keyed);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock);
@@ -435,6 +503,10 @@ bool kwq_keyed_is_worked_on(struct kwq_keyed *keyed);
 int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 const struct kwq_add_options *options, ktime_t now,
 			 struct kwq_stock *stock);
+int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			      const struct kwq_add_options *options,
+			      struct kwq_extras *extras, ktime_t now,
+			      struct kwq_stock *stock);
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			    u32 flags, ktime_t now);
 int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
@@ -458,6 +530,18 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 /* handle.c */
 
 /**
+ * struct kwq_got_more - what else comes with an item that was got
+ * @max_bytes: most bytes of the key and its value together
+ * @value: out: the value, with a reference; NULL for none
+ * @lacking: out: the bytes of the first key and its value, also after -EMSGSIZE
+ */
+struct kwq_got_more {
+	u32 max_bytes;
+	struct kwq_value *value;
+	u32 lacking;
+};
+
+/**
  * struct kwq_got_buffer - buffer for items that were got
  * @got: room for @max_items
  * @keys: room for @max_key_bytes bytes of packed keys
@@ -467,9 +551,11 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
  *	cannot provide more
  * @keys_len: out: bytes used in @keys
  * @lacking: out: after -EMSGSIZE, the length of the first key
+ * @more: for what else comes with the item, if @max_items is 1; NULL if nothing is wanted
  */
 struct kwq_got_buffer {
 	struct kwq_got *got;
+	struct kwq_got_more *more;
 	u8 *keys;
 	u32 max_items;
 	u32 max_key_bytes;

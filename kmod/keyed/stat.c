@@ -44,6 +44,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->dirty = core->nr_dirty_processing;
 	stat->items = keyed->nr_items;
 	stat->bytes = keyed->nr_bytes;
+	stat->values = keyed->nr_values;
 	stat->adds = bulk->adds;
 	stat->coalesced = kwq_nr_coalesced_locked(&keyed->queue);
 	stat->gets = bulk->gets;

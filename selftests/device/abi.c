@@ -106,16 +106,17 @@ ASSERT_AT(kwq_list_args, nr, 16);
 ASSERT_AT(kwq_list_args, entry_size, 20);
 ASSERT_AT(kwq_list_args, after, 24);
 
-_Static_assert(sizeof(struct kwq_batch) == 40, "kwq_batch");
+_Static_assert(sizeof(struct kwq_batch) == 48, "kwq_batch");
 ASSERT_AT(kwq_batch, entries, 0);
 ASSERT_AT(kwq_batch, keys, 8);
 ASSERT_AT(kwq_batch, results, 16);
-ASSERT_AT(kwq_batch, keys_len, 24);
-ASSERT_AT(kwq_batch, nr, 28);
-ASSERT_AT(kwq_batch, entry_size, 32);
-ASSERT_AT(kwq_batch, pad, 36);
+ASSERT_AT(kwq_batch, extras, 24);
+ASSERT_AT(kwq_batch, keys_len, 32);
+ASSERT_AT(kwq_batch, nr, 36);
+ASSERT_AT(kwq_batch, entry_size, 40);
+ASSERT_AT(kwq_batch, extra_size, 44);
 
-_Static_assert(sizeof(struct kwq_batch_args) == 48, "kwq_batch_args");
+_Static_assert(sizeof(struct kwq_batch_args) == 56, "kwq_batch_args");
 ASSERT_AT(kwq_batch_args, size, 0);
 ASSERT_AT(kwq_batch_args, flags, 4);
 ASSERT_AT(kwq_batch_args, batch, 8);
@@ -126,6 +127,17 @@ ASSERT_AT(kwq_add_entry, flags, 4);
 ASSERT_AT(kwq_add_entry, priority, 8);
 ASSERT_AT(kwq_add_entry, pad, 12);
 ASSERT_AT(kwq_add_entry, time, 16);
+
+_Static_assert(sizeof(struct kwq_add_extra) == 32, "kwq_add_extra");
+ASSERT_AT(kwq_add_extra, value, 0);
+ASSERT_AT(kwq_add_extra, group, 8);
+ASSERT_AT(kwq_add_extra, at_most, 16);
+ASSERT_AT(kwq_add_extra, value_len, 24);
+ASSERT_AT(kwq_add_extra, group_len, 28);
+
+_Static_assert(sizeof(struct kwq_got_extra) == 8, "kwq_got_extra");
+ASSERT_AT(kwq_got_extra, value_len, 0);
+ASSERT_AT(kwq_got_extra, group_len, 4);
 
 _Static_assert(sizeof(struct kwq_done_entry) == 16, "kwq_done_entry");
 ASSERT_AT(kwq_done_entry, ticket, 0);
@@ -153,7 +165,7 @@ ASSERT_AT(kwq_dead_entry, priority, 20);
 ASSERT_AT(kwq_dead_entry, requeues, 24);
 ASSERT_AT(kwq_dead_entry, abandoned, 28);
 
-_Static_assert(sizeof(struct kwq_list_dead_args) == 56, "kwq_list_dead_args");
+_Static_assert(sizeof(struct kwq_list_dead_args) == 64, "kwq_list_dead_args");
 ASSERT_AT(kwq_list_dead_args, size, 0);
 ASSERT_AT(kwq_list_dead_args, flags, 4);
 ASSERT_AT(kwq_list_dead_args, after, 8);
@@ -171,16 +183,16 @@ ASSERT_AT(kwq_got, priority, 12);
 ASSERT_AT(kwq_got, abandoned, 16);
 ASSERT_AT(kwq_got, requeues, 20);
 
-_Static_assert(sizeof(struct kwq_get_args) == 152, "kwq_get_args");
+_Static_assert(sizeof(struct kwq_get_args) == 176, "kwq_get_args");
 ASSERT_AT(kwq_get_args, size, 0);
 ASSERT_AT(kwq_get_args, flags, 4);
 ASSERT_AT(kwq_get_args, deadline, 8);
 ASSERT_AT(kwq_get_args, add, 16);
-ASSERT_AT(kwq_get_args, done, 56);
-ASSERT_AT(kwq_get_args, get, 96);
-ASSERT_AT(kwq_get_args, nr_added, 136);
-ASSERT_AT(kwq_get_args, nr_done, 140);
-ASSERT_AT(kwq_get_args, resume, 144);
+ASSERT_AT(kwq_get_args, done, 64);
+ASSERT_AT(kwq_get_args, get, 112);
+ASSERT_AT(kwq_get_args, nr_added, 160);
+ASSERT_AT(kwq_get_args, nr_done, 164);
+ASSERT_AT(kwq_get_args, resume, 168);
 
 _Static_assert(sizeof(struct kwq_shut_down_args) == 8, "kwq_shut_down_args");
 ASSERT_AT(kwq_shut_down_args, size, 0);
@@ -198,7 +210,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 808, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 816, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -237,6 +249,7 @@ ASSERT_AT(kwq_stat, lateness, 680);
 ASSERT_AT(kwq_stat, lease, 784);
 ASSERT_AT(kwq_stat, expired, 792);
 ASSERT_AT(kwq_stat, dirty, 800);
+ASSERT_AT(kwq_stat, values, 808);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
 /* U3: a filter of system calls names a request by its whole number, for ever. */
@@ -726,7 +739,8 @@ TEST_F(request, longer_with_tail)
 /* U3: each unknown flag. A structure that is only filled in has no flags. */
 TEST_F(request, unknown_flags)
 {
-	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? KWQ_CREATE_OR_OPEN :
+	const __u32 creates = KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES;
+	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? creates :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
 			    variant->cmd == KWQ_IOC_DRAIN ? KWQ_DRAIN_RELATIVE :
 			    variant->cmd == KWQ_IOC_CONFIGURE ? KWQ_CONFIG_COALESCE :
@@ -898,7 +912,8 @@ TEST_F(abi, info)
 	EXPECT_EQ(KWQ_KEY_MAX, out.info.key_max);
 	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES |
 		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
-		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES, out.info.features);
+		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_VALUES,
+		  out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);
@@ -933,7 +948,7 @@ static void put_number(__u8 *to, size_t size, __u64 number, bool other)
 TEST_F(abi, byte_order)
 {
 	static const __u8 key[] = { 0x01, 0x00, 0xfe, 0x80, 0xff };
-	__u8 op[48] = {}, entry[24] = {}, result[4], added[4];
+	__u8 op[56] = {}, entry[24] = {}, result[4], added[4];
 	struct item item;
 
 	for (int other = 1; other >= 0; other--) {
@@ -945,9 +960,9 @@ TEST_F(abi, byte_order)
 		put_number(op + 8, 8, user_ptr(entry), other);
 		put_number(op + 16, 8, user_ptr(key), other);
 		put_number(op + 24, 8, user_ptr(result), other);
-		put_number(op + 32, 4, sizeof(key), other);
-		put_number(op + 36, 4, 1, other);
-		put_number(op + 40, 4, sizeof(entry), other);
+		put_number(op + 40, 4, sizeof(key), other);
+		put_number(op + 44, 4, 1, other);
+		put_number(op + 48, 4, sizeof(entry), other);
 		EXPECT_EQ(other ? -EINVAL : 1, request(self->q, KWQ_IOC_ADD, op));
 	}
 	put_number(added, sizeof(added), KWQ_ADDED, false);
@@ -1601,7 +1616,7 @@ TEST_F(abi, batch_values)
 
 		for (int bit = 0; bit < 32; bit++) {
 			op = right;
-			op.batch.pad = 1U << bit;
+			op.batch.extra_size = 1U << bit;
 			EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
 			op = right;
 			op.flags = 1U << bit;
@@ -1655,13 +1670,13 @@ TEST_F(abi, get_values)
 
 	for (int bit = 0; bit < 32; bit++) {
 		get = right;
-		get.add.pad = 1U << bit;
+		get.add.extra_size = 1U << bit;
 		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 		get = right;
-		get.done.pad = 1U << bit;
+		get.done.extra_size = 1U << bit;
 		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 		get = right;
-		get.get.pad = 1U << bit;
+		get.get.extra_size = 1U << bit;
 		EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 		if (!((KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE) & 1U << bit)) {
 			get = right;
@@ -1940,7 +1955,7 @@ TEST_F(abi, list_dead_values)
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 	for (int bit = 0; bit < 32; bit++) {
 		list = right;
-		list.batch.pad = 1U << bit;
+		list.batch.extra_size = 1U << bit;
 		EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 	}
 	EXPECT_TRUE(is_poison(&entry, sizeof(entry)));

@@ -615,7 +615,7 @@ static void random_batch(struct noise *n, struct kwq_batch *b, __u32 entry_size,
 	b->keys_len = random_number(n);
 	b->nr = r / 4 % 8 ? 1 + r / 32 % 100 : random_number(n);
 	b->entry_size = r / 64 % 16 ? entry_size : random_number(n);
-	b->pad = r / 4096 % 64 == 1;
+	b->extra_size = r / 4096 % 64 == 1;
 }
 
 /* Makes adds with short keys, most of them valid. */

@@ -47,6 +47,8 @@
 #define KWQ_NAME_MAX		255
 /** define KWQ_BATCH_MAX - the most entries in one batch */
 #define KWQ_BATCH_MAX		1024
+/** define KWQ_VALUE_MAX - the longest value of a key, in bytes */
+#define KWQ_VALUE_MAX		65536
 /** define KWQ_PRIORITY_MIN - the lowest priority, handed out last */
 #define KWQ_PRIORITY_MIN	(-32)
 /** define KWQ_PRIORITY_MAX - the highest priority, handed out first */
@@ -67,6 +69,7 @@
 #define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat: @now and all after it */
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 #define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create_args.lease, EXTEND */
+#define KWQ_FEATURE_VALUES	(1ULL << 12)	/* KWQ_CREATE_VALUES, KWQ_ADD_VALUE */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -270,6 +273,7 @@ struct kwq_config {
 
 /* Flags of KWQ_IOC_CREATE. */
 #define KWQ_CREATE_OR_OPEN	(1U << 0)	/* if the name exists, open that queue unchanged */
+#define KWQ_CREATE_VALUES	(1U << 1)	/* a key may carry a value */
 
 /**
  * struct kwq_create_args - make a queue (KWQ_IOC_CREATE on /dev/kwq)
@@ -407,12 +411,14 @@ struct kwq_list_args {
  *		separator. Zero if @keys_len is 0.
  * @results:	address of an array of __s32, one for each entry. Zero where the entries are
  *		filled in.
+ * @extras:	address of an array with a further structure for each entry, if the request
+ *		names one; else 0.
  * @keys_len:	number of bytes at @keys; for GET and LIST_DEAD the room there.
  * @nr:		number of entries, up to KWQ_BATCH_MAX. With 0 the batch is absent and all
  *		its other members must be zero.
  * @entry_size:	size of one entry, as the caller was compiled. Entries grow as structures
  *		do.
- * @pad:	zero.
+ * @extra_size:	size of one of @extras, as the caller was compiled; 0 without them.
  *
  * Each entry has its own result. An error in one leaves the others unaffected. A result of
  * EFAULT means that the outcome of the entry is unknown, because the memory of the result
@@ -423,10 +429,11 @@ struct kwq_batch {
 	__u64 entries;
 	__u64 keys;
 	__u64 results;
+	__u64 extras;
 	__u32 keys_len;
 	__u32 nr;
 	__u32 entry_size;
-	__u32 pad;
+	__u32 extra_size;
 };
 
 /**
@@ -436,7 +443,7 @@ struct kwq_batch {
  * @flags:	zero.
  * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry, &struct
  *		kwq_extend_entry, &struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
- *		kwq_key_entry. At least one.
+ *		kwq_key_entry. At least one. Adds may have extras of &struct kwq_add_extra.
  *
  * Return: how many entries were taken, from the first on. Each of them has its result. The
  * number is less than @nr if a later entry could not be read or its result could not be
@@ -463,6 +470,8 @@ struct kwq_batch_args {
 #define KWQ_ADD_END_WAIT	(1U << 6)	/* an immediate add also ends the waiting */
 #define KWQ_ADD_RATE_LIMITED	(1U << 7)	/* after the limiters' delay */
 #define KWQ_ADD_KICK		(1U << 8)	/* only if it is dead */
+#define KWQ_ADD_VALUE		(1U << 9)	/* it gets &kwq_add_extra.value */
+#define KWQ_ADD_KEEP_VALUE	(1U << 10)	/* with VALUE: its next run keeps its value */
 
 /**
  * struct kwq_add_entry - one add
@@ -470,7 +479,7 @@ struct kwq_batch_args {
  * @flags:	KWQ_ADD_* bits. AFTER, AT or RATE_LIMITED, at most one of them, makes it a
  *		delayed add. A delayed add may have one of REPLACE, KEEP and LATER. With
  *		none of these a waiting item keeps the earlier time. END_WAIT is for
- *		immediate adds only. KICK excludes RATE_LIMITED.
+ *		immediate adds only. KICK excludes RATE_LIMITED. VALUE needs an extra.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
@@ -488,7 +497,8 @@ struct kwq_batch_args {
  * - EINVAL: flags, padding, priority, an empty key, or a key beyond @keys_len
  * - EMSGSIZE: the key is too long
  * - ENOENT: KICK, but the item is not dead
- * - ENOSPC: the queue is full
+ * - ENOSPC: the queue is full, or has no room for the value
+ * - EOPNOTSUPP: VALUE, but the queue was created without KWQ_CREATE_VALUES
  */
 struct kwq_add_entry {
 	__u32 key_len;
@@ -496,6 +506,34 @@ struct kwq_add_entry {
 	__s32 priority;
 	__u32 pad;
 	__u64 time;
+};
+
+/**
+ * struct kwq_add_extra - what else an add may have (&kwq_batch.extras)
+ * @value:	with KWQ_ADD_VALUE, the address of the value; else 0.
+ * @group:	zero.
+ * @at_most:	zero.
+ * @value_len:	with KWQ_ADD_VALUE, bytes of the value, up to KWQ_VALUE_MAX. 0 takes the
+ *		item's value away. Without KWQ_ADD_VALUE 0.
+ * @group_len:	zero.
+ *
+ * A value belongs to its item until the item is neither ready, waiting, processing nor dead.
+ * A later value replaces it. A GET returns the value as of the hand-out. A value that is set
+ * while the item is being processed is for its next run. An add without a value leaves the
+ * value as it is. With KWQ_ADD_KEEP_VALUE an item that is ready, waiting, or added again
+ * while it is processing keeps the value that it has.
+ *
+ * Values count for &kwq_stat.bytes and the quota. If there is no room for a value, the whole
+ * add is refused, with nothing changed.
+ *
+ * Errors of an entry with an extra: those of the add, and EMSGSIZE (the value is too long).
+ */
+struct kwq_add_extra {
+	__u64 value;
+	__u64 group;
+	__u64 at_most;
+	__u32 value_len;
+	__u32 group_len;
 };
 
 #define KWQ_ADDED	0	/* ready now */
@@ -673,6 +711,16 @@ struct kwq_got {
 	__u32 requeues;
 };
 
+/**
+ * struct kwq_got_extra - what else came with an item (&kwq_batch.extras of a GET)
+ * @value_len:	bytes of its value, which stands behind its key; 0 for none.
+ * @group_len:	zero.
+ */
+struct kwq_got_extra {
+	__u32 value_len;
+	__u32 group_len;
+};
+
 /* Flags of KWQ_IOC_GET. */
 #define KWQ_GET_NONBLOCK	(1U << 0)	/* as if the handle had O_NONBLOCK */
 #define KWQ_GET_RELATIVE	(1U << 1)	/* @deadline is relative to now */
@@ -688,7 +736,8 @@ struct kwq_got {
  * @add:	entries of &struct kwq_add_entry, taken first. May be absent.
  * @done:	entries of &struct kwq_done_entry, taken next. May be absent.
  * @get:	entries of &struct kwq_got, filled in last, with their keys packed at
- *		@get.keys. May be absent.
+ *		@get.keys. May be absent. With extras of &struct kwq_got_extra the items bring
+ *		their values, each behind its key.
  * @nr_added:	zero on entry; on return, how many entries of @add were taken.
  * @nr_done:	zero on entry; on return, how many entries of @done were taken.
  * @resume:	zero to begin a wait. If a signal interrupts a wait with KWQ_GET_RELATIVE,
@@ -707,7 +756,8 @@ struct kwq_got {
  * Errors: EINTR, ETIMEDOUT, those of &struct kwq_batch_args, and
  *
  * - EAGAIN: nothing is ready, and the call must not wait
- * - EMSGSIZE: the first key does not fit, or a batch has more than KWQ_BATCH_MAX entries
+ * - EMSGSIZE: the first key, with its value if values are wanted, does not fit; or a batch has
+ *   more than KWQ_BATCH_MAX entries
  * - ESHUTDOWN: the queue is shut down and empty
  */
 struct kwq_get_args {
@@ -833,6 +883,7 @@ struct kwq_histogram {
  * @expired:	hand-outs whose lease expired; part of @abandoned.
  * @dirty:	processing items that are dirty, and will be ready again at their Done; part
  *		of @processing. @ready + @dirty is client-go's workqueue_depth.
+ * @values:	items that have a value.
  */
 struct kwq_stat {
 	__u32 size;
@@ -873,6 +924,7 @@ struct kwq_stat {
 	__u64 lease;
 	__u64 expired;
 	__u64 dirty;
+	__u64 values;
 };
 
 #define KWQ_IOC_MAGIC		0xBB

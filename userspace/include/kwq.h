@@ -75,6 +75,7 @@ struct kwq;
  * @lease:	how long an item may be held (the visibility timeout), in ns on the
  *		queue's clock, up to 2^63 - 1; 0 for no lease. When the lease expires, the
  *		queue takes the item back. kwq_extend() begins the lease again.
+ * @values:	keys may carry values: see kwq_add_value().
  *
  * Members that a program does not use must be zero. @clockid must always be set: 0 is
  * CLOCK_REALTIME, which no queue can have.
@@ -90,6 +91,7 @@ struct kwq_create_options {
 	const struct kwq_config *config;
 	uint64_t lease;
 	unsigned int rights;
+	bool values;
 };
 
 /**
@@ -99,12 +101,16 @@ struct kwq_create_options {
  * @priority:	with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX. The queue
  *		hands out the highest priority first.
  * @time:	a delay with KWQ_ADD_AFTER, an absolute time with KWQ_ADD_AT.
+ * @value:	with KWQ_ADD_VALUE, the key's value. The queue copies it.
+ * @value_len:	its length in bytes, up to KWQ_VALUE_MAX; 0 takes the key's value away.
  */
 struct kwq_add_options {
 	size_t size;
 	uint32_t flags;
 	int32_t priority;
 	uint64_t time;
+	const void *value;
+	size_t value_len;
 };
 
 /**
@@ -117,6 +123,8 @@ struct kwq_add_options {
  *		handle is closed or its lease expires.
  * @done:	kwq_next() only: the result of the done; see there.
  * @requeues:	how often it was rate-limited since it was last forgotten.
+ * @value_len:	length of its value in bytes; 0 for none. Only kwq_get_value() and its
+ *		variants fetch values.
  */
 struct kwq_item {
 	uint64_t ticket;
@@ -125,6 +133,7 @@ struct kwq_item {
 	unsigned int abandoned;
 	int done;
 	unsigned int requeues;
+	size_t value_len;
 };
 
 /* ---- Handles -------------------------------------------------------------- */
@@ -280,6 +289,24 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 		 const struct kwq_add_options *options);
 
 /**
+ * kwq_add_value() - add a key with a value
+ * @q:		the queue, open for writing, made with KWQ_CREATE_VALUES.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @value:	the value. The queue copies it.
+ * @value_len:	its length in bytes, up to KWQ_VALUE_MAX; 0 takes the key's value away.
+ *
+ * The value takes the place of an earlier one. It stays with the key until the key is neither
+ * ready, waiting, processing nor dead. A value that comes while the key is being processed is
+ * for its next run. kwq_add_with() can also keep the first value, or add a delay.
+ *
+ * Return: as kwq_add(), or -EMSGSIZE (the value is too long), -EOPNOTSUPP (the queue has no
+ * values).
+ */
+int kwq_add_value(struct kwq *q, const void *key, size_t len, const void *value,
+		  size_t value_len);
+
+/**
  * kwq_add_rate_limited() - add a key after the delay that the queue's limiters choose
  * @q:		the queue, open for writing.
  * @key:	the key.
@@ -325,6 +352,43 @@ int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,
  */
 int kwq_get_within(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 		   uint64_t timeout_ns);
+
+/**
+ * kwq_get_value() - take the first ready item with its value; wait for one
+ * @q:		the queue, open for reading. The handle holds the item from now on.
+ * @item:	filled in. The value begins @item->key_len bytes behind @data.
+ * @data:	room for the key and the value.
+ * @room:	its size in bytes; KWQ_KEY_MAX + KWQ_VALUE_MAX is always enough.
+ * @deadline:	when to stop waiting.
+ *
+ * Return: as kwq_get(); -EMSGSIZE if the key and its value do not fit.
+ */
+int kwq_get_value(struct kwq *q, struct kwq_item *item, void *data, size_t room,
+		  uint64_t deadline);
+
+/**
+ * kwq_get_value_within() - kwq_get_value() with a timeout
+ * @q:		as for kwq_get_value().
+ * @item:	as for kwq_get_value().
+ * @data:	as for kwq_get_value().
+ * @room:	as for kwq_get_value().
+ * @timeout_ns:	as for kwq_get_within().
+ *
+ * Return: as kwq_get_value().
+ */
+int kwq_get_value_within(struct kwq *q, struct kwq_item *item, void *data, size_t room,
+			 uint64_t timeout_ns);
+
+/**
+ * kwq_try_get_value() - kwq_get_value() that does not wait
+ * @q:		as for kwq_get_value().
+ * @item:	as for kwq_get_value().
+ * @data:	as for kwq_get_value().
+ * @room:	as for kwq_get_value().
+ *
+ * Return: as kwq_get_value(), with -EAGAIN if nothing is ready.
+ */
+int kwq_try_get_value(struct kwq *q, struct kwq_item *item, void *data, size_t room);
 
 /**
  * kwq_try_get() - take the first ready item; do not wait

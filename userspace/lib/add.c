@@ -2,13 +2,34 @@
 /*
  * Adding and removing keys; kicking and dropping dead items.
  */
+#include <errno.h>
+
 #include "internal.h"
+
+/* These flags need an extra. */
+#define EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE)
 
 static int add(struct kwq *q, struct kwq_add_entry *entry, const void *key,
 	       size_t len)
 {
 	entry->key_len = len;
 	return kwq_one(q, KWQ_IOC_ADD, entry, sizeof(*entry), key, len);
+}
+
+/* The ABI refuses what no flag announces, and the address of a value of zero bytes. */
+static int add_with_extra(struct kwq *q, struct kwq_add_entry *entry, const void *key,
+			  size_t len, const struct kwq_add_options *o)
+{
+	const struct kwq_add_extra extra = {
+		.value = o->value_len ? kwq_ptr(o->value) : 0,
+		.value_len = o->value_len,
+	};
+
+	if (o->value_len > KWQ_VALUE_MAX)
+		return -EMSGSIZE;
+	entry->key_len = len;
+	return kwq_one_with_extra(q, KWQ_IOC_ADD, entry, sizeof(*entry), key, len, &extra,
+				  sizeof(extra));
 }
 
 int kwq_add(struct kwq *q, const void *key, size_t len)
@@ -40,7 +61,18 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 	entry.flags = o.flags;
 	entry.priority = o.priority;
 	entry.time = o.time;
+	if (o.flags & EXTRAS || o.value_len)
+		return add_with_extra(q, &entry, key, len, &o);
 	return add(q, &entry, key, len);
+}
+
+int kwq_add_value(struct kwq *q, const void *key, size_t len, const void *value,
+		  size_t value_len)
+{
+	const struct kwq_add_options options = { .value = value, .value_len = value_len };
+	struct kwq_add_entry entry = { .flags = KWQ_ADD_VALUE };
+
+	return add_with_extra(q, &entry, key, len, &options);
 }
 
 int kwq_add_rate_limited(struct kwq *q, const void *key, size_t len)

@@ -17,14 +17,23 @@ static int op(const struct kwq *q, unsigned long request,
 int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
 	    size_t entry_size, const void *key, size_t key_len)
 {
+	return kwq_one_with_extra(q, request, entry, entry_size, key, key_len, NULL, 0);
+}
+
+int kwq_one_with_extra(const struct kwq *q, unsigned long request, const void *entry,
+		       size_t entry_size, const void *key, size_t key_len, const void *extra,
+		       size_t extra_size)
+{
 	__s32 result = -EIO;
 	struct kwq_batch batch = {
 		.entries = kwq_ptr(entry),
 		.keys = key_len ? kwq_ptr(key) : 0,
 		.results = kwq_ptr(&result),
+		.extras = extra ? kwq_ptr(extra) : 0,
 		.keys_len = key_len,
 		.nr = 1,
 		.entry_size = entry_size,
+		.extra_size = extra_size,
 	};
 	int ret;
 

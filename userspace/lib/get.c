@@ -6,7 +6,7 @@
 
 #include "internal.h"
 
-/* Fetches one item with @req. The caller may have put a done into @req. */
+/* Fetches one item with @req, into which the caller may have put a done or extras. */
 static int get(struct kwq *q, struct kwq_get_args *req, struct kwq_item *item,
 	       void *key, size_t room)
 {
@@ -29,7 +29,45 @@ static int get(struct kwq *q, struct kwq_get_args *req, struct kwq_item *item,
 	item->priority = got.priority;
 	item->abandoned = got.abandoned;
 	item->requeues = got.requeues;
+	item->value_len = 0;
 	return 0;
+}
+
+static int get_value(struct kwq *q, struct kwq_get_args *req, struct kwq_item *item,
+		     void *data, size_t room)
+{
+	struct kwq_got_extra extra;
+	int ret;
+
+	req->get.extras = kwq_ptr(&extra);
+	req->get.extra_size = sizeof(extra);
+	ret = get(q, req, item, data, room);
+	if (!ret)
+		item->value_len = extra.value_len;
+	return ret;
+}
+
+int kwq_get_value(struct kwq *q, struct kwq_item *item, void *data, size_t room,
+		  uint64_t deadline)
+{
+	struct kwq_get_args req = { .deadline = deadline };
+
+	return get_value(q, &req, item, data, room);
+}
+
+int kwq_get_value_within(struct kwq *q, struct kwq_item *item, void *data, size_t room,
+			 uint64_t timeout_ns)
+{
+	struct kwq_get_args req = { .flags = KWQ_GET_RELATIVE, .deadline = timeout_ns };
+
+	return get_value(q, &req, item, data, room);
+}
+
+int kwq_try_get_value(struct kwq *q, struct kwq_item *item, void *data, size_t room)
+{
+	struct kwq_get_args req = { .flags = KWQ_GET_NONBLOCK };
+
+	return get_value(q, &req, item, data, room);
 }
 
 int kwq_get(struct kwq *q, struct kwq_item *item, void *key, size_t room,

@@ -80,7 +80,8 @@ int kwq_create(struct kwq **q, const char *name,
 	if (ret)
 		return ret;
 
-	req.flags = o.or_open ? KWQ_CREATE_OR_OPEN : 0;
+	req.flags = (o.or_open ? KWQ_CREATE_OR_OPEN : 0) |
+		    (o.values ? KWQ_CREATE_VALUES : 0);
 	req.open_flags = o.open_flags;
 	req.mode = name ? o.mode : 0;
 	req.clockid = o.clockid;

@@ -43,4 +43,9 @@ int kwq_copy_options(void *to, size_t to_size, const void *from, size_t from_siz
 int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
 	    size_t entry_size, const void *key, size_t key_len);
 
+/* The same, with an extra for that entry, or NULL. */
+int kwq_one_with_extra(const struct kwq *q, unsigned long request, const void *entry,
+		       size_t entry_size, const void *key, size_t key_len, const void *extra,
+		       size_t extra_size);
+
 #endif /* KWQ_LIB_INTERNAL_H */

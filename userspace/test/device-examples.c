@@ -212,6 +212,33 @@ static void test_leases(void)
 	kwq_close(leased);
 }
 
+static char stored[16];
+
+static void store(const char *change, size_t len)
+{
+	snprintf(stored, sizeof(stored), "%.*s", (int)len, change);
+}
+
+/* Q18 */
+static void test_values(void)
+{
+	const struct kwq_create_options options = {
+		.size = sizeof(options),
+		.open_flags = O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+		.values = true,
+	};
+	struct kwq *users;
+
+	is_number(kwq_create(&users, NULL, &options), 0, "a queue with values");
+	is_number(note_change(users, "user 7", "one"), KWQ_ADDED, "note_change()");
+	is_number(note_change(users, "user 7", "two"), KWQ_COALESCED, "note_change() again");
+	is_number(store_change(users, store), KWQ_FINISHED, "store_change()");
+	is_string(stored, "two", "the last change counts");
+	is_number(store_change(users, store), -EAGAIN, "store_change(): there is none");
+	kwq_close(users);
+}
+
 static bool third_time(void)
 {
 	static int times;
@@ -246,6 +273,7 @@ int main(void)
 	test_retries();
 	test_batches();
 	test_leases();
+	test_values();
 	test_backoff();
 	return done_testing();
 }

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Batches with extras. Their entries are carried out one by one, each in a hold of its own.
+ * The copy of a value outweighs what a common hold would save. All entries before a fault
+ * take effect, and no later ones do.
+ */
+#include <linux/err.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include "batch.h"
+#include "sizes.h"
+
+/**
+ * struct one - the entry that is being carried out
+ * @entry: the entry
+ * @extra: its extra
+ * @extras: what the extra brings
+ * @key: its key
+ * @bytes: buffer for the key
+ * @key_offset: bytes of keys used by the entries before
+ */
+struct one {
+	u64 entry[6];
+	struct kwq_add_extra extra;
+	struct kwq_extras extras;
+	struct kwq_key key;
+	u8 *bytes;
+	u64 key_offset;
+};
+
+/* An extra has nothing that its flag does not announce. */
+static int check_extra(const struct kwq_add_extra *extra, u32 flags)
+{
+	if (extra->group || extra->group_len || extra->at_most)
+		return -EINVAL;
+	if (!(flags & KWQ_ADD_VALUE))
+		return extra->value || extra->value_len || flags & KWQ_ADD_KEEP_VALUE ? -EINVAL : 0;
+	if (extra->value_len > KWQ_VALUE_MAX)
+		return -EMSGSIZE;
+	/* The address would be ignored without any bytes. */
+	return extra->value && !extra->value_len ? -EINVAL : 0;
+}
+
+/* Copies the value in. Returns -EFAULT if that fails, or sets *@result. */
+static int copy_value_in(struct one *one, s32 *result)
+{
+	u32 len = one->extra.value_len;
+
+	if (!len)
+		return 0;
+	one->extras.value = kwq_value_alloc(len);
+	if (!one->extras.value) {
+		*result = -ENOMEM;
+		return 0;
+	}
+	return copy_from_user(one->extras.value->bytes, u64_to_user_ptr(one->extra.value), len) ?
+	       -EFAULT : 0;
+}
+
+/* Reads entry @i, its key and its value. What is wrong with the entry itself is its result. */
+static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
+		       const struct kwq_batch *batch, u32 i, s32 *result)
+{
+	u32 len;
+	int err;
+
+	err = copy_struct_from_user(one->entry, kind->size, u64_to_user_ptr(batch->entries) +
+				    (size_t)i * batch->entry_size, batch->entry_size) ?:
+	      copy_struct_from_user(&one->extra, sizeof(one->extra),
+				    u64_to_user_ptr(batch->extras) +
+				    (size_t)i * batch->extra_size, batch->extra_size);
+	if (err)
+		return err;
+	len = *(const u32 *)((void *)one->entry + kind->key_len_at);
+	*result = kwq_check_key(batch, one->key_offset, len);
+	one->extras.flags = kind->extra_flags(one->entry);
+	if (!*result)
+		*result = check_extra(&one->extra, one->extras.flags);
+	if (!*result && len) {
+		if (copy_from_user(one->bytes, u64_to_user_ptr(batch->keys) + one->key_offset, len))
+			return -EFAULT;
+		one->key.bytes = one->bytes;
+		one->key.len = len;
+		kwq_key_hash(&one->key);
+	}
+	one->key_offset += len;
+	return *result ? 0 : copy_value_in(one, result);
+}
+
+static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+			      struct one *one)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_stock stock = {};
+	unsigned long flags;
+	s32 ret;
+
+	for (;;) {
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		ret = kind->execute_with(handle, one->entry, &one->extras, &one->key,
+					 kwq_now_locked(&keyed->queue), &stock);
+		kwq_keyed_unlock(keyed, flags);
+		if (ret != -EAGAIN)
+			break;
+		if (!kwq_stock_fill(&stock, keyed, &one->key, 1) || !kwq_keyed_provide(keyed)) {
+			ret = -ENOMEM;
+			break;
+		}
+	}
+	kwq_stock_empty(&stock, keyed);
+	kwq_keyed_provide(keyed);
+	return ret;
+}
+
+/* Takes entry @i. */
+static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+			       const struct kwq_batch *batch, struct one *one, u32 i,
+			       bool *taken)
+{
+	s32 __user *to = u64_to_user_ptr(batch->results);
+	s32 result;
+	int err;
+
+	one->key.len = 0;
+	one->extras.value = NULL;
+	err = copy_one_in(one, kind, batch, i, &result);
+	if (!err && put_user(KWQ_RESULT_UNKNOWN, to + i))
+		err = -EFAULT;
+	if (!err) {
+		*taken = true;
+		if (!result)
+			result = execute_with_extra(handle, kind, one);
+		err = put_user(result, to + i);
+	}
+	/* The add did not take it over. */
+	if (one->extras.value)
+		kwq_value_put(one->extras.value);
+	return err;
+}
+
+/**
+ * kwq_batch_execute_with_extras() - kwq_batch_execute() for a batch with extras
+ * @handle: the handle
+ * @kind: kind of its entries
+ * @batch: the batch, checked
+ * @taken: out: how many entries were taken, from the first on
+ *
+ * Context: process; may sleep.
+ * Return: 0 if all were taken; else the error that stopped at the next entry.
+ */
+int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				  const struct kwq_batch *batch, u32 *taken)
+{
+	struct one one = {};
+	bool was_taken;
+	int err = 0;
+	u32 i;
+
+	one.bytes = kmalloc(clamp_t(u32, batch->keys_len, 1, KWQ_KEY_MAX), GFP_KERNEL_ACCOUNT);
+	if (!one.bytes)
+		return -ENOMEM;
+	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof(one.entry));
+	for (i = 0; i < batch->nr && !err; i++) {
+		was_taken = false;
+		err = take_one_with_extra(handle, kind, batch, &one, i, &was_taken);
+		*taken += was_taken;
+		if (!err && fatal_signal_pending(current))
+			err = -EINTR;
+		cond_resched();
+	}
+	kfree(one.bytes);
+	return *taken < batch->nr ? err : 0;
+}
+
+/**
+ * struct got_one - an item that is on its way to the caller
+ * @got: the item
+ * @more: its value
+ * @buffer: for both
+ * @few: buffer for a short key
+ * @keys: buffer for a long key, once there was one
+ */
+struct got_one {
+	struct kwq_got got;
+	struct kwq_got_more more;
+	struct kwq_got_buffer buffer;
+	u8 few[64];
+	u8 *keys;
+};
+
+static void use_buffer(struct got_one *one, u8 *keys, u32 size, u32 room)
+{
+	one->buffer.keys = keys;
+	one->buffer.max_key_bytes = min(size, room);
+	one->buffer.longest = one->keys ? 0 : room;
+}
+
+/* Gets the next item, whose key and value take at most @room bytes. */
+static int get_one_with_value(struct kwq_handle *handle, struct got_one *one, u32 room,
+			      const struct kwq_patience *patience)
+{
+	int ret;
+
+	one->more.max_bytes = room;
+	use_buffer(one, one->keys ?: one->few, one->keys ? KWQ_KEY_MAX : sizeof(one->few), room);
+	ret = kwq_handle_get(handle, &one->buffer, patience);
+	if (!kwq_wants_more_room(&one->buffer, ret))
+		return ret;
+	one->keys = kmalloc(KWQ_KEY_MAX, GFP_KERNEL_ACCOUNT);
+	use_buffer(one, one->keys, KWQ_KEY_MAX, room);
+	/* Fetch without room for any key, so that another getter gets the wake-up. */
+	if (!one->keys)
+		use_buffer(one, NULL, 0, 0);
+	ret = kwq_handle_get(handle, &one->buffer, patience);
+	return ret == -EMSGSIZE && !one->keys ? -ENOMEM : ret;
+}
+
+/* O2: if this fails, the item goes back. */
+static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch,
+			const struct got_one *one, u32 i, u32 key_offset)
+{
+	struct kwq_value *value = one->more.value;
+	const struct kwq_got_extra extra = { .value_len = value ? value->len : 0 };
+	u8 __user *to = u64_to_user_ptr(batch->keys) + key_offset;
+	int err;
+
+	err = kwq_copy_entries_out(batch->entries, batch->entry_size, i, &one->got,
+				   sizeof(one->got), 1) ?:
+	      kwq_copy_entries_out(batch->extras, batch->extra_size, i, &extra, sizeof(extra), 1);
+	if (!err && copy_to_user(to, one->buffer.keys, one->buffer.keys_len))
+		err = -EFAULT;
+	if (!err && value && copy_to_user(to + one->buffer.keys_len, value->bytes, value->len))
+		err = -EFAULT;
+	if (value)
+		kwq_value_put(value);
+	if (err)
+		kwq_handle_unget(handle, &one->got, 1);
+	return err;
+}
+
+/**
+ * kwq_batch_get_with_extras() - kwq_batch_get() for a batch with extras
+ * @handle: the handle
+ * @batch: the batch, checked
+ * @patience: how long to wait for the first item; there is no wait for further ones
+ *
+ * Context: process; may sleep.
+ * Return: how many items were got, at least one; or an error.
+ */
+int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
+			      const struct kwq_patience *patience)
+{
+	static const struct kwq_patience at_once = { .nonblock = true };
+	struct got_one one = {};
+	u32 i, offset = 0;
+	int ret = 0;
+
+	one.buffer.got = &one.got;
+	one.buffer.max_items = 1;
+	one.buffer.more = &one.more;
+	for (i = 0; i < batch->nr; i++) {
+		ret = get_one_with_value(handle, &one, batch->keys_len - offset,
+					 i ? &at_once : patience);
+		if (ret < 0)
+			break;
+		ret = copy_got_out(handle, batch, &one, i, offset);
+		if (ret)
+			break;
+		offset += one.more.lacking;
+		if (fatal_signal_pending(current)) {
+			i++;
+			break;
+		}
+		cond_resched();
+	}
+	kfree(one.keys);
+	return i ?: ret;
+}

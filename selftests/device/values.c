@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Q18: values of keys, and the extras of batches that carry them.
+ */
+#include "kwq_test.h"
+
+#define ROOM	(KWQ_KEY_MAX + KWQ_VALUE_MAX)
+
+FIXTURE(values)
+{
+	int dev;
+	int q;
+	char *room;	/* ROOM bytes */
+	char *big;	/* KWQ_VALUE_MAX bytes */
+};
+
+static int create_with(int dev, __u32 flags, __u64 max_bytes, __u64 lease)
+{
+	const struct kwq_create_args create = {
+		.size = sizeof(create),
+		.flags = flags,
+		.open_flags = O_CLOEXEC,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+		.rights = ALL_RIGHTS,
+		.max_bytes = max_bytes,
+		.lease = lease,
+	};
+
+	return request(dev, KWQ_IOC_CREATE, (void *)&create);
+}
+
+FIXTURE_SETUP(values)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = create_with(self->dev, KWQ_CREATE_VALUES, 0, 0);
+	ASSERT_LE(0, self->q);
+	self->room = malloc(ROOM);
+	self->big = malloc(KWQ_VALUE_MAX);
+	ASSERT_NE(NULL, self->room);
+	ASSERT_NE(NULL, self->big);
+	for (int i = 0; i < KWQ_VALUE_MAX; i++)
+		self->big[i] = i * 7 + i / 256;
+}
+
+FIXTURE_TEARDOWN(values)
+{
+	free(self->room);
+	free(self->big);
+	close(self->q);
+	close(self->dev);
+}
+
+static int add_entry(int q, const struct kwq_add_entry *entry, const char *key,
+		     const struct kwq_add_extra *extra, size_t extra_size)
+{
+	__s32 result = -EIO;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(entry),
+			.keys = user_ptr(key),
+			.results = user_ptr(&result),
+			.extras = user_ptr(extra),
+			.keys_len = strlen(key),
+			.nr = 1,
+			.entry_size = sizeof(*entry),
+			.extra_size = extra_size,
+		},
+	};
+	int ret = request(q, KWQ_IOC_ADD, (void *)&args);
+
+	return ret == 1 ? result : ret;
+}
+
+static int add_value(int q, const char *key, __u32 flags, const void *value, size_t len)
+{
+	const struct kwq_add_entry entry = {
+		.key_len = strlen(key),
+		.flags = flags | KWQ_ADD_VALUE,
+	};
+	const struct kwq_add_extra extra = {
+		.value = len ? user_ptr(value) : 0,
+		.value_len = len,
+	};
+
+	return add_entry(q, &entry, key, &extra, sizeof(extra));
+}
+
+static int add_text(int q, const char *key, const char *value)
+{
+	return add_value(q, key, 0, value, strlen(value));
+}
+
+/* Gets one item with its value into @room, whose first bytes are the key. */
+static int get_into(int q, struct kwq_got *got, struct kwq_got_extra *extra, void *room,
+		    size_t size)
+{
+	struct kwq_get_args args = {
+		.size = sizeof(args),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(got),
+			.extras = user_ptr(extra),
+			.keys = size ? user_ptr(room) : 0,
+			.keys_len = size,
+			.nr = 1,
+			.entry_size = sizeof(*got),
+			.extra_size = sizeof(*extra),
+		},
+	};
+
+	return request(q, KWQ_IOC_GET, &args);
+}
+
+/* Gets an item, and compares its key and value. Returns the ticket. */
+#define EXPECT_GOT(q, key, value, len) ({						\
+	struct kwq_got_extra extra_ = { .value_len = 77, .group_len = 77 };		\
+	struct kwq_got got_ = {};							\
+											\
+	EXPECT_EQ(1, get_into(q, &got_, &extra_, self->room, ROOM));			\
+	EXPECT_EQ(strlen(key), got_.key_len);						\
+	EXPECT_EQ(0, memcmp(key, self->room, strlen(key)));				\
+	EXPECT_EQ(len, extra_.value_len);						\
+	EXPECT_EQ(0, extra_.group_len);							\
+	EXPECT_EQ(0, memcmp(value, self->room + strlen(key), len));			\
+	got_.ticket;									\
+})
+
+#define EXPECT_GOT_TEXT(q, key, value)	EXPECT_GOT(q, key, value, strlen(value))
+
+static __u64 nr_values(int q)
+{
+	struct kwq_stat stat;
+
+	return q_stat(q, &stat) ? 999 : stat.values;
+}
+
+static __u64 nr_bytes(int q)
+{
+	struct kwq_stat stat;
+
+	return q_stat(q, &stat) ? 0 : stat.bytes;
+}
+
+TEST_F(values, comes_with_its_key)
+{
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_ADDED, add_value(self->q, "c", 0, self->big, KWQ_VALUE_MAX));
+	EXPECT_EQ(2, nr_values(self->q));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", "one")));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, EXPECT_GOT_TEXT(self->q, "b", "")));
+	EXPECT_EQ(KWQ_FINISHED,
+		  q_done(self->q, EXPECT_GOT(self->q, "c", self->big, KWQ_VALUE_MAX)));
+	EXPECT_EQ(0, nr_values(self->q));
+	EXPECT_EQ(0, nr_bytes(self->q));
+}
+
+TEST_F(values, later_one_wins)
+{
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
+	EXPECT_EQ(KWQ_COALESCED, add_text(self->q, "a", "the second"));
+	/* An add without a value leaves it as it is. */
+	EXPECT_EQ(KWQ_COALESCED, q_add(self->q, "a"));
+	EXPECT_EQ(1, nr_values(self->q));
+	q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", "the second"));
+	/* 0 bytes take it away. */
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
+	EXPECT_EQ(KWQ_COALESCED, add_text(self->q, "a", ""));
+	EXPECT_EQ(0, nr_values(self->q));
+	EXPECT_GOT_TEXT(self->q, "a", "");
+}
+
+TEST_F(values, first_one_is_kept_on_request)
+{
+	__u64 ticket;
+
+	EXPECT_EQ(KWQ_ADDED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "1", 1));
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "2", 1));
+	ticket = EXPECT_GOT_TEXT(self->q, "a", "1");
+	/* Its next run has no value yet. */
+	EXPECT_EQ(KWQ_DIRTIED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "3", 1));
+	EXPECT_EQ(KWQ_DIRTY, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "4", 1));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, ticket));
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_KEEP_VALUE, "5", 1));
+	q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", "3"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "b"));
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "b", KWQ_ADD_KEEP_VALUE, "6", 1));
+	EXPECT_GOT_TEXT(self->q, "b", "6");
+}
+
+TEST_F(values, is_for_the_next_run)
+{
+	__u64 ticket;
+
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
+	ticket = EXPECT_GOT_TEXT(self->q, "a", "one");
+	EXPECT_EQ(KWQ_DIRTIED, add_text(self->q, "a", "two"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(self->q, ticket));
+	ticket = EXPECT_GOT_TEXT(self->q, "a", "two");
+	/* A retry keeps it. */
+	EXPECT_EQ(KWQ_WAITING, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, ticket));
+	EXPECT_EQ(0, q_advance(self->q, 1000000000));
+	ticket = EXPECT_GOT_TEXT(self->q, "a", "two");
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, ticket));
+	/* The count of requeues is remembered, the value is not. */
+	EXPECT_EQ(0, nr_values(self->q));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_GOT_TEXT(self->q, "a", "");
+}
+
+TEST_F(values, survives_the_loss_of_its_holder)
+{
+	int other = q_reopen(self->q);
+
+	ASSERT_LE(0, other);
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
+	EXPECT_GOT_TEXT(other, "a", "one");
+	close(other);
+	EXPECT_GOT_TEXT(self->q, "a", "one");
+
+	/* O1: a newer one wins. */
+	other = q_reopen(self->q);
+	ASSERT_LE(0, other);
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "b", "one"));
+	EXPECT_GOT_TEXT(other, "b", "one");
+	EXPECT_EQ(KWQ_DIRTIED, add_text(self->q, "b", "two"));
+	close(other);
+	EXPECT_GOT_TEXT(self->q, "b", "two");
+}
+
+TEST_F(values, waits_and_dies_with_its_key)
+{
+	const struct kwq_config config = { .size = sizeof(config), .dead_after = 1 };
+	__u64 ticket;
+
+	EXPECT_EQ(0, q_configure(self->q, &config));
+	EXPECT_EQ(KWQ_WAITING, add_value(self->q, "a", KWQ_ADD_RATE_LIMITED, "one", 3));
+	EXPECT_EQ(KWQ_COALESCED, add_value(self->q, "a", KWQ_ADD_RATE_LIMITED, "two", 3));
+	EXPECT_EQ(0, q_advance(self->q, 1000000000));
+	ticket = EXPECT_GOT_TEXT(self->q, "a", "two");
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, ticket));
+	EXPECT_EQ(1, nr_values(self->q));
+	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "a"));
+	EXPECT_GOT_TEXT(self->q, "a", "two");
+}
+
+TEST_F(values, ends_with_its_key)
+{
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "one"));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "a"));
+	EXPECT_EQ(0, nr_bytes(self->q));
+	EXPECT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	q_done(self->q, EXPECT_GOT_TEXT(self->q, "a", ""));
+
+	EXPECT_EQ(KWQ_WAITING, add_value(self->q, "w", KWQ_ADD_RATE_LIMITED, "one", 3));
+	EXPECT_EQ(0, q_shut_down(self->q));
+	EXPECT_EQ(0, nr_values(self->q));
+	EXPECT_EQ(0, nr_bytes(self->q));
+	EXPECT_EQ(-ESHUTDOWN, add_text(self->q, "a", "one"));
+	EXPECT_EQ(0, nr_bytes(self->q));
+}
+
+/* O4: the memory of values counts, and what does not fit changes nothing. */
+TEST_F(values, counts_as_memory)
+{
+	int q = create_with(self->dev, KWQ_CREATE_VALUES, 100000, 0);
+	__u64 bytes;
+
+	ASSERT_LE(0, q);
+	EXPECT_EQ(KWQ_ADDED, q_add(q, "a"));
+	bytes = nr_bytes(q);
+	EXPECT_EQ(-ENOSPC, add_value(q, "a", KWQ_ADD_END_WAIT, self->big, KWQ_VALUE_MAX));
+	EXPECT_EQ(bytes, nr_bytes(q));
+	EXPECT_EQ(-ENOSPC, add_value(q, "b", 0, self->big, KWQ_VALUE_MAX));
+	EXPECT_EQ(bytes, nr_bytes(q));
+	EXPECT_EQ(KWQ_COALESCED, add_value(q, "a", 0, self->big, 30000));
+	EXPECT_LE(bytes + 30000, nr_bytes(q));
+	EXPECT_EQ(KWQ_ADDED, add_value(q, "b", 0, self->big, 30000));
+	EXPECT_EQ(-ENOSPC, add_value(q, "c", 0, self->big, 40000));
+	/* A shorter value of the same key needs no room. */
+	EXPECT_EQ(KWQ_COALESCED, add_value(q, "a", 0, self->big, 10));
+	EXPECT_EQ(KWQ_ADDED, add_value(q, "c", 0, self->big, 30000));
+	q_done(q, EXPECT_GOT(q, "a", self->big, 10));
+	q_done(q, EXPECT_GOT(q, "b", self->big, 30000));
+	q_done(q, EXPECT_GOT(q, "c", self->big, 30000));
+	EXPECT_EQ(0, nr_bytes(q));
+	close(q);
+}
+
+TEST_F(values, needs_a_queue_with_values)
+{
+	int q = create_with(self->dev, 0, 0, 0);
+
+	ASSERT_LE(0, q);
+	EXPECT_EQ(-EOPNOTSUPP, add_text(q, "a", "one"));
+	EXPECT_EQ(0, nr_bytes(q));
+	EXPECT_EQ(KWQ_ADDED, q_add(q, "a"));
+	EXPECT_EQ(-EOPNOTSUPP, add_text(q, "a", "one"));
+	/* A get that wants values gets none. */
+	EXPECT_GOT_TEXT(q, "a", "");
+	close(q);
+}
+
+/* Key, lease and value lie behind each other, at any length of the key. */
+TEST_F(values, beside_leases_and_long_keys)
+{
+	static const unsigned int lens[] = { 1, 7, 8, 9, 31, 32, 33, 63, 64, 65, 100, 4095, 4096 };
+	char key[KWQ_KEY_MAX + 1], value[8];
+	int q = create_with(self->dev, KWQ_CREATE_VALUES, 0, 1000);
+
+	ASSERT_LE(0, q);
+	for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
+		memset(key, 'k', lens[i]);
+		key[lens[i]] = 0;
+		sprintf(value, "%u", lens[i]);
+		EXPECT_EQ(KWQ_ADDED, add_text(q, key, value));
+		EXPECT_GOT_TEXT(q, key, value);
+		EXPECT_EQ(0, q_advance(q, 1001));
+		q_done(q, EXPECT_GOT_TEXT(q, key, value));
+	}
+	EXPECT_EQ(0, nr_bytes(q));
+	close(q);
+}
+
+TEST_F(values, what_does_not_fit_stays)
+{
+	struct kwq_got_extra extra;
+	struct kwq_got got;
+
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "12345678"));
+	EXPECT_EQ(-EMSGSIZE, get_into(self->q, &got, &extra, self->room, 8));
+	EXPECT_EQ(-EMSGSIZE, get_into(self->q, &got, &extra, self->room, 0));
+	EXPECT_EQ(1, q_len(self->q));
+	EXPECT_EQ(1, get_into(self->q, &got, &extra, self->room, 9));
+	EXPECT_EQ(8, extra.value_len);
+}
+
+/* O2: after a fault the item is where it was, with its value. */
+TEST_F(values, faults_of_a_get)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	char *bad = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0);
+	struct kwq_got_extra extra;
+	struct kwq_got got;
+
+	ASSERT_NE(MAP_FAILED, bad);
+	ASSERT_EQ(0, mprotect(bad + page, page, PROT_NONE));
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "12345678"));
+	EXPECT_EQ(-EFAULT, get_into(self->q, (void *)(bad + page), &extra, self->room, ROOM));
+	EXPECT_EQ(-EFAULT, get_into(self->q, &got, (void *)(bad + page), self->room, ROOM));
+	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page, page));
+	/* The key can be written, and half of the value. */
+	EXPECT_EQ(-EFAULT, get_into(self->q, &got, &extra, bad + page - 5, page));
+	EXPECT_EQ(1, q_len(self->q));
+	EXPECT_GOT_TEXT(self->q, "a", "12345678");
+	munmap(bad, 2 * page);
+}
+
+/* U3: an extra and its flags have to fit. */
+TEST_F(values, form_of_an_extra)
+{
+	const struct kwq_add_entry plain = { .key_len = 1 };
+	const struct kwq_add_entry with = { .key_len = 1, .flags = KWQ_ADD_VALUE };
+	const struct kwq_add_entry keep = { .key_len = 1, .flags = KWQ_ADD_KEEP_VALUE };
+	struct kwq_add_extra extra = { .value = user_ptr("v"), .value_len = 1 };
+	struct {
+		struct kwq_add_extra extra;
+		__u64 beyond;
+	} large = {};
+
+	/* A flag without an extra, and an extra without its flag. */
+	EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_ADD, &with, sizeof(with), "a", 1));
+	EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_ADD, &keep, sizeof(keep), "a", 1));
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &plain, "a", &extra, sizeof(extra)));
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &keep, "a", &large.extra, sizeof(extra)));
+	/* Sizes and addresses. */
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &with, "a", &extra, 0));
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &with, "a", &extra, sizeof(extra) - 1));
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &with, "a", &extra, 1 << 20));
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &with, "a", NULL, sizeof(extra)));
+	extra.value_len = 0;
+	EXPECT_EQ(-EINVAL, add_entry(self->q, &with, "a", &extra, sizeof(extra)));
+	extra.value_len = KWQ_VALUE_MAX + 1;
+	EXPECT_EQ(-EMSGSIZE, add_entry(self->q, &with, "a", &extra, sizeof(extra)));
+	extra.value_len = ~0U;
+	EXPECT_EQ(-EMSGSIZE, add_entry(self->q, &with, "a", &extra, sizeof(extra)));
+	/* A value, an extra and bytes beyond it that cannot be read. */
+	extra.value_len = 1;
+	extra.value = 1;
+	EXPECT_EQ(-EFAULT, add_entry(self->q, &with, "a", &extra, sizeof(extra)));
+	EXPECT_EQ(-EFAULT, add_entry(self->q, &with, "a", (void *)1, sizeof(extra)));
+	large.beyond = 1;
+	EXPECT_EQ(-E2BIG, add_entry(self->q, &plain, "a", &large.extra, sizeof(large)));
+	EXPECT_EQ(0, q_len(self->q));
+	EXPECT_EQ(0, nr_bytes(self->q));
+	/* An extra that brings nothing is a plain add. */
+	large.beyond = 0;
+	EXPECT_EQ(KWQ_ADDED, add_entry(self->q, &plain, "a", &large.extra, sizeof(large)));
+}
+
+/* Q13: each entry has its own result, and those before a fault take effect. */
+TEST_F(values, batch)
+{
+	const struct kwq_add_entry entries[] = {
+		{ .key_len = 1, .flags = KWQ_ADD_VALUE },
+		{ .key_len = 1, .priority = 5 },
+		{ .key_len = 1, .flags = KWQ_ADD_VALUE },
+		{ .key_len = 1, .flags = KWQ_ADD_VALUE },
+		{ .key_len = 1 },
+	};
+	const struct kwq_add_extra extras[] = {
+		{ .value = user_ptr("one"), .value_len = 3 },
+		{},
+		{ .value = user_ptr("three"), .value_len = 5 },
+		{ .value = 1, .value_len = 1 },
+		{},
+	};
+	__s32 results[5] = { 99, 99, 99, 99, 99 };
+	struct kwq_got_extra got_extras[4];
+	struct kwq_got got[4];
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(entries),
+			.extras = user_ptr(extras),
+			.keys = user_ptr("abcde"),
+			.results = user_ptr(results),
+			.keys_len = 5,
+			.nr = 5,
+			.entry_size = sizeof(entries[0]),
+			.extra_size = sizeof(extras[0]),
+		},
+	};
+	struct kwq_get_args get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(got),
+			.extras = user_ptr(got_extras),
+			.keys = user_ptr(self->room),
+			.keys_len = ROOM,
+			.nr = 4,
+			.entry_size = sizeof(got[0]),
+			.extra_size = sizeof(got_extras[0]),
+		},
+	};
+
+	EXPECT_EQ(3, request(self->q, KWQ_IOC_ADD, (void *)&args));
+	EXPECT_EQ(KWQ_ADDED, results[0]);
+	EXPECT_EQ(-EINVAL, results[1]);
+	EXPECT_EQ(KWQ_ADDED, results[2]);
+	EXPECT_EQ(99, results[3]);
+	EXPECT_EQ(99, results[4]);
+	EXPECT_EQ(2, request(self->q, KWQ_IOC_GET, &get));
+	EXPECT_EQ(0, memcmp(self->room, "aonecthree", 10));
+	EXPECT_EQ(3, got_extras[0].value_len);
+	EXPECT_EQ(5, got_extras[1].value_len);
+	EXPECT_EQ(-EAGAIN, request(self->q, KWQ_IOC_GET, &get));
+}
+
+/* Only adds and gets have extras. */
+TEST_F(values, other_requests_have_no_extras)
+{
+	const struct kwq_done_entry done = { .key_len = 1 };
+	struct kwq_add_extra extra = {};
+	__s32 result;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(&done),
+			.extras = user_ptr(&extra),
+			.keys = user_ptr("a"),
+			.results = user_ptr(&result),
+			.keys_len = 1,
+			.nr = 1,
+			.entry_size = sizeof(done),
+			.extra_size = sizeof(extra),
+		},
+	};
+
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_DONE, (void *)&args));
+}
+
+/* O6: a value is freed by the last of those who use it. */
+static void *replace_and_remove(void *arg)
+{
+	int q = *(int *)arg;
+	char value[32];
+
+	for (int i = 0; i < 2000; i++) {
+		memset(value, 'a' + i % 26, sizeof(value));
+		add_value(q, "x", 0, value, sizeof(value) - i % 3);
+		if (i % 7 == 0)
+			q_remove(q, "x");
+	}
+	return NULL;
+}
+
+TEST_F(values, is_never_torn)
+{
+	struct kwq_got_extra extra;
+	struct kwq_got got;
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, replace_and_remove, &self->q));
+	for (int i = 0; i < 2000; i++) {
+		if (get_into(self->q, &got, &extra, self->room, ROOM) != 1)
+			continue;
+		for (unsigned int n = 1; n < extra.value_len; n++)
+			ASSERT_EQ(self->room[1], self->room[1 + n]);
+		q_done(self->q, got.ticket);
+	}
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+}
+
+TEST_HARNESS_MAIN
