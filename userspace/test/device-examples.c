@@ -233,9 +233,9 @@ static void test_values(void)
 	is_number(kwq_create(&users, NULL, &options), 0, "a queue with values");
 	is_number(note_change(users, "user 7", "one"), KWQ_ADDED, "note_change()");
 	is_number(note_change(users, "user 7", "two"), KWQ_COALESCED, "note_change() again");
-	is_number(store_change(users, store), KWQ_FINISHED, "store_change()");
+	is_number(store_change(users, store, false), KWQ_FINISHED, "store_change()");
 	is_string(stored, "two", "the last change counts");
-	is_number(store_change(users, store), -EAGAIN, "store_change(): there is none");
+	is_number(store_change(users, store, false), -EAGAIN, "store_change(): there is none");
 	kwq_close(users);
 }
 
