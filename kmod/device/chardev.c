@@ -368,7 +368,7 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_NAMES | KWQ_FEATURE_LIMITERS |
 			    KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
 			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES |
-			    KWQ_FEATURE_VALUES,
+			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,
@@ -641,6 +641,42 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 	return ret;
 }
 
+static long queue_pause(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_pause_args arg;
+	int err;
+
+	if (!has_right(file, KWQ_RIGHT_MANAGE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_PAUSE_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags & ~KWQ_PAUSE_FOR || (!(arg.flags & KWQ_PAUSE_FOR) && arg.time))
+		return -EINVAL;
+	kwq_pause_until(queue, arg.flags & KWQ_PAUSE_FOR ?
+			kwq_later(kwq_queue_now(queue), arg.time) : KTIME_MAX);
+	return 0;
+}
+
+static long queue_resume(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_resume_args arg;
+	int err;
+
+	if (!has_right(file, KWQ_RIGHT_MANAGE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_RESUME_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags)
+		return -EINVAL;
+	kwq_end_timed_pause(&handle->keyed->queue);
+	return 0;
+}
+
 static long queue_shut_down(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -816,6 +852,10 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return uarg ? -EINVAL : min(kwq_len(queue), INT_MAX);
 	case KWQ_IOC_STAT:
 		return queue_stat(file, uarg);
+	case KWQ_IOC_PAUSE:
+		return queue_pause(file, uarg);
+	case KWQ_IOC_RESUME:
+		return queue_resume(file, uarg);
 	case KWQ_IOC_SHUT_DOWN:
 		return queue_shut_down(file, uarg);
 	case KWQ_IOC_SHUTTING_DOWN:
@@ -884,9 +924,10 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
 	unsigned long ready, waiting, processing, held, flags;
-	bool shut_down;
+	bool shut_down, paused;
 
 	spin_lock_irqsave(&queue->lock, flags);
+	paused = queue->core.paused;
 	ready = queue->core.nr_ready;
 	waiting = handle->keyed->of_core.nr_waiting;
 	processing = queue->core.nr_processing;
@@ -907,6 +948,7 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	seq_printf(seq, "kwq-processing:\t%lu\n", processing);
 	seq_printf(seq, "kwq-held:\t%lu\n", held);
 	seq_printf(seq, "kwq-shut-down:\t%d\n", shut_down);
+	seq_printf(seq, "kwq-paused:\t%d\n", paused);
 }
 #endif
 

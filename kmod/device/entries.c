@@ -7,7 +7,7 @@
 #include "sizes.h"
 
 /* The flags of an add that are for its extra. Without an extra they are unknown. */
-#define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE)
+#define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_AT_MOST)
 
 static u32 extra_flags_of_add(const void *data)
 {
@@ -22,9 +22,10 @@ static int execute_add_with(struct kwq_handle *handle, const void *data,
 {
 	const struct kwq_add_entry *entry = data;
 	struct kwq_add_options options = {
-		.flags = entry->flags & ~KWQ_ADD_EXTRAS,
+		.flags = entry->flags & ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE),
 		.priority = entry->priority,
 		.time = entry->time,
+		.at_most = extras->at_most,
 	};
 
 	if (!key->len || entry->pad || kwq_check_add(&options))

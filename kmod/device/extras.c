@@ -33,7 +33,7 @@ struct one {
 /* An extra has nothing that its flag does not announce. */
 static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 {
-	if (extra->group || extra->group_len || extra->at_most)
+	if (extra->group || extra->group_len || !(flags & KWQ_ADD_AT_MOST) != !extra->at_most)
 		return -EINVAL;
 	if (!(flags & KWQ_ADD_VALUE))
 		return extra->value || extra->value_len || flags & KWQ_ADD_KEEP_VALUE ? -EINVAL : 0;
@@ -76,6 +76,7 @@ static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 	len = *(const u32 *)((void *)one->entry + kind->key_len_at);
 	*result = kwq_check_key(batch, one->key_offset, len);
 	one->extras.flags = kind->extra_flags(one->entry);
+	one->extras.at_most = one->extra.at_most;
 	if (!*result)
 		*result = check_extra(&one->extra, one->extras.flags);
 	if (!*result && len) {

@@ -30,7 +30,9 @@
 #define KWQ_ADVANCE_FIRST	16
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		816
+#define KWQ_STAT_FIRST		824
+#define KWQ_PAUSE_FIRST		16
+#define KWQ_RESUME_FIRST	8
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	40
 
@@ -52,7 +54,9 @@ static_assert(sizeof(struct kwq_add_extra) == 32);
 static_assert(sizeof(struct kwq_got_extra) == 8);
 static_assert(sizeof(struct kwq_shut_down_args) == 8);
 static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 816);
+static_assert(sizeof(struct kwq_stat) == 824);
+static_assert(sizeof(struct kwq_pause_args) == 16);
+static_assert(sizeof(struct kwq_resume_args) == 8);
 static_assert(sizeof(struct kwq_histogram) == 104);
 static_assert(sizeof(struct kwq_config) == 48);
 static_assert(sizeof(struct kwq_limiter) == 40);

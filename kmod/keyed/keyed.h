@@ -309,9 +309,11 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
  * @flags: KWQ_ADD_* bits of the extras
  * @value: with KWQ_ADD_VALUE, the value, or NULL to take the value away. The add takes it over
  *	and sets this to NULL, unless it refuses or drops it
+ * @at_most: with KWQ_ADD_AT_MOST, the longest wait in ns from its first add; else 0
  */
 struct kwq_extras {
 	u32 flags;
+	u64 at_most;
 	struct kwq_value *value;
 };
 

@@ -38,6 +38,12 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	if (core->shut_down)
 		stat->state |= KWQ_STATE_SHUT_DOWN;
+	now = kwq_now_locked(&keyed->queue);
+	if (keyed->queue.paused_until > now) {
+		stat->state |= KWQ_STATE_PAUSED;
+		stat->paused_for = keyed->queue.paused_until == KTIME_MAX ?
+				   U64_MAX : keyed->queue.paused_until - now;
+	}
 	stat->ready = core->nr_ready;
 	stat->waiting = bulk->nr_waiting;
 	stat->processing = core->nr_processing;
@@ -62,7 +68,6 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->queue_duration = bulk->queue_duration;
 	stat->work_duration = bulk->work_duration;
 	stat->lateness = bulk->lateness;
-	now = kwq_now_locked(&keyed->queue);
 	kwq_core_gauges(core, &gauges, now);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 

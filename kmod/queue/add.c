@@ -16,7 +16,7 @@
 #define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
 #define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
 				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
-				 KWQ_ADD_KICK)
+				 KWQ_ADD_KICK | KWQ_ADD_AT_MOST)
 
 static int check_priority(struct kwq_add_options *options)
 {
@@ -49,6 +49,11 @@ int kwq_check_asked(struct kwq_add_options *options)
 	if (hweight32(timed) > 1 || hweight32(policies) > 1)
 		return -EINVAL;
 	if (timed ? options->flags & KWQ_ADD_END_WAIT : policies || options->time)
+		return -EINVAL;
+	/* D9: the bound is for a wait that each add postpones. */
+	if (!(options->flags & KWQ_ADD_AT_MOST) != !options->at_most)
+		return -EINVAL;
+	if (options->at_most && (timed != KWQ_ADD_AFTER || policies != KWQ_ADD_REPLACE))
 		return -EINVAL;
 	if (timed == KWQ_ADD_RATE_LIMITED &&
 	    (options->time || options->flags & KWQ_ADD_KICK))
@@ -110,6 +115,15 @@ static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_
 	return ret;
 }
 
+/* D9: a wait that is postponed again and again ends this long after its first add. */
+static ktime_t latest_time_locked(struct kwq_queue *queue, const struct kwq_item *item,
+				  u64 at_most, ktime_t now)
+{
+	if (item->state & KWQ_ITEM_WAITING)
+		now = kwq_core_waiting_since(&queue->core, item);
+	return kwq_later(now, at_most);
+}
+
 /* An add with options. */
 static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 				 const struct kwq_add_options *options, ktime_t now)
@@ -133,6 +147,8 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 	} else if (is_timed(options)) {
 		when = options->flags & KWQ_ADD_AFTER ? kwq_later(now, options->time) :
 							kwq_saturated(options->time);
+		if (options->at_most)
+			when = min(when, latest_time_locked(queue, item, options->at_most, now));
 		ret = kwq_core_add_at(&queue->core, item, priority, when, policy,
 				      now);
 	} else {
@@ -276,6 +292,29 @@ int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 d
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_add_unless_pending);
+
+/**
+ * kwq_add_debounced() - add an item after the last of several events (D9)
+ * @queue: the queue
+ * @item: the item
+ * @after: delay after this add, in ns; it postpones a waiting item
+ * @at_most: the longest wait, in ns from its first add; at least 1
+ *
+ * For events that come in bursts. The item becomes ready when none has come for @after, but
+ * at the latest @at_most after the first. Both saturate at the end of the clock's range. In a
+ * small queue a wait that begins while the item is processing counts from the hand-out.
+ *
+ * Return: as kwq_add_after(); -EINVAL if @at_most is 0.
+ */
+int kwq_add_debounced(struct kwq_queue *queue, struct kwq_item *item, u64 after, u64 at_most)
+{
+	return kwq_add_with(queue, item, &(struct kwq_add_options){
+		.flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST,
+		.time = after,
+		.at_most = at_most,
+	});
+}
+EXPORT_SYMBOL_GPL(kwq_add_debounced);
 
 /**
  * kwq_expedite() - make a waiting item ready now (K9)

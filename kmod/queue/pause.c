@@ -11,6 +11,7 @@
 #include <linux/kernel.h>
 #include <linux/kwq.h>
 #include "queue.h"
+#include "trace.h"
 #include "workers.h"
 
 /**
@@ -32,6 +33,7 @@ void kwq_pause(struct kwq_queue *queue)
 
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_pause(&queue->core);
+	trace_kwq_pause(queue, KTIME_MAX);
 	kwq_unlock(queue, flags);
 }
 EXPORT_SYMBOL_GPL(kwq_pause);
@@ -67,6 +69,7 @@ int kwq_pause_sync(struct kwq_queue *queue)
 	kwq_might_wait_for_handlers(queue);
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_core_pause(&queue->core);
+	trace_kwq_pause(queue, KTIME_MAX);
 	paused_at = kwq_now_locked(queue);
 	/* The item may be freed as soon as it is done, so look for the first one each time. */
 	while ((item = kwq_core_first_processing(&queue->core)) && item->since <= paused_at) {
@@ -96,6 +99,7 @@ int kwq_resume(struct kwq_queue *queue)
 		spin_unlock_irqrestore(&queue->lock, flags);
 		return -EINVAL;
 	}
+	trace_kwq_pause(queue, 0);
 	if (kwq_core_resume(&queue->core))
 		kwq_wake_again_locked(queue);
 	kwq_unlock(queue, flags);
@@ -113,6 +117,7 @@ void kwq_end_timed_pause_locked(struct kwq_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
 	queue->paused_until = 0;
+	trace_kwq_pause(queue, 0);
 	if (kwq_core_resume(&queue->core))
 		kwq_wake_again_locked(queue);
 }
@@ -125,7 +130,8 @@ void kwq_end_timed_pause_locked(struct kwq_queue *queue)
  */
 bool kwq_end_pause_if_over_locked(struct kwq_queue *queue)
 {
-	if (kwq_now_locked(queue) < queue->paused_until)
+	/* Also at the end of time, where a manual clock may be. */
+	if (queue->paused_until == KTIME_MAX || kwq_now_locked(queue) < queue->paused_until)
 		return false;
 	kwq_end_timed_pause_locked(queue);
 	return true;
@@ -162,13 +168,38 @@ void kwq_pause_for(struct kwq_queue *queue, u64 ns)
 		kwq_core_pause(&queue->core);
 	from = max(kwq_now_locked(queue), queue->paused_until);
 	queue->paused_until = kwq_later(from, ns);
+	trace_kwq_pause(queue, queue->paused_until);
 	kwq_look_again_locked(queue);
 	kwq_unlock(queue, flags);
 }
 EXPORT_SYMBOL_GPL(kwq_pause_for);
 
 /**
- * kwq_end_timed_pause() - end a pause of kwq_pause_for() now
+ * kwq_pause_until() - hand out nothing until a time (Q14)
+ * @queue: the queue
+ * @until: on the queue's clock: see kwq_queue_now(); KTIME_MAX for no end
+ *
+ * As kwq_pause_for(), but pauses do not add up: this one takes the place of a timed pause that
+ * is running. If the time has come already, it only ends that pause. Without an end, the pause
+ * lasts until kwq_end_timed_pause().
+ */
+void kwq_pause_until(struct kwq_queue *queue, ktime_t until)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	if (!queue->paused_until)
+		kwq_core_pause(&queue->core);
+	/* 0 stands for no pause. The unlock ends a pause whose time has come. */
+	queue->paused_until = max_t(ktime_t, until, 1);
+	trace_kwq_pause(queue, queue->paused_until);
+	kwq_look_again_locked(queue);
+	kwq_unlock(queue, flags);
+}
+EXPORT_SYMBOL_GPL(kwq_pause_until);
+
+/**
+ * kwq_end_timed_pause() - end a pause of kwq_pause_for() or kwq_pause_until() now
  * @queue: the queue
  *
  * For example because its limits changed, or to handle all ready items at once. Without a timed

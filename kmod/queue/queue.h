@@ -204,7 +204,7 @@ static inline u64 kwq_nr_coalesced_locked(const struct kwq_queue *queue)
  */
 static inline int kwq_check_add(struct kwq_add_options *options)
 {
-	if (likely(!(options->flags | options->priority | options->time)))
+	if (likely(!(options->flags | options->priority | options->time | options->at_most)))
 		return 0;
 	return kwq_check_asked(options);
 }

@@ -168,6 +168,27 @@ TRACE_EVENT(kwq_ready,
 		  __entry->due, __entry->late)
 );
 
+/*
+ * A pause began or ended. @until is the end of a timed pause, KTIME_MAX for a pause that has to
+ * be resumed, and 0 for the end of a pause.
+ */
+TRACE_EVENT(kwq_pause,
+	TP_PROTO(const struct kwq_queue *queue, ktime_t until),
+	TP_ARGS(queue, until),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__array(char, name, KWQ_TRACE_TEXT)
+		__field(s64, until)
+	),
+	TP_fast_assign(
+		__entry->queue = kwq_trace_id(queue);
+		kwq_trace_name(queue, __entry->name);
+		__entry->until = until;
+	),
+	TP_printk("queue=%llu name=%s until=%lld",
+		  __entry->queue, __entry->name, __entry->until)
+);
+
 TRACE_EVENT(kwq_shut_down,
 	TP_PROTO(const struct kwq_queue *queue, bool drain),
 	TP_ARGS(queue, drain),

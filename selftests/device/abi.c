@@ -210,7 +210,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 816, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 824, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -250,6 +250,16 @@ ASSERT_AT(kwq_stat, lease, 784);
 ASSERT_AT(kwq_stat, expired, 792);
 ASSERT_AT(kwq_stat, dirty, 800);
 ASSERT_AT(kwq_stat, values, 808);
+ASSERT_AT(kwq_stat, paused_for, 816);
+
+_Static_assert(sizeof(struct kwq_pause_args) == 16, "kwq_pause_args");
+ASSERT_AT(kwq_pause_args, size, 0);
+ASSERT_AT(kwq_pause_args, flags, 4);
+ASSERT_AT(kwq_pause_args, time, 8);
+
+_Static_assert(sizeof(struct kwq_resume_args) == 8, "kwq_resume_args");
+ASSERT_AT(kwq_resume_args, size, 0);
+ASSERT_AT(kwq_resume_args, flags, 4);
 
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
 /* U3: a filter of system calls names a request by its whole number, for ever. */
@@ -274,6 +284,8 @@ _Static_assert(KWQ_IOC_CONFIG == 0xc004bb1c, "CONFIG");
 _Static_assert(KWQ_IOC_LIST_DEAD == 0x4004bb1d, "LIST_DEAD");
 _Static_assert(KWQ_IOC_ADVANCE == 0x4004bb1e, "ADVANCE");
 _Static_assert(KWQ_IOC_EXTEND == 0x4004bb1f, "EXTEND");
+_Static_assert(KWQ_IOC_PAUSE == 0x4004bb20, "PAUSE");
+_Static_assert(KWQ_IOC_RESUME == 0x4004bb21, "RESUME");
 _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
 
@@ -537,6 +549,16 @@ FIXTURE_VARIANT_ADD(request, stat) {
 	.fill = fill_nothing, .out = true,
 };
 
+FIXTURE_VARIANT_ADD(request, pause) {
+	.cmd = KWQ_IOC_PAUSE, .target = QUEUE, .size = sizeof(struct kwq_pause_args),
+	.fill = fill_nothing, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, resume) {
+	.cmd = KWQ_IOC_RESUME, .target = QUEUE, .size = sizeof(struct kwq_resume_args),
+	.fill = fill_nothing, .flags = 4,
+};
+
 FIXTURE_VARIANT_ADD(request, shut_down) {
 	.cmd = KWQ_IOC_SHUT_DOWN, .target = QUEUE, .size = sizeof(struct kwq_shut_down_args),
 	.fill = fill_nothing, .flags = 4,
@@ -744,6 +766,7 @@ TEST_F(request, unknown_flags)
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
 			    variant->cmd == KWQ_IOC_DRAIN ? KWQ_DRAIN_RELATIVE :
 			    variant->cmd == KWQ_IOC_CONFIGURE ? KWQ_CONFIG_COALESCE :
+			    variant->cmd == KWQ_IOC_PAUSE ? KWQ_PAUSE_FOR :
 			    variant->cmd == KWQ_IOC_ADVANCE ? KWQ_ADVANCE_TO :
 			    variant->cmd == KWQ_IOC_OPEN ? O_NONBLOCK | O_CLOEXEC : 0;
 	__u32 *flags = (__u32 *)(self->arg.bytes + variant->flags);
@@ -912,8 +935,8 @@ TEST_F(abi, info)
 	EXPECT_EQ(KWQ_KEY_MAX, out.info.key_max);
 	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES |
 		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
-		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_VALUES,
-		  out.info.features);
+		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
+		  KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE, out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);
@@ -1015,7 +1038,7 @@ TEST_F(abi, unknown_requests)
 	};
 	static const unsigned int of_queue[] = {
 		KWQ_IOC_OPEN, KWQ_IOC_ADD, KWQ_IOC_GET, KWQ_IOC_DONE, KWQ_IOC_REMOVE, KWQ_IOC_LEN,
-		KWQ_IOC_STAT, KWQ_IOC_SHUT_DOWN, KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
+		KWQ_IOC_STAT, KWQ_IOC_PAUSE, KWQ_IOC_RESUME, KWQ_IOC_SHUT_DOWN, KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
 		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND,
 	};
@@ -2006,6 +2029,7 @@ static const struct {
 	{ KWQ_IOC_DONE, KWQ_RIGHT_READ },	{ KWQ_IOC_EXTEND, KWQ_RIGHT_READ },
 	{ KWQ_IOC_FORGET, KWQ_RIGHT_READ },	{ KWQ_IOC_REQUEUES, KWQ_RIGHT_READ },
 	{ KWQ_IOC_LIST_DEAD, KWQ_RIGHT_READ },	{ KWQ_IOC_REMOVE, KWQ_RIGHT_MANAGE },
+	{ KWQ_IOC_PAUSE, KWQ_RIGHT_MANAGE },	{ KWQ_IOC_RESUME, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_SHUT_DOWN, KWQ_RIGHT_MANAGE }, { KWQ_IOC_DRAIN, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_CONFIGURE, KWQ_RIGHT_MANAGE }, { KWQ_IOC_ADVANCE, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_LEN, 0 },			{ KWQ_IOC_STAT, 0 },
@@ -2038,6 +2062,10 @@ static int ask(int q, unsigned int cmd)
 		return q_list_dead(q, &dead, 1, 0);
 	case KWQ_IOC_REMOVE:
 		return q_remove(q, "none");
+	case KWQ_IOC_PAUSE:
+		return q_pause_for(q, 0);
+	case KWQ_IOC_RESUME:
+		return q_resume(q);
 	case KWQ_IOC_SHUT_DOWN:
 		return q_shut_down(q);
 	case KWQ_IOC_DRAIN:

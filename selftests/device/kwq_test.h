@@ -424,6 +424,27 @@ static inline int q_shutting_down(int q)
 	return request(q, KWQ_IOC_SHUTTING_DOWN, NULL);
 }
 
+static inline int q_pause(int q)
+{
+	struct kwq_pause_args args = { .size = sizeof(args) };
+
+	return request(q, KWQ_IOC_PAUSE, &args);
+}
+
+static inline int q_pause_for(int q, __u64 time)
+{
+	struct kwq_pause_args args = { .size = sizeof(args), .flags = KWQ_PAUSE_FOR, .time = time };
+
+	return request(q, KWQ_IOC_PAUSE, &args);
+}
+
+static inline int q_resume(int q)
+{
+	struct kwq_resume_args args = { .size = sizeof(args) };
+
+	return request(q, KWQ_IOC_RESUME, &args);
+}
+
 static inline int q_shut_down(int q)
 {
 	const struct kwq_shut_down_args arg = {
@@ -512,7 +533,8 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	}
 	REQUIRE(ret == 0);
 	REQUIRE(out.stat.pad == 0);
-	REQUIRE(!(out.stat.state & ~(KWQ_STATE_SHUT_DOWN | KWQ_STATE_UNLINKED)));
+	REQUIRE(!(out.stat.state & ~(KWQ_STATE_SHUT_DOWN | KWQ_STATE_UNLINKED |
+				     KWQ_STATE_PAUSED)));
 	REQUIRE(name_is_clean(out.stat.name));
 	REQUIRE(out.stat.items <= out.stat.max_items);
 	REQUIRE(out.stat.bytes <= out.stat.max_bytes);

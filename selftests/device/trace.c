@@ -368,7 +368,7 @@ TEST_F(trace, formats)
 {
 	static const char * const events[] = {
 		"kwq_add", "kwq_coalesce", "kwq_get", "kwq_done", "kwq_requeue", "kwq_ready",
-		"kwq_shut_down",
+		"kwq_shut_down", "kwq_pause",
 	};
 	char path[128], format[4096];
 
@@ -378,7 +378,7 @@ TEST_F(trace, formats)
 		EXPECT_NE(NULL, strstr(format, "field:u64 queue;"));
 		EXPECT_NE(NULL, strstr(format, "field:char name[32];"));
 		EXPECT_EQ(NULL, strstr(format, "%p"));
-		if (strcmp(events[i], "kwq_shut_down")) {
+		if (strcmp(events[i], "kwq_shut_down") && strcmp(events[i], "kwq_pause")) {
 			EXPECT_NE(NULL, strstr(format, "field:char key[32];"));
 			EXPECT_NE(NULL, strstr(format, "field:int prio;"));
 		}
@@ -456,6 +456,7 @@ TEST(fdinfo)
 	expect_line(q, "kwq-held:\t0");
 	expect_line(other, "kwq-held:\t1");
 	expect_line(q, "kwq-shut-down:\t0");
+	expect_line(q, "kwq-paused:\t0");
 	ASSERT_EQ(0, q_shut_down(q));
 	expect_line(q, "kwq-waiting:\t0");
 	expect_line(other, "kwq-shut-down:\t1");

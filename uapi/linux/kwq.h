@@ -10,8 +10,8 @@
  *
  *   on /dev/kwq            INFO, CREATE, OPEN, UNLINK, LIST
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
- *                          LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT, SHUT_DOWN,
- *                          SHUTTING_DOWN, DRAIN, ADVANCE
+ *                          LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT, PAUSE, RESUME,
+ *                          SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE
  *
  * Conventions:
  *
@@ -69,7 +69,9 @@
 #define KWQ_FEATURE_METRICS	(1ULL << 5)	/* &struct kwq_stat: @now and all after it */
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 #define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create_args.lease, EXTEND */
+#define KWQ_FEATURE_PAUSE	(1ULL << 8)	/* PAUSE, RESUME */
 #define KWQ_FEATURE_VALUES	(1ULL << 12)	/* KWQ_CREATE_VALUES, KWQ_ADD_VALUE */
+#define KWQ_FEATURE_DEBOUNCE	(1ULL << 13)	/* KWQ_ADD_AT_MOST */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -269,7 +271,8 @@ struct kwq_config {
  */
 #define KWQ_RIGHT_READ		(1U << 2)	/* get, done, extend, forget, requeues, list dead */
 #define KWQ_RIGHT_WRITE		(1U << 1)	/* add */
-#define KWQ_RIGHT_MANAGE	(1U << 0)	/* remove, configure, shut down, drain, advance */
+/* remove, configure, pause, resume, shut down, drain, advance */
+#define KWQ_RIGHT_MANAGE	(1U << 0)
 
 /* Flags of KWQ_IOC_CREATE. */
 #define KWQ_CREATE_OR_OPEN	(1U << 0)	/* if the name exists, open that queue unchanged */
@@ -472,6 +475,7 @@ struct kwq_batch_args {
 #define KWQ_ADD_KICK		(1U << 8)	/* only if it is dead */
 #define KWQ_ADD_VALUE		(1U << 9)	/* it gets &kwq_add_extra.value */
 #define KWQ_ADD_KEEP_VALUE	(1U << 10)	/* with VALUE: its next run keeps its value */
+#define KWQ_ADD_AT_MOST		(1U << 12)	/* AFTER, REPLACE: see &kwq_add_extra.at_most */
 
 /**
  * struct kwq_add_entry - one add
@@ -479,7 +483,8 @@ struct kwq_batch_args {
  * @flags:	KWQ_ADD_* bits. AFTER, AT or RATE_LIMITED, at most one of them, makes it a
  *		delayed add. A delayed add may have one of REPLACE, KEEP and LATER. With
  *		none of these a waiting item keeps the earlier time. END_WAIT is for
- *		immediate adds only. KICK excludes RATE_LIMITED. VALUE needs an extra.
+ *		immediate adds only. KICK excludes RATE_LIMITED. AT_MOST is for adds with both
+ *		AFTER and REPLACE. VALUE and AT_MOST need an extra.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
@@ -512,7 +517,10 @@ struct kwq_add_entry {
  * struct kwq_add_extra - what else an add may have (&kwq_batch.extras)
  * @value:	with KWQ_ADD_VALUE, the address of the value; else 0.
  * @group:	zero.
- * @at_most:	zero.
+ * @at_most:	with KWQ_ADD_AT_MOST, at least 1; else 0. However often the item's waiting time
+ *		is replaced, it is at most this many ns after the first add of that wait. So
+ *		the add waits for a quiet time of @kwq_add_entry.time, but not for ever
+ *		(debounce).
  * @value_len:	with KWQ_ADD_VALUE, bytes of the value, up to KWQ_VALUE_MAX. 0 takes the
  *		item's value away. Without KWQ_ADD_VALUE 0.
  * @group_len:	zero.
@@ -772,6 +780,43 @@ struct kwq_get_args {
 	__u64 resume;
 };
 
+/* Flags of KWQ_IOC_PAUSE. */
+#define KWQ_PAUSE_FOR	(1U << 0)	/* for @time, else until RESUME */
+
+/**
+ * struct kwq_pause_args - hand nothing out (KWQ_IOC_PAUSE)
+ * @size:	sizeof(struct kwq_pause_args).
+ * @flags:	KWQ_PAUSE_* bits.
+ * @time:	with KWQ_PAUSE_FOR for how long, in ns on the queue's clock. It saturates. Else
+ *		0.
+ *
+ * GET waits, and the queue is not readable. Adds and dones go on, and items become ready when
+ * their time comes. Items that are handed out already stay so. A pause belongs to the queue,
+ * not to a process. Pauses do not add up: a second one takes the place of the first. A shut
+ * down does not end a pause, so a drain waits for the end of it while items are ready.
+ *
+ * Errors: EBADF.
+ */
+struct kwq_pause_args {
+	__u32 size;
+	__u32 flags;
+	__u64 time;
+};
+
+/**
+ * struct kwq_resume_args - end a pause (KWQ_IOC_RESUME)
+ * @size:	sizeof(struct kwq_resume_args).
+ * @flags:	zero.
+ *
+ * Wakes as many waiters as items are ready. Does nothing if the queue is not paused.
+ *
+ * Errors: EBADF.
+ */
+struct kwq_resume_args {
+	__u32 size;
+	__u32 flags;
+};
+
 /**
  * struct kwq_shut_down_args - shut a queue down (KWQ_IOC_SHUT_DOWN)
  * @size:	sizeof(struct kwq_shut_down_args).
@@ -834,6 +879,7 @@ struct kwq_histogram {
 /* Bits of &struct kwq_stat.state. */
 #define KWQ_STATE_SHUT_DOWN	(1U << 0)
 #define KWQ_STATE_UNLINKED	(1U << 1)	/* had a name, which was removed */
+#define KWQ_STATE_PAUSED	(1U << 2)	/* hands nothing out */
 
 /**
  * struct kwq_stat - a queue's state and counters (KWQ_IOC_STAT)
@@ -884,6 +930,8 @@ struct kwq_histogram {
  * @dirty:	processing items that are dirty, and will be ready again at their Done; part
  *		of @processing. @ready + @dirty is client-go's workqueue_depth.
  * @values:	items that have a value.
+ * @paused_for:	how long the queue is still paused, in ns; 2^64 - 1 until it is resumed, 0 if
+ *		it is not paused.
  */
 struct kwq_stat {
 	__u32 size;
@@ -925,6 +973,7 @@ struct kwq_stat {
 	__u64 expired;
 	__u64 dirty;
 	__u64 values;
+	__u64 paused_for;
 };
 
 #define KWQ_IOC_MAGIC		0xBB
@@ -958,5 +1007,7 @@ struct kwq_stat {
 #define KWQ_IOC_LIST_DEAD	_IOW(KWQ_IOC_MAGIC, 0x1d, __u32) /* struct kwq_list_dead_args */
 #define KWQ_IOC_ADVANCE		_IOW(KWQ_IOC_MAGIC, 0x1e, __u32) /* struct kwq_advance_args */
 #define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32) /* struct kwq_batch_args */
+#define KWQ_IOC_PAUSE		_IOW(KWQ_IOC_MAGIC, 0x20, __u32) /* struct kwq_pause_args */
+#define KWQ_IOC_RESUME		_IOW(KWQ_IOC_MAGIC, 0x21, __u32) /* struct kwq_resume_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */

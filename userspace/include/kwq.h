@@ -103,6 +103,7 @@ struct kwq_create_options {
  * @time:	a delay with KWQ_ADD_AFTER, an absolute time with KWQ_ADD_AT.
  * @value:	with KWQ_ADD_VALUE, the key's value. The queue copies it.
  * @value_len:	its length in bytes, up to KWQ_VALUE_MAX; 0 takes the key's value away.
+ * @at_most:	with KWQ_ADD_AT_MOST, the longest wait in ns, from its first add.
  */
 struct kwq_add_options {
 	size_t size;
@@ -111,6 +112,7 @@ struct kwq_add_options {
 	uint64_t time;
 	const void *value;
 	size_t value_len;
+	uint64_t at_most;
 };
 
 /**
@@ -287,6 +289,22 @@ int kwq_add_after(struct kwq *q, const void *key, size_t len, uint64_t delay_ns)
  */
 int kwq_add_with(struct kwq *q, const void *key, size_t len,
 		 const struct kwq_add_options *options);
+
+/**
+ * kwq_add_debounced() - add a key after the last of several events
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @after_ns:	delay after this add; it postpones a waiting key.
+ * @at_most_ns:	the longest wait, from its first add; at least 1.
+ *
+ * The key is ready when no such add has come for @after_ns, but at the latest @at_most_ns after
+ * the first.
+ *
+ * Return: as kwq_add_after(), or -EINVAL (@at_most_ns is 0).
+ */
+int kwq_add_debounced(struct kwq *q, const void *key, size_t len, uint64_t after_ns,
+		      uint64_t at_most_ns);
 
 /**
  * kwq_add_value() - add a key with a value
@@ -695,6 +713,38 @@ int kwq_len(const struct kwq *q);
  * Return: 0, or -EFAULT, -EINVAL (size).
  */
 int kwq_stat(const struct kwq *q, struct kwq_stat *st);
+
+/**
+ * kwq_pause() - hand nothing out until kwq_resume()
+ * @q:		the queue, open for managing.
+ *
+ * kwq_get() waits. Adds and dones go on, and items become ready when their time comes. The
+ * pause belongs to the queue, and stays when this process ends. It takes the place of an
+ * earlier pause.
+ *
+ * Return: 0, or -EBADF.
+ */
+int kwq_pause(struct kwq *q);
+
+/**
+ * kwq_pause_for() - hand nothing out for some time
+ * @q:		the queue, open for managing.
+ * @time_ns:	for how long, from now. It takes the place of an earlier pause.
+ *
+ * Return: 0, or -EBADF.
+ */
+int kwq_pause_for(struct kwq *q, uint64_t time_ns);
+
+/**
+ * kwq_resume() - end a pause
+ * @q:		the queue, open for managing.
+ *
+ * As many waiting workers wake up as items are ready. If the queue is not paused, nothing
+ * happens.
+ *
+ * Return: 0, or -EBADF.
+ */
+int kwq_resume(struct kwq *q);
 
 /**
  * kwq_shut_down() - refuse new adds, hand out the ready items

@@ -10,7 +10,10 @@
 #include "each_key.h"
 #include "number.h"
 
-enum { OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED };
+enum {
+	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
+	OPT_DEBOUNCE,
+};
 
 static const struct option add_options[] = {
 	{ "after", required_argument, NULL, OPT_AFTER },
@@ -18,6 +21,7 @@ static const struct option add_options[] = {
 	{ "if-waiting", required_argument, NULL, OPT_IF_WAITING },
 	{ "end-wait", no_argument, NULL, OPT_END_WAIT },
 	{ "rate-limited", no_argument, NULL, OPT_RATE_LIMITED },
+	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
 	{ "priority", required_argument, NULL, 'p' },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
@@ -42,6 +46,10 @@ static uint32_t parse_policy(const char *s)
 	usage("--if-waiting %s: must be earlier, later, keep or replace", s);
 }
 
+/* What all adds of a call have in common. */
+static struct kwq_add_entry common;
+static struct kwq_add_extra extra;
+
 /* All entries are equal except for the key. */
 static int fill(void *entry, const char *key, size_t len, const void *context)
 {
@@ -51,6 +59,35 @@ static int fill(void *entry, const char *key, size_t len, const void *context)
 	*add = *(const struct kwq_add_entry *)context;
 	add->key_len = len;
 	return len;
+}
+
+/* All extras are equal. */
+static int submit_with_extras(struct kwq *q, const struct kwq_batch *batch)
+{
+	static struct kwq_add_extra extras[KWQ_BATCH_MAX];
+	struct kwq_batch with = *batch;
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++)
+		extras[i] = extra;
+	with.extras = kwq_ptr(extras);
+	with.extra_size = sizeof(extras[0]);
+	return kwq_add_batch(q, &with);
+}
+
+/* Parses AFTER,AT_MOST. */
+static void parse_debounce(char *text)
+{
+	char *comma = strchr(text, ',');
+
+	if (!comma)
+		usage("--debounce %s: must be AFTER,AT_MOST, such as 2s,1m", text);
+	*comma = '\0';
+	common.flags |= KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST;
+	common.time = must_parse_duration("--debounce", text);
+	extra.at_most = must_parse_duration("--debounce", comma + 1);
+	if (!extra.at_most)
+		usage("--debounce: AT_MOST must not be 0");
 }
 
 static const char *outcome(int result)
@@ -76,14 +113,14 @@ static const char *outcome(int result)
 static int add_main(int argc, char **argv)
 {
 	const char *queue, *at = NULL, *policy = NULL;
-	struct kwq_add_entry entry = { 0 };
+	char *debounce = NULL;
 	struct key_options options = { 0 };
 	struct key_verb verb = {
-		.entry_size = sizeof(entry),
+		.entry_size = sizeof(common),
 		.fill = fill,
 		.submit = kwq_add_batch,
 		.outcome = outcome,
-		.context = &entry,
+		.context = &common,
 	};
 	uint32_t timed;
 	struct kwq *q;
@@ -92,25 +129,28 @@ static int add_main(int argc, char **argv)
 	while ((opt = getopt_long(argc, argv, KEY_LETTERS "p:h", add_options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_AFTER:
-			entry.flags |= KWQ_ADD_AFTER;
-			entry.time = must_parse_duration("--after", optarg);
+			common.flags |= KWQ_ADD_AFTER;
+			common.time = must_parse_duration("--after", optarg);
 			break;
 		case OPT_AT:
-			entry.flags |= KWQ_ADD_AT;
+			common.flags |= KWQ_ADD_AT;
 			at = optarg;
 			break;
 		case OPT_IF_WAITING:
 			policy = optarg;
 			break;
 		case OPT_END_WAIT:
-			entry.flags |= KWQ_ADD_END_WAIT;
+			common.flags |= KWQ_ADD_END_WAIT;
 			break;
 		case OPT_RATE_LIMITED:
-			entry.flags |= KWQ_ADD_RATE_LIMITED;
+			common.flags |= KWQ_ADD_RATE_LIMITED;
+			break;
+		case OPT_DEBOUNCE:
+			debounce = optarg;
 			break;
 		case 'p':
-			entry.flags |= KWQ_ADD_PRIORITY;
-			entry.priority = must_parse_signed("--priority", optarg,
+			common.flags |= KWQ_ADD_PRIORITY;
+			common.priority = must_parse_signed("--priority", optarg,
 							   KWQ_PRIORITY_MIN,
 							   KWQ_PRIORITY_MAX);
 			break;
@@ -119,27 +159,35 @@ static int add_main(int argc, char **argv)
 				option_common(opt);
 		}
 	}
-	if ((entry.flags & KWQ_ADD_AFTER) && at)
+	if (debounce) {
+		if (policy || common.flags & ~KWQ_ADD_PRIORITY)
+			usage("--debounce cannot be combined with another time or --end-wait");
+		parse_debounce(debounce);
+		verb.submit = submit_with_extras;
+	}
+	if ((common.flags & KWQ_ADD_AFTER) && at)
 		usage("--after and --at cannot be combined");
-	timed = entry.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED);
-	if ((entry.flags & KWQ_ADD_RATE_LIMITED) && timed != KWQ_ADD_RATE_LIMITED)
+	timed = common.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED);
+	if ((common.flags & KWQ_ADD_RATE_LIMITED) && timed != KWQ_ADD_RATE_LIMITED)
 		usage("--rate-limited cannot be combined with --after or --at");
 	if (policy) {
 		if (!timed)
 			usage("--if-waiting needs --after, --at or --rate-limited");
-		entry.flags |= parse_policy(policy);
+		common.flags |= parse_policy(policy);
 	}
-	if ((entry.flags & KWQ_ADD_END_WAIT) && timed)
+	if ((common.flags & KWQ_ADD_END_WAIT) && timed)
 		usage("--end-wait cannot be combined with --after, --at or --rate-limited");
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
 
 	q = must_open_queue(queue, KWQ_RIGHT_WRITE);
-	if (entry.flags & KWQ_ADD_RATE_LIMITED)
+	if (common.flags & KWQ_ADD_RATE_LIMITED)
 		must_have_limiters(q, queue);
+	if (debounce && !module_has(KWQ_FEATURE_DEBOUNCE))
+		usage("--debounce: this kwq module is too old");
 	if (at)
-		entry.time = must_parse_instant("--at", at, kwq_now(q));
+		common.time = must_parse_instant("--at", at, kwq_now(q));
 	return each_key(q, queue, &verb, &options, argc, argv);
 }
 
@@ -151,6 +199,9 @@ const struct command command_add = {
 	"      --after DURATION  ready after DURATION: 1.5s, 1m30s, 500ms\n"
 	"      --at TIME         ready at TIME: 18:30, 2027-01-31T06:00, @1800000000,\n"
 	"                        clock:DURATION on the queue's own clock\n"
+	"      --debounce AFTER,AT_MOST\n"
+	"                        ready when no such add came for AFTER, but at the latest\n"
+	"                        AT_MOST after the first one: 2s,1m\n"
 	"      --rate-limited    ready after the delay that the queue's limiters choose\n"
 	"      --if-waiting earlier|later|keep|replace\n"
 	"                        the time to use if the key waits already (earlier)\n"

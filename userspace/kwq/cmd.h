@@ -38,7 +38,7 @@ extern const struct command command_create, command_open, command_ls,
 	command_stat, command_add, command_get, command_done, command_remove,
 	command_len, command_shutdown, command_drain, command_rm, command_run,
 	command_configure, command_forget, command_requeues, command_dead,
-	command_extend, command_advance, command_top, command_exporter;
+	command_extend, command_pause, command_resume, command_advance, command_top, command_exporter;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

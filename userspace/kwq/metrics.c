@@ -14,7 +14,8 @@ enum kind {
 	GAUGE,		/* a number */
 	DEPTH,		/* a gauge: ready + dirty; the member is dirty */
 	SECONDS,	/* a gauge, in ns */
-	FLAG,		/* a gauge of KWQ_STATE_SHUT_DOWN */
+	SHUT_DOWN,	/* a gauge, 0 or 1 */
+	PAUSED,		/* a gauge, 0 or 1 */
 	HISTOGRAM,
 };
 
@@ -70,7 +71,9 @@ static const struct family {
 	FAMILY("items_limit", GAUGE, max_items, "Most items at once"),
 	FAMILY("memory_bytes", GAUGE, bytes, "Memory that items and their keys take up"),
 	FAMILY("memory_limit_bytes", GAUGE, max_bytes, "Most memory for items and their keys"),
-	FAMILY("shut_down", FLAG, state, "Whether the queue is shut down"),
+	FAMILY("values", GAUGE, values, "Items that have a value"),
+	FAMILY("paused", PAUSED, paused_for, "Whether the queue is paused"),
+	FAMILY("shut_down", SHUT_DOWN, state, "Whether the queue is shut down"),
 #undef FAMILY
 };
 
@@ -79,7 +82,7 @@ static size_t size_of(const struct family *family)
 	switch (family->kind) {
 	case HISTOGRAM:
 		return sizeof(struct kwq_histogram);
-	case FLAG:
+	case SHUT_DOWN:
 		return sizeof(__u32);
 	default:
 		return sizeof(__u64);
@@ -199,7 +202,9 @@ static void write_samples(FILE *to, const struct family *family,
 	fputs(family->name, to);
 	write_label(to, q);
 	fputs("} ", to);
-	if (family->kind == FLAG) {
+	if (family->kind == PAUSED) {
+		fputc(q->stat.state & KWQ_STATE_PAUSED ? '1' : '0', to);
+	} else if (family->kind == SHUT_DOWN) {
 		fputc(q->stat.state & KWQ_STATE_SHUT_DOWN ? '1' : '0', to);
 	} else {
 		memcpy(&value, member, sizeof(value));

@@ -38,7 +38,7 @@ static const struct number {
 	NUMBER(adds), NUMBER(coalesced), NUMBER(gets), NUMBER(dones),
 	NUMBER(abandoned), NUMBER(expired), NUMBER(removed), NUMBER(dropped),
 	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
-	NUMBER(remembered),
+	NUMBER(remembered), NUMBER(values),
 	TIME(oldest_ready), TIME(longest_running), TIME(unfinished),
 	SETTING(lease),
 #undef NUMBER
@@ -149,6 +149,18 @@ static void print_number(const struct kwq_stat *st, const struct number *n)
 		       v ? print_duration(duration, v) : "none");
 }
 
+static void print_pause(const struct kwq_stat *st)
+{
+	char time[SHORT_TIME_SIZE];
+
+	if (!(st->state & KWQ_STATE_PAUSED))
+		putchar('\n');
+	else if (st->paused_for == UINT64_MAX)
+		puts(", paused");
+	else
+		printf(", paused for %s\n", short_time(time, st->paused_for));
+}
+
 static void print_text(const struct kwq_stat *st)
 {
 	const char *name = (const char *)st->name;
@@ -156,9 +168,10 @@ static void print_text(const struct kwq_stat *st)
 
 	printf("%-*s ", NAME_WIDTH, "name");
 	print_escaped(stdout, name, strlen(name));
-	printf("\n%-*s %s%s\n", NAME_WIDTH, "state",
+	printf("\n%-*s %s%s", NAME_WIDTH, "state",
 	       st->state & KWQ_STATE_SHUT_DOWN ? "shut down" : "open",
 	       st->state & KWQ_STATE_UNLINKED ? ", unlinked" : "");
+	print_pause(st);
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (has(st, numbers[i].offset, sizeof(__u64)))
 			print_number(st, &numbers[i]);
@@ -206,9 +219,14 @@ static void print_json(const struct kwq_stat *st)
 
 	putchar('{');
 	json_bytes(stdout, "name", (const char *)st->name, strlen((const char *)st->name));
-	printf(",\"shut_down\":%s,\"unlinked\":%s",
+	printf(",\"shut_down\":%s,\"unlinked\":%s,\"paused\":%s",
 	       st->state & KWQ_STATE_SHUT_DOWN ? "true" : "false",
-	       st->state & KWQ_STATE_UNLINKED ? "true" : "false");
+	       st->state & KWQ_STATE_UNLINKED ? "true" : "false",
+	       st->state & KWQ_STATE_PAUSED ? "true" : "false");
+	if (st->state & KWQ_STATE_PAUSED && st->paused_for == UINT64_MAX)
+		fputs(",\"paused_for\":null", stdout);
+	else if (st->state & KWQ_STATE_PAUSED)
+		printf(",\"paused_for\":%llu", (unsigned long long)st->paused_for);
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (has(st, numbers[i].offset, sizeof(__u64)))
 			printf(",\"%s\":%llu", numbers[i].name, value(st, &numbers[i]));

@@ -7,7 +7,7 @@
 #include "internal.h"
 
 /* These flags need an extra. */
-#define EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE)
+#define EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_AT_MOST)
 
 static int add(struct kwq *q, struct kwq_add_entry *entry, const void *key,
 	       size_t len)
@@ -23,6 +23,7 @@ static int add_with_extra(struct kwq *q, struct kwq_add_entry *entry, const void
 	const struct kwq_add_extra extra = {
 		.value = o->value_len ? kwq_ptr(o->value) : 0,
 		.value_len = o->value_len,
+		.at_most = o->at_most,
 	};
 
 	if (o->value_len > KWQ_VALUE_MAX)
@@ -61,9 +62,21 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 	entry.flags = o.flags;
 	entry.priority = o.priority;
 	entry.time = o.time;
-	if (o.flags & EXTRAS || o.value_len)
+	if (o.flags & EXTRAS || o.value_len || o.at_most)
 		return add_with_extra(q, &entry, key, len, &o);
 	return add(q, &entry, key, len);
+}
+
+int kwq_add_debounced(struct kwq *q, const void *key, size_t len, uint64_t after_ns,
+		      uint64_t at_most_ns)
+{
+	const struct kwq_add_options options = { .at_most = at_most_ns };
+	struct kwq_add_entry entry = {
+		.flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST,
+		.time = after_ns,
+	};
+
+	return add_with_extra(q, &entry, key, len, &options);
 }
 
 int kwq_add_value(struct kwq *q, const void *key, size_t len, const void *value,

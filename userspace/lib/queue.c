@@ -14,6 +14,31 @@ int kwq_stat(const struct kwq *q, struct kwq_stat *st)
 	return kwq_ioctl(q->fd, KWQ_IOC_STAT, st);
 }
 
+int kwq_pause(struct kwq *q)
+{
+	struct kwq_pause_args req = { .size = sizeof(req) };
+
+	return kwq_ioctl(q->fd, KWQ_IOC_PAUSE, &req);
+}
+
+int kwq_pause_for(struct kwq *q, uint64_t time_ns)
+{
+	struct kwq_pause_args req = {
+		.size = sizeof(req),
+		.flags = KWQ_PAUSE_FOR,
+		.time = time_ns,
+	};
+
+	return kwq_ioctl(q->fd, KWQ_IOC_PAUSE, &req);
+}
+
+int kwq_resume(struct kwq *q)
+{
+	struct kwq_resume_args req = { .size = sizeof(req) };
+
+	return kwq_ioctl(q->fd, KWQ_IOC_RESUME, &req);
+}
+
 int kwq_shut_down(struct kwq *q)
 {
 	struct kwq_shut_down_args req = { .size = sizeof(req) };

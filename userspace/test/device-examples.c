@@ -212,6 +212,39 @@ static void test_leases(void)
 	kwq_close(leased);
 }
 
+static int move_fails(void)
+{
+	return -EIO;
+}
+
+static int move_works(void)
+{
+	return 0;
+}
+
+/* Q14, D9 */
+static void test_pause_and_debounce(void)
+{
+	struct kwq *q = manual_queue(0);
+	struct kwq_item item;
+	char key[16];
+
+	is_number(file_saved(q, "kwq"), KWQ_WAITING, "file_saved()");
+	kwq_advance(q, 1999999999);
+	is_number(file_saved(q, "kwq"), KWQ_COALESCED, "file_saved() again");
+	kwq_advance(q, 1999999999);
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), -EAGAIN, "it is postponed");
+	kwq_advance(q, 1);
+	is_number(move_database(q, move_fails), -EIO, "move_database() fails");
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), -EAGAIN, "the queue is paused");
+	kwq_advance(q, 60000000000);
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), 0, "the pause has ended");
+	is_number(move_database(q, move_works), 0, "move_database()");
+	kwq_add(q, "a", 1);
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), 0, "the queue is not paused");
+	kwq_close(q);
+}
+
 static char stored[16];
 
 static void store(const char *change, size_t len)
@@ -273,6 +306,7 @@ int main(void)
 	test_retries();
 	test_batches();
 	test_leases();
+	test_pause_and_debounce();
 	test_values();
 	test_backoff();
 	return done_testing();

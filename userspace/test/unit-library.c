@@ -665,6 +665,7 @@ static void test_queue(struct kwq *q)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	const struct kwq_drain_args *drain = (void *)kernel.arg;
+	const struct kwq_pause_args *pause = (void *)kernel.arg;
 
 	expect(17, 0);
 	is_number(kwq_len(q), 17, "len");
@@ -672,6 +673,17 @@ static void test_queue(struct kwq *q)
 	expect(1, 0);
 	is_number(kwq_shutting_down(q), 1, "shutting_down");
 	ok(asked(KWQ_IOC_SHUTTING_DOWN), "shutting_down: what the kernel is asked");
+	expect(0, 0);
+	is_number(kwq_pause(q), 0, "pause");
+	ok(asked(KWQ_IOC_PAUSE) && pause->size == sizeof(*pause) && !pause->flags && !pause->time,
+	   "pause: what it is told");
+	expect(0, 0);
+	is_number(kwq_pause_for(q, 79), 0, "pause_for");
+	ok(asked(KWQ_IOC_PAUSE) && pause->flags == KWQ_PAUSE_FOR && pause->time == 79,
+	   "pause_for: what it is told");
+	expect(-EBADF, 0);
+	is_number(kwq_resume(q), -EBADF, "resume");
+	ok(asked(KWQ_IOC_RESUME) && *(__u32 *)kernel.arg == 8, "resume: what it is told");
 	expect(0, 0);
 	is_number(kwq_shut_down(q), 0, "shut_down");
 	ok(asked(KWQ_IOC_SHUT_DOWN) && *(__u32 *)kernel.arg == 8, "shut_down: what it is told");

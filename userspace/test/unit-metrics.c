@@ -127,6 +127,7 @@ static void test_members(void)
 		"work_duration_seconds_sum{name=\"q\"} 0.000000022\n",
 		"lateness_seconds_sum{name=\"q\"} 0.000000023\n",
 		"lease_expired_total{name=\"q\"} 24\n",
+		"values{name=\"q\"} 27\n", "paused{name=\"q\"} 1\n",
 		"shut_down{name=\"q\"} 1\n",
 	};
 	struct metrics_queue q;
@@ -134,7 +135,9 @@ static void test_members(void)
 	size_t i;
 
 	add_queue(&q, "q");
-	q.stat.state = KWQ_STATE_SHUT_DOWN;
+	q.stat.state = KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED;
+	q.stat.paused_for = 28;
+	q.stat.values = 27;
 	q.stat.ready = 1;
 	q.stat.waiting = 2;
 	q.stat.processing = 3;

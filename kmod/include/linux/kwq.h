@@ -288,11 +288,13 @@ struct kwq_large_queue {
  * @flags: KWQ_ADD_* bits, in the combinations that &struct kwq_add_entry allows
  * @priority: with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX; else 0
  * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time; else 0
+ * @at_most: with KWQ_ADD_AT_MOST, ns from the first add of this wait; else 0
  */
 struct kwq_add_options {
 	u32 flags;
 	s32 priority;
 	u64 time;
+	u64 at_most;
 };
 
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
@@ -478,6 +480,7 @@ int kwq_start_handler(struct kwq_queue *queue, const struct kwq_handler *handler
 int kwq_add(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_add_after(struct kwq_queue *queue, struct kwq_item *item, u64 delay);
 int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 delay);
+int kwq_add_debounced(struct kwq_queue *queue, struct kwq_item *item, u64 after, u64 at_most);
 int kwq_expedite(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options);
@@ -502,6 +505,7 @@ unsigned long kwq_len(struct kwq_queue *queue);
 void kwq_pause(struct kwq_queue *queue);
 int kwq_pause_sync(struct kwq_queue *queue);
 void kwq_pause_for(struct kwq_queue *queue, u64 ns);
+void kwq_pause_until(struct kwq_queue *queue, ktime_t until);
 void kwq_end_timed_pause(struct kwq_queue *queue);
 int kwq_resume(struct kwq_queue *queue);
 void kwq_shut_down(struct kwq_queue *queue);
