@@ -13,6 +13,7 @@
 #include <uapi/linux/kwq.h>
 #include "core.h"
 #include "limiter.h"
+#include "order.h"
 #include "waiting.h"
 
 /**
@@ -57,6 +58,7 @@ static void init_bulk(struct kwq_bulk *bulk)
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
 			INIT_LIST_HEAD(&bulk->bands[lane][level]);
+	kwq_order_init(&bulk->order);
 }
 
 /**
@@ -71,6 +73,18 @@ void kwq_core_init(struct kwq_core *core, enum kwq_form form)
 		return;
 	core->form = form;
 	init_bulk(kwq_bulk_of(core));
+}
+
+/**
+ * kwq_core_is_used() - is an item in a core
+ * @core: the core
+ *
+ * Return: true if an item is ready, processing, waiting or dead.
+ */
+bool kwq_core_is_used(const struct kwq_core *core)
+{
+	return core->nr_ready || core->nr_processing || kwq_core_has_waiting(core) ||
+	       kwq_core_next_dead(core, 0);
 }
 
 /* Counts an event. @counter is in the bulk of the core, which a small one has not. */
@@ -100,11 +114,6 @@ static void set_state(struct kwq_item *item, u8 state)
 	WRITE_ONCE(item->state, state);
 }
 
-static int level_of(int priority)
-{
-	return priority - KWQ_PRIORITY_MIN;
-}
-
 /* Q15: an order for an item that goes to the head of a band. */
 static noinline u64 order_before_first(struct kwq_bulk *bulk, const struct list_head *band)
 {
@@ -118,7 +127,7 @@ static inline void join_band(struct kwq_core *core, struct kwq_item *item,
 			     enum kwq_lane lane, int priority, bool first)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
-	struct list_head *band = &bulk->bands[lane][level_of(priority)];
+	struct list_head *band = &bulk->bands[lane][kwq_level_of(priority)];
 
 	if (unlikely(first)) {
 		item->order = order_before_first(bulk, band);
@@ -127,7 +136,7 @@ static inline void join_band(struct kwq_core *core, struct kwq_item *item,
 		item->order = ++bulk->last_order;
 		list_add_tail(&item->link, band);
 	}
-	bulk->occupied[lane] |= BIT_ULL(level_of(priority));
+	bulk->occupied[lane] |= BIT_ULL(kwq_level_of(priority));
 }
 
 static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
@@ -137,7 +146,7 @@ static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
 
 	list_del(&item->link);
 	if (last)
-		kwq_bulk_of(core)->occupied[item->lane] &= ~BIT_ULL(level_of(item->priority));
+		kwq_bulk_of(core)->occupied[item->lane] &= ~BIT_ULL(kwq_level_of(item->priority));
 }
 
 /* Links an item of a small core behind all ready ones, or before them. */
@@ -155,23 +164,50 @@ static void leave_items(struct kwq_core *core, struct kwq_item *item)
 	list_del(&item->link);
 }
 
+/* Links an item to the ready ones of a core in which something is unusual. */
+static noinline void join_unusual(struct kwq_core *core, struct kwq_item *item, bool first)
+{
+	if (kwq_core_is_grouped(core)) {
+		/* Counts in @readied, too. */
+		kwq_groups_join(core, item, first);
+		return;
+	}
+	if (kwq_core_is_small(core))
+		join_items(core, item, first);
+	else
+		join_band(core, item, item->lane, item->priority, first);
+	core->readied++;
+}
+
 /* Links an item to the ready ones. */
 static inline void join_ready(struct kwq_core *core, struct kwq_item *item,
 			      enum kwq_lane lane, int priority, bool first)
 {
 	item->lane = lane;
 	item->priority = priority;
-	if (unlikely(core->unusual) && kwq_core_is_small(core))
-		join_items(core, item, first);
-	else
-		join_band(core, item, lane, priority, first);
 	core->nr_ready++;
+	if (unlikely(core->unusual)) {
+		join_unusual(core, item, first);
+		return;
+	}
+	join_band(core, item, lane, priority, first);
+	core->readied++;
+}
+
+static noinline void leave_ready_unusual(struct kwq_core *core, struct kwq_item *item)
+{
+	if (kwq_core_is_small(core))
+		leave_items(core, item);
+	else if (kwq_core_is_grouped(core))
+		kwq_groups_leave(core, item);
+	else
+		leave_band(core, item);
 }
 
 static inline void leave_ready(struct kwq_core *core, struct kwq_item *item)
 {
-	if (kwq_core_is_small(core))
-		leave_items(core, item);
+	if (unlikely(core->unusual))
+		leave_ready_unusual(core, item);
 	else
 		leave_band(core, item);
 	core->nr_ready--;
@@ -183,7 +219,6 @@ static inline void make_ready(struct kwq_core *core, struct kwq_item *item,
 	/* A small core has no lanes. There, the last of several returned items comes first. */
 	join_ready(core, item, lane, priority,
 		   lane == KWQ_LANE_RETURNED && kwq_core_is_small(core));
-	core->readied++;
 }
 
 /* K9: an item became dirty. */
@@ -253,6 +288,8 @@ static void carry_run_mark(struct kwq_core *core, struct kwq_item *item)
 static void raise_priority(struct kwq_core *core, struct kwq_item *item,
 			   int priority)
 {
+	u32 readied = core->readied;
+
 	if (priority == KWQ_PRIORITY_NONE)
 		return;
 
@@ -261,6 +298,8 @@ static void raise_priority(struct kwq_core *core, struct kwq_item *item,
 	} else if (priority > item->priority) {
 		leave_ready(core, item);
 		join_ready(core, item, item->lane, priority, false);
+		/* It was ready before, so it wakes nobody. */
+		core->readied = readied;
 	}
 }
 
@@ -586,18 +625,13 @@ static int make_dirty_as_awaited(struct kwq_core *core, struct kwq_item *item,
 	return ret;
 }
 
-static bool refuses(const struct kwq_core *core, const struct kwq_item *item)
-{
-	return core->shut_down || item->state & KWQ_ITEM_DISABLED;
-}
-
 /* Slow path: see kwq_core_add(). Most added items are idle. */
 static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 				int priority, bool end_wait, ktime_t now)
 {
 	int ret;
 
-	if (refuses(core, item))
+	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
@@ -711,7 +745,7 @@ static noinline int add_at_unusual(struct kwq_core *core, struct kwq_item *item,
 				   int priority, ktime_t when,
 				   enum kwq_wait_policy policy, ktime_t now)
 {
-	if (refuses(core, item))
+	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
 	forget_if_untouched(core, item, now);
 	return add_at(core, item, priority, when, policy, now, kwq_core_is_small(core));
@@ -756,7 +790,7 @@ int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,
  */
 int kwq_core_coalesce(struct kwq_core *core, struct kwq_item *item)
 {
-	if (refuses(core, item))
+	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
 	if (!(item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)))
 		return 0;
@@ -784,7 +818,7 @@ static int end_wait_early(struct kwq_core *core, struct kwq_item *item, ktime_t 
  */
 int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
-	if (refuses(core, item))
+	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
 	if (!(item->state & KWQ_ITEM_WAITING))
 		return -ENOENT;
@@ -915,7 +949,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	const struct kwq_limiter_config *config = kwq_core_limits(core);
 	u64 delay;
 
-	if (refuses(core, item))
+	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
 	if (item->state & KWQ_ITEM_DEAD)
 		return KWQ_DEAD;
@@ -949,7 +983,7 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
  */
 int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
-	if (refuses(core, item))
+	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
 	if (item->state & KWQ_ITEM_DEAD)
 		return KWQ_DEAD;
@@ -958,46 +992,49 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 
 static inline struct kwq_item *first_of_bands(const struct kwq_core *core)
 {
-	const struct kwq_bulk *bulk = kwq_bulk_of(core);
-	u64 returned = bulk->occupied[KWQ_LANE_RETURNED];
-	int level = fls64(returned | bulk->occupied[KWQ_LANE_FRESH]) - 1;
-	enum kwq_lane lane;
+	struct list_head *band = kwq_best_band(kwq_bulk_of(core));
 
-	if (level < 0)
-		return NULL;
-	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
-	return list_first_entry(&bulk->bands[lane][level], struct kwq_item, link);
+	return band ? list_first_entry(band, struct kwq_item, link) : NULL;
 }
 
 /**
- * kwq_core_first_ready() - find the first ready item, even of a paused queue
+ * kwq_core_first_ready() - find a ready item, even of a paused queue
  * @core: the core
  *
  * O(1) (Q12): one find-last-set over the bands of both lanes.
  *
- * Return: the item; NULL if none is ready.
+ * Return: the first item, without aging (Q17). If all groups are at their limits (Q16), an item
+ * of one of them. NULL if none is ready.
  */
 struct kwq_item *kwq_core_first_ready(const struct kwq_core *core)
 {
+	if (kwq_core_is_grouped(core))
+		return kwq_groups_any(core);
 	if (!kwq_core_is_small(core))
 		return first_of_bands(core);
 	return core->nr_ready ? list_entry(core->first_ready, struct kwq_item, link) : NULL;
 }
 
-static noinline struct kwq_item *peek_unusual(const struct kwq_core *core)
+static noinline struct kwq_item *peek_unusual(const struct kwq_core *core, ktime_t now)
 {
-	return core->paused ? NULL : kwq_core_first_ready(core);
+	if (core->paused)
+		return NULL;
+	if (core->form == KWQ_LARGE_ORDERED)
+		return kwq_order_first(core, now);
+	return kwq_core_first_ready(core);
 }
 
 /**
  * kwq_core_peek() - find the item that the next get will hand out
  * @core: the core
+ * @now: current time
  *
- * Return: the item; NULL if none is ready, or if the queue is paused (Q14).
+ * Return: the item; NULL if none is ready, if the groups of all ready items are at their limits
+ * (Q16), or if the queue is paused (Q14).
  */
-struct kwq_item *kwq_core_peek(const struct kwq_core *core)
+struct kwq_item *kwq_core_peek(const struct kwq_core *core, ktime_t now)
 {
-	return unlikely(core->unusual) ? peek_unusual(core) : first_of_bands(core);
+	return unlikely(core->unusual) ? peek_unusual(core, now) : first_of_bands(core);
 }
 
 /* The processing items of a small core stay in the list, before the ready ones. */
@@ -1009,16 +1046,34 @@ static void take_of_items(struct kwq_core *core, struct kwq_item *item)
 		list_move_tail(&item->link, core->first_ready);
 }
 
-static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+/* The item is linked nowhere. */
+static inline void begin_processing(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 
-	leave_band(core, item);
 	list_add_tail(&item->link, &bulk->processing);
 	bulk->started += now;
 	bulk->started_high += bulk->started < (u64)now;
 	observe(&bulk->queue_duration, now - item->dirtied);
 	bulk->gets++;
+}
+
+static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	leave_band(core, item);
+	begin_processing(core, item, now);
+}
+
+static noinline void take_unusual(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+{
+	if (kwq_core_is_small(core)) {
+		take_of_items(core, item);
+	} else if (kwq_core_is_grouped(core)) {
+		kwq_groups_take(core, item);
+		begin_processing(core, item, now);
+	} else {
+		take_of_bands(core, item, now);
+	}
 }
 
 /* A small core keeps the start of the wait, and does without the time of the hand-out. */
@@ -1041,8 +1096,8 @@ static noinline void note_start_of_waiting(const struct kwq_core *core, struct k
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now)
 {
-	if (unlikely(core->unusual) && kwq_core_is_small(core))
-		take_of_items(core, item);
+	if (unlikely(core->unusual))
+		take_unusual(core, item, now);
 	else
 		take_of_bands(core, item, now);
 	core->nr_ready--;
@@ -1072,7 +1127,7 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
 			      ktime_t now)
 {
-	struct kwq_item *item = kwq_core_peek(core);
+	struct kwq_item *item = kwq_core_peek(core, now);
 
 	if (item)
 		kwq_core_take(core, item, holder, now);
@@ -1087,7 +1142,7 @@ struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
  * @now: current time
  *
  * A waiting item is added first, so its wait ends. If it is ready, too, one hand-out serves
- * both. A pause does not matter.
+ * both. A pause does not matter, and neither does the limit of a group (Q16).
  *
  * Return: 0. With nothing changed: -EBUSY if it is being processed, -ENOENT if it is neither
  * ready nor waiting.
@@ -1133,6 +1188,8 @@ static noinline void leave_unusual(struct kwq_core *core, struct kwq_item *item)
 {
 	if (!kwq_core_is_small(core))
 		forget_start(core, item);
+	if (kwq_core_is_grouped(core))
+		kwq_groups_end_run(core, item);
 	if (core->cancelled)
 		take_out(core, item);
 }
@@ -1237,8 +1294,8 @@ static int priority_undone(const struct kwq_item *item)
  * @item: a processing item
  *
  * The item returns to where it was, the head of its band. If an add raised its priority
- * meanwhile, it goes to the tail of the band of that priority. Undo several hand-outs in
- * reverse order.
+ * meanwhile, it goes to the tail of the band of that priority. Its group has its turn again
+ * (Q16). Undo several hand-outs in reverse order.
  */
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 {
@@ -1258,7 +1315,6 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	/* Q12: an item joins a new band at the tail. */
 	join_ready(core, item, item->lane, priority, !raised);
-	core->readied++;
 }
 
 /*
@@ -1624,8 +1680,9 @@ struct kwq_item *kwq_core_drop(struct kwq_core *core)
 }
 
 /* Looks at the first item of each band. Returns the longest time that one has been dirty. */
-static u64 oldest_ready(const struct kwq_bulk *bulk, ktime_t now)
+static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 {
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
 	ktime_t oldest = now;
 	int lane, level;
@@ -1636,11 +1693,13 @@ static u64 oldest_ready(const struct kwq_bulk *bulk, ktime_t now)
 		while (occupied) {
 			level = fls64(occupied) - 1;
 			occupied &= ~BIT_ULL(level);
-			item = list_first_entry(&bulk->bands[lane][level],
-						struct kwq_item, link);
+			item = kwq_first_of_band(bulk, lane, level);
 			oldest = min(oldest, item->dirtied);
 		}
 	}
+	item = kwq_first_blocked(core);
+	if (item)
+		oldest = min(oldest, item->dirtied);
 	return now - oldest;
 }
 
@@ -1664,7 +1723,7 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
  * @gauges: filled in
  * @now: current time
  *
- * O(priorities in use), however many items there are.
+ * O(priorities in use), however many items and groups there are.
  */
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now)
@@ -1672,7 +1731,7 @@ void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
 
-	gauges->oldest_ready = oldest_ready(bulk, now);
+	gauges->oldest_ready = oldest_ready(core, now);
 	gauges->longest_running = 0;
 	if (!list_empty(&bulk->processing)) {
 		item = list_first_entry(&bulk->processing, struct kwq_item, link);

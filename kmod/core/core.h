@@ -12,7 +12,8 @@
  * @shut_down changed.
  *
  * An item needs processing while it is dirty. A dirty item that is not processing is ready,
- * and linked into a band. There is one band for each lane and priority. A processing item is
+ * and linked into a band. There is one band for each lane and priority. With groups (Q16), the
+ * bands have groups, and the items are linked into those: see order.h. A processing item is
  * linked into the core's @processing list:
  *
  *              add                        get
@@ -40,6 +41,7 @@
 #ifndef KWQ_CORE_H
 #define KWQ_CORE_H
 
+#include <linux/compiler.h>
 #include <linux/container_of.h>
 #include <linux/kwq_types.h>
 
@@ -57,7 +59,8 @@ enum kwq_wait_policy {
 /**
  * struct kwq_gauges - values that are computed when they are read (M3)
  * @oldest_ready: the longest time that an item has been dirty, among the first items of all
- *	bands; 0 for none
+ *	bands; 0 for none. With groups (Q16), among the first items of the first groups of all
+ *	bands, and of the first group that is at its limit
  * @longest_running: age of the oldest hand-out that is not done; 0 for none
  * @unfinished: sum of the ages of all hand-outs that are not done
  *
@@ -71,6 +74,7 @@ struct kwq_gauges {
 
 void kwq_holder_init(struct kwq_holder *holder);
 void kwq_core_init(struct kwq_core *core, enum kwq_form form);
+bool kwq_core_is_used(const struct kwq_core *core);
 
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now);
@@ -87,7 +91,7 @@ u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,
 		    ktime_t now);
 int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 struct kwq_item *kwq_core_first_ready(const struct kwq_core *core);
-struct kwq_item *kwq_core_peek(const struct kwq_core *core);
+struct kwq_item *kwq_core_peek(const struct kwq_core *core, ktime_t now);
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now);
 struct kwq_item *kwq_core_get(struct kwq_core *core, struct kwq_holder *holder,
@@ -114,6 +118,9 @@ void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limite
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
+void kwq_core_set_aging(struct kwq_core *core, u64 aging);
+void kwq_core_group_items(struct kwq_core *core, u32 limit);
+void kwq_core_set_group(struct kwq_core *core, struct kwq_item *item, struct kwq_group *group);
 void kwq_core_begin_flush(struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
@@ -130,7 +137,7 @@ void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
  */
 static inline bool kwq_core_is_small(const struct kwq_core *core)
 {
-	return core->form != KWQ_LARGE;
+	return core->form >= KWQ_SMALL;
 }
 
 /**
@@ -157,14 +164,55 @@ static inline bool kwq_is_dirty_again(u8 state)
 }
 
 /**
+ * kwq_core_refuses() - does a core refuse an add of an item
+ * @core: the core
+ * @item: the item
+ *
+ * Return: true if the core is shut down or the item is disabled, so that the add returns
+ * -ESHUTDOWN.
+ */
+static inline bool kwq_core_refuses(const struct kwq_core *core, const struct kwq_item *item)
+{
+	return core->shut_down || item->state & KWQ_ITEM_DISABLED;
+}
+
+/**
+ * kwq_core_is_grouped() - has a core groups (Q16)
+ * @core: the core
+ *
+ * Return: true if its bands have groups, and not items.
+ */
+static inline bool kwq_core_is_grouped(const struct kwq_core *core)
+{
+	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order.grouped;
+}
+
+/**
+ * kwq_core_nr_offered() - the number of ready items that can be handed out now (Q16)
+ * @core: the core
+ *
+ * Does not look at a pause.
+ *
+ * Return: the number of ready items, without those of groups that are at their limits.
+ */
+static inline u32 kwq_core_nr_offered(const struct kwq_core *core)
+{
+	if (likely(core->form != KWQ_LARGE_ORDERED))
+		return core->nr_ready;
+	return core->nr_ready - kwq_bulk_of(core)->order.nr_blocked;
+}
+
+bool kwq_core_can_get_unusual(const struct kwq_core *core);
+
+/**
  * kwq_core_can_get() - will a get be handed an item
  * @core: the core
  *
- * Return: true if an item is ready and the queue is not paused.
+ * Return: true if an item is ready whose group is not at its limit, and the queue is not paused.
  */
 static inline bool kwq_core_can_get(const struct kwq_core *core)
 {
-	return core->nr_ready && !core->paused;
+	return core->nr_ready && (likely(!core->unusual) || kwq_core_can_get_unusual(core));
 }
 
 /**

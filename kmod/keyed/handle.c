@@ -157,7 +157,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 	if (kwq_table_is_crowded(&keyed->tickets))
 		return -ENOMEM;
 	for (nr = 0; nr < buffer->max_items; nr++) {
-		item = kwq_core_peek(&keyed->queue.core);
+		item = kwq_core_peek(&keyed->queue.core, now);
 		if (!item)
 			break;
 		ki = kwq_keyed_item_of(item);
@@ -205,7 +205,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 	 * This getter may have consumed a wake-up, but leaves the item. So pass the wake-up
 	 * on. A getter that will come again with more room keeps its wake-up.
 	 */
-	if (ret < 0 && queue->core.nr_ready && !kwq_wants_more_room(buffer, ret))
+	if (ret < 0 && kwq_core_nr_offered(&queue->core) && !kwq_wants_more_room(buffer, ret))
 		kwq_pass_on_locked(queue);
 	kwq_unlock_and_wake(queue, flags);
 	return ret;

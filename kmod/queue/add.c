@@ -16,7 +16,7 @@
 #define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
 #define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
 				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
-				 KWQ_ADD_KICK | KWQ_ADD_AT_MOST)
+				 KWQ_ADD_KICK | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST)
 
 static int check_priority(struct kwq_add_options *options)
 {
@@ -138,6 +138,9 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 
 	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
 		return -ENOENT;
+	/* Before the add, so that the item becomes ready in its new group. */
+	if (options->flags & KWQ_ADD_GROUP && !kwq_core_refuses(&queue->core, item))
+		kwq_core_set_group(&queue->core, item, options->group);
 	if (options->flags & KWQ_ADD_RATE_LIMITED) {
 		requeues = kwq_core_num_requeues(&queue->core, item, now);
 		ret = kwq_core_add_rate_limited(&queue->core, item, priority,
@@ -167,7 +170,7 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
  * kwq_add_locked() - add an item now, after a delay or at a time
  * @queue: the queue; @queue->lock held
  * @item: the item
- * @options: the options, checked by kwq_check_add()
+ * @options: the options, checked by kwq_check_add(); KWQ_ADD_GROUP only if the queue has groups
  * @now: current time
  *
  * Return: as kwq_add_with(), without -EINVAL.
@@ -212,7 +215,7 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
 	smp_rmb(); /* reads the state before shut_down */
 	if (likely(!READ_ONCE(queue->core.unusual)))
 		atomic64_inc(&kwq_queue_bulk_of(queue)->coalesced);
-	else if (READ_ONCE(queue->core.shut_down) || READ_ONCE(queue->core.form) == KWQ_LARGE)
+	else if (READ_ONCE(queue->core.shut_down) || READ_ONCE(queue->core.form) < KWQ_SMALL)
 		return 0;
 	/* A small queue counts nothing. */
 	ret = kwq_is_dirty_again(state) ? KWQ_DIRTY : KWQ_COALESCED;
@@ -236,7 +239,8 @@ VISIBLE_IF_KUNIT int kwq_try_coalesce(struct kwq_queue *queue, struct kwq_item *
  * - -ESHUTDOWN: the queue is shut down or the item cancelled. Nothing has changed.
  * - -ENOENT: KWQ_ADD_KICK, but the item is not dead. Nothing has changed.
  * - -EINVAL: the options have an unknown flag, flags that exclude each other, or a priority
- *   out of range, which of a small queue is only 0. Nothing has changed.
+ *   out of range, which of a small queue is only 0. Or they name a group, but the queue has none,
+ *   or KWQ_ADD_GROUP is missing. Nothing has changed.
  */
 int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
@@ -249,6 +253,9 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 	if (ret)
 		return ret;
 	if (checked.priority && kwq_is_small(queue))
+		return -EINVAL;
+	if (unlikely(checked.group || checked.flags & KWQ_ADD_GROUP) &&
+	    (!(checked.flags & KWQ_ADD_GROUP) || !kwq_core_is_grouped(&queue->core)))
 		return -EINVAL;
 	spin_lock_irqsave(&queue->lock, flags);
 	ret = kwq_add_locked(queue, item, &checked, kwq_now_locked(queue));

@@ -69,7 +69,7 @@ int kwq_get_item_locked(struct kwq_queue *queue, struct kwq_item *item,
 struct kwq_item *kwq_get_locked(struct kwq_queue *queue,
 				struct kwq_holder *holder, ktime_t now)
 {
-	struct kwq_item *item = kwq_core_peek(&queue->core);
+	struct kwq_item *item = kwq_core_peek(&queue->core, now);
 
 	if (item)
 		kwq_take_locked(queue, item, holder, now);
@@ -174,8 +174,9 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
  *
  * After a shut down, a holder without items waits while others process items. These become
  * ready again if their holders abandon them, or if they were added meanwhile. A holder with
- * items does not wait, because it might wait for itself (Q5, Q8). Everybody waits while
- * items are ready but the queue is paused (Q14).
+ * items does not wait, because it might wait for itself (Q5, Q8). Ready items whose group is at
+ * its limit are as good as those that others process (Q16). Everybody waits while items are
+ * ready but the queue is paused (Q14).
  *
  * Return: false if an item can be handed out, or if the get has to return -ESHUTDOWN.
  */
@@ -184,8 +185,10 @@ bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holde
 	struct kwq_core *core = &queue->core;
 
 	lockdep_assert_held(&queue->lock);
-	if (core->nr_ready)
-		return core->paused;
+	if (core->nr_ready && core->paused)
+		return true;
+	if (kwq_core_can_get(core))
+		return false;
 	if (!core->shut_down)
 		return true;
 	return core->nr_processing && !holder->nr_held;
@@ -329,7 +332,7 @@ EXPORT_SYMBOL_GPL(kwq_try_get);
  *
  * The item is processing until kwq_done(), as after kwq_get(). A waiting item need not wait
  * any longer. If it is ready as well, one hand-out serves both. This works in a paused
- * queue, too.
+ * queue, too (Q14), and if its group is at its limit (Q16).
  *
  * Return: 0. With nothing changed: -EBUSY if it is being processed; -ENOENT if it is idle or
  * dead.

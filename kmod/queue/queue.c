@@ -90,12 +90,7 @@ EXPORT_SYMBOL_GPL(kwq_large_queue_init);
 
 static int set_refs_locked(struct kwq_queue *queue, const struct kwq_ref_ops *refs)
 {
-	const struct kwq_core *core = &queue->core;
-
-	if (queue->refs)
-		return -EBUSY;
-	if (core->nr_ready || core->nr_processing || kwq_core_has_waiting(core) ||
-	    kwq_core_next_dead(core, 0))
+	if (queue->refs || kwq_core_is_used(&queue->core))
 		return -EBUSY;
 	queue->refs = refs;
 	return 0;

@@ -108,7 +108,8 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
  *
  * The caller counts as one more worker, even beyond the @max_active of &struct kwq_handler.
  * The handler never runs twice at once for one item, and a cancel waits for this call, too.
- * A paused queue runs the item nevertheless. The caller keeps the item's object alive.
+ * A paused queue runs the item nevertheless (Q14), and so does a group at its limit (Q16). The
+ * caller keeps the item's object alive.
  *
  * Context: process; may sleep. The caller must not hold a lock that the handler takes. A
  * handler may run another item of its queue, if no other handler does the reverse.

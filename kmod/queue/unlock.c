@@ -64,7 +64,8 @@ static ktime_t end_of_pause(const struct kwq_queue *queue)
 {
 	if (likely(!queue->paused_until))
 		return KTIME_MAX;
-	return queue->core.nr_ready && queue->core.paused == 1 ? queue->paused_until : KTIME_MAX;
+	return kwq_core_nr_offered(&queue->core) && queue->core.paused == 1 ? queue->paused_until :
+									      KTIME_MAX;
 }
 
 /*
@@ -210,9 +211,10 @@ static noinline bool wake_for(struct kwq_queue *queue, u32 nr, bool pays)
 
 	/*
 	 * No wake-up for items that were handed out in the same hold, as when a worker gets
-	 * back the item that it requeued. For a paused queue, the end of the pause wakes.
+	 * back the item that it requeued. None for items whose group is at its limit, either:
+	 * the end of a run wakes (Q16). For a paused queue, the end of the pause wakes.
 	 */
-	nr = min(nr, queue->core.nr_ready);
+	nr = min(nr, kwq_core_nr_offered(&queue->core));
 	if (!nr || queue->core.paused)
 		return false;
 	if (queue->workers)
@@ -316,7 +318,8 @@ static __always_inline bool unlock(struct kwq_queue *queue, unsigned long flags,
  * @flags: as spin_lock_irqsave() stored them
  *
  * Each item that was made ready wakes one getter, so no item stays ready while a getter
- * sleeps. No wake-up is lost:
+ * sleeps. Items whose group is at its limit count as made ready when the limit lets them go
+ * (Q16). No wake-up is lost:
  *
  * A getter joins and leaves the list under the lock, and looks for a ready item in the same
  * hold. So either it sees the item, or it is on the list when the item is made ready. A
@@ -479,17 +482,17 @@ void kwq_pass_on_locked(struct kwq_queue *queue)
 }
 
 /**
- * kwq_wake_again_locked() - wake a waiter for every ready item once more
+ * kwq_wake_again_locked() - wake a waiter once more for every ready item that is offered
  * @queue: the queue; @queue->lock held
  *
  * For wake-ups that may have been lost with a poller. The queue does not know which ones, so
- * the next unlock counts all ready items as newly ready. Pollers and getters that are awake
+ * the next unlock counts all these items as newly ready. Pollers and getters that are awake
  * already are not disturbed.
  */
 void kwq_wake_again_locked(struct kwq_queue *queue)
 {
 	lockdep_assert_held(&queue->lock);
-	queue->woken = queue->core.readied - queue->core.nr_ready;
+	queue->woken = queue->core.readied - kwq_core_nr_offered(&queue->core);
 }
 
 /**

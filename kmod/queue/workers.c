@@ -31,7 +31,7 @@ void kwq_queue_workers_locked(struct kwq_workers *workers, u64 nr)
 }
 
 /**
- * kwq_queue_for_ready() - queue workers for all ready items, and unlock
+ * kwq_queue_for_ready() - queue workers for all items that can be handed out, and unlock
  * @queue: the queue; with a handler; @queue->lock held
  * @flags: as spin_lock_irqsave() stored them
  *
@@ -41,7 +41,8 @@ void kwq_queue_for_ready(struct kwq_queue *queue, unsigned long flags)
 	__releases(&queue->lock)
 {
 	struct kwq_workers *workers = queue->workers;
-	unsigned long nr = kwq_core_can_get(&queue->core) ? queue->core.nr_ready : 0;
+	unsigned long nr = kwq_core_can_get(&queue->core) ?
+			   kwq_core_nr_offered(&queue->core) : 0;
 
 	nr = min_t(unsigned long, nr, workers->nr);
 	for (;;) {

@@ -9,7 +9,10 @@
 
 void model_item_init(struct model_item *item)
 {
+	int group = item->group;
+
 	memset(item, 0, sizeof(*item));
+	item->group = group;
 }
 
 void model_init(struct model *model)
@@ -21,11 +24,6 @@ void model_init(struct model *model)
 bool model_is_idle(const struct model_item *item)
 {
 	return !item->dirty && !item->processing && !item->waiting && !item->dead;
-}
-
-bool model_is_ready(const struct model_item *item)
-{
-	return item->dirty && !item->processing;
 }
 
 /* ---- Orders ---- */
@@ -54,6 +52,11 @@ static bool runs_before(const struct model_item *a, const struct model_item *b)
 static bool died_before(const struct model_item *a, const struct model_item *b)
 {
 	return a->dead_place < b->dead_place;
+}
+
+static bool is_queued(const struct model_item *item)
+{
+	return item->queued;
 }
 
 static bool is_waiting(const struct model_item *item)
@@ -92,7 +95,7 @@ static int in_order(const struct model *model, int order[NR_ITEMS],
 
 int model_ready(const struct model *model, int order[NR_ITEMS])
 {
-	return in_order(model, order, model_is_ready, ready_before);
+	return in_order(model, order, is_queued, ready_before);
 }
 
 int model_waiting(const struct model *model, int order[NR_ITEMS])
@@ -117,6 +120,238 @@ int model_nr_dirty_processing(const struct model *model)
 	for (i = 0; i < NR_ITEMS; i++)
 		nr += model->item[i].dirty && model->item[i].processing;
 	return nr;
+}
+
+/* ---- Q16: groups ---- */
+
+static int first_of_group(const struct model *model, int group)
+{
+	int order[NR_ITEMS], nr = model_ready(model, order), i;
+
+	for (i = 0; i < nr; i++)
+		if (model->item[order[i]].group == group)
+			return order[i];
+	return NOBODY;
+}
+
+static u32 nr_offered_of(const struct model *model, int group)
+{
+	u32 ready = 0, running = 0;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		ready += model->item[i].queued && model->item[i].group == group;
+		running += model->item[i].processing && model->item[i].run_group == group;
+	}
+	if (!model->grouped || !model->group_limit || !group)
+		return ready;
+	if (running >= model->group_limit)
+		return 0;
+	return ready < model->group_limit - running ? ready : model->group_limit - running;
+}
+
+u32 model_nr_offered(const struct model *model)
+{
+	u32 nr = 0;
+	int i;
+
+	for (i = 0; i < NR_GROUPS; i++)
+		nr += nr_offered_of(model, i);
+	return nr;
+}
+
+int model_groups(const struct model *model, int where, int priority, bool returned,
+		 int order[NR_GROUPS])
+{
+	int i, place, nr = 0;
+
+	for (i = 0; i < NR_GROUPS; i++) {
+		const struct model_group *group = &model->group[i];
+
+		if (!model->grouped || (int)group->where != where)
+			continue;
+		if (where == IN_BAND &&
+		    (group->priority != priority || group->returned != returned))
+			continue;
+		for (place = nr++; place > 0; place--) {
+			if (group->turn > model->group[order[place - 1]].turn)
+				break;
+			order[place] = order[place - 1];
+		}
+		order[place] = i;
+	}
+	return nr;
+}
+
+enum turn { KEEPS, TOOK, AGAIN };
+
+/* After a change of its items: a group that comes to another place comes last there. */
+static void find_place(struct model *model, int nr, enum turn turn)
+{
+	struct model_group *group = &model->group[nr];
+	int best = first_of_group(model, nr);
+	struct model_group new = {};
+
+	if (!model->grouped)
+		return;
+	if (best != NOBODY) {
+		new.where = nr_offered_of(model, nr) ? IN_BAND : BLOCKED;
+		if (new.where == IN_BAND) {
+			new.priority = model->item[best].priority;
+			new.returned = model->item[best].returned;
+		}
+	}
+	if (turn == KEEPS && new.where == group->where && new.priority == group->priority &&
+	    new.returned == group->returned)
+		return;
+	new.turn = turn == AGAIN ? --model->first_place : ++model->last_place;
+	*group = new;
+}
+
+/* Each item that can be handed out, and could not before, wakes somebody. */
+static void note_offer(struct model *model, u32 before)
+{
+	u32 after = model_nr_offered(model);
+
+	if (after > before)
+		model->readied += after - before;
+}
+
+static void join_queue(struct model *model, struct model_item *item, enum turn turn)
+{
+	u32 before = model_nr_offered(model);
+
+	item->queued = true;
+	note_offer(model, before);
+	find_place(model, item->group, turn);
+}
+
+static void leave_queue(struct model *model, struct model_item *item, enum turn turn)
+{
+	item->queued = false;
+	find_place(model, item->group, turn);
+}
+
+void model_set_group(struct model *model, int nr, int group)
+{
+	struct model_item *item = &model->item[nr];
+	u32 before = model_nr_offered(model);
+	u64 readied = model->readied;
+
+	if (item->group == group)
+		return;
+	if (!item->queued) {
+		item->group = group;
+		return;
+	}
+	leave_queue(model, item, KEEPS);
+	item->group = group;
+	item->ready_place = ++model->last_place;
+	join_queue(model, item, KEEPS);
+	model->readied = readied;
+	note_offer(model, before);
+}
+
+/* ---- Q16 Q17: who is next ---- */
+
+/* Is it the first one of its band, or that of the first group in its band? */
+static bool stands_for_band(const struct model *model, int nr)
+{
+	const struct model_item *item = &model->item[nr];
+	int order[NR_ITEMS], groups[NR_GROUPS], nr_ready, i;
+
+	if (model->grouped) {
+		if (model->group[item->group].where != IN_BAND ||
+		    first_of_group(model, item->group) != nr)
+			return false;
+		model_groups(model, IN_BAND, item->priority, item->returned, groups);
+		return groups[0] == item->group;
+	}
+	nr_ready = model_ready(model, order);
+	for (i = 0; i < nr_ready; i++)
+		if (model->item[order[i]].priority == item->priority &&
+		    model->item[order[i]].returned == item->returned)
+			return order[i] == nr;
+	return false;
+}
+
+/* Is it the first one of its priority and lane in its group? */
+static bool stands_for_level(const struct model *model, int nr)
+{
+	int order[NR_ITEMS], nr_ready = model_ready(model, order), i;
+
+	for (i = 0; i < nr_ready; i++)
+		if (model->item[order[i]].group == model->item[nr].group &&
+		    model->item[order[i]].priority == model->item[nr].priority &&
+		    model->item[order[i]].returned == model->item[nr].returned)
+			return order[i] == nr;
+	return false;
+}
+
+static u64 aged_priority(const struct model *model, const struct model_item *item, s64 now)
+{
+	u64 age = now > item->dirtied ? now - item->dirtied : 0;
+	u64 priority = item->priority - KWQ_PRIORITY_MIN;
+
+	if (model->aging)
+		priority += age / model->aging;
+	return priority < 63 ? priority : 63;
+}
+
+/* Q17: the first rule that tells them apart. */
+static bool is_next_before(const struct model *model, int a, int b, s64 now)
+{
+	const struct model_item *first = &model->item[a], *second = &model->item[b];
+	u64 aged_first = aged_priority(model, first, now);
+	u64 aged_second = aged_priority(model, second, now);
+
+	if (aged_first != aged_second)
+		return aged_first > aged_second;
+	if (model->aging && first->dirtied != second->dirtied)
+		return first->dirtied < second->dirtied;
+	if (first->returned != second->returned)
+		return first->returned;
+	return first->priority > second->priority;
+}
+
+int model_next(const struct model *model, s64 now)
+{
+	int i, best = NOBODY, group;
+
+	for (i = 0; i < NR_ITEMS; i++)
+		if (model->item[i].queued && stands_for_band(model, i) &&
+		    (best == NOBODY || is_next_before(model, i, best, now)))
+			best = i;
+	if (best == NOBODY || !model->grouped)
+		return best;
+	group = model->item[best].group;
+	if (!model->aging)
+		return best;
+	for (i = 0, best = NOBODY; i < NR_ITEMS; i++)
+		if (model->item[i].queued && model->item[i].group == group &&
+		    stands_for_level(model, i) &&
+		    (best == NOBODY || is_next_before(model, i, best, now)))
+			best = i;
+	return best;
+}
+
+static int first_blocked(const struct model *model)
+{
+	int groups[NR_GROUPS];
+
+	if (!model_groups(model, BLOCKED, 0, false, groups))
+		return NOBODY;
+	return first_of_group(model, groups[0]);
+}
+
+int model_any_ready(const struct model *model)
+{
+	int order[NR_ITEMS], nr = model_ready(model, order), i;
+
+	for (i = 0; i < nr; i++)
+		if (stands_for_band(model, order[i]))
+			return order[i];
+	return first_blocked(model);
 }
 
 static int first(const struct model *model, int (*list)(const struct model *, int *))
@@ -149,11 +384,9 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 	nr = model_ready(model, order);
 	for (i = 0; i < nr; i++) {
 		const struct model_item *item = &model->item[order[i]];
-		const struct model_item *before = i ? &model->item[order[i - 1]] : NULL;
 
 		/* An item behind another one of the same kind cannot be the oldest. */
-		if (before && before->priority == item->priority &&
-		    before->returned == item->returned)
+		if (!stands_for_band(model, order[i]) && order[i] != first_blocked(model))
 			continue;
 		if ((u64)(now - item->dirtied) > gauges->oldest_ready)
 			gauges->oldest_ready = now - item->dirtied;
@@ -169,12 +402,12 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 
 /* ---- Q: adds ---- */
 
-static void get_ready(struct model *model, struct model_item *item, int priority)
+static void get_ready(struct model *model, struct model_item *item, int priority, bool in_front)
 {
 	item->dirty = true;
 	item->priority = priority;
-	item->ready_place = ++model->last_place;
-	model->readied++;
+	item->ready_place = in_front ? --model->first_place : ++model->last_place;
+	join_queue(model, item, in_front ? AGAIN : KEEPS);
 }
 
 /* ---- K9: flush ---- */
@@ -223,8 +456,13 @@ static void raise(struct model *model, struct model_item *item, int priority)
 		if (priority > item->next_priority)
 			item->next_priority = priority;
 	} else if (priority > item->priority) {
+		u64 readied = model->readied;
+
+		leave_queue(model, item, KEEPS);
 		item->priority = priority;
 		item->ready_place = ++model->last_place;
+		join_queue(model, item, KEEPS);
+		model->readied = readied;
 	}
 }
 
@@ -268,7 +506,7 @@ static int add(struct model *model, struct model_item *item, int priority, s64 n
 		return KWQ_DIRTIED;
 	}
 	item->returned = false;
-	get_ready(model, item, priority);
+	get_ready(model, item, priority, false);
 	return KWQ_ADDED;
 }
 
@@ -522,6 +760,8 @@ static void hand_out(struct model *model, int nr, int holder, s64 now)
 	item->dirty = false;
 	item->processing = true;
 	item->holder = holder;
+	item->run_group = item->group;
+	leave_queue(model, item, TOOK);
 	note_time(model, item, now);
 	item->run_place = ++model->last_place;
 	model->gets++;
@@ -530,7 +770,7 @@ static void hand_out(struct model *model, int nr, int holder, s64 now)
 
 int model_get(struct model *model, int holder, s64 now)
 {
-	int nr = first(model, model_ready);
+	int nr = model_next(model, now);
 
 	/* Q14 */
 	if (nr == NOBODY || model->pauses)
@@ -557,7 +797,11 @@ int model_get_item(struct model *model, int holder, int nr, s64 now)
 /* Ends the holding of an item. K3: a disabled item ends here, however its run ended. */
 static bool let_go(struct model *model, struct model_item *item)
 {
+	u32 before = model_nr_offered(model);
+
 	item->processing = false;
+	note_offer(model, before);
+	find_place(model, item->run_group, KEEPS);
 	model->awaited_runs += item->awaited;
 	item->awaited = false;
 	if (!item->disables && !model->cancelled)
@@ -612,7 +856,7 @@ int model_done(struct model *model, int holder, int nr, s64 now)
 		result |= KWQ_STILL_WAITING;
 	if (item->dirty) {
 		item->returned = false;
-		get_ready(model, item, item->next_priority);
+		get_ready(model, item, item->next_priority, false);
 		return result | KWQ_REQUEUED;
 	}
 	/* Q10 */
@@ -652,9 +896,7 @@ void model_unget(struct model *model, int nr)
 	if (let_go(model, item))
 		return;
 	carry_on(item);
-	get_ready(model, item, priority);
-	if (!rose)
-		item->ready_place = --model->first_place;
+	get_ready(model, item, priority, !rose);
 }
 
 /* O1 L12 */
@@ -689,9 +931,7 @@ int model_abandon(struct model *model, int nr, s64 now)
 	if (!item->dirty)
 		item->dirtied = now;
 	item->returned = item->abandoned == 1 && !model->small;
-	get_ready(model, item, priority);
-	if (model->small && item->abandoned == 1)
-		item->ready_place = --model->first_place;
+	get_ready(model, item, priority, model->small && item->abandoned == 1);
 	return KWQ_REQUEUED;
 }
 
@@ -713,6 +953,8 @@ int model_remove(struct model *model, int nr)
 	if (item->dirty)
 		was |= item->processing ? KWQ_WAS_DIRTY : KWQ_WAS_READY;
 	item->dirty = false;
+	if (item->queued)
+		leave_queue(model, item, KEEPS);
 	item->dirty_before = false;
 	look_for_end_of_flush(model);
 	leave_wait_or_run(item);

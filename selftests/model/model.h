@@ -2,7 +2,7 @@
 /*
  * The specification of a queue, after kwq(7): Q, D, L, O1, O2, K3, K9 and M. It shares no
  * ideas with core.c: there are no lists and no trees. Every order is a number, and the
- * first item is found by looking at all items.
+ * first item is found by looking at all items. The same holds for groups.
  */
 #ifndef MODEL_MODEL_H
 #define MODEL_MODEL_H
@@ -13,8 +13,11 @@
 /* The same number of items as kmod/tests/core/core_test.c, which receives the printed cases. */
 #define NR_ITEMS	5
 #define NR_HOLDERS	3
+/* The first one is that of all items without a group. */
+#define NR_GROUPS	3
 
 struct model_item {
+	bool queued;		/* ready */
 	bool dirty;
 	bool processing;
 	bool waiting;
@@ -25,6 +28,8 @@ struct model_item {
 	bool awaited;
 	bool returned;		/* by its first holder that vanished, when it last got ready */
 	int holder;
+	int group;
+	int run_group;		/* in which this run counts */
 	int priority;		/* of the run, or what was left of it for a wait */
 	int next_priority;	/* of the run after this one */
 	int wait_priority;
@@ -40,6 +45,14 @@ struct model_item {
 	u32 requeues;
 };
 
+/* Q16: where a group waits for its turn. */
+struct model_group {
+	enum { NOWHERE, IN_BAND, BLOCKED } where;
+	int priority;		/* of its band */
+	bool returned;		/* the same */
+	s64 turn;		/* in its band or among the blocked ones; the lower comes first */
+};
+
 struct model_histogram {
 	unsigned __int128 sum;
 	u64 counts[KWQ_HISTOGRAM_BUCKETS];
@@ -48,7 +61,11 @@ struct model_histogram {
 struct model {
 	struct model_item item[NR_ITEMS];
 	struct rate rate;
+	struct model_group group[NR_GROUPS];
 	bool small;		/* K6: without lanes */
+	bool grouped;
+	u32 group_limit;
+	u64 aging;
 	bool shut_down;
 	bool cancelled;
 	bool flushing;
@@ -74,6 +91,7 @@ int model_add_rate_limited(struct model *model, int item, int priority,
 			   enum kwq_wait_policy policy, s64 now, u32 random);
 int model_coalesce(struct model *model, int item);
 int model_expedite(struct model *model, int item, s64 now);
+void model_set_group(struct model *model, int item, int group);
 u32 model_num_requeues(const struct model *model, int item, s64 now);
 u32 model_forget(struct model *model, int item, s64 now);
 int model_give_up(struct model *model, int item, s64 now);
@@ -97,7 +115,19 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 bool model_may_drop(const struct model *model, int item);
 
 bool model_is_idle(const struct model_item *item);
-bool model_is_ready(const struct model_item *item);
+
+/* The item that a get hands out at @now, if nothing is paused; NOBODY. */
+int model_next(const struct model *model, s64 now);
+
+/* The number of ready items that can be handed out. */
+u32 model_nr_offered(const struct model *model);
+
+/* The first ready item, without aging; if all groups are at their limits, one of theirs. */
+int model_any_ready(const struct model *model);
+
+/* Of the groups of one band, or of those at their limits with @where BLOCKED: the first to last. */
+int model_groups(const struct model *model, int where, int priority, bool returned,
+		 int order[NR_GROUPS]);
 
 /* The numbers of the items in this state, in their order. Returns how many there are. */
 int model_ready(const struct model *model, int order[NR_ITEMS]);

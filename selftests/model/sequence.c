@@ -15,7 +15,8 @@ struct run {
 	struct kwq_core core;
 	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder holder[NR_HOLDERS];
-	struct kwq_item item[NR_ITEMS];
+	struct kwq_grouped_item of[NR_ITEMS];
+	struct kwq_group group[NR_GROUPS];	/* the first one stands for none */
 	struct model model;
 	u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];	/* of the core's limiters */
 	s64 now;
@@ -27,8 +28,8 @@ struct run {
 
 static const u8 shares[NR_KINDS] = {
 	[ADD]			= 15,
-	[ADD_AT]		= 14,
-	[ADD_RATE_LIMITED]	= 14,
+	[ADD_AT]		= 13,
+	[ADD_RATE_LIMITED]	= 12,
 	[GET]			= 17,
 	[GET_ITEM]		= 3,
 	[DONE]			= 14,
@@ -55,6 +56,8 @@ static const u8 shares[NR_KINDS] = {
 	[REQUEUES]		= 1,
 	[ABANDONED]		= 1,
 	[SHUT_DOWN]		= 1,
+	[SET_GROUP]		= 2,
+	[AGING]			= 1,
 };
 
 enum kind op_kind(const struct op *op)
@@ -464,7 +467,9 @@ static bool answered(struct run *run, s64 got, s64 wanted)
 
 static int number_of(const struct run *run, const struct kwq_item *item)
 {
-	return item ? (int)(item - run->item) : NOBODY;
+	if (!item)
+		return NOBODY;
+	return container_of(item, struct kwq_grouped_item, item) - run->of;
 }
 
 static u8 state_of(const struct model_item *item)
@@ -478,7 +483,7 @@ static u8 state_of(const struct model_item *item)
 
 static bool same_item(struct run *run, int nr)
 {
-	const struct kwq_item *item = &run->item[nr];
+	const struct kwq_item *item = &run->of[nr].item;
 	const struct model_item *wanted = &run->model.item[nr];
 	const char name = item_names[nr];
 
@@ -620,23 +625,91 @@ static bool same_items(struct run *run)
 	       same(run, run->core.first_ready == at->next, true, "@items");
 }
 
+/* Q16: compares the ready items of a group, and where it waits for its turn. */
+static bool same_group(struct run *run, int nr, const int *all, int nr_all)
+{
+	const struct model_group *wanted = &run->model.group[nr];
+	const struct kwq_group *group = nr ? &run->group[nr] : &run->bulk.order.ungrouped;
+	const struct kwq_item *head, *item;
+	const struct rb_node *node;
+	int i, at = 0, order[NR_ITEMS];
+
+	for (i = 0; i < nr_all; i++)
+		if (run->model.item[all[i]].group == nr)
+			order[at++] = all[i];
+	if (!same(run, group->nr_ready, at, "group %d: nr_ready", nr) ||
+	    !same(run, group->place, wanted->where, "group %d: place", nr))
+		return false;
+	if (wanted->where == IN_BAND &&
+	    (!same(run, group->priority, wanted->priority, "group %d: priority", nr) ||
+	     !same(run, group->lane == KWQ_LANE_RETURNED, wanted->returned, "group %d: lane", nr)))
+		return false;
+	i = 0;
+	for (node = rb_first(&group->levels); node; node = rb_next(node)) {
+		head = &container_of(node, struct kwq_grouped_item, member.level)->item;
+		item = head;
+		do {
+			if (!same(run, number_of(run, item), i < at ? order[i++] : NOBODY, "@ready"))
+				return false;
+			item = list_entry(item->link.next, struct kwq_item, link);
+		} while (item != head);
+	}
+	return same(run, i, at, "@ready");
+}
+
+/* Compares the groups of a list with those of the model, in their order. */
+static bool same_groups(struct run *run, const struct list_head *list, int where, int priority,
+			bool returned)
+{
+	int order[NR_GROUPS], nr = model_groups(&run->model, where, priority, returned, order), i;
+	const struct list_head *at = list->next;
+
+	for (i = 0; i < nr; i++, at = at->next)
+		if (!same(run, at == (order[i] ? &run->group[order[i]].link :
+						 &run->bulk.order.ungrouped.link), true, "@ready"))
+			return false;
+	return same(run, at == list, true, "@ready");
+}
+
+static bool same_ready_in_groups(struct run *run, const int *order, int nr)
+{
+	int lane, level, i;
+
+	for (i = 0; i < NR_GROUPS; i++)
+		if (!same_group(run, i, order, nr))
+			return false;
+	for (lane = 0; lane < KWQ_NR_LANES; lane++)
+		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
+			if (!same(run, !(run->bulk.occupied[lane] & 1ULL << level),
+				  run->bulk.bands[lane][level].next ==
+				  &run->bulk.bands[lane][level], "t->bulk.occupied[%d]", lane) ||
+			    !same_groups(run, &run->bulk.bands[lane][level], IN_BAND,
+					 level + KWQ_PRIORITY_MIN, lane == KWQ_LANE_RETURNED))
+				return false;
+	return same_groups(run, &run->bulk.order.blocked, BLOCKED, 0, false) &&
+	       same(run, run->bulk.order.nr_blocked, nr - model_nr_offered(&run->model),
+		    "t->bulk.order.nr_blocked");
+}
+
 /* Compares band by band: items of one priority and lane are adjacent in the order. */
 static bool same_ready(struct run *run)
 {
 	u64 occupied[KWQ_NR_LANES] = {};
 	int order[NR_ITEMS];
 	int nr = model_ready(&run->model, order);
+	int next = run->model.pauses ? NOBODY : model_next(&run->model, run->now);
 	int lane, i, end;
 
 	if (!same(run, run->core.nr_ready, nr, "t->core.nr_ready") ||
-	    !same(run, number_of(run, kwq_core_first_ready(&run->core)), nr ? order[0] : NOBODY,
-		  "@ready") ||
-	    !same(run, kwq_core_peek(&run->core) == kwq_core_first_ready(&run->core),
-		  !nr || !run->model.pauses,
-		  "kwq_core_peek(&t->core) == kwq_core_first_ready(&t->core)"))
+	    !same(run, number_of(run, kwq_core_first_ready(&run->core)),
+		  model_any_ready(&run->model), "@ready") ||
+	    !same(run, number_of(run, kwq_core_peek(&run->core, run->now)), next, "@next") ||
+	    !same(run, kwq_core_can_get(&run->core), next != NOBODY, "kwq_core_can_get(&t->core)"))
 		return false;
 	if (run->model.small)
 		return same_items(run);
+	if (run->model.grouped)
+		return same_ready_in_groups(run, order, nr);
 	for (i = 0; i < nr; i = end) {
 		const struct model_item *item = &run->model.item[order[i]];
 		int level = item->priority - KWQ_PRIORITY_MIN;
@@ -670,7 +743,7 @@ static int insert(const struct run *run, const struct list_head *link, int *orde
 
 	if (nr == NR_ITEMS)
 		return nr + 1;
-	for (i = nr; i && run->item[order[i - 1]].wait.expires > item->wait.expires; i--)
+	for (i = nr; i && run->of[order[i - 1]].item.wait.expires > item->wait.expires; i--)
 		order[i] = order[i - 1];
 	order[i] = number_of(run, item);
 	return nr + 1;
@@ -790,7 +863,7 @@ static bool do_add(struct run *run, const struct op *op)
 
 	say(run, add_name(wanted), "kwq_core_add(&t->core, &t->%c, %s, %s, %lld)", item_names[nr],
 	    priority_name(priority), end_wait ? "true" : "false", (long long)run->now);
-	return run->out || answered(run, kwq_core_add(&run->core, &run->item[nr], priority,
+	return run->out || answered(run, kwq_core_add(&run->core, &run->of[nr].item, priority,
 						      end_wait, run->now), wanted);
 }
 
@@ -804,7 +877,7 @@ static bool do_add_at(struct run *run, const struct op *op)
 	say(run, add_name(wanted), "kwq_core_add_at(&t->core, &t->%c, %s, %lld, %s, %lld)",
 	    item_names[nr], priority_name(priority), (long long)when, policy_name(policy),
 	    (long long)run->now);
-	return run->out || answered(run, kwq_core_add_at(&run->core, &run->item[nr], priority, when,
+	return run->out || answered(run, kwq_core_add_at(&run->core, &run->of[nr].item, priority, when,
 							 policy, run->now), wanted);
 }
 
@@ -817,7 +890,7 @@ static bool do_add_rate_limited(struct run *run, const struct op *op)
 	say(run, add_name(wanted),
 	    "kwq_core_add_rate_limited(&t->core, &t->%c, %s, %s, %lld, %u)", item_names[nr],
 	    priority_name(priority), policy_name(policy), (long long)run->now, op->value);
-	return run->out || answered(run, kwq_core_add_rate_limited(&run->core, &run->item[nr],
+	return run->out || answered(run, kwq_core_add_rate_limited(&run->core, &run->of[nr].item,
 								   priority, policy, run->now,
 								   op->value), wanted);
 }
@@ -841,7 +914,7 @@ static bool do_get_item(struct run *run, const struct op *op)
 
 	say(run, nothing_or_add_name(wanted), "kwq_core_get_item(&t->core, &t->%c, &t->%c, %lld)",
 	    item_names[nr], holder_names[holder], (long long)run->now);
-	return run->out || answered(run, kwq_core_get_item(&run->core, &run->item[nr],
+	return run->out || answered(run, kwq_core_get_item(&run->core, &run->of[nr].item,
 							   &run->holder[holder], run->now),
 				    wanted);
 }
@@ -853,7 +926,7 @@ static bool do_coalesce(struct run *run, const struct op *op)
 
 	say(run, nothing_or_add_name(wanted), "kwq_core_coalesce(&t->core, &t->%c)",
 	    item_names[nr]);
-	return run->out || answered(run, kwq_core_coalesce(&run->core, &run->item[nr]), wanted);
+	return run->out || answered(run, kwq_core_coalesce(&run->core, &run->of[nr].item), wanted);
 }
 
 static bool do_expedite(struct run *run, const struct op *op)
@@ -863,7 +936,7 @@ static bool do_expedite(struct run *run, const struct op *op)
 
 	say(run, add_name(wanted), "kwq_core_expedite(&t->core, &t->%c, %lld)", item_names[nr],
 	    (long long)run->now);
-	return run->out || answered(run, kwq_core_expedite(&run->core, &run->item[nr], run->now),
+	return run->out || answered(run, kwq_core_expedite(&run->core, &run->of[nr].item, run->now),
 				    wanted);
 }
 
@@ -875,7 +948,7 @@ static void do_await(struct run *run, const struct op *op)
 	if (!run->model.item[nr].processing)
 		return;
 	model_await(&run->model, nr);
-	run->item[nr].marks |= KWQ_MARK_AWAITED;
+	run->of[nr].item.marks |= KWQ_MARK_AWAITED;
 	say(run, NULL, "t->%c.marks |= KWQ_MARK_AWAITED", item_names[nr]);
 }
 
@@ -914,7 +987,7 @@ static bool do_done(struct run *run, const struct op *op)
 	say(run, done_name(wanted), "kwq_core_done(&t->core, &t->%c, &t->%c, %lld)",
 	    holder_names[holder], item_names[nr], (long long)run->now);
 	return run->out || answered(run, kwq_core_done(&run->core, &run->holder[holder],
-						       &run->item[nr], run->now), wanted);
+						       &run->of[nr].item, run->now), wanted);
 }
 
 /* The clock never goes back, and stops at its end. */
@@ -953,7 +1026,7 @@ static bool do_abandon(struct run *run, const struct op *op)
 	say(run, abandon_name(wanted), "kwq_core_abandon(&t->core, &t->%c, %lld)",
 	    item_names[nr], (long long)run->now);
 	return run->out ||
-	       answered(run, kwq_core_abandon(&run->core, &run->item[nr], run->now), wanted);
+	       answered(run, kwq_core_abandon(&run->core, &run->of[nr].item, run->now), wanted);
 }
 
 static void do_unget(struct run *run, const struct op *op)
@@ -965,7 +1038,7 @@ static void do_unget(struct run *run, const struct op *op)
 	model_unget(&run->model, nr);
 	say(run, NULL, "kwq_core_unget(&t->core, &t->%c)", item_names[nr]);
 	if (!run->out)
-		kwq_core_unget(&run->core, &run->item[nr]);
+		kwq_core_unget(&run->core, &run->of[nr].item);
 }
 
 static bool do_remove(struct run *run, const struct op *op)
@@ -974,7 +1047,7 @@ static bool do_remove(struct run *run, const struct op *op)
 	int wanted = model_remove(&run->model, nr);
 
 	say(run, was_name(wanted), "kwq_core_remove(&t->core, &t->%c)", item_names[nr]);
-	return run->out || answered(run, kwq_core_remove(&run->core, &run->item[nr]), wanted);
+	return run->out || answered(run, kwq_core_remove(&run->core, &run->of[nr].item), wanted);
 }
 
 static void do_cancel_all(struct run *run)
@@ -993,7 +1066,7 @@ static bool do_disable(struct run *run, const struct op *op)
 	int wanted = model_disable(&run->model, nr);
 
 	say(run, was_name(wanted), "kwq_core_disable(&t->core, &t->%c)", item_names[nr]);
-	return run->out || answered(run, kwq_core_disable(&run->core, &run->item[nr]), wanted);
+	return run->out || answered(run, kwq_core_disable(&run->core, &run->of[nr].item), wanted);
 }
 
 /* A cancel enables its item when nobody processes it any more. */
@@ -1006,7 +1079,7 @@ static void do_enable(struct run *run, const struct op *op)
 	model_enable(&run->model, nr);
 	say(run, NULL, "kwq_core_enable(&t->%c)", item_names[nr]);
 	if (!run->out)
-		kwq_core_enable(&run->item[nr]);
+		kwq_core_enable(&run->of[nr].item);
 }
 
 static void do_item_init(struct run *run, const struct op *op)
@@ -1017,7 +1090,7 @@ static void do_item_init(struct run *run, const struct op *op)
 		return;
 	model_item_init(&run->model.item[nr]);
 	say(run, NULL, "kwq_item_init(&t->%c)", item_names[nr]);
-	kwq_item_init(&run->item[nr]);
+	kwq_item_init(&run->of[nr].item);
 }
 
 static bool do_forget(struct run *run, const struct op *op)
@@ -1027,7 +1100,7 @@ static bool do_forget(struct run *run, const struct op *op)
 
 	say(run, number_name(wanted), "kwq_core_forget(&t->core, &t->%c, %lld)", item_names[nr],
 	    (long long)run->now);
-	return run->out || answered(run, kwq_core_forget(&run->core, &run->item[nr], run->now),
+	return run->out || answered(run, kwq_core_forget(&run->core, &run->of[nr].item, run->now),
 				    wanted);
 }
 
@@ -1038,7 +1111,7 @@ static bool do_give_up(struct run *run, const struct op *op)
 
 	say(run, add_name(wanted), "kwq_core_give_up(&t->core, &t->%c, %lld)", item_names[nr],
 	    (long long)run->now);
-	return run->out || answered(run, kwq_core_give_up(&run->core, &run->item[nr], run->now),
+	return run->out || answered(run, kwq_core_give_up(&run->core, &run->of[nr].item, run->now),
 				    wanted);
 }
 
@@ -1183,7 +1256,7 @@ static void do_requeues(struct run *run, const struct op *op)
 	    !run->model.item[nr].requeues)
 		return;
 	run->model.item[nr].requeues = U32_MAX - op->value % 3;
-	run->item[nr].requeues = run->model.item[nr].requeues;
+	run->of[nr].item.requeues = run->model.item[nr].requeues;
 	say(run, NULL, "t->%c.requeues = U32_MAX - %u", item_names[nr], op->value % 3);
 }
 
@@ -1194,7 +1267,7 @@ static void do_abandoned(struct run *run, const struct op *op)
 	if (!run->model.item[nr].processing)
 		return;
 	run->model.item[nr].abandoned = U32_MAX - op->value % 3;
-	run->item[nr].abandoned = run->model.item[nr].abandoned;
+	run->of[nr].item.abandoned = run->model.item[nr].abandoned;
 	say(run, NULL, "t->%c.abandoned = U32_MAX - %u", item_names[nr], op->value % 3);
 }
 
@@ -1207,6 +1280,47 @@ static void do_shut_down(struct run *run, const struct op *op)
 	say(run, NULL, "kwq_core_shut_down(&t->core)");
 	if (!run->out)
 		kwq_core_shut_down(&run->core);
+}
+
+static const char *group_name(int group)
+{
+	static const char *const names[NR_GROUPS] = { "NULL", "&t->g", "&t->h" };
+
+	return names[group];
+}
+
+static void set_group(struct run *run, int nr, int group)
+{
+	model_set_group(&run->model, nr, group);
+	say(run, NULL, "kwq_core_set_group(&t->core, &t->%c, %s)", item_names[nr],
+	    group_name(group));
+	if (!run->out)
+		kwq_core_set_group(&run->core, &run->of[nr].item, group ? &run->group[group] : NULL);
+}
+
+static void do_set_group(struct run *run, const struct op *op)
+{
+	if (run->model.grouped)
+		set_group(run, op_item(op), op->value % NR_GROUPS);
+}
+
+/* Off, short, or of any length. */
+static void do_aging(struct run *run, const struct op *op)
+{
+	u64 aging = op->value >> 4;
+
+	if (run->model.small)
+		return;
+	if (op->value % 4 == 0)
+		aging = 0;
+	else if (op->value % 4 < 3)
+		aging %= 8;
+	else
+		aging <<= aging % 32;
+	run->model.aging = aging;
+	say(run, NULL, "kwq_core_set_aging(&t->core, %lluULL)", (unsigned long long)aging);
+	if (!run->out)
+		kwq_core_set_aging(&run->core, aging);
 }
 
 static bool do_op(struct run *run, const struct op *op)
@@ -1277,10 +1391,30 @@ static bool do_op(struct run *run, const struct op *op)
 	case ABANDONED:
 		do_abandoned(run, op);
 		return true;
+	case SET_GROUP:
+		do_set_group(run, op);
+		return true;
+	case AGING:
+		do_aging(run, op);
+		return true;
 	default:
 		do_shut_down(run, op);
 		return true;
 	}
+}
+
+/* Q16: of half of the large cores. */
+static void group_items(struct run *run, u32 value)
+{
+	int i;
+
+	run->model.grouped = true;
+	run->model.group_limit = value >> 28 & 3;
+	say(run, NULL, "kwq_core_group_items(&t->core, %u)", run->model.group_limit);
+	if (!run->out)
+		kwq_core_group_items(&run->core, run->model.group_limit);
+	for (i = 0; i < NR_ITEMS; i++)
+		set_group(run, i, (value >> 2 * i) % NR_GROUPS);
 }
 
 /* The first operation also selects the form of the core (K6). */
@@ -1293,12 +1427,20 @@ static void run_init(struct run *run, const struct op *ops, size_t nr)
 		      offsetof(struct kwq_large_core, core), "they are adjacent");
 	memset(run, 0, sizeof(*run));
 	kwq_core_init(&run->core, small ? KWQ_SMALL : KWQ_LARGE);
+	for (i = 0; i < NR_GROUPS; i++)
+		kwq_group_init(&run->group[i]);
 	for (i = 0; i < NR_HOLDERS; i++)
 		kwq_holder_init(&run->holder[i]);
 	for (i = 0; i < NR_ITEMS; i++)
-		kwq_item_init(&run->item[i]);
+		kwq_grouped_item_init(&run->of[i], NULL);
 	model_init(&run->model);
 	run->model.small = small;
+}
+
+static void begin(struct run *run, const struct op *ops, size_t nr)
+{
+	if (nr && !run->model.small && ops[0].value >> 31)
+		group_items(run, ops[0].value);
 }
 
 bool sequence_run(const struct op *ops, size_t nr, struct difference *difference)
@@ -1308,6 +1450,7 @@ bool sequence_run(const struct op *ops, size_t nr, struct difference *difference
 
 	run_init(&run, ops, nr);
 	run.difference = difference;
+	begin(&run, ops, nr);
 	for (i = 0; i < nr; i++) {
 		if (do_op(&run, &ops[i]) && same_all(&run))
 			continue;
@@ -1391,11 +1534,18 @@ static void print_order(const struct run *run, const char *what)
 	int order[NR_ITEMS];
 	int nr, i, j;
 
+	if (!strcmp(what, "next")) {
+		i = run->model.pauses ? NOBODY : model_next(&run->model, run->now);
+		say_item(run, i, "kwq_core_peek(&t->core, %lld)", (long long)run->now);
+		return;
+	}
 	if (!strcmp(what, "ready")) {
-		nr = model_ready(&run->model, order);
+		/* The gets of an ordered core also depend on the time, on turns and on limits. */
+		nr = run->model.grouped || run->model.aging ? 0 : model_ready(&run->model, order);
 		for (i = 0; i < nr; i++)
 			fprintf(run->out, "\tEXPECT_GET(test, t, &t->%c);\n", item_names[order[i]]);
-		fprintf(run->out, "\tEXPECT_GET(test, t, NULL);\n");
+		if (!run->model.grouped && !run->model.aging)
+			fprintf(run->out, "\tEXPECT_GET(test, t, NULL);\n");
 		return;
 	}
 	if (!strcmp(what, "waiting")) {
@@ -1437,10 +1587,11 @@ void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name
 	fprintf(out, "\tstruct core_test *t = test->priv;\n\n");
 	if (run.model.small)
 		fprintf(out, "\tkwq_core_init(&t->core, KWQ_SMALL);\n");
+	begin(&run, ops, nr);
 	for (i = 0; i < nr; i++)
 		do_op(&run, &ops[i]);
 
-	if (!strcmp(what, "@ready") || !strcmp(what, "@waiting") ||
+	if (!strcmp(what, "@ready") || !strcmp(what, "@next") || !strcmp(what, "@waiting") ||
 	    !strcmp(what, "@items") || !strcmp(what, "@processing") || !strcmp(what, "@dead"))
 		print_order(&run, what + 1);
 	else if (what[0] == '@')

@@ -53,6 +53,8 @@ enum kind {
 	REQUEUES,	/* as if the item had been tried very often */
 	ABANDONED,	/* as if its holder had vanished very often */
 	SHUT_DOWN,
+	SET_GROUP,
+	AGING,
 	NR_KINDS
 };
 

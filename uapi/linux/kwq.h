@@ -475,6 +475,7 @@ struct kwq_batch_args {
 #define KWQ_ADD_KICK		(1U << 8)	/* only if it is dead */
 #define KWQ_ADD_VALUE		(1U << 9)	/* it gets &kwq_add_extra.value */
 #define KWQ_ADD_KEEP_VALUE	(1U << 10)	/* with VALUE: its next run keeps its value */
+#define KWQ_ADD_GROUP		(1U << 11)	/* moves it to a group, or out of its group */
 #define KWQ_ADD_AT_MOST		(1U << 12)	/* AFTER, REPLACE: see &kwq_add_extra.at_most */
 
 /**

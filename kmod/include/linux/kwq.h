@@ -43,7 +43,8 @@
  *
  * kwq_queue_init() and DEFINE_KWQ_QUEUE() make a small queue, of 256 bytes at most. It suits
  * a queue for each device. For thousands of items, priorities or metrics, take a &struct
- * kwq_large_queue (K6).
+ * kwq_large_queue (K6). A large queue may also let groups of items take turns, and limit how many
+ * items of a group are processed at once: see kwq_queue_group_items().
  *
  * Do not use it for work without an identity, which needs no deduplication: use
  * queue_work(). Do not use it for data that must not be merged: use a kfifo or a list.
@@ -289,12 +290,15 @@ struct kwq_large_queue {
  * @priority: with KWQ_ADD_PRIORITY, KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX; else 0
  * @time: ns; with KWQ_ADD_AFTER a delay, with KWQ_ADD_AT an absolute time; else 0
  * @at_most: with KWQ_ADD_AT_MOST, ns from the first add of this wait; else 0
+ * @group: with KWQ_ADD_GROUP the item's group from now on, or NULL for none, as for
+ *	kwq_set_group(); else NULL. Without KWQ_ADD_GROUP the item stays in its group
  */
 struct kwq_add_options {
 	u32 flags;
 	s32 priority;
 	u64 time;
 	u64 at_most;
+	struct kwq_group *group;
 };
 
 void kwq_queue_init(struct kwq_queue *queue, const char *name,
@@ -303,6 +307,9 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 			  enum kwq_clock clock);
 int kwq_queue_destroy(struct kwq_queue *queue);
 int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *refs);
+int kwq_queue_group_items(struct kwq_queue *queue, u32 limit);
+int kwq_queue_set_aging(struct kwq_queue *queue, u64 aging);
+int kwq_set_group(struct kwq_queue *queue, struct kwq_item *item, struct kwq_group *group);
 ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);
 void kwq_queue_advance_by(struct kwq_queue *queue, u64 ns);

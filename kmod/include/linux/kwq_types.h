@@ -167,7 +167,7 @@ struct kwq_holder {
  */
 struct kwq_item {
 	/* private: all protected like the core */
-	struct list_head link;		/* in its band, @processing or @items */
+	struct list_head link;		/* in its band or level, @processing or @items */
 	u8 state;			/* KWQ_ITEM_*; may be read without protection */
 	u8 lane;			/* the lane in which it is or was ready */
 	s8 priority;			/* while ready or processing; kept until idle */
@@ -247,6 +247,61 @@ enum kwq_lane {
 	KWQ_NR_LANES
 };
 
+/**
+ * struct kwq_group - items of which a limited number is processing at once (Q16)
+ *
+ * Initialise it with kwq_group_init(). Its members belong to the queue. A group is in one queue,
+ * and outlives its items.
+ */
+struct kwq_group {
+	/* private: all protected like the core */
+	struct list_head link;		/* in the list that @place names */
+	struct rb_root levels;		/* ready items: the first of each priority and lane, best first */
+	u32 nr_ready;			/* ready items of this group */
+	u32 nr_processing;		/* runs that began in this group and have not ended */
+	u8 place;			/* KWQ_GROUP_* */
+	u8 lane;			/* of its band, with KWQ_GROUP_IN_BAND */
+	s8 priority;			/* the same */
+};
+
+#define KWQ_GROUP_NOWHERE	0	/* no item is ready */
+#define KWQ_GROUP_IN_BAND	1	/* in the band of its first item */
+#define KWQ_GROUP_BLOCKED	2	/* items are ready, but the group is at its limit */
+
+/**
+ * struct kwq_member - what an item has in a queue with groups
+ * @group: its group; NULL for none
+ * @level: in @levels of its group while ready, if it is the first of its priority and lane; else
+ *	a cleared node
+ * @running_in: while processing: the group in which the run counts, even if the item has moved
+ *
+ * Protected like the core.
+ */
+struct kwq_member {
+	struct kwq_group *group;
+	union {
+		struct rb_node level;
+		struct kwq_group *running_in;
+	};
+};
+
+/**
+ * struct kwq_grouped_item - an item for a queue with groups (Q16)
+ * @item: what all functions take
+ *
+ * Embed it in the object in place of a &struct kwq_item, and initialise it with
+ * kwq_grouped_item_init().
+ */
+struct kwq_grouped_item {
+	/* private: right before @item, where the core finds it */
+	struct kwq_member member;
+	/* public: */
+	struct kwq_item item;
+};
+
+void kwq_group_init(struct kwq_group *group);
+void kwq_grouped_item_init(struct kwq_grouped_item *grouped, struct kwq_group *group);
+
 /* The life of a queue. */
 enum kwq_phase {
 	KWQ_RUNNING,
@@ -257,6 +312,7 @@ enum kwq_phase {
 /* The form of a core (K6). */
 enum kwq_form {
 	KWQ_LARGE,
+	KWQ_LARGE_ORDERED,	/* with groups or aging: see core/order.h */
 	KWQ_SMALL,		/* with the default limiters */
 	KWQ_SMALL_LIMITED,	/* with limiters of its own */
 };
@@ -281,7 +337,7 @@ enum kwq_form {
  * @shut_down:	adds are refused.
  * @form:	enum kwq_form.
  * @paused:	number of pauses without a resume.
- * @unusual:	all three of these: 0 if the core is large, and nothing but adds, gets and
+ * @unusual:	all three of these: 0 if the core is KWQ_LARGE, and nothing but adds, gets and
  *		dones happens to it.
  * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
  *		processing ends. The core is shut down, too.
@@ -332,6 +388,25 @@ struct kwq_core {
 }
 
 /**
+ * struct kwq_order - the state of KWQ_LARGE_ORDERED
+ * @aging:	after this time in ns a ready item counts as one priority higher, and so on; 0 if it
+ *		never does (Q17).
+ * @group_limit: most items of one group that are processing at once; 0 for no limit.
+ * @nr_blocked:	ready items that cannot be handed out, because their groups are at their limits.
+ * @grouped:	the bands have groups, which have the items (Q16). Else the bands have the items.
+ * @blocked:	groups at their limits that have ready items.
+ * @ungrouped:	the group of all items without a group; has no limit.
+ */
+struct kwq_order {
+	u64 aging;
+	u32 group_limit;
+	u32 nr_blocked;
+	bool grouped;
+	struct list_head blocked;
+	struct kwq_group ungrouped;
+};
+
+/**
  * struct kwq_bulk - what only a large core has
  * @occupied:	for each lane, one bit for each priority whose band has items.
  * @nr_waiting:	items in @waiting.
@@ -358,7 +433,8 @@ struct kwq_core {
  * @limiter:	gives the delays of rate-limited adds.
  * @processing:	handed-out items, in the order of their hand-outs.
  * @waiting:	waiting items by time; equal times in the order of their adds.
- * @bands:	the ready items, by lane and priority.
+ * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
+ * @order:	KWQ_LARGE_ORDERED: aging and groups.
  *
  * No counter can overflow. A 64-bit counter grows by at most one per call.
  */
@@ -387,6 +463,7 @@ struct kwq_bulk {
 	struct list_head processing;
 	struct kwq_waiting waiting;
 	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
+	struct kwq_order order;
 };
 
 /* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */

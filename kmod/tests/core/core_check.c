@@ -5,10 +5,24 @@
 #include <uapi/linux/kwq.h>
 #include "core_check.h"
 
+static const char *broken_ready_item(const struct kwq_item *item, int lane, int level)
+{
+	if (item->lane != lane)
+		return "an item is in the other lane's band";
+	if (item->priority - KWQ_PRIORITY_MIN != level)
+		return "an item is in another priority's band";
+	if (!(item->state & KWQ_ITEM_DIRTY))
+		return "an item in a band is not dirty";
+	if (item->state & KWQ_ITEM_PROCESSING)
+		return "an item in a band is processing";
+	return NULL;
+}
+
 static const char *broken_bands(const struct kwq_core *core)
 {
 	const struct kwq_bulk *bulk = kwq_bulk_of(core);
 	const struct kwq_item *item;
+	const char *broken = NULL;
 	unsigned long nr = 0;
 	int lane, level;
 	u64 last;
@@ -23,14 +37,9 @@ static const char *broken_bands(const struct kwq_core *core)
 				return "a bit of occupied is not its band's";
 			list_for_each_entry(item, band, link) {
 				nr++;
-				if (item->lane != lane)
-					return "an item is in the other lane's band";
-				if (item->priority - KWQ_PRIORITY_MIN != level)
-					return "an item is in another priority's band";
-				if (!(item->state & KWQ_ITEM_DIRTY))
-					return "an item in a band is not dirty";
-				if (item->state & KWQ_ITEM_PROCESSING)
-					return "an item in a band is processing";
+				broken = broken_ready_item(item, lane, level);
+				if (broken)
+					return broken;
 				if (item->order <= last)
 					return "the order of a band does not grow";
 				last = item->order;
@@ -38,6 +47,140 @@ static const char *broken_bands(const struct kwq_core *core)
 		}
 	}
 	return nr == core->nr_ready ? NULL : "nr_ready is wrong";
+}
+
+/* What the groups of a core add up to. */
+struct group_sums {
+	unsigned long nr_ready;
+	unsigned long nr_blocked;
+	unsigned long nr_from_before;
+};
+
+static bool is_from_before(const struct kwq_core *core, const struct kwq_item *item, u8 mark)
+{
+	return (item->marks ^ core->marks) & mark;
+}
+
+static struct kwq_item *item_of_level(const struct rb_node *node)
+{
+	return &container_of(node, struct kwq_grouped_item, member.level)->item;
+}
+
+static const struct kwq_group *group_of(const struct kwq_bulk *bulk, const struct kwq_item *item)
+{
+	return container_of_const(item, struct kwq_grouped_item, item)->member.group ?:
+	       &bulk->order.ungrouped;
+}
+
+/* Q16: the items of one priority and lane in a group. */
+static const char *broken_level(const struct kwq_core *core, const struct kwq_group *group,
+				const struct kwq_item *head, struct group_sums *sums)
+{
+	const struct kwq_item *item = head;
+	const char *broken;
+	u64 last = 0;
+
+	do {
+		broken = broken_ready_item(item, head->lane, head->priority - KWQ_PRIORITY_MIN);
+		if (broken)
+			return broken;
+		if (group_of(kwq_bulk_of(core), item) != group)
+			return "an item is in another group's level";
+		if (item->order <= last)
+			return "the order of a level does not grow";
+		if (item != head &&
+		    !RB_EMPTY_NODE(&container_of_const(item, struct kwq_grouped_item,
+						       item)->member.level))
+			return "an item that is not its level's first has a node";
+		last = item->order;
+		sums->nr_ready++;
+		sums->nr_from_before += is_from_before(core, item, KWQ_MARK_DIRTY);
+		item = list_next_entry(item, link);
+	} while (item != head);
+	return NULL;
+}
+
+static const char *broken_group(const struct kwq_core *core, const struct kwq_group *group,
+				struct group_sums *sums)
+{
+	const struct kwq_order *order = &kwq_bulk_of(core)->order;
+	const struct kwq_item *head, *last = NULL;
+	unsigned long before = sums->nr_ready, limit = ULONG_MAX, offered, nr;
+	const struct rb_node *node;
+	const char *broken;
+
+	for (node = rb_first(&group->levels); node; node = rb_next(node)) {
+		head = item_of_level(node);
+		if (last && (last->priority < head->priority ||
+			     (last->priority == head->priority && last->lane >= head->lane)))
+			return "the levels of a group are out of order";
+		broken = broken_level(core, group, head, sums);
+		if (broken)
+			return broken;
+		last = head;
+	}
+	nr = sums->nr_ready - before;
+	if (nr != group->nr_ready)
+		return "nr_ready of a group is wrong";
+	if (order->group_limit && group != &order->ungrouped)
+		limit = order->group_limit;
+	offered = min(nr, limit - min_t(unsigned long, group->nr_processing, limit));
+	sums->nr_blocked += nr - offered;
+	if (!nr)
+		return "a group without ready items is linked";
+	if (group->place != (offered ? KWQ_GROUP_IN_BAND : KWQ_GROUP_BLOCKED))
+		return "a group is in the wrong list";
+	return NULL;
+}
+
+/* Q16: all groups that have ready items, and those in which runs count. */
+static const char *broken_groups(const struct kwq_core *core)
+{
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
+	const struct kwq_item *item, *first;
+	const struct kwq_group *group;
+	struct group_sums sums = {};
+	const char *broken = NULL;
+	int lane, level;
+
+	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
+		for (level = 0; level < KWQ_NR_PRIORITIES; level++) {
+			const struct list_head *band = &bulk->bands[lane][level];
+			bool occupied = bulk->occupied[lane] & BIT_ULL(level);
+
+			if (occupied == list_empty(band))
+				return "a bit of occupied is not its band's";
+			list_for_each_entry(group, band, link) {
+				if (RB_EMPTY_ROOT(&group->levels))
+					return "a group in a band is empty";
+				first = item_of_level(rb_first(&group->levels));
+				if (first->lane != lane ||
+				    first->priority - KWQ_PRIORITY_MIN != level)
+					return "a group is not in its first item's band";
+				broken = broken_group(core, group, &sums);
+				if (broken)
+					return broken;
+			}
+		}
+	}
+	list_for_each_entry(group, &bulk->order.blocked, link) {
+		broken = broken_group(core, group, &sums);
+		if (broken)
+			return broken;
+	}
+	list_for_each_entry(item, &bulk->processing, link) {
+		group = container_of_const(item, struct kwq_grouped_item, item)->member.running_in;
+		if (!group->nr_processing)
+			return "a run counts in no group";
+		sums.nr_from_before += is_from_before(core, item, KWQ_MARK_RUN);
+		if (item->state & KWQ_ITEM_DIRTY)
+			sums.nr_from_before += is_from_before(core, item, KWQ_MARK_DIRTY);
+	}
+	if (sums.nr_from_before != core->nr_before)
+		return "nr_before is wrong";
+	if (sums.nr_blocked != bulk->order.nr_blocked)
+		return "nr_blocked is wrong";
+	return sums.nr_ready == core->nr_ready ? NULL : "nr_ready is wrong";
 }
 
 static u64 digits_from(u64 time, unsigned int level)
@@ -146,11 +289,6 @@ static const char *broken_holders(const struct kwq_core *core,
 	if (started != bulk->started || started_high != bulk->started_high)
 		return "started is not the sum that it should be";
 	return nr == core->nr_processing ? NULL : "nr_processing is wrong";
-}
-
-static bool is_from_before(const struct kwq_core *core, const struct kwq_item *item, u8 mark)
-{
-	return (item->marks ^ core->marks) & mark;
 }
 
 /* K6: the processing items, and behind them the ready ones. */
@@ -267,14 +405,14 @@ const char *kwq_core_broken(const struct kwq_core *core,
 
 	if (kwq_core_is_small(core))
 		return broken_small(core, holders, nr_holders);
-	broken = broken_bands(core);
+	broken = kwq_core_is_grouped(core) ? broken_groups(core) : broken_bands(core);
 	if (!broken)
 		broken = broken_waiting(core);
 	if (!broken)
 		broken = broken_holders(core, holders, nr_holders);
 	if (!broken)
 		broken = broken_dead(core);
-	if (!broken)
+	if (!broken && !kwq_core_is_grouped(core))
 		broken = broken_marks(core);
 	if (!broken && bulk->gets != bulk->dones + bulk->abandoned +
 				     core->nr_processing)

@@ -878,7 +878,7 @@ static const char *try_get(struct random_test *r)
 	int holder = below(r, NR_HOLDERS);
 
 	r->what = "get";
-	if (kwq_core_peek(&r->core) != item_of(r, mi))
+	if (kwq_core_peek(&r->core, 0) != item_of(r, mi))
 		return "peek shows another item";
 	if (kwq_core_get(&r->core, &r->holder[holder], r->model.now) !=
 	    item_of(r, mi))

@@ -30,7 +30,18 @@ struct core_test {
 	struct kwq_holder x;
 	struct kwq_holder y;
 	struct kwq_holder z;
-	struct kwq_item a, b, c, d, e;
+	/* An item with what is before it is a struct kwq_grouped_item (Q16). */
+	struct kwq_member of_a;
+	struct kwq_item a;
+	struct kwq_member of_b;
+	struct kwq_item b;
+	struct kwq_member of_c;
+	struct kwq_item c;
+	struct kwq_member of_d;
+	struct kwq_item d;
+	struct kwq_member of_e;
+	struct kwq_item e;
+	struct kwq_group g, h;	/* for cases that selftests/model prints */
 };
 
 static struct kwq_rate_limiter *limiter_of(struct core_test *t)
@@ -46,6 +57,8 @@ static int core_test_init(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	kwq_core_init(&t->core, kwq_test_form);
+	kwq_group_init(&t->g);
+	kwq_group_init(&t->h);
 	kwq_holder_init(&t->x);
 	kwq_holder_init(&t->y);
 	kwq_holder_init(&t->z);
@@ -143,7 +156,7 @@ static void core_is_empty_at_first(struct kunit *test)
 	struct core_test *t = test->priv;
 
 	EXPECT_NRS(test, t, 0, 0, 0);
-	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core));
+	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core, 0));
 	EXPECT_GET(test, t, NULL);
 	EXPECT_EXPIRE(test, t, KTIME_MAX, NULL);
 	KUNIT_EXPECT_EQ(test, kwq_core_next_time(&t->core), KTIME_MAX);
@@ -227,8 +240,8 @@ static void peek_changes_nothing(struct kunit *test)
 
 	add(t, &t->a);
 	add(t, &t->b);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_peek(&t->core), &t->a);
-	KUNIT_EXPECT_PTR_EQ(test, kwq_core_peek(&t->core), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_peek(&t->core, 0), &t->a);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_peek(&t->core, 0), &t->a);
 	EXPECT_NRS(test, t, 2, 0, 0);
 	EXPECT_GET(test, t, &t->a);
 }
@@ -274,7 +287,7 @@ static void processing_item_is_not_handed_out(struct kunit *test)
 	add(t, &t->a);
 	EXPECT_GET(test, t, &t->a);
 	add(t, &t->a);
-	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core));
+	KUNIT_EXPECT_NULL(test, kwq_core_peek(&t->core, 0));
 	KUNIT_EXPECT_NULL(test, kwq_core_get(&t->core, &t->y, 0));
 	KUNIT_EXPECT_EQ(test, t->x.nr_held, 1);
 	KUNIT_EXPECT_EQ(test, t->y.nr_held, 0);

@@ -552,11 +552,11 @@ static void trace_shows_the_keys_beginning(struct kunit *test)
 	/* M5: bytes that could forge a field or a line become dots. */
 	add(t, KEY("a\0b\n\x7f\xff =\\"));
 	memset(buf, '#', sizeof(buf));
-	kwq_trace_key(q, kwq_core_peek(&q->core), buf);
+	kwq_trace_key(q, kwq_core_peek(&q->core, 0), buf);
 	KUNIT_EXPECT_STREQ(test, buf, "a.b....=\\");
 	get_some(t, t->x, 1);
 	add(t, KEY("1234567890123456789012345678901234567890"));
-	kwq_trace_key(q, kwq_core_peek(&q->core), buf);
+	kwq_trace_key(q, kwq_core_peek(&q->core, 0), buf);
 	KUNIT_EXPECT_STREQ(test, buf, "1234567890123456789012345678901");
 	kwq_trace_name(q, buf);
 	KUNIT_EXPECT_STREQ(test, buf, "");
@@ -1886,7 +1886,7 @@ static void largest_count(struct kunit *test)
 	/* L9: results have one bit less. */
 	configure(test, 0);
 	add(t, KEY("a"));
-	kwq_core_peek(&t->keyed->queue.core)->requeues = U32_MAX;
+	kwq_core_peek(&t->keyed->queue.core, 0)->requeues = U32_MAX;
 	EXPECT_REQUEUES(test, t, "a", INT_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_forget(t->keyed, KEY("a")), INT_MAX);
 }
@@ -2216,7 +2216,7 @@ static void item_dies_when_its_holder_says_done(struct kunit *test)
 	/* L11 O1: not when its holder is lost. */
 	configure(test, 0);
 	add(t, KEY("a"));
-	kwq_core_peek(&t->keyed->queue.core)->requeues = 3;
+	kwq_core_peek(&t->keyed->queue.core, 0)->requeues = 3;
 	EXPECT_FETCH(test, t, t->x, "a");
 	KUNIT_EXPECT_EQ(test, retry(t, KEY("a")), KWQ_DEAD);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &page), 0);

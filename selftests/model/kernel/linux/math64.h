@@ -16,6 +16,11 @@ static inline u64 div64_u64_rem(u64 a, u64 b, u64 *rest)
 	return a / b;
 }
 
+static inline u64 div64_u64(u64 a, u64 b)
+{
+	return a / b;
+}
+
 static inline u64 mul_u64_u64_shr(u64 a, u64 b, unsigned int shift)
 {
 	unsigned __int128 wide = a;

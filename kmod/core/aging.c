@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/*
+ * Aging: an item that has been dirty for long counts as of a higher priority, so that none starves
+ * (Q17). order.h explains it.
+ */
+#include <linux/bitops.h>
+#include <linux/compiler.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include "order.h"
+
+/**
+ * kwq_core_set_aging() - let items age (Q17)
+ * @core: the core; large
+ * @aging: after this time in ns a ready item counts as one priority higher, and so on; 0 for never
+ *
+ * May be called at any time. Nothing becomes ready by it, and nobody has to be woken.
+ */
+void kwq_core_set_aging(struct kwq_core *core, u64 aging)
+{
+	struct kwq_order *order = &kwq_bulk_of(core)->order;
+
+	order->aging = aging;
+	WRITE_ONCE(core->form, aging || order->grouped ? KWQ_LARGE_ORDERED : KWQ_LARGE);
+}
+
+/**
+ * struct claim - an item that may be the next one
+ * @item: the item; NULL for none yet
+ * @level: number of the priority that it counts as
+ */
+struct claim {
+	struct kwq_item *item;
+	u64 level;
+};
+
+/*
+ * If both count as the same priority, the one goes first that has been dirty longest, then the
+ * returned one, then the one of the higher priority.
+ */
+static bool goes_before(const struct claim *a, const struct claim *b)
+{
+	if (!b->item || a->level != b->level)
+		return !b->item || a->level > b->level;
+	if (a->item->dirtied != b->item->dirtied)
+		return a->item->dirtied < b->item->dirtied;
+	if (a->item->lane != b->item->lane)
+		return a->item->lane == KWQ_LANE_RETURNED;
+	return a->item->priority > b->item->priority;
+}
+
+static void consider(struct claim *best, struct kwq_item *item, u64 aging, ktime_t now)
+{
+	/* @now may be older than the time noted in the item. */
+	u64 age = max_t(s64, now - item->dirtied, 0);
+	struct claim claim = {
+		.item = item,
+		.level = min_t(u64, kwq_level_of(item->priority) + div64_u64(age, aging),
+			       KWQ_NR_PRIORITIES - 1),
+	};
+
+	if (goes_before(&claim, best))
+		*best = claim;
+}
+
+/* Looks at the first item of each band. */
+static struct kwq_item *oldest_of_bands(const struct kwq_bulk *bulk, ktime_t now)
+{
+	struct claim best = {};
+	int lane, level;
+	u64 occupied;
+
+	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
+		for (occupied = bulk->occupied[lane]; occupied; occupied &= ~BIT_ULL(level)) {
+			level = fls64(occupied) - 1;
+			consider(&best, kwq_first_of_band(bulk, lane, level), bulk->order.aging,
+				 now);
+		}
+	}
+	return best.item;
+}
+
+/* Looks at the first item of each level of the item's group. */
+static struct kwq_item *oldest_of_levels(struct kwq_item *first, u64 aging, ktime_t now)
+{
+	struct claim best = {};
+
+	for (; first; first = kwq_group_next_level(first))
+		consider(&best, first, aging, now);
+	return best.item;
+}
+
+/**
+ * kwq_order_first() - find the item that the next get hands out
+ * @core: the core; KWQ_LARGE_ORDERED
+ * @now: current time
+ *
+ * Return: the item; NULL if none can be handed out.
+ */
+struct kwq_item *kwq_order_first(const struct kwq_core *core, ktime_t now)
+{
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
+	const struct list_head *band;
+	struct kwq_item *item;
+
+	if (!bulk->order.aging) {
+		band = kwq_best_band(bulk);
+		return band ? kwq_group_first(list_first_entry(band, struct kwq_group, link)) :
+			      NULL;
+	}
+	item = oldest_of_bands(bulk, now);
+	if (item && bulk->order.grouped)
+		item = oldest_of_levels(item, bulk->order.aging, now);
+	return item;
+}
