@@ -11,14 +11,14 @@
 
 /**
  * kwq_core_set_aging() - let items age (Q17)
- * @core: the core; large
+ * @core: the core; after kwq_core_set_order()
  * @aging: after this time in ns a ready item counts as one priority higher, and so on; 0 for never
  *
  * May be called at any time. Nothing becomes ready by it, and nobody has to be woken.
  */
 void kwq_core_set_aging(struct kwq_core *core, u64 aging)
 {
-	struct kwq_order *order = &kwq_bulk_of(core)->order;
+	struct kwq_order *order = kwq_bulk_of(core)->order;
 
 	order->aging = aging;
 	WRITE_ONCE(core->form, aging || order->grouped ? KWQ_LARGE_ORDERED : KWQ_LARGE);
@@ -73,7 +73,7 @@ static struct kwq_item *oldest_of_bands(const struct kwq_bulk *bulk, ktime_t now
 	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
 		for (occupied = bulk->occupied[lane]; occupied; occupied &= ~BIT_ULL(level)) {
 			level = fls64(occupied) - 1;
-			consider(&best, kwq_first_of_band(bulk, lane, level), bulk->order.aging,
+			consider(&best, kwq_first_of_band(bulk, lane, level), bulk->order->aging,
 				 now);
 		}
 	}
@@ -103,13 +103,13 @@ struct kwq_item *kwq_order_first(const struct kwq_core *core, ktime_t now)
 	const struct list_head *band;
 	struct kwq_item *item;
 
-	if (!bulk->order.aging) {
+	if (!bulk->order->aging) {
 		band = kwq_best_band(bulk);
 		return band ? kwq_group_first(list_first_entry(band, struct kwq_group, link)) :
 			      NULL;
 	}
 	item = oldest_of_bands(bulk, now);
-	if (item && bulk->order.grouped)
-		item = oldest_of_levels(item, bulk->order.aging, now);
+	if (item && bulk->order->grouped)
+		item = oldest_of_levels(item, bulk->order->aging, now);
 	return item;
 }

@@ -58,7 +58,6 @@ static void init_bulk(struct kwq_bulk *bulk)
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
 			INIT_LIST_HEAD(&bulk->bands[lane][level]);
-	kwq_order_init(&bulk->order);
 }
 
 /**

@@ -118,8 +118,11 @@ void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limite
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
+void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order);
 void kwq_core_set_aging(struct kwq_core *core, u64 aging);
 void kwq_core_group_items(struct kwq_core *core, u32 limit);
+void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group);
+struct kwq_group *kwq_core_next_unused(struct kwq_core *core);
 void kwq_core_set_group(struct kwq_core *core, struct kwq_item *item, struct kwq_group *group);
 void kwq_core_begin_flush(struct kwq_core *core);
 void kwq_core_shut_down(struct kwq_core *core);
@@ -184,7 +187,7 @@ static inline bool kwq_core_refuses(const struct kwq_core *core, const struct kw
  */
 static inline bool kwq_core_is_grouped(const struct kwq_core *core)
 {
-	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order.grouped;
+	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order->grouped;
 }
 
 /**
@@ -199,7 +202,7 @@ static inline u32 kwq_core_nr_offered(const struct kwq_core *core)
 {
 	if (likely(core->form != KWQ_LARGE_ORDERED))
 		return core->nr_ready;
-	return core->nr_ready - kwq_bulk_of(core)->order.nr_blocked;
+	return core->nr_ready - kwq_bulk_of(core)->order->nr_blocked;
 }
 
 bool kwq_core_can_get_unusual(const struct kwq_core *core);

@@ -21,6 +21,7 @@ void kwq_group_init(struct kwq_group *group)
 	group->levels = RB_ROOT;
 	group->nr_ready = 0;
 	group->nr_processing = 0;
+	group->users = 1;
 	group->place = KWQ_GROUP_NOWHERE;
 	group->lane = 0;
 	group->priority = 0;
@@ -43,17 +44,20 @@ void kwq_grouped_item_init(struct kwq_grouped_item *grouped, struct kwq_group *g
 EXPORT_SYMBOL_GPL(kwq_grouped_item_init);
 
 /**
- * kwq_order_init() - initialise the order of a core without groups and without aging
- * @order: the order
+ * kwq_core_set_order() - give a core what it needs for groups and aging
+ * @core: the core; large
+ * @order: memory for it; initialised here, without groups and without aging
  */
-void kwq_order_init(struct kwq_order *order)
+void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order)
 {
 	order->aging = 0;
 	order->group_limit = 0;
 	order->nr_blocked = 0;
 	order->grouped = false;
 	INIT_LIST_HEAD(&order->blocked);
+	INIT_LIST_HEAD(&order->unused);
 	kwq_group_init(&order->ungrouped);
+	kwq_bulk_of(core)->order = order;
 }
 
 static struct kwq_member *member_of(const struct kwq_item *item)
@@ -68,7 +72,7 @@ static struct kwq_item *item_of_level(const struct rb_node *node)
 
 static struct kwq_order *order_of(const struct kwq_core *core)
 {
-	return &kwq_bulk_of(core)->order;
+	return kwq_bulk_of(core)->order;
 }
 
 static struct kwq_group *group_of(const struct kwq_core *core, const struct kwq_item *item)
@@ -207,7 +211,7 @@ static void leave_list(struct kwq_bulk *bulk, struct kwq_group *group)
 static void join_list(struct kwq_bulk *bulk, struct kwq_group *group, u8 place,
 		       const struct kwq_item *first, bool at_head)
 {
-	struct list_head *list = &bulk->order.blocked;
+	struct list_head *list = &bulk->order->blocked;
 	int level;
 
 	group->place = place;
@@ -289,6 +293,43 @@ void kwq_groups_take(struct kwq_core *core, struct kwq_item *item)
 }
 
 /**
+ * kwq_core_retire_group() - put a group without users into the list of unused ones
+ * @core: the core; grouped
+ * @group: the group; nobody uses it any more
+ *
+ * If a run still counts in it, the end of the last one does this. The owner of the group takes it
+ * out of the list, in the same hold of its lock, unless it has users again.
+ */
+void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group)
+{
+	if (group->nr_processing || group->place != KWQ_GROUP_NOWHERE)
+		return;
+	list_add_tail(&group->link, &order_of(core)->unused);
+	group->place = KWQ_GROUP_UNUSED;
+}
+
+/**
+ * kwq_core_next_unused() - take a group out of the list of unused ones
+ * @core: the core; grouped
+ *
+ * Return: the group, which may be freed; NULL if there is none.
+ */
+struct kwq_group *kwq_core_next_unused(struct kwq_core *core)
+{
+	struct kwq_order *order = order_of(core);
+	struct kwq_group *group;
+
+	while (!list_empty(&order->unused)) {
+		group = list_first_entry(&order->unused, struct kwq_group, link);
+		list_del(&group->link);
+		group->place = KWQ_GROUP_NOWHERE;
+		if (!group->users && !group->nr_processing)
+			return group;
+	}
+	return NULL;
+}
+
+/**
  * kwq_groups_end_run() - the processing of an item has ended, in any way
  * @core: the core; grouped
  * @item: the item
@@ -301,6 +342,8 @@ void kwq_groups_end_run(struct kwq_core *core, struct kwq_item *item)
 
 	change_counts(core, group, 0, -1);
 	place_group(core, group, KEEPS_TURN);
+	if (unlikely(!group->users))
+		kwq_core_retire_group(core, group);
 }
 
 /**
@@ -334,7 +377,7 @@ void kwq_core_set_group(struct kwq_core *core, struct kwq_item *item, struct kwq
 
 /**
  * kwq_core_group_items() - let a core have groups (Q16)
- * @core: the core; large, and no item is in it
+ * @core: the core; after kwq_core_set_order(), and no item is in it
  * @limit: most items of one group that are processing at once; 0 for no limit
  *
  * From now on, each of its items is a &struct kwq_grouped_item.
@@ -358,7 +401,7 @@ struct kwq_item *kwq_first_of_band(const struct kwq_bulk *bulk, enum kwq_lane la
 {
 	const struct list_head *band = &bulk->bands[lane][level];
 
-	if (!bulk->order.grouped)
+	if (!bulk->order || !bulk->order->grouped)
 		return list_first_entry(band, struct kwq_item, link);
 	return kwq_group_first(list_first_entry(band, struct kwq_group, link));
 }
@@ -373,7 +416,7 @@ struct kwq_item *kwq_first_blocked(const struct kwq_core *core)
 {
 	const struct kwq_order *order = order_of(core);
 
-	if (list_empty(&order->blocked))
+	if (!order || list_empty(&order->blocked))
 		return NULL;
 	return kwq_group_first(list_first_entry(&order->blocked, struct kwq_group, link));
 }

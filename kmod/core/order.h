@@ -3,6 +3,8 @@
  * The order in which KWQ_LARGE_ORDERED hands items out: by groups (Q16), by age (Q17), or both.
  * Only core.c calls these functions. They take no lock, read no clock and allocate nothing.
  *
+ * The state of both is in a struct kwq_order, which the owner of the core provides.
+ *
  * Groups: a group links its ready items by priority and lane. The items of one priority and lane
  * are its level. They form a ring through their @link, without a head. Only the first item of a
  * ring is in the group's tree of levels, which so has at most 128 nodes.
@@ -64,7 +66,6 @@ static inline struct list_head *kwq_best_band(const struct kwq_bulk *bulk)
 }
 
 /* groups.c */
-void kwq_order_init(struct kwq_order *order);
 void kwq_groups_join(struct kwq_core *core, struct kwq_item *item, bool first);
 void kwq_groups_leave(struct kwq_core *core, struct kwq_item *item);
 void kwq_groups_take(struct kwq_core *core, struct kwq_item *item);

@@ -16,7 +16,7 @@
 #define KWQ_ADD_POLICIES	(KWQ_ADD_REPLACE | KWQ_ADD_KEEP | KWQ_ADD_LATER)
 #define KWQ_ADD_FLAGS		(KWQ_ADD_PRIORITY | KWQ_ADD_TIMED | \
 				 KWQ_ADD_POLICIES | KWQ_ADD_END_WAIT | \
-				 KWQ_ADD_KICK | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST)
+				 KWQ_ADD_KICK | KWQ_ADD_AT_MOST)
 
 static int check_priority(struct kwq_add_options *options)
 {
@@ -35,7 +35,8 @@ static int check_priority(struct kwq_add_options *options)
  * kwq_check_asked() - kwq_check_add() for an add with options
  * @options: the options
  *
- * Drivers and programs get the same checks.
+ * Drivers and programs get the same checks. What an add may say of the item's group differs, so
+ * the caller checks KWQ_ADD_GROUP, and sets the flag afterwards.
  *
  * Return: 0; -EINVAL.
  */
@@ -246,17 +247,19 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		 const struct kwq_add_options *options)
 {
 	struct kwq_add_options checked = *options;
+	u32 moves = checked.flags & KWQ_ADD_GROUP;
 	unsigned long flags;
 	int ret;
 
+	checked.flags ^= moves;
 	ret = kwq_check_add(&checked);
 	if (ret)
 		return ret;
 	if (checked.priority && kwq_is_small(queue))
 		return -EINVAL;
-	if (unlikely(checked.group || checked.flags & KWQ_ADD_GROUP) &&
-	    (!(checked.flags & KWQ_ADD_GROUP) || !kwq_core_is_grouped(&queue->core)))
+	if (unlikely(moves || checked.group) && !(moves && kwq_core_is_grouped(&queue->core)))
 		return -EINVAL;
+	checked.flags ^= moves;
 	spin_lock_irqsave(&queue->lock, flags);
 	ret = kwq_add_locked(queue, item, &checked, kwq_now_locked(queue));
 	kwq_unlock(queue, flags);

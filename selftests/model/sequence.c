@@ -16,6 +16,7 @@ struct run {
 	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
 	struct kwq_holder holder[NR_HOLDERS];
 	struct kwq_grouped_item of[NR_ITEMS];
+	struct kwq_order order;
 	struct kwq_group group[NR_GROUPS];	/* the first one stands for none */
 	struct model model;
 	u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];	/* of the core's limiters */
@@ -629,7 +630,7 @@ static bool same_items(struct run *run)
 static bool same_group(struct run *run, int nr, const int *all, int nr_all)
 {
 	const struct model_group *wanted = &run->model.group[nr];
-	const struct kwq_group *group = nr ? &run->group[nr] : &run->bulk.order.ungrouped;
+	const struct kwq_group *group = nr ? &run->group[nr] : &run->order.ungrouped;
 	const struct kwq_item *head, *item;
 	const struct rb_node *node;
 	int i, at = 0, order[NR_ITEMS];
@@ -666,7 +667,7 @@ static bool same_groups(struct run *run, const struct list_head *list, int where
 
 	for (i = 0; i < nr; i++, at = at->next)
 		if (!same(run, at == (order[i] ? &run->group[order[i]].link :
-						 &run->bulk.order.ungrouped.link), true, "@ready"))
+						 &run->order.ungrouped.link), true, "@ready"))
 			return false;
 	return same(run, at == list, true, "@ready");
 }
@@ -686,9 +687,9 @@ static bool same_ready_in_groups(struct run *run, const int *order, int nr)
 			    !same_groups(run, &run->bulk.bands[lane][level], IN_BAND,
 					 level + KWQ_PRIORITY_MIN, lane == KWQ_LANE_RETURNED))
 				return false;
-	return same_groups(run, &run->bulk.order.blocked, BLOCKED, 0, false) &&
-	       same(run, run->bulk.order.nr_blocked, nr - model_nr_offered(&run->model),
-		    "t->bulk.order.nr_blocked");
+	return same_groups(run, &run->order.blocked, BLOCKED, 0, false) &&
+	       same(run, run->order.nr_blocked, nr - model_nr_offered(&run->model),
+		    "t->order.nr_blocked");
 }
 
 /* Compares band by band: items of one priority and lane are adjacent in the order. */
@@ -1304,6 +1305,14 @@ static void do_set_group(struct run *run, const struct op *op)
 		set_group(run, op_item(op), op->value % NR_GROUPS);
 }
 
+static void set_order(struct run *run)
+{
+	if (run->bulk.order)
+		return;
+	say(run, NULL, "kwq_core_set_order(&t->core, &t->order)");
+	kwq_core_set_order(&run->core, &run->order);
+}
+
 /* Off, short, or of any length. */
 static void do_aging(struct run *run, const struct op *op)
 {
@@ -1311,6 +1320,7 @@ static void do_aging(struct run *run, const struct op *op)
 
 	if (run->model.small)
 		return;
+	set_order(run);
 	if (op->value % 4 == 0)
 		aging = 0;
 	else if (op->value % 4 < 3)
@@ -1410,6 +1420,7 @@ static void group_items(struct run *run, u32 value)
 
 	run->model.grouped = true;
 	run->model.group_limit = value >> 28 & 3;
+	set_order(run);
 	say(run, NULL, "kwq_core_group_items(&t->core, %u)", run->model.group_limit);
 	if (!run->out)
 		kwq_core_group_items(&run->core, run->model.group_limit);

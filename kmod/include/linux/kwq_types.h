@@ -259,6 +259,7 @@ struct kwq_group {
 	struct rb_root levels;		/* ready items: the first of each priority and lane, best first */
 	u32 nr_ready;			/* ready items of this group */
 	u32 nr_processing;		/* runs that began in this group and have not ended */
+	u32 users;			/* who keeps it; a driver counts as one, and so it stays */
 	u8 place;			/* KWQ_GROUP_* */
 	u8 lane;			/* of its band, with KWQ_GROUP_IN_BAND */
 	s8 priority;			/* the same */
@@ -267,6 +268,7 @@ struct kwq_group {
 #define KWQ_GROUP_NOWHERE	0	/* no item is ready */
 #define KWQ_GROUP_IN_BAND	1	/* in the band of its first item */
 #define KWQ_GROUP_BLOCKED	2	/* items are ready, but the group is at its limit */
+#define KWQ_GROUP_UNUSED	3	/* no item is ready, and nobody used it a moment ago */
 
 /**
  * struct kwq_member - what an item has in a queue with groups
@@ -388,13 +390,14 @@ struct kwq_core {
 }
 
 /**
- * struct kwq_order - the state of KWQ_LARGE_ORDERED
+ * struct kwq_order - the state of KWQ_LARGE_ORDERED, which a queue of keys has apart
  * @aging:	after this time in ns a ready item counts as one priority higher, and so on; 0 if it
  *		never does (Q17).
  * @group_limit: most items of one group that are processing at once; 0 for no limit.
  * @nr_blocked:	ready items that cannot be handed out, because their groups are at their limits.
  * @grouped:	the bands have groups, which have the items (Q16). Else the bands have the items.
  * @blocked:	groups at their limits that have ready items.
+ * @unused:	groups that nobody uses any more, for their owner to free.
  * @ungrouped:	the group of all items without a group; has no limit.
  */
 struct kwq_order {
@@ -403,6 +406,7 @@ struct kwq_order {
 	u32 nr_blocked;
 	bool grouped;
 	struct list_head blocked;
+	struct list_head unused;
 	struct kwq_group ungrouped;
 };
 
@@ -434,7 +438,7 @@ struct kwq_order {
  * @processing:	handed-out items, in the order of their hand-outs.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
- * @order:	KWQ_LARGE_ORDERED: aging and groups.
+ * @order:	aging and groups; NULL for neither.
  *
  * No counter can overflow. A 64-bit counter grows by at most one per call.
  */
@@ -463,7 +467,7 @@ struct kwq_bulk {
 	struct list_head processing;
 	struct kwq_waiting waiting;
 	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
-	struct kwq_order order;
+	struct kwq_order *order;
 };
 
 /* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */

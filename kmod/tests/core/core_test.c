@@ -41,7 +41,9 @@ struct core_test {
 	struct kwq_item d;
 	struct kwq_member of_e;
 	struct kwq_item e;
-	struct kwq_group g, h;	/* for cases that selftests/model prints */
+	/* for cases that selftests/model prints */
+	struct kwq_order order;
+	struct kwq_group g, h;
 };
 
 static struct kwq_rate_limiter *limiter_of(struct core_test *t)
