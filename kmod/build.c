@@ -49,5 +49,6 @@
 #include "device/extras.c"
 #include "device/chardev.c"
 /* Last, because sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
+#include "keyed/groups.c"
 #include "keyed/items.c"
 #endif

@@ -6,6 +6,7 @@
 #include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/math64.h>
 #include "order.h"
 
@@ -22,6 +23,33 @@ void kwq_core_set_aging(struct kwq_core *core, u64 aging)
 
 	order->aging = aging;
 	WRITE_ONCE(core->form, aging || order->grouped ? KWQ_LARGE_ORDERED : KWQ_LARGE);
+}
+
+/*
+ * O8: how many bands and levels a hold of the lock may look at, at some 40 instructions each. A
+ * group has up to KWQ_NR_LANES * KWQ_NR_PRIORITIES levels.
+ */
+#define LOOKS_PER_HOLD	1024
+
+/**
+ * kwq_core_most_gets() - how many items one hold of the lock may hand out (O8)
+ * @core: the core; large. It may change meanwhile, because the answer is only an estimate
+ *
+ * Return: the number, at least 1; UINT_MAX without aging.
+ */
+unsigned int kwq_core_most_gets(const struct kwq_core *core)
+{
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
+	unsigned int looks = 1;
+	int lane;
+
+	if (!bulk->order || !bulk->order->aging)
+		return UINT_MAX;
+	for (lane = 0; lane < KWQ_NR_LANES; lane++)
+		looks += hweight64(READ_ONCE(bulk->occupied[lane]));
+	if (bulk->order->grouped)
+		looks += KWQ_NR_LANES * KWQ_NR_PRIORITIES;
+	return LOOKS_PER_HOLD / looks;
 }
 
 /**

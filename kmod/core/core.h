@@ -119,6 +119,7 @@ struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
 void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order);
+unsigned int kwq_core_most_gets(const struct kwq_core *core);
 void kwq_core_set_aging(struct kwq_core *core, u64 aging);
 void kwq_core_group_items(struct kwq_core *core, u32 limit);
 void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group);

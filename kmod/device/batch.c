@@ -665,7 +665,7 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 	static const struct kwq_patience at_once = { .nonblock = true };
 	struct cursor at = {};
 	struct chunk chunk;
-	u32 most;
+	u32 most, nr;
 	int err;
 
 	err = chunk_init(&chunk, batch, sizeof(struct kwq_got));
@@ -674,8 +674,8 @@ static noinline int get_many(struct kwq_handle *handle, const struct kwq_batch *
 
 	most = chunk.max_entries;
 	while (at.taken < batch->nr) {
-		err = get_chunk(handle, &chunk, batch, &at,
-				min(most, batch->nr - at.taken),
+		nr = min3(most, batch->nr - at.taken, kwq_keyed_most_gets(handle->keyed));
+		err = get_chunk(handle, &chunk, batch, &at, nr,
 				at.taken ? &at_once : patience);
 		if (err == -EFAULT && most > 1)
 			most = 1;

@@ -240,6 +240,8 @@ static enum kwq_clock clock_of(s32 clockid)
 	return KWQ_CLOCK_MONOTONIC;
 }
 
+#define CREATE_FLAGS	(KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS)
+
 static int create_queue(const struct kwq_create_args *arg,
 			const struct kwq_limiter_config *config)
 {
@@ -247,7 +249,10 @@ static int create_queue(const struct kwq_create_args *arg,
 		.max_items = arg->max_items ?: max_items,
 		.max_bytes = arg->max_bytes ?: max_bytes,
 		.lease = arg->lease,
+		.aging = arg->aging,
+		.group_limit = arg->group_limit,
 		.values = arg->flags & KWQ_CREATE_VALUES,
+		.groups = arg->flags & KWQ_CREATE_GROUPS,
 	};
 	struct kwq_keyed *keyed;
 	struct new_fd new;
@@ -281,13 +286,15 @@ static int check_create(const struct kwq_create_args *arg)
 
 	if (err)
 		return err;
-	if (arg->flags & ~(KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES) || arg->mode & ~0777)
+	if (arg->flags & ~CREATE_FLAGS || arg->mode & ~0777 || arg->pad)
+		return -EINVAL;
+	if (arg->group_limit && !(arg->flags & KWQ_CREATE_GROUPS))
 		return -EINVAL;
 	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME &&
 	    arg->clockid != KWQ_CLOCK_ID_MANUAL)
 		return -EINVAL;
 	if (arg->max_items > max_items || arg->max_bytes > max_bytes ||
-	    arg->lease > KTIME_MAX)
+	    arg->lease > KTIME_MAX || arg->aging > KTIME_MAX)
 		return -EINVAL;
 	if (!*arg->name)
 		return arg->mode || arg->flags & KWQ_CREATE_OR_OPEN ? -EINVAL : 0;
@@ -368,7 +375,8 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_NAMES | KWQ_FEATURE_LIMITERS |
 			    KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
 			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES |
-			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE,
+			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING |
+			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,

@@ -7,7 +7,7 @@
 #include "sizes.h"
 
 /* The flags of an add that are for its extra. Without an extra they are unknown. */
-#define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_AT_MOST)
+#define KWQ_ADD_EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST)
 
 static u32 extra_flags_of_add(const void *data)
 {

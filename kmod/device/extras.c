@@ -20,6 +20,7 @@
  * @key: its key
  * @bytes: buffer for the key
  * @key_offset: bytes of keys used by the entries before
+ * @group: the name of its group
  */
 struct one {
 	u64 entry[6];
@@ -28,12 +29,19 @@ struct one {
 	struct kwq_key key;
 	u8 *bytes;
 	u64 key_offset;
+	u8 group[KWQ_GROUP_MAX];
 };
 
 /* An extra has nothing that its flag does not announce. */
 static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 {
-	if (extra->group || extra->group_len || !(flags & KWQ_ADD_AT_MOST) != !extra->at_most)
+	if (!(flags & KWQ_ADD_AT_MOST) != !extra->at_most)
+		return -EINVAL;
+	if (!(flags & KWQ_ADD_GROUP) && (extra->group || extra->group_len))
+		return -EINVAL;
+	if (extra->group_len > KWQ_GROUP_MAX)
+		return -EMSGSIZE;
+	if (extra->group && !extra->group_len)
 		return -EINVAL;
 	if (!(flags & KWQ_ADD_VALUE))
 		return extra->value || extra->value_len || flags & KWQ_ADD_KEEP_VALUE ? -EINVAL : 0;
@@ -41,6 +49,20 @@ static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 		return -EMSGSIZE;
 	/* The address would be ignored without any bytes. */
 	return extra->value && !extra->value_len ? -EINVAL : 0;
+}
+
+static int copy_group_in(struct one *one)
+{
+	struct kwq_key *group = &one->extras.group;
+
+	group->bytes = one->group;
+	group->len = one->extra.group_len;
+	if (!group->len)
+		return 0;
+	if (copy_from_user(one->group, u64_to_user_ptr(one->extra.group), group->len))
+		return -EFAULT;
+	kwq_key_hash(group);
+	return 0;
 }
 
 /* Copies the value in. Returns -EFAULT if that fails, or sets *@result. */
@@ -87,7 +109,7 @@ static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 		kwq_key_hash(&one->key);
 	}
 	one->key_offset += len;
-	return *result ? 0 : copy_value_in(one, result);
+	return *result ? 0 : copy_group_in(one) ?: copy_value_in(one, result);
 }
 
 static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
@@ -105,7 +127,9 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 		kwq_keyed_unlock(keyed, flags);
 		if (ret != -EAGAIN)
 			break;
-		if (!kwq_stock_fill(&stock, keyed, &one->key, 1) || !kwq_keyed_provide(keyed)) {
+		if (!kwq_stock_fill(&stock, keyed, &one->key, 1) ||
+		    !kwq_stock_fill_group(&stock, keyed, &one->extras.group) ||
+		    !kwq_keyed_provide(keyed)) {
 			ret = -ENOMEM;
 			break;
 		}
@@ -178,10 +202,10 @@ int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_ba
 /**
  * struct got_one - an item that is on its way to the caller
  * @got: the item
- * @more: its value
- * @buffer: for both
- * @few: buffer for a short key
- * @keys: buffer for a long key, once there was one
+ * @more: its group and its value
+ * @buffer: for all
+ * @few: buffer for a short key and group
+ * @keys: buffer for a long one, once there was one
  */
 struct got_one {
 	struct kwq_got got;
@@ -198,19 +222,22 @@ static void use_buffer(struct got_one *one, u8 *keys, u32 size, u32 room)
 	one->buffer.longest = one->keys ? 0 : room;
 }
 
-/* Gets the next item, whose key and value take at most @room bytes. */
-static int get_one_with_value(struct kwq_handle *handle, struct got_one *one, u32 room,
+/* Room for any key and group. */
+#define MANY	(KWQ_KEY_MAX + KWQ_GROUP_MAX)
+
+/* Gets the next item, whose key, group and value take at most @room bytes. */
+static int get_one_with_extras(struct kwq_handle *handle, struct got_one *one, u32 room,
 			      const struct kwq_patience *patience)
 {
 	int ret;
 
 	one->more.max_bytes = room;
-	use_buffer(one, one->keys ?: one->few, one->keys ? KWQ_KEY_MAX : sizeof(one->few), room);
+	use_buffer(one, one->keys ?: one->few, one->keys ? MANY : sizeof(one->few), room);
 	ret = kwq_handle_get(handle, &one->buffer, patience);
 	if (!kwq_wants_more_room(&one->buffer, ret))
 		return ret;
-	one->keys = kmalloc(KWQ_KEY_MAX, GFP_KERNEL_ACCOUNT);
-	use_buffer(one, one->keys, KWQ_KEY_MAX, room);
+	one->keys = kmalloc(MANY, GFP_KERNEL_ACCOUNT);
+	use_buffer(one, one->keys, MANY, room);
 	/* Fetch without room for any key, so that another getter gets the wake-up. */
 	if (!one->keys)
 		use_buffer(one, NULL, 0, 0);
@@ -223,16 +250,21 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
 			const struct got_one *one, u32 i, u32 key_offset)
 {
 	struct kwq_value *value = one->more.value;
-	const struct kwq_got_extra extra = { .value_len = value ? value->len : 0 };
+	const struct kwq_got_extra extra = {
+		.value_len = value ? value->len : 0,
+		.group_len = one->more.group_len,
+	};
+	/* The name of the group is behind the key already. */
+	u32 len = one->buffer.keys_len + extra.group_len;
 	u8 __user *to = u64_to_user_ptr(batch->keys) + key_offset;
 	int err;
 
 	err = kwq_copy_entries_out(batch->entries, batch->entry_size, i, &one->got,
 				   sizeof(one->got), 1) ?:
 	      kwq_copy_entries_out(batch->extras, batch->extra_size, i, &extra, sizeof(extra), 1);
-	if (!err && copy_to_user(to, one->buffer.keys, one->buffer.keys_len))
+	if (!err && copy_to_user(to, one->buffer.keys, len))
 		err = -EFAULT;
-	if (!err && value && copy_to_user(to + one->buffer.keys_len, value->bytes, value->len))
+	if (!err && value && copy_to_user(to + len, value->bytes, value->len))
 		err = -EFAULT;
 	if (value)
 		kwq_value_put(value);
@@ -262,8 +294,8 @@ int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch 
 	one.buffer.max_items = 1;
 	one.buffer.more = &one.more;
 	for (i = 0; i < batch->nr; i++) {
-		ret = get_one_with_value(handle, &one, batch->keys_len - offset,
-					 i ? &at_once : patience);
+		ret = get_one_with_extras(handle, &one, batch->keys_len - offset,
+					  i ? &at_once : patience);
 		if (ret < 0)
 			break;
 		ret = copy_got_out(handle, batch, &one, i, offset);

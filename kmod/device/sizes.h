@@ -10,7 +10,7 @@
 #include <uapi/linux/kwq.h>
 
 #define KWQ_INFO_FIRST		96
-#define KWQ_CREATE_FIRST	312
+#define KWQ_CREATE_FIRST	328
 #define KWQ_OPEN_FIRST		272
 #define KWQ_UNLINK_FIRST	264
 #define KWQ_LIST_FIRST		280
@@ -30,14 +30,14 @@
 #define KWQ_ADVANCE_FIRST	16
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		824
+#define KWQ_STAT_FIRST		856
 #define KWQ_PAUSE_FIRST		16
 #define KWQ_RESUME_FIRST	8
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	40
 
 static_assert(sizeof(struct kwq_info) == 96);
-static_assert(sizeof(struct kwq_create_args) == 312);
+static_assert(sizeof(struct kwq_create_args) == 328);
 static_assert(sizeof(struct kwq_open_args) == 272);
 static_assert(sizeof(struct kwq_unlink_args) == 264);
 static_assert(sizeof(struct kwq_list_args) == 280);
@@ -54,7 +54,7 @@ static_assert(sizeof(struct kwq_add_extra) == 32);
 static_assert(sizeof(struct kwq_got_extra) == 8);
 static_assert(sizeof(struct kwq_shut_down_args) == 8);
 static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 824);
+static_assert(sizeof(struct kwq_stat) == 856);
 static_assert(sizeof(struct kwq_pause_args) == 16);
 static_assert(sizeof(struct kwq_resume_args) == 8);
 static_assert(sizeof(struct kwq_histogram) == 104);

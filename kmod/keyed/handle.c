@@ -127,15 +127,27 @@ void kwq_handle_flush(struct kwq_handle *handle)
 		kwq_unlock(queue, flags);
 }
 
-/* Takes a reference to the value, if it fits behind the key. */
+/*
+ * Copies the name of the group behind the key, and takes a reference to the value. Returns false if
+ * they do not fit.
+ */
 static noinline bool get_more(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			      struct kwq_got_more *more)
+			      struct kwq_got_buffer *buffer)
 {
 	struct kwq_value *value = keyed->limits.values ? *kwq_value_slot(keyed, ki) : NULL;
+	const struct kwq_keyed_group *kg = kwq_keyed_group_of(keyed, ki);
+	struct kwq_got_more *more = buffer->more;
 
-	more->lacking = ki->key_len + (value ? value->len : 0);
+	more->group_len = kg ? kg->len : 0;
+	more->lacking = ki->key_len + more->group_len + (value ? value->len : 0);
+	buffer->lacking = more->lacking;
 	if (more->lacking > more->max_bytes)
 		return false;
+	/* A longer buffer has room for every key and group. */
+	if (ki->key_len + more->group_len > buffer->max_key_bytes)
+		return false;
+	if (kg)
+		memcpy(buffer->keys + ki->key_len, kg->name, kg->len);
 	if (value)
 		refcount_inc(&value->refs);
 	more->value = value;
@@ -165,10 +177,8 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 			buffer->lacking = ki->key_len;
 			break;
 		}
-		if (unlikely(buffer->more) && !get_more(keyed, ki, buffer->more)) {
-			buffer->lacking = buffer->more->lacking;
+		if (unlikely(buffer->more) && !get_more(keyed, ki, buffer))
 			break;
-		}
 
 		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
 		kwq_handout_begin(handle, ki);

@@ -27,15 +27,17 @@
  */
 #define SMALL_ROOM	40
 #define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + SMALL_ROOM)
+#define SMALL_GROUPED_SIZE	(sizeof(struct kwq_member) + SMALL_SIZE)
 
 /* The room also has to hold a lease and the address of a value, which lie behind the key. */
 static_assert(sizeof(struct kwq_lease) + sizeof(struct kwq_value *) <= SMALL_ROOM &&
 	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
-static struct kmem_cache *small_items;
+/* The second one is for queues with groups. */
+static struct kmem_cache *small_items[2];
 
-/* Bytes that the allocator uses for a small item. */
-static u32 small_bytes __ro_after_init;
+/* Bytes that the allocator uses for a small item, without and with groups. */
+static u32 small_bytes[2] __ro_after_init;
 
 /* Secret, so that users cannot choose keys that collide. */
 static hsiphash_key_t secret __ro_after_init;
@@ -56,8 +58,13 @@ static u32 bytes_in_slab(size_t size)
 	return DIV_ROUND_UP(PAGE_SIZE + kmalloc_size_roundup(nr * CHARGE_SIZE), nr);
 }
 
-/* Bytes that kmalloc() uses for a request of @size. */
-static u32 bytes_of_kmalloc(size_t size)
+/**
+ * kwq_bytes_of_kmalloc() - bytes that kmalloc() uses
+ * @size: size of the request
+ *
+ * Return: the number of bytes.
+ */
+u32 kwq_bytes_of_kmalloc(size_t size)
 {
 	size_t bytes = kmalloc_size_roundup(size);
 
@@ -75,9 +82,9 @@ static u32 bytes_of_kmalloc(size_t size)
  */
 u64 kwq_keyed_own_bytes(const char *name)
 {
-	return bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
-	       bytes_of_kmalloc(2 * sizeof(struct kwq_table_top)) +
-	       (*name ? bytes_of_kmalloc(strlen(name) + 1) : 0);
+	return kwq_bytes_of_kmalloc(sizeof(struct kwq_keyed)) +
+	       kwq_bytes_of_kmalloc(2 * sizeof(struct kwq_table_top)) +
+	       (*name ? kwq_bytes_of_kmalloc(strlen(name) + 1) : 0);
 }
 
 /**
@@ -96,7 +103,7 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	for (i = 0; i < KWQ_LIMITERS_MAX; i++)
 		nr += pauses->of[i].nr;
-	bytes = nr ? bytes_of_kmalloc(nr * sizeof(*pauses->table)) : 0;
+	bytes = nr ? kwq_bytes_of_kmalloc(nr * sizeof(*pauses->table)) : 0;
 	kwq_quota_charge_anyway(keyed, bytes);
 	kwq_quota_uncharge(keyed, keyed->limiter_bytes);
 	keyed->own_bytes += bytes;
@@ -106,7 +113,7 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_items_register() - create the cache of items, and choose the secret
+ * kwq_items_register() - create the caches of items, and choose the secret
  *
  * get_random_once() would choose the secret at its first use, but would hold the module
  * until a worker has run.
@@ -116,17 +123,24 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 int __init kwq_items_register(void)
 {
 	get_random_bytes(&secret, sizeof(secret));
-	small_bytes = bytes_in_slab(ALIGN(SMALL_SIZE, ARCH_SLAB_MINALIGN));
-	small_items = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
-	return small_items ? 0 : -ENOMEM;
+	small_bytes[0] = bytes_in_slab(ALIGN(SMALL_SIZE, ARCH_SLAB_MINALIGN));
+	small_bytes[1] = bytes_in_slab(ALIGN(SMALL_GROUPED_SIZE, ARCH_SLAB_MINALIGN));
+	small_items[0] = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
+	small_items[1] = kmem_cache_create("kwq_grouped_item", SMALL_GROUPED_SIZE, 0,
+					   SLAB_ACCOUNT, NULL);
+	if (small_items[0] && small_items[1])
+		return 0;
+	kwq_items_unregister();
+	return -ENOMEM;
 }
 
 /**
- * kwq_items_unregister() - destroy the cache of items; no queue is left
+ * kwq_items_unregister() - destroy the caches of items; no queue is left
  */
 void kwq_items_unregister(void)
 {
-	kmem_cache_destroy(small_items);
+	kmem_cache_destroy(small_items[1]);
+	kmem_cache_destroy(small_items[0]);
 }
 
 /**
@@ -138,9 +152,15 @@ void kwq_key_hash(struct kwq_key *key)
 	key->hash = hsiphash(key->bytes, key->len, &secret);
 }
 
+/* Bytes of an allocation before the item. */
+static inline size_t size_before(const struct kwq_keyed *keyed)
+{
+	return keyed->limits.groups * sizeof(struct kwq_member);
+}
+
 static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 {
-	size_t size = struct_size_t(struct kwq_keyed_item, key, key_len);
+	size_t size = size_before(keyed) + struct_size_t(struct kwq_keyed_item, key, key_len);
 
 	if (!keyed->limits.lease && !keyed->limits.values)
 		return size;
@@ -161,8 +181,8 @@ static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
 VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 {
 	if (is_small(keyed, key_len))
-		return small_bytes;
-	return bytes_of_kmalloc(item_size(keyed, key_len));
+		return small_bytes[keyed->limits.groups];
+	return kwq_bytes_of_kmalloc(item_size(keyed, key_len));
 }
 
 /**
@@ -173,7 +193,12 @@ VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
  */
 u32 kwq_value_bytes(const struct kwq_value *value)
 {
-	return value ? bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
+	return value ? kwq_bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
+}
+
+static struct kmem_cache *cache_of(const struct kwq_keyed *keyed)
+{
+	return small_items[keyed->limits.groups];
 }
 
 static struct kwq_keyed_item *item_of(struct kwq_node *node)
@@ -184,6 +209,7 @@ static struct kwq_keyed_item *item_of(struct kwq_node *node)
 /* Not inlined: the array may be zeroed, which would slow down the free of a single item. */
 static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
+	size_t before = size_before(keyed);
 	struct kwq_keyed_item *ki;
 	void *small[16];
 	size_t nr = 0;
@@ -192,7 +218,7 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 		ki = item_of(node);
 		node = node->next;
 		if (!is_small(keyed, ki->key_len)) {
-			kfree(ki);
+			kfree((void *)ki - before);
 			/*
 			 * O8: leases that expired after a shut down may have left very many
 			 * items.
@@ -200,21 +226,21 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 			cond_resched();
 			continue;
 		}
-		small[nr++] = ki;
+		small[nr++] = (void *)ki - before;
 		if (nr == ARRAY_SIZE(small)) {
-			kmem_cache_free_bulk(small_items, nr, small);
+			kmem_cache_free_bulk(cache_of(keyed), nr, small);
 			cond_resched();
 			nr = 0;
 		}
 	}
 	if (nr)
-		kmem_cache_free_bulk(small_items, nr, small);
+		kmem_cache_free_bulk(cache_of(keyed), nr, small);
 }
 
 static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
 	if (node && !node->next && is_small(keyed, item_of(node)->key_len))
-		kmem_cache_free(small_items, item_of(node));
+		kmem_cache_free(cache_of(keyed), (void *)item_of(node) - size_before(keyed));
 	else if (node)
 		free_many(keyed, node);
 }
@@ -235,9 +261,9 @@ static void free_in_table(const struct kwq_keyed *keyed, struct kwq_node *nodes)
 	free_items(keyed, nodes);
 }
 
-static void put_in_stock(struct kwq_stock *stock, void *small)
+static void put_in_stock(struct kwq_stock *stock, const struct kwq_keyed *keyed, void *small)
 {
-	struct kwq_keyed_item *ki = small;
+	struct kwq_keyed_item *ki = small + size_before(keyed);
 
 	/* kwq_stock_free() calls is_small() on it. */
 	ki->key_len = 0;
@@ -249,14 +275,15 @@ static void put_in_stock(struct kwq_stock *stock, void *small)
 #define STOCK_MAX	32
 
 /* Not inlined, like free_many(). */
-static noinline void fill_with_many(struct kwq_stock *stock, u32 nr)
+static noinline void fill_with_many(struct kwq_stock *stock, const struct kwq_keyed *keyed,
+				    u32 nr)
 {
 	void *small[STOCK_MAX];
 	u32 got;
 
-	got = kwq_alloc_bulk(small_items, GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
+	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
 	while (got--)
-		put_in_stock(stock, small[got]);
+		put_in_stock(stock, keyed, small[got]);
 }
 
 static noinline bool fill_with_large(struct kwq_stock *stock, size_t size, u32 key_len)
@@ -285,12 +312,12 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 	if (!is_small(keyed, key->len))
 		return fill_with_large(stock, item_size(keyed, key->len), key->len);
 	if (nr > 1 && !stock->small)
-		fill_with_many(stock, nr);
+		fill_with_many(stock, keyed, nr);
 	if (stock->small)
 		return true;
-	small = kmem_cache_alloc(small_items, GFP_KERNEL);
+	small = kmem_cache_alloc(cache_of(keyed), GFP_KERNEL);
 	if (small)
-		put_in_stock(stock, small);
+		put_in_stock(stock, keyed, small);
 	return small;
 }
 
@@ -303,6 +330,7 @@ noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *ke
 {
 	free_items(keyed, stock->small);
 	kfree(stock->large);
+	kfree(stock->group);
 }
 
 static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
@@ -321,7 +349,7 @@ static struct kwq_keyed_item *take_item(const struct kwq_keyed *keyed,
 
 	if (!is_small(keyed, key_len)) {
 		stock->large = NULL;
-		return large;
+		return large + size_before(keyed);
 	}
 	stock->small = node->next;
 	return item_of(node);
@@ -357,12 +385,18 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	kwq_table_init(&keyed->tickets, &keyed->tops[1], hash_of_ticket);
 	keyed->ticket_factors[0] = get_random_u64() | 1;
 	keyed->ticket_factors[1] = get_random_u64() | 1;
-	keyed->small_key_max = SMALL_SIZE - item_size(keyed, 0);
+	keyed->small_key_max = SMALL_SIZE + size_before(keyed) - item_size(keyed, 0);
 	INIT_LIST_HEAD(&keyed->remembered);
 	return 0;
 }
 
-static noinline void free_pages_unused(void *page)
+/**
+ * kwq_free_pages_unused() - free pages of a table
+ * @page: the first of @unused of a table; NULL for none
+ *
+ * Context: process; may sleep.
+ */
+noinline void kwq_free_pages_unused(void *page)
 {
 	void *next;
 
@@ -375,7 +409,7 @@ static noinline void free_pages_unused(void *page)
 
 static void free_unused(struct kwq_table *table)
 {
-	free_pages_unused(table->unused);
+	kwq_free_pages_unused(table->unused);
 	table->unused = NULL;
 }
 
@@ -401,6 +435,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 		cond_resched();
 	}
 	kfree(keyed->tops);
+	kwq_keyed_destroy_order(keyed);
 }
 
 VISIBLE_IF_KUNIT void *kwq_new_page(gfp_t gfp)
@@ -481,12 +516,21 @@ void kwq_keyed_give_room_back(struct kwq_keyed *keyed)
 	kwq_quota_uncharge(keyed, spare);
 }
 
+/* An item that is idle has neither a value nor a group. */
+static noinline void drop_extras(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	if (keyed->limits.values)
+		kwq_keyed_drop_value(keyed, ki);
+	if (keyed->limits.groups)
+		kwq_keyed_leave_group(keyed, ki);
+}
+
 static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->is_remembered)
 		leave_remembered(keyed, ki);
-	if (unlikely(keyed->limits.values))
-		kwq_keyed_drop_value(keyed, ki);
+	if (unlikely(keyed->limits.values | keyed->limits.groups))
+		drop_extras(keyed, ki);
 	keyed->nr_items--;
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
 	kwq_keyed_give_room_back(keyed);
@@ -523,8 +567,7 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 {
 	if (ki->is_remembered)
 		return;
-	if (keyed->limits.values)
-		kwq_keyed_drop_value(keyed, ki);
+	drop_extras(keyed, ki);
 	list_add_tail(&ki->remembered, &keyed->remembered);
 	keyed->nr_remembered++;
 	keyed->bytes_remembered += kwq_item_bytes(keyed, ki->key_len);
@@ -639,11 +682,13 @@ int kwq_keyed_make_bytes(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, siz
  */
 bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 {
+	u32 size = small_bytes[keyed->limits.groups];
+
 	lockdep_assert_held(&keyed->queue.lock);
-	if (has_room(keyed, small_bytes))
+	if (has_room(keyed, size))
 		return true;
-	ask_for_room(keyed, small_bytes);
-	return !why_no_room(keyed, small_bytes);
+	ask_for_room(keyed, size);
+	return !why_no_room(keyed, size);
 }
 
 /**
@@ -709,6 +754,8 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 
 	ki = take_item(keyed, stock, key->len);
 	kwq_item_init(&ki->item);
+	if (unlikely(keyed->limits.groups))
+		kwq_member_of(ki)->group = NULL;
 	ki->ticket = 0;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
@@ -767,30 +814,27 @@ bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed)
 	return ki;
 }
 
-/* Gives up the pages that the tables do not use any more. The caller frees them. */
-static noinline void give_pages_back(struct kwq_keyed *keyed)
+/**
+ * kwq_keyed_take_unused_pages() - give up the pages that a table does not use any more
+ * @keyed: the queue; its lock held
+ * @table: one of its tables
+ *
+ * Return: the pages, for kwq_free_pages_unused(); NULL for none.
+ */
+noinline void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table)
 {
-	u64 bytes = ((u64)keyed->table.nr_unused + keyed->tickets.nr_unused) * PAGE_SIZE;
+	u64 bytes = (u64)table->nr_unused * PAGE_SIZE;
+	void *pages = table->unused;
 
-	keyed->table.unused = NULL;
-	keyed->table.nr_unused = 0;
-	keyed->tickets.unused = NULL;
-	keyed->tickets.nr_unused = 0;
+	if (!pages)
+		return NULL;
+	table->unused = NULL;
+	table->nr_unused = 0;
 	keyed->own_bytes -= bytes;
 	kwq_quota_uncharge(keyed, bytes);
+	return pages;
 }
 
-/* Tells of room, and returns the values that the caller frees. */
-static noinline struct kwq_value *do_what_is_owed(struct kwq_keyed *keyed)
-{
-	struct kwq_value *gone = keyed->gone_values;
-
-	if (keyed->owes & KWQ_OWES_ROOM)
-		tell_room(keyed);
-	keyed->gone_values = NULL;
-	keyed->owes &= ~KWQ_OWES_VALUES;
-	return gone;
-}
 
 static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags,
 					    bool pays)
@@ -799,14 +843,13 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 	void *unused_by_key = keyed->table.unused;
 	void *unused_by_ticket = keyed->tickets.unused;
 	struct kwq_node *gone = keyed->gone;
-	struct kwq_value *values = NULL;
 	bool has_to_wake = false;
 
-	if (unlikely(keyed->owes))
-		values = do_what_is_owed(keyed);
 	keyed->gone = NULL;
-	if (unlikely(unused_by_key || unused_by_ticket))
-		give_pages_back(keyed);
+	if (unlikely(unused_by_key || unused_by_ticket)) {
+		kwq_keyed_take_unused_pages(keyed, &keyed->table);
+		kwq_keyed_take_unused_pages(keyed, &keyed->tickets);
+	}
 	if (pays)
 		has_to_wake = kwq_unlock_paying(&keyed->queue, flags);
 	else
@@ -815,12 +858,28 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 		kwq_wake_rest(&keyed->queue);
 	if (gone)
 		free_items(keyed, gone);
-	if (unlikely(values))
-		kwq_values_free(values);
 	if (unlikely(unused_by_key))
-		free_pages_unused(unused_by_key);
+		kwq_free_pages_unused(unused_by_key);
 	if (unlikely(unused_by_ticket))
-		free_pages_unused(unused_by_ticket);
+		kwq_free_pages_unused(unused_by_ticket);
+}
+
+/* unlock_and_free() of a queue that owes something. */
+static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags, bool pays)
+	__releases(&keyed->queue.lock)
+{
+	struct kwq_value *values = keyed->gone_values;
+	struct kwq_swept swept = {};
+
+	if (keyed->owes & KWQ_OWES_SWEEP)
+		kwq_keyed_sweep_groups(keyed, &swept);
+	if (keyed->owes & KWQ_OWES_ROOM)
+		tell_room(keyed);
+	keyed->gone_values = NULL;
+	keyed->owes &= ~KWQ_OWES_VALUES;
+	unlock_and_free(keyed, flags, pays);
+	kwq_values_free(values);
+	kwq_keyed_free_swept(&swept);
 }
 
 /**
@@ -835,7 +894,10 @@ static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned lo
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	unlock_and_free(keyed, flags, true);
+	if (unlikely(keyed->owes))
+		pay_and_unlock(keyed, flags, true);
+	else
+		unlock_and_free(keyed, flags, true);
 }
 
 /**
@@ -848,5 +910,8 @@ void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock)
 {
-	unlock_and_free(keyed, flags, false);
+	if (unlikely(keyed->owes))
+		pay_and_unlock(keyed, flags, false);
+	else
+		unlock_and_free(keyed, flags, false);
 }

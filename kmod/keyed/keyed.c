@@ -59,42 +59,64 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
-/* Adds a key that has no item yet, and what the add brings. */
-static int add_new_with(struct kwq_keyed *keyed, const struct kwq_key *key,
-			const struct kwq_add_options *options, struct kwq_extras *extras,
-			ktime_t now, struct kwq_stock *stock)
+static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+		     const struct kwq_add_options *options, struct kwq_extras *extras,
+		     ktime_t now)
 {
-	struct kwq_keyed_item *ki;
-	int ret;
+	int ret = kwq_keyed_prepare_value(keyed, ki, extras);
 
-	keyed->expects_new = true;
-	if (options->flags & KWQ_ADD_KICK)
-		return -ENOENT;
-	if (keyed->queue.core.shut_down)
-		return -ESHUTDOWN;
-	ki = kwq_keyed_insert(keyed, key, stock);
-	if (IS_ERR(ki))
-		return PTR_ERR(ki);
-	ret = kwq_keyed_prepare_value(keyed, ki, extras);
 	if (!ret)
 		ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	if (ret >= 0)
 		kwq_keyed_set_value(keyed, ki, extras);
+	return ret;
+}
+
+/* Q16: adds an item, and moves it to a group, or out of its group. */
+static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			const struct kwq_add_options *options, struct kwq_extras *extras,
+			ktime_t now, struct kwq_stock *stock)
+{
+	struct kwq_group *before = kwq_member_of(ki)->group, *unused;
+	struct kwq_add_options moving = *options;
+	int ret;
+
+	moving.flags |= KWQ_ADD_GROUP;
+	if (extras->group.len)
+		moving.group = kwq_keyed_get_group(keyed, ki, &extras->group, stock);
+	if (IS_ERR(moving.group))
+		return PTR_ERR(moving.group);
+	ret = add_value(keyed, ki, &moving, extras, now);
+	/* The item uses the group to which it belongs. A refused add has not moved it. */
+	unused = kwq_member_of(ki)->group == moving.group ? before : moving.group;
+	if (unused)
+		kwq_keyed_put_group(keyed, unused);
+	return ret;
+}
+
+static int add_with(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+		    const struct kwq_add_options *options, struct kwq_extras *extras,
+		    ktime_t now, struct kwq_stock *stock)
+{
+	int ret = extras->flags & KWQ_ADD_GROUP ?
+		  add_to_group(keyed, ki, options, extras, now, stock) :
+		  add_value(keyed, ki, options, extras, now);
+
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 
 /**
- * kwq_keyed_add_with_locked() - add a key and what the add brings (Q18)
+ * kwq_keyed_add_with_locked() - add a key and what the add brings (Q16, Q18)
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  * @options: the options, checked by kwq_check_add()
  * @extras: what the add brings
  * @now: current time
- * @stock: memory for a new item
+ * @stock: memory for a new item and a new group
  *
- * Return: as kwq_keyed_add_locked(). With nothing changed also -EOPNOTSUPP: the queue has no
- * values.
+ * Return: as kwq_keyed_add_locked(). -EAGAIN also asks for kwq_stock_fill_group(). With nothing
+ * changed also -EOPNOTSUPP: the queue has no values or no groups.
  */
 int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			      const struct kwq_add_options *options,
@@ -102,18 +124,25 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 			      struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
-	int ret;
 
-	if (!ki)
-		return add_new_with(keyed, key, options, extras, now, stock);
-	keyed->expects_new = false;
-	ret = kwq_keyed_prepare_value(keyed, ki, extras);
-	if (!ret)
-		ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	if (ret >= 0)
-		kwq_keyed_set_value(keyed, ki, extras);
-	kwq_keyed_settle(keyed, ki, now);
-	return ret;
+	keyed->expects_new = !ki;
+	/* Before a lack of room: first what an add without extras returns. */
+	if (options->flags & KWQ_ADD_KICK && !(ki && kwq_item_is_dead(&ki->item)))
+		return -ENOENT;
+	if (keyed->queue.core.shut_down)
+		return -ESHUTDOWN;
+	if (extras->flags & KWQ_ADD_GROUP) {
+		if (!keyed->limits.groups)
+			return -EOPNOTSUPP;
+		if (kwq_keyed_lacks_group(keyed, &extras->group, stock))
+			return -EAGAIN;
+	}
+	if (!ki) {
+		ki = kwq_keyed_insert(keyed, key, stock);
+		if (IS_ERR(ki))
+			return PTR_ERR(ki);
+	}
+	return add_with(keyed, ki, options, extras, now, stock);
 }
 
 /**

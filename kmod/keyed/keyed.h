@@ -88,7 +88,8 @@ struct kwq_key {
  * All members but the constant ones are protected by the queue's lock.
  *
  * An item is in the table while it is not idle or has requeues to remember. It is also
- * there between its insertion and the add that needed it.
+ * there between its insertion and the add that needed it. In a queue with groups, it is in the
+ * &struct kwq_grouped_item with which its allocation begins.
  */
 struct kwq_keyed_item {
 	struct kwq_item item;
@@ -146,26 +147,65 @@ struct kwq_value {
 };
 
 /**
+ * struct kwq_keyed_group - a group and its name (Q16)
+ * @group: the group; its users are the items that belong to it
+ * @by_name: in the table of &struct kwq_keyed_groups; later to be freed
+ * @hash: hash of @name; constant
+ * @len: length of @name; constant
+ * @name: the name; constant
+ */
+struct kwq_keyed_group {
+	struct kwq_group group;
+	struct kwq_node by_name;
+	u32 hash;
+	u8 len;
+	u8 name[] __counted_by(len);
+};
+
+/**
+ * struct kwq_keyed_groups - the groups of a queue
+ * @order: what the core knows of groups and aging. A queue with aging, but without groups, has only
+ *	this
+ * @table: groups by name
+ * @top: top level of the table
+ *
+ * Protected by the queue's lock.
+ */
+struct kwq_keyed_groups {
+	struct kwq_order order;
+	struct kwq_table table;
+	struct kwq_table_top top;
+};
+
+/**
  * struct kwq_limits - limits of a queue
  * @max_items: most items
  * @max_bytes: most bytes of items and their keys, as rounded up by the allocator
  * @lease: how long an item may be held after a hand-out or an extension, in ns up to
  *	KTIME_MAX; 0 for ever
+ * @aging: after this time in ns a ready item counts as one priority higher, and so on; 0 for never
+ * @group_limit: most items of one group that are processing at once; 0 for no limit
  * @values: keys may carry values
+ * @groups: keys may belong to groups
  */
 struct kwq_limits {
 	u64 max_items;
 	u64 max_bytes;
 	u64 lease;
+	u64 aging;
+	u32 group_limit;
 	bool values;
+	bool groups;
 };
 
 /*
  * What the next unlock has to do, besides the usual. ROOM: an add or a poll found no room, so
- * pollers have to be told of room. VALUES: @gone_values have to be freed.
+ * pollers have to be told of room. VALUES: @gone_values have to be freed. SWEEP: the queue has
+ * groups, and each unlock frees those that nobody uses any more.
  */
 #define KWQ_OWES_ROOM	BIT(0)
 #define KWQ_OWES_VALUES	BIT(1)
+#define KWQ_OWES_SWEEP	BIT(2)
 
 /**
  * struct kwq_keyed - a queue of keys; fits into 8 KiB on 64-bit machines
@@ -310,11 +350,14 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
  * @value: with KWQ_ADD_VALUE, the value, or NULL to take the value away. The add takes it over
  *	and sets this to NULL, unless it refuses or drops it
  * @at_most: with KWQ_ADD_AT_MOST, the longest wait in ns from its first add; else 0
+ * @group: with KWQ_ADD_GROUP, the name of the group, with its hash; empty to take the item out of
+ *	its group
  */
 struct kwq_extras {
 	u32 flags;
 	u64 at_most;
 	struct kwq_value *value;
+	struct kwq_key group;
 };
 
 /**
@@ -322,11 +365,27 @@ struct kwq_extras {
  * @small: items for short keys, linked by @by_key
  * @large: an item for a key of @large_len bytes, or NULL
  * @large_len: length of that key
+ * @group_len: length of the name that @group has room for
+ * @wants_group: an add lacked a group
+ * @group: a group, or NULL
  */
 struct kwq_stock {
 	struct kwq_node *small;
 	void *large;
 	u32 large_len;
+	u8 group_len;
+	bool wants_group;
+	struct kwq_keyed_group *group;
+};
+
+/**
+ * struct kwq_swept - groups that are gone, to be freed without the lock
+ * @groups: the groups, linked by @by_name
+ * @pages: pages that their table does not need any more
+ */
+struct kwq_swept {
+	struct kwq_node *groups;
+	void *pages;
 };
 
 /**
@@ -367,7 +426,10 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
+u32 kwq_bytes_of_kmalloc(size_t size);
 u32 kwq_value_bytes(const struct kwq_value *value);
+void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table);
+void kwq_free_pages_unused(void *page);
 int kwq_keyed_make_bytes(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size);
 void kwq_keyed_give_room_back(struct kwq_keyed *keyed);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
@@ -406,7 +468,7 @@ static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_it
 static inline void kwq_stock_empty(struct kwq_stock *stock,
 				   const struct kwq_keyed *keyed)
 {
-	if (unlikely(stock->small || stock->large))
+	if (unlikely(stock->small || stock->large || stock->group))
 		kwq_stock_free(stock, keyed);
 }
 
@@ -521,6 +583,67 @@ int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 			struct kwq_dead_buffer *buffer);
 
+/* groups.c */
+u64 kwq_keyed_order_bytes(const struct kwq_limits *limits);
+int kwq_keyed_init_order(struct kwq_keyed *keyed);
+void kwq_keyed_destroy_order(struct kwq_keyed *keyed);
+bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_key *name,
+			   struct kwq_stock *stock);
+struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+				      const struct kwq_key *name, struct kwq_stock *stock);
+void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);
+void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
+			  const struct kwq_key *name);
+const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
+						 struct kwq_keyed_item *ki);
+void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept);
+void kwq_keyed_free_swept(const struct kwq_swept *swept);
+
+/**
+ * kwq_groups_of() - the groups of a queue
+ * @keyed: the queue; with groups
+ *
+ * Return: the groups.
+ */
+static inline struct kwq_keyed_groups *kwq_groups_of(const struct kwq_keyed *keyed)
+{
+	return container_of(keyed->of_core.order, struct kwq_keyed_groups, order);
+}
+
+/**
+ * kwq_keyed_has_unused_group() - has a queue a group that is to be freed
+ * @keyed: the queue; its lock held
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_keyed_has_unused_group(const struct kwq_keyed *keyed)
+{
+	return keyed->limits.groups && !list_empty(&keyed->of_core.order->unused);
+}
+
+/**
+ * kwq_keyed_most_gets() - how many items one hold of the lock may hand out (O8)
+ * @keyed: the queue
+ *
+ * Return: the number.
+ */
+static inline u32 kwq_keyed_most_gets(const struct kwq_keyed *keyed)
+{
+	return unlikely(keyed->limits.aging) ? kwq_core_most_gets(&keyed->queue.core) : U32_MAX;
+}
+
+/**
+ * kwq_member_of() - what an item has in a queue with groups
+ * @ki: the item
+ *
+ * Return: that.
+ */
+static inline struct kwq_member *kwq_member_of(struct kwq_keyed_item *ki)
+{
+	return &container_of(&ki->item, struct kwq_grouped_item, item)->member;
+}
+
 /* stat.c */
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat);
 
@@ -533,12 +656,14 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
 
 /**
  * struct kwq_got_more - what else comes with an item that was got
- * @max_bytes: most bytes of the key and its value together
+ * @max_bytes: most bytes of the key, its group's name and its value together
+ * @group_len: out: length of the group's name, which is behind the key in @keys of the buffer
  * @value: out: the value, with a reference; NULL for none
- * @lacking: out: the bytes of the first key and its value, also after -EMSGSIZE
+ * @lacking: out: the bytes of all of these of the first key, also after -EMSGSIZE
  */
 struct kwq_got_more {
 	u32 max_bytes;
+	u32 group_len;
 	struct kwq_value *value;
 	u32 lacking;
 };

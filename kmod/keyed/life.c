@@ -199,8 +199,8 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 	struct kwq_keyed *keyed = container_of(queue, struct kwq_keyed, queue);
 	bool more = kwq_handouts_expire(keyed, now);
 
-	/* A pending worker takes the lock after this hold and sees the items. */
-	if (keyed->gone && !keyed->ending)
+	/* A pending worker takes the lock after this hold and sees the items and groups. */
+	if ((keyed->gone || kwq_keyed_has_unused_group(keyed)) && !keyed->ending)
 		queue_work(kwq_free_wq, &keyed->work);
 	return more;
 }
@@ -237,7 +237,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	/* No audit: the caller does not try to use the capability, and most callers lack it. */
 	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	INIT_LIST_HEAD(&keyed->refused);
-	keyed->own_bytes = kwq_keyed_own_bytes(name);
+	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_order_bytes(limits);
 	err = charge_queue(keyed);
 	if (err)
 		goto free_keyed;
@@ -253,7 +253,14 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	keyed->of_queue.key_of = key_of;
 	INIT_LIST_HEAD(&keyed->leases);
 	keyed->of_queue.end_leases = end_leases;
+	err = kwq_keyed_init_order(keyed);
+	if (err)
+		goto destroy_queue;
 	return keyed;
+
+destroy_queue:
+	kwq_queue_destroy(&keyed->queue);
+	kwq_keyed_destroy_items(keyed);
 
 give_back:
 	kwq_quota_uncharge(keyed, keyed->own_bytes);

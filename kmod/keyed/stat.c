@@ -26,6 +26,8 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->max_items = keyed->limits.max_items;
 	stat->max_bytes = keyed->limits.max_bytes;
 	stat->lease = keyed->limits.lease;
+	stat->aging = keyed->limits.aging;
+	stat->group_limit = keyed->limits.group_limit;
 	stat->uid = from_kuid_munged(current_user_ns(), keyed->owner);
 	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
 	stat->mode = keyed->mode;
@@ -68,6 +70,10 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->queue_duration = bulk->queue_duration;
 	stat->work_duration = bulk->work_duration;
 	stat->lateness = bulk->lateness;
+	if (bulk->order)
+		stat->blocked = bulk->order->nr_blocked;
+	if (keyed->limits.groups)
+		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
 	kwq_core_gauges(core, &gauges, now);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 

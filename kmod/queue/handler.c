@@ -211,11 +211,15 @@ struct kwq_result kwq_call_handler(struct kwq_workers *workers, struct kwq_item 
 static unsigned int get_batch(struct kwq_workers *workers, struct kwq_worker *worker,
 			      ktime_t now)
 {
+	unsigned int nr = 0, most = workers->handler.max_batch;
+	struct kwq_queue *queue = workers->queue;
 	struct kwq_item *item;
-	unsigned int nr = 0;
 
-	while (nr < workers->handler.max_batch &&
-	       (item = kwq_get_locked(workers->queue, &worker->holder, now)))
+	/* O8: with aging, each hand-out costs more. */
+	if (!kwq_is_small(queue))
+		most = min(most, kwq_core_most_gets(&queue->core));
+	while (nr < most &&
+	       (item = kwq_get_locked(queue, &worker->holder, now)))
 		worker->items[nr++] = item;
 	return nr;
 }

@@ -98,7 +98,8 @@ EXPORT_SYMBOL_GPL(kwq_set_group);
  * With groups, the item that has its turn next in its band stands for its group. If the turn is
  * a group's, the items of that group are compared in the same way.
  *
- * May be called at any time.
+ * May be called at any time. If more than 30 priorities are in use, or with groups, a batch
+ * handler may get less than its @max_batch at once.
  *
  * Return: 0; -EINVAL with nothing changed if the queue is small.
  */

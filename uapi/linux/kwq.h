@@ -49,6 +49,8 @@
 #define KWQ_BATCH_MAX		1024
 /** define KWQ_VALUE_MAX - the longest value of a key, in bytes */
 #define KWQ_VALUE_MAX		65536
+/** define KWQ_GROUP_MAX - the longest name of a group, in bytes */
+#define KWQ_GROUP_MAX		255
 /** define KWQ_PRIORITY_MIN - the lowest priority, handed out last */
 #define KWQ_PRIORITY_MIN	(-32)
 /** define KWQ_PRIORITY_MAX - the highest priority, handed out first */
@@ -70,6 +72,8 @@
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 #define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create_args.lease, EXTEND */
 #define KWQ_FEATURE_PAUSE	(1ULL << 8)	/* PAUSE, RESUME */
+#define KWQ_FEATURE_GROUPS	(1ULL << 10)	/* KWQ_CREATE_GROUPS, KWQ_ADD_GROUP */
+#define KWQ_FEATURE_AGING	(1ULL << 11)	/* &kwq_create_args.aging */
 #define KWQ_FEATURE_VALUES	(1ULL << 12)	/* KWQ_CREATE_VALUES, KWQ_ADD_VALUE */
 #define KWQ_FEATURE_DEBOUNCE	(1ULL << 13)	/* KWQ_ADD_AT_MOST */
 
@@ -277,6 +281,7 @@ struct kwq_config {
 /* Flags of KWQ_IOC_CREATE. */
 #define KWQ_CREATE_OR_OPEN	(1U << 0)	/* if the name exists, open that queue unchanged */
 #define KWQ_CREATE_VALUES	(1U << 1)	/* a key may carry a value */
+#define KWQ_CREATE_GROUPS	(1U << 2)	/* keys may belong to groups, which take turns */
 
 /**
  * struct kwq_create_args - make a queue (KWQ_IOC_CREATE on /dev/kwq)
@@ -300,6 +305,13 @@ struct kwq_config {
  *		for ever. When a lease expires, the item is taken back as if its handle had
  *		been closed, and its ticket becomes stale. KWQ_IOC_EXTEND restarts the
  *		lease.
+ * @aging:	after this time in ns, up to 2^63 - 1, an item that is ready counts as one priority
+ *		higher, after twice the time as two, and so on up to KWQ_PRIORITY_MAX; 0 for never.
+ *		The time counts from the moment when the item became dirty. The item keeps its
+ *		own priority.
+ * @group_limit: with KWQ_CREATE_GROUPS, most items of one group that are processing at once; 0
+ *		for no limit. Zero without KWQ_CREATE_GROUPS.
+ * @pad:	zero.
  *
  * Return: a new descriptor of the queue.
  * Errors: EEXIST, EMFILE, ENFILE, ENOMEM, and
@@ -321,6 +333,9 @@ struct kwq_create_args {
 	__u8  name[KWQ_NAME_MAX + 1];
 	__u64 config;
 	__u64 lease;
+	__u64 aging;
+	__u32 group_limit;
+	__u32 pad;
 };
 
 /**
@@ -485,7 +500,7 @@ struct kwq_batch_args {
  *		delayed add. A delayed add may have one of REPLACE, KEEP and LATER. With
  *		none of these a waiting item keeps the earlier time. END_WAIT is for
  *		immediate adds only. KICK excludes RATE_LIMITED. AT_MOST is for adds with both
- *		AFTER and REPLACE. VALUE and AT_MOST need an extra.
+ *		AFTER and REPLACE. VALUE, GROUP and AT_MOST need an extra.
  * @priority:	KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX with KWQ_ADD_PRIORITY, else
  *		0.
  * @pad:	zero.
@@ -504,7 +519,8 @@ struct kwq_batch_args {
  * - EMSGSIZE: the key is too long
  * - ENOENT: KICK, but the item is not dead
  * - ENOSPC: the queue is full, or has no room for the value
- * - EOPNOTSUPP: VALUE, but the queue was created without KWQ_CREATE_VALUES
+ * - EOPNOTSUPP: VALUE, but the queue was created without KWQ_CREATE_VALUES; or GROUP without
+ *   KWQ_CREATE_GROUPS
  */
 struct kwq_add_entry {
 	__u32 key_len;
@@ -517,14 +533,15 @@ struct kwq_add_entry {
 /**
  * struct kwq_add_extra - what else an add may have (&kwq_batch.extras)
  * @value:	with KWQ_ADD_VALUE, the address of the value; else 0.
- * @group:	zero.
+ * @group:	with KWQ_ADD_GROUP, the address of the name of a group: any bytes; else 0.
  * @at_most:	with KWQ_ADD_AT_MOST, at least 1; else 0. However often the item's waiting time
  *		is replaced, it is at most this many ns after the first add of that wait. So
  *		the add waits for a quiet time of @kwq_add_entry.time, but not for ever
  *		(debounce).
  * @value_len:	with KWQ_ADD_VALUE, bytes of the value, up to KWQ_VALUE_MAX. 0 takes the
  *		item's value away. Without KWQ_ADD_VALUE 0.
- * @group_len:	zero.
+ * @group_len:	with KWQ_ADD_GROUP, bytes of that name, up to KWQ_GROUP_MAX. 0 takes the item out
+ *		of its group. Without KWQ_ADD_GROUP 0.
  *
  * A value belongs to its item until the item is neither ready, waiting, processing nor dead.
  * A later value replaces it. A GET returns the value as of the hand-out. A value that is set
@@ -532,10 +549,17 @@ struct kwq_add_entry {
  * value as it is. With KWQ_ADD_KEEP_VALUE an item that is ready, waiting, or added again
  * while it is processing keeps the value that it has.
  *
- * Values count for &kwq_stat.bytes and the quota. If there is no room for a value, the whole
- * add is refused, with nothing changed.
+ * An item belongs to its group as long. Groups need no creation. Within a priority, groups with
+ * ready items take turns. A group has at most &kwq_create_args.group_limit items processing. Items
+ * without a group are one more group, without a limit. An add that names another group moves the
+ * item: a ready one to the tail of its priority there. A run counts in the group in which it
+ * began.
  *
- * Errors of an entry with an extra: those of the add, and EMSGSIZE (the value is too long).
+ * Values and groups count for &kwq_stat.bytes and the quota. If there is no room for them, the
+ * whole add is refused, with nothing changed.
+ *
+ * Errors of an entry with an extra: those of the add, and EMSGSIZE (the value or the group's name
+ * is too long).
  */
 struct kwq_add_extra {
 	__u64 value;
@@ -722,8 +746,8 @@ struct kwq_got {
 
 /**
  * struct kwq_got_extra - what else came with an item (&kwq_batch.extras of a GET)
- * @value_len:	bytes of its value, which stands behind its key; 0 for none.
- * @group_len:	zero.
+ * @value_len:	bytes of its value, which stands behind its key and its group; 0 for none.
+ * @group_len:	bytes of the name of its group, which stands behind its key; 0 for none.
  */
 struct kwq_got_extra {
 	__u32 value_len;
@@ -746,7 +770,7 @@ struct kwq_got_extra {
  * @done:	entries of &struct kwq_done_entry, taken next. May be absent.
  * @get:	entries of &struct kwq_got, filled in last, with their keys packed at
  *		@get.keys. May be absent. With extras of &struct kwq_got_extra the items bring
- *		their values, each behind its key.
+ *		the names of their groups and their values, each behind its key.
  * @nr_added:	zero on entry; on return, how many entries of @add were taken.
  * @nr_done:	zero on entry; on return, how many entries of @done were taken.
  * @resume:	zero to begin a wait. If a signal interrupts a wait with KWQ_GET_RELATIVE,
@@ -765,8 +789,8 @@ struct kwq_got_extra {
  * Errors: EINTR, ETIMEDOUT, those of &struct kwq_batch_args, and
  *
  * - EAGAIN: nothing is ready, and the call must not wait
- * - EMSGSIZE: the first key, with its value if values are wanted, does not fit; or a batch has
- *   more than KWQ_BATCH_MAX entries
+ * - EMSGSIZE: the first key, with its group and value if extras are wanted, does not fit; or a
+ *   batch has more than KWQ_BATCH_MAX entries
  * - ESHUTDOWN: the queue is shut down and empty
  */
 struct kwq_get_args {
@@ -933,6 +957,12 @@ struct kwq_histogram {
  * @values:	items that have a value.
  * @paused_for:	how long the queue is still paused, in ns; 2^64 - 1 until it is resumed, 0 if
  *		it is not paused.
+ * @aging:	&kwq_create_args.aging of the queue.
+ * @groups:	groups to which an item belongs, or in which a run counts.
+ * @blocked:	ready items that GET does not hand out now, because their groups are at their
+ *		limits; part of @ready.
+ * @group_limit: &kwq_create_args.group_limit of the queue.
+ * @pad2:	zero.
  */
 struct kwq_stat {
 	__u32 size;
@@ -975,6 +1005,11 @@ struct kwq_stat {
 	__u64 dirty;
 	__u64 values;
 	__u64 paused_for;
+	__u64 aging;
+	__u64 groups;
+	__u64 blocked;
+	__u32 group_limit;
+	__u32 pad2;
 };
 
 #define KWQ_IOC_MAGIC		0xBB

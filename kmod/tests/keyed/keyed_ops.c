@@ -33,6 +33,32 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
+int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
+		       const struct kwq_add_options *options, struct kwq_extras *extras)
+{
+	const struct kwq_key copy = hashed(key);
+	struct kwq_stock stock = {};
+	unsigned long flags;
+	ktime_t now;
+	int ret;
+
+	extras->group = hashed(&extras->group);
+	do {
+		now = kwq_queue_now(&keyed->queue);
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		ret = kwq_keyed_add_with_locked(keyed, &copy, options, extras, now, &stock);
+		kwq_keyed_unlock(keyed, flags);
+		if (ret == -EAGAIN &&
+		    !(kwq_stock_fill(&stock, keyed, &copy, 1) &&
+		      kwq_stock_fill_group(&stock, keyed, &extras->group) &&
+		      kwq_keyed_provide(keyed)))
+			ret = -ENOMEM;
+	} while (ret == -EAGAIN);
+	kwq_stock_empty(&stock, keyed);
+	kwq_keyed_provide(keyed);
+	return ret;
+}
+
 /* Makes one call in a hold of the lock. */
 #define LOCKED(keyed, call)					\
 ({								\

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Groups of keys: bytes to groups, and their memory (Q16).
+ *
+ * A group exists while a key that is not idle belongs to it, or while a run counts in it. Like
+ * items, groups are allocated before the lock is taken, and freed after it was released.
+ */
+#include <linux/err.h>
+#include <linux/slab.h>
+#include "keyed.h"
+
+static struct kwq_keyed_group *group_of_node(const struct kwq_node *node)
+{
+	return container_of_const(node, struct kwq_keyed_group, by_name);
+}
+
+static u32 hash_of_group(const struct kwq_table *table, const struct kwq_node *node)
+{
+	return container_of_const(node, struct kwq_keyed_group, by_name)->hash;
+}
+
+static u32 bytes_of_group(u32 len)
+{
+	return kwq_bytes_of_kmalloc(struct_size_t(struct kwq_keyed_group, name, len));
+}
+
+static size_t size_of_order(const struct kwq_limits *limits)
+{
+	if (limits->groups)
+		return sizeof(struct kwq_keyed_groups);
+	return limits->aging ? sizeof(struct kwq_order) : 0;
+}
+
+/**
+ * kwq_keyed_order_bytes() - memory of a queue for groups and aging
+ * @limits: limits of the queue
+ *
+ * Return: the number of bytes, without those of the groups themselves.
+ */
+u64 kwq_keyed_order_bytes(const struct kwq_limits *limits)
+{
+	size_t size = size_of_order(limits);
+
+	return size ? kwq_bytes_of_kmalloc(size) : 0;
+}
+
+/**
+ * kwq_keyed_init_order() - initialise a queue's groups and aging
+ * @keyed: the queue; initialised but for this
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kwq_keyed_init_order(struct kwq_keyed *keyed)
+{
+	const struct kwq_limits *limits = &keyed->limits;
+	struct kwq_core *core = &keyed->queue.core;
+	struct kwq_keyed_groups *groups;
+
+	static_assert(offsetof(struct kwq_keyed_groups, order) == 0);
+	if (!size_of_order(limits))
+		return 0;
+	groups = kzalloc(size_of_order(limits), GFP_KERNEL_ACCOUNT);
+	if (!groups)
+		return -ENOMEM;
+	kwq_core_set_order(core, &groups->order);
+	if (limits->aging)
+		kwq_core_set_aging(core, limits->aging);
+	if (!limits->groups)
+		return 0;
+	kwq_core_group_items(core, limits->group_limit);
+	kwq_table_init(&groups->table, &groups->top, hash_of_group);
+	keyed->owes |= KWQ_OWES_SWEEP;
+	return 0;
+}
+
+static struct kwq_keyed_group *find(struct kwq_keyed *keyed, const struct kwq_key *name)
+{
+	struct kwq_keyed_group *kg;
+	struct kwq_node *node;
+
+	for (node = *kwq_table_bucket(&kwq_groups_of(keyed)->table, name->hash); node;
+	     node = node->next) {
+		kg = group_of_node(node);
+		if (kg->hash == name->hash && kg->len == name->len &&
+		    !memcmp(kg->name, name->bytes, name->len))
+			return kg;
+	}
+	return NULL;
+}
+
+/**
+ * kwq_keyed_lacks_group() - does an add need memory for a new group
+ * @keyed: the queue; its lock held; with groups
+ * @name: the group's name, with its hash
+ * @stock: memory for a new group
+ *
+ * Return: true if the caller has to call kwq_stock_fill_group() and try again.
+ */
+bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_key *name,
+			   struct kwq_stock *stock)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	stock->wants_group = name->len && !find(keyed, name) &&
+			     (!stock->group || stock->group_len != name->len ||
+			      kwq_table_is_crowded(&kwq_groups_of(keyed)->table));
+	return stock->wants_group;
+}
+
+static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
+		   struct kwq_keyed_group *kg)
+{
+	kwq_group_init(&kg->group);
+	kg->group.users = 0;
+	kg->hash = name->hash;
+	kg->len = name->len;
+	memcpy(kg->name, name->bytes, name->len);
+	keyed->nr_bytes += bytes_of_group(name->len);
+	kwq_table_insert(&kwq_groups_of(keyed)->table, &kg->by_name, kg->hash);
+}
+
+/**
+ * kwq_keyed_get_group() - find or make the group of an add, and use it
+ * @keyed: the queue; its lock held; with groups
+ * @ki: the item. The caller calls kwq_keyed_settle() for it afterwards
+ * @name: the group's name, with its hash; not empty
+ * @stock: memory for a new group; kwq_keyed_lacks_group() was false
+ *
+ * Return: the group, for kwq_keyed_put_group(); ERR_PTR(-ENOSPC) or ERR_PTR(-EDQUOT) with
+ * nothing changed.
+ */
+struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+				      const struct kwq_key *name, struct kwq_stock *stock)
+{
+	struct kwq_keyed_group *kg = find(keyed, name);
+	int err;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!kg) {
+		err = kwq_keyed_make_bytes(keyed, ki, bytes_of_group(name->len));
+		if (err)
+			return ERR_PTR(err);
+		kg = stock->group;
+		stock->group = NULL;
+		insert(keyed, name, kg);
+	}
+	kg->group.users++;
+	return &kg->group;
+}
+
+/**
+ * kwq_keyed_put_group() - undo kwq_keyed_get_group()
+ * @keyed: the queue; its lock held
+ * @group: the group
+ */
+void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!--group->users)
+		kwq_core_retire_group(&keyed->queue.core, group);
+}
+
+/**
+ * kwq_keyed_leave_group() - take an idle item out of its group
+ * @keyed: the queue; its lock held; with groups
+ * @ki: the item; idle
+ */
+noinline void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	struct kwq_member *member = kwq_member_of(ki);
+
+	if (member->group)
+		kwq_keyed_put_group(keyed, member->group);
+	member->group = NULL;
+}
+
+/**
+ * kwq_stock_fill_group() - allocate a new group
+ * @stock: the stock; does nothing unless kwq_keyed_lacks_group() was true
+ * @keyed: the queue for which it is
+ * @name: the group's name
+ *
+ * Context: process; may sleep.
+ * Return: true if there is memory.
+ */
+noinline bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
+				   const struct kwq_key *name)
+{
+	struct kwq_table *table = &kwq_groups_of(keyed)->table;
+	int pages = READ_ONCE(table->pages_wanted);
+
+	if (!stock->wants_group)
+		return true;
+	kfree(stock->group);
+	stock->group_len = name->len;
+	stock->group = kmalloc(struct_size_t(struct kwq_keyed_group, name, name->len),
+			       GFP_KERNEL_ACCOUNT);
+	return stock->group && (!pages || kwq_keyed_enlarge(keyed, table, pages));
+}
+
+/**
+ * kwq_keyed_group_of() - the group of an item
+ * @keyed: the queue; its lock held
+ * @ki: the item
+ *
+ * Return: the group; NULL for none.
+ */
+const struct kwq_keyed_group *kwq_keyed_group_of(const struct kwq_keyed *keyed,
+						 struct kwq_keyed_item *ki)
+{
+	struct kwq_group *group;
+
+	if (!keyed->limits.groups)
+		return NULL;
+	group = kwq_member_of(ki)->group;
+	return group ? container_of(group, struct kwq_keyed_group, group) : NULL;
+}
+
+/**
+ * kwq_keyed_sweep_groups() - take out groups that nobody uses any more
+ * @keyed: the queue; its lock held; with groups
+ * @swept: filled in, for kwq_keyed_free_swept()
+ *
+ * Their number is at most that of the items that this hold has moved.
+ */
+void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
+{
+	struct kwq_table *table = &kwq_groups_of(keyed)->table;
+	struct kwq_keyed_group *kg;
+	struct kwq_group *group;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	swept->groups = NULL;
+	while ((group = kwq_core_next_unused(&keyed->queue.core))) {
+		kg = container_of(group, struct kwq_keyed_group, group);
+		kwq_table_remove(table, &kg->by_name, kg->hash);
+		keyed->nr_bytes -= bytes_of_group(kg->len);
+		kg->by_name.next = swept->groups;
+		swept->groups = &kg->by_name;
+	}
+	kwq_keyed_give_room_back(keyed);
+	swept->pages = kwq_keyed_take_unused_pages(keyed, table);
+}
+
+static void free_groups(struct kwq_node *node)
+{
+	struct kwq_keyed_group *kg;
+
+	while (node) {
+		kg = group_of_node(node);
+		node = node->next;
+		kfree(kg);
+	}
+}
+
+/**
+ * kwq_keyed_free_swept() - free what kwq_keyed_sweep_groups() took out
+ * @swept: from that call
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_free_swept(const struct kwq_swept *swept)
+{
+	free_groups(swept->groups);
+	kwq_free_pages_unused(swept->pages);
+}
+
+/**
+ * kwq_keyed_destroy_order() - free a queue's groups
+ * @keyed: the queue; nobody uses it any more
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_destroy_order(struct kwq_keyed *keyed)
+{
+	struct kwq_table *table;
+
+	if (keyed->limits.groups) {
+		table = &kwq_groups_of(keyed)->table;
+		while (table->nr_buckets) {
+			free_groups(kwq_table_empty_last(table));
+			kwq_free_pages_unused(table->unused);
+			table->unused = NULL;
+			cond_resched();
+		}
+	}
+	kfree(keyed->of_core.order);
+}
