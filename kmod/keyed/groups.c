@@ -11,7 +11,7 @@
 
 static struct kwq_keyed_group *group_of_node(const struct kwq_node *node)
 {
-	return container_of_const(node, struct kwq_keyed_group, by_name);
+	return container_of((struct kwq_node *)node, struct kwq_keyed_group, by_name);
 }
 
 static u32 hash_of_group(const struct kwq_table *table, const struct kwq_node *node)
@@ -186,11 +186,13 @@ noinline void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_it
 noinline bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
 				   const struct kwq_key *name)
 {
-	struct kwq_table *table = &kwq_groups_of(keyed)->table;
-	int pages = READ_ONCE(table->pages_wanted);
+	struct kwq_table *table;
+	int pages;
 
 	if (!stock->wants_group)
 		return true;
+	table = &kwq_groups_of(keyed)->table;
+	pages = READ_ONCE(table->pages_wanted);
 	kfree(stock->group);
 	stock->group_len = name->len;
 	stock->group = kmalloc(struct_size_t(struct kwq_keyed_group, name, name->len),

@@ -66,7 +66,7 @@ ASSERT_AT(kwq_config, limiters, 32);
 ASSERT_AT(kwq_config, limiter_size, 40);
 ASSERT_AT(kwq_config, dead_after_lost, 44);
 
-_Static_assert(sizeof(struct kwq_create_args) == 312, "kwq_create_args");
+_Static_assert(sizeof(struct kwq_create_args) == 328, "kwq_create_args");
 ASSERT_AT(kwq_create_args, size, 0);
 ASSERT_AT(kwq_create_args, flags, 4);
 ASSERT_AT(kwq_create_args, open_flags, 8);
@@ -78,6 +78,9 @@ ASSERT_AT(kwq_create_args, max_bytes, 32);
 ASSERT_AT(kwq_create_args, name, 40);
 ASSERT_AT(kwq_create_args, config, 296);
 ASSERT_AT(kwq_create_args, lease, 304);
+ASSERT_AT(kwq_create_args, aging, 312);
+ASSERT_AT(kwq_create_args, group_limit, 320);
+ASSERT_AT(kwq_create_args, pad, 324);
 
 _Static_assert(sizeof(struct kwq_open_args) == 272, "kwq_open_args");
 ASSERT_AT(kwq_open_args, size, 0);
@@ -210,7 +213,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 824, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 856, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -251,6 +254,11 @@ ASSERT_AT(kwq_stat, expired, 792);
 ASSERT_AT(kwq_stat, dirty, 800);
 ASSERT_AT(kwq_stat, values, 808);
 ASSERT_AT(kwq_stat, paused_for, 816);
+ASSERT_AT(kwq_stat, aging, 824);
+ASSERT_AT(kwq_stat, groups, 832);
+ASSERT_AT(kwq_stat, blocked, 840);
+ASSERT_AT(kwq_stat, group_limit, 848);
+ASSERT_AT(kwq_stat, pad2, 852);
 
 _Static_assert(sizeof(struct kwq_pause_args) == 16, "kwq_pause_args");
 ASSERT_AT(kwq_pause_args, size, 0);
@@ -761,7 +769,7 @@ TEST_F(request, longer_with_tail)
 /* U3: each unknown flag. A structure that is only filled in has no flags. */
 TEST_F(request, unknown_flags)
 {
-	const __u32 creates = KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES;
+	const __u32 creates = KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS;
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? creates :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
 			    variant->cmd == KWQ_IOC_DRAIN ? KWQ_DRAIN_RELATIVE :
@@ -936,7 +944,7 @@ TEST_F(abi, info)
 	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES |
 		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
 		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
-		  KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE, out.info.features);
+		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE, out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);
