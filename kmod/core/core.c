@@ -52,6 +52,8 @@ static void init_bulk(struct kwq_bulk *bulk)
 	int lane, level;
 
 	memset(bulk, 0, sizeof(*bulk));
+	/* Items at the heads of bands count down from the first order, and never reach 0. */
+	bulk->last_order = U64_MAX / 2;
 	kwq_waiting_init(&bulk->waiting);
 	kwq_rate_limiter_init(&bulk->limiter);
 	INIT_LIST_HEAD(&bulk->processing);
