@@ -935,7 +935,7 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	bool shut_down, paused;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	paused = queue->core.paused;
+	paused = kwq_pause_left_locked(queue, kwq_now_locked(queue));
 	ready = queue->core.nr_ready;
 	waiting = handle->keyed->of_core.nr_waiting;
 	processing = queue->core.nr_processing;

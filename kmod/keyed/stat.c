@@ -41,11 +41,9 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	if (core->shut_down)
 		stat->state |= KWQ_STATE_SHUT_DOWN;
 	now = kwq_now_locked(&keyed->queue);
-	if (keyed->queue.paused_until > now) {
+	stat->paused_for = kwq_pause_left_locked(&keyed->queue, now);
+	if (stat->paused_for)
 		stat->state |= KWQ_STATE_PAUSED;
-		stat->paused_for = keyed->queue.paused_until == KTIME_MAX ?
-				   U64_MAX : keyed->queue.paused_until - now;
-	}
 	stat->ready = core->nr_ready;
 	stat->waiting = bulk->nr_waiting;
 	stat->processing = core->nr_processing;

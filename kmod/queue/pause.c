@@ -138,6 +138,22 @@ bool kwq_end_pause_if_over_locked(struct kwq_queue *queue)
 }
 
 /**
+ * kwq_pause_left_locked() - how long is a queue still paused by a timed pause
+ * @queue: the queue; @queue->lock held
+ * @now: current time
+ *
+ * Return: ns; U64_MAX without an end; 0 if no timed pause is running.
+ */
+u64 kwq_pause_left_locked(const struct kwq_queue *queue, ktime_t now)
+{
+	lockdep_assert_held(&queue->lock);
+	if (queue->paused_until == KTIME_MAX)
+		return U64_MAX;
+	/* One whose time has come ends in the next unlock. */
+	return max(queue->paused_until, now) - now;
+}
+
+/**
  * kwq_pause_for() - hand out nothing for some time, to keep a pace (Q14)
  * @queue: the queue
  * @ns: for how long, from now; if a timed pause is running, from its end. It saturates at the
@@ -188,12 +204,15 @@ void kwq_pause_until(struct kwq_queue *queue, ktime_t until)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	if (!queue->paused_until)
-		kwq_core_pause(&queue->core);
-	/* 0 stands for no pause. The unlock ends a pause whose time has come. */
-	queue->paused_until = max_t(ktime_t, until, 1);
-	trace_kwq_pause(queue, queue->paused_until);
-	kwq_look_again_locked(queue);
+	if (until == KTIME_MAX || until > kwq_now_locked(queue)) {
+		if (!queue->paused_until)
+			kwq_core_pause(&queue->core);
+		queue->paused_until = until;
+		trace_kwq_pause(queue, until);
+		kwq_look_again_locked(queue);
+	} else if (queue->paused_until) {
+		kwq_end_timed_pause_locked(queue);
+	}
 	kwq_unlock(queue, flags);
 }
 EXPORT_SYMBOL_GPL(kwq_pause_until);

@@ -231,6 +231,7 @@ int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 /* pause.c */
 void kwq_end_timed_pause_locked(struct kwq_queue *queue);
 bool kwq_end_pause_if_over_locked(struct kwq_queue *queue);
+u64 kwq_pause_left_locked(const struct kwq_queue *queue, ktime_t now);
 
 /* cancel.c */
 void kwq_join_drainers_locked(struct kwq_queue *queue, struct kwq_drainer *drainer,
