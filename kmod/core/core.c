@@ -598,6 +598,23 @@ ktime_t kwq_core_waiting_since(const struct kwq_core *core, const struct kwq_ite
 }
 
 /**
+ * kwq_core_latest() - until when an add may postpone a wait (D9)
+ * @core: the core
+ * @item: the item
+ * @at_most: the longest wait, in ns from its first add
+ * @now: current time; the wait begins now if the item is not waiting
+ *
+ * Return: the time; KTIME_MAX if it is beyond the clock's range (D7).
+ */
+ktime_t kwq_core_latest(const struct kwq_core *core, const struct kwq_item *item,
+			u64 at_most, ktime_t now)
+{
+	ktime_t since = item->state & KWQ_ITEM_WAITING ? kwq_core_waiting_since(core, item) : now;
+
+	return at_most < (u64)(KTIME_MAX - since) ? since + (s64)at_most : KTIME_MAX;
+}
+
+/**
  * kwq_core_has_waiting() - is an item waiting
  * @core: the core
  *

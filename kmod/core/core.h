@@ -111,6 +111,8 @@ struct kwq_item *kwq_core_expire(struct kwq_core *core, ktime_t now,
 ktime_t kwq_core_next_time(const struct kwq_core *core);
 ktime_t kwq_core_due(const struct kwq_core *core, const struct kwq_item *item);
 ktime_t kwq_core_waiting_since(const struct kwq_core *core, const struct kwq_item *item);
+ktime_t kwq_core_latest(const struct kwq_core *core, const struct kwq_item *item,
+			u64 at_most, ktime_t now);
 bool kwq_core_has_waiting(const struct kwq_core *core);
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core);
 struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core);

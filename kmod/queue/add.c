@@ -116,15 +116,6 @@ static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_
 	return ret;
 }
 
-/* D9: a wait that is postponed again and again ends this long after its first add. */
-static ktime_t latest_time_locked(struct kwq_queue *queue, const struct kwq_item *item,
-				  u64 at_most, ktime_t now)
-{
-	if (item->state & KWQ_ITEM_WAITING)
-		now = kwq_core_waiting_since(&queue->core, item);
-	return kwq_later(now, at_most);
-}
-
 /* An add with options. */
 static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 				 const struct kwq_add_options *options, ktime_t now)
@@ -152,7 +143,8 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 		when = options->flags & KWQ_ADD_AFTER ? kwq_later(now, options->time) :
 							kwq_saturated(options->time);
 		if (options->at_most)
-			when = min(when, latest_time_locked(queue, item, options->at_most, now));
+			when = min(when, kwq_core_latest(&queue->core, item, options->at_most,
+							 now));
 		ret = kwq_core_add_at(&queue->core, item, priority, when, policy,
 				      now);
 	} else {

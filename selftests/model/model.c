@@ -658,6 +658,16 @@ int model_add_at(struct model *model, int nr, int priority, s64 when,
 	return wait(model, nr, priority, when, policy, now);
 }
 
+/* D9 D7: until when a wait may be postponed. */
+s64 model_latest(const struct model *model, int nr, u64 at_most, s64 now)
+{
+	const struct model_item *item = &model->item[nr];
+	unsigned __int128 latest = item->waiting ? item->wait_since : now;
+
+	latest += at_most;
+	return latest > S64_MAX ? S64_MAX : (s64)latest;
+}
+
 int model_expire(struct model *model, s64 now)
 {
 	int nr = first(model, model_waiting);

@@ -87,6 +87,7 @@ void model_init(struct model *model);
 int model_add(struct model *model, int item, int priority, bool end_wait, s64 now);
 int model_add_at(struct model *model, int item, int priority, s64 when,
 		 enum kwq_wait_policy policy, s64 now);
+s64 model_latest(const struct model *model, int item, u64 at_most, s64 now);
 int model_add_rate_limited(struct model *model, int item, int priority,
 			   enum kwq_wait_policy policy, s64 now, u32 random);
 int model_coalesce(struct model *model, int item);

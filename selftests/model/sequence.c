@@ -868,13 +868,49 @@ static bool do_add(struct run *run, const struct op *op)
 						      end_wait, run->now), wanted);
 }
 
+/* D9 D7: a bound for a postponed wait, near or beyond the end of the clock. */
+static u64 op_at_most(const struct op *op)
+{
+	static const u64 some[] = { 1, 2, 5, 12, 1000, 1ULL << 40, S64_MAX, ~0ULL };
+
+	return some[op->how >> 2 & 7];
+}
+
+static bool do_add_debounced(struct run *run, const struct op *op)
+{
+	int nr = op_item(op), priority = op_priority(run, op);
+	s64 when = op_time(run, op), latest;
+	u64 at_most = op_at_most(op);
+	int wanted;
+
+	if (!run->out) {
+		latest = kwq_core_latest(&run->core, &run->item[nr], at_most, run->now);
+		if (!answered(run, latest, model_latest(&run->model, nr, at_most, run->now)))
+			return false;
+	}
+	latest = model_latest(&run->model, nr, at_most, run->now);
+	say(run, number_name(latest), "kwq_core_latest(&t->core, &t->%c, %lluULL, %lld)",
+	    item_names[nr], (unsigned long long)at_most, (long long)run->now);
+	if (latest < when)
+		when = latest;
+	wanted = model_add_at(&run->model, nr, priority, when, KWQ_WAIT_REPLACE, run->now);
+	say(run, add_name(wanted),
+	    "kwq_core_add_at(&t->core, &t->%c, %s, %lld, KWQ_WAIT_REPLACE, %lld)",
+	    item_names[nr], priority_name(priority), (long long)when, (long long)run->now);
+	return run->out || answered(run, kwq_core_add_at(&run->core, &run->item[nr], priority, when,
+							 KWQ_WAIT_REPLACE, run->now), wanted);
+}
+
 static bool do_add_at(struct run *run, const struct op *op)
 {
 	int nr = op_item(op), priority = op_priority(run, op);
 	enum kwq_wait_policy policy = op_policy(op);
 	s64 when = op_time(run, op);
-	int wanted = model_add_at(&run->model, nr, priority, when, policy, run->now);
+	int wanted;
 
+	if (op->how & 0x80)
+		return do_add_debounced(run, op);
+	wanted = model_add_at(&run->model, nr, priority, when, policy, run->now);
 	say(run, add_name(wanted), "kwq_core_add_at(&t->core, &t->%c, %s, %lld, %s, %lld)",
 	    item_names[nr], priority_name(priority), (long long)when, policy_name(policy),
 	    (long long)run->now);

@@ -454,6 +454,7 @@ struct model_item {
 	int pending_priority;
 	int wait_priority;
 	ktime_t when;
+	ktime_t wait_since;	/* the first add of this wait */
 	ktime_t since;		/* when it became idle or dead */
 	s64 order;
 	s64 wait_order;
@@ -652,10 +653,12 @@ static int model_wait(struct model *m, struct model_item *mi, int priority,
 		    (policy == KWQ_WAIT_LATER && when > mi->when);
 
 	m->retries++;
-	if (!waited)
+	if (!waited) {
 		mi->wait_priority = priority;
-	else
+		mi->wait_since = m->now;
+	} else {
 		model_merge_priority(mi, priority, policy);
+	}
 	if (move) {
 		mi->when = when;
 		mi->wait_order = ++m->last;
@@ -832,6 +835,25 @@ static const char *try_add_at(struct random_test *r, int i)
 	if (kwq_core_add_at(&r->core, &r->item[i], priority, when, policy,
 			    r->model.now) !=
 	    model_add_at(&r->model, &r->model.item[i], priority, when, policy))
+		return "the result is wrong";
+	return NULL;
+}
+
+/* D9 */
+static const char *try_add_debounced(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	ktime_t now = r->model.now, since = mi->waiting ? mi->wait_since : now;
+	u64 at_most = below(r, 64) ? 1 + below(r, 12) : U64_MAX;
+	ktime_t latest = at_most == U64_MAX ? KTIME_MAX : since + at_most;
+	ktime_t when = min(now + below(r, 8), latest);
+	int priority = random_priority(r);
+
+	r->what = "add_debounced";
+	if (kwq_core_latest(&r->core, &r->item[i], at_most, now) != latest)
+		return "the latest time is another";
+	if (kwq_core_add_at(&r->core, &r->item[i], priority, when, KWQ_WAIT_REPLACE, now) !=
+	    model_add_at(&r->model, mi, priority, when, KWQ_WAIT_REPLACE))
 		return "the result is wrong";
 	return NULL;
 }
@@ -1115,6 +1137,7 @@ static const char *try_one(struct random_test *r)
 	case 2:
 		return try_add(r, i);
 	case 3:
+		return try_add_debounced(r, i);
 	case 4:
 	case 5:
 		return try_add_at(r, i);

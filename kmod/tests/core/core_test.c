@@ -1050,6 +1050,85 @@ static void next_wait_starts_anew(struct kunit *test)
 	expect_waiting_since(test, t, kwq_core_is_small(&t->core) ? 30 : 40);
 }
 
+/* Postpones the wait to @after from @now, but not beyond @at_most from its first add. */
+static int add_debounced(struct core_test *t, ktime_t now, ktime_t after, u64 at_most)
+{
+	ktime_t latest = kwq_core_latest(&t->core, &t->a, at_most, now);
+
+	return kwq_core_add_at(&t->core, &t->a, NONE, min(now + after, latest), KWQ_WAIT_REPLACE,
+			       now);
+}
+
+static void burst_is_one_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9: after the last add, but at most so long after the first one. */
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 100, 10, 25), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 110);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 109, 10, 25), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 119);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 118, 10, 25), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 125);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 124, 10, 25), KWQ_COALESCED);
+	EXPECT_EXPIRE(test, t, 124, NULL);
+	EXPECT_EXPIRE(test, t, 125, &t->a);
+	EXPECT_NRS(test, t, 1, 0, 0);
+}
+
+static void quiet_time_ends_a_burst(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9: the next burst has a bound of its own */
+	add_debounced(t, 100, 10, 25);
+	EXPECT_EXPIRE(test, t, 110, &t->a);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 120, 10, 25), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 129, 10, 25), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 139);
+}
+
+static void bound_that_has_passed(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9: of another add, whose wait was longer, or of a shorter bound */
+	KUNIT_EXPECT_EQ(test, add_at(t, &t->a, 1000), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 50, 10, 30), KWQ_ADDED);
+	EXPECT_NRS(test, t, 1, 0, 0);
+}
+
+static void debounce_of_a_processing_item(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9 D3: a wait is independent of the processing, and of the dirty mark */
+	kwq_core_add(&t->core, &t->a, NONE, false, 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 0), &t->a);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 0, 10, 15), KWQ_WAITING);
+	kwq_core_add(&t->core, &t->a, NONE, false, 5);
+	KUNIT_EXPECT_EQ(test, add_debounced(t, 9, 10, 15), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 15);
+	/* When the time comes, the item is dirty still, so there is one more run only. */
+	EXPECT_EXPIRE(test, t, 15, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 20), KWQ_REQUEUED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 20), &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 20), KWQ_FINISHED);
+}
+
+static void latest_time_saturates(struct kunit *test)
+{
+	struct core_test *t = test->priv;
+
+	/* D9 D7 */
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, 5, 10), 15);
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, U64_MAX, 0), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, KTIME_MAX, 1), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, KTIME_MAX, 0), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, KTIME_MAX - 2, 1), KTIME_MAX - 1);
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, 1, KTIME_MAX), KTIME_MAX);
+}
+
 /* ---- D2: a second time ---- */
 
 static const struct policy_case {
@@ -2331,6 +2410,11 @@ static struct kunit_case core_test_cases[] = {
 	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
 	KUNIT_CASE(start_of_a_wait_stays),
 	KUNIT_CASE(next_wait_starts_anew),
+	KUNIT_CASE(burst_is_one_item),
+	KUNIT_CASE(quiet_time_ends_a_burst),
+	KUNIT_CASE(bound_that_has_passed),
+	KUNIT_CASE(debounce_of_a_processing_item),
+	KUNIT_CASE(latest_time_saturates),
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
 	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
 	KUNIT_CASE(replace_can_postpone_what_is_due),
@@ -2443,6 +2527,11 @@ static struct kunit_case core_test_small_cases[] = {
 	KUNIT_CASE(due_item_that_is_processing_is_dirtied),
 	KUNIT_CASE(start_of_a_wait_stays),
 	KUNIT_CASE(next_wait_starts_anew),
+	KUNIT_CASE(burst_is_one_item),
+	KUNIT_CASE(quiet_time_ends_a_burst),
+	KUNIT_CASE(bound_that_has_passed),
+	KUNIT_CASE(debounce_of_a_processing_item),
+	KUNIT_CASE(latest_time_saturates),
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
 	KUNIT_CASE_PARAM(second_time_has_passed, past_gen_params),
 	KUNIT_CASE(replace_can_postpone_what_is_due),
