@@ -300,6 +300,20 @@ static const struct refused_case {
 	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_END_WAIT, .time = 7 } },
 	{ "a kick by the limiters",
 	  { .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_KICK } },
+	{ "a bound without its flag",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE, .time = 7, .at_most = 7 } },
+	{ "a bound of an add without options", { .at_most = 7 } },
+	{ "the flag of a bound of 0",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST, .time = 7 } },
+	{ "a bound for an add now", { .flags = KWQ_ADD_AT_MOST, .at_most = 7 } },
+	{ "a bound for a time",
+	  { .flags = KWQ_ADD_AT | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST, .time = 7, .at_most = 7 } },
+	{ "a bound for the limiters",
+	  { .flags = KWQ_ADD_RATE_LIMITED | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST, .at_most = 7 } },
+	{ "a bound for the earlier of two times",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_AT_MOST, .time = 7, .at_most = 7 } },
+	{ "a bound for the later of two times",
+	  { .flags = KWQ_ADD_AFTER | KWQ_ADD_LATER | KWQ_ADD_AT_MOST, .time = 7, .at_most = 7 } },
 };
 
 KUNIT_ARRAY_PARAM_DESC(refused, refused_cases, desc);
@@ -496,6 +510,81 @@ static void second_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
 	kwq_queue_advance(q, p->expected);
 	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+}
+
+static void debounced_adds_are_one(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D9 */
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_WAITING);
+	kwq_queue_advance(q, 109);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->a), 119);
+	KUNIT_EXPECT_EQ(test, q->armed, 119);
+	kwq_queue_advance(q, 118);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, q->armed, 125);
+	kwq_queue_advance(q, 124);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 0);
+	kwq_queue_advance(q, 125);
+	EXPECT_GET(test, q, &t->a);
+	EXPECT_GET(test, q, NOTHING);
+}
+
+static void bound_of_a_debounce(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D9: shorter than the delay, of a delay of 0, of none, and passed already */
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 5), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->a), 105);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->b, 0, 5), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->c, 10, 0), -EINVAL);
+	KUNIT_EXPECT_TRUE(test, kwq_item_is_idle(&t->c));
+	kwq_add_after(q, &t->c, 1000);
+	EXPECT_GET(test, q, &t->b);
+	kwq_queue_advance(q, 104);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->c, 10, 3), KWQ_ADDED);
+	EXPECT_GET(test, q, &t->c);
+	EXPECT_GET(test, q, NOTHING);
+
+	/* D9 D7 */
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->d, U64_MAX, U64_MAX), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->d), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->d, U64_MAX, 1ULL << 63), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->d, U64_MAX, 7), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->d), 111);
+}
+
+static void debounce_of_a_dirty_item(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* D9 D3: it waits, too. If it is still ready when the time comes, the two are one. */
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_WAITING);
+	kwq_queue_advance(q, 9);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_COALESCED);
+	kwq_queue_advance(q, 19);
+	KUNIT_EXPECT_EQ(test, kwq_len(q), 1);
+	EXPECT_GET(test, q, &t->a);
+
+	/* And while it is processing. */
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 10, 25), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
+	kwq_queue_advance(q, 28);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 100, 25), KWQ_COALESCED);
+	EXPECT_GET(test, q, NOTHING);
+	kwq_queue_advance(q, 44);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_FINISHED);
 }
 
 static void add_can_end_the_wait(struct kunit *test)
@@ -1841,6 +1930,9 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(delay_of_nothing_is_a_retry),
 	KUNIT_CASE(absolute_time),
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
+	KUNIT_CASE(debounced_adds_are_one),
+	KUNIT_CASE(bound_of_a_debounce),
+	KUNIT_CASE(debounce_of_a_dirty_item),
 	KUNIT_CASE(add_can_end_the_wait),
 	KUNIT_CASE(delays_saturate),
 	KUNIT_CASE(end_of_time_can_come),
@@ -1915,6 +2007,9 @@ static struct kunit_case queue_test_small_cases[] = {
 	KUNIT_CASE(delay_of_nothing_is_a_retry),
 	KUNIT_CASE(absolute_time),
 	KUNIT_CASE_PARAM(second_time, policy_gen_params),
+	KUNIT_CASE(debounced_adds_are_one),
+	KUNIT_CASE(bound_of_a_debounce),
+	KUNIT_CASE(debounce_of_a_dirty_item),
 	KUNIT_CASE(add_can_end_the_wait),
 	KUNIT_CASE(delays_saturate),
 	KUNIT_CASE(end_of_time_can_come),

@@ -939,6 +939,78 @@ static void timed_pauses_add_up(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
 }
 
+static void later_pause_takes_the_place(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14: of the one before, whether it ends earlier or later */
+	kwq_add(q, &t->a.item);
+	kwq_pause_until(q, 10);
+	KUNIT_EXPECT_EQ(test, q->armed, 10);
+	kwq_pause_until(q, 30);
+	KUNIT_EXPECT_EQ(test, q->armed, 30);
+	kwq_queue_advance(q, 10);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	kwq_pause_until(q, 20);
+	KUNIT_EXPECT_EQ(test, q->armed, 20);
+	kwq_queue_advance(q, 19);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	kwq_queue_advance(q, 20);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+	KUNIT_EXPECT_EQ(test, kwq_resume(q), -EINVAL);
+
+	/* A time that has passed ends a pause, and does not begin one. */
+	kwq_add(q, &t->b.item);
+	kwq_pause_until(q, 30);
+	kwq_pause_until(q, 20);
+	KUNIT_EXPECT_EQ(test, q->core.paused, 0);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->b.item);
+	kwq_pause_until(q, 0);
+	KUNIT_EXPECT_EQ(test, q->core.paused, 0);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+}
+
+static void pause_without_an_end(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14: not even at the end of time, and it is one pause only */
+	kwq_add(q, &t->a.item);
+	kwq_pause_until(q, 10);
+	kwq_pause_until(q, KTIME_MAX);
+	kwq_pause_until(q, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, q->core.paused, 1);
+	KUNIT_EXPECT_EQ(test, q->armed, KTIME_MAX);
+	kwq_queue_advance(q, KTIME_MAX);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), ERR_PTR(-EAGAIN));
+	kwq_end_timed_pause(q);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_try_get(q), &t->a.item);
+}
+
+static void end_of_a_pause_wakes_one_for_each(struct kunit *test)
+{
+	struct sync_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	/* Q14 Q5: when a pause is replaced by one that is over, too */
+	begin(test, 0, NULL, get_and_finish);
+	begin(test, 1, NULL, get_and_finish);
+	begin(test, 2, NULL, get_and_finish);
+	kwq_test_wait_until(test, nr_getters(t) == 3);
+	kwq_pause_until(q, KTIME_MAX);
+	kwq_add(q, &t->a.item);
+	kwq_add(q, &t->b.item);
+	KUNIT_EXPECT_EQ(test, nr_getters(t), 3);
+	kwq_pause_until(q, 0);
+	KUNIT_EXPECT_EQ(test, nr_getters(t), 1);
+	kwq_add(q, &t->c.item);
+	kwq_test_thread_join(test, &t->caller[0].thread);
+	kwq_test_thread_join(test, &t->caller[1].thread);
+	kwq_test_thread_join(test, &t->caller[2].thread);
+}
+
 static void pace_of_an_empty_queue_needs_no_timer(struct kunit *test)
 {
 	struct sync_test *t = test->priv;
@@ -1423,6 +1495,9 @@ static struct kunit_case sync_test_cases[] = {
 	KUNIT_CASE(paused_queue_is_destroyed),
 	KUNIT_CASE(timed_pause_ends_by_itself),
 	KUNIT_CASE(timed_pauses_add_up),
+	KUNIT_CASE(later_pause_takes_the_place),
+	KUNIT_CASE(pause_without_an_end),
+	KUNIT_CASE(end_of_a_pause_wakes_one_for_each),
 	KUNIT_CASE(pace_of_an_empty_queue_needs_no_timer),
 	KUNIT_CASE(pauses_are_independent),
 	KUNIT_CASE(item_overtakes_a_pace),
