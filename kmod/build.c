@@ -37,6 +37,7 @@
 #include "keyed/table.c"
 #include "keyed/quota.c"
 #include "keyed/handout.c"
+#include "keyed/room.c"
 #include "keyed/keyed.c"
 #include "keyed/life.c"
 #include "keyed/dead.c"

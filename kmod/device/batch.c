@@ -134,15 +134,19 @@ static void next_key(struct kwq_key *key, const struct chunk *chunk, u32 i, u32 
 }
 
 /*
- * Carries out entries from @i on. It stops at one that lacks memory for a new item. Returns
- * the number of the first entry that is not carried out.
+ * Carries out entries from @i on. It stops at one that lacks memory for a new item. With
+ * @wait, it sleeps at one that lacks room (Q19), but only if that is the first: what the others
+ * left for the unlock must not wait as well. It stops there if @wait is over. Returns the number
+ * of the first entry that is not carried out.
  */
 static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
 					      const struct kwq_batch_kind *kind,
 				     struct chunk *chunk, u32 i, u32 nr,
-				     struct kwq_key *key, struct kwq_stock *stock)
+				     struct kwq_key *key, struct kwq_stock *stock,
+				     struct kwq_room_wait *wait)
 {
 	struct kwq_keyed *keyed = handle->keyed;
+	const u32 first = i;
 	unsigned long flags;
 	ktime_t now;
 	int ret;
@@ -153,6 +157,20 @@ static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
 		ret = kind->execute(handle, entry_at(kind, chunk, i), key, now, stock);
 		if (kind->makes_items && ret == -EAGAIN)
 			break;
+		if (wait && kwq_keyed_may_find_room(stock, ret)) {
+			if (i > first)
+				break;
+			wait->err = kwq_keyed_wait_for_room_locked(keyed, key, stock, wait,
+								   &flags);
+			if (!wait->err) {
+				now = kwq_now_locked(&keyed->queue);
+				continue;
+			}
+			chunk->results[i] = ret;
+			break;
+		}
+		if (wait && wait->has_waited)
+			kwq_keyed_end_wait_locked(keyed, key, wait);
 		chunk->results[i] = ret;
 		if (++i < nr)
 			next_key(key, chunk, i, key_len(kind, chunk, i));
@@ -164,11 +182,11 @@ static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
 /*
  * New keys need new items, which cannot be allocated under the lock. But only under the
  * lock is it known how many keys are new. So the stock is filled by a guess, and the rest
- * is freed.
+ * is freed. Returns how many entries were carried out: all, unless @wait was over before.
  */
-static __always_inline void execute_entries(struct kwq_handle *handle,
-					    const struct kwq_batch_kind *kind,
-				     struct chunk *chunk, u32 nr)
+static __always_inline u32 execute_entries(struct kwq_handle *handle,
+					   const struct kwq_batch_kind *kind,
+				     struct chunk *chunk, u32 nr, struct kwq_room_wait *wait)
 {
 	struct kwq_key key = { .bytes = chunk->keys };
 	struct kwq_keyed *keyed = handle->keyed;
@@ -179,7 +197,9 @@ static __always_inline void execute_entries(struct kwq_handle *handle,
 	/* data_race(): only a guess */
 	if (kind->makes_items && data_race(keyed->expects_new))
 		kwq_stock_fill(&stock, keyed, &key, nr);
-	while ((i = execute_under_lock(handle, kind, chunk, i, nr, &key, &stock)) < nr) {
+	while ((i = execute_under_lock(handle, kind, chunk, i, nr, &key, &stock, wait)) < nr) {
+		if (wait && wait->err)
+			break;
 		if (kwq_stock_fill(&stock, keyed, &key, nr - i) &&
 		    kwq_keyed_provide(keyed))
 			continue;
@@ -192,30 +212,43 @@ static __always_inline void execute_entries(struct kwq_handle *handle,
 		kwq_stock_empty(&stock, keyed);
 		kwq_keyed_provide(keyed);
 	}
+	return i;
 }
 
 static noinline __flatten void execute_adds(struct kwq_handle *handle, struct chunk *chunk,
 					    u32 nr)
 {
-	execute_entries(handle, &kwq_batch_add, chunk, nr);
+	execute_entries(handle, &kwq_batch_add, chunk, nr, NULL);
+}
+
+static noinline u32 execute_waiting_adds(struct kwq_handle *handle, struct chunk *chunk,
+					 u32 nr, struct kwq_room_wait *wait)
+{
+	return execute_entries(handle, &kwq_batch_add, chunk, nr, wait);
 }
 
 static noinline __flatten void execute_dones(struct kwq_handle *handle, struct chunk *chunk,
 					     u32 nr)
 {
-	execute_entries(handle, &kwq_batch_done, chunk, nr);
+	execute_entries(handle, &kwq_batch_done, chunk, nr, NULL);
 }
 
-/* The most frequent kinds have their own specialised loops. */
-static void execute_by_kind(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-			    struct chunk *chunk, u32 nr)
+/*
+ * The most frequent kinds have their own specialised loops. Returns how many entries were
+ * carried out.
+ */
+static u32 execute_by_kind(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+			   struct chunk *chunk, u32 nr, struct kwq_room_wait *wait)
 {
+	if (wait)
+		return execute_waiting_adds(handle, chunk, nr, wait);
 	if (kind == &kwq_batch_add)
 		execute_adds(handle, chunk, nr);
 	else if (kind == &kwq_batch_done)
 		execute_dones(handle, chunk, nr);
 	else
-		execute_entries(handle, kind, chunk, nr);
+		execute_entries(handle, kind, chunk, nr, NULL);
+	return nr;
 }
 
 /* @first_extra: size of an extra as first published; 0 if the request has none. */
@@ -362,11 +395,12 @@ static int put_unknown(s32 __user *to, s32 *results, u32 nr)
 /* Takes up to @nr entries. */
 static int execute_chunk(struct kwq_handle *handle,
 			 const struct kwq_batch_kind *kind, struct chunk *chunk,
-		      const struct kwq_batch *batch, struct cursor *at, u32 nr)
+		      const struct kwq_batch *batch, struct cursor *at, u32 nr,
+		      struct kwq_room_wait *wait)
 {
 	s32 __user *results = u64_to_user_ptr(batch->results) +
 			      at->taken * sizeof(s32);
-	u32 bytes, len;
+	u32 bytes, len, taken;
 	int err;
 
 	err = copy_entries_in(kind, chunk, batch, at->taken, nr);
@@ -383,21 +417,23 @@ static int execute_chunk(struct kwq_handle *handle,
 		return -EFAULT;
 
 	if (nr) {
-		execute_by_kind(handle, kind, chunk, nr);
+		/* After the end of a wait, @key_offset is not used any more. */
+		taken = execute_by_kind(handle, kind, chunk, nr, wait);
 		at->key_offset += bytes;
 	} else {
 		len = key_len(kind, chunk, 0);
 		chunk->results[0] = kwq_check_key(batch, at->key_offset, len);
 		at->key_offset += len;
-		nr = 1;
+		taken = nr = 1;
 	}
-	at->taken += nr;
+	at->taken += taken;
 	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ? -EFAULT : 0;
 }
 
 static noinline int execute_batch(struct kwq_handle *handle,
 				  const struct kwq_batch_kind *kind,
-			      const struct kwq_batch *batch, u32 *taken)
+			      const struct kwq_batch *batch, u32 *taken,
+			      struct kwq_room_wait *wait)
 {
 	struct cursor at = {};
 	struct chunk chunk;
@@ -412,7 +448,11 @@ static noinline int execute_batch(struct kwq_handle *handle,
 	while (at.taken < batch->nr) {
 		before = at.taken;
 		err = execute_chunk(handle, kind, &chunk, batch, &at,
-				    min(most, batch->nr - at.taken));
+				    min(most, batch->nr - at.taken), wait);
+		if (wait && wait->err) {
+			err = wait->err;
+			break;
+		}
 		/*
 		 * Single entries meet the fault as well, or the last results could not be
 		 * written.
@@ -440,8 +480,9 @@ static int put_result(s32 __user *to, s32 result)
 }
 
 /* execute_chunk() for a batch of one entry that fits. */
-static int execute_one(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-		       const struct kwq_batch *batch, u32 *taken)
+static __always_inline int execute_one(struct kwq_handle *handle,
+				       const struct kwq_batch_kind *kind,
+		       const struct kwq_batch *batch, u32 *taken, struct kwq_room_wait *wait)
 {
 	s32 __user *result = u64_to_user_ptr(batch->results);
 	struct kwq_key key;
@@ -463,11 +504,11 @@ static int execute_one(struct kwq_handle *handle, const struct kwq_batch_kind *k
 	if (put_result(result, KWQ_RESULT_UNKNOWN))
 		return -EFAULT;
 	if (!single.result)
-		execute_entries(handle, kind, &chunk, 1);
-	*taken = 1;
+		execute_entries(handle, kind, &chunk, 1, wait);
+	*taken = !wait || !wait->err;
 	/* The entry was taken, even if its result cannot be written any more. */
 	put_result(result, single.result);
-	return 0;
+	return wait ? wait->err : 0;
 }
 
 /**
@@ -485,10 +526,39 @@ int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *ki
 {
 	*taken = 0;
 	if (unlikely(batch->extras))
-		return kwq_batch_execute_with_extras(handle, kind, batch, taken);
+		return kwq_batch_execute_with_extras(handle, kind, batch, NULL, taken);
 	if (is_one(batch, kind->size))
-		return execute_one(handle, kind, batch, taken);
-	return execute_batch(handle, kind, batch, taken);
+		return execute_one(handle, kind, batch, taken, NULL);
+	return execute_batch(handle, kind, batch, taken, NULL);
+}
+
+/**
+ * kwq_batch_add_waiting() - carry out a batch of adds that may wait for room (Q19)
+ * @handle: the handle
+ * @batch: the batch, checked
+ * @patience: how long to wait
+ * @taken: out: how many entries were taken, from the first on
+ *
+ * If the wait is over, the result of the next entry is -ENOSPC or -EDQUOT, and that entry
+ * does not count as taken.
+ *
+ * Context: process; sleeps.
+ * Return: as kwq_batch_execute(); -EAGAIN, -ETIMEDOUT or -ERESTARTSYS if the wait is over.
+ */
+noinline int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_batch *batch,
+				   const struct kwq_patience *patience, u32 *taken)
+{
+	struct kwq_room_wait wait = { .patience = *patience };
+	int err = kwq_keyed_provide_adders(handle->keyed);
+
+	*taken = 0;
+	if (err)
+		return err;
+	if (batch->extras)
+		return kwq_batch_execute_with_extras(handle, &kwq_batch_add, batch, &wait, taken);
+	if (is_one(batch, kwq_batch_add.size))
+		return execute_one(handle, &kwq_batch_add, batch, taken, &wait);
+	return execute_batch(handle, &kwq_batch_add, batch, taken, &wait);
 }
 
 /**

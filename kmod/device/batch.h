@@ -76,6 +76,9 @@ int kwq_batch_check(const struct kwq_batch_kind *kind,
 int kwq_batch_execute(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 		      const struct kwq_batch *batch, u32 *taken);
 
+int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_batch *batch,
+			  const struct kwq_patience *patience, u32 *taken);
+
 /**
  * struct kwq_paired_done - a done that shares a hold of the lock with the following get
  * @present: true if there is one
@@ -100,7 +103,8 @@ int kwq_batch_get(struct kwq_handle *handle, const struct kwq_batch *batch,
 
 /* extras.c */
 int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				  const struct kwq_batch *batch, u32 *taken);
+				  const struct kwq_batch *batch, struct kwq_room_wait *wait,
+				  u32 *taken);
 int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
 			      const struct kwq_patience *patience);
 

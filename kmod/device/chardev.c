@@ -51,8 +51,10 @@ static __always_inline int copy_in(void *to, size_t size, size_t first_size,
 		return -EFAULT;
 	if (*usize < first_size || *usize > PAGE_SIZE)
 		return -EINVAL;
-	if (likely(*usize == size && size == first_size))
+	if (likely(*usize == first_size)) {
+		memset(to + first_size, 0, size - first_size);
 		return 0;
+	}
 	return copy_struct_from_user(to + first_size, size - first_size,
 				     from + first_size, *usize - first_size);
 }
@@ -376,7 +378,8 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
 			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES |
 			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING |
-			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE,
+			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE |
+			    KWQ_FEATURE_WAIT_ADD,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,
@@ -509,11 +512,6 @@ static long queue_batch(struct file *file, void __user *uarg, u32 right,
 	return taken;
 }
 
-static noinline __flatten long queue_add(struct file *file, void __user *uarg)
-{
-	return queue_batch(file, uarg, KWQ_RIGHT_WRITE, &kwq_batch_add);
-}
-
 static noinline __flatten long queue_done(struct file *file, void __user *uarg)
 {
 	return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_done);
@@ -539,6 +537,66 @@ static ktime_t deadline_of(struct kwq_keyed *keyed, u64 deadline, bool relative,
 static u64 resume_at(struct kwq_keyed *keyed, ktime_t deadline)
 {
 	return max(kwq_caller_time(keyed, deadline), 1);
+}
+
+/* Stores the deadline of a wait that will continue, and zeroes that of a wait that is over. */
+static noinline int put_resume(u64 __user *to, struct kwq_keyed *keyed, ktime_t deadline,
+			       int ret)
+{
+	bool goes_on = ret == -ERESTARTSYS;
+	u64 resume = goes_on ? resume_at(keyed, deadline) : 0;
+
+	if (put_user(resume, to) && goes_on)
+		return -EINTR;
+	return ret;
+}
+
+/* Adds that may wait for room (Q19). Only a call that took nothing is restarted. */
+static noinline long add_waiting(struct file *file, struct kwq_add_args __user *uarg,
+				 const struct kwq_add_args *arg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_patience patience;
+	u32 taken = 0;
+	int ret;
+
+	/* A non-zero argument that the request ignores is an error (U3). */
+	if (arg->flags & ~(KWQ_ADD_WAIT | KWQ_ADD_RELATIVE) || !(arg->flags & KWQ_ADD_WAIT) ||
+	    (arg->resume && !(arg->flags & KWQ_ADD_RELATIVE)))
+		return -EINVAL;
+	patience.deadline = deadline_of(handle->keyed, arg->deadline,
+					arg->flags & KWQ_ADD_RELATIVE, arg->resume);
+	patience.nonblock = file->f_flags & O_NONBLOCK;
+	ret = kwq_batch_add_waiting(handle, &arg->batch, &patience, &taken);
+	if (taken)
+		ret = taken;
+	if (arg->flags & KWQ_ADD_RELATIVE && (arg->resume || ret == -ERESTARTSYS))
+		ret = put_resume(&uarg->resume, handle->keyed, patience.deadline, ret);
+	return ret;
+}
+
+static noinline __flatten long queue_add(struct file *file, void __user *uarg)
+{
+	struct kwq_add_args arg;
+	u32 taken = 0;
+	int err;
+
+	if (!has_right(file, KWQ_RIGHT_WRITE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_BATCH_ARGS_FIRST, uarg);
+	if (err)
+		return err;
+	if (!arg.batch.nr)
+		return -EINVAL;
+	err = kwq_batch_check(&kwq_batch_add, &arg.batch);
+	if (err)
+		return err;
+	if (unlikely(arg.flags | arg.deadline | arg.resume))
+		return add_waiting(file, uarg, &arg);
+	err = kwq_batch_execute(file->private_data, &kwq_batch_add, &arg.batch, &taken);
+	if (err && !taken)
+		return err;
+	return taken;
 }
 
 /* A non-zero argument that the request ignores is an error (U3). */
@@ -603,19 +661,7 @@ static int add_and_finish_first(struct kwq_handle *handle, struct kwq_get_args *
 	return put_numbers(uarg, arg) ?: ret;
 }
 
-/* Stores the deadline of a wait that will continue, and zeroes that of a wait that is over. */
-static noinline int put_resume(struct kwq_get_args __user *uarg, struct kwq_keyed *keyed,
-			       ktime_t deadline, int ret)
-{
-	bool goes_on = ret == -ERESTARTSYS;
-	u64 resume = goes_on ? resume_at(keyed, deadline) : 0;
-
-	if (put_user(resume, &uarg->resume) && goes_on)
-		return -EINTR;
-	return ret;
-}
-
-static noinline __flatten long queue_get(struct file *file, void __user *uarg)
+static noinline __flatten long queue_get(struct file *file, struct kwq_get_args __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_paired_done paired = {};
@@ -645,7 +691,7 @@ static noinline __flatten long queue_get(struct file *file, void __user *uarg)
 	if (ret == -ERESTARTSYS && (arg.nr_added || arg.nr_done))
 		ret = -EINTR;
 	if (arg.flags & KWQ_GET_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
-		ret = put_resume(uarg, handle->keyed, patience.deadline, ret);
+		ret = put_resume(&uarg->resume, handle->keyed, patience.deadline, ret);
 	return ret;
 }
 

@@ -112,8 +112,31 @@ static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 	return *result ? 0 : copy_group_in(one) ?: copy_value_in(one, result);
 }
 
+/* Carries out the entry. With @wait, sleeps while it lacks room (Q19), until @wait is over. */
+static s32 execute_or_wait_locked(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+				  struct one *one, struct kwq_stock *stock,
+				  struct kwq_room_wait *wait, unsigned long *flags)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	s32 ret;
+
+	do {
+		ret = kind->execute_with(handle, one->entry, &one->extras, &one->key,
+					 kwq_now_locked(&keyed->queue), stock);
+		if (!wait || ret == -EAGAIN)
+			return ret;
+		if (!kwq_keyed_may_find_room(stock, ret)) {
+			if (wait->has_waited)
+				kwq_keyed_end_wait_locked(keyed, &one->key, wait);
+			return ret;
+		}
+		wait->err = kwq_keyed_wait_for_room_locked(keyed, &one->key, stock, wait, flags);
+	} while (!wait->err);
+	return ret;
+}
+
 static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-			      struct one *one)
+			      struct one *one, struct kwq_room_wait *wait)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_stock stock = {};
@@ -122,8 +145,7 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 
 	for (;;) {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
-		ret = kind->execute_with(handle, one->entry, &one->extras, &one->key,
-					 kwq_now_locked(&keyed->queue), &stock);
+		ret = execute_or_wait_locked(handle, kind, one, &stock, wait, &flags);
 		kwq_keyed_unlock(keyed, flags);
 		if (ret != -EAGAIN)
 			break;
@@ -142,7 +164,7 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 /* Takes entry @i. */
 static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 			       const struct kwq_batch *batch, struct one *one, u32 i,
-			       bool *taken)
+			       struct kwq_room_wait *wait, bool *taken)
 {
 	s32 __user *to = u64_to_user_ptr(batch->results);
 	s32 result;
@@ -154,9 +176,9 @@ static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch
 	if (!err && put_user(KWQ_RESULT_UNKNOWN, to + i))
 		err = -EFAULT;
 	if (!err) {
-		*taken = true;
 		if (!result)
-			result = execute_with_extra(handle, kind, one);
+			result = execute_with_extra(handle, kind, one, wait);
+		*taken = !wait || !wait->err;
 		err = put_user(result, to + i);
 	}
 	/* The add did not take it over. */
@@ -170,13 +192,15 @@ static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch
  * @handle: the handle
  * @kind: kind of its entries
  * @batch: the batch, checked
+ * @wait: how long its adds wait for room; NULL if they do not
  * @taken: out: how many entries were taken, from the first on
  *
  * Context: process; may sleep.
  * Return: 0 if all were taken; else the error that stopped at the next entry.
  */
 int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				  const struct kwq_batch *batch, u32 *taken)
+				  const struct kwq_batch *batch, struct kwq_room_wait *wait,
+				  u32 *taken)
 {
 	struct one one = {};
 	bool was_taken;
@@ -189,8 +213,10 @@ int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_ba
 	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof(one.entry));
 	for (i = 0; i < batch->nr && !err; i++) {
 		was_taken = false;
-		err = take_one_with_extra(handle, kind, batch, &one, i, &was_taken);
+		err = take_one_with_extra(handle, kind, batch, &one, i, wait, &was_taken);
 		*taken += was_taken;
+		if (wait && wait->err)
+			err = wait->err;
 		if (!err && fatal_signal_pending(current))
 			err = -EINTR;
 		cond_resched();

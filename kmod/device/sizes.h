@@ -44,6 +44,7 @@ static_assert(sizeof(struct kwq_list_args) == 280);
 static_assert(sizeof(struct kwq_list_entry) == 272);
 static_assert(sizeof(struct kwq_batch) == 48);
 static_assert(sizeof(struct kwq_batch_args) == 56);
+static_assert(sizeof(struct kwq_add_args) == 72);
 static_assert(sizeof(struct kwq_add_entry) == 24);
 static_assert(sizeof(struct kwq_done_entry) == 16);
 static_assert(sizeof(struct kwq_extend_entry) == 16);

@@ -120,6 +120,19 @@ static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
 }
 
 /**
+ * kwq_keyed_lacking_for_group() - bytes that the queue needs for the group of an add
+ * @keyed: the queue; its lock held; with groups
+ * @name: the group's name, with its hash
+ *
+ * Return: the bytes of a new group; 0 if there is such a group, or if @name is empty.
+ */
+u32 kwq_keyed_lacking_for_group(struct kwq_keyed *keyed, const struct kwq_key *name)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	return name->len && !find(keyed, name) ? bytes_of_group(name->len) : 0;
+}
+
+/**
  * kwq_keyed_get_group() - find or make the group of an add, and use it
  * @keyed: the queue; its lock held; with groups
  * @ki: the item. The caller calls kwq_keyed_settle() for it afterwards

@@ -177,8 +177,14 @@ static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
 	return key_len <= keyed->small_key_max;
 }
 
-/* Bytes that the allocator uses for an item. */
-VISIBLE_IF_KUNIT u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
+/**
+ * kwq_item_bytes() - bytes that the allocator uses for an item
+ * @keyed: its queue
+ * @key_len: length of its key
+ *
+ * Return: the number, without its value.
+ */
+u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 {
 	if (is_small(keyed, key_len))
 		return small_bytes[keyed->limits.groups];
@@ -391,6 +397,38 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 }
 
 /**
+ * kwq_keyed_provide_adders() - prepare a queue for adds that wait
+ * @keyed: the queue
+ *
+ * Few queues have such adds, so the memory for them is allocated by the first one. It is not
+ * refused, and counts as the queue's own.
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int kwq_keyed_provide_adders(struct kwq_keyed *keyed)
+{
+	struct kwq_adders *adders;
+	unsigned long flags;
+
+	if (READ_ONCE(keyed->adders))
+		return 0;
+	adders = kzalloc(sizeof(*adders), GFP_KERNEL_ACCOUNT);
+	if (!adders)
+		return -ENOMEM;
+	INIT_LIST_HEAD(&adders->list);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	if (!keyed->adders) {
+		keyed->own_bytes += kwq_bytes_of_kmalloc(sizeof(*adders));
+		kwq_quota_charge_anyway(keyed, kwq_bytes_of_kmalloc(sizeof(*adders)));
+		swap(keyed->adders, adders);
+	}
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+	kfree(adders);
+	return 0;
+}
+
+/**
  * kwq_free_pages_unused() - free pages of a table
  * @page: the first of @unused of a table; NULL for none
  *
@@ -434,6 +472,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 		free_unused(&keyed->tickets);
 		cond_resched();
 	}
+	kfree(keyed->adders);
 	kfree(keyed->tops);
 	kwq_keyed_destroy_order(keyed);
 }
@@ -576,7 +615,7 @@ static noinline void remember(struct kwq_keyed *keyed, struct kwq_keyed_item *ki
 }
 
 /* Takes more bytes from the owner's quota if they are needed and the queue's limit allows. */
-static void ask_for_room(struct kwq_keyed *keyed, size_t size)
+static void ask_for_room(struct kwq_keyed *keyed, u64 size)
 {
 	u64 spare = keyed->reserved - keyed->nr_bytes;
 	u64 most = keyed->limits.max_bytes - keyed->reserved;
@@ -607,7 +646,7 @@ static bool has_bytes(const struct kwq_keyed *keyed, size_t size)
 }
 
 /* The error if there are not enough bytes even without all remembered items; else 0. */
-static int why_no_bytes(const struct kwq_keyed *keyed, size_t size)
+static int why_no_bytes(const struct kwq_keyed *keyed, u64 size)
 {
 	u64 bytes = keyed->nr_bytes - keyed->bytes_remembered + size;
 
@@ -616,10 +655,10 @@ static int why_no_bytes(const struct kwq_keyed *keyed, size_t size)
 	return bytes > keyed->reserved ? -EDQUOT : 0;
 }
 
-/* The same for another item. */
-static int why_no_room(const struct kwq_keyed *keyed, size_t size)
+/* The same for @nr more items. */
+static int why_no_room(const struct kwq_keyed *keyed, u32 nr, u64 size)
 {
-	if (keyed->nr_items - keyed->nr_remembered >= keyed->limits.max_items)
+	if (nr && keyed->nr_items - keyed->nr_remembered + nr > keyed->limits.max_items)
 		return -ENOSPC;
 	return why_no_bytes(keyed, size);
 }
@@ -634,7 +673,7 @@ static noinline int make_room(struct kwq_keyed *keyed, size_t size)
 	int err;
 
 	ask_for_room(keyed, size);
-	err = why_no_room(keyed, size);
+	err = why_no_room(keyed, 1, size);
 	if (err)
 		return err;
 	while (!has_room(keyed, size))
@@ -672,23 +711,34 @@ int kwq_keyed_make_bytes(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, siz
 }
 
 /**
+ * kwq_keyed_has_room_for() - would adds of new keys find room
+ * @keyed: the queue; its lock held
+ * @nr: number of keys
+ * @bytes: bytes of their items, as the allocator rounds them up
+ *
+ * It may take the bytes for these adds from the quota. If the quota refuses,
+ * kwq_quota_charge() makes sure that kwq_keyed_tell_room() is called once bytes come back.
+ *
+ * Return: false if the queue is full or its owner has too much memory in queues.
+ */
+bool kwq_keyed_has_room_for(struct kwq_keyed *keyed, u32 nr, u64 bytes)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	ask_for_room(keyed, bytes);
+	return !why_no_room(keyed, nr, bytes);
+}
+
+/**
  * kwq_keyed_has_room() - would an add of a new, short key find room
  * @keyed: the queue; its lock held
  *
- * It may take the bytes for that add from the quota. If the quota refuses, kwq_quota_charge()
- * makes sure that the queue's pollers get EPOLLOUT once bytes come back.
- *
- * Return: false if the queue is full or its owner has too much memory in queues.
+ * Return: as kwq_keyed_has_room_for().
  */
 bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 {
 	u32 size = small_bytes[keyed->limits.groups];
 
-	lockdep_assert_held(&keyed->queue.lock);
-	if (has_room(keyed, size))
-		return true;
-	ask_for_room(keyed, size);
-	return !why_no_room(keyed, size);
+	return has_room(keyed, size) || kwq_keyed_has_room_for(keyed, 1, size);
 }
 
 /**
@@ -720,6 +770,24 @@ static void tell_room(struct kwq_keyed *keyed)
 }
 
 /**
+ * kwq_keyed_tell_room() - tell those who wait for room that a quota has bytes again (Q19)
+ * @keyed: the queue
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_tell_room(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+
+	kwq_tell_pollers_of_room(&keyed->queue);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	/* Nobody takes bytes for a queue in which no add waits. */
+	if (keyed->owes & KWQ_OWES_ADDERS)
+		kwq_tell_adders_locked(keyed);
+	spin_unlock_irqrestore(&keyed->queue.lock, flags);
+}
+
+/**
  * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
@@ -748,10 +816,13 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 		if (err) {
 			/* An edge-triggered poller was refused, and expects the next edge. */
 			keyed->owes |= KWQ_OWES_ROOM;
+			kwq_stock_note_refusal(stock, keyed, true, size, size);
 			return ERR_PTR(err);
 		}
 	}
 
+	if (unlikely(keyed->owes & KWQ_OWES_ADDERS))
+		kwq_tell_adders_of_key_locked(keyed, key);
 	ki = take_item(keyed, stock, key->len);
 	kwq_item_init(&ki->item);
 	if (unlikely(keyed->limits.groups))
@@ -835,7 +906,6 @@ noinline void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_t
 	return pages;
 }
 
-
 static __always_inline void unlock_and_free(struct kwq_keyed *keyed, unsigned long flags,
 					    bool pays)
 	__releases(&keyed->queue.lock)
@@ -875,6 +945,8 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 		kwq_keyed_sweep_groups(keyed, &swept);
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
+	if (keyed->owes & KWQ_OWES_ADDERS)
+		kwq_tell_adders_locked(keyed);
 	keyed->gone_values = NULL;
 	keyed->owes &= ~KWQ_OWES_VALUES;
 	unlock_and_free(keyed, flags, pays);

@@ -59,6 +59,34 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
+static bool lacks_room(int err)
+{
+	return err == -ENOSPC || err == -EDQUOT;
+}
+
+/*
+ * Q19: notes what an add lacks that was refused: the item of a new key, the rest of a longer
+ * value, a new group. @ki is NULL for a new key.
+ */
+static void note_refusal(struct kwq_keyed *keyed, const struct kwq_key *key,
+			 struct kwq_keyed_item *ki, const struct kwq_extras *extras,
+			 struct kwq_stock *stock)
+{
+	u32 item = kwq_item_bytes(keyed, key->len), value = 0, had = 0, group = 0, lacks;
+
+	if (extras->flags & KWQ_ADD_VALUE)
+		value = kwq_value_bytes(extras->value);
+	if (extras->flags & KWQ_ADD_GROUP)
+		group = kwq_keyed_lacking_for_group(keyed, &extras->group);
+	if (ki && value)
+		had = kwq_value_bytes(*kwq_value_slot(keyed, ki));
+	lacks = group + value - min(value, had);
+	/* An idle item makes room for others, but not for its own value or group. */
+	if (!ki || kwq_item_is_idle(&ki->item))
+		lacks += item;
+	kwq_stock_note_refusal(stock, keyed, !ki, lacks, item + value + group);
+}
+
 static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		     const struct kwq_add_options *options, struct kwq_extras *extras,
 		     ktime_t now)
@@ -94,14 +122,16 @@ static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	return ret;
 }
 
-static int add_with(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-		    const struct kwq_add_options *options, struct kwq_extras *extras,
-		    ktime_t now, struct kwq_stock *stock)
+static int add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
+		    struct kwq_keyed_item *ki, const struct kwq_add_options *options,
+		    struct kwq_extras *extras, ktime_t now, struct kwq_stock *stock)
 {
 	int ret = extras->flags & KWQ_ADD_GROUP ?
 		  add_to_group(keyed, ki, options, extras, now, stock) :
 		  add_value(keyed, ki, options, extras, now);
 
+	if (lacks_room(ret))
+		note_refusal(keyed, key, keyed->expects_new ? NULL : ki, extras, stock);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
@@ -139,10 +169,13 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 	}
 	if (!ki) {
 		ki = kwq_keyed_insert(keyed, key, stock);
-		if (IS_ERR(ki))
+		if (IS_ERR(ki)) {
+			if (lacks_room(PTR_ERR(ki)))
+				note_refusal(keyed, key, NULL, extras, stock);
 			return PTR_ERR(ki);
+		}
 	}
-	return add_with(keyed, ki, options, extras, now, stock);
+	return add_with(keyed, key, ki, options, extras, now, stock);
 }
 
 /**

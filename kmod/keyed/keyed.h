@@ -201,11 +201,31 @@ struct kwq_limits {
 /*
  * What the next unlock has to do, besides the usual. ROOM: an add or a poll found no room, so
  * pollers have to be told of room. VALUES: @gone_values have to be freed. SWEEP: the queue has
- * groups, and each unlock frees those that nobody uses any more.
+ * groups, and each unlock frees those that nobody uses any more. ADDERS: adds wait for room, and
+ * have to be told of it.
  */
 #define KWQ_OWES_ROOM	BIT(0)
 #define KWQ_OWES_VALUES	BIT(1)
 #define KWQ_OWES_SWEEP	BIT(2)
+#define KWQ_OWES_ADDERS	BIT(3)
+
+/**
+ * struct kwq_adders - adds that wait for room in a queue, and the tasks that make them
+ * @list: in the order in which they began to wait
+ * @by_size: the same ones, by the bytes that they lack
+ * @by_key: the same ones, by the hashes of their keys
+ * @items_told: new items of adders that were told of room and have not looked yet
+ * @bytes_told: bytes that the same adders lack
+ *
+ * All members are protected by the queue's lock.
+ */
+struct kwq_adders {
+	struct list_head list;
+	struct rb_root by_size;
+	struct rb_root by_key;
+	u64 items_told;
+	u64 bytes_told;
+};
 
 /**
  * struct kwq_keyed - a queue of keys; fits into 8 KiB on 64-bit machines
@@ -226,6 +246,7 @@ struct kwq_limits {
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
  * @gone_values: L: values that nobody uses any more, to be freed after this hold
  * @owes: L: KWQ_OWES_* bits, for the next unlock
+ * @adders: L: the adds that wait for room; NULL before the first one
  * @last_ticket: L: number of hand-outs; cannot wrap
  * @remembered: L: idle items with requeues, in the order in which they became idle
  * @nr_remembered: L: number of these items
@@ -279,6 +300,7 @@ struct kwq_keyed {
 	u64 nr_remembered;
 	u64 bytes_remembered;
 	struct list_head leases;
+	struct kwq_adders *adders;
 	u64 expired;
 	struct kwq_node *gone;
 	struct kwq_value *gone_values;
@@ -368,13 +390,18 @@ struct kwq_extras {
  * @group_len: length of the name that @group has room for
  * @wants_group: an add lacked a group
  * @group: a group, or NULL
+ * @refused_bytes: out: after -ENOSPC or -EDQUOT, the bytes for which there was no room; 0 if
+ *	there can never be enough
+ * @refused_item: out: after -ENOSPC or -EDQUOT, whether the add needs a new item
  */
 struct kwq_stock {
 	struct kwq_node *small;
 	void *large;
 	u32 large_len;
-	u8 group_len;
+	u32 refused_bytes;
+	bool refused_item;
 	bool wants_group;
+	u8 group_len;
 	struct kwq_keyed_group *group;
 };
 
@@ -387,6 +414,21 @@ struct kwq_swept {
 	struct kwq_node *groups;
 	void *pages;
 };
+
+/**
+ * kwq_stock_note_refusal() - note what an add lacked
+ * @stock: the stock of the add
+ * @keyed: the queue
+ * @item: the add needs a new item
+ * @bytes: the bytes that it lacked
+ * @all: bytes of the item and of what it has, after the add
+ */
+static inline void kwq_stock_note_refusal(struct kwq_stock *stock, const struct kwq_keyed *keyed,
+					  bool item, u32 bytes, u32 all)
+{
+	stock->refused_item = item;
+	stock->refused_bytes = all > keyed->limits.max_bytes ? 0 : bytes;
+}
 
 /**
  * struct kwq_dead_buffer - buffer for a list of dead items
@@ -424,9 +466,9 @@ void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
 u64 kwq_keyed_own_bytes(const char *name);
 void kwq_keyed_count_limiters(struct kwq_keyed *keyed);
 int kwq_keyed_init_items(struct kwq_keyed *keyed);
+int kwq_keyed_provide_adders(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
-u32 kwq_bytes_of_kmalloc(size_t size);
 u32 kwq_value_bytes(const struct kwq_value *value);
 void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table);
 void kwq_free_pages_unused(void *page);
@@ -437,6 +479,8 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					struct kwq_stock *stock);
 bool kwq_keyed_has_room(struct kwq_keyed *keyed);
 bool kwq_keyed_poll_room(struct kwq_keyed *keyed);
+bool kwq_keyed_has_room_for(struct kwq_keyed *keyed, u32 nr, u64 bytes);
+void kwq_keyed_tell_room(struct kwq_keyed *keyed);
 void kwq_keyed_settle_slow(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_keyed_unlock(struct kwq_keyed *keyed, unsigned long flags)
 	__releases(&keyed->queue.lock);
@@ -541,9 +585,32 @@ static inline bool kwq_keyed_provide(struct kwq_keyed *keyed)
 }
 
 #if IS_ENABLED(CONFIG_KUNIT)
-u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 void *kwq_new_page(gfp_t gfp);
 #endif
+
+/* room.c */
+
+/**
+ * struct kwq_room_wait - how adds wait for room
+ * @patience: how long to wait
+ * @has_waited: the current add has waited
+ * @err: out: why an add gave up; 0 if none did
+ */
+struct kwq_room_wait {
+	struct kwq_patience patience;
+	bool has_waited;
+	int err;
+};
+
+bool kwq_keyed_may_find_room(const struct kwq_stock *stock, int refusal);
+int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+				   const struct kwq_stock *stock, struct kwq_room_wait *wait,
+				   unsigned long *flags)
+	__must_hold(&keyed->queue.lock);
+void kwq_tell_adders_locked(struct kwq_keyed *keyed);
+void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key);
+void kwq_keyed_end_wait_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			       struct kwq_room_wait *wait);
 
 /* life.c */
 int kwq_keyed_register(void);
@@ -589,6 +656,7 @@ int kwq_keyed_init_order(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_order(struct kwq_keyed *keyed);
 bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_key *name,
 			   struct kwq_stock *stock);
+u32 kwq_keyed_lacking_for_group(struct kwq_keyed *keyed, const struct kwq_key *name);
 struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 				      const struct kwq_key *name, struct kwq_stock *stock);
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);

@@ -77,7 +77,7 @@ static u64 limit_of(const struct kwq_quota *quota)
 }
 
 /*
- * Tells the pollers of queues that were refused bytes. A queue exists while it is on the
+ * Tells those who wait for room in queues that were refused bytes. A queue exists while it is on the
  * list or being told, see kwq_quota_end_telling().
  */
 static void tell_refused(struct work_struct *work)
@@ -93,8 +93,8 @@ static void tell_refused(struct work_struct *work)
 		list_del_init(&keyed->refused);
 		atomic_inc(&keyed->being_told);
 		spin_unlock_irq(&quota->lock);
-		/* Without the lock, because a queue may have very many pollers (O8). */
-		kwq_tell_pollers_of_room(&keyed->queue);
+		/* Without the lock, because a queue may have very many waiters (O8). */
+		kwq_keyed_tell_room(keyed);
 		/* The queue may be freed from here on. wake_up_var() only uses its address. */
 		if (!atomic_dec_return(&keyed->being_told))
 			wake_up_var(&keyed->being_told);

@@ -124,6 +124,14 @@ ASSERT_AT(kwq_batch_args, size, 0);
 ASSERT_AT(kwq_batch_args, flags, 4);
 ASSERT_AT(kwq_batch_args, batch, 8);
 
+/* A caller that does not wait may pass a struct kwq_batch_args. */
+_Static_assert(sizeof(struct kwq_add_args) == sizeof(struct kwq_batch_args) + 16, "kwq_add_args");
+ASSERT_AT(kwq_add_args, size, 0);
+ASSERT_AT(kwq_add_args, flags, 4);
+ASSERT_AT(kwq_add_args, batch, 8);
+ASSERT_AT(kwq_add_args, deadline, sizeof(struct kwq_batch_args));
+ASSERT_AT(kwq_add_args, resume, sizeof(struct kwq_batch_args) + 8);
+
 _Static_assert(sizeof(struct kwq_add_entry) == 24, "kwq_add_entry");
 ASSERT_AT(kwq_add_entry, key_len, 0);
 ASSERT_AT(kwq_add_entry, flags, 4);
@@ -276,7 +284,7 @@ _Static_assert(KWQ_IOC_CREATE == 0x4004bb01, "CREATE");
 _Static_assert(KWQ_IOC_OPEN == 0x4004bb02, "OPEN");
 _Static_assert(KWQ_IOC_UNLINK == 0x4004bb03, "UNLINK");
 _Static_assert(KWQ_IOC_LIST == 0x4004bb04, "LIST");
-_Static_assert(KWQ_IOC_ADD == 0x4004bb10, "ADD");
+_Static_assert(KWQ_IOC_ADD == 0xc004bb10, "ADD");
 _Static_assert(KWQ_IOC_GET == 0xc004bb11, "GET");
 _Static_assert(KWQ_IOC_DONE == 0x4004bb12, "DONE");
 _Static_assert(KWQ_IOC_REMOVE == 0x4004bb13, "REMOVE");
@@ -311,6 +319,7 @@ union argument {
 	struct kwq_unlink_args unlink;
 	struct kwq_list_args list;
 	struct kwq_batch_args op;
+	struct kwq_add_args add;
 	struct kwq_get_args get;
 	struct kwq_stat stat;
 	struct kwq_shut_down_args shut_down;
@@ -528,7 +537,8 @@ FIXTURE_VARIANT_ADD(request, list) {
 };
 
 FIXTURE_VARIANT_ADD(request, add) {
-	.cmd = KWQ_IOC_ADD, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
+	.cmd = KWQ_IOC_ADD, .target = QUEUE, .size = sizeof(struct kwq_add_args),
+	.first = sizeof(struct kwq_batch_args),
 	.fill = fill_add, .ret = 1, .flags = 4,
 };
 
@@ -771,6 +781,7 @@ TEST_F(request, unknown_flags)
 {
 	const __u32 creates = KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS;
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? creates :
+			    variant->cmd == KWQ_IOC_ADD ? KWQ_ADD_WAIT :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
 			    variant->cmd == KWQ_IOC_DRAIN ? KWQ_DRAIN_RELATIVE :
 			    variant->cmd == KWQ_IOC_CONFIGURE ? KWQ_CONFIG_COALESCE :
@@ -944,7 +955,8 @@ TEST_F(abi, info)
 	EXPECT_EQ(KWQ_FEATURE_DELAYS | KWQ_FEATURE_PRIORITIES | KWQ_FEATURE_NAMES |
 		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
 		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
-		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE, out.info.features);
+		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
+		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD, out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);
@@ -1009,7 +1021,7 @@ TEST_F(abi, byte_order)
 TEST_F(abi, numbers_of_requests)
 {
 	EXPECT_EQ(0xc004bb00, KWQ_IOC_INFO);
-	EXPECT_EQ(0x4004bb10, KWQ_IOC_ADD);
+	EXPECT_EQ(0xc004bb10, KWQ_IOC_ADD);
 }
 
 /* O6: output that cannot be written. */
@@ -1650,6 +1662,8 @@ TEST_F(abi, batch_values)
 			op = right;
 			op.batch.extra_size = 1U << bit;
 			EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));
+			if (cmds[i] == KWQ_IOC_ADD && 1U << bit == KWQ_ADD_WAIT)
+				continue;
 			op = right;
 			op.flags = 1U << bit;
 			EXPECT_EQ(-EINVAL, request(self->q, cmds[i], &op));

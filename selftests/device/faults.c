@@ -339,6 +339,16 @@ static void check_refused(struct __test_metadata *_metadata, failure_fixture *se
 	check_stat(self->clocked, .ready = 1, .items = 1);
 }
 
+static int run_add_too_late(failure_fixture *self)
+{
+	return q_add_wait(self->clocked, "a", 1);
+}
+
+static int run_add_wait(failure_fixture *self)
+{
+	return q_add_wait(self->q, "a", KWQ_NO_DEADLINE);
+}
+
 static int run_add_batch_to_full(failure_fixture *self)
 {
 	return batch_run(self->clocked, KWQ_IOC_ADD, self->b);
@@ -855,6 +865,9 @@ static const struct action actions[] = {
 	  check_refused },
 	{ "add batch to a full queue", KWQ_IOC_ADD, prepare_full, run_add_batch_to_full, NR,
 	  check_all_refused },
+	{ "add and wait", KWQ_IOC_ADD, NULL, run_add_wait, KWQ_ADDED, check_added },
+	{ "add too late", KWQ_IOC_ADD, prepare_full, run_add_too_late, -ETIMEDOUT,
+	  check_refused },
 	{ "add rate limited", KWQ_IOC_ADD, prepare_slow, run_add_rate_limited, KWQ_WAITING,
 	  check_rate_limited },
 	{ "kick", KWQ_IOC_ADD, prepare_dead, run_kick, KWQ_ADDED, check_kicked },

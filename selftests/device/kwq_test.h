@@ -621,6 +621,52 @@ static inline int q_add_bytes(int q, const void *key, size_t len, __u32 flags, i
 	return q_op_one(q, KWQ_IOC_ADD, &entry, sizeof(entry), key, len);
 }
 
+/*
+ * Adds and waits for room. Returns an error of the call, else the entry's result. If the wait
+ * was over, the entry's result must say that there was no room.
+ */
+static inline int q_add_wait_bytes(int q, const void *key, size_t len, __u32 flags,
+				   __u64 deadline)
+{
+	const struct kwq_add_entry entry = { .key_len = len };
+	__s32 results[1 + GUARD / 4];
+	struct {
+		struct kwq_add_args args;
+		__u8 guard[GUARD];
+	} arg;
+	int ret;
+
+	poison(results, sizeof(results));
+	poison(&arg, sizeof(arg));
+	arg.args = (struct kwq_add_args){
+		.size = sizeof(arg.args),
+		.flags = KWQ_ADD_WAIT | flags,
+		.deadline = deadline,
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr(key),
+			.results = user_ptr(results),
+			.keys_len = len,
+			.nr = 1,
+			.entry_size = sizeof(entry),
+		},
+	};
+	ret = request(q, KWQ_IOC_ADD, &arg);
+	REQUIRE(is_poison(results + 1, GUARD));
+	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
+	if (ret == -EAGAIN || ret == -EINTR || ret == -ETIMEDOUT)
+		REQUIRE(faults_are_made || results[0] == -ENOSPC || results[0] == -EDQUOT);
+	if (ret < 0)
+		return ret;
+	REQUIRE(ret == 1);
+	return results[0];
+}
+
+static inline int q_add_wait(int q, const char *key, __u64 deadline)
+{
+	return q_add_wait_bytes(q, key, strlen(key), 0, deadline);
+}
+
 static inline int q_add_with(int q, const char *key, __u32 flags, int priority, __u64 time)
 {
 	return q_add_bytes(q, key, strlen(key), flags, priority, time);
@@ -1249,6 +1295,18 @@ static inline void wait_until_asleep(pid_t tid, long nr, unsigned long arg)
 	}
 }
 
+/* How often a thread of this process went to sleep. */
+static inline long times_slept(pid_t tid)
+{
+	char path[64], text[4096], *at;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	REQUIRE(read_text(path, text, sizeof(text)) > 0);
+	at = strstr(text, "\nvoluntary_ctxt_switches:");
+	REQUIRE(at);
+	return atol(strchr(at, ':') + 1);
+}
+
 struct sleeper {
 	_Atomic pid_t tid;
 	_Atomic bool ended;
@@ -1295,6 +1353,12 @@ static inline int call_get(struct sleeper *s)
 	return q_get(s->fd, &s->item, s->flags, s->deadline);
 }
 
+/* Adds @arg, a string. */
+static inline int call_add(struct sleeper *s)
+{
+	return q_add_wait_bytes(s->fd, s->arg, strlen(s->arg), s->flags, s->deadline);
+}
+
 static inline int call_drain(struct sleeper *s)
 {
 	return q_drain(s->fd, s->deadline);
@@ -1326,6 +1390,16 @@ static inline void start_get(struct sleeper *s, int q)
 	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_GET);
 }
 
+/* Starts a thread that adds, and returns once it waits for room. */
+static inline void start_add(struct sleeper *s, int q, const char *key)
+{
+	*s = (struct sleeper){
+		.call = call_add, .fd = q, .deadline = KWQ_NO_DEADLINE, .arg = (void *)key,
+	};
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_ADD);
+}
+
 static inline void start_drain(struct sleeper *s, int q)
 {
 	*s = (struct sleeper){ .call = call_drain, .fd = q, .deadline = KWQ_NO_DEADLINE };
@@ -1338,6 +1412,24 @@ static inline void start_poll(struct sleeper *s, int fd, short events)
 	*s = (struct sleeper){ .call = call_poll, .fd = fd, .flags = events };
 	sleeper_start(s);
 	wait_until_asleep(s->tid, NR_POLL, 0);
+}
+
+/* Signals */
+
+static _Atomic int signals;
+
+static inline void count_signal(int sig)
+{
+	(void)sig;
+	atomic_fetch_add(&signals, 1);
+}
+
+static inline void catch_signal(int flags)
+{
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+
+	atomic_store(&signals, 0);
+	REQUIRE(!sigaction(SIGUSR1, &action, NULL));
 }
 
 /* Peers: child processes that communicate over two pipes */

@@ -491,12 +491,13 @@ enum room {
 struct room_wanted {
 	int dev;
 	enum room by;
+	bool adds;	/* an add waits, not a poll */
 };
 
-static int peer_polls_for_room(struct peer *parent, void *arg)
+static int peer_waits_for_room(struct peer *parent, void *arg)
 {
 	const struct room_wanted *wanted = arg;
-	struct sleeper poller;
+	struct sleeper waiter;
 	int q[2];
 
 	become(USER);
@@ -507,37 +508,48 @@ static int peer_polls_for_room(struct peer *parent, void *arg)
 		REQUIRE(q[i] >= 0);
 	}
 	fill_up(q);
-	start_poll(&poller, q[1], POLLOUT);
+	if (wanted->adds)
+		start_add(&waiter, q[1], "new");
+	else
+		start_poll(&waiter, q[1], POLLOUT);
 	say(parent, 'p');
 	if (wanted->by == ROOM_OF_ITEMS)
 		while (q_len(q[0]))
 			take_one(q[0]);
 	else if (wanted->by == ROOM_OF_A_QUEUE)
 		close(q[0]);
-	say(parent, sleeper_join(&poller));
+	say(parent, sleeper_join(&waiter));
 	say(parent, q_add(q[1], "new"));
 	return 0;
 }
 
-static void check_told_of_room(struct __test_metadata *_metadata, int dev, enum room by)
+static void check_told_of_room_as(struct __test_metadata *_metadata, int dev, enum room by,
+				  bool adds)
 {
-	struct room_wanted wanted = { .dev = dev, .by = by };
+	struct room_wanted wanted = { .dev = dev, .by = by, .adds = adds };
 	struct peer child;
 	char few[16];
 
 	snprintf(few, sizeof(few), "%d", FEW_BYTES);
 	ASSERT_EQ(0, write_text(MAX_USER_BYTES, few));
-	start_peer(&child, peer_polls_for_room, &wanted);
+	start_peer(&child, peer_waits_for_room, &wanted);
 	ASSERT_EQ('p', hear(&child));
 	snprintf(few, sizeof(few), "%d", 2 * FEW_BYTES);
 	if (by == ROOM_OF_A_LIMIT)
 		ASSERT_EQ(0, write_text(MAX_USER_BYTES, few));
-	EXPECT_EQ(POLLOUT, hear(&child));
-	EXPECT_EQ(KWQ_ADDED, hear(&child));
+	EXPECT_EQ(adds ? KWQ_ADDED : POLLOUT, hear(&child));
+	EXPECT_EQ(adds ? KWQ_COALESCED : KWQ_ADDED, hear(&child));
 	EXPECT_EQ(0, end_of_peer(&child));
 }
 
-/* Q19, O4: memory that one queue gives back wakes the pollers of its user's other queues. */
+/* A poller and an add that wait. */
+static void check_told_of_room(struct __test_metadata *_metadata, int dev, enum room by)
+{
+	check_told_of_room_as(_metadata, dev, by, false);
+	check_told_of_room_as(_metadata, dev, by, true);
+}
+
+/* Q19, O4: memory that one queue gives back wakes who waits in its user's other queues. */
 TEST_F(quota, room_of_another_queues_items)
 {
 	check_told_of_room(_metadata, self->dev, ROOM_OF_ITEMS);

@@ -401,23 +401,6 @@ TEST_F(shutdown, drain_until_beyond_the_clock)
 		EXPECT_EQ(0, sleeper_join(&s[i]));
 }
 
-static _Atomic int signals;
-
-static void count_signal(int sig)
-{
-	(void)sig;
-	atomic_fetch_add(&signals, 1);
-}
-
-static void catch_signal(int flags)
-{
-	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
-
-	atomic_store(&signals, 0);
-	sigemptyset(&action.sa_mask);
-	REQUIRE(!sigaction(SIGUSR1, &action, NULL));
-}
-
 static int call_drain_raw(struct sleeper *s)
 {
 	return request(s->fd, KWQ_IOC_DRAIN, s->arg);

@@ -283,17 +283,6 @@ TEST_F(wakes, requeue_after_shut_down)
 
 #define WAITERS	16
 
-static long times_slept(pid_t tid)
-{
-	char path[64], text[4096], *at;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
-	REQUIRE(read_text(path, text, sizeof(text)) > 0);
-	at = strstr(text, "\nvoluntary_ctxt_switches:");
-	REQUIRE(at);
-	return atol(strchr(at, ':') + 1);
-}
-
 static struct sleeper *any_ended(struct sleeper *sleepers, bool *joined)
 {
 	for (;;) {
@@ -611,22 +600,6 @@ TEST_F(wait, done_and_get_in_one_wakes_nobody)
 	EXPECT_EQ(KWQ_FINISHED, q_done(self->q, entry.ticket));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	EXPECT_EQ(1, sleeper_join(&sleeper));
-}
-
-static _Atomic int signals;
-
-static void count_signal(int sig)
-{
-	(void)sig;
-	atomic_fetch_add(&signals, 1);
-}
-
-static void catch_signal(int flags)
-{
-	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
-
-	atomic_store(&signals, 0);
-	REQUIRE(!sigaction(SIGUSR1, &action, NULL));
 }
 
 /* Q5 */

@@ -38,7 +38,7 @@ static const int errors[KINDS][12] = {
 	[OPEN] = { E2BIG, EACCES, EMFILE, ENAMETOOLONG, ENFILE, ENOENT },
 	[UNLINK] = { E2BIG, ENAMETOOLONG, ENOENT, EPERM },
 	[LIST] = { E2BIG, ENAMETOOLONG },
-	[ADD] = { E2BIG, EMSGSIZE },
+	[ADD] = { E2BIG, EMSGSIZE, EAGAIN, EINTR, ETIMEDOUT },
 	[GET] = { E2BIG, EMSGSIZE, EAGAIN, EINTR, ESHUTDOWN, ETIMEDOUT },
 	[DONE] = { E2BIG, EMSGSIZE },
 	[REMOVE] = { E2BIG, EMSGSIZE },
@@ -129,6 +129,11 @@ static __u32 entries_written(const struct call *c, __u32 nr)
 	return c->ret < 0 ? 0 : c->ret;
 }
 
+static __u32 min_nr(__u32 nr)
+{
+	return nr < KWQ_BATCH_MAX ? nr : KWQ_BATCH_MAX;
+}
+
 static void may_write_results(struct fuzzer *f, const struct kwq_batch *b, __u32 nr)
 {
 	may_write(f, b->results, (__u64)nr * sizeof(__s32));
@@ -164,6 +169,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 	const void *arg = told(f);
 	const struct kwq_get_args *get = arg;
 	const struct kwq_batch_args *op = arg;
+	const struct kwq_add_args *add = arg;
 	const struct kwq_list_args *list = arg;
 	const struct kwq_config *config = arg;
 	const struct kwq_list_dead_args *list_dead = arg;
@@ -185,6 +191,12 @@ static void mark_what_may_be_written(struct fuzzer *f)
 				  (__u64)entries_written(c, list->nr) * list->entry_size);
 		break;
 	case ADD:
+		/* The end of a wait leaves results of entries that were not taken. */
+		may_write_results(f, &add->batch, add->flags ? min_nr(add->batch.nr) :
+						  entries_written(c, add->batch.nr));
+		if (add->flags & KWQ_ADD_RELATIVE)
+			may_write(f, c->arg + offsetof(struct kwq_add_args, resume), 8);
+		break;
 	case DONE:
 	case EXTEND:
 	case REMOVE:

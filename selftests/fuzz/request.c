@@ -332,6 +332,7 @@ static void build(struct fuzzer *f)
 	struct kwq_unlink_args *unlink = arg;
 	struct kwq_list_args *list = arg;
 	struct kwq_batch_args *op = arg;
+	struct kwq_add_args *add = arg;
 	struct kwq_drain_args *drain = arg;
 	struct kwq_config *config = arg;
 	struct kwq_list_dead_args *list_dead = arg;
@@ -358,6 +359,17 @@ static void build(struct fuzzer *f)
 			any_name(f, list->after);
 		break;
 	case ADD:
+		fill_in(f, &add->batch, any(f, 3), ADD);
+		if (one_in(f, 4)) {
+			add->flags = KWQ_ADD_WAIT;
+			add->deadline = any_deadline(f);
+		}
+		if (one_in(f, add->flags ? 3 : 32)) {
+			add->flags |= KWQ_ADD_RELATIVE;
+			add->deadline = any_time(f);
+			add->resume = one_in(f, 4) ? any_deadline(f) : 0;
+		}
+		break;
 	case DONE:
 	case EXTEND:
 	case REMOVE:
@@ -412,7 +424,7 @@ static const struct {
 	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 6 },
 	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
 	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_batch_args), 24 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 24 },
 	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 22 },
 	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 10 },
 	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },

@@ -76,6 +76,7 @@
 #define KWQ_FEATURE_AGING	(1ULL << 11)	/* &kwq_create_args.aging */
 #define KWQ_FEATURE_VALUES	(1ULL << 12)	/* KWQ_CREATE_VALUES, KWQ_ADD_VALUE */
 #define KWQ_FEATURE_DEBOUNCE	(1ULL << 13)	/* KWQ_ADD_AT_MOST */
+#define KWQ_FEATURE_WAIT_ADD	(1ULL << 14)	/* KWQ_ADD_WAIT */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -461,7 +462,8 @@ struct kwq_batch {
  * @flags:	zero.
  * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry, &struct
  *		kwq_extend_entry, &struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
- *		kwq_key_entry. At least one. Adds may have extras of &struct kwq_add_extra.
+ *		kwq_key_entry. At least one. Adds may have extras of &struct kwq_add_extra. An
+ *		ADD that waits for room needs &struct kwq_add_args.
  *
  * Return: how many entries were taken, from the first on. Each of them has its result. The
  * number is less than @nr if a later entry could not be read or its result could not be
@@ -478,7 +480,54 @@ struct kwq_batch_args {
 	struct kwq_batch batch;
 };
 
-/* Flags of an add. */
+/* Flags of KWQ_IOC_ADD. */
+#define KWQ_ADD_WAIT		(1U << 0)	/* wait for room */
+#define KWQ_ADD_RELATIVE	(1U << 1)	/* @deadline is relative to now */
+
+/**
+ * struct kwq_add_args - add keys, and wait for room if necessary (KWQ_IOC_ADD)
+ * @size:	sizeof(struct kwq_add_args).
+ * @flags:	KWQ_ADD_WAIT and KWQ_ADD_RELATIVE. RELATIVE needs WAIT.
+ * @batch:	entries of &struct kwq_add_entry, at least one.
+ * @deadline:	when to stop waiting for room: absolute ns on the queue's clock, or
+ *		KWQ_NO_DEADLINE. With KWQ_ADD_RELATIVE ns from now. Zero without KWQ_ADD_WAIT.
+ * @resume:	as in &struct kwq_get_args. Only a call that took no entry is continued.
+ *
+ * This is &struct kwq_batch_args with two more members. Without KWQ_ADD_WAIT a caller may pass
+ * that structure.
+ *
+ * Without KWQ_ADD_WAIT, an entry without room has the result ENOSPC or EDQUOT, and the call
+ * goes on with the next one. With it, the call waits at such an entry, with all entries before
+ * it done. It goes on when there is room, and does not wait for an entry whose key is in the
+ * queue, or gets there meanwhile. If the item is larger than the queue may ever be, ENOSPC is
+ * final, and the call goes on. A shut down ends the wait: then the results are ESHUTDOWN.
+ *
+ * If the wait ends by its deadline or a signal, the call returns how many entries were taken.
+ * The next entry has the result ENOSPC or EDQUOT and does not count as taken. Results of later
+ * entries are undefined. If no entry was taken, the call fails with ETIMEDOUT or EINTR.
+ *
+ * A descriptor with O_NONBLOCK never waits, as for write(2): a call with KWQ_ADD_WAIT then
+ * returns how many entries were taken before the first one without room, or EAGAIN if none was.
+ *
+ * Adds that wait go on in the order in which they began to wait. A short key may go before a
+ * long one that still lacks bytes. An add that finds room never waits.
+ *
+ * Return: as for &struct kwq_batch_args.
+ * Errors: those of &struct kwq_batch_args, and with KWQ_ADD_WAIT, if no entry was taken:
+ *
+ * - EAGAIN: there is no room, and the descriptor has O_NONBLOCK
+ * - EINTR: a signal
+ * - ETIMEDOUT: the deadline passed
+ */
+struct kwq_add_args {
+	__u32 size;
+	__u32 flags;
+	struct kwq_batch batch;
+	__u64 deadline;
+	__u64 resume;
+};
+
+/* Flags of an entry of an add. */
 #define KWQ_ADD_PRIORITY	(1U << 0)	/* @priority is given */
 #define KWQ_ADD_AFTER		(1U << 1)	/* @time is a delay */
 #define KWQ_ADD_AT		(1U << 2)	/* @time is absolute */
@@ -1025,7 +1074,7 @@ struct kwq_stat {
 #define KWQ_IOC_OPEN		_IOW(KWQ_IOC_MAGIC, 0x02, __u32) /* struct kwq_open_args */
 #define KWQ_IOC_UNLINK		_IOW(KWQ_IOC_MAGIC, 0x03, __u32) /* struct kwq_unlink_args */
 #define KWQ_IOC_LIST		_IOW(KWQ_IOC_MAGIC, 0x04, __u32) /* struct kwq_list_args */
-#define KWQ_IOC_ADD		_IOW(KWQ_IOC_MAGIC, 0x10, __u32) /* struct kwq_batch_args */
+#define KWQ_IOC_ADD		_IOWR(KWQ_IOC_MAGIC, 0x10, __u32) /* struct kwq_add_args */
 #define KWQ_IOC_GET		_IOWR(KWQ_IOC_MAGIC, 0x11, __u32) /* struct kwq_get_args */
 #define KWQ_IOC_DONE		_IOW(KWQ_IOC_MAGIC, 0x12, __u32) /* struct kwq_batch_args */
 #define KWQ_IOC_REMOVE		_IOW(KWQ_IOC_MAGIC, 0x13, __u32) /* struct kwq_batch_args */
