@@ -264,6 +264,33 @@ int kwq_info(struct kwq_info *info);
 int kwq_add(struct kwq *q, const void *key, size_t len);
 
 /**
+ * kwq_add_wait() - add a key; wait for room if the queue is full
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @deadline:	when to stop waiting.
+ *
+ * A key that is in the queue already needs no room. poll(2) with POLLOUT waits for room
+ * without adding.
+ *
+ * Return: as kwq_add(), or -EAGAIN (no room, and the handle has O_NONBLOCK), -E2BIG (the
+ * module cannot wait for room), -EINTR, -ETIMEDOUT. -ENOSPC means that the queue could not
+ * hold the key even if it were empty. -EDQUOT does not occur.
+ */
+int kwq_add_wait(struct kwq *q, const void *key, size_t len, uint64_t deadline);
+
+/**
+ * kwq_add_wait_within() - add a key; wait for room, up to a timeout
+ * @q:		the queue, open for writing.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @timeout_ns:	how long to wait, as in kwq_get_within().
+ *
+ * Return: as kwq_add_wait().
+ */
+int kwq_add_wait_within(struct kwq *q, const void *key, size_t len, uint64_t timeout_ns);
+
+/**
  * kwq_add_after() - add a key after a delay
  * @q:		the queue, open for writing.
  * @key:	the key.
@@ -634,6 +661,32 @@ static inline uint64_t kwq_ptr(const void *p)
  * -ENOMEM.
  */
 int kwq_add_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
+ * kwq_add_batch_wait() - add many keys; wait for room where there is none
+ * @q:		the queue, open for writing.
+ * @batch:	as for kwq_add_batch().
+ * @deadline:	when to stop waiting.
+ *
+ * The call waits at the first key that finds no room, and goes on from there. If the
+ * wait ends, the result of that key is -ENOSPC or -EDQUOT, and the call returns how many keys
+ * were taken before it.
+ *
+ * Return: as kwq_add_batch(); with no key taken also -EAGAIN, -EINTR and -ETIMEDOUT, as
+ * kwq_add_wait().
+ */
+int kwq_add_batch_wait(struct kwq *q, const struct kwq_batch *batch, uint64_t deadline);
+
+/**
+ * kwq_add_batch_wait_within() - add many keys; wait for room, up to a timeout
+ * @q:		the queue, open for writing.
+ * @batch:	as for kwq_add_batch().
+ * @timeout_ns:	how long to wait, as in kwq_get_within().
+ *
+ * Return: as kwq_add_batch_wait().
+ */
+int kwq_add_batch_wait_within(struct kwq *q, const struct kwq_batch *batch,
+			      uint64_t timeout_ns);
 
 /**
  * kwq_done_batch() - finish many items

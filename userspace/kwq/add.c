@@ -2,6 +2,7 @@
 /*
  * kwq add
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@
 
 enum {
 	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
-	OPT_DEBOUNCE,
+	OPT_DEBOUNCE, OPT_WAIT,
 };
 
 static const struct option add_options[] = {
@@ -23,6 +24,7 @@ static const struct option add_options[] = {
 	{ "rate-limited", no_argument, NULL, OPT_RATE_LIMITED },
 	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
 	{ "priority", required_argument, NULL, 'p' },
+	{ "wait", optional_argument, NULL, OPT_WAIT },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -61,6 +63,15 @@ static int fill(void *entry, const char *key, size_t len, const void *context)
 	return len;
 }
 
+/* With --wait: when to stop waiting for room, for all keys together. */
+static bool waits;
+static uint64_t room_deadline = KWQ_NO_DEADLINE;
+
+static int submit(struct kwq *q, const struct kwq_batch *batch)
+{
+	return waits ? kwq_add_batch_wait(q, batch, room_deadline) : kwq_add_batch(q, batch);
+}
+
 /* All extras are equal. */
 static int submit_with_extras(struct kwq *q, const struct kwq_batch *batch)
 {
@@ -72,7 +83,7 @@ static int submit_with_extras(struct kwq *q, const struct kwq_batch *batch)
 		extras[i] = extra;
 	with.extras = kwq_ptr(extras);
 	with.extra_size = sizeof(extras[0]);
-	return kwq_add_batch(q, &with);
+	return submit(q, &with);
 }
 
 /* Parses AFTER,AT_MOST. */
@@ -110,15 +121,32 @@ static const char *outcome(int result)
 	}
 }
 
+/* Why the wait for room ended. */
+static const char *refusal_waiting(int err)
+{
+	switch (err) {
+	case -ETIMEDOUT:
+		return "the queue is full: no room in time (see kwq stat)";
+	case -EAGAIN:
+		return "the queue is full, and its descriptor has O_NONBLOCK";
+	case -EDQUOT:
+	case -ENOSPC:
+		return "the key is too large for the queue (see kwq stat)";
+	default:
+		return NULL;
+	}
+}
+
 static int add_main(int argc, char **argv)
 {
-	const char *queue, *at = NULL, *policy = NULL;
+	const char *queue, *at = NULL, *policy = NULL, *wait = NULL;
 	char *debounce = NULL;
+	uint64_t wait_ns = 0;
 	struct key_options options = { 0 };
 	struct key_verb verb = {
 		.entry_size = sizeof(common),
 		.fill = fill,
-		.submit = kwq_add_batch,
+		.submit = submit,
 		.outcome = outcome,
 		.context = &common,
 	};
@@ -147,6 +175,13 @@ static int add_main(int argc, char **argv)
 			break;
 		case OPT_DEBOUNCE:
 			debounce = optarg;
+			break;
+		case OPT_WAIT:
+			waits = true;
+			verb.refusal = refusal_waiting;
+			wait = optarg;
+			if (wait)
+				wait_ns = must_parse_duration("--wait", wait);
 			break;
 		case 'p':
 			common.flags |= KWQ_ADD_PRIORITY;
@@ -186,6 +221,8 @@ static int add_main(int argc, char **argv)
 		must_have_limiters(q, queue);
 	if (debounce && !module_has(KWQ_FEATURE_DEBOUNCE))
 		usage("--debounce: this kwq module is too old");
+	if (wait)
+		room_deadline = kwq_deadline(q, wait_ns);
 	if (at)
 		common.time = must_parse_instant("--at", at, kwq_now(q));
 	return each_key(q, queue, &verb, &options, argc, argv);
@@ -207,6 +244,7 @@ const struct command command_add = {
 	"                        the time to use if the key waits already (earlier)\n"
 	"      --end-wait        add now, also if the key waits for a time\n"
 	"  -p, --priority N      -32 to 31; the highest is handed out first (0)\n"
+	"      --wait[=DURATION] wait for room while the queue is full, for DURATION in all\n"
 	KEY_HELP,
 	.main = add_main,
 };

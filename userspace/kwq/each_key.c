@@ -59,13 +59,26 @@ bool key_option(struct key_options *options, int opt)
 	}
 }
 
+static const char *refusal(const struct collector *c, int err)
+{
+	return c->verb->refusal ? c->verb->refusal(err) : NULL;
+}
+
 static const char *why(const struct collector *c, int err)
 {
-	const char *text = c->verb->refusal ? c->verb->refusal(err) : NULL;
+	const char *text = refusal(c, err);
 
 	if (text)
 		return text;
 	return err == -EINVAL ? "empty key" : meaning(err);
+}
+
+/* Why a call failed, and with it all keys from there on. */
+static const char *why_all(const struct collector *c, int err)
+{
+	const char *text = refusal(c, err);
+
+	return text ? text : meaning(err);
 }
 
 static const char *kind_of_line(const struct collector *c)
@@ -118,8 +131,10 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 /* Ends the command: one message covers this key and all later ones. */
 static void give_up(struct collector *c, int err)
 {
-	if (!c->over)
-		c->status = complain(c->queue, err);
+	if (!c->over) {
+		message("%s: %s", c->queue, why_all(c, err));
+		c->status = status_of(err);
+	}
 	c->over = err;
 }
 
@@ -127,7 +142,7 @@ static void give_up(struct collector *c, int err)
 static void refuse_with_all(const struct collector *c, unsigned long long line,
 			    const char *key, size_t len)
 {
-	print_refusal(c, line, key, len, meaning(c->over));
+	print_refusal(c, line, key, len, why_all(c, c->over));
 }
 
 /* Prints the result of a key: a word, or a number. */

@@ -40,6 +40,20 @@ int kwq_add(struct kwq *q, const void *key, size_t len)
 	return add(q, &entry, key, len);
 }
 
+int kwq_add_wait(struct kwq *q, const void *key, size_t len, uint64_t deadline)
+{
+	struct kwq_add_entry entry = { .key_len = len };
+
+	return kwq_one_waiting(q, &entry, key, len, 0, deadline);
+}
+
+int kwq_add_wait_within(struct kwq *q, const void *key, size_t len, uint64_t timeout_ns)
+{
+	struct kwq_add_entry entry = { .key_len = len };
+
+	return kwq_one_waiting(q, &entry, key, len, KWQ_ADD_RELATIVE, timeout_ns);
+}
+
 int kwq_add_after(struct kwq *q, const void *key, size_t len, uint64_t delay_ns)
 {
 	struct kwq_add_entry entry = { .flags = KWQ_ADD_AFTER, .time = delay_ns };

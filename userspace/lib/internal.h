@@ -48,4 +48,8 @@ int kwq_one_with_extra(const struct kwq *q, unsigned long request, const void *e
 		       size_t entry_size, const void *key, size_t key_len, const void *extra,
 		       size_t extra_size);
 
+/* An add that waits for room. @flags: KWQ_ADD_RELATIVE or 0. */
+int kwq_one_waiting(const struct kwq *q, const struct kwq_add_entry *entry, const void *key,
+		    size_t key_len, uint32_t flags, uint64_t deadline);
+
 #endif /* KWQ_LIB_INTERNAL_H */

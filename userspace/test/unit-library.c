@@ -348,6 +348,45 @@ static void test_add(struct kwq *q)
 	   "remove: what the kernel is told");
 }
 
+/* Q19: adds that wait for room. */
+static void test_add_wait(struct kwq *q)
+{
+	const struct kwq_add_args *arg = (void *)kernel.arg;
+	const struct kwq_add_entry *entry = (void *)kernel.entries[0];
+	unsigned char entries[64] = { 0 };
+	struct kwq_batch batch = { .entries = kwq_ptr(entries), .nr = 3, .entry_size = 16 };
+
+	expect(1, KWQ_ADDED);
+	is_number(kwq_add_wait(q, "key", 3, 77), KWQ_ADDED, "add_wait: the entry's result");
+	ok(asked(KWQ_IOC_ADD) && arg->size == sizeof(*arg) && arg->flags == KWQ_ADD_WAIT &&
+	   arg->deadline == 77 && !arg->resume && arg->batch.nr == 1 &&
+	   arg->batch.entry_size == sizeof(*entry) && entry->key_len == 3 && !entry->flags &&
+	   !memcmp(kernel.keys[0], "key", 3), "add_wait: what the kernel is told");
+	expect(-ETIMEDOUT, 0);
+	is_number(kwq_add_wait(q, "key", 3, 77), -ETIMEDOUT, "add_wait: the call's error");
+	expect(0, 0);
+	kernel.ret = -EFAULT;
+	is_number(kwq_add_wait(q, "key", 3, 77), -EFAULT, "add_wait: no success without a result");
+	expect(1, -ESHUTDOWN);
+	is_number(kwq_add_wait_within(q, "key", 3, 5), -ESHUTDOWN, "add_wait_within");
+	ok(asked(KWQ_IOC_ADD) && arg->flags == (KWQ_ADD_WAIT | KWQ_ADD_RELATIVE) &&
+	   arg->deadline == 5, "add_wait_within: is relative");
+#if SIZE_MAX > UINT32_MAX
+	expect(1, 0);
+	is_number(kwq_add_wait(q, "k", (size_t)UINT32_MAX + 2, 0), -EMSGSIZE,
+		  "add_wait: a length beyond 32 bits does not wrap to a good one");
+#endif
+	expect(2, 0);
+	is_number(kwq_add_batch_wait(q, &batch, 99), 2, "add_batch_wait");
+	ok(asked(KWQ_IOC_ADD) && arg->size == sizeof(*arg) && arg->flags == KWQ_ADD_WAIT &&
+	   arg->deadline == 99 && !memcmp(&arg->batch, &batch, sizeof(batch)),
+	   "add_batch_wait: the batch as it is");
+	expect(2, 0);
+	is_number(kwq_add_batch_wait_within(q, &batch, 9), 2, "add_batch_wait_within");
+	ok(arg->flags == (KWQ_ADD_WAIT | KWQ_ADD_RELATIVE) && arg->deadline == 9,
+	   "add_batch_wait_within: is relative");
+}
+
 /* U4, L1, L8, L9, L11: AddRateLimited, Forget, NumRequeues, and dead items. */
 static void test_retries(struct kwq *q)
 {
@@ -781,6 +820,7 @@ int main(void)
 	is_number(allocations - before, 1, "U4: a handle is allocated");
 	before = allocations;
 	test_add(q);
+	test_add_wait(q);
 	test_get(q);
 	test_done(q);
 	test_extend(q);
