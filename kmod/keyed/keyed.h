@@ -457,6 +457,7 @@ void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			 struct kwq_extras *extras);
 
 /* items.c */
+u32 kwq_bytes_of_kmalloc(size_t size);
 int kwq_items_register(void);
 void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
@@ -469,6 +470,7 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed);
 int kwq_keyed_provide_adders(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_items(struct kwq_keyed *keyed);
 bool kwq_keyed_enlarge(struct kwq_keyed *keyed, struct kwq_table *table, int nr);
+u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_value_bytes(const struct kwq_value *value);
 void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table);
 void kwq_free_pages_unused(void *page);
