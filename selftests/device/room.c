@@ -560,6 +560,106 @@ TEST_F(room, long_and_short_keys)
 	close(q);
 }
 
+struct value_add {
+	const char *key;
+	__u32 flags;
+	__u32 len;
+};
+
+/* Adds a key with a value, and waits for room. */
+static int call_add_value(struct sleeper *s)
+{
+	static const __u8 value[KWQ_VALUE_MAX];
+	const struct value_add *add = s->arg;
+	const struct kwq_add_entry entry = {
+		.key_len = strlen(add->key),
+		.flags = add->flags | KWQ_ADD_VALUE,
+	};
+	const struct kwq_add_extra extra = { .value = user_ptr(value), .value_len = add->len };
+	__s32 result = -EIO;
+	struct kwq_add_args args = {
+		.size = sizeof(args),
+		.flags = KWQ_ADD_WAIT,
+		.deadline = s->deadline,
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr(add->key),
+			.results = user_ptr(&result),
+			.extras = user_ptr(&extra),
+			.keys_len = strlen(add->key),
+			.nr = 1,
+			.entry_size = sizeof(entry),
+			.extra_size = sizeof(extra),
+		},
+	};
+	int ret = request(s->fd, KWQ_IOC_ADD, &args);
+
+	if (ret == -ETIMEDOUT)
+		REQUIRE(result == -ENOSPC || result == -EDQUOT);
+	return ret == 1 ? result : ret;
+}
+
+static int add_value_now(int q, const struct value_add *add)
+{
+	struct sleeper s = { .fd = q, .arg = (void *)add };
+
+	return call_add_value(&s);
+}
+
+static void start_add_value(struct sleeper *s, int q, const struct value_add *add)
+{
+	*s = (struct sleeper){
+		.call = call_add_value, .fd = q, .deadline = KWQ_NO_DEADLINE, .arg = (void *)add,
+	};
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_ADD);
+}
+
+static int new_value_queue(int dev, __u64 max_items, __u64 max_bytes)
+{
+	const struct kwq_create_args create = {
+		.size = sizeof(create), .flags = KWQ_CREATE_VALUES, .open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS, .clockid = CLOCK_MONOTONIC, .max_items = max_items,
+		.max_bytes = max_bytes,
+	};
+
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
+/* Q18, Q19: an add waits for room for its value, too: of a new key, and of one that is there. */
+TEST_F(room, for_values)
+{
+	static const struct value_add big = { "big", 0, 20000 };
+	static const struct value_add more = { "a", 0, 20000 };
+	static const struct value_add keeps = { "a", KWQ_ADD_KEEP_VALUE, 20000 };
+	static const struct value_add too_big = { "big", 0, KWQ_VALUE_MAX };
+	int q = new_value_queue(self->dev, 2, 48 << 10);
+	struct sleeper s[2];
+
+	ASSERT_LE(0, q);
+	EXPECT_EQ(KWQ_ADDED, add_value_now(q, &big));
+	EXPECT_EQ(KWQ_ADDED, add_value_now(q, &(struct value_add){ "a", 0, 10 }));
+	EXPECT_EQ(-ENOSPC, add_value_now(q, &too_big));
+	EXPECT_EQ(-ETIMEDOUT, add_value_now(q, &more));
+	EXPECT_EQ(KWQ_COALESCED, add_value_now(q, &keeps));
+	/* The item is there, so a queue that has all its items is no obstacle. */
+	start_add_value(&s[0], q, &more);
+	EXPECT_EQ(KWQ_COALESCED, add_value_now(q, &(struct value_add){ "big", 0, 1 }));
+	EXPECT_EQ(KWQ_COALESCED, sleeper_join(&s[0]));
+	/* A new key needs an item and its value. */
+	start_add_value(&s[0], q, &(struct value_add){ "new", 0, 20000 });
+	start_add(&s[1], q, "plain");
+	ASSERT_EQ(KWQ_WAS_READY, q_remove(q, "big"));
+	EXPECT_EQ(KWQ_ADDED, sleeper_join(&s[1]));
+	EXPECT_FALSE(s[0].ended);
+	ASSERT_EQ(KWQ_WAS_READY, q_remove(q, "a"));
+	EXPECT_EQ(KWQ_ADDED, sleeper_join(&s[0]));
+	start_add_value(&s[0], q, &(struct value_add){ "last", 0, 10000 });
+	ASSERT_EQ(0, q_shut_down(q));
+	EXPECT_EQ(-ESHUTDOWN, sleeper_join(&s[0]));
+	close(q);
+}
+
 /* U3 */
 TEST_F(room, arguments)
 {
