@@ -42,6 +42,7 @@
 #include "keyed/life.c"
 #include "keyed/dead.c"
 #include "keyed/values.c"
+#include "keyed/list.c"
 #include "keyed/stat.c"
 #include "keyed/names.c"
 #include "keyed/handle.c"

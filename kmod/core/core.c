@@ -598,6 +598,19 @@ ktime_t kwq_core_waiting_since(const struct kwq_core *core, const struct kwq_ite
 }
 
 /**
+ * kwq_core_dirty_since() - when an item became dirty (Q15)
+ * @core: the core; large
+ * @item: the item; dirty
+ *
+ * Return: the time. Of an item that is also processing and waiting it is not known, and this is
+ * the time of the hand-out.
+ */
+ktime_t kwq_core_dirty_since(const struct kwq_core *core, const struct kwq_item *item)
+{
+	return is_waiting_at_work(item) ? item->since : item->dirtied;
+}
+
+/**
  * kwq_core_latest() - until when an add may postpone a wait (D9)
  * @core: the core
  * @item: the item

@@ -316,6 +316,19 @@ int kwq_batch_check_list_dead(const struct kwq_batch *batch)
 	return check_shape(batch, KWQ_DEAD_ENTRY_FIRST, 0);
 }
 
+/**
+ * kwq_batch_check_list_items() - check the form of a batch for listed items
+ * @batch: the batch; absent batches are valid
+ *
+ * Return: 0, -EINVAL or -EMSGSIZE.
+ */
+int kwq_batch_check_list_items(const struct kwq_batch *batch)
+{
+	if (batch->results)
+		return -EINVAL;
+	return check_shape(batch, KWQ_LISTED_FIRST, 0);
+}
+
 static int copy_entries_in(const struct kwq_batch_kind *kind,
 			   struct chunk *chunk, const struct kwq_batch *batch,
 			   u32 first, u32 nr)
@@ -825,6 +838,107 @@ int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch
 	chunk_free(&chunk);
 	/* Items that did not fit are for the next call. */
 	if (ret < 0 && !(at.taken && ret == -EMSGSIZE))
+		return ret;
+	return at.taken;
+}
+
+/*
+ * A list of few items among many returns after so many holds of the lock, even without an item.
+ * So a signal need not be fatal to stop it.
+ */
+#define HOLDS_PER_LIST	256
+
+/* Copies out the keys that one hold has listed, each with its group and value behind it. */
+static int copy_keys_and_values(const struct kwq_batch *batch, u64 offset,
+				const struct kwq_list_buffer *buffer)
+{
+	u8 __user *to = u64_to_user_ptr(batch->keys) + offset;
+	const u8 *key = buffer->keys;
+	const struct kwq_value *value;
+	u32 i, len;
+
+	for (i = 0; i < buffer->fill.nr; i++, key += len, to += len) {
+		len = buffer->entries[i].key_len + buffer->entries[i].group_len;
+		if (copy_to_user(to, key, len))
+			return -EFAULT;
+		value = buffer->values[i];
+		if (!value)
+			continue;
+		if (copy_to_user(to + len, value->bytes, value->len))
+			return -EFAULT;
+		to += value->len;
+	}
+	return 0;
+}
+
+/* Copies out what one hold of the lock has listed. */
+static int copy_listed(const struct kwq_batch *batch, struct cursor *at,
+		       const struct kwq_list_buffer *buffer)
+{
+	const struct kwq_list_fill *fill = &buffer->fill;
+	int err;
+
+	err = kwq_copy_entries_out(batch->entries, batch->entry_size, at->taken, buffer->entries,
+				   sizeof(*buffer->entries), fill->nr);
+	if (err)
+		return err;
+	if (fill->bytes != fill->keys_len)
+		err = copy_keys_and_values(batch, at->key_offset, buffer);
+	else if (copy_to_user(u64_to_user_ptr(batch->keys) + at->key_offset, buffer->keys,
+			      fill->keys_len))
+		err = -EFAULT;
+	at->taken += fill->nr;
+	at->key_offset += fill->bytes;
+	return err;
+}
+
+static void put_values(const struct kwq_list_buffer *buffer)
+{
+	u32 i;
+
+	for (i = 0; i < buffer->fill.nr; i++)
+		if (buffer->values[i])
+			kwq_value_put(buffer->values[i]);
+}
+
+/**
+ * kwq_batch_list_items() - list items into a batch (Q15)
+ * @handle: the handle
+ * @batch: the batch, checked
+ * @request: which items
+ *
+ * Context: process; may sleep.
+ * Return: how many were listed; -EFAULT, -EMSGSIZE, -ENOENT, -ENOMEM, -EINTR.
+ */
+int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batch,
+			 struct kwq_list_request *request)
+{
+	struct kwq_value *values[CHUNK_ENTRIES];
+	struct kwq_list_buffer buffer;
+	struct cursor at = {};
+	struct chunk chunk;
+	int holds = 0, ret;
+
+	ret = chunk_init(&chunk, batch, sizeof(struct kwq_listed));
+	if (ret)
+		return ret;
+	buffer.entries = chunk.entries;
+	buffer.values = values;
+	buffer.keys = chunk.keys;
+	buffer.max_key_bytes = chunk.max_key_bytes;
+	do {
+		buffer.max_items = min(chunk.max_entries, batch->nr - at.taken);
+		buffer.max_bytes = batch->keys_len - at.key_offset;
+		ret = kwq_keyed_list(handle->keyed, request, &buffer) ?:
+		      copy_listed(batch, &at, &buffer);
+		put_values(&buffer);
+		if (!ret && fatal_signal_pending(current))
+			ret = -EINTR;
+		cond_resched();
+	} while (!ret && request->at && at.taken < batch->nr && ++holds < HOLDS_PER_LIST);
+	chunk_free(&chunk);
+	/* Items that did not fit are for the next call. */
+	if (ret && !(at.taken && ret == -EMSGSIZE))
 		return ret;
 	return at.taken;
 }

@@ -108,6 +108,9 @@ int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_ba
 int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
 			      const struct kwq_patience *patience);
 
+int kwq_batch_check_list_items(const struct kwq_batch *batch);
+int kwq_batch_list_items(struct kwq_handle *handle, const struct kwq_batch *batch,
+			 struct kwq_list_request *request);
 int kwq_batch_check_list_dead(const struct kwq_batch *batch);
 int kwq_batch_list_dead(struct kwq_handle *handle, const struct kwq_batch *batch,
 			u64 after);

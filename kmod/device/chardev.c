@@ -379,7 +379,7 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES |
 			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING |
 			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE |
-			    KWQ_FEATURE_WAIT_ADD,
+			    KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,
@@ -865,6 +865,69 @@ static long queue_list_dead(struct file *file, void __user *uarg)
 	       kwq_batch_list_dead(file->private_data, &arg.batch, arg.after);
 }
 
+#define LISTED_STATES	(KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING |	\
+			 KWQ_IS_DIRTY | KWQ_IS_DEAD | KWQ_IS_REMEMBERED |	\
+			 KWQ_IS_RETURNED | KWQ_IS_DYING)
+
+/* A non-zero argument that the request ignores is an error (U3). */
+static int check_list_items(const struct kwq_list_items_args *arg)
+{
+	if (arg->flags & ~(KWQ_LIST_KEY | KWQ_LIST_VALUES) || !arg->states ||
+	    arg->states & ~LISTED_STATES || !arg->batch.nr)
+		return -EINVAL;
+	if (arg->flags & KWQ_LIST_KEY) {
+		if (arg->after || !arg->key_len)
+			return -EINVAL;
+		if (arg->key_len > KWQ_KEY_MAX)
+			return -EMSGSIZE;
+	} else if (arg->key || arg->key_len) {
+		return -EINVAL;
+	}
+	return kwq_batch_check_list_items(&arg->batch);
+}
+
+/* Lists the item of one key. */
+static int list_key(struct kwq_handle *handle, const struct kwq_list_items_args *arg,
+		    struct kwq_list_request *request)
+{
+	struct kwq_key key = { .len = arg->key_len };
+	void *bytes = memdup_user(u64_to_user_ptr(arg->key), arg->key_len);
+	int ret;
+
+	if (IS_ERR(bytes))
+		return PTR_ERR(bytes);
+	key.bytes = bytes;
+	kwq_key_hash(&key);
+	request->key = &key;
+	ret = kwq_batch_list_items(handle, &arg->batch, request);
+	kfree(bytes);
+	return ret;
+}
+
+static long queue_list_items(struct file *file, struct kwq_list_items_args __user *uarg)
+{
+	struct kwq_list_request request = {};
+	struct kwq_list_items_args arg;
+	int ret;
+
+	if (!has_right(file, KWQ_RIGHT_READ))
+		return -EBADF;
+	ret = copy_in(&arg, sizeof(arg), KWQ_LIST_ITEMS_FIRST, uarg) ?:
+	      check_list_items(&arg);
+	if (ret)
+		return ret;
+	request.states = arg.states;
+	request.at = arg.after;
+	request.values = arg.flags & KWQ_LIST_VALUES;
+	if (arg.flags & KWQ_LIST_KEY)
+		ret = list_key(file->private_data, &arg, &request);
+	else
+		ret = kwq_batch_list_items(file->private_data, &arg.batch, &request);
+	if (ret >= 0 && put_user(request.at, &uarg->after))
+		return -EFAULT;
+	return ret;
+}
+
 static long queue_advance(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -926,6 +989,8 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return queue_config(file, uarg);
 	case KWQ_IOC_LIST_DEAD:
 		return queue_list_dead(file, uarg);
+	case KWQ_IOC_LIST_ITEMS:
+		return queue_list_items(file, uarg);
 	case KWQ_IOC_ADVANCE:
 		return queue_advance(file, uarg);
 	case KWQ_IOC_EXTEND:

@@ -27,10 +27,12 @@
 #define KWQ_GOT_EXTRA_FIRST	8
 #define KWQ_LIST_DEAD_FIRST	64
 #define KWQ_DEAD_ENTRY_FIRST	32
+#define KWQ_LIST_ITEMS_FIRST	80
+#define KWQ_LISTED_FIRST	104
 #define KWQ_ADVANCE_FIRST	16
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		856
+#define KWQ_STAT_FIRST		872
 #define KWQ_PAUSE_FIRST		16
 #define KWQ_RESUME_FIRST	8
 #define KWQ_CONFIG_FIRST	48
@@ -55,7 +57,7 @@ static_assert(sizeof(struct kwq_add_extra) == 32);
 static_assert(sizeof(struct kwq_got_extra) == 8);
 static_assert(sizeof(struct kwq_shut_down_args) == 8);
 static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 856);
+static_assert(sizeof(struct kwq_stat) == 872);
 static_assert(sizeof(struct kwq_pause_args) == 16);
 static_assert(sizeof(struct kwq_resume_args) == 8);
 static_assert(sizeof(struct kwq_histogram) == 104);
@@ -65,6 +67,8 @@ static_assert(sizeof(struct kwq_backoff) == 32);
 static_assert(sizeof(struct kwq_key_entry) == 8);
 static_assert(sizeof(struct kwq_dead_entry) == 32);
 static_assert(sizeof(struct kwq_list_dead_args) == 64);
+static_assert(sizeof(struct kwq_list_items_args) == 80);
+static_assert(sizeof(struct kwq_listed) == 104);
 static_assert(sizeof(struct kwq_advance_args) == 16);
 
 #endif /* KWQ_SIZES_H */

@@ -2,7 +2,9 @@
 /* Handles: the items that each handle holds, and their return when the handle is closed. */
 #include <kunit/visibility.h>
 #include <linux/err.h>
+#include <linux/pid.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include "compat.h"
 #include "keyed.h"
@@ -26,6 +28,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 	kwq_holder_init(&handle->holder);
 	INIT_HLIST_HEAD(&handle->held);
 	handle->last = NULL;
+	handle->pid = NULL;
 	kref_get(&keyed->ref);
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
@@ -82,6 +85,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 		cond_resched();
 	} while (node);
 
+	put_pid(handle->pid);
 	kfree(handle);
 	kwq_keyed_put(keyed);
 }
@@ -221,6 +225,27 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 	return ret;
 }
 
+/* Q15: another process than the last one gets through this handle. */
+static noinline void note_getter(struct kwq_handle *handle, struct pid *pid)
+{
+	struct kwq_queue *queue = &handle->keyed->queue;
+	unsigned long flags;
+
+	get_pid(pid);
+	spin_lock_irqsave(&queue->lock, flags);
+	swap(handle->pid, pid);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	put_pid(pid);
+}
+
+/* Most handles belong to one process, so the lock is taken once in their lives. */
+static __always_inline void note_caller(struct kwq_handle *handle)
+{
+	/* data_race(): the value is only compared, and the present process's own pid stays. */
+	if (unlikely(data_race(handle->pid) != task_tgid(current)))
+		note_getter(handle, task_tgid(current));
+}
+
 /**
  * kwq_handle_get() - get items, and wait for the first one (Q5, Q13)
  * @handle: the handle
@@ -241,6 +266,7 @@ __flatten int kwq_handle_get(struct kwq_handle *handle, struct kwq_got_buffer *b
 {
 	int ret;
 
+	note_caller(handle);
 	do {
 		ret = get_or_wait(handle, buffer, patience);
 	} while (kwq_keyed_provide(handle->keyed) && ret == -ENOMEM);
@@ -350,6 +376,7 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
 	int nr = 0;
 	ktime_t now;
 
+	note_caller(handle);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	now = kwq_now_locked(&keyed->queue);
 	*result = kwq_handle_done_locked(handle, ticket, done_flags, now);

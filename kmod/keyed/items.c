@@ -39,8 +39,9 @@ static struct kmem_cache *small_items[2];
 /* Bytes that the allocator uses for a small item, without and with groups. */
 static u32 small_bytes[2] __ro_after_init;
 
-/* Secret, so that users cannot choose keys that collide. */
+/* Secret, so that users cannot choose keys that collide. The second is for equal hashes. */
 static hsiphash_key_t secret __ro_after_init;
+static hsiphash_key_t second_secret __ro_after_init;
 
 /* For each charged object the kernel stores which cgroup it is charged to. */
 #define CHARGE_SIZE	(IS_ENABLED(CONFIG_MEMCG) * sizeof(void *) *	\
@@ -113,9 +114,9 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_items_register() - create the caches of items, and choose the secret
+ * kwq_items_register() - create the caches of items, and choose the secrets
  *
- * get_random_once() would choose the secret at its first use, but would hold the module
+ * get_random_once() would choose a secret at its first use, but would hold the module
  * until a worker has run.
  *
  * Return: 0 or -ENOMEM.
@@ -123,6 +124,7 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
 int __init kwq_items_register(void)
 {
 	get_random_bytes(&secret, sizeof(secret));
+	get_random_bytes(&second_secret, sizeof(second_secret));
 	small_bytes[0] = bytes_in_slab(ALIGN(SMALL_SIZE, ARCH_SLAB_MINALIGN));
 	small_bytes[1] = bytes_in_slab(ALIGN(SMALL_GROUPED_SIZE, ARCH_SLAB_MINALIGN));
 	small_items[0] = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
@@ -150,6 +152,18 @@ void kwq_items_unregister(void)
 void kwq_key_hash(struct kwq_key *key)
 {
 	key->hash = hsiphash(key->bytes, key->len, &secret);
+}
+
+/**
+ * kwq_key_second_hash() - compute another hash of an item's key
+ * @ki: the item
+ *
+ * Return: the hash. It tells most keys apart whose first hashes are equal.
+ */
+u32 kwq_key_second_hash(const struct kwq_keyed_item *ki)
+{
+	KUNIT_STATIC_STUB_REDIRECT(kwq_key_second_hash, ki);
+	return hsiphash(ki->key, ki->key_len, &second_secret);
 }
 
 /* Bytes of an allocation before the item. */

@@ -338,6 +338,8 @@ struct kwq_keyed {
  * @holder: counts its items
  * @held: its items, in the order of their hand-outs
  * @last: the last entry of @held; NULL if that is empty
+ * @pid: the process that last called get, with a reference; NULL before the first get. Also
+ *	read without the lock
  * @rights: KWQ_RIGHT_* bits; constant
  *
  * All members but @keyed and @rights are protected by the queue's lock.
@@ -347,6 +349,7 @@ struct kwq_handle {
 	struct kwq_holder holder;
 	struct hlist_head held;
 	struct hlist_node *last;
+	struct pid *pid;
 	u32 rights;
 };
 
@@ -446,6 +449,53 @@ struct kwq_dead_buffer {
 	u32 keys_len;
 };
 
+/**
+ * struct kwq_list_request - which items of a queue to list (Q15)
+ * @states: KWQ_IS_* bits; items that have none of them are left out
+ * @at: the list begins with the item of this place; 0 is the first one. It is 0 again at the
+ *	end of the list
+ * @values: list the values, too
+ * @key: list only this one; NULL for all
+ */
+struct kwq_list_request {
+	u64 at;
+	u32 states;
+	bool values;
+	const struct kwq_key *key;
+};
+
+/**
+ * struct kwq_list_fill - how far a buffer for a list of items is filled
+ * @nr: number of items
+ * @keys_len: bytes of their keys
+ * @bytes: bytes of their keys and of the values that are listed
+ */
+struct kwq_list_fill {
+	u32 nr;
+	u32 keys_len;
+	u32 bytes;
+};
+
+/**
+ * struct kwq_list_buffer - buffer for a list of items
+ * @entries: room for @max_items
+ * @values: room for @max_items; out: a reference to each value that is listed, or NULL
+ * @keys: room for @max_key_bytes bytes of packed keys
+ * @max_items: most items to list
+ * @max_key_bytes: most bytes of keys
+ * @max_bytes: most bytes of keys and of the values that are listed
+ * @fill: out: how far it is filled
+ */
+struct kwq_list_buffer {
+	struct kwq_listed *entries;
+	struct kwq_value **values;
+	u8 *keys;
+	u32 max_items;
+	u32 max_key_bytes;
+	u32 max_bytes;
+	struct kwq_list_fill fill;
+};
+
 /* values.c */
 struct kwq_value *kwq_value_alloc(u32 len);
 void kwq_value_put(struct kwq_value *value);
@@ -461,6 +511,7 @@ u32 kwq_bytes_of_kmalloc(size_t size);
 int kwq_items_register(void);
 void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
+u32 kwq_key_second_hash(const struct kwq_keyed_item *ki);
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
 void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *keyed);
@@ -651,6 +702,11 @@ int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to);
 /* dead.c */
 int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 			struct kwq_dead_buffer *buffer);
+
+/* list.c */
+int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
+		   struct kwq_list_buffer *buffer);
+u64 kwq_keyed_oldest_waiting(struct kwq_keyed *keyed, ktime_t now);
 
 /* groups.c */
 u64 kwq_keyed_order_bytes(const struct kwq_limits *limits);

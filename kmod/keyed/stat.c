@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* State and counters of a queue (M1, M2). */
+/* State and counters of a queue (M1, M2, M3). */
 #include <linux/cred.h>
 #include <linux/sched.h>
 #include <linux/string.h>
@@ -12,12 +12,16 @@
  * @keyed: the queue
  * @stat: filled in, except @stat->size
  *
- * All numbers are from the same moment.
+ * All numbers are from the same moment, except the age of the oldest wait. That takes a look at
+ * every item, and only if an item is waiting.
+ *
+ * Context: process; may sleep.
  */
 void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 {
 	const struct kwq_core *core = &keyed->queue.core;
 	const struct kwq_bulk *bulk = &keyed->of_core;
+	const struct kwq_item *dead;
 	struct kwq_gauges gauges;
 	unsigned long flags;
 	ktime_t now;
@@ -73,8 +77,12 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	if (keyed->limits.groups)
 		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
 	kwq_core_gauges(core, &gauges, now);
+	dead = kwq_core_next_dead(core, 0);
+	stat->oldest_dead = dead ? now - dead->since : 0;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 
+	if (stat->waiting)
+		stat->oldest_waiting = kwq_keyed_oldest_waiting(keyed, now);
 	stat->now = kwq_caller_time(keyed, now);
 	stat->oldest_ready = gauges.oldest_ready;
 	stat->longest_running = gauges.longest_running;

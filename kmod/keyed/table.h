@@ -19,6 +19,7 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
+#include <linux/swab.h>
 #include <linux/types.h>
 
 /* Number of buckets that a table always has. */
@@ -125,6 +126,49 @@ static inline void kwq_table_insert(struct kwq_table *table, struct kwq_node *no
 	*bucket = node;
 	if (unlikely(++table->nr_nodes > table->nr_buckets))
 		kwq_table_grow(table);
+}
+
+/**
+ * kwq_table_place() - the place of a hash in a walk
+ * @hash: the hash
+ *
+ * It is the hash with its bits in reverse order. A bucket is chosen by the lowest bits of the
+ * hash. So however many buckets there are, the places of a bucket's nodes are all those between
+ * a first and a last one, and a bucket that is split or merged changes these two only.
+ *
+ * Return: the place. kwq_table_place() of the place is the hash again.
+ */
+static inline u32 kwq_table_place(u32 hash)
+{
+	u32 bits = swab32(hash);
+
+	bits = (bits & 0x0f0f0f0f) << 4 | (bits >> 4 & 0x0f0f0f0f);
+	bits = (bits & 0x33333333) << 2 | (bits >> 2 & 0x33333333);
+	return (bits & 0x55555555) << 1 | (bits >> 1 & 0x55555555);
+}
+
+/**
+ * kwq_table_at() - find the bucket of a place
+ * @table: the table
+ * @place: the place
+ * @last: out: the last place of that bucket
+ *
+ * A walk goes from one bucket to that of the place behind @last. The caller may release the
+ * lock in between. As long as a node stays in the table, it is not missed and not met twice,
+ * even if the number of buckets changes: its place stays the same.
+ *
+ * Return: the first node of the bucket, in no order; NULL if it is empty. Places of nodes may
+ * be before @place.
+ */
+static inline struct kwq_node *kwq_table_at(struct kwq_table *table, u32 place, u32 *last)
+{
+	u32 hash = kwq_table_place(place), mask = 2 * table->low - 1;
+
+	/* The bucket of the first half of these places has not been split yet. */
+	if ((hash & (table->low - 1)) + table->low >= table->nr_buckets)
+		mask = table->low - 1;
+	*last = place | kwq_table_place(~mask);
+	return *kwq_table_bucket_at(table, hash & mask);
 }
 
 /*

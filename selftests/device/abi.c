@@ -182,6 +182,36 @@ ASSERT_AT(kwq_list_dead_args, flags, 4);
 ASSERT_AT(kwq_list_dead_args, after, 8);
 ASSERT_AT(kwq_list_dead_args, batch, 16);
 
+_Static_assert(sizeof(struct kwq_listed) == 104, "kwq_listed");
+ASSERT_AT(kwq_listed, order, 0);
+ASSERT_AT(kwq_listed, dirty_for, 8);
+ASSERT_AT(kwq_listed, processing_for, 16);
+ASSERT_AT(kwq_listed, waiting_for, 24);
+ASSERT_AT(kwq_listed, due_in, 32);
+ASSERT_AT(kwq_listed, dead_for, 40);
+ASSERT_AT(kwq_listed, lease_left, 48);
+ASSERT_AT(kwq_listed, state, 56);
+ASSERT_AT(kwq_listed, order_of, 60);
+ASSERT_AT(kwq_listed, key_len, 64);
+ASSERT_AT(kwq_listed, group_len, 68);
+ASSERT_AT(kwq_listed, value_len, 72);
+ASSERT_AT(kwq_listed, priority, 76);
+ASSERT_AT(kwq_listed, next_priority, 80);
+ASSERT_AT(kwq_listed, wait_priority, 84);
+ASSERT_AT(kwq_listed, requeues, 88);
+ASSERT_AT(kwq_listed, abandoned, 92);
+ASSERT_AT(kwq_listed, pid, 96);
+ASSERT_AT(kwq_listed, pad, 100);
+
+_Static_assert(sizeof(struct kwq_list_items_args) == 80, "kwq_list_items_args");
+ASSERT_AT(kwq_list_items_args, size, 0);
+ASSERT_AT(kwq_list_items_args, flags, 4);
+ASSERT_AT(kwq_list_items_args, after, 8);
+ASSERT_AT(kwq_list_items_args, states, 16);
+ASSERT_AT(kwq_list_items_args, key_len, 20);
+ASSERT_AT(kwq_list_items_args, key, 24);
+ASSERT_AT(kwq_list_items_args, batch, 32);
+
 _Static_assert(sizeof(struct kwq_advance_args) == 16, "kwq_advance_args");
 ASSERT_AT(kwq_advance_args, size, 0);
 ASSERT_AT(kwq_advance_args, flags, 4);
@@ -221,7 +251,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 856, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 872, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -266,7 +296,8 @@ ASSERT_AT(kwq_stat, aging, 824);
 ASSERT_AT(kwq_stat, groups, 832);
 ASSERT_AT(kwq_stat, blocked, 840);
 ASSERT_AT(kwq_stat, group_limit, 848);
-ASSERT_AT(kwq_stat, pad2, 852);
+ASSERT_AT(kwq_stat, oldest_waiting, 856);
+ASSERT_AT(kwq_stat, oldest_dead, 864);
 
 _Static_assert(sizeof(struct kwq_pause_args) == 16, "kwq_pause_args");
 ASSERT_AT(kwq_pause_args, size, 0);
@@ -302,6 +333,7 @@ _Static_assert(KWQ_IOC_ADVANCE == 0x4004bb1e, "ADVANCE");
 _Static_assert(KWQ_IOC_EXTEND == 0x4004bb1f, "EXTEND");
 _Static_assert(KWQ_IOC_PAUSE == 0x4004bb20, "PAUSE");
 _Static_assert(KWQ_IOC_RESUME == 0x4004bb21, "RESUME");
+_Static_assert(KWQ_IOC_LIST_ITEMS == 0xc004bb22, "LIST_ITEMS");
 _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
 
@@ -326,6 +358,7 @@ union argument {
 	struct kwq_drain_args drain;
 	struct kwq_config config;
 	struct kwq_list_dead_args list_dead;
+	struct kwq_list_items_args list_items;
 	struct kwq_advance_args advance;
 	__u8 bytes[3 * 4096];
 };
@@ -339,6 +372,7 @@ struct buffers {
 		struct kwq_got got;
 		struct kwq_key_entry key;
 		struct kwq_dead_entry dead;
+		struct kwq_listed listed;
 		struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
 		struct kwq_list_entry list[2];
 		__u8 bytes[3 * 4096];
@@ -471,6 +505,16 @@ static void fill_list_dead(union argument *arg)
 	arg->list_dead.batch = one_entry(sizeof(struct kwq_dead_entry));
 	arg->list_dead.batch.results = 0;
 	arg->list_dead.batch.keys_len = KEY_ROOM;
+}
+
+static void fill_list_items(union argument *arg)
+{
+	arg->list_items.states = KWQ_IS_READY;
+	arg->list_items.batch = one_entry(sizeof(struct kwq_listed));
+	arg->list_items.batch.results = 0;
+	arg->list_items.batch.keys_len = KEY_ROOM;
+	/* Room for one more than there are, so that each call reaches the end. */
+	arg->list_items.batch.nr = 2;
 }
 
 static void fill_advance(union argument *arg)
@@ -610,6 +654,11 @@ FIXTURE_VARIANT_ADD(request, config) {
 FIXTURE_VARIANT_ADD(request, list_dead) {
 	.cmd = KWQ_IOC_LIST_DEAD, .target = QUEUE, .size = sizeof(struct kwq_list_dead_args),
 	.fill = fill_list_dead, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, list_items) {
+	.cmd = KWQ_IOC_LIST_ITEMS, .target = QUEUE, .size = sizeof(struct kwq_list_items_args),
+	.fill = fill_list_items, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, advance) {
@@ -787,6 +836,7 @@ TEST_F(request, unknown_flags)
 			    variant->cmd == KWQ_IOC_CONFIGURE ? KWQ_CONFIG_COALESCE :
 			    variant->cmd == KWQ_IOC_PAUSE ? KWQ_PAUSE_FOR :
 			    variant->cmd == KWQ_IOC_ADVANCE ? KWQ_ADVANCE_TO :
+			    variant->cmd == KWQ_IOC_LIST_ITEMS ? KWQ_LIST_VALUES :
 			    variant->cmd == KWQ_IOC_OPEN ? O_NONBLOCK | O_CLOEXEC : 0;
 	__u32 *flags = (__u32 *)(self->arg.bytes + variant->flags);
 	__u32 right = *flags;
@@ -956,7 +1006,8 @@ TEST_F(abi, info)
 		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
 		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
 		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
-		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD, out.info.features);
+		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS,
+		  out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
 	EXPECT_LT(0, out.info.max_queues);
@@ -1061,7 +1112,7 @@ TEST_F(abi, unknown_requests)
 		KWQ_IOC_STAT, KWQ_IOC_PAUSE, KWQ_IOC_RESUME, KWQ_IOC_SHUT_DOWN,
 		KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
-		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND,
+		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS,
 	};
 	__u8 arg[4096];
 
@@ -1249,7 +1300,7 @@ TEST_F(abi, list_values)
 
 /* U3: entries of the caller's size. */
 
-enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, GOT, DEAD };
+enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, GOT, DEAD, LISTED };
 
 FIXTURE(entry)
 {
@@ -1262,6 +1313,7 @@ FIXTURE(entry)
 		struct kwq_key_entry key;
 		struct kwq_got got;
 		struct kwq_dead_entry dead;
+		struct kwq_listed listed;
 		__u8 bytes[4 * 4096];
 	} entries;
 	__u8 keys[KEY_ROOM];
@@ -1306,10 +1358,14 @@ FIXTURE_VARIANT_ADD(entry, dead) {
 	.kind = DEAD, .cmd = KWQ_IOC_LIST_DEAD, .size = sizeof(struct kwq_dead_entry),
 };
 
+FIXTURE_VARIANT_ADD(entry, listed) {
+	.kind = LISTED, .cmd = KWQ_IOC_LIST_ITEMS, .size = sizeof(struct kwq_listed),
+};
+
 /* Whether the kernel fills the entries in. */
 static bool come_out(const entry_variant *variant)
 {
-	return variant->kind == GOT || variant->kind == DEAD;
+	return variant->kind == GOT || variant->kind == DEAD || variant->kind == LISTED;
 }
 
 /* Makes an item rate-limited once and idle. The next rate-limited add makes it dead. */
@@ -1379,7 +1435,15 @@ static int run_entries(entry_fixture *self, const entry_variant *variant,
 		.batch = get.get,
 	};
 
+	struct kwq_list_items_args list_items = {
+		.size = sizeof(list_items),
+		.states = KWQ_IS_READY,
+		.batch = get.get,
+	};
+
 	poison(self->results, sizeof(self->results));
+	if (variant->kind == LISTED)
+		return request(self->q, KWQ_IOC_LIST_ITEMS, &list_items);
 	if (variant->kind == GOT)
 		return q_get_raw(self->q, &get);
 	if (variant->kind == DEAD)
@@ -1412,6 +1476,7 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 
 	for (int i = 0; i < 3; i++) {
 		__u8 *entry = self->entries.bytes + i * entry_size;
+		struct kwq_listed listed;
 		struct kwq_dead_entry dead;
 		struct kwq_got got;
 
@@ -1425,6 +1490,10 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 			EXPECT_EQ(1, dead.key_len);
 			EXPECT_EQ(1, dead.requeues);
 			EXPECT_EQ(0, dead.abandoned);
+		} else if (variant->kind == LISTED) {
+			memcpy(&listed, entry, sizeof(listed));
+			EXPECT_EQ(KWQ_IS_READY, listed.state);
+			EXPECT_EQ(1, listed.key_len);
 		} else {
 			memcpy(&got, entry, sizeof(got));
 			EXPECT_NE(0, got.ticket);
@@ -1432,7 +1501,9 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 			EXPECT_EQ(0, got.requeues);
 		}
 		EXPECT_TRUE(is_zero(entry + variant->size, entry_size - variant->size));
-		EXPECT_EQ('a' + i, self->keys[i]);
+		/* A list of items is in no order. */
+		EXPECT_TRUE(variant->kind == LISTED ? !!memchr(self->keys, 'a' + i, 3) :
+						      self->keys[i] == 'a' + i);
 	}
 	if (come_out(variant))
 		EXPECT_TRUE(is_poison(self->entries.bytes + 3 * entry_size,
@@ -1924,7 +1995,7 @@ TEST_F(abi, keys_of_no_bytes)
 		struct kwq_done_entry done;
 		struct kwq_got got;
 		struct kwq_dead_entry dead;
-		__u8 bytes[64];
+		struct kwq_listed listed;
 	} entry;
 	__s32 result;
 
@@ -1959,6 +2030,11 @@ TEST_F(abi, keys_of_no_bytes)
 		},
 	};
 	struct kwq_list_dead_args list = { .size = sizeof(list), .batch = get.get };
+	struct kwq_list_items_args items = {
+		.size = sizeof(items),
+		.states = KWQ_IS_READY,
+		.batch = get.get,
+	};
 
 	EXPECT_EQ(-EINVAL, q_get_raw(self->q, &get));
 	get.get.keys = 0;
@@ -1967,6 +2043,10 @@ TEST_F(abi, keys_of_no_bytes)
 	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_DEAD, &list));
 	list.batch.keys = 0;
 	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_DEAD, &list));
+	items.batch.entry_size = sizeof(entry.listed);
+	EXPECT_EQ(-EINVAL, request(self->q, KWQ_IOC_LIST_ITEMS, &items));
+	items.batch.keys = 0;
+	EXPECT_EQ(0, request(self->q, KWQ_IOC_LIST_ITEMS, &items));
 }
 
 /* U3: the batch of a list of dead items. */
@@ -2057,6 +2137,7 @@ static const struct {
 	{ KWQ_IOC_CONFIGURE, KWQ_RIGHT_MANAGE }, { KWQ_IOC_ADVANCE, KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_LEN, 0 },			{ KWQ_IOC_STAT, 0 },
 	{ KWQ_IOC_SHUTTING_DOWN, 0 },		{ KWQ_IOC_CONFIG, 0 },
+	{ KWQ_IOC_LIST_ITEMS, KWQ_RIGHT_READ },
 };
 
 /* Every request of a queue, in a form that succeeds if it is permitted. */
@@ -2066,7 +2147,9 @@ static int ask(int q, unsigned int cmd)
 	struct kwq_config told;
 	struct item item;
 	struct dead dead;
+	struct listed_item listed;
 	struct kwq_stat stat;
+	__u64 after = 0;
 
 	switch (cmd) {
 	case KWQ_IOC_ADD:
@@ -2083,6 +2166,8 @@ static int ask(int q, unsigned int cmd)
 		return q_requeues(q, "none");
 	case KWQ_IOC_LIST_DEAD:
 		return q_list_dead(q, &dead, 1, 0);
+	case KWQ_IOC_LIST_ITEMS:
+		return q_list_page(q, &listed, 1, KWQ_IS_READY, &after);
 	case KWQ_IOC_REMOVE:
 		return q_remove(q, "none");
 	case KWQ_IOC_PAUSE:

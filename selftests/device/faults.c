@@ -610,6 +610,21 @@ static int run_list_dead(failure_fixture *self)
 	return q_list_dead(self->q, dead, NR, 0);
 }
 
+static int run_list_items(failure_fixture *self)
+{
+	static struct listed_item listed[NR];
+	__u64 after = 0;
+
+	return q_list_page(self->q, listed, NR, KWQ_IS_READY, &after);
+}
+
+static int run_look(failure_fixture *self)
+{
+	struct listed_item listed;
+
+	return q_look(self->q, "key0042", &listed);
+}
+
 static int run_kick(failure_fixture *self)
 {
 	return q_kick(self->q, "key0042");
@@ -899,6 +914,8 @@ static const struct action actions[] = {
 	{ "configure", KWQ_IOC_CONFIGURE, NULL, run_configure, 0, check_configured },
 	{ "config", KWQ_IOC_CONFIG, NULL, run_config, 0, NULL },
 	{ "list dead", KWQ_IOC_LIST_DEAD, prepare_dead, run_list_dead, NR, NULL },
+	{ "list items", KWQ_IOC_LIST_ITEMS, prepare_ready, run_list_items, NR, NULL },
+	{ "look", KWQ_IOC_LIST_ITEMS, prepare_ready, run_look, 1, NULL },
 	{ "advance", KWQ_IOC_ADVANCE, prepare_clock, run_advance, 0, check_advanced },
 	{ "extend", KWQ_IOC_EXTEND, prepare_leases, run_extend, 0, check_one_extended },
 	{ "extend batch", KWQ_IOC_EXTEND, prepare_leases, run_extend_batch, NR,

@@ -501,6 +501,8 @@ static inline void clear_times(struct kwq_stat *stat)
 	stat->oldest_ready = 0;
 	stat->longest_running = 0;
 	stat->unfinished = 0;
+	stat->oldest_waiting = 0;
+	stat->oldest_dead = 0;
 }
 
 /* Whether the queue is unchanged apart from the passing time. */
@@ -552,6 +554,8 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(!out.stat.oldest_ready || out.stat.ready);
 	REQUIRE(out.stat.longest_running <= out.stat.unfinished);
 	REQUIRE(!out.stat.unfinished || out.stat.processing);
+	REQUIRE(!out.stat.oldest_waiting || out.stat.waiting);
+	REQUIRE(!out.stat.oldest_dead || out.stat.dead);
 	*stat = out.stat;
 	return 0;
 }
@@ -902,6 +906,115 @@ static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, si
 static inline int q_list_dead(int q, struct dead *dead, unsigned int nr, __u64 after)
 {
 	return q_list_dead_into(q, dead, nr, nr * KEY_ROOM, after);
+}
+
+/* States that an item can be in, and marks of these. */
+#define MAIN_STATES	(KWQ_IS_READY | KWQ_IS_PROCESSING | KWQ_IS_WAITING | KWQ_IS_DEAD | \
+			 KWQ_IS_REMEMBERED)
+#define ALL_STATES	(MAIN_STATES | KWQ_IS_DIRTY | KWQ_IS_DYING | KWQ_IS_RETURNED)
+
+struct listed_item {
+	struct kwq_listed item;
+	char key[KEY_ROOM + 1];		/* ended by a NUL */
+};
+
+/* Checks what holds for every listed item. */
+static inline void check_listed(const struct kwq_listed *item, __u32 states)
+{
+	__u32 state = item->state;
+
+	REQUIRE(state && !(state & ~ALL_STATES) && state & states);
+	REQUIRE(!!(state & KWQ_IS_READY) + !!(state & KWQ_IS_PROCESSING) +
+		!!(state & KWQ_IS_DEAD) + !!(state & KWQ_IS_REMEMBERED) <= 1);
+	REQUIRE(!(state & (KWQ_IS_DIRTY | KWQ_IS_DYING)) || state & KWQ_IS_PROCESSING);
+	REQUIRE(!(state & KWQ_IS_RETURNED) || state & KWQ_IS_READY);
+	REQUIRE(!(state & KWQ_IS_REMEMBERED) || state == KWQ_IS_REMEMBERED);
+	REQUIRE(item->order_of & state && item->order_of & MAIN_STATES);
+	REQUIRE(!(item->order_of & (item->order_of - 1)));
+	REQUIRE(!item->dirty_for || state & (KWQ_IS_READY | KWQ_IS_DIRTY));
+	REQUIRE(!item->processing_for || state & KWQ_IS_PROCESSING);
+	REQUIRE(!item->waiting_for || state & KWQ_IS_WAITING);
+	REQUIRE(!item->due_in || state & KWQ_IS_WAITING);
+	REQUIRE(!item->dead_for || state & KWQ_IS_DEAD);
+	REQUIRE(!item->lease_left || state & KWQ_IS_PROCESSING);
+	REQUIRE(!item->next_priority || state & KWQ_IS_DIRTY);
+	REQUIRE(!item->wait_priority || state & KWQ_IS_WAITING);
+	REQUIRE(item->priority >= KWQ_PRIORITY_MIN && item->priority <= KWQ_PRIORITY_MAX);
+	REQUIRE(item->pid >= 0 && (!item->pid || state & KWQ_IS_PROCESSING));
+	REQUIRE(item->key_len >= 1 && item->key_len <= KEY_ROOM);
+	REQUIRE(!item->group_len && !item->pad && item->value_len <= KWQ_VALUE_MAX);
+}
+
+/*
+ * Lists up to @nr items, with @room bytes for their keys, and checks every byte. If @key is not
+ * NULL, only that key.
+ */
+static inline int q_list_into(int q, struct listed_item *listed, unsigned int nr, size_t room,
+			      __u32 states, const char *key, __u64 *after)
+{
+	size_t size = nr * sizeof(struct kwq_listed), used = 0;
+	struct kwq_listed *entries = malloc(size + GUARD);
+	__u8 *keys = malloc(room + GUARD);
+	const struct kwq_list_items_args given = {
+		.size = sizeof(given),
+		.flags = key ? KWQ_LIST_KEY : 0,
+		.after = *after,
+		.states = states,
+		.key_len = key ? strlen(key) : 0,
+		.key = user_ptr(key),
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = room ? user_ptr(keys) : 0,
+			.keys_len = room,
+			.nr = nr,
+			.entry_size = sizeof(*entries),
+		},
+	};
+	struct kwq_list_items_args arg = given;
+	int ret, n;
+
+	REQUIRE(entries && keys);
+	poison(entries, size + GUARD);
+	poison(keys, room + GUARD);
+	ret = request(q, KWQ_IOC_LIST_ITEMS, &arg);
+	n = ret < 0 ? 0 : ret;
+	REQUIRE(n <= (int)nr);
+	if (ret >= 0)
+		*after = arg.after;
+	else
+		REQUIRE(arg.after == given.after);
+	arg.after = given.after;
+	REQUIRE(!memcmp(&arg, &given, sizeof(arg)));
+	for (int i = 0; i < n; i++) {
+		check_listed(&entries[i], states);
+		listed[i].item = entries[i];
+		memset(listed[i].key, 0, sizeof(listed[i].key));
+		memcpy(listed[i].key, keys + used, entries[i].key_len);
+		used += entries[i].key_len;
+	}
+	if (!faults_are_made) {
+		REQUIRE(is_poison(entries + n, size + GUARD - n * sizeof(*entries)));
+		REQUIRE(is_poison(keys + used, room + GUARD - used));
+	}
+	REQUIRE(is_poison((__u8 *)entries + size, GUARD));
+	REQUIRE(is_poison(keys + room, GUARD));
+	free(keys);
+	free(entries);
+	return ret;
+}
+
+static inline int q_list_page(int q, struct listed_item *listed, unsigned int nr, __u32 states,
+			      __u64 *after)
+{
+	return q_list_into(q, listed, nr, nr * KEY_ROOM, states, NULL, after);
+}
+
+/* Lists the item of one key. */
+static inline int q_look(int q, const char *key, struct listed_item *listed)
+{
+	__u64 after = 0;
+
+	return q_list_into(q, listed, 1, KEY_ROOM, MAIN_STATES, key, &after);
 }
 
 /* Runs KWQ_IOC_GET unchanged. The input members must stay unchanged. */

@@ -519,4 +519,81 @@ TEST_F(values, is_never_torn)
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 }
 
+/* Lists a page into @room. Returns the number of entries. */
+static int list_values(int q, struct kwq_list_items_args *args, struct kwq_listed *entries,
+		       unsigned int nr, void *room, size_t size)
+{
+	args->size = sizeof(*args);
+	args->states = MAIN_STATES;
+	args->batch = (struct kwq_batch){
+		.entries = user_ptr(entries),
+		.keys = user_ptr(room),
+		.keys_len = size,
+		.nr = nr,
+		.entry_size = sizeof(*entries),
+	};
+	return request(q, KWQ_IOC_LIST_ITEMS, args);
+}
+
+/* Q15, Q18: a list has the length of each value, and on request the values. */
+TEST_F(values, listed)
+{
+	enum { KEYS = 50 };
+	struct kwq_list_items_args args = { .flags = KWQ_LIST_VALUES };
+	struct kwq_listed entries[KEYS];
+	char *at, key[8];
+	int nr, seen = 0;
+	size_t len;
+
+	for (int i = 0; i < KEYS; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		len = i == 1 ? KWQ_VALUE_MAX : i % 3 * 1000;
+		ASSERT_EQ(KWQ_ADDED, add_value(self->q, key, 0, self->big + i, len ? len - i : 0));
+	}
+	do {
+		nr = list_values(self->q, &args, entries, KEYS, self->room, ROOM);
+		ASSERT_LE(0, nr);
+		at = self->room;
+		for (int n = 0; n < nr; n++, seen++) {
+			int i = atoi(strncpy(key, at, entries[n].key_len));
+
+			len = i == 1 ? KWQ_VALUE_MAX - i : i % 3 ? i % 3 * 1000 - i : 0;
+			EXPECT_EQ(len, entries[n].value_len);
+			EXPECT_EQ(0, memcmp(at + entries[n].key_len, self->big + i, len));
+			at += entries[n].key_len + len;
+			memset(key, 0, sizeof(key));
+		}
+	} while (args.after);
+	EXPECT_EQ(KEYS, seen);
+
+	/* Only the lengths, and the keys are packed without values. */
+	args.flags = 0;
+	EXPECT_EQ(KEYS, list_values(self->q, &args, entries, KEYS, self->room, 2 * KEYS - 10));
+	for (int n = 0; n < KEYS; n++)
+		EXPECT_EQ(0, entries[n].value_len > KWQ_VALUE_MAX);
+}
+
+/* Q15, Q18: a value that does not fit, and one that belongs to the next run. */
+TEST_F(values, listed_one)
+{
+	struct kwq_list_items_args args = {
+		.flags = KWQ_LIST_VALUES | KWQ_LIST_KEY,
+		.key = user_ptr("key"),
+		.key_len = 3,
+	};
+	struct kwq_listed entry;
+
+	ASSERT_EQ(KWQ_ADDED, add_text(self->q, "key", "value"));
+	EXPECT_EQ(-EMSGSIZE, list_values(self->q, &args, &entry, 1, self->room, 7));
+	EXPECT_EQ(1, list_values(self->q, &args, &entry, 1, self->room, 8));
+	EXPECT_EQ(0, memcmp(self->room, "keyvalue", 8));
+	EXPECT_EQ(5, entry.value_len);
+	EXPECT_GOT_TEXT(self->q, "key", "value");
+	ASSERT_EQ(KWQ_DIRTIED, add_text(self->q, "key", "newer one"));
+	EXPECT_EQ(1, list_values(self->q, &args, &entry, 1, self->room, ROOM));
+	EXPECT_EQ(0, memcmp(self->room, "keynewer one", 12));
+	EXPECT_EQ(-EFAULT, list_values(self->q, &args, &entry, 1, (void *)8, ROOM));
+	EXPECT_EQ(1, nr_values(self->q));
+}
+
 TEST_HARNESS_MAIN

@@ -50,6 +50,7 @@ static const int errors[KINDS][12] = {
 	[CONFIGURE] = { E2BIG },
 	[CONFIG] = { E2BIG },
 	[LIST_DEAD] = { E2BIG, EMSGSIZE },
+	[LIST_ITEMS] = { E2BIG, EMSGSIZE, ENOENT },
 	[ADVANCE] = { E2BIG, EOPNOTSUPP, EPERM },
 	[EXTEND] = { E2BIG, EMSGSIZE },
 };
@@ -143,7 +144,7 @@ static void may_write_results(struct fuzzer *f, const struct kwq_batch *b, __u32
  * Keys are packed according to the entries. After a fault the entries may contain
  * rubbish.
  */
-static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_size)
+static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_size, bool values)
 {
 	__u32 nr = entries_written(&f->call, b->nr), keys = nr ? b->keys_len : 0;
 	__u64 offset;
@@ -154,8 +155,12 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 		for (__u32 i = 0; i < nr; i++) {
 			const struct kwq_got *got = (void *)(f->room + offset + i * b->entry_size);
 			const struct kwq_dead_entry *dead = (const void *)got;
+			const struct kwq_listed *listed = (const void *)got;
 
-			keys += entry_size == sizeof(*got) ? got->key_len : dead->key_len;
+			if (entry_size == sizeof(*listed))
+				keys += listed->key_len + (values ? listed->value_len : 0);
+			else
+				keys += entry_size == sizeof(*got) ? got->key_len : dead->key_len;
 		}
 		if (keys > b->keys_len)
 			wrong(f, "keys of %u bytes in a room of %u", keys, b->keys_len);
@@ -173,6 +178,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 	const struct kwq_list_args *list = arg;
 	const struct kwq_config *config = arg;
 	const struct kwq_list_dead_args *list_dead = arg;
+	const struct kwq_list_items_args *items = arg;
 	__u32 size, nr;
 
 	memset(f->may, 0, ROOM);
@@ -214,7 +220,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		}
 		if (get->flags & KWQ_GET_RELATIVE)
 			may_write(f, c->arg + offsetof(struct kwq_get_args, resume), 8);
-		may_fill(f, &get->get, sizeof(struct kwq_got));
+		may_fill(f, &get->get, sizeof(struct kwq_got), false);
 		break;
 	case DRAIN:
 		may_write(f, c->arg + offsetof(struct kwq_drain_args, resume), 16);
@@ -227,7 +233,13 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		may_write(f, c->arg, size);
 		break;
 	case LIST_DEAD:
-		may_fill(f, &list_dead->batch, sizeof(struct kwq_dead_entry));
+		may_fill(f, &list_dead->batch, sizeof(struct kwq_dead_entry), false);
+		break;
+	case LIST_ITEMS:
+		may_fill(f, &items->batch, sizeof(struct kwq_listed),
+			 items->flags & KWQ_LIST_VALUES);
+		if (c->ret >= 0)
+			may_write(f, c->arg + offsetof(struct kwq_list_items_args, after), 8);
 		break;
 	default:
 		break;
@@ -407,6 +419,7 @@ static void judge_answer(struct fuzzer *f)
 	const struct kwq_batch_args *op = told(f);
 	const struct kwq_list_args *list = told(f);
 	const struct kwq_list_dead_args *list_dead = told(f);
+	const struct kwq_list_items_args *items = told(f);
 	const struct kwq_get_args *now = (const void *)f->room;
 
 	switch (c->kind) {
@@ -467,6 +480,18 @@ static void judge_answer(struct fuzzer *f)
 		for (int i = 0; i < c->ret; i++)
 			no_pointers(f, list_dead->batch.entries + i * list_dead->batch.entry_size,
 				    sizeof(struct kwq_dead_entry));
+		break;
+	case LIST_ITEMS:
+		if (c->ret >= 0 && has_keys_of_no_bytes(&items->batch))
+			wrong(f, "keys of no bytes were taken");
+		if (c->ret >= 0 && (!items->states || items->states > 0xff))
+			wrong(f, "the states %#x were taken", items->states);
+		/* The order may be any number. */
+		for (int i = 0; i < c->ret; i++)
+			no_pointers(f, items->batch.entries + i * items->batch.entry_size +
+				    offsetof(struct kwq_listed, dirty_for),
+				    sizeof(struct kwq_listed) -
+				    offsetof(struct kwq_listed, dirty_for));
 		break;
 	case LEN:
 	case SHUTTING_DOWN:

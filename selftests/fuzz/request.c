@@ -11,6 +11,7 @@ const char *const kind_names[KINDS] = {
 	[SHUTTING_DOWN] = "SHUTTING_DOWN", [DRAIN] = "DRAIN", [FORGET] = "FORGET",
 	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
 	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND",
+	[LIST_ITEMS] = "LIST_ITEMS",
 	[UNKNOWN] = "an unknown request",
 };
 
@@ -133,6 +134,8 @@ static size_t entry_size_of(enum kind kind)
 		return sizeof(struct kwq_got);
 	case LIST_DEAD:
 		return sizeof(struct kwq_dead_entry);
+	case LIST_ITEMS:
+		return sizeof(struct kwq_listed);
 	default:
 		return sizeof(struct kwq_key_entry);
 	}
@@ -324,6 +327,21 @@ static void build_get(struct fuzzer *f, struct kwq_get_args *get)
 		leave_room(f, &get->get, 2, GET);
 }
 
+static void build_list_items(struct fuzzer *f, struct kwq_list_items_args *list)
+{
+	list->states = one_in(f, 2) ? 0xff : 1U << any(f, 8);
+	if (one_in(f, 4))
+		list->flags = KWQ_LIST_VALUES;
+	if (one_in(f, 4)) {
+		list->flags |= KWQ_LIST_KEY;
+		list->key = address(f, EXTRA);
+		list->key_len = any_key(f, page_of(f, EXTRA), PAGE);
+	} else if (one_in(f, 2)) {
+		list->after = (__u64)any(f, 1 << 30) << 34 | any(f, 2);
+	}
+	leave_room(f, &list->batch, 0, LIST_ITEMS);
+}
+
 /* Builds valid arguments, except for their sizes. */
 static void build(struct fuzzer *f)
 {
@@ -403,6 +421,9 @@ static void build(struct fuzzer *f)
 		list_dead->after = one_in(f, 2) ? 0 : any(f, 100);
 		leave_room(f, &list_dead->batch, 0, LIST_DEAD);
 		break;
+	case LIST_ITEMS:
+		build_list_items(f, arg);
+		break;
 	case ADVANCE:
 		advance->flags = one_in(f, 4) ? KWQ_ADVANCE_TO : 0;
 		/* Rarely to its end, because little happens afterwards. */
@@ -424,8 +445,8 @@ static const struct {
 	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 6 },
 	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
 	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 24 },
-	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 22 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 23 },
+	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 21 },
 	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 10 },
 	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },
 	[LEN] = { KWQ_IOC_LEN, 0, 1 },
@@ -438,6 +459,7 @@ static const struct {
 	[CONFIGURE] = { KWQ_IOC_CONFIGURE, sizeof(struct kwq_config), 3 },
 	[CONFIG] = { KWQ_IOC_CONFIG, sizeof(struct kwq_config), 2 },
 	[LIST_DEAD] = { KWQ_IOC_LIST_DEAD, sizeof(struct kwq_list_dead_args), 2 },
+	[LIST_ITEMS] = { KWQ_IOC_LIST_ITEMS, sizeof(struct kwq_list_items_args), 2 },
 	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance_args), 3 },
 	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_batch_args), 2 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
@@ -505,6 +527,12 @@ static bool is_address(enum kind kind, size_t at)
 		break;
 	case LIST_DEAD:
 		batch = at - offsetof(struct kwq_list_dead_args, batch);
+		break;
+	case LIST_ITEMS:
+		if (at >= offsetof(struct kwq_list_items_args, key) &&
+		    at < offsetof(struct kwq_list_items_args, batch))
+			return true;
+		batch = at - offsetof(struct kwq_list_items_args, batch);
 		break;
 	case GET:
 		if (at < offsetof(struct kwq_get_args, add) ||

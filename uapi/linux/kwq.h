@@ -10,8 +10,8 @@
  *
  *   on /dev/kwq            INFO, CREATE, OPEN, UNLINK, LIST
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
- *                          LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT, PAUSE, RESUME,
- *                          SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE
+ *                          LIST_ITEMS, LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT,
+ *                          PAUSE, RESUME, SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE
  *
  * Conventions:
  *
@@ -72,6 +72,8 @@
 #define KWQ_FEATURE_MANUAL_CLOCK (1ULL << 6)	/* KWQ_CLOCK_ID_MANUAL, ADVANCE */
 #define KWQ_FEATURE_LEASES	(1ULL << 7)	/* &kwq_create_args.lease, EXTEND */
 #define KWQ_FEATURE_PAUSE	(1ULL << 8)	/* PAUSE, RESUME */
+/* LIST_ITEMS, &kwq_stat.oldest_waiting, &kwq_stat.oldest_dead */
+#define KWQ_FEATURE_LIST_ITEMS	(1ULL << 9)
 #define KWQ_FEATURE_GROUPS	(1ULL << 10)	/* KWQ_CREATE_GROUPS, KWQ_ADD_GROUP */
 #define KWQ_FEATURE_AGING	(1ULL << 11)	/* &kwq_create_args.aging */
 #define KWQ_FEATURE_VALUES	(1ULL << 12)	/* KWQ_CREATE_VALUES, KWQ_ADD_VALUE */
@@ -274,7 +276,7 @@ struct kwq_config {
  * by KWQ_IOC_OPEN on the descriptor. The r, w and x bits of a queue's mode stand for them.
  * OPEN, CONFIG, LEN, STAT and SHUTTING_DOWN need no right.
  */
-#define KWQ_RIGHT_READ		(1U << 2)	/* get, done, extend, forget, requeues, list dead */
+#define KWQ_RIGHT_READ		(1U << 2)	/* get, done, extend, forget, requeues, list */
 #define KWQ_RIGHT_WRITE		(1U << 1)	/* add */
 /* remove, configure, pause, resume, shut down, drain, advance */
 #define KWQ_RIGHT_MANAGE	(1U << 0)
@@ -432,7 +434,7 @@ struct kwq_list_args {
  *		filled in.
  * @extras:	address of an array with a further structure for each entry, if the request
  *		names one; else 0.
- * @keys_len:	number of bytes at @keys; for GET and LIST_DEAD the room there.
+ * @keys_len:	number of bytes at @keys; for GET, LIST_ITEMS and LIST_DEAD the room there.
  * @nr:		number of entries, up to KWQ_BATCH_MAX. With 0 the batch is absent and all
  *		its other members must be zero.
  * @entry_size:	size of one entry, as the caller was compiled. Entries grow as structures
@@ -751,6 +753,120 @@ struct kwq_list_dead_args {
 	struct kwq_batch batch;
 };
 
+/* States of an item. The first five have the values of KWQ_WAS_*. */
+#define KWQ_IS_READY		(1U << 0)	/* in the queue: GET can hand it out */
+#define KWQ_IS_WAITING		(1U << 1)	/* has a time at which it will be added */
+#define KWQ_IS_PROCESSING	(1U << 2)	/* handed out, and not yet done */
+#define KWQ_IS_DIRTY		(1U << 3)	/* was added while processing; ready at its Done */
+#define KWQ_IS_DEAD		(1U << 4)	/* set aside after too many failures */
+#define KWQ_IS_REMEMBERED	(1U << 5)	/* idle, and kept for its count of requeues */
+#define KWQ_IS_RETURNED		(1U << 6)	/* ready, ahead of its priority: it lost its holder */
+#define KWQ_IS_DYING		(1U << 7)	/* processing, and due to be dead at its Done */
+
+/** define KWQ_PRIORITY_NONE - the priority of an add that names none */
+#define KWQ_PRIORITY_NONE	(-128)
+
+/**
+ * struct kwq_listed - one item in a list (KWQ_IOC_LIST_ITEMS)
+ * @order:	sorts the items of one state, that of @order_of. Ready items with equal
+ *		priorities, all with or all without KWQ_IS_RETURNED: the order in which they
+ *		will be handed out. Processing items: the ticket. Waiting items: the time, on
+ *		the queue's clock as the caller's time namespace shows it. Dead items: the
+ *		number of the death. Remembered items: 0.
+ * @dirty_for:	how long it has been ready, or dirty while processing, in ns. If it is also
+ *		waiting while it is processing and dirty, this is @processing_for. Else 0.
+ * @processing_for: how long it has been processing, in ns; else 0.
+ * @waiting_for: how long it has been waiting, since the first add of this wait, in ns; else 0.
+ * @due_in:	the time until its wait ends, in ns; 0 if it is due or not waiting.
+ * @dead_for:	how long it has been dead, in ns; else 0.
+ * @lease_left:	the time until its lease expires, in ns; 0 if the lease is over, without a
+ *		lease, or if it is not processing.
+ * @state:	KWQ_IS_* bits.
+ * @order_of:	the state that @order sorts: the first of KWQ_IS_PROCESSING, KWQ_IS_READY,
+ *		KWQ_IS_WAITING, KWQ_IS_DEAD and KWQ_IS_REMEMBERED that is in @state and that
+ *		the request asked for. DIRTY and DYING ask for PROCESSING, and RETURNED for
+ *		READY.
+ * @key_len:	bytes of its key.
+ * @group_len:	zero.
+ * @value_len:	bytes of its value; 0 for none. While it is processing, the value may be one for
+ *		its next run.
+ * @priority:	its priority.
+ * @next_priority: the priority of its next run, if it is dirty while processing; else 0.
+ * @wait_priority: the priority that it will be added with at its time, if it is waiting.
+ *		KWQ_PRIORITY_NONE if no add named one. Else 0.
+ * @requeues:	how often it was rate-limited since it was last forgotten.
+ * @abandoned:	how often it lost its holder, or its lease expired, since it was last done
+ *		or dead.
+ * @pid:	the process that last called GET on the handle that holds it, in the caller's
+ *		pid namespace. 0 if the item is not processing, if that process is gone, or if
+ *		it is not visible in that namespace.
+ * @pad:	zero.
+ */
+struct kwq_listed {
+	__u64 order;
+	__u64 dirty_for;
+	__u64 processing_for;
+	__u64 waiting_for;
+	__u64 due_in;
+	__u64 dead_for;
+	__u64 lease_left;
+	__u32 state;
+	__u32 order_of;
+	__u32 key_len;
+	__u32 group_len;
+	__u32 value_len;
+	__s32 priority;
+	__s32 next_priority;
+	__s32 wait_priority;
+	__u32 requeues;
+	__u32 abandoned;
+	__s32 pid;
+	__u32 pad;
+};
+
+/* Flags of KWQ_IOC_LIST_ITEMS. */
+#define KWQ_LIST_KEY	(1U << 0)	/* only the item of the key at @key */
+#define KWQ_LIST_VALUES	(1U << 1)	/* the values, too */
+
+/**
+ * struct kwq_list_items_args - list the items of a queue (KWQ_IOC_LIST_ITEMS)
+ * @size:	sizeof(struct kwq_list_items_args).
+ * @flags:	KWQ_LIST_* bits.
+ * @after:	zero to begin; on return, the value to pass to the next call, or 0 at the end of
+ *		the list. Zero with KWQ_LIST_KEY.
+ * @states:	KWQ_IS_* bits, at least one. Items that have none of them are left out.
+ * @key_len:	bytes of the key at @key, 1 to KWQ_KEY_MAX; zero without KWQ_LIST_KEY.
+ * @key:	address of the key; zero without KWQ_LIST_KEY.
+ * @batch:	entries of &struct kwq_listed, filled in, at least one. Their keys are packed at
+ *		@batch.keys. With KWQ_LIST_VALUES the value of each key follows the key.
+ *
+ * The list is in no useful order: sort it by &kwq_listed.order. A page may have fewer entries
+ * than there is room for, and even none, before the end. So go on until @after is 0.
+ *
+ * The queue goes on working meanwhile. Each entry is right at the moment when it is made. An
+ * item is listed exactly once if it has one of @states during the whole listing, even if it
+ * changes its state. No key is listed twice.
+ *
+ * Return: how many entries were filled in.
+ * Errors: ENOMEM, and
+ *
+ * - EBADF: the descriptor lacks the right to read
+ * - EINTR: the caller is being killed
+ * - EINVAL: also an empty key
+ * - EMSGSIZE: the first key or value does not fit, @key is too long, or a batch has more than
+ *   KWQ_BATCH_MAX entries
+ * - ENOENT: KWQ_LIST_KEY, and the queue has no such key
+ */
+struct kwq_list_items_args {
+	__u32 size;
+	__u32 flags;
+	__u64 after;
+	__u32 states;
+	__u32 key_len;
+	__u64 key;
+	struct kwq_batch batch;
+};
+
 /* Flags of KWQ_IOC_ADVANCE. */
 #define KWQ_ADVANCE_TO	(1U << 0)	/* @time is absolute, else relative */
 
@@ -1011,7 +1127,12 @@ struct kwq_histogram {
  * @blocked:	ready items that GET does not hand out now, because their groups are at their
  *		limits; part of @ready.
  * @group_limit: &kwq_create_args.group_limit of the queue.
- * @pad2:	zero.
+ * @oldest_waiting: age of the oldest wait, since the first add of that wait, in ns before @now;
+ *		0 for none. STAT looks at all items of a queue with waiting ones, and gives up
+ *		the queue's lock in between. So this number is not of the same moment as the
+ *		others.
+ * @oldest_dead: for how long the item has been dead that died first, in ns before @now; 0 for
+ *		none.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1057,8 +1178,9 @@ struct kwq_stat {
 	__u64 aging;
 	__u64 groups;
 	__u64 blocked;
-	__u32 group_limit;
-	__u32 pad2;
+	__u64 group_limit;
+	__u64 oldest_waiting;
+	__u64 oldest_dead;
 };
 
 #define KWQ_IOC_MAGIC		0xBB
@@ -1094,5 +1216,6 @@ struct kwq_stat {
 #define KWQ_IOC_EXTEND		_IOW(KWQ_IOC_MAGIC, 0x1f, __u32) /* struct kwq_batch_args */
 #define KWQ_IOC_PAUSE		_IOW(KWQ_IOC_MAGIC, 0x20, __u32) /* struct kwq_pause_args */
 #define KWQ_IOC_RESUME		_IOW(KWQ_IOC_MAGIC, 0x21, __u32) /* struct kwq_resume_args */
+#define KWQ_IOC_LIST_ITEMS	_IOWR(KWQ_IOC_MAGIC, 0x22, __u32) /* struct kwq_list_items_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */

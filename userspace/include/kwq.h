@@ -49,7 +49,7 @@ struct kwq;
 /**
  * define KWQ_RIGHTS_ALL - all rights that a handle may have
  *
- * KWQ_RIGHT_READ allows get, done, extend, forget, requeues and listing dead letters.
+ * KWQ_RIGHT_READ allows get, done, extend, forget, requeues and listing keys.
  * KWQ_RIGHT_WRITE allows add. KWQ_RIGHT_MANAGE allows everything that changes the queue
  * or takes keys out. A handle's rights never widen.
  */
@@ -635,6 +635,50 @@ int kwq_kick(struct kwq *q, const void *key, size_t len);
  * dead.
  */
 int kwq_drop(struct kwq *q, const void *key, size_t len);
+
+/* ---- Looking inside ------------------------------------------------------- */
+
+/**
+ * kwq_list_items() - list items of a queue, in pages
+ * @q:		the queue, open for reading.
+ * @list:	the request, as <linux/kwq.h> describes it. The caller sets
+ *		@list->size to sizeof(*list), and @list->after to 0 to begin.
+ *		@list->after receives the value for the next page, 0 at the end.
+ *
+ * The list ends when @list->after is 0. A page may be shorter than its room before that,
+ * and even empty. The items come in no useful order: sort them with kwq_listed_compare().
+ *
+ * Return: the number of entries filled in, or -EBADF, -EFAULT, -EINTR, -EINVAL, -EMSGSIZE
+ * (the first key does not fit), -ENOENT (KWQ_LIST_KEY, and the queue has no such key),
+ * -ENOMEM, -ENOTTY (the module cannot list items).
+ */
+int kwq_list_items(struct kwq *q, struct kwq_list_items_args *list);
+
+/**
+ * kwq_look() - the state of one key
+ * @q:		the queue, open for reading.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @item:	filled in.
+ *
+ * Return: 0, or -EBADF, -EFAULT, -EINVAL (empty key), -EMSGSIZE (more than KWQ_KEY_MAX
+ * bytes), -ENOENT (the queue has no such key), -ENOMEM, -ENOTTY (the module cannot list
+ * items).
+ */
+int kwq_look(struct kwq *q, const void *key, size_t len, struct kwq_listed *item);
+
+/**
+ * kwq_listed_compare() - the order of two listed items, for qsort(3)
+ * @a:		address of a &struct kwq_listed, or of a structure that begins with one.
+ * @b:		address of another one, listed by a request with the same states.
+ *
+ * Processing items come first, the oldest hand-out before all. Then come ready items in the
+ * order in which they will be handed out, waiting items by their times, dead items from the
+ * oldest death on, and remembered items.
+ *
+ * Return: less than, equal to or greater than 0. No errors.
+ */
+int kwq_listed_compare(const void *a, const void *b);
 
 /* ---- Batches -------------------------------------------------------------- */
 

@@ -38,7 +38,8 @@ extern const struct command command_create, command_open, command_ls,
 	command_stat, command_add, command_get, command_done, command_remove,
 	command_len, command_shutdown, command_drain, command_rm, command_run,
 	command_configure, command_forget, command_requeues, command_dead,
-	command_extend, command_pause, command_resume, command_advance, command_top, command_exporter;
+	command_extend, command_pause, command_resume, command_advance, command_top,
+	command_exporter, command_keys;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -134,6 +135,9 @@ void must_have_limiters(const struct kwq *q, const char *queue);
 
 /* Complains and ends the program if the queue's module has no leases. */
 void must_have_leases(const struct kwq *q, const char *queue);
+
+/* Complains and ends the program if the queue's module cannot list items. */
+void must_list_items(const struct kwq *q, const char *queue);
 
 bool queue_is_fd(const char *argument);
 

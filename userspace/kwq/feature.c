@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * Support for modules that are older than this command. The first version had no
- * limiters, dead items or manual clocks. Leases came later.
+ * limiters, dead items or manual clocks. Leases came later, and then lists of items.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -46,4 +46,13 @@ void must_have_leases(const struct kwq *q, const char *queue)
 
 	if (!kwq_stat(q, &st) && st.size <= offsetof(struct kwq_stat, lease))
 		lacks(queue, "leases");
+}
+
+/* A module that lists items has the member oldest_waiting in its statistics. */
+void must_list_items(const struct kwq *q, const char *queue)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (!kwq_stat(q, &st) && st.size <= offsetof(struct kwq_stat, oldest_waiting))
+		lacks(queue, "lists of keys");
 }

@@ -39,7 +39,8 @@ static const struct number {
 	NUMBER(abandoned), NUMBER(expired), NUMBER(removed), NUMBER(dropped),
 	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
 	NUMBER(remembered), NUMBER(values),
-	TIME(oldest_ready), TIME(longest_running), TIME(unfinished),
+	TIME(oldest_ready), TIME(oldest_waiting), TIME(oldest_dead), TIME(longest_running),
+	TIME(unfinished),
 	SETTING(lease),
 #undef NUMBER
 #undef TIME

@@ -5,7 +5,7 @@
 . ./tap.sh
 
 COMMANDS='create open ls stat add get done extend remove len shutdown drain rm run pause resume configure forget requeues
-	dead advance top exporter'
+	dead advance top exporter keys'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -172,6 +172,17 @@ for verb in kick drop; do
 	wrong '--all reads no keys' dead $verb --all -0 a
 done
 
+wrong 'QUEUE is missing' keys
+wrong 'one argument too many' keys a b
+wrong '--long, --null and --json cannot be combined' keys -l0 a
+wrong '--long, --null and --json cannot be combined' keys --json -l a
+wrong '--values needs --json' keys --values a
+wrong '--values needs --json' keys --values -l a
+wrong '--state busy: must be ready, returned' keys --state busy a
+wrong '--state ,dead: must be ready, returned' keys --state ready,,dead a
+wrong '--state : must be ready, returned' keys --state '' a
+wrong '--state re: must be ready, returned' keys --state re a
+
 wrong 'QUEUE is missing' advance
 wrong 'DURATION is missing' advance a
 wrong 'one argument too many' advance a 1s 2s
@@ -212,7 +223,7 @@ else
 		'done a k' 'extend a k' 'remove a k' 'shutdown a' 'drain a' 'rm a' 'run a -- true' \
 		'create --limit exp:1s..2s a' 'create --clock manual a' 'create --lease 1s a' 'configure a' \
 		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
-		'dead drop --all a' 'advance a 1s'; do
+		'dead drop --all a' 'advance a 1s' 'keys a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|len|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|len|keys|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -49,6 +49,9 @@ ok "verbs of dead" completes 'ls|kick|drop' dead ''
 ok "verbs of dead that begin so, behind an option" completes kick dead -v k
 ok "then queues" completes 'jobs|two words' dead kick ''
 ok "options of dead before its verb" completes --long dead --l
+ok "values of --state" completes 'dead|dirty|dying' keys --state d
+ok "values of --state behind a comma" completes 'ready,dead' keys --state ready,de
+ok "no queue where a key is due" completes '' keys --key ''
 ok "values of --sort" completes 'queue-p99' top --sort q
 ok "queues of top" completes 'jobs|two words' top --once ''
 ok "no queue where an address is due" completes '' exporter --listen ''
@@ -68,7 +71,7 @@ ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
 for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
-	dead advance top exporter; do
+	dead advance top exporter keys; do
 	options=$("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do
 		# One option may be a prefix of another.

@@ -387,6 +387,68 @@ static void test_add_wait(struct kwq *q)
 	   "add_batch_wait_within: is relative");
 }
 
+static struct kwq_listed listed(__u32 order_of, int priority, __u32 marks, __u64 order)
+{
+	return (struct kwq_listed){
+		.order_of = order_of,
+		.state = order_of | marks,
+		.priority = priority,
+		.order = order,
+	};
+}
+
+/* Q15: each item comes before the next one. */
+static void test_compare(void)
+{
+	const struct kwq_listed sorted[] = {
+		listed(KWQ_IS_PROCESSING, -5, KWQ_IS_DIRTY, 3),
+		listed(KWQ_IS_PROCESSING, 5, KWQ_IS_WAITING, 4),
+		listed(KWQ_IS_READY, 31, 0, 9), listed(KWQ_IS_READY, 0, KWQ_IS_RETURNED, 8),
+		listed(KWQ_IS_READY, 0, 0, 1), listed(KWQ_IS_READY, 0, 0, UINT64_MAX),
+		listed(KWQ_IS_READY, -32, KWQ_IS_RETURNED, 0), listed(KWQ_IS_READY, -32, 0, 0),
+		listed(KWQ_IS_WAITING, -1, 0, 1), listed(KWQ_IS_WAITING, 9, 0, 1ULL << 40),
+		listed(KWQ_IS_DEAD, 0, 0, 1), listed(KWQ_IS_DEAD, 1, 0, 2),
+		listed(KWQ_IS_REMEMBERED, 0, 0, 0),
+	};
+	size_t i, j, wrong = 0;
+
+	for (i = 0; i < ARRAY_SIZE(sorted); i++)
+		for (j = 0; j < ARRAY_SIZE(sorted); j++) {
+			int order = kwq_listed_compare(&sorted[i], &sorted[j]);
+
+			wrong += i < j ? order >= 0 : i > j ? order <= 0 : order != 0;
+		}
+	is_number(wrong, 0, "listed_compare");
+}
+
+/* Q15: a list of items, and the state of one key. */
+static void test_look(struct kwq *q)
+{
+	struct kwq_list_items_args list = { .size = sizeof(list), .after = 5 };
+	const struct kwq_list_items_args *arg = (void *)kernel.arg;
+	struct kwq_listed item;
+
+	expect(2, 0);
+	is_number(kwq_list_items(q, &list), 2, "list_items");
+	ok(asked(KWQ_IOC_LIST_ITEMS) && !memcmp(kernel.arg, &list, sizeof(list)),
+	   "list_items: as it is");
+	expect(1, 0);
+	is_number(kwq_look(q, "key", 3, &item), 0, "look");
+	ok(asked(KWQ_IOC_LIST_ITEMS) && arg->size == sizeof(*arg) && arg->flags == KWQ_LIST_KEY &&
+	   !arg->after && arg->key_len == 3 && arg->batch.nr == 1 &&
+	   arg->batch.entries == kwq_ptr(&item) && arg->batch.entry_size == sizeof(item) &&
+	   arg->batch.keys_len >= KWQ_KEY_MAX && arg->states & KWQ_IS_REMEMBERED,
+	   "look: what the kernel is told");
+	expect(-ENOENT, 0);
+	is_number(kwq_look(q, "key", 3, &item), -ENOENT, "look: its error");
+#if SIZE_MAX > UINT32_MAX
+	expect(1, 0);
+	is_number(kwq_look(q, "key", (size_t)UINT32_MAX + 4, &item), -EMSGSIZE,
+		  "look: a length beyond 32 bits does not wrap to a good one");
+#endif
+	test_compare();
+}
+
 /* U4, L1, L8, L9, L11: AddRateLimited, Forget, NumRequeues, and dead items. */
 static void test_retries(struct kwq *q)
 {
@@ -429,6 +491,7 @@ static void test_retries(struct kwq *q)
 	ok(asked(KWQ_IOC_LIST_DEAD) && !memcmp(kernel.arg, &list, sizeof(list)),
 	   "list_dead: as it is");
 
+	test_look(q);
 	expect(0, 0);
 	is_number(kwq_configure(q, &config), 0, "configure");
 	ok(asked(KWQ_IOC_CONFIGURE) && !memcmp(kernel.arg, &config, sizeof(config)),

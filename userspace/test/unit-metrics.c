@@ -81,6 +81,7 @@ static void test_families(void)
 		"workqueue_lease_expired_total counter",
 		"workqueue_dead gauge", "workqueue_died_total counter",
 		"workqueue_lateness_seconds histogram", "workqueue_oldest_ready_seconds gauge",
+		"workqueue_oldest_waiting_seconds gauge", "workqueue_oldest_dead_seconds gauge",
 	};
 	struct metrics_queue q[2];
 	char line[128];
@@ -128,6 +129,8 @@ static void test_members(void)
 		"lateness_seconds_sum{name=\"q\"} 0.000000023\n",
 		"lease_expired_total{name=\"q\"} 24\n",
 		"values{name=\"q\"} 27\n", "paused{name=\"q\"} 1\n",
+		"oldest_waiting_seconds{name=\"q\"} 0.000000029\n",
+		"oldest_dead_seconds{name=\"q\"} 0.00000003\n",
 		"shut_down{name=\"q\"} 1\n",
 	};
 	struct metrics_queue q;
@@ -161,6 +164,8 @@ static void test_members(void)
 	q.stat.queue_duration.sum = 21;
 	q.stat.work_duration.sum = 22;
 	q.stat.lateness.sum = 23;
+	q.stat.oldest_waiting = 29;
+	q.stat.oldest_dead = 30;
 	q.stat.expired = 24;
 	q.stat.dirty = 25;
 	written(&q, 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * U3: the messages of the command with the first version of the module, which has no
- * limiters and no leases. The test replaces that module by wrapping ioctl() and open()
+ * limiters, no leases and no lists of keys. The test replaces that module by wrapping ioctl() and open()
  * (the linker's --wrap).
  */
 #include <errno.h>
@@ -170,6 +170,7 @@ static struct {
 	{ &command_done, { "done", "q", "k" }, "[done]0" },
 	{ &command_forget, { "forget", "q", "k" }, "kwq: forget: " LACKS },
 	{ &command_requeues, { "requeues", "q", "k" }, "kwq: requeues: " LACKS },
+	{ &command_keys, { "keys", "q" }, "kwq: keys: q: " OLD "lists of keys\n1" },
 	{ &command_dead, { "dead", "ls", "q" }, "kwq: dead: " LACKS },
 	{ &command_dead, { "dead", "kick", "q", "k" }, "kwq: dead: " LACKS },
 	{ &command_dead, { "dead", "drop", "--all", "q" }, "kwq: dead: " LACKS },

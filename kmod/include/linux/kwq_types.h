@@ -172,7 +172,7 @@ struct kwq_item {
 	u8 lane;			/* the lane in which it is or was ready */
 	s8 priority;			/* while ready or processing; kept until idle */
 	s8 next_priority;		/* while processing and dirty */
-	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE (core.h) for none */
+	s8 wait_priority;		/* while waiting; KWQ_PRIORITY_NONE for none */
 	u8 marks;			/* KWQ_MARK_* */
 	u16 disabled;			/* number of disables without an enable; saturates */
 	u32 requeues;			/* rate-limited since it was last forgotten */

@@ -202,6 +202,62 @@ static void taken_apart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->pages, 0);
 }
 
+/* Q15: the buckets of a walk have all places once, and each has those of its nodes. */
+static void expect_walk(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	const struct kwq_node *link;
+	u32 last, buckets = 0, nodes = 0, wrong = 0, node_place;
+	u64 place = 0;
+
+	while (place <= U32_MAX) {
+		link = kwq_table_at(&t->table, place, &last);
+		KUNIT_ASSERT_GE(test, last, place);
+		buckets++;
+		for (; link; link = link->next, nodes++) {
+			node_place = kwq_table_place(hash_of(&t->table, link));
+			wrong += node_place < place || node_place > last;
+		}
+		place = (u64)last + 1;
+	}
+	KUNIT_EXPECT_EQ(test, buckets, t->table.nr_buckets);
+	KUNIT_EXPECT_EQ(test, nodes, t->table.nr_nodes);
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+}
+
+static void walked_in_any_size(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 nr;
+
+	expect_walk(test);
+	for (nr = 0; nr < 600; nr++) {
+		insert_and_provide(test, nr, nr + 1);
+		expect_walk(test);
+	}
+	insert_and_provide(test, nr, 10000);
+	expect_walk(test);
+	remove(t, nr, 10000);
+	while (nr--) {
+		remove(t, nr, nr + 1);
+		free_unused(t);
+		expect_walk(test);
+	}
+	expect_empty(test);
+}
+
+static void places_are_hashes_reversed(struct kunit *test)
+{
+	struct table_test *t = test->priv;
+	u32 bit, i;
+
+	for (bit = 0; bit < 32; bit++)
+		KUNIT_EXPECT_EQ(test, kwq_table_place(BIT(bit)), BIT(31 - bit));
+	for (i = 0; i < 1000; i++)
+		KUNIT_EXPECT_EQ(test, kwq_table_place(kwq_table_place(t->nodes[i].hash)),
+				t->nodes[i].hash);
+}
+
 static int table_test_init(struct kunit *test)
 {
 	struct table_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
@@ -238,6 +294,8 @@ static struct kunit_case table_test_cases[] = {
 	KUNIT_CASE(grows_and_shrinks_again),
 	KUNIT_CASE(pages_that_come_late),
 	KUNIT_CASE(taken_apart),
+	KUNIT_CASE(walked_in_any_size),
+	KUNIT_CASE(places_are_hashes_reversed),
 	{}
 };
 

@@ -369,6 +369,50 @@ static void hold_removes(void)
 	kwq_close(queue);
 }
 
+/* Lists the queue from its beginning to its end, in pages of @nr entries. */
+static void list_items(__u32 states, __u32 nr)
+{
+	static struct kwq_listed entries[BATCH];
+	struct kwq_list_items_args list = {
+		.size = sizeof(list),
+		.states = states,
+		.batch = {
+			.entries = kwq_ptr(entries),
+			.keys = kwq_ptr(batch_keys),
+			.keys_len = BATCH * KEY_LEN,
+			.nr = nr,
+			.entry_size = sizeof(*entries),
+		},
+	};
+
+	do {
+		must(kwq_list_items(queue, &list), "kwq_list_items");
+	} while (list.after);
+}
+
+/* Waiting items with leases and losses; pages that are full, and pages without an item. */
+static void hold_lists(void)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	create(CLOCK_MONOTONIC, 0, HOUR_NS, NULL);
+	for (int i = 0; i < ROUNDS; i++) {
+		name_new_keys(KEY_LEN);
+		add_keys(KEY_LEN, 0, 0);
+		get_keys();
+		add_keys(KEY_LEN, KWQ_ADD_AT, now_ns() + HOUR_NS);
+	}
+	begin();
+	list_items(KWQ_IS_PROCESSING, BATCH);
+	list_items(KWQ_IS_DEAD, BATCH);
+	list_items(KWQ_IS_WAITING, 1);
+	end("hold.list");
+	begin();
+	must(kwq_stat(queue, &st), "kwq_stat");
+	end("hold.stat");
+	kwq_close(queue);
+}
+
 /* A shut down drops waiting, dead and remembered items. */
 static void hold_shut_down(void)
 {
@@ -804,6 +848,7 @@ void bench_hold(void)
 	hold_adds();
 	hold_gets_and_dones();
 	hold_removes();
+	hold_lists();
 	hold_shut_down();
 	wake_getters();
 	tell_pollers("hold.wakeups.pollers.1000", NR_MANY, EPOLLIN);

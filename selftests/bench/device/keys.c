@@ -2,7 +2,7 @@
 /*
  * Ten million keys in one queue: the cost of a cycle beside them, their memory, and how
  * long the kernel keeps the processor without a break while they are added and when the
- * queue is freed.
+ * queue is freed. A list of a million keys.
  */
 #include <sched.h>
 #include <signal.h>
@@ -141,6 +141,50 @@ static void add_keys(int nr, bool waiting)
 	}
 }
 
+/* Lists the keys of these states, and returns how many there are. */
+static uint64_t list_keys(__u32 states)
+{
+	static struct kwq_listed entries[KWQ_BATCH_MAX];
+	static char packed[KWQ_BATCH_MAX * KEY_LEN];
+	struct kwq_list_items_args list = {
+		.size = sizeof(list),
+		.states = states,
+		.batch = {
+			.entries = kwq_ptr(entries),
+			.keys = kwq_ptr(packed),
+			.keys_len = sizeof(packed),
+			.nr = KWQ_BATCH_MAX,
+			.entry_size = sizeof(*entries),
+		},
+	};
+	uint64_t nr = 0;
+
+	do {
+		nr += must(kwq_list_items(queue, &list), "kwq_list_items");
+	} while (list.after);
+	return nr;
+}
+
+/* A list of all keys, one that finds none, and the look at all of them for the oldest wait. */
+static void bench_list(void)
+{
+	struct kwq_stat stat = { .size = sizeof(stat) };
+	uint64_t begun = bench_clock();
+
+	if (list_keys(KWQ_IS_READY) != MANY)
+		fail("a list is not complete", 0);
+	report("keys.list", (double)bench_since(begun) / MANY, "insn");
+	begun = bench_clock();
+	if (list_keys(KWQ_IS_DEAD))
+		fail("nothing is dead", 0);
+	report("keys.list.none", (double)bench_since(begun) / MANY, "insn");
+	must(kwq_add_after(queue, "waiting", 7, FIRST_NS), "kwq_add_after");
+	begun = bench_clock();
+	must(kwq_stat(queue, &stat), "kwq_stat");
+	report("keys.stat.waiting", (double)bench_since(begun) / MANY, "insn");
+	must(kwq_remove(queue, "waiting", 7), "kwq_remove");
+}
+
 /* New keys go in at one end, and old ones out at the other, unless all keys wait. */
 static int64_t sample_cycles(void)
 {
@@ -180,6 +224,16 @@ static void bench_floor_of_stretch(void)
 	for (int i = 0; i < MANY; i++)
 		getppid();
 	end_witness("keys.stretch.floor");
+}
+
+static void bench_list_many(void)
+{
+	begin_keys();
+	add_keys(MANY, false);
+	begin_witness();
+	bench_list();
+	end_witness("keys.stretch.list");
+	kwq_close(queue);
 }
 
 static void bench_most_ready(void)
@@ -226,6 +280,7 @@ void bench_keys(void)
 	bench_few("keys.cycle.ready.10k", false);
 	bench_few("keys.cycle.waiting.10k", true);
 	bench_floor_of_stretch();
+	bench_list_many();
 	bench_most_ready();
 	bench_most_waiting();
 }

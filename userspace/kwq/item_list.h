@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * Iterates over the items of a queue, fetched in pages.
+ */
+#ifndef KWQ_ITEM_LIST_H
+#define KWQ_ITEM_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kwq.h>
+
+struct item_list {
+	struct kwq *q;
+	struct kwq_list_items_args page;
+	bool begun;
+	unsigned int nr, next;	/* of the page: fetched, and returned so far */
+	size_t at;		/* offset of the next key in @keys */
+	struct kwq_listed entries[256];
+	/* Room for at least one key and one value of the greatest length. */
+	char keys[2 * KWQ_VALUE_MAX];
+};
+
+/* Lists the items that have one of @states, KWQ_IS_* bits. */
+void item_list_begin(struct item_list *list, struct kwq *q, uint32_t states);
+
+/* Lists the values, too. */
+void item_list_values(struct item_list *list);
+
+/* Lists only the item of this key, which must stay valid until the end of the list. */
+void item_list_only(struct item_list *list, const char *key, size_t len);
+
+/*
+ * Returns 1 with the next item, 0 at the end, or a negative errno value. *entry and
+ * *key are valid until the next call. The value, if any, follows the key.
+ */
+int item_list_next(struct item_list *list, const struct kwq_listed **entry,
+		   const char **key);
+
+#endif /* KWQ_ITEM_LIST_H */
