@@ -760,6 +760,66 @@ static void check_advanced(struct __test_metadata *_metadata, failure_fixture *s
 	EXPECT_EQ(ret < 0 ? KWQ_WAS_WAITING : KWQ_WAS_READY, q_remove(self->clocked, "a"));
 }
 
+static int run_pause(failure_fixture *self)
+{
+	return q_pause(self->q);
+}
+
+static void prepare_pause(failure_fixture *self)
+{
+	REQUIRE(!q_pause(self->q));
+}
+
+static int run_resume(failure_fixture *self)
+{
+	return q_resume(self->q);
+}
+
+static __u32 state_of(failure_fixture *self)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(self->q, &stat));
+	return stat.state;
+}
+
+static void check_paused(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? 0 : KWQ_STATE_PAUSED, state_of(self));
+}
+
+static void check_resumed(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? KWQ_STATE_PAUSED : 0, state_of(self));
+}
+
+static int run_add_debounced(failure_fixture *self)
+{
+	static const struct kwq_add_extra extra = { .at_most = HOUR };
+	static const struct kwq_add_entry entry = {
+		.key_len = 1,
+		.flags = KWQ_ADD_AFTER | KWQ_ADD_REPLACE | KWQ_ADD_AT_MOST,
+		.time = HOUR,
+	};
+	__s32 result = -EIO;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr("a"),
+			.results = user_ptr(&result),
+			.extras = user_ptr(&extra),
+			.keys_len = 1,
+			.nr = 1,
+			.entry_size = sizeof(entry),
+			.extra_size = sizeof(extra),
+		},
+	};
+	int ret = request(self->q, KWQ_IOC_ADD, (void *)&args);
+
+	return ret == 1 ? result : ret;
+}
+
 #define LEASE	100
 
 /* All items are held, and their leases are about to expire. */
@@ -885,6 +945,7 @@ static const struct action actions[] = {
 	  check_refused },
 	{ "add rate limited", KWQ_IOC_ADD, prepare_slow, run_add_rate_limited, KWQ_WAITING,
 	  check_rate_limited },
+	{ "add debounced", KWQ_IOC_ADD, NULL, run_add_debounced, KWQ_WAITING, check_waiting },
 	{ "kick", KWQ_IOC_ADD, prepare_dead, run_kick, KWQ_ADDED, check_kicked },
 	{ "get", KWQ_IOC_GET, prepare_ready, run_get, 1, check_got },
 	{ "get batch", KWQ_IOC_GET, prepare_ready, run_get_batch, NR, check_got },
@@ -917,6 +978,8 @@ static const struct action actions[] = {
 	{ "list items", KWQ_IOC_LIST_ITEMS, prepare_ready, run_list_items, NR, NULL },
 	{ "look", KWQ_IOC_LIST_ITEMS, prepare_ready, run_look, 1, NULL },
 	{ "advance", KWQ_IOC_ADVANCE, prepare_clock, run_advance, 0, check_advanced },
+	{ "pause", KWQ_IOC_PAUSE, NULL, run_pause, 0, check_paused },
+	{ "resume", KWQ_IOC_RESUME, prepare_pause, run_resume, 0, check_resumed },
 	{ "extend", KWQ_IOC_EXTEND, prepare_leases, run_extend, 0, check_one_extended },
 	{ "extend batch", KWQ_IOC_EXTEND, prepare_leases, run_extend_batch, NR,
 	  check_extended },

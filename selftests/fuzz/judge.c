@@ -53,6 +53,8 @@ static const int errors[KINDS][12] = {
 	[LIST_ITEMS] = { E2BIG, EMSGSIZE, ENOENT },
 	[ADVANCE] = { E2BIG, EOPNOTSUPP, EPERM },
 	[EXTEND] = { E2BIG, EMSGSIZE },
+	[PAUSE] = { E2BIG },
+	[RESUME] = { E2BIG },
 };
 
 static bool takes_argument(enum kind kind)
@@ -379,6 +381,8 @@ static void judge_stat(struct fuzzer *f)
 		return;
 	if (s.items > s.ready + s.processing + s.waiting + s.dead + s.remembered)
 		wrong(f, "%llu items, of which some are nowhere", s.items);
+	if (!s.paused_for != !(s.state & KWQ_STATE_PAUSED))
+		wrong(f, "state %#x, paused for %llu ns", s.state, s.paused_for);
 	if (s.dirty > s.processing)
 		wrong(f, "%llu items are dirty of %llu that are processed", s.dirty,
 		      s.processing);

@@ -240,6 +240,7 @@ static void finish_queue(int q)
 	REQUIRE(left.q >= 0 && !close(q));
 	REQUIRE(!q_stat(left.q, &before));
 	REQUIRE(before.handles == 1 && !before.processing);
+	REQUIRE(!q_resume(left.q));
 	left.manual = before.clockid == KWQ_CLOCK_ID_MANUAL;
 	shut_down = before.state & KWQ_STATE_SHUT_DOWN;
 	REQUIRE(!shut_down || (!before.waiting && !before.dead && !before.remembered));

@@ -12,6 +12,7 @@ const char *const kind_names[KINDS] = {
 	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
 	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND",
 	[LIST_ITEMS] = "LIST_ITEMS",
+	[PAUSE] = "PAUSE", [RESUME] = "RESUME",
 	[UNKNOWN] = "an unknown request",
 };
 
@@ -155,6 +156,35 @@ static __u32 any_number_of_entries(struct fuzzer *f, size_t entry_size)
 	}
 }
 
+/*
+ * Q18 D9: an extra for each add, in the second half of the page of results. The values are in
+ * the page of keys.
+ */
+static void add_extras(struct fuzzer *f, struct kwq_batch *b, int page)
+{
+	struct kwq_add_extra *extra = (void *)(page_of(f, page + 2) + PAGE / 2);
+	struct kwq_add_entry *entry;
+
+	if (b->nr > PAGE / 2 / sizeof(*extra))
+		return;
+	memset(extra, 0, b->nr * sizeof(*extra));
+	for (__u32 i = 0; i < b->nr; i++, extra++) {
+		entry = (void *)(page_of(f, page) + i * b->entry_size);
+		if (entry->flags & KWQ_ADD_AFTER && entry->flags & KWQ_ADD_REPLACE && !one_in(f, 4)) {
+			entry->flags |= KWQ_ADD_AT_MOST;
+			extra->at_most = any_time(f);
+		}
+		if (one_in(f, 2))
+			continue;
+		entry->flags |= KWQ_ADD_VALUE | (one_in(f, 4) ? KWQ_ADD_KEEP_VALUE : 0);
+		extra->value_len = one_in(f, 4) ? 0 : any(f, PAGE);
+		if (extra->value_len)
+			extra->value = address(f, page + 1);
+	}
+	b->extras = address(f, page + 2) + PAGE / 2;
+	b->extra_size = sizeof(*extra);
+}
+
 /* A batch of entries to be read, in the pages of @place. */
 static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
 {
@@ -193,6 +223,8 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 		.nr = nr,
 		.entry_size = size,
 	};
+	if (kind == ADD && one_in(f, 4))
+		add_extras(f, b, page);
 }
 
 /* A batch of entries to be filled in. */
@@ -282,12 +314,13 @@ static void build_create(struct fuzzer *f, struct kwq_create_args *create)
 
 	create->open_flags = any_open_flags(f);
 	create->rights = any_rights(f);
+	create->flags = one_in(f, 3) ? KWQ_CREATE_VALUES : 0;
 	create->clockid = clocks[any(f, 3)];
 	create->lease = one_in(f, 2) ? 0 : any_time(f);
 	create->max_items = one_in(f, 2) ? 0 : 1 + any(f, 40);
 	create->max_bytes = one_in(f, 2) ? 0 : 1 + any(f, 20000);
 	if (one_in(f, 2)) {
-		create->flags = one_in(f, 4) ? 0 : KWQ_CREATE_OR_OPEN;
+		create->flags |= one_in(f, 4) ? 0 : KWQ_CREATE_OR_OPEN;
 		create->mode = one_in(f, 2) ? 0666 : any(f, 01000);
 		any_name(f, create->name);
 	}
@@ -355,6 +388,7 @@ static void build(struct fuzzer *f)
 	struct kwq_config *config = arg;
 	struct kwq_list_dead_args *list_dead = arg;
 	struct kwq_advance_args *advance = arg;
+	struct kwq_pause_args *pause = arg;
 
 	switch (f->call.kind) {
 	case CREATE:
@@ -429,6 +463,13 @@ static void build(struct fuzzer *f)
 		/* Rarely to its end, because little happens afterwards. */
 		advance->time = one_in(f, 64) ? any_time(f) : any(f, 2 * MSEC);
 		break;
+	case PAUSE:
+		/* Rarely a long one, because little happens meanwhile. */
+		if (one_in(f, 8))
+			break;
+		pause->flags = KWQ_PAUSE_FOR;
+		pause->time = one_in(f, 16) ? any_time(f) : any(f, 2 * MSEC);
+		break;
 	default:
 		break;
 	}
@@ -445,8 +486,8 @@ static const struct {
 	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 6 },
 	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
 	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 23 },
-	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 21 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 22 },
+	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 20 },
 	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 10 },
 	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },
 	[LEN] = { KWQ_IOC_LEN, 0, 1 },
@@ -462,6 +503,8 @@ static const struct {
 	[LIST_ITEMS] = { KWQ_IOC_LIST_ITEMS, sizeof(struct kwq_list_items_args), 2 },
 	[ADVANCE] = { KWQ_IOC_ADVANCE, sizeof(struct kwq_advance_args), 3 },
 	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_batch_args), 2 },
+	[PAUSE] = { KWQ_IOC_PAUSE, sizeof(struct kwq_pause_args), 1 },
+	[RESUME] = { KWQ_IOC_RESUME, sizeof(struct kwq_resume_args), 1 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
 };
 

@@ -29,6 +29,8 @@ static const struct {
 	[COLUMN_NAME] = { "name", "NAME", 0 },
 };
 
+#define PAUSED	" (paused)"	/* behind the name */
+
 enum { CELL_SIZE = SHORT_TIME_SIZE, LINE_SIZE = 160 };
 
 enum column column_named(const char *name)
@@ -233,6 +235,7 @@ static void write_cut(FILE *to, const char *text, size_t columns)
 static void write_line(FILE *to, const struct table_row *row, size_t columns)
 {
 	char line[LINE_SIZE + ESCAPED_SIZE(KWQ_NAME_MAX)], text[CELL_SIZE];
+	bool paused = row && row->stat->state & KWQ_STATE_PAUSED;
 	size_t len = 0;
 	unsigned int i;
 
@@ -244,6 +247,8 @@ static void write_line(FILE *to, const struct table_row *row, size_t columns)
 	else
 		snprintf(line + len, sizeof(line) - len, "%s",
 			 row ? row->label : columns_known[COLUMN_NAME].title);
+	if (paused)
+		strcat(line, PAUSED);
 	write_cut(to, line, columns ? columns : SIZE_MAX);
 }
 

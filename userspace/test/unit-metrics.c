@@ -398,6 +398,10 @@ static void test_table(void)
 		  "  99999       0      0      0     2.5    2000     0.5   1.50s     2ms  9.91us  >1000s a\\n\n"
 		  "      0       0      0      0       -       -       -       -       -       -       - c\n",
 		  "the table, by ready, of what came in the interval");
+	now[2].stat.state = KWQ_STATE_PAUSED;
+	is_string(table(rows + 2, 1, 0, 0), HEAD
+		  "      0       0      0      0       -       -       -       -       -       -       - c (paused)\n",
+		  "Q14: a paused queue says so");
 	table_sort(rows, 3, COLUMN_NAME);
 	ok(rows[0].label == now[0].label && rows[2].label == now[2].label, "by name");
 	table_sort(rows, 3, COLUMN_WAITING);
