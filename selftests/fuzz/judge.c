@@ -286,7 +286,7 @@ static void no_pointers(struct fuzzer *f, __u64 address, __u64 len)
 static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind kind, int nr)
 {
 	static const int refused[KINDS][5] = {
-		[ADD] = { EDQUOT, ENOENT, ENOSPC, ESHUTDOWN },
+		[ADD] = { EDQUOT, ENOENT, ENOSPC, EOPNOTSUPP, ESHUTDOWN },
 		[DONE] = { ENOENT, EPERM, ESTALE },
 		[EXTEND] = { ENOENT, EPERM, ESTALE },
 		[REMOVE] = { ENOENT },

@@ -770,9 +770,9 @@ struct kwq_list_dead_args {
  * struct kwq_listed - one item in a list (KWQ_IOC_LIST_ITEMS)
  * @order:	sorts the items of one state, that of @order_of. Ready items with equal
  *		priorities, all with or all without KWQ_IS_RETURNED: the order in which they
- *		will be handed out. Processing items: the ticket. Waiting items: the time, on
- *		the queue's clock as the caller's time namespace shows it. Dead items: the
- *		number of the death. Remembered items: 0.
+ *		will be handed out, unless groups take turns or items age. Processing items: the
+ *		ticket. Waiting items: the time, on the queue's clock as the caller's time
+ *		namespace shows it. Dead items: the number of the death. Remembered items: 0.
  * @dirty_for:	how long it has been ready, or dirty while processing, in ns. If it is also
  *		waiting while it is processing and dirty, this is @processing_for. Else 0.
  * @processing_for: how long it has been processing, in ns; else 0.

@@ -116,6 +116,21 @@ static void test_items(void)
 	kwq_close(q);
 }
 
+static void test_looks(void)
+{
+	struct kwq *q = manual_queue(0);
+	struct kwq_item item;
+	char key[16];
+
+	is_number(kwq_add(q, "held", 4), KWQ_ADDED, "a key");
+	ok(!is_being_processed(q, "held"), "is_being_processed(): not yet");
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), 0, "it is got");
+	ok(is_being_processed(q, "held"), "is_being_processed(): now");
+	fflush(stdout);
+	is_number(print_held(q), 1, "print_held()");
+	kwq_close(q);
+}
+
 static void test_retries(void)
 {
 	struct kwq *q = manual_queue(0);
@@ -303,6 +318,7 @@ int main(void)
 {
 	test_handles();
 	test_items();
+	test_looks();
 	test_retries();
 	test_batches();
 	test_leases();
