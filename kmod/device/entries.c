@@ -22,7 +22,7 @@ static int execute_add_with(struct kwq_handle *handle, const void *data,
 {
 	const struct kwq_add_entry *entry = data;
 	struct kwq_add_options options = {
-		.flags = entry->flags & ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE),
+		.flags = entry->flags & ~(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP),
 		.priority = entry->priority,
 		.time = entry->time,
 		.at_most = extras->at_most,

@@ -9,9 +9,9 @@
 #include <linux/slab.h>
 #include "keyed.h"
 
-static struct kwq_keyed_group *group_of_node(const struct kwq_node *node)
+static struct kwq_keyed_group *group_of_node(struct kwq_node *node)
 {
-	return container_of((struct kwq_node *)node, struct kwq_keyed_group, by_name);
+	return container_of(node, struct kwq_keyed_group, by_name);
 }
 
 static u32 hash_of_group(const struct kwq_table *table, const struct kwq_node *node)

@@ -76,6 +76,11 @@ struct kwq;
  *		queue's clock, up to 2^63 - 1; 0 for no lease. When the lease expires, the
  *		queue takes the item back. kwq_extend() begins the lease again.
  * @values:	keys may carry values: see kwq_add_value().
+ * @groups:	keys may belong to groups: see kwq_add_group().
+ * @group_limit: with @groups, most items of one group that are processing at once; 0 for no
+ *		limit.
+ * @aging:	after this time in ns, up to 2^63 - 1, a ready item counts as one priority higher,
+ *		after twice the time as two, and so on, so that none starves; 0 for never.
  *
  * Members that a program does not use must be zero. @clockid must always be set: 0 is
  * CLOCK_REALTIME, which no queue can have.
@@ -92,6 +97,9 @@ struct kwq_create_options {
 	uint64_t lease;
 	unsigned int rights;
 	bool values;
+	bool groups;
+	unsigned int group_limit;
+	uint64_t aging;
 };
 
 /**
@@ -104,6 +112,8 @@ struct kwq_create_options {
  * @value:	with KWQ_ADD_VALUE, the key's value. The queue copies it.
  * @value_len:	its length in bytes, up to KWQ_VALUE_MAX; 0 takes the key's value away.
  * @at_most:	with KWQ_ADD_AT_MOST, the longest wait in ns, from its first add.
+ * @group:	with KWQ_ADD_GROUP, the name of the key's group: any bytes.
+ * @group_len:	its length in bytes, up to KWQ_GROUP_MAX; 0 takes the key out of its group.
  */
 struct kwq_add_options {
 	size_t size;
@@ -113,6 +123,8 @@ struct kwq_add_options {
 	const void *value;
 	size_t value_len;
 	uint64_t at_most;
+	const void *group;
+	size_t group_len;
 };
 
 /**
@@ -127,6 +139,8 @@ struct kwq_add_options {
  * @requeues:	how often it was rate-limited since it was last forgotten.
  * @value_len:	length of its value in bytes; 0 for none. Only kwq_get_value() and its
  *		variants fetch values.
+ * @group_len:	length of the name of its group in bytes; 0 for none. Only kwq_get_value() and its
+ *		variants fetch it.
  */
 struct kwq_item {
 	uint64_t ticket;
@@ -136,6 +150,7 @@ struct kwq_item {
 	int done;
 	unsigned int requeues;
 	size_t value_len;
+	size_t group_len;
 };
 
 /* ---- Handles -------------------------------------------------------------- */
@@ -399,14 +414,34 @@ int kwq_get_within(struct kwq *q, struct kwq_item *item, void *key, size_t room,
 		   uint64_t timeout_ns);
 
 /**
- * kwq_get_value() - take the first ready item with its value; wait for one
+ * kwq_add_group() - add a key to a group
+ * @q:		the queue, open for writing, made with KWQ_CREATE_GROUPS.
+ * @key:	the key.
+ * @len:	its length in bytes.
+ * @group:	the name of the group: any bytes. Groups need no creation.
+ * @group_len:	its length in bytes, up to KWQ_GROUP_MAX; 0 takes the key out of its group.
+ *
+ * Within a priority, groups with ready keys take turns. At most as many keys of one group are
+ * being processed at once as the queue was made to allow. The key belongs to the group until it is
+ * neither ready, waiting, processing nor dead, or until an add names another group. A run counts
+ * in the group in which it began. kwq_add_with() can also add a delay, a priority or a value.
+ *
+ * Return: as kwq_add(), or -EMSGSIZE (the name is too long), -EOPNOTSUPP (the queue has no
+ * groups).
+ */
+int kwq_add_group(struct kwq *q, const void *key, size_t len, const void *group,
+		  size_t group_len);
+
+/**
+ * kwq_get_value() - take the first ready item with its group and value; wait for one
  * @q:		the queue, open for reading. The handle holds the item from now on.
- * @item:	filled in. The value begins @item->key_len bytes behind @data.
- * @data:	room for the key and the value.
- * @room:	its size in bytes; KWQ_KEY_MAX + KWQ_VALUE_MAX is always enough.
+ * @item:	filled in. The name of its group begins @item->key_len bytes behind @data, and the
+ *		value @item->group_len bytes behind that.
+ * @data:	room for the key, the name and the value.
+ * @room:	its size in bytes; KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX is always enough.
  * @deadline:	when to stop waiting.
  *
- * Return: as kwq_get(); -EMSGSIZE if the key and its value do not fit.
+ * Return: as kwq_get(); -EMSGSIZE if they do not fit.
  */
 int kwq_get_value(struct kwq *q, struct kwq_item *item, void *data, size_t room,
 		  uint64_t deadline);

@@ -23,6 +23,7 @@ static const struct option add_options[] = {
 	{ "end-wait", no_argument, NULL, OPT_END_WAIT },
 	{ "rate-limited", no_argument, NULL, OPT_RATE_LIMITED },
 	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
+	{ "group", required_argument, NULL, 'g' },
 	{ "priority", required_argument, NULL, 'p' },
 	{ "wait", optional_argument, NULL, OPT_WAIT },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
@@ -84,6 +85,18 @@ static int submit_with_extras(struct kwq *q, const struct kwq_batch *batch)
 	with.extras = kwq_ptr(extras);
 	with.extra_size = sizeof(extras[0]);
 	return submit(q, &with);
+}
+
+/* An empty name takes the keys out of their groups. */
+static void parse_group(const char *name)
+{
+	size_t len = strlen(name);
+
+	if (len > KWQ_GROUP_MAX)
+		usage("--group: the name is longer than %d bytes", KWQ_GROUP_MAX);
+	common.flags |= KWQ_ADD_GROUP;
+	extra.group = len ? kwq_ptr(name) : 0;
+	extra.group_len = len;
 }
 
 /* Parses AFTER,AT_MOST. */
@@ -154,7 +167,7 @@ static int add_main(int argc, char **argv)
 	struct kwq *q;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, KEY_LETTERS "p:h", add_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "g:p:h", add_options, NULL)) != -1) {
 		switch (opt) {
 		case OPT_AFTER:
 			common.flags |= KWQ_ADD_AFTER;
@@ -183,6 +196,9 @@ static int add_main(int argc, char **argv)
 			if (wait)
 				wait_ns = must_parse_duration("--wait", wait);
 			break;
+		case 'g':
+			parse_group(optarg);
+			break;
 		case 'p':
 			common.flags |= KWQ_ADD_PRIORITY;
 			common.priority = must_parse_signed("--priority", optarg,
@@ -195,11 +211,12 @@ static int add_main(int argc, char **argv)
 		}
 	}
 	if (debounce) {
-		if (policy || common.flags & ~KWQ_ADD_PRIORITY)
+		if (policy || common.flags & ~(KWQ_ADD_PRIORITY | KWQ_ADD_GROUP))
 			usage("--debounce cannot be combined with another time or --end-wait");
 		parse_debounce(debounce);
-		verb.submit = submit_with_extras;
 	}
+	if (common.flags & (KWQ_ADD_AT_MOST | KWQ_ADD_GROUP))
+		verb.submit = submit_with_extras;
 	if ((common.flags & KWQ_ADD_AFTER) && at)
 		usage("--after and --at cannot be combined");
 	timed = common.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED);
@@ -223,6 +240,8 @@ static int add_main(int argc, char **argv)
 		usage("--debounce: this kwq module is too old");
 	if (wait)
 		room_deadline = kwq_deadline(q, wait_ns);
+	if (common.flags & KWQ_ADD_GROUP && !module_has(KWQ_FEATURE_GROUPS))
+		usage("--group: this kwq module is too old");
 	if (at)
 		common.time = must_parse_instant("--at", at, kwq_now(q));
 	return each_key(q, queue, &verb, &options, argc, argv);
@@ -243,6 +262,8 @@ const struct command command_add = {
 	"      --if-waiting earlier|later|keep|replace\n"
 	"                        the time to use if the key waits already (earlier)\n"
 	"      --end-wait        add now, also if the key waits for a time\n"
+	"  -g, --group NAME      belongs to this group; '' takes it out of its group. Groups take\n"
+	"                        turns, and the queue may limit each: kwq create --group-limit\n"
 	"  -p, --priority N      -32 to 31; the highest is handed out first (0)\n"
 	"      --wait[=DURATION] wait for room while the queue is full, for DURATION in all\n"
 	KEY_HELP,

@@ -12,7 +12,7 @@
 #include "duration.h"
 #include "number.h"
 
-enum { OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE };
+enum { OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE, OPT_GROUPS, OPT_GROUP_LIMIT, OPT_AGING };
 
 static const struct option create_options[] = {
 	{ "unnamed", no_argument, NULL, 'u' },
@@ -21,6 +21,9 @@ static const struct option create_options[] = {
 	{ "max-bytes", required_argument, NULL, OPT_MAX_BYTES },
 	{ "clock", required_argument, NULL, OPT_CLOCK },
 	{ "lease", required_argument, NULL, OPT_LEASE },
+	{ "groups", no_argument, NULL, OPT_GROUPS },
+	{ "group-limit", required_argument, NULL, OPT_GROUP_LIMIT },
+	{ "aging", required_argument, NULL, OPT_AGING },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
 	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
@@ -103,6 +106,16 @@ static void parse_create_option(struct create_options *o, int opt)
 	case OPT_LEASE:
 		o->queue.lease = must_parse_short_duration("--lease", optarg);
 		break;
+	case OPT_GROUPS:
+		o->queue.groups = true;
+		break;
+	case OPT_GROUP_LIMIT:
+		o->queue.groups = true;
+		o->queue.group_limit = must_parse_number("--group-limit", optarg, 0, UINT32_MAX);
+		break;
+	case OPT_AGING:
+		o->queue.aging = must_parse_short_duration("--aging", optarg);
+		break;
 	case 'p':
 		o->queue.or_open = true;
 		break;
@@ -133,6 +146,10 @@ static bool module_lacks_something(const struct create_options *o)
 		message("the kernel's kwq is older than this command and has no manual clock");
 	else if (o->queue.lease && !module_has(KWQ_FEATURE_LEASES))
 		message("the kernel's kwq is older than this command and has no leases");
+	else if (o->queue.groups && !module_has(KWQ_FEATURE_GROUPS))
+		message("the kernel's kwq is older than this command and has no groups");
+	else if (o->queue.aging && !module_has(KWQ_FEATURE_AGING))
+		message("the kernel's kwq is older than this command and has no aging");
 	else
 		return false;
 	return true;
@@ -243,6 +260,11 @@ const struct command command_create = {
 	"                         only by kwq advance (monotonic)\n"
 	"      --lease DURATION   visibility timeout: a worker that holds a key for longer\n"
 	"                         without kwq extend loses it (0: never)\n"
+	"      --groups           keys may belong to groups, which take turns: kwq add --group\n"
+	"      --group-limit N    at most N keys of one group are worked on at once; 0 for any\n"
+	"                         number; implies --groups (0)\n"
+	"      --aging DURATION   a key that has been ready for so long counts as one priority\n"
+	"                         higher, and so on, so that none starves (0: never)\n"
 	CONFIG_HELP
 	"  -p, --or-open          no error if a queue of that name exists; it stays unchanged\n"
 	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"

@@ -76,6 +76,8 @@ static const struct family {
 	FAMILY("memory_bytes", GAUGE, bytes, "Memory that items and their keys take up"),
 	FAMILY("memory_limit_bytes", GAUGE, max_bytes, "Most memory for items and their keys"),
 	FAMILY("values", GAUGE, values, "Items that have a value"),
+	FAMILY("groups", GAUGE, groups, "Groups of items"),
+	FAMILY("blocked", GAUGE, blocked, "Ready items whose groups are at their limits"),
 	FAMILY("paused", PAUSED, paused_for, "Whether the queue is paused"),
 	FAMILY("shut_down", SHUT_DOWN, state, "Whether the queue is shut down"),
 #undef FAMILY

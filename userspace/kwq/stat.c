@@ -38,10 +38,11 @@ static const struct number {
 	NUMBER(adds), NUMBER(coalesced), NUMBER(gets), NUMBER(dones),
 	NUMBER(abandoned), NUMBER(expired), NUMBER(removed), NUMBER(dropped),
 	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
-	NUMBER(remembered), NUMBER(values),
+	NUMBER(remembered), NUMBER(values), NUMBER(groups), NUMBER(blocked),
+	NUMBER(group_limit),
 	TIME(oldest_ready), TIME(oldest_waiting), TIME(oldest_dead), TIME(longest_running),
 	TIME(unfinished),
-	SETTING(lease),
+	SETTING(lease), SETTING(aging),
 #undef NUMBER
 #undef TIME
 #undef SETTING

@@ -7,7 +7,7 @@
 #include "internal.h"
 
 /* These flags need an extra. */
-#define EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_AT_MOST)
+#define EXTRAS	(KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_GROUP | KWQ_ADD_AT_MOST)
 
 static int add(struct kwq *q, struct kwq_add_entry *entry, const void *key,
 	       size_t len)
@@ -16,17 +16,19 @@ static int add(struct kwq *q, struct kwq_add_entry *entry, const void *key,
 	return kwq_one(q, KWQ_IOC_ADD, entry, sizeof(*entry), key, len);
 }
 
-/* The ABI refuses what no flag announces, and the address of a value of zero bytes. */
+/* The ABI refuses what no flag announces, and the address of zero bytes. */
 static int add_with_extra(struct kwq *q, struct kwq_add_entry *entry, const void *key,
 			  size_t len, const struct kwq_add_options *o)
 {
 	const struct kwq_add_extra extra = {
 		.value = o->value_len ? kwq_ptr(o->value) : 0,
 		.value_len = o->value_len,
+		.group = o->group_len ? kwq_ptr(o->group) : 0,
+		.group_len = o->group_len,
 		.at_most = o->at_most,
 	};
 
-	if (o->value_len > KWQ_VALUE_MAX)
+	if (o->value_len > KWQ_VALUE_MAX || o->group_len > KWQ_GROUP_MAX)
 		return -EMSGSIZE;
 	entry->key_len = len;
 	return kwq_one_with_extra(q, KWQ_IOC_ADD, entry, sizeof(*entry), key, len, &extra,
@@ -76,7 +78,7 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 	entry.flags = o.flags;
 	entry.priority = o.priority;
 	entry.time = o.time;
-	if (o.flags & EXTRAS || o.value_len || o.at_most)
+	if (o.flags & EXTRAS || o.value_len || o.group_len || o.at_most)
 		return add_with_extra(q, &entry, key, len, &o);
 	return add(q, &entry, key, len);
 }
@@ -98,6 +100,15 @@ int kwq_add_value(struct kwq *q, const void *key, size_t len, const void *value,
 {
 	const struct kwq_add_options options = { .value = value, .value_len = value_len };
 	struct kwq_add_entry entry = { .flags = KWQ_ADD_VALUE };
+
+	return add_with_extra(q, &entry, key, len, &options);
+}
+
+int kwq_add_group(struct kwq *q, const void *key, size_t len, const void *group,
+		  size_t group_len)
+{
+	const struct kwq_add_options options = { .group = group, .group_len = group_len };
+	struct kwq_add_entry entry = { .flags = KWQ_ADD_GROUP };
 
 	return add_with_extra(q, &entry, key, len, &options);
 }

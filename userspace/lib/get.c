@@ -30,6 +30,7 @@ static int get(struct kwq *q, struct kwq_get_args *req, struct kwq_item *item,
 	item->abandoned = got.abandoned;
 	item->requeues = got.requeues;
 	item->value_len = 0;
+	item->group_len = 0;
 	return 0;
 }
 
@@ -42,8 +43,10 @@ static int get_value(struct kwq *q, struct kwq_get_args *req, struct kwq_item *i
 	req->get.extras = kwq_ptr(&extra);
 	req->get.extra_size = sizeof(extra);
 	ret = get(q, req, item, data, room);
-	if (!ret)
+	if (!ret) {
 		item->value_len = extra.value_len;
+		item->group_len = extra.group_len;
+	}
 	return ret;
 }
 

@@ -81,7 +81,8 @@ int kwq_create(struct kwq **q, const char *name,
 		return ret;
 
 	req.flags = (o.or_open ? KWQ_CREATE_OR_OPEN : 0) |
-		    (o.values ? KWQ_CREATE_VALUES : 0);
+		    (o.values ? KWQ_CREATE_VALUES : 0) |
+		    (o.groups ? KWQ_CREATE_GROUPS : 0);
 	req.open_flags = o.open_flags;
 	req.mode = name ? o.mode : 0;
 	req.clockid = o.clockid;
@@ -90,6 +91,8 @@ int kwq_create(struct kwq **q, const char *name,
 	req.max_bytes = o.max_bytes;
 	req.config = kwq_ptr(o.config);
 	req.lease = o.lease;
+	req.group_limit = o.group_limit;
+	req.aging = o.aging;
 	return open_by(q, -1, KWQ_IOC_CREATE, &req);
 }
 

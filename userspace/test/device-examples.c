@@ -267,6 +267,27 @@ static void store(const char *change, size_t len)
 	snprintf(stored, sizeof(stored), "%.*s", (int)len, change);
 }
 
+/* Q16 */
+static void test_groups(void)
+{
+	struct kwq_item item[3];
+	struct kwq *pages;
+	char data[64];
+
+	is_number(make_pages(&pages), 0, "make_pages()");
+	is_number(add_page(pages, "a", "host"), KWQ_ADDED, "add_page()");
+	is_number(add_page(pages, "b", "host"), KWQ_ADDED, "add_page() of the same host");
+	is_number(add_page(pages, "c", "host"), KWQ_ADDED, "and another one");
+	is_number(kwq_try_get_value(pages, &item[0], data, sizeof(data)), 0, "a page");
+	is_number(item[0].group_len, 4, "it has a group");
+	is_number(memcmp(data, "ahost", 5), 0, "which is behind the key");
+	is_number(kwq_try_get(pages, &item[1], data, sizeof(data)), 0, "a second one");
+	is_number(kwq_try_get(pages, &item[2], data, sizeof(data)), -EAGAIN, "but no third one");
+	is_number(kwq_done(pages, item[0].ticket), KWQ_FINISHED, "the first one is done");
+	is_number(kwq_try_get(pages, &item[2], data, sizeof(data)), 0, "so here it is");
+	kwq_close(pages);
+}
+
 /* Q18 */
 static void test_values(void)
 {
@@ -323,6 +344,7 @@ int main(void)
 	test_batches();
 	test_leases();
 	test_pause_and_debounce();
+	test_groups();
 	test_values();
 	test_backoff();
 	return done_testing();
