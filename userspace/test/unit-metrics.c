@@ -128,7 +128,8 @@ static void test_members(void)
 		"work_duration_seconds_sum{name=\"q\"} 0.000000022\n",
 		"lateness_seconds_sum{name=\"q\"} 0.000000023\n",
 		"lease_expired_total{name=\"q\"} 24\n",
-		"values{name=\"q\"} 27\n", "paused{name=\"q\"} 1\n",
+		"values{name=\"q\"} 27\n", "groups{name=\"q\"} 31\n",
+		"blocked{name=\"q\"} 32\n", "paused{name=\"q\"} 1\n",
 		"oldest_waiting_seconds{name=\"q\"} 0.000000029\n",
 		"oldest_dead_seconds{name=\"q\"} 0.00000003\n",
 		"shut_down{name=\"q\"} 1\n",
@@ -141,6 +142,8 @@ static void test_members(void)
 	q.stat.state = KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED;
 	q.stat.paused_for = 28;
 	q.stat.values = 27;
+	q.stat.groups = 31;
+	q.stat.blocked = 32;
 	q.stat.ready = 1;
 	q.stat.waiting = 2;
 	q.stat.processing = 3;
