@@ -165,7 +165,7 @@ static void leave_items(struct kwq_core *core, struct kwq_item *item)
 	list_del(&item->link);
 }
 
-/* Links an item to the ready ones of a core in which something is unusual. */
+/* Links an item to the ready ones of a large core in which something is unusual. */
 static noinline void join_unusual(struct kwq_core *core, struct kwq_item *item, bool first)
 {
 	if (kwq_core_is_grouped(core)) {
@@ -173,10 +173,7 @@ static noinline void join_unusual(struct kwq_core *core, struct kwq_item *item, 
 		kwq_groups_join(core, item, first);
 		return;
 	}
-	if (kwq_core_is_small(core))
-		join_items(core, item, first);
-	else
-		join_band(core, item, item->lane, item->priority, first);
+	join_band(core, item, item->lane, item->priority, first);
 	core->readied++;
 }
 
@@ -187,11 +184,14 @@ static inline void join_ready(struct kwq_core *core, struct kwq_item *item,
 	item->lane = lane;
 	item->priority = priority;
 	core->nr_ready++;
-	if (unlikely(core->unusual)) {
+	if (likely(!core->unusual)) {
+		join_band(core, item, lane, priority, first);
+	} else if (kwq_core_is_small(core)) {
+		join_items(core, item, first);
+	} else {
 		join_unusual(core, item, first);
 		return;
 	}
-	join_band(core, item, lane, priority, first);
 	core->readied++;
 }
 
@@ -599,13 +599,12 @@ ktime_t kwq_core_waiting_since(const struct kwq_core *core, const struct kwq_ite
 
 /**
  * kwq_core_dirty_since() - when an item became dirty (Q15)
- * @core: the core; large
- * @item: the item; dirty
+ * @item: the item, of a large core; dirty
  *
  * Return: the time. Of an item that is also processing and waiting it is not known, and this is
  * the time of the hand-out.
  */
-ktime_t kwq_core_dirty_since(const struct kwq_core *core, const struct kwq_item *item)
+ktime_t kwq_core_dirty_since(const struct kwq_item *item)
 {
 	return is_waiting_at_work(item) ? item->since : item->dirtied;
 }
@@ -1028,6 +1027,11 @@ static inline struct kwq_item *first_of_bands(const struct kwq_core *core)
 	return band ? list_first_entry(band, struct kwq_item, link) : NULL;
 }
 
+static inline struct kwq_item *first_of_items(const struct kwq_core *core)
+{
+	return core->nr_ready ? list_entry(core->first_ready, struct kwq_item, link) : NULL;
+}
+
 /**
  * kwq_core_first_ready() - find a ready item, even of a paused queue
  * @core: the core
@@ -1041,18 +1045,16 @@ struct kwq_item *kwq_core_first_ready(const struct kwq_core *core)
 {
 	if (kwq_core_is_grouped(core))
 		return kwq_groups_any(core);
-	if (!kwq_core_is_small(core))
-		return first_of_bands(core);
-	return core->nr_ready ? list_entry(core->first_ready, struct kwq_item, link) : NULL;
+	return kwq_core_is_small(core) ? first_of_items(core) : first_of_bands(core);
 }
 
 static noinline struct kwq_item *peek_unusual(const struct kwq_core *core, ktime_t now)
 {
 	if (core->paused)
 		return NULL;
-	if (core->form == KWQ_LARGE_ORDERED)
-		return kwq_order_first(core, now);
-	return kwq_core_first_ready(core);
+	if (kwq_core_is_small(core))
+		return first_of_items(core);
+	return core->form == KWQ_LARGE ? first_of_bands(core) : kwq_order_first(core, now);
 }
 
 /**
@@ -1097,9 +1099,7 @@ static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item, k
 
 static noinline void take_unusual(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 {
-	if (kwq_core_is_small(core)) {
-		take_of_items(core, item);
-	} else if (kwq_core_is_grouped(core)) {
+	if (kwq_core_is_grouped(core)) {
 		kwq_groups_take(core, item);
 		begin_processing(core, item, now);
 	} else {
@@ -1127,7 +1127,9 @@ static noinline void note_start_of_waiting(const struct kwq_core *core, struct k
 void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 		   struct kwq_holder *holder, ktime_t now)
 {
-	if (unlikely(core->unusual))
+	if (unlikely(core->unusual) && kwq_core_is_small(core))
+		take_of_items(core, item);
+	else if (unlikely(core->unusual))
 		take_unusual(core, item, now);
 	else
 		take_of_bands(core, item, now);

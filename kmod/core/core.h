@@ -110,7 +110,7 @@ ktime_t kwq_core_due(const struct kwq_core *core, const struct kwq_item *item);
 ktime_t kwq_core_waiting_since(const struct kwq_core *core, const struct kwq_item *item);
 ktime_t kwq_core_latest(const struct kwq_core *core, const struct kwq_item *item,
 			u64 at_most, ktime_t now);
-ktime_t kwq_core_dirty_since(const struct kwq_core *core, const struct kwq_item *item);
+ktime_t kwq_core_dirty_since(const struct kwq_item *item);
 bool kwq_core_has_waiting(const struct kwq_core *core);
 const struct kwq_limiter_config *kwq_core_limits(const struct kwq_core *core);
 struct kwq_rate_limiter *kwq_core_limiter(const struct kwq_core *core);

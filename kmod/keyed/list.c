@@ -186,7 +186,7 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 	to->order_of = order_state(state & look->orders);
 	to->order = order_in(look, ki, to->order_of);
 	if (state & (KWQ_IS_READY | KWQ_IS_DIRTY))
-		to->dirty_for = span(kwq_core_dirty_since(core, item), now);
+		to->dirty_for = span(kwq_core_dirty_since(item), now);
 	if (state & KWQ_IS_DIRTY)
 		to->next_priority = item->next_priority;
 	if (state & KWQ_IS_PROCESSING) {
