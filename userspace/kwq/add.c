@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -13,7 +14,7 @@
 
 enum {
 	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
-	OPT_DEBOUNCE, OPT_WAIT,
+	OPT_DEBOUNCE, OPT_WAIT, OPT_VALUE, OPT_VALUE_FILE, OPT_KEEP_VALUE,
 };
 
 static const struct option add_options[] = {
@@ -24,6 +25,9 @@ static const struct option add_options[] = {
 	{ "rate-limited", no_argument, NULL, OPT_RATE_LIMITED },
 	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
 	{ "group", required_argument, NULL, 'g' },
+	{ "value", required_argument, NULL, OPT_VALUE },
+	{ "value-file", required_argument, NULL, OPT_VALUE_FILE },
+	{ "keep-value", no_argument, NULL, OPT_KEEP_VALUE },
 	{ "priority", required_argument, NULL, 'p' },
 	{ "wait", optional_argument, NULL, OPT_WAIT },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
@@ -99,6 +103,37 @@ static void parse_group(const char *name)
 	extra.group_len = len;
 }
 
+static void set_value(const char *option, const char *bytes, size_t len)
+{
+	if (len > KWQ_VALUE_MAX)
+		usage("%s: a value has at most %d bytes", option, KWQ_VALUE_MAX);
+	common.flags |= KWQ_ADD_VALUE;
+	extra.value = len ? kwq_ptr(bytes) : 0;
+	extra.value_len = len;
+}
+
+/* A value from a file can have any bytes. */
+static void read_value(const char *path)
+{
+	static char bytes[KWQ_VALUE_MAX + 1];
+	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
+	size_t len;
+
+	len = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
+	if (!file || ferror(file)) {
+		message("--value-file %s: %s", path, strerror(errno));
+		exit(STATUS_FAILED);
+	}
+	set_value("--value-file", bytes, len);
+}
+
+static const char *refusal(int err)
+{
+	if (err == -EOPNOTSUPP)
+		return "the queue was made without what the keys carry (see kwq create --help)";
+	return NULL;
+}
+
 /* Parses AFTER,AT_MOST. */
 static void parse_debounce(char *text)
 {
@@ -146,13 +181,14 @@ static const char *refusal_waiting(int err)
 	case -ENOSPC:
 		return "the key is too large for the queue (see kwq stat)";
 	default:
-		return NULL;
+		return refusal(err);
 	}
 }
 
 static int add_main(int argc, char **argv)
 {
 	const char *queue, *at = NULL, *policy = NULL, *wait = NULL;
+	const char *value = NULL, *value_file = NULL;
 	char *debounce = NULL;
 	uint64_t wait_ns = 0;
 	struct key_options options = { 0 };
@@ -161,8 +197,10 @@ static int add_main(int argc, char **argv)
 		.fill = fill,
 		.submit = submit,
 		.outcome = outcome,
+		.refusal = refusal,
 		.context = &common,
 	};
+	bool keep_value = false;
 	uint32_t timed;
 	struct kwq *q;
 	int opt;
@@ -188,6 +226,15 @@ static int add_main(int argc, char **argv)
 			break;
 		case OPT_DEBOUNCE:
 			debounce = optarg;
+			break;
+		case OPT_VALUE:
+			value = optarg;
+			break;
+		case OPT_VALUE_FILE:
+			value_file = optarg;
+			break;
+		case OPT_KEEP_VALUE:
+			keep_value = true;
 			break;
 		case OPT_WAIT:
 			waits = true;
@@ -215,8 +262,6 @@ static int add_main(int argc, char **argv)
 			usage("--debounce cannot be combined with another time or --end-wait");
 		parse_debounce(debounce);
 	}
-	if (common.flags & (KWQ_ADD_AT_MOST | KWQ_ADD_GROUP))
-		verb.submit = submit_with_extras;
 	if ((common.flags & KWQ_ADD_AFTER) && at)
 		usage("--after and --at cannot be combined");
 	timed = common.flags & (KWQ_ADD_AFTER | KWQ_ADD_AT | KWQ_ADD_RATE_LIMITED);
@@ -232,6 +277,20 @@ static int add_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
+	if (value && value_file)
+		usage("--value and --value-file cannot be combined");
+	if (keep_value && !value && !value_file)
+		usage("--keep-value needs --value or --value-file");
+	if (value_file && !strcmp(value_file, "-") && optind == argc)
+		usage("--value-file -: standard input cannot have both the keys and the value");
+	if (value)
+		set_value("--value", value, strlen(value));
+	if (value_file)
+		read_value(value_file);
+	if (keep_value)
+		common.flags |= KWQ_ADD_KEEP_VALUE;
+	if (common.flags & (KWQ_ADD_AT_MOST | KWQ_ADD_GROUP | KWQ_ADD_VALUE))
+		verb.submit = submit_with_extras;
 
 	q = must_open_queue(queue, KWQ_RIGHT_WRITE);
 	if (common.flags & KWQ_ADD_RATE_LIMITED)
@@ -264,6 +323,9 @@ const struct command command_add = {
 	"      --end-wait        add now, also if the key waits for a time\n"
 	"  -g, --group NAME      belongs to this group; '' takes it out of its group. Groups take\n"
 	"                        turns, and the queue may limit each: kwq create --group-limit\n"
+	"      --value VALUE     what the keys carry; a later value replaces it, '' takes it away\n"
+	"      --value-file FILE the same, with the bytes of FILE; - is standard input\n"
+	"      --keep-value      a key that carries a value keeps it\n"
 	"  -p, --priority N      -32 to 31; the highest is handed out first (0)\n"
 	"      --wait[=DURATION] wait for room while the queue is full, for DURATION in all\n"
 	KEY_HELP,

@@ -92,9 +92,15 @@ static int set_number(const char *name, unsigned long long n)
 	return setenv(name, text, 1);
 }
 
+static int set_or_unset(const char *name, const char *text)
+{
+	return text ? setenv(name, text, 1) : unsetenv(name);
+}
+
 static int set_environment(const struct child *child)
 {
-	if (child->key ? setenv("KWQ_KEY", child->key, 1) : unsetenv("KWQ_KEY"))
+	if (set_or_unset("KWQ_KEY", child->key) || set_or_unset("KWQ_GROUP", child->group) ||
+	    set_or_unset("KWQ_VALUE", child->value))
 		return -1;
 	/* KWQ_FD of an enclosing kwq open does not concern the job. */
 	if (unsetenv("KWQ_FD"))

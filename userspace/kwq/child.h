@@ -27,6 +27,7 @@ struct child {
 	int queue;		/* the handle that holds the item */
 	int output[2];		/* its standard output and error; -1 for ours */
 	const char *key;	/* for KWQ_KEY; NULL if the key contains a NUL */
+	const char *group, *value;	/* likewise; also NULL if there is none */
 	unsigned int attempt, abandoned;
 	uint64_t ticket;
 	int *exec_error;	/* shared with the parent: the error of exec() */

@@ -12,7 +12,10 @@
 #include "duration.h"
 #include "number.h"
 
-enum { OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE, OPT_GROUPS, OPT_GROUP_LIMIT, OPT_AGING };
+enum {
+	OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE, OPT_GROUPS, OPT_GROUP_LIMIT,
+	OPT_AGING, OPT_VALUES,
+};
 
 static const struct option create_options[] = {
 	{ "unnamed", no_argument, NULL, 'u' },
@@ -24,6 +27,7 @@ static const struct option create_options[] = {
 	{ "groups", no_argument, NULL, OPT_GROUPS },
 	{ "group-limit", required_argument, NULL, OPT_GROUP_LIMIT },
 	{ "aging", required_argument, NULL, OPT_AGING },
+	{ "values", no_argument, NULL, OPT_VALUES },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
 	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
@@ -116,6 +120,9 @@ static void parse_create_option(struct create_options *o, int opt)
 	case OPT_AGING:
 		o->queue.aging = must_parse_short_duration("--aging", optarg);
 		break;
+	case OPT_VALUES:
+		o->queue.values = true;
+		break;
 	case 'p':
 		o->queue.or_open = true;
 		break;
@@ -150,6 +157,8 @@ static bool module_lacks_something(const struct create_options *o)
 		message("the kernel's kwq is older than this command and has no groups");
 	else if (o->queue.aging && !module_has(KWQ_FEATURE_AGING))
 		message("the kernel's kwq is older than this command and has no aging");
+	else if (o->queue.values && !module_has(KWQ_FEATURE_VALUES))
+		message("the kernel's kwq is older than this command and has no values");
 	else
 		return false;
 	return true;
@@ -265,6 +274,7 @@ const struct command command_create = {
 	"                         number; implies --groups (0)\n"
 	"      --aging DURATION   a key that has been ready for so long counts as one priority\n"
 	"                         higher, and so on, so that none starves (0: never)\n"
+	"      --values           keys may carry values: see kwq add\n"
 	CONFIG_HELP
 	"  -p, --or-open          no error if a queue of that name exists; it stays unchanged\n"
 	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"

@@ -18,13 +18,14 @@
 
 enum { BATCH = 32 };
 
-enum { OPT_TIMEOUT = OPT_FIRST, OPT_NONBLOCK };
+enum { OPT_TIMEOUT = OPT_FIRST, OPT_NONBLOCK, OPT_VALUE };
 
 static const struct option get_options[] = {
 	{ "all", no_argument, NULL, 'a' },
 	{ "count", required_argument, NULL, 'n' },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "nonblock", no_argument, NULL, OPT_NONBLOCK },
+	{ "value", no_argument, NULL, OPT_VALUE },
 	OPTION_NULL, OPTION_JSON, OPTION_QUIET, OPTION_HELP, OPTION_END
 };
 
@@ -37,34 +38,63 @@ struct getter {
 	bool null;
 	bool json;
 	bool quiet;
+	bool value;
+	bool wants_extras;
 	bool finish;
 
 	struct kwq_got got[BATCH];
-	char keys[BATCH * KWQ_KEY_MAX];
+	struct kwq_got_extra extras[BATCH];
+	/* Of each item its key, the name of its group and its value. */
+	char bytes[BATCH * KWQ_KEY_MAX];
 };
 
-static void print_json(const struct kwq_got *got, const char *key)
+_Static_assert(BATCH * KWQ_KEY_MAX >= KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX,
+	       "the longest item must fit");
+
+static void print_json(const struct kwq_got *got, const struct kwq_got_extra *extra,
+		       const char *key)
 {
+	const char *group = key + got->key_len, *value = group + extra->group_len;
+
 	printf("{\"ticket\":%llu,\"priority\":%d,\"abandoned\":%u,\"requeues\":%u,",
 	       (unsigned long long)got->ticket, got->priority, got->abandoned,
 	       got->requeues);
 	json_bytes(stdout, "key", key, got->key_len);
+	if (extra->group_len) {
+		putchar(',');
+		json_bytes(stdout, "group", group, extra->group_len);
+	}
+	if (extra->value_len) {
+		putchar(',');
+		json_bytes(stdout, "value", value, extra->value_len);
+	}
 	puts("}");
+}
+
+static void print_text(const struct getter *g, const struct kwq_got *got,
+		       const struct kwq_got_extra *extra, const char *key)
+{
+	fwrite(key, 1, got->key_len, stdout);
+	if (g->value) {
+		putchar(g->null ? '\0' : '\t');
+		fwrite(key + got->key_len + extra->group_len, 1, extra->value_len, stdout);
+	}
+	putchar(g->null ? '\0' : '\n');
 }
 
 static void print_items(const struct getter *g, int nr)
 {
-	const char *key = g->keys;
+	const char *key = g->bytes;
 	int i;
 
 	for (i = 0; i < nr; i++) {
-		if (g->json) {
-			print_json(&g->got[i], key);
-		} else {
-			fwrite(key, 1, g->got[i].key_len, stdout);
-			putchar(g->null ? '\0' : '\n');
-		}
-		key += g->got[i].key_len;
+		const struct kwq_got_extra *extra = &g->extras[i];
+
+		if (g->json)
+			print_json(&g->got[i], extra, key);
+		else
+			print_text(g, &g->got[i], extra, key);
+		key += g->got[i].key_len + extra->group_len + extra->value_len;
 	}
 }
 
@@ -99,13 +129,17 @@ static int fetch(struct getter *g)
 		.deadline = g->deadline,
 		.get = {
 			.entries = kwq_ptr(g->got),
-			.keys = kwq_ptr(g->keys),
-			.keys_len = sizeof(g->keys),
+			.keys = kwq_ptr(g->bytes),
+			.keys_len = sizeof(g->bytes),
 			.nr = g->left < BATCH ? g->left : BATCH,
 			.entry_size = sizeof(g->got[0]),
 		},
 	};
 
+	if (g->wants_extras) {
+		req.get.extras = kwq_ptr(g->extras);
+		req.get.extra_size = sizeof(g->extras[0]);
+	}
 	return kwq_get_batch(g->q, &req);
 }
 
@@ -160,6 +194,9 @@ static int get_main(int argc, char **argv)
 		case OPT_NONBLOCK:
 			g.nonblock = true;
 			break;
+		case OPT_VALUE:
+			g.value = true;
+			break;
 		case '0':
 			g.null = true;
 			break;
@@ -176,6 +213,8 @@ static int get_main(int argc, char **argv)
 	g.queue = only_argument(argc, argv, "QUEUE");
 	if (g.null && g.json)
 		usage("--null and --json cannot be combined");
+	if (g.value && g.json)
+		usage("--value and --json cannot be combined: JSON has the values anyway");
 	if (g.nonblock && timeout)
 		usage("--nonblock and --timeout cannot be combined");
 	g.finish = !queue_is_fd(g.queue);
@@ -183,6 +222,7 @@ static int get_main(int argc, char **argv)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
 	g.q = must_open_queue(g.queue, KWQ_RIGHT_READ);
+	g.wants_extras = g.value || (g.json && module_has(KWQ_FEATURE_VALUES));
 	if (timeout)
 		g.deadline = kwq_deadline(g.q, timeout_ns);
 	else if (!g.nonblock)
@@ -200,9 +240,10 @@ const struct command command_get = {
 	"                          --nonblock or --timeout until none is ready\n"
 	"      --timeout DURATION  wait no longer than that in all\n"
 	"      --nonblock          do not wait\n"
-	"  -0, --null              end each key with NUL, not newline\n"
+	"      --value             print a tab and the value behind each key\n"
+	"  -0, --null              end each key with NUL, not newline; and each value\n"
 	"      --json              print one JSON object per line: ticket, priority,\n"
-	"                          abandoned, requeues, key\n"
+	"                          abandoned, requeues, key; group and value, if any\n"
 	"  -q, --quiet             no message if no key comes\n"
 	"  -h, --help\n",
 	.main = get_main,

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -32,6 +33,50 @@ void job_init(struct job *job)
 	};
 }
 
+int job_fetch(struct job *job, struct kwq *handle, bool extras)
+{
+	/* The last byte is for the NUL behind the value. */
+	static char bytes[KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX + 1];
+	struct kwq_got_extra extra = { 0 };
+	struct kwq_got got;
+	struct kwq_get_args req = {
+		.size = sizeof(req),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = kwq_ptr(&got),
+			.keys = kwq_ptr(bytes),
+			.extras = extras ? kwq_ptr(&extra) : 0,
+			.keys_len = sizeof(bytes) - 1,
+			.nr = 1,
+			.entry_size = sizeof(got),
+			.extra_size = extras ? sizeof(extra) : 0,
+		},
+	};
+	char *value;
+	int ret;
+
+	ret = kwq_get_batch(handle, &req);
+	if (ret < 0)
+		return ret;
+	job->item = (struct kwq_item){
+		.ticket = got.ticket,
+		.key_len = got.key_len,
+		.priority = got.priority,
+		.abandoned = got.abandoned,
+		.requeues = got.requeues,
+	};
+	memcpy(job->key, bytes, got.key_len);
+	job->key[got.key_len] = '\0';
+	memcpy(job->group, bytes + got.key_len, extra.group_len);
+	job->group[extra.group_len] = '\0';
+	job->group_len = extra.group_len;
+	value = bytes + got.key_len + extra.group_len;
+	value[extra.value_len] = '\0';
+	job->value = value;
+	job->value_len = extra.value_len;
+	return 0;
+}
+
 bool job_key_is_text(const struct job *job)
 {
 	return !memchr(job->key, '\0', job->item.key_len);
@@ -54,6 +99,37 @@ static int open_key(const struct job *job)
 		return ends[0];
 	close(ends[0]);
 	return err;
+}
+
+/* A value may be longer than a pipe, so it is in a file. */
+static int open_value(const struct job *job)
+{
+	int fd = memfd_create("kwq-value", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, job->value, job->value_len, 0) == (ssize_t)job->value_len)
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
+/* For an environment variable, which cannot hold a NUL. */
+static const char *text_or_null(const char *bytes, size_t len)
+{
+	return len && !memchr(bytes, '\0', len) ? bytes : NULL;
+}
+
+static int open_input(const struct job *job, enum job_input input)
+{
+	switch (input) {
+	case INPUT_KEY:
+		return open_key(job);
+	case INPUT_VALUE:
+		return open_value(job);
+	default:
+		return -1;
+	}
 }
 
 static int open_streams(struct job *job, enum output_mode mode)
@@ -95,7 +171,7 @@ static int spawn(struct job *job, const struct child *child)
 }
 
 int job_start(struct job *job, char **command, const struct child_inheritance *inherited,
-	      enum output_mode mode, bool key_on_stdin)
+	      enum output_mode mode, enum job_input input)
 {
 	struct child child = {
 		.inherited = inherited,
@@ -103,6 +179,8 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 		.input = -1,
 		.queue = kwq_fd(job->handle),
 		.key = job_key_is_text(job) ? job->key : NULL,
+		.group = text_or_null(job->group, job->group_len),
+		.value = text_or_null(job->value, job->value_len),
 		.attempt = job->attempt,
 		.abandoned = job->item.abandoned,
 		.ticket = job->item.ticket,
@@ -117,25 +195,27 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 	child.output[0] = job->streams[0].child_fd;
 	child.output[1] = job->streams[1].child_fd;
 
-	if (key_on_stdin) {
-		child.input = open_key(job);
-		if (child.input < 0)
-			return child.input;
-	} else {
+	if (input != INPUT_KEY) {
 		child.argv = template_fill(command, job->key);
 		if (!child.argv)
 			return -ENOMEM;
+	}
+	child.input = open_input(job, input);
+	if (child.input < 0 && input != INPUT_NOTHING) {
+		err = child.input;
+		goto out;
 	}
 
 	job->started_real = now(CLOCK_REALTIME);
 	job->started = now(CLOCK_MONOTONIC);
 	err = spawn(job, &child);
-	if (key_on_stdin)
+	if (child.input >= 0)
 		close(child.input);
-	else
-		free(child.argv);
 	stream_started(&job->streams[0]);
 	stream_started(&job->streams[1]);
+out:
+	if (child.argv != command)
+		free(child.argv);
 	return err;
 }
 

@@ -14,6 +14,9 @@
 #include "child.h"
 #include "output.h"
 
+/* What a command has as its standard input. */
+enum job_input { INPUT_NOTHING, INPUT_KEY, INPUT_VALUE };
+
 struct job {
 	pid_t pid;		/* 0: this slot is free */
 	int pidfd;
@@ -31,21 +34,31 @@ struct job {
 	struct stream streams[2];
 	int *exec_error;
 	char key[KWQ_KEY_MAX + 1];	/* with a NUL at its end */
+	char group[KWQ_GROUP_MAX + 1];	/* the same */
+	size_t group_len;
+	/* With a NUL at its end. Valid until job_fetch() is called for another job. */
+	const char *value;
+	size_t value_len;
 };
 
 /* Makes the slot free. */
 void job_init(struct job *job);
 
+/*
+ * Fetches an item through @handle; with @extras also its group and its value. Returns as
+ * kwq_try_get().
+ */
+int job_fetch(struct job *job, struct kwq *handle, bool extras);
+
 /* Whether the key can be an argument and an environment variable. */
 bool job_key_is_text(const struct job *job);
 
 /*
- * Starts the command for job->item. With @key_on_stdin the key is the standard input,
- * and the arguments stay unchanged. Returns 0 or a negative errno value. The item stays
- * held in any case.
+ * Starts the command for job->item. With INPUT_KEY the arguments stay unchanged. Returns 0
+ * or a negative errno value. The item stays held in any case.
  */
 int job_start(struct job *job, char **command, const struct child_inheritance *inherited,
-	      enum output_mode mode, bool key_on_stdin);
+	      enum output_mode mode, enum job_input input);
 
 /* Waits for the process. Returns its status as wait(2) does. */
 int job_reap(struct job *job);

@@ -22,7 +22,7 @@ enum {
 static const struct option run_options[] = {
 	{ "jobs", required_argument, NULL, 'j' },
 	{ "exit-when-empty", no_argument, NULL, OPT_EXIT_WHEN_EMPTY },
-	{ "stdin", no_argument, NULL, OPT_STDIN },
+	{ "stdin", optional_argument, NULL, OPT_STDIN },
 	{ "output", required_argument, NULL, OPT_OUTPUT },
 	{ "retry-after", required_argument, NULL, OPT_RETRY_AFTER },
 	{ "retry-max", required_argument, NULL, OPT_RETRY_MAX },
@@ -44,6 +44,15 @@ static enum output_mode parse_output(const char *s)
 	usage("--output %s: must be group, line or pass", s);
 }
 
+static enum job_input parse_stdin(const char *s)
+{
+	if (!s || !strcmp(s, "key"))
+		return INPUT_KEY;
+	if (!strcmp(s, "value"))
+		return INPUT_VALUE;
+	usage("--stdin=%s: must be key or value", s);
+}
+
 /* The number of processors that this process may use. */
 static unsigned int default_jobs(void)
 {
@@ -62,7 +71,7 @@ static void parse_option(struct run_options *o, int opt)
 		o->exit_when_empty = true;
 		break;
 	case OPT_STDIN:
-		o->key_on_stdin = true;
+		o->input = parse_stdin(optarg);
 		break;
 	case OPT_OUTPUT:
 		o->output = parse_output(optarg);
@@ -151,7 +160,8 @@ const struct command command_run = {
 	"  -j, --jobs N              run N jobs at once (the number of processors)\n"
 	"      --exit-when-empty     end when nothing is ready, waiting or processing;\n"
 	"                            without it, when the queue is shut down and empty\n"
-	"      --stdin               the key is CMD's standard input, not an argument\n"
+	"      --stdin[=key]         the key is CMD's standard input, not an argument\n"
+	"      --stdin=value         what the key carries is CMD's standard input\n"
 	"      --output group|line|pass\n"
 	"                            print a job's output when the job ends, each line\n"
 	"                            when it is complete, or at once (group)\n"
@@ -167,7 +177,8 @@ const struct command command_run = {
 	"  -v, --verbose             print a message about each retry, too\n"
 	"  -h, --help\n"
 	"\n"
-	"CMD has KWQ_KEY, KWQ_ATTEMPT, KWQ_ABANDONED and KWQ_TICKET in its environment.\n"
+	"CMD has KWQ_KEY, KWQ_VALUE, KWQ_GROUP, KWQ_ATTEMPT, KWQ_ABANDONED and KWQ_TICKET in\n"
+	"its environment.\n"
 	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"
 	"A second signal kills the jobs.\n",
 	.main = run_main,

@@ -55,6 +55,7 @@ struct run {
 	int epoll, signals, joblog;
 	int urgent;		/* an epoll for signals and leases, which cannot wait */
 	struct lease_timer leases;
+	bool has_extras;	/* the module has values or groups */
 	bool watching;		/* the queue is in the epoll */
 	bool stopping;		/* take no more items: a signal or an error came */
 	bool warned;		/* the first signal came */
@@ -374,7 +375,7 @@ static bool is_fault_of_key(const struct run *run, int exec_error)
 	case ENOMEM:
 		return false;
 	default:
-		return !run->options.key_on_stdin && strstr(run->options.command[0], "{}");
+		return run->options.input != INPUT_KEY && strstr(run->options.command[0], "{}");
 	}
 }
 
@@ -490,10 +491,9 @@ static int take_item(struct run *run, struct job *job)
 		if (err)
 			return err;
 	}
-	err = kwq_try_get(run->spare, &job->item, job->key, KWQ_KEY_MAX);
+	err = job_fetch(job, run->spare, run->has_extras);
 	if (err)
 		return err;
-	job->key[job->item.key_len] = '\0';
 	job->handle = run->spare;
 	job->lost = false;
 	run->spare = NULL;
@@ -529,7 +529,7 @@ static void start_job(struct run *run, struct job *job)
 	job->attempt = failures < UINT_MAX ? failures + 1 : UINT_MAX;
 	job->exec_error[0] = 0;
 	err = job_start(job, run->options.command, &run->inherited,
-			run->options.output, run->options.key_on_stdin);
+			run->options.output, run->options.input);
 	if (!err) {
 		run->counts.running++;
 		err = watch_job(run, job);
@@ -636,7 +636,7 @@ static void start_jobs(struct run *run)
 		switch (err) {
 		case 0:
 			run->empty_ms = EMPTY_MS_FIRST;
-			if (run->options.key_on_stdin || job_key_is_text(job))
+			if (run->options.input == INPUT_KEY || job_key_is_text(job))
 				start_job(run, job);
 			else
 				refuse_item(run, job);
@@ -887,6 +887,7 @@ static int set_up(struct run *run)
 		return STATUS_FAILED;
 	}
 
+	run->has_extras = module_has(KWQ_FEATURE_VALUES | KWQ_FEATURE_GROUPS);
 	run->inherited.parent = getpid();
 	run->empty_ms = EMPTY_MS_FIRST;
 	run->signals = open_signals(run);

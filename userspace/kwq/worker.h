@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "job.h"
 #include "output.h"
 #include "status_set.h"
 
@@ -18,7 +19,7 @@ struct run_options {
 	char **command;
 	unsigned int jobs;
 	bool exit_when_empty;
-	bool key_on_stdin;
+	enum job_input input;
 	bool quiet, verbose;
 	bool no_progress;
 	enum output_mode output;

@@ -108,6 +108,19 @@ wrong 'must be from -32 to 31' add -p 32 a
 wrong 'must be from -32 to 31' add -p -33 a
 wrong 'not a number' add -p high a
 wrong 'requires an argument' add --after
+wrong 'must be AFTER,AT_MOST' add --debounce 1s a
+wrong 'must be a duration' add --debounce soon,1s a
+wrong 'AT_MOST must not be 0' add --debounce 1s,0 a
+wrong 'cannot be combined' add --debounce 1s,2s --after 1s a
+wrong 'cannot be combined' add --debounce 1s,2s --if-waiting keep a
+wrong 'cannot be combined' add --value x --value-file y a
+wrong '--keep-value needs --value' add --keep-value a
+wrong 'cannot have both the keys and the value' add --value-file - a
+head -c 65537 /dev/zero >"$WORK/long"
+wrong 'at most 65536 bytes' add --value-file "$WORK/long" a
+wrong 'QUEUE is missing' pause
+wrong 'must be a duration' pause --for soon a
+wrong 'QUEUE is missing' resume
 
 wrong 'QUEUE is missing' get
 wrong 'must be from 1' get -n 0 a
@@ -115,6 +128,7 @@ wrong 'not a number' get -n all a
 wrong 'must be a duration' get --timeout soon a
 wrong 'cannot be combined' get --nonblock --timeout 1s a
 wrong 'cannot be combined' get --null --json a
+wrong 'cannot be combined' get --value --json a
 
 wrong 'QUEUE is missing' 'done'
 wrong 'QUEUE is missing' extend

@@ -61,6 +61,8 @@ ok "but after create -p a name" completes '' create -p ''
 ok "no queue where a count is due" completes '' get -n ''
 ok "a queue after open -n" completes 'jobs|two words' open -n ''
 ok "no queue where the length of a lease is due" completes '' create --lease ''
+ok "no queue where a value is due" completes '' add --value ''
+ok "but where it prints values" completes 'jobs|two words' get --value ''
 ok "no queue where a duration is due" completes '' add --after ''
 
 # shellcheck disable=SC2034 # read by the completion
