@@ -884,7 +884,7 @@ static bool do_add_debounced(struct run *run, const struct op *op)
 	int wanted;
 
 	if (!run->out) {
-		latest = kwq_core_latest(&run->core, &run->item[nr], at_most, run->now);
+		latest = kwq_core_latest(&run->core, &run->of[nr].item, at_most, run->now);
 		if (!answered(run, latest, model_latest(&run->model, nr, at_most, run->now)))
 			return false;
 	}
@@ -897,7 +897,7 @@ static bool do_add_debounced(struct run *run, const struct op *op)
 	say(run, add_name(wanted),
 	    "kwq_core_add_at(&t->core, &t->%c, %s, %lld, KWQ_WAIT_REPLACE, %lld)",
 	    item_names[nr], priority_name(priority), (long long)when, (long long)run->now);
-	return run->out || answered(run, kwq_core_add_at(&run->core, &run->item[nr], priority, when,
+	return run->out || answered(run, kwq_core_add_at(&run->core, &run->of[nr].item, priority, when,
 							 KWQ_WAIT_REPLACE, run->now), wanted);
 }
 
