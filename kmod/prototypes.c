@@ -98,6 +98,7 @@ FUNCTION(unsigned long, copy_to_user, (void __user *, const void *, unsigned lon
 FUNCTION(bool, should_fail_usercopy, (void));
 
 /* Arithmetic */
+FUNCTION(u64, div64_u64, (u64, u64));
 FUNCTION(u64, div64_u64_rem, (u64, u64, u64 *));
 FUNCTION(u64, div_u64, (u64, u32));
 FUNCTION(u64, div_u64_rem, (u64, u32, u32 *));
@@ -116,6 +117,8 @@ FUNCTION(int, atomic_dec_return, (atomic_t *));
 FUNCTION(int, atomic_read_acquire, (const atomic_t *));
 FUNCTION(int, kref_get_unless_zero, (struct kref *));
 FUNCTION(int, kref_put, (struct kref *, void (*)(struct kref *)));
+FUNCTION(bool, refcount_dec_and_test, (refcount_t *));
+FUNCTION(void, refcount_set, (refcount_t *, int));
 
 /* Lists, locks, sleepers */
 FUNCTION(int, __wake_up, (struct wait_queue_head *, unsigned int, int, void *));
@@ -163,6 +166,8 @@ FUNCTION(int, in_group_p, (kgid_t));
 FUNCTION(bool, kthread_should_stop, (void));
 FUNCTION(bool, ns_capable, (struct user_namespace *, int));
 FUNCTION(bool, ns_capable_noaudit, (struct user_namespace *, int));
+FUNCTION(bool, pid_has_task, (struct pid *, enum pid_type));
+FUNCTION(pid_t, pid_nr_ns, (struct pid *, struct pid_namespace *));
 FUNCTION(int, signal_pending, (struct task_struct *));
 FUNCTION(bool, uid_eq, (kuid_t, kuid_t));
 
@@ -213,6 +218,7 @@ static void __maybe_unused values(void)
 	CONDITION(get_user(number, there));
 	VALUE(unsigned long, get_zeroed_page(GFP_KERNEL));
 	VALUE(unsigned int, hweight32(number));
+	EITHER(unsigned int, unsigned long, hweight64((u64)0));
 	VALUE(unsigned int, hweight8(number));
 	CONDITION(in_task());
 	VALUE(void *, kcalloc(size, size, GFP_KERNEL));
@@ -224,7 +230,10 @@ static void __maybe_unused values(void)
 	VALUE(ktime_t, ktime_add((ktime_t)0, (ktime_t)0));
 	VALUE(ktime_t, ktime_add_ns((ktime_t)0, 0));
 	VALUE(ktime_t, ktime_sub((ktime_t)0, (ktime_t)0));
+	VALUE(void *, kvmalloc(size, GFP_KERNEL));
+	VALUE(void *, memdup_user(there, size));
 	VALUE(void *, kvzalloc(size, GFP_KERNEL));
+	VALUE(u32, lower_32_bits((u64)0));
 	VALUE(void *, kzalloc(size, GFP_KERNEL));
 	VALUE(u64, mul_u64_u64_div_u64((u64)0, (u64)0, (u64)1));
 	CONDITION(put_user(number, there));
@@ -248,14 +257,14 @@ static void __maybe_unused values(void)
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
  * hash_for_each_possible hlist_entry init_module init_waitqueue_head
  * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
- * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse
+ * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_next_entry
  * lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3
- * max_t memcmp memcpy memset might_fault might_sleep min min_t module_exit module_init
+ * max_t memcmp memcpy memset might_fault might_sleep min min3 min_t module_exit module_init
  * module_param module_param_cb module_param_named __must_hold offsetof offsetofend
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
- * rounddown __same_type
+ * round_down round_up rounddown __same_type
  * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb
  * smp_rmb spin_lock_init spin_lock_irqsave static_assert strchr strcmp strlen strnlen
- * struct_size_t this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user
+ * struct_size_t swap this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user
  * unsafe_get_user wait_var_event wake_up wake_up_all
  */

@@ -19,6 +19,7 @@ struct groups_test {
 	struct kwq_keyed *keyed;
 	struct kwq_handle *x;
 	struct kwq_handle *y;
+	struct kwq_stat stat;
 };
 
 static void make(struct kunit *test, const struct kwq_limits *limits)
@@ -140,20 +141,18 @@ do {									\
 	KUNIT_EXPECT_EQ(test, get(handle, &none), -EAGAIN);		\
 } while (0)
 
-static struct kwq_stat stat_of(struct groups_test *t)
+static const struct kwq_stat *stat_of(struct groups_test *t)
 {
-	struct kwq_stat stat;
-
-	kwq_keyed_stat(t->keyed, &stat);
-	return stat;
+	kwq_keyed_stat(t->keyed, &t->stat);
+	return &t->stat;
 }
 
 #define EXPECT_GROUPS(test, t, nr_groups, nr_blocked)			\
 do {									\
-	struct kwq_stat stat = stat_of(t);				\
+	const struct kwq_stat *stat = stat_of(t);			\
 									\
-	KUNIT_EXPECT_EQ(test, stat.groups, nr_groups);			\
-	KUNIT_EXPECT_EQ(test, stat.blocked, nr_blocked);		\
+	KUNIT_EXPECT_EQ(test, stat->groups, nr_groups);			\
+	KUNIT_EXPECT_EQ(test, stat->blocked, nr_blocked);		\
 } while (0)
 
 static int done(struct kwq_handle *handle, const struct got *got)
@@ -251,15 +250,15 @@ static void group_lives_as_long_as_its_items(struct kunit *test)
 {
 	struct groups_test *t = test->priv;
 	const struct kwq_key a = key_of("a1"), b = key_of("b1");
-	u64 empty = stat_of(t).bytes;
+	u64 empty = stat_of(t)->bytes;
 	struct got got;
 
 	add(t, "a1", "a");
 	EXPECT_GROUPS(test, t, 1, 0);
-	KUNIT_EXPECT_GT(test, stat_of(t).bytes, kwq_item_bytes(t->keyed, 2));
+	KUNIT_EXPECT_GT(test, stat_of(t)->bytes, kwq_item_bytes(t->keyed, 2));
 	kwq_keyed_remove(t->keyed, &a, 0);
 	EXPECT_GROUPS(test, t, 0, 0);
-	KUNIT_EXPECT_EQ(test, stat_of(t).bytes, empty);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->bytes, empty);
 
 	/* A waiting item counts, and one that is being processed. */
 	add_with(t, "a1", "a", &(struct kwq_add_options){ .flags = KWQ_ADD_AFTER, .time = 10 });
@@ -272,7 +271,7 @@ static void group_lives_as_long_as_its_items(struct kunit *test)
 	EXPECT_GROUPS(test, t, 1, 0);
 	kwq_keyed_remove(t->keyed, &b, 0);
 	EXPECT_GROUPS(test, t, 0, 0);
-	KUNIT_EXPECT_EQ(test, stat_of(t).bytes, empty);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->bytes, empty);
 }
 
 static void moved_item_leaves_its_group(struct kunit *test)
@@ -347,7 +346,7 @@ static void remembered_item_has_no_group(struct kunit *test)
 	kwq_keyed_advance(t->keyed, NSEC_PER_SEC, false);
 	EXPECT_GET(test, t->x, &got, "a1/a");
 	done(t->x, &got);
-	KUNIT_EXPECT_EQ(test, stat_of(t).remembered, 1);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, 1);
 	EXPECT_GROUPS(test, t, 0, 0);
 	add_plain(t, "a1");
 	EXPECT_GET(test, t->x, &got, "a1/");
@@ -395,12 +394,12 @@ static void group_needs_room(struct kunit *test)
 	unmake(t);
 	make(test, &limits);
 	KUNIT_EXPECT_EQ(test, add(t, "a1", name), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, stat_of(t).items, 0);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->items, 0);
 	EXPECT_GROUPS(test, t, 0, 0);
 	KUNIT_EXPECT_EQ(test, add(t, "a1", "a"), KWQ_ADDED);
-	bytes = stat_of(t).bytes;
+	bytes = stat_of(t)->bytes;
 	KUNIT_EXPECT_EQ(test, add(t, "a1", name), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, stat_of(t).bytes, bytes);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->bytes, bytes);
 	EXPECT_GET(test, t->x, &got, "a1/a");
 	/* Q8 */
 	kwq_keyed_shut_down(t->keyed);
@@ -426,11 +425,11 @@ static void group_takes_the_room_of_remembered_items(struct kunit *test)
 		EXPECT_GET(test, t->x, &got, i ? "a2/" : "a1/");
 		done(t->x, &got);
 	}
-	KUNIT_EXPECT_EQ(test, stat_of(t).remembered, 2);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, 2);
 	/* "a1" is the oldest one. */
 	KUNIT_EXPECT_EQ(test, add(t, "a1", "g"), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, stat_of(t).remembered, 0);
-	KUNIT_EXPECT_EQ(test, stat_of(t).items, 1);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->remembered, 0);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->items, 1);
 	EXPECT_GET(test, t->x, &got, "a1/g");
 }
 
@@ -504,11 +503,11 @@ static void queue_without_groups_refuses_them(struct kunit *test)
 	limits.aging = 10;
 	make(test, &limits);
 	KUNIT_EXPECT_EQ(test, add(t, "a1", "a"), -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, stat_of(t).items, 0);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->items, 0);
 	KUNIT_EXPECT_EQ(test, add_plain(t, "a1"), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add(t, "a1", ""), -EOPNOTSUPP);
 	/* Q17 */
-	KUNIT_EXPECT_EQ(test, stat_of(t).aging, 10);
+	KUNIT_EXPECT_EQ(test, stat_of(t)->aging, 10);
 	kwq_keyed_advance(t->keyed, 10, false);
 	kwq_keyed_add(t->keyed, &(struct kwq_key){ .bytes = "b1", .len = 2 },
 		      &(struct kwq_add_options){ .flags = KWQ_ADD_PRIORITY, .priority = 1 });

@@ -123,11 +123,13 @@ static bool list_some(struct kunit *test)
 static void expect_seen(struct kunit *test, u32 nr)
 {
 	struct list_test *t = test->priv;
-	u32 i;
+	u32 i, wanted;
 
-	for (i = 0; i < NR_STAYING; i++)
-		if (t->seen[i] != (i < nr))
+	for (i = 0; i < NR_STAYING; i++) {
+		wanted = i < nr;
+		if (t->seen[i] != wanted)
 			break;
+	}
 	KUNIT_EXPECT_EQ_MSG(test, i, NR_STAYING, "key %u was listed %u times", i, t->seen[i]);
 }
 

@@ -180,7 +180,8 @@ static void hold_tells_a_few(struct kunit *test)
 	keyed->limits.max_items = NR_ADDERS + 1;
 	kwq_tell_adders_locked(keyed);
 	KUNIT_EXPECT_EQ(test, keyed->adders->items_told, 2 + KWQ_WAKES_PER_HOLD);
-	KUNIT_EXPECT_EQ(test, keyed->adders->bytes_told, keyed->adders->items_told * kwq_item_bytes(keyed, 1));
+	KUNIT_EXPECT_EQ(test, keyed->adders->bytes_told,
+			keyed->adders->items_told * kwq_item_bytes(keyed, 1));
 	kwq_keyed_unlock(keyed, flags);
 	/* Those that were told tell the others. */
 	for (i = 0; i < NR_ADDERS; i++)
