@@ -855,6 +855,89 @@ int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	return end_wait_early(core, item, now);
 }
 
+/* The time that was @span ns ago; negative if that was before the clock began. */
+static ktime_t ago(ktime_t now, u64 span)
+{
+	return now - (s64)min_t(u64, span, KTIME_MAX);
+}
+
+static void restore_ready(struct kwq_core *core, struct kwq_item *item,
+			  const struct kwq_restored *restored, ktime_t now)
+{
+	enum kwq_lane lane = restored->state & KWQ_IS_RETURNED ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
+
+	kwq_bulk_of(core)->adds++;
+	item->dirtied = ago(now, restored->dirty_for);
+	mark_dirty(core, item);
+	set_state(item, item->state | KWQ_ITEM_DIRTY);
+	make_ready(core, item, lane, restored->priority);
+}
+
+static void restore_waiting(struct kwq_core *core, struct kwq_item *item,
+			    const struct kwq_restored *restored, ktime_t now)
+{
+	item->wait_priority = restored->wait_priority;
+	start_waiting(core, item, restored->due, now, false);
+	item->since = ago(now, restored->waiting_for);
+}
+
+static void restore_dead(struct kwq_core *core, struct kwq_item *item,
+			 const struct kwq_restored *restored, ktime_t now)
+{
+	count(core, &kwq_bulk_of(core)->died);
+	set_state(item, KWQ_ITEM_DEAD);
+	bury(core, item, now);
+	item->since = ago(now, restored->dead_for);
+}
+
+/* U8: an item that is in use keeps its state, but the work that was saved is not lost. */
+static int restore_by_add(struct kwq_core *core, struct kwq_item *item,
+			  const struct kwq_restored *restored, ktime_t now)
+{
+	int ret = KWQ_COALESCED, waits = KWQ_COALESCED;
+
+	if (restored->state & KWQ_IS_READY)
+		ret = kwq_core_add(core, item, restored->priority, false, now);
+	if (restored->state & KWQ_IS_WAITING)
+		waits = kwq_core_add_at(core, item, restored->wait_priority, restored->due,
+					KWQ_WAIT_EARLIER, now);
+	return restored->state & KWQ_IS_READY ? ret : waits;
+}
+
+/**
+ * kwq_core_restore() - put an item back as it was saved (U8)
+ * @core: the core; large
+ * @item: the item
+ * @restored: how it was saved
+ * @now: current time
+ *
+ * A ready item goes to the tail of the band of its lane and priority, and a dead item behind all
+ * that are dead. An idle item is the only one that gets all of its saved state. Any other is
+ * added, at once if the saved item was ready, and at its time if it was waiting.
+ *
+ * Return: KWQ_RESTORED if the item was idle. Else the result of kwq_core_add() or
+ * kwq_core_add_at(); KWQ_COALESCED if there was nothing to add. -ESHUTDOWN with nothing changed.
+ */
+int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
+		     const struct kwq_restored *restored, ktime_t now)
+{
+	if (kwq_core_refuses(core, item))
+		return -ESHUTDOWN;
+	if (!kwq_item_is_idle(item))
+		return restore_by_add(core, item, restored, now);
+	item->requeues = max(kwq_core_num_requeues(core, item, now), restored->requeues);
+	item->abandoned = restored->abandoned;
+	item->priority = restored->priority;
+	item->since = now;
+	if (restored->state & KWQ_IS_READY)
+		restore_ready(core, item, restored, now);
+	if (restored->state & KWQ_IS_WAITING)
+		restore_waiting(core, item, restored, now);
+	if (restored->state & KWQ_IS_DEAD)
+		restore_dead(core, item, restored, now);
+	return KWQ_RESTORED;
+}
+
 /**
  * kwq_core_limits() - how a core limits retries
  * @core: the core

@@ -69,6 +69,31 @@ struct kwq_gauges {
 	u64 unfinished;
 };
 
+/**
+ * struct kwq_restored - an item as it was saved (U8)
+ * @state: KWQ_IS_READY, perhaps with KWQ_IS_RETURNED, or KWQ_IS_WAITING, or both; KWQ_IS_DEAD
+ *	alone; 0 if it is idle with requeues
+ * @priority: its priority
+ * @wait_priority: while waiting: the priority for its time, or KWQ_PRIORITY_NONE
+ * @requeues: how often it was rate-limited
+ * @abandoned: how often it lost its holder
+ * @dirty_for: how long it has been ready, in ns
+ * @waiting_for: how long it has been waiting, in ns
+ * @dead_for: how long it has been dead, in ns
+ * @due: while waiting: its time
+ */
+struct kwq_restored {
+	u32 state;
+	s8 priority;
+	s8 wait_priority;
+	u32 requeues;
+	u32 abandoned;
+	u64 dirty_for;
+	u64 waiting_for;
+	u64 dead_for;
+	ktime_t due;
+};
+
 void kwq_holder_init(struct kwq_holder *holder);
 void kwq_core_init(struct kwq_core *core, enum kwq_form form);
 bool kwq_core_is_used(const struct kwq_core *core);
@@ -82,6 +107,8 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 			      ktime_t now, u32 random);
 int kwq_core_coalesce(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now);
+int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
+		     const struct kwq_restored *restored, ktime_t now);
 u32 kwq_core_num_requeues(const struct kwq_core *core,
 			  const struct kwq_item *item, ktime_t now);
 u32 kwq_core_forget(const struct kwq_core *core, struct kwq_item *item,

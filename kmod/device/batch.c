@@ -89,7 +89,7 @@ static bool is_one(const struct kwq_batch *batch, u32 entry_size)
 {
 	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof_field(struct single, entry));
 	return batch->nr == 1 && batch->entry_size == entry_size &&
-	       batch->keys_len <= ONE_KEY;
+	       entry_size <= sizeof_field(struct single, entry) && batch->keys_len <= ONE_KEY;
 }
 
 /*

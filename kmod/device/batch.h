@@ -41,6 +41,7 @@ extern const struct kwq_batch_kind kwq_batch_extend;
 extern const struct kwq_batch_kind kwq_batch_remove;
 extern const struct kwq_batch_kind kwq_batch_forget;
 extern const struct kwq_batch_kind kwq_batch_requeues;
+extern const struct kwq_batch_kind kwq_batch_restore;
 
 int kwq_check_done(const struct kwq_done_entry *entry);
 

@@ -379,7 +379,7 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES |
 			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING |
 			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE |
-			    KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS,
+			    KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS | KWQ_FEATURE_RESTORE,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,
@@ -954,6 +954,14 @@ static long queue_stat(struct file *file, void __user *uarg)
 	return copy_out(uarg, &arg, sizeof(arg), KWQ_STAT_FIRST);
 }
 
+/* A restore adds, and sets counts and times that the queue's work decides otherwise (U9). */
+static long queue_restore(struct file *file, void __user *uarg)
+{
+	if (!has_right(file, KWQ_RIGHT_WRITE))
+		return -EBADF;
+	return queue_batch(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_restore);
+}
+
 /* Requests that are not frequent. */
 static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void __user *uarg)
 {
@@ -995,6 +1003,8 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return queue_advance(file, uarg);
 	case KWQ_IOC_EXTEND:
 		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_extend);
+	case KWQ_IOC_RESTORE:
+		return queue_restore(file, uarg);
 	}
 	return -ENOTTY;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The entries of batches, by kind. Each entry is checked and carried out by itself. */
 #include <linux/errno.h>
+#include <linux/nospec.h>
 #include <linux/stddef.h>
 #include "batch.h"
 #include "keyed/timens.h"
@@ -169,4 +170,105 @@ const struct kwq_batch_kind kwq_batch_requeues = {
 	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
 	.execute = execute_requeues,
+};
+
+/* The flags of a restore are all for its extra. */
+static u32 extra_flags_of_restore(const void *data)
+{
+	const struct kwq_restore_entry *entry = data;
+
+	return entry->flags & (KWQ_ADD_VALUE | KWQ_ADD_GROUP);
+}
+
+#define KWQ_IS_AT_WORK	(KWQ_IS_PROCESSING | KWQ_IS_DIRTY | KWQ_IS_DYING)
+#define KWQ_IS_IN_QUEUE	(KWQ_IS_READY | KWQ_IS_RETURNED | KWQ_IS_AT_WORK)
+
+static bool is_priority(s32 priority)
+{
+	return priority >= KWQ_PRIORITY_MIN && priority <= KWQ_PRIORITY_MAX;
+}
+
+/* A valid priority that is safe as an index under speculation. */
+static s8 safe_priority(s32 priority)
+{
+	u32 level = priority - KWQ_PRIORITY_MIN;
+
+	if (priority == KWQ_PRIORITY_NONE)
+		return KWQ_PRIORITY_NONE;
+	return (s32)array_index_nospec(level, KWQ_NR_PRIORITIES) + KWQ_PRIORITY_MIN;
+}
+
+static int check_restored_state(u32 state)
+{
+	if (state == KWQ_IS_DEAD || state == KWQ_IS_REMEMBERED)
+		return 0;
+	if (state & ~(KWQ_IS_IN_QUEUE | KWQ_IS_WAITING))
+		return -EINVAL;
+	/* An item is ready or at work or neither. */
+	if (state & KWQ_IS_READY && state & KWQ_IS_AT_WORK)
+		return -EINVAL;
+	if (state & (KWQ_IS_DIRTY | KWQ_IS_DYING) && !(state & KWQ_IS_PROCESSING))
+		return -EINVAL;
+	if (state & KWQ_IS_RETURNED && !(state & KWQ_IS_READY))
+		return -EINVAL;
+	return state ? 0 : -EINVAL;
+}
+
+static int check_restore(const struct kwq_restore_entry *entry)
+{
+	if (entry->pad || check_restored_state(entry->state) || !is_priority(entry->priority))
+		return -EINVAL;
+	if (!(entry->state & KWQ_IS_IN_QUEUE) && entry->dirty_for)
+		return -EINVAL;
+	if (entry->state != KWQ_IS_DEAD && entry->dead_for)
+		return -EINVAL;
+	if (!(entry->state & KWQ_IS_WAITING))
+		return entry->wait_priority || entry->waiting_for || entry->due_in ? -EINVAL : 0;
+	return entry->wait_priority != KWQ_PRIORITY_NONE && !is_priority(entry->wait_priority) ?
+	       -EINVAL : 0;
+}
+
+static int execute_restore_with(struct kwq_handle *handle, const void *data,
+				struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,
+				struct kwq_stock *stock)
+{
+	const struct kwq_restore_entry *entry = data;
+	struct kwq_restored restored = {
+		.priority = safe_priority(entry->priority),
+		.wait_priority = safe_priority(entry->wait_priority),
+		.requeues = entry->requeues,
+		.abandoned = entry->abandoned,
+		.dirty_for = entry->dirty_for,
+		.waiting_for = entry->waiting_for,
+		.dead_for = entry->dead_for,
+		.due = kwq_later(now, entry->due_in),
+	};
+
+	if (!key->len || entry->flags != extras->flags || check_restore(entry))
+		return -EINVAL;
+	restored.state = entry->state & (KWQ_IS_READY | KWQ_IS_RETURNED | KWQ_IS_WAITING |
+					 KWQ_IS_DEAD);
+	/* O1: as if its holder had been lost, but without counting that. */
+	if (entry->state & KWQ_IS_PROCESSING)
+		restored.state |= KWQ_IS_READY | KWQ_IS_RETURNED;
+	return kwq_keyed_restore_locked(handle->keyed, key, &restored, extras, now, stock);
+}
+
+static int execute_restore(struct kwq_handle *handle, const void *data,
+			   const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
+{
+	struct kwq_extras extras = {};
+
+	return execute_restore_with(handle, data, &extras, key, now, stock);
+}
+
+const struct kwq_batch_kind kwq_batch_restore = {
+	.size = sizeof(struct kwq_restore_entry),
+	.first_size = KWQ_RESTORE_ENTRY_FIRST,
+	.key_len_at = offsetof(struct kwq_restore_entry, key_len),
+	.first_extra = KWQ_ADD_EXTRA_FIRST,
+	.makes_items = true,
+	.extra_flags = extra_flags_of_restore,
+	.execute_with = execute_restore_with,
+	.execute = execute_restore,
 };

@@ -23,7 +23,7 @@
  * @group: the name of its group
  */
 struct one {
-	u64 entry[6];
+	u64 entry[8];
 	struct kwq_add_extra extra;
 	struct kwq_extras extras;
 	struct kwq_key key;
@@ -210,7 +210,8 @@ int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_ba
 	one.bytes = kmalloc(clamp_t(u32, batch->keys_len, 1, KWQ_KEY_MAX), GFP_KERNEL_ACCOUNT);
 	if (!one.bytes)
 		return -ENOMEM;
-	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof(one.entry));
+	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof(one.entry) ||
+		     sizeof(struct kwq_restore_entry) > sizeof(one.entry));
 	for (i = 0; i < batch->nr && !err; i++) {
 		was_taken = false;
 		err = take_one_with_extra(handle, kind, batch, &one, i, wait, &was_taken);

@@ -21,6 +21,7 @@
 #define KWQ_EXTEND_ENTRY_FIRST	16
 #define KWQ_REMOVE_ENTRY_FIRST	8
 #define KWQ_KEY_ENTRY_FIRST	8
+#define KWQ_RESTORE_ENTRY_FIRST	64
 #define KWQ_GET_FIRST		176
 #define KWQ_GOT_FIRST		24
 #define KWQ_ADD_EXTRA_FIRST	32
@@ -65,6 +66,7 @@ static_assert(sizeof(struct kwq_config) == 48);
 static_assert(sizeof(struct kwq_limiter) == 40);
 static_assert(sizeof(struct kwq_backoff) == 32);
 static_assert(sizeof(struct kwq_key_entry) == 8);
+static_assert(sizeof(struct kwq_restore_entry) == 64);
 static_assert(sizeof(struct kwq_dead_entry) == 32);
 static_assert(sizeof(struct kwq_list_dead_args) == 64);
 static_assert(sizeof(struct kwq_list_items_args) == 80);

@@ -179,6 +179,40 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 }
 
 /**
+ * kwq_keyed_restore_locked() - put a key back as it was saved (U8)
+ * @keyed: the queue; its lock held
+ * @key: the key, with its hash
+ * @restored: how it was saved
+ * @extras: its value and its group. A key that is ready, waiting or dead keeps its own, and one
+ *	that is processing keeps its group
+ * @now: current time
+ * @stock: memory for a new item and a new group
+ *
+ * Return: as kwq_core_restore(), or an error of kwq_keyed_add_with_locked().
+ */
+int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			     const struct kwq_restored *restored, struct kwq_extras *extras,
+			     ktime_t now, struct kwq_stock *stock)
+{
+	const struct kwq_add_options options = { .flags = KWQ_ADD_RESTORED, .restored = restored };
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	struct kwq_extras kept = *extras;
+	int ret;
+
+	/* Not in @extras: the caller may have to try again, when the key may have gone. */
+	if (ki && !kwq_item_is_idle(&ki->item)) {
+		kept.flags &= ~KWQ_ADD_GROUP;
+		if (kwq_item_is_dead(&ki->item) ||
+		    !(restored->state & (KWQ_IS_READY | KWQ_IS_WAITING)))
+			kept.flags &= ~KWQ_ADD_VALUE;
+	}
+	kept.flags |= KWQ_ADD_KEEP_VALUE;
+	ret = kwq_keyed_add_with_locked(keyed, key, &options, &kept, now, stock);
+	extras->value = kept.value;
+	return ret;
+}
+
+/**
  * kwq_keyed_remove_locked() - take a key out (Q11)
  * @keyed: the queue; its lock held
  * @key: the key, with its hash

@@ -691,6 +691,9 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 			      const struct kwq_add_options *options,
 			      struct kwq_extras *extras, ktime_t now,
 			      struct kwq_stock *stock);
+int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
+			     const struct kwq_restored *restored, struct kwq_extras *extras,
+			     ktime_t now, struct kwq_stock *stock);
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			    u32 flags, ktime_t now);
 int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,

@@ -116,6 +116,25 @@ static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_
 	return ret;
 }
 
+/* U8: an item is put back as it was saved. */
+static int restore(struct kwq_queue *queue, struct kwq_item *item,
+		   const struct kwq_restored *restored, ktime_t now)
+{
+	int ret = kwq_core_restore(&queue->core, item, restored, now);
+
+	if (ret != KWQ_RESTORED)
+		return ret;
+	if (restored->state & KWQ_IS_READY) {
+		trace_kwq_add(queue, item, KWQ_ADDED);
+		trace_kwq_ready(queue, item, 0, 0);
+	}
+	if (restored->state & KWQ_IS_WAITING)
+		trace_kwq_add(queue, item, KWQ_WAITING);
+	if (restored->state & KWQ_IS_DEAD)
+		trace_kwq_requeue(queue, item, KWQ_DEAD);
+	return ret;
+}
+
 /* An add with options. */
 static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 				 const struct kwq_add_options *options, ktime_t now)
@@ -133,7 +152,9 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 	/* Before the add, so that the item becomes ready in its new group. */
 	if (options->flags & KWQ_ADD_GROUP && !kwq_core_refuses(&queue->core, item))
 		kwq_core_set_group(&queue->core, item, options->group);
-	if (options->flags & KWQ_ADD_RATE_LIMITED) {
+	if (options->flags & KWQ_ADD_RESTORED) {
+		ret = restore(queue, item, options->restored, now);
+	} else if (options->flags & KWQ_ADD_RATE_LIMITED) {
 		requeues = kwq_core_num_requeues(&queue->core, item, now);
 		ret = kwq_core_add_rate_limited(&queue->core, item, priority,
 						policy, now, random_locked(queue));

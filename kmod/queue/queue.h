@@ -179,6 +179,12 @@ static inline struct rnd_state *kwq_random_of(const struct kwq_rate_limiter *lim
 	return &container_of(limiter, struct kwq_small_limiter, limiter)->random;
 }
 
+/*
+ * A flag of struct kwq_add_options for kwq_add_locked(): puts the item back as it was saved (U8).
+ * No caller from outside may pass it.
+ */
+#define KWQ_ADD_RESTORED	BIT(31)
+
 /* add.c */
 int kwq_check_asked(struct kwq_add_options *options);
 int kwq_add_locked(struct kwq_queue *queue, struct kwq_item *item,

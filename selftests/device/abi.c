@@ -164,6 +164,20 @@ _Static_assert(sizeof(struct kwq_remove_entry) == 8, "kwq_remove_entry");
 ASSERT_AT(kwq_remove_entry, key_len, 0);
 ASSERT_AT(kwq_remove_entry, flags, 4);
 
+_Static_assert(sizeof(struct kwq_restore_entry) == 64, "kwq_restore_entry");
+ASSERT_AT(kwq_restore_entry, key_len, 0);
+ASSERT_AT(kwq_restore_entry, flags, 4);
+ASSERT_AT(kwq_restore_entry, state, 8);
+ASSERT_AT(kwq_restore_entry, priority, 12);
+ASSERT_AT(kwq_restore_entry, wait_priority, 16);
+ASSERT_AT(kwq_restore_entry, requeues, 20);
+ASSERT_AT(kwq_restore_entry, abandoned, 24);
+ASSERT_AT(kwq_restore_entry, pad, 28);
+ASSERT_AT(kwq_restore_entry, dirty_for, 32);
+ASSERT_AT(kwq_restore_entry, waiting_for, 40);
+ASSERT_AT(kwq_restore_entry, due_in, 48);
+ASSERT_AT(kwq_restore_entry, dead_for, 56);
+
 _Static_assert(sizeof(struct kwq_key_entry) == 8, "kwq_key_entry");
 ASSERT_AT(kwq_key_entry, key_len, 0);
 ASSERT_AT(kwq_key_entry, flags, 4);
@@ -331,6 +345,7 @@ _Static_assert(KWQ_IOC_CONFIG == 0xc004bb1c, "CONFIG");
 _Static_assert(KWQ_IOC_LIST_DEAD == 0x4004bb1d, "LIST_DEAD");
 _Static_assert(KWQ_IOC_ADVANCE == 0x4004bb1e, "ADVANCE");
 _Static_assert(KWQ_IOC_EXTEND == 0x4004bb1f, "EXTEND");
+_Static_assert(KWQ_IOC_RESTORE == 0x4004bb23, "RESTORE");
 _Static_assert(KWQ_IOC_PAUSE == 0x4004bb20, "PAUSE");
 _Static_assert(KWQ_IOC_RESUME == 0x4004bb21, "RESUME");
 _Static_assert(KWQ_IOC_LIST_ITEMS == 0xc004bb22, "LIST_ITEMS");
@@ -371,6 +386,7 @@ struct buffers {
 		struct kwq_remove_entry remove;
 		struct kwq_got got;
 		struct kwq_key_entry key;
+		struct kwq_restore_entry restore;
 		struct kwq_dead_entry dead;
 		struct kwq_listed listed;
 		struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
@@ -439,6 +455,14 @@ static void fill_add(union argument *arg)
 {
 	arg->op.batch = one_entry(sizeof(struct kwq_add_entry));
 	buffers.entries.add.key_len = 1;
+	buffers.key[0] = 'n';
+}
+
+static void fill_restore(union argument *arg)
+{
+	arg->op.batch = one_entry(sizeof(struct kwq_restore_entry));
+	buffers.entries.restore.key_len = 1;
+	buffers.entries.restore.state = KWQ_IS_READY;
 	buffers.key[0] = 'n';
 }
 
@@ -594,6 +618,11 @@ FIXTURE_VARIANT_ADD(request, get) {
 FIXTURE_VARIANT_ADD(request, done) {
 	.cmd = KWQ_IOC_DONE, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
 	.fill = fill_done, .ret = 1, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, restore) {
+	.cmd = KWQ_IOC_RESTORE, .target = QUEUE, .size = sizeof(struct kwq_batch_args),
+	.fill = fill_restore, .ret = 1, .flags = 4,
 };
 
 FIXTURE_VARIANT_ADD(request, extend) {
@@ -1006,7 +1035,8 @@ TEST_F(abi, info)
 		  KWQ_FEATURE_LIMITERS | KWQ_FEATURE_DEAD | KWQ_FEATURE_METRICS |
 		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
 		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
-		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS,
+		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS |
+		  KWQ_FEATURE_RESTORE,
 		  out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
@@ -1113,6 +1143,7 @@ TEST_F(abi, unknown_requests)
 		KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
 		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS,
+		KWQ_IOC_RESTORE,
 	};
 	__u8 arg[4096];
 
@@ -1300,7 +1331,7 @@ TEST_F(abi, list_values)
 
 /* U3: entries of the caller's size. */
 
-enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, GOT, DEAD, LISTED };
+enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, RESTORE, GOT, DEAD, LISTED };
 
 FIXTURE(entry)
 {
@@ -1350,6 +1381,10 @@ FIXTURE_VARIANT_ADD(entry, requeues) {
 	.kind = REQUEUES, .cmd = KWQ_IOC_REQUEUES, .size = sizeof(struct kwq_key_entry),
 };
 
+FIXTURE_VARIANT_ADD(entry, restore) {
+	.kind = RESTORE, .cmd = KWQ_IOC_RESTORE, .size = sizeof(struct kwq_restore_entry),
+};
+
 FIXTURE_VARIANT_ADD(entry, got) {
 	.kind = GOT, .cmd = KWQ_IOC_GET, .size = sizeof(struct kwq_got),
 };
@@ -1391,7 +1426,7 @@ FIXTURE_SETUP(entry)
 	self->q = new_queue_with(self->dev, CLOCK_MONOTONIC, 0, &config);
 	ASSERT_LE(0, self->q);
 	memcpy(self->keys, "abc", 3);
-	if (variant->kind == ADD)
+	if (variant->kind == ADD || variant->kind == RESTORE)
 		return;
 	for (int i = 0; i < 3; i++) {
 		if (variant->kind == FORGET || variant->kind == REQUEUES || variant->kind == DEAD)
@@ -1463,6 +1498,8 @@ static void fill_entries(entry_fixture *self, const entry_variant *variant,
 			((struct kwq_done_entry *)entry)->key_len = 1;
 		else	/* the length comes first in both others */
 			*(__u32 *)entry = 1;
+		if (variant->kind == RESTORE)
+			((struct kwq_restore_entry *)entry)->state = KWQ_IS_READY;
 	}
 }
 
@@ -1471,7 +1508,7 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 {
 	static const __s32 result[] = {
 		[ADD] = KWQ_ADDED, [DONE] = KWQ_FINISHED, [REMOVE] = KWQ_WAS_READY,
-		[FORGET] = 1, [REQUEUES] = 1,
+		[FORGET] = 1, [REQUEUES] = 1, [RESTORE] = KWQ_RESTORED,
 	};
 
 	for (int i = 0; i < 3; i++) {
@@ -1989,13 +2026,14 @@ TEST_F(abi, keys_of_no_bytes)
 {
 	static const unsigned long cmds[] = {
 		KWQ_IOC_ADD, KWQ_IOC_DONE, KWQ_IOC_EXTEND, KWQ_IOC_REMOVE, KWQ_IOC_FORGET,
-		KWQ_IOC_REQUEUES,
+		KWQ_IOC_REQUEUES, KWQ_IOC_RESTORE,
 	};
 	union {
 		struct kwq_done_entry done;
 		struct kwq_got got;
 		struct kwq_dead_entry dead;
 		struct kwq_listed listed;
+		struct kwq_restore_entry restore;
 	} entry;
 	__s32 result;
 
@@ -2138,6 +2176,7 @@ static const struct {
 	{ KWQ_IOC_LEN, 0 },			{ KWQ_IOC_STAT, 0 },
 	{ KWQ_IOC_SHUTTING_DOWN, 0 },		{ KWQ_IOC_CONFIG, 0 },
 	{ KWQ_IOC_LIST_ITEMS, KWQ_RIGHT_READ },
+	{ KWQ_IOC_RESTORE, KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE },
 };
 
 /* Every request of a queue, in a form that succeeds if it is permitted. */
@@ -2160,6 +2199,8 @@ static int ask(int q, unsigned int cmd)
 		return q_done_key(q, "none");
 	case KWQ_IOC_EXTEND:
 		return q_extend_key(q, "none");
+	case KWQ_IOC_RESTORE:
+		return q_restore(q, "new", .state = KWQ_IS_READY);
 	case KWQ_IOC_FORGET:
 		return q_forget(q, "none");
 	case KWQ_IOC_REQUEUES:
@@ -2196,7 +2237,7 @@ static int ask(int q, unsigned int cmd)
 static void check_rights(struct __test_metadata *_metadata, int dev, __u32 rights)
 {
 	for (int i = 0; i < ARRAY_SIZE(needs); i++) {
-		bool may = !needs[i].right || needs[i].right & rights;
+		bool may = (needs[i].right & rights) == needs[i].right;
 		int all = new_manual_queue(dev, NULL);
 		int q = q_open_with(all, NULL, rights, O_CLOEXEC);
 

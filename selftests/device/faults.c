@@ -339,6 +339,27 @@ static void check_refused(struct __test_metadata *_metadata, failure_fixture *se
 	check_stat(self->clocked, .ready = 1, .items = 1);
 }
 
+static int run_restore(failure_fixture *self)
+{
+	return q_restore(self->q, "a", .state = KWQ_IS_READY);
+}
+
+static void prepare_restore(failure_fixture *self)
+{
+	char key[16];
+
+	memset(self->b, 0, sizeof(*self->b));
+	for (int i = 0; i < NR; i++) {
+		snprintf(key, sizeof(key), "key%04d", i);
+		batch_restore(self->b, key, (struct kwq_restore_entry){ .state = KWQ_IS_READY });
+	}
+}
+
+static int run_restore_batch(failure_fixture *self)
+{
+	return batch_run(self->q, KWQ_IOC_RESTORE, self->b);
+}
+
 static int run_add_too_late(failure_fixture *self)
 {
 	return q_add_wait(self->clocked, "a", 1);
@@ -983,6 +1004,9 @@ static const struct action actions[] = {
 	{ "extend", KWQ_IOC_EXTEND, prepare_leases, run_extend, 0, check_one_extended },
 	{ "extend batch", KWQ_IOC_EXTEND, prepare_leases, run_extend_batch, NR,
 	  check_extended },
+	{ "restore", KWQ_IOC_RESTORE, NULL, run_restore, KWQ_RESTORED, check_added },
+	{ "restore batch", KWQ_IOC_RESTORE, prepare_restore, run_restore_batch, NR,
+	  check_batch_added },
 	{ "poll", 0, prepare_ready, run_poll, POLLIN | POLLOUT, NULL },
 	{ "poll in vain", 0, NULL, run_poll_in_vain, 0, NULL },
 	{ "epoll", 0, prepare_epoll, run_epoll, 0, check_epoll },

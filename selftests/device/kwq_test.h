@@ -795,6 +795,17 @@ static inline int q_requeues(int q, const char *key)
 	return q_key_op(q, KWQ_IOC_REQUEUES, key);
 }
 
+/* Puts a key back. @entry->key_len is filled in. */
+static inline int q_restore_with(int q, const char *key, struct kwq_restore_entry entry)
+{
+	entry.key_len = strlen(key);
+	return q_op_one(q, KWQ_IOC_RESTORE, &entry, sizeof(entry), key, strlen(key));
+}
+
+/* q_restore(q, "key", .state = KWQ_IS_READY) */
+#define q_restore(q, key, ...)							\
+	q_restore_with(q, key, (struct kwq_restore_entry){ __VA_ARGS__ })
+
 static inline int q_configure(int q, const struct kwq_config *config)
 {
 	return request(q, KWQ_IOC_CONFIGURE, config);
@@ -1231,6 +1242,7 @@ struct batch {
 		struct kwq_extend_entry extend[KWQ_BATCH_MAX];
 		struct kwq_remove_entry remove[KWQ_BATCH_MAX];
 		struct kwq_key_entry key[KWQ_BATCH_MAX];
+		struct kwq_restore_entry restore[KWQ_BATCH_MAX];
 	};
 	__s32 results[KWQ_BATCH_MAX + GUARD / 4];
 	__u8 keys[KWQ_BATCH_MAX * KEY_ROOM];
@@ -1313,6 +1325,12 @@ static inline void batch_ask(struct batch *b, const char *key)
 	b->key[b->nr++] = (struct kwq_key_entry){ .key_len = len };
 }
 
+static inline void batch_restore(struct batch *b, const char *key, struct kwq_restore_entry entry)
+{
+	entry.key_len = batch_key(b, key);
+	b->restore[b->nr++] = entry;
+}
+
 static inline size_t batch_entry_size(unsigned long cmd)
 {
 	switch (cmd) {
@@ -1324,6 +1342,8 @@ static inline size_t batch_entry_size(unsigned long cmd)
 		return sizeof(struct kwq_extend_entry);
 	case KWQ_IOC_REMOVE:
 		return sizeof(struct kwq_remove_entry);
+	case KWQ_IOC_RESTORE:
+		return sizeof(struct kwq_restore_entry);
 	default:
 		return sizeof(struct kwq_key_entry);
 	}

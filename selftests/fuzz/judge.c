@@ -55,6 +55,7 @@ static const int errors[KINDS][12] = {
 	[EXTEND] = { E2BIG, EMSGSIZE },
 	[PAUSE] = { E2BIG },
 	[RESUME] = { E2BIG },
+	[RESTORE] = { E2BIG, EMSGSIZE },
 };
 
 static bool takes_argument(enum kind kind)
@@ -207,6 +208,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 		break;
 	case DONE:
 	case EXTEND:
+	case RESTORE:
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:
@@ -289,10 +291,12 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 		[ADD] = { EDQUOT, ENOENT, ENOSPC, EOPNOTSUPP, ESHUTDOWN },
 		[DONE] = { ENOENT, EPERM, ESTALE },
 		[EXTEND] = { ENOENT, EPERM, ESTALE },
+		[RESTORE] = { EDQUOT, ENOSPC, ESHUTDOWN },
 		[REMOVE] = { ENOENT },
 	};
 	static const int most[KINDS] = {
 		[ADD] = KWQ_DIRTY,
+		[RESTORE] = KWQ_RESTORED,
 		[DONE] = KWQ_REQUEUED | KWQ_STILL_WAITING,
 		[REMOVE] = 2 * KWQ_WAS_DEAD - 1,
 		[FORGET] = INT_MAX,
@@ -448,6 +452,7 @@ static void judge_answer(struct fuzzer *f)
 	case ADD:
 	case DONE:
 	case EXTEND:
+	case RESTORE:
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:

@@ -12,7 +12,7 @@ const char *const kind_names[KINDS] = {
 	[REQUEUES] = "REQUEUES", [CONFIGURE] = "CONFIGURE", [CONFIG] = "CONFIG",
 	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND",
 	[LIST_ITEMS] = "LIST_ITEMS",
-	[PAUSE] = "PAUSE", [RESUME] = "RESUME",
+	[PAUSE] = "PAUSE", [RESUME] = "RESUME", [RESTORE] = "RESTORE",
 	[UNKNOWN] = "an unknown request",
 };
 
@@ -120,6 +120,32 @@ static void any_extension(struct fuzzer *f, struct kwq_extend_entry *entry, __u3
 	};
 }
 
+static void any_restore(struct fuzzer *f, struct kwq_restore_entry *entry, __u32 key_len)
+{
+	static const __u32 states[] = {
+		KWQ_IS_READY, KWQ_IS_READY | KWQ_IS_RETURNED, KWQ_IS_READY | KWQ_IS_WAITING,
+		KWQ_IS_WAITING, KWQ_IS_DEAD, KWQ_IS_REMEMBERED, KWQ_IS_PROCESSING,
+		KWQ_IS_PROCESSING | KWQ_IS_DIRTY, KWQ_IS_PROCESSING | KWQ_IS_WAITING,
+	};
+	bool waits;
+
+	entry->key_len = key_len;
+	entry->state = one_in(f, 32) ? 1U << any(f, 9) : states[any(f, 9)];
+	waits = entry->state & KWQ_IS_WAITING;
+	entry->priority = one_in(f, 2) ? 0 : (int)any(f, 64) - 32;
+	entry->requeues = any(f, 3);
+	entry->abandoned = any(f, 3);
+	if (waits) {
+		entry->wait_priority = one_in(f, 2) ? KWQ_PRIORITY_NONE : 0;
+		entry->due_in = any_time(f);
+		entry->waiting_for = one_in(f, 2) ? 0 : any_time(f);
+	}
+	if (entry->state & (KWQ_IS_READY | KWQ_IS_PROCESSING))
+		entry->dirty_for = one_in(f, 2) ? 0 : any_time(f);
+	if (entry->state == KWQ_IS_DEAD)
+		entry->dead_for = one_in(f, 2) ? 0 : any_time(f);
+}
+
 static size_t entry_size_of(enum kind kind)
 {
 	switch (kind) {
@@ -131,6 +157,8 @@ static size_t entry_size_of(enum kind kind)
 		return sizeof(struct kwq_extend_entry);
 	case REMOVE:
 		return sizeof(struct kwq_remove_entry);
+	case RESTORE:
+		return sizeof(struct kwq_restore_entry);
 	case GET:
 		return sizeof(struct kwq_got);
 	case LIST_DEAD:
@@ -210,6 +238,8 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 			any_done(f, (void *)entry, len);
 		else if (kind == EXTEND)
 			any_extension(f, (void *)entry, len);
+		else if (kind == RESTORE)
+			any_restore(f, (void *)entry, len);
 		else
 			entry->key_len = len;
 		if (kind == REMOVE && one_in(f, 4))
@@ -427,6 +457,7 @@ static void build(struct fuzzer *f)
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:
+	case RESTORE:
 		fill_in(f, &op->batch, any(f, 3), f->call.kind);
 		break;
 	case GET:
@@ -505,6 +536,7 @@ static const struct {
 	[EXTEND] = { KWQ_IOC_EXTEND, sizeof(struct kwq_batch_args), 2 },
 	[PAUSE] = { KWQ_IOC_PAUSE, sizeof(struct kwq_pause_args), 1 },
 	[RESUME] = { KWQ_IOC_RESUME, sizeof(struct kwq_resume_args), 1 },
+	[RESTORE] = { KWQ_IOC_RESTORE, sizeof(struct kwq_batch_args), 3 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
 };
 
@@ -563,6 +595,7 @@ static bool is_address(enum kind kind, size_t at)
 	case ADD:
 	case DONE:
 	case EXTEND:
+	case RESTORE:
 	case REMOVE:
 	case FORGET:
 	case REQUEUES:

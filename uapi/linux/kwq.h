@@ -11,7 +11,8 @@
  *   on /dev/kwq            INFO, CREATE, OPEN, UNLINK, LIST
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
  *                          LIST_ITEMS, LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT,
- *                          PAUSE, RESUME, SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE
+ *                          PAUSE, RESUME, SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE,
+ *                          RESTORE
  *
  * Conventions:
  *
@@ -79,6 +80,7 @@
 #define KWQ_FEATURE_VALUES	(1ULL << 12)	/* KWQ_CREATE_VALUES, KWQ_ADD_VALUE */
 #define KWQ_FEATURE_DEBOUNCE	(1ULL << 13)	/* KWQ_ADD_AT_MOST */
 #define KWQ_FEATURE_WAIT_ADD	(1ULL << 14)	/* KWQ_ADD_WAIT */
+#define KWQ_FEATURE_RESTORE	(1ULL << 15)	/* RESTORE */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -459,13 +461,14 @@ struct kwq_batch {
 
 /**
  * struct kwq_batch_args - a batch of one operation (KWQ_IOC_ADD, _DONE, _EXTEND, _REMOVE,
- *	_FORGET, _REQUEUES)
+ *	_FORGET, _REQUEUES, _RESTORE)
  * @size:	sizeof(struct kwq_batch_args).
  * @flags:	zero.
  * @batch:	entries of &struct kwq_add_entry, &struct kwq_done_entry, &struct
- *		kwq_extend_entry, &struct kwq_remove_entry or, for FORGET and REQUEUES, &struct
- *		kwq_key_entry. At least one. Adds may have extras of &struct kwq_add_extra. An
- *		ADD that waits for room needs &struct kwq_add_args.
+ *		kwq_extend_entry, &struct kwq_remove_entry, &struct kwq_restore_entry or, for
+ *		FORGET and REQUEUES, &struct kwq_key_entry. At least one. ADD and RESTORE may
+ *		have extras of &struct kwq_add_extra. An ADD that waits for room needs &struct
+ *		kwq_add_args.
  *
  * Return: how many entries were taken, from the first on. Each of them has its result. The
  * number is less than @nr if a later entry could not be read or its result could not be
@@ -626,6 +629,7 @@ struct kwq_add_extra {
 #define KWQ_WAITING	3	/* waiting for its time */
 #define KWQ_DEAD	4	/* a rate-limited add: the item is dead, now or at its Done */
 #define KWQ_DIRTY	5	/* being processed, and had been added again already */
+#define KWQ_RESTORED	6	/* RESTORE: the item is as it was */
 
 /* Flags of a done. */
 #define KWQ_DONE_FORGET	(1U << 0)	/* reset its count of requeues to 0 */
@@ -865,6 +869,55 @@ struct kwq_list_items_args {
 	__u32 key_len;
 	__u64 key;
 	struct kwq_batch batch;
+};
+
+/**
+ * struct kwq_restore_entry - one item that is put back as it was (KWQ_IOC_RESTORE)
+ * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
+ * @flags:	KWQ_ADD_VALUE and KWQ_ADD_GROUP, if the entry's extra has them.
+ * @state:	KWQ_IS_* bits: READY or WAITING or both, or DEAD alone, or REMEMBERED alone.
+ *		RETURNED may come with READY. PROCESSING, with DIRTY and DYING or not, is taken
+ *		as READY and RETURNED.
+ * @priority:	its priority; KWQ_PRIORITY_MIN to KWQ_PRIORITY_MAX.
+ * @wait_priority: with WAITING, the priority for its time, or KWQ_PRIORITY_NONE; else 0.
+ * @requeues:	how often it was rate-limited since it was last forgotten.
+ * @abandoned:	how often it lost its holder since it was last done or dead.
+ * @pad:	zero.
+ * @dirty_for:	how long it has been ready, in ns; else 0.
+ * @waiting_for: how long it has been waiting, in ns; else 0.
+ * @due_in:	the time until its wait ends, in ns; else 0.
+ * @dead_for:	how long it has been dead, in ns; else 0.
+ *
+ * &struct kwq_listed has these members, too. Time spans beyond the clock's range saturate.
+ *
+ * A ready item goes behind the items of its priority, and with RETURNED behind the returned ones
+ * of its priority. So restore ready items in the order in which they are to be handed out, and
+ * dead items in the order of their deaths.
+ *
+ * If the queue has the key already, and not only for its count of requeues, the item keeps its
+ * state, its group and its value. It is only added: by READY at once, with the priority of the
+ * entry, and by WAITING at its time, if that is earlier. A processing item gets the value of the
+ * entry for its next run, unless it has one for that. DEAD and REMEMBERED change nothing.
+ *
+ * Results: KWQ_RESTORED for a new key. For a key that the queue has, the result of that add:
+ * KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_DIRTY or KWQ_WAITING.
+ * Errors: those of &struct kwq_add_entry but ENOENT, and
+ *
+ * - EINVAL: also a state, or a member that the state does not have
+ */
+struct kwq_restore_entry {
+	__u32 key_len;
+	__u32 flags;
+	__u32 state;
+	__s32 priority;
+	__s32 wait_priority;
+	__u32 requeues;
+	__u32 abandoned;
+	__u32 pad;
+	__u64 dirty_for;
+	__u64 waiting_for;
+	__u64 due_in;
+	__u64 dead_for;
 };
 
 /* Flags of KWQ_IOC_ADVANCE. */
@@ -1217,5 +1270,6 @@ struct kwq_stat {
 #define KWQ_IOC_PAUSE		_IOW(KWQ_IOC_MAGIC, 0x20, __u32) /* struct kwq_pause_args */
 #define KWQ_IOC_RESUME		_IOW(KWQ_IOC_MAGIC, 0x21, __u32) /* struct kwq_resume_args */
 #define KWQ_IOC_LIST_ITEMS	_IOWR(KWQ_IOC_MAGIC, 0x22, __u32) /* struct kwq_list_items_args */
+#define KWQ_IOC_RESTORE		_IOW(KWQ_IOC_MAGIC, 0x23, __u32) /* struct kwq_batch_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */

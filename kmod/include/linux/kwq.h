@@ -301,6 +301,8 @@ struct kwq_add_options {
 	u64 time;
 	u64 at_most;
 	struct kwq_group *group;
+	/* private: with KWQ_ADD_RESTORED of queue.h */
+	const struct kwq_restored *restored;
 };
 
 void kwq_queue_init(struct kwq_queue *queue, const char *name,

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* U8: items that are put back as they were saved. */
+#include "kwq_test.h"
+
+FIXTURE(restore)
+{
+	int dev;
+	int q;		/* on a manual clock; the second failure is a death */
+};
+
+static int new_limited_queue(int dev, __s32 clockid, __u64 max_items)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	struct kwq_config config = config_of(at_once);
+
+	config.dead_after = 1;
+	return new_queue_with(dev, clockid, max_items, &config);
+}
+
+FIXTURE_SETUP(restore)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_limited_queue(self->dev, KWQ_CLOCK_ID_MANUAL, 0);
+	ASSERT_LE(0, self->q);
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+}
+
+FIXTURE_TEARDOWN(restore)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+/* U8, Q1, Q12, O1 */
+TEST_F(restore, ready_items)
+{
+	struct item item;
+
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_READY));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "lost", .state = KWQ_IS_READY | KWQ_IS_RETURNED,
+					  .abandoned = 1, .requeues = 7));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "held", .state = KWQ_IS_PROCESSING));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "urgent", .state = KWQ_IS_READY,
+					  .priority = KWQ_PRIORITY_MAX));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "lazy", .state = KWQ_IS_READY,
+					  .priority = KWQ_PRIORITY_MIN));
+	check_stat(self->q, .ready = 6, .items = 6);
+	check_counts(self->q, .adds = 6);
+	expect_next(self->q, &item, "urgent");
+	EXPECT_EQ(KWQ_PRIORITY_MAX, item.priority);
+	expect_next(self->q, &item, "lost");
+	EXPECT_EQ(1, item.abandoned);
+	EXPECT_EQ(7, item.requeues);
+	expect_next(self->q, &item, "held");
+	EXPECT_EQ(0, item.abandoned);
+	expect_next(self->q, &item, "a");
+	expect_next(self->q, &item, "b");
+	expect_next(self->q, &item, "lazy");
+	EXPECT_EQ(KWQ_PRIORITY_MIN, item.priority);
+}
+
+/* U8, Q5: a getter that waits is woken. */
+TEST_F(restore, wakes_a_getter)
+{
+	int q = new_queue(self->dev);
+	struct sleeper s;
+
+	start_get(&s, q);
+	EXPECT_EQ(KWQ_RESTORED, q_restore(q, "a", .state = KWQ_IS_READY));
+	EXPECT_EQ(1, sleeper_join(&s));
+	start_get(&s, q);
+	EXPECT_EQ(KWQ_RESTORED, q_restore(q, "b", .state = KWQ_IS_WAITING, .due_in = MSEC));
+	EXPECT_EQ(1, sleeper_join(&s));
+	EXPECT_STREQ("b", s.item.key);
+	close(q);
+}
+
+/* U8, D1, D2, D3, Q12 */
+TEST_F(restore, waiting_items)
+{
+	struct item item;
+
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_WAITING,
+					  .wait_priority = 3, .due_in = 10, .requeues = 1));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_WAITING | KWQ_IS_READY,
+					  .wait_priority = KWQ_PRIORITY_NONE, .due_in = 5));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "c", .state = KWQ_IS_WAITING | KWQ_IS_PROCESSING,
+					  .wait_priority = KWQ_PRIORITY_NONE, .due_in = ~0ULL));
+	check_stat(self->q, .ready = 2, .waiting = 3, .items = 3);
+	expect_next(self->q, &item, "c");
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
+	expect_next(self->q, &item, "b");
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
+	ASSERT_EQ(0, q_advance(self->q, 4));
+	EXPECT_EQ(-EAGAIN, q_try_get(self->q, &item));
+	ASSERT_EQ(0, q_advance(self->q, 1));
+	expect_take(self->q, "b");
+	EXPECT_EQ(KWQ_COALESCED, q_add_after(self->q, "a", 100));
+	ASSERT_EQ(0, q_advance(self->q, 5));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(3, item.priority);
+	EXPECT_EQ(1, item.requeues);
+	check_stat(self->q, .waiting = 1, .processing = 1, .items = 2);
+}
+
+/* U8, D1: what was due already is ready at once. */
+TEST_F(restore, due_items)
+{
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_WAITING));
+	ASSERT_EQ(0, q_advance(self->q, 0));
+	expect_take(self->q, "a");
+	check_stat(self->q, .items = 0);
+}
+
+/* U8, L11 */
+TEST_F(restore, dead_items)
+{
+	struct dead dead[3];
+	struct kwq_stat stat;
+
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_DEAD, .requeues = 4,
+					  .priority = -2, .dead_for = 5 * SEC));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_DEAD, .abandoned = 3));
+	ASSERT_EQ(2, q_list_dead(self->q, dead, 3, 0));
+	EXPECT_STREQ("b", dead[0].key);
+	EXPECT_EQ(4, dead[0].requeues);
+	EXPECT_EQ(-2, dead[0].priority);
+	EXPECT_EQ(5 * SEC, dead[0].age);
+	EXPECT_STREQ("a", dead[1].key);
+	EXPECT_EQ(3, dead[1].abandoned);
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(2, stat.dead);
+	EXPECT_EQ(KWQ_ADDED, q_kick(self->q, "b"));
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "a"));
+	expect_take(self->q, "b");
+	check_stat(self->q, .items = 0);
+}
+
+/* U8, L9, L10 */
+TEST_F(restore, remembered_items)
+{
+	struct kwq_stat stat;
+
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_REMEMBERED,
+					  .requeues = 1));
+	EXPECT_EQ(1, q_requeues(self->q, "a"));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(1, stat.remembered);
+	EXPECT_EQ(KWQ_DEAD, q_add_rate_limited(self->q, "a"));
+	/* Nothing is kept without a count. */
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_REMEMBERED));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(1, stat.items);
+}
+
+/* U8, M2: ages go on. */
+TEST_F(restore, ages)
+{
+	struct kwq_stat stat;
+	struct item item;
+
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY,
+					  .dirty_for = 100 * SEC));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(100 * SEC, stat.oldest_ready);
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	expect_next(self->q, &item, "a");
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(101 * SEC, stat.queue_duration.sum);
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_READY,
+					  .dirty_for = ~0ULL));
+	expect_next(self->q, &item, "b");
+}
+
+/* U8: nothing in the queue is lost, and nothing runs twice. */
+TEST_F(restore, keys_in_use)
+{
+	struct item item;
+
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(KWQ_COALESCED, q_restore(self->q, "a", .state = KWQ_IS_READY, .priority = 2,
+					   .requeues = 9));
+	EXPECT_EQ(KWQ_COALESCED, q_restore(self->q, "a", .state = KWQ_IS_DEAD));
+	EXPECT_EQ(KWQ_COALESCED, q_restore(self->q, "a", .state = KWQ_IS_REMEMBERED));
+	check_stat(self->q, .ready = 1, .items = 1);
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(2, item.priority);
+	EXPECT_EQ(0, item.requeues);
+	EXPECT_EQ(KWQ_DIRTIED, q_restore(self->q, "a", .state = KWQ_IS_PROCESSING));
+	EXPECT_EQ(KWQ_DIRTY, q_restore(self->q, "a", .state = KWQ_IS_READY));
+	EXPECT_EQ(KWQ_WAITING, q_restore(self->q, "a", .state = KWQ_IS_WAITING, .due_in = HOUR));
+	EXPECT_EQ(KWQ_COALESCED, q_restore(self->q, "a", .state = KWQ_IS_WAITING, .due_in = SEC));
+	check_stat(self->q, .waiting = 1, .processing = 1, .items = 1);
+	EXPECT_EQ(KWQ_REQUEUED | KWQ_STILL_WAITING, q_done(self->q, item.ticket));
+	expect_next(self->q, &item, "a");
+	EXPECT_EQ(KWQ_STILL_WAITING, q_done(self->q, item.ticket));
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	expect_take(self->q, "a");
+	check_stat(self->q, .items = 0);
+	/* A key that is only remembered is put back. */
+	ASSERT_EQ(KWQ_ADDED, q_add_rate_limited(self->q, "b"));
+	expect_take(self->q, "b");
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_READY, .priority = 3));
+	expect_next(self->q, &item, "b");
+	EXPECT_EQ(3, item.priority);
+	EXPECT_EQ(1, item.requeues);
+}
+
+/* U8, Q13, O4: a queue that has not enough room takes what fits. */
+TEST_F(restore, limits)
+{
+	int q = new_queue_with(self->dev, CLOCK_MONOTONIC, 2, NULL);
+	const struct kwq_restore_entry ready = { .state = KWQ_IS_READY };
+	struct batch *b = new_batch();
+
+	batch_restore(b, "a", ready);
+	batch_restore(b, "b", ready);
+	batch_restore(b, "c", ready);
+	batch_restore(b, "a", ready);
+	EXPECT_EQ(4, batch_run(q, KWQ_IOC_RESTORE, b));
+	EXPECT_EQ(KWQ_RESTORED, b->results[0]);
+	EXPECT_EQ(KWQ_RESTORED, b->results[1]);
+	EXPECT_EQ(-ENOSPC, b->results[2]);
+	EXPECT_EQ(KWQ_COALESCED, b->results[3]);
+	ASSERT_EQ(0, q_shut_down(q));
+	EXPECT_EQ(-ESHUTDOWN, q_restore(q, "d", .state = KWQ_IS_READY));
+	EXPECT_EQ(-ESHUTDOWN, q_restore(q, "a", .state = KWQ_IS_READY));
+	close(q);
+	free(b);
+}
+
+/* U8, Q13: a full batch, over several holds of the lock. */
+TEST_F(restore, many)
+{
+	struct batch *b = new_batch();
+	char key[16];
+
+	for (int i = 0; i < KWQ_BATCH_MAX; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		batch_restore(b, key, (struct kwq_restore_entry){ .state = KWQ_IS_READY });
+	}
+	EXPECT_EQ(KWQ_BATCH_MAX, batch_run(self->q, KWQ_IOC_RESTORE, b));
+	for (int i = 0; i < KWQ_BATCH_MAX; i++) {
+		ASSERT_EQ(KWQ_RESTORED, b->results[i]);
+		snprintf(key, sizeof(key), "%d", i);
+		expect_take(self->q, key);
+	}
+	free(b);
+}
+
+/* U3: states, and members that they do not have. */
+TEST_F(restore, arguments)
+{
+	static const struct kwq_restore_entry bad[] = {
+		{ .state = 0 },
+		{ .state = 1U << 8 | KWQ_IS_READY },
+		{ .state = 1U << 31 },
+		{ .state = KWQ_IS_DEAD | KWQ_IS_READY },
+		{ .state = KWQ_IS_DEAD | KWQ_IS_WAITING },
+		{ .state = KWQ_IS_REMEMBERED | KWQ_IS_WAITING },
+		{ .state = KWQ_IS_READY | KWQ_IS_PROCESSING },
+		{ .state = KWQ_IS_RETURNED },
+		{ .state = KWQ_IS_RETURNED | KWQ_IS_WAITING },
+		{ .state = KWQ_IS_DIRTY },
+		{ .state = KWQ_IS_DYING | KWQ_IS_WAITING },
+		{ .state = KWQ_IS_READY, .flags = KWQ_ADD_VALUE },
+		{ .state = KWQ_IS_READY, .flags = KWQ_ADD_PRIORITY },
+		{ .state = KWQ_IS_READY, .pad = 1 },
+		{ .state = KWQ_IS_READY, .priority = KWQ_PRIORITY_MAX + 1 },
+		{ .state = KWQ_IS_READY, .priority = KWQ_PRIORITY_MIN - 1 },
+		{ .state = KWQ_IS_READY, .priority = KWQ_PRIORITY_NONE },
+		{ .state = KWQ_IS_READY, .wait_priority = 1 },
+		{ .state = KWQ_IS_READY, .waiting_for = 1 },
+		{ .state = KWQ_IS_READY, .due_in = 1 },
+		{ .state = KWQ_IS_READY, .dead_for = 1 },
+		{ .state = KWQ_IS_WAITING, .wait_priority = KWQ_PRIORITY_MAX + 1 },
+		{ .state = KWQ_IS_WAITING, .wait_priority = KWQ_PRIORITY_NONE + 1 },
+		{ .state = KWQ_IS_WAITING, .dirty_for = 1 },
+		{ .state = KWQ_IS_DEAD, .dirty_for = 1 },
+		{ .state = KWQ_IS_REMEMBERED, .dead_for = 1 },
+	};
+
+	for (int i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(-EINVAL, q_restore_with(self->q, "a", bad[i])) {
+			TH_LOG("%d", i);
+		}
+	}
+	EXPECT_EQ(-EINVAL, q_restore(self->q, "", .state = KWQ_IS_READY));
+	check_stat(self->q, .items = 0);
+	check_counts(self->q);
+}
+
+/* Restores a key with a value. */
+static int restore_value(int q, const char *key, __u32 state, const char *value)
+{
+	const struct kwq_restore_entry entry = {
+		.key_len = strlen(key), .flags = KWQ_ADD_VALUE, .state = state,
+	};
+	const struct kwq_add_extra extra = {
+		.value = user_ptr(value), .value_len = strlen(value),
+	};
+	__s32 result = -EIO;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr(key),
+			.results = user_ptr(&result),
+			.extras = user_ptr(&extra),
+			.keys_len = strlen(key),
+			.nr = 1,
+			.entry_size = sizeof(entry),
+			.extra_size = sizeof(extra),
+		},
+	};
+	int ret = request(q, KWQ_IOC_RESTORE, &args);
+
+	return ret == 1 ? result : ret;
+}
+
+/* Gets the next item into @room, as its key and its value. Returns its ticket. */
+static __u64 get_with_value(int q, char *room, size_t size)
+{
+	struct kwq_got got;
+	struct kwq_got_extra extra;
+	struct kwq_get_args args = {
+		.size = sizeof(args),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.extras = user_ptr(&extra),
+			.keys = user_ptr(room),
+			.keys_len = size - 1,
+			.nr = 1,
+			.entry_size = sizeof(got),
+			.extra_size = sizeof(extra),
+		},
+	};
+
+	memset(room, 0, size);
+	return q_get_raw(q, &args) == 1 ? got.ticket : 0;
+}
+
+/* U8, Q18: values come back, and no live value is replaced. */
+TEST_F(restore, values)
+{
+	const struct kwq_create_args create = {
+		.size = sizeof(create), .flags = KWQ_CREATE_VALUES, .open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS, .clockid = CLOCK_MONOTONIC,
+	};
+	int q = request(self->dev, KWQ_IOC_CREATE, &create);
+	char room[64];
+	__u64 ticket;
+
+	ASSERT_LE(0, q);
+	EXPECT_EQ(-EOPNOTSUPP, restore_value(self->q, "a", KWQ_IS_READY, "1"));
+	EXPECT_EQ(KWQ_RESTORED, restore_value(q, "a", KWQ_IS_READY, "old"));
+	EXPECT_EQ(KWQ_COALESCED, restore_value(q, "a", KWQ_IS_READY, "older"));
+	EXPECT_EQ(KWQ_COALESCED, restore_value(q, "a", KWQ_IS_DEAD, "dead"));
+	ticket = get_with_value(q, room, sizeof(room));
+	ASSERT_NE(0, ticket);
+	EXPECT_STREQ("aold", room);
+	EXPECT_EQ(KWQ_DIRTIED, restore_value(q, "a", KWQ_IS_READY, "next"));
+	EXPECT_EQ(KWQ_DIRTY, restore_value(q, "a", KWQ_IS_READY, "last"));
+	EXPECT_EQ(KWQ_REQUEUED, q_done(q, ticket));
+	ticket = get_with_value(q, room, sizeof(room));
+	EXPECT_STREQ("anext", room);
+	EXPECT_EQ(KWQ_FINISHED, q_done(q, ticket));
+	EXPECT_EQ(KWQ_RESTORED, restore_value(q, "d", KWQ_IS_DEAD, "dead"));
+	EXPECT_EQ(KWQ_ADDED, restore_value(q, "d", KWQ_IS_READY, "older"));
+	ticket = get_with_value(q, room, sizeof(room));
+	EXPECT_STREQ("ddead", room);
+	EXPECT_EQ(KWQ_FINISHED, q_done(q, ticket));
+	check_stat(q, .items = 0);
+	close(q);
+}
+
+TEST_HARNESS_MAIN
