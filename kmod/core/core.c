@@ -534,7 +534,6 @@ static inline void clear_waiting(const struct kwq_core *core, struct kwq_item *i
 	set_state(item, item->state & ~KWQ_ITEM_WAITING);
 }
 
-
 /* The same after make_dirty(), which returned @ret. */
 static inline void clear_waiting_after(const struct kwq_core *core, struct kwq_item *item, int ret,
 				       ktime_t now)

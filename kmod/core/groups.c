@@ -209,7 +209,7 @@ static void leave_list(struct kwq_bulk *bulk, struct kwq_group *group)
 }
 
 static void join_list(struct kwq_bulk *bulk, struct kwq_group *group, u8 place,
-		       const struct kwq_item *first, bool at_head)
+		      const struct kwq_item *first, bool at_head)
 {
 	struct list_head *list = &bulk->order->blocked;
 	int level;

@@ -437,7 +437,8 @@ static int execute_chunk(struct kwq_handle *handle,
 		len = key_len(kind, chunk, 0);
 		chunk->results[0] = kwq_check_key(batch, at->key_offset, len);
 		at->key_offset += len;
-		taken = nr = 1;
+		taken = 1;
+		nr = 1;
 	}
 	at->taken += taken;
 	return copy_to_user(results, chunk->results, nr * sizeof(s32)) ? -EFAULT : 0;

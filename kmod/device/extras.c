@@ -254,7 +254,7 @@ static void use_buffer(struct got_one *one, u8 *keys, u32 size, u32 room)
 
 /* Gets the next item, whose key, group and value take at most @room bytes. */
 static int get_one_with_extras(struct kwq_handle *handle, struct got_one *one, u32 room,
-			      const struct kwq_patience *patience)
+			       const struct kwq_patience *patience)
 {
 	int ret;
 

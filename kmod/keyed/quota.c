@@ -77,8 +77,8 @@ static u64 limit_of(const struct kwq_quota *quota)
 }
 
 /*
- * Tells those who wait for room in queues that were refused bytes. A queue exists while it is on the
- * list or being told, see kwq_quota_end_telling().
+ * Tells those who wait for room in queues that were refused bytes. A queue exists while it is on
+ * the list or being told, see kwq_quota_end_telling().
  */
 static void tell_refused(struct work_struct *work)
 {

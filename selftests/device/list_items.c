@@ -826,7 +826,7 @@ TEST_F(list, oldest_of_many)
 
 struct work {
 	int q;
-	_Atomic bool stop;
+	atomic_bool stop;
 	_Atomic __u64 moves;
 };
 

@@ -204,7 +204,6 @@ static int add_batch(int q, struct batch *b, __u32 flags, __u64 deadline)
 	return request(q, KWQ_IOC_ADD, &args);
 }
 
-
 static int call_add_batch(struct sleeper *s)
 {
 	return add_batch(s->fd, s->arg, s->flags, s->deadline);

@@ -555,8 +555,11 @@ TEST_F(values, listed)
 		ASSERT_LE(0, nr);
 		at = self->room;
 		for (int n = 0; n < nr; n++, seen++) {
-			int i = atoi(strncpy(key, at, entries[n].key_len));
+			int i;
 
+			memcpy(key, at, entries[n].key_len);
+			key[entries[n].key_len] = '\0';
+			i = atoi(key);
 			len = i == 1 ? KWQ_VALUE_MAX - i : i % 3 ? i % 3 * 1000 - i : 0;
 			EXPECT_EQ(len, entries[n].value_len);
 			EXPECT_EQ(0, memcmp(at + entries[n].key_len, self->big + i, len));

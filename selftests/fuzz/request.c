@@ -198,7 +198,8 @@ static void add_extras(struct fuzzer *f, struct kwq_batch *b, int page)
 	memset(extra, 0, b->nr * sizeof(*extra));
 	for (__u32 i = 0; i < b->nr; i++, extra++) {
 		entry = (void *)(page_of(f, page) + i * b->entry_size);
-		if (entry->flags & KWQ_ADD_AFTER && entry->flags & KWQ_ADD_REPLACE && !one_in(f, 4)) {
+		if (entry->flags & KWQ_ADD_AFTER && entry->flags & KWQ_ADD_REPLACE &&
+		    !one_in(f, 4)) {
 			entry->flags |= KWQ_ADD_AT_MOST;
 			extra->at_most = any_time(f);
 		}

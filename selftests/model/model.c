@@ -662,10 +662,9 @@ int model_add_at(struct model *model, int nr, int priority, s64 when,
 s64 model_latest(const struct model *model, int nr, u64 at_most, s64 now)
 {
 	const struct model_item *item = &model->item[nr];
-	unsigned __int128 latest = item->waiting ? item->wait_since : now;
+	s64 since = item->waiting ? item->wait_since : now;
 
-	latest += at_most;
-	return latest > S64_MAX ? S64_MAX : (s64)latest;
+	return at_most > (u64)(S64_MAX - since) ? S64_MAX : since + (s64)at_most;
 }
 
 int model_expire(struct model *model, s64 now)

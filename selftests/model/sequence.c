@@ -650,7 +650,8 @@ static bool same_group(struct run *run, int nr, const int *all, int nr_all)
 		head = &container_of(node, struct kwq_grouped_item, member.level)->item;
 		item = head;
 		do {
-			if (!same(run, number_of(run, item), i < at ? order[i++] : NOBODY, "@ready"))
+			if (!same(run, number_of(run, item), i < at ? order[i++] : NOBODY,
+				  "@ready"))
 				return false;
 			item = list_entry(item->link.next, struct kwq_item, link);
 		} while (item != head);
@@ -897,7 +898,8 @@ static bool do_add_debounced(struct run *run, const struct op *op)
 	say(run, add_name(wanted),
 	    "kwq_core_add_at(&t->core, &t->%c, %s, %lld, KWQ_WAIT_REPLACE, %lld)",
 	    item_names[nr], priority_name(priority), (long long)when, (long long)run->now);
-	return run->out || answered(run, kwq_core_add_at(&run->core, &run->of[nr].item, priority, when,
+	return run->out || answered(run, kwq_core_add_at(&run->core, &run->of[nr].item, priority,
+							 when,
 							 KWQ_WAIT_REPLACE, run->now), wanted);
 }
 
@@ -914,7 +916,8 @@ static bool do_add_at(struct run *run, const struct op *op)
 	say(run, add_name(wanted), "kwq_core_add_at(&t->core, &t->%c, %s, %lld, %s, %lld)",
 	    item_names[nr], priority_name(priority), (long long)when, policy_name(policy),
 	    (long long)run->now);
-	return run->out || answered(run, kwq_core_add_at(&run->core, &run->of[nr].item, priority, when,
+	return run->out || answered(run, kwq_core_add_at(&run->core, &run->of[nr].item, priority,
+							 when,
 							 policy, run->now), wanted);
 }
 
@@ -1332,7 +1335,8 @@ static void set_group(struct run *run, int nr, int group)
 	say(run, NULL, "kwq_core_set_group(&t->core, &t->%c, %s)", item_names[nr],
 	    group_name(group));
 	if (!run->out)
-		kwq_core_set_group(&run->core, &run->of[nr].item, group ? &run->group[group] : NULL);
+		kwq_core_set_group(&run->core, &run->of[nr].item,
+				   group ? &run->group[group] : NULL);
 }
 
 static void do_set_group(struct run *run, const struct op *op)

@@ -764,7 +764,7 @@ struct kwq_list_dead_args {
 #define KWQ_IS_DIRTY		(1U << 3)	/* was added while processing; ready at its Done */
 #define KWQ_IS_DEAD		(1U << 4)	/* set aside after too many failures */
 #define KWQ_IS_REMEMBERED	(1U << 5)	/* idle, and kept for its count of requeues */
-#define KWQ_IS_RETURNED		(1U << 6)	/* ready, ahead of its priority: it lost its holder */
+#define KWQ_IS_RETURNED		(1U << 6)	/* ready, and ahead: it lost its holder */
 #define KWQ_IS_DYING		(1U << 7)	/* processing, and due to be dead at its Done */
 
 /** define KWQ_PRIORITY_NONE - the priority of an add that names none */

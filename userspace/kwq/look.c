@@ -57,7 +57,8 @@ static uint32_t state_named(const char *name, size_t len)
 	for (i = 0; i < ARRAY_SIZE(states); i++)
 		if (strlen(states[i].name) == len && !memcmp(states[i].name, name, len))
 			return states[i].bit;
-	usage("--state %s: must be ready, returned, processing, dirty, dying, waiting, dead or remembered, or several with commas between them",
+	usage("--state %s: must be ready, returned, processing, dirty, dying, waiting, dead or "
+	      "remembered, or several with commas between them",
 	      name);
 }
 

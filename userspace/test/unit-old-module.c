@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * U3: the messages of the command with the first version of the module, which has no
- * limiters, no leases and no lists of keys. The test replaces that module by wrapping ioctl() and open()
- * (the linker's --wrap).
+ * limiters, no leases and no lists of keys. The test replaces that module by wrapping ioctl()
+ * and open() (the linker's --wrap).
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -182,11 +182,11 @@ struct kwq_item {
 		u64 order;	/* large core, while ready: grows from first to last in its band */
 	};
 	union {
-		ktime_t dirtied;	/* large core: when it became dirty; see is_waiting_at_work() */
+		ktime_t dirtied;	/* large core: mostly when it became dirty */
 		ktime_t due;		/* small core, while KWQ_ITEM_WAITING: its time */
 		u64 death;		/* while dead: the number of its death */
 	};
-	ktime_t since;			/* when it was handed out, began to wait, became idle or dead */
+	ktime_t since;			/* of its hand-out, wait, idleness or death */
 	union {
 		struct kwq_wait wait;		/* large core, while KWQ_ITEM_WAITING */
 		struct rb_node by_time;		/* small core, while KWQ_ITEM_WAITING */
@@ -256,7 +256,7 @@ enum kwq_lane {
 struct kwq_group {
 	/* private: all protected like the core */
 	struct list_head link;		/* in the list that @place names */
-	struct rb_root levels;		/* ready items: the first of each priority and lane, best first */
+	struct rb_root levels;		/* the first ready item of each priority and lane */
 	u32 nr_ready;			/* ready items of this group */
 	u32 nr_processing;		/* runs that began in this group and have not ended */
 	u32 users;			/* who keeps it; a driver counts as one, and so it stays */
