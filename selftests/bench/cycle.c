@@ -3,6 +3,7 @@
  * A queue without a handler. One task adds and gets its items.
  */
 #include <linux/errno.h>
+#include <linux/slab.h>
 #include "bench.h"
 
 static s64 sample_cycle(const struct bench *bench)
@@ -45,6 +46,60 @@ static s64 sample_fused(const struct bench *bench)
 	return cycles == bench->rounds ? took : -EIO;
 }
 
+/*
+ * Q16: so many groups wait for their turns, each with one item. The item that is handed out is
+ * added again.
+ */
+#define NR_GROUPS	10000
+
+struct job {
+	struct kwq_group group;
+	struct kwq_grouped_item grouped;
+};
+
+static struct job *jobs;
+
+static int begin_groups(const struct bench *bench)
+{
+	int i, err;
+
+	jobs = kvcalloc(NR_GROUPS, sizeof(*jobs), GFP_KERNEL);
+	if (!jobs)
+		return -ENOMEM;
+	err = bench_begin_queue(bench) ?: kwq_queue_group_items(&bench_queue, 2);
+	if (err)
+		return err;
+	for (i = 0; i < NR_GROUPS; i++) {
+		kwq_group_init(&jobs[i].group);
+		kwq_grouped_item_init(&jobs[i].grouped, &jobs[i].group);
+		kwq_add(&bench_queue, &jobs[i].grouped.item);
+	}
+	return 0;
+}
+
+static s64 sample_groups(const struct bench *bench)
+{
+	unsigned int round, cycles = 0;
+	struct kwq_item *item;
+	u64 begun, took;
+
+	begun = bench_clock();
+	for (round = 0; round < bench->rounds; round++) {
+		item = kwq_get(&bench_queue, KTIME_MAX);
+		cycles += kwq_done(&bench_queue, item) == KWQ_FINISHED;
+		kwq_add(&bench_queue, item);
+	}
+	took = bench_since(begun);
+	return cycles == bench->rounds ? took : -EIO;
+}
+
+static void end_groups(const struct bench *bench)
+{
+	kwq_cancel_all_sync(&bench_queue);
+	bench_end_queue(bench);
+	kvfree(jobs);
+}
+
 #define BENCH_CYCLE(fn)			\
 	.rounds = 64,			\
 	.burst = 1,			\
@@ -55,6 +110,8 @@ static s64 sample_fused(const struct bench *bench)
 const struct bench bench_cycle_subject[] = {
 	{ .name = "cycle.get_done", BENCH_CYCLE(sample_cycle) },
 	{ .name = "cycle.done_and_get", BENCH_CYCLE(sample_fused) },
+	{ .name = "cycle.groups", .rounds = 64, .burst = 1, .begin = begin_groups,
+	  .sample = sample_groups, .end = end_groups },
 	{ .name = "cycle.get_done.small", .small = true, BENCH_CYCLE(sample_cycle) },
 	{ .name = "cycle.done_and_get.small", .small = true, BENCH_CYCLE(sample_fused) },
 	{}

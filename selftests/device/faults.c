@@ -841,6 +841,107 @@ static int run_add_debounced(failure_fixture *self)
 	return ret == 1 ? result : ret;
 }
 
+static int create_grouped(failure_fixture *self)
+{
+	const struct kwq_create_args create = {
+		.size = sizeof(create),
+		.flags = KWQ_CREATE_GROUPS,
+		.open_flags = O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+		.rights = ALL_RIGHTS,
+		.group_limit = 1,
+		.aging = HOUR,
+	};
+
+	return request(self->dev, KWQ_IOC_CREATE, (void *)&create);
+}
+
+static int run_create_grouped(failure_fixture *self)
+{
+	self->made = create_grouped(self);
+	return self->made < 0 ? self->made : 0;
+}
+
+static void prepare_grouped(failure_fixture *self)
+{
+	self->clocked = create_grouped(self);
+	REQUIRE(self->clocked >= 0);
+}
+
+/* Makes a new group. */
+static int run_add_group(failure_fixture *self)
+{
+	const struct kwq_add_extra extra = { .group = user_ptr("group"), .group_len = 5 };
+	static const struct kwq_add_entry entry = { .key_len = 1, .flags = KWQ_ADD_GROUP };
+	__s32 result = -EIO;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr("a"),
+			.results = user_ptr(&result),
+			.extras = user_ptr(&extra),
+			.keys_len = 1,
+			.nr = 1,
+			.entry_size = sizeof(entry),
+			.extra_size = sizeof(extra),
+		},
+	};
+	int ret = request(self->clocked, KWQ_IOC_ADD, (void *)&args);
+
+	return ret == 1 ? result : ret;
+}
+
+static void check_group(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(self->clocked, &stat));
+	EXPECT_EQ(ret < 0 ? 0 : 1, stat.groups);
+	EXPECT_EQ(ret < 0 ? 0 : 1, stat.ready);
+	if (ret < 0)
+		EXPECT_EQ(0, stat.bytes);
+}
+
+static void prepare_group(failure_fixture *self)
+{
+	prepare_grouped(self);
+	REQUIRE(run_add_group(self) == KWQ_ADDED);
+}
+
+static int run_get_group(failure_fixture *self)
+{
+	static struct kwq_got_extra extra;
+	static struct kwq_got got;
+	static char room[8];
+	struct kwq_get_args get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.extras = user_ptr(&extra),
+			.keys = user_ptr(room),
+			.keys_len = sizeof(room),
+			.nr = 1,
+			.entry_size = sizeof(got),
+			.extra_size = sizeof(extra),
+		},
+	};
+
+	return request(self->clocked, KWQ_IOC_GET, &get);
+}
+
+/* O2 */
+static void check_group_got(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(self->clocked, &stat));
+	EXPECT_EQ(1, stat.groups);
+	EXPECT_EQ(ret < 0 ? 1 : 0, stat.ready);
+	EXPECT_EQ(ret < 0 ? 0 : 1, stat.processing);
+}
+
 #define LEASE	100
 
 /* All items are held, and their leases are about to expire. */
@@ -947,6 +1048,7 @@ static const struct action actions[] = {
 	{ "create named", KWQ_IOC_CREATE, NULL, run_create_named, 0, check_named },
 	{ "create configured", KWQ_IOC_CREATE, NULL, run_create_configured, 0, NULL },
 	{ "create or open", KWQ_IOC_CREATE, NULL, run_create_or_open, 0, NULL },
+	{ "create grouped", KWQ_IOC_CREATE, NULL, run_create_grouped, 0, NULL },
 	{ "create as a user", KWQ_IOC_CREATE, become_user, run_create, 0, check_quota },
 	{ "open name", KWQ_IOC_OPEN, NULL, run_open_name, 0, NULL },
 	{ "reopen", KWQ_IOC_OPEN, NULL, run_reopen, 0, NULL },
@@ -967,9 +1069,11 @@ static const struct action actions[] = {
 	{ "add rate limited", KWQ_IOC_ADD, prepare_slow, run_add_rate_limited, KWQ_WAITING,
 	  check_rate_limited },
 	{ "add debounced", KWQ_IOC_ADD, NULL, run_add_debounced, KWQ_WAITING, check_waiting },
+	{ "add group", KWQ_IOC_ADD, prepare_grouped, run_add_group, KWQ_ADDED, check_group },
 	{ "kick", KWQ_IOC_ADD, prepare_dead, run_kick, KWQ_ADDED, check_kicked },
 	{ "get", KWQ_IOC_GET, prepare_ready, run_get, 1, check_got },
 	{ "get batch", KWQ_IOC_GET, prepare_ready, run_get_batch, NR, check_got },
+	{ "get group", KWQ_IOC_GET, prepare_group, run_get_group, 1, check_group_got },
 	{ "get long key", KWQ_IOC_GET, prepare_long_key, run_get_long_key, 1,
 	  check_long_key_got },
 	{ "get nothing", KWQ_IOC_GET, NULL, run_get_nothing, -EAGAIN, NULL },

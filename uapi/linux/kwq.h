@@ -791,7 +791,7 @@ struct kwq_list_dead_args {
  *		the request asked for. DIRTY and DYING ask for PROCESSING, and RETURNED for
  *		READY.
  * @key_len:	bytes of its key.
- * @group_len:	zero.
+ * @group_len:	bytes of the name of its group; 0 for none.
  * @value_len:	bytes of its value; 0 for none. While it is processing, the value may be one for
  *		its next run.
  * @priority:	its priority.

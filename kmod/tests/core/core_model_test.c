@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The state machine as a whole: every operation in every state, and many random operations
- * against a model without lists and trees.
+ * against a model without lists and trees. Half of the rounds have groups (Q16).
  */
 #include <kunit/test.h>
+#include <linux/math64.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include <uapi/linux/kwq.h>
@@ -435,6 +436,7 @@ static void table_is_complete(struct kunit *test)
 
 #define NR_ITEMS	6
 #define NR_HOLDERS	3
+#define NR_GROUPS	3	/* the first one is that of all items without a group */
 #define NR_ROUNDS	100
 #define OPS_A_ROUND	512
 
@@ -443,6 +445,7 @@ static void table_is_complete(struct kunit *test)
  * nothing is linked.
  */
 struct model_item {
+	bool queued;		/* ready */
 	bool dirty;
 	bool processing;
 	bool waiting;
@@ -450,6 +453,8 @@ struct model_item {
 	int disables;
 	bool returned;		/* given back when it last became ready */
 	int holder;
+	int group;
+	int run_group;		/* in which the run counts */
 	int priority;
 	int pending_priority;
 	int wait_priority;
@@ -463,8 +468,20 @@ struct model_item {
 	u32 requeues;
 };
 
+/* Q16: where a group waits for its turn. The lower comes first. */
+struct model_group {
+	int where;		/* KWQ_GROUP_* */
+	int priority;
+	bool returned;
+	s64 turn;
+};
+
 struct model {
 	struct model_item item[NR_ITEMS];
+	struct model_group group[NR_GROUPS];
+	bool grouped;
+	u32 group_limit;
+	u64 aging;
 	struct kwq_limiter_config config;
 	bool shut_down;
 	ktime_t now;
@@ -480,7 +497,9 @@ struct random_test {
 	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_holder holder[NR_HOLDERS];
-	struct kwq_item item[NR_ITEMS];
+	struct kwq_grouped_item of[NR_ITEMS];
+	struct kwq_group group[NR_GROUPS];
+	struct kwq_order order;
 	struct model model;
 	const char *what;	/* the operation under way */
 };
@@ -490,9 +509,120 @@ static u32 below(struct random_test *r, u32 n)
 	return prandom_u32_state(&r->rnd) % n;
 }
 
-static bool model_is_ready(const struct model_item *mi)
+static bool model_comes_before(const struct model_item *a,
+			       const struct model_item *b)
 {
-	return mi->dirty && !mi->processing;
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->returned != b->returned)
+		return a->returned;
+	return a->order < b->order;
+}
+
+/* Q16: the first ready item of a group; without groups, of all items. */
+static struct model_item *model_first_of(struct model *m, int group)
+{
+	struct model_item *first = NULL;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		struct model_item *mi = &m->item[i];
+
+		if (mi->queued && mi->group == group &&
+		    (!first || model_comes_before(mi, first)))
+			first = mi;
+	}
+	return first;
+}
+
+static u32 model_offered(const struct model *m)
+{
+	u32 ready[NR_GROUPS] = {}, running[NR_GROUPS] = {}, nr = 0;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++) {
+		ready[m->item[i].group] += m->item[i].queued;
+		running[m->item[i].run_group] += m->item[i].processing;
+	}
+	for (i = 0; i < NR_GROUPS; i++) {
+		if (m->group_limit && i)
+			ready[i] = min(ready[i], m->group_limit - min(running[i], m->group_limit));
+		nr += ready[i];
+	}
+	return nr;
+}
+
+static bool model_offers(const struct model *m, int group)
+{
+	u32 running = 0;
+	int i;
+
+	for (i = 0; i < NR_ITEMS; i++)
+		running += m->item[i].processing && m->item[i].run_group == group;
+	return !m->group_limit || !group || running < m->group_limit;
+}
+
+enum turn { KEEPS, TOOK, AGAIN };
+
+static void model_place(struct model *m, int nr, enum turn turn)
+{
+	struct model_item *first = model_first_of(m, nr);
+	struct model_group new = { .where = KWQ_GROUP_NOWHERE }, *group = &m->group[nr];
+
+	if (first)
+		new.where = model_offers(m, nr) ? KWQ_GROUP_IN_BAND : KWQ_GROUP_BLOCKED;
+	if (new.where == KWQ_GROUP_IN_BAND) {
+		new.priority = first->priority;
+		new.returned = first->returned;
+	}
+	if (turn == KEEPS && new.where == group->where && new.priority == group->priority &&
+	    new.returned == group->returned)
+		return;
+	new.turn = turn == AGAIN ? --m->first : ++m->last;
+	*group = new;
+}
+
+static void model_note_offer(struct model *m, u32 before)
+{
+	u32 after = model_offered(m);
+
+	if (after > before)
+		m->readied += after - before;
+}
+
+static void model_join(struct model *m, struct model_item *mi, enum turn turn)
+{
+	u32 before = model_offered(m);
+
+	mi->queued = true;
+	model_note_offer(m, before);
+	model_place(m, mi->group, turn);
+}
+
+static void model_leave(struct model *m, struct model_item *mi, enum turn turn)
+{
+	mi->queued = false;
+	model_place(m, mi->group, turn);
+}
+
+/* The end of a run, before what becomes of its item. */
+static void model_end_run(struct model *m, struct model_item *mi)
+{
+	u32 before = model_offered(m);
+
+	mi->processing = false;
+	model_note_offer(m, before);
+	model_place(m, mi->run_group, KEEPS);
+}
+
+static void model_begin_run(struct model *m, struct model_item *mi, int holder)
+{
+	mi->dirty = false;
+	mi->processing = true;
+	mi->holder = holder;
+	mi->run_group = mi->group;
+	model_leave(m, mi, TOOK);
+	m->gets++;
 }
 
 static void model_get_ready(struct model *m, struct model_item *mi,
@@ -502,7 +632,37 @@ static void model_get_ready(struct model *m, struct model_item *mi,
 	mi->priority = priority;
 	mi->returned = returned;
 	mi->order = ++m->last;
-	m->readied++;
+	model_join(m, mi, KEEPS);
+}
+
+static void model_raise(struct model *m, struct model_item *mi, int priority)
+{
+	u64 readied = m->readied;
+
+	model_leave(m, mi, KEEPS);
+	mi->priority = priority;
+	mi->order = ++m->last;
+	model_join(m, mi, KEEPS);
+	m->readied = readied;
+}
+
+static void model_set_group(struct model *m, struct model_item *mi, int group)
+{
+	u64 readied = m->readied;
+	u32 before = model_offered(m);
+
+	if (mi->group == group)
+		return;
+	if (!mi->queued) {
+		mi->group = group;
+		return;
+	}
+	model_leave(m, mi, KEEPS);
+	mi->group = group;
+	mi->order = ++m->last;
+	model_join(m, mi, KEEPS);
+	m->readied = readied;
+	model_note_offer(m, before);
 }
 
 /* The priority of an item, for an add that names none. */
@@ -524,10 +684,8 @@ static int model_add_now(struct model *m, struct model_item *mi, int priority)
 				mi->pending_priority = priority;
 			return KWQ_DIRTY;
 		}
-		if (priority != NONE && priority > mi->priority) {
-			mi->priority = priority;
-			mi->order = ++m->last;
-		}
+		if (priority != NONE && priority > mi->priority)
+			model_raise(m, mi, priority);
 		return KWQ_COALESCED;
 	}
 
@@ -560,26 +718,75 @@ static struct model_item *model_first_waiting(struct model *m)
 	return first;
 }
 
-static bool model_comes_before(const struct model_item *a,
-			       const struct model_item *b)
+/* The item of its priority and lane that is next: that of the group whose turn it is. */
+static bool model_is_next(struct model *m, struct model_item *mi)
 {
-	if (a->priority != b->priority)
-		return a->priority > b->priority;
-	if (a->returned != b->returned)
-		return a->returned;
-	return a->order < b->order;
-}
-
-static struct model_item *model_first_ready(struct model *m)
-{
-	struct model_item *first = NULL;
 	int i;
 
+	if (mi != model_first_of(m, mi->group) && m->grouped)
+		return false;
+	if (m->grouped && m->group[mi->group].where != KWQ_GROUP_IN_BAND)
+		return false;
 	for (i = 0; i < NR_ITEMS; i++) {
-		struct model_item *mi = &m->item[i];
+		struct model_item *other = &m->item[i];
 
-		if (model_is_ready(mi) &&
-		    (!first || model_comes_before(mi, first)))
+		if (other == mi || !other->queued || other->priority != mi->priority ||
+		    other->returned != mi->returned)
+			continue;
+		if (!m->grouped) {
+			if (other->order < mi->order)
+				return false;
+		} else if (other == model_first_of(m, other->group) &&
+			   m->group[other->group].where == KWQ_GROUP_IN_BAND &&
+			   m->group[other->group].turn < m->group[mi->group].turn) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Q17: the core's own note of when the item became dirty counts. */
+static bool aged_before(struct random_test *r, const struct model_item *a,
+			const struct model_item *b)
+{
+	const struct model *m = &r->model;
+	s64 dirtied_a = r->of[a - m->item].item.dirtied;
+	s64 dirtied_b = r->of[b - m->item].item.dirtied;
+	s64 level_a = a->priority, level_b = b->priority;
+
+	if (m->aging) {
+		level_a = min(level_a + div64_s64(m->now - dirtied_a, m->aging), 31LL);
+		level_b = min(level_b + div64_s64(m->now - dirtied_b, m->aging), 31LL);
+	}
+	if (level_a != level_b)
+		return level_a > level_b;
+	if (m->aging && dirtied_a != dirtied_b)
+		return dirtied_a < dirtied_b;
+	if (a->returned != b->returned)
+		return a->returned;
+	return a->priority > b->priority;
+}
+
+static struct model_item *model_first_ready(struct random_test *r)
+{
+	struct model *m = &r->model;
+	struct model_item *first = NULL, *mi, *older;
+
+	for (mi = m->item; mi < m->item + NR_ITEMS; mi++)
+		if (mi->queued && model_is_next(m, mi) && (!first || aged_before(r, mi, first)))
+			first = mi;
+	if (!first || !m->grouped || !m->aging)
+		return first;
+	/* The group's own items are compared, too: the first one of each priority and lane. */
+	for (mi = m->item; mi < m->item + NR_ITEMS; mi++) {
+		if (!mi->queued || mi->group != first->group)
+			continue;
+		for (older = m->item; older < m->item + NR_ITEMS; older++)
+			if (older->queued && older->group == mi->group &&
+			    older->priority == mi->priority && older->returned == mi->returned &&
+			    older->order < mi->order)
+				break;
+		if (older == m->item + NR_ITEMS && aged_before(r, mi, first))
 			first = mi;
 	}
 	return first;
@@ -766,7 +973,8 @@ static int model_remove(struct model *m, struct model_item *mi)
 		was |= KWQ_WAS_PROCESSING;
 	if (mi->processing && mi->dirty)
 		was |= KWQ_WAS_DIRTY;
-	if (model_is_ready(mi)) {
+	if (mi->queued) {
+		model_leave(m, mi, KEEPS);
 		was |= KWQ_WAS_READY;
 		mi->abandoned = 0;
 	}
@@ -799,7 +1007,7 @@ static void model_drop(struct model *m, struct model_item *mi)
 static struct kwq_item *item_of(struct random_test *r,
 				const struct model_item *mi)
 {
-	return mi ? &r->item[mi - r->model.item] : NULL;
+	return mi ? &r->of[mi - r->model.item].item : NULL;
 }
 
 static int random_priority(struct random_test *r)
@@ -818,7 +1026,7 @@ static const char *try_add(struct random_test *r, int i)
 	bool end_wait = !below(r, 4);
 
 	r->what = "add";
-	if (kwq_core_add(&r->core, &r->item[i], priority, end_wait,
+	if (kwq_core_add(&r->core, &r->of[i].item, priority, end_wait,
 			 r->model.now) !=
 	    model_add(&r->model, &r->model.item[i], priority, end_wait))
 		return "the result is wrong";
@@ -832,7 +1040,7 @@ static const char *try_add_at(struct random_test *r, int i)
 	ktime_t when = below(r, 64) ? r->model.now + below(r, 12) - 3 : KTIME_MAX;
 
 	r->what = "add_at";
-	if (kwq_core_add_at(&r->core, &r->item[i], priority, when, policy,
+	if (kwq_core_add_at(&r->core, &r->of[i].item, priority, when, policy,
 			    r->model.now) !=
 	    model_add_at(&r->model, &r->model.item[i], priority, when, policy))
 		return "the result is wrong";
@@ -850,9 +1058,9 @@ static const char *try_add_debounced(struct random_test *r, int i)
 	int priority = random_priority(r);
 
 	r->what = "add_debounced";
-	if (kwq_core_latest(&r->core, &r->item[i], at_most, now) != latest)
+	if (kwq_core_latest(&r->core, &r->of[i].item, at_most, now) != latest)
 		return "the latest time is another";
-	if (kwq_core_add_at(&r->core, &r->item[i], priority, when, KWQ_WAIT_REPLACE, now) !=
+	if (kwq_core_add_at(&r->core, &r->of[i].item, priority, when, KWQ_WAIT_REPLACE, now) !=
 	    model_add_at(&r->model, mi, priority, when, KWQ_WAIT_REPLACE))
 		return "the result is wrong";
 	return NULL;
@@ -864,7 +1072,7 @@ static const char *try_retry(struct random_test *r, int i)
 	enum kwq_wait_policy policy = below(r, 4);
 
 	r->what = "add_rate_limited";
-	if (kwq_core_add_rate_limited(&r->core, &r->item[i], priority, policy,
+	if (kwq_core_add_rate_limited(&r->core, &r->of[i].item, priority, policy,
 				      r->model.now, 0) !=
 	    model_retry(&r->model, &r->model.item[i], priority, policy))
 		return "the result is wrong";
@@ -874,7 +1082,7 @@ static const char *try_retry(struct random_test *r, int i)
 static const char *try_give_up(struct random_test *r, int i)
 {
 	r->what = "give_up";
-	if (kwq_core_give_up(&r->core, &r->item[i], r->model.now) !=
+	if (kwq_core_give_up(&r->core, &r->of[i].item, r->model.now) !=
 	    model_give_up(&r->model, &r->model.item[i]))
 		return "the result is wrong";
 	return NULL;
@@ -886,9 +1094,9 @@ static const char *try_forget(struct random_test *r, int i)
 	u32 requeues = model_requeues(&r->model, mi);
 
 	r->what = "forget";
-	if (kwq_core_num_requeues(&r->core, &r->item[i], r->model.now) != requeues)
+	if (kwq_core_num_requeues(&r->core, &r->of[i].item, r->model.now) != requeues)
 		return "num_requeues tells another number";
-	if (kwq_core_forget(&r->core, &r->item[i], r->model.now) != requeues)
+	if (kwq_core_forget(&r->core, &r->of[i].item, r->model.now) != requeues)
 		return "the result is wrong";
 	mi->requeues = 0;
 	return NULL;
@@ -896,20 +1104,32 @@ static const char *try_forget(struct random_test *r, int i)
 
 static const char *try_get(struct random_test *r)
 {
-	struct model_item *mi = model_first_ready(&r->model);
+	struct model_item *mi = model_first_ready(r);
 	int holder = below(r, NR_HOLDERS);
 
 	r->what = "get";
-	if (kwq_core_peek(&r->core, 0) != item_of(r, mi))
+	if (kwq_core_peek(&r->core, r->model.now) != item_of(r, mi))
 		return "peek shows another item";
 	if (kwq_core_get(&r->core, &r->holder[holder], r->model.now) !=
 	    item_of(r, mi))
 		return "another item comes out";
-	if (mi) {
-		mi->dirty = false;
-		mi->processing = true;
-		mi->holder = holder;
-		r->model.gets++;
+	if (mi)
+		model_begin_run(&r->model, mi, holder);
+	return NULL;
+}
+
+/* Q16: moves an item, or lets items age otherwise (Q17). */
+static const char *try_reorder(struct random_test *r, int i)
+{
+	int group = below(r, NR_GROUPS);
+
+	r->what = "reorder";
+	if (below(r, 4) == 0) {
+		r->model.aging = below(r, 8);
+		kwq_core_set_aging(&r->core, r->model.aging);
+	} else if (r->model.grouped) {
+		kwq_core_set_group(&r->core, &r->of[i].item, group ? &r->group[group] : NULL);
+		model_set_group(&r->model, &r->model.item[i], group);
 	}
 	return NULL;
 }
@@ -929,15 +1149,11 @@ static const char *try_get_item(struct random_test *r, int i)
 		if (!mi->dirty)
 			expected = -ENOENT;
 	}
-	if (kwq_core_get_item(&r->core, &r->item[i], &r->holder[holder],
+	if (kwq_core_get_item(&r->core, &r->of[i].item, &r->holder[holder],
 			      r->model.now) != expected)
 		return "the result is wrong";
-	if (!expected) {
-		mi->dirty = false;
-		mi->processing = true;
-		mi->holder = holder;
-		r->model.gets++;
-	}
+	if (!expected)
+		model_begin_run(&r->model, mi, holder);
 	return NULL;
 }
 
@@ -951,7 +1167,7 @@ static const char *try_expedite(struct random_test *r, int i)
 		expected = -ESHUTDOWN;
 	else if (mi->waiting)
 		expected = model_end_wait(&r->model, mi);
-	if (kwq_core_expedite(&r->core, &r->item[i], r->model.now) != expected)
+	if (kwq_core_expedite(&r->core, &r->of[i].item, r->model.now) != expected)
 		return "the result is wrong";
 	return NULL;
 }
@@ -980,7 +1196,7 @@ static const char *try_done(struct random_test *r, int i)
 		expected = mi->dirty ? KWQ_REQUEUED : KWQ_FINISHED;
 		if (mi->waiting && !r->model.shut_down)
 			expected |= KWQ_STILL_WAITING;
-		mi->processing = false;
+		model_end_run(&r->model, mi);
 		r->model.cancelled_runs += !!mi->disables;
 		mi->abandoned = 0;
 		r->model.dones++;
@@ -994,7 +1210,7 @@ static const char *try_done(struct random_test *r, int i)
 		else if (mi->dead)
 			model_bury(&r->model, mi);
 	}
-	if (kwq_core_done(&r->core, &r->holder[holder], &r->item[i],
+	if (kwq_core_done(&r->core, &r->holder[holder], &r->of[i].item,
 			  r->model.now) != expected)
 		return "the result is wrong";
 	return NULL;
@@ -1003,26 +1219,26 @@ static const char *try_done(struct random_test *r, int i)
 static const char *try_unget(struct random_test *r, int i)
 {
 	struct model_item *mi = &r->model.item[i];
+	bool rose;
 
 	if (!mi->processing)
 		return NULL;
 	r->what = "unget";
-	kwq_core_unget(&r->core, &r->item[i]);
+	kwq_core_unget(&r->core, &r->of[i].item);
 	r->model.gets--;
+	model_end_run(&r->model, mi);
 	if (mi->disables) {
-		mi->processing = false;
 		mi->abandoned = 0;
 		r->model.cancelled_runs++;
 		return NULL;
 	}
 	/* At its old place, but in a new band at the tail. */
-	mi->order = model_priority_undone(mi) > mi->priority ?
-		    ++r->model.last : --r->model.first;
+	rose = model_priority_undone(mi) > mi->priority;
+	mi->order = rose ? ++r->model.last : --r->model.first;
 	mi->priority = model_priority_undone(mi);
 	mi->dirty = true;
-	mi->processing = false;
 	mi->dead = false;
-	r->model.readied++;
+	model_join(&r->model, mi, rose ? KEEPS : AGAIN);
 	return NULL;
 }
 
@@ -1035,8 +1251,8 @@ static const char *try_abandon(struct random_test *r, int i)
 	if (!mi->processing)
 		return NULL;
 	r->what = "abandon";
-	ret = kwq_core_abandon(&r->core, &r->item[i], r->model.now);
-	mi->processing = false;
+	ret = kwq_core_abandon(&r->core, &r->of[i].item, r->model.now);
+	model_end_run(&r->model, mi);
 	r->model.abandoned++;
 	if (mi->disables) {
 		mi->abandoned = 0;
@@ -1062,7 +1278,7 @@ static const char *try_abandon(struct random_test *r, int i)
 static const char *try_remove(struct random_test *r, int i)
 {
 	r->what = "remove";
-	if (kwq_core_remove(&r->core, &r->item[i]) !=
+	if (kwq_core_remove(&r->core, &r->of[i].item) !=
 	    model_remove(&r->model, &r->model.item[i]))
 		return "the result is wrong";
 	return NULL;
@@ -1076,18 +1292,18 @@ static const char *try_disable(struct random_test *r, int i)
 
 	r->what = "disable";
 	if (mi->disables && !mi->processing && below(r, 2)) {
-		kwq_core_enable(&r->item[i]);
+		kwq_core_enable(&r->of[i].item);
 		mi->disables--;
 		return NULL;
 	}
 	if (mi->disables && !mi->processing) {
-		kwq_item_init(&r->item[i]);
-		memset(mi, 0, sizeof(*mi));
+		kwq_item_init(&r->of[i].item);
+		*mi = (struct model_item){ .group = mi->group };
 		return NULL;
 	}
 	was = model_remove(&r->model, mi);
 	mi->disables++;
-	if (kwq_core_disable(&r->core, &r->item[i]) != max(was, 0))
+	if (kwq_core_disable(&r->core, &r->of[i].item) != max(was, 0))
 		return "the result is wrong";
 	return NULL;
 }
@@ -1115,7 +1331,10 @@ static const char *try_expire(struct random_test *r)
 static const char *try_drop(struct random_test *r)
 {
 	struct kwq_item *item = kwq_core_drop(&r->core);
-	struct model_item *mi = item ? &r->model.item[item - r->item] : NULL;
+	struct model_item *mi = NULL;
+
+	if (item)
+		mi = &r->model.item[container_of(item, struct kwq_grouped_item, item) - r->of];
 
 	r->what = "drop";
 	/* Waiting items first, in any order. */
@@ -1131,7 +1350,7 @@ static const char *try_one(struct random_test *r)
 {
 	int i = below(r, NR_ITEMS);
 
-	switch (below(r, 22)) {
+	switch (below(r, 23)) {
 	case 0:
 	case 1:
 	case 2:
@@ -1164,6 +1383,8 @@ static const char *try_one(struct random_test *r)
 		return try_get_item(r, i);
 	case 19:
 		return below(r, 2) ? try_expedite(r, i) : try_flush(r);
+	case 20:
+		return try_reorder(r, i);
 	default:
 		if (r->model.shut_down && below(r, 2))
 			return try_drop(r);
@@ -1174,7 +1395,7 @@ static const char *try_one(struct random_test *r)
 static const char *item_differs(const struct random_test *r, int i)
 {
 	const struct model_item *mi = &r->model.item[i];
-	const struct kwq_item *item = &r->item[i];
+	const struct kwq_item *item = &r->of[i].item;
 
 	if (item->state != (mi->dirty ? KWQ_ITEM_DIRTY : 0) +
 			   (mi->processing ? KWQ_ITEM_PROCESSING : 0) +
@@ -1255,9 +1476,20 @@ static void start_round(struct random_test *r, int round)
 	kwq_core_init(&r->core, KWQ_LARGE);
 	for (i = 0; i < NR_HOLDERS; i++)
 		kwq_holder_init(&r->holder[i]);
-	for (i = 0; i < NR_ITEMS; i++)
-		kwq_item_init(&r->item[i]);
 	memset(&r->model, 0, sizeof(r->model));
+	for (i = 0; i < NR_GROUPS; i++)
+		kwq_group_init(&r->group[i]);
+	kwq_core_set_order(&r->core, &r->order);
+	if (round & 16) {
+		r->model.grouped = true;
+		r->model.group_limit = round % 3;
+		kwq_core_group_items(&r->core, r->model.group_limit);
+	}
+	for (i = 0; i < NR_ITEMS; i++) {
+		r->model.item[i].group = r->model.grouped ? i % NR_GROUPS : 0;
+		kwq_grouped_item_init(&r->of[i], r->model.item[i].group ?
+				      &r->group[r->model.item[i].group] : NULL);
+	}
 	r->model.now = 1000;
 	configure(r, round);
 }

@@ -3,7 +3,10 @@
  * Add, get and done of one key after the other, in all numbers of calls that a program
  * may use.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "bench.h"
 
@@ -146,6 +149,68 @@ static void measure_leased(void)
 	end_queue(queue, cycles);
 }
 
+/*
+ * Q16: so many groups wait for their turns. With two keys in each, a group lives on while one of
+ * its keys is not in the queue. With one key, each add makes its group anew.
+ */
+#define NR_GROUPS	10000
+
+static unsigned int next_group;
+static char (*names)[KEY_LEN + 1];
+
+static int64_t sample_groups(void)
+{
+	struct kwq_item item;
+	char key[KEY_LEN];
+	uint64_t begun;
+
+	begun = bench_clock();
+	for (int i = 0; i < NR_KEYS; i++) {
+		must(kwq_get(queue, &item, key, sizeof(key), KWQ_NO_DEADLINE), "kwq_get");
+		must(kwq_done(queue, item.ticket), "kwq_done");
+		must(kwq_add_group(queue, key, KEY_LEN, names[next_group], KEY_LEN),
+		     "kwq_add_group");
+		next_group = (next_group + 1) % NR_GROUPS;
+	}
+	cycles += NR_KEYS;
+	return bench_since(begun);
+}
+
+static void measure_groups(const char *name, unsigned int keys_each)
+{
+	const struct kwq_create_options options = {
+		.size = sizeof(options),
+		.open_flags = O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+		.groups = true,
+		.group_limit = 2,
+	};
+	char key[KEY_LEN + 1];
+	struct kwq_item item;
+
+	if (!is_wanted(name))
+		return;
+	names = calloc(NR_GROUPS, sizeof(names[0]));
+	if (!names)
+		fail("calloc", errno);
+	must(kwq_create(&queue, NULL, &options), "kwq_create");
+	next_group = 0;
+	cycles = 0;
+	for (unsigned int i = 0; i < keys_each * NR_GROUPS; i++) {
+		snprintf(names[i % NR_GROUPS], sizeof(names[0]), "grp%05x", i % NR_GROUPS);
+		snprintf(key, sizeof(key), "key%05x", i);
+		must(kwq_add_group(queue, key, KEY_LEN, names[i % NR_GROUPS], KEY_LEN),
+		     "kwq_add_group");
+	}
+	measure(name, NR_KEYS, sample_groups);
+	for (unsigned int i = 0; i < keys_each * NR_GROUPS; i++) {
+		must(kwq_get(queue, &item, key, sizeof(key), KWQ_NO_DEADLINE), "kwq_get");
+		must(kwq_done(queue, item.ticket), "kwq_done");
+	}
+	end_queue(queue, cycles + keys_each * NR_GROUPS);
+	free(names);
+}
+
 /* Added again and again while it is ready. */
 static int64_t sample_coalesced(void)
 {
@@ -179,5 +244,7 @@ void bench_cycle(void)
 	measure_cycle("device.cycle.room64", sample_room64);
 	measure_cycle("device.cycle.room4096", sample_room4096);
 	measure_leased();
+	measure_groups("device.cycle.groups", 2);
+	measure_groups("device.cycle.groups.new", 1);
 	measure_coalesced();
 }
