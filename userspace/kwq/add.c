@@ -127,6 +127,20 @@ static void read_value(const char *path)
 	set_value("--value-file", bytes, len);
 }
 
+static void parse_value(const char *text, const char *path, bool keep)
+{
+	if (text && path)
+		usage("--value and --value-file cannot be combined");
+	if (keep && !text && !path)
+		usage("--keep-value needs --value or --value-file");
+	if (text)
+		set_value("--value", text, strlen(text));
+	if (path)
+		read_value(path);
+	if (keep)
+		common.flags |= KWQ_ADD_KEEP_VALUE;
+}
+
 static const char *refusal(int err)
 {
 	if (err == -EOPNOTSUPP)
@@ -182,6 +196,28 @@ static const char *refusal_waiting(int err)
 		return "the key is too large for the queue (see kwq stat)";
 	default:
 		return refusal(err);
+	}
+}
+
+/* Names what an older module would refuse as an unknown flag. */
+static void must_have_extras(void)
+{
+	static const struct {
+		uint32_t flag;
+		uint64_t feature;
+		const char *what;
+	} needs[] = {
+		{ KWQ_ADD_AT_MOST, KWQ_FEATURE_DEBOUNCE, "--debounce" },
+		{ KWQ_ADD_GROUP, KWQ_FEATURE_GROUPS, "--group" },
+		{ KWQ_ADD_VALUE, KWQ_FEATURE_VALUES, "--value" },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(needs); i++) {
+		if (!(common.flags & needs[i].flag) || module_has(needs[i].feature))
+			continue;
+		message("%s: the kernel's kwq is older than this command", needs[i].what);
+		exit(STATUS_FAILED);
 	}
 }
 
@@ -277,30 +313,18 @@ static int add_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	if (value && value_file)
-		usage("--value and --value-file cannot be combined");
-	if (keep_value && !value && !value_file)
-		usage("--keep-value needs --value or --value-file");
 	if (value_file && !strcmp(value_file, "-") && optind == argc)
 		usage("--value-file -: standard input cannot have both the keys and the value");
-	if (value)
-		set_value("--value", value, strlen(value));
-	if (value_file)
-		read_value(value_file);
-	if (keep_value)
-		common.flags |= KWQ_ADD_KEEP_VALUE;
+	parse_value(value, value_file, keep_value);
 	if (common.flags & (KWQ_ADD_AT_MOST | KWQ_ADD_GROUP | KWQ_ADD_VALUE))
 		verb.submit = submit_with_extras;
 
 	q = must_open_queue(queue, KWQ_RIGHT_WRITE);
 	if (common.flags & KWQ_ADD_RATE_LIMITED)
 		must_have_limiters(q, queue);
-	if (debounce && !module_has(KWQ_FEATURE_DEBOUNCE))
-		usage("--debounce: this kwq module is too old");
+	must_have_extras();
 	if (wait)
 		room_deadline = kwq_deadline(q, wait_ns);
-	if (common.flags & KWQ_ADD_GROUP && !module_has(KWQ_FEATURE_GROUPS))
-		usage("--group: this kwq module is too old");
 	if (at)
 		common.time = must_parse_instant("--at", at, kwq_now(q));
 	return each_key(q, queue, &verb, &options, argc, argv);
