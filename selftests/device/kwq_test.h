@@ -663,6 +663,10 @@ static inline int q_add_wait_bytes(int q, const void *key, size_t len, __u32 fla
 	if (ret < 0)
 		return ret;
 	REQUIRE(ret == 1);
+	if (results[0] == -EFAULT) {
+		REQUIRE(faults_are_made);
+		result_is_lost = true;
+	}
 	return results[0];
 }
 
