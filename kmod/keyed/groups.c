@@ -290,7 +290,8 @@ void kwq_keyed_destroy_order(struct kwq_keyed *keyed)
 {
 	struct kwq_table *table;
 
-	if (keyed->limits.groups) {
+	/* A queue that could not be created may lack the memory for it. */
+	if (keyed->limits.groups && keyed->of_core.order) {
 		table = &kwq_groups_of(keyed)->table;
 		while (table->nr_buckets) {
 			free_groups(kwq_table_empty_last(table));
