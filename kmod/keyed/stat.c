@@ -35,6 +35,8 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->uid = from_kuid_munged(current_user_ns(), keyed->owner);
 	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
 	stat->mode = keyed->mode;
+	stat->create_flags = (keyed->limits.values ? KWQ_CREATE_VALUES : 0) |
+			     (keyed->limits.groups ? KWQ_CREATE_GROUPS : 0);
 	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
 			KWQ_CLOCK_ID_MANUAL : kwq_timer_clockid(&keyed->queue);
 	strscpy(stat->name, keyed->name, sizeof(stat->name));

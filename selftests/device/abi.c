@@ -287,7 +287,7 @@ ASSERT_AT(kwq_stat, gid, 124);
 ASSERT_AT(kwq_stat, mode, 128);
 ASSERT_AT(kwq_stat, clockid, 132);
 ASSERT_AT(kwq_stat, handles, 136);
-ASSERT_AT(kwq_stat, pad, 140);
+ASSERT_AT(kwq_stat, create_flags, 140);
 ASSERT_AT(kwq_stat, name, 144);
 ASSERT_AT(kwq_stat, now, 400);
 ASSERT_AT(kwq_stat, retries, 408);

@@ -534,7 +534,7 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 		return ret;
 	}
 	REQUIRE(ret == 0);
-	REQUIRE(out.stat.pad == 0);
+	REQUIRE(!(out.stat.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS)));
 	REQUIRE(!(out.stat.state & ~(KWQ_STATE_SHUT_DOWN | KWQ_STATE_UNLINKED |
 				     KWQ_STATE_PAUSED)));
 	REQUIRE(name_is_clean(out.stat.name));

@@ -369,8 +369,9 @@ static void judge_stat(struct fuzzer *f)
 
 	memcpy(&size, f->before, sizeof(size));
 	memcpy(&s, f->room, size < sizeof(s) ? size : sizeof(s));
-	if (s.size > size || s.pad || !name_is_clean(s.name))
-		wrong(f, "size %u of %u, padding %u", s.size, size, s.pad);
+	if (s.size > size || s.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS) ||
+	    !name_is_clean(s.name))
+		wrong(f, "size %u of %u, flags %u", s.size, size, s.create_flags);
 	if (s.items > s.max_items || s.bytes > s.max_bytes || s.ready + s.processing > s.items ||
 	    s.waiting > s.items || s.dead + s.remembered > s.items || !s.items != !s.bytes)
 		wrong(f, "%llu items: %llu ready, %llu processing, %llu waiting, %llu dead",

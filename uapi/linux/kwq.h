@@ -791,7 +791,7 @@ struct kwq_list_dead_args {
  *		the request asked for. DIRTY and DYING ask for PROCESSING, and RETURNED for
  *		READY.
  * @key_len:	bytes of its key.
- * @group_len:	bytes of the name of its group; 0 for none.
+ * @group_len:	bytes of the name of its group, which stands behind its key; 0 for none.
  * @value_len:	bytes of its value; 0 for none. While it is processing, the value may be one for
  *		its next run.
  * @priority:	its priority.
@@ -842,7 +842,8 @@ struct kwq_listed {
  * @key_len:	bytes of the key at @key, 1 to KWQ_KEY_MAX; zero without KWQ_LIST_KEY.
  * @key:	address of the key; zero without KWQ_LIST_KEY.
  * @batch:	entries of &struct kwq_listed, filled in, at least one. Their keys are packed at
- *		@batch.keys. With KWQ_LIST_VALUES the value of each key follows the key.
+ *		@batch.keys. The name of its group follows each key, and then, with
+ *		KWQ_LIST_VALUES, its value.
  *
  * The list is in no useful order: sort it by &kwq_listed.order. A page may have fewer entries
  * than there is room for, and even none, before the end. So go on until @after is 0.
@@ -1150,7 +1151,7 @@ struct kwq_histogram {
  * @mode:	permission bits; zero for an unnamed queue.
  * @clockid:	the queue's clock.
  * @handles:	open handles.
- * @pad:	zero.
+ * @create_flags: the KWQ_CREATE_VALUES and KWQ_CREATE_GROUPS bits of the queue.
  * @name:	the name, ended by a NUL and padded with NULs.
  * @now:	the time on the queue's clock, as the caller's time namespace shows it.
  * @retries:	delayed adds: after a delay (even 0), at a time, or rate-limited. This is
@@ -1209,7 +1210,7 @@ struct kwq_stat {
 	__u32 mode;
 	__s32 clockid;
 	__u32 handles;
-	__u32 pad;
+	__u32 create_flags;
 	__u8  name[KWQ_NAME_MAX + 1];
 	__u64 now;
 	__u64 retries;

@@ -814,6 +814,18 @@ int kwq_forget_batch(struct kwq *q, const struct kwq_batch *batch);
 int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch);
 
 /**
+ * kwq_restore_batch() - put many keys back as they were saved
+ * @q:		the queue, open for writing and for managing.
+ * @batch:	entries of &struct kwq_restore_entry, at least one. Their members are those of
+ *		&struct kwq_listed, as from kwq_list_items(). Restore the items in the order of
+ *		kwq_listed_compare().
+ *
+ * Return: as kwq_add_batch(), or -ENOTTY (the module cannot restore items). Each result is
+ * KWQ_RESTORED for a new key. For a key that the queue has, it is as from kwq_add_with().
+ */
+int kwq_restore_batch(struct kwq *q, const struct kwq_batch *batch);
+
+/**
  * kwq_get_batch() - add, finish and fetch, in one call
  * @q:		the queue, open for everything that @get requests.
  * @get:	the request, as <linux/kwq.h> describes it. The caller sets @get->size

@@ -39,7 +39,7 @@ extern const struct command command_create, command_open, command_ls,
 	command_len, command_shutdown, command_drain, command_rm, command_run,
 	command_configure, command_forget, command_requeues, command_dead,
 	command_extend, command_pause, command_resume, command_advance, command_top,
-	command_exporter, command_keys;
+	command_exporter, command_keys, command_save, command_load;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -62,7 +62,7 @@ int item_list_next(struct item_list *list, const struct kwq_listed **entry,
 	}
 	*entry = &list->entries[list->next++];
 	*key = list->keys + list->at;
-	list->at += (*entry)->key_len;
+	list->at += (*entry)->key_len + (*entry)->group_len;
 	if (list->page.flags & KWQ_LIST_VALUES)
 		list->at += (*entry)->value_len;
 	return 1;

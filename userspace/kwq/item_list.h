@@ -33,7 +33,7 @@ void item_list_only(struct item_list *list, const char *key, size_t len);
 
 /*
  * Returns 1 with the next item, 0 at the end, or a negative errno value. *entry and
- * *key are valid until the next call. The value, if any, follows the key.
+ * *key are valid until the next call. The name of its group and its value, if any, follow the key.
  */
 int item_list_next(struct item_list *list, const struct kwq_listed **entry,
 		   const char **key);

@@ -122,6 +122,11 @@ int kwq_num_requeues_batch(struct kwq *q, const struct kwq_batch *batch)
 	return op(q, KWQ_IOC_REQUEUES, batch);
 }
 
+int kwq_restore_batch(struct kwq *q, const struct kwq_batch *batch)
+{
+	return op(q, KWQ_IOC_RESTORE, batch);
+}
+
 int kwq_get_batch(struct kwq *q, struct kwq_get_args *get)
 {
 	/* An earlier call that a signal ended may have left its deadline there. */

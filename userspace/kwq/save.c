@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq save
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "item_list.h"
+#include "saved.h"
+#include "saved_dir.h"
+
+static const struct option save_options[] = {
+	{ "all", no_argument, NULL, 'a' },
+	OPTION_VERBOSE, OPTION_HELP, OPTION_END
+};
+
+#define ALL_STATES (KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING | KWQ_IS_DEAD | \
+		    KWQ_IS_REMEMBERED)
+
+static volatile sig_atomic_t stopped;
+
+/* The signal that stops a save must not leave its temporary file behind. */
+static void note_signal(int signal)
+{
+	stopped = signal;
+}
+
+static void catch_signals(void)
+{
+	static const int signals[] = { SIGHUP, SIGINT, SIGTERM };
+	struct sigaction action = { .sa_handler = note_signal };
+	size_t i;
+
+	sigemptyset(&action.sa_mask);
+	for (i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+/* Ends by the signal that came, so that the caller sees it. */
+static void end_if_stopped(void)
+{
+	if (!stopped)
+		return;
+	signal(stopped, SIG_DFL);
+	raise(stopped);
+}
+
+static uint64_t wall_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+/* Reads the properties of a queue. Returns 0 or a negative errno value. */
+static int read_queue(const struct kwq *q, struct saved_queue *queue)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err;
+
+	memset(queue, 0, sizeof(*queue));
+	err = kwq_stat(q, &st);
+	if (err)
+		return err;
+	queue->config = (struct kwq_config){
+		.size = sizeof(queue->config),
+		.nr = ARRAY_SIZE(queue->limiters),
+		.limiters = kwq_ptr(queue->limiters),
+		.limiter_size = sizeof(queue->limiters[0]),
+	};
+	err = kwq_config(q, &queue->config);
+	if (err)
+		return err;
+	queue->config.limiters = 0;
+	queue->saved_at = wall_clock();
+	queue->max_items = st.max_items;
+	queue->max_bytes = st.max_bytes;
+	queue->lease = st.lease;
+	queue->aging = st.aging;
+	queue->state = st.state & (KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED);
+	queue->create_flags = st.create_flags;
+	queue->group_limit = st.group_limit;
+	queue->clockid = st.clockid;
+	queue->mode = st.mode;
+	queue->uid = st.uid;
+	queue->gid = st.gid;
+	memcpy(queue->name, st.name, sizeof(queue->name));
+	return 0;
+}
+
+static int write_items(struct kwq *q, struct saved_writer *w)
+{
+	static struct item_list list;	/* too large for the stack */
+	const struct kwq_listed *listed;
+	struct saved_item item;
+	const char *key;
+	int ret;
+
+	item_list_begin(&list, q, ALL_STATES);
+	item_list_values(&list);
+	while ((ret = item_list_next(&list, &listed, &key)) > 0) {
+		if (stopped)
+			return -EINTR;
+		item = saved_item_of(listed);
+		ret = saved_put(w, &item, key);
+		if (ret)
+			return ret;
+	}
+	return ret;
+}
+
+static int write_queue(struct kwq *q, FILE *to, uint64_t *nr)
+{
+	struct saved_queue queue;
+	struct saved_writer w;
+	int err;
+
+	err = read_queue(q, &queue);
+	if (!err)
+		err = saved_begin(&w, to, &queue);
+	if (!err)
+		err = write_items(q, &w);
+	if (!err)
+		err = saved_end(&w);
+	*nr = w.nr;
+	return err;
+}
+
+/* Writes everything to the disk. Returns 0 or a negative errno value. */
+static int finish(FILE *to)
+{
+	int err = fflush(to) || fsync(fileno(to)) ? -errno : 0;
+
+	return fclose(to) && !err ? -errno : err;
+}
+
+/*
+ * Saves a queue in a temporary file beside @path, which then takes the place of @path. So there is
+ * a whole file at any moment. Returns the exit status.
+ */
+static int save(struct kwq *q, const char *queue, const char *path, bool verbose)
+{
+	char *temporary;
+	uint64_t nr = 0;
+	int err, fd;
+	FILE *to;
+
+	if (asprintf(&temporary, "%s.XXXXXX", path) < 0)
+		exit(complain("memory", -ENOMEM));
+	fd = mkostemp(temporary, O_CLOEXEC);
+	if (fd < 0) {
+		message("%s: %s", path, strerror(errno));
+		free(temporary);
+		return STATUS_FAILED;
+	}
+	to = fdopen(fd, "w");
+	if (!to)
+		exit(complain("memory", -ENOMEM));
+	err = write_queue(q, to, &nr);
+	if (!err)
+		err = finish(to);
+	else
+		fclose(to);
+	if (!err && (rename(temporary, path) || sync_dir_of(path)))
+		err = -errno;
+	if (err) {
+		unlink(temporary);
+		message("%s: not saved to %s: %s", queue, path, strerror(-err));
+	} else if (verbose) {
+		printf("%s: %llu saved\n", queue, (unsigned long long)nr);
+	}
+	free(temporary);
+	end_if_stopped();
+	return err ? STATUS_FAILED : STATUS_OK;
+}
+
+static void must_have_lists(void)
+{
+	if (module_has(KWQ_FEATURE_LIST_ITEMS))
+		return;
+	message("the kernel's kwq is older than this command and cannot list keys");
+	exit(STATUS_FAILED);
+}
+
+/* Saves the queue of a name. A queue that is gone meanwhile is no error. */
+static int save_name(const char *dir, const char *name, bool verbose)
+{
+	char *path = saved_path(dir, name);
+	struct kwq *q;
+	int status, err;
+
+	err = kwq_open(&q, name, KWQ_RIGHT_READ, O_CLOEXEC);
+	if (err == -ENOENT)
+		status = STATUS_OK;
+	else if (err)
+		status = complain(name, err);
+	else
+		status = save(q, name, path, verbose);
+	if (!err)
+		kwq_close(q);
+	free(path);
+	return status;
+}
+
+enum { PAGE = 64 };
+
+static int save_all(const char *dir, bool verbose)
+{
+	struct kwq_list_entry entries[PAGE];
+	char after[KWQ_NAME_MAX + 1] = "";
+	struct timespec began;
+	int nr, i, status = STATUS_OK, one;
+
+	if (mkdir(dir, 0700) && errno != EEXIST) {
+		message("%s: %s", dir, strerror(errno));
+		return STATUS_FAILED;
+	}
+	clock_gettime(CLOCK_REALTIME_COARSE, &began);
+	while ((nr = kwq_list(entries, PAGE, after)) > 0) {
+		for (i = 0; i < nr; i++) {
+			one = save_name(dir, (const char *)entries[i].name, verbose);
+			if (one)
+				status = one;
+		}
+		memcpy(after, entries[nr - 1].name, sizeof(after));
+	}
+	if (nr < 0)
+		return complain(dir, nr);
+	/* The files of queues that are gone would bring these back. */
+	if (!status && remove_older(dir, &began))
+		status = STATUS_FAILED;
+	return status;
+}
+
+static int save_main(int argc, char **argv)
+{
+	bool all = false, verbose = false;
+	const char *queue, *path;
+	struct kwq *q;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "avh", save_options, NULL)) != -1) {
+		switch (opt) {
+		case 'a':
+			all = true;
+			break;
+		case 'v':
+			verbose = true;
+			break;
+		default:
+			option_common(opt);
+		}
+	}
+	if (all) {
+		path = only_argument(argc, argv, "DIRECTORY");
+		must_have_lists();
+		catch_signals();
+		return save_all(path, verbose);
+	}
+	if (argc - optind != 2)
+		usage("one QUEUE and one FILE are needed");
+	queue = argv[optind];
+	path = argv[optind + 1];
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
+	if (!queue_is_fd(queue))
+		must_have_lists();
+	catch_signals();
+	return save(q, queue, path, verbose);
+}
+
+const struct command command_save = {
+	.name = "save",
+	.arguments = "[OPTION...] QUEUE FILE | --all [OPTION...] DIRECTORY",
+	.summary = "Save a queue, or all of them, in a file each",
+	.options =
+	"  -a, --all       every queue with a name, in files of DIRECTORY; files there of\n"
+	"                  queues that are gone are removed\n"
+	"  -v, --verbose   print how many keys were saved\n"
+	"  -h, --help\n"
+	"\n"
+	"The queue may be in use. A key that is being worked on is saved as ready.\n",
+	.main = save_main,
+};

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The file of a saved queue: kwq-save(5). Written from the first byte to the last, read by offsets.
+ */
+#ifndef KWQ_SAVED_H
+#define KWQ_SAVED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <kwq.h>
+
+/* Beside KWQ_STATE_SHUT_DOWN and KWQ_STATE_PAUSED, the queue's properties. */
+struct saved_queue {
+	uint64_t saved_at;	/* ns since 1970 */
+	uint64_t max_items;
+	uint64_t max_bytes;
+	uint64_t lease;
+	uint64_t aging;
+	uint32_t state;		/* KWQ_STATE_* bits */
+	uint32_t create_flags;	/* KWQ_CREATE_VALUES and KWQ_CREATE_GROUPS */
+	uint32_t group_limit;
+	int32_t clockid;
+	uint32_t mode;
+	uint32_t uid;
+	uint32_t gid;
+	uint32_t pad;
+	struct kwq_config config;	/* @limiters is 0 */
+	struct kwq_limiter limiters[KWQ_LIMITERS_MAX];
+	char name[KWQ_NAME_MAX + 1];	/* empty for a queue without a name */
+};
+
+/* One item. Its key, the name of its group and its value follow. */
+struct saved_item {
+	uint64_t order;		/* as in struct kwq_listed */
+	uint64_t dirty_for;
+	uint64_t waiting_for;
+	uint64_t due_in;
+	uint64_t dead_for;
+	uint32_t state;		/* KWQ_IS_* bits */
+	uint32_t order_of;
+	int32_t priority;
+	int32_t wait_priority;
+	uint32_t requeues;
+	uint32_t abandoned;
+	uint32_t key_len;
+	uint32_t group_len;
+	uint32_t value_len;
+	uint32_t pad;
+};
+
+/* The most bytes of an item's key, group and value. */
+#define SAVED_BYTES_MAX	(KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX)
+
+/* ---- Writing -------------------------------------------------------------- */
+
+struct saved_writer {
+	FILE *to;
+	uint64_t sum;
+	uint64_t nr;
+};
+
+/* All of these return 0 or a negative errno value. */
+int saved_begin(struct saved_writer *w, FILE *to, const struct saved_queue *queue);
+int saved_put(struct saved_writer *w, const struct saved_item *item, const void *bytes);
+int saved_end(struct saved_writer *w);
+
+/* The item of a list, as it will be restored. A processing item is ready, and comes first. */
+struct saved_item saved_item_of(const struct kwq_listed *listed);
+
+/* ---- Reading -------------------------------------------------------------- */
+
+struct saved_place;
+
+struct saved_reader {
+	int fd;
+	struct saved_queue queue;
+	uint64_t nr;
+	struct saved_place *places;	/* in the order in which items are to be restored */
+	bool has_values, has_groups;	/* an item has one */
+};
+
+/*
+ * Reads and checks the whole file. Returns NULL, or what is wrong with it. Needs 40 bytes of memory
+ * for each item. saved_close() frees them, in any case.
+ */
+const char *saved_open(struct saved_reader *r, int fd);
+void saved_close(struct saved_reader *r);
+
+/*
+ * Reads item @i. @bytes has room for SAVED_BYTES_MAX bytes. Returns false if the file cannot be
+ * read any more, or has changed.
+ */
+bool saved_get(const struct saved_reader *r, uint64_t i, struct saved_item *item, void *bytes);
+
+#endif /* KWQ_SAVED_H */

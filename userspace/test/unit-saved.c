@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* U8: the files of kwq save: what is written is read, and what is not whole is refused. */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "saved.h"
+#include "tap.h"
+
+static const struct saved_queue queue = {
+	.saved_at = 5, .max_items = 100, .lease = 7, .state = KWQ_STATE_PAUSED, .mode = 0640,
+	.config = { .nr = 1, .dead_after = 3 }, .name = "jobs",
+	.limiters = { { .kind = KWQ_LIMITER_EXPONENTIAL, .u.exponential = { 1, 2 } } },
+};
+
+/* In the order in which they are to be restored, by their keys. */
+static const struct {
+	struct saved_item item;
+	const char *bytes;	/* key, group and value */
+} items[] = {
+	{ { .order_of = KWQ_IS_READY, .state = KWQ_IS_READY, .order = 9, .key_len = 1 }, "f" },
+	{ { .order_of = KWQ_IS_DEAD, .state = KWQ_IS_DEAD, .order = 1, .key_len = 1 }, "i" },
+	{ { .order_of = KWQ_IS_WAITING, .state = KWQ_IS_WAITING, .order = 70, .key_len = 1,
+	    .group_len = 2, .value_len = 3 }, "hGGVVV" },
+	{ { .order_of = KWQ_IS_PROCESSING, .state = KWQ_IS_PROCESSING, .order = 50,
+	    .key_len = 1 }, "b" },
+	{ { .order_of = KWQ_IS_READY, .state = KWQ_IS_READY, .order = 3, .key_len = 1 }, "e" },
+	{ { .order_of = KWQ_IS_REMEMBERED, .state = KWQ_IS_REMEMBERED, .requeues = 4,
+	    .key_len = 1 }, "j" },
+	{ { .order_of = KWQ_IS_READY, .state = KWQ_IS_READY | KWQ_IS_RETURNED, .order = 12,
+	    .key_len = 1 }, "d" },
+	{ { .order_of = KWQ_IS_PROCESSING, .state = KWQ_IS_PROCESSING, .order = 40,
+	    .key_len = 1 }, "a" },
+	{ { .order_of = KWQ_IS_WAITING, .state = KWQ_IS_WAITING, .order = 60, .key_len = 1 }, "g" },
+	{ { .order_of = KWQ_IS_READY, .state = KWQ_IS_READY | KWQ_IS_RETURNED, .order = 11,
+	    .key_len = 1 }, "c" },
+};
+
+enum { NR = sizeof(items) / sizeof(items[0]) };
+
+static char path[] = "/tmp/kwq-unit-saved.XXXXXX";
+
+/* Writes the items into the file. Returns its length. */
+static size_t write_all(void)
+{
+	FILE *to = fopen(path, "w");
+	struct saved_writer w;
+	int err, i;
+	long len;
+
+	err = saved_begin(&w, to, &queue);
+	for (i = 0; !err && i < NR; i++)
+		err = saved_put(&w, &items[i].item, items[i].bytes);
+	if (!err)
+		err = saved_end(&w);
+	is_number(err, 0, "a queue is written");
+	len = ftell(to);
+	fclose(to);
+	return len;
+}
+
+/* What saved_open() says about the first @len bytes of @bytes. */
+static const char *judge(const unsigned char *bytes, size_t len)
+{
+	struct saved_reader r;
+	const char *wrong;
+	int fd = open(path, O_RDWR | O_TRUNC);
+
+	if (fd < 0 || write(fd, bytes, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET))
+		abort();
+	wrong = saved_open(&r, fd);
+	saved_close(&r);
+	close(fd);
+	return wrong;
+}
+
+static void test_read(void)
+{
+	static char bytes[SAVED_BYTES_MAX];
+	struct saved_reader r;
+	struct saved_item item;
+	char order[NR + 1] = "";
+	bool same = true;
+	int fd = open(path, O_RDONLY), i, j;
+
+	ok(!saved_open(&r, fd), "a whole file is read");
+	ok(!memcmp(&r.queue, &queue, sizeof(queue)), "with its queue");
+	is_number(r.nr, NR, "and all items");
+	ok(r.has_values && r.has_groups, "some with a value or a group");
+	for (i = 0; i < NR; i++) {
+		same &= saved_get(&r, i, &item, bytes);
+		order[i] = bytes[0];
+		for (j = 0; j < NR; j++)
+			if (items[j].bytes[0] == bytes[0])
+				same &= !memcmp(&item, &items[j].item, sizeof(item)) &&
+					!memcmp(bytes, items[j].bytes, strlen(items[j].bytes));
+	}
+	ok(same, "as they were written");
+	is_string(order, "abcdefghij", "in the order in which they are to be restored");
+	saved_close(&r);
+	close(fd);
+}
+
+static void test_damage(const unsigned char *whole, size_t len)
+{
+	unsigned char *copy = malloc(len + 1);
+	size_t i, refused = 0;
+
+	memcpy(copy, whole, len);
+	copy[len] = 0;
+	ok(!judge(whole, len), "the whole file is sound");
+	for (i = 0; i < len; i++)
+		refused += !!judge(whole, i);
+	is_number(refused, len, "every shorter one is refused");
+	is_string(judge(whole, len - 1), "truncated: it ends before its end", "and why");
+	ok(judge(copy, len + 1), "a longer one is refused");
+	for (i = refused = 0; i < len; i++) {
+		copy[i] ^= 1 << i % 8;
+		refused += !!judge(copy, len);
+		copy[i] ^= 1 << i % 8;
+	}
+	is_number(refused, len, "a change of any byte is found");
+	is_string(judge(copy, 0), "not a file of kwq save", "an empty file is a foreign one");
+	copy[0] = 'x';
+	is_string(judge(copy, len), "not a file of kwq save", "so is any other");
+	memcpy(copy, whole, len);
+	memcpy(copy + 8, (unsigned char[]){ copy[11], copy[10], copy[9], copy[8] }, 4);
+	is_string(judge(copy, len), "saved on a machine with another byte order", "another byte order");
+	memcpy(copy, whole, len);
+	*(uint32_t *)(copy + 12) = 2;
+	is_string(judge(copy, len), "saved by a newer kwq", "a newer version");
+	free(copy);
+}
+
+/* A file that changes behind the back of its reader. */
+static void test_change(const unsigned char *whole, size_t len)
+{
+	static char bytes[SAVED_BYTES_MAX];
+	struct saved_reader r;
+	struct saved_item item;
+	int fd = open(path, O_RDWR | O_TRUNC), i;
+	bool all = true;
+
+	if (write(fd, whole, len) != (ssize_t)len || lseek(fd, 0, SEEK_SET))
+		abort();
+	ok(!saved_open(&r, fd), "a file that will change");
+	if (ftruncate(fd, len / 2))
+		abort();
+	for (i = 0; i < NR; i++)
+		all &= saved_get(&r, i, &item, bytes);
+	ok(!all, "the change is found");
+	saved_close(&r);
+	close(fd);
+}
+
+/* U8: a processing item is saved as ready, for both the run that ends and the next one. */
+static void test_listed(void)
+{
+	const struct kwq_listed listed = {
+		.state = KWQ_IS_PROCESSING | KWQ_IS_DIRTY, .order_of = KWQ_IS_PROCESSING,
+		.priority = 1, .next_priority = 4, .processing_for = 9, .dirty_for = 2,
+	};
+	struct saved_item item = saved_item_of(&listed);
+
+	is_number(item.priority, 4, "the higher priority of two runs");
+	is_number(item.dirty_for, 9, "the age of the first one");
+}
+
+int main(void)
+{
+	unsigned char *whole;
+	size_t len;
+	int fd = mkstemp(path);
+
+	close(fd);
+	len = write_all();
+	test_read();
+	whole = malloc(len);
+	fd = open(path, O_RDONLY);
+	if (read(fd, whole, len) != (ssize_t)len)
+		abort();
+	close(fd);
+	test_damage(whole, len);
+	test_change(whole, len);
+	test_listed();
+	free(whole);
+	unlink(path);
+	return done_testing();
+}
