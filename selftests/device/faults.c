@@ -1205,6 +1205,7 @@ static void account_for_all(struct __test_metadata *_metadata, failure_fixture *
 	ASSERT_LE(0, q);
 	close(self->out);
 	close(self->q);
+	EXPECT_EQ(0, q_resume(q));
 	ASSERT_EQ(0, q_stat(q, &stat));
 	EXPECT_EQ(1, stat.handles);
 	EXPECT_EQ(0, stat.processing);

@@ -227,6 +227,21 @@ static void test_leases(void)
 	kwq_close(leased);
 }
 
+/* U8 */
+static void test_restore(void)
+{
+	struct kwq *q = manual_queue(0);
+	struct kwq_listed was;
+
+	kwq_add_after(q, "a", 1, 1000);
+	is_number(kwq_look(q, "a", 1, &was), 0, "a key waits");
+	kwq_remove(q, "a", 1);
+	is_number(put_back(q, "a", &was), KWQ_RESTORED, "put_back()");
+	is_number(kwq_look(q, "a", 1, &was), 0, "it is back");
+	ok(was.state == KWQ_IS_WAITING && was.due_in == 1000, "as it was");
+	kwq_close(q);
+}
+
 static int move_fails(void)
 {
 	return -EIO;
@@ -343,6 +358,7 @@ int main(void)
 	test_retries();
 	test_batches();
 	test_leases();
+	test_restore();
 	test_pause_and_debounce();
 	test_groups();
 	test_values();

@@ -4,7 +4,7 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done extend remove len shutdown drain rm run pause resume configure forget requeues
+COMMANDS='create open ls stat add get done extend remove len save load shutdown drain rm run pause resume configure forget requeues
 	dead advance top exporter keys'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
