@@ -560,4 +560,61 @@ TEST_F(groups, arguments_of_create)
 	close(q);
 }
 
+/* Q15, Q16, Q18: a list has the group of each key behind the key, and then the value. */
+TEST_F(groups, listed)
+{
+	int q = create_with(self->dev, KWQ_CREATE_GROUPS | KWQ_CREATE_VALUES, 0, 0);
+	const struct kwq_add_entry entry = {
+		.key_len = 1,
+		.flags = KWQ_ADD_GROUP | KWQ_ADD_VALUE,
+	};
+	const struct kwq_add_extra extra = {
+		.value = user_ptr("value"),
+		.value_len = 5,
+		.group = user_ptr("blue"),
+		.group_len = 4,
+	};
+	struct kwq_listed entries[4];
+	struct kwq_list_items_args args = {
+		.size = sizeof(args),
+		.states = KWQ_IS_READY,
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = user_ptr(self->room),
+			.keys_len = ROOM,
+			.nr = 4,
+			.entry_size = sizeof(*entries),
+		},
+	};
+	const char *at;
+
+	ASSERT_LE(0, q);
+	ASSERT_EQ(KWQ_ADDED, add_entry(q, &entry, "v", &extra));
+	ASSERT_EQ(KWQ_ADDED, add(q, "g", "red"));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "n"));
+	for (int values = 0; values < 2; values++) {
+		args.flags = values ? KWQ_LIST_VALUES : 0;
+		ASSERT_EQ(3, request(q, KWQ_IOC_LIST_ITEMS, &args));
+		at = self->room;
+		for (int i = 0; i < 3; i++) {
+			const char *whole = *at == 'n' ? "n" : *at == 'g' ? "gred" :
+					    values ? "vbluevalue" : "vblue";
+
+			EXPECT_EQ(*at == 'n' ? 0 : *at == 'g' ? 3 : 4, entries[i].group_len);
+			EXPECT_EQ(*at == 'v' ? 5 : 0, entries[i].value_len);
+			EXPECT_EQ(0, memcmp(at, whole, strlen(whole)));
+			at += strlen(whole);
+		}
+	}
+	/* The group needs room, too. */
+	args.flags = KWQ_LIST_KEY;
+	args.key = user_ptr("v");
+	args.key_len = 1;
+	args.batch.keys_len = 4;
+	EXPECT_EQ(-EMSGSIZE, request(q, KWQ_IOC_LIST_ITEMS, &args));
+	args.batch.keys_len = 5;
+	EXPECT_EQ(1, request(q, KWQ_IOC_LIST_ITEMS, &args));
+	close(q);
+}
+
 TEST_HARNESS_MAIN

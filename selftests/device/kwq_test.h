@@ -957,7 +957,7 @@ static inline void check_listed(const struct kwq_listed *item, __u32 states)
 	REQUIRE(item->priority >= KWQ_PRIORITY_MIN && item->priority <= KWQ_PRIORITY_MAX);
 	REQUIRE(item->pid >= 0 && (!item->pid || state & KWQ_IS_PROCESSING));
 	REQUIRE(item->key_len >= 1 && item->key_len <= KEY_ROOM);
-	REQUIRE(!item->group_len && !item->pad && item->value_len <= KWQ_VALUE_MAX);
+	REQUIRE(!item->pad && item->group_len <= KWQ_GROUP_MAX && item->value_len <= KWQ_VALUE_MAX);
 }
 
 /*
@@ -1005,7 +1005,7 @@ static inline int q_list_into(int q, struct listed_item *listed, unsigned int nr
 		listed[i].item = entries[i];
 		memset(listed[i].key, 0, sizeof(listed[i].key));
 		memcpy(listed[i].key, keys + used, entries[i].key_len);
-		used += entries[i].key_len;
+		used += entries[i].key_len + entries[i].group_len;
 	}
 	if (!faults_are_made) {
 		REQUIRE(is_poison(entries + n, size + GUARD - n * sizeof(*entries)));

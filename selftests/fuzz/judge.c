@@ -161,7 +161,8 @@ static void may_fill(struct fuzzer *f, const struct kwq_batch *b, size_t entry_s
 			const struct kwq_listed *listed = (const void *)got;
 
 			if (entry_size == sizeof(*listed))
-				keys += listed->key_len + (values ? listed->value_len : 0);
+				keys += listed->key_len + listed->group_len +
+					(values ? listed->value_len : 0);
 			else
 				keys += entry_size == sizeof(*got) ? got->key_len : dead->key_len;
 		}

@@ -18,7 +18,7 @@ struct item_list {
 	unsigned int nr, next;	/* of the page: fetched, and returned so far */
 	size_t at;		/* offset of the next key in @keys */
 	struct kwq_listed entries[256];
-	/* Room for at least one key and one value of the greatest length. */
+	/* Room for at least one key, group and value of the greatest length. */
 	char keys[2 * KWQ_VALUE_MAX];
 };
 
@@ -33,7 +33,8 @@ void item_list_only(struct item_list *list, const char *key, size_t len);
 
 /*
  * Returns 1 with the next item, 0 at the end, or a negative errno value. *entry and
- * *key are valid until the next call. The name of its group and its value, if any, follow the key.
+ * *key are valid until the next call. The group, if any, follows the key, and then the
+ * value.
  */
 int item_list_next(struct item_list *list, const struct kwq_listed **entry,
 		   const char **key);

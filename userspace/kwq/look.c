@@ -120,6 +120,7 @@ static void print_time(bool has, uint64_t ns)
 static void print_long(const struct kwq_listed *item, const char *key)
 {
 	bool has_lease = item->order_of == KWQ_IS_PROCESSING && item->lease_left;
+	char group[ESCAPED_SIZE(KWQ_GROUP_MAX)];
 
 	print_state(item);
 	printf(" %4d", item->priority);
@@ -132,9 +133,11 @@ static void print_long(const struct kwq_listed *item, const char *key)
 	else
 		printf(" %5s", "-");
 	if (item->pid)
-		printf(" %7d ", item->pid);
+		printf(" %7d", item->pid);
 	else
-		printf(" %7s ", "-");
+		printf(" %7s", "-");
+	escape_text(group, key + item->key_len, item->group_len);
+	printf(" %-8s ", item->group_len ? group : "-");
 	print_escaped(stdout, key, item->key_len);
 	putchar('\n');
 }
@@ -180,9 +183,14 @@ static void print_json(const struct kwq_listed *item, const char *key, bool valu
 		printf(",\"value_len\":%u", item->value_len);
 	putchar(',');
 	json_bytes(stdout, "key", key, item->key_len);
+	if (item->group_len) {
+		putchar(',');
+		json_bytes(stdout, "group", key + item->key_len, item->group_len);
+	}
 	if (value && item->value_len) {
 		putchar(',');
-		json_bytes(stdout, "value", key + item->key_len, item->value_len);
+		json_bytes(stdout, "value", key + item->key_len + item->group_len,
+			   item->value_len);
 	}
 	puts("}");
 }
@@ -190,8 +198,8 @@ static void print_json(const struct kwq_listed *item, const char *key, bool valu
 static void print_header(enum format format)
 {
 	if (format == FORMAT_LONG)
-		printf("%-18s %4s %12s %12s %8s %4s %5s %7s %s\n", "STATE", "PRIO", "AGE",
-		       "LEFT", "REQUEUES", "LOST", "VALUE", "PID", "KEY");
+		printf("%-18s %4s %12s %12s %8s %4s %5s %7s %-8s %s\n", "STATE", "PRIO", "AGE",
+		       "LEFT", "REQUEUES", "LOST", "VALUE", "PID", "GROUP", "KEY");
 }
 
 static void print_item(const struct keys_options *o, const struct kwq_listed *item,
@@ -261,7 +269,7 @@ static int collect(struct item_list *list, bool values, struct rows *all)
 	int ret;
 
 	while ((ret = item_list_next(list, &item, &key)) > 0) {
-		len = item->key_len + (values ? item->value_len : 0);
+		len = item->key_len + item->group_len + (values ? item->value_len : 0);
 		if (!grow(all, len))
 			return -ENOMEM;
 		all->rows[all->nr].item = *item;
@@ -386,7 +394,7 @@ const struct command command_keys = {
 	"                   all but remembered\n"
 	"  -k, --key KEY    only this key, in any state\n"
 	"  -l, --long       print state, priority, age, time left, requeues, losses, length\n"
-	"                   of the value, and the process that has the key, too\n"
+	"                   of the value, the process that has the key, and the group, too\n"
 	"      --unsorted   print each key as soon as it is known; needs little memory\n"
 	"  -0, --null       print keys unescaped, each ended by NUL\n"
 	"      --json       print one JSON object per line\n"

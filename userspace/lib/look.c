@@ -13,7 +13,7 @@ int kwq_list_items(struct kwq *q, struct kwq_list_items_args *list)
 
 int kwq_look(struct kwq *q, const void *key, size_t len, struct kwq_listed *item)
 {
-	char room[KWQ_KEY_MAX];
+	char room[KWQ_KEY_MAX + KWQ_GROUP_MAX];
 	struct kwq_list_items_args list = {
 		.size = sizeof(list),
 		.flags = KWQ_LIST_KEY,

@@ -35,7 +35,7 @@ static const struct fake some[] = {
 	{ { .state = KWQ_IS_DEAD, .order = 2, .dead_for = 60 * (__u64)NS_PER_S }, "dead\xff" },
 	{ { .state = KWQ_IS_PROCESSING, .order = 76, .processing_for = 4 * (__u64)NS_PER_S },
 	  "old" },
-	{ { .state = KWQ_IS_WAITING, .order = 49, .value_len = 7 }, "sooner" },
+	{ { .state = KWQ_IS_WAITING, .order = 49, .value_len = 7, .group_len = 4 }, "sooner" },
 	{ { .state = KWQ_IS_REMEMBERED, .requeues = 1 }, "idle" },
 };
 
@@ -74,6 +74,10 @@ static size_t put(const struct kwq_list_items_args *req, unsigned int nr, size_t
 	entry->order_of = order_of(item->state & req->states);
 	entry->key_len = len;
 	memcpy((char *)(uintptr_t)req->batch.keys + at, key, len);
+	if (item->group_len) {
+		memcpy((char *)(uintptr_t)req->batch.keys + at + len, "g\tab", 4);
+		len += 4;
+	}
 	if (req->flags & KWQ_LIST_VALUES && item->value_len) {
 		memcpy((char *)(uintptr_t)req->batch.keys + at + len, "a\nvalue", 7);
 		len += 7;
@@ -219,21 +223,21 @@ static void test_long(void)
 {
 	is_number(keys("-l"), STATUS_OK, "Q15: in detail");
 	is_string(said,
-		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID KEY\n"
-		  "processing            0       4.000s            -        0    0     -       - old\n"
-		  "processing+dirty+waiting    0       3.000s       7.000s        0    2     -    4711 young\\n\n"
-		  "ready                 5       0.000s            -        0    0     -       - urgent\n"
-		  "ready+returned        0       0.000s            -        0    0     -       - returned\n"
-		  "ready                 0       0.002s            -        0    0     -       - first\n"
-		  "ready                 0       0.001s            -        0    0     -       - second\n"
-		  "waiting               0       0.000s       0.000s        0    0     7       - sooner\n"
-		  "waiting               0       1.500s       2.000s        3    0     -       - later\n"
-		  "dead                  0      60.000s            -        0    0     -       - dead\\xff\n",
+		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID GROUP    KEY\n"
+		  "processing            0       4.000s            -        0    0     -       - -        old\n"
+		  "processing+dirty+waiting    0       3.000s       7.000s        0    2     -    4711 -        young\\n\n"
+		  "ready                 5       0.000s            -        0    0     -       - -        urgent\n"
+		  "ready+returned        0       0.000s            -        0    0     -       - -        returned\n"
+		  "ready                 0       0.002s            -        0    0     -       - -        first\n"
+		  "ready                 0       0.001s            -        0    0     -       - -        second\n"
+		  "waiting               0       0.000s       0.000s        0    0     7       - g\\tab    sooner\n"
+		  "waiting               0       1.500s       2.000s        3    0     -       - -        later\n"
+		  "dead                  0      60.000s            -        0    0     -       - -        dead\\xff\n",
 		  "a line for each key, below the header");
 	is_number(keys("-l --unsorted --state remembered"), STATUS_OK, "Q15: a remembered key");
 	is_string(said,
-		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID KEY\n"
-		  "remembered            0            -            -        1    0     -       - idle\n",
+		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID GROUP    KEY\n"
+		  "remembered            0            -            -        1    0     -       - -        idle\n",
 		  "has no age");
 }
 
@@ -260,12 +264,12 @@ static void test_json(void)
 	is_string(said,
 		  "{\"states\":[\"waiting\"],\"priority\":0,\"requeues\":0,\"abandoned\":0,"
 		  "\"waiting_for_ns\":0,\"due_in_ns\":0,\"wait_priority\":0,\"value_len\":7,"
-		  "\"key\":\"sooner\",\"value\":\"a\\u000avalue\"}\n", "is printed");
+		  "\"key\":\"sooner\",\"group\":\"g\\u0009ab\",\"value\":\"a\\u000avalue\"}\n", "is printed");
 	is_number(keys("--json --unsorted --state waiting --values"), STATUS_OK, "Q18: among others");
 	ok(strstr(said, "\"key\":\"later\"}\n") && strstr(said, "\"value\":\"a\\u000avalue\"}\n") &&
 	   strstr(said, "\"key\":\"young\\u000a\"}\n"), "it is the one of its key");
 	is_number(keys("--json --state waiting"), STATUS_OK, "Q18: without values");
-	ok(strstr(said, "\"value_len\":7,\"key\":\"sooner\"}\n"), "only its length is printed");
+	ok(strstr(said, "\"value_len\":7,\"key\":\"sooner\",\"group\":\"g\\u0009ab\"}\n"), "only its length is printed");
 }
 
 static void test_key(void)
