@@ -858,8 +858,8 @@ struct kwq_listed {
  * - EBADF: the descriptor lacks the right to read
  * - EINTR: the caller is being killed
  * - EINVAL: also an empty key
- * - EMSGSIZE: the first key, with its group and value, does not fit, @key is too long, or a batch has more than
- *   KWQ_BATCH_MAX entries
+ * - EMSGSIZE: the first key, with its group and value, does not fit, @key is too long, or a
+ *   batch has more than KWQ_BATCH_MAX entries
  * - ENOENT: KWQ_LIST_KEY, and the queue has no such key
  */
 struct kwq_list_items_args {
