@@ -109,13 +109,14 @@ static int get_into(int q, struct kwq_got *got, struct kwq_got_extra *extra, voi
 /* Gets an item, and compares its key and group. Returns the ticket. */
 #define EXPECT_GOT(q, key, group) ({							\
 	struct kwq_got_extra extra_ = { .value_len = 77, .group_len = 77 };		\
+	const char *key_ = (key), *group_ = (group);					\
 	struct kwq_got got_ = {};							\
 											\
 	EXPECT_EQ(1, get_into(q, &got_, &extra_, self->room, ROOM));			\
-	EXPECT_EQ(strlen(key), got_.key_len);						\
-	EXPECT_EQ(0, memcmp(key, self->room, strlen(key)));				\
-	EXPECT_EQ(strlen(group), extra_.group_len);					\
-	EXPECT_EQ(0, memcmp(group, self->room + strlen(key), strlen(group)));		\
+	EXPECT_EQ(strlen(key_), got_.key_len);						\
+	EXPECT_EQ(0, memcmp(key_, self->room, strlen(key_)));				\
+	EXPECT_EQ(strlen(group_), extra_.group_len);					\
+	EXPECT_EQ(0, memcmp(group_, self->room + strlen(key_), strlen(group_)));	\
 	EXPECT_EQ(0, extra_.value_len);							\
 	got_.ticket;									\
 })
