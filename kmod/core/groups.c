@@ -81,9 +81,14 @@ static struct kwq_group *group_of(const struct kwq_core *core, const struct kwq_
 }
 
 /* Among the items of a group, and of the first items of groups: the highest one goes first. */
+static int rank(int priority, enum kwq_lane lane)
+{
+	return 2 * priority + (lane == KWQ_LANE_RETURNED);
+}
+
 static int rank_of(const struct kwq_item *item)
 {
-	return 2 * item->priority + (item->lane == KWQ_LANE_RETURNED);
+	return rank(item->priority, item->lane);
 }
 
 /* The number of ready items that its limit leaves. */
@@ -244,6 +249,14 @@ static void place_group(struct kwq_core *core, struct kwq_group *group, enum tur
 	join_list(kwq_bulk_of(core), group, place, first, turn == HAS_TURN_AGAIN);
 }
 
+/* Does a group stay where it is if this item joins it? */
+static bool stays_with(const struct kwq_group *group, const struct kwq_item *item)
+{
+	if (group->place != KWQ_GROUP_IN_BAND)
+		return group->place == KWQ_GROUP_BLOCKED;
+	return rank_of(item) <= rank(group->priority, group->lane);
+}
+
 /**
  * kwq_groups_join() - link a ready item into its group
  * @core: the core; grouped
@@ -258,7 +271,10 @@ void kwq_groups_join(struct kwq_core *core, struct kwq_item *item, bool first)
 
 	join_level(core, group, item, first);
 	change_counts(core, group, 1, 0);
-	place_group(core, group, first ? HAS_TURN_AGAIN : KEEPS_TURN);
+	if (first)
+		place_group(core, group, HAS_TURN_AGAIN);
+	else if (!stays_with(group, item))
+		place_group(core, group, KEEPS_TURN);
 }
 
 /**
@@ -341,7 +357,8 @@ void kwq_groups_end_run(struct kwq_core *core, struct kwq_item *item)
 	struct kwq_group *group = member_of(item)->running_in;
 
 	change_counts(core, group, 0, -1);
-	place_group(core, group, KEEPS_TURN);
+	if (group->place == KWQ_GROUP_BLOCKED)
+		place_group(core, group, KEEPS_TURN);
 	if (unlikely(!group->users))
 		kwq_core_retire_group(core, group);
 }

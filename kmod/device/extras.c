@@ -11,6 +11,7 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "sizes.h"
+#include "words.h"
 
 /**
  * struct one - the entry that is being carried out
@@ -18,7 +19,8 @@
  * @extra: its extra
  * @extras: what the extra brings
  * @key: its key
- * @bytes: buffer for the key
+ * @bytes: buffer for the key: @few, or allocated
+ * @few: buffer for a short key
  * @key_offset: bytes of keys used by the entries before
  * @group: the name of its group
  */
@@ -29,6 +31,7 @@ struct one {
 	struct kwq_key key;
 	u8 *bytes;
 	u64 key_offset;
+	u8 few[64];
 	u8 group[KWQ_GROUP_MAX];
 };
 
@@ -81,6 +84,26 @@ static int copy_value_in(struct one *one, s32 *result)
 	       -EFAULT : 0;
 }
 
+static int copy_entry_in(struct one *one, const struct kwq_batch_kind *kind,
+			 const struct kwq_batch *batch, u32 i)
+{
+	const void __user *from = u64_to_user_ptr(batch->entries) + (size_t)i * batch->entry_size;
+	const size_t frequent = sizeof(struct kwq_add_entry);
+
+	if (batch->entry_size == frequent && kind->size == frequent)
+		return kwq_words_from_user(one->entry, from, frequent);
+	return copy_struct_from_user(one->entry, kind->size, from, batch->entry_size);
+}
+
+static int copy_extra_in(struct one *one, const struct kwq_batch *batch, u32 i)
+{
+	const void __user *from = u64_to_user_ptr(batch->extras) + (size_t)i * batch->extra_size;
+
+	if (batch->extra_size == sizeof(one->extra))
+		return kwq_words_from_user(&one->extra, from, sizeof(one->extra));
+	return copy_struct_from_user(&one->extra, sizeof(one->extra), from, batch->extra_size);
+}
+
 /* Reads entry @i, its key and its value. What is wrong with the entry itself is its result. */
 static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 		       const struct kwq_batch *batch, u32 i, s32 *result)
@@ -88,11 +111,7 @@ static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 	u32 len;
 	int err;
 
-	err = copy_struct_from_user(one->entry, kind->size, u64_to_user_ptr(batch->entries) +
-				    (size_t)i * batch->entry_size, batch->entry_size) ?:
-	      copy_struct_from_user(&one->extra, sizeof(one->extra),
-				    u64_to_user_ptr(batch->extras) +
-				    (size_t)i * batch->extra_size, batch->extra_size);
+	err = copy_entry_in(one, kind, batch, i) ?: copy_extra_in(one, batch, i);
 	if (err)
 		return err;
 	len = *(const u32 *)((void *)one->entry + kind->key_len_at);
@@ -143,6 +162,9 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 	unsigned long flags;
 	s32 ret;
 
+	/* data_race(): only a guess */
+	if (one->key.len && data_race(keyed->expects_new))
+		kwq_stock_fill(&stock, keyed, &one->key, 1);
 	for (;;) {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		ret = execute_or_wait_locked(handle, kind, one, &stock, wait, &flags);
@@ -202,14 +224,17 @@ int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_ba
 				  const struct kwq_batch *batch, struct kwq_room_wait *wait,
 				  u32 *taken)
 {
-	struct one one = {};
+	struct one one;
 	bool was_taken;
 	int err = 0;
 	u32 i;
 
-	one.bytes = kmalloc(clamp_t(u32, batch->keys_len, 1, KWQ_KEY_MAX), GFP_KERNEL_ACCOUNT);
+	one.bytes = one.few;
+	if (batch->keys_len > sizeof(one.few))
+		one.bytes = kmalloc(min_t(u32, batch->keys_len, KWQ_KEY_MAX), GFP_KERNEL_ACCOUNT);
 	if (!one.bytes)
 		return -ENOMEM;
+	one.key_offset = 0;
 	BUILD_BUG_ON(sizeof(struct kwq_add_entry) > sizeof(one.entry) ||
 		     sizeof(struct kwq_restore_entry) > sizeof(one.entry));
 	for (i = 0; i < batch->nr && !err; i++) {
@@ -222,7 +247,8 @@ int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_ba
 			err = -EINTR;
 		cond_resched();
 	}
-	kfree(one.bytes);
+	if (one.bytes != one.few)
+		kfree(one.bytes);
 	return *taken < batch->nr ? err : 0;
 }
 

@@ -92,16 +92,19 @@ static struct kwq_keyed_group *find(struct kwq_keyed *keyed, const struct kwq_ke
 /**
  * kwq_keyed_lacks_group() - does an add need memory for a new group
  * @keyed: the queue; its lock held; with groups
- * @name: the group's name, with its hash
+ * @extras: what the add brings; its @found is filled in
  * @stock: memory for a new group
  *
  * Return: true if the caller has to call kwq_stock_fill_group() and try again.
  */
-bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_key *name,
+bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, struct kwq_extras *extras,
 			   struct kwq_stock *stock)
 {
+	const struct kwq_key *name = &extras->group;
+
 	lockdep_assert_held(&keyed->queue.lock);
-	stock->wants_group = name->len && !find(keyed, name) &&
+	extras->found = name->len ? find(keyed, name) : NULL;
+	stock->wants_group = name->len && !extras->found &&
 			     (!stock->group || stock->group_len != name->len ||
 			      kwq_table_is_crowded(&kwq_groups_of(keyed)->table));
 	return stock->wants_group;
@@ -136,16 +139,17 @@ u32 kwq_keyed_lacking_for_group(struct kwq_keyed *keyed, const struct kwq_key *n
  * kwq_keyed_get_group() - find or make the group of an add, and use it
  * @keyed: the queue; its lock held; with groups
  * @ki: the item. The caller calls kwq_keyed_settle() for it afterwards
- * @name: the group's name, with its hash; not empty
- * @stock: memory for a new group; kwq_keyed_lacks_group() was false
+ * @extras: what the add brings; its group is not empty
+ * @stock: memory for a new group; kwq_keyed_lacks_group() was false in this hold
  *
  * Return: the group, for kwq_keyed_put_group(); ERR_PTR(-ENOSPC) or ERR_PTR(-EDQUOT) with
  * nothing changed.
  */
 struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-				      const struct kwq_key *name, struct kwq_stock *stock)
+				      const struct kwq_extras *extras, struct kwq_stock *stock)
 {
-	struct kwq_keyed_group *kg = find(keyed, name);
+	const struct kwq_key *name = &extras->group;
+	struct kwq_keyed_group *kg = extras->found;
 	int err;
 
 	lockdep_assert_held(&keyed->queue.lock);

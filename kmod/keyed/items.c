@@ -955,7 +955,7 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	struct kwq_value *values = keyed->gone_values;
 	struct kwq_swept swept = {};
 
-	if (keyed->owes & KWQ_OWES_SWEEP)
+	if (kwq_keyed_has_unused_group(keyed))
 		kwq_keyed_sweep_groups(keyed, &swept);
 	if (keyed->owes & KWQ_OWES_ROOM)
 		tell_room(keyed);
@@ -964,8 +964,10 @@ static noinline void pay_and_unlock(struct kwq_keyed *keyed, unsigned long flags
 	keyed->gone_values = NULL;
 	keyed->owes &= ~KWQ_OWES_VALUES;
 	unlock_and_free(keyed, flags, pays);
-	kwq_values_free(values);
-	kwq_keyed_free_swept(&swept);
+	if (values)
+		kwq_values_free(values);
+	if (swept.groups)
+		kwq_keyed_free_swept(&swept);
 }
 
 /**

@@ -111,7 +111,7 @@ static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 
 	moving.flags |= KWQ_ADD_GROUP;
 	if (extras->group.len)
-		moving.group = kwq_keyed_get_group(keyed, ki, &extras->group, stock);
+		moving.group = kwq_keyed_get_group(keyed, ki, extras, stock);
 	if (IS_ERR(moving.group))
 		return PTR_ERR(moving.group);
 	ret = add_value(keyed, ki, &moving, extras, now);
@@ -164,7 +164,7 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 	if (extras->flags & KWQ_ADD_GROUP) {
 		if (!keyed->limits.groups)
 			return -EOPNOTSUPP;
-		if (kwq_keyed_lacks_group(keyed, &extras->group, stock))
+		if (kwq_keyed_lacks_group(keyed, extras, stock))
 			return -EAGAIN;
 	}
 	if (!ki) {

@@ -377,12 +377,14 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
  * @at_most: with KWQ_ADD_AT_MOST, the longest wait in ns from its first add; else 0
  * @group: with KWQ_ADD_GROUP, the name of the group, with its hash; empty to take the item out of
  *	its group
+ * @found: that group, as found in this hold of the lock; NULL if it is new
  */
 struct kwq_extras {
 	u32 flags;
 	u64 at_most;
 	struct kwq_value *value;
 	struct kwq_key group;
+	struct kwq_keyed_group *found;
 };
 
 /**
@@ -715,11 +717,11 @@ u64 kwq_keyed_oldest_waiting(struct kwq_keyed *keyed, ktime_t now);
 u64 kwq_keyed_order_bytes(const struct kwq_limits *limits);
 int kwq_keyed_init_order(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_order(struct kwq_keyed *keyed);
-bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, const struct kwq_key *name,
+bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, struct kwq_extras *extras,
 			   struct kwq_stock *stock);
 u32 kwq_keyed_lacking_for_group(struct kwq_keyed *keyed, const struct kwq_key *name);
 struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-				      const struct kwq_key *name, struct kwq_stock *stock);
+				      const struct kwq_extras *extras, struct kwq_stock *stock);
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);
 void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,
