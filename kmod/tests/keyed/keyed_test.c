@@ -1724,7 +1724,7 @@ static void stat(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->dones, 1);
 	KUNIT_EXPECT_EQ(test, s->removed, 1);
 	KUNIT_EXPECT_EQ(test, s->handles, 2);
-	KUNIT_EXPECT_EQ(test, s->pad, 0);
+	KUNIT_EXPECT_EQ(test, s->create_flags, 0);
 	KUNIT_EXPECT_NULL(test, memchr_inv(s->name, 0, sizeof(s->name)));
 
 	close_x(t);
