@@ -220,7 +220,7 @@ static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch
  * Context: process; may sleep.
  * Return: 0 if all were taken; else the error that stopped at the next entry.
  */
-int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
+noinline int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
 				  const struct kwq_batch *batch, struct kwq_room_wait *wait,
 				  u32 *taken)
 {
@@ -335,7 +335,7 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
  * Context: process; may sleep.
  * Return: how many items were got, at least one; or an error.
  */
-int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
+noinline int kwq_batch_get_with_extras(struct kwq_handle *handle, const struct kwq_batch *batch,
 			      const struct kwq_patience *patience)
 {
 	static const struct kwq_patience at_once = { .nonblock = true };

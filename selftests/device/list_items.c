@@ -827,7 +827,7 @@ TEST_F(list, oldest_of_many)
 struct work {
 	int q;
 	atomic_bool stop;
-	_Atomic __u64 moves;
+	_Atomic(__u64) moves;
 };
 
 /* Adds and removes keys that are not looked for, in waves, so that the table grows and shrinks. */

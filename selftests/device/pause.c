@@ -38,11 +38,12 @@ static short events_of(int q)
 }
 
 #define EXPECT_PAUSED(q, time) ({					\
+	__u64 time_ = (time);						\
 	struct kwq_stat stat_;						\
 									\
 	EXPECT_EQ(0, q_stat(q, &stat_));				\
-	EXPECT_EQ((time) ? KWQ_STATE_PAUSED : 0, stat_.state);		\
-	EXPECT_EQ(time, stat_.paused_for);				\
+	EXPECT_EQ(time_ ? KWQ_STATE_PAUSED : 0, stat_.state);		\
+	EXPECT_EQ(time_, stat_.paused_for);				\
 })
 
 TEST_F(pause, hands_nothing_out)

@@ -116,18 +116,24 @@ static int get_into(int q, struct kwq_got *got, struct kwq_got_extra *extra, voi
 /* Gets an item, and compares its key and value. Returns the ticket. */
 #define EXPECT_GOT(q, key, value, len) ({						\
 	struct kwq_got_extra extra_ = { .value_len = 77, .group_len = 77 };		\
+	const char *key_ = (key), *value_ = (value);					\
+	size_t len_ = (len), key_len_ = strlen(key_);					\
 	struct kwq_got got_ = {};							\
 											\
 	EXPECT_EQ(1, get_into(q, &got_, &extra_, self->room, ROOM));			\
-	EXPECT_EQ(strlen(key), got_.key_len);						\
-	EXPECT_EQ(0, memcmp(key, self->room, strlen(key)));				\
-	EXPECT_EQ(len, extra_.value_len);						\
+	EXPECT_EQ(key_len_, got_.key_len);						\
+	EXPECT_EQ(0, memcmp(key_, self->room, key_len_));				\
+	EXPECT_EQ(len_, extra_.value_len);						\
 	EXPECT_EQ(0, extra_.group_len);							\
-	EXPECT_EQ(0, memcmp(value, self->room + strlen(key), len));			\
+	EXPECT_EQ(0, memcmp(value_, self->room + key_len_, len_));			\
 	got_.ticket;									\
 })
 
-#define EXPECT_GOT_TEXT(q, key, value)	EXPECT_GOT(q, key, value, strlen(value))
+#define EXPECT_GOT_TEXT(q, key, text) ({						\
+	const char *text_ = (text);							\
+											\
+	EXPECT_GOT(q, key, text_, strlen(text_));					\
+})
 
 static __u64 nr_values(int q)
 {

@@ -285,8 +285,8 @@ static int add_main(int argc, char **argv)
 		case 'p':
 			common.flags |= KWQ_ADD_PRIORITY;
 			common.priority = must_parse_signed("--priority", optarg,
-							   KWQ_PRIORITY_MIN,
-							   KWQ_PRIORITY_MAX);
+							    KWQ_PRIORITY_MIN,
+							    KWQ_PRIORITY_MAX);
 			break;
 		default:
 			if (!key_option(&options, opt))

@@ -148,13 +148,12 @@ static void count(struct restorer *r, int nr)
 	int i;
 
 	for (i = 0; i < nr; i++) {
-		if (r->results[i] == KWQ_RESTORED) {
+		if (r->results[i] == KWQ_RESTORED)
 			r->restored++;
-		} else if (r->results[i] >= 0) {
+		else if (r->results[i] >= 0)
 			r->there++;
-		} else {
+		else
 			r->why = r->refused++ ? r->why : r->results[i];
-		}
 	}
 }
 

@@ -12,8 +12,8 @@
 char *saved_path(const char *dir, const char *name);
 
 /*
- * Calls @fn with the path of each file of a queue in @dir, sorted by name. Returns the status of the
- * last call that failed, or STATUS_OK.
+ * Calls @fn with the path of each file of a queue in @dir, sorted by name. Returns the status of
+ * the last call that failed, or STATUS_OK.
  */
 int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *arg);
 

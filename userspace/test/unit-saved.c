@@ -36,9 +36,9 @@ static const struct {
 	    .key_len = 1 }, "c" },
 };
 
-enum { NR = sizeof(items) / sizeof(items[0]) };
+enum { NR = ARRAY_SIZE(items) };
 
-static char path[] = "/tmp/kwq-unit-saved.XXXXXX";
+static char path[32] = "/tmp/kwq-unit-saved.XXXXXX";
 
 /* Writes the items into the file. Returns its length. */
 static size_t write_all(void)
