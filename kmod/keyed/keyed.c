@@ -74,7 +74,7 @@ static void note_refusal(struct kwq_keyed *keyed, const struct kwq_key *key,
 {
 	u32 item = kwq_item_bytes(keyed, key->len), value = 0, had = 0, group = 0, lacks;
 
-	if (extras->flags & KWQ_ADD_VALUE)
+	if (extras->flags & KWQ_ADD_VALUE && !(ki && kwq_keyed_keeps_value(keyed, ki, extras)))
 		value = kwq_value_bytes(extras->value);
 	if (extras->flags & KWQ_ADD_GROUP)
 		group = kwq_keyed_lacking_for_group(keyed, &extras->group);
@@ -161,6 +161,9 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 		return -ENOENT;
 	if (keyed->queue.core.shut_down)
 		return -ESHUTDOWN;
+	/* Also before a lack of room, which would make an adder wait that can never succeed. */
+	if (extras->flags & KWQ_ADD_VALUE && !keyed->limits.values)
+		return -EOPNOTSUPP;
 	if (extras->flags & KWQ_ADD_GROUP) {
 		if (!keyed->limits.groups)
 			return -EOPNOTSUPP;

@@ -503,6 +503,8 @@ struct kwq_value *kwq_value_alloc(u32 len);
 void kwq_value_put(struct kwq_value *value);
 void kwq_values_free(struct kwq_value *gone);
 void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			   const struct kwq_extras *extras);
 int kwq_keyed_prepare_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			    struct kwq_extras *extras);
 void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,

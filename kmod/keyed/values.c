@@ -93,22 +93,29 @@ void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	kwq_keyed_give_room_back(keyed);
 }
 
-/* Does the item keep the value that it has? */
-static bool keeps_value(const struct kwq_keyed_item *ki, const struct kwq_value *had,
-			const struct kwq_extras *extras)
+/**
+ * kwq_keyed_keeps_value() - does an item keep its value when an add brings one
+ * @keyed: the queue; it has values; its lock held
+ * @ki: the item
+ * @extras: what the add brings, with a value
+ *
+ * Return: true if the new value is dropped.
+ */
+bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+			   const struct kwq_extras *extras)
 {
-	return extras->flags & KWQ_ADD_KEEP_VALUE && had &&
+	return extras->flags & KWQ_ADD_KEEP_VALUE && *kwq_value_slot(keyed, ki) &&
 	       ki->item.state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING);
 }
 
 /**
  * kwq_keyed_prepare_value() - make room for the value that an add brings
- * @keyed: the queue; its lock held
+ * @keyed: the queue; its lock held. It has values if the add brings one
  * @ki: the item. The caller calls kwq_keyed_settle() for it afterwards
  * @extras: what the add brings. If the item keeps its value, the flag of the new one is
  *	cleared
  *
- * Return: 0; -EOPNOTSUPP, -ENOSPC or -EDQUOT with nothing changed.
+ * Return: 0; -ENOSPC or -EDQUOT with nothing changed.
  */
 int kwq_keyed_prepare_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			    struct kwq_extras *extras)
@@ -119,13 +126,11 @@ int kwq_keyed_prepare_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!(extras->flags & KWQ_ADD_VALUE))
 		return 0;
-	if (!keyed->limits.values)
-		return -EOPNOTSUPP;
-	had = *kwq_value_slot(keyed, ki);
-	if (keeps_value(ki, had, extras)) {
+	if (kwq_keyed_keeps_value(keyed, ki, extras)) {
 		extras->flags &= ~KWQ_ADD_VALUE;
 		return 0;
 	}
+	had = *kwq_value_slot(keyed, ki);
 	bytes = kwq_value_bytes(extras->value);
 	if (bytes <= kwq_value_bytes(had))
 		return 0;

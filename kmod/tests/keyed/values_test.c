@@ -1,0 +1,594 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Values of a queue of keys (Q18): which one a get returns, their memory, and who frees them. */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/kwq.h>
+#include <linux/string.h>
+#include "keyed/keyed.h"
+#include "keyed_ops.h"
+#include "tests/core/core_check.h"
+
+#define LEASE	1000
+
+static const struct kwq_limits with_values = {
+	.max_items = 1 << 20,
+	.max_bytes = 1 << 30,
+	.lease = LEASE,
+	.values = true,
+};
+
+struct values_test {
+	struct kwq_keyed *keyed;
+	struct kwq_handle *x;
+	struct kwq_handle *y;
+};
+
+static void make(struct kunit *test, const struct kwq_limits *limits)
+{
+	struct values_test *t = test->priv;
+
+	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, limits);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->keyed);
+	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
+	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->x);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->y);
+}
+
+static void unmake(struct values_test *t)
+{
+	if (!IS_ERR_OR_NULL(t->x))
+		kwq_handle_close(t->x);
+	if (!IS_ERR_OR_NULL(t->y))
+		kwq_handle_close(t->y);
+	if (!IS_ERR_OR_NULL(t->keyed))
+		kwq_keyed_put(t->keyed);
+	memset(t, 0, sizeof(*t));
+}
+
+static int values_test_init(struct kunit *test)
+{
+	test->priv = kunit_kzalloc(test, sizeof(struct values_test), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, test->priv);
+	make(test, &with_values);
+	return 0;
+}
+
+static void make_again(struct kunit *test, const struct kwq_limits *limits)
+{
+	unmake(test->priv);
+	make(test, limits);
+}
+
+/* Every case ends with a sound core. No unlock left a value to be freed. */
+static void values_test_exit(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	const char *broken;
+	unsigned long flags;
+
+	if (!t || IS_ERR_OR_NULL(t->y))
+		return;
+	spin_lock_irqsave(&t->keyed->queue.lock, flags);
+	broken = kwq_core_broken(&t->keyed->queue.core,
+				 (struct kwq_holder *[]){ &t->x->holder, &t->y->holder }, 2);
+	if (t->keyed->gone_values)
+		broken = "a value is not freed";
+	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
+	KUNIT_EXPECT_STREQ(test, "", broken ?: "");
+	unmake(t);
+}
+
+static struct kwq_key key_of(const char *bytes)
+{
+	return (struct kwq_key){ .bytes = (const u8 *)bytes, .len = strlen(bytes) };
+}
+
+/* Adds a key with @len bytes of a value, or of zeros without @value. */
+static int add_bytes(struct values_test *t, const char *key, const char *value, u32 len, u32 flags,
+		     const struct kwq_add_options *options)
+{
+	const struct kwq_key k = key_of(key);
+	struct kwq_extras extras = { .flags = flags | KWQ_ADD_VALUE };
+	int ret;
+
+	if (len) {
+		extras.value = kwq_value_alloc(len);
+		if (!extras.value)
+			return -ENOMEM;
+		memset(extras.value->bytes, 0, len);
+		if (value)
+			memcpy(extras.value->bytes, value, len);
+	}
+	ret = kwq_keyed_add_with(t->keyed, &k, options, &extras);
+	if (extras.value)
+		kwq_value_put(extras.value);
+	return ret;
+}
+
+static int add_with(struct values_test *t, const char *key, const char *value, u32 flags,
+		    const struct kwq_add_options *options)
+{
+	return add_bytes(t, key, value, strlen(value), flags, options);
+}
+
+static int add(struct values_test *t, const char *key, const char *value)
+{
+	return add_with(t, key, value, 0, &(struct kwq_add_options){});
+}
+
+static int add_keeping(struct values_test *t, const char *key, const char *value)
+{
+	return add_with(t, key, value, KWQ_ADD_KEEP_VALUE, &(struct kwq_add_options){});
+}
+
+static int add_plain(struct values_test *t, const char *key, u32 flags)
+{
+	const struct kwq_key k = key_of(key);
+
+	return kwq_keyed_add(t->keyed, &k, &(struct kwq_add_options){ .flags = flags });
+}
+
+static int remove(struct values_test *t, const char *key, u32 flags)
+{
+	const struct kwq_key k = key_of(key);
+
+	return kwq_keyed_remove(t->keyed, &k, flags);
+}
+
+static void advance(struct values_test *t, u64 ns)
+{
+	kwq_keyed_advance(t->keyed, ns, false);
+}
+
+/* The next item of a get, and its value with the reference of the get. */
+struct got {
+	char what[160];
+	u64 ticket;
+	struct kwq_value *value;
+};
+
+static int get_keeping(struct kwq_handle *handle, struct got *got)
+{
+	static const struct kwq_patience at_once = { .nonblock = true };
+	struct kwq_got_more more = { .max_bytes = 80 };
+	struct kwq_got item;
+	u8 bytes[80];
+	struct kwq_got_buffer buffer = {
+		.got = &item,
+		.more = &more,
+		.keys = bytes,
+		.max_items = 1,
+		.max_key_bytes = sizeof(bytes),
+	};
+	int ret = kwq_handle_get(handle, &buffer, &at_once);
+
+	if (ret < 0)
+		return ret;
+	got->ticket = item.ticket;
+	got->value = more.value;
+	snprintf(got->what, sizeof(got->what), "%.*s=%.*s", (int)item.key_len, bytes,
+		 more.value ? (int)more.value->len : 0,
+		 more.value ? (const char *)more.value->bytes : "");
+	return 0;
+}
+
+static int get(struct kwq_handle *handle, struct got *got)
+{
+	int ret = get_keeping(handle, got);
+
+	if (!ret && got->value)
+		kwq_value_put(got->value);
+	return ret;
+}
+
+#define EXPECT_GET(test, handle, got, expected)				\
+do {									\
+	KUNIT_ASSERT_EQ(test, get(handle, got), 0);			\
+	KUNIT_EXPECT_STREQ(test, (got)->what, expected);		\
+} while (0)
+
+static int done(struct kwq_handle *handle, const struct got *got)
+{
+	return kwq_handle_done(handle, got->ticket, 0);
+}
+
+static u64 nr_bytes(struct values_test *t)
+{
+	return t->keyed->nr_bytes;
+}
+
+/* What the queue counts: @nr_values values of @value_len bytes, in @nr_items items of 1 byte. */
+static void expect_counts(struct kunit *test, u32 nr_items, u32 nr_values, u32 value_len)
+{
+	struct values_test *t = test->priv;
+	struct kwq_value *value = value_len ? kwq_value_alloc(value_len) : NULL;
+
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, nr_items);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, nr_values);
+	KUNIT_EXPECT_EQ(test, nr_bytes(t), nr_items * kwq_item_bytes(t->keyed, 1) +
+			nr_values * kwq_value_bytes(value));
+	if (value)
+		kwq_value_put(value);
+}
+
+static void later_value_wins(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct got got;
+
+	KUNIT_EXPECT_EQ(test, add(t, "a", "one"), KWQ_ADDED);
+	expect_counts(test, 1, 1, 3);
+	KUNIT_EXPECT_EQ(test, add(t, "a", "two"), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, add_plain(t, "a", 0), KWQ_COALESCED);
+	expect_counts(test, 1, 1, 3);
+	EXPECT_GET(test, t->x, &got, "a=two");
+	KUNIT_EXPECT_EQ(test, done(t->x, &got), KWQ_FINISHED);
+	expect_counts(test, 0, 0, 0);
+
+	/* Also of a waiting item. 0 bytes take it away. */
+	add_with(t, "a", "one", 0, &(struct kwq_add_options){ .flags = KWQ_ADD_AFTER, .time = 9 });
+	add_with(t, "a", "two", 0, &(struct kwq_add_options){ .flags = KWQ_ADD_AFTER, .time = 9 });
+	add(t, "b", "one");
+	KUNIT_EXPECT_EQ(test, add(t, "b", ""), KWQ_COALESCED);
+	expect_counts(test, 2, 1, 3);
+	EXPECT_GET(test, t->x, &got, "b=");
+	advance(t, 9);
+	EXPECT_GET(test, t->x, &got, "a=two");
+}
+
+/* The first value of a run is kept on request, and that of an earlier run is not. */
+static void first_value_is_kept(struct kunit *test)
+{
+	static const struct kwq_add_options later = { .flags = KWQ_ADD_AFTER, .time = 9 };
+	struct values_test *t = test->priv;
+	struct got got;
+
+	add_plain(t, "a", 0);
+	KUNIT_EXPECT_EQ(test, add_keeping(t, "a", "1"), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, add_keeping(t, "a", "2"), KWQ_COALESCED);
+	EXPECT_GET(test, t->x, &got, "a=1");
+	KUNIT_EXPECT_EQ(test, add_keeping(t, "a", "3"), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, add_keeping(t, "a", "4"), KWQ_DIRTY);
+	done(t->x, &got);
+	EXPECT_GET(test, t->x, &got, "a=3");
+	done(t->x, &got);
+
+	add_with(t, "w", "1", KWQ_ADD_KEEP_VALUE, &later);
+	add_with(t, "w", "2", KWQ_ADD_KEEP_VALUE, &later);
+	expect_counts(test, 1, 1, 1);
+	advance(t, 9);
+	EXPECT_GET(test, t->x, &got, "w=1");
+}
+
+/* O1, O2, O3: an item comes back with its value, or with a newer one. */
+static void value_survives_its_holder(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct kwq_got item = {};
+	struct got got;
+
+	add(t, "a", "one");
+	EXPECT_GET(test, t->x, &got, "a=one");
+	item.ticket = got.ticket;
+	kwq_handle_unget(t->x, &item, 1);
+	EXPECT_GET(test, t->x, &got, "a=one");
+	advance(t, LEASE);
+	EXPECT_GET(test, t->y, &got, "a=one");
+	add(t, "a", "two");
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, done(t->y, &got), -ESTALE);
+	EXPECT_GET(test, t->x, &got, "a=two");
+	kwq_handle_close(t->x);
+	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
+	EXPECT_GET(test, t->y, &got, "a=two");
+	expect_counts(test, 1, 1, 3);
+}
+
+/* A retry keeps the value. What is remembered of an idle item has none (L10). */
+static void value_ends_when_the_item_is_idle(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct got got;
+
+	add(t, "a", "one");
+	EXPECT_GET(test, t->x, &got, "a=one");
+	add_plain(t, "a", KWQ_ADD_RATE_LIMITED);
+	KUNIT_EXPECT_EQ(test, done(t->x, &got), KWQ_STILL_WAITING);
+	expect_counts(test, 1, 1, 3);
+	advance(t, NSEC_PER_SEC);
+	EXPECT_GET(test, t->x, &got, "a=one");
+	KUNIT_EXPECT_EQ(test, done(t->x, &got), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	expect_counts(test, 1, 0, 0);
+	/* The first value is that of an earlier run, so the new one is set. */
+	KUNIT_EXPECT_EQ(test, add_keeping(t, "a", "two"), KWQ_ADDED);
+	EXPECT_GET(test, t->x, &got, "a=two");
+}
+
+/* L11, Q11 */
+static void dead_item_keeps_its_value(struct kunit *test)
+{
+	const struct kwq_limiter_config config = { .dead_after = 1 };
+	struct values_test *t = test->priv;
+	struct got got;
+
+	kwq_keyed_configure(t->keyed, &config);
+	add_with(t, "a", "one", 0, &(struct kwq_add_options){ .flags = KWQ_ADD_RATE_LIMITED });
+	advance(t, NSEC_PER_SEC);
+	EXPECT_GET(test, t->x, &got, "a=one");
+	KUNIT_EXPECT_EQ(test, add_plain(t, "a", KWQ_ADD_RATE_LIMITED), KWQ_DEAD);
+	done(t->x, &got);
+	expect_counts(test, 1, 1, 3);
+	/* A kick of another key brings no value, and leaves none behind. */
+	KUNIT_EXPECT_EQ(test, add_with(t, "x", "x", 0,
+				       &(struct kwq_add_options){ .flags = KWQ_ADD_KICK }),
+			-ENOENT);
+	expect_counts(test, 1, 1, 3);
+	KUNIT_EXPECT_EQ(test, add_plain(t, "a", KWQ_ADD_KICK), KWQ_ADDED);
+	EXPECT_GET(test, t->x, &got, "a=one");
+	/* A kick has forgotten the requeues, so that the item has one more try. */
+	KUNIT_EXPECT_EQ(test, add_plain(t, "a", KWQ_ADD_RATE_LIMITED), KWQ_WAITING);
+	done(t->x, &got);
+	advance(t, NSEC_PER_SEC);
+	EXPECT_GET(test, t->x, &got, "a=one");
+	KUNIT_EXPECT_EQ(test, add_plain(t, "a", KWQ_ADD_RATE_LIMITED), KWQ_DEAD);
+	done(t->x, &got);
+	KUNIT_EXPECT_GE(test, remove(t, "a", KWQ_REMOVE_DEAD), 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, 0);
+}
+
+/* Q8, Q11: a remove and a shut down free values, in more holds than one. */
+static void removed_items_free_their_values(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	const u32 nr = 2 * KWQ_ITEMS_PER_HOLD + 1;
+	struct got got;
+	char key[8];
+	u32 i;
+
+	add(t, "a", "one");
+	KUNIT_EXPECT_EQ(test, remove(t, "a", 0), KWQ_WAS_READY);
+	expect_counts(test, 0, 0, 0);
+	add(t, "h", "held");
+	EXPECT_GET(test, t->x, &got, "h=held");
+	for (i = 0; i < nr; i++) {
+		snprintf(key, sizeof(key), "%u", i);
+		add_with(t, key, "waits", 0, &(struct kwq_add_options){ .flags = KWQ_ADD_AFTER,
+								.time = NSEC_PER_SEC });
+	}
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, nr + 1);
+	kwq_keyed_shut_down(t->keyed);
+	expect_counts(test, 1, 1, 4);
+	KUNIT_EXPECT_EQ(test, add(t, "h", "new"), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, done(t->x, &got), KWQ_FINISHED);
+	expect_counts(test, 0, 0, 0);
+}
+
+/* A getter copies its value out without the lock. Whatever happens to the item, it is that one. */
+static void getter_has_its_own_value(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct got got;
+
+	add(t, "a", "one");
+	KUNIT_ASSERT_EQ(test, get_keeping(t->x, &got), 0);
+	KUNIT_ASSERT_NOT_NULL(test, got.value);
+	KUNIT_ASSERT_EQ(test, refcount_read(&got.value->refs), 2);
+	add(t, "a", "two");
+	KUNIT_EXPECT_EQ(test, refcount_read(&got.value->refs), 1);
+	KUNIT_EXPECT_EQ(test, memcmp(got.value->bytes, "one", 3), 0);
+	/* It counts no more. */
+	expect_counts(test, 1, 1, 3);
+	kwq_value_put(got.value);
+	done(t->x, &got);
+
+	KUNIT_ASSERT_EQ(test, get_keeping(t->x, &got), 0);
+	KUNIT_EXPECT_STREQ(test, got.what, "a=two");
+	done(t->x, &got);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, memcmp(got.value->bytes, "two", 3), 0);
+	kwq_value_put(got.value);
+}
+
+/* O4: a refused add changes nothing, neither the value nor the item. */
+static void refused_value_changes_nothing(struct kunit *test)
+{
+	static const struct kwq_add_options at_once = { .flags = KWQ_ADD_END_WAIT, .priority = 5 };
+	struct values_test *t = test->priv;
+	struct kwq_limits limits = with_values;
+	struct got got;
+	u64 bytes;
+
+	limits.max_bytes = 3 * kwq_item_bytes(t->keyed, 1) + PAGE_SIZE;
+	make_again(test, &limits);
+	add_with(t, "w", "old", 0, &(struct kwq_add_options){ .flags = KWQ_ADD_AFTER, .time = 9 });
+	add(t, "a", "old");
+	bytes = nr_bytes(t);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "w", NULL, 2 * PAGE_SIZE, 0, &at_once), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, 2 * PAGE_SIZE, 0, &at_once), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "n", NULL, 2 * PAGE_SIZE, 0, &at_once), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, nr_bytes(t), bytes);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 2);
+	/* A value that is dropped needs no room. */
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, 2 * PAGE_SIZE, KWQ_ADD_KEEP_VALUE,
+					&(struct kwq_add_options){}), KWQ_COALESCED);
+	EXPECT_GET(test, t->x, &got, "a=old");
+	KUNIT_EXPECT_EQ(test, get(t->x, &got), -EAGAIN);
+	advance(t, 9);
+	EXPECT_GET(test, t->x, &got, "w=old");
+}
+
+/* O4: the quota counts values, and may refuse them. */
+static void quota_counts_values(struct kunit *test)
+{
+	struct values_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	unsigned long before = kwq_max_total_bytes;
+	struct got got;
+
+	add(t, "a", "old");
+	keyed->exempt = false;
+	WRITE_ONCE(kwq_max_total_bytes, 0);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), -EDQUOT);
+	WRITE_ONCE(kwq_max_total_bytes, before);
+	keyed->exempt = true;
+	expect_counts(test, 1, 1, 3);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, KWQ_VALUE_MAX, 0,
+					&(struct kwq_add_options){}), KWQ_COALESCED);
+	KUNIT_EXPECT_GE(test, keyed->reserved, KWQ_VALUE_MAX);
+	/* Bytes that are not used go back. */
+	KUNIT_EXPECT_EQ(test, add(t, "a", "new"), KWQ_COALESCED);
+	KUNIT_EXPECT_LT(test, keyed->reserved, nr_bytes(t) + 2 * KWQ_QUOTA_STEP);
+	EXPECT_GET(test, t->x, &got, "a=new");
+}
+
+/* The room for a value may come from remembered items, but not from the one that is added. */
+static void value_takes_the_room_of_remembered_items(struct kunit *test)
+{
+	static const struct kwq_add_options again = { .flags = KWQ_ADD_RATE_LIMITED };
+	struct values_test *t = test->priv;
+	struct kwq_limits limits = with_values;
+	struct got got;
+	int i;
+
+	limits.max_bytes = 2 * kwq_item_bytes(t->keyed, 1);
+	make_again(test, &limits);
+	for (i = 0; i < 2; i++) {
+		add_plain(t, i ? "b" : "a", again.flags);
+		advance(t, NSEC_PER_SEC);
+		KUNIT_ASSERT_EQ(test, get(t->x, &got), 0);
+		done(t->x, &got);
+	}
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 2);
+	/* "a" is the oldest one. */
+	KUNIT_EXPECT_EQ(test, add(t, "a", "v"), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 0);
+	expect_counts(test, 1, 1, 1);
+	EXPECT_GET(test, t->x, &got, "a=v");
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, got.ticket, 0), KWQ_FINISHED);
+}
+
+/* Key, lease and value lie behind each other, at any length of the key. */
+static void value_lies_behind_key_and_lease(struct kunit *test)
+{
+	struct kwq_limits limits = with_values;
+	struct values_test *t = test->priv;
+	char key[60], expected[80];
+	struct got got;
+	int len, i;
+
+	for (i = 0; i < 4; i++) {
+		limits.lease = i & 1 ? LEASE : 0;
+		limits.groups = i & 2;
+		make_again(test, &limits);
+		for (len = 1; len < sizeof(key); len++) {
+			memset(key, 'k', len);
+			key[len] = '\0';
+			snprintf(expected, sizeof(expected), "%s=v%d", key, len);
+			add(t, key, expected + len + 1);
+			EXPECT_GET(test, t->x, &got, expected);
+			if (limits.lease) {
+				advance(t, LEASE);
+				EXPECT_GET(test, t->x, &got, expected);
+			}
+			KUNIT_EXPECT_EQ(test, done(t->x, &got), KWQ_FINISHED);
+		}
+		expect_counts(test, 0, 0, 0);
+	}
+}
+
+static int add_to_group(struct values_test *t, const char *key, u32 flags, u32 value_len,
+			const char *group, struct kwq_stock *stock)
+{
+	struct kwq_key k = key_of(key);
+	struct kwq_extras extras = {
+		.flags = flags | KWQ_ADD_VALUE | KWQ_ADD_GROUP,
+		.value = kwq_value_alloc(value_len),
+		.group = key_of(group),
+	};
+	unsigned long irqs;
+	int ret;
+
+	kwq_key_hash(&k);
+	kwq_key_hash(&extras.group);
+	do {
+		spin_lock_irqsave(&t->keyed->queue.lock, irqs);
+		ret = kwq_keyed_add_with_locked(t->keyed, &k, &(struct kwq_add_options){}, &extras,
+						0, stock);
+		kwq_keyed_unlock(t->keyed, irqs);
+	} while (ret == -EAGAIN && kwq_stock_fill(stock, t->keyed, &k, 1) &&
+		 kwq_stock_fill_group(stock, t->keyed, &extras.group));
+	kwq_stock_empty(stock, t->keyed);
+	if (extras.value)
+		kwq_value_put(extras.value);
+	return ret;
+}
+
+/*
+ * Q16, Q19: the group of an add is refused before its value is looked at. A queue without values
+ * has no place for one, and says so first, even if it is full.
+ */
+static void refused_group_and_value(struct kunit *test)
+{
+	struct kwq_limits limits = with_values;
+	struct values_test *t = test->priv;
+	struct kwq_stock stock = {};
+	char group[KWQ_GROUP_MAX + 1] = {};
+	u32 item;
+
+	memset(group, 'g', KWQ_GROUP_MAX);
+	limits.groups = true;
+	make_again(test, &limits);
+	item = kwq_item_bytes(t->keyed, 1);
+
+	limits.values = false;
+	limits.max_items = 1;
+	limits.max_bytes = item + 100;
+	make_again(test, &limits);
+	KUNIT_EXPECT_EQ(test, add_plain(t, "a", 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_to_group(t, "a", 0, 8, group, &stock), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, add_to_group(t, "b", 0, 8, group, &stock), -EOPNOTSUPP);
+	KUNIT_EXPECT_EQ(test, add(t, "b", "v"), -EOPNOTSUPP);
+
+	/* A value that is dropped lacks no room: the group could fit at another time. */
+	limits.values = true;
+	limits.max_items = 2;
+	limits.max_bytes = 2 * item + 700;
+	make_again(test, &limits);
+	KUNIT_EXPECT_EQ(test, add(t, "a", "v"), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "b", NULL, 256, 0, &(struct kwq_add_options){}),
+			KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_to_group(t, "a", KWQ_ADD_KEEP_VALUE, PAGE_SIZE, group, &stock),
+			-ENOSPC);
+	KUNIT_EXPECT_TRUE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
+	/* This one is not dropped, and never fits. */
+	KUNIT_EXPECT_EQ(test, add_to_group(t, "a", 0, PAGE_SIZE, group, &stock), -ENOSPC);
+	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
+}
+
+static struct kunit_case values_test_cases[] = {
+	KUNIT_CASE(later_value_wins),
+	KUNIT_CASE(first_value_is_kept),
+	KUNIT_CASE(value_survives_its_holder),
+	KUNIT_CASE(value_ends_when_the_item_is_idle),
+	KUNIT_CASE(dead_item_keeps_its_value),
+	KUNIT_CASE(removed_items_free_their_values),
+	KUNIT_CASE(getter_has_its_own_value),
+	KUNIT_CASE(refused_value_changes_nothing),
+	KUNIT_CASE(quota_counts_values),
+	KUNIT_CASE(value_takes_the_room_of_remembered_items),
+	KUNIT_CASE(value_lies_behind_key_and_lease),
+	KUNIT_CASE(refused_group_and_value),
+	{}
+};
+
+static struct kunit_suite values_test_suite = {
+	.name = "kwq-values",
+	.init = values_test_init,
+	.exit = values_test_exit,
+	.test_cases = values_test_cases,
+};
+
+kunit_test_suite(values_test_suite);
