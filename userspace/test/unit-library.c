@@ -28,11 +28,13 @@ static struct {
 	unsigned char arg[4096] __attribute__((aligned(8)));
 	unsigned char entries[3][64] __attribute__((aligned(8)));	/* op; add, done */
 	unsigned char keys[3][64];
+	struct kwq_add_extra extra;		/* of the op */
 	/* The answer. */
 	int ret;		/* or a negative errno value */
 	__s32 result;		/* of each entry */
 	struct kwq_got got;
-	const char *got_key;
+	struct kwq_got_extra got_extra;
+	const char *got_key;	/* and its group, and its value */
 	__s32 clockid;
 	__u64 now;
 } kernel;
@@ -49,6 +51,8 @@ static void take_batch(int i, const struct kwq_batch *batch)
 	memcpy(kernel.entries[i], pointer(batch->entries), batch->entry_size);
 	if (batch->keys_len && batch->keys_len < 64)
 		memcpy(kernel.keys[i], pointer(batch->keys), batch->keys_len);
+	if (batch->extras)
+		memcpy(&kernel.extra, pointer(batch->extras), batch->extra_size);
 	if (batch->results && kernel.ret != -EFAULT)
 		*(__s32 *)pointer(batch->results) = kernel.result;
 }
@@ -59,7 +63,11 @@ static void take_get(struct kwq_get_args *get)
 	take_batch(2, &get->done);
 	if (get->get.nr && kernel.ret > 0) {
 		memcpy(pointer(get->get.entries), &kernel.got, sizeof(kernel.got));
-		memcpy(pointer(get->get.keys), kernel.got_key, kernel.got.key_len);
+		memcpy(pointer(get->get.keys), kernel.got_key, kernel.got.key_len +
+		       kernel.got_extra.group_len + kernel.got_extra.value_len);
+		if (get->get.extras)
+			memcpy(pointer(get->get.extras), &kernel.got_extra,
+			       sizeof(kernel.got_extra));
 	}
 }
 
@@ -385,6 +393,80 @@ static void test_add_wait(struct kwq *q)
 	is_number(kwq_add_batch_wait_within(q, &batch, 9), 2, "add_batch_wait_within");
 	ok(arg->flags == (KWQ_ADD_WAIT | KWQ_ADD_RELATIVE) && arg->deadline == 9,
 	   "add_batch_wait_within: is relative");
+}
+
+static void expect_value(void)
+{
+	expect(1, 0);
+	kernel.got = (struct kwq_got){ .ticket = 7, .key_len = 3 };
+	kernel.got_extra = (struct kwq_got_extra){ .value_len = 5, .group_len = 2 };
+	kernel.got_key = "keyggvalue";
+}
+
+/* Q18: a key is added with a value, and comes with it. */
+static void test_values(struct kwq *q)
+{
+	const struct kwq_batch_args *arg = (void *)kernel.arg;
+	const struct kwq_get_args *get = (void *)kernel.arg;
+	const struct kwq_add_entry *entry = (void *)kernel.entries[0];
+	struct kwq_add_options options = {
+		.size = sizeof(options), .value = "v", .value_len = 1, .priority = 3,
+		.flags = KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_PRIORITY,
+	};
+	struct kwq_item item = { .value_len = 99, .group_len = 99 };
+	char data[16] = "";
+
+	expect(1, KWQ_COALESCED);
+	is_number(kwq_add_value(q, "key", 3, "v\0", 2), KWQ_COALESCED, "Q18: add_value");
+	ok(asked(KWQ_IOC_ADD) && arg->size == sizeof(*arg) && arg->batch.nr == 1 &&
+	   arg->batch.extra_size == sizeof(kernel.extra) && entry->flags == KWQ_ADD_VALUE &&
+	   entry->key_len == 3 && !memcmp(kernel.keys[0], "key", 3),
+	   "Q18: add_value: what the kernel is told");
+	ok(kernel.extra.value_len == 2 && !memcmp(pointer(kernel.extra.value), "v\0", 2) &&
+	   !kernel.extra.group && !kernel.extra.group_len && !kernel.extra.at_most,
+	   "Q18: add_value: the value, and nothing else");
+	expect(1, KWQ_COALESCED);
+	is_number(kwq_add_value(q, "key", 3, "", 0), KWQ_COALESCED, "Q18: add_value: none");
+	ok(entry->flags == KWQ_ADD_VALUE && !kernel.extra.value && !kernel.extra.value_len,
+	   "Q18: add_value: none has no address");
+	expect(1, KWQ_ADDED);
+	is_number(kwq_add_with(q, "key", 3, &options), KWQ_ADDED, "Q18: add_with");
+	ok(entry->flags == options.flags && entry->priority == 3 && kernel.extra.value_len == 1 &&
+	   kernel.extra.value == kwq_ptr(options.value), "Q18: add_with: value and priority");
+	expect(1, -EOPNOTSUPP);
+	is_number(kwq_add_value(q, "key", 3, "v", 1), -EOPNOTSUPP, "Q18: add_value: its error");
+	expect(1, 0);
+	is_number(kwq_add_value(q, "key", 3, "v", KWQ_VALUE_MAX + 1), -EMSGSIZE,
+		  "Q18: add_value: a value that is too long");
+	is_number(kernel.calls, 0, "Q18: add_value: does not reach the kernel");
+#if SIZE_MAX > UINT32_MAX
+	is_number(kwq_add_value(q, "key", 3, "v", (size_t)UINT32_MAX + 2), -EMSGSIZE,
+		  "Q18: add_value: a length beyond 32 bits does not wrap to a good one");
+#endif
+
+	expect_value();
+	is_number(kwq_get_value(q, &item, data, sizeof(data), 99), 0, "Q18: get_value");
+	ok(asked(KWQ_IOC_GET) && get->get.nr == 1 && get->deadline == 99 && !get->flags &&
+	   get->get.extra_size == sizeof(struct kwq_got_extra) && get->get.keys_len == sizeof(data),
+	   "Q18: get_value: what the kernel is told");
+	ok(item.ticket == 7 && item.key_len == 3 && item.group_len == 2 && item.value_len == 5 &&
+	   !memcmp(data, "keyggvalue", 10), "Q18: get_value: key, group and value");
+	expect_value();
+	is_number(kwq_get_value_within(q, &item, data, sizeof(data), 5), 0,
+		  "Q18: get_value_within");
+	ok(get->flags == KWQ_GET_RELATIVE && get->deadline == 5, "Q18: get_value_within: is relative");
+	expect_value();
+	is_number(kwq_try_get_value(q, &item, data, sizeof(data)), 0, "Q18: try_get_value");
+	ok(get->flags == KWQ_GET_NONBLOCK && item.value_len == 5, "Q18: try_get_value: does not wait");
+	expect(-EMSGSIZE, 0);
+	is_number(kwq_try_get_value(q, &item, data, 0), -EMSGSIZE, "Q18: try_get_value: no room");
+	ok(!get->get.keys && !get->get.keys_len, "Q18: try_get_value: no room has no address");
+	/* Who does not ask for values gets none. */
+	expect_value();
+	kernel.got_extra = (struct kwq_got_extra){ 0 };
+	is_number(kwq_try_get(q, &item, data, sizeof(data)), 0, "Q18: try_get");
+	ok(!get->get.extras && !get->get.extra_size && !item.value_len && !item.group_len,
+	   "Q18: try_get: asks for no value");
 }
 
 static struct kwq_listed listed(__u32 order_of, int priority, __u32 marks, __u64 order)
@@ -884,6 +966,7 @@ int main(void)
 	before = allocations;
 	test_add(q);
 	test_add_wait(q);
+	test_values(q);
 	test_get(q);
 	test_done(q);
 	test_extend(q);
