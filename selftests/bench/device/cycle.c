@@ -37,6 +37,25 @@ static int64_t sample_plain(void)
 	return sample_with_room(KEY_LEN);
 }
 
+/* Three calls. The key carries a value of 64 bytes (Q18). */
+static int64_t sample_value64(void)
+{
+	static const char value[64];
+	struct kwq_item item;
+	char data[KEY_LEN + sizeof(value)];
+	uint64_t begun;
+
+	begun = bench_clock();
+	for (int i = 0; i < NR_KEYS; i++) {
+		must(kwq_add_value(queue, keys[i], KEY_LEN, value, sizeof(value)), "kwq_add_value");
+		must(kwq_get_value(queue, &item, data, sizeof(data), KWQ_NO_DEADLINE),
+		     "kwq_get_value");
+		must(kwq_done(queue, item.ticket), "kwq_done");
+	}
+	cycles += NR_KEYS;
+	return bench_since(begun);
+}
+
 static int64_t sample_room64(void)
 {
 	return sample_with_room(64);
@@ -211,6 +230,21 @@ static void measure_groups(const char *name, unsigned int keys_each)
 	free(names);
 }
 
+static void measure_values(void)
+{
+	const struct kwq_create_options options = {
+		.size = sizeof(options),
+		.open_flags = O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+		.values = true,
+	};
+
+	must(kwq_create(&queue, NULL, &options), "kwq_create");
+	cycles = 0;
+	measure("device.cycle.value64", NR_KEYS, sample_value64);
+	end_queue(queue, cycles);
+}
+
 /* Added again and again while it is ready. */
 static int64_t sample_coalesced(void)
 {
@@ -244,6 +278,7 @@ void bench_cycle(void)
 	measure_cycle("device.cycle.room64", sample_room64);
 	measure_cycle("device.cycle.room4096", sample_room4096);
 	measure_leased();
+	measure_values();
 	measure_groups("device.cycle.groups", 2);
 	measure_groups("device.cycle.groups.new", 1);
 	measure_coalesced();
