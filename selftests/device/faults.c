@@ -942,6 +942,89 @@ static void check_group_got(struct __test_metadata *_metadata, failure_fixture *
 	EXPECT_EQ(ret < 0 ? 0 : 1, stat.processing);
 }
 
+static void prepare_valued(failure_fixture *self)
+{
+	self->clocked = q_create(self->dev, NULL, KWQ_CREATE_VALUES, O_CLOEXEC, 0);
+	REQUIRE(self->clocked >= 0);
+}
+
+static const char long_value[5000];
+
+static int run_add_value(failure_fixture *self)
+{
+	const struct kwq_add_extra extra = {
+		.value = user_ptr(long_value), .value_len = sizeof(long_value),
+	};
+	static const struct kwq_add_entry entry = { .key_len = 1, .flags = KWQ_ADD_VALUE };
+	__s32 result = -EIO;
+	const struct kwq_batch_args args = {
+		.size = sizeof(args),
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr("a"),
+			.results = user_ptr(&result),
+			.extras = user_ptr(&extra),
+			.keys_len = 1,
+			.nr = 1,
+			.entry_size = sizeof(entry),
+			.extra_size = sizeof(extra),
+		},
+	};
+	int ret = request(self->clocked, KWQ_IOC_ADD, (void *)&args);
+
+	return ret == 1 ? result : ret;
+}
+
+/* Q18 */
+static void check_value(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(self->clocked, &stat));
+	EXPECT_EQ(ret < 0 ? 0 : 1, stat.values);
+	EXPECT_EQ(ret < 0 ? 0 : 1, stat.ready);
+	EXPECT_EQ(ret < 0, !stat.bytes);
+}
+
+static void prepare_value(failure_fixture *self)
+{
+	prepare_valued(self);
+	REQUIRE(run_add_value(self) == KWQ_ADDED);
+}
+
+static int run_get_value(failure_fixture *self)
+{
+	static struct kwq_got_extra extra;
+	static struct kwq_got got;
+	static char room[1 + sizeof(long_value)];
+	struct kwq_get_args get = {
+		.size = sizeof(get),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.extras = user_ptr(&extra),
+			.keys = user_ptr(room),
+			.keys_len = sizeof(room),
+			.nr = 1,
+			.entry_size = sizeof(got),
+			.extra_size = sizeof(extra),
+		},
+	};
+
+	return request(self->clocked, KWQ_IOC_GET, &get);
+}
+
+/* O2, Q18: the item keeps its value, whether it was handed out or not. */
+static void check_value_got(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_stat stat;
+
+	REQUIRE(!q_stat(self->clocked, &stat));
+	EXPECT_EQ(1, stat.values);
+	EXPECT_EQ(ret < 0 ? 1 : 0, stat.ready);
+	EXPECT_EQ(ret < 0 ? 0 : 1, stat.processing);
+}
+
 #define LEASE	100
 
 /* All items are held, and their leases are about to expire. */
@@ -1069,10 +1152,12 @@ static const struct action actions[] = {
 	{ "add rate limited", KWQ_IOC_ADD, prepare_slow, run_add_rate_limited, KWQ_WAITING,
 	  check_rate_limited },
 	{ "add debounced", KWQ_IOC_ADD, NULL, run_add_debounced, KWQ_WAITING, check_waiting },
+	{ "add value", KWQ_IOC_ADD, prepare_valued, run_add_value, KWQ_ADDED, check_value },
 	{ "add group", KWQ_IOC_ADD, prepare_grouped, run_add_group, KWQ_ADDED, check_group },
 	{ "kick", KWQ_IOC_ADD, prepare_dead, run_kick, KWQ_ADDED, check_kicked },
 	{ "get", KWQ_IOC_GET, prepare_ready, run_get, 1, check_got },
 	{ "get batch", KWQ_IOC_GET, prepare_ready, run_get_batch, NR, check_got },
+	{ "get value", KWQ_IOC_GET, prepare_value, run_get_value, 1, check_value_got },
 	{ "get group", KWQ_IOC_GET, prepare_group, run_get_group, 1, check_group_got },
 	{ "get long key", KWQ_IOC_GET, prepare_long_key, run_get_long_key, 1,
 	  check_long_key_got },

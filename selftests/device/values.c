@@ -312,6 +312,30 @@ TEST_F(values, needs_a_queue_with_values)
 	close(q);
 }
 
+/*
+ * A queue with groups, but without values, has no room for a new group. The add must not look for
+ * a value.
+ */
+TEST_F(values, need_no_room_where_they_cannot_be)
+{
+	const struct kwq_add_entry entry = {
+		.key_len = 1,
+		.flags = KWQ_ADD_VALUE | KWQ_ADD_GROUP,
+	};
+	const struct kwq_add_extra extra = {
+		.value = user_ptr("one"), .value_len = 3, .group = user_ptr(self->big),
+		.group_len = KWQ_GROUP_MAX,
+	};
+	int q = create_with(self->dev, KWQ_CREATE_GROUPS, 400, 0);
+
+	ASSERT_LE(0, q);
+	EXPECT_EQ(KWQ_ADDED, q_add(q, "a"));
+	EXPECT_EQ(-EOPNOTSUPP, add_entry(q, &entry, "a", &extra, sizeof(extra)));
+	EXPECT_EQ(-EOPNOTSUPP, add_text(q, "new", "one"));
+	EXPECT_GOT_TEXT(q, "a", "");
+	close(q);
+}
+
 /* Key, lease and value lie behind each other, at any length of the key. */
 TEST_F(values, beside_leases_and_long_keys)
 {
