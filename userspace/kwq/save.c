@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,7 +28,7 @@ static const struct option save_options[] = {
 #define ALL_STATES (KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING | KWQ_IS_DEAD | \
 		    KWQ_IS_REMEMBERED)
 
-static volatile sig_atomic_t stopped;
+static atomic_int stopped;
 
 /* The signal that stops a save must not leave its temporary file behind. */
 static void note_signal(int signal)

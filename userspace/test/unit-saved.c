@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "cmd.h"
 #include "saved.h"
 #include "tap.h"
 
