@@ -341,6 +341,7 @@ static void dead_item_keeps_its_value(struct kunit *test)
 /* Q8, Q11: a remove and a shut down free values, in more holds than one. */
 static void removed_items_free_their_values(struct kunit *test)
 {
+	const struct kwq_add_options later = { .flags = KWQ_ADD_AFTER, .time = NSEC_PER_SEC };
 	struct values_test *t = test->priv;
 	const u32 nr = 2 * KWQ_ITEMS_PER_HOLD + 1;
 	struct got got;
@@ -354,8 +355,7 @@ static void removed_items_free_their_values(struct kunit *test)
 	EXPECT_GET(test, t->x, &got, "h=held");
 	for (i = 0; i < nr; i++) {
 		snprintf(key, sizeof(key), "%u", i);
-		add_with(t, key, "waits", 0, &(struct kwq_add_options){ .flags = KWQ_ADD_AFTER,
-								.time = NSEC_PER_SEC });
+		add_with(t, key, "waits", 0, &later);
 	}
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_values, nr + 1);
 	kwq_keyed_shut_down(t->keyed);
