@@ -568,6 +568,41 @@ static void refused_group_and_value(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
 }
 
+/* U8: puts a key back, whose value is kept if it has one already. */
+static int restore(struct values_test *t, const char *name, const struct kwq_restored *restored)
+{
+	struct kwq_key key = { .bytes = (const u8 *)name, .len = strlen(name) };
+	struct kwq_extras extras = {};
+	struct kwq_stock stock = {};
+	unsigned long flags;
+	int ret;
+
+	kwq_key_hash(&key);
+	do {
+		kwq_stock_fill(&stock, t->keyed, &key, 1);
+		spin_lock_irqsave(&t->keyed->queue.lock, flags);
+		ret = kwq_keyed_restore_locked(t->keyed, &key, restored, &extras,
+					       kwq_now_locked(&t->keyed->queue), &stock);
+		kwq_keyed_unlock(t->keyed, flags);
+	} while (ret == -EAGAIN);
+	kwq_stock_empty(&stock, t->keyed);
+	return ret;
+}
+
+static void keys_are_put_back(struct kunit *test)
+{
+	const struct kwq_restored both = { .state = KWQ_IS_READY | KWQ_IS_WAITING, .due = 10 };
+	const struct kwq_restored dead = { .state = KWQ_IS_DEAD, .requeues = 3 };
+	struct values_test *t = test->priv;
+
+	/* U8, Q14 */
+	KUNIT_EXPECT_EQ(test, restore(t, "a", &both), KWQ_RESTORED);
+	KUNIT_EXPECT_EQ(test, restore(t, "d", &dead), KWQ_RESTORED);
+	KUNIT_EXPECT_EQ(test, restore(t, "a", &both), KWQ_COALESCED);
+	KUNIT_EXPECT_GE(test, restore(t, "d", &both), 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 2);
+}
+
 static struct kunit_case values_test_cases[] = {
 	KUNIT_CASE(later_value_wins),
 	KUNIT_CASE(first_value_is_kept),
@@ -581,6 +616,7 @@ static struct kunit_case values_test_cases[] = {
 	KUNIT_CASE(value_takes_the_room_of_remembered_items),
 	KUNIT_CASE(value_lies_behind_key_and_lease),
 	KUNIT_CASE(refused_group_and_value),
+	KUNIT_CASE(keys_are_put_back),
 	{}
 };
 
