@@ -593,6 +593,7 @@ static void keys_are_put_back(struct kunit *test)
 {
 	const struct kwq_restored both = { .state = KWQ_IS_READY | KWQ_IS_WAITING, .due = 10 };
 	const struct kwq_restored dead = { .state = KWQ_IS_DEAD, .requeues = 3 };
+	struct kwq_stat *stat = kunit_kzalloc(test, sizeof(*stat), GFP_KERNEL);
 	struct values_test *t = test->priv;
 
 	/* U8, Q14 */
@@ -601,6 +602,11 @@ static void keys_are_put_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, restore(t, "a", &both), KWQ_COALESCED);
 	KUNIT_EXPECT_GE(test, restore(t, "d", &both), 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 2);
+	kwq_pause_until(&t->keyed->queue, KTIME_MAX);
+	KUNIT_ASSERT_NOT_NULL(test, stat);
+	kwq_keyed_stat(t->keyed, stat);
+	KUNIT_EXPECT_EQ(test, stat->state, KWQ_STATE_PAUSED);
+	KUNIT_EXPECT_EQ(test, stat->paused_for, U64_MAX);
 }
 
 static struct kunit_case values_test_cases[] = {
