@@ -220,9 +220,10 @@ static int take_one_with_extra(struct kwq_handle *handle, const struct kwq_batch
  * Context: process; may sleep.
  * Return: 0 if all were taken; else the error that stopped at the next entry.
  */
-noinline int kwq_batch_execute_with_extras(struct kwq_handle *handle, const struct kwq_batch_kind *kind,
-				  const struct kwq_batch *batch, struct kwq_room_wait *wait,
-				  u32 *taken)
+noinline int kwq_batch_execute_with_extras(struct kwq_handle *handle,
+					   const struct kwq_batch_kind *kind,
+					   const struct kwq_batch *batch,
+					   struct kwq_room_wait *wait, u32 *taken)
 {
 	struct one one;
 	bool was_taken;
