@@ -826,8 +826,8 @@ TEST_F(list, oldest_of_many)
 
 struct work {
 	int q;
+	atomic_ullong moves;
 	atomic_bool stop;
-	_Atomic(__u64) moves;
 };
 
 /* Adds and removes keys that are not looked for, in waves, so that the table grows and shrinks. */
