@@ -513,6 +513,8 @@ static int add_to_group(struct values_test *t, const char *key, u32 flags, u32 v
 
 	kwq_key_hash(&k);
 	kwq_key_hash(&extras.group);
+	/* The stock of an earlier call was emptied, and is used up. */
+	*stock = (struct kwq_stock){};
 	do {
 		spin_lock_irqsave(&t->keyed->queue.lock, irqs);
 		ret = kwq_keyed_add_with_locked(t->keyed, &k, &(struct kwq_add_options){}, &extras,
@@ -534,8 +536,8 @@ static void refused_group_and_value(struct kunit *test)
 {
 	struct kwq_limits limits = with_values;
 	struct values_test *t = test->priv;
-	struct kwq_stock stock = {};
 	char group[KWQ_GROUP_MAX + 1] = {};
+	struct kwq_stock stock;
 	u32 item;
 
 	memset(group, 'g', KWQ_GROUP_MAX);
