@@ -562,6 +562,8 @@ static void refused_group_and_value(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, add(t, "a", "v"), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, add_bytes(t, "b", NULL, 256, 0, &(struct kwq_add_options){}),
 			KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, add_to_group(t, "c", 0, 8, group, &stock), -ENOSPC);
+	KUNIT_EXPECT_TRUE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
 	KUNIT_EXPECT_EQ(test, add_to_group(t, "a", KWQ_ADD_KEEP_VALUE, PAGE_SIZE, group, &stock),
 			-ENOSPC);
 	KUNIT_EXPECT_TRUE(test, kwq_keyed_may_find_room(&stock, -ENOSPC));
