@@ -51,6 +51,15 @@
 #endif
 #endif
 
+/* 6.9. For what is written before it is read, so that the compiler need not zero it. */
+#ifndef __uninitialized
+#if __has_attribute(__uninitialized__)
+#define __uninitialized		__attribute__((__uninitialized__))
+#else
+#define __uninitialized
+#endif
+#endif
+
 /* Without stubs, no test replaces a function. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
 #define KUNIT_STATIC_STUB_REDIRECT(real, args...) ((void)(real))

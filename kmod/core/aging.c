@@ -128,14 +128,10 @@ static struct kwq_item *oldest_of_levels(struct kwq_item *first, u64 aging, ktim
 struct kwq_item *kwq_order_first(const struct kwq_core *core, ktime_t now)
 {
 	const struct kwq_bulk *bulk = kwq_bulk_of(core);
-	const struct list_head *band;
 	struct kwq_item *item;
 
-	if (!bulk->order->aging) {
-		band = kwq_best_band(bulk);
-		return band ? kwq_group_first(list_first_entry(band, struct kwq_group, link)) :
-			      NULL;
-	}
+	if (!bulk->order->aging)
+		return kwq_first_of_bands(bulk);
 	item = oldest_of_bands(bulk, now);
 	if (item && bulk->order->grouped)
 		item = oldest_of_levels(item, bulk->order->aging, now);

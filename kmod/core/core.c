@@ -496,8 +496,8 @@ static inline void note_wait_began(struct kwq_item *item, ktime_t now, bool smal
 		item->dirtied = now;
 }
 
-static inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
-				 ktime_t when, ktime_t now, bool small)
+static __always_inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
+					  ktime_t when, ktime_t now, bool small)
 {
 	bool first;
 
@@ -511,8 +511,6 @@ static inline void start_waiting(struct kwq_core *core, struct kwq_item *item,
 	}
 	if (first)
 		core->changed = true;
-	if (!(item->state & KWQ_ITEM_WAITING))
-		note_wait_began(item, now, small);
 	set_state(item, item->state | KWQ_ITEM_WAITING);
 }
 
@@ -738,14 +736,20 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 
 	if (!small)
 		kwq_bulk_of(core)->retries++;
-	/* Q12: an idle item starts from 0. The add's own priority is kept in wait_priority. */
-	if (kwq_item_is_idle(item))
+	if (kwq_item_is_idle(item)) {
+		/*
+		 * Q12: an idle item starts from 0. The add's own priority is kept in
+		 * wait_priority.
+		 */
 		item->priority = 0;
-	if (unlikely(item->state & KWQ_ITEM_DEAD))
-		revive(core, item);
-	if (!waited) {
 		item->wait_priority = priority;
+		item->since = now;
+	} else if (!waited) {
+		revive(core, item);
+		item->wait_priority = priority;
+		note_wait_began(item, now, small);
 	} else {
+		revive(core, item);
 		old = kwq_core_due(core, item);
 		when = merged_time(old, when, policy);
 		item->wait_priority = merged_priority(item->wait_priority,
@@ -1104,9 +1108,14 @@ int kwq_core_give_up(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 
 static inline struct kwq_item *first_of_bands(const struct kwq_core *core)
 {
-	struct list_head *band = kwq_best_band(kwq_bulk_of(core));
+	const struct kwq_bulk *bulk = kwq_bulk_of(core);
+	enum kwq_lane lane;
+	int level;
 
-	return band ? list_first_entry(band, struct kwq_item, link) : NULL;
+	level = kwq_best_band(bulk, &lane);
+	if (level < 0)
+		return NULL;
+	return list_first_entry(&bulk->bands[lane][level], struct kwq_item, link);
 }
 
 static inline struct kwq_item *first_of_items(const struct kwq_core *core)
@@ -1465,10 +1474,8 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	count(core, &kwq_bulk_of(core)->abandoned);
 	if (stays_out(core, item)) {
 		leave_holder(core, item);
-		if (item->state & KWQ_ITEM_WAITING)
-			note_end_of_waiting(core, item);
-		else
-			item->since = now;
+		/* It is not waiting: the cancel has ended that. */
+		item->since = now;
 		return KWQ_FINISHED;
 	}
 	if (item->abandoned < U32_MAX)

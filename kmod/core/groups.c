@@ -424,6 +424,21 @@ struct kwq_item *kwq_first_of_band(const struct kwq_bulk *bulk, enum kwq_lane la
 }
 
 /**
+ * kwq_first_of_bands() - the first item of the best band
+ * @bulk: of the core; large
+ *
+ * Return: the item; NULL if all bands are empty.
+ */
+struct kwq_item *kwq_first_of_bands(const struct kwq_bulk *bulk)
+{
+	enum kwq_lane lane;
+	int level;
+
+	level = kwq_best_band(bulk, &lane);
+	return level < 0 ? NULL : kwq_first_of_band(bulk, lane, level);
+}
+
+/**
  * kwq_first_blocked() - the first item of the group that has been at its limit longest
  * @core: the core; large
  *
@@ -447,11 +462,7 @@ struct kwq_item *kwq_first_blocked(const struct kwq_core *core)
  */
 struct kwq_item *kwq_groups_any(const struct kwq_core *core)
 {
-	const struct list_head *band = kwq_best_band(kwq_bulk_of(core));
-
-	if (!band)
-		return kwq_first_blocked(core);
-	return kwq_group_first(list_first_entry(band, struct kwq_group, link));
+	return kwq_first_of_bands(kwq_bulk_of(core)) ?: kwq_first_blocked(core);
 }
 
 /**

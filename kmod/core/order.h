@@ -50,19 +50,18 @@ static inline int kwq_level_of(int priority)
 /**
  * kwq_best_band() - find the best band that is not empty
  * @bulk: of the core
+ * @lane: out: its lane
  *
- * Return: the band; NULL if all are empty.
+ * Return: the level of its priority; -1 if all are empty.
  */
-static inline struct list_head *kwq_best_band(const struct kwq_bulk *bulk)
+static inline int kwq_best_band(const struct kwq_bulk *bulk, enum kwq_lane *lane)
 {
 	u64 returned = bulk->occupied[KWQ_LANE_RETURNED];
 	int level = fls64(returned | bulk->occupied[KWQ_LANE_FRESH]) - 1;
-	enum kwq_lane lane;
 
-	if (level < 0)
-		return NULL;
-	lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
-	return (struct list_head *)&bulk->bands[lane][level];
+	if (level >= 0)
+		*lane = returned & BIT_ULL(level) ? KWQ_LANE_RETURNED : KWQ_LANE_FRESH;
+	return level;
 }
 
 /* groups.c */
@@ -74,6 +73,7 @@ struct kwq_item *kwq_groups_any(const struct kwq_core *core);
 struct kwq_item *kwq_group_first(const struct kwq_group *group);
 struct kwq_item *kwq_group_next_level(const struct kwq_item *item);
 struct kwq_item *kwq_first_of_band(const struct kwq_bulk *bulk, enum kwq_lane lane, int level);
+struct kwq_item *kwq_first_of_bands(const struct kwq_bulk *bulk);
 struct kwq_item *kwq_first_blocked(const struct kwq_core *core);
 
 /* aging.c */

@@ -13,6 +13,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include "batch.h"
+#include "compat.h"
 #include "sizes.h"
 #include "words.h"
 
@@ -501,7 +502,7 @@ static __always_inline int execute_one(struct kwq_handle *handle,
 	s32 __user *result = u64_to_user_ptr(batch->results);
 	struct kwq_key key;
 	struct chunk chunk;
-	struct single single;
+	struct single single __uninitialized;
 
 	chunk_init_single(&chunk, &single, batch);
 	if (kwq_words_from_user(single.entry, u64_to_user_ptr(batch->entries), kind->size))
@@ -724,7 +725,7 @@ static noinline int get_one_long(struct kwq_handle *handle, const struct kwq_bat
 static int get_one(struct kwq_handle *handle, const struct kwq_batch *batch,
 		   const struct kwq_patience *patience, const struct kwq_paired_done *paired)
 {
-	struct single single;
+	struct single single __uninitialized;
 	struct kwq_got_buffer buffer = {
 		.got = (struct kwq_got *)single.entry,
 		.keys = (u8 *)single.key,

@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 #include "batch.h"
 #include "chardev.h"
+#include "compat.h"
 #include "core/limiter.h"
 #include "keyed/keyed.h"
 #include "keyed/timens.h"
@@ -494,7 +495,7 @@ static long queue_open(struct file *file, void __user *uarg)
 static long queue_batch(struct file *file, void __user *uarg, u32 right,
 			const struct kwq_batch_kind *kind)
 {
-	struct kwq_batch_args arg;
+	struct kwq_batch_args arg __uninitialized;
 	u32 taken = 0;
 	int err;
 
@@ -577,7 +578,7 @@ static noinline long add_waiting(struct file *file, struct kwq_add_args __user *
 
 static noinline __flatten long queue_add(struct file *file, void __user *uarg)
 {
-	struct kwq_add_args arg;
+	struct kwq_add_args arg __uninitialized;
 	u32 taken = 0;
 	int err;
 
@@ -666,7 +667,7 @@ static noinline __flatten long queue_get(struct file *file, struct kwq_get_args 
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_paired_done paired = {};
 	struct kwq_patience patience;
-	struct kwq_get_args arg;
+	struct kwq_get_args arg __uninitialized;
 	int ret;
 
 	ret = copy_in(&arg, sizeof(arg), KWQ_GET_FIRST, uarg) ?:

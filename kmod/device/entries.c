@@ -36,10 +36,11 @@ static int execute_add_with(struct kwq_handle *handle, const void *data,
 	return kwq_keyed_add_with_locked(handle->keyed, key, &options, extras, now, stock);
 }
 
-static int execute_add(struct kwq_handle *handle, const void *data,
-		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
+static noinline int execute_add_as_asked(struct kwq_handle *handle,
+					 const struct kwq_add_entry *entry,
+					 const struct kwq_key *key, ktime_t now,
+					 struct kwq_stock *stock)
 {
-	const struct kwq_add_entry *entry = data;
 	struct kwq_add_options options = {
 		.flags = entry->flags,
 		.priority = entry->priority,
@@ -51,6 +52,17 @@ static int execute_add(struct kwq_handle *handle, const void *data,
 	if (entry->flags & KWQ_ADD_AT)
 		options.time = kwq_host_time(handle->keyed, entry->time);
 	return kwq_keyed_add_locked(handle->keyed, key, &options, now, stock);
+}
+
+static int execute_add(struct kwq_handle *handle, const void *data,
+		       const struct kwq_key *key, ktime_t now, struct kwq_stock *stock)
+{
+	static const struct kwq_add_options at_once;
+	const struct kwq_add_entry *entry = data;
+
+	if (unlikely(entry->time || entry->flags | entry->priority | entry->pad || !key->len))
+		return execute_add_as_asked(handle, entry, key, now, stock);
+	return kwq_keyed_add_locked(handle->keyed, key, &at_once, now, stock);
 }
 
 const struct kwq_batch_kind kwq_batch_add = {

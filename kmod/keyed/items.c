@@ -166,15 +166,9 @@ u32 kwq_key_second_hash(const struct kwq_keyed_item *ki)
 	return hsiphash(ki->key, ki->key_len, &second_secret);
 }
 
-/* Bytes of an allocation before the item. */
-static inline size_t size_before(const struct kwq_keyed *keyed)
-{
-	return keyed->limits.groups * sizeof(struct kwq_member);
-}
-
 static size_t item_size(const struct kwq_keyed *keyed, u32 key_len)
 {
-	size_t size = size_before(keyed) + struct_size_t(struct kwq_keyed_item, key, key_len);
+	size_t size = keyed->size_before + struct_size_t(struct kwq_keyed_item, key, key_len);
 
 	if (!keyed->limits.lease && !keyed->limits.values)
 		return size;
@@ -201,7 +195,7 @@ static bool is_small(const struct kwq_keyed *keyed, u32 key_len)
 u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len)
 {
 	if (is_small(keyed, key_len))
-		return small_bytes[keyed->limits.groups];
+		return keyed->small_bytes;
 	return kwq_bytes_of_kmalloc(item_size(keyed, key_len));
 }
 
@@ -216,11 +210,6 @@ u32 kwq_value_bytes(const struct kwq_value *value)
 	return value ? kwq_bytes_of_kmalloc(struct_size(value, bytes, value->len)) : 0;
 }
 
-static struct kmem_cache *cache_of(const struct kwq_keyed *keyed)
-{
-	return small_items[keyed->limits.groups];
-}
-
 static struct kwq_keyed_item *item_of(struct kwq_node *node)
 {
 	return container_of(node, struct kwq_keyed_item, by_key);
@@ -229,7 +218,7 @@ static struct kwq_keyed_item *item_of(struct kwq_node *node)
 /* Not inlined: the array may be zeroed, which would slow down the free of a single item. */
 static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
-	size_t before = size_before(keyed);
+	size_t before = keyed->size_before;
 	struct kwq_keyed_item *ki;
 	void *small[16];
 	size_t nr = 0;
@@ -248,19 +237,19 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 		}
 		small[nr++] = (void *)ki - before;
 		if (nr == ARRAY_SIZE(small)) {
-			kmem_cache_free_bulk(cache_of(keyed), nr, small);
+			kmem_cache_free_bulk(keyed->small_items, nr, small);
 			cond_resched();
 			nr = 0;
 		}
 	}
 	if (nr)
-		kmem_cache_free_bulk(cache_of(keyed), nr, small);
+		kmem_cache_free_bulk(keyed->small_items, nr, small);
 }
 
 static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
 	if (node && !node->next && is_small(keyed, item_of(node)->key_len))
-		kmem_cache_free(cache_of(keyed), (void *)item_of(node) - size_before(keyed));
+		kmem_cache_free(keyed->small_items, (void *)item_of(node) - keyed->size_before);
 	else if (node)
 		free_many(keyed, node);
 }
@@ -283,7 +272,7 @@ static void free_in_table(const struct kwq_keyed *keyed, struct kwq_node *nodes)
 
 static void put_in_stock(struct kwq_stock *stock, const struct kwq_keyed *keyed, void *small)
 {
-	struct kwq_keyed_item *ki = small + size_before(keyed);
+	struct kwq_keyed_item *ki = small + keyed->size_before;
 
 	/* kwq_stock_free() calls is_small() on it. */
 	ki->key_len = 0;
@@ -301,7 +290,7 @@ static noinline void fill_with_many(struct kwq_stock *stock, const struct kwq_ke
 	void *small[STOCK_MAX];
 	u32 got;
 
-	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
+	got = kwq_alloc_bulk(keyed->small_items, GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
 	while (got--)
 		put_in_stock(stock, keyed, small[got]);
 }
@@ -335,7 +324,7 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		fill_with_many(stock, keyed, nr);
 	if (stock->small)
 		return true;
-	small = kmem_cache_alloc(cache_of(keyed), GFP_KERNEL);
+	small = kmem_cache_alloc(keyed->small_items, GFP_KERNEL);
 	if (small)
 		put_in_stock(stock, keyed, small);
 	return small;
@@ -369,7 +358,7 @@ static struct kwq_keyed_item *take_item(const struct kwq_keyed *keyed,
 
 	if (!is_small(keyed, key_len)) {
 		stock->large = NULL;
-		return large + size_before(keyed);
+		return large + keyed->size_before;
 	}
 	stock->small = node->next;
 	return item_of(node);
@@ -405,7 +394,12 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	kwq_table_init(&keyed->tickets, &keyed->tops[1], hash_of_ticket);
 	keyed->ticket_factors[0] = get_random_u64() | 1;
 	keyed->ticket_factors[1] = get_random_u64() | 1;
-	keyed->small_key_max = SMALL_SIZE + size_before(keyed) - item_size(keyed, 0);
+	keyed->items_have_more = keyed->limits.lease || keyed->limits.values ||
+				 keyed->limits.groups;
+	keyed->small_items = small_items[keyed->limits.groups];
+	keyed->small_bytes = small_bytes[keyed->limits.groups];
+	keyed->size_before = keyed->limits.groups * sizeof(struct kwq_member);
+	keyed->small_key_max = SMALL_SIZE + keyed->size_before - item_size(keyed, 0);
 	INIT_LIST_HEAD(&keyed->remembered);
 	return 0;
 }
@@ -582,7 +576,7 @@ static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (ki->is_remembered)
 		leave_remembered(keyed, ki);
-	if (unlikely(keyed->limits.values | keyed->limits.groups))
+	if (unlikely(keyed->items_have_more))
 		drop_extras(keyed, ki);
 	keyed->nr_items--;
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
@@ -750,7 +744,7 @@ bool kwq_keyed_has_room_for(struct kwq_keyed *keyed, u32 nr, u64 bytes)
  */
 bool kwq_keyed_has_room(struct kwq_keyed *keyed)
 {
-	u32 size = small_bytes[keyed->limits.groups];
+	u32 size = keyed->small_bytes;
 
 	return has_room(keyed, size) || kwq_keyed_has_room_for(keyed, 1, size);
 }
@@ -801,6 +795,20 @@ void kwq_keyed_tell_room(struct kwq_keyed *keyed)
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 }
 
+/* What few queues need. The item has its key already, but is not in the table yet. */
+static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+				 const struct kwq_key *key)
+{
+	if (keyed->owes & KWQ_OWES_ADDERS)
+		kwq_tell_adders_of_key_locked(keyed, key);
+	if (keyed->limits.lease)
+		kwq_lease_of(ki)->ki = ki;
+	if (keyed->limits.groups)
+		kwq_member_of(ki)->group = NULL;
+	if (keyed->limits.values)
+		*kwq_value_slot(keyed, ki) = NULL;
+}
+
 /**
  * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
@@ -835,21 +843,15 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 		}
 	}
 
-	if (unlikely(keyed->owes & KWQ_OWES_ADDERS))
-		kwq_tell_adders_of_key_locked(keyed, key);
 	ki = take_item(keyed, stock, key->len);
 	kwq_item_init(&ki->item);
-	if (unlikely(keyed->limits.groups))
-		kwq_member_of(ki)->group = NULL;
 	ki->ticket = 0;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
 	ki->is_remembered = false;
 	memcpy(ki->key, key->bytes, key->len);
-	if (keyed->limits.lease)
-		kwq_lease_of(ki)->ki = ki;
-	if (unlikely(keyed->limits.values))
-		*kwq_value_slot(keyed, ki) = NULL;
+	if (unlikely(keyed->items_have_more | keyed->owes))
+		finish_insert(keyed, ki, key);
 	keyed->nr_items++;
 	keyed->nr_bytes += size;
 	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);

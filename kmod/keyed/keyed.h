@@ -233,7 +233,11 @@ struct kwq_adders {
  * @of_core: the same for its core
  * @queue: the queue
  * @limits: constant
- * @small_key_max: the longest key for which an item of the common size has room; constant
+ * @small_items: the cache of items of the common size; constant
+ * @small_bytes: bytes that the allocator uses for one of them; constant
+ * @small_key_max: the longest key for which such an item has room; constant
+ * @size_before: bytes of an allocation before the item; constant
+ * @items_have_more: items have a lease, a value or a group; constant
  * @table: L: items by key
  * @tickets: L: processing items by ticket
  * @tops: top levels of the two tables; constant
@@ -304,7 +308,10 @@ struct kwq_keyed {
 	u64 expired;
 	struct kwq_node *gone;
 	struct kwq_value *gone_values;
+	struct kmem_cache *small_items;
+	u32 small_bytes;
 	u32 small_key_max;
+	u32 size_before;
 	u32 nr_handles;
 	struct kref ref;
 	atomic_t being_told;
@@ -313,6 +320,7 @@ struct kwq_keyed {
 	umode_t mode;
 	bool exempt;
 	bool expects_new;
+	bool items_have_more;
 	u8 owes;
 	bool drops;
 	bool ending;

@@ -214,8 +214,11 @@ static noinline bool wake_for(struct kwq_queue *queue, u32 nr, bool pays)
 	 * back the item that it requeued. None for items whose group is at its limit, either:
 	 * the end of a run wakes (Q16). For a paused queue, the end of the pause wakes.
 	 */
-	nr = min(nr, kwq_core_nr_offered(&queue->core));
-	if (!nr || queue->core.paused)
+	if (unlikely(queue->core.unusual))
+		nr = queue->core.paused ? 0 : min(nr, kwq_core_nr_offered(&queue->core));
+	else
+		nr = min(nr, queue->core.nr_ready);
+	if (!nr)
 		return false;
 	if (queue->workers)
 		queue_some_workers(queue, nr);
