@@ -660,6 +660,14 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 
 	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
+	if (kwq_core_is_small(core) && !item->state && !item->requeues) {
+		/* The same as make_dirty(). */
+		mark_dirty(core, item);
+		set_state(item, KWQ_ITEM_DIRTY);
+		make_ready(core, item, KWQ_LANE_FRESH,
+			   priority == KWQ_PRIORITY_NONE ? 0 : priority);
+		return KWQ_ADDED;
+	}
 	forget_if_untouched(core, item, now);
 	ret = make_dirty(core, item, priority, now);
 	if (end_wait && (item->state & KWQ_ITEM_WAITING)) {
@@ -685,7 +693,7 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now)
 {
-	if (unlikely(core->unusual || item->state || item->requeues))
+	if (unlikely(!kwq_core_adds_plainly(core, item)))
 		return add_unusual(core, item, priority, end_wait, now);
 
 	/* An idle item and a large core: the same as make_dirty(). */
@@ -731,7 +739,7 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 				  int priority, ktime_t when,
 				  enum kwq_wait_policy policy, ktime_t now, bool small)
 {
-	bool waited = item->state & KWQ_ITEM_WAITING;
+	bool waited = item->state & KWQ_ITEM_WAITING, begins_in_use = false;
 	ktime_t old;
 
 	if (!small)
@@ -747,7 +755,7 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 	} else if (!waited) {
 		revive(core, item);
 		item->wait_priority = priority;
-		note_wait_began(item, now, small);
+		begins_in_use = true;
 	} else {
 		revive(core, item);
 		old = kwq_core_due(core, item);
@@ -766,6 +774,8 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 	if (when <= now &&
 	    (!kwq_core_has_waiting(core) || when < next_time(core, small)))
 		return make_dirty_as_awaited(core, item, now);
+	if (begins_in_use)
+		note_wait_began(item, now, small);
 	start_waiting(core, item, when, now, small);
 	if (!waited)
 		return KWQ_WAITING;
@@ -1474,8 +1484,10 @@ int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	count(core, &kwq_bulk_of(core)->abandoned);
 	if (stays_out(core, item)) {
 		leave_holder(core, item);
-		/* It is not waiting: the cancel has ended that. */
-		item->since = now;
+		if (item->state & KWQ_ITEM_WAITING)
+			note_end_of_waiting(core, item);
+		else
+			item->since = now;
 		return KWQ_FINISHED;
 	}
 	if (item->abandoned < U32_MAX)

@@ -98,6 +98,18 @@ void kwq_holder_init(struct kwq_holder *holder);
 void kwq_core_init(struct kwq_core *core, enum kwq_form form);
 bool kwq_core_is_used(const struct kwq_core *core);
 
+/**
+ * kwq_core_adds_plainly() - does an add only make an idle item ready
+ * @core: the core
+ * @item: the item
+ *
+ * Return: true for an idle item without requeues, and a large core in which nothing is unusual.
+ */
+static inline bool kwq_core_adds_plainly(const struct kwq_core *core, const struct kwq_item *item)
+{
+	return !(core->unusual || item->state || item->requeues);
+}
+
 int kwq_core_add(struct kwq_core *core, struct kwq_item *item, int priority,
 		 bool end_wait, ktime_t now);
 int kwq_core_add_at(struct kwq_core *core, struct kwq_item *item, int priority,

@@ -109,9 +109,16 @@ static __always_inline void note_added(struct kwq_queue *queue, struct kwq_item 
 /* An add without options. */
 static inline int add_now(struct kwq_queue *queue, struct kwq_item *item, ktime_t now)
 {
-	bool was_idle = kwq_item_is_idle(item);
-	int ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
+	bool was_idle;
+	int ret;
 
+	if (likely(kwq_core_adds_plainly(&queue->core, item))) {
+		ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
+		note_added(queue, item, true, KWQ_ADDED);
+		return ret;
+	}
+	was_idle = kwq_item_is_idle(item);
+	ret = kwq_core_add(&queue->core, item, KWQ_PRIORITY_NONE, false, now);
 	note_added(queue, item, was_idle, ret);
 	return ret;
 }

@@ -1033,6 +1033,14 @@ static void start_of_a_wait_stays(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 95), &t->a);
 	KUNIT_EXPECT_EQ(test, kwq_core_done(&t->core, &t->x, &t->a, 99), KWQ_STILL_WAITING);
 	expect_waiting_since(test, t, 10);
+
+	/* K3: a cancelled queue drops its times later, after it has lost a holder. */
+	kwq_core_add(&t->core, &t->a, NONE, false, 110);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(&t->core, &t->x, 120), &t->a);
+	kwq_core_shut_down(&t->core);
+	kwq_core_cancel_all(&t->core);
+	KUNIT_EXPECT_EQ(test, kwq_core_abandon(&t->core, &t->a, 130), KWQ_FINISHED);
+	expect_waiting_since(test, t, 10);
 }
 
 static void next_wait_starts_anew(struct kunit *test)
