@@ -2,8 +2,9 @@
 /*
  * Ten million keys in one queue: the cost of a cycle beside them, their memory, and how
  * long the kernel keeps the processor without a break while they are added and when the
- * queue is freed. A list of a million keys.
+ * queue is freed. A list of a million keys, and their way into a file and back.
  */
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -185,6 +186,45 @@ static void bench_list(void)
 	must(kwq_remove(queue, "waiting", 7), "kwq_remove");
 }
 
+#define SAVED	"/tmp/saved"
+
+/* Runs the command with the queue. */
+static void run_command(struct kwq *q, const char *what, bool is_load)
+{
+	char name[16];
+	int status;
+	pid_t pid;
+
+	snprintf(name, sizeof(name), "fd:%d", kwq_fd(q));
+	pid = must_call(fork(), "fork");
+	if (!pid) {
+		fcntl(kwq_fd(q), F_SETFD, 0);
+		execl("/bin/kwq", "kwq", what, is_load ? SAVED : name, is_load ? name : SAVED,
+		      NULL);
+		_exit(127);
+	}
+	must_call(waitpid(pid, &status, 0), "waitpid");
+	if (status)
+		fail(what, 0);
+}
+
+static void bench_save(void)
+{
+	uint64_t begun = bench_clock();
+	struct kwq *again;
+
+	run_command(queue, "save", false);
+	report("keys.save", (double)bench_since(begun) / MANY, "insn");
+	again = new_queue();
+	begun = bench_clock();
+	run_command(again, "load", true);
+	report("keys.load", (double)bench_since(begun) / MANY, "insn");
+	if (must(kwq_len(again), "kwq_len") != MANY)
+		fail("a file lacks keys", 0);
+	kwq_close(again);
+	unlink(SAVED);
+}
+
 /* New keys go in at one end, and old ones out at the other, unless all keys wait. */
 static int64_t sample_cycles(void)
 {
@@ -233,6 +273,7 @@ static void bench_list_many(void)
 	begin_witness();
 	bench_list();
 	end_witness("keys.stretch.list");
+	bench_save();
 	kwq_close(queue);
 }
 
