@@ -79,8 +79,7 @@ static bool goes_before(const struct claim *a, const struct claim *b)
 
 static void consider(struct claim *best, struct kwq_item *item, u64 aging, ktime_t now)
 {
-	/* @now may be older than the time noted in the item. */
-	u64 age = max_t(s64, now - item->dirtied, 0);
+	u64 age = kwq_span(item->dirtied, now);
 	struct claim claim = {
 		.item = item,
 		.level = min_t(u64, kwq_level_of(item->priority) + div64_u64(age, aging),

@@ -95,10 +95,9 @@ static inline void count(const struct kwq_core *core, u64 *counter)
 		++*counter;
 }
 
-static void observe(struct kwq_histogram *histogram, ktime_t took)
+static void observe(struct kwq_histogram *histogram, ktime_t from, ktime_t to)
 {
-	/* @now may be older than the time noted in the item, so @took may be negative. */
-	u64 ns = max(took, 0), bound = NSEC_PER_USEC;
+	u64 ns = kwq_span(from, to), bound = NSEC_PER_USEC;
 	int i;
 
 	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS - 1 && ns > bound; i++)
@@ -620,7 +619,10 @@ ktime_t kwq_core_latest(const struct kwq_core *core, const struct kwq_item *item
 {
 	ktime_t since = item->state & KWQ_ITEM_WAITING ? kwq_core_waiting_since(core, item) : now;
 
-	return at_most < (u64)(KTIME_MAX - since) ? since + (s64)at_most : KTIME_MAX;
+	/* A restored item may have waited since before the clock began. */
+	if (at_most >= (u64)KTIME_MAX - (u64)since)
+		return KTIME_MAX;
+	return (u64)since + at_most;
 }
 
 /**
@@ -735,6 +737,12 @@ static int merged_priority(int old, int new, enum kwq_wait_policy policy)
 	return max(old, new);
 }
 
+/* D4: due items that have not expired yet go first if their time is earlier or equal. */
+static inline bool is_due_first(const struct kwq_core *core, ktime_t when, ktime_t now, bool small)
+{
+	return when <= now && (!kwq_core_has_waiting(core) || when < next_time(core, small));
+}
+
 static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 				  int priority, ktime_t when,
 				  enum kwq_wait_policy policy, ktime_t now, bool small)
@@ -770,9 +778,7 @@ static __always_inline int add_at(struct kwq_core *core, struct kwq_item *item,
 		stop_waiting(core, item);
 	}
 
-	/* D4: due items that have not expired yet go first if their time is earlier or equal. */
-	if (when <= now &&
-	    (!kwq_core_has_waiting(core) || when < next_time(core, small)))
+	if (is_due_first(core, when, now, small))
 		return make_dirty_as_awaited(core, item, now);
 	if (begins_in_use)
 		note_wait_began(item, now, small);
@@ -890,6 +896,10 @@ static void restore_waiting(struct kwq_core *core, struct kwq_item *item,
 			    const struct kwq_restored *restored, ktime_t now)
 {
 	item->wait_priority = restored->wait_priority;
+	if (is_due_first(core, restored->due, now, false)) {
+		make_dirty_as_awaited(core, item, now);
+		return;
+	}
 	start_waiting(core, item, restored->due, now, false);
 	item->since = ago(now, restored->waiting_for);
 }
@@ -939,7 +949,8 @@ int kwq_core_restore(struct kwq_core *core, struct kwq_item *item,
 	if (!kwq_item_is_idle(item))
 		return restore_by_add(core, item, restored, now);
 	item->requeues = max(kwq_core_num_requeues(core, item, now), restored->requeues);
-	item->abandoned = restored->abandoned;
+	/* A wait alone begins after a done, which has reset the count. */
+	item->abandoned = restored->state & (KWQ_IS_READY | KWQ_IS_DEAD) ? restored->abandoned : 0;
 	item->priority = restored->priority;
 	item->since = now;
 	if (restored->state & KWQ_IS_READY)
@@ -1020,7 +1031,7 @@ u32 kwq_core_num_requeues(const struct kwq_core *core,
 	u64 forget_after = kwq_core_limits(core)->forget_after;
 
 	if (forget_after && kwq_item_is_idle(item) &&
-	    now - item->since >= (s64)forget_after)
+	    kwq_span(item->since, now) >= forget_after)
 		return 0;
 	return item->requeues;
 }
@@ -1188,7 +1199,7 @@ static inline void begin_processing(struct kwq_core *core, struct kwq_item *item
 	list_add_tail(&item->link, &bulk->processing);
 	bulk->started += now;
 	bulk->started_high += bulk->started < (u64)now;
-	observe(&bulk->queue_duration, now - item->dirtied);
+	observe(&bulk->queue_duration, item->dirtied, now);
 	bulk->gets++;
 }
 
@@ -1390,7 +1401,7 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 
 	leave_holder(core, item);
 	if (likely(!core->unusual) || !kwq_core_is_small(core)) {
-		observe(&kwq_bulk_of(core)->work_duration, now - item->since);
+		observe(&kwq_bulk_of(core)->work_duration, item->since, now);
 		kwq_bulk_of(core)->dones++;
 	}
 	item->abandoned = 0;
@@ -1627,7 +1638,7 @@ static inline struct kwq_item *expire_waiting(struct kwq_bulk *bulk, ktime_t now
 
 	if (!wait)
 		return NULL;
-	observe(&bulk->lateness, now - wait->expires);
+	observe(&bulk->lateness, wait->expires, now);
 	return item_of_wait(wait);
 }
 
@@ -1834,7 +1845,7 @@ static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 	item = kwq_first_blocked(core);
 	if (item)
 		oldest = min(oldest, item->dirtied);
-	return now - oldest;
+	return kwq_span(oldest, now);
 }
 
 /*

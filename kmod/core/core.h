@@ -94,6 +94,20 @@ struct kwq_restored {
 	ktime_t due;
 };
 
+/**
+ * kwq_span() - the time between two times
+ * @from: the first one; before the clock began if it is of a restored item (U8)
+ * @to: the second one
+ *
+ * Times of an item may be later than the @now of a hold, but no time span is negative.
+ *
+ * Return: ns; 0 if @to is before @from.
+ */
+static inline u64 kwq_span(ktime_t from, ktime_t to)
+{
+	return to > from ? (u64)to - (u64)from : 0;
+}
+
 void kwq_holder_init(struct kwq_holder *holder);
 void kwq_core_init(struct kwq_core *core, enum kwq_form form);
 bool kwq_core_is_used(const struct kwq_core *core);

@@ -155,12 +155,6 @@ static u64 order_in(const struct look *look, const struct kwq_keyed_item *ki, u3
 	return 0;
 }
 
-/* Times of an item may be later than @now of this hold, but no time span is negative. */
-static u64 span(ktime_t from, ktime_t to)
-{
-	return max(to - from, 0);
-}
-
 static pid_t holder_pid(const struct look *look, const struct kwq_item *item)
 {
 	struct pid *pid = container_of(item->holder, struct kwq_handle, holder)->pid;
@@ -186,22 +180,22 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 	to->order_of = order_state(state & look->orders);
 	to->order = order_in(look, ki, to->order_of);
 	if (state & (KWQ_IS_READY | KWQ_IS_DIRTY))
-		to->dirty_for = span(kwq_core_dirty_since(item), now);
+		to->dirty_for = kwq_span(kwq_core_dirty_since(item), now);
 	if (state & KWQ_IS_DIRTY)
 		to->next_priority = item->next_priority;
 	if (state & KWQ_IS_PROCESSING) {
-		to->processing_for = span(item->since, now);
+		to->processing_for = kwq_span(item->since, now);
 		to->pid = holder_pid(look, item);
 		if (look->keyed->limits.lease)
-			to->lease_left = span(now, kwq_lease_of(ki)->expires);
+			to->lease_left = kwq_span(now, kwq_lease_of(ki)->expires);
 	}
 	if (state & KWQ_IS_WAITING) {
-		to->waiting_for = span(kwq_core_waiting_since(core, item), now);
-		to->due_in = span(now, kwq_core_due(core, item));
+		to->waiting_for = kwq_span(kwq_core_waiting_since(core, item), now);
+		to->due_in = kwq_span(now, kwq_core_due(core, item));
 		to->wait_priority = item->wait_priority;
 	}
 	if (state & KWQ_IS_DEAD)
-		to->dead_for = span(item->since, now);
+		to->dead_for = kwq_span(item->since, now);
 }
 
 /* Lists an item. Returns false if it does not fit. */
@@ -408,5 +402,5 @@ u64 kwq_keyed_oldest_waiting(struct kwq_keyed *keyed, ktime_t now)
 			return 0;
 		cond_resched();
 	} while (place <= U32_MAX);
-	return now - first;
+	return kwq_span(first, now);
 }

@@ -80,7 +80,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
 	kwq_core_gauges(core, &gauges, now);
 	dead = kwq_core_next_dead(core, 0);
-	stat->oldest_dead = dead ? now - dead->since : 0;
+	stat->oldest_dead = dead ? kwq_span(dead->since, now) : 0;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 
 	if (stat->waiting)

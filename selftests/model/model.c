@@ -290,7 +290,7 @@ static bool stands_for_level(const struct model *model, int nr)
 
 static u64 aged_priority(const struct model *model, const struct model_item *item, s64 now)
 {
-	u64 age = now > item->dirtied ? now - item->dirtied : 0;
+	u64 age = now > item->dirtied ? (u64)now - (u64)item->dirtied : 0;
 	u64 priority = item->priority - KWQ_PRIORITY_MIN;
 
 	if (model->aging)
@@ -365,7 +365,7 @@ static int first(const struct model *model, int (*list)(const struct model *, in
 
 static void record(struct model_histogram *histogram, s64 from, s64 to)
 {
-	u64 length = to > from ? to - from : 0;
+	u64 length = to > from ? (u64)to - (u64)from : 0;
 	u64 bound = 1000;
 	int i;
 
@@ -388,8 +388,8 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 		/* An item behind another one of the same kind cannot be the oldest. */
 		if (!stands_for_band(model, order[i]) && order[i] != first_blocked(model))
 			continue;
-		if ((u64)(now - item->dirtied) > gauges->oldest_ready)
-			gauges->oldest_ready = now - item->dirtied;
+		if (now > item->dirtied && (u64)now - item->dirtied > gauges->oldest_ready)
+			gauges->oldest_ready = (u64)now - item->dirtied;
 	}
 	nr = model_processing(model, order);
 	for (i = 0; i < nr; i++)
@@ -533,7 +533,7 @@ u32 model_num_requeues(const struct model *model, int nr, s64 now)
 	const struct model_item *item = &model->item[nr];
 	u64 forget_after = model->rate.config.forget_after;
 
-	if (forget_after && model_is_idle(item) && (u64)(now - item->since) >= forget_after)
+	if (forget_after && model_is_idle(item) && (u64)now - (u64)item->since >= forget_after)
 		return 0;
 	return item->requeues;
 }
@@ -659,12 +659,72 @@ int model_add_at(struct model *model, int nr, int priority, s64 when,
 }
 
 /* D9 D7: until when a wait may be postponed. */
+/* U8: nobody else uses the item, so it gets all that was saved. */
+static void restore(struct model *model, struct model_item *item,
+		    const struct kwq_restored *restored, s64 now)
+{
+	if (restored->state & (KWQ_IS_READY | KWQ_IS_DEAD))
+		item->abandoned = restored->abandoned;
+	item->priority = restored->priority;
+	item->since = now;
+	if (restored->state & KWQ_IS_READY) {
+		model->adds++;
+		item->dirtied = now - (s64)restored->dirty_for;
+		item->returned = restored->state & KWQ_IS_RETURNED;
+		get_ready(model, item, restored->priority, false);
+	}
+	if (restored->state & KWQ_IS_WAITING) {
+		item->waiting = true;
+		item->when = restored->due;
+		item->wait_priority = restored->wait_priority;
+		item->wait_place = ++model->last_place;
+		item->since = now - (s64)restored->waiting_for;
+		item->wait_since = item->since;
+		if (item->when <= now && first(model, model_waiting) == item - model->item)
+			end_wait(model, item, false, now);
+	}
+	if (restored->state & KWQ_IS_DEAD) {
+		model->died++;
+		item->dead = true;
+		item->dead_place = ++model->last_place;
+		item->since = now - (s64)restored->dead_for;
+	}
+}
+
+int model_restore(struct model *model, int nr, const struct kwq_restored *restored, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+	int result = KWQ_COALESCED;
+	u32 requeues;
+
+	if (refuses(model, item))
+		return -ESHUTDOWN;
+	if (model_is_idle(item)) {
+		requeues = model_num_requeues(model, nr, now);
+		item->requeues = requeues > restored->requeues ? requeues : restored->requeues;
+		restore(model, item, restored, now);
+		return KWQ_RESTORED;
+	}
+	if (restored->state & KWQ_IS_WAITING && !(restored->state & KWQ_IS_READY))
+		return model_add_at(model, nr, restored->wait_priority, restored->due,
+				    KWQ_WAIT_EARLIER, now);
+	if (restored->state & KWQ_IS_READY)
+		result = model_add(model, nr, restored->priority, false, now);
+	if (restored->state & KWQ_IS_WAITING)
+		model_add_at(model, nr, restored->wait_priority, restored->due, KWQ_WAIT_EARLIER,
+			     now);
+	return result;
+}
+
 s64 model_latest(const struct model *model, int nr, u64 at_most, s64 now)
 {
 	const struct model_item *item = &model->item[nr];
 	s64 since = item->waiting ? item->wait_since : now;
 
-	return at_most > (u64)(S64_MAX - since) ? S64_MAX : since + (s64)at_most;
+	/* A restored item may have waited since before the clock began. */
+	__int128 latest = (__int128)since + at_most;
+
+	return latest > S64_MAX ? S64_MAX : (s64)latest;
 }
 
 int model_expire(struct model *model, s64 now)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The specification of a queue, after kwq(7): Q, D, L, O1, O2, K3, K9 and M. It shares no
+ * The specification of a queue, after kwq(7): Q, D, L, O1, O2, K3, K9, M and U8. It shares no
  * ideas with core.c: there are no lists and no trees. Every order is a number, and the
  * first item is found by looking at all items. The same holds for groups.
  */
@@ -90,6 +90,7 @@ int model_add_at(struct model *model, int item, int priority, s64 when,
 s64 model_latest(const struct model *model, int item, u64 at_most, s64 now);
 int model_add_rate_limited(struct model *model, int item, int priority,
 			   enum kwq_wait_policy policy, s64 now, u32 random);
+int model_restore(struct model *model, int item, const struct kwq_restored *restored, s64 now);
 int model_coalesce(struct model *model, int item);
 int model_expedite(struct model *model, int item, s64 now);
 void model_set_group(struct model *model, int item, int group);

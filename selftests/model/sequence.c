@@ -57,8 +57,9 @@ static const u8 shares[NR_KINDS] = {
 	[REQUEUES]		= 1,
 	[ABANDONED]		= 1,
 	[SHUT_DOWN]		= 1,
-	[SET_GROUP]		= 2,
+	[SET_GROUP]		= 1,
 	[AGING]			= 1,
+	[RESTORE]		= 1,
 };
 
 enum kind op_kind(const struct op *op)
@@ -284,6 +285,7 @@ static const char *add_name(int result)
 		[KWQ_WAITING] = "KWQ_WAITING",
 		[KWQ_DEAD] = "KWQ_DEAD",
 		[KWQ_DIRTY] = "KWQ_DIRTY",
+		[KWQ_RESTORED] = "KWQ_RESTORED",
 	};
 
 	return result < 0 ? error_name(result) : names[result];
@@ -969,6 +971,54 @@ static bool do_coalesce(struct run *run, const struct op *op)
 	return run->out || answered(run, kwq_core_coalesce(&run->core, &run->of[nr].item), wanted);
 }
 
+/* A saved item of any kind. */
+static void some_saved_item(const struct run *run, const struct op *op,
+			    struct kwq_restored *restored)
+{
+	static const u32 states[] = {
+		KWQ_IS_READY, KWQ_IS_READY | KWQ_IS_RETURNED, KWQ_IS_WAITING,
+		KWQ_IS_READY | KWQ_IS_WAITING, KWQ_IS_READY | KWQ_IS_RETURNED | KWQ_IS_WAITING,
+		KWQ_IS_DEAD, 0,
+	};
+	int priority = op_priority(run, op);
+
+	memset(restored, 0, sizeof(*restored));
+	restored->state = states[op->how % ARRAY_SIZE(states)];
+	restored->priority = priority == KWQ_PRIORITY_NONE ? 0 : priority;
+	restored->requeues = op->value >> 20 & 3;
+	restored->abandoned = op->value >> 22 & 3;
+	if (restored->state & KWQ_IS_READY)
+		restored->dirty_for = op->value >> 4 & 31;
+	if (restored->state & KWQ_IS_WAITING) {
+		restored->wait_priority = op->how & 0x80 ? KWQ_PRIORITY_NONE : priority;
+		restored->waiting_for = op->value >> 9 & 31;
+		restored->due = op_time(run, op);
+	}
+	if (restored->state & KWQ_IS_DEAD)
+		restored->dead_for = op->value >> 4 & 31;
+}
+
+static bool do_restore(struct run *run, const struct op *op)
+{
+	struct kwq_restored restored;
+	int nr = op_item(op), wanted;
+
+	if (run->model.small)
+		return true;
+	some_saved_item(run, op, &restored);
+	wanted = model_restore(&run->model, nr, &restored, run->now);
+	say(run, add_name(wanted),
+	    "kwq_core_restore(&t->core, &t->%c, &(struct kwq_restored){ .state = %u, "
+	    ".priority = %d, .wait_priority = %d, .requeues = %u, .abandoned = %u, "
+	    ".dirty_for = %llu, .waiting_for = %llu, .dead_for = %llu, .due = %lld }, %lld)",
+	    item_names[nr], restored.state, restored.priority, restored.wait_priority,
+	    restored.requeues, restored.abandoned, (unsigned long long)restored.dirty_for,
+	    (unsigned long long)restored.waiting_for, (unsigned long long)restored.dead_for,
+	    (long long)restored.due, (long long)run->now);
+	return run->out || answered(run, kwq_core_restore(&run->core, &run->of[nr].item, &restored,
+							  run->now), wanted);
+}
+
 static bool do_expedite(struct run *run, const struct op *op)
 {
 	int nr = op_item(op);
@@ -1390,6 +1440,8 @@ static bool do_op(struct run *run, const struct op *op)
 		return do_coalesce(run, op);
 	case EXPEDITE:
 		return do_expedite(run, op);
+	case RESTORE:
+		return do_restore(run, op);
 	case AWAIT:
 		do_await(run, op);
 		return true;

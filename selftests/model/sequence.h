@@ -55,6 +55,7 @@ enum kind {
 	SHUT_DOWN,
 	SET_GROUP,
 	AGING,
+	RESTORE,
 	NR_KINDS
 };
 
@@ -66,7 +67,7 @@ enum kind op_kind(const struct op *op);
 /* A difference between core and model. */
 struct difference {
 	size_t at;		/* the operation after which they do */
-	char what[160];		/* in C, as a test would write it */
+	char what[360];		/* in C, as a test would write it */
 	long long got;
 	long long wanted;
 };

@@ -201,6 +201,43 @@ static void item_in_use_is_added(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->bulk.nr_dead, 0);
 }
 
+/* U8, D4: a time that has come meanwhile. */
+static void due_items_are_ready(struct kunit *test)
+{
+	struct restore_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, restore(t, &t->a, KWQ_IS_WAITING, .wait_priority = 3,
+				      .due = NOW - 1), KWQ_RESTORED);
+	KUNIT_EXPECT_FALSE(test, kwq_core_has_waiting(&t->core));
+	expect_next(test, &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.priority, 3);
+}
+
+/* U8, D9, M1: it has waited since before the clock began, and no span of time wraps. */
+static void waits_are_older_than_the_clock(struct kunit *test)
+{
+	struct restore_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, restore(t, &t->a, KWQ_IS_WAITING, .wait_priority = NONE,
+				      .waiting_for = NOW + 5, .due = 2 * NOW), KWQ_RESTORED);
+	KUNIT_EXPECT_EQ(test, kwq_core_waiting_since(&t->core, &t->a), -5);
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, 7, NOW), 2);
+	KUNIT_EXPECT_EQ(test, kwq_core_latest(&t->core, &t->a, U64_MAX, NOW), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, restore(t, &t->b, KWQ_IS_READY, .dirty_for = NOW + 5), KWQ_RESTORED);
+	expect_next_at(test, &t->b, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, t->bulk.queue_duration.sum, (u64)KTIME_MAX + 5);
+}
+
+/* U8, O1: the count of a wait alone was reset by the done before it. */
+static void waits_were_not_lost(struct kunit *test)
+{
+	struct restore_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, restore(t, &t->a, KWQ_IS_WAITING, .due = 2 * NOW, .abandoned = 3),
+			KWQ_RESTORED);
+	KUNIT_EXPECT_EQ(test, t->a.abandoned, 0);
+}
+
 /* U8, Q8 */
 static void shut_down_refuses(struct kunit *test)
 {
@@ -219,6 +256,9 @@ static struct kunit_case restore_test_cases[] = {
 	KUNIT_CASE(dead_items_stay_dead),
 	KUNIT_CASE(requeues_are_remembered),
 	KUNIT_CASE(item_in_use_is_added),
+	KUNIT_CASE(due_items_are_ready),
+	KUNIT_CASE(waits_are_older_than_the_clock),
+	KUNIT_CASE(waits_were_not_lost),
 	KUNIT_CASE(shut_down_refuses),
 	{}
 };
