@@ -170,8 +170,8 @@ static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
 			chunk->results[i] = ret;
 			break;
 		}
-		if (wait && wait->has_waited)
-			kwq_keyed_end_wait_locked(keyed, key, wait);
+		if (wait)
+			wait->has_waited = false;
 		chunk->results[i] = ret;
 		if (++i < nr)
 			next_key(key, chunk, i, key_len(kind, chunk, i));

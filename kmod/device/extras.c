@@ -145,8 +145,7 @@ static s32 execute_or_wait_locked(struct kwq_handle *handle, const struct kwq_ba
 		if (!wait || ret == -EAGAIN)
 			return ret;
 		if (!kwq_keyed_may_find_room(stock, ret)) {
-			if (wait->has_waited)
-				kwq_keyed_end_wait_locked(keyed, &one->key, wait);
+			wait->has_waited = false;
 			return ret;
 		}
 		wait->err = kwq_keyed_wait_for_room_locked(keyed, &one->key, stock, wait, flags);

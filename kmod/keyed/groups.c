@@ -19,7 +19,13 @@ static u32 hash_of_group(const struct kwq_table *table, const struct kwq_node *n
 	return container_of_const(node, struct kwq_keyed_group, by_name)->hash;
 }
 
-static u32 bytes_of_group(u32 len)
+/**
+ * kwq_keyed_group_bytes() - bytes that the allocator uses for a group
+ * @len: length of its name
+ *
+ * Return: the number of bytes.
+ */
+u32 kwq_keyed_group_bytes(u32 len)
 {
 	return kwq_bytes_of_kmalloc(struct_size_t(struct kwq_keyed_group, name, len));
 }
@@ -118,48 +124,31 @@ static void insert(struct kwq_keyed *keyed, const struct kwq_key *name,
 	kg->hash = name->hash;
 	kg->len = name->len;
 	memcpy(kg->name, name->bytes, name->len);
-	keyed->nr_bytes += bytes_of_group(name->len);
+	keyed->nr_bytes += kwq_keyed_group_bytes(name->len);
 	kwq_table_insert(&kwq_groups_of(keyed)->table, &kg->by_name, kg->hash);
 }
 
 /**
- * kwq_keyed_lacking_for_group() - bytes that the queue needs for the group of an add
- * @keyed: the queue; its lock held; with groups
- * @name: the group's name, with its hash
- *
- * Return: the bytes of a new group; 0 if there is such a group, or if @name is empty.
- */
-u32 kwq_keyed_lacking_for_group(struct kwq_keyed *keyed, const struct kwq_key *name)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	return name->len && !find(keyed, name) ? bytes_of_group(name->len) : 0;
-}
-
-/**
  * kwq_keyed_get_group() - find or make the group of an add, and use it
- * @keyed: the queue; its lock held; with groups
- * @ki: the item. The caller calls kwq_keyed_settle() for it afterwards
+ * @keyed: the queue; its lock held; with groups. There is room for a new group
  * @extras: what the add brings; its group is not empty
  * @stock: memory for a new group; kwq_keyed_lacks_group() was false in this hold
  *
- * Return: the group, for kwq_keyed_put_group(); ERR_PTR(-ENOSPC) or ERR_PTR(-EDQUOT) with
- * nothing changed.
+ * Return: the group, for kwq_keyed_put_group().
  */
-struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-				      const struct kwq_extras *extras, struct kwq_stock *stock)
+struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,
+				      struct kwq_stock *stock)
 {
 	const struct kwq_key *name = &extras->group;
 	struct kwq_keyed_group *kg = extras->found;
-	int err;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!kg) {
-		err = kwq_keyed_make_bytes(keyed, ki, bytes_of_group(name->len));
-		if (err)
-			return ERR_PTR(err);
 		kg = stock->group;
 		stock->group = NULL;
 		insert(keyed, name, kg);
+		if (keyed->owes & KWQ_OWES_ADDERS)
+			kwq_tell_adders_of_group_locked(keyed, name);
 	}
 	kg->group.users++;
 	return &kg->group;
@@ -253,7 +242,7 @@ void kwq_keyed_sweep_groups(struct kwq_keyed *keyed, struct kwq_swept *swept)
 	while ((group = kwq_core_next_unused(&keyed->queue.core))) {
 		kg = container_of(group, struct kwq_keyed_group, group);
 		kwq_table_remove(table, &kg->by_name, kg->hash);
-		keyed->nr_bytes -= bytes_of_group(kg->len);
+		keyed->nr_bytes -= kwq_keyed_group_bytes(kg->len);
 		kg->by_name.next = swept->groups;
 		swept->groups = &kg->by_name;
 	}

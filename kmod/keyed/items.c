@@ -350,6 +350,20 @@ static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stoc
 	return stock->large && stock->large_len == key_len;
 }
 
+/**
+ * kwq_keyed_lacks_item() - does an add of a new key need memory
+ * @keyed: the queue; its lock held
+ * @stock: memory for a new item
+ * @key_len: length of the key
+ *
+ * Return: true if the caller has to call kwq_stock_fill() and kwq_keyed_provide(), and try again.
+ */
+inline bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
+				 u32 key_len)
+{
+	return !has_item(keyed, stock, key_len) || kwq_table_is_crowded(&keyed->table);
+}
+
 static struct kwq_keyed_item *take_item(const struct kwq_keyed *keyed,
 					struct kwq_stock *stock, u32 key_len)
 {
@@ -671,49 +685,36 @@ static int why_no_room(const struct kwq_keyed *keyed, u32 nr, u64 size)
 	return why_no_bytes(keyed, size);
 }
 
-/*
- * Makes room for another item (O4). It takes more bytes from the quota, and then removes
- * remembered items, the oldest first, but only if that suffices. Returns 0, -ENOSPC (the
- * queue is full) or -EDQUOT (its owner has too much memory in queues).
- */
-static noinline int make_room(struct kwq_keyed *keyed, size_t size)
-{
-	int err;
-
-	ask_for_room(keyed, size);
-	err = why_no_room(keyed, 1, size);
-	if (err)
-		return err;
-	while (!has_room(keyed, size))
-		discard(keyed, first_remembered(keyed));
-	return 0;
-}
-
 /**
- * kwq_keyed_make_bytes() - make room for more bytes of an item that the queue has
+ * kwq_keyed_make_room() - make room for all that an add needs (O4)
  * @keyed: the queue; its lock held
- * @ki: the item, which is not remembered any more until kwq_keyed_settle()
- * @size: how many bytes
+ * @ki: its item, which is not remembered any more until kwq_keyed_settle(); NULL if it needs a
+ *	new one
+ * @size: how many bytes it needs, with those of a new item
  *
- * Return: 0; -ENOSPC or -EDQUOT.
+ * It takes more bytes from the quota, and then removes remembered items, the oldest first, but only
+ * if that suffices.
+ *
+ * Return: 0; -ENOSPC: the queue is full; -EDQUOT: its owner has too much memory in queues.
  */
-int kwq_keyed_make_bytes(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size)
+int kwq_keyed_make_room(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size)
 {
 	int err;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	/* Room is made at the expense of remembered items, but not of this one. */
-	if (ki->is_remembered)
+	if (ki && ki->is_remembered)
 		leave_remembered(keyed, ki);
-	if (has_bytes(keyed, size))
+	if (ki ? has_bytes(keyed, size) : has_room(keyed, size))
 		return 0;
 	ask_for_room(keyed, size);
-	err = why_no_bytes(keyed, size);
+	err = why_no_room(keyed, !ki, size);
 	if (err) {
+		/* An edge-triggered poller was refused, and expects the next edge. */
 		keyed->owes |= KWQ_OWES_ROOM;
 		return err;
 	}
-	while (!has_bytes(keyed, size))
+	while (!(ki ? has_bytes(keyed, size) : has_room(keyed, size)))
 		discard(keyed, first_remembered(keyed));
 	return 0;
 }
@@ -831,13 +832,11 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	int err;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	if (!has_item(keyed, stock, key->len) || kwq_table_is_crowded(&keyed->table))
+	if (kwq_keyed_lacks_item(keyed, stock, key->len))
 		return ERR_PTR(-EAGAIN);
 	if (unlikely(!has_room(keyed, size))) {
-		err = make_room(keyed, size);
+		err = kwq_keyed_make_room(keyed, NULL, size);
 		if (err) {
-			/* An edge-triggered poller was refused, and expects the next edge. */
-			keyed->owes |= KWQ_OWES_ROOM;
 			kwq_stock_note_refusal(stock, keyed, true, size, size);
 			return ERR_PTR(err);
 		}

@@ -59,42 +59,45 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
-static bool lacks_room(int err)
-{
-	return err == -ENOSPC || err == -EDQUOT;
-}
-
 /*
- * Q19: notes what an add lacks that was refused: the item of a new key, the rest of a longer
- * value, a new group. @ki is NULL for a new key.
+ * Q19: makes room for all that an add needs: the item of a new key, the rest of a longer value, a
+ * new group. So an add that lacks one of them changes nothing. @ki is NULL for a new key.
  */
-static void note_refusal(struct kwq_keyed *keyed, const struct kwq_key *key,
+static int make_room_for(struct kwq_keyed *keyed, const struct kwq_key *key,
 			 struct kwq_keyed_item *ki, const struct kwq_extras *extras,
 			 struct kwq_stock *stock)
 {
 	u32 item = kwq_item_bytes(keyed, key->len), value = 0, had = 0, group = 0, lacks;
+	int err;
 
 	if (extras->flags & KWQ_ADD_VALUE && !(ki && kwq_keyed_keeps_value(keyed, ki, extras)))
 		value = kwq_value_bytes(extras->value);
-	if (extras->flags & KWQ_ADD_GROUP)
-		group = kwq_keyed_lacking_for_group(keyed, &extras->group);
 	if (ki && value)
 		had = kwq_value_bytes(*kwq_value_slot(keyed, ki));
-	lacks = group + value - min(value, had);
-	/* An idle item makes room for others, but not for its own value or group. */
-	if (!ki || kwq_item_is_idle(&ki->item))
+	if (extras->flags & KWQ_ADD_GROUP && extras->group.len && !extras->found)
+		group = kwq_keyed_group_bytes(extras->group.len);
+	lacks = (ki ? 0 : item) + group + value - min(value, had);
+	err = kwq_keyed_make_room(keyed, ki, lacks);
+	if (likely(!err))
+		return 0;
+	/* While it waits, an idle item makes room for others. */
+	if (ki && kwq_item_is_idle(&ki->item))
 		lacks += item;
 	kwq_stock_note_refusal(stock, keyed, !ki, lacks, item + value + group);
+	if (group)
+		stock->refused_group = &extras->group;
+	return err;
 }
 
 static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		     const struct kwq_add_options *options, struct kwq_extras *extras,
 		     ktime_t now)
 {
-	int ret = kwq_keyed_prepare_value(keyed, ki, extras);
+	int ret;
 
-	if (!ret)
-		ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	if (extras->flags & KWQ_ADD_VALUE && kwq_keyed_keeps_value(keyed, ki, extras))
+		extras->flags &= ~KWQ_ADD_VALUE;
+	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
 	if (ret >= 0)
 		kwq_keyed_set_value(keyed, ki, extras);
 	return ret;
@@ -111,28 +114,12 @@ static int add_to_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 
 	moving.flags |= KWQ_ADD_GROUP;
 	if (extras->group.len)
-		moving.group = kwq_keyed_get_group(keyed, ki, extras, stock);
-	if (IS_ERR(moving.group))
-		return PTR_ERR(moving.group);
+		moving.group = kwq_keyed_get_group(keyed, extras, stock);
 	ret = add_value(keyed, ki, &moving, extras, now);
 	/* The item uses the group to which it belongs. A refused add has not moved it. */
 	unused = kwq_member_of(ki)->group == moving.group ? before : moving.group;
 	if (unused)
 		kwq_keyed_put_group(keyed, unused);
-	return ret;
-}
-
-static int add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
-		    struct kwq_keyed_item *ki, const struct kwq_add_options *options,
-		    struct kwq_extras *extras, ktime_t now, struct kwq_stock *stock)
-{
-	int ret = extras->flags & KWQ_ADD_GROUP ?
-		  add_to_group(keyed, ki, options, extras, now, stock) :
-		  add_value(keyed, ki, options, extras, now);
-
-	if (lacks_room(ret))
-		note_refusal(keyed, key, keyed->expects_new ? NULL : ki, extras, stock);
-	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 
@@ -154,6 +141,7 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 			      struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	int ret;
 
 	keyed->expects_new = !ki;
 	/* Before a lack of room: first what an add without extras returns. */
@@ -170,15 +158,21 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
 		if (kwq_keyed_lacks_group(keyed, extras, stock))
 			return -EAGAIN;
 	}
-	if (!ki) {
+	if (!ki && kwq_keyed_lacks_item(keyed, stock, key->len))
+		return -EAGAIN;
+	ret = make_room_for(keyed, key, ki, extras, stock);
+	if (!ret && !ki) {
 		ki = kwq_keyed_insert(keyed, key, stock);
-		if (IS_ERR(ki)) {
-			if (lacks_room(PTR_ERR(ki)))
-				note_refusal(keyed, key, NULL, extras, stock);
+		if (WARN_ON_ONCE(IS_ERR(ki)))
 			return PTR_ERR(ki);
-		}
 	}
-	return add_with(keyed, key, ki, options, extras, now, stock);
+	if (!ret)
+		ret = extras->flags & KWQ_ADD_GROUP ?
+		      add_to_group(keyed, ki, options, extras, now, stock) :
+		      add_value(keyed, ki, options, extras, now);
+	if (ki)
+		kwq_keyed_settle(keyed, ki, now);
+	return ret;
 }
 
 /**
@@ -212,6 +206,8 @@ int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	kept.flags |= KWQ_ADD_KEEP_VALUE;
 	ret = kwq_keyed_add_with_locked(keyed, key, &options, &kept, now, stock);
 	extras->value = kept.value;
+	if (ret == KWQ_RESTORED && restored->dead_for)
+		keyed->has_older_dead = true;
 	return ret;
 }
 

@@ -212,8 +212,10 @@ struct kwq_limits {
 /**
  * struct kwq_adders - adds that wait for room in a queue, and the tasks that make them
  * @list: in the order in which they began to wait
- * @by_size: the same ones, by the bytes that they lack
+ * @by_size: the same ones, by the bytes that they lack: those that need no new item, and the others
  * @by_key: the same ones, by the hashes of their keys
+ * @by_group: those that lack a group, by the hashes of the groups' names
+ * @last: number of the one that joined last
  * @items_told: new items of adders that were told of room and have not looked yet
  * @bytes_told: bytes that the same adders lack
  *
@@ -221,8 +223,10 @@ struct kwq_limits {
  */
 struct kwq_adders {
 	struct list_head list;
-	struct rb_root by_size;
+	struct rb_root by_size[2];
 	struct rb_root by_key;
+	struct rb_root by_group;
+	u64 last;
 	u64 items_told;
 	u64 bytes_told;
 };
@@ -249,6 +253,7 @@ struct kwq_adders {
  * @own_bytes: L: bytes of the queue and its tables, taken from @quota as well
  * @limiter_bytes: L: the part of @own_bytes for the limiters' pauses
  * @gone_values: L: values that nobody uses any more, to be freed after this hold
+ * @has_older_dead: L: a restored dead item may be older than those before it (U8)
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: L: the adds that wait for room; NULL before the first one
  * @last_ticket: L: number of hand-outs; cannot wrap
@@ -321,6 +326,7 @@ struct kwq_keyed {
 	bool exempt;
 	bool expects_new;
 	bool items_have_more;
+	bool has_older_dead;
 	u8 owes;
 	bool drops;
 	bool ending;
@@ -406,6 +412,8 @@ struct kwq_extras {
  * @refused_bytes: out: after -ENOSPC or -EDQUOT, the bytes for which there was no room; 0 if
  *	there can never be enough
  * @refused_item: out: after -ENOSPC or -EDQUOT, whether the add needs a new item
+ * @refused_group: out: after -ENOSPC or -EDQUOT, the name of a new group that the add needs; NULL
+ *	if it needs none
  */
 struct kwq_stock {
 	struct kwq_node *small;
@@ -416,6 +424,7 @@ struct kwq_stock {
 	bool wants_group;
 	u8 group_len;
 	struct kwq_keyed_group *group;
+	const struct kwq_key *refused_group;
 };
 
 /**
@@ -440,6 +449,7 @@ static inline void kwq_stock_note_refusal(struct kwq_stock *stock, const struct 
 					  bool item, u32 bytes, u32 all)
 {
 	stock->refused_item = item;
+	stock->refused_group = NULL;
 	stock->refused_bytes = all > keyed->limits.max_bytes ? 0 : bytes;
 }
 
@@ -513,8 +523,6 @@ void kwq_values_free(struct kwq_value *gone);
 void kwq_keyed_drop_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			   const struct kwq_extras *extras);
-int kwq_keyed_prepare_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			    struct kwq_extras *extras);
 void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			 struct kwq_extras *extras);
 
@@ -537,7 +545,9 @@ u32 kwq_item_bytes(const struct kwq_keyed *keyed, u32 key_len);
 u32 kwq_value_bytes(const struct kwq_value *value);
 void *kwq_keyed_take_unused_pages(struct kwq_keyed *keyed, struct kwq_table *table);
 void kwq_free_pages_unused(void *page);
-int kwq_keyed_make_bytes(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size);
+bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
+			  u32 key_len);
+int kwq_keyed_make_room(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size);
 void kwq_keyed_give_room_back(struct kwq_keyed *keyed);
 struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
@@ -674,8 +684,7 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 	__must_hold(&keyed->queue.lock);
 void kwq_tell_adders_locked(struct kwq_keyed *keyed);
 void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key);
-void kwq_keyed_end_wait_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			       struct kwq_room_wait *wait);
+void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_key *name);
 
 /* life.c */
 int kwq_keyed_register(void);
@@ -721,7 +730,7 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 /* list.c */
 int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 		   struct kwq_list_buffer *buffer);
-u64 kwq_keyed_oldest_waiting(struct kwq_keyed *keyed, ktime_t now);
+u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now);
 
 /* groups.c */
 u64 kwq_keyed_order_bytes(const struct kwq_limits *limits);
@@ -729,9 +738,9 @@ int kwq_keyed_init_order(struct kwq_keyed *keyed);
 void kwq_keyed_destroy_order(struct kwq_keyed *keyed);
 bool kwq_keyed_lacks_group(struct kwq_keyed *keyed, struct kwq_extras *extras,
 			   struct kwq_stock *stock);
-u32 kwq_keyed_lacking_for_group(struct kwq_keyed *keyed, const struct kwq_key *name);
-struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-				      const struct kwq_extras *extras, struct kwq_stock *stock);
+u32 kwq_keyed_group_bytes(u32 len);
+struct kwq_group *kwq_keyed_get_group(struct kwq_keyed *keyed, const struct kwq_extras *extras,
+				      struct kwq_stock *stock);
 void kwq_keyed_put_group(struct kwq_keyed *keyed, struct kwq_group *group);
 void kwq_keyed_leave_group(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_stock_fill_group(struct kwq_stock *stock, struct kwq_keyed *keyed,

@@ -356,32 +356,35 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 	return ret;
 }
 
-/* The first of the starts of the waits in a bucket and @first. */
-static ktime_t first_wait_in(const struct kwq_core *core, const struct kwq_node *node,
-			     ktime_t first, u32 *looks)
+/* The first of the starts of the waits, or of the deaths, in a bucket and @first. */
+static ktime_t earliest_in(const struct kwq_core *core, const struct kwq_node *node, u8 state,
+			   ktime_t first, u32 *looks)
 {
 	const struct kwq_item *item;
 
 	for (; node; node = node->next, ++*looks) {
 		item = &container_of(node, struct kwq_keyed_item, by_key)->item;
-		if (item->state & KWQ_ITEM_WAITING)
+		if (state == KWQ_ITEM_DEAD && kwq_item_is_dead(item))
+			first = min(first, item->since);
+		else if (state & item->state & KWQ_ITEM_WAITING)
 			first = min(first, kwq_core_waiting_since(core, item));
 	}
 	return first;
 }
 
 /**
- * kwq_keyed_oldest_waiting() - find the age of the oldest wait (M2)
+ * kwq_keyed_oldest() - find the age of the oldest wait or death (M2)
  * @keyed: the queue
+ * @state: KWQ_ITEM_WAITING or KWQ_ITEM_DEAD
  * @now: time of the age
  *
  * Looks at all items, in bounded holds of the lock. An index for this number alone would cost
  * every delayed add.
  *
  * Context: process; may sleep.
- * Return: the age, in ns; 0 if no item is waiting, or if the caller is being killed.
+ * Return: the age, in ns; 0 if no item is in that state, or if the caller is being killed.
  */
-u64 kwq_keyed_oldest_waiting(struct kwq_keyed *keyed, ktime_t now)
+u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now)
 {
 	ktime_t first = now;
 	unsigned long flags;
@@ -394,7 +397,7 @@ u64 kwq_keyed_oldest_waiting(struct kwq_keyed *keyed, ktime_t now)
 		do {
 			struct kwq_node *node = kwq_table_at(&keyed->table, place, &last);
 
-			first = first_wait_in(&keyed->queue.core, node, first, &looks);
+			first = earliest_in(&keyed->queue.core, node, state, first, &looks);
 			place = (u64)last + 1;
 		} while (place <= U32_MAX && ++looks < LISTED_LOOKS_PER_HOLD);
 		spin_unlock_irqrestore(&keyed->queue.lock, flags);

@@ -17,15 +17,17 @@
  *   - If the quota refuses the bytes, kwq_quota_charge() has put the queue on the list of
  *     those that are told when bytes come back.
  *
- * The adder that waits longest is the first to be told. If its item is too large for the room,
- * an adder with the smallest item is. If that does not fit, none does. So a look takes little
- * time, and room for a short key is not left unused while a long key waits.
+ * The adder that waits longest is the first to be told. If it lacks too much, the one is told that
+ * lacks the fewest bytes, of those that need no new item or of the others. If neither fits, none
+ * does. So a look takes little time, and room for a short key is not left unused while a long key
+ * waits.
  *
  * An add that does not wait, or begins now, takes any room that it finds. An adder whose room
  * was taken waits again, as the first one.
  *
- * An adder whose key gets into the queue by another add needs no room any more. The add of the
- * new key wakes a few such adders, and each of these wakes the next ones.
+ * What an adder lacks is computed when it joins, and may shrink: its key gets into the queue by
+ * another add, or gets a value, or its group comes into being. Such an event wakes a few of the
+ * adders that have joined before it, and each of these wakes the next ones.
  *
  * Adders are drainers as well. So a shut down wakes them, and so does an advance of a manual
  * clock.
@@ -43,7 +45,12 @@
  * @link: in &kwq_adders.list; empty once the adder was woken because of room or its key
  * @by_size: in &kwq_adders.by_size while @link is in the list
  * @by_key: in &kwq_adders.by_key while @link is in the list
+ * @by_group: in &kwq_adders.by_group while @link is in the list, if @group is not NULL
  * @key: the key that it adds
+ * @group: the name of the new group that it lacks; NULL for none
+ * @number: its number in the order of joining
+ * @key_event: it was woken because of its key, as were all that joined up to this number
+ * @group_event: the same because of its group
  * @bytes: the bytes for which there was no room
  * @items: 1 if it needs a new item, else 0
  * @is_told: it was woken because of room, and has not looked yet
@@ -53,7 +60,12 @@ struct kwq_adder {
 	struct list_head link;
 	struct rb_node by_size;
 	struct rb_node by_key;
+	struct rb_node by_group;
 	const struct kwq_key *key;
+	const struct kwq_key *group;
+	u64 number;
+	u64 key_event;
+	u64 group_event;
 	u32 bytes;
 	u32 items;
 	bool is_told;
@@ -82,6 +94,11 @@ static struct kwq_adder *adder_of_key(const struct rb_node *node)
 	return rb_entry(node, struct kwq_adder, by_key);
 }
 
+static struct kwq_adder *adder_of_group(const struct rb_node *node)
+{
+	return rb_entry(node, struct kwq_adder, by_group);
+}
+
 /* Of equal sizes, the one that came first is first. */
 static bool is_smaller(struct rb_node *a, const struct rb_node *b)
 {
@@ -94,6 +111,11 @@ static bool has_lower_hash(struct rb_node *a, const struct rb_node *b)
 	return adder_of_key(a)->key->hash < adder_of_key(b)->key->hash;
 }
 
+static bool has_lower_group(struct rb_node *a, const struct rb_node *b)
+{
+	return adder_of_group(a)->group->hash < adder_of_group(b)->group->hash;
+}
+
 static void join_adders(struct kwq_keyed *keyed, struct kwq_adder *adder, bool first)
 {
 	struct kwq_adders *adders = keyed->adders;
@@ -102,8 +124,11 @@ static void join_adders(struct kwq_keyed *keyed, struct kwq_adder *adder, bool f
 		list_add(&adder->link, &adders->list);
 	else
 		list_add_tail(&adder->link, &adders->list);
-	rb_add(&adder->by_size, &adders->by_size, is_smaller);
+	adder->number = ++adders->last;
+	rb_add(&adder->by_size, &adders->by_size[adder->items], is_smaller);
 	rb_add(&adder->by_key, &adders->by_key, has_lower_hash);
+	if (adder->group)
+		rb_add(&adder->by_group, &adders->by_group, has_lower_group);
 	keyed->owes |= KWQ_OWES_ADDERS;
 }
 
@@ -112,8 +137,10 @@ static void leave_adders(struct kwq_keyed *keyed, struct kwq_adder *adder)
 	struct kwq_adders *adders = keyed->adders;
 
 	list_del_init(&adder->link);
-	rb_erase(&adder->by_size, &adders->by_size);
+	rb_erase(&adder->by_size, &adders->by_size[adder->items]);
 	rb_erase(&adder->by_key, &adders->by_key);
+	if (adder->group)
+		rb_erase(&adder->by_group, &adders->by_group);
 	if (list_empty(&adders->list))
 		keyed->owes &= ~KWQ_OWES_ADDERS;
 }
@@ -131,12 +158,18 @@ static struct kwq_adder *next_that_fits(struct kwq_keyed *keyed)
 {
 	struct kwq_adders *adders = keyed->adders;
 	struct kwq_adder *adder;
+	struct rb_node *node;
+	int i;
 
 	adder = list_first_entry_or_null(&adders->list, struct kwq_adder, link);
 	if (!adder || fits(keyed, adder))
 		return adder;
-	adder = adder_of_size(rb_first(&adders->by_size));
-	return fits(keyed, adder) ? adder : NULL;
+	for (i = 0; i < ARRAY_SIZE(adders->by_size); i++) {
+		node = rb_first(&adders->by_size[i]);
+		if (node && fits(keyed, adder_of_size(node)))
+			return adder_of_size(node);
+	}
+	return NULL;
 }
 
 /* Room that is told counts as taken, until the adder has looked. */
@@ -190,9 +223,9 @@ static int compare_hash(const void *hash, const struct rb_node *node)
 	return a < b ? -1 : a > b;
 }
 
-static bool is_of_key(const struct kwq_adder *adder, const struct kwq_key *key)
+static bool is_key(const struct kwq_key *a, const struct kwq_key *b)
 {
-	return adder->key->len == key->len && !memcmp(adder->key->bytes, key->bytes, key->len);
+	return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
 }
 
 /* An adder of a key, among those that wait; NULL if there is none. */
@@ -200,30 +233,83 @@ static struct kwq_adder *find_adder(const struct kwq_keyed *keyed, const struct 
 {
 	struct rb_node *node = rb_find_first(&key->hash, &keyed->adders->by_key, compare_hash);
 
-	while (node && !is_of_key(adder_of_key(node), key))
+	while (node && !is_key(adder_of_key(node)->key, key))
 		node = rb_next_match(&key->hash, node, compare_hash);
 	return node ? adder_of_key(node) : NULL;
 }
 
-/**
- * kwq_tell_adders_of_key_locked() - wake adders whose key has come another way
- * @keyed: the queue; its lock held
- * @key: a key that is in the queue now, with its hash
- *
- * Wakes at most KWQ_WAKES_PER_HOLD adders. Each of them has to call this again.
- */
-noinline void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key)
+static int compare_group_hash(const void *hash, const struct rb_node *node)
+{
+	u32 a = *(const u32 *)hash, b = adder_of_group(node)->group->hash;
+
+	return a < b ? -1 : a > b;
+}
+
+/* The same for adders that lack a group. */
+static struct kwq_adder *find_adder_of_group(const struct kwq_keyed *keyed,
+					     const struct kwq_key *name)
+{
+	struct rb_node *node = rb_find_first(&name->hash, &keyed->adders->by_group,
+					     compare_group_hash);
+
+	while (node && !is_key(adder_of_group(node)->group, name))
+		node = rb_next_match(&name->hash, node, compare_group_hash);
+	return node ? adder_of_group(node) : NULL;
+}
+
+/* Adders of one key are in the order of their numbers, because the tree keeps equals in order. */
+static void tell_of_key(struct kwq_keyed *keyed, const struct kwq_key *key, u64 last)
 {
 	struct kwq_adder *adder;
 	int n;
 
-	lockdep_assert_held(&keyed->queue.lock);
 	for (n = 0; n < KWQ_WAKES_PER_HOLD; n++) {
 		adder = find_adder(keyed, key);
-		if (!adder)
+		if (!adder || adder->number > last)
 			break;
+		adder->key_event = last;
 		wake_adder(keyed, adder);
 	}
+}
+
+static void tell_of_group(struct kwq_keyed *keyed, const struct kwq_key *name, u64 last)
+{
+	struct kwq_adder *adder;
+	int n;
+
+	for (n = 0; n < KWQ_WAKES_PER_HOLD; n++) {
+		adder = find_adder_of_group(keyed, name);
+		if (!adder || adder->number > last)
+			break;
+		adder->group_event = last;
+		wake_adder(keyed, adder);
+	}
+}
+
+/**
+ * kwq_tell_adders_of_key_locked() - wake adders whose key has come, or got a larger value
+ * @keyed: the queue; its lock held; adders wait
+ * @key: the key, with its hash
+ *
+ * Wakes at most KWQ_WAKES_PER_HOLD adders. Each of them wakes the next ones.
+ */
+noinline void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	tell_of_key(keyed, key, keyed->adders->last);
+}
+
+/**
+ * kwq_tell_adders_of_group_locked() - wake adders whose group has come into being
+ * @keyed: the queue; its lock held; adders wait
+ * @name: the group's name, with its hash
+ *
+ * Wakes at most KWQ_WAKES_PER_HOLD adders. Each of them wakes the next ones.
+ */
+void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_key *name)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	tell_of_group(keyed, name, keyed->adders->last);
 }
 
 /* Why an adder must not wait any longer; 0 if it may. */
@@ -258,6 +344,7 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 {
 	struct kwq_adder adder = {
 		.key = key,
+		.group = stock->refused_group,
 		.bytes = stock->refused_bytes,
 		.items = stock->refused_item,
 	};
@@ -281,18 +368,9 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 	if (!list_empty(&adder.link))
 		leave_adders(keyed, &adder);
 	end_telling(keyed->adders, &adder);
+	if (adder.key_event)
+		tell_of_key(keyed, key, adder.key_event);
+	if (adder.group_event)
+		tell_of_group(keyed, adder.group, adder.group_event);
 	return err;
-}
-
-/**
- * kwq_keyed_end_wait_locked() - an add that has waited was carried out
- * @keyed: the queue; its lock held
- * @key: its key, with its hash
- * @wait: the wait, for the next add
- */
-void kwq_keyed_end_wait_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			       struct kwq_room_wait *wait)
-{
-	wait->has_waited = false;
-	kwq_tell_adders_of_key_locked(keyed, key);
 }

@@ -23,6 +23,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	const struct kwq_bulk *bulk = &keyed->of_core;
 	const struct kwq_item *dead;
 	struct kwq_gauges gauges;
+	bool looks_at_dead;
 	unsigned long flags;
 	ktime_t now;
 
@@ -81,10 +82,14 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	kwq_core_gauges(core, &gauges, now);
 	dead = kwq_core_next_dead(core, 0);
 	stat->oldest_dead = dead ? kwq_span(dead->since, now) : 0;
+	keyed->has_older_dead &= !!dead;
+	looks_at_dead = keyed->has_older_dead;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 
 	if (stat->waiting)
-		stat->oldest_waiting = kwq_keyed_oldest_waiting(keyed, now);
+		stat->oldest_waiting = kwq_keyed_oldest(keyed, KWQ_ITEM_WAITING, now);
+	if (looks_at_dead)
+		stat->oldest_dead = kwq_keyed_oldest(keyed, KWQ_ITEM_DEAD, now);
 	stat->now = kwq_caller_time(keyed, now);
 	stat->oldest_ready = gauges.oldest_ready;
 	stat->longest_running = gauges.longest_running;

@@ -109,49 +109,25 @@ bool kwq_keyed_keeps_value(const struct kwq_keyed *keyed, struct kwq_keyed_item 
 }
 
 /**
- * kwq_keyed_prepare_value() - make room for the value that an add brings
- * @keyed: the queue; its lock held. It has values if the add brings one
- * @ki: the item. The caller calls kwq_keyed_settle() for it afterwards
- * @extras: what the add brings. If the item keeps its value, the flag of the new one is
- *	cleared
- *
- * Return: 0; -ENOSPC or -EDQUOT with nothing changed.
- */
-int kwq_keyed_prepare_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
-			    struct kwq_extras *extras)
-{
-	const struct kwq_value *had;
-	u32 bytes;
-
-	lockdep_assert_held(&keyed->queue.lock);
-	if (!(extras->flags & KWQ_ADD_VALUE))
-		return 0;
-	if (kwq_keyed_keeps_value(keyed, ki, extras)) {
-		extras->flags &= ~KWQ_ADD_VALUE;
-		return 0;
-	}
-	had = *kwq_value_slot(keyed, ki);
-	bytes = kwq_value_bytes(extras->value);
-	if (bytes <= kwq_value_bytes(had))
-		return 0;
-	return kwq_keyed_make_bytes(keyed, ki, bytes - kwq_value_bytes(had));
-}
-
-/**
  * kwq_keyed_set_value() - give an item the value that an add brings
  * @keyed: the queue; its lock held
- * @ki: the item; kwq_keyed_prepare_value() made room
+ * @ki: the item; there is room
  * @extras: what the add brings
  */
 void kwq_keyed_set_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 			 struct kwq_extras *extras)
 {
+	const struct kwq_key key = { .bytes = ki->key, .len = ki->key_len, .hash = ki->hash };
 	struct kwq_value **slot;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	if (!(extras->flags & KWQ_ADD_VALUE))
 		return;
 	slot = kwq_value_slot(keyed, ki);
+	/* Adds that keep the value, or replace it, need less room than before (Q19). */
+	if (keyed->owes & KWQ_OWES_ADDERS &&
+	    kwq_value_bytes(extras->value) > kwq_value_bytes(*slot))
+		kwq_tell_adders_of_key_locked(keyed, &key);
 	if (*slot)
 		leave_value(keyed, *slot);
 	*slot = extras->value;

@@ -172,6 +172,16 @@ TEST_F(restore, ages)
 	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_READY,
 					  .dirty_for = ~0ULL));
 	expect_next(self->q, &item, "b");
+
+	/* The oldest dead item need not be the first one. */
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "young", .state = KWQ_IS_DEAD,
+					  .dead_for = SEC));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "old", .state = KWQ_IS_DEAD, .dead_for = HOUR));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(HOUR, stat.oldest_dead);
+	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "old"));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(SEC, stat.oldest_dead);
 }
 
 /* U8: nothing in the queue is lost, and nothing runs twice. */

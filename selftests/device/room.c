@@ -822,4 +822,260 @@ TEST_F(room, stress)
 		EXPECT_EQ(0, sleeper_join(&s[i]));
 }
 
+/* ---- Values and groups ---- */
+
+struct full_add {
+	const char *key;
+	__u32 flags;
+	__u32 value_len;
+	const char *group;
+};
+
+static int q_add_fully(int q, const struct full_add *add, __u64 deadline, bool waits)
+{
+	static const char bytes[KWQ_VALUE_MAX];
+	struct kwq_add_entry entry = { .key_len = strlen(add->key), .flags = add->flags };
+	struct kwq_add_extra extra = {};
+	__s32 result = -EIO;
+	struct kwq_add_args args = {
+		.size = sizeof(args), .flags = waits ? KWQ_ADD_WAIT : 0, .deadline = deadline,
+		.batch = {
+			.entries = user_ptr(&entry), .keys = user_ptr(add->key),
+			.results = user_ptr(&result), .extras = user_ptr(&extra),
+			.keys_len = strlen(add->key), .nr = 1,
+			.entry_size = sizeof(entry), .extra_size = sizeof(extra),
+		},
+	};
+	int ret;
+
+	if (add->flags & KWQ_ADD_VALUE) {
+		extra.value = add->value_len ? user_ptr(bytes) : 0;
+		extra.value_len = add->value_len;
+	}
+	if (add->group) {
+		entry.flags |= KWQ_ADD_GROUP;
+		extra.group = user_ptr(add->group);
+		extra.group_len = strlen(add->group);
+	}
+	ret = request(q, KWQ_IOC_ADD, &args);
+	return ret == 1 ? result : ret;
+}
+
+#define FULL_ADD(...)	(&(struct full_add){ __VA_ARGS__ })
+
+static int add_fully(int q, const struct full_add *add)
+{
+	return q_add_fully(q, add, 0, false);
+}
+
+static int add_value(int q, const char *key, __u32 len)
+{
+	return add_fully(q, FULL_ADD(key, KWQ_ADD_VALUE, len));
+}
+
+static int call_add_fully(struct sleeper *s)
+{
+	return q_add_fully(s->fd, s->arg, s->deadline, true);
+}
+
+static void start_full_add(struct sleeper *s, int q, const struct full_add *add)
+{
+	*s = (struct sleeper){
+		.call = call_add_fully, .fd = q, .deadline = KWQ_NO_DEADLINE, .arg = (void *)add,
+	};
+	sleeper_start(s);
+	wait_until_asleep(s->tid, __NR_ioctl, KWQ_IOC_ADD);
+}
+
+FIXTURE(extras)
+{
+	int dev;
+	int q;
+};
+
+static int new_queue_of(int dev, __u64 max_items, __u64 max_bytes)
+{
+	static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
+	struct kwq_config config = config_of(at_once);
+	const struct kwq_create_args create = {
+		.size = sizeof(create), .flags = KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS,
+		.open_flags = O_CLOEXEC, .clockid = CLOCK_MONOTONIC, .rights = ALL_RIGHTS,
+		.max_items = max_items, .max_bytes = max_bytes, .config = user_ptr(&config),
+	};
+	int q = request(dev, KWQ_IOC_CREATE, (void *)&create);
+
+	REQUIRE(q >= 0);
+	return q;
+}
+
+FIXTURE_SETUP(extras)
+{
+	self->dev = open_device();
+	ASSERT_LE(0, self->dev);
+	self->q = new_queue_of(self->dev, 0, 20000);
+}
+
+FIXTURE_TEARDOWN(extras)
+{
+	close(self->q);
+	close(self->dev);
+}
+
+static __u64 bytes_of(int q)
+{
+	struct kwq_stat stat = { .size = sizeof(stat) };
+
+	REQUIRE(!q_stat(q, &stat));
+	return stat.bytes;
+}
+
+/* How often a thread went to sleep. */
+static long sleeps_of(pid_t tid)
+{
+	char path[64], line[128];
+	long nr = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	f = fopen(path, "r");
+	REQUIRE(f);
+	while (nr < 0 && fgets(line, sizeof(line), f))
+		sscanf(line, "voluntary_ctxt_switches: %ld", &nr);
+	fclose(f);
+	return nr;
+}
+
+/* Q19: an add of which one part fits, and all parts never do, fails at once. */
+TEST_F(extras, that_never_fit_are_refused)
+{
+	const struct full_add all = { "k", KWQ_ADD_VALUE, 1000, "group" };
+	__u64 some, most;
+	int q;
+
+	ASSERT_EQ(KWQ_ADDED, add_value(self->q, "k", 1000));
+	some = bytes_of(self->q);
+	ASSERT_EQ(KWQ_COALESCED, add_fully(self->q, &all));
+	most = bytes_of(self->q);
+	ASSERT_LT(some, most);
+	q = new_queue_of(self->dev, 0, most - 1);
+	EXPECT_EQ(-ENOSPC, q_add_fully(q, &all, KWQ_NO_DEADLINE, true));
+	close(q);
+}
+
+/* Q19: the same in a queue that is full now. The adder sleeps until all parts find room. */
+TEST_F(extras, wait_for_all_their_room)
+{
+	const struct full_add all = { "k", KWQ_ADD_VALUE, 1000, "group" };
+	struct sleeper s;
+	__u64 some, most;
+	int q;
+
+	ASSERT_EQ(KWQ_ADDED, add_value(self->q, "k", 1000));
+	some = bytes_of(self->q);
+	ASSERT_EQ(KWQ_COALESCED, add_fully(self->q, &all));
+	most = bytes_of(self->q);
+	q = new_queue_of(self->dev, 0, some + most - 1);
+	ASSERT_EQ(KWQ_ADDED, add_value(q, "f", 1000));
+	start_full_add(&s, q, &all);
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(q, "f"));
+	EXPECT_EQ(KWQ_ADDED, sleeper_join(&s));
+	close(q);
+}
+
+/* Q19: two adders of one new key, whose values do not fit, do not wake each other. */
+TEST_F(extras, adders_of_one_key_sleep)
+{
+	const struct full_add k = { "k", KWQ_ADD_VALUE, 9000 };
+	struct sleeper s[2];
+	long before[2];
+	int first;
+
+	ASSERT_EQ(KWQ_ADDED, add_value(self->q, "full", 8000));
+	for (int i = 0; i < 2; i++)
+		start_full_add(&s[i], self->q, &k);
+	for (int i = 0; i < 2; i++)
+		before[i] = sleeps_of(s[i].tid);
+	for (int i = 0; i < 2000; i++)
+		sched_yield();
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(before[i], sleeps_of(s[i].tid));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(self->q, "full"));
+	first = sleeper_join(&s[0]);
+	EXPECT_TRUE(first == KWQ_ADDED || first == KWQ_COALESCED);
+	EXPECT_EQ(KWQ_COALESCED - first, sleeper_join(&s[1]));
+}
+
+/* Q19: an adder that lacks only bytes gets them, though an older one lacks an item. */
+TEST_F(extras, bytes_are_not_kept_from_an_adder)
+{
+	int q = new_queue_of(self->dev, 2, 40000);
+	struct sleeper item, bytes;
+
+	ASSERT_EQ(KWQ_ADDED, add_value(q, "x", 30000));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "y"));
+	start_add(&item, q, "new");
+	start_full_add(&bytes, q, FULL_ADD("y", KWQ_ADD_VALUE, 20000));
+	ASSERT_EQ(KWQ_COALESCED, add_value(q, "x", 0));
+	EXPECT_EQ(KWQ_COALESCED, sleeper_join(&bytes));
+	EXPECT_EQ(KWQ_WAS_READY, q_remove(q, "x"));
+	EXPECT_EQ(KWQ_ADDED, sleeper_join(&item));
+	close(q);
+}
+
+/* Q19: adders whose key gets a value need less room, or none. Each of them goes on. */
+TEST_F(extras, value_of_another_serves_adders)
+{
+	const struct full_add keeping = { "k", KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE, 9000 };
+	struct sleeper s[40];
+
+	ASSERT_EQ(KWQ_ADDED, add_value(self->q, "full", 8000));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "k"));
+	for (size_t i = 0; i < ARRAY_SIZE(s); i++)
+		start_full_add(&s[i], self->q, &keeping);
+	ASSERT_EQ(KWQ_COALESCED, add_value(self->q, "k", 10));
+	for (size_t i = 0; i < ARRAY_SIZE(s); i++)
+		EXPECT_EQ(KWQ_COALESCED, sleeper_join(&s[i]));
+}
+
+/* Q19: the same for the group of another add. */
+TEST_F(extras, group_of_another_serves_an_adder)
+{
+	static char name[KWQ_GROUP_MAX + 1];
+	struct full_add grouped = { "new", 0, 0, name };
+	__u64 item, group;
+	struct sleeper s;
+	int q;
+
+	memset(name, 'g', KWQ_GROUP_MAX);
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "k"));
+	item = bytes_of(self->q);
+	ASSERT_EQ(KWQ_ADDED, add_fully(self->q, &grouped));
+	group = bytes_of(self->q) - 2 * item;
+	/* Room for three items and the group, but not for a value as well. */
+	q = new_queue_of(self->dev, 0, 3 * item + group);
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "k"));
+	ASSERT_EQ(KWQ_ADDED, add_value(q, "x", 100));
+	start_full_add(&s, q, &grouped);
+	ASSERT_EQ(KWQ_COALESCED, add_fully(q, FULL_ADD("k", 0, 0, name)));
+	ASSERT_EQ(KWQ_COALESCED, add_value(q, "x", 0));
+	EXPECT_EQ(KWQ_ADDED, sleeper_join(&s));
+	close(q);
+}
+
+/* O4, L9: a refused add changes nothing, not even what is remembered. */
+TEST_F(extras, refused_add_forgets_nothing)
+{
+	int q = new_queue_of(self->dev, 2, 20000);
+	struct item item;
+
+	ASSERT_LE(0, q_add_rate_limited(q, "r"));
+	ASSERT_EQ(1, q_try_get(q, &item));
+	ASSERT_EQ(KWQ_FINISHED, q_done(q, item.ticket));
+	ASSERT_EQ(KWQ_ADDED, add_value(q, "full", 16000));
+	ASSERT_EQ(1, q_requeues(q, "r"));
+	EXPECT_EQ(-ENOSPC, add_value(q, "new", 60000));
+	EXPECT_EQ(1, q_requeues(q, "r"));
+	close(q);
+}
+
 TEST_HARNESS_MAIN

@@ -415,11 +415,11 @@ static void oldest_wait(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, kwq_keyed_add(t->keyed, &key, &hour), KWQ_WAITING);
 		kwq_queue_advance(&t->keyed->queue, 1);
 	}
-	KUNIT_EXPECT_EQ(test, kwq_keyed_oldest_waiting(t->keyed, NR_STAYING), NR_STAYING);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_oldest_waiting(t->keyed, NR_STAYING + 5),
+	KUNIT_EXPECT_EQ(test, kwq_keyed_oldest(t->keyed, KWQ_ITEM_WAITING, NR_STAYING), NR_STAYING);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_oldest(t->keyed, KWQ_ITEM_WAITING, NR_STAYING + 5),
 			NR_STAYING + 5);
 	kwq_keyed_shut_down(t->keyed);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_oldest_waiting(t->keyed, NR_STAYING), 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_oldest(t->keyed, KWQ_ITEM_WAITING, NR_STAYING), 0);
 }
 
 static int list_test_init(struct kunit *test)

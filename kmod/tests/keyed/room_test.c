@@ -82,8 +82,6 @@ static void add_or_wait(void *data)
 		kwq_keyed_provide(a->keyed);
 		spin_lock_irqsave(&a->keyed->queue.lock, flags);
 		a->ret = add_or_wait_locked(a, &stock, &flags);
-		if (a->ret >= 0 && a->wait.has_waited)
-			kwq_keyed_end_wait_locked(a->keyed, &a->key, &a->wait);
 		kwq_keyed_unlock(a->keyed, flags);
 	} while (a->ret == -EAGAIN && !a->wait.patience.nonblock);
 	kwq_stock_empty(&stock, a->keyed);
@@ -132,7 +130,9 @@ static void expect_nobody_waits(struct kunit *test)
 	const struct kwq_adders *adders = t->keyed->adders;
 
 	KUNIT_EXPECT_TRUE(test, list_empty(&adders->list));
-	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_size));
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_size[0]));
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_size[1]));
+	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_group));
 	KUNIT_EXPECT_TRUE(test, RB_EMPTY_ROOT(&adders->by_key));
 	KUNIT_EXPECT_FALSE(test, t->keyed->owes & KWQ_OWES_ADDERS);
 	KUNIT_EXPECT_EQ(test, adders->items_told, 0);
