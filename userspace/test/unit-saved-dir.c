@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* U8: the directory of kwq save --all: the files' names, their order, and which ones are removed. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "saved_dir.h"
+#include "tap.h"
+
+static char dir[32] = "/tmp/kwq-unit-saved-dir.XXXXXX";
+static char seen[128];
+
+static void test_path(void)
+{
+	char name[KWQ_NAME_MAX + 1], other[KWQ_NAME_MAX + 1], *path, *again, *longer;
+
+	path = saved_path("d", "jobs");
+	is_string(path, "d/jobs.kwq", "the file has the queue's name");
+	free(path);
+	memset(name, 'n', sizeof(name));
+	name[KWQ_NAME_MAX] = 0;
+	memcpy(other, name, sizeof(name));
+	other[KWQ_NAME_MAX - 1] = 'o';
+	path = saved_path("d", name);
+	again = saved_path("d", name);
+	longer = saved_path("d", other);
+	ok(strlen(path) - strlen("d/") <= NAME_MAX - strlen(".XXXXXX"),
+	   "a long name leaves room for a temporary file's");
+	is_string(again, path, "a long name has one file");
+	ok(strcmp(path, longer), "a long name that ends otherwise has another");
+	free(path);
+	free(again);
+	free(longer);
+}
+
+/* Makes a file whose last change was at @seconds. */
+static void make(const char *name, time_t seconds)
+{
+	const struct timespec times[2] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
+	int fd = open(name, O_WRONLY | O_CREAT, 0600);
+
+	if (fd < 0 || futimens(fd, times))
+		abort();
+	close(fd);
+}
+
+/* Notes the file. Fails for a and b. */
+static int note(const char *path, void *arg)
+{
+	const char *name = strrchr(path, '/') + 1;
+
+	strcat(seen, name);
+	strcat(seen, " ");
+	++*(int *)arg;
+	return *name == 'a' ? STATUS_FAILED : *name == 'b' ? STATUS_USAGE : STATUS_OK;
+}
+
+static void test_each(void)
+{
+	int calls = 0;
+
+	make("c.kwq", 30);
+	make("a.kwq", 10);
+	make("b.kwq", 20);
+	make("d.kwq.failed", 10);
+	make("e.kwq.x7Yz01", 10);
+	make(".kwq", 10);
+	make("note", 10);
+	is_number(each_saved(dir, note, &calls), STATUS_USAGE, "the status of the last that failed");
+	is_string(seen, "a.kwq b.kwq c.kwq ", "each saved queue once, by name, and no other file");
+	is_number(calls, 3, "those after one that fails, too");
+	is_number(each_saved("/tmp/kwq-unit-no-such-directory", note, &calls), STATUS_FAILED,
+		  "no directory");
+	is_number(calls, 3, "has no files");
+}
+
+static void test_older(void)
+{
+	const struct timespec time = { .tv_sec = 20 };
+
+	is_number(remove_older(dir, &time), STATUS_OK, "files of queues that are gone");
+	ok(access("a.kwq", F_OK), "an older one is removed");
+	ok(!access("b.kwq", F_OK), "one of that time stays");
+	ok(!access("c.kwq", F_OK), "so does a newer one");
+	ok(!access("d.kwq.failed", F_OK), "so does one that was set aside");
+	ok(!access("note", F_OK), "so does a foreign one");
+}
+
+static void test_sync(void)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "%s/b.kwq", dir);
+	is_number(sync_dir_of(path), 0, "a directory is written to the disk");
+	is_string(strrchr(path, '/'), "/b.kwq", "the path is as it was");
+	is_number(sync_dir_of("/tmp/kwq-unit-no-such-directory/b.kwq"), -1, "no directory");
+}
+
+static void clean(void)
+{
+	static const char *const names[] = {
+		"b.kwq", "c.kwq", "d.kwq.failed", "e.kwq.x7Yz01", ".kwq", "note",
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		unlink(names[i]);
+	if (chdir("/") || rmdir(dir))
+		abort();
+}
+
+int main(void)
+{
+	command = &command_load;
+	if (!mkdtemp(dir) || chdir(dir))
+		abort();
+	test_path();
+	test_each();
+	test_older();
+	test_sync();
+	clean();
+	return done_testing();
+}
