@@ -134,7 +134,8 @@ static int write_queue(struct kwq *q, FILE *to, uint64_t *nr)
 		err = write_items(q, &w);
 	if (!err)
 		err = saved_end(&w);
-	*nr = w.nr;
+	if (!err)
+		*nr = w.nr;
 	return err;
 }
 
