@@ -345,9 +345,25 @@ static int load_file(const char *path, const char *queue, const struct load *loa
 	return STATUS_FAILED;
 }
 
-static int load_one(const char *path, void *load)
+/*
+ * Of all files, one that fails is set aside: kwq save --all would take it for the file of a queue
+ * that is gone.
+ */
+static int load_one(const char *path, void *arg)
 {
-	return load_file(path, NULL, load);
+	const struct load *load = arg;
+	int status = load_file(path, NULL, load);
+	char *aside;
+
+	if (!status || !load->remove)
+		return status;
+	aside = set_aside(path);
+	if (aside)
+		message("%s is now %s", path, aside);
+	else if (errno != ENOENT)
+		message("%s: %s", path, strerror(errno));
+	free(aside);
+	return status;
 }
 
 static int load_main(int argc, char **argv)
@@ -392,7 +408,8 @@ const struct command command_load = {
 	.summary = "Restore queues that kwq save has saved",
 	.options =
 	"  -a, --all       every file of DIRECTORY that kwq save --all has written\n"
-	"      --remove    remove each file whose keys were all restored\n"
+	"      --remove    remove each file whose keys were all restored; with --all, rename\n"
+	"                  each other one to FILE.failed\n"
 	"  -v, --verbose   print how many keys were restored\n"
 	"  -h, --help\n"
 	"\n"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The file of a saved queue: kwq-save(5). Written from the first byte to the last, read by offsets.
+ * The file of a saved queue. Written from the first byte to the last, read by offsets.
  */
 #ifndef KWQ_SAVED_H
 #define KWQ_SAVED_H

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,6 +93,31 @@ static int remove_if_older(const char *path, void *arg)
 int remove_older(const char *dir, const struct timespec *time)
 {
 	return each_saved(dir, remove_if_older, (void *)time);
+}
+
+char *set_aside(const char *path)
+{
+	unsigned int nr;
+	char *aside;
+	int ret, err;
+
+	for (nr = 0;; nr++) {
+		ret = nr ? asprintf(&aside, "%s.failed.%u", path, nr) :
+			   asprintf(&aside, "%s.failed", path);
+		if (ret < 0)
+			exit(complain("memory", -ENOMEM));
+		/* The keys of a file that was set aside before are nowhere else. */
+		ret = renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE);
+		if (!ret)
+			ret = sync_dir_of(path);
+		if (!ret)
+			return aside;
+		err = errno;
+		free(aside);
+		errno = err;
+		if (err != EEXIST)
+			return NULL;
+	}
 }
 
 int sync_dir_of(const char *path)

@@ -21,6 +21,12 @@ int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *ar
 int remove_older(const char *dir, const struct timespec *time);
 
 /*
+ * Renames a file to FILE.failed, or to FILE.failed.1 and so on if that name is taken. Returns the
+ * new path, which the caller frees, or NULL with errno.
+ */
+char *set_aside(const char *path);
+
+/*
  * Writes the directory of a file to the disk, so that the file's name is there after a crash.
  * Returns 0, or -1 with errno.
  */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* U8: the directory of kwq save --all: the files' names, their order, and which ones are removed. */
+/* U8: the directory of kwq save --all: the files' names, their order, and the files that go. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -89,6 +90,35 @@ static void test_older(void)
 	ok(!access("note", F_OK), "so does a foreign one");
 }
 
+/* Sets b.kwq aside. Returns whether its new name is @wanted, and the file is there. */
+static bool goes_to(const char *wanted)
+{
+	char path[64], *aside;
+	bool same;
+
+	snprintf(path, sizeof(path), "%s/b.kwq", dir);
+	aside = set_aside(path);
+	same = aside && !strcmp(strrchr(aside, '/') + 1, wanted) && !access(wanted, F_OK);
+	free(aside);
+	return same;
+}
+
+static void test_aside(void)
+{
+	struct stat st;
+
+	ok(goes_to("b.kwq.failed"), "a file is set aside");
+	ok(access("b.kwq", F_OK), "it has its old name no more");
+	ok(!goes_to("b.kwq.failed.1"), "a file that is gone is not set aside");
+	is_number(errno, ENOENT, "and why");
+	make("b.kwq", 40);
+	ok(goes_to("b.kwq.failed.1"), "a second file is set aside beside the first");
+	ok(!stat("b.kwq.failed", &st) && st.st_mtim.tv_sec == 20, "which is as it was");
+	make("b.kwq", 50);
+	ok(goes_to("b.kwq.failed.2"), "and a third one");
+	make("b.kwq", 20);
+}
+
 static void test_sync(void)
 {
 	char path[64];
@@ -102,7 +132,8 @@ static void test_sync(void)
 static void clean(void)
 {
 	static const char *const names[] = {
-		"b.kwq", "c.kwq", "d.kwq.failed", "e.kwq.x7Yz01", ".kwq", "note",
+		"b.kwq", "b.kwq.failed", "b.kwq.failed.1", "b.kwq.failed.2", "c.kwq",
+		"d.kwq.failed", "e.kwq.x7Yz01", ".kwq", "note",
 	};
 	size_t i;
 
@@ -120,6 +151,7 @@ int main(void)
 	test_path();
 	test_each();
 	test_older();
+	test_aside();
 	test_sync();
 	clean();
 	return done_testing();
