@@ -73,6 +73,82 @@ refused() {
 	done
 }
 
+# state_active: whether the queues will be saved at shutdown.
+state_active() {
+	udevadm settle && systemctl start kwq-state && same "$(systemctl is-active kwq-state)" active
+}
+
+# fill: makes a queue with keys of each kind, which belongs to a user.
+fill() {
+	as member kwq create --groups --values --limit fast-slow:0s*0,0s --dead-after 3 -m 640 full &&
+		seq 2000 | as member kwq add full &&
+		as member kwq add -p 5 --group blue full urgent &&
+		as member kwq add --value 'a value' full valued &&
+		as member kwq add --after 5h full later &&
+		as member kwq add --rate-limited full again
+}
+
+# contents: prints what must not change.
+contents() {
+	local fields='s/"(((dirty|processing|waiting|dead)_for|due_in|lease_left)_ns|pid|abandoned)":[0-9]*,?//g'
+
+	kwq ls -l | grep full
+	kwq configure full
+	kwq keys --json --values --state ready,waiting,processing,dead full | sed -E "$fields"
+}
+
+# came_back: whether the queue is as it was, and the files are gone.
+came_back() {
+	same "$(contents)" "$was" && same "$(ls /var/lib/kwq)" ''
+}
+
+# What a reboot does: systemd stops the unit before the machine ends, and the next module is empty.
+as_in_a_reboot() {
+	systemctl stop kwq-state && same "$(ls /var/lib/kwq)" full.kwq && kwq rm full && modprobe -r kwq &&
+		modprobe kwq && state_active
+}
+
+# upgrade WANTED: installs the next version of the module, whose script says WANTED.
+upgrade() {
+	local said
+	if ! said=$(dpkg -i /root/kwq-next.deb 2>&1) || [[ $said != *"$1"* ]]; then
+		echo "$said"
+		return 1
+	fi
+}
+
+# build_id: prints which build of the module is loaded. Debian's kernel has no srcversion.
+build_id() {
+	od -An -v -t x1 /sys/module/kwq/notes/.note.gnu.build-id
+}
+
+# The installed module is the next one, and the loaded one is not the first.
+is_next() {
+	local now
+
+	now=$(build_id) && [ -n "$first_build" ] && [ -n "$now" ] && [ "$now" != "$first_build" ] &&
+		same "$(modinfo -F next kwq)" yes
+}
+
+# Another program has a queue open meanwhile.
+upgrade_in_use() {
+	local before user status
+
+	before=$(build_id) && [ -n "$before" ] || return 1
+	as member kwq create other || return 1
+	# Without a shell or runuser between, so that the signal reaches it.
+	setpriv --reuid member --regid member --init-groups kwq get other >/dev/null &
+	user=$!
+	until grep -qs kwq-rights "/proc/$user/fdinfo/"*; do
+		kill -0 "$user" || return 1
+	done
+	upgrade 'at the next boot: a program uses kwq'
+	status=$?
+	kill "$user" && wait "$user"
+	[ "$status" = 0 ] && same "$(build_id)" "$before" && device && state_active &&
+		as member kwq rm other && same "$(contents)" "$was"
+}
+
 ok 'systemd has loaded the module' loaded
 ok 'the module is the one that DKMS built' dkms_module
 ok 'udev has given /dev/kwq to the group' device
@@ -84,4 +160,16 @@ ok 'the queue is removed' as member kwq rm jobs
 ok 'the module is unloaded' modprobe -r kwq
 ok 'modprobe loads it again' modprobe kwq
 ok 'and udev gives /dev/kwq to the group again' device
+ok 'the queues are kept over a reboot' state_active
+ok 'a queue is filled' fill
+was=$(contents)
+first_build=$(build_id)
+ok 'a reboot' as_in_a_reboot
+ok 'the queue comes back' came_back
+ok 'an upgrade while kwq is in use' upgrade_in_use
+ok 'an upgrade' upgrade 'the new module is loaded'
+ok 'the new module is loaded' is_next
+ok 'the device is there' device
+ok 'the queue is there, too' came_back
+ok 'its owner can use it' same "$(as member kwq get --nonblock full 2>&1)" urgent
 echo "1..$number"

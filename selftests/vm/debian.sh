@@ -193,6 +193,29 @@ check_compile() {
 	rm "$ROOT"/root/example*
 }
 
+# Makes a package of the next version, whose module differs. The machine upgrades to it. To build the module would take
+# the machine half an hour, so DKMS builds it here, and the package has it instead of the snippets of dh_dkms.
+make_next() {
+	local part=$WORK/next next=$VERSION.1 source=$ROOT/usr/src/kwq-$VERSION.1
+
+	cp -a "$ROOT/usr/src/kwq-$VERSION" "$source"
+	sed -i "s/^PACKAGE_VERSION=.*/PACKAGE_VERSION=\"$next\"/" "$source/dkms.conf"
+	echo 'MODULE_INFO(next, "yes");' >>"$source/kmod/main.c"
+	inside dkms build "kwq/$next" -k "$RELEASE"
+
+	dpkg-deb -R "$BUILD/deb/kwq-dkms_${VERSION}_all.deb" "$part"
+	install -D -t "$part/lib/modules/$RELEASE/updates/dkms" \
+		"$ROOT/var/lib/dkms/kwq/$next/$RELEASE/x86_64/module"/kwq.ko*
+	sed -i "s/^Version: .*/Version: $next/" "$part/DEBIAN/control"
+	sed -i '/^# Automatically added by dh_dkms/,/^# End automatically added/d' "$part"/DEBIAN/p{ostinst,rerm}
+	sed -i "s/^set -e$/&\ndepmod $RELEASE/" "$part/DEBIAN/postinst"
+	rm "$part/DEBIAN/md5sums"
+	dpkg-deb --root-owner-group -b "$part" "$ROOT/root/kwq-next.deb"
+
+	inside dkms remove "kwq/$next" --all
+	rm -rf --one-file-system "$part" "$source"
+}
+
 # Boots a copy of the chroot, with its kernel, systemd and udev. The machine runs debian-machine.sh, which prints TAP.
 boot_machine() {
 	local unit=$ROOT/etc/systemd/system/kwq-check.service script=$ROOT/usr/local/sbin/kwq-check
@@ -211,7 +234,7 @@ boot_machine() {
 	END
 	rm -f "$WORK/disk"
 	mke2fs -q -t ext4 -d "$ROOT" "$WORK/disk" 3G
-	rm "$unit" "$script" "$ROOT/usr/local/bin/kwq-example"
+	rm "$unit" "$script" "$ROOT/usr/local/bin/kwq-example" "$ROOT/root/kwq-next.deb"
 	ln -sf "$ROOT/boot/vmlinuz-$RELEASE" "$WORK/image"
 	echo amd64 >"$WORK/architecture"
 	DISK=$WORK/disk LIMIT=${MACHINE_SECONDS:-1500} "$VM/boot.sh" "$WORK" "file:$LOGS/packages.console.log" \
@@ -289,6 +312,7 @@ ok 'kwq --version' check_version
 ok 'man finds the pages' check_man_pages
 ok 'bash completes kwq' check_completion
 needed 'a program is compiled with pkg-config' check_compile
+needed 'a package of the next version is made' make_next
 needed 'the machine boots, and ends' boot_machine
 planned=none
 first=$number
