@@ -9,9 +9,9 @@
 
 /*
  * A file is a header, and then chunks: one with the queue, one for each item, and one that ends
- * the file. All numbers are in the machine's byte order. Each chunk has its length, and the last one
- * the number of items and the sum of all bytes before it. A change of any structure needs a new
- * version.
+ * the file. All numbers are in the machine's byte order. Each chunk has its length, and the last
+ * one the number of items and the sum of all bytes before it. A change of any structure needs a
+ * new version.
  */
 static const char magic[8] = "kwqsave";
 
