@@ -11,7 +11,7 @@ byte nr_items, nr_told;
 
 /* kwq_keyed.adders: first come, first told. An adder that was woken is not in it. */
 chan adders = [ADDERS] of { byte };
-bool told[ADDERS], sleeps[ADDERS];
+bool told[ADDERS], by_key[ADDERS], sleeps[ADDERS];
 byte key_of[ADDERS];
 
 #define HAS_ROOM	(nr_items + nr_told < ROOM)
@@ -53,7 +53,7 @@ inline tell_adders_of(key)
 	:: else -> break
 	od;
 	if
-	:: one != NOBODY -> adders??eval(one); wake(one)
+	:: one != NOBODY -> adders??eval(one); by_key[one] = true; wake(one)
 	:: else
 	fi
 }
@@ -82,18 +82,12 @@ inline leave(me)
 		nr_told--;
 #endif
 	:: else
-	fi
-}
-
-/* kwq_keyed_end_wait_locked() */
-inline end_wait(key)
-{
+	fi;
 	if
-	:: waited ->
+	:: by_key[me] ->
+		by_key[me] = false;
 #ifndef KEY_WAKES_ONLY_ONE
-		tell_adders_of(key)
-#else
-		skip
+		tell_adders_of(key_of[me])
 #endif
 	:: else
 	fi
@@ -105,15 +99,12 @@ inline end_wait(key)
  */
 proctype room_adder(byte me; bool may_leave)
 {
-	bool waited;
-
 again:	atomic {
 		leave(me);
 		if
-		:: has[key_of[me]] -> end_wait(key_of[me]); goto done
+		:: has[key_of[me]] -> goto done
 		:: !has[key_of[me]] && nr_items < ROOM ->
 			insert(key_of[me]);
-			end_wait(key_of[me]);
 			goto done
 		:: else
 		fi;
@@ -121,7 +112,6 @@ again:	atomic {
 		adders!me;
 		sleeps[me] = true;
 #endif
-		waited = true;
 		tell_adders()
 	}
 #ifdef ADDER_LISTS_ITSELF_LATER
