@@ -447,7 +447,7 @@ static void quota_counts_values(struct kunit *test)
 /* The room for a value may come from remembered items, but not from the one that is added. */
 static void value_takes_the_room_of_remembered_items(struct kunit *test)
 {
-	static const struct kwq_add_options again = { .flags = KWQ_ADD_RATE_LIMITED };
+	static const struct kwq_add_options again = { .flags = KWQ_ADD_RATE_LIMITED }, plain;
 	struct values_test *t = test->priv;
 	struct kwq_limits limits = with_values;
 	struct got got;
@@ -461,6 +461,9 @@ static void value_takes_the_room_of_remembered_items(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, get(t->x, &got), 0);
 		done(t->x, &got);
 	}
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 2);
+	/* The item of "a" is needed beside the value. A refused add forgets no count. */
+	KUNIT_EXPECT_EQ(test, add_bytes(t, "a", NULL, limits.max_bytes, 0, &plain), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 2);
 	/* "a" is the oldest one. */
 	KUNIT_EXPECT_EQ(test, add(t, "a", "v"), KWQ_ADDED);
@@ -597,6 +600,7 @@ static void keys_are_put_back(struct kunit *test)
 {
 	const struct kwq_restored both = { .state = KWQ_IS_READY | KWQ_IS_WAITING, .due = 10 };
 	const struct kwq_restored dead = { .state = KWQ_IS_DEAD, .requeues = 3 };
+	const struct kwq_restored older = { .state = KWQ_IS_DEAD, .dead_for = 5000 };
 	struct kwq_stat *stat = kunit_kzalloc(test, sizeof(*stat), GFP_KERNEL);
 	struct values_test *t = test->priv;
 
@@ -606,9 +610,13 @@ static void keys_are_put_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, restore(t, "a", &both), KWQ_COALESCED);
 	KUNIT_EXPECT_GE(test, restore(t, "d", &both), 0);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 2);
+	advance(t, 100);
+	/* Behind "d" in the list, and dead for longer. */
+	KUNIT_EXPECT_EQ(test, restore(t, "e", &older), KWQ_RESTORED);
 	kwq_pause_until(&t->keyed->queue, KTIME_MAX);
 	KUNIT_ASSERT_NOT_NULL(test, stat);
 	kwq_keyed_stat(t->keyed, stat);
+	KUNIT_EXPECT_EQ(test, stat->oldest_dead, 5000);
 	KUNIT_EXPECT_EQ(test, stat->state, KWQ_STATE_PAUSED);
 	KUNIT_EXPECT_EQ(test, stat->paused_for, U64_MAX);
 }
