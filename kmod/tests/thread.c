@@ -44,14 +44,18 @@ void kwq_test_thread_signal(struct kwq_test_thread *thread)
 
 /*
  * First waits for the thread's own end. kthread_stop() would wake it, which would hide a
- * missed wake-up.
+ * missed wake-up. In a case that has failed already, other threads may hang as well. Those get a
+ * second each, so that the case ends.
  */
 void kwq_test_thread_join(struct kunit *test, struct kwq_test_thread *thread)
 {
+	unsigned long patience = KWQ_TEST_HANGS_SECONDS * HZ;
+
 	if (!thread->task)
 		return;
-	if (!wait_for_completion_timeout(&thread->finished,
-					 KWQ_TEST_HANGS_SECONDS * HZ)) {
+	if (READ_ONCE(test->status) == KUNIT_FAILURE)
+		patience = HZ;
+	if (!wait_for_completion_timeout(&thread->finished, patience)) {
 		KUNIT_FAIL(test, "a thread hangs");
 		kwq_test_thread_signal(thread);
 	}

@@ -158,20 +158,28 @@ static void pages(struct kunit *test)
 	}
 }
 
+/* Changes of the table in a round. Each adds or removes some thousand items. */
+#define NR_CHANGES	32
+
 /* Q15: the number of buckets changes between the pages, in both directions, by random amounts. */
 static void table_changes(struct kunit *test)
 {
+	u32 nr = 0, to, round, changes = 0, before, size, left;
 	struct list_test *t = test->priv;
-	u32 nr = 0, to, round, changes = 0, before;
 	struct rnd_state random;
 
 	prandom_seed_state(&random, 15);
 	add_numbers(test, 0, NR_STAYING);
 	for (round = 0; round < 8; round++) {
-		begin(t, ALL_STATES, 1 + prandom_u32_state(&random) % NR_ENTRIES);
+		size = 1 + prandom_u32_state(&random) % NR_ENTRIES;
+		begin(t, ALL_STATES, size);
+		left = NR_CHANGES;
 		while (list_some(test)) {
-			if (prandom_u32_state(&random) % 4)
+			/* Small pages are many: so the changes are spread over the list. */
+			if (!left ||
+			    prandom_u32_state(&random) % DIV_ROUND_UP(NR_STAYING, size * NR_CHANGES))
 				continue;
+			left--;
 			before = t->keyed->table.nr_buckets;
 			to = prandom_u32_state(&random) % 8 ?
 			     prandom_u32_state(&random) % 12000 : 0;
