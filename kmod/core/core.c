@@ -1372,6 +1372,14 @@ static void note_end_of_waiting(const struct kwq_core *core, struct kwq_item *it
 	item->dirtied = handed_out;
 }
 
+/* Q6: only the holder of a processing item may finish it. */
+static int check_holder(const struct kwq_holder *holder, const struct kwq_item *item)
+{
+	if (!(item->state & KWQ_ITEM_PROCESSING))
+		return -ENOENT;
+	return item->holder == holder ? 0 : -EPERM;
+}
+
 /* K3: the item or the whole queue was cancelled. */
 static bool stays_out(const struct kwq_core *core, const struct kwq_item *item)
 {
@@ -1422,6 +1430,30 @@ int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 	return ret;
 }
 
+/**
+ * kwq_core_bury() - finish an item, and make it dead (L11)
+ * @core: the core
+ * @holder: the caller
+ * @item: the item
+ * @now: current time
+ *
+ * An add or a time that came meanwhile is a new event, and saves the item from its death: it
+ * gets that run. After a shut down the item is finished, and nothing is kept of it.
+ *
+ * Return: KWQ_BURIED if it is dead; else as kwq_core_done(), whose errors it has, too.
+ */
+noinline int kwq_core_bury(struct kwq_core *core, struct kwq_holder *holder,
+			   struct kwq_item *item, ktime_t now)
+{
+	int ret = check_holder(holder, item);
+
+	if (ret)
+		return ret;
+	kwq_core_give_up(core, item, now);
+	ret = kwq_core_done(core, holder, item, now);
+	return kwq_item_is_dead(item) ? KWQ_BURIED : ret;
+}
+
 /*
  * The priority of an item that comes back without a done. Its next run also serves an add
  * that came meanwhile, so the higher priority of the two counts.
@@ -1433,33 +1465,78 @@ static int priority_undone(const struct kwq_item *item)
 	return item->priority;
 }
 
-/**
- * kwq_core_unget() - undo a hand-out that did not reach its holder (O2)
- * @core: the core
- * @item: a processing item
- *
+/*
  * The item returns to where it was, the head of its band. If an add raised its priority
  * meanwhile, it goes to the tail of the band of that priority. Its group has its turn again
- * (Q16). Undo several hand-outs in reverse order.
+ * (Q16). Returns false if the item or the queue was cancelled, and so it does not come back.
  */
-void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
+static bool put_back(struct kwq_core *core, struct kwq_item *item)
 {
 	int priority = priority_undone(item);
 	bool raised = priority > item->priority;
 	bool comes_back = !stays_out(core, item);
 
+	/* Q17: an add meanwhile has noted its own time, but the item was dirty before. */
+	if ((item->state & (KWQ_ITEM_DIRTY | KWQ_ITEM_WAITING)) == KWQ_ITEM_DIRTY &&
+	    !kwq_core_is_small(core))
+		item->dirtied = min(item->dirtied, item->since);
 	if (comes_back)
 		carry_run_mark(core, item);
 	leave_holder(core, item);
 	if (item->state & KWQ_ITEM_WAITING)
 		note_end_of_waiting(core, item);
-	if (!kwq_core_is_small(core))
-		kwq_bulk_of(core)->gets--;
 	if (!comes_back)
-		return;
+		return false;
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	/* Q12: an item joins a new band at the tail. */
 	join_ready(core, item, item->lane, priority, !raised);
+	return true;
+}
+
+/**
+ * kwq_core_unget() - undo a hand-out that did not reach its holder (O2)
+ * @core: the core
+ * @item: a processing item
+ *
+ * The item returns to where it was. Undo several hand-outs in reverse order.
+ */
+void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
+{
+	if (!kwq_core_is_small(core))
+		kwq_bulk_of(core)->gets--;
+	put_back(core, item);
+}
+
+/**
+ * kwq_core_give_back() - take an item back that its holder has not worked on (U6)
+ * @core: the core
+ * @holder: the caller
+ * @item: the item
+ * @now: current time
+ *
+ * The item returns to where it was, even after a shut down. Its requeues, its losses and its time
+ * are as before. Give several items back in reverse order.
+ *
+ * Return: KWQ_RETURNED, and perhaps KWQ_STILL_WAITING; KWQ_FINISHED if the item or the queue was
+ * cancelled. With nothing changed: the errors of kwq_core_done().
+ */
+noinline int kwq_core_give_back(struct kwq_core *core, struct kwq_holder *holder,
+				struct kwq_item *item, ktime_t now)
+{
+	int ret = check_holder(holder, item);
+
+	if (ret)
+		return ret;
+	count(core, &kwq_bulk_of(core)->returned);
+	if (!put_back(core, item)) {
+		if (!(item->state & KWQ_ITEM_WAITING))
+			item->since = now;
+		return KWQ_FINISHED;
+	}
+	/* Q8: a shut down ends all waiting, even if the item is not dropped yet. */
+	if (item->state & KWQ_ITEM_WAITING && !core->shut_down)
+		return KWQ_RETURNED | KWQ_STILL_WAITING;
+	return KWQ_RETURNED;
 }
 
 /*

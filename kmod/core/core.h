@@ -19,11 +19,11 @@
  *              add                        get
  *     idle ------------>   ready   --------------->   processing
  *      ^   <------------           <---------------    |   |  ^
- *      |      remove         ^      unget, abandon     |   |  |
- *      |                     |                         |  add |
+ *      |      remove         ^     unget, give back,   |   |  |
+ *      |                     |         abandon         |  add |
  *      |                     |                         |   | remove
  *      |                     |                         |   v  |
- *      |                     |  done, unget, abandon   |  processing
+ *      |                     |  done, and as above     |  processing
  *      |                     `---------------------------  and dirty
  *      |                                               |
  *      |                    done                       |
@@ -32,7 +32,7 @@
  * In each of these states an item can also wait for a time. When the time comes, the item is
  * added.
  *
- * An item that was rate-limited too often, lost too often or given up is dead, and outside
+ * An item that was rate-limited too often, lost too often, given up or buried is dead, and outside
  * this picture. An add revives it, but a rate-limited add does not. A remove makes it idle,
  * and so does a drop after a shut down. A processing item becomes dead at its done, or when it
  * is lost too often. A disabled item becomes idle when its processing ends, and stays idle
@@ -150,7 +150,11 @@ int kwq_core_get_item(struct kwq_core *core, struct kwq_item *item,
 		      struct kwq_holder *holder, ktime_t now);
 int kwq_core_done(struct kwq_core *core, struct kwq_holder *holder,
 		  struct kwq_item *item, ktime_t now);
+int kwq_core_bury(struct kwq_core *core, struct kwq_holder *holder,
+		  struct kwq_item *item, ktime_t now);
 void kwq_core_unget(struct kwq_core *core, struct kwq_item *item);
+int kwq_core_give_back(struct kwq_core *core, struct kwq_holder *holder,
+		       struct kwq_item *item, ktime_t now);
 int kwq_core_abandon(struct kwq_core *core, struct kwq_item *item, ktime_t now);
 int kwq_core_remove(struct kwq_core *core, struct kwq_item *item);
 int kwq_core_disable(struct kwq_core *core, struct kwq_item *item);

@@ -651,14 +651,19 @@ int kwq_batch_prepare_paired_done(const struct kwq_batch *done, const struct kwq
 	if (!is_one(done, sizeof(entry)) || done->keys_len ||
 	    !is_one_get(get))
 		return 0;
+	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)))
+		return -EFAULT;
+	if (unlikely(kwq_is_settling(&entry)))
+		return 0;
 	paired->present = true;
 	paired->result = u64_to_user_ptr(done->results);
-	if (kwq_words_from_user(&entry, u64_to_user_ptr(done->entries), sizeof(entry)) ||
-	    put_result(paired->result, KWQ_RESULT_UNKNOWN))
+	if (put_result(paired->result, KWQ_RESULT_UNKNOWN))
 		return -EFAULT;
 	paired->ticket = entry.ticket;
 	paired->flags = entry.flags;
-	paired->err = kwq_check_key(done, 0, entry.key_len) ?: kwq_check_done(&entry);
+	paired->err = kwq_check_key(done, 0, entry.key_len);
+	if (!paired->err && !entry.ticket == !entry.key_len)
+		paired->err = -EINVAL;
 	return 1;
 }
 

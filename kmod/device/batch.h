@@ -43,7 +43,16 @@ extern const struct kwq_batch_kind kwq_batch_forget;
 extern const struct kwq_batch_kind kwq_batch_requeues;
 extern const struct kwq_batch_kind kwq_batch_restore;
 
-int kwq_check_done(const struct kwq_done_entry *entry);
+/**
+ * kwq_is_settling() - is an entry more than a plain done
+ * @entry: the entry
+ *
+ * Return: true if it has other flags than KWQ_DONE_FORGET, or unknown ones.
+ */
+static inline bool kwq_is_settling(const struct kwq_done_entry *entry)
+{
+	return entry->flags & ~KWQ_DONE_FORGET;
+}
 
 /*
  * Q13: before an entry is taken, its result is set to unknown. This shows in time whether
@@ -84,7 +93,7 @@ int kwq_batch_add_waiting(struct kwq_handle *handle, const struct kwq_batch *bat
  * struct kwq_paired_done - a done that shares a hold of the lock with the following get
  * @present: true if there is one
  * @ticket: ticket of the item
- * @flags: KWQ_DONE_* bits
+ * @flags: 0 or KWQ_DONE_FORGET
  * @err: why the item cannot be finished, or 0
  * @result: where to write its result
  */

@@ -76,16 +76,20 @@ const struct kwq_batch_kind kwq_batch_add = {
 	.execute = execute_add,
 };
 
-/**
- * kwq_check_done() - check the form of a done
- * @entry: the entry
- *
- * Return: 0; -EINVAL, also if it has both or neither of a ticket and a key.
- */
-int kwq_check_done(const struct kwq_done_entry *entry)
+/* A return leaves the requeues as they are, and is no death. */
+static bool are_done_flags(u32 flags)
 {
-	return entry->flags & ~KWQ_DONE_FORGET || !entry->ticket == !entry->key_len ?
-	       -EINVAL : 0;
+	if (flags & ~(KWQ_DONE_FORGET | KWQ_DONE_DEAD | KWQ_DONE_RETURN))
+		return false;
+	return !(flags & KWQ_DONE_RETURN) || flags == KWQ_DONE_RETURN;
+}
+
+static noinline int execute_settle(struct kwq_handle *handle, const struct kwq_done_entry *entry,
+				   const struct kwq_key *key, ktime_t now)
+{
+	if (!are_done_flags(entry->flags) || !entry->ticket == !entry->key_len)
+		return -EINVAL;
+	return kwq_handle_settle_locked(handle, entry->ticket, key, entry->flags, now);
 }
 
 static int execute_done(struct kwq_handle *handle, const void *data,
@@ -93,10 +97,12 @@ static int execute_done(struct kwq_handle *handle, const void *data,
 		     struct kwq_stock *stock)
 {
 	const struct kwq_done_entry *entry = data;
-	int err = kwq_check_done(entry);
 
-	if (err)
-		return err;
+	if (unlikely(kwq_is_settling(entry)))
+		return execute_settle(handle, entry, key, now);
+	/* It needs either a ticket or a key. */
+	if (!entry->ticket == !entry->key_len)
+		return -EINVAL;
 	if (entry->ticket)
 		return kwq_handle_done_locked(handle, entry->ticket, entry->flags, now);
 	return kwq_handle_done_key_locked(handle, key, entry->flags, now);

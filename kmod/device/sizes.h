@@ -33,7 +33,7 @@
 #define KWQ_ADVANCE_FIRST	16
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		872
+#define KWQ_STAT_FIRST		880
 #define KWQ_PAUSE_FIRST		16
 #define KWQ_RESUME_FIRST	8
 #define KWQ_CONFIG_FIRST	48
@@ -58,7 +58,7 @@ static_assert(sizeof(struct kwq_add_extra) == 32);
 static_assert(sizeof(struct kwq_got_extra) == 8);
 static_assert(sizeof(struct kwq_shut_down_args) == 8);
 static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 872);
+static_assert(sizeof(struct kwq_stat) == 880);
 static_assert(sizeof(struct kwq_pause_args) == 16);
 static_assert(sizeof(struct kwq_resume_args) == 8);
 static_assert(sizeof(struct kwq_histogram) == 104);

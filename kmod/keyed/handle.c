@@ -318,7 +318,7 @@ static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash
  * kwq_handle_done_locked() - finish an item by its ticket
  * @handle: the handle; its queue's lock held
  * @ticket: the ticket
- * @done_flags: KWQ_DONE_* bits
+ * @done_flags: 0 or KWQ_DONE_FORGET
  * @now: current time
  *
  * Return: as kwq_core_done(); -ESTALE if the handle holds nothing under that ticket any
@@ -337,7 +337,7 @@ int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags
  * kwq_handle_done_key_locked() - finish an item by its key (Q6)
  * @handle: the handle; its queue's lock held
  * @key: the key, with its hash
- * @done_flags: KWQ_DONE_* bits
+ * @done_flags: 0 or KWQ_DONE_FORGET
  * @now: current time
  *
  * Return: as kwq_core_done(); -ENOENT if no such key is being
@@ -355,10 +355,41 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 }
 
 /**
+ * kwq_handle_settle_locked() - finish an item in another way than by a plain done
+ * @handle: the handle; its queue's lock held
+ * @ticket: the ticket; 0 to name the item by its key
+ * @key: the key, with its hash; used without a ticket
+ * @flags: as for kwq_settle_locked()
+ * @now: current time
+ *
+ * Return: as kwq_settle_locked(); -ESTALE if the handle holds nothing under that ticket any more.
+ */
+noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
+				      const struct kwq_key *key, u32 flags, ktime_t now)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_keyed_item *ki;
+	int ret;
+
+	if (ticket)
+		ki = kwq_find_held(handle, ticket, kwq_ticket_hash(keyed, ticket));
+	else
+		ki = kwq_keyed_find(keyed, key);
+	if (!ki)
+		return ticket ? -ESTALE : -ENOENT;
+	ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
+	if (ret < 0)
+		return ret;
+	kwq_handout_end(handle, ki, kwq_ticket_hash(keyed, ki->ticket));
+	kwq_keyed_settle(keyed, ki, now);
+	return ret;
+}
+
+/**
  * kwq_handle_done_and_get() - finish an item by its ticket, and get ready items
  * @handle: the handle
  * @ticket: the ticket
- * @done_flags: KWQ_DONE_* bits
+ * @done_flags: 0 or KWQ_DONE_FORGET
  * @result: out: the result of kwq_handle_done_locked()
  * @buffer: buffer for the items
  *

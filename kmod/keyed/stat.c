@@ -63,6 +63,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->gets = bulk->gets;
 	stat->dones = bulk->dones;
 	stat->abandoned = bulk->abandoned;
+	stat->returned = bulk->returned;
 	stat->expired = keyed->expired;
 	stat->removed = bulk->removed;
 	stat->dropped = bulk->dropped;

@@ -112,7 +112,7 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
  * @queue: the queue; @queue->lock held
  * @holder: the caller
  * @item: the item
- * @flags: KWQ_DONE_* bits
+ * @flags: 0 or KWQ_DONE_FORGET
  * @now: current time
  *
  * Return: as kwq_core_done().
@@ -130,6 +130,50 @@ int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		kwq_core_forget(&queue->core, item, now);
 	trace_kwq_done(queue, item, ret);
 	if (ret & KWQ_REQUEUED)
+		trace_kwq_ready(queue, item, 0, 0);
+	return ret;
+}
+
+/* L11: the item's death has an event, unless an add that found it dead before had one. */
+static int bury_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+		       struct kwq_item *item, u32 flags, ktime_t now)
+{
+	bool was_due = item->state & KWQ_ITEM_DEAD;
+	int ret = kwq_core_bury(&queue->core, holder, item, now);
+
+	if (ret < 0)
+		return ret;
+	if (ret & KWQ_BURIED && !was_due)
+		trace_kwq_requeue(queue, item, KWQ_DEAD);
+	if (flags & KWQ_DONE_FORGET)
+		kwq_core_forget(&queue->core, item, now);
+	return ret;
+}
+
+/**
+ * kwq_settle_locked() - finish an item in another way than by a plain done
+ * @queue: the queue; @queue->lock held
+ * @holder: the caller
+ * @item: the item
+ * @flags: KWQ_DONE_DEAD, perhaps with KWQ_DONE_FORGET; or KWQ_DONE_RETURN
+ * @now: current time
+ *
+ * Return: as kwq_core_bury() or kwq_core_give_back().
+ */
+noinline int kwq_settle_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+			       struct kwq_item *item, u32 flags, ktime_t now)
+{
+	int ret;
+
+	lockdep_assert_held(&queue->lock);
+	if (flags & KWQ_DONE_RETURN)
+		ret = kwq_core_give_back(&queue->core, holder, item, now);
+	else
+		ret = bury_locked(queue, holder, item, flags, now);
+	if (ret < 0)
+		return ret;
+	trace_kwq_done(queue, item, ret);
+	if (ret & (KWQ_REQUEUED | KWQ_RETURNED))
 		trace_kwq_ready(queue, item, 0, 0);
 	return ret;
 }
@@ -373,6 +417,61 @@ __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 	return ret;
 }
 EXPORT_SYMBOL_GPL(kwq_done);
+
+/* Finishes an item that the queue's own holder has, otherwise than by a plain done. */
+static int settle(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
+{
+	const struct kwq_ref_ops *refs = NULL;
+	unsigned long irq_flags;
+	int ret;
+
+	spin_lock_irqsave(&queue->lock, irq_flags);
+	ret = kwq_settle_locked(queue, &queue->holder, item, flags, kwq_now_locked(queue));
+	if (ret >= 0)
+		refs = kwq_owed_put_locked(queue, item);
+	kwq_unlock(queue, irq_flags);
+	kwq_put(refs, item);
+	return ret;
+}
+
+/**
+ * kwq_bury() - finish an item, and make it dead (L11)
+ * @queue: the queue
+ * @item: an item from kwq_get(), kwq_try_get() or kwq_try_get_item()
+ *
+ * The item is dead, however often it was tried, and whether or not the queue has a bound for
+ * that. It stays dead until it is added or removed. An add or a time that came while it was
+ * processing is a new event. Then the item does not die, and gets that run. A queue that is shut
+ * down keeps no dead items, so this is a kwq_done() there.
+ *
+ * Context: any in which kwq_done() may be called.
+ * Return: KWQ_BURIED if it is dead. Else as kwq_done(), whose errors it has, too.
+ */
+int kwq_bury(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return settle(queue, item, KWQ_DONE_DEAD);
+}
+EXPORT_SYMBOL_GPL(kwq_bury);
+
+/**
+ * kwq_give_back() - return an item to the queue as if it had not been handed out (U6)
+ * @queue: the queue
+ * @item: an item from kwq_get(), kwq_try_get() or kwq_try_get_item()
+ *
+ * The item is ready at the head of its priority. An add that came meanwhile is served by the same
+ * run, and can raise the priority. Its time and its requeues stay as they are, and it does not
+ * count as lost. Of several items that are given back, the last one comes first.
+ *
+ * Context: any in which kwq_done() may be called.
+ * Return: KWQ_RETURNED, and the bit KWQ_STILL_WAITING if it is waiting for a time, too.
+ * KWQ_FINISHED if the item or the queue was cancelled. With nothing changed: the errors of
+ * kwq_done().
+ */
+int kwq_give_back(struct kwq_queue *queue, struct kwq_item *item)
+{
+	return settle(queue, item, KWQ_DONE_RETURN);
+}
+EXPORT_SYMBOL_GPL(kwq_give_back);
 
 /* K5: the caller may sleep for long in the get, so the put comes before it. */
 static noinline struct kwq_item *put_and_get(struct kwq_queue *queue,

@@ -225,6 +225,8 @@ void kwq_abandon_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now);
 int kwq_done_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    struct kwq_item *item, u32 flags, ktime_t now);
+int kwq_settle_locked(struct kwq_queue *queue, struct kwq_holder *holder,
+		      struct kwq_item *item, u32 flags, ktime_t now);
 int kwq_get_item_locked(struct kwq_queue *queue, struct kwq_item *item,
 			struct kwq_holder *holder, ktime_t now);
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);

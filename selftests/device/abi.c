@@ -265,7 +265,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 872, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 880, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -312,6 +312,7 @@ ASSERT_AT(kwq_stat, blocked, 840);
 ASSERT_AT(kwq_stat, group_limit, 848);
 ASSERT_AT(kwq_stat, oldest_waiting, 856);
 ASSERT_AT(kwq_stat, oldest_dead, 864);
+ASSERT_AT(kwq_stat, returned, 872);
 
 _Static_assert(sizeof(struct kwq_pause_args) == 16, "kwq_pause_args");
 ASSERT_AT(kwq_pause_args, size, 0);
@@ -1036,7 +1037,7 @@ TEST_F(abi, info)
 		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
 		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
 		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS |
-		  KWQ_FEATURE_RESTORE,
+		  KWQ_FEATURE_RESTORE | KWQ_FEATURE_SETTLE,
 		  out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
@@ -1660,7 +1661,7 @@ TEST_F(abi, entry_flags_and_padding)
 		}
 		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_FORGET, &ask, sizeof(ask), "p", 1));
 		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_REQUEUES, &ask, sizeof(ask), "p", 1));
-		if (done.flags != KWQ_DONE_FORGET) {
+		if (!(done.flags & (KWQ_DONE_FORGET | KWQ_DONE_DEAD | KWQ_DONE_RETURN))) {
 			EXPECT_EQ(-EINVAL,
 				  q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), "p", 1));
 		}

@@ -465,6 +465,26 @@ static void check_out_done(struct __test_metadata *_metadata, failure_fixture *s
 	EXPECT_EQ(ret < 0 ? KWQ_FINISHED : -ENOENT, q_done_key(self->out, "out"));
 }
 
+static int run_bury(failure_fixture *self)
+{
+	return q_done_key_with(self->out, "out", KWQ_DONE_DEAD);
+}
+
+static void check_buried(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? -ENOENT : KWQ_WAS_DEAD, q_drop(self->q, "out"));
+}
+
+static int run_give_back(failure_fixture *self)
+{
+	return q_done_key_with(self->out, "out", KWQ_DONE_RETURN);
+}
+
+static void check_given_back(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	check_stat(self->q, .ready = ret > 0, .processing = ret < 0, .items = 1);
+}
+
 #define NR_OLD	3
 #define NR_NEW	2
 
@@ -1167,6 +1187,8 @@ static const struct action actions[] = {
 	  check_next },
 	{ "done", KWQ_IOC_DONE, NULL, run_done, KWQ_FINISHED, check_out_done },
 	{ "done batch", KWQ_IOC_DONE, prepare_held, run_done_batch, NR, check_done },
+	{ "bury", KWQ_IOC_DONE, NULL, run_bury, KWQ_BURIED, check_buried },
+	{ "give back", KWQ_IOC_DONE, NULL, run_give_back, KWQ_RETURNED, check_given_back },
 	{ "remove", KWQ_IOC_REMOVE, prepare_ready, run_remove, KWQ_WAS_READY,
 	  check_one_removed },
 	{ "remove batch", KWQ_IOC_REMOVE, prepare_remove, run_remove_batch, NR, check_removed },

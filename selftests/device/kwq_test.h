@@ -540,8 +540,9 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(name_is_clean(out.stat.name));
 	REQUIRE(out.stat.items <= out.stat.max_items);
 	REQUIRE(out.stat.bytes <= out.stat.max_bytes);
-	/* Each hand-out continues, was finished or was abandoned. */
-	REQUIRE(out.stat.gets == out.stat.dones + out.stat.abandoned + out.stat.processing);
+	/* Each hand-out continues, was finished, abandoned or given back. */
+	REQUIRE(out.stat.gets == out.stat.dones + out.stat.abandoned + out.stat.returned +
+				 out.stat.processing);
 	REQUIRE(out.stat.dirty <= out.stat.processing);
 	REQUIRE(out.stat.expired <= out.stat.abandoned);
 	REQUIRE(!out.stat.expired || out.stat.lease);

@@ -286,6 +286,23 @@ static void no_pointers(struct fuzzer *f, __u64 address, __u64 len)
 	}
 }
 
+/* The results of a done that are none of its errors. */
+static bool is_end(__s32 result)
+{
+	switch (result) {
+	case KWQ_FINISHED:
+	case KWQ_REQUEUED:
+	case KWQ_STILL_WAITING:
+	case KWQ_REQUEUED | KWQ_STILL_WAITING:
+	case KWQ_BURIED:
+	case KWQ_RETURNED:
+	case KWQ_RETURNED | KWQ_STILL_WAITING:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind kind, int nr)
 {
 	static const int refused[KINDS][5] = {
@@ -298,7 +315,7 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 	static const int most[KINDS] = {
 		[ADD] = KWQ_DIRTY,
 		[RESTORE] = KWQ_RESTORED,
-		[DONE] = KWQ_REQUEUED | KWQ_STILL_WAITING,
+		[DONE] = KWQ_RETURNED | KWQ_STILL_WAITING,
 		[REMOVE] = 2 * KWQ_WAS_DEAD - 1,
 		[FORGET] = INT_MAX,
 		[REQUEUES] = INT_MAX,
@@ -313,6 +330,8 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 
 		memcpy(&result, f->room + offset + i * sizeof(result), sizeof(result));
 		known = result <= most[kind] && result >= (kind == REMOVE);
+		if (kind == DONE && result >= 0)
+			known = is_end(result);
 		known = known || result == -EINVAL || result == -EMSGSIZE;
 		/* The memory of the result disappeared meanwhile. */
 		known = known || (!is_plain(&f->call) && result == -EFAULT);
@@ -377,9 +396,10 @@ static void judge_stat(struct fuzzer *f)
 	    s.waiting > s.items || s.dead + s.remembered > s.items || !s.items != !s.bytes)
 		wrong(f, "%llu items: %llu ready, %llu processing, %llu waiting, %llu dead",
 		      s.items, s.ready, s.processing, s.waiting, s.dead);
-	if (s.gets != s.dones + s.abandoned + s.processing || s.gets > s.adds + s.abandoned)
-		wrong(f, "%llu adds, %llu gets, %llu dones, %llu abandoned, %llu processing",
-		      s.adds, s.gets, s.dones, s.abandoned, s.processing);
+	if (s.gets != s.dones + s.abandoned + s.returned + s.processing ||
+	    s.gets > s.adds + s.abandoned + s.returned)
+		wrong(f, "%llu adds, %llu gets, %llu dones, %llu abandoned, %llu returned, %llu processing",
+		      s.adds, s.gets, s.dones, s.abandoned, s.returned, s.processing);
 	/* The members after those of the first version are there as a whole, or not at
 	 * all.
 	 */

@@ -45,6 +45,7 @@ static void require_progress(const struct kwq_stat *before, const struct kwq_sta
 	REQUIRE(after->coalesced >= before->coalesced);
 	REQUIRE(after->dones >= before->dones);
 	REQUIRE(after->abandoned >= before->abandoned);
+	REQUIRE(after->returned >= before->returned);
 	REQUIRE(after->removed >= before->removed);
 	REQUIRE(after->dropped >= before->dropped);
 	REQUIRE(after->retries >= before->retries);
@@ -275,7 +276,7 @@ static void finish_queue(int q)
 	require_progress(&before, &stat);
 	REQUIRE(!stat.ready && !stat.waiting && !stat.processing && !stat.dead &&
 		!stat.remembered && !stat.items && !stat.bytes);
-	REQUIRE(stat.gets == stat.dones + stat.abandoned);
+	REQUIRE(stat.gets == stat.dones + stat.abandoned + stat.returned);
 	free(left.keys);
 	close(left.q);
 }

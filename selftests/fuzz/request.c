@@ -103,12 +103,24 @@ static void any_add(struct fuzzer *f, struct kwq_add_entry *entry, __u32 key_len
 	}
 }
 
+/* Also those that exclude each other. */
+static __u32 any_done_flags(struct fuzzer *f)
+{
+	__u32 flags = one_in(f, 3) ? KWQ_DONE_FORGET : 0;
+
+	if (one_in(f, 5))
+		flags |= KWQ_DONE_DEAD;
+	if (one_in(f, 5))
+		flags |= KWQ_DONE_RETURN;
+	return flags;
+}
+
 static void any_done(struct fuzzer *f, struct kwq_done_entry *entry, __u32 key_len)
 {
 	*entry = (struct kwq_done_entry){
 		.ticket = key_len ? 0 : f->tickets[any(f, ARRAY_SIZE(f->tickets))],
 		.key_len = key_len,
-		.flags = one_in(f, 3) ? KWQ_DONE_FORGET : 0,
+		.flags = any_done_flags(f),
 	};
 }
 

@@ -936,6 +936,20 @@ int model_done(struct model *model, int holder, int nr, s64 now)
 	return result;
 }
 
+/* L11: an add or a time that came meanwhile saves the item. */
+int model_bury(struct model *model, int holder, int nr, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+	int result;
+
+	if (item->processing && item->holder == holder)
+		model_give_up(model, nr, now);
+	result = model_done(model, holder, nr, now);
+	if (result < 0)
+		return result;
+	return item->dead && !item->processing ? KWQ_BURIED : result;
+}
+
 /* ---- O: items that come back undone ---- */
 
 /* L11: an item that nobody finished does not die. */
@@ -953,19 +967,45 @@ static void carry_on(struct model_item *item)
 	item->run_before = false;
 }
 
-/* O2 */
-void model_unget(struct model *model, int nr)
+/* Returns false if it is cancelled, and so ends. */
+static bool put_back(struct model *model, struct model_item *item)
 {
-	struct model_item *item = &model->item[nr];
 	int priority = undone_priority(item);
 	bool rose = priority > item->priority;
 
-	model->gets--;
+	/* Q17: it was dirty before its hand-out. */
+	if (item->dirty && !model->small && item->since < item->dirtied)
+		item->dirtied = item->since;
 	leave_wait_or_run(item);
 	if (let_go(model, item))
-		return;
+		return false;
 	carry_on(item);
 	get_ready(model, item, priority, !rose);
+	return true;
+}
+
+/* O2 */
+void model_unget(struct model *model, int nr)
+{
+	model->gets--;
+	put_back(model, &model->item[nr]);
+}
+
+/* U6 */
+int model_give_back(struct model *model, int holder, int nr, s64 now)
+{
+	struct model_item *item = &model->item[nr];
+
+	if (!item->processing)
+		return -ENOENT;
+	if (item->holder != holder)
+		return -EPERM;
+	model->returned++;
+	if (!put_back(model, item)) {
+		note_time(model, item, now);
+		return KWQ_FINISHED;
+	}
+	return item->waiting && !model->shut_down ? KWQ_RETURNED | KWQ_STILL_WAITING : KWQ_RETURNED;
 }
 
 /* O1 L12 */

@@ -72,7 +72,7 @@ struct model {
 	u32 pauses;
 	s64 last_place;
 	s64 first_place;
-	u64 readied, adds, coalesced, gets, dones, abandoned, removed, dropped;
+	u64 readied, adds, coalesced, gets, dones, abandoned, returned, removed, dropped;
 	u64 retries, rate_limited, died, cancelled_runs;
 	u32 awaited_runs, flushes;
 	struct model_histogram queue_duration, work_duration, lateness;
@@ -100,7 +100,9 @@ int model_give_up(struct model *model, int item, s64 now);
 int model_get(struct model *model, int holder, s64 now);
 int model_get_item(struct model *model, int holder, int item, s64 now);
 int model_done(struct model *model, int holder, int item, s64 now);
+int model_bury(struct model *model, int holder, int item, s64 now);
 void model_unget(struct model *model, int item);
+int model_give_back(struct model *model, int holder, int item, s64 now);
 int model_abandon(struct model *model, int item, s64 now);
 int model_remove(struct model *model, int item);
 int model_disable(struct model *model, int item);

@@ -28,16 +28,18 @@ struct run {
 /* ---- The operands of an operation ---- */
 
 static const u8 shares[NR_KINDS] = {
-	[ADD]			= 15,
-	[ADD_AT]		= 13,
+	[ADD]			= 14,
+	[ADD_AT]		= 12,
 	[ADD_RATE_LIMITED]	= 12,
-	[GET]			= 17,
+	[GET]			= 16,
 	[GET_ITEM]		= 3,
-	[DONE]			= 14,
+	[DONE]			= 13,
+	[BURY]			= 2,
 	[CLOCK]			= 9,
 	[EXPIRE]		= 9,
 	[ABANDON]		= 4,
 	[UNGET]			= 4,
+	[GIVE_BACK]		= 2,
 	[REMOVE]		= 2,
 	[COALESCE]		= 1,
 	[EXPEDITE]		= 2,
@@ -303,6 +305,9 @@ static const char *done_name(int result)
 		[KWQ_REQUEUED] = "KWQ_REQUEUED",
 		[KWQ_STILL_WAITING] = "KWQ_STILL_WAITING",
 		[KWQ_REQUEUED | KWQ_STILL_WAITING] = "KWQ_REQUEUED | KWQ_STILL_WAITING",
+		[KWQ_BURIED] = "KWQ_BURIED",
+		[KWQ_RETURNED] = "KWQ_RETURNED",
+		[KWQ_RETURNED | KWQ_STILL_WAITING] = "KWQ_RETURNED | KWQ_STILL_WAITING",
 	};
 
 	return result < 0 ? error_name(result) : names[result];
@@ -568,6 +573,7 @@ static bool same_metrics(struct run *run)
 	       same(run, bulk->gets, model->gets, "t->bulk.gets") &&
 	       same(run, bulk->dones, model->dones, "t->bulk.dones") &&
 	       same(run, bulk->abandoned, model->abandoned, "t->bulk.abandoned") &&
+	       same(run, bulk->returned, model->returned, "t->bulk.returned") &&
 	       same(run, bulk->removed, model->removed, "t->bulk.removed") &&
 	       same(run, bulk->dropped, model->dropped, "t->bulk.dropped") &&
 	       same(run, bulk->retries, model->retries, "t->bulk.retries") &&
@@ -1068,16 +1074,26 @@ static bool do_pause(struct run *run, const struct op *op)
 }
 
 /* Mostly through the holder. */
-static bool do_done(struct run *run, const struct op *op)
+/* The ways in which a holder finishes an item. */
+static const struct way {
+	const char *name;
+	int (*of_model)(struct model *model, int holder, int item, s64 now);
+	int (*of_core)(struct kwq_core *core, struct kwq_holder *holder, struct kwq_item *item,
+		       ktime_t now);
+} done_way = { "done", model_done, kwq_core_done },
+  bury_way = { "bury", model_bury, kwq_core_bury },
+  give_back_way = { "give_back", model_give_back, kwq_core_give_back };
+
+static bool do_finish(struct run *run, const struct op *op, const struct way *way)
 {
 	int nr = op_processing(run, op);
 	int holder = op->how & 7 ? run->model.item[nr].holder : op_holder(op);
-	int wanted = model_done(&run->model, holder, nr, run->now);
+	int wanted = way->of_model(&run->model, holder, nr, run->now);
 
-	say(run, done_name(wanted), "kwq_core_done(&t->core, &t->%c, &t->%c, %lld)",
+	say(run, done_name(wanted), "kwq_core_%s(&t->core, &t->%c, &t->%c, %lld)", way->name,
 	    holder_names[holder], item_names[nr], (long long)run->now);
-	return run->out || answered(run, kwq_core_done(&run->core, &run->holder[holder],
-						       &run->of[nr].item, run->now), wanted);
+	return run->out || answered(run, way->of_core(&run->core, &run->holder[holder],
+						      &run->of[nr].item, run->now), wanted);
 }
 
 /* The clock never goes back, and stops at its end. */
@@ -1451,7 +1467,11 @@ static bool do_op(struct run *run, const struct op *op)
 	case PAUSE:
 		return do_pause(run, op);
 	case DONE:
-		return do_done(run, op);
+		return do_finish(run, op, &done_way);
+	case BURY:
+		return do_finish(run, op, &bury_way);
+	case GIVE_BACK:
+		return do_finish(run, op, &give_back_way);
 	case CLOCK:
 		do_clock(run, op);
 		return true;

@@ -30,10 +30,12 @@ enum kind {
 	GET,
 	GET_ITEM,
 	DONE,
+	BURY,
 	CLOCK,		/* the time goes on */
 	EXPIRE,
 	ABANDON,
 	UNGET,
+	GIVE_BACK,
 	REMOVE,
 	COALESCE,
 	EXPEDITE,

@@ -81,6 +81,8 @@
 #define KWQ_FEATURE_DEBOUNCE	(1ULL << 13)	/* KWQ_ADD_AT_MOST */
 #define KWQ_FEATURE_WAIT_ADD	(1ULL << 14)	/* KWQ_ADD_WAIT */
 #define KWQ_FEATURE_RESTORE	(1ULL << 15)	/* RESTORE */
+/* KWQ_DONE_DEAD, KWQ_DONE_RETURN, &kwq_stat.returned */
+#define KWQ_FEATURE_SETTLE	(1ULL << 16)
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -633,6 +635,8 @@ struct kwq_add_extra {
 
 /* Flags of a done. */
 #define KWQ_DONE_FORGET	(1U << 0)	/* reset its count of requeues to 0 */
+#define KWQ_DONE_DEAD	(1U << 1)	/* it is dead, as if it had been tried too often */
+#define KWQ_DONE_RETURN	(1U << 2)	/* it is ready again, as if it had not been handed out */
 
 /**
  * struct kwq_done_entry - one done
@@ -640,7 +644,19 @@ struct kwq_add_extra {
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX; 0 with a ticket.
  * @flags:	KWQ_DONE_* bits.
  *
- * Results: KWQ_FINISHED, or KWQ_REQUEUED and KWQ_STILL_WAITING bits.
+ * Results: KWQ_FINISHED, or KWQ_REQUEUED and KWQ_STILL_WAITING bits. With KWQ_DONE_DEAD
+ * KWQ_BURIED alone, or one of these. With KWQ_DONE_RETURN KWQ_RETURNED, perhaps with
+ * KWQ_STILL_WAITING.
+ *
+ * KWQ_DONE_DEAD makes the item dead, whether or not the queue has &kwq_config.dead_after. An add or
+ * a time that came while it was being processed is a new event: then the item does not die, and the
+ * results are those of a plain done. A queue that is shut down keeps no dead items.
+ *
+ * With KWQ_DONE_RETURN the item goes back to the head of its priority. Its count of requeues, its
+ * losses and its time stay as they are. An add that came meanwhile is served by the same run. If it
+ * had a higher priority, the item goes to the tail of that one. Of several returned items the last
+ * one comes first. KWQ_DONE_RETURN excludes the other flags.
+ *
  * Errors: EINVAL, and
  *
  * - EMSGSIZE: the key is too long
@@ -660,6 +676,8 @@ struct kwq_done_entry {
 #define KWQ_FINISHED		0		/* nothing is left to do */
 #define KWQ_REQUEUED		(1 << 0)	/* had been added meanwhile; ready again */
 #define KWQ_STILL_WAITING	(1 << 1)	/* still waiting for a time */
+#define KWQ_BURIED		(1 << 2)	/* dead now */
+#define KWQ_RETURNED		(1 << 3)	/* ready again, as before the hand-out */
 
 /**
  * struct kwq_extend_entry - one extension of a lease
@@ -1157,7 +1175,7 @@ struct kwq_histogram {
  * @retries:	delayed adds: after a delay (even 0), at a time, or rate-limited. This is
  *		client-go's workqueue_retries_total.
  * @rate_limited: rate-limited adds for which the limiters were asked; part of @retries.
- * @died:	how often an item died: rate-limited too often, or lost too often.
+ * @died:	how often an item died: rate-limited too often, lost too often, or by KWQ_DONE_DEAD.
  * @dead:	items that are dead now.
  * @remembered:	idle items that are kept for their count of requeues.
  * @oldest_ready: age of the oldest item among the first ready items of all priorities, in
@@ -1166,7 +1184,8 @@ struct kwq_histogram {
  *		none.
  * @unfinished:	sum of the ages of all hand-outs that are not done, in ns; saturates at 2^64
  *		- 1.
- * @queue_duration: durations from an add to the hand-out.
+ * @queue_duration: durations from an add to the hand-out. The next hand-out of a returned item
+ *		counts from its add, too.
  * @work_duration: durations from a hand-out to its Done.
  * @lateness:	how long after its time each waiting item became ready.
  * @lease:	how long an item may be held, in ns; 0 for ever.
@@ -1187,6 +1206,8 @@ struct kwq_histogram {
  *		others.
  * @oldest_dead: for how long the item has been dead that died first, in ns before @now; 0 for
  *		none.
+ * @returned:	hand-outs that ended by KWQ_DONE_RETURN. They count in @gets, but neither in @dones
+ *		nor in @abandoned.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1235,6 +1256,7 @@ struct kwq_stat {
 	__u64 group_limit;
 	__u64 oldest_waiting;
 	__u64 oldest_dead;
+	__u64 returned;
 };
 
 #define KWQ_IOC_MAGIC		0xBB

@@ -498,11 +498,43 @@ int kwq_done(struct kwq *q, uint64_t ticket);
  * @q:		the handle that holds it.
  * @ticket:	the item's ticket.
  * @flags:	KWQ_DONE_FORGET also sets the item's requeues to 0, as
- *		kwq_forget() does. 0 is kwq_done().
+ *		kwq_forget() does. KWQ_DONE_DEAD is kwq_bury(), and may be combined with
+ *		it. KWQ_DONE_RETURN is kwq_give_back(). 0 is kwq_done().
  *
- * Return: as kwq_done(); -EINVAL also for unknown flags.
+ * Return: as kwq_done(), kwq_bury() or kwq_give_back(); -EINVAL also for unknown flags, and
+ * for KWQ_DONE_RETURN with another one.
  */
 int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags);
+
+/**
+ * kwq_bury() - finish an item that this handle holds, and make it a dead letter
+ * @q:		the handle that holds it.
+ * @ticket:	the item's ticket.
+ *
+ * The item is dead, as if it had been tried too often, whether or not the queue has a limit
+ * of tries. It can be listed, kicked and dropped, and an add brings it back. An add or a time
+ * that came during the hand-out is a new event: then the item does not die, and gets that
+ * run. A queue that is shut down keeps no dead items.
+ *
+ * Return: KWQ_BURIED if it is dead, else as kwq_done(); the errors of kwq_done(), with
+ * -EINVAL also from a module without KWQ_FEATURE_SETTLE.
+ */
+int kwq_bury(struct kwq *q, uint64_t ticket);
+
+/**
+ * kwq_give_back() - return an item to the queue as if it had not been handed out
+ * @q:		the handle that holds it.
+ * @ticket:	the item's ticket.
+ *
+ * The item is ready at the head of its priority. It keeps its requeues, and its time if it is
+ * waiting, and does not count as lost. An add that came during the hand-out is served by the
+ * same run, and can raise the priority. Of several items that are given back, the last one
+ * comes first.
+ *
+ * Return: KWQ_RETURNED, and the bit KWQ_STILL_WAITING if the item waits for a time, too; the
+ * errors of kwq_done(), with -EINVAL also from a module without KWQ_FEATURE_SETTLE.
+ */
+int kwq_give_back(struct kwq *q, uint64_t ticket);
 
 /**
  * kwq_done_key() - finish an item, named by its key

@@ -4,15 +4,18 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "cmd.h"
 #include "each_key.h"
 #include "number.h"
 
-enum { OPT_FORGET = OPT_FIRST };
+enum { OPT_FORGET = OPT_FIRST, OPT_DEAD, OPT_RETURN };
 
 static const struct option done_options[] = {
 	{ "forget", no_argument, NULL, OPT_FORGET },
+	{ "dead", no_argument, NULL, OPT_DEAD },
+	{ "return", no_argument, NULL, OPT_RETURN },
 	{ "ticket", no_argument, NULL, 't' },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
@@ -88,6 +91,12 @@ static const char *done_outcome(int result)
 		return "waiting";
 	case KWQ_REQUEUED | KWQ_STILL_WAITING:
 		return "requeued, waiting";
+	case KWQ_BURIED:
+		return "dead";
+	case KWQ_RETURNED:
+		return "returned";
+	case KWQ_RETURNED | KWQ_STILL_WAITING:
+		return "returned, waiting";
 	default:
 		return "done";
 	}
@@ -115,6 +124,20 @@ static const char *refusal(int err)
 	}
 }
 
+/* Refuses flags that exclude each other, or that an older module would refuse. */
+static void check_flags(uint32_t flags)
+{
+	if (flags & KWQ_DONE_RETURN && flags & KWQ_DONE_DEAD)
+		usage("--return and --dead exclude each other");
+	if (flags & KWQ_DONE_RETURN && flags & KWQ_DONE_FORGET)
+		usage("--return leaves the counts of requeues as they are, so it excludes --forget");
+	if (flags & (KWQ_DONE_RETURN | KWQ_DONE_DEAD) && !module_has(KWQ_FEATURE_SETTLE)) {
+		message("%s: the kernel's kwq is older than this command",
+			flags & KWQ_DONE_RETURN ? "--return" : "--dead");
+		exit(STATUS_FAILED);
+	}
+}
+
 static int done_main(int argc, char **argv)
 {
 	struct key_options options = { 0 };
@@ -136,11 +159,16 @@ static int done_main(int argc, char **argv)
 			verb.fill = fill_done_ticket;
 		else if (opt == OPT_FORGET)
 			flags |= KWQ_DONE_FORGET;
+		else if (opt == OPT_DEAD)
+			flags |= KWQ_DONE_DEAD;
+		else if (opt == OPT_RETURN)
+			flags |= KWQ_DONE_RETURN;
 		else if (!key_option(&options, opt))
 			option_common(opt);
 	}
 	if (optind == argc)
 		usage("QUEUE is missing");
+	check_flags(flags);
 	queue = argv[optind++];
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	if (flags & KWQ_DONE_FORGET)
@@ -183,7 +211,12 @@ const struct command command_done = {
 	.options =
 	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
 	"      --forget     the keys succeeded: reset their counts of requeues to 0\n"
-	KEY_HELP,
+	"      --dead       set the keys aside as dead letters (see kwq dead)\n"
+	"      --return     put the keys back, as if they had not been handed out\n"
+	KEY_HELP
+	"Examples:\n"
+	"  kwq done --forget fd:9 invoice-17\n"
+	"  kwq done --return fd:9 invoice-17\n",
 	.main = done_main,
 };
 

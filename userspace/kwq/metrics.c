@@ -65,6 +65,8 @@ static const struct family {
 	       "Rate-limited adds for which the limiters were asked"),
 	FAMILY("abandoned_total", COUNTER, abandoned,
 	       "Hand-outs that ended because their holder was gone, or their lease over"),
+	FAMILY("returned_total", COUNTER, returned,
+	       "Hand-outs that ended because their holder gave the item back"),
 	FAMILY("lease_expired_total", COUNTER, expired,
 	       "Hand-outs that ended because their lease was over"),
 	FAMILY("died_total", COUNTER, died, "How often an item became dead"),

@@ -151,6 +151,16 @@ int kwq_done_with(struct kwq *q, uint64_t ticket, uint32_t flags)
 	return kwq_one(q, KWQ_IOC_DONE, &entry, sizeof(entry), NULL, 0);
 }
 
+int kwq_bury(struct kwq *q, uint64_t ticket)
+{
+	return kwq_done_with(q, ticket, KWQ_DONE_DEAD);
+}
+
+int kwq_give_back(struct kwq *q, uint64_t ticket)
+{
+	return kwq_done_with(q, ticket, KWQ_DONE_RETURN);
+}
+
 int kwq_done_key(struct kwq *q, const void *key, size_t len)
 {
 	struct kwq_done_entry entry = { .key_len = len };

@@ -550,6 +550,18 @@ static void test_retries(struct kwq *q)
 	is_number(kwq_done_with(q, 7, KWQ_DONE_FORGET), KWQ_REQUEUED, "done_with");
 	ok(asked(KWQ_IOC_DONE) && done->ticket == 7 && done->flags == KWQ_DONE_FORGET,
 	   "done_with: its flags");
+	expect(1, KWQ_BURIED);
+	is_number(kwq_bury(q, 7), KWQ_BURIED, "L11: bury");
+	ok(asked(KWQ_IOC_DONE) && done->ticket == 7 && done->flags == KWQ_DONE_DEAD,
+	   "bury: what the kernel is told");
+	expect(1, -ESTALE);
+	is_number(kwq_bury(q, 7), -ESTALE, "bury: its error");
+	expect(1, KWQ_RETURNED | KWQ_STILL_WAITING);
+	is_number(kwq_give_back(q, 7), KWQ_RETURNED | KWQ_STILL_WAITING, "U6: give_back");
+	ok(asked(KWQ_IOC_DONE) && done->ticket == 7 && done->flags == KWQ_DONE_RETURN,
+	   "give_back: what the kernel is told");
+	expect(1, -ESTALE);
+	is_number(kwq_give_back(q, 7), -ESTALE, "give_back: its error");
 
 	expect(1, 12);
 	is_number(kwq_forget(q, "key", 3), 12, "forget: how many they were");

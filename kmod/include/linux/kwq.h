@@ -499,6 +499,8 @@ struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline);
 struct kwq_item *kwq_try_get(struct kwq_queue *queue);
 int kwq_try_get_item(struct kwq_queue *queue, struct kwq_item *item);
 int kwq_done(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_bury(struct kwq_queue *queue, struct kwq_item *item);
+int kwq_give_back(struct kwq_queue *queue, struct kwq_item *item);
 struct kwq_item *kwq_done_and_get(struct kwq_queue *queue, struct kwq_item *done,
 				  ktime_t deadline);
 int kwq_remove(struct kwq_queue *queue, struct kwq_item *item);

@@ -421,17 +421,18 @@ struct kwq_order {
  * @gets:	hand-outs, minus the undone ones.
  * @dones:	finished hand-outs.
  * @abandoned:	hand-outs that lost their holder.
+ * @returned:	hand-outs that their holders gave back.
  * @removed:	items taken out by a remove or a cancel.
  * @dropped:	waiting times and dead items that a shut down dropped.
  * @retries:	delayed adds, even by 0.
  * @rate_limited: adds for which the limiters were asked.
  * @died:	how often an item was found due to die, even if an add then saved it:
- *		rate-limited too often, lost too often, or given up.
+ *		rate-limited too often, lost too often, given up, or buried.
  * @last_death:	number of the last death of an item in @dead.
  * @last_order: order of the last item that joined a band at its tail.
  * @started:	sum of @since of all processing items, low 64 bits.
  * @started_high: high 64 bits of that sum.
- * @queue_duration: from an add to the hand-out; includes undone hand-outs.
+ * @queue_duration: from an add to the hand-out; includes hand-outs that were undone or given back.
  * @work_duration: from a hand-out to its done.
  * @lateness:	from an item's time to when it became ready.
  * @limiter:	gives the delays of rate-limited adds.
@@ -451,6 +452,7 @@ struct kwq_bulk {
 	u64 gets;
 	u64 dones;
 	u64 abandoned;
+	u64 returned;
 	u64 removed;
 	u64 dropped;
 	u64 retries;

@@ -414,8 +414,8 @@ const char *kwq_core_broken(const struct kwq_core *core,
 		broken = broken_dead(core);
 	if (!broken && !kwq_core_is_grouped(core))
 		broken = broken_marks(core);
-	if (!broken && bulk->gets != bulk->dones + bulk->abandoned +
+	if (!broken && bulk->gets != bulk->dones + bulk->abandoned + bulk->returned +
 				     core->nr_processing)
-		broken = "a hand-out was neither done nor abandoned";
+		broken = "a hand-out was neither done nor abandoned nor returned";
 	return broken;
 }

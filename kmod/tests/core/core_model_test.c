@@ -16,12 +16,13 @@
 
 #define NONE	KWQ_PRIORITY_NONE
 
-/* The states: ready, processing, processing and dirty, each also waiting; cancelled. */
+/* The states: ready, processing, processing and dirty, each also waiting; cancelled; dead. */
 #define R	KWQ_ITEM_DIRTY
 #define P	KWQ_ITEM_PROCESSING
 #define PD	(KWQ_ITEM_PROCESSING | KWQ_ITEM_DIRTY)
 #define W	KWQ_ITEM_WAITING
 #define C	KWQ_ITEM_DISABLED
+#define D	KWQ_ITEM_DEAD
 
 enum op {
 	ADD,		/* now */
@@ -33,6 +34,10 @@ enum op {
 	EXPEDITE,
 	DONE,
 	DONE_OTHER,	/* by another holder */
+	BURY,
+	BURY_OTHER,	/* by another holder */
+	GIVE_BACK,
+	GIVE_OTHER,	/* by another holder */
 	UNGET,
 	ABANDON,
 	REMOVE,
@@ -52,6 +57,10 @@ static const char *const op_names[NR_OPS] = {
 	[EXPEDITE]	= "expedite",
 	[DONE]		= "done",
 	[DONE_OTHER]	= "done by another",
+	[BURY]		= "bury",
+	[BURY_OTHER]	= "bury by another",
+	[GIVE_BACK]	= "give back",
+	[GIVE_OTHER]	= "give back by another",
 	[UNGET]		= "unget",
 	[ABANDON]	= "abandon",
 	[REMOVE]	= "remove",
@@ -96,6 +105,10 @@ static const struct transition {
 	{ 0,	  EXPEDITE,	-ENOENT,	0,	0 },
 	{ 0,	  DONE,		-ENOENT,	0,	0 },
 	{ 0,	  DONE_OTHER,	-ENOENT,	0,	0 },
+	{ 0,	  BURY,	-ENOENT,	0,	0 },
+	{ 0,	  BURY_OTHER,	-ENOENT,	0,	0 },
+	{ 0,	  GIVE_BACK,	-ENOENT,	0,	0 },
+	{ 0,	  GIVE_OTHER,	-ENOENT,	0,	0 },
 	{ 0,	  REMOVE,	-ENOENT,	0,	0 },
 	{ 0,	  CANCEL,	0,	C,	0 },
 	{ 0,	  EXPIRE,	NIL,		0,	0 },
@@ -110,6 +123,10 @@ static const struct transition {
 	{ R,	  EXPEDITE,	-ENOENT,	R,	0 },
 	{ R,	  DONE,		-ENOENT,	R,	0 },
 	{ R,	  DONE_OTHER,	-ENOENT,	R,	0 },
+	{ R,	  BURY,	-ENOENT,	R,	0 },
+	{ R,	  BURY_OTHER,	-ENOENT,	R,	0 },
+	{ R,	  GIVE_BACK,	-ENOENT,	R,	0 },
+	{ R,	  GIVE_OTHER,	-ENOENT,	R,	0 },
 	{ R,	  REMOVE,	KWQ_WAS_READY,	0,	0 },
 	{ R,	  CANCEL,	KWQ_WAS_READY,	C,	0 },
 	{ R,	  EXPIRE,	NIL,		R,	0 },
@@ -124,6 +141,10 @@ static const struct transition {
 	{ P,	  EXPEDITE,	-ENOENT,	P,	0 },
 	{ P,	  DONE,		KWQ_FINISHED,	0,	0 },
 	{ P,	  DONE_OTHER,	-EPERM,		P,	0 },
+	{ P,	  BURY,	KWQ_BURIED,	D,	0 },
+	{ P,	  BURY_OTHER,	-EPERM,	P,	0 },
+	{ P,	  GIVE_BACK,	KWQ_RETURNED,	R,	1 },
+	{ P,	  GIVE_OTHER,	-EPERM,	P,	0 },
 	{ P,	  UNGET,	VOID,		R,	1 },
 	{ P,	  ABANDON,	VOID,		R,	1 },
 	{ P,	  REMOVE,	KWQ_WAS_PROCESSING, P,	0 },
@@ -140,6 +161,10 @@ static const struct transition {
 	{ PD,	  EXPEDITE,	-ENOENT,	PD,	0 },
 	{ PD,	  DONE,		KWQ_REQUEUED,	R,	1 },
 	{ PD,	  DONE_OTHER,	-EPERM,		PD,	0 },
+	{ PD,	  BURY,	KWQ_REQUEUED,	R,	1 },
+	{ PD,	  BURY_OTHER,	-EPERM,	PD,	0 },
+	{ PD,	  GIVE_BACK,	KWQ_RETURNED,	R,	1 },
+	{ PD,	  GIVE_OTHER,	-EPERM,	PD,	0 },
 	{ PD,	  UNGET,	VOID,		R,	1 },
 	{ PD,	  ABANDON,	VOID,		R,	1 },
 	{ PD,	  REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY, P, 0 },
@@ -156,6 +181,10 @@ static const struct transition {
 	{ W,	  EXPEDITE,	KWQ_ADDED,	R,	1 },
 	{ W,	  DONE,		-ENOENT,	W,	0 },
 	{ W,	  DONE_OTHER,	-ENOENT,	W,	0 },
+	{ W,	  BURY,	-ENOENT,	W,	0 },
+	{ W,	  BURY_OTHER,	-ENOENT,	W,	0 },
+	{ W,	  GIVE_BACK,	-ENOENT,	W,	0 },
+	{ W,	  GIVE_OTHER,	-ENOENT,	W,	0 },
 	{ W,	  REMOVE,	KWQ_WAS_WAITING, 0,	0 },
 	{ W,	  CANCEL,	KWQ_WAS_WAITING,	C,	0 },
 	{ W,	  EXPIRE,	IT,		R,	1 },
@@ -170,6 +199,10 @@ static const struct transition {
 	{ R | W,  EXPEDITE,	KWQ_COALESCED,	R,	0 },
 	{ R | W,  DONE,		-ENOENT,	R | W,	0 },
 	{ R | W,  DONE_OTHER,	-ENOENT,	R | W,	0 },
+	{ R | W,  BURY,	-ENOENT,	R | W,	0 },
+	{ R | W,  BURY_OTHER,	-ENOENT,	R | W,	0 },
+	{ R | W,  GIVE_BACK,	-ENOENT,	R | W,	0 },
+	{ R | W,  GIVE_OTHER,	-ENOENT,	R | W,	0 },
 	{ R | W,  REMOVE,	KWQ_WAS_READY | KWQ_WAS_WAITING, 0, 0 },
 	{ R | W,  CANCEL,	KWQ_WAS_READY | KWQ_WAS_WAITING, C,	0 },
 	{ R | W,  EXPIRE,	IT,		R,	0 },
@@ -184,6 +217,10 @@ static const struct transition {
 	{ P | W,  EXPEDITE,	KWQ_DIRTIED,	PD,	0 },
 	{ P | W,  DONE,		KWQ_STILL_WAITING,	W,	0 },
 	{ P | W,  DONE_OTHER,	-EPERM,		P | W,	0 },
+	{ P | W,  BURY,	KWQ_STILL_WAITING,	W,	0 },
+	{ P | W,  BURY_OTHER,	-EPERM,	P | W,	0 },
+	{ P | W,  GIVE_BACK,	KWQ_RETURNED | KWQ_STILL_WAITING,	R | W,	1 },
+	{ P | W,  GIVE_OTHER,	-EPERM,	P | W,	0 },
 	{ P | W,  UNGET,	VOID,		R | W,	1 },
 	{ P | W,  ABANDON,	VOID,		R | W,	1 },
 	{ P | W,  REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_WAITING, P, 0 },
@@ -200,6 +237,10 @@ static const struct transition {
 	{ PD | W, EXPEDITE,	KWQ_DIRTY,	PD,	0 },
 	{ PD | W, DONE,		KWQ_REQUEUED | KWQ_STILL_WAITING, R | W, 1 },
 	{ PD | W, DONE_OTHER,	-EPERM,		PD | W,	0 },
+	{ PD | W, BURY,	KWQ_REQUEUED | KWQ_STILL_WAITING,	R | W,	1 },
+	{ PD | W, BURY_OTHER,	-EPERM,	PD | W,	0 },
+	{ PD | W, GIVE_BACK,	KWQ_RETURNED | KWQ_STILL_WAITING,	R | W,	1 },
+	{ PD | W, GIVE_OTHER,	-EPERM,	PD | W,	0 },
 	{ PD | W, UNGET,	VOID,		R | W,	1 },
 	{ PD | W, ABANDON,	VOID,		R | W,	1 },
 	{ PD | W, REMOVE,	KWQ_WAS_PROCESSING | KWQ_WAS_DIRTY |
@@ -218,6 +259,10 @@ static const struct transition {
 	{ C,	  EXPEDITE,	-ESHUTDOWN,	C,	0 },
 	{ C,	  DONE,		-ENOENT,	C,	0 },
 	{ C,	  DONE_OTHER,	-ENOENT,	C,	0 },
+	{ C,	  BURY,	-ENOENT,	C,	0 },
+	{ C,	  BURY_OTHER,	-ENOENT,	C,	0 },
+	{ C,	  GIVE_BACK,	-ENOENT,	C,	0 },
+	{ C,	  GIVE_OTHER,	-ENOENT,	C,	0 },
 	{ C,	  REMOVE,	-ENOENT,	C,	0 },
 	{ C,	  CANCEL,	0,		C,	0 },
 	{ C,	  EXPIRE,	NIL,		C,	0 },
@@ -232,6 +277,10 @@ static const struct transition {
 	{ P | C,  EXPEDITE,	-ESHUTDOWN,	P | C,	0 },
 	{ P | C,  DONE,		KWQ_FINISHED,	C,	0 },
 	{ P | C,  DONE_OTHER,	-EPERM,		P | C,	0 },
+	{ P | C,  BURY,	KWQ_FINISHED,	C,	0 },
+	{ P | C,  BURY_OTHER,	-EPERM,	P | C,	0 },
+	{ P | C,  GIVE_BACK,	KWQ_FINISHED,	C,	0 },
+	{ P | C,  GIVE_OTHER,	-EPERM,	P | C,	0 },
 	{ P | C,  UNGET,	VOID,		C,	0 },
 	{ P | C,  ABANDON,	VOID,		C,	0 },
 	{ P | C,  REMOVE,	KWQ_WAS_PROCESSING, P | C, 0 },
@@ -316,6 +365,14 @@ static int carry_out(struct kunit *test, struct machine *m, enum op op)
 		return kwq_core_done(core, &m->holder, item, 0);
 	case DONE_OTHER:
 		return kwq_core_done(core, &m->other, item, 0);
+	case BURY:
+		return kwq_core_bury(core, &m->holder, item, 0);
+	case BURY_OTHER:
+		return kwq_core_bury(core, &m->other, item, 0);
+	case GIVE_BACK:
+		return kwq_core_give_back(core, &m->holder, item, 0);
+	case GIVE_OTHER:
+		return kwq_core_give_back(core, &m->other, item, 0);
 	case UNGET:
 		kwq_core_unget(core, item);
 		return VOID;
@@ -394,8 +451,12 @@ static void operation_after_shut_down(struct kunit *test)
 		to = p->from;
 		break;
 	case DONE:
+	case BURY:
+	case GIVE_BACK:
 		if (result > 0)
-			result &= ~KWQ_STILL_WAITING;
+			result &= ~(KWQ_STILL_WAITING | KWQ_BURIED);
+		/* Q10: a buried item is not kept. */
+		to &= ~D;
 		break;
 	default:
 		break;
@@ -487,7 +548,7 @@ struct model {
 	ktime_t now;
 	s64 last;		/* the highest order so far */
 	s64 first;		/* the lowest */
-	u64 adds, coalesced, gets, dones, abandoned, removed, dropped, readied;
+	u64 adds, coalesced, gets, dones, abandoned, returned, removed, dropped, readied;
 	u64 retries, rate_limited, died, cancelled_runs;
 };
 
@@ -1181,37 +1242,105 @@ static const char *try_flush(struct random_test *r)
 	return NULL;
 }
 
+/* Ends the holding of an item by its holder. Returns the result of the done. */
+static int model_done(struct model *m, struct model_item *mi)
+{
+	int result = mi->dirty ? KWQ_REQUEUED : KWQ_FINISHED;
+
+	if (mi->waiting && !m->shut_down)
+		result |= KWQ_STILL_WAITING;
+	model_end_run(m, mi);
+	m->cancelled_runs += !!mi->disables;
+	mi->abandoned = 0;
+	m->dones++;
+	if (mi->dirty)
+		model_get_ready(m, mi, mi->pending_priority, false);
+	else
+		mi->since = m->now;
+	if (mi->dead && m->shut_down)
+		model_drop(m, mi);
+	else if (mi->dead)
+		model_bury(m, mi);
+	return result;
+}
+
+/* Q6 */
+static int model_check_holder(const struct model_item *mi, int holder)
+{
+	if (!mi->processing)
+		return -ENOENT;
+	return mi->holder == holder ? 0 : -EPERM;
+}
+
 static const char *try_done(struct random_test *r, int i)
 {
 	struct model_item *mi = &r->model.item[i];
 	int holder = below(r, NR_HOLDERS);
-	int expected;
+	int expected = model_check_holder(mi, holder) ?: model_done(&r->model, mi);
 
 	r->what = "done";
-	if (!mi->processing) {
-		expected = -ENOENT;
-	} else if (mi->holder != holder) {
-		expected = -EPERM;
-	} else {
-		expected = mi->dirty ? KWQ_REQUEUED : KWQ_FINISHED;
-		if (mi->waiting && !r->model.shut_down)
-			expected |= KWQ_STILL_WAITING;
-		model_end_run(&r->model, mi);
-		r->model.cancelled_runs += !!mi->disables;
-		mi->abandoned = 0;
-		r->model.dones++;
-		if (mi->dirty)
-			model_get_ready(&r->model, mi, mi->pending_priority,
-					false);
-		else
-			mi->since = r->model.now;
-		if (mi->dead && r->model.shut_down)
-			model_drop(&r->model, mi);
-		else if (mi->dead)
-			model_bury(&r->model, mi);
-	}
 	if (kwq_core_done(&r->core, &r->holder[holder], &r->of[i].item,
 			  r->model.now) != expected)
+		return "the result is wrong";
+	return NULL;
+}
+
+static const char *try_bury(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	int holder = below(r, NR_HOLDERS);
+	int expected = model_check_holder(mi, holder);
+
+	r->what = "bury";
+	if (!expected) {
+		model_give_up(&r->model, mi);
+		expected = model_done(&r->model, mi);
+		if (mi->dead)
+			expected = KWQ_BURIED;
+	}
+	if (kwq_core_bury(&r->core, &r->holder[holder], &r->of[i].item, r->model.now) != expected)
+		return "the result is wrong";
+	return NULL;
+}
+
+/* Returns false if the item was cancelled. */
+static bool model_put_back(struct model *m, struct model_item *mi)
+{
+	bool rose;
+
+	model_end_run(m, mi);
+	if (mi->disables) {
+		mi->abandoned = 0;
+		m->cancelled_runs++;
+		return false;
+	}
+	/* At its old place, but in a new band at the tail. */
+	rose = model_priority_undone(mi) > mi->priority;
+	mi->order = rose ? ++m->last : --m->first;
+	mi->priority = model_priority_undone(mi);
+	mi->dirty = true;
+	mi->dead = false;
+	model_join(m, mi, rose ? KEEPS : AGAIN);
+	return true;
+}
+
+static const char *try_give_back(struct random_test *r, int i)
+{
+	struct model_item *mi = &r->model.item[i];
+	int holder = below(r, NR_HOLDERS);
+	int expected = model_check_holder(mi, holder);
+	bool waits = mi->waiting && !r->model.shut_down;
+
+	r->what = "give_back";
+	if (!expected) {
+		r->model.returned++;
+		if (model_put_back(&r->model, mi))
+			expected = KWQ_RETURNED | (waits ? KWQ_STILL_WAITING : 0);
+		else
+			mi->since = r->model.now;
+	}
+	if (kwq_core_give_back(&r->core, &r->holder[holder], &r->of[i].item, r->model.now) !=
+	    expected)
 		return "the result is wrong";
 	return NULL;
 }
@@ -1219,26 +1348,13 @@ static const char *try_done(struct random_test *r, int i)
 static const char *try_unget(struct random_test *r, int i)
 {
 	struct model_item *mi = &r->model.item[i];
-	bool rose;
 
 	if (!mi->processing)
 		return NULL;
 	r->what = "unget";
 	kwq_core_unget(&r->core, &r->of[i].item);
 	r->model.gets--;
-	model_end_run(&r->model, mi);
-	if (mi->disables) {
-		mi->abandoned = 0;
-		r->model.cancelled_runs++;
-		return NULL;
-	}
-	/* At its old place, but in a new band at the tail. */
-	rose = model_priority_undone(mi) > mi->priority;
-	mi->order = rose ? ++r->model.last : --r->model.first;
-	mi->priority = model_priority_undone(mi);
-	mi->dirty = true;
-	mi->dead = false;
-	model_join(&r->model, mi, rose ? KEEPS : AGAIN);
+	model_put_back(&r->model, mi);
 	return NULL;
 }
 
@@ -1350,7 +1466,7 @@ static const char *try_one(struct random_test *r)
 {
 	int i = below(r, NR_ITEMS);
 
-	switch (below(r, 23)) {
+	switch (below(r, 25)) {
 	case 0:
 	case 1:
 	case 2:
@@ -1385,6 +1501,10 @@ static const char *try_one(struct random_test *r)
 		return below(r, 2) ? try_expedite(r, i) : try_flush(r);
 	case 20:
 		return try_reorder(r, i);
+	case 21:
+		return try_bury(r, i);
+	case 22:
+		return try_give_back(r, i);
 	default:
 		if (r->model.shut_down && below(r, 2))
 			return try_drop(r);
@@ -1430,6 +1550,8 @@ static const char *core_differs(const struct random_test *r)
 		return "gets or dones is wrong";
 	if (bulk->abandoned != m->abandoned || bulk->removed != m->removed)
 		return "abandoned or removed is wrong";
+	if (bulk->returned != m->returned)
+		return "returned is wrong";
 	if (bulk->dropped != m->dropped || core->readied != m->readied)
 		return "dropped or readied is wrong";
 	if (bulk->retries != m->retries || bulk->rate_limited != m->rate_limited)
