@@ -1508,7 +1508,7 @@ void kwq_core_unget(struct kwq_core *core, struct kwq_item *item)
 }
 
 /**
- * kwq_core_give_back() - take an item back that its holder has not worked on (U6)
+ * kwq_core_give_back() - take an item back that its holder has not worked on (O2)
  * @core: the core
  * @holder: the caller
  * @item: the item

@@ -454,7 +454,7 @@ int kwq_bury(struct kwq_queue *queue, struct kwq_item *item)
 EXPORT_SYMBOL_GPL(kwq_bury);
 
 /**
- * kwq_give_back() - return an item to the queue as if it had not been handed out (U6)
+ * kwq_give_back() - return an item to the queue as if it had not been handed out (O2)
  * @queue: the queue
  * @item: an item from kwq_get(), kwq_try_get() or kwq_try_get_item()
  *

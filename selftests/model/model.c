@@ -991,7 +991,7 @@ void model_unget(struct model *model, int nr)
 	put_back(model, &model->item[nr]);
 }
 
-/* U6 */
+/* O2 */
 int model_give_back(struct model *model, int holder, int nr, s64 now)
 {
 	struct model_item *item = &model->item[nr];

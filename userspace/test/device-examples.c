@@ -160,6 +160,23 @@ static void test_retries(void)
 	kwq_close(q);
 }
 
+static void test_refusals(void)
+{
+	struct kwq *q = manual_queue(0);
+	struct kwq_item item;
+	char key[16];
+
+	kwq_add(q, "k", 1);
+	kwq_add(q, "l", 1);
+	kwq_try_get(q, &item, key, sizeof(key));
+	is_number(refuse(q, &item, false), KWQ_RETURNED, "refuse(): it goes back");
+	ok(!kwq_try_get(q, &item, key, sizeof(key)) && *key == 'k' && !item.abandoned,
+	   "to its old place");
+	is_number(refuse(q, &item, true), KWQ_BURIED, "refuse(): it dies");
+	is_number(kwq_kick(q, "k", 1), KWQ_ADDED, "and can be brought back");
+	kwq_close(q);
+}
+
 static void test_batches(void)
 {
 	struct kwq *q = manual_queue(0);
@@ -356,6 +373,7 @@ int main(void)
 	test_items();
 	test_looks();
 	test_retries();
+	test_refusals();
 	test_batches();
 	test_leases();
 	test_restore();

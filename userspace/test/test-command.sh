@@ -166,6 +166,8 @@ wrong 'one argument too many' configure a b
 wrong '--json prints the configuration' configure --json --coalesce a
 
 wrong 'QUEUE is missing' forget
+wrong '--return and --dead exclude each other' 'done' --return --dead q k
+wrong '--return leaves the counts of requeues as they are, so it excludes --forget' 'done' --return --forget q k
 wrong 'QUEUE is missing' requeues
 wrong 'invalid option' requeues -v a
 
