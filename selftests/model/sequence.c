@@ -1075,14 +1075,16 @@ static bool do_pause(struct run *run, const struct op *op)
 
 /* Mostly through the holder. */
 /* The ways in which a holder finishes an item. */
-static const struct way {
+struct way {
 	const char *name;
 	int (*of_model)(struct model *model, int holder, int item, s64 now);
 	int (*of_core)(struct kwq_core *core, struct kwq_holder *holder, struct kwq_item *item,
 		       ktime_t now);
-} done_way = { "done", model_done, kwq_core_done },
-  bury_way = { "bury", model_bury, kwq_core_bury },
-  give_back_way = { "give_back", model_give_back, kwq_core_give_back };
+};
+
+static const struct way done_way = { "done", model_done, kwq_core_done };
+static const struct way bury_way = { "bury", model_bury, kwq_core_bury };
+static const struct way give_back_way = { "give_back", model_give_back, kwq_core_give_back };
 
 static bool do_finish(struct run *run, const struct op *op, const struct way *way)
 {

@@ -362,6 +362,8 @@ static void every_end_of_a_run_lets_the_group_go(struct kunit *test)
 	EXPECT_GET(test, t, &t->b);
 	EXPECT_READIED(test, t, 1, kwq_core_unget(&t->core, &t->b.item));
 	EXPECT_GET(test, t, &t->b);
+	EXPECT_READIED(test, t, 1, kwq_core_give_back(&t->core, &t->x, &t->b.item, 0));
+	EXPECT_GET(test, t, &t->b);
 	/* K3 */
 	EXPECT_READIED(test, t, 0, kwq_core_disable(&t->core, &t->b.item));
 	EXPECT_NOTHING(test, t);
@@ -745,6 +747,9 @@ static void age_of_items_that_go_back(struct kunit *test)
 	kwq_core_abandon(&t->core, &t->a.item, AGING);
 	EXPECT_GET_WHEN(test, t, AGING, &t->b);
 	kwq_core_unget(&t->core, &t->b.item);
+	EXPECT_GET_WHEN(test, t, 2 * AGING - 1, &t->b);
+	kwq_core_give_back(&t->core, &t->x, &t->b.item, 2 * AGING - 1);
+	KUNIT_EXPECT_EQ(test, t->b.item.dirtied, AGING);
 	EXPECT_GET_WHEN(test, t, 2 * AGING - 1, &t->b);
 }
 

@@ -108,6 +108,11 @@ int kwq_handle_done_key(struct kwq_handle *handle, const struct kwq_key *key,
 		      kwq_handle_done_key_locked(handle, &copy, done_flags, now));
 }
 
+int kwq_handle_settle(struct kwq_handle *handle, u64 ticket, u32 flags)
+{
+	return LOCKED(handle->keyed, kwq_handle_settle_locked(handle, ticket, NULL, flags, now));
+}
+
 int kwq_handle_extend(struct kwq_handle *handle, u64 ticket)
 {
 	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, ticket, now));

@@ -409,6 +409,33 @@ static void unget_ends_the_lease(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 1);
 }
 
+static void other_ends_of_the_lease(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+	u64 a, b;
+
+	/* O2 L11: an item that is given back or buried is not taken back later. */
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	a = get(t, t->x);
+	b = get(t, t->x);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_RETURN), KWQ_RETURNED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, b, KWQ_DONE_DEAD), KWQ_BURIED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_RETURN), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, b, KWQ_DONE_DEAD), -ESTALE);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.armed, KTIME_MAX);
+
+	/* O3: a ticket whose lease is over is of no use. */
+	a = get(t, t->x);
+	advance(t, LEASE);
+	KUNIT_EXPECT_EQ(test, t->keyed->expired, 1);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_RETURN), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->x, a, KWQ_DONE_DEAD), -ESTALE);
+	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
+}
+
 static void close_ends_leases(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
@@ -734,6 +761,7 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(cycles_leave_the_timer_alone),
 	KUNIT_CASE(timer_that_comes_in_vain_finds_the_next_lease),
 	KUNIT_CASE(unget_ends_the_lease),
+	KUNIT_CASE(other_ends_of_the_lease),
 	KUNIT_CASE(close_ends_leases),
 	KUNIT_CASE(lost_too_often_it_is_dead),
 	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_gone),

@@ -230,6 +230,8 @@ static void added_while_it_is_handled_it_is_handled_again(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_add(&t->queue, &thing->item), KWQ_DIRTY);
 	/* Q6: nobody else may finish it. */
 	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &thing->item), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_bury(&t->queue, &thing->item), -EPERM);
+	KUNIT_EXPECT_EQ(test, kwq_give_back(&t->queue, &thing->item), -EPERM);
 	EXPECT_RUNS(test, thing, 1);
 	leave(thing);
 	settle(test);

@@ -2346,6 +2346,24 @@ static void each_due_item_wakes_a_getter(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr_that_got(g, 3, &t->c), 1);
 }
 
+static void item_given_back_wakes_a_getter(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+	struct getter *g = kunit_kcalloc(test, 1, sizeof(*g), GFP_KERNEL);
+
+	/* Q5 O2 */
+	KUNIT_ASSERT_NOT_NULL(test, g);
+	kwq_add(q, &t->a);
+	EXPECT_GET(test, q, &t->a);
+	start_getters(test, q, g, 1, KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, kwq_give_back(q, &t->a), KWQ_RETURNED);
+	join_getters(test, g, 1);
+	KUNIT_EXPECT_EQ(test, nr_that_got(g, 1, &t->a), 1);
+	KUNIT_EXPECT_EQ(test, kwq_bury(q, &t->a), KWQ_BURIED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_first_dead(q), &t->a);
+}
+
 #define NR_TIMERS	300
 
 /*
@@ -2623,6 +2641,7 @@ static struct kunit_case queue_clock_test_cases[] = {
 	KUNIT_CASE(many_times_come_in_order),
 	KUNIT_CASE(large_backlog),
 	KUNIT_CASE(each_due_item_wakes_a_getter),
+	KUNIT_CASE(item_given_back_wakes_a_getter),
 	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
 	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
 	KUNIT_CASE_SLOW(change_before_an_add_is_seen),
@@ -2642,6 +2661,7 @@ static struct kunit_case queue_clock_test_small_cases[] = {
 	KUNIT_CASE(many_times_come_in_order),
 	KUNIT_CASE(large_backlog),
 	KUNIT_CASE(each_due_item_wakes_a_getter),
+	KUNIT_CASE(item_given_back_wakes_a_getter),
 	KUNIT_CASE_SLOW(destroy_with_the_timer_about_to_fire),
 	KUNIT_CASE_SLOW(add_while_the_getter_goes_to_sleep),
 	KUNIT_CASE_SLOW(change_before_an_add_is_seen),

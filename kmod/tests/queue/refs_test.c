@@ -410,6 +410,35 @@ static void end_by_done_and_get(struct kunit *test, struct refs_test *t)
 	KUNIT_EXPECT_PTR_EQ(test, item, (struct kwq_item *)ERR_PTR(-ETIMEDOUT));
 }
 
+/* L11: the queue keeps its reference to a dead item. */
+static void end_by_remove_of_buried(struct kunit *test, struct refs_test *t)
+{
+	add_last(test, t, add_at_once);
+	get_it(test, t);
+	KUNIT_EXPECT_EQ(test, kwq_bury(&t->queue, &t->object->item), KWQ_BURIED);
+	expect_counts(test, 1, 0);
+	KUNIT_EXPECT_EQ(test, kwq_remove(&t->queue, &t->object->item), KWQ_WAS_DEAD);
+}
+
+static void end_by_bury_after_shut_down(struct kunit *test, struct refs_test *t)
+{
+	add_last(test, t, add_at_once);
+	get_it(test, t);
+	kwq_shut_down(&t->queue);
+	KUNIT_EXPECT_EQ(test, kwq_bury(&t->queue, &t->object->item), KWQ_FINISHED);
+}
+
+/* O2: it needs its reference for the next run. */
+static void end_after_give_back(struct kunit *test, struct refs_test *t)
+{
+	add_last(test, t, add_at_once);
+	get_it(test, t);
+	KUNIT_EXPECT_EQ(test, kwq_give_back(&t->queue, &t->object->item), KWQ_RETURNED);
+	expect_counts(test, 1, 0);
+	get_it(test, t);
+	KUNIT_EXPECT_EQ(test, kwq_done(&t->queue, &t->object->item), KWQ_FINISHED);
+}
+
 static void end_by_remove(struct kunit *test, struct refs_test *t)
 {
 	add_last(test, t, add_at_once);
@@ -540,6 +569,9 @@ static const struct end ends[] = {
 	{ "second done",		end_by_second_done },
 	{ "done of awaited",		end_by_done_of_awaited },
 	{ "done and get",		end_by_done_and_get },
+	{ "remove of buried",		end_by_remove_of_buried },
+	{ "bury after shut down",	end_by_bury_after_shut_down },
+	{ "done after give back",	end_after_give_back },
 	{ "remove",			end_by_remove },
 	{ "remove of waiting",		end_by_remove_of_waiting },
 	{ "remove of dead",		end_by_remove_of_dead },
