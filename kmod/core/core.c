@@ -1466,14 +1466,15 @@ static int priority_undone(const struct kwq_item *item)
 }
 
 /*
- * The item returns to where it was, the head of its band. If an add raised its priority
- * meanwhile, it goes to the tail of the band of that priority. Its group has its turn again
- * (Q16). Returns false if the item or the queue was cancelled, and so it does not come back.
+ * The item returns to where it was, the head of its band. Its group has its turn again (Q16). If
+ * an add raised its priority or changed its group meanwhile, it goes to the tail of that priority
+ * in that group. Returns false if the item or the queue was cancelled, and so it does not come back.
  */
 static bool put_back(struct kwq_core *core, struct kwq_item *item)
 {
 	int priority = priority_undone(item);
-	bool raised = priority > item->priority;
+	bool moved = priority > item->priority ||
+		     (kwq_core_is_grouped(core) && kwq_groups_has_moved(core, item));
 	bool comes_back = !stays_out(core, item);
 
 	/* Q17: an add meanwhile has noted its own time, but the item was dirty before. */
@@ -1489,7 +1490,7 @@ static bool put_back(struct kwq_core *core, struct kwq_item *item)
 		return false;
 	set_state(item, (item->state & ~KWQ_ITEM_DEAD) | KWQ_ITEM_DIRTY);
 	/* Q12: an item joins a new band at the tail. */
-	join_ready(core, item, item->lane, priority, !raised);
+	join_ready(core, item, item->lane, priority, !moved);
 	return true;
 }
 

@@ -346,6 +346,18 @@ struct kwq_group *kwq_core_next_unused(struct kwq_core *core)
 }
 
 /**
+ * kwq_groups_has_moved() - has a processing item moved to another group meanwhile
+ * @core: the core; grouped
+ * @item: the item
+ *
+ * Return: true if its next run will count in another group than this one does.
+ */
+bool kwq_groups_has_moved(const struct kwq_core *core, const struct kwq_item *item)
+{
+	return member_of(item)->running_in != group_of(core, item);
+}
+
+/**
  * kwq_groups_end_run() - the processing of an item has ended, in any way
  * @core: the core; grouped
  * @item: the item

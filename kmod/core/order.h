@@ -68,6 +68,7 @@ static inline int kwq_best_band(const struct kwq_bulk *bulk, enum kwq_lane *lane
 void kwq_groups_join(struct kwq_core *core, struct kwq_item *item, bool first);
 void kwq_groups_leave(struct kwq_core *core, struct kwq_item *item);
 void kwq_groups_take(struct kwq_core *core, struct kwq_item *item);
+bool kwq_groups_has_moved(const struct kwq_core *core, const struct kwq_item *item);
 void kwq_groups_end_run(struct kwq_core *core, struct kwq_item *item);
 struct kwq_item *kwq_groups_any(const struct kwq_core *core);
 struct kwq_item *kwq_group_first(const struct kwq_group *group);

@@ -971,7 +971,7 @@ static void carry_on(struct model_item *item)
 static bool put_back(struct model *model, struct model_item *item)
 {
 	int priority = undone_priority(item);
-	bool rose = priority > item->priority;
+	bool moved = priority > item->priority || item->run_group != item->group;
 
 	/* Q17: it was dirty before its hand-out. */
 	if (item->dirty && !model->small && item->since < item->dirtied)
@@ -980,7 +980,7 @@ static bool put_back(struct model *model, struct model_item *item)
 	if (let_go(model, item))
 		return false;
 	carry_on(item);
-	get_ready(model, item, priority, !rose);
+	get_ready(model, item, priority, !moved);
 	return true;
 }
 

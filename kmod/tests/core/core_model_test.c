@@ -1306,7 +1306,7 @@ static const char *try_bury(struct random_test *r, int i)
 /* Returns false if the item was cancelled. */
 static bool model_put_back(struct model *m, struct model_item *mi)
 {
-	bool rose;
+	bool moved;
 
 	model_end_run(m, mi);
 	if (mi->disables) {
@@ -1314,13 +1314,13 @@ static bool model_put_back(struct model *m, struct model_item *mi)
 		m->cancelled_runs++;
 		return false;
 	}
-	/* At its old place, but in a new band at the tail. */
-	rose = model_priority_undone(mi) > mi->priority;
-	mi->order = rose ? ++m->last : --m->first;
+	/* At its old place, but in a new band or group at the tail. */
+	moved = model_priority_undone(mi) > mi->priority || mi->run_group != mi->group;
+	mi->order = moved ? ++m->last : --m->first;
 	mi->priority = model_priority_undone(mi);
 	mi->dirty = true;
 	mi->dead = false;
-	model_join(m, mi, rose ? KEEPS : AGAIN);
+	model_join(m, mi, moved ? KEEPS : AGAIN);
 	return true;
 }
 

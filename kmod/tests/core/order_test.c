@@ -346,6 +346,21 @@ static void blocked_group_keeps_no_other_waiting(struct kunit *test)
 	EXPECT_NOTHING(test, t);
 }
 
+/* O2: its place was in the group in which it ran. */
+static void item_given_back_to_another_group_is_last(struct kunit *test)
+{
+	struct order_test *t = test->priv;
+
+	kwq_core_group_items(&t->core, 0);
+	add(t, &t->a);
+	EXPECT_GET(test, t, &t->a);
+	add(t, &t->d);
+	kwq_core_set_group(&t->core, &t->a.item, &t->h);
+	kwq_core_give_back(&t->core, &t->x, &t->a.item, 0);
+	EXPECT_GET(test, t, &t->d);
+	EXPECT_GET(test, t, &t->a);
+}
+
 static void every_end_of_a_run_lets_the_group_go(struct kunit *test)
 {
 	struct order_test *t = test->priv;
@@ -849,6 +864,7 @@ static struct kunit_case order_test_cases[] = {
 	KUNIT_CASE(limit_counts_runs),
 	KUNIT_CASE(items_without_a_group_have_no_limit),
 	KUNIT_CASE(blocked_group_keeps_no_other_waiting),
+	KUNIT_CASE(item_given_back_to_another_group_is_last),
 	KUNIT_CASE(every_end_of_a_run_lets_the_group_go),
 	KUNIT_CASE(blocked_group_comes_back_at_the_tail),
 	KUNIT_CASE(named_item_is_taken_beyond_the_limit),
