@@ -1466,9 +1466,10 @@ static int priority_undone(const struct kwq_item *item)
 }
 
 /*
- * The item returns to where it was, the head of its band. Its group has its turn again (Q16). If
- * an add raised its priority or changed its group meanwhile, it goes to the tail of that priority
- * in that group. Returns false if the item or the queue was cancelled, and so it does not come back.
+ * The item returns to where it was, the head of its band. Its group has its turn again (Q16).
+ * If an add raised its priority or changed its group meanwhile, it goes to the tail there.
+ *
+ * Returns false if the item or the queue was cancelled, and so it does not come back.
  */
 static bool put_back(struct kwq_core *core, struct kwq_item *item)
 {

@@ -398,7 +398,7 @@ static void judge_stat(struct fuzzer *f)
 		      s.items, s.ready, s.processing, s.waiting, s.dead);
 	if (s.gets != s.dones + s.abandoned + s.returned + s.processing ||
 	    s.gets > s.adds + s.abandoned + s.returned)
-		wrong(f, "%llu adds, %llu gets, %llu dones, %llu abandoned, %llu returned, %llu processing",
+		wrong(f, "%llu adds, %llu gets, %llu dones, %llu lost, %llu returned, %llu held",
 		      s.adds, s.gets, s.dones, s.abandoned, s.returned, s.processing);
 	/* The members after those of the first version are there as a whole, or not at
 	 * all.

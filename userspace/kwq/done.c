@@ -130,7 +130,7 @@ static void check_flags(uint32_t flags)
 	if (flags & KWQ_DONE_RETURN && flags & KWQ_DONE_DEAD)
 		usage("--return and --dead exclude each other");
 	if (flags & KWQ_DONE_RETURN && flags & KWQ_DONE_FORGET)
-		usage("--return leaves the counts of requeues as they are, so it excludes --forget");
+		usage("--return keeps the counts of requeues, so it excludes --forget");
 	if (flags & (KWQ_DONE_RETURN | KWQ_DONE_DEAD) && !module_has(KWQ_FEATURE_SETTLE)) {
 		message("%s: the kernel's kwq is older than this command",
 			flags & KWQ_DONE_RETURN ? "--return" : "--dead");

@@ -167,7 +167,7 @@ wrong '--json prints the configuration' configure --json --coalesce a
 
 wrong 'QUEUE is missing' forget
 wrong '--return and --dead exclude each other' 'done' --return --dead q k
-wrong '--return leaves the counts of requeues as they are, so it excludes --forget' 'done' --return --forget q k
+wrong '--return keeps the counts of requeues, so it excludes --forget' 'done' --return --forget q k
 wrong 'QUEUE is missing' requeues
 wrong 'invalid option' requeues -v a
 
