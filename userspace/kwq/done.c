@@ -132,7 +132,7 @@ static void check_flags(uint32_t flags)
 	if (flags & KWQ_DONE_RETURN && flags & KWQ_DONE_FORGET)
 		usage("--return keeps the counts of requeues, so it excludes --forget");
 	if (flags & (KWQ_DONE_RETURN | KWQ_DONE_DEAD) && !module_has(KWQ_FEATURE_SETTLE)) {
-		message("%s: the kernel's kwq is older than this command",
+		message("the kernel's kwq is older than this command and has no %s",
 			flags & KWQ_DONE_RETURN ? "--return" : "--dead");
 		exit(STATUS_FAILED);
 	}

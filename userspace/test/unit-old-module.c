@@ -167,6 +167,8 @@ static struct {
 	{ &command_configure, { "configure", "--coalesce", "q" }, "kwq: configure: " LACKS },
 	{ &command_add, { "add", "--rate-limited", "q", "k" }, "kwq: add: " LACKS },
 	{ &command_done, { "done", "--forget", "q", "k" }, "kwq: done: " LACKS },
+	{ &command_done, { "done", "--dead", "q", "k" }, "kwq: done: " OLD "--dead\n1" },
+	{ &command_done, { "done", "--return", "q", "k" }, "kwq: done: " OLD "--return\n1" },
 	{ &command_done, { "done", "q", "k" }, "[done]0" },
 	{ &command_forget, { "forget", "q", "k" }, "kwq: forget: " LACKS },
 	{ &command_requeues, { "requeues", "q", "k" }, "kwq: requeues: " LACKS },
