@@ -134,6 +134,7 @@ for content in "$@"; do
 			KSELFTEST_INC="$source/tools/testing/selftests" all
 		cp "$device/fuzz" "$root/kselftest"
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
+		cp "$TOP/userspace/test/device-watch" "$root/kselftest/watch"
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
 			"$userspace/test/device-examples"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"

@@ -11,6 +11,7 @@
 #include "duration.h"
 #include "each_key.h"
 #include "number.h"
+#include "value_file.h"
 
 enum {
 	OPT_AFTER = OPT_FIRST, OPT_AT, OPT_IF_WAITING, OPT_END_WAIT, OPT_RATE_LIMITED,
@@ -112,31 +113,20 @@ static void set_value(const char *option, const char *bytes, size_t len)
 	extra.value_len = len;
 }
 
-/* A value from a file can have any bytes. */
-static void read_value(const char *path)
-{
-	static char bytes[KWQ_VALUE_MAX + 1];
-	FILE *file = strcmp(path, "-") ? fopen(path, "re") : stdin;
-	size_t len;
-
-	len = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
-	if (!file || ferror(file)) {
-		message("--value-file %s: %s", path, strerror(errno));
-		exit(STATUS_FAILED);
-	}
-	set_value("--value-file", bytes, len);
-}
-
 static void parse_value(const char *text, const char *path, bool keep)
 {
+	size_t len;
+
 	if (text && path)
 		usage("--value and --value-file cannot be combined");
 	if (keep && !text && !path)
 		usage("--keep-value needs --value or --value-file");
 	if (text)
 		set_value("--value", text, strlen(text));
-	if (path)
-		read_value(path);
+	if (path) {
+		text = must_read_value(path, &len);
+		set_value("--value-file", text, len);
+	}
 	if (keep)
 		common.flags |= KWQ_ADD_KEEP_VALUE;
 }

@@ -39,7 +39,8 @@ extern const struct command command_create, command_open, command_ls,
 	command_len, command_shutdown, command_drain, command_rm, command_run,
 	command_configure, command_forget, command_requeues, command_dead,
 	command_extend, command_pause, command_resume, command_advance, command_top,
-	command_exporter, command_keys, command_save, command_load;
+	command_exporter, command_keys, command_save, command_load,
+	command_peek, command_kick, command_edit, command_status;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -78,6 +79,9 @@ void usage(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2
  * exit status for that value.
  */
 int complain(const char *queue, int err);
+
+/* As complain(), for a call with one key: -EINVAL means an empty one. */
+int complain_key(const char *queue, int err);
 
 /* The meaning of a negative errno value, in the words of a user of queues. */
 const char *meaning(int err);

@@ -128,6 +128,22 @@ int gather(struct gather *g)
 	return err;
 }
 
+int gather_open(const struct gather *g, const struct metrics_queue *m, unsigned int rights,
+		struct kwq **q)
+{
+	int fd;
+	size_t i;
+
+	if (m->stat.name[0])
+		return kwq_open(q, (const char *)m->stat.name, rights, O_CLOEXEC);
+	if (sscanf(m->label, "fd:%d", &fd) != 1)
+		return -ENOENT;
+	for (i = 0; g->arguments[i]; i++)
+		if (g->inherited[i] && kwq_fd(g->inherited[i]) == fd)
+			return kwq_reopen(q, g->inherited[i], rights, O_CLOEXEC);
+	return -ENOENT;
+}
+
 void gather_free(struct gather *g)
 {
 	size_t i;

@@ -28,6 +28,13 @@ void gather_init(struct gather *g, char **arguments);
  */
 int gather(struct gather *g);
 
+/*
+ * Opens one of the queues that gather() found, as a handle of its own. Returns 0 or a negative
+ * errno value.
+ */
+int gather_open(const struct gather *g, const struct metrics_queue *m, unsigned int rights,
+		struct kwq **q);
+
 void gather_free(struct gather *g);
 
 #endif /* KWQ_GATHER_H */

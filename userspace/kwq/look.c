@@ -3,13 +3,13 @@
  * kwq keys: lists the keys of a queue, with their states.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
-#include "duration.h"
 #include "escape.h"
 #include "item_list.h"
+#include "item_print.h"
+#include "item_sort.h"
 
 enum { OPT_STATE = OPT_FIRST, OPT_UNSORTED, OPT_VALUES };
 
@@ -32,34 +32,18 @@ struct keys_options {
 	const char *key;
 };
 
-/* In the order in which they are printed. */
-static const struct state {
-	uint32_t bit;
-	const char *name;
-} states[] = {
-	{ KWQ_IS_READY, "ready" },
-	{ KWQ_IS_RETURNED, "returned" },
-	{ KWQ_IS_PROCESSING, "processing" },
-	{ KWQ_IS_DIRTY, "dirty" },
-	{ KWQ_IS_DYING, "dying" },
-	{ KWQ_IS_WAITING, "waiting" },
-	{ KWQ_IS_DEAD, "dead" },
-	{ KWQ_IS_REMEMBERED, "remembered" },
-};
-
 /* Remembered keys are idle: for most purposes they are not in the queue. */
 #define USUAL_STATES (KWQ_IS_READY | KWQ_IS_PROCESSING | KWQ_IS_WAITING | KWQ_IS_DEAD)
 
 static uint32_t state_named(const char *name, size_t len)
 {
-	size_t i;
+	uint32_t bit = item_state_named(name, len);
 
-	for (i = 0; i < ARRAY_SIZE(states); i++)
-		if (strlen(states[i].name) == len && !memcmp(states[i].name, name, len))
-			return states[i].bit;
-	usage("--state %s: must be ready, returned, processing, dirty, dying, waiting, dead or "
-	      "remembered, or several with commas between them",
-	      name);
+	if (!bit)
+		usage("--state %s: must be ready, returned, processing, dirty, dying, waiting, dead or "
+		      "remembered, or several with commas between them",
+		      name);
+	return bit;
 }
 
 static uint32_t parse_states(const char *list)
@@ -77,129 +61,10 @@ static uint32_t parse_states(const char *list)
 
 /* ---- Printing ------------------------------------------------------------- */
 
-static uint64_t age(const struct kwq_listed *item)
-{
-	switch (item->order_of) {
-	case KWQ_IS_PROCESSING:
-		return item->processing_for;
-	case KWQ_IS_READY:
-		return item->dirty_for;
-	case KWQ_IS_WAITING:
-		return item->waiting_for;
-	case KWQ_IS_DEAD:
-		return item->dead_for;
-	}
-	return 0;
-}
-
-static void print_state(const struct kwq_listed *item)
-{
-	const char *separator = "";
-	int width = 18;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		if (!(item->state & states[i].bit))
-			continue;
-		width -= printf("%s%s", separator, states[i].name);
-		separator = "+";
-	}
-	printf("%*s", width > 0 ? width : 0, "");
-}
-
-/* Prints "-" unless the item has this time. */
-static void print_time(bool has, uint64_t ns)
-{
-	if (has)
-		printf(" %7llu.%03llus", (unsigned long long)(ns / NS_PER_S),
-		       (unsigned long long)(ns % NS_PER_S / NS_PER_MS));
-	else
-		printf(" %12s", "-");
-}
-
-static void print_long(const struct kwq_listed *item, const char *key)
-{
-	bool has_lease = item->order_of == KWQ_IS_PROCESSING && item->lease_left;
-	char group[ESCAPED_SIZE(KWQ_GROUP_MAX)];
-
-	print_state(item);
-	printf(" %4d", item->priority);
-	print_time(item->order_of != KWQ_IS_REMEMBERED, age(item));
-	print_time(has_lease || item->state & KWQ_IS_WAITING,
-		   has_lease ? item->lease_left : item->due_in);
-	printf(" %8u %4u", item->requeues, item->abandoned);
-	if (item->value_len)
-		printf(" %5u", item->value_len);
-	else
-		printf(" %5s", "-");
-	if (item->pid)
-		printf(" %7d", item->pid);
-	else
-		printf(" %7s", "-");
-	escape_text(group, key + item->key_len, item->group_len);
-	printf(" %-8s ", item->group_len ? group : "-");
-	print_escaped(stdout, key, item->key_len);
-	putchar('\n');
-}
-
-static void json_time(const char *name, uint64_t ns)
-{
-	printf(",\"%s_ns\":%llu", name, (unsigned long long)ns);
-}
-
-static void print_json(const struct kwq_listed *item, const char *key, bool value)
-{
-	const char *separator = "";
-	size_t i;
-
-	fputs("{\"states\":[", stdout);
-	for (i = 0; i < ARRAY_SIZE(states); i++) {
-		if (!(item->state & states[i].bit))
-			continue;
-		printf("%s\"%s\"", separator, states[i].name);
-		separator = ",";
-	}
-	printf("],\"priority\":%d,\"requeues\":%u,\"abandoned\":%u", item->priority,
-	       item->requeues, item->abandoned);
-	if (item->state & (KWQ_IS_READY | KWQ_IS_DIRTY))
-		json_time("dirty_for", item->dirty_for);
-	if (item->state & KWQ_IS_DIRTY)
-		printf(",\"next_priority\":%d", item->next_priority);
-	if (item->state & KWQ_IS_PROCESSING) {
-		json_time("processing_for", item->processing_for);
-		printf(",\"pid\":%d", item->pid);
-		if (item->lease_left)
-			json_time("lease_left", item->lease_left);
-	}
-	if (item->state & KWQ_IS_WAITING) {
-		json_time("waiting_for", item->waiting_for);
-		json_time("due_in", item->due_in);
-		if (item->wait_priority != KWQ_PRIORITY_NONE)
-			printf(",\"wait_priority\":%d", item->wait_priority);
-	}
-	if (item->state & KWQ_IS_DEAD)
-		json_time("dead_for", item->dead_for);
-	if (item->value_len)
-		printf(",\"value_len\":%u", item->value_len);
-	putchar(',');
-	json_bytes(stdout, "key", key, item->key_len);
-	if (item->group_len) {
-		putchar(',');
-		json_bytes(stdout, "group", key + item->key_len, item->group_len);
-	}
-	if (value && item->value_len) {
-		putchar(',');
-		json_bytes(stdout, "value", key + item->key_len + item->group_len,
-			   item->value_len);
-	}
-	puts("}");
-}
-
 static void print_header(enum format format)
 {
 	if (format == FORMAT_LONG)
-		printf("%-18s %4s %12s %12s %8s %4s %5s %7s %-8s %s\n", "STATE", "PRIO", "AGE",
-		       "LEFT", "REQUEUES", "LOST", "VALUE", "PID", "GROUP", "KEY");
+		item_print_header();
 }
 
 static void print_item(const struct keys_options *o, const struct kwq_listed *item,
@@ -211,89 +76,33 @@ static void print_item(const struct keys_options *o, const struct kwq_listed *it
 		putchar('\n');
 		break;
 	case FORMAT_LONG:
-		print_long(item, key);
+		item_print_row(item, key);
 		break;
 	case FORMAT_NULL:
 		fwrite(key, 1, item->key_len, stdout);
 		putchar('\0');
 		break;
 	case FORMAT_JSON:
-		print_json(item, key, o->values);
+		item_print_json(item, key, o->values);
 		break;
 	}
 }
 
-/* ---- Sorting -------------------------------------------------------------- */
-
-/* For kwq_listed_compare() the item comes first. */
-struct row {
-	struct kwq_listed item;
-	size_t key_at;
-};
-
-/* All items of the list, and their keys and values. They are freed when the command ends. */
-struct rows {
-	struct row *rows;
-	size_t nr, room;
-	char *keys;
-	size_t keys_len, keys_room;
-};
-
-/* Makes room for one more item and @len bytes of it. Returns false if there is no memory. */
-static bool grow(struct rows *all, size_t len)
-{
-	void *memory;
-
-	if (all->nr == all->room) {
-		all->room = all->room ? 2 * all->room : 1024;
-		memory = reallocarray(all->rows, all->room, sizeof(*all->rows));
-		if (!memory)
-			return false;
-		all->rows = memory;
-	}
-	if (all->keys_room - all->keys_len < len) {
-		all->keys_room = 2 * all->keys_room + len + KWQ_KEY_MAX;
-		memory = realloc(all->keys, all->keys_room);
-		if (!memory)
-			return false;
-		all->keys = memory;
-	}
-	return true;
-}
-
-static int collect(struct item_list *list, bool values, struct rows *all)
-{
-	const struct kwq_listed *item;
-	const char *key;
-	size_t len;
-	int ret;
-
-	while ((ret = item_list_next(list, &item, &key)) > 0) {
-		len = item->key_len + item->group_len + (values ? item->value_len : 0);
-		if (!grow(all, len))
-			return -ENOMEM;
-		all->rows[all->nr].item = *item;
-		all->rows[all->nr++].key_at = all->keys_len;
-		memcpy(all->keys + all->keys_len, key, len);
-		all->keys_len += len;
-	}
-	return ret;
-}
+/* ---- Lists ---------------------------------------------------------------- */
 
 static int print_sorted(const struct keys_options *o, struct item_list *list)
 {
-	struct rows all = { 0 };
+	struct item_sorted all = { 0 };
 	size_t i;
 	int ret;
 
-	ret = collect(list, o->values, &all);
+	ret = item_sorted_collect(&all, list);
 	if (ret < 0)
 		return ret;
-	if (all.nr)
-		qsort(all.rows, all.nr, sizeof(*all.rows), kwq_listed_compare);
 	print_header(o->format);
 	for (i = 0; i < all.nr; i++)
-		print_item(o, &all.rows[i].item, all.keys + all.rows[i].key_at);
+		print_item(o, &all.rows[i].item, item_sorted_key(&all, i));
+	item_sorted_free(&all);
 	return 0;
 }
 

@@ -2,15 +2,18 @@
 /*
  * kwq ls
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "cmd.h"
 #include "escape.h"
+#include "owner.h"
 
 enum { PAGE = 64 };
 
 static const struct option ls_options[] = {
 	{ "long", no_argument, NULL, 'l' },
+	{ "numeric", no_argument, NULL, 'n' },
 	OPTION_NULL, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -31,8 +34,60 @@ static void print_mode(unsigned int mode)
 		putchar(mode & 1U << bit ? "xwr"[bit % 3] : '-');
 }
 
+/* Reads how many keys are ready. Returns false if the queue may not be opened, or is gone. */
+static bool read_depth(const char *name, uint64_t *ready)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	char argument[sizeof("name:") + KWQ_NAME_MAX];
+	struct kwq *q;
+	bool known;
+
+	snprintf(argument, sizeof(argument), "name:%s", name);
+	if (open_to_look(&q, argument))
+		return false;
+	known = !kwq_stat(q, &st);
+	kwq_close(q);
+	*ready = st.ready;
+	return known;
+}
+
+static void print_long(const struct kwq_list_entry *entry, bool numeric)
+{
+	const char *name = (const char *)entry->name;
+	uint64_t ready;
+
+	print_mode(entry->mode);
+	printf(" %-8s ", owner_user(entry->uid, numeric));
+	printf("%-8s ", owner_group(entry->gid, numeric));
+	if (read_depth(name, &ready))
+		printf("%7" PRIu64 " ", ready);
+	else
+		printf("%7s ", "-");
+	print_line(name, strlen(name));
+}
+
+/* The depth is null if it is not known. */
+static void print_json(const struct kwq_list_entry *entry)
+{
+	const char *name = (const char *)entry->name, *owner;
+	uint64_t ready;
+
+	json_bytes(stdout, "name", name, strlen(name));
+	printf(",\"uid\":%u,\"gid\":%u,\"mode\":\"%04o\",", entry->uid, entry->gid,
+	       entry->mode);
+	owner = owner_user(entry->uid, false);
+	json_bytes(stdout, "owner", owner, strlen(owner));
+	putchar(',');
+	owner = owner_group(entry->gid, false);
+	json_bytes(stdout, "group", owner, strlen(owner));
+	if (read_depth(name, &ready))
+		printf(",\"ready\":%" PRIu64 "}", ready);
+	else
+		fputs(",\"ready\":null}", stdout);
+}
+
 static void print_entry(const struct kwq_list_entry *entry, enum format format,
-			bool first)
+			bool numeric, bool first)
 {
 	const char *name = (const char *)entry->name;
 	size_t len = strlen(name);
@@ -43,14 +98,10 @@ static void print_entry(const struct kwq_list_entry *entry, enum format format,
 		break;
 	case FORMAT_JSON:
 		fputs(first ? "[\n{" : ",\n{", stdout);
-		json_bytes(stdout, "name", name, len);
-		printf(",\"uid\":%u,\"gid\":%u,\"mode\":\"%04o\"}", entry->uid,
-		       entry->gid, entry->mode);
+		print_json(entry);
 		break;
 	case FORMAT_LONG:
-		print_mode(entry->mode);
-		printf(" %5u %5u ", entry->uid, entry->gid);
-		print_line(name, len);
+		print_long(entry, numeric);
 		break;
 	case FORMAT_NAMES:
 		print_line(name, len);
@@ -63,13 +114,17 @@ static int ls_main(int argc, char **argv)
 	static struct kwq_list_entry entries[PAGE];
 	char after[KWQ_NAME_MAX + 1] = "";
 	enum format format = FORMAT_NAMES;
-	bool first = true;
+	bool first = true, numeric = false;
 	int opt, nr, i;
 
-	while ((opt = getopt_long(argc, argv, "l0h", ls_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "ln0h", ls_options, NULL)) != -1) {
 		switch (opt) {
 		case 'l':
 			format = FORMAT_LONG;
+			break;
+		case 'n':
+			format = FORMAT_LONG;
+			numeric = true;
 			break;
 		case '0':
 			format = FORMAT_NULL;
@@ -86,7 +141,7 @@ static int ls_main(int argc, char **argv)
 
 	while ((nr = kwq_list(entries, PAGE, after)) > 0) {
 		for (i = 0; i < nr; i++, first = false)
-			print_entry(&entries[i], format, first);
+			print_entry(&entries[i], format, numeric, first);
 		memcpy(after, entries[nr - 1].name, sizeof(after));
 	}
 	if (nr < 0)
@@ -101,9 +156,15 @@ const struct command command_ls = {
 	.arguments = "[OPTION...]",
 	.summary = "List the named queues",
 	.options =
-	"  -l, --long       print mode, owner and group, too\n"
+	"  -l, --long       print mode, owner, group and the number of ready keys, too\n"
+	"  -n, --numeric    as --long, with the numbers of owner and group\n"
 	"  -0, --null       print names unescaped, each ended by NUL\n"
 	"      --json       print a JSON array\n"
-	"  -h, --help\n",
+	"  -h, --help\n"
+	"\n"
+	"The number is - if the queue may not be opened.\n"
+	"\n"
+	"  kwq ls -l                        who owns which queue, and how long is it?\n"
+	"  kwq ls -0 | xargs -0 -n1 kwq rm  remove all queues\n",
 	.main = ls_main,
 };

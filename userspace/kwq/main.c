@@ -10,9 +10,10 @@
 #include "cmd.h"
 
 static const struct command *const commands[] = {
-	&command_create, &command_open, &command_ls, &command_stat,
+	&command_create, &command_open, &command_ls, &command_stat, &command_status,
 	&command_add, &command_get, &command_done, &command_extend, &command_remove,
-	&command_len, &command_keys, &command_pause, &command_resume, &command_shutdown,
+	&command_len, &command_keys, &command_peek, &command_kick, &command_edit,
+	&command_pause, &command_resume, &command_shutdown,
 	&command_drain, &command_rm, &command_save, &command_load,
 	&command_run,
 	&command_configure, &command_forget, &command_requeues, &command_dead,

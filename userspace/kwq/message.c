@@ -70,6 +70,14 @@ int complain(const char *queue, int err)
 	return status_of(err);
 }
 
+int complain_key(const char *queue, int err)
+{
+	if (err != -EINVAL)
+		return complain(queue, err);
+	message("%s: empty key", queue);
+	return STATUS_FAILED;
+}
+
 const char *meaning(int err)
 {
 	switch (-err) {

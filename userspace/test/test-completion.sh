@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|len|keys|save|load|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|len|keys|peek|kick|edit|save|load|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -54,6 +54,11 @@ ok "values of --state behind a comma" completes 'ready,dead' keys --state ready,
 ok "no queue where a key is due" completes '' keys --key ''
 ok "values of --sort" completes 'queue-p99' top --sort q
 ok "queues of top" completes 'jobs|two words' top --once ''
+ok "no queue where the number of keys is due" completes '' kick -n ''
+ok "queues of kick" completes 'jobs|two words' kick --all ''
+ok "no queue where a time is due" completes '' edit --at ''
+ok "queues of status" completes 'jobs|two words' status ''
+ok "ls -n takes no value" completes '' ls -n ''
 ok "no queue where an address is due" completes '' exporter --listen ''
 ok "files of --textfile" completes "$WORK/bin" exporter --textfile "$WORK/b"
 ok "no queue where a number is due" completes '' add -p ''
@@ -73,7 +78,7 @@ ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
 for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
-	dead advance top exporter keys; do
+	dead advance top exporter keys peek kick edit status; do
 	options=$("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do
 		# One option may be a prefix of another.

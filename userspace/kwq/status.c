@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq status: one screen over all queues, with what runs.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "escape.h"
+#include "gather.h"
+#include "histogram.h"
+#include "item_print.h"
+#include "item_sort.h"
+#include "process_name.h"
+
+/* As many running keys of each queue are shown without --all: the oldest ones. */
+enum { SHOWN = 10 };
+
+static const struct option status_options[] = {
+	{ "all", no_argument, NULL, 'a' },
+	OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+struct status_options {
+	bool all, json;
+};
+
+/* The name of a queue as it is printed. An exact label is not escaped yet. */
+static void print_label(const struct metrics_queue *m)
+{
+	if (m->exact)
+		print_escaped(stdout, m->label, strlen(m->label));
+	else
+		fputs(m->label, stdout);
+}
+
+static const char *condition(const struct kwq_stat *st)
+{
+	if (st->state & KWQ_STATE_SHUT_DOWN)
+		return "shut down";
+	return st->state & KWQ_STATE_PAUSED ? "paused" : "open";
+}
+
+/* ---- Text ----------------------------------------------------------------- */
+
+static void print_running(const struct item_sorted *running, const struct status_options *o)
+{
+	char age[SHORT_TIME_SIZE], name[PROCESS_NAME_SIZE];
+	size_t i;
+
+	for (i = 0; i < running->nr; i++) {
+		const struct kwq_listed *item = &running->rows[i].item;
+
+		if (i == SHOWN && !o->all) {
+			printf("    and %zu more (--all)\n", running->nr - i);
+			return;
+		}
+		printf("    %7s  ", short_time(age, item->processing_for));
+		if (item->pid)
+			printf("%7d %-15s  ", item->pid, process_name(name, item->pid));
+		else
+			printf("%7s %-15s  ", "-", "-");
+		print_escaped(stdout, item_sorted_key(running, i), item->key_len);
+		putchar('\n');
+	}
+}
+
+static void print_text(const struct metrics_queue *m, const struct item_sorted *running,
+		       const struct status_options *o)
+{
+	const struct kwq_stat *st = &m->stat;
+	char age[SHORT_TIME_SIZE];
+
+	print_label(m);
+	printf(": %" PRIu64 " ready, %" PRIu64 " waiting, %" PRIu64 " running, %" PRIu64 " dead",
+	       (uint64_t)st->ready, (uint64_t)st->waiting, (uint64_t)st->processing,
+	       (uint64_t)st->dead);
+	if (st->oldest_ready)
+		printf("; the first has been ready for %s", short_time(age, st->oldest_ready));
+	if (st->state & (KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED))
+		printf("; %s", condition(st));
+	putchar('\n');
+	print_running(running, o);
+}
+
+/* ---- JSON ----------------------------------------------------------------- */
+
+static void print_json(const struct metrics_queue *m, const struct item_sorted *running)
+{
+	const struct kwq_stat *st = &m->stat;
+	size_t i;
+
+	putchar('{');
+	json_bytes(stdout, "queue", m->label, strlen(m->label));
+	printf(",\"state\":\"%s\",\"ready\":%" PRIu64 ",\"waiting\":%" PRIu64
+	       ",\"processing\":%" PRIu64 ",\"dead\":%" PRIu64 ",\"oldest_ready_ns\":%" PRIu64
+	       ",\"running\":[", condition(st), (uint64_t)st->ready, (uint64_t)st->waiting,
+	       (uint64_t)st->processing, (uint64_t)st->dead, (uint64_t)st->oldest_ready);
+	for (i = 0; i < running->nr; i++) {
+		const struct kwq_listed *item = &running->rows[i].item;
+
+		printf("%s{\"processing_for_ns\":%" PRIu64 ",\"pid\":%d,", i ? "," : "",
+		       (uint64_t)item->processing_for, item->pid);
+		json_bytes(stdout, "key", item_sorted_key(running, i), item->key_len);
+		putchar('}');
+	}
+	puts("]}");
+}
+
+/* ---- The command ---------------------------------------------------------- */
+
+/* Lists what runs. A queue that may not be read, or is gone, has an empty list. */
+static int list_running(const struct gather *g, const struct metrics_queue *m,
+			struct item_sorted *running)
+{
+	struct kwq *q;
+	int err;
+
+	running->nr = 0;
+	if (!m->stat.processing || gather_open(g, m, KWQ_RIGHT_READ, &q))
+		return 0;
+	err = item_sorted_list(running, q, KWQ_IS_PROCESSING);
+	kwq_close(q);
+	if (err)
+		running->nr = 0;
+	return err == -ENOMEM ? err : 0;
+}
+
+static int print_all(const struct gather *g, const struct status_options *o)
+{
+	struct item_sorted running = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < g->nr && !err; i++) {
+		err = list_running(g, &g->queues[i], &running);
+		if (!err && o->json)
+			print_json(&g->queues[i], &running);
+		else if (!err)
+			print_text(&g->queues[i], &running, o);
+	}
+	item_sorted_free(&running);
+	return err;
+}
+
+/* Unlike a table that goes on, one screen names the queues that it cannot show. */
+static int check(char **queues)
+{
+	int status = STATUS_OK;
+	struct kwq *q;
+	int err;
+
+	for (; *queues; queues++) {
+		/* gather_init() opens a descriptor, and complains. */
+		if (queue_is_fd(*queues))
+			continue;
+		err = open_to_look(&q, *queues);
+		if (err)
+			status = complain_open(*queues, err);
+		else
+			kwq_close(q);
+	}
+	return status;
+}
+
+static int status_main(int argc, char **argv)
+{
+	struct status_options o = { 0 };
+	struct gather g;
+	int opt, err, status;
+
+	while ((opt = getopt_long(argc, argv, "ah", status_options, NULL)) != -1) {
+		if (opt == 'a')
+			o.all = true;
+		else if (opt == OPT_JSON)
+			o.json = true;
+		else
+			option_common(opt);
+	}
+	status = check(argv + optind);
+	gather_init(&g, argv + optind);
+	err = gather(&g);
+	if (!err)
+		err = print_all(&g, &o);
+	gather_free(&g);
+	if (err)
+		return complain("/dev/kwq", err);
+	return flush_output() ? status : STATUS_FAILED;
+}
+
+const struct command command_status = {
+	.name = "status",
+	.arguments = "[OPTION...] [QUEUE...]",
+	.summary = "Show each queue in a line, and what runs",
+	.options =
+	"  -a, --all   all running keys, not the ten oldest of each queue\n"
+	"      --json  print a JSON object for each queue, with all running keys\n"
+	"  -h, --help\n"
+	"\n"
+	"Without QUEUE: all named queues that may be opened. Each line below a queue has\n"
+	"its key's age, the process that has it, the name of that process, and the key.\n"
+	"\n"
+	"  kwq status       what is there, and what runs?\n"
+	"  kwq status -a q  all running keys of q\n",
+	.main = status_main,
+};

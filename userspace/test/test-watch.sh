@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# U5: arguments and help of the commands that look at a queue, change a key, and watch files, without a kernel module.
+. ./tap.sh
+
+COMMANDS='ls status peek kick edit'
+
+# exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
+exits() {
+	local status=$1 text=$2 got=0
+	shift 2
+
+	"$KWQ" "$@" </dev/null >"$WORK/out" 2>"$WORK/err" || got=$?
+	[ "$got" = "$status" ] || { echo "status $got"; cat "$WORK/out" "$WORK/err"; return 1; }
+	[ ! -s "$WORK/out" ] || { echo "on standard output:"; cat "$WORK/out"; return 1; }
+	grep -qF -- "$text" "$WORK/err" || { echo "no \"$text\":"; cat "$WORK/err"; return 1; }
+}
+
+# wrong TEXT ARGUMENT...: kwq refuses the arguments with a usage line.
+wrong() {
+	local text=$1
+	shift
+	ok "refused: kwq $*" exits 2 "$text" "$@"
+}
+
+fits() {
+	"$KWQ" "$1" --help | awk 'length > 80 { print; bad = 1 } END { if (NR > 24) print NR " lines"; exit bad || NR > 24 }'
+}
+
+for command in $COMMANDS; do
+	ok "kwq $command --help fits 24 lines of 80" fits "$command"
+	same "kwq $command --help has two examples" "$("$KWQ" "$command" --help | grep -c "^  kwq $command ")" 2
+done
+
+wrong 'QUEUE is missing' peek
+wrong 'one argument too many' peek a key other
+wrong '--ready, --waiting, --processing and --dead cannot be combined' peek --ready --dead a
+wrong 'a KEY and a state cannot be combined' peek --dead a key
+wrong '--long, --value, --null and --json cannot be combined' peek -l --json a
+wrong '--long, --value, --null and --json cannot be combined' peek --value -0 a
+wrong 'QUEUE is missing' kick -n 3
+wrong '-n or --all, and KEY "key", cannot be combined' kick -a a key
+wrong '-n or --all, and KEY "key", cannot be combined' kick -n 1 a key
+wrong 'must be from 1' kick -n 0 a
+wrong 'not a number' kick -n all a
+wrong 'QUEUE is missing' edit -p 1
+wrong 'KEY is missing' edit a
+wrong 'one argument too many' edit a key other
+wrong '--after and --at cannot be combined' edit --after 1s --at 18:30 a key
+wrong '--value and --value-file cannot be combined' edit --value x --value-file y a key
+wrong 'must be from -32 to 31' edit -p 32 a key
+wrong 'must be a duration' edit --after soon a key
+wrong '--at' edit --at soon a key
+head -c 65537 /dev/zero >"$WORK/long"
+wrong 'a value has at most 65536 bytes' edit --value-file "$WORK/long" a key
+ok "edit: a file that is not there" exits 1 'No such file' edit --value-file "$WORK/none" a key
+
+if [ -e /dev/kwq ]; then
+	skip "no module" "there is one here"
+else
+	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k'; do
+		# shellcheck disable=SC2086 # a word each
+		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
+	done
+fi
+
+done_testing
