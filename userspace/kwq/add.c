@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "add_result.h"
 #include "cmd.h"
 #include "duration.h"
 #include "each_key.h"
@@ -153,26 +154,6 @@ static void parse_debounce(char *text)
 		usage("--debounce: AT_MOST must not be 0");
 }
 
-static const char *outcome(int result)
-{
-	switch (result) {
-	case KWQ_ADDED:
-		return "added";
-	case KWQ_COALESCED:
-		return "coalesced";
-	case KWQ_DIRTIED:
-		return "dirtied";
-	case KWQ_DIRTY:
-		return "dirty";
-	case KWQ_WAITING:
-		return "waiting";
-	case KWQ_DEAD:
-		return "dead";
-	default:
-		return "taken";
-	}
-}
-
 /* Why the wait for room ended. */
 static const char *refusal_waiting(int err)
 {
@@ -222,7 +203,7 @@ static int add_main(int argc, char **argv)
 		.entry_size = sizeof(common),
 		.fill = fill,
 		.submit = submit,
-		.outcome = outcome,
+		.outcome = add_result,
 		.refusal = refusal,
 		.context = &common,
 	};

@@ -16,6 +16,7 @@ static const struct command *const commands[] = {
 	&command_pause, &command_resume, &command_shutdown,
 	&command_drain, &command_rm, &command_save, &command_load,
 	&command_run,
+	&command_watch_files,
 	&command_configure, &command_forget, &command_requeues, &command_dead,
 	&command_advance, &command_top, &command_exporter,
 };
@@ -28,7 +29,7 @@ static void print_help(FILE *to)
 	      "Keyed work queues of the kernel: no key twice, no key to two workers at once.\n"
 	      "\n", to);
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
-		fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+		fprintf(to, "  %-11s %s\n", commands[i]->name, commands[i]->summary);
 	fputs("\n"
 	      "  kwq COMMAND --help    the options of COMMAND\n"
 	      "  kwq --version\n"

@@ -5,7 +5,7 @@
 . ./tap.sh
 
 COMMANDS='create open ls stat add get done extend remove len save load shutdown drain rm run pause resume configure forget requeues
-	dead advance top exporter keys peek kick edit status'
+	dead advance top exporter keys peek kick edit status watch-files'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -38,7 +38,7 @@ for command in $COMMANDS; do
 	ok "kwq --help has $command" grep -qE "^  $command " <("$KWQ" --help)
 	wrong 'unrecognized option' "$command" --no-such-option
 done
-same "no other commands in kwq --help" "$("$KWQ" --help | grep -cE '^  [a-z]+ ')" \
+same "no other commands in kwq --help" "$("$KWQ" --help | grep -cE '^  [a-z-]+ ')" \
 	"$(($(wc -w <<<"$COMMANDS") + 2))" # and the two lines on --help and --version
 
 VERSION=$(sed -n 's/^VERSION[[:space:]]*:= //p' "$SRC/Makefile")

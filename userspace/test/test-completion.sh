@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|len|keys|peek|kick|edit|save|load|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|len|keys|peek|kick|edit|save|load|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|watch-files|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -58,6 +58,11 @@ ok "no queue where the number of keys is due" completes '' kick -n ''
 ok "queues of kick" completes 'jobs|two words' kick --all ''
 ok "no queue where a time is due" completes '' edit --at ''
 ok "queues of status" completes 'jobs|two words' status ''
+ok "queues of watch-files" completes 'jobs|two words' watch-files --initial ''
+ok "then folders" completes "$WORK/bin" watch-files jobs "$WORK/b"
+ok "and more of them" completes "$WORK/bin" watch-files --initial jobs /tmp "$WORK/b"
+ok "values of --events" completes 'moved,deleted' watch-files --events moved,d
+ok "no queue where a pattern is due" completes '' watch-files --exclude ''
 ok "ls -n takes no value" completes '' ls -n ''
 ok "no queue where an address is due" completes '' exporter --listen ''
 ok "files of --textfile" completes "$WORK/bin" exporter --textfile "$WORK/b"
@@ -78,7 +83,7 @@ ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
 for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
-	dead advance top exporter keys peek kick edit status; do
+	dead advance top exporter keys peek kick edit status watch-files; do
 	options=$("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do
 		# One option may be a prefix of another.

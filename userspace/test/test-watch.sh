@@ -4,7 +4,7 @@
 # U5: arguments and help of the commands that look at a queue, change a key, and watch files, without a kernel module.
 . ./tap.sh
 
-COMMANDS='ls status peek kick edit'
+COMMANDS='ls status peek kick edit watch-files'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -56,10 +56,21 @@ head -c 65537 /dev/zero >"$WORK/long"
 wrong 'a value has at most 65536 bytes' edit --value-file "$WORK/long" a key
 ok "edit: a file that is not there" exits 1 'No such file' edit --value-file "$WORK/none" a key
 
+wrong 'QUEUE is missing' watch-files
+wrong 'DIR is missing' watch-files a
+wrong '--relative works with one DIR only' watch-files --relative a . ..
+wrong '--events opened: must be written, moved' watch-files --events opened a .
+wrong '--events written,: must be written, moved' watch-files --events written, a .
+wrong 'must be a duration' watch-files --debounce soon a .
+wrong 'must be a duration' watch-files --debounce 1s: a .
+wrong 'must be longer than 0' watch-files --debounce 0 a .
+wrong 'MAX must not be less than DURATION' watch-files --debounce 2s:1s a .
+ok "watch-files: a folder that is not there" exits 1 '/nonexistent: No such file' watch-files a /nonexistent
+
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
-	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k'; do
+	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k' 'watch-files a .'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * Adds paths as keys, in batches, and waits for room.
+ */
+#ifndef KWQ_PATH_ADDER_H
+#define KWQ_PATH_ADDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kwq.h>
+
+enum { PATH_ADDER_KEYS = 256 };
+
+struct path_adder {
+	struct kwq *q;
+	const char *queue;
+	uint64_t after, at_most;	/* a debounce; 0 for none */
+	bool verbose;			/* prints what becomes of each key */
+	const atomic_bool *stop;	/* once set, nothing waits any more */
+	unsigned long long failed;	/* keys that were refused */
+
+	unsigned int nr;
+	size_t bytes;
+	struct kwq_add_entry entries[PATH_ADDER_KEYS];
+	struct kwq_add_extra extras[PATH_ADDER_KEYS];
+	__s32 results[PATH_ADDER_KEYS];
+	char keys[16 * KWQ_KEY_MAX];
+};
+
+/*
+ * Adds a path, now or with the next paths. A path that is no key is refused with a message.
+ * Returns 0 or as path_adder_flush().
+ */
+int path_adder_add(struct path_adder *a, const char *path);
+
+/*
+ * Adds what is collected. Returns 0, or a negative errno value that ends everything: -EINTR if
+ * there was no room and @stop was set.
+ */
+int path_adder_flush(struct path_adder *a);
+
+#endif /* KWQ_PATH_ADDER_H */
