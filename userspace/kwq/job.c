@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "duration.h"
+#include "job_control.h"
 #include "template.h"
 
 static uint64_t now(clockid_t clock)
@@ -27,8 +28,8 @@ void job_init(struct job *job)
 	*job = (struct job){
 		.pidfd = -1,
 		.streams = {
-			{ .fd = -1, .child_fd = -1 },
-			{ .fd = -1, .child_fd = -1 },
+			{ .fd = -1, .child_fd = -1, .copy = -1 },
+			{ .fd = -1, .child_fd = -1, .copy = -1 },
 		},
 	};
 }
@@ -254,6 +255,7 @@ void job_extend(struct job *job)
 
 void job_free(struct job *job)
 {
+	job_control_end(job);
 	stream_close(&job->streams[0]);
 	stream_close(&job->streams[1]);
 	if (job->pidfd >= 0)

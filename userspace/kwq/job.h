@@ -27,6 +27,8 @@ struct job {
 	struct kwq *handle;
 	struct kwq_item item;
 	bool lost;		/* the lease was lost: the item is not ours */
+	bool restarts;		/* kwq restart: the item comes back as if it had not run */
+	struct follower *followers;	/* of job_control.h */
 	unsigned long long seq;
 	unsigned int attempt;
 	uint64_t started_real, started;	/* ns since 1970, ns monotonic */

@@ -149,6 +149,7 @@ int stream_open(struct stream *s, enum output_mode mode, int target)
 	s->child_fd = -1;
 	s->target = target;
 	s->err = 0;
+	s->copy = -1;
 	s->filled = 0;
 	switch (mode) {
 	case OUTPUT_GROUP:
@@ -192,11 +193,21 @@ static int write_lines(struct stream *s)
 	return err;
 }
 
+/* An error ends the copy early. The output itself is not affected. */
+static void copy(struct stream *s, const char *bytes, size_t len)
+{
+	if (s->copy >= 0 && write(s->copy, bytes, len) != (ssize_t)len) {
+		close(s->copy);
+		s->copy = -1;
+	}
+}
+
 int stream_pump(struct stream *s)
 {
 	ssize_t got = read(s->fd, s->line + s->filled, OUTPUT_LINE_MAX - s->filled);
 
 	if (got > 0) {
+		copy(s, s->line + s->filled, got);
 		s->filled += got;
 		return write_lines(s);
 	}
@@ -267,9 +278,23 @@ int stream_flush(struct stream *s, enum output_mode mode)
 	return mode == OUTPUT_GROUP ? flush_file(s) : flush_pipe(s);
 }
 
+int stream_copy(struct stream *s, enum output_mode mode)
+{
+	if (mode == OUTPUT_GROUP)
+		return s->fd;
+	if (mode != OUTPUT_LINE)
+		return -EOPNOTSUPP;
+	if (s->copy < 0)
+		s->copy = open_temporary();
+	return s->copy;
+}
+
 void stream_close(struct stream *s)
 {
 	stream_started(s);
+	if (s->copy >= 0)
+		close(s->copy);
+	s->copy = -1;
 	if (s->fd >= 0)
 		close(s->fd);
 	s->fd = -1;

@@ -22,6 +22,7 @@ struct stream {
 	int child_fd;	/* the job's end; -1 if the job has our own stream */
 	int target;	/* STDOUT_FILENO or STDERR_FILENO */
 	int err;	/* the error that made output incomplete, or 0 */
+	int copy;	/* OUTPUT_LINE: the file of stream_copy(); -1 for none */
 	size_t filled;
 	char *line;	/* OUTPUT_LINE: an incomplete line, up to OUTPUT_LINE_MAX */
 };
@@ -48,6 +49,13 @@ bool stream_has_output(const struct stream *s, enum output_mode mode);
  * the job, now or before, could not be written.
  */
 int stream_flush(struct stream *s, enum output_mode mode);
+
+/*
+ * The file with the output of a job, as far as it was collected. With OUTPUT_LINE output is kept
+ * from the first call on. Returns a descriptor that the stream owns, or a negative errno value:
+ * -EOPNOTSUPP with OUTPUT_PASS.
+ */
+int stream_copy(struct stream *s, enum output_mode mode);
 
 void stream_close(struct stream *s);
 

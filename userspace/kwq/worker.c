@@ -31,6 +31,7 @@
 #include "duration.h"
 #include "escape.h"
 #include "job.h"
+#include "job_control.h"
 #include "joblog.h"
 #include "lease.h"
 #include "progress.h"
@@ -53,7 +54,8 @@ struct run {
 	struct kwq *spare;	/* the handle of the next job, if opened already */
 	struct job *jobs;	/* array of options.jobs */
 	int epoll, signals, joblog;
-	int urgent;		/* an epoll for signals and leases, which cannot wait */
+	int urgent;		/* an epoll for signals, leases and requests, which cannot wait */
+	struct control control;
 	struct lease_timer leases;
 	bool has_extras;	/* the module has values or groups */
 	bool watching;		/* the queue is in the epoll */
@@ -438,6 +440,15 @@ static void settle_with_output(struct run *run, struct job *job, int status)
 	log_job(run, job, status);
 }
 
+/* kwq restart: the item goes back when its handle is closed. Its output is dropped. */
+static void settle_restarted(struct run *run, struct job *job, int status)
+{
+	run->counts.retried++;
+	if (run->options.verbose)
+		tell_of(run, job, "killed by kwq restart");
+	log_job(run, job, status);
+}
+
 static void end_job(struct run *run, struct job *job)
 {
 	int status;
@@ -446,6 +457,8 @@ static void end_job(struct run *run, struct job *job)
 	status = job_reap(job);
 	if (is_lost(run, job))
 		settle_lost(run, job, status);
+	else if (job->restarts)
+		settle_restarted(run, job, status);
 	else if (*job->exec_error)
 		settle_no_start(run, job, status);
 	else
@@ -496,6 +509,7 @@ static int take_item(struct run *run, struct job *job)
 		return err;
 	job->handle = run->spare;
 	job->lost = false;
+	job->restarts = false;
 	run->spare = NULL;
 	lease_timer_start(&run->leases);
 	return 0;
@@ -608,6 +622,7 @@ static void take_urgent(struct run *run)
 {
 	take_signal(run);
 	extend_leases(run);
+	job_control_answer(&run->control, run->jobs, run->options.jobs, run->options.output);
 }
 
 static bool take_urgent_in_write(void *arg)
@@ -847,6 +862,8 @@ static int watch_urgent(struct run *run)
 	int err;
 
 	err = watch_in(run->urgent, run->signals, SOURCE_URGENT, 0);
+	if (!err && run->control.fd >= 0)
+		err = watch_in(run->urgent, run->control.fd, SOURCE_URGENT, 0);
 	if (!err && run->leases.fd >= 0)
 		err = watch_in(run->urgent, run->leases.fd, SOURCE_URGENT, 0);
 	return err ? err : watch(run, run->urgent, SOURCE_URGENT, 0);
@@ -893,6 +910,7 @@ static int set_up(struct run *run)
 	run->signals = open_signals(run);
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
 	run->urgent = epoll_create1(EPOLL_CLOEXEC);
+	control_open(&run->control);
 	err = allocate_jobs(run);
 	if (!err)
 		err = open_leases(run);
@@ -921,6 +939,7 @@ int work(const struct run_options *options)
 		return status;
 	loop(run);
 	retry_forget_all(&run->failures);
+	control_close(&run->control);
 	kwq_close(run->spare);
 	kwq_close(run->q);
 	if (run->signal)

@@ -4,7 +4,7 @@
 # U5: arguments and help of the commands that look at a queue, change a key, and watch files, without a kernel module.
 . ./tap.sh
 
-COMMANDS='ls status peek kick edit watch-files'
+COMMANDS='ls status peek kick edit watch-files kill restart follow'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -67,10 +67,19 @@ wrong 'must be longer than 0' watch-files --debounce 0 a .
 wrong 'MAX must not be less than DURATION' watch-files --debounce 2s:1s a .
 ok "watch-files: a folder that is not there" exits 1 '/nonexistent: No such file' watch-files a /nonexistent
 
+wrong 'QUEUE is missing' kill
+wrong 'KEY is missing' kill a
+wrong '--signal 0' kill -s 0 a key
+wrong '--signal TERMINATE: must be a name, such as TERM, or a number' kill -s TERMINATE a key
+wrong 'QUEUE is missing' restart
+wrong 'KEY is missing' restart a
+wrong 'QUEUE is missing' follow
+wrong 'one argument too many' follow a key other
+
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
-	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k' 'watch-files a .'; do
+	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k' 'watch-files a .' 'kill a k' 'restart a k' 'follow a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The control socket of kwq run: kwq kill, kwq restart and kwq follow ask the worker through it.
+ *
+ * The socket run-PID lies in the folder of runtime_folder(). A request is one datagram, which
+ * carries one end of a socket pair. The reply comes through that pair. For follow the worker
+ * keeps the end until the job has ended. Only the user of the worker, and root, may ask.
+ */
+#ifndef KWQ_CONTROL_H
+#define KWQ_CONTROL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kwq.h>
+
+enum control_operation {
+	CONTROL_SIGNAL,		/* send a signal to the job */
+	CONTROL_RESTART,	/* kill the job; its key comes back as if it had not run */
+	CONTROL_FOLLOW,		/* pass the files with the job's output on */
+};
+
+/* The key follows. Both sides are the same version or refuse: @size is compared. */
+struct control_request {
+	uint32_t size;
+	uint32_t operation;
+	uint64_t ticket;	/* of the hand-out */
+	int32_t signal;
+	uint32_t key_len;
+};
+
+/* For CONTROL_FOLLOW two descriptors come with it: standard output and standard error. */
+struct control_reply {
+	uint32_t size;
+	int32_t err;		/* 0 or a negative errno value */
+};
+
+/* A request that has arrived. */
+struct control_message {
+	struct control_request request;
+	char key[KWQ_KEY_MAX];
+	int reply;		/* where to send the reply; owned by the receiver */
+};
+
+struct control {
+	int fd;			/* poll it for reading; -1: none */
+	int folder;
+	char name[32];
+};
+
+/*
+ * Opens the socket. Without any usable folder there is none, and jobs of this worker cannot be
+ * asked for: @control->fd is -1.
+ */
+void control_open(struct control *control);
+
+/*
+ * Receives a request. Returns 1, 0 if there is none, or a negative errno value if a message was
+ * not a request that may be answered.
+ */
+int control_receive(const struct control *control, struct control_message *message);
+
+/* Sends a reply, with @nr descriptors. Never waits. */
+void control_reply(int to, int err, const int *fds, size_t nr);
+
+/* Closes the socket and removes its name. */
+void control_close(struct control *control);
+
+#endif /* KWQ_CONTROL_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * Answers the requests that come through the control socket of kwq run.
+ */
+#ifndef KWQ_JOB_CONTROL_H
+#define KWQ_JOB_CONTROL_H
+
+#include "control.h"
+#include "job.h"
+#include "output.h"
+
+/* Answers all requests that are there. Never waits. */
+void job_control_answer(const struct control *control, struct job *jobs, unsigned int nr,
+			enum output_mode mode);
+
+/* Tells everybody who follows the job that it has ended. */
+void job_control_end(struct job *job);
+
+#endif /* KWQ_JOB_CONTROL_H */

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq kill and kwq restart: ask the worker that runs a key's job.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd.h"
+#include "escape.h"
+#include "number.h"
+#include "worker_client.h"
+
+static const struct option kill_options[] = {
+	{ "signal", required_argument, NULL, 's' },
+	OPTION_HELP, OPTION_END
+};
+
+static const struct option restart_options[] = {
+	OPTION_HELP, OPTION_END
+};
+
+/* A number, or a name with or without SIG. */
+static int parse_signal(const char *text)
+{
+	const char *name = strncmp(text, "SIG", 3) ? text : text + 3;
+	uint64_t number;
+	int i;
+
+	if (!parse_number(text, 1, SIGRTMAX, &number))
+		return number;
+	for (i = 1; i < NSIG; i++)
+		if (sigabbrev_np(i) && !strcmp(name, sigabbrev_np(i)))
+			return i;
+	usage("--signal %s: must be a name, such as TERM, or a number", text);
+}
+
+static int refuse(const char *queue, const char *key, const char *why)
+{
+	char text[ESCAPED_SIZE(KWQ_KEY_MAX)];
+
+	message("%s: %s: %s", queue, escape_text(text, key, strlen(key)), why);
+	return STATUS_FAILED;
+}
+
+/* ---- kill ----------------------------------------------------------------- */
+
+static int kill_key(struct kwq *q, const char *queue, const char *key, int signal)
+{
+	struct running_key running;
+	int err;
+
+	err = running_key_find(&running, q, key, strlen(key));
+	if (err == -ENOENT)
+		return refuse(queue, key, "the queue has no such key");
+	if (err == -ESRCH)
+		return refuse(queue, key, "is not being processed");
+	if (err)
+		return complain_key(queue, err);
+	err = worker_ask(&running, CONTROL_SIGNAL, signal, NULL, NULL);
+	return err ? complain_worker(queue, &running, err) : STATUS_OK;
+}
+
+static int kill_main(int argc, char **argv)
+{
+	int opt, signal = SIGKILL, status = STATUS_OK, one;
+	const char *queue;
+	struct kwq *q;
+
+	while ((opt = getopt_long(argc, argv, "s:h", kill_options, NULL)) != -1) {
+		if (opt != 's')
+			option_common(opt);
+		signal = parse_signal(optarg);
+	}
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	if (optind == argc)
+		usage("KEY is missing");
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
+	must_list_items(q, queue);
+	for (; optind < argc; optind++) {
+		one = kill_key(q, queue, argv[optind], signal);
+		if (one)
+			status = one;
+	}
+	return status;
+}
+
+/* ---- restart -------------------------------------------------------------- */
+
+/* A key that is dead or waiting becomes ready. */
+static int make_ready(struct kwq *q, const char *key, const struct kwq_listed *item)
+{
+	struct kwq_add_options options = { .size = sizeof(options), .flags = KWQ_ADD_END_WAIT };
+
+	if (item->state & KWQ_IS_DEAD)
+		return kwq_kick(q, key, strlen(key));
+	return kwq_add_with(q, key, strlen(key), &options);
+}
+
+static int restart_key(struct kwq *q, const char *queue, const char *key)
+{
+	struct running_key running;
+	struct kwq_listed item;
+	int err;
+
+	err = kwq_look(q, key, strlen(key), &item);
+	if (err == -ENOENT)
+		return refuse(queue, key, "the queue has no such key");
+	if (err)
+		return complain_key(queue, err);
+	if (item.state & KWQ_IS_PROCESSING) {
+		err = running_key_find(&running, q, key, strlen(key));
+		if (!err)
+			err = worker_ask(&running, CONTROL_RESTART, 0, NULL, NULL);
+		return err ? complain_worker(queue, &running, err) : STATUS_OK;
+	}
+	if (item.state & (KWQ_IS_DEAD | KWQ_IS_WAITING)) {
+		err = make_ready(q, key, &item);
+		return err < 0 ? complain_key(queue, err) : STATUS_OK;
+	}
+	if (item.state & KWQ_IS_READY)
+		return refuse(queue, key, "is ready already");
+	return refuse(queue, key, "the queue has no such key");
+}
+
+static int restart_main(int argc, char **argv)
+{
+	int opt, status = STATUS_OK, one;
+	const char *queue;
+	struct kwq *q;
+
+	while ((opt = getopt_long(argc, argv, "h", restart_options, NULL)) != -1)
+		option_common(opt);
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	if (optind == argc)
+		usage("KEY is missing");
+	q = must_open_queue(queue, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
+	must_list_items(q, queue);
+	for (; optind < argc; optind++) {
+		one = restart_key(q, queue, argv[optind]);
+		if (one)
+			status = one;
+	}
+	return status;
+}
+
+const struct command command_kill = {
+	.name = "kill",
+	.arguments = "[OPTION...] QUEUE KEY...",
+	.summary = "Kill the jobs that kwq run runs for these keys",
+	.options =
+	"  -s, --signal SIGNAL  send this signal, by name or number (KILL)\n"
+	"  -h, --help\n"
+	"\n"
+	"The worker is asked, which must be kwq run of the same user. A job that dies\n"
+	"has failed: its key is retried, dropped or made dead as its worker is told. A\n"
+	"job that handles another signal and exits with 0 is done.\n"
+	"\n"
+	"  kwq kill jobs report-7     kill the job of report-7\n"
+	"  kwq kill -s HUP jobs log   send it SIGHUP\n",
+	.main = kill_main,
+};
+
+const struct command command_restart = {
+	.name = "restart",
+	.arguments = "QUEUE KEY...",
+	.summary = "Run these keys now, from their begin",
+	.options =
+	"  -h, --help\n"
+	"\n"
+	"A running job of kwq run is killed, which is no failure, and its key comes back\n"
+	"at once. A dead or waiting key becomes ready. It is an error if a key is ready.\n"
+	"\n"
+	"  kwq restart jobs report-7    begin report-7 again\n"
+	"  kwq restart jobs one two     the same for two keys\n",
+	.main = restart_main,
+};
