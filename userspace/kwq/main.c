@@ -18,7 +18,7 @@ static const struct command *const commands[] = {
 	&command_run,
 	&command_follow, &command_kill, &command_restart, &command_watch_files,
 	&command_configure, &command_forget, &command_requeues, &command_dead,
-	&command_advance, &command_top, &command_exporter,
+	&command_advance, &command_top, &command_events, &command_exporter,
 };
 
 static void print_help(FILE *to)

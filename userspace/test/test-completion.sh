@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|len|keys|peek|kick|edit|save|load|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|follow|kill|restart|watch-files|configure|forget|requeues|dead|advance|top|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|len|keys|peek|kick|edit|save|load|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|follow|kill|restart|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -65,6 +65,8 @@ ok "values of --events" completes 'moved,deleted' watch-files --events moved,d
 ok "no queue where a pattern is due" completes '' watch-files --exclude ''
 ok "signals of kill" completes 'USR1|USR2' kill -s U
 ok "queues of follow" completes 'jobs|two words' follow ''
+ok "queues of events" completes 'jobs|two words' events -v ''
+ok "no queue where a size is due" completes '' events --buffer ''
 ok "ls -n takes no value" completes '' ls -n ''
 ok "no queue where an address is due" completes '' exporter --listen ''
 ok "files of --textfile" completes "$WORK/bin" exporter --textfile "$WORK/b"
@@ -85,7 +87,7 @@ ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
 for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow; do
+	dead advance top exporter keys peek kick edit status watch-files kill restart follow events; do
 	options=$("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do
 		# One option may be a prefix of another.

@@ -4,7 +4,7 @@
 # U5: arguments and help of the commands that look at a queue, change a key, and watch files, without a kernel module.
 . ./tap.sh
 
-COMMANDS='ls status peek kick edit watch-files kill restart follow'
+COMMANDS='ls status peek kick edit watch-files kill restart follow events'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -75,6 +75,10 @@ wrong 'QUEUE is missing' restart
 wrong 'KEY is missing' restart a
 wrong 'QUEUE is missing' follow
 wrong 'one argument too many' follow a key other
+
+wrong 'must be from 1' events -n 0
+wrong 'not a number' events --buffer big
+wrong 'must be the name of a queue' events fd:3
 
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
