@@ -49,7 +49,7 @@ int runtime_folder_open(const char *path, uid_t uid, bool create)
 	if (fd < 0)
 		return -errno;
 	/* Anybody can make a folder in /tmp first. */
-	if (!fstat(fd, &st) && st.st_uid == uid && !(st.st_mode & (S_IWGRP | S_IWOTH)))
+	if (!fstat(fd, &st) && st.st_uid == uid && !(st.st_mode & 0022))
 		return fd;
 	close(fd);
 	return -EPERM;

@@ -31,7 +31,7 @@ static const struct {
 
 #define PAUSED	" (paused)"	/* behind the name */
 
-enum { CELL_SIZE = SHORT_TIME_SIZE, LINE_SIZE = 160 };
+enum { CELL_SIZE = SHORT_TIME_SIZE, LINE_SIZE = 160, NARROW = 104 };
 
 enum column column_named(const char *name)
 {
@@ -41,6 +41,11 @@ enum column column_named(const char *name)
 		if (!strcmp(name, columns_known[i].sort))
 			break;
 	return i;
+}
+
+const char *column_name(enum column column)
+{
+	return columns_known[column].sort;
 }
 
 /* ---- Filling ---- */
@@ -218,8 +223,7 @@ static const char *cell(char *to, const struct table_row *row, enum column colum
 	}
 }
 
-/* Writes as much of the text as fits. Each character counts as one column. */
-static void write_cut(FILE *to, const char *text, size_t columns)
+void table_write_cut(FILE *to, const char *text, size_t columns)
 {
 	size_t left = strlen(text), step;
 
@@ -231,6 +235,14 @@ static void write_cut(FILE *to, const char *text, size_t columns)
 	}
 }
 
+/* On a narrow screen the name matters more than these. 80 columns leave 18 for the name. */
+static bool is_left_out(enum column column, size_t columns)
+{
+	return columns && columns < NARROW &&
+		(column == COLUMN_RETRIES || column == COLUMN_QUEUE_P99 ||
+		 column == COLUMN_WORK_P99);
+}
+
 /* Writes a line of the table; the header if @row is NULL. */
 static void write_line(FILE *to, const struct table_row *row, size_t columns)
 {
@@ -240,8 +252,10 @@ static void write_line(FILE *to, const struct table_row *row, size_t columns)
 	unsigned int i;
 
 	for (i = 0; i < COLUMN_NAME; i++)
-		len += snprintf(line + len, sizeof(line) - len, "%*s ", columns_known[i].width,
-				row ? cell(text, row, i) : columns_known[i].title);
+		if (!is_left_out(i, columns))
+			len += snprintf(line + len, sizeof(line) - len, "%*s ",
+					columns_known[i].width, row ? cell(text, row, i) :
+					columns_known[i].title);
 	if (row && row->exact)
 		escape_text(line + len, row->label, strlen(row->label));
 	else
@@ -249,7 +263,17 @@ static void write_line(FILE *to, const struct table_row *row, size_t columns)
 			 row ? row->label : columns_known[COLUMN_NAME].title);
 	if (paused)
 		strcat(line, PAUSED);
-	write_cut(to, line, columns ? columns : SIZE_MAX);
+	table_write_cut(to, line, columns ? columns : SIZE_MAX);
+}
+
+void table_write_header(FILE *to, size_t columns)
+{
+	write_line(to, NULL, columns);
+}
+
+void table_write_row(FILE *to, const struct table_row *row, size_t columns)
+{
+	write_line(to, row, columns);
 }
 
 void table_write(FILE *to, const struct table_row *rows, size_t nr, size_t lines,

@@ -24,6 +24,9 @@ enum column {
 /* The column of a --sort argument; NR_COLUMNS if there is none of that name. */
 enum column column_named(const char *name);
 
+/* The --sort argument of a column. */
+const char *column_name(enum column column);
+
 /* One queue. */
 struct table_row {
 	const char *label;
@@ -51,5 +54,12 @@ void table_sort(struct table_row *rows, size_t nr, enum column by);
  */
 void table_write(FILE *to, const struct table_row *rows, size_t nr, size_t lines,
 		 size_t columns, const char *newline);
+
+/* Writes the header, or a row, cut to @columns columns, without a newline. */
+void table_write_header(FILE *to, size_t columns);
+void table_write_row(FILE *to, const struct table_row *row, size_t columns);
+
+/* Writes as much of a text as fits. Each character counts as one column. */
+void table_write_cut(FILE *to, const char *text, size_t columns);
 
 #endif /* KWQ_TABLE_H */

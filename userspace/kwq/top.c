@@ -3,13 +3,12 @@
  * kwq top
  */
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
-#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,7 +16,9 @@
 #include "duration.h"
 #include "gather.h"
 #include "histogram.h"
+#include "screen.h"
 #include "table.h"
+#include "top_keys.h"
 
 #define SORT_COLUMNS "ready, waiting, processing, dead, adds, done, retries, oldest, " \
 	"longest, queue-p99, work-p99 or name"
@@ -42,6 +43,12 @@ struct top {
 	uint64_t gathered;		/* when; 0 for not yet */
 	struct table_row *rows;
 	size_t rows_room;
+	/* The screen. */
+	char selected[sizeof(((struct metrics_queue *)0)->label)];
+	size_t first_row;
+	bool shows_keys;
+	struct top_keys keys;		/* of the selected queue */
+	char message[sizeof(((struct metrics_queue *)0)->label) + 200];	/* until the next table */
 };
 
 static uint64_t clock_now(void)
@@ -154,55 +161,312 @@ static int print_tables(struct top *top)
 
 /* ---- A table that stays in its place ---- */
 
-static struct termios terminal_before;
-static bool terminal_has_keys;
-
-static void enter_screen(void)
+/* The selected row. Sorting moves rows, so the queue is found by its label. */
+static size_t selected_row(struct top *top)
 {
-	struct termios keys;
+	size_t i;
 
-	/* Keys arrive one by one and are not echoed. Ctrl-C still sends a signal. */
-	terminal_has_keys = !tcgetattr(STDIN_FILENO, &terminal_before);
-	if (terminal_has_keys) {
-		keys = terminal_before;
-		keys.c_lflag &= ~(ICANON | ECHO);
-		keys.c_cc[VMIN] = 1;
-		keys.c_cc[VTIME] = 0;
-		tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+	for (i = 0; i < top->gather.nr; i++)
+		if (!strcmp(top->rows[i].label, top->selected))
+			return i;
+	return 0;
+}
+
+static void select_row(struct top *top, size_t row)
+{
+	top->selected[0] = '\0';
+	if (row < top->gather.nr)
+		snprintf(top->selected, sizeof(top->selected), "%s", top->rows[row].label);
+}
+
+/* The queue of the selected row; NULL if there is none. */
+static struct metrics_queue *selected_queue(struct top *top)
+{
+	size_t i;
+
+	for (i = 0; i < top->gather.nr; i++)
+		if (!strcmp(top->gather.queues[i].label, top->selected))
+			return &top->gather.queues[i];
+	return NULL;
+}
+
+static void say(struct top *top, const char *what, int err)
+{
+	snprintf(top->message, sizeof(top->message), "%s: %.100s%s%s", top->selected, what,
+		 err < 0 ? ": " : "", err < 0 ? meaning(err) : "");
+}
+
+static void draw_queues(struct top *top, size_t lines, size_t columns)
+{
+	size_t row = selected_row(top), i;
+
+	select_row(top, row);
+	if (!lines--)
+		return;
+	table_write_header(stdout, columns);
+	fputs("\033[K\r\n", stdout);
+	if (row < top->first_row)
+		top->first_row = row;
+	if (lines && row >= top->first_row + lines)
+		top->first_row = row - lines + 1;
+	for (i = top->first_row; i < top->gather.nr && lines--; i++) {
+		if (i == row && screen_has_keys())
+			fputs("\033[7m", stdout);
+		table_write_row(stdout, &top->rows[i], columns);
+		fputs("\033[K\033[m\r\n", stdout);
 	}
-	/* Use the alternate screen, hide the cursor, and turn line wrapping off. */
-	fputs("\033[?1049h\033[?25l\033[?7l", stdout);
 }
 
-static void leave_screen(void)
+static const char *state_name(uint32_t state)
 {
-	fputs("\033[?7h\033[?25h\033[?1049l", stdout);
-	fflush(stdout);
-	if (terminal_has_keys)
-		tcsetattr(STDIN_FILENO, TCSADRAIN, &terminal_before);
+	return state == KWQ_IS_PROCESSING ? "processing" : state == KWQ_IS_READY ? "ready" :
+		state == KWQ_IS_WAITING ? "waiting" : "dead";
 }
 
-static bool draw(const struct top *top)
+static void make_title(const struct top *top, char *to, size_t size)
 {
 	char interval[SHORT_TIME_SIZE];
-	struct winsize size;
 
-	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_row || !size.ws_col)
-		size = (struct winsize){ .ws_row = 24, .ws_col = 80 };
+	short_time(interval, top->interval);
+	if (top->message[0])
+		snprintf(to, size, "%s", top->message);
+	else if (top->shows_keys)
+		snprintf(to, size, "kwq top: %.300s: %s keys, every %s; Tab state, K kick, p pause, "
+			 "r resume, Esc back, q quit", top->selected, state_name(top->keys.state),
+			 interval);
+	else if (screen_has_keys())
+		snprintf(to, size, "kwq top: %zu queue%s, every %s; Enter keys, s sort, K kick, "
+			 "p pause, r resume, q quit", top->gather.nr,
+			 top->gather.nr == 1 ? "" : "s", interval);
+	else
+		snprintf(to, size, "kwq top: %zu queue%s, every %s; Ctrl-C quits", top->gather.nr,
+			 top->gather.nr == 1 ? "" : "s", interval);
+}
+
+static bool draw(struct top *top)
+{
+	unsigned int rows, columns;
+	char title[sizeof(top->message) + 200];
+
+	screen_size(&rows, &columns);
+	make_title(top, title, sizeof(title));
+	fputs("\033[H", stdout);
+	table_write_cut(stdout, title, columns);
 	/* Each line ends with an escape that erases the rest of the old line. */
-	printf("\033[Hkwq top: %zu queue%s, every %s; q quits\033[K", top->gather.nr,
-	       top->gather.nr == 1 ? "" : "s", short_time(interval, top->interval));
-	if (size.ws_row > 2) {
+	fputs("\033[K", stdout);
+	if (rows > 3) {
 		fputs("\r\n\033[K\r\n", stdout);
-		/* On a screen of 3 lines the table is the last one: a newline would scroll. */
-		table_write(stdout, top->rows, top->gather.nr,
-			    size.ws_row > 3 ? size.ws_row - 3 : 1, size.ws_col,
-			    size.ws_row > 3 ? "\033[K\r\n" : "\033[K");
+		/* A newline behind the last line of the screen would scroll. */
+		if (top->shows_keys)
+			top_keys_draw(&top->keys, rows - 3, columns);
+		else
+			draw_queues(top, rows - 3, columns);
 	}
+	/* Erase what is left of a longer table. */
 	fputs("\033[J", stdout);
 	return !fflush(stdout);
 }
 
+/* ---- Keys ---- */
+
+/* Lists the keys of the selected queue. If it is gone, shows the queues again. */
+static void list_keys(struct top *top)
+{
+	const struct metrics_queue *m = selected_queue(top);
+	struct kwq *q;
+	int err = -ENOENT;
+
+	if (m)
+		err = gather_open(&top->gather, m, KWQ_RIGHT_READ, &q);
+	if (!err) {
+		err = top_keys_list(&top->keys, q, &m->stat);
+		kwq_close(q);
+	}
+	if (!err)
+		return;
+	say(top, "keys", err);
+	top->shows_keys = false;
+}
+
+static int pause_queue(struct kwq *q, const struct top *top)
+{
+	(void)top;
+	return kwq_pause(q);
+}
+
+static int resume_queue(struct kwq *q, const struct top *top)
+{
+	(void)top;
+	return kwq_resume(q);
+}
+
+/* Makes the selected key ready if it is dead or waiting. */
+static int kick_key(struct kwq *q, const struct top *top)
+{
+	struct kwq_add_options options = { .size = sizeof(options), .flags = KWQ_ADD_END_WAIT };
+	const struct top_keys *keys = &top->keys;
+	const char *key;
+	size_t len;
+
+	if (!keys->items.nr || !(keys->state & (KWQ_IS_DEAD | KWQ_IS_WAITING)))
+		return -ENOKEY;
+	key = item_sorted_key(&keys->items, keys->selected);
+	len = keys->items.rows[keys->selected].item.key_len;
+	return keys->state == KWQ_IS_DEAD ? kwq_kick(q, key, len) :
+		kwq_add_with(q, key, len, &options);
+}
+
+static int kick_queue(struct kwq *q, const struct top *top)
+{
+	struct item_sorted dead = { 0 };
+	int err, ret;
+	size_t i;
+
+	if (top->shows_keys)
+		return kick_key(q, top);
+	err = item_sorted_list(&dead, q, KWQ_IS_DEAD);
+	for (i = 0; !err && i < dead.nr; i++) {
+		ret = kwq_kick(q, item_sorted_key(&dead, i), dead.rows[i].item.key_len);
+		/* Somebody else may be faster. */
+		if (ret < 0 && ret != -ENOENT)
+			err = ret;
+	}
+	item_sorted_free(&dead);
+	return err;
+}
+
+static void act(struct top *top, const char *what, unsigned int rights,
+		int (*action)(struct kwq *q, const struct top *top))
+{
+	struct metrics_queue *m = selected_queue(top);
+	struct kwq_stat st = { .size = sizeof(st) };
+	struct kwq *q;
+	int err;
+
+	if (!m)
+		return;
+	err = gather_open(&top->gather, m, rights, &q);
+	if (!err) {
+		err = action(q, top);
+		/* The row shows the result at once. */
+		if (!kwq_stat(q, &st))
+			m->stat = st;
+		kwq_close(q);
+	}
+	if (err == -ENOKEY)
+		say(top, "only dead and waiting keys can be kicked", 0);
+	else if (err == -ENOENT && top->shows_keys)
+		say(top, "the key is not dead any more", 0);
+	else
+		say(top, what, err);
+}
+
+static void move(struct top *top, long by)
+{
+	size_t nr = top->shows_keys ? top->keys.items.nr : top->gather.nr;
+	size_t row = top->shows_keys ? top->keys.selected : selected_row(top);
+
+	if (by < 0)
+		row = row > (size_t)-by ? row + by : 0;
+	else
+		row = nr - row > (size_t)by ? row + by : nr ? nr - 1 : 0;
+	if (top->shows_keys)
+		top->keys.selected = row;
+	else
+		select_row(top, row);
+}
+
+/* Handles one key. Returns whether to continue. */
+static bool take_one(struct top *top, int key)
+{
+	unsigned int rows, columns;
+
+	screen_size(&rows, &columns);
+	top->message[0] = '\0';
+	switch (key) {
+	case 'q':
+	case 'Q':
+	case 4:	/* Ctrl-D */
+		return false;
+	case KEY_UP:
+	case 'k':
+		move(top, -1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		move(top, 1);
+		break;
+	case KEY_PAGE_UP:
+		move(top, -(long)rows);
+		break;
+	case KEY_PAGE_DOWN:
+		move(top, rows);
+		break;
+	case KEY_HOME:
+		move(top, LONG_MIN + 1);
+		break;
+	case KEY_END:
+		move(top, LONG_MAX);
+		break;
+	case '\n':
+	case '\r':
+	case KEY_RIGHT:
+		if (top->shows_keys || !selected_queue(top))
+			break;
+		top->shows_keys = true;
+		top->keys.selected = 0;
+		list_keys(top);
+		break;
+	case KEY_ESCAPE:
+	case KEY_LEFT:
+		top->shows_keys = false;
+		break;
+	case '\t':
+		if (!top->shows_keys)
+			break;
+		top->keys.state = top_keys_next_state(top->keys.state);
+		top->keys.selected = 0;
+		list_keys(top);
+		break;
+	case 's':
+		top->sort = (top->sort + 1) % NR_COLUMNS;
+		table_sort(top->rows, top->gather.nr, top->sort);
+		snprintf(top->message, sizeof(top->message), "sorted by %s",
+			 column_name(top->sort));
+		break;
+	case 'p':
+		act(top, "paused", KWQ_RIGHT_MANAGE, pause_queue);
+		break;
+	case 'r':
+		act(top, "resumed", KWQ_RIGHT_MANAGE, resume_queue);
+		break;
+	case 'K':
+		act(top, "kicked", KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, kick_queue);
+		if (top->shows_keys)
+			list_keys(top);
+		break;
+	}
+	return true;
+}
+
+/* Handles the keys that were pressed. Returns whether to continue. */
+static bool take_keys(struct top *top)
+{
+	char bytes[64];
+	ssize_t got = read(STDIN_FILENO, bytes, sizeof(bytes));
+	size_t at, used;
+
+	if (got < 0)
+		return errno == EINTR || errno == EAGAIN;
+	for (at = 0; at < (size_t)got; at += used)
+		if (!take_one(top, screen_key(bytes + at, got - at, &used)))
+			return false;
+	return got && draw(top);
+}
+
+/* ---- Signals ---- */
+
+/* Opens a descriptor for the signals that end or change the screen. */
 static int open_signals(void)
 {
 	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP };
@@ -230,23 +494,13 @@ static bool take_signal(struct top *top, int signals)
 	case SIGWINCH:
 		return draw(top);
 	case SIGTSTP:
-		leave_screen();
+		screen_leave();
 		raise(SIGSTOP);
-		enter_screen();
+		screen_enter();
 		return draw(top);
 	default:
 		return false;
 	}
-}
-
-static bool take_key(void)
-{
-	char key;
-	ssize_t got = read(STDIN_FILENO, &key, 1);
-
-	if (got < 0)
-		return errno == EINTR || errno == EAGAIN;
-	return got && key != 'q' && key != 'Q' && key != 4 /* Ctrl-D */;
 }
 
 /* Waits until the next sample is due. Returns whether to continue. */
@@ -254,7 +508,7 @@ static bool wait_on_screen(struct top *top, int signals)
 {
 	struct pollfd p[] = {
 		{ .fd = signals, .events = POLLIN },
-		{ .fd = terminal_has_keys ? STDIN_FILENO : -1, .events = POLLIN },
+		{ .fd = screen_has_keys() ? STDIN_FILENO : -1, .events = POLLIN },
 	};
 
 	for (;;) {
@@ -270,7 +524,7 @@ static bool wait_on_screen(struct top *top, int signals)
 		}
 		if (p[0].revents && !take_signal(top, signals))
 			return false;
-		if (p[1].revents && !take_key())
+		if (p[1].revents && !take_keys(top))
 			return false;
 	}
 }
@@ -286,36 +540,40 @@ static int show_screen(struct top *top)
 	signals = open_signals();
 	if (signals < 0)
 		return complain("signals", signals);
-	enter_screen();
-	while (!err && draw(top) && wait_on_screen(top, signals))
+	screen_enter();
+	while (!err && draw(top) && wait_on_screen(top, signals)) {
 		err = sample(top);
-	leave_screen();
+		top->message[0] = '\0';
+		if (!err && top->shows_keys)
+			list_keys(top);
+	}
+	screen_leave();
 	close(signals);
 	return err ? complain("/dev/kwq", err) : STATUS_OK;
 }
 
 static int top_main(int argc, char **argv)
 {
-	const char *term = getenv("TERM");
-	struct top top = {};
+	struct top top = { .keys.state = KWQ_IS_PROCESSING };
 	int status;
 
 	parse_options(&top, argc, argv);
 	gather_init(&top.gather, argv + optind);
-	if (!top.once && isatty(STDOUT_FILENO) && term && *term && strcmp(term, "dumb"))
+	if (!top.once && screen_possible())
 		status = show_screen(&top);
 	else
 		status = print_tables(&top);
 	gather_free(&top.gather);
 	free(top.before);
 	free(top.rows);
+	item_sorted_free(&top.keys.items);
 	return status;
 }
 
 const struct command command_top = {
 	.name = "top",
 	.arguments = "[OPTION...] [QUEUE...]",
-	.summary = "Show a live table of queues",
+	.summary = "Show a live table of queues, and the keys of one",
 	.options =
 	"      --interval DURATION  time between two tables (1s)\n"
 	"      --once               print one table, after one interval\n"
@@ -324,6 +582,11 @@ const struct command command_top = {
 	"                           work-p99, name\n"
 	"  -h, --help\n"
 	"\n"
-	"Without QUEUE: all named queues that may be opened. q or Ctrl-C quits.\n",
+	"Without QUEUE: all named queues that may be opened. Keys: up, down, Enter (the\n"
+	"keys of the queue, and who has them), Tab (in which state), Esc, s (sort by the\n"
+	"next column), p (pause), r (resume), K (kick all dead keys, or this), q (quit).\n"
+	"\n"
+	"  kwq top                      all queues, until q\n"
+	"  kwq top --once --sort dead   one table, the most dead keys first\n",
 	.main = top_main,
 };

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd.h"
+
 #define PREFIX "kwq-events-"
 
 static const char *const places[] = { "/sys/kernel/tracing", "/sys/kernel/debug/tracing" };
@@ -60,7 +62,7 @@ static int find(const char **place)
 	int err = -ENODEV;
 	size_t i;
 
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		snprintf(path, sizeof(path), "%s/instances", places[i]);
 		*place = places[i];
 		if (!access(path, W_OK | X_OK))

@@ -15,6 +15,7 @@
 #include <kwq.h>
 
 #include "add_result.h"
+#include "cmd.h"
 #include "escape.h"
 
 static const char mark[] = ": kwq_";
@@ -147,7 +148,7 @@ static void write_done(FILE *to, int result)
 	fputs(",\"result\":\"", to);
 	if (!result)
 		fputs("finished", to);
-	for (i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(bits); i++) {
 		if (!(result & bits[i].bit))
 			continue;
 		fprintf(to, "%s%s", separator, bits[i].name);

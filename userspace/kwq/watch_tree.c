@@ -25,6 +25,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cmd.h"
 #include "file_set.h"
 
 /* Room for the longest path below a folder that can be opened. */
@@ -574,7 +575,7 @@ static int file_event(struct watch_tree *t, struct folder *parent,
 
 	if (event->mask & (IN_DELETE | IN_MOVED_FROM))
 		return deleted(t, parent, event->name);
-	for (i = 0; i < sizeof(reported) / sizeof(reported[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(reported); i++)
 		if (event->mask & reported[i].mask)
 			return exists(t, parent, event->name,
 				      t->options.events & reported[i].event);

@@ -4,7 +4,7 @@
 # U5: arguments and help of the commands that look at a queue, change a key, and watch files, without a kernel module.
 . ./tap.sh
 
-COMMANDS='ls status peek kick edit watch-files kill restart follow events'
+COMMANDS='ls status peek kick edit watch-files kill restart follow events top'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {

@@ -15,7 +15,7 @@
 #include "runtime_folder.h"
 #include "tap.h"
 
-static char top[] = "/tmp/kwq-test-XXXXXX";
+static char top[32];
 
 static void must(int ret)
 {
@@ -143,7 +143,10 @@ static void test_messages(void)
 	struct {
 		struct control_request request;
 		char key[KWQ_KEY_MAX + 1];
-	} sent = { .request = { .size = sizeof(sent.request), .ticket = 7, .key_len = 3 }, .key = "key" };
+	} sent = {
+		.request = { .size = sizeof(sent.request), .ticket = 7, .key_len = 3 },
+		.key = "key",
+	};
 	size_t len = sizeof(sent.request) + 3;
 	struct control_message message;
 	struct control_reply reply;
@@ -216,6 +219,7 @@ static void test_messages(void)
 
 int main(void)
 {
+	snprintf(top, sizeof(top), "/tmp/kwq-test-XXXXXX");
 	if (!mkdtemp(top) || chdir(top)) {
 		perror(top);
 		return 1;

@@ -4,6 +4,7 @@
  */
 #include <stdlib.h>
 
+#include "cmd.h"
 #include "tap.h"
 #include "trace_line.h"
 
@@ -47,10 +48,12 @@ static const struct {
 	  "{\"event\":\"add\",\"time_us\":5678123456,\"queue\":\"key=x\",\"queue_id\":7,"
 	  "\"key\":\"1234567890123456789012345678901\",\"key_cut\":true,\"priority\":0,"
 	  "\"result\":\"added\"" TAIL, "a name like a field, and a long key" },
-	{ "a [007] -9 1.0: -1234    [001] d..1.  5678.123456: kwq_add: queue=7 name=j key=a prio=0 result=0",
+	{ "a [007] -9 1.0: -1234    [001] d..1.  5678.123456: "
+	  "kwq_add: queue=7 name=j key=a prio=0 result=0",
 	  "{\"event\":\"add\",\"time_us\":5678123456,\"queue\":\"j\",\"queue_id\":7,\"key\":\"a\","
 	  "\"priority\":0,\"result\":\"added\"" TAIL, "a thread with an evil name" },
-	{ " : kwq_x: a=1-1234    [001] d..1.  5678.123456: kwq_add: queue=7 name=j key=a prio=0 result=0",
+	{ " : kwq_x: a=1-1234    [001] d..1.  5678.123456: "
+	  "kwq_add: queue=7 name=j key=a prio=0 result=0",
 	  "{\"event\":\"add\",\"time_us\":5678123456,\"queue\":\"j\",\"queue_id\":7,\"key\":\"a\","
 	  "\"priority\":0,\"result\":\"added\"" TAIL, "or another one" },
 	{ "CPU:3 [LOST 12 EVENTS]", "{\"event\":\"lost\",\"cpu\":3,\"count\":12}\n", "lost events" },
@@ -68,7 +71,7 @@ int main(void)
 	size_t i, len;
 	FILE *to;
 
-	for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(lines); i++) {
 		to = open_memstream(&text, &len);
 		trace_line_parse(&line, lines[i].line);
 		trace_line_json(to, &line, lines[i].line);

@@ -18,7 +18,7 @@
 #include "tap.h"
 #include "watch_tree.h"
 
-static char top[] = "/tmp/kwq-test-XXXXXX";
+static char top[32];
 
 /* ---- What a tree reports -------------------------------------------------- */
 
@@ -81,7 +81,7 @@ static const char *paths(void)
 
 static struct watch_tree *begin(uint32_t events, bool initial, char **folders)
 {
-	static char *only_top[] = { top, NULL };
+	static char *only_top[2];
 	struct watch_tree_options options = {
 		.folders = folders ? folders : only_top,
 		.events = events,
@@ -93,6 +93,7 @@ static struct watch_tree *begin(uint32_t events, bool initial, char **folders)
 	struct watch_tree *tree = NULL;
 	int err;
 
+	only_top[0] = top;
 	err = watch_tree_open(&tree, &options);
 	if (err) {
 		printf("# %s\n", strerror(-err));
@@ -530,6 +531,7 @@ static void test_set(void)
 
 int main(void)
 {
+	snprintf(top, sizeof(top), "/tmp/kwq-test-XXXXXX");
 	if (!mkdtemp(top) || chdir(top)) {
 		perror(top);
 		return 1;
