@@ -56,7 +56,8 @@ static const struct {
 	  "kwq_add: queue=7 name=j key=a prio=0 result=0",
 	  "{\"event\":\"add\",\"time_us\":5678123456,\"queue\":\"j\",\"queue_id\":7,\"key\":\"a\","
 	  "\"priority\":0,\"result\":\"added\"" TAIL, "or another one" },
-	{ "CPU:3 [LOST 12 EVENTS]", "{\"event\":\"lost\",\"cpu\":3,\"count\":12}\n", "lost events" },
+	{ "CPU:3 [LOST 12 EVENTS]", "{\"event\":\"lost\",\"cpu\":3,\"count\":12}\n",
+	  "lost events" },
 	{ "CPU:3 [LOST EVENTS]", "{\"event\":\"lost\",\"cpu\":3}\n", "nobody knows how many" },
 	{ "some\ttext", "{\"event\":\"other\",\"text\":\"some\\u0009text\"}\n", "any other line" },
 	{ ": kwq_add: queue=7", "{\"event\":\"other\",\"text\":\": kwq_add: queue=7\"}\n",
