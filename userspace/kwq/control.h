@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * The control socket of kwq run: kwq kill, kwq restart and kwq follow ask the worker through it.
+ * The control socket of kwq run: kwq kill, restart, bury and follow ask the worker through it.
  *
  * The socket run-PID lies in the folder of runtime_folder(). A request is one datagram, which
  * carries one end of a socket pair. The reply comes through that pair. For follow the worker
@@ -17,6 +17,7 @@
 enum control_operation {
 	CONTROL_SIGNAL,		/* send a signal to the job */
 	CONTROL_RESTART,	/* kill the job; its key comes back as if it had not run */
+	CONTROL_BURY,		/* kill the job; its key is dead */
 	CONTROL_FOLLOW,		/* pass the files with the job's output on */
 };
 

@@ -27,7 +27,7 @@ struct job {
 	struct kwq *handle;
 	struct kwq_item item;
 	bool lost;		/* the lease was lost: the item is not ours */
-	bool restarts;		/* kwq restart: the item comes back as if it had not run */
+	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY } asked;	/* by kwq restart, kwq bury */
 	struct follower *followers;	/* of job_control.h */
 	unsigned long long seq;
 	unsigned int attempt;

@@ -95,7 +95,11 @@ static void answer(struct job *jobs, unsigned int nr, enum output_mode mode,
 			err = send_signal(job, message->request.signal);
 			break;
 		case CONTROL_RESTART:
-			job->restarts = true;
+			job->asked = ASKED_RESTART;
+			job_kill(job);
+			break;
+		case CONTROL_BURY:
+			job->asked = ASKED_BURY;
 			job_kill(job);
 			break;
 		case CONTROL_FOLLOW:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * kwq kill and kwq restart: ask the worker that runs a key's job.
+ * kwq kill, kwq restart and kwq bury: ask the worker that runs a key's job.
  */
 #include <errno.h>
 #include <signal.h>
@@ -148,6 +148,78 @@ static int restart_main(int argc, char **argv)
 	}
 	return status;
 }
+
+/* ---- bury ----------------------------------------------------------------- */
+
+/*
+ * The kernel buries at the done of an item only. There is no get of one key, so a key that is
+ * ready or waiting cannot be taken out and buried without others running it in between.
+ */
+static int bury_key(struct kwq *q, const char *queue, const char *key)
+{
+	struct running_key running;
+	struct kwq_listed item;
+	int err;
+
+	err = kwq_look(q, key, strlen(key), &item);
+	if (err && err != -ENOENT)
+		return complain_key(queue, err);
+	if (err || item.state == KWQ_IS_REMEMBERED)
+		return refuse(queue, key, "the queue has no such key");
+	if (item.state & KWQ_IS_DEAD)
+		return refuse(queue, key, "is dead already");
+	if (!(item.state & KWQ_IS_PROCESSING))
+		return refuse(queue, key, item.state & KWQ_IS_READY ?
+			      "is ready: only a running key can be buried (kwq remove takes it out)" :
+			      "is waiting: only a running key can be buried (kwq remove takes it out)");
+	err = running_key_find(&running, q, key, strlen(key));
+	if (!err)
+		err = worker_ask(&running, CONTROL_BURY, 0, NULL, NULL);
+	return err ? complain_worker(queue, &running, err) : STATUS_OK;
+}
+
+static int bury_main(int argc, char **argv)
+{
+	int opt, status = STATUS_OK, one;
+	const char *queue;
+	struct kwq *q;
+
+	while ((opt = getopt_long(argc, argv, "h", restart_options, NULL)) != -1)
+		option_common(opt);
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	if (optind == argc)
+		usage("KEY is missing");
+	q = must_open_queue(queue, KWQ_RIGHT_READ);
+	must_list_items(q, queue);
+	if (!module_has(KWQ_FEATURE_SETTLE)) {
+		message("%s: the kernel's kwq is older than this command", queue);
+		return STATUS_FAILED;
+	}
+	for (; optind < argc; optind++) {
+		one = bury_key(q, queue, argv[optind]);
+		if (one)
+			status = one;
+	}
+	return status;
+}
+
+const struct command command_bury = {
+	.name = "bury",
+	.arguments = "QUEUE KEY...",
+	.summary = "Kill the jobs of these keys, and set the keys aside as dead letters",
+	.options =
+	"  -h, --help\n"
+	"\n"
+	"The worker is asked, which must be kwq run of the same user. A key that is ready\n"
+	"or waiting cannot be buried, because another worker could run it meanwhile:\n"
+	"kwq remove takes it out. kwq done --dead buries a key that you hold yourself.\n"
+	"\n"
+	"  kwq bury jobs report-7    do not try report-7 again: see kwq dead ls jobs\n"
+	"  kwq bury jobs one two     the same for two keys\n",
+	.main = bury_main,
+};
 
 const struct command command_kill = {
 	.name = "kill",

@@ -16,7 +16,8 @@ static const struct command *const commands[] = {
 	&command_pause, &command_resume, &command_shutdown,
 	&command_drain, &command_rm, &command_save, &command_load,
 	&command_run,
-	&command_follow, &command_kill, &command_restart, &command_watch_files,
+	&command_follow, &command_kill, &command_restart, &command_bury,
+	&command_watch_files,
 	&command_configure, &command_forget, &command_requeues, &command_dead,
 	&command_advance, &command_top, &command_events, &command_exporter,
 };

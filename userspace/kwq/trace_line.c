@@ -141,6 +141,8 @@ static void write_done(FILE *to, int result)
 	} bits[] = {
 		{ KWQ_REQUEUED, "requeued" },
 		{ KWQ_STILL_WAITING, "waiting" },
+		{ KWQ_BURIED, "buried" },
+		{ KWQ_RETURNED, "returned" },
 	};
 	const char *separator = "";
 	size_t i;

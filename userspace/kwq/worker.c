@@ -440,12 +440,25 @@ static void settle_with_output(struct run *run, struct job *job, int status)
 	log_job(run, job, status);
 }
 
-/* kwq restart: the item goes back when its handle is closed. Its output is dropped. */
-static void settle_restarted(struct run *run, struct job *job, int status)
+/*
+ * kwq restart or kwq bury has killed the job, so its output is dropped. If the item cannot be
+ * settled so, it goes back when its handle is closed.
+ */
+static void settle_asked(struct run *run, struct job *job, int status)
 {
-	run->counts.retried++;
-	if (run->options.verbose)
-		tell_of(run, job, "killed by kwq restart");
+	int ret;
+
+	if (job->asked == ASKED_RESTART) {
+		run->counts.retried++;
+		kwq_give_back(job->handle, job->item.ticket);
+		if (run->options.verbose)
+			tell_of(run, job, "killed by kwq restart");
+	} else {
+		ret = kwq_bury(job->handle, job->item.ticket);
+		run->counts.dead += ret >= 0;
+		tell_of(run, job, "killed by kwq bury%s%s", ret < 0 ? ": " : "",
+			ret < 0 ? meaning(ret) : "");
+	}
 	log_job(run, job, status);
 }
 
@@ -457,8 +470,8 @@ static void end_job(struct run *run, struct job *job)
 	status = job_reap(job);
 	if (is_lost(run, job))
 		settle_lost(run, job, status);
-	else if (job->restarts)
-		settle_restarted(run, job, status);
+	else if (job->asked)
+		settle_asked(run, job, status);
 	else if (*job->exec_error)
 		settle_no_start(run, job, status);
 	else
@@ -509,7 +522,7 @@ static int take_item(struct run *run, struct job *job)
 		return err;
 	job->handle = run->spare;
 	job->lost = false;
-	job->restarts = false;
+	job->asked = ASKED_NOTHING;
 	run->spare = NULL;
 	lease_timer_start(&run->leases);
 	return 0;

@@ -5,7 +5,7 @@
 . ./tap.sh
 
 COMMANDS='create open ls stat add get done extend remove len save load shutdown drain rm run pause resume configure forget requeues
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow events'
+	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {

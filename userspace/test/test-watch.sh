@@ -4,7 +4,7 @@
 # U5: arguments and help of the commands that look at a queue, change a key, and watch files, without a kernel module.
 . ./tap.sh
 
-COMMANDS='ls status peek kick edit watch-files kill restart follow events top'
+COMMANDS='ls status peek kick edit watch-files kill restart follow events top bury'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -73,6 +73,8 @@ wrong '--signal 0' kill -s 0 a key
 wrong '--signal TERMINATE: must be a name, such as TERM, or a number' kill -s TERMINATE a key
 wrong 'QUEUE is missing' restart
 wrong 'KEY is missing' restart a
+wrong 'QUEUE is missing' bury
+wrong 'KEY is missing' bury a
 wrong 'QUEUE is missing' follow
 wrong 'one argument too many' follow a key other
 
@@ -83,7 +85,7 @@ wrong 'must be the name of a queue' events fd:3
 if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
-	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k' 'watch-files a .' 'kill a k' 'restart a k' 'follow a'; do
+	for arguments in status 'status a' 'peek a' 'kick a k' 'edit -p 1 a k' 'watch-files a .' 'kill a k' 'restart a k' 'bury a k' 'follow a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done
