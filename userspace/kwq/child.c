@@ -112,6 +112,9 @@ static int set_environment(const struct child *child)
 
 static int restore(const struct child_inheritance *was)
 {
+	errno = 0;
+	if (was->nice && nice(was->nice) == -1 && errno)
+		return -1;
 	if (setrlimit(RLIMIT_NOFILE, &was->descriptors))
 		return -1;
 	if (sigaction(SIGPIPE, &was->sigpipe, NULL) ||

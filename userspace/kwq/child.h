@@ -12,12 +12,16 @@
 
 #include "output.h"
 
-/* State that kwq run changed for itself, and each job gets back as it was. */
+/*
+ * State that kwq run changed for itself, and each job gets back as it was. Jobs differ
+ * from kwq run in their niceness alone.
+ */
 struct child_inheritance {
 	pid_t parent;
 	sigset_t mask;
 	struct sigaction sigpipe, sigchld;
 	struct rlimit descriptors;
+	int nice;		/* added to the niceness: from 0, which cannot fail */
 };
 
 struct child {

@@ -187,6 +187,11 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 		.ticket = job->item.ticket,
 		.exec_error = job->exec_error,
 	};
+	struct template_values values = {
+		.key = job->key,
+		.seq = job->seq,
+		.slot = job->slot,
+	};
 	int err;
 
 	job->pidfd = -1;
@@ -197,7 +202,7 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 	child.output[1] = job->streams[1].child_fd;
 
 	if (input != INPUT_KEY) {
-		child.argv = template_fill(command, job->key);
+		child.argv = template_fill(command, &values);
 		if (!child.argv)
 			return -ENOMEM;
 	}

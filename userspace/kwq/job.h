@@ -30,6 +30,7 @@ struct job {
 	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY } asked;	/* by kwq restart, kwq bury */
 	struct follower *followers;	/* of job_control.h */
 	unsigned long long seq;
+	unsigned int slot;	/* from 1 */
 	unsigned int attempt;
 	uint64_t started_real, started;	/* ns since 1970, ns monotonic */
 	uint64_t runtime;

@@ -2,18 +2,21 @@
 /*
  * kwq run: parses the options. worker.c does the work.
  */
+#include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "cmd.h"
 #include "duration.h"
+#include "jobs_spec.h"
 #include "number.h"
 #include "worker.h"
 
 enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
 	OPT_RETRY_MAX, OPT_RETRY_ON, OPT_ATTEMPTS, OPT_JOBLOG, OPT_NO_PROGRESS,
+	OPT_HALT, OPT_NICE,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -30,6 +33,8 @@ static const struct option run_options[] = {
 	{ "max-attempts", required_argument, NULL, OPT_ATTEMPTS },
 	{ "joblog", required_argument, NULL, OPT_JOBLOG },
 	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
+	{ "halt", required_argument, NULL, OPT_HALT },
+	{ "nice", required_argument, NULL, OPT_NICE },
 	OPTION_QUIET, OPTION_VERBOSE, OPTION_HELP, OPTION_END
 };
 
@@ -61,11 +66,32 @@ static unsigned int default_jobs(void)
 	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }
 
+static unsigned int parse_jobs(const char *s)
+{
+	unsigned int jobs;
+
+	switch (jobs_spec_parse(s, default_jobs(), JOBS_MAX, &jobs)) {
+	case 0:
+		return jobs;
+	case -ERANGE:
+		usage("--jobs %s: must be from 1 to %d; 100%% is one a processor", s, JOBS_MAX);
+	default:
+		usage("--jobs %s: must be a number such as 8, 50%%, +1 or -1", s);
+	}
+}
+
+static void parse_halt(struct run_options *o, const char *s)
+{
+	if (halt_spec_parse(&o->halt, s))
+		usage("--halt %s: must be such as now,fail=1 or soon,done=30%%, or never", s);
+	o->halt_text = s;
+}
+
 static void parse_option(struct run_options *o, int opt)
 {
 	switch (opt) {
 	case 'j':
-		o->jobs = must_parse_number("--jobs", optarg, 1, JOBS_MAX);
+		o->jobs = parse_jobs(optarg);
 		break;
 	case OPT_EXIT_WHEN_EMPTY:
 		o->exit_when_empty = true;
@@ -92,6 +118,12 @@ static void parse_option(struct run_options *o, int opt)
 		break;
 	case OPT_JOBLOG:
 		o->joblog = optarg;
+		break;
+	case OPT_HALT:
+		parse_halt(o, optarg);
+		break;
+	case OPT_NICE:
+		o->nice = must_parse_number("--nice", optarg, 0, 19);
 		break;
 	case OPT_NO_PROGRESS:
 		o->no_progress = true;
@@ -157,7 +189,11 @@ const struct command command_run = {
 	.arguments = "[OPTION...] QUEUE -- CMD [ARGUMENT...]",
 	.summary = "Run CMD for every key; the key replaces {} or is the last argument",
 	.options =
-	"  -j, --jobs N              run N jobs at once (the number of processors)\n"
+	"  -j, --jobs N|N%|+N|-N     run N jobs at once; N% of the processors; N more or\n"
+	"                            fewer than the processors (100%)\n"
+	"      --halt now|soon,fail|success|done=N|N%\n"
+	"                            end after N or N% of such jobs; now kills the others\n"
+	"      --nice N              run the jobs with N more niceness\n"
 	"      --exit-when-empty     end when nothing is ready, waiting or processing;\n"
 	"                            without it, when the queue is shut down and empty\n"
 	"      --stdin[=key]         the key is CMD's standard input, not an argument\n"
@@ -177,6 +213,8 @@ const struct command command_run = {
 	"  -v, --verbose             print a message about each retry, too\n"
 	"  -h, --help\n"
 	"\n"
+	"{.} is the key without its extension, {/} its last part, {//} its directory, {/.}\n"
+	"{/} without the extension, {#} the number of the job, {%} that of its slot.\n"
 	"CMD has KWQ_KEY, KWQ_VALUE, KWQ_GROUP, KWQ_ATTEMPT, KWQ_ABANDONED and KWQ_TICKET in\n"
 	"its environment.\n"
 	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"

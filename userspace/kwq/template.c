@@ -1,72 +1,166 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #include "template.h"
 
+#include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char place[] = "{}";
+enum value { KEY, STEM, BASE, DIRECTORY, BASE_STEM, SEQ, SLOT, VALUES };
 
-enum { PLACE_LEN = sizeof(place) - 1 };
+static const char *const places[VALUES] = {
+	[KEY] = "{}",
+	[STEM] = "{.}",
+	[BASE] = "{/}",
+	[DIRECTORY] = "{//}",
+	[BASE_STEM] = "{/.}",
+	[SEQ] = "{#}",
+	[SLOT] = "{%}",
+};
 
-bool template_has_place(char **argv)
+/* What replaces each place. */
+struct parts {
+	const char *text[VALUES];
+	size_t len[VALUES];
+	char seq[24], slot[12];
+	char *directory;	/* a copy of the key, which dirname() changes */
+};
+
+/* Where the result goes. Without a buffer it is only measured. */
+struct result {
+	char *to;
+	size_t len;
+};
+
+static void append(struct result *result, const char *bytes, size_t len)
 {
-	for (; *argv; argv++)
-		if (strstr(*argv, place))
+	if (result->to)
+		memcpy(result->to + result->len, bytes, len);
+	result->len += len;
+}
+
+/* The length of @text without its extension, which has no slash and is not empty. */
+static size_t stem_len(const char *text)
+{
+	const char *dot = strrchr(text, '.');
+
+	return dot && dot[1] && !strchr(dot, '/') ? (size_t)(dot - text) : strlen(text);
+}
+
+static void set(struct parts *parts, enum value value, const char *text, size_t len)
+{
+	parts->text[value] = text;
+	parts->len[value] = len;
+}
+
+static bool make_parts(struct parts *parts, const struct template_values *values)
+{
+	const char *slash = strrchr(values->key, '/');
+	const char *base = slash ? slash + 1 : values->key;
+	const char *directory;
+
+	parts->directory = strdup(values->key);
+	if (!parts->directory)
+		return false;
+	directory = dirname(parts->directory);
+	/* POSIX allows //, but dirname(1) and GNU parallel say /. */
+	if (!strcmp(directory, "//"))
+		directory++;
+	set(parts, KEY, values->key, strlen(values->key));
+	set(parts, STEM, values->key, stem_len(values->key));
+	set(parts, BASE, base, strlen(base));
+	set(parts, BASE_STEM, base, stem_len(base));
+	set(parts, DIRECTORY, directory, strlen(directory));
+	set(parts, SEQ, parts->seq,
+	    snprintf(parts->seq, sizeof(parts->seq), "%llu", values->seq));
+	set(parts, SLOT, parts->slot,
+	    snprintf(parts->slot, sizeof(parts->slot), "%u", values->slot));
+	return true;
+}
+
+/* The place at the beginning of @text, or VALUES. No place begins with another. */
+static enum value place_at(const char *text)
+{
+	enum value value;
+
+	for (value = 0; value < VALUES; value++)
+		if (!strncmp(text, places[value], strlen(places[value])))
+			break;
+	return value;
+}
+
+bool template_uses_key(const char *text)
+{
+	for (text = strchr(text, '{'); text; text = strchr(text + 1, '{'))
+		if (place_at(text) < SEQ)
 			return true;
 	return false;
 }
 
-/* The length of the filled-in argument, without the NUL. */
-static size_t filled_len(const char *argument, size_t key_len)
+bool template_has_place(char **argv)
 {
-	size_t len = 0;
-	const char *at;
-
-	while ((at = strstr(argument, place))) {
-		len += at - argument + key_len;
-		argument = at + PLACE_LEN;
-	}
-	return len + strlen(argument);
+	for (; *argv; argv++)
+		if (template_uses_key(*argv))
+			return true;
+	return false;
 }
 
-/* Writes the filled-in argument with its NUL. Returns the address behind the NUL. */
-static char *fill(char *to, const char *argument, const char *key, size_t key_len)
+/* Appends the filled-in argument with its NUL. */
+static void fill(struct result *result, const char *argument, const struct parts *parts)
 {
-	const char *at;
+	enum value value;
+	size_t plain;
 
-	while ((at = strstr(argument, place))) {
-		memcpy(to, argument, at - argument);
-		to += at - argument;
-		memcpy(to, key, key_len);
-		to += key_len;
-		argument = at + PLACE_LEN;
+	while (*argument) {
+		value = place_at(argument);
+		if (value < VALUES) {
+			append(result, parts->text[value], parts->len[value]);
+			argument += strlen(places[value]);
+			continue;
+		}
+		/* The brace here, if any, begins no place. */
+		plain = 1 + strcspn(argument + 1, "{");
+		append(result, argument, plain);
+		argument += plain;
 	}
-	return mempcpy(to, argument, strlen(argument) + 1);
+	append(result, "", 1);
 }
 
-char **template_fill(char **argv, const char *key)
+/* Fills in all arguments. With @filled, notes where each begins. */
+static void fill_all(struct result *result, char **argv, bool add_key,
+		     const struct parts *parts, char **filled)
 {
-	bool append = !template_has_place(argv);
-	size_t nr = 0, bytes = 0, key_len = strlen(key);
-	char **filled, *text;
+	for (; *argv; argv++) {
+		if (filled)
+			*filled++ = result->to + result->len;
+		fill(result, *argv, parts);
+	}
+	if (!add_key)
+		return;
+	if (filled)
+		*filled = result->to + result->len;
+	append(result, parts->text[KEY], parts->len[KEY] + 1);
+}
 
-	for (; argv[nr]; nr++)
-		bytes += filled_len(argv[nr], key_len) + 1;
-	if (append)
-		bytes += key_len + 1;
+char **template_fill(char **argv, const struct template_values *values)
+{
+	bool add_key = !template_has_place(argv);
+	struct result result = { 0 };
+	char **filled = NULL;
+	struct parts parts;
+	size_t nr = add_key;
 
-	filled = malloc((nr + append + 1) * sizeof(*filled) + bytes);
-	if (!filled)
+	if (!make_parts(&parts, values))
 		return NULL;
-	text = (char *)(filled + nr + append + 1);
-	for (nr = 0; argv[nr]; nr++) {
-		filled[nr] = text;
-		text = fill(text, argv[nr], key, key_len);
+	while (argv[nr - add_key])
+		nr++;
+	fill_all(&result, argv, add_key, &parts, NULL);
+	filled = malloc((nr + 1) * sizeof(*filled) + result.len);
+	if (filled) {
+		result = (struct result){ .to = (char *)(filled + nr + 1) };
+		fill_all(&result, argv, add_key, &parts, filled);
+		filled[nr] = NULL;
 	}
-	if (append) {
-		filled[nr++] = text;
-		memcpy(text, key, key_len + 1);
-	}
-	filled[nr] = NULL;
+	free(parts.directory);
 	return filled;
 }

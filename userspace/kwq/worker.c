@@ -36,6 +36,7 @@
 #include "lease.h"
 #include "progress.h"
 #include "retry.h"
+#include "template.h"
 #include "worker.h"
 
 enum {
@@ -62,12 +63,14 @@ struct run {
 	bool stopping;		/* take no more items: a signal or an error came */
 	bool warned;		/* the first signal came */
 	bool over;		/* shut down and empty, or empty */
+	bool halted;		/* the bound of --halt was reached */
 	uint32_t end_flags;	/* flags of the done of an item that is not retried */
 	int signal;		/* the second signal: the jobs get killed */
 	int status;		/* the exit status of the error that ended the run */
 	int empty_ms;		/* the pause before the next check_empty() */
 	unsigned long long seq;
 	struct progress_counts counts;
+	uint64_t ended_well, ended_badly;	/* jobs that count for --halt */
 	struct progress progress;
 	struct retry_table failures;
 	struct child_inheritance inherited;
@@ -330,8 +333,12 @@ static void settle(struct run *run, struct job *job, int status)
 
 	describe(status, why, sizeof(why));
 	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
+		run->ended_well++;
 		succeed(run, job);
-	} else if (!wants_retry(run, status)) {
+		return;
+	}
+	run->ended_badly++;
+	if (!wants_retry(run, status)) {
 		fail(run, job, why);
 		finish_item(run, job);
 	} else if (max && job->attempt >= max) {
@@ -377,7 +384,8 @@ static bool is_fault_of_key(const struct run *run, int exec_error)
 	case ENOMEM:
 		return false;
 	default:
-		return run->options.input != INPUT_KEY && strstr(run->options.command[0], "{}");
+		return run->options.input != INPUT_KEY && 
+			template_uses_key(run->options.command[0]);
 	}
 }
 
@@ -395,6 +403,7 @@ static void settle_no_start(struct run *run, struct job *job, int status)
 	}
 	/* Finish the item: otherwise it would stop one worker after the other. */
 	snprintf(why, sizeof(why), "cannot be run: %s", strerror(err));
+	run->ended_badly++;
 	fail(run, job, why);
 	finish_item(run, job);
 	log_job(run, job, status);
@@ -418,6 +427,7 @@ static void settle_lost(struct run *run, struct job *job, int status)
 	char why[100];
 
 	run->counts.failed++;
+	run->ended_badly++;
 	tell_of(run, job, "lease lost; %s", describe(status, why, sizeof(why)));
 	log_job(run, job, W_EXITCODE(0, SIGKILL));
 }
@@ -462,6 +472,38 @@ static void settle_asked(struct run *run, struct job *job, int status)
 	log_job(run, job, status);
 }
 
+/* The number of keys in the queue that are neither done nor dead. */
+static uint64_t keys_left(struct run *run)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err = kwq_stat(run->q, &st);
+
+	if (err)
+		stop_for(run, STATUS_FAILED, "stat", meaning(err));
+	return st.ready + st.waiting + st.processing;
+}
+
+/* Ends the run if the bound of --halt is reached. The caller has settled the job. */
+static void check_halt(struct run *run)
+{
+	const struct halt_spec *halt = &run->options.halt;
+
+	if (run->halted || run->stopping ||
+	    !halt_is_due(halt, run->ended_badly, run->ended_well,
+			 halt->percent ? keys_left(run) : 0))
+		return;
+	run->halted = true;
+	run->stopping = true;
+	if (halt->why == HALT_FAIL && !run->status)
+		run->status = STATUS_FAILED;
+	if (run->options.quiet)
+		return;
+	progress_hide(&run->progress);
+	message("%s: --halt %s: %s", run->options.queue, run->options.halt_text,
+		halt->when == HALT_NOW ? "running jobs are killed, their keys go back" :
+		"no more jobs start");
+}
+
 static void end_job(struct run *run, struct job *job)
 {
 	int status;
@@ -481,6 +523,7 @@ static void end_job(struct run *run, struct job *job)
 	 */
 	run->counts.running--;
 	job_free(job);
+	check_halt(run);
 }
 
 static void pump(struct run *run, struct job *job, int i)
@@ -553,6 +596,7 @@ static void start_job(struct run *run, struct job *job)
 	int err;
 
 	job->seq = ++run->seq;
+	job->slot = job - run->jobs + 1;
 	job->attempt = failures < UINT_MAX ? failures + 1 : UINT_MAX;
 	job->exec_error[0] = 0;
 	err = job_start(job, run->options.command, &run->inherited,
@@ -574,7 +618,7 @@ static void start_job(struct run *run, struct job *job)
 
 /* ---- Signals -------------------------------------------------------------- */
 
-/* After the second signal: kills the jobs. Their items go back. */
+/* After the second signal or --halt now: kills the jobs. Their items go back. */
 static void kill_jobs(struct run *run)
 {
 	unsigned int i;
@@ -823,7 +867,7 @@ static void loop(struct run *run)
 		/* Each of these calls may write. The write may block, and a signal may
 		 * arrive meanwhile.
 		 */
-		if (run->signal)
+		if (run->signal || (run->halted && run->options.halt.when == HALT_NOW))
 			kill_jobs(run);
 		if (!run->counts.running && (run->stopping || run->over))
 			break;
@@ -919,6 +963,7 @@ static int set_up(struct run *run)
 
 	run->has_extras = module_has(KWQ_FEATURE_VALUES | KWQ_FEATURE_GROUPS);
 	run->inherited.parent = getpid();
+	run->inherited.nice = run->options.nice;
 	run->empty_ms = EMPTY_MS_FIRST;
 	run->signals = open_signals(run);
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -959,5 +1004,8 @@ int work(const struct run_options *options)
 		die_of(run);
 	if (run->status)
 		return run->status;
+	/* The user wanted so many successes, and has them. */
+	if (run->halted && run->options.halt.why == HALT_SUCCESS)
+		return STATUS_OK;
 	return run->counts.failed || run->counts.dead ? STATUS_FAILED : STATUS_OK;
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "halt.h"
 #include "job.h"
 #include "output.h"
 #include "status_set.h"
@@ -28,6 +29,9 @@ struct run_options {
 	unsigned int attempts_max;	/* 0: any number */
 	struct status_set retry_on;
 	const char *joblog;
+	struct halt_spec halt;
+	const char *halt_text;	/* as the user wrote it */
+	int nice;		/* from 0 to 19 */
 };
 
 /* Runs the command for every item until the end. Returns the exit status. */

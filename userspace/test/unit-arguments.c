@@ -82,7 +82,7 @@ static const struct {
 };
 
 static const struct {
-	char *argv[5];
+	char *argv[6];
 	const char *key;
 	const char *filled[6];
 } templates[] = {
@@ -98,6 +98,35 @@ static const struct {
 	{ { "echo", "a{}b{}c" }, "{}", { "echo", "a{}b{}c" } },
 	{ { "echo" }, "{}", { "echo", "{}" } },
 	{ { "echo", "" }, "k", { "echo", "", "k" } },
+	/* As GNU parallel 20221122 does. */
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a/b.c",
+	  { "a/b.c", "b.c", "a/b", "a", "b" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "/x",
+	  { "/x", "x", "/x", "/", "x" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, ".hid",
+	  { ".hid", ".hid", "", ".", "" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a.b/c",
+	  { "a.b/c", "c", "a.b/c", "a.b", "c" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a/",
+	  { "a/", "", "a/", ".", "" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "/",
+	  { "/", "", "/", "/", "" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a/b.c.d",
+	  { "a/b.c.d", "b.c.d", "a/b.c", "a", "b.c" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "",
+	  { "", "", "", ".", "" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a.",
+	  { "a.", "a.", "a.", ".", "a." } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a/.b",
+	  { "a/.b", ".b", "a/", "a", "" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a//b",
+	  { "a//b", "b", "a//b", "a", "b" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "//x",
+	  { "//x", "x", "//x", "/", "x" } },
+	{ { "{}", "{/}", "{.}", "{//}", "{/.}" }, "a..",
+	  { "a..", "a..", "a..", ".", "a.." } },
+	{ { "{#}-{%}", "{#}" }, "k", { "12-3", "12", "k" } },
+	{ { "{x}", "{", "{/", "{{.}}" }, "a.b", { "{x}", "{", "{/", "{a}" } },
 };
 
 static void members(const struct status_set *set, char *to)
@@ -170,7 +199,7 @@ static void test_room(void)
 
 	memset(key, 'k', 4096);
 	snprintf(argument, sizeof(argument), "%s-%s-%s", key, key, key);
-	filled = template_fill(argv, key);
+	filled = template_fill(argv, &(struct template_values){ .key = key });
 	ok(!strcmp(filled[1], argument) && malloc_usable_size(filled) >= 3 * 4096 + 2,
 	   "the longest key three times");
 	free(filled);
@@ -181,7 +210,8 @@ static void test_templates(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(templates); i++) {
-		char **filled = template_fill((char **)templates[i].argv, templates[i].key);
+		struct template_values values = { .key = templates[i].key, .seq = 12, .slot = 3 };
+		char **filled = template_fill((char **)templates[i].argv, &values);
 
 		ok(same_arguments(filled, templates[i].filled),
 		   "command %zu with \"%s\"", i, templates[i].key);
@@ -190,6 +220,7 @@ static void test_templates(void)
 	test_room();
 	ok(template_has_place((char *[]){ "a", "x{}y", NULL }), "a place is found");
 	ok(!template_has_place((char *[]){ "a", "{ }", NULL }), "none is found");
+	ok(!template_has_place((char *[]){ "{#}", "{%}", NULL }), "a number is not the key");
 }
 
 int main(void)
