@@ -11,12 +11,13 @@
 #include "duration.h"
 #include "jobs_spec.h"
 #include "number.h"
+#include "sysload.h"
 #include "worker.h"
 
 enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
 	OPT_RETRY_MAX, OPT_RETRY_ON, OPT_ATTEMPTS, OPT_JOBLOG, OPT_NO_PROGRESS,
-	OPT_HALT, OPT_NICE,
+	OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -35,6 +36,9 @@ static const struct option run_options[] = {
 	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
 	{ "halt", required_argument, NULL, OPT_HALT },
 	{ "nice", required_argument, NULL, OPT_NICE },
+	{ "delay", required_argument, NULL, OPT_DELAY },
+	{ "load", required_argument, NULL, OPT_LOAD },
+	{ "memfree", required_argument, NULL, OPT_MEMFREE },
 	OPTION_QUIET, OPTION_VERBOSE, OPTION_HELP, OPTION_END
 };
 
@@ -80,6 +84,24 @@ static unsigned int parse_jobs(const char *s)
 	}
 }
 
+static unsigned int parse_load(const char *s)
+{
+	unsigned int load;
+
+	if (jobs_spec_parse(s, default_jobs(), INT32_MAX, &load))
+		usage("--load %s: must be a number of processes such as 8, 50%%, +1 or -1", s);
+	return load;
+}
+
+static uint64_t parse_memfree(const char *s)
+{
+	uint64_t bytes;
+
+	if (sysload_parse_size(s, &bytes))
+		usage("--memfree %s: must be a size in bytes such as 500M or 2G", s);
+	return bytes;
+}
+
 static void parse_halt(struct run_options *o, const char *s)
 {
 	if (halt_spec_parse(&o->halt, s))
@@ -121,6 +143,15 @@ static void parse_option(struct run_options *o, int opt)
 		break;
 	case OPT_HALT:
 		parse_halt(o, optarg);
+		break;
+	case OPT_DELAY:
+		o->gate.delay = must_parse_duration("--delay", optarg);
+		break;
+	case OPT_LOAD:
+		o->gate.load = parse_load(optarg);
+		break;
+	case OPT_MEMFREE:
+		o->gate.memfree = parse_memfree(optarg);
 		break;
 	case OPT_NICE:
 		o->nice = must_parse_number("--nice", optarg, 0, 19);
@@ -168,6 +199,8 @@ static int run_main(int argc, char **argv)
 		.retry_after = NOT_GIVEN,
 		.retry_max = NOT_GIVEN,
 		.retry_on.has[EX_TEMPFAIL] = true,
+		.gate.loadavg = "/proc/loadavg",
+		.gate.meminfo = "/proc/meminfo",
 	};
 
 	parse_options(&o, argc, argv);
@@ -194,6 +227,9 @@ const struct command command_run = {
 	"      --halt now|soon,fail|success|done=N|N%\n"
 	"                            end after N or N% of such jobs; now kills the others\n"
 	"      --nice N              run the jobs with N more niceness\n"
+	"      --delay DURATION      wait this long between the starts of two jobs\n"
+	"      --load N|N%|+N|-N     start a job only while fewer processes run\n"
+	"      --memfree SIZE        start a job only while so much memory is available\n"
 	"      --exit-when-empty     end when nothing is ready, waiting or processing;\n"
 	"                            without it, when the queue is shut down and empty\n"
 	"      --stdin[=key]         the key is CMD's standard input, not an argument\n"
@@ -213,10 +249,10 @@ const struct command command_run = {
 	"  -v, --verbose             print a message about each retry, too\n"
 	"  -h, --help\n"
 	"\n"
-	"{.} is the key without its extension, {/} its last part, {//} its directory, {/.}\n"
-	"{/} without the extension, {#} the number of the job, {%} that of its slot.\n"
-	"CMD has KWQ_KEY, KWQ_VALUE, KWQ_GROUP, KWQ_ATTEMPT, KWQ_ABANDONED and KWQ_TICKET in\n"
-	"its environment.\n"
+	"{.} is the key without its extension, {/} its last part, {/.} both of these,\n"
+	"{//} its directory, {#} the number of the job and {%} that of its slot.\n"
+	"CMD has KWQ_KEY, KWQ_VALUE, KWQ_GROUP, KWQ_ATTEMPT, KWQ_ABANDONED and\n"
+	"KWQ_TICKET in its environment.\n"
 	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"
 	"A second signal kills the jobs.\n",
 	.main = run_main,

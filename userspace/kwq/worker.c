@@ -30,6 +30,7 @@
 #include "cmd.h"
 #include "duration.h"
 #include "escape.h"
+#include "gate.h"
 #include "job.h"
 #include "job_control.h"
 #include "joblog.h"
@@ -63,6 +64,7 @@ struct run {
 	bool stopping;		/* take no more items: a signal or an error came */
 	bool warned;		/* the first signal came */
 	bool over;		/* shut down and empty, or empty */
+	bool held_back;		/* a job may start, but not yet: see gate */
 	bool halted;		/* the bound of --halt was reached */
 	uint32_t end_flags;	/* flags of the done of an item that is not retried */
 	int signal;		/* the second signal: the jobs get killed */
@@ -73,6 +75,7 @@ struct run {
 	uint64_t ended_well, ended_badly;	/* jobs that count for --halt */
 	struct progress progress;
 	struct retry_table failures;
+	struct gate gate;
 	struct child_inheritance inherited;
 };
 
@@ -162,7 +165,7 @@ static void unwatch(struct run *run, int fd)
 /* Watches the queue only while another job may start. */
 static void watch_queue(struct run *run)
 {
-	bool want = !run->stopping && !run->over &&
+	bool want = !run->stopping && !run->over && !run->held_back &&
 		run->counts.running < run->options.jobs;
 	int err;
 
@@ -602,6 +605,7 @@ static void start_job(struct run *run, struct job *job)
 	err = job_start(job, run->options.command, &run->inherited,
 			run->options.output, run->options.input);
 	if (!err) {
+		gate_started(&run->gate, monotonic());
 		run->counts.running++;
 		err = watch_job(run, job);
 		if (!err)
@@ -690,18 +694,35 @@ static bool take_urgent_in_write(void *arg)
 	return !run->signal;
 }
 
+/* Whether --delay, --load and --memfree let a job start now. */
+static bool gate_is_open(struct run *run)
+{
+	bool open;
+	int err;
+
+	err = gate_look(&run->gate, monotonic(), &open);
+	if (err) {
+		stop_for(run, STATUS_FAILED, "cannot read how busy the machine is",
+			 strerror(-err));
+		return false;
+	}
+	run->held_back = !open;
+	return open;
+}
+
 static void start_jobs(struct run *run)
 {
 	struct job *job;
 	int err;
 
+	run->held_back = false;
 	for (;;) {
 		/* Starting many jobs takes time, and the leases of the others must be
 		 * extended meanwhile.
 		 */
 		take_urgent(run);
 		if (run->stopping || run->over ||
-		    run->counts.running >= run->options.jobs)
+		    run->counts.running >= run->options.jobs || !gate_is_open(run))
 			return;
 		job = free_slot(run);
 		err = take_item(run, job);
@@ -802,20 +823,28 @@ static bool idle_until_empty(const struct run *run)
 		!run->stopping && !run->over;
 }
 
+/* The lesser of two timeouts. A negative one never comes. */
+static int earlier(int a, int b)
+{
+	if (a < 0 || b < 0)
+		return a < 0 ? b : a;
+	return a < b ? a : b;
+}
+
 /* The timeout of epoll_wait() in milliseconds. */
 static int timeout(struct run *run)
 {
 	int draw = progress_timeout(&run->progress, monotonic());
-	int empty = -1;
+	int empty = -1, held = -1;
 
+	if (run->held_back)
+		held = gate_timeout(&run->gate, monotonic());
 	if (idle_until_empty(run)) {
 		empty = run->empty_ms;
 		run->empty_ms = run->empty_ms * 2 < EMPTY_MS_LAST ?
 			run->empty_ms * 2 : EMPTY_MS_LAST;
 	}
-	if (draw < 0 || empty < 0)
-		return draw < 0 ? empty : draw;
-	return draw < empty ? draw : empty;
+	return earlier(draw, earlier(empty, held));
 }
 
 static void take_event(struct run *run, uint64_t data)
@@ -991,6 +1020,7 @@ int work(const struct run_options *options)
 	int status;
 
 	run->options = *options;
+	run->gate.options = options->gate;
 	raise_descriptor_limit(run);
 	status = set_up(run);
 	if (status)

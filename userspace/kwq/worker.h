@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gate.h"
 #include "halt.h"
 #include "job.h"
 #include "output.h"
@@ -29,6 +30,7 @@ struct run_options {
 	unsigned int attempts_max;	/* 0: any number */
 	struct status_set retry_on;
 	const char *joblog;
+	struct gate_options gate;
 	struct halt_spec halt;
 	const char *halt_text;	/* as the user wrote it */
 	int nice;		/* from 0 to 19 */

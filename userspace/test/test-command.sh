@@ -218,6 +218,9 @@ wrong 'must be from 1 to 4096' run -j 4097 a -- true
 wrong 'must be a number such as 8, 50%, +1 or -1' run -j x a -- true
 wrong 'must be such as now,fail=1' run --halt now,fail=0 a -- true
 wrong 'must be from 0 to 19' run --nice 20 a -- true
+wrong '--delay x: must be a duration' run --delay x a -- true
+wrong 'must be a number of processes' run --load 0 a -- true
+wrong 'must be a size in bytes' run --memfree 1KB a -- true
 wrong 'must be statuses' run --retry-on 0 a -- true
 wrong 'must be statuses' run --retry-on 1,,2 a -- true
 wrong 'must be a duration' run --retry-after x a -- true
