@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq run: what cannot wait: signals, leases and requests.
+ */
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "job_control.h"
+#include "worker_run.h"
+
+void kill_jobs(struct run *run)
+{
+	unsigned int i;
+
+	for (i = 0; i < run->options.jobs; i++)
+		if (run->jobs[i].pid)
+			job_kill(&run->jobs[i]);
+	for (i = 0; i < run->options.jobs; i++) {
+		struct job *job = &run->jobs[i];
+
+		if (!job->pid)
+			continue;
+		log_job(run, job, job_reap(job));
+		job_free(job);
+	}
+	run->counts.running = 0;
+}
+
+/* May be called from inside a blocked write, so the second signal is only recorded here. */
+static void take_signal(struct run *run)
+{
+	struct signalfd_siginfo info;
+
+	if (read(run->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	progress_hide(&run->progress);
+	if (!run->warned) {
+		run->warned = true;
+		run->stopping = true;
+		if (run->counts.running && !run->options.quiet)
+			message("%s: %s: waiting for %u running; once more to kill them",
+				run->options.queue, strsignal(info.ssi_signo),
+				run->counts.running);
+		return;
+	}
+	run->signal = info.ssi_signo;
+}
+
+/* An item is held until its job is freed, even after its command has ended. */
+static void extend_leases(struct run *run)
+{
+	bool held = false;
+	unsigned int i;
+
+	if (!lease_timer_is_due(&run->leases))
+		return;
+	for (i = 0; i < run->options.jobs; i++) {
+		if (!run->jobs[i].handle)
+			continue;
+		held = true;
+		job_extend(&run->jobs[i]);
+	}
+	if (!held)
+		lease_timer_stop(&run->leases);
+}
+
+void take_urgent(struct run *run)
+{
+	take_signal(run);
+	extend_leases(run);
+	job_control_answer(&run->control, run->jobs, run->options.jobs, run->options.output);
+}
+
+bool take_urgent_in_write(void *arg)
+{
+	struct run *run = arg;
+
+	take_urgent(run);
+	return !run->signal;
+}
+
+/*
+ * Blocks the signals that end the run, and reads them from a descriptor. Signals that
+ * are ignored stay ignored, as nohup and a shell's & need it.
+ */
+int open_signals(struct run *run)
+{
+	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
+	struct sigaction action;
+	sigset_t set;
+	size_t i;
+
+	sigemptyset(&set);
+	for (i = 0; i < ARRAY_SIZE(ending); i++)
+		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&set, ending[i]);
+	if (sigprocmask(SIG_BLOCK, &set, &run->inherited.mask))
+		return -1;
+
+	/* A closed standard output is an error to report, not a reason to die. */
+	action = (struct sigaction){ .sa_handler = SIG_IGN };
+	if (sigaction(SIGPIPE, &action, &run->inherited.sigpipe))
+		return -1;
+	/* With SIGCHLD ignored, as inherited from a parent, there would be no exit
+	 * statuses.
+	 */
+	action = (struct sigaction){ .sa_handler = SIG_DFL };
+	if (sigaction(SIGCHLD, &action, &run->inherited.sigchld))
+		return -1;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void die_of_signal(const struct run *run)
+{
+	signal(run->signal, SIG_DFL);
+	raise(run->signal);
+	sigprocmask(SIG_SETMASK, &run->inherited.mask, NULL);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq run: its messages.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cmd.h"
+#include "escape.h"
+#include "worker_run.h"
+
+void stop_for(struct run *run, int status, const char *what, const char *why)
+{
+	progress_hide(&run->progress);
+	/* After the second signal, errors are a consequence of the signal. */
+	if (!run->signal)
+		message("%s: %s: %s", run->options.queue, what, why);
+	run->stopping = true;
+	if (!run->status)
+		run->status = status;
+}
+
+void tell_of(struct run *run, const struct job *job, const char *format, ...)
+{
+	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], text[200];
+	va_list args;
+
+	if (run->options.quiet)
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	progress_hide(&run->progress);
+	message("%s: %s: %s", run->options.queue,
+		escape_text(key, job->key, job->item.key_len), text);
+}
+
+const char *describe_end(int status, char *to, size_t size)
+{
+	if (WIFSIGNALED(status))
+		snprintf(to, size, "killed by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
+	else
+		snprintf(to, size, "exit status %d", WEXITSTATUS(status));
+	return to;
+}

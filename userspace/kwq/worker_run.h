@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The state of kwq run, and what its files use of each other. Nobody else includes this.
+ */
+#ifndef KWQ_WORKER_RUN_H
+#define KWQ_WORKER_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kwq.h>
+
+#include "child.h"
+#include "control.h"
+#include "gate.h"
+#include "job.h"
+#include "lease.h"
+#include "progress.h"
+#include "retry.h"
+#include "worker.h"
+
+/* The first pause before asking whether the queue is empty. */
+enum { EMPTY_MS_FIRST = 10 };
+
+struct run {
+	struct run_options options;
+	struct kwq *q;		/* for polling and inspecting; never holds an item */
+	struct kwq *spare;	/* the handle of the next job, if opened already */
+	struct job *jobs;	/* array of options.jobs */
+	int epoll, signals, joblog;
+	int urgent;		/* an epoll for signals, leases and requests, which cannot wait */
+	struct control control;
+	struct lease_timer leases;
+	bool has_extras;	/* the module has values or groups */
+	bool watching;		/* the queue is in the epoll */
+	bool stopping;		/* take no more items: a signal or an error came */
+	bool warned;		/* the first signal came */
+	bool over;		/* shut down and empty, or empty */
+	bool held_back;		/* a job may start, but not yet: see gate */
+	bool halted;		/* the bound of --halt was reached */
+	uint32_t end_flags;	/* flags of the done of an item that is not retried */
+	int signal;		/* the second signal: the jobs get killed */
+	int status;		/* the exit status of the error that ended the run */
+	int empty_ms;		/* the pause before the next check_empty() */
+	unsigned long long seq;
+	struct progress_counts counts;
+	uint64_t ended_well, ended_badly;	/* jobs that count for --halt */
+	struct progress progress;
+	struct retry_table failures;
+	struct gate gate;
+	struct child_inheritance inherited;
+};
+
+/* The cause of an event: a kind, and for some kinds the index of a job. */
+enum source { SOURCE_URGENT, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERRORS };
+
+/* ---- worker.c ---- */
+
+uint64_t monotonic_now(void);
+
+/* ---- worker_message.c ---- */
+
+/*
+ * Handles an error that concerns no single job: nothing new starts, and running jobs
+ * may end.
+ */
+void stop_for(struct run *run, int status, const char *what, const char *why);
+
+/* Prints a message about the key of a job, unless --quiet is given. */
+void tell_of(struct run *run, const struct job *job, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Prints "exit status 3" or "killed by signal 9 (Killed)" to @to, and returns it. */
+const char *describe_end(int status, char *to, size_t size);
+
+/* ---- worker_epoll.c ---- */
+
+/* Return 0 or a negative errno value. */
+int watch_in(int epoll, int fd, enum source source, size_t job);
+int watch(struct run *run, int fd, enum source source, size_t job);
+
+/*
+ * Closing @fd is not enough: the epoll watches file descriptions, and a forked child
+ * has a copy until it calls exec().
+ */
+void unwatch(struct run *run, int fd);
+
+/* Watches the queue only while another job may start. */
+void watch_queue(struct run *run);
+
+int watch_job(struct run *run, const struct job *job);
+void unwatch_job(struct run *run, const struct job *job);
+
+/* ---- worker_output.c ---- */
+
+/*
+ * Writes the rest of the output. Returns false if any output, now or before, could not
+ * be written.
+ */
+bool write_output(struct run *run, struct job *job);
+
+/* Writes what a stream, 0 or 1, of a running job has. */
+void pump_output(struct run *run, struct job *job, int i);
+
+/* ---- settle.c ---- */
+
+/*
+ * Finishes the item for good and resets its count of requeues. Returns false if
+ * somebody else has finished it, through the inherited descriptor.
+ */
+bool finish_item(struct run *run, struct job *job);
+
+/* Counts and reports a final failure. The caller still finishes the item. */
+void fail_job(struct run *run, struct job *job, const char *why);
+
+/* Writes a line to the --joblog. @status is as of wait(2). */
+void log_job(struct run *run, const struct job *job, int status);
+
+/* The command of the job has ended: prints its output, settles its key, frees the job. */
+void end_job(struct run *run, struct job *job);
+
+/* ---- worker_halt.c ---- */
+
+/* Ends the run if the bound of --halt is reached. The caller has settled the job. */
+void check_halt(struct run *run);
+
+/* ---- start.c ---- */
+
+/* Starts jobs until nothing is ready or no further job may start. */
+void start_jobs(struct run *run);
+
+/* ---- signals.c ---- */
+
+/*
+ * Blocks the signals that end the run. Returns a descriptor to read them from, or -1 with
+ * errno set.
+ */
+int open_signals(struct run *run);
+
+/* Handles signals, leases and requests that are there. Never waits. */
+void take_urgent(struct run *run);
+
+/* For write_watch(): the same. Returns false after the second signal. */
+bool take_urgent_in_write(void *arg);
+
+/* After the second signal or --halt now: kills the jobs. Their items go back. */
+void kill_jobs(struct run *run);
+
+/* Ends the process by the signal, so that a waiting parent sees the cause. */
+void die_of_signal(const struct run *run);
+
+/* ---- worker_setup.c ---- */
+
+/* Returns the exit status of an error, or STATUS_OK. */
+int set_up(struct run *run);
+
+/* Makes room for the descriptors of all jobs. The jobs get the old limit back. */
+void raise_descriptor_limit(struct run *run);
+
+#endif /* KWQ_WORKER_RUN_H */

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq run: what it has before its first job.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "joblog.h"
+#include "worker_run.h"
+
+enum {
+	/* Descriptors per job, and all others together. */
+	FDS_PER_JOB = 4,
+	FDS_BESIDES = 32,
+};
+
+void raise_descriptor_limit(struct run *run)
+{
+	rlim_t need = FDS_BESIDES + (rlim_t)FDS_PER_JOB * run->options.jobs;
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_NOFILE, &run->inherited.descriptors);
+	limit = run->inherited.descriptors;
+	if (limit.rlim_cur >= need)
+		return;
+	if (limit.rlim_max < need)
+		usage("--jobs %u: needs %llu descriptors, the limit is %llu (ulimit -Hn)",
+		      run->options.jobs, (unsigned long long)need,
+		      (unsigned long long)limit.rlim_max);
+	limit.rlim_cur = need;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int allocate_jobs(struct run *run)
+{
+	unsigned int i;
+	int *exec_errors;
+
+	run->jobs = calloc(run->options.jobs, sizeof(*run->jobs));
+	/* Shared memory, in which a child reports a failed exec(). */
+	exec_errors = mmap(NULL, run->options.jobs * sizeof(int),
+			   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (!run->jobs || exec_errors == MAP_FAILED)
+		return -ENOMEM;
+	for (i = 0; i < run->options.jobs; i++) {
+		job_init(&run->jobs[i]);
+		run->jobs[i].exec_error = &exec_errors[i];
+	}
+	return 0;
+}
+
+static int watch_urgent(struct run *run)
+{
+	int err;
+
+	err = watch_in(run->urgent, run->signals, SOURCE_URGENT, 0);
+	if (!err && run->control.fd >= 0)
+		err = watch_in(run->urgent, run->control.fd, SOURCE_URGENT, 0);
+	if (!err && run->leases.fd >= 0)
+		err = watch_in(run->urgent, run->leases.fd, SOURCE_URGENT, 0);
+	return err ? err : watch(run, run->urgent, SOURCE_URGENT, 0);
+}
+
+/* Reads the length of the leases, which never changes, and opens their timer. */
+static int open_leases(struct run *run)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err;
+
+	err = kwq_stat(run->q, &st);
+	return err ? err : lease_timer_open(&run->leases, st.lease);
+}
+
+int set_up(struct run *run)
+{
+	int err;
+
+	run->joblog = -1;
+	if (run->options.joblog) {
+		run->joblog = joblog_open(run->options.joblog);
+		if (run->joblog < 0) {
+			message("%s: %s", run->options.joblog, strerror(-run->joblog));
+			return STATUS_FAILED;
+		}
+	}
+	err = open_own_queue(&run->q, run->options.queue,
+			     KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, 0);
+	if (err)
+		return complain_open(run->options.queue, err);
+
+	if (queue_has_limiters(run->q)) {
+		run->end_flags = KWQ_DONE_FORGET;
+	} else if (run->options.use_limiters) {
+		message("%s: the kernel's kwq is too old to have limiters: use --retry-after",
+			run->options.queue);
+		return STATUS_FAILED;
+	}
+
+	run->has_extras = module_has(KWQ_FEATURE_VALUES | KWQ_FEATURE_GROUPS);
+	run->inherited.parent = getpid();
+	run->inherited.nice = run->options.nice;
+	run->empty_ms = EMPTY_MS_FIRST;
+	run->signals = open_signals(run);
+	run->epoll = epoll_create1(EPOLL_CLOEXEC);
+	run->urgent = epoll_create1(EPOLL_CLOEXEC);
+	control_open(&run->control);
+	err = allocate_jobs(run);
+	if (!err)
+		err = open_leases(run);
+	if (!err)
+		err = watch_urgent(run);
+	if (err) {
+		message("%s", strerror(-err));
+		return STATUS_FAILED;
+	}
+	write_watch(run->urgent, take_urgent_in_write, run);
+	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
+		progress_init(&run->progress, monotonic_now());
+	return STATUS_OK;
+}
