@@ -13,6 +13,7 @@ import http.client
 import json
 import os
 import pty
+import re
 import socket
 import struct
 import sys
@@ -132,7 +133,7 @@ def resize(fd, columns):
 
 
 def columns(table):
-    lines = table.replace(b"\033[K", b"").replace(b"\r", b"").split(b"\n")
+    lines = re.sub(rb"\033\[\d*[Km]|\r", b"", table).split(b"\n")
     return max(map(len, lines))
 
 

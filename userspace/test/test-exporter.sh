@@ -200,7 +200,7 @@ alpha=0.0055
 alpha=1.23456789
 q"\
 {}=5
-=37'
+=38'
 	kill "$exporter" "$server"
 	wait "$exporter" "$server"
 else
