@@ -3,15 +3,21 @@
  * kwq get
  *
  * A queue given by name is closed when the command ends. Therefore an item is done once
- * it was printed and flushed, and an item whose print failed comes back. An item got
- * through fd:N stays held.
+ * it was printed. An item got through fd:N stays held. An item that was not printed goes back as
+ * if it had not been handed out.
+ *
+ * A reader such as head(1) may go away before it has read everything. So an item is fetched and
+ * written to a pipe only when the reader has read the one before.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
+#include "delivery.h"
 #include "duration.h"
 #include "escape.h"
 #include "number.h"
@@ -41,6 +47,8 @@ struct getter {
 	bool value;
 	bool wants_extras;
 	bool finish;
+	bool no_sigpipe;	/* was ignored before, so EPIPE is an error */
+	struct delivery delivery;
 
 	struct kwq_got got[BATCH];
 	struct kwq_got_extra extras[BATCH];
@@ -98,7 +106,7 @@ static void print_items(const struct getter *g, int nr)
 	}
 }
 
-static int finish_items(struct getter *g, int nr)
+static int finish_items(struct getter *g, int nr, uint32_t flags)
 {
 	struct kwq_done_entry entries[BATCH] = { 0 };
 	__s32 results[BATCH];
@@ -110,8 +118,11 @@ static int finish_items(struct getter *g, int nr)
 	};
 	int i, done;
 
-	for (i = 0; i < nr; i++)
-		entries[i].ticket = g->got[i].ticket;
+	for (i = 0; i < nr; i++) {
+		/* Of returned items the last one comes first. */
+		entries[i].ticket = g->got[flags ? nr - 1 - i : i].ticket;
+		entries[i].flags = flags;
+	}
 	done = kwq_done_batch(g->q, &batch);
 	if (done < 0)
 		return done;
@@ -131,7 +142,7 @@ static int fetch(struct getter *g)
 			.entries = kwq_ptr(g->got),
 			.keys = kwq_ptr(g->bytes),
 			.keys_len = sizeof(g->bytes),
-			.nr = g->left < BATCH ? g->left : BATCH,
+			.nr = g->delivery.fd >= 0 ? 1 : g->left < BATCH ? g->left : BATCH,
 			.entry_size = sizeof(g->got[0]),
 		},
 	};
@@ -150,6 +161,30 @@ static bool was_all(const struct getter *g, int err)
 		(err == -ESHUTDOWN || err == -EAGAIN || err == -ETIMEDOUT);
 }
 
+/* Returns 0, or the negative errno value of a write. */
+static int deliver(struct getter *g, int nr)
+{
+	print_items(g, nr);
+	if (fflush(stdout) || ferror(stdout))
+		return errno ? -errno : -EIO;
+	return delivery_await(&g->delivery);
+}
+
+/* Ends the command after an error of standard output. */
+static int end_undelivered(struct getter *g, int nr, int err)
+{
+	/* A module without returns takes the items back when the handle is closed. */
+	finish_items(g, nr, KWQ_DONE_RETURN);
+	delivery_end(&g->delivery);
+	/* Silent, as other commands whose reader has read enough. */
+	if (err == -EPIPE && !g->no_sigpipe) {
+		signal(SIGPIPE, SIG_DFL);
+		raise(SIGPIPE);
+	}
+	message("standard output: %s", strerror(-err));
+	return STATUS_FAILED;
+}
+
 static int get_items(struct getter *g)
 {
 	int nr, err;
@@ -161,10 +196,10 @@ static int get_items(struct getter *g)
 				return STATUS_OK;
 			return g->quiet ? status_of(nr) : complain(g->queue, nr);
 		}
-		print_items(g, nr);
-		if (!flush_output())
-			return STATUS_FAILED;
-		err = g->finish ? finish_items(g, nr) : 0;
+		err = deliver(g, nr);
+		if (err)
+			return end_undelivered(g, nr, err);
+		err = g->finish ? finish_items(g, nr, 0) : 0;
 		if (err)
 			return complain(g->queue, err);
 		if (g->left != UINT64_MAX)
@@ -178,7 +213,7 @@ static int get_main(int argc, char **argv)
 	static struct getter g = { .left = 1 };	/* too large for the stack */
 	const char *timeout = NULL;
 	uint64_t timeout_ns = 0;
-	int opt;
+	int opt, status;
 
 	while ((opt = getopt_long(argc, argv, "an:0qh", get_options, NULL)) != -1) {
 		switch (opt) {
@@ -227,7 +262,13 @@ static int get_main(int argc, char **argv)
 		g.deadline = kwq_deadline(g.q, timeout_ns);
 	else if (!g.nonblock)
 		g.deadline = KWQ_NO_DEADLINE;
-	return get_items(&g);
+	delivery_begin(&g.delivery, STDOUT_FILENO);
+	/* The items are given back before the command ends. */
+	if (signal(SIGPIPE, SIG_IGN) == SIG_IGN)
+		g.no_sigpipe = true;
+	status = get_items(&g);
+	delivery_end(&g.delivery);
+	return status;
 }
 
 const struct command command_get = {
