@@ -104,7 +104,7 @@ came_back() {
 
 # What a reboot does: systemd stops the unit before the machine ends, and the next module is empty.
 as_in_a_reboot() {
-	systemctl stop kwq-state && same "$(ls /var/lib/kwq)" full.kwq && kwq rm full && modprobe -r kwq &&
+	systemctl stop kwq-state && same "$(ls /var/lib/kwq)" full.kwq && kwq rm --force full && modprobe -r kwq &&
 		modprobe kwq && state_active
 }
 

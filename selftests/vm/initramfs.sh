@@ -136,6 +136,7 @@ for content in "$@"; do
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
 		cp "$TOP/userspace/test/device-watch" "$root/kselftest/watch"
 		cp "$TOP/userspace/test/device-parallel" "$root/kselftest/parallel"
+		cp "$TOP/userspace/test/device-run" "$root/kselftest/run"
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
 			"$userspace/test/device-examples"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"

@@ -118,7 +118,8 @@ static int restore(const struct child_inheritance *was)
 	if (setrlimit(RLIMIT_NOFILE, &was->descriptors))
 		return -1;
 	if (sigaction(SIGPIPE, &was->sigpipe, NULL) ||
-	    sigaction(SIGCHLD, &was->sigchld, NULL))
+	    sigaction(SIGCHLD, &was->sigchld, NULL) ||
+	    sigaction(SIGXFSZ, &was->sigxfsz, NULL))
 		return -1;
 	return sigprocmask(SIG_SETMASK, &was->mask, NULL);
 }

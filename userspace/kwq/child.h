@@ -19,7 +19,7 @@
 struct child_inheritance {
 	pid_t parent;
 	sigset_t mask;
-	struct sigaction sigpipe, sigchld;
+	struct sigaction sigpipe, sigchld, sigxfsz;
 	struct rlimit descriptors;
 	int nice;		/* added to the niceness: from 0, which cannot fail */
 };

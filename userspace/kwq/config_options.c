@@ -27,6 +27,12 @@ static void add_limiter(struct config_options *o, const char *spec)
 	o->limit = true;
 }
 
+/* Returns 0 for never, as the kernel has it. */
+static uint32_t parse_bound(const char *option, const char *s)
+{
+	return strcmp(s, "never") ? must_parse_number(option, s, 0, UINT32_MAX) : 0;
+}
+
 bool config_option(struct config_options *o, int opt)
 {
 	switch (opt) {
@@ -38,12 +44,11 @@ bool config_option(struct config_options *o, int opt)
 		o->max_wait = true;
 		return true;
 	case OPT_DEAD_AFTER:
-		o->config.dead_after = must_parse_number("--dead-after", optarg, 0, UINT32_MAX);
+		o->config.dead_after = parse_bound("--dead-after", optarg);
 		o->dead_after = true;
 		return true;
 	case OPT_DEAD_AFTER_LOST:
-		o->config.dead_after_lost = must_parse_number("--dead-after-lost", optarg, 0,
-							      UINT32_MAX);
+		o->config.dead_after_lost = parse_bound("--dead-after-lost", optarg);
 		o->dead_after_lost = true;
 		return true;
 	case OPT_FORGET_AFTER:
@@ -81,6 +86,8 @@ static void set_limiters(struct kwq_config *config, const struct kwq_limiter *li
 const struct kwq_config *config_options_new(struct config_options *o)
 {
 	o->config.size = sizeof(o->config);
+	if (!o->dead_after)
+		o->config.dead_after = DEAD_AFTER_DEFAULT;
 	set_limiters(&o->config, o->limiters, o->config.nr);
 	return &o->config;
 }

@@ -29,9 +29,10 @@ enum {
 	"                         bucket:10/s:100, backoff:100ms*2..10s,steps=N,jitter=0.1,\n" \
 	"                         or default: exp:5ms..1000s with bucket:10/s:100\n" \
 	"      --max-wait DURATION  longest wait of a retry (0: no limit)\n" \
-	"      --dead-after N     a key is dead when rate-limited more than N times (0: never)\n" \
-	"      --dead-after-lost N\n" \
-	"                         a key is dead when lost by N workers in a row (0: never)\n" \
+	"      --dead-after N|never\n" \
+	"                         a key is dead when rate-limited more than N times (25)\n" \
+	"      --dead-after-lost N|never\n" \
+	"                         a key is dead when lost by N workers in a row (never)\n" \
 	"      --forget-after DURATION\n" \
 	"                         reset the requeues of a key idle for so long (0: never)\n" \
 	"      --coalesce         ignore a rate-limited add of a key that waits already\n" \
@@ -56,6 +57,9 @@ bool config_options_given(const struct config_options *o);
  * kwq_configure().
  */
 int config_options_apply(const struct config_options *o, struct kwq *q);
+
+/* How many retries a key of a new queue has if --dead-after is not given. */
+#define DEAD_AFTER_DEFAULT 25
 
 /*
  * The configuration of a new queue: the given settings, defaults otherwise. Valid as

@@ -194,7 +194,8 @@ static int create_main(int argc, char **argv)
 		usage("--unnamed needs a CMD: without one nobody could use the queue");
 	}
 
-	if (config_options_given(&o.config))
+	/* The first version of the module has no limiters, and so no retries to count. */
+	if (config_options_given(&o.config) || module_has(KWQ_FEATURE_LIMITERS))
 		o.queue.config = config_options_new(&o.config);
 	if (module_lacks_something(&o))
 		return STATUS_FAILED;

@@ -2,12 +2,19 @@
 /*
  * kwq shutdown, kwq drain and kwq rm: the end of a queue.
  */
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 
 #include "cmd.h"
 #include "duration.h"
 
 enum { OPT_TIMEOUT = OPT_FIRST };
+
+static const struct option rm_options[] = {
+	{ "force", no_argument, NULL, 'f' },
+	OPTION_HELP, OPTION_END
+};
 
 static const struct option no_options[] = {
 	OPTION_HELP, OPTION_END
@@ -50,16 +57,70 @@ static int drain_main(int argc, char **argv)
 	return err ? complain(queue, err) : STATUS_OK;
 }
 
+/* Adds ", 3 dead" to the text. */
+static void append_count(char *text, size_t size, uint64_t count, const char *state)
+{
+	size_t len = strlen(text);
+
+	if (count)
+		snprintf(text + len, size - len, "%s%llu %s", len ? ", " : "",
+			 (unsigned long long)count, state);
+}
+
+/*
+ * Returns STATUS_OK for a queue without keys. A queue of which nobody can tell counts as one with
+ * keys, because its owner has left no right to look.
+ */
+static int check_without_keys(const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	char keys[150] = "";
+	struct kwq *q;
+	int err;
+
+	err = open_to_look(&q, name);
+	if (!err) {
+		err = kwq_stat(q, &st);
+		kwq_close(q);
+	}
+	if (err == -EACCES) {
+		message("%s: may have keys, and may not be opened: see --force", name);
+		return STATUS_FAILED;
+	}
+	if (err)
+		return complain_open(name, err);
+	append_count(keys, sizeof(keys), st.ready, "ready");
+	append_count(keys, sizeof(keys), st.waiting, "waiting");
+	append_count(keys, sizeof(keys), st.processing, "processing");
+	append_count(keys, sizeof(keys), st.dead, "dead");
+	if (!keys[0])
+		return STATUS_OK;
+	message("%s: has keys (%s), which would be lost: --force removes it all the same", name,
+		keys);
+	return STATUS_FAILED;
+}
+
 static int rm_main(int argc, char **argv)
 {
-	int opt, err, status = STATUS_OK;
+	int opt, err, refused, status = STATUS_OK;
+	bool force = false;
 
-	while ((opt = getopt_long(argc, argv, "h", no_options, NULL)) != -1)
-		option_common(opt);
+	while ((opt = getopt_long(argc, argv, "fh", rm_options, NULL)) != -1) {
+		if (opt != 'f')
+			option_common(opt);
+		force = true;
+	}
 	if (optind == argc)
 		usage("NAME is missing");
 	for (; optind < argc; optind++) {
-		err = kwq_unlink(must_be_name(argv[optind]));
+		const char *name = must_be_name(argv[optind]);
+
+		refused = force ? STATUS_OK : check_without_keys(argv[optind]);
+		if (refused) {
+			status = refused;
+			continue;
+		}
+		err = kwq_unlink(name);
 		if (err)
 			status = complain_open(argv[optind], err);
 	}
@@ -86,8 +147,14 @@ const struct command command_drain = {
 
 const struct command command_rm = {
 	.name = "rm",
-	.arguments = "NAME...",
-	.summary = "Remove the names of queues; a queue ends with its last handle",
-	.options = "  -h, --help\n",
+	.arguments = "[--force] NAME...",
+	.summary = "Remove queues without keys; a queue ends with its last handle",
+	.options =
+	"  -f, --force  also queues with keys: ready, waiting, processing or dead ones\n"
+	"  -h, --help\n"
+	"\n"
+	"Examples:\n"
+	"  kwq drain jobs && kwq rm jobs    finish what is ready, then remove the queue\n"
+	"  kwq rm --force jobs              remove the queue with all its keys\n",
 	.main = rm_main,
 };

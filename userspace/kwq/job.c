@@ -239,6 +239,12 @@ int job_reap(struct job *job)
 	return status;
 }
 
+int job_signal(const struct job *job, int signal)
+{
+	/* A job that has left its group is in another one. */
+	return kill(-job->pid, signal) && kill(job->pid, signal) ? -errno : 0;
+}
+
 void job_kill(const struct job *job)
 {
 	kill(-job->pid, SIGKILL);

@@ -34,6 +34,8 @@ struct job {
 	unsigned int attempt;
 	uint64_t started_real, started;	/* ns since 1970, ns monotonic */
 	uint64_t runtime;
+	uint64_t deadline;	/* of timeouts.h: ns monotonic; UINT64_MAX: none */
+	bool timed_out;
 	struct stream streams[2];
 	int *exec_error;
 	char key[KWQ_KEY_MAX + 1];	/* with a NUL at its end */
@@ -65,6 +67,9 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 
 /* Waits for the process. Returns its status as wait(2) does. */
 int job_reap(struct job *job);
+
+/* Sends a signal to the process group. Returns 0 or a negative errno value. */
+int job_signal(const struct job *job, int signal);
 
 /* Kills the process and its process group. */
 void job_kill(const struct job *job);

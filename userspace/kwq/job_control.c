@@ -78,7 +78,7 @@ static int send_signal(const struct job *job, int signal)
 		job_kill(job);
 		return 0;
 	}
-	return kill(-job->pid, signal) && kill(job->pid, signal) ? -errno : 0;
+	return job_signal(job, signal);
 }
 
 static void answer(struct job *jobs, unsigned int nr, enum output_mode mode,

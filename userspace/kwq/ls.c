@@ -165,6 +165,6 @@ const struct command command_ls = {
 	"The number is - if the queue may not be opened.\n"
 	"\n"
 	"  kwq ls -l                        who owns which queue, and how long is it?\n"
-	"  kwq ls -0 | xargs -0 -n1 kwq rm  remove all queues\n",
+	"  kwq ls -0 | xargs -0 -n1 kwq rm  remove all queues without keys\n",
 	.main = ls_main,
 };

@@ -88,15 +88,20 @@ int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
+const char *output_folder(void)
+{
+	const char *folder = getenv("TMPDIR");
+
+	return folder && *folder ? folder : "/tmp";
+}
+
 /* Opens an unnamed file on disk, so that large output does not fill the memory. */
 static int open_temporary(void)
 {
-	const char *folder = getenv("TMPDIR");
+	const char *folder = output_folder();
 	char path[4096];
 	int fd;
 
-	if (!folder || !*folder)
-		folder = "/tmp";
 	fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		return fd;
@@ -276,6 +281,22 @@ int stream_flush(struct stream *s, enum output_mode mode)
 	if (s->fd < 0)
 		return 0;
 	return mode == OUTPUT_GROUP ? flush_file(s) : flush_pipe(s);
+}
+
+int stream_check_room(const struct stream *s, enum output_mode mode)
+{
+	struct stat st;
+	off_t next;
+
+	if (mode != OUTPUT_GROUP)
+		return 0;
+	if (fstat(s->fd, &st))
+		return -errno;
+	/* A byte in a block of its own, because the last block may have room. */
+	next = (st.st_size + st.st_blksize - 1) / st.st_blksize * st.st_blksize;
+	if (pwrite(s->fd, "", 1, next) != 1)
+		return errno ? -errno : -ENOSPC;
+	return ftruncate(s->fd, st.st_size) ? -errno : 0;
 }
 
 int stream_copy(struct stream *s, enum output_mode mode)

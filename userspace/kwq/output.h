@@ -51,6 +51,16 @@ bool stream_has_output(const struct stream *s, enum output_mode mode);
 int stream_flush(struct stream *s, enum output_mode mode);
 
 /*
+ * OUTPUT_GROUP: whether the file system has room for more output. Without room, output of the job
+ * may be missing: a program that does not look at its own errors ends well all the same. Returns 0
+ * or a negative errno value.
+ */
+int stream_check_room(const struct stream *s, enum output_mode mode);
+
+/* The folder for the files of OUTPUT_GROUP. */
+const char *output_folder(void);
+
+/*
  * The file with the output of a job, as far as it was collected. With OUTPUT_LINE output is kept
  * from the first call on. Returns a descriptor that the stream owns, or a negative errno value:
  * -EOPNOTSUPP with OUTPUT_PASS.

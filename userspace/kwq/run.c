@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
-#include <sysexits.h>
 
 #include "cmd.h"
 #include "duration.h"
@@ -16,12 +15,14 @@
 
 enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
-	OPT_RETRY_MAX, OPT_RETRY_ON, OPT_ATTEMPTS, OPT_JOBLOG, OPT_NO_PROGRESS,
-	OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE,
+	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
+	OPT_NO_PROGRESS, OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE, OPT_TIMEOUT,
+	OPT_KILL_AFTER,
 };
 
 #define NOT_GIVEN UINT64_MAX
 #define RETRY_MAX (300 * NS_PER_S)
+#define KILL_AFTER (10 * NS_PER_S)
 
 static const struct option run_options[] = {
 	{ "jobs", required_argument, NULL, 'j' },
@@ -30,7 +31,9 @@ static const struct option run_options[] = {
 	{ "output", required_argument, NULL, OPT_OUTPUT },
 	{ "retry-after", required_argument, NULL, OPT_RETRY_AFTER },
 	{ "retry-max", required_argument, NULL, OPT_RETRY_MAX },
-	{ "retry-on", required_argument, NULL, OPT_RETRY_ON },
+	{ "on-fail", required_argument, NULL, OPT_ON_FAIL },
+	{ "drop-on", required_argument, NULL, OPT_DROP_ON },
+	{ "dead-on", required_argument, NULL, OPT_DEAD_ON },
 	{ "max-attempts", required_argument, NULL, OPT_ATTEMPTS },
 	{ "joblog", required_argument, NULL, OPT_JOBLOG },
 	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
@@ -39,6 +42,8 @@ static const struct option run_options[] = {
 	{ "delay", required_argument, NULL, OPT_DELAY },
 	{ "load", required_argument, NULL, OPT_LOAD },
 	{ "memfree", required_argument, NULL, OPT_MEMFREE },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "kill-after", required_argument, NULL, OPT_KILL_AFTER },
 	OPTION_QUIET, OPTION_VERBOSE, OPTION_HELP, OPTION_END
 };
 
@@ -109,6 +114,12 @@ static void parse_halt(struct run_options *o, const char *s)
 	o->halt_text = s;
 }
 
+static void parse_statuses(struct status_set *set, const char *name, const char *s)
+{
+	if (status_set_parse(set, s))
+		usage("--%s %s: must be statuses from 1 to 255, such as 1,2,100-110", name, s);
+}
+
 static void parse_option(struct run_options *o, int opt)
 {
 	switch (opt) {
@@ -130,13 +141,24 @@ static void parse_option(struct run_options *o, int opt)
 	case OPT_RETRY_MAX:
 		o->retry_max = must_parse_duration("--retry-max", optarg);
 		break;
-	case OPT_RETRY_ON:
-		if (status_set_parse(&o->retry_on, optarg))
-			usage("--retry-on %s: must be statuses from 1 to 255, such as 1,2,100-110",
-			      optarg);
+	case OPT_ON_FAIL:
+		if (fate_parse_on_fail(optarg, &o->fate.on_fail))
+			usage("--on-fail %s: must be retry, dead or drop", optarg);
+		break;
+	case OPT_DROP_ON:
+		parse_statuses(&o->fate.drop_on, "drop-on", optarg);
+		break;
+	case OPT_DEAD_ON:
+		parse_statuses(&o->fate.dead_on, "dead-on", optarg);
+		break;
+	case OPT_TIMEOUT:
+		o->timeout = must_parse_duration("--timeout", optarg);
+		break;
+	case OPT_KILL_AFTER:
+		o->kill_after = must_parse_duration("--kill-after", optarg);
 		break;
 	case OPT_ATTEMPTS:
-		o->attempts_max = must_parse_number("--max-attempts", optarg, 1, INT32_MAX);
+		o->fate.attempts_max = must_parse_number("--max-attempts", optarg, 1, INT32_MAX);
 		break;
 	case OPT_JOBLOG:
 		o->joblog = optarg;
@@ -193,12 +215,21 @@ static void choose_delays(struct run_options *o)
 		usage("--retry-max is less than --retry-after");
 }
 
+static void check_statuses(const struct fate_options *fate)
+{
+	int i;
+
+	for (i = 0; i < 256; i++)
+		if (fate->drop_on.has[i] && fate->dead_on.has[i])
+			usage("--drop-on and --dead-on both name status %d", i);
+}
+
 static int run_main(int argc, char **argv)
 {
 	struct run_options o = {
 		.retry_after = NOT_GIVEN,
 		.retry_max = NOT_GIVEN,
-		.retry_on.has[EX_TEMPFAIL] = true,
+		.kill_after = NOT_GIVEN,
 		.gate.loadavg = "/proc/loadavg",
 		.gate.meminfo = "/proc/meminfo",
 	};
@@ -212,6 +243,11 @@ static int run_main(int argc, char **argv)
 		usage("CMD is missing");
 	o.command = argv + optind;
 	choose_delays(&o);
+	check_statuses(&o.fate);
+	if (o.kill_after == NOT_GIVEN)
+		o.kill_after = KILL_AFTER;
+	else if (!o.timeout)
+		usage("--kill-after needs --timeout");
 	if (!o.jobs)
 		o.jobs = default_jobs();
 	return work(&o);
@@ -237,12 +273,18 @@ const struct command command_run = {
 	"      --output group|line|pass\n"
 	"                            print a job's output when the job ends, each line\n"
 	"                            when it is complete, or at once (group)\n"
-	"      --retry-on STATUS,... retry after these exit statuses or ranges of them,\n"
-	"                            and after 75\n"
+	"      --on-fail retry|dead|drop\n"
+	"                            of a key whose job fails: exit status, signal or\n"
+	"                            timeout (retry)\n"
+	"      --dead-on, --drop-on STATUS,...\n"
+	"                            make it a dead letter, or drop it, after these\n"
+	"                            exit statuses or ranges of them\n"
 	"      --retry-after DURATION  ignore the queue's limiters: retry this long after\n"
 	"                            the first failure, then after twice that ... (1s)\n"
 	"      --retry-max DURATION  ... up to this (5m)\n"
-	"      --max-attempts N      give a key up after N attempts (no limit)\n"
+	"      --max-attempts N      failure N makes it dead, or drops it with --on-fail drop\n"
+	"      --timeout DURATION    end a job that runs for longer, by SIGTERM ...\n"
+	"      --kill-after DURATION ... and so long after that by SIGKILL (10s)\n"
 	"      --joblog FILE         append a line for each job that ends\n"
 	"      --no-progress         no progress line\n"
 	"  -q, --quiet               print no messages about single keys\n"
@@ -254,6 +296,6 @@ const struct command command_run = {
 	"CMD has KWQ_KEY, KWQ_VALUE, KWQ_GROUP, KWQ_ATTEMPT, KWQ_ABANDONED and\n"
 	"KWQ_TICKET in its environment.\n"
 	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"
-	"A second signal kills the jobs.\n",
+	"A second signal kills the jobs. Keys that are not done go back to the queue.\n",
 	.main = run_main,
 };

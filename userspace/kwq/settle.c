@@ -10,14 +10,18 @@
 
 #include "cmd.h"
 #include "duration.h"
+#include "fate.h"
 #include "joblog.h"
 #include "retry.h"
-#include "template.h"
 #include "worker_run.h"
 
-bool finish_item(struct run *run, struct job *job)
+/*
+ * Finishes the item for good and resets its count of requeues. Returns false if
+ * somebody else has finished it, through the inherited descriptor.
+ */
+static bool finish_item(struct run *run, struct job *job)
 {
-	int err = kwq_done_with(job->handle, job->item.ticket, run->end_flags);
+	int err = kwq_done_with(job->handle, job->item.ticket, KWQ_DONE_FORGET);
 
 	if (err < 0)
 		tell_of(run, job, "done: %s",
@@ -34,11 +38,55 @@ static void succeed(struct run *run, struct job *job)
 		run->counts.failed++;
 }
 
-void fail_job(struct run *run, struct job *job, const char *why)
+static void drop(struct run *run, struct job *job, const char *why)
 {
 	run->counts.failed++;
-	tell_of(run, job, "%s", why);
+	tell_of(run, job, "%s; dropped", why);
 	retry_forget(&run->failures, job->key, job->item.key_len);
+	finish_item(run, job);
+}
+
+static void note_death(struct run *run, const struct job *job, const char *why)
+{
+	run->counts.dead++;
+	retry_forget(&run->failures, job->key, job->item.key_len);
+	if (job->attempt)
+		tell_of(run, job, "%s; dead after %u %s", why, job->attempt,
+			job->attempt == 1 ? "try" : "tries");
+	else
+		tell_of(run, job, "%s; dead", why);
+}
+
+static void bury(struct run *run, struct job *job, const char *why)
+{
+	int ret = kwq_bury(job->handle, job->item.ticket);
+
+	if (ret == KWQ_BURIED) {
+		note_death(run, job, why);
+		return;
+	}
+	run->counts.failed++;
+	/* A queue that is shut down keeps no dead letters. */
+	tell_of(run, job, "%s; no dead letter: %s", why,
+		ret == -ESTALE ? "no longer held" : ret < 0 ? meaning(ret) :
+		ret == KWQ_FINISHED ? "the queue is shut down" : "added again meanwhile");
+}
+
+void give_back(struct run *run, struct job *job)
+{
+	int ret = kwq_give_back(job->handle, job->item.ticket);
+
+	/* An item that is lost already is somebody else's. */
+	if (ret < 0 && ret != -ESTALE)
+		tell_of(run, job, "cannot be returned: %s", meaning(ret));
+}
+
+void give_up(struct run *run, struct job *job, const char *why)
+{
+	if (run->options.fate.on_fail == FATE_DROP)
+		drop(run, job, why);
+	else
+		bury(run, job, why);
 }
 
 /* Adds the item again and finishes it. *delay receives the pause, if it is known. */
@@ -66,14 +114,10 @@ static void tell_of_retry(struct run *run, const struct job *job, const char *wh
 			(double)delay / NS_PER_S);
 }
 
-/*
- * Handles a failure that allows a retry: adds the item again, or reports why that
- * failed.
- */
+/* Adds the item again, or reports why that failed. */
 static void try_again(struct run *run, struct job *job, const char *why)
 {
 	uint64_t delay = 0;
-	char text[160];
 	int err, added;
 
 	err = add_again_and_done(run, job, &delay, &added);
@@ -81,49 +125,80 @@ static void try_again(struct run *run, struct job *job, const char *why)
 		/* The item was not finished, so it goes back when its handle is closed. */
 		run->counts.failed++;
 		tell_of(run, job, "%s; retry failed, the key goes back: %s", why, meaning(err));
-		return;
+	} else if (added < 0) {
+		/* Q8: a queue that is shut down drops retries. */
+		run->counts.failed++;
+		tell_of(run, job, "%s; cannot be retried: %s", why, meaning(added));
+	} else if (added == KWQ_DEAD) {
+		note_death(run, job, why);
+	} else {
+		run->counts.retried++;
+		tell_of_retry(run, job, why, delay);
 	}
-	if (added < 0) {
-		snprintf(text, sizeof(text), "%s; cannot be retried: %s", why,
-			 meaning(added));
-		fail_job(run, job, text);
-		return;
-	}
-	if (added == KWQ_DEAD) {
-		run->counts.dead++;
-		tell_of(run, job, "%s; dead after %u tries", why, job->attempt);
-		return;
-	}
-	run->counts.retried++;
-	tell_of_retry(run, job, why, delay);
 }
 
-static bool wants_retry(const struct run *run, int status)
+/*
+ * The bound of the queue, if only kwq run counts: delays of its own do not raise the requeues.
+ */
+static unsigned int own_bound(const struct run *run)
 {
-	return WIFEXITED(status) && run->options.retry_on.has[WEXITSTATUS(status)];
+	struct kwq_config config = { .size = sizeof(config) };
+
+	if (run->options.use_limiters || kwq_config(run->q, &config))
+		return 0;
+	return config.dead_after;
+}
+
+static void describe(const struct run *run, const struct job *job, int status, char *to,
+		     size_t size)
+{
+	char duration[DURATION_SIZE], how[80];
+
+	describe_end(status, how, sizeof(how));
+	if (job->timed_out)
+		snprintf(to, size, "timed out after %s; %s",
+			 print_duration(duration, run->options.timeout), how);
+	else
+		snprintf(to, size, "%s", how);
 }
 
 static void settle(struct run *run, struct job *job, int status)
 {
-	char why[100], text[160];
-	unsigned int max = run->options.attempts_max;
+	struct job_end end = {
+		.status = status,
+		.timed_out = job->timed_out,
+		.attempt = job->attempt,
+		.stopped_by = run->stopped_by,
+	};
+	enum fate fate = fate_of(&run->options.fate, &end);
+	char why[160];
 
-	describe_end(status, why, sizeof(why));
-	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
-		run->ended_well++;
-		succeed(run, job);
-		return;
+	/* Asks the queue only if its answer matters. */
+	if (fate == FATE_RETRY) {
+		end.dead_after = own_bound(run);
+		fate = fate_of(&run->options.fate, &end);
 	}
-	run->ended_badly++;
-	if (!wants_retry(run, status)) {
-		fail_job(run, job, why);
-		finish_item(run, job);
-	} else if (max && job->attempt >= max) {
-		snprintf(text, sizeof(text), "%s; attempt %u was the last", why, max);
-		fail_job(run, job, text);
-		finish_item(run, job);
-	} else {
+	describe(run, job, status, why, sizeof(why));
+	run->ended_well += fate == FATE_DONE;
+	run->ended_badly += fate == FATE_RETRY || fate == FATE_DEAD || fate == FATE_DROP;
+	switch (fate) {
+	case FATE_DONE:
+		succeed(run, job);
+		break;
+	case FATE_RETRY:
 		try_again(run, job, why);
+		break;
+	case FATE_DEAD:
+		bury(run, job, why);
+		break;
+	case FATE_DROP:
+		drop(run, job, why);
+		break;
+	case FATE_RETURN:
+		if (run->options.verbose)
+			tell_of(run, job, "%s, as kwq run; the key goes back", why);
+		give_back(run, job);
+		break;
 	}
 }
 
@@ -149,41 +224,33 @@ void log_job(struct run *run, const struct job *job, int status)
 		stop_for(run, STATUS_FAILED, run->options.joblog, strerror(-err));
 }
 
-/* Whether the same command might start with another key. */
-static bool is_fault_of_key(const struct run *run, int exec_error)
-{
-	switch (exec_error) {
-	case E2BIG:
-		return true;
-	case EAGAIN:
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-		return false;
-	default:
-		return run->options.input != INPUT_KEY && 
-			template_uses_key(run->options.command[0]);
-	}
-}
-
-/* Handles a command that could not be executed. */
+/*
+ * Handles a command that could not be executed. The command is wrong, not the key, unless only
+ * this key or its value is too long.
+ */
 static void settle_no_start(struct run *run, struct job *job, int status)
 {
+	const char *name = run->options.command[0];
 	int err = *job->exec_error;
 	char why[160];
 
-	if (!is_fault_of_key(run, err)) {
-		/* The command is wrong, not the item. The item goes back. */
-		stop_for(run, err == ENOENT ? STATUS_NO_COMMAND : STATUS_CANNOT_RUN,
-			 run->options.command[0], strerror(err));
+	if (err == E2BIG) {
+		snprintf(why, sizeof(why), "cannot be run: %s", strerror(err));
+		run->ended_badly++;
+		give_up(run, job, why);
+		log_job(run, job, status);
 		return;
 	}
-	/* Finish the item: otherwise it would stop one worker after the other. */
-	snprintf(why, sizeof(why), "cannot be run: %s", strerror(err));
-	run->ended_badly++;
-	fail_job(run, job, why);
-	finish_item(run, job);
-	log_job(run, job, status);
+	give_back(run, job);
+	/* All other jobs have the same command. */
+	if (run->no_start)
+		return;
+	run->no_start = true;
+	stop_for(run, err == ENOENT ? STATUS_NO_COMMAND : STATUS_CANNOT_RUN, name,
+		 strerror(err));
+	if (err == ENOENT && strchr(name, ' '))
+		message("%s: \"%s\" is one word: for a command line use sh -c '...' sh {}",
+			run->options.queue, name);
 }
 
 /*
@@ -210,12 +277,15 @@ static void settle_lost(struct run *run, struct job *job, int status)
 }
 
 /*
- * Writes the output before finishing the item: an item is done only when all its output
- * is written. Otherwise the item goes back, and another worker can write the output.
+ * Stores and writes the output before finishing the item: an item is done only when all its
+ * output is written. Otherwise the item goes back, and another worker can write the output.
+ *
+ * Once a job found no room, the output of those that ran beside it may have holes, too. So they
+ * are not asked for room, which may be there again: their items go back.
  */
 static void settle_with_output(struct run *run, struct job *job, int status)
 {
-	bool complete = write_output(run, job);
+	bool complete = is_output_stored(run, job) && !run->no_room && write_output(run, job);
 
 	/* The write may have taken longer than the lease. */
 	if (is_lost(run, job)) {
@@ -224,7 +294,16 @@ static void settle_with_output(struct run *run, struct job *job, int status)
 	}
 	if (complete)
 		settle(run, job, status);
+	else
+		give_back(run, job);
 	log_job(run, job, status);
+	/*
+	 * The room of this output becomes free now. If there was none while it was printed, the
+	 * jobs beside this one must not overlook that.
+	 */
+	if (complete && (stream_has_output(&job->streams[0], run->options.output) ||
+			 stream_has_output(&job->streams[1], run->options.output)))
+		is_output_stored(run, job);
 }
 
 /*
@@ -237,7 +316,7 @@ static void settle_asked(struct run *run, struct job *job, int status)
 
 	if (job->asked == ASKED_RESTART) {
 		run->counts.retried++;
-		kwq_give_back(job->handle, job->item.ticket);
+		give_back(run, job);
 		if (run->options.verbose)
 			tell_of(run, job, "killed by kwq restart");
 	} else {
@@ -255,6 +334,8 @@ void end_job(struct run *run, struct job *job)
 
 	unwatch_job(run, job);
 	status = job_reap(job);
+	/* The signal that ended the job may have come here, too. */
+	take_urgent(run);
 	if (is_lost(run, job))
 		settle_lost(run, job, status);
 	else if (job->asked)

@@ -24,6 +24,7 @@ void kill_jobs(struct run *run)
 		if (!job->pid)
 			continue;
 		log_job(run, job, job_reap(job));
+		give_back(run, job);
 		job_free(job);
 	}
 	run->counts.running = 0;
@@ -37,8 +38,8 @@ static void take_signal(struct run *run)
 	if (read(run->signals, &info, sizeof(info)) != sizeof(info))
 		return;
 	progress_hide(&run->progress);
-	if (!run->warned) {
-		run->warned = true;
+	if (!run->stopped_by) {
+		run->stopped_by = info.ssi_signo;
 		run->stopping = true;
 		if (run->counts.running && !run->options.quiet)
 			message("%s: %s: waiting for %u running; once more to kill them",
@@ -71,6 +72,7 @@ void take_urgent(struct run *run)
 {
 	take_signal(run);
 	extend_leases(run);
+	timeouts_take(&run->timeouts, run->jobs, run->options.jobs);
 	job_control_answer(&run->control, run->jobs, run->options.jobs, run->options.output);
 }
 
@@ -100,9 +102,10 @@ int open_signals(struct run *run)
 	if (sigprocmask(SIG_BLOCK, &set, &run->inherited.mask))
 		return -1;
 
-	/* A closed standard output is an error to report, not a reason to die. */
+	/* A closed standard output and a file limit are errors to report, no reasons to die. */
 	action = (struct sigaction){ .sa_handler = SIG_IGN };
-	if (sigaction(SIGPIPE, &action, &run->inherited.sigpipe))
+	if (sigaction(SIGPIPE, &action, &run->inherited.sigpipe) ||
+	    sigaction(SIGXFSZ, &action, &run->inherited.sigxfsz))
 		return -1;
 	/* With SIGCHLD ignored, as inherited from a parent, there would be no exit
 	 * statuses.

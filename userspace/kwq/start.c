@@ -45,8 +45,8 @@ static int take_item(struct run *run, struct job *job)
 /* A key that cannot be an argument fails alone; other keys go on. */
 static void refuse_item(struct run *run, struct job *job)
 {
-	fail_job(run, job, "has a NUL and cannot be an argument: see --stdin");
-	finish_item(run, job);
+	job->attempt = 0;
+	give_up(run, job, "has a NUL and cannot be an argument (see --stdin)");
 	job_free(job);
 }
 
@@ -73,6 +73,7 @@ static void start_job(struct run *run, struct job *job)
 	err = job_start(job, run->options.command, &run->inherited,
 			run->options.output, run->options.input);
 	if (!err) {
+		timeouts_start(&run->timeouts, job);
 		gate_started(&run->gate, monotonic_now());
 		run->counts.running++;
 		err = watch_job(run, job);
@@ -83,7 +84,8 @@ static void start_job(struct run *run, struct job *job)
 		job_reap(job);
 		run->counts.running--;
 	}
-	/* The item is not to blame: it goes back when its handle is closed. */
+	/* The item is not to blame. */
+	give_back(run, job);
 	stop_for(run, STATUS_FAILED, "cannot start a job", strerror(-err));
 	job_free(job);
 }
@@ -115,7 +117,7 @@ void start_jobs(struct run *run)
 		 * extended meanwhile.
 		 */
 		take_urgent(run);
-		if (run->stopping || run->over ||
+		if (run->stopping || run->over || run->removed ||
 		    run->counts.running >= run->options.jobs || !gate_is_open(run))
 			return;
 		job = free_slot(run);

@@ -40,9 +40,10 @@ uint64_t monotonic_now(void)
 }
 
 /*
- * Ends the run if nothing is ready, waiting or processing anywhere. The kernel sends no
- * event when another worker finishes the last item. So kwq run polls while it has nothing
- * else to do, with growing pauses up to a second.
+ * Looks whether nothing is ready, waiting or processing anywhere. Then the run ends with
+ * --exit-when-empty, and leaves a queue that was removed. The kernel sends no event when another
+ * worker finishes the last item, or when the queue is removed. So kwq run polls while it has
+ * nothing else to do, with growing pauses up to a second.
  */
 static void check_empty(struct run *run)
 {
@@ -52,8 +53,12 @@ static void check_empty(struct run *run)
 	err = kwq_stat(run->q, &st);
 	if (err)
 		stop_for(run, STATUS_FAILED, "stat", meaning(err));
-	else if (!st.ready && !st.waiting && !st.processing)
+	else if (st.ready || st.waiting || st.processing)
+		return;
+	else if (run->options.exit_when_empty)
 		run->over = true;
+	else if (st.state & KWQ_STATE_UNLINKED)
+		leave_queue(run);
 }
 
 static void draw_progress(struct run *run)
@@ -63,17 +68,26 @@ static void draw_progress(struct run *run)
 
 	if (!progress_due(&run->progress, now))
 		return;
-	if (!kwq_stat(run->q, &st)) {
+	if (!run->removed && !kwq_stat(run->q, &st)) {
 		run->counts.ready = st.ready;
 		run->counts.waiting = st.waiting;
 	}
 	progress_draw(&run->progress, &run->counts, now);
 }
 
-static bool idle_until_empty(const struct run *run)
+/* Whether there is nothing to do but to look at the queue, or for it, from time to time. */
+static bool is_idle(const struct run *run)
 {
-	return run->options.exit_when_empty && !run->counts.running &&
-		!run->stopping && !run->over;
+	return !run->counts.running && !run->stopping && !run->over &&
+		(run->options.exit_when_empty || !queue_is_fd(run->options.queue));
+}
+
+static void look_around(struct run *run)
+{
+	if (!run->removed)
+		check_empty(run);
+	if (run->removed)
+		find_queue(run);
 }
 
 /* The lesser of two timeouts. A negative one never comes. */
@@ -92,7 +106,7 @@ static int timeout(struct run *run)
 
 	if (run->held_back)
 		held = gate_timeout(&run->gate, monotonic_now());
-	if (idle_until_empty(run)) {
+	if (is_idle(run)) {
 		empty = run->empty_ms;
 		run->empty_ms = run->empty_ms * 2 < EMPTY_MS_LAST ?
 			run->empty_ms * 2 : EMPTY_MS_LAST;
@@ -142,8 +156,8 @@ static void loop(struct run *run)
 {
 	for (;;) {
 		start_jobs(run);
-		if (idle_until_empty(run))
-			check_empty(run);
+		if (is_idle(run))
+			look_around(run);
 		watch_queue(run);
 		draw_progress(run);
 		/* Each of these calls may write. The write may block, and a signal may
@@ -179,6 +193,9 @@ int work(const struct run_options *options)
 		die_of_signal(run);
 	if (run->status)
 		return run->status;
+	/* As a shell says it of a command that the signal ended. */
+	if (run->stopped_by)
+		return 128 + run->stopped_by;
 	/* The user wanted so many successes, and has them. */
 	if (run->halted && run->options.halt.why == HALT_SUCCESS)
 		return STATUS_OK;

@@ -8,11 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fate.h"
 #include "gate.h"
 #include "halt.h"
 #include "job.h"
 #include "output.h"
-#include "status_set.h"
 
 enum { JOBS_MAX = 4096 };
 
@@ -27,8 +27,8 @@ struct run_options {
 	enum output_mode output;
 	bool use_limiters;	/* the queue's; otherwise the members below */
 	uint64_t retry_after, retry_max;
-	unsigned int attempts_max;	/* 0: any number */
-	struct status_set retry_on;
+	struct fate_options fate;
+	uint64_t timeout, kill_after;	/* ns that a job may run, and then has to end */
 	const char *joblog;
 	struct gate_options gate;
 	struct halt_spec halt;

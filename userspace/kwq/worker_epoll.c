@@ -31,7 +31,7 @@ void unwatch(struct run *run, int fd)
 
 void watch_queue(struct run *run)
 {
-	bool want = !run->stopping && !run->over && !run->held_back &&
+	bool want = !run->stopping && !run->over && !run->held_back && !run->removed &&
 		run->counts.running < run->options.jobs;
 	int err;
 

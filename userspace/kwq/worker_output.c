@@ -2,6 +2,7 @@
 /*
  * kwq run: prints the output of its jobs.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -11,6 +12,24 @@ static void stop_for_output(struct run *run, int i, int err)
 {
 	stop_for(run, STATUS_FAILED, i ? "standard error" : "standard output",
 		 strerror(-err));
+}
+
+bool is_output_stored(struct run *run, const struct job *job)
+{
+	char what[300];
+	int i, err = 0;
+
+	for (i = 0; i < 2 && !err; i++)
+		err = stream_check_room(&job->streams[i], run->options.output);
+	if (!err)
+		return true;
+	if (!run->no_room) {
+		run->no_room = true;
+		snprintf(what, sizeof(what), "output cannot be stored in %s (TMPDIR)",
+			 output_folder());
+		stop_for(run, STATUS_FAILED, what, strerror(-err));
+	}
+	return false;
 }
 
 bool write_output(struct run *run, struct job *job)

@@ -17,6 +17,7 @@
 #include "lease.h"
 #include "progress.h"
 #include "retry.h"
+#include "timeouts.h"
 #include "worker.h"
 
 /* The first pause before asking whether the queue is empty. */
@@ -31,14 +32,17 @@ struct run {
 	int urgent;		/* an epoll for signals, leases and requests, which cannot wait */
 	struct control control;
 	struct lease_timer leases;
+	struct timeouts timeouts;
 	bool has_extras;	/* the module has values or groups */
 	bool watching;		/* the queue is in the epoll */
+	bool removed;		/* there is no queue of that name: see follow_name.c */
 	bool stopping;		/* take no more items: a signal or an error came */
-	bool warned;		/* the first signal came */
 	bool over;		/* shut down and empty, or empty */
 	bool held_back;		/* a job may start, but not yet: see gate */
 	bool halted;		/* the bound of --halt was reached */
-	uint32_t end_flags;	/* flags of the done of an item that is not retried */
+	bool no_start;		/* the command could not be started */
+	bool no_room;		/* output could not be stored: see settle.c */
+	int stopped_by;		/* the first signal; 0: none */
 	int signal;		/* the second signal: the jobs get killed */
 	int status;		/* the exit status of the error that ended the run */
 	int empty_ms;		/* the pause before the next check_empty() */
@@ -94,6 +98,11 @@ void unwatch_job(struct run *run, const struct job *job);
 /* ---- worker_output.c ---- */
 
 /*
+ * Whether all output of a job that has ended could be stored. If not, says so and stops.
+ */
+bool is_output_stored(struct run *run, const struct job *job);
+
+/*
  * Writes the rest of the output. Returns false if any output, now or before, could not
  * be written.
  */
@@ -105,13 +114,16 @@ void pump_output(struct run *run, struct job *job, int i);
 /* ---- settle.c ---- */
 
 /*
- * Finishes the item for good and resets its count of requeues. Returns false if
- * somebody else has finished it, through the inherited descriptor.
+ * Returns the item to the queue, as if it had not been handed out. If even that fails, it goes
+ * back when its handle is closed.
  */
-bool finish_item(struct run *run, struct job *job);
+void give_back(struct run *run, struct job *job);
 
-/* Counts and reports a final failure. The caller still finishes the item. */
-void fail_job(struct run *run, struct job *job, const char *why);
+/*
+ * Settles an item that no try can help: it becomes a dead letter, or is dropped with --on-fail
+ * drop.
+ */
+void give_up(struct run *run, struct job *job, const char *why);
 
 /* Writes a line to the --joblog. @status is as of wait(2). */
 void log_job(struct run *run, const struct job *job, int status);
@@ -149,7 +161,18 @@ void kill_jobs(struct run *run);
 /* Ends the process by the signal, so that a waiting parent sees the cause. */
 void die_of_signal(const struct run *run);
 
+/* ---- follow_name.c ---- */
+
+/* Lets go of a queue that was removed and is empty. */
+void leave_queue(struct run *run);
+
+/* Opens the queue of that name, if there is one again. */
+void find_queue(struct run *run);
+
 /* ---- worker_setup.c ---- */
+
+/* Opens the queue. Returns 0 or a negative errno value. */
+int attach_queue(struct run *run);
 
 /* Returns the exit status of an error, or STATUS_OK. */
 int set_up(struct run *run);

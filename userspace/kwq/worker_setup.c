@@ -62,19 +62,27 @@ static int watch_urgent(struct run *run)
 	err = watch_in(run->urgent, run->signals, SOURCE_URGENT, 0);
 	if (!err && run->control.fd >= 0)
 		err = watch_in(run->urgent, run->control.fd, SOURCE_URGENT, 0);
-	if (!err && run->leases.fd >= 0)
-		err = watch_in(run->urgent, run->leases.fd, SOURCE_URGENT, 0);
+	if (!err && run->timeouts.fd >= 0)
+		err = watch_in(run->urgent, run->timeouts.fd, SOURCE_URGENT, 0);
 	return err ? err : watch(run, run->urgent, SOURCE_URGENT, 0);
 }
 
-/* Reads the length of the leases, which never changes, and opens their timer. */
-static int open_leases(struct run *run)
+int attach_queue(struct run *run)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	int err;
 
+	err = open_own_queue(&run->q, run->options.queue,
+			     KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, 0);
+	if (err)
+		return err;
+	/* The length of the leases never changes. */
 	err = kwq_stat(run->q, &st);
-	return err ? err : lease_timer_open(&run->leases, st.lease);
+	if (!err)
+		err = lease_timer_open(&run->leases, st.lease);
+	if (!err && run->leases.fd >= 0)
+		err = watch_in(run->urgent, run->leases.fd, SOURCE_URGENT, 0);
+	return err;
 }
 
 int set_up(struct run *run)
@@ -89,15 +97,14 @@ int set_up(struct run *run)
 			return STATUS_FAILED;
 		}
 	}
-	err = open_own_queue(&run->q, run->options.queue,
-			     KWQ_RIGHT_READ | KWQ_RIGHT_WRITE, 0);
+	run->epoll = epoll_create1(EPOLL_CLOEXEC);
+	run->urgent = epoll_create1(EPOLL_CLOEXEC);
+	err = attach_queue(run);
 	if (err)
 		return complain_open(run->options.queue, err);
 
-	if (queue_has_limiters(run->q)) {
-		run->end_flags = KWQ_DONE_FORGET;
-	} else if (run->options.use_limiters) {
-		message("%s: the kernel's kwq is too old to have limiters: use --retry-after",
+	if (!module_has(KWQ_FEATURE_SETTLE)) {
+		message("%s: the kernel's kwq is older than this command and has no return of keys",
 			run->options.queue);
 		return STATUS_FAILED;
 	}
@@ -107,12 +114,11 @@ int set_up(struct run *run)
 	run->inherited.nice = run->options.nice;
 	run->empty_ms = EMPTY_MS_FIRST;
 	run->signals = open_signals(run);
-	run->epoll = epoll_create1(EPOLL_CLOEXEC);
-	run->urgent = epoll_create1(EPOLL_CLOEXEC);
 	control_open(&run->control);
 	err = allocate_jobs(run);
 	if (!err)
-		err = open_leases(run);
+		err = timeouts_open(&run->timeouts, run->options.timeout,
+				    run->options.kill_after);
 	if (!err)
 		err = watch_urgent(run);
 	if (err) {

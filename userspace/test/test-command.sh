@@ -221,8 +221,12 @@ wrong 'must be from 0 to 19' run --nice 20 a -- true
 wrong '--delay x: must be a duration' run --delay x a -- true
 wrong 'must be a number of processes' run --load 0 a -- true
 wrong 'must be a size in bytes' run --memfree 1KB a -- true
-wrong 'must be statuses' run --retry-on 0 a -- true
-wrong 'must be statuses' run --retry-on 1,,2 a -- true
+wrong '--drop-on 0: must be statuses' run --drop-on 0 a -- true
+wrong '--dead-on 1,,2: must be statuses' run --dead-on 1,,2 a -- true
+wrong '--drop-on and --dead-on both name status 5' run --drop-on 3-6 --dead-on 5 a -- true
+wrong '--on-fail done: must be retry, dead or drop' run --on-fail 'done' a -- true
+wrong '--timeout x: must be a duration' run --timeout x a -- true
+wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
 wrong 'must be from 1' run --max-attempts 0 a -- true

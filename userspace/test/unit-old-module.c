@@ -154,6 +154,8 @@ static struct {
 	char *argv[8];
 	const char *said;
 } cases[] = {
+	{ &command_create, { "create", "q" }, "[another request]kwq: create: q: not a valid name: 1 to 255 "
+	  "bytes without a slash\n1" },
 	{ &command_create, { "create", "--limit", "exp:1s..2s", "q" },
 	  "kwq: create: " OLD "limiters\n1" },
 	{ &command_create, { "create", "--dead-after", "3", "q" },
@@ -178,22 +180,8 @@ static struct {
 	{ &command_dead, { "dead", "drop", "--all", "q" }, "kwq: dead: " LACKS },
 	{ &command_advance, { "advance", "q", "1s" }, "kwq: advance: " LACKS },
 	{ &command_run, { "run", "q", "--", "true" },
-	  "kwq: run: q: the kernel's kwq is too old to have limiters: use --retry-after\n1" },
-	/* With delays of its own, kwq run needs no limiters. */
-	{ &command_run, { "run", "--retry-after", "1s", "q", "--", "true" }, "[done]0" },
-	{ &command_run, { "run", "-q", "--retry-max", "1h", "q", "--", "false" }, "[done]1" },
+	  "kwq: run: q: " OLD "return of keys\n1" },
 };
-
-static void test_retry(void)
-{
-	char *argv[10] = {
-		"run", "-v", "--retry-after", "1s", "q", "--", "sh", "-c", "exit 75", NULL
-	};
-
-	is_string(says(&command_run, argv),
-		  "[add][done]kwq: run: q: k: exit status 75; attempt 2 in 1 s\n0",
-		  "run with delays of its own retries");
-}
 
 int main(void)
 {
@@ -205,6 +193,5 @@ int main(void)
 			 cases[i].argv[0], cases[i].argv[1]);
 		is_string(says(cases[i].command, cases[i].argv), cases[i].said, what);
 	}
-	test_retry();
 	return done_testing();
 }

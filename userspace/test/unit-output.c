@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -98,6 +99,34 @@ static void test_long_line(void)
 	stream_close(&s);
 	free(s.line);
 	free(text);
+}
+
+/* U6: a limit of the file size stands for a full file system. */
+static void test_room(void)
+{
+	const struct rlimit limit = { 8192, RLIM_INFINITY };
+	struct stream s = { 0 };
+	struct rlimit was;
+	struct stat st;
+	char page[4096];
+
+	memset(page, 'z', sizeof(page));
+	getrlimit(RLIMIT_FSIZE, &was);
+	signal(SIGXFSZ, SIG_IGN);
+	setrlimit(RLIMIT_FSIZE, &limit);
+	new_target();
+	stream_open(&s, OUTPUT_GROUP, target);
+	is_number(stream_check_room(&s, OUTPUT_GROUP), 0, "U6: an empty file has room");
+	child_writes(&s, "one");
+	is_number(stream_check_room(&s, OUTPUT_GROUP), 0, "U6: so has a block that is not full");
+	ok(!fstat(s.fd, &st) && st.st_size == 3, "U6: the look leaves the file as it is");
+	is_number(pwrite(s.fd, page, 4096, 0) + pwrite(s.fd, page, 4095, 4096), 8191, "U6: one byte is left");
+	is_number(stream_check_room(&s, OUTPUT_GROUP), -EFBIG, "U6: but no block");
+	ok(!fstat(s.fd, &st) && st.st_size == 8191, "U6: then, too");
+	is_number(stream_check_room(&s, OUTPUT_PASS), 0, "U6: only files need room");
+	stream_close(&s);
+	setrlimit(RLIMIT_FSIZE, &was);
+	signal(SIGXFSZ, SIG_DFL);
 }
 
 static void test_group(void)
@@ -365,6 +394,7 @@ int main(void)
 	test_lines();
 	test_long_line();
 	test_group();
+	test_room();
 	test_errors();
 	test_unreadable();
 	test_after_error();
