@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile bench-keys demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile bench-keys bench-shell demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -105,6 +105,9 @@ bench-profile:
 
 bench-keys:
 	@PARTS=keys $(VM)/bench.sh
+
+bench-shell:
+	@PARTS=shell $(VM)/bench.sh
 
 demo:
 	@$(VM)/demo.sh

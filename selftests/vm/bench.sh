@@ -8,7 +8,8 @@
 #   BOOTS=N  the number of boots, 2 by default. The values are those of the first boot. For stalls, they are the greatest
 #            of all boots.
 #   PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two, emulated) and
-#            native; all by default. Only `make bench-keys` includes keys (ten million of them), which takes minutes.
+#            native; all by default. Only `make bench-keys` includes keys (ten million of them), and only `make bench-shell`
+#            shell. Both take minutes.
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows
@@ -169,6 +170,13 @@ for part in $PARTS; do
 		dir=$("$VM/initramfs.sh" stock bench)
 		progress "measuring ten million keys"
 		ICOUNT=1 MEMORY=6G LIMIT=3600 measure "$part" run-keys >"$figures-$part.figures"
+		cat "$figures-$part.figures" >>"$all"
+		rows+=("$ROWS-$part")
+		;;
+	shell)
+		dir=$("$VM/initramfs.sh" stock shell)
+		progress "measuring kwq at a shell"
+		ICOUNT=1 MEMORY=2G LIMIT=1800 measure "$part" run-shell >"$figures-$part.figures"
 		cat "$figures-$part.figures" >>"$all"
 		rows+=("$ROWS-$part")
 		;;

@@ -10,6 +10,7 @@
 #   kunit     the KUnit suites, in the module
 #   queue     the module without the device
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
+#   shell     the command with its library, and other runners of jobs, in /bench
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
@@ -172,6 +173,22 @@ for content in "$@"; do
 			libraries_of "$root/bench/$server" "$servers/usr/lib/x86_64-linux-gnu"
 		done
 		cp "$TOP/selftests/bench/servers"/*.lua "$root/bench"
+		;;
+	shell)
+		mkdir "$root/bench"
+		logged bench-shell make -C "$TOP/selftests/bench/shell" O="$BUILD/bench" all
+		cp "$TOP/selftests/bench/run-shell" "$BUILD/bench/timed" "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.1" \
+			"$root/bench"
+		for program in kwq bash perl xargs tsp parallel; do
+			[ "$program" = kwq ] || cp -L "$(command -v "$program")" "$root/bench"
+			[ "$program" = parallel ] || libraries_of "$root/bench/$program"
+		done
+		ln -sf ../bench/bash "$root/bin/bash"
+		mkdir -p "$root/usr/bin"
+		ln -s ../../bench/perl "$root/usr/bin/perl"
+		# The folders of Perl's modules.
+		perl -e 'print substr($_, 1), "\n" for grep { m{^/usr/} && -d } @INC' |
+			while read -r modules; do (cd / && find -L "$modules" -type f | cpio --quiet -pdLu "$root"); done
 		;;
 	kunit | queue) ;;
 	*)

@@ -39,6 +39,8 @@ PACKAGES=(
 	# The peers of the benchmarks.
 	golang-go
 	libglib2.0-dev
+	parallel
+	task-spooler
 	# The checks.
 	coccinelle
 	"$LIBPYTHON"

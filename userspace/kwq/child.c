@@ -20,23 +20,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 /*
  * The highest descriptor number for the inherited handle. A job's own limit may be
- * higher, but each fork() copies the descriptor table up to the highest open number.
+ * higher, but each fork() copies the descriptor table up to the highest open number. bash
+ * takes 255 for its scripts.
  */
-enum { QUEUE_FD_MAX = 4095 };
+enum { QUEUE_FD_MAX = 254 };
 
 /* Kills the job when its parent dies, also if the parent died before the prctl(). */
 static void die_with_parent(pid_t parent)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
-		raise(SIGKILL);
+		kill(getpid(), SIGKILL);
 }
 
 /* Makes @as a copy of @fd that survives exec(). The original closes at exec(). */
@@ -45,20 +44,6 @@ static int redirect(int fd, int as)
 	if (fd < 0)
 		return 0;
 	return dup2(fd, as) < 0 ? -1 : 0;
-}
-
-static int redirect_input(int fd)
-{
-	int null, err;
-
-	if (fd >= 0)
-		return redirect(fd, STDIN_FILENO);
-	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (null < 0)
-		return -1;
-	err = redirect(null, STDIN_FILENO);
-	close(null);
-	return err;
 }
 
 /* Whether @fd is closed, or open but not inherited by the job. */
@@ -84,32 +69,6 @@ static int inherit_queue(int fd, rlim_t limit)
 	return fcntl(fd, F_SETFD, 0);
 }
 
-static int set_number(const char *name, unsigned long long n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", n);
-	return setenv(name, text, 1);
-}
-
-static int set_or_unset(const char *name, const char *text)
-{
-	return text ? setenv(name, text, 1) : unsetenv(name);
-}
-
-static int set_environment(const struct child *child)
-{
-	if (set_or_unset("KWQ_KEY", child->key) || set_or_unset("KWQ_GROUP", child->group) ||
-	    set_or_unset("KWQ_VALUE", child->value))
-		return -1;
-	/* KWQ_FD of an enclosing kwq open does not concern the job. */
-	if (unsetenv("KWQ_FD"))
-		return -1;
-	return set_number("KWQ_ATTEMPT", child->attempt) ||
-	       set_number("KWQ_ABANDONED", child->abandoned) ||
-	       set_number("KWQ_TICKET", child->ticket) ? -1 : 0;
-}
-
 static int restore(const struct child_inheritance *was)
 {
 	errno = 0;
@@ -130,13 +89,12 @@ void child_exec(const struct child *child)
 	setpgid(0, 0);
 	die_with_parent(child->inherited->parent);
 
-	if (!redirect_input(child->input) &&
+	if (!redirect(child->input < 0 ? child->inherited->null : child->input, STDIN_FILENO) &&
 	    !redirect(child->output[0], STDOUT_FILENO) &&
 	    !redirect(child->output[1], STDERR_FILENO) &&
 	    !inherit_queue(child->queue, child->inherited->descriptors.rlim_cur) &&
-	    !set_environment(child) &&
 	    !restore(child->inherited))
-		execvp(child->argv[0], child->argv);
+		execvpe(child->argv[0], child->argv, child->environment);
 
 	*child->exec_error = errno;
 	_exit(127);

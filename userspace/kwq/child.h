@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Setting up a job's process between fork() and exec().
+ * Setting up a job's process between vfork() and exec(). Until then it has our memory, and we
+ * stand still: so it changes nothing there but @exec_error.
  */
 #ifndef KWQ_CHILD_H
 #define KWQ_CHILD_H
@@ -22,11 +23,13 @@ struct child_inheritance {
 	struct sigaction sigpipe, sigchld, sigxfsz;
 	struct rlimit descriptors;
 	int nice;		/* added to the niceness: from 0, which cannot fail */
+	int null;		/* /dev/null */
 };
 
 struct child {
 	const struct child_inheritance *inherited;
 	char **argv;
+	char **environment;	/* of environment_make() */
 	int input;		/* its standard input; -1 for /dev/null */
 	int queue;		/* the handle that holds the item */
 	int output[2];		/* its standard output and error; -1 for ours */
@@ -34,7 +37,7 @@ struct child {
 	const char *group, *value;	/* likewise; also NULL if there is none */
 	unsigned int attempt, abandoned;
 	uint64_t ticket;
-	int *exec_error;	/* shared with the parent: the error of exec() */
+	int *exec_error;	/* out: the error of exec() */
 };
 
 void child_exec(const struct child *child) __attribute__((noreturn));

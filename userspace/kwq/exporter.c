@@ -301,12 +301,18 @@ static int serve(struct gather *g, const char *argument)
 {
 	struct signalfd_siginfo signal_info;
 	union address address;
+	const char *why;
 	int signals, fd;
 	struct http *http;
 
 	if (!parse_address(argument, &address))
 		usage("--listen %s: must be an address and a port such as " LISTEN_DEFAULT,
 		      argument);
+	why = http_load();
+	if (why) {
+		message("HTTP needs libmicrohttpd: %s; --textfile does not", why);
+		return STATUS_FAILED;
+	}
 	fd = listen_at(&address);
 	if (fd == -EAFNOSUPPORT && argument[0] == ':')
 		fd = listen_v4(&address);

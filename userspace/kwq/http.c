@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * libmicrohttpd brings some twenty libraries, and kwq starts in a fifth of the time without them. So
+ * only the exporter loads it. A static kwq is linked with it.
+ */
 #include "http.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +26,46 @@ enum {
 
 const bool http_available = true;
 
+#define FUNCTIONS(F)							\
+	F(MHD_add_response_header)					\
+	F(MHD_create_response_from_buffer)				\
+	F(MHD_destroy_response)						\
+	F(MHD_queue_response)						\
+	F(MHD_start_daemon)						\
+	F(MHD_stop_daemon)
+
+#define MEMBER(name) __typeof__(name) *name;
+
+static struct { FUNCTIONS(MEMBER) } mhd;
+
+#ifdef HTTP_SONAME
+#define LOAD(name) { #name, (void **)&mhd.name },
+
+const char *http_load(void)
+{
+	static const struct { const char *name; void **to; } functions[] = { FUNCTIONS(LOAD) };
+	void *library = dlopen(HTTP_SONAME, RTLD_NOW);
+	size_t i;
+
+	if (!library)
+		return dlerror();
+	for (i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+		*functions[i].to = dlsym(library, functions[i].name);
+		if (!*functions[i].to)
+			return dlerror();
+	}
+	return NULL;
+}
+#else
+#define LINK(name) mhd.name = name;
+
+const char *http_load(void)
+{
+	FUNCTIONS(LINK)
+	return NULL;
+}
+#endif
+
 struct http {
 	struct MHD_Daemon *daemon;
 	http_metrics_fn metrics;
@@ -38,11 +83,11 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int st
 
 	if (!response)
 		return MHD_NO;
-	if (MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
+	if (mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
 	    (status != MHD_HTTP_METHOD_NOT_ALLOWED ||
-	     MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES))
-		result = MHD_queue_response(connection, status, response);
-	MHD_destroy_response(response);
+	     mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES))
+		result = mhd.MHD_queue_response(connection, status, response);
+	mhd.MHD_destroy_response(response);
 	return result;
 }
 
@@ -50,7 +95,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned i
 				   const char *text, const char *type)
 {
 	return answer(connection, status,
-		      MHD_create_response_from_buffer(strlen(text), (void *)text,
+		      mhd.MHD_create_response_from_buffer(strlen(text), (void *)text,
 						      MHD_RESPMEM_PERSISTENT), type);
 }
 
@@ -67,7 +112,7 @@ static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *
 				   MHD_HTTP_INTERNAL_SERVER_ERROR,
 				   err == -ENODEV ? "no /dev/kwq\n" : "cannot ask the queues\n",
 				   "text/plain");
-	response = MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+	response = mhd.MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (!response)
 		free(text);
 	return answer(connection, MHD_HTTP_OK, response, METRICS_CONTENT_TYPE);
@@ -115,7 +160,7 @@ struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg)
 	/* One thread serves all connections: scrapes never overlap. Epoll has no limit
 	 * on descriptor numbers.
 	 */
-	http->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, http,
+	http->daemon = mhd.MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, http,
 					MHD_OPTION_LISTEN_SOCKET, listen_fd,
 					MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
 					MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_SECONDS,
@@ -130,6 +175,6 @@ struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg)
 
 void http_stop(struct http *http)
 {
-	MHD_stop_daemon(http->daemon);
+	mhd.MHD_stop_daemon(http->daemon);
 	free(http);
 }

@@ -21,6 +21,9 @@ typedef int (*http_metrics_fn)(void *arg, char **text, size_t *len);
 /* Whether this build has an HTTP server. */
 extern const bool http_available;
 
+/* Loads the server's library. Returns NULL, or why that failed. Comes before http_start(). */
+const char *http_load(void);
+
 /*
  * Serves a listening socket in a thread of its own until http_stop(). Returns NULL with
  * errno set on failure.

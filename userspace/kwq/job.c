@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "duration.h"
+#include "environment.h"
 #include "job_control.h"
 #include "template.h"
 
@@ -148,17 +149,14 @@ static int spawn(struct job *job, const struct child *child)
 	pid_t pid;
 	int err;
 
-	*job->exec_error = 0;
-	pid = fork();
+	job->exec_error = 0;
+	/* A fork() would copy the page tables first. */
+	pid = vfork();
 	if (pid < 0)
 		return -errno;
 	if (!pid)
 		child_exec(child);
 
-	/* Both parent and child call setpgid(): the group exists from the earlier call
-	 * on.
-	 */
-	setpgid(pid, pid);
 	job->pid = pid;
 	job->pidfd = syscall(SYS_pidfd_open, pid, 0);
 	if (job->pidfd >= 0)
@@ -185,7 +183,7 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 		.attempt = job->attempt,
 		.abandoned = job->item.abandoned,
 		.ticket = job->item.ticket,
-		.exec_error = job->exec_error,
+		.exec_error = &job->exec_error,
 	};
 	struct template_values values = {
 		.key = job->key,
@@ -206,6 +204,11 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 		if (!child.argv)
 			return -ENOMEM;
 	}
+	child.environment = environment_make(&child);
+	if (!child.environment) {
+		err = -ENOMEM;
+		goto out;
+	}
 	child.input = open_input(job, input);
 	if (child.input < 0 && input != INPUT_NOTHING) {
 		err = child.input;
@@ -220,6 +223,7 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 	stream_started(&job->streams[0]);
 	stream_started(&job->streams[1]);
 out:
+	free(child.environment);
 	if (child.argv != command)
 		free(child.argv);
 	return err;

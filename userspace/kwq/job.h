@@ -37,7 +37,7 @@ struct job {
 	uint64_t deadline;	/* of timeouts.h: ns monotonic; UINT64_MAX: none */
 	bool timed_out;
 	struct stream streams[2];
-	int *exec_error;
+	int exec_error;		/* why the command could not be executed, or 0 */
 	char key[KWQ_KEY_MAX + 1];	/* with a NUL at its end */
 	char group[KWQ_GROUP_MAX + 1];	/* the same */
 	size_t group_len;

@@ -9,6 +9,11 @@
 
 const bool http_available;
 
+const char *http_load(void)
+{
+	return NULL;
+}
+
 struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg)
 {
 	(void)listen_fd;

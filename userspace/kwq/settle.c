@@ -231,7 +231,7 @@ void log_job(struct run *run, const struct job *job, int status)
 static void settle_no_start(struct run *run, struct job *job, int status)
 {
 	const char *name = run->options.command[0];
-	int err = *job->exec_error;
+	int err = job->exec_error;
 	char why[160];
 
 	if (err == E2BIG) {
@@ -340,7 +340,7 @@ void end_job(struct run *run, struct job *job)
 		settle_lost(run, job, status);
 	else if (job->asked)
 		settle_asked(run, job, status);
-	else if (*job->exec_error)
+	else if (job->exec_error)
 		settle_no_start(run, job, status);
 	else
 		settle_with_output(run, job, status);

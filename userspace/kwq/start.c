@@ -69,7 +69,6 @@ static void start_job(struct run *run, struct job *job)
 	job->seq = ++run->seq;
 	job->slot = job - run->jobs + 1;
 	job->attempt = failures < UINT_MAX ? failures + 1 : UINT_MAX;
-	job->exec_error[0] = 0;
 	err = job_start(job, run->options.command, &run->inherited,
 			run->options.output, run->options.input);
 	if (!err) {

@@ -3,10 +3,10 @@
  * kwq run: what it has before its first job.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -40,18 +40,12 @@ void raise_descriptor_limit(struct run *run)
 static int allocate_jobs(struct run *run)
 {
 	unsigned int i;
-	int *exec_errors;
 
 	run->jobs = calloc(run->options.jobs, sizeof(*run->jobs));
-	/* Shared memory, in which a child reports a failed exec(). */
-	exec_errors = mmap(NULL, run->options.jobs * sizeof(int),
-			   PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (!run->jobs || exec_errors == MAP_FAILED)
+	if (!run->jobs)
 		return -ENOMEM;
-	for (i = 0; i < run->options.jobs; i++) {
+	for (i = 0; i < run->options.jobs; i++)
 		job_init(&run->jobs[i]);
-		run->jobs[i].exec_error = &exec_errors[i];
-	}
 	return 0;
 }
 
@@ -112,6 +106,11 @@ int set_up(struct run *run)
 	run->has_extras = module_has(KWQ_FEATURE_VALUES | KWQ_FEATURE_GROUPS);
 	run->inherited.parent = getpid();
 	run->inherited.nice = run->options.nice;
+	run->inherited.null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (run->inherited.null < 0) {
+		message("/dev/null: %s", strerror(errno));
+		return STATUS_FAILED;
+	}
 	run->empty_ms = EMPTY_MS_FIRST;
 	run->signals = open_signals(run);
 	control_open(&run->control);

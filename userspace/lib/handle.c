@@ -10,12 +10,20 @@
 
 #include "internal.h"
 
-/* Makes @q the owner of @fd, and reads the queue's clock id once. */
-static int adopt(struct kwq *q, int fd)
+/*
+ * Makes @q the owner of @fd. The queue's clock id is that of @of, another handle of the queue, or is
+ * read once.
+ */
+static int adopt(struct kwq *q, int fd, const struct kwq *of)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	int ret;
 
+	if (of) {
+		q->fd = fd;
+		q->clockid = of->clockid;
+		return 0;
+	}
 	ret = kwq_ioctl(fd, KWQ_IOC_STAT, &st);
 	if (ret < 0)
 		return ret;
@@ -25,11 +33,11 @@ static int adopt(struct kwq *q, int fd)
 }
 
 /*
- * Runs a request that returns a new descriptor, on @fd or, if @fd is negative, on
+ * Runs a request that returns a new descriptor, on the handle @of or, without one, on
  * /dev/kwq. The handle is allocated before the request, so that a new queue is never
  * lost for lack of memory.
  */
-static int open_by(struct kwq **out, int fd, unsigned long request, void *arg)
+static int open_by(struct kwq **out, const struct kwq *of, unsigned long request, void *arg)
 {
 	struct kwq *q;
 	int new_fd, ret;
@@ -38,16 +46,16 @@ static int open_by(struct kwq **out, int fd, unsigned long request, void *arg)
 	if (!q)
 		return -ENOMEM;
 
-	if (fd < 0)
-		new_fd = kwq_device_ioctl(request, arg);
+	if (of)
+		new_fd = kwq_ioctl(of->fd, request, arg);
 	else
-		new_fd = kwq_ioctl(fd, request, arg);
+		new_fd = kwq_device_ioctl(request, arg);
 	if (new_fd < 0) {
 		ret = new_fd;
 		goto free_handle;
 	}
 
-	ret = adopt(q, new_fd);
+	ret = adopt(q, new_fd, of);
 	if (ret)
 		goto close_fd;
 	*out = q;
@@ -93,7 +101,7 @@ int kwq_create(struct kwq **q, const char *name,
 	req.lease = o.lease;
 	req.group_limit = o.group_limit;
 	req.aging = o.aging;
-	return open_by(q, -1, KWQ_IOC_CREATE, &req);
+	return open_by(q, NULL, KWQ_IOC_CREATE, &req);
 }
 
 int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_flags)
@@ -108,7 +116,7 @@ int kwq_open(struct kwq **q, const char *name, unsigned int rights, int open_fla
 	if (!name)
 		return -EINVAL;
 	ret = kwq_copy_name(req.name, name);
-	return ret ? ret : open_by(q, -1, KWQ_IOC_OPEN, &req);
+	return ret ? ret : open_by(q, NULL, KWQ_IOC_OPEN, &req);
 }
 
 int kwq_reopen(struct kwq **q, const struct kwq *of, unsigned int rights, int open_flags)
@@ -119,7 +127,7 @@ int kwq_reopen(struct kwq **q, const struct kwq *of, unsigned int rights, int op
 		.rights = rights,
 	};
 
-	return open_by(q, of->fd, KWQ_IOC_OPEN, &req);
+	return open_by(q, of, KWQ_IOC_OPEN, &req);
 }
 
 int kwq_from_fd(struct kwq **out, int fd)
@@ -130,7 +138,7 @@ int kwq_from_fd(struct kwq **out, int fd)
 	q = malloc(sizeof(*q));
 	if (!q)
 		return -ENOMEM;
-	ret = adopt(q, fd);
+	ret = adopt(q, fd, NULL);
 	if (ret) {
 		free(q);
 		return ret;

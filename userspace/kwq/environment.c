@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include "environment.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+
+enum { NUMBER_MAX = 24 };
+
+/* What kwq run sets, or takes away: KWQ_FD of an enclosing kwq open does not concern the job. */
+static const char *const ours[] = {
+	"KWQ_KEY", "KWQ_GROUP", "KWQ_VALUE", "KWQ_FD", "KWQ_ATTEMPT", "KWQ_ABANDONED", "KWQ_TICKET",
+};
+
+enum { OURS = sizeof(ours) / sizeof(*ours) };
+
+static bool is_ours(const char *variable)
+{
+	size_t len = strcspn(variable, "=");
+	int i;
+
+	for (i = 0; i < OURS; i++)
+		if (strlen(ours[i]) == len && !memcmp(variable, ours[i], len))
+			return true;
+	return false;
+}
+
+/* Also the unset ones, which have no text, in the order of @ours. */
+struct texts {
+	const char *text[OURS];
+	char numbers[3][NUMBER_MAX];
+};
+
+static void set_texts(struct texts *texts, const struct child *child)
+{
+	snprintf(texts->numbers[0], NUMBER_MAX, "%u", child->attempt);
+	snprintf(texts->numbers[1], NUMBER_MAX, "%u", child->abandoned);
+	snprintf(texts->numbers[2], NUMBER_MAX, "%llu", (unsigned long long)child->ticket);
+	texts->text[0] = child->key;
+	texts->text[1] = child->group;
+	texts->text[2] = child->value;
+	texts->text[3] = NULL;
+	texts->text[4] = texts->numbers[0];
+	texts->text[5] = texts->numbers[1];
+	texts->text[6] = texts->numbers[2];
+}
+
+char **environment_make(const struct child *child)
+{
+	size_t nr = 0, bytes = 0;
+	struct texts texts;
+	char **made, *to;
+	int i, at = 0;
+
+	set_texts(&texts, child);
+	while (environ[nr])
+		nr++;
+	for (i = 0; i < OURS; i++)
+		if (texts.text[i])
+			bytes += strlen(ours[i]) + 1 + strlen(texts.text[i]) + 1;
+	made = malloc((nr + OURS + 1) * sizeof(*made) + bytes);
+	if (!made)
+		return NULL;
+	to = (char *)(made + nr + OURS + 1);
+	for (nr = 0; environ[nr]; nr++)
+		if (!is_ours(environ[nr]))
+			made[at++] = environ[nr];
+	for (i = 0; i < OURS; i++) {
+		if (!texts.text[i])
+			continue;
+		made[at++] = to;
+		to = stpcpy(stpcpy(stpcpy(to, ours[i]), "="), texts.text[i]) + 1;
+	}
+	made[at] = NULL;
+	return made;
+}
