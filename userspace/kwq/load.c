@@ -266,7 +266,9 @@ static int set_state(struct kwq *q, const struct saved_queue *queue, uint32_t st
 {
 	if (!(queue->state & state))
 		return 0;
-	return state == KWQ_STATE_PAUSED ? kwq_pause(q) : kwq_shut_down(q);
+	if (state == KWQ_STATE_SHUT_DOWN)
+		return kwq_shut_down(q);
+	return queue->paused_for == UINT64_MAX ? kwq_pause(q) : kwq_pause_for(q, queue->paused_for);
 }
 
 static int load_into(struct kwq *q, bool is_new, const struct saved_reader *saved,
@@ -345,23 +347,43 @@ static int load_file(const char *path, const char *queue, const struct load *loa
 	return STATUS_FAILED;
 }
 
+/* Returns the new path, or NULL after a message. */
+static char *must_set_aside(const char *path, const char *as)
+{
+	char *aside = set_aside(path, as);
+
+	if (!aside)
+		message("%s: %s", path, strerror(errno));
+	return aside;
+}
+
 /*
- * Of all files, one that fails is set aside: kwq save --all would take it for the file of a queue
- * that is gone.
+ * Loads one of all files. A file that will be removed is set aside first, because kwq save --all
+ * replaces the file of a queue: if this process is killed, the queue has a part of the keys, and the
+ * next load finds the others. A file that fails stays aside.
  */
 static int load_one(const char *path, void *arg)
 {
 	const struct load *load = arg;
-	int status = load_file(path, NULL, load);
-	char *aside;
+	char *aside, *failed;
+	int status;
 
-	if (!status || !load->remove)
-		return status;
-	aside = set_aside(path);
-	if (aside)
-		message("%s is now %s", path, aside);
-	else if (errno != ENOENT)
-		message("%s: %s", path, strerror(errno));
+	if (!is_saved_by_kwq(path)) {
+		message("%s: not a file of kwq save, so it stays as it is", path);
+		return STATUS_FAILED;
+	}
+	if (!load->remove)
+		return load_file(path, NULL, load);
+	aside = is_set_aside(path) ? strdup(path) : must_set_aside(path, "loading");
+	if (!aside)
+		return STATUS_FAILED;
+	status = load_file(aside, NULL, load);
+	if (status) {
+		failed = must_set_aside(aside, "failed");
+		if (failed)
+			message("%s is now %s", path, failed);
+		free(failed);
+	}
 	free(aside);
 	return status;
 }
@@ -391,6 +413,8 @@ static int load_main(int argc, char **argv)
 	if (optind == argc)
 		usage("%s is missing", all ? "DIRECTORY" : "FILE");
 	path = argv[optind++];
+	if (!strcmp(path, "-"))
+		usage("a queue is loaded from a file, not from standard input: name a FILE");
 	queue = !all && optind < argc ? argv[optind++] : NULL;
 	if (optind < argc)
 		usage("\"%s\" is one argument too many", argv[optind]);

@@ -20,8 +20,11 @@
 #include "saved.h"
 #include "saved_dir.h"
 
+enum { OPT_PRUNE = OPT_FIRST };
+
 static const struct option save_options[] = {
 	{ "all", no_argument, NULL, 'a' },
+	{ "prune", no_argument, NULL, OPT_PRUNE },
 	OPTION_VERBOSE, OPTION_HELP, OPTION_END
 };
 
@@ -89,6 +92,7 @@ static int read_queue(const struct kwq *q, struct saved_queue *queue)
 	queue->max_bytes = st.max_bytes;
 	queue->lease = st.lease;
 	queue->aging = st.aging;
+	queue->paused_for = st.paused_for;
 	queue->state = st.state & (KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED);
 	queue->create_flags = st.create_flags;
 	queue->group_limit = st.group_limit;
@@ -195,6 +199,12 @@ static void must_have_lists(void)
 	exit(STATUS_FAILED);
 }
 
+static int complain_foreign(const char *name, const char *path)
+{
+	message("%s: not saved: %s is not a file of kwq save; move it away", name, path);
+	return STATUS_FAILED;
+}
+
 /* Saves the queue of a name. A queue that is gone meanwhile is no error. */
 static int save_name(const char *dir, const char *name, bool verbose)
 {
@@ -207,6 +217,8 @@ static int save_name(const char *dir, const char *name, bool verbose)
 		status = STATUS_OK;
 	else if (err)
 		status = complain(name, err);
+	else if (!access(path, F_OK) && !is_saved_by_kwq(path))
+		status = complain_foreign(name, path);
 	else
 		status = save(q, name, path, verbose);
 	if (!err)
@@ -217,7 +229,7 @@ static int save_name(const char *dir, const char *name, bool verbose)
 
 enum { PAGE = 64 };
 
-static int save_all(const char *dir, bool verbose)
+static int save_all(const char *dir, bool prune, bool verbose)
 {
 	struct kwq_list_entry entries[PAGE];
 	char after[KWQ_NAME_MAX + 1] = "";
@@ -239,15 +251,12 @@ static int save_all(const char *dir, bool verbose)
 	}
 	if (nr < 0)
 		return complain(dir, nr);
-	/* The files of queues that are gone would bring these back. */
-	if (!status && remove_older(dir, &began))
-		status = STATUS_FAILED;
-	return status;
+	return prune && !status ? prune_saved(dir, &began, verbose) : status;
 }
 
 static int save_main(int argc, char **argv)
 {
-	bool all = false, verbose = false;
+	bool all = false, prune = false, verbose = false;
 	const char *queue, *path;
 	struct kwq *q;
 	int opt;
@@ -257,6 +266,9 @@ static int save_main(int argc, char **argv)
 		case 'a':
 			all = true;
 			break;
+		case OPT_PRUNE:
+			prune = true;
+			break;
 		case 'v':
 			verbose = true;
 			break;
@@ -264,16 +276,20 @@ static int save_main(int argc, char **argv)
 			option_common(opt);
 		}
 	}
+	if (prune && !all)
+		usage("--prune needs --all");
 	if (all) {
 		path = only_argument(argc, argv, "DIRECTORY");
 		must_have_lists();
 		catch_signals();
-		return save_all(path, verbose);
+		return save_all(path, prune, verbose);
 	}
 	if (argc - optind != 2)
 		usage("one QUEUE and one FILE are needed");
 	queue = argv[optind];
 	path = argv[optind + 1];
+	if (!strcmp(path, "-"))
+		usage("a queue is saved to a file, not to standard output: name a FILE");
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	if (!queue_is_fd(queue))
 		must_have_lists();
@@ -286,11 +302,11 @@ const struct command command_save = {
 	.arguments = "[OPTION...] QUEUE FILE | --all [OPTION...] DIRECTORY",
 	.summary = "Save a queue, or all of them, in a file each",
 	.options =
-	"  -a, --all       every queue with a name, in files of DIRECTORY; files there of\n"
-	"                  queues that are gone are removed\n"
+	"  -a, --all       every queue with a name, in files of DIRECTORY\n"
+	"      --prune     with --all, remove the files there of queues that are gone\n"
 	"  -v, --verbose   print how many keys were saved\n"
 	"  -h, --help\n"
 	"\n"
-	"The queue may be in use. A key that is being worked on is saved as ready.\n",
+	"The queue may be in use. A key is saved as ready while somebody works on it.\n",
 	.main = save_main,
 };

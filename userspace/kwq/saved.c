@@ -97,6 +97,14 @@ static int put_chunk(struct saved_writer *w, enum chunk_kind kind, const void *d
 	return err ? err : put(w, data, len);
 }
 
+bool saved_has_header(int fd)
+{
+	char begin[sizeof(magic)];
+
+	return pread(fd, begin, sizeof(begin), 0) == sizeof(begin) &&
+	       !memcmp(begin, magic, sizeof(magic));
+}
+
 int saved_begin(struct saved_writer *w, FILE *to, const struct saved_queue *queue)
 {
 	struct header header = { .byte_order = BYTE_ORDER_MARK, .version = VERSION };

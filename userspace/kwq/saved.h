@@ -19,6 +19,7 @@ struct saved_queue {
 	uint64_t max_bytes;
 	uint64_t lease;
 	uint64_t aging;
+	uint64_t paused_for;	/* as in struct kwq_stat */
 	uint32_t state;		/* KWQ_STATE_* bits */
 	uint32_t create_flags;	/* KWQ_CREATE_VALUES and KWQ_CREATE_GROUPS */
 	uint32_t group_limit;
@@ -69,6 +70,9 @@ int saved_end(struct saved_writer *w);
 
 /* The item of a list, as it will be restored. A processing item is ready, and comes first. */
 struct saved_item saved_item_of(const struct kwq_listed *listed);
+
+/* Whether the file begins as one of kwq save. */
+bool saved_has_header(int fd);
 
 /* ---- Reading -------------------------------------------------------------- */
 

@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "saved.h"
 
 static const char suffix[] = ".kwq";
+static const char loading[] = ".kwq.loading";
 
 /* The longest part of a queue's name that a file's name has room for. */
 enum { PART_MAX = 200 };
@@ -43,11 +45,37 @@ char *saved_path(const char *dir, const char *name)
 	return path;
 }
 
+/*
+ * The length of a file's name without what set_aside() has added, or 0 for a file that is not saved,
+ * or that has failed.
+ */
+static size_t base_len(const char *name)
+{
+	const char *aside = strstr(name, loading);
+	size_t len = aside ? (size_t)(aside - name) + strlen(suffix) : strlen(name);
+	size_t end = strlen(suffix);
+
+	return len > end && !memcmp(name + len - end, suffix, end) ? len : 0;
+}
+
 static int is_saved(const struct dirent *entry)
 {
-	size_t len = strlen(entry->d_name), end = strlen(suffix);
+	return base_len(entry->d_name) > 0;
+}
 
-	return len > end && !strcmp(entry->d_name + len - end, suffix);
+bool is_set_aside(const char *path)
+{
+	return strstr(path, loading);
+}
+
+bool is_saved_by_kwq(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	bool is_ours = fd >= 0 && saved_has_header(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return is_ours;
 }
 
 int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *arg)
@@ -74,36 +102,50 @@ int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *ar
 	return status;
 }
 
-static int remove_if_older(const char *path, void *arg)
+struct prune {
+	const struct timespec *time;
+	bool verbose;
+};
+
+static int prune_one(const char *path, void *arg)
 {
-	const struct timespec *time = arg;
+	const struct prune *prune = arg;
+	const struct timespec *time = prune->time;
 	struct stat st;
 
-	if (stat(path, &st))
+	if (is_set_aside(path) || stat(path, &st) || !is_saved_by_kwq(path))
 		return STATUS_OK;
 	if (st.st_mtim.tv_sec > time->tv_sec ||
 	    (st.st_mtim.tv_sec == time->tv_sec && st.st_mtim.tv_nsec >= time->tv_nsec))
 		return STATUS_OK;
-	if (!unlink(path))
-		return STATUS_OK;
-	message("%s: %s", path, strerror(errno));
-	return STATUS_FAILED;
+	if (unlink(path)) {
+		message("%s: %s", path, strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (prune->verbose)
+		printf("%s: removed\n", path);
+	return STATUS_OK;
 }
 
-int remove_older(const char *dir, const struct timespec *time)
+int prune_saved(const char *dir, const struct timespec *time, bool verbose)
 {
-	return each_saved(dir, remove_if_older, (void *)time);
+	struct prune prune = { .time = time, .verbose = verbose };
+
+	return each_saved(dir, prune_one, &prune);
 }
 
-char *set_aside(const char *path)
+char *set_aside(const char *path, const char *as)
 {
+	size_t len = base_len(path);
 	unsigned int nr;
 	char *aside;
 	int ret, err;
 
+	if (!len)
+		len = strlen(path);
 	for (nr = 0;; nr++) {
-		ret = nr ? asprintf(&aside, "%s.failed.%u", path, nr) :
-			   asprintf(&aside, "%s.failed", path);
+		ret = nr ? asprintf(&aside, "%.*s.%s.%u", (int)len, path, as, nr) :
+			   asprintf(&aside, "%.*s.%s", (int)len, path, as);
 		if (ret < 0)
 			exit(complain("memory", -ENOMEM));
 		/* The keys of a file that was set aside before are nowhere else. */

@@ -12,19 +12,29 @@
 char *saved_path(const char *dir, const char *name);
 
 /*
- * Calls @fn with the path of each file of a queue in @dir, sorted by name. Returns the status of
+ * Calls @fn with the path of each file of a queue in @dir, also of those whose load did not come to
+ * its end, sorted by name. Returns the status of
  * the last call that failed, or STATUS_OK.
  */
 int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *arg);
 
-/* Removes the files of queues that are older than @time. Returns an exit status. */
-int remove_older(const char *dir, const struct timespec *time);
+/* Whether kwq save has written the file, by its first bytes. */
+bool is_saved_by_kwq(const char *path);
 
 /*
- * Renames a file to FILE.failed, or to FILE.failed.1 and so on if that name is taken. Returns the
- * new path, which the caller frees, or NULL with errno.
+ * Removes the files that kwq save wrote before @time: those of queues that are gone. Files that are
+ * set aside stay. Returns an exit status.
  */
-char *set_aside(const char *path);
+int prune_saved(const char *dir, const struct timespec *time, bool verbose);
+
+/*
+ * Renames FILE, also one that is set aside, to FILE.AS, or to FILE.AS.1 and so on if that name is
+ * taken. Returns the new path, which the caller frees, or NULL with errno.
+ */
+char *set_aside(const char *path, const char *as);
+
+/* Whether a load has set the file aside, and has not come to its end. */
+bool is_set_aside(const char *path);
 
 /*
  * Writes the directory of a file to the disk, so that the file's name is there after a crash.

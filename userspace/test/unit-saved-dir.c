@@ -43,7 +43,7 @@ static void make(const char *name, time_t seconds)
 	const struct timespec times[2] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
 	int fd = open(name, O_WRONLY | O_CREAT, 0600);
 
-	if (fd < 0 || futimens(fd, times))
+	if (fd < 0 || write(fd, "kwqsave", 8) != 8 || futimens(fd, times))
 		abort();
 	close(fd);
 }
@@ -70,24 +70,36 @@ static void test_each(void)
 	make("e.kwq.x7Yz01", 10);
 	make(".kwq", 10);
 	make("note", 10);
+	make("f.kwq.loading", 10);
+	make("f.kwq.loading.1", 10);
 	is_number(each_saved(dir, note, &calls), STATUS_USAGE, "the status of the last that failed");
-	is_string(seen, "a.kwq b.kwq c.kwq ", "each saved queue once, by name, and no other file");
-	is_number(calls, 3, "those after one that fails, too");
+	is_string(seen, "a.kwq b.kwq c.kwq f.kwq.loading f.kwq.loading.1 ",
+		  "each saved queue once, by name, also one whose load did not end, and no other file");
+	is_number(calls, 5, "those after one that fails, too");
 	is_number(each_saved("/tmp/kwq-unit-no-such-directory", note, &calls), STATUS_FAILED,
 		  "no directory");
-	is_number(calls, 3, "has no files");
+	is_number(calls, 5, "has no files");
 }
 
 static void test_older(void)
 {
 	const struct timespec time = { .tv_sec = 20 };
+	const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	int fd = open("g.kwq", O_WRONLY | O_CREAT, 0600);
 
-	is_number(remove_older(dir, &time), STATUS_OK, "files of queues that are gone");
+	if (fd < 0 || write(fd, "precious", 8) != 8 || futimens(fd, old))
+		abort();
+	close(fd);
+
+	is_number(prune_saved(dir, &time, false), STATUS_OK, "files of queues that are gone");
 	ok(access("a.kwq", F_OK), "an older one is removed");
 	ok(!access("b.kwq", F_OK), "one of that time stays");
 	ok(!access("c.kwq", F_OK), "so does a newer one");
 	ok(!access("d.kwq.failed", F_OK), "so does one that was set aside");
-	ok(!access("note", F_OK), "so does a foreign one");
+	ok(!access("f.kwq.loading", F_OK), "so does one whose load did not end");
+	ok(!access("note", F_OK), "so does one with another name");
+	ok(!access("g.kwq", F_OK), "so does one that kwq save has not written");
+	unlink("g.kwq");
 }
 
 /* Sets b.kwq aside. Returns whether its new name is @wanted, and the file is there. */
@@ -97,7 +109,7 @@ static bool goes_to(const char *wanted)
 	bool same;
 
 	snprintf(path, sizeof(path), "%s/b.kwq", dir);
-	aside = set_aside(path);
+	aside = set_aside(path, "failed");
 	same = aside && !strcmp(strrchr(aside, '/') + 1, wanted) && !access(wanted, F_OK);
 	free(aside);
 	return same;
@@ -117,6 +129,10 @@ static void test_aside(void)
 	make("b.kwq", 50);
 	ok(goes_to("b.kwq.failed.2"), "and a third one");
 	make("b.kwq", 20);
+	is_string(strrchr(set_aside("f.kwq.loading.1", "failed") ?: "", 'f'), "failed",
+		  "one whose load did not end");
+	ok(!access("f.kwq.failed", F_OK), "by the name of its queue");
+	unlink("f.kwq.failed");
 }
 
 static void test_sync(void)
@@ -134,6 +150,7 @@ static void clean(void)
 	static const char *const names[] = {
 		"b.kwq", "b.kwq.failed", "b.kwq.failed.1", "b.kwq.failed.2", "c.kwq",
 		"d.kwq.failed", "e.kwq.x7Yz01", ".kwq", "note",
+		"f.kwq.loading", "f.kwq.loading.1",
 	};
 	size_t i;
 
