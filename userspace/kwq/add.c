@@ -135,7 +135,9 @@ static void parse_value(const char *text, const char *path, bool keep)
 static const char *refusal(int err)
 {
 	if (err == -EOPNOTSUPP)
-		return "the queue was made without what the keys carry (see kwq create --help)";
+		return extra.value_len || common.flags & KWQ_ADD_VALUE ?
+		       "the queue has no values, or no groups: kwq create --values --groups" :
+		       "the queue has no groups: kwq create --groups";
 	return NULL;
 }
 
@@ -163,8 +165,9 @@ static const char *refusal_waiting(int err)
 	case -EAGAIN:
 		return "the queue is full, and its descriptor has O_NONBLOCK";
 	case -EDQUOT:
+		return "its owner's quota can never have so much room (see kwq stat)";
 	case -ENOSPC:
-		return "the key is too large for the queue (see kwq stat)";
+		return "the key and its value are too large for the queue (see kwq stat)";
 	default:
 		return refusal(err);
 	}

@@ -82,6 +82,9 @@ void usage(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2
  */
 int complain(const char *queue, int err);
 
+/* As complain(), for a call that got no key, or waited in vain until all were done. */
+int complain_no_key(struct kwq *q, const char *queue, int err);
+
 /* As complain(), for a call with one key: -EINVAL means an empty one. */
 int complain_key(const char *queue, int err);
 

@@ -41,6 +41,7 @@ static int drain_main(int argc, char **argv)
 {
 	const char *queue, *timeout = NULL;
 	uint64_t timeout_ns = KWQ_NO_DEADLINE;
+	struct kwq *q;
 	int opt, err;
 
 	while ((opt = getopt_long(argc, argv, "h", drain_options, NULL)) != -1) {
@@ -52,9 +53,9 @@ static int drain_main(int argc, char **argv)
 	if (timeout)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
-	err = kwq_shut_down_with_drain_within(must_open_queue(queue, KWQ_RIGHT_MANAGE),
-					      timeout_ns);
-	return err ? complain(queue, err) : STATUS_OK;
+	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
+	err = kwq_shut_down_with_drain_within(q, timeout_ns);
+	return err ? complain_no_key(q, queue, err) : STATUS_OK;
 }
 
 /* Adds ", 3 dead" to the text. */

@@ -194,7 +194,7 @@ static int get_items(struct getter *g)
 		if (nr < 0) {
 			if (was_all(g, nr))
 				return STATUS_OK;
-			return g->quiet ? status_of(nr) : complain(g->queue, nr);
+			return g->quiet ? status_of(nr) : complain_no_key(g->q, g->queue, nr);
 		}
 		err = deliver(g, nr);
 		if (err)

@@ -80,7 +80,9 @@ void item_print_row(const struct kwq_listed *item, const char *key)
 
 	width -= item_print_states(stdout, item, "+");
 	printf("%*s", width > 0 ? width : 0, "");
-	printf(" %4d", item->priority);
+	/* The priority that a wait ends with, if the item has none yet. */
+	printf(" %4d", item->order_of == KWQ_IS_WAITING &&
+	       item->wait_priority != KWQ_PRIORITY_NONE ? item->wait_priority : item->priority);
 	print_time(item->order_of != KWQ_IS_REMEMBERED, item_age(item));
 	print_time(has_lease || item->state & KWQ_IS_WAITING,
 		   has_lease ? item->lease_left : item->due_in);

@@ -118,6 +118,22 @@ const char *meaning(int err)
 	}
 }
 
+int complain_no_key(struct kwq *q, const char *queue, int err)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if ((err != -EAGAIN && err != -ETIMEDOUT) || kwq_stat(q, &st))
+		return complain(queue, err);
+	if (st.state & KWQ_STATE_PAUSED)
+		message("%s: %s: the queue is paused, until kwq resume", queue, meaning(err));
+	else if (st.blocked && st.blocked == st.ready)
+		message("%s: %s: all ready keys wait for their groups, which are at their limits",
+			queue, meaning(err));
+	else
+		return complain(queue, err);
+	return status_of(err);
+}
+
 int status_of(int err)
 {
 	switch (-err) {
