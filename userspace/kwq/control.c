@@ -175,6 +175,18 @@ void control_reply(int to, int err, const int *fds, size_t nr)
 	sendmsg(to, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+void control_reply_with(int to, int err, const void *bytes, size_t len)
+{
+	struct control_reply reply = { .size = sizeof(reply), .err = err };
+	struct iovec parts[] = {
+		{ &reply, sizeof(reply) },
+		{ (void *)bytes, len },
+	};
+	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
+
+	sendmsg(to, &header, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 void control_close(struct control *control)
 {
 	if (control->fd < 0)

@@ -19,9 +19,12 @@ enum control_operation {
 	CONTROL_RESTART,	/* kill the job; its key comes back as if it had not run */
 	CONTROL_BURY,		/* kill the job; its key is dead */
 	CONTROL_FOLLOW,		/* pass the files with the job's output on */
+	CONTROL_STATE,		/* what the worker itself does: struct control_state follows */
+	CONTROL_JOBS,		/* run so many jobs at once; the key is the text of --jobs */
+	CONTROL_RELOAD,		/* read the file of --config again */
 };
 
-/* The key follows. Both sides are the same version or refuse: @size is compared. */
+/* The key follows; nothing in requests about the worker itself. Both sides are the same version or refuse: @size is compared. */
 struct control_request {
 	uint32_t size;
 	uint32_t operation;
@@ -30,11 +33,28 @@ struct control_request {
 	uint32_t key_len;
 };
 
-/* For CONTROL_FOLLOW two descriptors come with it: standard output and standard error. */
+/*
+ * For CONTROL_FOLLOW two descriptors come with it: standard output and standard error. Behind it
+ * is struct control_state, or the text of an error of CONTROL_JOBS and CONTROL_RELOAD.
+ */
 struct control_reply {
 	uint32_t size;
 	int32_t err;		/* 0 or a negative errno value */
 };
+
+/* A worker. */
+struct control_state {
+	uint32_t size;
+	uint32_t jobs;		/* so many may run at once */
+	uint32_t running;
+	uint32_t stopping;	/* whether no more jobs start */
+	uint64_t done, failed, retried, dead;
+	uint64_t age;		/* ns since the worker began */
+	char queue[KWQ_NAME_MAX + 16];	/* QUEUE as in its command line */
+};
+
+/* The longest text of an error, with the NUL. */
+enum { CONTROL_TEXT = 512 };
 
 /* A request that has arrived. */
 struct control_message {
@@ -63,6 +83,9 @@ int control_receive(const struct control *control, struct control_message *messa
 
 /* Sends a reply, with @nr descriptors. Never waits. */
 void control_reply(int to, int err, const int *fds, size_t nr);
+
+/* Sends a reply with bytes behind it. Never waits. */
+void control_reply_with(int to, int err, const void *bytes, size_t len);
 
 /* Closes the socket and removes its name. */
 void control_close(struct control *control);

@@ -11,9 +11,13 @@
 
 enum { NUMBER_MAX = 24 };
 
-/* What kwq run sets, or takes away: KWQ_FD of an enclosing kwq open does not concern the job. */
+/*
+ * What kwq run sets, or takes away: KWQ_FD of an enclosing kwq open does not concern the job, and
+ * the service manager hears kwq run alone.
+ */
 static const char *const ours[] = {
 	"KWQ_KEY", "KWQ_GROUP", "KWQ_VALUE", "KWQ_FD", "KWQ_ATTEMPT", "KWQ_ABANDONED", "KWQ_TICKET",
+	"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC",
 };
 
 enum { OURS = sizeof(ours) / sizeof(*ours) };
@@ -37,13 +41,14 @@ struct texts {
 
 static void set_texts(struct texts *texts, const struct child *child)
 {
+	memset(texts->text, 0, sizeof(texts->text));
 	snprintf(texts->numbers[0], NUMBER_MAX, "%u", child->attempt);
 	snprintf(texts->numbers[1], NUMBER_MAX, "%u", child->abandoned);
 	snprintf(texts->numbers[2], NUMBER_MAX, "%llu", (unsigned long long)child->ticket);
 	texts->text[0] = child->key;
 	texts->text[1] = child->group;
 	texts->text[2] = child->value;
-	texts->text[3] = NULL;
+	/* Without the text of KWQ_FD, [3]. */
 	texts->text[4] = texts->numbers[0];
 	texts->text[5] = texts->numbers[1];
 	texts->text[6] = texts->numbers[2];

@@ -134,13 +134,26 @@ static int open_input(const struct job *job, enum job_input input)
 	}
 }
 
+struct journal_job job_journal(const struct job *job)
+{
+	return (struct journal_job){
+		.key = job->key,
+		.key_len = job->item.key_len,
+		.attempt = job->attempt,
+	};
+}
+
 static int open_streams(struct job *job, enum output_mode mode)
 {
-	int err;
+	int err, i;
 
 	err = stream_open(&job->streams[0], mode, STDOUT_FILENO);
 	if (!err)
 		err = stream_open(&job->streams[1], mode, STDERR_FILENO);
+	for (i = 0; i < 2; i++) {
+		job->streams[i].journal = job_journal(job);
+		job->streams[i].journal.stream = i ? "stderr" : "stdout";
+	}
 	return err;
 }
 

@@ -81,8 +81,8 @@ static int send_signal(const struct job *job, int signal)
 	return job_signal(job, signal);
 }
 
-static void answer(struct job *jobs, unsigned int nr, enum output_mode mode,
-		   struct control_message *message)
+void job_control_answer(struct control_message *message, struct job *jobs, unsigned int nr,
+			enum output_mode mode)
 {
 	struct job *job = find(jobs, nr, message);
 	int err = 0;
@@ -111,19 +111,6 @@ static void answer(struct job *jobs, unsigned int nr, enum output_mode mode,
 	}
 	control_reply(message->reply, err, NULL, 0);
 	close(message->reply);
-}
-
-void job_control_answer(const struct control *control, struct job *jobs, unsigned int nr,
-			enum output_mode mode)
-{
-	struct control_message message;
-	int ret;
-
-	if (control->fd < 0)
-		return;
-	while ((ret = control_receive(control, &message)))
-		if (ret > 0)
-			answer(jobs, nr, mode, &message);
 }
 
 void job_control_end(struct job *job)

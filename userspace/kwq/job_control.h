@@ -9,8 +9,8 @@
 #include "job.h"
 #include "output.h"
 
-/* Answers all requests that are there. Never waits. */
-void job_control_answer(const struct control *control, struct job *jobs, unsigned int nr,
+/* Answers a request about one of the jobs. Never waits. Takes message->reply. */
+void job_control_answer(struct control_message *message, struct job *jobs, unsigned int nr,
 			enum output_mode mode);
 
 /* Tells everybody who follows the job that it has ended. */

@@ -29,7 +29,7 @@ void write_watch(int fd, bool (*take)(void *arg), void *arg)
 	watched.given_up = false;
 }
 
-static int wait_until_writable(int fd)
+int wait_until_writable(int fd)
 {
 	struct pollfd p[] = {
 		{ .fd = fd, .events = POLLOUT },
@@ -153,6 +153,7 @@ int stream_open(struct stream *s, enum output_mode mode, int target)
 	s->fd = -1;
 	s->child_fd = -1;
 	s->target = target;
+	s->to_journal = mode == OUTPUT_JOURNAL;
 	s->err = 0;
 	s->copy = -1;
 	s->filled = 0;
@@ -160,6 +161,7 @@ int stream_open(struct stream *s, enum output_mode mode, int target)
 	case OUTPUT_GROUP:
 		return open_file(s);
 	case OUTPUT_LINE:
+	case OUTPUT_JOURNAL:
 		return open_pipe(s);
 	default:
 		return 0;
@@ -178,7 +180,8 @@ static int stream_write(struct stream *s, const char *bytes, size_t len)
 {
 	if (s->err)
 		return 0;
-	s->err = write_all(s->target, bytes, len);
+	s->err = s->to_journal ? journal_send_lines(&s->journal, bytes, len) :
+		write_all(s->target, bytes, len);
 	return s->err;
 }
 
@@ -239,11 +242,13 @@ static int flush_pipe(struct stream *s)
 	}
 	if (s->filled) {
 		stream_write(s, s->line, s->filled);
+		s->filled = 0;
+		if (s->to_journal)
+			return s->err;
 		/* Terminate the line, so that the next job's output begins on a new
 		 * one.
 		 */
 		stream_write(s, "\n", 1);
-		s->filled = 0;
 	}
 	return s->err;
 }
@@ -303,7 +308,7 @@ int stream_copy(struct stream *s, enum output_mode mode)
 {
 	if (mode == OUTPUT_GROUP)
 		return s->fd;
-	if (mode != OUTPUT_LINE)
+	if (!output_is_piped(mode))
 		return -EOPNOTSUPP;
 	if (s->copy < 0)
 		s->copy = open_temporary();

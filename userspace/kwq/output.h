@@ -8,10 +8,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "journal.h"
+
 enum output_mode {
 	OUTPUT_GROUP,	/* into files, printed after the job has ended */
 	OUTPUT_LINE,	/* through pipes, each line printed when complete */
 	OUTPUT_PASS,	/* directly to our own stream */
+	OUTPUT_JOURNAL,	/* as OUTPUT_LINE, but each line is an entry of the journal */
 };
 
 enum { OUTPUT_LINE_MAX = 16384 };
@@ -25,7 +28,15 @@ struct stream {
 	int copy;	/* OUTPUT_LINE: the file of stream_copy(); -1 for none */
 	size_t filled;
 	char *line;	/* OUTPUT_LINE: an incomplete line, up to OUTPUT_LINE_MAX */
+	struct journal_job journal;	/* OUTPUT_JOURNAL: the fields of each line */
+	bool to_journal;
 };
+
+/* Whether the worker reads the output from pipes while the job runs. */
+static inline bool output_is_piped(enum output_mode mode)
+{
+	return mode == OUTPUT_LINE || mode == OUTPUT_JOURNAL;
+}
 
 /* Opens the stream of a new job. Returns 0 or a negative errno value. */
 int stream_open(struct stream *s, enum output_mode mode, int target);
@@ -74,6 +85,9 @@ void stream_close(struct stream *s);
  * -ECANCELED if the writes were given up.
  */
 int write_all(int fd, const char *bytes, size_t len);
+
+/* Waits as write_all() does, until @fd takes a write. Returns 0 or a negative errno value. */
+int wait_until_writable(int fd);
 
 /*
  * While write_all() waits for a reader, and before each piece, it calls @take if @fd is

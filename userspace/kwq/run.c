@@ -3,7 +3,6 @@
  * kwq run: parses the options. worker.c does the work.
  */
 #include <errno.h>
-#include <sched.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -17,7 +16,7 @@ enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
 	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
 	OPT_NO_PROGRESS, OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE, OPT_TIMEOUT,
-	OPT_KILL_AFTER,
+	OPT_KILL_AFTER, OPT_CONFIG,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -44,6 +43,7 @@ static const struct option run_options[] = {
 	{ "memfree", required_argument, NULL, OPT_MEMFREE },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "kill-after", required_argument, NULL, OPT_KILL_AFTER },
+	{ "config", required_argument, NULL, OPT_CONFIG },
 	OPTION_QUIET, OPTION_VERBOSE, OPTION_HELP, OPTION_END
 };
 
@@ -55,7 +55,9 @@ static enum output_mode parse_output(const char *s)
 		return OUTPUT_LINE;
 	if (!strcmp(s, "pass"))
 		return OUTPUT_PASS;
-	usage("--output %s: must be group, line or pass", s);
+	if (!strcmp(s, "journal"))
+		return OUTPUT_JOURNAL;
+	usage("--output %s: must be group, line, pass or journal", s);
 }
 
 static enum job_input parse_stdin(const char *s)
@@ -67,19 +69,11 @@ static enum job_input parse_stdin(const char *s)
 	usage("--stdin=%s: must be key or value", s);
 }
 
-/* The number of processors that this process may use. */
-static unsigned int default_jobs(void)
-{
-	cpu_set_t set;
-
-	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
-}
-
 static unsigned int parse_jobs(const char *s)
 {
 	unsigned int jobs;
 
-	switch (jobs_spec_parse(s, default_jobs(), JOBS_MAX, &jobs)) {
+	switch (jobs_spec_parse(s, sysload_processors(), JOBS_MAX, &jobs)) {
 	case 0:
 		return jobs;
 	case -ERANGE:
@@ -93,7 +87,7 @@ static unsigned int parse_load(const char *s)
 {
 	unsigned int load;
 
-	if (jobs_spec_parse(s, default_jobs(), INT32_MAX, &load))
+	if (jobs_spec_parse(s, sysload_processors(), INT32_MAX, &load))
 		usage("--load %s: must be a number of processes such as 8, 50%%, +1 or -1", s);
 	return load;
 }
@@ -178,6 +172,9 @@ static void parse_option(struct run_options *o, int opt)
 	case OPT_NICE:
 		o->nice = must_parse_number("--nice", optarg, 0, 19);
 		break;
+	case OPT_CONFIG:
+		o->config = optarg;
+		break;
 	case OPT_NO_PROGRESS:
 		o->no_progress = true;
 		break;
@@ -249,7 +246,7 @@ static int run_main(int argc, char **argv)
 	else if (!o.timeout)
 		usage("--kill-after needs --timeout");
 	if (!o.jobs)
-		o.jobs = default_jobs();
+		o.jobs = sysload_processors();
 	return work(&o);
 }
 
@@ -270,9 +267,13 @@ const struct command command_run = {
 	"                            without it, when the queue is shut down and empty\n"
 	"      --stdin[=key]         the key is CMD's standard input, not an argument\n"
 	"      --stdin=value         what the key carries is CMD's standard input\n"
-	"      --output group|line|pass\n"
+	"      --output group|line|pass|journal\n"
 	"                            print a job's output when the job ends, each line\n"
-	"                            when it is complete, or at once (group)\n"
+	"                            when it is complete, or at once (group); or send\n"
+	"                            each line to the journal, with the key as KWQ_KEY\n"
+	"      --config FILE         lines such as \"jobs 4\", in place of these options:\n"
+	"                            jobs, nice, delay, load, memfree, on-fail,\n"
+	"                            max-attempts; SIGHUP reads it again\n"
 	"      --on-fail retry|dead|drop\n"
 	"                            of a key whose job fails: exit status, signal or\n"
 	"                            timeout (retry)\n"

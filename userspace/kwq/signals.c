@@ -8,17 +8,16 @@
 #include <unistd.h>
 
 #include "cmd.h"
-#include "job_control.h"
 #include "worker_run.h"
 
 void kill_jobs(struct run *run)
 {
 	unsigned int i;
 
-	for (i = 0; i < run->options.jobs; i++)
+	for (i = 0; i < run->slots; i++)
 		if (run->jobs[i].pid)
 			job_kill(&run->jobs[i]);
-	for (i = 0; i < run->options.jobs; i++) {
+	for (i = 0; i < run->slots; i++) {
 		struct job *job = &run->jobs[i];
 
 		if (!job->pid)
@@ -30,12 +29,37 @@ void kill_jobs(struct run *run)
 	run->counts.running = 0;
 }
 
+/* Handles a signal that does not end the run. Returns false for others. */
+static bool is_no_end(struct run *run, int signal)
+{
+	char why[SETTINGS_WHY];
+
+	switch (signal) {
+	case SIGUSR1:
+		fewer_or_more_jobs(run, -1);
+		return true;
+	case SIGUSR2:
+		fewer_or_more_jobs(run, 1);
+		return true;
+	case SIGHUP:
+		if (!run->options.config)
+			return false;
+		/* It has already said what is wrong. */
+		reload(run, why);
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* May be called from inside a blocked write, so the second signal is only recorded here. */
 static void take_signal(struct run *run)
 {
 	struct signalfd_siginfo info;
 
 	if (read(run->signals, &info, sizeof(info)) != sizeof(info))
+		return;
+	if (is_no_end(run, info.ssi_signo))
 		return;
 	progress_hide(&run->progress);
 	if (!run->stopped_by) {
@@ -45,6 +69,7 @@ static void take_signal(struct run *run)
 			message("%s: %s: waiting for %u running; once more to kill them",
 				run->options.queue, strsignal(info.ssi_signo),
 				run->counts.running);
+		service_tell(run, "STOPPING=1");
 		return;
 	}
 	run->signal = info.ssi_signo;
@@ -58,7 +83,7 @@ static void extend_leases(struct run *run)
 
 	if (!lease_timer_is_due(&run->leases))
 		return;
-	for (i = 0; i < run->options.jobs; i++) {
+	for (i = 0; i < run->slots; i++) {
 		if (!run->jobs[i].handle)
 			continue;
 		held = true;
@@ -72,8 +97,9 @@ void take_urgent(struct run *run)
 {
 	take_signal(run);
 	extend_leases(run);
-	timeouts_take(&run->timeouts, run->jobs, run->options.jobs);
-	job_control_answer(&run->control, run->jobs, run->options.jobs, run->options.output);
+	timeouts_take(&run->timeouts, run->jobs, run->slots);
+	service_take(run);
+	take_requests(run);
 }
 
 bool take_urgent_in_write(void *arg)
@@ -85,20 +111,20 @@ bool take_urgent_in_write(void *arg)
 }
 
 /*
- * Blocks the signals that end the run, and reads them from a descriptor. Signals that
- * are ignored stay ignored, as nohup and a shell's & need it.
+ * Blocks the signals that end or change the run, and reads them from a descriptor. Signals
+ * that are ignored stay ignored, as nohup and a shell's & need it.
  */
 int open_signals(struct run *run)
 {
-	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
+	static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
 	struct sigaction action;
 	sigset_t set;
 	size_t i;
 
 	sigemptyset(&set);
-	for (i = 0; i < ARRAY_SIZE(ending); i++)
-		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(&set, ending[i]);
+	for (i = 0; i < ARRAY_SIZE(taken); i++)
+		if (!sigaction(taken[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(&set, taken[i]);
 	if (sigprocmask(SIG_BLOCK, &set, &run->inherited.mask))
 		return -1;
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,4 +66,11 @@ int sysload_parse_size(const char *s, uint64_t *bytes)
 	if (!err)
 		*bytes = n;
 	return err;
+}
+
+unsigned int sysload_processors(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
 }

@@ -17,6 +17,9 @@ int sysload_read_running(const char *path, uint64_t *running);
 /* As sysload_read_running(), for the bytes of available memory, from /proc/meminfo. */
 int sysload_read_available(const char *path, uint64_t *bytes);
 
+/* The number of processors that this process may use. */
+unsigned int sysload_processors(void);
+
 /*
  * Parses a number of bytes as GNU parallel writes it: K, M, G, T and P are powers of
  * 1024, and k, m, g, t and p are powers of 1000. Returns 0, -EINVAL or -ERANGE.

@@ -179,11 +179,12 @@ int work(const struct run_options *options)
 	int status;
 
 	run->options = *options;
-	run->gate.options = options->gate;
-	raise_descriptor_limit(run);
+	run->command_line = *options;
+	run->began = monotonic_now();
 	status = set_up(run);
 	if (status)
 		return status;
+	service_tell(run, "READY=1");
 	loop(run);
 	retry_forget_all(&run->failures);
 	control_close(&run->control);

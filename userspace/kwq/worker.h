@@ -34,6 +34,7 @@ struct run_options {
 	struct halt_spec halt;
 	const char *halt_text;	/* as the user wrote it */
 	int nice;		/* from 0 to 19 */
+	const char *config;	/* the file of --config; NULL: none */
 };
 
 /* Runs the command for every item until the end. Returns the exit status. */

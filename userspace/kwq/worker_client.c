@@ -237,6 +237,67 @@ int worker_ask(const struct running_key *running, enum control_operation operati
 	return err;
 }
 
+/* Receives a reply with bytes behind it. Returns as worker_command(). */
+static int receive_answer(int fd, struct worker_answer *answer)
+{
+	struct control_reply reply = { 0 };
+	struct iovec parts[] = {
+		{ &reply, sizeof(reply) },
+		{ answer->text, sizeof(answer->text) },
+	};
+	struct msghdr header = { .msg_iov = parts, .msg_iovlen = 2 };
+	ssize_t got;
+
+	do {
+		got = recvmsg(fd, &header, 0);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return errno == EAGAIN ? -ETIMEDOUT : -errno;
+	if (!got)
+		return -ESTALE;
+	if (got < (ssize_t)sizeof(reply) || reply.size != sizeof(reply))
+		return -EPROTO;
+	answer->len = got - sizeof(reply);
+	return reply.err;
+}
+
+int worker_command(pid_t pid, enum control_operation operation, const char *text,
+		   struct worker_answer *answer)
+{
+	/* A worker that is stopped, or hangs, does not answer. */
+	const struct timeval patience = { .tv_sec = 5 };
+	static struct running_key request;	/* too large for the stack */
+	int pair[2], fd, err;
+
+	request = (struct running_key){ .pid = pid, .key_len = strlen(text) };
+	if (request.key_len > sizeof(request.key))
+		return -EMSGSIZE;
+	memcpy(request.key, text, request.key_len);
+	*answer = (struct worker_answer){ 0 };
+	fd = connect_to(pid);
+	if (fd < 0)
+		return fd;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	err = send_request(fd, &request, operation, 0, pair[1]);
+	close(fd);
+	close(pair[1]);
+	if (!err) {
+		err = receive_answer(pair[0], answer);
+		if (operation == CONTROL_STATE && !err &&
+		    (answer->len != sizeof(answer->state) ||
+		     answer->state.size != sizeof(answer->state)))
+			err = -EPROTO;
+	}
+	close(pair[0]);
+	return err == -EAGAIN ? -ETIMEDOUT : err;
+}
+
 int complain_worker(const char *queue, const struct running_key *running, int err)
 {
 	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], name[PROCESS_NAME_SIZE];

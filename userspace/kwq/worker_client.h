@@ -37,6 +37,25 @@ int running_key_find(struct running_key *running, struct kwq *q, const char *key
 int worker_ask(const struct running_key *running, enum control_operation operation, int signal,
 	       int fds[2], int *end);
 
+/* What a worker says about itself. */
+struct worker_answer {
+	size_t len;		/* of what follows */
+	union {
+		struct control_state state;
+		char text[CONTROL_TEXT];	/* of an error; not ended by a NUL */
+	};
+};
+
+/*
+ * Asks a worker about itself: CONTROL_STATE, CONTROL_JOBS or CONTROL_RELOAD with its text.
+ * Returns 0 or a negative errno value: -ESRCH if the process is no worker that can be asked,
+ * -EPERM if it is another user's, -EPROTO if it is another version, -ETIMEDOUT if it does not
+ * answer, -ESTALE if it has just ended. If answer->len is not 0, the worker has refused, and
+ * the text says why.
+ */
+int worker_command(pid_t pid, enum control_operation operation, const char *text,
+		   struct worker_answer *answer);
+
 /* Prints why a request failed. Returns the exit status. */
 int complain_worker(const char *queue, const struct running_key *running, int err);
 

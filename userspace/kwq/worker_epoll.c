@@ -55,7 +55,7 @@ int watch_job(struct run *run, const struct job *job)
 	int err;
 
 	err = watch(run, job->pidfd, SOURCE_END, i);
-	if (err || run->options.output != OUTPUT_LINE)
+	if (err || !output_is_piped(run->options.output))
 		return err;
 	err = watch(run, job->streams[0].fd, SOURCE_OUTPUT, i);
 	return err ? err : watch(run, job->streams[1].fd, SOURCE_ERRORS, i);
@@ -64,7 +64,7 @@ int watch_job(struct run *run, const struct job *job)
 void unwatch_job(struct run *run, const struct job *job)
 {
 	unwatch(run, job->pidfd);
-	if (run->options.output != OUTPUT_LINE)
+	if (!output_is_piped(run->options.output))
 		return;
 	unwatch(run, job->streams[0].fd);
 	unwatch(run, job->streams[1].fd);

@@ -25,6 +25,7 @@ void stop_for(struct run *run, int status, const char *what, const char *why)
 void tell_of(struct run *run, const struct job *job, const char *format, ...)
 {
 	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], text[200];
+	struct journal_job fields;
 	va_list args;
 
 	if (run->options.quiet)
@@ -32,6 +33,12 @@ void tell_of(struct run *run, const struct job *job, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	if (run->options.output == OUTPUT_JOURNAL) {
+		/* Beside the output of the job. If that fails, standard error has it. */
+		fields = job_journal(job);
+		if (!journal_send(&fields, LOG_WARNING, text, strlen(text)))
+			return;
+	}
 	progress_hide(&run->progress);
 	message("%s: %s: %s", run->options.queue,
 		escape_text(key, job->key, job->item.key_len), text);

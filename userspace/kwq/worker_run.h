@@ -17,6 +17,7 @@
 #include "lease.h"
 #include "progress.h"
 #include "retry.h"
+#include "settings.h"
 #include "timeouts.h"
 #include "worker.h"
 
@@ -24,11 +25,15 @@
 enum { EMPTY_MS_FIRST = 10 };
 
 struct run {
-	struct run_options options;
+	struct run_options options;	/* in force: see worker_change.c */
+	struct run_options command_line;	/* as given, without --config */
 	struct kwq *q;		/* for polling and inspecting; never holds an item */
 	struct kwq *spare;	/* the handle of the next job, if opened already */
-	struct job *jobs;	/* array of options.jobs */
+	struct job *jobs;	/* array of JOBS_MAX, of which so many were in use: */
+	unsigned int slots;
 	int epoll, signals, joblog;
+	int watchdog;		/* a timer; -1: the service manager has no watchdog */
+	uint64_t began;		/* monotonic ns */
 	int urgent;		/* an epoll for signals, leases and requests, which cannot wait */
 	struct control control;
 	struct lease_timer leases;
@@ -144,7 +149,7 @@ void start_jobs(struct run *run);
 /* ---- signals.c ---- */
 
 /*
- * Blocks the signals that end the run. Returns a descriptor to read them from, or -1 with
+ * Blocks the signals that end or change the run. Returns a descriptor to read them from, or -1 with
  * errno set.
  */
 int open_signals(struct run *run);
@@ -177,7 +182,51 @@ int attach_queue(struct run *run);
 /* Returns the exit status of an error, or STATUS_OK. */
 int set_up(struct run *run);
 
-/* Makes room for the descriptors of all jobs. The jobs get the old limit back. */
-void raise_descriptor_limit(struct run *run);
+/* ---- worker_change.c ---- */
+
+/* The number of descriptors that so many jobs need. */
+uint64_t descriptors_for(unsigned int jobs);
+
+/* Returns 0, -EMFILE if the hard limit forbids so many jobs, or a negative errno value. */
+int raise_descriptor_limit(unsigned int jobs);
+
+/* Makes the slots of jobs. Returns 0 or a negative errno value. */
+int reserve_slots(struct run *run);
+
+/* Adds slots after options.jobs has grown. */
+void add_slots(struct run *run);
+
+/*
+ * Changes the number of jobs. Jobs that run are left alone. Returns 0, or a negative errno value
+ * and its text.
+ */
+int change_jobs(struct run *run, unsigned int jobs, char why[SETTINGS_WHY]);
+
+/* For SIGUSR1 and SIGUSR2. Between 1 and JOBS_MAX; says how many there are now. */
+void fewer_or_more_jobs(struct run *run, int difference);
+
+/*
+ * Reads the file of --config again. Returns 0, or a negative errno value and its text. Then
+ * nothing is changed.
+ */
+int reload(struct run *run, char why[SETTINGS_WHY]);
+
+/* ---- worker_service.c ---- */
+
+/* Opens the timer of the watchdog. Returns 0 or a negative errno value. */
+int service_open(struct run *run);
+
+/* Tells the service manager how many jobs run, and @state such as READY=1, or NULL. */
+void service_tell(struct run *run, const char *state);
+
+void service_reloading(void);
+
+/* Feeds the watchdog if that is due. */
+void service_take(struct run *run);
+
+/* ---- worker_control.c ---- */
+
+/* Answers the requests that are there. Never waits. */
+void take_requests(struct run *run);
 
 #endif /* KWQ_WORKER_RUN_H */

@@ -14,39 +14,42 @@
 #include "joblog.h"
 #include "worker_run.h"
 
-enum {
-	/* Descriptors per job, and all others together. */
-	FDS_PER_JOB = 4,
-	FDS_BESIDES = 32,
-};
-
-void raise_descriptor_limit(struct run *run)
+/* The jobs get the old limit back. */
+static void make_room(struct run *run)
 {
-	rlim_t need = FDS_BESIDES + (rlim_t)FDS_PER_JOB * run->options.jobs;
-	struct rlimit limit;
+	unsigned int jobs = run->options.jobs;
 
 	getrlimit(RLIMIT_NOFILE, &run->inherited.descriptors);
-	limit = run->inherited.descriptors;
-	if (limit.rlim_cur >= need)
-		return;
-	if (limit.rlim_max < need)
-		usage("--jobs %u: needs %llu descriptors, the limit is %llu (ulimit -Hn)",
-		      run->options.jobs, (unsigned long long)need,
-		      (unsigned long long)limit.rlim_max);
-	limit.rlim_cur = need;
-	setrlimit(RLIMIT_NOFILE, &limit);
+	if (raise_descriptor_limit(jobs))
+		usage("--jobs %u: needs %llu descriptors, the limit is %llu (ulimit -Hn)", jobs,
+		      (unsigned long long)descriptors_for(jobs),
+		      (unsigned long long)run->inherited.descriptors.rlim_max);
 }
 
-static int allocate_jobs(struct run *run)
+/* The identifier in the journal is the name of the command, as for any service. */
+static int open_journal(const struct run *run)
 {
-	unsigned int i;
+	const char *name = strrchr(run->options.command[0], '/');
+	int err;
 
-	run->jobs = calloc(run->options.jobs, sizeof(*run->jobs));
-	if (!run->jobs)
-		return -ENOMEM;
-	for (i = 0; i < run->options.jobs; i++)
-		job_init(&run->jobs[i]);
-	return 0;
+	if (run->options.output != OUTPUT_JOURNAL)
+		return STATUS_OK;
+	err = journal_open(JOURNAL_SOCKET, name ? name + 1 : run->options.command[0],
+			   run->options.queue);
+	if (!err)
+		return STATUS_OK;
+	message("--output journal: %s: %s", JOURNAL_SOCKET, strerror(-err));
+	return STATUS_FAILED;
+}
+
+static int read_settings(struct run *run)
+{
+	char why[SETTINGS_WHY];
+
+	if (!run->options.config || !settings_read(&run->options, run->options.config, why))
+		return STATUS_OK;
+	message("--config: %s", why);
+	return STATUS_USAGE;
 }
 
 static int watch_urgent(struct run *run)
@@ -58,6 +61,8 @@ static int watch_urgent(struct run *run)
 		err = watch_in(run->urgent, run->control.fd, SOURCE_URGENT, 0);
 	if (!err && run->timeouts.fd >= 0)
 		err = watch_in(run->urgent, run->timeouts.fd, SOURCE_URGENT, 0);
+	if (!err && run->watchdog >= 0)
+		err = watch_in(run->urgent, run->watchdog, SOURCE_URGENT, 0);
 	return err ? err : watch(run, run->urgent, SOURCE_URGENT, 0);
 }
 
@@ -84,6 +89,13 @@ int set_up(struct run *run)
 	int err;
 
 	run->joblog = -1;
+	err = read_settings(run);
+	if (!err)
+		err = open_journal(run);
+	if (err)
+		return err;
+	run->gate.options = run->options.gate;
+	make_room(run);
 	if (run->options.joblog) {
 		run->joblog = joblog_open(run->options.joblog);
 		if (run->joblog < 0) {
@@ -114,7 +126,9 @@ int set_up(struct run *run)
 	run->empty_ms = EMPTY_MS_FIRST;
 	run->signals = open_signals(run);
 	control_open(&run->control);
-	err = allocate_jobs(run);
+	err = reserve_slots(run);
+	if (!err)
+		err = service_open(run);
 	if (!err)
 		err = timeouts_open(&run->timeouts, run->options.timeout,
 				    run->options.kill_after);

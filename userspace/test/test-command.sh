@@ -4,7 +4,7 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done extend remove len save load shutdown drain rm run pause resume configure forget requeues
+COMMANDS='create open ls stat add get done extend remove len save load shutdown drain rm run run-ctl pause resume configure forget requeues
 	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
@@ -230,7 +230,7 @@ wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
 wrong 'must be from 1' run --max-attempts 0 a -- true
-wrong 'must be group, line or pass' run --output mixed a -- true
+wrong 'must be group, line, pass or journal' run --output mixed a -- true
 
 # Descriptors that are not queues.
 ok "a descriptor that is no queue" exits 1 'len: fd:0: not a queue' len fd:0
