@@ -41,10 +41,26 @@ device() {
 	udevadm settle && same "$(stat -c '%F %U:%G %a' /dev/kwq)" 'character special file root:kwq 660'
 }
 
+# build_id: prints which build of the module is loaded. Debian's kernel has no srcversion.
+build_id() {
+	od -An -v -t x1 /sys/module/kwq/notes/.note.gnu.build-id
+}
+
+# build_id_of FILE: prints the same of a file.
+build_id_of() {
+	local plain=/tmp/kwq-module.ko
+
+	case $1 in
+	*.xz) xz -dc "$1" >"$plain" ;;
+	*) cp "$1" "$plain" ;;
+	esac || return 1
+	objcopy -O binary -j .note.gnu.build-id "$plain" /tmp/kwq-build-id && od -An -v -t x1 /tmp/kwq-build-id
+}
+
 dkms_module() {
-	local file
+	local file loaded
 	file=$(modinfo -n kwq) && same "${file%.xz}" "/lib/modules/$(uname -r)/updates/dkms/kwq.ko" &&
-		same "$(cat /sys/module/kwq/srcversion)" "$(modinfo -F srcversion kwq)"
+		loaded=$(build_id) && [ -n "$loaded" ] && same "$loaded" "$(build_id_of "$file")"
 }
 
 accounts() {
@@ -71,6 +87,167 @@ refused() {
 		fi
 		[[ $said == *'permission denied'* ]] || { echo "kwq $command: $said"; return 1; }
 	done
+}
+
+# ---- U7: kwq run as a service ----
+
+UNIT=kwq-run@svc
+
+# await WHAT COMMAND...: waits until the command prints WHAT.
+await() {
+	local wanted=$1 got tries
+	shift
+
+	for ((tries = 0; tries < 300; tries++)); do
+		got=$("$@" 2>&1)
+		[ "$got" != "$wanted" ] || return 0
+		sleep 0.2
+	done
+	same "$got" "$wanted"
+}
+
+# of_unit PROPERTY
+of_unit() {
+	systemctl show --value -p "$1" "$UNIT"
+}
+
+# keys STATE: prints the keys in this state, in a line.
+keys() {
+	kwq keys --state "$1" svc | sort | xargs
+}
+
+# The job of a key. The second argument is two words if systemd has kept the quotes.
+write_job() {
+	cat >/usr/local/bin/kwq-job <<-'END'
+		#!/bin/sh
+		echo "$2 of $1"
+		echo "<3>a complaint" >&2
+		case $1 in
+		bad) exit 3 ;;
+		long) exec sleep infinity ;;
+		brief) read -r line </run/kwq-check ;;
+		sandbox)
+			[ "$(id -u)" != 0 ] && echo 'not root'
+			{ true >/etc/kwq-check; } 2>/dev/null || echo 'no file in /etc'
+			{ true </dev/nvme0n1; } 2>/dev/null || echo 'no disk'
+			grep -q '^CapBnd:.0*$' /proc/self/status && echo 'no capabilities'
+			env | grep -e NOTIFY_SOCKET -e WATCHDOG || echo 'no service manager'
+			;;
+		esac
+	END
+	chmod 755 /usr/local/bin/kwq-job
+	mkfifo -m 666 /run/kwq-check
+	mkdir -p /etc/kwq "/etc/systemd/system/$UNIT.service.d"
+	echo 'jobs 2' >/etc/kwq/svc.conf
+	cat >"/etc/systemd/system/$UNIT.service.d/test.conf" <<-'END'
+		[Service]
+		Environment="COMMAND=/usr/local/bin/kwq-job {} 'the work'"
+		Environment="RUN_OPTIONS=--max-attempts 1 --config /etc/kwq/svc.conf"
+		WatchdogSec=10s
+		RestartSec=0
+		TimeoutStopSec=5s
+	END
+	systemctl daemon-reload
+}
+
+# systemd reads the units, and the example, without a complaint.
+units_are_right() {
+	same "$(systemd-analyze verify "$UNIT.service" kwq-queue@svc.service 2>&1 | grep -i kwq)" '' &&
+		test -f '/usr/share/doc/kwq/examples/kwq-run@thumbnails.service.d/thumbnails.conf'
+}
+
+unit_starts() {
+	write_job && units_are_right && systemctl start "$UNIT" && same "$(systemctl is-active "$UNIT")" active &&
+		same "$(kwq ls -l | awk '$NF == "svc" { print $1, $2, $3 }')" 'rwxrwx--- root kwq' &&
+		[[ $(of_unit StatusText) == '0 of 2 jobs run; '* ]]
+}
+
+# journal KEY: prints the entries of a key: priority, stream, attempt, identifier, unit, message.
+journal() {
+	local line field text
+
+	journalctl --sync
+	journalctl -o json KWQ_QUEUE=svc "KWQ_KEY=$1" | while IFS= read -r line; do
+		text=
+		for field in PRIORITY KWQ_STREAM KWQ_ATTEMPT SYSLOG_IDENTIFIER _SYSTEMD_UNIT MESSAGE; do
+			if [[ $line =~ \"$field\":\"([^\"]*)\" ]]; then
+				text+="${BASH_REMATCH[1]} "
+			else
+				text+='- '
+			fi
+		done
+		echo "${text% }"
+	done
+}
+
+journal_fields() {
+	local by="1 kwq-job $UNIT.service"
+
+	as member kwq add svc good bad && await bad keys dead && await '' keys ready,processing &&
+		same "$(journal good | sort)" "$(printf '%s\n' "3 stderr $by a complaint" "6 stdout $by the work of good")" &&
+		same "$(journal bad | sort)" "$(printf '%s\n' "3 stderr $by a complaint" \
+			"4 - $by exit status 3; dead after 1 try" "6 stdout $by the work of bad")"
+}
+
+sandbox() {
+	as member kwq add svc sandbox && await '' keys ready,processing,waiting &&
+		same "$(journal sandbox | sed -n 's/^6.*service //p')" "$(printf '%s\n' 'the work of sandbox' 'not root' \
+			'no file in /etc' 'no disk' 'no capabilities' 'no service manager')"
+}
+
+# jobs_now: how many jobs may run.
+jobs_now() {
+	kwq run-ctl --json svc | sed -E 's/.*"jobs":([0-9]+).*/\1/'
+}
+
+reload() {
+	echo 'jobs 3' >/etc/kwq/svc.conf
+	systemctl reload "$UNIT" && same "$(jobs_now)" 3 || return 1
+	echo 'jobs many' >/etc/kwq/svc.conf
+	if systemctl reload "$UNIT"; then
+		echo 'a wrong file is no error'
+		return 1
+	fi
+	same "$(jobs_now) $(systemctl is-active "$UNIT")" '3 active' && kwq run-ctl -j 4 svc && same "$(jobs_now)" 4 &&
+		[[ $(of_unit StatusText) == '0 of 4 jobs run; '* ]]
+}
+
+# A worker that hangs is ended and started again. Its key comes back.
+watchdog() {
+	local old
+
+	old=$(of_unit MainPID)
+	same "$(of_unit NRestarts)" 0 && as member kwq add svc long && await long keys processing && kill -STOP "$old" &&
+		await 1 of_unit NRestarts && await long keys processing && [ "$(of_unit MainPID)" != "$old" ] &&
+		same "$(systemctl is-active "$UNIT")" active
+}
+
+# The jobs outlive TimeoutStopSec=, and are killed.
+stop_kills() {
+	systemctl stop "$UNIT"
+	same "$(keys processing)" '' && same "$(keys ready)" long && kwq remove svc long
+}
+
+# The jobs end in time, and the unit has not failed.
+stop_waits() {
+	echo 'jobs 2' >/etc/kwq/svc.conf
+	systemctl reset-failed "$UNIT" 2>/dev/null
+	systemctl start "$UNIT" && as member kwq add svc brief && await brief keys processing &&
+		systemctl stop --no-block "$UNIT" && await deactivating systemctl is-active "$UNIT" &&
+		as member kwq add svc later && echo go >/run/kwq-check && await inactive systemctl is-active "$UNIT" &&
+		same "$(of_unit Result)" success && same "$(keys ready)" later && same "$(keys processing)" ''
+}
+
+# A unit without a command fails, and stays so.
+no_command() {
+	local UNIT=kwq-run@nothing
+
+	if systemctl start "$UNIT"; then
+		echo 'it has started'
+		return 1
+	fi
+	same "$(systemctl is-failed "$UNIT") $(of_unit NRestarts)" 'failed 0' && journalctl --sync &&
+		journalctl -u "$UNIT" | grep 'CMD is missing' && kwq rm nothing
 }
 
 # state_active: whether the queues will be saved at shutdown.
@@ -117,11 +294,6 @@ upgrade() {
 	fi
 }
 
-# build_id: prints which build of the module is loaded. Debian's kernel has no srcversion.
-build_id() {
-	od -An -v -t x1 /sys/module/kwq/notes/.note.gnu.build-id
-}
-
 # The installed module is the next one, and the loaded one is not the first.
 is_next() {
 	local now
@@ -157,6 +329,15 @@ ok 'the user in the group can use a queue' use
 ok 'the other user is refused' refused
 ok 'the program compiled with libkwq-dev runs' same "$(as member kwq-example 2>&1)" $'eth0\neth1'
 ok 'the queue is removed' as member kwq rm jobs
+ok 'a worker starts as a service, with its queue' unit_starts
+ok 'the output of its jobs is in the journal with their keys' journal_fields
+ok 'its jobs are in a sandbox' sandbox
+ok 'it reads its configuration again' reload
+ok 'the watchdog ends and starts it' watchdog
+ok 'a stop kills the jobs in the end, and their keys come back' stop_kills
+ok 'a stop waits for the jobs' stop_waits
+ok 'a worker without a command fails' no_command
+ok 'its queue is removed' kwq rm --force svc
 ok 'the module is unloaded' modprobe -r kwq
 ok 'modprobe loads it again' modprobe kwq
 ok 'and udev gives /dev/kwq to the group again' device

@@ -173,7 +173,7 @@ check_version() {
 check_man_pages() {
 	local page
 
-	for page in 'kwq(1)' 'kwq(4)' 'kwq(7)' 'libkwq(3)' 'kwq_add_after(3)'; do
+	for page in 'kwq(1)' 'kwq(4)' 'kwq(7)' 'kwq-run@.service(8)' 'libkwq(3)' 'kwq_add_after(3)'; do
 		inside man -w "$page"
 	done
 }

@@ -14,7 +14,9 @@ ok "make install" "${INSTALL[@]}" install
 for file in bin/kwq lib/libkwq.a lib/libkwq.so.1.0.0 lib/libkwq.so.1 lib/libkwq.so \
 	lib/pkgconfig/libkwq.pc include/kwq.h include/linux/kwq.h \
 	share/bash-completion/completions/kwq lib/udev/rules.d/60-kwq.rules lib/sysusers.d/kwq.conf \
-	lib/modules-load.d/kwq.conf lib/systemd/system/kwq-state.service lib/kwq/replace-module; do
+	lib/modules-load.d/kwq.conf lib/systemd/system/kwq-state.service lib/systemd/system/kwq-run@.service \
+	lib/systemd/system/kwq-queue@.service lib/kwq/replace-module \
+	share/doc/kwq/examples/kwq-run@thumbnails.service.d/thumbnails.conf; do
 	ok "$file" test -s "$ROOT$PREFIX/$file"
 done
 for page in "$SRC"/man/*.[1-9]; do
@@ -32,7 +34,7 @@ same "the rule's group is the one that is made" \
 ok "the script can be run" test -x "$ROOT$PREFIX/lib/kwq/replace-module"
 same "the rule starts the unit" \
 	"$(sed -nE 's/.*ENV\{SYSTEMD_WANTS\}\+="([^"]*)".*/\1/p' "$ROOT$PREFIX/lib/udev/rules.d/60-kwq.rules")" \
-	"$(cd "$ROOT$PREFIX/lib/systemd/system" && echo *)"
+	"$(cd "$ROOT$PREFIX/lib/systemd/system" && echo kwq-state*)"
 
 cat >"$WORK/user.c" <<'END'
 #include <errno.h>
