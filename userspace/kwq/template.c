@@ -39,12 +39,12 @@ static void append(struct result *result, const char *bytes, size_t len)
 	result->len += len;
 }
 
-/* The length of @text without its extension, which has no slash and is not empty. */
+/* The length of @text without its extension, which has no slash. */
 static size_t stem_len(const char *text)
 {
 	const char *dot = strrchr(text, '.');
 
-	return dot && dot[1] && !strchr(dot, '/') ? (size_t)(dot - text) : strlen(text);
+	return dot && !strchr(dot, '/') ? (size_t)(dot - text) : strlen(text);
 }
 
 static void set(struct parts *parts, enum value value, const char *text, size_t len)
