@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
+#include <search.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -205,6 +206,22 @@ static int complain_foreign(const char *name, const char *path)
 	return STATUS_FAILED;
 }
 
+/*
+ * The paths of the queues that were saved, or could not be. No time tells which files are theirs: a
+ * file's time may be finer than the clock's, or coarser.
+ */
+static void *written;
+
+static int compare_paths(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static bool was_written(const char *path)
+{
+	return tfind(path, &written, compare_paths);
+}
+
 /* Saves the queue of a name. A queue that is gone meanwhile is no error. */
 static int save_name(const char *dir, const char *name, bool verbose)
 {
@@ -223,7 +240,10 @@ static int save_name(const char *dir, const char *name, bool verbose)
 		status = save(q, name, path, verbose);
 	if (!err)
 		kwq_close(q);
-	free(path);
+	if (err == -ENOENT)
+		free(path);
+	else if (!tsearch(path, &written, compare_paths))
+		exit(complain("memory", -ENOMEM));
 	return status;
 }
 
@@ -233,14 +253,12 @@ static int save_all(const char *dir, bool prune, bool verbose)
 {
 	struct kwq_list_entry entries[PAGE];
 	char after[KWQ_NAME_MAX + 1] = "";
-	struct timespec began;
 	int nr, i, status = STATUS_OK, one;
 
 	if (mkdir(dir, 0700) && errno != EEXIST) {
 		message("%s: %s", dir, strerror(errno));
 		return STATUS_FAILED;
 	}
-	clock_gettime(CLOCK_REALTIME_COARSE, &began);
 	while ((nr = kwq_list(entries, PAGE, after)) > 0) {
 		for (i = 0; i < nr; i++) {
 			one = save_name(dir, (const char *)entries[i].name, verbose);
@@ -251,7 +269,7 @@ static int save_all(const char *dir, bool prune, bool verbose)
 	}
 	if (nr < 0)
 		return complain(dir, nr);
-	return prune && !status ? prune_saved(dir, &began, verbose) : status;
+	return prune && !status ? prune_saved(dir, was_written, verbose) : status;
 }
 
 static int save_main(int argc, char **argv)

@@ -103,20 +103,15 @@ int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *ar
 }
 
 struct prune {
-	const struct timespec *time;
+	bool (*is_kept)(const char *path);
 	bool verbose;
 };
 
 static int prune_one(const char *path, void *arg)
 {
 	const struct prune *prune = arg;
-	const struct timespec *time = prune->time;
-	struct stat st;
 
-	if (is_set_aside(path) || stat(path, &st) || !is_saved_by_kwq(path))
-		return STATUS_OK;
-	if (st.st_mtim.tv_sec > time->tv_sec ||
-	    (st.st_mtim.tv_sec == time->tv_sec && st.st_mtim.tv_nsec >= time->tv_nsec))
+	if (is_set_aside(path) || prune->is_kept(path) || !is_saved_by_kwq(path))
 		return STATUS_OK;
 	if (unlink(path)) {
 		message("%s: %s", path, strerror(errno));
@@ -127,9 +122,9 @@ static int prune_one(const char *path, void *arg)
 	return STATUS_OK;
 }
 
-int prune_saved(const char *dir, const struct timespec *time, bool verbose)
+int prune_saved(const char *dir, bool (*is_kept)(const char *path), bool verbose)
 {
-	struct prune prune = { .time = time, .verbose = verbose };
+	struct prune prune = { .is_kept = is_kept, .verbose = verbose };
 
 	return each_saved(dir, prune_one, &prune);
 }

@@ -6,7 +6,6 @@
 #define KWQ_SAVED_DIR_H
 
 #include <stdbool.h>
-#include <time.h>
 
 /* The path of the file of a queue. The caller frees it. */
 char *saved_path(const char *dir, const char *name);
@@ -22,10 +21,10 @@ int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *ar
 bool is_saved_by_kwq(const char *path);
 
 /*
- * Removes the files that kwq save wrote before @time: those of queues that are gone. Files that are
- * set aside stay. Returns an exit status.
+ * Removes the files of kwq save in @dir but those that @is_kept names. Files that are set aside
+ * stay. Returns an exit status.
  */
-int prune_saved(const char *dir, const struct timespec *time, bool verbose);
+int prune_saved(const char *dir, bool (*is_kept)(const char *path), bool verbose);
 
 /*
  * Renames FILE, also one that is set aside, to FILE.AS, or to FILE.AS.1 and so on if that name is
