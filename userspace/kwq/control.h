@@ -19,7 +19,7 @@ enum control_operation {
 	CONTROL_RESTART,	/* kill the job; its key comes back as if it had not run */
 	CONTROL_BURY,		/* kill the job; its key is dead */
 	CONTROL_FOLLOW,		/* pass the files with the job's output on */
-	CONTROL_STATE,		/* what the worker itself does: struct control_state follows */
+	CONTROL_STATE,		/* the worker's own state: struct control_state follows */
 	CONTROL_JOBS,		/* run so many jobs at once; the key is the text of --jobs */
 	CONTROL_RELOAD,		/* read the file of --config again */
 };

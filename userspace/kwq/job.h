@@ -65,7 +65,7 @@ bool job_key_is_text(const struct job *job);
 int job_start(struct job *job, char **command, const struct child_inheritance *inherited,
 	      enum output_mode mode, enum job_input input);
 
-/* What the journal's entries about this job have. Valid while the job has its key. */
+/* The fields of the journal's entries about this job. Valid while the job has its key. */
 struct journal_job job_journal(const struct job *job);
 
 /* Waits for the process. Returns its status as wait(2) does. */

@@ -14,7 +14,7 @@
 
 struct setting {
 	const char *name;
-	const char *form;	/* what a value must be */
+	const char *form;	/* of a value, for the message */
 	int (*parse)(struct run_options *options, const char *value);
 };
 

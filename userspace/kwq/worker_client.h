@@ -37,7 +37,7 @@ int running_key_find(struct running_key *running, struct kwq *q, const char *key
 int worker_ask(const struct running_key *running, enum control_operation operation, int signal,
 	       int fds[2], int *end);
 
-/* What a worker says about itself. */
+/* The reply of a worker that was asked about itself. */
 struct worker_answer {
 	size_t len;		/* of what follows */
 	union {

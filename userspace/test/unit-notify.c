@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What the service manager is told, and what it asks for (U7).
+ * U7: the states for the service manager, and its watchdog.
  */
 #include <errno.h>
 #include <stddef.h>
