@@ -119,6 +119,23 @@ static int open_temporary(void)
 	return fd < 0 ? -errno : fd;
 }
 
+int output_open_room(void)
+{
+	return open_temporary();
+}
+
+int output_check_room(int fd)
+{
+	/* So far from the begin, a file system needs a block for it. The first bytes of a file may
+	 * have a place in its inode.
+	 */
+	enum { FAR = 1 << 16 };
+
+	if (pwrite(fd, "", 1, FAR) != 1)
+		return -errno;
+	return ftruncate(fd, 0) ? -errno : 0;
+}
+
 static int open_file(struct stream *s)
 {
 	int fd = open_temporary();
@@ -286,22 +303,6 @@ int stream_flush(struct stream *s, enum output_mode mode)
 	if (s->fd < 0)
 		return 0;
 	return mode == OUTPUT_GROUP ? flush_file(s) : flush_pipe(s);
-}
-
-int stream_check_room(const struct stream *s, enum output_mode mode)
-{
-	struct stat st;
-	off_t next;
-
-	if (mode != OUTPUT_GROUP)
-		return 0;
-	if (fstat(s->fd, &st))
-		return -errno;
-	/* A byte in a block of its own, because the last block may have room. */
-	next = (st.st_size + st.st_blksize - 1) / st.st_blksize * st.st_blksize;
-	if (pwrite(s->fd, "", 1, next) != 1)
-		return errno ? -errno : -ENOSPC;
-	return ftruncate(s->fd, st.st_size) ? -errno : 0;
 }
 
 int stream_copy(struct stream *s, enum output_mode mode)

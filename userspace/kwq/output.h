@@ -62,11 +62,17 @@ bool stream_has_output(const struct stream *s, enum output_mode mode);
 int stream_flush(struct stream *s, enum output_mode mode);
 
 /*
- * OUTPUT_GROUP: whether the file system has room for more output. Without room, output of the job
- * may be missing: a program that does not look at its own errors ends well all the same. Returns 0
- * or a negative errno value.
+ * Opens a file beside those of OUTPUT_GROUP, for output_check_room(). Returns a descriptor or a
+ * negative errno value.
  */
-int stream_check_room(const struct stream *s, enum output_mode mode);
+int output_open_room(void);
+
+/*
+ * Whether the file system has room for more output. Without room, output of a job may be missing:
+ * a program that does not look at its own errors ends well all the same. Returns 0 or a negative
+ * errno value.
+ */
+int output_check_room(int fd);
 
 /* The folder for the files of OUTPUT_GROUP. */
 const char *output_folder(void);

@@ -285,7 +285,7 @@ static void settle_lost(struct run *run, struct job *job, int status)
  */
 static void settle_with_output(struct run *run, struct job *job, int status)
 {
-	bool complete = is_output_stored(run, job) && !run->no_room && write_output(run, job);
+	bool complete = is_output_stored(run) && !run->no_room && write_output(run, job);
 
 	/* The write may have taken longer than the lease. */
 	if (is_lost(run, job)) {
@@ -303,7 +303,7 @@ static void settle_with_output(struct run *run, struct job *job, int status)
 	 */
 	if (complete && (stream_has_output(&job->streams[0], run->options.output) ||
 			 stream_has_output(&job->streams[1], run->options.output)))
-		is_output_stored(run, job);
+		is_output_stored(run);
 }
 
 /*

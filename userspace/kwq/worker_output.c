@@ -14,13 +14,11 @@ static void stop_for_output(struct run *run, int i, int err)
 		 strerror(-err));
 }
 
-bool is_output_stored(struct run *run, const struct job *job)
+bool is_output_stored(struct run *run)
 {
 	char what[300];
-	int i, err = 0;
+	int err = run->room < 0 ? 0 : output_check_room(run->room);
 
-	for (i = 0; i < 2 && !err; i++)
-		err = stream_check_room(&job->streams[i], run->options.output);
 	if (!err)
 		return true;
 	if (!run->no_room) {

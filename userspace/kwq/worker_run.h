@@ -34,6 +34,7 @@ struct run {
 	int epoll, signals, joblog;
 	int watchdog;		/* a timer; -1: the service manager has no watchdog */
 	uint64_t began;		/* monotonic ns */
+	int room;		/* of output_open_room(); -1: output is not stored */
 	int urgent;		/* an epoll for signals, leases and requests, which cannot wait */
 	struct control control;
 	struct lease_timer leases;
@@ -102,10 +103,8 @@ void unwatch_job(struct run *run, const struct job *job);
 
 /* ---- worker_output.c ---- */
 
-/*
- * Whether all output of a job that has ended could be stored. If not, says so and stops.
- */
-bool is_output_stored(struct run *run, const struct job *job);
+/* Whether output that jobs wrote until now could be stored. If not, says so and stops. */
+bool is_output_stored(struct run *run);
 
 /*
  * Writes the rest of the output. Returns false if any output, now or before, could not

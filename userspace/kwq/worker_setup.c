@@ -96,6 +96,7 @@ int set_up(struct run *run)
 		return err;
 	run->gate.options = run->options.gate;
 	make_room(run);
+	run->room = -1;
 	if (run->options.joblog) {
 		run->joblog = joblog_open(run->options.joblog);
 		if (run->joblog < 0) {
@@ -129,6 +130,10 @@ int set_up(struct run *run)
 	err = reserve_slots(run);
 	if (!err)
 		err = service_open(run);
+	if (!err && run->options.output == OUTPUT_GROUP) {
+		run->room = output_open_room();
+		err = run->room < 0 ? run->room : 0;
+	}
 	if (!err)
 		err = timeouts_open(&run->timeouts, run->options.timeout,
 				    run->options.kill_after);
