@@ -55,7 +55,7 @@ static uint32_t parse_policy(const char *s)
 	usage("--if-waiting %s: must be earlier, later, keep or replace", s);
 }
 
-/* What all adds of a call have in common. */
+/* All adds of a call have these. */
 static struct kwq_add_entry common;
 static struct kwq_add_extra extra;
 

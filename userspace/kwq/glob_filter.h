@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Which files of a tree are meant: --include and --exclude. Pure.
+ * The choice of files in a tree: --include and --exclude. Pure.
  *
  * A pattern is that of fnmatch(3). With a slash in it, it has to match the whole path below
  * the folder that is watched, and * matches slashes, too, as in find(1) -path. Without one it

@@ -14,7 +14,7 @@
 #include "child.h"
 #include "output.h"
 
-/* What a command has as its standard input. */
+/* The standard input of a command. */
 enum job_input { INPUT_NOTHING, INPUT_KEY, INPUT_VALUE };
 
 struct job {

@@ -27,7 +27,7 @@ static const struct option kick_options[] = {
 /* Results beside KWQ_ADDED and so on. */
 enum { GONE = INT32_MAX };
 
-/* Which keys the command may kick, KWQ_IS_* bits. */
+/* The states of keys that the command may kick, KWQ_IS_* bits. */
 static uint32_t wanted;
 
 static int fill(void *entry, const char *key, size_t len, const void *context)

@@ -5,6 +5,46 @@
 #include <pwd.h>
 #include <stdio.h>
 
+/*
+ * A static program has no name services, such as LDAP. It knows the users and groups of the machine's
+ * own files.
+ */
+#ifdef KWQ_STATIC
+static struct passwd *user_of(uid_t uid)
+{
+	FILE *file = fopen("/etc/passwd", "re");
+	struct passwd *user = NULL;
+
+	while (file && (user = fgetpwent(file)) && user->pw_uid != uid)
+		;
+	if (file)
+		fclose(file);
+	return user;
+}
+
+static struct group *group_of(gid_t gid)
+{
+	FILE *file = fopen("/etc/group", "re");
+	struct group *group = NULL;
+
+	while (file && (group = fgetgrent(file)) && group->gr_gid != gid)
+		;
+	if (file)
+		fclose(file);
+	return group;
+}
+#else
+static struct passwd *user_of(uid_t uid)
+{
+	return getpwuid(uid);
+}
+
+static struct group *group_of(gid_t gid)
+{
+	return getgrgid(gid);
+}
+#endif
+
 struct last {
 	bool known, numeric;
 	uint32_t id;
@@ -30,7 +70,7 @@ const char *owner_user(uint32_t uid, bool numeric)
 
 	if (is_known(&last, uid, numeric))
 		return last.text;
-	user = getpwuid(uid);
+	user = user_of(uid);
 	if (user)
 		snprintf(last.text, sizeof(last.text), "%s", user->pw_name);
 	return last.text;
@@ -43,7 +83,7 @@ const char *owner_group(uint32_t gid, bool numeric)
 
 	if (is_known(&last, gid, numeric))
 		return last.text;
-	group = getgrgid(gid);
+	group = group_of(gid);
 	if (group)
 		snprintf(last.text, sizeof(last.text), "%s", group->gr_name);
 	return last.text;

@@ -70,7 +70,7 @@ int path_adder_flush(struct path_adder *a)
 	}
 	if (a->verbose)
 		fflush(stdout);
-	/* What is left stays, for a message of how much it is. */
+	/* The rest stays, for a message of how much it is. */
 	memmove(a->entries, a->entries + first, (a->nr - first) * sizeof(a->entries[0]));
 	memmove(a->keys, a->keys + at, a->bytes - at);
 	a->nr -= first;

@@ -18,7 +18,7 @@ static const char *const places[VALUES] = {
 	[SLOT] = "{%}",
 };
 
-/* What replaces each place. */
+/* The text for each place. */
 struct parts {
 	const char *text[VALUES];
 	size_t len[VALUES];

@@ -22,7 +22,7 @@ int trace_instance_open(struct trace_instance *instance, const char *filter,
 /* Switches the tracepoints on. Returns 0 or a negative errno value. */
 int trace_instance_begin(const struct trace_instance *instance);
 
-/* Switches the tracepoints off. What is in the pipe can still be read. */
+/* Switches the tracepoints off. The contents of the pipe can still be read. */
 void trace_instance_stop(const struct trace_instance *instance);
 
 /* Removes the instance. */

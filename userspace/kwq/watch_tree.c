@@ -72,7 +72,7 @@ static int compare_wd(const void *a, const void *b)
 	return (one->wd > other->wd) - (one->wd < other->wd);
 }
 
-/* What tsearch(3) compares: a parent and a name. */
+/* For tsearch(3), which compares a parent and a name. */
 struct name_key {
 	const struct folder *parent;
 	const char *name;

@@ -11,8 +11,8 @@
 #include "internal.h"
 
 /*
- * Makes @q the owner of @fd. The queue's clock id is that of @of, another handle of the queue, or is
- * read once.
+ * Makes @q the owner of @fd. The queue's clock id is that of @of, another handle of the queue, or
+ * is read once.
  */
 static int adopt(struct kwq *q, int fd, const struct kwq *of)
 {

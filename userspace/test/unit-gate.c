@@ -12,7 +12,7 @@
 #include "sysload.h"
 #include "tap.h"
 
-static char path[] = "/tmp/kwq-unit-gate-XXXXXX";
+static char path[32] = "/tmp/kwq-unit-gate-XXXXXX";
 
 static void content(const char *text)
 {

@@ -461,7 +461,7 @@ static void test_values(struct kwq *q)
 	expect(-EMSGSIZE, 0);
 	is_number(kwq_try_get_value(q, &item, data, 0), -EMSGSIZE, "Q18: try_get_value: no room");
 	ok(!get->get.keys && !get->get.keys_len, "Q18: try_get_value: no room has no address");
-	/* Who does not ask for values gets none. */
+	/* A get that does not ask for values gets none. */
 	expect_value();
 	kernel.got_extra = (struct kwq_got_extra){ 0 };
 	is_number(kwq_try_get(q, &item, data, sizeof(data)), 0, "Q18: try_get");

@@ -60,7 +60,7 @@ static size_t write_all(void)
 	return len;
 }
 
-/* What saved_open() says about the first @len bytes of @bytes. */
+/* The answer of saved_open() about the first @len bytes of @bytes. */
 static const char *judge(const unsigned char *bytes, size_t len)
 {
 	struct saved_reader r;
