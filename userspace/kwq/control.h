@@ -24,7 +24,10 @@ enum control_operation {
 	CONTROL_RELOAD,		/* read the file of --config again */
 };
 
-/* The key follows; nothing in requests about the worker itself. Both sides are the same version or refuse: @size is compared. */
+/*
+ * The key follows; nothing in requests about the worker itself. Both sides are the same version or
+ * refuse: @size is compared.
+ */
 struct control_request {
 	uint32_t size;
 	uint32_t operation;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cmd.h"
+
 int fate_parse_on_fail(const char *s, enum fate *fate)
 {
 	static const char *const words[] = {
@@ -13,7 +15,7 @@ int fate_parse_on_fail(const char *s, enum fate *fate)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
 		if (strcmp(s, words[i]))
 			continue;
 		*fate = i;

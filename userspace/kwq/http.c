@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * libmicrohttpd brings some twenty libraries, and kwq starts in a fifth of the time without them. So
- * only the exporter loads it. A static kwq is linked with it.
+ * libmicrohttpd brings some twenty libraries, and kwq starts in a fifth of the time without them.
+ * So only the exporter loads it. A static kwq is linked with it.
  */
 #include "http.h"
 
@@ -12,6 +12,7 @@
 
 #include <microhttpd.h>
 
+#include "cmd.h"
 #include "metrics.h"
 
 enum {
@@ -26,30 +27,36 @@ enum {
 
 const bool http_available = true;
 
-#define FUNCTIONS(F)							\
-	F(MHD_add_response_header)					\
-	F(MHD_create_response_from_buffer)				\
-	F(MHD_destroy_response)						\
-	F(MHD_queue_response)						\
-	F(MHD_start_daemon)						\
-	F(MHD_stop_daemon)
-
-#define MEMBER(name) __typeof__(name) *name;
-
-static struct { FUNCTIONS(MEMBER) } mhd;
+/* The functions of libmicrohttpd. */
+static struct {
+	__typeof__(MHD_add_response_header) *add_response_header;
+	__typeof__(MHD_create_response_from_buffer) *create_response_from_buffer;
+	__typeof__(MHD_destroy_response) *destroy_response;
+	__typeof__(MHD_queue_response) *queue_response;
+	__typeof__(MHD_start_daemon) *start_daemon;
+	__typeof__(MHD_stop_daemon) *stop_daemon;
+} mhd;
 
 #ifdef HTTP_SONAME
-#define LOAD(name) { #name, (void **)&mhd.name },
-
 const char *http_load(void)
 {
-	static const struct { const char *name; void **to; } functions[] = { FUNCTIONS(LOAD) };
+	static const struct {
+		const char *name;
+		void **to;
+	} functions[] = {
+		{ "MHD_add_response_header", (void **)&mhd.add_response_header },
+		{ "MHD_create_response_from_buffer", (void **)&mhd.create_response_from_buffer },
+		{ "MHD_destroy_response", (void **)&mhd.destroy_response },
+		{ "MHD_queue_response", (void **)&mhd.queue_response },
+		{ "MHD_start_daemon", (void **)&mhd.start_daemon },
+		{ "MHD_stop_daemon", (void **)&mhd.stop_daemon },
+	};
 	void *library = dlopen(HTTP_SONAME, RTLD_NOW);
 	size_t i;
 
 	if (!library)
 		return dlerror();
-	for (i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
+	for (i = 0; i < ARRAY_SIZE(functions); i++) {
 		*functions[i].to = dlsym(library, functions[i].name);
 		if (!*functions[i].to)
 			return dlerror();
@@ -57,11 +64,14 @@ const char *http_load(void)
 	return NULL;
 }
 #else
-#define LINK(name) mhd.name = name;
-
 const char *http_load(void)
 {
-	FUNCTIONS(LINK)
+	mhd.add_response_header = MHD_add_response_header;
+	mhd.create_response_from_buffer = MHD_create_response_from_buffer;
+	mhd.destroy_response = MHD_destroy_response;
+	mhd.queue_response = MHD_queue_response;
+	mhd.start_daemon = MHD_start_daemon;
+	mhd.stop_daemon = MHD_stop_daemon;
 	return NULL;
 }
 #endif
@@ -83,11 +93,11 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned int st
 
 	if (!response)
 		return MHD_NO;
-	if (mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
+	if (mhd.add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type) == MHD_YES &&
 	    (status != MHD_HTTP_METHOD_NOT_ALLOWED ||
-	     mhd.MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES))
-		result = mhd.MHD_queue_response(connection, status, response);
-	mhd.MHD_destroy_response(response);
+	     mhd.add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD") == MHD_YES))
+		result = mhd.queue_response(connection, status, response);
+	mhd.destroy_response(response);
 	return result;
 }
 
@@ -95,7 +105,7 @@ static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned i
 				   const char *text, const char *type)
 {
 	return answer(connection, status,
-		      mhd.MHD_create_response_from_buffer(strlen(text), (void *)text,
+		      mhd.create_response_from_buffer(strlen(text), (void *)text,
 						      MHD_RESPMEM_PERSISTENT), type);
 }
 
@@ -112,7 +122,7 @@ static enum MHD_Result answer_metrics(struct http *http, struct MHD_Connection *
 				   MHD_HTTP_INTERNAL_SERVER_ERROR,
 				   err == -ENODEV ? "no /dev/kwq\n" : "cannot ask the queues\n",
 				   "text/plain");
-	response = mhd.MHD_create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
+	response = mhd.create_response_from_buffer(len, text, MHD_RESPMEM_MUST_FREE);
 	if (!response)
 		free(text);
 	return answer(connection, MHD_HTTP_OK, response, METRICS_CONTENT_TYPE);
@@ -160,7 +170,7 @@ struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg)
 	/* One thread serves all connections: scrapes never overlap. Epoll has no limit
 	 * on descriptor numbers.
 	 */
-	http->daemon = mhd.MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, http,
+	http->daemon = mhd.start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, handle, http,
 					MHD_OPTION_LISTEN_SOCKET, listen_fd,
 					MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS_MAX,
 					MHD_OPTION_CONNECTION_TIMEOUT, TIMEOUT_SECONDS,
@@ -175,6 +185,6 @@ struct http *http_start(int listen_fd, http_metrics_fn metrics, void *arg)
 
 void http_stop(struct http *http)
 {
-	mhd.MHD_stop_daemon(http->daemon);
+	mhd.stop_daemon(http->daemon);
 	free(http);
 }

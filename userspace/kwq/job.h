@@ -27,7 +27,8 @@ struct job {
 	struct kwq *handle;
 	struct kwq_item item;
 	bool lost;		/* the lease was lost: the item is not ours */
-	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY } asked;	/* by kwq restart, kwq bury */
+	/* By kwq restart, kwq bury. */
+	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY } asked;
 	struct follower *followers;	/* of job_control.h */
 	unsigned long long seq;
 	unsigned int slot;	/* from 1 */

@@ -32,7 +32,7 @@ int journal_open(const char *path, const char *identifier, const char *queue)
 
 	if (strlen(path) >= sizeof(to.sun_path))
 		return -ENAMETOOLONG;
-	strcpy(to.sun_path, path);
+	memcpy(to.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;

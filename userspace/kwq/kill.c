@@ -170,7 +170,8 @@ static int bury_key(struct kwq *q, const char *queue, const char *key)
 		return refuse(queue, key, "is dead already");
 	if (!(item.state & KWQ_IS_PROCESSING))
 		return refuse(queue, key, item.state & KWQ_IS_READY ?
-			      "is ready: only a running key can be buried (kwq remove takes it out)" :
+			      "is ready: only a running key can be buried "
+			      "(kwq remove takes it out)" :
 			      "is waiting: only a running key can be buried (kwq remove takes it out)");
 	err = running_key_find(&running, q, key, strlen(key));
 	if (!err)

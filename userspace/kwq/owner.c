@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 /*
- * A static program has no name services, such as LDAP. It knows the users and groups of the machine's
- * own files.
+ * A static program has no name services, such as LDAP. It knows the users and groups of the
+ * machine's own files.
  */
 #ifdef KWQ_STATIC
 static struct passwd *user_of(uid_t uid)

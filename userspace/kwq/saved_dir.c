@@ -46,8 +46,8 @@ char *saved_path(const char *dir, const char *name)
 }
 
 /*
- * The length of a file's name without what set_aside() has added, or 0 for a file that is not saved,
- * or that has failed.
+ * The length of a file's name without what set_aside() has added, or 0 for a file that is not
+ * saved, or that has failed.
  */
 static size_t base_len(const char *name)
 {

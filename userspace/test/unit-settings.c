@@ -27,7 +27,7 @@ static void test_good(void)
 {
 	struct run_options o = { .jobs = 3, .nice = 2 };
 
-	is_number(parse(&o, "# settings of jobs\n\n  jobs = 7 " "\nnice 5\ndelay=2s\n\tload\t4\n"
+	is_number(parse(&o, "# settings of jobs\n\n  jobs = 7\t\nnice 5\ndelay=2s\n\tload\t4\n"
 			"on-fail dead\nmax-attempts 3\nmemfree 1K"), 0, "all settings");
 	is_number(o.jobs, 7, "jobs");
 	is_number(o.nice, 5, "nice");

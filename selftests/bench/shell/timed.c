@@ -4,8 +4,9 @@
  *
  * With KWQ_ROW in the environment, only the row of that name is measured.
  *
- * Runs the command without its output, and prints a row: the time that it took, divided by NR. The machine's clock
- * advances by 1 ns per instruction, so the unit is instructions, of all processes together.
+ * Runs the command without its output, and prints a row: the time that it took, divided by NR. The
+ * machine's clock advances by 1 ns per instruction, so the unit is instructions, of all processes
+ * together.
  */
 #include <fcntl.h>
 #include <spawn.h>
