@@ -327,5 +327,23 @@ const struct command command_add = {
 	"  -p, --priority N      -32 to 31; the highest is handed out first (0)\n"
 	"      --wait[=DURATION] wait for room while the queue is full, for DURATION in all\n"
 	KEY_HELP,
+	.brief =
+	"      --after DURATION   ready after DURATION: 1.5s, 1m30s, 500ms\n"
+	"      --at TIME          ready at TIME: 18:30, 2027-01-31T06:00, @1800000000\n"
+	"      --debounce AFTER,AT_MOST\n"
+	"                         ready when no such add came for AFTER, but at\n"
+	"                         the latest AT_MOST after the first one: 2s,1m\n"
+	"      --rate-limited     ready after the delay that the queue's limiters choose\n"
+	"  -g, --group NAME       belongs to this group\n"
+	"      --value VALUE      what the keys carry\n"
+	"  -p, --priority N       -32 to 31; the highest is handed out first (0)\n"
+	"      --wait[=DURATION]  wait for room while the queue is full\n"
+	"  -0, --null             keys on standard input end with NUL, not with newline\n"
+	"  -v, --verbose          print the result of each key\n"
+	"      --json             print the results as one JSON object per line\n"
+	"      --help=all         all options\n",
+	.examples =
+	"  kwq add jobs report-7 report-8           two keys\n"
+	"  find . -name '*.jpg' | kwq add --after 1m thumbs\n",
 	.main = add_main,
 };

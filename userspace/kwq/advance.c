@@ -65,5 +65,8 @@ const struct command command_advance = {
 	.options =
 	"      --to DURATION   move it to this time since its start, not by this time\n"
 	"  -h, --help\n",
+	.examples =
+	"  kwq advance test 10s                     10 s later\n"
+	"  kwq advance --to 1h test                 1 h after the clock's start\n",
 	.main = advance_main,
 };

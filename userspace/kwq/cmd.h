@@ -30,7 +30,9 @@ struct command {
 	const char *name;
 	const char *arguments;
 	const char *summary;
-	const char *options;	/* the rest of --help */
+	const char *options;	/* all of them, for --help=all */
+	const char *brief;	/* for --help, if all of them do not fit 24 lines */
+	const char *examples;	/* two, unless the options end with them */
 	int (*main)(int argc, char **argv);
 };
 
@@ -50,7 +52,7 @@ extern const struct command command_create, command_open, command_ls,
  * Every subcommand's struct option array ends with these two; option_common() handles
  * them.
  */
-#define OPTION_HELP	{ "help", no_argument, NULL, 'h' }
+#define OPTION_HELP	{ "help", optional_argument, NULL, 'h' }
 #define OPTION_END	{ NULL, 0, NULL, 0 }
 
 /* Options of several subcommands. */
@@ -64,8 +66,9 @@ extern const struct command command_create, command_open, command_ls,
  */
 enum { OPT_JSON = 256, OPT_FIRST };
 
-/* The running subcommand, for messages and --help. */
+/* The running subcommand and its arguments, for messages and --help. */
 extern const struct command *command;
+extern char **command_argv;
 
 /* Handles --help and options that getopt_long() refused. Ends the program. */
 void option_common(int opt) __attribute__((noreturn));

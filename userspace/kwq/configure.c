@@ -120,5 +120,20 @@ const struct command command_configure = {
 	"  -h, --help\n"
 	"\n"
 	"Settings without an option stay unchanged. --limit replaces all limiters.\n",
+	.brief =
+	"      --limit SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
+	"                          bucket:10/s:100; several times: the longest counts\n"
+	"      --max-wait DURATION longest wait of a retry (0: no limit)\n"
+	"      --dead-after N|never\n"
+	"                          a key is dead when rate-limited more than N times (25)\n"
+	"      --dead-after-lost N|never\n"
+	"                          a key is dead when lost by N workers in a row (never)\n"
+	"      --json              print the configuration as a JSON object\n"
+	"      --help=all          all options\n"
+	"\n"
+	"Settings without an option stay unchanged. --limit replaces all limiters.\n",
+	.examples =
+	"  kwq configure jobs                       print the settings\n"
+	"  kwq configure --limit exp:1s..10m jobs   wait 1 s, 2 s, ... 10 min\n",
 	.main = configure_main,
 };

@@ -259,7 +259,7 @@ static int open_main(int argc, char **argv)
 
 const struct command command_create = {
 	.name = "create",
-	.arguments = "[OPTION...] NAME | --unnamed [OPTION...] [--] CMD [ARGUMENT...]",
+	.arguments = "[OPTION...] NAME | --unnamed [--] CMD [ARGUMENT...]",
 	.summary = "Create a queue",
 	.options =
 	"  -m, --mode MODE        permission bits, less the umask (700)\n"
@@ -281,6 +281,23 @@ const struct command command_create = {
 	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"
 	"                         as descriptor KWQ_FD; it lives as long as that is open\n"
 	"  -h, --help\n",
+	.brief =
+	"  -m, --mode MODE         permission bits, less the umask (700)\n"
+	"      --lease DURATION    a worker loses a key that it holds for longer (never)\n"
+	"      --group-limit N     at most N keys of one group are worked on at once\n"
+	"      --values            keys may carry values: see kwq add\n"
+	"      --limit SPEC        how long a retry waits, such as exp:5ms..1000s or\n"
+	"                          bucket:10/s:100; several times: the longest counts\n"
+	"      --dead-after N|never\n"
+	"                          a key is dead when rate-limited more than N times (25)\n"
+	"      --max-items N       largest number of keys (the module's maximum)\n"
+	"  -p, --or-open           no error if a queue of that name exists\n"
+	"  -u, --unnamed           run CMD, which inherits a queue without a name as the\n"
+	"                          descriptor KWQ_FD\n"
+	"      --help=all          all options\n",
+	.examples =
+	"  kwq create --limit exp:1s..1m jobs   failed keys wait 1 s, 2 s, ... 1 min\n"
+	"  kwq create -m 770 --lease 5m shared  for a group; lost after 5 min\n",
 	.main = create_main,
 };
 
@@ -291,12 +308,12 @@ const struct command command_open = {
 	.options =
 	"  -r, --read       allow get, done, extend, forget, requeues and dead ls\n"
 	"  -w, --write      allow add and dead kick\n"
-	"  -x, --manage     allow remove, dead drop, configure, shutdown, drain and advance\n"
+	"  -x, --manage     allow remove, dead drop, configure, shutdown, drain, advance\n"
 	"  -n, --nonblock   get does not wait\n"
 	"  -h, --help\n"
 	"\n"
-	"  kwq open jobs -- sh -c 'key=$(kwq get fd:$KWQ_FD) && work \"$key\" &&\n"
-	"          kwq done fd:$KWQ_FD \"$key\"'\n"
+	"  kwq open jobs -- ./worker            it calls kwq get fd:$KWQ_FD, kwq done ...\n"
+	"  kwq open -w jobs -- ./producer       it may only add\n"
 	"\n"
 	"Without -r, -w and -x CMD has all these rights.\n"
 	"When CMD ends, the queue takes back the keys that CMD got and did not finish.\n",

@@ -240,16 +240,19 @@ static int dead_main(int argc, char **argv)
 
 const struct command command_dead = {
 	.name = "dead",
-	.arguments = "ls [OPTION...] QUEUE | kick|drop [OPTION...] QUEUE [KEY...]",
+	.arguments = "ls|kick|drop [OPTION...] QUEUE [KEY...]",
 	.summary = "List, bring back or drop dead letters: keys that failed too often",
 	.options =
 	"ls, the oldest death first:\n"
-	"  -l, --long       print requeues, losses, seconds since the death, and priority, too\n"
+	"  -l, --long       print requeues, losses, age of the death, and priority, too\n"
 	"  -0, --null       print keys unescaped, each ended by NUL\n"
 	"      --json       print a JSON array\n"
 	"\n"
 	"kick and drop:\n"
 	"  -a, --all        all dead keys of the queue\n"
 	KEY_HELP,
+	.examples =
+	"  kwq dead ls -l jobs                      which keys failed too often?\n"
+	"  kwq dead kick --all jobs                 try them again\n",
 	.main = dead_main,
 };

@@ -227,5 +227,8 @@ const struct command command_extend = {
 	.options =
 	"  -t, --ticket     the arguments are tickets, as kwq get --json prints them\n"
 	KEY_HELP,
+	.examples =
+	"  kwq extend fd:$KWQ_FD report-7           the lease begins anew\n"
+	"  kwq extend -t fd:$KWQ_FD 17              the same, by its ticket\n",
 	.main = extend_main,
 };

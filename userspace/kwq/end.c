@@ -133,6 +133,9 @@ const struct command command_shutdown = {
 	.arguments = "QUEUE",
 	.summary = "Refuse new keys; ready keys are still handed out",
 	.options = "  -h, --help\n",
+	.examples =
+	"  kwq shutdown jobs                        its workers end when it is empty\n"
+	"  kwq shutdown fd:$KWQ_FD                  the queue of kwq open\n",
 	.main = shutdown_main,
 };
 
@@ -143,6 +146,9 @@ const struct command command_drain = {
 	.options =
 	"      --timeout DURATION  wait no longer than that; the queue stays shut down\n"
 	"  -h, --help\n",
+	.examples =
+	"  kwq drain jobs                           wait until nothing is left\n"
+	"  kwq drain --timeout 1m jobs              wait no longer than 1 min\n",
 	.main = drain_main,
 };
 

@@ -355,7 +355,7 @@ static int exporter_main(int argc, char **argv)
 
 const struct command command_exporter = {
 	.name = "exporter",
-	.arguments = "[--listen ADDRESS:PORT | --textfile FILE [--interval DURATION]] [QUEUE...]",
+	.arguments = "[OPTION...] [QUEUE...]",
 	.summary = "Serve the metrics of queues to Prometheus",
 	.options =
 	"      --listen ADDRESS:PORT  serve /metrics there (" LISTEN_DEFAULT ");\n"
@@ -366,5 +366,8 @@ const struct command command_exporter = {
 	"  -h, --help\n"
 	"\n"
 	"Without QUEUE: all named queues that may be opened.\n",
+	.examples =
+	"  kwq exporter                             Prometheus asks port 9950\n"
+	"  kwq exporter --textfile kwq.prom --interval 15s\n",
 	.main = exporter_main,
 };

@@ -80,6 +80,9 @@ const struct command command_forget = {
 	KEY_HELP
 	"\n"
 	"The result of a key is its former count.\n",
+	.examples =
+	"  kwq forget jobs report-7                 its next failure is the first\n"
+	"  kwq forget -v jobs a b                   and print the old counts\n",
 	.main = forget_main,
 };
 
@@ -92,5 +95,8 @@ const struct command command_requeues = {
 	"  -q, --quiet      print no errors of single keys; see the exit status\n"
 	"      --json       print one JSON object per line\n"
 	"  -h, --help\n",
+	.examples =
+	"  kwq requeues jobs report-7               how often has it failed?\n"
+	"  kwq requeues --json jobs a b             as JSON\n",
 	.main = requeues_main,
 };

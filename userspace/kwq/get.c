@@ -287,5 +287,8 @@ const struct command command_get = {
 	"                          abandoned, requeues, key; group and value, if any\n"
 	"  -q, --quiet             no message if no key comes\n"
 	"  -h, --help\n",
+	.examples =
+	"  kwq get --timeout 5s jobs                wait 5 s for a key\n"
+	"  kwq get --nonblock -a jobs >keys         all that is ready\n",
 	.main = get_main,
 };

@@ -432,13 +432,16 @@ const struct command command_load = {
 	.summary = "Restore queues that kwq save has saved",
 	.options =
 	"  -a, --all       every file of DIRECTORY that kwq save --all has written\n"
-	"      --remove    remove each file whose keys were all restored; with --all, rename\n"
-	"                  each other one to FILE.failed\n"
+	"      --remove    remove each file whose keys were all restored; with --all,\n"
+	"                  rename each other one to FILE.failed\n"
 	"  -v, --verbose   print how many keys were restored\n"
 	"  -h, --help\n"
 	"\n"
-	"Creates the queue, with the saved settings and owner, unless it exists. A key that\n"
-	"the queue has already is added, as by kwq add. A file that is damaged or not whole\n"
-	"changes nothing.\n",
+	"Creates the queue, with the saved settings and owner, unless it exists. A key\n"
+	"that the queue has already is added, as by kwq add. A file that is damaged or\n"
+	"not whole changes nothing.\n",
+	.examples =
+	"  kwq load jobs.kwq                        the queue as it was\n"
+	"  kwq load jobs.kwq copy                   as a queue of another name\n",
 	.main = load_main,
 };

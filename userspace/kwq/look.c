@@ -198,16 +198,19 @@ const struct command command_keys = {
 	.summary = "List the keys in a queue, and who works on them",
 	.options =
 	"      --state STATE[,STATE...]\n"
-	"                   only keys in one of these states: ready, returned, processing,\n"
-	"                   dirty, dying, waiting, dead, remembered; without this option,\n"
-	"                   all but remembered\n"
+	"                   only keys in one of these states: ready, returned,\n"
+	"                   processing, dirty, dying, waiting, dead, remembered; without\n"
+	"                   this option, all but remembered\n"
 	"  -k, --key KEY    only this key, in any state\n"
-	"  -l, --long       print state, priority, age, time left, requeues, losses, length\n"
-	"                   of the value, the process that has the key, and the group, too\n"
+	"  -l, --long       print state, priority, age, time left, requeues, losses, size\n"
+	"                   of the value, process and group, too\n"
 	"      --unsorted   print each key as soon as it is known; needs little memory\n"
 	"  -0, --null       print keys unescaped, each ended by NUL\n"
 	"      --json       print one JSON object per line\n"
 	"      --values     with the values in it\n"
 	"  -h, --help\n",
+	.examples =
+	"  kwq keys -l jobs                         all keys, and who has them\n"
+	"  kwq keys --state dead,waiting jobs       those that failed\n",
 	.main = keys_main,
 };

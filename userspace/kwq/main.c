@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "near.h"
 
 static const struct command *const commands[] = {
 	&command_create, &command_open, &command_ls, &command_stat, &command_status,
@@ -67,8 +68,25 @@ static bool fill_standard_descriptors(void)
 	return true;
 }
 
+static void complain_command(const char *name)
+{
+	struct near near;
+	size_t i;
+
+	near_begin(&near, name, strlen(name));
+	for (i = 0; i < ARRAY_SIZE(commands); i++)
+		near_offer(&near, commands[i]->name, strlen(commands[i]->name));
+	fprintf(stderr, "kwq: no command \"%s\"; ", name);
+	if (near.best)
+		fprintf(stderr, "did you mean \"%s\"? See kwq --help\n", near.best);
+	else
+		fputs("see kwq --help\n", stderr);
+}
+
 int main(int argc, char **argv)
 {
+	static char called[32];
+
 	if (!fill_standard_descriptors()) {
 		fprintf(stderr, "kwq: /dev/null: %s\n", strerror(errno));
 		return STATUS_FAILED;
@@ -89,8 +107,12 @@ int main(int argc, char **argv)
 
 	command = find(argv[1]);
 	if (!command) {
-		fprintf(stderr, "kwq: no command \"%s\"; see kwq --help\n", argv[1]);
+		complain_command(argv[1]);
 		return STATUS_USAGE;
 	}
+	/* getopt_long() begins its messages with it. */
+	snprintf(called, sizeof(called), "kwq: %s", command->name);
+	argv[1] = called;
+	command_argv = argv + 1;
 	return command->main(argc - 1, argv + 1);
 }

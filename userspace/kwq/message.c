@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "near.h"
 #include "output.h"
 
 const struct command *command;
+char **command_argv;
 
 static void __attribute__((format(printf, 1, 0))) print_message(const char *format, va_list args)
 {
@@ -52,15 +54,51 @@ void usage(const char *format, ...)
 	exit(STATUS_USAGE);
 }
 
+/*
+ * Proposes an option whose name is near the one that getopt_long() did not know. The
+ * names are those in the text of --help=all.
+ */
+static void propose_option(void)
+{
+	const char *wrong, *at = command->options, *name;
+	struct near near;
+	size_t len;
+
+	/* getopt_long() sets optopt for an option that it knows. */
+	if (optopt || !command_argv)
+		return;
+	wrong = command_argv[optind - 1];
+	if (strncmp(wrong, "--", 2))
+		return;
+	near_begin(&near, wrong + 2, strcspn(wrong + 2, "="));
+	while ((at = strstr(at, "--"))) {
+		name = at + 2;
+		len = strspn(name, "abcdefghijklmnopqrstuvwxyz-");
+		if (len)
+			near_offer(&near, name, len);
+		at = name + len;
+	}
+	if (near.best)
+		message("did you mean --%.*s?", (int)near.best_len, near.best);
+}
+
 void option_common(int opt)
 {
+	const char *options = command->options;
+
 	if (opt != 'h') {
 		/* getopt_long() has already printed the error. */
+		propose_option();
 		fprintf(stderr, "Usage: kwq %s %s\n", command->name, command->arguments);
 		exit(STATUS_USAGE);
 	}
-	printf("Usage: kwq %s %s\n%s.\n\n%s", command->name, command->arguments,
-	       command->summary, command->options);
+	if (optarg && strcmp(optarg, "all"))
+		usage("--help=%s: must be --help or --help=all", optarg);
+	if (!optarg && command->brief)
+		options = command->brief;
+	printf("Usage: kwq %s %s\n%s.\n\n%s%s%s", command->name, command->arguments,
+	       command->summary, options, command->examples ? "\n" : "",
+	       command->examples ? command->examples : "");
 	exit(flush_output() ? STATUS_OK : STATUS_FAILED);
 }
 

@@ -68,8 +68,11 @@ const struct command command_pause = {
 	.arguments = "[--for DURATION] QUEUE...",
 	.summary = "Hand nothing out; keys are still added and finished",
 	.options =
-	"      --for DURATION  resume after DURATION; without it, kwq resume ends the pause\n"
+	"      --for DURATION  resume after DURATION; else kwq resume ends the pause\n"
 	"  -h, --help\n",
+	.examples =
+	"  kwq pause jobs                           until kwq resume jobs\n"
+	"  kwq pause --for 10m jobs mails           two queues, for 10 minutes\n",
 	.main = pause_main,
 };
 
@@ -78,5 +81,8 @@ const struct command command_resume = {
 	.arguments = "QUEUE...",
 	.summary = "End the pause of queues",
 	.options = "  -h, --help\n",
+	.examples =
+	"  kwq resume jobs                          hand out keys again\n"
+	"  kwq resume jobs mails                    the same for two queues\n",
 	.main = resume_main,
 };

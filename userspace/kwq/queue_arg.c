@@ -67,12 +67,25 @@ int open_own_queue(struct kwq **q, const char *argument, unsigned int rights,
 	return err;
 }
 
+/* Says why a name is none. */
+static void complain_name(const char *argument)
+{
+	const char *name = name_of(argument);
+
+	if (strchr(name, '/'))
+		message("%s: names have no slash", argument);
+	else if (!*name)
+		message("\"%s\": a name has 1 to 255 bytes", argument);
+	else
+		message("%s: not a valid name", argument);
+}
+
 int complain_open(const char *argument, int err)
 {
 	if (err == -EBADF)
 		message("%s: not an open descriptor", argument);
 	else if (err == -EINVAL)
-		message("%s: not a valid name: 1 to 255 bytes without a slash", argument);
+		complain_name(argument);
 	else
 		return complain(argument, err);
 	return STATUS_FAILED;

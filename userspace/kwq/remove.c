@@ -82,5 +82,8 @@ const struct command command_remove = {
 	.arguments = "[OPTION...] QUEUE [KEY...]",
 	.summary = "Take keys out of a queue",
 	.options = KEY_HELP,
+	.examples =
+	"  kwq remove jobs report-7                 report-7 need not be done\n"
+	"  kwq keys -0 --state waiting jobs | kwq remove -0 jobs\n",
 	.main = remove_main,
 };

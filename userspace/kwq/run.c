@@ -298,5 +298,26 @@ const struct command command_run = {
 	"KWQ_TICKET in its environment.\n"
 	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"
 	"A second signal kills the jobs. Keys that are not done go back to the queue.\n",
+	.brief =
+	"  -j, --jobs N|N%|+N|-N   run N jobs at once (100%: one for each processor)\n"
+	"      --exit-when-empty   end when nothing is ready, waiting or processing\n"
+	"      --stdin             the key is CMD's standard input, not an argument\n"
+	"      --output group|line|pass|journal\n"
+	"                          when a job's output is printed, or where (group)\n"
+	"      --on-fail retry|dead|drop\n"
+	"                          of a key whose job fails (retry)\n"
+	"      --max-attempts N    failure N makes a key dead, or drops it\n"
+	"      --timeout DURATION  end a job that runs for longer\n"
+	"      --halt now|soon,fail=N\n"
+	"                          end after N jobs that failed; now kills the others\n"
+	"      --joblog FILE       append a line for each job that ends\n"
+	"  -q, --quiet             print no messages about single keys\n"
+	"      --help=all          all options\n"
+	"\n"
+	"{.} is the key without its extension, {/} its last part, {//} its directory.\n"
+	"SIGTERM or SIGINT lets running jobs finish; a second one kills them.\n",
+	.examples =
+	"  kwq run -j 4 thumbs -- convert {} {.}.png   four at once\n"
+	"  kwq run --exit-when-empty --on-fail dead q -- ./job\n",
 	.main = run_main,
 };

@@ -245,9 +245,9 @@ const struct command command_run_ctl = {
 	"      --json             print a JSON object for each worker\n"
 	"  -h, --help\n"
 	"\n"
-	"Without -j and --reload: shows your workers, or all as root; those of QUEUE if it\n"
-	"is given. JOBS is how many may run at once, and RUNNING how many do. The other\n"
-	"numbers count jobs since the worker began, AGE ago.\n"
+	"Without -j and --reload: shows your workers, or all as root; those of QUEUE if\n"
+	"it is given. JOBS is how many may run at once, and RUNNING how many do. The\n"
+	"other numbers count jobs since the worker began, AGE ago.\n"
 	"\n"
 	"  kwq run-ctl            which workers are there, and what have they done?\n"
 	"  kwq run-ctl -j 8 jobs  from now on the workers of jobs run eight jobs each\n",

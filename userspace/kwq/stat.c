@@ -287,6 +287,9 @@ const struct command command_stat = {
 	.options =
 	"      --json       print a JSON object\n"
 	"  -h, --help\n",
+	.examples =
+	"  kwq stat jobs                            all numbers of the queue\n"
+	"  kwq stat --json jobs | jq .ready         one of them\n",
 	.main = stat_main,
 };
 
@@ -295,5 +298,8 @@ const struct command command_len = {
 	.arguments = "QUEUE",
 	.summary = "Print how many keys are ready",
 	.options = "  -h, --help\n",
+	.examples =
+	"  kwq len jobs                             how many keys are ready?\n"
+	"  test \"$(kwq len jobs)\" -lt 100           are there less than 100?\n",
 	.main = len_main,
 };

@@ -25,6 +25,18 @@ wrong() {
 	ok "refused: kwq $*" exits 2 "$text" "$@"
 }
 
+# The page fits a terminal of 24 lines and 80 columns, and ends with two examples.
+fits() {
+	"$KWQ" "$1" --help | awk 'length > 80 { print; bad = 1 } END { if (NR > 24) print NR " lines"; exit bad || NR > 24 }' &&
+		[ "$("$KWQ" "$1" --help | grep -cE "^  .*kwq $1( |$)")" = 2 ]
+}
+
+# All options of the short page are on the long one.
+is_part() {
+	[ -z "$(comm -23 <("$KWQ" "$1" --help | grep -oE -- ' --[a-z-]+' | sort -u) \
+		<("$KWQ" "$1" --help=all | grep -oE -- ' --[a-z-]+' | sort -u))" ]
+}
+
 helps() {
 	"$KWQ" "$@" >"$WORK/out" 2>"$WORK/err" && [ -s "$WORK/out" ] && [ ! -s "$WORK/err" ]
 }
@@ -34,6 +46,8 @@ ok "kwq -h" helps -h
 ok "kwq help" helps help
 for command in $COMMANDS; do
 	ok "kwq $command --help" helps "$command" --help
+	ok "kwq $command --help fits a screen, with two examples" fits "$command"
+	ok "kwq $command --help=all has what --help has" is_part "$command"
 	ok "kwq $command -h" helps "$command" -h
 	ok "kwq --help has $command" grep -qE "^  $command " <("$KWQ" --help)
 	wrong 'unrecognized option' "$command" --no-such-option
@@ -46,7 +60,16 @@ same "kwq --version" "$("$KWQ" --version)" "kwq $VERSION"
 same "the static one is the same" "$("$O/kwq-static" --version)" "kwq $VERSION"
 
 ok "kwq alone: usage" exits 2 'Usage: kwq COMMAND'
-ok "no such command" exits 2 'no command "frobnicate"' frobnicate
+ok "no such command" exits 2 'no command "frobnicate"; see kwq --help' frobnicate
+ok "U5: a misspelt command" exits 2 'no command "stauts"; did you mean "status"? See kwq --help' stauts
+wrong 'kwq: run: did you mean --jobs?' run --jbos=4 jobs
+wrong "kwq: keys: unrecognized option '--unsroted'" keys --unsroted
+wrong 'must be --help or --help=all' keys --help=most
+proposes_nothing() {
+	"$KWQ" "$@" 2>"$WORK/err" || ! grep 'did you mean' "$WORK/err"
+}
+ok "U5: no proposal that is far from it" proposes_nothing run --frobnicate
+ok "U5: none if the option is right, and its argument is missing" proposes_nothing run --jobs
 
 wrong 'cannot be combined' exporter --listen :1 --textfile x
 wrong '--interval needs --textfile' exporter --interval 1s

@@ -88,7 +88,7 @@ unset KWQ_FD
 
 for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
 	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury; do
-	options=$("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u)
+	options=$("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do
 		# One option may be a prefix of another.
 		ok "$command $option" completes "$(grep -- "^$option" <<<"$options" | paste -sd '|')" "$command" "$option"

@@ -60,7 +60,7 @@ done
 text=$(sed -e 's/Fl Fl /--/g' -e 's/Fl /-/g' "$SRC/man/kwq.1")
 for command in $("$KWQ" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx kwq); do
 	ok "kwq(1) has $command" grep -q "^\.Cm $command\$" "$SRC/man/kwq.1"
-	for option in $("$KWQ" "$command" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u |
+	for option in $("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u |
 		grep -vx -- --help); do
 		ok "kwq(1) explains $command $option" grep -qE -- "^\.It .*$option( |\$)" <<<"$text"
 	done
