@@ -25,12 +25,13 @@
 /* In the range of ports that Prometheus' exporters share. */
 #define LISTEN_DEFAULT "127.0.0.1:9950"
 
-enum { OPT_LISTEN = OPT_FIRST, OPT_TEXTFILE, OPT_INTERVAL };
+enum { OPT_LISTEN = OPT_FIRST, OPT_TEXTFILE, OPT_INTERVAL, OPT_CONTROLLER };
 
 static const struct option exporter_options[] = {
 	{ "listen", required_argument, NULL, OPT_LISTEN },
 	{ "textfile", required_argument, NULL, OPT_TEXTFILE },
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
+	{ "controller-runtime", no_argument, NULL, OPT_CONTROLLER },
 	OPTION_HELP, OPTION_END
 };
 
@@ -38,6 +39,7 @@ struct exporter_options {
 	const char *listen;
 	const char *textfile;
 	uint64_t interval;	/* 0 for once */
+	bool controller;
 };
 
 static struct exporter_options parse_options(int argc, char **argv)
@@ -58,6 +60,9 @@ static struct exporter_options parse_options(int argc, char **argv)
 			if (!o.interval)
 				usage("--interval %s: must be longer than 0", optarg);
 			break;
+		case OPT_CONTROLLER:
+			o.controller = true;
+			break;
 		default:
 			option_common(opt);
 		}
@@ -71,10 +76,17 @@ static struct exporter_options parse_options(int argc, char **argv)
 	return o;
 }
 
+/* What is exported, and under which names. */
+struct source {
+	struct gather gather;
+	bool controller;
+};
+
 /* Writes the numbers of all queues as text. The caller frees *text. */
 static int make_text(void *arg, char **text, size_t *len)
 {
-	struct gather *g = arg;
+	struct source *source = arg;
+	struct gather *g = &source->gather;
 	int err = gather(g);
 	FILE *to;
 
@@ -83,7 +95,7 @@ static int make_text(void *arg, char **text, size_t *len)
 	to = open_memstream(text, len);
 	if (!to)
 		return -ENOMEM;
-	metrics_write(to, g->queues, g->nr);
+	metrics_write(to, g->queues, g->nr, source->controller);
 	if (fclose(to)) {
 		free(*text);
 		return -ENOMEM;
@@ -118,11 +130,11 @@ static int open_signals(void)
 
 /* ---- --textfile ---- */
 
-static int write_text(struct gather *g, const char *path)
+static int write_text(struct source *source, const char *path)
 {
 	char *text;
 	size_t len;
-	int err = make_text(g, &text, &len);
+	int err = make_text(source, &text, &len);
 
 	if (err)
 		return complain("/dev/kwq", err);
@@ -172,7 +184,7 @@ static bool give_up(void *arg)
 	return false;
 }
 
-static int write_again_and_again(struct gather *g, const struct exporter_options *o)
+static int write_again_and_again(struct source *source, const struct exporter_options *o)
 {
 	int signals = open_signals(), status;
 	uint64_t due = clock_now();
@@ -184,7 +196,7 @@ static int write_again_and_again(struct gather *g, const struct exporter_options
 		/* Keep trying after an error: a disk can get space, and the module can
 		 * be loaded.
 		 */
-		status = write_text(g, o->textfile);
+		status = write_text(source, o->textfile);
 		if (status != STATUS_OK && !strcmp(o->textfile, "-"))
 			break;
 		if (__builtin_add_overflow(due, o->interval, &due))
@@ -297,7 +309,7 @@ static void tell_address(int fd)
 			ntohs(address.v4.sin_port));
 }
 
-static int serve(struct gather *g, const char *argument)
+static int serve(struct source *source, const char *argument)
 {
 	struct signalfd_siginfo signal_info;
 	union address address;
@@ -323,7 +335,7 @@ static int serve(struct gather *g, const char *argument)
 	signals = open_signals();
 	if (signals < 0)
 		return complain("signals", signals);
-	http = http_start(fd, make_text, g);
+	http = http_start(fd, make_text, source);
 	if (!http) {
 		message("--listen %s: %s", argument, strerror(errno));
 		return STATUS_FAILED;
@@ -339,17 +351,17 @@ static int serve(struct gather *g, const char *argument)
 static int exporter_main(int argc, char **argv)
 {
 	struct exporter_options o = parse_options(argc, argv);
-	struct gather g;
+	struct source source = { .controller = o.controller };
 	int status;
 
-	gather_init(&g, argv + optind);
+	gather_init(&source.gather, argv + optind);
 	if (!o.textfile)
-		status = serve(&g, o.listen ? o.listen : LISTEN_DEFAULT);
+		status = serve(&source, o.listen ? o.listen : LISTEN_DEFAULT);
 	else if (o.interval)
-		status = write_again_and_again(&g, &o);
+		status = write_again_and_again(&source, &o);
 	else
-		status = write_text(&g, o.textfile);
-	gather_free(&g);
+		status = write_text(&source, o.textfile);
+	gather_free(&source.gather);
 	return status;
 }
 
@@ -363,6 +375,8 @@ const struct command command_exporter = {
 	"      --textfile FILE        write FILE for node_exporter instead; - means\n"
 	"                             standard output\n"
 	"      --interval DURATION    write FILE again after each interval\n"
+	"      --controller-runtime   the label controller beside name, and metrics by\n"
+	"                             the names of controller-runtime, too\n"
 	"  -h, --help\n"
 	"\n"
 	"Without QUEUE: all named queues that may be opened.\n",

@@ -21,12 +21,14 @@ enum kind {
 
 #define UNFINISHED_HELP "How many seconds of work has done that is in progress and hasn't been observed by work_duration. Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases."
 
-static const struct family {
+struct family {
 	const char *name;
 	const char *help;
 	enum kind kind;
 	size_t offset;
-} families[] = {
+};
+
+static const struct family families[] = {
 #define FAMILY(_name, _kind, _member, _help)				\
 	{ .name = "workqueue_" _name, .help = _help, .kind = _kind,	\
 	  .offset = offsetof(struct kwq_stat, _member) }
@@ -82,6 +84,21 @@ static const struct family {
 	FAMILY("blocked", GAUGE, blocked, "Ready items whose groups are at their limits"),
 	FAMILY("paused", PAUSED, paused_for, "Whether the queue is paused"),
 	FAMILY("shut_down", SHUT_DOWN, state, "Whether the queue is shut down"),
+#undef FAMILY
+};
+
+/* The same numbers by the names of controller-runtime, as far as a queue knows them. */
+static const struct family controller_families[] = {
+#define FAMILY(_name, _kind, _member, _help)				\
+	{ .name = "controller_runtime_" _name, .help = _help, .kind = _kind, \
+	  .offset = offsetof(struct kwq_stat, _member) }
+	FAMILY("reconcile_total", COUNTER, dones, "Total number of reconciliations per controller"),
+	FAMILY("reconcile_errors_total", COUNTER, rate_limited,
+	       "Total number of reconciliation errors per controller"),
+	FAMILY("reconcile_time_seconds", HISTOGRAM, work_duration,
+	       "Length of time per reconciliation per controller"),
+	FAMILY("active_workers", GAUGE, processing,
+	       "Number of currently used workers per controller"),
 #undef FAMILY
 };
 
@@ -159,12 +176,12 @@ size_t metrics_unique(struct metrics_queue *queues, size_t nr)
 	return left;
 }
 
-/* Writes {name="label", escaped as the format demands. */
-static void write_label(FILE *to, const struct metrics_queue *q)
+/* Writes name="label", escaped as the format demands. */
+static void write_pair(FILE *to, const char *name, const struct metrics_queue *q)
 {
 	const char *c;
 
-	fputs("{name=\"", to);
+	fprintf(to, "%s=\"", name);
 	for (c = q->label; *c; c++) {
 		if (*c == '\n')
 			fputs("\\n", to);
@@ -176,8 +193,19 @@ static void write_label(FILE *to, const struct metrics_queue *q)
 	fputc('"', to);
 }
 
+/* Writes the labels, without the brace behind them. */
+static void write_label(FILE *to, const struct metrics_queue *q, bool controller)
+{
+	fputc('{', to);
+	write_pair(to, "name", q);
+	if (!controller)
+		return;
+	fputc(',', to);
+	write_pair(to, "controller", q);
+}
+
 static void write_histogram(FILE *to, const char *name, const struct metrics_queue *q,
-			    const struct kwq_histogram *h)
+			    const struct kwq_histogram *h, bool controller)
 {
 	uint64_t count = 0;
 	unsigned int i;
@@ -185,30 +213,30 @@ static void write_histogram(FILE *to, const char *name, const struct metrics_que
 	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS; i++) {
 		count += h->counts[i];
 		fprintf(to, "%s_bucket", name);
-		write_label(to, q);
+		write_label(to, q, controller);
 		fprintf(to, ",le=\"%s\"} %" PRIu64 "\n", bounds[i], count);
 	}
 	fprintf(to, "%s_sum", name);
-	write_label(to, q);
+	write_label(to, q, controller);
 	fputs("} ", to);
 	print_seconds(to, h->sum_high, h->sum);
 	fprintf(to, "\n%s_count", name);
-	write_label(to, q);
+	write_label(to, q, controller);
 	fprintf(to, "} %" PRIu64 "\n", count);
 }
 
 static void write_samples(FILE *to, const struct family *family,
-			  const struct metrics_queue *q)
+			  const struct metrics_queue *q, bool controller)
 {
 	const void *member = (const char *)&q->stat + family->offset;
 	__u64 value;
 
 	if (family->kind == HISTOGRAM) {
-		write_histogram(to, family->name, q, member);
+		write_histogram(to, family->name, q, member, controller);
 		return;
 	}
 	fputs(family->name, to);
-	write_label(to, q);
+	write_label(to, q, controller);
 	fputs("} ", to);
 	if (family->kind == PAUSED) {
 		fputc(q->stat.state & KWQ_STATE_PAUSED ? '1' : '0', to);
@@ -230,7 +258,7 @@ static void write_samples(FILE *to, const struct family *family,
 }
 
 static void write_family(FILE *to, const struct family *family,
-			 const struct metrics_queue *queues, size_t nr)
+			 const struct metrics_queue *queues, size_t nr, bool controller)
 {
 	bool begun = false;
 	size_t i;
@@ -242,14 +270,18 @@ static void write_family(FILE *to, const struct family *family,
 			fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", family->name,
 				family->help, family->name, type_of(family));
 		begun = true;
-		write_samples(to, family, &queues[i]);
+		write_samples(to, family, &queues[i], controller);
 	}
 }
 
-void metrics_write(FILE *to, const struct metrics_queue *queues, size_t nr)
+void metrics_write(FILE *to, const struct metrics_queue *queues, size_t nr, bool controller)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(families); i++)
-		write_family(to, &families[i], queues, nr);
+		write_family(to, &families[i], queues, nr, controller);
+	if (!controller)
+		return;
+	for (i = 0; i < ARRAY_SIZE(controller_families); i++)
+		write_family(to, &controller_families[i], queues, nr, true);
 }

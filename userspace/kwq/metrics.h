@@ -39,8 +39,10 @@ size_t metrics_unique(struct metrics_queue *queues, size_t nr);
 
 /*
  * Writes all families of all queues; nothing if there are no queues. Members beyond
- * &kwq_stat.size are left out: the queue's kernel does not know them.
+ * &kwq_stat.size are left out: the queue's kernel does not know them. With @controller
+ * all have the label controller beside name, and those that controller-runtime has are
+ * written by its names, too.
  */
-void metrics_write(FILE *to, const struct metrics_queue *queues, size_t nr);
+void metrics_write(FILE *to, const struct metrics_queue *queues, size_t nr, bool controller);
 
 #endif /* KWQ_METRICS_H */

@@ -26,7 +26,7 @@ static const char *written(const struct metrics_queue *queues, size_t nr)
 {
 	FILE *to = begin();
 
-	metrics_write(to, queues, nr);
+	metrics_write(to, queues, nr, false);
 	fclose(to);
 	return text;
 }
