@@ -105,7 +105,7 @@ static void test_long_line(void)
 static void test_room(void)
 {
 	const struct rlimit limit = { 0, RLIM_INFINITY };
-	int fd = output_open_room();
+	int fd = output_open_room(), err;
 	struct rlimit was;
 	struct stat st;
 
@@ -115,9 +115,11 @@ static void test_room(void)
 	getrlimit(RLIMIT_FSIZE, &was);
 	signal(SIGXFSZ, SIG_IGN);
 	setrlimit(RLIMIT_FSIZE, &limit);
-	is_number(output_check_room(fd), -EFBIG, "U6: there is none");
+	err = output_check_room(fd);
+	/* The output of this test may be a file, too. */
 	setrlimit(RLIMIT_FSIZE, &was);
 	signal(SIGXFSZ, SIG_DFL);
+	is_number(err, -EFBIG, "U6: there is none");
 	is_number(output_check_room(fd), 0, "U6: there is some again");
 	close(fd);
 }
