@@ -131,7 +131,7 @@ write_job() {
 			{ true >/etc/kwq-check; } 2>/dev/null || echo 'no file in /etc'
 			{ true </dev/nvme0n1; } 2>/dev/null || echo 'no disk'
 			grep -q '^CapBnd:.0*$' /proc/self/status && echo 'no capabilities'
-			env | grep -e NOTIFY_SOCKET -e WATCHDOG || echo 'no service manager'
+			env | grep -e NOTIFY_SOCKET -e WATCHDOG || echo 'nothing of systemd'
 			;;
 		esac
 	END
@@ -192,7 +192,7 @@ journal_fields() {
 sandbox() {
 	as member kwq add svc sandbox && await '' keys ready,processing,waiting &&
 		same "$(journal sandbox | sed -n 's/^6.*service //p')" "$(printf '%s\n' 'the work of sandbox' 'not root' \
-			'no file in /etc' 'no disk' 'no capabilities' 'no service manager')"
+			'no file in /etc' 'no disk' 'no capabilities' 'nothing of systemd')"
 }
 
 # jobs_now: how many jobs may run.

@@ -91,6 +91,21 @@ static pid_t own_pid(pid_t pid)
 	return last ? atoi(last + 1) : pid;
 }
 
+/* The number by which a user knows himself in the user namespace of the process. */
+static uid_t own_uid(pid_t pid, uid_t uid)
+{
+	unsigned int inside, outside, count;
+	char map[4096], *line, *rest = map;
+
+	if (read_proc(pid, "uid_map", map, sizeof(map)) < 0)
+		return uid;
+	while ((line = strsep(&rest, "\n")))
+		if (sscanf(line, "%u %u %u", &inside, &outside, &count) == 3 &&
+		    uid >= outside && uid - outside < count)
+			return inside + (uid - outside);
+	return uid;
+}
+
 /* Connects to the socket in one folder of the worker, as the worker's file system has it. */
 static int connect_in(int fd, pid_t pid, const char *folder, uid_t uid)
 {
@@ -118,6 +133,7 @@ static int connect_to(pid_t pid)
 	struct stat st;
 	ssize_t len;
 	unsigned int i;
+	uid_t own;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d", pid);
@@ -134,8 +150,9 @@ static int connect_to(pid_t pid)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
+	own = own_uid(pid, st.st_uid);
 	for (i = 0; i < RUNTIME_FOLDERS; i++)
-		if (runtime_folder(folder, i, st.st_uid, &env) &&
+		if (runtime_folder(folder, i, own, &env) &&
 		    !connect_in(fd, pid, folder, st.st_uid))
 			return fd;
 	close(fd);
