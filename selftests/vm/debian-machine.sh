@@ -216,6 +216,7 @@ reload() {
 watchdog() {
 	local old
 
+	echo 'jobs 2' >/etc/kwq/svc.conf
 	old=$(of_unit MainPID)
 	same "$(of_unit NRestarts)" 0 && as member kwq add svc long && await long keys processing && kill -STOP "$old" &&
 		await 1 of_unit NRestarts && await long keys processing && [ "$(of_unit MainPID)" != "$old" ] &&
