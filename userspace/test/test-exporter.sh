@@ -67,7 +67,21 @@ ok "M4: a descriptor that is not open" fails 1 'fd:99: not an open descriptor' \
 	"$FAKE" exporter --textfile - fd:99
 ok "M4: no module" fails 6 'no /dev/kwq' env -u KWQ_TEST_QUEUES "$FAKE" exporter --textfile -
 
+"$FAKE" exporter --controller-runtime --textfile "$WORK/controller.prom"
+same "M4: --controller-runtime: both labels" "$(depths "$WORK/controller.prom" | sed -n 1p)" \
+	'name="alpha",controller="alpha"} 3'
+same "M4: and its names" "$(grep -c '^controller_runtime_.*{name="alpha",controller="alpha"' "$WORK/controller.prom")" 16
+same "M4: none of that without the option" "$(grep -c controller "$WORK/kwq.prom")" 0
+
 if command -v promtool >/dev/null; then
+	same "M1: promtool finds nothing in it either" \
+		"$(promtool check metrics <"$WORK/controller.prom" 2>&1; echo $?)" 0
+	cp "$SRC/monitoring/prometheus-rules.yml" "$SRC/test/prometheus-rules-test.yml" "$WORK"
+	ok "M4: the alert rules are right" promtool check rules "$WORK/prometheus-rules.yml"
+	ok "M4: each alert comes, and none for a healthy queue" promtool test rules "$WORK/prometheus-rules-test.yml"
+	for metric in $(grep -ohE 'workqueue_[a-z_]+' "$WORK/prometheus-rules.yml" | sort -u); do
+		ok "M4: the exporter has the rules' $metric" grep -q "^$metric{" "$WORK/kwq.prom"
+	done
 	same "M1: promtool finds nothing in it" "$(promtool check metrics <"$WORK/kwq.prom" 2>&1; echo $?)" 0
 else
 	skip "promtool" "there is none"
@@ -201,6 +215,8 @@ alpha=1.23456789
 q"\
 {}=5
 =38'
+	ok "M4: every query of the dashboard has an answer" "${SCRAPE[@]}" dashboard "$server" \
+		"$SRC/monitoring/grafana-dashboard.json"
 	kill "$exporter" "$server"
 	wait "$exporter" "$server"
 else
