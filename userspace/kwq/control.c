@@ -100,7 +100,7 @@ static int take_first(const struct cmsghdr *part)
 	return first;
 }
 
-/* Takes the sender and the descriptor out of a message. Returns whether it may ask. */
+/* Takes the sender and the descriptor out of a message. Returns whether it has both. */
 static bool take_extras(struct msghdr *header, struct ucred *sender, int *reply)
 {
 	struct cmsghdr *part;
@@ -117,7 +117,21 @@ static bool take_extras(struct msghdr *header, struct ucred *sender, int *reply)
 			*reply = take_first(part);
 		}
 	}
-	return known && *reply >= 0 && (!sender->uid || sender->uid == geteuid());
+	return known && *reply >= 0;
+}
+
+/* Root of the host is a stranger in a user namespace of somebody else. */
+static bool may_ask(const struct ucred *sender)
+{
+	return !sender->uid || sender->uid == geteuid();
+}
+
+static bool is_whole(const struct control_message *message, size_t got)
+{
+	const struct control_request *request = &message->request;
+
+	return got >= sizeof(*request) && request->size == sizeof(*request) &&
+	       got - sizeof(*request) == request->key_len;
 }
 
 int control_receive(const struct control *control, struct control_message *message)
@@ -137,21 +151,23 @@ int control_receive(const struct control *control, struct control_message *messa
 		.msg_controllen = sizeof(extras),
 	};
 	struct ucred sender;
+	int err = -EPROTO;
 	ssize_t got;
 
 	got = recvmsg(control->fd, &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (got < 0)
 		return 0;
-	if (take_extras(&header, &sender, &message->reply) &&
-	    got >= (ssize_t)sizeof(message->request) &&
-	    message->request.size == sizeof(message->request) &&
-	    (size_t)got - sizeof(message->request) == message->request.key_len)
-		return 1;
+	if (take_extras(&header, &sender, &message->reply)) {
+		if (!may_ask(&sender))
+			err = -EPERM;
+		else if (is_whole(message, got))
+			return 1;
+	}
 	if (message->reply >= 0) {
-		control_reply(message->reply, -EPROTO, NULL, 0);
+		control_reply(message->reply, err, NULL, 0);
 		close(message->reply);
 	}
-	return -EPROTO;
+	return err;
 }
 
 void control_reply(int to, int err, const int *fds, size_t nr)
