@@ -154,6 +154,8 @@ for content in "$@"; do
 		mkdir "$root/exporter"
 		cp "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.1" "$root/exporter"
 		libraries_of "$BUILD/userspace/kwq"
+		# The exporter loads this one itself.
+		libraries_of "$BUILD/userspace/obj/http-probe"
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
 		;;
