@@ -104,6 +104,48 @@ char *escape_text(char *to, const char *bytes, size_t len)
 	return to;
 }
 
+/* The value of a hexadecimal digit as escape_text() writes it, or -1. */
+static int digit(char c)
+{
+	const char *at = c ? strchr(hex, c) : NULL;
+
+	return at ? (int)(at - hex) : -1;
+}
+
+/* Reads what follows a backslash. Returns its length; 0 if it is no escape. */
+static size_t unescape_one(char *to, const char *text, size_t left)
+{
+	static const char letters[] = "\\ntr", bytes[] = "\\\n\t\r";
+	const char *at = left && *text ? strchr(letters, *text) : NULL;
+
+	if (at) {
+		*to = bytes[at - letters];
+		return 1;
+	}
+	if (left < 3 || *text != 'x' || digit(text[1]) < 0 || digit(text[2]) < 0)
+		return 0;
+	*to = digit(text[1]) << 4 | digit(text[2]);
+	return 3;
+}
+
+ssize_t unescape_text(char *to, const char *text, size_t len)
+{
+	char *begin = to;
+	size_t i = 0, step;
+
+	while (i < len) {
+		if (text[i] != '\\') {
+			*to++ = text[i++];
+			continue;
+		}
+		step = unescape_one(to++, text + i + 1, len - i - 1);
+		if (!step)
+			return -1;
+		i += 1 + step;
+	}
+	return to - begin;
+}
+
 void print_escaped(FILE *to, const char *bytes, size_t len)
 {
 	char one[ESCAPED_SIZE(4)];

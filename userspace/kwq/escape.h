@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /* Room for the escaped form of @len bytes, with the NUL. */
 #define ESCAPED_SIZE(len) (4 * (len) + 1)
@@ -25,6 +26,12 @@ size_t utf8_length(const char *s, size_t left);
  * @to has ESCAPED_SIZE(@len) bytes. Returns @to.
  */
 char *escape_text(char *to, const char *bytes, size_t len);
+
+/*
+ * The reverse: @to has @len bytes. Returns the number of bytes, or -1 if @text is not what
+ * escape_text() writes.
+ */
+ssize_t unescape_text(char *to, const char *text, size_t len);
 
 /* As escape_text(), to a stream. */
 void print_escaped(FILE *to, const char *bytes, size_t len);

@@ -182,6 +182,17 @@ static int spawn(struct job *job, const struct child *child)
 	return err;
 }
 
+char **job_command(const struct job *job, char **command, enum job_input input)
+{
+	struct template_values values = {
+		.key = job->key,
+		.seq = job->seq,
+		.slot = job->slot,
+	};
+
+	return input == INPUT_KEY ? command : template_fill(command, &values);
+}
+
 int job_start(struct job *job, char **command, const struct child_inheritance *inherited,
 	      enum output_mode mode, enum job_input input)
 {
@@ -198,11 +209,6 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 		.ticket = job->item.ticket,
 		.exec_error = &job->exec_error,
 	};
-	struct template_values values = {
-		.key = job->key,
-		.seq = job->seq,
-		.slot = job->slot,
-	};
 	int err;
 
 	job->pidfd = -1;
@@ -212,11 +218,9 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 	child.output[0] = job->streams[0].child_fd;
 	child.output[1] = job->streams[1].child_fd;
 
-	if (input != INPUT_KEY) {
-		child.argv = template_fill(command, &values);
-		if (!child.argv)
-			return -ENOMEM;
-	}
+	child.argv = job_command(job, command, input);
+	if (!child.argv)
+		return -ENOMEM;
 	child.environment = environment_make(&child);
 	if (!child.environment) {
 		err = -ENOMEM;

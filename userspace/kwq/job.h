@@ -12,6 +12,7 @@
 #include <kwq.h>
 
 #include "child.h"
+#include "joblog.h"
 #include "output.h"
 
 /* The standard input of a command. */
@@ -37,6 +38,7 @@ struct job {
 	uint64_t runtime;
 	uint64_t deadline;	/* of timeouts.h: ns monotonic; UINT64_MAX: none */
 	bool timed_out;
+	enum joblog_outcome outcome;	/* LOST until the item is settled */
 	struct stream streams[2];
 	int exec_error;		/* why the command could not be executed, or 0 */
 	char key[KWQ_KEY_MAX + 1];	/* with a NUL at its end */
@@ -68,6 +70,12 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 
 /* The fields of the journal's entries about this job. Valid while the job has its key. */
 struct journal_job job_journal(const struct job *job);
+
+/*
+ * The command with the key in its places. With INPUT_KEY that is @command itself; otherwise the
+ * caller frees it. Returns NULL if memory is missing.
+ */
+char **job_command(const struct job *job, char **command, enum job_input input);
 
 /* Waits for the process. Returns its status as wait(2) does. */
 int job_reap(struct job *job);

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,9 +17,23 @@
 #include "duration.h"
 #include "escape.h"
 #include "output.h"
+#include "shell_quote.h"
 
-static const char head[] =
-	"Seq\tHost\tStarttime\tJobRuntime\tExitval\tSignal\tAttempt\tAbandoned\tKey\n";
+const char joblog_head[] =
+	"Seq\tHost\tStarttime\tJobRuntime\tSend\tReceive\tExitval\tSignal\tCommand\t"
+	"Attempt\tAbandoned\tOutcome\tKey";
+
+/* Numbers of columns, from 0. */
+enum { COLUMN_OUTCOME = 11, COLUMN_KEY };
+
+static const char *const outcomes[JOBLOG_OUTCOMES] = {
+	[JOBLOG_DONE] = "done",
+	[JOBLOG_RETRY] = "retry",
+	[JOBLOG_DEAD] = "dead",
+	[JOBLOG_DROP] = "drop",
+	[JOBLOG_RETURN] = "return",
+	[JOBLOG_LOST] = "lost",
+};
 
 /*
  * Writes a whole line or, on a full disk, nothing: a torn line would merge with the
@@ -45,6 +61,32 @@ static int write_line(int fd, const char *line, size_t len)
 	return err;
 }
 
+/* Whether the last line of a log lacks its end, because the machine stopped in its middle. */
+static bool is_torn(const char *path, const struct stat *st)
+{
+	char last = '\n';
+	int fd;
+
+	if (!S_ISREG(st->st_mode) || !st->st_size)
+		return false;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (pread(fd, &last, 1, st->st_size - 1) != 1)
+		last = '\n';
+	close(fd);
+	return last != '\n';
+}
+
+static int write_head(int fd)
+{
+	char line[sizeof(joblog_head)];
+
+	memcpy(line, joblog_head, sizeof(line));
+	line[sizeof(line) - 1] = '\n';
+	return write_line(fd, line, sizeof(line));
+}
+
 int joblog_open(const char *path)
 {
 	struct stat st;
@@ -53,8 +95,12 @@ int joblog_open(const char *path)
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return -errno;
-	if (!fstat(fd, &st) && !st.st_size)
-		err = write_line(fd, head, sizeof(head) - 1);
+	if (!fstat(fd, &st)) {
+		if (!st.st_size)
+			err = write_head(fd);
+		else if (is_torn(path, &st))
+			err = write_line(fd, "\n", 1);
+	}
 	if (err) {
 		close(fd);
 		return err;
@@ -62,21 +108,65 @@ int joblog_open(const char *path)
 	return fd;
 }
 
-int joblog_write(int fd, const struct joblog_entry *entry)
+static void print_line(FILE *to, const struct joblog_entry *entry)
 {
-	char name[HOST_NAME_MAX + 1] = "", host[ESCAPED_SIZE(HOST_NAME_MAX)];
-	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], line[sizeof(key) + sizeof(host) + 200];
-	int len;
+	char name[HOST_NAME_MAX + 1] = "";
 
 	gethostname(name, sizeof(name) - 1);
-	escape_text(host, name, strlen(name));
-	escape_text(key, entry->key, entry->key_len);
-	len = snprintf(line, sizeof(line),
-		       "%llu\t%s\t%" PRIu64 ".%06" PRIu64 "\t%" PRIu64 ".%06" PRIu64
-		       "\t%d\t%d\t%u\t%u\t%s\n",
-		       entry->seq, host,
-		       entry->started / NS_PER_S, entry->started % NS_PER_S / NS_PER_US,
-		       entry->runtime / NS_PER_S, entry->runtime % NS_PER_S / NS_PER_US,
-		       entry->exit, entry->signal, entry->attempt, entry->abandoned, key);
-	return write_line(fd, line, len);
+	fprintf(to, "%llu\t", entry->seq);
+	print_escaped(to, name, strlen(name));
+	fprintf(to, "\t%" PRIu64 ".%06" PRIu64 "\t%" PRIu64 ".%06" PRIu64 "\t%" PRIu64 "\t%" PRIu64
+		"\t%d\t%d\t",
+		entry->started / NS_PER_S, entry->started % NS_PER_S / NS_PER_US,
+		entry->runtime / NS_PER_S, entry->runtime % NS_PER_S / NS_PER_US,
+		entry->sent, entry->received, entry->exit, entry->signal);
+	shell_quote_words(to, entry->command);
+	fprintf(to, "\t%u\t%u\t%s\t", entry->attempt, entry->abandoned,
+		outcomes[entry->outcome]);
+	print_escaped(to, entry->key, entry->key_len);
+	fputc('\n', to);
+}
+
+int joblog_write(int fd, const struct joblog_entry *entry)
+{
+	char *line = NULL;
+	size_t len = 0;
+	FILE *to;
+	int err;
+
+	to = open_memstream(&line, &len);
+	if (!to)
+		return -ENOMEM;
+	print_line(to, entry);
+	err = ferror(to);
+	err = fclose(to) || err ? -ENOMEM : write_line(fd, line, len);
+	free(line);
+	return err;
+}
+
+int joblog_parse(const char *line, size_t len, enum joblog_outcome *outcome, const char **key)
+{
+	const char *end = line + len, *tab, *name = NULL;
+	size_t name_len = 0;
+	int column;
+
+	for (column = 0; column < COLUMN_KEY; column++) {
+		tab = memchr(line, '\t', end - line);
+		if (!tab)
+			return -EINVAL;
+		if (column == COLUMN_OUTCOME) {
+			name = line;
+			name_len = tab - line;
+		}
+		line = tab + 1;
+	}
+	/* A key is never empty. */
+	if (line == end || memchr(line, '\t', end - line))
+		return -EINVAL;
+	*key = line;
+	for (*outcome = 0; *outcome < JOBLOG_OUTCOMES; ++*outcome)
+		if (strlen(outcomes[*outcome]) == name_len &&
+		    !memcmp(outcomes[*outcome], name, name_len))
+			return 0;
+	return -EINVAL;
 }

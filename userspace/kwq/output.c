@@ -88,6 +88,15 @@ int write_all(int fd, const char *bytes, size_t len)
 	return 0;
 }
 
+uint64_t stream_bytes(const struct stream *s, enum output_mode mode)
+{
+	struct stat st;
+
+	if (mode != OUTPUT_GROUP)
+		return s->written;
+	return s->fd >= 0 && !fstat(s->fd, &st) ? st.st_size : 0;
+}
+
 const char *output_folder(void)
 {
 	const char *folder = getenv("TMPDIR");
@@ -173,6 +182,7 @@ int stream_open(struct stream *s, enum output_mode mode, int target)
 	s->to_journal = mode == OUTPUT_JOURNAL;
 	s->err = 0;
 	s->copy = -1;
+	s->written = 0;
 	s->filled = 0;
 	switch (mode) {
 	case OUTPUT_GROUP:
@@ -195,6 +205,7 @@ void stream_started(struct stream *s)
 /* After an error nothing more is written: output after a gap would hide the gap. */
 static int stream_write(struct stream *s, const char *bytes, size_t len)
 {
+	s->written += len;
 	if (s->err)
 		return 0;
 	s->err = s->to_journal ? journal_send_lines(&s->journal, bytes, len) :

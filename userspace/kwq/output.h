@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "journal.h"
 
@@ -26,6 +27,7 @@ struct stream {
 	int target;	/* STDOUT_FILENO or STDERR_FILENO */
 	int err;	/* the error that made output incomplete, or 0 */
 	int copy;	/* OUTPUT_LINE: the file of stream_copy(); -1 for none */
+	uint64_t written;	/* the bytes of output in complete lines, without OUTPUT_GROUP */
 	size_t filled;
 	char *line;	/* OUTPUT_LINE: an incomplete line, up to OUTPUT_LINE_MAX */
 	struct journal_job journal;	/* OUTPUT_JOURNAL: the fields of each line */
@@ -73,6 +75,12 @@ int output_open_room(void);
  * errno value.
  */
 int output_check_room(int fd);
+
+/*
+ * The number of bytes that a job which has ended has printed; 0 with OUTPUT_PASS, where nobody
+ * knows.
+ */
+uint64_t stream_bytes(const struct stream *s, enum output_mode mode);
 
 /* The folder for the files of OUTPUT_GROUP. */
 const char *output_folder(void);

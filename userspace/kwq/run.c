@@ -16,7 +16,7 @@ enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
 	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
 	OPT_NO_PROGRESS, OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE, OPT_TIMEOUT,
-	OPT_KILL_AFTER, OPT_CONFIG,
+	OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME, OPT_RESUME_FAILED,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -35,6 +35,8 @@ static const struct option run_options[] = {
 	{ "dead-on", required_argument, NULL, OPT_DEAD_ON },
 	{ "max-attempts", required_argument, NULL, OPT_ATTEMPTS },
 	{ "joblog", required_argument, NULL, OPT_JOBLOG },
+	{ "resume", no_argument, NULL, OPT_RESUME },
+	{ "resume-failed", no_argument, NULL, OPT_RESUME_FAILED },
 	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
 	{ "halt", required_argument, NULL, OPT_HALT },
 	{ "nice", required_argument, NULL, OPT_NICE },
@@ -157,6 +159,12 @@ static void parse_option(struct run_options *o, int opt)
 	case OPT_JOBLOG:
 		o->joblog = optarg;
 		break;
+	case OPT_RESUME:
+		o->resume = RESUME_SETTLED;
+		break;
+	case OPT_RESUME_FAILED:
+		o->resume = RESUME_FAILED;
+		break;
 	case OPT_HALT:
 		parse_halt(o, optarg);
 		break;
@@ -239,6 +247,8 @@ static int run_main(int argc, char **argv)
 	if (optind == argc)
 		usage("CMD is missing");
 	o.command = argv + optind;
+	if (o.resume && !o.joblog)
+		usage("--resume and --resume-failed need --joblog");
 	choose_delays(&o);
 	check_statuses(&o.fate);
 	if (o.kill_after == NOT_GIVEN)
@@ -287,6 +297,8 @@ const struct command command_run = {
 	"      --timeout DURATION    end a job that runs for longer, by SIGTERM ...\n"
 	"      --kill-after DURATION ... and so long after that by SIGKILL (10s)\n"
 	"      --joblog FILE         append a line for each job that ends\n"
+	"      --resume              skip keys that FILE has as done, dead or dropped\n"
+	"      --resume-failed       skip keys that FILE has as done\n"
 	"      --no-progress         no progress line\n"
 	"  -q, --quiet               print no messages about single keys\n"
 	"  -v, --verbose             print a message about each retry, too\n"

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -32,10 +33,12 @@ static bool finish_item(struct run *run, struct job *job)
 static void succeed(struct run *run, struct job *job)
 {
 	retry_forget(&run->failures, job->key, job->item.key_len);
-	if (finish_item(run, job))
+	if (finish_item(run, job)) {
+		job->outcome = JOBLOG_DONE;
 		run->counts.done++;
-	else
+	} else {
 		run->counts.failed++;
+	}
 }
 
 static void drop(struct run *run, struct job *job, const char *why)
@@ -43,11 +46,13 @@ static void drop(struct run *run, struct job *job, const char *why)
 	run->counts.failed++;
 	tell_of(run, job, "%s; dropped", why);
 	retry_forget(&run->failures, job->key, job->item.key_len);
-	finish_item(run, job);
+	if (finish_item(run, job))
+		job->outcome = JOBLOG_DROP;
 }
 
-static void note_death(struct run *run, const struct job *job, const char *why)
+static void note_death(struct run *run, struct job *job, const char *why)
 {
+	job->outcome = JOBLOG_DEAD;
 	run->counts.dead++;
 	retry_forget(&run->failures, job->key, job->item.key_len);
 	if (job->attempt)
@@ -66,6 +71,8 @@ static void bury(struct run *run, struct job *job, const char *why)
 		return;
 	}
 	run->counts.failed++;
+	if (ret >= 0)
+		job->outcome = ret == KWQ_FINISHED ? JOBLOG_LOST : JOBLOG_RETURN;
 	/* A queue that is shut down keeps no dead letters. */
 	tell_of(run, job, "%s; no dead letter: %s", why,
 		ret == -ESTALE ? "no longer held" : ret < 0 ? meaning(ret) :
@@ -76,6 +83,8 @@ void give_back(struct run *run, struct job *job)
 {
 	int ret = kwq_give_back(job->handle, job->item.ticket);
 
+	if (ret != -ESTALE)
+		job->outcome = JOBLOG_RETURN;
 	/* An item that is lost already is somebody else's. */
 	if (ret < 0 && ret != -ESTALE)
 		tell_of(run, job, "cannot be returned: %s", meaning(ret));
@@ -124,15 +133,18 @@ static void try_again(struct run *run, struct job *job, const char *why)
 	if (err < 0) {
 		/* The item was not finished, so it goes back when its handle is closed. */
 		run->counts.failed++;
+		job->outcome = err == -ESTALE ? JOBLOG_LOST : JOBLOG_RETURN;
 		tell_of(run, job, "%s; retry failed, the key goes back: %s", why, meaning(err));
 	} else if (added < 0) {
 		/* Q8: a queue that is shut down drops retries. */
 		run->counts.failed++;
+		job->outcome = JOBLOG_LOST;
 		tell_of(run, job, "%s; cannot be retried: %s", why, meaning(added));
 	} else if (added == KWQ_DEAD) {
 		note_death(run, job, why);
 	} else {
 		run->counts.retried++;
+		job->outcome = JOBLOG_RETRY;
 		tell_of_retry(run, job, why, delay);
 	}
 }
@@ -202,6 +214,18 @@ static void settle(struct run *run, struct job *job, int status)
 	}
 }
 
+static uint64_t bytes_sent(const struct run *run, const struct job *job)
+{
+	switch (run->options.input) {
+	case INPUT_KEY:
+		return job->item.key_len;
+	case INPUT_VALUE:
+		return job->value_len;
+	default:
+		return 0;
+	}
+}
+
 void log_job(struct run *run, const struct job *job, int status)
 {
 	struct joblog_entry entry = {
@@ -212,6 +236,7 @@ void log_job(struct run *run, const struct job *job, int status)
 		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
 		.attempt = job->attempt,
 		.abandoned = job->item.abandoned,
+		.outcome = job->outcome,
 		.key = job->key,
 		.key_len = job->item.key_len,
 	};
@@ -219,7 +244,12 @@ void log_job(struct run *run, const struct job *job, int status)
 
 	if (run->joblog < 0)
 		return;
-	err = joblog_write(run->joblog, &entry);
+	entry.sent = bytes_sent(run, job);
+	entry.received = stream_bytes(&job->streams[0], run->options.output);
+	entry.command = job_command(job, run->options.command, run->options.input);
+	err = entry.command ? joblog_write(run->joblog, &entry) : -ENOMEM;
+	if (entry.command != run->options.command)
+		free(entry.command);
 	if (err)
 		stop_for(run, STATUS_FAILED, run->options.joblog, strerror(-err));
 }
@@ -322,10 +352,25 @@ static void settle_asked(struct run *run, struct job *job, int status)
 	} else {
 		ret = kwq_bury(job->handle, job->item.ticket);
 		run->counts.dead += ret >= 0;
+		if (ret >= 0)
+			job->outcome = ret == KWQ_BURIED ? JOBLOG_DEAD : JOBLOG_RETURN;
 		tell_of(run, job, "killed by kwq bury%s%s", ret < 0 ? ": " : "",
 			ret < 0 ? meaning(ret) : "");
 	}
 	log_job(run, job, status);
+}
+
+void skip_item(struct run *run, struct job *job, enum joblog_outcome outcome)
+{
+	run->skipped++;
+	if (outcome == JOBLOG_DEAD) {
+		bury(run, job, "failed for good in the job log");
+		return;
+	}
+	if (run->options.verbose)
+		tell_of(run, job, "%s in the job log; not run",
+			outcome == JOBLOG_DONE ? "done" : "dropped");
+	finish_item(run, job);
 }
 
 void end_job(struct run *run, struct job *job)

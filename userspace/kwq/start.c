@@ -37,6 +37,7 @@ static int take_item(struct run *run, struct job *job)
 	job->handle = run->spare;
 	job->lost = false;
 	job->asked = ASKED_NOTHING;
+	job->outcome = JOBLOG_LOST;
 	run->spare = NULL;
 	lease_timer_start(&run->leases);
 	return 0;
@@ -89,6 +90,19 @@ static void start_job(struct run *run, struct job *job)
 	job_free(job);
 }
 
+/* Settles an item that the job log of --resume has settled before. Returns false for any other. */
+static bool skip_settled(struct run *run, struct job *job)
+{
+	enum joblog_outcome outcome;
+
+	if (!resume_take(&run->resume, job->key, job->item.key_len, &outcome))
+		return false;
+	job->attempt = 0;
+	skip_item(run, job, outcome);
+	job_free(job);
+	return true;
+}
+
 /* Whether --delay, --load and --memfree let a job start now. */
 static bool gate_is_open(struct run *run)
 {
@@ -124,6 +138,8 @@ void start_jobs(struct run *run)
 		switch (err) {
 		case 0:
 			run->empty_ms = EMPTY_MS_FIRST;
+			if (skip_settled(run, job))
+				break;
 			if (run->options.input == INPUT_KEY || job_key_is_text(job))
 				start_job(run, job);
 			else

@@ -186,7 +186,11 @@ int work(const struct run_options *options)
 		return status;
 	service_tell(run, "READY=1");
 	loop(run);
+	if (run->skipped && !run->options.quiet)
+		message("%s: %llu not run, because %s has them", run->options.queue,
+			(unsigned long long)run->skipped, run->options.joblog);
 	retry_forget_all(&run->failures);
+	resume_free(&run->resume);
 	control_close(&run->control);
 	kwq_close(run->spare);
 	kwq_close(run->q);

@@ -13,6 +13,7 @@
 #include "halt.h"
 #include "job.h"
 #include "output.h"
+#include "resume.h"
 
 enum { JOBS_MAX = 4096 };
 
@@ -30,6 +31,7 @@ struct run_options {
 	struct fate_options fate;
 	uint64_t timeout, kill_after;	/* ns that a job may run, and then has to end */
 	const char *joblog;
+	enum resume_mode resume;
 	struct gate_options gate;
 	struct halt_spec halt;
 	const char *halt_text;	/* as the user wrote it */

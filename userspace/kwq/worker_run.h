@@ -16,6 +16,7 @@
 #include "job.h"
 #include "lease.h"
 #include "progress.h"
+#include "resume.h"
 #include "retry.h"
 #include "settings.h"
 #include "timeouts.h"
@@ -57,6 +58,8 @@ struct run {
 	uint64_t ended_well, ended_badly;	/* jobs that count for --halt */
 	struct progress progress;
 	struct retry_table failures;
+	struct resume_table resume;
+	uint64_t skipped;	/* items that the job log has settled */
 	struct gate gate;
 	struct child_inheritance inherited;
 };
@@ -131,6 +134,9 @@ void give_up(struct run *run, struct job *job, const char *why);
 
 /* Writes a line to the --joblog. @status is as of wait(2). */
 void log_job(struct run *run, const struct job *job, int status);
+
+/* Gives an item the outcome that it has in the job log of --resume. */
+void skip_item(struct run *run, struct job *job, enum joblog_outcome outcome);
 
 /* The command of the job has ended: prints its output, settles its key, frees the job. */
 void end_job(struct run *run, struct job *job);

@@ -249,6 +249,8 @@ wrong '--dead-on 1,,2: must be statuses' run --dead-on 1,,2 a -- true
 wrong '--drop-on and --dead-on both name status 5' run --drop-on 3-6 --dead-on 5 a -- true
 wrong '--on-fail done: must be retry, dead or drop' run --on-fail 'done' a -- true
 wrong '--timeout x: must be a duration' run --timeout x a -- true
+wrong '--resume and --resume-failed need --joblog' run --resume a -- true
+wrong '--resume and --resume-failed need --joblog' run --resume-failed a -- true
 wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Job output, the job log and the progress line.
+ * Job output and the progress line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,6 @@
 
 #include "duration.h"
 #include "job.h"
-#include "joblog.h"
 #include "output.h"
 #include "progress.h"
 #include "tap.h"
@@ -283,45 +282,6 @@ static void test_kill(void)
 	   "a job that left its group is killed");
 }
 
-static void test_joblog(void)
-{
-	const struct joblog_entry entry = {
-		.seq = 7,
-		.started = 1795215300 * NS_PER_S + 42,
-		.runtime = 1500 * NS_PER_MS,
-		.exit = -1,
-		.signal = 9,
-		.attempt = 3,
-		.abandoned = 2,
-		.key = "a\tb\n\xff",
-		.key_len = 5,
-	};
-	static const char head[] =
-		"Seq\tHost\tStarttime\tJobRuntime\tExitval\tSignal\tAttempt\tAbandoned\tKey\n";
-	char path[] = "/tmp/kwq-test-XXXXXX", host[HOST_NAME_MAX + 1], wanted[1000];
-	int fd = mkstemp(path);
-
-	close(fd);
-	fd = joblog_open(path);
-	ok(fd >= 0, "a log opens");
-	is_number(joblog_write(fd, &entry), 0, "and takes a line");
-	close(fd);
-	fd = joblog_open(path);
-	joblog_write(fd, &entry);
-	close(fd);
-
-	fd = open(path, O_RDONLY);
-	written[read(fd, written, sizeof(written) - 1)] = '\0';
-	close(fd);
-	gethostname(host, sizeof(host));
-	snprintf(wanted, sizeof(wanted), "%s%s%s%s%s%s", head,
-		 "7\t", host, "\t1795215300.000000\t1.500000\t-1\t9\t3\t2\ta\\tb\\n\\xff\n7\t",
-		 host, "\t1795215300.000000\t1.500000\t-1\t9\t3\t2\ta\\tb\\n\\xff\n");
-	is_string(written, wanted, "one head, a line a job, the key without tabs");
-	unlink(path);
-	is_number(joblog_open("/nonexistent/log"), -ENOENT, "a log that cannot be opened");
-}
-
 /* The number of columns of a line, without its colour codes. */
 static size_t columns(const char *line)
 {
@@ -395,7 +355,6 @@ int main(void)
 	test_after_error();
 	test_interrupted();
 	test_kill();
-	test_joblog();
 	test_progress();
 	return done_testing();
 }
