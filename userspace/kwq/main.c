@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "near.h"
+#include "shebang.h"
 
 static const struct command *const commands[] = {
 	&command_create, &command_open, &command_ls, &command_stat, &command_status,
@@ -105,6 +106,10 @@ int main(int argc, char **argv)
 		return flush_output() ? STATUS_OK : STATUS_FAILED;
 	}
 
+	if (shebang_split(&argc, &argv)) {
+		fprintf(stderr, "kwq: %s\n", strerror(ENOMEM));
+		return STATUS_FAILED;
+	}
 	command = find(argv[1]);
 	if (!command) {
 		complain_command(argv[1]);

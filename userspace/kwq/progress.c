@@ -12,7 +12,7 @@
 #include "duration.h"
 #include "output.h"
 
-enum { BAR = 20, LINE_SIZE = 512, WIDTH_UNKNOWN = 80 };
+enum { BAR = 20, FRAME = 3, LINE_SIZE = 512, WIDTH_UNKNOWN = 80 };
 
 #define DRAW_EVERY (NS_PER_S / 5)
 
@@ -60,48 +60,122 @@ static void put_field(struct line *line, const char *color, const char *format, 
 		put(line, "\033[0m", 4);
 }
 
-static void put_bar(struct line *line, const struct progress_counts *counts)
+static unsigned long long ended(const struct progress_counts *counts)
 {
-	unsigned long long ended = counts->done + counts->failed + counts->dead;
-	unsigned long long all = ended + counts->running + counts->ready + counts->waiting;
-	unsigned int full = all ? ended * BAR / all : 0;
-	char bar[BAR + 1];
+	return counts->done + counts->failed + counts->dead;
+}
 
-	memset(bar, '.', BAR);
-	memset(bar, '#', full);
-	bar[BAR] = '\0';
-	put_field(line, NULL, " [%s]", bar);
+static unsigned long long left(const struct progress_counts *counts)
+{
+	return counts->running + counts->ready + counts->waiting;
+}
+
+/* The part of all keys that has ended, times @scale. */
+static unsigned int part(const struct progress_counts *counts, unsigned int scale)
+{
+	double all = (double)ended(counts) + left(counts);
+
+	return all > 0 ? ended(counts) / all * scale : 0;
+}
+
+static void put_bar(struct line *line, const struct progress_counts *counts,
+		    unsigned int width)
+{
+	unsigned int full = part(counts, width);
+
+	if (line->columns < width + FRAME || line->room <= width + FRAME)
+		return;
+	put_field(line, NULL, " [");
+	memset(line->to, '#', full);
+	memset(line->to + full, '.', width - full);
+	line->to += width;
+	line->room -= width;
+	line->columns -= width;
+	*line->to = '\0';
+	put_field(line, NULL, "]");
+}
+
+/* As 1:02:05. */
+static void put_seconds(struct line *line, const char *before, uint64_t seconds)
+{
+	put_field(line, NULL, "%s%" PRIu64 ":%02u:%02u", before, seconds / 3600,
+		  (unsigned int)(seconds / 60 % 60), (unsigned int)(seconds % 60));
+}
+
+/* The time that is left; "?" before the first job has ended. */
+static void put_eta(struct line *line, const char *before,
+		    const struct progress_counts *counts, uint64_t elapsed)
+{
+	double seconds;
+
+	if (!ended(counts) && left(counts)) {
+		put_field(line, NULL, "%s?", before);
+		return;
+	}
+	seconds = ended(counts) ? (double)elapsed / ended(counts) * left(counts) / NS_PER_S : 0;
+	/* A hundred years; more would overflow. */
+	put_seconds(line, before, seconds < 3.2e9 ? (uint64_t)(seconds + 0.5) : 3200000000u);
+}
+
+static void put_counts(struct line *line, const struct progress_counts *counts, double rate,
+		       uint64_t elapsed)
+{
+	put_field(line, "\033[32m", "%llu done", counts->done);
+	put_field(line, counts->failed ? "\033[31m" : NULL, " %llu failed", counts->failed);
+	/* Most queues never have dead items. */
+	if (counts->dead)
+		put_field(line, "\033[31m", " %llu dead", counts->dead);
+	put_field(line, counts->retried ? "\033[33m" : NULL, " %llu retried", counts->retried);
+	put_field(line, NULL, " %u running", counts->running);
+	put_field(line, NULL, " %" PRIu64 " ready", counts->ready);
+	put_field(line, NULL, " %" PRIu64 " waiting", counts->waiting);
+	put_field(line, NULL, " %.1f/s", rate);
+	put_seconds(line, " ", elapsed / NS_PER_S);
+	put_bar(line, counts, BAR);
+}
+
+/* As parallel --bar has it: percent, ended and left, the time that is left, and a bar. */
+static void put_wide_bar(struct line *line, const struct progress_counts *counts,
+			 uint64_t elapsed)
+{
+	unsigned long long bad = counts->failed + counts->dead;
+	unsigned int width;
+
+	put_field(line, NULL, "%3u%%", part(counts, 100));
+	put_field(line, NULL, " %llu:%llu", ended(counts), left(counts));
+	put_eta(line, "=", counts, elapsed);
+	if (bad)
+		put_field(line, "\033[31m", " %llu failed", bad);
+	width = line->columns < line->room ? line->columns : line->room - 1;
+	if (width > FRAME)
+		put_bar(line, counts, width - FRAME);
 }
 
 void progress_format(char *to, size_t size, unsigned int width, bool color,
-		     const struct progress_counts *counts, double rate,
-		     uint64_t elapsed)
+		     enum progress_style style, const struct progress_counts *counts,
+		     double rate, uint64_t elapsed)
 {
 	struct line line = { .to = to, .room = size, .columns = width, .color = color };
-	uint64_t seconds = elapsed / NS_PER_S;
 
 	*to = '\0';
-	put_field(&line, "\033[32m", "%llu done", counts->done);
-	put_field(&line, counts->failed ? "\033[31m" : NULL, " %llu failed", counts->failed);
-	/* Most queues never have dead items. */
-	if (counts->dead)
-		put_field(&line, "\033[31m", " %llu dead", counts->dead);
-	put_field(&line, counts->retried ? "\033[33m" : NULL, " %llu retried", counts->retried);
-	put_field(&line, NULL, " %u running", counts->running);
-	put_field(&line, NULL, " %" PRIu64 " ready", counts->ready);
-	put_field(&line, NULL, " %" PRIu64 " waiting", counts->waiting);
-	put_field(&line, NULL, " %.1f/s", rate);
-	put_field(&line, NULL, " %" PRIu64 ":%02u:%02u", seconds / 3600,
-		  (unsigned int)(seconds / 60 % 60), (unsigned int)(seconds % 60));
-	put_bar(&line, counts);
+	if (style == PROGRESS_BAR) {
+		put_wide_bar(&line, counts, elapsed);
+		return;
+	}
+	if (style == PROGRESS_ETA) {
+		put_eta(&line, "ETA ", counts, elapsed);
+		put_field(&line, NULL, " ");
+	}
+	put_counts(&line, counts, rate, elapsed);
 }
 
-void progress_init(struct progress *p, uint64_t now)
+void progress_init(struct progress *p, enum progress_style style, uint64_t now)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
 
 	p->on = isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb");
 	p->color = !no_color || !*no_color;
+	p->style = style;
 	p->started = now;
 	p->due = now;
 }
@@ -131,7 +205,7 @@ static unsigned int terminal_width(void)
  * Jobs per second over the last PROGRESS_SAMPLES seconds, or over the whole time if
  * that is shorter.
  */
-static double rate_of(struct progress *p, unsigned long long ended, uint64_t now)
+static double rate_of(struct progress *p, unsigned long long nr, uint64_t now)
 {
 	uint64_t elapsed = now - p->started, seconds = elapsed / NS_PER_S;
 	uint64_t since;
@@ -141,26 +215,26 @@ static double rate_of(struct progress *p, unsigned long long ended, uint64_t now
 	if (seconds > p->sampled + PROGRESS_SAMPLES)
 		p->sampled = seconds - PROGRESS_SAMPLES;
 	while (p->sampled < seconds)
-		p->samples[p->sampled++ % PROGRESS_SAMPLES] = ended;
+		p->samples[p->sampled++ % PROGRESS_SAMPLES] = nr;
 
 	if (seconds < PROGRESS_SAMPLES)
-		return elapsed ? (double)ended * NS_PER_S / elapsed : 0;
+		return elapsed ? (double)nr * NS_PER_S / elapsed : 0;
 	/* The oldest sample is the next one to be overwritten. */
 	before = p->samples[p->sampled % PROGRESS_SAMPLES];
 	since = p->started + (p->sampled - PROGRESS_SAMPLES + 1) * NS_PER_S;
-	return (double)(ended - before) * NS_PER_S / (now - since);
+	return (double)(nr - before) * NS_PER_S / (now - since);
 }
 
 void progress_draw(struct progress *p, const struct progress_counts *counts,
 		   uint64_t now)
 {
 	char line[LINE_SIZE], text[LINE_SIZE + 16];
-	double rate = rate_of(p, counts->done + counts->failed + counts->dead, now);
+	double rate = rate_of(p, ended(counts), now);
 	int len;
 
 	/* Leave the last column free: some terminals wrap the line there. */
-	progress_format(line, sizeof(line), terminal_width() - 1, p->color, counts,
-			rate, now - p->started);
+	progress_format(line, sizeof(line), terminal_width() - 1, p->color, p->style,
+			counts, rate, now - p->started);
 	len = snprintf(text, sizeof(text), "\r%s\033[K", line);
 	write_all(STDERR_FILENO, text, len);
 	p->shown = true;

@@ -9,6 +9,7 @@
 #include "duration.h"
 #include "jobs_spec.h"
 #include "number.h"
+#include "shebang.h"
 #include "sysload.h"
 #include "worker.h"
 
@@ -16,7 +17,8 @@ enum {
 	OPT_EXIT_WHEN_EMPTY = OPT_FIRST, OPT_STDIN, OPT_OUTPUT, OPT_RETRY_AFTER,
 	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
 	OPT_NO_PROGRESS, OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE, OPT_TIMEOUT,
-	OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME, OPT_RESUME_FAILED,
+	OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME, OPT_RESUME_FAILED, OPT_ETA, OPT_BAR,
+	OPT_SHEBANG,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -37,6 +39,9 @@ static const struct option run_options[] = {
 	{ "joblog", required_argument, NULL, OPT_JOBLOG },
 	{ "resume", no_argument, NULL, OPT_RESUME },
 	{ "resume-failed", no_argument, NULL, OPT_RESUME_FAILED },
+	{ "eta", no_argument, NULL, OPT_ETA },
+	{ "bar", no_argument, NULL, OPT_BAR },
+	{ "shebang", no_argument, NULL, OPT_SHEBANG },
 	{ "no-progress", no_argument, NULL, OPT_NO_PROGRESS },
 	{ "halt", required_argument, NULL, OPT_HALT },
 	{ "nice", required_argument, NULL, OPT_NICE },
@@ -183,6 +188,15 @@ static void parse_option(struct run_options *o, int opt)
 	case OPT_CONFIG:
 		o->config = optarg;
 		break;
+	case OPT_ETA:
+		o->progress = PROGRESS_ETA;
+		break;
+	case OPT_BAR:
+		o->progress = PROGRESS_BAR;
+		break;
+	case OPT_SHEBANG:
+		o->shebang = true;
+		break;
 	case OPT_NO_PROGRESS:
 		o->no_progress = true;
 		break;
@@ -229,6 +243,19 @@ static void check_statuses(const struct fate_options *fate)
 			usage("--drop-on and --dead-on both name status %d", i);
 }
 
+/* The kernel has put the name of the script behind the command. */
+static const char *take_script(struct run_options *o, int *argc, char **argv)
+{
+	const char *script;
+
+	if (optind == *argc)
+		usage("--shebang: the script is missing");
+	script = argv[--*argc];
+	argv[*argc] = NULL;
+	o->exit_when_empty = true;
+	return script;
+}
+
 static int run_main(int argc, char **argv)
 {
 	struct run_options o = {
@@ -238,15 +265,23 @@ static int run_main(int argc, char **argv)
 		.gate.loadavg = "/proc/loadavg",
 		.gate.meminfo = "/proc/meminfo",
 	};
+	const char *script = NULL;
+	int status;
 
 	parse_options(&o, argc, argv);
 	if (optind == argc)
 		usage("QUEUE is missing");
 	o.queue = argv[optind++];
 	parse_options(&o, argc, argv);
+	if (o.shebang)
+		script = take_script(&o, &argc, argv);
 	if (optind == argc)
 		usage("CMD is missing");
 	o.command = argv + optind;
+	if (o.no_progress && o.progress)
+		usage("--eta and --bar are forms of what --no-progress takes away");
+	if (o.progress && o.output == OUTPUT_PASS)
+		usage("--eta and --bar would mix with the output of --output pass");
 	if (o.resume && !o.joblog)
 		usage("--resume and --resume-failed need --joblog");
 	choose_delays(&o);
@@ -257,7 +292,8 @@ static int run_main(int argc, char **argv)
 		usage("--kill-after needs --timeout");
 	if (!o.jobs)
 		o.jobs = sysload_processors();
-	return work(&o);
+	status = script ? shebang_add(o.queue, script) : STATUS_OK;
+	return status ? status : work(&o);
 }
 
 const struct command command_run = {
@@ -299,7 +335,12 @@ const struct command command_run = {
 	"      --joblog FILE         append a line for each job that ends\n"
 	"      --resume              skip keys that FILE has as done, dead or dropped\n"
 	"      --resume-failed       skip keys that FILE has as done\n"
+	"      --eta                 show the time that is left, too\n"
+	"      --bar                 show a bar instead of the counts\n"
 	"      --no-progress         no progress line\n"
+	"      --shebang             the last argument is a file of keys: add them and end\n"
+	"                            with them; the file begins with\n"
+	"                            #!/usr/bin/kwq run --shebang QUEUE -- CMD\n"
 	"  -q, --quiet               print no messages about single keys\n"
 	"  -v, --verbose             print a message about each retry, too\n"
 	"  -h, --help\n"

@@ -13,6 +13,7 @@
 #include "halt.h"
 #include "job.h"
 #include "output.h"
+#include "progress.h"
 #include "resume.h"
 
 enum { JOBS_MAX = 4096 };
@@ -24,7 +25,9 @@ struct run_options {
 	bool exit_when_empty;
 	enum job_input input;
 	bool quiet, verbose;
+	bool shebang;		/* only until the script is read */
 	bool no_progress;
+	enum progress_style progress;
 	enum output_mode output;
 	bool use_limiters;	/* the queue's; otherwise the members below */
 	uint64_t retry_after, retry_max;

@@ -145,6 +145,6 @@ int set_up(struct run *run)
 	}
 	write_watch(run->urgent, take_urgent_in_write, run);
 	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
-		progress_init(&run->progress, monotonic_now());
+		progress_init(&run->progress, run->options.progress, monotonic_now());
 	return STATUS_OK;
 }

@@ -251,6 +251,12 @@ wrong '--on-fail done: must be retry, dead or drop' run --on-fail 'done' a -- tr
 wrong '--timeout x: must be a duration' run --timeout x a -- true
 wrong '--resume and --resume-failed need --joblog' run --resume a -- true
 wrong '--resume and --resume-failed need --joblog' run --resume-failed a -- true
+wrong '--eta and --bar are forms of' run --no-progress --bar a -- true
+wrong '--eta and --bar would mix' run --eta --output pass a -- true
+wrong '--shebang: the script is missing' run --shebang a
+wrong 'CMD is missing' run --shebang a -- script
+wrong 'CMD is missing' 'run --shebang a' script
+ok 'a command with blanks is no script' exits 2 'no command "run x"' 'run x' script
 wrong '--kill-after needs --timeout' run --kill-after 1s a -- true
 wrong 'must be a duration' run --retry-after x a -- true
 wrong '--retry-max is less' run --retry-after 10s --retry-max 5s a -- true
