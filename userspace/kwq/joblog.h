@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What became of the key. */
+/* The fate of the key. */
 enum joblog_outcome {
 	JOBLOG_DONE,
 	JOBLOG_RETRY,

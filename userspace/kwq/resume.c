@@ -20,7 +20,7 @@ struct settled {
 	char key[];
 };
 
-/* What is looked for. Its key is elsewhere, so that nothing is copied. */
+/* A key to look for. Its bytes are elsewhere, so that nothing is copied. */
 struct wanted {
 	size_t len;
 	const char *key;

@@ -84,6 +84,34 @@ int attach_queue(struct run *run)
 	return err;
 }
 
+/* Returns the exit status of an error, or STATUS_OK. */
+static int open_joblog(struct run *run)
+{
+	const char *path = run->options.joblog;
+	int err = 0;
+
+	if (!path)
+		return STATUS_OK;
+	if (run->options.resume)
+		err = resume_read(&run->resume, path, run->options.resume);
+	if (err == -EBADMSG) {
+		message("%s: not a job log of kwq run, so --resume cannot read it", path);
+		return STATUS_FAILED;
+	}
+	if (!err) {
+		run->joblog = joblog_open(path);
+		err = run->joblog < 0 ? run->joblog : 0;
+	}
+	if (err) {
+		message("%s: %s", path, strerror(-err));
+		return STATUS_FAILED;
+	}
+	if (run->resume.torn && !run->options.quiet)
+		message("%s: %zu lines are not whole; their keys run again", path,
+			run->resume.torn);
+	return STATUS_OK;
+}
+
 int set_up(struct run *run)
 {
 	int err;
@@ -97,13 +125,9 @@ int set_up(struct run *run)
 	run->gate.options = run->options.gate;
 	make_room(run);
 	run->room = -1;
-	if (run->options.joblog) {
-		run->joblog = joblog_open(run->options.joblog);
-		if (run->joblog < 0) {
-			message("%s: %s", run->options.joblog, strerror(-run->joblog));
-			return STATUS_FAILED;
-		}
-	}
+	err = open_joblog(run);
+	if (err)
+		return err;
 	run->epoll = epoll_create1(EPOLL_CLOEXEC);
 	run->urgent = epoll_create1(EPOLL_CLOEXEC);
 	err = attach_queue(run);

@@ -86,7 +86,7 @@ static void test_line(const char *path)
 
 #define LINE(outcome, key) "1\th\t1.0\t1.0\t0\t0\t0\t0\tc\t1\t0\t" outcome "\t" key "\n"
 
-/* What --resume takes of a key: the name of an outcome, or "runs". */
+/* Takes a key as --resume does. Returns the name of its outcome, or "runs". */
 static const char *taken(struct resume_table *table, const char *key, size_t len)
 {
 	enum joblog_outcome outcome;
