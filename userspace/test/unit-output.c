@@ -313,7 +313,8 @@ static void test_progress(void)
 	bool fits = true;
 	unsigned int width;
 
-	progress_format(line, sizeof(line), 200, false, PROGRESS_COUNTS, &some, 9.34, 3725 * NS_PER_S);
+	progress_format(line, sizeof(line), 200, false, PROGRESS_COUNTS, &some, 9.34,
+			3725 * NS_PER_S);
 	ok(!strcmp(line + 61, " 1:02:05 [##########..........]"), "the time, and a bar half full");
 	line[61] = '\0';
 	is_string(line, "30 done 1 failed 2 retried 4 running 20 ready 5 waiting 9.3/s",
