@@ -46,7 +46,8 @@ void near_offer(struct near *near, const char *name, size_t len)
 	if (near->len > NAME_MAX_LEN || len > NAME_MAX_LEN)
 		return;
 	edits = distance(near->word, near->len, name, len);
-	if (edits > (len + 2) / 3 || edits >= near->len || (near->best && edits >= near->best_distance))
+	if (edits > (len + 2) / 3 || edits >= near->len ||
+	    (near->best && edits >= near->best_distance))
 		return;
 	near->best = name;
 	near->best_len = len;

@@ -327,7 +327,7 @@ const struct command command_save = {
 	"\n"
 	"The queue may be in use. A key is saved as ready while somebody works on it.\n",
 	.examples =
-	"  kwq save jobs jobs.kwq                   one queue\n"
+	"  kwq save mail /tmp/m.kwq                 one queue\n"
 	"  kwq save --all /var/backups/kwq          all queues\n",
 	.main = save_main,
 };

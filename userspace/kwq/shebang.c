@@ -111,7 +111,7 @@ int shebang_add(const char *queue, const char *path)
 		.next = next_key,
 		.list = &script,
 	};
-	char *none[] = { NULL };
+	char *none[1] = { NULL };
 	struct kwq *q;
 	int err, status;
 

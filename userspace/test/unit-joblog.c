@@ -48,7 +48,7 @@ static void write_file(const char *path, const char *bytes)
 
 static void test_line(const char *path)
 {
-	char *words[] = { "a'b", "", "x y", "$'\t\xff", "-o=1", "c:/d.e", NULL };
+	char *words[7] = { "a'b", "", "x y", "$'\t\xff", "-o=1", "c:/d.e", NULL };
 	const struct joblog_entry one = {
 		.seq = 7,
 		.started = 1795215300 * NS_PER_S + 42,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cmd.h"
 #include "near.h"
 #include "tap.h"
 
@@ -16,7 +17,7 @@ static const char *meant(const char *word)
 	size_t i;
 
 	near_begin(&near, word, strlen(word));
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++)
 		near_offer(&near, names[i], strlen(names[i]));
 	return near.best ? near.best : "";
 }

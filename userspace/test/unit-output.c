@@ -337,7 +337,8 @@ static void test_progress(void)
 	ok(strstr(line, "[....................]"), "an empty bar");
 
 	for (width = 0; width < 300; width++) {
-		progress_format(line, sizeof(line), width, true, PROGRESS_COUNTS, &most, 1e9, UINT64_MAX);
+		progress_format(line, sizeof(line), width, true, PROGRESS_COUNTS, &most, 1e9,
+				UINT64_MAX);
 		fits = fits && columns(line) <= width;
 		progress_format(line, sizeof(line), width, false, PROGRESS_COUNTS, &some, 1e9, 0);
 		fits = fits && strlen(line) <= width;

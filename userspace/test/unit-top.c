@@ -156,13 +156,14 @@ static pid_t top;
 static char screen[1 << 20];
 static size_t filled;
 
-/* Starts kwq top, which shows a new table only after a key. */
-static void start(void)
+/* Starts kwq top, which shows a new table only after a key. @before: the terminal as it was. */
+static void start(struct termios *before)
 {
 	char *argv[8] = { "top", "--interval", "1h", "--sort", "name", "jobs", "other" };
 
 	if (openpty(&terminal, &own_side, NULL, NULL, NULL))
 		exit(1);
+	tcgetattr(own_side, before);
 	fflush(stdout);
 	filled = 0;
 	top = fork();
@@ -219,8 +220,7 @@ static void test_keys(void)
 {
 	struct termios before;
 
-	start();
-	tcgetattr(own_side, &before);
+	start(&before);
 	shows("", "other", "the queues");
 	ok(strstr(screen, "\033[7m"), "one is selected");
 	shows("p", "jobs (paused)", "p pauses the selected one");
@@ -252,8 +252,7 @@ static void test_signals(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(signals); i++) {
-		start();
-		tcgetattr(own_side, &before);
+		start(&before);
 		shows("", "other", "a screen");
 		kill(top, signals[i]);
 		shows("", "\033[?1049l", "a signal leaves the screen");
