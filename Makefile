@@ -140,6 +140,7 @@ help:
 	@echo '  make bench-compare BASE=REVISION   the changes of these costs since a revision (ONLY=changed)'
 	@echo '  make bench-profile ROW=NAME        the instructions of one row, function by function'
 	@echo '  make bench-keys the cost of ten million keys in one queue'
+	@echo '  make bench-shell   what jobs cost at a shell, beside other tools'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'

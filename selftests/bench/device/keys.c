@@ -266,6 +266,12 @@ static void bench_floor_of_stretch(void)
 	end_witness("keys.stretch.floor");
 }
 
+/* Waits for the pending work of RCU and of the workers that free memory. */
+static void settle(void)
+{
+	sleep(2);
+}
+
 static void bench_list_many(void)
 {
 	begin_keys();
@@ -275,6 +281,7 @@ static void bench_list_many(void)
 	end_witness("keys.stretch.list");
 	bench_save();
 	kwq_close(queue);
+	settle();
 }
 
 static void bench_most_ready(void)
@@ -299,8 +306,7 @@ static void bench_most_ready(void)
 	end_witness("keys.stretch.destroy");
 	report("keys.destroy", (double)bench_since(begun) / MOST, "insn");
 
-	/* The pending work of RCU and of the workers that free memory. */
-	sleep(2);
+	settle();
 	report("keys.retained", (before - free_bytes()) / MOST, "B");
 }
 
