@@ -303,7 +303,6 @@ struct kwq_keyed {
 	u64 nr_values;
 	u64 reserved;
 	u64 own_bytes;
-	u64 limiter_bytes;
 	u64 last_ticket;
 	struct list_head remembered;
 	u64 nr_remembered;
@@ -317,6 +316,7 @@ struct kwq_keyed {
 	u32 small_bytes;
 	u32 small_key_max;
 	u32 size_before;
+	u32 limiter_bytes;
 	u32 nr_handles;
 	struct kref ref;
 	atomic_t being_told;

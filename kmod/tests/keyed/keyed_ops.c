@@ -113,6 +113,13 @@ int kwq_handle_settle(struct kwq_handle *handle, u64 ticket, u32 flags)
 	return LOCKED(handle->keyed, kwq_handle_settle_locked(handle, ticket, NULL, flags, now));
 }
 
+int kwq_handle_settle_key(struct kwq_handle *handle, const struct kwq_key *key, u32 flags)
+{
+	const struct kwq_key copy = hashed(key);
+
+	return LOCKED(handle->keyed, kwq_handle_settle_locked(handle, 0, &copy, flags, now));
+}
+
 int kwq_handle_extend(struct kwq_handle *handle, u64 ticket)
 {
 	return LOCKED(handle->keyed, kwq_handle_extend_locked(handle, ticket, now));

@@ -436,6 +436,24 @@ static void other_ends_of_the_lease(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_len(&t->keyed->queue), 1);
 }
 
+/* Q6 L11: by its key, too. A bury can also forget the item's count. */
+static void settled_by_key(struct kunit *test)
+{
+	struct lease_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"), KWQ_DONE_RETURN), -ENOENT);
+	add(t, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"), KWQ_DONE_RETURN), -ENOENT);
+	get(t, t->x);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"), KWQ_DONE_RETURN),
+			KWQ_RETURNED);
+	get(t, t->x);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle_key(t->x, KEY("a"),
+						    KWQ_DONE_DEAD | KWQ_DONE_FORGET), KWQ_BURIED);
+	KUNIT_EXPECT_EQ(test, t->keyed->queue.core.nr_ready, 0);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_num_requeues(t->keyed, KEY("a")), 0);
+}
+
 static void close_ends_leases(struct kunit *test)
 {
 	struct lease_test *t = test->priv;
@@ -762,6 +780,7 @@ static struct kunit_case lease_test_cases[] = {
 	KUNIT_CASE(timer_that_comes_in_vain_finds_the_next_lease),
 	KUNIT_CASE(unget_ends_the_lease),
 	KUNIT_CASE(other_ends_of_the_lease),
+	KUNIT_CASE(settled_by_key),
 	KUNIT_CASE(close_ends_leases),
 	KUNIT_CASE(lost_too_often_it_is_dead),
 	KUNIT_CASE(lost_too_often_after_a_shut_down_it_is_gone),
