@@ -164,7 +164,7 @@ static void pages(struct kunit *test)
 /* Q15: the number of buckets changes between the pages, in both directions, by random amounts. */
 static void table_changes(struct kunit *test)
 {
-	u32 nr = 0, to, round, changes = 0, before, size, left;
+	u32 nr = 0, to, round, changes = 0, before, size, left, one_in;
 	struct list_test *t = test->priv;
 	struct rnd_state random;
 
@@ -174,10 +174,10 @@ static void table_changes(struct kunit *test)
 		size = 1 + prandom_u32_state(&random) % NR_ENTRIES;
 		begin(t, ALL_STATES, size);
 		left = NR_CHANGES;
+		one_in = DIV_ROUND_UP(NR_STAYING, size * NR_CHANGES);
 		while (list_some(test)) {
 			/* Small pages are many: so the changes are spread over the list. */
-			if (!left ||
-			    prandom_u32_state(&random) % DIV_ROUND_UP(NR_STAYING, size * NR_CHANGES))
+			if (!left || prandom_u32_state(&random) % one_in)
 				continue;
 			left--;
 			before = t->keyed->table.nr_buckets;
