@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Reads the mutants of this folder, plants them and judges whether they were found.
 
-mutant.py list [NAME...]        name, suite and programs of these mutants, or of all
+mutant.py list [NAME...]        name, suite, and programs or KUnit suites of these mutants, or of all
 mutant.py check TREE            checks that every mutant fits the sources in TREE, and names existing KUnit cases
 mutant.py plant NAME TREE       changes the sources in TREE
 mutant.py judge NAME RESULTS    prints the test that found it, from the results of its suite
@@ -20,6 +20,7 @@ Hunks follow. Each is a line "--- FILE" and then lines as in a unified diff, wit
 change must occur exactly once in the file, so a hunk has enough context to be unique.
 """
 import json
+import os.path
 import re
 import sys
 from pathlib import Path
@@ -68,6 +69,13 @@ class Mutant:
         for cases in re.findall(r'kwq-[\w-]+/(\w+|\([\w|]+\))', self.finds.pattern):
             yield from re.findall(r'\w+', cases)
 
+    def chosen(self):
+        """The suite, and a pattern that matches at least the KUnit suites that must find the mutant."""
+        suites = re.findall(r'kwq-[a-z-]*', self.finds.pattern)
+        if self.suite != 'kunit-uml' or not suites:
+            return self.suite
+        return f'{self.suite} {os.path.commonprefix(suites)}*'
+
     def judge(self, failed):
         """Returns the failure that found the mutant."""
         # Skip cases that were not reached: they have no name.
@@ -89,7 +97,7 @@ def main():
     command, *args = sys.argv[1:]
     if command == 'list':
         for name in args or names():
-            print(name, Mutant(name).suite)
+            print(name, Mutant(name).chosen())
     elif command == 'check':
         tests = '\n'.join(path.read_text() for path in Path(args[0], 'kmod/tests').rglob('*.c'))
         for name in names():

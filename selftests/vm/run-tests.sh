@@ -5,6 +5,7 @@
 #
 #   SUITES='kselftest-stock ...'  only these suites
 #   PROGRAMS='wait* lease'        only these programs of the kselftests
+#   KUNIT='kwq-core*'             only these suites of KUnit in User-Mode Linux: one pattern
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
 #   SPIN=full                     also the large configurations of selftests/spin
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
@@ -79,7 +80,7 @@ kunit_uml() {
 
 	dir=$("$VM/kernel.sh" "${suite#kunit-}") || { lost "$suite" 'could not be built'; return; }
 	"$WITHIN" "$UML_SECONDS" "$dir/image" mem=512M console=tty kunit.enable=1 kunit_shutdown=halt panic_on_warn=1 \
-		</dev/null >"$console" 2>&1 || status=$?
+		${KUNIT:+"kunit.filter_glob=$KUNIT"} </dev/null >"$console" 2>&1 || status=$?
 	results kunit-uml "$suite" "$console" "$status"
 	explain "$suite" "$console"
 }
