@@ -543,7 +543,8 @@ static void no_memory_for_a_quota(struct kunit *test)
 
 	/*
 	 * O4: no memory for the user's quota, or for that of the namespace's owner. The
-	 * slab may allocate in between, and can do without.
+	 * slab may allocate in between, in one run and not in another, and can do without.
+	 * So the second quota can be refused in two runs.
 	 */
 	for (nth = 1; injected; nth++) {
 		current->fail_nth = nth;
@@ -556,7 +557,7 @@ static void no_memory_for_a_quota(struct kunit *test)
 			kwq_quota_remove_queue(quota, false);
 		refused += IS_ERR(quota);
 	}
-	KUNIT_EXPECT_EQ(test, refused, 2);
+	KUNIT_EXPECT_GE(test, refused, 2);
 }
 #endif
 

@@ -1884,10 +1884,13 @@ static void no_memory_for_limiters(struct kunit *test)
 	struct queue_test *t = test->priv;
 	int nth, refused = 0;
 
-	/* O4: nothing changes. The table needs memory, and a small queue's limiters (K6). */
+	/*
+	 * O4: nothing changes. The table needs memory, and a small queue's limiters (K6). An
+	 * allocation of the slab's own in one run can move a refusal to the next run as well.
+	 */
 	for (nth = 1; configure_without_memory(test, nth, &refused); nth++)
 		;
-	KUNIT_EXPECT_EQ(test, refused, kwq_test_form == KWQ_SMALL ? 2 : 1);
+	KUNIT_EXPECT_GE(test, refused, kwq_test_form == KWQ_SMALL ? 2 : 1);
 	kwq_shut_down(&t->queue);
 }
 #endif
