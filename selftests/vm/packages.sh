@@ -43,12 +43,14 @@ PACKAGES=(
 	task-spooler
 	# The checks.
 	coccinelle
+	fish
 	"$LIBPYTHON"
 	mandoc
 	prometheus
 	shellcheck
 	sparse
 	spin
+	zsh
 )
 
 # cross.sh unpacks the compilers for arm64 and s390x.
