@@ -135,6 +135,7 @@ for content in "$@"; do
 			KSELFTEST_INC="$source/tools/testing/selftests" all
 		cp "$device/fuzz" "$root/kselftest"
 		cp "$TOP/userspace/test/device-command" "$root/kselftest/command"
+		cp "$TOP/userspace/test/device-json" "$root/kselftest/json"
 		cp "$TOP/userspace/test/device-watch" "$root/kselftest/watch"
 		cp "$TOP/userspace/test/device-parallel" "$root/kselftest/parallel"
 		cp "$TOP/userspace/test/device-run" "$root/kselftest/run"

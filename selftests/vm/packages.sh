@@ -47,6 +47,7 @@ PACKAGES=(
 	"$LIBPYTHON"
 	mandoc
 	prometheus
+	python3-jsonschema
 	shellcheck
 	sparse
 	spin
@@ -71,6 +72,7 @@ DEB=(
 	libmicrohttpd-dev
 	pkg-config
 	python3
+	python3-jsonschema
 )
 
 for group in "$@"; do

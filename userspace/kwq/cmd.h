@@ -44,7 +44,7 @@ extern const struct command command_create, command_open, command_ls,
 	command_exporter, command_keys, command_save, command_load,
 	command_peek, command_kick, command_edit, command_status, command_watch_files,
 	command_kill, command_restart, command_follow, command_events,
-	command_bury, command_run_ctl;
+	command_bury, command_run_ctl, command_limits;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -59,6 +59,7 @@ extern const struct command command_create, command_open, command_ls,
 #define OPTION_NULL	{ "null", no_argument, NULL, '0' }
 #define OPTION_QUIET	{ "quiet", no_argument, NULL, 'q' }
 #define OPTION_VERBOSE	{ "verbose", no_argument, NULL, 'v' }
+#define OPTION_NO_HEADINGS { "no-headings", no_argument, NULL, 'H' }
 #define OPTION_JSON	{ "json", no_argument, NULL, OPT_JSON }
 
 /*

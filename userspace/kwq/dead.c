@@ -15,11 +15,12 @@
 static const struct option dead_options[] = {
 	{ "long", no_argument, NULL, 'l' },
 	{ "all", no_argument, NULL, 'a' },
+	OPTION_NO_HEADINGS,
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct dead_options {
-	bool detailed, all;
+	bool detailed, all, no_headings;
 	struct key_options key;
 };
 
@@ -40,13 +41,19 @@ static void print_item(const struct dead_options *o, const struct kwq_dead_entry
 		putchar('\0');
 	} else {
 		if (o->detailed)
-			printf("%5u %5u %7llu.%03llus %3d ", entry->requeues, entry->abandoned,
+			printf("%8u %5u %7llu.%03llus %4d ", entry->requeues, entry->abandoned,
 			       (unsigned long long)(entry->age / NS_PER_S),
 			       (unsigned long long)(entry->age % NS_PER_S / NS_PER_MS),
 			       entry->priority);
 		print_escaped(stdout, key, entry->key_len);
 		putchar('\n');
 	}
+}
+
+static void print_header(const struct dead_options *o)
+{
+	if (o->detailed && !o->no_headings)
+		printf("%8s %5s %12s %4s %s\n", "REQUEUES", "LOST", "AGE", "PRIO", "KEY");
 }
 
 static int dead_ls(const char *queue, const struct dead_options *o, struct dead_list *list)
@@ -60,7 +67,12 @@ static int dead_ls(const char *queue, const struct dead_options *o, struct dead_
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_limiters(q, queue);
 	ret = dead_list_begin(list, q);
-	while (!ret && (ret = dead_list_next(list, &entry, &key)) > 0) {
+	while (!ret && (ret = dead_list_next(list, &entry, &key)) >= 0) {
+		/* Not before the first page has come: it may be an error. */
+		if (first)
+			print_header(o);
+		if (!ret)
+			break;
 		print_item(o, entry, key, first);
 		first = false;
 		ret = 0;
@@ -190,14 +202,16 @@ static void check_ls(const struct dead_options *o, int argc, char **argv)
 		usage("--all, --quiet and --verbose work with kick and drop only");
 	if (o->detailed + o->key.null + o->key.json > 1)
 		usage("--long, --null and --json cannot be combined");
+	if (o->no_headings && !o->detailed)
+		usage("--no-headings needs --long: nothing else has a header");
 	if (optind < argc)
 		usage("\"%s\" is one argument too many", argv[optind]);
 }
 
 static void check_each(const struct dead_options *o, int argc, char **argv)
 {
-	if (o->detailed)
-		usage("--long works with ls only");
+	if (o->detailed || o->no_headings)
+		usage("--long and --no-headings work with ls only");
 	if (o->all && optind < argc)
 		usage("--all and KEY \"%s\" cannot be combined", argv[optind]);
 	if (o->all && o->key.null)
@@ -212,11 +226,13 @@ static int dead_main(int argc, char **argv)
 	bool is_ls;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, KEY_LETTERS "lah", dead_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "laHh", dead_options, NULL)) != -1) {
 		if (opt == 'l')
 			o.detailed = true;
 		else if (opt == 'a')
 			o.all = true;
+		else if (opt == 'H')
+			o.no_headings = true;
 		else if (!key_option(&o.key, opt))
 			option_common(opt);
 	}
@@ -245,6 +261,7 @@ const struct command command_dead = {
 	.options =
 	"ls, the oldest death first:\n"
 	"  -l, --long       print requeues, losses, age of the death, and priority, too\n"
+	"  -H, --no-headings  with --long: no header line\n"
 	"  -0, --null       print keys unescaped, each ended by NUL\n"
 	"      --json       print a JSON array\n"
 	"\n"

@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "escape.h"
+#include "key_progress.h"
 #include "keys.h"
 
 enum {
@@ -21,6 +23,7 @@ struct collector {
 	const struct key_verb *verb;
 	const struct key_options *options;
 	struct keys keys;
+	struct key_progress progress;
 	int status;
 	int over;		/* the error that ended everything, or 0 */
 
@@ -119,6 +122,7 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 	print_refusal(c, line, key, len, why(c, err));
 	if (c->options->quiet)
 		return;
+	key_progress_hide(&c->progress);
 	fprintf(stderr, "kwq: %s: %s: %s %llu: ", command->name, c->queue,
 		kind_of_line(c), line);
 	if (key) {
@@ -131,6 +135,7 @@ static void refuse(struct collector *c, unsigned long long line, const char *key
 /* Ends the command: one message covers this key and all later ones. */
 static void give_up(struct collector *c, int err)
 {
+	key_progress_hide(&c->progress);
 	if (!c->over) {
 		message("%s: %s", c->queue, why_all(c, err));
 		c->status = status_of(err);
@@ -221,6 +226,7 @@ static void flush(struct collector *c)
 			report(c, i);
 		}
 		first += taken;
+		key_progress_add(&c->progress, taken);
 	}
 	for (i = first; i < c->nr; i++)
 		refuse_with_all(c, c->of[i].line, c->shown + c->of[i].at, c->of[i].len);
@@ -301,6 +307,19 @@ static void collect(struct collector *c, const char *key, size_t len)
 	c->nr++;
 }
 
+/*
+ * Many keys come from a pipe or a list. At a terminal the user types them, and sees them. The
+ * results of keys are a progress of their own.
+ */
+static bool wants_progress(const struct collector *c)
+{
+	bool prints = c->options->verbose || c->options->json || c->verb->count;
+
+	if (c->options->quiet || (prints && isatty(STDOUT_FILENO)))
+		return false;
+	return c->verb->next || (!c->keys.arguments && !isatty(STDIN_FILENO));
+}
+
 int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	     const struct key_options *options, int argc, char **argv)
 {
@@ -314,6 +333,7 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 	c.verb = verb;
 	c.options = options;
 	keys_init(&c.keys, argc, argv, options->null);
+	key_progress_begin(&c.progress, wants_progress(&c), queue, "", 0);
 
 	for (;;) {
 		/* Send the batch before a read that may block: no key may lie here
@@ -334,6 +354,7 @@ int each_key(struct kwq *q, const char *queue, const struct key_verb *verb,
 			collect(&c, key, len);
 	}
 	flush(&c);
+	key_progress_hide(&c.progress);
 
 	if (c.keys.error) {
 		message("standard input: %s", strerror(-c.keys.error));

@@ -47,7 +47,7 @@ struct key_options {
 #define KEY_LETTERS "0qv"
 #define KEY_HELP \
 	"  -0, --null       keys on standard input end with NUL, not with newline\n" \
-	"  -q, --quiet      print no errors of single keys; see the exit status\n" \
+	"  -q, --quiet      no errors of single keys, and no progress line\n" \
 	"  -v, --verbose    print the result of each key\n" \
 	"      --json       print the results as one JSON object per line\n" \
 	"  -h, --help\n"

@@ -21,7 +21,7 @@ enum { OPT_BUFFER = OPT_FIRST };
 static const struct option events_options[] = {
 	{ "count", required_argument, NULL, 'n' },
 	{ "buffer", required_argument, NULL, OPT_BUFFER },
-	OPTION_VERBOSE, OPTION_HELP, OPTION_END
+	OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct events {
@@ -240,6 +240,9 @@ static int events_main(int argc, char **argv)
 		case 'v':
 			e.verbose = true;
 			break;
+		case OPT_JSON:
+			/* There is no other format. */
+			break;
 		default:
 			option_common(opt);
 		}
@@ -271,6 +274,7 @@ const struct command command_events = {
 	"  -n, --count N    end after N events\n"
 	"      --buffer N   keep N KiB of events for each processor (the kernel's size)\n"
 	"  -v, --verbose    say on standard error when the events begin\n"
+	"      --json       the only format, with or without this option\n"
 	"  -h, --help\n"
 	"\n"
 	"Needs root. Events are add, coalesce, get, done, requeue, ready, pause and\n"

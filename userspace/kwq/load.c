@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "escape.h"
+#include "key_progress.h"
 #include "saved.h"
 #include "saved_dir.h"
 
@@ -19,12 +21,12 @@ enum { OPT_REMOVE = OPT_FIRST };
 static const struct option load_options[] = {
 	{ "all", no_argument, NULL, 'a' },
 	{ "remove", no_argument, NULL, OPT_REMOVE },
-	OPTION_VERBOSE, OPTION_HELP, OPTION_END
+	OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct load {
 	bool remove;
-	bool verbose;
+	bool quiet, verbose, json;
 };
 
 /* ---- The queue ------------------------------------------------------------ */
@@ -129,6 +131,7 @@ enum { BATCH = 256, BATCH_BYTES = 8 * SAVED_BYTES_MAX };
 struct restorer {
 	struct kwq *q;
 	const char *queue;
+	struct key_progress progress;
 	uint64_t restored, there, refused;
 	int why;		/* of the first one that was refused */
 
@@ -179,6 +182,7 @@ static int flush(struct restorer *r)
 		if (taken <= 0)
 			return taken ? taken : -EIO;
 		count(r, taken);
+		key_progress_add(&r->progress, taken);
 		for (i = first; i < first + taken; i++)
 			keys += r->entries[i].key_len;
 		first += taken;
@@ -224,6 +228,22 @@ static void collect(struct restorer *r, const struct saved_item *item, unsigned 
 	r->nr++;
 }
 
+static void print_loaded(const struct restorer *r, const char *path, const struct load *load)
+{
+	if (load->json) {
+		putchar('{');
+		json_bytes(stdout, "queue", r->queue, strlen(r->queue));
+		putchar(',');
+		json_bytes(stdout, "file", path, strlen(path));
+		printf(",\"restored\":%llu,\"existing\":%llu,\"refused\":%llu}\n",
+		       (unsigned long long)r->restored, (unsigned long long)r->there,
+		       (unsigned long long)r->refused);
+	} else if (load->verbose) {
+		printf("%s: %llu restored, %llu were there already\n", r->queue,
+		       (unsigned long long)r->restored, (unsigned long long)r->there);
+	}
+}
+
 /* Returns an exit status. */
 static int restore_items(struct kwq *q, const struct saved_reader *saved, const char *path,
 			 const char *name, const struct load *load)
@@ -236,8 +256,10 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 	memset(&r, 0, offsetof(struct restorer, entries));
 	r.q = q;
 	r.queue = name;
+	key_progress_begin(&r.progress, !load->quiet, name, " loaded", saved->nr);
 	for (i = 0; i < saved->nr && !err; i++) {
 		if (!saved_get(saved, i, &item, r.room + r.bytes)) {
+			key_progress_hide(&r.progress);
 			message("%s: changed while it was loaded", path);
 			return STATUS_FAILED;
 		}
@@ -247,11 +269,10 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 	}
 	if (!err)
 		err = flush(&r);
+	key_progress_hide(&r.progress);
 	if (err)
 		return complain(name, err);
-	if (load->verbose)
-		printf("%s: %llu restored, %llu were there already\n", name,
-		       (unsigned long long)r.restored, (unsigned long long)r.there);
+	print_loaded(&r, path, load);
 	if (!r.refused)
 		return STATUS_OK;
 	message("%s: %llu keys of %s were refused: %s", name, (unsigned long long)r.refused, path,
@@ -395,7 +416,7 @@ static int load_main(int argc, char **argv)
 	bool all = false;
 	int opt, status;
 
-	while ((opt = getopt_long(argc, argv, "avh", load_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "aqvh", load_options, NULL)) != -1) {
 		switch (opt) {
 		case 'a':
 			all = true;
@@ -403,13 +424,21 @@ static int load_main(int argc, char **argv)
 		case OPT_REMOVE:
 			load.remove = true;
 			break;
+		case 'q':
+			load.quiet = true;
+			break;
 		case 'v':
 			load.verbose = true;
+			break;
+		case OPT_JSON:
+			load.json = true;
 			break;
 		default:
 			option_common(opt);
 		}
 	}
+	if (load.quiet && load.verbose)
+		usage("--quiet and --verbose cannot be combined");
 	if (optind == argc)
 		usage("%s is missing", all ? "DIRECTORY" : "FILE");
 	path = argv[optind++];
@@ -434,7 +463,9 @@ const struct command command_load = {
 	"  -a, --all       every file of DIRECTORY that kwq save --all has written\n"
 	"      --remove    remove each file whose keys were all restored; with --all,\n"
 	"                  rename each other one to FILE.failed\n"
+	"  -q, --quiet     no progress line\n"
 	"  -v, --verbose   print how many keys were restored\n"
+	"      --json      print it as one JSON object per line\n"
 	"  -h, --help\n"
 	"\n"
 	"Creates the queue, with the saved settings and owner, unless it exists. A key\n"

@@ -19,7 +19,7 @@ static const struct option keys_options[] = {
 	{ "state", required_argument, NULL, OPT_STATE },
 	{ "unsorted", no_argument, NULL, OPT_UNSORTED },
 	{ "values", no_argument, NULL, OPT_VALUES },
-	OPTION_NULL, OPTION_JSON, OPTION_HELP, OPTION_END
+	OPTION_NO_HEADINGS, OPTION_NULL, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 enum format { FORMAT_KEYS, FORMAT_LONG, FORMAT_NULL, FORMAT_JSON };
@@ -29,6 +29,7 @@ struct keys_options {
 	uint32_t states;
 	bool unsorted;
 	bool values;
+	bool no_headings;
 	const char *key;
 };
 
@@ -61,9 +62,9 @@ static uint32_t parse_states(const char *list)
 
 /* ---- Printing ------------------------------------------------------------- */
 
-static void print_header(enum format format)
+static void print_header(const struct keys_options *o)
 {
-	if (format == FORMAT_LONG)
+	if (o->format == FORMAT_LONG && !o->no_headings)
 		item_print_header();
 }
 
@@ -99,7 +100,7 @@ static int print_sorted(const struct keys_options *o, struct item_list *list)
 	ret = item_sorted_collect(&all, list);
 	if (ret < 0)
 		return ret;
-	print_header(o->format);
+	print_header(o);
 	for (i = 0; i < all.nr; i++)
 		print_item(o, &all.rows[i].item, item_sorted_key(&all, i));
 	item_sorted_free(&all);
@@ -116,7 +117,7 @@ static int print_unsorted(const struct keys_options *o, struct item_list *list)
 	while ((ret = item_list_next(list, &item, &key)) >= 0) {
 		/* Not before the first page has come: it may be an error. */
 		if (!begun)
-			print_header(o->format);
+			print_header(o);
 		begun = true;
 		if (!ret)
 			break;
@@ -142,7 +143,7 @@ static int keys_main(int argc, char **argv)
 	struct kwq *q;
 	int opt, err;
 
-	while ((opt = getopt_long(argc, argv, "k:l0h", keys_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "k:l0Hh", keys_options, NULL)) != -1) {
 		switch (opt) {
 		case 'k':
 			o.key = optarg;
@@ -159,6 +160,9 @@ static int keys_main(int argc, char **argv)
 		case OPT_STATE:
 			o.states |= parse_states(optarg);
 			break;
+		case 'H':
+			o.no_headings = true;
+			break;
 		case OPT_UNSORTED:
 			o.unsorted = true;
 			break;
@@ -172,6 +176,8 @@ static int keys_main(int argc, char **argv)
 	queue = only_argument(argc, argv, "QUEUE");
 	if (o.values && o.format != FORMAT_JSON)
 		usage("--values needs --json");
+	if (o.no_headings && o.format != FORMAT_LONG)
+		usage("--no-headings needs --long: nothing else has a header");
 	if (!o.states)
 		o.states = USUAL_STATES | (o.key ? KWQ_IS_REMEMBERED : 0);
 
@@ -204,6 +210,7 @@ const struct command command_keys = {
 	"  -k, --key KEY    only this key, in any state\n"
 	"  -l, --long       print state, priority, age, time left, requeues, losses, size\n"
 	"                   of the value, process and group, too\n"
+	"  -H, --no-headings  with --long: no header line\n"
 	"      --unsorted   print each key as soon as it is known; needs little memory\n"
 	"  -0, --null       print keys unescaped, each ended by NUL\n"
 	"      --json       print one JSON object per line\n"

@@ -14,7 +14,7 @@ enum { PAGE = 64 };
 static const struct option ls_options[] = {
 	{ "long", no_argument, NULL, 'l' },
 	{ "numeric", no_argument, NULL, 'n' },
-	OPTION_NULL, OPTION_JSON, OPTION_HELP, OPTION_END
+	OPTION_NULL, OPTION_NO_HEADINGS, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 enum format { FORMAT_NAMES, FORMAT_LONG, FORMAT_NULL, FORMAT_JSON };
@@ -49,6 +49,11 @@ static bool read_depth(const char *name, uint64_t *ready)
 	kwq_close(q);
 	*ready = st.ready;
 	return known;
+}
+
+static void print_header(void)
+{
+	printf("%-9s %-8s %-8s %7s %s\n", "MODE", "OWNER", "GROUP", "READY", "NAME");
 }
 
 static void print_long(const struct kwq_list_entry *entry, bool numeric)
@@ -114,10 +119,10 @@ static int ls_main(int argc, char **argv)
 	static struct kwq_list_entry entries[PAGE];
 	char after[KWQ_NAME_MAX + 1] = "";
 	enum format format = FORMAT_NAMES;
-	bool first = true, numeric = false;
+	bool first = true, numeric = false, no_headings = false;
 	int opt, nr, i;
 
-	while ((opt = getopt_long(argc, argv, "ln0h", ls_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "ln0Hh", ls_options, NULL)) != -1) {
 		switch (opt) {
 		case 'l':
 			format = FORMAT_LONG;
@@ -129,6 +134,9 @@ static int ls_main(int argc, char **argv)
 		case '0':
 			format = FORMAT_NULL;
 			break;
+		case 'H':
+			no_headings = true;
+			break;
 		case OPT_JSON:
 			format = FORMAT_JSON;
 			break;
@@ -138,8 +146,15 @@ static int ls_main(int argc, char **argv)
 	}
 	if (optind < argc)
 		usage("\"%s\" is one argument too many", argv[optind]);
+	if (no_headings && format != FORMAT_LONG)
+		usage("--no-headings needs --long or --numeric: nothing else has a header");
 
-	while ((nr = kwq_list(entries, PAGE, after)) > 0) {
+	while ((nr = kwq_list(entries, PAGE, after)) >= 0) {
+		/* Not before the first page has come: it may be an error. */
+		if (first && format == FORMAT_LONG && !no_headings)
+			print_header();
+		if (!nr)
+			break;
 		for (i = 0; i < nr; i++, first = false)
 			print_entry(&entries[i], format, numeric, first);
 		memcpy(after, entries[nr - 1].name, sizeof(after));
@@ -156,10 +171,11 @@ const struct command command_ls = {
 	.arguments = "[OPTION...]",
 	.summary = "List the named queues",
 	.options =
-	"  -l, --long       print mode, owner, group and the number of ready keys, too\n"
-	"  -n, --numeric    as --long, with the numbers of owner and group\n"
-	"  -0, --null       print names unescaped, each ended by NUL\n"
-	"      --json       print a JSON array\n"
+	"  -l, --long         print mode, owner, group and the number of ready keys, too\n"
+	"  -n, --numeric      as --long, with the numbers of owner and group\n"
+	"  -H, --no-headings  with --long or --numeric: no header line\n"
+	"  -0, --null         print names unescaped, each ended by NUL\n"
+	"      --json         print a JSON array\n"
 	"  -h, --help\n"
 	"\n"
 	"The number is - if the queue may not be opened.\n"

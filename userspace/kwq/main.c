@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "foreign.h"
 #include "near.h"
 #include "shebang.h"
 
 static const struct command *const commands[] = {
 	&command_create, &command_open, &command_ls, &command_stat, &command_status,
+	&command_limits,
 	&command_add, &command_get, &command_done, &command_extend, &command_remove,
 	&command_len, &command_keys, &command_peek, &command_kick, &command_edit,
 	&command_pause, &command_resume, &command_shutdown,
@@ -71,9 +73,16 @@ static bool fill_standard_descriptors(void)
 
 static void complain_command(const char *name)
 {
+	const char *here = foreign_command(name);
 	struct near near;
 	size_t i;
 
+	if (here) {
+		fprintf(stderr, "kwq: no command \"%s\"; did you mean \"kwq %s\"? See kwq %.*s%s\n",
+			name, here, (int)strcspn(here, " "), here,
+			*here == '-' ? "" : " --help");
+		return;
+	}
 	near_begin(&near, name, strlen(name));
 	for (i = 0; i < ARRAY_SIZE(commands); i++)
 		near_offer(&near, commands[i]->name, strlen(commands[i]->name));
@@ -82,6 +91,18 @@ static void complain_command(const char *name)
 		fprintf(stderr, "did you mean \"%s\"? See kwq --help\n", near.best);
 	else
 		fputs("see kwq --help\n", stderr);
+}
+
+/* Otherwise the list would be arguments of each job. Behind -- it is the command's own. */
+static void refuse_lists(void)
+{
+	const char *list = NULL;
+
+	if (command == &command_run)
+		list = foreign_list(command_argv);
+	if (list)
+		usage("\"%s\": keys come from the queue: kwq add QUEUE KEY...; "
+		      "if \"%s\" is an argument of CMD, write -- before CMD", list, list);
 }
 
 int main(int argc, char **argv)
@@ -119,5 +140,6 @@ int main(int argc, char **argv)
 	snprintf(called, sizeof(called), "kwq: %s", command->name);
 	argv[1] = called;
 	command_argv = argv + 1;
+	refuse_lists();
 	return command->main(argc - 1, argv + 1);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "foreign.h"
 #include "near.h"
 #include "output.h"
 
@@ -54,6 +55,39 @@ void usage(const char *format, ...)
 	exit(STATUS_USAGE);
 }
 
+/* Whether the text of --help=all has a letter as an option. */
+static bool has_letter(char letter)
+{
+	const char text[] = { ' ', '-', letter, '\0' }, *at = command->options;
+
+	while ((at = strstr(at, text))) {
+		at += strlen(text);
+		if (*at == ',' || *at == ' ')
+			return true;
+	}
+	return false;
+}
+
+/* Says what to do instead of an option of another tool. Returns false for any other option. */
+static bool explain_option(void)
+{
+	char name[32] = { '-', (char)optopt, '\0' };
+	const char *instead;
+
+	if (!command_argv)
+		return false;
+	/* A letter. A long option that is known has another value, or the letter of its own. */
+	if (optopt && (optopt > 127 || has_letter(optopt)))
+		return false;
+	if (!optopt)
+		snprintf(name, sizeof(name), "%.*s",
+			 (int)strcspn(command_argv[optind - 1], "="), command_argv[optind - 1]);
+	instead = foreign_option(command->name, name);
+	if (instead)
+		message("%s: %s", name, instead);
+	return instead;
+}
+
 /*
  * Proposes an option whose name is near the one that getopt_long() did not know. The
  * names are those in the text of --help=all.
@@ -88,7 +122,8 @@ void option_common(int opt)
 
 	if (opt != 'h') {
 		/* getopt_long() has already printed the error. */
-		propose_option();
+		if (!explain_option())
+			propose_option();
 		fprintf(stderr, "Usage: kwq %s %s\n", command->name, command->arguments);
 		exit(STATUS_USAGE);
 	}

@@ -17,6 +17,12 @@ static void report(struct path_adder *a, const char *key, size_t len, int result
 	char text[ESCAPED_SIZE(KWQ_KEY_MAX)];
 
 	if (result >= 0) {
+		if (a->json) {
+			putchar('{');
+			json_bytes(stdout, "key", key, len);
+			printf(",\"result\":\"%s\"}\n", add_result(result));
+			return;
+		}
 		if (!a->verbose)
 			return;
 		printf("%s\t", add_result(result));
@@ -68,7 +74,7 @@ int path_adder_flush(struct path_adder *a)
 			report(a, a->keys + at, a->entries[first].key_len, a->results[first]);
 		}
 	}
-	if (a->verbose)
+	if (a->verbose || a->json)
 		fflush(stdout);
 	/* The rest stays, for a message of how much it is. */
 	memmove(a->entries, a->entries + first, (a->nr - first) * sizeof(a->entries[0]));

@@ -18,7 +18,7 @@ struct path_adder {
 	struct kwq *q;
 	const char *queue;
 	uint64_t after, at_most;	/* a debounce; 0 for none */
-	bool verbose;			/* prints what becomes of each key */
+	bool verbose, json;		/* prints what becomes of each key */
 	const atomic_bool *stop;	/* once set, nothing waits any more */
 	unsigned long long failed;	/* keys that were refused */
 

@@ -18,7 +18,7 @@ static const struct option peek_options[] = {
 	{ "dead", no_argument, NULL, OPT_DEAD },
 	{ "long", no_argument, NULL, 'l' },
 	{ "value", no_argument, NULL, OPT_VALUE },
-	OPTION_NULL, OPTION_JSON, OPTION_HELP, OPTION_END
+	OPTION_NO_HEADINGS, OPTION_NULL, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 static const struct {
@@ -35,6 +35,7 @@ static const struct {
 struct peek_options {
 	size_t state;		/* index of @states */
 	bool has_state;
+	bool no_headings;
 	int format;		/* the option that chose it; 0 for the key alone */
 };
 
@@ -51,6 +52,10 @@ static void parse_option(struct peek_options *o, int opt)
 		o->has_state = true;
 		return;
 	}
+	if (opt == 'H') {
+		o->no_headings = true;
+		return;
+	}
 	if (opt != 'l' && opt != OPT_VALUE && opt != '0' && opt != OPT_JSON)
 		option_common(opt);
 	if (o->format && o->format != opt)
@@ -58,13 +63,14 @@ static void parse_option(struct peek_options *o, int opt)
 	o->format = opt;
 }
 
-static void print(const struct item_first *first, int format, bool value)
+static void print(const struct item_first *first, const struct peek_options *o, bool value)
 {
 	const struct kwq_listed *item = &first->item;
 
-	switch (format) {
+	switch (o->format) {
 	case 'l':
-		item_print_header();
+		if (!o->no_headings)
+			item_print_header();
 		item_print_row(item, first->bytes);
 		break;
 	case OPT_VALUE:
@@ -94,7 +100,7 @@ static int peek_main(int argc, char **argv)
 	bool value;
 	int opt, ret;
 
-	while ((opt = getopt_long(argc, argv, "l0h", peek_options, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "l0Hh", peek_options, NULL)) != -1)
 		parse_option(&o, opt);
 	if (optind == argc)
 		usage("QUEUE is missing");
@@ -104,6 +110,8 @@ static int peek_main(int argc, char **argv)
 		usage("\"%s\" is one argument too many", argv[optind + 1]);
 	if (key && o.has_state)
 		usage("a KEY and a state cannot be combined");
+	if (o.no_headings && o.format != 'l')
+		usage("--no-headings needs --long: nothing else has a header");
 
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_list_items(q, queue);
@@ -116,7 +124,7 @@ static int peek_main(int argc, char **argv)
 		message("%s: %s", queue, key ? "the queue has no such key" : states[o.state].none);
 		return key ? STATUS_FAILED : STATUS_NOT_READY;
 	}
-	print(&first, o.format, value);
+	print(&first, &o, value);
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -130,6 +138,7 @@ const struct command command_peek = {
 	"      --processing  the key that has been processed for the longest time\n"
 	"      --dead        the key that died first\n"
 	"  -l, --long        print its state, priority, ages, process and group, too\n"
+	"  -H, --no-headings  with --long: no header line\n"
 	"      --value       print what the key carries, not the key\n"
 	"  -0, --null        print the key unescaped, ended by NUL\n"
 	"      --json        print a JSON object, as kwq keys --json --values does\n"

@@ -192,20 +192,32 @@ int progress_timeout(const struct progress *p, uint64_t now)
 	return now >= p->due ? 0 : (int)((p->due - now + NS_PER_MS - 1) / NS_PER_MS);
 }
 
-static unsigned int terminal_width(void)
+/* Leaves the last column free: some terminals wrap the line there. */
+unsigned int progress_width(void)
 {
 	struct winsize size;
 
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return WIDTH_UNKNOWN;
-	return size.ws_col;
+		return WIDTH_UNKNOWN - 1;
+	return size.ws_col - 1;
+}
+
+/*
+ * A shell may put the process into the background at any moment. The terminal belongs to another
+ * one then, and may stop a process that writes. Without a shell there is no other one.
+ */
+static bool in_foreground(void)
+{
+	pid_t foreground = tcgetpgrp(STDERR_FILENO);
+
+	return foreground < 0 || foreground == getpgrp();
 }
 
 /*
  * Jobs per second over the last PROGRESS_SAMPLES seconds, or over the whole time if
  * that is shorter.
  */
-static double rate_of(struct progress *p, unsigned long long nr, uint64_t now)
+double progress_rate(struct progress *p, unsigned long long nr, uint64_t now)
 {
 	uint64_t elapsed = now - p->started, seconds = elapsed / NS_PER_S;
 	uint64_t since;
@@ -225,20 +237,28 @@ static double rate_of(struct progress *p, unsigned long long nr, uint64_t now)
 	return (double)(nr - before) * NS_PER_S / (now - since);
 }
 
+void progress_show(struct progress *p, const char *line, uint64_t now)
+{
+	char text[LINE_SIZE + 16];
+	int len;
+
+	p->due = now + DRAW_EVERY;
+	if (!in_foreground())
+		return;
+	len = snprintf(text, sizeof(text), "\r%.*s\033[K", LINE_SIZE - 1, line);
+	write_all(STDERR_FILENO, text, len);
+	p->shown = true;
+}
+
 void progress_draw(struct progress *p, const struct progress_counts *counts,
 		   uint64_t now)
 {
-	char line[LINE_SIZE], text[LINE_SIZE + 16];
-	double rate = rate_of(p, ended(counts), now);
-	int len;
+	char line[LINE_SIZE];
+	double rate = progress_rate(p, ended(counts), now);
 
-	/* Leave the last column free: some terminals wrap the line there. */
-	progress_format(line, sizeof(line), terminal_width() - 1, p->color, p->style,
+	progress_format(line, sizeof(line), progress_width(), p->color, p->style,
 			counts, rate, now - p->started);
-	len = snprintf(text, sizeof(text), "\r%s\033[K", line);
-	write_all(STDERR_FILENO, text, len);
-	p->shown = true;
-	p->due = now + DRAW_EVERY;
+	progress_show(p, line, now);
 }
 
 void progress_hide(struct progress *p)

@@ -22,7 +22,7 @@ static const struct option run_ctl_options[] = {
 	{ "reload", no_argument, NULL, OPT_RELOAD },
 	{ "pid", required_argument, NULL, OPT_PID },
 	{ "all", no_argument, NULL, 'a' },
-	OPTION_JSON, OPTION_HELP, OPTION_END
+	OPTION_NO_HEADINGS, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct run_ctl {
@@ -31,7 +31,7 @@ struct run_ctl {
 	pid_t pid;		/* 0: look for workers */
 	char **queues;		/* ends with NULL; empty: all */
 	unsigned int found;
-	bool header;
+	bool header;		/* printed, or not wanted */
 	int status;
 };
 
@@ -185,7 +185,7 @@ static void parse_options(struct run_ctl *ctl, int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "j:ah", run_ctl_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "j:aHh", run_ctl_options, NULL)) != -1) {
 		switch (opt) {
 		case 'j':
 			ctl->jobs = optarg;
@@ -198,6 +198,9 @@ static void parse_options(struct run_ctl *ctl, int argc, char **argv)
 			break;
 		case 'a':
 			ctl->all = true;
+			break;
+		case 'H':
+			ctl->header = true;
 			break;
 		case OPT_JSON:
 			ctl->json = true;
@@ -242,6 +245,7 @@ const struct command command_run_ctl = {
 	"      --reload           read the file of --config again\n"
 	"      --pid PID          only the worker with this process number\n"
 	"  -a, --all              change the workers of all queues\n"
+	"  -H, --no-headings      no header line\n"
 	"      --json             print a JSON object for each worker\n"
 	"  -h, --help\n"
 	"\n"

@@ -17,7 +17,9 @@
 
 #include "cmd.h"
 #include "duration.h"
+#include "escape.h"
 #include "item_list.h"
+#include "key_progress.h"
 #include "saved.h"
 #include "saved_dir.h"
 
@@ -26,7 +28,11 @@ enum { OPT_PRUNE = OPT_FIRST };
 static const struct option save_options[] = {
 	{ "all", no_argument, NULL, 'a' },
 	{ "prune", no_argument, NULL, OPT_PRUNE },
-	OPTION_VERBOSE, OPTION_HELP, OPTION_END
+	OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
+};
+
+struct save {
+	bool all, prune, quiet, verbose, json;
 };
 
 #define ALL_STATES (KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING | KWQ_IS_DEAD | \
@@ -105,7 +111,10 @@ static int read_queue(const struct kwq *q, struct saved_queue *queue)
 	return 0;
 }
 
-static int write_items(struct kwq *q, struct saved_writer *w)
+/* The clock is looked at after so many keys. */
+enum { PROGRESS_STEP = 256 };
+
+static int write_items(struct kwq *q, struct saved_writer *w, struct key_progress *progress)
 {
 	static struct item_list list;	/* too large for the stack */
 	const struct kwq_listed *listed;
@@ -122,11 +131,13 @@ static int write_items(struct kwq *q, struct saved_writer *w)
 		ret = saved_put(w, &item, key);
 		if (ret)
 			return ret;
+		if (w->nr % PROGRESS_STEP == 0)
+			key_progress_add(progress, PROGRESS_STEP);
 	}
 	return ret;
 }
 
-static int write_queue(struct kwq *q, FILE *to, uint64_t *nr)
+static int write_queue(struct kwq *q, FILE *to, struct key_progress *progress, uint64_t *nr)
 {
 	struct saved_queue queue;
 	struct saved_writer w;
@@ -136,7 +147,7 @@ static int write_queue(struct kwq *q, FILE *to, uint64_t *nr)
 	if (!err)
 		err = saved_begin(&w, to, &queue);
 	if (!err)
-		err = write_items(q, &w);
+		err = write_items(q, &w, progress);
 	if (!err)
 		err = saved_end(&w);
 	if (!err)
@@ -152,12 +163,34 @@ static int finish(FILE *to)
 	return fclose(to) && !err ? -errno : err;
 }
 
+static void print_saved(const struct save *o, const char *queue, const char *path, uint64_t nr)
+{
+	if (o->json) {
+		putchar('{');
+		json_bytes(stdout, "queue", queue, strlen(queue));
+		putchar(',');
+		json_bytes(stdout, "file", path, strlen(path));
+		printf(",\"saved\":%llu}\n", (unsigned long long)nr);
+	} else if (o->verbose) {
+		printf("%s: %llu saved\n", queue, (unsigned long long)nr);
+	}
+}
+
+/* How many items the queue has; 0 if that is not known. */
+static uint64_t count_items(const struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return kwq_stat(q, &st) ? 0 : st.items;
+}
+
 /*
  * Saves a queue in a temporary file beside @path, which then takes the place of @path. So there is
  * a whole file at any moment. Returns the exit status.
  */
-static int save(struct kwq *q, const char *queue, const char *path, bool verbose)
+static int save(struct kwq *q, const char *queue, const char *path, const struct save *o)
 {
+	struct key_progress progress;
 	char *temporary;
 	uint64_t nr = 0;
 	int err, fd;
@@ -174,7 +207,9 @@ static int save(struct kwq *q, const char *queue, const char *path, bool verbose
 	to = fdopen(fd, "w");
 	if (!to)
 		exit(complain("memory", -ENOMEM));
-	err = write_queue(q, to, &nr);
+	key_progress_begin(&progress, !o->quiet, queue, " saved", count_items(q));
+	err = write_queue(q, to, &progress, &nr);
+	key_progress_hide(&progress);
 	if (!err)
 		err = finish(to);
 	else
@@ -184,8 +219,8 @@ static int save(struct kwq *q, const char *queue, const char *path, bool verbose
 	if (err) {
 		unlink(temporary);
 		message("%s: not saved to %s: %s", queue, path, strerror(-err));
-	} else if (verbose) {
-		printf("%s: %llu saved\n", queue, (unsigned long long)nr);
+	} else {
+		print_saved(o, queue, path, nr);
 	}
 	free(temporary);
 	end_if_stopped();
@@ -223,7 +258,7 @@ static bool was_written(const char *path)
 }
 
 /* Saves the queue of a name. A queue that is gone meanwhile is no error. */
-static int save_name(const char *dir, const char *name, bool verbose)
+static int save_name(const char *dir, const char *name, const struct save *o)
 {
 	char *path = saved_path(dir, name);
 	struct kwq *q;
@@ -237,7 +272,7 @@ static int save_name(const char *dir, const char *name, bool verbose)
 	else if (!access(path, F_OK) && !is_saved_by_kwq(path))
 		status = complain_foreign(name, path);
 	else
-		status = save(q, name, path, verbose);
+		status = save(q, name, path, o);
 	if (!err)
 		kwq_close(q);
 	if (err == -ENOENT)
@@ -249,7 +284,7 @@ static int save_name(const char *dir, const char *name, bool verbose)
 
 enum { PAGE = 64 };
 
-static int save_all(const char *dir, bool prune, bool verbose)
+static int save_all(const char *dir, const struct save *o)
 {
 	struct kwq_list_entry entries[PAGE];
 	char after[KWQ_NAME_MAX + 1] = "";
@@ -261,7 +296,7 @@ static int save_all(const char *dir, bool prune, bool verbose)
 	}
 	while ((nr = kwq_list(entries, PAGE, after)) > 0) {
 		for (i = 0; i < nr; i++) {
-			one = save_name(dir, (const char *)entries[i].name, verbose);
+			one = save_name(dir, (const char *)entries[i].name, o);
 			if (one)
 				status = one;
 		}
@@ -269,50 +304,67 @@ static int save_all(const char *dir, bool prune, bool verbose)
 	}
 	if (nr < 0)
 		return complain(dir, nr);
-	return prune && !status ? prune_saved(dir, was_written, verbose) : status;
+	return o->prune && !status ? prune_saved(dir, was_written, o->verbose, o->json) : status;
 }
 
-static int save_main(int argc, char **argv)
+static void parse_options(struct save *o, int argc, char **argv)
 {
-	bool all = false, prune = false, verbose = false;
-	const char *queue, *path;
-	struct kwq *q;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "avh", save_options, NULL)) != -1) {
+	while ((opt = getopt_long(argc, argv, "aqvh", save_options, NULL)) != -1) {
 		switch (opt) {
 		case 'a':
-			all = true;
+			o->all = true;
 			break;
 		case OPT_PRUNE:
-			prune = true;
+			o->prune = true;
+			break;
+		case 'q':
+			o->quiet = true;
 			break;
 		case 'v':
-			verbose = true;
+			o->verbose = true;
+			break;
+		case OPT_JSON:
+			o->json = true;
 			break;
 		default:
 			option_common(opt);
 		}
 	}
-	if (prune && !all)
+	if (o->prune && !o->all)
 		usage("--prune needs --all");
-	if (all) {
+	if (o->quiet && o->verbose)
+		usage("--quiet and --verbose cannot be combined");
+}
+
+static int save_main(int argc, char **argv)
+{
+	struct save o = { 0 };
+	const char *queue, *path;
+	struct kwq *q;
+	int status;
+
+	parse_options(&o, argc, argv);
+	if (o.all) {
 		path = only_argument(argc, argv, "DIRECTORY");
 		must_have_lists();
 		catch_signals();
-		return save_all(path, prune, verbose);
+		status = save_all(path, &o);
+		return flush_output() || status ? status : STATUS_FAILED;
 	}
-	if (argc - optind != 2)
-		usage("one QUEUE and one FILE are needed");
-	queue = argv[optind];
-	path = argv[optind + 1];
+	if (optind == argc)
+		usage("QUEUE is missing");
+	queue = argv[optind++];
+	path = only_argument(argc, argv, "FILE");
 	if (!strcmp(path, "-"))
 		usage("a queue is saved to a file, not to standard output: name a FILE");
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	if (!queue_is_fd(queue))
 		must_have_lists();
 	catch_signals();
-	return save(q, queue, path, verbose);
+	status = save(q, queue, path, &o);
+	return flush_output() || status ? status : STATUS_FAILED;
 }
 
 const struct command command_save = {
@@ -322,7 +374,9 @@ const struct command command_save = {
 	.options =
 	"  -a, --all       every queue with a name, in files of DIRECTORY\n"
 	"      --prune     with --all, remove the files there of queues that are gone\n"
+	"  -q, --quiet     no progress line\n"
 	"  -v, --verbose   print how many keys were saved\n"
+	"      --json      print it as one JSON object per line\n"
 	"  -h, --help\n"
 	"\n"
 	"The queue may be in use. A key is saved as ready while somebody works on it.\n",

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "escape.h"
 #include "saved.h"
 
 static const char suffix[] = ".kwq";
@@ -104,7 +105,7 @@ int each_saved(const char *dir, int (*fn)(const char *path, void *arg), void *ar
 
 struct prune {
 	bool (*is_kept)(const char *path);
-	bool verbose;
+	bool verbose, json;
 };
 
 static int prune_one(const char *path, void *arg)
@@ -117,14 +118,19 @@ static int prune_one(const char *path, void *arg)
 		message("%s: %s", path, strerror(errno));
 		return STATUS_FAILED;
 	}
-	if (prune->verbose)
+	if (prune->json) {
+		putchar('{');
+		json_bytes(stdout, "file", path, strlen(path));
+		puts(",\"removed\":true}");
+	} else if (prune->verbose) {
 		printf("%s: removed\n", path);
+	}
 	return STATUS_OK;
 }
 
-int prune_saved(const char *dir, bool (*is_kept)(const char *path), bool verbose)
+int prune_saved(const char *dir, bool (*is_kept)(const char *path), bool verbose, bool json)
 {
-	struct prune prune = { .is_kept = is_kept, .verbose = verbose };
+	struct prune prune = { .is_kept = is_kept, .verbose = verbose, .json = json };
 
 	return each_saved(dir, prune_one, &prune);
 }

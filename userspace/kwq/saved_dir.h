@@ -22,9 +22,9 @@ bool is_saved_by_kwq(const char *path);
 
 /*
  * Removes the files of kwq save in @dir but those that @is_kept names. Files that are set aside
- * stay. Returns an exit status.
+ * stay. With @verbose or @json prints what was removed. Returns an exit status.
  */
-int prune_saved(const char *dir, bool (*is_kept)(const char *path), bool verbose);
+int prune_saved(const char *dir, bool (*is_kept)(const char *path), bool verbose, bool json);
 
 /*
  * Renames FILE, also one that is set aside, to FILE.AS, or to FILE.AS.1 and so on if that name is

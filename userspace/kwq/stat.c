@@ -20,7 +20,7 @@ static const struct option stat_options[] = {
 };
 
 static const struct option len_options[] = {
-	OPTION_HELP, OPTION_END
+	OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 /* The numbers in the order of both output formats. */
@@ -268,15 +268,25 @@ static int stat_main(int argc, char **argv)
 static int len_main(int argc, char **argv)
 {
 	const char *queue;
+	bool json = false;
 	int opt, len;
 
-	while ((opt = getopt_long(argc, argv, "h", len_options, NULL)) != -1)
-		option_common(opt);
+	while ((opt = getopt_long(argc, argv, "h", len_options, NULL)) != -1) {
+		if (opt != OPT_JSON)
+			option_common(opt);
+		json = true;
+	}
 	queue = only_argument(argc, argv, "QUEUE");
 	len = kwq_len(must_open_to_look(queue));
 	if (len < 0)
 		return complain(queue, len);
-	printf("%d\n", len);
+	if (json) {
+		putchar('{');
+		json_bytes(stdout, "queue", queue, strlen(queue));
+		printf(",\"ready\":%d}\n", len);
+	} else {
+		printf("%d\n", len);
+	}
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }
 
@@ -295,9 +305,11 @@ const struct command command_stat = {
 
 const struct command command_len = {
 	.name = "len",
-	.arguments = "QUEUE",
+	.arguments = "[--json] QUEUE",
 	.summary = "Print how many keys are ready",
-	.options = "  -h, --help\n",
+	.options =
+	"      --json       print a JSON object\n"
+	"  -h, --help\n",
 	.examples =
 	"  kwq len jobs                             how many keys are ready?\n"
 	"  test \"$(kwq len jobs)\" -lt 100           are there less than 100?\n",

@@ -29,12 +29,12 @@ static const struct option top_options[] = {
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
 	{ "once", no_argument, NULL, OPT_ONCE },
 	{ "sort", required_argument, NULL, OPT_SORT },
-	OPTION_HELP, OPTION_END
+	OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct top {
 	uint64_t interval;
-	bool once;
+	bool once, json;
 	enum column sort;
 	struct gather gather;
 	/* The result of the gather() before. */
@@ -79,6 +79,9 @@ static void parse_options(struct top *top, int argc, char **argv)
 			top->sort = column_named(optarg);
 			if (top->sort == NR_COLUMNS)
 				usage("--sort %s: must be " SORT_COLUMNS, optarg);
+			break;
+		case OPT_JSON:
+			top->json = true;
 			break;
 		default:
 			option_common(opt);
@@ -132,6 +135,21 @@ static struct timespec until_next(const struct top *top)
 
 /* ---- One table after the other ---- */
 
+static void print_sample(const struct top *top)
+{
+	struct timespec now;
+
+	if (top->json) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		table_write_json(stdout, top->rows, top->gather.nr,
+				 now.tv_sec * NS_PER_S + now.tv_nsec);
+		return;
+	}
+	table_write(stdout, top->rows, top->gather.nr, 0, 0, "\n");
+	if (!top->once)
+		putchar('\n');
+}
+
 static int print_tables(struct top *top)
 {
 	struct timespec pause;
@@ -144,9 +162,7 @@ static int print_tables(struct top *top)
 			return complain("/dev/kwq", err);
 		/* --once skips the first sample: its table has no rates. */
 		if (!top->once || !first) {
-			table_write(stdout, top->rows, top->gather.nr, 0, 0, "\n");
-			if (!top->once)
-				putchar('\n');
+			print_sample(top);
 			if (!flush_output())
 				return STATUS_FAILED;
 			if (top->once)
@@ -559,7 +575,7 @@ static int top_main(int argc, char **argv)
 
 	parse_options(&top, argc, argv);
 	gather_init(&top.gather, argv + optind);
-	if (!top.once && screen_possible())
+	if (!top.once && !top.json && screen_possible())
 		status = show_screen(&top);
 	else
 		status = print_tables(&top);
@@ -577,6 +593,8 @@ const struct command command_top = {
 	.options =
 	"      --interval DURATION  time between two tables (1s)\n"
 	"      --once               print one table, after one interval\n"
+	"      --json               print one JSON object per line for each queue, at\n"
+	"                           each interval\n"
 	"      --sort COLUMN        ready (the default), waiting, processing, dead,\n"
 	"                           adds, done, retries, oldest, longest, queue-p99,\n"
 	"                           work-p99, name\n"

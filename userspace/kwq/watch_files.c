@@ -31,7 +31,7 @@ static const struct option watch_options[] = {
 	{ "events", required_argument, NULL, OPT_EVENTS },
 	{ "debounce", required_argument, NULL, OPT_DEBOUNCE },
 	{ "relative", no_argument, NULL, OPT_RELATIVE },
-	OPTION_VERBOSE, OPTION_HELP, OPTION_END
+	OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
 struct watching {
@@ -125,6 +125,9 @@ static void parse_option(struct watching *w, int opt)
 		break;
 	case 'v':
 		w->adder.verbose = true;
+		break;
+	case OPT_JSON:
+		w->adder.json = true;
 		break;
 	default:
 		option_common(opt);
@@ -361,6 +364,7 @@ const struct command command_watch_files = {
 	"                      later than MAX after its first change (10 * DURATION)\n"
 	"      --relative      keys are paths below DIR, not absolute ones\n"
 	"  -v, --verbose       print the result of each add\n"
+	"      --json          print it as one JSON object per line\n"
 	"  -h, --help\n"
 	"\n"
 	"A full queue is waited for. Ends at a signal, or when DIR is gone.\n"

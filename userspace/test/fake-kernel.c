@@ -9,6 +9,12 @@
  * The lines are sorted by name, which may contain \xHH. MEMBER is a member of struct
  * kwq_stat, or a histogram's bucket such as queue_duration.3. open= and stat= make the
  * request fail with that errno.
+ *
+ * Adds and restores succeed, but for the key "full", and change nothing. The ready keys of a queue
+ * are key-0, key-1 and so on, and a get finds none of them.
+ *
+ * KWQ_TEST_EXEMPT makes the user exempt from quotas. KWQ_TEST_CLOCK is how far each look at the
+ * monotonic clock moves it, in ns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +24,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -180,21 +188,30 @@ static int list(const struct kwq_list_args *list)
 	return nr;
 }
 
+/* A descriptor that can be polled. */
+static int open_as(const char *name)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+
+	if (fd >= DESCRIPTORS)
+		fail_test("too many descriptors");
+	if (fd >= 0)
+		memcpy(opened[fd], name, sizeof(opened[fd]));
+	/* The device had this number before it was closed. */
+	if (fd == device)
+		device = -1;
+	return fd;
+}
+
 static int open_named(const struct kwq_open_args *req)
 {
 	struct queue queue;
-	int fd;
 
 	if (!find(&queue, req->name))
 		return fail(ENOENT);
 	if (queue.open_errno)
 		return fail(queue.open_errno);
-	fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (fd >= DESCRIPTORS)
-		fail_test("too many descriptors");
-	if (fd >= 0)
-		memcpy(opened[fd], req->name, sizeof(opened[fd]));
-	return fd;
+	return open_as((const char *)req->name);
 }
 
 static int stat_queue(int fd, struct kwq_stat *st)
@@ -212,6 +229,125 @@ static int stat_queue(int fd, struct kwq_stat *st)
 	return 0;
 }
 
+static int info(struct kwq_info *to)
+{
+	bool exempt = getenv("KWQ_TEST_EXEMPT");
+
+	*to = (struct kwq_info){
+		.size = sizeof(*to),
+		.key_max = KWQ_KEY_MAX,
+		.features = UINT64_MAX,
+		.max_items = 16777216,
+		.max_bytes = 2147483648,
+		.max_queues = 1024,
+		.name_max = KWQ_NAME_MAX,
+		.batch_max = KWQ_BATCH_MAX,
+		.priority_min = -32,
+		.priority_max = 31,
+		.user_queues = 3,
+		.user_queues_left = exempt ? UINT32_MAX : 1021,
+		.max_user_bytes = 1000000000,
+		.max_total_bytes = 4000000000,
+		.user_bytes = 65536,
+		.user_bytes_left = exempt ? UINT64_MAX : 999934464,
+	};
+	return 0;
+}
+
+static unsigned int length_of(const void *entry, int result)
+{
+	return result == KWQ_RESTORED ? ((const struct kwq_restore_entry *)entry)->key_len :
+					((const struct kwq_add_entry *)entry)->key_len;
+}
+
+/* Takes all entries of a batch. The key "full" has no room. */
+static int take_batch(const struct kwq_batch *batch, int result)
+{
+	__s32 *results = (void *)(unsigned long)batch->results;
+	const char *entry = (void *)(unsigned long)batch->entries;
+	const char *key = (void *)(unsigned long)batch->keys;
+	unsigned int i, len;
+
+	for (i = 0; i < batch->nr; i++, entry += batch->entry_size, key += len) {
+		len = length_of(entry, result);
+		results[i] = len == 4 && !memcmp(key, "full", 4) ? -ENOSPC : result;
+	}
+	return batch->nr;
+}
+
+static int list_items(int fd, struct kwq_list_items_args *args)
+{
+	struct kwq_listed *entries = (void *)(unsigned long)args->batch.entries;
+	char *keys = (void *)(unsigned long)args->batch.keys;
+	struct queue queue;
+	unsigned int nr = 0;
+	int len;
+
+	if (!find(&queue, opened[fd]))
+		return fail(EIO);
+	if (!(args->states & KWQ_IS_READY))
+		queue.stat.ready = 0;
+	for (; args->after < queue.stat.ready && nr < args->batch.nr; args->after++) {
+		/* No number of a test is longer than this room of each key. */
+		len = sprintf(keys, "key-%llu", (unsigned long long)args->after);
+		keys += len;
+		entries[nr++] = (struct kwq_listed){
+			.order = args->after,
+			.dirty_for = 1000000000,
+			.state = KWQ_IS_READY,
+			.order_of = KWQ_IS_READY,
+			.key_len = len,
+		};
+	}
+	if (args->after == queue.stat.ready)
+		args->after = 0;
+	return nr;
+}
+
+static int get(int fd)
+{
+	struct queue queue;
+
+	if (find(&queue, opened[fd]) && queue.stat.state & KWQ_STATE_SHUT_DOWN)
+		return fail(ESHUTDOWN);
+	return fail(EAGAIN);
+}
+
+static int config(struct kwq_config *to)
+{
+	*to = (struct kwq_config){ .size = sizeof(*to), .dead_after = 25 };
+	return 0;
+}
+
+/* Requests to a queue. */
+static int ask(int fd, unsigned long request, void *arg)
+{
+	struct queue queue;
+
+	switch (request) {
+	case KWQ_IOC_OPEN:
+		return open_as(opened[fd]);
+	case KWQ_IOC_STAT:
+		return stat_queue(fd, arg);
+	case KWQ_IOC_LEN:
+		return find(&queue, opened[fd]) ? (int)queue.stat.ready : fail(EIO);
+	case KWQ_IOC_CONFIG:
+		return config(arg);
+	case KWQ_IOC_ADD:
+		return take_batch(&((struct kwq_add_args *)arg)->batch, KWQ_ADDED);
+	case KWQ_IOC_RESTORE:
+		return take_batch(&((struct kwq_batch_args *)arg)->batch, KWQ_RESTORED);
+	case KWQ_IOC_GET:
+		return get(fd);
+	case KWQ_IOC_LIST_ITEMS:
+		return list_items(fd, arg);
+	case KWQ_IOC_LIST_DEAD:
+		return 0;
+	default:
+		return fail(ENOTTY);
+	}
+}
+
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -220,18 +356,34 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	arg = va_arg(args, void *);
 	va_end(args);
+	if (_IOC_TYPE(request) != KWQ_IOC_MAGIC)
+		return __real_ioctl(fd, request, arg);
+	if (fd >= 0 && fd < DESCRIPTORS && opened[fd][0])
+		return ask(fd, request, arg);
+	if (fd != device)
+		return __real_ioctl(fd, request, arg);
 	switch (request) {
+	case KWQ_IOC_INFO:
+		return info(arg);
 	case KWQ_IOC_LIST:
-		return fd == device ? list(arg) : fail(ENOTTY);
+		return list(arg);
 	case KWQ_IOC_OPEN:
-		return fd == device ? open_named(arg) : fail(ENOTTY);
-	case KWQ_IOC_STAT:
-		return fd >= 0 && fd < DESCRIPTORS && opened[fd][0] ? stat_queue(fd, arg) :
-			__real_ioctl(fd, request, arg);
+		return open_named(arg);
 	default:
-		return _IOC_TYPE(request) == KWQ_IOC_MAGIC ? fail(ENOTTY) :
-							     __real_ioctl(fd, request, arg);
+		return fail(ENOTTY);
 	}
+}
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	const char *step = getenv("KWQ_TEST_CLOCK");
+	static unsigned long long ns;
+
+	if (!step || clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, now);
+	ns += strtoull(step, NULL, 0);
+	*now = (struct timespec){ .tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000 };
+	return 0;
 }
 
 static int open_device(int flags)
@@ -242,5 +394,8 @@ static int open_device(int flags)
 	 * one of them opens the device.
 	 */
 	device = open("/dev/null", flags & ~O_ACCMODE);
+	/* Nor is it the queue that had this number. */
+	if (device >= 0 && device < DESCRIPTORS)
+		opened[device][0] = '\0';
 	return device;
 }

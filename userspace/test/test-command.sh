@@ -5,7 +5,7 @@
 . ./tap.sh
 
 COMMANDS='create open ls stat add get done extend remove len save load shutdown drain rm run run-ctl pause resume configure forget requeues
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury'
+	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -71,6 +71,61 @@ proposes_nothing() {
 ok "U5: no proposal that is far from it" proposes_nothing run --frobnicate
 ok "U5: none if the option is right, and its argument is missing" proposes_nothing run --jobs
 
+# A word of parallel, xargs, pueue, task-spooler or beanstalkd, and what it is called here.
+while IFS='|' read -r word here; do
+	ok "U5: kwq $word" exits 2 "no command \"$word\"; did you mean \"kwq $here\"? See kwq ${here%% *}" "$word"
+done <<'END'
+put|add
+reserve|get
+delete|remove
+release|done --return
+touch|extend
+peek-buried|peek --dead
+kick-job|kick
+pause-tube|pause
+list-tubes|ls
+stats-tube|stat
+log|follow
+clean|dead drop --all
+stash|pause
+start|resume
+parallel|run-ctl --jobs
+switch|edit --priority
+enqueue|add
+pop|get
+ack|done
+-C|dead drop --all
+-t|follow
+version|--version
+END
+# Each proposal is a command that exists, with options that exist.
+proposals_exist() {
+	local here option
+
+	sed -n '/^} commands/,/^};/p' "$SRC/kwq/foreign.c" | grep -oP '", "\K[a-z][a-z -]*(?=" },$)' >"$WORK/proposals"
+	[ "$(wc -l <"$WORK/proposals")" -gt 30 ] || return 1
+	while read -r here option; do
+		"$KWQ" "$here" --help=all | grep -qF -- "${option##* }" || {
+			echo "kwq $here has no $option"
+			return 1
+		}
+	done <"$WORK/proposals"
+}
+ok "U5: the options that are proposed exist" proposals_exist
+
+# Options of other tools.
+wrong "kwq: run: -P: kwq's option is --jobs" run -P 4 a -- true
+wrong "kwq: run: --max-procs: kwq's option is --jobs" run --max-procs=4 a -- true
+wrong 'kwq: run: -I: not needed: {} is always replaced' run -I{} a -- true
+wrong "kwq: run: --retries: kwq's option is --max-attempts" run --retries 3 a -- true
+wrong "kwq: add: --delay: kwq's option is --after" add --delay 3 a k
+wrong "kwq: create: --ttr: kwq's option is --lease" create --ttr 60 a
+wrong "kwq: kill: -9: kwq's option is --signal, such as --signal TERM" 'kill' -9 a k
+wrong 'kwq: rm: -r: not needed: --force removes a queue with its keys' rm -r a
+wrong '":::": keys come from the queue: kwq add QUEUE KEY...' run a echo ::: b c
+wrong '"::::": keys come from the queue: kwq add QUEUE KEY...' run a echo :::: list
+ok "U5: behind -- such a list is the command's own" exits 1 'run: fd:0: not a queue' run fd:0 -- parallel echo ::: {}
+
 wrong 'cannot be combined' exporter --listen :1 --textfile x
 wrong '--interval needs --textfile' exporter --interval 1s
 wrong 'must be longer than 0' exporter --textfile x --interval 0
@@ -107,6 +162,17 @@ wrong 'CMD is missing' open a --
 wrong 'CMD is missing' open a -n
 
 wrong 'one argument too many' ls a
+wrong '--no-headings needs --long or --numeric' ls -H
+wrong '--no-headings needs --long' keys -H a
+wrong '--no-headings needs --long' peek -H a
+wrong '--no-headings needs --long' dead ls -H a
+wrong 'work with ls only' dead kick -H a k
+wrong '--json and --no-headings cannot be combined' limits -H --json
+wrong 'QUEUE is missing' save
+wrong 'FILE is missing' save a
+wrong 'one argument too many' save a b c
+wrong '--quiet and --verbose cannot be combined' save -qv a b
+wrong '--quiet and --verbose cannot be combined' load -qv a
 wrong 'QUEUE is missing' stat
 wrong 'one argument too many' stat a b
 wrong 'QUEUE is missing' len
@@ -206,7 +272,7 @@ wrong '--long, --null and --json cannot be combined' dead ls -l0 a
 wrong '--long, --null and --json cannot be combined' dead ls -l --json a
 wrong '--long, --null and --json cannot be combined' dead ls -0 --json a
 for verb in kick drop; do
-	wrong '--long works with ls only' dead $verb -l a key
+	wrong '--long and --no-headings work with ls only' dead $verb -l a key
 	wrong '--all and KEY "key" cannot be combined' dead $verb --all a key
 	wrong '--all reads no keys' dead $verb --all -0 a
 done
@@ -281,7 +347,7 @@ else
 		'done a k' 'extend a k' 'remove a k' 'shutdown a' 'drain a' 'rm a' 'run a -- true' \
 		'create --limit exp:1s..2s a' 'create --clock manual a' 'create --lease 1s a' 'configure a' \
 		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
-		'dead drop --all a' 'advance a 1s' 'keys a'; do
+		'dead drop --all a' 'advance a 1s' 'keys a' limits 'limits a'; do
 		# shellcheck disable=SC2086 # a word each
 		ok "no module: kwq $arguments" exits 6 'is the module kwq loaded?' $arguments
 	done

@@ -14,7 +14,7 @@ ok "make install" "${INSTALL[@]}" install
 for file in bin/kwq lib/libkwq.a lib/libkwq.so.1.0.0 lib/libkwq.so.1 lib/libkwq.so \
 	lib/pkgconfig/libkwq.pc include/kwq.h include/linux/kwq.h \
 	share/bash-completion/completions/kwq share/zsh/vendor-completions/_kwq \
-	share/fish/vendor_completions.d/kwq.fish share/kwq/grafana-dashboard.json share/kwq/prometheus-rules.yml lib/udev/rules.d/60-kwq.rules lib/sysusers.d/kwq.conf \
+	share/fish/vendor_completions.d/kwq.fish share/kwq/grafana-dashboard.json share/kwq/prometheus-rules.yml share/kwq/kwq.schema.json lib/udev/rules.d/60-kwq.rules lib/sysusers.d/kwq.conf \
 	lib/modules-load.d/kwq.conf lib/systemd/system/kwq-state.service lib/systemd/system/kwq-run@.service \
 	lib/systemd/system/kwq-queue@.service lib/kwq/replace-module \
 	share/doc/kwq/examples/kwq-run@thumbnails.service.d/thumbnails.conf; do

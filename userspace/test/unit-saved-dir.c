@@ -95,7 +95,7 @@ static void test_prune(void)
 	if (fd < 0 || write(fd, "precious", 8) != 8)
 		abort();
 	close(fd);
-	is_number(prune_saved(dir, is_kept, false), STATUS_OK, "files of queues that are gone");
+	is_number(prune_saved(dir, is_kept, false, false), STATUS_OK, "files of queues that are gone");
 	ok(access("a.kwq", F_OK), "one that is not kept is removed");
 	ok(!access("b.kwq", F_OK) && !access("c.kwq", F_OK), "those that are kept stay");
 	ok(!access("d.kwq.failed", F_OK), "so does one that was set aside");

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# U5: what the command shows on a terminal, and nowhere else: colours and progress. The kernel is a fake one, and so is the
+# clock: each look at it takes a second.
+. ./tap.sh
+
+FAKE=$O/test/kwq-fake
+export KWQ_TEST_QUEUES=$WORK/queues TERM=xterm
+unset NO_COLOR
+cat >"$KWQ_TEST_QUEUES" <<'END'
+jobs ready=600 items=600 max_items=1000 processing=1
+END
+
+# on_terminal [OPTION...] ARGUMENT...: what the terminal gets of kwq ARGUMENT... The options are those of terminal.py.
+on_terminal() {
+	local options=()
+
+	while [[ $1 == --* ]]; do
+		options+=("$1")
+		[ "$1" != --until ] || { options+=("$2"); shift; }
+		shift
+	done
+	python3 ./terminal.py "${options[@]}" "$FAKE" "$@"
+}
+
+# has TEXT, has_not TEXT: of standard input.
+has() {
+	grep -qF -- "$1" || { echo "no $1"; return 1; }
+}
+
+has_not() {
+	! grep -F -- "$1"
+}
+
+# ---- Colours ----
+
+ok "run: colours on a terminal" has '\e[32m0 done\e[0m' < <(on_terminal --until 'done' run jobs -- true </dev/null)
+ok "run: without colours for NO_COLOR" has '\r0 done 0 failed' \
+	< <(NO_COLOR=1 on_terminal --until 'done' run jobs -- true </dev/null)
+ok "run: and no escape but the one that clears the line" has_not '\e' \
+	< <(NO_COLOR=1 on_terminal --until 'done' run jobs -- true </dev/null | sed 's/\\e\[K//g')
+ok "run: an empty NO_COLOR is none" has '\e[32m0 done\e[0m' \
+	< <(NO_COLOR='' on_terminal --until 'done' run jobs -- true </dev/null)
+
+# Ends at once: the queue is shut down and empty.
+echo 'ended state=1' >>"$KWQ_TEST_QUEUES"
+same "run: no line on a dumb terminal" "$(TERM=dumb on_terminal run ended -- true </dev/null)" ''
+same "run: none without TERM" "$(TERM='' on_terminal run ended -- true </dev/null)" ''
+same "run: none with --no-progress" "$(on_terminal run --no-progress ended -- true </dev/null)" ''
+same "run: one on a good terminal" "$(on_terminal run ended -- true </dev/null | grep -c 'done')" 1
+same "run: none in the background" "$(on_terminal --background run ended -- true </dev/null)" ''
+
+# plain ARGUMENT...: neither output has an escape if it is no terminal.
+plain() {
+	"$FAKE" "$@" </dev/null >"$WORK/out" 2>&1
+	[ -s "$WORK/out" ] && has_not $'\e' <"$WORK/out"
+}
+for arguments in 'ls -l' 'stat jobs' 'status' 'keys -l jobs' 'peek -l jobs' 'dead ls -l jobs' 'limits jobs' 'run-ctl' \
+	'configure jobs' 'len jobs' 'top --once --interval 1ns' 'exporter --textfile -' --help; do
+	# shellcheck disable=SC2086 # a word each
+	[ "$arguments" = run-ctl ] || ok "no escapes in a pipe: kwq $arguments" plain $arguments
+	# shellcheck disable=SC2086
+	ok "no colours on a terminal for NO_COLOR: kwq $arguments" has_not '\e[3' \
+		< <(NO_COLOR=1 on_terminal --out $arguments </dev/null)
+done
+ok "top on a terminal" has '\e[?1049h' < <(on_terminal --out --until jobs top </dev/null)
+ok "top has no colours" has_not '\e[3' < <(on_terminal --out --until jobs top </dev/null)
+ok "top --json on a terminal" has '{"time_ns":' < <(on_terminal --out --until '}' top --json --interval 1ns </dev/null)
+
+# ---- Progress of many keys ----
+
+export KWQ_TEST_CLOCK=1000000000
+
+erase='\r\e[K'
+same "add from a pipe" "$(seq 600 | on_terminal add jobs)" \
+	'\rjobs: 256 keys, 256/s, 0:00:01\e[K\rjobs: 512 keys, 256/s, 0:00:02\e[K\rjobs: 600 keys, 200/s, 0:00:03\e[K'"$erase"
+same "a message is not glued to it" "$( (seq 300; echo full; seq 300) | on_terminal add jobs | tail -n +2)" \
+	'\rjobs: 512 keys, 256/s, 0:00:02\e[K\rjobs: 601 keys, 200/s, 0:00:03\e[K'"$erase"
+same "and erases it" "$( (seq 300; echo full; seq 300) | on_terminal add jobs | head -n 1)" \
+	'\rjobs: 256 keys, 256/s, 0:00:01\e[K'"$erase"'kwq: add: jobs: line 301: full: the queue is full (see kwq stat)'
+same "add --quiet has none" "$(seq 600 | on_terminal add -q jobs)" ''
+same "add of arguments has none" "$(on_terminal add jobs 1 2 3 </dev/null)" ''
+same "add from a terminal has none" "$(on_terminal --in add jobs 1 2 3)" ''
+same "add -v to a file has one" "$(seq 600 | on_terminal add -v jobs | grep -o '256 keys')" '256 keys'
+same "add -v to the terminal has none" "$(seq 600 | on_terminal --out add -v jobs | grep -c '/s')" 0
+same "add in the background has none" "$(seq 600 | on_terminal --background add jobs)" ''
+same "add on a dumb terminal has none" "$(seq 600 | TERM=dumb on_terminal add jobs)" ''
+same "add has none if standard error is a file" "$(seq 600 | "$FAKE" add jobs 2>&1)" ''
+same "a short command has none" "$(seq 600 | KWQ_TEST_CLOCK=1000 on_terminal add jobs)" ''
+ok "the line has no colours" has_not '\e[3' < <(seq 600 | on_terminal add jobs)
+
+same "save" "$(on_terminal save jobs "$WORK/saved" </dev/null)" \
+	'\rjobs: 42%, 256 of 600 keys saved, 256/s, 0:00:01 left\e[K\rjobs: 85%, 512 of 600 keys saved, 256/s, 0:00:00 left\e[K'"$erase"
+same "save --quiet has none" "$(on_terminal save -q jobs "$WORK/saved" </dev/null)" ''
+same "save in the background has none" "$(on_terminal --background save jobs "$WORK/saved" </dev/null)" ''
+same "save -v prints below it" "$("$FAKE" save -v jobs "$WORK/saved" 2>&1)" 'jobs: 600 saved'
+same "load" "$(on_terminal load "$WORK/saved" </dev/null | sed 's/\\e\[K.*//')" \
+	'\rjobs: 42%, 256 of 600 keys loaded, 256/s, 0:00:01 left'
+same "load --quiet has none" "$(on_terminal load -q "$WORK/saved" </dev/null)" ''
+same "load has none if standard error is a file" "$("$FAKE" load "$WORK/saved" 2>&1)" ''
+
+done_testing
