@@ -139,6 +139,7 @@ for content in "$@"; do
 		cp "$TOP/userspace/test/device-watch" "$root/kselftest/watch"
 		cp "$TOP/userspace/test/device-parallel" "$root/kselftest/parallel"
 		cp "$TOP/userspace/test/device-run" "$root/kselftest/run"
+		cp "$TOP/userspace/test/device-many" "$root/kselftest/many"
 		cp "$TOP/userspace/test/device-service" "$root/kselftest/service"
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
 			"$userspace/test/device-examples"

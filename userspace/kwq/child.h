@@ -31,12 +31,13 @@ struct child {
 	char **argv;
 	char **environment;	/* of environment_make() */
 	int input;		/* its standard input; -1 for /dev/null */
-	int queue;		/* the handle that holds the item */
+	int queue;		/* the handle that holds the items */
 	int output[2];		/* its standard output and error; -1 for ours */
-	const char *key;	/* for KWQ_KEY; NULL if the key contains a NUL */
+	const char *key;	/* for KWQ_KEY; NULL: none, or it has a NUL */
 	const char *group, *value;	/* likewise; also NULL if there is none */
 	unsigned int attempt, abandoned;
-	uint64_t ticket;
+	uint64_t ticket;	/* of the one key */
+	unsigned int keys;	/* for KWQ_KEYS; 0: a job has one key */
 	int *exec_error;	/* out: the error of exec() */
 };
 

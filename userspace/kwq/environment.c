@@ -17,7 +17,7 @@ enum { NUMBER_MAX = 24 };
  */
 static const char *const ours[] = {
 	"KWQ_KEY", "KWQ_GROUP", "KWQ_VALUE", "KWQ_FD", "KWQ_ATTEMPT", "KWQ_ABANDONED", "KWQ_TICKET",
-	"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC",
+	"KWQ_KEYS", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC",
 };
 
 enum { OURS = sizeof(ours) / sizeof(*ours) };
@@ -36,7 +36,7 @@ static bool is_ours(const char *variable)
 /* Also the unset ones, which have no text, in the order of @ours. */
 struct texts {
 	const char *text[OURS];
-	char numbers[3][NUMBER_MAX];
+	char numbers[4][NUMBER_MAX];
 };
 
 static void set_texts(struct texts *texts, const struct child *child)
@@ -45,13 +45,17 @@ static void set_texts(struct texts *texts, const struct child *child)
 	snprintf(texts->numbers[0], NUMBER_MAX, "%u", child->attempt);
 	snprintf(texts->numbers[1], NUMBER_MAX, "%u", child->abandoned);
 	snprintf(texts->numbers[2], NUMBER_MAX, "%llu", (unsigned long long)child->ticket);
+	snprintf(texts->numbers[3], NUMBER_MAX, "%u", child->keys);
 	texts->text[0] = child->key;
 	texts->text[1] = child->group;
 	texts->text[2] = child->value;
 	/* Without the text of KWQ_FD, [3]. */
 	texts->text[4] = texts->numbers[0];
 	texts->text[5] = texts->numbers[1];
-	texts->text[6] = texts->numbers[2];
+	if (child->keys)
+		texts->text[7] = texts->numbers[3];
+	else
+		texts->text[6] = texts->numbers[2];
 }
 
 char **environment_make(const struct child *child)

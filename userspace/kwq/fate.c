@@ -47,6 +47,11 @@ enum fate fate_of(const struct fate_options *options, const struct job_end *end)
 			return FATE_RETURN;
 		if (WIFEXITED(end->status) && !WEXITSTATUS(end->status))
 			return FATE_DONE;
+	}
+	/* The next try of each key is its own, and tells. */
+	if (end->shared)
+		return FATE_RETRY;
+	if (!end->timed_out) {
 		if (WIFEXITED(end->status) && options->drop_on.has[WEXITSTATUS(end->status)])
 			return FATE_DROP;
 		if (WIFEXITED(end->status) && options->dead_on.has[WEXITSTATUS(end->status)])

@@ -34,6 +34,8 @@ struct job_end {
 	 * is the last.
 	 */
 	unsigned int dead_after;
+	/* The job had several keys, so nobody knows which of them made it fail. */
+	bool shared;
 };
 
 /* Parses retry, dead or drop. Returns 0 or -EINVAL. */

@@ -13,6 +13,7 @@
 
 #include "duration.h"
 #include "environment.h"
+#include "escape.h"
 #include "job_control.h"
 #include "template.h"
 
@@ -35,66 +36,192 @@ void job_init(struct job *job)
 	};
 }
 
-int job_fetch(struct job *job, struct kwq *handle, bool extras)
+enum { BYTES_OF_EXTRAS = KWQ_GROUP_MAX + KWQ_VALUE_MAX };
+
+/* Where items are fetched to. */
+struct fetched {
+	char *bytes;		/* room for @room keys, a group and a value, and two NULs */
+	struct kwq_got *got;
+	unsigned int room;
+};
+
+static bool reserve_fetched(struct fetched *f, unsigned int max)
 {
-	/* The last byte is for the NUL behind the value. */
-	static char bytes[KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX + 1];
+	void *bytes, *got;
+
+	if (f->room >= max)
+		return true;
+	bytes = malloc((size_t)max * KWQ_KEY_MAX + BYTES_OF_EXTRAS + 2);
+	got = calloc(max, sizeof(*f->got));
+	if (!bytes || !got) {
+		free(bytes);
+		free(got);
+		return false;
+	}
+	free(f->bytes);
+	free(f->got);
+	*f = (struct fetched){ .bytes = bytes, .got = got, .room = max };
+	return true;
+}
+
+static bool reserve_items(struct job *job, unsigned int nr, size_t bytes)
+{
+	struct job_item *items;
+
+	if (job->room < nr) {
+		items = realloc(job->items, nr * sizeof(*items));
+		if (!items)
+			return false;
+		job->items = items;
+		job->room = nr;
+	}
+	job->keys = malloc(bytes + nr);
+	return job->keys;
+}
+
+/* Returns the bytes of all keys. */
+static size_t bytes_of_keys(const struct fetched *f, unsigned int nr)
+{
+	size_t bytes = 0;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		bytes += f->got[i].key_len;
+	return bytes;
+}
+
+static void take_items(struct job *job, const struct fetched *f, unsigned int nr)
+{
+	const char *from = f->bytes;
+	char *to = job->keys;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		const struct kwq_got *got = &f->got[i];
+
+		job->items[i] = (struct job_item){
+			.job = job,
+			.item = {
+				.ticket = got->ticket,
+				.key_len = got->key_len,
+				.priority = got->priority,
+				.abandoned = got->abandoned,
+				.requeues = got->requeues,
+			},
+			.outcome = JOBLOG_LOST,
+			.key = to,
+		};
+		memcpy(to, from, got->key_len);
+		from += got->key_len;
+		to += got->key_len;
+		*to++ = '\0';
+	}
+	job->nr = nr;
+}
+
+/* Ends each of the two with a NUL. */
+static void take_extra(struct job *job, char *group, const struct kwq_got_extra *extra)
+{
+	char *value = group + extra->group_len + 1;
+
+	memmove(value, value - 1, extra->value_len);
+	group[extra->group_len] = '\0';
+	value[extra->value_len] = '\0';
+	job->group = group;
+	job->group_len = extra->group_len;
+	job->value = value;
+	job->value_len = extra->value_len;
+}
+
+int job_fetch(struct job *job, struct kwq *handle, unsigned int max, bool extras)
+{
+	static struct fetched fetched;
 	struct kwq_got_extra extra = { 0 };
-	struct kwq_got got;
 	struct kwq_get_args req = {
 		.size = sizeof(req),
 		.flags = KWQ_GET_NONBLOCK,
-		.get = {
-			.entries = kwq_ptr(&got),
-			.keys = kwq_ptr(bytes),
-			.extras = extras ? kwq_ptr(&extra) : 0,
-			.keys_len = sizeof(bytes) - 1,
-			.nr = 1,
-			.entry_size = sizeof(got),
-			.extra_size = extras ? sizeof(extra) : 0,
-		},
 	};
-	char *value;
-	int ret;
+	int nr;
 
-	ret = kwq_get_batch(handle, &req);
-	if (ret < 0)
-		return ret;
-	job->item = (struct kwq_item){
-		.ticket = got.ticket,
-		.key_len = got.key_len,
-		.priority = got.priority,
-		.abandoned = got.abandoned,
-		.requeues = got.requeues,
+	if (!reserve_fetched(&fetched, max))
+		return -ENOMEM;
+	req.get = (struct kwq_batch){
+		.entries = kwq_ptr(fetched.got),
+		.keys = kwq_ptr(fetched.bytes),
+		.extras = extras ? kwq_ptr(&extra) : 0,
+		.keys_len = (size_t)max * KWQ_KEY_MAX + BYTES_OF_EXTRAS,
+		.nr = extras ? 1 : max,
+		.entry_size = sizeof(*fetched.got),
+		.extra_size = extras ? sizeof(extra) : 0,
 	};
-	memcpy(job->key, bytes, got.key_len);
-	job->key[got.key_len] = '\0';
-	memcpy(job->group, bytes + got.key_len, extra.group_len);
-	job->group[extra.group_len] = '\0';
-	job->group_len = extra.group_len;
-	value = bytes + got.key_len + extra.group_len;
-	value[extra.value_len] = '\0';
-	job->value = value;
-	job->value_len = extra.value_len;
+	nr = kwq_get_batch(handle, &req);
+	if (nr < 0)
+		return nr;
+	/* The handle is closed then, and the items come back. */
+	if (!reserve_items(job, nr, bytes_of_keys(&fetched, nr)))
+		return -ENOMEM;
+	take_items(job, &fetched, nr);
+	take_extra(job, fetched.bytes + bytes_of_keys(&fetched, nr), &extra);
 	return 0;
 }
 
-bool job_key_is_text(const struct job *job)
+void job_take_out(struct job *job, unsigned int i)
 {
-	return !memchr(job->key, '\0', job->item.key_len);
+	memmove(&job->items[i], &job->items[i + 1], (--job->nr - i) * sizeof(*job->items));
+}
+
+bool job_key_is_text(const struct job_item *it)
+{
+	return !memchr(it->key, '\0', it->item.key_len);
+}
+
+/* The input of a job may be longer than a pipe, so it is in a file. Begins at its begin. */
+static int open_bytes(const char *bytes, size_t len)
+{
+	int fd = memfd_create("kwq-input", MFD_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	if (pwrite(fd, bytes, len, 0) == (ssize_t)len)
+		return fd;
+	close(fd);
+	return -ENOMEM;
+}
+
+/* Of several keys each one ends with a newline. */
+static int open_keys(const struct job *job)
+{
+	size_t len = 0;
+	unsigned int i;
+	char *bytes;
+	int fd;
+
+	for (i = 0; i < job->nr; i++)
+		len += job->items[i].item.key_len + 1;
+	bytes = malloc(len);
+	if (!bytes)
+		return -ENOMEM;
+	for (i = 0, len = 0; i < job->nr; i++) {
+		memcpy(bytes + len, job->items[i].key, job->items[i].item.key_len);
+		len += job->items[i].item.key_len;
+		bytes[len++] = '\n';
+	}
+	fd = open_bytes(bytes, len);
+	free(bytes);
+	return fd;
 }
 
 /*
  * Makes a pipe that contains the key. A key never exceeds a page, which fits into every
  * pipe, so the write does not block.
  */
-static int open_key(const struct job *job)
+static int open_key(const struct job_item *it)
 {
 	int ends[2], err = 0;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
-	if (write(ends[1], job->key, job->item.key_len) != (ssize_t)job->item.key_len)
+	if (write(ends[1], it->key, it->item.key_len) != (ssize_t)it->item.key_len)
 		err = errno ? -errno : -EIO;
 	close(ends[1]);
 	if (!err)
@@ -103,56 +230,45 @@ static int open_key(const struct job *job)
 	return err;
 }
 
-/* A value may be longer than a pipe, so it is in a file. */
-static int open_value(const struct job *job)
-{
-	int fd = memfd_create("kwq-value", MFD_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	if (pwrite(fd, job->value, job->value_len, 0) == (ssize_t)job->value_len)
-		return fd;
-	close(fd);
-	return -ENOMEM;
-}
-
 /* For an environment variable, which cannot hold a NUL. */
 static const char *text_or_null(const char *bytes, size_t len)
 {
 	return len && !memchr(bytes, '\0', len) ? bytes : NULL;
 }
 
-static int open_input(const struct job *job, enum job_input input)
+static int open_input(const struct job *job, const struct job_form *form)
 {
-	switch (input) {
+	switch (form->input) {
 	case INPUT_KEY:
-		return open_key(job);
+		return form->many ? open_keys(job) : open_key(&job->items[0]);
 	case INPUT_VALUE:
-		return open_value(job);
+		return open_bytes(job->value, job->value_len);
 	default:
 		return -1;
 	}
 }
 
-struct journal_job job_journal(const struct job *job)
+struct journal_job job_journal(const struct job_item *it)
 {
 	return (struct journal_job){
-		.key = job->key,
-		.key_len = job->item.key_len,
-		.attempt = job->attempt,
+		.key = it->key,
+		.key_len = it->item.key_len,
+		.attempt = it->attempt,
 	};
 }
 
-static int open_streams(struct job *job, enum output_mode mode)
+static int open_streams(struct job *job, const struct job_form *form)
 {
 	int err, i;
 
-	err = stream_open(&job->streams[0], mode, STDOUT_FILENO);
+	err = stream_open(&job->streams[0], form->mode, STDOUT_FILENO);
 	if (!err)
-		err = stream_open(&job->streams[1], mode, STDERR_FILENO);
+		err = stream_open(&job->streams[1], form->mode, STDERR_FILENO);
 	for (i = 0; i < 2; i++) {
-		job->streams[i].journal = job_journal(job);
+		job->streams[i].journal = job_journal(&job->items[0]);
 		job->streams[i].journal.stream = i ? "stderr" : "stdout";
+		job->streams[i].journal.keys = job->nr;
+		job->streams[i].tag = job->tag;
 	}
 	return err;
 }
@@ -182,43 +298,124 @@ static int spawn(struct job *job, const struct child *child)
 	return err;
 }
 
-char **job_command(const struct job *job, char **command, enum job_input input)
+/*
+ * The values for all keys; with @it for this item alone. The caller frees values->keys. Returns
+ * false if memory is missing.
+ */
+static bool get_values(const struct job *job, const struct job_item *it,
+		       struct template_values *values)
 {
-	struct template_values values = {
-		.key = job->key,
+	const char **keys;
+	unsigned int i;
+
+	*values = (struct template_values){
+		.nr = it ? 1 : job->nr,
 		.seq = job->seq,
 		.slot = job->slot,
 	};
-
-	return input == INPUT_KEY ? command : template_fill(command, &values);
+	keys = malloc(values->nr * sizeof(*keys));
+	for (i = 0; keys && i < values->nr; i++)
+		keys[i] = it ? it->key : job->items[i].key;
+	values->keys = keys;
+	return keys;
 }
 
-int job_start(struct job *job, char **command, const struct child_inheritance *inherited,
-	      enum output_mode mode, enum job_input input)
+char **job_command(const struct job *job, const struct job_item *it, const struct job_form *form)
+{
+	struct template_values values;
+	char **filled;
+
+	if (form->input == INPUT_KEY)
+		return form->command;
+	if (!get_values(job, it, &values))
+		return NULL;
+	filled = template_fill(form->command, &values);
+	free((void *)values.keys);
+	return filled;
+}
+
+unsigned int job_items_that_fit(const struct job *job, const struct job_form *form)
+{
+	struct template_values values;
+	unsigned int nr;
+
+	if (form->input == INPUT_KEY || job->nr == 1)
+		return job->nr;
+	if (!get_values(job, NULL, &values))
+		return 0;
+	nr = template_fit(form->command, &values, JOB_COMMAND_MAX);
+	free((void *)values.keys);
+	return nr;
+}
+
+/* The keys of a tag have no control characters: see escape_text(). */
+static int make_tag(struct job *job, const char *text)
+{
+	struct template_values values;
+	const char **keys;
+	char *escaped;
+	size_t len = 0;
+	unsigned int i;
+
+	if (!text)
+		return 0;
+	for (i = 0; i < job->nr; i++)
+		len += ESCAPED_SIZE(job->items[i].item.key_len);
+	escaped = malloc(len);
+	if (!escaped || !get_values(job, NULL, &values)) {
+		free(escaped);
+		return -ENOMEM;
+	}
+	keys = (const char **)values.keys;
+	for (i = 0, len = 0; i < job->nr; i++) {
+		keys[i] = escape_text(escaped + len, job->items[i].key, job->items[i].item.key_len);
+		len += strlen(keys[i]) + 1;
+	}
+	job->tag = template_fill_text(text, &values);
+	free(keys);
+	free(escaped);
+	return job->tag ? 0 : -ENOMEM;
+}
+
+/* What concerns one key is absent in a job that may have several. */
+static void set_item(struct child *child, const struct job *job, bool many)
+{
+	const struct job_item *it = &job->items[0];
+
+	child->attempt = it->attempt;
+	child->abandoned = it->item.abandoned;
+	if (many) {
+		child->keys = job->nr;
+		return;
+	}
+	child->key = job_key_is_text(it) ? it->key : NULL;
+	child->group = text_or_null(job->group, job->group_len);
+	child->value = text_or_null(job->value, job->value_len);
+	child->ticket = it->item.ticket;
+}
+
+int job_start(struct job *job, const struct job_form *form)
 {
 	struct child child = {
-		.inherited = inherited,
-		.argv = command,
+		.inherited = form->inherited,
+		.argv = form->command,
 		.input = -1,
 		.queue = kwq_fd(job->handle),
-		.key = job_key_is_text(job) ? job->key : NULL,
-		.group = text_or_null(job->group, job->group_len),
-		.value = text_or_null(job->value, job->value_len),
-		.attempt = job->attempt,
-		.abandoned = job->item.abandoned,
-		.ticket = job->item.ticket,
 		.exec_error = &job->exec_error,
 	};
 	int err;
 
 	job->pidfd = -1;
-	err = open_streams(job, mode);
+	set_item(&child, job, form->many);
+	err = make_tag(job, form->tag);
+	if (!err)
+		err = open_streams(job, form);
 	if (err)
 		return err;
 	child.output[0] = job->streams[0].child_fd;
 	child.output[1] = job->streams[1].child_fd;
 
-	child.argv = job_command(job, command, input);
+	child.argv = job_command(job, NULL, form);
 	if (!child.argv)
 		return -ENOMEM;
 	child.environment = environment_make(&child);
@@ -226,8 +423,8 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 		err = -ENOMEM;
 		goto out;
 	}
-	child.input = open_input(job, input);
-	if (child.input < 0 && input != INPUT_NOTHING) {
+	child.input = open_input(job, form);
+	if (child.input < 0 && form->input != INPUT_NOTHING) {
 		err = child.input;
 		goto out;
 	}
@@ -241,7 +438,7 @@ int job_start(struct job *job, char **command, const struct child_inheritance *i
 	stream_started(&job->streams[1]);
 out:
 	free(child.environment);
-	if (child.argv != command)
+	if (child.argv != form->command)
 		free(child.argv);
 	return err;
 }
@@ -275,13 +472,28 @@ void job_kill(const struct job *job)
 	kill(job->pid, SIGKILL);
 }
 
+bool job_is_lost(const struct job *job)
+{
+	unsigned int i;
+
+	for (i = 0; i < job->nr; i++)
+		if (job->items[i].lost)
+			return true;
+	return false;
+}
+
 void job_extend(struct job *job)
 {
-	/* Any error but -ESTALE may pass: the lease leaves time for another attempt. */
-	if (!job->lost && kwq_extend(job->handle, job->item.ticket) != -ESTALE)
-		return;
-	job->lost = true;
-	if (job->pid)
+	struct job_item *it;
+	unsigned int i;
+
+	for (i = 0; i < job->nr; i++) {
+		it = &job->items[i];
+		/* Any error but -ESTALE may pass: the lease leaves time for another attempt. */
+		if (!it->lost && kwq_extend(job->handle, it->item.ticket) == -ESTALE)
+			it->lost = true;
+	}
+	if (job->pid && job_is_lost(job))
 		job_kill(job);
 }
 
@@ -296,24 +508,30 @@ void job_free(struct job *job)
 	kwq_close(job->handle);
 	job->handle = NULL;
 	job->pid = 0;
+	job->nr = 0;
+	free(job->keys);
+	job->keys = NULL;
+	free(job->tag);
+	job->tag = NULL;
+	job->has_turn_to_come = false;
 }
 
-static int add_and_done(struct job *job, uint32_t flags, uint64_t time, int *added)
+static int add_and_done(struct job_item *it, uint32_t flags, uint64_t time, int *added)
 {
 	struct kwq_add_entry add = {
-		.key_len = job->item.key_len,
+		.key_len = it->item.key_len,
 		.flags = flags,
 		.time = time,
 	};
-	struct kwq_done_entry done = { .ticket = job->item.ticket };
+	struct kwq_done_entry done = { .ticket = it->item.ticket };
 	__s32 add_result = -EIO, done_result = -EIO;
 	struct kwq_get_args req = {
 		.size = sizeof(req),
 		.add = {
 			.entries = kwq_ptr(&add),
-			.keys = kwq_ptr(job->key),
+			.keys = kwq_ptr(it->key),
 			.results = kwq_ptr(&add_result),
-			.keys_len = job->item.key_len,
+			.keys_len = it->item.key_len,
 			.nr = 1,
 			.entry_size = sizeof(add),
 		},
@@ -326,17 +544,17 @@ static int add_and_done(struct job *job, uint32_t flags, uint64_t time, int *add
 	};
 	int err;
 
-	err = kwq_get_batch(job->handle, &req);
+	err = kwq_get_batch(it->job->handle, &req);
 	*added = add_result;
 	return err < 0 ? err : done_result;
 }
 
-int job_add_again_and_done(struct job *job, uint64_t delay, int *added)
+int job_add_again_and_done(struct job_item *it, uint64_t delay, int *added)
 {
-	return add_and_done(job, KWQ_ADD_AFTER, delay, added);
+	return add_and_done(it, KWQ_ADD_AFTER, delay, added);
 }
 
-int job_add_rate_limited_and_done(struct job *job, int *added)
+int job_add_rate_limited_and_done(struct job_item *it, int *added)
 {
-	return add_and_done(job, KWQ_ADD_RATE_LIMITED, 0, added);
+	return add_and_done(it, KWQ_ADD_RATE_LIMITED, 0, added);
 }

@@ -15,16 +15,30 @@ struct follower {
 	int fd;
 };
 
-static struct job *find(struct job *jobs, unsigned int nr, const struct control_message *message)
+static struct job_item *find_in(const struct job *job, const struct control_message *message)
 {
 	const struct control_request *request = &message->request;
 	unsigned int i;
 
-	for (i = 0; i < nr; i++)
-		if (jobs[i].pid && jobs[i].item.ticket == request->ticket &&
-		    jobs[i].item.key_len == request->key_len &&
-		    !memcmp(jobs[i].key, message->key, request->key_len))
+	for (i = 0; i < job->nr; i++)
+		if (job->items[i].item.ticket == request->ticket &&
+		    job->items[i].item.key_len == request->key_len &&
+		    !memcmp(job->items[i].key, message->key, request->key_len))
+			return &job->items[i];
+	return NULL;
+}
+
+/* Returns the job that runs for the item, or NULL. */
+static struct job *find(struct job *jobs, unsigned int nr, const struct control_message *message,
+			struct job_item **it)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		*it = jobs[i].pid ? find_in(&jobs[i], message) : NULL;
+		if (*it)
 			return &jobs[i];
+	}
 	return NULL;
 }
 
@@ -84,7 +98,8 @@ static int send_signal(const struct job *job, int signal)
 void job_control_answer(struct control_message *message, struct job *jobs, unsigned int nr,
 			enum output_mode mode)
 {
-	struct job *job = find(jobs, nr, message);
+	struct job_item *it;
+	struct job *job = find(jobs, nr, message, &it);
 	int err = 0;
 
 	if (!job) {
@@ -100,6 +115,7 @@ void job_control_answer(struct control_message *message, struct job *jobs, unsig
 			break;
 		case CONTROL_BURY:
 			job->asked = ASKED_BURY;
+			it->to_bury = true;
 			job_kill(job);
 			break;
 		case CONTROL_FOLLOW:

@@ -98,7 +98,7 @@ static int send_entry(const struct entry *entry)
 
 int journal_send(const struct journal_job *job, int priority, const char *text, size_t len)
 {
-	char level[] = { '0' + priority, '\0' }, attempt[12];
+	char level[] = { '0' + priority, '\0' }, attempt[12], keys[12];
 	struct entry entry = { 0 };
 
 	snprintf(attempt, sizeof(attempt), "%u", job->attempt);
@@ -107,6 +107,10 @@ int journal_send(const struct journal_job *job, int priority, const char *text, 
 	add_text(&entry, "SYSLOG_IDENTIFIER\n", journal_identifier);
 	add_text(&entry, "KWQ_QUEUE\n", journal_queue);
 	add_field(&entry, "KWQ_KEY\n", job->key, job->key_len);
+	if (job->keys > 1) {
+		snprintf(keys, sizeof(keys), "%u", job->keys);
+		add_text(&entry, "KWQ_KEYS\n", keys);
+	}
 	add_text(&entry, "KWQ_ATTEMPT\n", attempt);
 	if (job->stream)
 		add_text(&entry, "KWQ_STREAM\n", job->stream);

@@ -15,6 +15,7 @@ struct journal_job {
 	const char *key;
 	size_t key_len;
 	unsigned int attempt;
+	unsigned int keys;	/* of the job: this is the first; at most 1: the only one */
 	const char *stream;	/* "stdout" or "stderr"; NULL: a message of kwq run */
 };
 
@@ -30,7 +31,7 @@ int journal_open(const char *path, const char *identifier, const char *queue);
 
 /**
  * journal_send() - sends one entry
- * @job: its fields KWQ_KEY, KWQ_ATTEMPT and KWQ_STREAM
+ * @job: its fields KWQ_KEY, KWQ_KEYS, KWQ_ATTEMPT and KWQ_STREAM
  * @priority: LOG_INFO or another level of syslog(3)
  * @text: the message, of any bytes
  * @len: its length

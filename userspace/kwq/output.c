@@ -180,6 +180,8 @@ int stream_open(struct stream *s, enum output_mode mode, int target)
 	s->child_fd = -1;
 	s->target = target;
 	s->to_journal = mode == OUTPUT_JOURNAL;
+	s->tag = NULL;
+	s->in_line = false;
 	s->err = 0;
 	s->copy = -1;
 	s->written = 0;
@@ -202,14 +204,66 @@ void stream_started(struct stream *s)
 	s->child_fd = -1;
 }
 
+/* Collects pieces into writes of a good size. */
+struct pieces {
+	int fd, err;
+	size_t filled;
+	char bytes[16384];
+};
+
+static void write_pieces(struct pieces *pieces)
+{
+	if (!pieces->err)
+		pieces->err = write_all(pieces->fd, pieces->bytes, pieces->filled);
+	pieces->filled = 0;
+}
+
+static void add_piece(struct pieces *pieces, const char *bytes, size_t len)
+{
+	size_t part;
+
+	for (; len; bytes += part, len -= part) {
+		if (pieces->filled == sizeof(pieces->bytes))
+			write_pieces(pieces);
+		part = sizeof(pieces->bytes) - pieces->filled;
+		part = len < part ? len : part;
+		memcpy(pieces->bytes + pieces->filled, bytes, part);
+		pieces->filled += part;
+	}
+}
+
+/* Puts the tag before each line. */
+static int write_tagged(struct stream *s, const char *bytes, size_t len)
+{
+	struct pieces pieces = { .fd = s->target };
+	const char *end = bytes + len, *newline, *next;
+
+	for (; bytes < end; bytes = next) {
+		newline = memchr(bytes, '\n', end - bytes);
+		next = newline ? newline + 1 : end;
+		if (!s->in_line) {
+			add_piece(&pieces, s->tag, strlen(s->tag));
+			add_piece(&pieces, "\t", 1);
+		}
+		add_piece(&pieces, bytes, next - bytes);
+		s->in_line = !newline;
+	}
+	write_pieces(&pieces);
+	return pieces.err;
+}
+
 /* After an error nothing more is written: output after a gap would hide the gap. */
 static int stream_write(struct stream *s, const char *bytes, size_t len)
 {
 	s->written += len;
 	if (s->err)
 		return 0;
-	s->err = s->to_journal ? journal_send_lines(&s->journal, bytes, len) :
-		write_all(s->target, bytes, len);
+	if (s->to_journal)
+		s->err = journal_send_lines(&s->journal, bytes, len);
+	else if (s->tag)
+		s->err = write_tagged(s, bytes, len);
+	else
+		s->err = write_all(s->target, bytes, len);
 	return s->err;
 }
 
@@ -294,6 +348,11 @@ static int flush_file(struct stream *s)
 		}
 		stream_write(s, buffer, got);
 		at += got;
+	}
+	/* The tag of the next job begins a line. */
+	if (s->in_line && !s->err) {
+		s->err = write_all(s->target, "\n", 1);
+		s->in_line = false;
 	}
 	return s->err;
 }

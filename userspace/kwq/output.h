@@ -32,6 +32,8 @@ struct stream {
 	char *line;	/* OUTPUT_LINE: an incomplete line, up to OUTPUT_LINE_MAX */
 	struct journal_job journal;	/* OUTPUT_JOURNAL: the fields of each line */
 	bool to_journal;
+	const char *tag;	/* printed before each line, with a tab; NULL: none */
+	bool in_line;		/* with a tag: the line that was printed last has no end yet */
 };
 
 /* Whether the worker reads the output from pipes while the job runs. */

@@ -67,7 +67,7 @@ static unsigned long long ended(const struct progress_counts *counts)
 
 static unsigned long long left(const struct progress_counts *counts)
 {
-	return counts->running + counts->ready + counts->waiting;
+	return counts->held + counts->ready + counts->waiting;
 }
 
 /* The part of all keys that has ended, times @scale. */

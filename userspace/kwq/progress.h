@@ -11,7 +11,8 @@
 
 struct progress_counts {
 	unsigned long long done, failed, retried, dead;
-	unsigned int running;
+	unsigned int running;	/* jobs */
+	uint64_t held;		/* the keys of these jobs */
 	uint64_t ready, waiting;	/* in the queue, for all workers */
 };
 

@@ -18,7 +18,7 @@ enum {
 	OPT_RETRY_MAX, OPT_ON_FAIL, OPT_DROP_ON, OPT_DEAD_ON, OPT_ATTEMPTS, OPT_JOBLOG,
 	OPT_NO_PROGRESS, OPT_HALT, OPT_NICE, OPT_DELAY, OPT_LOAD, OPT_MEMFREE, OPT_TIMEOUT,
 	OPT_KILL_AFTER, OPT_CONFIG, OPT_RESUME, OPT_RESUME_FAILED, OPT_ETA, OPT_BAR,
-	OPT_SHEBANG,
+	OPT_SHEBANG, OPT_TAG, OPT_TAGSTRING, OPT_DRY_RUN,
 };
 
 #define NOT_GIVEN UINT64_MAX
@@ -27,6 +27,12 @@ enum {
 
 static const struct option run_options[] = {
 	{ "jobs", required_argument, NULL, 'j' },
+	{ "max-args", required_argument, NULL, 'n' },
+	{ "xargs", no_argument, NULL, 'X' },
+	{ "keep-order", no_argument, NULL, 'k' },
+	{ "tag", no_argument, NULL, OPT_TAG },
+	{ "tagstring", required_argument, NULL, OPT_TAGSTRING },
+	{ "dry-run", no_argument, NULL, OPT_DRY_RUN },
 	{ "exit-when-empty", no_argument, NULL, OPT_EXIT_WHEN_EMPTY },
 	{ "stdin", optional_argument, NULL, OPT_STDIN },
 	{ "output", required_argument, NULL, OPT_OUTPUT },
@@ -127,6 +133,25 @@ static void parse_option(struct run_options *o, int opt)
 	case 'j':
 		o->jobs = parse_jobs(optarg);
 		break;
+	case 'n':
+	case 'N':
+		o->keys_max = must_parse_number("--max-args", optarg, 1, KWQ_BATCH_MAX);
+		break;
+	case 'X':
+		o->spread = true;
+		break;
+	case 'k':
+		o->keep_order = true;
+		break;
+	case OPT_TAG:
+		o->tag = "{}";
+		break;
+	case OPT_TAGSTRING:
+		o->tag = optarg;
+		break;
+	case OPT_DRY_RUN:
+		o->dry_run = true;
+		break;
 	case OPT_EXIT_WHEN_EMPTY:
 		o->exit_when_empty = true;
 		break;
@@ -216,7 +241,7 @@ static void parse_options(struct run_options *o, int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "+j:qvh", run_options, NULL)) != -1)
+	while ((opt = getopt_long(argc, argv, "+j:n:N:Xkqvh", run_options, NULL)) != -1)
 		parse_option(o, opt);
 }
 
@@ -241,6 +266,28 @@ static void check_statuses(const struct fate_options *fate)
 	for (i = 0; i < 256; i++)
 		if (fate->drop_on.has[i] && fate->dead_on.has[i])
 			usage("--drop-on and --dead-on both name status %d", i);
+}
+
+static void choose_keys(struct run_options *o)
+{
+	o->many = o->keys_max || o->spread;
+	if (!o->keys_max)
+		o->keys_max = o->spread ? KWQ_BATCH_MAX : 1;
+	if (o->many && o->input == INPUT_VALUE)
+		usage("--stdin=value: a value belongs to one key; without -n and -X a job has one");
+}
+
+static void check_output(const struct run_options *o)
+{
+	if (o->no_progress && o->progress)
+		usage("--eta and --bar are forms of what --no-progress takes away");
+	if (o->progress && o->output == OUTPUT_PASS)
+		usage("--eta and --bar would mix with the output of --output pass");
+	if (o->keep_order && o->output != OUTPUT_GROUP)
+		usage("--keep-order needs --output group: other output is printed while jobs run");
+	if (o->tag && (o->output == OUTPUT_PASS || o->output == OUTPUT_JOURNAL))
+		usage("--tag needs --output group or line: kwq run must see each line%s",
+		      o->output == OUTPUT_JOURNAL ? "; entries of the journal have KWQ_KEY" : "");
 }
 
 /* The kernel has put the name of the script behind the command. */
@@ -278,10 +325,10 @@ static int run_main(int argc, char **argv)
 	if (optind == argc)
 		usage("CMD is missing");
 	o.command = argv + optind;
-	if (o.no_progress && o.progress)
-		usage("--eta and --bar are forms of what --no-progress takes away");
-	if (o.progress && o.output == OUTPUT_PASS)
-		usage("--eta and --bar would mix with the output of --output pass");
+	choose_keys(&o);
+	check_output(&o);
+	if (o.dry_run && o.shebang)
+		usage("--dry-run adds no keys, so it cannot run a script with --shebang");
 	if (o.resume && !o.joblog)
 		usage("--resume and --resume-failed need --joblog");
 	choose_delays(&o);
@@ -292,6 +339,8 @@ static int run_main(int argc, char **argv)
 		usage("--kill-after needs --timeout");
 	if (!o.jobs)
 		o.jobs = sysload_processors();
+	if (o.dry_run)
+		return print_commands(&o);
 	status = script ? shebang_add(o.queue, script) : STATUS_OK;
 	return status ? status : work(&o);
 }
@@ -303,6 +352,12 @@ const struct command command_run = {
 	.options =
 	"  -j, --jobs N|N%|+N|-N     run N jobs at once; N% of the processors; N more or\n"
 	"                            fewer than the processors (100%)\n"
+	"  -n, -N, --max-args N      give up to N ready keys to a job; {} stands for all\n"
+	"  -X, --xargs               give as many as fit, and share them among the jobs\n"
+	"  -k, --keep-order          print the jobs' output in the order of their starts\n"
+	"      --tag                 print the key and a tab before each line of output\n"
+	"      --tagstring TEXT      print TEXT, with {} and the like, instead of the key\n"
+	"      --dry-run             print the commands for the ready keys; take none\n"
 	"      --halt now|soon,fail|success|done=N|N%\n"
 	"                            end after N or N% of such jobs; now kills the others\n"
 	"      --nice N              run the jobs with N more niceness\n"
@@ -348,12 +403,14 @@ const struct command command_run = {
 	"{.} is the key without its extension, {/} its last part, {/.} both of these,\n"
 	"{//} its directory, {#} the number of the job and {%} that of its slot.\n"
 	"CMD has KWQ_KEY, KWQ_VALUE, KWQ_GROUP, KWQ_ATTEMPT, KWQ_ABANDONED and\n"
-	"KWQ_TICKET in its environment.\n"
+	"KWQ_TICKET in its environment; with -n or -X KWQ_KEYS, the number of its keys.\n"
+	"If a job with several keys fails, each of them runs once more, alone.\n"
 	"After SIGTERM or SIGINT running jobs finish and no new one starts.\n"
 	"A second signal kills the jobs. Keys that are not done go back to the queue.\n",
 	.brief =
 	"  -j, --jobs N|N%|+N|-N   run N jobs at once (100%: one for each processor)\n"
 	"      --exit-when-empty   end when nothing is ready, waiting or processing\n"
+	"  -n, --max-args N        give up to N ready keys to a job\n"
 	"      --stdin             the key is CMD's standard input, not an argument\n"
 	"      --output group|line|pass|journal\n"
 	"                          when a job's output is printed, or where (group)\n"

@@ -20,132 +20,140 @@
  * Finishes the item for good and resets its count of requeues. Returns false if
  * somebody else has finished it, through the inherited descriptor.
  */
-static bool finish_item(struct run *run, struct job *job)
+static bool finish_item(struct run *run, struct job_item *it)
 {
-	int err = kwq_done_with(job->handle, job->item.ticket, KWQ_DONE_FORGET);
+	int err = kwq_done_with(it->job->handle, it->item.ticket, KWQ_DONE_FORGET);
 
 	if (err < 0)
-		tell_of(run, job, "done: %s",
+		tell_of(run, it, "done: %s",
 			err == -ESTALE ? "no longer held" : meaning(err));
 	return err >= 0;
 }
 
-static void succeed(struct run *run, struct job *job)
+static void succeed(struct run *run, struct job_item *it)
 {
-	retry_forget(&run->failures, job->key, job->item.key_len);
-	if (finish_item(run, job)) {
-		job->outcome = JOBLOG_DONE;
+	retry_forget(&run->failures, it->key, it->item.key_len);
+	if (finish_item(run, it)) {
+		it->outcome = JOBLOG_DONE;
 		run->counts.done++;
 	} else {
 		run->counts.failed++;
 	}
 }
 
-static void drop(struct run *run, struct job *job, const char *why)
+static void drop(struct run *run, struct job_item *it, const char *why)
 {
 	run->counts.failed++;
-	tell_of(run, job, "%s; dropped", why);
-	retry_forget(&run->failures, job->key, job->item.key_len);
-	if (finish_item(run, job))
-		job->outcome = JOBLOG_DROP;
+	tell_of(run, it, "%s; dropped", why);
+	retry_forget(&run->failures, it->key, it->item.key_len);
+	if (finish_item(run, it))
+		it->outcome = JOBLOG_DROP;
 }
 
-static void note_death(struct run *run, struct job *job, const char *why)
+static void note_death(struct run *run, struct job_item *it, const char *why)
 {
-	job->outcome = JOBLOG_DEAD;
+	it->outcome = JOBLOG_DEAD;
 	run->counts.dead++;
-	retry_forget(&run->failures, job->key, job->item.key_len);
-	if (job->attempt)
-		tell_of(run, job, "%s; dead after %u %s", why, job->attempt,
-			job->attempt == 1 ? "try" : "tries");
+	retry_forget(&run->failures, it->key, it->item.key_len);
+	if (it->attempt)
+		tell_of(run, it, "%s; dead after %u %s", why, it->attempt,
+			it->attempt == 1 ? "try" : "tries");
 	else
-		tell_of(run, job, "%s; dead", why);
+		tell_of(run, it, "%s; dead", why);
 }
 
-static void bury(struct run *run, struct job *job, const char *why)
+static void bury(struct run *run, struct job_item *it, const char *why)
 {
-	int ret = kwq_bury(job->handle, job->item.ticket);
+	int ret = kwq_bury(it->job->handle, it->item.ticket);
 
 	if (ret == KWQ_BURIED) {
-		note_death(run, job, why);
+		note_death(run, it, why);
 		return;
 	}
 	run->counts.failed++;
 	if (ret >= 0)
-		job->outcome = ret == KWQ_FINISHED ? JOBLOG_LOST : JOBLOG_RETURN;
+		it->outcome = ret == KWQ_FINISHED ? JOBLOG_LOST : JOBLOG_RETURN;
 	/* A queue that is shut down keeps no dead letters. */
-	tell_of(run, job, "%s; no dead letter: %s", why,
+	tell_of(run, it, "%s; no dead letter: %s", why,
 		ret == -ESTALE ? "no longer held" : ret < 0 ? meaning(ret) :
 		ret == KWQ_FINISHED ? "the queue is shut down" : "added again meanwhile");
 }
 
-void give_back(struct run *run, struct job *job)
+void give_back(struct run *run, struct job_item *it)
 {
-	int ret = kwq_give_back(job->handle, job->item.ticket);
+	int ret = kwq_give_back(it->job->handle, it->item.ticket);
 
 	if (ret != -ESTALE)
-		job->outcome = JOBLOG_RETURN;
+		it->outcome = JOBLOG_RETURN;
 	/* An item that is lost already is somebody else's. */
 	if (ret < 0 && ret != -ESTALE)
-		tell_of(run, job, "cannot be returned: %s", meaning(ret));
+		tell_of(run, it, "cannot be returned: %s", meaning(ret));
 }
 
-void give_up(struct run *run, struct job *job, const char *why)
+void give_back_all(struct run *run, struct job *job)
+{
+	unsigned int i;
+
+	for (i = job->nr; i > 0; i--)
+		give_back(run, &job->items[i - 1]);
+}
+
+void give_up(struct run *run, struct job_item *it, const char *why)
 {
 	if (run->options.fate.on_fail == FATE_DROP)
-		drop(run, job, why);
+		drop(run, it, why);
 	else
-		bury(run, job, why);
+		bury(run, it, why);
 }
 
 /* Adds the item again and finishes it. *delay receives the pause, if it is known. */
-static int add_again_and_done(struct run *run, struct job *job, uint64_t *delay, int *added)
+static int add_again_and_done(struct run *run, struct job_item *it, uint64_t *delay, int *added)
 {
 	unsigned int failures;
 
 	if (run->options.use_limiters)
-		return job_add_rate_limited_and_done(job, added);
-	failures = retry_fail(&run->failures, job->key, job->item.key_len);
+		return job_add_rate_limited_and_done(it, added);
+	failures = retry_fail(&run->failures, it->key, it->item.key_len);
 	*delay = retry_delay(failures, run->options.retry_after, run->options.retry_max);
-	return job_add_again_and_done(job, *delay, added);
+	return job_add_again_and_done(it, *delay, added);
 }
 
-static void tell_of_retry(struct run *run, const struct job *job, const char *why,
+static void tell_of_retry(struct run *run, const struct job_item *it, const char *why,
 			  uint64_t delay)
 {
 	if (!run->options.verbose)
 		return;
 	if (run->options.use_limiters)
-		tell_of(run, job, "%s; attempt %u after the delay of the queue's limiters", why,
-			job->attempt + 1);
+		tell_of(run, it, "%s; attempt %u after the delay of the queue's limiters", why,
+			it->attempt + 1);
 	else
-		tell_of(run, job, "%s; attempt %u in %.3g s", why, job->attempt + 1,
+		tell_of(run, it, "%s; attempt %u in %.3g s", why, it->attempt + 1,
 			(double)delay / NS_PER_S);
 }
 
 /* Adds the item again, or reports why that failed. */
-static void try_again(struct run *run, struct job *job, const char *why)
+static void try_again(struct run *run, struct job_item *it, const char *why)
 {
 	uint64_t delay = 0;
 	int err, added;
 
-	err = add_again_and_done(run, job, &delay, &added);
+	err = add_again_and_done(run, it, &delay, &added);
 	if (err < 0) {
 		/* The item was not finished, so it goes back when its handle is closed. */
 		run->counts.failed++;
-		job->outcome = err == -ESTALE ? JOBLOG_LOST : JOBLOG_RETURN;
-		tell_of(run, job, "%s; retry failed, the key goes back: %s", why, meaning(err));
+		it->outcome = err == -ESTALE ? JOBLOG_LOST : JOBLOG_RETURN;
+		tell_of(run, it, "%s; retry failed, the key goes back: %s", why, meaning(err));
 	} else if (added < 0) {
 		/* Q8: a queue that is shut down drops retries. */
 		run->counts.failed++;
-		job->outcome = JOBLOG_LOST;
-		tell_of(run, job, "%s; cannot be retried: %s", why, meaning(added));
+		it->outcome = JOBLOG_LOST;
+		tell_of(run, it, "%s; cannot be retried: %s", why, meaning(added));
 	} else if (added == KWQ_DEAD) {
-		note_death(run, job, why);
+		note_death(run, it, why);
 	} else {
 		run->counts.retried++;
-		job->outcome = JOBLOG_RETRY;
-		tell_of_retry(run, job, why, delay);
+		it->outcome = JOBLOG_RETRY;
+		tell_of_retry(run, it, why, delay);
 	}
 }
 
@@ -161,12 +169,11 @@ static unsigned int own_bound(const struct run *run)
 	return config.dead_after;
 }
 
-static void describe(const struct run *run, const struct job *job, int status, char *to,
-		     size_t size)
+static void describe(const struct run *run, const struct job *job, char *to, size_t size)
 {
 	char duration[DURATION_SIZE], how[80];
 
-	describe_end(status, how, sizeof(how));
+	describe_end(job->status, how, sizeof(how));
 	if (job->timed_out)
 		snprintf(to, size, "timed out after %s; %s",
 			 print_duration(duration, run->options.timeout), how);
@@ -174,104 +181,148 @@ static void describe(const struct run *run, const struct job *job, int status, c
 		snprintf(to, size, "%s", how);
 }
 
-static void settle(struct run *run, struct job *job, int status)
+static enum fate fate_of_item(const struct run *run, const struct job_item *it)
 {
 	struct job_end end = {
-		.status = status,
-		.timed_out = job->timed_out,
-		.attempt = job->attempt,
+		.status = it->job->status,
+		.timed_out = it->job->timed_out,
+		.attempt = it->attempt,
 		.stopped_by = run->stopped_by,
+		.shared = it->job->nr > 1,
 	};
 	enum fate fate = fate_of(&run->options.fate, &end);
-	char why[160];
 
 	/* Asks the queue only if its answer matters. */
-	if (fate == FATE_RETRY) {
-		end.dead_after = own_bound(run);
-		fate = fate_of(&run->options.fate, &end);
-	}
-	describe(run, job, status, why, sizeof(why));
-	run->ended_well += fate == FATE_DONE;
-	run->ended_badly += fate == FATE_RETRY || fate == FATE_DEAD || fate == FATE_DROP;
-	switch (fate) {
+	if (fate != FATE_RETRY || end.shared)
+		return fate;
+	end.dead_after = own_bound(run);
+	return fate_of(&run->options.fate, &end);
+}
+
+static void settle(struct run *run, struct job_item *it, const char *why)
+{
+	switch (fate_of_item(run, it)) {
 	case FATE_DONE:
-		succeed(run, job);
+		succeed(run, it);
 		break;
 	case FATE_RETRY:
-		try_again(run, job, why);
+		try_again(run, it, why);
 		break;
 	case FATE_DEAD:
-		bury(run, job, why);
+		bury(run, it, why);
 		break;
 	case FATE_DROP:
-		drop(run, job, why);
+		drop(run, it, why);
 		break;
 	case FATE_RETURN:
 		if (run->options.verbose)
-			tell_of(run, job, "%s, as kwq run; the key goes back", why);
-		give_back(run, job);
+			tell_of(run, it, "%s, as kwq run; the key goes back", why);
+		give_back(run, it);
 		break;
 	}
 }
 
-static uint64_t bytes_sent(const struct run *run, const struct job *job)
+static void settle_all(struct run *run, struct job *job)
+{
+	char why[160];
+	unsigned int i;
+
+	describe(run, job, why, sizeof(why));
+	for (i = 0; i < job->nr; i++)
+		settle(run, &job->items[i], why);
+}
+
+/* For --halt. */
+static void count_end(struct run *run, const struct job *job)
+{
+	enum fate fate = fate_of_item(run, &job->items[0]);
+
+	run->ended_well += fate == FATE_DONE;
+	run->ended_badly += fate != FATE_DONE && fate != FATE_RETURN;
+}
+
+static uint64_t bytes_sent(const struct run *run, const struct job_item *it)
 {
 	switch (run->options.input) {
 	case INPUT_KEY:
-		return job->item.key_len;
+		return it->item.key_len + run->options.many;
 	case INPUT_VALUE:
-		return job->value_len;
+		return it->job->value_len;
 	default:
 		return 0;
 	}
 }
 
-void log_job(struct run *run, const struct job *job, int status)
+static int log_item(struct run *run, const struct job_item *it, int status)
 {
+	const struct job *job = it->job;
+	struct job_form form = job_form(run);
 	struct joblog_entry entry = {
 		.seq = job->seq,
 		.started = job->started_real,
 		.runtime = job->runtime,
+		.sent = bytes_sent(run, it),
+		.received = stream_bytes(&job->streams[0], run->options.output),
 		.exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1,
 		.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
-		.attempt = job->attempt,
-		.abandoned = job->item.abandoned,
-		.outcome = job->outcome,
-		.key = job->key,
-		.key_len = job->item.key_len,
+		.attempt = it->attempt,
+		.abandoned = it->item.abandoned,
+		.outcome = it->outcome,
+		.key = it->key,
+		.key_len = it->item.key_len,
 	};
 	int err;
 
-	if (run->joblog < 0)
-		return;
-	entry.sent = bytes_sent(run, job);
-	entry.received = stream_bytes(&job->streams[0], run->options.output);
-	entry.command = job_command(job, run->options.command, run->options.input);
-	err = entry.command ? joblog_write(run->joblog, &entry) : -ENOMEM;
-	if (entry.command != run->options.command)
+	entry.command = job_command(job, it, &form);
+	if (!entry.command)
+		return -ENOMEM;
+	err = joblog_write(run->joblog, &entry);
+	if (entry.command != form.command)
 		free(entry.command);
+	return err;
+}
+
+void log_job(struct run *run, const struct job *job, int status)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; run->joblog >= 0 && i < job->nr && !err; i++)
+		err = log_item(run, &job->items[i], status);
 	if (err)
 		stop_for(run, STATUS_FAILED, run->options.joblog, strerror(-err));
 }
 
+/* The command is too long with this key or its value, or with so many keys. */
+static void settle_too_long(struct run *run, struct job *job)
+{
+	char why[160];
+	unsigned int i;
+
+	snprintf(why, sizeof(why), "cannot be run: %s", strerror(E2BIG));
+	run->ended_badly++;
+	if (job->nr == 1)
+		give_up(run, &job->items[0], why);
+	else
+		for (i = 0; i < job->nr; i++)
+			try_again(run, &job->items[i], why);
+	log_job(run, job, job->status);
+}
+
 /*
- * Handles a command that could not be executed. The command is wrong, not the key, unless only
- * this key or its value is too long.
+ * Handles a command that could not be executed. The command is wrong, not the keys, unless it is
+ * too long.
  */
-static void settle_no_start(struct run *run, struct job *job, int status)
+static void settle_no_start(struct run *run, struct job *job)
 {
 	const char *name = run->options.command[0];
 	int err = job->exec_error;
-	char why[160];
 
 	if (err == E2BIG) {
-		snprintf(why, sizeof(why), "cannot be run: %s", strerror(err));
-		run->ended_badly++;
-		give_up(run, job, why);
-		log_job(run, job, status);
+		settle_too_long(run, job);
 		return;
 	}
-	give_back(run, job);
+	give_back_all(run, job);
 	/* All other jobs have the same command. */
 	if (run->no_start)
 		return;
@@ -284,49 +335,67 @@ static void settle_no_start(struct run *run, struct job *job, int status)
 }
 
 /*
- * Whether the lease was lost and the item may be another worker's. Asked after the
- * command has ended and before its item is settled. The check cannot be left to the
+ * Whether a lease was lost and the item may be another worker's. Asked after the
+ * command has ended and before its items are settled. The check cannot be left to the
  * done: the add comes before it, and would take effect.
  */
 static bool is_lost(const struct run *run, struct job *job)
 {
 	if (run->leases.fd >= 0)
 		job_extend(job);
-	return job->lost;
+	return job_is_lost(job);
 }
 
-/* The log says "killed", however the command ended. */
-static void settle_lost(struct run *run, struct job *job, int status)
+/*
+ * The job was killed because an item is another worker's. Its other items go back. The log says
+ * "killed", however the command ended.
+ */
+static void settle_lost(struct run *run, struct job *job)
 {
+	struct job_item *it;
 	char why[100];
+	unsigned int i;
 
-	run->counts.failed++;
-	run->ended_badly++;
-	tell_of(run, job, "lease lost; %s", describe_end(status, why, sizeof(why)));
+	describe_end(job->status, why, sizeof(why));
+	for (i = job->nr; i > 0; i--) {
+		it = &job->items[i - 1];
+		if (!it->lost) {
+			give_back(run, it);
+			continue;
+		}
+		run->counts.failed++;
+		tell_of(run, it, "lease lost; %s", why);
+	}
+	/* Counted already when its command had ended. */
+	if (!job->has_turn_to_come)
+		run->ended_badly++;
 	log_job(run, job, W_EXITCODE(0, SIGKILL));
 }
 
 /*
- * Stores and writes the output before finishing the item: an item is done only when all its
- * output is written. Otherwise the item goes back, and another worker can write the output.
+ * Stores and writes the output before finishing the items: an item is done only when all its
+ * output is written. Otherwise the items go back, and another worker can write the output.
  *
  * Once a job found no room, the output of those that ran beside it may have holes, too. So they
  * are not asked for room, which may be there again: their items go back.
  */
-static void settle_with_output(struct run *run, struct job *job, int status)
+static void settle_with_output(struct run *run, struct job *job)
 {
 	bool complete = is_output_stored(run) && !run->no_room && write_output(run, job);
 
 	/* The write may have taken longer than the lease. */
 	if (is_lost(run, job)) {
-		settle_lost(run, job, status);
+		settle_lost(run, job);
 		return;
 	}
-	if (complete)
-		settle(run, job, status);
-	else
-		give_back(run, job);
-	log_job(run, job, status);
+	if (complete) {
+		if (!job->has_turn_to_come)
+			count_end(run, job);
+		settle_all(run, job);
+	} else {
+		give_back_all(run, job);
+	}
+	log_job(run, job, job->status);
 	/*
 	 * The room of this output becomes free now. If there was none while it was printed, the
 	 * jobs beside this one must not overlook that.
@@ -337,62 +406,95 @@ static void settle_with_output(struct run *run, struct job *job, int status)
 }
 
 /*
- * kwq restart or kwq bury has killed the job, so its output is dropped. If the item cannot be
- * settled so, it goes back when its handle is closed.
+ * kwq restart or kwq bury has killed the job, so its output is dropped. An item that is not to be
+ * buried goes back.
  */
-static void settle_asked(struct run *run, struct job *job, int status)
+static void settle_asked(struct run *run, struct job *job)
 {
+	struct job_item *it;
+	unsigned int i;
 	int ret;
 
-	if (job->asked == ASKED_RESTART) {
-		run->counts.retried++;
-		give_back(run, job);
-		if (run->options.verbose)
-			tell_of(run, job, "killed by kwq restart");
-	} else {
-		ret = kwq_bury(job->handle, job->item.ticket);
+	for (i = job->nr; i > 0; i--) {
+		it = &job->items[i - 1];
+		if (!it->to_bury) {
+			run->counts.retried++;
+			give_back(run, it);
+			if (run->options.verbose)
+				tell_of(run, it, "killed by kwq %s",
+					job->asked == ASKED_BURY ? "bury of another key" : "restart");
+			continue;
+		}
+		/* If this fails, it goes back when its handle is closed. */
+		ret = kwq_bury(job->handle, it->item.ticket);
 		run->counts.dead += ret >= 0;
 		if (ret >= 0)
-			job->outcome = ret == KWQ_BURIED ? JOBLOG_DEAD : JOBLOG_RETURN;
-		tell_of(run, job, "killed by kwq bury%s%s", ret < 0 ? ": " : "",
+			it->outcome = ret == KWQ_BURIED ? JOBLOG_DEAD : JOBLOG_RETURN;
+		tell_of(run, it, "killed by kwq bury%s%s", ret < 0 ? ": " : "",
 			ret < 0 ? meaning(ret) : "");
 	}
-	log_job(run, job, status);
+	log_job(run, job, job->status);
 }
 
-void skip_item(struct run *run, struct job *job, enum joblog_outcome outcome)
+void skip_item(struct run *run, struct job_item *it, enum joblog_outcome outcome)
 {
 	run->skipped++;
 	if (outcome == JOBLOG_DEAD) {
-		bury(run, job, "failed for good in the job log");
+		bury(run, it, "failed for good in the job log");
 		return;
 	}
 	if (run->options.verbose)
-		tell_of(run, job, "%s in the job log; not run",
+		tell_of(run, it, "%s in the job log; not run",
 			outcome == JOBLOG_DONE ? "done" : "dropped");
-	finish_item(run, job);
+	finish_item(run, it);
+}
+
+/* The job waits for its turn, and another one may run. */
+static void settle_later(struct run *run, struct job *job)
+{
+	/* Later there may be room again, but this output may have a hole. */
+	is_output_stored(run);
+	count_end(run, job);
+	job->has_turn_to_come = true;
+	run->ended++;
+	run->counts.running--;
+	check_halt(run);
 }
 
 void end_job(struct run *run, struct job *job)
 {
-	int status;
-
 	unwatch_job(run, job);
-	status = job_reap(job);
+	job->status = job_reap(job);
 	/* The signal that ended the job may have come here, too. */
 	take_urgent(run);
-	if (is_lost(run, job))
-		settle_lost(run, job, status);
-	else if (job->asked)
-		settle_asked(run, job, status);
-	else if (job->exec_error)
-		settle_no_start(run, job, status);
-	else
-		settle_with_output(run, job, status);
+	if (is_lost(run, job)) {
+		settle_lost(run, job);
+	} else if (job->asked) {
+		settle_asked(run, job);
+	} else if (job->exec_error) {
+		settle_no_start(run, job);
+	} else if (must_wait_for_turn(run, job)) {
+		settle_later(run, job);
+		return;
+	} else {
+		settle_with_output(run, job);
+	}
 	/* Only now: the message for a first signal counts this job as running until
 	 * here.
 	 */
 	run->counts.running--;
+	job_free(job);
+	check_halt(run);
+	settle_in_turn(run);
+}
+
+void settle_late(struct run *run, struct job *job)
+{
+	if (is_lost(run, job))
+		settle_lost(run, job);
+	else
+		settle_with_output(run, job);
+	run->ended--;
 	job_free(job);
 	check_halt(run);
 }

@@ -10,23 +10,35 @@
 #include "cmd.h"
 #include "worker_run.h"
 
+/* The running job that began last, or NULL. */
+static struct job *last_running(const struct run *run)
+{
+	struct job *last = NULL;
+	unsigned int i;
+
+	for (i = 0; i < run->slots; i++)
+		if (run->jobs[i].pid && (!last || run->jobs[i].seq > last->seq))
+			last = &run->jobs[i];
+	return last;
+}
+
 void kill_jobs(struct run *run)
 {
+	struct job *job;
 	unsigned int i;
 
 	for (i = 0; i < run->slots; i++)
 		if (run->jobs[i].pid)
 			job_kill(&run->jobs[i]);
-	for (i = 0; i < run->slots; i++) {
-		struct job *job = &run->jobs[i];
-
-		if (!job->pid)
-			continue;
+	/* Of returned items the last one comes first, so they keep their order. */
+	while ((job = last_running(run))) {
 		log_job(run, job, job_reap(job));
-		give_back(run, job);
+		give_back_all(run, job);
 		job_free(job);
 	}
 	run->counts.running = 0;
+	/* Where the write would wait, the second signal has given it up, and the items go back. */
+	settle_in_turn(run);
 }
 
 /* Handles a signal that does not end the run. Returns false for others. */

@@ -53,21 +53,21 @@ static void set(struct parts *parts, enum value value, const char *text, size_t 
 	parts->len[value] = len;
 }
 
-static bool make_parts(struct parts *parts, const struct template_values *values)
+static bool make_parts(struct parts *parts, const struct template_values *values, size_t i)
 {
-	const char *slash = strrchr(values->key, '/');
-	const char *base = slash ? slash + 1 : values->key;
+	const char *key = values->keys[i], *slash = strrchr(key, '/');
+	const char *base = slash ? slash + 1 : key;
 	const char *directory;
 
-	parts->directory = strdup(values->key);
+	parts->directory = strdup(key);
 	if (!parts->directory)
 		return false;
 	directory = dirname(parts->directory);
 	/* POSIX allows //, but dirname(1) and GNU parallel say /. */
 	if (!strcmp(directory, "//"))
 		directory++;
-	set(parts, KEY, values->key, strlen(values->key));
-	set(parts, STEM, values->key, stem_len(values->key));
+	set(parts, KEY, key, strlen(key));
+	set(parts, STEM, key, stem_len(key));
 	set(parts, BASE, base, strlen(base));
 	set(parts, BASE_STEM, base, stem_len(base));
 	set(parts, DIRECTORY, directory, strlen(directory));
@@ -76,6 +76,28 @@ static bool make_parts(struct parts *parts, const struct template_values *values
 	set(parts, SLOT, parts->slot,
 	    snprintf(parts->slot, sizeof(parts->slot), "%u", values->slot));
 	return true;
+}
+
+static void free_parts(struct parts *parts, size_t nr)
+{
+	while (parts && nr)
+		free(parts[--nr].directory);
+	free(parts);
+}
+
+/* The parts of each key. The caller frees them. Returns NULL if memory is missing. */
+static struct parts *make_all_parts(const struct template_values *values)
+{
+	struct parts *parts = calloc(values->nr, sizeof(*parts));
+	size_t i;
+
+	for (i = 0; parts && i < values->nr; i++) {
+		if (!make_parts(&parts[i], values, i)) {
+			free_parts(parts, i);
+			return NULL;
+		}
+	}
+	return parts;
 }
 
 /* The place at the beginning of @text, or VALUES. No place begins with another. */
@@ -105,62 +127,166 @@ bool template_has_place(char **argv)
 	return false;
 }
 
-/* Appends the filled-in argument with its NUL. */
-static void fill(struct result *result, const char *argument, const struct parts *parts)
+/* Appends the filled-in text. */
+static void fill(struct result *result, const char *text, const struct parts *parts)
 {
 	enum value value;
 	size_t plain;
 
-	while (*argument) {
-		value = place_at(argument);
+	while (*text) {
+		value = place_at(text);
 		if (value < VALUES) {
 			append(result, parts->text[value], parts->len[value]);
-			argument += strlen(places[value]);
+			text += strlen(places[value]);
 			continue;
 		}
 		/* The brace here, if any, begins no place. */
-		plain = 1 + strcspn(argument + 1, "{");
-		append(result, argument, plain);
-		argument += plain;
+		plain = 1 + strcspn(text + 1, "{");
+		append(result, text, plain);
+		text += plain;
 	}
-	append(result, "", 1);
 }
 
-/* Fills in all arguments. With @filled, notes where each begins. */
-static void fill_all(struct result *result, char **argv, bool add_key,
-		     const struct parts *parts, char **filled)
+/* How often the argument is in the command: once for each key that it has a place for. */
+static size_t copies_of(const char *argument, size_t keys)
 {
-	for (; *argv; argv++) {
+	return template_uses_key(argument) ? keys : 1;
+}
+
+struct command_line {
+	char **argv;
+	const char *last;	/* one more argument, or NULL */
+	struct parts *parts;	/* of each key */
+	size_t keys;
+};
+
+static size_t count_arguments(const struct command_line *line)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; line->argv[i]; i++)
+		nr += copies_of(line->argv[i], line->keys);
+	return nr + (line->last ? line->keys : 0);
+}
+
+/* Fills in an argument. With @filled, notes where each copy begins. Returns the next one. */
+static char **fill_argument(struct result *result, const struct command_line *line,
+			    const char *argument, char **filled)
+{
+	size_t copies = copies_of(argument, line->keys), i;
+
+	for (i = 0; i < copies; i++) {
 		if (filled)
 			*filled++ = result->to + result->len;
-		fill(result, *argv, parts);
+		fill(result, argument, &line->parts[i]);
+		append(result, "", 1);
 	}
-	if (!add_key)
-		return;
+	return filled;
+}
+
+static void fill_all(struct result *result, const struct command_line *line, char **filled)
+{
+	size_t i;
+
+	for (i = 0; line->argv[i]; i++)
+		filled = fill_argument(result, line, line->argv[i], filled);
+	if (line->last)
+		filled = fill_argument(result, line, line->last, filled);
 	if (filled)
-		*filled = result->to + result->len;
-	append(result, parts->text[KEY], parts->len[KEY] + 1);
+		*filled = NULL;
+}
+
+static bool begin_line(struct command_line *line, char **argv,
+		       const struct template_values *values)
+{
+	*line = (struct command_line){
+		.argv = argv,
+		.last = template_has_place(argv) ? NULL : places[KEY],
+		.parts = make_all_parts(values),
+		.keys = values->nr,
+	};
+	return line->parts;
 }
 
 char **template_fill(char **argv, const struct template_values *values)
 {
-	bool add_key = !template_has_place(argv);
 	struct result result = { 0 };
+	struct command_line line;
 	char **filled = NULL;
-	struct parts parts;
-	size_t nr = add_key;
+	size_t nr;
 
-	if (!make_parts(&parts, values))
+	if (!begin_line(&line, argv, values))
 		return NULL;
-	while (argv[nr - add_key])
-		nr++;
-	fill_all(&result, argv, add_key, &parts, NULL);
+	nr = count_arguments(&line);
+	fill_all(&result, &line, NULL);
 	filled = malloc((nr + 1) * sizeof(*filled) + result.len);
 	if (filled) {
 		result = (struct result){ .to = (char *)(filled + nr + 1) };
-		fill_all(&result, argv, add_key, &parts, filled);
-		filled[nr] = NULL;
+		fill_all(&result, &line, filled);
 	}
-	free(parts.directory);
+	free_parts(line.parts, values->nr);
+	return filled;
+}
+
+/* The bytes of the arguments that are there once for all keys, or of the copies for key @i. */
+static size_t measure(const struct command_line *line, bool each, size_t i)
+{
+	struct result result = { 0 };
+	size_t at, nr = 0;
+
+	for (at = 0; line->argv[at]; at++) {
+		if (template_uses_key(line->argv[at]) != each)
+			continue;
+		fill(&result, line->argv[at], &line->parts[i]);
+		nr++;
+	}
+	if (each && line->last) {
+		fill(&result, line->last, &line->parts[i]);
+		nr++;
+	}
+	return result.len + nr * (1 + sizeof(char *));
+}
+
+size_t template_fit(char **argv, const struct template_values *values, size_t bound)
+{
+	struct command_line line;
+	size_t bytes, nr;
+
+	if (!begin_line(&line, argv, values))
+		return 0;
+	bytes = measure(&line, false, 0);
+	for (nr = 0; nr < values->nr; nr++) {
+		bytes += measure(&line, true, nr);
+		if (nr && bytes > bound)
+			break;
+	}
+	free_parts(line.parts, values->nr);
+	return nr;
+}
+
+char *template_fill_text(const char *text, const struct template_values *values)
+{
+	struct parts *parts = make_all_parts(values);
+	size_t copies = copies_of(text, values->nr), i;
+	struct result result = { 0 };
+	char *filled = NULL;
+	int pass;
+
+	/* The first pass measures. */
+	for (pass = 0; parts && pass < 2; pass++) {
+		for (i = 0; i < copies; i++) {
+			if (i)
+				append(&result, " ", 1);
+			fill(&result, text, &parts[i]);
+		}
+		append(&result, "", 1);
+		if (!pass) {
+			filled = malloc(result.len);
+			if (!filled)
+				break;
+			result = (struct result){ .to = filled };
+		}
+	}
+	free_parts(parts, values->nr);
 	return filled;
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * A command with places for the key, named as in GNU parallel. Pure.
+ * A command with places for its keys, named as in GNU parallel. Pure.
  *
  * {} is the key, {.} the key without its extension, {/} its last part, {//} its
  * directory, {/.} its last part without the extension. {#} is the number of the job,
- * {%} the number of its slot.
+ * {%} the number of its slot. With several keys an argument that has a place for the key
+ * is repeated for each of them.
  */
 #ifndef KWQ_TEMPLATE_H
 #define KWQ_TEMPLATE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct template_values {
-	const char *key;
+	const char *const *keys;
+	size_t nr;		/* of keys: from 1 */
 	unsigned long long seq;	/* from 1 */
 	unsigned int slot;	/* from 1 */
 };
@@ -24,10 +27,23 @@ bool template_uses_key(const char *text);
 bool template_has_place(char **argv);
 
 /*
- * Makes a command with the values in their places. Without a place for the key, the key
- * becomes the last argument. The caller frees the result, which is one block. Returns
+ * Makes a command with the values in their places. Without a place for the key, the keys
+ * become the last arguments. The caller frees the result, which is one block. Returns
  * NULL if memory is missing.
  */
 char **template_fill(char **argv, const struct template_values *values);
+
+/*
+ * How many of the keys, from the first on, fit into a command of @bound bytes; at least 1. The
+ * bytes are those of the arguments, their NULs and their pointers. Returns 0 if memory is
+ * missing.
+ */
+size_t template_fit(char **argv, const struct template_values *values, size_t bound);
+
+/*
+ * Fills in one text. With several keys it is repeated, with a blank between. The caller frees the
+ * result. Returns NULL if memory is missing.
+ */
+char *template_fill_text(const char *text, const struct template_values *values);
 
 #endif /* KWQ_TEMPLATE_H */

@@ -61,6 +61,16 @@ static void check_empty(struct run *run)
 		leave_queue(run);
 }
 
+static uint64_t count_held(const struct run *run)
+{
+	uint64_t held = 0;
+	unsigned int i;
+
+	for (i = 0; i < run->slots; i++)
+		held += run->jobs[i].nr;
+	return held;
+}
+
 static void draw_progress(struct run *run)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
@@ -72,6 +82,7 @@ static void draw_progress(struct run *run)
 		run->counts.ready = st.ready;
 		run->counts.waiting = st.waiting;
 	}
+	run->counts.held = count_held(run);
 	progress_draw(&run->progress, &run->counts, now);
 }
 

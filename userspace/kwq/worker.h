@@ -22,6 +22,12 @@ struct run_options {
 	const char *queue;
 	char **command;
 	unsigned int jobs;
+	unsigned int keys_max;	/* of one job, from 1 to KWQ_BATCH_MAX */
+	bool many;		/* -n or -X: the command expects several keys */
+	bool spread;		/* -X: the ready keys are for all jobs, not for the next one */
+	bool keep_order;
+	bool dry_run;
+	const char *tag;	/* of --tagstring; NULL: none */
 	bool exit_when_empty;
 	enum job_input input;
 	bool quiet, verbose;
@@ -41,6 +47,29 @@ struct run_options {
 	int nice;		/* from 0 to 19 */
 	const char *config;	/* the file of --config; NULL: none */
 };
+
+/*
+ * Pure: how many of @ready keys the next job gets. With -X they are divided among the @free jobs
+ * that can be started now, so that none of these is idle.
+ */
+static inline unsigned int keys_of_next_job(const struct run_options *options, uint64_t ready,
+					    unsigned int free)
+{
+	uint64_t each = ready / free + !!(ready % free);
+
+	if (!options->spread || each > options->keys_max)
+		return options->keys_max;
+	return each ? each : 1;
+}
+
+/* Returns why the key cannot be given to a command, or NULL. */
+const char *key_unfitness(const struct run_options *options, const char *key, size_t len);
+
+/* Reads the job log of --resume, and says what is wrong with it. Returns the exit status. */
+int read_joblog(const struct run_options *options, struct resume_table *resume);
+
+/* Prints the commands for the keys that are ready, and takes none. Returns the exit status. */
+int print_commands(const struct run_options *options);
 
 /* Runs the command for every item until the end. Returns the exit status. */
 int work(const struct run_options *options);

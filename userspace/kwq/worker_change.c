@@ -13,27 +13,29 @@
 #include "worker_run.h"
 
 enum {
-	/* Descriptors per job, and all others together. */
-	FDS_PER_JOB = 4,
+	/* Descriptors per slot, and all others together. */
+	FDS_PER_SLOT = 4,
 	FDS_BESIDES = 32,
+	/* With --keep-order: slots per job. Jobs that have ended need some, too. */
+	SLOTS_PER_JOB = 4,
 };
 
-uint64_t descriptors_for(unsigned int jobs)
+uint64_t descriptors_for(unsigned int slots)
 {
-	return FDS_BESIDES + (uint64_t)FDS_PER_JOB * jobs;
+	return FDS_BESIDES + (uint64_t)FDS_PER_SLOT * slots;
 }
 
-int raise_descriptor_limit(unsigned int jobs)
+int raise_descriptor_limit(unsigned int slots)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return -errno;
-	if (limit.rlim_cur >= descriptors_for(jobs))
+	if (limit.rlim_cur >= descriptors_for(slots))
 		return 0;
-	if (limit.rlim_max < descriptors_for(jobs))
+	if (limit.rlim_max < descriptors_for(slots))
 		return -EMFILE;
-	limit.rlim_cur = descriptors_for(jobs);
+	limit.rlim_cur = descriptors_for(slots);
 	return setrlimit(RLIMIT_NOFILE, &limit) ? -errno : 0;
 }
 
@@ -54,10 +56,29 @@ int reserve_slots(struct run *run)
 	return 0;
 }
 
+/* With fewer descriptors, fewer jobs that have ended wait for their turn. */
+static unsigned int slots_for(const struct run *run)
+{
+	unsigned int jobs = run->options.jobs, slots;
+
+	if (!run->options.keep_order)
+		return jobs;
+	slots = jobs < JOBS_MAX / SLOTS_PER_JOB ? SLOTS_PER_JOB * jobs : JOBS_MAX;
+	return raise_descriptor_limit(slots) ? jobs : slots;
+}
+
 void add_slots(struct run *run)
 {
-	for (; run->slots < run->options.jobs; run->slots++)
+	unsigned int slots = slots_for(run);
+
+	for (; run->slots < slots; run->slots++)
 		job_init(&run->jobs[run->slots]);
+}
+
+bool has_free_slot(const struct run *run)
+{
+	return run->counts.running < run->options.jobs &&
+		run->counts.running + run->ended < run->slots;
 }
 
 int change_jobs(struct run *run, unsigned int jobs, char why[SETTINGS_WHY])

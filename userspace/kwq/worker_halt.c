@@ -5,15 +5,17 @@
 #include "cmd.h"
 #include "worker_run.h"
 
-/* The number of keys in the queue that are neither done nor dead. */
-static uint64_t keys_left(struct run *run)
+/* The number of jobs for the keys in the queue that are neither done nor dead. */
+static uint64_t jobs_left(struct run *run)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	int err = kwq_stat(run->q, &st);
+	uint64_t left;
 
 	if (err)
 		stop_for(run, STATUS_FAILED, "stat", meaning(err));
-	return st.ready + st.waiting + st.processing;
+	left = st.ready + st.waiting + st.processing;
+	return left / run->options.keys_max + !!(left % run->options.keys_max);
 }
 
 void check_halt(struct run *run)
@@ -22,7 +24,7 @@ void check_halt(struct run *run)
 
 	if (run->halted || run->stopping ||
 	    !halt_is_due(halt, run->ended_badly, run->ended_well,
-			 halt->percent ? keys_left(run) : 0))
+			 halt->percent ? jobs_left(run) : 0))
 		return;
 	run->halted = true;
 	run->stopping = true;

@@ -22,7 +22,7 @@ void stop_for(struct run *run, int status, const char *what, const char *why)
 		run->status = status;
 }
 
-void tell_of(struct run *run, const struct job *job, const char *format, ...)
+void tell_of(struct run *run, const struct job_item *it, const char *format, ...)
 {
 	char key[ESCAPED_SIZE(KWQ_KEY_MAX)], text[200];
 	struct journal_job fields;
@@ -35,13 +35,13 @@ void tell_of(struct run *run, const struct job *job, const char *format, ...)
 	va_end(args);
 	if (run->options.output == OUTPUT_JOURNAL) {
 		/* Beside the output of the job. If that fails, standard error has it. */
-		fields = job_journal(job);
+		fields = job_journal(it);
 		if (!journal_send(&fields, LOG_WARNING, text, strlen(text)))
 			return;
 	}
 	progress_hide(&run->progress);
 	message("%s: %s: %s", run->options.queue,
-		escape_text(key, job->key, job->item.key_len), text);
+		escape_text(key, it->key, it->item.key_len), text);
 }
 
 const char *describe_end(int status, char *to, size_t size)

@@ -32,6 +32,7 @@ struct run {
 	struct kwq *spare;	/* the handle of the next job, if opened already */
 	struct job *jobs;	/* array of JOBS_MAX, of which so many were in use: */
 	unsigned int slots;
+	unsigned int ended;	/* jobs whose turn has not come: see worker_order.c */
 	int epoll, signals, joblog;
 	int watchdog;		/* a timer; -1: the service manager has no watchdog */
 	uint64_t began;		/* monotonic ns */
@@ -71,6 +72,19 @@ enum source { SOURCE_URGENT, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERR
 
 uint64_t monotonic_now(void);
 
+/* What the options say about each job. */
+static inline struct job_form job_form(const struct run *run)
+{
+	return (struct job_form){
+		.command = run->options.command,
+		.inherited = &run->inherited,
+		.mode = run->options.output,
+		.input = run->options.input,
+		.many = run->options.many,
+		.tag = run->options.tag,
+	};
+}
+
 /* ---- worker_message.c ---- */
 
 /*
@@ -79,8 +93,8 @@ uint64_t monotonic_now(void);
  */
 void stop_for(struct run *run, int status, const char *what, const char *why);
 
-/* Prints a message about the key of a job, unless --quiet is given. */
-void tell_of(struct run *run, const struct job *job, const char *format, ...)
+/* Prints a message about a key, unless --quiet is given. */
+void tell_of(struct run *run, const struct job_item *it, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Prints "exit status 3" or "killed by signal 9 (Killed)" to @to, and returns it. */
@@ -121,25 +135,39 @@ void pump_output(struct run *run, struct job *job, int i);
 /* ---- settle.c ---- */
 
 /*
- * Returns the item to the queue, as if it had not been handed out. If even that fails, it goes
+ * Returns an item to the queue, as if it had not been handed out. If even that fails, it goes
  * back when its handle is closed.
  */
-void give_back(struct run *run, struct job *job);
+void give_back(struct run *run, struct job_item *it);
+
+/* Returns all items of the job. The first one comes first again. */
+void give_back_all(struct run *run, struct job *job);
 
 /*
  * Settles an item that no try can help: it becomes a dead letter, or is dropped with --on-fail
  * drop.
  */
-void give_up(struct run *run, struct job *job, const char *why);
+void give_up(struct run *run, struct job_item *it, const char *why);
 
-/* Writes a line to the --joblog. @status is as of wait(2). */
+/* Writes a line to the --joblog for each item. @status is as of wait(2). */
 void log_job(struct run *run, const struct job *job, int status);
 
 /* Gives an item the outcome that it has in the job log of --resume. */
-void skip_item(struct run *run, struct job *job, enum joblog_outcome outcome);
+void skip_item(struct run *run, struct job_item *it, enum joblog_outcome outcome);
 
-/* The command of the job has ended: prints its output, settles its key, frees the job. */
+/* The command of the job has ended: prints its output, settles its keys, frees the job. */
 void end_job(struct run *run, struct job *job);
+
+/* Settles a job that had to wait for its turn, and frees it. */
+void settle_late(struct run *run, struct job *job);
+
+/* ---- worker_order.c ---- */
+
+/* Whether output of an earlier job has to come first. */
+bool must_wait_for_turn(const struct run *run, const struct job *job);
+
+/* Settles the jobs whose turn has come. */
+void settle_in_turn(struct run *run);
 
 /* ---- worker_halt.c ---- */
 
@@ -189,8 +217,8 @@ int set_up(struct run *run);
 
 /* ---- worker_change.c ---- */
 
-/* The number of descriptors that so many jobs need. */
-uint64_t descriptors_for(unsigned int jobs);
+/* The number of descriptors that so many slots need. */
+uint64_t descriptors_for(unsigned int slots);
 
 /* Returns 0, -EMFILE if the hard limit forbids so many jobs, or a negative errno value. */
 int raise_descriptor_limit(unsigned int jobs);
@@ -200,6 +228,9 @@ int reserve_slots(struct run *run);
 
 /* Adds slots after options.jobs has grown. */
 void add_slots(struct run *run);
+
+/* Whether one more job may be started, as far as --jobs is concerned. */
+bool has_free_slot(const struct run *run);
 
 /*
  * Changes the number of jobs. Jobs that run are left alone. Returns 0, or a negative errno value

@@ -84,32 +84,40 @@ int attach_queue(struct run *run)
 	return err;
 }
 
+int read_joblog(const struct run_options *options, struct resume_table *resume)
+{
+	const char *path = options->joblog;
+	int err;
+
+	if (!options->resume)
+		return STATUS_OK;
+	err = resume_read(resume, path, options->resume);
+	if (err) {
+		message("%s: %s", path, err == -EBADMSG ?
+			"not a job log of kwq run, so --resume cannot read it" : strerror(-err));
+		return STATUS_FAILED;
+	}
+	if (resume->torn && !options->quiet)
+		message("%s: %zu lines are not whole; their keys run again", path, resume->torn);
+	return STATUS_OK;
+}
+
 /* Returns the exit status of an error, or STATUS_OK. */
 static int open_joblog(struct run *run)
 {
 	const char *path = run->options.joblog;
-	int err = 0;
+	int status;
 
 	if (!path)
 		return STATUS_OK;
-	if (run->options.resume)
-		err = resume_read(&run->resume, path, run->options.resume);
-	if (err == -EBADMSG) {
-		message("%s: not a job log of kwq run, so --resume cannot read it", path);
-		return STATUS_FAILED;
-	}
-	if (!err) {
-		run->joblog = joblog_open(path);
-		err = run->joblog < 0 ? run->joblog : 0;
-	}
-	if (err) {
-		message("%s: %s", path, strerror(-err));
-		return STATUS_FAILED;
-	}
-	if (run->resume.torn && !run->options.quiet)
-		message("%s: %zu lines are not whole; their keys run again", path,
-			run->resume.torn);
-	return STATUS_OK;
+	status = read_joblog(&run->options, &run->resume);
+	if (status)
+		return status;
+	run->joblog = joblog_open(path);
+	if (run->joblog >= 0)
+		return STATUS_OK;
+	message("%s: %s", path, strerror(-run->joblog));
+	return STATUS_FAILED;
 }
 
 int set_up(struct run *run)
@@ -140,7 +148,8 @@ int set_up(struct run *run)
 		return STATUS_FAILED;
 	}
 
-	run->has_extras = module_has(KWQ_FEATURE_VALUES | KWQ_FEATURE_GROUPS);
+	run->has_extras = !run->options.many &&
+		module_has(KWQ_FEATURE_VALUES | KWQ_FEATURE_GROUPS);
 	run->inherited.parent = getpid();
 	run->inherited.nice = run->options.nice;
 	run->inherited.null = open("/dev/null", O_RDONLY | O_CLOEXEC);

@@ -139,6 +139,10 @@ static void members(const struct status_set *set, char *to)
 			to += sprintf(to, "%d ", i);
 }
 
+/* One key or several, as members of struct template_values. */
+#define KEYS(...)	.keys = (const char *[]){ __VA_ARGS__ }, \
+			.nr = sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)
+
 static bool same_arguments(char **filled, const char *const *wanted)
 {
 	for (; *wanted; wanted++, filled++)
@@ -199,10 +203,73 @@ static void test_room(void)
 
 	memset(key, 'k', 4096);
 	snprintf(argument, sizeof(argument), "%s-%s-%s", key, key, key);
-	filled = template_fill(argv, &(struct template_values){ .key = key });
+	filled = template_fill(argv, &(struct template_values){ KEYS(key) });
 	ok(!strcmp(filled[1], argument) && malloc_usable_size(filled) >= 3 * 4096 + 2,
 	   "the longest key three times");
 	free(filled);
+}
+
+static const struct {
+	char *argv[6];
+	const char *filled[9];
+} several[] = {
+	{ { "echo" }, { "echo", "a/b.c", "d", "a/b.c" } },
+	{ { "echo", "{}" }, { "echo", "a/b.c", "d", "a/b.c" } },
+	{ { "echo", "-f{/}", "end" }, { "echo", "-fb.c", "-fd", "-fb.c", "end" } },
+	{ { "{#}", "{.}", "{%}" }, { "12", "a/b", "d", "a/b", "3" } },
+	{ { "x", "{//}", "{}" }, { "x", "a", ".", "a", "a/b.c", "d", "a/b.c" } },
+};
+
+/* As GNU parallel -X does it, without a shell. */
+static void test_several_keys(void)
+{
+	struct template_values values = {
+		KEYS("a/b.c", "d", "a/b.c"), .seq = 12, .slot = 3,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(several); i++) {
+		char **filled = template_fill((char **)several[i].argv, &values);
+
+		ok(same_arguments(filled, several[i].filled), "three keys, command %zu", i);
+		free(filled);
+	}
+}
+
+static void test_fit(void)
+{
+	struct template_values values = { KEYS("aa", "bbbb", "c"), .seq = 1, .slot = 1 };
+	char *argv[] = { "x", "-{}", NULL };
+	/* "x", then "-aa" and "-bbbb", each with its NUL and its pointer. */
+	size_t first = 2 + 4 + 2 * sizeof(char *), second = first + 6 + sizeof(char *);
+
+	ok(template_fit(argv, &values, 1 << 20) == 3, "all keys fit");
+	ok(template_fit(argv, &values, second) == 2, "two keys fit exactly");
+	ok(template_fit(argv, &values, second - 1) == 1, "a byte less, and one key fits");
+	ok(template_fit(argv, &values, 1) == 1, "one key is never too much");
+	argv[1] = NULL;
+	ok(template_fit(argv, &values, second - 2) == 2, "the keys are last: two fit exactly");
+	ok(template_fit(argv, &values, second - 3) == 1, "and then one");
+}
+
+static void test_texts(void)
+{
+	struct template_values one = { KEYS("a/b.c"), .seq = 7, .slot = 2 };
+	struct template_values two = { KEYS("a/b.c", "{}"), .seq = 7, .slot = 2 };
+	char *text;
+
+	text = template_fill_text("{/}:{#}", &one);
+	is_string(text, "b.c:7", "a text with one key");
+	free(text);
+	text = template_fill_text("<{}>", &two);
+	is_string(text, "<a/b.c> <{}>", "a text with two keys");
+	free(text);
+	text = template_fill_text("slot {%}", &two);
+	is_string(text, "slot 2", "a text without a place for the key");
+	free(text);
+	text = template_fill_text("", &two);
+	is_string(text, "", "an empty text");
+	free(text);
 }
 
 static void test_templates(void)
@@ -210,7 +277,9 @@ static void test_templates(void)
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(templates); i++) {
-		struct template_values values = { .key = templates[i].key, .seq = 12, .slot = 3 };
+		struct template_values values = {
+			KEYS(templates[i].key), .seq = 12, .slot = 3,
+		};
 		char **filled = template_fill((char **)templates[i].argv, &values);
 
 		ok(same_arguments(filled, templates[i].filled),
@@ -218,6 +287,9 @@ static void test_templates(void)
 		free(filled);
 	}
 	test_room();
+	test_several_keys();
+	test_fit();
+	test_texts();
 	ok(template_has_place((char *[]){ "a", "x{}y", NULL }), "a place is found");
 	ok(!template_has_place((char *[]){ "a", "{ }", NULL }), "none is found");
 	ok(!template_has_place((char *[]){ "{#}", "{%}", NULL }), "a number is not the key");

@@ -80,6 +80,15 @@ static const struct {
 	  .fate = FATE_RETRY },
 	{ "the bound of the queue, beyond", .end = { EXIT(1), .attempt = 4, .dead_after = 3 },
 	  .fate = FATE_DEAD },
+	{ "several keys: nobody knows which failed", "3", "5", FATE_DEAD, 1,
+	  { EXIT(3), .attempt = 1, .shared = true }, FATE_RETRY },
+	{ "several keys and a timeout", .on_fail = FATE_DROP,
+	  .end = { KILLED(15), true, 1, .shared = true }, .fate = FATE_RETRY },
+	{ "several keys, exit 0", .end = { EXIT(0), .attempt = 1, .shared = true },
+	  .fate = FATE_DONE },
+	{ "several keys and the signal that stops kwq run",
+	  .end = { KILLED(SIGTERM), false, 1, SIGTERM, .shared = true }, .fate = FATE_RETURN },
+
 	{ "the bound of the queue below --max-attempts", .max = 9,
 	  .end = { EXIT(1), .attempt = 4, .dead_after = 3 }, .fate = FATE_DEAD },
 };

@@ -942,16 +942,13 @@ static void test_retry(struct kwq *q)
 	const struct kwq_get_args *arg = (void *)kernel.arg;
 	const struct kwq_add_entry *add = (void *)kernel.entries[1];
 	const struct kwq_done_entry *done = (void *)kernel.entries[2];
-	struct job job;
+	struct job job = { .handle = q };
+	char key[] = "abc";
+	struct job_item it = { .job = &job, .item = { .ticket = 42, .key_len = 3 }, .key = key };
 	int added;
 
-	job_init(&job);
-	job.handle = q;
-	job.item = (struct kwq_item){ .ticket = 42, .key_len = 3 };
-	memcpy(job.key, "abc", 4);
-
 	expect(0, KWQ_REQUEUED);
-	is_number(job_add_again_and_done(&job, 1000, &added), KWQ_REQUEUED,
+	is_number(job_add_again_and_done(&it, 1000, &added), KWQ_REQUEUED,
 		  "retry: the result of the done");
 	is_number(added, KWQ_REQUEUED, "retry: and that of the add");
 	ok(asked(KWQ_IOC_GET) && arg->add.nr == 1 && arg->done.nr == 1 && !arg->get.nr,
@@ -960,7 +957,7 @@ static void test_retry(struct kwq *q)
 	   !memcmp(kernel.keys[1], "abc", 3) && done->ticket == 42,
 	   "retry: this item, after this delay");
 	expect(-ENOMEM, KWQ_WAITING);
-	is_number(job_add_again_and_done(&job, 1000, &added), -ENOMEM, "retry: the call's error");
+	is_number(job_add_again_and_done(&it, 1000, &added), -ENOMEM, "retry: the call's error");
 }
 
 int main(void)

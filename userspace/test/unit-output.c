@@ -336,11 +336,11 @@ static void test_key_progress(void)
 static void test_progress(void)
 {
 	const struct progress_counts some = {
-		.done = 30, .failed = 1, .retried = 2, .running = 4, .ready = 20, .waiting = 5,
+		.done = 30, .failed = 1, .retried = 2, .running = 4, .held = 4, .ready = 20, .waiting = 5,
 	};
 	const struct progress_counts most = {
 		.done = UINT64_MAX / 2, .failed = UINT64_MAX / 4, .retried = UINT64_MAX,
-		.running = UINT32_MAX, .ready = 1000, .waiting = 1000,
+		.running = UINT32_MAX, .held = UINT32_MAX, .ready = 1000, .waiting = 1000,
 	};
 	const struct progress_counts none = { 0 };
 	struct progress_counts dead;
@@ -384,11 +384,11 @@ static void test_progress(void)
 static void test_eta(void)
 {
 	const struct progress_counts some = {
-		.done = 29, .failed = 1, .dead = 1, .running = 4, .ready = 20, .waiting = 5,
+		.done = 29, .failed = 1, .dead = 1, .running = 4, .held = 4, .ready = 20, .waiting = 5,
 	};
-	const struct progress_counts begin = { .running = 4, .ready = 20 };
+	const struct progress_counts begin = { .running = 4, .held = 4, .ready = 20 };
 	const struct progress_counts most = {
-		.done = 1, .running = UINT32_MAX, .ready = UINT64_MAX / 2,
+		.done = 1, .running = UINT32_MAX, .held = UINT32_MAX, .ready = UINT64_MAX / 2,
 	};
 	const struct progress_counts none = { 0 };
 	char line[512];
