@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [kunit] [queue] [bench]: builds kwq for that kernel of kernel.sh. Packs it with init,
+# initramfs.sh KERNEL [device] [demo] [exporter] [kunit] [queue] [bench] [python]: builds kwq for that kernel of kernel.sh. Packs it with init,
 # busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and initramfs.
 #
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
@@ -11,6 +11,7 @@
 #   queue     the module without the device
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
 #   shell     the command with its library, and other runners of jobs, in /bench
+#   python    Python with its standard library, the package kwq in /python, and its tests, in /kselftest
 . "$(dirname "$0")/common.sh"
 
 kernel=$1
@@ -194,6 +195,26 @@ for content in "$@"; do
 		# The folders of Perl's modules.
 		perl -e 'print substr($_, 1), "\n" for grep { m{^/usr/} && -d } @INC' |
 			while read -r modules; do (cd / && find -L "$modules" -type f | cpio --quiet -pdLu "$root"); done
+		;;
+	python)
+		# The modules of C that need other libraries than the interpreter itself are left out, such as ssl and sqlite3.
+		python=$(readlink -f /usr/bin/python3)
+		library=$(/usr/bin/python3 -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')
+		(cd / && cpio --quiet -pdLu "$root") <<<"${python#/}"
+		ln -sf "${python##*/}" "$root/usr/bin/python3"
+		libraries_of "$python"
+		(cd / && find -L "${library#/}" \( -name 'config-*' -o -name test -o -name idlelib -o -name lib2to3 -o -name tkinter \
+			-o -name turtledemo -o -name ensurepip -o -name dist-packages \) -prune -o -type f -print |
+			while read -r file; do
+				case $file in
+				*.so) ! ldd "$file" | grep -vqE 'linux-vdso|ld-linux|libc\.so|libm\.so|libpthread|statically' || continue ;;
+				esac
+				printf '%s\n' "$file"
+			done | cpio --quiet -pdLu "$root")
+		cp -r "$TOP/userspace/python" "$root/python"
+		cp "$TOP/docs/python.md" "$root/python"
+		mkdir -p "$root/kselftest"
+		cp "$TOP/userspace/test/device-python" "$root/kselftest/python"
 		;;
 	kunit | queue) ;;
 	*)

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""The device's ABI: the numbers, flags and structures of <linux/kwq.h>.
+
+A test compiles a C program with that header and compares every name of this file with it.
+"""
+from __future__ import annotations
+
+import os
+import struct
+from typing import Final
+
+KEY_MAX: Final = 4096
+NAME_MAX: Final = 255
+BATCH_MAX: Final = 1024
+VALUE_MAX: Final = 65536
+GROUP_MAX: Final = 255
+PRIORITY_MIN: Final = -32
+PRIORITY_MAX: Final = 31
+NO_DEADLINE: Final = 2**64 - 1
+LIMITERS_MAX: Final = 8
+LIMITER_STEPS_MAX: Final = 256
+ONE: Final = 65536
+CLOCK_ID_MANUAL: Final = -1
+PRIORITY_NONE: Final = -128
+HISTOGRAM_BUCKETS: Final = 11
+
+FEATURE_DELAYS: Final = 1 << 0
+FEATURE_PRIORITIES: Final = 1 << 1
+FEATURE_NAMES: Final = 1 << 2
+FEATURE_LIMITERS: Final = 1 << 3
+FEATURE_DEAD: Final = 1 << 4
+FEATURE_METRICS: Final = 1 << 5
+FEATURE_MANUAL_CLOCK: Final = 1 << 6
+FEATURE_LEASES: Final = 1 << 7
+FEATURE_PAUSE: Final = 1 << 8
+FEATURE_LIST_ITEMS: Final = 1 << 9
+FEATURE_GROUPS: Final = 1 << 10
+FEATURE_AGING: Final = 1 << 11
+FEATURE_VALUES: Final = 1 << 12
+FEATURE_DEBOUNCE: Final = 1 << 13
+FEATURE_WAIT_ADD: Final = 1 << 14
+FEATURE_RESTORE: Final = 1 << 15
+FEATURE_SETTLE: Final = 1 << 16
+
+LIMITER_EXPONENTIAL: Final = 1
+LIMITER_FAST_SLOW: Final = 2
+LIMITER_BUCKET: Final = 3
+LIMITER_BACKOFF: Final = 4
+CONFIG_COALESCE: Final = 1 << 0
+
+RIGHT_READ: Final = 1 << 2
+RIGHT_WRITE: Final = 1 << 1
+RIGHT_MANAGE: Final = 1 << 0
+
+CREATE_OR_OPEN: Final = 1 << 0
+CREATE_VALUES: Final = 1 << 1
+CREATE_GROUPS: Final = 1 << 2
+
+ADD_WAIT: Final = 1 << 0
+# KWQ_ADD_RELATIVE is a flag of the request, and has the number of a flag of an entry.
+ADD_RELATIVE: Final = 1 << 1
+ADD_PRIORITY: Final = 1 << 0
+ADD_AFTER: Final = 1 << 1
+ADD_AT: Final = 1 << 2
+ADD_REPLACE: Final = 1 << 3
+ADD_KEEP: Final = 1 << 4
+ADD_LATER: Final = 1 << 5
+ADD_END_WAIT: Final = 1 << 6
+ADD_RATE_LIMITED: Final = 1 << 7
+ADD_KICK: Final = 1 << 8
+ADD_VALUE: Final = 1 << 9
+ADD_KEEP_VALUE: Final = 1 << 10
+ADD_GROUP: Final = 1 << 11
+ADD_AT_MOST: Final = 1 << 12
+
+ADDED: Final = 0
+COALESCED: Final = 1
+DIRTIED: Final = 2
+WAITING: Final = 3
+DEAD: Final = 4
+DIRTY: Final = 5
+RESTORED: Final = 6
+
+DONE_FORGET: Final = 1 << 0
+DONE_DEAD: Final = 1 << 1
+DONE_RETURN: Final = 1 << 2
+FINISHED: Final = 0
+REQUEUED: Final = 1 << 0
+STILL_WAITING: Final = 1 << 1
+BURIED: Final = 1 << 2
+RETURNED: Final = 1 << 3
+
+REMOVE_DEAD: Final = 1 << 0
+WAS_READY: Final = 1 << 0
+WAS_WAITING: Final = 1 << 1
+WAS_PROCESSING: Final = 1 << 2
+WAS_DIRTY: Final = 1 << 3
+WAS_DEAD: Final = 1 << 4
+
+IS_READY: Final = 1 << 0
+IS_WAITING: Final = 1 << 1
+IS_PROCESSING: Final = 1 << 2
+IS_DIRTY: Final = 1 << 3
+IS_DEAD: Final = 1 << 4
+IS_REMEMBERED: Final = 1 << 5
+IS_RETURNED: Final = 1 << 6
+IS_DYING: Final = 1 << 7
+
+LIST_KEY: Final = 1 << 0
+LIST_VALUES: Final = 1 << 1
+ADVANCE_TO: Final = 1 << 0
+GET_NONBLOCK: Final = 1 << 0
+GET_RELATIVE: Final = 1 << 1
+PAUSE_FOR: Final = 1 << 0
+DRAIN_RELATIVE: Final = 1 << 0
+
+STATE_SHUT_DOWN: Final = 1 << 0
+STATE_UNLINKED: Final = 1 << 1
+STATE_PAUSED: Final = 1 << 2
+
+
+class Layout(struct.Struct):
+    """A structure of the header: "member:format ..." with the formats of struct."""
+
+    def __init__(self, name: str, members: str) -> None:
+        pairs = [member.split(":") for member in members.split()]
+        super().__init__("=" + "".join(form for _, form in pairs))
+        self.name = name
+        self.offsets: dict[str, int] = {}
+        offset = 0
+        for member, form in pairs:
+            self.offsets[member] = offset
+            offset += struct.calcsize("=" + form)
+
+
+BATCH: Final = Layout("kwq_batch", "entries:Q keys:Q results:Q extras:Q keys_len:I nr:I entry_size:I extra_size:I")
+_BATCH = "{0}.entries:Q {0}.keys:Q {0}.results:Q {0}.extras:Q {0}.keys_len:I {0}.nr:I {0}.entry_size:I {0}.extra_size:I"
+
+INFO: Final = Layout(
+    "kwq_info", "size:I key_max:I features:Q max_items:Q max_bytes:Q max_queues:I name_max:I batch_max:I"
+    " priority_min:i priority_max:i user_queues:I user_queues_left:I pad:I max_user_bytes:Q max_total_bytes:Q"
+    " user_bytes:Q user_bytes_left:Q")
+LIMITER: Final = Layout("kwq_limiter", "kind:I pad:I u:32s")
+EXPONENTIAL: Final = Layout("kwq_limiter.u.exponential", "base:Q max:Q")
+FAST_SLOW: Final = Layout("kwq_limiter.u.fast_slow", "fast:Q slow:Q nr_fast:I pad:I")
+BUCKET: Final = Layout("kwq_limiter.u.bucket", "period:Q events:I burst:I")
+BACKOFF: Final = Layout("kwq_backoff", "duration:Q cap:Q factor:I jitter:I steps:I pad:I")
+CONFIG: Final = Layout(
+    "kwq_config", "size:I flags:I max_wait:Q forget_after:Q dead_after:I nr:I limiters:Q limiter_size:I"
+    " dead_after_lost:I")
+CREATE_ARGS: Final = Layout(
+    "kwq_create_args", "size:I flags:I open_flags:I mode:I clockid:i rights:I max_items:Q max_bytes:Q name:256s"
+    " config:Q lease:Q aging:Q group_limit:I pad:I")
+OPEN_ARGS: Final = Layout("kwq_open_args", "size:I open_flags:I rights:I pad:I name:256s")
+UNLINK_ARGS: Final = Layout("kwq_unlink_args", "size:I flags:I name:256s")
+LIST_ENTRY: Final = Layout("kwq_list_entry", "uid:I gid:I mode:I pad:I name:256s")
+LIST_ARGS: Final = Layout("kwq_list_args", "size:I flags:I entries:Q nr:I entry_size:I after:256s")
+BATCH_ARGS: Final = Layout("kwq_batch_args", "size:I flags:I " + _BATCH.format("batch"))
+ADD_ARGS: Final = Layout("kwq_add_args", "size:I flags:I " + _BATCH.format("batch") + " deadline:Q resume:Q")
+ADD_ENTRY: Final = Layout("kwq_add_entry", "key_len:I flags:I priority:i pad:I time:Q")
+ADD_EXTRA: Final = Layout("kwq_add_extra", "value:Q group:Q at_most:Q value_len:I group_len:I")
+DONE_ENTRY: Final = Layout("kwq_done_entry", "ticket:Q key_len:I flags:I")
+EXTEND_ENTRY: Final = Layout("kwq_extend_entry", "ticket:Q key_len:I flags:I")
+REMOVE_ENTRY: Final = Layout("kwq_remove_entry", "key_len:I flags:I")
+KEY_ENTRY: Final = Layout("kwq_key_entry", "key_len:I flags:I")
+DEAD_ENTRY: Final = Layout("kwq_dead_entry", "number:Q age:Q key_len:I priority:i requeues:I abandoned:I")
+LIST_DEAD_ARGS: Final = Layout("kwq_list_dead_args", "size:I flags:I after:Q " + _BATCH.format("batch"))
+LISTED: Final = Layout(
+    "kwq_listed", "order:Q dirty_for:Q processing_for:Q waiting_for:Q due_in:Q dead_for:Q lease_left:Q state:I"
+    " order_of:I key_len:I group_len:I value_len:I priority:i next_priority:i wait_priority:i requeues:I abandoned:I"
+    " pid:i pad:I")
+LIST_ITEMS_ARGS: Final = Layout(
+    "kwq_list_items_args", "size:I flags:I after:Q states:I key_len:I key:Q " + _BATCH.format("batch"))
+RESTORE_ENTRY: Final = Layout(
+    "kwq_restore_entry", "key_len:I flags:I state:I priority:i wait_priority:i requeues:I abandoned:I pad:I"
+    " dirty_for:Q waiting_for:Q due_in:Q dead_for:Q")
+ADVANCE_ARGS: Final = Layout("kwq_advance_args", "size:I flags:I time:Q")
+GOT: Final = Layout("kwq_got", "ticket:Q key_len:I priority:i abandoned:I requeues:I")
+GOT_EXTRA: Final = Layout("kwq_got_extra", "value_len:I group_len:I")
+GET_ARGS: Final = Layout(
+    "kwq_get_args", "size:I flags:I deadline:Q " + _BATCH.format("add") + " " + _BATCH.format("done") + " "
+    + _BATCH.format("get") + " nr_added:I nr_done:I resume:Q")
+PAUSE_ARGS: Final = Layout("kwq_pause_args", "size:I flags:I time:Q")
+RESUME_ARGS: Final = Layout("kwq_resume_args", "size:I flags:I")
+SHUT_DOWN_ARGS: Final = Layout("kwq_shut_down_args", "size:I flags:I")
+DRAIN_ARGS: Final = Layout("kwq_drain_args", "size:I flags:I deadline:Q resume:Q shut_downs:Q")
+HISTOGRAM: Final = Layout("kwq_histogram", "sum:Q sum_high:Q counts:88s")
+STAT: Final = Layout(
+    "kwq_stat", "size:I state:I ready:Q waiting:Q processing:Q items:Q bytes:Q max_items:Q max_bytes:Q adds:Q"
+    " coalesced:Q gets:Q dones:Q abandoned:Q removed:Q dropped:Q uid:I gid:I mode:I clockid:i handles:I"
+    " create_flags:I name:256s now:Q retries:Q rate_limited:Q died:Q dead:Q remembered:Q oldest_ready:Q"
+    " longest_running:Q unfinished:Q queue_duration:104s work_duration:104s lateness:104s lease:Q expired:Q dirty:Q"
+    " values:Q paused_for:Q aging:Q groups:Q blocked:Q group_limit:Q oldest_waiting:Q oldest_dead:Q returned:Q")
+RESULT: Final = struct.Struct("=i")
+
+MAGIC: Final = 0xBB
+# <asm/ioctl.h> of these machines differs from the generic one.
+if os.uname().machine.startswith(("alpha", "mips", "ppc", "sparc")):
+    _NONE, _READ, _WRITE, _SHIFT = 1, 2, 4, 29
+else:
+    _NONE, _READ, _WRITE, _SHIFT = 0, 2, 1, 30
+
+
+def _request(direction: int, number: int, size: int) -> int:
+    return direction << _SHIFT | size << 16 | MAGIC << 8 | number
+
+
+IOC_INFO: Final = _request(_READ | _WRITE, 0x00, 4)
+IOC_CREATE: Final = _request(_WRITE, 0x01, 4)
+IOC_OPEN: Final = _request(_WRITE, 0x02, 4)
+IOC_UNLINK: Final = _request(_WRITE, 0x03, 4)
+IOC_LIST: Final = _request(_WRITE, 0x04, 4)
+IOC_ADD: Final = _request(_READ | _WRITE, 0x10, 4)
+IOC_GET: Final = _request(_READ | _WRITE, 0x11, 4)
+IOC_DONE: Final = _request(_WRITE, 0x12, 4)
+IOC_REMOVE: Final = _request(_WRITE, 0x13, 4)
+IOC_LEN: Final = _request(_NONE, 0x14, 0)
+IOC_STAT: Final = _request(_READ | _WRITE, 0x15, 4)
+IOC_SHUT_DOWN: Final = _request(_WRITE, 0x16, 4)
+IOC_SHUTTING_DOWN: Final = _request(_NONE, 0x17, 0)
+IOC_DRAIN: Final = _request(_READ | _WRITE, 0x18, 4)
+IOC_FORGET: Final = _request(_WRITE, 0x19, 4)
+IOC_REQUEUES: Final = _request(_WRITE, 0x1a, 4)
+IOC_CONFIGURE: Final = _request(_WRITE, 0x1b, 4)
+IOC_CONFIG: Final = _request(_READ | _WRITE, 0x1c, 4)
+IOC_LIST_DEAD: Final = _request(_WRITE, 0x1d, 4)
+IOC_ADVANCE: Final = _request(_WRITE, 0x1e, 4)
+IOC_EXTEND: Final = _request(_WRITE, 0x1f, 4)
+IOC_PAUSE: Final = _request(_WRITE, 0x20, 4)
+IOC_RESUME: Final = _request(_WRITE, 0x21, 4)
+IOC_LIST_ITEMS: Final = _request(_READ | _WRITE, 0x22, 4)
+IOC_RESTORE: Final = _request(_WRITE, 0x23, 4)

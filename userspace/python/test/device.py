@@ -1,0 +1,1696 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+"""Tests with a real queue. Needs /dev/kwq and root. Prints TAP. kwq(7) states the rules.
+
+Nothing here depends on how fast the machine is. A test waits for a state of a process or a queue, or moves a manual
+clock.
+"""
+import asyncio
+import doctest
+import errno
+import fcntl
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+
+import kwq  # noqa: E402
+import tap  # noqa: E402
+from kwq import Added, Finished, Queue, State  # noqa: E402
+from kwq import _abi as abi  # noqa: E402
+
+# A wait that lasts longer is a failure.
+LONG = 120
+
+
+def until(condition):
+    """Waits for a state that nothing reports."""
+    deadline = time.monotonic() + LONG
+    while not condition():
+        if time.monotonic() > deadline:
+            raise AssertionError("the state does not come")
+        time.sleep(0.002)
+
+
+def until_blocked(request, tid, pid="self"):
+    """Waits until a thread is in this request."""
+    def is_blocked():
+        fields = Path(f"/proc/{pid}/task/{tid}/syscall").read_text().split()
+        return len(fields) > 2 and int(fields[2], 16) == request
+    until(is_blocked)
+
+
+class Child:
+    """A forked process that runs a function. It exits with 0 if the function returns true."""
+
+    def __init__(self, function):
+        sys.stdout.flush()
+        self.pid = os.fork()
+        if self.pid:
+            return
+        status = 1
+        try:
+            status = 0 if function() else 2
+        except BaseException:  # pylint: disable=broad-except
+            import traceback
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+
+    def status(self):
+        """Waits for its end."""
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+    def kill(self, number=signal.SIGKILL):
+        os.kill(self.pid, number)
+
+
+class Base(unittest.TestCase):
+    def queue(self, **options):
+        """An unnamed queue that the test closes."""
+        queue = Queue.unnamed(**options)
+        self.addCleanup(queue.close)
+        return queue
+
+    def manual(self, **options):
+        return self.queue(clock=kwq.Clock.MANUAL, **options)
+
+    def named(self, name="python-test", **options):
+        queue = Queue.create(name, **options)
+        self.addCleanup(queue.close)
+
+        def remove():
+            try:
+                kwq.unlink(name)
+            except kwq.NotFound:
+                pass
+        self.addCleanup(remove)
+        return queue
+
+    def keys(self, items):
+        return [item.key for item in items]
+
+
+class Basics(Base):
+    def test_add_get_done(self):
+        """Q2, Q4, Q6: add, get, done, and their results"""
+        queue = self.queue()
+        self.assertEqual([queue.add("a"), queue.add(b"a"), queue.add("b")], [Added.ADDED, Added.COALESCED, Added.ADDED])
+        self.assertEqual(len(queue), 2)
+        item = queue.get()
+        self.assertEqual((item.key, item.text, item.value, item.group, item.priority, item.requeues, item.abandoned),
+                         (b"a", "a", b"", b"", 0, 0, 0))
+        self.assertEqual([queue.add("a"), queue.add("a")], [Added.DIRTIED, Added.DIRTY])
+        self.assertEqual(item.done(), Finished.REQUEUED)
+        self.assertTrue(item.finished)
+        with self.assertRaisesRegex(kwq.Stale, "finished or lost already"):
+            item.done()
+        self.assertEqual([queue.get().done(), queue.get().done()], [Finished(0), Finished(0)])
+
+    def test_end_of_block(self):
+        """Y1: the end of a block is a done, and forgets"""
+        queue = self.manual(config=kwq.Config((kwq.FastSlow(0, 0, 1),)))
+        queue.add("a", rate_limited=True)
+        queue.advance(0)
+        with queue.get() as item:
+            self.assertEqual(item.requeues, 1)
+        self.assertEqual((queue.num_requeues("a"), queue.stat().dones), (0, 1))
+        with self.assertRaises(kwq.Stale):
+            with item:
+                pass
+
+    def test_exception_retries(self):
+        """L1: an exception in the block is a retry, and goes on"""
+        queue = self.manual(config=kwq.Config((kwq.Exponential(1, 60),)))
+        queue.add("a")
+        for seconds in (1, 2, 4):
+            with self.assertRaisesRegex(RuntimeError, "no luck"):
+                with queue.get(0):
+                    raise RuntimeError("no luck")
+            self.assertEqual(queue.find("a").due_in, seconds)
+            queue.advance(seconds)
+        self.assertEqual(queue.get(0).requeues, 3)
+
+    def test_exception_by_request(self):
+        """O2, L11: an exception gives back, buries or finishes on request"""
+        queue = self.queue()
+        for on_error, state in (("give_back", State.READY), ("bury", State.DEAD), ("done", None)):
+            queue.add("a")
+            with self.assertRaises(ValueError):
+                with queue.get(0, on_error=on_error):
+                    raise ValueError
+            found = queue.find("a")
+            self.assertEqual(found and found.state, state)
+        queue.on_error = "bury"
+        queue.add("b")
+        with self.assertRaises(ValueError):
+            with queue.get(0):
+                raise ValueError
+        self.assertEqual([dead.text for dead in queue.dead()], ["b"])
+
+    def test_interrupt_gives_back(self):
+        """Y1: KeyboardInterrupt, SystemExit and a cancel give back, whatever on_error says"""
+        queue = self.queue()
+        queue.add("a")
+        for exception in (KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit):
+            with self.assertRaises(exception):
+                with queue.get(0, on_error="bury"):
+                    raise exception
+        stat = queue.stat()
+        self.assertEqual((stat.ready, stat.returned, stat.abandoned), (1, 4, 0))
+
+    def test_block_finishes_itself(self):
+        """Y1: a block may finish its item"""
+        queue = self.queue()
+        queue.add("a")
+        with queue.get() as item:
+            self.assertEqual(item.bury(), Finished.BURIED)
+        with self.assertRaises(ValueError):
+            queue.kick("a")
+            with queue.get() as item:
+                item.give_back()
+                raise ValueError
+        self.assertEqual(len(queue), 1)
+
+    def test_failure_after_shut_down(self):
+        """Q8: a failed key of a queue that is shut down has no retry, and the exception says so"""
+        queue = self.queue()
+        queue.add("a")
+        with self.assertRaises(ValueError) as caught:
+            with queue.get():
+                queue.shut_down()
+                raise ValueError
+        self.assertEqual(caught.exception.__notes__, ["kwq: b'a': the queue is shut down"])
+        self.assertEqual(queue.stat().processing, 0)
+
+    def test_forgotten_item(self):
+        """Y1: an item that nobody finishes goes back, with a warning"""
+        queue = self.queue()
+        queue.add("a")
+        with self.assertWarnsRegex(ResourceWarning, "was not finished: it is given back"):
+            queue.get()
+        gc.collect()
+        self.assertEqual((len(queue), queue.stat().returned), (1, 1))
+
+    def test_detach(self):
+        """Q6: a detached item is finished by its ticket or its key"""
+        queue = self.queue()
+        queue.add_many("abc")
+        ticket = queue.get().detach()
+        self.assertEqual(queue.done(ticket), Finished(0))
+        with self.assertRaises(kwq.Stale):
+            queue.done(ticket)
+        with self.assertRaises(ValueError):
+            queue.done(0)
+        queue.get().detach()
+        queue.extend("b")
+        self.assertEqual(queue.give_back("b"), Finished.RETURNED)
+        with self.assertRaises(kwq.NotFound):
+            queue.done("b")
+        other = queue.reopen()
+        self.addCleanup(other.close)
+        other.get().detach()
+        with self.assertRaisesRegex(kwq.Forbidden, "another handle"):
+            queue.bury("b")
+        self.assertEqual(other.bury("b"), Finished.BURIED)
+
+    def test_done_many(self):
+        """Q13: many dones in one call, each with its result"""
+        queue = self.manual(lease=10)
+        self.assertEqual(queue.done_many([]), [])
+        queue.add_many(str(number) for number in range(1500))
+        items = queue.get_many(1024) + queue.get_many(1024)
+        queue.add("0")
+        self.assertEqual(queue.done_many(items), [Finished.REQUEUED] + [Finished(0)] * 1499)
+        with self.assertRaisesRegex(kwq.Stale, "finished or lost already"):
+            queue.done_many(items)
+        queue.add("a")
+        lost, kept = queue.get(), queue.get()
+        queue.advance(5)
+        kept.extend()
+        queue.advance(5)
+        with self.assertRaisesRegex(kwq.BatchError, "1 of 2 items failed") as caught:
+            queue.done_many([lost, kept])
+        self.assertEqual([type(result) for result in caught.exception.results], [kwq.Stale, Finished])
+        self.assertTrue(lost.finished and kept.finished)
+        with queue.reopen() as other, other.get() as item, self.assertRaisesRegex(ValueError, "not of this handle"):
+            queue.done_many([item])
+
+    def test_iteration(self):
+        """Y1: a for loop ends when the queue is shut down and empty"""
+        queue = self.queue()
+        queue.add_many(["a", "b", "c"])
+        queue.shut_down()
+        seen = []
+        for item in queue:
+            with item:
+                seen.append(item.text)
+        self.assertEqual(seen, ["a", "b", "c"])
+
+    def test_closed(self):
+        """Y1: a closed queue says so"""
+        queue = self.queue()
+        with queue:
+            self.assertGreaterEqual(queue.fileno(), 0)
+        self.assertTrue(queue.closed)
+        queue.close()
+        for call in (queue.get, queue.stat, queue.fileno, lambda: queue.add("a"), lambda: len(queue), queue.reopen,
+                     queue.__enter__, lambda: asyncio.run(queue.aget())):
+            with self.assertRaisesRegex(kwq.Closed, "closed in this process"):
+                call()
+
+    def test_warning_of_queue(self):
+        """Y1: a queue that nobody closes is closed, with a warning"""
+        queue = Queue.unnamed()
+        fd = queue.fileno()
+        with self.assertWarnsRegex(ResourceWarning, "was not closed"):
+            del queue
+            gc.collect()
+        with self.assertRaises(OSError):
+            fcntl.fcntl(fd, fcntl.F_GETFD)
+
+    def test_pickle(self):
+        """Y1: a queue cannot be pickled, and says what to do"""
+        import pickle
+        with self.assertRaisesRegex(TypeError, "open it by its name"):
+            pickle.dumps(self.queue())
+
+
+class Adding(Base):
+    def test_delays(self):
+        """D1, D2: delays, times and modes"""
+        queue = self.manual()
+        self.assertEqual(queue.add("a", delay=10), Added.WAITING)
+        self.assertEqual(queue.add("a", delay=20), Added.COALESCED)
+        self.assertEqual(queue.find("a").due_in, 10)
+        queue.add("a", delay=20, mode=kwq.Mode.LATER)
+        self.assertEqual(queue.find("a").due_in, 20)
+        queue.add("a", delay=5, mode=kwq.Mode.KEEP)
+        self.assertEqual(queue.find("a").due_in, 20)
+        queue.add("a", at=7, mode=kwq.Mode.REPLACE)
+        self.assertEqual(queue.find("a").due_in, 7)
+        queue.advance_to(6.999999999)
+        self.assertEqual(len(queue), 0)
+        queue.advance(0.000000001)
+        self.assertEqual((len(queue), queue.now()), (1, 7))
+        queue.add("b", delay=100)
+        self.assertEqual(queue.add("b", end_wait=True), Added.ADDED)
+        self.assertEqual(queue.find("b").state, State.READY)
+
+    def test_debounce(self):
+        """D9: a debounced add postpones the key, up to a limit"""
+        queue = self.manual()
+        for _ in range(5):
+            queue.add("a", delay=2, debounce=5)
+            queue.advance(1)
+        self.assertEqual(len(queue), 1)
+
+    def test_real_time(self):
+        """D5: no key comes early"""
+        queue = self.queue()
+        begin = time.monotonic()
+        queue.add("a", delay=0.05)
+        queue.add("b", at=queue.now() + 0.06)
+        with queue.get() as item:
+            self.assertEqual(item.text, "a")
+            self.assertGreaterEqual(time.monotonic() - begin, 0.05)
+        with queue.get() as item:
+            self.assertEqual(item.text, "b")
+
+    def test_priorities(self):
+        """Q12: higher priorities come first"""
+        queue = self.queue()
+        queue.add("low", priority=-32)
+        queue.add("normal")
+        queue.add("high", priority=31)
+        items = queue.get_many(3)
+        self.assertEqual([(item.text, item.priority) for item in items], [("high", 31), ("normal", 0), ("low", -32)])
+        for item in items:
+            item.done()
+
+    def test_values(self):
+        """Q18: values, up to the longest"""
+        queue = self.queue(values=True)
+        queue.add("a", value="one")
+        queue.add("a", value="two", keep_value=True)
+        with queue.get() as item:
+            self.assertEqual(item.value, b"one")
+            queue.add("a", value=b"next")
+        with queue.get() as item:
+            self.assertEqual(item.value, b"next")
+        longest = os.urandom(65536)
+        queue.add("k" * 4096, value=longest)
+        queue.add("b", value="gone")
+        queue.add("b", value=b"")
+        items = queue.get_many(2)
+        self.assertEqual([item.value for item in items], [longest, b""])
+        for item in items:
+            item.done()
+        with self.assertRaisesRegex(kwq.InvalidArgument, "too long"):
+            queue.add("a", value=bytes(65537))
+        with self.assertRaisesRegex(kwq.NotSupported, "without this feature"):
+            self.queue().add("a", value="v")
+
+    def test_groups(self):
+        """Q16: groups take turns, and have a limit"""
+        queue = self.queue(groups=True, values=True, group_limit=1)
+        queue.add_many([kwq.Add("a1", group="a"), kwq.Add("a2", group="a"), kwq.Add("b1", group="b", value="v"),
+                        kwq.Add("c", group="b")])
+        queue.add("c", group=b"")
+        items = queue.get_many(10)
+        self.assertEqual([(item.text, item.group, item.value) for item in items],
+                         [("a1", b"a", b""), ("b1", b"b", b"v"), ("c", b"", b"")])
+        self.assertEqual(queue.stat().blocked, 1)
+        for item in items:
+            item.done()
+        queue.get(0).done()
+        with self.assertRaises(kwq.NotSupported):
+            self.queue().add("a", group="g")
+        with self.assertRaises(kwq.InvalidArgument):
+            queue.add("a", group="g" * 256)
+
+    def test_bad_keys(self):
+        """O4: keys that are too long, or empty"""
+        queue = self.queue()
+        queue.add("k" * 4096)
+        queue.get().done()
+        with self.assertRaisesRegex(kwq.InvalidArgument, "too long"):
+            queue.add("k" * 4097)
+        with self.assertRaises(kwq.InvalidArgument):
+            queue.add("")
+
+    def test_full(self):
+        """O4, Q19: a full queue refuses a key, or makes the add wait"""
+        queue = self.queue(max_items=1)
+        queue.add("a")
+        with self.assertRaisesRegex(kwq.Full, "the queue is full"):
+            queue.add("b")
+        with self.assertRaisesRegex(kwq.Full, "full for all of the time") as caught:
+            queue.add("b", timeout=0.01)
+        self.assertEqual(caught.exception.errno, errno.ETIMEDOUT)
+        self.assertEqual(queue.add("a", timeout=None), Added.COALESCED)
+        results = []
+        thread = threading.Thread(target=lambda: results.append(queue.add("b", timeout=None)))
+        thread.start()
+        until_blocked(abi.IOC_ADD, thread.native_id)
+        queue.get().done()
+        thread.join()
+        self.assertEqual(results, [Added.ADDED])
+
+    def test_never_room(self):
+        """Q19: a key that could never fit is refused at once"""
+        queue = self.queue(max_bytes=4096, values=True)
+        with self.assertRaises(kwq.Full) as caught:
+            queue.add("a", value=bytes(60000), timeout=None)
+        self.assertEqual(caught.exception.errno, errno.ENOSPC)
+
+    def test_wait_ends_with_shut_down(self):
+        """Q19: a shut down ends the wait for room"""
+        queue = self.queue(max_items=1)
+        queue.add("a")
+        errors = []
+
+        def add():
+            try:
+                queue.add("b", timeout=None)
+            except kwq.ShutDown as failure:
+                errors.append(failure)
+        thread = threading.Thread(target=add)
+        thread.start()
+        until_blocked(abi.IOC_ADD, thread.native_id)
+        queue.shut_down()
+        thread.join()
+        self.assertEqual(len(errors), 1)
+
+    def test_add_many(self):
+        """Q13: many keys in one call, each with its result"""
+        queue = self.queue()
+        self.assertEqual(queue.add_many([]), [])
+        keys = [str(number) for number in range(3000)]
+        self.assertEqual(queue.add_many(keys), [Added.ADDED] * 3000)
+        self.assertEqual(queue.add_many(["0", kwq.Add("later", delay=9999)]), [Added.COALESCED, Added.WAITING])
+        got = []
+        while len(got) < 3000:
+            items = queue.get_many(5000, 0)
+            got += [item.text for item in items]
+            for item in items:
+                item.done()
+        self.assertEqual(got, keys)
+        with self.assertRaisesRegex(kwq.BatchError, "2 of 3 keys failed, the first one") as caught:
+            queue.add_many(["x" * 5000, "good", ""])
+        results = caught.exception.results
+        self.assertEqual((type(results[0]), results[1], type(results[2])),
+                         (kwq.InvalidArgument, Added.ADDED, kwq.InvalidArgument))
+
+    def test_add_many_waits(self):
+        """Q19: many keys wait for room"""
+        queue = self.queue(max_items=10)
+        with self.assertRaises(kwq.BatchError) as caught:
+            queue.add_many([str(number) for number in range(12)], timeout=0.01)
+        self.assertEqual([type(result) for result in caught.exception.results[9:]], [Added, kwq.Full, kwq.Full])
+        thread = threading.Thread(target=queue.add_many, args=([f"more {n}" for n in range(100)],),
+                                  kwargs={"timeout": None})
+        thread.start()
+        for _ in range(110):
+            queue.get(LONG).done()
+        thread.join()
+        self.assertEqual(queue.stat().items, 0)
+
+    def test_rights(self):
+        """U9: a handle without a right says so"""
+        queue = self.queue()
+        for right, call in ((kwq.Rights.READ, lambda q: q.add("a")), (kwq.Rights.WRITE, lambda q: q.get(0)),
+                            (kwq.Rights.READ | kwq.Rights.WRITE, lambda q: q.shut_down())):
+            with queue.reopen(rights=right) as other:
+                self.assertEqual(other.rights, right)
+                with self.assertRaisesRegex(kwq.Forbidden, "lacks the right"):
+                    call(other)
+                with self.assertRaises(kwq.Forbidden):
+                    other.reopen(rights=kwq.Rights.ALL)
+
+
+class Getting(Base):
+    def test_empty(self):
+        """Q5: nothing is ready, at once and in time"""
+        queue = self.queue()
+        with self.assertRaises(kwq.Empty) as caught:
+            queue.get(0)
+        self.assertEqual(caught.exception.errno, errno.EAGAIN)
+        begin = time.monotonic()
+        with self.assertRaises(TimeoutError) as caught:
+            queue.get(0.02)
+        self.assertGreaterEqual(time.monotonic() - begin, 0.02)
+        self.assertEqual((type(caught.exception), caught.exception.errno), (kwq.Empty, errno.ETIMEDOUT))
+        for wrong in (0, -1):
+            with self.assertRaises(ValueError):
+                queue.get_many(wrong)
+        queue.shut_down()
+        with self.assertRaises(kwq.ShutDown):
+            queue.get()
+        with self.assertRaises(kwq.ShutDown):
+            queue.add("a")
+
+    def test_nonblocking_descriptor(self):
+        """U2: a descriptor with O_NONBLOCK never waits"""
+        queue = self.queue()
+        copy = Queue.from_fd(os.dup(queue.fileno()))
+        self.addCleanup(copy.close)
+        os.set_blocking(copy.fileno(), False)
+        with self.assertRaises(kwq.Empty):
+            copy.get()
+
+    def test_wakes(self):
+        """Q5: a key wakes a waiting get"""
+        queue = self.queue()
+        got = []
+
+        def work():
+            with queue.get() as item:
+                got.append(item.text)
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            until_blocked(abi.IOC_GET, thread.native_id)
+        queue.add_many("abc")
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(got), ["a", "b", "c"])
+
+    def test_threads(self):
+        """Q3: of many threads with one handle, one works on a key at a time"""
+        queue = self.queue()
+        working, runs, lock = set(), {}, threading.Lock()
+
+        def work():
+            for item in queue:
+                with item:
+                    with lock:
+                        self.assertNotIn(item.key, working)
+                        working.add(item.key)
+                        runs[item.key] = runs.get(item.key, 0) + 1
+                    with lock:
+                        working.discard(item.key)
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for number in range(400):
+            queue.add(str(number % 50))
+        queue.drain(LONG)
+        for thread in threads:
+            thread.join()
+        stat = queue.stat()
+        self.assertEqual((sum(runs.values()), len(runs)), (stat.dones, 50))
+        self.assertEqual((stat.gets, stat.abandoned, stat.returned), (stat.dones, 0, 0))
+
+    def test_lease(self):
+        """O3: a lease takes the item back, and the holder learns it"""
+        queue = self.manual(lease=10)
+        queue.add("a")
+        item = queue.get()
+        queue.advance(9)
+        item.extend()
+        queue.advance(9)
+        self.assertEqual(queue.find("a").lease_left, 1)
+        queue.advance(1)
+        with self.assertRaises(kwq.Stale):
+            item.extend()
+        self.assertTrue(item.finished)
+        again = queue.get(0)
+        self.assertEqual((again.abandoned, again.ticket > item.ticket), (1, True))
+        queue.advance(10)
+        with self.assertRaises(kwq.Stale):
+            again.done()
+        item = queue.get(0)
+        queue.advance(10)
+        with self.assertRaises(kwq.Stale):
+            item.retry()
+        self.assertEqual(queue.num_requeues("a"), 0)
+        with self.assertRaises(ValueError) as caught:
+            with queue.get(0):
+                queue.advance(10)
+                raise ValueError
+        self.assertIn("lease has expired", caught.exception.__notes__[0])
+        with self.assertRaises(kwq.Stale):
+            with queue.get(0):
+                queue.advance(10)
+
+    def test_retry_with_delay(self):
+        """D1: a retry after a delay of the worker's own"""
+        queue = self.manual()
+        queue.add("a")
+        self.assertEqual(queue.get().retry(delay=3), Added.WAITING)
+        self.assertEqual(queue.find("a").due_in, 3)
+
+    def test_dead_letters(self):
+        """L11: dead letters are listed, kicked and dropped"""
+        queue = self.manual(config=kwq.Config((kwq.FastSlow(0, 0, 0),), dead_after=1))
+        queue.add_many("abc")
+        for _ in range(3):
+            queue.get(0).retry()
+        self.assertEqual([queue.get(0).retry() for _ in range(3)], [Added.DEAD] * 3)
+        queue.advance(5)
+        dead = list(queue.dead())
+        self.assertEqual([(letter.text, letter.age, letter.requeues) for letter in dead],
+                         [("a", 5, 1), ("b", 5, 1), ("c", 5, 1)])
+        self.assertEqual(queue.kick("a"), Added.ADDED)
+        queue.drop("b")
+        for call in (queue.kick, queue.drop):
+            with self.assertRaises(kwq.NotFound):
+                call("b")
+        self.assertEqual([letter.text for letter in queue.dead()], ["c"])
+
+
+class Whole(Base):
+    def test_keys(self):
+        """Q11, L8, L9: remove, forget, the requeues, and the state of a key"""
+        queue = self.manual()
+        queue.add("a", rate_limited=True)
+        self.assertEqual((queue.num_requeues("a"), queue.forget("a"), queue.forget("a")), (1, 1, 0))
+        self.assertIn("a", queue)
+        self.assertNotIn("b", queue)
+        self.assertEqual(queue.remove("a"), State.WAITING)
+        with self.assertRaises(kwq.NotFound):
+            queue.remove("a")
+        self.assertIsNone(queue.find("a"))
+        self.assertTrue(queue)
+
+    def test_listing(self):
+        """Q15: a listing has each key once, in pages"""
+        queue = self.queue(values=True, groups=True)
+        wanted = {b"%d" % number: b"v" * number for number in range(1000)}
+        queue.add_many([kwq.Add(key, value=value, group="g") for key, value in wanted.items()])
+        listed = list(queue.items(values=True))
+        self.assertEqual({item.key: item.value for item in listed}, wanted)
+        self.assertEqual({item.group for item in listed}, {b"g"})
+        self.assertEqual({item.value for item in queue.items()}, {None})
+        self.assertEqual([item.key for item in sorted(queue.items(), key=lambda item: item.sort_key)], list(wanted))
+        item = queue.get()
+        found = queue.find("0")
+        self.assertEqual((found.state, found.pid, found.group), (State.PROCESSING, os.getpid(), b"g"))
+        self.assertEqual(queue.find("7", value=True).value, b"v" * 7)
+        self.assertEqual([item.text for item in queue.items(State.PROCESSING)], ["0"])
+        item.done()
+
+    def test_many_dead(self):
+        """L11: a list of dead letters comes in pages"""
+        queue = self.queue()
+        queue.add_many("%0100d" % number for number in range(600))
+        for item in queue.get_many(600):
+            item.bury()
+        self.assertEqual([dead.text for dead in queue.dead()], ["%0100d" % number for number in range(600)])
+
+    def test_restore(self):
+        """U8: what a listing had can be put back"""
+        options = {"values": True, "groups": True}
+        queue, other = self.manual(**options), self.manual(**options)
+        queue.add("ready", value="v", group="g", priority=3)
+        queue.add("waits", delay=10, priority=5)
+        queue.add("remembered", rate_limited=True)
+        queue.add("dead")
+        queue.advance(5)
+        for _ in range(3):
+            item = queue.get(0)
+            if item.text == "dead":
+                item.bury()
+            elif item.text == "remembered":
+                item.done(forget=False)
+            else:
+                kept = item
+        with self.assertRaisesRegex(ValueError, "lacks its value"):
+            other.restore(queue.items())
+        items = sorted(queue.items(values=True), key=lambda item: item.sort_key)
+        self.assertEqual(set(other.restore(items)), {Added.RESTORED})
+        kept.done()
+        found = {item.text: item for item in other.items(values=True)}
+        self.assertEqual({key: item.state for key, item in found.items()}, {
+            "ready": State.READY | State.RETURNED, "waits": State.WAITING, "dead": State.DEAD,
+            "remembered": State.REMEMBERED})
+        self.assertEqual((found["ready"].value, found["ready"].group, found["ready"].priority), (b"v", b"g", 3))
+        self.assertEqual((found["waits"].due_in, found["waits"].wait_priority, found["remembered"].requeues), (5, 5, 1))
+        self.assertEqual(set(other.restore(items[:1])), {Added.COALESCED})
+
+    def test_pause(self):
+        """Q14: a paused queue hands nothing out"""
+        queue = self.manual()
+        queue.add("a")
+        queue.pause()
+        self.assertEqual((queue.stat().paused, queue.stat().paused_for), (True, None))
+        with self.assertRaises(kwq.Empty):
+            queue.get(0)
+        queue.pause(10)
+        self.assertEqual(queue.stat().paused_for, 10)
+        queue.resume()
+        self.assertEqual(queue.stat().paused_for, 0)
+        queue.get(0).done()
+
+    def test_config(self):
+        """L1 to L7: the configuration is set and read"""
+        queue = self.queue()
+        self.assertEqual(queue.config().limiters, (kwq.Exponential(0.005, 1000), kwq.Bucket(10, 100, 1)))
+        config = kwq.Config((kwq.FastSlow(0.5, 60, 3), kwq.Backoff(1, 2, 0.5, 5, 30)), 3600, 86400, 20, 5, True)
+        queue.configure(config)
+        self.assertEqual(queue.config(), config)
+        with self.assertRaises(kwq.InvalidArgument):
+            queue.configure(kwq.Config((kwq.Exponential(2, 1),)))
+        self.assertEqual(self.queue(config=config).config(), config)
+
+    def test_stat(self):
+        """M1, M2: the statistics, in seconds"""
+        queue = self.manual(lease=60, aging=30, max_items=5, values=True)
+        queue.add("a", value="v")
+        queue.advance(2.5)
+        item = queue.get()
+        queue.add("a")
+        queue.advance(0.5)
+        stat = queue.stat()
+        self.assertEqual((stat.name, stat.clock, stat.lease, stat.aging, stat.max_items, stat.has_values,
+                          stat.has_groups),
+                         (None, kwq.Clock.MANUAL, 60, 30, 5, True, False))
+        self.assertEqual((stat.processing, stat.dirty, stat.adds, stat.now, stat.longest_running, stat.unfinished),
+                         (1, 1, 2, 3, 0.5, 0.5))
+        self.assertEqual((stat.queue_duration.sum, stat.queue_duration.count, stat.values, stat.handles),
+                         (2.5, 1, 1, 1))
+        self.assertEqual(stat.queue_duration.counts[stat.queue_duration.bounds.index(10.0)], 1)
+        item.done()
+
+    def test_clocks(self):
+        """D8, K4: the clocks"""
+        queue = self.queue(clock=kwq.Clock.BOOTTIME)
+        self.assertEqual(queue.clock, kwq.Clock.BOOTTIME)
+        self.assertLessEqual(abs(queue.now() - time.clock_gettime(time.CLOCK_BOOTTIME)), LONG)
+        with self.assertRaises(kwq.NotSupported):
+            queue.advance(1)
+        queue = self.manual()
+        queue.advance(5)
+        with self.assertRaises(kwq.InvalidArgument):
+            queue.advance_to(4)
+
+    def test_drain(self):
+        """Q9: a drain waits for the work of others, and can time out or be ended"""
+        queue = self.queue()
+        self.assertFalse(queue.shutting_down)
+        queue.add("a")
+        item = queue.get()
+        with self.assertRaises(kwq.TimedOut):
+            queue.drain(0.01)
+        self.assertTrue(queue.shutting_down)
+        ended = []
+
+        def drain():
+            try:
+                queue.drain()
+                ended.append("drained")
+            except kwq.DrainEnded:
+                ended.append("ended")
+        for end in (queue.shut_down, item.done):
+            thread = threading.Thread(target=drain)
+            thread.start()
+            until_blocked(abi.IOC_DRAIN, thread.native_id)
+            end()
+            thread.join()
+        self.assertEqual(ended, ["ended", "drained"])
+
+    def test_names(self):
+        """O5: named queues are created, opened, listed and unlinked"""
+        queue = self.named(mode=0o640)
+        self.assertEqual(queue.name, "python-test")
+        self.assertEqual(repr(queue), f"<kwq.Queue python-test fd={queue.fileno()}>")
+        with self.assertRaises(FileExistsError) as caught:
+            Queue.create("python-test")
+        self.assertIs(type(caught.exception), kwq.Exists)
+        with Queue.create("python-test", or_open=True) as other:
+            other.add("a")
+        with Queue.open("python-test", rights=kwq.Rights.READ) as other:
+            other.get(0).done()
+        self.assertIn(("python-test", 0, 0o640 & ~self.umask()), [(q.name, q.uid, q.mode) for q in kwq.queues()])
+        with self.assertRaisesRegex(kwq.NotFound, "python-absent"):
+            Queue.open("python-absent")
+        with self.assertRaises(kwq.NotFound):
+            kwq.unlink("python-absent")
+        with self.assertRaises(kwq.InvalidArgument):
+            Queue.create("python-bad", mode=0o1000)
+
+    @staticmethod
+    def umask():
+        mask = os.umask(0)
+        os.umask(mask)
+        return mask
+
+    def test_unlink(self):
+        """O5: an unlink may insist on an empty queue, and shut it down"""
+        queue = self.named()
+        queue.add("a")
+        queue.add("b", delay=9999)
+        with self.assertRaisesRegex(kwq.NotEmpty, "1 ready, 1 waiting"):
+            queue.unlink(empty=True, shut_down=True)
+        self.assertFalse(queue.shutting_down)
+        queue.remove("a")
+        queue.remove("b")
+        queue.unlink(empty=True, shut_down=True)
+        self.assertTrue(queue.shutting_down)
+        with self.assertRaisesRegex(kwq.NotFound, "removed already"):
+            queue.unlink()
+        with self.assertRaisesRegex(kwq.InvalidArgument, "no name"):
+            self.queue().unlink()
+
+    def test_many_names(self):
+        """O5: the list of names comes in pages"""
+        queues = [self.named(f"python-{number:03}") for number in range(130)]
+        names = [named.name for named in kwq.queues() if named.name.startswith("python-")]
+        self.assertEqual(names, [queue.name for queue in queues])
+
+    def test_other_user(self):
+        """O5: the mode of a queue and of the device"""
+        self.named(mode=0o700)
+
+        def outsider():
+            os.chmod("/dev/kwq", 0o666)
+            os.setgroups([])
+            os.setgid(12345)
+            os.setuid(12345)
+            for call in (lambda: Queue.open("python-test"), lambda: Queue.create("python-test", or_open=True),
+                         lambda: kwq.unlink("python-test")):
+                try:
+                    call()
+                except PermissionError as failure:
+                    if type(failure) is not kwq.Forbidden:
+                        raise
+                else:
+                    return False
+            return True
+        mode = os.stat("/dev/kwq").st_mode & 0o777
+        self.addCleanup(os.chmod, "/dev/kwq", mode)
+        self.assertEqual(Child(outsider).status(), 0)
+
+    def test_quota(self):
+        """O4: the quota of a user"""
+        def user():
+            os.setgroups([])
+            os.setgid(12346)
+            os.setuid(12346)
+            held = []
+            try:
+                while len(held) <= kwq.info().max_queues:
+                    held.append(Queue.unnamed())
+            except kwq.QuotaExceeded as failure:
+                return failure.errno == errno.EDQUOT and len(held) == kwq.info().max_queues
+            return False
+        import resource
+        most = kwq.info().max_queues
+        if resource.getrlimit(resource.RLIMIT_NOFILE)[1] <= most + 20:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most + 64, most + 64))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most + 64, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        mode = os.stat("/dev/kwq").st_mode & 0o777
+        os.chmod("/dev/kwq", 0o666)
+        self.addCleanup(os.chmod, "/dev/kwq", mode)
+        self.assertEqual(Child(user).status(), 0)
+
+    def test_info(self):
+        """O9: the limits of the module"""
+        info = kwq.info()
+        self.assertEqual((info.key_max, info.name_max, info.batch_max, info.priority_min, info.priority_max),
+                         (abi.KEY_MAX, abi.NAME_MAX, abi.BATCH_MAX, abi.PRIORITY_MIN, abi.PRIORITY_MAX))
+        self.assertTrue(info.features & abi.FEATURE_SETTLE)
+
+
+class Processes(Base):
+    def test_kill_of_a_holder(self):
+        """O1: the keys of a killed process come back"""
+        queue = self.named()
+        queue.add_many("ab")
+
+        def hold():
+            with Queue.open("python-test") as own:
+                items = own.get_many(2)
+                signal.pause()
+                return bool(items)
+        child = Child(hold)
+        until(lambda: queue.stat().processing == 2)
+        child.kill()
+        self.assertEqual(child.status(), -signal.SIGKILL)
+        items = [queue.get(LONG), queue.get(LONG)]
+        self.assertEqual([(item.text, item.abandoned) for item in items], [("a", 1), ("b", 1)])
+        for item in items:
+            item.done()
+
+    def test_fork_gives_own_handle(self):
+        """O1: a forked child has a handle of its own, and its death gives back only its own items"""
+        queue = self.queue()
+        queue.add_many("ab")
+        mine = queue.get()
+
+        def hold():
+            item = queue.get()
+            signal.pause()
+            return bool(item)
+        child = Child(hold)
+        until(lambda: queue.stat().processing == 2)
+        self.assertEqual(queue.stat().handles, 2)
+        child.kill()
+        child.status()
+        with queue.get(LONG) as item:
+            self.assertEqual((item.text, item.abandoned), ("b", 1))
+        self.assertEqual(mine.done(), Finished(0))
+
+    def test_parent_dies_before_child(self):
+        """O1: the items of a parent come back though its child lives"""
+        queue = self.named()
+        queue.add("a")
+        reader, writer = os.pipe()
+
+        def parent():
+            with Queue.open("python-test") as own:
+                item = own.get()
+                grandchild = os.fork()
+                if not grandchild:
+                    os.read(reader, 1)
+                    os._exit(0)
+                return bool(item)
+        self.assertEqual(Child(parent).status(), 0)
+        with queue.get(LONG) as item:
+            self.assertEqual((item.text, item.abandoned), ("a", 1))
+        os.close(reader)
+        os.close(writer)
+
+    def test_items_of_the_parent(self):
+        """Y1: a child cannot use its parent's items, is told so, and does not give them back"""
+        queue = self.queue()
+        queue.add("a")
+        item = queue.get()
+
+        def child():
+            nonlocal item
+            for call in (item.done, item.retry, item.extend, item.give_back, item.bury, item.detach, item.__enter__):
+                try:
+                    call()
+                except kwq.WrongProcess as failure:
+                    if "belongs to the parent of this process" not in str(failure):
+                        return False
+                else:
+                    return False
+            del item
+            gc.collect()
+            return queue.stat().returned == 0
+        self.assertEqual(Child(child).status(), 0)
+        self.assertEqual(queue.stat().processing, 1)
+        self.assertEqual(item.done(), Finished(0))
+
+    def test_fork_without_descriptors(self):
+        """Y1: a child that could not open its queues says so"""
+        queue = self.queue()
+
+        def child():
+            try:
+                queue.get(0)
+            except kwq.Closed as failure:
+                return "could not be opened for this forked process" in str(failure)
+            return False
+        import resource
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (queue.fileno() + 1, limits[1]))
+        try:
+            blockers = []
+            try:
+                while True:
+                    blockers.append(os.dup(0))
+            except OSError:
+                pass
+            status = Child(child).status()
+        finally:
+            for fd in blockers:
+                os.close(fd)
+            resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+        self.assertEqual(status, 0)
+
+    def test_inherited_descriptor(self):
+        """U2: a started program gets a queue by its descriptor"""
+        queue = self.queue()
+        program = ("import sys; sys.path.insert(0, sys.argv[2]); import kwq\n"
+                   "with kwq.Queue.from_fd(int(sys.argv[1])) as queue: queue.add('from a program')")
+        with queue.reopen(rights=kwq.Rights.WRITE) as writer:
+            subprocess.run([sys.executable, "-c", program, str(writer.fileno()), str(HERE.parent)],
+                           pass_fds=[writer.fileno()], check=True)
+        queue.get(0).done()
+
+    def test_rights_of_descriptor(self):
+        """U9: a Queue of a descriptor knows its rights"""
+        queue = self.queue()
+        for rights in (kwq.Rights.WRITE, kwq.Rights.READ | kwq.Rights.MANAGE, kwq.Rights.ALL):
+            with queue.reopen(rights=rights) as other:
+                with Queue.from_fd(os.dup(other.fileno())) as copy:
+                    self.assertEqual(copy.rights, rights)
+
+
+class Alarm(BaseException):
+    """What the handler of the storm raises, as Ctrl-C does."""
+
+
+class Signals(Base):
+    def test_ctrl_c(self):
+        """Q5: Ctrl-C ends a waiting get, and loses no item"""
+        queue = self.queue()
+
+        def wait():
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            try:
+                queue.get()
+            except KeyboardInterrupt:
+                return True
+            return False
+        child = Child(wait)
+        until_blocked(abi.IOC_GET, child.pid, child.pid)
+        child.kill(signal.SIGINT)
+        self.assertEqual(child.status(), 0)
+        queue.add("a")
+        queue.get(0).done()
+
+    def test_handler_that_returns(self):
+        """Q5: after a signal whose handler returns, a get goes on with its deadline"""
+        queue = self.manual()
+        reader, writer = os.pipe()
+
+        def wait():
+            signal.signal(signal.SIGUSR1, lambda number, frame: os.write(writer, b"x"))
+            try:
+                queue.get(10)
+            except kwq.Empty:
+                return queue.now() == 10
+            return False
+        child = Child(wait)
+        until_blocked(abi.IOC_GET, child.pid, child.pid)
+        queue.advance(6)
+        child.kill(signal.SIGUSR1)
+        self.assertEqual(os.read(reader, 1), b"x")
+        until_blocked(abi.IOC_GET, child.pid, child.pid)
+        queue.advance(4)
+        self.assertEqual(child.status(), 0)
+        os.close(reader)
+        os.close(writer)
+
+    def test_drain_goes_on(self):
+        """Q9: and so does a drain"""
+        queue = self.queue()
+        queue.add("a")
+        item = queue.get()
+
+        def wait():
+            signal.signal(signal.SIGUSR1, lambda number, frame: None)
+            queue.drain()
+            return True
+        child = Child(wait)
+        until_blocked(abi.IOC_DRAIN, child.pid, child.pid)
+        child.kill(signal.SIGUSR1)
+        until_blocked(abi.IOC_DRAIN, child.pid, child.pid)
+        item.done()
+        self.assertEqual(child.status(), 0)
+
+    def storm(self, work, rounds):
+        """Runs work again and again while signals raise an exception in it, at any instruction."""
+        def strike(number, frame):
+            raise Alarm
+
+        struck = 0
+        old = signal.signal(signal.SIGALRM, strike)
+        # It may also strike at the end of an object that has nothing left to do.
+        hook, sys.unraisablehook = sys.unraisablehook, lambda unraisable: None
+        try:
+            for number in range(rounds):
+                try:
+                    # Each time it strikes a little later.
+                    signal.setitimer(signal.ITIMER_REAL, 0.00002 + number % 97 * 0.00001)
+                    work()
+                    signal.setitimer(signal.ITIMER_REAL, 0)
+                except Alarm:
+                    struck += 1
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+            sys.unraisablehook = hook
+        return struck
+
+    def test_storm_of_get(self):
+        """Y1: an interrupt at any instruction of a get loses no item, and takes none from another thread"""
+        queue = self.queue()
+        queue.add_many(["other", *(str(number) for number in range(8))])
+        others = queue.get()
+
+        def work():
+            queue.get(0).give_back()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            struck = self.storm(work, 1500)
+            self.settled(queue, others, struck)
+
+    def test_storm_of_get_many(self):
+        """Y1: the same for a get of many"""
+        queue = self.queue()
+        queue.add_many(["other", *(str(number) for number in range(8))])
+        others = queue.get()
+
+        def work():
+            for item in reversed(queue.get_many(5, 0)):
+                item.give_back()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            struck = self.storm(work, 800)
+            self.settled(queue, others, struck)
+
+    def settled(self, queue, others, struck):
+        gc.collect()
+        # A second alarm in the middle of the return: the next get finishes it.
+        queue.get(0).give_back()
+        stat = queue.stat()
+        self.assertEqual((stat.processing, stat.ready, stat.dones, stat.abandoned), (1, 8, 0, 0))
+        self.assertGreater(struck, 0)
+        self.assertEqual(others.done(), Finished(0))
+
+
+class Asyncio(Base):
+    def run_async(self, coroutine):
+        return asyncio.run(asyncio.wait_for(coroutine, LONG))
+
+    def test_get_and_iterate(self):
+        """Y1: tasks get items without threads"""
+        queue = self.queue()
+        before = threading.active_count()
+
+        async def work(name, seen):
+            async for item in queue:
+                with item:
+                    seen.append((name, item.text))
+                    await asyncio.sleep(0)
+
+        async def main():
+            seen = []
+            tasks = [asyncio.create_task(work(name, seen)) for name in range(5)]
+            await asyncio.sleep(0)
+            for number in range(50):
+                queue.add(str(number))
+                if number % 10 == 0:
+                    await asyncio.sleep(0)
+            await queue.adrain()
+            await asyncio.gather(*tasks)
+            self.assertEqual(sorted(int(key) for _, key in seen), list(range(50)))
+            self.assertGreater(len({name for name, _ in seen}), 1)
+            self.assertEqual(threading.active_count(), before)
+        self.run_async(main())
+        self.run_async(self.ended(queue))
+
+    async def ended(self, queue):
+        # The next event loop has a reader of its own.
+        with self.assertRaises(kwq.ShutDown):
+            await queue.aget()
+
+    def test_timeout(self):
+        """Q5: a wait of a task has a timeout"""
+        queue = self.queue()
+
+        async def main():
+            for timeout, number in ((0, errno.EAGAIN), (0.01, errno.ETIMEDOUT)):
+                with self.assertRaises(kwq.Empty) as caught:
+                    await queue.aget(timeout)
+                self.assertEqual(caught.exception.errno, number)
+            with self.assertRaises(ValueError):
+                await queue.aget_many(0)
+            queue.add_many("abc")
+            items = await queue.aget_many(5, 1)
+            self.assertEqual(self.keys(items), [b"a", b"b", b"c"])
+            for item in items:
+                item.done()
+        self.run_async(main())
+
+    def test_wake_by_other_process(self):
+        """Q5: an add of another process wakes a task"""
+        queue = self.queue()
+
+        async def main():
+            task = asyncio.create_task(queue.aget())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            child = Child(lambda: queue.add("a") is Added.ADDED)
+            with await task as item:
+                self.assertEqual(item.text, "a")
+            self.assertEqual(child.status(), 0)
+        self.run_async(main())
+
+    def test_cancel(self):
+        """Y1: a cancelled wait leaves no reader, and the next key goes to another task"""
+        queue = self.queue()
+
+        async def main():
+            first, second = asyncio.create_task(queue.aget()), asyncio.create_task(queue.aget())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            first.cancel()
+            queue.add("a")
+            with await second as item:
+                self.assertEqual(item.text, "a")
+            self.assertTrue(first.cancelled())
+            self.assertFalse(asyncio.get_running_loop().remove_reader(queue.fileno()))
+        self.run_async(main())
+
+    def test_cancel_with_item(self):
+        """Y1: a task that is cancelled with its item on the way loses neither item nor wake-up"""
+        queue = self.queue()
+
+        async def main():
+            loop = asyncio.get_running_loop()
+            first, second = asyncio.create_task(queue.aget()), asyncio.create_task(queue.aget())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            queue.add("a")
+            # The callback of the reader, as the loop calls it. The task has its item now, and has not run since.
+            reader = queue._sides[loop][0]
+            reader._ready()
+            self.assertEqual(queue.stat().processing, 1)
+            first.cancel()
+            with await second as item:
+                self.assertEqual(item.text, "a")
+            with self.assertRaises(asyncio.CancelledError):
+                await first
+            stat = queue.stat()
+            self.assertEqual((stat.returned, stat.abandoned, stat.dones), (1, 0, 1))
+        self.run_async(main())
+
+    def test_cancel_storm(self):
+        """Y1: however tasks are cancelled, each key is handed out in the end"""
+        queue = self.queue()
+
+        async def main():
+            done = set()
+
+            async def work():
+                item = await queue.aget()
+                with item:
+                    done.add(item.key)
+            for number in range(150):
+                tasks = [asyncio.create_task(work()) for _ in range(3)]
+                for _ in range(number % 4):
+                    await asyncio.sleep(0)
+                queue.add(str(number))
+                for _ in range(number % 5):
+                    await asyncio.sleep(0)
+                tasks[number % 3].cancel()
+                await asyncio.sleep(0)
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+            self.assertEqual(queue.stat().processing, 0)
+            while True:
+                try:
+                    with await queue.aget(0) as item:
+                        done.add(item.key)
+                except kwq.Empty:
+                    break
+            self.assertEqual(len(done), 150)
+            stat = queue.stat()
+            self.assertEqual((stat.dones, stat.abandoned), (150, 0))
+        self.run_async(main())
+
+    def test_add_waits(self):
+        """Q19: tasks wait for room, in their order"""
+        queue = self.queue(max_items=1)
+
+        async def main():
+            self.assertEqual(await queue.aadd("0"), Added.ADDED)
+            with self.assertRaises(kwq.Full):
+                await queue.aadd("1", timeout=0)
+            with self.assertRaises(kwq.Full):
+                await queue.aadd("1", timeout=0.01)
+            tasks = [asyncio.create_task(queue.aadd(str(number))) for number in range(1, 5)]
+            await asyncio.sleep(0)
+            tasks.pop(1).cancel()
+            got = []
+            for _ in range(4):
+                with await queue.aget() as item:
+                    got.append(item.text)
+            self.assertEqual(got, ["0", "1", "3", "4"])
+            self.assertEqual(await asyncio.gather(*tasks), [Added.ADDED] * 3)
+            self.assertFalse(asyncio.get_running_loop().remove_writer(queue.fileno()))
+            queue.add("full")
+            task = asyncio.create_task(queue.aadd("late"))
+            await asyncio.sleep(0)
+            queue.shut_down()
+            with self.assertRaises(kwq.ShutDown):
+                await task
+        self.run_async(main())
+
+    def test_add_of_a_large_key(self):
+        """Q19: a key that is larger than the room waits, though the descriptor is writable"""
+        queue = self.queue(max_bytes=70000, values=True)
+
+        async def main():
+            queue.add("a", value=bytes(40000))
+            task = asyncio.create_task(queue.aadd("b", value=bytes(40000)))
+            side = None
+            while side is None or side._timer is None:
+                await asyncio.sleep(0)
+                side = queue._sides[asyncio.get_running_loop()][1]
+            with await queue.aget():
+                pass
+            self.assertEqual(await task, Added.ADDED)
+        self.run_async(main())
+
+    def test_drain(self):
+        """Q9: a drain of a task waits for the work of others"""
+        queue = self.queue()
+        queue.add_many("ab")
+
+        async def main():
+            held = queue.get()
+            with self.assertRaises(kwq.TimedOut):
+                await queue.adrain(0)
+            with self.assertRaises(kwq.TimedOut):
+                await queue.adrain(0.05)
+            drain = asyncio.create_task(queue.adrain())
+            await asyncio.sleep(0)
+            queue.get(0).done()
+            await asyncio.sleep(0)
+            self.assertFalse(drain.done())
+            held.done()
+            await drain
+            await queue.adrain()
+            self.assertEqual(queue.stat().handles, 1)
+        self.run_async(main())
+
+    def test_close_during_wait(self):
+        """Y1: the close of a queue ends the waits of its tasks"""
+        queue = self.queue()
+
+        async def main():
+            task = asyncio.create_task(queue.aget())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            queue.close()
+            with self.assertRaises(kwq.Closed):
+                await task
+        self.run_async(main())
+
+    def test_close_by_thread(self):
+        """Y1: also from another thread"""
+        queue = self.queue()
+
+        async def main():
+            task = asyncio.create_task(queue.aget())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            thread = threading.Thread(target=queue.close)
+            thread.start()
+            with self.assertRaises(kwq.Closed):
+                await task
+            thread.join()
+        self.run_async(main())
+
+    def test_two_loops(self):
+        """Y1: event loops of two threads share a queue"""
+        queue = self.queue()
+        got = []
+
+        def run():
+            async def main():
+                async for item in queue:
+                    with item:
+                        got.append(item.text)
+            asyncio.run(main())
+        threads = [threading.Thread(target=run) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for number in range(40):
+            queue.add(str(number))
+        queue.drain(LONG)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(sorted(map(int, got)), list(range(40)))
+
+
+class Workers(Base):
+    def setUp(self):
+        import logging
+        logging.getLogger("kwq").setLevel(logging.CRITICAL + 1)
+
+    def test_threads(self):
+        """Y2: a worker calls a function in several threads, until the queue is shut down and empty"""
+        queue = self.queue()
+        queue.add_many(str(number) for number in range(40))
+        together = threading.Barrier(4, timeout=LONG)
+        seen = set()
+
+        def handle(item):
+            if int(item.text) < 4:
+                together.wait()
+            seen.add(item.text)
+        queue.shut_down()
+        worker = kwq.Worker(queue, handle, concurrency=4)
+        self.assertTrue(worker.run())
+        self.assertEqual((len(seen), worker.done, queue.stat().dones), (40, 40, 40))
+
+    def test_dirty_after_shut_down(self):
+        """Q8: it also handles a key that becomes ready again at its done"""
+        queue = self.queue()
+        queue.add("a")
+        runs = []
+
+        def handle(item):
+            runs.append(item.text)
+            if len(runs) == 1:
+                queue.add("a")
+                queue.shut_down()
+        self.assertTrue(kwq.Worker(queue, handle, concurrency=2).run())
+        self.assertEqual(runs, ["a", "a"])
+        queue = self.queue()
+        queue.add("a")
+        runs.clear()
+
+        async def handle_async(item):
+            handle(item)
+        self.assertTrue(kwq.Worker(queue, handle_async, concurrency=2).run())
+        self.assertEqual(runs, ["a", "a"])
+
+    def test_retries(self):
+        """L1, L11: failures are retried by the limiters, or end as on_error says"""
+        queue = self.queue(config=kwq.Config((kwq.FastSlow(0, 0, 0),), dead_after=3))
+        queue.add("bad")
+
+        def handle(item):
+            if item.requeues == 3:
+                worker.stop()
+            raise ValueError("bad")
+        worker = kwq.Worker(queue, handle)
+        self.assertTrue(worker.run())
+        self.assertEqual((worker.failed, [dead.requeues for dead in queue.dead()]), (4, [3]))
+
+        def fate(item, exception):
+            self.assertIsInstance(exception, ValueError)
+            stop.stop()
+            return fates.pop()
+
+        def fail(item):
+            raise ValueError
+        fates = ["done", "bury", "give_back", "retry"]
+        for state in (State.WAITING, State.READY, State.DEAD, None):
+            for item in list(queue.items()):
+                queue.remove(item.key)
+            queue.configure(kwq.Config((kwq.FastSlow(999, 999, 0),)))
+            queue.add("a")
+            stop = kwq.Worker(queue, fail, on_error=fate)
+            stop.run()
+            found = queue.find("a")
+            self.assertEqual(found and found.state, state)
+
+    def test_system_exit_gives_back(self):
+        """Y2: a handler that ends with SystemExit gives its key back"""
+        queue = self.queue()
+        queue.add("a")
+
+        def handle(item):
+            worker.stop()
+            raise SystemExit
+        worker = kwq.Worker(queue, handle)
+        worker.run()
+        self.assertEqual((worker.returned, queue.stat().returned), (1, 1))
+
+    def test_async(self):
+        """Y2: a worker runs coroutines, so many at once"""
+        queue = self.queue()
+        queue.add_many(str(number) for number in range(30))
+        running, most = 0, 0
+
+        async def handle(item):
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            await asyncio.sleep(0.001)
+            running -= 1
+            if item.text == "29":
+                queue.shut_down()
+        worker = kwq.Worker(queue, handle, concurrency=5)
+        self.assertTrue(worker.run())
+        self.assertEqual((worker.done, most), (30, 5))
+
+    def test_async_timeout(self):
+        """Y2: a coroutine that takes too long has failed"""
+        queue = self.queue()
+        queue.add("slow")
+
+        async def handle(item):
+            try:
+                await asyncio.sleep(LONG)
+            finally:
+                worker.stop()
+        worker = kwq.Worker(queue, handle, timeout=0.02, on_error="bury")
+        self.assertTrue(worker.run())
+        self.assertEqual((worker.failed, queue.stat().dead), (1, 1))
+
+    def test_async_grace(self):
+        """Y2: after its grace a coroutine is cancelled, and its key goes back"""
+        queue = self.queue()
+        queue.add("slow")
+
+        async def handle(item):
+            worker.stop()
+            await asyncio.sleep(LONG)
+        worker = kwq.Worker(queue, handle, grace=0.02)
+        self.assertTrue(worker.run())
+        self.assertEqual((worker.returned, len(queue), queue.stat().abandoned), (1, 1, 0))
+
+    def test_thread_grace(self):
+        """Y2: a thread that outlives its grace keeps its key, and the worker says so"""
+        queue = self.queue()
+        queue.add("slow")
+        go_on = threading.Event()
+
+        def handle(item):
+            worker.stop()
+            go_on.wait()
+        worker = kwq.Worker(queue, handle, grace=0.02)
+        self.assertFalse(worker.run())
+        self.assertEqual(queue.stat().processing, 1)
+        go_on.set()
+        until(lambda: queue.stat().processing == 0)
+
+    def test_lease(self):
+        """O3: a worker extends its leases, up to the timeout"""
+        queue = self.manual(lease=0.03)
+
+        def is_extended():
+            return queue.find(key).lease_left == 0.03
+
+        def extended(item):
+            for _ in range(5):
+                queue.advance(0.02)
+                until(is_extended)
+            worker.stop()
+        key = "a"
+        queue.add(key)
+        worker = kwq.Worker(queue, extended)
+        worker.run()
+        self.assertEqual((worker.done, worker.lost, queue.stat().expired), (1, 0, 0))
+
+        def lost(item):
+            queue.advance(0.02)
+            until(is_extended)
+            # Within a third of the lease the timeout is over.
+            queue.advance(0.02)
+            worker._extend_leases()
+            self.assertEqual(queue.find(key).lease_left, 0.01)
+            queue.advance(0.01)
+            worker.stop()
+        key = "b"
+        queue.add(key)
+        worker = kwq.Worker(queue, lost, timeout=0.04)
+        worker.run()
+        self.assertEqual((worker.done, worker.failed, worker.lost, queue.stat().expired), (0, 0, 1, 1))
+        self.assertEqual(queue.get(0).done(), Finished(0))
+
+        async def extended_async(item):
+            for _ in range(5):
+                queue.advance(0.02)
+                while not is_extended():
+                    await asyncio.sleep(0.002)
+            worker.stop()
+        queue.add(key)
+        worker = kwq.Worker(queue, extended_async)
+        worker.run()
+        self.assertEqual((worker.done, worker.lost), (1, 0))
+
+    def test_arguments(self):
+        """Y2: arguments that cannot be"""
+        queue = self.queue()
+        with self.assertRaisesRegex(ValueError, "concurrency is at least 1"):
+            kwq.Worker(queue, print, concurrency=0)
+        with self.assertRaisesRegex(ValueError, "a thread cannot be interrupted"):
+            kwq.Worker(queue, print, timeout=1)
+        with self.assertRaisesRegex(TypeError, "needs a coroutine function"):
+            asyncio.run(kwq.Worker(queue, print).arun())
+        with queue.reopen(rights=kwq.Rights.WRITE) as writer, self.assertRaisesRegex(ValueError, "Rights.READ"):
+            kwq.Worker(writer, print)
+
+    def stopped_by(self, number, is_async):
+        """A signal while a key is being handled and another one is ready."""
+        queue = self.queue()
+        queue.add_many(["first", "second"])
+        reader, writer = os.pipe()
+
+        def child():
+            def handle(item):
+                os.write(writer, b"x")
+                until(lambda: queue.find("go on") is not None)
+
+            async def handle_async(item):
+                os.write(writer, b"x")
+                while queue.find("go on") is None:
+                    await asyncio.sleep(0.002)
+            worker = kwq.Worker(queue, handle_async if is_async else handle)
+            return worker.run() and worker.done == 1
+        process = Child(child)
+        os.read(reader, 1)
+        process.kill(number)
+        until(lambda: not Path(f"/proc/{process.pid}/status").read_text().count(f"SigPnd:\t{1 << number - 1:016x}"))
+        queue.add("go on", delay=9999)
+        self.assertEqual(process.status(), 0)
+        os.close(reader)
+        os.close(writer)
+        stat = queue.stat()
+        self.assertEqual((stat.ready, stat.dones, stat.abandoned, stat.processing), (1, 1, 0, 0))
+
+    def test_signals(self):
+        """Y2: SIGTERM and SIGINT let the running keys end, and leave the others"""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            for is_async in (False, True):
+                with self.subTest(number=number, is_async=is_async):
+                    self.stopped_by(number, is_async)
+
+    def test_signal_of_an_idle_worker(self):
+        """Y2: a worker that waits is stopped at once"""
+        queue = self.queue()
+        for is_async in (False, True):
+            def child(is_async=is_async):
+                async def handle_async(item):
+                    pass
+                return kwq.Worker(queue, handle_async if is_async else print).run()
+            process = Child(child)
+            until(lambda: Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+                  and int(Path(f"/proc/{process.pid}/status").read_text().split("SigCgt:\t")[1][:16], 16)
+                  & 1 << signal.SIGTERM - 1)
+            process.kill(signal.SIGTERM)
+            self.assertEqual(process.status(), 0)
+
+    def test_notify(self):
+        """Y2: systemd is told of the beginning, the end, and life"""
+        import socket
+        queue = self.queue()
+        queue.shut_down()
+        path = f"/tmp/python-notify-{os.getpid()}"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
+            receiver.bind(path)
+            self.addCleanup(os.unlink, path)
+            os.environ |= {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "2000000"}
+            self.addCleanup(os.environ.pop, "NOTIFY_SOCKET")
+            self.addCleanup(os.environ.pop, "WATCHDOG_USEC")
+            kwq.Worker(queue, print, notify=True).run()
+            said = [receiver.recv(99), receiver.recv(99)]
+            self.assertEqual(said, [b"READY=1", b"STOPPING=1"])
+
+            def handle(item):
+                said.append(receiver.recv(99))
+                said.append(receiver.recv(99))
+                worker.stop()
+            with Queue.unnamed() as other:
+                other.add("a")
+                worker = kwq.Worker(other, handle, notify=True)
+                worker.run()
+            self.assertEqual(said[2:], [b"READY=1", b"WATCHDOG=1"])
+
+
+class Documents(Base):
+    def test_doctests(self):
+        """Y3: the examples of docs/python.md"""
+        page = HERE.parent / "python.md"
+        if not page.exists():
+            page = HERE.parents[2] / "docs/python.md"
+        failed, tried = doctest.testfile(str(page), module_relative=False, verbose=False)
+        self.assertGreater(tried, 0)
+        self.assertEqual(failed, 0)
+
+    def test_example(self):
+        """Y3: the example program"""
+        program = [sys.executable, str(HERE.parent / "examples/checksums.py")]
+        folder = Path(f"/tmp/python-example-{os.getpid()}")
+        folder.mkdir()
+        for name in ("a", "b", "c"):
+            (folder / name).write_text(name * 1000)
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parent)}
+        worker = subprocess.Popen([*program, "work", "python-example"], env=environment, stdout=subprocess.PIPE,
+                                  stderr=subprocess.DEVNULL, text=True)
+        until(lambda: "python-example" in [named.name for named in kwq.queues()])
+        subprocess.run([*program, "add", "python-example", *map(str, sorted(folder.iterdir())), str(folder / "absent")],
+                       env=environment, check=True)
+        with Queue.open("python-example") as queue:
+            until(lambda: queue.stat().dones >= 4 and queue.stat().processing == 0)
+            self.assertEqual(queue.num_requeues(str(folder / "absent")) > 0, True)
+            worker.send_signal(signal.SIGTERM)
+            self.assertEqual(worker.wait(LONG), 0)
+            lines = worker.stdout.read().split()
+            worker.stdout.close()
+            self.assertEqual(lines[1::2], [str(folder / name) for name in ("a", "b", "c")])
+            queue.unlink()
+        for file in folder.iterdir():
+            file.unlink()
+        folder.rmdir()
+
+
+if __name__ == "__main__":
+    if not os.access("/dev/kwq", os.W_OK):
+        print("1..0 # SKIP there is no /dev/kwq for us")
+        sys.exit(0)
+    tap.main()
