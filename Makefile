@@ -125,7 +125,7 @@ help:
 	@echo '  make module     the module only (CONFIG_KWQ_DEV=n: without /dev/kwq, for drivers)'
 	@echo '  make userspace  the library and the command only'
 	@echo '  make install    install them (as root), make uninstall to remove them'
-	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev and kwq'
+	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev, kwq and python3-kwq'
 	@echo '  make demo       shows it in a virtual machine'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'

@@ -330,6 +330,7 @@ ok 'the user in the group can use a queue' use
 ok 'the other user is refused' refused
 ok 'the program compiled with libkwq-dev runs' same "$(as member kwq-example 2>&1)" $'eth0\neth1'
 ok 'the queue is removed' as member kwq rm jobs
+ok 'the examples of docs/python.md run' as member python3 -m doctest /usr/local/share/kwq-python.md
 ok 'a worker starts as a service, with its queue' unit_starts
 ok 'the output of its jobs is in the journal with their keys' journal_fields
 ok 'its jobs are in a sandbox' sandbox

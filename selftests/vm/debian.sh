@@ -125,7 +125,7 @@ install_kwq() {
 	local package wanted
 
 	mkdir "$ROOT/kwq"
-	for package in kwq-dkms libkwq1 libkwq-dev kwq; do
+	for package in kwq-dkms libkwq1 libkwq-dev kwq python3-kwq; do
 		cp "$BUILD/deb/${package}_${VERSION}_"*.deb "$ROOT/kwq"
 	done
 	inside sh -c 'apt-get install --simulate --no-install-recommends /kwq/*.deb' >"$WORK/simulated"
@@ -193,6 +193,14 @@ check_compile() {
 	rm "$ROOT"/root/example*
 }
 
+# The package for Python, compiled when it was installed. The machine runs the examples of docs/python.md.
+check_python() {
+	same "$(inside python3 -c 'import kwq; print(kwq.__file__)')" /usr/lib/python3/dist-packages/kwq/__init__.py
+	ls "$ROOT"/usr/lib/python3/dist-packages/kwq/__pycache__/worker.*.pyc
+	{ inside python3 -I -c 'import kwq; kwq.Queue.unnamed()' 2>&1 || true; } | grep "load the module with 'modprobe kwq'"
+	cp "$TOP/docs/python.md" "$ROOT/usr/local/share/kwq-python.md"
+}
+
 # Makes a package of the next version, whose module differs. The machine upgrades to it. To build the module would take
 # the machine half an hour, so DKMS builds it here, and the package has it instead of the snippets of dh_dkms.
 make_next() {
@@ -234,7 +242,7 @@ boot_machine() {
 	END
 	rm -f "$WORK/disk"
 	mke2fs -q -t ext4 -d "$ROOT" "$WORK/disk" 3G
-	rm "$unit" "$script" "$ROOT/usr/local/bin/kwq-example" "$ROOT/root/kwq-next.deb"
+	rm "$unit" "$script" "$ROOT/usr/local/bin/kwq-example" "$ROOT/usr/local/share/kwq-python.md" "$ROOT/root/kwq-next.deb"
 	ln -sf "$ROOT/boot/vmlinuz-$RELEASE" "$WORK/image"
 	echo amd64 >"$WORK/architecture"
 	DISK=$WORK/disk LIMIT=${MACHINE_SECONDS:-1500} "$VM/boot.sh" "$WORK" "file:$LOGS/packages.console.log" \
@@ -273,7 +281,7 @@ remove_kwq() {
 # removes one, because files may still belong to it.
 purge_kwq() {
 	# apt no longer knows kwq-dkms, because its removal left nothing to purge.
-	inside dpkg --purge kwq kwq-dkms libkwq-dev libkwq1
+	inside dpkg --purge python3-kwq kwq kwq-dkms libkwq-dev libkwq1
 	# shellcheck disable=SC2016 # for dpkg-query
 	same "$(inside dpkg-query -W -f '${Package} ${db:Status-Status}\n' '*kwq*' 2>/dev/null || true)" ''
 	everything >"$WORK/after"
@@ -312,6 +320,7 @@ ok 'kwq --version' check_version
 ok 'man finds the pages' check_man_pages
 ok 'bash completes kwq' check_completion
 needed 'a program is compiled with pkg-config' check_compile
+needed 'Python imports the package' check_python
 needed 'a package of the next version is made' make_next
 needed 'the machine boots, and ends' boot_machine
 planned=none

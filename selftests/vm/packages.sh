@@ -68,6 +68,7 @@ DEB=(
 	cpio
 	debhelper
 	dh-dkms
+	dh-python
 	git
 	libmicrohttpd-dev
 	pkg-config
