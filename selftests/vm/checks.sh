@@ -16,7 +16,7 @@ WORK=$BUILD/check
 
 read -ra checks <<<"${CHECKS:-\
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle\
-	abi32 shellcheck man-pages quotes links words syzkaller mutants template port install symbols spaces limits}"
+	abi32 shellcheck python man-pages quotes links words syzkaller mutants template port install symbols spaces limits}"
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')
@@ -202,6 +202,13 @@ check_shellcheck() {
 
 	# shellcheck disable=SC2086 # a list of words
 	shellcheck -x -P SCRIPTDIR -f gcc $scripts
+}
+
+# No name is unused or unknown. The package and its examples have the types that they declare, and short lines.
+check_python() {
+	files '*.py' | xargs pyflakes3
+	files 'userspace/python/*.py' | xargs awk 'length > 120 { print FILENAME ":" FNR ": more than 120 columns" }'
+	(cd userspace/python && mypy --no-error-summary --cache-dir "$WORK/mypy" --strict kwq examples)
 }
 
 check_man_pages() {

@@ -46,8 +46,10 @@ PACKAGES=(
 	fish
 	"$LIBPYTHON"
 	mandoc
+	mypy
 	prometheus
 	python3-jsonschema
+	pyflakes3
 	shellcheck
 	sparse
 	spin

@@ -31,7 +31,7 @@ CASES = [
     ('a.c', 'char *s = "/* What is due is ready. */", c = \'"\', *t = "//";\n', []),
     ('a.c', '/*\n * Fine words come first.\n *\n * What is due\n * is ready.\n */\n', [(REL, 4)]),
     ('a.h', f'/**\n * f() - an operation\n * @a:\t{LONG}\n *\tand eleven more words\n * @b:\t{SHORT}\n */\n', [(LEN, 3)]),
-    ('a.h', f'/*\n * An example follows:\n *\n *\twhat is(due, and, ready);\n */\n', []),
+    ('a.h', '/*\n * An example follows:\n *\n *\twhat is(due, and, ready);\n */\n', []),
     ('a.h', f'/*\n *   row   {SHORT}\n *   row   {SHORT}\n */\n', []),
     ('a.go', f'// {LONG}\n// goes on here.\nx := 1 // What is due is ready.\n', [(LEN, 1), (REL, 3)]),
     ('a.sh', '#!/bin/sh\n# Fine words come first.\n# What is due\n# is ready.\n', [(REL, 3)]),
