@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile bench-keys bench-shell demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -109,6 +109,9 @@ bench-keys:
 bench-shell:
 	@PARTS=shell $(VM)/bench.sh
 
+bench-python:
+	@PARTS=python $(VM)/bench.sh
+
 demo:
 	@$(VM)/demo.sh
 
@@ -141,6 +144,7 @@ help:
 	@echo '  make bench-profile ROW=NAME        the instructions of one row, function by function'
 	@echo '  make bench-keys the cost of ten million keys in one queue'
 	@echo '  make bench-shell   what jobs cost at a shell, beside other tools'
+	@echo '  make bench-python  what a key costs in Python, beside multiprocessing and beanstalkd'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'

@@ -9,7 +9,7 @@
 #            of all boots.
 #   PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two, emulated) and
 #            native; all by default. Only `make bench-keys` includes keys (ten million of them), and only `make bench-shell`
-#            shell. Both take minutes.
+#            shell, and only `make bench-python` python. The first two take minutes.
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows
@@ -177,6 +177,13 @@ for part in $PARTS; do
 		dir=$("$VM/initramfs.sh" stock shell)
 		progress "measuring kwq at a shell"
 		ICOUNT=1 MEMORY=2G LIMIT=1800 measure "$part" run-shell >"$figures-$part.figures"
+		cat "$figures-$part.figures" >>"$all"
+		rows+=("$ROWS-$part")
+		;;
+	python)
+		dir=$("$VM/initramfs.sh" stock python bench)
+		progress "measuring Python"
+		ICOUNT=1 measure "$part" run-python >"$figures-$part.figures"
 		cat "$figures-$part.figures" >>"$all"
 		rows+=("$ROWS-$part")
 		;;

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [kunit] [queue] [bench] [python]: builds kwq for that kernel of kernel.sh. Packs it with init,
-# busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and initramfs.
+# initramfs.sh KERNEL [device] [demo] [exporter] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of kernel.sh.
+# Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and initramfs.
 #
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
@@ -172,7 +172,7 @@ for content in "$@"; do
 		logged bench-device make -C "$TOP/selftests/bench/device" O="$BUILD/bench" LIBRARY="$userspace" all
 		logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/bench" all
 		logged bench-client make -C "$TOP/selftests/bench/servers" O="$BUILD/bench" all
-		cp "$TOP/selftests/bench"/run{,-processors,-stalls,-keys} "$BUILD/bench"/{device,peer-go,peer-c,client} "$root/bench"
+		cp "$TOP/selftests/bench"/{run{,-processors,-stalls,-keys,-python},python/bench.py} "$BUILD/bench"/{device,peer-go,peer-c,client} "$root/bench"
 		servers=$("$VM/servers.sh")
 		for server in beanstalkd redis-server; do
 			cp "$servers/usr/bin/$server" "$root/bench"
