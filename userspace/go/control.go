@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+
+package kwq
+
+import (
+	"time"
+	"unsafe"
+)
+
+// Pause lets the queue hand nothing out until [Queue.Resume]. Adds and dones go on. The pause belongs to the queue, and outlives this
+// process. It takes the place of an earlier one.
+func (q *Queue) Pause() error {
+	args := new(pauseArgs)
+	args.size = uint32(unsafe.Sizeof(*args))
+	_, err := q.request(opPause, "", iocPause, unsafe.Pointer(args))
+	return err
+}
+
+// PauseFor does the same for some time.
+func (q *Queue) PauseFor(d time.Duration) error {
+	args := &pauseArgs{flags: pauseFor}
+	args.size = uint32(unsafe.Sizeof(*args))
+	var err error
+	if args.time, err = span("the pause", d); err != nil {
+		return q.refuse(opPause, "", err)
+	}
+	_, err = q.request(opPause, "", iocPause, unsafe.Pointer(args))
+	return err
+}
+
+// Resume ends a pause.
+func (q *Queue) Resume() error {
+	args := new(resumeArgs)
+	args.size = uint32(unsafe.Sizeof(*args))
+	_, err := q.request(opResume, "", iocResume, unsafe.Pointer(args))
+	return err
+}
+
+// ShutDown refuses all later adds, and drops waiting times and dead keys. Get still hands out what is ready. It also ends the wait
+// of every drain.
+func (q *Queue) ShutDown() error {
+	args := new(shutDownArgs)
+	args.size = uint32(unsafe.Sizeof(*args))
+	_, err := q.request(opShutDown, "", iocShutDown, unsafe.Pointer(args))
+	return err
+}
+
+// ShuttingDown tells whether the queue is shut down.
+func (q *Queue) ShuttingDown() (bool, error) {
+	n, err := q.request(opStat, "", iocShuttingDown, nil)
+	return n == 1, err
+}
+
+// Len returns how many keys are ready.
+func (q *Queue) Len() (int, error) {
+	return q.request(opLen, "", iocLen, nil)
+}
+
+// Advance moves a manual clock on. Keys that become due are ready when it returns.
+func (q *Queue) Advance(d time.Duration) error { return q.advance(0, d) }
+
+// AdvanceTo moves a manual clock on to a time.
+func (q *Queue) AdvanceTo(t time.Duration) error { return q.advance(advanceTo, t) }
+
+func (q *Queue) advance(flags uint32, t time.Duration) error {
+	args := &advanceArgs{flags: flags}
+	args.size = uint32(unsafe.Sizeof(*args))
+	var err error
+	if args.time, err = span("the time", t); err != nil {
+		return q.refuse(opAdvance, "", err)
+	}
+	_, err = q.request(opAdvance, "", iocAdvance, unsafe.Pointer(args))
+	return err
+}

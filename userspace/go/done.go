@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+
+package kwq
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// DoneResult says what became of a key that was finished. Finished is 0, the others are bits.
+type DoneResult int
+
+const Finished DoneResult = 0 // nothing is left to do for the key
+
+const (
+	Requeued     DoneResult = 1 << iota // it was added meanwhile, and is ready again
+	StillWaiting                        // it still waits for a time
+	Buried                              // it is dead now
+	Returned                            // it is ready again, as before the hand-out
+)
+
+func (r DoneResult) String() string {
+	if r == Finished {
+		return "finished"
+	}
+	var names []string
+	for i, name := range [...]string{"requeued", "still waiting", "buried", "returned"} {
+		if r&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Done finishes the item. If its key was added meanwhile, the key is ready again. If the item's lease has expired, or it was
+// finished before, the error is [ErrStale].
+func (i *Item) Done() (DoneResult, error) { return i.end(0) }
+
+// DoneAndForget finishes the item, and resets its key's count of requeues. It is what a success after retries needs.
+func (i *Item) DoneAndForget() (DoneResult, error) { return i.end(doneForget) }
+
+// GiveBack ends the hand-out as if it had not happened: the key is ready again, ahead of the others of its priority.
+func (i *Item) GiveBack() (DoneResult, error) { return i.end(doneReturn) }
+
+// Bury finishes the item, and sets its key aside as dead. A key that was added meanwhile is ready again instead.
+func (i *Item) Bury() (DoneResult, error) { return i.end(doneDead) }
+
+// Retry adds the item's key after the delay that the queue's limiters compute, and finishes the item. If the queue is shut down,
+// the item is finished, too, and the error is [ErrShutDown]. After any other error of the add the item is still held.
+func (i *Item) Retry() (AddResult, error) {
+	result, err := i.queue.AddRateLimited(i.Key)
+	return i.endAfter(result, err)
+}
+
+// RetryAfter does the same with a delay of the caller's.
+func (i *Item) RetryAfter(delay time.Duration) (AddResult, error) {
+	result, err := i.queue.AddAfter(i.Key, delay)
+	return i.endAfter(result, err)
+}
+
+func (i *Item) endAfter(result AddResult, err error) (AddResult, error) {
+	if err != nil && !isShutDown(err) {
+		return result, err
+	}
+	if _, done := i.Done(); err == nil {
+		err = done
+	}
+	return result, err
+}
+
+func isShutDown(err error) bool {
+	e, ok := err.(*Error)
+	return ok && e.Err == ErrShutDown
+}
+
+// DoneAndGet finishes the item and takes the next one, in one call of the kernel if one is ready. With an error there is no next
+// item. The item is finished nevertheless, unless the error is [ErrStale] or [ErrClosed].
+func (i *Item) DoneAndGet(ctx context.Context) (next *Item, result DoneResult, err error) {
+	q := i.queue
+	if err := ctx.Err(); err != nil {
+		result, failed := i.Done()
+		if failed != nil {
+			err = failed
+		}
+		return nil, result, err
+	}
+	r := newRequest()
+	next, errno, closed := r.fetch(q, i.Ticket)
+	done := r.result
+	r.free()
+	switch {
+	case closed:
+		return nil, 0, q.notGot(errno, closed)
+	case done < 0 && next != nil:
+		// An error means that there is no item, so the caller must not have one.
+		if _, err := next.GiveBack(); err != nil {
+			return nil, 0, err
+		}
+	}
+	if done == noResult && errno != 0 {
+		return nil, 0, q.fail(opGet, "", errno)
+	}
+	if done < 0 {
+		return nil, 0, q.fail(opDone, i.Key, syscall.Errno(-done))
+	}
+	switch errno {
+	case 0:
+		return next, DoneResult(done), nil
+	case syscall.EAGAIN:
+		next, err = q.get(ctx, true)
+		return next, DoneResult(done), err
+	}
+	return nil, DoneResult(done), q.notGot(errno, closed)
+}
+
+// Extend begins the item's lease again. In a queue without leases it only checks that the item is still held.
+func (i *Item) Extend() error {
+	r := newRequest()
+	defer r.free()
+	r.done = extendEntry{ticket: i.Ticket}
+	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
+	_, err := r.run(i.queue, opExtend, iocExtend, i.Key)
+	return err
+}
+
+func (i *Item) end(flags uint32) (DoneResult, error) {
+	r := newRequest()
+	defer r.free()
+	r.done = doneEntry{ticket: i.Ticket, flags: flags}
+	r.putKey(&r.batch.batch, "", unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
+	n, err := r.run(i.queue, opDone, iocDone, i.Key)
+	return DoneResult(n), err
+}
+
+// DoneKey finishes the item of this key, which this handle holds. If nobody holds it, the error is [ErrNotFound], and if another
+// handle does, it is [ErrNotHolder]. In a queue with leases use [Item.Done]: a key does not tell two hand-outs apart.
+func (q *Queue) DoneKey(key string) (DoneResult, error) {
+	if err := checkKey(key); err != nil {
+		return 0, q.refuse(opDone, key, err)
+	}
+	r := newRequest()
+	defer r.free()
+	r.done = doneEntry{keyLen: uint32(len(key))}
+	r.putKey(&r.batch.batch, key, unsafe.Pointer(&r.done), unsafe.Sizeof(r.done))
+	n, err := r.run(q, opDone, iocDone, key)
+	return DoneResult(n), err
+}
+
+// DoneMany finishes items of this handle in few calls of the kernel, and returns what became of each. It returns the first error.
+// An error of one leaves the others unaffected.
+func (q *Queue) DoneMany(items []*Item) ([]DoneResult, error) {
+	results := make([]DoneResult, len(items))
+	var first error
+	note := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	for _, item := range items {
+		if item.queue != q {
+			return results, q.refuse(opDone, item.Key, invalid("the item belongs to another handle"))
+		}
+	}
+	for done := 0; done < len(items); {
+		part := items[done:]
+		if len(part) > BatchMax {
+			part = part[:BatchMax]
+		}
+		entries := make([]doneEntry, len(part))
+		for i, item := range part {
+			entries[i].ticket = item.Ticket
+		}
+		b := &batch{}
+		b.describe(unsafe.Pointer(&entries[0]), unsafe.Sizeof(entries[0]), len(entries))
+		taken, err := q.request(opDone, "", iocDone, unsafe.Pointer(&b.args))
+		runtime.KeepAlive(b)
+		runtime.KeepAlive(entries)
+		if err != nil {
+			note(err)
+			break
+		}
+		for i := 0; i < taken; i++ {
+			n, err := q.resultOf(opDone, part[i].Key, b.results[i])
+			results[done+i] = DoneResult(n)
+			if err != nil {
+				note(err)
+			}
+		}
+		done += taken
+	}
+	return results, first
+}
+
+// Forget resets the key's count of requeues, and returns what it was. It does nothing else: an item of the key still needs its
+// done.
+func (q *Queue) Forget(key string) (int, error) { return q.byKey(opForget, iocForget, key, 0) }
+
+// NumRequeues returns how often the key was rate-limited since it was last forgotten.
+func (q *Queue) NumRequeues(key string) (int, error) { return q.byKey(opRequeues, iocRequeues, key, 0) }
+
+// Remove takes a key out of the queue, and returns what it was. A key that is being processed is gone at its done.
+func (q *Queue) Remove(key string) (State, error) {
+	n, err := q.byKey(opRemove, iocRemove, key, 0)
+	return State(n), err
+}
+
+// Drop takes a key out only if it is dead.
+func (q *Queue) Drop(key string) (State, error) {
+	n, err := q.byKey(opRemove, iocRemove, key, removeDead)
+	return State(n), err
+}
