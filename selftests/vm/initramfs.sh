@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of kernel.sh.
-# Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and initramfs.
+# initramfs.sh KERNEL [device] [demo] [exporter] [go] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
+# kernel.sh. Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and
+# initramfs.
 #
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
+#   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
 #   kunit     the KUnit suites, in the module
 #   queue     the module without the device
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
@@ -161,6 +163,16 @@ for content in "$@"; do
 		libraries_of "$BUILD/userspace/obj/http-probe"
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
+		;;
+	go)
+		case $architecture in
+		amd64 | arm64 | s390x) goarch=$architecture ;;
+		*) die "Go has no $architecture" ;;
+		esac
+		logged go-tests make -C "$TOP/userspace" O="$userspace" GOARCH="$goarch" go-tests
+		mkdir -p "$root/go" "$root/kselftest"
+		cp "$userspace/test/go-$goarch"/*.test "$root/go"
+		cp "$TOP/userspace/test/device-go" "$root/kselftest/go"
 		;;
 	bench)
 		rsync -rc "$TOP/selftests/bench" "$BUILD/module-$release/"

@@ -161,7 +161,7 @@ run() {
 	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
 		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
-		programs='*' contents='device exporter python'
+		programs='*' contents='device exporter go python'
 		case $1 in
 		# For 32-bit programs the kernels are alike, and the debug kernels are slow. They also have no network.
 		*-debug) programs='!(*_32)' contents=device ;;
@@ -169,7 +169,7 @@ run() {
 		*-kcsan) programs='@(lease|owner|stress)' contents=device ;;
 		*-gcov) contents=device ;;
 		# The exporter's libraries exist for this machine's architecture only.
-		*-arm64 | *-s390x) contents=device ;;
+		*-arm64 | *-s390x) contents='device go' ;;
 		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;

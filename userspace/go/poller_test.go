@@ -157,6 +157,7 @@ func TestGettersComeAndGo(t *testing.T) {
 	q := newCounter(t)
 	var got int64
 	all, stop := context.WithCancel(context.Background())
+	defer stop()
 	var wg sync.WaitGroup
 	for i := 0; i < goroutines; i++ {
 		wg.Add(1)

@@ -1,0 +1,1141 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+
+package kwq
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"reflect"
+	"runtime"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// These tests need /dev/kwq. They run in the test machine: make test SUITES=kselftest-stock PROGRAMS=go. kwq(7) states the rules.
+
+// The test program is its own child: see child.
+func TestMain(m *testing.M) {
+	if role := os.Getenv("KWQ_TEST_CHILD"); role != "" {
+		children[role]()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var children = map[string]func(){
+	// Gets an item through descriptor 3, says so, and holds it until it is killed.
+	"hold": func() {
+		q, err := FromFile(os.NewFile(3, "queue"))
+		item := &Item{}
+		if err == nil {
+			item, err = q.Get(context.Background())
+		}
+		fmt.Println(item.Key, err)
+		select {}
+	},
+	// Works on a named queue until it is shut down.
+	"work": func() {
+		q, err := Open(os.Getenv("KWQ_TEST_QUEUE"), RightRead|RightWrite)
+		for err == nil {
+			var item *Item
+			if item, err = q.Get(context.Background()); err == nil {
+				fmt.Println(item.Key)
+				_, err = item.Done()
+			}
+		}
+		if !errors.Is(err, ErrShutDown) {
+			fmt.Println("error:", err)
+		}
+	},
+}
+
+type child struct {
+	*exec.Cmd
+	out *bufio.Scanner
+}
+
+func startChild(t *testing.T, role, name string, files ...*os.File) *child {
+	t.Helper()
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), "KWQ_TEST_CHILD="+role, "KWQ_TEST_QUEUE="+name)
+	c.ExtraFiles = files
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &child{c, bufio.NewScanner(out)}
+}
+
+func (c *child) line() string {
+	c.out.Scan()
+	return c.out.Text()
+}
+
+func device(t *testing.T) {
+	t.Helper()
+	f, err := os.OpenFile(devicePath, os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	f.Close()
+}
+
+func newQueue(t *testing.T, o *CreateOptions) *Queue {
+	t.Helper()
+	device(t)
+	q, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = q.Close() })
+	return q
+}
+
+var manual = &CreateOptions{Clock: ClockManual}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func is(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v, wanted %v", err, want)
+	}
+}
+
+func added(t *testing.T, want AddResult) func(AddResult, error) {
+	t.Helper()
+	return func(got AddResult, err error) {
+		t.Helper()
+		check(t, err)
+		if got != want {
+			t.Fatalf("got %v, wanted %v", got, want)
+		}
+	}
+}
+
+func done(t *testing.T, want DoneResult) func(DoneResult, error) {
+	t.Helper()
+	return func(got DoneResult, err error) {
+		t.Helper()
+		check(t, err)
+		if got != want {
+			t.Fatalf("got %v, wanted %v", got, want)
+		}
+	}
+}
+
+func (q *Queue) add(t *testing.T, keys ...string) {
+	t.Helper()
+	for _, key := range keys {
+		_, err := q.Add(key)
+		check(t, err)
+	}
+}
+
+// wants the next item to have this key.
+func (q *Queue) wants(t *testing.T, key string) *Item {
+	t.Helper()
+	item, err := q.TryGet()
+	check(t, err)
+	if item.Key != key {
+		t.Fatalf("got %q, wanted %q", item.Key, key)
+	}
+	return item
+}
+
+func (q *Queue) wantsNone(t *testing.T) {
+	t.Helper()
+	_, err := q.TryGet()
+	is(t, err, ErrEmpty)
+}
+
+var background = context.Background()
+
+// Q2, Q4, Q6, Q7: a key goes through the queue.
+func TestDeviceCycle(t *testing.T) {
+	q := newQueue(t, nil)
+	added(t, Added)(q.Add("a"))
+	added(t, Coalesced)(q.Add("a"))
+	if n, err := q.Len(); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	item, err := q.Get(background)
+	check(t, err)
+	if item.Key != "a" || item.Ticket == 0 || item.Queue() != q || item.Value != nil || item.Group != "" {
+		t.Fatalf("%+v", item)
+	}
+	added(t, Dirtied)(q.Add("a"))
+	added(t, Dirty)(q.Add("a"))
+	q.wantsNone(t)
+	done(t, Requeued)(item.Done())
+	_, err = item.Done()
+	is(t, err, ErrStale)
+	item = q.wants(t, "a")
+	check(t, item.Extend())
+	done(t, Finished)(q.DoneKey("a"))
+	is(t, item.Extend(), ErrStale)
+	_, err = q.DoneKey("a")
+	is(t, err, ErrNotFound)
+	long := strings.Repeat("\x00\xff", KeyMax/2)
+	q.add(t, long)
+	q.wants(t, long)
+	_, err = q.Remove("nothing")
+	is(t, err, ErrNotFound)
+	q.add(t, "b")
+	if was, err := q.Remove("b"); was != IsReady || err != nil {
+		t.Fatal(was, err)
+	}
+}
+
+// O5, U9: names, modes and rights.
+func TestDeviceNames(t *testing.T) {
+	device(t)
+	name := fmt.Sprintf("go-names-%d", os.Getpid())
+	q, err := Create(name, nil)
+	check(t, err)
+	defer q.Close()
+	defer func() { _ = Unlink(name) }()
+	_, err = Create(name, nil)
+	is(t, err, ErrExists)
+	again, err := Create(name, &CreateOptions{OrOpen: true, Rights: RightWrite})
+	check(t, err)
+	defer again.Close()
+	if q.Name() != name || again.Name() != name {
+		t.Fatal(q.Name(), again.Name())
+	}
+	again.add(t, "a")
+	_, err = again.TryGet()
+	is(t, err, ErrRights)
+	_, err = again.Get(background)
+	is(t, err, ErrRights)
+	is(t, again.ShutDown(), ErrRights)
+	is(t, again.ShutDownWithDrain(background), ErrRights)
+	_, err = again.Reopen(AllRights)
+	is(t, err, fs.ErrPermission)
+	reader, err := Open(name, RightRead)
+	check(t, err)
+	defer reader.Close()
+	reader.wants(t, "a")
+	_, err = q.DoneKey("a")
+	is(t, err, ErrNotHolder)
+	_, err = reader.Add("b")
+	is(t, err, ErrRights)
+	_, err = reader.AddWait(background, "b", nil)
+	is(t, err, ErrRights)
+
+	queues, err := Queues()
+	check(t, err)
+	i := sort.Search(len(queues), func(i int) bool { return queues[i].Name >= name })
+	if i == len(queues) || queues[i].Name != name || queues[i].Mode != 0o700 || int(queues[i].UID) != os.Getuid() {
+		t.Fatalf("%+v", queues)
+	}
+	st, err := q.Stat()
+	check(t, err)
+	if st.Name != name || st.Handles != 3 || st.Mode != 0o700 || st.Clock != ClockMonotonic || st.Processing != 1 {
+		t.Fatalf("%+v", st)
+	}
+	check(t, Unlink(name))
+	is(t, Unlink(name), ErrNotFound)
+	_, err = Open(name, 0)
+	is(t, err, ErrNotFound)
+	is(t, err, fs.ErrNotExist)
+	info, err := Info()
+	check(t, err)
+	if info.KeyMax != KeyMax || info.BatchMax != BatchMax || info.Features&FeatureSettle == 0 || info.UserQueues == 0 {
+		t.Fatalf("%+v", info)
+	}
+}
+
+// D1 to D5, D9: delays, policies and debounce, on a manual clock.
+func TestDeviceDelays(t *testing.T) {
+	q := newQueue(t, manual)
+	added(t, Waiting)(q.AddAfter("a", 10))
+	added(t, Coalesced)(q.AddAfter("a", 5))
+	added(t, Added)(q.AddAfter("now", 0))
+	done(t, Finished)(q.wants(t, "now").Done())
+	check(t, q.Advance(4))
+	q.wantsNone(t)
+	check(t, q.AdvanceTo(5))
+	done(t, Finished)(q.wants(t, "a").Done())
+	is(t, q.AdvanceTo(4), ErrInvalid)
+	if now, err := q.Now(); now != 5 || err != nil {
+		t.Fatal(now, err)
+	}
+
+	added(t, Waiting)(q.AddWith("at", &AddOptions{At: 20}))
+	added(t, Coalesced)(q.AddWith("at", &AddOptions{At: 30, Policy: Replace}))
+	check(t, q.AdvanceTo(29))
+	q.wantsNone(t)
+	added(t, Added)(q.AddWith("at", &AddOptions{EndWait: true, Priority: Priority(3)}))
+	item := q.wants(t, "at")
+	if item.Priority != 3 {
+		t.Fatal(item.Priority)
+	}
+	added(t, Waiting)(q.AddAfter("at", 100))
+	done(t, StillWaiting)(item.Done())
+
+	added(t, Waiting)(q.AddWith("quiet", &AddOptions{Delay: 10, AtMost: 15}))
+	check(t, q.Advance(8))
+	added(t, Coalesced)(q.AddWith("quiet", &AddOptions{Delay: 10, AtMost: 15}))
+	check(t, q.Advance(6))
+	q.wantsNone(t)
+	check(t, q.Advance(1))
+	q.wants(t, "quiet")
+
+	real := newQueue(t, nil)
+	is(t, real.Advance(1), ErrUnsupported)
+	before, err := real.Now()
+	check(t, err)
+	if after, err := real.Now(); after < before || err != nil {
+		t.Fatal(before, after, err)
+	}
+	added(t, Waiting)(real.AddAfter("soon", time.Millisecond))
+	item, err = real.Get(background)
+	check(t, err)
+	if item.Key != "soon" {
+		t.Fatal(item.Key)
+	}
+}
+
+// Q12: the highest priority first.
+func TestDevicePriorities(t *testing.T) {
+	q := newQueue(t, nil)
+	q.add(t, "middle")
+	added(t, Added)(q.AddWith("last", &AddOptions{Priority: Priority(PriorityMin)}))
+	added(t, Added)(q.AddWith("first", &AddOptions{Priority: Priority(PriorityMax)}))
+	for _, key := range []string{"first", "middle", "last"} {
+		q.wants(t, key)
+	}
+}
+
+// Q18: values, short and long.
+func TestDeviceValues(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Values: true})
+	long := []byte(strings.Repeat("0123456789abcdef", ValueMax/16))
+	for _, value := range [][]byte{[]byte("v"), long[:shortValue+GroupMax+KeyMax], long} {
+		added(t, Added)(q.AddValue("k", value))
+		listed, err := q.Find("k")
+		check(t, err)
+		if string(listed.Value) != string(value) || listed.ValueLen != len(value) {
+			t.Fatal(len(listed.Value), listed.ValueLen)
+		}
+		item, err := q.Get(background)
+		check(t, err)
+		if item.Key != "k" || string(item.Value) != string(value) {
+			t.Fatal(item.Key, len(item.Value))
+		}
+		done(t, Finished)(item.Done())
+	}
+	added(t, Added)(q.AddValue("k", []byte("first")))
+	added(t, Coalesced)(q.AddWith("k", &AddOptions{Value: []byte("second"), KeepValue: true}))
+	item := q.wants(t, "k")
+	if string(item.Value) != "first" {
+		t.Fatalf("%q", item.Value)
+	}
+	// The next item comes with its long value in the same call.
+	added(t, Added)(q.AddValue("long", long))
+	next, result, err := item.DoneAndGet(background)
+	check(t, err)
+	if result != Finished || next.Key != "long" || string(next.Value) != string(long) {
+		t.Fatal(result, next.Key, len(next.Value))
+	}
+	added(t, Added)(q.AddValue("none", nil))
+	if item := q.wants(t, "none"); item.Value != nil {
+		t.Fatal(item.Value)
+	}
+	entries := make([]Entry, 20)
+	for i := range entries {
+		entries[i] = Entry{Key: fmt.Sprint(i), AddOptions: AddOptions{Value: long[:i*1000]}}
+	}
+	check(t, q.AddMany(entries))
+	items, err := q.GetMany(background, 5000)
+	check(t, err)
+	for i, item := range items {
+		if item.Key != fmt.Sprint(i) || len(item.Value) != i*1000 {
+			t.Fatal(i, item.Key, len(item.Value))
+		}
+	}
+	without := newQueue(t, nil)
+	_, err = without.AddValue("k", long)
+	is(t, err, ErrUnsupported)
+}
+
+// Q16: groups take turns, and have limits.
+func TestDeviceGroups(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Groups: true, GroupLimit: 1})
+	for _, key := range []string{"a1", "a2", "b1"} {
+		added(t, Added)(q.AddWith(key, &AddOptions{Group: Group(key[:1])}))
+	}
+	first := q.wants(t, "a1")
+	if first.Group != "a" {
+		t.Fatal(first.Group)
+	}
+	q.wants(t, "b1")
+	q.wantsNone(t)
+	waited := make(chan *Item, 1)
+	go func() {
+		item, err := q.Get(background)
+		if err != nil {
+			t.Error(err)
+		}
+		waited <- item
+	}()
+	q.sleepers(1)
+	done(t, Finished)(first.Done())
+	if item := <-waited; item.Key != "a2" || item.Group != "a" {
+		t.Fatalf("%+v", item)
+	}
+}
+
+// L1, L8 to L12: limiters, retries and dead keys.
+func TestDeviceRetries(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Clock: ClockManual, Config: &Config{
+		Limiters: []Limiter{Exponential{time.Second, time.Hour}}, DeadAfter: 2,
+	}})
+	q.add(t, "k")
+	added(t, Waiting)(q.wants(t, "k").Retry())
+	check(t, q.Advance(time.Second))
+	item := q.wants(t, "k")
+	if item.Requeues != 1 {
+		t.Fatal(item.Requeues)
+	}
+	added(t, Waiting)(item.Retry())
+	check(t, q.Advance(2*time.Second))
+	if n, err := q.NumRequeues("k"); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	added(t, Dead)(q.wants(t, "k").Retry())
+	check(t, q.Advance(5))
+	count := 0
+	check(t, q.ListDead(func(dead *DeadKey) error {
+		count++
+		if dead.Key != "k" || dead.Requeues != 2 || dead.Age != 5 {
+			t.Errorf("%+v", dead)
+		}
+		return nil
+	}))
+	if count != 1 {
+		t.Fatal(count)
+	}
+	stop := errors.New("stop")
+	is(t, q.ListDead(func(*DeadKey) error { return stop }), stop)
+	_, err := q.Kick("other")
+	is(t, err, ErrNotFound)
+	added(t, Added)(q.Kick("k"))
+	done(t, Buried)(q.wants(t, "k").Bury())
+	if was, err := q.Drop("k"); was != IsDead || err != nil {
+		t.Fatal(was, err)
+	}
+	_, err = q.Drop("k")
+	is(t, err, ErrNotFound)
+
+	added(t, Waiting)(q.AddRateLimited("f"))
+	if n, err := q.Forget("f"); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	added(t, Added)(q.AddWith("f", &AddOptions{EndWait: true}))
+	added(t, Waiting)(q.wants(t, "f").RetryAfter(7))
+	check(t, q.Advance(7))
+	done(t, Finished)(q.wants(t, "f").DoneAndForget())
+
+	want := &Config{Limiters: []Limiter{Bucket{time.Second, 1, 1}, FastSlow{1, 2, 3}}, Coalesce: true, DeadAfterLost: 3}
+	check(t, q.Configure(want))
+	got, err := q.Config()
+	check(t, err)
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("%+v", got)
+	}
+	q.add(t, "g")
+	item = q.wants(t, "g")
+	done(t, Returned)(item.GiveBack())
+	item = q.wants(t, "g")
+	check(t, q.ShutDown())
+	_, err = item.Retry()
+	is(t, err, ErrShutDown)
+	_, err = item.Done()
+	is(t, err, ErrStale)
+}
+
+// O3: leases, on a manual clock.
+func TestDeviceLeases(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Clock: ClockManual, Lease: 10})
+	q.add(t, "k", "next")
+	item := q.wants(t, "k")
+	check(t, q.Advance(9))
+	check(t, item.Extend())
+	check(t, q.Advance(9))
+	check(t, item.Extend())
+	check(t, q.Advance(10))
+	is(t, item.Extend(), ErrStale)
+	_, err := item.Done()
+	is(t, err, ErrStale)
+	_, err = item.Retry()
+	is(t, err, ErrStale)
+	// The next one is given back, because an error means that there is none.
+	_, _, err = item.DoneAndGet(background)
+	is(t, err, ErrStale)
+	st, err := q.Stat()
+	check(t, err)
+	if st.Processing != 0 || st.Returned != 1 || st.Expired != 1 || st.Ready != 1 || st.Waiting != 1 {
+		t.Fatalf("%+v", st)
+	}
+}
+
+// Q14: a paused queue hands nothing out.
+func TestDevicePause(t *testing.T) {
+	q := newQueue(t, manual)
+	check(t, q.Pause())
+	q.add(t, "a", "b")
+	got := make(chan error, 2)
+	for i := 0; i < 2; i++ {
+		go func() { _, err := q.Get(background); got <- err }()
+	}
+	q.sleepers(2)
+	st, err := q.Stat()
+	check(t, err)
+	if !st.Paused || st.Ready != 2 {
+		t.Fatalf("%+v", st)
+	}
+	check(t, q.Resume())
+	check(t, <-got)
+	check(t, <-got)
+	check(t, q.PauseFor(10))
+	q.add(t, "c")
+	q.wantsNone(t)
+	go func() { _, err := q.Get(background); got <- err }()
+	q.sleepers(1)
+	check(t, q.Advance(10))
+	check(t, <-got)
+}
+
+// Q19: adds wait for room.
+func TestDeviceRoom(t *testing.T) {
+	const adders = 50
+	q := newQueue(t, &CreateOptions{MaxItems: 1})
+	q.add(t, "full")
+	_, err := q.Add("more")
+	is(t, err, ErrFull)
+	added(t, Coalesced)(q.AddWait(background, "full", nil))
+	ctx, cancel := context.WithTimeout(background, time.Millisecond)
+	defer cancel()
+	_, err = q.AddWait(ctx, "more", nil)
+	is(t, err, context.DeadlineExceeded)
+	if _, err := q.AddWait(ctx, "more", nil); err != context.DeadlineExceeded {
+		t.Fatal(err)
+	}
+
+	var wg sync.WaitGroup
+	for i := 0; i < adders; i++ {
+		wg.Add(1)
+		go func(key string) {
+			defer wg.Done()
+			if _, err := q.AddWait(background, key, nil); err != nil {
+				t.Error(err)
+			}
+		}(fmt.Sprintf("%0*d", i+1, i))
+	}
+	for i := 0; i <= adders; i++ {
+		item, err := q.Get(background)
+		check(t, err)
+		done(t, Finished)(item.Done())
+	}
+	wg.Wait()
+	if q.adders.users != 0 || q.adders.poller != nil {
+		t.Error("the handle is still watched")
+	}
+
+	entries := make([]Entry, 3000)
+	for i := range entries {
+		entries[i].Key = fmt.Sprint(i)
+	}
+	all := make(chan error, 1)
+	go func() { all <- q.AddManyWait(background, entries) }()
+	for i := range entries {
+		item, err := q.Get(background)
+		check(t, err)
+		if item.Key != fmt.Sprint(i) {
+			t.Fatal(i, item.Key)
+		}
+		done(t, Finished)(item.Done())
+	}
+	check(t, <-all)
+
+	q.add(t, "full")
+	cancelled, cancel := context.WithCancel(background)
+	go func() { all <- q.AddManyWait(cancelled, entries[:2]) }()
+	for !q.hasAdders(1) {
+		runtime.Gosched()
+	}
+	cancel()
+	is(t, <-all, context.Canceled)
+	is(t, entries[1].Err, context.Canceled)
+	go func() { all <- q.AddManyWait(background, entries[:2]) }()
+	for !q.hasAdders(1) {
+		runtime.Gosched()
+	}
+	check(t, q.ShutDown())
+	is(t, <-all, ErrShutDown)
+
+	small := newQueue(t, &CreateOptions{Values: true, MaxBytes: 20000})
+	_, err = small.AddWait(background, "k", &AddOptions{Value: make([]byte, ValueMax)})
+	is(t, err, ErrFull)
+}
+
+// hasAdders tells whether so many goroutines sleep in an add.
+func (q *Queue) hasAdders(n int) bool {
+	q.adders.mu.Lock()
+	defer q.adders.mu.Unlock()
+	for w := q.adders.list.first(); w != nil; w = q.adders.list.after(w) {
+		n--
+	}
+	return n == 0
+}
+
+// Q13: many entries, each with a result of its own.
+func TestDeviceMany(t *testing.T) {
+	q := newQueue(t, nil)
+	entries := make([]Entry, 2500)
+	for i := range entries {
+		entries[i].Key = fmt.Sprint(i)
+	}
+	entries[7].Key = ""
+	entries[8].Priority = Priority(99)
+	entries[9].Key = "6"
+	entries[10].Value = []byte("v")
+	is(t, q.AddMany(entries), ErrInvalid)
+	is(t, entries[7].Err, ErrInvalid)
+	is(t, entries[8].Err, ErrInvalid)
+	is(t, entries[10].Err, ErrUnsupported)
+	if entries[9].Result != Coalesced || entries[9].Err != nil {
+		t.Fatalf("%+v", entries[9])
+	}
+	var all []*Item
+	for len(all) < 2496 {
+		items, err := q.GetMany(background, BatchMax)
+		check(t, err)
+		all = append(all, items...)
+	}
+	q.wantsNone(t)
+	check(t, all[5].Extend())
+	done(t, Finished)(all[5].Done())
+	results, err := q.DoneMany(all)
+	is(t, err, ErrStale)
+	if len(results) != len(all) {
+		t.Fatal(len(results))
+	}
+	st, err := q.Stat()
+	check(t, err)
+	if st.Processing != 0 || st.Dones != uint64(len(all)) || st.WorkDuration.Counts == [HistogramBuckets]uint64{} {
+		t.Fatalf("%+v", st)
+	}
+	check(t, q.AddMany(nil))
+	if results, err := q.DoneMany(nil); len(results) != 0 || err != nil {
+		t.Fatal(results, err)
+	}
+}
+
+// Q15: a list while the queue works.
+func TestDeviceList(t *testing.T) {
+	const keys = 3000
+	q := newQueue(t, &CreateOptions{Values: true, Groups: true})
+	entries := make([]Entry, keys)
+	for i := range entries {
+		entries[i].Key = fmt.Sprintf("%0*d", 1+i%400, i)
+		entries[i].Value = make([]byte, i%700)
+		entries[i].Group = Group(fmt.Sprint(i % 3))
+	}
+	check(t, q.AddMany(entries))
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			item, err := q.Get(background)
+			if err == nil {
+				_, err = item.GiveBack()
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	for _, list := range []func(State, func(*Listed) error) error{q.List, q.ListWithValues} {
+		seen := map[string]bool{}
+		check(t, list(IsReady|IsProcessing, func(l *Listed) error {
+			if seen[l.Key] {
+				t.Errorf("%q is listed twice", l.Key)
+			}
+			seen[l.Key] = true
+			if l.Value != nil && len(l.Value) != l.ValueLen {
+				t.Errorf("%q has %d bytes, not %d", l.Key, len(l.Value), l.ValueLen)
+			}
+			return nil
+		}))
+		if len(seen) != keys {
+			t.Errorf("%d of %d keys", len(seen), keys)
+		}
+	}
+	close(stop)
+	<-stopped
+	end := errors.New("end")
+	is(t, q.List(AllStates, func(*Listed) error { return end }), end)
+
+	listed, err := q.Find(entries[5].Key)
+	check(t, err)
+	if listed.Key != entries[5].Key || listed.Group != "2" || listed.ValueLen != 5 || listed.State&IsReady == 0 {
+		t.Fatalf("%+v", listed)
+	}
+	_, err = q.Find("nothing")
+	is(t, err, ErrNotFound)
+	plain := newQueue(t, nil)
+	plain.add(t, "k")
+	plain.wants(t, "k")
+	listed, err = plain.Find("k")
+	check(t, err)
+	if listed.State != IsProcessing || listed.PID != os.Getpid() || listed.Value != nil {
+		t.Fatalf("%+v", listed)
+	}
+}
+
+// U8: a queue is restored from its list.
+func TestDeviceRestore(t *testing.T) {
+	o := &CreateOptions{Clock: ClockManual, Values: true, Groups: true}
+	q, to := newQueue(t, o), newQueue(t, o)
+	q.add(t, "held", "ready")
+	q.wants(t, "held")
+	added(t, Added)(q.AddWith("rich", &AddOptions{Value: []byte("v"), Group: Group("g"), Priority: Priority(-5)}))
+	added(t, Waiting)(q.AddWith("later", &AddOptions{Delay: 50, Priority: Priority(4)}))
+	added(t, Waiting)(q.AddAfter("plain", 60))
+	check(t, q.Advance(20))
+	var list []*Listed
+	check(t, q.ListWithValues(AllStates, func(l *Listed) error { list = append(list, l); return nil }))
+	SortListed(list)
+	results, err := to.Restore(list)
+	check(t, err)
+	for i, result := range results {
+		if result != Restored {
+			t.Errorf("%s: %v", list[i].Key, result)
+		}
+	}
+	for _, key := range []string{"held", "ready", "rich"} {
+		item := to.wants(t, key)
+		if key == "rich" && (string(item.Value) != "v" || item.Group != "g" || item.Priority != -5) {
+			t.Errorf("%+v", item)
+		}
+	}
+	check(t, to.Advance(29))
+	to.wantsNone(t)
+	check(t, to.Advance(1))
+	if item := to.wants(t, "later"); item.Priority != 4 {
+		t.Error(item.Priority)
+	}
+	results, err = to.Restore([]*Listed{{Key: "bad"}, {Key: "plain", State: IsReady}, {Key: "x", State: IsReady, Requeues: -1}})
+	is(t, err, ErrInvalid)
+	if results[1] != Added {
+		t.Error(results)
+	}
+	for _, bad := range []*Listed{
+		{Key: "k", State: IsReady, DirtyFor: -1}, {Key: "k", State: IsDead, DeadFor: -1},
+		{Key: "k", State: IsWaiting, DueIn: -1}, {Key: "k", State: IsWaiting, WaitingFor: -1},
+		{Key: "k", State: IsReady, Abandoned: -1}, {Key: "k", State: 0},
+	} {
+		_, err := to.Restore([]*Listed{bad})
+		is(t, err, ErrInvalid)
+	}
+	_, err = to.Restore([]*Listed{{Key: "k", State: IsReady, Value: make([]byte, ValueMax+1)}})
+	is(t, err, ErrTooLong)
+	_, err = to.Restore([]*Listed{{Key: "k", State: IsReady, Group: strings.Repeat("g", 256)}})
+	is(t, err, ErrTooLong)
+	many := make([]*Listed, 1500)
+	for i := range many {
+		many[i] = &Listed{Key: fmt.Sprint("many", i), State: IsReady}
+	}
+	_, err = to.Restore(many)
+	check(t, err)
+	if n, err := to.Len(); n != 1501 || err != nil {
+		t.Error(n, err)
+	}
+}
+
+// Q8: a shut down wakes everybody.
+func TestDeviceShutDown(t *testing.T) {
+	const goroutines = 200
+	q := newQueue(t, nil)
+	errs := make(chan error, goroutines)
+	for i := 0; i < goroutines; i++ {
+		go func() { _, err := q.Get(background); errs <- err }()
+	}
+	q.sleepers(goroutines)
+	if down, err := q.ShuttingDown(); down || err != nil {
+		t.Fatal(down, err)
+	}
+	check(t, q.ShutDown())
+	for i := 0; i < goroutines; i++ {
+		is(t, <-errs, ErrShutDown)
+	}
+	if down, err := q.ShuttingDown(); !down || err != nil {
+		t.Fatal(down, err)
+	}
+	_, err := q.Add("k")
+	is(t, err, ErrShutDown)
+	_, err = q.AddWait(background, "k", nil)
+	is(t, err, ErrShutDown)
+}
+
+// Q8: after a shut down a get waits for what other handles hold.
+func TestDeviceShutDownWaits(t *testing.T) {
+	q := newQueue(t, nil)
+	other, err := q.Reopen(0)
+	check(t, err)
+	q.add(t, "k", "l")
+	other.wants(t, "k")
+	item := other.wants(t, "l")
+	check(t, q.ShutDown())
+	got := make(chan error, 2)
+	go func() {
+		_, err := q.Get(background)
+		got <- err
+		_, err = q.Get(background)
+		got <- err
+	}()
+	q.sleepers(1)
+	done(t, Finished)(item.Done())
+	check(t, other.Close())
+	check(t, <-got)
+	is(t, <-got, ErrShutDown)
+}
+
+// Q9: drains.
+func TestDeviceDrain(t *testing.T) {
+	q := newQueue(t, nil)
+	q.add(t, "k")
+	item := q.wants(t, "k")
+	begin := func(ctx context.Context) chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- q.ShutDownWithDrain(ctx) }()
+		for {
+			q.drains.mu.Lock()
+			n := len(q.drains.set)
+			q.drains.mu.Unlock()
+			if down, _ := q.ShuttingDown(); down && n > 0 {
+				return ended
+			}
+			runtime.Gosched()
+		}
+	}
+	ctx, cancel := context.WithCancel(background)
+	ended := begin(ctx)
+	cancel()
+	is(t, <-ended, context.Canceled)
+	is(t, q.ShutDownWithDrain(ctx), context.Canceled)
+	for i := 0; i < 100; i++ {
+		ctx, cancel := context.WithTimeout(background, time.Duration(i)*10*time.Microsecond)
+		is(t, q.ShutDownWithDrain(ctx), context.DeadlineExceeded)
+		cancel()
+	}
+	// Many signals interrupt the wait.
+	ended = begin(background)
+	for i := 0; i < 100; i++ {
+		check(t, syscall.Kill(os.Getpid(), syscall.SIGURG))
+		runtime.GC()
+	}
+	done(t, Finished)(item.Done())
+	check(t, <-ended)
+	check(t, q.ShutDownWithDrain(background))
+
+	q = newQueue(t, nil)
+	q.add(t, "k")
+	item = q.wants(t, "k")
+	ended = begin(background)
+	for len(ended) == 0 {
+		// The drain may not wait yet.
+		check(t, q.ShutDown())
+	}
+	is(t, <-ended, ErrDrainEnded)
+	ended = begin(background)
+	check(t, q.Close())
+	is(t, <-ended, ErrClosed)
+}
+
+// O1: a close gives the items back, and ends the calls that wait.
+func TestDeviceClose(t *testing.T) {
+	q := newQueue(t, &CreateOptions{MaxItems: 1})
+	other, err := q.Reopen(0)
+	check(t, err)
+	file, err := other.File()
+	check(t, err)
+	q.add(t, "k")
+	other.wants(t, "k")
+	gets, adds := make(chan error, 1), make(chan error, 1)
+	go func() { _, err := other.Get(background); gets <- err }()
+	go func() { _, err := other.AddWait(background, "more", nil); adds <- err }()
+	other.sleepers(1)
+	for !other.hasAdders(1) {
+		runtime.Gosched()
+	}
+	check(t, other.Close())
+	is(t, <-gets, ErrClosed)
+	is(t, <-adds, ErrClosed)
+	// The duplicate still has the handle.
+	q.wantsNone(t)
+	again, err := FromFile(file)
+	check(t, err)
+	check(t, file.Close())
+	done(t, Requeued)(func() (DoneResult, error) { _, _ = again.Add("k"); return again.DoneKey("k") }())
+	again.wants(t, "k")
+	check(t, again.Close())
+	if item := q.wants(t, "k"); item.Abandoned != 1 {
+		t.Error(item.Abandoned)
+	}
+}
+
+// Q5: no context that ends loses a wake-up.
+func TestDeviceCancel(t *testing.T) {
+	const items, goroutines = 3000, 16
+	q := newQueue(t, nil)
+	var got int64
+	all, stop := context.WithCancel(background)
+	defer stop()
+	var wg sync.WaitGroup
+	for i := 0; i < goroutines; i++ {
+		wg.Add(1)
+		go func(i int) {
+			defer wg.Done()
+			for n := 0; all.Err() == nil; n++ {
+				ctx, cancel := context.WithCancel(all)
+				if i > 0 {
+					ctx, cancel = context.WithTimeout(all, time.Duration((n*i)%300)*time.Microsecond)
+				}
+				item, err := q.Get(ctx)
+				cancel()
+				if err != nil {
+					continue
+				}
+				if _, err := item.Done(); err != nil {
+					t.Error(err)
+				}
+				if atomic.AddInt64(&got, 1) == items {
+					stop()
+				}
+			}
+		}(i)
+	}
+	for i := 0; i < items; i++ {
+		q.add(t, fmt.Sprint(i))
+	}
+	wg.Wait()
+	if got != items {
+		t.Errorf("%d of %d items", got, items)
+	}
+}
+
+func threads(t *testing.T) int {
+	t.Helper()
+	tasks, err := os.ReadDir("/proc/self/task")
+	check(t, err)
+	return len(tasks)
+}
+
+// G1: ten thousand goroutines wait and take no threads.
+func TestDeviceTenThousand(t *testing.T) {
+	const goroutines = 10000
+	q := newQueue(t, nil)
+	keys := make(chan string, goroutines)
+	for i := 0; i < goroutines; i++ {
+		go func() {
+			item, err := q.Get(background)
+			if err == nil {
+				keys <- item.Key
+				_, err = item.Done()
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	q.sleepers(goroutines)
+	if n := threads(t); n >= 50 {
+		t.Errorf("%d threads", n)
+	}
+	entries := make([]Entry, goroutines)
+	for i := range entries {
+		entries[i].Key = fmt.Sprint(i)
+	}
+	check(t, q.AddMany(entries))
+	seen := map[string]bool{}
+	for range entries {
+		seen[<-keys] = true
+	}
+	if len(seen) != goroutines {
+		t.Errorf("%d keys", len(seen))
+	}
+	if n := threads(t); n >= 50 {
+		t.Errorf("%d threads at the end", n)
+	}
+}
+
+// G1: goroutines wait for different queues.
+func TestDeviceManyHandles(t *testing.T) {
+	const handles = 100
+	got := make(chan string, handles)
+	var queues []*Queue
+	for i := 0; i < handles; i++ {
+		q := newQueue(t, nil)
+		queues = append(queues, q)
+		go func() {
+			item, err := q.Get(background)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got <- item.Key
+		}()
+		q.sleepers(1)
+	}
+	for i, q := range queues {
+		q.add(t, fmt.Sprint(i))
+		if key := <-got; key != fmt.Sprint(i) {
+			t.Fatal(i, key)
+		}
+	}
+}
+
+// O1: the item of a killed process comes back. U2: a descriptor is passed on.
+func TestDeviceKilledHolder(t *testing.T) {
+	q := newQueue(t, nil)
+	own, err := q.Reopen(RightRead)
+	check(t, err)
+	file, err := own.File()
+	check(t, err)
+	check(t, own.Close())
+	holder := startChild(t, "hold", "", file)
+	check(t, file.Close())
+	q.add(t, "k")
+	if line := holder.line(); line != "k <nil>" {
+		t.Fatal(line)
+	}
+	got := make(chan *Item, 1)
+	go func() {
+		item, err := q.Get(background)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- item
+	}()
+	q.sleepers(1)
+	listed, err := q.Find("k")
+	check(t, err)
+	if listed.PID != holder.Process.Pid {
+		t.Errorf("%d holds it, not %d", listed.PID, holder.Process.Pid)
+	}
+	check(t, holder.Process.Kill())
+	if item := <-got; item.Key != "k" || item.Abandoned != 1 {
+		t.Errorf("%+v", item)
+	}
+	_ = holder.Wait()
+}
+
+// Q3: two processes share a queue, and no key is handed out twice.
+func TestDeviceTwoProcesses(t *testing.T) {
+	device(t)
+	const keys = 500
+	name := fmt.Sprintf("go-work-%d", os.Getpid())
+	q, err := Create(name, nil)
+	check(t, err)
+	defer q.Close()
+	defer func() { _ = Unlink(name) }()
+	workers := []*child{startChild(t, "work", name), startChild(t, "work", name)}
+	for i := 0; i < keys; i++ {
+		q.add(t, fmt.Sprint(i))
+	}
+	check(t, q.ShutDownWithDrain(background))
+	seen := map[string]int{}
+	for _, worker := range workers {
+		for worker.out.Scan() {
+			seen[worker.out.Text()]++
+		}
+		check(t, worker.Wait())
+	}
+	for i := 0; i < keys; i++ {
+		if seen[fmt.Sprint(i)] != 1 {
+			t.Errorf("%d was handed out %d times", i, seen[fmt.Sprint(i)])
+		}
+	}
+	if len(seen) != keys {
+		t.Errorf("%d keys: %v", len(seen), seen)
+	}
+}
+
+// A context that has ended gets nothing, and finishes what it has.
+func TestDeviceEndedContext(t *testing.T) {
+	q := newQueue(t, nil)
+	q.add(t, "a", "b")
+	ended, cancel := context.WithCancel(background)
+	cancel()
+	_, err := q.Get(ended)
+	is(t, err, context.Canceled)
+	_, err = q.GetMany(ended, 2)
+	is(t, err, context.Canceled)
+	err = q.AddManyWait(ended, []Entry{{Key: "c"}})
+	is(t, err, context.Canceled)
+	item := q.wants(t, "a")
+	next, result, err := item.DoneAndGet(ended)
+	is(t, err, context.Canceled)
+	if next != nil || result != Finished {
+		t.Fatal(next, result)
+	}
+	_, _, err = item.DoneAndGet(ended)
+	is(t, err, ErrStale)
+	item = q.wants(t, "b")
+	ctx, cancel := context.WithTimeout(background, time.Millisecond)
+	defer cancel()
+	_, result, err = item.DoneAndGet(ctx)
+	is(t, err, context.DeadlineExceeded)
+	if result != Finished {
+		t.Fatal(result)
+	}
+	q.add(t, "c")
+	item = q.wants(t, "c")
+	check(t, q.ShutDown())
+	_, result, err = item.DoneAndGet(background)
+	is(t, err, ErrShutDown)
+	if result != Finished {
+		t.Fatal(result)
+	}
+}
+
+// O4: a module that lacks something is an error.
+func TestDeviceNotAQueue(t *testing.T) {
+	device(t)
+	f, err := os.OpenFile(devicePath, os.O_RDWR, 0)
+	check(t, err)
+	defer f.Close()
+	_, err = FromFile(f)
+	is(t, err, syscall.ENOTTY)
+	_, err = New(&CreateOptions{MaxItems: 1 << 62})
+	is(t, err, ErrInvalid)
+}
