@@ -19,7 +19,7 @@ ARCHIVES=$CACHE/debian-$SUITE-archives
 
 # The packages that the checks need beside kwq. apt installs dkms and the other dependencies of kwq. The headers bring their
 # kernel with them.
-WANTED=(bash-completion gcc libc6-dev "$HEADERS_PACKAGE" man-db pkg-config systemd-sysv udev)
+WANTED=(bash-completion gcc golang-go libc6-dev "$HEADERS_PACKAGE" man-db pkg-config systemd-sysv udev)
 
 number=0 failed=0
 
@@ -125,7 +125,7 @@ install_kwq() {
 	local package wanted
 
 	mkdir "$ROOT/kwq"
-	for package in kwq-dkms libkwq1 libkwq-dev kwq python3-kwq; do
+	for package in kwq-dkms libkwq1 libkwq-dev kwq golang-kwq-dev python3-kwq; do
 		cp "$BUILD/deb/${package}_${VERSION}_"*.deb "$ROOT/kwq"
 	done
 	inside sh -c 'apt-get install --simulate --no-install-recommends /kwq/*.deb' >"$WORK/simulated"
@@ -199,6 +199,17 @@ check_python() {
 	ls "$ROOT"/usr/lib/python3/dist-packages/kwq/__pycache__/worker.*.pyc
 	{ inside python3 -I -c 'import kwq; kwq.Queue.unnamed()' 2>&1 || true; } | grep "load the module with 'modprobe kwq'"
 	cp "$TOP/docs/python.md" "$ROOT/usr/local/share/kwq-python.md"
+}
+
+# Compiles the program of docs/go.md in both ways.
+check_go() {
+	mkdir "$ROOT/root/go"
+	sed -n '/^package main$/,/^```$/p' "$TOP/docs/go.md" | sed '/^```$/d' >"$ROOT/root/go/main.go"
+	inside sh -c 'cd /root/go && export GOFLAGS=-buildvcs=false GOPROXY=off GOCACHE=/root/go/cache &&
+		GO111MODULE=off GOPATH=/usr/share/gocode go build -o gopath . &&
+		go mod init example.test && go mod edit -require kwq@v0.0.0 -replace kwq=/usr/share/gocode/src/kwq && go build -o module . &&
+		test -x gopath && test -x module'
+	rm -rf "$ROOT/root/go"
 }
 
 # Makes a package of the next version, whose module differs. The machine upgrades to it. To build the module would take
@@ -281,7 +292,7 @@ remove_kwq() {
 # removes one, because files may still belong to it.
 purge_kwq() {
 	# apt no longer knows kwq-dkms, because its removal left nothing to purge.
-	inside dpkg --purge python3-kwq kwq kwq-dkms libkwq-dev libkwq1
+	inside dpkg --purge python3-kwq kwq kwq-dkms libkwq-dev libkwq1 golang-kwq-dev
 	# shellcheck disable=SC2016 # for dpkg-query
 	same "$(inside dpkg-query -W -f '${Package} ${db:Status-Status}\n' '*kwq*' 2>/dev/null || true)" ''
 	everything >"$WORK/after"
@@ -321,6 +332,7 @@ ok 'man finds the pages' check_man_pages
 ok 'bash completes kwq' check_completion
 needed 'a program is compiled with pkg-config' check_compile
 needed 'Python imports the package' check_python
+ok 'a program in Go is compiled with GOPATH, and as a module' check_go
 needed 'a package of the next version is made' make_next
 needed 'the machine boots, and ends' boot_machine
 planned=none

@@ -171,7 +171,7 @@ for content in "$@"; do
 		esac
 		logged go-tests make -C "$TOP/userspace" O="$userspace" GOARCH="$goarch" go-tests
 		mkdir -p "$root/go" "$root/kselftest"
-		cp "$userspace/test/go-$goarch"/*.test "$root/go"
+		cp "$userspace/test/go-$goarch"/* "$root/go"
 		cp "$TOP/userspace/test/device-go" "$root/kselftest/go"
 		;;
 	bench)

@@ -495,7 +495,7 @@ func TestDeviceLeases(t *testing.T) {
 	is(t, err, ErrStale)
 	st, err := q.Stat()
 	check(t, err)
-	if st.Processing != 0 || st.Returned != 1 || st.Expired != 1 || st.Ready != 1 || st.Waiting != 1 {
+	if st.Processing != 0 || st.Returned != 1 || st.Expired != 1 || st.Ready != 2 || st.Waiting != 1 {
 		t.Fatalf("%+v", st)
 	}
 }

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# The Go packages: their format, go vet on several architectures, their tests that need no device, and the program of docs/go.md.
+. ./tap.sh
+
+if ! command -v go >/dev/null; then
+	skip "the Go packages" "there is no go"
+	done_testing
+fi
+export CGO_ENABLED=0 GOFLAGS=-mod=mod GOPROXY=off GOCACHE=$O/go-cache
+cd "$SRC/go" || exit 1
+
+same "gofmt changes nothing" "$(gofmt -l .)" ''
+for architecture in 386 amd64 arm64 mips64le ppc64le riscv64 s390x; do
+	ok "go vet for $architecture" env GOARCH=$architecture go vet ./...
+done
+
+# tests NAME COMMAND...: each test is a case. Tests that are skipped need a device.
+tests() {
+	local suite=$1 line
+	shift
+
+	ok "$suite" "$@"
+	while read -r line; do
+		same "$suite: ${line#--- ????: }" "${line:0:9}" '--- PASS:'
+	done < <(grep -E '^--- (PASS|FAIL):' "$WORK/said" | sed 's/ (.*//')
+}
+
+tests "go test" go test -count 1 -v ./...
+if CGO_ENABLED=1 go test -race -count 1 -run NoSuchTest . >/dev/null 2>&1; then
+	ok "go test -race" env CGO_ENABLED=1 go test -race -count 1 ./...
+else
+	skip "go test -race" "there is no race detector"
+fi
+ok "the program of go.md is compiled" go build -o "$WORK/example" ./example
+if [ -f "$SRC/../docs/go.md" ]; then
+	same "go.md has that program" "$(sed -n '/^package main$/,/^```$/p' "$SRC/../docs/go.md" | sed '/^```$/d')" \
+		"$(sed -n '/^package main$/,$p' example/main.go)"
+fi
+ok "the sources are installed" "${MAKE[@]}" DESTDIR="$WORK/root" PREFIX=/usr install-go
+mkdir "$WORK/program"
+cp example/main.go "$WORK/program"
+cd "$WORK/program" || exit 1
+ok "a program uses them in GOPATH mode" env GO111MODULE=off GOFLAGS= GOPATH="$WORK/root/usr/share/gocode" go build -o example .
+ok "a module is made" go mod init example.test
+ok "it requires them" go mod edit -require kwq@v0.0.0 -replace "kwq=$WORK/root/usr/share/gocode/src/kwq"
+ok "and uses them" go build -o example .
+
+done_testing
