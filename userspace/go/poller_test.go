@@ -97,6 +97,10 @@ func TestWakesOne(t *testing.T) {
 		q.post(t, 1)
 		q.sleepers(goroutines - i)
 	}
+	// A goroutine that is awake has not tried yet.
+	for atomic.LoadInt64(&got) < items {
+		runtime.Gosched()
+	}
 	if n := atomic.LoadInt64(&tries); n != goroutines+items {
 		t.Errorf("%d tries for %d items, not %d", n-goroutines, items, items)
 	}
