@@ -86,10 +86,11 @@ func (q *Queue) Add(key string) (AddResult, error) {
 	return r.addOne(q, key)
 }
 
-// AddAfter adds a key after a delay. If it waits already, the earlier time counts. A delay of 0 or less is Add.
+// AddAfter adds a key after a delay. If it waits already, the earlier time counts. A delay of 0 or less adds the key at
+// once, and counts as a retry, as in client-go (C10).
 func (q *Queue) AddAfter(key string, delay time.Duration) (AddResult, error) {
-	if delay <= 0 {
-		return q.Add(key)
+	if delay < 0 {
+		delay = 0
 	}
 	if err := checkKey(key); err != nil {
 		return 0, q.refuse(opAdd, key, err)

@@ -463,22 +463,26 @@ static void settle_later(struct run *run, struct job *job)
 
 void end_job(struct run *run, struct job *job)
 {
+	bool lost;
+
 	unwatch_job(run, job);
 	job->status = job_reap(job);
 	/* The signal that ended the job may have come here, too. */
 	take_urgent(run);
-	if (is_lost(run, job)) {
-		settle_lost(run, job);
-	} else if (job->asked) {
-		settle_asked(run, job);
-	} else if (job->exec_error) {
-		settle_no_start(run, job);
-	} else if (must_wait_for_turn(run, job)) {
+	lost = is_lost(run, job);
+	/* Only a job whose output is to be printed has a turn. */
+	if (!lost && !job->asked && !job->exec_error && must_wait_for_turn(run, job)) {
 		settle_later(run, job);
 		return;
-	} else {
-		settle_with_output(run, job);
 	}
+	if (lost)
+		settle_lost(run, job);
+	else if (job->asked)
+		settle_asked(run, job);
+	else if (job->exec_error)
+		settle_no_start(run, job);
+	else
+		settle_with_output(run, job);
 	/* Only now: the message for a first signal counts this job as running until
 	 * here.
 	 */

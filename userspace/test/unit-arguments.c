@@ -239,7 +239,7 @@ static void test_several_keys(void)
 static void test_fit(void)
 {
 	struct template_values values = { KEYS("aa", "bbbb", "c"), .seq = 1, .slot = 1 };
-	char *argv[] = { "x", "-{}", NULL };
+	char *argv[3] = { "x", "-{}" };
 	/* "x", then "-aa" and "-bbbb", each with its NUL and its pointer. */
 	size_t first = 2 + 4 + 2 * sizeof(char *), second = first + 6 + sizeof(char *);
 

@@ -336,7 +336,8 @@ static void test_key_progress(void)
 static void test_progress(void)
 {
 	const struct progress_counts some = {
-		.done = 30, .failed = 1, .retried = 2, .running = 4, .held = 4, .ready = 20, .waiting = 5,
+		.done = 30, .failed = 1, .retried = 2, .running = 4, .held = 4,
+		.ready = 20, .waiting = 5,
 	};
 	const struct progress_counts most = {
 		.done = UINT64_MAX / 2, .failed = UINT64_MAX / 4, .retried = UINT64_MAX,
@@ -384,7 +385,8 @@ static void test_progress(void)
 static void test_eta(void)
 {
 	const struct progress_counts some = {
-		.done = 29, .failed = 1, .dead = 1, .running = 4, .held = 4, .ready = 20, .waiting = 5,
+		.done = 29, .failed = 1, .dead = 1, .running = 4, .held = 4,
+		.ready = 20, .waiting = 5,
 	};
 	const struct progress_counts begin = { .running = 4, .held = 4, .ready = 20 };
 	const struct progress_counts most = {
