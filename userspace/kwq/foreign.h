@@ -9,7 +9,7 @@
 /* The subcommand, with its options, for a word that is none; NULL if the word is not known. */
 const char *foreign_command(const char *word);
 
-/* What to do instead of an option that the subcommand lacks; NULL if it is not known. */
+/* The advice for an option that the subcommand lacks; NULL if it is not known. */
 const char *foreign_option(const char *subcommand, const char *option);
 
 /* The first of parallel's lists of arguments, such as ":::", before CMD; NULL if there is none. */

@@ -377,7 +377,7 @@ static int make_tag(struct job *job, const char *text)
 	return job->tag ? 0 : -ENOMEM;
 }
 
-/* What concerns one key is absent in a job that may have several. */
+/* The variables of one key are absent in a job that may have several. */
 static void set_item(struct child *child, const struct job *job, bool many)
 {
 	const struct job_item *it = &job->items[0];

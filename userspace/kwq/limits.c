@@ -20,7 +20,7 @@ struct limits_options {
 
 enum { NUMBER_SIZE = 24 };
 
-/* One limit. What is left may be less than the difference: others share it. */
+/* One limit. The rest may be less than the difference: others share it. */
 struct limit {
 	bool known;		/* how much is used, and left */
 	uint64_t used, max, left;

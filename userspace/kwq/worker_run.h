@@ -72,7 +72,7 @@ enum source { SOURCE_URGENT, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERR
 
 uint64_t monotonic_now(void);
 
-/* What the options say about each job. */
+/* The part of the options that concerns each job. */
 static inline struct job_form job_form(const struct run *run)
 {
 	return (struct job_form){

@@ -68,7 +68,7 @@ def device_call(request: int, args: bytearray, name: str | None = None) -> int:
 
 
 def info() -> Info:
-    """What the loaded module offers, and what the caller's queues have used up."""
+    """The features of the loaded module, and the use of the caller's limits."""
     args = bytearray(abi.INFO.size)
     abi.INFO.pack_into(args, 0, abi.INFO.size, *[0] * (len(abi.INFO.offsets) - 1))
     device_call(abi.IOC_INFO, args)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-"""What a fork changes: the child gets handles of its own, and none of the parent's items.
+"""A fork: the child gets handles of its own, and none of the parent's items.
 
 Descriptors that fork(2) copies share one handle, which lives until both processes have ended. So in the child each open
 queue is opened once more, under the same descriptor number. The death of either process then gives back its own items.

@@ -15,7 +15,7 @@ from .errors import Error, ShutDown, Stale, WrongProcess, error
 if TYPE_CHECKING:
     from ._queue import Queue
 
-#: What happens to an item whose work raised an exception.
+#: The fate of an item whose work raised an exception.
 OnError = Literal["retry", "give_back", "bury", "done"]
 
 
@@ -55,7 +55,7 @@ class Item:
         self.abandoned = abandoned
         #: The number of this hand-out. Later ones of the queue have higher ones: a fencing token.
         self.ticket = ticket
-        #: What an exception in the block does.
+        #: The effect of an exception in the block.
         self.on_error: OnError = on_error
 
     def __repr__(self) -> str:

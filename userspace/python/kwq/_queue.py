@@ -171,7 +171,7 @@ class Queue:
         self._sides: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Side, Side]] = \
             weakref.WeakKeyDictionary()
         self._label: str | None = None
-        #: What an exception in the block of an item does: see Item.
+        #: The effect of an exception in the block of an item: see Item.
         self.on_error: OnError = "retry"
         stat = _stat_of(fd)
         self._name = self._label = stat.name

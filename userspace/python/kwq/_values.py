@@ -18,7 +18,7 @@ _LONGEST = 2**63 - 1
 
 
 class Added(enum.IntEnum):
-    """What an add did."""
+    """The result of an add."""
 
     ADDED = abi.ADDED                  # the key is ready
     COALESCED = abi.COALESCED          # it was ready already; a delayed add: it was waiting already
@@ -30,7 +30,7 @@ class Added(enum.IntEnum):
 
 
 class Finished(enum.IntFlag):
-    """What a done, a bury or a give back did. 0: nothing is left to do."""
+    """The result of a done, a bury or a give back. 0: nothing is left to do."""
 
     REQUEUED = abi.REQUEUED            # the key was added meanwhile, and is ready again
     STILL_WAITING = abi.STILL_WAITING  # it waits for a time
@@ -54,7 +54,7 @@ class State(enum.IntFlag):
 
 
 class Rights(enum.IntFlag):
-    """What a handle may do."""
+    """The rights of a handle."""
 
     READ = abi.RIGHT_READ              # get, done, forget, list
     WRITE = abi.RIGHT_WRITE            # add
