@@ -173,6 +173,10 @@ run() {
 		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
+	bindings-trixie | bindings-sid)
+		progress "client-go of ${1#bindings-} beside kwq"
+		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" bindings
+		;;
 	coverage)
 		progress "coverage"
 		coverage
