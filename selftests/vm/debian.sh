@@ -203,13 +203,14 @@ check_python() {
 
 # Compiles the program of docs/go.md in both ways.
 check_go() {
-	mkdir "$ROOT/root/go"
-	sed -n '/^package main$/,/^```$/p' "$TOP/docs/go.md" | sed '/^```$/d' >"$ROOT/root/go/main.go"
-	inside sh -c 'cd /root/go && export GOFLAGS=-buildvcs=false GOPROXY=off GOCACHE=/root/go/cache &&
+	mkdir "$ROOT/root/program"
+	sed -n '/^package main$/,/^```$/p' "$TOP/docs/go.md" | sed '/^```$/d' >"$ROOT/root/program/main.go"
+	# shellcheck disable=SC2016 # for the inner shell
+	inside sh -c 'cd /root/program && export GOFLAGS=-buildvcs=false GOPROXY=off GOPATH=$PWD/path GOCACHE=$PWD/cache &&
 		GO111MODULE=off GOPATH=/usr/share/gocode go build -o gopath . &&
 		go mod init example.test && go mod edit -require kwq@v0.0.0 -replace kwq=/usr/share/gocode/src/kwq && go build -o module . &&
 		test -x gopath && test -x module'
-	rm -rf "$ROOT/root/go"
+	rm -rf "$ROOT/root/program"
 }
 
 # Makes a package of the next version, whose module differs. The machine upgrades to it. To build the module would take
