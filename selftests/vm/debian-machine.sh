@@ -85,8 +85,13 @@ refused() {
 			echo "kwq $command worked"
 			return 1
 		fi
-		[[ $said == *'permission denied'* ]] || { echo "kwq $command: $said"; return 1; }
+		[[ $said == *'permission denied: /dev/kwq is for the group kwq'* ]] ||
+			{ echo "kwq $command: $said"; return 1; }
 	done
+	# The mode of a queue refuses a member of the group.
+	kwq create --mode 600 roots &&
+		! said=$(as member kwq add roots blue 2>&1) && kwq rm roots &&
+		same "$said" 'kwq: add: roots: permission denied: check the mode of the queue (see kwq ls -l)'
 }
 
 # ---- U7: kwq run as a service ----

@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// The structures and numbers of <linux/kwq.h>. abi_test.go compares them with the header. An address in a structure is a uint64,
-// which the garbage collector does not see.
+// The structures and numbers of <linux/kwq.h>. abi_test.go compares them with the header. An address in a structure is a uint64:
+// the garbage collector does not see it.
 
 const (
 	createOrOpen = 1 << 0

@@ -274,7 +274,7 @@ func (o *AddOptions) setTime(e *addEntry, x *addExtra) error {
 type Entry struct {
 	Key string
 	AddOptions
-	Result AddResult // what became of it
+	Result AddResult // the effect of the add
 	Err    error     // nil, or why it failed
 }
 

@@ -118,7 +118,7 @@ const (
 // An Error is what an operation returns if it fails, unless a context ended it. It unwraps to one of the errors of this package,
 // and that to a [syscall.Errno].
 type Error struct {
-	Op    string // what failed, such as "add"
+	Op    string // the operation that failed, such as "add"
 	Queue string // the name of the queue, or "" if it has none
 	Key   string // the key, or "" if the operation has none
 	Err   error

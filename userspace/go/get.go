@@ -10,7 +10,7 @@ import (
 	"unsafe"
 )
 
-// An Item is a key that was handed out. Whoever has it finishes it with one of Done, DoneAndForget, DoneAndGet, Retry, RetryAfter,
+// An Item is a key that was handed out. Its holder finishes it with one of Done, DoneAndForget, DoneAndGet, Retry, RetryAfter,
 // GiveBack and Bury. Until then the queue hands the key to nobody else.
 type Item struct {
 	Key       string

@@ -10,8 +10,8 @@ import (
 // The goroutines that wait for an item of one handle.
 //
 // While any of them sleeps, either the poller watches the handle, or one of them is awake and holds the baton. The event of the
-// poller ends its watch, and gives the baton to the first sleeper. The holder of the baton tries to get. Whatever comes of it,
-// even if its context has ended, it then gives the baton back: the poller watches again if others sleep. An item that is ready
+// poller ends its watch, and gives the baton to the first sleeper. The holder of the baton tries to get. Then it gives the baton
+// back, with or without an item, and even if its context has ended: the poller watches again if others sleep. An item that is ready
 // at that moment makes the next event at once. So each item wakes one goroutine, and no item stays ready while a goroutine
 // sleeps. A goroutine that finds an item without a wait has no baton, and owes nothing.
 type getters struct {

@@ -12,8 +12,8 @@
 enum { NUMBER_MAX = 24 };
 
 /*
- * What kwq run sets, or takes away: KWQ_FD of an enclosing kwq open does not concern the job, and
- * the service manager hears kwq run alone.
+ * kwq run sets these variables, or takes them away. KWQ_FD of an enclosing kwq open does not
+ * concern the job, and the service manager hears kwq run alone.
  */
 static const char *const ours[] = {
 	"KWQ_KEY", "KWQ_GROUP", "KWQ_VALUE", "KWQ_FD", "KWQ_ATTEMPT", "KWQ_ABANDONED", "KWQ_TICKET",

@@ -380,8 +380,8 @@ static char *must_set_aside(const char *path, const char *as)
 
 /*
  * Loads one of all files. A file that will be removed is set aside first, because kwq save --all
- * replaces the file of a queue: if this process is killed, the queue has a part of the keys, and
- * the next load finds the others. A file that fails stays aside.
+ * replaces the file of a queue. If this process is killed, the queue has a part of the keys, and
+ * the next load finds the others in the file that is aside. A file that fails stays aside.
  */
 static int load_one(const char *path, void *arg)
 {

@@ -157,7 +157,9 @@ const char *meaning(int err)
 	case E2BIG:
 		return "the kernel's kwq is older than this command: update the module";
 	case EACCES:
-		return "permission denied: check the modes of the queue and of /dev/kwq";
+		if (access("/dev/kwq", R_OK | W_OK) && errno == EACCES)
+			return "permission denied: /dev/kwq is for the group kwq: see ls -l /dev";
+		return "permission denied: check the mode of the queue (see kwq ls -l)";
 	case EAGAIN:
 		return "nothing is ready";
 	case EBADF:

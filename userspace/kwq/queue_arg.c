@@ -11,7 +11,11 @@
 #include <unistd.h>
 
 #include "cmd.h"
+#include "escape.h"
+#include "near.h"
 #include "number.h"
+
+enum { PAGE = 64 };
 
 static const char fd_prefix[] = "fd:";
 static const char name_prefix[] = "name:";
@@ -80,15 +84,53 @@ static void complain_name(const char *argument)
 		message("%s: not a valid name", argument);
 }
 
+/* Copies the name of the queue that @argument may have meant to @best, or "". */
+static void find_near(const char *argument, char best[KWQ_NAME_MAX + 1])
+{
+	static struct kwq_list_entry entries[PAGE];
+	char after[KWQ_NAME_MAX + 1] = "";
+	const char *name = name_of(argument);
+	struct near near;
+	int nr, i;
+
+	*best = '\0';
+	near_begin(&near, name, strlen(name));
+	while ((nr = kwq_list(entries, PAGE, after)) > 0) {
+		for (i = 0; i < nr; i++) {
+			name = (const char *)entries[i].name;
+			near_offer(&near, name, strlen(name));
+			if (near.best == name)
+				memcpy(best, entries[i].name, sizeof(entries[i].name));
+		}
+		/* The next page replaces the entries. */
+		near.best = near.best ? best : NULL;
+		memcpy(after, entries[nr - 1].name, sizeof(after));
+	}
+}
+
+static void complain_missing(const char *argument)
+{
+	char best[KWQ_NAME_MAX + 1], text[ESCAPED_SIZE(KWQ_NAME_MAX)];
+
+	find_near(argument, best);
+	if (*best)
+		message("%s: %s; did you mean %s?", argument, meaning(-ENOENT),
+			escape_text(text, best, strlen(best)));
+	else
+		message("%s: %s (see kwq ls and kwq create)", argument, meaning(-ENOENT));
+}
+
 int complain_open(const char *argument, int err)
 {
-	if (err == -EBADF)
+	if (err == -ENOENT)
+		complain_missing(argument);
+	else if (err == -EBADF)
 		message("%s: not an open descriptor", argument);
 	else if (err == -EINVAL)
 		complain_name(argument);
 	else
 		return complain(argument, err);
-	return STATUS_FAILED;
+	return err == -ENOENT ? STATUS_NOT_FOUND : STATUS_FAILED;
 }
 
 struct kwq *must_open_queue(const char *argument, unsigned int rights)

@@ -544,18 +544,21 @@ static void no_memory_for_a_quota(struct kunit *test)
 	/*
 	 * O4: no memory for the user's quota, or for that of the namespace's owner. The
 	 * slab may allocate in between, in one run and not in another, and can do without.
-	 * So the second quota can be refused in two runs.
+	 * So the second quota can be refused in two runs. The last run injects nothing, and
+	 * must succeed.
 	 */
 	for (nth = 1; injected; nth++) {
 		current->fail_nth = nth;
 		quota = kwq_quota_add_queue(&t->ns, KUIDT_INIT(FIRST), false);
 		injected = !current->fail_nth;
 		current->fail_nth = 0;
-		if (IS_ERR(quota))
+		if (IS_ERR(quota)) {
 			KUNIT_EXPECT_EQ(test, PTR_ERR(quota), -ENOMEM);
-		else
+			KUNIT_EXPECT_TRUE(test, injected);
+			refused++;
+		} else {
 			kwq_quota_remove_queue(quota, false);
-		refused += IS_ERR(quota);
+		}
 	}
 	KUNIT_EXPECT_GE(test, refused, 2);
 }

@@ -1870,6 +1870,7 @@ static bool configure_without_memory(struct kunit *test, int nth, int *refused)
 	/* A debugging allocator can do without some of its own allocations. */
 	if (err) {
 		KUNIT_EXPECT_EQ(test, err, -ENOMEM);
+		KUNIT_EXPECT_TRUE(test, injected);
 		KUNIT_EXPECT_EQ(test, now.nr, 2);
 		++*refused;
 	} else {
