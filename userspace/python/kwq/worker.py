@@ -201,15 +201,16 @@ class Worker:
             free = self._concurrency - len(self._running)
             if free and len(self._running) != ended_with:
                 ended_with = -1
+                # An item that runs may be ready again at its done, also while the get fails.
+                running = len(self._running)
                 try:
                     items = self._queue.get_many(free, 0)
                 except Empty:
                     pass
                 except ShutDown:
-                    if not self._running:
+                    if not running:
                         return
-                    # An item that runs may be ready again at its done.
-                    ended_with = len(self._running)
+                    ended_with = running
                 else:
                     self._start(items, jobs, threads)
                     continue
@@ -339,6 +340,8 @@ class Worker:
             if len(tasks) == self._concurrency:
                 await asyncio.wait({*tasks, stopper}, return_when=asyncio.FIRST_COMPLETED)
                 continue
+            # An item that runs may be ready again at its done, also while the get fails.
+            idle = not tasks
             fetch: asyncio.Task[Any] = asyncio.create_task(self._queue.aget_many(self._concurrency - len(tasks)))
             try:
                 await asyncio.wait({fetch, stopper}, return_when=asyncio.FIRST_COMPLETED)
@@ -352,10 +355,10 @@ class Worker:
                     return
                 raise
             except ShutDown:
-                if not tasks:
+                if idle:
                     return
-                # An item that runs may be ready again at its done.
-                await asyncio.wait({*tasks, stopper}, return_when=asyncio.FIRST_COMPLETED)
+                if tasks:
+                    await asyncio.wait({*tasks, stopper}, return_when=asyncio.FIRST_COMPLETED)
                 continue
             if stopper.done():
                 self._queue._undo_get(items)

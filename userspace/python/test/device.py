@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import unittest
+import unittest.mock
 import warnings
 from pathlib import Path
 
@@ -1214,13 +1215,17 @@ class Asyncio(Base):
             reader._ready()
             self.assertEqual(queue.stat().processing, 1)
             first.cancel()
-            with await second as item:
-                self.assertEqual(item.text, "a")
             with self.assertRaises(asyncio.CancelledError):
                 await first
+            self.assertEqual(queue.stat().returned, 1)
+            with await second as item:
+                self.assertEqual(item.text, "a")
             stat = queue.stat()
             self.assertEqual((stat.returned, stat.abandoned, stat.dones), (1, 0, 1))
-        self.run_async(main())
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            self.run_async(main())
+        self.assertEqual(caught, [])  # of an item that was not finished
 
     def test_cancel_storm(self):
         """Y1: however tasks are cancelled, each key is handed out in the end"""
@@ -1399,21 +1404,54 @@ class Workers(Base):
         queue = self.queue()
         queue.add("a")
         runs = []
+        told = threading.Event()  # the worker knows of the shut down
+        get_many = Queue.get_many
+
+        def get_many_and_tell(*arguments, **options):
+            try:
+                return get_many(*arguments, **options)
+            except kwq.ShutDown:
+                told.set()
+                until(lambda: not worker._running)  # the item ends before the worker looks
+                raise
 
         def handle(item):
             runs.append(item.text)
             if len(runs) == 1:
                 queue.add("a")
                 queue.shut_down()
-        self.assertTrue(kwq.Worker(queue, handle, concurrency=2).run())
+                self.assertTrue(told.wait(LONG))
+        worker = kwq.Worker(queue, handle, concurrency=2)
+        with unittest.mock.patch.object(Queue, "get_many", get_many_and_tell):
+            self.assertTrue(worker.run())
         self.assertEqual(runs, ["a", "a"])
+
+    def test_dirty_after_shut_down_async(self):
+        """Q8: and so does one with tasks"""
         queue = self.queue()
         queue.add("a")
-        runs.clear()
+        runs = []
+        aget_many = Queue.aget_many
+        told = asyncio.Event()
 
-        async def handle_async(item):
-            handle(item)
-        self.assertTrue(kwq.Worker(queue, handle_async, concurrency=2).run())
+        async def aget_many_and_tell(*arguments, **options):
+            try:
+                return await aget_many(*arguments, **options)
+            except kwq.ShutDown:
+                told.set()
+                while worker._running:
+                    await asyncio.sleep(0)
+                raise
+
+        async def handle(item):
+            runs.append(item.text)
+            if len(runs) == 1:
+                queue.add("a")
+                queue.shut_down()
+                await told.wait()
+        worker = kwq.Worker(queue, handle, concurrency=2)
+        with unittest.mock.patch.object(Queue, "aget_many", aget_many_and_tell):
+            self.assertTrue(worker.run())
         self.assertEqual(runs, ["a", "a"])
 
     def test_retries(self):
