@@ -1077,6 +1077,8 @@ static int die_unless_needed(struct kwq_core *core, struct kwq_item *item, ktime
  * @now: current time
  * @random: random number for the jitter, used if @jitters of the limiters
  *
+ * A delay of zero with KWQ_WAIT_EARLIER makes it kwq_core_add().
+ *
  * Return: as kwq_core_add_at(), or KWQ_DEAD.
  */
 int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
@@ -1105,6 +1107,14 @@ int kwq_core_add_rate_limited(struct kwq_core *core, struct kwq_item *item,
 	if (item->requeues < U32_MAX)
 		item->requeues++;
 	count(core, &kwq_bulk_of(core)->rate_limited);
+	/* D1 D3: a delay of zero is an immediate add, and leaves the item's wait alone. */
+	if (!delay && policy == KWQ_WAIT_EARLIER) {
+		count(core, &kwq_bulk_of(core)->retries);
+		/* L10: the add below must not forget the new count. */
+		if (kwq_item_is_idle(item))
+			item->since = now;
+		return kwq_core_add(core, item, priority, false, now);
+	}
 	return add_at(core, item, priority, ktime_add_safe(now, delay), policy, now,
 		      kwq_core_is_small(core));
 }

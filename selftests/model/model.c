@@ -792,6 +792,13 @@ int model_add_rate_limited(struct model *model, int nr, int priority,
 	model->rate_limited++;
 	if (item->requeues < U32_MAX)
 		item->requeues++;
+	/* D1 D3 */
+	if (!delay && policy == KWQ_WAIT_EARLIER) {
+		model->retries++;
+		if (priority == NONE && !item->dirty)
+			priority = kept(item);
+		return add(model, item, priority, now);
+	}
 	if (model_is_idle(item))
 		item->priority = 0;
 	/* D7 */

@@ -201,6 +201,58 @@ static void retry_of_what_waits(struct kunit *test)
 	EXPECT_ITEM(test, expire(t, KTIME_MAX), NULL);
 }
 
+static void retry_without_a_delay_leaves_the_wait_alone(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L1 D1 D3: a bucket that has a token gives a delay of zero, which is an add. */
+	use_bucket(test, 1000, 3);
+	kwq_core_add_at(&t->core, &t->a, NONE, 10, KWQ_WAIT_EARLIER, 0);
+	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY | WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10);
+	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 0), 1);
+	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_COALESCED);
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 0), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, t->a.state, PROCESSING | DIRTY | WAITING);
+	KWQ_EXPECT_METRIC(test, t, rate_limited, 3);
+	KWQ_EXPECT_METRIC(test, t, retries, 4);
+	KWQ_EXPECT_METRIC(test, t, coalesced, 1);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_REQUEUED | KWQ_STILL_WAITING);
+	EXPECT_ITEM(test, get(t, 0), &t->a);
+	KUNIT_EXPECT_EQ(test, done(t, &t->a, 0), KWQ_STILL_WAITING);
+	/* The event of the first add gets its run, too. */
+	EXPECT_ITEM(test, expire(t, 10), &t->a);
+}
+
+static void retry_without_a_delay_keeps_its_count(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* L10: the old count has expired, and the new one has not. */
+	t->config.forget_after = 100;
+	use_bucket(test, 1, 3);
+	retry(t, &t->a, 0);
+	get(t, 0);
+	done(t, &t->a, 0);
+	KUNIT_EXPECT_EQ(test, retry(t, &t->a, 1000), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, requeues(t, &t->a, 1000), 1);
+}
+
+static void retry_without_a_delay_keeps_to_the_policy(struct kunit *test)
+{
+	struct retry_test *t = test->priv;
+
+	/* D2: with a policy, zero is a time like any other. */
+	use_bucket(test, 1000, 3);
+	kwq_core_add_at(&t->core, &t->a, NONE, 10, KWQ_WAIT_EARLIER, 0);
+	KUNIT_EXPECT_EQ(test, retry_with(t, &t->a, NONE, KWQ_WAIT_KEEP, 0), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_core_due(&t->core, &t->a), 10);
+	KUNIT_EXPECT_EQ(test, retry_with(t, &t->a, NONE, KWQ_WAIT_REPLACE, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, t->a.state, READY);
+}
+
 static void retry_keeps_to_the_policy(struct kunit *test)
 {
 	struct retry_test *t = test->priv;
@@ -1654,6 +1706,9 @@ static struct kunit_case retry_test_cases[] = {
 	KUNIT_CASE(retry_waits_for_the_limiters_time),
 	KUNIT_CASE(retry_while_processing),
 	KUNIT_CASE(retry_of_what_waits),
+	KUNIT_CASE(retry_without_a_delay_leaves_the_wait_alone),
+	KUNIT_CASE(retry_without_a_delay_keeps_its_count),
+	KUNIT_CASE(retry_without_a_delay_keeps_to_the_policy),
 	KUNIT_CASE(retry_keeps_to_the_policy),
 	KUNIT_CASE(retry_without_delay_is_now),
 	KUNIT_CASE(retry_with_a_priority),
@@ -1737,6 +1792,9 @@ static struct kunit_case retry_test_small_cases[] = {
 	KUNIT_CASE(retry_waits_for_the_limiters_time),
 	KUNIT_CASE(retry_while_processing),
 	KUNIT_CASE(retry_of_what_waits),
+	KUNIT_CASE(retry_without_a_delay_leaves_the_wait_alone),
+	KUNIT_CASE(retry_without_a_delay_keeps_its_count),
+	KUNIT_CASE(retry_without_a_delay_keeps_to_the_policy),
 	KUNIT_CASE(retry_keeps_to_the_policy),
 	KUNIT_CASE(retry_without_delay_is_now),
 	KUNIT_CASE(retry_at_the_end_of_time),
