@@ -173,6 +173,7 @@ for content in "$@"; do
 		mkdir -p "$root/go" "$root/kselftest"
 		cp "$userspace/test/go-$goarch"/* "$root/go"
 		cp "$TOP/userspace/test/device-go" "$root/kselftest/go"
+		cp "$TOP/userspace/test/device-go-controller" "$root/kselftest/go-controller"
 		;;
 	bench)
 		rsync -rc "$TOP/selftests/bench" "$BUILD/module-$release/"

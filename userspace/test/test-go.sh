@@ -27,20 +27,20 @@ tests() {
 	done < <(grep -E '^--- (PASS|FAIL):' "$WORK/said" | sed 's/ (.*//')
 }
 
-tests "go test" go test -count 1 -v ./...
+tests "go test" go test -timeout 2m -count 1 -v ./...
 if CGO_ENABLED=1 go test -race -count 1 -run NoSuchTest . >/dev/null 2>&1; then
-	ok "go test -race" env CGO_ENABLED=1 go test -race -count 1 ./...
+	ok "go test -race" env CGO_ENABLED=1 go test -race -timeout 5m -count 1 ./...
 else
 	skip "go test -race" "there is no race detector"
 fi
-ok "the program of go.md is compiled" go build -o "$WORK/example" ./example
+ok "the program of go.md is compiled" go build -o "$WORK/hosts" ./examples/hosts
 if [ -f "$SRC/../docs/go.md" ]; then
 	same "go.md has that program" "$(sed -n '/^package main$/,/^```$/p' "$SRC/../docs/go.md" | sed '/^```$/d')" \
-		"$(sed -n '/^package main$/,$p' example/main.go)"
+		"$(sed -n '/^package main$/,$p' examples/hosts/main.go)"
 fi
 ok "the sources are installed" "${MAKE[@]}" DESTDIR="$WORK/root" PREFIX=/usr install-go
 mkdir "$WORK/program"
-cp example/main.go "$WORK/program"
+cp examples/hosts/main.go "$WORK/program"
 cd "$WORK/program" || exit 1
 ok "a program uses them in GOPATH mode" env GO111MODULE=off GOFLAGS= GOPATH="$WORK/root/usr/share/gocode" go build -o example .
 ok "a module is made" go mod init example.test

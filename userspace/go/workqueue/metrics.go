@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+
+package workqueue
+
+import (
+	"sync"
+	"time"
+
+	"kwq"
+)
+
+// GaugeMetric is a number that goes up and down.
+type GaugeMetric interface {
+	Inc()
+	Dec()
+}
+
+// SettableGaugeMetric is a number that is set.
+type SettableGaugeMetric interface {
+	Set(float64)
+}
+
+// CounterMetric is a number that goes up.
+type CounterMetric interface {
+	Inc()
+}
+
+// HistogramMetric counts observations.
+type HistogramMetric interface {
+	Observe(float64)
+}
+
+// MetricsProvider is client-go's interface of a library for metrics.
+type MetricsProvider interface {
+	NewDepthMetric(name string) GaugeMetric
+	NewAddsMetric(name string) CounterMetric
+	NewLatencyMetric(name string) HistogramMetric
+	NewWorkDurationMetric(name string) HistogramMetric
+	NewUnfinishedWorkSecondsMetric(name string) SettableGaugeMetric
+	NewLongestRunningProcessorSecondsMetric(name string) SettableGaugeMetric
+	NewRetriesMetric(name string) CounterMetric
+}
+
+// ProviderOf is a MetricsProvider that returns types of its own, for example client-go's.
+type ProviderOf[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGaugeMetric] interface {
+	NewDepthMetric(name string) G
+	NewAddsMetric(name string) C
+	NewLatencyMetric(name string) H
+	NewWorkDurationMetric(name string) H
+	NewUnfinishedWorkSecondsMetric(name string) S
+	NewLongestRunningProcessorSecondsMetric(name string) S
+	NewRetriesMetric(name string) C
+}
+
+// Adapt makes a MetricsProvider of one that was written for client-go. Go before 1.21 wants the types named:
+//
+//	workqueue.Adapt[clientgo.GaugeMetric, clientgo.CounterMetric, clientgo.HistogramMetric, clientgo.SettableGaugeMetric](p)
+func Adapt[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGaugeMetric](
+	provider ProviderOf[G, C, H, S]) MetricsProvider {
+	return adapted[G, C, H, S]{provider}
+}
+
+type adapted[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGaugeMetric] struct {
+	provider ProviderOf[G, C, H, S]
+}
+
+func (a adapted[G, C, H, S]) NewDepthMetric(name string) GaugeMetric {
+	return a.provider.NewDepthMetric(name)
+}
+
+func (a adapted[G, C, H, S]) NewAddsMetric(name string) CounterMetric {
+	return a.provider.NewAddsMetric(name)
+}
+
+func (a adapted[G, C, H, S]) NewLatencyMetric(name string) HistogramMetric {
+	return a.provider.NewLatencyMetric(name)
+}
+
+func (a adapted[G, C, H, S]) NewWorkDurationMetric(name string) HistogramMetric {
+	return a.provider.NewWorkDurationMetric(name)
+}
+
+func (a adapted[G, C, H, S]) NewUnfinishedWorkSecondsMetric(name string) SettableGaugeMetric {
+	return a.provider.NewUnfinishedWorkSecondsMetric(name)
+}
+
+func (a adapted[G, C, H, S]) NewLongestRunningProcessorSecondsMetric(name string) SettableGaugeMetric {
+	return a.provider.NewLongestRunningProcessorSecondsMetric(name)
+}
+
+func (a adapted[G, C, H, S]) NewRetriesMetric(name string) CounterMetric {
+	return a.provider.NewRetriesMetric(name)
+}
+
+var (
+	globalMutex    sync.Mutex
+	globalProvider MetricsProvider
+)
+
+// SetProvider sets the provider of queues that are created later. Only the first call has an effect.
+func SetProvider(provider MetricsProvider) {
+	globalMutex.Lock()
+	defer globalMutex.Unlock()
+	if globalProvider == nil {
+		globalProvider = provider
+	}
+}
+
+func providerOrGlobal(provider MetricsProvider) MetricsProvider {
+	if provider != nil {
+		return provider
+	}
+	globalMutex.Lock()
+	defer globalMutex.Unlock()
+	return globalProvider
+}
+
+const metricsPeriod = 500 * time.Millisecond
+
+// metrics tells a provider what has changed in the statistics of a queue. Adds, retries and durations count from the opening of
+// the queue on. The depth and the unfinished work are those of the queue, with the work of other processes.
+type metrics struct {
+	depth                 GaugeMetric
+	adds, retries         CounterMetric
+	latency, workDuration HistogramMetric
+	unfinished, longest   SettableGaugeMetric
+	reportedDepth         uint64
+	reported              *kwq.Stat
+	stat                  func() (*kwq.Stat, error)
+	mutex                 sync.Mutex
+	stopped               chan struct{}
+	stopOnce              sync.Once
+}
+
+func newMetrics(provider MetricsProvider, name string, stat func() (*kwq.Stat, error)) (*metrics, error) {
+	first, err := stat()
+	if err != nil {
+		return nil, err
+	}
+	m := &metrics{
+		depth:        provider.NewDepthMetric(name),
+		adds:         provider.NewAddsMetric(name),
+		latency:      provider.NewLatencyMetric(name),
+		workDuration: provider.NewWorkDurationMetric(name),
+		unfinished:   provider.NewUnfinishedWorkSecondsMetric(name),
+		longest:      provider.NewLongestRunningProcessorSecondsMetric(name),
+		retries:      provider.NewRetriesMetric(name),
+		reported:     first,
+		stat:         stat,
+		stopped:      make(chan struct{}),
+	}
+	return m, nil
+}
+
+func (m *metrics) run() {
+	ticker := time.NewTicker(metricsPeriod)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			m.update()
+		case <-m.stopped:
+			return
+		}
+	}
+}
+
+// stop reports the last changes. The queue must be open.
+func (m *metrics) stop() {
+	if m == nil {
+		return
+	}
+	m.stopOnce.Do(func() {
+		close(m.stopped)
+		m.update()
+	})
+}
+
+// update reports what has changed since the last time. A queue that was closed meanwhile has no statistics.
+func (m *metrics) update() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+
+	now, err := m.stat()
+	if err != nil {
+		return
+	}
+	depth := now.Ready + now.Dirty
+	move(m.depth, m.reportedDepth, depth)
+	m.reportedDepth = depth
+	count(m.adds, now.Adds-m.reported.Adds)
+	count(m.retries, now.Retries-m.reported.Retries)
+	observe(m.latency, &m.reported.QueueDuration, &now.QueueDuration)
+	observe(m.workDuration, &m.reported.WorkDuration, &now.WorkDuration)
+	m.unfinished.Set(now.Unfinished.Seconds())
+	m.longest.Set(now.LongestRunning.Seconds())
+	m.reported = now
+}
+
+// adder is a metric that can take many steps at once. Those of Prometheus can.
+type adder interface {
+	Add(float64)
+}
+
+func count(metric CounterMetric, n uint64) {
+	if a, ok := metric.(adder); ok && n > 0 {
+		a.Add(float64(n))
+		return
+	}
+	for ; n > 0; n-- {
+		metric.Inc()
+	}
+}
+
+func move(metric GaugeMetric, from, to uint64) {
+	if a, ok := metric.(adder); ok && from != to {
+		a.Add(float64(to) - float64(from))
+		return
+	}
+	for ; from < to; from++ {
+		metric.Inc()
+	}
+	for ; from > to; from-- {
+		metric.Dec()
+	}
+}
+
+// observe makes an observation for each new duration. The queue knows their sum, and how many belong in each bucket. Each
+// observation lies in its bucket, and together they have that sum, up to the rounding.
+func observe(metric HistogramMetric, before, now *kwq.Histogram) {
+	// The bounds of the buckets in seconds. The last bucket has no upper one; this one makes room for the sum.
+	bounds := [len(now.Counts) + 1]float64{}
+	bound := 1e-6
+	for i := 1; i < len(bounds); i++ {
+		bounds[i] = bound
+		bound *= 10
+	}
+	sum := (now.Sum - before.Sum).Seconds()
+	low, width := 0.0, 0.0
+	for i := range now.Counts {
+		n := float64(now.Counts[i] - before.Counts[i])
+		low += n * bounds[i]
+		width += n * (bounds[i+1] - bounds[i])
+	}
+	part := 0.0
+	if width > 0 {
+		part = (sum - low) / width
+	}
+	for i := range now.Counts {
+		value := bounds[i] + part*(bounds[i+1]-bounds[i])
+		// A float64 may lie on the wrong side of a bound.
+		if i > 0 && value <= bounds[i] {
+			value = bounds[i] * (1 + 1e-9)
+		}
+		if i < len(now.Counts)-1 && value > bounds[i+1] {
+			value = bounds[i+1]
+		}
+		for n := now.Counts[i] - before.Counts[i]; n > 0; n-- {
+			metric.Observe(value)
+		}
+	}
+}

@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+
+package workqueue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"sync"
+	"time"
+
+	"kwq"
+)
+
+// Typed is a queue of items of type T. It has the methods of all of client-go's interfaces.
+type Typed[T comparable] struct {
+	queue   *kwq.Queue
+	keys    keys[T]
+	limiter TypedRateLimiter[T] // nil: the kernel's
+	metrics *metrics            // nil: none
+	onError func(error)
+	owned   bool // Close closes the queue
+	local   bool // ShutDown ends only the work of this process
+
+	// Ends the waiting Gets of a local shut down.
+	context context.Context
+	cancel  context.CancelFunc
+
+	// Protects all that follows.
+	mutex sync.Mutex
+	// Tells drains that one of these has changed.
+	changed *sync.Cond
+	// Items that this process has got and not yet finished.
+	held map[T]*kwq.Item
+	// Calls of Get and Done under way.
+	busy int
+	// A local shut down: it has begun, and how many ShutDowns there were.
+	down  bool
+	downs int
+}
+
+func newTyped[T comparable](config TypedRateLimitingQueueConfig[T], queue *kwq.Queue, codec Codec[T],
+	limiter TypedRateLimiter[T], shared bool) (*Typed[T], error) {
+	q := &Typed[T]{
+		queue:   queue,
+		limiter: limiter,
+		onError: config.Options.OnError,
+		owned:   config.Options.Queue == nil,
+		local:   shared && !config.Options.ShutDownAll,
+		held:    map[T]*kwq.Item{},
+	}
+	q.changed = sync.NewCond(&q.mutex)
+	q.context, q.cancel = context.Background(), func() {}
+	if q.local {
+		q.context, q.cancel = context.WithCancel(q.context)
+	}
+	if codec != nil {
+		q.keys = codecKeys[T]{codec}
+	} else {
+		q.keys = newTable[T](queueStore{queue})
+	}
+	if provider := providerOrGlobal(config.MetricsProvider); provider != nil && config.Name != "" {
+		var err error
+		if q.metrics, err = newMetrics(provider, config.Name, queue.Stat); err != nil {
+			return nil, err
+		}
+		go q.metrics.run()
+	}
+	return q, nil
+}
+
+// Queue returns the queue of package kwq, which has everything that client-go lacks: priorities, dead letters, lists and so on.
+func (q *Typed[T]) Queue() *kwq.Queue {
+	return q.queue
+}
+
+// Holding returns the hand-out of an item that this process has got: its ticket, its requeues, and a way to extend its lease. It
+// is nil for another item.
+func (q *Typed[T]) Holding(item T) *kwq.Item {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.held[item]
+}
+
+// Add says that the item needs processing. A queue that is shut down ignores it.
+func (q *Typed[T]) Add(item T) {
+	key, _, err := q.keys.pin(item, true)
+	if err != nil {
+		q.lost(item, err)
+		return
+	}
+	_, err = q.queue.Add(key)
+	q.added(item, key, stays, err)
+}
+
+// AddAfter adds the item when the duration has passed.
+func (q *Typed[T]) AddAfter(item T, duration time.Duration) {
+	key, _, err := q.keys.pin(item, true)
+	if err != nil {
+		q.lost(item, err)
+		return
+	}
+	_, err = q.queue.AddAfter(key, notNegative(duration))
+	q.added(item, key, stays, err)
+}
+
+// AddRateLimited adds the item after the delay that the limiter chooses.
+func (q *Typed[T]) AddRateLimited(item T) {
+	if q.limiter != nil {
+		q.AddAfter(item, q.limiter.When(item))
+		return
+	}
+	key, _, err := q.keys.pin(item, true)
+	if err != nil {
+		q.lost(item, err)
+		return
+	}
+	_, err = q.queue.AddRateLimited(key)
+	q.added(item, key, counted, err)
+}
+
+// added ends an add.
+func (q *Typed[T]) added(item T, key string, what outcome, err error) {
+	if err == nil {
+		q.keys.unpin(key, what)
+		return
+	}
+	q.keys.unpin(key, unsure)
+	// client-go ignores adds after a shut down, too.
+	if !errors.Is(err, kwq.ErrShutDown) && !errors.Is(err, kwq.ErrClosed) {
+		q.lost(item, err)
+	}
+}
+
+// Forget sets the item's count of requeues to zero. The item still needs its Done.
+func (q *Typed[T]) Forget(item T) {
+	if q.limiter != nil {
+		q.limiter.Forget(item)
+		return
+	}
+	key, known, err := q.keys.pin(item, false)
+	if known {
+		_, err = q.queue.Forget(key)
+		q.keys.unpin(key, forgotten)
+	}
+	q.failed(err)
+}
+
+// NumRequeues returns how often the item was rate-limited since it was last forgotten.
+func (q *Typed[T]) NumRequeues(item T) int {
+	if q.limiter != nil {
+		return q.limiter.NumRequeues(item)
+	}
+	n := 0
+	key, known, err := q.keys.pin(item, false)
+	if known {
+		n, err = q.queue.NumRequeues(key)
+		q.keys.unpin(key, stays)
+	}
+	q.failed(err)
+	return n
+}
+
+// Len returns how many items are ready.
+func (q *Typed[T]) Len() int {
+	n, err := q.queue.Len()
+	q.failed(err)
+	return n
+}
+
+// Get waits for an item. It returns shutdown when the queue is shut down and empty. After a shut down of this process alone it
+// does so at once, because other processes work on.
+//
+// A key that is no item's becomes a dead letter, and OnError gets an ErrKey.
+func (q *Typed[T]) Get() (item T, shutdown bool) {
+	var zero T
+
+	if !q.begin() {
+		return zero, true
+	}
+	for {
+		got, err := q.queue.Get(q.context)
+		if err != nil {
+			q.end(zero, nil)
+			if !errors.Is(err, kwq.ErrShutDown) && !errors.Is(err, context.Canceled) {
+				q.failed(err)
+			}
+			return zero, true
+		}
+		item, err := q.keys.item(got.Key)
+		if err == nil {
+			q.end(item, got)
+			return item, false
+		}
+		_, buried := got.Bury()
+		q.failed(err)
+		q.failed(buried)
+	}
+}
+
+// begin counts a Get. It returns false after a local shut down.
+func (q *Typed[T]) begin() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if q.down {
+		return false
+	}
+	q.busy++
+	return true
+}
+
+func (q *Typed[T]) end(item T, got *kwq.Item) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.busy--
+	if got != nil {
+		q.held[item] = got
+	}
+	q.changed.Broadcast()
+}
+
+// Done says that the work on the item is finished. It does nothing for an item that this process does not have. If the queue has
+// taken the item back, because its lease ended, OnError gets kwq.ErrStale.
+func (q *Typed[T]) Done(item T) {
+	q.mutex.Lock()
+	got := q.held[item]
+	if got == nil {
+		q.mutex.Unlock()
+		return
+	}
+	delete(q.held, item)
+	q.busy++
+	q.mutex.Unlock()
+
+	key, known, err := q.keys.pin(item, false)
+	if known {
+		var result kwq.DoneResult
+		result, err = got.Done()
+		switch {
+		case err != nil:
+			q.keys.unpin(key, unsure)
+		case result == kwq.Finished:
+			q.keys.unpin(key, gone)
+		default:
+			q.keys.unpin(key, stays)
+		}
+	}
+	q.failed(err)
+
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.busy--
+	q.changed.Broadcast()
+}
+
+// ShutDown ends the queue: adds are ignored, delays are dropped, and Get returns shutdown once nothing is ready.
+//
+// In a shared queue it ends the work of this process: Get returns shutdown at once, and ready items stay for the others. Adds
+// still reach the queue, so an item that fails now is tried again by another process.
+func (q *Typed[T]) ShutDown() {
+	q.metrics.stop()
+	if q.local {
+		q.mutex.Lock()
+		defer q.mutex.Unlock()
+		q.down = true
+		q.downs++
+		q.cancel()
+		q.changed.Broadcast()
+		return
+	}
+	q.failed(q.queue.ShutDown())
+	q.keys.sweep()
+}
+
+// ShutDownWithDrain does what ShutDown does, and waits until no item is ready or held. In a shared queue it waits until this
+// process holds none. A ShutDown ends the wait.
+func (q *Typed[T]) ShutDownWithDrain() {
+	if q.local {
+		q.metrics.stop()
+		q.mutex.Lock()
+		defer q.mutex.Unlock()
+		q.down = true
+		q.cancel()
+		for downs := q.downs; (q.busy > 0 || len(q.held) > 0) && q.downs == downs; {
+			q.changed.Wait()
+		}
+		return
+	}
+	err := q.queue.ShutDownWithDrain(context.Background())
+	q.metrics.stop()
+	if !errors.Is(err, kwq.ErrDrainEnded) {
+		q.failed(err)
+	}
+	q.keys.sweep()
+}
+
+// ShuttingDown tells whether the queue was shut down, for all processes or for this one.
+func (q *Typed[T]) ShuttingDown() bool {
+	q.mutex.Lock()
+	down := q.down
+	q.mutex.Unlock()
+	if down {
+		return true
+	}
+	down, err := q.queue.ShuttingDown()
+	q.failed(err)
+	return down || err != nil
+}
+
+// Close ends the work of this process and closes the queue. Items that it still holds go back to the queue, which a queue of this
+// process alone does not outlive. A queue that was given by Options.Queue stays open.
+func (q *Typed[T]) Close() error {
+	q.metrics.stop()
+	q.mutex.Lock()
+	q.down = true
+	q.downs++
+	q.cancel()
+	q.changed.Broadcast()
+	q.mutex.Unlock()
+	if !q.owned {
+		return nil
+	}
+	return q.queue.Close()
+}
+
+// lost reports an add that failed: its event is lost.
+func (q *Typed[T]) lost(item T, err error) {
+	err = fmt.Errorf("add of %v: %w", item, err)
+	if q.onError == nil {
+		panic(err)
+	}
+	q.onError(err)
+}
+
+// failed reports another error.
+func (q *Typed[T]) failed(err error) {
+	switch {
+	case err == nil, errors.Is(err, kwq.ErrClosed):
+	case q.onError != nil:
+		q.onError(err)
+	default:
+		log.Print(err)
+	}
+}
+
+// queueStore tells a table of a queue's keys.
+type queueStore struct {
+	queue *kwq.Queue
+}
+
+const anyState = kwq.IsReady | kwq.IsWaiting | kwq.IsProcessing | kwq.IsDirty | kwq.IsDead | kwq.IsRemembered
+
+func (s queueStore) has(key string) (bool, error) {
+	_, err := s.queue.Find(key)
+	if errors.Is(err, kwq.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (s queueStore) each(found func(string)) error {
+	return s.queue.List(anyState, func(l *kwq.Listed) error {
+		found(l.Key)
+		return nil
+	})
+}
