@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages soak coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings soak coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python demo shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -82,6 +82,9 @@ test-matrix:
 test-packages:
 	@SUITES=packages $(VM)/run-tests.sh
 
+test-bindings:
+	@SUITES='bindings-trixie bindings-sid' $(VM)/run-tests.sh
+
 soak:
 	@$(VM)/soak.sh
 
@@ -137,6 +140,7 @@ help:
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
 	@echo '  make soak SOAK=30   all random tests, for this many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
+	@echo '  make test-bindings  the Go package beside the real client-go, of Debian 13 and of unstable'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
 	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'
 	@echo '  make check      static checks: checkpatch, sparse, kernel-doc, ... (CHECKS="words links" for some)'

@@ -26,6 +26,8 @@ sources_of() {
 		echo "$debian/debian $2 main"
 		echo "${debian/deb/deb-src}/debian $2 main"
 		;;
+	# Debian's unstable release has no separate updates.
+	sid) echo "$debian/debian sid main" ;;
 	noble-updates) echo "deb [signed-by=$(ubuntu_keys)] $UBUNTU_MIRROR/ubuntu $2 main" ;;
 	*)
 		echo "$debian/debian $2 main"

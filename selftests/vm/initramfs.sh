@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [go] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
+# initramfs.sh KERNEL [device] [demo] [exporter] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
 # kernel.sh. Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and
 # initramfs.
 #
@@ -9,6 +9,8 @@
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
 #   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
+#   bindings-trixie, bindings-sid
+#             selftests/bindings with the client-go of that release of Debian, in /kselftest
 #   kunit     the KUnit suites, in the module
 #   queue     the module without the device
 #   bench     selftests/bench, as /kwq_bench.ko, and its programs, in /bench
@@ -174,6 +176,11 @@ for content in "$@"; do
 		cp "$userspace/test/go-$goarch"/* "$root/go"
 		cp "$TOP/userspace/test/device-go" "$root/kselftest/go"
 		cp "$TOP/userspace/test/device-go-controller" "$root/kselftest/go-controller"
+		;;
+	bindings-*)
+		mkdir -p "$root/kselftest"
+		(cd "$TOP/selftests/bindings" && logged "$content" "$VM/client-go.sh" "${content#bindings-}" \
+			sh -c 'go vet . && go build -trimpath -o "$1" .' sh "$root/kselftest/bindings")
 		;;
 	bench)
 		rsync -rc "$TOP/selftests/bench" "$BUILD/module-$release/"

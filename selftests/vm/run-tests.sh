@@ -108,8 +108,9 @@ run() {
 
 	# With PREEMPT_RT lockdep treats every lock as an rt_mutex, which makes the debug kernel much slower. KCSAN is slow
 	# because it waits.
+	# The comparison with client-go makes 1,000,000 calls.
 	case $1 in
-	*-rt-debug | *-kcsan) local PROGRAM_SECONDS=$((3 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((3 * MACHINE_SECONDS)) ;;
+	*-rt-debug | *-kcsan | bindings-*) local PROGRAM_SECONDS=$((3 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((3 * MACHINE_SECONDS)) ;;
 	esac
 
 	case $1 in
@@ -172,6 +173,10 @@ run() {
 		*-arm64 | *-s390x) contents='device go' ;;
 		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
+		;;
+	bindings-trixie | bindings-sid)
+		progress "client-go of ${1#bindings-} beside kwq"
+		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" bindings
 		;;
 	coverage)
 		progress "coverage"
