@@ -17,21 +17,20 @@ import (
 	"sort"
 	"sync"
 	"time"
+
+	"peer/measure"
 )
 
 const (
-	// The keys take turns, like those of a controller.
-	someKeys = 100
-	// Operations per sample.
-	rounds = 64
-	// The least delay of a key that does not become due during a test.
-	far = time.Hour
+	someKeys = measure.SomeKeys
+	rounds   = measure.Rounds
+	far      = measure.Far
 )
 
 var prefix = flag.String("p", "", "what the figures' names begin with")
 
 func report(name string, value float64, unit string) {
-	fmt.Printf("%sgo.%s\t%.2f\t%s\n", *prefix, name, value, unit)
+	measure.Report(*prefix+"go."+name, value, unit)
 }
 
 func die(format string, arguments ...any) {
@@ -39,21 +38,12 @@ func die(format string, arguments ...any) {
 	os.Exit(1)
 }
 
-// makeKeys makes keys of 8 bytes.
-func makeKeys(nr int) []string {
-	keys := make([]string, nr)
-	for i := range keys {
-		keys[i] = fmt.Sprintf("k%07d", i)
-	}
-	return keys
-}
-
 func testCycle() {
 	q := newQueue[string]()
-	keys := makeKeys(someKeys)
+	keys := measure.Keys(someKeys)
 	next := 0
-	report("cycle", sample(rounds, func() uint64 {
-		start := clock()
+	report("cycle", measure.Sample(rounds, func() uint64 {
+		start := measure.Begin()
 		for i := 0; i < rounds; i++ {
 			q.Add(keys[next])
 			key, _ := q.Get()
@@ -62,21 +52,21 @@ func testCycle() {
 				next = 0
 			}
 		}
-		return since(start)
-	}), unit)
+		return measure.Since(start)
+	}), measure.Unit)
 }
 
 func testCoalesced() {
 	q := newQueue[string]()
-	keys := makeKeys(1)
+	keys := measure.Keys(1)
 	q.Add(keys[0])
-	report("coalesced", sample(rounds, func() uint64 {
-		start := clock()
+	report("coalesced", measure.Sample(rounds, func() uint64 {
+		start := measure.Begin()
 		for i := 0; i < rounds; i++ {
 			q.Add(keys[0])
 		}
-		return since(start)
-	}), unit)
+		return measure.Since(start)
+	}), measure.Unit)
 }
 
 // awaitWaiting yields the processor to the goroutine that keeps the times, until that
@@ -95,7 +85,7 @@ func testAddAfter(name string, nr int) {
 
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	random := rand.New(rand.NewSource(1))
-	keys := makeKeys(nr + (more+1)*rounds)
+	keys := measure.Keys(nr + (more+1)*rounds)
 	q := newDelayingQueue[string]()
 	defer q.ShutDown()
 
@@ -110,24 +100,24 @@ func testAddAfter(name string, nr int) {
 	runtime.GC()
 
 	next := nr
-	report(name, sampleSome(1, more, rounds, func() uint64 {
+	report(name, measure.SampleSome(1, more, rounds, func() uint64 {
 		var delays [rounds]time.Duration
 		for i := range delays {
 			delays[i] = far + time.Second + time.Duration(random.Int63n(int64(far)))
 		}
-		start := clock()
+		start := measure.Begin()
 		for _, delay := range delays {
 			q.AddAfter(keys[next], delay)
 			next++
 		}
 		awaitWaiting(q, next)
-		return since(start)
-	}), unit)
+		return measure.Since(start)
+	}), measure.Unit)
 }
 
 // testDue measures the time from the due time of nr keys until all of them are ready.
 func testDue(name string, nr int) {
-	keys := makeKeys(nr)
+	keys := measure.Keys(nr)
 	q := newDelayingQueue[string]()
 	defer q.ShutDown()
 
@@ -153,7 +143,7 @@ func testLate() {
 	const nr = 1000
 
 	random := rand.New(rand.NewSource(1))
-	keys := makeKeys(nr)
+	keys := measure.Keys(nr)
 	q := newDelayingQueue[string]()
 	defer q.ShutDown()
 	readyAt := map[string]time.Time{}
@@ -180,7 +170,7 @@ func wallOf(fns ...func()) uint64 {
 	var end sync.WaitGroup
 
 	end.Add(len(fns))
-	start := clock()
+	start := measure.Begin()
 	for _, fn := range fns {
 		go func(fn func()) {
 			fn()
@@ -188,7 +178,7 @@ func wallOf(fns ...func()) uint64 {
 		}(fn)
 	}
 	end.Wait()
-	return since(start)
+	return measure.Since(start)
 }
 
 // testTwoCycle runs two threads. Each adds the key that it finished last, and finishes
@@ -198,7 +188,7 @@ func testTwoCycle() {
 	const cycles = 20000
 
 	q := newQueue[string]()
-	keys := makeKeys(2)
+	keys := measure.Keys(2)
 	run := func(key string) func() {
 		return func() {
 			for i := 0; i < cycles; i++ {
@@ -208,17 +198,17 @@ func testTwoCycle() {
 			}
 		}
 	}
-	report("two.cycle", sampleSome(2, 15, 2*cycles, func() uint64 {
+	report("two.cycle", measure.SampleSome(2, 15, 2*cycles, func() uint64 {
 		return wallOf(run(keys[0]), run(keys[1]))
-	}), unit)
+	}), measure.Unit)
 }
 
 // testTwoByTwo runs two producers, each with its own keys, and two consumers.
 func testTwoByTwo() {
 	const each = 50000
 
-	keys := makeKeys(2 * each)
-	report("two_by_two", sampleSome(1, 9, 2*each, func() uint64 {
+	keys := measure.Keys(2 * each)
+	report("two_by_two", measure.SampleSome(1, 9, 2*each, func() uint64 {
 		var producers sync.WaitGroup
 		q := newQueue[string]()
 		produce := func(keys []string) func() {
@@ -242,7 +232,7 @@ func testTwoByTwo() {
 		}
 		producers.Add(2)
 		return wallOf(produce(keys[:each]), produce(keys[each:]), consume, consume)
-	}), unit)
+	}), measure.Unit)
 }
 
 var tests = []struct {
@@ -276,9 +266,9 @@ func main() {
 
 	flag.Parse()
 	if *instructions {
-		countInstructions()
+		measure.CountInstructions()
 	}
-	measureClock()
+	measure.Clock()
 	for _, name := range flag.Args() {
 		run(name)
 	}
