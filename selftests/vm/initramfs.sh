@@ -191,8 +191,10 @@ for content in "$@"; do
 		cp "$BUILD/module-$release/bench/kwq_watch.ko" "$root/bench"
 		logged bench-device make -C "$TOP/selftests/bench/device" O="$BUILD/bench" LIBRARY="$userspace" all
 		logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/bench" all
+		logged bench-go make -C "$TOP/selftests/bench/go" O="$BUILD/bench" all
 		logged bench-client make -C "$TOP/selftests/bench/servers" O="$BUILD/bench" all
-		cp "$TOP/selftests/bench"/{run{,-processors,-stalls,-keys,-python},python/bench.py} "$BUILD/bench"/{device,peer-go,peer-c,client} "$root/bench"
+		cp "$TOP/selftests/bench"/{run{,-processors,-stalls,-keys,-python},python/bench.py} \
+			"$BUILD/bench"/{device,peer-go,peer-c,bench-go,client} "$root/bench"
 		servers=$("$VM/servers.sh")
 		for server in beanstalkd redis-server; do
 			cp "$servers/usr/bin/$server" "$root/bench"

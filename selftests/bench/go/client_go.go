@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+
+package main
+
+import (
+	"reflect"
+	"runtime"
+
+	"k8s.io/client-go/util/workqueue"
+
+	"peer/measure"
+)
+
+// A queue without a provider of metrics, and one with it.
+var (
+	plain   = workqueue.TypedQueueConfig[string]{}
+	metered = workqueue.TypedQueueConfig[string]{Name: "bench", MetricsProvider: provider{}}
+)
+
+var clientGoRows = []row{
+	{"peer.client-go.cycle", func() float64 { return clientGo(plain, cycle[string], measure.Keys) }},
+	{"peer.client-go.metrics.cycle", func() float64 { return clientGo(metered, cycle[string], measure.Keys) }},
+	{"peer.client-go.cycle.name", func() float64 { return clientGo(plain, cycle[name], names) }},
+	{"peer.client-go.metrics.cycle.name", func() float64 { return clientGo(metered, cycle[name], names) }},
+	{"peer.client-go.coalesced", func() float64 { return clientGo(plain, coalesced[string], measure.Keys) }},
+	{"peer.client-go.metrics.coalesced", func() float64 { return clientGo(metered, coalesced[string], measure.Keys) }},
+	{"peer.client-go.coalesced.name", func() float64 { return clientGo(plain, coalesced[name], names) }},
+	{"peer.client-go.add_after.10k", func() float64 {
+		q := workqueue.NewTypedDelayingQueue[string]()
+		defer q.ShutDown()
+		return addAfter(q.AddAfter, settler(q))
+	}},
+}
+
+func clientGo[T comparable](config workqueue.TypedQueueConfig[string], run func(queue[T], []T) float64,
+	items func(int) []T) float64 {
+	q := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[T]{
+		Name: config.Name, MetricsProvider: config.MetricsProvider,
+	})
+	defer q.ShutDown()
+	return run(q, items(measure.SomeKeys))
+}
+
+// settler returns a function that yields the processor until the goroutine of a delaying queue has taken all adds. There is one
+// processor, so the goroutine then waits for the next one.
+func settler(q workqueue.TypedDelayingInterface[string]) func() {
+	adds := reflect.ValueOf(q).Elem().FieldByName("waitingForAddCh")
+	return func() {
+		for {
+			runtime.Gosched()
+			if adds.Len() == 0 {
+				return
+			}
+		}
+	}
+}
