@@ -28,4 +28,9 @@ if ! grep -q '^@kwq verdict pass' "$report"; then
 	{ tail -n 25 "$console"; grep -E '^(@kwq problem|#)' "$report"; cat "$LOGS/profile.qemu.log"; } >&2 || true
 	die "the machine did not reach its end; the console is in $console"
 fi
-"$TOP/selftests/bench/profile/symbols.py" "$counts" "$report" "$BUILD/bench/device" "$ROW"
+case $ROW in
+go.* | peer.client-go.*) program=bench-go ;;
+peer.go.*) program=peer-go ;;
+*) program=device ;;
+esac
+"$TOP/selftests/bench/profile/symbols.py" "$counts" "$report" "$BUILD/bench/$program" "$ROW"

@@ -18,7 +18,8 @@ def symbols_of(report, program):
     found = [(int(m[1], 16), m[2] + (f" {m[3]}" if m[3] else ""))
              for m in re.finditer(r"^symbol ([0-9a-f]+) (\S+) ?(\S*)$", report, re.M)]
     lines = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout.splitlines()
-    for address, kind, name in (line.split() for line in lines if len(line.split()) == 3):
+    # Names of Go have spaces. An undefined symbol has no address.
+    for address, kind, name in (line.split(None, 2) for line in lines if not line.startswith(" ")):
         if kind in "tTwWi":
             found.append((int(address, 16), f"{name} (program)"))
     return sorted(found)
