@@ -21,7 +21,7 @@ PARTS=${PARTS:-instructions stalls processors$([ ! -x "$NATIVE" ] || echo " nati
 
 # The accepted difference between boots, in percent. Chance within a boot (addresses, hash seeds) causes a small
 # difference; the host causes none. The difference is larger for the servers, for percentiles, for keys in hash
-# tables that grow and shrink, and where Go's collector runs.
+# tables that grow and shrink, and for Go: its maps have seeds, and its collector runs.
 TOLERANCE=0.5
 LOOSE='^peer\.(beanstalkd|redis)\.|^peer\.(client-)?go\.|^go\.|^device\.|\.p99$'
 LOOSE_TOLERANCE=5

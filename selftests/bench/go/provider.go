@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// provider makes metrics that cost what those of Prometheus' library for Go cost: an atomic operation for a counter, a loop of
-// compare and swap for a gauge, and for a histogram a search through the bounds, three atomic additions and such a loop. Labels
-// are looked up once, when the queue is made, as Kubernetes does it. The bounds are Kubernetes', too.
+// provider makes metrics that cost what those of Prometheus' library for Go cost. A counter is an atomic addition, and a gauge a
+// loop of compare and swap. A histogram is a search through its bounds, three atomic additions, and such a loop. Labels are
+// looked up once, when the queue is made, as Kubernetes does it. The bounds are Kubernetes', too.
 type provider struct{}
 
 func (provider) NewDepthMetric(string) workqueue.GaugeMetric            { return new(gauge) }
