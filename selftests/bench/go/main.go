@@ -105,14 +105,16 @@ func coalesced[T comparable](q queue[T], items []T) float64 {
 
 // addAfter measures delayed adds that are not the earliest, while others wait. Added keys stay: in the end a few more are
 // waiting. settle ends when the queue has done its work for them, and is part of the figure.
+//
+// Each new key takes memory, and the kernel clears a page for some 25 of them. So a sample has many adds.
 func addAfter(add func(key string, delay time.Duration), settle func()) float64 {
-	const more = 2000 / rounds
+	const samples, adds = 9, 4 * rounds
 
 	random := rand.New(rand.NewSource(1))
 	delay := func() time.Duration {
 		return measure.Far + time.Second + time.Duration(random.Int63n(int64(measure.Far)))
 	}
-	keys := measure.Keys(waiting + (more+1)*rounds)
+	keys := measure.Keys(waiting + (samples+1)*adds)
 	add(keys[0], measure.Far)
 	for _, key := range keys[1:waiting] {
 		add(key, delay())
@@ -121,8 +123,8 @@ func addAfter(add func(key string, delay time.Duration), settle func()) float64 
 	runtime.GC()
 
 	next := waiting
-	return measure.SampleSome(1, more, rounds, func() uint64 {
-		var delays [rounds]time.Duration
+	return measure.SampleSome(1, samples, adds, func() uint64 {
+		var delays [adds]time.Duration
 		for i := range delays {
 			delays[i] = delay()
 		}
