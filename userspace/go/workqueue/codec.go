@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+	"unsafe"
 )
 
 // Codec translates items to keys of kwq and back. Equal items must have equal keys, and different items different ones.
@@ -43,7 +44,7 @@ func CodecFor[T comparable]() (Codec[T], error) {
 		return any(stringCodec{}).(Codec[T]), nil
 	}
 	t := reflect.TypeOf(&zero).Elem()
-	leaves, err := leavesOf(t, nil, nil)
+	leaves, err := leavesOf(t, 0, nil)
 	if err != nil {
 		return nil, fmt.Errorf("%v: %w", t, err)
 	}
@@ -94,10 +95,29 @@ func textOf(key string) (string, error) {
 
 // A leaf is a member that is no struct. The codec of a type has a list of its leaves.
 type leaf struct {
-	// The way to the member, as reflect.Value.Field and reflect.Value.Index want it.
-	path   []int
+	// Where the member is in the item.
+	offset uintptr
+	// Its type; nil for a string, which needs no reflection.
+	kind   reflect.Type
 	encode func(reflect.Value) (string, error)
 	decode func(reflect.Value, string) error
+}
+
+func (l *leaf) text(item unsafe.Pointer) (string, error) {
+	member := unsafe.Add(item, l.offset)
+	if l.kind == nil {
+		return *(*string)(member), nil
+	}
+	return l.encode(reflect.NewAt(l.kind, member).Elem())
+}
+
+func (l *leaf) set(item unsafe.Pointer, text string) error {
+	member := unsafe.Add(item, l.offset)
+	if l.kind == nil {
+		*(*string)(member) = text
+		return nil
+	}
+	return l.decode(reflect.NewAt(l.kind, member).Elem(), text)
 }
 
 var (
@@ -105,13 +125,12 @@ var (
 	unmarshaler = reflect.TypeOf((*encoding.TextUnmarshaler)(nil)).Elem()
 )
 
-// leavesOf appends the leaves of a type that is at path.
-func leavesOf(t reflect.Type, path []int, leaves []leaf) ([]leaf, error) {
+// leavesOf appends the leaves of a type that is at this offset.
+func leavesOf(t reflect.Type, offset uintptr, leaves []leaf) ([]leaf, error) {
 	var err error
 
-	at := func(i int) []int { return append(path[:len(path):len(path)], i) }
 	add := func(encode func(reflect.Value) (string, error), decode func(reflect.Value, string) error) {
-		leaves = append(leaves, leaf{path, encode, decode})
+		leaves = append(leaves, leaf{offset, t, encode, decode})
 	}
 	if t.Kind() != reflect.Interface && t.Kind() != reflect.Pointer &&
 		t.Implements(marshaler) && reflect.PointerTo(t).Implements(unmarshaler) {
@@ -120,8 +139,7 @@ func leavesOf(t reflect.Type, path []int, leaves []leaf) ([]leaf, error) {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		add(func(v reflect.Value) (string, error) { return v.String(), nil },
-			func(v reflect.Value, s string) error { v.SetString(s); return nil })
+		leaves = append(leaves, leaf{offset: offset})
 	case reflect.Bool:
 		add(func(v reflect.Value) (string, error) { return strconv.FormatBool(v.Bool()), nil },
 			func(v reflect.Value, s string) error {
@@ -149,7 +167,7 @@ func leavesOf(t reflect.Type, path []int, leaves []leaf) ([]leaf, error) {
 			return leaves, nil
 		}
 		for i := 0; i < t.Len(); i++ {
-			if leaves, err = leavesOf(t.Elem(), at(i), leaves); err != nil {
+			if leaves, err = leavesOf(t.Elem(), offset+uintptr(i)*t.Elem().Size(), leaves); err != nil {
 				return nil, err
 			}
 		}
@@ -163,7 +181,7 @@ func leavesOf(t reflect.Type, path []int, leaves []leaf) ([]leaf, error) {
 			if !field.IsExported() {
 				return nil, fmt.Errorf("%s: %w", field.Name, ErrNoCodec)
 			}
-			if leaves, err = leavesOf(field.Type, at(i), leaves); err != nil {
+			if leaves, err = leavesOf(field.Type, offset+field.Offset, leaves); err != nil {
 				return nil, fmt.Errorf("%s: %w", field.Name, err)
 			}
 		}
@@ -224,67 +242,68 @@ type leafCodec[T comparable] struct {
 	leaves []leaf
 }
 
-func at(v reflect.Value, path []int) reflect.Value {
-	for _, i := range path {
-		if v.Kind() == reflect.Array {
-			v = v.Index(i)
-		} else {
-			v = v.Field(i)
-		}
+// escaped returns the text of a member as it is in the key. A single member needs no separator, and no escapes.
+func (c *leafCodec[T]) escaped(text string) string {
+	if len(c.leaves) > 1 && (strings.IndexByte(text, '/') >= 0 || strings.IndexByte(text, '%') >= 0) {
+		return escaper.Replace(text)
 	}
-	return v
+	return text
 }
 
 func (c *leafCodec[T]) Encode(item T) (string, error) {
-	v := reflect.ValueOf(&item).Elem()
-	text := strings.Builder{}
-	for i, leaf := range c.leaves {
-		s, err := leaf.encode(at(v, leaf.path))
+	key := make([]byte, 0, 64)
+	for i := range c.leaves {
+		text, err := c.leaves[i].text(unsafe.Pointer(&item))
 		if err != nil {
 			return "", err
 		}
 		if i > 0 {
-			text.WriteByte('/')
+			key = append(key, '/')
 		}
-		// A single member needs no separator, and no escapes.
-		if len(c.leaves) > 1 {
-			s = escaper.Replace(s)
-		}
-		text.WriteString(s)
+		key = append(key, c.escaped(text)...)
 	}
-	return keyOf(text.String()), nil
+	return keyOf(string(key)), nil
 }
 
-func (c *leafCodec[T]) Decode(key string) (item T, err error) {
-	var zero T
+func (c *leafCodec[T]) Decode(key string) (T, error) {
+	var item, zero T
 
-	text, err := textOf(key)
+	rest, err := textOf(key)
 	if err != nil {
 		return zero, err
 	}
-	texts := []string{text}
-	if len(c.leaves) != 1 {
-		texts = strings.Split(text, "/")
-	}
-	if len(c.leaves) == 0 {
-		texts = nil
-	}
-	if len(texts) != len(c.leaves) {
-		return zero, fmt.Errorf("%q: %w", key, ErrKey)
-	}
-	v := reflect.ValueOf(&item).Elem()
-	for i, leaf := range c.leaves {
-		s := texts[i]
-		if len(c.leaves) > 1 {
-			s = unescaper.Replace(s)
+	for i := range c.leaves {
+		part := rest
+		if i < len(c.leaves)-1 {
+			end := strings.IndexByte(rest, '/')
+			if end < 0 {
+				return zero, fmt.Errorf("%q: %w", key, ErrKey)
+			}
+			part, rest = rest[:end], rest[end+1:]
 		}
-		if err := leaf.decode(at(v, leaf.path), s); err != nil {
+		if err := c.decodeLeaf(&c.leaves[i], unsafe.Pointer(&item), part); err != nil {
 			return zero, fmt.Errorf("%q: %w: %v", key, ErrKey, err)
 		}
 	}
-	// Each item has one key: 007, %2f and upper-case hexadecimal digits are refused.
-	if again, err := c.Encode(item); err != nil || again != key {
+	if len(c.leaves) == 0 && rest != "" {
 		return zero, fmt.Errorf("%q: %w", key, ErrKey)
 	}
 	return item, nil
+}
+
+// decodeLeaf sets a member to what its part of the key says. Each item has one key: 007, %2f, upper-case hexadecimal digits and one
+// slash too many are refused.
+func (c *leafCodec[T]) decodeLeaf(l *leaf, item unsafe.Pointer, part string) error {
+	text := part
+	if len(c.leaves) > 1 && strings.IndexByte(part, '%') >= 0 {
+		text = unescaper.Replace(part)
+	}
+	if err := l.set(item, text); err != nil {
+		return err
+	}
+	again, err := l.text(item)
+	if err == nil && c.escaped(again) != part {
+		err = fmt.Errorf("it would be %q", c.escaped(again))
+	}
+	return err
 }
