@@ -11,12 +11,16 @@
 "$VM/packages.sh"
 SOURCE=$("$VM/kernel.sh" source)
 STOCK=$("$VM/kernel.sh" stock)
-DEBUG=$("$VM/kernel.sh" debug)
 WORK=$BUILD/check
 
 read -ra checks <<<"${CHECKS:-\
 	spdx copyright checkpatch kernel-doc sparse-and-W1 sparse-and-W1-of-queue sparse-and-W1-of-tests sparse-and-W1-of-bench prototypes clang coccinelle\
 	abi32 shellcheck python man-pages quotes links words syzkaller mutants template port install symbols spaces limits}"
+
+# The other checks need no debug kernel, which takes long to build.
+case " ${checks[*]} " in
+*' sparse-and-W1-of-tests '* | *' prototypes '*) DEBUG=$("$VM/kernel.sh" debug) ;;
+esac
 
 # The files of the benchmarks that the kernel's build compiles; the other files are programs.
 BENCH=(':(glob)selftests/bench/*.[ch]' 'selftests/bench/native/*.[ch]')

@@ -36,7 +36,9 @@ unpack_client_go() (
 
 use_apt_of amd64 "$suite"
 client_go=$(version_of "$CLIENT_GO") go=$(version_of golang-go)
-[ -n "$client_go" ] && [ -n "$go" ] || die "$suite has no $CLIENT_GO or no golang-go"
+if [ -z "$client_go" ] || [ -z "$go" ]; then
+	die "$suite has no $CLIENT_GO or no golang-go"
+fi
 # A version may have an epoch. The colon would split GOPATH.
 dir=$CACHE/client-go-$suite-${client_go#*:}-go-${go#*:}
 

@@ -179,8 +179,12 @@ for content in "$@"; do
 		;;
 	bindings-*)
 		mkdir -p "$root/kselftest"
-		(cd "$TOP/selftests/bindings" && logged "$content" "$VM/client-go.sh" "${content#bindings-}" \
-			sh -c 'go vet . && go build -trimpath -o "$1" .' sh "$root/kselftest/bindings")
+		(
+			cd "$TOP/selftests/bindings"
+			logged "$content-vet" "$VM/client-go.sh" "${content#bindings-}" go vet .
+			logged "$content" "$VM/client-go.sh" "${content#bindings-}" \
+				go build -trimpath -o "$root/kselftest/bindings" .
+		)
 		;;
 	bench)
 		rsync -rc "$TOP/selftests/bench" "$BUILD/module-$release/"

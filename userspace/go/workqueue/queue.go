@@ -233,18 +233,15 @@ func (q *Typed[T]) Done(item T) {
 	q.busy++
 	q.mutex.Unlock()
 
-	key, known, err := q.keys.pin(item, false)
-	if known {
-		var result kwq.DoneResult
-		result, err = got.Done()
-		switch {
-		case err != nil:
-			q.keys.unpin(key, unsure)
-		case result == kwq.Finished:
-			q.keys.unpin(key, gone)
-		default:
-			q.keys.unpin(key, stays)
-		}
+	q.keys.pinKey(got.Key)
+	result, err := got.Done()
+	switch {
+	case err != nil:
+		q.keys.unpin(got.Key, unsure)
+	case result == kwq.Finished:
+		q.keys.unpin(got.Key, gone)
+	default:
+		q.keys.unpin(got.Key, stays)
 	}
 	q.failed(err)
 

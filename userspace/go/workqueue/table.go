@@ -29,6 +29,8 @@ type keys[T comparable] interface {
 	// pin returns the item's key for one call to the queue. The unpin after the call says what it found out. Without
 	// create an unknown item has no key, and needs no unpin.
 	pin(item T, create bool) (key string, known bool, err error)
+	// pinKey does the same for a key that was handed out.
+	pinKey(key string)
 	unpin(key string, what outcome)
 	// item returns the item of a key that was handed out.
 	item(key string) (T, error)
@@ -45,6 +47,8 @@ func (k codecKeys[T]) pin(item T, create bool) (string, bool, error) {
 	key, err := k.codec.Encode(item)
 	return key, err == nil, err
 }
+
+func (codecKeys[T]) pinKey(string) {}
 
 func (codecKeys[T]) unpin(string, outcome) {}
 
@@ -110,9 +114,7 @@ func (t *table[T]) pin(item T, create bool) (string, bool, error) {
 		t.byItem[item] = e
 		t.byKey[e.key] = e
 	}
-	e.met = e.met || e.pins > 0
-	e.pins++
-	e.sweep = t.sweeps
+	t.use(e)
 	full := len(t.byItem) > t.limit && !t.sweeping
 	t.mutex.Unlock()
 
@@ -120,6 +122,19 @@ func (t *table[T]) pin(item T, create bool) (string, bool, error) {
 		t.sweep()
 	}
 	return e.key, true, nil
+}
+
+func (t *table[T]) pinKey(key string) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.use(t.byKey[key])
+}
+
+// use counts one more call that uses the entry.
+func (t *table[T]) use(e *entry[T]) {
+	e.met = e.met || e.pins > 0
+	e.pins++
+	e.sweep = t.sweeps
 }
 
 func (t *table[T]) unpin(key string, what outcome) {
