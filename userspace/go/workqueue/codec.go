@@ -20,8 +20,8 @@ type Codec[T comparable] interface {
 	Decode(key string) (T, error)
 }
 
-// ErrNoCodec says that a type has no codec of its own: it has a pointer, an interface, a channel, a floating-point number or
-// an unexported field. Give Options.Codec, or let the type have MarshalText and UnmarshalText.
+// ErrNoCodec says that a type has no codec of its own: it has a pointer, an interface, a channel or a floating-point number. Give
+// Options.Codec, or let the type have MarshalText and UnmarshalText.
 var ErrNoCodec = errors.New("the type of the items has no codec: give Options.Codec, or write MarshalText and UnmarshalText")
 
 // ErrKey says that a key in the queue is not one that the codec makes. Somebody else added it.
@@ -30,7 +30,7 @@ var ErrKey = errors.New("no item has this key")
 // CodecFor returns the codec that a queue uses for T unless it is given another.
 //
 //   - A string is its own key. A zero byte goes before a string that is empty, or begins with a zero byte.
-//   - Numbers are decimal, booleans are true or false, and arrays of bytes are hexadecimal.
+//   - Integers are decimal, booleans are true or false, and arrays of bytes are hexadecimal.
 //   - A type with MarshalText and UnmarshalText is its text.
 //   - The members of structs and arrays, and of structs in them, are separated by slashes. A slash in a member is %2F there,
 //     and a percent sign is %25. So types.NamespacedName and reconcile.Request are namespace/name.
@@ -177,9 +177,6 @@ func leavesOf(t reflect.Type, offset uintptr, leaves []leaf) ([]leaf, error) {
 			// == does not compare these.
 			if field.Name == "_" {
 				continue
-			}
-			if !field.IsExported() {
-				return nil, fmt.Errorf("%s: %w", field.Name, ErrNoCodec)
 			}
 			if leaves, err = leavesOf(field.Type, offset+field.Offset, leaves); err != nil {
 				return nil, fmt.Errorf("%s: %w", field.Name, err)

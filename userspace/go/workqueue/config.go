@@ -17,7 +17,8 @@ type TypedQueueConfig[T comparable] struct {
 	Name string
 	// MetricsProvider takes the place of the one of SetProvider.
 	MetricsProvider MetricsProvider
-	// Clock is the queue's clock: 0 for CLOCK_MONOTONIC, kwq.ClockManual for tests.
+	// Clock is the queue's clock, for example kwq.ClockManual in tests. 0 means CLOCK_MONOTONIC in a new queue, and leaves the
+	// clock of one that exists. Open fails if one that exists has another clock.
 	Clock kwq.Clock
 	// Options are those that client-go lacks.
 	Options Options[T]
@@ -141,7 +142,11 @@ func Open[T comparable](limiter TypedRateLimiter[T], config TypedRateLimitingQue
 			return nil, err
 		}
 	}
-	if err := configure(queue, kernel); err != nil {
+	err := hasClock(queue, config.Clock)
+	if err == nil {
+		err = configure(queue, kernel)
+	}
+	if err != nil {
 		if o.Queue == nil {
 			queue.Close()
 		}
@@ -179,6 +184,19 @@ func create[T comparable](config TypedRateLimitingQueueConfig[T], shared bool, l
 	}
 	create.OrOpen = true
 	return kwq.Create(config.Name, &create)
+}
+
+// hasClock fails if a queue that existed has another clock than the one that was asked for.
+func hasClock(queue *kwq.Queue, clock kwq.Clock) error {
+	if clock == 0 {
+		return nil
+	}
+	stat, err := queue.Stat()
+	if err == nil && stat.Clock != clock {
+		err = fmt.Errorf("kwq: the queue %s exists, and has another clock: leave Clock out, or remove the queue (kwq rm)",
+			queue.Name())
+	}
+	return err
 }
 
 // configure gives a queue that existed the limiter.

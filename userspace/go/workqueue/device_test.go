@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -227,5 +228,11 @@ func TestDeviceErrors(t *testing.T) {
 	})
 	if err == nil {
 		t.Error("a queue that exists got a clock")
+	}
+	named := TypedRateLimitingQueueConfig[int]{Name: queueName(t)}
+	open(t, nil, named)
+	named.Clock = kwq.ClockManual
+	if _, err := Open[int](nil, named); err == nil || !strings.Contains(err.Error(), "another clock") {
+		t.Errorf("a named queue that exists got a clock: %v", err)
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 
 /*
-Package workqueue has the interfaces of client-go's package workqueue, over queues of kwq. A controller that uses those interfaces
-changes only where it makes its queue:
+Package workqueue has the interfaces of client-go's package workqueue, over queues of kwq. A controller changes its
+import and where it makes its queue:
 
 	queue := workqueue.NewTypedRateLimitingQueueWithConfig(
 		workqueue.DefaultTypedControllerRateLimiter[string](),
@@ -14,7 +14,7 @@ another. A queue without a name belongs to its process. The package imports noth
 
 # Differences from client-go
 
-docs/client-go.md has those of kwq. These come from sharing:
+docs/go.md explains what sharing changes for a controller, and docs/client-go.md has the differences of kwq. In short:
 
   - ShutDown ends the work of this process only: Get returns shutdown at once, and ready items stay for other processes. Adds still
     reach the queue. With Options.ShutDownAll it shuts the queue down for all.

@@ -4,7 +4,7 @@
 //
 //	checksums QUEUE FOLDER CHECKSUMS
 //
-// It watches FOLDER, and writes the SHA-256 of each file to a file of the same name in CHECKSUMS. Several of them can share QUEUE.
+// It watches FOLDER, and writes the SHA-256 of each file NAME to CHECKSUMS/NAME.sha256. Several of them can share QUEUE.
 // If one is killed, the others get its files. With client-go's import in place of kwq's it works alone.
 package main
 
@@ -25,7 +25,10 @@ import (
 	"kwq/workqueue"
 )
 
-const workers = 2
+const (
+	workers = 2
+	suffix  = ".sha256"
+)
 
 type controller struct {
 	queue     workqueue.TypedRateLimitingInterface[string]
@@ -39,7 +42,7 @@ func (c *controller) reconcile(name string) error {
 	if filepath.Base(name) != name || name == "." || name == ".." {
 		return nil
 	}
-	sum := filepath.Join(c.checksums, name)
+	sum := filepath.Join(c.checksums, name+suffix)
 	data, err := os.ReadFile(filepath.Join(c.folder, name))
 	if errors.Is(err, fs.ErrNotExist) {
 		err = os.Remove(sum)
@@ -52,7 +55,7 @@ func (c *controller) reconcile(name string) error {
 		return err
 	}
 	// A reader sees the old checksum or the new one. No other worker has this name now, so the part needs no name of its own.
-	part := sum + ".part"
+	part := filepath.Join(c.checksums, name+".part")
 	if err := os.WriteFile(part, []byte(fmt.Sprintf("%x\n", sha256.Sum256(data))), 0o644); err != nil {
 		return err
 	}
@@ -74,17 +77,24 @@ func (c *controller) processNextItem() bool {
 	return true
 }
 
-// addAll adds all files, and all checksums, whose files may be gone.
+// addAll adds all files, and those of all checksums, because a file may be gone.
 func (c *controller) addAll() error {
-	for _, folder := range []string{c.folder, c.checksums} {
-		entries, err := os.ReadDir(folder)
-		if err != nil {
-			return err
+	files, err := os.ReadDir(c.folder)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if file.Type().IsRegular() {
+			c.queue.Add(file.Name())
 		}
-		for _, entry := range entries {
-			if entry.Type().IsRegular() && !strings.HasSuffix(entry.Name(), ".part") {
-				c.queue.Add(entry.Name())
-			}
+	}
+	checksums, err := os.ReadDir(c.checksums)
+	if err != nil {
+		return err
+	}
+	for _, checksum := range checksums {
+		if name := strings.TrimSuffix(checksum.Name(), suffix); name != checksum.Name() {
+			c.queue.Add(name)
 		}
 	}
 	return nil
