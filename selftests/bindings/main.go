@@ -525,12 +525,12 @@ func (p *pair[T]) operation() {
 
 func (p *pair[T]) compareMetrics() {
 	for name, a := range p.realMetrics.all {
-		b := p.kwqMetrics.all[name]
+		real, kwq := *a, *p.kwqMetrics.all[name]
 		if name == "latency" {
-			*a, *b = counter{value: a.total()}, counter{value: b.total()}
+			real, kwq = counter{value: real.total()}, counter{value: kwq.total()}
 		}
-		if name != "unfinished" && name != "longest" && *a != *b {
-			p.fail("metric %s: client-go %v, kwq %v", name, *a, *b)
+		if name != "unfinished" && name != "longest" && real != kwq {
+			p.fail("metric %s: client-go %v, kwq %v", name, real, kwq)
 		}
 	}
 }
@@ -584,6 +584,7 @@ func (p *pair[T]) end() {
 	if err := p.kwq.Close(); err != nil {
 		p.fail("close: %v", err)
 	}
+	p.compareMetrics()
 }
 
 const episode = 1000

@@ -383,3 +383,16 @@ func TestNotAQueue(t *testing.T) {
 	_, err = FromFile(f)
 	hasText(t, err, err, "closed file")
 }
+
+// Q13: a result that was not written never reads as success.
+func TestResultsOfFailures(t *testing.T) {
+	q := &Queue{fd: -1}
+	added, err := q.Restore([]*Listed{{Key: "a", State: IsReady}, {State: IsReady}})
+	if err == nil || added[0].String() != "unknown" || added[1].String() != "unknown" {
+		t.Errorf("Restore: %v, %v", added, err)
+	}
+	done, err := q.DoneMany([]*Item{{Key: "a", Ticket: 5, queue: q}})
+	if err == nil || done[0].String() != "unknown" {
+		t.Errorf("DoneMany: %v, %v", done, err)
+	}
+}

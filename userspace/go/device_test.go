@@ -41,7 +41,10 @@ var children = map[string]func(){
 			item, err = q.Get(context.Background())
 		}
 		fmt.Println(item.Key, err)
-		select {}
+		// With select {} Go would end a process without other goroutines.
+		for {
+			time.Sleep(time.Hour)
+		}
 	},
 	// Works on a named queue until it is shut down.
 	"work": func() {

@@ -24,6 +24,9 @@ const (
 )
 
 func (r DoneResult) String() string {
+	if r < 0 {
+		return "unknown"
+	}
 	if r == Finished {
 		return "finished"
 	}
@@ -49,7 +52,8 @@ func (i *Item) GiveBack() (DoneResult, error) { return i.end(doneReturn) }
 // Bury finishes the item, and sets its key aside as dead. A key that was added meanwhile is ready again instead.
 func (i *Item) Bury() (DoneResult, error) { return i.end(doneDead) }
 
-// Retry adds the item's key after the delay that the queue's limiters compute, and finishes the item. If the queue is shut down,
+// Retry adds the item's key after the delay that the queue's limiters compute, and finishes the item. The add comes first: if the
+// item's lease has expired, the key is added, and the error is [ErrStale]. If the queue is shut down,
 // the item is finished, too, and the error is [ErrShutDown]. After any other error of the add the item is still held.
 func (i *Item) Retry() (AddResult, error) {
 	result, err := i.queue.AddRateLimited(i.Key)
@@ -151,9 +155,12 @@ func (q *Queue) DoneKey(key string) (DoneResult, error) {
 }
 
 // DoneMany finishes items of this handle in few calls of the kernel, and returns what became of each. It returns the first error.
-// An error of one leaves the others unaffected.
+// An error of one leaves the others unaffected. The result of an item that was not finished is -1.
 func (q *Queue) DoneMany(items []*Item) ([]DoneResult, error) {
 	results := make([]DoneResult, len(items))
+	for i := range results {
+		results[i] = -1
+	}
 	var first error
 	note := func(err error) {
 		if first == nil {
@@ -185,10 +192,11 @@ func (q *Queue) DoneMany(items []*Item) ([]DoneResult, error) {
 		}
 		for i := 0; i < taken; i++ {
 			n, err := q.resultOf(opDone, part[i].Key, b.results[i])
-			results[done+i] = DoneResult(n)
 			if err != nil {
 				note(err)
+				continue
 			}
+			results[done+i] = DoneResult(n)
 		}
 		done += taken
 	}

@@ -15,6 +15,9 @@ import (
 // add. Restore returns the first error, and an error of one leaves the others unaffected. It needs the rights to write and to manage.
 func (q *Queue) Restore(list []*Listed) ([]AddResult, error) {
 	results := make([]AddResult, len(list))
+	for i := range results {
+		results[i] = -1
+	}
 	var first error
 	note := func(err error) {
 		if first == nil {
@@ -37,10 +40,11 @@ func (q *Queue) Restore(list []*Listed) ([]AddResult, error) {
 		taken, err := b.run(q)
 		for i, n := range b.results[:taken] {
 			result, err := q.resultOf(opRestore, list[of[i]].Key, n)
-			results[of[i]] = AddResult(result)
 			if err != nil {
 				note(err)
+				continue
 			}
+			results[of[i]] = AddResult(result)
 		}
 		if err != nil {
 			note(err)

@@ -236,3 +236,120 @@ func TestDeviceErrors(t *testing.T) {
 		t.Errorf("a named queue that exists got a clock: %v", err)
 	}
 }
+
+// OnError may call the queue, also to drain it, which waits for the calls under way.
+func TestDeviceOnErrorDrains(t *testing.T) {
+	needsDevice(t)
+	var q *Typed[int]
+	errs := 0
+	q = open(t, nil, TypedRateLimitingQueueConfig[int]{Name: queueName(t), Options: Options[int]{OnError: func(err error) {
+		errs++
+		q.ShutDownWithDrain()
+	}}})
+	if _, err := q.Queue().Add("foreign"); err != nil {
+		t.Fatal(err)
+	}
+	wantDown(t, q)
+	if errs != 1 {
+		t.Errorf("%d errors", errs)
+	}
+}
+
+// Close ends the Gets of a queue that was given, and leaves the queue open.
+func TestDeviceCloseOfAGivenQueue(t *testing.T) {
+	needsDevice(t)
+	given, err := kwq.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer given.Close()
+	q := open(t, nil, TypedRateLimitingQueueConfig[string]{Options: Options[string]{Queue: given, ShutDownAll: true}})
+	ended := make(chan bool)
+	go func() {
+		_, down := q.Get()
+		ended <- down
+	}()
+	q.Close()
+	if !<-ended {
+		t.Error("a Get went on after Close")
+	}
+	if _, err := given.Add("a"); err != nil {
+		t.Error(err)
+	}
+}
+
+// A codec of somebody else that reads two keys as one item.
+type folding struct{}
+
+func (folding) Encode(item string) (string, error) { return "k" + item, nil }
+func (folding) Decode(key string) (string, error)  { return key[1:], nil }
+
+// Q3: an item whose key has another spelling is not handed out beside the right one.
+func TestDeviceForeignSpelling(t *testing.T) {
+	needsDevice(t)
+	var got error
+	q := open(t, nil, TypedRateLimitingQueueConfig[string]{Options: Options[string]{
+		Codec: folding{}, OnError: func(err error) { got = err },
+	}})
+	for _, key := range []string{"ka", "xa"} {
+		if _, err := q.Queue().Add(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantItem(t, q, "a")
+	q.Done("a")
+	q.ShutDown()
+	wantDown(t, q)
+	if !errors.Is(got, ErrKey) {
+		t.Errorf("another spelling: %v", got)
+	}
+}
+
+// L11: a rate-limited add of a dead letter of somebody else says so.
+func TestDeviceDeadLetter(t *testing.T) {
+	needsDevice(t)
+	var got error
+	q := open(t, nil, TypedRateLimitingQueueConfig[string]{Options: Options[string]{OnError: func(err error) { got = err }}})
+	if _, err := q.Queue().Add("pod"); err != nil {
+		t.Fatal(err)
+	}
+	item, err := q.Queue().TryGet()
+	if err == nil {
+		_, err = item.Bury()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.AddRateLimited("pod")
+	if got == nil || !strings.Contains(got.Error(), "dead letter") {
+		t.Errorf("the event is lost: %v", got)
+	}
+	q.Add("pod")
+	wantItem(t, q, "pod")
+}
+
+// U9: without the right to manage, a shut down ends the work of this process, and says why not more.
+func TestDeviceShutDownWithoutTheRight(t *testing.T) {
+	needsDevice(t)
+	var errs []error
+	config := TypedRateLimitingQueueConfig[string]{Name: queueName(t)}
+	other := open(t, nil, config)
+	config.Options = Options[string]{
+		ShutDownAll: true,
+		Create:      &kwq.CreateOptions{Rights: kwq.RightRead | kwq.RightWrite},
+		OnError:     func(err error) { errs = append(errs, err) },
+	}
+	q := open(t, nil, config)
+	q.ShutDown()
+	wantDown(t, q)
+	q.ShutDownWithDrain()
+	if len(errs) != 2 || !errors.Is(errs[0], kwq.ErrRights) || other.ShuttingDown() {
+		t.Errorf("%v, the other one: %v", errs, other.ShuttingDown())
+	}
+	config.Options.Create = &kwq.CreateOptions{Rights: kwq.RightWrite}
+	errs = nil
+	wantDown(t, open(t, nil, config))
+	if len(errs) != 1 || !errors.Is(errs[0], kwq.ErrRights) {
+		t.Errorf("a get without the right: %v", errs)
+	}
+}

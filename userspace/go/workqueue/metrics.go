@@ -57,6 +57,9 @@ type ProviderOf[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGau
 //	workqueue.Adapt[clientgo.GaugeMetric, clientgo.CounterMetric, clientgo.HistogramMetric, clientgo.SettableGaugeMetric](p)
 func Adapt[G GaugeMetric, C CounterMetric, H HistogramMetric, S SettableGaugeMetric](
 	provider ProviderOf[G, C, H, S]) MetricsProvider {
+	if provider == nil {
+		return nil
+	}
 	return adapted[G, C, H, S]{provider}
 }
 
@@ -127,9 +130,14 @@ type metrics struct {
 	reportedDepth         uint64
 	reported              *kwq.Stat
 	stat                  func() (*kwq.Stat, error)
-	mutex                 sync.Mutex
-	stopped               chan struct{}
-	stopOnce              sync.Once
+
+	// Protects all that follows, and what was reported.
+	mutex sync.Mutex
+	// The queue is shut down, so the reports end when it is empty.
+	ending bool
+	ended  bool
+	// Closed at the end.
+	stopped chan struct{}
 }
 
 func newMetrics(provider MetricsProvider, name string, stat func() (*kwq.Stat, error)) (*metrics, error) {
@@ -165,15 +173,38 @@ func (m *metrics) run() {
 	}
 }
 
+// endWhenEmpty reports, and lets the reports end when the queue, which is shut down, has neither ready items nor items at work.
+func (m *metrics) endWhenEmpty() {
+	if m == nil {
+		return
+	}
+	m.mutex.Lock()
+	m.ending = true
+	m.mutex.Unlock()
+	m.update()
+}
+
 // stop reports the last changes. The queue must be open.
 func (m *metrics) stop() {
 	if m == nil {
 		return
 	}
-	m.stopOnce.Do(func() {
-		close(m.stopped)
-		m.update()
-	})
+	m.update()
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.end()
+}
+
+// end leaves no depth and no work behind, because a provider may have one gauge for all queues of a name. The lock is held.
+func (m *metrics) end() {
+	if m.ended {
+		return
+	}
+	m.ended = true
+	close(m.stopped)
+	move(m.depth, m.reportedDepth, 0)
+	m.unfinished.Set(0)
+	m.longest.Set(0)
 }
 
 // update reports what has changed since the last time. A queue that was closed meanwhile has no statistics.
@@ -182,7 +213,7 @@ func (m *metrics) update() {
 	defer m.mutex.Unlock()
 
 	now, err := m.stat()
-	if err != nil {
+	if err != nil || m.ended {
 		return
 	}
 	depth := now.Ready + now.Dirty
@@ -195,6 +226,9 @@ func (m *metrics) update() {
 	m.unfinished.Set(now.Unfinished.Seconds())
 	m.longest.Set(now.LongestRunning.Seconds())
 	m.reported = now
+	if m.ending && now.Ready == 0 && now.Processing == 0 {
+		m.end()
+	}
 }
 
 // adder is a metric that can take many steps at once. Those of Prometheus can.

@@ -199,3 +199,49 @@ func TestSetProvider(t *testing.T) {
 		t.Error("the queue's own provider did not come first")
 	}
 }
+
+// A provider may have one gauge for all queues of a name. So a queue that ends leaves no depth behind, and one that is shut down
+// reports until it is empty.
+func TestMetricsEnd(t *testing.T) {
+	p := newProvider(true)
+	stat := &kwq.Stat{Ready: 1, Processing: 1, Unfinished: time.Second, LongestRunning: time.Second}
+	m, err := newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { now := *stat; return &now, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.endWhenEmpty()
+	*stat = kwq.Stat{Adds: 2, Processing: 1}
+	m.update()
+	select {
+	case <-m.stopped:
+		t.Error("the reports ended before the work")
+	default:
+	}
+	*stat = kwq.Stat{Adds: 3}
+	m.update()
+	<-m.stopped
+	*stat = kwq.Stat{Adds: 4, Ready: 5}
+	m.update()
+	m.stop()
+	for name, want := range map[string]float64{"depth q": 0, "adds q": 3, "unfinished q": 0, "longest q": 0} {
+		if got := p.all[name].value; got != want {
+			t.Errorf("%s is %v at the end, not %v", name, got, want)
+		}
+	}
+
+	p = newProvider(true)
+	*stat = kwq.Stat{Ready: 7}
+	if m, err = newMetrics(adaptedFor(p), "q", func() (*kwq.Stat, error) { now := *stat; return &now, nil }); err != nil {
+		t.Fatal(err)
+	}
+	m.stop()
+	if got := p.all["depth q"]; got.value != 0 || got.calls != 14 {
+		t.Errorf("a closed queue leaves a depth of %v after %d steps", got.value, got.calls)
+	}
+}
+
+func TestAdaptNothing(t *testing.T) {
+	if p := Adapt[foreignGauge, foreignCounter, foreignHistogram, foreignSettable](nil); p != nil {
+		t.Errorf("a provider of nothing: %v", p)
+	}
+}

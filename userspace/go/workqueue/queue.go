@@ -23,7 +23,7 @@ type Typed[T comparable] struct {
 	owned   bool // Close closes the queue
 	local   bool // ShutDown ends only the work of this process
 
-	// Ends the waiting Gets of a local shut down.
+	// Ends waiting Gets at a local shut down and at Close.
 	context context.Context
 	cancel  context.CancelFunc
 
@@ -51,12 +51,9 @@ func newTyped[T comparable](config TypedRateLimitingQueueConfig[T], queue *kwq.Q
 		held:    map[T]*kwq.Item{},
 	}
 	q.changed = sync.NewCond(&q.mutex)
-	q.context, q.cancel = context.Background(), func() {}
-	if q.local {
-		q.context, q.cancel = context.WithCancel(q.context)
-	}
+	q.context, q.cancel = context.WithCancel(context.Background())
 	if codec != nil {
-		q.keys = codecKeys[T]{codec}
+		q.keys = codecKeys[T]{codec, config.Options.Codec != nil}
 	} else {
 		q.keys = newTable[T](queueStore{queue})
 	}
@@ -78,6 +75,7 @@ func (q *Typed[T]) Queue() *kwq.Queue {
 // Holding returns the hand-out of an item that this process has got: its ticket, its requeues, and a way to extend its lease. It
 // is nil for another item.
 func (q *Typed[T]) Holding(item T) *kwq.Item {
+	mustHash(item)
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	return q.held[item]
@@ -116,8 +114,11 @@ func (q *Typed[T]) AddRateLimited(item T) {
 		q.lost(item, err)
 		return
 	}
-	_, err = q.queue.AddRateLimited(key)
+	result, err := q.queue.AddRateLimited(key)
 	q.added(item, key, counted, err)
+	if result == kwq.Dead && q.Holding(item) == nil {
+		q.failed(fmt.Errorf("rate-limited add of %v: it is a dead letter, and stays one", item))
+	}
 }
 
 // added ends an add.
@@ -169,37 +170,60 @@ func (q *Typed[T]) Len() int {
 	return n
 }
 
-// Get waits for an item. It returns shutdown when the queue is shut down and empty. After a shut down of this process alone it
-// does so at once, because other processes work on.
+// Get waits for an item. It returns shutdown when the queue is shut down and empty. After a shut down of this process alone, and
+// after Close, it does so at once. It does so, too, if this handle lacks the right to get. Any other error goes to OnError, and Get
+// tries again after a second.
 //
 // A key that is no item's becomes a dead letter, and OnError gets an ErrKey.
 func (q *Typed[T]) Get() (item T, shutdown bool) {
-	var zero T
-
-	if !q.begin() {
-		return zero, true
-	}
-	for {
-		got, err := q.queue.Get(q.context)
-		if err != nil {
-			q.end(zero, nil)
-			if !errors.Is(err, kwq.ErrShutDown) && !errors.Is(err, context.Canceled) {
-				q.failed(err)
-			}
+	for q.begin() {
+		item, got, err := q.get()
+		q.end(item, got)
+		// OnError may drain, which waits for the calls under way. So it is called after the end of this one.
+		switch {
+		case err == nil:
+			return item, false
+		case errors.Is(err, kwq.ErrShutDown), errors.Is(err, context.Canceled), errors.Is(err, kwq.ErrClosed):
+			var zero T
+			return zero, true
+		case errors.Is(err, kwq.ErrRights):
+			var zero T
+			q.failed(err)
 			return zero, true
 		}
-		item, err := q.keys.item(got.Key)
-		if err == nil {
-			q.end(item, got)
-			return item, false
-		}
-		_, buried := got.Bury()
 		q.failed(err)
-		q.failed(buried)
+		if !errors.Is(err, ErrKey) {
+			q.pause(time.Second)
+		}
+	}
+	return item, true
+}
+
+// get returns an item with its hand-out. With an error there is no hand-out.
+func (q *Typed[T]) get() (item T, got *kwq.Item, err error) {
+	if got, err = q.queue.Get(q.context); err != nil {
+		return item, nil, err
+	}
+	if item, err = q.keys.item(got.Key); err == nil {
+		return item, got, nil
+	}
+	if _, buried := got.Bury(); buried != nil {
+		err = fmt.Errorf("%w, and %v", err, buried)
+	}
+	return item, nil, err
+}
+
+// pause ends early with the work of this process.
+func (q *Typed[T]) pause(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-q.context.Done():
 	}
 }
 
-// begin counts a Get. It returns false after a local shut down.
+// begin counts a Get. It returns false after a local shut down, and after Close.
 func (q *Typed[T]) begin() bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -223,6 +247,7 @@ func (q *Typed[T]) end(item T, got *kwq.Item) {
 // Done says that the work on the item is finished. It does nothing for an item that this process does not have. If the queue has
 // taken the item back, because its lease ended, OnError gets kwq.ErrStale.
 func (q *Typed[T]) Done(item T) {
+	mustHash(item)
 	q.mutex.Lock()
 	got := q.held[item]
 	if got == nil {
@@ -243,12 +268,11 @@ func (q *Typed[T]) Done(item T) {
 	default:
 		q.keys.unpin(got.Key, stays)
 	}
-	q.failed(err)
-
 	q.mutex.Lock()
-	defer q.mutex.Unlock()
 	q.busy--
 	q.changed.Broadcast()
+	q.mutex.Unlock()
+	q.failed(err)
 }
 
 // ShutDown ends the queue: adds are ignored, delays are dropped, and Get returns shutdown once nothing is ready.
@@ -256,40 +280,47 @@ func (q *Typed[T]) Done(item T) {
 // In a shared queue it ends the work of this process: Get returns shutdown at once, and ready items stay for the others. Adds
 // still reach the queue, so an item that fails now is tried again by another process.
 func (q *Typed[T]) ShutDown() {
-	q.metrics.stop()
-	if q.local {
-		q.mutex.Lock()
-		defer q.mutex.Unlock()
-		q.down = true
-		q.downs++
-		q.cancel()
-		q.changed.Broadcast()
-		return
+	if !q.local {
+		err := q.queue.ShutDown()
+		q.keys.sweep()
+		q.metrics.endWhenEmpty()
+		if !errors.Is(err, kwq.ErrRights) {
+			q.failed(err)
+			return
+		}
+		// The work of this process can end nevertheless.
+		q.failed(fmt.Errorf("shut down of this process only: %w", err))
 	}
-	q.failed(q.queue.ShutDown())
-	q.keys.sweep()
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.down = true
+	q.downs++
+	q.cancel()
+	q.changed.Broadcast()
 }
 
 // ShutDownWithDrain does what ShutDown does, and waits until no item is ready or held. In a shared queue it waits until this
 // process holds none. A ShutDown ends the wait.
 func (q *Typed[T]) ShutDownWithDrain() {
-	if q.local {
-		q.metrics.stop()
-		q.mutex.Lock()
-		defer q.mutex.Unlock()
-		q.down = true
-		q.cancel()
-		for downs := q.downs; (q.busy > 0 || len(q.held) > 0) && q.downs == downs; {
-			q.changed.Wait()
+	if !q.local {
+		err := q.queue.ShutDownWithDrain(context.Background())
+		q.keys.sweep()
+		q.metrics.endWhenEmpty()
+		if !errors.Is(err, kwq.ErrRights) {
+			if !errors.Is(err, kwq.ErrDrainEnded) {
+				q.failed(err)
+			}
+			return
 		}
-		return
+		q.failed(fmt.Errorf("drain of this process only: %w", err))
 	}
-	err := q.queue.ShutDownWithDrain(context.Background())
-	q.metrics.stop()
-	if !errors.Is(err, kwq.ErrDrainEnded) {
-		q.failed(err)
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.down = true
+	q.cancel()
+	for downs := q.downs; (q.busy > 0 || len(q.held) > 0) && q.downs == downs; {
+		q.changed.Wait()
 	}
-	q.keys.sweep()
 }
 
 // ShuttingDown tells whether the queue was shut down, for all processes or for this one.

@@ -14,13 +14,13 @@ type outcome int
 const (
 	// The queue has the key.
 	stays outcome = iota
-	// The queue also counts requeues of the key, so it keeps the key until it forgets it.
+	// The queue also counts requeues of the key, so it may keep the key when it is done.
 	counted
 	// The queue may have dropped the key.
 	unsure
 	// The count is zero now. The queue may have dropped the key.
 	forgotten
-	// The queue has dropped the key, unless another call added it meanwhile, or its requeues are counted.
+	// The queue has dropped the key, unless another call added it meanwhile, or its requeues were counted.
 	gone
 )
 
@@ -38,9 +38,17 @@ type keys[T comparable] interface {
 	sweep()
 }
 
+// mustHash panics if an item of an interface type cannot be compared, as a map does. The caller holds no lock yet.
+func mustHash[T comparable](item T) {
+	var none map[T]struct{}
+	_ = none[item]
+}
+
 // codecKeys are for types with a codec: keys need no memory.
 type codecKeys[T comparable] struct {
 	codec Codec[T]
+	// The codec is somebody else's. A key that is not the one of its item would be handed out beside the right one.
+	foreign bool
 }
 
 func (k codecKeys[T]) pin(item T, create bool) (string, bool, error) {
@@ -53,7 +61,15 @@ func (codecKeys[T]) pinKey(string) {}
 func (codecKeys[T]) unpin(string, outcome) {}
 
 func (k codecKeys[T]) item(key string) (T, error) {
-	return k.codec.Decode(key)
+	item, err := k.codec.Decode(key)
+	if err != nil || !k.foreign {
+		return item, err
+	}
+	if again, err := k.codec.Encode(item); err != nil || again != key {
+		var zero T
+		return zero, fmt.Errorf("%q: %w", key, ErrKey)
+	}
+	return item, nil
 }
 
 func (codecKeys[T]) sweep() {}
@@ -89,7 +105,7 @@ type entry[T comparable] struct {
 	pins   int
 	met    bool
 	unsure bool
-	// The queue counts its requeues.
+	// The queue may keep the key for its count of requeues.
 	counted bool
 	// The number of sweeps when it was last used.
 	sweep uint64
@@ -102,6 +118,7 @@ func newTable[T comparable](s store) *table[T] {
 }
 
 func (t *table[T]) pin(item T, create bool) (string, bool, error) {
+	mustHash(item)
 	t.mutex.Lock()
 	e := t.byItem[item]
 	if e == nil && !create {
@@ -148,7 +165,8 @@ func (t *table[T]) unpin(key string, what outcome) {
 	case counted:
 		e.counted = true
 	case forgotten:
-		e.counted = false
+		// Another call may have counted after this one forgot.
+		e.counted = e.counted && e.met
 		e.unsure = true
 	case unsure:
 		e.unsure = true
@@ -162,7 +180,7 @@ func (t *table[T]) unpin(key string, what outcome) {
 	if e.pins > 0 {
 		return
 	}
-	if e.unsure && !e.counted {
+	if e.unsure {
 		// Nobody uses the key, so the answer stays true under the mutex. After an error a sweep finds out.
 		if has, err := t.store.has(key); err == nil && !has {
 			t.drop(e)

@@ -179,3 +179,25 @@ func TestTableListMissesAKey(t *testing.T) {
 	table.sweep()
 	wantSize(t, table, 0)
 }
+
+// A forget of one call and a count of another meet. The queue keeps the key for the count.
+func TestTableForgetMeetsACount(t *testing.T) {
+	table, store := newTestTable()
+	a := new(int)
+
+	key := pinned(t, table, a)
+	store.keys[key] = true
+	table.unpin(key, stays)
+	pinned(t, table, a)
+	pinned(t, table, a)
+	table.unpin(key, counted)
+	table.unpin(key, forgotten)
+	table.pinKey(key)
+	table.unpin(key, gone)
+	wantSize(t, table, 1)
+	// A shut down forgets the counts.
+	delete(store.keys, key)
+	table.pinKey(key)
+	table.unpin(key, gone)
+	wantSize(t, table, 0)
+}
