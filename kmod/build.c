@@ -38,6 +38,7 @@
 #include "keyed/quota.c"
 #include "keyed/handout.c"
 #include "keyed/room.c"
+#include "keyed/board.c"
 #include "keyed/keyed.c"
 #include "keyed/life.c"
 #include "keyed/dead.c"
@@ -49,6 +50,7 @@
 #include "device/entries.c"
 #include "device/batch.c"
 #include "device/extras.c"
+#include "device/board.c"
 #include "device/chardev.c"
 /* Last, because sparse forgets what kwq_keyed_unlock() does to the lock once it is exported. */
 #include "keyed/groups.c"

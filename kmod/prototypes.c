@@ -50,6 +50,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/uidgid.h>
+#include <linux/vmalloc.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
@@ -177,6 +178,7 @@ FUNCTION(struct file *, anon_inode_getfile,
 FUNCTION(void, fd_install, (unsigned int, struct file *));
 FUNCTION(int, get_unused_fd_flags, (unsigned int));
 FUNCTION(int, misc_register, (struct miscdevice *));
+FUNCTION(int, vm_insert_page, (struct vm_area_struct *, unsigned long, struct page *));
 FUNCTION(void *, net_generic, (const struct net *, unsigned int));
 FUNCTION(__poll_t, poll_requested_events, (const poll_table *));
 FUNCTION(void, put_unused_fd, (unsigned int));
@@ -242,6 +244,7 @@ static void __maybe_unused values(void)
 	VALUE(size_t, struct_size(list, entries, size));
 	CONDITION(time_after(flags, flags));
 	VALUE(u32, upper_32_bits((u64)0));
+	VALUE(void *, __vmalloc(size, GFP_KERNEL));
 	VALUE(int, wait_event_interruptible_exclusive(wait, number));
 	VALUE(int, wait_event_killable(wait, number));
 	CONDITION(work_pending(work));
@@ -264,7 +267,8 @@ static void __maybe_unused values(void)
  * poll_to_key pr_warn_ratelimited rb_entry rb_entry_safe rb_first_cached __releases
  * round_down round_up rounddown __same_type
  * scoped_guard __section __set_current_state set_current_state sizeof_field smp_mb
- * smp_rmb spin_lock_init spin_lock_irqsave static_assert strchr strcmp strlen strnlen
+ * smp_rmb smp_store_release smp_wmb spin_lock_init spin_lock_irqsave static_assert strchr
+ * strcmp strlen strnlen
  * struct_size_t swap this_cpu_ptr u64_to_user_ptr unlikely unsafe_copy_to_user
  * unsafe_get_user wait_var_event wake_up wake_up_all
  */

@@ -18,6 +18,7 @@
 #include <linux/string_helpers.h>
 #include <linux/uaccess.h>
 #include "batch.h"
+#include "board.h"
 #include "chardev.h"
 #include "compat.h"
 #include "core/limiter.h"
@@ -381,7 +382,7 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING |
 			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE |
 			    KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS | KWQ_FEATURE_RESTORE |
-			    KWQ_FEATURE_SETTLE,
+			    KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,
@@ -964,6 +965,39 @@ static long queue_restore(struct file *file, void __user *uarg)
 	return queue_batch(file, uarg, KWQ_RIGHT_MANAGE, &kwq_batch_restore);
 }
 
+static long queue_board(struct file *file, struct kwq_board_args __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_board_args arg;
+	int err;
+
+	if (!has_right(file, KWQ_RIGHT_WRITE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_BOARD_ARGS_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.open_flags & ~O_CLOEXEC || arg.map_size)
+		return -EINVAL;
+	return kwq_board_open(handle->keyed, arg.open_flags, &uarg->map_size);
+}
+
+static long queue_tell(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_tell_args arg;
+	int err;
+
+	if (!has_right(file, KWQ_RIGHT_WRITE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_TELL_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags || !arg.adds)
+		return -EINVAL;
+	kwq_keyed_tell(handle->keyed, arg.adds);
+	return 0;
+}
+
 /* Requests that are not frequent. */
 static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void __user *uarg)
 {
@@ -1007,6 +1041,10 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_extend);
 	case KWQ_IOC_RESTORE:
 		return queue_restore(file, uarg);
+	case KWQ_IOC_BOARD:
+		return queue_board(file, uarg);
+	case KWQ_IOC_TELL:
+		return queue_tell(file, uarg);
 	}
 	return -ENOTTY;
 }

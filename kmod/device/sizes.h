@@ -33,9 +33,11 @@
 #define KWQ_ADVANCE_FIRST	16
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		880
+#define KWQ_STAT_FIRST		888
 #define KWQ_PAUSE_FIRST		16
 #define KWQ_RESUME_FIRST	8
+#define KWQ_BOARD_ARGS_FIRST	16
+#define KWQ_TELL_FIRST		16
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	40
 
@@ -58,7 +60,7 @@ static_assert(sizeof(struct kwq_add_extra) == 32);
 static_assert(sizeof(struct kwq_got_extra) == 8);
 static_assert(sizeof(struct kwq_shut_down_args) == 8);
 static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 880);
+static_assert(sizeof(struct kwq_stat) == 888);
 static_assert(sizeof(struct kwq_pause_args) == 16);
 static_assert(sizeof(struct kwq_resume_args) == 8);
 static_assert(sizeof(struct kwq_histogram) == 104);
@@ -72,5 +74,9 @@ static_assert(sizeof(struct kwq_list_dead_args) == 64);
 static_assert(sizeof(struct kwq_list_items_args) == 80);
 static_assert(sizeof(struct kwq_listed) == 104);
 static_assert(sizeof(struct kwq_advance_args) == 16);
+static_assert(sizeof(struct kwq_board) == 64);
+static_assert(sizeof(struct kwq_board_slot) == 64);
+static_assert(sizeof(struct kwq_board_args) == 16);
+static_assert(sizeof(struct kwq_tell_args) == 16);
 
 #endif /* KWQ_SIZES_H */

@@ -74,6 +74,8 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 
+	/* It was ready and is not dirty any more. */
+	kwq_board_forget(keyed, ki);
 	ki->ticket = ++keyed->last_ticket;
 	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
 			 kwq_ticket_hash(keyed, ki->ticket));
@@ -96,6 +98,8 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 {
 	struct kwq_keyed *keyed = handle->keyed;
 
+	/* If it is dirty, it is ready now, and an add of it has another result (Q2). */
+	kwq_board_forget(keyed, ki);
 	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
 	if (handle->last == &ki->held)
 		handle->last = ki->held.pprev == &handle->held.first ? NULL :

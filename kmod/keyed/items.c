@@ -494,6 +494,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 		free_unused(&keyed->tickets);
 		cond_resched();
 	}
+	kwq_keyed_free_board(keyed);
 	kfree(keyed->adders);
 	kfree(keyed->tops);
 	kwq_keyed_destroy_order(keyed);
@@ -848,6 +849,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	ki->hash = key->hash;
 	ki->key_len = key->len;
 	ki->is_remembered = false;
+	ki->is_posted = false;
 	memcpy(ki->key, key->bytes, key->len);
 	if (unlikely(keyed->items_have_more | keyed->owes))
 		finish_insert(keyed, ki, key);

@@ -55,6 +55,9 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 		return add_new(keyed, key, options, now, stock);
 	keyed->expects_new = false;
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
+	/* Only an add without options may be answered by a look at the board. */
+	if (keyed->board && !options->flags && (ret == KWQ_COALESCED || ret == KWQ_DIRTY))
+		kwq_board_post(keyed, ki, ret);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
@@ -229,6 +232,7 @@ int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (!ki)
 		return -ENOENT;
 	ret = kwq_remove_locked(&keyed->queue, &ki->item, flags);
+	kwq_board_forget(keyed, ki);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }

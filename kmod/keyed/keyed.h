@@ -79,6 +79,7 @@ struct kwq_key {
  * @hash: hash of @key; constant
  * @key_len: length of @key; constant
  * @is_remembered: the item is idle and in &kwq_keyed.remembered
+ * @is_posted: the key is on the board; only while the item is dirty
  * @ticket: number of the last hand-out; 0 before the first
  * @by_ticket: in &kwq_keyed.tickets while processing
  * @held: in &kwq_handle.held while processing
@@ -97,6 +98,7 @@ struct kwq_keyed_item {
 	u32 hash;
 	u16 key_len;
 	bool is_remembered;
+	bool is_posted;
 	u64 ticket;
 	union {
 		struct {
@@ -256,6 +258,10 @@ struct kwq_adders {
  * @has_older_dead: L: a restored dead item may be older than those before it (U8)
  * @owes: L: KWQ_OWES_* bits, for the next unlock
  * @adders: L: the adds that wait for room; NULL before the first one
+ * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
+ *	without the lock
+ * @posted: L: adds that programs told that the board answered
+ * @board_is_closed: L: a shut down has begun
  * @last_ticket: L: number of hand-outs; cannot wrap
  * @remembered: L: idle items with requeues, in the order in which they became idle
  * @nr_remembered: L: number of these items
@@ -309,6 +315,8 @@ struct kwq_keyed {
 	u64 bytes_remembered;
 	struct list_head leases;
 	struct kwq_adders *adders;
+	struct kwq_keyed_board *board;
+	u64 posted;
 	u64 expired;
 	struct kwq_node *gone;
 	struct kwq_value *gone_values;
@@ -329,6 +337,7 @@ struct kwq_keyed {
 	bool has_older_dead;
 	u8 owes;
 	bool drops;
+	bool board_is_closed;
 	bool ending;
 	bool unlinked;
 	struct work_struct work;
@@ -685,6 +694,45 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 void kwq_tell_adders_locked(struct kwq_keyed *keyed);
 void kwq_tell_adders_of_key_locked(struct kwq_keyed *keyed, const struct kwq_key *key);
 void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_key *name);
+
+/* board.c */
+
+/* The slots and the head of a board fit into 64 KiB, and a struct kwq_keyed_board into 8. */
+#define KWQ_BOARD_SLOTS		1022
+#define KWQ_BOARD_BYTES		PAGE_ALIGN(sizeof(struct kwq_board) +			\
+					   KWQ_BOARD_SLOTS * sizeof(struct kwq_board_slot))
+
+/**
+ * struct kwq_keyed_board - the board of a queue
+ * @map: what programs map: a &struct kwq_board and its slots; constant
+ * @nr_slots: number of slots; constant
+ * @items: L: the item whose key a slot has, or NULL
+ *
+ * L: protected by the queue's lock.
+ */
+struct kwq_keyed_board {
+	struct kwq_board *map;
+	u32 nr_slots;
+	struct kwq_keyed_item *items[KWQ_BOARD_SLOTS];
+};
+
+int kwq_keyed_provide_board(struct kwq_keyed *keyed);
+void kwq_board_post(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, int result);
+void kwq_board_take_off(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_keyed_close_board(struct kwq_keyed *keyed);
+void kwq_keyed_tell(struct kwq_keyed *keyed, u64 adds);
+void kwq_keyed_free_board(struct kwq_keyed *keyed);
+
+/**
+ * kwq_board_forget() - take the key of an item off the board, if it is there
+ * @keyed: the queue; its lock held
+ * @ki: the item; an add of its key may not coalesce any more, or has another result
+ */
+static inline void kwq_board_forget(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	if (unlikely(ki->is_posted))
+		kwq_board_take_off(keyed, ki);
+}
 
 /* life.c */
 int kwq_keyed_register(void);

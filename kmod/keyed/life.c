@@ -386,6 +386,7 @@ static void do_left_work(struct work_struct *work)
  */
 void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
+	kwq_keyed_close_board(keyed);
 	kwq_begin_shut_down(&keyed->queue);
 	drop_all_keys(keyed);
 }
@@ -404,8 +405,10 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
  */
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs)
 {
-	u64 seen = kwq_begin_drain(&keyed->queue);
+	u64 seen;
 
+	kwq_keyed_close_board(keyed);
+	seen = kwq_begin_drain(&keyed->queue);
 	if (since)
 		seen = since - 1;
 	*shut_downs = seen + 1;

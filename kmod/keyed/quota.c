@@ -666,8 +666,8 @@ bool kwq_quota_charge(struct kwq_keyed *keyed, u64 bytes)
 }
 
 /**
- * kwq_quota_charge_silently() - charge bytes of a queue that has no pollers yet
- * @keyed: the queue; known to nobody else
+ * kwq_quota_charge_silently() - charge bytes of a queue for which no poller waits
+ * @keyed: the queue
  * @bytes: number of bytes
  *
  * Like kwq_quota_charge(), but nobody is told after a refusal.

@@ -64,6 +64,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->dones = bulk->dones;
 	stat->abandoned = bulk->abandoned;
 	stat->returned = bulk->returned;
+	stat->posted = keyed->posted;
 	stat->expired = keyed->expired;
 	stat->removed = bulk->removed;
 	stat->dropped = bulk->dropped;

@@ -189,6 +189,24 @@ TRACE_EVENT(kwq_pause,
 		  __entry->queue, __entry->name, __entry->until)
 );
 
+/* A program told that the board answered so many adds since it last told. */
+TRACE_EVENT(kwq_tell,
+	TP_PROTO(const struct kwq_queue *queue, u64 adds),
+	TP_ARGS(queue, adds),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__array(char, name, KWQ_TRACE_TEXT)
+		__field(u64, adds)
+	),
+	TP_fast_assign(
+		__entry->queue = kwq_trace_id(queue);
+		kwq_trace_name(queue, __entry->name);
+		__entry->adds = adds;
+	),
+	TP_printk("queue=%llu name=%s adds=%llu",
+		  __entry->queue, __entry->name, __entry->adds)
+);
+
 TRACE_EVENT(kwq_shut_down,
 	TP_PROTO(const struct kwq_queue *queue, bool drain),
 	TP_ARGS(queue, drain),

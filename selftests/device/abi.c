@@ -265,7 +265,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 880, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 888, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -313,6 +313,29 @@ ASSERT_AT(kwq_stat, group_limit, 848);
 ASSERT_AT(kwq_stat, oldest_waiting, 856);
 ASSERT_AT(kwq_stat, oldest_dead, 864);
 ASSERT_AT(kwq_stat, returned, 872);
+ASSERT_AT(kwq_stat, posted, 880);
+
+_Static_assert(sizeof(struct kwq_board_slot) == 64, "kwq_board_slot");
+ASSERT_AT(kwq_board_slot, seq, 0);
+ASSERT_AT(kwq_board_slot, len, 4);
+ASSERT_AT(kwq_board_slot, result, 6);
+ASSERT_AT(kwq_board_slot, key, 8);
+
+_Static_assert(sizeof(struct kwq_board) == 64, "kwq_board");
+ASSERT_AT(kwq_board, seed, 0);
+ASSERT_AT(kwq_board, nr_slots, 8);
+ASSERT_AT(kwq_board, closed, 12);
+ASSERT_AT(kwq_board, pad, 16);
+
+_Static_assert(sizeof(struct kwq_board_args) == 16, "kwq_board_args");
+ASSERT_AT(kwq_board_args, size, 0);
+ASSERT_AT(kwq_board_args, open_flags, 4);
+ASSERT_AT(kwq_board_args, map_size, 8);
+
+_Static_assert(sizeof(struct kwq_tell_args) == 16, "kwq_tell_args");
+ASSERT_AT(kwq_tell_args, size, 0);
+ASSERT_AT(kwq_tell_args, flags, 4);
+ASSERT_AT(kwq_tell_args, adds, 8);
 
 _Static_assert(sizeof(struct kwq_pause_args) == 16, "kwq_pause_args");
 ASSERT_AT(kwq_pause_args, size, 0);
@@ -350,6 +373,9 @@ _Static_assert(KWQ_IOC_RESTORE == 0x4004bb23, "RESTORE");
 _Static_assert(KWQ_IOC_PAUSE == 0x4004bb20, "PAUSE");
 _Static_assert(KWQ_IOC_RESUME == 0x4004bb21, "RESUME");
 _Static_assert(KWQ_IOC_LIST_ITEMS == 0xc004bb22, "LIST_ITEMS");
+_Static_assert(KWQ_IOC_BOARD == 0xc004bb24, "BOARD");
+_Static_assert(KWQ_IOC_TELL == 0x4004bb25, "TELL");
+_Static_assert(KWQ_BOARD_KEY_MAX == 56, "KWQ_BOARD_KEY_MAX");
 _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
 
@@ -376,6 +402,7 @@ union argument {
 	struct kwq_list_dead_args list_dead;
 	struct kwq_list_items_args list_items;
 	struct kwq_advance_args advance;
+	struct kwq_tell_args tell;
 	__u8 bytes[3 * 4096];
 };
 
@@ -547,6 +574,11 @@ static void fill_advance(union argument *arg)
 	arg->advance.time = 1;
 }
 
+static void fill_tell(union argument *arg)
+{
+	arg->tell.adds = 1;
+}
+
 enum target { DEVICE, QUEUE };
 
 FIXTURE(request)
@@ -696,6 +728,16 @@ FIXTURE_VARIANT_ADD(request, advance) {
 	.fill = fill_advance, .ret = -EOPNOTSUPP, .flags = 4,
 };
 
+FIXTURE_VARIANT_ADD(request, board) {
+	.cmd = KWQ_IOC_BOARD, .target = QUEUE, .size = sizeof(struct kwq_board_args),
+	.fill = fill_nothing, .flags = 4,
+};
+
+FIXTURE_VARIANT_ADD(request, tell) {
+	.cmd = KWQ_IOC_TELL, .target = QUEUE, .size = sizeof(struct kwq_tell_args),
+	.fill = fill_tell, .flags = 4,
+};
+
 FIXTURE_SETUP(request)
 {
 	struct item item;
@@ -751,7 +793,8 @@ static void check_unchanged(struct __test_metadata *_metadata, request_fixture *
 static void check_success(struct __test_metadata *_metadata, request_fixture *self,
 			  const request_variant *variant, int ret)
 {
-	bool opens = variant->cmd == KWQ_IOC_CREATE || variant->cmd == KWQ_IOC_OPEN;
+	bool opens = variant->cmd == KWQ_IOC_CREATE || variant->cmd == KWQ_IOC_OPEN ||
+		     variant->cmd == KWQ_IOC_BOARD;
 
 	if (opens) {
 		EXPECT_EQ(self->fd_before, ret);
@@ -867,6 +910,7 @@ TEST_F(request, unknown_flags)
 			    variant->cmd == KWQ_IOC_PAUSE ? KWQ_PAUSE_FOR :
 			    variant->cmd == KWQ_IOC_ADVANCE ? KWQ_ADVANCE_TO :
 			    variant->cmd == KWQ_IOC_LIST_ITEMS ? KWQ_LIST_VALUES :
+			    variant->cmd == KWQ_IOC_BOARD ? O_CLOEXEC :
 			    variant->cmd == KWQ_IOC_OPEN ? O_NONBLOCK | O_CLOEXEC : 0;
 	__u32 *flags = (__u32 *)(self->arg.bytes + variant->flags);
 	__u32 right = *flags;
@@ -1037,7 +1081,7 @@ TEST_F(abi, info)
 		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
 		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
 		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS |
-		  KWQ_FEATURE_RESTORE | KWQ_FEATURE_SETTLE,
+		  KWQ_FEATURE_RESTORE | KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD,
 		  out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
@@ -1144,7 +1188,7 @@ TEST_F(abi, unknown_requests)
 		KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
 		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS,
-		KWQ_IOC_RESTORE,
+		KWQ_IOC_RESTORE, KWQ_IOC_BOARD, KWQ_IOC_TELL,
 	};
 	__u8 arg[4096];
 
@@ -2178,6 +2222,7 @@ static const struct {
 	{ KWQ_IOC_SHUTTING_DOWN, 0 },		{ KWQ_IOC_CONFIG, 0 },
 	{ KWQ_IOC_LIST_ITEMS, KWQ_RIGHT_READ },
 	{ KWQ_IOC_RESTORE, KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE },
+	{ KWQ_IOC_BOARD, KWQ_RIGHT_WRITE },	{ KWQ_IOC_TELL, KWQ_RIGHT_WRITE },
 };
 
 /* Every request of a queue, in a form that succeeds if it is permitted. */
@@ -2189,9 +2234,17 @@ static int ask(int q, unsigned int cmd)
 	struct dead dead;
 	struct listed_item listed;
 	struct kwq_stat stat;
-	__u64 after = 0;
+	__u64 after = 0, size;
+	int ret;
 
 	switch (cmd) {
+	case KWQ_IOC_BOARD:
+		ret = q_board(q, &size);
+		if (ret >= 0)
+			close(ret);
+		return ret;
+	case KWQ_IOC_TELL:
+		return q_tell(q, 1);
 	case KWQ_IOC_ADD:
 		return q_add(q, "new");
 	case KWQ_IOC_GET:

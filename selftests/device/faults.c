@@ -1143,6 +1143,38 @@ static int run_fdinfo(failure_fixture *self)
 	return n < 0 ? -errno : !strstr(text, "kwq-held:");
 }
 
+static int run_board(failure_fixture *self)
+{
+	__u64 size;
+
+	self->made = q_board(self->q, &size);
+	return self->made < 0 ? self->made : 0;
+}
+
+/* A board that was refused may be asked for again. */
+static void check_board(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	__u64 size;
+	int fd = q_board(self->q, &size);
+
+	(void)ret;
+	EXPECT_LE(0, fd);
+	close(fd);
+}
+
+static int run_tell(failure_fixture *self)
+{
+	return q_tell(self->q, 7);
+}
+
+static void check_told(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_stat stat;
+
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(ret ? 0 : 7, stat.posted);
+}
+
 /* Each request has a row here; another test checks that. */
 static const struct action actions[] = {
 	{ "open device", 0, NULL, run_open_device, 0, NULL },
@@ -1218,6 +1250,8 @@ static const struct action actions[] = {
 	{ "restore", KWQ_IOC_RESTORE, NULL, run_restore, KWQ_RESTORED, check_added },
 	{ "restore batch", KWQ_IOC_RESTORE, prepare_restore, run_restore_batch, NR,
 	  check_batch_added },
+	{ "board", KWQ_IOC_BOARD, NULL, run_board, 0, check_board },
+	{ "tell", KWQ_IOC_TELL, NULL, run_tell, 0, check_told },
 	{ "poll", 0, prepare_ready, run_poll, POLLIN | POLLOUT, NULL },
 	{ "poll in vain", 0, NULL, run_poll_in_vain, 0, NULL },
 	{ "epoll", 0, prepare_epoll, run_epoll, 0, check_epoll },

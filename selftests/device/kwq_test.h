@@ -485,6 +485,32 @@ static inline int q_advance_to(int q, __u64 time)
 	return advance(q, KWQ_ADVANCE_TO, time);
 }
 
+/* Returns a descriptor of the board and the size of its mapping. */
+static inline int q_board(int q, __u64 *map_size)
+{
+	struct {
+		struct kwq_board_args args;
+		__u8 guard[GUARD];
+	} arg;
+	int ret;
+
+	poison(&arg, sizeof(arg));
+	arg.args = (struct kwq_board_args){ .size = sizeof(arg.args), .open_flags = O_CLOEXEC };
+	ret = request(q, KWQ_IOC_BOARD, &arg);
+	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
+	REQUIRE(arg.args.size == sizeof(arg.args) && arg.args.open_flags == O_CLOEXEC);
+	REQUIRE(!arg.args.map_size == (ret < 0));
+	*map_size = arg.args.map_size;
+	return ret;
+}
+
+static inline int q_tell(int q, __u64 adds)
+{
+	const struct kwq_tell_args arg = { .size = sizeof(arg), .adds = adds };
+
+	return request(q, KWQ_IOC_TELL, &arg);
+}
+
 static inline __u64 number_in(const struct kwq_histogram *histogram)
 {
 	__u64 nr = 0;

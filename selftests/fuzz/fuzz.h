@@ -44,7 +44,7 @@ enum {
 enum kind {
 	INFO, CREATE, OPEN, UNLINK, LIST, ADD, GET, DONE, REMOVE, LEN, STAT, SHUT_DOWN,
 	SHUTTING_DOWN, DRAIN, FORGET, REQUEUES, CONFIGURE, CONFIG, LIST_DEAD, ADVANCE,
-	EXTEND, LIST_ITEMS, PAUSE, RESUME, RESTORE, UNKNOWN, KINDS
+	EXTEND, LIST_ITEMS, PAUSE, RESUME, RESTORE, BOARD, TELL, UNKNOWN, KINDS
 };
 
 /* Shared by all processes. */
@@ -132,5 +132,6 @@ extern const char *const kind_names[KINDS];
 
 /* judge.c */
 void judge(struct fuzzer *f);
+void judge_board(struct fuzzer *f, int fd);
 
 #endif /* KWQ_FUZZ_H */

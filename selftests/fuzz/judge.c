@@ -56,6 +56,8 @@ static const int errors[KINDS][12] = {
 	[PAUSE] = { E2BIG },
 	[RESUME] = { E2BIG },
 	[RESTORE] = { E2BIG, EMSGSIZE },
+	[BOARD] = { E2BIG, EDQUOT, EMFILE, ENFILE },
+	[TELL] = { E2BIG },
 };
 
 static bool takes_argument(enum kind kind)
@@ -245,6 +247,9 @@ static void mark_what_may_be_written(struct fuzzer *f)
 			 items->flags & KWQ_LIST_VALUES);
 		if (c->ret >= 0)
 			may_write(f, c->arg + offsetof(struct kwq_list_items_args, after), 8);
+		break;
+	case BOARD:
+		may_write(f, c->arg + offsetof(struct kwq_board_args, map_size), 8);
 		break;
 	default:
 		break;
@@ -532,7 +537,7 @@ static void judge_answer(struct fuzzer *f)
 			wrong(f, "that is no answer");
 		break;
 	default:
-		if (c->ret > 1 && c->kind != CREATE && c->kind != OPEN)
+		if (c->ret > 1 && c->kind != CREATE && c->kind != OPEN && c->kind != BOARD)
 			wrong(f, "that is no answer");
 		break;
 	}
@@ -552,4 +557,34 @@ void judge(struct fuzzer *f)
 		atomic_fetch_add(&f->world->refused[c->kind], 1);
 	else
 		atomic_fetch_add(&f->world->succeeded[c->kind], 1);
+}
+
+#define BOARD_BYTES	(1 << 16)	/* in whole pages */
+
+/* Every whole slot has one key, an answer, and nothing else. Others change the board meanwhile. */
+void judge_board(struct fuzzer *f, int fd)
+{
+	const struct kwq_board *board = mmap(NULL, BOARD_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	const struct kwq_board_slot *slot = (const void *)(board + 1);
+
+	close(fd);
+	if (board == MAP_FAILED)
+		return;
+	if (sizeof(*board) + board->nr_slots * sizeof(*slot) > BOARD_BYTES || !board->nr_slots ||
+	    !is_zero(board->pad, sizeof(board->pad)))
+		wrong(f, "a board of %u slots", board->nr_slots);
+	for (__u32 i = 0; i < board->nr_slots; i++, slot++) {
+		__u32 seq = __atomic_load_n(&slot->seq, __ATOMIC_ACQUIRE);
+		struct kwq_board_slot copy = *slot;
+
+		atomic_thread_fence(memory_order_acquire);
+		if (seq & 1 || __atomic_load_n(&slot->seq, __ATOMIC_RELAXED) != seq)
+			continue;
+		if (copy.len > sizeof(copy.key) ||
+		    !is_zero((__u8 *)copy.key + copy.len, sizeof(copy.key) - copy.len))
+			wrong(f, "slot %u has a key of %u bytes", i, copy.len);
+		if (copy.result != (copy.len ? KWQ_COALESCED : 0) && copy.result != KWQ_DIRTY)
+			wrong(f, "slot %u has the result %u", i, copy.result);
+	}
+	munmap((void *)board, BOARD_BYTES);
 }

@@ -46,6 +46,7 @@ static void require_progress(const struct kwq_stat *before, const struct kwq_sta
 	REQUIRE(after->dones >= before->dones);
 	REQUIRE(after->abandoned >= before->abandoned);
 	REQUIRE(after->returned >= before->returned);
+	REQUIRE(after->posted >= before->posted);
 	REQUIRE(after->removed >= before->removed);
 	REQUIRE(after->dropped >= before->dropped);
 	REQUIRE(after->retries >= before->retries);

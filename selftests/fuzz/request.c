@@ -13,6 +13,7 @@ const char *const kind_names[KINDS] = {
 	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND",
 	[LIST_ITEMS] = "LIST_ITEMS",
 	[PAUSE] = "PAUSE", [RESUME] = "RESUME", [RESTORE] = "RESTORE",
+	[BOARD] = "BOARD", [TELL] = "TELL",
 	[UNKNOWN] = "an unknown request",
 };
 
@@ -432,6 +433,8 @@ static void build(struct fuzzer *f)
 	struct kwq_list_dead_args *list_dead = arg;
 	struct kwq_advance_args *advance = arg;
 	struct kwq_pause_args *pause = arg;
+	struct kwq_board_args *board = arg;
+	struct kwq_tell_args *tell = arg;
 
 	switch (f->call.kind) {
 	case CREATE:
@@ -514,6 +517,12 @@ static void build(struct fuzzer *f)
 		pause->flags = KWQ_PAUSE_FOR;
 		pause->time = one_in(f, 16) ? any_time(f) : any(f, 2 * MSEC);
 		break;
+	case BOARD:
+		board->open_flags = one_in(f, 2) ? O_CLOEXEC : 0;
+		break;
+	case TELL:
+		tell->adds = one_in(f, 64) ? any_time(f) : 1 + any(f, 1000);
+		break;
 	default:
 		break;
 	}
@@ -527,12 +536,12 @@ static const struct {
 } kinds[KINDS] = {
 	[INFO] = { KWQ_IOC_INFO, sizeof(struct kwq_info), 1 },
 	[CREATE] = { KWQ_IOC_CREATE, sizeof(struct kwq_create_args), 5 },
-	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 6 },
+	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 5 },
 	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
 	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 22 },
-	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 20 },
-	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 10 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 20 },
+	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 18 },
+	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 9 },
 	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },
 	[LEN] = { KWQ_IOC_LEN, 0, 1 },
 	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 5 },
@@ -550,6 +559,8 @@ static const struct {
 	[PAUSE] = { KWQ_IOC_PAUSE, sizeof(struct kwq_pause_args), 1 },
 	[RESUME] = { KWQ_IOC_RESUME, sizeof(struct kwq_resume_args), 1 },
 	[RESTORE] = { KWQ_IOC_RESTORE, sizeof(struct kwq_batch_args), 3 },
+	[BOARD] = { KWQ_IOC_BOARD, sizeof(struct kwq_board_args), 2 },
+	[TELL] = { KWQ_IOC_TELL, sizeof(struct kwq_tell_args), 1 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
 };
 
@@ -844,4 +855,6 @@ void make_request(struct fuzzer *f)
 	judge(f);
 	if (c->ret >= 0 && (c->kind == CREATE || c->kind == OPEN))
 		put_slot(f, any(f, SLOTS), c->ret);
+	if (c->ret >= 0 && c->kind == BOARD)
+		judge_board(f, c->ret);
 }

@@ -12,7 +12,7 @@
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
  *                          LIST_ITEMS, LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT,
  *                          PAUSE, RESUME, SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE,
- *                          RESTORE
+ *                          RESTORE, BOARD, TELL
  *
  * Conventions:
  *
@@ -83,6 +83,7 @@
 #define KWQ_FEATURE_RESTORE	(1ULL << 15)	/* RESTORE */
 /* KWQ_DONE_DEAD, KWQ_DONE_RETURN, &kwq_stat.returned */
 #define KWQ_FEATURE_SETTLE	(1ULL << 16)
+#define KWQ_FEATURE_BOARD	(1ULL << 18)	/* BOARD, TELL, &kwq_stat.posted */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -1208,6 +1209,8 @@ struct kwq_histogram {
  *		none.
  * @returned:	hand-outs that ended by KWQ_DONE_RETURN. They count in @gets, but neither in @dones
  *		nor in @abandoned.
+ * @posted:	adds that programs answered by a look at the board, as far as they have told them by
+ *		TELL; not in @coalesced. The kernel believes what it is told. The count stays at 2^64 - 1.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1257,6 +1260,108 @@ struct kwq_stat {
 	__u64 oldest_waiting;
 	__u64 oldest_dead;
 	__u64 returned;
+	__u64 posted;
+};
+
+/** define KWQ_BOARD_KEY_MAX - the longest key on a board, in bytes */
+#define KWQ_BOARD_KEY_MAX	56
+
+/**
+ * struct kwq_board_slot - a slot of a board
+ * @seq:	odd while the slot has no key, or is being written. Each write of a key changes it.
+ * @len:	length of the key in bytes; 0 for none.
+ * @result:	what an add of this key results in: KWQ_COALESCED or KWQ_DIRTY.
+ * @key:	the bytes of the key, padded with zeroes.
+ */
+struct kwq_board_slot {
+	__u32 seq;
+	__u16 len;
+	__u16 result;
+	__u64 key[KWQ_BOARD_KEY_MAX / 8];
+};
+
+/**
+ * struct kwq_board - the board of a queue, which programs map and never write
+ * @seed:	for the hash of keys; constant.
+ * @nr_slots:	number of slots; constant.
+ * @closed:	not 0 once a shut down has begun. Then no slot counts.
+ * @pad:	zero, so that the first slot has a cache line of its own.
+ *
+ * The slots follow, each a &struct kwq_board_slot. A board has keys of items that need
+ * processing. An add of such a key changes nothing but a count, if it has no flags. So a program
+ * that finds the key on the board need not call the kernel, and the result of the add is @result
+ * of the slot. A program that does not find the key calls ADD. An add that coalesces there puts
+ * its key on the board. If both slots of the key are in use, it takes the place of another key.
+ *
+ * Each key has two slots, and is in one of them at most. With all arithmetic modulo 2^64, and the words of &kwq_board_slot.key as
+ * the machine reads them:
+ *
+ *	h = seed ^ len
+ *	for each word that has a byte of the key:
+ *		h = (h ^ word) * 0x9e3779b97f4a7c15
+ *		h = h ^ (h >> 32)
+ *	h = h * 0x9e3779b97f4a7c15
+ *	number of the first slot = ((h >> 32) * nr_slots) >> 32
+ *	number of the second slot = ((h mod 2^32) * nr_slots) >> 32
+ *
+ * A program looks in these steps, and each step comes after the one before. Steps 2 to 4 are for
+ * each slot:
+ *
+ * 1. A full memory barrier. What the program wrote before it is seen by the process that gets the
+ *    key.
+ * 2. Read @seq. If it is odd, the key is not there.
+ * 3. Compare @len and the words of the key, and read @result.
+ * 4. Read @seq again. If it has changed, the key is not there.
+ * 5. Read @closed. If it is not 0, the key is not there.
+ */
+struct kwq_board {
+	__u64 seed;
+	__u32 nr_slots;
+	__u32 closed;
+	__u64 pad[6];
+};
+
+/**
+ * struct kwq_board_args - get a descriptor of the queue's board (KWQ_IOC_BOARD)
+ * @size:	sizeof(struct kwq_board_args).
+ * @open_flags:	0 or O_CLOEXEC.
+ * @map_size:	zero. On return, the number of bytes to map: a &struct kwq_board and its slots, in
+ *		whole pages.
+ *
+ * The new descriptor can only be mapped: at offset 0, with @map_size, MAP_SHARED and PROT_READ. It
+ * can be closed after that. A queue has one board, which the first request makes. Its memory counts
+ * as the queue's. A mapping or a descriptor of the board keeps the memory of the queue until it
+ * is gone, but neither the queue's name nor what a handle holds.
+ *
+ * A handle that may add sees keys here that others have added.
+ *
+ * Return: the descriptor.
+ * Errors: EMFILE, ENFILE, ENOMEM, and
+ *
+ * - EBADF: the handle lacks the write right
+ * - EDQUOT: the owner of the queue has too much memory in queues
+ * - EOPNOTSUPP: this machine's caches show a mapping late
+ */
+struct kwq_board_args {
+	__u32 size;
+	__u32 open_flags;
+	__u64 map_size;
+};
+
+/**
+ * struct kwq_tell_args - tell the kernel of adds that the board answered (KWQ_IOC_TELL)
+ * @size:	sizeof(struct kwq_tell_args).
+ * @flags:	zero.
+ * @adds:	how many such adds there were since the last TELL; at least 1.
+ *
+ * They count in &kwq_stat.posted, and there is a tracepoint, kwq_tell.
+ *
+ * Errors: EBADF.
+ */
+struct kwq_tell_args {
+	__u32 size;
+	__u32 flags;
+	__u64 adds;
 };
 
 #define KWQ_IOC_MAGIC		0xBB
@@ -1294,5 +1399,7 @@ struct kwq_stat {
 #define KWQ_IOC_RESUME		_IOW(KWQ_IOC_MAGIC, 0x21, __u32) /* struct kwq_resume_args */
 #define KWQ_IOC_LIST_ITEMS	_IOWR(KWQ_IOC_MAGIC, 0x22, __u32) /* struct kwq_list_items_args */
 #define KWQ_IOC_RESTORE		_IOW(KWQ_IOC_MAGIC, 0x23, __u32) /* struct kwq_batch_args */
+#define KWQ_IOC_BOARD		_IOWR(KWQ_IOC_MAGIC, 0x24, __u32) /* struct kwq_board_args */
+#define KWQ_IOC_TELL		_IOW(KWQ_IOC_MAGIC, 0x25, __u32) /* struct kwq_tell_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */
