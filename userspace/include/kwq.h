@@ -14,7 +14,8 @@
  *   too. kwq_close() must be the last call on its handle. No function may be called
  *   from a signal handler.
  * - Memory: kwq_create(), kwq_open(), kwq_reopen() and kwq_from_fd() allocate the
- *   handle, and kwq_close() frees it. Nothing else is allocated.
+ *   handle, and kwq_close() frees it. Nothing else is allocated. kwq_add() may map the
+ *   board of the queue, 64 KiB for reading: see kwq_use_board().
  * - Time: nanoseconds on the clock of the queue. A delay is relative, and so is the
  *   timeout of a function whose name ends in _within. A deadline is absolute:
  *   kwq_deadline() computes one, and KWQ_NO_DEADLINE never comes.
@@ -219,6 +220,23 @@ int kwq_from_fd(struct kwq **q, int fd);
  * Return: the descriptor. No errors.
  */
 int kwq_fd(const struct kwq *q);
+
+/**
+ * kwq_use_board() - whether adds look at the board of the queue
+ * @q:		the queue; a handle with the write right
+ * @use:	true to begin now, false for never
+ *
+ * A board has keys of ready and of dirty keys. kwq_add(), and kwq_add_with() without any option,
+ * of such a key needs no system call. By default a handle maps the board after its 16th add that
+ * coalesced, and stops to look at it after 64 looks in vain, until adds have coalesced
+ * again. This is right for most programs. A program calls this function before it gives up
+ * the system calls ioctl(2) and mmap(2), or to measure.
+ *
+ * Return: 0. If @use is true and the handle has not mapped the board yet, also -EBADF (no write
+ * right), -EDQUOT, -EMFILE, -ENFILE, -ENOMEM, -EOPNOTSUPP (this machine's caches forbid it), or
+ * -ENOTTY from a module without KWQ_FEATURE_BOARD.
+ */
+int kwq_use_board(struct kwq *q, bool use);
 
 /**
  * kwq_close() - close a handle and free it

@@ -35,11 +35,27 @@ static int add_with_extra(struct kwq *q, struct kwq_add_entry *entry, const void
 				  sizeof(extra));
 }
 
-int kwq_add(struct kwq *q, const void *key, size_t len)
+/* The kernel decides. */
+static int add_by_call(struct kwq *q, const void *key, size_t len)
 {
 	struct kwq_add_entry entry = { 0 };
+	int ret = add(q, &entry, key, len);
 
-	return add(q, &entry, key, len);
+	if (ret == KWQ_COALESCED || ret == KWQ_DIRTY)
+		kwq_board_note(q, len);
+	return ret;
+}
+
+int kwq_add(struct kwq *q, const void *key, size_t len)
+{
+	int ret;
+
+	if (kwq_board_looks(q)) {
+		ret = kwq_board_add(q, key, len);
+		if (ret)
+			return ret;
+	}
+	return add_by_call(q, key, len);
 }
 
 int kwq_add_wait(struct kwq *q, const void *key, size_t len, uint64_t deadline)
@@ -80,6 +96,9 @@ int kwq_add_with(struct kwq *q, const void *key, size_t len,
 	entry.time = o.time;
 	if (o.flags & EXTRAS || o.value_len || o.group_len || o.at_most)
 		return add_with_extra(q, &entry, key, len, &o);
+	/* Without any option it may be answered by a look at the board. */
+	if (!(entry.flags || entry.priority || entry.time))
+		return kwq_add(q, key, len);
 	return add(q, &entry, key, len);
 }
 

@@ -19,6 +19,7 @@ static int adopt(struct kwq *q, int fd, const struct kwq *of)
 	struct kwq_stat st = { .size = sizeof(st) };
 	int ret;
 
+	kwq_board_init(q);
 	if (of) {
 		q->fd = fd;
 		q->clockid = of->clockid;
@@ -156,6 +157,7 @@ void kwq_close(struct kwq *q)
 {
 	if (!q)
 		return;
+	kwq_board_close(q);
 	close(q->fd);
 	free(q);
 }

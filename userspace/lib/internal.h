@@ -6,18 +6,58 @@
 #ifndef KWQ_LIB_INTERNAL_H
 #define KWQ_LIB_INTERNAL_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #pragma GCC visibility push(default)
 #include <kwq.h>
 #pragma GCC visibility pop
 
 /*
- * Both members are set before the caller gets the handle and never change, so threads
+ * What a handle knows of its queue's board: see board.c.
+ *
+ * @map: the board; NULL until it is mapped, and constant after that
+ * @looks: how many looks in vain are left before the handle stops; 0 if it does not look
+ * @coalesced: adds that coalesced in the kernel while the handle did not look
+ * @untold: adds that the board answered, and of which the kernel was not told
+ * @is_off: the caller does not want it
+ */
+struct kwq_board_view {
+	_Atomic(const struct kwq_board *) map;
+	atomic_int looks;
+	atomic_uint coalesced;
+	atomic_uint untold;
+	atomic_bool is_off;
+};
+
+/*
+ * @fd and @clockid are set before the caller gets the handle and never change, so threads
  * share a handle without a lock.
  */
 struct kwq {
 	int fd;
 	clockid_t clockid;
+	struct kwq_board_view board;
 };
+
+void kwq_board_init(struct kwq *q);
+
+/* Whether the handle looks at the board, which is mapped then. */
+static inline int kwq_board_looks(const struct kwq *q)
+{
+	return atomic_load_explicit(&q->board.looks, memory_order_acquire);
+}
+
+/* Looks for a key on the board. Returns the result of its add, or 0 if the kernel has to be asked. */
+int kwq_board_add(struct kwq *q, const void *key, size_t len);
+
+/* An add of a key of this length has coalesced in the kernel. */
+void kwq_board_note(struct kwq *q, size_t len);
+
+/* Tells the kernel of the adds that the board answered. */
+void kwq_board_tell(const struct kwq *q);
+
+void kwq_board_close(struct kwq *q);
 
 /* As ioctl(2), but returns a negative errno value on failure. */
 int kwq_ioctl(int fd, unsigned long request, void *arg);

@@ -11,6 +11,8 @@ int kwq_len(const struct kwq *q)
 
 int kwq_stat(const struct kwq *q, struct kwq_stat *st)
 {
+	/* So that a program finds all its own adds. */
+	kwq_board_tell(q);
 	return kwq_ioctl(q->fd, KWQ_IOC_STAT, st);
 }
 

@@ -77,7 +77,8 @@ static void test_families(void)
 		"workqueue_retries_total counter",
 	}, *const ours[] = {
 		"workqueue_waiting gauge", "workqueue_processing gauge",
-		"workqueue_coalesced_adds_total counter", "workqueue_abandoned_total counter",
+		"workqueue_coalesced_adds_total counter", "workqueue_posted_adds_total counter",
+		"workqueue_abandoned_total counter",
 		"workqueue_returned_total counter", "workqueue_lease_expired_total counter",
 		"workqueue_dead gauge", "workqueue_died_total counter",
 		"workqueue_lateness_seconds histogram", "workqueue_oldest_ready_seconds gauge",
