@@ -662,6 +662,11 @@ static noinline int add_unusual(struct kwq_core *core, struct kwq_item *item,
 
 	if (kwq_core_refuses(core, item))
 		return -ESHUTDOWN;
+	/* Q2: only the count changes. */
+	if (item->state & KWQ_ITEM_DIRTY && priority == KWQ_PRIORITY_NONE && !end_wait) {
+		count(core, &kwq_bulk_of(core)->coalesced);
+		return coalesced_with(item);
+	}
 	if (kwq_core_is_small(core) && !item->state && !item->requeues) {
 		/* The same as make_dirty(). */
 		mark_dirty(core, item);

@@ -52,15 +52,17 @@
 #define KWQ_BOARD_FACTOR	0x9e3779b97f4a7c15ULL
 
 /**
- * struct kwq_board_key - a key as a slot has it
- * @words: the bytes, padded with zeroes up to a whole word; the words behind it are undefined
- * @nr: number of words
+ * struct kwq_board_key - a key, as it is compared with a slot
+ * @bytes: the caller's bytes
  * @len: number of bytes, 1 to KWQ_BOARD_KEY_MAX
+ * @last: the bytes behind the last whole word, padded with zeroes
+ *
+ * Nothing is copied, so that a short key stays in registers.
  */
 struct kwq_board_key {
-	__u64 words[KWQ_BOARD_WORDS];
-	__u32 nr;
+	const __u8 *bytes;
 	__u32 len;
+	__u64 last;
 };
 
 /**
@@ -74,25 +76,57 @@ static inline bool kwq_board_fits(size_t len)
 	return len - 1 < KWQ_BOARD_KEY_MAX;
 }
 
+static inline __u64 kwq_board_word(const __u8 *bytes)
+{
+	__u64 word;
+
+	memcpy(&word, bytes, 8);
+	return word;
+}
+
+/* Drops the first bytes of a word, and appends zeroes. */
+static inline __u64 kwq_board_drop(__u64 word, __u32 bytes)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	return word >> (bytes * 8);
+#else
+	return word << (bytes * 8);
+#endif
+}
+
+/* The bytes behind the last whole word, of which there are some. It calls no function. */
+static inline __u64 kwq_board_last(const __u8 *bytes, __u32 len)
+{
+	__u64 word = 0;
+
+	if (len > 8)
+		return kwq_board_drop(kwq_board_word(bytes + len - 8), 8 - len % 8);
+	while (len--)
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		word = word << 8 | bytes[len];
+#else
+		word = word >> 8 | (__u64)bytes[len] << 56;
+#endif
+	return word;
+}
+
 /**
- * kwq_board_pack() - pack a key into words
+ * kwq_board_pack() - prepare a key
  * @key: filled in
- * @bytes: the key
+ * @bytes: the key, which stays where it is as long as @key is in use
  * @len: its length; it fits
  */
 static inline void kwq_board_pack(struct kwq_board_key *key, const void *bytes, __u32 len)
 {
-	const char *from = bytes, *end = from + (len & ~7U);
-	__u32 nr = 0;
-
-	for (; from != end; from += 8)
-		memcpy(&key->words[nr++], from, 8);
-	if (len % 8) {
-		key->words[nr] = 0;
-		memcpy(&key->words[nr++], from, len % 8);
-	}
-	key->nr = nr;
+	key->bytes = bytes;
 	key->len = len;
+	key->last = len % 8 ? kwq_board_last(bytes, len) : 0;
+}
+
+static inline __u64 kwq_board_mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * KWQ_BOARD_FACTOR;
+	return hash ^ hash >> 32;
 }
 
 /**
@@ -100,21 +134,21 @@ static inline void kwq_board_pack(struct kwq_board_key *key, const void *bytes, 
  * @seed: &kwq_board.seed
  * @key: the key
  *
- * Users know the seed and can choose keys that share slots. This costs them the use of the board,
- * and nobody walks a list.
+ * All that may add know the seed, and can choose keys that share slots with keys of others. Each
+ * such key costs its adder two calls, and an adder of the other key one more, as without a board.
+ * No add is lost, and nobody walks a list. So the hash has to spread keys, and no more.
  *
  * Return: the hash, for kwq_board_slot_nr().
  */
 static inline __u64 kwq_board_hash(__u64 seed, const struct kwq_board_key *key)
 {
 	__u64 hash = seed ^ key->len;
-	__u32 i = 0;
+	unsigned long i;
 
-	/* A key has a word. */
-	do {
-		hash = (hash ^ key->words[i]) * KWQ_BOARD_FACTOR;
-		hash ^= hash >> 32;
-	} while (++i < key->nr);
+	for (i = 0; i < key->len / 8; i++)
+		hash = kwq_board_mix(hash, kwq_board_word(key->bytes + i * 8));
+	if (key->len % 8)
+		hash = kwq_board_mix(hash, key->last);
 	return hash * KWQ_BOARD_FACTOR;
 }
 
@@ -155,8 +189,12 @@ static inline void kwq_board_write(struct kwq_board_slot *slot, const struct kwq
 	smp_wmb(); /* pairs with the second smp_rmb() in kwq_board_look() */
 	WRITE_ONCE(slot->len, key->len);
 	WRITE_ONCE(slot->result, result);
-	for (i = 0; i < KWQ_BOARD_WORDS; i++)
-		WRITE_ONCE(slot->key[i], i < key->nr ? key->words[i] : 0);
+	for (i = 0; i < key->len / 8; i++)
+		WRITE_ONCE(slot->key[i], kwq_board_word(key->bytes + i * 8));
+	if (key->len % 8)
+		WRITE_ONCE(slot->key[i++], key->last);
+	for (; i < KWQ_BOARD_WORDS; i++)
+		WRITE_ONCE(slot->key[i], 0);
 	smp_wmb(); /* pairs with the first smp_rmb() in kwq_board_look() */
 	WRITE_ONCE(slot->seq, seq + 1);
 }
@@ -184,8 +222,9 @@ static inline void kwq_board_clear(struct kwq_board_slot *slot)
 static inline int kwq_board_look_at(const struct kwq_board_slot *slot,
 				    const struct kwq_board_key *key)
 {
-	__u32 seq, i = 0;
+	unsigned long i;
 	int result;
+	__u32 seq;
 
 	seq = READ_ONCE(slot->seq);
 	if (seq & 1)
@@ -193,13 +232,37 @@ static inline int kwq_board_look_at(const struct kwq_board_slot *slot,
 	smp_rmb(); /* pairs with the second smp_wmb() in kwq_board_write() */
 	if (READ_ONCE(slot->len) != key->len)
 		return 0;
-	do {
-		if (READ_ONCE(slot->key[i]) != key->words[i])
+	for (i = 0; i < key->len / 8; i++)
+		if (READ_ONCE(slot->key[i]) != kwq_board_word(key->bytes + i * 8))
 			return 0;
-	} while (++i < key->nr);
+	if (key->len % 8 && READ_ONCE(slot->key[i]) != key->last)
+		return 0;
 	result = READ_ONCE(slot->result);
 	smp_rmb(); /* pairs with the first smp_wmb() of writers */
 	return READ_ONCE(slot->seq) == seq ? result : 0;
+}
+
+/**
+ * kwq_board_look_in() - is a key in one of its two slots
+ * @board: the board
+ * @key: the key
+ * @hash: its hash
+ * @second: false for the first slot, true for the other
+ *
+ * The caller has called smp_mb() since it changed the world.
+ *
+ * Return: what an add of the key results in; 0 if it is not there.
+ */
+static inline int kwq_board_look_in(const struct kwq_board *board, const struct kwq_board_key *key,
+				    __u64 hash, bool second)
+{
+	__u32 nr = kwq_board_slot_nr(hash, board->nr_slots, second);
+	int result = kwq_board_look_at(kwq_board_slot_of(board, nr), key);
+
+	if (!result)
+		return 0;
+	smp_rmb(); /* reads @closed last */
+	return READ_ONCE(board->closed) ? 0 : result;
 }
 
 /**
@@ -212,19 +275,10 @@ static inline int kwq_board_look_at(const struct kwq_board_slot *slot,
 static inline int kwq_board_look(const struct kwq_board *board, const struct kwq_board_key *key)
 {
 	__u64 hash = kwq_board_hash(board->seed, key);
-	__u32 nr_slots = board->nr_slots, nr = kwq_board_slot_nr(hash, nr_slots, false);
-	int result;
 
 	smp_mb(); /* pairs with smp_mb() in kwq_board_clear() */
-	result = kwq_board_look_at(kwq_board_slot_of(board, nr), key);
-	if (!result) {
-		nr = kwq_board_slot_nr(hash, nr_slots, true);
-		result = kwq_board_look_at(kwq_board_slot_of(board, nr), key);
-	}
-	if (!result)
-		return 0;
-	smp_rmb(); /* reads @closed last */
-	return READ_ONCE(board->closed) ? 0 : result;
+	return kwq_board_look_in(board, key, hash, false) ?:
+	       kwq_board_look_in(board, key, hash, true);
 }
 
 #endif /* KWQ_BOARD_KEY_H */

@@ -1210,7 +1210,8 @@ struct kwq_histogram {
  * @returned:	hand-outs that ended by KWQ_DONE_RETURN. They count in @gets, but neither in @dones
  *		nor in @abandoned.
  * @posted:	adds that programs answered by a look at the board, as far as they have told them by
- *		TELL; not in @coalesced. The kernel believes what it is told. The count stays at 2^64 - 1.
+ *		TELL; not in @coalesced. The kernel believes what it is told. The count stays at
+ *		2^64 - 1.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1293,8 +1294,8 @@ struct kwq_board_slot {
  * of the slot. A program that does not find the key calls ADD. An add that coalesces there puts
  * its key on the board. If both slots of the key are in use, it takes the place of another key.
  *
- * Each key has two slots, and is in one of them at most. With all arithmetic modulo 2^64, and the words of &kwq_board_slot.key as
- * the machine reads them:
+ * Each key has two slots, and is in one of them at most. With all arithmetic modulo 2^64, and the
+ * words of &kwq_board_slot.key as the machine reads them:
  *
  *	h = seed ^ len
  *	for each word that has a byte of the key:

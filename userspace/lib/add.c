@@ -35,27 +35,15 @@ static int add_with_extra(struct kwq *q, struct kwq_add_entry *entry, const void
 				  sizeof(extra));
 }
 
-/* The kernel decides. */
-static int add_by_call(struct kwq *q, const void *key, size_t len)
+int kwq_add_by_call(struct kwq *q, const void *key, size_t len)
 {
 	struct kwq_add_entry entry = { 0 };
 	int ret = add(q, &entry, key, len);
 
-	if (ret == KWQ_COALESCED || ret == KWQ_DIRTY)
+	if ((ret == KWQ_COALESCED || ret == KWQ_DIRTY) &&
+	    atomic_load_explicit(&q->board.until, memory_order_relaxed))
 		kwq_board_note(q, len);
 	return ret;
-}
-
-int kwq_add(struct kwq *q, const void *key, size_t len)
-{
-	int ret;
-
-	if (kwq_board_looks(q)) {
-		ret = kwq_board_add(q, key, len);
-		if (ret)
-			return ret;
-	}
-	return add_by_call(q, key, len);
 }
 
 int kwq_add_wait(struct kwq *q, const void *key, size_t len, uint64_t deadline)

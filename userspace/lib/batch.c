@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * Batches, and the batch of one entry behind each plain call.
+ * Batches.
  */
 #include <errno.h>
 
@@ -12,38 +12,6 @@ static int op(const struct kwq *q, unsigned long request,
 	struct kwq_batch_args req = { .size = sizeof(req), .batch = *batch };
 
 	return kwq_ioctl(q->fd, request, &req);
-}
-
-int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
-	    size_t entry_size, const void *key, size_t key_len)
-{
-	return kwq_one_with_extra(q, request, entry, entry_size, key, key_len, NULL, 0);
-}
-
-int kwq_one_with_extra(const struct kwq *q, unsigned long request, const void *entry,
-		       size_t entry_size, const void *key, size_t key_len, const void *extra,
-		       size_t extra_size)
-{
-	__s32 result = -EIO;
-	struct kwq_batch batch = {
-		.entries = kwq_ptr(entry),
-		.keys = key_len ? kwq_ptr(key) : 0,
-		.results = kwq_ptr(&result),
-		.extras = extra ? kwq_ptr(extra) : 0,
-		.keys_len = key_len,
-		.nr = 1,
-		.entry_size = entry_size,
-		.extra_size = extra_size,
-	};
-	int ret;
-
-	/* The ABI's lengths have 32 bits: a larger length must not wrap around to a
-	 * valid one.
-	 */
-	if (key_len > UINT32_MAX)
-		return -EMSGSIZE;
-	ret = op(q, request, &batch);
-	return ret < 0 ? ret : result;
 }
 
 /* The number of entries taken, or an error. */
@@ -74,7 +42,7 @@ int kwq_one_waiting(const struct kwq *q, const struct kwq_add_entry *entry, cons
 	};
 	int ret;
 
-	/* As in kwq_one(). */
+	/* As in kwq_one_with_extra(). */
 	if (key_len > UINT32_MAX)
 		return -EMSGSIZE;
 	ret = add_waiting(q, &batch, flags, deadline);

@@ -7,8 +7,8 @@
  * begins again when adds have coalesced again. So a handle whose adds never coalesce pays nothing,
  * and a queue without such adds has no board.
  *
- * Threads may share a handle, so all members are atomic. A lost update of the counters @looks and
- * @coalesced only moves the moment when the handle begins or stops. No update of @untold is lost.
+ * Threads may share a handle, so all members are atomic. A lost update of @looks or @until only
+ * moves the moment when the handle begins or stops. No update of @untold is lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,21 +62,24 @@ static int map_board(struct kwq *q)
 
 static void begin_to_look(struct kwq *q)
 {
-	atomic_store_explicit(&q->board.looks, LOOKS, memory_order_release);
+	atomic_store_explicit(&q->board.looks, LOOKS, memory_order_relaxed);
+	atomic_store_explicit(&q->board.until, 0, memory_order_relaxed);
+	atomic_store_explicit(&q->board.looked_at,
+			      atomic_load_explicit(&q->board.map, memory_order_relaxed),
+			      memory_order_release);
 }
 
-/* The next @coalesced adds that coalesce are not enough to begin again. */
-static void stop_looking(struct kwq *q, unsigned int coalesced)
+/* The board stays mapped, because another thread may be looking at it. */
+static void stop_looking(struct kwq *q, int until)
 {
-	atomic_store_explicit(&q->board.looks, 0, memory_order_relaxed);
-	atomic_store_explicit(&q->board.coalesced, coalesced, memory_order_relaxed);
+	atomic_store_explicit(&q->board.looked_at, NULL, memory_order_relaxed);
+	atomic_store_explicit(&q->board.until, until, memory_order_relaxed);
 }
 
 int kwq_use_board(struct kwq *q, bool use)
 {
 	int err;
 
-	atomic_store_explicit(&q->board.is_off, !use, memory_order_relaxed);
 	if (!use) {
 		stop_looking(q, 0);
 		return 0;
@@ -89,19 +92,20 @@ int kwq_use_board(struct kwq *q, bool use)
 
 void kwq_board_note(struct kwq *q, size_t len)
 {
-	unsigned int before;
+	int until = atomic_load_explicit(&q->board.until, memory_order_relaxed);
 
-	if (!kwq_board_fits(len) ||
-	    atomic_load_explicit(&q->board.looks, memory_order_relaxed) ||
-	    atomic_load_explicit(&q->board.is_off, memory_order_relaxed))
+	if (!kwq_board_fits(len))
 		return;
-	before = atomic_fetch_add_explicit(&q->board.coalesced, 1, memory_order_relaxed);
-	/* Later ones get other numbers, so this happens once. After a failure it stays at that. */
-	if (before == COALESCED - 1 && !map_board(q))
+	/* One thread counts down to 0. If it gets no board, the handle asks for none any more. */
+	while (until && !atomic_compare_exchange_weak_explicit(&q->board.until, &until, until - 1,
+							       memory_order_relaxed,
+							       memory_order_relaxed))
+		;
+	if (until == 1 && !map_board(q))
 		begin_to_look(q);
 }
 
-static void __attribute__((noinline)) tell(struct kwq *q)
+static void tell(struct kwq *q)
 {
 	struct kwq_tell_args req = {
 		.size = sizeof(req),
@@ -119,48 +123,74 @@ void kwq_board_tell(const struct kwq *q)
 		tell((struct kwq *)q);
 }
 
-static void note_hit(struct kwq *q)
+static int __attribute__((noinline)) tell_after_hit(struct kwq *q, int result)
 {
-	if (atomic_load_explicit(&q->board.looks, memory_order_relaxed) != LOOKS)
-		begin_to_look(q);
-	if (atomic_fetch_add_explicit(&q->board.untold, 1, memory_order_relaxed) >= UNTOLD - 1)
-		tell(q);
+	tell(q);
+	return result;
 }
 
-static void note_miss(struct kwq *q, int looks)
+static inline int note_hit(struct kwq *q, int result)
 {
+	if (atomic_load_explicit(&q->board.looks, memory_order_relaxed) != LOOKS)
+		atomic_store_explicit(&q->board.looks, LOOKS, memory_order_relaxed);
+	if (atomic_fetch_add_explicit(&q->board.untold, 1, memory_order_relaxed) >= UNTOLD - 1)
+		return tell_after_hit(q, result);
+	return result;
+}
+
+static int add_after_miss(struct kwq *q, const void *key, size_t len)
+{
+	int looks = atomic_load_explicit(&q->board.looks, memory_order_relaxed);
+
 	if (looks > 1)
 		atomic_store_explicit(&q->board.looks, looks - 1, memory_order_relaxed);
 	else
-		stop_looking(q, 0);
+		stop_looking(q, COALESCED);
+	return kwq_add_by_call(q, key, len);
 }
 
-int kwq_board_add(struct kwq *q, const void *key, size_t len)
+/* The key is not in its first slot. Few are in the other one. */
+static int __attribute__((noinline)) add_by_second_slot(struct kwq *q, const void *key, size_t len,
+							__u64 hash)
 {
 	struct kwq_board_key packed;
-	int looks, result;
+	int result;
+
+	kwq_board_pack(&packed, key, len);
+	result = kwq_board_look_in(atomic_load_explicit(&q->board.map, memory_order_relaxed),
+				   &packed, hash, true);
+	return result ? note_hit(q, result) : add_after_miss(q, key, len);
+}
+
+/*
+ * A hit in the first slot calls no function, and all calls of others come last. So it saves no
+ * registers.
+ */
+int kwq_add(struct kwq *q, const void *key, size_t len)
+{
+	const struct kwq_board *board = atomic_load_explicit(&q->board.looked_at,
+							     memory_order_acquire);
+	struct kwq_board_key packed;
+	__u64 hash;
+	int result;
 
 	/* The kernel has the errors for bad keys. */
-	if (!key || !kwq_board_fits(len))
-		return 0;
-	/* Another thread may have stopped meanwhile. The board stays mapped. */
-	looks = kwq_board_looks(q);
+	if (!board || !kwq_board_fits(len) || !key)
+		return kwq_add_by_call(q, key, len);
 	kwq_board_pack(&packed, key, len);
-	result = kwq_board_look(atomic_load_explicit(&q->board.map, memory_order_relaxed), &packed);
-	if (result)
-		note_hit(q);
-	else
-		note_miss(q, looks);
-	return result;
+	hash = kwq_board_hash(board->seed, &packed);
+	smp_mb(); /* pairs with smp_mb() in kwq_board_clear() */
+	result = kwq_board_look_in(board, &packed, hash, false);
+	return result ? note_hit(q, result) : add_by_second_slot(q, key, len, hash);
 }
 
 void kwq_board_init(struct kwq *q)
 {
+	atomic_init(&q->board.looked_at, NULL);
 	atomic_init(&q->board.map, NULL);
 	atomic_init(&q->board.looks, 0);
-	atomic_init(&q->board.coalesced, 0);
+	atomic_init(&q->board.until, COALESCED);
 	atomic_init(&q->board.untold, 0);
-	atomic_init(&q->board.is_off, false);
 }
 
 void kwq_board_close(struct kwq *q)

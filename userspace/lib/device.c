@@ -5,17 +5,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "internal.h"
-
-int kwq_ioctl(int fd, unsigned long request, void *arg)
-{
-	int ret = ioctl(fd, request, arg);
-
-	return ret < 0 ? -errno : ret;
-}
 
 int kwq_device_ioctl(unsigned long request, void *arg)
 {

@@ -6,8 +6,10 @@
 #ifndef KWQ_LIB_INTERNAL_H
 #define KWQ_LIB_INTERNAL_H
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/ioctl.h>
 
 #pragma GCC visibility push(default)
 #include <kwq.h>
@@ -16,18 +18,19 @@
 /*
  * What a handle knows of its queue's board: see board.c.
  *
+ * @looked_at: the board while the handle looks at it; else NULL
  * @map: the board; NULL until it is mapped, and constant after that
- * @looks: how many looks in vain are left before the handle stops; 0 if it does not look
- * @coalesced: adds that coalesced in the kernel while the handle did not look
+ * @looks: how many looks in vain are left before the handle stops
+ * @until: how many adds have to coalesce in the kernel before the handle looks; 0 if it looks,
+ *	or never will
  * @untold: adds that the board answered, and of which the kernel was not told
- * @is_off: the caller does not want it
  */
 struct kwq_board_view {
+	_Atomic(const struct kwq_board *) looked_at;
 	_Atomic(const struct kwq_board *) map;
 	atomic_int looks;
-	atomic_uint coalesced;
+	atomic_int until;
 	atomic_uint untold;
-	atomic_bool is_off;
 };
 
 /*
@@ -42,16 +45,10 @@ struct kwq {
 
 void kwq_board_init(struct kwq *q);
 
-/* Whether the handle looks at the board, which is mapped then. */
-static inline int kwq_board_looks(const struct kwq *q)
-{
-	return atomic_load_explicit(&q->board.looks, memory_order_acquire);
-}
+/* kwq_add() without a look at the board. */
+int kwq_add_by_call(struct kwq *q, const void *key, size_t len);
 
-/* Looks for a key on the board. Returns the result of its add, or 0 if the kernel has to be asked. */
-int kwq_board_add(struct kwq *q, const void *key, size_t len);
-
-/* An add of a key of this length has coalesced in the kernel. */
+/* An add of a key of this length has coalesced in the kernel, and @until is not 0. */
 void kwq_board_note(struct kwq *q, size_t len);
 
 /* Tells the kernel of the adds that the board answered. */
@@ -60,7 +57,12 @@ void kwq_board_tell(const struct kwq *q);
 void kwq_board_close(struct kwq *q);
 
 /* As ioctl(2), but returns a negative errno value on failure. */
-int kwq_ioctl(int fd, unsigned long request, void *arg);
+static inline int kwq_ioctl(int fd, unsigned long request, void *arg)
+{
+	int ret = ioctl(fd, request, arg);
+
+	return ret < 0 ? -errno : ret;
+}
 
 /* Opens /dev/kwq, runs one request on it and closes it. */
 int kwq_device_ioctl(unsigned long request, void *arg);
@@ -79,14 +81,43 @@ int kwq_copy_name(__u8 field[KWQ_NAME_MAX + 1], const char *name);
  */
 int kwq_copy_options(void *to, size_t to_size, const void *from, size_t from_size);
 
-/* A batch of one entry. Returns the result of that entry. */
-int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
-	    size_t entry_size, const void *key, size_t key_len);
+/*
+ * A batch of one entry, with an extra for it or NULL. Returns the result of that entry. It is
+ * inlined into each function that makes one call for one key, where most of it is constant.
+ */
+static inline int kwq_one_with_extra(const struct kwq *q, unsigned long request, const void *entry,
+				     size_t entry_size, const void *key, size_t key_len,
+				     const void *extra, size_t extra_size)
+{
+	__s32 result = -EIO;
+	struct kwq_batch_args req = {
+		.size = sizeof(req),
+		.batch = {
+			.entries = kwq_ptr(entry),
+			.keys = key_len ? kwq_ptr(key) : 0,
+			.results = kwq_ptr(&result),
+			.extras = extra ? kwq_ptr(extra) : 0,
+			.keys_len = key_len,
+			.nr = 1,
+			.entry_size = entry_size,
+			.extra_size = extra_size,
+		},
+	};
+	int ret;
 
-/* The same, with an extra for that entry, or NULL. */
-int kwq_one_with_extra(const struct kwq *q, unsigned long request, const void *entry,
-		       size_t entry_size, const void *key, size_t key_len, const void *extra,
-		       size_t extra_size);
+	/* The ABI's lengths have 32 bits: a larger length must not wrap around to a valid one. */
+	if (key_len > UINT32_MAX)
+		return -EMSGSIZE;
+	ret = kwq_ioctl(q->fd, request, &req);
+	return ret < 0 ? ret : result;
+}
+
+/* The same without an extra. */
+static inline int kwq_one(const struct kwq *q, unsigned long request, const void *entry,
+			  size_t entry_size, const void *key, size_t key_len)
+{
+	return kwq_one_with_extra(q, request, entry, entry_size, key, key_len, NULL, 0);
+}
 
 /* An add that waits for room. @flags: KWQ_ADD_RELATIVE or 0. */
 int kwq_one_waiting(const struct kwq *q, const struct kwq_add_entry *entry, const void *key,

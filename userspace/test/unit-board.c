@@ -406,7 +406,8 @@ static void test_torn(void)
 	stop = false;
 	if (pthread_create(&writer, NULL, write_in_turns, NULL))
 		abort();
-	for (int i = 0; i < 3000000 && (i < 300000 || !found[0] || !found[1]); i++) {
+	/* The writer may not run for long. */
+	for (unsigned int i = 0; i < 300000 || !found[0] || !found[1]; i++) {
 		int n = i % 3, result;
 
 		kwq_board_pack(&key, torn_keys[n], KWQ_BOARD_KEY_MAX);
@@ -416,7 +417,6 @@ static void test_torn(void)
 	}
 	stop = true;
 	pthread_join(writer, NULL);
-	ok(found[0] && found[1], "torn: both keys were found now and then");
 	is_number(found[2], 0, "torn: a mixture never");
 	is_number(wrong, 0, "torn: each with its own result");
 	kwq_close(q);
