@@ -10,6 +10,7 @@ import struct
 from typing import Final
 
 KEY_MAX: Final = 4096
+BOARD_KEY_MAX: Final = 56
 NAME_MAX: Final = 255
 BATCH_MAX: Final = 1024
 VALUE_MAX: Final = 65536
@@ -41,6 +42,7 @@ FEATURE_DEBOUNCE: Final = 1 << 13
 FEATURE_WAIT_ADD: Final = 1 << 14
 FEATURE_RESTORE: Final = 1 << 15
 FEATURE_SETTLE: Final = 1 << 16
+FEATURE_BOARD: Final = 1 << 18
 
 LIMITER_EXPONENTIAL: Final = 1
 LIMITER_FAST_SLOW: Final = 2
@@ -190,7 +192,12 @@ STAT: Final = Layout(
     " coalesced:Q gets:Q dones:Q abandoned:Q removed:Q dropped:Q uid:I gid:I mode:I clockid:i handles:I"
     " create_flags:I name:256s now:Q retries:Q rate_limited:Q died:Q dead:Q remembered:Q oldest_ready:Q"
     " longest_running:Q unfinished:Q queue_duration:104s work_duration:104s lateness:104s lease:Q expired:Q dirty:Q"
-    " values:Q paused_for:Q aging:Q groups:Q blocked:Q group_limit:Q oldest_waiting:Q oldest_dead:Q returned:Q")
+    " values:Q paused_for:Q aging:Q groups:Q blocked:Q group_limit:Q oldest_waiting:Q oldest_dead:Q returned:Q"
+    " posted:Q")
+BOARD: Final = Layout("kwq_board", "seed:Q nr_slots:I closed:I pad:48s")
+BOARD_SLOT: Final = Layout("kwq_board_slot", "seq:I len:H result:H key:56s")
+BOARD_ARGS: Final = Layout("kwq_board_args", "size:I open_flags:I map_size:Q")
+TELL_ARGS: Final = Layout("kwq_tell_args", "size:I flags:I adds:Q")
 RESULT: Final = struct.Struct("=i")
 
 MAGIC: Final = 0xBB
@@ -230,3 +237,5 @@ IOC_PAUSE: Final = _request(_WRITE, 0x20, 4)
 IOC_RESUME: Final = _request(_WRITE, 0x21, 4)
 IOC_LIST_ITEMS: Final = _request(_READ | _WRITE, 0x22, 4)
 IOC_RESTORE: Final = _request(_WRITE, 0x23, 4)
+IOC_BOARD: Final = _request(_READ | _WRITE, 0x24, 4)
+IOC_TELL: Final = _request(_WRITE, 0x25, 4)

@@ -15,7 +15,7 @@ _BOUNDS = tuple(10.0 ** power for power in range(-6, 4)) + (float("inf"),)
 _COUNTS = (
     "uid", "gid", "mode", "handles", "max_items", "max_bytes", "ready", "waiting", "processing", "dirty", "dead",
     "remembered", "items", "bytes", "values", "groups", "blocked", "adds", "coalesced", "gets", "dones", "abandoned",
-    "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died")
+    "posted", "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died")
 _AGES = ("oldest_ready", "oldest_waiting", "oldest_dead", "longest_running", "unfinished")
 
 
@@ -72,6 +72,8 @@ class Stat:
 
     adds: int
     coalesced: int
+    #: Adds that programs of libkwq answered by the board, as far as they have told.
+    posted: int
     gets: int
     dones: int
     abandoned: int
