@@ -25,6 +25,17 @@ void kwq_core_set_aging(struct kwq_core *core, u64 aging)
 	WRITE_ONCE(core->form, aging || order->grouped ? KWQ_LARGE_ORDERED : KWQ_LARGE);
 }
 
+/**
+ * kwq_core_ages() - do items age (Q17)
+ * @core: the core; of either form
+ *
+ * Return: true if kwq_core_set_aging() has set a time.
+ */
+bool kwq_core_ages(const struct kwq_core *core)
+{
+	return core->form == KWQ_LARGE_ORDERED && kwq_bulk_of(core)->order->aging;
+}
+
 /*
  * O8: how many bands and levels a hold of the lock may look at, at some 40 instructions each. A
  * group has up to KWQ_NR_LANES * KWQ_NR_PRIORITIES levels.

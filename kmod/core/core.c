@@ -95,11 +95,15 @@ static inline void count(const struct kwq_core *core, u64 *counter)
 		++*counter;
 }
 
+/* In a queue without durations, @to is KWQ_NO_TIME. No other time of a hand-out is negative. */
 static void observe(struct kwq_histogram *histogram, ktime_t from, ktime_t to)
 {
-	u64 ns = kwq_span(from, to), bound = NSEC_PER_USEC;
+	u64 ns, bound = NSEC_PER_USEC;
 	int i;
 
+	if (unlikely(to < 0))
+		return;
+	ns = kwq_span(from, to);
 	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS - 1 && ns > bound; i++)
 		bound *= 10;
 	histogram->counts[i]++;
@@ -489,7 +493,7 @@ static struct kwq_item *item_of_wait(struct kwq_wait *wait)
 
 static inline void note_wait_began(struct kwq_item *item, ktime_t now, bool small)
 {
-	if (!(item->state & KWQ_ITEM_PROCESSING))
+	if (!(item->state & KWQ_ITEM_PROCESSING) || (small && item->since == KWQ_NO_TIME))
 		item->since = now;
 	else if (!small)
 		item->dirtied = now;
@@ -1939,7 +1943,7 @@ static u64 oldest_ready(const struct kwq_core *core, ktime_t now)
 	item = kwq_first_blocked(core);
 	if (item)
 		oldest = min(oldest, item->dirtied);
-	return kwq_span(oldest, now);
+	return kwq_age(oldest, now);
 }
 
 /*
@@ -1962,6 +1966,8 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
  * @gauges: filled in
  * @now: current time
  *
+ * Without durations all are 0.
+ *
  * O(priorities in use), however many items and groups there are.
  */
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
@@ -1972,9 +1978,12 @@ void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 
 	gauges->oldest_ready = oldest_ready(core, now);
 	gauges->longest_running = 0;
-	if (!list_empty(&bulk->processing)) {
-		item = list_first_entry(&bulk->processing, struct kwq_item, link);
-		gauges->longest_running = now - item->since;
-	}
+	gauges->unfinished = 0;
+	if (list_empty(&bulk->processing))
+		return;
+	item = list_first_entry(&bulk->processing, struct kwq_item, link);
+	if (item->since == KWQ_NO_TIME)
+		return;
+	gauges->longest_running = now - item->since;
 	gauges->unfinished = unfinished(core, now);
 }

@@ -108,6 +108,18 @@ static inline u64 kwq_span(ktime_t from, ktime_t to)
 	return to > from ? (u64)to - (u64)from : 0;
 }
 
+/**
+ * kwq_age() - for how long something has been
+ * @since: since when; KWQ_NO_TIME if that is not known
+ * @now: current time
+ *
+ * Return: ns; 0 if it is not known.
+ */
+static inline u64 kwq_age(ktime_t since, ktime_t now)
+{
+	return since == KWQ_NO_TIME ? 0 : kwq_span(since, now);
+}
+
 void kwq_holder_init(struct kwq_holder *holder);
 void kwq_core_init(struct kwq_core *core, enum kwq_form form);
 bool kwq_core_is_used(const struct kwq_core *core);
@@ -178,6 +190,7 @@ bool kwq_core_resume(struct kwq_core *core);
 void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order);
 unsigned int kwq_core_most_gets(const struct kwq_core *core);
 void kwq_core_set_aging(struct kwq_core *core, u64 aging);
+bool kwq_core_ages(const struct kwq_core *core);
 void kwq_core_group_items(struct kwq_core *core, u32 limit);
 void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group);
 struct kwq_group *kwq_core_next_unused(struct kwq_core *core);

@@ -153,7 +153,7 @@ static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
 	int ret;
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	now = kwq_now_locked(&keyed->queue);
+	now = kwq_stamp_locked(&keyed->queue);
 	while (i < nr) {
 		ret = kind->execute(handle, entry_at(kind, chunk, i), key, now, stock);
 		if (kind->makes_items && ret == -EAGAIN)
@@ -164,7 +164,7 @@ static __always_inline u32 execute_under_lock(struct kwq_handle *handle,
 			wait->err = kwq_keyed_wait_for_room_locked(keyed, key, stock, wait,
 								   &flags);
 			if (!wait->err) {
-				now = kwq_now_locked(&keyed->queue);
+				now = kwq_stamp_locked(&keyed->queue);
 				continue;
 			}
 			chunk->results[i] = ret;

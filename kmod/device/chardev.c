@@ -244,7 +244,8 @@ static enum kwq_clock clock_of(s32 clockid)
 	return KWQ_CLOCK_MONOTONIC;
 }
 
-#define CREATE_FLAGS	(KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS)
+#define CREATE_FLAGS	(KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS | \
+			 KWQ_CREATE_NO_DURATIONS)
 
 static int create_queue(const struct kwq_create_args *arg,
 			const struct kwq_limiter_config *config)
@@ -257,6 +258,7 @@ static int create_queue(const struct kwq_create_args *arg,
 		.group_limit = arg->group_limit,
 		.values = arg->flags & KWQ_CREATE_VALUES,
 		.groups = arg->flags & KWQ_CREATE_GROUPS,
+		.no_durations = arg->flags & KWQ_CREATE_NO_DURATIONS,
 	};
 	struct kwq_keyed *keyed;
 	struct new_fd new;
@@ -293,6 +295,9 @@ static int check_create(const struct kwq_create_args *arg)
 	if (arg->flags & ~CREATE_FLAGS || arg->mode & ~0777 || arg->pad)
 		return -EINVAL;
 	if (arg->group_limit && !(arg->flags & KWQ_CREATE_GROUPS))
+		return -EINVAL;
+	/* Both count from a time that is not known then. */
+	if (arg->flags & KWQ_CREATE_NO_DURATIONS && (arg->lease || arg->aging))
 		return -EINVAL;
 	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME &&
 	    arg->clockid != KWQ_CLOCK_ID_MANUAL)
@@ -382,7 +387,8 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_PAUSE | KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING |
 			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE |
 			    KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS | KWQ_FEATURE_RESTORE |
-			    KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD,
+			    KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD |
+			    KWQ_FEATURE_NO_DURATIONS,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,

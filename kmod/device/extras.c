@@ -141,7 +141,7 @@ static s32 execute_or_wait_locked(struct kwq_handle *handle, const struct kwq_ba
 
 	do {
 		ret = kind->execute_with(handle, one->entry, &one->extras, &one->key,
-					 kwq_now_locked(&keyed->queue), stock);
+					 kwq_stamp_locked(&keyed->queue), stock);
 		if (!wait || ret == -EAGAIN)
 			return ret;
 		if (!kwq_keyed_may_find_room(stock, ret)) {

@@ -211,7 +211,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 	spin_lock_irqsave(&queue->lock, flags);
 	do {
 		if (kwq_core_can_get(&queue->core))
-			ret = get_some_locked(handle, buffer, kwq_now_locked(queue));
+			ret = get_some_locked(handle, buffer, kwq_stamp_locked(queue));
 		else
 			ret = kwq_wait_locked(queue, &handle->holder, patience, &flags);
 	} while (!ret);
@@ -409,7 +409,7 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
 
 	note_caller(handle);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	now = kwq_now_locked(&keyed->queue);
+	now = kwq_stamp_locked(&keyed->queue);
 	*result = kwq_handle_done_locked(handle, ticket, done_flags, now);
 	if (kwq_core_can_get(&keyed->queue.core))
 		nr = get_some_locked(handle, buffer, now);

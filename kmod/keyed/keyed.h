@@ -189,6 +189,7 @@ struct kwq_keyed_groups {
  * @group_limit: most items of one group that are processing at once; 0 for no limit
  * @values: keys may carry values
  * @groups: keys may belong to groups
+ * @no_durations: the queue measures none; neither @lease nor @aging then
  */
 struct kwq_limits {
 	u64 max_items;
@@ -198,6 +199,7 @@ struct kwq_limits {
 	u32 group_limit;
 	bool values;
 	bool groups;
+	bool no_durations;
 };
 
 /*

@@ -250,6 +250,8 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	static_assert(offsetof(struct kwq_keyed, queue) - offsetof(struct kwq_keyed, of_queue) ==
 		      offsetof(struct kwq_large_queue, queue));
 	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->name, clock);
+	if (limits->no_durations)
+		kwq_queue_measure_no_durations(&keyed->queue);
 	keyed->of_queue.key_of = key_of;
 	INIT_LIST_HEAD(&keyed->leases);
 	keyed->of_queue.end_leases = end_leases;

@@ -180,22 +180,22 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 	to->order_of = order_state(state & look->orders);
 	to->order = order_in(look, ki, to->order_of);
 	if (state & (KWQ_IS_READY | KWQ_IS_DIRTY))
-		to->dirty_for = kwq_span(kwq_core_dirty_since(item), now);
+		to->dirty_for = kwq_age(kwq_core_dirty_since(item), now);
 	if (state & KWQ_IS_DIRTY)
 		to->next_priority = item->next_priority;
 	if (state & KWQ_IS_PROCESSING) {
-		to->processing_for = kwq_span(item->since, now);
+		to->processing_for = kwq_age(item->since, now);
 		to->pid = holder_pid(look, item);
 		if (look->keyed->limits.lease)
 			to->lease_left = kwq_span(now, kwq_lease_of(ki)->expires);
 	}
 	if (state & KWQ_IS_WAITING) {
-		to->waiting_for = kwq_span(kwq_core_waiting_since(core, item), now);
+		to->waiting_for = kwq_age(kwq_core_waiting_since(core, item), now);
 		to->due_in = kwq_span(now, kwq_core_due(core, item));
 		to->wait_priority = item->wait_priority;
 	}
 	if (state & KWQ_IS_DEAD)
-		to->dead_for = kwq_span(item->since, now);
+		to->dead_for = kwq_age(item->since, now);
 }
 
 /* Lists an item. Returns false if it does not fit. */
@@ -405,5 +405,5 @@ u64 kwq_keyed_oldest(struct kwq_keyed *keyed, u8 state, ktime_t now)
 			return 0;
 		cond_resched();
 	} while (place <= U32_MAX);
-	return kwq_span(first, now);
+	return kwq_age(first, now);
 }

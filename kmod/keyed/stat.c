@@ -37,7 +37,8 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->gid = from_kgid_munged(current_user_ns(), keyed->group);
 	stat->mode = keyed->mode;
 	stat->create_flags = (keyed->limits.values ? KWQ_CREATE_VALUES : 0) |
-			     (keyed->limits.groups ? KWQ_CREATE_GROUPS : 0);
+			     (keyed->limits.groups ? KWQ_CREATE_GROUPS : 0) |
+			     (keyed->limits.no_durations ? KWQ_CREATE_NO_DURATIONS : 0);
 	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
 			KWQ_CLOCK_ID_MANUAL : kwq_timer_clockid(&keyed->queue);
 	strscpy(stat->name, keyed->name, sizeof(stat->name));
@@ -83,7 +84,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
 	kwq_core_gauges(core, &gauges, now);
 	dead = kwq_core_next_dead(core, 0);
-	stat->oldest_dead = dead ? kwq_span(dead->since, now) : 0;
+	stat->oldest_dead = dead ? kwq_age(dead->since, now) : 0;
 	keyed->has_older_dead &= !!dead;
 	looks_at_dead = keyed->has_older_dead;
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);

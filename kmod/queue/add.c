@@ -156,6 +156,9 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
 
 	if (options->flags & KWQ_ADD_KICK && !kwq_item_is_dead(item))
 		return -ENOENT;
+	/* Delays and limiters need the time, even in a queue without durations. */
+	if (now == KWQ_NO_TIME)
+		now = kwq_now_locked(queue);
 	/* Before the add, so that the item becomes ready in its new group. */
 	if (options->flags & KWQ_ADD_GROUP && !kwq_core_refuses(&queue->core, item))
 		kwq_core_set_group(&queue->core, item, options->group);
@@ -192,7 +195,7 @@ static noinline int add_as_asked(struct kwq_queue *queue, struct kwq_item *item,
  * @queue: the queue; @queue->lock held
  * @item: the item
  * @options: the options, checked by kwq_check_add(); KWQ_ADD_GROUP only if the queue has groups
- * @now: current time
+ * @now: kwq_stamp_locked()
  *
  * Return: as kwq_add_with(), without -EINVAL.
  */
@@ -281,7 +284,7 @@ int kwq_add_with(struct kwq_queue *queue, struct kwq_item *item,
 		return -EINVAL;
 	checked.flags ^= moves;
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_add_locked(queue, item, &checked, kwq_now_locked(queue));
+	ret = kwq_add_locked(queue, item, &checked, kwq_stamp_locked(queue));
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -317,7 +320,7 @@ int kwq_add_unless_pending(struct kwq_queue *queue, struct kwq_item *item, u64 d
 	if (ret)
 		trace_kwq_coalesce(queue, item, ret);
 	else
-		ret = kwq_add_locked(queue, item, &options, kwq_now_locked(queue));
+		ret = kwq_add_locked(queue, item, &options, kwq_stamp_locked(queue));
 	kwq_unlock(queue, flags);
 	return ret;
 }
@@ -377,7 +380,7 @@ static noinline __flatten int lock_and_add(struct kwq_queue *queue, struct kwq_i
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = add_now(queue, item, kwq_now_locked(queue));
+	ret = add_now(queue, item, kwq_stamp_locked(queue));
 	kwq_unlock(queue, flags);
 	return ret;
 }

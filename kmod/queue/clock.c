@@ -36,6 +36,59 @@ ktime_t kwq_now_locked(const struct kwq_queue *queue)
 }
 
 /**
+ * kwq_stamp_locked() - the time for an add without options, a hand-out or a done
+ * @queue: the queue; @queue->lock held
+ *
+ * These note their time only to measure durations. A caller that compares it with another time
+ * takes kwq_now_locked().
+ *
+ * Return: the time, in ns; KWQ_NO_TIME if the queue measures no durations.
+ */
+ktime_t kwq_stamp_locked(const struct kwq_queue *queue)
+{
+	if (likely(queue->stamps == KWQ_CLOCK_MONOTONIC))
+		return ktime_get();
+	return queue->stamps == KWQ_CLOCK_NONE ? KWQ_NO_TIME : kwq_now_locked(queue);
+}
+
+static int stop_stamps_locked(struct kwq_queue *queue)
+{
+	if (kwq_core_is_used(&queue->core))
+		return -EBUSY;
+	if (kwq_core_limits(&queue->core)->forget_after || kwq_core_ages(&queue->core))
+		return -EINVAL;
+	queue->stamps = KWQ_CLOCK_NONE;
+	return 0;
+}
+
+/**
+ * kwq_queue_measure_no_durations() - let a queue do without reading the clock (M1)
+ * @queue: the queue; none of its items is in use
+ *
+ * Call it before the first add. From then on an add without options, a hand-out and a done read
+ * no clock. The queue does not know for how long an item was ready or processing, and its
+ * histograms of these durations stay empty. Delays, limiters and deadlines are as before.
+ *
+ * The queue refuses what needs these times: aging (Q17), and requeues that are forgotten after a
+ * time (L10). kwq_pause_sync() also waits for items that kwq_run_sync() or kwq_try_get_item()
+ * took out of the paused queue.
+ *
+ * Return: 0. With nothing changed: -EBUSY (an item is in use), -EINVAL (the queue has aging, or
+ * its &kwq_limiter_config.forget_after is not 0).
+ */
+int kwq_queue_measure_no_durations(struct kwq_queue *queue)
+{
+	unsigned long flags;
+	int err;
+
+	spin_lock_irqsave(&queue->lock, flags);
+	err = stop_stamps_locked(queue);
+	spin_unlock_irqrestore(&queue->lock, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(kwq_queue_measure_no_durations);
+
+/**
  * kwq_queue_now() - the time on the queue's clock
  * @queue: the queue
  *

@@ -296,7 +296,7 @@ static noinline struct kwq_item *wait_and_unlock(struct kwq_queue *queue,
 	do {
 		err = kwq_wait_locked(queue, &queue->holder, patience, &flags);
 		item = err ? ERR_PTR(err) :
-			     kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue));
+			     kwq_get_locked(queue, &queue->holder, kwq_stamp_locked(queue));
 	} while (!item);
 	kwq_unlock_got(queue, flags);
 	return item;
@@ -344,7 +344,7 @@ __flatten struct kwq_item *kwq_get(struct kwq_queue *queue, ktime_t deadline)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	return get_and_unlock(queue, deadline, kwq_now_locked(queue), flags);
+	return get_and_unlock(queue, deadline, kwq_stamp_locked(queue), flags);
 }
 EXPORT_SYMBOL_GPL(kwq_get);
 
@@ -361,7 +361,7 @@ __flatten struct kwq_item *kwq_try_get(struct kwq_queue *queue)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	item = kwq_get_locked(queue, &queue->holder, kwq_now_locked(queue));
+	item = kwq_get_locked(queue, &queue->holder, kwq_stamp_locked(queue));
 	if (!item)
 		return wait_and_unlock(queue, &at_once, flags);
 	kwq_unlock_got(queue, flags);
@@ -387,7 +387,7 @@ int kwq_try_get_item(struct kwq_queue *queue, struct kwq_item *item)
 	int err;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	err = kwq_get_item_locked(queue, item, &queue->holder, kwq_now_locked(queue));
+	err = kwq_get_item_locked(queue, item, &queue->holder, kwq_stamp_locked(queue));
 	kwq_unlock_got(queue, flags);
 	return err;
 }
@@ -409,7 +409,7 @@ __flatten int kwq_done(struct kwq_queue *queue, struct kwq_item *item)
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_now_locked(queue));
+	ret = kwq_done_locked(queue, &queue->holder, item, 0, kwq_stamp_locked(queue));
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock(queue, flags);
@@ -426,7 +426,7 @@ static int settle(struct kwq_queue *queue, struct kwq_item *item, u32 flags)
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, irq_flags);
-	ret = kwq_settle_locked(queue, &queue->holder, item, flags, kwq_now_locked(queue));
+	ret = kwq_settle_locked(queue, &queue->holder, item, flags, kwq_stamp_locked(queue));
 	if (ret >= 0)
 		refs = kwq_owed_put_locked(queue, item);
 	kwq_unlock(queue, irq_flags);
@@ -506,7 +506,7 @@ __flatten struct kwq_item *kwq_done_and_get(struct kwq_queue *queue,
 	int ret;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	now = kwq_now_locked(queue);
+	now = kwq_stamp_locked(queue);
 	ret = kwq_done_locked(queue, &queue->holder, done, 0, now);
 	if (ret < 0) {
 		kwq_unlock(queue, flags);

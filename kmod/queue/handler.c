@@ -162,7 +162,7 @@ static __flatten void work_fn(struct work_struct *work)
 
 	WRITE_ONCE(worker->task, current);
 	spin_lock_irqsave(&queue->lock, flags);
-	now = kwq_now_locked(queue);
+	now = kwq_stamp_locked(queue);
 	while ((item = kwq_get_locked(queue, &worker->holder, now))) {
 		kwq_unlock_got(queue, flags);
 
@@ -173,11 +173,11 @@ static __flatten void work_fn(struct work_struct *work)
 			log_mistake(workers, &result);
 
 		spin_lock_irqsave(&queue->lock, flags);
-		now = kwq_now_locked(queue);
+		now = kwq_stamp_locked(queue);
 		kwq_apply_result_locked(queue, &worker->holder, item, &result, now);
 		if (unlikely(kwq_owed_put_locked(queue, item))) {
 			put_without_lock(queue, &item, 1, &flags);
-			now = kwq_now_locked(queue);
+			now = kwq_stamp_locked(queue);
 		}
 		if (has_run_long(begun))
 			break;
@@ -259,14 +259,14 @@ static __flatten void batch_work_fn(struct work_struct *work)
 	static_assert(2 * KWQ_HANDLER_BATCH_MAX <= KWQ_ITEMS_PER_HOLD);
 	WRITE_ONCE(worker->task, current);
 	spin_lock_irqsave(&queue->lock, flags);
-	now = kwq_now_locked(queue);
+	now = kwq_stamp_locked(queue);
 	while ((nr = get_batch(workers, worker, now))) {
 		kwq_unlock_got(queue, flags);
 
 		call_batch_handler(workers, worker, nr);
 
 		spin_lock_irqsave(&queue->lock, flags);
-		now = kwq_now_locked(queue);
+		now = kwq_stamp_locked(queue);
 		for (i = 0, nr_idle = 0; i < nr; i++) {
 			item = worker->items[i];
 			kwq_apply_result_locked(queue, &worker->holder, item,
@@ -276,7 +276,7 @@ static __flatten void batch_work_fn(struct work_struct *work)
 		}
 		if (unlikely(nr_idle)) {
 			put_without_lock(queue, worker->items, nr_idle, &flags);
-			now = kwq_now_locked(queue);
+			now = kwq_stamp_locked(queue);
 		}
 		if (has_run_long(begun))
 			break;

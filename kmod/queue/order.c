@@ -101,13 +101,13 @@ EXPORT_SYMBOL_GPL(kwq_set_group);
  * May be called at any time. If more than 30 priorities are in use, or with groups, a batch
  * handler may get less than its @max_batch at once.
  *
- * Return: 0; -EINVAL with nothing changed if the queue is small.
+ * Return: 0; -EINVAL with nothing changed if the queue is small, or measures no durations.
  */
 int kwq_queue_set_aging(struct kwq_queue *queue, u64 aging)
 {
 	unsigned long flags;
 
-	if (kwq_is_small(queue))
+	if (kwq_is_small(queue) || queue->stamps == KWQ_CLOCK_NONE)
 		return -EINVAL;
 	spin_lock_irqsave(&queue->lock, flags);
 	set_order_locked(queue);

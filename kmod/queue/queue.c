@@ -28,6 +28,7 @@ static void init(struct kwq_queue *queue, enum kwq_form form, const char *name,
 	queue->wake_drainers = 0;
 	queue->woken_phase = KWQ_RUNNING;
 	queue->clock = clock;
+	queue->stamps = clock;
 	queue->wake_at = KTIME_MAX;
 	queue->paused_until = 0;
 	queue->armed = KTIME_MAX;
@@ -226,7 +227,8 @@ static int list_pauses_of(const struct kwq_limiter_config *config,
  * them up (O8). A small queue gets some 900 bytes for limiters of its own at the first call.
  *
  * Context: process; may sleep.
- * Return: 0; -EINVAL or -ENOMEM with nothing changed.
+ * Return: 0. With nothing changed: -ENOMEM; -EINVAL, also for a @forget_after of a queue without
+ * durations.
  */
 int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *config)
 {
@@ -242,6 +244,9 @@ int kwq_configure(struct kwq_queue *queue, const struct kwq_limiter_config *conf
 	if (!config)
 		config = &standard;
 	err = kwq_limiter_config_check(config);
+	/* L10: without durations nobody knows when an item became idle. */
+	if (config->forget_after && queue->stamps == KWQ_CLOCK_NONE)
+		err = -EINVAL;
 	if (!err)
 		err = list_pauses_of(config, &pauses);
 	if (err)

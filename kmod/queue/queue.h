@@ -96,6 +96,7 @@ struct kwq_drainer {
 /* clock.c */
 clockid_t kwq_timer_clockid(const struct kwq_queue *queue);
 ktime_t kwq_now_locked(const struct kwq_queue *queue);
+ktime_t kwq_stamp_locked(const struct kwq_queue *queue);
 bool kwq_is_past_locked(const struct kwq_queue *queue, ktime_t deadline);
 void kwq_sleep_until(const struct kwq_queue *queue, ktime_t deadline);
 

@@ -44,7 +44,7 @@ static int get_or_wait_for_runs(struct kwq_queue *queue, struct kwq_item *item,
 	int err, runs;
 
 	for (runs = 0; ; runs++) {
-		err = kwq_get_item_locked(queue, item, holder, kwq_now_locked(queue));
+		err = kwq_get_item_locked(queue, item, holder, kwq_stamp_locked(queue));
 		if (err != -EBUSY || runs == 2)
 			return err;
 		wait_for_run(queue, item, flags);
@@ -88,7 +88,7 @@ static void run_and_unlock(struct kwq_workers *workers, struct kwq_item *item,
 
 	spin_lock_irqsave(&queue->lock, flags);
 	kwq_apply_result_locked(queue, &caller->holder, item, &result,
-				kwq_now_locked(queue));
+				kwq_stamp_locked(queue));
 	refs = kwq_owed_put_locked(queue, item);
 	rb_erase(&caller->node, &workers->callers);
 	kwq_unlock_and_wake(queue, flags);

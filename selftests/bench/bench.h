@@ -29,6 +29,7 @@
  * @max_batch: largest batch of the handler; 0 for a handler of single items
  * @nr_waiting: the number of items that wait during the measurement
  * @small: the queue is a small one (K6)
+ * @no_durations: the queue measures no durations
  * @begin: prepares the benchmark; returns 0 or a negative errno
  * @sample: measures once; returns clock units for @rounds x @burst operations, or a
  *	negative errno
@@ -45,6 +46,7 @@ struct bench {
 	unsigned int max_batch;
 	unsigned int nr_waiting;
 	bool small;
+	bool no_durations;
 	int (*begin)(const struct bench *bench);
 	s64 (*sample)(const struct bench *bench);
 	int (*measure)(const struct bench *bench);

@@ -114,5 +114,11 @@ const struct bench bench_cycle_subject[] = {
 	  .sample = sample_groups, .end = end_groups },
 	{ .name = "cycle.get_done.small", .small = true, BENCH_CYCLE(sample_cycle) },
 	{ .name = "cycle.done_and_get.small", .small = true, BENCH_CYCLE(sample_fused) },
+	{ .name = "cycle.get_done.no_durations", .no_durations = true,
+	  BENCH_CYCLE(sample_cycle) },
+	{ .name = "cycle.done_and_get.no_durations", .no_durations = true,
+	  BENCH_CYCLE(sample_fused) },
+	{ .name = "cycle.get_done.small.no_durations", .small = true, .no_durations = true,
+	  BENCH_CYCLE(sample_cycle) },
 	{}
 };

@@ -56,7 +56,7 @@ static void init_objects(void)
  * bench_begin_queue() - create a queue without a handler
  * @bench: the benchmark
  *
- * Return: 0.
+ * Return: 0 or an error.
  */
 int bench_begin_queue(const struct bench *bench)
 {
@@ -65,7 +65,7 @@ int bench_begin_queue(const struct bench *bench)
 		kwq_queue_init(&bench_queue, "kwq_bench", KWQ_CLOCK_MONOTONIC);
 	else
 		kwq_large_queue_init(&bench_large, "kwq_bench", KWQ_CLOCK_MONOTONIC);
-	return 0;
+	return bench->no_durations ? kwq_queue_measure_no_durations(&bench_queue) : 0;
 }
 
 /**

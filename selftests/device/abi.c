@@ -901,7 +901,8 @@ TEST_F(request, longer_with_tail)
 /* U3: each unknown flag. A structure that is only filled in has no flags. */
 TEST_F(request, unknown_flags)
 {
-	const __u32 creates = KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS;
+	const __u32 creates = KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
+			      KWQ_CREATE_NO_DURATIONS;
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? creates :
 			    variant->cmd == KWQ_IOC_ADD ? KWQ_ADD_WAIT :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
@@ -1081,7 +1082,8 @@ TEST_F(abi, info)
 		  KWQ_FEATURE_MANUAL_CLOCK | KWQ_FEATURE_LEASES | KWQ_FEATURE_PAUSE |
 		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
 		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS |
-		  KWQ_FEATURE_RESTORE | KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD,
+		  KWQ_FEATURE_RESTORE | KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD |
+		  KWQ_FEATURE_NO_DURATIONS,
 		  out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);

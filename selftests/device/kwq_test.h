@@ -560,7 +560,8 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 		return ret;
 	}
 	REQUIRE(ret == 0);
-	REQUIRE(!(out.stat.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS)));
+	REQUIRE(!(out.stat.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
+				       KWQ_CREATE_NO_DURATIONS)));
 	REQUIRE(!(out.stat.state & ~(KWQ_STATE_SHUT_DOWN | KWQ_STATE_UNLINKED |
 				     KWQ_STATE_PAUSED)));
 	REQUIRE(name_is_clean(out.stat.name));
@@ -575,9 +576,14 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(out.stat.dead + out.stat.remembered <= out.stat.items);
 	REQUIRE(out.stat.dead <= out.stat.died);
 	REQUIRE(out.stat.rate_limited <= out.stat.retries);
-	/* An undone hand-out stays in the histogram. */
-	REQUIRE(out.stat.gets <= number_in(&out.stat.queue_duration));
-	REQUIRE(out.stat.dones == number_in(&out.stat.work_duration));
+	if (out.stat.create_flags & KWQ_CREATE_NO_DURATIONS) {
+		REQUIRE(!number_in(&out.stat.queue_duration));
+		REQUIRE(!number_in(&out.stat.work_duration));
+	} else {
+		/* An undone hand-out stays in the histogram. */
+		REQUIRE(out.stat.gets <= number_in(&out.stat.queue_duration));
+		REQUIRE(out.stat.dones == number_in(&out.stat.work_duration));
+	}
 	REQUIRE(!out.stat.oldest_ready || out.stat.ready);
 	REQUIRE(out.stat.longest_running <= out.stat.unfinished);
 	REQUIRE(!out.stat.unfinished || out.stat.processing);

@@ -378,6 +378,100 @@ TEST_F(metrics, counters)
 	EXPECT_EQ(1, stat.removed);
 }
 
+static int create_without(int dev, __u64 lease, __u64 aging, const struct kwq_config *config)
+{
+	const struct kwq_create_args create = {
+		.size = sizeof(create),
+		.flags = KWQ_CREATE_NO_DURATIONS,
+		.open_flags = O_CLOEXEC,
+		.clockid = KWQ_CLOCK_ID_MANUAL,
+		.rights = ALL_RIGHTS,
+		.lease = lease,
+		.aging = aging,
+		.config = (uintptr_t)config,
+	};
+
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
+/* M1: a queue that measures no durations. Its counters, delays and limiters are as ever. */
+TEST_F(metrics, no_durations)
+{
+	const struct kwq_config config = { .size = sizeof(config), .dead_after = 1 };
+	static const struct kwq_histogram zeros;
+	int q = create_without(self->dev, 0, 0, &config);
+	struct listed_item look;
+	struct kwq_stat stat;
+	struct item a, b;
+	struct dead dead;
+
+	ASSERT_LE(0, q);
+	EXPECT_EQ(KWQ_CREATE_NO_DURATIONS, stat_of(q).create_flags);
+	ASSERT_EQ(0, q_advance(q, 7 * SEC));
+	ASSERT_EQ(KWQ_ADDED, q_add(q, "a"));
+	ASSERT_EQ(KWQ_ADDED, q_add_priority(q, "b", -1));
+	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "c", 10 * SEC));
+	ASSERT_EQ(0, q_advance(q, SEC));
+	ASSERT_EQ(1, q_look(q, "a", &look));
+	EXPECT_EQ(0, look.item.dirty_for);
+	expect_next(q, &a, "a");
+	expect_next(q, &b, "b");
+	ASSERT_EQ(0, q_advance(q, SEC));
+	ASSERT_EQ(1, q_look(q, "a", &look));
+	EXPECT_EQ(KWQ_IS_PROCESSING, look.item.state);
+	EXPECT_EQ(0, look.item.processing_for);
+	ASSERT_EQ(KWQ_DIRTIED, q_add(q, "a"));
+	expect_gauges(q, 0, 0, 0);
+	ASSERT_EQ(KWQ_REQUEUED, q_done(q, a.ticket));
+	expect_take(q, "a");
+
+	/* The limiters know the time; a death at a done has none. */
+	ASSERT_EQ(KWQ_WAITING, q_add_rate_limited(q, "b"));
+	ASSERT_EQ(KWQ_STILL_WAITING, q_done(q, b.ticket));
+	ASSERT_EQ(1, q_look(q, "b", &look));
+	EXPECT_EQ(5 * MSEC, look.item.due_in);
+	ASSERT_EQ(0, q_advance(q, 5 * MSEC));
+	expect_next(q, &b, "b");
+	ASSERT_EQ(KWQ_DEAD, q_add_rate_limited(q, "b"));
+	ASSERT_EQ(KWQ_FINISHED, q_done(q, b.ticket));
+	ASSERT_EQ(0, q_advance(q, SEC));
+	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
+	EXPECT_EQ(0, dead.age);
+
+	/* D5: not early. A wait has an age. */
+	ASSERT_EQ(0, q_advance_to(q, 17 * SEC - 1));
+	EXPECT_EQ(-EAGAIN, q_try_get(q, &a));
+	stat = stat_of(q);
+	EXPECT_EQ(10 * SEC - 1, stat.oldest_waiting);
+	EXPECT_EQ(0, stat.oldest_dead);
+	ASSERT_EQ(0, q_advance(q, 1));
+	expect_take(q, "c");
+
+	stat = stat_of(q);
+	EXPECT_EQ(4, stat.adds);
+	EXPECT_EQ(5, stat.gets);
+	EXPECT_EQ(5, stat.dones);
+	EXPECT_EQ(0, memcmp(&zeros, &stat.queue_duration, sizeof(zeros)));
+	EXPECT_EQ(0, memcmp(&zeros, &stat.work_duration, sizeof(zeros)));
+	EXPECT_EQ(2, stat.lateness.counts[0]);
+	close(q);
+}
+
+/* M1, O3, Q17, L10: what needs durations is refused without them. */
+TEST_F(metrics, no_durations_where_they_are_needed)
+{
+	const struct kwq_config forgetful = { .size = sizeof(forgetful), .forget_after = SEC };
+	int q;
+
+	EXPECT_EQ(-EINVAL, create_without(self->dev, SEC, 0, NULL));
+	EXPECT_EQ(-EINVAL, create_without(self->dev, 0, SEC, NULL));
+	EXPECT_EQ(-EINVAL, create_without(self->dev, 0, 0, &forgetful));
+	q = create_without(self->dev, 0, 0, NULL);
+	ASSERT_LE(0, q);
+	EXPECT_EQ(-EINVAL, q_configure(q, &forgetful));
+	close(q);
+}
+
 /* M3: on a real clock the durations refer to the moment of the call. */
 TEST_F(metrics, on_a_real_clock)
 {

@@ -394,7 +394,8 @@ static void judge_stat(struct fuzzer *f)
 
 	memcpy(&size, f->before, sizeof(size));
 	memcpy(&s, f->room, size < sizeof(s) ? size : sizeof(s));
-	if (s.size > size || s.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS) ||
+	if (s.size > size || s.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
+					    KWQ_CREATE_NO_DURATIONS) ||
 	    !name_is_clean(s.name))
 		wrong(f, "size %u of %u, flags %u", s.size, size, s.create_flags);
 	if (s.items > s.max_items || s.bytes > s.max_bytes || s.ready + s.processing > s.items ||

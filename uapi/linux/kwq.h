@@ -84,6 +84,7 @@
 /* KWQ_DONE_DEAD, KWQ_DONE_RETURN, &kwq_stat.returned */
 #define KWQ_FEATURE_SETTLE	(1ULL << 16)
 #define KWQ_FEATURE_BOARD	(1ULL << 18)	/* BOARD, TELL, &kwq_stat.posted */
+#define KWQ_FEATURE_NO_DURATIONS (1ULL << 19)	/* KWQ_CREATE_NO_DURATIONS */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -259,7 +260,7 @@ struct kwq_limiter {
  *
  * - EBADF: CONFIGURE without the manage right
  * - EINVAL: also a rate or burst of 0, a base above max, a time beyond 2^63 - 1, an unknown
- *   kind, too many limiters
+ *   kind, too many limiters, a @forget_after of a queue with KWQ_CREATE_NO_DURATIONS
  */
 struct kwq_config {
 	__u32 size;
@@ -290,6 +291,15 @@ struct kwq_config {
 #define KWQ_CREATE_OR_OPEN	(1U << 0)	/* if the name exists, open that queue unchanged */
 #define KWQ_CREATE_VALUES	(1U << 1)	/* a key may carry a value */
 #define KWQ_CREATE_GROUPS	(1U << 2)	/* keys may belong to groups, which take turns */
+/*
+ * The queue reads no clock for adds without options, hand-outs and dones. So it does not know for
+ * how long a key was ready or processing. These are 0 then: &kwq_stat.oldest_ready,
+ * @longest_running, @unfinished, @queue_duration, @work_duration, and @oldest_dead of an item that
+ * died at its done; &kwq_listed.dirty_for, @processing_for and such a @dead_for and
+ * &kwq_dead_entry.age. All else is as without the flag. It excludes a lease, aging, and
+ * &kwq_config.forget_after.
+ */
+#define KWQ_CREATE_NO_DURATIONS	(1U << 3)
 
 /**
  * struct kwq_create_args - make a queue (KWQ_IOC_CREATE on /dev/kwq)
@@ -1170,7 +1180,8 @@ struct kwq_histogram {
  * @mode:	permission bits; zero for an unnamed queue.
  * @clockid:	the queue's clock.
  * @handles:	open handles.
- * @create_flags: the KWQ_CREATE_VALUES and KWQ_CREATE_GROUPS bits of the queue.
+ * @create_flags: the KWQ_CREATE_VALUES, KWQ_CREATE_GROUPS and KWQ_CREATE_NO_DURATIONS bits of the
+ *		queue.
  * @name:	the name, ended by a NUL and padded with NULs.
  * @now:	the time on the queue's clock, as the caller's time namespace shows it.
  * @retries:	delayed adds: after a delay (even 0), at a time, or rate-limited. This is

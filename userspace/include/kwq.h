@@ -82,6 +82,9 @@ struct kwq;
  *		limit.
  * @aging:	after this time in ns, up to 2^63 - 1, a ready item counts as one priority higher,
  *		after twice the time as two, and so on, so that none starves; 0 for never.
+ * @no_durations: the queue measures neither how long a key is ready nor how long it is processed,
+ *		and is faster: see KWQ_CREATE_NO_DURATIONS. Excludes @lease, @aging, and
+ *		@config->forget_after.
  *
  * Members that a program does not use must be zero. @clockid must always be set: 0 is
  * CLOCK_REALTIME, which no queue can have.
@@ -101,6 +104,7 @@ struct kwq_create_options {
 	bool groups;
 	unsigned int group_limit;
 	uint64_t aging;
+	bool no_durations;
 };
 
 /**

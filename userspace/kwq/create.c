@@ -14,7 +14,7 @@
 
 enum {
 	OPT_MAX_ITEMS = OPT_FIRST, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE, OPT_GROUPS, OPT_GROUP_LIMIT,
-	OPT_AGING, OPT_VALUES,
+	OPT_AGING, OPT_VALUES, OPT_NO_DURATIONS,
 };
 
 static const struct option create_options[] = {
@@ -28,6 +28,7 @@ static const struct option create_options[] = {
 	{ "group-limit", required_argument, NULL, OPT_GROUP_LIMIT },
 	{ "aging", required_argument, NULL, OPT_AGING },
 	{ "values", no_argument, NULL, OPT_VALUES },
+	{ "no-durations", no_argument, NULL, OPT_NO_DURATIONS },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
 	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
@@ -123,6 +124,9 @@ static void parse_create_option(struct create_options *o, int opt)
 	case OPT_VALUES:
 		o->queue.values = true;
 		break;
+	case OPT_NO_DURATIONS:
+		o->queue.no_durations = true;
+		break;
 	case 'p':
 		o->queue.or_open = true;
 		break;
@@ -159,6 +163,8 @@ static bool module_lacks_something(const struct create_options *o)
 		message("the kernel's kwq is older than this command and has no aging");
 	else if (o->queue.values && !module_has(KWQ_FEATURE_VALUES))
 		message("the kernel's kwq is older than this command and has no values");
+	else if (o->queue.no_durations && !module_has(KWQ_FEATURE_NO_DURATIONS))
+		message("the kernel's kwq is older than this command and always measures durations");
 	else
 		return false;
 	return true;
@@ -193,6 +199,10 @@ static int create_main(int argc, char **argv)
 	} else if (optind == argc) {
 		usage("--unnamed needs a CMD: without one nobody could use the queue");
 	}
+
+	if (o.queue.no_durations && (o.queue.lease || o.queue.aging ||
+				     o.config.config.forget_after))
+		usage("--no-durations excludes --lease, --aging and --forget-after: they need the durations");
 
 	/* The first version of the module has no limiters, and so no retries to count. */
 	if (config_options_given(&o.config) || module_has(KWQ_FEATURE_LIMITERS))
@@ -276,6 +286,8 @@ const struct command command_create = {
 	"      --aging DURATION   a key that has been ready for so long counts as one priority\n"
 	"                         higher, and so on, so that none starves (0: never)\n"
 	"      --values           keys may carry values: see kwq add\n"
+	"      --no-durations     be faster, and do not measure for how long keys are ready or\n"
+	"                         processed; excludes --lease, --aging, --forget-after\n"
 	CONFIG_HELP
 	"  -p, --or-open          no error if a queue of that name exists; it stays unchanged\n"
 	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"

@@ -227,6 +227,20 @@ static void write_histogram(FILE *to, const char *name, const struct metrics_que
 	fprintf(to, "} %" PRIu64 "\n", count);
 }
 
+/* M1: a queue without durations has no such sample, because 0 would be a wrong one. */
+static bool is_off(const struct family *family, const struct metrics_queue *q)
+{
+	switch (family->offset) {
+	case offsetof(struct kwq_stat, queue_duration):
+	case offsetof(struct kwq_stat, work_duration):
+	case offsetof(struct kwq_stat, unfinished):
+	case offsetof(struct kwq_stat, longest_running):
+	case offsetof(struct kwq_stat, oldest_ready):
+		return q->stat.create_flags & KWQ_CREATE_NO_DURATIONS;
+	}
+	return false;
+}
+
 static void write_samples(FILE *to, const struct family *family,
 			  const struct metrics_queue *q, bool controller)
 {
@@ -266,7 +280,8 @@ static void write_family(FILE *to, const struct family *family,
 	size_t i;
 
 	for (i = 0; i < nr; i++) {
-		if (queues[i].stat.size < family->offset + size_of(family))
+		if (queues[i].stat.size < family->offset + size_of(family) ||
+		    is_off(family, &queues[i]))
 			continue;
 		if (!begun)
 			fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", family->name,

@@ -27,10 +27,12 @@ static const struct option len_options[] = {
 static const struct number {
 	const char *name;
 	size_t offset;
-	enum { IS_COUNT, IS_TIME, IS_SETTING } kind;
+	enum { IS_COUNT, IS_TIME, IS_DURATION, IS_SETTING } kind;
 } numbers[] = {
 #define NUMBER(member) { #member, offsetof(struct kwq_stat, member), IS_COUNT }
 #define TIME(member) { #member, offsetof(struct kwq_stat, member), IS_TIME }
+/* A time that a queue without durations does not know. */
+#define DURATION(member) { #member, offsetof(struct kwq_stat, member), IS_DURATION }
 /* A time from the configuration, printed exactly. */
 #define SETTING(member) { #member, offsetof(struct kwq_stat, member), IS_SETTING }
 	NUMBER(ready), NUMBER(waiting), NUMBER(processing), NUMBER(dirty),
@@ -40,20 +42,23 @@ static const struct number {
 	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
 	NUMBER(remembered), NUMBER(values), NUMBER(groups), NUMBER(blocked),
 	NUMBER(group_limit),
-	TIME(oldest_ready), TIME(oldest_waiting), TIME(oldest_dead), TIME(longest_running),
-	TIME(unfinished),
+	DURATION(oldest_ready), TIME(oldest_waiting), TIME(oldest_dead),
+	DURATION(longest_running), DURATION(unfinished),
 	SETTING(lease), SETTING(aging),
 #undef NUMBER
 #undef TIME
+#undef DURATION
 #undef SETTING
 };
 
 static const struct member {
 	const char *name;
 	size_t offset;
+	bool is_duration;
 } histograms[] = {
-#define HISTOGRAM(member) { #member, offsetof(struct kwq_stat, member) }
-	HISTOGRAM(queue_duration), HISTOGRAM(work_duration), HISTOGRAM(lateness),
+#define HISTOGRAM(member, duration) { #member, offsetof(struct kwq_stat, member), duration }
+	HISTOGRAM(queue_duration, true), HISTOGRAM(work_duration, true),
+	HISTOGRAM(lateness, false),
 #undef HISTOGRAM
 };
 
@@ -61,6 +66,11 @@ static const struct member {
 static bool has(const struct kwq_stat *st, size_t offset, size_t size)
 {
 	return st->size >= offset + size;
+}
+
+static bool durations_are_off(const struct kwq_stat *st)
+{
+	return st->create_flags & KWQ_CREATE_NO_DURATIONS;
 }
 
 static unsigned long long value(const struct kwq_stat *st, const struct number *n)
@@ -124,10 +134,14 @@ static void print_buckets(const struct kwq_histogram *h)
 	}
 }
 
-static void print_histogram(const char *name, const struct kwq_histogram *h)
+static void print_histogram(const char *name, const struct kwq_histogram *h, bool off)
 {
 	char text[3][SHORT_TIME_SIZE];
 
+	if (off) {
+		printf("%-*s off\n", NAME_WIDTH, name);
+		return;
+	}
 	if (!histogram_count(h)) {
 		printf("%-*s none\n", NAME_WIDTH, name);
 		return;
@@ -143,11 +157,13 @@ static void print_number(const struct kwq_stat *st, const struct number *n)
 	char time[SHORT_TIME_SIZE], duration[DURATION_SIZE];
 	unsigned long long v = value(st, n);
 
-	if (n->kind == IS_COUNT)
+	if (n->kind == IS_DURATION && durations_are_off(st))
+		printf("%-*s off\n", NAME_WIDTH, n->name);
+	else if (n->kind == IS_COUNT)
 		printf("%-*s %llu\n", NAME_WIDTH, n->name, v);
 	else
 		printf("%-*s %s\n", NAME_WIDTH, n->name,
-		       n->kind == IS_TIME ? short_time(time, v) :
+		       n->kind != IS_SETTING ? short_time(time, v) :
 		       v ? print_duration(duration, v) : "none");
 }
 
@@ -183,7 +199,8 @@ static void print_text(const struct kwq_stat *st)
 	printf("%-*s %s\n", NAME_WIDTH, "clock", clock_name(st));
 	for (i = 0; i < ARRAY_SIZE(histograms); i++)
 		if (has(st, histograms[i].offset, sizeof(struct kwq_histogram)))
-			print_histogram(histograms[i].name, histogram(st, &histograms[i]));
+			print_histogram(histograms[i].name, histogram(st, &histograms[i]),
+					histograms[i].is_duration && durations_are_off(st));
 }
 
 static void print_json_percentile(const char *name, const struct kwq_histogram *h,
@@ -229,16 +246,23 @@ static void print_json(const struct kwq_stat *st)
 		fputs(",\"paused_for\":null", stdout);
 	else if (st->state & KWQ_STATE_PAUSED)
 		printf(",\"paused_for\":%llu", (unsigned long long)st->paused_for);
-	for (i = 0; i < ARRAY_SIZE(numbers); i++)
-		if (has(st, numbers[i].offset, sizeof(__u64)))
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (!has(st, numbers[i].offset, sizeof(__u64)))
+			continue;
+		if (numbers[i].kind == IS_DURATION && durations_are_off(st))
+			printf(",\"%s\":null", numbers[i].name);
+		else
 			printf(",\"%s\":%llu", numbers[i].name, value(st, &numbers[i]));
+	}
 	printf(",\"handles\":%u,\"uid\":%u,\"gid\":%u,\"mode\":\"%04o\",\"clock\":\"%s\"",
 	       st->handles, st->uid, st->gid, st->mode, clock_name(st));
 	if (has(st, offsetof(struct kwq_stat, now), sizeof(st->now)))
 		printf(",\"now\":%llu", (unsigned long long)st->now);
-	for (i = 0; i < ARRAY_SIZE(histograms); i++)
-		if (has(st, histograms[i].offset, sizeof(struct kwq_histogram)))
+	for (i = 0; i < ARRAY_SIZE(histograms); i++) {
+		if (has(st, histograms[i].offset, sizeof(struct kwq_histogram)) &&
+		    !(histograms[i].is_duration && durations_are_off(st)))
 			print_json_histogram(histograms[i].name, histogram(st, &histograms[i]));
+	}
 	puts("}");
 }
 

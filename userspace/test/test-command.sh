@@ -173,6 +173,9 @@ wrong 'FILE is missing' save a
 wrong 'one argument too many' save a b c
 wrong '--quiet and --verbose cannot be combined' save -qv a b
 wrong '--quiet and --verbose cannot be combined' load -qv a
+wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --lease 1s a
+wrong '--no-durations excludes --lease, --aging and --forget-after' create --no-durations --aging 1s a
+wrong '--no-durations excludes --lease, --aging and --forget-after' create --forget-after 1s --no-durations a
 wrong 'QUEUE is missing' stat
 wrong 'one argument too many' stat a b
 wrong 'QUEUE is missing' len

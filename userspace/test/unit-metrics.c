@@ -230,6 +230,30 @@ static void is_label(const char *name, const char *wanted, const char *what)
 		printf("#  wanted %s", line);
 }
 
+/* M1: a queue without durations has no samples of them, and the others have theirs. */
+static void test_no_durations(void)
+{
+	static const char *const off[] = {
+		"workqueue_queue_duration_seconds", "workqueue_work_duration_seconds",
+		"workqueue_unfinished_work_seconds", "workqueue_longest_running_processor_seconds",
+		"workqueue_oldest_ready_seconds",
+	};
+	struct metrics_queue queues[2];
+
+	add_queue(&queues[0], "off");
+	add_queue(&queues[1], "on");
+	queues[0].stat.create_flags = KWQ_CREATE_NO_DURATIONS;
+	for (size_t i = 0; i < sizeof(off) / sizeof(*off); i++) {
+		is_string(family_of(&queues[0], 1, off[i]), "", "without durations: no family");
+		ok(strstr(family_of(queues, 2, off[i]), "name=\"on\"") &&
+		   !strstr(family_of(queues, 2, off[i]), "name=\"off\""),
+		   "without durations: only the samples of others");
+	}
+	ok(strstr(family_of(&queues[0], 1, "workqueue_lateness_seconds"), "name=\"off\"") &&
+	   strstr(family_of(&queues[0], 1, "workqueue_oldest_waiting_seconds"), "name=\"off\""),
+	   "without durations: the times of delays");
+}
+
 static void test_labels(void)
 {
 	static struct metrics_queue q[4];
@@ -425,6 +449,7 @@ int main(void)
 	test_families();
 	test_members();
 	test_histogram_text();
+	test_no_durations();
 	test_labels();
 	test_numbers();
 	test_times();

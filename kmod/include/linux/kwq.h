@@ -150,6 +150,9 @@ enum kwq_clock {
 	KWQ_CLOCK_MANUAL,
 };
 
+/* &kwq_queue.stamps of a queue that measures no durations. */
+#define KWQ_CLOCK_NONE	0xff
+
 /**
  * struct kwq_round - progress of the wake-up of a queue's pollers
  *
@@ -200,6 +203,7 @@ struct kwq_queue {
 	u8 woken_phase;			/* L: the phase that all waiters were last woken for */
 	u8 clock;			/* I: enum kwq_clock */
 	u8 timer;			/* I: number of its timer */
+	u8 stamps;			/* I: @clock, or KWQ_CLOCK_NONE without durations */
 	ktime_t wake_at;		/* L: when the timer wakes them; 0: now, KTIME_MAX: never */
 	ktime_t paused_until;		/* L: end of the timed pause, perhaps past; 0: none */
 	ktime_t armed;			/* L: time of the next turn on @clock; KTIME_MAX: none */
@@ -264,6 +268,7 @@ struct kwq_large_queue {
 	.core = KWQ_SMALL_CORE((queue).core),				\
 	.lock = __SPIN_LOCK_UNLOCKED((queue).lock),			\
 	.clock = KWQ_CLOCK_MONOTONIC,					\
+	.stamps = KWQ_CLOCK_MONOTONIC,					\
 	.timer = __LINE__ % KWQ_NR_TIMERS,				\
 	.wake_at = KTIME_MAX,						\
 	.armed = KTIME_MAX,						\
@@ -313,6 +318,7 @@ int kwq_queue_destroy(struct kwq_queue *queue);
 int kwq_queue_own_references(struct kwq_queue *queue, const struct kwq_ref_ops *refs);
 int kwq_queue_group_items(struct kwq_queue *queue, u32 limit);
 int kwq_queue_set_aging(struct kwq_queue *queue, u64 aging);
+int kwq_queue_measure_no_durations(struct kwq_queue *queue);
 int kwq_set_group(struct kwq_queue *queue, struct kwq_item *item, struct kwq_group *group);
 ktime_t kwq_queue_now(struct kwq_queue *queue);
 void kwq_queue_advance(struct kwq_queue *queue, ktime_t now);

@@ -151,6 +151,9 @@ struct kwq_rate_limiter {
 
 #define KWQ_NR_PRIORITIES	64
 
+/* In a queue without durations: the time of an add, a hand-out or a done, which is not known. */
+#define KWQ_NO_TIME		KTIME_MIN
+
 /**
  * struct kwq_holder - a consumer that is handed items
  * @nr_held:	how many items it is processing; protected like the core.

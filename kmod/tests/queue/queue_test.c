@@ -402,6 +402,125 @@ static void defined_queue_needs_no_set_up(struct kunit *test)
 	kwq_queue_init(q, "defined", KWQ_CLOCK_MONOTONIC);
 }
 
+/* ---- A queue without durations ---- */
+
+static void expect_no_durations(struct kunit *test, struct queue_test *t)
+{
+	struct kwq_gauges gauges;
+	int i;
+
+	if (kwq_test_form != KWQ_LARGE)
+		return;
+	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS; i++) {
+		KUNIT_EXPECT_EQ(test, t->of_core.queue_duration.counts[i], 0);
+		KUNIT_EXPECT_EQ(test, t->of_core.work_duration.counts[i], 0);
+	}
+	KUNIT_EXPECT_EQ(test, t->of_core.queue_duration.sum, 0);
+	KUNIT_EXPECT_EQ(test, t->of_core.work_duration.sum, 0);
+	kwq_core_gauges(&t->queue.core, &gauges, kwq_queue_now(&t->queue));
+	KUNIT_EXPECT_EQ(test, gauges.oldest_ready, 0);
+	KUNIT_EXPECT_EQ(test, gauges.longest_running, 0);
+	KUNIT_EXPECT_EQ(test, gauges.unfinished, 0);
+}
+
+/* M1: adds, hand-outs and dones of each function have no time, and count as ever. */
+static void durations_are_off(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	KUNIT_ASSERT_EQ(test, kwq_queue_measure_no_durations(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add_unless_pending(q, &t->b, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_COALESCED);
+	kwq_queue_advance(q, 5);
+	expect_no_durations(test, t);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_get(q, KTIME_MAX), &t->a);
+	KUNIT_EXPECT_EQ(test, t->a.since, KWQ_NO_TIME);
+	kwq_queue_advance(q, 10);
+	expect_no_durations(test, t);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_DIRTIED);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_done_and_get(q, &t->a, KTIME_MAX), &t->b);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->b), KWQ_FINISHED);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_give_back(q, &t->a), KWQ_RETURNED);
+	KUNIT_EXPECT_EQ(test, kwq_try_get_item(q, &t->a), 0);
+	KUNIT_EXPECT_EQ(test, kwq_bury(q, &t->a), KWQ_BURIED);
+	expect_no_durations(test, t);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, adds, 3);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, gets, 4);
+	KWQ_EXPECT_METRIC_OF_QUEUE(test, t, dones, 3);
+	KUNIT_EXPECT_EQ(test, kwq_remove(q, &t->a), KWQ_WAS_DEAD);
+}
+
+/* D1 D5 D9 L1: what needs the time has it. */
+static void delays_without_durations(struct kunit *test)
+{
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	KUNIT_ASSERT_EQ(test, kwq_queue_measure_no_durations(q), 0);
+	kwq_queue_advance(q, 100);
+	KUNIT_EXPECT_EQ(test, kwq_add_after(q, &t->a, 10), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, add_at(q, &t->b, 110), KWQ_WAITING);
+	kwq_queue_advance(q, 109);
+	EXPECT_GET(test, q, NOTHING);
+	kwq_queue_advance(q, 110);
+	EXPECT_GET(test, q, &t->a);
+	EXPECT_GET(test, q, &t->b);
+
+	/* The bound of a wait that begins during the processing, or before, or goes on after it. */
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 30, 50), KWQ_WAITING);
+	kwq_queue_advance(q, 130);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 30, 50), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->a), 160);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
+	kwq_queue_advance(q, 150);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 30, 50), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->a), 160);
+	KUNIT_EXPECT_EQ(test, kwq_add(q, &t->a), KWQ_ADDED);
+	EXPECT_GET(test, q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_add_debounced(q, &t->a, 30, 50), KWQ_COALESCED);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->a), 160);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->a), KWQ_STILL_WAITING);
+
+	/* The default limiter begins with 5 ms. */
+	KUNIT_EXPECT_EQ(test, kwq_add_rate_limited(q, &t->b), KWQ_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_test_due(q, &t->b), 150 + 5 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, kwq_done(q, &t->b), KWQ_STILL_WAITING);
+	KUNIT_EXPECT_EQ(test, kwq_num_requeues(q, &t->b), 1);
+	expect_no_durations(test, t);
+	kwq_queue_advance(q, HOUR);
+	EXPECT_GET(test, q, &t->a);
+	EXPECT_GET(test, q, &t->b);
+	expect_no_durations(test, t);
+}
+
+/* L10 Q17: what cannot be without durations is refused, whichever comes first. */
+static void durations_that_are_needed(struct kunit *test)
+{
+	const struct kwq_limiter_config forgetful = { .forget_after = HOUR };
+	struct queue_test *t = test->priv;
+	struct kwq_queue *q = &t->queue;
+
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, &forgetful), 0);
+	KUNIT_EXPECT_EQ(test, kwq_queue_measure_no_durations(q), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, NULL), 0);
+	if (kwq_test_form == KWQ_LARGE) {
+		KUNIT_EXPECT_EQ(test, kwq_queue_set_aging(q, HOUR), 0);
+		KUNIT_EXPECT_EQ(test, kwq_queue_measure_no_durations(q), -EINVAL);
+		KUNIT_EXPECT_EQ(test, kwq_queue_set_aging(q, 0), 0);
+	}
+	kwq_add(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_queue_measure_no_durations(q), -EBUSY);
+	kwq_remove(q, &t->a);
+	KUNIT_EXPECT_EQ(test, kwq_queue_measure_no_durations(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_queue_measure_no_durations(q), 0);
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, &forgetful), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_queue_set_aging(q, HOUR), -EINVAL);
+	KUNIT_EXPECT_EQ(test, kwq_configure(q, NULL), 0);
+}
+
 /* ---- Times, on a manual clock ---- */
 
 static void manual_clock_starts_at_0_and_goes_on(struct kunit *test)
@@ -1928,6 +2047,9 @@ static struct kunit_case queue_test_cases[] = {
 	KUNIT_CASE(remove_tells_what_was),
 	KUNIT_CASE(priorities),
 	KUNIT_CASE_PARAM(wrong_options_are_refused, refused_gen_params),
+	KUNIT_CASE(durations_are_off),
+	KUNIT_CASE(delays_without_durations),
+	KUNIT_CASE(durations_that_are_needed),
 	KUNIT_CASE(manual_clock_starts_at_0_and_goes_on),
 	KUNIT_CASE(delay_counts_from_now),
 	KUNIT_CASE(no_delay_is_an_add),

@@ -152,6 +152,21 @@ static void measure_cycle(const char *name, int64_t (*sample)(void))
 	end_queue(queue, cycles);
 }
 
+static void measure_no_durations(void)
+{
+	const struct kwq_create_options options = {
+		.size = sizeof(options),
+		.open_flags = O_CLOEXEC,
+		.clockid = CLOCK_MONOTONIC,
+		.no_durations = true,
+	};
+
+	must(kwq_create(&queue, NULL, &options), "kwq_create");
+	cycles = 0;
+	measure("device.cycle.no_durations", NR_KEYS, sample_plain);
+	end_queue(queue, cycles);
+}
+
 /* No lease expires. */
 static void measure_leased(void)
 {
@@ -279,6 +294,7 @@ void bench_cycle(void)
 	measure_cycle("device.cycle.one_call", sample_one_call);
 	measure_cycle("device.cycle.room64", sample_room64);
 	measure_cycle("device.cycle.room4096", sample_room4096);
+	measure_no_durations();
 	measure_leased();
 	measure_values();
 	measure_groups("device.cycle.groups", 2);

@@ -43,6 +43,7 @@ FEATURE_WAIT_ADD: Final = 1 << 14
 FEATURE_RESTORE: Final = 1 << 15
 FEATURE_SETTLE: Final = 1 << 16
 FEATURE_BOARD: Final = 1 << 18
+FEATURE_NO_DURATIONS: Final = 1 << 19
 
 LIMITER_EXPONENTIAL: Final = 1
 LIMITER_FAST_SLOW: Final = 2
@@ -57,6 +58,7 @@ RIGHT_MANAGE: Final = 1 << 0
 CREATE_OR_OPEN: Final = 1 << 0
 CREATE_VALUES: Final = 1 << 1
 CREATE_GROUPS: Final = 1 << 2
+CREATE_NO_DURATIONS: Final = 1 << 3
 
 ADD_WAIT: Final = 1 << 0
 # KWQ_ADD_RELATIVE is a flag of the request, and has the number of a flag of an entry.
