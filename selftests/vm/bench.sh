@@ -10,6 +10,7 @@
 #   PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two, emulated) and
 #            native; all by default. Only `make bench-keys` includes keys (ten million of them), and only `make bench-shell`
 #            shell, and only `make bench-python` python. The first two take minutes.
+#   PAGE=1   copies the curves, build/costs.svg, to docs
 . "$(dirname "$0")/common.sh"
 
 ROWS=$TOP/selftests/bench/rows
@@ -203,6 +204,8 @@ done
 
 judge "$all" "${rows[@]}" >"$TABLE.part" || die "$TABLE was not written"
 mv "$TABLE.part" "$TABLE"
+"$TOP/selftests/bench/curves.py" "$TABLE" "$BUILD/costs.svg"
+[ -z "${PAGE:-}" ] || cp "$BUILD/costs.svg" "$TOP/docs/costs.svg"
 
 echo "peer.client-go: Debian 13's $client_go"
 # A value with several peers is shown once.

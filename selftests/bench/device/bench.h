@@ -96,6 +96,7 @@ void end_queue(struct kwq *q, uint64_t dones);
 
 void bench_floor(void);
 void bench_cycle(void);
+void bench_curve(void);
 void bench_batch(void);
 void bench_add(void);
 void bench_late(void);

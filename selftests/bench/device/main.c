@@ -133,5 +133,7 @@ int main(int argc, char **argv)
 	bench_add();
 	bench_late();
 	bench_ipc();
+	/* The last one, because the memory of its queues is freed later. */
+	bench_curve();
 	return 0;
 }
