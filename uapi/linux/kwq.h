@@ -83,8 +83,8 @@
 #define KWQ_FEATURE_RESTORE	(1ULL << 15)	/* RESTORE */
 /* KWQ_DONE_DEAD, KWQ_DONE_RETURN, &kwq_stat.returned */
 #define KWQ_FEATURE_SETTLE	(1ULL << 16)
-#define KWQ_FEATURE_BOARD	(1ULL << 18)	/* BOARD, TELL, &kwq_stat.posted */
-#define KWQ_FEATURE_NO_DURATIONS (1ULL << 19)	/* KWQ_CREATE_NO_DURATIONS */
+#define KWQ_FEATURE_BOARD	(1ULL << 17)	/* BOARD, TELL, &kwq_stat.posted */
+#define KWQ_FEATURE_NO_DURATIONS (1ULL << 18)	/* KWQ_CREATE_NO_DURATIONS */
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)

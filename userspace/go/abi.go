@@ -16,6 +16,8 @@ const (
 	createValues = 1 << 1
 	createGroups = 1 << 2
 
+	createNoDurations = 1 << 3
+
 	configCoalesce = 1 << 0
 
 	addWait     = 1 << 0
@@ -118,6 +120,8 @@ var (
 	iocResume       = ioc(1, 0x21)
 	iocListItems    = ioc(3, 0x22)
 	iocRestore      = ioc(1, 0x23)
+	iocBoard        = ioc(3, 0x24)
+	iocTell         = ioc(1, 0x25)
 )
 
 type nameField [NameMax + 1]byte
@@ -456,6 +460,35 @@ type statArgs struct {
 	oldestWaiting  uint64
 	oldestDead     uint64
 	returned       uint64
+	posted         uint64
+}
+
+const boardKeyMax = 56
+
+type boardSlot struct {
+	seq    uint32
+	len    uint16
+	result uint16
+	key    [boardKeyMax / 8]uint64
+}
+
+type boardABI struct {
+	seed    uint64
+	nrSlots uint32
+	closed  uint32
+	pad     [6]uint64
+}
+
+type boardArgs struct {
+	size      uint32
+	openFlags uint32
+	mapSize   uint64
+}
+
+type tellArgs struct {
+	size  uint32
+	flags uint32
+	adds  uint64
 }
 
 // address returns an address for a member of a request. The stack of a goroutine moves, so the compiler must put everything on

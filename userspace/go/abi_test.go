@@ -47,6 +47,10 @@ var structures = map[string]interface{}{
 	"kwq_drain_args":      drainArgs{},
 	"kwq_histogram":       histogramABI{},
 	"kwq_stat":            statArgs{},
+	"kwq_board_slot":      boardSlot{},
+	"kwq_board":           boardABI{},
+	"kwq_board_args":      boardArgs{},
+	"kwq_tell_args":       tellArgs{},
 	"kwq_backoff":         backoffArgs{},
 }
 
@@ -94,10 +98,14 @@ var numbers = map[string]int64{
 	"KWQ_FEATURE_WAIT_ADD":     int64(FeatureWaitAdd),
 	"KWQ_FEATURE_RESTORE":      int64(FeatureRestore),
 	"KWQ_FEATURE_SETTLE":       int64(FeatureSettle),
+	"KWQ_FEATURE_BOARD":        int64(FeatureBoard),
+	"KWQ_FEATURE_NO_DURATIONS": int64(FeatureNoDurations),
 
 	"KWQ_CREATE_OR_OPEN":      createOrOpen,
 	"KWQ_CREATE_VALUES":       createValues,
 	"KWQ_CREATE_GROUPS":       createGroups,
+	"KWQ_CREATE_NO_DURATIONS": createNoDurations,
+	"KWQ_BOARD_KEY_MAX":       boardKeyMax,
 	"KWQ_CONFIG_COALESCE":     configCoalesce,
 	"KWQ_LIMITER_EXPONENTIAL": limiterExponential,
 	"KWQ_LIMITER_FAST_SLOW":   limiterFastSlow,
@@ -177,6 +185,8 @@ var numbers = map[string]int64{
 	"KWQ_IOC_RESUME":        int64(iocResume),
 	"KWQ_IOC_LIST_ITEMS":    int64(iocListItems),
 	"KWQ_IOC_RESTORE":       int64(iocRestore),
+	"KWQ_IOC_BOARD":         int64(iocBoard),
+	"KWQ_IOC_TELL":          int64(iocTell),
 }
 
 // cName is the name of a member in C: keyLen is key_len.

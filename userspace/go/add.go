@@ -80,10 +80,17 @@ func (q *Queue) Add(key string) (AddResult, error) {
 	if err := checkKey(key); err != nil {
 		return 0, q.refuse(opAdd, key, err)
 	}
+	if result, found := q.look(key); found {
+		return result, nil
+	}
 	r := newRequest()
 	defer r.free()
 	r.entry = addEntry{keyLen: uint32(len(key))}
-	return r.addOne(q, key)
+	result, err := r.addOne(q, key)
+	if err == nil {
+		q.noteAdd(key, result)
+	}
+	return result, err
 }
 
 // AddAfter adds a key after a delay. If it waits already, the earlier time counts. A delay of 0 or less adds the key at

@@ -32,6 +32,8 @@ const (
 	FeatureWaitAdd
 	FeatureRestore
 	FeatureSettle
+	FeatureBoard
+	FeatureNoDurations
 )
 
 // ModuleInfo has the features and limits of the loaded module.

@@ -1142,3 +1142,143 @@ func TestDeviceNotAQueue(t *testing.T) {
 	_, err = New(&CreateOptions{MaxItems: 1 << 62})
 	is(t, err, ErrInvalid)
 }
+
+// onBoard adds the key until the handle looks at the board, and the key is on it.
+func onBoard(t *testing.T, q *Queue, key string, want AddResult) {
+	t.Helper()
+	for i := 0; i < boardCoalesced+2; i++ {
+		if result, err := q.Add(key); i > 0 && result != want || err != nil {
+			t.Fatalf("%v, %v; wanted %v", result, err, want)
+		}
+	}
+	if _, found := q.look(key); !found {
+		t.Fatalf("%q is not on the board", key)
+	}
+}
+
+// Q2: an add of a key on the board needs no call, and has the result of the call. Nothing is on the board that is not dirty.
+func TestDeviceBoard(t *testing.T) {
+	q := newQueue(t, nil)
+	for _, key := range []string{"a", "12345678", "123456789", strings.Repeat("x", boardKeyMax)} {
+		onBoard(t, q, key, Coalesced)
+		item, err := q.TryGet()
+		if err != nil || item.Key != key {
+			t.Fatalf("%v, %v", item, err)
+		}
+		if result, err := q.Add(key); result != Dirtied || err != nil {
+			t.Errorf("an add during the work: %v, %v", result, err)
+		}
+		onBoard(t, q, key, Dirty)
+		if result, err := item.Done(); result != Requeued || err != nil {
+			t.Errorf("%v, %v", result, err)
+		}
+		if result, err := q.Add(key); result != Coalesced || err != nil {
+			t.Errorf("an add of a key that is ready again: %v, %v", result, err)
+		}
+		onBoard(t, q, key, Coalesced)
+		if _, err := q.Remove(key); err != nil {
+			t.Fatal(err)
+		}
+		if result, err := q.Add(key); result != Added || err != nil {
+			t.Errorf("an add of a removed key: %v, %v", result, err)
+		}
+		if _, err := q.Remove(key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	st, err := q.Stat()
+	if err != nil || st.Posted == 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+	long := strings.Repeat("x", boardKeyMax+1)
+	for i := 0; i < 3; i++ {
+		if _, err := q.Add(long); err != nil {
+			t.Error(err)
+		}
+	}
+	// Q8
+	onBoard(t, q, "a", Coalesced)
+	if err := q.ShutDown(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Add("a"); !errors.Is(err, ErrShutDown) {
+		t.Errorf("an add after a shut down: %v", err)
+	}
+	if err := q.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := q.Add("a"); !errors.Is(err, ErrClosed) {
+		t.Errorf("an add after Close: %v", err)
+	}
+}
+
+// A handle that looks in vain stops.
+func TestDeviceBoardInVain(t *testing.T) {
+	q := newQueue(t, nil)
+	onBoard(t, q, "a", Coalesced)
+	for i := 0; i < boardLooks; i++ {
+		if _, err := q.Add(fmt.Sprint(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if q.board.looking != 0 {
+		t.Error("it still looks")
+	}
+	onBoard(t, q, "a", Coalesced)
+}
+
+// Q4: no add is lost, whoever answered it. Each add follows a change of the world, and the worker sees the last one.
+func TestDeviceBoardLosesNoAdd(t *testing.T) {
+	const adders, adds = 4, 20000
+	q := newQueue(t, nil)
+	var world, seen int64
+	var wg sync.WaitGroup
+	for i := 0; i < adders; i++ {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for j := 0; j < adds; j++ {
+				atomic.AddInt64(&world, 1)
+				if _, err := q.Add("a"); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+	}
+	for seen < adders*adds {
+		item, err := q.Get(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen = atomic.LoadInt64(&world)
+		if _, err := item.Done(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+	if st, err := q.Stat(); err != nil || st.Posted == 0 {
+		t.Errorf("the board answered nothing: %+v, %v", st, err)
+	}
+}
+
+// M1: a queue without durations.
+func TestDeviceNoDurations(t *testing.T) {
+	q := newQueue(t, &CreateOptions{NoDurations: true})
+	if _, err := q.Add("a"); err != nil {
+		t.Fatal(err)
+	}
+	item, err := q.TryGet()
+	if err == nil {
+		_, err = item.Done()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := q.Stat()
+	if err != nil || !st.NoDurations || st.Gets != 1 || st.QueueDuration != (Histogram{}) || st.WorkDuration != (Histogram{}) {
+		t.Errorf("%+v, %v", st, err)
+	}
+	if _, err := New(&CreateOptions{NoDurations: true, Lease: time.Second}); !errors.Is(err, ErrInvalid) {
+		t.Errorf("with a lease: %v", err)
+	}
+}

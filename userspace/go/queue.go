@@ -72,6 +72,9 @@ type CreateOptions struct {
 	GroupLimit int
 	// Aging lets a ready item count as one priority higher after this time, and so on. 0 means never.
 	Aging time.Duration
+	// NoDurations lets the queue read no clock for adds, hand-outs and dones, which makes it faster. Its Stat then has no ages of
+	// ready keys and hand-outs, and no QueueDuration and WorkDuration. It excludes Lease, Aging and Config.ForgetAfter.
+	NoDurations bool
 }
 
 // A Queue is a handle of a queue. The handle holds the items that were got through it. When it is closed, or when the process
@@ -86,6 +89,7 @@ type Queue struct {
 	mu sync.RWMutex // held for reading during each request
 	fd int          // -1 once the handle is closed; written with mu held
 
+	board   board
 	getters getters
 	adders  adders
 	drains  drains
@@ -170,10 +174,14 @@ func (q *Queue) File() (*os.File, error) {
 // Close closes the handle. The items that it holds are lost: the queue takes them back, and counts them as abandoned. Calls
 // that wait return [ErrClosed]. Close itself waits for calls that do not wait, so that they never use another descriptor.
 func (q *Queue) Close() error {
+	q.tell()
 	q.mu.Lock()
-	fd := q.fd
-	q.fd = -1
+	fd, mapped := q.fd, q.board.mapped
+	q.fd, q.board.memory, q.board.mapped = -1, nil, nil
 	q.mu.Unlock()
+	if mapped != nil {
+		syscall.Munmap(mapped)
+	}
 	if fd < 0 {
 		return q.refuse(opClose, "", ErrClosed)
 	}
@@ -263,6 +271,9 @@ func createRequest(name string, o *CreateOptions) (*createArgs, error) {
 	if o.Groups {
 		args.flags |= createGroups
 	}
+	if o.NoDurations {
+		args.flags |= createNoDurations
+	}
 	return args, nil
 }
 
@@ -292,6 +303,7 @@ func adopt(op string, fd int) (*Queue, error) {
 		extras: st.createFlags&(createValues|createGroups) != 0,
 		fd:     fd,
 	}
+	q.board.until = boardCoalesced
 	q.getters.queue = q
 	q.adders.queue = q
 	return q, nil

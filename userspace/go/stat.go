@@ -28,6 +28,7 @@ type Stat struct {
 	Clock                      Clock
 	Handles                    int
 	HasValues, HasGroups       bool
+	NoDurations                bool // the queue measures none: what CreateOptions.NoDurations names is 0
 	MaxItems, MaxBytes         uint64
 	GroupLimit                 int
 	Lease, Aging               time.Duration
@@ -46,6 +47,7 @@ type Stat struct {
 
 	Adds        uint64 // adds that made a key dirty
 	Coalesced   uint64 // adds that changed nothing, or only a time
+	Posted      uint64 // adds of ready keys, or of keys to be ready again, that programs made without a call; not in Coalesced
 	Gets        uint64 // hand-outs
 	Dones       uint64 // hand-outs that were finished
 	Abandoned   uint64 // hand-outs that were lost
@@ -72,6 +74,7 @@ type Stat struct {
 
 // Stat returns the state of the queue. With many waiting keys it takes long, because it looks for the oldest wait.
 func (q *Queue) Stat() (*Stat, error) {
+	q.tell()
 	st := new(statArgs)
 	st.size = uint32(unsafe.Sizeof(*st))
 	if _, err := q.request(opStat, "", iocStat, unsafe.Pointer(st)); err != nil {
@@ -82,17 +85,20 @@ func (q *Queue) Stat() (*Stat, error) {
 
 func (st *statArgs) stat() *Stat {
 	return &Stat{
-		Name:       st.name.String(),
-		ShutDown:   st.state&stateShutDown != 0,
-		Unlinked:   st.state&stateUnlinked != 0,
-		Paused:     st.state&statePaused != 0,
-		UID:        st.uid,
-		GID:        st.gid,
-		Mode:       fs.FileMode(st.mode),
-		Clock:      Clock(st.clockid),
-		Handles:    int(st.handles),
-		HasValues:  st.createFlags&createValues != 0,
-		HasGroups:  st.createFlags&createGroups != 0,
+		Name:      st.name.String(),
+		ShutDown:  st.state&stateShutDown != 0,
+		Unlinked:  st.state&stateUnlinked != 0,
+		Paused:    st.state&statePaused != 0,
+		UID:       st.uid,
+		GID:       st.gid,
+		Mode:      fs.FileMode(st.mode),
+		Clock:     Clock(st.clockid),
+		Handles:   int(st.handles),
+		HasValues: st.createFlags&createValues != 0,
+		HasGroups: st.createFlags&createGroups != 0,
+
+		NoDurations: st.createFlags&createNoDurations != 0,
+
 		MaxItems:   st.maxItems,
 		MaxBytes:   st.maxBytes,
 		GroupLimit: int(st.groupLimit),
@@ -113,6 +119,7 @@ func (st *statArgs) stat() *Stat {
 
 		Adds:        st.adds,
 		Coalesced:   st.coalesced,
+		Posted:      st.posted,
 		Gets:        st.gets,
 		Dones:       st.dones,
 		Abandoned:   st.abandoned,
