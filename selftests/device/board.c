@@ -74,7 +74,7 @@ static int look_at(const struct kwq_board_slot *slot, const char *key, size_t le
 	if (seq & 1 || __atomic_load_n(&slot->len, __ATOMIC_RELAXED) != len)
 		return 0;
 	for (size_t i = 0; i < (len + 7) / 8; i++)
-		if (*(const volatile __u64 *)&slot->key[i] != words[i])
+		if (__atomic_load_n(&slot->key[i], __ATOMIC_RELAXED) != words[i])
 			return 0;
 	result = __atomic_load_n(&slot->result, __ATOMIC_RELAXED);
 	atomic_thread_fence(memory_order_acquire);
@@ -255,7 +255,8 @@ TEST_F(board, outlives_the_handles)
 	close(self->q);
 	close(self->fd);
 	EXPECT_EQ(KWQ_COALESCED, look(self->map, "a"));
-	self->q = self->fd = -1;
+	self->q = -1;
+	self->fd = -1;
 }
 
 /* A child has the mapping of its parent. */
@@ -720,11 +721,11 @@ struct race {
 	const struct kwq_board *map;
 	int q;
 	char keys[KEYS][16];
-	_Atomic __u64 wanted[KEYS];	/* raised before an add */
-	_Atomic __u64 added[KEYS];	/* raised after it */
-	_Atomic __u64 seen[KEYS];	/* @wanted after a hand-out */
-	_Atomic __u64 hits;
-	_Atomic int adders;
+	atomic_ullong wanted[KEYS];	/* raised before an add */
+	atomic_ullong added[KEYS];	/* raised after it */
+	atomic_ullong seen[KEYS];	/* @wanted after a hand-out */
+	atomic_ullong hits;
+	atomic_int adders;
 };
 
 /* Keys that share so few slots that they take each other's places. */

@@ -66,7 +66,7 @@ static const struct family families[] = {
 	FAMILY("rate_limited_total", COUNTER, rate_limited,
 	       "Rate-limited adds for which the limiters were asked"),
 	FAMILY("posted_adds_total", COUNTER, posted,
-	       "Adds that programs answered by the board, as far as they have told; not coalesced ones"),
+	       "Adds that the board answered, as far as programs have told"),
 	FAMILY("abandoned_total", COUNTER, abandoned,
 	       "Hand-outs that ended because their holder was gone, or their lease over"),
 	FAMILY("returned_total", COUNTER, returned,

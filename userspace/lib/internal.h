@@ -26,8 +26,8 @@
  * @untold: adds that the board answered, and of which the kernel was not told
  */
 struct kwq_board_view {
-	_Atomic(const struct kwq_board *) looked_at;
-	_Atomic(const struct kwq_board *) map;
+	const struct kwq_board *_Atomic looked_at;
+	const struct kwq_board *_Atomic map;
 	atomic_int looks;
 	atomic_int until;
 	atomic_uint untold;

@@ -29,8 +29,8 @@ static struct {
 	int board_ret;		/* of BOARD, if negative */
 	bool board_unmappable;
 	int answer;		/* of adds: KWQ_ADDED, or else the key is put on the board */
-	_Atomic int adds, boards, tells;
-	_Atomic unsigned long long told;
+	atomic_int adds, boards, tells;
+	atomic_ullong told;
 } kernel;
 
 /* The slots of a key. */
@@ -132,7 +132,9 @@ static struct kwq *begin(void)
 	kernel.board_ret = 0;
 	kernel.board_unmappable = false;
 	kernel.answer = KWQ_COALESCED;
-	kernel.adds = kernel.boards = kernel.tells = 0;
+	kernel.adds = 0;
+	kernel.boards = 0;
+	kernel.tells = 0;
 	kernel.told = 0;
 	if (kwq_from_fd(&q, dup(STDERR_FILENO)))
 		abort();
