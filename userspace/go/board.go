@@ -32,7 +32,7 @@ type board struct {
 	looking uint32         // 1 while adds look
 	looks   int32          // looks in vain that are left
 	until   int32          // adds that have to coalesce before the handle looks; 0: it asks for no board
-	untold  uint64         // adds that the board answered, and of which the kernel was not told
+	untold  atomic.Uint64  // adds that the board answered, and of which the kernel was not told
 }
 
 // A packedKey is a key in words, as it is compared with a slot.
@@ -77,7 +77,7 @@ func (q *Queue) look(key string) (result AddResult, found bool) {
 	if atomic.LoadInt32(&b.looks) != boardLooks {
 		atomic.StoreInt32(&b.looks, boardLooks)
 	}
-	if atomic.AddUint64(&b.untold, 1) >= boardUntold {
+	if b.untold.Add(1) >= boardUntold {
 		q.tell()
 	}
 	return result, true
@@ -159,7 +159,7 @@ func (q *Queue) mapBoard() bool {
 
 // tell tells the kernel of the adds that the board answered.
 func (q *Queue) tell() {
-	args := &tellArgs{adds: atomic.SwapUint64(&q.board.untold, 0)}
+	args := &tellArgs{adds: q.board.untold.Swap(0)}
 	args.size = uint32(unsafe.Sizeof(*args))
 	if args.adds != 0 {
 		q.try(iocTell, unsafe.Pointer(args))
