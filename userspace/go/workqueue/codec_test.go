@@ -112,7 +112,7 @@ func TestCodecOfStrings(t *testing.T) {
 
 func TestCodecOfNumbers(t *testing.T) {
 	check(t, 0, "0")
-	check(t, math.MinInt64, "-9223372036854775808")
+	check(t, int64(math.MinInt64), "-9223372036854775808")
 	check(t, uint64(math.MaxUint64), "18446744073709551615")
 	check(t, kind(-128), "-128")
 	check(t, true, "true")

@@ -55,7 +55,7 @@ func TestExponential(t *testing.T) {
 func TestFastSlow(t *testing.T) {
 	wantDelays(t, NewTypedItemFastSlowRateLimiter[string](5, 9, 2), "a", 5, 5, 9, 9)
 	wantDelays(t, NewTypedItemFastSlowRateLimiter[string](-5, 9, -2), "a", 9)
-	wantDelays(t, NewTypedItemFastSlowRateLimiter[string](-5, 9, math.MaxInt64), "a", 0, 0)
+	wantDelays(t, NewTypedItemFastSlowRateLimiter[string](-5, 9, math.MaxInt), "a", 0, 0)
 }
 
 // L4
