@@ -29,8 +29,8 @@
 
 static_assert(sizeof(struct kwq_get_args) <= KWQ_WORDS_MAX);
 
-static unsigned long max_items = 16 << 20;
-module_param(max_items, ulong, 0444);
+static unsigned int max_items = 16 << 20;
+module_param(max_items, uint, 0444);
 MODULE_PARM_DESC(max_items, "most items that a queue may be given");
 
 static unsigned long max_bytes = SZ_2G;

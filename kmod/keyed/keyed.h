@@ -250,7 +250,7 @@ struct kwq_adders {
  * @tickets: L: processing items by ticket
  * @tops: top levels of the two tables; constant
  * @ticket_factors: factors of the ticket hash, odd; constant
- * @nr_items: L: number of items
+ * @nr_items: L: number of items; at most @limits.max_items, which has 32 bits
  * @nr_bytes: L: bytes of these items and their values
  * @nr_values: L: number of items with a value
  * @reserved: L: bytes charged to @quota for items; at least @nr_bytes
@@ -306,14 +306,11 @@ struct kwq_keyed {
 	struct kwq_limits limits;
 	struct kwq_table_top *tops;
 	u64 ticket_factors[2];
-	u64 nr_items;
 	u64 nr_bytes;
-	u64 nr_values;
 	u64 reserved;
 	u64 own_bytes;
 	u64 last_ticket;
 	struct list_head remembered;
-	u64 nr_remembered;
 	u64 bytes_remembered;
 	struct list_head leases;
 	struct kwq_adders *adders;
@@ -323,9 +320,12 @@ struct kwq_keyed {
 	struct kwq_node *gone;
 	struct kwq_value *gone_values;
 	struct kmem_cache *small_items;
-	u32 small_bytes;
-	u32 small_key_max;
-	u32 size_before;
+	u32 nr_items;
+	u32 nr_values;
+	u32 nr_remembered;
+	u16 small_bytes;
+	u16 small_key_max;
+	u16 size_before;
 	u32 limiter_bytes;
 	u32 nr_handles;
 	struct kref ref;

@@ -2411,6 +2411,23 @@ static void named_queue_is_advanced_by_its_owner(struct kunit *test)
 			 !IS_ENABLED(CONFIG_DEBUG_SPINLOCK) &&				\
 			 !IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC))
 
+static void queue_without_durations(struct kunit *test)
+{
+	struct kwq_stat *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct kwq_limits limits = plenty;
+	struct kwq_keyed *keyed;
+
+	/* M1 */
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	limits.no_durations = true;
+	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &limits);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, keyed);
+	KUNIT_EXPECT_EQ(test, keyed->queue.stamps, KWQ_CLOCK_NONE);
+	kwq_keyed_stat(keyed, s);
+	KUNIT_EXPECT_EQ(test, s->create_flags, KWQ_CREATE_NO_DURATIONS);
+	kwq_keyed_put(keyed);
+}
+
 #if LOCKS_ARE_SMALL
 /* O9: 8 KiB, and 2 KiB for the smallest tables, each with the cgroup that it is charged to. */
 static void queue_takes_little(struct kunit *test)
@@ -2723,6 +2740,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(manual_clock_is_advanced),
 	KUNIT_CASE(real_clock_is_not_advanced),
 	KUNIT_CASE(named_queue_is_advanced_by_its_owner),
+	KUNIT_CASE(queue_without_durations),
 #if LOCKS_ARE_SMALL
 	KUNIT_CASE(queue_takes_little),
 #endif
