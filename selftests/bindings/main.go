@@ -631,8 +631,9 @@ func compareUntyped(int64, int) (n int, failed string) {
 	}
 	q.Done("a")
 	defer func() {
+		n = 4
 		if err, _ := recover().(error); !errors.Is(err, workqueue.ErrNoCodec) {
-			n, failed = 4, fmt.Sprintf("an item that is no string: %v", err)
+			failed = fmt.Sprintf("an item that is no string: %v", err)
 		}
 	}()
 	q.Add(5)
