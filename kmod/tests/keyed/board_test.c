@@ -179,7 +179,7 @@ static void slot_is_written_and_cleared(struct kunit *test)
 		struct kwq_board board;
 		struct kwq_board_slot slot;
 	} *one = kunit_kzalloc(test, sizeof(*one), GFP_KERNEL);
-	static const char bytes[KWQ_BOARD_KEY_MAX] = "0123456789abcdefghijklmnopqrstuvwxyz";
+	static const char bytes[KWQ_BOARD_KEY_MAX + 1] = "0123456789abcdefghijklmnopqrstuvwxyz";
 	struct kwq_board_key key, other;
 	u32 len, seq;
 
