@@ -291,7 +291,7 @@ noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *
 
 	spin_lock_irqsave(&queue->lock, flags);
 	while (nr--) {
-		hash = kwq_ticket_hash(handle->keyed, got[nr].ticket);
+		hash = kwq_ticket_hash(got[nr].ticket);
 		ki = kwq_find_held(handle, got[nr].ticket, hash);
 		if (!ki)
 			continue;
@@ -327,7 +327,7 @@ static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			   ktime_t now)
 {
-	u32 hash = kwq_ticket_hash(handle->keyed, ticket);
+	u32 hash = kwq_ticket_hash(ticket);
 	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
 
 	return ki ? finish(handle, ki, hash, done_flags, now) : -ESTALE;
@@ -351,7 +351,7 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 
 	if (!ki)
 		return -ENOENT;
-	return finish(handle, ki, kwq_ticket_hash(keyed, ki->ticket), done_flags, now);
+	return finish(handle, ki, kwq_ticket_hash(ki->ticket), done_flags, now);
 }
 
 /**
@@ -372,7 +372,7 @@ noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
 	int ret;
 
 	if (ticket)
-		ki = kwq_find_held(handle, ticket, kwq_ticket_hash(keyed, ticket));
+		ki = kwq_find_held(handle, ticket, kwq_ticket_hash(ticket));
 	else
 		ki = kwq_keyed_find(keyed, key);
 	if (!ki)
@@ -380,7 +380,7 @@ noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
 	ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
 	if (ret < 0)
 		return ret;
-	kwq_handout_end(handle, ki, kwq_ticket_hash(keyed, ki->ticket));
+	kwq_handout_end(handle, ki, kwq_ticket_hash(ki->ticket));
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
@@ -430,7 +430,7 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
  */
 int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 {
-	u32 hash = kwq_ticket_hash(handle->keyed, ticket);
+	u32 hash = kwq_ticket_hash(ticket);
 	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
 
 	if (!ki)

@@ -78,7 +78,7 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 	kwq_board_forget(keyed, ki);
 	ki->ticket = ++keyed->last_ticket;
 	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
-			 kwq_ticket_hash(keyed, ki->ticket));
+			 kwq_ticket_hash(ki->ticket));
 	if (handle->last)
 		hlist_add_behind(&ki->held, handle->last);
 	else
@@ -119,7 +119,7 @@ void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, kti
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	kwq_handout_end(container_of(ki->item.holder, struct kwq_handle, holder), ki,
-			kwq_ticket_hash(keyed, ki->ticket));
+			kwq_ticket_hash(ki->ticket));
 	kwq_abandon_locked(&keyed->queue, &ki->item, now);
 	kwq_keyed_settle(keyed, ki, now);
 }

@@ -48,6 +48,9 @@ static hsiphash_key_t second_secret __ro_after_init;
 			 (1 + IS_ENABLED(CONFIG_MEM_ALLOC_PROFILING)))
 
 /*
+/* Secret and odd. */
+u64 kwq_ticket_factors[2] __ro_after_init;
+
  * Bytes that a slab cache uses for an object: its share of a page, and of the array with
  * the cgroups of that page's objects. Caches with several pages per slab waste no more than
  * this. The red zones of a debugging kernel are not counted.
@@ -130,6 +133,8 @@ int __init kwq_items_register(void)
 	small_items[0] = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
 	small_items[1] = kmem_cache_create("kwq_grouped_item", SMALL_GROUPED_SIZE, 0,
 					   SLAB_ACCOUNT, NULL);
+	kwq_ticket_factors[0] = get_random_u64() | 1;
+	kwq_ticket_factors[1] = get_random_u64() | 1;
 	if (small_items[0] && small_items[1])
 		return 0;
 	kwq_items_unregister();
@@ -385,10 +390,7 @@ static u32 hash_of_key(const struct kwq_table *table, const struct kwq_node *nod
 
 static u32 hash_of_ticket(const struct kwq_table *table, const struct kwq_node *node)
 {
-	const struct kwq_keyed *keyed = container_of(table, struct kwq_keyed, tickets);
-
-	return kwq_ticket_hash(keyed, container_of(node, struct kwq_keyed_item,
-						   by_ticket)->ticket);
+	return kwq_ticket_hash(container_of(node, struct kwq_keyed_item, by_ticket)->ticket);
 }
 
 /**
@@ -401,13 +403,12 @@ static u32 hash_of_ticket(const struct kwq_table *table, const struct kwq_node *
 int kwq_keyed_init_items(struct kwq_keyed *keyed)
 {
 	/* Allocated apart: the queue just fits into one allocation. */
-	keyed->tops = kcalloc(2, sizeof(*keyed->tops), GFP_KERNEL_ACCOUNT);
-	if (!keyed->tops)
+	struct kwq_table_top *tops = kcalloc(2, sizeof(*tops), GFP_KERNEL_ACCOUNT);
+
+	if (!tops)
 		return -ENOMEM;
-	kwq_table_init(&keyed->table, &keyed->tops[0], hash_of_key);
-	kwq_table_init(&keyed->tickets, &keyed->tops[1], hash_of_ticket);
-	keyed->ticket_factors[0] = get_random_u64() | 1;
-	keyed->ticket_factors[1] = get_random_u64() | 1;
+	kwq_table_init(&keyed->table, &tops[0], hash_of_key);
+	kwq_table_init(&keyed->tickets, &tops[1], hash_of_ticket);
 	keyed->items_have_more = keyed->limits.lease || keyed->limits.values ||
 				 keyed->limits.groups;
 	keyed->small_items = small_items[keyed->limits.groups];
@@ -496,7 +497,8 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 	}
 	kwq_keyed_free_board(keyed);
 	kfree(keyed->adders);
-	kfree(keyed->tops);
+	/* The top levels of both tables. */
+	kfree(keyed->table.top);
 	kwq_keyed_destroy_order(keyed);
 }
 

@@ -248,8 +248,6 @@ struct kwq_adders {
  * @items_have_more: items have a lease, a value or a group; constant
  * @table: L: items by key
  * @tickets: L: processing items by ticket
- * @tops: top levels of the two tables; constant
- * @ticket_factors: factors of the ticket hash, odd; constant
  * @nr_items: L: number of items; at most @limits.max_items, which has 32 bits
  * @nr_bytes: L: bytes of these items and their values
  * @nr_values: L: number of items with a value
@@ -304,8 +302,6 @@ struct kwq_keyed {
 	struct kwq_table table;
 	struct kwq_table tickets;
 	struct kwq_limits limits;
-	struct kwq_table_top *tops;
-	u64 ticket_factors[2];
 	u64 nr_bytes;
 	u64 reserved;
 	u64 own_bytes;
@@ -616,12 +612,14 @@ static inline void kwq_stock_empty(struct kwq_stock *stock,
  *
  * Return: the hash.
  */
-static inline u32 kwq_ticket_hash(const struct kwq_keyed *keyed, u64 ticket)
+static inline u32 kwq_ticket_hash(u64 ticket)
 {
-	u64 product = ticket * keyed->ticket_factors[0];
+extern u64 kwq_ticket_factors[2];
+
+	u64 product = ticket * kwq_ticket_factors[0];
 
 	product ^= product >> 32;
-	return upper_32_bits(product * keyed->ticket_factors[1]);
+	return upper_32_bits(product * kwq_ticket_factors[1]);
 }
 
 /**
