@@ -13,6 +13,7 @@
 #include <uapi/linux/kwq.h>
 #include "core.h"
 #include "limiter.h"
+#include "line.h"
 #include "order.h"
 #include "waiting.h"
 
@@ -22,7 +23,6 @@
  */
 void kwq_item_init(struct kwq_item *item)
 {
-	INIT_LIST_HEAD(&item->link);
 	item->holder = NULL;
 	item->dirtied = 0;
 	item->since = 0;
@@ -56,10 +56,10 @@ static void init_bulk(struct kwq_bulk *bulk)
 	bulk->last_order = U64_MAX / 2;
 	kwq_waiting_init(&bulk->waiting);
 	kwq_rate_limiter_init(&bulk->limiter);
-	INIT_LIST_HEAD(&bulk->processing);
+	kwq_line_init(&bulk->processing);
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
-			INIT_LIST_HEAD(&bulk->bands[lane][level]);
+			kwq_line_init(&bulk->bands[lane][level]);
 }
 
 /**
@@ -119,11 +119,11 @@ static void set_state(struct kwq_item *item, u8 state)
 }
 
 /* Q15: an order for an item that goes to the head of a band. */
-static noinline u64 order_before_first(struct kwq_bulk *bulk, const struct list_head *band)
+static noinline u64 order_before_first(struct kwq_bulk *bulk, const struct kwq_line *band)
 {
-	if (list_empty(band))
+	if (kwq_line_is_empty(band))
 		return ++bulk->last_order;
-	return list_first_entry(band, struct kwq_item, link)->order - 1;
+	return kwq_line_first(band, struct kwq_item, node)->order - 1;
 }
 
 /* Links an item of a large core into the band of its lane and priority. */
@@ -131,26 +131,27 @@ static inline void join_band(struct kwq_core *core, struct kwq_item *item,
 			     enum kwq_lane lane, int priority, bool first)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
-	struct list_head *band = &bulk->bands[lane][kwq_level_of(priority)];
+	struct kwq_line *band = &bulk->bands[lane][kwq_level_of(priority)];
 
 	if (unlikely(first)) {
 		item->order = order_before_first(bulk, band);
-		list_add(&item->link, band);
+		kwq_line_join_first(band, &item->node);
 	} else {
 		item->order = ++bulk->last_order;
-		list_add_tail(&item->link, band);
+		kwq_line_join(band, &item->node);
 	}
 	bulk->occupied[lane] |= BIT_ULL(kwq_level_of(priority));
 }
 
 static inline void leave_band(struct kwq_core *core, struct kwq_item *item)
 {
-	/* An item whose neighbours are both the list head is the only one. */
-	bool last = item->link.next == item->link.prev;
+	struct kwq_bulk *bulk = kwq_bulk_of(core);
+	int level = kwq_level_of(item->priority);
+	struct kwq_line *band = &bulk->bands[item->lane][level];
 
-	list_del(&item->link);
-	if (last)
-		kwq_bulk_of(core)->occupied[item->lane] &= ~BIT_ULL(kwq_level_of(item->priority));
+	kwq_line_leave(band, &item->node);
+	if (kwq_line_is_empty(band))
+		bulk->occupied[item->lane] &= ~BIT_ULL(level);
 }
 
 /* Links an item of a small core behind all ready ones, or before them. */
@@ -1155,7 +1156,7 @@ static inline struct kwq_item *first_of_bands(const struct kwq_core *core)
 	level = kwq_best_band(bulk, &lane);
 	if (level < 0)
 		return NULL;
-	return list_first_entry(&bulk->bands[lane][level], struct kwq_item, link);
+	return kwq_line_first(&bulk->bands[lane][level], struct kwq_item, node);
 }
 
 static inline struct kwq_item *first_of_items(const struct kwq_core *core)
@@ -1215,7 +1216,7 @@ static inline void begin_processing(struct kwq_core *core, struct kwq_item *item
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 
-	list_add_tail(&item->link, &bulk->processing);
+	kwq_line_join(&bulk->processing, &item->node);
 	bulk->started += now;
 	bulk->started_high += bulk->started < (u64)now;
 	observe(&bulk->queue_duration, item->dirtied, now);
@@ -1340,18 +1341,21 @@ static noinline void take_out(struct kwq_core *core, struct kwq_item *item)
 }
 
 /* M1: the sum of the times of hand-outs is without this item. */
-static inline void forget_start(struct kwq_core *core, const struct kwq_item *item)
+static inline void end_processing(struct kwq_core *core, struct kwq_item *item)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 
+	kwq_line_leave(&bulk->processing, &item->node);
 	bulk->started_high -= bulk->started < (u64)item->since;
 	bulk->started -= item->since;
 }
 
 static noinline void leave_unusual(struct kwq_core *core, struct kwq_item *item)
 {
-	if (!kwq_core_is_small(core))
-		forget_start(core, item);
+	if (kwq_core_is_small(core))
+		list_del(&item->link);
+	else
+		end_processing(core, item);
 	if (kwq_core_is_grouped(core))
 		kwq_groups_end_run(core, item);
 	if (core->cancelled)
@@ -1360,7 +1364,6 @@ static noinline void leave_unusual(struct kwq_core *core, struct kwq_item *item)
 
 static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 {
-	list_del_init(&item->link);
 	item->holder->nr_held--;
 	set_state(item, item->state & ~KWQ_ITEM_PROCESSING);
 	core->nr_processing--;
@@ -1375,7 +1378,7 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		core->changed = true;
 	}
 	if (likely(!core->unusual))
-		forget_start(core, item);
+		end_processing(core, item);
 	else
 		leave_unusual(core, item);
 }
@@ -1845,10 +1848,11 @@ void kwq_core_shut_down(struct kwq_core *core)
  */
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core)
 {
-	const struct list_head *list = kwq_core_is_small(core) ? &core->items :
-								 &kwq_bulk_of(core)->processing;
-
-	return core->nr_processing ? list_first_entry(list, struct kwq_item, link) : NULL;
+	if (!core->nr_processing)
+		return NULL;
+	if (kwq_core_is_small(core))
+		return list_first_entry(&core->items, struct kwq_item, link);
+	return kwq_line_first(&kwq_bulk_of(core)->processing, struct kwq_item, node);
 }
 
 /**
@@ -1973,16 +1977,12 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now)
 {
-	const struct kwq_bulk *bulk = kwq_bulk_of(core);
-	const struct kwq_item *item;
+	const struct kwq_item *item = kwq_core_first_processing(core);
 
 	gauges->oldest_ready = oldest_ready(core, now);
 	gauges->longest_running = 0;
 	gauges->unfinished = 0;
-	if (list_empty(&bulk->processing))
-		return;
-	item = list_first_entry(&bulk->processing, struct kwq_item, link);
-	if (item->since == KWQ_NO_TIME)
+	if (!item || item->since == KWQ_NO_TIME)
 		return;
 	gauges->longest_running = now - item->since;
 	gauges->unfinished = unfinished(core, now);

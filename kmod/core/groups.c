@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
+#include "line.h"
 #include "order.h"
 
 /**
@@ -17,7 +18,6 @@
  */
 void kwq_group_init(struct kwq_group *group)
 {
-	INIT_LIST_HEAD(&group->link);
 	group->levels = RB_ROOT;
 	group->nr_ready = 0;
 	group->nr_processing = 0;
@@ -54,8 +54,8 @@ void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order)
 	order->group_limit = 0;
 	order->nr_blocked = 0;
 	order->grouped = false;
-	INIT_LIST_HEAD(&order->blocked);
-	INIT_LIST_HEAD(&order->unused);
+	kwq_line_init(&order->blocked);
+	kwq_line_init(&order->unused);
 	kwq_group_init(&order->ungrouped);
 	kwq_bulk_of(core)->order = order;
 }
@@ -201,38 +201,49 @@ static bool is_placed_well(const struct kwq_group *group, u8 place, const struct
 	       (group->lane == first->lane && group->priority == first->priority);
 }
 
-static void leave_list(struct kwq_bulk *bulk, struct kwq_group *group)
+/* The line in which a group is; NULL if it is in none. */
+static struct kwq_line *line_of(struct kwq_bulk *bulk, const struct kwq_group *group)
 {
-	/* A group whose neighbours are both the list head is the only one. */
-	bool last = group->link.next == group->link.prev;
+	switch (group->place) {
+	case KWQ_GROUP_IN_BAND:
+		return &bulk->bands[group->lane][kwq_level_of(group->priority)];
+	case KWQ_GROUP_BLOCKED:
+		return &bulk->order->blocked;
+	case KWQ_GROUP_UNUSED:
+		return &bulk->order->unused;
+	}
+	return NULL;
+}
 
-	if (group->place == KWQ_GROUP_NOWHERE)
+static void leave_line(struct kwq_bulk *bulk, struct kwq_group *group)
+{
+	struct kwq_line *line = line_of(bulk, group);
+
+	if (!line)
 		return;
-	list_del(&group->link);
-	if (group->place == KWQ_GROUP_IN_BAND && last)
+	kwq_line_leave(line, &group->node);
+	if (group->place == KWQ_GROUP_IN_BAND && kwq_line_is_empty(line))
 		bulk->occupied[group->lane] &= ~BIT_ULL(kwq_level_of(group->priority));
 }
 
-static void join_list(struct kwq_bulk *bulk, struct kwq_group *group, u8 place,
+static void join_line(struct kwq_bulk *bulk, struct kwq_group *group, u8 place,
 		      const struct kwq_item *first, bool at_head)
 {
-	struct list_head *list = &bulk->order->blocked;
-	int level;
+	struct kwq_line *line;
 
 	group->place = place;
 	if (place == KWQ_GROUP_NOWHERE)
 		return;
 	if (place == KWQ_GROUP_IN_BAND) {
-		level = kwq_level_of(first->priority);
 		group->lane = first->lane;
 		group->priority = first->priority;
-		bulk->occupied[first->lane] |= BIT_ULL(level);
-		list = &bulk->bands[first->lane][level];
+		bulk->occupied[first->lane] |= BIT_ULL(kwq_level_of(first->priority));
 	}
+	line = line_of(bulk, group);
 	if (at_head)
-		list_add(&group->link, list);
+		kwq_line_join_first(line, &group->node);
 	else
-		list_add_tail(&group->link, list);
+		kwq_line_join(line, &group->node);
 }
 
 /* Links a group where its counts and its first item want it. */
@@ -245,8 +256,8 @@ static void place_group(struct kwq_core *core, struct kwq_group *group, enum tur
 		place = nr_offered(order_of(core), group) ? KWQ_GROUP_IN_BAND : KWQ_GROUP_BLOCKED;
 	if (turn == KEEPS_TURN && is_placed_well(group, place, first))
 		return;
-	leave_list(kwq_bulk_of(core), group);
-	join_list(kwq_bulk_of(core), group, place, first, turn == HAS_TURN_AGAIN);
+	leave_line(kwq_bulk_of(core), group);
+	join_line(kwq_bulk_of(core), group, place, first, turn == HAS_TURN_AGAIN);
 }
 
 /* Does a group stay where it is if this item joins it? */
@@ -320,7 +331,7 @@ void kwq_core_retire_group(struct kwq_core *core, struct kwq_group *group)
 {
 	if (group->nr_processing || group->place != KWQ_GROUP_NOWHERE)
 		return;
-	list_add_tail(&group->link, &order_of(core)->unused);
+	kwq_line_join(&order_of(core)->unused, &group->node);
 	group->place = KWQ_GROUP_UNUSED;
 }
 
@@ -335,9 +346,9 @@ struct kwq_group *kwq_core_next_unused(struct kwq_core *core)
 	struct kwq_order *order = order_of(core);
 	struct kwq_group *group;
 
-	while (!list_empty(&order->unused)) {
-		group = list_first_entry(&order->unused, struct kwq_group, link);
-		list_del(&group->link);
+	while (!kwq_line_is_empty(&order->unused)) {
+		group = kwq_line_first(&order->unused, struct kwq_group, node);
+		kwq_line_leave(&order->unused, &group->node);
 		group->place = KWQ_GROUP_NOWHERE;
 		if (!group->users && !group->nr_processing)
 			return group;
@@ -428,11 +439,11 @@ void kwq_core_group_items(struct kwq_core *core, u32 limit)
  */
 struct kwq_item *kwq_first_of_band(const struct kwq_bulk *bulk, enum kwq_lane lane, int level)
 {
-	const struct list_head *band = &bulk->bands[lane][level];
+	const struct kwq_line *band = &bulk->bands[lane][level];
 
 	if (!bulk->order || !bulk->order->grouped)
-		return list_first_entry(band, struct kwq_item, link);
-	return kwq_group_first(list_first_entry(band, struct kwq_group, link));
+		return kwq_line_first(band, struct kwq_item, node);
+	return kwq_group_first(kwq_line_first(band, struct kwq_group, node));
 }
 
 /**
@@ -460,9 +471,9 @@ struct kwq_item *kwq_first_blocked(const struct kwq_core *core)
 {
 	const struct kwq_order *order = order_of(core);
 
-	if (!order || list_empty(&order->blocked))
+	if (!order || kwq_line_is_empty(&order->blocked))
 		return NULL;
-	return kwq_group_first(list_first_entry(&order->blocked, struct kwq_group, link));
+	return kwq_group_first(kwq_line_first(&order->blocked, struct kwq_group, node));
 }
 
 /**

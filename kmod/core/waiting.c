@@ -3,6 +3,7 @@
 #include <linux/bitops.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>
+#include "line.h"
 #include "waiting.h"
 
 /* The most waits that a removal looks at to find the next earliest one. */
@@ -18,12 +19,12 @@ void kwq_waiting_init(struct kwq_waiting *waiting)
 
 	waiting->base = 0;
 	waiting->levels = 0;
-	INIT_LIST_HEAD(&waiting->opening);
+	kwq_line_init(&waiting->opening);
 	waiting->opening_end = 0;
 	for (level = 0; level < KWQ_WAITING_LEVELS; level++) {
 		waiting->occupied[level] = 0;
 		for (nr = 0; nr < KWQ_WAITING_SLOTS; nr++)
-			INIT_LIST_HEAD(&waiting->slots[level][nr].waits);
+			kwq_line_init(&waiting->slots[level][nr].waits);
 	}
 }
 
@@ -67,7 +68,7 @@ static inline bool place(struct kwq_waiting *waiting,
 		first = !(waiting->levels & (level_bit - 1)) &&
 			!(waiting->occupied[level] & (digit_bit - 1));
 	}
-	list_add_tail(&wait->link, &slot->waits);
+	kwq_line_join(&slot->waits, &wait->node);
 	return first;
 }
 
@@ -81,10 +82,10 @@ static inline bool place(struct kwq_waiting *waiting,
  */
 bool kwq_waiting_add(struct kwq_waiting *waiting, struct kwq_wait *wait, ktime_t now)
 {
-	if (!list_empty(&waiting->opening)) {
+	if (!kwq_line_is_empty(&waiting->opening)) {
 		/* Goes behind its equals, which may not have been moved yet. */
 		if (wait->expires <= waiting->opening_end) {
-			list_add_tail(&wait->link, &waiting->opening);
+			kwq_line_join(&waiting->opening, &wait->node);
 			return false;
 		}
 	} else if (!waiting->levels) {
@@ -102,11 +103,11 @@ static void move_on(struct kwq_waiting *waiting, unsigned int *budget)
 {
 	struct kwq_wait *wait;
 
-	while (*budget && !list_empty(&waiting->opening)) {
-		wait = list_first_entry(&waiting->opening, struct kwq_wait, link);
+	while (*budget && !kwq_line_is_empty(&waiting->opening)) {
+		wait = kwq_line_first(&waiting->opening, struct kwq_wait, node);
 		if (wait->expires <= waiting->base)
 			return;
-		list_del(&wait->link);
+		kwq_line_leave(&waiting->opening, &wait->node);
 		place(waiting, wait);
 		--*budget;
 	}
@@ -126,12 +127,22 @@ static void find_first(struct kwq_slot *slot)
 	ktime_t first = KTIME_MAX;
 	int nr = 0;
 
-	list_for_each_entry(wait, &slot->waits, link) {
+	hlist_for_each_entry(wait, &slot->waits.nodes, node) {
 		if (++nr > KWQ_SEARCH_MAX)
 			return;
 		first = min(first, wait->expires);
 	}
 	slot->first = first;
+}
+
+/*
+ * The line in which a wait is: @slot or @opening. A line needs to be known only if its last one
+ * leaves it.
+ */
+static struct kwq_line *line_of_wait(struct kwq_waiting *waiting, struct kwq_slot *slot,
+				const struct kwq_wait *wait)
+{
+	return waiting->opening.end == &wait->node.next ? &waiting->opening : &slot->waits;
 }
 
 /**
@@ -148,8 +159,8 @@ void kwq_waiting_del(struct kwq_waiting *waiting, struct kwq_wait *wait)
 	struct kwq_slot *slot = &waiting->slots[level][digit];
 	unsigned int budget = KWQ_SEARCH_MAX;
 
-	list_del(&wait->link);
-	if (list_empty(&slot->waits))
+	kwq_line_leave(line_of_wait(waiting, slot, wait), &wait->node);
+	if (kwq_line_is_empty(&slot->waits))
 		vacate(waiting, level, digit);
 	else if (wait->expires == slot->first && level)
 		find_first(slot);
@@ -177,7 +188,7 @@ ktime_t kwq_waiting_next(const struct kwq_waiting *waiting)
 {
 	unsigned int level, digit;
 
-	if (unlikely(!list_empty(&waiting->opening)))
+	if (unlikely(!kwq_line_is_empty(&waiting->opening)))
 		return waiting->base;
 	if (!waiting->levels)
 		return KTIME_MAX;
@@ -198,29 +209,29 @@ struct kwq_wait *kwq_waiting_take(struct kwq_waiting *waiting)
 	struct kwq_slot *slot;
 	struct kwq_wait *wait;
 
-	wait = list_first_entry_or_null(&waiting->opening, struct kwq_wait, link);
-	if (wait) {
-		list_del(&wait->link);
+	if (!kwq_line_is_empty(&waiting->opening)) {
+		wait = kwq_line_first(&waiting->opening, struct kwq_wait, node);
+		kwq_line_leave(&waiting->opening, &wait->node);
 		return wait;
 	}
 	if (!waiting->levels)
 		return NULL;
 	slot = first_slot(waiting, &level, &digit);
-	wait = list_first_entry(&slot->waits, struct kwq_wait, link);
-	list_del(&wait->link);
-	if (list_empty(&slot->waits))
+	wait = kwq_line_first(&slot->waits, struct kwq_wait, node);
+	kwq_line_leave(&slot->waits, &wait->node);
+	if (kwq_line_is_empty(&slot->waits))
 		vacate(waiting, level, digit);
 	return wait;
 }
 
-/* Opens the first slot. All lower levels are empty. */
+/* Opens the first slot. All lower levels are empty, and no other slot is being opened. */
 static void open_slot(struct kwq_waiting *waiting, struct kwq_slot *slot,
 		      unsigned int level, unsigned int digit)
 {
 	waiting->base = slot->first;
 	waiting->opening_end = slot->first |
 			       GENMASK_ULL(level * KWQ_WAITING_BITS - 1, 0);
-	list_splice_tail_init(&slot->waits, &waiting->opening);
+	kwq_line_move(&slot->waits, &waiting->opening);
 	vacate(waiting, level, digit);
 }
 
@@ -241,16 +252,16 @@ struct kwq_wait *kwq_waiting_expire(struct kwq_waiting *waiting, ktime_t now,
 	struct kwq_wait *due;
 
 	move_on(waiting, budget);
-	while (*budget && list_empty(&waiting->opening)) {
+	while (*budget && kwq_line_is_empty(&waiting->opening)) {
 		if (!waiting->levels)
 			return NULL;
 		slot = first_slot(waiting, &level, &digit);
 		if (slot->first > now)
 			return NULL;
 		if (!level) {
-			due = list_first_entry(&slot->waits, struct kwq_wait, link);
-			list_del(&due->link);
-			if (list_empty(&slot->waits))
+			due = kwq_line_first(&slot->waits, struct kwq_wait, node);
+			kwq_line_leave(&slot->waits, &due->node);
+			if (kwq_line_is_empty(&slot->waits))
 				vacate(waiting, level, digit);
 			--*budget;
 			return due;
@@ -260,8 +271,8 @@ struct kwq_wait *kwq_waiting_expire(struct kwq_waiting *waiting, ktime_t now,
 	}
 	if (!*budget)
 		return NULL;
-	due = list_first_entry(&waiting->opening, struct kwq_wait, link);
-	list_del(&due->link);
+	due = kwq_line_first(&waiting->opening, struct kwq_wait, node);
+	kwq_line_leave(&waiting->opening, &due->node);
 	--*budget;
 	move_on(waiting, budget);
 	return due;

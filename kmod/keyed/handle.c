@@ -26,8 +26,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 	handle->keyed = keyed;
 	handle->rights = rights;
 	kwq_holder_init(&handle->holder);
-	INIT_HLIST_HEAD(&handle->held);
-	handle->last = NULL;
+	kwq_line_init(&handle->held);
 	handle->pid = NULL;
 	kref_get(&keyed->ref);
 
@@ -67,7 +66,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_now_locked(&keyed->queue);
 		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-			node = handle->held.first;
+			node = handle->held.nodes.first;
 			if (!node)
 				break;
 			kwq_handout_abandon(keyed, hlist_entry(node, struct kwq_keyed_item,

@@ -79,11 +79,7 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 	ki->ticket = ++keyed->last_ticket;
 	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
 			 kwq_ticket_hash(ki->ticket));
-	if (handle->last)
-		hlist_add_behind(&ki->held, handle->last);
-	else
-		hlist_add_head(&ki->held, &handle->held);
-	handle->last = &ki->held;
+	kwq_line_join(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		begin_lease(keyed, ki);
 }
@@ -101,10 +97,7 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 	/* If it is dirty, it is ready now, and an add of it has another result (Q2). */
 	kwq_board_forget(keyed, ki);
 	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
-	if (handle->last == &ki->held)
-		handle->last = ki->held.pprev == &handle->held.first ? NULL :
-			       container_of(ki->held.pprev, struct hlist_node, next);
-	__hlist_del(&ki->held);
+	kwq_line_leave(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		end_lease(ki);
 }

@@ -16,6 +16,7 @@
 #include <linux/string.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
+#include "core/line.h"
 #include "queue/queue.h"
 #include "table.h"
 
@@ -358,7 +359,6 @@ struct kwq_keyed {
  * @keyed: the queue
  * @holder: counts its items
  * @held: its items, in the order of their hand-outs
- * @last: the last entry of @held; NULL if that is empty
  * @pid: the process that last called get, with a reference; NULL before the first get. Also
  *	read without the lock
  * @rights: KWQ_RIGHT_* bits; constant
@@ -368,8 +368,7 @@ struct kwq_keyed {
 struct kwq_handle {
 	struct kwq_keyed *keyed;
 	struct kwq_holder holder;
-	struct hlist_head held;
-	struct hlist_node *last;
+	struct kwq_line held;
 	struct pid *pid;
 	u32 rights;
 };
@@ -817,7 +816,7 @@ static inline struct kwq_keyed_groups *kwq_groups_of(const struct kwq_keyed *key
  */
 static inline bool kwq_keyed_has_unused_group(const struct kwq_keyed *keyed)
 {
-	return keyed->limits.groups && !list_empty(&keyed->of_core.order->unused);
+	return keyed->limits.groups && !kwq_line_is_empty(&keyed->of_core.order->unused);
 }
 
 /**

@@ -6,6 +6,7 @@
 #include <string.h>
 #include "core/core.h"
 #include "core/limiter.h"
+#include "core/line.h"
 #include "model.h"
 #include "random.h"
 #include "sequence.h"
@@ -619,6 +620,24 @@ static bool same_list(struct run *run, const struct list_head *list, const char 
 	return same(run, at->next == list && list->prev == at, true, "@%s", name);
 }
 
+static bool same_line(struct run *run, const struct kwq_line *line, const char *name,
+		      const int *order, int nr)
+{
+	struct hlist_node *const *link = &line->nodes.first;
+	const struct hlist_node *node;
+	int i;
+
+	for (i = 0; i < nr; i++, link = &node->next) {
+		node = *link;
+		if (!same(run, !node ? NOBODY :
+			  number_of(run, hlist_entry(node, struct kwq_item, node)), order[i],
+			  "@%s", name) ||
+		    !same(run, node->pprev == link, true, "@%s", name))
+			return false;
+	}
+	return same(run, !*link && line->end == link, true, "@%s", name);
+}
+
 /* K6: the processing items of a small core, and behind them the ready ones, are one list. */
 static bool same_items(struct run *run)
 {
@@ -668,17 +687,17 @@ static bool same_group(struct run *run, int nr, const int *all, int nr_all)
 }
 
 /* Compares the groups of a list with those of the model, in their order. */
-static bool same_groups(struct run *run, const struct list_head *list, int where, int priority,
+static bool same_groups(struct run *run, const struct kwq_line *line, int where, int priority,
 			bool returned)
 {
 	int order[NR_GROUPS], nr = model_groups(&run->model, where, priority, returned, order), i;
-	const struct list_head *at = list->next;
+	struct hlist_node *const *link = &line->nodes.first;
 
-	for (i = 0; i < nr; i++, at = at->next)
-		if (!same(run, at == (order[i] ? &run->group[order[i]].link :
-						 &run->order.ungrouped.link), true, "@ready"))
+	for (i = 0; i < nr; i++, link = &(*link)->next)
+		if (!same(run, *link == (order[i] ? &run->group[order[i]].node :
+						    &run->order.ungrouped.node), true, "@ready"))
 			return false;
-	return same(run, at == list, true, "@ready");
+	return same(run, !*link && line->end == link, true, "@ready");
 }
 
 static bool same_ready_in_groups(struct run *run, const int *order, int nr)
@@ -691,8 +710,8 @@ static bool same_ready_in_groups(struct run *run, const int *order, int nr)
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
 			if (!same(run, !(run->bulk.occupied[lane] & 1ULL << level),
-				  run->bulk.bands[lane][level].next ==
-				  &run->bulk.bands[lane][level], "t->bulk.occupied[%d]", lane) ||
+				  kwq_line_is_empty(&run->bulk.bands[lane][level]),
+				  "t->bulk.occupied[%d]", lane) ||
 			    !same_groups(run, &run->bulk.bands[lane][level], IN_BAND,
 					 level + KWQ_PRIORITY_MIN, lane == KWQ_LANE_RETURNED))
 				return false;
@@ -731,7 +750,7 @@ static bool same_ready(struct run *run)
 			if (next->priority != item->priority || next->returned != item->returned)
 				break;
 		}
-		if (!same_list(run, &run->bulk.bands[lane][level], "ready", order + i, end - i))
+		if (!same_line(run, &run->bulk.bands[lane][level], "ready", order + i, end - i))
 			return false;
 		occupied[lane] |= 1ULL << level;
 	}
@@ -746,9 +765,9 @@ static bool same_ready(struct run *run)
  * Inserts an item by its time, behind items of the same time. Returns the new number of
  * items.
  */
-static int insert(const struct run *run, const struct list_head *link, int *order, int nr)
+static int insert(const struct run *run, const struct hlist_node *node, int *order, int nr)
 {
-	const struct kwq_item *item = container_of(link, const struct kwq_item, wait.link);
+	const struct kwq_item *item = container_of(node, const struct kwq_item, wait.node);
 	int i;
 
 	if (nr == NR_ITEMS)
@@ -763,18 +782,18 @@ static int insert(const struct run *run, const struct list_head *link, int *orde
 static int in_order(const struct run *run, int order[NR_ITEMS])
 {
 	const struct kwq_waiting *waiting = &run->bulk.waiting;
-	const struct list_head *waits, *link;
+	const struct hlist_node *node;
+	const struct kwq_line *waits;
 	int nr = 0;
 	size_t i;
 
 	for (i = 0; i < KWQ_WAITING_LEVELS * KWQ_WAITING_SLOTS; i++) {
 		waits = &waiting->slots[i / KWQ_WAITING_SLOTS][i % KWQ_WAITING_SLOTS].waits;
-		for (link = waits->next; link != waits && nr <= NR_ITEMS; link = link->next)
-			nr = insert(run, link, order, nr);
+		for (node = waits->nodes.first; node && nr <= NR_ITEMS; node = node->next)
+			nr = insert(run, node, order, nr);
 	}
-	waits = &waiting->opening;
-	for (link = waits->next; link != waits && nr <= NR_ITEMS; link = link->next)
-		nr = insert(run, link, order, nr);
+	for (node = waiting->opening.nodes.first; node && nr <= NR_ITEMS; node = node->next)
+		nr = insert(run, node, order, nr);
 	return nr;
 }
 
@@ -817,7 +836,7 @@ static bool same_processing(struct run *run)
 
 	if (!same(run, run->core.nr_processing, nr, "t->core.nr_processing") ||
 	    (!run->model.small &&
-	     !same_list(run, &run->bulk.processing, "processing", order, nr)) ||
+	     !same_line(run, &run->bulk.processing, "processing", order, nr)) ||
 	    !same(run, number_of(run, kwq_core_first_processing(&run->core)),
 		  nr ? order[0] : NOBODY, "@processing"))
 		return false;

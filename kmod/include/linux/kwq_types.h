@@ -16,6 +16,16 @@
 #include <linux/types.h>
 #include <uapi/linux/kwq.h>
 
+/**
+ * struct kwq_line - a line: see kmod/core/line.h
+ * @nodes:	its nodes, the first to join first.
+ * @end:	the pointer to the node that joins next.
+ */
+struct kwq_line {
+	struct hlist_head nodes;
+	struct hlist_node **end;
+};
+
 /* Eight slots per level: the whole set fits into 4 KiB, and in practice few digits differ. */
 #define KWQ_WAITING_BITS	3
 #define KWQ_WAITING_SLOTS	BIT(KWQ_WAITING_BITS)
@@ -24,11 +34,11 @@
 
 /**
  * struct kwq_wait - a wait for a time
- * @link: in its slot or in @opening
+ * @node: in its slot or in @opening
  * @expires: the time; not negative
  */
 struct kwq_wait {
-	struct list_head link;
+	struct hlist_node node;
 	ktime_t expires;
 };
 
@@ -39,7 +49,7 @@ struct kwq_wait {
  *		crowded slot. Undefined if the slot is empty.
  */
 struct kwq_slot {
-	struct list_head waits;
+	struct kwq_line waits;
 	ktime_t first;
 };
 
@@ -58,7 +68,7 @@ struct kwq_waiting {
 	ktime_t base;
 	u32 levels;
 	u8 occupied[KWQ_WAITING_LEVELS];
-	struct list_head opening;
+	struct kwq_line opening;
 	ktime_t opening_end;
 	struct kwq_slot slots[KWQ_WAITING_LEVELS][KWQ_WAITING_SLOTS];
 };
@@ -170,7 +180,10 @@ struct kwq_holder {
  */
 struct kwq_item {
 	/* private: all protected like the core */
-	struct list_head link;		/* in its band or level, @processing or @items */
+	union {
+		struct list_head link;		/* in its level of a group; small core: in @items */
+		struct hlist_node node;		/* else in its band or in @processing */
+	};
 	u8 state;			/* KWQ_ITEM_*; may be read without protection */
 	u8 lane;			/* the lane in which it is or was ready */
 	s8 priority;			/* while ready or processing; kept until idle */
@@ -258,7 +271,7 @@ enum kwq_lane {
  */
 struct kwq_group {
 	/* private: all protected like the core */
-	struct list_head link;		/* in the list that @place names */
+	struct hlist_node node;		/* in the line that @place names */
 	struct rb_root levels;		/* the first ready item of each priority and lane */
 	u32 nr_ready;			/* ready items of this group */
 	u32 nr_processing;		/* runs that began in this group and have not ended */
@@ -408,8 +421,8 @@ struct kwq_order {
 	u32 group_limit;
 	u32 nr_blocked;
 	bool grouped;
-	struct list_head blocked;
-	struct list_head unused;
+	struct kwq_line blocked;
+	struct kwq_line unused;
 	struct kwq_group ungrouped;
 };
 
@@ -469,9 +482,9 @@ struct kwq_bulk {
 	struct kwq_histogram work_duration;
 	struct kwq_histogram lateness;
 	struct kwq_rate_limiter limiter;
-	struct list_head processing;
+	struct kwq_line processing;
 	struct kwq_waiting waiting;
-	struct list_head bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
+	struct kwq_line bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
 	struct kwq_order *order;
 };
 

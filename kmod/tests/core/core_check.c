@@ -3,6 +3,7 @@
 #include <linux/kernel.h>
 #include <linux/rbtree.h>
 #include <uapi/linux/kwq.h>
+#include "core/line.h"
 #include "core_check.h"
 
 static const char *broken_ready_item(const struct kwq_item *item, int lane, int level)
@@ -29,13 +30,13 @@ static const char *broken_bands(const struct kwq_core *core)
 
 	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++) {
-			const struct list_head *band = &bulk->bands[lane][level];
+			const struct kwq_line *band = &bulk->bands[lane][level];
 			bool occupied = bulk->occupied[lane] & BIT_ULL(level);
 
 			last = 0;
-			if (occupied == list_empty(band))
+			if (occupied == kwq_line_is_empty(band))
 				return "a bit of occupied is not its band's";
-			list_for_each_entry(item, band, link) {
+			hlist_for_each_entry(item, &band->nodes, node) {
 				nr++;
 				broken = broken_ready_item(item, lane, level);
 				if (broken)
@@ -145,12 +146,12 @@ static const char *broken_groups(const struct kwq_core *core)
 
 	for (lane = 0; lane < KWQ_NR_LANES; lane++) {
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++) {
-			const struct list_head *band = &bulk->bands[lane][level];
+			const struct kwq_line *band = &bulk->bands[lane][level];
 			bool occupied = bulk->occupied[lane] & BIT_ULL(level);
 
-			if (occupied == list_empty(band))
+			if (occupied == kwq_line_is_empty(band))
 				return "a bit of occupied is not its band's";
-			list_for_each_entry(group, band, link) {
+			hlist_for_each_entry(group, &band->nodes, node) {
 				if (RB_EMPTY_ROOT(&group->levels))
 					return "a group in a band is empty";
 				first = item_of_level(rb_first(&group->levels));
@@ -163,12 +164,12 @@ static const char *broken_groups(const struct kwq_core *core)
 			}
 		}
 	}
-	list_for_each_entry(group, &bulk->order->blocked, link) {
+	hlist_for_each_entry(group, &bulk->order->blocked.nodes, node) {
 		broken = broken_group(core, group, &sums);
 		if (broken)
 			return broken;
 	}
-	list_for_each_entry(item, &bulk->processing, link) {
+	hlist_for_each_entry(item, &bulk->processing.nodes, node) {
 		group = container_of_const(item, struct kwq_grouped_item, item)->member.running_in;
 		if (!group->nr_processing)
 			return "a run counts in no group";
@@ -196,13 +197,13 @@ static const char *broken_slot(const struct kwq_waiting *waiting, unsigned int l
 	bool occupied = waiting->occupied[level] & 1 << digit;
 	const struct kwq_item *item;
 
-	if (occupied == list_empty(&slot->waits))
+	if (occupied == kwq_line_is_empty(&slot->waits))
 		return "a bit of occupied is not its slot's";
 	if (occupied && !(waiting->levels & 1U << level))
 		return "a level with occupied slots is not among the levels";
 	if (occupied && level && place <= digits_from(waiting->base, level))
 		return "a slot is occupied that is not after the base";
-	list_for_each_entry(item, &slot->waits, wait.link) {
+	hlist_for_each_entry(item, &slot->waits.nodes, wait.node) {
 		++*nr;
 		if (!(item->state & KWQ_ITEM_WAITING))
 			return "an item in a slot is not waiting";
@@ -231,7 +232,7 @@ static const char *broken_waiting(const struct kwq_core *core)
 		if (broken)
 			return broken;
 	}
-	list_for_each_entry(item, &waiting->opening, wait.link) {
+	hlist_for_each_entry(item, &waiting->opening.nodes, wait.node) {
 		nr++;
 		if (!(item->state & KWQ_ITEM_WAITING))
 			return "an item in the opened slot is not waiting";
@@ -266,7 +267,7 @@ static const char *broken_holders(const struct kwq_core *core,
 
 	if (nr_holders > ARRAY_SIZE(held))
 		return "too many holders for this check";
-	list_for_each_entry(item, &bulk->processing, link) {
+	hlist_for_each_entry(item, &bulk->processing.nodes, node) {
 		nr++;
 		if (!(item->state & KWQ_ITEM_PROCESSING))
 			return "an item is among the processing and is not";
@@ -372,9 +373,9 @@ static const char *broken_marks(const struct kwq_core *core)
 
 	for (lane = 0; lane < KWQ_NR_LANES; lane++)
 		for (level = 0; level < KWQ_NR_PRIORITIES; level++)
-			list_for_each_entry(item, &bulk->bands[lane][level], link)
+			hlist_for_each_entry(item, &bulk->bands[lane][level].nodes, node)
 				nr += is_from_before(core, item, KWQ_MARK_DIRTY);
-	list_for_each_entry(item, &bulk->processing, link) {
+	hlist_for_each_entry(item, &bulk->processing.nodes, node) {
 		nr += is_from_before(core, item, KWQ_MARK_RUN);
 		if (item->state & KWQ_ITEM_DIRTY)
 			nr += is_from_before(core, item, KWQ_MARK_DIRTY);

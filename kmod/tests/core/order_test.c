@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <uapi/linux/kwq.h>
 #include "core/core.h"
+#include "core/line.h"
 #include "core_check.h"
 
 #define NONE		KWQ_PRIORITY_NONE
@@ -644,6 +645,7 @@ static void many_blocked_groups_are_out_of_the_way(struct kunit *test)
 {
 	struct order_test *t = test->priv;
 	struct tenant *tenants = make_tenants(test);
+	const struct kwq_line *band;
 	int i;
 
 	kwq_core_group_items(&t->core, 1);
@@ -661,8 +663,9 @@ static void many_blocked_groups_are_out_of_the_way(struct kunit *test)
 	EXPECT_NOTHING(test, t);
 
 	add(t, &t->f);
-	KUNIT_EXPECT_TRUE(test, list_is_singular(&t->bulk.bands[KWQ_LANE_FRESH]
-							       [-KWQ_PRIORITY_MIN]));
+	band = &t->bulk.bands[KWQ_LANE_FRESH][-KWQ_PRIORITY_MIN];
+	KUNIT_EXPECT_FALSE(test, kwq_line_is_empty(band));
+	KUNIT_EXPECT_PTR_EQ(test, &band->nodes.first->next, band->end);
 	EXPECT_GET(test, t, &t->f);
 	done(t, &tenants[77].item[0]);
 	EXPECT_GET(test, t, &tenants[77].item[1]);

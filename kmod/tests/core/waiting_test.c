@@ -214,7 +214,7 @@ static void takes_all_that_are_there(struct kunit *test)
 {
 	struct waiting_test *t = test->priv;
 	unsigned int budget = 3, taken = 0;
-	struct list_head *behind;
+	struct hlist_node *behind;
 	struct kwq_wait *wait;
 	struct single *one;
 	int i;
@@ -223,10 +223,10 @@ static void takes_all_that_are_there(struct kunit *test)
 		add(t, &t->one[i], 1 << 20 | i);
 	t->now = 1 << 20;
 	expire(t, &budget);
-	behind = t->waiting.opening.next->next;
+	behind = t->waiting.opening.nodes.first->next;
 	wait = kwq_waiting_take(&t->waiting);
 	/* D6: the others are still there. */
-	KUNIT_EXPECT_PTR_EQ(test, t->waiting.opening.next, behind);
+	KUNIT_EXPECT_PTR_EQ(test, t->waiting.opening.nodes.first, behind);
 	for (; wait; wait = kwq_waiting_take(&t->waiting)) {
 		one = container_of(wait, struct single, wait);
 		KUNIT_EXPECT_NE(test, one->place, 0);

@@ -698,7 +698,7 @@ static void keys_of_any_length_have_room_for_a_lease(struct kunit *test)
 		ticket = get(t, t->x);
 		KUNIT_ASSERT_NE(test, ticket, 0);
 		KUNIT_EXPECT_TRUE(test, got(t, &key));
-		ki = hlist_entry(t->x->held.first, struct kwq_keyed_item, held);
+		ki = hlist_entry(t->x->held.nodes.first, struct kwq_keyed_item, held);
 		KUNIT_EXPECT_LE(test, (u8 *)(kwq_lease_of(ki) + 1) - (u8 *)ki, ksize(ki));
 		KUNIT_EXPECT_EQ(test, done(t->x, ticket), KWQ_FINISHED);
 		KUNIT_EXPECT_EQ(test, t->keyed->nr_bytes, 0);
