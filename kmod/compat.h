@@ -12,6 +12,7 @@
  *	In Debian's headers, include/config/kernel.release is not the release that
  *	uname -r shows. So the Makefile uses UTS_RELEASE.
  * 6.3	KUnit has <kunit/static_stub.h>. Below.
+ * 6.7	shrinker_alloc() is new, and shrinker_register() cannot fail. Below.
  * 6.10	__assign_str() loses its second argument. The tracepoints use arrays of a fixed
  *	size instead.
  * 6.12	no_llseek is removed. No file_operations of kwq uses it.
@@ -39,6 +40,7 @@
 
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
+#include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
@@ -66,6 +68,45 @@
 #else
 #include <kunit/static_stub.h>
 #endif
+
+/* Registers a shrinker that the machine has once. Returns it, or NULL without memory. */
+static inline struct shrinker *
+kwq_shrinker_register(const char *name,
+		      unsigned long (*count)(struct shrinker *, struct shrink_control *),
+		      unsigned long (*scan)(struct shrinker *, struct shrink_control *))
+{
+	struct shrinker *shrinker;
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
+#else
+	shrinker = shrinker_alloc(0, "%s", name);
+#endif
+	if (!shrinker)
+		return NULL;
+	shrinker->count_objects = count;
+	shrinker->scan_objects = scan;
+	shrinker->seeks = DEFAULT_SEEKS;
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	if (register_shrinker(shrinker, "%s", name)) {
+		kfree(shrinker);
+		return NULL;
+	}
+#else
+	shrinker_register(shrinker);
+#endif
+	return shrinker;
+}
+
+static inline void kwq_shrinker_unregister(struct shrinker *shrinker)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	unregister_shrinker(shrinker);
+	kfree(shrinker);
+#else
+	shrinker_free(shrinker);
+#endif
+}
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static_assert(__same_type(hrtimer_init, void (struct hrtimer *, clockid_t, enum hrtimer_mode)));

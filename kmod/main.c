@@ -20,9 +20,12 @@ static int __init begin_device(void)
 	err = kwq_items_register();
 	if (err)
 		goto unregister_quota;
-	err = kwq_keyed_register();
+	err = kwq_kept_register();
 	if (err)
 		goto unregister_items;
+	err = kwq_keyed_register();
+	if (err)
+		goto unregister_kept;
 	err = kwq_names_register();
 	if (err)
 		goto unregister_keyed;
@@ -35,6 +38,8 @@ unregister_names:
 	kwq_names_unregister();
 unregister_keyed:
 	kwq_keyed_unregister();
+unregister_kept:
+	kwq_kept_unregister();
 unregister_items:
 	kwq_items_unregister();
 unregister_quota:
@@ -48,6 +53,7 @@ static void __exit end_device(void)
 	kwq_chardev_unregister();
 	kwq_names_unregister();
 	kwq_keyed_unregister();
+	kwq_kept_unregister();
 	kwq_items_unregister();
 	kwq_quota_unregister();
 }

@@ -195,9 +195,8 @@ static __always_inline u32 execute_entries(struct kwq_handle *handle,
 	u32 i = 0;
 
 	next_key(&key, chunk, 0, key_len(kind, chunk, 0));
-	/* data_race(): only a guess */
-	if (kind->makes_items && data_race(keyed->expects_new))
-		kwq_stock_fill(&stock, keyed, &key, nr);
+	if (kind->makes_items)
+		kwq_stock_begin(&stock, keyed, &key, nr);
 	while ((i = execute_under_lock(handle, kind, chunk, i, nr, &key, &stock, wait)) < nr) {
 		if (wait && wait->err)
 			break;

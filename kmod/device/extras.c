@@ -161,9 +161,8 @@ static s32 execute_with_extra(struct kwq_handle *handle, const struct kwq_batch_
 	unsigned long flags;
 	s32 ret;
 
-	/* data_race(): only a guess */
-	if (one->key.len && data_race(keyed->expects_new))
-		kwq_stock_fill(&stock, keyed, &one->key, 1);
+	if (one->key.len)
+		kwq_stock_begin(&stock, keyed, &one->key, 1);
 	for (;;) {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		ret = execute_or_wait_locked(handle, kind, one, &stock, wait, &flags);

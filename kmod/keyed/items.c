@@ -36,6 +36,11 @@ static_assert(sizeof(struct kwq_lease) + sizeof(struct kwq_value *) <= SMALL_ROO
 /* The second one is for queues with groups. */
 static struct kmem_cache *small_items[2];
 
+static struct kmem_cache *cache_of(const struct kwq_keyed *keyed)
+{
+	return small_items[keyed->limits.groups];
+}
+
 /* Bytes that the allocator uses for a small item, without and with groups. */
 static u32 small_bytes[2] __ro_after_init;
 
@@ -43,14 +48,14 @@ static u32 small_bytes[2] __ro_after_init;
 static hsiphash_key_t secret __ro_after_init;
 static hsiphash_key_t second_secret __ro_after_init;
 
+/* Secret and odd. */
+u64 kwq_ticket_factors[2] __ro_after_init;
+
 /* For each charged object the kernel stores which cgroup it is charged to. */
 #define CHARGE_SIZE	(IS_ENABLED(CONFIG_MEMCG) * sizeof(void *) *	\
 			 (1 + IS_ENABLED(CONFIG_MEM_ALLOC_PROFILING)))
 
 /*
-/* Secret and odd. */
-u64 kwq_ticket_factors[2] __ro_after_init;
-
  * Bytes that a slab cache uses for an object: its share of a page, and of the array with
  * the cgroups of that page's objects. Caches with several pages per slab waste no more than
  * this. The red zones of a debugging kernel are not counted.
@@ -128,13 +133,13 @@ int __init kwq_items_register(void)
 {
 	get_random_bytes(&secret, sizeof(secret));
 	get_random_bytes(&second_secret, sizeof(second_secret));
+	kwq_ticket_factors[0] = get_random_u64() | 1;
+	kwq_ticket_factors[1] = get_random_u64() | 1;
 	small_bytes[0] = bytes_in_slab(ALIGN(SMALL_SIZE, ARCH_SLAB_MINALIGN));
 	small_bytes[1] = bytes_in_slab(ALIGN(SMALL_GROUPED_SIZE, ARCH_SLAB_MINALIGN));
 	small_items[0] = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
 	small_items[1] = kmem_cache_create("kwq_grouped_item", SMALL_GROUPED_SIZE, 0,
 					   SLAB_ACCOUNT, NULL);
-	kwq_ticket_factors[0] = get_random_u64() | 1;
-	kwq_ticket_factors[1] = get_random_u64() | 1;
 	if (small_items[0] && small_items[1])
 		return 0;
 	kwq_items_unregister();
@@ -220,6 +225,24 @@ static struct kwq_keyed_item *item_of(struct kwq_node *node)
 	return container_of(node, struct kwq_keyed_item, by_key);
 }
 
+/**
+ * kwq_free_small_items() - free small items
+ * @node: the first of them
+ * @grouped: they are of queues with groups
+ *
+ * Context: process.
+ */
+void kwq_free_small_items(struct kwq_node *node, bool grouped)
+{
+	struct kwq_node *next;
+
+	for (; node; node = next) {
+		next = node->next;
+		kmem_cache_free(small_items[grouped],
+				(void *)item_of(node) - grouped * sizeof(struct kwq_member));
+	}
+}
+
 /* Not inlined: the array may be zeroed, which would slow down the free of a single item. */
 static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
@@ -242,19 +265,19 @@ static noinline void free_many(const struct kwq_keyed *keyed, struct kwq_node *n
 		}
 		small[nr++] = (void *)ki - before;
 		if (nr == ARRAY_SIZE(small)) {
-			kmem_cache_free_bulk(keyed->small_items, nr, small);
+			kmem_cache_free_bulk(cache_of(keyed), nr, small);
 			cond_resched();
 			nr = 0;
 		}
 	}
 	if (nr)
-		kmem_cache_free_bulk(keyed->small_items, nr, small);
+		kmem_cache_free_bulk(cache_of(keyed), nr, small);
 }
 
 static void free_items(const struct kwq_keyed *keyed, struct kwq_node *node)
 {
 	if (node && !node->next && is_small(keyed, item_of(node)->key_len))
-		kmem_cache_free(keyed->small_items, (void *)item_of(node) - keyed->size_before);
+		kmem_cache_free(cache_of(keyed), (void *)item_of(node) - keyed->size_before);
 	else if (node)
 		free_many(keyed, node);
 }
@@ -295,7 +318,7 @@ static noinline void fill_with_many(struct kwq_stock *stock, const struct kwq_ke
 	void *small[STOCK_MAX];
 	u32 got;
 
-	got = kwq_alloc_bulk(keyed->small_items, GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
+	got = kwq_alloc_bulk(cache_of(keyed), GFP_KERNEL, min_t(u32, nr, STOCK_MAX), small);
 	while (got--)
 		put_in_stock(stock, keyed, small[got]);
 }
@@ -329,7 +352,7 @@ bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		fill_with_many(stock, keyed, nr);
 	if (stock->small)
 		return true;
-	small = kmem_cache_alloc(keyed->small_items, GFP_KERNEL);
+	small = kmem_cache_alloc(cache_of(keyed), GFP_KERNEL);
 	if (small)
 		put_in_stock(stock, keyed, small);
 	return small;
@@ -347,11 +370,36 @@ noinline void kwq_stock_free(struct kwq_stock *stock, const struct kwq_keyed *ke
 	kfree(stock->group);
 }
 
+/**
+ * kwq_stock_begin() - fill a stock for keys that are probably new
+ * @stock: the stock, zeroed
+ * @keyed: the queue for which it is
+ * @key: the first key
+ * @nr: number of keys
+ *
+ * Context: process; may sleep.
+ */
+inline void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *keyed,
+			    const struct kwq_key *key, u32 nr)
+{
+	u32 nr_kept;
+
+	stock->payer = kwq_current_payer();
+	/* data_race(): only a guess */
+	if (!data_race(keyed->expects_new))
+		return;
+	nr_kept = data_race(keyed->payer) == stock->payer ? data_race(keyed->nr_kept) : 0;
+	if (nr > nr_kept)
+		kwq_stock_fill(stock, keyed, key, nr - nr_kept);
+	else if (unlikely(!is_small(keyed, key->len)))
+		kwq_stock_fill(stock, keyed, key, 1);
+}
+
 static bool has_item(const struct kwq_keyed *keyed, const struct kwq_stock *stock,
 		     u32 key_len)
 {
 	if (is_small(keyed, key_len))
-		return stock->small;
+		return kwq_has_kept_for(keyed, stock) || stock->small;
 	return stock->large && stock->large_len == key_len;
 }
 
@@ -369,16 +417,19 @@ inline bool kwq_keyed_lacks_item(const struct kwq_keyed *keyed, const struct kwq
 	return !has_item(keyed, stock, key_len) || kwq_table_is_crowded(&keyed->table);
 }
 
-static struct kwq_keyed_item *take_item(const struct kwq_keyed *keyed,
+static struct kwq_keyed_item *take_item(struct kwq_keyed *keyed,
 					struct kwq_stock *stock, u32 key_len)
 {
-	struct kwq_node *node = stock->small;
 	void *large = stock->large;
+	struct kwq_node *node;
 
-	if (!is_small(keyed, key_len)) {
+	if (unlikely(!is_small(keyed, key_len))) {
 		stock->large = NULL;
 		return large + keyed->size_before;
 	}
+	if (kwq_has_kept_for(keyed, stock))
+		return kwq_take_kept(keyed);
+	node = stock->small;
 	stock->small = node->next;
 	return item_of(node);
 }
@@ -411,10 +462,10 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	kwq_table_init(&keyed->tickets, &tops[1], hash_of_ticket);
 	keyed->items_have_more = keyed->limits.lease || keyed->limits.values ||
 				 keyed->limits.groups;
-	keyed->small_items = small_items[keyed->limits.groups];
 	keyed->small_bytes = small_bytes[keyed->limits.groups];
 	keyed->size_before = keyed->limits.groups * sizeof(struct kwq_member);
 	keyed->small_key_max = SMALL_SIZE + keyed->size_before - item_size(keyed, 0);
+	keyed->max_kept = min(KWQ_KEPT_MAX, KWQ_QUOTA_STEP / keyed->small_bytes);
 	INIT_LIST_HEAD(&keyed->remembered);
 	return 0;
 }
@@ -484,6 +535,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 {
 	/* Items that the timer ended and no worker has freed. */
 	free_items(keyed, keyed->gone);
+	free_items(keyed, kwq_keyed_end_keeping(keyed));
 	kwq_values_free(keyed->gone_values);
 	while (keyed->table.nr_buckets) {
 		free_in_table(keyed, kwq_table_empty_last(&keyed->table));
@@ -596,9 +648,11 @@ static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 	if (unlikely(keyed->items_have_more))
 		drop_extras(keyed, ki);
 	keyed->nr_items--;
+	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
 	kwq_keyed_give_room_back(keyed);
-	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
+	if (likely(is_small(keyed, ki->key_len) && kwq_keep(keyed, ki)))
+		return;
 	ki->by_key.next = keyed->gone;
 	keyed->gone = &ki->by_key;
 }
@@ -813,6 +867,43 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 		*kwq_value_slot(keyed, ki) = NULL;
 }
 
+/*
+ * Most adds of new keys find a kept item. The reserve has the bytes for it. Returns NULL if there is
+ * none, or the queue may have no more items.
+ */
+static struct kwq_keyed_item *take_kept_for(struct kwq_keyed *keyed, const struct kwq_stock *stock)
+{
+	if (!kwq_has_kept_for(keyed, stock) || keyed->nr_items >= keyed->limits.max_items ||
+	    kwq_table_is_crowded(&keyed->table))
+		return NULL;
+	return kwq_take_kept(keyed);
+}
+
+static noinline struct kwq_keyed_item *take_new(struct kwq_keyed *keyed, const struct kwq_key *key,
+						struct kwq_stock *stock)
+{
+	size_t size = kwq_item_bytes(keyed, key->len);
+	struct kwq_keyed_item *ki;
+	int err;
+
+	if (kwq_keyed_lacks_item(keyed, stock, key->len))
+		return ERR_PTR(-EAGAIN);
+	if (unlikely(!has_room(keyed, size))) {
+		err = kwq_keyed_make_room(keyed, NULL, size);
+		if (err) {
+			kwq_stock_note_refusal(stock, keyed, true, size, size);
+			return ERR_PTR(err);
+		}
+	}
+	if (stock->payer != keyed->payer && !keyed->nr_items)
+		kwq_change_payer(keyed, stock->payer);
+	ki = take_item(keyed, stock, key->len);
+	ki->is_remembered = false;
+	ki->is_posted = false;
+	ki->is_payers = stock->payer == keyed->payer;
+	return ki;
+}
+
 /**
  * kwq_keyed_insert() - create the item of a new key
  * @keyed: the queue; its lock held
@@ -830,34 +921,28 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					const struct kwq_key *key,
 					struct kwq_stock *stock)
 {
-	size_t size = kwq_item_bytes(keyed, key->len);
-	struct kwq_keyed_item *ki;
-	int err;
+	struct kwq_keyed_item *ki = NULL;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	if (kwq_keyed_lacks_item(keyed, stock, key->len))
-		return ERR_PTR(-EAGAIN);
-	if (unlikely(!has_room(keyed, size))) {
-		err = kwq_keyed_make_room(keyed, NULL, size);
-		if (err) {
-			kwq_stock_note_refusal(stock, keyed, true, size, size);
-			return ERR_PTR(err);
-		}
+	if (likely(is_small(keyed, key->len)))
+		ki = take_kept_for(keyed, stock);
+	if (unlikely(!ki)) {
+		ki = take_new(keyed, key, stock);
+		if (IS_ERR(ki))
+			return ki;
 	}
-
-	ki = take_item(keyed, stock, key->len);
 	kwq_item_init(&ki->item);
 	ki->ticket = 0;
 	ki->hash = key->hash;
 	ki->key_len = key->len;
-	ki->is_remembered = false;
-	ki->is_posted = false;
 	memcpy(ki->key, key->bytes, key->len);
 	if (unlikely(keyed->items_have_more | keyed->owes))
 		finish_insert(keyed, ki, key);
 	keyed->nr_items++;
-	keyed->nr_bytes += size;
+	keyed->nr_bytes += kwq_item_bytes(keyed, key->len);
 	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);
+	if (unlikely(!is_small(keyed, key->len)))
+		kwq_keyed_fit_kept(keyed);
 	return ki;
 }
 

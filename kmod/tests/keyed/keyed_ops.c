@@ -14,7 +14,7 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options)
 {
 	const struct kwq_key copy = hashed(key);
-	struct kwq_stock stock = {};
+	struct kwq_stock stock = { .payer = kwq_current_payer() };
 	unsigned long flags;
 	ktime_t now;
 	int ret;
@@ -37,7 +37,7 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 		       const struct kwq_add_options *options, struct kwq_extras *extras)
 {
 	const struct kwq_key copy = hashed(key);
-	struct kwq_stock stock = {};
+	struct kwq_stock stock = { .payer = kwq_current_payer() };
 	unsigned long flags;
 	ktime_t now;
 	int ret;
