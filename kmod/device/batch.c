@@ -370,16 +370,17 @@ static u32 plan_keys(const struct kwq_batch_kind *kind,
 		     const struct chunk *chunk, const struct kwq_batch *batch,
 		     const struct cursor *at, u32 nr, u32 *bytes)
 {
-	u32 i, len;
+	/* The offset may be beyond the end. */
+	u32 rest = batch->keys_len - min_t(u64, batch->keys_len, at->key_offset);
+	u32 room = min(rest, chunk->max_key_bytes), used = 0, i, len;
 
-	*bytes = 0;
 	for (i = 0; i < nr; i++) {
 		len = key_len(kind, chunk, i);
-		if (kwq_check_key(batch, at->key_offset + *bytes, len) ||
-		    len > chunk->max_key_bytes - *bytes)
+		if (len > KWQ_KEY_MAX || len > room - used)
 			break;
-		*bytes += len;
+		used += len;
 	}
+	*bytes = used;
 	return i;
 }
 
@@ -510,7 +511,7 @@ static __always_inline int execute_one(struct kwq_handle *handle,
 	single.result = kwq_check_key(batch, 0, key.len);
 	if (key.len && !single.result) {
 		key.bytes = chunk.keys;
-		if (copy_from_user(single.key, u64_to_user_ptr(batch->keys), key.len))
+		if (kwq_few_from_user(single.key, u64_to_user_ptr(batch->keys), key.len))
 			return -EFAULT;
 		kwq_key_hash(&key);
 		single.hash = key.hash;
@@ -681,12 +682,19 @@ static int finish_and_get(struct kwq_handle *handle, const struct kwq_paired_don
 	return ret;
 }
 
+static int copy_key_out(void __user *to, const struct kwq_got_buffer *buffer)
+{
+	if (likely(buffer->keys_len <= ONE_KEY))
+		return kwq_few_to_user(to, buffer->keys, buffer->keys_len);
+	return copy_to_user(to, buffer->keys, buffer->keys_len) ? -EFAULT : 0;
+}
+
 static int copy_one_out(struct kwq_handle *handle, const struct kwq_batch *batch,
 			const struct kwq_got_buffer *buffer)
 {
 	if (kwq_words_to_user(u64_to_user_ptr(batch->entries), buffer->got,
 			      sizeof(*buffer->got)) ||
-	    copy_to_user(u64_to_user_ptr(batch->keys), buffer->keys, buffer->keys_len)) {
+	    copy_key_out(u64_to_user_ptr(batch->keys), buffer)) {
 		kwq_handle_unget(handle, buffer->got, 1);
 		return -EFAULT;
 	}

@@ -74,4 +74,72 @@ fault:
 	return -EFAULT;
 }
 
+/* Copies one @type from user memory, and moves on behind it. */
+#define kwq_take_from_user(type, to, from, size, label)			\
+	do {								\
+		unsafe_get_user(*(type *)(to), (const type __user *)(from), label); \
+		(to) += sizeof(type);					\
+		(from) += sizeof(type);					\
+		(size) -= sizeof(type);					\
+	} while (0)
+
+/**
+ * kwq_few_from_user() - copy_from_user() of some ten bytes, such as a short key
+ * @to: destination
+ * @from: source, of any alignment
+ * @size: number of bytes
+ *
+ * Reads each byte once.
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -EFAULT. After -EFAULT part of @to may be written.
+ */
+static __always_inline int kwq_few_from_user(void *to, const void __user *from, size_t size)
+{
+	if (!IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS))
+		return copy_from_user(to, from, size) ? -EFAULT : 0;
+	might_fault();
+	if (should_fail_usercopy() || !user_read_access_begin(from, size))
+		return -EFAULT;
+	while (size >= sizeof(unsigned long))
+		kwq_take_from_user(unsigned long, to, from, size, fault);
+	if (sizeof(unsigned long) > sizeof(u32) && size & sizeof(u32))
+		kwq_take_from_user(u32, to, from, size, fault);
+	if (size & sizeof(u16))
+		kwq_take_from_user(u16, to, from, size, fault);
+	if (size & sizeof(u8))
+		kwq_take_from_user(u8, to, from, size, fault);
+	user_read_access_end();
+	return 0;
+
+fault:
+	user_read_access_end();
+	return -EFAULT;
+}
+
+/**
+ * kwq_few_to_user() - copy_to_user() of some ten bytes, such as a short key
+ * @to: destination, of any alignment
+ * @from: source
+ * @size: number of bytes
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -EFAULT. After -EFAULT part of @to may be written.
+ */
+static __always_inline int kwq_few_to_user(void __user *to, const void *from, size_t size)
+{
+	if (!IS_ENABLED(CONFIG_HAVE_EFFICIENT_UNALIGNED_ACCESS))
+		return copy_to_user(to, from, size) ? -EFAULT : 0;
+	might_fault();
+	if (should_fail_usercopy() || !user_write_access_begin(to, size))
+		return -EFAULT;
+	unsafe_copy_to_user(to, from, size, fault);
+	user_write_access_end();
+	return 0;
+
+fault:
+	user_write_access_end();
+	return -EFAULT;
+}
+
 #endif /* KWQ_WORDS_H */
