@@ -17,6 +17,9 @@ TESTS=(
 	cycle coalesced add_after.10k add_after.100k add_after.1m due.100k due.1m two.cycle two_by_two
 )
 
+# The real client-go, beside our own queue in Go.
+CLIENT_GO=(client-go.cycle client-go.metrics.cycle client-go.two.cycle client-go.metrics.two.cycle)
+
 # The percentage of processor time used by others above which the note calls the times unreliable.
 OTHERS=5
 
@@ -103,6 +106,7 @@ rm -f "$FIGURES" "$BUILD"/bench-native.{runs,note} "$LOGS"/bench-native*.figures
 uml=$("$VM/kernel.sh" uml-bench)
 source=$("$VM/kernel.sh" source)
 logged bench-peers make -C "$TOP/selftests/bench/peers" O="$BUILD/peers" all
+logged bench-go make -C "$TOP/selftests/bench/go" O="$BUILD/bench" all
 logged bench-contend make -C "$TOP/selftests/model" O="$BUILD/bench-host" KERNEL_SOURCE="$source" contend
 
 read -r load _ </proc/loadavg
@@ -115,6 +119,7 @@ for run in $(seq "$RUNS"); do
 	for peer in peer-go peer-c; do
 		timeout -k 5 300 "$BUILD/peers/$peer" -p native. "${TESTS[@]}" >>"$figures" || die "$peer failed"
 	done
+	timeout -k 5 300 "$BUILD/bench/bench-go" -p native. "${CLIENT_GO[@]}" >>"$figures" || die "bench-go failed"
 	timeout -k 5 600 "$BUILD/bench-host/contend" native. >>"$figures" || die "contend failed"
 done
 busy >"$LOGS/bench-native.after"

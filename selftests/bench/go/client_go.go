@@ -5,6 +5,7 @@ package main
 import (
 	"reflect"
 	"runtime"
+	"sync"
 
 	"k8s.io/client-go/util/workqueue"
 
@@ -30,6 +31,40 @@ var clientGoRows = []row{
 		defer q.ShutDown()
 		return addAfter(q.AddAfter, settler(q))
 	}},
+}
+
+// These are for a machine with two processors. They run only if they are named.
+var twoProcessorRows = []row{
+	{"client-go.cycle", func() float64 { return clientGo(plain, cycle[string], measure.Keys) }},
+	{"client-go.metrics.cycle", func() float64 { return clientGo(metered, cycle[string], measure.Keys) }},
+	{"client-go.two.cycle", func() float64 { return clientGo(plain, twoCycle, measure.Keys) }},
+	{"client-go.metrics.two.cycle", func() float64 { return clientGo(metered, twoCycle, measure.Keys) }},
+}
+
+// twoCycle measures two goroutines, each on a processor. Each adds the key that it finished last, and finishes the key that it
+// gets. No add is of a key that the other one has, so no get has to wait.
+func twoCycle(q queue[string], keys []string) float64 {
+	const cycles = 20000
+
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	return measure.SampleSome(2, 15, 2*cycles, func() uint64 {
+		var end sync.WaitGroup
+
+		start := measure.Begin()
+		for _, key := range keys[:2] {
+			end.Add(1)
+			go func() {
+				defer end.Done()
+				for i := 0; i < cycles; i++ {
+					q.Add(key)
+					key, _ = q.Get()
+					q.Done(key)
+				}
+			}()
+		}
+		end.Wait()
+		return measure.Since(start)
+	})
 }
 
 func clientGo[T comparable](config workqueue.TypedQueueConfig[string], run func(queue[T], []T) float64,

@@ -2,10 +2,10 @@
 
 // The benchmarks in Go: the real client-go in one process, and kwq's packages for Go over /dev/kwq.
 //
-//	bench-go [-i] [ROW...]
+//	bench-go [-i] [-p PREFIX] [ROW...]
 //
-// prints a line for each row, or for the named ones: name, value and unit between tabs. With -i it counts instructions, on a
-// machine whose clock advances by one per instruction.
+// prints a line for each row, or for the named ones: name, value and unit between tabs. PREFIX stands before each name. With -i it
+// counts instructions, on a machine whose clock advances by one per instruction.
 package main
 
 import (
@@ -146,6 +146,8 @@ type row struct {
 func main() {
 	instructions := flag.Bool("i", false, "count instructions: on a machine whose clock does so")
 
+	prefix := flag.String("p", "", "stands before the name of each row")
+
 	flag.Parse()
 	if *instructions {
 		measure.CountInstructions()
@@ -157,9 +159,13 @@ func main() {
 	for _, name := range flag.Args() {
 		wanted[name] = true
 	}
-	for _, row := range append(clientGoRows, kwqRows...) {
+	rows := append(clientGoRows, kwqRows...)
+	if flag.NArg() != 0 {
+		rows = append(rows, twoProcessorRows...)
+	}
+	for _, row := range rows {
 		if flag.NArg() == 0 || wanted[row.name] {
-			measure.Report(row.name, row.run(), measure.Unit)
+			measure.Report(*prefix+row.name, row.run(), measure.Unit)
 			delete(wanted, row.name)
 			// The next row does not pay for this one's memory.
 			runtime.GC()

@@ -191,10 +191,23 @@ static void run_in_three_holds(struct thread *thread)
 	}
 }
 
+/* The lock and nothing else: the least that three holds take. */
+static void run_in_empty_holds(struct thread *thread)
+{
+	int i;
+
+	for (i = 0; i < 3 * CYCLES / thread->way->batch; i++) {
+		lock_queue();
+		unlock_queue();
+	}
+}
+
 static const struct way ways[] = {
+	{ "one.lock", 1, 1, run_in_empty_holds },
 	{ "one.calls", 1, 1, run_in_three_holds },
 	{ "one.hold", 1, 1, run_in_one_hold },
 	{ "one.hold.32", 1, BATCH, run_in_one_hold },
+	{ "two.lock", 2, 1, run_in_empty_holds },
 	{ "two.calls", 2, 1, run_in_three_holds },
 	{ "two.calls.32", 2, BATCH, run_in_three_holds },
 	{ "two.hold", 2, 1, run_in_one_hold },
