@@ -95,6 +95,15 @@ static int copy_entry_in(struct one *one, const struct kwq_batch_kind *kind,
 	return copy_struct_from_user(one->entry, kind->size, from, batch->entry_size);
 }
 
+static int copy_key_in(struct one *one, const struct kwq_batch *batch, u32 len)
+{
+	const void __user *from = u64_to_user_ptr(batch->keys) + one->key_offset;
+
+	if (likely(len <= sizeof(one->few)))
+		return kwq_few_from_user(one->bytes, from, len);
+	return copy_from_user(one->bytes, from, len) ? -EFAULT : 0;
+}
+
 static int copy_extra_in(struct one *one, const struct kwq_batch *batch, u32 i)
 {
 	const void __user *from = u64_to_user_ptr(batch->extras) + (size_t)i * batch->extra_size;
@@ -121,7 +130,7 @@ static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 	if (!*result)
 		*result = check_extra(&one->extra, one->extras.flags);
 	if (!*result && len) {
-		if (copy_from_user(one->bytes, u64_to_user_ptr(batch->keys) + one->key_offset, len))
+		if (copy_key_in(one, batch, len))
 			return -EFAULT;
 		one->key.bytes = one->bytes;
 		one->key.len = len;
@@ -297,6 +306,32 @@ static int get_one_with_extras(struct kwq_handle *handle, struct got_one *one, u
 	return ret == -EMSGSIZE && !one->keys ? -ENOMEM : ret;
 }
 
+static int copy_entry_out(const struct kwq_batch *batch, const struct kwq_got *got, u32 i)
+{
+	void __user *to = u64_to_user_ptr(batch->entries) + (size_t)i * sizeof(*got);
+
+	if (likely(batch->entry_size == sizeof(*got)))
+		return kwq_words_to_user(to, got, sizeof(*got));
+	return kwq_copy_entries_out(batch->entries, batch->entry_size, i, got, sizeof(*got), 1);
+}
+
+static int copy_extra_out(const struct kwq_batch *batch, const struct kwq_got_extra *extra, u32 i)
+{
+	void __user *to = u64_to_user_ptr(batch->extras) + (size_t)i * sizeof(*extra);
+
+	if (likely(batch->extra_size == sizeof(*extra)))
+		return kwq_words_to_user(to, extra, sizeof(*extra));
+	return kwq_copy_entries_out(batch->extras, batch->extra_size, i, extra, sizeof(*extra), 1);
+}
+
+/* Copies out a key and the name of its group. */
+static int copy_names_out(u8 __user *to, const struct got_one *one, u32 len)
+{
+	if (likely(len <= sizeof(one->few)))
+		return kwq_few_to_user(to, one->buffer.keys, len);
+	return copy_to_user(to, one->buffer.keys, len) ? -EFAULT : 0;
+}
+
 /* O2: if this fails, the item goes back. */
 static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch,
 			const struct got_one *one, u32 i, u32 key_offset)
@@ -311,11 +346,8 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
 	u8 __user *to = u64_to_user_ptr(batch->keys) + key_offset;
 	int err;
 
-	err = kwq_copy_entries_out(batch->entries, batch->entry_size, i, &one->got,
-				   sizeof(one->got), 1) ?:
-	      kwq_copy_entries_out(batch->extras, batch->extra_size, i, &extra, sizeof(extra), 1);
-	if (!err && copy_to_user(to, one->buffer.keys, len))
-		err = -EFAULT;
+	err = copy_entry_out(batch, &one->got, i) ?: copy_extra_out(batch, &extra, i) ?:
+	      copy_names_out(to, one, len);
 	if (!err && value && copy_to_user(to + len, value->bytes, value->len))
 		err = -EFAULT;
 	if (value)
