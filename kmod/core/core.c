@@ -1350,12 +1350,10 @@ static inline void end_processing(struct kwq_core *core, struct kwq_item *item)
 	bulk->started -= item->since;
 }
 
+/* leave_holder() of a large core in which something is unusual. */
 static noinline void leave_unusual(struct kwq_core *core, struct kwq_item *item)
 {
-	if (kwq_core_is_small(core))
-		list_del(&item->link);
-	else
-		end_processing(core, item);
+	end_processing(core, item);
 	if (kwq_core_is_grouped(core))
 		kwq_groups_end_run(core, item);
 	if (core->cancelled)
@@ -1377,10 +1375,15 @@ static inline void leave_holder(struct kwq_core *core, struct kwq_item *item)
 		core->cancelled_runs++;
 		core->changed = true;
 	}
-	if (likely(!core->unusual))
+	if (likely(!core->unusual)) {
 		end_processing(core, item);
-	else
+	} else if (kwq_core_is_small(core)) {
+		list_del(&item->link);
+		if (unlikely(core->cancelled))
+			take_out(core, item);
+	} else {
 		leave_unusual(core, item);
+	}
 }
 
 /* The processing of a waiting item has ended. From now on @since is the start of its wait. */
