@@ -69,14 +69,19 @@ static void measure_beside(const char *name, unsigned int nr)
 	kwq_close(queue);
 }
 
-/* A worker with a handle of its own. The main thread runs only while all workers wait. */
+/*
+ * A worker with a handle of its own. It is a real-time task, so the main thread runs only while
+ * all workers wait.
+ */
 static void *work(void *unused)
 {
+	const struct sched_param first = { .sched_priority = 1 };
 	struct kwq *own;
 	struct kwq_item item;
 	char key[KEY_LEN];
 
 	(void)unused;
+	must_call(sched_setscheduler(0, SCHED_FIFO, &first), "sched_setscheduler");
 	must(kwq_reopen(&own, queue, KWQ_RIGHT_READ, O_CLOEXEC), "kwq_reopen");
 	while (kwq_get(own, &item, key, sizeof(key), KWQ_NO_DEADLINE) >= 0)
 		must(kwq_done(own, item.ticket), "kwq_done");
@@ -100,13 +105,6 @@ static int64_t sample_hand_over(void)
 	return took;
 }
 
-static void set_policy(int policy)
-{
-	const struct sched_param none = { 0 };
-
-	must_call(sched_setscheduler(0, policy, &none), "sched_setscheduler");
-}
-
 static void measure_blocked(const char *name, int nr)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
@@ -122,14 +120,12 @@ static void measure_blocked(const char *name, int nr)
 	for (int i = 0; i < nr; i++)
 		must(-pthread_create(&workers[i], &attr, work, NULL), "pthread_create");
 	pthread_attr_destroy(&attr);
-	/* Until each has its handle, and the last one had time to wait. */
-	set_policy(SCHED_IDLE);
+	/* Until each has its handle. */
 	do {
 		sched_yield();
 		must(kwq_stat(queue, &st), "kwq_stat");
 	} while (st.handles != 1U + nr);
 	measure(name, NR_KEYS, sample_hand_over);
-	set_policy(SCHED_OTHER);
 	must(kwq_stat(queue, &st), "kwq_stat");
 	if (st.dones != cycles)
 		fail("the queue has not done what was measured", 0);
