@@ -78,8 +78,12 @@ kwq_shrinker_register(const char *name,
 	struct shrinker *shrinker;
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+	static_assert(__same_type(register_shrinker,
+				  int (struct shrinker *, const char *, ...)));
 	shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
 #else
+	static_assert(__same_type(shrinker_alloc,
+				  struct shrinker *(unsigned int, const char *, ...)));
 	shrinker = shrinker_alloc(0, "%s", name);
 #endif
 	if (!shrinker)

@@ -19,6 +19,7 @@
 #include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/capability.h>
+#include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/fault-inject-usercopy.h>
 #include <linux/file.h>
@@ -125,6 +126,7 @@ FUNCTION(void, refcount_set, (refcount_t *, int));
 FUNCTION(int, __wake_up, (struct wait_queue_head *, unsigned int, int, void *));
 FUNCTION(int, wake_up_process, (struct task_struct *));
 FUNCTION(void, init_waitqueue_func_entry, (struct wait_queue_entry *, wait_queue_func_t));
+FUNCTION(int, hlist_empty, (const struct hlist_head *));
 FUNCTION(int, list_empty, (const struct list_head *));
 FUNCTION(bool, prepare_to_wait_exclusive,
 	 (struct wait_queue_head *, struct wait_queue_entry *, int));
@@ -191,6 +193,11 @@ FUNCTION(bool, cancel_work_sync, (struct work_struct *));
 FUNCTION(bool, queue_work, (struct workqueue_struct *, struct work_struct *));
 FUNCTION(unsigned int, work_busy, (struct work_struct *));
 
+/* Cgroups */
+#ifdef CONFIG_MEMCG
+FUNCTION(struct cgroup_subsys_state *, task_css, (struct task_struct *, int));
+#endif
+
 /* Parameters of the module */
 FUNCTION(int, kstrtouint, (const char *, unsigned int, unsigned int *));
 FUNCTION(int, kstrtoul, (const char *, unsigned int, unsigned long *));
@@ -208,6 +215,7 @@ static void __maybe_unused values(void)
 		u32 nr;
 		u32 entries[];
 	} *list = NULL;
+	spinlock_t *lock = NULL;
 	char name[8];
 	u32 number;
 	size_t size;
@@ -240,6 +248,7 @@ static void __maybe_unused values(void)
 	VALUE(u64, mul_u64_u64_div_u64((u64)0, (u64)0, (u64)1));
 	CONDITION(put_user(number, there));
 	VALUE(unsigned long, roundup_pow_of_two(flags));
+	CONDITION(spin_trylock(lock));
 	VALUE(ssize_t, strscpy(name, "", sizeof(name)));
 	VALUE(size_t, struct_size(list, entries, size));
 	CONDITION(time_after(flags, flags));
@@ -258,7 +267,7 @@ static void __maybe_unused values(void)
  * __aligned __array array_index_nospec clamp_t compat_ptr_ioctl cond_resched
  * container_of container_of_const __counted_by current_fsgid current_fsuid
  * current_user_ns data_race __field free_page guard hash_add hash_for_each
- * hash_for_each_possible hlist_entry init_module init_waitqueue_head
+ * hash_for_each_possible hlist_entry hlist_for_each_entry init_module init_waitqueue_head
  * kcov_common_handle kcov_remote_start_common likely list_entry list_first_entry
  * list_first_entry_or_null list_for_each_entry list_for_each_entry_reverse list_next_entry
  * lock_map_acquire lock_map_release lockdep_assert_held lockdep_init_map max max3

@@ -24,7 +24,7 @@ static inline bool kwq_line_is_empty(const struct kwq_line *line)
 	return hlist_empty(&line->nodes);
 }
 
-/* The structure of type @type whose member @member is the first node of a line that is not empty. */
+/* The structure of a @type whose @member is the first node of a line that is not empty. */
 #define kwq_line_first(line, type, member)	hlist_entry((line)->nodes.first, type, member)
 
 /**

@@ -140,7 +140,7 @@ static void find_first(struct kwq_slot *slot)
  * leaves it.
  */
 static struct kwq_line *line_of_wait(struct kwq_waiting *waiting, struct kwq_slot *slot,
-				const struct kwq_wait *wait)
+				     const struct kwq_wait *wait)
 {
 	return waiting->opening.end == &wait->node.next ? &waiting->opening : &slot->waits;
 }

@@ -74,15 +74,6 @@ fault:
 	return -EFAULT;
 }
 
-/* Copies one @type from user memory, and moves on behind it. */
-#define kwq_take_from_user(type, to, from, size, label)			\
-	do {								\
-		unsafe_get_user(*(type *)(to), (const type __user *)(from), label); \
-		(to) += sizeof(type);					\
-		(from) += sizeof(type);					\
-		(size) -= sizeof(type);					\
-	} while (0)
-
 /**
  * kwq_few_from_user() - copy_from_user() of some ten bytes, such as a short key
  * @to: destination
@@ -101,14 +92,13 @@ static __always_inline int kwq_few_from_user(void *to, const void __user *from, 
 	might_fault();
 	if (should_fail_usercopy() || !user_read_access_begin(from, size))
 		return -EFAULT;
-	while (size >= sizeof(unsigned long))
-		kwq_take_from_user(unsigned long, to, from, size, fault);
-	if (sizeof(unsigned long) > sizeof(u32) && size & sizeof(u32))
-		kwq_take_from_user(u32, to, from, size, fault);
-	if (size & sizeof(u16))
-		kwq_take_from_user(u16, to, from, size, fault);
-	if (size & sizeof(u8))
-		kwq_take_from_user(u8, to, from, size, fault);
+	for (; size >= sizeof(long); size -= sizeof(long)) {
+		unsafe_get_user(*(unsigned long *)to, (const unsigned long __user *)from, fault);
+		to += sizeof(long);
+		from += sizeof(long);
+	}
+	for (; size; size--)
+		unsafe_get_user(*(u8 *)to++, (const u8 __user *)from++, fault);
 	user_read_access_end();
 	return 0;
 

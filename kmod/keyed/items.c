@@ -388,7 +388,8 @@ inline void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *key
 	/* data_race(): only a guess */
 	if (!data_race(keyed->expects_new))
 		return;
-	nr_kept = data_race(keyed->payer) == stock->payer ? data_race(keyed->nr_kept) : 0;
+	/* data_race(): the same */
+	nr_kept = data_race(keyed->payer == stock->payer ? keyed->nr_kept : 0);
 	if (nr > nr_kept)
 		kwq_stock_fill(stock, keyed, key, nr - nr_kept);
 	else if (unlikely(!is_small(keyed, key->len)))
@@ -868,8 +869,8 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 }
 
 /*
- * Most adds of new keys find a kept item. The reserve has the bytes for it. Returns NULL if there is
- * none, or the queue may have no more items.
+ * Most adds of new keys find a kept item. The reserve has the bytes for it. Returns NULL if there
+ * is none, or the queue may have no more items.
  */
 static struct kwq_keyed_item *take_kept_for(struct kwq_keyed *keyed, const struct kwq_stock *stock)
 {

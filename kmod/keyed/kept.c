@@ -2,22 +2,22 @@
 /*
  * Kept items: memory of keys that are gone, for keys to come.
  *
- * Keys come and go, and to allocate an item and free it takes a tenth of all that a key costs. So a
- * queue keeps up to KWQ_KEPT_MAX small items, and takes them before those of a &struct kwq_stock.
+ * Keys come and go, and to allocate an item and free it takes a tenth of all that a key costs.
+ * So a queue keeps up to KWQ_KEPT_MAX small items, and takes them first.
  *
- * They cost no quota (O9). A queue has bytes in reserve, which its owner's quota counts already, and
- * kept items are never more than that reserve. If it shrinks, kwq_keyed_trim_kept() lets some go.
+ * They cost no quota (O9). A queue has bytes in reserve, which its owner's quota counts already.
+ * Kept items are never more than that reserve. If it shrinks, kwq_keyed_trim_kept() lets some go.
  *
- * The memory of an item is charged to the cgroup of the task that added it (O4). So a queue keeps only
- * items of one cgroup, its payer, and only tasks of that cgroup get them. The payer changes when
- * the queue is empty: then it is the cgroup of the next adder. Cgroups are told apart by the
+ * The memory of an item is charged to the cgroup of the task that added it (O4). So a queue keeps
+ * only items of one cgroup, its payer, and only tasks of that cgroup get them. The payer changes
+ * when the queue is empty: then it is the cgroup of the next adder. Cgroups are told apart by the
  * serial numbers of their states, because these are never used again.
  *
  * A keeper is a queue that may have kept items. A shrinker frees the kept items of all keepers
  * when the kernel lacks memory.
  *
- * Locks: a queue joins the list of keepers under its own lock. So the shrinker, which goes the other
- * way, only tries a queue's lock, and passes over a queue that is in use. A queue leaves the
+ * Locks: a queue joins the list of keepers under its own lock. So the shrinker, which goes the
+ * other way, only tries a queue's lock, and passes over a queue that is in use. A queue leaves the
  * list before it is freed. So every queue that the shrinker finds exists.
  */
 #include <linux/cgroup.h>
