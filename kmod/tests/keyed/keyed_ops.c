@@ -14,11 +14,12 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 		  const struct kwq_add_options *options)
 {
 	const struct kwq_key copy = hashed(key);
-	struct kwq_stock stock = { .payer = kwq_current_payer() };
+	struct kwq_stock stock = {};
 	unsigned long flags;
 	ktime_t now;
 	int ret;
 
+	kwq_stock_begin(&stock, keyed, &copy, 1);
 	do {
 		now = kwq_queue_now(&keyed->queue);
 		spin_lock_irqsave(&keyed->queue.lock, flags);
@@ -37,12 +38,13 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 		       const struct kwq_add_options *options, struct kwq_extras *extras)
 {
 	const struct kwq_key copy = hashed(key);
-	struct kwq_stock stock = { .payer = kwq_current_payer() };
+	struct kwq_stock stock = {};
 	unsigned long flags;
 	ktime_t now;
 	int ret;
 
 	extras->group = hashed(&extras->group);
+	kwq_stock_begin(&stock, keyed, &copy, 1);
 	do {
 		now = kwq_queue_now(&keyed->queue);
 		spin_lock_irqsave(&keyed->queue.lock, flags);

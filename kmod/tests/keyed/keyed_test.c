@@ -2076,6 +2076,8 @@ static void no_memory_for_an_item(struct kunit *test)
 	/* O4: short, and long */
 	current->fail_nth = 1;
 	KUNIT_EXPECT_EQ(test, add_numbered(t, 1), -ENOMEM);
+	/* An add that expects a new key tries a second time. */
+	t->keyed->expects_new = false;
 	current->fail_nth = 1;
 	KUNIT_EXPECT_EQ(test, add(t, &(struct kwq_key){ t->keys, 100 }), -ENOMEM);
 	current->fail_nth = 0;
