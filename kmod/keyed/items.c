@@ -923,11 +923,13 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 					struct kwq_stock *stock)
 {
 	struct kwq_keyed_item *ki = NULL;
+	bool was_kept;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	if (likely(is_small(keyed, key->len)))
 		ki = take_kept_for(keyed, stock);
-	if (unlikely(!ki)) {
+	was_kept = ki;
+	if (unlikely(!was_kept)) {
 		ki = take_new(keyed, key, stock);
 		if (IS_ERR(ki))
 			return ki;
@@ -942,7 +944,7 @@ struct kwq_keyed_item *kwq_keyed_insert(struct kwq_keyed *keyed,
 	keyed->nr_items++;
 	keyed->nr_bytes += kwq_item_bytes(keyed, key->len);
 	kwq_table_insert(&keyed->table, &ki->by_key, ki->hash);
-	if (unlikely(!is_small(keyed, key->len)))
+	if (unlikely(!was_kept))
 		kwq_keyed_fit_kept(keyed);
 	return ki;
 }

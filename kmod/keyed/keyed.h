@@ -763,7 +763,7 @@ static inline bool kwq_kept_fit(const struct kwq_keyed *keyed)
 
 /**
  * kwq_keyed_fit_kept() - let kept items go that do not fit into the reserve any more
- * @keyed: the queue; its lock held. It took bytes for something else than a small item
+ * @keyed: the queue; its lock held. It took bytes for something else than a kept item
  */
 static inline void kwq_keyed_fit_kept(struct kwq_keyed *keyed)
 {

@@ -270,6 +270,32 @@ static void one_cgroup_pays(struct kunit *test)
 	expect_counted(test, t->keyed);
 }
 
+/* O9: the items of another cgroup take the room of the kept ones, which do not help it. */
+static void another_cgroup_takes_their_room(struct kunit *test)
+{
+	struct kept_test *t = test->priv;
+	struct kwq_limits limits = plain;
+	struct kwq_keyed *keyed;
+	u32 i;
+
+	limits.max_bytes = 10 * t->keyed->small_bytes;
+	keyed = make(test, &limits);
+	for (i = 0; i < 10; i++)
+		KUNIT_ASSERT_EQ(test, add_to(test, keyed, i, 4), KWQ_ADDED);
+	for (i = 0; i < 5; i++)
+		KUNIT_ASSERT_EQ(test, remove_from(test, keyed, i, 4), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, keyed->nr_kept, 5);
+	t->payer = 2;
+	for (i = 0; i < 5; i++) {
+		KUNIT_EXPECT_EQ(test, add_to(test, keyed, i, 4), KWQ_ADDED);
+		KUNIT_EXPECT_EQ(test, keyed->nr_kept, 4 - i);
+		expect_counted(test, keyed);
+	}
+	t->payer = 1;
+	KUNIT_EXPECT_EQ(test, add_to(test, keyed, 10, 4), -ENOSPC);
+	kwq_keyed_put(keyed);
+}
+
 /* Frees all that is kept. Returns how many were freed. */
 static unsigned long shrink_all(void)
 {
@@ -342,6 +368,7 @@ static struct kunit_case kept_test_cases[] = {
 	KUNIT_CASE(others_take_their_room),
 	KUNIT_CASE(values_and_groups_take_their_room),
 	KUNIT_CASE(one_cgroup_pays),
+	KUNIT_CASE(another_cgroup_takes_their_room),
 	KUNIT_CASE(kernel_gets_them_back),
 	KUNIT_CASE(busy_queue_is_passed_over),
 	KUNIT_CASE(queue_that_is_gone_is_no_keeper),
