@@ -186,7 +186,7 @@ struct kwq_item *kwq_group_next_level(const struct kwq_item *item)
 	return node ? item_of_level(node) : NULL;
 }
 
-/* What happens to a group whose place does not change. */
+/* The turn of a group whose place does not change. */
 enum turn {
 	KEEPS_TURN,	/* it stays where it is */
 	TOOK_TURN,	/* it goes to the tail */

@@ -113,7 +113,7 @@ static int copy_extra_in(struct one *one, const struct kwq_batch *batch, u32 i)
 	return copy_struct_from_user(&one->extra, sizeof(one->extra), from, batch->extra_size);
 }
 
-/* Reads entry @i, its key and its value. What is wrong with the entry itself is its result. */
+/* Reads entry @i, its key and its value. A mistake in the entry itself is its result. */
 static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 		       const struct kwq_batch *batch, u32 i, s32 *result)
 {

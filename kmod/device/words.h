@@ -75,7 +75,7 @@ fault:
 }
 
 /**
- * kwq_few_from_user() - copy_from_user() of some ten bytes, such as a short key
+ * kwq_few_from_user() - copy_from_user() of few bytes, such as a short key
  * @to: destination
  * @from: source, of any alignment
  * @size: number of bytes
@@ -108,7 +108,7 @@ fault:
 }
 
 /**
- * kwq_few_to_user() - copy_to_user() of some ten bytes, such as a short key
+ * kwq_few_to_user() - copy_to_user() of few bytes, such as a short key
  * @to: destination, of any alignment
  * @from: source
  * @size: number of bytes

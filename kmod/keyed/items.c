@@ -854,7 +854,7 @@ void kwq_keyed_tell_room(struct kwq_keyed *keyed)
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 }
 
-/* What few queues need. The item has its key already, but is not in the table yet. */
+/* The steps that few queues need. The item has its key, but is not in the table yet. */
 static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 				 const struct kwq_key *key)
 {

@@ -206,7 +206,7 @@ struct kwq_limits {
 };
 
 /*
- * What the next unlock has to do, besides the usual. ROOM: an add or a poll found no room, so
+ * Duties of the next unlock, besides the usual ones. ROOM: an add or a poll found no room, so
  * pollers have to be told of room. VALUES: @gone_values have to be freed. SWEEP: the queue has
  * groups, and each unlock frees those that nobody uses any more. ADDERS: adds wait for room, and
  * have to be told of it.

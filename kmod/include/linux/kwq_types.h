@@ -275,7 +275,7 @@ struct kwq_group {
 	struct rb_root levels;		/* the first ready item of each priority and lane */
 	u32 nr_ready;			/* ready items of this group */
 	u32 nr_processing;		/* runs that began in this group and have not ended */
-	u32 users;			/* who keeps it; a driver counts as one, and so it stays */
+	u32 users;			/* users that keep it; a driver is one, and so it stays */
 	u8 place;			/* KWQ_GROUP_* */
 	u8 lane;			/* of its band, with KWQ_GROUP_IN_BAND */
 	s8 priority;			/* the same */

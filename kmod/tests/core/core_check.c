@@ -50,7 +50,7 @@ static const char *broken_bands(const struct kwq_core *core)
 	return nr == core->nr_ready ? NULL : "nr_ready is wrong";
 }
 
-/* What the groups of a core add up to. */
+/* Sums over the groups of a core. */
 struct group_sums {
 	unsigned long nr_ready;
 	unsigned long nr_blocked;

@@ -100,7 +100,7 @@ static void move(struct order_test *t, struct kwq_grouped_item *item, struct kwq
 #define EXPECT_NOTHING(test, t) \
 	KUNIT_EXPECT_NULL(test, get_when(t, 0))
 
-/* What follows makes as many items available as @nr. */
+/* The operation @what makes as many items available as @nr. */
 #define EXPECT_READIED(test, t, nr, what)				\
 do {									\
 	u32 before = (t)->core.readied;					\

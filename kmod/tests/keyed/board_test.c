@@ -70,7 +70,7 @@ static int look(struct board_test *t, const char *bytes)
 	return kwq_board_look(t->keyed->board->map, &key);
 }
 
-/* What an add of this item results in, by its state. */
+/* The result of an add of this item, by its state. */
 static int result_of(const struct kwq_keyed_item *ki)
 {
 	if (!(ki->item.state & KWQ_ITEM_DIRTY))
