@@ -254,6 +254,7 @@ static void __maybe_unused values(void)
 	CONDITION(time_after(flags, flags));
 	VALUE(u32, upper_32_bits((u64)0));
 	VALUE(void *, __vmalloc(size, GFP_KERNEL));
+	VALUE(void *, vmalloc(size));
 	VALUE(int, wait_event_interruptible_exclusive(wait, number));
 	VALUE(int, wait_event_killable(wait, number));
 	CONDITION(work_pending(work));
