@@ -47,6 +47,57 @@ void kwq_holder_init(struct kwq_holder *holder)
 	holder->nr_held = 0;
 }
 
+/**
+ * kwq_core_line_holders() - let each holder have its items in a line of its own
+ * @core: the core; large, and just initialised
+ *
+ * From then on each holder is a &struct kwq_lined_holder that kwq_core_add_holder() added. Its
+ * items can then be found. The item of the core that has been processing longest needs a search:
+ * see kwq_core_search_longest().
+ */
+void kwq_core_line_holders(struct kwq_core *core)
+{
+	core->lined = true;
+	kwq_bulk_of(core)->holders = RB_ROOT;
+}
+
+static struct kwq_lined_holder *lined_holder(const struct rb_node *node)
+{
+	return rb_entry_safe(node, struct kwq_lined_holder, by_address);
+}
+
+static inline struct kwq_line *own_line(struct kwq_holder *holder)
+{
+	return &container_of(holder, struct kwq_lined_holder, holder)->processing;
+}
+
+static bool has_lower_address(struct rb_node *node, const struct rb_node *other)
+{
+	return lined_holder(node) < lined_holder(other);
+}
+
+/**
+ * kwq_core_add_holder() - make a holder that holds nothing and has a line of its own
+ * @core: the core, after kwq_core_line_holders()
+ * @lined: the holder
+ */
+void kwq_core_add_holder(struct kwq_core *core, struct kwq_lined_holder *lined)
+{
+	kwq_holder_init(&lined->holder);
+	kwq_line_init(&lined->processing);
+	rb_add(&lined->by_address, &kwq_bulk_of(core)->holders, has_lower_address);
+}
+
+/**
+ * kwq_core_remove_holder() - forget a holder
+ * @core: the core
+ * @lined: the holder; it holds nothing
+ */
+void kwq_core_remove_holder(struct kwq_core *core, struct kwq_lined_holder *lined)
+{
+	rb_erase(&lined->by_address, &kwq_bulk_of(core)->holders);
+}
+
 static void init_bulk(struct kwq_bulk *bulk)
 {
 	int lane, level;
@@ -1212,30 +1263,36 @@ static void take_of_items(struct kwq_core *core, struct kwq_item *item)
 }
 
 /* The item is linked nowhere. */
-static inline void begin_processing(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+static inline void begin_processing(struct kwq_core *core, struct kwq_item *item,
+				    struct kwq_holder *holder, ktime_t now)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 
-	kwq_line_join(&bulk->processing, &item->node);
+	if (core->lined)
+		kwq_line_join(own_line(holder), &item->node);
+	else
+		kwq_line_join(&bulk->processing, &item->node);
 	bulk->started += now;
 	bulk->started_high += bulk->started < (u64)now;
 	observe(&bulk->queue_duration, item->dirtied, now);
 	bulk->gets++;
 }
 
-static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+static inline void take_of_bands(struct kwq_core *core, struct kwq_item *item,
+				 struct kwq_holder *holder, ktime_t now)
 {
 	leave_band(core, item);
-	begin_processing(core, item, now);
+	begin_processing(core, item, holder, now);
 }
 
-static noinline void take_unusual(struct kwq_core *core, struct kwq_item *item, ktime_t now)
+static noinline void take_unusual(struct kwq_core *core, struct kwq_item *item,
+				  struct kwq_holder *holder, ktime_t now)
 {
 	if (kwq_core_is_grouped(core)) {
 		kwq_groups_take(core, item);
-		begin_processing(core, item, now);
+		begin_processing(core, item, holder, now);
 	} else {
-		take_of_bands(core, item, now);
+		take_of_bands(core, item, holder, now);
 	}
 }
 
@@ -1262,9 +1319,9 @@ void kwq_core_take(struct kwq_core *core, struct kwq_item *item,
 	if (unlikely(core->unusual) && kwq_core_is_small(core))
 		take_of_items(core, item);
 	else if (unlikely(core->unusual))
-		take_unusual(core, item, now);
+		take_unusual(core, item, holder, now);
 	else
-		take_of_bands(core, item, now);
+		take_of_bands(core, item, holder, now);
 	core->nr_ready--;
 	/* A ready item is dirty and not processing. Both change, and no other bit does. */
 	set_state(item, item->state ^ (KWQ_ITEM_DIRTY | KWQ_ITEM_PROCESSING));
@@ -1345,7 +1402,10 @@ static inline void end_processing(struct kwq_core *core, struct kwq_item *item)
 {
 	struct kwq_bulk *bulk = kwq_bulk_of(core);
 
-	kwq_line_leave(&bulk->processing, &item->node);
+	if (core->lined)
+		kwq_line_leave(own_line(item->holder), &item->node);
+	else
+		kwq_line_leave(&bulk->processing, &item->node);
 	bulk->started_high -= bulk->started < (u64)item->since;
 	bulk->started -= item->since;
 }
@@ -1845,7 +1905,7 @@ void kwq_core_shut_down(struct kwq_core *core)
 
 /**
  * kwq_core_first_processing() - find the item that has been processing longest
- * @core: the core
+ * @core: the core; its holders have no lines of their own
  *
  * Return: the item; NULL if none is processing.
  */
@@ -1967,26 +2027,70 @@ static u64 unfinished(const struct kwq_core *core, ktime_t now)
 	return high ? U64_MAX : low - bulk->started;
 }
 
+/* The holder with the lowest address above that of the last one. */
+static const struct kwq_lined_holder *next_holder(const struct kwq_core *core,
+						  const struct kwq_lined_holder *last)
+{
+	const struct rb_node *node = kwq_bulk_of(core)->holders.rb_node;
+	const struct kwq_lined_holder *lined, *found = NULL;
+
+	while (node) {
+		lined = lined_holder(node);
+		if (lined > last) {
+			found = lined;
+			node = node->rb_left;
+		} else {
+			node = node->rb_right;
+		}
+	}
+	return found;
+}
+
+/**
+ * kwq_core_search_longest() - search for the item that has been processing longest (M3)
+ * @core: the core; large
+ * @search: what was found so far
+ *
+ * The core may change between two calls. An item that is processing all the time is not missed.
+ *
+ * Looks at KWQ_HOLDERS_PER_SEARCH holders per call, so that the caller can bound the work.
+ *
+ * Return: true if there may be more.
+ */
+bool kwq_core_search_longest(const struct kwq_core *core, struct kwq_search *search)
+{
+	const struct kwq_lined_holder *lined;
+	int n;
+
+	if (!core->nr_processing)
+		return false;
+	if (!core->lined) {
+		search->first = kwq_core_first_processing(core)->since;
+		return false;
+	}
+	lined = next_holder(core, search->last);
+	for (n = 0; lined && n < KWQ_HOLDERS_PER_SEARCH; n++) {
+		if (lined->holder.nr_held)
+			search->first = min(search->first,
+					    kwq_line_first(&lined->processing, struct kwq_item,
+							   node)->since);
+		search->last = lined;
+		lined = lined_holder(rb_next(&lined->by_address));
+	}
+	return lined;
+}
+
 /**
  * kwq_core_gauges() - compute the gauges (M3)
- * @core: the core; large
+ * @core: the core; large, of a queue with durations
  * @gauges: filled in
  * @now: current time
- *
- * Without durations all are 0.
  *
  * O(priorities in use), however many items and groups there are.
  */
 void kwq_core_gauges(const struct kwq_core *core, struct kwq_gauges *gauges,
 		     ktime_t now)
 {
-	const struct kwq_item *item = kwq_core_first_processing(core);
-
 	gauges->oldest_ready = oldest_ready(core, now);
-	gauges->longest_running = 0;
-	gauges->unfinished = 0;
-	if (!item || item->since == KWQ_NO_TIME)
-		return;
-	gauges->longest_running = now - item->since;
 	gauges->unfinished = unfinished(core, now);
 }

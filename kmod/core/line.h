@@ -5,7 +5,7 @@
  * It is an hlist that knows its end, like the tail queues of BSD. A list_head would do, too. But
  * where the kernel is built with CONFIG_LIST_HARDENED or CONFIG_DEBUG_LIST, each join and each
  * leave of a list calls a check. An item joins two lines and leaves them between its add and its
- * done. With lists add, get and done take 635 instructions, with lines 546.
+ * done. Lists would cost add, get and done 89 instructions.
  */
 #ifndef KWQ_LINE_H
 #define KWQ_LINE_H

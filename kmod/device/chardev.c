@@ -1083,7 +1083,7 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 	poll_wait(file, &handle->keyed->of_queue.pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
 	if (has_right(file, KWQ_RIGHT_READ) &&
-	    !kwq_get_would_wait_locked(queue, &handle->holder))
+	    !kwq_get_would_wait_locked(queue, &handle->lined.holder))
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (queue->core.shut_down)
 		mask |= wants_room ? EPOLLRDHUP | EPOLLERR : EPOLLRDHUP;
@@ -1107,7 +1107,7 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	waiting = handle->keyed->of_core.nr_waiting;
 	processing = queue->core.nr_processing;
 	shut_down = queue->core.shut_down;
-	held = handle->holder.nr_held;
+	held = handle->lined.holder.nr_held;
 	spin_unlock_irqrestore(&queue->lock, flags);
 
 	seq_puts(seq, "kwq-name:\t");

@@ -25,13 +25,12 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 		return ERR_PTR(-ENOMEM);
 	handle->keyed = keyed;
 	handle->rights = rights;
-	kwq_holder_init(&handle->holder);
-	kwq_line_init(&handle->held);
 	handle->pid = NULL;
 	kref_get(&keyed->ref);
 
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	keyed->nr_handles++;
+	kwq_core_add_holder(&keyed->queue.core, &handle->lined);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 	return handle;
 }
@@ -57,23 +56,25 @@ VISIBLE_IF_KUNIT bool kwq_close_pays(void)
 void kwq_handle_close(struct kwq_handle *handle)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	struct hlist_node *node;
+	struct kwq_item *item;
 	unsigned long flags;
 	ktime_t now;
+	bool done;
 	int n;
 
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_now_locked(&keyed->queue);
 		for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-			node = handle->held.nodes.first;
-			if (!node)
+			done = !handle->lined.holder.nr_held;
+			if (done)
 				break;
-			kwq_handout_abandon(keyed, hlist_entry(node, struct kwq_keyed_item,
-							       held), now);
+			item = kwq_line_first(&handle->lined.processing, struct kwq_item, node);
+			kwq_handout_abandon(keyed, kwq_keyed_item_of(item), now);
 		}
-		if (!node) {
+		if (done) {
 			keyed->nr_handles--;
+			kwq_core_remove_holder(&keyed->queue.core, &handle->lined);
 			/* See kwq_handle_flush(). */
 			kwq_wake_again_locked(&keyed->queue);
 		}
@@ -82,7 +83,7 @@ void kwq_handle_close(struct kwq_handle *handle)
 		else
 			kwq_keyed_unlock_unpaid(keyed, flags);
 		cond_resched();
-	} while (node);
+	} while (!done);
 
 	put_pid(handle->pid);
 	kfree(handle);
@@ -183,7 +184,7 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 		if (unlikely(buffer->more) && !get_more(keyed, ki, buffer))
 			break;
 
-		kwq_take_locked(&keyed->queue, item, &handle->holder, now);
+		kwq_take_locked(&keyed->queue, item, &handle->lined.holder, now);
 		kwq_handout_begin(handle, ki);
 
 		memcpy(buffer->keys + buffer->keys_len, ki->key, ki->key_len);
@@ -212,7 +213,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		if (kwq_core_can_get(&queue->core))
 			ret = get_some_locked(handle, buffer, kwq_stamp_locked(queue));
 		else
-			ret = kwq_wait_locked(queue, &handle->holder, patience, &flags);
+			ret = kwq_wait_locked(queue, &handle->lined.holder, patience, &flags);
 	} while (!ret);
 	/*
 	 * This getter may have consumed a wake-up, but leaves the item. So pass the wake-up
@@ -304,7 +305,7 @@ static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash
 		  u32 flags, ktime_t now)
 {
 	struct kwq_keyed *keyed = handle->keyed;
-	int ret = kwq_done_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
+	int ret = kwq_done_locked(&keyed->queue, &handle->lined.holder, &ki->item, flags, now);
 
 	if (ret < 0)
 		return ret;
@@ -376,7 +377,7 @@ noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
 		ki = kwq_keyed_find(keyed, key);
 	if (!ki)
 		return ticket ? -ESTALE : -ENOENT;
-	ret = kwq_settle_locked(&keyed->queue, &handle->holder, &ki->item, flags, now);
+	ret = kwq_settle_locked(&keyed->queue, &handle->lined.holder, &ki->item, flags, now);
 	if (ret < 0)
 		return ret;
 	kwq_handout_end(handle, ki, kwq_ticket_hash(ki->ticket));
@@ -454,7 +455,7 @@ int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 
 	if (!ki || !(ki->item.state & KWQ_ITEM_PROCESSING))
 		return -ENOENT;
-	if (ki->item.holder != &handle->holder)
+	if (ki->item.holder != &handle->lined.holder)
 		return -EPERM;
 	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;

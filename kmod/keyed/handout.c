@@ -34,7 +34,7 @@ struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 
 	for (; node; node = node->next) {
 		ki = container_of(node, struct kwq_keyed_item, by_ticket);
 		if (ki->ticket == ticket)
-			return ki->item.holder == &handle->holder ? ki : NULL;
+			return ki->item.holder == &handle->lined.holder ? ki : NULL;
 	}
 	return NULL;
 }
@@ -79,7 +79,6 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 	ki->ticket = ++keyed->last_ticket;
 	kwq_table_insert(&keyed->tickets, &ki->by_ticket,
 			 kwq_ticket_hash(ki->ticket));
-	kwq_line_join(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		begin_lease(keyed, ki);
 }
@@ -97,7 +96,6 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 	/* If it is dirty, it is ready now, and an add of it has another result (Q2). */
 	kwq_board_forget(keyed, ki);
 	kwq_table_remove(&keyed->tickets, &ki->by_ticket, hash);
-	kwq_line_leave(&handle->held, &ki->held);
 	if (keyed->limits.lease)
 		end_lease(ki);
 }
@@ -111,7 +109,7 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
 	lockdep_assert_held(&keyed->queue.lock);
-	kwq_handout_end(container_of(ki->item.holder, struct kwq_handle, holder), ki,
+	kwq_handout_end(container_of(ki->item.holder, struct kwq_handle, lined.holder), ki,
 			kwq_ticket_hash(ki->ticket));
 	kwq_abandon_locked(&keyed->queue, &ki->item, now);
 	kwq_keyed_settle(keyed, ki, now);

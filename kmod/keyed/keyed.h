@@ -82,9 +82,8 @@ struct kwq_key {
  * @is_remembered: the item is idle and in &kwq_keyed.remembered
  * @is_posted: the key is on the board; only while the item is dirty
  * @is_payers: the memory is charged to &kwq_keyed.payer
- * @ticket: number of the last hand-out; 0 before the first
+ * @ticket: number of the hand-out while processing
  * @by_ticket: in &kwq_keyed.tickets while processing
- * @held: in &kwq_handle.held while processing
  * @remembered: in &kwq_keyed.remembered while idle
  * @key: the key; constant
  *
@@ -102,11 +101,10 @@ struct kwq_keyed_item {
 	bool is_remembered : 1;
 	bool is_posted : 1;
 	bool is_payers : 1;
-	u64 ticket;
 	union {
 		struct {
+			u64 ticket;
 			struct kwq_node by_ticket;
-			struct hlist_node held;
 		};
 		struct list_head remembered;
 	};
@@ -369,8 +367,7 @@ struct kwq_keyed {
 /**
  * struct kwq_handle - one open file description of a queue
  * @keyed: the queue
- * @holder: counts its items
- * @held: its items, in the order of their hand-outs
+ * @lined: the holder of its items
  * @pid: the process that last called get, with a reference; NULL before the first get. Also
  *	read without the lock
  * @rights: KWQ_RIGHT_* bits; constant
@@ -379,8 +376,7 @@ struct kwq_keyed {
  */
 struct kwq_handle {
 	struct kwq_keyed *keyed;
-	struct kwq_holder holder;
-	struct kwq_line held;
+	struct kwq_lined_holder lined;
 	struct pid *pid;
 	u32 rights;
 };

@@ -250,6 +250,7 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	static_assert(offsetof(struct kwq_keyed, queue) - offsetof(struct kwq_keyed, of_queue) ==
 		      offsetof(struct kwq_large_queue, queue));
 	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->name, clock);
+	kwq_core_line_holders(&keyed->queue.core);
 	if (limits->no_durations)
 		kwq_queue_measure_no_durations(&keyed->queue);
 	keyed->of_queue.key_of = key_of;

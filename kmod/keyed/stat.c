@@ -7,13 +7,29 @@
 #include "keyed.h"
 #include "timens.h"
 
+/* Each hold of the lock looks at some handles. */
+static void search_longest(struct kwq_keyed *keyed, struct kwq_search *search)
+{
+	unsigned long flags;
+	bool more;
+
+	do {
+		spin_lock_irqsave(&keyed->queue.lock, flags);
+		more = kwq_core_search_longest(&keyed->queue.core, search);
+		spin_unlock_irqrestore(&keyed->queue.lock, flags);
+		cond_resched();
+	} while (more && !fatal_signal_pending(current));
+}
+
 /**
  * kwq_keyed_stat() - read a queue's state and counters
  * @keyed: the queue
  * @stat: filled in, except @stat->size
  *
- * All numbers are from the same moment, except the age of the oldest wait. That takes a look at
- * every item, and only if an item is waiting.
+ * All numbers are from the same moment, with two exceptions. The age of the oldest wait takes a
+ * look at every item, and only if an item is waiting. The age of the oldest hand-out takes a look
+ * at every handle. With more than KWQ_HOLDERS_PER_SEARCH handles it takes several holds of the
+ * lock.
  *
  * Context: process; may sleep.
  */
@@ -22,8 +38,9 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	const struct kwq_core *core = &keyed->queue.core;
 	const struct kwq_bulk *bulk = &keyed->of_core;
 	const struct kwq_item *dead;
-	struct kwq_gauges gauges;
-	bool looks_at_dead;
+	struct kwq_search search = { .first = KTIME_MAX };
+	bool looks_at_dead, looks_at_more = false;
+	struct kwq_gauges gauges = {};
 	unsigned long flags;
 	ktime_t now;
 
@@ -82,7 +99,10 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->blocked = bulk->order->nr_blocked;
 	if (keyed->limits.groups)
 		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
-	kwq_core_gauges(core, &gauges, now);
+	if (!keyed->limits.no_durations) {
+		kwq_core_gauges(core, &gauges, now);
+		looks_at_more = kwq_core_search_longest(core, &search);
+	}
 	dead = kwq_core_next_dead(core, 0);
 	stat->oldest_dead = dead ? kwq_age(dead->since, now) : 0;
 	keyed->has_older_dead &= !!dead;
@@ -93,8 +113,10 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->oldest_waiting = kwq_keyed_oldest(keyed, KWQ_ITEM_WAITING, now);
 	if (looks_at_dead)
 		stat->oldest_dead = kwq_keyed_oldest(keyed, KWQ_ITEM_DEAD, now);
+	if (looks_at_more)
+		search_longest(keyed, &search);
 	stat->now = kwq_caller_time(keyed, now);
 	stat->oldest_ready = gauges.oldest_ready;
-	stat->longest_running = gauges.longest_running;
+	stat->longest_running = kwq_age(min(search.first, now), now);
 	stat->unfinished = gauges.unfinished;
 }

@@ -396,8 +396,13 @@ void model_gauges(const struct model *model, struct kwq_gauges *gauges, s64 now)
 		if (__builtin_add_overflow(gauges->unfinished, now - model->item[order[i]].since,
 					   &gauges->unfinished))
 			gauges->unfinished = ~0ULL;
-	if (nr)
-		gauges->longest_running = now - model->item[order[0]].since;
+}
+
+s64 model_first_start(const struct model *model)
+{
+	int order[NR_ITEMS];
+
+	return model_processing(model, order) ? model->item[order[0]].since : KTIME_MAX;
 }
 
 /* ---- Q: adds ---- */

@@ -182,7 +182,7 @@ struct kwq_item {
 	/* private: all protected like the core */
 	union {
 		struct list_head link;		/* in its level of a group; small core: in @items */
-		struct hlist_node node;		/* else in its band or in @processing */
+		struct hlist_node node;		/* else in a band; while processing, in a line */
 	};
 	u8 state;			/* KWQ_ITEM_*; may be read without protection */
 	u8 lane;			/* the lane in which it is or was ready */
@@ -363,6 +363,7 @@ enum kwq_form {
  *		@awaited_runs, @flushes or @shut_down changed. The queue sets it for changes of
  *		its own, too: see kwq_look_again_locked(). The queue also resets it.
  * @marks:	the queue's colour: KWQ_MARK_DIRTY | KWQ_MARK_RUN, or 0.
+ * @lined:	large: each holder has its items in a line of its own: see kwq_core_line_holders().
  *
  * The rest of a large core is in &struct kwq_bulk. A queue may have up to 2^32 - 1 items in
  * use, which take 320 GiB or more.
@@ -395,6 +396,7 @@ struct kwq_core {
 	bool cancelled;
 	bool changed;
 	u8 marks;
+	bool lined;
 };
 
 /* An empty small core: initialises @core. */
@@ -452,7 +454,8 @@ struct kwq_order {
  * @work_duration: from a hand-out to its done.
  * @lateness:	from an item's time to when it became ready.
  * @limiter:	gives the delays of rate-limited adds.
- * @processing:	handed-out items, in the order of their hand-outs.
+ * @processing:	handed-out items, in the order of their hand-outs; unless @lined of the core.
+ * @holders:	if @lined of the core: its holders, by address.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
  * @order:	aging and groups; NULL for neither.
@@ -482,7 +485,10 @@ struct kwq_bulk {
 	struct kwq_histogram work_duration;
 	struct kwq_histogram lateness;
 	struct kwq_rate_limiter limiter;
-	struct kwq_line processing;
+	union {
+		struct kwq_line processing;
+		struct rb_root holders;
+	};
 	struct kwq_waiting waiting;
 	struct kwq_line bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
 	struct kwq_order *order;

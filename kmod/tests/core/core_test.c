@@ -27,9 +27,19 @@ struct core_test {
 	char before_core[KWQ_BEFORE_CORE];
 	struct kwq_core core;
 	struct kwq_rate_limiter limiter;	/* of @core, if it is small */
-	struct kwq_holder x;
-	struct kwq_holder y;
-	struct kwq_holder z;
+	/* Cases that selftests/model prints may give each holder a line of its own. */
+	union {
+		struct kwq_holder x;
+		struct kwq_lined_holder lined_x;
+	};
+	union {
+		struct kwq_holder y;
+		struct kwq_lined_holder lined_y;
+	};
+	union {
+		struct kwq_holder z;
+		struct kwq_lined_holder lined_z;
+	};
 	/* An item with what is before it is a struct kwq_grouped_item (Q16). */
 	struct kwq_member of_a;
 	struct kwq_item a;

@@ -60,9 +60,9 @@ static void expect_sound(struct kunit *test)
 	int nr = 0;
 
 	if (t->x)
-		holders[nr++] = &t->x->holder;
+		holders[nr++] = &t->x->lined.holder;
 	if (t->y)
-		holders[nr++] = &t->y->holder;
+		holders[nr++] = &t->y->lined.holder;
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	broken = kwq_core_broken(&t->keyed->queue.core, holders, nr);
 	spin_unlock_irqrestore(&t->keyed->queue.lock, flags);
@@ -1123,7 +1123,7 @@ static void done_and_get_is_one_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s.wakes, 1);
 	KUNIT_EXPECT_EQ(test, done_and_get(t, ticket, 8), -ESTALE);
 	KUNIT_EXPECT_EQ(test, t->nr_got, 1);
-	KUNIT_EXPECT_EQ(test, t->x->holder.nr_held, 2);
+	KUNIT_EXPECT_EQ(test, t->x->lined.holder.nr_held, 2);
 
 	/* If nothing is ready, or nothing fits, only a get can report it. */
 	KUNIT_EXPECT_EQ(test, done_and_get(t, t->got[0].ticket, 8), KWQ_FINISHED);
@@ -1193,6 +1193,17 @@ static void closed_handle_gives_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->got[0].abandoned, 0);
 	EXPECT_FETCH(test, t, t->y, NOTHING);
 	KUNIT_EXPECT_EQ(test, t->keyed->of_core.abandoned, 2);
+}
+
+/* M3: a search for the longest running item finds no closed handle. */
+static void closed_handle_holds_nothing(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	const struct rb_root *holders = &t->keyed->of_core.holders;
+
+	close_x(t);
+	KUNIT_EXPECT_PTR_EQ(test, rb_first(holders), &t->y->lined.by_address);
+	KUNIT_EXPECT_PTR_EQ(test, rb_last(holders), &t->y->lined.by_address);
 }
 
 static void closed_handles_tickets_are_stale(struct kunit *test)
@@ -2417,7 +2428,12 @@ static void queue_without_durations(struct kunit *test)
 {
 	struct kwq_stat *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
 	struct kwq_limits limits = plenty;
+	struct kwq_add_options none = {};
+	struct kwq_handle *handle;
+	struct kwq_got_buffer buffer;
+	struct kwq_got got[1];
 	struct kwq_keyed *keyed;
+	u8 keys[8];
 
 	/* M1 */
 	KUNIT_ASSERT_NOT_NULL(test, s);
@@ -2425,8 +2441,24 @@ static void queue_without_durations(struct kunit *test)
 	keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &limits);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, keyed);
 	KUNIT_EXPECT_EQ(test, keyed->queue.stamps, KWQ_CLOCK_NONE);
+	handle = kwq_handle_open(keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, handle);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add(keyed, KEY("a"), &none), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_add(keyed, KEY("b"), &none), KWQ_ADDED);
+	buffer = (struct kwq_got_buffer){
+		.got = got,
+		.keys = keys,
+		.max_items = 1,
+		.max_key_bytes = sizeof(keys),
+	};
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(handle, &buffer, &at_once), 1);
+	kwq_queue_advance(&keyed->queue, 10);
 	kwq_keyed_stat(keyed, s);
 	KUNIT_EXPECT_EQ(test, s->create_flags, KWQ_CREATE_NO_DURATIONS);
+	KUNIT_EXPECT_EQ(test, s->oldest_ready, 0);
+	KUNIT_EXPECT_EQ(test, s->longest_running, 0);
+	KUNIT_EXPECT_EQ(test, s->unfinished, 0);
+	kwq_handle_close(handle);
 	kwq_keyed_put(keyed);
 }
 
@@ -2694,6 +2726,7 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(done_and_get_is_one_hold),
 	KUNIT_CASE(closing_wakes_for_all_that_is_ready),
 	KUNIT_CASE(closed_handle_gives_back),
+	KUNIT_CASE(closed_handle_holds_nothing),
 	KUNIT_CASE(closed_handles_tickets_are_stale),
 	KUNIT_CASE(hold_wakes_a_bounded_number),
 	KUNIT_CASE(hold_of_many_items_wakes_nobody),

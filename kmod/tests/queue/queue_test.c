@@ -406,7 +406,6 @@ static void defined_queue_needs_no_set_up(struct kunit *test)
 
 static void expect_no_durations(struct kunit *test, struct queue_test *t)
 {
-	struct kwq_gauges gauges;
 	int i;
 
 	if (kwq_test_form != KWQ_LARGE)
@@ -417,10 +416,6 @@ static void expect_no_durations(struct kunit *test, struct queue_test *t)
 	}
 	KUNIT_EXPECT_EQ(test, t->of_core.queue_duration.sum, 0);
 	KUNIT_EXPECT_EQ(test, t->of_core.work_duration.sum, 0);
-	kwq_core_gauges(&t->queue.core, &gauges, kwq_queue_now(&t->queue));
-	KUNIT_EXPECT_EQ(test, gauges.oldest_ready, 0);
-	KUNIT_EXPECT_EQ(test, gauges.longest_running, 0);
-	KUNIT_EXPECT_EQ(test, gauges.unfinished, 0);
 }
 
 /* M1: adds, hand-outs and dones of each function have no time, and count as ever. */
