@@ -266,10 +266,15 @@ static void bench_floor_of_stretch(void)
 	end_witness("keys.stretch.floor");
 }
 
-/* Waits for the pending work of RCU and of the workers that free memory. */
+/* Waits for the pending work of RCU and of the workers that free queues: until no memory comes back. */
 static void settle(void)
 {
-	sleep(2);
+	double before;
+
+	do {
+		before = free_bytes();
+		sleep(2);
+	} while (free_bytes() - before > 1 << 20);
 }
 
 static void bench_list_many(void)
