@@ -251,6 +251,7 @@ static int execute_restore_with(struct kwq_handle *handle, const void *data,
 				struct kwq_stock *stock)
 {
 	const struct kwq_restore_entry *entry = data;
+	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_restored restored = {
 		.priority = safe_priority(entry->priority),
 		.wait_priority = safe_priority(entry->wait_priority),
@@ -259,7 +260,6 @@ static int execute_restore_with(struct kwq_handle *handle, const void *data,
 		.dirty_for = entry->dirty_for,
 		.waiting_for = entry->waiting_for,
 		.dead_for = entry->dead_for,
-		.due = kwq_later(now, entry->due_in),
 	};
 
 	if (!key->len || entry->flags != extras->flags || check_restore(entry))
@@ -269,7 +269,11 @@ static int execute_restore_with(struct kwq_handle *handle, const void *data,
 	/* O1: as if its holder had been lost, but without counting that. */
 	if (entry->state & KWQ_IS_PROCESSING)
 		restored.state |= KWQ_IS_READY | KWQ_IS_RETURNED;
-	return kwq_keyed_restore_locked(handle->keyed, key, &restored, extras, now, stock);
+	/* Ages and times count from now, even in a queue without durations. */
+	if (now == KWQ_NO_TIME)
+		now = kwq_now_locked(&keyed->queue);
+	restored.due = kwq_later(now, entry->due_in);
+	return kwq_keyed_restore_locked(keyed, key, &restored, extras, now, stock);
 }
 
 static int execute_restore(struct kwq_handle *handle, const void *data,

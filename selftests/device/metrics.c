@@ -458,6 +458,31 @@ TEST_F(metrics, no_durations)
 	close(q);
 }
 
+/* U8, M1: a wait goes on, and an age that is known is kept. */
+TEST_F(metrics, restore_without_durations)
+{
+	int q = create_without(self->dev, 0, 0, NULL);
+	struct listed_item look;
+	struct item a;
+
+	ASSERT_LE(0, q);
+	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "a", .state = KWQ_IS_WAITING, .due_in = HOUR,
+					  .waiting_for = SEC));
+	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "c", .state = KWQ_IS_READY, .dirty_for = 7 * SEC));
+	ASSERT_EQ(0, q_advance(q, SEC));
+	ASSERT_EQ(1, q_look(q, "a", &look));
+	EXPECT_EQ(2 * SEC, look.item.waiting_for);
+	EXPECT_EQ(HOUR - SEC, look.item.due_in);
+	ASSERT_EQ(1, q_look(q, "c", &look));
+	EXPECT_EQ(8 * SEC, look.item.dirty_for);
+	expect_take(q, "c");
+	ASSERT_EQ(0, q_advance_to(q, HOUR - 1));
+	EXPECT_EQ(-EAGAIN, q_try_get(q, &a));
+	ASSERT_EQ(0, q_advance(q, 1));
+	expect_take(q, "a");
+	close(q);
+}
+
 /* M1, O3, Q17, L10: what needs durations is refused without them. */
 TEST_F(metrics, no_durations_where_they_are_needed)
 {
