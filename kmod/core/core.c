@@ -935,9 +935,14 @@ int kwq_core_expedite(struct kwq_core *core, struct kwq_item *item, ktime_t now)
 	return end_wait_early(core, item, now);
 }
 
-/* The time that was @span ns ago; negative if that was before the clock began. */
+/*
+ * The time that was @span ns ago: negative if that was before the clock began, but never as early
+ * as KWQ_NO_TIME. That stands for a @span that is not known.
+ */
 static ktime_t ago(ktime_t now, u64 span)
 {
+	if (span == KWQ_AGE_UNKNOWN)
+		return KWQ_NO_TIME;
 	return now - (s64)min_t(u64, span, KTIME_MAX);
 }
 

@@ -100,9 +100,10 @@ struct kwq_search {
  * @wait_priority: while waiting: the priority for its time, or KWQ_PRIORITY_NONE
  * @requeues: how often it was rate-limited
  * @abandoned: how often it lost its holder
- * @dirty_for: how long it has been ready, in ns
+ * @dirty_for: how long it has been ready, in ns; in a core without durations KWQ_AGE_UNKNOWN if
+ * that is not known
  * @waiting_for: how long it has been waiting, in ns
- * @dead_for: how long it has been dead, in ns
+ * @dead_for: how long it has been dead, in ns, or KWQ_AGE_UNKNOWN as for @dirty_for
  * @due: while waiting: its time
  */
 struct kwq_restored {

@@ -246,6 +246,18 @@ static int check_restore(const struct kwq_restore_entry *entry)
 	       -EINVAL : 0;
 }
 
+/* U8: an age that is not known counts from now. */
+static u64 restored_age(u64 age)
+{
+	return age == KWQ_AGE_UNKNOWN ? 0 : age;
+}
+
+/* M1: but a queue without durations can leave it unknown, unless the age is that of a wait. */
+static u64 restored_duration(const struct kwq_keyed *keyed, u64 age)
+{
+	return keyed->limits.no_durations ? age : restored_age(age);
+}
+
 static int execute_restore_with(struct kwq_handle *handle, const void *data,
 				struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,
 				struct kwq_stock *stock)
@@ -257,9 +269,9 @@ static int execute_restore_with(struct kwq_handle *handle, const void *data,
 		.wait_priority = safe_priority(entry->wait_priority),
 		.requeues = entry->requeues,
 		.abandoned = entry->abandoned,
-		.dirty_for = entry->dirty_for,
-		.waiting_for = entry->waiting_for,
-		.dead_for = entry->dead_for,
+		.dirty_for = restored_duration(keyed, entry->dirty_for),
+		.waiting_for = restored_age(entry->waiting_for),
+		.dead_for = restored_duration(keyed, entry->dead_for),
 	};
 
 	if (!key->len || entry->flags != extras->flags || check_restore(entry))

@@ -37,7 +37,7 @@ int kwq_keyed_list_dead(struct kwq_keyed *keyed, u64 after,
 		buffer->keys_len += ki->key_len;
 		buffer->entries[nr] = (struct kwq_dead_entry){
 			.number = item->death,
-			.age = kwq_age(item->since, now),
+			.age = kwq_listed_age(item->since, now),
 			.key_len = ki->key_len,
 			.priority = item->priority,
 			.requeues = item->requeues,

@@ -583,6 +583,18 @@ void kwq_keyed_unlock_unpaid(struct kwq_keyed *keyed, unsigned long flags)
 bool kwq_keyed_drop_remembered(struct kwq_keyed *keyed);
 
 /**
+ * kwq_listed_age() - an age as a list shows it (M1)
+ * @since: since when; KWQ_NO_TIME if that is not known
+ * @now: current time
+ *
+ * Return: ns; KWQ_AGE_UNKNOWN if it is not known.
+ */
+static inline u64 kwq_listed_age(ktime_t since, ktime_t now)
+{
+	return since == KWQ_NO_TIME ? KWQ_AGE_UNKNOWN : kwq_span(since, now);
+}
+
+/**
  * kwq_keyed_settle() - move an item to the list that its state asks for
  * @keyed: the queue; its lock held
  * @ki: an item whose state may have changed. Do not touch it any more: if it is idle and

@@ -180,11 +180,11 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 	to->order_of = order_state(state & look->orders);
 	to->order = order_in(look, ki, to->order_of);
 	if (state & (KWQ_IS_READY | KWQ_IS_DIRTY))
-		to->dirty_for = kwq_age(kwq_core_dirty_since(item), now);
+		to->dirty_for = kwq_listed_age(kwq_core_dirty_since(item), now);
 	if (state & KWQ_IS_DIRTY)
 		to->next_priority = item->next_priority;
 	if (state & KWQ_IS_PROCESSING) {
-		to->processing_for = kwq_age(item->since, now);
+		to->processing_for = kwq_listed_age(item->since, now);
 		to->pid = holder_pid(look, item);
 		if (look->keyed->limits.lease)
 			to->lease_left = kwq_span(now, kwq_lease_of(ki)->expires);
@@ -195,7 +195,7 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 		to->wait_priority = item->wait_priority;
 	}
 	if (state & KWQ_IS_DEAD)
-		to->dead_for = kwq_age(item->since, now);
+		to->dead_for = kwq_listed_age(item->since, now);
 }
 
 /* Lists an item. Returns false if it does not fit. */

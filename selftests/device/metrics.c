@@ -413,13 +413,19 @@ TEST_F(metrics, no_durations)
 	ASSERT_EQ(KWQ_WAITING, q_add_after(q, "c", 10 * SEC));
 	ASSERT_EQ(0, q_advance(q, SEC));
 	ASSERT_EQ(1, q_look(q, "a", &look));
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.dirty_for);
+	ASSERT_EQ(1, q_look(q, "b", &look));
+	EXPECT_EQ(SEC, look.item.dirty_for);
+	ASSERT_EQ(1, q_look(q, "c", &look));
+	EXPECT_EQ(SEC, look.item.waiting_for);
 	EXPECT_EQ(0, look.item.dirty_for);
 	expect_next(q, &a, "a");
 	expect_next(q, &b, "b");
 	ASSERT_EQ(0, q_advance(q, SEC));
 	ASSERT_EQ(1, q_look(q, "a", &look));
 	EXPECT_EQ(KWQ_IS_PROCESSING, look.item.state);
-	EXPECT_EQ(0, look.item.processing_for);
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.processing_for);
+	EXPECT_EQ(0, look.item.dirty_for);
 	ASSERT_EQ(KWQ_DIRTIED, q_add(q, "a"));
 	expect_gauges(q, 0, 0, 0);
 	ASSERT_EQ(KWQ_REQUEUED, q_done(q, a.ticket));
@@ -436,7 +442,9 @@ TEST_F(metrics, no_durations)
 	ASSERT_EQ(KWQ_FINISHED, q_done(q, b.ticket));
 	ASSERT_EQ(0, q_advance(q, SEC));
 	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
-	EXPECT_EQ(0, dead.age);
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, dead.age);
+	ASSERT_EQ(1, q_look(q, "b", &look));
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.dead_for);
 
 	/* D5: not early. A wait has an age. */
 	ASSERT_EQ(0, q_advance_to(q, 17 * SEC - 1));
@@ -458,28 +466,42 @@ TEST_F(metrics, no_durations)
 	close(q);
 }
 
-/* U8, M1: a wait goes on, and an age that is known is kept. */
+/* U8, M1: an age that is not known stays so. A wait has an age in any case. */
 TEST_F(metrics, restore_without_durations)
 {
 	int q = create_without(self->dev, 0, 0, NULL);
 	struct listed_item look;
+	struct kwq_stat stat;
+	struct dead dead;
 	struct item a;
 
 	ASSERT_LE(0, q);
-	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "a", .state = KWQ_IS_WAITING, .due_in = HOUR,
-					  .waiting_for = SEC));
+	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "a", .state = KWQ_IS_READY | KWQ_IS_WAITING,
+					  .dirty_for = KWQ_AGE_UNKNOWN,
+					  .waiting_for = KWQ_AGE_UNKNOWN, .due_in = HOUR));
+	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "b", .state = KWQ_IS_DEAD,
+					  .dead_for = KWQ_AGE_UNKNOWN));
 	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "c", .state = KWQ_IS_READY, .dirty_for = 7 * SEC));
 	ASSERT_EQ(0, q_advance(q, SEC));
 	ASSERT_EQ(1, q_look(q, "a", &look));
-	EXPECT_EQ(2 * SEC, look.item.waiting_for);
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, look.item.dirty_for);
+	EXPECT_EQ(SEC, look.item.waiting_for);
 	EXPECT_EQ(HOUR - SEC, look.item.due_in);
+	ASSERT_EQ(1, q_list_dead(q, &dead, 1, 0));
+	EXPECT_EQ(KWQ_AGE_UNKNOWN, dead.age);
 	ASSERT_EQ(1, q_look(q, "c", &look));
 	EXPECT_EQ(8 * SEC, look.item.dirty_for);
+	stat = stat_of(q);
+	EXPECT_EQ(0, stat.oldest_ready);
+	EXPECT_EQ(0, stat.oldest_dead);
+	expect_next(q, &a, "a");
+	ASSERT_EQ(KWQ_STILL_WAITING, q_done(q, a.ticket));
 	expect_take(q, "c");
 	ASSERT_EQ(0, q_advance_to(q, HOUR - 1));
 	EXPECT_EQ(-EAGAIN, q_try_get(q, &a));
 	ASSERT_EQ(0, q_advance(q, 1));
 	expect_take(q, "a");
+	EXPECT_EQ(0, stat_of(q).queue_duration.sum);
 	close(q);
 }
 

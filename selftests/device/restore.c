@@ -170,7 +170,7 @@ TEST_F(restore, ages)
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(101 * SEC, stat.queue_duration.sum);
 	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_READY,
-					  .dirty_for = ~0ULL));
+					  .dirty_for = KWQ_AGE_UNKNOWN - 1));
 	expect_next(self->q, &item, "b");
 
 	/* The oldest dead item need not be the first one. */
@@ -182,6 +182,30 @@ TEST_F(restore, ages)
 	EXPECT_EQ(KWQ_WAS_DEAD, q_drop(self->q, "old"));
 	ASSERT_EQ(0, q_stat(self->q, &stat));
 	EXPECT_EQ(SEC, stat.oldest_dead);
+}
+
+/* U8, M1: an age that the saved queue did not know counts from the restore. */
+TEST_F(restore, unknown_ages)
+{
+	struct kwq_stat stat;
+	struct dead dead;
+
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_READY,
+					  .dirty_for = KWQ_AGE_UNKNOWN));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "b", .state = KWQ_IS_DEAD,
+					  .dead_for = KWQ_AGE_UNKNOWN));
+	EXPECT_EQ(KWQ_RESTORED, q_restore(self->q, "c", .state = KWQ_IS_WAITING, .due_in = HOUR,
+					  .waiting_for = KWQ_AGE_UNKNOWN));
+	ASSERT_EQ(0, q_advance(self->q, SEC));
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(SEC, stat.oldest_ready);
+	EXPECT_EQ(SEC, stat.oldest_dead);
+	EXPECT_EQ(SEC, stat.oldest_waiting);
+	ASSERT_EQ(1, q_list_dead(self->q, &dead, 1, 0));
+	EXPECT_EQ(SEC, dead.age);
+	expect_take(self->q, "a");
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(SEC, stat.queue_duration.sum);
 }
 
 /* U8: nothing in the queue is lost, and nothing runs twice. */

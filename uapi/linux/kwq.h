@@ -58,6 +58,8 @@
 #define KWQ_PRIORITY_MAX	31
 /** define KWQ_NO_DEADLINE - a deadline that never comes */
 #define KWQ_NO_DEADLINE		(~(__u64)0)
+/** define KWQ_AGE_UNKNOWN - an age that a queue with KWQ_CREATE_NO_DURATIONS does not know */
+#define KWQ_AGE_UNKNOWN		(~(__u64)0)
 
 /*
  * Features, in &struct kwq_info.features. Every version has the requests and flags that no
@@ -295,8 +297,9 @@ struct kwq_config {
  * The queue reads no clock for adds without options, hand-outs and dones. So it does not know for
  * how long a key was ready or processing. These are 0 then: &kwq_stat.oldest_ready,
  * @longest_running, @unfinished, @queue_duration, @work_duration, and @oldest_dead of an item that
- * died at its done; &kwq_listed.dirty_for, @processing_for and such a @dead_for and
- * &kwq_dead_entry.age. All else is as without the flag. It excludes a lease, aging, and
+ * died at its done. These are KWQ_AGE_UNKNOWN: &kwq_listed.dirty_for of an item that an add without
+ * options made dirty, @processing_for, and @dead_for and &kwq_dead_entry.age of an item that died
+ * at its done. All else is as without the flag. It excludes a lease, aging, and
  * &kwq_config.forget_after.
  */
 #define KWQ_CREATE_NO_DURATIONS	(1U << 3)
@@ -751,7 +754,7 @@ struct kwq_key_entry {
 /**
  * struct kwq_dead_entry - one dead item
  * @number:	grows with each death in this queue.
- * @age:	how long the item has been dead, in ns on the queue's clock.
+ * @age:	how long the item has been dead, in ns on the queue's clock, or KWQ_AGE_UNKNOWN.
  * @key_len:	bytes of its key.
  * @priority:	its priority.
  * @requeues:	how often it was rate-limited.
@@ -808,6 +811,7 @@ struct kwq_list_dead_args {
  *		namespace shows it. Dead items: the number of the death. Remembered items: 0.
  * @dirty_for:	how long it has been ready, or dirty while processing, in ns. If it is also
  *		waiting while it is processing and dirty, this is @processing_for. Else 0.
+ *		KWQ_AGE_UNKNOWN if the queue does not know it; so are the next one and @dead_for.
  * @processing_for: how long it has been processing, in ns; else 0.
  * @waiting_for: how long it has been waiting, since the first add of this wait, in ns; else 0.
  * @due_in:	the time until its wait ends, in ns; 0 if it is due or not waiting.
@@ -918,7 +922,9 @@ struct kwq_list_items_args {
  * @due_in:	the time until its wait ends, in ns; else 0.
  * @dead_for:	how long it has been dead, in ns; else 0.
  *
- * &struct kwq_listed has these members, too. Time spans beyond the clock's range saturate.
+ * &struct kwq_listed has these members, too. Time spans beyond the clock's range saturate. An age
+ * that is KWQ_AGE_UNKNOWN counts from the restore. But in a queue with KWQ_CREATE_NO_DURATIONS,
+ * such a @dirty_for or @dead_for stays unknown.
  *
  * A ready item goes behind the items of its priority, and with RETURNED behind the returned ones
  * of its priority. So restore ready items in the order in which they are to be handed out, and

@@ -60,6 +60,7 @@ const (
 
 	noDeadline   = ^uint64(0)
 	priorityNone = -128
+	ageUnknown   = 1<<64 - 1
 	one          = 65536
 )
 

@@ -62,6 +62,9 @@ var unionMembers = map[string]interface{}{
 	"backoff":     backoffArgs{},
 }
 
+// signed is a number as C prints it.
+func signed(n uint64) int64 { return int64(n) }
+
 var numbers = map[string]int64{
 	"KWQ_KEY_MAX":           KeyMax,
 	"KWQ_NAME_MAX":          NameMax,
@@ -71,6 +74,7 @@ var numbers = map[string]int64{
 	"KWQ_PRIORITY_MIN":      PriorityMin,
 	"KWQ_PRIORITY_MAX":      PriorityMax,
 	"KWQ_PRIORITY_NONE":     priorityNone,
+	"KWQ_AGE_UNKNOWN":       signed(ageUnknown),
 	"KWQ_LIMITERS_MAX":      LimitersMax,
 	"KWQ_HISTOGRAM_BUCKETS": HistogramBuckets,
 	"KWQ_ONE":               one,

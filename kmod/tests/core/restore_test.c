@@ -98,8 +98,24 @@ static void ages_go_on(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_core_waiting_since(&t->core, &t->b), -NOW);
 	restore(t, &t->c, KWQ_IS_DEAD, .dead_for = 3 * NOW);
 	KUNIT_EXPECT_EQ(test, t->c.since, -2 * NOW);
-	restore(t, &t->d, KWQ_IS_READY, .dirty_for = U64_MAX);
+	restore(t, &t->d, KWQ_IS_READY, .dirty_for = KWQ_AGE_UNKNOWN - 1);
 	KUNIT_EXPECT_EQ(test, t->d.dirtied, NOW - KTIME_MAX);
+}
+
+/* U8, M1: in a core without durations, an age that is not known stays so. */
+static void unknown_ages_stay_unknown(struct kunit *test)
+{
+	struct restore_test *t = test->priv;
+	struct kwq_gauges gauges;
+
+	restore(t, &t->a, KWQ_IS_READY, .dirty_for = KWQ_AGE_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, t->a.dirtied, KWQ_NO_TIME);
+	kwq_core_gauges(&t->core, &gauges, NOW);
+	KUNIT_EXPECT_EQ(test, gauges.oldest_ready, 0);
+	expect_next_at(test, &t->a, KWQ_NO_TIME);
+	KUNIT_EXPECT_EQ(test, t->bulk.queue_duration.sum, 0);
+	restore(t, &t->b, KWQ_IS_DEAD, .dead_for = KWQ_AGE_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, t->b.since, KWQ_NO_TIME);
 }
 
 /* U8, D1, D3, Q12: a waiting item waits on, and may be ready meanwhile. */
@@ -252,6 +268,7 @@ static void shut_down_refuses(struct kunit *test)
 static struct kunit_case restore_test_cases[] = {
 	KUNIT_CASE(ready_items_keep_their_order),
 	KUNIT_CASE(ages_go_on),
+	KUNIT_CASE(unknown_ages_stay_unknown),
 	KUNIT_CASE(waiting_items_wait_on),
 	KUNIT_CASE(dead_items_stay_dead),
 	KUNIT_CASE(requeues_are_remembered),

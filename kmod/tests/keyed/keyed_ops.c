@@ -21,8 +21,8 @@ int kwq_keyed_add(struct kwq_keyed *keyed, const struct kwq_key *key,
 
 	kwq_stock_begin(&stock, keyed, &copy, 1);
 	do {
-		now = kwq_queue_now(&keyed->queue);
 		spin_lock_irqsave(&keyed->queue.lock, flags);
+		now = kwq_stamp_locked(&keyed->queue);
 		ret = kwq_keyed_add_locked(keyed, &copy, options, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
 		if (ret == -EAGAIN && !(kwq_stock_fill(&stock, keyed, &copy, 1) &&
@@ -46,8 +46,8 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 	extras->group = hashed(&extras->group);
 	kwq_stock_begin(&stock, keyed, &copy, 1);
 	do {
-		now = kwq_queue_now(&keyed->queue);
 		spin_lock_irqsave(&keyed->queue.lock, flags);
+		now = kwq_stamp_locked(&keyed->queue);
 		ret = kwq_keyed_add_with_locked(keyed, &copy, options, extras, now, &stock);
 		kwq_keyed_unlock(keyed, flags);
 		if (ret == -EAGAIN &&
@@ -61,14 +61,15 @@ int kwq_keyed_add_with(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
-/* Makes one call in a hold of the lock. */
+/* Makes one call in a hold of the lock, at the time that the device would take. */
 #define LOCKED(keyed, call)					\
 ({								\
-	ktime_t __maybe_unused now = kwq_queue_now(&(keyed)->queue); \
 	unsigned long irqs;					\
+	ktime_t __maybe_unused now;				\
 	int ret;						\
 								\
 	spin_lock_irqsave(&(keyed)->queue.lock, irqs);		\
+	now = kwq_stamp_locked(&(keyed)->queue);		\
 	ret = (call);						\
 	kwq_keyed_unlock(keyed, irqs);				\
 	ret;							\

@@ -430,29 +430,174 @@ static void oldest_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_keyed_oldest(t->keyed, KWQ_ITEM_WAITING, NR_STAYING), 0);
 }
 
-static int list_test_init(struct kunit *test)
+static void open_queue(struct kunit *test, bool no_durations)
 {
-	static const struct kwq_limits plenty = { U32_MAX, U32_MAX };
-	struct list_test *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	const struct kwq_limits plenty = {
+		.max_items = U32_MAX,
+		.max_bytes = U32_MAX,
+		.no_durations = no_durations,
+	};
+	struct list_test *t = test->priv;
 
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	test->priv = t;
 	t->keyed = kwq_keyed_create("", KWQ_CLOCK_MANUAL, &plenty);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->keyed));
 	t->handle = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->handle));
+}
+
+static void close_queue(struct list_test *t)
+{
+	if (!IS_ERR_OR_NULL(t->handle))
+		kwq_handle_close(t->handle);
+	if (!IS_ERR_OR_NULL(t->keyed))
+		kwq_keyed_put(t->keyed);
+	t->handle = NULL;
+	t->keyed = NULL;
+}
+
+/* Lists the only item. */
+static const struct kwq_listed *only_item(struct kunit *test)
+{
+	struct list_test *t = test->priv;
+
+	begin(t, ALL_STATES, NR_ENTRIES);
+	KUNIT_ASSERT_EQ(test, kwq_keyed_list(t->keyed, &t->request, &t->buffer), 0);
+	KUNIT_ASSERT_EQ(test, t->buffer.fill.nr, 1);
+	return t->entries;
+}
+
+static int add_one(struct list_test *t, u32 flags, u64 time)
+{
+	const struct kwq_add_options options = { .flags = flags, .time = time };
+	const struct kwq_key key = { "k", 1 };
+
+	return kwq_keyed_add(t->keyed, &key, &options);
+}
+
+static u64 get_one(struct kunit *test)
+{
+	static const struct kwq_patience at_once = { .nonblock = true };
+	struct list_test *t = test->priv;
+	struct kwq_got got;
+	u8 key[4];
+	struct kwq_got_buffer buffer = {
+		.got = &got,
+		.keys = key,
+		.max_items = 1,
+		.max_key_bytes = sizeof(key),
+	};
+
+	KUNIT_ASSERT_EQ(test, kwq_handle_get(t->handle, &buffer, &at_once), 1);
+	return got.ticket;
+}
+
+/* M1, Q15: an age is unknown if it counts from an add without options, a hand-out or a done. */
+static void ages_without_durations(struct kunit *test)
+{
+	struct list_test *t = test->priv;
+	const struct kwq_listed *item;
+	u64 ticket;
+
+	close_queue(t);
+	open_queue(test, true);
+	kwq_queue_advance(&t->keyed->queue, 7);
+	KUNIT_ASSERT_EQ(test, add_one(t, 0, 0), KWQ_ADDED);
+	item = only_item(test);
+	KUNIT_EXPECT_EQ(test, item->dirty_for, KWQ_AGE_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, item->processing_for, 0);
+
+	ticket = get_one(test);
+	item = only_item(test);
+	KUNIT_EXPECT_EQ(test, item->processing_for, KWQ_AGE_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, item->dirty_for, 0);
+	KUNIT_ASSERT_EQ(test, add_one(t, 0, 0), KWQ_DIRTIED);
+	KUNIT_EXPECT_EQ(test, only_item(test)->dirty_for, KWQ_AGE_UNKNOWN);
+
+	/* D9: the wait has an age. With it, that of the item is the one of the hand-out. */
+	KUNIT_ASSERT_EQ(test, add_one(t, KWQ_ADD_AFTER, 10), KWQ_WAITING);
+	kwq_queue_advance(&t->keyed->queue, 10);
+	item = only_item(test);
+	KUNIT_EXPECT_EQ(test, item->waiting_for, 3);
+	KUNIT_EXPECT_EQ(test, item->due_in, 7);
+	KUNIT_EXPECT_EQ(test, item->dirty_for, KWQ_AGE_UNKNOWN);
+	KUNIT_EXPECT_EQ(test, item->processing_for, KWQ_AGE_UNKNOWN);
+
+	/* O1: the close of a handle reads the clock. */
+	kwq_handle_close(t->handle);
+	t->handle = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_WRITE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->handle));
+	ticket = get_one(test);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, ticket, 0), KWQ_STILL_WAITING);
+	item = only_item(test);
+	KUNIT_EXPECT_EQ(test, item->state, KWQ_IS_WAITING);
+	KUNIT_EXPECT_EQ(test, item->waiting_for, 3);
+
+	/* The end of a wait is a time that the queue knows. */
+	kwq_queue_advance(&t->keyed->queue, 17);
+	kwq_queue_advance(&t->keyed->queue, 19);
+	item = only_item(test);
+	KUNIT_EXPECT_EQ(test, item->state, KWQ_IS_READY);
+	KUNIT_EXPECT_EQ(test, item->dirty_for, 2);
+
+	ticket = get_one(test);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->handle, ticket, KWQ_DONE_DEAD), KWQ_BURIED);
+	item = only_item(test);
+	KUNIT_EXPECT_EQ(test, item->state, KWQ_IS_DEAD);
+	KUNIT_EXPECT_EQ(test, item->dead_for, KWQ_AGE_UNKNOWN);
+}
+
+static void expect_dead_age(struct kunit *test, u64 age)
+{
+	struct kwq_dead_entry entry = {};
+	struct kwq_dead_buffer buffer = {};
+	struct list_test *t = test->priv;
+
+	buffer.entries = &entry;
+	buffer.keys = t->keys;
+	buffer.max_items = 1;
+	buffer.max_key_bytes = sizeof(t->keys);
+	KUNIT_ASSERT_EQ(test, kwq_keyed_list_dead(t->keyed, 0, &buffer), 1);
+	KUNIT_EXPECT_EQ(test, entry.age, age);
+	KUNIT_EXPECT_EQ(test, only_item(test)->dead_for, age);
+}
+
+/* M1, L11: the age of a death at a done is unknown. That of one at a rate-limited add is known. */
+static void deaths_without_durations(struct kunit *test)
+{
+	const struct kwq_limiter_config config = { .dead_after = 1 };
+	struct list_test *t = test->priv;
+
+	close_queue(t);
+	open_queue(test, true);
+	KUNIT_ASSERT_EQ(test, kwq_configure(&t->keyed->queue, &config), 0);
+	KUNIT_ASSERT_EQ(test, add_one(t, 0, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_settle(t->handle, get_one(test), KWQ_DONE_DEAD),
+			KWQ_BURIED);
+	kwq_queue_advance(&t->keyed->queue, 5);
+	expect_dead_age(test, KWQ_AGE_UNKNOWN);
+
+	KUNIT_ASSERT_EQ(test, add_one(t, KWQ_ADD_KICK, 0), KWQ_ADDED);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, get_one(test), 0), KWQ_FINISHED);
+	KUNIT_ASSERT_EQ(test, add_one(t, KWQ_ADD_RATE_LIMITED, 0), KWQ_WAITING);
+	kwq_queue_advance(&t->keyed->queue, NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->handle, get_one(test), 0), KWQ_FINISHED);
+	KUNIT_ASSERT_EQ(test, add_one(t, KWQ_ADD_RATE_LIMITED, 0), KWQ_DEAD);
+	kwq_queue_advance(&t->keyed->queue, NSEC_PER_SEC + 5);
+	expect_dead_age(test, 5);
+}
+
+static int list_test_init(struct kunit *test)
+{
+	test->priv = kunit_kzalloc(test, sizeof(struct list_test), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, test->priv);
+	open_queue(test, false);
 	return 0;
 }
 
 static void list_test_exit(struct kunit *test)
 {
-	struct list_test *t = test->priv;
-
-	if (!t || IS_ERR_OR_NULL(t->keyed))
-		return;
-	if (!IS_ERR_OR_NULL(t->handle))
-		kwq_handle_close(t->handle);
-	kwq_keyed_put(t->keyed);
+	if (test->priv)
+		close_queue(test->priv);
 }
 
 static struct kunit_case list_test_cases[] = {
@@ -469,6 +614,8 @@ static struct kunit_case list_test_cases[] = {
 	KUNIT_CASE(hold_is_bounded),
 	KUNIT_CASE(getter_is_listed),
 	KUNIT_CASE(oldest_wait),
+	KUNIT_CASE(ages_without_durations),
+	KUNIT_CASE(deaths_without_durations),
 	{}
 };
 

@@ -18,6 +18,7 @@ GROUP_MAX: Final = 255
 PRIORITY_MIN: Final = -32
 PRIORITY_MAX: Final = 31
 NO_DEADLINE: Final = 2**64 - 1
+AGE_UNKNOWN: Final = 2**64 - 1
 LIMITERS_MAX: Final = 8
 LIMITER_STEPS_MAX: Final = 256
 ONE: Final = 65536
