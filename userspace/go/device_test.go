@@ -1278,6 +1278,50 @@ func TestDeviceNoDurations(t *testing.T) {
 	if err != nil || !st.NoDurations || st.Gets != 1 || st.QueueDuration != (Histogram{}) || st.WorkDuration != (Histogram{}) {
 		t.Errorf("%+v, %v", st, err)
 	}
+	check(t, q.Close())
+	q = newQueue(t, &CreateOptions{NoDurations: true, Clock: ClockManual})
+	added(t, Added)(q.Add("dead"))
+	done(t, Buried)(q.wants(t, "dead").Bury())
+	added(t, Added)(q.Add("held"))
+	q.wants(t, "held")
+	added(t, Added)(q.Add("ready"))
+	added(t, Waiting)(q.AddWith("later", &AddOptions{Delay: time.Hour}))
+	check(t, q.Advance(5))
+	ages := map[string][4]time.Duration{
+		"dead": {0, 0, 0, AgeUnknown}, "held": {0, AgeUnknown, 0, 0}, "ready": {AgeUnknown, 0, 0, 0}, "later": {0, 0, 5, 0},
+	}
+	var list []*Listed
+	check(t, q.List(AllStates, func(l *Listed) error { list = append(list, l); return nil }))
+	for _, l := range list {
+		if got := [4]time.Duration{l.DirtyFor, l.ProcessingFor, l.WaitingFor, l.DeadFor}; got != ages[l.Key] {
+			t.Error(l.Key, got)
+		}
+	}
+	check(t, q.ListDead(func(dead *DeadKey) error {
+		if dead.Age != AgeUnknown {
+			t.Error(dead.Age)
+		}
+		return nil
+	}))
+
+	// U8: they stay unknown there, and count from the restore elsewhere.
+	for _, to := range []*CreateOptions{{NoDurations: true, Clock: ClockManual}, {Clock: ClockManual}} {
+		q := newQueue(t, to)
+		_, err := q.Restore(list)
+		check(t, err)
+		check(t, q.Advance(7))
+		want := AgeUnknown
+		if !to.NoDurations {
+			want = 7
+		}
+		for key, got := range map[string]func(*Listed) time.Duration{
+			"dead": func(l *Listed) time.Duration { return l.DeadFor }, "ready": func(l *Listed) time.Duration { return l.DirtyFor },
+		} {
+			if l, err := q.Find(key); err != nil || got(l) != want {
+				t.Error(key, l, err)
+			}
+		}
+	}
 	if _, err := New(&CreateOptions{NoDurations: true, Lease: time.Second}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("with a lease: %v", err)
 	}

@@ -3,6 +3,7 @@
 package kwq
 
 import (
+	"math"
 	"runtime"
 	"sort"
 	"strings"
@@ -39,6 +40,26 @@ func (s State) String() string {
 	return strings.Join(names, ", ")
 }
 
+// AgeUnknown is an age that a queue with [CreateOptions.NoDurations] does not know. Such a queue notes no time for an add without
+// options, a hand-out or a done. It is less than every other age.
+const AgeUnknown = time.Duration(math.MinInt64)
+
+// age is an age that the kernel gave.
+func age(ns uint64) time.Duration {
+	if ns == ageUnknown {
+		return AgeUnknown
+	}
+	return duration(ns)
+}
+
+// spanOfAge is an age for the kernel.
+func spanOfAge(what string, d time.Duration) (uint64, error) {
+	if d == AgeUnknown {
+		return ageUnknown, nil
+	}
+	return span(what, d)
+}
+
 // Listed is a key in a list.
 type Listed struct {
 	Key   string
@@ -60,11 +81,11 @@ type Listed struct {
 	Abandoned    int  // how often it was lost since it was last done
 	PID          int  // the process that has it; 0 if that is not known
 
-	DirtyFor      time.Duration // how long it has been ready, or dirty
-	ProcessingFor time.Duration
+	DirtyFor      time.Duration // how long it has been ready, or dirty; may be AgeUnknown
+	ProcessingFor time.Duration // may be AgeUnknown
 	WaitingFor    time.Duration
 	DueIn         time.Duration // until its wait ends
-	DeadFor       time.Duration
+	DeadFor       time.Duration // may be AgeUnknown
 	LeaseLeft     time.Duration
 }
 
@@ -173,11 +194,11 @@ func (p *listPage) at(i int, data []byte) (*Listed, []byte) {
 		Requeues:      int(e.requeues),
 		Abandoned:     int(e.abandoned),
 		PID:           int(e.pid),
-		DirtyFor:      duration(e.dirtyFor),
-		ProcessingFor: duration(e.processingFor),
+		DirtyFor:      age(e.dirtyFor),
+		ProcessingFor: age(e.processingFor),
 		WaitingFor:    duration(e.waitingFor),
 		DueIn:         duration(e.dueIn),
-		DeadFor:       duration(e.deadFor),
+		DeadFor:       age(e.deadFor),
 		LeaseLeft:     duration(e.leaseLeft),
 	}
 	if l.State&IsWaiting != 0 && e.waitPriority != priorityNone {
@@ -230,7 +251,7 @@ func (l *Listed) rank() int {
 // A DeadKey is an entry in the list of dead keys.
 type DeadKey struct {
 	Key       string
-	Age       time.Duration // how long it has been dead
+	Age       time.Duration // how long it has been dead; may be AgeUnknown
 	Priority  int
 	Requeues  int // how often it was rate-limited
 	Abandoned int // how often it was lost without a done; 0 if it died at its done
@@ -261,7 +282,7 @@ func (q *Queue) ListDead(fn func(*DeadKey) error) error {
 			e := &entries[i]
 			dead := &DeadKey{
 				Key:       string(data[:e.keyLen]),
-				Age:       duration(e.age),
+				Age:       age(e.age),
 				Priority:  int(e.priority),
 				Requeues:  int(e.requeues),
 				Abandoned: int(e.abandoned),

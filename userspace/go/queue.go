@@ -73,7 +73,7 @@ type CreateOptions struct {
 	// Aging lets a ready item count as one priority higher after this time, and so on. 0 means never.
 	Aging time.Duration
 	// NoDurations lets the queue read no clock for adds, hand-outs and dones, which makes it faster. Its Stat then has no ages of
-	// ready keys and hand-outs, and no QueueDuration and WorkDuration. It excludes Lease, Aging and Config.ForgetAfter.
+	// ready keys and hand-outs, and no QueueDuration and WorkDuration. A list has AgeUnknown for such ages. It excludes Lease, Aging and Config.ForgetAfter.
 	NoDurations bool
 }
 

@@ -11,6 +11,8 @@ import (
 // being processed is ready, and ahead of others. Sort the list with [SortListed] first, because ready keys keep the order in which
 // they come.
 //
+// An age that is [AgeUnknown] counts from the restore. In a queue with [CreateOptions.NoDurations] it stays unknown.
+//
 // A key that the queue has already keeps its state. It is only added. Each key has a result: Restored for a new one, or that of the
 // add. Restore returns the first error, and an error of one leaves the others unaffected. It needs the rights to write and to manage.
 func (q *Queue) Restore(list []*Listed) ([]AddResult, error) {
@@ -85,10 +87,10 @@ func (b *restoreBatch) append(l *Listed) error {
 	if e.abandoned, err = count("Abandoned", l.Abandoned); err != nil {
 		return err
 	}
-	if e.dirtyFor, err = span("DirtyFor", l.DirtyFor); err != nil {
+	if e.dirtyFor, err = spanOfAge("DirtyFor", l.DirtyFor); err != nil {
 		return err
 	}
-	if e.deadFor, err = span("DeadFor", l.DeadFor); err != nil {
+	if e.deadFor, err = spanOfAge("DeadFor", l.DeadFor); err != nil {
 		return err
 	}
 	if l.State&IsWaiting != 0 {
