@@ -13,7 +13,10 @@ _RANKS = {abi.IS_PROCESSING: 0, abi.IS_READY: 1, abi.IS_WAITING: 2, abi.IS_DEAD:
 
 @dataclass(frozen=True)
 class Listed:
-    """One key in a listing. Durations are in seconds, and 0 where they do not apply."""
+    """One key in a listing. Durations are in seconds, and 0 where they do not apply.
+
+    dirty_for, processing_for and dead_for are None if the queue does not know them: it measures no durations.
+    """
 
     key: bytes
     state: State = State.READY
@@ -30,11 +33,11 @@ class Listed:
     next_priority: int = 0
     #: The priority that a waiting key will have; None if the add named none.
     wait_priority: int | None = None
-    dirty_for: float = 0
-    processing_for: float = 0
+    dirty_for: float | None = 0
+    processing_for: float | None = 0
     waiting_for: float = 0
     due_in: float = 0
-    dead_for: float = 0
+    dead_for: float | None = 0
     lease_left: float = 0
     order: int = 0
     order_of: State = State(0)
@@ -55,11 +58,11 @@ class Listed:
 
 @dataclass(frozen=True)
 class Dead:
-    """A dead letter. age is in seconds; number grows with each death in the queue."""
+    """A dead letter. age is in seconds, or None if that is not known; number grows with each death in the queue."""
 
     key: bytes
     number: int
-    age: float
+    age: float | None
     priority: int
     requeues: int
     abandoned: int
@@ -68,6 +71,11 @@ class Dead:
     def text(self) -> str:
         """The key as text."""
         return key_text(self.key)
+
+
+def age_from_ns(ns: int) -> float | None:
+    """An age in seconds, None if the queue does not know it."""
+    return None if ns == abi.AGE_UNKNOWN else from_ns(ns)
 
 
 def unpack_listed(raw: bytes, data: bytes, at: int, with_value: bool) -> tuple[Listed, int]:
@@ -82,8 +90,8 @@ def unpack_listed(raw: bytes, data: bytes, at: int, with_value: bool) -> tuple[L
         value=data[value_at:end] if with_value else None, value_len=value_len, requeues=requeues, abandoned=abandoned,
         pid=pid, next_priority=next_priority,
         wait_priority=wait_priority if state & abi.IS_WAITING and wait_priority != abi.PRIORITY_NONE else None,
-        dirty_for=from_ns(dirty_for), processing_for=from_ns(processing_for), waiting_for=from_ns(waiting_for),
-        due_in=from_ns(due_in), dead_for=from_ns(dead_for), lease_left=from_ns(lease_left), order=order,
+        dirty_for=age_from_ns(dirty_for), processing_for=age_from_ns(processing_for), waiting_for=from_ns(waiting_for),
+        due_in=from_ns(due_in), dead_for=age_from_ns(dead_for), lease_left=from_ns(lease_left), order=order,
         order_of=State(order_of)), end
 
 
@@ -102,7 +110,10 @@ def pack_restored(item: Listed, flags: int) -> bytes:
     def span(seconds: float, has_it: bool, what: str) -> int:
         return nanoseconds(seconds, what) if has_it else 0
 
+    def age(seconds: float | None, has_it: bool, what: str) -> int:
+        return abi.AGE_UNKNOWN if seconds is None and has_it else span(seconds or 0, has_it, what)
+
     return abi.RESTORE_ENTRY.pack(
         len(item.key), flags, state, item.priority, wait_priority, item.requeues, item.abandoned, 0,
-        span(item.dirty_for, ready, "dirty_for"), span(item.waiting_for, waiting, "waiting_for"),
-        span(item.due_in, waiting, "due_in"), span(item.dead_for, bool(state & abi.IS_DEAD), "dead_for"))
+        age(item.dirty_for, ready, "dirty_for"), span(item.waiting_for, waiting, "waiting_for"),
+        span(item.due_in, waiting, "due_in"), age(item.dead_for, bool(state & abi.IS_DEAD), "dead_for"))

@@ -22,7 +22,7 @@ from ._aio import Side
 from ._device import device_call, unlink
 from ._item import Item, OnError
 from ._limiters import Config, unpack_config
-from ._listed import Dead, Listed, pack_restored, unpack_listed
+from ._listed import Dead, Listed, age_from_ns, pack_restored, unpack_listed
 from ._stat import Stat, unpack_stat
 from ._values import (
     Added, Clock, Finished, Key, Mode, Rights, Seconds, State, from_ns, key_bytes, limit_ns, name_field, nanoseconds)
@@ -892,7 +892,7 @@ class Queue:
             for index in range(count):
                 after, age, key_len, priority, requeues, abandoned = abi.DEAD_ENTRY.unpack_from(
                     block, index * abi.DEAD_ENTRY.size)
-                yield Dead(block[at:at + key_len].tobytes(), after, from_ns(age), priority, requeues, abandoned)
+                yield Dead(block[at:at + key_len].tobytes(), after, age_from_ns(age), priority, requeues, abandoned)
                 at += key_len
             if not count:
                 return

@@ -194,6 +194,20 @@ class Adds(unittest.TestCase):
         entry = dict(zip(abi.RESTORE_ENTRY.offsets, abi.RESTORE_ENTRY.unpack(_listed.pack_restored(listed, 0))))
         self.assertEqual((entry["dead_for"], entry["wait_priority"]), (9 * 10**9, 0))
 
+    def test_unknown_ages(self):
+        """Y1, U8: an age that is not known is None, in both directions"""
+        for name, state in (("dirty_for", kwq.State.READY), ("dead_for", kwq.State.DEAD)):
+            for ns, age in ((abi.AGE_UNKNOWN, None), (0, 0), (10**9, 1)):
+                fields = dict.fromkeys(abi.LISTED.offsets, 0) | {"state": int(state), "key_len": 1, name: ns}
+                listed, _ = _listed.unpack_listed(abi.LISTED.pack(*fields.values()), b"k", 0, False)
+                self.assertEqual(getattr(listed, name), age)
+                entry = dict(zip(abi.RESTORE_ENTRY.offsets,
+                                 abi.RESTORE_ENTRY.unpack(_listed.pack_restored(listed, 0))))
+                self.assertEqual(entry[name], ns)
+        unknown = kwq.Listed(b"k", kwq.State.WAITING, dirty_for=None, dead_for=None)
+        entry = dict(zip(abi.RESTORE_ENTRY.offsets, abi.RESTORE_ENTRY.unpack(_listed.pack_restored(unknown, 0))))
+        self.assertEqual((entry["dirty_for"], entry["dead_for"]), (0, 0))
+
 
 class Limiters(unittest.TestCase):
     def test_there_and_back(self):
