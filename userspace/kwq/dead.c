@@ -8,9 +8,9 @@
 
 #include "cmd.h"
 #include "dead_list.h"
-#include "duration.h"
 #include "each_key.h"
 #include "escape.h"
+#include "item_print.h"
 
 static const struct option dead_options[] = {
 	{ "long", no_argument, NULL, 'l' },
@@ -29,10 +29,12 @@ struct dead_options {
 static void print_item(const struct dead_options *o, const struct kwq_dead_entry *entry,
 		       const char *key, bool first)
 {
+	char age[JSON_AGE_SIZE];
+
 	if (o->key.json) {
-		printf("%s{\"number\":%llu,\"requeues\":%u,\"abandoned\":%u,\"age_ns\":%llu,",
+		printf("%s{\"number\":%llu,\"requeues\":%u,\"abandoned\":%u,\"age_ns\":%s,",
 		       first ? "[\n" : ",\n", (unsigned long long)entry->number,
-		       entry->requeues, entry->abandoned, (unsigned long long)entry->age);
+		       entry->requeues, entry->abandoned, json_age(age, entry->age));
 		printf("\"priority\":%d,", entry->priority);
 		json_bytes(stdout, "key", key, entry->key_len);
 		putchar('}');
@@ -40,11 +42,11 @@ static void print_item(const struct dead_options *o, const struct kwq_dead_entry
 		fwrite(key, 1, entry->key_len, stdout);
 		putchar('\0');
 	} else {
-		if (o->detailed)
-			printf("%8u %5u %7llu.%03llus %4d ", entry->requeues, entry->abandoned,
-			       (unsigned long long)(entry->age / NS_PER_S),
-			       (unsigned long long)(entry->age % NS_PER_S / NS_PER_MS),
-			       entry->priority);
+		if (o->detailed) {
+			printf("%8u %5u", entry->requeues, entry->abandoned);
+			print_age(entry->age);
+			printf(" %4d ", entry->priority);
+		}
 		print_escaped(stdout, key, entry->key_len);
 		putchar('\n');
 	}

@@ -44,7 +44,8 @@ uint64_t item_age(const struct kwq_listed *item)
 	case KWQ_IS_DEAD:
 		return item->dead_for;
 	}
-	return 0;
+	/* Nobody notes when an item became idle. */
+	return KWQ_AGE_UNKNOWN;
 }
 
 int item_print_states(FILE *to, const struct kwq_listed *item, const char *separator)
@@ -72,6 +73,24 @@ static void print_time(bool has, uint64_t ns)
 		printf(" %12s", "-");
 }
 
+void print_age(uint64_t age)
+{
+	print_time(age != KWQ_AGE_UNKNOWN, age);
+}
+
+const char *short_age(char to[SHORT_TIME_SIZE], uint64_t age)
+{
+	return age == KWQ_AGE_UNKNOWN ? "-" : short_time(to, age);
+}
+
+const char *json_age(char to[JSON_AGE_SIZE], uint64_t age)
+{
+	if (age == KWQ_AGE_UNKNOWN)
+		return "null";
+	snprintf(to, JSON_AGE_SIZE, "%llu", (unsigned long long)age);
+	return to;
+}
+
 void item_print_row(const struct kwq_listed *item, const char *key)
 {
 	bool has_lease = item->order_of == KWQ_IS_PROCESSING && item->lease_left;
@@ -83,7 +102,7 @@ void item_print_row(const struct kwq_listed *item, const char *key)
 	/* The priority that a wait ends with, if the item has none yet. */
 	printf(" %4d", item->order_of == KWQ_IS_WAITING &&
 	       item->wait_priority != KWQ_PRIORITY_NONE ? item->wait_priority : item->priority);
-	print_time(item->order_of != KWQ_IS_REMEMBERED, item_age(item));
+	print_age(item_age(item));
 	print_time(has_lease || item->state & KWQ_IS_WAITING,
 		   has_lease ? item->lease_left : item->due_in);
 	printf(" %8u %4u", item->requeues, item->abandoned);
@@ -103,7 +122,9 @@ void item_print_row(const struct kwq_listed *item, const char *key)
 
 static void json_time(const char *name, uint64_t ns)
 {
-	printf(",\"%s_ns\":%llu", name, (unsigned long long)ns);
+	char text[JSON_AGE_SIZE];
+
+	printf(",\"%s_ns\":%s", name, json_age(text, ns));
 }
 
 void item_print_json(const struct kwq_listed *item, const char *key, bool value)

@@ -30,6 +30,12 @@ struct metrics_queue {
  */
 void metrics_label(struct metrics_queue *q, const char *name);
 
+/* M1: an age of @st; KWQ_AGE_UNKNOWN without durations, because 0 would be wrong. */
+static inline uint64_t metrics_age(const struct kwq_stat *st, uint64_t age)
+{
+	return st->create_flags & KWQ_CREATE_NO_DURATIONS ? KWQ_AGE_UNKNOWN : age;
+}
+
 /*
  * Sorts by label and removes duplicates: Prometheus rejects a scrape with a repeated
  * series. A queue whose name equals the label wins over one whose name was escaped.

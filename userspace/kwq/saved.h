@@ -21,7 +21,7 @@ struct saved_queue {
 	uint64_t aging;
 	uint64_t paused_for;	/* as in struct kwq_stat */
 	uint32_t state;		/* KWQ_STATE_* bits */
-	uint32_t create_flags;	/* KWQ_CREATE_VALUES and KWQ_CREATE_GROUPS */
+	uint32_t create_flags;	/* as in struct kwq_stat */
 	uint32_t group_limit;
 	int32_t clockid;
 	uint32_t mode;
@@ -33,7 +33,10 @@ struct saved_queue {
 	char name[KWQ_NAME_MAX + 1];	/* empty for a queue without a name */
 };
 
-/* One item. Its key, the name of its group and its value follow. */
+/*
+ * One item. Its key, the name of its group and its value follow. @dirty_for and @dead_for may be
+ * KWQ_AGE_UNKNOWN.
+ */
 struct saved_item {
 	uint64_t order;		/* as in struct kwq_listed */
 	uint64_t dirty_for;

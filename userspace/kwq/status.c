@@ -57,7 +57,7 @@ static void print_running(const struct item_sorted *running, const struct status
 			printf("    and %zu more (--all)\n", running->nr - i);
 			return;
 		}
-		printf("    %7s  ", short_time(age, item->processing_for));
+		printf("    %7s  ", short_age(age, item->processing_for));
 		if (item->pid)
 			printf("%7d %-15s  ", item->pid, process_name(name, item->pid));
 		else
@@ -90,19 +90,21 @@ static void print_text(const struct metrics_queue *m, const struct item_sorted *
 static void print_json(const struct metrics_queue *m, const struct item_sorted *running)
 {
 	const struct kwq_stat *st = &m->stat;
+	char age[JSON_AGE_SIZE];
 	size_t i;
 
 	putchar('{');
 	json_bytes(stdout, "queue", m->label, strlen(m->label));
 	printf(",\"state\":\"%s\",\"ready\":%" PRIu64 ",\"waiting\":%" PRIu64
-	       ",\"processing\":%" PRIu64 ",\"dead\":%" PRIu64 ",\"oldest_ready_ns\":%" PRIu64
+	       ",\"processing\":%" PRIu64 ",\"dead\":%" PRIu64 ",\"oldest_ready_ns\":%s"
 	       ",\"running\":[", condition(st), (uint64_t)st->ready, (uint64_t)st->waiting,
-	       (uint64_t)st->processing, (uint64_t)st->dead, (uint64_t)st->oldest_ready);
+	       (uint64_t)st->processing, (uint64_t)st->dead,
+	       json_age(age, metrics_age(st, st->oldest_ready)));
 	for (i = 0; i < running->nr; i++) {
 		const struct kwq_listed *item = &running->rows[i].item;
 
-		printf("%s{\"processing_for_ns\":%" PRIu64 ",\"pid\":%d,", i ? "," : "",
-		       (uint64_t)item->processing_for, item->pid);
+		printf("%s{\"processing_for_ns\":%s,\"pid\":%d,", i ? "," : "",
+		       json_age(age, item->processing_for), item->pid);
 		json_bytes(stdout, "key", item_sorted_key(running, i), item->key_len);
 		putchar('}');
 	}

@@ -9,6 +9,7 @@
 #include "duration.h"
 #include "escape.h"
 #include "histogram.h"
+#include "item_print.h"
 
 static const struct {
 	const char *sort;
@@ -312,6 +313,7 @@ static void json_p99(FILE *to, const char *name, const struct kwq_histogram *h)
 static void write_json_row(FILE *to, const struct table_row *row, uint64_t now)
 {
 	const struct kwq_stat *st = row->stat;
+	char age[JSON_AGE_SIZE];
 
 	fprintf(to, "{\"time_ns\":%" PRIu64 ",", now);
 	json_bytes(to, "queue", row->label, strlen(row->label));
@@ -324,8 +326,10 @@ static void write_json_row(FILE *to, const struct table_row *row, uint64_t now)
 	json_rate(to, "adds_per_s", row, row->adds);
 	json_rate(to, "dones_per_s", row, row->dones);
 	json_rate(to, "retries_per_s", row, row->retries);
-	fprintf(to, ",\"oldest_ready_ns\":%" PRIu64 ",\"longest_running_ns\":%" PRIu64,
-		(uint64_t)st->oldest_ready, (uint64_t)st->longest_running);
+	fprintf(to, ",\"oldest_ready_ns\":%s",
+		json_age(age, metrics_age(st, st->oldest_ready)));
+	fprintf(to, ",\"longest_running_ns\":%s",
+		json_age(age, metrics_age(st, st->longest_running)));
 	json_p99(to, "queue_p99_ns", &row->queue_duration);
 	json_p99(to, "work_p99_ns", &row->work_duration);
 	fputs("}\n", to);

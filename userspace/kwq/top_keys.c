@@ -76,7 +76,7 @@ static void draw_item(const struct top_keys *keys, size_t i, size_t columns)
 	uint64_t ends = item->state & KWQ_IS_WAITING ? item->due_in : item->lease_left;
 	int len;
 
-	len = snprintf(line, sizeof(line), "%7s %7s %8u %4u %4d ", short_time(age, item_age(item)),
+	len = snprintf(line, sizeof(line), "%7s %7s %8u %4u %4d ", short_age(age, item_age(item)),
 		       ends ? short_time(left, ends) : "-", item->requeues, item->abandoned,
 		       item->priority);
 	if (item->pid)

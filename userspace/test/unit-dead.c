@@ -19,6 +19,8 @@ enum { DEAD = 100, PAGE = 30, FASTER = 7 };
 /* The list ends after this many entries, with this error or 0; 0 entries means never. */
 static unsigned int list_end;
 static int list_error;
+/* Of all dead items. */
+static __u64 age;
 /* The result of every FASTER-th item. */
 static int refusal = -ENOENT;
 
@@ -37,7 +39,11 @@ static int list(const struct kwq_list_dead_args *req)
 	if (list_end && req->after >= list_end)
 		return list_error ? fails(list_error) : 0;
 	for (i = 0; i < PAGE; i++) {
-		entries[i] = (struct kwq_dead_entry){ .number = req->after + i + 1, .key_len = 3 };
+		entries[i] = (struct kwq_dead_entry){
+			.number = req->after + i + 1,
+			.age = age,
+			.key_len = 3,
+		};
 		memcpy(keys + 3 * i, "key", 3);
 	}
 	return i;
@@ -167,8 +173,26 @@ static void test_refused(void)
 		  "is told, with its number");
 }
 
+static void test_age(void)
+{
+	list_end = PAGE;
+	age = 61500000000;
+	is_number(dead("ls", "-l"), STATUS_OK, "L11: ages");
+	is_number(count("       0     0      61.500s    0 key\n"), PAGE, "in seconds");
+	is_number(dead("ls", "--json"), STATUS_OK, "L11: as JSON");
+	is_number(count("\"age_ns\":61500000000,"), PAGE, "in ns");
+	age = KWQ_AGE_UNKNOWN;
+	is_number(dead("ls", "-l"), STATUS_OK, "M1: ages that are not known");
+	is_number(count("       0     0            -    0 key\n"), PAGE, "M1: are not 0");
+	is_number(dead("ls", "--json"), STATUS_OK, "M1: as JSON");
+	is_number(count("\"age_ns\":null,"), PAGE, "M1: they are null");
+	age = 0;
+}
+
 int main(void)
 {
+	test_age();
+	list_end = 0;
 	test_endless();
 	test_shorter();
 	test_refused();

@@ -39,6 +39,13 @@ static const struct fake some[] = {
 	{ { .state = KWQ_IS_REMEMBERED, .requeues = 1 }, "idle" },
 };
 
+/* These are found by their keys only. */
+static const struct fake unmeasured[] = {
+	{ { .state = KWQ_IS_PROCESSING | KWQ_IS_DIRTY, .dirty_for = KWQ_AGE_UNKNOWN,
+	    .processing_for = KWQ_AGE_UNKNOWN }, "unmeasured" },
+	{ { .state = KWQ_IS_DEAD, .dead_for = KWQ_AGE_UNKNOWN }, "departed" },
+};
+
 /* The list has so many items that are ready, or @some if this is 0. */
 static unsigned int many;
 /* The result of the second page; 0 for none. */
@@ -105,15 +112,16 @@ static int list_many(struct kwq_list_items_args *req)
 static int list_key(const struct kwq_list_items_args *req)
 {
 	const char *key = (char *)(uintptr_t)req->key;
+	const struct fake *fake;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(some); i++) {
-		if (strlen(some[i].key) != req->key_len ||
-		    memcmp(some[i].key, key, req->key_len))
+	for (i = 0; i < ARRAY_SIZE(some) + ARRAY_SIZE(unmeasured); i++) {
+		fake = i < ARRAY_SIZE(some) ? &some[i] : &unmeasured[i - ARRAY_SIZE(some)];
+		if (strlen(fake->key) != req->key_len || memcmp(fake->key, key, req->key_len))
 			continue;
-		if (!(some[i].item.state & req->states))
+		if (!(fake->item.state & req->states))
 			return 0;
-		put(req, 0, 0, &some[i].item, some[i].key);
+		put(req, 0, 0, &fake->item, fake->key);
 		return 1;
 	}
 	return fails(ENOENT);
@@ -272,6 +280,25 @@ static void test_json(void)
 	ok(strstr(said, "\"value_len\":7,\"key\":\"sooner\",\"group\":\"g\\u0009ab\"}\n"), "only its length is printed");
 }
 
+static void test_unknown_ages(void)
+{
+	is_number(keys("-l --key unmeasured"), STATUS_OK, "M1: a queue without durations");
+	is_string(said,
+		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID GROUP    KEY\n"
+		  "processing+dirty      0            -            -        0    0     -       - -        unmeasured\n",
+		  "M1: the age is not 0");
+	is_number(keys("--json --key unmeasured"), STATUS_OK, "M1: as JSON");
+	is_string(said,
+		  "{\"states\":[\"processing\",\"dirty\"],\"priority\":0,\"requeues\":0,"
+		  "\"abandoned\":0,\"dirty_for_ns\":null,\"next_priority\":0,"
+		  "\"processing_for_ns\":null,\"pid\":0,\"key\":\"unmeasured\"}\n",
+		  "M1: it is null");
+	is_number(keys("--json --key departed"), STATUS_OK, "M1: a death at a done");
+	is_string(said,
+		  "{\"states\":[\"dead\"],\"priority\":0,\"requeues\":0,\"abandoned\":0,"
+		  "\"dead_for_ns\":null,\"key\":\"departed\"}\n", "M1: has no age");
+}
+
 static void test_key(void)
 {
 	is_number(keys("-k first"), STATUS_OK, "Q15: one key");
@@ -317,6 +344,7 @@ int main(void)
 	test_order();
 	test_long();
 	test_json();
+	test_unknown_ages();
 	test_key();
 	test_errors();
 	test_many();

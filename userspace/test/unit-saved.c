@@ -161,10 +161,16 @@ static void test_listed(void)
 		.state = KWQ_IS_PROCESSING | KWQ_IS_DIRTY, .order_of = KWQ_IS_PROCESSING,
 		.priority = 1, .next_priority = 4, .processing_for = 9, .dirty_for = 2,
 	};
+	const struct kwq_listed unmeasured = {
+		.state = KWQ_IS_PROCESSING, .order_of = KWQ_IS_PROCESSING,
+		.processing_for = KWQ_AGE_UNKNOWN,
+	};
 	struct saved_item item = saved_item_of(&listed);
 
 	is_number(item.priority, 4, "the higher priority of two runs");
 	is_number(item.dirty_for, 9, "the age of the first one");
+	item = saved_item_of(&unmeasured);
+	ok(item.dirty_for == KWQ_AGE_UNKNOWN, "M1: an age that is not known is saved as such");
 }
 
 int main(void)
