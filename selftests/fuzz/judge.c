@@ -390,6 +390,7 @@ static void judge_info(struct fuzzer *f)
 static void judge_stat(struct fuzzer *f)
 {
 	struct kwq_stat s = { 0 };
+	bool measures;
 	__u32 size;
 
 	memcpy(&size, f->before, sizeof(size));
@@ -421,8 +422,14 @@ static void judge_stat(struct fuzzer *f)
 	if (s.expired > s.abandoned || (s.expired && !s.lease))
 		wrong(f, "%llu leases of %llu ns are over, %llu hand-outs abandoned",
 		      s.expired, s.lease, s.abandoned);
+	/* M1: a queue without durations has none. */
+	measures = !(s.create_flags & KWQ_CREATE_NO_DURATIONS);
+	if (!measures && (s.lease || s.aging || number_in(&s.queue_duration)))
+		wrong(f, "no durations, but a lease of %llu, aging of %llu or %llu durations",
+		      s.lease, s.aging, number_in(&s.queue_duration));
 	if (s.dead > s.died || s.rate_limited > s.retries ||
-	    s.dones != number_in(&s.work_duration) || s.gets > number_in(&s.queue_duration))
+	    (measures ? s.dones : 0) != number_in(&s.work_duration) ||
+	    (measures ? s.gets : 0) > number_in(&s.queue_duration))
 		wrong(f, "%llu dead of %llu, %llu rate-limited of %llu, %llu dones of %llu",
 		      s.dead, s.died, s.rate_limited, s.retries, s.dones,
 		      number_in(&s.work_duration));

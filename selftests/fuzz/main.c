@@ -18,24 +18,27 @@
 #define KEYS_ROOM	65536
 #define DEBUGFS		"/sys/kernel/debug/"
 
-/* The shared queues: on both clocks, with small limits, and with dead items. */
+/* The shared queues: on both clocks, with small limits, with dead items, and without durations. */
 static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
 
-static int make_queue(int dev, int i)
+static int make_queue(int dev, int i, bool no_durations)
 {
+	static const __s32 clocks[QUEUES] = {
+		CLOCK_MONOTONIC, KWQ_CLOCK_ID_MANUAL, KWQ_CLOCK_ID_MANUAL, CLOCK_BOOTTIME,
+	};
 	struct kwq_config config = config_of(at_once);
+	const struct kwq_create_args create = {
+		.size = sizeof(create),
+		.flags = no_durations ? KWQ_CREATE_NO_DURATIONS : 0,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
+		.clockid = clocks[i],
+		.max_items = i == 2 ? 9 : 0,
+		.config = i % 2 ? user_ptr(&config) : 0,
+	};
 
 	config.dead_after = 1;
-	switch (i) {
-	case 0:
-		return new_queue_with(dev, CLOCK_MONOTONIC, 0, NULL);
-	case 1:
-		return new_queue_with(dev, KWQ_CLOCK_ID_MANUAL, 0, &config);
-	case 2:
-		return new_queue_with(dev, KWQ_CLOCK_ID_MANUAL, 9, NULL);
-	default:
-		return new_queue_with(dev, CLOCK_BOOTTIME, 0, &config);
-	}
+	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
 /* Counters only go up, except that an undone hand-out is no longer counted. */
@@ -415,7 +418,7 @@ static int run_round(struct world *w, __u64 seed)
 	REQUIRE(!socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, w->mail));
 	REQUIRE(!pipe2(w->steps, O_CLOEXEC));
 	for (int i = 0; i < QUEUES; i++) {
-		w->queues[i] = make_queue(w->dev, i);
+		w->queues[i] = make_queue(w->dev, i, !(next_random(&r.random) % 4));
 		REQUIRE(w->queues[i] >= 0);
 	}
 	for (int i = 0; i < PROCESSES; i++)

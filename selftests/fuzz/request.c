@@ -133,6 +133,14 @@ static void any_extension(struct fuzzer *f, struct kwq_extend_entry *entry, __u3
 	};
 }
 
+/* How long an item has been in a state. */
+static __u64 any_age(struct fuzzer *f)
+{
+	if (one_in(f, 2))
+		return 0;
+	return one_in(f, 8) ? KWQ_AGE_UNKNOWN : any_time(f);
+}
+
 static void any_restore(struct fuzzer *f, struct kwq_restore_entry *entry, __u32 key_len)
 {
 	static const __u32 states[] = {
@@ -151,12 +159,12 @@ static void any_restore(struct fuzzer *f, struct kwq_restore_entry *entry, __u32
 	if (waits) {
 		entry->wait_priority = one_in(f, 2) ? KWQ_PRIORITY_NONE : 0;
 		entry->due_in = any_time(f);
-		entry->waiting_for = one_in(f, 2) ? 0 : any_time(f);
+		entry->waiting_for = any_age(f);
 	}
 	if (entry->state & (KWQ_IS_READY | KWQ_IS_PROCESSING))
-		entry->dirty_for = one_in(f, 2) ? 0 : any_time(f);
+		entry->dirty_for = any_age(f);
 	if (entry->state == KWQ_IS_DEAD)
-		entry->dead_for = one_in(f, 2) ? 0 : any_time(f);
+		entry->dead_for = any_age(f);
 }
 
 static size_t entry_size_of(enum kind kind)
@@ -361,6 +369,9 @@ static void build_create(struct fuzzer *f, struct kwq_create_args *create)
 	create->flags = one_in(f, 3) ? KWQ_CREATE_VALUES : 0;
 	create->clockid = clocks[any(f, 3)];
 	create->lease = one_in(f, 2) ? 0 : any_time(f);
+	/* M1: durations are needed for a lease, but the kernel has to say so. */
+	if (one_in(f, create->lease ? 32 : 3))
+		create->flags |= KWQ_CREATE_NO_DURATIONS;
 	create->max_items = one_in(f, 2) ? 0 : 1 + any(f, 40);
 	create->max_bytes = one_in(f, 2) ? 0 : 1 + any(f, 20000);
 	if (one_in(f, 2)) {
