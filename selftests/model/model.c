@@ -369,6 +369,9 @@ static void record(struct model_histogram *histogram, s64 from, s64 to)
 	u64 bound = 1000;
 	int i;
 
+	/* A core without durations. */
+	if (to == KWQ_NO_TIME)
+		return;
 	for (i = 0; i < KWQ_HISTOGRAM_BUCKETS - 1 && length > bound; i++)
 		bound *= 10;
 	histogram->counts[i]++;
@@ -631,7 +634,7 @@ static int wait(struct model *model, int nr, int priority, s64 when,
 		item->wait_priority = priority;
 		if (!item->processing)
 			item->since = now;
-		item->wait_since = model->small ? item->since : now;
+		item->wait_since = model->small && item->since != KWQ_NO_TIME ? item->since : now;
 	}
 	moved = !waited || when != item->when;
 	if (moved)
@@ -642,6 +645,9 @@ static int wait(struct model *model, int nr, int priority, s64 when,
 	/* D4: an item that had this time already keeps its place, too. */
 	if (moved && when <= now && first(model, model_waiting) == nr)
 		return end_wait(model, item, waited, now);
+	/* D9 M1: a small core that has no time of the hand-out has that of the wait. */
+	if (model->small)
+		item->since = item->wait_since;
 	if (!waited)
 		return KWQ_WAITING;
 	model->coalesced++;
@@ -663,7 +669,12 @@ int model_add_at(struct model *model, int nr, int priority, s64 when,
 	return wait(model, nr, priority, when, policy, now);
 }
 
-/* D9 D7: until when a wait may be postponed. */
+/* M1: the time that was so long ago; none if that is not known. */
+static s64 ago(s64 now, u64 age)
+{
+	return age == KWQ_AGE_UNKNOWN ? KWQ_NO_TIME : now - (s64)age;
+}
+
 /* U8: nobody else uses the item, so it gets all that was saved. */
 static void restore(struct model *model, struct model_item *item,
 		    const struct kwq_restored *restored, s64 now)
@@ -674,7 +685,7 @@ static void restore(struct model *model, struct model_item *item,
 	item->since = now;
 	if (restored->state & KWQ_IS_READY) {
 		model->adds++;
-		item->dirtied = now - (s64)restored->dirty_for;
+		item->dirtied = ago(now, restored->dirty_for);
 		item->returned = restored->state & KWQ_IS_RETURNED;
 		get_ready(model, item, restored->priority, false);
 	}
@@ -692,7 +703,7 @@ static void restore(struct model *model, struct model_item *item,
 		model->died++;
 		item->dead = true;
 		item->dead_place = ++model->last_place;
-		item->since = now - (s64)restored->dead_for;
+		item->since = ago(now, restored->dead_for);
 	}
 }
 
@@ -721,6 +732,7 @@ int model_restore(struct model *model, int nr, const struct kwq_restored *restor
 	return result;
 }
 
+/* D9 D7: until when a wait may be postponed. */
 s64 model_latest(const struct model *model, int nr, u64 at_most, s64 now)
 {
 	const struct model_item *item = &model->item[nr];

@@ -22,6 +22,7 @@ struct run {
 	struct model model;
 	u64 pauses[KWQ_LIMITERS_MAX * KWQ_LIMITER_STEPS_MAX];	/* of the core's limiters */
 	s64 now;
+	bool no_durations;
 	struct difference *difference;
 	FILE *out;	/* of a run that is printed: the model alone */
 };
@@ -450,6 +451,23 @@ static void say_backoff(const struct run *run, const struct kwq_backoff *b, u64 
 		fprintf(out, "\t}\n");
 }
 
+/* M1: the time of an add without options, a hand-out or a done. */
+static s64 stamp(const struct run *run)
+{
+	return run->no_durations ? KWQ_NO_TIME : run->now;
+}
+
+/* Any number, in C. */
+static const char *time_name(s64 time)
+{
+	static char name[32];
+
+	if (time == KWQ_NO_TIME)
+		return "KWQ_NO_TIME";
+	snprintf(name, sizeof(name), "%lld", (long long)time);
+	return name;
+}
+
 /* ---- Comparing ---- */
 
 static bool __attribute__((format(printf, 4, 5)))
@@ -586,12 +604,13 @@ static bool same_metrics(struct run *run)
 	       same_histogram(run, "lateness", &bulk->lateness, &model->lateness);
 }
 
+/* A queue without durations does not ask for the gauges. */
 static bool same_gauges(struct run *run)
 {
 	struct kwq_search search = { .first = KTIME_MAX };
 	struct kwq_gauges got, wanted;
 
-	if (run->model.small)
+	if (run->model.small || run->no_durations)
 		return true;
 	kwq_core_search_longest(&run->core, &search);
 	memset(&got, 0xff, sizeof(got));
@@ -919,12 +938,13 @@ static bool do_add(struct run *run, const struct op *op)
 {
 	int nr = op_item(op), priority = op_priority(run, op);
 	bool end_wait = op->how & 4;
-	int wanted = model_add(&run->model, nr, priority, end_wait, run->now);
+	s64 now = end_wait || priority != KWQ_PRIORITY_NONE ? run->now : stamp(run);
+	int wanted = model_add(&run->model, nr, priority, end_wait, now);
 
-	say(run, add_name(wanted), "kwq_core_add(&t->core, &t->%c, %s, %s, %lld)", item_names[nr],
-	    priority_name(priority), end_wait ? "true" : "false", (long long)run->now);
+	say(run, add_name(wanted), "kwq_core_add(&t->core, &t->%c, %s, %s, %s)", item_names[nr],
+	    priority_name(priority), end_wait ? "true" : "false", time_name(now));
 	return run->out || answered(run, kwq_core_add(&run->core, &run->of[nr].item, priority,
-						      end_wait, run->now), wanted);
+						      end_wait, now), wanted);
 }
 
 /* D9 D7: a bound for a postponed wait, near or beyond the end of the clock. */
@@ -996,24 +1016,26 @@ static bool do_add_rate_limited(struct run *run, const struct op *op)
 static bool do_get(struct run *run, const struct op *op)
 {
 	int holder = op_holder(op);
-	int wanted = model_get(&run->model, holder, run->now);
+	s64 now = stamp(run);
+	int wanted = model_get(&run->model, holder, now);
 
-	say_item(run, wanted, "kwq_core_get(&t->core, &t->%c, %lld)", holder_names[holder],
-		 (long long)run->now);
+	say_item(run, wanted, "kwq_core_get(&t->core, &t->%c, %s)", holder_names[holder],
+		 time_name(now));
 	return run->out || answered(run, number_of(run, kwq_core_get(&run->core,
 								     &run->lined[holder].holder,
-								     run->now)), wanted);
+								     now)), wanted);
 }
 
 static bool do_get_item(struct run *run, const struct op *op)
 {
 	int nr = op_item(op), holder = op_holder(op);
-	int wanted = model_get_item(&run->model, holder, nr, run->now);
+	s64 now = stamp(run);
+	int wanted = model_get_item(&run->model, holder, nr, now);
 
-	say(run, nothing_or_add_name(wanted), "kwq_core_get_item(&t->core, &t->%c, &t->%c, %lld)",
-	    item_names[nr], holder_names[holder], (long long)run->now);
+	say(run, nothing_or_add_name(wanted), "kwq_core_get_item(&t->core, &t->%c, &t->%c, %s)",
+	    item_names[nr], holder_names[holder], time_name(now));
 	return run->out || answered(run, kwq_core_get_item(&run->core, &run->of[nr].item,
-							   &run->lined[holder].holder, run->now),
+							   &run->lined[holder].holder, now),
 				    wanted);
 }
 
@@ -1025,6 +1047,12 @@ static bool do_coalesce(struct run *run, const struct op *op)
 	say(run, nothing_or_add_name(wanted), "kwq_core_coalesce(&t->core, &t->%c)",
 	    item_names[nr]);
 	return run->out || answered(run, kwq_core_coalesce(&run->core, &run->of[nr].item), wanted);
+}
+
+/* M1: only a core without durations gets ages that are not known. */
+static u64 some_age(const struct run *run, const struct op *op)
+{
+	return run->no_durations && op->value & 8 ? KWQ_AGE_UNKNOWN : op->value >> 4 & 31;
 }
 
 /* A saved item of any kind. */
@@ -1044,14 +1072,14 @@ static void some_saved_item(const struct run *run, const struct op *op,
 	restored->requeues = op->value >> 20 & 3;
 	restored->abandoned = op->value >> 22 & 3;
 	if (restored->state & KWQ_IS_READY)
-		restored->dirty_for = op->value >> 4 & 31;
+		restored->dirty_for = some_age(run, op);
 	if (restored->state & KWQ_IS_WAITING) {
 		restored->wait_priority = op->how & 0x80 ? KWQ_PRIORITY_NONE : priority;
 		restored->waiting_for = op->value >> 9 & 31;
 		restored->due = op_time(run, op);
 	}
 	if (restored->state & KWQ_IS_DEAD)
-		restored->dead_for = op->value >> 4 & 31;
+		restored->dead_for = some_age(run, op);
 }
 
 static bool do_restore(struct run *run, const struct op *op)
@@ -1066,7 +1094,7 @@ static bool do_restore(struct run *run, const struct op *op)
 	say(run, add_name(wanted),
 	    "kwq_core_restore(&t->core, &t->%c, &(struct kwq_restored){ .state = %u, "
 	    ".priority = %d, .wait_priority = %d, .requeues = %u, .abandoned = %u, "
-	    ".dirty_for = %llu, .waiting_for = %llu, .dead_for = %llu, .due = %lld }, %lld)",
+	    ".dirty_for = %lluULL, .waiting_for = %llu, .dead_for = %lluULL, .due = %lld }, %lld)",
 	    item_names[nr], restored.state, restored.priority, restored.wait_priority,
 	    restored.requeues, restored.abandoned, (unsigned long long)restored.dirty_for,
 	    (unsigned long long)restored.waiting_for, (unsigned long long)restored.dead_for,
@@ -1140,12 +1168,13 @@ static bool do_finish(struct run *run, const struct op *op, const struct way *wa
 {
 	int nr = op_processing(run, op);
 	int holder = op->how & 7 ? run->model.item[nr].holder : op_holder(op);
-	int wanted = way->of_model(&run->model, holder, nr, run->now);
+	s64 now = stamp(run);
+	int wanted = way->of_model(&run->model, holder, nr, now);
 
-	say(run, done_name(wanted), "kwq_core_%s(&t->core, &t->%c, &t->%c, %lld)", way->name,
-	    holder_names[holder], item_names[nr], (long long)run->now);
+	say(run, done_name(wanted), "kwq_core_%s(&t->core, &t->%c, &t->%c, %s)", way->name,
+	    holder_names[holder], item_names[nr], time_name(now));
 	return run->out || answered(run, way->of_core(&run->core, &run->lined[holder].holder,
-						      &run->of[nr].item, run->now), wanted);
+						      &run->of[nr].item, now), wanted);
 }
 
 /* The clock never goes back, and stops at its end. */
@@ -1265,11 +1294,12 @@ static bool do_forget(struct run *run, const struct op *op)
 static bool do_give_up(struct run *run, const struct op *op)
 {
 	int nr = op_item(op);
-	int wanted = model_give_up(&run->model, nr, run->now);
+	s64 now = stamp(run);
+	int wanted = model_give_up(&run->model, nr, now);
 
-	say(run, add_name(wanted), "kwq_core_give_up(&t->core, &t->%c, %lld)", item_names[nr],
-	    (long long)run->now);
-	return run->out || answered(run, kwq_core_give_up(&run->core, &run->of[nr].item, run->now),
+	say(run, add_name(wanted), "kwq_core_give_up(&t->core, &t->%c, %s)", item_names[nr],
+	    time_name(now));
+	return run->out || answered(run, kwq_core_give_up(&run->core, &run->of[nr].item, now),
 				    wanted);
 }
 
@@ -1302,6 +1332,8 @@ static bool do_configure(struct run *run, const struct op *op)
 	bool valid;
 
 	some_config(op->value, &config);
+	if (run->no_durations)
+		config.forget_after = 0;
 	valid = rate_is_valid(&config);
 	if (valid)
 		rate_configure(&run->model.rate, &config, run->now);
@@ -1476,7 +1508,7 @@ static void do_aging(struct run *run, const struct op *op)
 {
 	u64 aging = op->value >> 4;
 
-	if (run->model.small)
+	if (run->model.small || run->no_durations)
 		return;
 	set_order(run);
 	if (op->value % 4 == 0)
@@ -1592,7 +1624,7 @@ static void group_items(struct run *run, u32 value)
 		set_group(run, i, (value >> 2 * i) % NR_GROUPS);
 }
 
-/* The first operation also selects the form of the core (K6). */
+/* The first operation also selects the form of the core (K6), and whether it has durations (M1). */
 static void run_init(struct run *run, const struct op *ops, size_t nr)
 {
 	bool small = nr && ops[0].kind >= NR_CODES;
@@ -1610,6 +1642,7 @@ static void run_init(struct run *run, const struct op *ops, size_t nr)
 		kwq_grouped_item_init(&run->of[i], NULL);
 	model_init(&run->model);
 	run->model.small = small;
+	run->no_durations = nr && ops[0].how >= 192;
 }
 
 static void line_holders(struct run *run)
@@ -1822,6 +1855,7 @@ void sequence_print(FILE *out, const struct op *ops, size_t nr, const char *name
 	else if (what[0] == '@')
 		print_gauge(&run, what + 1, difference->wanted);
 	else if (what[0])
-		fprintf(out, "\tKUNIT_EXPECT_EQ(test, %s, %lld);\n", what, difference->wanted);
+		fprintf(out, "\tKUNIT_EXPECT_EQ(test, %s, %s);\n", what,
+			time_name(difference->wanted));
 	fprintf(out, "}\n");
 }
