@@ -187,29 +187,31 @@ class Queue:
     @classmethod
     def create(cls, name: str | bytes, *, or_open: bool = False, mode: int = 0o700, rights: Rights = Rights.ALL,
                config: Config | None = None, values: bool = False, groups: bool = False, group_limit: int | None = None,
-               lease: Seconds | None = None, aging: Seconds | None = None, clock: Clock = Clock.MONOTONIC,
-               max_items: int | None = None, max_bytes: int | None = None) -> Queue:
+               lease: Seconds | None = None, aging: Seconds | None = None, durations: bool = True,
+               clock: Clock = Clock.MONOTONIC, max_items: int | None = None, max_bytes: int | None = None) -> Queue:
         """Creates a named queue, which lives until it is unlinked and its last handle is closed.
 
         or_open opens the queue, unchanged, if it exists. mode is less the umask; its bits r, w and x mean the rights.
         values and groups allow these. lease is how long an item may be held. With aging a ready key counts as one
-        priority higher after each such time.
+        priority higher after each such time. Without durations the queue is faster, and does not know how long a key
+        was ready or processing; it has neither lease nor aging then.
         """
         return cls._create(name_field(name), or_open, mode, rights, config, values, groups, group_limit, lease, aging,
-                           clock, max_items, max_bytes)
+                           durations, clock, max_items, max_bytes)
 
     @classmethod
     def unnamed(cls, *, config: Config | None = None, values: bool = False, groups: bool = False,
                 group_limit: int | None = None, lease: Seconds | None = None, aging: Seconds | None = None,
-                clock: Clock = Clock.MONOTONIC, max_items: int | None = None, max_bytes: int | None = None) -> Queue:
+                durations: bool = True, clock: Clock = Clock.MONOTONIC, max_items: int | None = None,
+                max_bytes: int | None = None) -> Queue:
         """Creates a queue for this process, its children, and those that get its descriptor."""
-        return cls._create(b"", False, 0, Rights.ALL, config, values, groups, group_limit, lease, aging, clock,
-                           max_items, max_bytes)
+        return cls._create(b"", False, 0, Rights.ALL, config, values, groups, group_limit, lease, aging, durations,
+                           clock, max_items, max_bytes)
 
     @classmethod
     def _create(cls, name: bytes, or_open: bool, mode: int, rights: Rights, config: Config | None, values: bool,
-                groups: bool, group_limit: int | None, lease: Seconds | None, aging: Seconds | None, clock: Clock,
-                max_items: int | None, max_bytes: int | None) -> Queue:
+                groups: bool, group_limit: int | None, lease: Seconds | None, aging: Seconds | None, durations: bool,
+                clock: Clock, max_items: int | None, max_bytes: int | None) -> Queue:
         address = 0
         if config is not None:
             packed, limiters = config.pack()  # limiters has to live until the call has returned
@@ -220,10 +222,12 @@ class Queue:
                 raise ValueError(f"{what} is at least 1; use None for no limit")
         if group_limit is not None and not groups:
             raise ValueError("group_limit needs groups=True")
+        if not durations and (lease is not None or aging is not None):
+            raise ValueError("a lease and aging need durations=True")
         args = bytearray(abi.CREATE_ARGS.pack(
             abi.CREATE_ARGS.size,
             (abi.CREATE_OR_OPEN if or_open else 0) | (abi.CREATE_VALUES if values else 0)
-            | (abi.CREATE_GROUPS if groups else 0),
+            | (abi.CREATE_GROUPS if groups else 0) | (0 if durations else abi.CREATE_NO_DURATIONS),
             os.O_CLOEXEC, mode, clock, rights, max_items or 0, max_bytes or 0, name, address, limit_ns(lease, "lease"),
             limit_ns(aging, "aging"), group_limit or 0, 0))
         return cls._own(device_call(abi.IOC_CREATE, args, os.fsdecode(name) or None), rights)

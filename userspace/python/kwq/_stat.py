@@ -16,7 +16,8 @@ _COUNTS = (
     "uid", "gid", "mode", "handles", "max_items", "max_bytes", "ready", "waiting", "processing", "dirty", "dead",
     "remembered", "items", "bytes", "values", "groups", "blocked", "adds", "coalesced", "gets", "dones", "abandoned",
     "posted", "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died")
-_AGES = ("oldest_ready", "oldest_waiting", "oldest_dead", "longest_running", "unfinished")
+_AGES = ("oldest_waiting", "oldest_dead")
+_DURATIONS = ("oldest_ready", "longest_running", "unfinished")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Stat:
     handles: int
     has_values: bool
     has_groups: bool
+    has_durations: bool
     #: None for no lease.
     lease: float | None
     aging: float | None
@@ -85,11 +87,12 @@ class Stat:
     rate_limited: int
     died: int
 
-    oldest_ready: float
     oldest_waiting: float
     oldest_dead: float
-    longest_running: float
-    unfinished: float
+    #: These three are None in a queue without durations.
+    oldest_ready: float | None
+    longest_running: float | None
+    unfinished: float | None
     queue_duration: Histogram
     work_duration: Histogram
     lateness: Histogram
@@ -103,7 +106,9 @@ def _histogram(raw: bytes) -> Histogram:
 def unpack_stat(raw: bytes | bytearray) -> Stat:
     """The structure that the kernel has filled in."""
     s = dict(zip(abi.STAT.offsets, abi.STAT.unpack(raw)))
+    has_durations = not s["create_flags"] & abi.CREATE_NO_DURATIONS
     members: dict[str, Any] = {name: s[name] for name in _COUNTS} | {name: from_ns(s[name]) for name in _AGES}
+    members |= {name: from_ns(s[name]) if has_durations else None for name in _DURATIONS}
     return Stat(
         name=field_name(s["name"]) or None,
         shut_down=bool(s["state"] & abi.STATE_SHUT_DOWN),
@@ -113,6 +118,7 @@ def unpack_stat(raw: bytes | bytearray) -> Stat:
         clock=Clock(s["clockid"]),
         has_values=bool(s["create_flags"] & abi.CREATE_VALUES),
         has_groups=bool(s["create_flags"] & abi.CREATE_GROUPS),
+        has_durations=has_durations,
         lease=from_ns(s["lease"]) if s["lease"] else None,
         aging=from_ns(s["aging"]) if s["aging"] else None,
         group_limit=s["group_limit"] or None,

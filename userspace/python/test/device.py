@@ -27,7 +27,6 @@ import kwq  # noqa: E402
 import tap  # noqa: E402
 from kwq import Added, Finished, Queue, State  # noqa: E402
 from kwq import _abi as abi  # noqa: E402
-from kwq import _device  # noqa: E402
 
 # A wait that lasts longer is a failure.
 LONG = 120
@@ -614,15 +613,7 @@ class Getting(Base):
 
     def test_unknown_ages(self):
         """M1, Y1, U8: a queue without durations does not know all ages"""
-        def without() -> kwq.Queue:
-            fd = _device.device_call(abi.IOC_CREATE, bytearray(abi.CREATE_ARGS.pack(
-                abi.CREATE_ARGS.size, abi.CREATE_NO_DURATIONS, os.O_CLOEXEC, 0, kwq.Clock.MANUAL, kwq.Rights.ALL, 0, 0,
-                b"", 0, 0, 0, 0, 0)), None)
-            queue = kwq.Queue.from_fd(fd)
-            self.addCleanup(queue.close)
-            return queue
-
-        queue = without()
+        queue = self.manual(durations=False)
         queue.add("dead")
         queue.get(0).bury()
         queue.add("held")
@@ -636,10 +627,17 @@ class Getting(Base):
                          {"dead": (0, 0, 0, None), "held": (0, None, 0, 0), "ready": (None, 0, 0, 0),
                           "later": (0, 0, 5, 0)})
         self.assertEqual([letter.age for letter in queue.dead()], [None])
-        for to, age in ((without(), None), (self.manual(), 7)):
+        for to, age in ((self.manual(durations=False), None), (self.manual(), 7)):
             to.restore(listed.values())
             to.advance(7)
             self.assertEqual((to.find("ready").dirty_for, to.find("dead").dead_for), (age, age))
+        stat = queue.stat()
+        self.assertEqual((stat.has_durations, stat.oldest_ready, stat.longest_running, stat.unfinished),
+                         (False, None, None, None))
+        stat = self.manual().stat()
+        self.assertEqual((stat.has_durations, stat.oldest_ready, stat.longest_running, stat.unfinished),
+                         (True, 0, 0, 0))
+        self.assertFalse(self.named("python-fast", durations=False).stat().has_durations)
         held.done()
 
 

@@ -290,6 +290,8 @@ class Errors(unittest.TestCase):
         for arguments, text in (({"group_limit": 2}, "needs groups=True"),
                                 ({"max_items": 0}, "max_items is at least 1"),
                                 ({"groups": True, "group_limit": 0}, "group_limit is at least 1"),
+                                ({"durations": False, "lease": 1}, "need durations=True"),
+                                ({"durations": False, "aging": 1}, "need durations=True"),
                                 ({"lease": 0}, "lease is 0: use None"), ({"aging": -1}, "aging is negative")):
             with self.assertRaisesRegex(ValueError, text):
                 kwq.Queue.unnamed(**arguments)
