@@ -40,6 +40,7 @@
 
 #include <linux/build_bug.h>
 #include <linux/hrtimer.h>
+#include <linux/mm.h>
 #include <linux/shrinker.h>
 #include <linux/slab.h>
 #include <linux/version.h>
@@ -68,6 +69,17 @@
 #else
 #include <kunit/static_stub.h>
 #endif
+
+static inline void kwq_vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
+#else
+	static_assert(__same_type(vm_flags_mod,
+				  void (struct vm_area_struct *, vm_flags_t, vm_flags_t)));
+	vm_flags_mod(vma, set, clear);
+#endif
+}
 
 /* Registers a shrinker that the machine has once. Returns it, or NULL without memory. */
 static inline struct shrinker *

@@ -28,10 +28,12 @@ static int board_mmap(struct file *file, struct vm_area_struct *vma)
 	unsigned long offset;
 	int err = 0;
 
-	if (vma->vm_flags & (VM_WRITE | VM_MAYWRITE))
+	if (vma->vm_flags & (VM_WRITE | VM_MAYWRITE | VM_EXEC))
 		return -EACCES;
 	if (vma->vm_pgoff || vma->vm_end - vma->vm_start != KWQ_BOARD_BYTES)
 		return -EINVAL;
+	/* Others choose the bytes of the keys, so nobody may execute them. */
+	kwq_vm_flags_mod(vma, VM_DONTEXPAND, VM_MAYEXEC);
 	for (offset = 0; offset < KWQ_BOARD_BYTES && !err; offset += PAGE_SIZE)
 		err = vm_insert_page(vma, vma->vm_start + offset, vmalloc_to_page(map + offset));
 	return err;

@@ -46,14 +46,24 @@ static void free_board(struct kwq_keyed_board *board)
 	kfree(board);
 }
 
+static struct kwq_board_slot *slot_of(const struct kwq_keyed_board *board, u32 nr)
+{
+	return kwq_board_slot_of(board->map, nr);
+}
+
 static struct kwq_keyed_board *make_board(void)
 {
 	struct kwq_keyed_board *board = kzalloc(sizeof(*board), GFP_KERNEL_ACCOUNT);
+	u32 nr;
 
 	if (!board)
 		return NULL;
-	/* vmalloc_user() would not charge the memory to the cgroup. */
-	board->map = __vmalloc(KWQ_BOARD_BYTES, GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_ZERO);
+	/*
+	 * vmalloc_user() would not charge the memory to the cgroup. Without __GFP_NORETRY, a cgroup
+	 * at its limit would kill a process for a board. Without a board adds are only slower.
+	 */
+	board->map = __vmalloc(KWQ_BOARD_BYTES, GFP_KERNEL_ACCOUNT | __GFP_NOWARN |
+			       __GFP_NORETRY | __GFP_ZERO);
 	if (!board->map) {
 		kfree(board);
 		return NULL;
@@ -61,6 +71,8 @@ static struct kwq_keyed_board *make_board(void)
 	board->map->seed = get_random_u64();
 	board->map->nr_slots = KWQ_BOARD_SLOTS;
 	board->nr_slots = KWQ_BOARD_SLOTS;
+	for (nr = 0; nr < KWQ_BOARD_SLOTS; nr++)
+		slot_of(board, nr)->seq = 1;
 	return board;
 }
 
@@ -102,11 +114,6 @@ int kwq_keyed_provide_board(struct kwq_keyed *keyed)
 		kwq_quota_uncharge(keyed, board_bytes());
 	}
 	return 0;
-}
-
-static struct kwq_board_slot *slot_of(const struct kwq_keyed_board *board, u32 nr)
-{
-	return kwq_board_slot_of(board->map, nr);
 }
 
 /* The slots that the key of an item may have. */

@@ -896,8 +896,8 @@ static noinline struct kwq_keyed_item *take_new(struct kwq_keyed *keyed, const s
 			return ERR_PTR(err);
 		}
 	}
-	if (stock->payer != keyed->payer && !keyed->nr_items)
-		kwq_change_payer(keyed, stock->payer);
+	if (stock->payer != keyed->payer)
+		kwq_leave_payer(keyed, stock->payer);
 	ki = take_item(keyed, stock, key->len);
 	ki->is_remembered = false;
 	ki->is_posted = false;

@@ -9,12 +9,15 @@
  * Kept items are never more than that reserve. If it shrinks, kwq_keyed_trim_kept() lets some go.
  *
  * The memory of an item is charged to the cgroup of the task that added it (O4). So a queue keeps
- * only items of one cgroup, its payer, and only tasks of that cgroup get them. The payer changes
+ * only items of one cgroup, its payer, and only tasks of that cgroup get them. When a task of
+ * another cgroup adds, they go, so that a payer that left does not pay for ever. The payer changes
  * when the queue is empty: then it is the cgroup of the next adder. Cgroups are told apart by the
  * serial numbers of their states, because these are never used again.
  *
  * A keeper is a queue that may have kept items. A shrinker frees the kept items of all keepers
- * when the kernel lacks memory.
+ * when the kernel lacks memory. It is not asked when a cgroup is at its own limit. So there are at
+ * most KWQ_KEEPERS_MAX keepers, with some 2.6 MB in all: a new one takes the place of the first.
+ * A queue that is shut down keeps nothing (Q10).
  *
  * Locks: a queue joins the list of keepers under its own lock. So the shrinker, which goes the
  * other way, only tries a queue's lock, and passes over a queue that is in use. A queue leaves the
@@ -54,20 +57,6 @@ inline u64 kwq_current_payer(void)
 	return payer;
 }
 
-/**
- * kwq_become_keeper() - join the list of keepers
- * @keyed: the queue, no keeper; its lock held
- */
-noinline void kwq_become_keeper(struct kwq_keyed *keyed)
-{
-	lockdep_assert_held(&keyed->queue.lock);
-	spin_lock(&keepers_lock);
-	keyed->is_keeper = true;
-	list_add_tail(&keyed->keeper, &keepers);
-	WRITE_ONCE(nr_keepers, nr_keepers + 1);
-	spin_unlock(&keepers_lock);
-}
-
 static void leave_keepers_locked(struct kwq_keyed *keyed)
 {
 	lockdep_assert_held(&keepers_lock);
@@ -96,17 +85,39 @@ static void let_one_go(struct kwq_keyed *keyed)
 	keyed->gone = node;
 }
 
-/**
- * kwq_change_payer() - let another cgroup pay for the items that a queue keeps
- * @keyed: the queue, without items; its lock held
- * @payer: number of the cgroup
- */
-noinline void kwq_change_payer(struct kwq_keyed *keyed, u64 payer)
+static void let_all_go(struct kwq_keyed *keyed)
 {
 	lockdep_assert_held(&keyed->queue.lock);
 	while (keyed->kept)
 		let_one_go(keyed);
-	keyed->payer = payer;
+}
+
+/**
+ * kwq_leave_payer() - a task of another cgroup than the payer adds
+ * @keyed: the queue; its lock held
+ * @payer: number of the cgroup; it becomes the payer if the queue has no items
+ */
+noinline void kwq_leave_payer(struct kwq_keyed *keyed, u64 payer)
+{
+	let_all_go(keyed);
+	if (!keyed->nr_items)
+		keyed->payer = payer;
+}
+
+/**
+ * kwq_keyed_stop_keeping() - keep no items any more, for no key will come
+ * @keyed: the queue, shut down
+ *
+ * Context: process; may sleep.
+ */
+void kwq_keyed_stop_keeping(struct kwq_keyed *keyed)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	keyed->max_kept = 0;
+	let_all_go(keyed);
+	kwq_keyed_unlock(keyed, flags);
 }
 
 /**
@@ -160,6 +171,31 @@ static unsigned long shrink_first(struct kwq_node *kept[2])
 	}
 	spin_unlock(&keyed->queue.lock);
 	return nr;
+}
+
+/**
+ * kwq_become_keeper() - join the list of keepers
+ * @keyed: the queue, no keeper; its lock held
+ *
+ * Return: false if there are as many as may be, and the first one is in use.
+ */
+noinline bool kwq_become_keeper(struct kwq_keyed *keyed)
+{
+	struct kwq_node *kept[2] = {};
+
+	lockdep_assert_held(&keyed->queue.lock);
+	spin_lock(&keepers_lock);
+	if (nr_keepers >= KWQ_KEEPERS_MAX)
+		shrink_first(kept);
+	keyed->is_keeper = nr_keepers < KWQ_KEEPERS_MAX;
+	if (keyed->is_keeper) {
+		list_add_tail(&keyed->keeper, &keepers);
+		WRITE_ONCE(nr_keepers, nr_keepers + 1);
+	}
+	spin_unlock(&keepers_lock);
+	kwq_free_small_items(kept[0], false);
+	kwq_free_small_items(kept[1], true);
+	return keyed->is_keeper;
 }
 
 /* At most so many keepers are asked at once, because @keepers_lock keeps interrupts off. */

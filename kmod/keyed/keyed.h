@@ -272,7 +272,7 @@ struct kwq_adders {
  * @kept: L: small items that ended, for keys to come; charged to @payer
  * @payer: L: number of a memory cgroup, see kept.c; also read without the lock
  * @nr_kept: L: number of these items; also read without the lock
- * @max_kept: most of them; constant
+ * @max_kept: L: most of them; 0 after a shut down
  * @is_keeper: the queue is in the list of kept.c; written under that list's lock and L
  * @keeper: in that list
  * @expects_new: the last add was of a new key; a hint, read without the lock
@@ -700,11 +700,15 @@ void *kwq_new_page(gfp_t gfp);
 /* Most items that a queue keeps. The reserve of a queue has room for them. */
 #define KWQ_KEPT_MAX	64
 
+/* How many queues may keep items at once. */
+#define KWQ_KEEPERS_MAX	256
+
 int kwq_kept_register(void);
 void kwq_kept_unregister(void);
 u64 kwq_current_payer(void);
-void kwq_become_keeper(struct kwq_keyed *keyed);
-void kwq_change_payer(struct kwq_keyed *keyed, u64 payer);
+bool kwq_become_keeper(struct kwq_keyed *keyed);
+void kwq_keyed_stop_keeping(struct kwq_keyed *keyed);
+void kwq_leave_payer(struct kwq_keyed *keyed, u64 payer);
 void kwq_keyed_trim_kept(struct kwq_keyed *keyed);
 struct kwq_node *kwq_keyed_end_keeping(struct kwq_keyed *keyed);
 #if IS_ENABLED(CONFIG_KUNIT)
@@ -723,8 +727,8 @@ static inline bool kwq_keep(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (keyed->nr_kept == keyed->max_kept || !ki->is_payers)
 		return false;
-	if (unlikely(!keyed->is_keeper))
-		kwq_become_keeper(keyed);
+	if (unlikely(!keyed->is_keeper) && !kwq_become_keeper(keyed))
+		return false;
 	ki->by_key.next = keyed->kept;
 	keyed->kept = &ki->by_key;
 	keyed->nr_kept++;

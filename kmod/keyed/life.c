@@ -391,6 +391,7 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
 	kwq_keyed_close_board(keyed);
 	kwq_begin_shut_down(&keyed->queue);
+	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);
 }
 
@@ -415,6 +416,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	if (since)
 		seen = since - 1;
 	*shut_downs = seen + 1;
+	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);
 	return kwq_wait_drained(&keyed->queue, seen, deadline);
 }

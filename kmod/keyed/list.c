@@ -364,7 +364,7 @@ static ktime_t earliest_in(const struct kwq_core *core, const struct kwq_node *n
 
 	for (; node; node = node->next, ++*looks) {
 		item = &container_of(node, struct kwq_keyed_item, by_key)->item;
-		if (state == KWQ_ITEM_DEAD && kwq_item_is_dead(item))
+		if (state == KWQ_ITEM_DEAD && kwq_item_is_dead(item) && item->since != KWQ_NO_TIME)
 			first = min(first, item->since);
 		else if (state & item->state & KWQ_ITEM_WAITING)
 			first = min(first, kwq_core_waiting_since(core, item));

@@ -106,7 +106,8 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	dead = kwq_core_next_dead(core, 0);
 	stat->oldest_dead = dead ? kwq_age(dead->since, now) : 0;
 	keyed->has_older_dead &= !!dead;
-	looks_at_dead = keyed->has_older_dead;
+	/* Without durations the first one may have died at an unknown time, and others not. */
+	looks_at_dead = keyed->has_older_dead || (dead && dead->since == KWQ_NO_TIME);
 	spin_unlock_irqrestore(&keyed->queue.lock, flags);
 
 	if (stat->waiting)

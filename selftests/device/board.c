@@ -145,6 +145,8 @@ TEST_F(board, head)
 	EXPECT_EQ(0, self->map->closed);
 	EXPECT_TRUE(is_zero(self->map->pad, sizeof(self->map->pad)));
 	EXPECT_TRUE(is_clear(self));
+	for (__u32 nr = 0; nr < self->map->nr_slots; nr++)
+		EXPECT_EQ(1, slots_of(self->map)[nr].seq % 2);
 	EXPECT_EQ(FD_CLOEXEC, fcntl(self->fd, F_GETFD));
 }
 
@@ -206,6 +208,13 @@ TEST_F(board, only_for_reading)
 	EXPECT_EQ(EACCES, mmap_errno(self, self->size, PROT_READ, MAP_PRIVATE, 0));
 	EXPECT_EQ(-1, mprotect((void *)self->map, self->size, rw));
 	EXPECT_EQ(EACCES, errno);
+	/* No program can execute the keys of others, or enlarge the mapping. */
+	EXPECT_EQ(EACCES, mmap_errno(self, self->size, PROT_READ | PROT_EXEC, MAP_SHARED, 0));
+	EXPECT_EQ(-1, mprotect((void *)self->map, self->size, PROT_READ | PROT_EXEC));
+	EXPECT_EQ(EACCES, errno);
+	EXPECT_EQ(MAP_FAILED, mremap((void *)self->map, self->size, 2 * self->size,
+				     MREMAP_MAYMOVE));
+	EXPECT_EQ(EFAULT, errno);
 	/* Not by ptrace's way either. */
 	fd = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, fd);

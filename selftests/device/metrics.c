@@ -481,6 +481,9 @@ TEST_F(metrics, restore_without_durations)
 					  .waiting_for = KWQ_AGE_UNKNOWN, .due_in = HOUR));
 	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "b", .state = KWQ_IS_DEAD,
 					  .dead_for = KWQ_AGE_UNKNOWN));
+	EXPECT_EQ(0, stat_of(q).oldest_dead);
+	/* It hides no other one. */
+	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "d", .state = KWQ_IS_DEAD, .dead_for = 2 * SEC));
 	ASSERT_EQ(KWQ_RESTORED, q_restore(q, "c", .state = KWQ_IS_READY, .dirty_for = 7 * SEC));
 	ASSERT_EQ(0, q_advance(q, SEC));
 	ASSERT_EQ(1, q_look(q, "a", &look));
@@ -493,7 +496,7 @@ TEST_F(metrics, restore_without_durations)
 	EXPECT_EQ(8 * SEC, look.item.dirty_for);
 	stat = stat_of(q);
 	EXPECT_EQ(0, stat.oldest_ready);
-	EXPECT_EQ(0, stat.oldest_dead);
+	EXPECT_EQ(3 * SEC, stat.oldest_dead);
 	expect_next(q, &a, "a");
 	ASSERT_EQ(KWQ_STILL_WAITING, q_done(q, a.ticket));
 	expect_take(q, "c");

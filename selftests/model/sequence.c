@@ -893,7 +893,8 @@ static bool same_processing(struct run *run)
 	for (i = 0; i < nr; i++)
 		held[run->model.item[order[i]].holder]++;
 	for (i = 0; i < NR_HOLDERS; i++)
-		if (!same(run, run->lined[i].holder.nr_held, held[i], "t->%c.nr_held", holder_names[i]))
+		if (!same(run, run->lined[i].holder.nr_held, held[i], "t->%c.nr_held",
+			  holder_names[i]))
 			return false;
 	if (!same(run, kwq_core_is_drained(&run->core), run->model.shut_down && !nr &&
 		  !run->core.nr_ready, "kwq_core_is_drained(&t->core)"))
@@ -1797,9 +1798,10 @@ static void print_order(const struct run *run, const char *what)
 	}
 	if (!strcmp(what, "dead")) {
 		nr = model_dead(&run->model, order);
-		for (i = 0; i < nr; i++)
-			say_item(run, order[i], i ? "kwq_core_next_dead(&t->core, t->%c.death)" :
-				 "kwq_core_next_dead(&t->core, 0)", item_names[order[i ? i - 1 : 0]]);
+		say_item(run, nr ? order[0] : NOBODY, "kwq_core_next_dead(&t->core, 0)");
+		for (i = 1; i < nr; i++)
+			say_item(run, order[i], "kwq_core_next_dead(&t->core, t->%c.death)",
+				 item_names[order[i - 1]]);
 		return;
 	}
 	nr = model_processing(&run->model, order);

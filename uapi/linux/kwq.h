@@ -296,10 +296,10 @@ struct kwq_config {
 /*
  * The queue reads no clock for adds without options, hand-outs and dones. So it does not know for
  * how long a key was ready or processing. These are 0 then: &kwq_stat.oldest_ready,
- * @longest_running, @unfinished, @queue_duration, @work_duration, and @oldest_dead of an item that
- * died at its done. These are KWQ_AGE_UNKNOWN: &kwq_listed.dirty_for of an item that an add without
- * options made dirty, @processing_for, and @dead_for and &kwq_dead_entry.age of an item that died
- * at its done. All else is as without the flag. It excludes a lease, aging, and
+ * @longest_running, @unfinished, @queue_duration and @work_duration; @oldest_dead leaves out items
+ * that died at their done. These are KWQ_AGE_UNKNOWN: &kwq_listed.dirty_for of an item that an add
+ * without options made dirty, @processing_for, and @dead_for and &kwq_dead_entry.age of an item
+ * that died at its done. All else is as without the flag. It excludes a lease, aging, and
  * &kwq_config.forget_after.
  */
 #define KWQ_CREATE_NO_DURATIONS	(1U << 3)
@@ -1227,8 +1227,8 @@ struct kwq_histogram {
  * @returned:	hand-outs that ended by KWQ_DONE_RETURN. They count in @gets, but neither in @dones
  *		nor in @abandoned.
  * @posted:	adds that programs answered by a look at the board, as far as they have told them by
- *		TELL; not in @coalesced. The kernel believes what it is told. The count stays at
- *		2^64 - 1.
+ *		TELL; not in @coalesced. The kernel believes what it is told. With libkwq, a child
+ *		of fork() also tells what its parent had not told yet. The count stays at 2^64 - 1.
  */
 struct kwq_stat {
 	__u32 size;

@@ -263,15 +263,16 @@ static void one_cgroup_pays(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, remove_from(test, t->keyed, 1, 4), KWQ_WAS_READY);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_kept, 1);
 	KUNIT_EXPECT_EQ(test, add_to(test, t->keyed, 3, 4), KWQ_ADDED);
-	KUNIT_EXPECT_EQ(test, t->keyed->nr_kept, 1);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_kept, 0);
+	KUNIT_EXPECT_EQ(test, t->keyed->payer, 2);
 	t->payer = 2;
 	KUNIT_EXPECT_EQ(test, add_to(test, t->keyed, 4, 4), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_kept, 0);
 	expect_counted(test, t->keyed);
 }
 
-/* O9: the items of another cgroup take the room of the kept ones, which do not help it. */
-static void another_cgroup_takes_their_room(struct kunit *test)
+/* O4, O9: kept items do not help another cgroup. So they go when it adds, and leave their room. */
+static void another_cgroup_makes_them_go(struct kunit *test)
 {
 	struct kept_test *t = test->priv;
 	struct kwq_limits limits = plain;
@@ -288,7 +289,7 @@ static void another_cgroup_takes_their_room(struct kunit *test)
 	t->payer = 2;
 	for (i = 0; i < 5; i++) {
 		KUNIT_EXPECT_EQ(test, add_to(test, keyed, i, 4), KWQ_ADDED);
-		KUNIT_EXPECT_EQ(test, keyed->nr_kept, 4 - i);
+		KUNIT_EXPECT_EQ(test, keyed->nr_kept, 0);
 		expect_counted(test, keyed);
 	}
 	t->payer = 1;
@@ -351,6 +352,47 @@ static void busy_queue_is_passed_over(struct kunit *test)
 	kwq_keyed_put(other);
 }
 
+/* Q10: no key will come. */
+static void ended_queue_keeps_nothing(struct kunit *test)
+{
+	struct kept_test *t = test->priv;
+	struct kwq_keyed *other = make(test, &plain);
+	u64 shut_downs;
+
+	add_and_remove(test, t->keyed, 3);
+	KUNIT_ASSERT_EQ(test, add_to(test, t->keyed, 1, 4), KWQ_ADDED);
+	kwq_keyed_shut_down(t->keyed);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_kept, 0);
+	KUNIT_EXPECT_EQ(test, remove_from(test, t->keyed, 1, 4), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_kept, 0);
+
+	add_and_remove(test, other, 3);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_drain(other, KTIME_MAX, 0, &shut_downs), 0);
+	KUNIT_EXPECT_EQ(test, other->nr_kept, 0);
+	kwq_keyed_put(other);
+}
+
+/* O4: all keepers together have little, because a cgroup at its limit does not get it back. */
+static void keepers_are_few(struct kunit *test)
+{
+	struct kwq_keyed **all = kunit_kcalloc(test, KWQ_KEEPERS_MAX + 1, sizeof(*all), GFP_KERNEL);
+	u32 i, nr = 0;
+
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	shrink_all();
+	for (i = 0; i <= KWQ_KEEPERS_MAX; i++) {
+		all[i] = make(test, &plain);
+		add_and_remove(test, all[i], 1);
+	}
+	KUNIT_EXPECT_FALSE(test, all[0]->is_keeper);
+	KUNIT_EXPECT_EQ(test, all[0]->nr_kept, 0);
+	for (i = 1; i <= KWQ_KEEPERS_MAX; i++)
+		nr += all[i]->is_keeper && all[i]->nr_kept == 1;
+	KUNIT_EXPECT_EQ(test, nr, KWQ_KEEPERS_MAX);
+	for (i = 0; i <= KWQ_KEEPERS_MAX; i++)
+		kwq_keyed_put(all[i]);
+}
+
 static void queue_that_is_gone_is_no_keeper(struct kunit *test)
 {
 	struct kwq_keyed *other = make(test, &plain);
@@ -368,9 +410,11 @@ static struct kunit_case kept_test_cases[] = {
 	KUNIT_CASE(others_take_their_room),
 	KUNIT_CASE(values_and_groups_take_their_room),
 	KUNIT_CASE(one_cgroup_pays),
-	KUNIT_CASE(another_cgroup_takes_their_room),
+	KUNIT_CASE(another_cgroup_makes_them_go),
 	KUNIT_CASE(kernel_gets_them_back),
 	KUNIT_CASE(busy_queue_is_passed_over),
+	KUNIT_CASE(ended_queue_keeps_nothing),
+	KUNIT_CASE(keepers_are_few),
 	KUNIT_CASE(queue_that_is_gone_is_no_keeper),
 	{}
 };

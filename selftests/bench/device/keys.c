@@ -266,7 +266,7 @@ static void bench_floor_of_stretch(void)
 	end_witness("keys.stretch.floor");
 }
 
-/* Waits for the pending work of RCU and of the workers that free queues: until no memory comes back. */
+/* Waits for the work of RCU and of the workers that free queues: until no memory comes back. */
 static void settle(void)
 {
 	double before;
