@@ -2522,6 +2522,35 @@ static void stat_of_retries(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, s->unfinished, 0);
 }
 
+/* M3, O8: with many handles, the search for the longest running item takes several holds. */
+static void longest_running_is_of_any_handle(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+	struct kwq_stat *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
+	struct kwq_handle **more = kunit_kcalloc(test, KWQ_HOLDERS_PER_SEARCH, sizeof(*more),
+						 GFP_KERNEL);
+	struct kwq_handle *last = max(t->x, t->y);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, s);
+	KUNIT_ASSERT_NOT_NULL(test, more);
+	for (i = 0; i < KWQ_HOLDERS_PER_SEARCH; i++) {
+		more[i] = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(more[i]));
+		last = max(last, more[i]);
+	}
+	add(t, KEY("a"));
+	add(t, KEY("b"));
+	EXPECT_FETCH(test, t, last, "a");
+	kwq_queue_advance(&t->keyed->queue, 10);
+	EXPECT_FETCH(test, t, last == t->x ? t->y : t->x, "b");
+	kwq_queue_advance(&t->keyed->queue, 30);
+	kwq_keyed_stat(t->keyed, s);
+	KUNIT_EXPECT_EQ(test, s->longest_running, 30);
+	for (i = 0; i < KWQ_HOLDERS_PER_SEARCH; i++)
+		kwq_handle_close(more[i]);
+}
+
 /* ---- All at once ---- */
 
 #define NR_CROWD_KEYS	5
@@ -2781,6 +2810,7 @@ static struct kunit_case keyed_test_cases[] = {
 #endif
 	KUNIT_CASE(name_counts),
 	KUNIT_CASE(stat_of_retries),
+	KUNIT_CASE(longest_running_is_of_any_handle),
 	KUNIT_CASE_SLOW(nothing_is_lost_and_nothing_runs_twice),
 	{}
 };
