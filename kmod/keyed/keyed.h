@@ -82,7 +82,7 @@ struct kwq_key {
  * @is_remembered: the item is idle and in &kwq_keyed.remembered
  * @is_posted: the key is on the board; only while the item is dirty
  * @is_payers: the memory is charged to &kwq_keyed.payer
- * @ticket: number of the hand-out while processing
+ * @ticket: number of the hand-out while processing; 0 before the first one
  * @by_ticket: in &kwq_keyed.tickets while processing
  * @remembered: in &kwq_keyed.remembered while idle
  * @key: the key; constant

@@ -41,7 +41,7 @@ struct found {
 	bool more;		/* items with higher places were left out */
 };
 
-/* What is the same for all items of one hold. */
+/* The parts that all items of one hold share. */
 struct look {
 	struct kwq_keyed *keyed;
 	struct pid_namespace *pids;

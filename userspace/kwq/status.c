@@ -15,7 +15,7 @@
 #include "item_sort.h"
 #include "process_name.h"
 
-/* As many running keys of each queue are shown without --all: the oldest ones. */
+/* Without --all, so many running keys of each queue are shown: the oldest ones. */
 enum { SHOWN = 10 };
 
 static const struct option status_options[] = {

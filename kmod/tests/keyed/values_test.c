@@ -199,7 +199,7 @@ static u64 nr_bytes(struct values_test *t)
 	return t->keyed->nr_bytes;
 }
 
-/* What the queue counts: @nr_values values of @value_len bytes, in @nr_items items of 1 byte. */
+/* The queue counts @nr_values values of @value_len bytes, in @nr_items items of 1 byte. */
 static void expect_counts(struct kunit *test, u32 nr_items, u32 nr_values, u32 value_len)
 {
 	struct values_test *t = test->priv;
@@ -292,7 +292,7 @@ static void value_survives_its_holder(struct kunit *test)
 	expect_counts(test, 1, 1, 3);
 }
 
-/* A retry keeps the value. What is remembered of an idle item has none (L10). */
+/* A retry keeps the value. An idle item that is remembered has none (L10). */
 static void value_ends_when_the_item_is_idle(struct kunit *test)
 {
 	struct values_test *t = test->priv;
@@ -372,7 +372,7 @@ static void removed_items_free_their_values(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-/* A getter copies its value out without the lock. Whatever happens to the item, it is that one. */
+/* A getter copies its value out without the lock, and gets that one even if the item changes. */
 static void getter_has_its_own_value(struct kunit *test)
 {
 	struct values_test *t = test->priv;
