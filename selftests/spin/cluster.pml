@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * N1 to N4: two machines and two masters, in turn or at once. Other configurations of the cluster choose
+ * other numbers and include this one.
+ */
+#ifndef MACHINES
+#define MACHINES	2
+#endif
+#ifndef EPOCHS
+#define EPOCHS		2
+#endif
+#ifndef ADDS
+#define ADDS		1
+#endif
+#ifndef TIMED_ADDERS
+#define TIMED_ADDERS	0
+#endif
+#ifndef RETRIES
+#define RETRIES		0
+#endif
+#ifndef DEATHS
+#define DEATHS		1
+#endif
+#ifndef LOSSES
+#define LOSSES		0
+#endif
+#ifndef LOST_ACKS
+#define LOST_ACKS	0
+#endif
+#ifndef PROMISES_LATE
+#define PROMISES_LATE	false
+#endif
+
+#include "model/cluster.pml"
+#include "model/cluster-machine.pml"
+#include "model/cluster-master.pml"
+#include "model/cluster-adder.pml"
+#include "model/cluster-network.pml"
+
+init {
+	atomic {
+		byte n = 1;
+
+		do
+		:: n <= EPOCHS -> run master(n); n++
+		:: else -> break
+		od;
+		n = 0;
+		do
+		:: n < MACHINES -> run machine(n); n++
+		:: else -> break
+		od;
+		n = 0;
+		do
+		:: n < TIMED_ADDERS -> run cluster_timed_adder(); n++
+		:: else -> break
+		od;
+		n = 0;
+		run cluster_adder(ADDS);
+#ifndef LIVE
+		run cluster_quiet();
+#endif
+		run cluster_network(LOSSES)
+	}
+}
