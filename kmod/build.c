@@ -40,6 +40,7 @@
 #include "keyed/handout.c"
 #include "keyed/room.c"
 #include "keyed/board.c"
+#include "keyed/changes.c"
 #include "keyed/keyed.c"
 #include "keyed/life.c"
 #include "keyed/dead.c"

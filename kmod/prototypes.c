@@ -172,12 +172,14 @@ FUNCTION(bool, ns_capable_noaudit, (struct user_namespace *, int));
 FUNCTION(bool, pid_has_task, (struct pid *, enum pid_type));
 FUNCTION(pid_t, pid_nr_ns, (struct pid *, struct pid_namespace *));
 FUNCTION(int, signal_pending, (struct task_struct *));
+FUNCTION(int, signal_pending_state, (unsigned int, struct task_struct *));
 FUNCTION(bool, uid_eq, (kuid_t, kuid_t));
 
 /* Files and namespaces */
 FUNCTION(struct file *, anon_inode_getfile,
 	 (const char *, const struct file_operations *, void *, int));
 FUNCTION(void, fd_install, (unsigned int, struct file *));
+FUNCTION(struct file *, fget, (unsigned int));
 FUNCTION(int, get_unused_fd_flags, (unsigned int));
 FUNCTION(int, misc_register, (struct miscdevice *));
 FUNCTION(int, vm_insert_page, (struct vm_area_struct *, unsigned long, struct page *));

@@ -15,6 +15,10 @@
  * @key_len_at: offset of the length of the key in an entry
  * @first_extra: size of an extra as first published; 0 if this kind has no extras
  * @makes_items: true if @execute may need a stock
+ * @by_outbox: in a queue with an outbox, the request concerns the outbox
+ * @changes_items: the changes of the entries are kept before the request returns, if the queue has
+ *	KWQ_CREATE_SYNC
+ * @sees_losses: the results tell which items the handle has lost
  * @extra_flags: returns the flags of an entry that its extra serves
  * @execute_with: as @execute, for an entry with an extra
  * @execute: carries out one entry under the queue's lock. Returns its result. -EAGAIN with
@@ -26,6 +30,9 @@ struct kwq_batch_kind {
 	u32 key_len_at;
 	u32 first_extra;
 	bool makes_items;
+	bool by_outbox;
+	bool changes_items;
+	bool sees_losses;
 	u32 (*extra_flags)(const void *entry);
 	int (*execute_with)(struct kwq_handle *handle, const void *entry,
 			    struct kwq_extras *extras, const struct kwq_key *key, ktime_t now,

@@ -245,7 +245,26 @@ static enum kwq_clock clock_of(s32 clockid)
 }
 
 #define CREATE_FLAGS	(KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS | \
-			 KWQ_CREATE_NO_DURATIONS)
+			 KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES | KWQ_CREATE_SYNC | \
+			 KWQ_CREATE_OUTBOX)
+
+/* Lets the adds of a new queue go to that of a descriptor. */
+static int set_outbox(struct kwq_keyed *keyed, int fd)
+{
+	struct file *file = fget(fd);
+	struct kwq_handle *handle;
+	int err = -EINVAL;
+
+	if (!file)
+		return -EBADF;
+	if (file->f_op == &queue_fops) {
+		handle = file->private_data;
+		err = has_right(file, KWQ_RIGHT_WRITE) ?
+		      kwq_keyed_set_outbox(keyed, handle->keyed) : -EBADF;
+	}
+	fput(file);
+	return err;
+}
 
 static int create_queue(const struct kwq_create_args *arg,
 			const struct kwq_limiter_config *config)
@@ -259,6 +278,8 @@ static int create_queue(const struct kwq_create_args *arg,
 		.values = arg->flags & KWQ_CREATE_VALUES,
 		.groups = arg->flags & KWQ_CREATE_GROUPS,
 		.no_durations = arg->flags & KWQ_CREATE_NO_DURATIONS,
+		.changes = arg->flags & KWQ_CREATE_CHANGES,
+		.sync = arg->flags & KWQ_CREATE_SYNC,
 	};
 	struct kwq_keyed *keyed;
 	struct new_fd new;
@@ -268,6 +289,8 @@ static int create_queue(const struct kwq_create_args *arg,
 	if (IS_ERR(keyed))
 		return PTR_ERR(keyed);
 	err = kwq_keyed_configure(keyed, config);
+	if (!err && arg->flags & KWQ_CREATE_OUTBOX)
+		err = set_outbox(keyed, arg->outbox);
 	if (err)
 		goto put_keyed;
 	keyed->mode = arg->mode & ~current_umask();
@@ -276,7 +299,7 @@ static int create_queue(const struct kwq_create_args *arg,
 	if (err)
 		goto put_keyed;
 	/* The last step that can fail, because a name is visible at once. */
-	if (*keyed->name)
+	if (*keyed->queue.name)
 		err = kwq_names_add(keyed);
 	if (err)
 		new_fd_discard(&new);
@@ -292,12 +315,16 @@ static int check_create(const struct kwq_create_args *arg)
 
 	if (err)
 		return err;
-	if (arg->flags & ~CREATE_FLAGS || arg->mode & ~0777 || arg->pad)
+	if (arg->flags & ~CREATE_FLAGS || arg->mode & ~0777)
+		return -EINVAL;
+	if (arg->outbox && !(arg->flags & KWQ_CREATE_OUTBOX))
 		return -EINVAL;
 	if (arg->group_limit && !(arg->flags & KWQ_CREATE_GROUPS))
 		return -EINVAL;
 	/* Both count from a time that is not known then. */
 	if (arg->flags & KWQ_CREATE_NO_DURATIONS && (arg->lease || arg->aging))
+		return -EINVAL;
+	if (arg->flags & KWQ_CREATE_SYNC && !(arg->flags & KWQ_CREATE_CHANGES))
 		return -EINVAL;
 	if (arg->clockid != CLOCK_MONOTONIC && arg->clockid != CLOCK_BOOTTIME &&
 	    arg->clockid != KWQ_CLOCK_ID_MANUAL)
@@ -388,7 +415,8 @@ static long ioctl_info(void __user *uarg)
 			    KWQ_FEATURE_VALUES | KWQ_FEATURE_DEBOUNCE |
 			    KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS | KWQ_FEATURE_RESTORE |
 			    KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD |
-			    KWQ_FEATURE_NO_DURATIONS,
+			    KWQ_FEATURE_NO_DURATIONS | KWQ_FEATURE_CHANGES |
+			    KWQ_FEATURE_GRANTS,
 		.max_items = max_items,
 		.max_bytes = max_bytes,
 		.name_max = KWQ_NAME_MAX,
@@ -500,9 +528,23 @@ static long queue_open(struct file *file, void __user *uarg)
 	return open_keyed(handle->keyed, arg.open_flags, arg.rights);
 }
 
+/*
+ * What a request with @taken entries returns, once their changes are kept if the queue asks for
+ * it.
+ */
+static long finish_batch(struct kwq_handle *handle, int err, u32 taken)
+{
+	if (!taken)
+		return err;
+	if (unlikely(handle->keyed->limits.sync))
+		kwq_handle_sync(handle);
+	return taken;
+}
+
 static long queue_batch(struct file *file, void __user *uarg, u32 right,
 			const struct kwq_batch_kind *kind)
 {
+	struct kwq_handle *handle = file->private_data;
 	struct kwq_batch_args arg __uninitialized;
 	u32 taken = 0;
 	int err;
@@ -514,14 +556,22 @@ static long queue_batch(struct file *file, void __user *uarg, u32 right,
 		return err;
 	if (arg.flags || !arg.batch.nr)
 		return -EINVAL;
-	err = kwq_batch_check(kind, &arg.batch) ?:
-	      kwq_batch_execute(file->private_data, kind, &arg.batch, &taken);
-	if (err && !taken)
+	if (kind->by_outbox)
+		handle = kwq_handle_for_adds(handle);
+	err = kwq_batch_check(kind, &arg.batch);
+	if (err)
 		return err;
-	return taken;
+	/* Before the tickets are looked at, so that no later loss is missed. */
+	if (kind->sees_losses)
+		kwq_handle_see_losses(handle);
+	err = kwq_batch_execute(handle, kind, &arg.batch, &taken);
+	if (!kind->changes_items)
+		return taken ?: (long)err;
+	return finish_batch(handle, err, taken);
 }
 
-static noinline __flatten long queue_done(struct file *file, void __user *uarg)
+/* A clone with fewer arguments (gcc's isra) would not be flattened. */
+static noinline __noclone __flatten long queue_done(struct file *file, void __user *uarg)
 {
 	return queue_batch(file, uarg, KWQ_RIGHT_READ, &kwq_batch_done);
 }
@@ -562,9 +612,8 @@ static noinline int put_resume(u64 __user *to, struct kwq_keyed *keyed, ktime_t 
 
 /* Adds that may wait for room (Q19). Only a call that took nothing is restarted. */
 static noinline long add_waiting(struct file *file, struct kwq_add_args __user *uarg,
-				 const struct kwq_add_args *arg)
+				 const struct kwq_add_args *arg, struct kwq_handle *handle)
 {
-	struct kwq_handle *handle = file->private_data;
 	struct kwq_patience patience;
 	u32 taken = 0;
 	int ret;
@@ -577,8 +626,7 @@ static noinline long add_waiting(struct file *file, struct kwq_add_args __user *
 					arg->flags & KWQ_ADD_RELATIVE, arg->resume);
 	patience.nonblock = file->f_flags & O_NONBLOCK;
 	ret = kwq_batch_add_waiting(handle, &arg->batch, &patience, &taken);
-	if (taken)
-		ret = taken;
+	ret = finish_batch(handle, ret, taken);
 	if (arg->flags & KWQ_ADD_RELATIVE && (arg->resume || ret == -ERESTARTSYS))
 		ret = put_resume(&uarg->resume, handle->keyed, patience.deadline, ret);
 	return ret;
@@ -586,6 +634,7 @@ static noinline long add_waiting(struct file *file, struct kwq_add_args __user *
 
 static noinline __flatten long queue_add(struct file *file, void __user *uarg)
 {
+	struct kwq_handle *handle = kwq_handle_for_adds(file->private_data);
 	struct kwq_add_args arg __uninitialized;
 	u32 taken = 0;
 	int err;
@@ -601,11 +650,9 @@ static noinline __flatten long queue_add(struct file *file, void __user *uarg)
 	if (err)
 		return err;
 	if (unlikely(arg.flags | arg.deadline | arg.resume))
-		return add_waiting(file, uarg, &arg);
-	err = kwq_batch_execute(file->private_data, &kwq_batch_add, &arg.batch, &taken);
-	if (err && !taken)
-		return err;
-	return taken;
+		return add_waiting(file, uarg, &arg, handle);
+	err = kwq_batch_execute(handle, &kwq_batch_add, &arg.batch, &taken);
+	return finish_batch(handle, err, taken);
 }
 
 /* A non-zero argument that the request ignores is an error (U3). */
@@ -645,20 +692,22 @@ static int put_numbers(struct kwq_get_args __user *uarg, const struct kwq_get_ar
 
 /*
  * Adds and finishes items, and writes the two numbers. A done that the get can finish is
- * stored in @paired instead, with @paired->present set.
+ * stored in @paired instead, with @paired->present set. A done whose change has to be kept comes
+ * before the get.
  */
 static int add_and_finish_first(struct kwq_handle *handle, struct kwq_get_args *arg,
 				struct kwq_get_args __user *uarg, struct kwq_paired_done *paired)
 {
+	struct kwq_handle *adder = kwq_handle_for_adds(handle);
 	int ret = 0;
 
 	/* Check that the numbers can be written, while nothing has changed yet. */
 	if (put_numbers(uarg, arg))
 		return -EFAULT;
 	if (arg->add.nr)
-		ret = kwq_batch_execute(handle, &kwq_batch_add, &arg->add,
+		ret = kwq_batch_execute(adder, &kwq_batch_add, &arg->add,
 					&arg->nr_added);
-	if (!ret && arg->done.nr)
+	if (!ret && arg->done.nr && !handle->keyed->limits.sync)
 		ret = kwq_batch_prepare_paired_done(&arg->done, &arg->get, paired);
 	if (ret > 0) {
 		arg->nr_done = ret;
@@ -667,6 +716,10 @@ static int add_and_finish_first(struct kwq_handle *handle, struct kwq_get_args *
 		ret = kwq_batch_execute(handle, &kwq_batch_done, &arg->done,
 					&arg->nr_done);
 	}
+	if (unlikely(adder->keyed->limits.sync) && arg->nr_added)
+		kwq_handle_sync(adder);
+	if (unlikely(handle->keyed->limits.sync) && arg->nr_done)
+		kwq_handle_sync(handle);
 	return put_numbers(uarg, arg) ?: ret;
 }
 
@@ -707,7 +760,7 @@ static noinline __flatten long queue_get(struct file *file, struct kwq_get_args 
 static long queue_pause(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
-	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_pause_args arg;
 	int err;
 
@@ -718,8 +771,8 @@ static long queue_pause(struct file *file, void __user *uarg)
 		return err;
 	if (arg.flags & ~KWQ_PAUSE_FOR || (!(arg.flags & KWQ_PAUSE_FOR) && arg.time))
 		return -EINVAL;
-	kwq_pause_until(queue, arg.flags & KWQ_PAUSE_FOR ?
-			kwq_later(kwq_queue_now(queue), arg.time) : KTIME_MAX);
+	kwq_keyed_pause(keyed, arg.flags & KWQ_PAUSE_FOR ?
+			kwq_later(kwq_queue_now(&keyed->queue), arg.time) : KTIME_MAX);
 	return 0;
 }
 
@@ -736,7 +789,7 @@ static long queue_resume(struct file *file, void __user *uarg)
 		return err;
 	if (arg.flags)
 		return -EINVAL;
-	kwq_end_timed_pause(&handle->keyed->queue);
+	kwq_keyed_resume(handle->keyed);
 	return 0;
 }
 
@@ -1004,6 +1057,104 @@ static long queue_tell(struct file *file, void __user *uarg)
 	return 0;
 }
 
+static long queue_follow(struct file *file, struct kwq_follow_args __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_follow_args arg;
+	int err;
+
+	if (!has_right(file, KWQ_RIGHT_READ) || !has_right(file, KWQ_RIGHT_MANAGE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_FOLLOW_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags || arg.number)
+		return -EINVAL;
+	/* Check that the number can be written, while nothing has changed yet. */
+	if (put_user(arg.number, &uarg->number))
+		return -EFAULT;
+	return kwq_follow(handle, &arg.number) ?: put_user(arg.number, &uarg->number);
+}
+
+static int check_changes(const struct kwq_changes_args *arg)
+{
+	if (arg->flags & ~(KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE | KWQ_CHANGES_VALUES) ||
+	    arg->kept > arg->after || !arg->batch.nr)
+		return -EINVAL;
+	if (arg->flags & KWQ_CHANGES_NONBLOCK &&
+	    (arg->flags & KWQ_CHANGES_RELATIVE || arg->deadline))
+		return -EINVAL;
+	if (arg->resume && !(arg->flags & KWQ_CHANGES_RELATIVE))
+		return -EINVAL;
+	return kwq_batch_check_list_items(&arg->batch);
+}
+
+static long queue_changes(struct file *file, struct kwq_changes_args __user *uarg)
+{
+	struct kwq_list_request request = { .unread = true };
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_patience patience;
+	struct kwq_changes_args arg;
+	u64 after, of_queue;
+	int ret;
+
+	ret = copy_in(&arg, sizeof(arg), KWQ_CHANGES_FIRST, uarg) ?:
+	      check_changes(&arg) ?:
+	      kwq_begin_reading(handle, arg.after, arg.kept);
+	if (ret)
+		return ret;
+	request.values = arg.flags & KWQ_CHANGES_VALUES;
+	patience.deadline = deadline_of(handle->keyed, arg.deadline,
+					arg.flags & KWQ_CHANGES_RELATIVE, arg.resume);
+	patience.nonblock = file->f_flags & O_NONBLOCK || arg.flags & KWQ_CHANGES_NONBLOCK;
+	ret = kwq_wait_for_changes(handle, arg.of_queue, &patience) ?:
+	      kwq_batch_list_items(handle, &arg.batch, &request);
+	after = kwq_end_reading(handle, &of_queue);
+	if (ret >= 0 && (put_user(after, &uarg->after) || put_user(of_queue, &uarg->of_queue)))
+		ret = -EFAULT;
+	if (arg.flags & KWQ_CHANGES_RELATIVE && (arg.resume || ret == -ERESTARTSYS))
+		ret = put_resume(&uarg->resume, handle->keyed, patience.deadline, ret);
+	return ret;
+}
+
+static long queue_sync(struct file *file, struct kwq_sync_args __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_sync sync = { .state = TASK_INTERRUPTIBLE };
+	struct kwq_keyed *keyed = handle->keyed;
+	struct kwq_sync_args arg;
+	u64 resume = 0, number = 0;
+	int ret;
+
+	ret = copy_in(&arg, sizeof(arg), KWQ_SYNC_FIRST, uarg);
+	if (ret)
+		return ret;
+	if (arg.flags & ~KWQ_SYNC_RELATIVE || (arg.resume && !(arg.flags & KWQ_SYNC_RELATIVE)))
+		return -EINVAL;
+	if (!keyed->changes)
+		return -EOPNOTSUPP;
+	sync.deadline = deadline_of(keyed, arg.deadline, arg.flags & KWQ_SYNC_RELATIVE, arg.resume);
+	if (keyed->outbox && keyed->outbox->changes)
+		ret = kwq_keyed_sync(keyed->outbox, &sync);
+	if (!ret) {
+		sync.number = arg.number;
+		ret = kwq_keyed_sync(keyed, &sync);
+		number = sync.number;
+	}
+	if (ret != -ERESTARTSYS) {
+		if (!arg.resume && !arg.number)
+			return ret;
+		number = 0;
+	} else if (arg.flags & KWQ_SYNC_RELATIVE) {
+		resume = resume_at(keyed, sync.deadline);
+	}
+	/* Without these values a restart would begin a new wait. */
+	if ((put_user(resume, &uarg->resume) || put_user(number, &uarg->number)) &&
+	    ret == -ERESTARTSYS)
+		return -EINTR;
+	return ret;
+}
+
 /* Requests that are not frequent. */
 static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void __user *uarg)
 {
@@ -1051,6 +1202,12 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return queue_board(file, uarg);
 	case KWQ_IOC_TELL:
 		return queue_tell(file, uarg);
+	case KWQ_IOC_FOLLOW:
+		return queue_follow(file, uarg);
+	case KWQ_IOC_CHANGES:
+		return queue_changes(file, uarg);
+	case KWQ_IOC_SYNC:
+		return queue_sync(file, uarg);
 	}
 	return -ENOTTY;
 }
@@ -1071,10 +1228,36 @@ static long queue_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 	return queue_ioctl_rare(file, cmd, uarg);
 }
 
+/*
+ * EPOLLOUT of a queue with an outbox. A descriptor joins the pollers of the outbox even if it does
+ * not ask for EPOLLOUT: epoll_ctl() may ask for that later, and nothing can join then. But it
+ * cannot with EPOLLEXCLUSIVE, and such a poller would take the wake-ups for ready items of the
+ * outbox.
+ */
+static noinline __poll_t poll_outbox(struct file *file, struct kwq_keyed *outbox,
+				     struct poll_table_struct *table, bool wants_room)
+{
+	unsigned long flags;
+	__poll_t mask = 0;
+
+	if (wants_room || !(poll_requested_events(table) & EPOLLEXCLUSIVE))
+		poll_wait(file, &outbox->of_queue.pollers, table);
+	if (!wants_room)
+		return 0;
+	spin_lock_irqsave(&outbox->queue.lock, flags);
+	if (outbox->queue.core.shut_down)
+		mask = EPOLLERR;
+	else if (kwq_keyed_poll_room(outbox))
+		mask = EPOLLOUT | EPOLLWRNORM;
+	spin_unlock_irqrestore(&outbox->queue.lock, flags);
+	return mask;
+}
+
 static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 {
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
+	struct kwq_keyed *outbox = handle->keyed->outbox;
 	bool wants_room = has_right(file, KWQ_RIGHT_WRITE) &&
 			  poll_requested_events(table) & (EPOLLOUT | EPOLLWRNORM);
 	unsigned long flags;
@@ -1087,9 +1270,13 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 		mask |= EPOLLIN | EPOLLRDNORM;
 	if (queue->core.shut_down)
 		mask |= wants_room ? EPOLLRDHUP | EPOLLERR : EPOLLRDHUP;
-	else if (wants_room && kwq_keyed_poll_room(handle->keyed))
+	else if (wants_room && !outbox && kwq_keyed_poll_room(handle->keyed))
 		mask |= EPOLLOUT | EPOLLWRNORM;
+	if (handle->has_lost || kwq_changes_poll_locked(handle))
+		mask |= EPOLLPRI;
 	spin_unlock_irqrestore(&queue->lock, flags);
+	if (unlikely(outbox) && has_right(file, KWQ_RIGHT_WRITE) && !(mask & EPOLLRDHUP))
+		mask |= poll_outbox(file, outbox, table, wants_room);
 	return mask;
 }
 
@@ -1111,7 +1298,7 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	spin_unlock_irqrestore(&queue->lock, flags);
 
 	seq_puts(seq, "kwq-name:\t");
-	seq_escape_str(seq, handle->keyed->name,
+	seq_escape_str(seq, handle->keyed->queue.name,
 		       ESCAPE_OCTAL | ESCAPE_NP | ESCAPE_APPEND, " \\");
 	seq_printf(seq, "\nkwq-id:\t%llu\n", handle->keyed->of_queue.id);
 	seq_printf(seq, "kwq-rights:\t%c%c%c\n",

@@ -71,6 +71,7 @@ const struct kwq_batch_kind kwq_batch_add = {
 	.key_len_at = offsetof(struct kwq_add_entry, key_len),
 	.first_extra = KWQ_ADD_EXTRA_FIRST,
 	.makes_items = true,
+	.changes_items = true,
 	.extra_flags = extra_flags_of_add,
 	.execute_with = execute_add_with,
 	.execute = execute_add,
@@ -112,6 +113,7 @@ const struct kwq_batch_kind kwq_batch_done = {
 	.size = sizeof(struct kwq_done_entry),
 	.first_size = KWQ_DONE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_done_entry, key_len),
+	.changes_items = true,
 	.execute = execute_done,
 };
 
@@ -133,8 +135,11 @@ const struct kwq_batch_kind kwq_batch_extend = {
 	.size = sizeof(struct kwq_extend_entry),
 	.first_size = KWQ_EXTEND_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_extend_entry, key_len),
+	.sees_losses = true,
 	.execute = execute_extend,
 };
+
+#define REMOVE_FLAGS	(KWQ_REMOVE_DEAD | KWQ_REMOVE_REVOKE | KWQ_REMOVE_UNCHANGED)
 
 static int execute_remove(struct kwq_handle *handle, const void *data,
 			  const struct kwq_key *key, ktime_t now,
@@ -142,15 +147,21 @@ static int execute_remove(struct kwq_handle *handle, const void *data,
 {
 	const struct kwq_remove_entry *entry = data;
 
-	if (entry->flags & ~KWQ_REMOVE_DEAD || !key->len)
+	if (entry->flags & ~REMOVE_FLAGS || !key->len)
 		return -EINVAL;
-	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags, now);
+	if (entry->change && !(entry->flags & KWQ_REMOVE_UNCHANGED))
+		return -EINVAL;
+	/* A dead item has no holder. */
+	if (entry->flags & KWQ_REMOVE_DEAD && entry->flags & KWQ_REMOVE_REVOKE)
+		return -EINVAL;
+	return kwq_keyed_remove_locked(handle->keyed, key, entry->flags, entry->change, now);
 }
 
 const struct kwq_batch_kind kwq_batch_remove = {
 	.size = sizeof(struct kwq_remove_entry),
 	.first_size = KWQ_REMOVE_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_remove_entry, key_len),
+	.changes_items = true,
 	.execute = execute_remove,
 };
 
@@ -169,6 +180,8 @@ const struct kwq_batch_kind kwq_batch_forget = {
 	.size = sizeof(struct kwq_key_entry),
 	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
+	.by_outbox = true,
+	.changes_items = true,
 	.execute = execute_forget,
 };
 
@@ -187,6 +200,7 @@ const struct kwq_batch_kind kwq_batch_requeues = {
 	.size = sizeof(struct kwq_key_entry),
 	.first_size = KWQ_KEY_ENTRY_FIRST,
 	.key_len_at = offsetof(struct kwq_key_entry, key_len),
+	.by_outbox = true,
 	.execute = execute_requeues,
 };
 
@@ -195,7 +209,7 @@ static u32 extra_flags_of_restore(const void *data)
 {
 	const struct kwq_restore_entry *entry = data;
 
-	return entry->flags & (KWQ_ADD_VALUE | KWQ_ADD_GROUP);
+	return entry->flags & (KWQ_ADD_VALUE | KWQ_ADD_GROUP | KWQ_ADD_TOKEN);
 }
 
 #define KWQ_IS_AT_WORK	(KWQ_IS_PROCESSING | KWQ_IS_DIRTY | KWQ_IS_DYING)
@@ -302,6 +316,7 @@ const struct kwq_batch_kind kwq_batch_restore = {
 	.key_len_at = offsetof(struct kwq_restore_entry, key_len),
 	.first_extra = KWQ_ADD_EXTRA_FIRST,
 	.makes_items = true,
+	.changes_items = true,
 	.extra_flags = extra_flags_of_restore,
 	.execute_with = execute_restore_with,
 	.execute = execute_restore,

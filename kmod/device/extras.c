@@ -40,6 +40,8 @@ static int check_extra(const struct kwq_add_extra *extra, u32 flags)
 {
 	if (!(flags & KWQ_ADD_AT_MOST) != !extra->at_most)
 		return -EINVAL;
+	if (!(flags & KWQ_ADD_TOKEN) && extra->token)
+		return -EINVAL;
 	if (!(flags & KWQ_ADD_GROUP) && (extra->group || extra->group_len))
 		return -EINVAL;
 	if (extra->group_len > KWQ_GROUP_MAX)
@@ -127,6 +129,7 @@ static int copy_one_in(struct one *one, const struct kwq_batch_kind *kind,
 	*result = kwq_check_key(batch, one->key_offset, len);
 	one->extras.flags = kind->extra_flags(one->entry);
 	one->extras.at_most = one->extra.at_most;
+	one->extras.token = one->extra.token;
 	if (!*result)
 		*result = check_extra(&one->extra, one->extras.flags);
 	if (!*result && len) {
@@ -340,6 +343,7 @@ static int copy_got_out(struct kwq_handle *handle, const struct kwq_batch *batch
 	const struct kwq_got_extra extra = {
 		.value_len = value ? value->len : 0,
 		.group_len = one->more.group_len,
+		.token = one->more.token,
 	};
 	/* The name of the group is behind the key already. */
 	u32 len = one->buffer.keys_len + extra.group_len;

@@ -82,13 +82,16 @@ static struct kwq_keyed_board *make_board(void)
  *
  * Context: process; may sleep.
  * Return: 0, -ENOMEM, -EDQUOT; -EOPNOTSUPP if the caches of this machine may show a user's
- * mapping and the kernel's memory with different content.
+ * mapping and the kernel's memory with different content, if an add has to wait until its change
+ * is kept, or if it goes to another queue.
  */
 int kwq_keyed_provide_board(struct kwq_keyed *keyed)
 {
 	struct kwq_keyed_board *board;
 	unsigned long flags;
 
+	if (keyed->limits.sync || keyed->outbox)
+		return -EOPNOTSUPP;
 	if (SHMLBA > PAGE_SIZE)
 		return -EOPNOTSUPP;
 	if (READ_ONCE(keyed->board))

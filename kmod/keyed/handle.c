@@ -19,10 +19,20 @@
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 {
 	struct kwq_handle *handle = kmalloc(sizeof(*handle), GFP_KERNEL_ACCOUNT);
+	struct kwq_handle *outbox = NULL;
 	unsigned long flags;
 
 	if (!handle)
 		return ERR_PTR(-ENOMEM);
+	/* An outbox has no outbox, so this goes no deeper. */
+	if (keyed->outbox)
+		outbox = kwq_handle_open(keyed->outbox, rights);
+	if (IS_ERR(outbox)) {
+		kfree(handle);
+		return outbox;
+	}
+	handle->outbox = outbox;
+	handle->has_lost = false;
 	handle->keyed = keyed;
 	handle->rights = rights;
 	handle->pid = NULL;
@@ -62,6 +72,8 @@ void kwq_handle_close(struct kwq_handle *handle)
 	bool done;
 	int n;
 
+	if (keyed->changes)
+		kwq_stop_following(handle);
 	do {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
 		now = kwq_now_locked(&keyed->queue);
@@ -85,9 +97,37 @@ void kwq_handle_close(struct kwq_handle *handle)
 		cond_resched();
 	} while (!done);
 
+	if (handle->outbox)
+		kwq_handle_close(handle->outbox);
 	put_pid(handle->pid);
 	kfree(handle);
 	kwq_keyed_put(keyed);
+}
+
+/**
+ * kwq_handle_for_adds() - the handle that an add, a forget or a query of the requeues concerns
+ * @handle: the handle of the request
+ *
+ * Return: a handle of the outbox, if the queue has one and is not shut down; else @handle.
+ */
+struct kwq_handle *kwq_handle_for_adds(struct kwq_handle *handle)
+{
+	if (likely(!handle->outbox) || kwq_shutting_down(&handle->keyed->queue))
+		return handle;
+	return handle->outbox;
+}
+
+/**
+ * kwq_handle_see_losses() - a handle is about to learn which items it has lost
+ * @handle: the handle
+ */
+void kwq_handle_see_losses(struct kwq_handle *handle)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
+	handle->has_lost = false;
+	spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
 }
 
 /**
@@ -155,6 +195,7 @@ static noinline bool get_more(const struct kwq_keyed *keyed, struct kwq_keyed_it
 	if (value)
 		refcount_inc(&value->refs);
 	more->value = value;
+	more->token = keyed->changes ? kwq_change_of(keyed, ki)->token : 0;
 	return true;
 }
 
@@ -297,6 +338,8 @@ noinline void kwq_handle_unget(struct kwq_handle *handle, const struct kwq_got *
 			continue;
 		kwq_handout_end(handle, ki, hash);
 		kwq_unget_locked(queue, &ki->item);
+		if (handle->keyed->changes)
+			kwq_note_change(handle->keyed, ki);
 	}
 	kwq_keyed_unlock(handle->keyed, flags);
 }

@@ -17,6 +17,7 @@
  */
 #include <linux/list.h>
 #include "keyed.h"
+#include "queue/pollers.h"
 
 /**
  * kwq_find_held() - find an item by its ticket
@@ -81,6 +82,8 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 			 kwq_ticket_hash(ki->ticket));
 	if (keyed->limits.lease)
 		begin_lease(keyed, ki);
+	if (unlikely(keyed->changes))
+		kwq_note_change(keyed, ki);
 }
 
 /**
@@ -100,6 +103,14 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
 		end_lease(ki);
 }
 
+static void take_back(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+{
+	lockdep_assert_held(&keyed->queue.lock);
+	kwq_handout_end(container_of(ki->item.holder, struct kwq_handle, lined.holder), ki,
+			kwq_ticket_hash(ki->ticket));
+	kwq_abandon_locked(&keyed->queue, &ki->item, now);
+}
+
 /**
  * kwq_handout_abandon() - take an item back from its holder (O1, O3, L12)
  * @keyed: the queue; its lock held
@@ -108,11 +119,27 @@ void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 h
  */
 void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
 {
-	lockdep_assert_held(&keyed->queue.lock);
-	kwq_handout_end(container_of(ki->item.holder, struct kwq_handle, lined.holder), ki,
-			kwq_ticket_hash(ki->ticket));
-	kwq_abandon_locked(&keyed->queue, &ki->item, now);
+	take_back(keyed, ki, now);
 	kwq_keyed_settle(keyed, ki, now);
+}
+
+/* Tells the holder of an item that it is about to lose it. */
+static void tell_holder(struct kwq_keyed *keyed, const struct kwq_keyed_item *ki)
+{
+	container_of(ki->item.holder, struct kwq_handle, lined.holder)->has_lost = true;
+	kwq_tell_pollers_locked(&keyed->queue, KWQ_TELL_CHANGES);
+}
+
+/**
+ * kwq_handout_revoke() - take an item back from its holder, for a remove
+ * @keyed: the queue; its lock held
+ * @ki: a processing item; the caller removes and settles it in the same hold
+ * @now: current time
+ */
+void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+{
+	tell_holder(keyed, ki);
+	take_back(keyed, ki, now);
 }
 
 /**
@@ -152,6 +179,7 @@ bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 			return false;
 		}
 		keyed->expired++;
+		tell_holder(keyed, lease->ki);
 		kwq_handout_abandon(keyed, lease->ki, now);
 	}
 	return true;

@@ -27,22 +27,35 @@
  */
 #define SMALL_ROOM	40
 #define SMALL_SIZE	(sizeof(struct kwq_keyed_item) + SMALL_ROOM)
-#define SMALL_GROUPED_SIZE	(sizeof(struct kwq_member) + SMALL_SIZE)
 
 /* The room also has to hold a lease and the address of a value, which lie behind the key. */
 static_assert(sizeof(struct kwq_lease) + sizeof(struct kwq_value *) <= SMALL_ROOM &&
 	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
-/* The second one is for queues with groups. */
-static struct kmem_cache *small_items[2];
+/* What comes before the item in its allocation, by the kind of items. */
+static const u8 bytes_before[KWQ_ITEM_KINDS] = {
+	[KWQ_KIND_GROUPED] = sizeof(struct kwq_member),
+	[KWQ_KIND_FOLLOWED] = sizeof(struct kwq_change),
+	[KWQ_KIND_GROUPED | KWQ_KIND_FOLLOWED] =
+		sizeof(struct kwq_change) + sizeof(struct kwq_member),
+};
+
+static const char *const cache_names[KWQ_ITEM_KINDS] = {
+	[0] = "kwq_item",
+	[KWQ_KIND_GROUPED] = "kwq_grouped_item",
+	[KWQ_KIND_FOLLOWED] = "kwq_followed_item",
+	[KWQ_KIND_GROUPED | KWQ_KIND_FOLLOWED] = "kwq_followed_grouped_item",
+};
+
+static struct kmem_cache *small_items[KWQ_ITEM_KINDS];
 
 static struct kmem_cache *cache_of(const struct kwq_keyed *keyed)
 {
-	return small_items[keyed->limits.groups];
+	return small_items[kwq_item_kind(keyed)];
 }
 
-/* Bytes that the allocator uses for a small item, without and with groups. */
-static u32 small_bytes[2] __ro_after_init;
+/* Bytes that the allocator uses for a small item. */
+static u32 small_bytes[KWQ_ITEM_KINDS] __ro_after_init;
 
 /* Secret, so that users cannot choose keys that collide. The second is for equal hashes. */
 static hsiphash_key_t secret __ro_after_init;
@@ -131,19 +144,24 @@ void kwq_keyed_count_limiters(struct kwq_keyed *keyed)
  */
 int __init kwq_items_register(void)
 {
+	size_t size;
+	int kind;
+
 	get_random_bytes(&secret, sizeof(secret));
 	get_random_bytes(&second_secret, sizeof(second_secret));
 	kwq_ticket_factors[0] = get_random_u64() | 1;
 	kwq_ticket_factors[1] = get_random_u64() | 1;
-	small_bytes[0] = bytes_in_slab(ALIGN(SMALL_SIZE, ARCH_SLAB_MINALIGN));
-	small_bytes[1] = bytes_in_slab(ALIGN(SMALL_GROUPED_SIZE, ARCH_SLAB_MINALIGN));
-	small_items[0] = kmem_cache_create("kwq_item", SMALL_SIZE, 0, SLAB_ACCOUNT, NULL);
-	small_items[1] = kmem_cache_create("kwq_grouped_item", SMALL_GROUPED_SIZE, 0,
-					   SLAB_ACCOUNT, NULL);
-	if (small_items[0] && small_items[1])
-		return 0;
-	kwq_items_unregister();
-	return -ENOMEM;
+	for (kind = 0; kind < KWQ_ITEM_KINDS; kind++) {
+		size = bytes_before[kind] + SMALL_SIZE;
+		small_bytes[kind] = bytes_in_slab(ALIGN(size, ARCH_SLAB_MINALIGN));
+		small_items[kind] = kmem_cache_create(cache_names[kind], size, 0,
+						      SLAB_ACCOUNT, NULL);
+		if (!small_items[kind]) {
+			kwq_items_unregister();
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 /**
@@ -151,8 +169,10 @@ int __init kwq_items_register(void)
  */
 void kwq_items_unregister(void)
 {
-	kmem_cache_destroy(small_items[1]);
-	kmem_cache_destroy(small_items[0]);
+	int kind;
+
+	for (kind = 0; kind < KWQ_ITEM_KINDS; kind++)
+		kmem_cache_destroy(small_items[kind]);
 }
 
 /**
@@ -228,18 +248,17 @@ static struct kwq_keyed_item *item_of(struct kwq_node *node)
 /**
  * kwq_free_small_items() - free small items
  * @node: the first of them
- * @grouped: they are of queues with groups
+ * @kind: their kind
  *
  * Context: process.
  */
-void kwq_free_small_items(struct kwq_node *node, bool grouped)
+void kwq_free_small_items(struct kwq_node *node, int kind)
 {
 	struct kwq_node *next;
 
 	for (; node; node = next) {
 		next = node->next;
-		kmem_cache_free(small_items[grouped],
-				(void *)item_of(node) - grouped * sizeof(struct kwq_member));
+		kmem_cache_free(small_items[kind], (void *)item_of(node) - bytes_before[kind]);
 	}
 }
 
@@ -462,9 +481,9 @@ int kwq_keyed_init_items(struct kwq_keyed *keyed)
 	kwq_table_init(&keyed->table, &tops[0], hash_of_key);
 	kwq_table_init(&keyed->tickets, &tops[1], hash_of_ticket);
 	keyed->items_have_more = keyed->limits.lease || keyed->limits.values ||
-				 keyed->limits.groups;
-	keyed->small_bytes = small_bytes[keyed->limits.groups];
-	keyed->size_before = keyed->limits.groups * sizeof(struct kwq_member);
+				 keyed->limits.groups || keyed->limits.changes;
+	keyed->small_bytes = small_bytes[kwq_item_kind(keyed)];
+	keyed->size_before = bytes_before[kwq_item_kind(keyed)];
 	keyed->small_key_max = SMALL_SIZE + keyed->size_before - item_size(keyed, 0);
 	keyed->max_kept = min(KWQ_KEPT_MAX, KWQ_QUOTA_STEP / keyed->small_bytes);
 	INIT_LIST_HEAD(&keyed->remembered);
@@ -550,6 +569,7 @@ void kwq_keyed_destroy_items(struct kwq_keyed *keyed)
 	}
 	kwq_keyed_free_board(keyed);
 	kfree(keyed->adders);
+	kfree(keyed->changes);
 	/* The top levels of both tables. */
 	kfree(keyed->table.top);
 	kwq_keyed_destroy_order(keyed);
@@ -642,12 +662,33 @@ static noinline void drop_extras(struct kwq_keyed *keyed, struct kwq_keyed_item 
 		kwq_keyed_leave_group(keyed, ki);
 }
 
+/*
+ * The rest of discard() in a queue with changes. Returns true if the item stays until the follower
+ * has read that it is gone. Then it has no requeues to remember, even if they were not forgotten.
+ */
+static noinline bool has_to_be_read(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+				    bool was_remembered)
+{
+	ki->is_added = false;
+	if (was_remembered)
+		kwq_note_change(keyed, ki);
+	if (list_empty(&kwq_change_of(keyed, ki)->link))
+		return false;
+	kwq_core_forget(&keyed->queue.core, &ki->item, 0);
+	return true;
+}
+
 static void discard(struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
-	if (ki->is_remembered)
+	bool was_remembered = ki->is_remembered;
+
+	if (was_remembered)
 		leave_remembered(keyed, ki);
-	if (unlikely(keyed->items_have_more))
+	if (unlikely(keyed->items_have_more)) {
 		drop_extras(keyed, ki);
+		if (keyed->changes && has_to_be_read(keyed, ki, was_remembered))
+			return;
+	}
 	keyed->nr_items--;
 	kwq_table_remove(&keyed->table, &ki->by_key, ki->hash);
 	keyed->nr_bytes -= kwq_item_bytes(keyed, ki->key_len);
@@ -725,10 +766,22 @@ static bool has_bytes(const struct kwq_keyed *keyed, size_t size)
 	return keyed->reserved - keyed->nr_bytes >= size;
 }
 
+/*
+ * Do remembered items make room at once? If not, the follower has to read first that they are
+ * gone.
+ */
+static bool may_forget(const struct kwq_keyed *keyed)
+{
+	return !keyed->changes || !keyed->changes->follower;
+}
+
 /* The error if there are not enough bytes even without all remembered items; else 0. */
 static int why_no_bytes(const struct kwq_keyed *keyed, u64 size)
 {
-	u64 bytes = keyed->nr_bytes - keyed->bytes_remembered + size;
+	u64 bytes = keyed->nr_bytes + size;
+
+	if (may_forget(keyed))
+		bytes -= keyed->bytes_remembered;
 
 	if (bytes > keyed->limits.max_bytes)
 		return -ENOSPC;
@@ -738,7 +791,9 @@ static int why_no_bytes(const struct kwq_keyed *keyed, u64 size)
 /* The same for @nr more items. */
 static int why_no_room(const struct kwq_keyed *keyed, u32 nr, u64 size)
 {
-	if (nr && keyed->nr_items - keyed->nr_remembered + nr > keyed->limits.max_items)
+	u32 lasting = keyed->nr_items - (may_forget(keyed) ? keyed->nr_remembered : 0);
+
+	if (nr && lasting + nr > keyed->limits.max_items)
 		return -ENOSPC;
 	return why_no_bytes(keyed, size);
 }
@@ -757,7 +812,7 @@ static int why_no_room(const struct kwq_keyed *keyed, u32 nr, u64 size)
  */
 int kwq_keyed_make_room(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size_t size)
 {
-	int err;
+	int err, n;
 
 	lockdep_assert_held(&keyed->queue.lock);
 	/* Room is made at the expense of remembered items, but not of this one. */
@@ -770,6 +825,9 @@ int kwq_keyed_make_room(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, size
 	if (err) {
 		/* An edge-triggered poller was refused, and expects the next edge. */
 		keyed->owes |= KWQ_OWES_ROOM;
+		/* There is room once the follower has read that these are gone. */
+		for (n = 0; n < 2 && keyed->nr_remembered && !may_forget(keyed); n++)
+			discard(keyed, first_remembered(keyed));
 		return err;
 	}
 	while (!(ki ? has_bytes(keyed, size) : has_room(keyed, size)))
@@ -862,6 +920,10 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 		kwq_tell_adders_of_key_locked(keyed, key);
 	if (keyed->limits.lease)
 		kwq_lease_of(ki)->ki = ki;
+	if (keyed->changes) {
+		INIT_LIST_HEAD(&kwq_change_of(keyed, ki)->link);
+		kwq_change_of(keyed, ki)->token = 0;
+	}
 	if (keyed->limits.groups)
 		kwq_member_of(ki)->group = NULL;
 	if (keyed->limits.values)
@@ -901,6 +963,7 @@ static noinline struct kwq_keyed_item *take_new(struct kwq_keyed *keyed, const s
 	ki = take_item(keyed, stock, key->len);
 	ki->is_remembered = false;
 	ki->is_posted = false;
+	ki->is_added = false;
 	ki->is_payers = stock->payer == keyed->payer;
 	return ki;
 }

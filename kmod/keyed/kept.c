@@ -75,6 +75,14 @@ static struct kwq_node *take_kept(struct kwq_keyed *keyed)
 	return kept;
 }
 
+static void free_kept(struct kwq_node *kept[KWQ_ITEM_KINDS])
+{
+	int kind;
+
+	for (kind = 0; kind < KWQ_ITEM_KINDS; kind++)
+		kwq_free_small_items(kept[kind], kind);
+}
+
 static void let_one_go(struct kwq_keyed *keyed)
 {
 	struct kwq_node *node = keyed->kept;
@@ -152,7 +160,7 @@ struct kwq_node *kwq_keyed_end_keeping(struct kwq_keyed *keyed)
  * Takes the kept items of the first keeper, and adds them to those of its cache. Returns how many
  * they are. A queue that is in use becomes the last one of the list.
  */
-static unsigned long shrink_first(struct kwq_node *kept[2])
+static unsigned long shrink_first(struct kwq_node *kept[KWQ_ITEM_KINDS])
 {
 	struct kwq_keyed *keyed = list_first_entry(&keepers, struct kwq_keyed, keeper);
 	struct kwq_node *node, *next;
@@ -166,8 +174,8 @@ static unsigned long shrink_first(struct kwq_node *kept[2])
 	nr = keyed->nr_kept;
 	for (node = take_kept(keyed); node; node = next) {
 		next = node->next;
-		node->next = kept[keyed->limits.groups];
-		kept[keyed->limits.groups] = node;
+		node->next = kept[kwq_item_kind(keyed)];
+		kept[kwq_item_kind(keyed)] = node;
 	}
 	spin_unlock(&keyed->queue.lock);
 	return nr;
@@ -181,7 +189,7 @@ static unsigned long shrink_first(struct kwq_node *kept[2])
  */
 noinline bool kwq_become_keeper(struct kwq_keyed *keyed)
 {
-	struct kwq_node *kept[2] = {};
+	struct kwq_node *kept[KWQ_ITEM_KINDS] = {};
 
 	lockdep_assert_held(&keyed->queue.lock);
 	spin_lock(&keepers_lock);
@@ -193,8 +201,7 @@ noinline bool kwq_become_keeper(struct kwq_keyed *keyed)
 		WRITE_ONCE(nr_keepers, nr_keepers + 1);
 	}
 	spin_unlock(&keepers_lock);
-	kwq_free_small_items(kept[0], false);
-	kwq_free_small_items(kept[1], true);
+	free_kept(kept);
 	return keyed->is_keeper;
 }
 
@@ -210,7 +217,7 @@ noinline bool kwq_become_keeper(struct kwq_keyed *keyed)
  */
 VISIBLE_IF_KUNIT unsigned long kwq_shrink_kept(unsigned long wanted)
 {
-	struct kwq_node *kept[2] = {};
+	struct kwq_node *kept[KWQ_ITEM_KINDS] = {};
 	unsigned long flags, freed = 0;
 	int n;
 
@@ -218,8 +225,7 @@ VISIBLE_IF_KUNIT unsigned long kwq_shrink_kept(unsigned long wanted)
 	for (n = 0; n < KEEPERS_PER_HOLD && freed < wanted && !list_empty(&keepers); n++)
 		freed += shrink_first(kept);
 	spin_unlock_irqrestore(&keepers_lock, flags);
-	kwq_free_small_items(kept[0], false);
-	kwq_free_small_items(kept[1], true);
+	free_kept(kept);
 	return freed ?: SHRINK_STOP;
 }
 

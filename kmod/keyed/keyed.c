@@ -54,11 +54,17 @@ int kwq_keyed_add_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	if (!ki)
 		return add_new(keyed, key, options, now, stock);
 	keyed->expects_new = false;
+	kwq_keyed_end_token(keyed, ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	/* Only an add without options may be answered by a look at the board. */
-	if (keyed->board && !options->flags && (ret == KWQ_COALESCED || ret == KWQ_DIRTY))
+	if (options->flags || (ret != KWQ_COALESCED && ret != KWQ_DIRTY)) {
+		kwq_keyed_settle(keyed, ki, now);
+		return ret;
+	}
+	/* An add without options that coalesced has changed nothing but a count. */
+	if (unlikely(keyed->changes))
+		ki->is_added = true;
+	if (keyed->board)
 		kwq_board_post(keyed, ki, ret);
-	kwq_keyed_settle(keyed, ki, now);
 	return ret;
 }
 
@@ -100,9 +106,13 @@ static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 
 	if (extras->flags & KWQ_ADD_VALUE && kwq_keyed_keeps_value(keyed, ki, extras))
 		extras->flags &= ~KWQ_ADD_VALUE;
+	kwq_keyed_end_token(keyed, ki);
 	ret = kwq_add_locked(&keyed->queue, &ki->item, options, now);
-	if (ret >= 0)
-		kwq_keyed_set_value(keyed, ki, extras);
+	if (ret < 0)
+		return ret;
+	kwq_keyed_set_value(keyed, ki, extras);
+	if (extras->flags & KWQ_ADD_TOKEN)
+		kwq_change_of(keyed, ki)->token = extras->token;
 	return ret;
 }
 
@@ -183,8 +193,8 @@ int kwq_keyed_add_with_locked(struct kwq_keyed *keyed, const struct kwq_key *key
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  * @restored: how it was saved
- * @extras: its value and its group. A key that is ready, waiting or dead keeps its own, and one
- *	that is processing keeps its group
+ * @extras: its value, its group and its token. A key that is ready, waiting or dead keeps its own
+ *	value and group, and one that is processing keeps its group
  * @now: current time
  * @stock: memory for a new item and a new group
  *
@@ -199,11 +209,14 @@ int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	struct kwq_extras kept = *extras;
 	int ret;
 
+	if (extras->flags & KWQ_ADD_TOKEN && !keyed->changes)
+		return -EOPNOTSUPP;
 	/* Not in @extras: the caller may have to try again, when the key may have gone. */
 	if (ki && !kwq_item_is_idle(&ki->item)) {
 		kept.flags &= ~KWQ_ADD_GROUP;
-		if (kwq_item_is_dead(&ki->item) ||
-		    !(restored->state & (KWQ_IS_READY | KWQ_IS_WAITING)))
+		if (!(restored->state & (KWQ_IS_READY | KWQ_IS_WAITING)))
+			kept.flags &= ~(KWQ_ADD_VALUE | KWQ_ADD_TOKEN);
+		else if (kwq_item_is_dead(&ki->item))
 			kept.flags &= ~KWQ_ADD_VALUE;
 	}
 	kept.flags |= KWQ_ADD_KEEP_VALUE;
@@ -214,24 +227,69 @@ int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 	return ret;
 }
 
+/* Takes a processing item from its holder, and out. Returns KWQ_WAS_* bits. */
+static noinline int revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now)
+{
+	int was = KWQ_WAS_PROCESSING;
+
+	if (ki->item.state & KWQ_ITEM_WAITING)
+		was |= KWQ_WAS_WAITING;
+	if (ki->item.state & KWQ_ITEM_DIRTY)
+		was |= KWQ_WAS_DIRTY;
+	if (ki->item.state & KWQ_ITEM_DEAD)
+		was |= KWQ_WAS_DEAD;
+	kwq_handout_revoke(keyed, ki, now);
+	/* After a shut down, an item that was lost too often is gone already. */
+	kwq_remove_locked(&keyed->queue, &ki->item, 0);
+	return was;
+}
+
+/*
+ * Does the caller know all adds of an item? An add that coalesced is no change. If the caller does
+ * not know of one, it becomes a change now, and the follower reads the item again.
+ */
+static noinline int check_unchanged(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, u64 change)
+{
+	if (!keyed->changes || keyed->board)
+		return -EOPNOTSUPP;
+	if (!ki || kwq_item_is_idle(&ki->item))
+		return -ENOENT;
+	if (kwq_change_of(keyed, ki)->number > change || kwq_change_is_unread(keyed, ki))
+		return -ESTALE;
+	if (!ki->is_added)
+		return 0;
+	ki->is_added = false;
+	kwq_note_change(keyed, ki);
+	return -ESTALE;
+}
+
 /**
  * kwq_keyed_remove_locked() - take a key out (Q11)
  * @keyed: the queue; its lock held
  * @key: the key, with its hash
  * @flags: KWQ_REMOVE_* bits
+ * @change: with KWQ_REMOVE_UNCHANGED, the number of the last change that the caller knows
  * @now: current time
  *
- * Return: KWQ_WAS_* bits of what it was; -ENOENT if the queue has no such key.
+ * Return: KWQ_WAS_* bits of what it was; -ENOENT if the queue has no such key; -ESTALE if it has
+ * changed since @change; -EOPNOTSUPP if the queue does not know that.
  */
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			    u32 flags, ktime_t now)
+			    u32 flags, u64 change, ktime_t now)
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
-	int ret;
+	int ret = flags & KWQ_REMOVE_UNCHANGED ? check_unchanged(keyed, ki, change) : 0;
 
+	if (ret)
+		return ret;
 	if (!ki)
 		return -ENOENT;
-	ret = kwq_remove_locked(&keyed->queue, &ki->item, flags);
+	if (flags & KWQ_REMOVE_REVOKE && ki->item.state & KWQ_ITEM_PROCESSING)
+		ret = revoke(keyed, ki, now);
+	else
+		ret = kwq_remove_locked(&keyed->queue, &ki->item, flags);
+	if (ret < 0)
+		return ret;
 	kwq_board_forget(keyed, ki);
 	kwq_keyed_settle(keyed, ki, now);
 	return ret;
@@ -299,7 +357,7 @@ int kwq_keyed_advance(struct kwq_keyed *keyed, u64 time, bool to)
 
 	if (queue->clock != KWQ_CLOCK_MANUAL)
 		return -EOPNOTSUPP;
-	if (*keyed->name && !uid_eq(current_fsuid(), keyed->owner))
+	if (*keyed->queue.name && !uid_eq(current_fsuid(), keyed->owner))
 		return -EPERM;
 	now = min_t(u64, time, KTIME_MAX);
 	if (!to)

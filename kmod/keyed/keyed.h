@@ -82,6 +82,8 @@ struct kwq_key {
  * @is_remembered: the item is idle and in &kwq_keyed.remembered
  * @is_posted: the key is on the board; only while the item is dirty
  * @is_payers: the memory is charged to &kwq_keyed.payer
+ * @is_added: in a queue with changes, an add has coalesced, which is no change, since the follower
+ *	read the item
  * @ticket: number of the hand-out while processing; 0 before the first one
  * @by_ticket: in &kwq_keyed.tickets while processing
  * @remembered: in &kwq_keyed.remembered while idle
@@ -90,8 +92,9 @@ struct kwq_key {
  * All members but the constant ones are protected by the queue's lock.
  *
  * An item is in the table while it is not idle or has requeues to remember. It is also
- * there between its insertion and the add that needed it. In a queue with groups, it is in the
- * &struct kwq_grouped_item with which its allocation begins.
+ * there between its insertion and the add that needed it, and until the follower has read that it
+ * is gone. In a queue with changes, its allocation begins with a &struct kwq_change. In a queue
+ * with groups, the item is in a &struct kwq_grouped_item.
  */
 struct kwq_keyed_item {
 	struct kwq_item item;
@@ -101,6 +104,7 @@ struct kwq_keyed_item {
 	bool is_remembered : 1;
 	bool is_posted : 1;
 	bool is_payers : 1;
+	bool is_added : 1;
 	union {
 		struct {
 			u64 ticket;
@@ -109,6 +113,20 @@ struct kwq_keyed_item {
 		struct list_head remembered;
 	};
 	u8 key[] __counted_by(key_len);
+};
+
+/**
+ * struct kwq_change - the change of an item, in a queue with changes
+ * @link: in @unread or @told of &struct kwq_changes, or empty
+ * @number: number of the first change that the follower has not read, or of the last one
+ * @token: what the manager of the queue gave to the next hand-out, or to the last one; 0 for none
+ *
+ * All members are protected by the queue's lock.
+ */
+struct kwq_change {
+	struct list_head link;
+	u64 number;
+	u64 token;
 };
 
 /**
@@ -191,6 +209,8 @@ struct kwq_keyed_groups {
  * @values: keys may carry values
  * @groups: keys may belong to groups
  * @no_durations: the queue measures none; neither @lease nor @aging then
+ * @changes: a handle may follow the changes
+ * @sync: with @changes: calls return once their changes are kept
  */
 struct kwq_limits {
 	u64 max_items;
@@ -200,7 +220,9 @@ struct kwq_limits {
 	u32 group_limit;
 	bool values;
 	bool groups;
-	bool no_durations;
+	bool no_durations : 1;
+	bool changes : 1;
+	bool sync : 1;
 };
 
 /*
@@ -237,15 +259,77 @@ struct kwq_adders {
 };
 
 /**
+ * struct kwq_changes - the changes of a queue: see changes.c
+ * @id: a random number that identifies the queue; constant
+ * @last: number of the last change
+ * @last_told: the highest number that the follower was told
+ * @read_to: the follower has read all changes up to here
+ * @kept: all changes up to here are kept
+ * @of_queue: number of the last change of the queue itself
+ * @of_queue_told: the last such number that the follower was told
+ * @unread: items that have changed and were not read since, by &kwq_change.number
+ * @told: items that were read, and may be read again, by &kwq_change.number
+ * @nr_unread: number of items in both lists
+ * @follower: the handle that follows, or NULL
+ * @reader: the task that waits for changes, or NULL
+ * @is_reading: a call of the follower is under way
+ * @is_polled: a poller has to be told of the next change
+ * @syncers: by &kwq_syncer.number
+ *
+ * All members but @id are protected by the queue's lock.
+ */
+struct kwq_changes {
+	u64 id;
+	u64 last;
+	u64 last_told;
+	u64 read_to;
+	u64 kept;
+	u64 of_queue;
+	u64 of_queue_told;
+	struct list_head unread;
+	struct list_head told;
+	u64 nr_unread;
+	struct kwq_handle *follower;
+	struct task_struct *reader;
+	bool is_reading;
+	bool is_polled;
+	struct rb_root_cached syncers;
+};
+
+/**
+ * struct kwq_syncer - a call that waits until changes are kept
+ * @node: in &kwq_changes.syncers; cleared once it was woken
+ * @number: up to which number
+ * @drainer: the task; it waits together with the drainers
+ */
+struct kwq_syncer {
+	struct rb_node node;
+	u64 number;
+	struct kwq_drainer drainer;
+};
+
+/**
+ * struct kwq_sync - how to wait until changes are kept
+ * @number: up to which number; 0 for all so far. It is filled in then
+ * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
+ * @state: TASK_INTERRUPTIBLE or TASK_KILLABLE
+ */
+struct kwq_sync {
+	u64 number;
+	ktime_t deadline;
+	unsigned int state;
+};
+
+/**
  * struct kwq_keyed - a queue of keys; fits into 8 KiB on 64-bit machines
  * @of_queue: the members of @queue that only a large queue has
  * @of_core: the same for its core
- * @queue: the queue
+ * @queue: the queue. Its name is allocated; "" for an unnamed queue
  * @limits: constant
  * @small_bytes: bytes that the allocator uses for an item of the common size; constant
  * @small_key_max: the longest key for which such an item has room; constant
  * @size_before: bytes of an allocation before the item; constant
- * @items_have_more: items have a lease, a value or a group; constant
+ * @items_have_more: items have a lease, a value, a group or a change; constant
  * @table: L: items by key
  * @tickets: L: processing items by ticket
  * @nr_items: L: number of items; at most @limits.max_items, which has 32 bits
@@ -260,6 +344,8 @@ struct kwq_adders {
  * @adders: L: the adds that wait for room; NULL before the first one
  * @board: L: the board; NULL before a program asks for it; constant after that, and then also read
  *	without the lock
+ * @changes: what is known of changes; NULL in a queue without them; constant
+ * @outbox: the queue that adds go to, with a reference; NULL for this queue; constant
  * @posted: L: adds that programs told that the board answered
  * @board_is_closed: L: a shut down has begun
  * @last_ticket: L: number of hand-outs; cannot wrap
@@ -290,7 +376,6 @@ struct kwq_adders {
  * @owner: user who may unlink the queue; constant
  * @group: group of the queue; constant
  * @mode: permission bits; constant
- * @name: the name, allocated; empty for an unnamed queue; constant
  * @by_name: in the tree of names.c; unused once @ending is set
  * @end: in &kwq_quota.ending once @ending is set; protected by quota_lock
  * @end_number: number of this end among those that a worker takes care of; 0 for none;
@@ -317,6 +402,8 @@ struct kwq_keyed {
 	struct list_head leases;
 	struct kwq_adders *adders;
 	struct kwq_keyed_board *board;
+	struct kwq_changes *changes;
+	struct kwq_keyed *outbox;
 	u64 posted;
 	u64 expired;
 	struct kwq_node *gone;
@@ -361,7 +448,6 @@ struct kwq_keyed {
 			struct work_struct free;
 		};
 	};
-	const char *name;
 };
 
 /**
@@ -370,16 +456,77 @@ struct kwq_keyed {
  * @lined: the holder of its items
  * @pid: the process that last called get, with a reference; NULL before the first get. Also
  *	read without the lock
+ * @outbox: a handle of the queue's outbox; NULL without an outbox; constant
  * @rights: KWQ_RIGHT_* bits; constant
+ * @has_lost: an item was taken from the handle, and it has not extended its leases since
  *
- * All members but @keyed and @rights are protected by the queue's lock.
+ * All members but @keyed, @outbox and @rights are protected by the queue's lock.
  */
 struct kwq_handle {
 	struct kwq_keyed *keyed;
 	struct kwq_lined_holder lined;
 	struct pid *pid;
+	struct kwq_handle *outbox;
 	u32 rights;
+	bool has_lost;
 };
+
+/*
+ * What a small item has besides a plain one. Each kind has a cache. These are bits, and the number
+ * of all combinations.
+ */
+#define KWQ_KIND_GROUPED	BIT(0)
+#define KWQ_KIND_FOLLOWED	BIT(1)
+#define KWQ_ITEM_KINDS		4
+
+/**
+ * kwq_item_kind() - the kind of a queue's items
+ * @keyed: the queue
+ *
+ * Return: KWQ_KIND_* bits.
+ */
+static inline int kwq_item_kind(const struct kwq_keyed *keyed)
+{
+	return (keyed->limits.groups ? KWQ_KIND_GROUPED : 0) |
+	       (keyed->limits.changes ? KWQ_KIND_FOLLOWED : 0);
+}
+
+/**
+ * kwq_change_of() - the change of an item
+ * @keyed: its queue, with changes
+ * @ki: the item
+ *
+ * Return: the change.
+ */
+static inline struct kwq_change *kwq_change_of(const struct kwq_keyed *keyed,
+					       struct kwq_keyed_item *ki)
+{
+	return (void *)ki - keyed->size_before;
+}
+
+/**
+ * kwq_keyed_end_token() - an item that nobody was to hand out is added, without a token so far
+ * @keyed: its queue; its lock held
+ * @ki: the item
+ */
+static inline void kwq_keyed_end_token(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	if (unlikely(keyed->changes) && kwq_item_is_idle(&ki->item))
+		kwq_change_of(keyed, ki)->token = 0;
+}
+
+/**
+ * kwq_item_of_change() - the item that has changed
+ * @keyed: its queue
+ * @change: the change
+ *
+ * Return: the item.
+ */
+static inline struct kwq_keyed_item *kwq_item_of_change(const struct kwq_keyed *keyed,
+							struct kwq_change *change)
+{
+	return (void *)change + keyed->size_before;
+}
 
 /**
  * kwq_value_slot() - where an item keeps its value
@@ -406,10 +553,12 @@ static inline struct kwq_value **kwq_value_slot(const struct kwq_keyed *keyed,
  * @group: with KWQ_ADD_GROUP, the name of the group, with its hash; empty to take the item out of
  *	its group
  * @found: that group, as found in this hold of the lock; NULL if it is new
+ * @token: with KWQ_ADD_TOKEN, the item's token; else 0
  */
 struct kwq_extras {
 	u32 flags;
 	u64 at_most;
+	u64 token;
 	struct kwq_value *value;
 	struct kwq_key group;
 	struct kwq_keyed_group *found;
@@ -491,12 +640,18 @@ struct kwq_dead_buffer {
  * @at: the list begins with the item of this place; 0 is the first one. It is 0 again at the
  *	end of the list
  * @values: list the values, too
+ * @unread: list the items that have changed and were not read since, and mark them as read. @states
+ *	and @at do not count, but @at is 0 if none is left
+ * @until: with @unread: the highest number of a change to list; 0 for all so far. It is filled in
+ *	then
  * @key: list only this one; NULL for all
  */
 struct kwq_list_request {
 	u64 at;
+	u64 until;
 	u32 states;
 	bool values;
+	bool unread;
 	const struct kwq_key *key;
 };
 
@@ -548,7 +703,7 @@ int kwq_items_register(void);
 void kwq_items_unregister(void);
 void kwq_key_hash(struct kwq_key *key);
 u32 kwq_key_second_hash(const struct kwq_keyed_item *ki);
-void kwq_free_small_items(struct kwq_node *node, bool grouped);
+void kwq_free_small_items(struct kwq_node *node, int kind);
 bool kwq_stock_fill(struct kwq_stock *stock, const struct kwq_keyed *keyed,
 		    const struct kwq_key *key, u32 nr);
 void kwq_stock_begin(struct kwq_stock *stock, const struct kwq_keyed *keyed,
@@ -594,6 +749,22 @@ static inline u64 kwq_listed_age(ktime_t since, ktime_t now)
 	return since == KWQ_NO_TIME ? KWQ_AGE_UNKNOWN : kwq_span(since, now);
 }
 
+/* changes.c */
+u64 kwq_keyed_changes_bytes(const struct kwq_limits *limits);
+int kwq_keyed_init_changes(struct kwq_keyed *keyed);
+void kwq_note_change(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+bool kwq_change_is_unread(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
+void kwq_keyed_note_change(struct kwq_keyed *keyed);
+bool kwq_changes_poll_locked(struct kwq_handle *handle);
+int kwq_follow(struct kwq_handle *handle, u64 *number);
+void kwq_stop_following(struct kwq_handle *handle);
+int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync);
+void kwq_handle_sync(struct kwq_handle *handle);
+int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept);
+int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
+			 const struct kwq_patience *patience);
+u64 kwq_end_reading(struct kwq_handle *handle, u64 *of_queue);
+
 /**
  * kwq_keyed_settle() - move an item to the list that its state asks for
  * @keyed: the queue; its lock held
@@ -604,6 +775,8 @@ static inline u64 kwq_listed_age(ktime_t since, ktime_t now)
 static inline void kwq_keyed_settle(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 				    ktime_t now)
 {
+	if (unlikely(keyed->changes))
+		kwq_note_change(keyed, ki);
 	if (kwq_item_is_idle(&ki->item) || ki->is_remembered)
 		kwq_keyed_settle_slow(keyed, ki, now);
 }
@@ -850,7 +1023,10 @@ int kwq_keyed_register(void);
 void kwq_keyed_unregister(void);
 struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 				   const struct kwq_limits *limits);
+int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox);
 int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config *config);
+void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until);
+void kwq_keyed_resume(struct kwq_keyed *keyed);
 void kwq_keyed_put(struct kwq_keyed *keyed);
 void kwq_keyed_put_async(struct kwq_keyed *keyed);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
@@ -875,7 +1051,7 @@ int kwq_keyed_restore_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			     const struct kwq_restored *restored, struct kwq_extras *extras,
 			     ktime_t now, struct kwq_stock *stock);
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
-			    u32 flags, ktime_t now);
+			    u32 flags, u64 change, ktime_t now);
 int kwq_keyed_forget_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			    ktime_t now);
 int kwq_keyed_num_requeues_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
@@ -968,12 +1144,14 @@ static inline struct kwq_keyed_item *kwq_keyed_item_of(struct kwq_item *item)
  * @max_bytes: most bytes of the key, its group's name and its value together
  * @group_len: out: length of the group's name, which is behind the key in @keys of the buffer
  * @value: out: the value, with a reference; NULL for none
+ * @token: out: the token; 0 for none
  * @lacking: out: the bytes of all of these of the first key, also after -EMSGSIZE
  */
 struct kwq_got_more {
 	u32 max_bytes;
 	u32 group_len;
 	struct kwq_value *value;
+	u64 token;
 	u32 lacking;
 };
 
@@ -1016,6 +1194,8 @@ static inline bool kwq_wants_more_room(const struct kwq_got_buffer *buffer, int 
 struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights);
 void kwq_handle_close(struct kwq_handle *handle);
 void kwq_handle_flush(struct kwq_handle *handle);
+struct kwq_handle *kwq_handle_for_adds(struct kwq_handle *handle);
+void kwq_handle_see_losses(struct kwq_handle *handle);
 #if IS_ENABLED(CONFIG_KUNIT)
 bool kwq_close_pays(void);
 #endif
@@ -1040,6 +1220,7 @@ struct kwq_keyed_item *kwq_find_held(struct kwq_handle *handle, u64 ticket, u32 
 void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki);
 void kwq_handout_end(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash);
 void kwq_handout_abandon(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
+void kwq_handout_revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktime_t now);
 bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now);
 

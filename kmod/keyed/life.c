@@ -64,8 +64,8 @@ static const u8 *key_of(const struct kwq_item *item, size_t *len)
 
 static void free_memory(struct kwq_keyed *keyed)
 {
-	if (*keyed->name)
-		kfree(keyed->name);
+	if (*keyed->queue.name)
+		kfree(keyed->queue.name);
 	kfree(keyed);
 }
 
@@ -76,6 +76,9 @@ static void free_queue(struct kwq_keyed *keyed)
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
+	/* Whoever waits for the end of this queue waits for that of its outbox, too. */
+	if (keyed->outbox)
+		kwq_keyed_put_async(keyed->outbox);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */
 	kwq_quota_uncharge(keyed, keyed->reserved + keyed->own_bytes);
 	kwq_quota_end(keyed);
@@ -205,6 +208,22 @@ static bool end_leases(struct kwq_queue *queue, ktime_t now)
 	return more;
 }
 
+static void note_waited(struct kwq_queue *queue, struct kwq_item *item)
+{
+	kwq_note_change(container_of(queue, struct kwq_keyed, queue), kwq_keyed_item_of(item));
+}
+
+static const struct kwq_key_ops key_ops = {
+	.key_of = key_of,
+	.end_leases = end_leases,
+};
+
+static const struct kwq_key_ops key_ops_with_changes = {
+	.key_of = key_of,
+	.end_leases = end_leases,
+	.waited = note_waited,
+};
+
 /**
  * kwq_keyed_create() - create a queue of keys
  * @name: name, checked by kwq_names_check(); empty for none
@@ -226,8 +245,8 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	if (!keyed)
 		return ERR_PTR(-ENOMEM);
 	/* Allocated apart: the queue just fits into one allocation. */
-	keyed->name = *name ? kstrdup(name, GFP_KERNEL_ACCOUNT) : "";
-	if (!keyed->name) {
+	keyed->queue.name = *name ? kstrdup(name, GFP_KERNEL_ACCOUNT) : "";
+	if (!keyed->queue.name) {
 		kfree(keyed);
 		return ERR_PTR(-ENOMEM);
 	}
@@ -237,7 +256,8 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	/* No audit: the caller does not try to use the capability, and most callers lack it. */
 	keyed->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	INIT_LIST_HEAD(&keyed->refused);
-	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_order_bytes(limits);
+	keyed->own_bytes = kwq_keyed_own_bytes(name) + kwq_keyed_order_bytes(limits) +
+			   kwq_keyed_changes_bytes(limits);
 	err = charge_queue(keyed);
 	if (err)
 		goto free_keyed;
@@ -249,14 +269,13 @@ struct kwq_keyed *kwq_keyed_create(const char *name, enum kwq_clock clock,
 	RB_CLEAR_NODE(&keyed->by_name);
 	static_assert(offsetof(struct kwq_keyed, queue) - offsetof(struct kwq_keyed, of_queue) ==
 		      offsetof(struct kwq_large_queue, queue));
-	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->name, clock);
+	kwq_large_queue_init(kwq_large_of(&keyed->queue), keyed->queue.name, clock);
 	kwq_core_line_holders(&keyed->queue.core);
 	if (limits->no_durations)
 		kwq_queue_measure_no_durations(&keyed->queue);
-	keyed->of_queue.key_of = key_of;
+	keyed->of_queue.key_ops = limits->changes ? &key_ops_with_changes : &key_ops;
 	INIT_LIST_HEAD(&keyed->leases);
-	keyed->of_queue.end_leases = end_leases;
-	err = kwq_keyed_init_order(keyed);
+	err = kwq_keyed_init_order(keyed) ?: kwq_keyed_init_changes(keyed);
 	if (err)
 		goto destroy_queue;
 	return keyed;
@@ -274,6 +293,22 @@ free_keyed:
 }
 
 /**
+ * kwq_keyed_set_outbox() - let the adds of a queue go to another one
+ * @keyed: the queue; nobody uses it yet
+ * @outbox: the other one; @keyed takes a reference
+ *
+ * Return: 0; -EINVAL if they have different clocks, or if @outbox has an outbox itself.
+ */
+int kwq_keyed_set_outbox(struct kwq_keyed *keyed, struct kwq_keyed *outbox)
+{
+	if (outbox->outbox || outbox->queue.clock != keyed->queue.clock)
+		return -EINVAL;
+	kref_get(&outbox->ref);
+	keyed->outbox = outbox;
+	return 0;
+}
+
+/**
  * kwq_keyed_configure() - configure how a queue limits retries
  * @keyed: the queue
  * @config: the configuration; NULL for the default
@@ -285,9 +320,32 @@ int kwq_keyed_configure(struct kwq_keyed *keyed, const struct kwq_limiter_config
 {
 	int err = kwq_configure(&keyed->queue, config);
 
-	if (!err)
-		kwq_keyed_count_limiters(keyed);
-	return err;
+	if (err)
+		return err;
+	kwq_keyed_count_limiters(keyed);
+	kwq_keyed_note_change(keyed);
+	return 0;
+}
+
+/**
+ * kwq_keyed_pause() - hand nothing out until a time (Q14)
+ * @keyed: the queue
+ * @until: the time, on the queue's clock; KTIME_MAX for ever
+ */
+void kwq_keyed_pause(struct kwq_keyed *keyed, ktime_t until)
+{
+	kwq_pause_until(&keyed->queue, until);
+	kwq_keyed_note_change(keyed);
+}
+
+/**
+ * kwq_keyed_resume() - hand items out again
+ * @keyed: the queue
+ */
+void kwq_keyed_resume(struct kwq_keyed *keyed)
+{
+	kwq_end_timed_pause(&keyed->queue);
+	kwq_keyed_note_change(keyed);
 }
 
 /**
@@ -391,6 +449,7 @@ void kwq_keyed_shut_down(struct kwq_keyed *keyed)
 {
 	kwq_keyed_close_board(keyed);
 	kwq_begin_shut_down(&keyed->queue);
+	kwq_keyed_note_change(keyed);
 	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);
 }
@@ -416,6 +475,7 @@ int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *s
 	if (since)
 		seen = since - 1;
 	*shut_downs = seen + 1;
+	kwq_keyed_note_change(keyed);
 	kwq_keyed_stop_keeping(keyed);
 	drop_all_keys(keyed);
 	return kwq_wait_drained(&keyed->queue, seen, deadline);

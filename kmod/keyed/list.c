@@ -177,7 +177,7 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 		.requeues = kwq_core_num_requeues(core, item, now),
 		.abandoned = item->abandoned,
 	};
-	to->order_of = order_state(state & look->orders);
+	to->order_of = state ? order_state(state & look->orders) : 0;
 	to->order = order_in(look, ki, to->order_of);
 	if (state & (KWQ_IS_READY | KWQ_IS_DIRTY))
 		to->dirty_for = kwq_listed_age(kwq_core_dirty_since(item), now);
@@ -196,6 +196,10 @@ static void describe(const struct look *look, struct kwq_keyed_item *ki, u32 sta
 	}
 	if (state & KWQ_IS_DEAD)
 		to->dead_for = kwq_listed_age(item->since, now);
+	if (look->keyed->changes) {
+		to->change = kwq_change_of(look->keyed, ki)->number;
+		to->token = kwq_change_of(look->keyed, ki)->token;
+	}
 }
 
 /* Lists an item. Returns false if it does not fit. */
@@ -319,6 +323,29 @@ static int list_one(const struct look *look, const struct kwq_key *key,
 	return state & look->states && !list_item(look, ki, buffer) ? -EMSGSIZE : 0;
 }
 
+/* Lists items that the follower has not read, and marks them as told. */
+static int list_unread(const struct look *look, struct kwq_list_request *request,
+		       struct kwq_list_buffer *buffer)
+{
+	struct kwq_changes *changes = look->keyed->changes;
+	struct kwq_change *change;
+	u32 looks = 0;
+
+	request->until = request->until ?: changes->last;
+	do {
+		change = list_first_entry_or_null(&changes->unread, struct kwq_change, link);
+		request->at = change && change->number <= request->until;
+		if (!request->at)
+			return 0;
+		if (!list_item(look, kwq_item_of_change(look->keyed, change), buffer))
+			return buffer->fill.nr ? 0 : -EMSGSIZE;
+		kwq_item_of_change(look->keyed, change)->is_added = false;
+		changes->last_told = change->number;
+		list_move_tail(&change->link, &changes->told);
+	} while (++looks < KWQ_ITEMS_PER_HOLD);
+	return 0;
+}
+
 /**
  * kwq_keyed_list() - list some items (Q15)
  * @keyed: the queue
@@ -338,7 +365,7 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 		.keyed = keyed,
 		.pids = task_active_pid_ns(current),
 		.states = request->states,
-		.orders = orders_of(request->states),
+		.orders = orders_of(request->unread ? U32_MAX : request->states),
 		.values = request->values,
 	};
 	unsigned long flags;
@@ -349,6 +376,8 @@ int kwq_keyed_list(struct kwq_keyed *keyed, struct kwq_list_request *request,
 	look.now = kwq_now_locked(&keyed->queue);
 	if (request->key)
 		ret = list_one(&look, request->key, buffer);
+	else if (request->unread)
+		ret = list_unread(&look, request, buffer);
 	else
 		ret = list_from(&look, request, buffer);
 	hold_values(buffer);

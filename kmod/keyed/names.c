@@ -58,12 +58,12 @@ static struct kwq_keyed *named_of(const struct rb_node *node)
 
 static int cmp_nodes(struct rb_node *a, const struct rb_node *b)
 {
-	return strcmp(named_of(a)->name, named_of(b)->name);
+	return strcmp(named_of(a)->queue.name, named_of(b)->queue.name);
 }
 
 static int cmp_name(const void *name, const struct rb_node *node)
 {
-	return strcmp(name, named_of(node)->name);
+	return strcmp(name, named_of(node)->queue.name);
 }
 
 static struct kwq_keyed *find_locked(const char *name)
@@ -91,7 +91,7 @@ int kwq_names_check(const char *name)
 
 /**
  * kwq_names_add() - publish a queue's name
- * @keyed: the queue; @keyed->name is the name, and takes a reference
+ * @keyed: the queue; @keyed->queue.name is the name, and takes a reference
  *
  * A name keeps the module loaded, because its queue may hold items.
  *
@@ -166,6 +166,7 @@ int kwq_names_unlink(const char *name)
 			return -EPERM;
 		take_away_locked(own_names(), keyed);
 	}
+	kwq_keyed_note_change(keyed);
 	put_named(keyed);
 	return 0;
 }
@@ -177,7 +178,7 @@ static struct rb_node *first_after_locked(const char *after)
 
 	lockdep_assert_held(&names_lock);
 	while (node) {
-		if (strcmp(after, named_of(node)->name) < 0) {
+		if (strcmp(after, named_of(node)->queue.name) < 0) {
 			found = node;
 			node = node->rb_left;
 		} else {
@@ -211,7 +212,7 @@ u32 kwq_names_list(const char *after, struct kwq_list_entry *entries, u32 nr)
 		entries[n].uid = from_kuid_munged(ns, keyed->owner);
 		entries[n].gid = from_kgid_munged(ns, keyed->group);
 		entries[n].mode = keyed->mode;
-		strscpy(entries[n].name, keyed->name, sizeof(entries[n].name));
+		strscpy(entries[n].name, keyed->queue.name, sizeof(entries[n].name));
 	}
 	return n;
 }

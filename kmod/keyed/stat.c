@@ -21,6 +21,15 @@ static void search_longest(struct kwq_keyed *keyed, struct kwq_search *search)
 	} while (more && !fatal_signal_pending(current));
 }
 
+static void stat_changes(const struct kwq_changes *changes, struct kwq_stat *stat)
+{
+	stat->id = changes->id;
+	stat->last_change = changes->last;
+	stat->kept = changes->kept;
+	stat->unread = changes->nr_unread;
+	stat->followers = !!changes->follower;
+}
+
 /**
  * kwq_keyed_stat() - read a queue's state and counters
  * @keyed: the queue
@@ -55,10 +64,13 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->mode = keyed->mode;
 	stat->create_flags = (keyed->limits.values ? KWQ_CREATE_VALUES : 0) |
 			     (keyed->limits.groups ? KWQ_CREATE_GROUPS : 0) |
-			     (keyed->limits.no_durations ? KWQ_CREATE_NO_DURATIONS : 0);
+			     (keyed->limits.no_durations ? KWQ_CREATE_NO_DURATIONS : 0) |
+			     (keyed->limits.changes ? KWQ_CREATE_CHANGES : 0) |
+			     (keyed->limits.sync ? KWQ_CREATE_SYNC : 0) |
+			     (keyed->outbox ? KWQ_CREATE_OUTBOX : 0);
 	stat->clockid = keyed->queue.clock == KWQ_CLOCK_MANUAL ?
 			KWQ_CLOCK_ID_MANUAL : kwq_timer_clockid(&keyed->queue);
-	strscpy(stat->name, keyed->name, sizeof(stat->name));
+	strscpy(stat->name, keyed->queue.name, sizeof(stat->name));
 	if (READ_ONCE(keyed->unlinked))
 		stat->state |= KWQ_STATE_UNLINKED;
 
@@ -99,6 +111,8 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->blocked = bulk->order->nr_blocked;
 	if (keyed->limits.groups)
 		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
+	if (keyed->changes)
+		stat_changes(keyed->changes, stat);
 	if (!keyed->limits.no_durations) {
 		kwq_core_gauges(core, &gauges, now);
 		looks_at_more = kwq_core_search_longest(core, &search);

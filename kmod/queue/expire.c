@@ -19,12 +19,16 @@ static bool expire_waits(struct kwq_queue *queue, ktime_t now)
 {
 	unsigned int budget = KWQ_ITEMS_PER_HOLD;
 	u32 readied = queue->core.readied;
+	const struct kwq_key_ops *ops;
 	struct kwq_item *item;
 
+	ops = kwq_is_small(queue) ? NULL : kwq_queue_bulk_of(queue)->key_ops;
 	while ((item = kwq_core_expire(&queue->core, now, &budget))) {
 		if (queue->core.readied != readied)
 			trace_due(queue, item, now);
 		readied = queue->core.readied;
+		if (ops && ops->waited)
+			ops->waited(queue, item);
 	}
 	return !budget;
 }
@@ -39,8 +43,8 @@ static bool expire_locked(struct kwq_queue *queue, ktime_t now)
 		return more;
 	bulk = kwq_queue_bulk_of(queue);
 	/* A manual clock can reach KTIME_MAX, which also stands for never. */
-	if (bulk->end_leases && bulk->lease_end <= now)
-		more |= bulk->end_leases(queue, now);
+	if (bulk->key_ops && bulk->lease_end <= now)
+		more |= bulk->key_ops->end_leases(queue, now);
 	return more;
 }
 

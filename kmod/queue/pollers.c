@@ -101,6 +101,8 @@ static void *key_of_round(const struct kwq_round *round)
 		return poll_to_key(EPOLLIN | EPOLLRDNORM);
 	case KWQ_TELL_ROOM:
 		return poll_to_key(EPOLLOUT | EPOLLWRNORM);
+	case KWQ_TELL_CHANGES:
+		return poll_to_key(EPOLLPRI);
 	}
 	return NULL;
 }

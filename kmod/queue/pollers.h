@@ -22,12 +22,13 @@
 /*
  * Events for pollers, one in each round. READY: an item is ready. It wakes all pollers that
  * are not exclusive, and one exclusive poller for each item. ROOM: the queue has room. It
- * wakes all. END: the queue was shut down, or something that follows from it happened. It
- * wakes all, whatever they wait for.
+ * wakes all. CHANGES: a follower has something to read. It wakes all. END: the queue was shut
+ * down, or something that follows from it happened. It wakes all, whatever they wait for.
  */
 #define KWQ_TELL_READY	BIT(0)
 #define KWQ_TELL_ROOM	BIT(1)
 #define KWQ_TELL_END	BIT(2)
+#define KWQ_TELL_CHANGES BIT(3)
 
 void kwq_pollers_init(struct kwq_queue_bulk *bulk);
 void kwq_tell_pollers_locked(struct kwq_queue *queue, u8 what);

@@ -81,8 +81,7 @@ void kwq_large_queue_init(struct kwq_large_queue *large, const char *name,
 	kwq_pollers_init(bulk);
 	atomic64_set(&bulk->coalesced, 0);
 	bulk->lease_end = KTIME_MAX;
-	bulk->end_leases = NULL;
-	bulk->key_of = NULL;
+	bulk->key_ops = NULL;
 	prandom_seed_state(&bulk->manual_random, 0);
 	bulk->id = atomic64_inc_return(&last_id);
 	bulk->kcov_handle = kcov_common_handle();

@@ -149,7 +149,7 @@ ktime_t kwq_begin_advance_by(struct kwq_queue *queue, u64 ns);
 bool kwq_advance_some(struct kwq_queue *queue, ktime_t now);
 
 /**
- * kwq_set_lease_end_locked() - set when to call end_leases() of a queue next
+ * kwq_set_lease_end_locked() - set when to call end_leases() of @key_ops next
  * @queue: the queue; not small; @queue->lock held
  * @when: the time; KTIME_MAX for never
  */

@@ -54,8 +54,8 @@ static inline void kwq_trace_key(const struct kwq_queue *queue,
 	size_t len = 0;
 	const u8 *key = NULL;
 
-	if (!kwq_is_small(queue) && kwq_queue_bulk_of(queue)->key_of)
-		key = kwq_queue_bulk_of(queue)->key_of(item, &len);
+	if (!kwq_is_small(queue) && kwq_queue_bulk_of(queue)->key_ops)
+		key = kwq_queue_bulk_of(queue)->key_ops->key_of(item, &len);
 	kwq_trace_text(buf, key, len);
 }
 #endif

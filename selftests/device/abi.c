@@ -80,7 +80,7 @@ ASSERT_AT(kwq_create_args, config, 296);
 ASSERT_AT(kwq_create_args, lease, 304);
 ASSERT_AT(kwq_create_args, aging, 312);
 ASSERT_AT(kwq_create_args, group_limit, 320);
-ASSERT_AT(kwq_create_args, pad, 324);
+ASSERT_AT(kwq_create_args, outbox, 324);
 
 _Static_assert(sizeof(struct kwq_open_args) == 272, "kwq_open_args");
 ASSERT_AT(kwq_open_args, size, 0);
@@ -139,16 +139,18 @@ ASSERT_AT(kwq_add_entry, priority, 8);
 ASSERT_AT(kwq_add_entry, pad, 12);
 ASSERT_AT(kwq_add_entry, time, 16);
 
-_Static_assert(sizeof(struct kwq_add_extra) == 32, "kwq_add_extra");
+_Static_assert(sizeof(struct kwq_add_extra) == 40, "kwq_add_extra");
 ASSERT_AT(kwq_add_extra, value, 0);
 ASSERT_AT(kwq_add_extra, group, 8);
 ASSERT_AT(kwq_add_extra, at_most, 16);
 ASSERT_AT(kwq_add_extra, value_len, 24);
 ASSERT_AT(kwq_add_extra, group_len, 28);
+ASSERT_AT(kwq_add_extra, token, 32);
 
-_Static_assert(sizeof(struct kwq_got_extra) == 8, "kwq_got_extra");
+_Static_assert(sizeof(struct kwq_got_extra) == 16, "kwq_got_extra");
 ASSERT_AT(kwq_got_extra, value_len, 0);
 ASSERT_AT(kwq_got_extra, group_len, 4);
+ASSERT_AT(kwq_got_extra, token, 8);
 
 _Static_assert(sizeof(struct kwq_done_entry) == 16, "kwq_done_entry");
 ASSERT_AT(kwq_done_entry, ticket, 0);
@@ -160,9 +162,10 @@ ASSERT_AT(kwq_extend_entry, ticket, 0);
 ASSERT_AT(kwq_extend_entry, key_len, 8);
 ASSERT_AT(kwq_extend_entry, flags, 12);
 
-_Static_assert(sizeof(struct kwq_remove_entry) == 8, "kwq_remove_entry");
+_Static_assert(sizeof(struct kwq_remove_entry) == 16, "kwq_remove_entry");
 ASSERT_AT(kwq_remove_entry, key_len, 0);
 ASSERT_AT(kwq_remove_entry, flags, 4);
+ASSERT_AT(kwq_remove_entry, change, 8);
 
 _Static_assert(sizeof(struct kwq_restore_entry) == 64, "kwq_restore_entry");
 ASSERT_AT(kwq_restore_entry, key_len, 0);
@@ -196,7 +199,7 @@ ASSERT_AT(kwq_list_dead_args, flags, 4);
 ASSERT_AT(kwq_list_dead_args, after, 8);
 ASSERT_AT(kwq_list_dead_args, batch, 16);
 
-_Static_assert(sizeof(struct kwq_listed) == 104, "kwq_listed");
+_Static_assert(sizeof(struct kwq_listed) == 120, "kwq_listed");
 ASSERT_AT(kwq_listed, order, 0);
 ASSERT_AT(kwq_listed, dirty_for, 8);
 ASSERT_AT(kwq_listed, processing_for, 16);
@@ -216,6 +219,8 @@ ASSERT_AT(kwq_listed, requeues, 88);
 ASSERT_AT(kwq_listed, abandoned, 92);
 ASSERT_AT(kwq_listed, pid, 96);
 ASSERT_AT(kwq_listed, pad, 100);
+ASSERT_AT(kwq_listed, change, 104);
+ASSERT_AT(kwq_listed, token, 112);
 
 _Static_assert(sizeof(struct kwq_list_items_args) == 80, "kwq_list_items_args");
 ASSERT_AT(kwq_list_items_args, size, 0);
@@ -265,7 +270,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 888, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 928, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -314,6 +319,12 @@ ASSERT_AT(kwq_stat, oldest_waiting, 856);
 ASSERT_AT(kwq_stat, oldest_dead, 864);
 ASSERT_AT(kwq_stat, returned, 872);
 ASSERT_AT(kwq_stat, posted, 880);
+ASSERT_AT(kwq_stat, id, 888);
+ASSERT_AT(kwq_stat, last_change, 896);
+ASSERT_AT(kwq_stat, kept, 904);
+ASSERT_AT(kwq_stat, unread, 912);
+ASSERT_AT(kwq_stat, followers, 920);
+ASSERT_AT(kwq_stat, stat_pad, 924);
 
 _Static_assert(sizeof(struct kwq_board_slot) == 64, "kwq_board_slot");
 ASSERT_AT(kwq_board_slot, seq, 0);
@@ -346,6 +357,28 @@ _Static_assert(sizeof(struct kwq_resume_args) == 8, "kwq_resume_args");
 ASSERT_AT(kwq_resume_args, size, 0);
 ASSERT_AT(kwq_resume_args, flags, 4);
 
+_Static_assert(sizeof(struct kwq_follow_args) == 16, "kwq_follow_args");
+ASSERT_AT(kwq_follow_args, size, 0);
+ASSERT_AT(kwq_follow_args, flags, 4);
+ASSERT_AT(kwq_follow_args, number, 8);
+
+_Static_assert(sizeof(struct kwq_changes_args) == 96, "kwq_changes_args");
+ASSERT_AT(kwq_changes_args, size, 0);
+ASSERT_AT(kwq_changes_args, flags, 4);
+ASSERT_AT(kwq_changes_args, after, 8);
+ASSERT_AT(kwq_changes_args, kept, 16);
+ASSERT_AT(kwq_changes_args, of_queue, 24);
+ASSERT_AT(kwq_changes_args, deadline, 32);
+ASSERT_AT(kwq_changes_args, resume, 40);
+ASSERT_AT(kwq_changes_args, batch, 48);
+
+_Static_assert(sizeof(struct kwq_sync_args) == 32, "kwq_sync_args");
+ASSERT_AT(kwq_sync_args, size, 0);
+ASSERT_AT(kwq_sync_args, flags, 4);
+ASSERT_AT(kwq_sync_args, deadline, 8);
+ASSERT_AT(kwq_sync_args, resume, 16);
+ASSERT_AT(kwq_sync_args, number, 24);
+
 _Static_assert(KWQ_KEY_MAX == 4096 && KWQ_NAME_MAX == 255 && KWQ_BATCH_MAX == 1024, "limits");
 /* U3: a filter of system calls names a request by its whole number, for ever. */
 _Static_assert(KWQ_IOC_INFO == 0xc004bb00, "INFO");
@@ -375,6 +408,9 @@ _Static_assert(KWQ_IOC_RESUME == 0x4004bb21, "RESUME");
 _Static_assert(KWQ_IOC_LIST_ITEMS == 0xc004bb22, "LIST_ITEMS");
 _Static_assert(KWQ_IOC_BOARD == 0xc004bb24, "BOARD");
 _Static_assert(KWQ_IOC_TELL == 0x4004bb25, "TELL");
+_Static_assert(KWQ_IOC_FOLLOW == 0xc004bb26, "FOLLOW");
+_Static_assert(KWQ_IOC_CHANGES == 0xc004bb27, "CHANGES");
+_Static_assert(KWQ_IOC_SYNC == 0xc004bb28, "SYNC");
 _Static_assert(KWQ_BOARD_KEY_MAX == 56, "KWQ_BOARD_KEY_MAX");
 _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
@@ -403,6 +439,8 @@ union argument {
 	struct kwq_list_items_args list_items;
 	struct kwq_advance_args advance;
 	struct kwq_tell_args tell;
+	struct kwq_changes_args changes;
+	struct kwq_sync_args sync;
 	__u8 bytes[3 * 4096];
 };
 
@@ -579,6 +617,20 @@ static void fill_tell(union argument *arg)
 	arg->tell.adds = 1;
 }
 
+static void fill_changes(union argument *arg)
+{
+	arg->changes.flags = KWQ_CHANGES_NONBLOCK;
+	arg->changes.after = CREATION;
+	arg->changes.batch = one_entry(sizeof(struct kwq_listed));
+	arg->changes.batch.results = 0;
+	arg->changes.batch.keys_len = KEY_ROOM;
+}
+
+static void fill_sync(union argument *arg)
+{
+	arg->sync.deadline = 1;
+}
+
 enum target { DEVICE, QUEUE };
 
 FIXTURE(request)
@@ -602,6 +654,8 @@ FIXTURE_VARIANT(request)
 	int ret;	/* of success; a new descriptor counts as 0 */
 	size_t flags;	/* where its flags are, 0: none */
 	bool out;	/* only its size goes in */
+	__u32 create;	/* KWQ_CREATE_* flags of the queue */
+	bool follows;	/* the handle follows the changes */
 };
 
 typedef FIXTURE_DATA(request) request_fixture;
@@ -738,14 +792,32 @@ FIXTURE_VARIANT_ADD(request, tell) {
 	.fill = fill_tell, .flags = 4,
 };
 
+FIXTURE_VARIANT_ADD(request, follow) {
+	.cmd = KWQ_IOC_FOLLOW, .target = QUEUE, .size = sizeof(struct kwq_follow_args),
+	.fill = fill_nothing, .flags = 4, .create = KWQ_CREATE_CHANGES,
+};
+
+FIXTURE_VARIANT_ADD(request, changes) {
+	.cmd = KWQ_IOC_CHANGES, .target = QUEUE, .size = sizeof(struct kwq_changes_args),
+	.fill = fill_changes, .ret = 1, .flags = 4, .create = KWQ_CREATE_CHANGES, .follows = true,
+};
+
+FIXTURE_VARIANT_ADD(request, sync) {
+	.cmd = KWQ_IOC_SYNC, .target = QUEUE, .size = sizeof(struct kwq_sync_args),
+	.fill = fill_sync, .ret = -ETIMEDOUT, .flags = 4, .create = KWQ_CREATE_CHANGES,
+};
+
 FIXTURE_SETUP(request)
 {
 	struct item item;
+	__u64 number;
 
 	self->dev = open_device();
 	ASSERT_LE(0, self->dev);
-	self->q = new_queue(self->dev);
+	self->q = new_flagged_queue(self->dev, variant->create);
 	ASSERT_LE(0, self->q);
+	if (variant->follows)
+		ASSERT_EQ(0, q_follow(self->q, &number));
 	snprintf(queue_name, sizeof(queue_name), "abi.%d", getpid());
 	self->named = q_create(self->dev, queue_name, 0, O_CLOEXEC, 0700);
 	ASSERT_LE(0, self->named);
@@ -902,7 +974,10 @@ TEST_F(request, longer_with_tail)
 TEST_F(request, unknown_flags)
 {
 	const __u32 creates = KWQ_CREATE_OR_OPEN | KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
-			      KWQ_CREATE_NO_DURATIONS;
+			      KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
+			      KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX;
+	const __u32 all_of_changes = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE |
+				     KWQ_CHANGES_VALUES;
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? creates :
 			    variant->cmd == KWQ_IOC_ADD ? KWQ_ADD_WAIT :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :
@@ -912,6 +987,8 @@ TEST_F(request, unknown_flags)
 			    variant->cmd == KWQ_IOC_ADVANCE ? KWQ_ADVANCE_TO :
 			    variant->cmd == KWQ_IOC_LIST_ITEMS ? KWQ_LIST_VALUES :
 			    variant->cmd == KWQ_IOC_BOARD ? O_CLOEXEC :
+			    variant->cmd == KWQ_IOC_CHANGES ? all_of_changes :
+			    variant->cmd == KWQ_IOC_SYNC ? KWQ_SYNC_RELATIVE :
 			    variant->cmd == KWQ_IOC_OPEN ? O_NONBLOCK | O_CLOEXEC : 0;
 	__u32 *flags = (__u32 *)(self->arg.bytes + variant->flags);
 	__u32 right = *flags;
@@ -1083,7 +1160,7 @@ TEST_F(abi, info)
 		  KWQ_FEATURE_GROUPS | KWQ_FEATURE_AGING | KWQ_FEATURE_VALUES |
 		  KWQ_FEATURE_DEBOUNCE | KWQ_FEATURE_WAIT_ADD | KWQ_FEATURE_LIST_ITEMS |
 		  KWQ_FEATURE_RESTORE | KWQ_FEATURE_SETTLE | KWQ_FEATURE_BOARD |
-		  KWQ_FEATURE_NO_DURATIONS,
+		  KWQ_FEATURE_NO_DURATIONS | KWQ_FEATURE_CHANGES | KWQ_FEATURE_GRANTS,
 		  out.info.features);
 	EXPECT_LT(0, out.info.max_items);
 	EXPECT_LT(KWQ_KEY_MAX, out.info.max_bytes);
@@ -1190,7 +1267,8 @@ TEST_F(abi, unknown_requests)
 		KWQ_IOC_SHUTTING_DOWN, KWQ_IOC_DRAIN,
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
 		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS,
-		KWQ_IOC_RESTORE, KWQ_IOC_BOARD, KWQ_IOC_TELL,
+		KWQ_IOC_RESTORE, KWQ_IOC_BOARD, KWQ_IOC_TELL, KWQ_IOC_FOLLOW, KWQ_IOC_CHANGES,
+		KWQ_IOC_SYNC,
 	};
 	__u8 arg[4096];
 
@@ -1378,7 +1456,7 @@ TEST_F(abi, list_values)
 
 /* U3: entries of the caller's size. */
 
-enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, RESTORE, GOT, DEAD, LISTED };
+enum entry_kind { ADD, DONE, REMOVE, FORGET, REQUEUES, RESTORE, GOT, DEAD, LISTED, CHANGED };
 
 FIXTURE(entry)
 {
@@ -1444,10 +1522,15 @@ FIXTURE_VARIANT_ADD(entry, listed) {
 	.kind = LISTED, .cmd = KWQ_IOC_LIST_ITEMS, .size = sizeof(struct kwq_listed),
 };
 
+FIXTURE_VARIANT_ADD(entry, changed) {
+	.kind = CHANGED, .cmd = KWQ_IOC_CHANGES, .size = sizeof(struct kwq_listed),
+};
+
 /* Whether the kernel fills the entries in. */
 static bool come_out(const entry_variant *variant)
 {
-	return variant->kind == GOT || variant->kind == DEAD || variant->kind == LISTED;
+	return variant->kind == GOT || variant->kind == DEAD || variant->kind == LISTED ||
+	       variant->kind == CHANGED;
 }
 
 /* Makes an item rate-limited once and idle. The next rate-limited add makes it dead. */
@@ -1483,6 +1566,13 @@ FIXTURE_SETUP(entry)
 	}
 	if (variant->kind == DEAD)
 		return;
+	if (variant->kind == CHANGED) {
+		__u64 number;
+
+		close(self->q);
+		self->q = new_flagged_queue(self->dev, KWQ_CREATE_CHANGES);
+		ASSERT_EQ(0, q_follow(self->q, &number));
+	}
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "b"));
 	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "c"));
@@ -1523,7 +1613,16 @@ static int run_entries(entry_fixture *self, const entry_variant *variant,
 		.batch = get.get,
 	};
 
+	struct kwq_changes_args changes = {
+		.size = sizeof(changes),
+		.flags = KWQ_CHANGES_NONBLOCK,
+		.after = CREATION,
+		.batch = get.get,
+	};
+
 	poison(self->results, sizeof(self->results));
+	if (variant->kind == CHANGED)
+		return request(self->q, KWQ_IOC_CHANGES, &changes);
 	if (variant->kind == LISTED)
 		return request(self->q, KWQ_IOC_LIST_ITEMS, &list_items);
 	if (variant->kind == GOT)
@@ -1574,9 +1673,10 @@ static void check_entries_done(struct __test_metadata *_metadata, entry_fixture 
 			EXPECT_EQ(1, dead.key_len);
 			EXPECT_EQ(1, dead.requeues);
 			EXPECT_EQ(0, dead.abandoned);
-		} else if (variant->kind == LISTED) {
+		} else if (variant->kind == LISTED || variant->kind == CHANGED) {
 			memcpy(&listed, entry, sizeof(listed));
 			EXPECT_EQ(KWQ_IS_READY, listed.state);
+			EXPECT_EQ(KWQ_IS_READY, listed.order_of);
 			EXPECT_EQ(1, listed.key_len);
 		} else {
 			memcpy(&got, entry, sizeof(got));
@@ -1711,10 +1811,18 @@ TEST_F(abi, entry_flags_and_padding)
 			EXPECT_EQ(-EINVAL,
 				  q_op_one(self->q, KWQ_IOC_DONE, &done, sizeof(done), "p", 1));
 		}
-		if (remove.flags != KWQ_REMOVE_DEAD) {
+		/* tests of their own: grants.c */
+		if (!(remove.flags & (KWQ_REMOVE_DEAD | KWQ_REMOVE_REVOKE |
+				      KWQ_REMOVE_UNCHANGED))) {
 			EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_REMOVE, &remove,
 						    sizeof(remove), "r", 1));
 		}
+	}
+	for (int bit = 0; bit < 64; bit++) {
+		struct kwq_remove_entry remove = { .key_len = 1, .change = 1ULL << bit };
+
+		EXPECT_EQ(-EINVAL, q_op_one(self->q, KWQ_IOC_REMOVE, &remove, sizeof(remove), "r",
+					    1));
 	}
 	ASSERT_EQ(0, q_stat(self->q, &after));
 	EXPECT_TRUE(same_stat(&before, &after));
@@ -2225,6 +2333,8 @@ static const struct {
 	{ KWQ_IOC_LIST_ITEMS, KWQ_RIGHT_READ },
 	{ KWQ_IOC_RESTORE, KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_BOARD, KWQ_RIGHT_WRITE },	{ KWQ_IOC_TELL, KWQ_RIGHT_WRITE },
+	{ KWQ_IOC_FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE },
+	{ KWQ_IOC_SYNC, 0 },
 };
 
 /* Every request of a queue, in a form that succeeds if it is permitted. */
@@ -2247,6 +2357,10 @@ static int ask(int q, unsigned int cmd)
 		return ret;
 	case KWQ_IOC_TELL:
 		return q_tell(q, 1);
+	case KWQ_IOC_FOLLOW:
+		return q_follow(q, &after);
+	case KWQ_IOC_SYNC:
+		return q_sync_until(q, 1);
 	case KWQ_IOC_ADD:
 		return q_add(q, "new");
 	case KWQ_IOC_GET:

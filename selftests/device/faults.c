@@ -1175,6 +1175,127 @@ static void check_told(struct __test_metadata *_metadata, failure_fixture *self,
 	EXPECT_EQ(ret ? 0 : 7, stat.posted);
 }
 
+static int run_create_followed(failure_fixture *self)
+{
+	self->made = new_flagged_queue(self->dev, KWQ_CREATE_CHANGES);
+	return self->made < 0 ? self->made : 0;
+}
+
+static void prepare_changes(failure_fixture *self)
+{
+	self->clocked = new_flagged_queue(self->dev, KWQ_CREATE_CHANGES);
+	REQUIRE(self->clocked >= 0);
+}
+
+/* The outbox stays, as a reference of the queue that was made. */
+static int run_create_with_outbox(failure_fixture *self)
+{
+	self->made = new_queue_with_outbox(self->dev, KWQ_CREATE_CHANGES, self->q);
+	return self->made < 0 ? self->made : 0;
+}
+
+static void prepare_outbox(failure_fixture *self)
+{
+	self->clocked = new_queue_with_outbox(self->dev, 0, self->q);
+	REQUIRE(self->clocked >= 0);
+}
+
+/* Each handle has one of the outbox. */
+static int run_reopen_with_outbox(failure_fixture *self)
+{
+	self->made = q_reopen(self->clocked);
+	return self->made < 0 ? self->made : 0;
+}
+
+/* Neither a queue nor a handle that was not made has a handle of the outbox. */
+static void check_handles(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_stat stat;
+
+	(void)ret;
+	ASSERT_EQ(0, q_stat(self->q, &stat));
+	EXPECT_EQ(self->before.handles, stat.handles);
+}
+
+static int run_add_to_outbox(failure_fixture *self)
+{
+	return q_add(self->clocked, "a");
+}
+
+static int run_grant(failure_fixture *self)
+{
+	return q_grant(self->clocked, "key", 7);
+}
+
+static void check_token(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct listed_item listed;
+
+	if (ret < 0) {
+		EXPECT_EQ(-ENOENT, q_look(self->clocked, "key", &listed));
+		return;
+	}
+	ASSERT_EQ(1, q_look(self->clocked, "key", &listed));
+	EXPECT_EQ(7, listed.item.token);
+}
+
+static int run_revoke(failure_fixture *self)
+{
+	return q_revoke(self->q, "out");
+}
+
+static void check_revoked(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? KWQ_WAS_PROCESSING : -ENOENT, q_revoke(self->q, "out"));
+}
+
+static int run_follow(failure_fixture *self)
+{
+	__u64 number;
+
+	return q_follow(self->clocked, &number);
+}
+
+/* A call that failed has not made the handle follow. */
+static void check_follows(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	__u64 number;
+
+	EXPECT_EQ(ret < 0 ? 0 : -EBUSY, q_follow(self->clocked, &number));
+}
+
+static void prepare_unread(failure_fixture *self)
+{
+	prepare_changes(self);
+	REQUIRE(!run_follow(self));
+	prepare_batch(self);
+	REQUIRE(batch_run(self->clocked, KWQ_IOC_ADD, self->b) == NR);
+}
+
+static int read_changes(failure_fixture *self)
+{
+	static struct listed_item read[NR];
+	struct reader r = { .after = CREATION };
+
+	return q_changes(self->clocked, &r, read, NR, KWQ_CHANGES_NONBLOCK, 0);
+}
+
+/* Nothing is lost: the same call reads the same items again. */
+static void check_unread(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	struct kwq_stat stat;
+
+	(void)ret;
+	ASSERT_EQ(0, q_stat(self->clocked, &stat));
+	EXPECT_EQ(NR, stat.unread);
+	EXPECT_EQ(NR, read_changes(self));
+}
+
+static int run_sync(failure_fixture *self)
+{
+	return q_sync_until(self->clocked, 1);
+}
+
 /* Each request has a row here; another test checks that. */
 static const struct action actions[] = {
 	{ "open device", 0, NULL, run_open_device, 0, NULL },
@@ -1223,6 +1344,7 @@ static const struct action actions[] = {
 	{ "give back", KWQ_IOC_DONE, NULL, run_give_back, KWQ_RETURNED, check_given_back },
 	{ "remove", KWQ_IOC_REMOVE, prepare_ready, run_remove, KWQ_WAS_READY,
 	  check_one_removed },
+	{ "revoke", KWQ_IOC_REMOVE, NULL, run_revoke, KWQ_WAS_PROCESSING, check_revoked },
 	{ "remove batch", KWQ_IOC_REMOVE, prepare_remove, run_remove_batch, NR, check_removed },
 	{ "drop", KWQ_IOC_REMOVE, prepare_dead, run_drop, KWQ_WAS_DEAD, check_dropped },
 	{ "len", KWQ_IOC_LEN, prepare_ready, run_len, NR, NULL },
@@ -1252,6 +1374,17 @@ static const struct action actions[] = {
 	  check_batch_added },
 	{ "board", KWQ_IOC_BOARD, NULL, run_board, 0, check_board },
 	{ "tell", KWQ_IOC_TELL, NULL, run_tell, 0, check_told },
+	{ "create followed", KWQ_IOC_CREATE, NULL, run_create_followed, 0, NULL },
+	{ "create with an outbox", KWQ_IOC_CREATE, NULL, run_create_with_outbox, 0,
+	  check_handles },
+	{ "open with an outbox", KWQ_IOC_OPEN, prepare_outbox, run_reopen_with_outbox, 0,
+	  check_handles },
+	{ "add to an outbox", KWQ_IOC_ADD, prepare_outbox, run_add_to_outbox, KWQ_ADDED,
+	  check_added },
+	{ "grant", KWQ_IOC_RESTORE, prepare_changes, run_grant, KWQ_RESTORED, check_token },
+	{ "follow", KWQ_IOC_FOLLOW, prepare_changes, run_follow, 0, check_follows },
+	{ "changes", KWQ_IOC_CHANGES, prepare_unread, read_changes, NR, check_unread },
+	{ "sync", KWQ_IOC_SYNC, prepare_unread, run_sync, -ETIMEDOUT, check_unread },
 	{ "poll", 0, prepare_ready, run_poll, POLLIN | POLLOUT, NULL },
 	{ "poll in vain", 0, NULL, run_poll_in_vain, 0, NULL },
 	{ "epoll", 0, prepare_epoll, run_epoll, 0, check_epoll },

@@ -546,9 +546,9 @@ TEST_F(groups, arguments_of_create)
 
 	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
 	create.flags = KWQ_CREATE_GROUPS;
-	create.pad = 1;
+	create.outbox = 1;
 	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
-	create.pad = 0;
+	create.outbox = 0;
 	create.aging = 1ULL << 63;
 	EXPECT_EQ(-EINVAL, request(self->dev, KWQ_IOC_CREATE, &create));
 	create.aging = TIME_MAX;

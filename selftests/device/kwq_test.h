@@ -361,6 +361,27 @@ static inline int new_queue_with(int dev, __s32 clockid, __u64 max_items,
 	return request(dev, KWQ_IOC_CREATE, &create);
 }
 
+/* As new_queue(), with KWQ_CREATE_* flags. */
+static inline int new_flagged_queue(int dev, __u32 flags)
+{
+	return q_create(dev, NULL, flags, O_CLOEXEC, 0);
+}
+
+/* As new_flagged_queue(), with a queue that takes its adds. */
+static inline int new_queue_with_outbox(int dev, __u32 flags, int outbox)
+{
+	const struct kwq_create_args create = {
+		.size = sizeof(create),
+		.flags = flags | KWQ_CREATE_OUTBOX,
+		.open_flags = O_CLOEXEC,
+		.rights = ALL_RIGHTS,
+		.clockid = CLOCK_MONOTONIC,
+		.outbox = outbox,
+	};
+
+	return request(dev, KWQ_IOC_CREATE, &create);
+}
+
 /* As new_queue(), with a clock and a lease. */
 static inline int new_lease_queue(int dev, __s32 clockid, __u64 lease)
 {
@@ -511,6 +532,51 @@ static inline int q_tell(int q, __u64 adds)
 	return request(q, KWQ_IOC_TELL, &arg);
 }
 
+/* Follows the changes. Returns an error, or 0 with the number of the last change. */
+static inline int q_follow(int q, __u64 *number)
+{
+	struct {
+		struct kwq_follow_args args;
+		__u8 guard[GUARD];
+	} arg;
+	int ret;
+
+	poison(&arg, sizeof(arg));
+	arg.args = (struct kwq_follow_args){ .size = sizeof(arg.args) };
+	ret = request(q, KWQ_IOC_FOLLOW, &arg);
+	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
+	REQUIRE(arg.args.size == sizeof(arg.args) && !arg.args.flags);
+	REQUIRE(ret <= 0 && (!ret || !arg.args.number));
+	*number = arg.args.number;
+	return ret;
+}
+
+/* Runs KWQ_IOC_SYNC. Only @resume and @number may change. */
+static inline int q_sync_with(int q, struct kwq_sync_args *sync)
+{
+	struct {
+		struct kwq_sync_args args;
+		__u8 guard[GUARD];
+	} arg;
+	int ret;
+
+	poison(&arg, sizeof(arg));
+	arg.args = *sync;
+	arg.args.size = sizeof(arg.args);
+	ret = request(q, KWQ_IOC_SYNC, &arg);
+	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
+	REQUIRE(arg.args.flags == sync->flags && arg.args.deadline == sync->deadline);
+	*sync = arg.args;
+	return ret;
+}
+
+static inline int q_sync_until(int q, __u64 deadline)
+{
+	struct kwq_sync_args sync = { .deadline = deadline };
+
+	return q_sync_with(q, &sync);
+}
+
 static inline __u64 number_in(const struct kwq_histogram *histogram)
 {
 	__u64 nr = 0;
@@ -561,7 +627,8 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	}
 	REQUIRE(ret == 0);
 	REQUIRE(!(out.stat.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
-				       KWQ_CREATE_NO_DURATIONS)));
+				       KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
+				       KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX)));
 	REQUIRE(!(out.stat.state & ~(KWQ_STATE_SHUT_DOWN | KWQ_STATE_UNLINKED |
 				     KWQ_STATE_PAUSED)));
 	REQUIRE(name_is_clean(out.stat.name));
@@ -589,6 +656,12 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(!out.stat.unfinished || out.stat.processing);
 	REQUIRE(!out.stat.oldest_waiting || out.stat.waiting);
 	REQUIRE(!out.stat.oldest_dead || out.stat.dead);
+	REQUIRE(!out.stat.id == !(out.stat.create_flags & KWQ_CREATE_CHANGES));
+	REQUIRE(out.stat.id || is_zero(&out.stat.id, sizeof(out.stat) -
+				       offsetof(struct kwq_stat, id)));
+	REQUIRE(out.stat.kept <= out.stat.last_change);
+	REQUIRE(out.stat.unread <= out.stat.items);
+	REQUIRE(out.stat.followers <= 1 && !out.stat.stat_pad);
 	*stat = out.stat;
 	return 0;
 }
@@ -802,6 +875,24 @@ static inline int q_remove_with(int q, const char *key, __u32 flags)
 	return q_op_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, strlen(key));
 }
 
+/* Removes an item of which the caller knows all changes up to @change. */
+static inline int q_remove_unchanged(int q, const char *key, __u64 change)
+{
+	const struct kwq_remove_entry entry = {
+		.key_len = strlen(key),
+		.flags = KWQ_REMOVE_UNCHANGED,
+		.change = change,
+	};
+
+	return q_op_one(q, KWQ_IOC_REMOVE, &entry, sizeof(entry), key, strlen(key));
+}
+
+/* Takes an item out, also from its holder. */
+static inline int q_revoke(int q, const char *key)
+{
+	return q_remove_with(q, key, KWQ_REMOVE_REVOKE);
+}
+
 static inline int q_remove(int q, const char *key)
 {
 	return q_remove_with(q, key, 0);
@@ -842,6 +933,36 @@ static inline int q_restore_with(int q, const char *key, struct kwq_restore_entr
 /* q_restore(q, "key", .state = KWQ_IS_READY) */
 #define q_restore(q, key, ...)							\
 	q_restore_with(q, key, (struct kwq_restore_entry){ __VA_ARGS__ })
+
+/* Puts a ready key into a queue, with a token, as the queue's manager does. */
+static inline int q_grant(int q, const char *key, __u64 token)
+{
+	const struct kwq_restore_entry entry = {
+		.key_len = strlen(key), .state = KWQ_IS_READY, .flags = KWQ_ADD_TOKEN,
+	};
+	const struct kwq_add_extra extra = { .token = token };
+	__s32 results[1 + GUARD / 4];
+	const struct kwq_batch_args op = {
+		.size = sizeof(op),
+		.batch = {
+			.entries = user_ptr(&entry),
+			.keys = user_ptr(key),
+			.results = user_ptr(results),
+			.extras = user_ptr(&extra),
+			.keys_len = entry.key_len,
+			.nr = 1,
+			.entry_size = sizeof(entry),
+			.extra_size = sizeof(extra),
+		},
+	};
+	int ret;
+
+	poison(results, sizeof(results));
+	ret = request(q, KWQ_IOC_RESTORE, &op);
+	REQUIRE(is_poison(results + 1, GUARD));
+	REQUIRE(ret < 0 || ret == 1);
+	return ret < 0 ? ret : results[0];
+}
 
 static inline int q_configure(int q, const struct kwq_config *config)
 {
@@ -1065,6 +1186,112 @@ static inline int q_look(int q, const char *key, struct listed_item *listed)
 	return q_list_into(q, listed, 1, KEY_ROOM, MAIN_STATES, key, &after);
 }
 
+/* Checks what holds for every item that has changed. */
+static inline void check_changed(const struct kwq_listed *item)
+{
+	REQUIRE(item->change);
+	if (item->state) {
+		check_listed(item, ALL_STATES);
+		return;
+	}
+	/* It is gone. */
+	REQUIRE(is_zero(item, offsetof(struct kwq_listed, key_len)));
+	REQUIRE(item->key_len >= 1 && item->key_len <= KEY_ROOM);
+	REQUIRE(!item->group_len && !item->value_len && !item->next_priority);
+	REQUIRE(!item->wait_priority && !item->requeues && !item->pid && !item->pad);
+}
+
+/* The creation of a queue is its first change. */
+#define CREATION	1
+
+/* The numbers that a follower passes from one call to the next. */
+struct reader {
+	__u64 after;
+	__u64 kept;
+	__u64 of_queue;
+	__u64 resume;
+};
+
+/*
+ * Reads up to @nr items that have changed, with @room bytes for their keys, and checks every
+ * byte. @r changes only if the call succeeds, but for its @resume.
+ */
+static inline int q_changes_into(int q, struct reader *r, struct listed_item *read,
+				 unsigned int nr, size_t room, __u32 flags, __u64 deadline)
+{
+	size_t size = nr * sizeof(struct kwq_listed), used = 0;
+	struct kwq_listed *entries = malloc(size + GUARD);
+	__u8 *keys = malloc(room + GUARD);
+	struct kwq_changes_args given = {
+		.size = sizeof(given),
+		.flags = flags,
+		.after = r->after,
+		.kept = r->kept,
+		.of_queue = r->of_queue,
+		.deadline = deadline,
+		.resume = r->resume,
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = room ? user_ptr(keys) : 0,
+			.keys_len = room,
+			.nr = nr,
+			.entry_size = sizeof(*entries),
+		},
+	};
+	struct {
+		struct kwq_changes_args args;
+		__u8 guard[GUARD];
+	} arg;
+	__u64 last = r->after;
+	int ret, n;
+
+	REQUIRE(entries && keys);
+	poison(entries, size + GUARD);
+	poison(keys, room + GUARD);
+	poison(&arg, sizeof(arg));
+	arg.args = given;
+	ret = request(q, KWQ_IOC_CHANGES, &arg);
+	n = ret < 0 ? 0 : ret;
+	REQUIRE(n <= (int)nr);
+	REQUIRE(is_poison(arg.guard, sizeof(arg.guard)));
+	REQUIRE(!arg.args.resume || ret == -EINTR || (ret < 0 && arg.args.resume == given.resume));
+	REQUIRE(ret || arg.args.of_queue != given.of_queue);
+	for (int i = 0; i < n; i++) {
+		check_changed(&entries[i]);
+		REQUIRE(entries[i].change > last);
+		last = entries[i].change;
+		read[i].item = entries[i];
+		memset(read[i].key, 0, sizeof(read[i].key));
+		memcpy(read[i].key, keys + used, entries[i].key_len);
+		used += entries[i].key_len + entries[i].group_len;
+	}
+	if (ret >= 0) {
+		REQUIRE(arg.args.after >= last && arg.args.of_queue >= given.of_queue);
+		given.after = arg.args.after;
+		given.of_queue = arg.args.of_queue;
+	}
+	given.resume = arg.args.resume;
+	REQUIRE(faults_are_made || !memcmp(&arg.args, &given, sizeof(given)));
+	r->after = given.after;
+	r->of_queue = given.of_queue;
+	r->resume = given.resume;
+	if (!faults_are_made) {
+		REQUIRE(is_poison(entries + n, size + GUARD - n * sizeof(*entries)));
+		REQUIRE(is_poison(keys + used, room + GUARD - used));
+	}
+	REQUIRE(is_poison((__u8 *)entries + size, GUARD));
+	REQUIRE(is_poison(keys + room, GUARD));
+	free(keys);
+	free(entries);
+	return ret;
+}
+
+static inline int q_changes(int q, struct reader *r, struct listed_item *read, unsigned int nr,
+			    __u32 flags, __u64 deadline)
+{
+	return q_changes_into(q, r, read, nr, nr * KEY_ROOM, flags, deadline);
+}
+
 /* Runs KWQ_IOC_GET unchanged. The input members must stay unchanged. */
 static inline int q_get_raw(int q, struct kwq_get_args *get)
 {
@@ -1149,6 +1376,60 @@ static inline int q_get_many(int q, struct item *items, unsigned int nr, __u32 f
 static inline int q_get(int q, struct item *item, __u32 flags, __u64 deadline)
 {
 	return q_get_many(q, item, 1, flags, deadline);
+}
+
+/* Gets an item with its token, and checks every byte. */
+static inline int q_get_token(int q, struct item *item, __u64 *token, __u32 flags, __u64 deadline)
+{
+	struct {
+		struct kwq_got got;
+		__u8 guard[GUARD];
+	} got;
+	struct {
+		struct kwq_got_extra extra;
+		__u8 guard[GUARD];
+	} extra;
+	__u8 key[KEY_ROOM + GUARD];
+	struct kwq_get_args get = {
+		.size = sizeof(get),
+		.flags = flags,
+		.deadline = deadline,
+		.get = {
+			.entries = user_ptr(&got),
+			.keys = user_ptr(key),
+			.extras = user_ptr(&extra),
+			.keys_len = KEY_ROOM,
+			.nr = 1,
+			.entry_size = sizeof(got.got),
+			.extra_size = sizeof(extra.extra),
+		},
+	};
+	int ret;
+
+	poison(&got, sizeof(got));
+	poison(&extra, sizeof(extra));
+	poison(key, sizeof(key));
+	ret = q_get_raw(q, &get);
+	REQUIRE(is_poison(got.guard, sizeof(got.guard)));
+	REQUIRE(is_poison(extra.guard, sizeof(extra.guard)));
+	if (ret < 0) {
+		REQUIRE(is_poison(&got, sizeof(got)) && is_poison(&extra, sizeof(extra)));
+		REQUIRE(is_poison(key, sizeof(key)));
+		return ret;
+	}
+	REQUIRE(ret == 1 && got.got.key_len >= 1 && got.got.key_len <= KEY_ROOM);
+	REQUIRE(!extra.extra.value_len && !extra.extra.group_len);
+	REQUIRE(is_poison(key + got.got.key_len, sizeof(key) - got.got.key_len));
+	*item = (struct item){
+		.ticket = got.got.ticket,
+		.key_len = got.got.key_len,
+		.priority = got.got.priority,
+		.abandoned = got.got.abandoned,
+		.requeues = got.got.requeues,
+	};
+	memcpy(item->key, key, got.got.key_len);
+	*token = extra.extra.token;
+	return ret;
 }
 
 static inline int q_try_get(int q, struct item *item)

@@ -124,6 +124,30 @@ TEST_F(modload, unload_and_load)
 		check_unloads(_metadata);
 }
 
+/* A worker frees the outbox after its queue. The unload waits for it. */
+TEST_F(modload, outbox_is_freed_late)
+{
+	char key[16];
+
+	for (int i = 0; i < 4; i++) {
+		int dev = open_device(), outbox = new_queue(dev), q;
+
+		ASSERT_LE(0, outbox);
+		q = new_queue_with_outbox(dev, KWQ_CREATE_CHANGES, outbox);
+		ASSERT_LE(0, q);
+		for (int n = 0; n < (i & 1 ? 3000 : 3); n++) {
+			snprintf(key, sizeof(key), "key%d", n);
+			ASSERT_EQ(KWQ_ADDED, q_add(q, key));
+			if (i & 2)
+				ASSERT_EQ(KWQ_RESTORED, q_grant(q, key, n));
+		}
+		close(outbox);
+		close(q);
+		close(dev);
+		check_unloads(_metadata);
+	}
+}
+
 /*
  * A failing allocation while the module is loaded: /proc/thread-self/fail-nth makes the
  * nth one from now on fail. The kernel makes most of them itself for any module, before

@@ -44,7 +44,8 @@ enum {
 enum kind {
 	INFO, CREATE, OPEN, UNLINK, LIST, ADD, GET, DONE, REMOVE, LEN, STAT, SHUT_DOWN,
 	SHUTTING_DOWN, DRAIN, FORGET, REQUEUES, CONFIGURE, CONFIG, LIST_DEAD, ADVANCE,
-	EXTEND, LIST_ITEMS, PAUSE, RESUME, RESTORE, BOARD, TELL, UNKNOWN, KINDS
+	EXTEND, LIST_ITEMS, PAUSE, RESUME, RESTORE, BOARD, TELL, FOLLOW, CHANGES,
+	SYNC, UNKNOWN, KINDS
 };
 
 /* Shared by all processes. */
@@ -84,6 +85,10 @@ struct fuzzer {
 	int nth;		/* fail-nth of the thread; -1 without */
 	__u64 tickets[32];
 	unsigned int nr_tickets;
+	__u64 after;		/* the last number of a change that a call returned */
+	int followed;		/* the slot of the handle on which FOLLOW succeeded */
+	int slot;		/* the slot of the call; -1 for the device */
+	int eager;		/* calls of the follower that come soon */
 	struct call call;
 
 	pthread_t tearer;

@@ -56,8 +56,11 @@ static const int errors[KINDS][12] = {
 	[PAUSE] = { E2BIG },
 	[RESUME] = { E2BIG },
 	[RESTORE] = { E2BIG, EMSGSIZE },
-	[BOARD] = { E2BIG, EDQUOT, EMFILE, ENFILE },
+	[BOARD] = { E2BIG, EDQUOT, EMFILE, ENFILE, EOPNOTSUPP },
 	[TELL] = { E2BIG },
+	[FOLLOW] = { E2BIG, EBUSY, EOPNOTSUPP },
+	[CHANGES] = { E2BIG, EAGAIN, EBUSY, EINTR, EMSGSIZE, ETIMEDOUT },
+	[SYNC] = { E2BIG, EINTR, EOPNOTSUPP, ETIMEDOUT },
 };
 
 static bool takes_argument(enum kind kind)
@@ -185,6 +188,7 @@ static void mark_what_may_be_written(struct fuzzer *f)
 	const struct kwq_config *config = arg;
 	const struct kwq_list_dead_args *list_dead = arg;
 	const struct kwq_list_items_args *items = arg;
+	const struct kwq_changes_args *changes = arg;
 	__u32 size, nr;
 
 	memset(f->may, 0, ROOM);
@@ -247,6 +251,22 @@ static void mark_what_may_be_written(struct fuzzer *f)
 			 items->flags & KWQ_LIST_VALUES);
 		if (c->ret >= 0)
 			may_write(f, c->arg + offsetof(struct kwq_list_items_args, after), 8);
+		break;
+	case FOLLOW:
+		may_write(f, c->arg + offsetof(struct kwq_follow_args, number), 8);
+		break;
+	case CHANGES:
+		may_fill(f, &changes->batch, sizeof(struct kwq_listed),
+			 changes->flags & KWQ_CHANGES_VALUES);
+		if (changes->flags & KWQ_CHANGES_RELATIVE)
+			may_write(f, c->arg + offsetof(struct kwq_changes_args, resume), 8);
+		if (c->ret < 0 && c->ret != -EFAULT)
+			break;
+		may_write(f, c->arg + offsetof(struct kwq_changes_args, after), 8);
+		may_write(f, c->arg + offsetof(struct kwq_changes_args, of_queue), 8);
+		break;
+	case SYNC:
+		may_write(f, c->arg + offsetof(struct kwq_sync_args, resume), 16);
 		break;
 	case BOARD:
 		may_write(f, c->arg + offsetof(struct kwq_board_args, map_size), 8);
@@ -314,8 +334,8 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 		[ADD] = { EDQUOT, ENOENT, ENOSPC, EOPNOTSUPP, ESHUTDOWN },
 		[DONE] = { ENOENT, EPERM, ESTALE },
 		[EXTEND] = { ENOENT, EPERM, ESTALE },
-		[RESTORE] = { EDQUOT, ENOSPC, ESHUTDOWN },
-		[REMOVE] = { ENOENT },
+		[RESTORE] = { EDQUOT, ENOSPC, EOPNOTSUPP, ESHUTDOWN },
+		[REMOVE] = { ENOENT, EOPNOTSUPP, ESTALE },
 	};
 	static const int most[KINDS] = {
 		[ADD] = KWQ_DIRTY,
@@ -396,7 +416,8 @@ static void judge_stat(struct fuzzer *f)
 	memcpy(&size, f->before, sizeof(size));
 	memcpy(&s, f->room, size < sizeof(s) ? size : sizeof(s));
 	if (s.size > size || s.create_flags & ~(KWQ_CREATE_VALUES | KWQ_CREATE_GROUPS |
-					    KWQ_CREATE_NO_DURATIONS) ||
+					    KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
+					    KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX) ||
 	    !name_is_clean(s.name))
 		wrong(f, "size %u of %u, flags %u", s.size, size, s.create_flags);
 	if (s.items > s.max_items || s.bytes > s.max_bytes || s.ready + s.processing > s.items ||
@@ -412,7 +433,8 @@ static void judge_stat(struct fuzzer *f)
 	 */
 	if (size < sizeof(s))
 		return;
-	if (s.items > s.ready + s.processing + s.waiting + s.dead + s.remembered)
+	/* The end of an item may not have been read. */
+	if (s.items > s.ready + s.processing + s.waiting + s.dead + s.remembered + s.unread)
 		wrong(f, "%llu items, of which some are nowhere", s.items);
 	if (!s.paused_for != !(s.state & KWQ_STATE_PAUSED))
 		wrong(f, "state %#x, paused for %llu ns", s.state, s.paused_for);
@@ -427,6 +449,10 @@ static void judge_stat(struct fuzzer *f)
 	if (!measures && (s.lease || s.aging || number_in(&s.queue_duration)))
 		wrong(f, "no durations, but a lease of %llu, aging of %llu or %llu durations",
 		      s.lease, s.aging, number_in(&s.queue_duration));
+	if (!s.id != !(s.create_flags & KWQ_CREATE_CHANGES) || s.unread > s.items ||
+	    s.kept > s.last_change || s.followers > 1 || s.stat_pad)
+		wrong(f, "%llu changes of %llu, %llu kept, %llu unread, %u followers",
+		      s.last_change, s.id, s.kept, s.unread, s.followers);
 	if (s.dead > s.died || s.rate_limited > s.retries ||
 	    (measures ? s.dones : 0) != number_in(&s.work_duration) ||
 	    (measures ? s.gets : 0) > number_in(&s.queue_duration))
@@ -452,6 +478,35 @@ static bool is_in_vain(const struct kwq_get_args *get)
 		return get->flags & KWQ_GET_RELATIVE || get->deadline || get->resume;
 	return get->resume &&
 	       (!(get->flags & KWQ_GET_RELATIVE) || get->add.nr || get->done.nr);
+}
+
+/* Checks what a follower has read: numbers of changes grow, up to the one that it is told. */
+static void judge_changes(struct fuzzer *f, const struct kwq_changes_args *changes)
+{
+	const struct kwq_changes_args *now = (const void *)f->room;
+	const struct kwq_batch *b = &changes->batch;
+	__u64 last = changes->after;
+
+	if (f->call.ret < 0)
+		return;
+	if (has_keys_of_no_bytes(b) || changes->kept > changes->after)
+		wrong(f, "keys of no bytes, or %llu kept of %llu, were taken", changes->kept,
+		      changes->after);
+	for (int i = 0; i < f->call.ret; i++) {
+		struct kwq_listed listed;
+		__u64 offset;
+
+		if (!in_room(f, b->entries, &offset))
+			return;
+		memcpy(&listed, f->room + offset + i * b->entry_size, sizeof(listed));
+		if (listed.change <= last || listed.state > 0xff || !listed.key_len || listed.pad)
+			wrong(f, "change %llu after %llu, state %#x", listed.change, last,
+			      listed.state);
+		last = listed.change;
+	}
+	if (now->after < last || (!f->call.ret && now->of_queue == changes->of_queue))
+		wrong(f, "%d items up to %llu, told up to %llu", f->call.ret, last, now->after);
+	f->after = now->after;
 }
 
 /* Judges the result of a call without any fault that changes its meaning. */
@@ -536,6 +591,13 @@ static void judge_answer(struct fuzzer *f)
 				    offsetof(struct kwq_listed, dirty_for),
 				    sizeof(struct kwq_listed) -
 				    offsetof(struct kwq_listed, dirty_for));
+		break;
+	case FOLLOW:
+		if (!c->ret)
+			f->after = ((const struct kwq_follow_args *)f->room)->number;
+		break;
+	case CHANGES:
+		judge_changes(f, told(f));
 		break;
 	case LEN:
 	case SHUTTING_DOWN:

@@ -16,9 +16,13 @@
 #define ROUNDS		4
 #define STEPS		20	/* in a round, of STEP operations each */
 #define KEYS_ROOM	65536
+#define PATIENCE	1000	/* ms until the parent disturbs processes that make no step */
 #define DEBUGFS		"/sys/kernel/debug/"
 
-/* The shared queues: on both clocks, with small limits, with dead items, and without durations. */
+/*
+ * The shared queues: on both clocks, with small limits, with dead items, without durations,
+ * and with changes.
+ */
 static const struct kwq_limiter at_once[] = { FAST_SLOW(0, 0, 0) };
 
 static int make_queue(int dev, int i, bool no_durations)
@@ -29,7 +33,8 @@ static int make_queue(int dev, int i, bool no_durations)
 	struct kwq_config config = config_of(at_once);
 	const struct kwq_create_args create = {
 		.size = sizeof(create),
-		.flags = no_durations ? KWQ_CREATE_NO_DURATIONS : 0,
+		.flags = (no_durations ? KWQ_CREATE_NO_DURATIONS : 0) |
+			 (i % 2 ? KWQ_CREATE_CHANGES : 0),
 		.open_flags = O_CLOEXEC,
 		.rights = ALL_RIGHTS,
 		.clockid = clocks[i],
@@ -67,6 +72,7 @@ static void require_progress(const struct kwq_stat *before, const struct kwq_sta
 struct left {
 	int q;
 	bool manual;
+	bool has_outbox;
 	unsigned int nr;
 	unsigned int room;
 	struct {
@@ -186,6 +192,16 @@ static void empty_with_leases(int q)
 	REQUIRE(ret == -ESHUTDOWN);
 }
 
+/* An add to a queue with an outbox goes there. */
+static int bring_back(const struct left *left, const __u8 *key, __u32 len)
+{
+	const struct kwq_restore_entry entry = { .key_len = len, .state = KWQ_IS_READY };
+
+	if (!left->has_outbox)
+		return q_add_bytes(left->q, key, len, KWQ_ADD_KICK, 0, 0);
+	return q_op_one(left->q, KWQ_IOC_RESTORE, &entry, sizeof(entry), key, len);
+}
+
 /* L11: the list is as long as the number of dead items, and each of them comes back. */
 static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 {
@@ -209,7 +225,7 @@ static void kick_all(const struct left *left, __u64 dead, bool shut_down)
 		for (int i = 0; i < ret; i++) {
 			REQUIRE(entries[i].number > list.after);
 			list.after = entries[i].number;
-			REQUIRE(q_add_bytes(left->q, key, entries[i].key_len, KWQ_ADD_KICK, 0, 0) ==
+			REQUIRE(bring_back(left, key, entries[i].key_len) ==
 				(shut_down ? -ESHUTDOWN : KWQ_ADDED));
 			key += entries[i].key_len;
 			dead--;
@@ -235,19 +251,55 @@ static void go_to_the_end(int q, const struct kwq_stat *before)
 	REQUIRE(!stat.waiting && stat.now == TIME_MAX);
 }
 
+/* N8: reads all that has changed, each item at most once. So those that are gone are freed. */
+static void read_changes(int q, __u64 after)
+{
+	static struct kwq_listed read[64];
+	static __u8 keys[KEYS_ROOM];
+	struct kwq_changes_args changes = {
+		.size = sizeof(changes),
+		.flags = KWQ_CHANGES_NONBLOCK,
+		.after = after,
+		.batch = {
+			.entries = user_ptr(read),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = ARRAY_SIZE(read),
+			.entry_size = sizeof(read[0]),
+		},
+	};
+	int ret;
+
+	while ((ret = request(q, KWQ_IOC_CHANGES, &changes)) >= 0) {
+		for (int i = 0; i < ret; i++) {
+			REQUIRE(read[i].change > after && read[i].key_len);
+			after = read[i].change;
+		}
+		REQUIRE(changes.after >= after);
+		after = changes.after;
+	}
+	REQUIRE(ret == -EAGAIN);
+}
+
 /* Owns the descriptor. No process has the queue or its name any more. */
 static void finish_queue(int q)
 {
 	struct kwq_stat before, stat;
 	struct left left = { .q = q_reopen(q) };
-	bool shut_down;
+	bool shut_down, follows;
+	__u64 number = 0;
 
 	/* O1: items come back with their last handle, including the parent's. */
 	REQUIRE(left.q >= 0 && !close(q));
 	REQUIRE(!q_stat(left.q, &before));
 	REQUIRE(before.handles == 1 && !before.processing);
+	/* The calls of a follower do not wait for it. Nothing waits for the former ones. */
+	REQUIRE(!before.followers && !before.unread);
+	follows = before.create_flags & KWQ_CREATE_CHANGES;
+	REQUIRE(!follows || !q_follow(left.q, &number));
 	REQUIRE(!q_resume(left.q));
 	left.manual = before.clockid == KWQ_CLOCK_ID_MANUAL;
+	left.has_outbox = before.create_flags & KWQ_CREATE_OUTBOX;
 	shut_down = before.state & KWQ_STATE_SHUT_DOWN;
 	REQUIRE(!shut_down || (!before.waiting && !before.dead && !before.remembered));
 
@@ -276,6 +328,8 @@ static void finish_queue(int q)
 	REQUIRE(q_add(left.q, "late") == -ESHUTDOWN);
 
 	/* Q10 */
+	if (follows)
+		read_changes(left.q, number);
 	REQUIRE(!q_stat(left.q, &stat));
 	require_progress(&before, &stat);
 	REQUIRE(!stat.ready && !stat.waiting && !stat.processing && !stat.dead &&
@@ -408,6 +462,13 @@ static void watch(struct round *r)
 	}
 }
 
+static bool poll_for(int fd, int ms)
+{
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pollfd, 1, ms) == 1;
+}
+
 /* Returns the number of named queues. */
 static int run_round(struct world *w, __u64 seed)
 {
@@ -424,7 +485,9 @@ static int run_round(struct world *w, __u64 seed)
 	for (int i = 0; i < PROCESSES; i++)
 		start(&r, i);
 	for (int step = 0; step < STEPS; step++) {
-		REQUIRE(read(w->steps[0], &byte, 1) == 1);
+		/* With KWQ_CREATE_SYNC all threads may wait for a follower. */
+		if (poll_for(w->steps[0], PATIENCE))
+			REQUIRE(read(w->steps[0], &byte, 1) == 1);
 		look_for_the_dead(&r);
 		watch(&r);
 		disturb(&r);

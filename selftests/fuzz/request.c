@@ -13,7 +13,8 @@ const char *const kind_names[KINDS] = {
 	[LIST_DEAD] = "LIST_DEAD", [ADVANCE] = "ADVANCE", [EXTEND] = "EXTEND",
 	[LIST_ITEMS] = "LIST_ITEMS",
 	[PAUSE] = "PAUSE", [RESUME] = "RESUME", [RESTORE] = "RESTORE",
-	[BOARD] = "BOARD", [TELL] = "TELL",
+	[BOARD] = "BOARD", [TELL] = "TELL", [FOLLOW] = "FOLLOW", [CHANGES] = "CHANGES",
+	[SYNC] = "SYNC",
 	[UNKNOWN] = "an unknown request",
 };
 
@@ -167,6 +168,24 @@ static void any_restore(struct fuzzer *f, struct kwq_restore_entry *entry, __u32
 		entry->dead_for = any_age(f);
 }
 
+/* Mostly a number that the kernel has told, and that only one handle can have. */
+static __u64 any_change(struct fuzzer *f)
+{
+	return one_in(f, 4) ? any(f, 100) : f->after;
+}
+
+static void any_remove(struct fuzzer *f, struct kwq_remove_entry *entry)
+{
+	static const __u32 flags[] = {
+		0, 0, KWQ_REMOVE_DEAD, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED,
+		KWQ_REMOVE_UNCHANGED | KWQ_REMOVE_REVOKE,
+	};
+
+	entry->flags = one_in(f, 32) ? any(f, 8) : flags[any(f, ARRAY_SIZE(flags))];
+	if (entry->flags & KWQ_REMOVE_UNCHANGED)
+		entry->change = any_change(f);
+}
+
 static size_t entry_size_of(enum kind kind)
 {
 	switch (kind) {
@@ -185,6 +204,7 @@ static size_t entry_size_of(enum kind kind)
 	case LIST_DEAD:
 		return sizeof(struct kwq_dead_entry);
 	case LIST_ITEMS:
+	case CHANGES:
 		return sizeof(struct kwq_listed);
 	default:
 		return sizeof(struct kwq_key_entry);
@@ -235,6 +255,26 @@ static void add_extras(struct fuzzer *f, struct kwq_batch *b, int page)
 	b->extra_size = sizeof(*extra);
 }
 
+/* N3: the same for restores, which may have tokens. */
+static void restore_extras(struct fuzzer *f, struct kwq_batch *b, int page)
+{
+	struct kwq_add_extra *extra = (void *)(page_of(f, page + 2) + PAGE / 2);
+	struct kwq_restore_entry *entry;
+
+	if (b->nr > PAGE / 2 / sizeof(*extra))
+		return;
+	memset(extra, 0, b->nr * sizeof(*extra));
+	for (__u32 i = 0; i < b->nr; i++, extra++) {
+		entry = (void *)(page_of(f, page) + i * b->entry_size);
+		if (one_in(f, 4))
+			continue;
+		entry->flags |= KWQ_ADD_TOKEN;
+		extra->token = any_time(f);
+	}
+	b->extras = address(f, page + 2) + PAGE / 2;
+	b->extra_size = sizeof(*extra);
+}
+
 /* A batch of entries to be read, in the pages of @place. */
 static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind kind)
 {
@@ -264,8 +304,8 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 			any_restore(f, (void *)entry, len);
 		else
 			entry->key_len = len;
-		if (kind == REMOVE && one_in(f, 4))
-			entry->flags = KWQ_REMOVE_DEAD;
+		if (kind == REMOVE)
+			any_remove(f, (void *)entry);
 	}
 	*b = (struct kwq_batch){
 		.entries = address(f, page),
@@ -277,6 +317,8 @@ static void fill_in(struct fuzzer *f, struct kwq_batch *b, int place, enum kind 
 	};
 	if (kind == ADD && one_in(f, 4))
 		add_extras(f, b, page);
+	if (kind == RESTORE && one_in(f, 2))
+		restore_extras(f, b, page);
 }
 
 /* A batch of entries to be filled in. */
@@ -372,6 +414,16 @@ static void build_create(struct fuzzer *f, struct kwq_create_args *create)
 	/* M1: durations are needed for a lease, but the kernel has to say so. */
 	if (one_in(f, create->lease ? 32 : 3))
 		create->flags |= KWQ_CREATE_NO_DURATIONS;
+	if (one_in(f, 3))
+		create->flags |= KWQ_CREATE_CHANGES;
+	/* It needs KWQ_CREATE_CHANGES. Rarely, because calls then wait for a follower. */
+	if (one_in(f, 32))
+		create->flags |= KWQ_CREATE_SYNC;
+	/* The kernel has to find out whether it is fit. */
+	if (one_in(f, 4)) {
+		create->flags |= KWQ_CREATE_OUTBOX;
+		create->outbox = slot_fd(f, any(f, SLOTS));
+	}
 	create->max_items = one_in(f, 2) ? 0 : 1 + any(f, 40);
 	create->max_bytes = one_in(f, 2) ? 0 : 1 + any(f, 20000);
 	if (one_in(f, 2)) {
@@ -428,6 +480,36 @@ static void build_list_items(struct fuzzer *f, struct kwq_list_items_args *list)
 		list->after = (__u64)any(f, 1 << 30) << 34 | any(f, 2);
 	}
 	leave_room(f, &list->batch, 0, LIST_ITEMS);
+}
+
+static void build_changes(struct fuzzer *f, struct kwq_changes_args *changes)
+{
+	bool waits = one_in(f, 6) && !f->call.failing;
+
+	changes->flags = waits ? 0 : KWQ_CHANGES_NONBLOCK;
+	changes->deadline = waits || one_in(f, 32) ? any_deadline(f) : 0;
+	if (waits ? one_in(f, 3) : one_in(f, 32)) {
+		changes->flags |= KWQ_CHANGES_RELATIVE;
+		changes->deadline = any_time(f);
+		changes->resume = one_in(f, 4) ? any_deadline(f) : 0;
+	}
+	if (one_in(f, 4))
+		changes->flags |= KWQ_CHANGES_VALUES;
+	changes->after = any_change(f);
+	changes->kept = one_in(f, 2) ? any(f, changes->after + 1) : changes->after;
+	changes->of_queue = any_change(f);
+	leave_room(f, &changes->batch, 0, CHANGES);
+}
+
+static void build_sync(struct fuzzer *f, struct kwq_sync_args *sync)
+{
+	sync->deadline = any_deadline(f);
+	sync->number = one_in(f, 4) ? 0 : 1 + any(f, one_in(f, 2) ? 2 : 100);
+	if (one_in(f, 3)) {
+		sync->flags = KWQ_SYNC_RELATIVE;
+		sync->deadline = any_time(f);
+		sync->resume = one_in(f, 4) ? any_deadline(f) : 0;
+	}
 }
 
 /* Builds valid arguments, except for their sizes. */
@@ -534,6 +616,12 @@ static void build(struct fuzzer *f)
 	case TELL:
 		tell->adds = one_in(f, 64) ? any_time(f) : 1 + any(f, 1000);
 		break;
+	case CHANGES:
+		build_changes(f, arg);
+		break;
+	case SYNC:
+		build_sync(f, arg);
+		break;
 	default:
 		break;
 	}
@@ -547,15 +635,15 @@ static const struct {
 } kinds[KINDS] = {
 	[INFO] = { KWQ_IOC_INFO, sizeof(struct kwq_info), 1 },
 	[CREATE] = { KWQ_IOC_CREATE, sizeof(struct kwq_create_args), 5 },
-	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 5 },
+	[OPEN] = { KWQ_IOC_OPEN, sizeof(struct kwq_open_args), 4 },
 	[UNLINK] = { KWQ_IOC_UNLINK, sizeof(struct kwq_unlink_args), 2 },
 	[LIST] = { KWQ_IOC_LIST, sizeof(struct kwq_list_args), 2 },
-	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 20 },
-	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 18 },
-	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 9 },
+	[ADD] = { KWQ_IOC_ADD, sizeof(struct kwq_add_args), 17 },
+	[GET] = { KWQ_IOC_GET, sizeof(struct kwq_get_args), 15 },
+	[DONE] = { KWQ_IOC_DONE, sizeof(struct kwq_batch_args), 8 },
 	[REMOVE] = { KWQ_IOC_REMOVE, sizeof(struct kwq_batch_args), 4 },
 	[LEN] = { KWQ_IOC_LEN, 0, 1 },
-	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 5 },
+	[STAT] = { KWQ_IOC_STAT, sizeof(struct kwq_stat), 4 },
 	[SHUT_DOWN] = { KWQ_IOC_SHUT_DOWN, sizeof(struct kwq_shut_down_args), 0 },
 	[SHUTTING_DOWN] = { KWQ_IOC_SHUTTING_DOWN, 0, 1 },
 	[DRAIN] = { KWQ_IOC_DRAIN, sizeof(struct kwq_drain_args), 0 },
@@ -572,6 +660,9 @@ static const struct {
 	[RESTORE] = { KWQ_IOC_RESTORE, sizeof(struct kwq_batch_args), 3 },
 	[BOARD] = { KWQ_IOC_BOARD, sizeof(struct kwq_board_args), 2 },
 	[TELL] = { KWQ_IOC_TELL, sizeof(struct kwq_tell_args), 1 },
+	[FOLLOW] = { KWQ_IOC_FOLLOW, sizeof(struct kwq_follow_args), 2 },
+	[CHANGES] = { KWQ_IOC_CHANGES, sizeof(struct kwq_changes_args), 5 },
+	[SYNC] = { KWQ_IOC_SYNC, sizeof(struct kwq_sync_args), 2 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
 };
 
@@ -579,6 +670,11 @@ static enum kind any_kind(struct fuzzer *f)
 {
 	int r = any(f, 100);
 
+	/* Later the handle is gone, or others have read by it. */
+	if (f->eager && one_in(f, 2)) {
+		f->eager--;
+		return one_in(f, 3) ? SYNC : CHANGES;
+	}
 	/* After these, little can be done with a queue. */
 	if (one_in(f, 100))
 		return one_in(f, 2) ? SHUT_DOWN : DRAIN;
@@ -644,6 +740,9 @@ static bool is_address(enum kind kind, size_t at)
 		    at < offsetof(struct kwq_list_items_args, batch))
 			return true;
 		batch = at - offsetof(struct kwq_list_items_args, batch);
+		break;
+	case CHANGES:
+		batch = at - offsetof(struct kwq_changes_args, batch);
 		break;
 	case GET:
 		if (at < offsetof(struct kwq_get_args, add) ||
@@ -818,11 +917,15 @@ static int any_fd(struct fuzzer *f)
 			 (kind != OPEN || page_of(f, ARG)[offsetof(struct kwq_open_args, name)]);
 	int slot = any(f, SLOTS);
 
+	f->slot = -1;
+	if ((kind == CHANGES || kind == SYNC) && !one_in(f, 4))
+		slot = f->followed;
 	if (on_device != one_in(f, 32))
 		return f->world->dev;
 	/* The others shall get such a queue, too, but not all of them. */
 	if ((kind == SHUT_DOWN || kind == DRAIN) && !one_in(f, 4))
 		put_slot(f, slot, new_queue(f->world->dev));
+	f->slot = slot;
 	return slot_fd(f, slot);
 }
 
@@ -866,6 +969,10 @@ void make_request(struct fuzzer *f)
 	judge(f);
 	if (c->ret >= 0 && (c->kind == CREATE || c->kind == OPEN))
 		put_slot(f, any(f, SLOTS), c->ret);
+	if (!c->ret && c->kind == FOLLOW && f->slot >= 0) {
+		f->followed = f->slot;
+		f->eager = 8;
+	}
 	if (c->ret >= 0 && c->kind == BOARD)
 		judge_board(f, c->ret);
 }

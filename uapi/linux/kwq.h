@@ -12,7 +12,7 @@
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
  *                          LIST_ITEMS, LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT,
  *                          PAUSE, RESUME, SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE,
- *                          RESTORE, BOARD, TELL
+ *                          RESTORE, BOARD, TELL, FOLLOW, CHANGES, SYNC
  *
  * Conventions:
  *
@@ -87,6 +87,10 @@
 #define KWQ_FEATURE_SETTLE	(1ULL << 16)
 #define KWQ_FEATURE_BOARD	(1ULL << 17)	/* BOARD, TELL, &kwq_stat.posted */
 #define KWQ_FEATURE_NO_DURATIONS (1ULL << 18)	/* KWQ_CREATE_NO_DURATIONS */
+/* KWQ_CREATE_CHANGES, KWQ_CREATE_SYNC, FOLLOW, CHANGES, SYNC */
+#define KWQ_FEATURE_CHANGES	(1ULL << 19)
+/* KWQ_CREATE_OUTBOX, KWQ_ADD_TOKEN, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED */
+#define KWQ_FEATURE_GRANTS	(1ULL << 20)
 
 /**
  * struct kwq_info - what this module offers (KWQ_IOC_INFO)
@@ -303,6 +307,23 @@ struct kwq_config {
  * &kwq_config.forget_after.
  */
 #define KWQ_CREATE_NO_DURATIONS	(1U << 3)
+#define KWQ_CREATE_CHANGES	(1U << 4)	/* programs may follow the changes: see FOLLOW */
+/*
+ * With CHANGES: ADD, DONE, REMOVE, FORGET, RESTORE and a GET with adds or dones return only when
+ * all changes so far are kept, as by KWQ_IOC_SYNC without a deadline. They wait even if the
+ * descriptor has O_NONBLOCK, as for a file with O_SYNC. While they wait only a signal that kills
+ * the caller ends the call, and its changes remain. Calls on the handle that follows never wait.
+ * Such a queue has no board.
+ */
+#define KWQ_CREATE_SYNC		(1U << 5)
+/*
+ * ADD, FORGET and REQUEUES concern another queue, the outbox, and so do the adds of a GET, EPOLLOUT
+ * and &kwq_add_args.deadline. So a manager decides what comes into this queue: it takes keys from
+ * the outbox, and puts them here by RESTORE, perhaps with a token. The outbox checks no mode:
+ * whoever may add to this queue may add to it. Once this queue is shut down, adds are refused. It
+ * has no board.
+ */
+#define KWQ_CREATE_OUTBOX	(1U << 6)
 
 /**
  * struct kwq_create_args - make a queue (KWQ_IOC_CREATE on /dev/kwq)
@@ -332,14 +353,18 @@ struct kwq_config {
  *		own priority.
  * @group_limit: with KWQ_CREATE_GROUPS, most items of one group that are processing at once; 0
  *		for no limit. Zero without KWQ_CREATE_GROUPS.
- * @pad:	zero.
+ * @outbox:	with KWQ_CREATE_OUTBOX, a descriptor of the outbox, with the right to add. It may be
+ *		closed afterwards. The outbox has the same clock, and no outbox. Zero without
+ *		KWQ_CREATE_OUTBOX.
  *
  * Return: a new descriptor of the queue.
  * Errors: EEXIST, EMFILE, ENFILE, ENOMEM, and
  *
  * - EACCES: KWQ_CREATE_OR_OPEN, and the mode forbids it
+ * - EBADF: @outbox is no descriptor, or lacks the right to add
  * - EDQUOT: the user has too many queues, or too much memory in them; see &struct kwq_info
  * - EINTR: a signal, while the call waited for closed queues of the user to be freed
+ * - EINVAL: also an @outbox that is no queue, or is not as it has to be
  * - ENAMETOOLONG: the name has no NUL
  */
 struct kwq_create_args {
@@ -356,7 +381,7 @@ struct kwq_create_args {
 	__u64 lease;
 	__u64 aging;
 	__u32 group_limit;
-	__u32 pad;
+	__s32 outbox;
 };
 
 /**
@@ -562,6 +587,7 @@ struct kwq_add_args {
 #define KWQ_ADD_KEEP_VALUE	(1U << 10)	/* with VALUE: its next run keeps its value */
 #define KWQ_ADD_GROUP		(1U << 11)	/* moves it to a group, or out of its group */
 #define KWQ_ADD_AT_MOST		(1U << 12)	/* AFTER, REPLACE: see &kwq_add_extra.at_most */
+#define KWQ_ADD_TOKEN		(1U << 13)	/* RESTORE only: it gets &kwq_add_extra.token */
 
 /**
  * struct kwq_add_entry - one add
@@ -612,6 +638,8 @@ struct kwq_add_entry {
  *		item's value away. Without KWQ_ADD_VALUE 0.
  * @group_len:	with KWQ_ADD_GROUP, bytes of that name, up to KWQ_GROUP_MAX. 0 takes the item out
  *		of its group. Without KWQ_ADD_GROUP 0.
+ * @token:	with KWQ_ADD_TOKEN, a number that GET returns with the item; else 0. It belongs to
+ *		the next hand-out, like a value. It needs a queue with KWQ_CREATE_CHANGES.
  *
  * A value belongs to its item until the item is neither ready, waiting, processing nor dead.
  * A later value replaces it. A GET returns the value as of the hand-out. A value that is set
@@ -637,6 +665,7 @@ struct kwq_add_extra {
 	__u64 at_most;
 	__u32 value_len;
 	__u32 group_len;
+	__u64 token;
 };
 
 #define KWQ_ADDED	0	/* ready now */
@@ -702,6 +731,10 @@ struct kwq_done_entry {
  * The item's lease starts again and lasts &kwq_create_args.lease from now. In a queue without
  * leases the request only checks the ticket or the key.
  *
+ * When an item is taken from a handle, because its lease ended or it was revoked, the handle's
+ * descriptors poll EPOLLPRI (POLLPRI) until the next EXTEND. So a holder need not ask in vain: it
+ * then extends all that it holds, and learns which tickets are stale.
+ *
  * Results: 0.
  * Errors: those of &struct kwq_done_entry.
  */
@@ -713,21 +746,34 @@ struct kwq_extend_entry {
 
 /* Flags of a remove. */
 #define KWQ_REMOVE_DEAD	(1U << 0)	/* only if it is dead */
+#define KWQ_REMOVE_REVOKE	(1U << 1)	/* also take it from its holder */
+#define KWQ_REMOVE_UNCHANGED	(1U << 2)	/* only if it has not changed since @change */
 
 /**
  * struct kwq_remove_entry - one remove
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
  * @flags:	KWQ_REMOVE_* bits.
+ * @change:	with KWQ_REMOVE_UNCHANGED, &kwq_listed.change of the item, as the follower has read
+ *		it by CHANGES or, before its first CHANGES, by LIST_ITEMS; else 0.
  *
  * A remove also resets the item's count of requeues.
  *
+ * With KWQ_REMOVE_REVOKE a processing item is gone at once, as if its lease had ended before the
+ * remove. Its holder's ticket is stale from then on, and EPOLLPRI tells the holder.
+ *
  * Results: what the item was, as KWQ_WAS_* bits, at least one.
  * Errors: EINVAL, EMSGSIZE (key too long), ENOENT (the queue has no such key; with
- * KWQ_REMOVE_DEAD, no such dead item).
+ * KWQ_REMOVE_DEAD, no such dead item), and
+ *
+ * - EOPNOTSUPP: KWQ_REMOVE_UNCHANGED, but the queue was created without KWQ_CREATE_CHANGES, or it
+ *   has a board, which may have answered adds
+ * - ESTALE: KWQ_REMOVE_UNCHANGED, and the item has changed since @change, or an add has coalesced
+ *   since the follower read it. CHANGES reads it again.
  */
 struct kwq_remove_entry {
 	__u32 key_len;
 	__u32 flags;
+	__u64 change;
 };
 
 #define KWQ_WAS_READY		(1 << 0)	/* was in the queue; is gone */
@@ -822,7 +868,7 @@ struct kwq_list_dead_args {
  * @order_of:	the state that @order sorts: the first of KWQ_IS_PROCESSING, KWQ_IS_READY,
  *		KWQ_IS_WAITING, KWQ_IS_DEAD and KWQ_IS_REMEMBERED that is in @state and that
  *		the request asked for. DIRTY and DYING ask for PROCESSING, and RETURNED for
- *		READY.
+ *		READY. CHANGES asks for all. 0 for an item that is gone.
  * @key_len:	bytes of its key.
  * @group_len:	bytes of the name of its group, which stands behind its key; 0 for none.
  * @value_len:	bytes of its value; 0 for none. While it is processing, the value may be one for
@@ -838,6 +884,9 @@ struct kwq_list_dead_args {
  *		pid namespace. 0 if the item is not processing, if that process is gone, or if
  *		it is not visible in that namespace.
  * @pad:	zero.
+ * @change:	number of its first change that the follower has not read. If it has read all, or if
+ *		there is no follower, that of its last change. 0 without KWQ_CREATE_CHANGES.
+ * @token:	its token: see &kwq_add_extra.token. An item that is gone has that of its last run.
  */
 struct kwq_listed {
 	__u64 order;
@@ -859,6 +908,8 @@ struct kwq_listed {
 	__u32 abandoned;
 	__s32 pid;
 	__u32 pad;
+	__u64 change;
+	__u64 token;
 };
 
 /* Flags of KWQ_IOC_LIST_ITEMS. */
@@ -908,7 +959,7 @@ struct kwq_list_items_args {
 /**
  * struct kwq_restore_entry - one item that is put back as it was (KWQ_IOC_RESTORE)
  * @key_len:	bytes of its key, 1 to KWQ_KEY_MAX.
- * @flags:	KWQ_ADD_VALUE and KWQ_ADD_GROUP, if the entry's extra has them.
+ * @flags:	KWQ_ADD_VALUE, KWQ_ADD_GROUP and KWQ_ADD_TOKEN, if the entry's extra has them.
  * @state:	KWQ_IS_* bits: READY or WAITING or both, or DEAD alone, or REMEMBERED alone.
  *		RETURNED may come with READY. PROCESSING, with DIRTY and DYING or not, is taken
  *		as READY and RETURNED.
@@ -933,13 +984,15 @@ struct kwq_list_items_args {
  * If the queue has the key already, and not only for its count of requeues, the item keeps its
  * state, its group and its value. It is only added: by READY at once, with the priority of the
  * entry, and by WAITING at its time, if that is earlier. A processing item gets the value of the
- * entry for its next run, unless it has one for that. DEAD and REMEMBERED change nothing.
+ * entry for its next run, unless it has one for that. So it gets the token. DEAD and REMEMBERED
+ * change nothing.
  *
  * Results: KWQ_RESTORED for a new key. For a key that the queue has, the result of that add:
  * KWQ_ADDED, KWQ_COALESCED, KWQ_DIRTIED, KWQ_DIRTY or KWQ_WAITING.
  * Errors: those of &struct kwq_add_entry but ENOENT, and
  *
  * - EINVAL: also a state, or a member that the state does not have
+ * - EOPNOTSUPP: also KWQ_ADD_TOKEN, but the queue was created without KWQ_CREATE_CHANGES
  */
 struct kwq_restore_entry {
 	__u32 key_len;
@@ -1002,10 +1055,12 @@ struct kwq_got {
  * struct kwq_got_extra - what else came with an item (&kwq_batch.extras of a GET)
  * @value_len:	bytes of its value, which stands behind its key and its group; 0 for none.
  * @group_len:	bytes of the name of its group, which stands behind its key; 0 for none.
+ * @token:	its token: see &kwq_add_extra.token; 0 for none.
  */
 struct kwq_got_extra {
 	__u32 value_len;
 	__u32 group_len;
+	__u64 token;
 };
 
 /* Flags of KWQ_IOC_GET. */
@@ -1186,8 +1241,7 @@ struct kwq_histogram {
  * @mode:	permission bits; zero for an unnamed queue.
  * @clockid:	the queue's clock.
  * @handles:	open handles.
- * @create_flags: the KWQ_CREATE_VALUES, KWQ_CREATE_GROUPS and KWQ_CREATE_NO_DURATIONS bits of the
- *		queue.
+ * @create_flags: the KWQ_CREATE_* bits of the queue, without KWQ_CREATE_OR_OPEN.
  * @name:	the name, ended by a NUL and padded with NULs.
  * @now:	the time on the queue's clock, as the caller's time namespace shows it.
  * @retries:	delayed adds: after a delay (even 0), at a time, or rate-limited. This is
@@ -1229,6 +1283,14 @@ struct kwq_histogram {
  * @posted:	adds that programs answered by a look at the board, as far as they have told them by
  *		TELL; not in @coalesced. The kernel believes what it is told. With libkwq, a child
  *		of fork() also tells what its parent had not told yet. The count stays at 2^64 - 1.
+ * @id:		a random number, different in each queue of this and of all other boots. 0 without
+ *		KWQ_CREATE_CHANGES, and so are all that follow.
+ * @last_change: number of the last change. The creation of the queue is change 1.
+ * @kept:	all changes up to this number are kept: see &kwq_changes_args.kept.
+ * @unread:	changed items that the follower has not read, or may read again. Those that are gone
+ *		count in @items.
+ * @followers:	1 if a handle follows, else 0.
+ * @stat_pad:	zero.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1279,6 +1341,12 @@ struct kwq_stat {
 	__u64 oldest_dead;
 	__u64 returned;
 	__u64 posted;
+	__u64 id;
+	__u64 last_change;
+	__u64 kept;
+	__u64 unread;
+	__u32 followers;
+	__u32 stat_pad;
 };
 
 /** define KWQ_BOARD_KEY_MAX - the longest key on a board, in bytes */
@@ -1358,7 +1426,8 @@ struct kwq_board {
  *
  * - EBADF: the handle lacks the write right
  * - EDQUOT: the owner of the queue has too much memory in queues
- * - EOPNOTSUPP: this machine's caches show a mapping late
+ * - EOPNOTSUPP: this machine's caches show a mapping late, or the queue has KWQ_CREATE_SYNC or
+ *   KWQ_CREATE_OUTBOX
  */
 struct kwq_board_args {
 	__u32 size;
@@ -1380,6 +1449,126 @@ struct kwq_tell_args {
 	__u32 size;
 	__u32 flags;
 	__u64 adds;
+};
+
+/**
+ * struct kwq_follow_args - follow the changes of a queue from now on (KWQ_IOC_FOLLOW)
+ * @size:	sizeof(struct kwq_follow_args).
+ * @flags:	zero.
+ * @number:	zero; on return, the number of the last change.
+ *
+ * A change is whatever changes an item: an add, a hand-out, a done, the end of a wait, a loss of
+ * the holder, a remove. The queue does not store changes. It stores which items have changed since
+ * the follower read them, each of them once. So a slow follower costs no memory, and sees the last
+ * state of each item.
+ *
+ * To know all items: FOLLOW, then LIST_ITEMS to the end, then CHANGES again and again. An item that
+ * changes during the list comes again. A handle follows until it is closed. The next follower lists
+ * all items again.
+ *
+ * An item that is gone stays in the queue, and counts for @max_items, @max_bytes and the quota,
+ * until the follower has read that it is gone. So a follower that does not read makes the queue
+ * full, and no more.
+ *
+ * A follower may keep the changes somewhere else, and tells by &kwq_changes_args.kept how far it
+ * has come. SYNC waits for that.
+ *
+ * The descriptor polls EPOLLPRI (POLLPRI) when CHANGES would not wait.
+ *
+ * Errors:
+ *
+ * - EBADF: the handle lacks the right to read or that to manage
+ * - EBUSY: the queue has a follower already, perhaps this handle
+ * - EOPNOTSUPP: the queue was created without KWQ_CREATE_CHANGES
+ */
+struct kwq_follow_args {
+	__u32 size;
+	__u32 flags;
+	__u64 number;
+};
+
+/* Flags of KWQ_IOC_CHANGES. */
+#define KWQ_CHANGES_NONBLOCK	(1U << 0)	/* as if the handle had O_NONBLOCK */
+#define KWQ_CHANGES_RELATIVE	(1U << 1)	/* @deadline is relative to now */
+#define KWQ_CHANGES_VALUES	(1U << 2)	/* the values, too */
+
+/**
+ * struct kwq_changes_args - read the items that have changed (KWQ_IOC_CHANGES)
+ * @size:	sizeof(struct kwq_changes_args).
+ * @flags:	KWQ_CHANGES_* bits; not both NONBLOCK and RELATIVE.
+ * @after:	the caller has read all changes up to this number, and does not need them again. At
+ *		first &kwq_follow_args.number. On return, the value for the next call.
+ * @kept:	all changes up to this number are safely kept; at most @after. Each SYNC, and each
+ *		call on a queue with KWQ_CREATE_SYNC, returns that waits for no later one. A lower
+ *		number than before changes nothing.
+ * @of_queue:	zero at first. On return, the number of the last change of the queue itself: its
+ *		creation, a configuration, a pause, a resume, a shut down, or the removal of its
+ *		name. If it differs from what the caller passed, CONFIG and STAT tell more. The
+ *		call does not wait then. The end of a timed pause is no change.
+ * @deadline:	when to stop waiting for a change: absolute ns on the queue's clock, or
+ *		KWQ_NO_DEADLINE. With KWQ_CHANGES_RELATIVE ns from now. Zero with
+ *		KWQ_CHANGES_NONBLOCK.
+ * @resume:	as in &struct kwq_get_args.
+ * @batch:	entries of &struct kwq_listed, filled in, at least one. Their keys, groups and
+ *		values are packed at @batch.keys as by LIST_ITEMS. &kwq_listed.state is 0 for an
+ *		item that is gone.
+ *
+ * Items come in the order in which they changed first since they were read, and each at most once
+ * in a call. A call with the same @after as the last one reads the same items again, or what has
+ * become of them.
+ *
+ * Return: how many entries were filled in; 0 if only @of_queue has changed.
+ * Errors: EINTR, ENOMEM, ETIMEDOUT, and
+ *
+ * - EAGAIN: nothing has changed, and the call must not wait
+ * - EBADF: the handle does not follow
+ * - EBUSY: another thread reads changes by this handle
+ * - EINVAL: also an @after that no call returned, or a @kept above @after
+ * - EMSGSIZE: the first key, with its group and value, does not fit, or a batch has more than
+ *   KWQ_BATCH_MAX entries
+ */
+struct kwq_changes_args {
+	__u32 size;
+	__u32 flags;
+	__u64 after;
+	__u64 kept;
+	__u64 of_queue;
+	__u64 deadline;
+	__u64 resume;
+	struct kwq_batch batch;
+};
+
+/* Flags of KWQ_IOC_SYNC. */
+#define KWQ_SYNC_RELATIVE	(1U << 0)	/* @deadline is relative to now */
+
+/**
+ * struct kwq_sync_args - wait until all changes so far are kept (KWQ_IOC_SYNC)
+ * @size:	sizeof(struct kwq_sync_args).
+ * @flags:	KWQ_SYNC_* bits.
+ * @deadline:	when to stop waiting: absolute ns on the queue's clock, or KWQ_NO_DEADLINE. With
+ *		KWQ_SYNC_RELATIVE ns from now.
+ * @resume:	as in &struct kwq_get_args.
+ * @number:	zero for all changes so far. Else the number up to which they must be kept. If a
+ *		signal interrupts the wait, the kernel stores here what the wait was for. On any
+ *		other return it is zero.
+ *
+ * In a queue with KWQ_CREATE_OUTBOX the call first waits until all changes so far of the outbox are
+ * kept, if that has KWQ_CREATE_CHANGES.
+ *
+ * This is fsync(2) for a queue whose follower keeps the changes. Without a follower the call waits
+ * for one.
+ *
+ * Errors: EINTR, ETIMEDOUT, and
+ *
+ * - EINVAL: also a @number that no change has yet
+ * - EOPNOTSUPP: the queue was created without KWQ_CREATE_CHANGES
+ */
+struct kwq_sync_args {
+	__u32 size;
+	__u32 flags;
+	__u64 deadline;
+	__u64 resume;
+	__u64 number;
 };
 
 #define KWQ_IOC_MAGIC		0xBB
@@ -1419,5 +1608,8 @@ struct kwq_tell_args {
 #define KWQ_IOC_RESTORE		_IOW(KWQ_IOC_MAGIC, 0x23, __u32) /* struct kwq_batch_args */
 #define KWQ_IOC_BOARD		_IOWR(KWQ_IOC_MAGIC, 0x24, __u32) /* struct kwq_board_args */
 #define KWQ_IOC_TELL		_IOW(KWQ_IOC_MAGIC, 0x25, __u32) /* struct kwq_tell_args */
+#define KWQ_IOC_FOLLOW		_IOWR(KWQ_IOC_MAGIC, 0x26, __u32) /* struct kwq_follow_args */
+#define KWQ_IOC_CHANGES		_IOWR(KWQ_IOC_MAGIC, 0x27, __u32) /* struct kwq_changes_args */
+#define KWQ_IOC_SYNC		_IOWR(KWQ_IOC_MAGIC, 0x28, __u32) /* struct kwq_sync_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */

@@ -17,6 +17,9 @@ const (
 	createGroups = 1 << 2
 
 	createNoDurations = 1 << 3
+	createChanges     = 1 << 4
+	createSync        = 1 << 5
+	createOutbox      = 1 << 6
 
 	configCoalesce = 1 << 0
 
@@ -36,12 +39,15 @@ const (
 	addKeepValue   = 1 << 10
 	addGroup       = 1 << 11
 	addAtMost      = 1 << 12
+	addToken       = 1 << 13
 
 	doneForget = 1 << 0
 	doneDead   = 1 << 1
 	doneReturn = 1 << 2
 
-	removeDead = 1 << 0
+	removeDead      = 1 << 0
+	removeRevoke    = 1 << 1
+	removeUnchanged = 1 << 2
 
 	listKey    = 1 << 0
 	listValues = 1 << 1
@@ -53,6 +59,9 @@ const (
 	pauseFor = 1 << 0
 
 	drainRelative = 1 << 0
+
+	changesNonblock = 1 << 0
+	changesValues   = 1 << 2
 
 	stateShutDown = 1 << 0
 	stateUnlinked = 1 << 1
@@ -123,6 +132,9 @@ var (
 	iocRestore      = ioc(1, 0x23)
 	iocBoard        = ioc(3, 0x24)
 	iocTell         = ioc(1, 0x25)
+	iocFollow       = ioc(3, 0x26)
+	iocChanges      = ioc(3, 0x27)
+	iocSync         = ioc(3, 0x28)
 )
 
 type nameField [NameMax + 1]byte
@@ -206,7 +218,7 @@ type createArgs struct {
 	lease      uint64
 	aging      uint64
 	groupLimit uint32
-	pad        uint32
+	outbox     int32
 }
 
 type openArgs struct {
@@ -279,6 +291,7 @@ type addExtra struct {
 	atMost   uint64
 	valueLen uint32
 	groupLen uint32
+	token    uint64
 }
 
 type doneEntry struct {
@@ -292,9 +305,13 @@ type extendEntry = doneEntry
 type removeEntry struct {
 	keyLen uint32
 	flags  uint32
+	change uint64
 }
 
-type keyEntry = removeEntry
+type keyEntry struct {
+	keyLen uint32
+	flags  uint32
+}
 
 type deadEntry struct {
 	number    uint64
@@ -332,6 +349,8 @@ type listedEntry struct {
 	abandoned     uint32
 	pid           int32
 	pad           uint32
+	change        uint64
+	token         uint64
 }
 
 type listItemsArgs struct {
@@ -378,6 +397,7 @@ type gotEntry struct {
 type gotExtra struct {
 	valueLen uint32
 	groupLen uint32
+	token    uint64
 }
 
 type getArgs struct {
@@ -462,6 +482,12 @@ type statArgs struct {
 	oldestDead     uint64
 	returned       uint64
 	posted         uint64
+	id             uint64
+	lastChange     uint64
+	kept           uint64
+	unread         uint64
+	followers      uint32
+	statPad        uint32
 }
 
 const boardKeyMax = 56
@@ -490,6 +516,31 @@ type tellArgs struct {
 	size  uint32
 	flags uint32
 	adds  uint64
+}
+
+type followArgs struct {
+	size   uint32
+	flags  uint32
+	number uint64
+}
+
+type changesArgs struct {
+	size     uint32
+	flags    uint32
+	after    uint64
+	kept     uint64
+	ofQueue  uint64
+	deadline uint64
+	resume   uint64
+	batch    batchABI
+}
+
+type syncArgs struct {
+	size     uint32
+	flags    uint32
+	deadline uint64
+	resume   uint64
+	number   uint64
 }
 
 // address returns an address for a member of a request. The stack of a goroutine moves, so the compiler must put everything on

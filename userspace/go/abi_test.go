@@ -51,6 +51,9 @@ var structures = map[string]interface{}{
 	"kwq_board":           boardABI{},
 	"kwq_board_args":      boardArgs{},
 	"kwq_tell_args":       tellArgs{},
+	"kwq_follow_args":     followArgs{},
+	"kwq_changes_args":    changesArgs{},
+	"kwq_sync_args":       syncArgs{},
 	"kwq_backoff":         backoffArgs{},
 }
 
@@ -104,11 +107,18 @@ var numbers = map[string]int64{
 	"KWQ_FEATURE_SETTLE":       int64(FeatureSettle),
 	"KWQ_FEATURE_BOARD":        int64(FeatureBoard),
 	"KWQ_FEATURE_NO_DURATIONS": int64(FeatureNoDurations),
+	"KWQ_FEATURE_CHANGES":      int64(FeatureChanges),
+	"KWQ_FEATURE_GRANTS":       int64(FeatureGrants),
 
 	"KWQ_CREATE_OR_OPEN":      createOrOpen,
 	"KWQ_CREATE_VALUES":       createValues,
 	"KWQ_CREATE_GROUPS":       createGroups,
 	"KWQ_CREATE_NO_DURATIONS": createNoDurations,
+	"KWQ_CREATE_CHANGES":      createChanges,
+	"KWQ_CREATE_SYNC":         createSync,
+	"KWQ_CREATE_OUTBOX":       createOutbox,
+	"KWQ_CHANGES_NONBLOCK":    changesNonblock,
+	"KWQ_CHANGES_VALUES":      changesValues,
 	"KWQ_BOARD_KEY_MAX":       boardKeyMax,
 	"KWQ_CONFIG_COALESCE":     configCoalesce,
 	"KWQ_LIMITER_EXPONENTIAL": limiterExponential,
@@ -130,10 +140,13 @@ var numbers = map[string]int64{
 	"KWQ_ADD_KEEP_VALUE":      addKeepValue,
 	"KWQ_ADD_GROUP":           addGroup,
 	"KWQ_ADD_AT_MOST":         addAtMost,
+	"KWQ_ADD_TOKEN":           addToken,
 	"KWQ_DONE_FORGET":         doneForget,
 	"KWQ_DONE_DEAD":           doneDead,
 	"KWQ_DONE_RETURN":         doneReturn,
 	"KWQ_REMOVE_DEAD":         removeDead,
+	"KWQ_REMOVE_REVOKE":       removeRevoke,
+	"KWQ_REMOVE_UNCHANGED":    removeUnchanged,
 	"KWQ_LIST_KEY":            listKey,
 	"KWQ_LIST_VALUES":         listValues,
 	"KWQ_ADVANCE_TO":          advanceTo,
@@ -191,6 +204,9 @@ var numbers = map[string]int64{
 	"KWQ_IOC_RESTORE":       int64(iocRestore),
 	"KWQ_IOC_BOARD":         int64(iocBoard),
 	"KWQ_IOC_TELL":          int64(iocTell),
+	"KWQ_IOC_FOLLOW":        int64(iocFollow),
+	"KWQ_IOC_CHANGES":       int64(iocChanges),
+	"KWQ_IOC_SYNC":          int64(iocSync),
 }
 
 // cName is the name of a member in C: keyLen is key_len.

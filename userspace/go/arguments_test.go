@@ -177,6 +177,7 @@ func TestArguments(t *testing.T) {
 	create := func(o CreateOptions) error { _, err := Create("q", &o); return err }
 	hasText(t, create(CreateOptions{Mode: 0o1000}), ErrInvalid, "up to 0777")
 	hasText(t, create(CreateOptions{GroupLimit: 1}), ErrInvalid, "needs Groups")
+	hasText(t, create(CreateOptions{Sync: true}), ErrInvalid, "needs Changes")
 	hasText(t, create(CreateOptions{Groups: true, GroupLimit: -1}), ErrInvalid, "GroupLimit is out of range: -1")
 	hasText(t, create(CreateOptions{Rights: 8}), ErrInvalid, "unknown bits: 0x8")
 	hasText(t, create(CreateOptions{Lease: -1}), ErrInvalid, "Lease is negative")

@@ -34,6 +34,8 @@ const (
 	FeatureSettle
 	FeatureBoard
 	FeatureNoDurations
+	FeatureChanges
+	FeatureGrants // CreateOptions.Outbox, Listed.Token, RemoveWith
 )
 
 // ModuleInfo has the features and limits of the loaded module.

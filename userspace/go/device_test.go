@@ -841,9 +841,9 @@ func TestDeviceDrain(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- q.ShutDownWithDrain(ctx) }()
 		for {
-			q.drains.mu.Lock()
-			n := len(q.drains.set)
-			q.drains.mu.Unlock()
+			q.waits.mu.Lock()
+			n := len(q.waits.set)
+			q.waits.mu.Unlock()
 			if down, _ := q.ShuttingDown(); down && n > 0 {
 				return ended
 			}
@@ -1324,5 +1324,322 @@ func TestDeviceNoDurations(t *testing.T) {
 	}
 	if _, err := New(&CreateOptions{NoDurations: true, Lease: time.Second}); !errors.Is(err, ErrInvalid) {
 		t.Errorf("with a lease: %v", err)
+	}
+}
+
+// changed reads the keys that have changed, as "key:state" in order.
+func (f *Follower) changed(t *testing.T) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(background, time.Minute)
+	defer cancel()
+	changes, err := f.Changes(ctx)
+	check(t, err)
+	var keys []string
+	for _, l := range changes.Keys {
+		keys = append(keys, l.Key+":"+l.State.String())
+	}
+	return strings.Join(keys, " ")
+}
+
+func (f *Follower) wants(t *testing.T, want string) {
+	t.Helper()
+	if got := f.changed(t); got != want {
+		t.Fatalf("got %q, wanted %q", got, want)
+	}
+}
+
+// N8: a follower reads the keys that have changed.
+func TestDeviceChanges(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Changes: true, Values: true, Groups: true})
+	worker, err := q.Reopen(0)
+	check(t, err)
+	defer worker.Close()
+	f, err := q.Follow()
+	check(t, err)
+	_, err = worker.Follow()
+	is(t, err, ErrFollowed)
+	is(t, err, syscall.EBUSY)
+	st, err := q.Stat()
+	check(t, err)
+	if !st.HasChanges || st.HasSync || st.ID == 0 || !st.Followed || st.LastChange == 0 {
+		t.Errorf("%+v", st)
+	}
+
+	changes, err := f.Changes(background)
+	check(t, err)
+	if len(changes.Keys) != 0 || !changes.OfQueue || changes.Number != st.LastChange {
+		t.Errorf("%+v", changes)
+	}
+	worker.add(t, "a", "b")
+	f.wants(t, "a:ready b:ready")
+	item := worker.wants(t, "a")
+	worker.add(t, "a")
+	f.wants(t, "a:processing, dirty")
+	_, err = worker.Remove("b")
+	check(t, err)
+	f.wants(t, "b:")
+	f.Again()
+	done(t, Requeued)(item.Done())
+	f.wants(t, "b: a:ready")
+	check(t, worker.Pause())
+	changes, err = f.Changes(background)
+	check(t, err)
+	if len(changes.Keys) != 0 || !changes.OfQueue {
+		t.Errorf("%+v", changes)
+	}
+	_, err = worker.AddWith("v", &AddOptions{Value: make([]byte, ValueMax), Group: Group("g")})
+	check(t, err)
+	changes, err = f.ChangesWithValues(background)
+	check(t, err)
+	if len(changes.Keys) != 1 || len(changes.Keys[0].Value) != ValueMax || changes.Keys[0].Group != "g" || changes.OfQueue ||
+		changes.Keys[0].Change != changes.Number {
+		t.Errorf("%+v", changes)
+	}
+	ctx, cancel := context.WithCancel(background)
+	cancel()
+	_, err = f.Changes(ctx)
+	is(t, err, context.Canceled)
+
+	_, err = newQueue(t, nil).Follow()
+	is(t, err, ErrUnsupported)
+	reader, err := q.Reopen(RightRead)
+	check(t, err)
+	defer reader.Close()
+	_, err = reader.Follow()
+	is(t, err, ErrRights)
+	_, err = New(&CreateOptions{Sync: true})
+	is(t, err, ErrInvalid)
+}
+
+// waitsForNews returns once a goroutine waits for changes.
+func (q *Queue) waitsForNews() {
+	for {
+		q.news.mu.Lock()
+		armed := q.news.armed
+		q.news.mu.Unlock()
+		if armed {
+			return
+		}
+		runtime.Gosched()
+	}
+}
+
+// N8, G1: a goroutine that waits for changes takes no thread.
+func TestDeviceChangesWait(t *testing.T) {
+	const queues = 100
+	type result struct {
+		changes *Changes
+		err     error
+	}
+	var all []*Queue
+	results := make(chan result, queues)
+	read := func(f *Follower, ctx context.Context) {
+		changes, err := f.Changes(ctx)
+		results <- result{changes, err}
+	}
+	ctx, cancel := context.WithCancel(background)
+	var followers []*Follower
+	for i := 0; i < queues; i++ {
+		q := newQueue(t, &CreateOptions{Changes: true})
+		f, err := q.Follow()
+		check(t, err)
+		_ = f.changed(t)
+		go read(f, ctx)
+		q.waitsForNews()
+		all, followers = append(all, q), append(followers, f)
+	}
+	if n := threads(t); n >= 50 {
+		t.Errorf("%d threads", n)
+	}
+	_, err := followers[0].Changes(background)
+	is(t, err, syscall.EBUSY)
+	for _, q := range all[1:] {
+		q.add(t, "a")
+	}
+	for range all[1:] {
+		if r := <-results; r.err != nil || len(r.changes.Keys) != 1 || r.changes.Keys[0].Key != "a" {
+			t.Fatalf("%+v", r)
+		}
+	}
+	cancel()
+	is(t, (<-results).err, context.Canceled)
+	// A cancelled wait loses nothing.
+	all[0].add(t, "b")
+	followers[0].wants(t, "b:ready")
+	go read(followers[0], background)
+	all[0].waitsForNews()
+	check(t, all[0].Close())
+	is(t, (<-results).err, ErrClosed)
+	_, err = followers[0].Changes(background)
+	is(t, err, ErrClosed)
+}
+
+// N8: Sync waits until the follower has kept all changes.
+func TestDeviceSync(t *testing.T) {
+	q := newQueue(t, &CreateOptions{Changes: true})
+	worker, err := q.Reopen(0)
+	check(t, err)
+	is(t, newQueue(t, nil).Sync(background), ErrUnsupported)
+	f, err := q.Follow()
+	check(t, err)
+	keep := func() {
+		changes, err := f.Changes(background)
+		check(t, err)
+		f.Keep(changes.Number)
+		ctx, cancel := context.WithTimeout(background, time.Millisecond)
+		defer cancel()
+		_, err = f.Changes(ctx)
+		is(t, err, context.DeadlineExceeded)
+	}
+	keep()
+	check(t, worker.Sync(background))
+	begin := func(ctx context.Context) chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- worker.Sync(ctx) }()
+		for {
+			worker.waits.mu.Lock()
+			n := len(worker.waits.set)
+			worker.waits.mu.Unlock()
+			if n > 0 {
+				return ended
+			}
+			runtime.Gosched()
+		}
+	}
+	worker.add(t, "a")
+	ctx, cancel := context.WithCancel(background)
+	ended := begin(ctx)
+	cancel()
+	is(t, <-ended, context.Canceled)
+	is(t, worker.Sync(ctx), context.Canceled)
+	for {
+		// The thread of that wait may not have ended.
+		worker.waits.mu.Lock()
+		n := len(worker.waits.set)
+		worker.waits.mu.Unlock()
+		if n == 0 {
+			break
+		}
+		runtime.Gosched()
+	}
+	ended = begin(background)
+	// Many signals interrupt the wait.
+	for i := 0; i < 100; i++ {
+		check(t, syscall.Kill(os.Getpid(), syscall.SIGURG))
+		runtime.GC()
+	}
+	keep()
+	check(t, <-ended)
+	worker.add(t, "b")
+	ended = begin(background)
+	check(t, worker.Close())
+	is(t, <-ended, ErrClosed)
+	is(t, worker.Sync(background), ErrClosed)
+
+	q = newQueue(t, &CreateOptions{Changes: true, Sync: true})
+	worker, err = q.Reopen(0)
+	check(t, err)
+	defer worker.Close()
+	f, err = q.Follow()
+	check(t, err)
+	f.Keep(f.next)
+	// The follower's own handle does not wait for itself.
+	q.add(t, "own")
+	for f.changed(t) != "own:ready" {
+	}
+	added := make(chan error, 1)
+	go func() { _, err := worker.Add("a"); added <- err }()
+	f.wants(t, "a:ready")
+	if len(added) != 0 {
+		t.Error("an add returned before its change was kept")
+	}
+	changes := f.next
+	f.Keep(changes)
+	q.add(t, "more")
+	f.wants(t, "more:ready")
+	check(t, <-added)
+	if st, err := q.Stat(); err != nil || !st.HasSync || st.Kept != changes || st.Unread == 0 {
+		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// N3: the adds of a queue go to its outbox, and a manager puts keys in, with tokens.
+func TestDeviceOutbox(t *testing.T) {
+	outbox := newQueue(t, &CreateOptions{Changes: true})
+	q := newQueue(t, &CreateOptions{Changes: true, Outbox: outbox})
+	st, err := q.Stat()
+	check(t, err)
+	if !st.HasOutbox || !st.HasChanges {
+		t.Errorf("%+v", st)
+	}
+	f, err := outbox.Follow()
+	check(t, err)
+	q.add(t, "a")
+	_, err = q.TryGet()
+	is(t, err, ErrEmpty)
+	f.Changes(background) // of the queue itself
+	l, err := outbox.Find("a")
+	check(t, err)
+	results, err := q.Restore([]*Listed{{Key: "a", State: IsReady, Token: 1 << 63}})
+	check(t, err)
+	if results[0] != Restored {
+		t.Error(results)
+	}
+
+	// An add that the manager does not know keeps the key in the outbox.
+	_, err = q.Add("a")
+	check(t, err)
+	_, err = outbox.RemoveWith("a", RemoveOptions{Unchanged: true, Change: l.Change})
+	is(t, err, ErrChanged)
+	is(t, err, syscall.ESTALE)
+	changes, err := f.Changes(background)
+	check(t, err)
+	if len(changes.Keys) != 1 {
+		t.Fatalf("%+v", changes)
+	}
+	_, err = outbox.RemoveWith("a", RemoveOptions{Unchanged: true, Change: changes.Keys[0].Change})
+	check(t, err)
+	_, err = outbox.RemoveWith("a", RemoveOptions{Change: 1})
+	is(t, err, ErrInvalid)
+	_, err = outbox.RemoveWith("a", RemoveOptions{Revoke: true})
+	is(t, err, ErrNotFound)
+	_, err = newQueue(t, nil).RemoveWith("a", RemoveOptions{Unchanged: true})
+	is(t, err, ErrUnsupported)
+
+	item := q.wants(t, "a")
+	if item.Token != 1<<63 {
+		t.Error(item.Token)
+	}
+	l, err = q.Find("a")
+	check(t, err)
+	if l.Token != 1<<63 {
+		t.Errorf("%+v", l)
+	}
+	state, err := q.RemoveWith("a", RemoveOptions{Revoke: true})
+	check(t, err)
+	if state != IsProcessing {
+		t.Error(state)
+	}
+	_, err = item.Done()
+	is(t, err, ErrStale)
+	is(t, item.Extend(), ErrStale)
+
+	_, err = New(&CreateOptions{Outbox: q})
+	is(t, err, ErrInvalid)
+	_, err = New(&CreateOptions{Outbox: outbox, Clock: ClockManual})
+	is(t, err, ErrInvalid)
+	reader, err := outbox.Reopen(RightRead)
+	check(t, err)
+	_, err = New(&CreateOptions{Outbox: reader})
+	is(t, err, ErrRights)
+	check(t, reader.Close())
+	_, err = New(&CreateOptions{Outbox: reader})
+	is(t, err, ErrClosed)
+	_, err = newQueue(t, nil).Restore([]*Listed{{Key: "a", State: IsReady, Token: 1}})
+	is(t, err, ErrUnsupported)
+	// Such a queue has no board.
+	q.add(t, "b", "b", "b", "b", "b", "b")
+	if st, err = outbox.Stat(); err != nil || st.Ready != 1 || st.Posted != 0 {
+		t.Errorf("%+v %v", st, err)
 	}
 }

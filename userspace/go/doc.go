@@ -34,9 +34,10 @@ bytes. The last one counts. In a queue that was created with Groups a key may be
 
 # Waiting
 
-Get, GetMany, DoneAndGet, AddWait and AddManyWait wait until their context ends. A goroutine that waits takes no thread, and ten
-thousand of them share two descriptors, which Go's poller watches. Each item that becomes ready wakes one of a handle's goroutines.
-Each process that waits for the queue is woken. ShutDownWithDrain takes a thread while it waits.
+Get, GetMany, DoneAndGet, AddWait, AddManyWait and a Follower's Changes wait until their context ends. A goroutine that waits takes no thread, and ten
+thousand of them share three descriptors, which Go's poller watches. Each item that becomes ready wakes one of a handle's goroutines.
+Each process that waits for the queue is woken. ShutDownWithDrain and Sync take a thread while
+they wait.
 
 # Handles
 

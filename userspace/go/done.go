@@ -205,19 +205,58 @@ func (q *Queue) DoneMany(items []*Item) ([]DoneResult, error) {
 
 // Forget resets the key's count of requeues, and returns what it was. It does nothing else: an item of the key still needs its
 // done.
-func (q *Queue) Forget(key string) (int, error) { return q.byKey(opForget, iocForget, key, 0) }
+func (q *Queue) Forget(key string) (int, error) { return q.byKey(opForget, iocForget, key) }
 
 // NumRequeues returns how often the key was rate-limited since it was last forgotten.
-func (q *Queue) NumRequeues(key string) (int, error) { return q.byKey(opRequeues, iocRequeues, key, 0) }
+func (q *Queue) NumRequeues(key string) (int, error) { return q.byKey(opRequeues, iocRequeues, key) }
 
 // Remove takes a key out of the queue, and returns what it was. A key that is being processed is gone at its done.
 func (q *Queue) Remove(key string) (State, error) {
-	n, err := q.byKey(opRemove, iocRemove, key, 0)
+	n, err := q.remove(key, 0, 0)
 	return State(n), err
 }
 
 // Drop takes a key out only if it is dead.
 func (q *Queue) Drop(key string) (State, error) {
-	n, err := q.byKey(opRemove, iocRemove, key, removeDead)
+	n, err := q.remove(key, removeDead, 0)
 	return State(n), err
+}
+
+// RemoveOptions are conditions and effects of [Queue.RemoveWith].
+type RemoveOptions struct {
+	// Revoke takes the key from its holder, too. It is gone at once, and the holder's done fails with [ErrStale]. The holder's
+	// descriptor polls POLLPRI until the next [Item.Extend].
+	Revoke bool
+	// Unchanged removes the key only if the caller knows all its changes and adds up to Change, which is [Listed.Change] as the
+	// queue's follower has read it. Else the error is [ErrChanged], and the follower reads the key again. It needs a queue with
+	// [CreateOptions.Changes] and without a board.
+	Unchanged bool
+	Change    uint64
+}
+
+// RemoveWith takes a key out of the queue, and returns what it was.
+func (q *Queue) RemoveWith(key string, o RemoveOptions) (State, error) {
+	if o.Change != 0 && !o.Unchanged {
+		return 0, q.refuse(opRemove, key, invalid("Change needs Unchanged"))
+	}
+	var flags uint32
+	if o.Revoke {
+		flags |= removeRevoke
+	}
+	if o.Unchanged {
+		flags |= removeUnchanged
+	}
+	n, err := q.remove(key, flags, o.Change)
+	return State(n), err
+}
+
+func (q *Queue) remove(key string, flags uint32, change uint64) (int, error) {
+	if err := checkKey(key); err != nil {
+		return 0, q.refuse(opRemove, key, err)
+	}
+	r := newRequest()
+	defer r.free()
+	r.rem = removeEntry{keyLen: uint32(len(key)), flags: flags, change: change}
+	r.putKey(&r.batch.batch, key, unsafe.Pointer(&r.rem), unsafe.Sizeof(r.rem))
+	return r.run(q, opRemove, iocRemove, key)
 }

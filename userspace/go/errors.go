@@ -25,6 +25,8 @@ var (
 	ErrQuota error = &namedError{"the owner of the queue has no room left in queues", syscall.EDQUOT, nil}
 	// ErrStale says that the handle lost the item: its lease expired, or it was finished before.
 	ErrStale error = &namedError{"the item is not held any more", syscall.ESTALE, nil}
+	// ErrChanged says that the key has changed, or was added, since the change that [RemoveOptions.Change] names.
+	ErrChanged error = &namedError{"the key has changed since", syscall.ESTALE, nil}
 	// ErrNotHolder says that another handle holds the key.
 	ErrNotHolder error = &namedError{"another handle holds the key", syscall.EPERM, nil}
 	// ErrRights says that the handle was opened without the right for this operation.
@@ -39,6 +41,8 @@ var (
 	ErrInvalid error = &namedError{"an argument is wrong", syscall.EINVAL, nil}
 	// ErrNoDevice says that there is no /dev/kwq.
 	ErrNoDevice error = &namedError{"there is no /dev/kwq: load the module with modprobe kwq", syscall.ENODEV, nil}
+	// ErrFollowed says that the queue has a follower already, perhaps this handle.
+	ErrFollowed error = &namedError{"the queue has a follower already", syscall.EBUSY, nil}
 	// ErrUnsupported says that the queue, or the module, does not have what was asked for.
 	ErrUnsupported error = &namedError{"the queue or the module does not have this", syscall.EOPNOTSUPP, nil}
 )
@@ -69,6 +73,7 @@ var named = map[syscall.Errno]error{
 	syscall.ENAMETOOLONG: &namedError{"the name is too long", syscall.ENAMETOOLONG, ErrTooLong},
 	syscall.EINVAL:       &namedError{"the kernel refused an argument", syscall.EINVAL, ErrInvalid},
 	syscall.EOPNOTSUPP:   ErrUnsupported,
+	syscall.EBUSY:        ErrFollowed,
 	syscall.E2BIG:        &namedError{"the loaded module is too old for this", syscall.E2BIG, ErrUnsupported},
 	syscall.ENOTTY:       &namedError{"the loaded module does not have this request", syscall.ENOTTY, ErrUnsupported},
 }
@@ -77,6 +82,9 @@ var named = map[syscall.Errno]error{
 func meaning(op string, errno syscall.Errno) error {
 	if errno == syscall.EPERM && (op == opDone || op == opExtend) {
 		return ErrNotHolder
+	}
+	if errno == syscall.ESTALE && op == opRemove {
+		return ErrChanged
 	}
 	if err, ok := named[errno]; ok {
 		return err
@@ -88,6 +96,7 @@ func meaning(op string, errno syscall.Errno) error {
 const (
 	opAdd       = "add"
 	opAdvance   = "advance"
+	opChanges   = "read the changes of"
 	opClose     = "close"
 	opConfig    = "read the configuration of"
 	opConfigure = "configure"
@@ -98,6 +107,7 @@ const (
 	opExtend    = "extend"
 	opFile      = "copy the descriptor of"
 	opFind      = "find"
+	opFollow    = "follow"
 	opForget    = "forget"
 	opGet       = "get"
 	opInfo      = "ask for the limits of"
@@ -111,6 +121,7 @@ const (
 	opResume    = "resume"
 	opShutDown  = "shut down"
 	opStat      = "read the state of"
+	opSync      = "sync"
 	opTime      = "read the clock of"
 	opUnlink    = "unlink"
 )

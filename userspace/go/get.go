@@ -20,6 +20,7 @@ type Item struct {
 	Requeues  int    // how often it was rate-limited since it was last forgotten
 	Abandoned int    // how often it was lost since it was last done
 	Ticket    uint64 // the number of this hand-out: later ones have higher ones
+	Token     uint64 // what the queue's manager gave with the key: see [Listed.Token]
 
 	queue *Queue
 }
@@ -173,6 +174,7 @@ func (q *Queue) itemOf(got *gotEntry, more *gotExtra, data []byte) *Item {
 		Requeues:  int(got.requeues),
 		Abandoned: int(got.abandoned),
 		Ticket:    got.ticket,
+		Token:     more.token,
 		queue:     q,
 	}
 	if more.valueLen > 0 {

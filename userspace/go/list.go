@@ -87,6 +87,14 @@ type Listed struct {
 	DueIn         time.Duration // until its wait ends
 	DeadFor       time.Duration // may be AgeUnknown
 	LeaseLeft     time.Duration
+
+	// Change is the number of the key's first change that the follower has not read. If it has read all, or if there is no
+	// follower, that of the last change. 0 without CreateOptions.Changes.
+	Change uint64
+
+	// Token is a number that the queue's manager gave with the key by Restore, for the next hand-out: see Item.Token. A key that is
+	// gone has that of its last one. 0 for none. It needs CreateOptions.Changes.
+	Token uint64
 }
 
 // List calls fn for each key that has one of the states. It ends early with the error of fn. The order is that of a hash:
@@ -200,6 +208,8 @@ func (p *listPage) at(i int, data []byte) (*Listed, []byte) {
 		DueIn:         duration(e.dueIn),
 		DeadFor:       age(e.deadFor),
 		LeaseLeft:     duration(e.leaseLeft),
+		Change:        e.change,
+		Token:         e.token,
 	}
 	if l.State&IsWaiting != 0 && e.waitPriority != priorityNone {
 		l.WaitPriority = Priority(int(e.waitPriority))

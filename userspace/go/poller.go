@@ -26,11 +26,12 @@ type waitingRoom interface {
 	event()
 }
 
-// Two pollers serve all handles of the process. An entry for a descriptor has one mode, and the events need different ones.
+// Three pollers serve all handles of the process. An entry for a descriptor has one mode, and the events need different ones.
 var pollers struct {
 	mu    sync.Mutex
 	ready *poller // for gets, with EPOLLONESHOT
 	room  *poller // for adds, with EPOLLET
+	news  *poller // for followers, with EPOLLONESHOT
 }
 
 // readyPoller makes the poller for gets at the first wait.
@@ -41,6 +42,11 @@ func readyPoller() (*poller, error) {
 // roomPoller does the same for adds that wait for room.
 func roomPoller() (*poller, error) {
 	return startedPoller(&pollers.room)
+}
+
+// newsPoller does the same for followers. Go's poller does not see EPOLLPRI, but an epoll instance that watches for it is readable.
+func newsPoller() (*poller, error) {
+	return startedPoller(&pollers.news)
 }
 
 func startedPoller(p **poller) (*poller, error) {
@@ -163,6 +169,7 @@ func (q *Queue) pollError(op string, err error) error {
 const (
 	pollIn  = syscall.EPOLLIN
 	pollOut = syscall.EPOLLOUT
+	pollPri = syscall.EPOLLPRI
 	// The constant of package syscall is negative.
 	edge    = 1 << 31
 	oneShot = syscall.EPOLLONESHOT

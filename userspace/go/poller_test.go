@@ -28,6 +28,7 @@ func newCounter(t *testing.T) *Queue {
 	q := &Queue{fd: int(fd)}
 	q.getters.queue = q
 	q.adders.queue = q
+	q.news.queue, q.news.wake = q, make(chan struct{}, 1)
 	t.Cleanup(func() { _ = q.Close() })
 	return q
 }

@@ -75,6 +75,16 @@ type CreateOptions struct {
 	// NoDurations lets the queue read no clock for adds, hand-outs and dones, which makes it faster. Its Stat then has no ages of
 	// ready keys and hand-outs, and no QueueDuration and WorkDuration. A list has AgeUnknown for such ages. It excludes Lease, Aging and Config.ForgetAfter.
 	NoDurations bool
+	// Changes allows a handle to follow the changes of the queue: see [Queue.Follow].
+	Changes bool
+	// Sync lets adds, dones, removes, forgets and restores return only when the follower has kept their changes: see
+	// [Follower.Keep]. It needs Changes. Such a call takes a thread while it waits, and nothing but the end of the process ends its
+	// wait. Close waits for it, too.
+	Sync bool
+	// Outbox receives the adds of the queue. So its manager decides what comes into the queue: it takes keys from the outbox and
+	// puts them into the queue with [Queue.Restore], perhaps with a [Listed.Token]. Whoever may add to the queue may add to its
+	// outbox. The outbox has the same clock, and no outbox. Its handle may be closed afterwards.
+	Outbox *Queue
 }
 
 // A Queue is a handle of a queue. The handle holds the items that were got through it. When it is closed, or when the process
@@ -84,7 +94,7 @@ type CreateOptions struct {
 type Queue struct {
 	name   string
 	clock  Clock
-	extras bool // an item may have a value or a group
+	extras bool // an item may have a value, a group or a token
 
 	mu sync.RWMutex // held for reading during each request
 	fd int          // -1 once the handle is closed; written with mu held
@@ -92,7 +102,8 @@ type Queue struct {
 	board   board
 	getters getters
 	adders  adders
-	drains  drains
+	news    news
+	waits   kernelWaits
 }
 
 // Create makes a queue with a name, and opens it. The queue lives until somebody calls [Unlink] and its last handle is closed.
@@ -188,7 +199,8 @@ func (q *Queue) Close() error {
 	// A duplicate of the descriptor would keep it registered with the pollers.
 	q.getters.end(fd)
 	q.adders.end(fd)
-	q.drains.end()
+	q.news.end(fd)
+	q.waits.end()
 	if err := syscall.Close(fd); err != nil {
 		return &Error{opClose, q.name, "", err}
 	}
@@ -213,6 +225,15 @@ func create(name string, o *CreateOptions) (*Queue, error) {
 		}
 		args.config = address(unsafe.Pointer(&config.args))
 	}
+	if o.Outbox != nil {
+		o.Outbox.mu.RLock()
+		defer o.Outbox.mu.RUnlock()
+		if o.Outbox.fd < 0 {
+			return nil, &Error{opCreate, name, "", &namedError{"the handle of the outbox is closed", syscall.EBADF, ErrClosed}}
+		}
+		args.flags |= createOutbox
+		args.outbox = int32(o.Outbox.fd)
+	}
 	fd, err := deviceRequest(opCreate, name, iocCreate, unsafe.Pointer(args))
 	runtime.KeepAlive(config)
 	if err != nil {
@@ -227,6 +248,9 @@ func createRequest(name string, o *CreateOptions) (*createArgs, error) {
 	}
 	if o.GroupLimit != 0 && !o.Groups {
 		return nil, invalid("GroupLimit needs Groups")
+	}
+	if o.Sync && !o.Changes {
+		return nil, invalid("Sync needs Changes")
 	}
 	if o.Rights&^AllRights != 0 {
 		return nil, invalid("Rights has unknown bits: %#x", uint32(o.Rights))
@@ -274,6 +298,12 @@ func createRequest(name string, o *CreateOptions) (*createArgs, error) {
 	if o.NoDurations {
 		args.flags |= createNoDurations
 	}
+	if o.Changes {
+		args.flags |= createChanges
+	}
+	if o.Sync {
+		args.flags |= createSync
+	}
 	return args, nil
 }
 
@@ -300,12 +330,16 @@ func adopt(op string, fd int) (*Queue, error) {
 	q := &Queue{
 		name:   st.name.String(),
 		clock:  Clock(st.clockid),
-		extras: st.createFlags&(createValues|createGroups) != 0,
+		extras: st.createFlags&(createValues|createGroups|createChanges) != 0,
 		fd:     fd,
 	}
-	q.board.until = boardCoalesced
+	// With Sync an add has to wait until its change is kept, and with an outbox it goes there. So the queue has no board.
+	if st.createFlags&(createSync|createOutbox) == 0 {
+		q.board.until = boardCoalesced
+	}
 	q.getters.queue = q
 	q.adders.queue = q
+	q.news.queue, q.news.wake = q, make(chan struct{}, 1)
 	return q, nil
 }
 

@@ -21,6 +21,7 @@ type request struct {
 	extra  addExtra
 	done   doneEntry
 	key    keyEntry
+	rem    removeEntry
 	got    gotEntry
 	more   gotExtra
 	result int32
@@ -79,13 +80,13 @@ func (q *Queue) resultOf(op, key string, result int32) (int, error) {
 }
 
 // byKey carries out an operation whose entry is a keyEntry.
-func (q *Queue) byKey(op string, number uintptr, key string, flags uint32) (int, error) {
+func (q *Queue) byKey(op string, number uintptr, key string) (int, error) {
 	if err := checkKey(key); err != nil {
 		return 0, q.refuse(op, key, err)
 	}
 	r := newRequest()
 	defer r.free()
-	r.key = keyEntry{keyLen: uint32(len(key)), flags: flags}
+	r.key = keyEntry{keyLen: uint32(len(key))}
 	r.putKey(&r.batch.batch, key, unsafe.Pointer(&r.key), unsafe.Sizeof(r.key))
 	return r.run(q, op, number, key)
 }

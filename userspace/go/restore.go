@@ -13,7 +13,7 @@ import (
 //
 // An age that is [AgeUnknown] counts from the restore. In a queue with [CreateOptions.NoDurations] it stays unknown.
 //
-// A key that the queue has already keeps its state. It is only added. Each key has a result: Restored for a new one, or that of the
+// A key that the queue has already keeps its state. It is only added, and gets the token if there is one. Each key has a result: Restored for a new one, or that of the
 // add. Restore returns the first error, and an error of one leaves the others unaffected. It needs the rights to write and to manage.
 func (q *Queue) Restore(list []*Listed) ([]AddResult, error) {
 	results := make([]AddResult, len(list))
@@ -115,6 +115,10 @@ func (b *restoreBatch) append(l *Listed) error {
 		e.flags |= addGroup
 		x.groupLen = uint32(len(l.Group))
 		x.group = b.pin([]byte(l.Group))
+	}
+	if l.Token != 0 {
+		e.flags |= addToken
+		x.token = l.Token
 	}
 	b.extra = b.extra || e.flags != 0
 	b.entries = append(b.entries, e)

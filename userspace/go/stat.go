@@ -28,6 +28,8 @@ type Stat struct {
 	Clock                      Clock
 	Handles                    int
 	HasValues, HasGroups       bool
+	HasChanges, HasSync        bool
+	HasOutbox                  bool // adds go to another queue
 	NoDurations                bool // the queue measures none: what CreateOptions.NoDurations names is 0
 	MaxItems, MaxBytes         uint64
 	GroupLimit                 int
@@ -58,6 +60,13 @@ type Stat struct {
 	Retries     uint64 // delayed adds
 	RateLimited uint64 // part of Retries
 	Died        uint64
+
+	// The rest of this part is 0 in a queue without [CreateOptions.Changes].
+	ID         uint64 // a random number, different in each queue of this and of all other boots
+	LastChange uint64 // number of the last change
+	Kept       uint64 // all changes up to this number are kept
+	Unread     uint64 // changed keys that the follower has not read, or may read again; those that are gone count in Items
+	Followed   bool   // a handle follows
 
 	Now            time.Duration // the time on the queue's clock
 	OldestReady    time.Duration // ages; 0 for none
@@ -97,6 +106,9 @@ func (st *statArgs) stat() *Stat {
 		HasValues: st.createFlags&createValues != 0,
 		HasGroups: st.createFlags&createGroups != 0,
 
+		HasChanges:  st.createFlags&createChanges != 0,
+		HasSync:     st.createFlags&createSync != 0,
+		HasOutbox:   st.createFlags&createOutbox != 0,
 		NoDurations: st.createFlags&createNoDurations != 0,
 
 		MaxItems:   st.maxItems,
@@ -130,6 +142,12 @@ func (st *statArgs) stat() *Stat {
 		Retries:     st.retries,
 		RateLimited: st.rateLimited,
 		Died:        st.died,
+
+		ID:         st.id,
+		LastChange: st.lastChange,
+		Kept:       st.kept,
+		Unread:     st.unread,
+		Followed:   st.followers != 0,
 
 		Now:            duration(st.now),
 		OldestReady:    duration(st.oldestReady),

@@ -85,6 +85,9 @@ struct kwq;
  * @no_durations: the queue measures neither how long a key is ready nor how long it is processed,
  *		and is faster: see KWQ_CREATE_NO_DURATIONS. Excludes @lease, @aging, and
  *		@config->forget_after.
+ * @changes:	a program may follow the changes of the queue: see kwq_follow().
+ * @sync:	with @changes, adds, dones, removes, forgets and restores return only when all
+ *		changes so far are kept, as by kwq_sync(): see KWQ_CREATE_SYNC.
  *
  * Members that a program does not use must be zero. @clockid must always be set: 0 is
  * CLOCK_REALTIME, which no queue can have.
@@ -105,6 +108,8 @@ struct kwq_create_options {
 	unsigned int group_limit;
 	uint64_t aging;
 	bool no_durations;
+	bool changes;
+	bool sync;
 };
 
 /**
@@ -217,8 +222,9 @@ int kwq_from_fd(struct kwq **q, int fd);
  * @q:		the handle, which keeps the descriptor.
  *
  * poll(2) reports the descriptor as readable when kwq_get() would not wait. It reports it
- * as writable when an add of a new key would find room. Once the queue is shut down, it
- * also reports POLLRDHUP, and POLLERR to those that wait for room. Copies made by dup(2),
+ * as writable when an add of a new key would find room. It reports POLLPRI when kwq_changes()
+ * would not wait. Once the queue is shut down, it also reports POLLRDHUP, and POLLERR to those that
+ * wait for room. Copies made by dup(2),
  * fork(2) and SCM_RIGHTS share the handle.
  *
  * Return: the descriptor. No errors.
@@ -768,6 +774,63 @@ int kwq_look(struct kwq *q, const void *key, size_t len, struct kwq_listed *item
  * Return: less than, equal to or greater than 0. No errors.
  */
 int kwq_listed_compare(const void *a, const void *b);
+
+/* ---- Following ------------------------------------------------------------ */
+
+/**
+ * kwq_follow() - follow the changes of a queue from now on
+ * @q:		the queue, open for reading and for managing. The handle follows until it is
+ *		closed.
+ * @number:	receives the number of the last change, for the first kwq_changes().
+ *
+ * To know all items: follow, list all items with kwq_list_items(), and then read the changes again
+ * and again. A queue has one follower at a time.
+ *
+ * Return: 0, or -EBADF, -EBUSY (the queue has a follower already), -EOPNOTSUPP (the queue was
+ * created without KWQ_CREATE_CHANGES), -ENOTTY (the module cannot be followed).
+ */
+int kwq_follow(struct kwq *q, uint64_t *number);
+
+/**
+ * kwq_changes() - read the items that have changed, and tell which changes are kept
+ * @q:		a handle that follows.
+ * @changes:	the request, as <linux/kwq.h> describes it. The caller sets @changes->size to
+ *		sizeof(*changes), and at first @changes->after to the number of kwq_follow().
+ *		@changes->after and @changes->of_queue receive the values for the next call. Each
+ *		call sets @changes->resume to 0 and so begins a new wait.
+ *
+ * The queue stores no changes. It stores which items have changed, each once. So a slow follower
+ * sees the last state of each item. An item that is gone has the state 0. poll(2) reports the
+ * descriptor with POLLPRI when the call would not wait.
+ *
+ * Return: the number of entries filled in, 0 if only the queue itself has changed, or -EAGAIN
+ * (nothing has changed, and the call must not wait), -EBADF (the handle does not follow), -EBUSY
+ * (another thread reads changes), -EFAULT, -EINTR, -EINVAL, -EMSGSIZE (the first key does not
+ * fit), -ENOMEM, -ETIMEDOUT.
+ */
+int kwq_changes(struct kwq *q, struct kwq_changes_args *changes);
+
+/**
+ * kwq_sync() - wait until all changes so far are kept
+ * @q:		the queue.
+ * @deadline:	when to stop waiting.
+ *
+ * This is fsync(2) for a queue whose follower keeps the changes, such as kwq keep. Without a
+ * follower the call waits for one.
+ *
+ * Return: 0, or -EINTR, -EOPNOTSUPP (the queue was created without KWQ_CREATE_CHANGES),
+ * -ETIMEDOUT, -ENOTTY (the module cannot be followed).
+ */
+int kwq_sync(struct kwq *q, uint64_t deadline);
+
+/**
+ * kwq_sync_within() - wait until all changes so far are kept, with a timeout
+ * @q:		the queue.
+ * @timeout_ns:	how long to wait, as in kwq_get_within().
+ *
+ * Return: as kwq_sync().
+ */
+int kwq_sync_within(struct kwq *q, uint64_t timeout_ns);
 
 /* ---- Batches -------------------------------------------------------------- */
 

@@ -92,7 +92,9 @@ int kwq_create(struct kwq **q, const char *name,
 	req.flags = (o.or_open ? KWQ_CREATE_OR_OPEN : 0) |
 		    (o.values ? KWQ_CREATE_VALUES : 0) |
 		    (o.groups ? KWQ_CREATE_GROUPS : 0) |
-		    (o.no_durations ? KWQ_CREATE_NO_DURATIONS : 0);
+		    (o.no_durations ? KWQ_CREATE_NO_DURATIONS : 0) |
+		    (o.changes ? KWQ_CREATE_CHANGES : 0) |
+		    (o.sync ? KWQ_CREATE_SYNC : 0);
 	req.open_flags = o.open_flags;
 	req.mode = name ? o.mode : 0;
 	req.clockid = o.clockid;

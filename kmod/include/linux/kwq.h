@@ -225,6 +225,18 @@ static_assert(sizeof(struct kwq_queue) <= 256);
 #endif
 
 /**
+ * struct kwq_key_ops - what a queue asks of the owner of its keys
+ * @key_of: for tracing: gets an item's key
+ * @end_leases: takes back a bounded number of items whose lease ended; true if there may be more
+ * @waited: the wait of an item has ended; NULL if nobody wants to know
+ */
+struct kwq_key_ops {
+	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
+	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
+	void (*waited)(struct kwq_queue *queue, struct kwq_item *item);
+};
+
+/**
  * struct kwq_queue_bulk - what only a large queue has
  *
  * Its members are private. The letters are those of &struct kwq_queue.
@@ -238,10 +250,7 @@ struct kwq_queue_bulk {
 	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
 	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
 	u64 id;				/* I: for tracing */
-	/* I: for tracing: gets an item's key; NULL where the object is the key */
-	const u8 *(*key_of)(const struct kwq_item *item, size_t *len);
-	/* I: takes back a bounded number of items whose lease ended; true if there may be more */
-	bool (*end_leases)(struct kwq_queue *queue, ktime_t now);
+	const struct kwq_key_ops *key_ops;	/* I: NULL where the object is the key */
 	/* I: the KCOV handle of the task that made the queue; a u64 before Linux 7.2 */
 	typeof(kcov_common_handle()) kcov_handle;
 };

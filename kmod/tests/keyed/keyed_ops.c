@@ -79,7 +79,7 @@ int kwq_keyed_remove(struct kwq_keyed *keyed, const struct kwq_key *key, u32 fla
 {
 	const struct kwq_key copy = hashed(key);
 
-	return LOCKED(keyed, kwq_keyed_remove_locked(keyed, &copy, flags, now));
+	return LOCKED(keyed, kwq_keyed_remove_locked(keyed, &copy, flags, 0, now));
 }
 
 int kwq_keyed_forget(struct kwq_keyed *keyed, const struct kwq_key *key)

@@ -370,7 +370,7 @@ static void keys_of_one_hash(struct kunit *test)
 	EXPECT_ITEMS(test, t, NR_LENGTHS);
 	for (key.len = 1; key.len <= NR_LENGTHS; key.len++) {
 		spin_lock_irqsave(&keyed->queue.lock, flags);
-		wrong += kwq_keyed_remove_locked(keyed, &key, 0, 0) != KWQ_WAS_READY;
+		wrong += kwq_keyed_remove_locked(keyed, &key, 0, 0, 0) != KWQ_WAS_READY;
 		kwq_keyed_unlock(keyed, flags);
 	}
 	KUNIT_EXPECT_EQ(test, wrong, 0);
@@ -533,7 +533,7 @@ static void pages_not_wanted_any_more(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, kwq_stock_fill(&stock, t->keyed, &key, 1));
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
 	kwq_keyed_add_locked(t->keyed, &key, &(struct kwq_add_options){}, 0, &stock);
-	kwq_keyed_remove_locked(t->keyed, &key, 0, 0);
+	kwq_keyed_remove_locked(t->keyed, &key, 0, 0, 0);
 	kwq_keyed_unlock(t->keyed, flags);
 	kwq_stock_empty(&stock, t->keyed);
 
@@ -2404,16 +2404,16 @@ static void named_queue_is_advanced_by_its_owner(struct kunit *test)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(keyed));
 	owner = keyed->owner;
-	name = keyed->name;
+	name = keyed->queue.name;
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 5, true), 0);
 	keyed->owner = KUIDT_INIT(4711);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 1, false), -EPERM);
 	KUNIT_EXPECT_EQ(test, kwq_queue_now(&keyed->queue), 5);
 	/* Anyone with its descriptor may advance an unnamed queue. */
-	keyed->name = "";
+	keyed->queue.name = "";
 	KUNIT_EXPECT_EQ(test, kwq_keyed_advance(keyed, 6, true), 0);
-	keyed->name = name;
+	keyed->queue.name = name;
 	/* The owner's quota counts it. */
 	keyed->owner = owner;
 	kwq_keyed_put(keyed);

@@ -52,7 +52,7 @@ static void remove_hashed(struct kunit *test, u32 number, u32 hash)
 	int ret;
 
 	spin_lock_irqsave(&t->keyed->queue.lock, flags);
-	ret = kwq_keyed_remove_locked(t->keyed, &key, 0, 0);
+	ret = kwq_keyed_remove_locked(t->keyed, &key, 0, 0, 0);
 	kwq_keyed_unlock(t->keyed, flags);
 	KUNIT_ASSERT_EQ(test, ret, KWQ_WAS_READY);
 }

@@ -172,7 +172,7 @@ static void longest_name(struct kunit *test)
 	found = kwq_names_find(name);
 	KUNIT_EXPECT_NOT_NULL(test, found);
 	if (found) {
-		KUNIT_EXPECT_STREQ(test, found->name, name);
+		KUNIT_EXPECT_STREQ(test, found->queue.name, name);
 		kwq_keyed_put(found);
 	}
 	KUNIT_EXPECT_EQ(test, kwq_names_unlink(name), 0);

@@ -255,7 +255,7 @@ static void key_comes_in_the_same_hold(struct kunit *test)
 	kwq_key_hash(&old);
 	kwq_stock_fill(&stock, keyed, &old, 1);
 	spin_lock_irqsave(&keyed->queue.lock, flags);
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0), KWQ_WAS_READY);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove_locked(keyed, &old, 0, 0, 0), KWQ_WAS_READY);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_add_locked(keyed, &t->adders[1].key, &options, 0, &stock),
 			KWQ_ADDED);
 	kwq_keyed_unlock(keyed, flags);

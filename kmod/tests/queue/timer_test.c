@@ -191,6 +191,14 @@ static bool end_anew(struct kwq_queue *queue, ktime_t now)
 	return false;
 }
 
+static const u8 *no_key(const struct kwq_item *item, size_t *len)
+{
+	*len = 0;
+	return NULL;
+}
+
+static const struct kwq_key_ops ends_anew = { .key_of = no_key, .end_leases = end_anew };
+
 static void queue_that_always_has_work_starves_none(struct kunit *test)
 {
 	struct timer_test *t = test->priv;
@@ -204,7 +212,7 @@ static void queue_that_always_has_work_starves_none(struct kunit *test)
 	for (i = 1; i < 5; i++)
 		add_at(queue_of(test, i), &t->member[i]->item, 10 + i, 0);
 	spin_lock_irqsave(&q->lock, flags);
-	kwq_queue_bulk_of(q)->end_leases = end_anew;
+	kwq_queue_bulk_of(q)->key_ops = &ends_anew;
 	kwq_set_lease_end_locked(q, 5);
 	spin_unlock_irqrestore(&q->lock, flags);
 	/* Arms the timer. */
@@ -212,7 +220,7 @@ static void queue_that_always_has_work_starves_none(struct kunit *test)
 	run(test, 20);
 	KUNIT_EXPECT_EQ(test, nr_ready(test), 4);
 	spin_lock_irqsave(&q->lock, flags);
-	kwq_queue_bulk_of(q)->end_leases = NULL;
+	kwq_queue_bulk_of(q)->key_ops = NULL;
 	kwq_set_lease_end_locked(q, KTIME_MAX);
 	spin_unlock_irqrestore(&q->lock, flags);
 	kwq_queue_advance(q, 0);

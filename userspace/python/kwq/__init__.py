@@ -5,6 +5,7 @@ A queue holds each key once, however often it is added, and hands it to one work
 the work is handed out once more. If a worker dies, its keys come back. kwq(7) has the terms and the guarantees, and
 docs/python.md of the sources shows how to use this package.
 """
+from ._changes import Changes, Follower
 from ._device import Info, Named, info, queues, unlink
 from ._item import Item, OnError
 from ._limiters import Backoff, Bucket, Config, Exponential, FastSlow, Limiter
@@ -13,13 +14,13 @@ from ._queue import Add, Queue
 from ._stat import Histogram, Stat
 from ._values import Added, Clock, Finished, Key, Mode, Rights, Seconds, State
 from .errors import (
-    BatchError, Closed, DrainEnded, Empty, Error, Exists, Forbidden, Full, InvalidArgument, NoDevice, NotEmpty,
+    BatchError, Busy, Changed, Closed, DrainEnded, Empty, Error, Exists, Forbidden, Full, InvalidArgument, NoDevice, NotEmpty,
     NotFound, NotSupported, QuotaExceeded, ShutDown, Stale, TimedOut, WrongProcess)
 from .worker import Worker
 
 __all__ = [
-    "Add", "Added", "Backoff", "BatchError", "Bucket", "Clock", "Closed", "Config", "Dead", "DrainEnded", "Empty",
-    "Error", "Exists", "Exponential", "FastSlow", "Finished", "Forbidden", "Full", "Histogram", "Info",
-    "InvalidArgument", "Item", "Key", "Limiter", "Listed", "Mode", "Named", "NoDevice", "NotEmpty", "NotFound",
-    "NotSupported", "OnError", "Queue", "QuotaExceeded", "Rights", "Seconds", "ShutDown", "Stale", "Stat", "State",
-    "TimedOut", "WrongProcess", "Worker", "info", "queues", "unlink"]
+    "Add", "Added", "Backoff", "BatchError", "Bucket", "Busy", "Changed", "Changes", "Clock", "Closed", "Config", "Dead",
+    "DrainEnded", "Empty", "Error", "Exists", "Exponential", "FastSlow", "Finished", "Follower", "Forbidden",
+    "Full", "Histogram", "Info", "InvalidArgument", "Item", "Key", "Limiter", "Listed", "Mode", "Named", "NoDevice",
+    "NotEmpty", "NotFound", "NotSupported", "OnError", "Queue", "QuotaExceeded", "Rights", "Seconds", "ShutDown",
+    "Stale", "Stat", "State", "TimedOut", "WrongProcess", "Worker", "info", "queues", "unlink"]

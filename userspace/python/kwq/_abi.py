@@ -45,6 +45,8 @@ FEATURE_RESTORE: Final = 1 << 15
 FEATURE_SETTLE: Final = 1 << 16
 FEATURE_BOARD: Final = 1 << 17
 FEATURE_NO_DURATIONS: Final = 1 << 18
+FEATURE_CHANGES: Final = 1 << 19
+FEATURE_GRANTS: Final = 1 << 20
 
 LIMITER_EXPONENTIAL: Final = 1
 LIMITER_FAST_SLOW: Final = 2
@@ -60,6 +62,9 @@ CREATE_OR_OPEN: Final = 1 << 0
 CREATE_VALUES: Final = 1 << 1
 CREATE_GROUPS: Final = 1 << 2
 CREATE_NO_DURATIONS: Final = 1 << 3
+CREATE_CHANGES: Final = 1 << 4
+CREATE_SYNC: Final = 1 << 5
+CREATE_OUTBOX: Final = 1 << 6
 
 ADD_WAIT: Final = 1 << 0
 # KWQ_ADD_RELATIVE is a flag of the request, and has the number of a flag of an entry.
@@ -77,6 +82,7 @@ ADD_VALUE: Final = 1 << 9
 ADD_KEEP_VALUE: Final = 1 << 10
 ADD_GROUP: Final = 1 << 11
 ADD_AT_MOST: Final = 1 << 12
+ADD_TOKEN: Final = 1 << 13
 
 ADDED: Final = 0
 COALESCED: Final = 1
@@ -96,6 +102,8 @@ BURIED: Final = 1 << 2
 RETURNED: Final = 1 << 3
 
 REMOVE_DEAD: Final = 1 << 0
+REMOVE_REVOKE: Final = 1 << 1
+REMOVE_UNCHANGED: Final = 1 << 2
 WAS_READY: Final = 1 << 0
 WAS_WAITING: Final = 1 << 1
 WAS_PROCESSING: Final = 1 << 2
@@ -118,6 +126,10 @@ GET_NONBLOCK: Final = 1 << 0
 GET_RELATIVE: Final = 1 << 1
 PAUSE_FOR: Final = 1 << 0
 DRAIN_RELATIVE: Final = 1 << 0
+CHANGES_NONBLOCK: Final = 1 << 0
+CHANGES_RELATIVE: Final = 1 << 1
+CHANGES_VALUES: Final = 1 << 2
+SYNC_RELATIVE: Final = 1 << 0
 
 STATE_SHUT_DOWN: Final = 1 << 0
 STATE_UNLINKED: Final = 1 << 1
@@ -155,7 +167,7 @@ CONFIG: Final = Layout(
     " dead_after_lost:I")
 CREATE_ARGS: Final = Layout(
     "kwq_create_args", "size:I flags:I open_flags:I mode:I clockid:i rights:I max_items:Q max_bytes:Q name:256s"
-    " config:Q lease:Q aging:Q group_limit:I pad:I")
+    " config:Q lease:Q aging:Q group_limit:I outbox:i")
 OPEN_ARGS: Final = Layout("kwq_open_args", "size:I open_flags:I rights:I pad:I name:256s")
 UNLINK_ARGS: Final = Layout("kwq_unlink_args", "size:I flags:I name:256s")
 LIST_ENTRY: Final = Layout("kwq_list_entry", "uid:I gid:I mode:I pad:I name:256s")
@@ -163,17 +175,17 @@ LIST_ARGS: Final = Layout("kwq_list_args", "size:I flags:I entries:Q nr:I entry_
 BATCH_ARGS: Final = Layout("kwq_batch_args", "size:I flags:I " + _BATCH.format("batch"))
 ADD_ARGS: Final = Layout("kwq_add_args", "size:I flags:I " + _BATCH.format("batch") + " deadline:Q resume:Q")
 ADD_ENTRY: Final = Layout("kwq_add_entry", "key_len:I flags:I priority:i pad:I time:Q")
-ADD_EXTRA: Final = Layout("kwq_add_extra", "value:Q group:Q at_most:Q value_len:I group_len:I")
+ADD_EXTRA: Final = Layout("kwq_add_extra", "value:Q group:Q at_most:Q value_len:I group_len:I token:Q")
 DONE_ENTRY: Final = Layout("kwq_done_entry", "ticket:Q key_len:I flags:I")
 EXTEND_ENTRY: Final = Layout("kwq_extend_entry", "ticket:Q key_len:I flags:I")
-REMOVE_ENTRY: Final = Layout("kwq_remove_entry", "key_len:I flags:I")
+REMOVE_ENTRY: Final = Layout("kwq_remove_entry", "key_len:I flags:I change:Q")
 KEY_ENTRY: Final = Layout("kwq_key_entry", "key_len:I flags:I")
 DEAD_ENTRY: Final = Layout("kwq_dead_entry", "number:Q age:Q key_len:I priority:i requeues:I abandoned:I")
 LIST_DEAD_ARGS: Final = Layout("kwq_list_dead_args", "size:I flags:I after:Q " + _BATCH.format("batch"))
 LISTED: Final = Layout(
     "kwq_listed", "order:Q dirty_for:Q processing_for:Q waiting_for:Q due_in:Q dead_for:Q lease_left:Q state:I"
     " order_of:I key_len:I group_len:I value_len:I priority:i next_priority:i wait_priority:i requeues:I abandoned:I"
-    " pid:i pad:I")
+    " pid:i pad:I change:Q token:Q")
 LIST_ITEMS_ARGS: Final = Layout(
     "kwq_list_items_args", "size:I flags:I after:Q states:I key_len:I key:Q " + _BATCH.format("batch"))
 RESTORE_ENTRY: Final = Layout(
@@ -181,7 +193,7 @@ RESTORE_ENTRY: Final = Layout(
     " dirty_for:Q waiting_for:Q due_in:Q dead_for:Q")
 ADVANCE_ARGS: Final = Layout("kwq_advance_args", "size:I flags:I time:Q")
 GOT: Final = Layout("kwq_got", "ticket:Q key_len:I priority:i abandoned:I requeues:I")
-GOT_EXTRA: Final = Layout("kwq_got_extra", "value_len:I group_len:I")
+GOT_EXTRA: Final = Layout("kwq_got_extra", "value_len:I group_len:I token:Q")
 GET_ARGS: Final = Layout(
     "kwq_get_args", "size:I flags:I deadline:Q " + _BATCH.format("add") + " " + _BATCH.format("done") + " "
     + _BATCH.format("get") + " nr_added:I nr_done:I resume:Q")
@@ -196,11 +208,15 @@ STAT: Final = Layout(
     " create_flags:I name:256s now:Q retries:Q rate_limited:Q died:Q dead:Q remembered:Q oldest_ready:Q"
     " longest_running:Q unfinished:Q queue_duration:104s work_duration:104s lateness:104s lease:Q expired:Q dirty:Q"
     " values:Q paused_for:Q aging:Q groups:Q blocked:Q group_limit:Q oldest_waiting:Q oldest_dead:Q returned:Q"
-    " posted:Q")
+    " posted:Q id:Q last_change:Q kept:Q unread:Q followers:I stat_pad:I")
 BOARD: Final = Layout("kwq_board", "seed:Q nr_slots:I closed:I pad:48s")
 BOARD_SLOT: Final = Layout("kwq_board_slot", "seq:I len:H result:H key:56s")
 BOARD_ARGS: Final = Layout("kwq_board_args", "size:I open_flags:I map_size:Q")
 TELL_ARGS: Final = Layout("kwq_tell_args", "size:I flags:I adds:Q")
+FOLLOW_ARGS: Final = Layout("kwq_follow_args", "size:I flags:I number:Q")
+CHANGES_ARGS: Final = Layout(
+    "kwq_changes_args", "size:I flags:I after:Q kept:Q of_queue:Q deadline:Q resume:Q " + _BATCH.format("batch"))
+SYNC_ARGS: Final = Layout("kwq_sync_args", "size:I flags:I deadline:Q resume:Q number:Q")
 RESULT: Final = struct.Struct("=i")
 
 MAGIC: Final = 0xBB
@@ -242,3 +258,6 @@ IOC_LIST_ITEMS: Final = _request(_READ | _WRITE, 0x22, 4)
 IOC_RESTORE: Final = _request(_WRITE, 0x23, 4)
 IOC_BOARD: Final = _request(_READ | _WRITE, 0x24, 4)
 IOC_TELL: Final = _request(_WRITE, 0x25, 4)
+IOC_FOLLOW: Final = _request(_READ | _WRITE, 0x26, 4)
+IOC_CHANGES: Final = _request(_READ | _WRITE, 0x27, 4)
+IOC_SYNC: Final = _request(_READ | _WRITE, 0x28, 4)

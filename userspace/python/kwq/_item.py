@@ -32,11 +32,11 @@ class Item:
     ResourceWarning.
     """
 
-    __slots__ = ("queue", "key", "value", "priority", "group", "requeues", "abandoned", "ticket", "on_error",
-                 "_generation", "_settled", "__weakref__")
+    __slots__ = ("queue", "key", "value", "priority", "group", "requeues", "abandoned", "ticket", "token",
+                 "on_error", "_generation", "_settled", "__weakref__")
 
     def __init__(self, queue: Queue, ticket: int, key: bytes, value: bytes, priority: int, group: bytes, requeues: int,
-                 abandoned: int, on_error: OnError) -> None:
+                 abandoned: int, token: int, on_error: OnError) -> None:
         self._settled = False
         self._generation = _fork.generation
         #: The queue that it comes from.
@@ -55,6 +55,8 @@ class Item:
         self.abandoned = abandoned
         #: The number of this hand-out. Later ones of the queue have higher ones: a fencing token.
         self.ticket = ticket
+        #: What the queue's manager gave with the key: see Listed.token.
+        self.token = token
         #: The effect of an exception in the block.
         self.on_error: OnError = on_error
 

@@ -41,11 +41,21 @@ class Listed:
     lease_left: float = 0
     order: int = 0
     order_of: State = State(0)
+    #: The number of its first change that the follower has not read, else of the last one. 0 without changes.
+    change: int = 0
+    #: A number that the queue's manager gave with the key for the next get, by a restore: see Item.token. A key that is
+    #: gone has that of its last one. 0 for none, and without changes.
+    token: int = 0
 
     @property
     def text(self) -> str:
         """The key as text."""
         return key_text(self.key)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the key is no longer in the queue: only among changes."""
+        return not self.state
 
     @property
     def sort_key(self) -> tuple[int, int, int, int]:
@@ -81,7 +91,7 @@ def age_from_ns(ns: int) -> float | None:
 def unpack_listed(raw: bytes, data: bytes, at: int, with_value: bool) -> tuple[Listed, int]:
     """An entry of a listing, whose key begins at an offset of data. Returns also the end of what it has there."""
     (order, dirty_for, processing_for, waiting_for, due_in, dead_for, lease_left, state, order_of, key_len, group_len,
-     value_len, priority, next_priority, wait_priority, requeues, abandoned, pid, _) = abi.LISTED.unpack(raw)
+     value_len, priority, next_priority, wait_priority, requeues, abandoned, pid, _, change, token) = abi.LISTED.unpack(raw)
     group_at = at + key_len
     value_at = group_at + group_len
     end = value_at + (value_len if with_value else 0)
@@ -92,7 +102,7 @@ def unpack_listed(raw: bytes, data: bytes, at: int, with_value: bool) -> tuple[L
         wait_priority=wait_priority if state & abi.IS_WAITING and wait_priority != abi.PRIORITY_NONE else None,
         dirty_for=age_from_ns(dirty_for), processing_for=age_from_ns(processing_for), waiting_for=from_ns(waiting_for),
         due_in=from_ns(due_in), dead_for=age_from_ns(dead_for), lease_left=from_ns(lease_left), order=order,
-        order_of=State(order_of)), end
+        order_of=State(order_of), change=change, token=token), end
 
 
 def pack_restored(item: Listed, flags: int) -> bytes:

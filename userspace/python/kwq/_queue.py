@@ -19,6 +19,7 @@ from typing import Iterable, Iterator, Sequence
 from . import _abi as abi
 from . import _fork
 from ._aio import Side
+from ._changes import Follower
 from ._device import device_call, unlink
 from ._item import Item, OnError
 from ._limiters import Config, unpack_config
@@ -83,10 +84,10 @@ class Add:
 class _Entry:
     """An entry of an add or a restore, as the kernel has it."""
 
-    __slots__ = ("entry", "key", "value", "group", "at_most", "has_extra")
+    __slots__ = ("entry", "key", "value", "group", "at_most", "has_extra", "token")
 
     def __init__(self, entry: bytes, key: bytes, value: bytes = b"", group: bytes = b"", at_most: int = 0,
-                 has_extra: bool = False) -> None:
+                 has_extra: bool = False, token: int = 0) -> None:
         self.entry = entry
         self.key = key
         self.value = value
@@ -94,6 +95,7 @@ class _Entry:
         self.at_most = at_most
         # An empty value or group is a wish, too: it takes away what the key has.
         self.has_extra = has_extra
+        self.token = token
 
     @property
     def size(self) -> int:
@@ -170,6 +172,7 @@ class Queue:
         self._orphans: list[int] = []
         self._sides: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[Side, Side]] = \
             weakref.WeakKeyDictionary()
+        self._followers: weakref.WeakSet[Follower] = weakref.WeakSet()
         self._label: str | None = None
         #: The effect of an exception in the block of an item: see Item.
         self.on_error: OnError = "retry"
@@ -177,7 +180,7 @@ class Queue:
         self._name = self._label = stat.name
         self._clock = stat.clock
         self._lease = stat.lease
-        self._extras = stat.has_values or stat.has_groups
+        self._extras = stat.has_values or stat.has_groups or stat.has_changes
         self._room = _KEY_ROOM
         self._fd = fd
         _fork.queues.add(self)
@@ -188,30 +191,35 @@ class Queue:
     def create(cls, name: str | bytes, *, or_open: bool = False, mode: int = 0o700, rights: Rights = Rights.ALL,
                config: Config | None = None, values: bool = False, groups: bool = False, group_limit: int | None = None,
                lease: Seconds | None = None, aging: Seconds | None = None, durations: bool = True,
-               clock: Clock = Clock.MONOTONIC, max_items: int | None = None, max_bytes: int | None = None) -> Queue:
+               changes: bool = False, sync: bool = False, outbox: Queue | None = None, clock: Clock = Clock.MONOTONIC,
+               max_items: int | None = None, max_bytes: int | None = None) -> Queue:
         """Creates a named queue, which lives until it is unlinked and its last handle is closed.
 
         or_open opens the queue, unchanged, if it exists. mode is less the umask; its bits r, w and x mean the rights.
         values and groups allow these. lease is how long an item may be held. With aging a ready key counts as one
         priority higher after each such time. Without durations the queue is faster, and does not know how long a key
-        was ready or processing; it has neither lease nor aging then.
+        was ready or processing; it has neither lease nor aging then. With changes a handle may follow(). With sync,
+        too, calls that change a key return only when the follower has kept the change; only the end of the process
+        ends their wait. Adds go to outbox, if there is one: its manager decides what comes into this queue, and puts it
+        there by restore(). The outbox has the same clock, and no outbox. Its handle may be closed afterwards.
         """
         return cls._create(name_field(name), or_open, mode, rights, config, values, groups, group_limit, lease, aging,
-                           durations, clock, max_items, max_bytes)
+                           durations, changes, sync, outbox, clock, max_items, max_bytes)
 
     @classmethod
     def unnamed(cls, *, config: Config | None = None, values: bool = False, groups: bool = False,
                 group_limit: int | None = None, lease: Seconds | None = None, aging: Seconds | None = None,
-                durations: bool = True, clock: Clock = Clock.MONOTONIC, max_items: int | None = None,
-                max_bytes: int | None = None) -> Queue:
+                durations: bool = True, changes: bool = False, sync: bool = False, outbox: Queue | None = None,
+                clock: Clock = Clock.MONOTONIC, max_items: int | None = None, max_bytes: int | None = None) -> Queue:
         """Creates a queue for this process, its children, and those that get its descriptor."""
         return cls._create(b"", False, 0, Rights.ALL, config, values, groups, group_limit, lease, aging, durations,
-                           clock, max_items, max_bytes)
+                           changes, sync, outbox, clock, max_items, max_bytes)
 
     @classmethod
     def _create(cls, name: bytes, or_open: bool, mode: int, rights: Rights, config: Config | None, values: bool,
                 groups: bool, group_limit: int | None, lease: Seconds | None, aging: Seconds | None, durations: bool,
-                clock: Clock, max_items: int | None, max_bytes: int | None) -> Queue:
+                changes: bool, sync: bool, outbox: Queue | None, clock: Clock, max_items: int | None,
+                max_bytes: int | None) -> Queue:
         address = 0
         if config is not None:
             packed, limiters = config.pack()  # limiters has to live until the call has returned
@@ -224,12 +232,16 @@ class Queue:
             raise ValueError("group_limit needs groups=True")
         if not durations and (lease is not None or aging is not None):
             raise ValueError("a lease and aging need durations=True")
+        if sync and not changes:
+            raise ValueError("sync needs changes=True")
         args = bytearray(abi.CREATE_ARGS.pack(
             abi.CREATE_ARGS.size,
             (abi.CREATE_OR_OPEN if or_open else 0) | (abi.CREATE_VALUES if values else 0)
-            | (abi.CREATE_GROUPS if groups else 0) | (0 if durations else abi.CREATE_NO_DURATIONS),
+            | (abi.CREATE_GROUPS if groups else 0) | (0 if durations else abi.CREATE_NO_DURATIONS)
+            | (abi.CREATE_CHANGES if changes else 0) | (abi.CREATE_SYNC if sync else 0)
+            | (abi.CREATE_OUTBOX if outbox else 0),
             os.O_CLOEXEC, mode, clock, rights, max_items or 0, max_bytes or 0, name, address, limit_ns(lease, "lease"),
-            limit_ns(aging, "aging"), group_limit or 0, 0))
+            limit_ns(aging, "aging"), group_limit or 0, outbox.fileno() if outbox else 0))
         return cls._own(device_call(abi.IOC_CREATE, args, os.fsdecode(name) or None), rights)
 
     @classmethod
@@ -276,13 +288,19 @@ class Queue:
         _fork.queues.discard(self)
         for loop, sides in list(self._sides.items()):
             for side in sides:
-                if loop.is_closed() or not side.busy:
-                    continue
-                if loop.is_running() and loop is not _running_loop():
-                    loop.call_soon_threadsafe(side.fail, loop, self._closed_error)
-                else:
-                    side.fail(loop, self._closed_error)
+                self._end_waits(loop, side)
+        for follower in list(self._followers):
+            for loop, side in follower._end():
+                self._end_waits(loop, side)
         os.close(fd)
+
+    def _end_waits(self, loop: asyncio.AbstractEventLoop, side: Side) -> None:
+        if loop.is_closed() or not side.busy:
+            return
+        if loop.is_running() and loop is not _running_loop():
+            loop.call_soon_threadsafe(side.fail, loop, self._closed_error)
+        else:
+            side.fail(loop, self._closed_error)
 
     @property
     def closed(self) -> bool:
@@ -380,9 +398,9 @@ class Queue:
             raise error(-result, self._label)
         return result
 
-    def _key_call(self, request: int, layout: abi.Layout, key: Key, flags: int = 0) -> int:
+    def _key_call(self, request: int, key: Key) -> int:
         raw = key_bytes(key)
-        return self._one(request, layout.pack(len(raw), flags), raw)
+        return self._one(request, abi.KEY_ENTRY.pack(len(raw), 0), raw)
 
     # ---- Adding ----
 
@@ -429,14 +447,18 @@ class Queue:
     def restore(self, items: Iterable[Listed]) -> list[Added]:
         """Puts keys back as a listing with values had them, in this order; sort them by Listed.sort_key before.
 
-        A key that the queue has already is only added. The handle needs the rights to write and to manage.
+        A key that the queue has already is only added, and gets the token if there is one. The handle needs the rights to write and to manage.
         """
         entries = []
         for item in items:
             if item.value is None and item.value_len:
                 raise ValueError(f"the listing of {item.key!r} lacks its value: list with values=True")
-            flags = (abi.ADD_VALUE if item.value else 0) | (abi.ADD_GROUP if item.group else 0)
-            entries.append(_Entry(pack_restored(item, flags), item.key, item.value or b"", item.group, 0, bool(flags)))
+            if not 0 <= item.token < 2**64:
+                raise ValueError(f"a token is from 0 to 2**64 - 1, not {item.token}")
+            flags = (abi.ADD_VALUE if item.value else 0) | (abi.ADD_GROUP if item.group else 0) \
+                | (abi.ADD_TOKEN if item.token else 0)
+            entries.append(_Entry(pack_restored(item, flags), item.key, item.value or b"", item.group, 0, bool(flags),
+                                  item.token))
         return self._all_added(self._in_chunks(abi.IOC_RESTORE, entries, 0, 0))
 
     def kick(self, key: Key) -> Added:
@@ -500,7 +522,8 @@ class Queue:
                 group_at = at + len(entry.value)
                 abi.ADD_EXTRA.pack_into(
                     block, extras_at + index * extra_size, address + at if entry.value else 0,
-                    address + group_at if entry.group else 0, entry.at_most, len(entry.value), len(entry.group))
+                    address + group_at if entry.group else 0, entry.at_most, len(entry.value), len(entry.group),
+                    entry.token)
                 at = group_at + len(entry.group)
         taken, keys_taken = 0, 0
         while taken < nr:
@@ -584,13 +607,14 @@ class Queue:
                 end = at + key_len
                 key = block[at:end].tobytes()
                 value = group = b""
+                token = 0
                 if extras:
-                    value_len, group_len = abi.GOT_EXTRA.unpack_from(
+                    value_len, group_len, token = abi.GOT_EXTRA.unpack_from(
                         block, entries_size + index * abi.GOT_EXTRA.size)
                     group = block[end:end + group_len].tobytes()
                     value = block[end + group_len:end + group_len + value_len].tobytes()
                     end += group_len + value_len
-                items.append(Item(self, ticket, key, value, priority, group, requeues, abandoned, on_error))
+                items.append(Item(self, ticket, key, value, priority, group, requeues, abandoned, token, on_error))
                 at = end
             complete = True
             if nr == 1 and len(self._blocks) < _SPARE_BLOCKS:
@@ -724,19 +748,36 @@ class Queue:
 
     def forget(self, key: Key) -> int:
         """Sets the requeues of a key to 0. Returns what they were."""
-        return self._key_call(abi.IOC_FORGET, abi.KEY_ENTRY, key)
+        return self._key_call(abi.IOC_FORGET, key)
 
     def num_requeues(self, key: Key) -> int:
         """How often a key was retried since it was last forgotten."""
-        return self._key_call(abi.IOC_REQUEUES, abi.KEY_ENTRY, key)
+        return self._key_call(abi.IOC_REQUEUES, key)
 
-    def remove(self, key: Key) -> State:
-        """Takes a key out, whatever its state. Returns what it was; NotFound if the queue has no such key."""
-        return State(self._key_call(abi.IOC_REMOVE, abi.REMOVE_ENTRY, key))
+    def remove(self, key: Key, *, revoke: bool = False, unchanged: int | None = None) -> State:
+        """Takes a key out, whatever its state. Returns what it was; NotFound if the queue has no such key.
+
+        revoke takes it from its worker, too: it is gone at once, and the worker's done raises Stale. unchanged is
+        Listed.change of the key, as the queue's follower has read it. If the key has changed or was added since then,
+        the call raises Changed, and the follower reads the key again. It needs a queue with changes and without a board.
+        """
+        flags = abi.REMOVE_REVOKE if revoke else 0
+        if unchanged is None:
+            return State(self._remove(key, flags))
+        if not 0 <= unchanged < 2**64:
+            raise ValueError(f"unchanged is the number of a change, not {unchanged}")
+        try:
+            return State(self._remove(key, flags | abi.REMOVE_UNCHANGED, unchanged))
+        except Stale:
+            raise error(errno.ESTALE, self._label, Changed, "the key has changed since") from None
+
+    def _remove(self, key: Key, flags: int, change: int = 0) -> int:
+        raw = key_bytes(key)
+        return self._one(abi.IOC_REMOVE, abi.REMOVE_ENTRY.pack(len(raw), flags, change), raw)
 
     def drop(self, key: Key) -> None:
         """Takes a dead letter out; NotFound if the key is none."""
-        self._key_call(abi.IOC_REMOVE, abi.REMOVE_ENTRY, key, abi.REMOVE_DEAD)
+        self._remove(key, abi.REMOVE_DEAD)
 
     # ---- The queue as a whole ----
 
@@ -901,6 +942,29 @@ class Queue:
             if not count:
                 return
 
+    # ---- Changes ----
+
+    def follow(self) -> Follower:
+        """Lets this handle follow the changes of the queue: see Follower. Raises Busy if a handle follows already."""
+        args = bytearray(abi.FOLLOW_ARGS.pack(abi.FOLLOW_ARGS.size, 0, 0))
+        self._call(abi.IOC_FOLLOW, args)
+        follower = Follower(self, struct.unpack_from("=Q", args, abi.FOLLOW_ARGS.offsets["number"])[0])
+        self._followers.add(follower)
+        return follower
+
+    def sync(self, timeout: Seconds | None = None) -> None:
+        """Waits until the follower has kept all changes so far: see Follower.keep(). Raises TimedOut.
+
+        This is os.fsync() for a queue. Without a follower it waits for one.
+        """
+        flags, deadline = 0, abi.NO_DEADLINE
+        if timeout is not None:
+            flags, deadline = abi.SYNC_RELATIVE, nanoseconds(timeout, "timeout")
+        self._sync(flags, deadline, 0)
+
+    def _sync(self, flags: int, deadline: int, number: int) -> None:
+        self._call(abi.IOC_SYNC, bytearray(abi.SYNC_ARGS.pack(abi.SYNC_ARGS.size, flags, deadline, 0, number)))
+
     # ---- asyncio ----
 
     async def aget(self, timeout: Seconds | None = None, *, on_error: OnError | None = None) -> Item:
@@ -985,6 +1049,25 @@ class Queue:
                     look = min(look * 2, _LONGEST_LOOK)
                 else:
                     await _readable(loop, watcher.fileno(), left)
+
+    async def async_sync(self, timeout: Seconds | None = None) -> None:
+        """sync() for asyncio. It looks for the end at least every 50 ms."""
+        span = None if timeout is None else from_ns(nanoseconds(timeout, "timeout"))
+        loop = asyncio.get_running_loop()
+        end = None if span is None else loop.time() + span
+        look = _FIRST_LOOK
+        # It waits for no later change.
+        number = self.stat().last_change
+        while True:
+            try:
+                self._sync(0, 0, number)
+                return
+            except TimedOut:
+                left = None if end is None else end - loop.time()
+                if left is not None and left <= 0:
+                    raise
+            await asyncio.sleep(look if left is None else min(look, left))
+            look = min(look * 2, _LONGEST_LOOK)
 
     def __aiter__(self) -> Queue:
         return self

@@ -15,7 +15,8 @@ _BOUNDS = tuple(10.0 ** power for power in range(-6, 4)) + (float("inf"),)
 _COUNTS = (
     "uid", "gid", "mode", "handles", "max_items", "max_bytes", "ready", "waiting", "processing", "dirty", "dead",
     "remembered", "items", "bytes", "values", "groups", "blocked", "adds", "coalesced", "gets", "dones", "abandoned",
-    "posted", "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died")
+    "posted", "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died", "id", "last_change",
+    "kept", "unread")
 _AGES = ("oldest_waiting", "oldest_dead")
 _DURATIONS = ("oldest_ready", "longest_running", "unfinished")
 
@@ -52,6 +53,10 @@ class Stat:
     has_values: bool
     has_groups: bool
     has_durations: bool
+    has_changes: bool
+    has_sync: bool
+    #: Adds go to another queue.
+    has_outbox: bool
     #: None for no lease.
     lease: float | None
     aging: float | None
@@ -87,6 +92,15 @@ class Stat:
     rate_limited: int
     died: int
 
+    #: A random number, different in each queue of this and of all other boots. 0 in a queue without changes.
+    id: int
+    #: The number of the last change, and that up to which all are kept.
+    last_change: int
+    kept: int
+    #: Changed keys that the follower has not read, or may read again. Those that are gone count in items.
+    unread: int
+    followed: bool
+
     oldest_waiting: float
     oldest_dead: float
     #: These three are None in a queue without durations.
@@ -119,6 +133,10 @@ def unpack_stat(raw: bytes | bytearray) -> Stat:
         has_values=bool(s["create_flags"] & abi.CREATE_VALUES),
         has_groups=bool(s["create_flags"] & abi.CREATE_GROUPS),
         has_durations=has_durations,
+        has_changes=bool(s["create_flags"] & abi.CREATE_CHANGES),
+        has_sync=bool(s["create_flags"] & abi.CREATE_SYNC),
+        has_outbox=bool(s["create_flags"] & abi.CREATE_OUTBOX),
+        followed=bool(s["followers"]),
         lease=from_ns(s["lease"]) if s["lease"] else None,
         aging=from_ns(s["aging"]) if s["aging"] else None,
         group_limit=s["group_limit"] or None,

@@ -39,6 +39,10 @@ class Stale(Error):
     """The item is no longer held: it is finished, or its lease has expired."""
 
 
+class Changed(Error):
+    """The key has changed, or was added, since the change that a remove named."""
+
+
 class NotFound(Error, FileNotFoundError):
     """There is no such queue, or no such key in the state that the call needs."""
 
@@ -61,6 +65,10 @@ class WrongProcess(Forbidden):
 
 class InvalidArgument(Error, ValueError):
     """The kernel refuses an argument, such as a key that is too long."""
+
+
+class Busy(Error):
+    """The queue has a follower already, or another thread reads its changes."""
 
 
 class Closed(Error, ValueError):
@@ -89,6 +97,7 @@ _ERRORS: dict[int, tuple[type[Error], str]] = {
     errno.EACCES: (Forbidden, "permission denied by the mode, or a right that the handle lacks"),
     errno.EAGAIN: (Empty, "nothing is ready"),
     errno.EBADF: (Forbidden, "the handle lacks the right for this call"),
+    errno.EBUSY: (Busy, "the queue has a follower already, or another thread reads its changes"),
     errno.ECANCELED: (DrainEnded, "a shut down ended the wait"),
     errno.EDQUOT: (QuotaExceeded, "the owner's quota of queues or memory is used up"),
     errno.EEXIST: (Exists, "a queue has this name already"),

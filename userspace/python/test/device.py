@@ -9,7 +9,9 @@ import doctest
 import errno
 import fcntl
 import gc
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -1406,6 +1408,267 @@ class Asyncio(Base):
         for thread in threads:
             thread.join()
         self.assertEqual(sorted(map(int, got)), list(range(40)))
+
+
+class Grants(Base):
+    def test_outbox(self):
+        """N3: adds go to the outbox, and a manager puts keys in, with tokens"""
+        outbox = self.queue(changes=True)
+        queue = self.queue(changes=True, outbox=outbox)
+        self.assertEqual((queue.stat().has_outbox, outbox.stat().has_outbox), (True, False))
+        follower = outbox.follow()
+        queue.add("a")
+        with self.assertRaises(kwq.Empty):
+            queue.get(timeout=0)
+        listed = follower.changes().keys[0]
+        self.assertEqual(queue.restore([kwq.Listed(b"a", token=2**64 - 1)]), [Added.RESTORED])
+        # An add that the manager does not know keeps the key in the outbox.
+        self.assertEqual(queue.add("a"), Added.COALESCED)
+        with self.assertRaisesRegex(kwq.Changed, "changed since"):
+            outbox.remove("a", unchanged=listed.change)
+        listed = follower.changes().keys[0]
+        self.assertEqual(outbox.remove("a", unchanged=listed.change), State.READY)
+        with self.assertRaises(kwq.NotFound):
+            outbox.remove("a", unchanged=listed.change)
+        with self.assertRaises(kwq.NotSupported):
+            self.queue().remove("a", unchanged=1)
+        for wrong in (-1, 2**64):
+            with self.assertRaisesRegex(ValueError, "number of a change"):
+                outbox.remove("a", unchanged=wrong)
+            with self.assertRaisesRegex(ValueError, "a token is"):
+                queue.restore([kwq.Listed(b"a", token=wrong)])
+        item = queue.get()
+        self.assertEqual((item.text, item.token, queue.find("a").token), ("a", 2**64 - 1, 2**64 - 1))
+        self.assertEqual(queue.remove("a", revoke=True), State.PROCESSING)
+        with self.assertRaises(kwq.Stale):
+            item.done()
+        with self.assertRaises(kwq.NotFound):
+            queue.remove("a", revoke=True)
+
+    def test_tokens_of_many(self):
+        """N3: tokens of a get of several keys, and of a queue without them"""
+        queue = self.queue(changes=True, values=True, groups=True)
+        queue.restore([kwq.Listed(b"a", token=1), kwq.Listed(b"b", value=b"v", group=b"g", token=2), kwq.Listed(b"c")])
+        items = queue.get_many(3)
+        self.assertEqual([(item.text, item.value, item.group, item.token) for item in items],
+                         [("a", b"", b"", 1), ("b", b"v", b"g", 2), ("c", b"", b"", 0)])
+        for item in items:
+            item.done()
+        with self.assertRaises(kwq.BatchError):
+            self.queue().restore([kwq.Listed(b"a", token=1)])
+
+    @unittest.skipUnless(shutil.which("kwq"), "the command kwq is not installed")
+    def test_command(self):
+        """N3: the command kwq shows tokens, and its jobs have them"""
+        name = f"python-token-{os.getpid()}"
+        queue = Queue.create(name, changes=True)
+        self.addCleanup(queue.close)
+        self.addCleanup(queue.unlink)
+        queue.restore([kwq.Listed(b"a", token=2**64 - 1), kwq.Listed(b"b", token=5)])
+
+        def said(*command):
+            return subprocess.run(["kwq", *command], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+        self.assertEqual([json.loads(line)["token"] for line in said("keys", "--json", name).splitlines()],
+                         [2**64 - 1, 5])
+        self.assertEqual([line.split()[8:] for line in said("keys", "-lH", name).splitlines()],
+                         [[str(2**64 - 1), "-", "a"], ["5", "-", "b"]])
+        self.assertEqual(json.loads(said("get", "--json", name))["token"], 2**64 - 1)
+        self.assertEqual(said("run", "--exit-when-empty", name, "--", "sh", "-c", "echo $KWQ_TOKEN"), "5\n")
+
+    def test_unfit_outbox(self):
+        """N3: an outbox that has one, has another clock, or whose handle may not add"""
+        outbox = self.queue()
+        queue = self.queue(outbox=outbox)
+        for other in (queue, self.queue(clock=kwq.Clock.MANUAL)):
+            with self.assertRaises(kwq.InvalidArgument):
+                self.queue(outbox=other)
+        reader = outbox.reopen(rights=kwq.Rights.READ)
+        self.addCleanup(reader.close)
+        with self.assertRaises(kwq.Forbidden):
+            self.queue(outbox=reader)
+        reader.close()
+        with self.assertRaises(kwq.Closed):
+            self.queue(outbox=reader)
+
+
+class Changes(Base):
+    def states(self, changes):
+        return {listed.text: listed.state for listed in changes.keys}
+
+    def followed(self, **options):
+        queue = self.queue(changes=True, **options)
+        worker = queue.reopen()
+        self.addCleanup(worker.close)
+        return queue, worker, queue.follow()
+
+    def test_follow(self):
+        """N8: a follower reads the keys that have changed"""
+        queue, worker, follower = self.followed(values=True, groups=True)
+        with self.assertRaises(kwq.Busy):
+            worker.follow()
+        stat = queue.stat()
+        self.assertEqual((stat.has_changes, stat.has_sync, stat.followed, stat.last_change), (True, False, True, 1))
+        self.assertNotEqual(stat.id, 0)
+        # The creation of the queue.
+        changes = follower.changes()
+        self.assertEqual((changes.keys, changes.number, changes.of_queue), ([], 1, True))
+        for timeout in (0, 0.001):
+            with self.assertRaisesRegex(kwq.Empty, "nothing changed"):
+                follower.changes(timeout)
+        worker.add_many("ab")
+        self.assertEqual(self.states(follower.changes()), {"a": State.READY, "b": State.READY})
+        item = worker.get()
+        worker.add("a")
+        self.assertEqual(self.states(follower.changes()), {"a": State.PROCESSING | State.DIRTY})
+        worker.remove("b")
+        gone = follower.changes().keys
+        self.assertEqual([(listed.text, listed.gone, listed.state) for listed in gone], [("b", True, State(0))])
+        self.assertEqual(queue.stat().items, 2)
+        follower.again()
+        item.done()
+        self.assertEqual(self.states(follower.changes()), {"b": State(0), "a": State.READY})
+        worker.pause()
+        self.assertTrue(follower.changes().of_queue)
+        worker.add("v", value=bytes(abi.VALUE_MAX), group="g")
+        changes = follower.changes(values=True)
+        listed = changes.keys[0]
+        self.assertEqual((listed.text, len(listed.value), listed.group, listed.change, changes.of_queue),
+                         ("v", abi.VALUE_MAX, b"g", changes.number, False))
+        worker.forget("v")
+        self.assertIsNone(follower.changes().keys[0].value)
+
+    def test_refused(self):
+        """N8: queues without changes, and handles without rights"""
+        with self.assertRaises(kwq.NotSupported):
+            self.queue().follow()
+        with self.assertRaises(kwq.NotSupported):
+            self.queue().sync()
+        reader = self.queue(changes=True).reopen(rights=kwq.Rights.READ)
+        self.addCleanup(reader.close)
+        with self.assertRaises(kwq.Forbidden):
+            reader.follow()
+        with self.assertRaisesRegex(ValueError, "needs changes=True"):
+            self.queue(sync=True)
+
+    def test_wait(self):
+        """N8: a call waits for a change, and another thread cannot read meanwhile"""
+        queue, worker, follower = self.followed()
+        follower.changes()
+        got = []
+        thread = threading.Thread(target=lambda: got.append(follower.changes()))
+        thread.start()
+        until_blocked(abi.IOC_CHANGES, thread.native_id)
+        with self.assertRaises(kwq.Busy):
+            follower.changes(0)
+        worker.add("a")
+        thread.join()
+        self.assertEqual(self.states(got[0]), {"a": State.READY})
+        self.assertIs(follower.queue, queue)
+
+    def test_sync(self):
+        """N8: a sync waits until the follower has kept all changes"""
+        _, worker, follower = self.followed()
+        follower.keep(follower.changes().number)
+        with self.assertRaises(kwq.TimedOut):
+            worker.sync(0)
+        with self.assertRaises(kwq.Empty):
+            follower.changes(0)
+        worker.sync()
+        worker.add("a")
+        thread = threading.Thread(target=worker.sync)
+        thread.start()
+        until_blocked(abi.IOC_SYNC, thread.native_id)
+        follower.keep(follower.changes().number)
+        with self.assertRaises(kwq.Empty):
+            follower.changes(0)
+        thread.join()
+
+    def test_synced_queue(self):
+        """N8: the calls on a queue with sync return once their changes are kept"""
+        queue, worker, follower = self.followed(sync=True)
+        self.assertTrue(queue.stat().has_sync)
+        follower.keep(follower.changes().number)
+        # The follower does not wait for itself.
+        queue.add("own")
+        results = []
+        thread = threading.Thread(target=lambda: results.append(worker.add("a")))
+        thread.start()
+        until_blocked(abi.IOC_ADD, thread.native_id)
+        number = follower.changes().number
+        self.assertEqual(results, [])
+        follower.keep(number)
+        with self.assertRaises(kwq.Empty):
+            follower.changes(0)
+        thread.join()
+        self.assertEqual(results, [Added.ADDED])
+        self.assertEqual(queue.stat().kept, number)
+
+    def test_fork(self):
+        """Y1: the child of a follower does not follow"""
+        queue, worker, follower = self.followed()
+        follower.changes()
+
+        def child():
+            try:
+                follower.changes(0)
+            except kwq.Forbidden:
+                return queue.stat().followed
+            return False
+        self.assertEqual(Child(child).status(), 0)
+        worker.add("a")
+        self.assertEqual(self.states(follower.changes()), {"a": State.READY})
+
+    def test_async(self):
+        """N8, Y1: a task waits for changes without a thread, and a cancelled wait loses none"""
+        queue, worker, follower = self.followed()
+        before = threading.active_count()
+
+        async def main():
+            self.assertTrue((await follower.achanges()).of_queue)
+            for timeout in (0, 0.001):
+                with self.assertRaises(kwq.Empty):
+                    await follower.achanges(timeout)
+            task = asyncio.create_task(follower.achanges())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            worker.add("a")
+            self.assertEqual(self.states(await task), {"a": State.READY})
+            task = asyncio.create_task(follower.achanges())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            task.cancel()
+            worker.add("b")
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertEqual(self.states(await follower.achanges()), {"b": State.READY})
+            self.assertEqual(threading.active_count(), before)
+            task = asyncio.create_task(follower.achanges())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            queue.close()
+            with self.assertRaises(kwq.Closed):
+                await task
+            with self.assertRaises(kwq.Closed):
+                await follower.achanges()
+        asyncio.run(asyncio.wait_for(main(), LONG))
+
+    def test_async_sync(self):
+        """N8: a task waits until all changes are kept, and for no later ones"""
+        _, worker, follower = self.followed()
+
+        async def main():
+            with self.assertRaises(kwq.TimedOut):
+                await worker.async_sync(0.01)
+            worker.add("a")
+            task = asyncio.create_task(worker.async_sync())
+            await asyncio.sleep(0)
+            number = (await follower.achanges()).number
+            worker.add("b")
+            follower.keep(number)
+            await follower.achanges()
+            await task
+        asyncio.run(asyncio.wait_for(main(), LONG))
 
 
 class Workers(Base):

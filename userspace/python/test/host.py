@@ -292,6 +292,7 @@ class Errors(unittest.TestCase):
                                 ({"groups": True, "group_limit": 0}, "group_limit is at least 1"),
                                 ({"durations": False, "lease": 1}, "need durations=True"),
                                 ({"durations": False, "aging": 1}, "need durations=True"),
+                                ({"sync": True}, "needs changes=True"),
                                 ({"lease": 0}, "lease is 0: use None"), ({"aging": -1}, "aging is negative")):
             with self.assertRaisesRegex(ValueError, text):
                 kwq.Queue.unnamed(**arguments)
