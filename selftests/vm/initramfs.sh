@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
+# initramfs.sh KERNEL [device] [demo] [exporter] [keep] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
 # kernel.sh. Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and
 # initramfs.
 #
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
+#   keep      the command with the library of SQLite, and the shell of SQLite, in /keep
 #   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
 #   bindings-trixie, bindings-sid
 #             selftests/bindings with the client-go of that release of Debian, in /kselftest
@@ -73,7 +74,7 @@ if [ -n "$target" ]; then
 	export PATH=$cross/usr/bin:$PATH LD_LIBRARY_PATH=$cross/usr/lib/x86_64-linux-gnu
 	suffix=-$architecture busybox=$kernel_dir/bin/busybox cc=$target-gcc
 	# pkg-config would find this machine's libraries.
-	for_machine=(CC="$cc" AR="$target-ar" HTTP= HTTP_STATIC=)
+	for_machine=(CC="$cc" AR="$target-ar" HTTP= HTTP_STATIC= SQLITE= SQLITE_STATIC=)
 	case $architecture in
 	s390x) for_machine+=(M32=-m31) ;;
 	# There are no 32-bit programs.
@@ -146,6 +147,7 @@ for content in "$@"; do
 		cp "$TOP/userspace/test/device-run" "$root/kselftest/run"
 		cp "$TOP/userspace/test/device-many" "$root/kselftest/many"
 		cp "$TOP/userspace/test/device-service" "$root/kselftest/service"
+		cp "$TOP/userspace/test/device-keep" "$root/kselftest/keep"
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
 			"$userspace/test/device-examples"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"
@@ -165,6 +167,14 @@ for content in "$@"; do
 		libraries_of "$BUILD/userspace/obj/http-probe"
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
+		;;
+	keep)
+		# The command that loads SQLite itself, and the shell of SQLite.
+		mkdir "$root/keep"
+		cp "$BUILD/userspace/kwq" "$BUILD/userspace/libkwq.so.1" "$(command -v sqlite3)" "$root/keep"
+		libraries_of "$BUILD/userspace/kwq"
+		libraries_of "$BUILD/userspace/obj/sqlite-probe"
+		libraries_of "$root/keep/sqlite3"
 		;;
 	go)
 		case $architecture in

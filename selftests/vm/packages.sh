@@ -21,11 +21,13 @@ PACKAGES=(
 	kmod
 	libelf-dev
 	libmicrohttpd-dev
+	libsqlite3-dev
 	libssl-dev
 	pahole
 	pkg-config
 	python3
 	rsync
+	sqlite3
 	xz-utils
 	zstd
 	# The source of the kernels that are built. kernel.sh unpacks Debian's own kernel.
@@ -73,6 +75,7 @@ DEB=(
 	dh-python
 	git
 	libmicrohttpd-dev
+	libsqlite3-dev
 	pkg-config
 	python3
 	python3-jsonschema

@@ -162,7 +162,7 @@ run() {
 	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
 		kselftest-gcov)
 		progress "kselftests on the ${1#kselftest-} kernel"
-		programs='*' contents='device exporter go python'
+		programs='*' contents='device exporter keep go python'
 		case $1 in
 		# For 32-bit programs the kernels are alike, and the debug kernels are slow. They also have no network.
 		*-debug) programs='!(*_32)' contents=device ;;

@@ -36,7 +36,7 @@ struct child {
 	const char *key;	/* for KWQ_KEY; NULL: none, or it has a NUL */
 	const char *group, *value;	/* likewise; also NULL if there is none */
 	unsigned int attempt, abandoned;
-	uint64_t ticket;	/* of the one key */
+	uint64_t ticket, token;	/* of the one key; no token: 0 */
 	unsigned int keys;	/* for KWQ_KEYS; 0: a job has one key */
 	int *exec_error;	/* out: the error of exec() */
 };

@@ -17,7 +17,7 @@ enum { NUMBER_MAX = 24 };
  */
 static const char *const ours[] = {
 	"KWQ_KEY", "KWQ_GROUP", "KWQ_VALUE", "KWQ_FD", "KWQ_ATTEMPT", "KWQ_ABANDONED", "KWQ_TICKET",
-	"KWQ_KEYS", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC",
+	"KWQ_KEYS", "KWQ_TOKEN", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC",
 };
 
 enum { OURS = sizeof(ours) / sizeof(*ours) };
@@ -36,7 +36,7 @@ static bool is_ours(const char *variable)
 /* Also the unset ones, which have no text, in the order of @ours. */
 struct texts {
 	const char *text[OURS];
-	char numbers[4][NUMBER_MAX];
+	char numbers[5][NUMBER_MAX];
 };
 
 static void set_texts(struct texts *texts, const struct child *child)
@@ -46,6 +46,7 @@ static void set_texts(struct texts *texts, const struct child *child)
 	snprintf(texts->numbers[1], NUMBER_MAX, "%u", child->abandoned);
 	snprintf(texts->numbers[2], NUMBER_MAX, "%llu", (unsigned long long)child->ticket);
 	snprintf(texts->numbers[3], NUMBER_MAX, "%u", child->keys);
+	snprintf(texts->numbers[4], NUMBER_MAX, "%llu", (unsigned long long)child->token);
 	texts->text[0] = child->key;
 	texts->text[1] = child->group;
 	texts->text[2] = child->value;
@@ -56,6 +57,8 @@ static void set_texts(struct texts *texts, const struct child *child)
 		texts->text[7] = texts->numbers[3];
 	else
 		texts->text[6] = texts->numbers[2];
+	if (child->token)
+		texts->text[8] = texts->numbers[4];
 }
 
 char **environment_make(const struct child *child)

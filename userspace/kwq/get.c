@@ -67,6 +67,8 @@ static void print_json(const struct kwq_got *got, const struct kwq_got_extra *ex
 	printf("{\"ticket\":%llu,\"priority\":%d,\"abandoned\":%u,\"requeues\":%u,",
 	       (unsigned long long)got->ticket, got->priority, got->abandoned,
 	       got->requeues);
+	if (extra->token)
+		printf("\"token\":%llu,", (unsigned long long)extra->token);
 	json_bytes(stdout, "key", key, got->key_len);
 	if (extra->group_len) {
 		putchar(',');
@@ -284,7 +286,7 @@ const struct command command_get = {
 	"      --value             print a tab and the value behind each key\n"
 	"  -0, --null              end each key with NUL, not newline; and each value\n"
 	"      --json              print one JSON object per line: ticket, priority,\n"
-	"                          abandoned, requeues, key; group and value, if any\n"
+	"                          abandoned, requeues, key; token, group, value, if any\n"
 	"  -q, --quiet             no message if no key comes\n"
 	"  -h, --help\n",
 	.examples =

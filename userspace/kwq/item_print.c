@@ -114,6 +114,10 @@ void item_print_row(const struct kwq_listed *item, const char *key)
 		printf(" %7d", item->pid);
 	else
 		printf(" %7s", "-");
+	if (item->token)
+		printf(" %5llu", (unsigned long long)item->token);
+	else
+		printf(" %5s", "-");
 	escape_text(group, key + item->key_len, item->group_len);
 	printf(" %-8s ", item->group_len ? group : "-");
 	print_escaped(stdout, key, item->key_len);
@@ -157,6 +161,8 @@ void item_print_json(const struct kwq_listed *item, const char *key, bool value)
 		json_time("dead_for", item->dead_for);
 	if (item->value_len)
 		printf(",\"value_len\":%u", item->value_len);
+	if (item->token)
+		printf(",\"token\":%llu", (unsigned long long)item->token);
 	putchar(',');
 	json_bytes(stdout, "key", key, item->key_len);
 	if (item->group_len) {
@@ -173,6 +179,6 @@ void item_print_json(const struct kwq_listed *item, const char *key, bool value)
 
 void item_print_header(void)
 {
-	printf("%-18s %4s %12s %12s %8s %4s %5s %7s %-8s %s\n", "STATE", "PRIO", "AGE", "LEFT",
-	       "REQUEUES", "LOST", "VALUE", "PID", "GROUP", "KEY");
+	printf("%-18s %4s %12s %12s %8s %4s %5s %7s %5s %-8s %s\n", "STATE", "PRIO", "AGE",
+	       "LEFT", "REQUEUES", "LOST", "VALUE", "PID", "TOKEN", "GROUP", "KEY");
 }

@@ -131,6 +131,7 @@ static void take_extra(struct job *job, char *group, const struct kwq_got_extra 
 	job->group_len = extra->group_len;
 	job->value = value;
 	job->value_len = extra->value_len;
+	job->token = extra->token;
 }
 
 int job_fetch(struct job *job, struct kwq *handle, unsigned int max, bool extras)
@@ -392,6 +393,7 @@ static void set_item(struct child *child, const struct job *job, bool many)
 	child->group = text_or_null(job->group, job->group_len);
 	child->value = text_or_null(job->value, job->value_len);
 	child->ticket = it->item.ticket;
+	child->token = job->token;
 }
 
 int job_start(struct job *job, const struct job_form *form)

@@ -45,6 +45,7 @@ struct job {
 	struct job_item *items;	/* array of @room, of which @nr are held: one without -n and -X */
 	unsigned int nr, room;
 	char *keys;		/* the bytes of their keys */
+	uint64_t token;		/* of the one key; 0: none */
 	/* By kwq restart, kwq bury. */
 	enum { ASKED_NOTHING, ASKED_RESTART, ASKED_BURY } asked;
 	struct follower *followers;	/* of job_control.h */

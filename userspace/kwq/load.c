@@ -6,15 +6,13 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "escape.h"
-#include "key_progress.h"
-#include "saved.h"
+#include "restore.h"
 #include "saved_dir.h"
+#include "saved_queue.h"
 
 enum { OPT_REMOVE = OPT_FIRST };
 
@@ -29,204 +27,7 @@ struct load {
 	bool quiet, verbose, json;
 };
 
-/* ---- The queue ------------------------------------------------------------ */
-
-static __u64 at_most(const char *what, const char *name, __u64 wanted, __u64 limit)
-{
-	if (wanted <= limit)
-		return wanted;
-	message("%s: its limit of %s is lowered from %llu to the module's %llu", name, what,
-		(unsigned long long)wanted, (unsigned long long)limit);
-	return limit;
-}
-
-static void fill_create(struct kwq_create_args *args, struct kwq_config *config,
-			const struct saved_queue *queue, const char *name)
-{
-	struct kwq_info info = { .size = sizeof(info), .max_items = UINT64_MAX,
-				 .max_bytes = UINT64_MAX };
-
-	kwq_info(&info);
-	*config = queue->config;
-	config->size = sizeof(*config);
-	config->limiters = kwq_ptr(queue->limiters);
-	config->limiter_size = sizeof(queue->limiters[0]);
-	*args = (struct kwq_create_args){
-		.size = sizeof(*args),
-		.flags = queue->create_flags,
-		.open_flags = O_CLOEXEC,
-		.mode = queue->mode,
-		.clockid = queue->clockid,
-		.rights = KWQ_RIGHTS_ALL,
-		.max_items = at_most("items", name, queue->max_items, info.max_items),
-		.max_bytes = at_most("bytes", name, queue->max_bytes, info.max_bytes),
-		.config = kwq_ptr(config),
-		.lease = queue->lease,
-		.aging = queue->aging,
-		.group_limit = queue->group_limit,
-	};
-	memcpy(args->name, name, strlen(name));
-}
-
-/* Creates a queue as the user who owned it. Returns a descriptor, or -1 with errno. */
-static int create_as(int device, struct kwq_create_args *args, uid_t uid, gid_t gid)
-{
-	int fd = -1, err;
-
-	/* Without root's rights, so that the queue counts in its owner's quota. */
-	if (!setegid(gid) && !seteuid(uid))
-		fd = ioctl(device, KWQ_IOC_CREATE, args);
-	err = errno;
-	if (seteuid(0) || setegid(getgid()))
-		exit(complain("root", -errno));
-	errno = err;
-	return fd;
-}
-
-/* Returns 0 or a negative errno value. */
-static int create_queue(struct kwq **q, const struct saved_queue *queue, const char *name)
-{
-	bool as_another = !geteuid() && (queue->uid || queue->gid != getegid());
-	struct kwq_create_args args;
-	struct kwq_config config;
-	int device, fd, err;
-	mode_t mask;
-
-	if (strlen(name) > KWQ_NAME_MAX)
-		return -ENAMETOOLONG;
-	fill_create(&args, &config, queue, name);
-	/* The owner may not be allowed to open the device. */
-	device = open("/dev/kwq", O_RDWR | O_CLOEXEC);
-	if (device < 0)
-		return errno == ENOENT || errno == ENXIO ? -ENODEV : -errno;
-	mask = umask(0);
-	fd = as_another ? create_as(device, &args, queue->uid, queue->gid) :
-			  ioctl(device, KWQ_IOC_CREATE, &args);
-	err = fd < 0 ? -errno : kwq_from_fd(q, fd);
-	umask(mask);
-	close(device);
-	return err;
-}
-
-/* Whether the queue can have everything that the file has. */
-static bool has_all(const struct kwq *q, const struct saved_reader *r, const char *name)
-{
-	struct kwq_stat st = { .size = sizeof(st) };
-	__u32 lacks;
-
-	if (kwq_stat(q, &st))
-		return true;
-	lacks = (r->has_values ? KWQ_CREATE_VALUES : 0) | (r->has_groups ? KWQ_CREATE_GROUPS : 0);
-	lacks &= ~st.create_flags;
-	if (lacks)
-		message("%s: the queue has no %s, but its saved keys have", name,
-			lacks & KWQ_CREATE_VALUES ? "values" : "groups");
-	return !lacks;
-}
-
 /* ---- The items ------------------------------------------------------------ */
-
-enum { BATCH = 256, BATCH_BYTES = 8 * SAVED_BYTES_MAX };
-
-struct restorer {
-	struct kwq *q;
-	const char *queue;
-	struct key_progress progress;
-	uint64_t restored, there, refused;
-	int why;		/* of the first one that was refused */
-
-	unsigned int nr;
-	size_t bytes;		/* in @room: the keys, or everything of each item */
-	size_t keys_len;
-	bool has_extras;
-	struct kwq_restore_entry entries[BATCH];
-	struct kwq_add_extra extras[BATCH];
-	__s32 results[BATCH];
-	unsigned char keys[BATCH * KWQ_KEY_MAX];
-	unsigned char room[BATCH_BYTES];
-};
-
-static void count(struct restorer *r, int nr)
-{
-	int i;
-
-	for (i = 0; i < nr; i++) {
-		if (r->results[i] == KWQ_RESTORED)
-			r->restored++;
-		else if (r->results[i] >= 0)
-			r->there++;
-		else
-			r->why = r->refused++ ? r->why : r->results[i];
-	}
-}
-
-/* Returns 0 or a negative errno value, of the call. */
-static int flush(struct restorer *r)
-{
-	unsigned int first = 0, i;
-	size_t keys = 0;
-
-	while (first < r->nr) {
-		struct kwq_batch batch = {
-			.entries = kwq_ptr(r->entries + first),
-			.keys = kwq_ptr(r->keys + keys),
-			.results = kwq_ptr(r->results),
-			.extras = r->has_extras ? kwq_ptr(r->extras + first) : 0,
-			.keys_len = r->keys_len - keys,
-			.nr = r->nr - first,
-			.entry_size = sizeof(r->entries[0]),
-			.extra_size = r->has_extras ? sizeof(r->extras[0]) : 0,
-		};
-		int taken = kwq_restore_batch(r->q, &batch);
-
-		if (taken <= 0)
-			return taken ? taken : -EIO;
-		count(r, taken);
-		key_progress_add(&r->progress, taken);
-		for (i = first; i < first + taken; i++)
-			keys += r->entries[i].key_len;
-		first += taken;
-	}
-	r->nr = 0;
-	r->bytes = 0;
-	r->keys_len = 0;
-	r->has_extras = false;
-	return 0;
-}
-
-static void collect(struct restorer *r, const struct saved_item *item, unsigned char *bytes)
-{
-	unsigned char *group = bytes + item->key_len, *value = group + item->group_len;
-	bool waits = item->state & KWQ_IS_WAITING;
-	struct kwq_restore_entry *entry = &r->entries[r->nr];
-	struct kwq_add_extra *extra = &r->extras[r->nr];
-
-	*entry = (struct kwq_restore_entry){
-		.key_len = item->key_len,
-		.flags = (item->value_len ? KWQ_ADD_VALUE : 0) |
-			 (item->group_len ? KWQ_ADD_GROUP : 0),
-		.state = item->state,
-		.priority = item->priority,
-		.wait_priority = waits ? item->wait_priority : 0,
-		.requeues = item->requeues,
-		.abandoned = item->abandoned,
-		.dirty_for = item->dirty_for,
-		.waiting_for = waits ? item->waiting_for : 0,
-		.due_in = waits ? item->due_in : 0,
-		.dead_for = item->dead_for,
-	};
-	*extra = (struct kwq_add_extra){
-		.value = item->value_len ? kwq_ptr(value) : 0,
-		.group = item->group_len ? kwq_ptr(group) : 0,
-		.value_len = item->value_len,
-		.group_len = item->group_len,
-	};
-	r->has_extras |= entry->flags;
-	memcpy(r->keys + r->keys_len, bytes, item->key_len);
-	r->keys_len += item->key_len;
-	r->bytes += item->key_len + item->group_len + item->value_len;
-	r->nr++;
-}
 
 static void print_loaded(const struct restorer *r, const char *path, const struct load *load)
 {
@@ -253,22 +54,18 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 	uint64_t i;
 	int err = 0;
 
-	memset(&r, 0, offsetof(struct restorer, entries));
-	r.q = q;
-	r.queue = name;
+	restore_begin(&r, q, name);
 	key_progress_begin(&r.progress, !load->quiet, name, " loaded", saved->nr);
 	for (i = 0; i < saved->nr && !err; i++) {
-		if (!saved_get(saved, i, &item, r.room + r.bytes)) {
+		if (!saved_get(saved, i, &item, restore_room(&r))) {
 			key_progress_hide(&r.progress);
 			message("%s: changed while it was loaded", path);
 			return STATUS_FAILED;
 		}
-		collect(&r, &item, r.room + r.bytes);
-		if (r.nr == BATCH || BATCH_BYTES - r.bytes < SAVED_BYTES_MAX)
-			err = flush(&r);
+		err = restore_item(&r, &item);
 	}
 	if (!err)
-		err = flush(&r);
+		err = restore_end(&r);
 	key_progress_hide(&r.progress);
 	if (err)
 		return complain(name, err);
@@ -282,14 +79,20 @@ static int restore_items(struct kwq *q, const struct saved_reader *saved, const 
 
 /* ---- The file ------------------------------------------------------------- */
 
-/* Puts a new queue into the state that it had, before or after its items came. */
-static int set_state(struct kwq *q, const struct saved_queue *queue, uint32_t state)
+/* Whether the queue can have everything that the file has. */
+static bool can_have_all(const struct kwq *q, const struct saved_reader *r, const char *name)
 {
-	if (!(queue->state & state))
-		return 0;
-	if (state == KWQ_STATE_SHUT_DOWN)
-		return kwq_shut_down(q);
-	return queue->paused_for == UINT64_MAX ? kwq_pause(q) : kwq_pause_for(q, queue->paused_for);
+	return saved_queue_can_have(q, (r->has_values ? KWQ_CREATE_VALUES : 0) |
+				       (r->has_groups ? KWQ_CREATE_GROUPS : 0), name);
+}
+
+/* Calls of such a queue wait until kwq keep has what they did on the disk. So does this one's. */
+static void warn_of_wait(const struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (!kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC && !st.followers)
+		message("%s: nobody keeps this queue; waiting for kwq keep", name);
 }
 
 static int load_into(struct kwq *q, bool is_new, const struct saved_reader *saved,
@@ -297,16 +100,17 @@ static int load_into(struct kwq *q, bool is_new, const struct saved_reader *save
 {
 	int status, err;
 
-	if (!is_new && !has_all(q, saved, name))
+	if (!is_new && !can_have_all(q, saved, name))
 		return STATUS_FAILED;
 	/* Paused from the first item on. */
-	err = is_new ? set_state(q, &saved->queue, KWQ_STATE_PAUSED) : 0;
+	err = is_new ? saved_queue_set_state(q, &saved->queue, KWQ_STATE_PAUSED) : 0;
 	if (err)
 		return complain(name, err);
+	warn_of_wait(q, name);
 	status = restore_items(q, saved, path, name, load);
 	if (status || !is_new)
 		return status;
-	err = set_state(q, &saved->queue, KWQ_STATE_SHUT_DOWN);
+	err = saved_queue_set_state(q, &saved->queue, KWQ_STATE_SHUT_DOWN);
 	return err ? complain(name, err) : STATUS_OK;
 }
 
@@ -328,7 +132,7 @@ static int load_queue(const struct saved_reader *saved, const char *path, const 
 	if (err == -ENOENT) {
 		is_new = true;
 		name = queue ? must_be_name(queue) : name;
-		err = create_queue(&q, &saved->queue, name);
+		err = saved_queue_create(&q, &saved->queue, name);
 		/* Somebody else was faster. */
 		if (err == -EEXIST) {
 			is_new = false;

@@ -16,6 +16,7 @@ enum kind {
 	SECONDS,	/* a gauge, in ns */
 	SHUT_DOWN,	/* a gauge, 0 or 1 */
 	PAUSED,		/* a gauge, 0 or 1 */
+	FOLLOWERS,	/* a gauge, a number of 32 bits */
 	HISTOGRAM,
 };
 
@@ -84,6 +85,11 @@ static const struct family families[] = {
 	FAMILY("values", GAUGE, values, "Items that have a value"),
 	FAMILY("groups", GAUGE, groups, "Groups of items"),
 	FAMILY("blocked", GAUGE, blocked, "Ready items whose groups are at their limits"),
+	/* Of queues that may be followed. Only these have an id. */
+	FAMILY("changes_total", COUNTER, last_change, "Changes of items"),
+	FAMILY("kept_changes_total", COUNTER, kept, "Changes that the follower has kept"),
+	FAMILY("unread", GAUGE, unread, "Changed items that the follower has not read"),
+	FAMILY("followers", FOLLOWERS, followers, "Programs that follow the changes: 0 or 1"),
 	FAMILY("paused", PAUSED, paused_for, "Whether the queue is paused"),
 	FAMILY("shut_down", SHUT_DOWN, state, "Whether the queue is shut down"),
 #undef FAMILY
@@ -110,6 +116,7 @@ static size_t size_of(const struct family *family)
 	case HISTOGRAM:
 		return sizeof(struct kwq_histogram);
 	case SHUT_DOWN:
+	case FOLLOWERS:
 		return sizeof(__u32);
 	default:
 		return sizeof(__u64);
@@ -227,10 +234,18 @@ static void write_histogram(FILE *to, const char *name, const struct metrics_que
 	fprintf(to, "} %" PRIu64 "\n", count);
 }
 
-/* M1: a queue without durations has no such sample, because 0 would be a wrong one. */
+/*
+ * M1: a queue without durations has no such sample, because 0 would be a wrong one. So has a queue
+ * that nobody may follow.
+ */
 static bool is_off(const struct family *family, const struct metrics_queue *q)
 {
 	switch (family->offset) {
+	case offsetof(struct kwq_stat, last_change):
+	case offsetof(struct kwq_stat, kept):
+	case offsetof(struct kwq_stat, unread):
+	case offsetof(struct kwq_stat, followers):
+		return !q->stat.id;
 	case offsetof(struct kwq_stat, queue_duration):
 	case offsetof(struct kwq_stat, work_duration):
 	case offsetof(struct kwq_stat, unfinished):
@@ -256,6 +271,8 @@ static void write_samples(FILE *to, const struct family *family,
 	fputs("} ", to);
 	if (family->kind == PAUSED) {
 		fputc(q->stat.state & KWQ_STATE_PAUSED ? '1' : '0', to);
+	} else if (family->kind == FOLLOWERS) {
+		fprintf(to, "%u", q->stat.followers);
 	} else if (family->kind == SHUT_DOWN) {
 		fputc(q->stat.state & KWQ_STATE_SHUT_DOWN ? '1' : '0', to);
 	} else {

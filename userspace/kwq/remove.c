@@ -9,7 +9,10 @@
 #include "cmd.h"
 #include "each_key.h"
 
+enum { OPT_REVOKE = OPT_FIRST };
+
 static const struct option remove_options[] = {
+	{ "revoke", no_argument, NULL, OPT_REVOKE },
 	OPTION_NULL, OPTION_QUIET, OPTION_VERBOSE, OPTION_JSON, OPTION_HELP, OPTION_END
 };
 
@@ -26,9 +29,13 @@ static const struct {
 
 static int fill(void *entry, const char *key, size_t len, const void *context)
 {
+	const uint32_t *flags = context;
+
 	(void)key;
-	(void)context;
-	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){ .key_len = len };
+	*(struct kwq_remove_entry *)entry = (struct kwq_remove_entry){
+		.key_len = len,
+		.flags = *flags,
+	};
 	return len;
 }
 
@@ -56,7 +63,9 @@ static const char *refusal(int err)
 
 static int remove_main(int argc, char **argv)
 {
+	static uint32_t flags;
 	static const struct key_verb verb = {
+		.context = &flags,
 		.entry_size = sizeof(struct kwq_remove_entry),
 		.fill = fill,
 		.submit = kwq_remove_batch,
@@ -67,9 +76,16 @@ static int remove_main(int argc, char **argv)
 	const char *queue;
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, KEY_LETTERS "h", remove_options, NULL)) != -1)
-		if (!key_option(&options, opt))
+	while ((opt = getopt_long(argc, argv, KEY_LETTERS "h", remove_options, NULL)) != -1) {
+		if (opt == OPT_REVOKE)
+			flags |= KWQ_REMOVE_REVOKE;
+		else if (!key_option(&options, opt))
 			option_common(opt);
+	}
+	if (flags && !module_has(KWQ_FEATURE_GRANTS)) {
+		message("--revoke: the kernel's kwq is older than this command");
+		return STATUS_FAILED;
+	}
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
@@ -81,7 +97,10 @@ const struct command command_remove = {
 	.name = "remove",
 	.arguments = "[OPTION...] QUEUE [KEY...]",
 	.summary = "Take keys out of a queue",
-	.options = KEY_HELP,
+	.options =
+	"      --revoke             take them from their workers, too: kwq run kills the\n"
+	"                           jobs, and a done comes too late\n"
+	KEY_HELP,
 	.examples =
 	"  kwq remove jobs report-7                 report-7 need not be done\n"
 	"  kwq keys -0 --state waiting jobs | kwq remove -0 jobs\n",

@@ -12,16 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
-#include "duration.h"
 #include "escape.h"
 #include "item_list.h"
 #include "key_progress.h"
 #include "saved.h"
 #include "saved_dir.h"
+#include "saved_queue.h"
 
 enum { OPT_PRUNE = OPT_FIRST };
 
@@ -34,9 +33,6 @@ static const struct option save_options[] = {
 struct save {
 	bool all, prune, quiet, verbose, json;
 };
-
-#define ALL_STATES (KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING | KWQ_IS_DEAD | \
-		    KWQ_IS_REMEMBERED)
 
 static atomic_int stopped;
 
@@ -66,51 +62,6 @@ static void end_if_stopped(void)
 	raise(stopped);
 }
 
-static uint64_t wall_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
-
-/* Reads the properties of a queue. Returns 0 or a negative errno value. */
-static int read_queue(const struct kwq *q, struct saved_queue *queue)
-{
-	struct kwq_stat st = { .size = sizeof(st) };
-	int err;
-
-	memset(queue, 0, sizeof(*queue));
-	err = kwq_stat(q, &st);
-	if (err)
-		return err;
-	queue->config = (struct kwq_config){
-		.size = sizeof(queue->config),
-		.nr = ARRAY_SIZE(queue->limiters),
-		.limiters = kwq_ptr(queue->limiters),
-		.limiter_size = sizeof(queue->limiters[0]),
-	};
-	err = kwq_config(q, &queue->config);
-	if (err)
-		return err;
-	queue->config.limiters = 0;
-	queue->saved_at = wall_clock();
-	queue->max_items = st.max_items;
-	queue->max_bytes = st.max_bytes;
-	queue->lease = st.lease;
-	queue->aging = st.aging;
-	queue->paused_for = st.paused_for;
-	queue->state = st.state & (KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED);
-	queue->create_flags = st.create_flags;
-	queue->group_limit = st.group_limit;
-	queue->clockid = st.clockid;
-	queue->mode = st.mode;
-	queue->uid = st.uid;
-	queue->gid = st.gid;
-	memcpy(queue->name, st.name, sizeof(queue->name));
-	return 0;
-}
-
 /* The clock is looked at after so many keys. */
 enum { PROGRESS_STEP = 256 };
 
@@ -122,7 +73,7 @@ static int write_items(struct kwq *q, struct saved_writer *w, struct key_progres
 	const char *key;
 	int ret;
 
-	item_list_begin(&list, q, ALL_STATES);
+	item_list_begin(&list, q, SAVED_STATES);
 	item_list_values(&list);
 	while ((ret = item_list_next(&list, &listed, &key)) > 0) {
 		if (stopped)
@@ -143,7 +94,7 @@ static int write_queue(struct kwq *q, FILE *to, struct key_progress *progress, u
 	struct saved_writer w;
 	int err;
 
-	err = read_queue(q, &queue);
+	err = saved_queue_read(q, &queue);
 	if (!err)
 		err = saved_begin(&w, to, &queue);
 	if (!err)
@@ -257,7 +208,18 @@ static bool was_written(const char *path)
 	return tfind(path, &written, compare_paths);
 }
 
-/* Saves the queue of a name. A queue that is gone meanwhile is no error. */
+/*
+ * Whether the calls of the queue wait for kwq keep, which keeps it over a reboot, too. A load of its
+ * file would wait for a keeper that begins only after the load of all files.
+ */
+static bool has_keeper(const struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return !kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC;
+}
+
+/* Saves the queue of a name. A queue that is gone meanwhile is no error, nor is one with a keeper. */
 static int save_name(const char *dir, const char *name, const struct save *o)
 {
 	char *path = saved_path(dir, name);
@@ -265,6 +227,13 @@ static int save_name(const char *dir, const char *name, const struct save *o)
 	int status, err;
 
 	err = kwq_open(&q, name, KWQ_RIGHT_READ, O_CLOEXEC);
+	if (!err && has_keeper(q)) {
+		kwq_close(q);
+		free(path);
+		if (o->verbose)
+			printf("%s: left to kwq keep\n", name);
+		return STATUS_OK;
+	}
 	if (err == -ENOENT)
 		status = STATUS_OK;
 	else if (err)

@@ -140,6 +140,7 @@ struct saved_item saved_item_of(const struct kwq_listed *listed)
 {
 	struct saved_item item = {
 		.order = listed->order,
+		.token = listed->token,
 		.dirty_for = listed->dirty_for,
 		.waiting_for = listed->waiting_for,
 		.due_in = listed->due_in,
@@ -162,6 +163,21 @@ struct saved_item saved_item_of(const struct kwq_listed *listed)
 			item.priority = listed->next_priority;
 	}
 	return item;
+}
+
+uint32_t saved_rank(const struct saved_item *item)
+{
+	switch (item->order_of) {
+	case KWQ_IS_PROCESSING:
+		return 0;
+	case KWQ_IS_READY:
+		return item->state & KWQ_IS_RETURNED ? 1 : 2;
+	case KWQ_IS_WAITING:
+		return 3;
+	case KWQ_IS_DEAD:
+		return 4;
+	}
+	return 5;
 }
 
 /* ---- Reading -------------------------------------------------------------- */
@@ -270,25 +286,6 @@ static const char *read_queue(struct stream *s, struct saved_queue *queue)
 	return wrong;
 }
 
-/*
- * Items are restored in this order: first those that were handed out, because they are ahead of all
- * others of their priority; then the ready ones, returned ones first; then the others.
- */
-static uint32_t rank_of(const struct saved_item *item)
-{
-	switch (item->order_of) {
-	case KWQ_IS_PROCESSING:
-		return 0;
-	case KWQ_IS_READY:
-		return item->state & KWQ_IS_RETURNED ? 1 : 2;
-	case KWQ_IS_WAITING:
-		return 3;
-	case KWQ_IS_DEAD:
-		return 4;
-	}
-	return 5;
-}
-
 static int compare_places(const void *a, const void *b)
 {
 	const struct saved_place *one = a, *other = b;
@@ -340,7 +337,7 @@ static const char *read_item(struct stream *s, struct saved_reader *r, size_t le
 	if (wrong)
 		return wrong;
 	place.sum = crc_add(crc_add(0, &item, sizeof(item)), bytes, len - sizeof(item));
-	place.rank = rank_of(&item);
+	place.rank = saved_rank(&item);
 	place.order = item.order;
 	r->has_values |= item.value_len;
 	r->has_groups |= item.group_len;

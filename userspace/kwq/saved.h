@@ -39,6 +39,7 @@ struct saved_queue {
  */
 struct saved_item {
 	uint64_t order;		/* as in struct kwq_listed */
+	uint64_t token;
 	uint64_t dirty_for;
 	uint64_t waiting_for;
 	uint64_t due_in;
@@ -73,6 +74,13 @@ int saved_end(struct saved_writer *w);
 
 /* The item of a list, as it will be restored. A processing item is ready, and comes first. */
 struct saved_item saved_item_of(const struct kwq_listed *listed);
+
+/*
+ * Where an item belongs in a restore. First those that were handed out, because they are ahead of
+ * all others of their priority; then the ready ones, returned ones first; then the others. Items of
+ * one rank are restored by their orders.
+ */
+uint32_t saved_rank(const struct saved_item *item);
 
 /* Whether the file begins as one of kwq save. */
 bool saved_has_header(int fd);

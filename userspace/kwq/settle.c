@@ -335,13 +335,13 @@ static void settle_no_start(struct run *run, struct job *job)
 }
 
 /*
- * Whether a lease was lost and the item may be another worker's. Asked after the
+ * Whether an item was revoked, or its lease was lost, and it may be another worker's. Asked after the
  * command has ended and before its items are settled. The check cannot be left to the
  * done: the add comes before it, and would take effect.
  */
 static bool is_lost(const struct run *run, struct job *job)
 {
-	if (run->leases.fd >= 0)
+	if (run->leases.fd >= 0 || run->revocable)
 		job_extend(job);
 	return job_is_lost(job);
 }
@@ -364,7 +364,7 @@ static void settle_lost(struct run *run, struct job *job)
 			continue;
 		}
 		run->counts.failed++;
-		tell_of(run, it, "lease lost; %s", why);
+		tell_of(run, it, "%s; %s", run->leases.fd >= 0 ? "lease lost" : "revoked", why);
 	}
 	/* Counted already when its command had ended. */
 	if (!job->has_turn_to_come)

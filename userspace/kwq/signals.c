@@ -87,13 +87,16 @@ static void take_signal(struct run *run)
 	run->signal = info.ssi_signo;
 }
 
-/* An item is held until its job is freed, even after its command has ended. */
+/*
+ * An item is held until its job is freed, even after its command has ended. In a queue whose items may
+ * be revoked, this also asks which are.
+ */
 static void extend_leases(struct run *run)
 {
 	bool held = false;
 	unsigned int i;
 
-	if (!lease_timer_is_due(&run->leases))
+	if (!lease_timer_is_due(&run->leases) && !run->revocable)
 		return;
 	for (i = 0; i < run->slots; i++) {
 		if (!run->jobs[i].handle)

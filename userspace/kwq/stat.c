@@ -41,7 +41,7 @@ static const struct number {
 	NUMBER(abandoned), NUMBER(returned), NUMBER(expired), NUMBER(removed), NUMBER(dropped),
 	NUMBER(retries), NUMBER(rate_limited), NUMBER(died), NUMBER(dead),
 	NUMBER(remembered), NUMBER(values), NUMBER(groups), NUMBER(blocked),
-	NUMBER(group_limit),
+	NUMBER(group_limit), NUMBER(last_change), NUMBER(kept), NUMBER(unread),
 	DURATION(oldest_ready), TIME(oldest_waiting), TIME(oldest_dead),
 	DURATION(longest_running), DURATION(unfinished),
 	SETTING(lease), SETTING(aging),
@@ -193,6 +193,8 @@ static void print_text(const struct kwq_stat *st)
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (has(st, numbers[i].offset, sizeof(__u64)))
 			print_number(st, &numbers[i]);
+	if (has(st, offsetof(struct kwq_stat, followers), sizeof(st->followers)))
+		printf("%-*s %u\n", NAME_WIDTH, "followers", st->followers);
 	printf("%-*s %u\n", NAME_WIDTH, "handles", st->handles);
 	printf("%-*s %u\n%-*s %u\n%-*s %04o\n", NAME_WIDTH, "uid", st->uid, NAME_WIDTH, "gid",
 	       st->gid, NAME_WIDTH, "mode", st->mode);
@@ -254,6 +256,8 @@ static void print_json(const struct kwq_stat *st)
 		else
 			printf(",\"%s\":%llu", numbers[i].name, value(st, &numbers[i]));
 	}
+	if (has(st, offsetof(struct kwq_stat, followers), sizeof(st->followers)))
+		printf(",\"followers\":%u", st->followers);
 	printf(",\"handles\":%u,\"uid\":%u,\"gid\":%u,\"mode\":\"%04o\",\"clock\":\"%s\"",
 	       st->handles, st->uid, st->gid, st->mode, clock_name(st));
 	if (has(st, offsetof(struct kwq_stat, now), sizeof(st->now)))

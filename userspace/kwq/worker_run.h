@@ -42,6 +42,7 @@ struct run {
 	struct lease_timer leases;
 	struct timeouts timeouts;
 	bool has_extras;	/* the module has values or groups */
+	bool revocable;		/* the queue may have a manager, which takes items from jobs */
 	bool watching;		/* the queue is in the epoll */
 	bool removed;		/* there is no queue of that name: see follow_name.c */
 	bool stopping;		/* take no more items: a signal or an error came */

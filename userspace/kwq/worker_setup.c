@@ -81,6 +81,7 @@ int attach_queue(struct run *run)
 		err = lease_timer_open(&run->leases, st.lease);
 	if (!err && run->leases.fd >= 0)
 		err = watch_in(run->urgent, run->leases.fd, SOURCE_URGENT, 0);
+	run->revocable = st.create_flags & KWQ_CREATE_CHANGES;
 	return err;
 }
 

@@ -367,6 +367,38 @@ static void test_backoff(void)
 	is_number(look_again_and_again(right_at_once, NULL, -1), 0, "look_again_and_again()");
 }
 
+/* N8 */
+static void test_changes(void)
+{
+	const struct kwq_create_options options = {
+		.size = sizeof(options), .clockid = CLOCK_MONOTONIC, .changes = true,
+	};
+	struct pollfd news = { .events = POLLPRI };
+	uint64_t after = 0;
+	struct kwq *q;
+	int status;
+
+	kwq_create(&q, NULL, &options);
+	/* The first call also reads that the queue was made. */
+	is_number(print_changes(q, &after), 0, "print_changes(): the first call");
+	ok(after != 0, "print_changes(): follows");
+	kwq_add(q, "a", 1);
+	ok(!is_kept(q), "is_kept(): not yet");
+	is_number(print_changes(q, &after), 0, "print_changes(): a key is there");
+	kwq_remove(q, "a", 1);
+	is_number(print_changes(q, &after), 0, "print_changes(): it is gone");
+	ok(is_kept(q), "is_kept(): now");
+	fflush(stdout);
+	if (!fork())
+		_exit(add_for_sure(q, "b"));
+	news.fd = kwq_fd(q);
+	poll(&news, 1, -1);
+	is_number(print_changes(q, &after), 0, "print_changes(): another one");
+	wait(&status);
+	is_number(status, 0, "add_for_sure()");
+	kwq_close(q);
+}
+
 int main(void)
 {
 	test_handles();
@@ -378,6 +410,7 @@ int main(void)
 	test_leases();
 	test_restore();
 	test_pause_and_debounce();
+	test_changes();
 	test_groups();
 	test_values();
 	test_backoff();

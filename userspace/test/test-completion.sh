@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j

@@ -16,7 +16,7 @@ for file in bin/kwq lib/libkwq.a lib/libkwq.so.1.0.0 lib/libkwq.so.1 lib/libkwq.
 	share/bash-completion/completions/kwq share/zsh/vendor-completions/_kwq \
 	share/fish/vendor_completions.d/kwq.fish share/kwq/grafana-dashboard.json share/kwq/prometheus-rules.yml share/kwq/kwq.schema.json lib/udev/rules.d/60-kwq.rules lib/sysusers.d/kwq.conf \
 	lib/modules-load.d/kwq.conf lib/systemd/system/kwq-state.service lib/systemd/system/kwq-run@.service \
-	lib/systemd/system/kwq-queue@.service lib/kwq/replace-module \
+	lib/systemd/system/kwq-queue@.service lib/systemd/system/kwq-keep@.service lib/kwq/replace-module \
 	share/doc/kwq/examples/kwq-run@thumbnails.service.d/thumbnails.conf; do
 	ok "$file" test -s "$ROOT$PREFIX/$file"
 done

@@ -37,6 +37,7 @@ static struct {
 	const char *got_key;	/* and its group, and its value */
 	__s32 clockid;
 	__u64 now;
+	__u64 number;		/* of the last change */
 } kernel;
 
 static void *pointer(__u64 p)
@@ -102,6 +103,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		break;
 	case KWQ_IOC_GET:
 		take_get(arg);
+		break;
+	case KWQ_IOC_FOLLOW:
+		((struct kwq_follow_args *)arg)->number = kernel.number;
 		break;
 	}
 	if (kernel.ret >= 0)
@@ -201,6 +205,14 @@ static void test_create(void)
 	   arg->mode == 0644 && arg->clockid == CLOCK_BOOTTIME && arg->max_items == 7 &&
 	   arg->max_bytes == 8 && arg->config == kwq_ptr(&config) && arg->lease == 9,
 	   "create: every option");
+	kwq_close(q);
+
+	newer.o.changes = true;
+	newer.o.sync = true;
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), 0, "N8: create: a queue that may be followed");
+	is_number(arg->flags, KWQ_CREATE_OR_OPEN | KWQ_CREATE_CHANGES | KWQ_CREATE_SYNC,
+		  "N8: create: and whose calls wait");
 	kwq_close(q);
 
 	newer.o.size = offsetof(struct kwq_create_options, lease);
@@ -351,7 +363,7 @@ static void test_add(struct kwq *q)
 
 	expect(1, KWQ_WAS_READY | KWQ_WAS_WAITING);
 	is_number(kwq_remove(q, "key", 3), KWQ_WAS_READY | KWQ_WAS_WAITING, "remove");
-	ok(asked(KWQ_IOC_REMOVE) && arg->batch.entry_size == 8 &&
+	ok(asked(KWQ_IOC_REMOVE) && arg->batch.entry_size == 16 &&
 	   ((struct kwq_remove_entry *)kernel.entries[0])->key_len == 3,
 	   "remove: what the kernel is told");
 }
@@ -898,6 +910,40 @@ static void test_queue(struct kwq *q)
 	ok(asked(KWQ_IOC_STAT) && *(__u32 *)kernel.arg == sizeof(st), "stat: with its size");
 }
 
+/* N8: kwq_follow(), kwq_changes() and kwq_sync(); negative errno values. */
+static void test_changes(struct kwq *q)
+{
+	struct kwq_changes_args changes = { .size = sizeof(changes), .after = 5, .resume = 77 };
+	const struct kwq_changes_args *arg = (void *)kernel.arg;
+	const struct kwq_follow_args *follow = (void *)kernel.arg;
+	const struct kwq_sync_args *sync = (void *)kernel.arg;
+	uint64_t number = 1;
+
+	expect(0, 0);
+	kernel.number = 42;
+	is_number(kwq_follow(q, &number), 0, "follow");
+	ok(asked(KWQ_IOC_FOLLOW) && follow->size == sizeof(*follow) && !follow->flags &&
+	   !follow->number, "follow: what the kernel is told");
+	is_number(number, 42, "follow: the number of the last change");
+	expect(-EBUSY, 0);
+	is_number(kwq_follow(q, &number), -EBUSY, "follow: its error");
+	is_number(number, 42, "follow: and no number then");
+	expect(3, 0);
+	is_number(kwq_changes(q, &changes), 3, "changes");
+	ok(asked(KWQ_IOC_CHANGES) && arg->after == 5 && !arg->resume,
+	   "changes: as they are, and a wait of their own");
+	expect(-ETIMEDOUT, 0);
+	is_number(kwq_changes(q, &changes), -ETIMEDOUT, "changes: their error");
+	expect(0, 0);
+	is_number(kwq_sync(q, 78), 0, "sync");
+	ok(asked(KWQ_IOC_SYNC) && sync->size == sizeof(*sync) && sync->deadline == 78 &&
+	   !sync->flags && !sync->resume && !sync->number, "sync: what the kernel is told");
+	expect(-ETIMEDOUT, 0);
+	is_number(kwq_sync_within(q, 79), -ETIMEDOUT, "sync_within");
+	ok(asked(KWQ_IOC_SYNC) && sync->flags == KWQ_SYNC_RELATIVE && sync->deadline == 79 &&
+	   !sync->resume && !sync->number, "sync_within: what the kernel is told");
+}
+
 static uint64_t now(clockid_t clock)
 {
 	struct timespec ts;
@@ -982,6 +1028,7 @@ int main(void)
 	test_retries(q);
 	test_batches(q);
 	test_queue(q);
+	test_changes(q);
 	test_backoff();
 	test_until();
 	is_number(allocations - before, 0, "U4: and nothing else is");

@@ -31,7 +31,7 @@ static const struct fake some[] = {
 	    .dirty_for = 5, .waiting_for = 6, .due_in = 8, .wait_priority = 2,
 	    .next_priority = 4, .pid = 4711, .abandoned = 2 }, "young\n" },
 	{ { .state = KWQ_IS_READY | KWQ_IS_RETURNED, .order = 10 }, "returned" },
-	{ { .state = KWQ_IS_READY, .order = 11, .priority = 5 }, "urgent" },
+	{ { .state = KWQ_IS_READY, .order = 11, .priority = 5, .token = 77 }, "urgent" },
 	{ { .state = KWQ_IS_DEAD, .order = 2, .dead_for = 60 * (__u64)NS_PER_S }, "dead\xff" },
 	{ { .state = KWQ_IS_PROCESSING, .order = 76, .processing_for = 4 * (__u64)NS_PER_S },
 	  "old" },
@@ -231,21 +231,21 @@ static void test_long(void)
 {
 	is_number(keys("-l"), STATUS_OK, "Q15: in detail");
 	is_string(said,
-		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID GROUP    KEY\n"
-		  "processing            0       4.000s            -        0    0     -       - -        old\n"
-		  "processing+dirty+waiting    0       3.000s       7.000s        0    2     -    4711 -        young\\n\n"
-		  "ready                 5       0.000s            -        0    0     -       - -        urgent\n"
-		  "ready+returned        0       0.000s            -        0    0     -       - -        returned\n"
-		  "ready                 0       0.002s            -        0    0     -       - -        first\n"
-		  "ready                 0       0.001s            -        0    0     -       - -        second\n"
-		  "waiting               0       0.000s       0.000s        0    0     7       - g\\tab    sooner\n"
-		  "waiting               0       1.500s       2.000s        3    0     -       - -        later\n"
-		  "dead                  0      60.000s            -        0    0     -       - -        dead\\xff\n",
+		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID TOKEN GROUP    KEY\n"
+		  "processing            0       4.000s            -        0    0     -       -     - -        old\n"
+		  "processing+dirty+waiting    0       3.000s       7.000s        0    2     -    4711     - -        young\\n\n"
+		  "ready                 5       0.000s            -        0    0     -       -    77 -        urgent\n"
+		  "ready+returned        0       0.000s            -        0    0     -       -     - -        returned\n"
+		  "ready                 0       0.002s            -        0    0     -       -     - -        first\n"
+		  "ready                 0       0.001s            -        0    0     -       -     - -        second\n"
+		  "waiting               0       0.000s       0.000s        0    0     7       -     - g\\tab    sooner\n"
+		  "waiting               0       1.500s       2.000s        3    0     -       -     - -        later\n"
+		  "dead                  0      60.000s            -        0    0     -       -     - -        dead\\xff\n",
 		  "a line for each key, below the header");
 	is_number(keys("-l --unsorted --state remembered"), STATUS_OK, "Q15: a remembered key");
 	is_string(said,
-		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID GROUP    KEY\n"
-		  "remembered            0            -            -        1    0     -       - -        idle\n",
+		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID TOKEN GROUP    KEY\n"
+		  "remembered            0            -            -        1    0     -       -     - -        idle\n",
 		  "has no age");
 }
 
@@ -263,6 +263,10 @@ static void test_json(void)
 		  "{\"states\":[\"dead\"],\"priority\":0,\"requeues\":0,\"abandoned\":0,"
 		  "\"dead_for_ns\":60000000000,\"key\":\"dead\\ufffd\",\"key_hex\":\"64656164ff\"}\n",
 		  "a line for each key, with what it has");
+	is_number(keys("--json --key urgent"), STATUS_OK, "N3: of a key with a token");
+	is_string(said,
+		  "{\"states\":[\"ready\"],\"priority\":5,\"requeues\":0,\"abandoned\":0,"
+		  "\"dirty_for_ns\":0,\"token\":77,\"key\":\"urgent\"}\n", "is printed");
 	is_number(keys("--json --state waiting --key later"), STATUS_OK, "of a waiting key");
 	is_string(said,
 		  "{\"states\":[\"waiting\"],\"priority\":0,\"requeues\":3,\"abandoned\":0,"
@@ -284,8 +288,8 @@ static void test_unknown_ages(void)
 {
 	is_number(keys("-l --key unmeasured"), STATUS_OK, "M1: a queue without durations");
 	is_string(said,
-		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID GROUP    KEY\n"
-		  "processing+dirty      0            -            -        0    0     -       - -        unmeasured\n",
+		  "STATE              PRIO          AGE         LEFT REQUEUES LOST VALUE     PID TOKEN GROUP    KEY\n"
+		  "processing+dirty      0            -            -        0    0     -       -     - -        unmeasured\n",
 		  "M1: the age is not 0");
 	is_number(keys("--json --key unmeasured"), STATUS_OK, "M1: as JSON");
 	is_string(said,

@@ -110,6 +110,28 @@ static void test_families(void)
 	is_string(written(q, 0), "", "no queue, no text");
 }
 
+/* N8: only a queue that may be followed has these, and each has its own number. */
+static void test_changes(void)
+{
+	struct metrics_queue q;
+
+	add_queue(&q, "q");
+	is_number(strlen(family_of(&q, 1, "workqueue_changes_total")), 0,
+		  "N8: no changes of a queue that cannot be followed");
+	q.stat.id = 1;
+	q.stat.last_change = 31;
+	q.stat.kept = 32;
+	q.stat.unread = 33;
+	q.stat.followers = 1;
+	ok(strstr(family_of(&q, 1, "workqueue_changes_total"), "{name=\"q\"} 31\n"), "N8: changes");
+	ok(strstr(family_of(&q, 1, "workqueue_kept_changes_total"), "{name=\"q\"} 32\n"), "N8: kept");
+	ok(strstr(family_of(&q, 1, "workqueue_unread"), "{name=\"q\"} 33\n"), "N8: unread");
+	ok(strstr(family_of(&q, 1, "workqueue_followers"), "gauge\nworkqueue_followers{name=\"q\"} 1\n"),
+	   "N8: followers");
+	q.stat.size = offsetof(struct kwq_stat, followers);
+	is_number(strlen(family_of(&q, 1, "workqueue_followers")), 0, "U3: not from an older module");
+}
+
 /* Each number has a value of its own, so that mixed-up members are noticed. */
 static void test_members(void)
 {
@@ -447,6 +469,7 @@ static void test_table(void)
 int main(void)
 {
 	test_families();
+	test_changes();
 	test_members();
 	test_histogram_text();
 	test_no_durations();

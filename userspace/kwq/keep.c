@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq keep, and kwq sync
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cmd.h"
+#include "duration.h"
+#include "keeper.h"
+#include "notify.h"
+#include "queue_options.h"
+
+enum { OPT_INTERVAL = OPT_FIRST, OPT_TIMEOUT };
+
+static const struct option keep_options[] = {
+	{ "interval", required_argument, NULL, OPT_INTERVAL },
+	QUEUE_OPTIONS,
+	OPTION_VERBOSE, OPTION_HELP, OPTION_END
+};
+
+static const struct option sync_options[] = {
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	OPTION_HELP, OPTION_END
+};
+
+/* ---- kwq keep ------------------------------------------------------------- */
+
+/* How long to wait before the file is tried again. */
+#define RETRY NS_PER_S
+
+/*
+ * @signals: a descriptor that reads SIGINT and SIGTERM
+ * @watchdog: how often the service manager is told that this process lives, in ns; 0 for never
+ * @told_at: when it was told last
+ */
+struct loop {
+	struct keeper *keeper;
+	const struct keeper_options *options;
+	int signals;
+	uint64_t watchdog, told_at;
+	bool is_ready;
+};
+
+static uint64_t monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+static int catch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Waits for a change, for a signal, or until @until. Returns whether to end. */
+static bool wait_until(struct loop *loop, uint64_t until, bool for_changes)
+{
+	struct pollfd fds[] = {
+		{ .fd = loop->signals, .events = POLLIN },
+		{ .fd = keeper_fd(loop->keeper), .events = POLLPRI },
+	};
+	uint64_t now = monotonic(), ns;
+	struct timespec timeout;
+
+	if (loop->watchdog && until > loop->told_at + loop->watchdog)
+		until = loop->told_at + loop->watchdog;
+	ns = until > now ? until - now : 0;
+	timeout = (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
+	ppoll(fds, for_changes ? 2 : 1, until == UINT64_MAX ? NULL : &timeout, NULL);
+	return fds[0].revents;
+}
+
+/* Tells the service manager, and with --verbose the user, how things are. */
+static void tell(struct loop *loop)
+{
+	uint64_t now = monotonic();
+
+	if (!loop->is_ready && keeper_is_ready(loop->keeper)) {
+		loop->is_ready = true;
+		notify_send("READY=1");
+		if (loop->options->verbose) {
+			printf("%s: kept in %s\n", loop->options->queue, loop->options->path);
+			flush_output();
+		}
+	}
+	if (!loop->watchdog || now < loop->told_at + loop->watchdog)
+		return;
+	notify_send("WATCHDOG=1");
+	loop->told_at = now;
+}
+
+/* Returns an exit status. */
+static int keep(struct loop *loop)
+{
+	bool stop = false;
+
+	while (!stop) {
+		switch (keeper_step(loop->keeper, monotonic())) {
+		case KEEPER_IDLE:
+			stop = wait_until(loop, keeper_due(loop->keeper), true);
+			break;
+		case KEEPER_MORE:
+			stop = wait_until(loop, 0, false);
+			break;
+		case KEEPER_LATER:
+			stop = wait_until(loop, monotonic() + RETRY, false);
+			break;
+		case KEEPER_ENDED:
+			return STATUS_OK;
+		case KEEPER_FAILED:
+			return STATUS_FAILED;
+		}
+		tell(loop);
+	}
+	notify_send("STOPPING=1");
+	return keeper_finish(loop->keeper, monotonic());
+}
+
+static void parse_options(struct keeper_options *o, struct queue_options *queue, int argc,
+			  char **argv)
+{
+	int opt;
+
+	queue_options_init(queue);
+	while ((opt = getopt_long(argc, argv, "m:vh", keep_options, NULL)) != -1) {
+		if (opt == OPT_INTERVAL)
+			o->interval = must_parse_short_duration("--interval", optarg);
+		else if (opt == 'v')
+			o->verbose = true;
+		else if (!queue_option(queue, opt))
+			option_common(opt);
+	}
+	if (optind == argc)
+		usage("QUEUE is missing");
+	o->queue = must_be_name(argv[optind++]);
+	o->path = only_argument(argc, argv, "FILE");
+	if (!strcmp(o->path, "-"))
+		usage("a queue is kept in a file, not on standard output: name a FILE");
+	if (queue->queue.clockid == KWQ_CLOCK_ID_MANUAL)
+		usage("a queue with a manual clock cannot be kept");
+	queue->queue.changes = true;
+	must_have_queue_options(queue);
+	o->create = queue->queue;
+	o->sync = queue->queue.sync;
+}
+
+static int keep_main(int argc, char **argv)
+{
+	struct keeper_options options = { .interval = NS_PER_S };
+	struct queue_options queue;
+	struct loop loop = {
+		.options = &options,
+		.watchdog = notify_watchdog() * NS_PER_US / 2,
+	};
+	const char *why;
+	int status;
+
+	parse_options(&options, &queue, argc, argv);
+	why = keeper_load();
+	if (why) {
+		message("needs SQLite: %s", why);
+		return STATUS_FAILED;
+	}
+	loop.signals = catch_signals();
+	if (loop.signals < 0)
+		return complain("signals", loop.signals);
+	status = keeper_start(&loop.keeper, &options);
+	if (!status)
+		status = keep(&loop);
+	keeper_close(loop.keeper);
+	return status;
+}
+
+const struct command command_keep = {
+	.name = "keep",
+	.arguments = "[OPTION...] QUEUE FILE",
+	.summary = "Keep a queue in a file, so that it survives a crash",
+	.options =
+	"      --sync             write each change to the disk at once; a new queue\n"
+	"                         makes adds and dones wait for that\n"
+	"      --interval DURATION\n"
+	"                         without --sync, write to the disk at most so often (1s)\n"
+	"  -v, --verbose          say what was restored, and when the file is up to date\n"
+	"  -h, --help\n"
+	"\n"
+	"Runs until SIGTERM or SIGINT, or until the queue is shut down and empty. The\n"
+	"queue is restored from FILE if it does not exist. Options of a new queue, if\n"
+	"neither it nor FILE exists:\n"
+	QUEUE_HELP,
+	.brief =
+	"      --sync             write each change to the disk at once; a new queue\n"
+	"                         makes adds and dones wait for that\n"
+	"      --interval DURATION\n"
+	"                         without --sync, write to the disk at most so often (1s)\n"
+	"  -m, --mode MODE        and other options of kwq create, for a new queue\n"
+	"  -v, --verbose          say what was restored, and when the file is up to date\n"
+	"      --help=all         all options\n"
+	"\n"
+	"Runs until SIGTERM or SIGINT, or until the queue is shut down and empty. The\n"
+	"queue is restored from FILE if it does not exist.\n",
+	.examples =
+	"  kwq keep mail /var/lib/kwq/mail.kwqdb    as kwq-keep@mail.service does\n"
+	"  kwq keep --sync --values mail mail.kwqdb nothing acknowledged is ever lost\n",
+	.main = keep_main,
+};
+
+/* ---- kwq sync ------------------------------------------------------------- */
+
+static int sync_main(int argc, char **argv)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	uint64_t timeout = KWQ_NO_DEADLINE;
+	const char *queue;
+	struct kwq *q;
+	int opt, err;
+
+	while ((opt = getopt_long(argc, argv, "h", sync_options, NULL)) != -1) {
+		if (opt != OPT_TIMEOUT)
+			option_common(opt);
+		timeout = must_parse_duration("--timeout", optarg);
+	}
+	queue = only_argument(argc, argv, "QUEUE");
+	q = must_open_to_look(queue);
+	err = kwq_stat(q, &st);
+	if (err)
+		return complain(queue, err);
+	if (!(st.create_flags & KWQ_CREATE_CHANGES)) {
+		message("%s: this queue cannot be kept: see kwq keep, and kwq create --changes", queue);
+		return STATUS_FAILED;
+	}
+	/* Whatever comes to be kept later: a sync without a wait tells. */
+	err = kwq_sync_within(q, 0);
+	if (err == -ETIMEDOUT && timeout) {
+		if (!st.followers)
+			message("%s: nobody keeps this queue; waiting for kwq keep", queue);
+		err = kwq_sync_within(q, timeout);
+	}
+	if (err == -ETIMEDOUT) {
+		message("%s: not all changes are kept yet", queue);
+		return STATUS_NOT_READY;
+	}
+	return err ? complain(queue, err) : STATUS_OK;
+}
+
+const struct command command_sync = {
+	.name = "sync",
+	.arguments = "[--timeout DURATION] QUEUE",
+	.summary = "Wait until all changes so far are on the disk",
+	.options =
+	"      --timeout DURATION  wait no longer than that\n"
+	"  -h, --help\n",
+	.examples =
+	"  kwq add mail alice && kwq sync mail      alice survives a power cut now\n"
+	"  kwq sync --timeout 5s mail               wait no longer than 5 s\n",
+	.main = sync_main,
+};

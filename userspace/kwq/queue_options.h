@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * The options of a new queue, shared by kwq create and kwq keep.
+ */
+#ifndef KWQ_QUEUE_OPTIONS_H
+#define KWQ_QUEUE_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "config_options.h"
+
+/* Out of the range of the subcommands' own options, and of those of config_options.h. */
+enum {
+	OPT_MAX_ITEMS = 2000, OPT_MAX_BYTES, OPT_CLOCK, OPT_LEASE, OPT_GROUPS, OPT_GROUP_LIMIT,
+	OPT_AGING, OPT_VALUES, OPT_NO_DURATIONS, OPT_CHANGES, OPT_SYNC,
+};
+
+#define QUEUE_OPTIONS \
+	{ "mode", required_argument, NULL, 'm' }, \
+	{ "max-items", required_argument, NULL, OPT_MAX_ITEMS }, \
+	{ "max-bytes", required_argument, NULL, OPT_MAX_BYTES }, \
+	{ "clock", required_argument, NULL, OPT_CLOCK }, \
+	{ "lease", required_argument, NULL, OPT_LEASE }, \
+	{ "groups", no_argument, NULL, OPT_GROUPS }, \
+	{ "group-limit", required_argument, NULL, OPT_GROUP_LIMIT }, \
+	{ "aging", required_argument, NULL, OPT_AGING }, \
+	{ "values", no_argument, NULL, OPT_VALUES }, \
+	{ "no-durations", no_argument, NULL, OPT_NO_DURATIONS }, \
+	{ "changes", no_argument, NULL, OPT_CHANGES }, \
+	{ "sync", no_argument, NULL, OPT_SYNC }, \
+	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST, \
+	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE
+
+#define QUEUE_HELP \
+	"  -m, --mode MODE        permission bits, less the umask (700)\n" \
+	"      --max-items N      largest number of items (the module's maximum)\n" \
+	"      --max-bytes N      largest number of bytes of memory (the module's maximum)\n" \
+	"      --clock monotonic|boottime|manual\n" \
+	"                         boottime counts the time asleep; manual, for tests, moves\n" \
+	"                         only by kwq advance (monotonic)\n" \
+	"      --lease DURATION   visibility timeout: a worker that holds a key for longer\n" \
+	"                         without kwq extend loses it (0: never)\n" \
+	"      --groups           keys may belong to groups, which take turns: kwq add --group\n" \
+	"      --group-limit N    at most N keys of one group are worked on at once; 0 for any\n" \
+	"                         number; implies --groups (0)\n" \
+	"      --aging DURATION   a key that has been ready for so long counts as one priority\n" \
+	"                         higher, and so on, so that none starves (0: never)\n" \
+	"      --values           keys may carry values: see kwq add\n" \
+	"      --no-durations     be faster, and do not measure for how long keys are ready or\n" \
+	"                         processed; excludes --lease, --aging, --forget-after\n" \
+	CONFIG_HELP
+
+struct queue_options {
+	struct kwq_create_options queue;
+	struct config_options config;
+};
+
+/* The defaults. */
+void queue_options_init(struct queue_options *o);
+
+/* Takes one of QUEUE_OPTIONS, with -m for --mode. Returns false for any other. */
+bool queue_option(struct queue_options *o, int opt);
+
+/*
+ * Ends the program if the options exclude each other, or if the module lacks what they ask for.
+ * The options are ready for kwq_create() then, as long as *o.
+ */
+void must_have_queue_options(struct queue_options *o);
+
+/* As complain_open(), for a kwq_create() that failed. */
+int complain_create(const char *name, const struct kwq_create_options *options, int err);
+
+#endif /* KWQ_QUEUE_OPTIONS_H */
