@@ -28,7 +28,8 @@ from ._stat import Stat, unpack_stat
 from ._values import (
     Added, Clock, Finished, Key, Mode, Rights, Seconds, State, from_ns, key_bytes, limit_ns, name_field, nanoseconds)
 from .errors import (
-    BatchError, Closed, Empty, Error, Full, InvalidArgument, NotEmpty, NotFound, ShutDown, TimedOut, error)
+    BatchError, Changed, Closed, Empty, Error, Full, InvalidArgument, NotEmpty, NotFound, ShutDown, Stale, TimedOut,
+    error)
 
 # Room for one key with its group, and for its value, too.
 _KEY_ROOM = abi.KEY_MAX + abi.GROUP_MAX
@@ -447,7 +448,8 @@ class Queue:
     def restore(self, items: Iterable[Listed]) -> list[Added]:
         """Puts keys back as a listing with values had them, in this order; sort them by Listed.sort_key before.
 
-        A key that the queue has already is only added, and gets the token if there is one. The handle needs the rights to write and to manage.
+        A key that the queue has already is only added, and gets the token if there is one. The handle needs the rights
+        to write and to manage.
         """
         entries = []
         for item in items:
@@ -759,7 +761,8 @@ class Queue:
 
         revoke takes it from its worker, too: it is gone at once, and the worker's done raises Stale. unchanged is
         Listed.change of the key, as the queue's follower has read it. If the key has changed or was added since then,
-        the call raises Changed, and the follower reads the key again. It needs a queue with changes and without a board.
+        the call raises Changed, and the follower reads the key again. It needs a queue with changes and without a
+        board.
         """
         flags = abi.REMOVE_REVOKE if revoke else 0
         if unchanged is None:
