@@ -363,7 +363,11 @@ noinline int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync)
  */
 noinline void kwq_handle_sync(struct kwq_handle *handle)
 {
-	struct kwq_sync sync = { .deadline = KTIME_MAX, .state = TASK_KILLABLE };
+	/* The wait may be long, and must not keep the machine from suspending. */
+	struct kwq_sync sync = {
+		.deadline = KTIME_MAX,
+		.state = TASK_KILLABLE | TASK_FREEZABLE,
+	};
 
 	/* Only calls on this handle could make the answer change. */
 	if (READ_ONCE(handle->keyed->changes->follower) != handle)
@@ -426,15 +430,6 @@ int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept)
 	}
 }
 
-static int why_not_read(const struct kwq_queue *queue, const struct kwq_patience *patience)
-{
-	if (patience->nonblock)
-		return -EAGAIN;
-	if (kwq_is_past_locked(queue, patience->deadline))
-		return -ETIMEDOUT;
-	return signal_pending(current) ? -ERESTARTSYS : 0;
-}
-
 /**
  * kwq_wait_for_changes() - wait until there is something to read
  * @handle: the handle, between kwq_begin_reading() and kwq_end_reading()
@@ -459,7 +454,7 @@ int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 		/* An edge-triggered poller does not poll again before it waits. */
 		changes->of_queue_told = of_queue;
 		changes->is_polled = true;
-		err = why_not_read(queue, patience);
+		err = kwq_why_not_wait_locked(queue, patience);
 		if (err)
 			break;
 		changes->reader = current;

@@ -312,7 +312,7 @@ struct kwq_syncer {
  * struct kwq_sync - how to wait until changes are kept
  * @number: up to which number; 0 for all so far. It is filled in then
  * @deadline: when to stop waiting, on the queue's clock; KTIME_MAX for never
- * @state: TASK_INTERRUPTIBLE or TASK_KILLABLE
+ * @state: how its task sleeps: TASK_INTERRUPTIBLE, or TASK_KILLABLE with TASK_FREEZABLE
  */
 struct kwq_sync {
 	u64 number;
@@ -472,8 +472,8 @@ struct kwq_handle {
 };
 
 /*
- * What a small item has besides a plain one. Each kind has a cache. These are bits, and the number
- * of all combinations.
+ * The kinds of small items. Each kind has a cache. GROUPED: the item has a &struct kwq_member.
+ * FOLLOWED: it has a &struct kwq_change. Both are bits.
  */
 #define KWQ_KIND_GROUPED	BIT(0)
 #define KWQ_KIND_FOLLOWED	BIT(1)

@@ -312,16 +312,6 @@ void kwq_tell_adders_of_group_locked(struct kwq_keyed *keyed, const struct kwq_k
 	tell_of_group(keyed, name, keyed->adders->last);
 }
 
-/* Why an adder must not wait any longer; 0 if it may. */
-static int why_not_wait(const struct kwq_queue *queue, const struct kwq_patience *patience)
-{
-	if (patience->nonblock)
-		return -EAGAIN;
-	if (kwq_is_past_locked(queue, patience->deadline))
-		return -ETIMEDOUT;
-	return signal_pending(current) ? -ERESTARTSYS : 0;
-}
-
 /**
  * kwq_keyed_wait_for_room_locked() - wait until a refused add is worth another try (Q19)
  * @keyed: the queue; its lock held, released while sleeping
@@ -355,7 +345,7 @@ int kwq_keyed_wait_for_room_locked(struct kwq_keyed *keyed, const struct kwq_key
 	join_adders(keyed, &adder, wait->has_waited);
 	wait->has_waited = true;
 	do {
-		err = why_not_wait(queue, &wait->patience);
+		err = kwq_why_not_wait_locked(queue, &wait->patience);
 		if (err)
 			break;
 		kwq_join_drainers_locked(queue, &adder.drainer, TASK_INTERRUPTIBLE);

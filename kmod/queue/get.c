@@ -212,6 +212,23 @@ void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 }
 
 /**
+ * kwq_why_not_wait_locked() - may a call wait any longer
+ * @queue: the queue; @queue->lock held
+ * @patience: how long it may wait
+ *
+ * Return: 0 if it may; -EAGAIN, -ETIMEDOUT or -ERESTARTSYS.
+ */
+int kwq_why_not_wait_locked(const struct kwq_queue *queue, const struct kwq_patience *patience)
+{
+	lockdep_assert_held(&queue->lock);
+	if (patience->nonblock)
+		return -EAGAIN;
+	if (kwq_is_past_locked(queue, patience->deadline))
+		return -ETIMEDOUT;
+	return signal_pending(current) ? -ERESTARTSYS : 0;
+}
+
+/**
  * kwq_get_would_wait_locked() - would a get have to wait
  * @queue: the queue; @queue->lock held
  * @holder: the holder that wants to get

@@ -233,6 +233,7 @@ int kwq_get_item_locked(struct kwq_queue *queue, struct kwq_item *item,
 int kwq_remove_locked(struct kwq_queue *queue, struct kwq_item *item, u32 flags);
 void kwq_give_up_locked(struct kwq_queue *queue, struct kwq_item *item,
 			ktime_t now);
+int kwq_why_not_wait_locked(const struct kwq_queue *queue, const struct kwq_patience *patience);
 bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder);
 int kwq_wait_locked(struct kwq_queue *queue, struct kwq_holder *holder,
 		    const struct kwq_patience *patience, unsigned long *flags);

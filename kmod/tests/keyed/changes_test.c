@@ -30,7 +30,7 @@ struct changes_test {
 	struct kwq_got got[4];
 	u8 got_keys[256];
 	u64 after, of_queue;
-	/* What the last read has found. */
+	/* The result of the last read. */
 	struct kwq_listed read[NR_READ];
 	struct kwq_value *values[NR_READ];
 	u8 keys[NR_READ * 8];
@@ -181,6 +181,18 @@ static int get(struct changes_test *t, u32 nr)
 static int done(struct changes_test *t, u32 i)
 {
 	return kwq_handle_done(t->y, t->got[i].ticket, 0);
+}
+
+static struct kwq_list_buffer buffer_of(struct changes_test *t, u32 items, u32 bytes)
+{
+	return (struct kwq_list_buffer){
+		.entries = t->read,
+		.values = t->values,
+		.keys = t->keys,
+		.max_items = items,
+		.max_key_bytes = bytes,
+		.max_bytes = bytes,
+	};
 }
 
 /* CHANGES without its wait. Returns how many items it reads, or an error. */
@@ -424,14 +436,7 @@ static void call_reads_what_has_changed_before_it(struct kunit *test)
 {
 	struct kwq_list_request request = { .unread = true };
 	struct changes_test *t = test->priv;
-	struct kwq_list_buffer buffer = {
-		.entries = t->read,
-		.values = t->values,
-		.keys = t->keys,
-		.max_items = 1,
-		.max_key_bytes = 8,
-		.max_bytes = 8,
-	};
+	struct kwq_list_buffer buffer = buffer_of(t, 1, 8);
 
 	add(t, "a");
 	add(t, "b");
@@ -458,7 +463,7 @@ static void number_that_was_not_told_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, read_all(t), 1);
 	KUNIT_EXPECT_EQ(test, read_after(t, 2, 0, 4), -EINVAL);
 	KUNIT_EXPECT_EQ(test, read_after(t, 1, 0, 4), 0);
-	/* What was read has been forgotten. */
+	/* The items up to 1 have been forgotten. */
 	KUNIT_EXPECT_EQ(test, read_after(t, 0, 0, 4), -EINVAL);
 }
 
@@ -466,14 +471,7 @@ static void long_key_does_not_fit(struct kunit *test)
 {
 	struct kwq_list_request request = { .unread = true };
 	struct changes_test *t = test->priv;
-	struct kwq_list_buffer buffer = {
-		.entries = t->read,
-		.values = t->values,
-		.keys = t->keys,
-		.max_items = 2,
-		.max_key_bytes = 3,
-		.max_bytes = 3,
-	};
+	struct kwq_list_buffer buffer = buffer_of(t, 2, 3);
 
 	add(t, "long");
 	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, t->after, 0), 0);
@@ -991,6 +989,27 @@ static void follower_does_not_wait_for_itself(struct kunit *test)
 	kwq_handle_sync(t->y);
 }
 
+static void sync_handle(void *data)
+{
+	kwq_handle_sync(data);
+}
+
+static void wait_of_an_add_lets_the_machine_suspend(struct kunit *test)
+{
+	struct changes_test *t = test->priv;
+	struct kwq_test_thread thread;
+
+	/* O8: nobody may ever follow. The freezer leaves such a task asleep. */
+	add(t, "a");
+	kwq_test_thread_start(test, &thread, sync_handle, t->y);
+	kwq_test_wait_until(test, nr_syncers(t->keyed));
+	kwq_test_wait_until(test, READ_ONCE(thread.task->__state) & TASK_FREEZABLE);
+	KUNIT_EXPECT_TRUE(test, READ_ONCE(thread.task->__state) & TASK_WAKEKILL);
+	read_all(t);
+	KUNIT_EXPECT_EQ(test, read_after(t, 1, 1, 4), 0);
+	kwq_test_thread_join(test, &thread);
+}
+
 static void queue_with_sync_has_no_board(struct kunit *test)
 {
 	struct changes_test *t = test->priv;
@@ -1002,7 +1021,7 @@ static void queue_with_sync_has_no_board(struct kunit *test)
 
 #define NR_KEYS	12
 
-/* What the follower knows of a key, and what it keeps. */
+/* The keys as the follower knows them. */
 struct mirror {
 	struct kwq_listed known[NR_KEYS];
 	bool has[NR_KEYS];
@@ -1037,14 +1056,7 @@ static void expect_mirrored(struct kunit *test, const struct mirror *m)
 {
 	struct kwq_list_request request = { .states = U32_MAX };
 	struct changes_test *t = test->priv;
-	struct kwq_list_buffer buffer = {
-		.entries = t->read,
-		.values = t->values,
-		.keys = t->keys,
-		.max_items = NR_READ,
-		.max_key_bytes = sizeof(t->keys),
-		.max_bytes = sizeof(t->keys),
-	};
+	struct kwq_list_buffer buffer = buffer_of(t, NR_READ, sizeof(t->keys));
 	const u8 *key = t->keys;
 	int i, nr = 0, known = 0;
 
@@ -1190,6 +1202,7 @@ static struct kunit_case following_cases[] = {
 	KUNIT_CASE(all_syncers_are_woken),
 	KUNIT_CASE(sync_ends_by_its_deadline_or_a_signal),
 	KUNIT_CASE(follower_does_not_wait_for_itself),
+	KUNIT_CASE(wait_of_an_add_lets_the_machine_suspend),
 	{}
 };
 
