@@ -5,7 +5,6 @@
  */
 #include "http.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include <microhttpd.h>
 
 #include "cmd.h"
+#include "library.h"
 #include "metrics.h"
 
 enum {
@@ -40,10 +40,7 @@ static struct {
 #ifdef HTTP_SONAME
 const char *http_load(void)
 {
-	static const struct {
-		const char *name;
-		void **to;
-	} functions[] = {
+	static const struct library_function functions[] = {
 		{ "MHD_add_response_header", (void **)&mhd.add_response_header },
 		{ "MHD_create_response_from_buffer", (void **)&mhd.create_response_from_buffer },
 		{ "MHD_destroy_response", (void **)&mhd.destroy_response },
@@ -51,17 +48,8 @@ const char *http_load(void)
 		{ "MHD_start_daemon", (void **)&mhd.start_daemon },
 		{ "MHD_stop_daemon", (void **)&mhd.stop_daemon },
 	};
-	void *library = dlopen(HTTP_SONAME, RTLD_NOW);
-	size_t i;
 
-	if (!library)
-		return dlerror();
-	for (i = 0; i < ARRAY_SIZE(functions); i++) {
-		*functions[i].to = dlsym(library, functions[i].name);
-		if (!*functions[i].to)
-			return dlerror();
-	}
-	return NULL;
+	return library_load(HTTP_SONAME, functions, ARRAY_SIZE(functions));
 }
 #else
 const char *http_load(void)

@@ -25,7 +25,6 @@
  */
 #include "keep_file.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -37,6 +36,7 @@
 #include <sqlite3.h>
 
 #include "cmd.h"
+#include "library.h"
 
 /* ---- SQLite --------------------------------------------------------------- */
 
@@ -56,25 +56,13 @@ static struct {
 #ifdef SQLITE_SONAME
 const char *keep_file_load(void)
 {
-	static const struct {
-		const char *name;
-		void **to;
-	} functions[] = {
+	static const struct library_function functions[] = {
 #define ENTRY(name) { "sqlite3_" #name, (void **)&sqlite.name },
 		FUNCTIONS(ENTRY)
 #undef ENTRY
 	};
-	void *library = dlopen(SQLITE_SONAME, RTLD_NOW);
-	size_t i;
 
-	if (!library)
-		return dlerror();
-	for (i = 0; i < ARRAY_SIZE(functions); i++) {
-		*functions[i].to = dlsym(library, functions[i].name);
-		if (!*functions[i].to)
-			return dlerror();
-	}
-	return NULL;
+	return library_load(SQLITE_SONAME, functions, ARRAY_SIZE(functions));
 }
 #else
 /*
