@@ -529,8 +529,8 @@ static long queue_open(struct file *file, void __user *uarg)
 }
 
 /*
- * What a request with @taken entries returns, once their changes are kept if the queue asks for
- * it.
+ * Waits until the changes of @taken entries are kept, if the queue asks for it. Returns the
+ * result of the request.
  */
 static long finish_batch(struct kwq_handle *handle, int err, u32 taken)
 {

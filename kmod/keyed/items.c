@@ -32,7 +32,7 @@
 static_assert(sizeof(struct kwq_lease) + sizeof(struct kwq_value *) <= SMALL_ROOM &&
 	      SMALL_ROOM % __alignof__(struct kwq_lease) == 0);
 
-/* What comes before the item in its allocation, by the kind of items. */
+/* An allocation begins with so many bytes before its item, by the kind of the item. */
 static const u8 bytes_before[KWQ_ITEM_KINDS] = {
 	[KWQ_KIND_GROUPED] = sizeof(struct kwq_member),
 	[KWQ_KIND_FOLLOWED] = sizeof(struct kwq_change),

@@ -76,7 +76,7 @@ static void free_queue(struct kwq_keyed *keyed)
 	/* First stop the timer, which makes items ready. */
 	kwq_queue_destroy(&keyed->queue);
 	kwq_keyed_destroy_items(keyed);
-	/* Whoever waits for the end of this queue waits for that of its outbox, too. */
+	/* The outbox's end begins first, so that a create which waits for ends waits for both. */
 	if (keyed->outbox)
 		kwq_keyed_put_async(keyed->outbox);
 	/* Last, so that a task that finds room in the quota finds the memory, too. */

@@ -1022,6 +1022,17 @@ struct dead {
 	char key[KEY_ROOM + 1];		/* ended by a NUL */
 };
 
+/*
+ * A buffer of @size bytes, and its guard, are still poison behind what was filled in. A call that
+ * failed in its middle may have filled in more.
+ */
+static inline void require_poison_behind(const void *buffer, size_t filled, size_t size)
+{
+	if (!faults_are_made)
+		REQUIRE(is_poison((const __u8 *)buffer + filled, size - filled));
+	REQUIRE(is_poison((const __u8 *)buffer + size, GUARD));
+}
+
 /* Lists up to @nr dead items, with @room bytes for their keys, and checks every byte. */
 static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, size_t room,
 				   __u64 after)
@@ -1061,12 +1072,8 @@ static inline int q_list_dead_into(int q, struct dead *dead, unsigned int nr, si
 		memcpy(dead[i].key, keys + used, entries[i].key_len);
 		used += entries[i].key_len;
 	}
-	if (!faults_are_made) {
-		REQUIRE(is_poison(entries + n, size + GUARD - n * sizeof(*entries)));
-		REQUIRE(is_poison(keys + used, room + GUARD - used));
-	}
-	REQUIRE(is_poison((__u8 *)entries + size, GUARD));
-	REQUIRE(is_poison(keys + room, GUARD));
+	require_poison_behind(entries, n * sizeof(*entries), size);
+	require_poison_behind(keys, used, room);
 	free(keys);
 	free(entries);
 	return ret;
@@ -1161,12 +1168,8 @@ static inline int q_list_into(int q, struct listed_item *listed, unsigned int nr
 		memcpy(listed[i].key, keys + used, entries[i].key_len);
 		used += entries[i].key_len + entries[i].group_len;
 	}
-	if (!faults_are_made) {
-		REQUIRE(is_poison(entries + n, size + GUARD - n * sizeof(*entries)));
-		REQUIRE(is_poison(keys + used, room + GUARD - used));
-	}
-	REQUIRE(is_poison((__u8 *)entries + size, GUARD));
-	REQUIRE(is_poison(keys + room, GUARD));
+	require_poison_behind(entries, n * sizeof(*entries), size);
+	require_poison_behind(keys, used, room);
 	free(keys);
 	free(entries);
 	return ret;
@@ -1275,12 +1278,8 @@ static inline int q_changes_into(int q, struct reader *r, struct listed_item *re
 	r->after = given.after;
 	r->of_queue = given.of_queue;
 	r->resume = given.resume;
-	if (!faults_are_made) {
-		REQUIRE(is_poison(entries + n, size + GUARD - n * sizeof(*entries)));
-		REQUIRE(is_poison(keys + used, room + GUARD - used));
-	}
-	REQUIRE(is_poison((__u8 *)entries + size, GUARD));
-	REQUIRE(is_poison(keys + room, GUARD));
+	require_poison_behind(entries, n * sizeof(*entries), size);
+	require_poison_behind(keys, used, room);
 	free(keys);
 	free(entries);
 	return ret;
