@@ -335,10 +335,10 @@ TEST_F(changes, output_not_writable)
 
 TEST_F(changes, of_the_queue_itself)
 {
+	int (*const calls[])(int q) = { q_pause, q_resume, q_shut_down };
 	static const struct kwq_create_args manual = { .clockid = KWQ_CLOCK_ID_MANUAL };
 	const struct kwq_config config = default_config();
 	__u64 last;
-	int (*const calls[])(int q) = { q_pause, q_resume, q_shut_down };
 
 	make_queue(self, &manual);
 	for (int i = 0; i < ARRAY_SIZE(calls); i++) {

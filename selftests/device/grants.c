@@ -1072,8 +1072,6 @@ TEST_F(grants, end_of_a_lease)
 #define ROUNDS		4000
 
 struct world {
-	int q;
-	int outbox;
 	_Atomic __u64 wanted[NR_KEYS];	/* raised before each add */
 	_Atomic __u64 seen[NR_KEYS];	/* what a run has seen that finished */
 	_Atomic __u64 running[NR_KEYS];	/* the life of the worker that runs the key; 0: none */
@@ -1083,6 +1081,8 @@ struct world {
 	_Atomic int overlaps;
 	_Atomic int old_tokens;
 	_Atomic bool stop;
+	int q;
+	int outbox;
 };
 
 static int key_number(const char *key)
@@ -1272,8 +1272,8 @@ static void begin_life(struct peer *peer, struct world *w, __u64 number, bool ad
 }
 
 /*
- * A manager, and workers in other processes, which are killed at random: no add is lost, no key runs
- * twice at once, and its tokens grow.
+ * A manager, and workers in other processes, which are killed at random: no add is lost, no key
+ * runs twice at once, and its tokens grow.
  */
 TEST_F_TIMEOUT(grants, workers_are_killed, 180)
 {

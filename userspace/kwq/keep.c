@@ -20,7 +20,11 @@ enum { OPT_INTERVAL = OPT_FIRST, OPT_TIMEOUT };
 
 static const struct option keep_options[] = {
 	{ "interval", required_argument, NULL, OPT_INTERVAL },
-	QUEUE_OPTIONS,
+	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
+	OPTION_GROUP_LIMIT, OPTION_AGING, OPTION_VALUES, OPTION_NO_DURATIONS, OPTION_CHANGES,
+	OPTION_SYNC,
+	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
 	OPTION_VERBOSE, OPTION_HELP, OPTION_END
 };
 
@@ -214,8 +218,8 @@ const struct command command_keep = {
 	"Runs until SIGTERM or SIGINT, or until the queue is shut down and empty. The\n"
 	"queue is restored from FILE if it does not exist.\n",
 	.examples =
-	"  kwq keep mail /var/lib/kwq/mail.kwqdb    as kwq-keep@mail.service does\n"
-	"  kwq keep --sync --values mail mail.kwqdb nothing acknowledged is ever lost\n",
+	"  kwq keep mail /var/lib/kwq/mail.kwqdb      as kwq-keep@mail.service does\n"
+	"  kwq keep --sync --values mail ./mail.kwqdb nothing acknowledged is ever lost\n",
 	.main = keep_main,
 };
 
@@ -240,7 +244,8 @@ static int sync_main(int argc, char **argv)
 	if (err)
 		return complain(queue, err);
 	if (!(st.create_flags & KWQ_CREATE_CHANGES)) {
-		message("%s: this queue cannot be kept: see kwq keep, and kwq create --changes", queue);
+		message("%s: this queue cannot be kept: see kwq keep, and kwq create --changes",
+			queue);
 		return STATUS_FAILED;
 	}
 	/* Whatever comes to be kept later: a sync without a wait tells. */

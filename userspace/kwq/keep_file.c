@@ -20,8 +20,8 @@
  * that are not on the disk (fsync(2)), and a second sync would succeed without them. So after an
  * error of the disk a sync is a checkpoint, which writes all pages to FILE anew.
  *
- * SQLite is loaded by kwq keep alone, so that other commands start fast. A static kwq is linked with
- * it.
+ * SQLite is loaded by kwq keep alone, so that other commands start fast. A static kwq is linked
+ * with it.
  */
 #include "keep_file.h"
 
@@ -40,31 +40,66 @@
 
 /* ---- SQLite --------------------------------------------------------------- */
 
-#define FUNCTIONS(F)							\
-	F(bind_blob) F(bind_int64) F(bind_null) F(bind_text) F(busy_timeout) F(clear_bindings)	\
-	F(close) F(column_blob) F(column_bytes) F(column_int64) F(column_text) F(column_type)	\
-	F(errmsg) F(exec) F(extended_errcode) F(extended_result_codes) F(finalize)		\
-	F(get_autocommit) F(open_v2) F(prepare_v2) F(reset) F(step) F(system_errno)		\
-	F(wal_checkpoint_v2)
-
-static struct {
-#define MEMBER(name) __typeof__(sqlite3_##name) *name;
-	FUNCTIONS(MEMBER)
-#undef MEMBER
-} sqlite;
+/* The functions of SQLite. */
+struct sqlite {
+	__typeof__(sqlite3_bind_blob) *bind_blob;
+	__typeof__(sqlite3_bind_int64) *bind_int64;
+	__typeof__(sqlite3_bind_null) *bind_null;
+	__typeof__(sqlite3_bind_text) *bind_text;
+	__typeof__(sqlite3_busy_timeout) *busy_timeout;
+	__typeof__(sqlite3_clear_bindings) *clear_bindings;
+	__typeof__(sqlite3_close) *close;
+	__typeof__(sqlite3_column_blob) *column_blob;
+	__typeof__(sqlite3_column_bytes) *column_bytes;
+	__typeof__(sqlite3_column_int64) *column_int64;
+	__typeof__(sqlite3_column_text) *column_text;
+	__typeof__(sqlite3_column_type) *column_type;
+	__typeof__(sqlite3_errmsg) *errmsg;
+	__typeof__(sqlite3_exec) *exec;
+	__typeof__(sqlite3_extended_errcode) *extended_errcode;
+	__typeof__(sqlite3_extended_result_codes) *extended_result_codes;
+	__typeof__(sqlite3_finalize) *finalize;
+	__typeof__(sqlite3_get_autocommit) *get_autocommit;
+	__typeof__(sqlite3_open_v2) *open_v2;
+	__typeof__(sqlite3_prepare_v2) *prepare_v2;
+	__typeof__(sqlite3_reset) *reset;
+	__typeof__(sqlite3_step) *step;
+	__typeof__(sqlite3_system_errno) *system_errno;
+	__typeof__(sqlite3_wal_checkpoint_v2) *wal_checkpoint_v2;
+};
 
 #ifdef SQLITE_SONAME
+static struct sqlite sqlite;
+
+static const struct library_function functions[] = {
+#define FUNCTION(name) { "sqlite3_" #name, (void **)&sqlite.name }
+	FUNCTION(bind_blob), FUNCTION(bind_int64), FUNCTION(bind_null), FUNCTION(bind_text),
+	FUNCTION(busy_timeout), FUNCTION(clear_bindings), FUNCTION(close), FUNCTION(column_blob),
+	FUNCTION(column_bytes), FUNCTION(column_int64), FUNCTION(column_text),
+	FUNCTION(column_type), FUNCTION(errmsg), FUNCTION(exec), FUNCTION(extended_errcode),
+	FUNCTION(extended_result_codes), FUNCTION(finalize), FUNCTION(get_autocommit),
+	FUNCTION(open_v2), FUNCTION(prepare_v2), FUNCTION(reset), FUNCTION(step),
+	FUNCTION(system_errno), FUNCTION(wal_checkpoint_v2),
+#undef FUNCTION
+};
+
 const char *keep_file_load(void)
 {
-	static const struct library_function functions[] = {
-#define ENTRY(name) { "sqlite3_" #name, (void **)&sqlite.name },
-		FUNCTIONS(ENTRY)
-#undef ENTRY
-	};
-
 	return library_load(SQLITE_SONAME, functions, ARRAY_SIZE(functions));
 }
 #else
+static const struct sqlite sqlite = {
+#define FUNCTION(name) .name = sqlite3_##name
+	FUNCTION(bind_blob), FUNCTION(bind_int64), FUNCTION(bind_null), FUNCTION(bind_text),
+	FUNCTION(busy_timeout), FUNCTION(clear_bindings), FUNCTION(close), FUNCTION(column_blob),
+	FUNCTION(column_bytes), FUNCTION(column_int64), FUNCTION(column_text),
+	FUNCTION(column_type), FUNCTION(errmsg), FUNCTION(exec), FUNCTION(extended_errcode),
+	FUNCTION(extended_result_codes), FUNCTION(finalize), FUNCTION(get_autocommit),
+	FUNCTION(open_v2), FUNCTION(prepare_v2), FUNCTION(reset), FUNCTION(step),
+	FUNCTION(system_errno), FUNCTION(wal_checkpoint_v2),
+#undef FUNCTION
+};
+
 /*
  * SQLite can load extensions, and kwq keep has none. A static program that refers to dlopen(3) gets
  * a warning of the linker, so the references are replaced (--wrap).
@@ -80,9 +115,6 @@ void *__wrap_dlopen(const char *name, int flags)
 
 const char *keep_file_load(void)
 {
-#define SET(name) sqlite.name = sqlite3_##name;
-	FUNCTIONS(SET)
-#undef SET
 	return NULL;
 }
 #endif
@@ -167,19 +199,20 @@ static const char *const texts[STATEMENTS] = {
 };
 
 /*
- * @lock: FILE, for as long as this process keeps it. It must stay open: a close(2) of any descriptor
- *	of FILE would drop the locks of SQLite, which belong to the process.
+ * @lock: FILE, for as long as this process keeps it. It must stay open: a close(2) of any
+ *	descriptor of FILE would drop the locks of SQLite, which belong to the process.
  * @made: this process has made the file
  * @full: synchronous is FULL
  * @distrust: FILE-wal may lack on the disk what a sync has told to be there
+ * @list: the number of the list that is being written, or was last
  */
 struct keep_file {
 	sqlite3 *db;
 	char *path;
 	int lock;
 	bool is_new, made, full, distrust;
-	int64_t list;		/* the number of the list that is being written, or was last */
-	sqlite3_stmt *statements[STATEMENTS];
+	int64_t list;
+	struct sqlite3_stmt *statements[STATEMENTS];
 	char why[400];
 };
 
@@ -233,8 +266,8 @@ static enum keep_result fail(struct keep_file *file)
 		break;
 	}
 	/* SQLite's words for most errors of the disk name no cause. */
-	snprintf(file->why, sizeof(file->why), "%s (%s; SQLite's error %d)", sqlite.errmsg(file->db),
-		 strerror(sqlite.system_errno(file->db)), err);
+	snprintf(file->why, sizeof(file->why), "%s (%s; SQLite's error %d)",
+		 sqlite.errmsg(file->db), strerror(sqlite.system_errno(file->db)), err);
 	return KEEP_LATER;
 }
 

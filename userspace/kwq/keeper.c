@@ -7,9 +7,9 @@
  *
  * - The ids are the same. Then the queue has all that the file has, and what came after that. The
  *   file is made equal to the queue: what the queue does not list is removed.
- * - They differ, because the queue is a new one, perhaps after a reboot. Then the file has keys that
- *   the queue lacks. They are restored first. A restore leaves alone what the queue has. Only then
- *   is the file made equal, and gets the queue's id, all in one transaction.
+ * - They differ, because the queue is a new one, perhaps after a reboot. Then the file has keys
+ *   that the queue lacks. They are restored first. A restore leaves alone what the queue has. Only
+ *   then is the file made equal, and gets the queue's id, all in one transaction.
  *
  * So this process may end at any point. Until that transaction is committed, the file has the old
  * id and all old keys, and the next start restores them once more. If the queue refuses a key, the
@@ -295,7 +295,7 @@ static void note_commit(struct keeper *k, uint64_t after, bool is_synced, uint64
 	k->synced_at = now;
 }
 
-/* Writes @nr changes that were read, and the queue itself if it has changed, or has to be listed. */
+/* Writes @nr changes that were read, and the queue itself if it has changed or has to be listed. */
 static enum keeper_step write_changes(struct keeper *k, const struct kwq_changes_args *read, int nr,
 				      uint64_t now)
 {
@@ -465,7 +465,8 @@ static int check_queue(struct keeper *k)
 		return STATUS_FAILED;
 	}
 	if (st.create_flags & KWQ_CREATE_OUTBOX) {
-		message("%s: a queue with an outbox cannot be kept: keep the outbox", k->options.queue);
+		message("%s: a queue with an outbox cannot be kept: keep the outbox",
+			k->options.queue);
 		return STATUS_FAILED;
 	}
 	k->id = st.id;

@@ -57,7 +57,7 @@ bool keeper_is_ready(const struct keeper *keeper);
 /* The descriptor that has POLLPRI when there are changes. */
 int keeper_fd(const struct keeper *keeper);
 
-/* When a step has to be made even without a change, on the monotonic clock; UINT64_MAX for never. */
+/* When a step is due even without a change, on the monotonic clock; UINT64_MAX for never. */
 uint64_t keeper_due(const struct keeper *keeper);
 
 /* Writes everything to the disk, tells the queue, and ends. Returns an exit status. */

@@ -15,21 +15,18 @@ enum {
 	OPT_AGING, OPT_VALUES, OPT_NO_DURATIONS, OPT_CHANGES, OPT_SYNC,
 };
 
-#define QUEUE_OPTIONS \
-	{ "mode", required_argument, NULL, 'm' }, \
-	{ "max-items", required_argument, NULL, OPT_MAX_ITEMS }, \
-	{ "max-bytes", required_argument, NULL, OPT_MAX_BYTES }, \
-	{ "clock", required_argument, NULL, OPT_CLOCK }, \
-	{ "lease", required_argument, NULL, OPT_LEASE }, \
-	{ "groups", no_argument, NULL, OPT_GROUPS }, \
-	{ "group-limit", required_argument, NULL, OPT_GROUP_LIMIT }, \
-	{ "aging", required_argument, NULL, OPT_AGING }, \
-	{ "values", no_argument, NULL, OPT_VALUES }, \
-	{ "no-durations", no_argument, NULL, OPT_NO_DURATIONS }, \
-	{ "changes", no_argument, NULL, OPT_CHANGES }, \
-	{ "sync", no_argument, NULL, OPT_SYNC }, \
-	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST, \
-	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE
+#define OPTION_MODE { "mode", required_argument, NULL, 'm' }
+#define OPTION_MAX_ITEMS { "max-items", required_argument, NULL, OPT_MAX_ITEMS }
+#define OPTION_MAX_BYTES { "max-bytes", required_argument, NULL, OPT_MAX_BYTES }
+#define OPTION_CLOCK { "clock", required_argument, NULL, OPT_CLOCK }
+#define OPTION_LEASE { "lease", required_argument, NULL, OPT_LEASE }
+#define OPTION_GROUPS { "groups", no_argument, NULL, OPT_GROUPS }
+#define OPTION_GROUP_LIMIT { "group-limit", required_argument, NULL, OPT_GROUP_LIMIT }
+#define OPTION_AGING { "aging", required_argument, NULL, OPT_AGING }
+#define OPTION_VALUES { "values", no_argument, NULL, OPT_VALUES }
+#define OPTION_NO_DURATIONS { "no-durations", no_argument, NULL, OPT_NO_DURATIONS }
+#define OPTION_CHANGES { "changes", no_argument, NULL, OPT_CHANGES }
+#define OPTION_SYNC { "sync", no_argument, NULL, OPT_SYNC }
 
 #define QUEUE_HELP \
 	"  -m, --mode MODE        permission bits, less the umask (700)\n" \
@@ -58,7 +55,10 @@ struct queue_options {
 /* The defaults. */
 void queue_options_init(struct queue_options *o);
 
-/* Takes one of QUEUE_OPTIONS, with -m for --mode. Returns false for any other. */
+/*
+ * Takes one of these options or of those of config_options.h, with -m for --mode. Returns false for
+ * any other.
+ */
 bool queue_option(struct queue_options *o, int opt);
 
 /*

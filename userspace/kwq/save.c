@@ -209,8 +209,8 @@ static bool was_written(const char *path)
 }
 
 /*
- * Whether the calls of the queue wait for kwq keep, which keeps it over a reboot, too. A load of its
- * file would wait for a keeper that begins only after the load of all files.
+ * Whether the calls of the queue wait for kwq keep, which keeps it over a reboot, too. A load of
+ * its file would wait for a keeper that begins only after the load of all files.
  */
 static bool has_keeper(const struct kwq *q)
 {
@@ -219,7 +219,7 @@ static bool has_keeper(const struct kwq *q)
 	return !kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC;
 }
 
-/* Saves the queue of a name. A queue that is gone meanwhile is no error, nor is one with a keeper. */
+/* Saves the queue of a name. A queue that is gone meanwhile, or has a keeper, is no error. */
 static int save_name(const char *dir, const char *name, const struct save *o)
 {
 	char *path = saved_path(dir, name);

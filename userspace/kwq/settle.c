@@ -335,9 +335,9 @@ static void settle_no_start(struct run *run, struct job *job)
 }
 
 /*
- * Whether an item was revoked, or its lease was lost, and it may be another worker's. Asked after the
- * command has ended and before its items are settled. The check cannot be left to the
- * done: the add comes before it, and would take effect.
+ * Whether an item was revoked, or its lease was lost, and it may be another worker's. Asked after
+ * the command has ended and before its items are settled. The check cannot be left to the done:
+ * the add comes before it, and would take effect.
  */
 static bool is_lost(const struct run *run, struct job *job)
 {

@@ -88,8 +88,8 @@ static void take_signal(struct run *run)
 }
 
 /*
- * An item is held until its job is freed, even after its command has ended. In a queue whose items may
- * be revoked, this also asks which are.
+ * An item is held until its job is freed, even after its command has ended. In a queue whose items
+ * may be revoked, this also asks which are.
  */
 static void extend_leases(struct run *run)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * N8: kwq keep on a fake queue and a real file. The test replaces the kernel by wrapping ioctl() and
- * open() (the linker's --wrap), and has a wall clock of its own. It also takes the place of
- * fdatasync(), fsync(), ftruncate64() and pwrite64() of SQLite, which finds those of the program first. So it knows
- * what a power cut leaves on the disk, and can make writes fail.
+ * N8: kwq keep on a fake queue and a real file. The test replaces the kernel by wrapping ioctl()
+ * and open() (the linker's --wrap), and has a wall clock of its own. It also takes the place of
+ * fdatasync(), fsync(), ftruncate64() and pwrite64() of SQLite, which finds those of the program
+ * first. So it knows what a power cut leaves on the disk, and can make writes fail.
  *
  * Each life of a keeper is a child process. A child can die at any request, and at any sync, as if
  * by SIGKILL. The queue is in memory that all children share.
@@ -23,6 +23,7 @@
 
 #include "cmd.h"
 #include "duration.h"
+#include "fake-kernel.h"
 #include "keeper.h"
 #include "saved.h"
 #include "tap.h"
@@ -75,7 +76,7 @@ static struct world {
 	int syncs;
 } *world;
 
-static char dir[] = "/tmp/kwq-unit-keep.XXXXXX";
+static char dir[32] = "/tmp/kwq-unit-keep.XXXXXX";
 static char path[64], disk[64];
 
 static unsigned int random_state = 1;
@@ -180,7 +181,7 @@ static int stat_queue(struct kwq_stat *st)
 	st->max_items = 1000;
 	st->uid = getuid();
 	st->gid = getgid();
-	strcpy((char *)st->name, "q");
+	memcpy(st->name, "q", sizeof("q"));
 	for (i = 0; i < KEYS; i++)
 		st->items += !!world->items[i].is.state;
 	return 0;
@@ -416,7 +417,6 @@ static int open_device(int flags)
 	return openat(AT_FDCWD, "/dev/null", flags & ~O_ACCMODE);
 }
 
-int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
@@ -507,7 +507,6 @@ static int sync_fd(int fd)
 	char link[64], name[600], to[700];
 	ssize_t len;
 
-
 	may_die();
 	if (world->sync_errno) {
 		errno = world->sync_errno;
@@ -570,12 +569,19 @@ static void power_cut(void)
 /* The queue is gone, as after a boot. */
 static void boot(void)
 {
-	world->exists = world->shut_down = world->paused = world->unlinked = false;
+	world->exists = false;
+	world->shut_down = false;
+	world->paused = false;
+	world->unlinked = false;
 	world->followed = false;
-	world->id = world->of_queue = world->create_flags = world->dead_after = 0;
+	world->id = 0;
+	world->of_queue = 0;
+	world->create_flags = 0;
+	world->dead_after = 0;
 	memset(world->items, 0, sizeof(world->items));
 	world->order = INT64_MAX;
-	world->nr_restored = world->restores = 0;
+	world->nr_restored = 0;
+	world->restores = 0;
 }
 
 /* No files, neither in memory nor on the disk. */
@@ -843,7 +849,7 @@ static void test_refused(void)
 	ok(!world->paused, "and the queue is not paused");
 }
 
-/* A keeper that is not told to write each change tells the queue what it has written, and no more. */
+/* A keeper that need not write each change tells the queue what it has written, and no more. */
 static void test_interval(void)
 {
 	uint64_t last;
@@ -984,7 +990,6 @@ static void test_disk(void)
 	snprintf(wanted, sizeof(wanted), "kwq: keep: %s: there is no room on the disk; trying again each "
 		 "second, with nothing lost as long as q exists\n", path);
 	is_string(said, wanted, "and says so, once");
-
 
 	ok(world->kept < world->last_change, "nothing is told to be kept");
 	world->full = 0;
@@ -1129,7 +1134,8 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/q.kwqdb", dir);
 	snprintf(disk, sizeof(disk), "%s/disk", dir);
 	mkdir(disk, 0700);
-	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
 	if (world == MAP_FAILED)
 		abort();
 	world->clock = 1000000 * NS_PER_S;

@@ -126,8 +126,8 @@ static void test_changes(void)
 	ok(strstr(family_of(&q, 1, "workqueue_changes_total"), "{name=\"q\"} 31\n"), "N8: changes");
 	ok(strstr(family_of(&q, 1, "workqueue_kept_changes_total"), "{name=\"q\"} 32\n"), "N8: kept");
 	ok(strstr(family_of(&q, 1, "workqueue_unread"), "{name=\"q\"} 33\n"), "N8: unread");
-	ok(strstr(family_of(&q, 1, "workqueue_followers"), "gauge\nworkqueue_followers{name=\"q\"} 1\n"),
-	   "N8: followers");
+	ok(strstr(family_of(&q, 1, "workqueue_followers"),
+		  "gauge\nworkqueue_followers{name=\"q\"} 1\n"), "N8: followers");
 	q.stat.size = offsetof(struct kwq_stat, followers);
 	is_number(strlen(family_of(&q, 1, "workqueue_followers")), 0, "U3: not from an older module");
 }
