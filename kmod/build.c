@@ -38,6 +38,7 @@
 #include "keyed/kept.c"
 #include "keyed/quota.c"
 #include "keyed/handout.c"
+#include "keyed/term.c"
 #include "keyed/room.c"
 #include "keyed/board.c"
 #include "keyed/changes.c"

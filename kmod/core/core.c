@@ -105,6 +105,7 @@ static void init_bulk(struct kwq_bulk *bulk)
 	memset(bulk, 0, sizeof(*bulk));
 	/* Items at the heads of bands count down from the first order, and never reach 0. */
 	bulk->last_order = U64_MAX / 2;
+	bulk->term = KTIME_MAX;
 	kwq_waiting_init(&bulk->waiting);
 	kwq_rate_limiter_init(&bulk->limiter);
 	kwq_line_init(&bulk->processing);
@@ -1238,7 +1239,7 @@ struct kwq_item *kwq_core_first_ready(const struct kwq_core *core)
 
 static noinline struct kwq_item *peek_unusual(const struct kwq_core *core, ktime_t now)
 {
-	if (core->paused)
+	if (kwq_core_is_paused(core))
 		return NULL;
 	if (kwq_core_is_small(core))
 		return first_of_items(core);
@@ -1251,7 +1252,7 @@ static noinline struct kwq_item *peek_unusual(const struct kwq_core *core, ktime
  * @now: current time
  *
  * Return: the item; NULL if none is ready, if the groups of all ready items are at their limits
- * (Q16), or if the queue is paused (Q14).
+ * (Q16), if the queue is paused (Q14), or if its term was found to be over (Q20).
  */
 struct kwq_item *kwq_core_peek(const struct kwq_core *core, ktime_t now)
 {
@@ -1854,12 +1855,12 @@ ktime_t kwq_core_next_time(const struct kwq_core *core)
  * kwq_core_pause() - hand out nothing until a resume (Q14)
  * @core: the core
  *
- * Items become ready as before. Pauses nest. A queue that was paused 65,535 times stays
+ * Items become ready as before. Pauses nest. A queue that was paused 16,383 times stays
  * paused.
  */
 void kwq_core_pause(struct kwq_core *core)
 {
-	if (core->paused < U16_MAX)
+	if (kwq_core_pauses(core) < KWQ_PAUSES_MAX)
 		WRITE_ONCE(core->paused, core->paused + 1);
 }
 
@@ -1867,13 +1868,53 @@ void kwq_core_pause(struct kwq_core *core)
  * kwq_core_resume() - undo one kwq_core_pause() (Q14)
  * @core: the core; paused
  *
- * Return: true if it was the last pause. The caller wakes waiters for all ready items.
+ * Return: true if nothing is in the way of hand-outs any more. The caller wakes waiters for all
+ * ready items.
  */
 bool kwq_core_resume(struct kwq_core *core)
 {
-	if (core->paused < U16_MAX)
+	if (kwq_core_pauses(core) < KWQ_PAUSES_MAX)
 		WRITE_ONCE(core->paused, core->paused - 1);
-	return !core->paused;
+	return !kwq_core_is_paused(core);
+}
+
+/**
+ * kwq_core_set_term() - set when all hand-outs end (Q20)
+ * @core: the core; its holders have lines of their own
+ * @term: when; KTIME_MAX for never
+ *
+ * The new term takes the place of an old one, even of one that is over. Then the caller has taken
+ * back all items by kwq_core_next_lost() before.
+ *
+ * Return: true if nothing is in the way of hand-outs any more. The caller wakes waiters for all
+ * ready items.
+ */
+bool kwq_core_set_term(struct kwq_core *core, ktime_t term)
+{
+	u16 runs = term == KTIME_MAX ? 0 : KWQ_TERM_RUNS;
+
+	kwq_bulk_of(core)->term = term;
+	WRITE_ONCE(core->paused, kwq_core_pauses(core) | runs);
+	return !kwq_core_is_paused(core);
+}
+
+/**
+ * kwq_core_end_term() - end all hand-outs if the time of that has come (Q20)
+ * @core: the core
+ * @now: current time
+ *
+ * From then on it hands nothing out, and nobody may finish an item. The caller takes the items
+ * back: see kwq_core_next_lost().
+ *
+ * Return: true if this call ended the term.
+ */
+bool kwq_core_end_term(struct kwq_core *core, ktime_t now)
+{
+	if (!(core->paused & KWQ_TERM_RUNS) || now < kwq_bulk_of(core)->term)
+		return false;
+	WRITE_ONCE(core->paused, kwq_core_pauses(core) | KWQ_TERM_OVER);
+	kwq_bulk_of(core)->searched = NULL;
+	return true;
 }
 
 /**
@@ -2049,6 +2090,33 @@ static const struct kwq_lined_holder *next_holder(const struct kwq_core *core,
 		}
 	}
 	return found;
+}
+
+/**
+ * kwq_core_next_lost() - find an item that is still processing although the term is over (Q20)
+ * @core: the core
+ * @budget: how many steps the caller may make, at least 1; lowered by 1 for each item and each
+ *	holder without items
+ *
+ * The caller takes the item back by kwq_core_abandon(), and calls again. Nothing is handed out
+ * meanwhile, so a holder that has no items gets none.
+ *
+ * Return: the item. NULL if there is none, with @budget above 0, or if @budget is used up.
+ */
+struct kwq_item *kwq_core_next_lost(struct kwq_core *core, unsigned int *budget)
+{
+	const struct kwq_lined_holder *lined;
+
+	if (!(core->paused & KWQ_TERM_OVER) || !core->nr_processing)
+		return NULL;
+	while (*budget) {
+		--*budget;
+		lined = next_holder(core, kwq_bulk_of(core)->searched);
+		if (lined->holder.nr_held)
+			return kwq_line_first(&lined->processing, struct kwq_item, node);
+		kwq_bulk_of(core)->searched = lined;
+	}
+	return NULL;
 }
 
 /**

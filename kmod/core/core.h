@@ -214,6 +214,9 @@ void kwq_core_own_limiter(struct kwq_core *core, struct kwq_rate_limiter *limite
 struct kwq_item *kwq_core_first_processing(const struct kwq_core *core);
 void kwq_core_pause(struct kwq_core *core);
 bool kwq_core_resume(struct kwq_core *core);
+bool kwq_core_set_term(struct kwq_core *core, ktime_t term);
+bool kwq_core_end_term(struct kwq_core *core, ktime_t now);
+struct kwq_item *kwq_core_next_lost(struct kwq_core *core, unsigned int *budget);
 void kwq_core_set_order(struct kwq_core *core, struct kwq_order *order);
 unsigned int kwq_core_most_gets(const struct kwq_core *core);
 void kwq_core_set_aging(struct kwq_core *core, u64 aging);
@@ -304,6 +307,61 @@ static inline u32 kwq_core_nr_offered(const struct kwq_core *core)
 	return core->nr_ready - kwq_bulk_of(core)->order->nr_blocked;
 }
 
+/**
+ * kwq_core_pauses() - the number of pauses without a resume
+ * @core: the core
+ *
+ * Return: the number, without a term that is over.
+ */
+static inline u16 kwq_core_pauses(const struct kwq_core *core)
+{
+	return core->paused & KWQ_PAUSES_MAX;
+}
+
+/**
+ * kwq_core_is_paused() - does a core hand nothing out (Q14, Q20)
+ * @core: the core
+ *
+ * Return: true if it is paused, or if its term was found to be over.
+ */
+static inline bool kwq_core_is_paused(const struct kwq_core *core)
+{
+	return core->paused & ~KWQ_TERM_RUNS;
+}
+
+/**
+ * kwq_core_has_term() - was a term set (Q20)
+ * @core: the core
+ *
+ * Return: true if so, and also if it is over.
+ */
+static inline bool kwq_core_has_term(const struct kwq_core *core)
+{
+	return core->paused & (KWQ_TERM_RUNS | KWQ_TERM_OVER);
+}
+
+/**
+ * kwq_core_term_is_over() - was the term of a core found to be over (Q20)
+ * @core: the core
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_core_term_is_over(const struct kwq_core *core)
+{
+	return core->paused & KWQ_TERM_OVER;
+}
+
+/**
+ * kwq_core_term() - when to call kwq_core_end_term()
+ * @core: the core; large
+ *
+ * Return: the end of the term; KTIME_MAX if it was found to be over, or for never.
+ */
+static inline ktime_t kwq_core_term(const struct kwq_core *core)
+{
+	return core->paused & KWQ_TERM_RUNS ? kwq_bulk_of(core)->term : KTIME_MAX;
+}
+
 bool kwq_core_can_get_unusual(const struct kwq_core *core);
 
 /**
@@ -311,6 +369,7 @@ bool kwq_core_can_get_unusual(const struct kwq_core *core);
  * @core: the core
  *
  * Return: true if an item is ready whose group is not at its limit, and the queue is not paused.
+ * If a term runs, the caller first looks whether it is over.
  */
 static inline bool kwq_core_can_get(const struct kwq_core *core)
 {

@@ -496,5 +496,5 @@ struct kwq_item *kwq_groups_any(const struct kwq_core *core)
  */
 noinline bool kwq_core_can_get_unusual(const struct kwq_core *core)
 {
-	return !core->paused && kwq_core_nr_offered(core);
+	return !kwq_core_is_paused(core) && kwq_core_nr_offered(core);
 }

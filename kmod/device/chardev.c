@@ -793,6 +793,24 @@ static long queue_resume(struct file *file, void __user *uarg)
 	return 0;
 }
 
+static long queue_term(struct file *file, void __user *uarg)
+{
+	struct kwq_handle *handle = file->private_data;
+	struct kwq_term_args arg;
+	int err;
+
+	if (!has_right(file, KWQ_RIGHT_MANAGE))
+		return -EBADF;
+	err = copy_in(&arg, sizeof(arg), KWQ_TERM_FIRST, uarg);
+	if (err)
+		return err;
+	if (arg.flags & ~KWQ_TERM_RELATIVE)
+		return -EINVAL;
+	return kwq_keyed_set_term(handle->keyed,
+				  deadline_of(handle->keyed, arg.until,
+					      arg.flags & KWQ_TERM_RELATIVE, 0));
+}
+
 static long queue_shut_down(struct file *file, void __user *uarg)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -1174,6 +1192,8 @@ static noinline long queue_ioctl_rare(struct file *file, unsigned int cmd, void 
 		return queue_pause(file, uarg);
 	case KWQ_IOC_RESUME:
 		return queue_resume(file, uarg);
+	case KWQ_IOC_TERM:
+		return queue_term(file, uarg);
 	case KWQ_IOC_SHUT_DOWN:
 		return queue_shut_down(file, uarg);
 	case KWQ_IOC_SHUTTING_DOWN:
@@ -1265,6 +1285,8 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 
 	poll_wait(file, &handle->keyed->of_queue.pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
+	/* The wake-up of this poller may have come before the end of the term. */
+	kwq_term_is_over_locked(handle->keyed);
 	if (has_right(file, KWQ_RIGHT_READ) &&
 	    !kwq_get_would_wait_locked(queue, &handle->lined.holder))
 		mask |= EPOLLIN | EPOLLRDNORM;
@@ -1286,10 +1308,11 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	struct kwq_handle *handle = file->private_data;
 	struct kwq_queue *queue = &handle->keyed->queue;
 	unsigned long ready, waiting, processing, held, flags;
-	bool shut_down, paused;
+	bool shut_down, paused, over;
 
 	spin_lock_irqsave(&queue->lock, flags);
 	paused = kwq_pause_left_locked(queue, kwq_now_locked(queue));
+	over = kwq_term_is_over_locked(handle->keyed);
 	ready = queue->core.nr_ready;
 	waiting = handle->keyed->of_core.nr_waiting;
 	processing = queue->core.nr_processing;
@@ -1311,6 +1334,7 @@ static void queue_show_fdinfo(struct seq_file *seq, struct file *file)
 	seq_printf(seq, "kwq-held:\t%lu\n", held);
 	seq_printf(seq, "kwq-shut-down:\t%d\n", shut_down);
 	seq_printf(seq, "kwq-paused:\t%d\n", paused);
+	seq_printf(seq, "kwq-term-over:\t%d\n", over);
 }
 #endif
 

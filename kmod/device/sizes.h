@@ -33,7 +33,7 @@
 #define KWQ_ADVANCE_FIRST	16
 #define KWQ_SHUT_DOWN_FIRST	8
 #define KWQ_DRAIN_FIRST		32
-#define KWQ_STAT_FIRST		928
+#define KWQ_STAT_FIRST		936
 #define KWQ_PAUSE_FIRST		16
 #define KWQ_RESUME_FIRST	8
 #define KWQ_BOARD_ARGS_FIRST	16
@@ -41,6 +41,7 @@
 #define KWQ_FOLLOW_FIRST	16
 #define KWQ_CHANGES_FIRST	96
 #define KWQ_SYNC_FIRST		32
+#define KWQ_TERM_FIRST		16
 #define KWQ_CONFIG_FIRST	48
 #define KWQ_LIMITER_FIRST	40
 
@@ -63,7 +64,7 @@ static_assert(sizeof(struct kwq_add_extra) == 40);
 static_assert(sizeof(struct kwq_got_extra) == 16);
 static_assert(sizeof(struct kwq_shut_down_args) == 8);
 static_assert(sizeof(struct kwq_drain_args) == 32);
-static_assert(sizeof(struct kwq_stat) == 928);
+static_assert(sizeof(struct kwq_stat) == 936);
 static_assert(sizeof(struct kwq_pause_args) == 16);
 static_assert(sizeof(struct kwq_resume_args) == 8);
 static_assert(sizeof(struct kwq_histogram) == 104);
@@ -84,5 +85,6 @@ static_assert(sizeof(struct kwq_tell_args) == 16);
 static_assert(sizeof(struct kwq_follow_args) == 16);
 static_assert(sizeof(struct kwq_changes_args) == 96);
 static_assert(sizeof(struct kwq_sync_args) == 32);
+static_assert(sizeof(struct kwq_term_args) == 16);
 
 #endif /* KWQ_SIZES_H */

@@ -241,6 +241,16 @@ static int get_some_locked(struct kwq_handle *handle, struct kwq_got_buffer *buf
 	return nr ?: -EMSGSIZE;
 }
 
+/* As kwq_core_can_get(), but false after the end of the term (Q20). One test serves both. */
+static inline bool can_get_locked(struct kwq_keyed *keyed)
+{
+	const struct kwq_core *core = &keyed->queue.core;
+
+	if (likely(!core->unusual))
+		return core->nr_ready;
+	return kwq_core_can_get(core) && !kwq_term_is_over_locked(keyed);
+}
+
 /* kwq_handle_get() without the allocation of pages. */
 static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		       const struct kwq_patience *patience)
@@ -251,7 +261,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 
 	spin_lock_irqsave(&queue->lock, flags);
 	do {
-		if (kwq_core_can_get(&queue->core))
+		if (can_get_locked(handle->keyed))
 			ret = get_some_locked(handle, buffer, kwq_stamp_locked(queue));
 		else
 			ret = kwq_wait_locked(queue, &handle->lined.holder, patience, &flags);
@@ -365,14 +375,17 @@ static int finish(struct kwq_handle *handle, struct kwq_keyed_item *ki, u32 hash
  * @now: current time
  *
  * Return: as kwq_core_done(); -ESTALE if the handle holds nothing under that ticket any
- * more (O3).
+ * more (O3, Q20).
  */
 int kwq_handle_done_locked(struct kwq_handle *handle, u64 ticket, u32 done_flags,
 			   ktime_t now)
 {
 	u32 hash = kwq_ticket_hash(ticket);
-	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
+	struct kwq_keyed_item *ki;
 
+	if (kwq_term_is_over_locked(handle->keyed))
+		return -ESTALE;
+	ki = kwq_find_held(handle, ticket, hash);
 	return ki ? finish(handle, ki, hash, done_flags, now) : -ESTALE;
 }
 
@@ -392,7 +405,7 @@ int kwq_handle_done_key_locked(struct kwq_handle *handle, const struct kwq_key *
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
 
-	if (!ki)
+	if (!ki || kwq_term_is_over_locked(keyed))
 		return -ENOENT;
 	return finish(handle, ki, kwq_ticket_hash(ki->ticket), done_flags, now);
 }
@@ -418,7 +431,7 @@ noinline int kwq_handle_settle_locked(struct kwq_handle *handle, u64 ticket,
 		ki = kwq_find_held(handle, ticket, kwq_ticket_hash(ticket));
 	else
 		ki = kwq_keyed_find(keyed, key);
-	if (!ki)
+	if (!ki || kwq_term_is_over_locked(keyed))
 		return ticket ? -ESTALE : -ENOENT;
 	ret = kwq_settle_locked(&keyed->queue, &handle->lined.holder, &ki->item, flags, now);
 	if (ret < 0)
@@ -454,7 +467,7 @@ int kwq_handle_done_and_get(struct kwq_handle *handle, u64 ticket, u32 done_flag
 	spin_lock_irqsave(&keyed->queue.lock, flags);
 	now = kwq_stamp_locked(&keyed->queue);
 	*result = kwq_handle_done_locked(handle, ticket, done_flags, now);
-	if (kwq_core_can_get(&keyed->queue.core))
+	if (can_get_locked(keyed))
 		nr = get_some_locked(handle, buffer, now);
 	kwq_keyed_unlock(keyed, flags);
 	kwq_keyed_provide(keyed);
@@ -476,7 +489,7 @@ int kwq_handle_extend_locked(struct kwq_handle *handle, u64 ticket, ktime_t now)
 	u32 hash = kwq_ticket_hash(ticket);
 	struct kwq_keyed_item *ki = kwq_find_held(handle, ticket, hash);
 
-	if (!ki)
+	if (!ki || kwq_term_is_over_locked(handle->keyed))
 		return -ESTALE;
 	kwq_handout_extend(handle->keyed, ki, now);
 	return 0;
@@ -496,7 +509,8 @@ int kwq_handle_extend_key_locked(struct kwq_handle *handle,
 {
 	struct kwq_keyed_item *ki = kwq_keyed_find(handle->keyed, key);
 
-	if (!ki || !(ki->item.state & KWQ_ITEM_PROCESSING))
+	if (!ki || !(ki->item.state & KWQ_ITEM_PROCESSING) ||
+	    kwq_term_is_over_locked(handle->keyed))
 		return -ENOENT;
 	if (ki->item.holder != &handle->lined.holder)
 		return -EPERM;

@@ -10,10 +10,11 @@
  * or were extended. The list of leases is sorted without a search. To begin, extend or end
  * a lease is O(1), and the queue's timer needs only the first one (D6).
  *
- * @lease_end of the queue is a lower bound for the end of the first lease. A hand-out may
- * lower it. A done or an extension does not change it, and does not touch the timer. When
- * that time comes, kwq_handouts_expire() may find nothing due, and sets the exact time. So the
- * timer fires in vain at most once per length of a lease, and get and done need not arm it.
+ * @lease_end of the queue is a lower bound for the end of the first lease and of the term. A
+ * hand-out may lower it. A done or an extension does not change it, and does not touch the
+ * timer. When that time comes, kwq_handouts_expire() may find nothing due, and sets the exact
+ * time. So the timer fires in vain at most once per length of a lease, and get and done need not
+ * arm it.
  */
 #include <linux/list.h>
 #include "keyed.h"
@@ -157,30 +158,49 @@ void kwq_handout_extend(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, ktim
 	give_lease(keyed, kwq_lease_of(ki), now);
 }
 
+/* The next item whose lease has ended, or whose holder has lost it by the end of the term. */
+static struct kwq_keyed_item *next_expired(struct kwq_keyed *keyed, ktime_t now,
+					   unsigned int *budget)
+{
+	struct kwq_lease *lease = first_lease(keyed);
+	struct kwq_item *item;
+
+	if (*budget && lease && lease->expires <= now) {
+		--*budget;
+		keyed->expired++;
+		return lease->ki;
+	}
+	item = kwq_core_next_lost(&keyed->queue.core, budget);
+	return item ? kwq_keyed_item_of(item) : NULL;
+}
+
 /**
- * kwq_handouts_expire() - take back items whose leases are over (O3)
+ * kwq_handouts_expire() - take back items whose leases are over, or all after the term (O3, Q20)
  * @keyed: the queue; its lock held
  * @now: current time
  *
- * Handles at most KWQ_ITEMS_PER_HOLD leases.
+ * Makes at most KWQ_ITEMS_PER_HOLD steps. Each takes back an item, or finds that a handle holds
+ * none.
  *
  * Return: true if there may be more.
  */
 bool kwq_handouts_expire(struct kwq_keyed *keyed, ktime_t now)
 {
+	unsigned int budget = KWQ_ITEMS_PER_HOLD;
+	struct kwq_keyed_item *ki;
 	struct kwq_lease *lease;
-	int n;
+	ktime_t end;
 
 	lockdep_assert_held(&keyed->queue.lock);
-	for (n = 0; n < KWQ_ITEMS_PER_HOLD; n++) {
-		lease = first_lease(keyed);
-		if (!lease || lease->expires > now) {
-			kwq_set_lease_end_locked(&keyed->queue, lease ? lease->expires : KTIME_MAX);
-			return false;
-		}
-		keyed->expired++;
-		tell_holder(keyed, lease->ki);
-		kwq_handout_abandon(keyed, lease->ki, now);
+	kwq_term_end_locked(keyed, now);
+	while ((ki = next_expired(keyed, now, &budget))) {
+		tell_holder(keyed, ki);
+		kwq_handout_abandon(keyed, ki, now);
 	}
-	return true;
+	if (!budget)
+		return true;
+	lease = first_lease(keyed);
+	end = lease ? lease->expires : KTIME_MAX;
+	kwq_set_lease_end_locked(&keyed->queue, min(end, kwq_core_term(&keyed->queue.core)));
+	return false;
 }

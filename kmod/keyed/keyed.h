@@ -346,7 +346,6 @@ struct kwq_sync {
  *	without the lock
  * @changes: what is known of changes; NULL in a queue without them; constant
  * @outbox: the queue that adds go to, with a reference; NULL for this queue; constant
- * @posted: L: adds that programs told that the board answered
  * @board_is_closed: L: a shut down has begun
  * @last_ticket: L: number of hand-outs; cannot wrap
  * @remembered: L: idle items with requeues, in the order in which they became idle
@@ -377,6 +376,7 @@ struct kwq_sync {
  * @group: group of the queue; constant
  * @mode: permission bits; constant
  * @by_name: in the tree of names.c; unused once @ending is set
+ * @posted: L: adds that programs told that the board answered; unused once @ending is set
  * @end: in &kwq_quota.ending once @ending is set; protected by quota_lock
  * @end_number: number of this end among those that a worker takes care of; 0 for none;
  *	protected by quota_lock
@@ -404,7 +404,6 @@ struct kwq_keyed {
 	struct kwq_keyed_board *board;
 	struct kwq_changes *changes;
 	struct kwq_keyed *outbox;
-	u64 posted;
 	u64 expired;
 	struct kwq_node *gone;
 	struct kwq_value *gone_values;
@@ -441,7 +440,10 @@ struct kwq_keyed {
 	struct kwq_quota *refused_by;
 	struct list_head refused;
 	union {
-		struct rb_node by_name;
+		struct {
+			struct rb_node by_name;
+			u64 posted;
+		};
 		struct {
 			struct list_head end;
 			u64 end_number;
@@ -1031,6 +1033,27 @@ void kwq_keyed_put(struct kwq_keyed *keyed);
 void kwq_keyed_put_async(struct kwq_keyed *keyed);
 void kwq_keyed_shut_down(struct kwq_keyed *keyed);
 int kwq_keyed_drain(struct kwq_keyed *keyed, ktime_t deadline, u64 since, u64 *shut_downs);
+
+/* term.c */
+int kwq_keyed_set_term(struct kwq_keyed *keyed, ktime_t term);
+void kwq_term_end_locked(struct kwq_keyed *keyed, ktime_t now);
+bool kwq_term_look_locked(struct kwq_keyed *keyed);
+
+/**
+ * kwq_term_is_over_locked() - have all hand-outs of a queue ended (Q20)
+ * @keyed: the queue; its lock held
+ *
+ * A call that hands out, finishes or extends asks this in the same hold.
+ *
+ * Return: true if so.
+ */
+static inline bool kwq_term_is_over_locked(struct kwq_keyed *keyed)
+{
+	const struct kwq_core *core = &keyed->queue.core;
+
+	/* The first test is one that each get makes anyway. */
+	return unlikely(core->unusual) && kwq_core_has_term(core) && kwq_term_look_locked(keyed);
+}
 
 #if IS_ENABLED(CONFIG_KUNIT)
 extern struct workqueue_struct *kwq_free_wq;

@@ -51,7 +51,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	bool looks_at_dead, looks_at_more = false;
 	struct kwq_gauges gauges = {};
 	unsigned long flags;
-	ktime_t now;
+	ktime_t now, term;
 
 	memset(stat, 0, sizeof(*stat));
 	stat->max_items = keyed->limits.max_items;
@@ -81,6 +81,9 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	stat->paused_for = kwq_pause_left_locked(&keyed->queue, now);
 	if (stat->paused_for)
 		stat->state |= KWQ_STATE_PAUSED;
+	if (kwq_term_is_over_locked(keyed))
+		stat->state |= KWQ_STATE_TERM_OVER;
+	term = bulk->term;
 	stat->ready = core->nr_ready;
 	stat->waiting = bulk->nr_waiting;
 	stat->processing = core->nr_processing;
@@ -131,6 +134,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 	if (looks_at_more)
 		search_longest(keyed, &search);
 	stat->now = kwq_caller_time(keyed, now);
+	stat->term = term == KTIME_MAX ? KWQ_NO_DEADLINE : kwq_caller_time(keyed, term);
 	stat->oldest_ready = gauges.oldest_ready;
 	stat->longest_running = kwq_age(min(search.first, now), now);
 	stat->unfinished = gauges.unfinished;

@@ -237,7 +237,7 @@ int kwq_why_not_wait_locked(const struct kwq_queue *queue, const struct kwq_pati
  * ready again if their holders abandon them, or if they were added meanwhile. A holder with
  * items does not wait, because it might wait for itself (Q5, Q8). Ready items whose group is at
  * its limit are as good as those that others process (Q16). Everybody waits while items are
- * ready but the queue is paused (Q14).
+ * ready but the queue is paused (Q14), or its term is over (Q20).
  *
  * Return: false if an item can be handed out, or if the get has to return -ESHUTDOWN.
  */
@@ -246,7 +246,7 @@ bool kwq_get_would_wait_locked(struct kwq_queue *queue, struct kwq_holder *holde
 	struct kwq_core *core = &queue->core;
 
 	lockdep_assert_held(&queue->lock);
-	if (core->nr_ready && core->paused)
+	if (core->nr_ready && kwq_core_is_paused(core))
 		return true;
 	if (kwq_core_can_get(core))
 		return false;

@@ -22,7 +22,7 @@
  * no handler is called. kwq_try_get_item() and kwq_run_sync() name an item, and take it in
  * spite of the pause. Items that are being processed are not affected.
  *
- * Pauses nest: each needs a kwq_resume(). A queue with 65,535 pauses at once, a timed one
+ * Pauses nest: each needs a kwq_resume(). A queue with 16,383 pauses at once, a timed one
  * included, stays paused for good. A shut down does not end them, so a drain waits for
  * the resume, and so does kwq_get() while items are ready. A cancel and
  * kwq_queue_destroy() of a queue with a handler do not wait for it.
@@ -95,7 +95,7 @@ int kwq_resume(struct kwq_queue *queue)
 	unsigned long flags;
 
 	spin_lock_irqsave(&queue->lock, flags);
-	if (queue->core.paused == !!queue->paused_until) {
+	if (kwq_core_pauses(&queue->core) == !!queue->paused_until) {
 		spin_unlock_irqrestore(&queue->lock, flags);
 		return -EINVAL;
 	}

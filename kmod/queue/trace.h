@@ -189,6 +189,27 @@ TRACE_EVENT(kwq_pause,
 		  __entry->queue, __entry->name, __entry->until)
 );
 
+/*
+ * A manager set a term, or it ended. @until is the end of the term, KTIME_MAX for no end, and 0 if
+ * the end has come.
+ */
+TRACE_EVENT(kwq_term,
+	TP_PROTO(const struct kwq_queue *queue, ktime_t until),
+	TP_ARGS(queue, until),
+	TP_STRUCT__entry(
+		__field(u64, queue)
+		__array(char, name, KWQ_TRACE_TEXT)
+		__field(s64, until)
+	),
+	TP_fast_assign(
+		__entry->queue = kwq_trace_id(queue);
+		kwq_trace_name(queue, __entry->name);
+		__entry->until = until;
+	),
+	TP_printk("queue=%llu name=%s until=%lld",
+		  __entry->queue, __entry->name, __entry->until)
+);
+
 /* A program told that the board answered so many adds since it last told. */
 TRACE_EVENT(kwq_tell,
 	TP_PROTO(const struct kwq_queue *queue, u64 adds),

@@ -57,15 +57,16 @@ static void arm_manual_timer(struct kwq_queue *queue, ktime_t when, bool anew)
 
 /*
  * When the timer has to end a timed pause; KTIME_MAX for never. An empty queue does not need
- * that, nor one that is paused by kwq_pause(), too: during a timed pause every unlock looks at
- * the clock. So a pace does not wake an idle machine.
+ * that, nor one that is paused by kwq_pause(), too, or whose term is over. During a timed pause
+ * every unlock looks at the clock. So a pace does not wake an idle machine.
  */
 static ktime_t end_of_pause(const struct kwq_queue *queue)
 {
 	if (likely(!queue->paused_until))
 		return KTIME_MAX;
-	return kwq_core_nr_offered(&queue->core) && queue->core.paused == 1 ? queue->paused_until :
-									      KTIME_MAX;
+	if (!kwq_core_nr_offered(&queue->core) || (queue->core.paused & ~KWQ_TERM_RUNS) != 1)
+		return KTIME_MAX;
+	return queue->paused_until;
 }
 
 /*
@@ -215,7 +216,8 @@ static noinline bool wake_for(struct kwq_queue *queue, u32 nr, bool pays)
 	 * the end of a run wakes (Q16). For a paused queue, the end of the pause wakes.
 	 */
 	if (unlikely(queue->core.unusual))
-		nr = queue->core.paused ? 0 : min(nr, kwq_core_nr_offered(&queue->core));
+		nr = kwq_core_is_paused(&queue->core) ? 0 :
+							min(nr, kwq_core_nr_offered(&queue->core));
 	else
 		nr = min(nr, queue->core.nr_ready);
 	if (!nr)

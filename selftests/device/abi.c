@@ -270,7 +270,7 @@ ASSERT_AT(kwq_histogram, sum, 0);
 ASSERT_AT(kwq_histogram, sum_high, 8);
 ASSERT_AT(kwq_histogram, counts, 16);
 
-_Static_assert(sizeof(struct kwq_stat) == 928, "kwq_stat");
+_Static_assert(sizeof(struct kwq_stat) == 936, "kwq_stat");
 ASSERT_AT(kwq_stat, size, 0);
 ASSERT_AT(kwq_stat, state, 4);
 ASSERT_AT(kwq_stat, ready, 8);
@@ -325,6 +325,7 @@ ASSERT_AT(kwq_stat, kept, 904);
 ASSERT_AT(kwq_stat, unread, 912);
 ASSERT_AT(kwq_stat, followers, 920);
 ASSERT_AT(kwq_stat, stat_pad, 924);
+ASSERT_AT(kwq_stat, term, 928);
 
 _Static_assert(sizeof(struct kwq_board_slot) == 64, "kwq_board_slot");
 ASSERT_AT(kwq_board_slot, seq, 0);
@@ -352,6 +353,11 @@ _Static_assert(sizeof(struct kwq_pause_args) == 16, "kwq_pause_args");
 ASSERT_AT(kwq_pause_args, size, 0);
 ASSERT_AT(kwq_pause_args, flags, 4);
 ASSERT_AT(kwq_pause_args, time, 8);
+
+_Static_assert(sizeof(struct kwq_term_args) == 16, "kwq_term_args");
+ASSERT_AT(kwq_term_args, size, 0);
+ASSERT_AT(kwq_term_args, flags, 4);
+ASSERT_AT(kwq_term_args, until, 8);
 
 _Static_assert(sizeof(struct kwq_resume_args) == 8, "kwq_resume_args");
 ASSERT_AT(kwq_resume_args, size, 0);
@@ -411,6 +417,7 @@ _Static_assert(KWQ_IOC_TELL == 0x4004bb25, "TELL");
 _Static_assert(KWQ_IOC_FOLLOW == 0xc004bb26, "FOLLOW");
 _Static_assert(KWQ_IOC_CHANGES == 0xc004bb27, "CHANGES");
 _Static_assert(KWQ_IOC_SYNC == 0xc004bb28, "SYNC");
+_Static_assert(KWQ_IOC_TERM == 0x4004bb29, "TERM");
 _Static_assert(KWQ_BOARD_KEY_MAX == 56, "KWQ_BOARD_KEY_MAX");
 _Static_assert(KWQ_CLOCK_ID_MANUAL == -1 && KWQ_LIMITERS_MAX == 8 && KWQ_ONE == 65536 &&
 	       KWQ_LIMITER_STEPS_MAX == 256, "of limiters");
@@ -732,6 +739,11 @@ FIXTURE_VARIANT_ADD(request, pause) {
 	.fill = fill_nothing, .flags = 4,
 };
 
+FIXTURE_VARIANT_ADD(request, term) {
+	.cmd = KWQ_IOC_TERM, .target = QUEUE, .size = sizeof(struct kwq_term_args),
+	.fill = fill_nothing, .flags = 4,
+};
+
 FIXTURE_VARIANT_ADD(request, resume) {
 	.cmd = KWQ_IOC_RESUME, .target = QUEUE, .size = sizeof(struct kwq_resume_args),
 	.fill = fill_nothing, .flags = 4,
@@ -989,6 +1001,7 @@ TEST_F(request, unknown_flags)
 			    variant->cmd == KWQ_IOC_BOARD ? O_CLOEXEC :
 			    variant->cmd == KWQ_IOC_CHANGES ? all_of_changes :
 			    variant->cmd == KWQ_IOC_SYNC ? KWQ_SYNC_RELATIVE :
+			    variant->cmd == KWQ_IOC_TERM ? KWQ_TERM_RELATIVE :
 			    variant->cmd == KWQ_IOC_OPEN ? O_NONBLOCK | O_CLOEXEC : 0;
 	__u32 *flags = (__u32 *)(self->arg.bytes + variant->flags);
 	__u32 right = *flags;
@@ -1268,7 +1281,7 @@ TEST_F(abi, unknown_requests)
 		KWQ_IOC_FORGET, KWQ_IOC_REQUEUES, KWQ_IOC_CONFIGURE, KWQ_IOC_CONFIG,
 		KWQ_IOC_LIST_DEAD, KWQ_IOC_ADVANCE, KWQ_IOC_EXTEND, KWQ_IOC_LIST_ITEMS,
 		KWQ_IOC_RESTORE, KWQ_IOC_BOARD, KWQ_IOC_TELL, KWQ_IOC_FOLLOW, KWQ_IOC_CHANGES,
-		KWQ_IOC_SYNC,
+		KWQ_IOC_SYNC, KWQ_IOC_TERM,
 	};
 	__u8 arg[4096];
 
@@ -2334,7 +2347,7 @@ static const struct {
 	{ KWQ_IOC_RESTORE, KWQ_RIGHT_WRITE | KWQ_RIGHT_MANAGE },
 	{ KWQ_IOC_BOARD, KWQ_RIGHT_WRITE },	{ KWQ_IOC_TELL, KWQ_RIGHT_WRITE },
 	{ KWQ_IOC_FOLLOW, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE },
-	{ KWQ_IOC_SYNC, 0 },
+	{ KWQ_IOC_SYNC, 0 },			{ KWQ_IOC_TERM, KWQ_RIGHT_MANAGE },
 };
 
 /* Every request of a queue, in a form that succeeds if it is permitted. */
@@ -2383,6 +2396,8 @@ static int ask(int q, unsigned int cmd)
 		return q_remove(q, "none");
 	case KWQ_IOC_PAUSE:
 		return q_pause_for(q, 0);
+	case KWQ_IOC_TERM:
+		return q_term(q, KWQ_NO_DEADLINE);
 	case KWQ_IOC_RESUME:
 		return q_resume(q);
 	case KWQ_IOC_SHUT_DOWN:

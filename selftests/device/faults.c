@@ -834,6 +834,16 @@ static void check_resumed(struct __test_metadata *_metadata, failure_fixture *se
 	EXPECT_EQ(ret < 0 ? KWQ_STATE_PAUSED : 0, state_of(self));
 }
 
+static int run_term(failure_fixture *self)
+{
+	return q_term(self->q, 1);
+}
+
+static void check_term(struct __test_metadata *_metadata, failure_fixture *self, int ret)
+{
+	EXPECT_EQ(ret < 0 ? 0 : KWQ_STATE_TERM_OVER, state_of(self));
+}
+
 static int run_add_debounced(failure_fixture *self)
 {
 	static const struct kwq_add_extra extra = { .at_most = HOUR };
@@ -1365,6 +1375,7 @@ static const struct action actions[] = {
 	{ "look", KWQ_IOC_LIST_ITEMS, prepare_ready, run_look, 1, NULL },
 	{ "advance", KWQ_IOC_ADVANCE, prepare_clock, run_advance, 0, check_advanced },
 	{ "pause", KWQ_IOC_PAUSE, NULL, run_pause, 0, check_paused },
+	{ "term", KWQ_IOC_TERM, NULL, run_term, 0, check_term },
 	{ "resume", KWQ_IOC_RESUME, prepare_pause, run_resume, 0, check_resumed },
 	{ "extend", KWQ_IOC_EXTEND, prepare_leases, run_extend, 0, check_one_extended },
 	{ "extend batch", KWQ_IOC_EXTEND, prepare_leases, run_extend_batch, NR,

@@ -459,6 +459,18 @@ static inline int q_pause_for(int q, __u64 time)
 	return request(q, KWQ_IOC_PAUSE, &args);
 }
 
+static inline int q_term_with(int q, __u32 flags, __u64 until)
+{
+	struct kwq_term_args args = { .size = sizeof(args), .flags = flags, .until = until };
+
+	return request(q, KWQ_IOC_TERM, &args);
+}
+
+static inline int q_term(int q, __u64 until)
+{
+	return q_term_with(q, 0, until);
+}
+
 static inline int q_resume(int q)
 {
 	struct kwq_resume_args args = { .size = sizeof(args) };
@@ -630,7 +642,8 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 				       KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
 				       KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX)));
 	REQUIRE(!(out.stat.state & ~(KWQ_STATE_SHUT_DOWN | KWQ_STATE_UNLINKED |
-				     KWQ_STATE_PAUSED)));
+				     KWQ_STATE_PAUSED | KWQ_STATE_TERM_OVER)));
+	REQUIRE(!(out.stat.state & KWQ_STATE_TERM_OVER) || out.stat.term <= out.stat.now);
 	REQUIRE(name_is_clean(out.stat.name));
 	REQUIRE(out.stat.items <= out.stat.max_items);
 	REQUIRE(out.stat.bytes <= out.stat.max_bytes);
@@ -657,7 +670,7 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(!out.stat.oldest_waiting || out.stat.waiting);
 	REQUIRE(!out.stat.oldest_dead || out.stat.dead);
 	REQUIRE(!out.stat.id == !(out.stat.create_flags & KWQ_CREATE_CHANGES));
-	REQUIRE(out.stat.id || is_zero(&out.stat.id, sizeof(out.stat) -
+	REQUIRE(out.stat.id || is_zero(&out.stat.id, offsetof(struct kwq_stat, term) -
 				       offsetof(struct kwq_stat, id)));
 	REQUIRE(out.stat.kept <= out.stat.last_change);
 	REQUIRE(out.stat.unread <= out.stat.items);

@@ -363,12 +363,24 @@ TEST_F(trace, nothing_of_errors)
 	EXPECT_EQ(NULL, take_event(self));
 }
 
+/* Q20: a term is set, and it ends. */
+TEST_F(trace, term)
+{
+	EXPECT_EQ(0, q_term(self->q, 1));
+	EXPECT_EQ(0, q_term(self->q, KWQ_NO_DEADLINE));
+	read_trace(self);
+	expect_event(self, "kwq_term: queue=%llu name=%s until=%d", 1);
+	expect_event(self, "kwq_term: queue=%llu name=%s until=%d", 0);
+	expect_event(self, "kwq_term: queue=%llu name=%s until=%lld", (long long)INT64_MAX);
+	EXPECT_EQ(NULL, take_event(self));
+}
+
 /* M5: the fields have fixed sizes and can be used in filters. None is a pointer. */
 TEST_F(trace, formats)
 {
 	static const char * const events[] = {
 		"kwq_add", "kwq_coalesce", "kwq_get", "kwq_done", "kwq_requeue", "kwq_ready",
-		"kwq_shut_down", "kwq_pause",
+		"kwq_shut_down", "kwq_pause", "kwq_term",
 	};
 	char path[128], format[4096];
 
@@ -378,7 +390,8 @@ TEST_F(trace, formats)
 		EXPECT_NE(NULL, strstr(format, "field:u64 queue;"));
 		EXPECT_NE(NULL, strstr(format, "field:char name[32];"));
 		EXPECT_EQ(NULL, strstr(format, "%p"));
-		if (strcmp(events[i], "kwq_shut_down") && strcmp(events[i], "kwq_pause")) {
+		if (strcmp(events[i], "kwq_shut_down") && strcmp(events[i], "kwq_pause") &&
+		    strcmp(events[i], "kwq_term")) {
 			EXPECT_NE(NULL, strstr(format, "field:char key[32];"));
 			EXPECT_NE(NULL, strstr(format, "field:int prio;"));
 		}
@@ -457,6 +470,10 @@ TEST(fdinfo)
 	expect_line(other, "kwq-held:\t1");
 	expect_line(q, "kwq-shut-down:\t0");
 	expect_line(q, "kwq-paused:\t0");
+	expect_line(q, "kwq-term-over:\t0");
+	ASSERT_EQ(0, q_term(q, 0));
+	expect_line(q, "kwq-term-over:\t1");
+	ASSERT_EQ(0, q_term(q, KWQ_NO_DEADLINE));
 	ASSERT_EQ(0, q_shut_down(q));
 	expect_line(q, "kwq-waiting:\t0");
 	expect_line(other, "kwq-shut-down:\t1");

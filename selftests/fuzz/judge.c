@@ -61,6 +61,7 @@ static const int errors[KINDS][12] = {
 	[FOLLOW] = { E2BIG, EBUSY, EOPNOTSUPP },
 	[CHANGES] = { E2BIG, EAGAIN, EBUSY, EINTR, EMSGSIZE, ETIMEDOUT },
 	[SYNC] = { E2BIG, EINTR, EOPNOTSUPP, ETIMEDOUT },
+	[TERM] = { E2BIG, EINTR },
 };
 
 static bool takes_argument(enum kind kind)
@@ -438,6 +439,8 @@ static void judge_stat(struct fuzzer *f)
 		wrong(f, "%llu items, of which some are nowhere", s.items);
 	if (!s.paused_for != !(s.state & KWQ_STATE_PAUSED))
 		wrong(f, "state %#x, paused for %llu ns", s.state, s.paused_for);
+	if (s.state & KWQ_STATE_TERM_OVER && s.term > s.now)
+		wrong(f, "the term of %llu is over at %llu", s.term, s.now);
 	if (s.dirty > s.processing)
 		wrong(f, "%llu items are dirty of %llu that are processed", s.dirty,
 		      s.processing);

@@ -61,8 +61,8 @@ static void require_progress(const struct kwq_stat *before, const struct kwq_sta
 	REQUIRE(after->rate_limited >= before->rate_limited);
 	REQUIRE(after->died >= before->died);
 	REQUIRE(after->now >= before->now);
-	/* Q14: only a pause ends. */
-	REQUIRE(!(before->state & ~after->state & ~KWQ_STATE_PAUSED));
+	/* Q14 Q20: only a pause ends, and a term that is over. */
+	REQUIRE(!(before->state & ~after->state & ~(KWQ_STATE_PAUSED | KWQ_STATE_TERM_OVER)));
 	REQUIRE(number_in(&after->queue_duration) >= number_in(&before->queue_duration));
 	REQUIRE(number_in(&after->lateness) >= number_in(&before->lateness));
 }
@@ -298,6 +298,7 @@ static void finish_queue(int q)
 	follows = before.create_flags & KWQ_CREATE_CHANGES;
 	REQUIRE(!follows || !q_follow(left.q, &number));
 	REQUIRE(!q_resume(left.q));
+	REQUIRE(!q_term(left.q, KWQ_NO_DEADLINE));
 	left.manual = before.clockid == KWQ_CLOCK_ID_MANUAL;
 	left.has_outbox = before.create_flags & KWQ_CREATE_OUTBOX;
 	shut_down = before.state & KWQ_STATE_SHUT_DOWN;

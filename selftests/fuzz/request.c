@@ -14,7 +14,7 @@ const char *const kind_names[KINDS] = {
 	[LIST_ITEMS] = "LIST_ITEMS",
 	[PAUSE] = "PAUSE", [RESUME] = "RESUME", [RESTORE] = "RESTORE",
 	[BOARD] = "BOARD", [TELL] = "TELL", [FOLLOW] = "FOLLOW", [CHANGES] = "CHANGES",
-	[SYNC] = "SYNC",
+	[SYNC] = "SYNC", [TERM] = "TERM",
 	[UNKNOWN] = "an unknown request",
 };
 
@@ -526,6 +526,7 @@ static void build(struct fuzzer *f)
 	struct kwq_list_dead_args *list_dead = arg;
 	struct kwq_advance_args *advance = arg;
 	struct kwq_pause_args *pause = arg;
+	struct kwq_term_args *term = arg;
 	struct kwq_board_args *board = arg;
 	struct kwq_tell_args *tell = arg;
 
@@ -622,6 +623,14 @@ static void build(struct fuzzer *f)
 	case SYNC:
 		build_sync(f, arg);
 		break;
+	case TERM:
+		/* Mostly none, because little happens after the end of one. */
+		term->until = KWQ_NO_DEADLINE;
+		if (!one_in(f, 4))
+			break;
+		term->flags = one_in(f, 4) ? 0 : KWQ_TERM_RELATIVE;
+		term->until = one_in(f, 8) ? any_time(f) : any(f, 2 * MSEC);
+		break;
 	default:
 		break;
 	}
@@ -663,6 +672,7 @@ static const struct {
 	[FOLLOW] = { KWQ_IOC_FOLLOW, sizeof(struct kwq_follow_args), 2 },
 	[CHANGES] = { KWQ_IOC_CHANGES, sizeof(struct kwq_changes_args), 5 },
 	[SYNC] = { KWQ_IOC_SYNC, sizeof(struct kwq_sync_args), 2 },
+	[TERM] = { KWQ_IOC_TERM, sizeof(struct kwq_term_args), 2 },
 	[UNKNOWN] = { _IO(KWQ_IOC_MAGIC, 0x7f), 0, 1 },
 };
 

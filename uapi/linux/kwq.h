@@ -12,7 +12,7 @@
  *   on a queue descriptor  OPEN, ADD, GET, DONE, EXTEND, REMOVE, FORGET, REQUEUES,
  *                          LIST_ITEMS, LIST_DEAD, CONFIGURE, CONFIG, LEN, STAT,
  *                          PAUSE, RESUME, SHUT_DOWN, SHUTTING_DOWN, DRAIN, ADVANCE,
- *                          RESTORE, BOARD, TELL, FOLLOW, CHANGES, SYNC
+ *                          RESTORE, BOARD, TELL, FOLLOW, CHANGES, SYNC, TERM
  *
  * Conventions:
  *
@@ -89,7 +89,7 @@
 #define KWQ_FEATURE_NO_DURATIONS (1ULL << 18)	/* KWQ_CREATE_NO_DURATIONS */
 /* KWQ_CREATE_CHANGES, KWQ_CREATE_SYNC, FOLLOW, CHANGES, SYNC */
 #define KWQ_FEATURE_CHANGES	(1ULL << 19)
-/* KWQ_CREATE_OUTBOX, KWQ_ADD_TOKEN, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED */
+/* KWQ_CREATE_OUTBOX, KWQ_ADD_TOKEN, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED, TERM */
 #define KWQ_FEATURE_GRANTS	(1ULL << 20)
 
 /**
@@ -290,7 +290,7 @@ struct kwq_config {
  */
 #define KWQ_RIGHT_READ		(1U << 2)	/* get, done, extend, forget, requeues, list */
 #define KWQ_RIGHT_WRITE		(1U << 1)	/* add */
-/* remove, configure, pause, resume, shut down, drain, advance */
+/* remove, configure, pause, resume, term, shut down, drain, advance */
 #define KWQ_RIGHT_MANAGE	(1U << 0)
 
 /* Flags of KWQ_IOC_CREATE. */
@@ -1214,6 +1214,7 @@ struct kwq_histogram {
 #define KWQ_STATE_SHUT_DOWN	(1U << 0)
 #define KWQ_STATE_UNLINKED	(1U << 1)	/* had a name, which was removed */
 #define KWQ_STATE_PAUSED	(1U << 2)	/* hands nothing out */
+#define KWQ_STATE_TERM_OVER	(1U << 3)	/* hands nothing out, as its term is over */
 
 /**
  * struct kwq_stat - a queue's state and counters (KWQ_IOC_STAT)
@@ -1233,7 +1234,7 @@ struct kwq_histogram {
  *		while the item was dirty, and deaths that a dirty or waiting item escaped.
  * @gets:	hand-outs.
  * @dones:	hand-outs that were finished.
- * @abandoned:	hand-outs that ended by a close of the handle or the end of the lease.
+ * @abandoned:	hand-outs that ended by a close of the handle or the end of the lease or term.
  * @removed:	items taken out by remove.
  * @dropped:	waiting times and dead items that a shut down dropped.
  * @uid:	owner, in the caller's user namespace.
@@ -1283,14 +1284,16 @@ struct kwq_histogram {
  * @posted:	adds that programs answered by a look at the board, as far as they have told them by
  *		TELL; not in @coalesced. The kernel believes what it is told. With libkwq, a child
  *		of fork() also tells what its parent had not told yet. The count stays at 2^64 - 1.
- * @id:		a random number, different in each queue of this and of all other boots. 0 without
- *		KWQ_CREATE_CHANGES, and so are all that follow.
+ * @id:		a random number, different in each queue of this and of all other boots. This, and
+ *		all up to @followers, are 0 without KWQ_CREATE_CHANGES.
  * @last_change: number of the last change. The creation of the queue is change 1.
  * @kept:	all changes up to this number are kept: see &kwq_changes_args.kept.
  * @unread:	changed items that the follower has not read, or may read again. Those that are gone
  *		count in @items.
  * @followers:	1 if a handle follows, else 0.
  * @stat_pad:	zero.
+ * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for never:
+ *		see TERM.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1347,6 +1350,7 @@ struct kwq_stat {
 	__u64 unread;
 	__u32 followers;
 	__u32 stat_pad;
+	__u64 term;
 };
 
 /** define KWQ_BOARD_KEY_MAX - the longest key on a board, in bytes */
@@ -1538,6 +1542,43 @@ struct kwq_changes_args {
 	struct kwq_batch batch;
 };
 
+/* Flags of KWQ_IOC_TERM. */
+#define KWQ_TERM_RELATIVE	(1U << 0)	/* @until is relative to now */
+
+/**
+ * struct kwq_term_args - set when all hand-outs end (KWQ_IOC_TERM)
+ * @size:	sizeof(struct kwq_term_args).
+ * @flags:	KWQ_TERM_* bits.
+ * @until:	absolute ns on the queue's clock, or KWQ_NO_DEADLINE for never, as at first. With
+ *		KWQ_TERM_RELATIVE ns from now. If the time has passed, they end now.
+ *
+ * A manager that grants keys for some time sets this, and sets a later time again and again. If the
+ * manager is stopped or dies, the queue ends all work by itself.
+ *
+ * From that time on, until TERM sets a later one:
+ *
+ * - GET waits, and the queue is not readable, as during a pause. Adds go on.
+ * - All that is handed out is taken back, as at the end of a lease: the items are ready again, and
+ *   EPOLLPRI tells the handles that have lost some. The queue needs no lease for that.
+ * - A DONE or EXTEND with a ticket from before is ESTALE, with a key ENOENT.
+ *
+ * No hand-out and no done is late, even if the kernel comes to take the items back later. Only that
+ * may take some time. But TERM itself returns when all is taken back, if the old or the new time
+ * has passed. So a later time that comes too late saves nothing of what was handed out.
+ *
+ * A term belongs to the queue, not to a process. A shut down does not end it, so a drain waits for a
+ * later term while items are ready. The term is no change that CHANGES tells of.
+ *
+ * Errors: EBADF, and
+ *
+ * - EINTR: the caller is killed, and the term may be the old one
+ */
+struct kwq_term_args {
+	__u32 size;
+	__u32 flags;
+	__u64 until;
+};
+
 /* Flags of KWQ_IOC_SYNC. */
 #define KWQ_SYNC_RELATIVE	(1U << 0)	/* @deadline is relative to now */
 
@@ -1611,5 +1652,6 @@ struct kwq_sync_args {
 #define KWQ_IOC_FOLLOW		_IOWR(KWQ_IOC_MAGIC, 0x26, __u32) /* struct kwq_follow_args */
 #define KWQ_IOC_CHANGES		_IOWR(KWQ_IOC_MAGIC, 0x27, __u32) /* struct kwq_changes_args */
 #define KWQ_IOC_SYNC		_IOWR(KWQ_IOC_MAGIC, 0x28, __u32) /* struct kwq_sync_args */
+#define KWQ_IOC_TERM		_IOW(KWQ_IOC_MAGIC, 0x29, __u32) /* struct kwq_term_args */
 
 #endif /* _UAPI_LINUX_KWQ_H */

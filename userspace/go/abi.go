@@ -58,6 +58,8 @@ const (
 
 	pauseFor = 1 << 0
 
+	termRelative = 1 << 0
+
 	drainRelative = 1 << 0
 
 	changesNonblock = 1 << 0
@@ -66,6 +68,7 @@ const (
 	stateShutDown = 1 << 0
 	stateUnlinked = 1 << 1
 	statePaused   = 1 << 2
+	stateTermOver = 1 << 3
 
 	noDeadline   = ^uint64(0)
 	priorityNone = -128
@@ -135,6 +138,7 @@ var (
 	iocFollow       = ioc(3, 0x26)
 	iocChanges      = ioc(3, 0x27)
 	iocSync         = ioc(3, 0x28)
+	iocTerm         = ioc(1, 0x29)
 )
 
 type nameField [NameMax + 1]byte
@@ -386,6 +390,12 @@ type advanceArgs struct {
 
 type pauseArgs = advanceArgs
 
+type termArgs struct {
+	size  uint32
+	flags uint32
+	until uint64
+}
+
 type gotEntry struct {
 	ticket    uint64
 	keyLen    uint32
@@ -488,6 +498,7 @@ type statArgs struct {
 	unread         uint64
 	followers      uint32
 	statPad        uint32
+	term           uint64
 }
 
 const boardKeyMax = 56

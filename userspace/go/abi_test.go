@@ -39,6 +39,7 @@ var structures = map[string]interface{}{
 	"kwq_restore_entry":   restoreEntry{},
 	"kwq_advance_args":    advanceArgs{},
 	"kwq_pause_args":      pauseArgs{},
+	"kwq_term_args":       termArgs{},
 	"kwq_got":             gotEntry{},
 	"kwq_got_extra":       gotExtra{},
 	"kwq_get_args":        getArgs{},
@@ -155,6 +156,8 @@ var numbers = map[string]int64{
 	"KWQ_STATE_SHUT_DOWN":     stateShutDown,
 	"KWQ_STATE_UNLINKED":      stateUnlinked,
 	"KWQ_STATE_PAUSED":        statePaused,
+	"KWQ_STATE_TERM_OVER":     stateTermOver,
+	"KWQ_TERM_RELATIVE":       termRelative,
 
 	"KWQ_ADDED":         int64(Added),
 	"KWQ_COALESCED":     int64(Coalesced),
@@ -207,6 +210,7 @@ var numbers = map[string]int64{
 	"KWQ_IOC_FOLLOW":        int64(iocFollow),
 	"KWQ_IOC_CHANGES":       int64(iocChanges),
 	"KWQ_IOC_SYNC":          int64(iocSync),
+	"KWQ_IOC_TERM":          int64(iocTerm),
 }
 
 // cName is the name of a member in C: keyLen is key_len.

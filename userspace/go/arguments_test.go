@@ -149,6 +149,9 @@ func TestClosed(t *testing.T) {
 		"Pause":             q.Pause,
 		"PauseFor":          func() error { return q.PauseFor(1) },
 		"Resume":            q.Resume,
+		"SetTerm":           func() error { return q.SetTerm(1) },
+		"SetTermAt":         func() error { return q.SetTermAt(1) },
+		"ClearTerm":         q.ClearTerm,
 		"Configure":         func() error { return q.Configure(nil) },
 		"Config":            func() error { _, err := q.Config(); return err },
 		"Stat":              func() error { _, err := q.Stat(); return err },
@@ -190,6 +193,8 @@ func TestArguments(t *testing.T) {
 	_, err = q.GetMany(context.Background(), 0)
 	hasText(t, err, ErrInvalid, "max is 0")
 	hasText(t, q.PauseFor(-1), ErrInvalid, "negative")
+	hasText(t, q.SetTerm(-1), ErrInvalid, "the term is negative")
+	hasText(t, q.SetTermAt(-1), ErrInvalid, "the term is negative")
 	hasText(t, q.Advance(-1), ErrInvalid, "negative")
 	hasText(t, q.List(0, nil), ErrInvalid, "AllStates")
 	_, err = q.DoneMany([]*Item{{queue: &Queue{}}})

@@ -36,6 +36,31 @@ func (q *Queue) Resume() error {
 	return err
 }
 
+// SetTerm ends all hand-outs after a time, unless it is called again before. From then on the queue hands nothing out, takes back what
+// is handed out, and refuses later dones. So a manager that may be stopped calls this again and again. A later term ends all that. If
+// the old or the new term is over, all is taken back before the call returns. The term belongs to the queue, and outlives this process.
+func (q *Queue) SetTerm(d time.Duration) error { return q.setTerm(termRelative, d) }
+
+// SetTermAt does the same with a time on the queue's clock, as [Queue.Now] returns it. A time that has passed ends all hand-outs now.
+func (q *Queue) SetTermAt(t time.Duration) error { return q.setTerm(0, t) }
+
+// ClearTerm lets the queue hand out keys without an end, as at first.
+func (q *Queue) ClearTerm() error { return q.requestTerm(&termArgs{until: noDeadline}) }
+
+func (q *Queue) setTerm(flags uint32, t time.Duration) error {
+	until, err := span("the term", t)
+	if err != nil {
+		return q.refuse(opTerm, "", err)
+	}
+	return q.requestTerm(&termArgs{flags: flags, until: until})
+}
+
+func (q *Queue) requestTerm(args *termArgs) error {
+	args.size = uint32(unsafe.Sizeof(*args))
+	_, err := q.request(opTerm, "", iocTerm, unsafe.Pointer(args))
+	return err
+}
+
 // ShutDown refuses all later adds, and drops waiting times and dead keys. Get still hands out what is ready. It also ends the wait
 // of every drain.
 func (q *Queue) ShutDown() error {

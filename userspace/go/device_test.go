@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"reflect"
@@ -528,6 +529,43 @@ func TestDevicePause(t *testing.T) {
 	q.sleepers(1)
 	check(t, q.Advance(10))
 	check(t, <-got)
+}
+
+// Q20: after its term a queue hands nothing out, and takes back what is handed out.
+func TestDeviceTerm(t *testing.T) {
+	q := newQueue(t, manual)
+	st, err := q.Stat()
+	check(t, err)
+	if st.TermOver || st.Term != math.MaxInt64 {
+		t.Fatalf("%+v", st)
+	}
+	check(t, q.Advance(5))
+	check(t, q.SetTerm(10))
+	q.add(t, "a", "b")
+	item, err := q.Get(background)
+	check(t, err)
+	check(t, q.Advance(10))
+	_, err = item.Done()
+	is(t, err, ErrStale)
+	st, err = q.Stat()
+	check(t, err)
+	if !st.TermOver || st.Term != 15 || st.Ready != 2 || st.Abandoned != 1 {
+		t.Fatalf("%+v", st)
+	}
+	q.wantsNone(t)
+	got := make(chan error, 2)
+	for i := 0; i < 2; i++ {
+		go func() { _, err := q.Get(background); got <- err }()
+	}
+	q.sleepers(2)
+	check(t, q.SetTermAt(16))
+	check(t, <-got)
+	check(t, <-got)
+	check(t, q.SetTerm(0))
+	q.wantsNone(t)
+	check(t, q.ClearTerm())
+	_, err = q.Get(background)
+	check(t, err)
 }
 
 // Q19: adds wait for room.

@@ -122,6 +122,7 @@ const (
 	opShutDown  = "shut down"
 	opStat      = "read the state of"
 	opSync      = "sync"
+	opTerm      = "set the term of"
 	opTime      = "read the clock of"
 	opUnlink    = "unlink"
 )

@@ -23,6 +23,7 @@ type Histogram struct {
 type Stat struct {
 	Name                       string
 	ShutDown, Unlinked, Paused bool
+	TermOver                   bool // the queue hands nothing out, as its term is over
 	UID, GID                   uint32
 	Mode                       fs.FileMode
 	Clock                      Clock
@@ -75,6 +76,7 @@ type Stat struct {
 	LongestRunning time.Duration
 	Unfinished     time.Duration // sum of the ages of all hand-outs
 	PausedFor      time.Duration // the longest time.Duration until Resume
+	Term           time.Duration // when all hand-outs end, on the queue's clock; the longest time.Duration for never
 
 	QueueDuration Histogram // from an add to the hand-out
 	WorkDuration  Histogram // from a hand-out to its done
@@ -98,6 +100,7 @@ func (st *statArgs) stat() *Stat {
 		ShutDown:  st.state&stateShutDown != 0,
 		Unlinked:  st.state&stateUnlinked != 0,
 		Paused:    st.state&statePaused != 0,
+		TermOver:  st.state&stateTermOver != 0,
 		UID:       st.uid,
 		GID:       st.gid,
 		Mode:      fs.FileMode(st.mode),
@@ -156,6 +159,7 @@ func (st *statArgs) stat() *Stat {
 		LongestRunning: duration(st.longestRunning),
 		Unfinished:     duration(st.unfinished),
 		PausedFor:      duration(st.pausedFor),
+		Term:           duration(st.term),
 
 		QueueDuration: st.queueDuration.histogram(),
 		WorkDuration:  st.workDuration.histogram(),

@@ -227,7 +227,8 @@ static_assert(sizeof(struct kwq_queue) <= 256);
 /**
  * struct kwq_key_ops - what a queue asks of the owner of its keys
  * @key_of: for tracing: gets an item's key
- * @end_leases: takes back a bounded number of items whose lease ended; true if there may be more
+ * @end_leases: at @lease_end: takes back a bounded number of items whose lease ended, or all whose
+ *	queue's term is over; true if there may be more
  * @waited: the wait of an item has ended; NULL if nobody wants to know
  */
 struct kwq_key_ops {
@@ -247,7 +248,7 @@ struct kwq_queue_bulk {
 	struct kwq_round round;		/* L: progress of the pollers' wake-up */
 	wait_queue_head_t pollers;	/* W */
 	atomic64_t coalesced;		/* adds that coalesced without @lock */
-	ktime_t lease_end;		/* L: no lease ends earlier; KTIME_MAX for never */
+	ktime_t lease_end;		/* L: no lease or term ends earlier; KTIME_MAX for never */
 	struct rnd_state manual_random;	/* L: jitter of KWQ_CLOCK_MANUAL */
 	u64 id;				/* I: for tracing */
 	const struct kwq_key_ops *key_ops;	/* I: NULL where the object is the key */

@@ -335,6 +335,11 @@ enum kwq_form {
 	KWQ_SMALL_LIMITED,	/* with limiters of its own */
 };
 
+/* Bits of @paused of &struct kwq_core, and the number below them. */
+#define KWQ_TERM_RUNS	0x8000U		/* a term was set, and was not found to be over */
+#define KWQ_TERM_OVER	0x4000U		/* a term is over, which is one more pause */
+#define KWQ_PAUSES_MAX	0x3fffU
+
 /**
  * struct kwq_core - the state of one queue, of either form
  * @items:	small: first the processing items, then the ready ones, in the order of hand-outs.
@@ -354,7 +359,7 @@ enum kwq_form {
  * @awaited_runs:	how often the processing of an awaited item ended; wraps.
  * @shut_down:	adds are refused.
  * @form:	enum kwq_form.
- * @paused:	number of pauses without a resume.
+ * @paused:	number of pauses without a resume, up to KWQ_PAUSES_MAX, and the KWQ_TERM_* bits.
  * @unusual:	all three of these: 0 if the core is KWQ_LARGE, and nothing but adds, gets and
  *		dones happens to it.
  * @cancelled:	the whole queue is cancelled: no item becomes ready again when its
@@ -456,9 +461,12 @@ struct kwq_order {
  * @limiter:	gives the delays of rate-limited adds.
  * @processing:	handed-out items, in the order of their hand-outs; unless @lined of the core.
  * @holders:	if @lined of the core: its holders, by address.
+ * @searched:	with @holders: since the term is over, no holder up to this address has items. It is
+ *		only compared.
  * @waiting:	waiting items by time; equal times in the order of their adds.
  * @bands:	the ready items, or the groups of @order that have some, by lane and priority.
  * @order:	aging and groups; NULL for neither.
+ * @term:	when all hand-outs end; KTIME_MAX for never.
  *
  * No counter can overflow. A 64-bit counter grows by at most one per call.
  */
@@ -487,11 +495,15 @@ struct kwq_bulk {
 	struct kwq_rate_limiter limiter;
 	union {
 		struct kwq_line processing;
-		struct rb_root holders;
+		struct {
+			struct rb_root holders;
+			const void *searched;
+		};
 	};
 	struct kwq_waiting waiting;
 	struct kwq_line bands[KWQ_NR_LANES][KWQ_NR_PRIORITIES];
 	struct kwq_order *order;
+	ktime_t term;
 };
 
 /* A queue begins with its lock, which adds and gets then reach without an offset, and a u32. */

@@ -239,6 +239,96 @@ static void search_goes_on_behind_a_holder_that_is_gone(struct kunit *test)
 	remove_crowd(t);
 }
 
+/* The items that are lost at the end of the term, until there is none. Returns their number. */
+static int take_lost_back(struct holders_test *t, unsigned int budget)
+{
+	struct kwq_item *item;
+	int nr = 0;
+
+	while ((item = kwq_core_next_lost(t->core, &budget))) {
+		kwq_core_abandon(t->core, item, 9);
+		nr++;
+	}
+	return nr;
+}
+
+static void term_ends_when_its_time_has_come(struct kunit *test)
+{
+	struct holders_test *t = test->priv;
+	unsigned int budget = 9;
+
+	/* Q20 D5 */
+	KUNIT_EXPECT_FALSE(test, kwq_core_end_term(t->core, KTIME_MAX));
+	KUNIT_EXPECT_EQ(test, kwq_core_term(t->core), KTIME_MAX);
+	KUNIT_EXPECT_TRUE(test, kwq_core_set_term(t->core, 7));
+	KUNIT_EXPECT_EQ(test, kwq_core_term(t->core), 7);
+	add_and_take_all(test, &t->x);
+	KUNIT_EXPECT_FALSE(test, kwq_core_end_term(t->core, 6));
+	KUNIT_EXPECT_FALSE(test, kwq_core_is_paused(t->core));
+	KUNIT_EXPECT_NULL(test, kwq_core_next_lost(t->core, &budget));
+	KUNIT_EXPECT_TRUE(test, kwq_core_end_term(t->core, 7));
+	KUNIT_EXPECT_FALSE(test, kwq_core_end_term(t->core, 8));
+	KUNIT_EXPECT_EQ(test, kwq_core_term(t->core), KTIME_MAX);
+	KUNIT_EXPECT_EQ(test, take_lost_back(t, 9), 3);
+	KUNIT_EXPECT_EQ(test, t->core->nr_ready, 3);
+	KUNIT_EXPECT_FALSE(test, kwq_core_can_get(t->core));
+	KUNIT_EXPECT_NULL(test, kwq_core_peek(t->core, 8));
+	KUNIT_EXPECT_TRUE(test, kwq_core_set_term(t->core, KTIME_MAX));
+	take(test, &t->x, &t->a, 9);
+	KUNIT_EXPECT_EQ(test, t->core->unusual, 0);
+}
+
+static void term_is_a_pause_of_its_own(struct kunit *test)
+{
+	struct holders_test *t = test->priv;
+	int i;
+
+	/* Q14 Q20: neither ends the other. */
+	kwq_core_set_term(t->core, 0);
+	kwq_core_pause(t->core);
+	kwq_core_end_term(t->core, 0);
+	KUNIT_EXPECT_FALSE(test, kwq_core_resume(t->core));
+	KUNIT_EXPECT_TRUE(test, kwq_core_set_term(t->core, 1));
+	kwq_core_pause(t->core);
+	KUNIT_EXPECT_FALSE(test, kwq_core_set_term(t->core, 2));
+	KUNIT_EXPECT_EQ(test, kwq_core_pauses(t->core), 1);
+	KUNIT_EXPECT_TRUE(test, kwq_core_resume(t->core));
+	/* Too many pauses hold for good, and do not become a term. */
+	kwq_core_set_term(t->core, KTIME_MAX);
+	for (i = 0; i <= KWQ_PAUSES_MAX; i++)
+		kwq_core_pause(t->core);
+	KUNIT_EXPECT_FALSE(test, kwq_core_has_term(t->core));
+	for (i = 0; i <= KWQ_PAUSES_MAX; i++)
+		KUNIT_EXPECT_FALSE(test, kwq_core_resume(t->core));
+	KUNIT_EXPECT_EQ(test, kwq_core_pauses(t->core), KWQ_PAUSES_MAX);
+}
+
+static void lost_items_are_found_within_a_budget(struct kunit *test)
+{
+	struct holders_test *t = test->priv;
+	struct kwq_lined_holder *last = &t->crowd[NR_CROWD - 1];
+	int i;
+
+	/* Q20 O8: an item is a step, and so is a holder without items. */
+	for (i = 0; i < NR_CROWD; i++)
+		kwq_core_add_holder(t->core, &t->crowd[i]);
+	kwq_core_set_term(t->core, 5);
+	add_and_take_all(test, &t->x);
+	kwq_core_abandon(t->core, &t->c.item, 4);
+	KUNIT_EXPECT_PTR_EQ(test, kwq_core_get(t->core, &last->holder, 4), &t->c.item);
+	kwq_core_end_term(t->core, 5);
+	KUNIT_EXPECT_EQ(test, take_lost_back(t, 1), 1);
+	KUNIT_EXPECT_EQ(test, take_lost_back(t, 2), 1);
+	/* @y and the crowd before the last one */
+	KUNIT_EXPECT_EQ(test, take_lost_back(t, NR_CROWD), 0);
+	KUNIT_EXPECT_EQ(test, t->core->nr_processing, 1);
+	kwq_core_remove_holder(t->core, &t->crowd[0]);
+	KUNIT_EXPECT_EQ(test, take_lost_back(t, 1), 1);
+	KUNIT_EXPECT_EQ(test, t->core->nr_processing, 0);
+	for (i = 1; i < NR_CROWD; i++)
+		kwq_core_remove_holder(t->core, &t->crowd[i]);
+}
+
 static struct kunit_case holders_test_cases[] = {
 	KUNIT_CASE(items_of_a_holder_are_in_its_line),
 	KUNIT_CASE(item_leaves_its_line),
@@ -246,6 +336,9 @@ static struct kunit_case holders_test_cases[] = {
 	KUNIT_CASE(longest_running_is_of_any_holder),
 	KUNIT_CASE(search_takes_several_calls),
 	KUNIT_CASE(search_goes_on_behind_a_holder_that_is_gone),
+	KUNIT_CASE(term_ends_when_its_time_has_come),
+	KUNIT_CASE(term_is_a_pause_of_its_own),
+	KUNIT_CASE(lost_items_are_found_within_a_budget),
 	{}
 };
 

@@ -130,10 +130,12 @@ CHANGES_NONBLOCK: Final = 1 << 0
 CHANGES_RELATIVE: Final = 1 << 1
 CHANGES_VALUES: Final = 1 << 2
 SYNC_RELATIVE: Final = 1 << 0
+TERM_RELATIVE: Final = 1 << 0
 
 STATE_SHUT_DOWN: Final = 1 << 0
 STATE_UNLINKED: Final = 1 << 1
 STATE_PAUSED: Final = 1 << 2
+STATE_TERM_OVER: Final = 1 << 3
 
 
 class Layout(struct.Struct):
@@ -198,6 +200,7 @@ GET_ARGS: Final = Layout(
     "kwq_get_args", "size:I flags:I deadline:Q " + _BATCH.format("add") + " " + _BATCH.format("done") + " "
     + _BATCH.format("get") + " nr_added:I nr_done:I resume:Q")
 PAUSE_ARGS: Final = Layout("kwq_pause_args", "size:I flags:I time:Q")
+TERM_ARGS: Final = Layout("kwq_term_args", "size:I flags:I until:Q")
 RESUME_ARGS: Final = Layout("kwq_resume_args", "size:I flags:I")
 SHUT_DOWN_ARGS: Final = Layout("kwq_shut_down_args", "size:I flags:I")
 DRAIN_ARGS: Final = Layout("kwq_drain_args", "size:I flags:I deadline:Q resume:Q shut_downs:Q")
@@ -208,7 +211,7 @@ STAT: Final = Layout(
     " create_flags:I name:256s now:Q retries:Q rate_limited:Q died:Q dead:Q remembered:Q oldest_ready:Q"
     " longest_running:Q unfinished:Q queue_duration:104s work_duration:104s lateness:104s lease:Q expired:Q dirty:Q"
     " values:Q paused_for:Q aging:Q groups:Q blocked:Q group_limit:Q oldest_waiting:Q oldest_dead:Q returned:Q"
-    " posted:Q id:Q last_change:Q kept:Q unread:Q followers:I stat_pad:I")
+    " posted:Q id:Q last_change:Q kept:Q unread:Q followers:I stat_pad:I term:Q")
 BOARD: Final = Layout("kwq_board", "seed:Q nr_slots:I closed:I pad:48s")
 BOARD_SLOT: Final = Layout("kwq_board_slot", "seq:I len:H result:H key:56s")
 BOARD_ARGS: Final = Layout("kwq_board_args", "size:I open_flags:I map_size:Q")
@@ -261,3 +264,4 @@ IOC_TELL: Final = _request(_WRITE, 0x25, 4)
 IOC_FOLLOW: Final = _request(_READ | _WRITE, 0x26, 4)
 IOC_CHANGES: Final = _request(_READ | _WRITE, 0x27, 4)
 IOC_SYNC: Final = _request(_READ | _WRITE, 0x28, 4)
+IOC_TERM: Final = _request(_WRITE, 0x29, 4)

@@ -826,6 +826,22 @@ class Queue:
         """Ends a pause."""
         self._call(abi.IOC_RESUME, bytearray(abi.RESUME_ARGS.pack(abi.RESUME_ARGS.size, 0)))
 
+    def set_term(self, seconds: Seconds | None = None, *, at: Seconds | None = None) -> None:
+        """Ends all hand-outs after some time, or at a time on the queue's clock, unless it is called again before.
+
+        From then on the queue hands nothing out, takes back what is handed out, and refuses later dones. So a manager
+        that may be stopped calls this again and again. A later term ends all that. Without arguments hand-outs have no
+        end, as at first. 0 ends them now. If the old or the new term is over, all is taken back before this returns.
+        """
+        if seconds is not None and at is not None:
+            raise ValueError("seconds and at= exclude each other")
+        flags, until = 0, abi.NO_DEADLINE
+        if seconds is not None:
+            flags, until = abi.TERM_RELATIVE, nanoseconds(seconds, "seconds")
+        elif at is not None:
+            until = nanoseconds(at, "at")
+        self._call(abi.IOC_TERM, bytearray(abi.TERM_ARGS.pack(abi.TERM_ARGS.size, flags, until)))
+
     def configure(self, config: Config) -> None:
         """Sets the limiters and the retry rules."""
         packed, limiters = config.pack()

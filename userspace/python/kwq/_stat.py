@@ -45,6 +45,10 @@ class Stat:
     paused: bool
     #: None until it is resumed, 0 if it is not paused.
     paused_for: float | None
+    #: The queue hands nothing out, as its term is over.
+    term_over: bool
+    #: When all hand-outs end, on the queue's clock. None for never.
+    term: float | None
     uid: int
     gid: int
     mode: int
@@ -129,6 +133,8 @@ def unpack_stat(raw: bytes | bytearray) -> Stat:
         unlinked=bool(s["state"] & abi.STATE_UNLINKED),
         paused=bool(s["state"] & abi.STATE_PAUSED),
         paused_for=None if s["paused_for"] == abi.NO_DEADLINE else from_ns(s["paused_for"]),
+        term_over=bool(s["state"] & abi.STATE_TERM_OVER),
+        term=None if s["term"] == abi.NO_DEADLINE else from_ns(s["term"]),
         clock=Clock(s["clockid"]),
         has_values=bool(s["create_flags"] & abi.CREATE_VALUES),
         has_groups=bool(s["create_flags"] & abi.CREATE_GROUPS),

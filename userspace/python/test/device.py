@@ -726,6 +726,31 @@ class Whole(Base):
         self.assertEqual(queue.stat().paused_for, 0)
         queue.get(0).done()
 
+    def test_term(self):
+        """Q20: after its term a queue hands nothing out, and takes back what is handed out"""
+        queue = self.manual()
+        self.assertEqual((queue.stat().term_over, queue.stat().term), (False, None))
+        queue.advance(5)
+        queue.set_term(10)
+        self.assertEqual((queue.stat().term_over, queue.stat().term), (False, 15))
+        queue.add("a")
+        item = queue.get(0)
+        queue.advance(10)
+        self.assertEqual((queue.stat().term_over, queue.stat().term), (True, 15))
+        with self.assertRaises(kwq.Stale):
+            item.done()
+        with self.assertRaises(kwq.Empty):
+            queue.get(0)
+        queue.set_term(at=16)
+        self.assertEqual(queue.get(0).abandoned, 1)
+        queue.set_term(0)
+        with self.assertRaises(kwq.Empty):
+            queue.get(0)
+        queue.set_term()
+        queue.get(0).done()
+        with self.assertRaises(ValueError):
+            queue.set_term(1, at=2)
+
     def test_config(self):
         """L1 to L7: the configuration is set and read"""
         queue = self.queue()
