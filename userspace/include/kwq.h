@@ -1008,6 +1008,31 @@ int kwq_pause_for(struct kwq *q, uint64_t time_ns);
 int kwq_resume(struct kwq *q);
 
 /**
+ * kwq_set_term() - set when all hand-outs end
+ * @q:		the queue, open for managing.
+ * @until:	when, on the queue's clock: see kwq_now(). KWQ_NO_DEADLINE for never. A time that has
+ *		passed ends them now.
+ *
+ * From then on the queue hands nothing out, takes back all that is handed out, and refuses later
+ * dones. A later term ends that. So a manager that may be stopped calls this again and again.
+ *
+ * If the old or the new time has passed, all is taken back before the call returns. The term
+ * belongs to the queue, and stays when this process ends.
+ *
+ * Return: 0, or -EBADF, -EINTR (the caller is killed), -ENOTTY (the module knows no terms).
+ */
+int kwq_set_term(struct kwq *q, uint64_t until);
+
+/**
+ * kwq_set_term_within() - set after which time all hand-outs end
+ * @q:		the queue, open for managing.
+ * @timeout_ns:	after which time from now; 0 for now, KWQ_NO_DEADLINE for never.
+ *
+ * Return: as kwq_set_term().
+ */
+int kwq_set_term_within(struct kwq *q, uint64_t timeout_ns);
+
+/**
  * kwq_shut_down() - refuse new adds, hand out the ready items
  * @q:		the queue, open for managing.
  *

@@ -44,7 +44,8 @@ extern const struct command command_create, command_open, command_ls,
 	command_exporter, command_keys, command_save, command_load,
 	command_peek, command_kick, command_edit, command_status, command_watch_files,
 	command_kill, command_restart, command_follow, command_events,
-	command_bury, command_run_ctl, command_limits, command_keep, command_sync;
+	command_bury, command_run_ctl, command_limits, command_keep, command_sync,
+	command_term;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -277,7 +277,7 @@ const struct command command_events = {
 	"      --json       the only format, with or without this option\n"
 	"  -h, --help\n"
 	"\n"
-	"Needs root. Events are add, coalesce, get, done, requeue, ready, pause and\n"
+	"Needs root. Events are add, coalesce, get, done, requeue, ready, pause, term and\n"
 	"shut_down; lost says that the buffer was full. Without QUEUE: of all queues,\n"
 	"also those of drivers and of other namespaces. kwq(1) has the members.\n"
 	"\n"

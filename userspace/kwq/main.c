@@ -17,7 +17,7 @@ static const struct command *const commands[] = {
 	&command_limits,
 	&command_add, &command_get, &command_done, &command_extend, &command_remove,
 	&command_len, &command_keys, &command_peek, &command_kick, &command_edit,
-	&command_pause, &command_resume, &command_shutdown,
+	&command_pause, &command_resume, &command_term, &command_shutdown,
 	&command_drain, &command_rm, &command_save, &command_load,
 	&command_keep, &command_sync,
 	&command_run, &command_run_ctl,

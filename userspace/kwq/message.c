@@ -199,7 +199,10 @@ int complain_no_key(struct kwq *q, const char *queue, int err)
 
 	if ((err != -EAGAIN && err != -ETIMEDOUT) || kwq_stat(q, &st))
 		return complain(queue, err);
-	if (st.state & KWQ_STATE_PAUSED)
+	if (st.state & KWQ_STATE_TERM_OVER)
+		message("%s: %s: the queue's term is over, until kwq term sets a later one", queue,
+			meaning(err));
+	else if (st.state & KWQ_STATE_PAUSED)
 		message("%s: %s: the queue is paused, until kwq resume", queue, meaning(err));
 	else if (st.blocked && st.blocked == st.ready)
 		message("%s: %s: all ready keys wait for their groups, which are at their limits",

@@ -16,6 +16,7 @@ enum kind {
 	SECONDS,	/* a gauge, in ns */
 	SHUT_DOWN,	/* a gauge, 0 or 1 */
 	PAUSED,		/* a gauge, 0 or 1 */
+	TERM_OVER,	/* a gauge, 0 or 1 */
 	FOLLOWERS,	/* a gauge, a number of 32 bits */
 	HISTOGRAM,
 };
@@ -69,7 +70,7 @@ static const struct family families[] = {
 	FAMILY("posted_adds_total", COUNTER, posted,
 	       "Adds that the board answered, as far as programs have told"),
 	FAMILY("abandoned_total", COUNTER, abandoned,
-	       "Hand-outs that ended because their holder was gone, or their lease over"),
+	       "Hand-outs that ended because their holder was gone, or their lease or term over"),
 	FAMILY("returned_total", COUNTER, returned,
 	       "Hand-outs that ended because their holder gave the item back"),
 	FAMILY("lease_expired_total", COUNTER, expired,
@@ -91,6 +92,7 @@ static const struct family families[] = {
 	FAMILY("unread", GAUGE, unread, "Changed items that the follower has not read"),
 	FAMILY("followers", FOLLOWERS, followers, "Programs that follow the changes: 0 or 1"),
 	FAMILY("paused", PAUSED, paused_for, "Whether the queue is paused"),
+	FAMILY("term_over", TERM_OVER, term, "Whether the term of the queue is over"),
 	FAMILY("shut_down", SHUT_DOWN, state, "Whether the queue is shut down"),
 #undef FAMILY
 };
@@ -271,6 +273,8 @@ static void write_samples(FILE *to, const struct family *family,
 	fputs("} ", to);
 	if (family->kind == PAUSED) {
 		fputc(q->stat.state & KWQ_STATE_PAUSED ? '1' : '0', to);
+	} else if (family->kind == TERM_OVER) {
+		fputc(q->stat.state & KWQ_STATE_TERM_OVER ? '1' : '0', to);
 	} else if (family->kind == FOLLOWERS) {
 		fprintf(to, "%u", q->stat.followers);
 	} else if (family->kind == SHUT_DOWN) {

@@ -172,11 +172,32 @@ static void print_pause(const struct kwq_stat *st)
 	char time[SHORT_TIME_SIZE];
 
 	if (!(st->state & KWQ_STATE_PAUSED))
-		putchar('\n');
-	else if (st->paused_for == UINT64_MAX)
-		puts(", paused");
-	else
-		printf(", paused for %s\n", short_time(time, st->paused_for));
+		return;
+	fputs(", paused", stdout);
+	if (st->paused_for != UINT64_MAX)
+		printf(" for %s", short_time(time, st->paused_for));
+}
+
+static bool has_term(const struct kwq_stat *st)
+{
+	return has(st, offsetof(struct kwq_stat, term), sizeof(st->term)) &&
+	       st->term != KWQ_NO_DEADLINE;
+}
+
+/* How long until the end of the term; 0 if it is over. */
+static uint64_t term_in(const struct kwq_stat *st)
+{
+	return st->term > st->now ? st->term - st->now : 0;
+}
+
+static void print_term(const struct kwq_stat *st)
+{
+	char time[SHORT_TIME_SIZE];
+
+	if (st->state & KWQ_STATE_TERM_OVER)
+		fputs(", term over", stdout);
+	else if (has_term(st))
+		printf(", term over in %s", short_time(time, term_in(st)));
 }
 
 static void print_text(const struct kwq_stat *st)
@@ -190,6 +211,8 @@ static void print_text(const struct kwq_stat *st)
 	       st->state & KWQ_STATE_SHUT_DOWN ? "shut down" : "open",
 	       st->state & KWQ_STATE_UNLINKED ? ", unlinked" : "");
 	print_pause(st);
+	print_term(st);
+	putchar('\n');
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (has(st, numbers[i].offset, sizeof(__u64)))
 			print_number(st, &numbers[i]);
@@ -248,6 +271,9 @@ static void print_json(const struct kwq_stat *st)
 		fputs(",\"paused_for\":null", stdout);
 	else if (st->state & KWQ_STATE_PAUSED)
 		printf(",\"paused_for\":%llu", (unsigned long long)st->paused_for);
+	printf(",\"term_over\":%s", st->state & KWQ_STATE_TERM_OVER ? "true" : "false");
+	if (has_term(st))
+		printf(",\"term_in\":%llu", (unsigned long long)term_in(st));
 	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
 		if (!has(st, numbers[i].offset, sizeof(__u64)))
 			continue;

@@ -40,6 +40,8 @@ static const char *condition(const struct kwq_stat *st)
 {
 	if (st->state & KWQ_STATE_SHUT_DOWN)
 		return "shut down";
+	if (st->state & KWQ_STATE_TERM_OVER)
+		return "term over";
 	return st->state & KWQ_STATE_PAUSED ? "paused" : "open";
 }
 

@@ -30,7 +30,9 @@ static const struct {
 	[COLUMN_NAME] = { "name", "NAME", 0 },
 };
 
-#define PAUSED	" (paused)"	/* behind the name */
+/* behind the name */
+#define PAUSED		" (paused)"
+#define TERM_OVER	" (term over)"
 
 enum { CELL_SIZE = SHORT_TIME_SIZE, LINE_SIZE = 160, NARROW = 104 };
 
@@ -248,7 +250,7 @@ static bool is_left_out(enum column column, size_t columns)
 static void write_line(FILE *to, const struct table_row *row, size_t columns)
 {
 	char line[LINE_SIZE + ESCAPED_SIZE(KWQ_NAME_MAX)], text[CELL_SIZE];
-	bool paused = row && row->stat->state & KWQ_STATE_PAUSED;
+	uint32_t state = row ? row->stat->state : 0;
 	size_t len = 0;
 	unsigned int i;
 
@@ -262,7 +264,9 @@ static void write_line(FILE *to, const struct table_row *row, size_t columns)
 	else
 		snprintf(line + len, sizeof(line) - len, "%s",
 			 row ? row->label : columns_known[COLUMN_NAME].title);
-	if (paused)
+	if (state & KWQ_STATE_TERM_OVER)
+		strcat(line, TERM_OVER);
+	else if (state & KWQ_STATE_PAUSED)
 		strcat(line, PAUSED);
 	table_write_cut(to, line, columns ? columns : SIZE_MAX);
 }
@@ -317,8 +321,9 @@ static void write_json_row(FILE *to, const struct table_row *row, uint64_t now)
 
 	fprintf(to, "{\"time_ns\":%" PRIu64 ",", now);
 	json_bytes(to, "queue", row->label, strlen(row->label));
-	fprintf(to, ",\"paused\":%s,\"shut_down\":%s",
+	fprintf(to, ",\"paused\":%s,\"term_over\":%s,\"shut_down\":%s",
 		st->state & KWQ_STATE_PAUSED ? "true" : "false",
+		st->state & KWQ_STATE_TERM_OVER ? "true" : "false",
 		st->state & KWQ_STATE_SHUT_DOWN ? "true" : "false");
 	fprintf(to, ",\"ready\":%" PRIu64 ",\"waiting\":%" PRIu64 ",\"processing\":%" PRIu64
 		",\"dead\":%" PRIu64, (uint64_t)st->ready, (uint64_t)st->waiting,

@@ -177,7 +177,7 @@ static void write_result(FILE *to, const struct trace_line *line)
 		fprintf(to, ",\"result\":\"%s\"", add_result(result));
 }
 
-/* A pause until a time, or without an end, or the end of a pause. */
+/* A pause or a term until a time, or without an end, or the end of either. */
 static void write_pause(FILE *to, const struct trace_line *line)
 {
 	const char *value;
@@ -186,7 +186,10 @@ static void write_pause(FILE *to, const struct trace_line *line)
 	if (trace_line_field(line, "until", &value) < 0)
 		return;
 	until = strtoll(value, NULL, 10);
-	fprintf(to, ",\"paused\":%s", until ? "true" : "false");
+	if (is_event(line, "term"))
+		fprintf(to, ",\"term_over\":%s", until ? "false" : "true");
+	else
+		fprintf(to, ",\"paused\":%s", until ? "true" : "false");
 	if (until && until != INT64_MAX)
 		fprintf(to, ",\"until_ns\":%lld", until);
 }

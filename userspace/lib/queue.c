@@ -41,6 +41,24 @@ int kwq_resume(struct kwq *q)
 	return kwq_ioctl(q->fd, KWQ_IOC_RESUME, &req);
 }
 
+int kwq_set_term(struct kwq *q, uint64_t until)
+{
+	struct kwq_term_args req = { .size = sizeof(req), .until = until };
+
+	return kwq_ioctl(q->fd, KWQ_IOC_TERM, &req);
+}
+
+int kwq_set_term_within(struct kwq *q, uint64_t timeout_ns)
+{
+	struct kwq_term_args req = {
+		.size = sizeof(req),
+		.flags = KWQ_TERM_RELATIVE,
+		.until = timeout_ns,
+	};
+
+	return kwq_ioctl(q->fd, KWQ_IOC_TERM, &req);
+}
+
 int kwq_shut_down(struct kwq *q)
 {
 	struct kwq_shut_down_args req = { .size = sizeof(req) };

@@ -292,6 +292,49 @@ static void test_pause_and_debounce(void)
 	kwq_close(q);
 }
 
+static bool renewal_works(void)
+{
+	return true;
+}
+
+static bool renewal_fails(void)
+{
+	return false;
+}
+
+static struct kwq *ended;
+
+/* Nothing is handed out any more. */
+static void expect_end(void)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	kwq_stat(ended, &st);
+	ok(st.state == KWQ_STATE_TERM_OVER && !st.processing, "end_lease() ends it when it may");
+}
+
+/* Q20 */
+static void test_term(void)
+{
+	struct kwq *q = manual_queue(0);
+	struct kwq_item item;
+	char key[16];
+
+	kwq_add(q, "a", 1);
+	is_number(keep_working(q, renewal_works), 0, "keep_working()");
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), 0, "work goes on");
+	kwq_advance(q, 9999999999);
+	is_number(keep_working(q, renewal_fails), 0, "keep_working(), without a lease");
+	is_number(kwq_extend(q, item.ticket), 0, "work goes on");
+	kwq_advance(q, 1);
+	is_number(kwq_done(q, item.ticket), -ESTALE, "and ends in time");
+	is_number(keep_working(q, renewal_works), 0, "keep_working() again");
+	is_number(kwq_try_get(q, &item, key, sizeof(key)), 0, "work goes on");
+	ended = q;
+	is_number(end_lease(q, expect_end), 0, "end_lease()");
+	kwq_close(q);
+}
+
 static char stored[16];
 
 static void store(const char *change, size_t len)
@@ -410,6 +453,7 @@ int main(void)
 	test_leases();
 	test_restore();
 	test_pause_and_debounce();
+	test_term();
 	test_changes();
 	test_groups();
 	test_values();

@@ -4,7 +4,7 @@
 # The command without a kernel module: help, wrong arguments, exit statuses.
 . ./tap.sh
 
-COMMANDS='create open ls stat add get done extend remove len save load keep sync shutdown drain rm run run-ctl pause resume configure forget requeues
+COMMANDS='create open ls stat add get done extend remove len save load keep sync shutdown drain rm run run-ctl pause resume term configure forget requeues
 	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
@@ -189,6 +189,11 @@ wrong 'must be the name of a queue, not a descriptor' keep fd:3 b
 wrong 'name a FILE' keep a -
 wrong 'a manual clock cannot be kept' keep --clock manual a b
 wrong '--no-durations excludes --lease, --aging and --forget-after' keep --no-durations --lease 1s a b
+wrong 'QUEUE is missing' term
+wrong 'a DURATION, none or now is missing' term a
+wrong 'must be a duration' term a soon
+wrong 'too long' term a 110000d
+wrong 'one argument too many' term a now b
 wrong 'QUEUE is missing' sync
 wrong 'must be a duration' sync --timeout soon a
 wrong 'must be a duration' drain --timeout soon a
@@ -357,7 +362,7 @@ if [ -e /dev/kwq ]; then
 	skip "no module" "there is one here"
 else
 	for arguments in 'create a' 'open a -- true' ls 'stat a' 'len a' 'add a k' 'get a' \
-		'done a k' 'extend a k' 'remove a k' 'shutdown a' 'drain a' 'sync a' 'rm a' 'run a -- true' \
+		'done a k' 'extend a k' 'remove a k' 'shutdown a' 'drain a' 'sync a' 'term a now' 'rm a' 'run a -- true' \
 		'create --limit exp:1s..2s a' 'create --clock manual a' 'create --lease 1s a' 'configure a' \
 		'configure --coalesce a' 'forget a k' 'requeues a k' 'dead ls a' 'dead kick a k' \
 		'dead drop --all a' 'advance a 1s' 'keys a' limits 'limits a'; do

@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|pause|resume|add|get|done|extend|remove|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|pause|resume|term|add|get|done|extend|remove|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -57,6 +57,8 @@ ok "queues of top" completes 'jobs|two words' top --once ''
 ok "no queue where the number of keys is due" completes '' kick -n ''
 ok "queues of kick" completes 'jobs|two words' kick --all ''
 ok "no queue where a time is due" completes '' edit --at ''
+ok "queues of term" completes 'jobs|two words' term ''
+ok "words of term" completes 'none|now' term jobs n
 ok "queues of limits" completes 'jobs|two words' limits --json ''
 ok "queues of status" completes 'jobs|two words' status ''
 ok "queues of watch-files" completes 'jobs|two words' watch-files --initial ''

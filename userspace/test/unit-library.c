@@ -874,6 +874,7 @@ static void test_queue(struct kwq *q)
 	struct kwq_stat st = { .size = sizeof(st) };
 	const struct kwq_drain_args *drain = (void *)kernel.arg;
 	const struct kwq_pause_args *pause = (void *)kernel.arg;
+	const struct kwq_term_args *term = (void *)kernel.arg;
 
 	expect(17, 0);
 	is_number(kwq_len(q), 17, "len");
@@ -889,6 +890,15 @@ static void test_queue(struct kwq *q)
 	is_number(kwq_pause_for(q, 79), 0, "pause_for");
 	ok(asked(KWQ_IOC_PAUSE) && pause->flags == KWQ_PAUSE_FOR && pause->time == 79,
 	   "pause_for: what it is told");
+	expect(0, 0);
+	is_number(kwq_set_term(q, 80), 0, "set_term");
+	ok(asked(KWQ_IOC_TERM) && term->size == sizeof(*term) && !term->flags && term->until == 80,
+	   "set_term: what it is told");
+	expect(-EBADF, 0);
+	is_number(kwq_set_term_within(q, 81), -EBADF, "set_term_within");
+	ok(asked(KWQ_IOC_TERM) && term->size == sizeof(*term) &&
+	   term->flags == KWQ_TERM_RELATIVE && term->until == 81,
+	   "set_term_within: what it is told");
 	expect(-EBADF, 0);
 	is_number(kwq_resume(q), -EBADF, "resume");
 	ok(asked(KWQ_IOC_RESUME) && *(__u32 *)kernel.arg == 8, "resume: what it is told");

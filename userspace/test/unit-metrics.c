@@ -152,7 +152,7 @@ static void test_members(void)
 		"lateness_seconds_sum{name=\"q\"} 0.000000023\n",
 		"lease_expired_total{name=\"q\"} 24\n", "returned_total{name=\"q\"} 33\n",
 		"values{name=\"q\"} 27\n", "groups{name=\"q\"} 31\n",
-		"blocked{name=\"q\"} 32\n", "paused{name=\"q\"} 1\n",
+		"blocked{name=\"q\"} 32\n", "paused{name=\"q\"} 1\n", "term_over{name=\"q\"} 0\n",
 		"oldest_waiting_seconds{name=\"q\"} 0.000000029\n",
 		"oldest_dead_seconds{name=\"q\"} 0.00000003\n",
 		"shut_down{name=\"q\"} 1\n",
@@ -201,6 +201,13 @@ static void test_members(void)
 		ok(occurrences(line) == 1, "M1, M2: workqueue_%.*s", (int)strlen(lines[i]) - 1,
 		   lines[i]);
 	}
+
+	q.stat.state = KWQ_STATE_TERM_OVER;
+	ok(strstr(family_of(&q, 1, "workqueue_term_over"),
+		  "gauge\nworkqueue_term_over{name=\"q\"} 1\n"), "Q20: a term that is over");
+	ok(strstr(family_of(&q, 1, "workqueue_paused"), "{name=\"q\"} 0\n"), "Q20: is no pause");
+	q.stat.size = offsetof(struct kwq_stat, term);
+	is_number(strlen(family_of(&q, 1, "workqueue_term_over")), 0, "U3: not from an older module");
 
 	/* The size that a kernel without metrics fills in. */
 	q.stat.size = offsetof(struct kwq_stat, now);
@@ -453,6 +460,10 @@ static void test_table(void)
 	is_string(table(rows + 2, 1, 0, 0), HEAD
 		  "      0       0      0      0       -       -       -       -       -       -       - c (paused)\n",
 		  "Q14: a paused queue says so");
+	now[2].stat.state |= KWQ_STATE_TERM_OVER;
+	is_string(table(rows + 2, 1, 0, 0), HEAD
+		  "      0       0      0      0       -       -       -       -       -       -       - c (term over)\n",
+		  "Q20: and so does one whose term is over");
 	table_sort(rows, 3, COLUMN_NAME);
 	ok(rows[0].label == now[0].label && rows[2].label == now[2].label, "by name");
 	table_sort(rows, 3, COLUMN_WAITING);

@@ -41,6 +41,15 @@ static const struct {
 	{ HEAD "kwq_pause: queue=7 name=jobs until=0",
 	  "{\"event\":\"pause\",\"time_us\":5678123456,\"queue\":\"jobs\",\"queue_id\":7,\"paused\":false"
 	  TAIL, "its end" },
+	{ HEAD "kwq_term: queue=7 name=jobs until=5",
+	  "{\"event\":\"term\",\"time_us\":5678123456,\"queue\":\"jobs\",\"queue_id\":7,"
+	  "\"term_over\":false,\"until_ns\":5" TAIL, "a term" },
+	{ HEAD "kwq_term: queue=7 name=jobs until=9223372036854775807",
+	  "{\"event\":\"term\",\"time_us\":5678123456,\"queue\":\"jobs\",\"queue_id\":7,"
+	  "\"term_over\":false" TAIL, "no term any more" },
+	{ HEAD "kwq_term: queue=7 name=jobs until=0",
+	  "{\"event\":\"term\",\"time_us\":5678123456,\"queue\":\"jobs\",\"queue_id\":7,"
+	  "\"term_over\":true" TAIL, "a term that is over" },
 	{ HEAD "kwq_shut_down: queue=0 name= drain=1",
 	  "{\"event\":\"shut_down\",\"time_us\":5678123456,\"queue_id\":0,\"drain\":true" TAIL,
 	  "a queue without a name" },
