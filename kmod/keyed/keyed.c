@@ -245,6 +245,22 @@ static noinline int revoke(struct kwq_keyed *keyed, struct kwq_keyed_item *ki, k
 }
 
 /*
+ * Finds the item that a remove takes out, or NULL. An idle item is there for its requeues (L10), or
+ * only until the follower has read that it is gone.
+ */
+static struct kwq_keyed_item *find_to_remove(struct kwq_keyed *keyed, const struct kwq_key *key,
+					     u32 flags, ktime_t now)
+{
+	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+
+	if (!ki || likely(!kwq_item_is_idle(&ki->item)))
+		return ki;
+	if (flags & KWQ_REMOVE_DEAD)
+		return NULL;
+	return kwq_core_num_requeues(&keyed->queue.core, &ki->item, now) ? ki : NULL;
+}
+
+/*
  * Does the caller know all adds of an item? An add that coalesced is no change. If the caller does
  * not know of one, it becomes a change now, and the follower reads the item again.
  */
@@ -252,7 +268,7 @@ static noinline int check_unchanged(struct kwq_keyed *keyed, struct kwq_keyed_it
 {
 	if (!keyed->changes || keyed->board)
 		return -EOPNOTSUPP;
-	if (!ki || kwq_item_is_idle(&ki->item))
+	if (!ki)
 		return -ENOENT;
 	if (kwq_change_of(keyed, ki)->number > change || kwq_change_is_unread(keyed, ki))
 		return -ESTALE;
@@ -271,23 +287,29 @@ static noinline int check_unchanged(struct kwq_keyed *keyed, struct kwq_keyed_it
  * @change: with KWQ_REMOVE_UNCHANGED, the number of the last change that the caller knows
  * @now: current time
  *
+ * Only the queue of keys knows remembered items: core and its drivers have idle ones.
+ *
  * Return: KWQ_WAS_* bits of what it was; -ENOENT if the queue has no such key; -ESTALE if it has
  * changed since @change; -EOPNOTSUPP if the queue does not know that.
  */
 int kwq_keyed_remove_locked(struct kwq_keyed *keyed, const struct kwq_key *key,
 			    u32 flags, u64 change, ktime_t now)
 {
-	struct kwq_keyed_item *ki = kwq_keyed_find(keyed, key);
+	struct kwq_keyed_item *ki = find_to_remove(keyed, key, flags, now);
 	int ret = flags & KWQ_REMOVE_UNCHANGED ? check_unchanged(keyed, ki, change) : 0;
 
 	if (ret)
 		return ret;
 	if (!ki)
 		return -ENOENT;
-	if (flags & KWQ_REMOVE_REVOKE && ki->item.state & KWQ_ITEM_PROCESSING)
+	if (flags & KWQ_REMOVE_REVOKE && ki->item.state & KWQ_ITEM_PROCESSING) {
 		ret = revoke(keyed, ki, now);
-	else
+	} else if (kwq_item_is_idle(&ki->item)) {
+		kwq_core_forget(&keyed->queue.core, &ki->item, now);
+		ret = KWQ_WAS_REMEMBERED;
+	} else {
 		ret = kwq_remove_locked(&keyed->queue, &ki->item, flags);
+	}
 	if (ret < 0)
 		return ret;
 	kwq_board_forget(keyed, ki);

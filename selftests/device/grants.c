@@ -914,6 +914,54 @@ TEST_F(grants, remove_after_a_list)
 	EXPECT_EQ(-ESTALE, q_remove_unchanged(self->outbox, "b", self->read[0].item.change));
 }
 
+/* Reads one item of the queue, and returns the number of its change. */
+static __u64 read_one_of_queue(grants_fixture *self, __u32 state)
+{
+	struct kwq_listed *listed = &self->read[0].item;
+
+	REQUIRE(q_changes(self->q, &self->main_r, self->read, 8, KWQ_CHANGES_NONBLOCK, 0) == 1);
+	REQUIRE(!strcmp(self->read[0].key, "a") && listed->state == state);
+	return listed->change;
+}
+
+/* Q11: a forget of a key goes to the outbox. So only a remove makes the queue forget it. */
+TEST_F(grants, remove_of_a_remembered_key)
+{
+	static const __u32 flags[] = { 0, KWQ_REMOVE_REVOKE, KWQ_REMOVE_UNCHANGED,
+				       KWQ_REMOVE_UNCHANGED | KWQ_REMOVE_REVOKE };
+	struct kwq_stat before, after;
+	__u64 change;
+
+	follow_both(self);
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		bool unchanged = flags[i] & KWQ_REMOVE_UNCHANGED;
+
+		ASSERT_EQ(KWQ_RESTORED, q_restore(self->q, "a", .state = KWQ_IS_REMEMBERED,
+						  .requeues = 3));
+		EXPECT_EQ(0, q_forget(self->q, "a"));
+		EXPECT_EQ(-ESTALE, q_remove_unchanged(self->q, "a", ~0ULL));
+		change = read_one_of_queue(self, KWQ_IS_REMEMBERED);
+		before = stat_of(self->q);
+		EXPECT_EQ(1, before.remembered);
+		EXPECT_EQ(-ESTALE, q_remove_unchanged(self->q, "a", change - 1));
+		EXPECT_EQ(-ENOENT, q_drop(self->q, "a"));
+		EXPECT_EQ(-ENOENT, remove_raw(self->q, "a", KWQ_REMOVE_UNCHANGED | KWQ_REMOVE_DEAD,
+					      change));
+		after = stat_of(self->q);
+		EXPECT_TRUE(same_stat(&before, &after));
+		EXPECT_EQ(KWQ_WAS_REMEMBERED,
+			  remove_raw(self->q, "a", flags[i], unchanged ? change : 0));
+		EXPECT_EQ(0, stat_of(self->q).remembered);
+		EXPECT_EQ(-ENOENT, remove_raw(self->q, "a", flags[i], unchanged ? ~0ULL : 0));
+		/* N8 */
+		EXPECT_LT(change, read_one_of_queue(self, 0));
+		EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->main_r, self->read, 8,
+					     KWQ_CHANGES_NONBLOCK, 0));
+	}
+	check_stat(self->q, .items = 0);
+	check_counts(self->q, .adds = 0, .removed = 0);
+}
+
 /* Whoever holds an item learns that it was revoked, and nobody else. */
 TEST_F(grants, revoke)
 {

@@ -342,7 +342,8 @@ static void judge_results(struct fuzzer *f, const struct kwq_batch *b, enum kind
 		[ADD] = KWQ_DIRTY,
 		[RESTORE] = KWQ_RESTORED,
 		[DONE] = KWQ_RETURNED | KWQ_STILL_WAITING,
-		[REMOVE] = 2 * KWQ_WAS_DEAD - 1,
+		/* A remembered item has no other state. */
+		[REMOVE] = KWQ_WAS_REMEMBERED,
 		[FORGET] = INT_MAX,
 		[REQUEUES] = INT_MAX,
 	};

@@ -756,7 +756,8 @@ struct kwq_extend_entry {
  * @change:	with KWQ_REMOVE_UNCHANGED, &kwq_listed.change of the item, as the follower has read
  *		it by CHANGES or, before its first CHANGES, by LIST_ITEMS; else 0.
  *
- * A remove also resets the item's count of requeues.
+ * A remove also resets the item's count of requeues. If the item is only remembered for its count,
+ * the remove forgets it. Then &kwq_stat.removed does not count it, because it was done before.
  *
  * With KWQ_REMOVE_REVOKE a processing item is gone at once, as if its lease had ended before the
  * remove. Its holder's ticket is stale from then on, and EPOLLPRI tells the holder.
@@ -781,6 +782,7 @@ struct kwq_remove_entry {
 #define KWQ_WAS_PROCESSING	(1 << 2)	/* is being processed; its Done ends it */
 #define KWQ_WAS_DIRTY		(1 << 3)	/* was added meanwhile; the mark is dropped */
 #define KWQ_WAS_DEAD		(1 << 4)	/* was dead, or due to be dead at its Done */
+#define KWQ_WAS_REMEMBERED	(1 << 5)	/* was only remembered; is forgotten */
 
 /**
  * struct kwq_key_entry - one forget, or one query of the requeues
@@ -835,7 +837,7 @@ struct kwq_list_dead_args {
 	struct kwq_batch batch;
 };
 
-/* States of an item. The first five have the values of KWQ_WAS_*. */
+/* States of an item. The first six have the values of KWQ_WAS_*. */
 #define KWQ_IS_READY		(1U << 0)	/* in the queue: GET can hand it out */
 #define KWQ_IS_WAITING		(1U << 1)	/* has a time at which it will be added */
 #define KWQ_IS_PROCESSING	(1U << 2)	/* handed out, and not yet done */

@@ -1662,6 +1662,18 @@ func TestDeviceOutbox(t *testing.T) {
 	is(t, err, ErrStale)
 	is(t, item.Extend(), ErrStale)
 
+	// Q11: a forget is for the outbox, and a remove for the queue.
+	_, err = q.Restore([]*Listed{{Key: "a", State: IsRemembered, Requeues: 2}})
+	check(t, err)
+	if n, err := q.Forget("a"); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+	if was, err := q.Remove("a"); was != IsRemembered || err != nil {
+		t.Error(was, err)
+	}
+	_, err = q.Find("a")
+	is(t, err, ErrNotFound)
+
 	_, err = New(&CreateOptions{Outbox: q})
 	is(t, err, ErrInvalid)
 	_, err = New(&CreateOptions{Outbox: outbox, Clock: ClockManual})

@@ -210,7 +210,8 @@ func (q *Queue) Forget(key string) (int, error) { return q.byKey(opForget, iocFo
 // NumRequeues returns how often the key was rate-limited since it was last forgotten.
 func (q *Queue) NumRequeues(key string) (int, error) { return q.byKey(opRequeues, iocRequeues, key) }
 
-// Remove takes a key out of the queue, and returns what it was. A key that is being processed is gone at its done.
+// Remove takes a key out of the queue, and returns what it was. A key that is being processed is gone at its done. A key that is
+// only remembered for its requeues is forgotten.
 func (q *Queue) Remove(key string) (State, error) {
 	n, err := q.remove(key, 0, 0)
 	return State(n), err

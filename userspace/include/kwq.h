@@ -644,6 +644,8 @@ int kwq_next_within(struct kwq *q, uint64_t ticket, struct kwq_item *item, void 
  * @key:	the key.
  * @len:	its length in bytes.
  *
+ * A key that is idle, and remembered for its requeues, is forgotten: KWQ_WAS_REMEMBERED.
+ *
  * Return: the former state of the item, as KWQ_WAS_* bits, or -EBADF, -EFAULT, -EINVAL,
  * -EMSGSIZE, -ENOENT (the queue has no such key), -ENOMEM.
  */

@@ -25,6 +25,7 @@ static const struct {
 	{ KWQ_WAS_PROCESSING, "processing" },
 	{ KWQ_WAS_DIRTY, "dirty" },
 	{ KWQ_WAS_DEAD, "dead" },
+	{ KWQ_WAS_REMEMBERED, "remembered" },
 };
 
 static int fill(void *entry, const char *key, size_t len, const void *context)

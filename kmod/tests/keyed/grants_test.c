@@ -421,6 +421,37 @@ static void remove_depends_on_adds_that_coalesced(struct kunit *test)
 			-EOPNOTSUPP);
 }
 
+static void remove_of_a_remembered_item(struct kunit *test)
+{
+	struct grants_test *t = test->priv;
+	u64 after, change;
+
+	KUNIT_ASSERT_EQ(test, kwq_follow(t->x, &after), 0);
+	add_limited(t->keyed, "a");
+	kwq_queue_advance_by(&t->keyed->queue, 10 * NSEC_PER_MSEC);
+	token_of_next(test);
+	read_changes(test, &after);
+	change = after;
+	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got.ticket, 0), KWQ_FINISHED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
+	/* L10: the follower has to know that it is idle. */
+	KUNIT_EXPECT_EQ(test, remove_with(t->keyed, "a", KWQ_REMOVE_UNCHANGED, change), -ESTALE);
+	read_changes(test, &after);
+	KUNIT_EXPECT_EQ(test, remove_with(t->keyed, "a", KWQ_REMOVE_UNCHANGED | KWQ_REMOVE_DEAD,
+					  after), -ENOENT);
+	KUNIT_EXPECT_EQ(test, remove_with(t->keyed, "a", KWQ_REMOVE_UNCHANGED, after),
+			KWQ_WAS_REMEMBERED);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 0);
+	/* N8: that it is gone is a change. It stays until that is read. */
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 1);
+	KUNIT_EXPECT_EQ(test, remove_with(t->keyed, "a", 0, 0), -ENOENT);
+	change = after;
+	read_changes(test, &after);
+	KUNIT_EXPECT_EQ(test, after, change + 1);
+	read_changes(test, &after);
+	KUNIT_EXPECT_EQ(test, t->keyed->nr_items, 0);
+}
+
 static struct kunit_case grants_cases[] = {
 	KUNIT_CASE(adds_go_to_the_outbox),
 	KUNIT_CASE(queue_without_an_outbox_takes_its_adds),
@@ -435,6 +466,7 @@ static struct kunit_case grants_cases[] = {
 	KUNIT_CASE(end_of_a_lease_tells_the_holder),
 	KUNIT_CASE(remove_depends_on_the_last_change),
 	KUNIT_CASE(remove_depends_on_adds_that_coalesced),
+	KUNIT_CASE(remove_of_a_remembered_item),
 	{}
 };
 

@@ -1855,6 +1855,44 @@ static void forget_leaves_the_rest(struct kunit *test)
 	expect_empty(test);
 }
 
+static void remembered_item_is_removed(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* Q11: whatever else a remove of it asks for, but not if it has to be dead */
+	configure(test, 0);
+	remember(test, KEY("a"));
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), KWQ_REMOVE_DEAD), -ENOENT);
+	EXPECT_REQUEUES(test, t, "a", 1);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), KWQ_WAS_REMEMBERED);
+	EXPECT_REMEMBERED(test, t, 0);
+	expect_empty(test);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
+	remember(test, KEY("a"));
+	EXPECT_REQUEUES(test, t, "a", 1);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), KWQ_REMOVE_REVOKE),
+			KWQ_WAS_REMEMBERED);
+	expect_empty(test);
+	/* It was done before, and so was not removed. */
+	KUNIT_EXPECT_EQ(test, kwq_bulk_of(&t->keyed->queue.core)->removed, 0);
+}
+
+static void forgotten_item_is_not_removed(struct kunit *test)
+{
+	struct keyed_test *t = test->priv;
+
+	/* L10: it is in the table until it is looked at, but not remembered */
+	configure(test, 100);
+	remember(test, KEY("a"));
+	kwq_queue_advance_by(&t->keyed->queue, 99);
+	remember(test, KEY("b"));
+	kwq_queue_advance_by(&t->keyed->queue, 99);
+	EXPECT_REMEMBERED(test, t, 2);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("b"), 0), KWQ_WAS_REMEMBERED);
+	EXPECT_REMEMBERED(test, t, 1);
+}
+
 static void done_can_forget(struct kunit *test)
 {
 	struct keyed_test *t = test->priv;
@@ -1909,7 +1947,6 @@ static void remembered_key_is_not_in_the_queue(struct kunit *test)
 	/* Q11 */
 	configure(test, 0);
 	remember(test, KEY("a"));
-	KUNIT_EXPECT_EQ(test, kwq_keyed_remove(t->keyed, KEY("a"), 0), -ENOENT);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done_key(t->x, KEY("a"), 0), -ENOENT);
 	KUNIT_EXPECT_EQ(test, add_flags(t, KEY("a"), KWQ_ADD_KICK), -ENOENT);
 	EXPECT_REQUEUES(test, t, "a", 1);
@@ -2778,6 +2815,8 @@ static struct kunit_case keyed_test_cases[] = {
 	KUNIT_CASE(stat),
 	KUNIT_CASE(count_outlives_idleness),
 	KUNIT_CASE(forget_leaves_the_rest),
+	KUNIT_CASE(remembered_item_is_removed),
+	KUNIT_CASE(forgotten_item_is_not_removed),
 	KUNIT_CASE(done_can_forget),
 	KUNIT_CASE(count_of_an_unknown_key),
 	KUNIT_CASE(largest_count),

@@ -109,6 +109,7 @@ WAS_WAITING: Final = 1 << 1
 WAS_PROCESSING: Final = 1 << 2
 WAS_DIRTY: Final = 1 << 3
 WAS_DEAD: Final = 1 << 4
+WAS_REMEMBERED: Final = 1 << 5
 
 IS_READY: Final = 1 << 0
 IS_WAITING: Final = 1 << 1

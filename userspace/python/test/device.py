@@ -1469,6 +1469,11 @@ class Grants(Base):
             item.done()
         with self.assertRaises(kwq.NotFound):
             queue.remove("a", revoke=True)
+        # Q11: a forget is for the outbox, and a remove for the queue.
+        queue.restore([kwq.Listed(b"a", state=State.REMEMBERED, requeues=2)])
+        self.assertEqual(queue.forget("a"), 0)
+        self.assertEqual(queue.remove("a"), State.REMEMBERED)
+        self.assertIsNone(queue.find("a"))
 
     def test_tokens_of_many(self):
         """N3: tokens of a get of several keys, and of a queue without them"""
