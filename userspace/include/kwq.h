@@ -88,6 +88,9 @@ struct kwq;
  * @changes:	a program may follow the changes of the queue: see kwq_follow().
  * @sync:	with @changes, adds, dones, removes, forgets and restores return only when all
  *		changes so far are kept, as by kwq_sync(): see KWQ_CREATE_SYNC.
+ * @outbox:	a queue to which the adds of this one go, from which its manager takes them: see
+ *		KWQ_CREATE_OUTBOX. The handle needs KWQ_RIGHT_WRITE, and may be closed afterwards.
+ *		The outbox has the same clock, and no outbox itself. NULL for none.
  *
  * Members that a program does not use must be zero. @clockid must always be set: 0 is
  * CLOCK_REALTIME, which no queue can have.
@@ -110,6 +113,7 @@ struct kwq_create_options {
 	bool no_durations;
 	bool changes;
 	bool sync;
+	const struct kwq *outbox;
 };
 
 /**
@@ -176,10 +180,10 @@ struct kwq_item {
  *
  * Return: 0, or -E2BIG (@options has members that this library does not know, or @lease
  * is set and the module has no leases), -EACCES (the mode of the device, or of the
- * existing queue, forbids it), -EDQUOT (this user has too many queues, or too much
- * memory in them), -EEXIST, -EINTR (it waited for closed queues of this user to be
- * freed), -EINVAL (name, flags, mode, clock, limit or lease), -EMFILE, -ENAMETOOLONG,
- * -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
+ * existing queue, forbids it), -EBADF (the handle @outbox lacks the right to add),
+ * -EDQUOT (this user has too many queues, or too much memory in them), -EEXIST, -EINTR
+ * (it waited for closed queues of this user to be freed), -EINVAL (name, flags, mode,
+ * clock, limit, lease or outbox), -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
  */
 int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options);

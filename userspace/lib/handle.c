@@ -94,7 +94,8 @@ int kwq_create(struct kwq **q, const char *name,
 		    (o.groups ? KWQ_CREATE_GROUPS : 0) |
 		    (o.no_durations ? KWQ_CREATE_NO_DURATIONS : 0) |
 		    (o.changes ? KWQ_CREATE_CHANGES : 0) |
-		    (o.sync ? KWQ_CREATE_SYNC : 0);
+		    (o.sync ? KWQ_CREATE_SYNC : 0) |
+		    (o.outbox ? KWQ_CREATE_OUTBOX : 0);
 	req.open_flags = o.open_flags;
 	req.mode = name ? o.mode : 0;
 	req.clockid = o.clockid;
@@ -105,6 +106,7 @@ int kwq_create(struct kwq **q, const char *name,
 	req.lease = o.lease;
 	req.group_limit = o.group_limit;
 	req.aging = o.aging;
+	req.outbox = o.outbox ? o.outbox->fd : 0;
 	return open_by(q, NULL, KWQ_IOC_CREATE, &req);
 }
 

@@ -180,8 +180,8 @@ static void test_create(void)
 		       .rights = KWQ_RIGHT_WRITE },
 	};
 	const struct kwq_create_args *arg = (void *)kernel.arg;
+	struct kwq *q = NULL, *outbox;
 	char longest[300];
-	struct kwq *q = NULL;
 
 	expect(dup(STDERR_FILENO), 0);
 	is_number(kwq_create(&q, NULL, NULL), 0, "create: an unnamed queue");
@@ -214,6 +214,25 @@ static void test_create(void)
 	is_number(arg->flags, KWQ_CREATE_OR_OPEN | KWQ_CREATE_CHANGES | KWQ_CREATE_SYNC,
 		  "N8: create: and whose calls wait");
 	kwq_close(q);
+
+	is_number(arg->outbox, 0, "N3: create: and without an outbox");
+	expect(dup(STDERR_FILENO), 0);
+	kwq_create(&outbox, NULL, NULL);
+	newer.o.outbox = outbox;
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), 0, "N3: create: a queue with an outbox");
+	ok(arg->outbox == kwq_fd(outbox) &&
+	   arg->flags == (KWQ_CREATE_OR_OPEN | KWQ_CREATE_CHANGES | KWQ_CREATE_SYNC |
+			  KWQ_CREATE_OUTBOX), "N3: create: which is that one");
+	kwq_close(q);
+	expect(-EBADF, 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), -EBADF, "N3: create: without its right");
+	newer.o.size = offsetof(struct kwq_create_options, outbox);
+	expect(dup(STDERR_FILENO), 0);
+	is_number(kwq_create(&q, "jobs", &newer.o), 0, "create: options from before outboxes");
+	ok(!arg->outbox && !(arg->flags & KWQ_CREATE_OUTBOX), "create: which have none");
+	kwq_close(q);
+	kwq_close(outbox);
 
 	newer.o.size = offsetof(struct kwq_create_options, lease);
 	expect(dup(STDERR_FILENO), 0);
