@@ -9,7 +9,10 @@
 #include "cmd.h"
 #include "queue_options.h"
 
+enum { OPT_OUTBOX = OPT_FIRST };
+
 static const struct option create_options[] = {
+	{ "outbox", required_argument, NULL, OPT_OUTBOX },
 	{ "unnamed", no_argument, NULL, 'u' },
 	{ "or-open", no_argument, NULL, 'p' },
 	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_CLOCK, OPTION_LEASE, OPTION_GROUPS,
@@ -30,6 +33,7 @@ static const struct option open_options[] = {
 
 struct create_options {
 	struct queue_options of;
+	const char *outbox;	/* a QUEUE argument; NULL for none */
 	bool unnamed;
 };
 
@@ -41,6 +45,9 @@ static void parse_create_option(struct create_options *o, int opt)
 		break;
 	case 'p':
 		o->of.queue.or_open = true;
+		break;
+	case OPT_OUTBOX:
+		o->outbox = optarg;
 		break;
 	default:
 		if (!queue_option(&o->of, opt))
@@ -55,6 +62,28 @@ static void parse_create_options(struct create_options *o, int argc, char **argv
 
 	while ((opt = getopt_long(argc, argv, "+um:ph", create_options, NULL)) != -1)
 		parse_create_option(o, opt);
+}
+
+/* Explains why the kernel refused the outbox. Returns false if it refused something else. */
+static bool complain_outbox(const struct create_options *o, int err)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (!o->outbox || (err != -EBADF && err != -EINVAL))
+		return false;
+	/* STAT needs no right. */
+	if (kwq_stat(o->of.queue.outbox, &st))
+		return false;
+	if (err == -EBADF)
+		message("--outbox %s: %s", o->outbox, meaning(err));
+	else if (st.create_flags & KWQ_CREATE_OUTBOX)
+		message("--outbox %s: the queue has an outbox itself", o->outbox);
+	else if (st.clockid != o->of.queue.clockid)
+		message("--outbox %s: the queue has another clock; --clock has to be the same",
+			o->outbox);
+	else
+		return false;
+	return true;
 }
 
 static int create_main(int argc, char **argv)
@@ -81,8 +110,13 @@ static int create_main(int argc, char **argv)
 		usage("--unnamed needs a CMD: without one nobody could use the queue");
 	}
 
+	/* A descriptor stays open: CMD may use it, too. */
+	if (o.outbox)
+		o.of.queue.outbox = must_open_queue(o.outbox, KWQ_RIGHT_WRITE);
 	must_have_queue_options(&o.of);
 	err = kwq_create(&q, name, &o.of.queue);
+	if (err && complain_outbox(&o, err))
+		return STATUS_FAILED;
 	if (err)
 		return complain_create(name ? name : "unnamed queue", &o.of.queue, err);
 	return o.unnamed ? exec_with_queue(q, argv + optind) : STATUS_OK;
@@ -147,6 +181,7 @@ const struct command command_create = {
 	"      --changes          programs may follow the changes: kwq keep, kwq sync\n"
 	"      --sync             implies --changes; adds and dones wait until kwq keep has them\n"
 	"                         on the disk\n"
+	"      --outbox QUEUE     adds go to QUEUE instead, from which a manager takes them\n"
 	"  -p, --or-open          no error if a queue of that name exists; it stays unchanged\n"
 	"  -u, --unnamed          create a queue without a name and run CMD, which inherits it\n"
 	"                         as descriptor KWQ_FD; it lives as long as that is open\n"

@@ -113,6 +113,8 @@ static bool module_lacks_something(const struct queue_options *o)
 		message("the kernel's kwq is older than this command and always measures durations");
 	else if (o->queue.changes && !module_has(KWQ_FEATURE_CHANGES))
 		message("the kernel's kwq is older than this command and nobody can follow its queues");
+	else if (o->queue.outbox && !module_has(KWQ_FEATURE_GRANTS))
+		message("the kernel's kwq is older than this command and has no outboxes");
 	else
 		return false;
 	return true;

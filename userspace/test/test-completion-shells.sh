@@ -61,6 +61,7 @@ for shell in zsh fish; do
 		get --n
 		run --
 		create --clock .
+		create --outbox j
 		create --
 		keys --state ready,de
 		dead .

@@ -40,6 +40,7 @@ ok "queues that begin so" completes jobs add --quiet j
 ok "options" completes '--nonblock|--null' get --n
 ok "options from the help, not its numbers" completes '' add -3
 ok "a name that is new" completes '' create ''
+ok "queues behind --outbox" completes 'jobs|two words' create --outbox ''
 ok "values of --clock" completes 'monotonic|boottime|manual' create --clock ''
 ok "values of --output" completes 'line' run --output l
 ok "values of --if-waiting" completes 'keep' add --after 1s --if-waiting k

@@ -164,6 +164,8 @@ static struct {
 	  "kwq: create: " OLD "manual clock\n1" },
 	{ &command_create, { "create", "--lease", "1s", "q" },
 	  "kwq: create: " OLD "leases\n1" },
+	{ &command_create, { "create", "--outbox", "out", "q" },
+	  "kwq: create: " OLD "outboxes\n1" },
 	{ &command_extend, { "extend", "q", "k" }, "kwq: extend: q: " OLD "leases\n1" },
 	{ &command_configure, { "configure", "q" }, "kwq: configure: " LACKS },
 	{ &command_configure, { "configure", "--coalesce", "q" }, "kwq: configure: " LACKS },
