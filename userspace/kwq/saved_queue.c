@@ -66,6 +66,14 @@ static __u64 at_most(const char *what, const char *name, __u64 wanted, __u64 lim
 	return limit;
 }
 
+/* An outbox belongs to a manager, and no file says which queue that was. */
+static __u32 without_outbox(__u32 flags, const char *name)
+{
+	if (flags & KWQ_CREATE_OUTBOX)
+		message("%s: had an outbox, and has none now; see kwq create --outbox", name);
+	return flags & ~KWQ_CREATE_OUTBOX;
+}
+
 static void fill_create(struct kwq_create_args *args, struct kwq_config *config,
 			const struct saved_queue *queue, const char *name)
 {
@@ -79,7 +87,7 @@ static void fill_create(struct kwq_create_args *args, struct kwq_config *config,
 	config->limiter_size = sizeof(queue->limiters[0]);
 	*args = (struct kwq_create_args){
 		.size = sizeof(*args),
-		.flags = queue->create_flags,
+		.flags = without_outbox(queue->create_flags, name),
 		.open_flags = O_CLOEXEC,
 		.mode = queue->mode,
 		.clockid = queue->clockid,
