@@ -1008,14 +1008,17 @@ func TestDeviceTenThousand(t *testing.T) {
 	keys := make(chan string, goroutines)
 	for i := 0; i < goroutines; i++ {
 		go func() {
+			key := ""
 			item, err := q.Get(background)
 			if err == nil {
-				keys <- item.Key
+				key = item.Key
 				_, err = item.Done()
 			}
 			if err != nil {
 				t.Error(err)
 			}
+			// The test may end when it has all keys.
+			keys <- key
 		}()
 	}
 	q.sleepers(goroutines)
