@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Q20: the term of a queue, from the view of its programs. kmod/tests/keyed/term_test.c tests what a
- * late timer must not let through.
+ * Q20: the term of a queue, from the view of its programs. kmod/tests/keyed/term_test.c tests what
+ * a late timer must not let through.
  */
 #include "kwq_test.h"
 

@@ -1294,8 +1294,8 @@ struct kwq_histogram {
  *		count in @items.
  * @followers:	1 if a handle follows, else 0.
  * @stat_pad:	zero.
- * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for never:
- *		see TERM.
+ * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for
+ *		never: see TERM.
  */
 struct kwq_stat {
 	__u32 size;
@@ -1568,8 +1568,8 @@ struct kwq_changes_args {
  * may take some time. But TERM itself returns when all is taken back, if the old or the new time
  * has passed. So a later time that comes too late saves nothing of what was handed out.
  *
- * A term belongs to the queue, not to a process. A shut down does not end it, so a drain waits for a
- * later term while items are ready. The term is no change that CHANGES tells of.
+ * A term belongs to the queue, not to a process. A shut down does not end it, so a drain waits for
+ * a later term while items are ready. The term is no change that CHANGES tells of.
  *
  * Errors: EBADF, and
  *

@@ -155,6 +155,9 @@ struct kwq_add_options {
  *		variants fetch values.
  * @group_len:	length of the name of its group in bytes; 0 for none. Only kwq_get_value() and its
  *		variants fetch it.
+ * @token:	a number that the manager of the queue gave this hand-out; 0 for none. Only
+ *		kwq_get_value() and its variants fetch it. Later hand-outs of a key have higher
+ *		ones, so that a store can refuse a late writer.
  */
 struct kwq_item {
 	uint64_t ticket;
@@ -165,6 +168,7 @@ struct kwq_item {
 	unsigned int requeues;
 	size_t value_len;
 	size_t group_len;
+	uint64_t token;
 };
 
 /* ---- Handles -------------------------------------------------------------- */
@@ -183,7 +187,8 @@ struct kwq_item {
  * existing queue, forbids it), -EBADF (the handle @outbox lacks the right to add),
  * -EDQUOT (this user has too many queues, or too much memory in them), -EEXIST, -EINTR
  * (it waited for closed queues of this user to be freed), -EINVAL (name, flags, mode,
- * clock, limit, lease or outbox), -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV (no /dev/kwq: the module is not loaded), -ENOMEM.
+ * clock, limit, lease or outbox), -EMFILE, -ENAMETOOLONG, -ENFILE, -ENODEV (no /dev/kwq:
+ * the module is not loaded), -ENOMEM.
  */
 int kwq_create(struct kwq **q, const char *name,
 	       const struct kwq_create_options *options);
@@ -1016,8 +1021,8 @@ int kwq_resume(struct kwq *q);
 /**
  * kwq_set_term() - set when all hand-outs end
  * @q:		the queue, open for managing.
- * @until:	when, on the queue's clock: see kwq_now(). KWQ_NO_DEADLINE for never. A time that has
- *		passed ends them now.
+ * @until:	when, on the queue's clock: see kwq_now(). KWQ_NO_DEADLINE for never. A time that
+ *		has passed ends them now.
  *
  * From then on the queue hands nothing out, takes back all that is handed out, and refuses later
  * dones. A later term ends that. So a manager that may be stopped calls this again and again.

@@ -31,6 +31,7 @@ static int get(struct kwq *q, struct kwq_get_args *req, struct kwq_item *item,
 	item->requeues = got.requeues;
 	item->value_len = 0;
 	item->group_len = 0;
+	item->token = 0;
 	return 0;
 }
 
@@ -46,6 +47,7 @@ static int get_value(struct kwq *q, struct kwq_get_args *req, struct kwq_item *i
 	if (!ret) {
 		item->value_len = extra.value_len;
 		item->group_len = extra.group_len;
+		item->token = extra.token;
 	}
 	return ret;
 }

@@ -430,7 +430,7 @@ static void expect_value(void)
 {
 	expect(1, 0);
 	kernel.got = (struct kwq_got){ .ticket = 7, .key_len = 3 };
-	kernel.got_extra = (struct kwq_got_extra){ .value_len = 5, .group_len = 2 };
+	kernel.got_extra = (struct kwq_got_extra){ .value_len = 5, .group_len = 2, .token = 9 };
 	kernel.got_key = "keyggvalue";
 }
 
@@ -444,7 +444,7 @@ static void test_values(struct kwq *q)
 		.size = sizeof(options), .value = "v", .value_len = 1, .priority = 3,
 		.flags = KWQ_ADD_VALUE | KWQ_ADD_KEEP_VALUE | KWQ_ADD_PRIORITY,
 	};
-	struct kwq_item item = { .value_len = 99, .group_len = 99 };
+	struct kwq_item item = { .value_len = 99, .group_len = 99, .token = 99 };
 	char data[16] = "";
 
 	expect(1, KWQ_COALESCED);
@@ -482,6 +482,7 @@ static void test_values(struct kwq *q)
 	   "Q18: get_value: what the kernel is told");
 	ok(item.ticket == 7 && item.key_len == 3 && item.group_len == 2 && item.value_len == 5 &&
 	   !memcmp(data, "keyggvalue", 10), "Q18: get_value: key, group and value");
+	is_number(item.token, 9, "N3: get_value: the token of the manager");
 	expect_value();
 	is_number(kwq_get_value_within(q, &item, data, sizeof(data), 5), 0,
 		  "Q18: get_value_within");
@@ -496,8 +497,8 @@ static void test_values(struct kwq *q)
 	expect_value();
 	kernel.got_extra = (struct kwq_got_extra){ 0 };
 	is_number(kwq_try_get(q, &item, data, sizeof(data)), 0, "Q18: try_get");
-	ok(!get->get.extras && !get->get.extra_size && !item.value_len && !item.group_len,
-	   "Q18: try_get: asks for no value");
+	ok(!get->get.extras && !get->get.extra_size && !item.value_len && !item.group_len &&
+	   !item.token, "Q18: try_get: asks for no value");
 }
 
 static struct kwq_listed listed(__u32 order_of, int priority, __u32 marks, __u64 order)
