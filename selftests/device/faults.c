@@ -1491,6 +1491,7 @@ static void account_for_all(struct __test_metadata *_metadata, failure_fixture *
 	close(self->out);
 	close(self->q);
 	EXPECT_EQ(0, q_resume(q));
+	EXPECT_EQ(0, q_term(q, KWQ_NO_DEADLINE));
 	ASSERT_EQ(0, q_stat(q, &stat));
 	EXPECT_EQ(1, stat.handles);
 	EXPECT_EQ(0, stat.processing);
