@@ -1251,8 +1251,8 @@ static noinline struct kwq_item *peek_unusual(const struct kwq_core *core, ktime
  * @core: the core
  * @now: current time
  *
- * Return: the item; NULL if none is ready, if the groups of all ready items are at their limits
- * (Q16), if the queue is paused (Q14), or if its term was found to be over (Q20).
+ * Return: the item; NULL if none is ready, or if the groups of all ready items are at their limits
+ * (Q16). Also NULL if the queue is paused (Q14), or if its term was found to be over (Q20).
  */
 struct kwq_item *kwq_core_peek(const struct kwq_core *core, ktime_t now)
 {

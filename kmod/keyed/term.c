@@ -8,7 +8,7 @@
  *
  * The timer may be late, and a machine that was suspended may run a task before the timer. So each
  * call that hands out, finishes or extends looks at the clock first, in the same hold of the lock:
- * see kwq_term_is_over_locked(). Whoever first finds that the time has come marks the core. From
+ * see kwq_term_is_over_locked(). The first call that finds the time come marks the core. From
  * then on nothing changes hands. The timer takes the items back, a bounded number in each hold, as
  * it ends leases. @lease_end of the queue is at most the end of the term, so it is due by then.
  *

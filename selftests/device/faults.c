@@ -1217,7 +1217,7 @@ static int run_reopen_with_outbox(failure_fixture *self)
 	return self->made < 0 ? self->made : 0;
 }
 
-/* Neither a queue nor a handle that was not made has a handle of the outbox. */
+/* A queue or a handle that was not made has no handle of the outbox. */
 static void check_handles(struct __test_metadata *_metadata, failure_fixture *self, int ret)
 {
 	struct kwq_stat stat;

@@ -962,7 +962,7 @@ TEST_F(grants, remove_of_a_remembered_key)
 	check_counts(self->q, .adds = 0, .removed = 0);
 }
 
-/* Whoever holds an item learns that it was revoked, and nobody else. */
+/* The holder of an item learns that it was revoked, and nobody else. */
 TEST_F(grants, revoke)
 {
 	int x = q_reopen(self->q), y = q_reopen(self->q), level, edge, other;
@@ -1036,7 +1036,7 @@ TEST_F(grants, failed_extend_keeps_the_news)
 	EXPECT_EQ(0, poll_now(self->q, POLLPRI));
 }
 
-/* What is lost in another way is no news for the holder: it knows. */
+/* Another loss of an item is no news for the holder: it knows. */
 TEST_F(grants, other_ends_are_no_losses)
 {
 	struct item item;

@@ -159,7 +159,7 @@ TEST_F(term, timer_takes_back)
 	}
 }
 
-/* Neither alone nor with a done, nor as a batch. */
+/* A get hands nothing out, be it alone, with a done, or a batch. */
 TEST_F(term, in_one_call_with_a_done)
 {
 	struct kwq_done_entry done = {};

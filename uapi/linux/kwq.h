@@ -1290,8 +1290,8 @@ struct kwq_histogram {
  *		all up to @followers, are 0 without KWQ_CREATE_CHANGES.
  * @last_change: number of the last change. The creation of the queue is change 1.
  * @kept:	all changes up to this number are kept: see &kwq_changes_args.kept.
- * @unread:	changed items that the follower has not read, or may read again. Those that are gone
- *		count in @items.
+ * @unread:	changed items that the follower has not read, or may read again. Items among them
+ *		that are gone count in @items.
  * @followers:	1 if a handle follows, else 0.
  * @stat_pad:	zero.
  * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for

@@ -1037,7 +1037,7 @@ int kwq_set_term(struct kwq *q, uint64_t until);
 /**
  * kwq_set_term_within() - set after which time all hand-outs end
  * @q:		the queue, open for managing.
- * @timeout_ns:	after which time from now; 0 for now, KWQ_NO_DEADLINE for never.
+ * @timeout_ns:	how long hand-outs go on. 0 ends them at once, KWQ_NO_DEADLINE never does.
  *
  * Return: as kwq_set_term().
  */
