@@ -1096,7 +1096,8 @@ static long queue_follow(struct file *file, struct kwq_follow_args __user *uarg)
 
 static int check_changes(const struct kwq_changes_args *arg)
 {
-	if (arg->flags & ~(KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE | KWQ_CHANGES_VALUES) ||
+	if (arg->flags & ~(KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE | KWQ_CHANGES_VALUES |
+			   KWQ_CHANGES_GETTERS) ||
 	    arg->kept > arg->after || !arg->batch.nr)
 		return -EINVAL;
 	if (arg->flags & KWQ_CHANGES_NONBLOCK &&
@@ -1118,7 +1119,7 @@ static long queue_changes(struct file *file, struct kwq_changes_args __user *uar
 
 	ret = copy_in(&arg, sizeof(arg), KWQ_CHANGES_FIRST, uarg) ?:
 	      check_changes(&arg) ?:
-	      kwq_begin_reading(handle, arg.after, arg.kept);
+	      kwq_begin_reading(handle, arg.after, arg.kept, arg.flags & KWQ_CHANGES_GETTERS);
 	if (ret)
 		return ret;
 	request.values = arg.flags & KWQ_CHANGES_VALUES;
@@ -1273,6 +1274,20 @@ static noinline __poll_t poll_outbox(struct file *file, struct kwq_keyed *outbox
 	return mask;
 }
 
+/* Returns EPOLLIN if a GET would not wait. Otherwise a poller that waits for that is a getter. */
+static __poll_t poll_ready_locked(struct kwq_handle *handle, struct poll_table_struct *table)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+
+	/* The wake-up of this poller may have come before the end of the term. */
+	kwq_term_is_over_locked(keyed);
+	if (!kwq_get_would_wait_locked(&keyed->queue, &handle->lined.holder))
+		return EPOLLIN | EPOLLRDNORM;
+	if (keyed->changes && poll_requested_events(table) & (EPOLLIN | EPOLLRDNORM))
+		kwq_note_found_nothing(handle);
+	return 0;
+}
+
 static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 {
 	struct kwq_handle *handle = file->private_data;
@@ -1285,18 +1300,16 @@ static __poll_t queue_poll(struct file *file, struct poll_table_struct *table)
 
 	poll_wait(file, &handle->keyed->of_queue.pollers, table);
 	spin_lock_irqsave(&queue->lock, flags);
-	/* The wake-up of this poller may have come before the end of the term. */
-	kwq_term_is_over_locked(handle->keyed);
-	if (has_right(file, KWQ_RIGHT_READ) &&
-	    !kwq_get_would_wait_locked(queue, &handle->lined.holder))
-		mask |= EPOLLIN | EPOLLRDNORM;
+	if (has_right(file, KWQ_RIGHT_READ))
+		mask |= poll_ready_locked(handle, table);
 	if (queue->core.shut_down)
 		mask |= wants_room ? EPOLLRDHUP | EPOLLERR : EPOLLRDHUP;
 	else if (wants_room && !outbox && kwq_keyed_poll_room(handle->keyed))
 		mask |= EPOLLOUT | EPOLLWRNORM;
 	if (handle->has_lost || kwq_changes_poll_locked(handle))
 		mask |= EPOLLPRI;
-	spin_unlock_irqrestore(&queue->lock, flags);
+	/* There may be news for a follower. */
+	kwq_unlock(queue, flags);
 	if (unlikely(outbox) && has_right(file, KWQ_RIGHT_WRITE) && !(mask & EPOLLRDHUP))
 		mask |= poll_outbox(file, outbox, table, wants_room);
 	return mask;

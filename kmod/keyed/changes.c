@@ -142,6 +142,48 @@ void kwq_keyed_note_change(struct kwq_keyed *keyed)
 	kwq_keyed_unlock(keyed, flags);
 }
 
+/**
+ * kwq_note_getter() - note that a getter waits, or has found nothing
+ * @keyed: the queue, with changes; its lock held until the getter is counted
+ *
+ * A manager that grants keys has to hear of it, though no item changes.
+ */
+void kwq_note_getter(struct kwq_keyed *keyed)
+{
+	struct kwq_changes *changes = keyed->changes;
+
+	lockdep_assert_held(&keyed->queue.lock);
+	if (!changes->wants_getters)
+		return;
+	changes->of_queue = ++changes->last;
+	tell_follower(keyed);
+}
+
+/**
+ * kwq_note_found_nothing() - note that a getter, or a poller for it, has found nothing
+ * @handle: the getter's handle; its queue has changes; the queue's lock held
+ */
+void kwq_note_found_nothing(struct kwq_handle *handle)
+{
+	if (handle->has_found_nothing)
+		return;
+	handle->has_found_nothing = true;
+	handle->keyed->changes->nr_seeking++;
+	kwq_note_getter(handle->keyed);
+}
+
+/**
+ * kwq_forget_found_nothing() - a handle has got an item, or is closed
+ * @handle: the handle; its queue has changes; the queue's lock held
+ */
+void kwq_forget_found_nothing(struct kwq_handle *handle)
+{
+	if (!handle->has_found_nothing)
+		return;
+	handle->has_found_nothing = false;
+	handle->keyed->changes->nr_seeking--;
+}
+
 static bool has_news(const struct kwq_changes *changes, u64 of_queue)
 {
 	return !list_empty(&changes->unread) || changes->of_queue != of_queue;
@@ -265,6 +307,7 @@ void kwq_stop_following(struct kwq_handle *handle)
 	/* Changes join no list from now on. */
 	WRITE_ONCE(changes->follower, NULL);
 	changes->is_polled = false;
+	changes->wants_getters = false;
 	for (;;) {
 		more = forget_all_locked(keyed);
 		kwq_keyed_unlock_unpaid(keyed, flags);
@@ -394,13 +437,14 @@ static int begin_reading_locked(struct kwq_handle *handle, u64 after)
  * @handle: the handle
  * @after: the caller has read all changes up to this number
  * @kept: all changes up to this number are kept; at most @after
+ * @wants_getters: from now on a getter that waits is a change of the queue
  *
  * If it succeeds, call kwq_end_reading() later.
  *
  * Context: process; may sleep.
  * Return: 0, -EBADF, -EBUSY or -EINVAL.
  */
-int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept)
+int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants_getters)
 {
 	struct kwq_keyed *keyed = handle->keyed;
 	struct kwq_changes *changes = keyed->changes;
@@ -414,6 +458,7 @@ int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept)
 		spin_unlock_irqrestore(&keyed->queue.lock, flags);
 		return err;
 	}
+	changes->wants_getters = wants_getters;
 	changes->kept = max(changes->kept, kept);
 	wake_syncers_locked(changes);
 	for (;;) {

@@ -85,6 +85,8 @@ void kwq_handle_close(struct kwq_handle *handle)
 			kwq_handout_abandon(keyed, kwq_keyed_item_of(item), now);
 		}
 		if (done) {
+			if (keyed->changes)
+				kwq_forget_found_nothing(handle);
 			keyed->nr_handles--;
 			kwq_core_remove_holder(&keyed->queue.core, &handle->lined);
 			/* See kwq_handle_flush(). */
@@ -251,6 +253,21 @@ static inline bool can_get_locked(struct kwq_keyed *keyed)
 	return kwq_core_can_get(core) && !kwq_term_is_over_locked(keyed);
 }
 
+/* No item can be handed out. Returns as kwq_wait_locked(). */
+static noinline int wait_locked(struct kwq_handle *handle, const struct kwq_patience *patience,
+				unsigned long *flags)
+	__must_hold(&handle->keyed->queue.lock)
+{
+	int ret;
+
+	if (handle->keyed->changes && !patience->nonblock)
+		kwq_note_getter(handle->keyed);
+	ret = kwq_wait_locked(&handle->keyed->queue, &handle->lined.holder, patience, flags);
+	if (handle->keyed->changes && ret == -EAGAIN)
+		kwq_note_found_nothing(handle);
+	return ret;
+}
+
 /* kwq_handle_get() without the allocation of pages. */
 static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		       const struct kwq_patience *patience)
@@ -264,7 +281,7 @@ static int get_or_wait(struct kwq_handle *handle, struct kwq_got_buffer *buffer,
 		if (can_get_locked(handle->keyed))
 			ret = get_some_locked(handle, buffer, kwq_stamp_locked(queue));
 		else
-			ret = kwq_wait_locked(queue, &handle->lined.holder, patience, &flags);
+			ret = wait_locked(handle, patience, &flags);
 	} while (!ret);
 	/*
 	 * This getter may have consumed a wake-up, but leaves the item. So pass the wake-up

@@ -83,8 +83,10 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 			 kwq_ticket_hash(ki->ticket));
 	if (keyed->limits.lease)
 		begin_lease(keyed, ki);
-	if (unlikely(keyed->changes))
+	if (unlikely(keyed->changes)) {
 		kwq_note_change(keyed, ki);
+		kwq_forget_found_nothing(handle);
+	}
 }
 
 /**

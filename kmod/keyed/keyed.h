@@ -274,6 +274,8 @@ struct kwq_adders {
  * @reader: the task that waits for changes, or NULL
  * @is_reading: a call of the follower is under way
  * @is_polled: a poller has to be told of the next change
+ * @wants_getters: the follower has to be told of getters that wait
+ * @nr_seeking: handles with @has_found_nothing
  * @syncers: by &kwq_syncer.number
  *
  * All members but @id are protected by the queue's lock.
@@ -293,6 +295,8 @@ struct kwq_changes {
 	struct task_struct *reader;
 	bool is_reading;
 	bool is_polled;
+	bool wants_getters;
+	u32 nr_seeking;
 	struct rb_root_cached syncers;
 };
 
@@ -461,6 +465,7 @@ struct kwq_keyed {
  * @outbox: a handle of the queue's outbox; NULL without an outbox; constant
  * @rights: KWQ_RIGHT_* bits; constant
  * @has_lost: an item was taken from the handle, and it has not extended its leases since
+ * @has_found_nothing: its last get or poll found nothing and did not wait; only with changes
  *
  * All members but @keyed, @outbox and @rights are protected by the queue's lock.
  */
@@ -471,6 +476,7 @@ struct kwq_handle {
 	struct kwq_handle *outbox;
 	u32 rights;
 	bool has_lost;
+	bool has_found_nothing;
 };
 
 /*
@@ -757,12 +763,15 @@ int kwq_keyed_init_changes(struct kwq_keyed *keyed);
 void kwq_note_change(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 bool kwq_change_is_unread(struct kwq_keyed *keyed, struct kwq_keyed_item *ki);
 void kwq_keyed_note_change(struct kwq_keyed *keyed);
+void kwq_note_getter(struct kwq_keyed *keyed);
+void kwq_note_found_nothing(struct kwq_handle *handle);
+void kwq_forget_found_nothing(struct kwq_handle *handle);
 bool kwq_changes_poll_locked(struct kwq_handle *handle);
 int kwq_follow(struct kwq_handle *handle, u64 *number);
 void kwq_stop_following(struct kwq_handle *handle);
 int kwq_keyed_sync(struct kwq_keyed *keyed, struct kwq_sync *sync);
 void kwq_handle_sync(struct kwq_handle *handle);
-int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept);
+int kwq_begin_reading(struct kwq_handle *handle, u64 after, u64 kept, bool wants_getters);
 int kwq_wait_for_changes(struct kwq_handle *handle, u64 of_queue,
 			 const struct kwq_patience *patience);
 u64 kwq_end_reading(struct kwq_handle *handle, u64 *of_queue);

@@ -28,6 +28,7 @@ static void stat_changes(const struct kwq_changes *changes, struct kwq_stat *sta
 	stat->kept = changes->kept;
 	stat->unread = changes->nr_unread;
 	stat->followers = !!changes->follower;
+	stat->getters += changes->nr_seeking;
 }
 
 /**
@@ -114,6 +115,7 @@ void kwq_keyed_stat(struct kwq_keyed *keyed, struct kwq_stat *stat)
 		stat->blocked = bulk->order->nr_blocked;
 	if (keyed->limits.groups)
 		stat->groups = kwq_groups_of(keyed)->table.nr_nodes;
+	stat->getters = keyed->queue.nr_getters;
 	if (keyed->changes)
 		stat_changes(keyed->changes, stat);
 	if (!keyed->limits.no_durations) {

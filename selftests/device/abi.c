@@ -324,7 +324,7 @@ ASSERT_AT(kwq_stat, last_change, 896);
 ASSERT_AT(kwq_stat, kept, 904);
 ASSERT_AT(kwq_stat, unread, 912);
 ASSERT_AT(kwq_stat, followers, 920);
-ASSERT_AT(kwq_stat, stat_pad, 924);
+ASSERT_AT(kwq_stat, getters, 924);
 ASSERT_AT(kwq_stat, term, 928);
 
 _Static_assert(sizeof(struct kwq_board_slot) == 64, "kwq_board_slot");
@@ -989,7 +989,7 @@ TEST_F(request, unknown_flags)
 			      KWQ_CREATE_NO_DURATIONS | KWQ_CREATE_CHANGES |
 			      KWQ_CREATE_SYNC | KWQ_CREATE_OUTBOX;
 	const __u32 all_of_changes = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_RELATIVE |
-				     KWQ_CHANGES_VALUES;
+				     KWQ_CHANGES_VALUES | KWQ_CHANGES_GETTERS;
 	const __u32 known = variant->cmd == KWQ_IOC_CREATE ? creates :
 			    variant->cmd == KWQ_IOC_ADD ? KWQ_ADD_WAIT :
 			    variant->cmd == KWQ_IOC_GET ? KWQ_GET_NONBLOCK | KWQ_GET_RELATIVE :

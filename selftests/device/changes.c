@@ -886,6 +886,58 @@ TEST_F(changes, poll)
 	EXPECT_EQ(0, poll_now(self->q, POLLPRI));
 }
 
+/* N6: a manager hears of idle workers, if it asks for that. */
+TEST_F(changes, getters)
+{
+	const __u32 asks = KWQ_CHANGES_NONBLOCK | KWQ_CHANGES_GETTERS;
+	struct sleeper getter, poller;
+	struct item item;
+
+	EXPECT_EQ(-EAGAIN, q_try_get(self->w, &item));
+	EXPECT_EQ(1, stat_of(self->w).getters);
+	EXPECT_STREQ(NO_NEWS, news(self));
+	EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	/* A worker that waits in GET, beside the handle whose last GET found nothing. */
+	start_poll(&poller, self->q, POLLPRI);
+	start_get(&getter, self->w);
+	EXPECT_EQ(POLLPRI, sleeper_join(&poller));
+	EXPECT_EQ(2, stat_of(self->w).getters);
+	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	ASSERT_EQ(KWQ_ADDED, q_add(self->q, "a"));
+	EXPECT_EQ(1, sleeper_join(&getter));
+	EXPECT_EQ(0, stat_of(self->w).getters);
+	EXPECT_EQ(1, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	/* A worker that does not wait. */
+	EXPECT_EQ(-EAGAIN, q_try_get(self->w, &item));
+	EXPECT_EQ(POLLPRI, poll_now(self->q, POLLPRI));
+	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	EXPECT_EQ(1, stat_of(self->w).getters);
+	close(self->w);
+	EXPECT_EQ(0, stat_of(self->q).getters);
+	self->w = q_reopen(self->q);
+	/* "a" is ready again. A worker that polls first finds nothing when it is paused. */
+	ASSERT_EQ(0, q_pause(self->q));
+	EXPECT_EQ(1, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	EXPECT_EQ(0, poll_now(self->w, POLLPRI));
+	EXPECT_EQ(-EAGAIN, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	EXPECT_EQ(0, poll_now(self->w, POLLIN));
+	EXPECT_EQ(POLLPRI, poll_now(self->q, POLLPRI));
+	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	EXPECT_EQ(1, stat_of(self->w).getters);
+	ASSERT_EQ(0, q_resume(self->q));
+	EXPECT_EQ(0, q_changes(self->q, &self->r, self->read, 1, asks, 0));
+	EXPECT_EQ(POLLIN, poll_now(self->w, POLLIN));
+	/* The last call does not ask. */
+	EXPECT_STREQ(NO_NEWS, news(self));
+	ASSERT_EQ(1, q_try_get(self->w, &item));
+	EXPECT_EQ(0, stat_of(self->w).getters);
+	ASSERT_EQ(KWQ_FINISHED, q_done(self->w, item.ticket));
+	EXPECT_STREQ("a: ", news(self));
+	EXPECT_EQ(-EAGAIN, q_try_get(self->w, &item));
+	EXPECT_STREQ(NO_NEWS, news(self));
+}
+
 static int epoll_of(int q, __u32 events)
 {
 	struct epoll_event event = { .events = events };

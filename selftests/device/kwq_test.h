@@ -670,11 +670,11 @@ static inline int q_stat(int q, struct kwq_stat *stat)
 	REQUIRE(!out.stat.oldest_waiting || out.stat.waiting);
 	REQUIRE(!out.stat.oldest_dead || out.stat.dead);
 	REQUIRE(!out.stat.id == !(out.stat.create_flags & KWQ_CREATE_CHANGES));
-	REQUIRE(out.stat.id || is_zero(&out.stat.id, offsetof(struct kwq_stat, term) -
+	REQUIRE(out.stat.id || is_zero(&out.stat.id, offsetof(struct kwq_stat, getters) -
 				       offsetof(struct kwq_stat, id)));
 	REQUIRE(out.stat.kept <= out.stat.last_change);
 	REQUIRE(out.stat.unread <= out.stat.items);
-	REQUIRE(out.stat.followers <= 1 && !out.stat.stat_pad);
+	REQUIRE(out.stat.followers <= 1);
 	*stat = out.stat;
 	return 0;
 }

@@ -454,7 +454,7 @@ static void judge_stat(struct fuzzer *f)
 		wrong(f, "no durations, but a lease of %llu, aging of %llu or %llu durations",
 		      s.lease, s.aging, number_in(&s.queue_duration));
 	if (!s.id != !(s.create_flags & KWQ_CREATE_CHANGES) || s.unread > s.items ||
-	    s.kept > s.last_change || s.followers > 1 || s.stat_pad)
+	    s.kept > s.last_change || s.followers > 1)
 		wrong(f, "%llu changes of %llu, %llu kept, %llu unread, %u followers",
 		      s.last_change, s.id, s.kept, s.unread, s.followers);
 	if (s.dead > s.died || s.rate_limited > s.retries ||

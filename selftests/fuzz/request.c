@@ -495,6 +495,8 @@ static void build_changes(struct fuzzer *f, struct kwq_changes_args *changes)
 	}
 	if (one_in(f, 4))
 		changes->flags |= KWQ_CHANGES_VALUES;
+	if (one_in(f, 2))
+		changes->flags |= KWQ_CHANGES_GETTERS;
 	changes->after = any_change(f);
 	changes->kept = one_in(f, 2) ? any(f, changes->after + 1) : changes->after;
 	changes->of_queue = any_change(f);

@@ -1293,7 +1293,9 @@ struct kwq_histogram {
  * @unread:	changed items that the follower has not read, or may read again. Items among them
  *		that are gone count in @items.
  * @followers:	1 if a handle follows, else 0.
- * @stat_pad:	zero.
+ * @getters:	GETs that wait now. With KWQ_CREATE_CHANGES also handles whose last GET returned
+ *		EAGAIN, or that were polled for EPOLLIN without success, until they get an item
+ *		or are closed. So workers that have nothing to do are counted.
  * @term:	when all hand-outs end or have ended, on the queue's clock; KWQ_NO_DEADLINE for
  *		never: see TERM.
  */
@@ -1351,7 +1353,7 @@ struct kwq_stat {
 	__u64 kept;
 	__u64 unread;
 	__u32 followers;
-	__u32 stat_pad;
+	__u32 getters;
 	__u64 term;
 };
 
@@ -1497,6 +1499,7 @@ struct kwq_follow_args {
 #define KWQ_CHANGES_NONBLOCK	(1U << 0)	/* as if the handle had O_NONBLOCK */
 #define KWQ_CHANGES_RELATIVE	(1U << 1)	/* @deadline is relative to now */
 #define KWQ_CHANGES_VALUES	(1U << 2)	/* the values, too */
+#define KWQ_CHANGES_GETTERS	(1U << 3)	/* a rise of &kwq_stat.getters is a change, too */
 
 /**
  * struct kwq_changes_args - read the items that have changed (KWQ_IOC_CHANGES)
@@ -1510,7 +1513,9 @@ struct kwq_follow_args {
  * @of_queue:	zero at first. On return, the number of the last change of the queue itself: its
  *		creation, a configuration, a pause, a resume, a shut down, or the removal of its
  *		name. If it differs from what the caller passed, CONFIG and STAT tell more. The
- *		call does not wait then. The end of a timed pause is no change.
+ *		call does not wait then. The end of a timed pause is no change. If the last call
+ *		had KWQ_CHANGES_GETTERS, a rise of &kwq_stat.getters is a change of the queue,
+ *		too. A manager that grants keys hears of idle workers by that.
  * @deadline:	when to stop waiting for a change: absolute ns on the queue's clock, or
  *		KWQ_NO_DEADLINE. With KWQ_CHANGES_RELATIVE ns from now. Zero with
  *		KWQ_CHANGES_NONBLOCK.

@@ -497,7 +497,7 @@ type statArgs struct {
 	kept           uint64
 	unread         uint64
 	followers      uint32
-	statPad        uint32
+	getters        uint32
 	term           uint64
 }
 

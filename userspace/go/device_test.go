@@ -1402,7 +1402,7 @@ func TestDeviceChanges(t *testing.T) {
 	is(t, err, syscall.EBUSY)
 	st, err := q.Stat()
 	check(t, err)
-	if !st.HasChanges || st.HasSync || st.ID == 0 || !st.Followed || st.LastChange == 0 {
+	if !st.HasChanges || st.HasSync || st.ID == 0 || !st.Followed || st.LastChange == 0 || st.Getters != 0 {
 		t.Errorf("%+v", st)
 	}
 

@@ -68,6 +68,7 @@ type Stat struct {
 	Kept       uint64 // all changes up to this number are kept
 	Unread     uint64 // changed keys that the follower has not read, or may read again; those that are gone count in Items
 	Followed   bool   // a handle follows
+	Getters    uint64 // gets that wait; with changes also handles whose last get or poll found nothing
 
 	Now            time.Duration // the time on the queue's clock
 	OldestReady    time.Duration // ages; 0 for none
@@ -151,6 +152,7 @@ func (st *statArgs) stat() *Stat {
 		Kept:       st.kept,
 		Unread:     st.unread,
 		Followed:   st.followers != 0,
+		Getters:    uint64(st.getters),
 
 		Now:            duration(st.now),
 		OldestReady:    duration(st.oldestReady),

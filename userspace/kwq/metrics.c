@@ -17,7 +17,7 @@ enum kind {
 	SHUT_DOWN,	/* a gauge, 0 or 1 */
 	PAUSED,		/* a gauge, 0 or 1 */
 	TERM_OVER,	/* a gauge, 0 or 1 */
-	FOLLOWERS,	/* a gauge, a number of 32 bits */
+	SHORT_GAUGE,	/* a number of 32 bits */
 	HISTOGRAM,
 };
 
@@ -90,7 +90,8 @@ static const struct family families[] = {
 	FAMILY("changes_total", COUNTER, last_change, "Changes of items"),
 	FAMILY("kept_changes_total", COUNTER, kept, "Changes that the follower has kept"),
 	FAMILY("unread", GAUGE, unread, "Changed items that the follower has not read"),
-	FAMILY("followers", FOLLOWERS, followers, "Programs that follow the changes: 0 or 1"),
+	FAMILY("followers", SHORT_GAUGE, followers, "Programs that follow the changes: 0 or 1"),
+	FAMILY("getters", SHORT_GAUGE, getters, "Getters that wait for an item"),
 	FAMILY("paused", PAUSED, paused_for, "Whether the queue is paused"),
 	FAMILY("term_over", TERM_OVER, term, "Whether the term of the queue is over"),
 	FAMILY("shut_down", SHUT_DOWN, state, "Whether the queue is shut down"),
@@ -118,7 +119,7 @@ static size_t size_of(const struct family *family)
 	case HISTOGRAM:
 		return sizeof(struct kwq_histogram);
 	case SHUT_DOWN:
-	case FOLLOWERS:
+	case SHORT_GAUGE:
 		return sizeof(__u32);
 	default:
 		return sizeof(__u64);
@@ -263,6 +264,7 @@ static void write_samples(FILE *to, const struct family *family,
 {
 	const void *member = (const char *)&q->stat + family->offset;
 	__u64 value;
+	__u32 number;
 
 	if (family->kind == HISTOGRAM) {
 		write_histogram(to, family->name, q, member, controller);
@@ -275,8 +277,9 @@ static void write_samples(FILE *to, const struct family *family,
 		fputc(q->stat.state & KWQ_STATE_PAUSED ? '1' : '0', to);
 	} else if (family->kind == TERM_OVER) {
 		fputc(q->stat.state & KWQ_STATE_TERM_OVER ? '1' : '0', to);
-	} else if (family->kind == FOLLOWERS) {
-		fprintf(to, "%u", q->stat.followers);
+	} else if (family->kind == SHORT_GAUGE) {
+		memcpy(&number, member, sizeof(number));
+		fprintf(to, "%" PRIu32, (uint32_t)number);
 	} else if (family->kind == SHUT_DOWN) {
 		fputc(q->stat.state & KWQ_STATE_SHUT_DOWN ? '1' : '0', to);
 	} else {

@@ -218,6 +218,8 @@ static void print_text(const struct kwq_stat *st)
 			print_number(st, &numbers[i]);
 	if (has(st, offsetof(struct kwq_stat, followers), sizeof(st->followers)))
 		printf("%-*s %u\n", NAME_WIDTH, "followers", st->followers);
+	if (has(st, offsetof(struct kwq_stat, getters), sizeof(st->getters)))
+		printf("%-*s %u\n", NAME_WIDTH, "getters", st->getters);
 	printf("%-*s %u\n", NAME_WIDTH, "handles", st->handles);
 	printf("%-*s %u\n%-*s %u\n%-*s %04o\n", NAME_WIDTH, "uid", st->uid, NAME_WIDTH, "gid",
 	       st->gid, NAME_WIDTH, "mode", st->mode);
@@ -284,6 +286,8 @@ static void print_json(const struct kwq_stat *st)
 	}
 	if (has(st, offsetof(struct kwq_stat, followers), sizeof(st->followers)))
 		printf(",\"followers\":%u", st->followers);
+	if (has(st, offsetof(struct kwq_stat, getters), sizeof(st->getters)))
+		printf(",\"getters\":%u", st->getters);
 	printf(",\"handles\":%u,\"uid\":%u,\"gid\":%u,\"mode\":\"%04o\",\"clock\":\"%s\"",
 	       st->handles, st->uid, st->gid, st->mode, clock_name(st));
 	if (has(st, offsetof(struct kwq_stat, now), sizeof(st->now)))

@@ -214,7 +214,7 @@ alpha=0.0055
 alpha=1.23456789
 q"\
 {}=5
-=40'
+=41'
 	ok "M4: every query of the dashboard has an answer" "${SCRAPE[@]}" dashboard "$server" \
 		"$SRC/monitoring/grafana-dashboard.json"
 	kill "$exporter" "$server"

@@ -128,6 +128,11 @@ static void test_changes(void)
 	ok(strstr(family_of(&q, 1, "workqueue_unread"), "{name=\"q\"} 33\n"), "N8: unread");
 	ok(strstr(family_of(&q, 1, "workqueue_followers"),
 		  "gauge\nworkqueue_followers{name=\"q\"} 1\n"), "N8: followers");
+	q.stat.getters = 34;
+	ok(strstr(family_of(&q, 1, "workqueue_getters"),
+		  "gauge\nworkqueue_getters{name=\"q\"} 34\n"), "N6: getters");
+	q.stat.size = offsetof(struct kwq_stat, getters);
+	is_number(strlen(family_of(&q, 1, "workqueue_getters")), 0, "U3: not from an older module");
 	q.stat.size = offsetof(struct kwq_stat, followers);
 	is_number(strlen(family_of(&q, 1, "workqueue_followers")), 0, "U3: not from an older module");
 }

@@ -203,7 +203,7 @@ static int read_after(struct changes_test *t, u64 after, u64 kept, u32 most)
 	u32 nr = 0, keys = 0, i;
 	int err;
 
-	err = kwq_begin_reading(t->x, after, kept);
+	err = kwq_begin_reading(t->x, after, kept, false);
 	if (err)
 		return err;
 	do {
@@ -265,7 +265,7 @@ static void queue_without_changes_has_none(struct kunit *test)
 	make_queue(test, &plain);
 	KUNIT_EXPECT_EQ(test, add(t, "a"), KWQ_ADDED);
 	KUNIT_EXPECT_EQ(test, kwq_follow(t->x, &number), -EOPNOTSUPP);
-	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, 0, 0), -EBADF);
+	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, 0, 0, false), -EBADF);
 	kwq_keyed_pause(t->keyed, KTIME_MAX);
 }
 
@@ -440,7 +440,7 @@ static void call_reads_what_has_changed_before_it(struct kunit *test)
 
 	add(t, "a");
 	add(t, "b");
-	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, t->after, 0), 0);
+	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, t->after, 0, false), 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list(t->keyed, &request, &buffer), 0);
 	KUNIT_EXPECT_NE(test, request.at, 0);
 	/* So no key comes twice in a call. */
@@ -474,7 +474,7 @@ static void long_key_does_not_fit(struct kunit *test)
 	struct kwq_list_buffer buffer = buffer_of(t, 2, 3);
 
 	add(t, "long");
-	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, t->after, 0), 0);
+	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, t->after, 0, false), 0);
 	KUNIT_EXPECT_EQ(test, kwq_keyed_list(t->keyed, &request, &buffer), -EMSGSIZE);
 	t->after = kwq_end_reading(t->x, &t->of_queue);
 	expect_read(test, "long:R ");
@@ -509,9 +509,9 @@ static void one_call_reads_at_a_time(struct kunit *test)
 	struct changes_test *t = test->priv;
 	u64 of_queue;
 
-	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->y, 0, 0), -EBADF);
-	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, 0, 0), 0);
-	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, 0, 0), -EBUSY);
+	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->y, 0, 0, false), -EBADF);
+	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, 0, 0, false), 0);
+	KUNIT_EXPECT_EQ(test, kwq_begin_reading(t->x, 0, 0, false), -EBUSY);
 	kwq_end_reading(t->x, &of_queue);
 	KUNIT_EXPECT_EQ(test, read_after(t, 0, 0, 1), 0);
 }
@@ -710,7 +710,7 @@ static void start_reader(struct kunit *test, struct reader *r, ktime_t deadline)
 	struct changes_test *t = test->priv;
 
 	*r = (struct reader){ .t = t, .patience.deadline = deadline };
-	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0), 0);
+	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0, false), 0);
 	kwq_test_thread_start(test, &r->thread, wait_for_changes, r);
 	kwq_test_wait_until(test, READ_ONCE(t->keyed->changes->reader));
 }
@@ -770,7 +770,7 @@ static void reader_need_not_wait(struct kunit *test)
 {
 	struct changes_test *t = test->priv;
 
-	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0), 0);
+	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0, false), 0);
 	KUNIT_EXPECT_EQ(test, kwq_wait_for_changes(t->x, 0, &at_once), -EAGAIN);
 	kwq_keyed_pause(t->keyed, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, kwq_wait_for_changes(t->x, 0, &at_once), 0);
@@ -823,13 +823,116 @@ static void poller_is_told_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.wakes, 2);
 	KUNIT_EXPECT_EQ(test, read_all(t), 1);
 	/* An edge-triggered poller reads until there is nothing, and does not poll. */
-	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0), 0);
+	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0, false), 0);
 	KUNIT_EXPECT_EQ(test, kwq_wait_for_changes(t->x, t->of_queue, &at_once), -EAGAIN);
 	kwq_end_reading(t->x, &t->of_queue);
 	kwq_keyed_pause(t->keyed, KTIME_MAX);
 	KUNIT_EXPECT_EQ(test, p.wakes, 3);
 	KUNIT_EXPECT_TRUE(test, poll_changes(t->x));
 	remove_wait_queue(&t->keyed->of_queue.pollers, &p.entry);
+}
+
+/* ---- Getters -------------------------------------------------------------- */
+
+static u32 nr_getters(struct kunit *test)
+{
+	struct changes_test *t = test->priv;
+	struct kwq_stat *stat = kunit_kzalloc(test, sizeof(*stat), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, stat);
+	kwq_keyed_stat(t->keyed, stat);
+	return stat->getters;
+}
+
+/* Looks for changes, and asks for those of getters or not. */
+static int look(struct kunit *test, bool wants_getters)
+{
+	struct changes_test *t = test->priv;
+	int ret;
+
+	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0, wants_getters), 0);
+	ret = kwq_wait_for_changes(t->x, t->of_queue, &at_once);
+	t->after = kwq_end_reading(t->x, &t->of_queue);
+	return ret;
+}
+
+static void getter_that_finds_nothing_is_told(struct kunit *test)
+{
+	struct changes_test *t = test->priv;
+	struct kwq_handle *z;
+
+	/* N6: nobody has asked for it yet. */
+	KUNIT_EXPECT_EQ(test, get(t, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 1);
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
+	/* The handle counts already. */
+	KUNIT_EXPECT_EQ(test, get(t, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
+	add(t, "a");
+	KUNIT_EXPECT_EQ(test, get(t, 1), 1);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 0);
+	KUNIT_EXPECT_EQ(test, done(t, 0), KWQ_FINISHED);
+	expect_read(test, "a: ");
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, get(t, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 1);
+	KUNIT_EXPECT_EQ(test, look(test, true), 0);
+	KUNIT_EXPECT_EQ(test, t->of_queue, t->keyed->changes->last);
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
+	/* A close ends it. */
+	z = t->y;
+	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
+	kwq_handle_close(z);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 0);
+	/* A follower that does not ask is not told, and neither is the next one. */
+	KUNIT_EXPECT_EQ(test, look(test, false), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, get(t, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 1);
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
+	kwq_handle_close(t->x);
+	KUNIT_EXPECT_FALSE(test, t->keyed->changes->wants_getters);
+	t->x = NULL;
+}
+
+struct waiting_getter {
+	struct kwq_test_thread thread;
+	struct changes_test *t;
+	int ret;
+};
+
+static void wait_for_item(void *data)
+{
+	static const struct kwq_patience for_ever = { .deadline = KTIME_MAX };
+	struct waiting_getter *g = data;
+	struct kwq_got_buffer buffer = {
+		.got = g->t->got,
+		.keys = g->t->got_keys,
+		.max_items = 1,
+		.max_key_bytes = sizeof(g->t->got_keys),
+	};
+
+	WRITE_ONCE(g->ret, kwq_handle_get(g->t->y, &buffer, &for_ever));
+}
+
+static void getter_that_waits_is_told(struct kunit *test)
+{
+	struct changes_test *t = test->priv;
+	struct waiting_getter g = { .t = t };
+	struct reader r = { .t = t, .patience.deadline = KTIME_MAX };
+
+	/* N6 */
+	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, t->after, 0, true), 0);
+	kwq_test_thread_start(test, &r.thread, wait_for_changes, &r);
+	kwq_test_wait_until(test, READ_ONCE(t->keyed->changes->reader));
+	kwq_test_thread_start(test, &g.thread, wait_for_item, &g);
+	end_reader(test, &r, 0);
+	KUNIT_EXPECT_EQ(test, t->of_queue, 1);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 1);
+	add(t, "a");
+	kwq_test_thread_join(test, &g.thread);
+	KUNIT_EXPECT_EQ(test, g.ret, 1);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 0);
 }
 
 static void poller_of_a_handle_that_follows_later_is_told(struct kunit *test)
@@ -1197,6 +1300,8 @@ static struct kunit_case following_cases[] = {
 	KUNIT_CASE(reader_is_interrupted),
 	KUNIT_CASE(reader_need_not_wait),
 	KUNIT_CASE(poller_is_told_once),
+	KUNIT_CASE(getter_that_finds_nothing_is_told),
+	KUNIT_CASE(getter_that_waits_is_told),
 	KUNIT_CASE(sync_waits_until_its_changes_are_kept),
 	KUNIT_CASE(sync_of_kept_changes_returns_at_once),
 	KUNIT_CASE(all_syncers_are_woken),

@@ -382,7 +382,7 @@ static void read_changes(struct kunit *test, u64 *after)
 	struct kwq_list_request request = { .unread = true };
 	u64 of_queue;
 
-	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, *after, 0), 0);
+	KUNIT_ASSERT_EQ(test, kwq_begin_reading(t->x, *after, 0, false), 0);
 	KUNIT_ASSERT_EQ(test, kwq_keyed_list(t->keyed, &request, &buffer), 0);
 	*after = kwq_end_reading(t->x, &of_queue);
 }

@@ -130,6 +130,7 @@ DRAIN_RELATIVE: Final = 1 << 0
 CHANGES_NONBLOCK: Final = 1 << 0
 CHANGES_RELATIVE: Final = 1 << 1
 CHANGES_VALUES: Final = 1 << 2
+CHANGES_GETTERS: Final = 1 << 3
 SYNC_RELATIVE: Final = 1 << 0
 TERM_RELATIVE: Final = 1 << 0
 
@@ -212,7 +213,7 @@ STAT: Final = Layout(
     " create_flags:I name:256s now:Q retries:Q rate_limited:Q died:Q dead:Q remembered:Q oldest_ready:Q"
     " longest_running:Q unfinished:Q queue_duration:104s work_duration:104s lateness:104s lease:Q expired:Q dirty:Q"
     " values:Q paused_for:Q aging:Q groups:Q blocked:Q group_limit:Q oldest_waiting:Q oldest_dead:Q returned:Q"
-    " posted:Q id:Q last_change:Q kept:Q unread:Q followers:I stat_pad:I term:Q")
+    " posted:Q id:Q last_change:Q kept:Q unread:Q followers:I getters:I term:Q")
 BOARD: Final = Layout("kwq_board", "seed:Q nr_slots:I closed:I pad:48s")
 BOARD_SLOT: Final = Layout("kwq_board_slot", "seq:I len:H result:H key:56s")
 BOARD_ARGS: Final = Layout("kwq_board_args", "size:I open_flags:I map_size:Q")

@@ -16,7 +16,7 @@ _COUNTS = (
     "uid", "gid", "mode", "handles", "max_items", "max_bytes", "ready", "waiting", "processing", "dirty", "dead",
     "remembered", "items", "bytes", "values", "groups", "blocked", "adds", "coalesced", "gets", "dones", "abandoned",
     "posted", "expired", "returned", "removed", "dropped", "retries", "rate_limited", "died", "id", "last_change",
-    "kept", "unread")
+    "kept", "unread", "getters")
 _AGES = ("oldest_waiting", "oldest_dead")
 _DURATIONS = ("oldest_ready", "longest_running", "unfinished")
 
@@ -104,6 +104,8 @@ class Stat:
     #: Changed keys that the follower has not read, or may read again. Those that are gone count in items.
     unread: int
     followed: bool
+    #: Gets that wait. With changes also handles whose last get or poll found nothing.
+    getters: int
 
     oldest_waiting: float
     oldest_dead: float
