@@ -33,6 +33,7 @@ struct kwq_handle *kwq_handle_open(struct kwq_keyed *keyed, u32 rights)
 	}
 	handle->outbox = outbox;
 	handle->has_lost = false;
+	handle->has_found_nothing = false;
 	handle->keyed = keyed;
 	handle->rights = rights;
 	handle->pid = NULL;
@@ -129,6 +130,7 @@ void kwq_handle_see_losses(struct kwq_handle *handle)
 
 	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
 	handle->has_lost = false;
+	handle->has_found_nothing = false;
 	spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
 }
 
@@ -197,7 +199,7 @@ static noinline bool get_more(const struct kwq_keyed *keyed, struct kwq_keyed_it
 	if (value)
 		refcount_inc(&value->refs);
 	more->value = value;
-	more->token = keyed->changes ? kwq_change_of(keyed, ki)->token : 0;
+	more->token = keyed->changes ? kwq_next_token(keyed, ki) : 0;
 	return true;
 }
 

@@ -65,6 +65,16 @@ static noinline void end_lease(struct kwq_keyed_item *ki)
 	list_del(&kwq_lease_of(ki)->link);
 }
 
+static noinline void begin_followed(struct kwq_handle *handle, struct kwq_keyed_item *ki)
+{
+	struct kwq_keyed *keyed = handle->keyed;
+
+	kwq_change_of(keyed, ki)->token = kwq_next_token(keyed, ki);
+	ki->has_used_token = true;
+	kwq_note_change(keyed, ki);
+	kwq_forget_found_nothing(handle);
+}
+
 /**
  * kwq_handout_begin() - give an item that was handed out to its handle
  * @handle: the handle; its queue's lock held
@@ -83,10 +93,8 @@ void kwq_handout_begin(struct kwq_handle *handle, struct kwq_keyed_item *ki)
 			 kwq_ticket_hash(ki->ticket));
 	if (keyed->limits.lease)
 		begin_lease(keyed, ki);
-	if (unlikely(keyed->changes)) {
-		kwq_note_change(keyed, ki);
-		kwq_forget_found_nothing(handle);
-	}
+	if (unlikely(keyed->changes))
+		begin_followed(handle, ki);
 }
 
 /**

@@ -922,7 +922,7 @@ static inline void finish_insert(struct kwq_keyed *keyed, struct kwq_keyed_item 
 		kwq_lease_of(ki)->ki = ki;
 	if (keyed->changes) {
 		INIT_LIST_HEAD(&kwq_change_of(keyed, ki)->link);
-		kwq_change_of(keyed, ki)->token = 0;
+		kwq_set_token(keyed, ki, 0);
 	}
 	if (keyed->limits.groups)
 		kwq_member_of(ki)->group = NULL;

@@ -112,7 +112,7 @@ static int add_value(struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
 		return ret;
 	kwq_keyed_set_value(keyed, ki, extras);
 	if (extras->flags & KWQ_ADD_TOKEN)
-		kwq_change_of(keyed, ki)->token = extras->token;
+		kwq_set_token(keyed, ki, extras->token);
 	return ret;
 }
 

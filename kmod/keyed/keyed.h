@@ -84,6 +84,7 @@ struct kwq_key {
  * @is_payers: the memory is charged to &kwq_keyed.payer
  * @is_added: in a queue with changes, an add has coalesced, which is no change, since the follower
  *	read the item
+ * @has_used_token: in a queue with changes, a hand-out had &kwq_change.token
  * @ticket: number of the hand-out while processing; 0 before the first one
  * @by_ticket: in &kwq_keyed.tickets while processing
  * @remembered: in &kwq_keyed.remembered while idle
@@ -105,6 +106,7 @@ struct kwq_keyed_item {
 	bool is_posted : 1;
 	bool is_payers : 1;
 	bool is_added : 1;
+	bool has_used_token : 1;
 	union {
 		struct {
 			u64 ticket;
@@ -119,7 +121,7 @@ struct kwq_keyed_item {
  * struct kwq_change - the change of an item, in a queue with changes
  * @link: in @unread or @told of &struct kwq_changes, or empty
  * @number: number of the first change that the follower has not read, or of the last one
- * @token: what the manager of the queue gave to the next hand-out, or to the last one; 0 for none
+ * @token: of the last hand-out, or of the next one if the manager has set it since; 0 for none
  *
  * All members are protected by the queue's lock.
  */
@@ -513,6 +515,36 @@ static inline struct kwq_change *kwq_change_of(const struct kwq_keyed *keyed,
 }
 
 /**
+ * kwq_next_token() - the token that the next hand-out of an item has
+ * @keyed: its queue, with changes; its lock held
+ * @ki: the item
+ *
+ * A holder that has lost an item may still write to a store. So a further hand-out has a token of
+ * its own, which is higher, even if the manager has set none since.
+ *
+ * Return: the token; 0 for none.
+ */
+static inline u64 kwq_next_token(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
+{
+	u64 token = kwq_change_of(keyed, ki)->token;
+
+	return token && token != U64_MAX ? token + ki->has_used_token : token;
+}
+
+/**
+ * kwq_set_token() - set the token that the next hand-out of an item has
+ * @keyed: its queue, with changes; its lock held
+ * @ki: the item
+ * @token: the token; 0 for none
+ */
+static inline void kwq_set_token(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki,
+				 u64 token)
+{
+	kwq_change_of(keyed, ki)->token = token;
+	ki->has_used_token = false;
+}
+
+/**
  * kwq_keyed_end_token() - an item that nobody was to hand out is added, without a token so far
  * @keyed: its queue; its lock held
  * @ki: the item
@@ -520,7 +552,7 @@ static inline struct kwq_change *kwq_change_of(const struct kwq_keyed *keyed,
 static inline void kwq_keyed_end_token(const struct kwq_keyed *keyed, struct kwq_keyed_item *ki)
 {
 	if (unlikely(keyed->changes) && kwq_item_is_idle(&ki->item))
-		kwq_change_of(keyed, ki)->token = 0;
+		kwq_set_token(keyed, ki, 0);
 }
 
 /**

@@ -769,13 +769,15 @@ TEST_F(grants, token_of_an_item)
 	EXPECT_EQ(41, self->read[0].item.token);
 	ASSERT_EQ(1, q_changes(self->q, &self->main_r, self->read, 8, KWQ_CHANGES_NONBLOCK, 0));
 	EXPECT_EQ(41, self->read[0].item.token);
-	/* O1: a worker dies with it, and the next one gets it. */
+	/* O1: a worker dies with it, and the next one gets it, with the next token. */
 	start_peer(&peer, peer_gets_and_waits, self);
 	EXPECT_EQ(41, hear(&peer));
 	EXPECT_EQ(-SIGKILL, kill_peer(&peer));
 	ASSERT_EQ(1, q_get_token(self->q, &item, &token, 0, KWQ_NO_DEADLINE));
-	EXPECT_EQ(41, token);
+	EXPECT_EQ(42, token);
 	EXPECT_EQ(1, item.abandoned);
+	ASSERT_EQ(1, q_look(self->q, "a", self->read));
+	EXPECT_EQ(42, self->read[0].item.token);
 	/* A grant during the run is for the next one. */
 	EXPECT_EQ(KWQ_DIRTIED, q_grant(self->q, "a", ~0ULL));
 	ASSERT_EQ(1, q_look(self->q, "a", self->read));

@@ -639,7 +639,9 @@ struct kwq_add_entry {
  * @group_len:	with KWQ_ADD_GROUP, bytes of that name, up to KWQ_GROUP_MAX. 0 takes the item out
  *		of its group. Without KWQ_ADD_GROUP 0.
  * @token:	with KWQ_ADD_TOKEN, a number that GET returns with the item; else 0. It belongs to
- *		the next hand-out, like a value. It needs a queue with KWQ_CREATE_CHANGES.
+ *		the next hand-out, like a value. Each further hand-out of the item, without a new
+ *		token, has the next number. So a store can refuse a holder that has lost the item.
+ *		It needs a queue with KWQ_CREATE_CHANGES.
  *
  * A value belongs to its item until the item is neither ready, waiting, processing nor dead.
  * A later value replaces it. A GET returns the value as of the hand-out. A value that is set

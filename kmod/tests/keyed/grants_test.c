@@ -196,11 +196,29 @@ static void token_comes_with_the_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got.ticket, 0), KWQ_REQUEUED);
 	KUNIT_EXPECT_EQ(test, grant(t->keyed, "a", KWQ_IS_READY, 8), KWQ_COALESCED);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), 8);
-	/* O1: so it is for the next holder. */
+	/* O1: the next holder has a higher one, so that a store can refuse the former. */
 	kwq_handle_close(t->x);
 	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, t->x);
-	KUNIT_EXPECT_EQ(test, token_of_next(test), 8);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), 9);
+	/* O2 */
+	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), 10);
+}
+
+static void highest_token_stays(struct kunit *test)
+{
+	struct grants_test *t = test->priv;
+
+	grant(t->keyed, "a", KWQ_IS_READY, U64_MAX);
+	token_of_next(test);
+	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), U64_MAX);
+	/* No token does not become one. */
+	add_to(t->keyed, "b");
+	KUNIT_EXPECT_EQ(test, token_of_next(test), 0);
+	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), 0);
 }
 
 static void token_ends_with_the_item(struct kunit *test)
@@ -221,7 +239,7 @@ static void token_ends_with_the_item(struct kunit *test)
 	kwq_queue_advance_by(&t->keyed->queue, 10 * NSEC_PER_MSEC);
 	kwq_handle_close(t->x);
 	t->x = kwq_handle_open(t->keyed, KWQ_RIGHT_READ | KWQ_RIGHT_MANAGE);
-	KUNIT_EXPECT_EQ(test, token_of_next(test), 5);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), 6);
 	KUNIT_EXPECT_EQ(test, kwq_handle_done(t->x, t->got.ticket, 0), KWQ_FINISHED);
 	KUNIT_EXPECT_EQ(test, t->keyed->nr_remembered, 1);
 	add_to(t->keyed, "b");
@@ -457,6 +475,7 @@ static struct kunit_case grants_cases[] = {
 	KUNIT_CASE(queue_without_an_outbox_takes_its_adds),
 	KUNIT_CASE(unfit_outbox_is_refused),
 	KUNIT_CASE(token_comes_with_the_item),
+	KUNIT_CASE(highest_token_stays),
 	KUNIT_CASE(token_ends_with_the_item),
 	KUNIT_CASE(restore_that_changes_nothing_brings_no_token),
 	KUNIT_CASE(token_needs_a_queue_with_changes),
