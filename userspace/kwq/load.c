@@ -86,6 +86,17 @@ static bool can_have_all(const struct kwq *q, const struct saved_reader *r, cons
 				       (r->has_groups ? KWQ_CREATE_GROUPS : 0), name);
 }
 
+/* A key that is not granted by the manager could be at work elsewhere. */
+static bool is_managed(const struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (kwq_stat(q, &st) || !(st.create_flags & KWQ_CREATE_OUTBOX))
+		return false;
+	message("%s: its manager grants its keys: load them into its outbox", name);
+	return true;
+}
+
 /* Calls of such a queue wait until kwq keep has what they did on the disk. So does this one's. */
 static void warn_of_wait(const struct kwq *q, const char *name)
 {
@@ -100,7 +111,7 @@ static int load_into(struct kwq *q, bool is_new, const struct saved_reader *save
 {
 	int status, err;
 
-	if (!is_new && !can_have_all(q, saved, name))
+	if (!is_new && (is_managed(q, name) || !can_have_all(q, saved, name)))
 		return STATUS_FAILED;
 	/* Paused from the first item on. */
 	err = is_new ? saved_queue_set_state(q, &saved->queue, KWQ_STATE_PAUSED) : 0;

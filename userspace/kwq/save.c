@@ -209,29 +209,40 @@ static bool was_written(const char *path)
 }
 
 /*
- * Whether the calls of the queue wait for kwq keep, which keeps it over a reboot, too. A load of
- * its file would wait for a keeper that begins only after the load of all files.
+ * Names the program that keeps the queue over a reboot instead, or returns NULL if none does.
+ *
+ * A queue whose calls wait for kwq keep is kept by that. A load of its file would wait for a keeper
+ * that begins only after the load of all files. A queue with an outbox has only keys that its
+ * manager has granted, and will grant again. A load would make a queue without an outbox of it,
+ * which hands out what others may have by then.
  */
-static bool has_keeper(const struct kwq *q)
+static const char *left_to(const struct kwq *q)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 
-	return !kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC;
+	if (kwq_stat(q, &st))
+		return NULL;
+	if (st.create_flags & KWQ_CREATE_OUTBOX)
+		return "its manager";
+	return st.create_flags & KWQ_CREATE_SYNC ? "kwq keep" : NULL;
 }
 
-/* Saves the queue of a name. A queue that is gone meanwhile, or has a keeper, is no error. */
+/* Saves the queue of a name. A queue that is gone meanwhile, or left to others, is no error. */
 static int save_name(const char *dir, const char *name, const struct save *o)
 {
 	char *path = saved_path(dir, name);
+	const char *other = NULL;
 	struct kwq *q;
 	int status, err;
 
 	err = kwq_open(&q, name, KWQ_RIGHT_READ, O_CLOEXEC);
-	if (!err && has_keeper(q)) {
+	if (!err)
+		other = left_to(q);
+	if (other) {
 		kwq_close(q);
 		free(path);
 		if (o->verbose)
-			printf("%s: left to kwq keep\n", name);
+			printf("%s: left to %s\n", name, other);
 		return STATUS_OK;
 	}
 	if (err == -ENOENT)
