@@ -19,8 +19,10 @@ PACKAGES=(
 	gcc-multilib
 	git
 	kmod
+	libcbor-dev
 	libelf-dev
 	libmicrohttpd-dev
+	libnats-dev
 	libsqlite3-dev
 	libssl-dev
 	pahole
@@ -28,6 +30,7 @@ PACKAGES=(
 	python3
 	rsync
 	sqlite3
+	uthash-dev
 	xz-utils
 	zstd
 	# The source of the kernels that are built. kernel.sh unpacks Debian's own kernel.
@@ -43,6 +46,11 @@ PACKAGES=(
 	libglib2.0-dev
 	parallel
 	task-spooler
+	# The tests of the cluster.
+	iproute2
+	nats-server
+	nftables
+	openssl
 	# The checks.
 	coccinelle
 	fish
@@ -74,11 +82,15 @@ DEB=(
 	dh-dkms
 	dh-python
 	git
+	libcbor-dev
 	libmicrohttpd-dev
+	libnats-dev
 	libsqlite3-dev
+	libssl-dev
 	pkg-config
 	python3
 	python3-jsonschema
+	uthash-dev
 )
 
 for group in "$@"; do

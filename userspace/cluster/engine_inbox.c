@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include "engine_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* Messages that may be lost are dropped beyond this number. */
+enum { MOST_MESSAGES = 65536 };
+
+/* For a subscription's thread. It is freed when that thread has ended. */
+struct ear {
+	struct inbox *inbox;
+	enum raw_kind kind;
+	uint64_t id, generation;
+};
+
+static pthread_mutex_t retired_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct inbox *retired_inboxes;
+
+struct inbox *inbox_new(void)
+{
+	struct inbox *inbox = calloc(1, sizeof(*inbox));
+
+	if (!inbox)
+		return NULL;
+	inbox->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (inbox->fd < 0) {
+		free(inbox);
+		return NULL;
+	}
+	pthread_mutex_init(&inbox->lock, NULL);
+	return inbox;
+}
+
+struct raw *inbox_take(struct inbox *inbox)
+{
+	struct raw *first;
+	uint64_t count;
+
+	/* Before the list is taken: who appends later makes it readable again. */
+	if (read(inbox->fd, &count, sizeof(count)) < 0)
+		count = 0;
+	pthread_mutex_lock(&inbox->lock);
+	first = inbox->first;
+	inbox->first = NULL;
+	inbox->last = NULL;
+	inbox->nr_messages = 0;
+	pthread_mutex_unlock(&inbox->lock);
+	return first;
+}
+
+void raw_free(struct raw *raw)
+{
+	natsMsg_Destroy(raw->msg);
+	free(raw);
+}
+
+void inbox_retire(struct inbox *inbox)
+{
+	struct raw *raw, *next;
+
+	pthread_mutex_lock(&inbox->lock);
+	inbox->closed = true;
+	close(inbox->fd);
+	raw = inbox->first;
+	inbox->first = NULL;
+	pthread_mutex_unlock(&inbox->lock);
+	for (; raw; raw = next) {
+		next = raw->next;
+		if (raw->kind == RAW_CONNECTED)
+			natsConnection_Destroy(raw->nc);
+		raw_free(raw);
+	}
+	pthread_mutex_lock(&retired_lock);
+	inbox->retired = retired_inboxes;
+	retired_inboxes = inbox;
+	pthread_mutex_unlock(&retired_lock);
+}
+
+struct raw *raw_new(enum raw_kind kind, const char *text)
+{
+	size_t size = strlen(text) + 1;
+	struct raw *raw = calloc(1, sizeof(*raw) + size);
+
+	if (raw) {
+		raw->kind = kind;
+		memcpy(raw->text, text, size);
+	}
+	return raw;
+}
+
+static bool put_locked(struct inbox *inbox, struct raw *raw)
+{
+	if (inbox->closed)
+		return false;
+	if (raw->kind == RAW_MESSAGE && ++inbox->nr_messages > MOST_MESSAGES)
+		return false;
+	if (inbox->first)
+		inbox->last->next = raw;
+	else
+		inbox->first = raw;
+	inbox->last = raw;
+	return true;
+}
+
+void inbox_put(struct inbox *inbox, struct raw *raw)
+{
+	bool was_empty, is_taken;
+
+	if (!raw)
+		return;
+	pthread_mutex_lock(&inbox->lock);
+	was_empty = !inbox->first;
+	is_taken = put_locked(inbox, raw);
+	if (is_taken && was_empty)
+		inbox_wake(inbox);
+	pthread_mutex_unlock(&inbox->lock);
+	if (!is_taken)
+		raw_free(raw);
+}
+
+void inbox_wake(struct inbox *inbox)
+{
+	uint64_t one = 1;
+	ssize_t written;
+
+	/* Fails only if the counter is at its end, and then it is readable. */
+	written = write(inbox->fd, &one, sizeof(one));
+	(void)written;
+}
+
+static void on_message(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *closure)
+{
+	const struct ear *ear = closure;
+	struct raw *raw = raw_new(ear->kind, "");
+
+	(void)sub;
+	if (!raw) {
+		natsMsg_Destroy(msg);
+		return;
+	}
+	raw->nc = nc;
+	raw->msg = msg;
+	raw->id = ear->id;
+	raw->generation = ear->generation;
+	inbox_put(ear->inbox, raw);
+}
+
+natsSubscription *inbox_subscribe(struct inbox *inbox, natsConnection *nc, const char *subject,
+				  enum raw_kind kind, uint64_t id, uint64_t generation)
+{
+	struct ear *ear = malloc(sizeof(*ear));
+	natsSubscription *sub = NULL;
+
+	if (!ear)
+		return NULL;
+	*ear = (struct ear){ inbox, kind, id, generation };
+	if (natsConnection_Subscribe(&sub, nc, subject, on_message, ear) != NATS_OK) {
+		free(ear);
+		return NULL;
+	}
+	/*
+	 * Nothing is dropped there: operations and tails are bounded, and other messages are here.
+	 */
+	natsSubscription_SetPendingLimits(sub, -1, -1);
+	if (natsSubscription_SetOnCompleteCB(sub, free, ear) != NATS_OK) {
+		/* It has ended already. The ear stays: nobody knows whether its thread has. */
+		natsSubscription_Destroy(sub);
+		return NULL;
+	}
+	return sub;
+}
+
+void inbox_on_closed(natsConnection *nc, void *closure)
+{
+	const char *detail = NULL;
+	char text[TEXT_MAX];
+	struct raw *raw;
+
+	natsConnection_GetLastError(nc, &detail);
+	snprintf(text, sizeof(text), "the connection is lost%s%s%s", detail && *detail ? " (" : "",
+		 detail ? detail : "", detail && *detail ? ")" : "");
+	raw = raw_new(RAW_CLOSED, text);
+	if (raw)
+		raw->nc = nc;
+	inbox_put(closure, raw);
+}
+
+void inbox_on_error(natsConnection *nc, natsSubscription *sub, natsStatus status, void *closure)
+{
+	const char *text = NULL;
+	struct raw *raw;
+
+	(void)sub;
+	natsConnection_GetLastError(nc, &text);
+	raw = raw_new(RAW_ERROR, text && *text ? text : natsStatus_GetText(status));
+	if (raw)
+		raw->nc = nc;
+	inbox_put(closure, raw);
+}
