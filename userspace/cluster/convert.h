@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * What the local queues and the engine say, in the words of the cores. Pure: the simulation of the
+ * tests uses these functions, too.
+ */
+#ifndef KWQ_CLUSTER_CONVERT_H
+#define KWQ_CLUSTER_CONVERT_H
+
+#include "engine.h"
+#include "local.h"
+#include "member.h"
+
+/*
+ * The add of a LOCAL_ADD, with the hash of its key: the one that is ready, or with @waits, the one
+ * that waits for a time. The bytes are those of the event.
+ */
+struct member_add convert_add(const struct local_event *event, const struct key_hash *hash,
+			      bool waits);
+
+/* The end of a LOCAL_ENDED. */
+struct member_end convert_end(const struct local_event *event);
+
+/* The result of an operation. */
+enum op_result convert_result(enum engine_result result);
+
+#endif /* KWQ_CLUSTER_CONVERT_H */

@@ -1,0 +1,457 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The effects of a done: a retry is written before the granted versions are erased, so that a
+ * master that dies between costs a run, and never loses one.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/kwq.h>
+
+#include "master_state.h"
+
+static void advance(struct master *master, struct master_key *key);
+
+static void confirm(struct master *master, const char *machine, const struct key_hash *hash,
+		    struct token token)
+{
+	struct message message = {
+		.kind = MESSAGE_CONFIRM,
+		.epoch = master->options.epoch,
+		.machine = machine,
+		.hash = *hash,
+		.token = token,
+	};
+
+	master->ops->send(master->arg, machine, &message);
+}
+
+/* A retry that waits beside the run, or was written for this done by an older master. */
+static const struct record *waiting_retry(const struct master_key *key)
+{
+	const struct record *retry = key->records[RECORD_RETRY];
+
+	if (!retry || retry->state != RETRY_WAITING || retry->seq <= key->booking.versions.retry)
+		return NULL;
+	return retry;
+}
+
+/* The retry that waits stays, with the newest value. */
+static void keep_waiting(struct record *result, const struct master_key *key,
+			 const struct record *waiting)
+{
+	static const struct versions none;
+	uint32_t requeues = result->work.requeues;
+
+	result->state = RETRY_WAITING;
+	result->due = waiting->due;
+	result->work = key_work(key, &none);
+	result->work.priority = waiting->work.priority;
+	result->work.requeues = requeues;
+	result->valued = key_value_version(key);
+}
+
+/*
+ * Fills in the retry that @message, a done of @key, leaves. Returns false if there is none, or it
+ * is in the stream already. Its bytes are those of the message or of the key.
+ */
+static bool make_retry(const struct master_key *key, const struct message *message,
+		       struct record *result)
+{
+	const struct record *waiting = waiting_retry(key);
+	uint32_t requeues = message->outcome == OUTCOME_DONE ? 0 : message->work.requeues;
+
+	*result = (struct record){
+		.kind = RECORD_RETRY,
+		.hash = key->hash,
+		.work = message->work,
+		.valued = key->booking.valued,
+	};
+	result->work.requeues = requeues;
+	if (message->outcome == OUTCOME_RETRY) {
+		result->state = RETRY_WAITING;
+		result->due = waiting && waiting->due < message->due ? waiting->due : message->due;
+		return true;
+	}
+	if (message->outcome == OUTCOME_DEAD) {
+		result->state = RETRY_DEAD;
+		return true;
+	}
+	if (waiting) {
+		keep_waiting(result, key, waiting);
+		return waiting->work.requeues != requeues || waiting->valued < result->valued;
+	}
+	result->state = RETRY_REMEMBERED;
+	result->work.has_value = false;
+	result->work.has_group = false;
+	result->work.value.len = 0;
+	result->work.group.len = 0;
+	return requeues != 0;
+}
+
+/* The record of a kind, if the run was granted that version. */
+static const struct record *granted_record(const struct master_key *key, enum record_kind kind)
+{
+	struct versions versions = key->booking.versions;
+	const struct record *record = key->records[kind];
+
+	return record && record->seq == *version_of(&versions, kind) ? record : NULL;
+}
+
+/* Whether @granted has a group that @beside lacks, or a newer value. */
+static bool has_more(const struct record *granted, const struct record *beside)
+{
+	if (granted->work.has_group && !beside->work.has_group)
+		return true;
+	return granted->work.has_value &&
+	       (!beside->work.has_value || value_version(granted) > value_version(beside));
+}
+
+/*
+ * What was granted is to be erased. What came beside the run takes its value and its group, unless
+ * it has newer ones: an adder without a value may have merged with something older. A worker's
+ * retry is a timed add that names neither.
+ */
+static bool takes_from_run(const struct master_key *key, const struct record *beside)
+{
+	int i;
+
+	for (i = 0; i < KEY_RECORDS; i++) {
+		const struct record *granted = granted_record(key, i);
+
+		if (granted && has_more(granted, beside))
+			return true;
+	}
+	return false;
+}
+
+/* Its debt was granted. Another master would not know. */
+static bool has_paid(const struct master_key *key, const struct record *timed)
+{
+	return timed->through && timed->through <= key->granted.timed;
+}
+
+/* The priority of the run, by the records that it was granted for. */
+static int run_priority(const struct master_key *key)
+{
+	int i, priority = KWQ_PRIORITY_NONE;
+
+	for (i = 0; i < KEY_RECORDS; i++) {
+		const struct record *granted = granted_record(key, i);
+
+		if (granted && granted->work.priority > priority)
+			priority = granted->work.priority;
+	}
+	return priority == KWQ_PRIORITY_NONE ? 0 : priority;
+}
+
+/*
+ * Fills in what becomes of an add or a timed add that came beside the run. If it names no priority,
+ * it keeps that of the run. Returns false if it stays as it is.
+ */
+static bool make_beside(const struct master_key *key, enum record_kind kind,
+			struct record *result)
+{
+	struct versions versions = key->booking.versions;
+	const struct record *beside = key->records[kind];
+	static const struct versions none;
+	int priority = run_priority(key);
+	bool is_paid, keeps;
+
+	if (!beside || beside->seq <= *version_of(&versions, kind))
+		return false;
+	is_paid = kind == RECORD_TIMED && has_paid(key, beside);
+	keeps = beside->work.priority == KWQ_PRIORITY_NONE && priority;
+	if (!is_paid && !keeps && !takes_from_run(key, beside))
+		return false;
+	*result = *beside;
+	result->work = key_work(key, &none);
+	result->work.priority = keeps ? priority : beside->work.priority;
+	result->work.requeues = beside->work.requeues;
+	result->valued = key_value_version(key);
+	if (is_paid) {
+		result->past = NEVER;
+		result->through = 0;
+	}
+	return true;
+}
+
+static void order(struct master *master, struct master_key *key,
+		  void (*start)(struct master *, struct op *),
+		  void (*end)(struct master *, struct op *, enum op_result, uint64_t,
+			      const struct record *))
+{
+	key->op.start = start;
+	key->op.finish = end;
+	op_order(master, &key->op);
+}
+
+static void publish_result(struct master *master, struct op *op)
+{
+	const struct booking *booking = &op->key->booking;
+
+	if (op_register(master, op))
+		master->ops->publish(master->arg, op->id, booking->result, booking->expected);
+}
+
+static void read_again(struct master *master, struct op *op)
+{
+	if (op_register(master, op))
+		master->ops->read(master->arg, op->id, op->key->booking.kind, &op->key->hash);
+}
+
+/* The tail has to deliver this, or something newer. */
+static void is_written(struct master *master, struct master_key *key, uint64_t seq)
+{
+	key->booking.written = seq;
+	done_record_received(master, key);
+}
+
+/* The stream has it no more. */
+static void forget_record(struct master_key *key, enum record_kind kind)
+{
+	free(key->records[kind]);
+	key->records[kind] = NULL;
+}
+
+static void result_was_published(struct master *master, struct op *op, enum op_result result,
+				 uint64_t seq, const struct record *record);
+
+/*
+ * A newer retry than the one that was there will do: only a done of this token writes one. A newer
+ * add is an adder's, and is looked at when the tail has it.
+ */
+static void result_was_read(struct master *master, struct op *op, enum op_result result,
+			    uint64_t seq, const struct record *record)
+{
+	struct booking *booking = &op->key->booking;
+
+	(void)record;
+	if (result == OP_OK && seq > booking->base) {
+		is_written(master, op->key, seq);
+	} else if (result == OP_UNKNOWN) {
+		op_order_later(master, op);
+	} else if (booking->stage != STAGE_RETRY) {
+		forget_record(op->key, booking->kind);
+		advance(master, op->key);
+	} else {
+		booking->expected = seq;
+		order(master, op->key, publish_result, result_was_published);
+	}
+}
+
+static void result_was_published(struct master *master, struct op *op, enum op_result result,
+				 uint64_t seq, const struct record *record)
+{
+	(void)record;
+	if (result == OP_OK)
+		is_written(master, op->key, seq);
+	else if (result == OP_UNKNOWN)
+		op_order_later(master, op);
+	else
+		order(master, op->key, read_again, result_was_read);
+}
+
+/* A version that the tail has seen replaced is not in the stream any more. */
+static uint64_t version_to_erase(struct master_key *key, enum record_kind kind)
+{
+	uint64_t version = *version_of(&key->booking.versions, kind);
+
+	if (key->booking.erased & 1U << kind)
+		return 0;
+	return key->records[kind] && key->records[kind]->seq > version ? 0 : version;
+}
+
+static void erase_version(struct master *master, struct op *op)
+{
+	struct master_key *key = op->key;
+
+	if (op_register(master, op))
+		master->ops->erase(master->arg, op->id, version_to_erase(key, key->booking.kind));
+}
+
+static void erase_next(struct master *master, struct master_key *key);
+
+/* From the stage of what came beside the run on. */
+static void write_beside(struct master *master, struct master_key *key)
+{
+	key->booking.stage = STAGE_RETRY;
+	advance(master, key);
+}
+
+static void is_erased(struct master *master, struct master_key *key)
+{
+	enum record_kind kind = key->booking.kind;
+
+	if (version_to_erase(key, kind))
+		forget_record(key, kind);
+	key->booking.erased |= 1U << kind;
+	erase_next(master, key);
+}
+
+/* An adder has replaced it, or it was erased before. */
+static void erased_was_read(struct master *master, struct op *op, enum op_result result,
+			    uint64_t seq, const struct record *record)
+{
+	struct master_key *key = op->key;
+
+	(void)record;
+	if (result == OP_UNKNOWN)
+		op_order_later(master, op);
+	else if (result == OP_OK && seq > *version_of(&key->booking.versions, key->booking.kind))
+		is_written(master, key, seq);
+	else
+		is_erased(master, key);
+}
+
+static void version_was_erased(struct master *master, struct op *op, enum op_result result,
+			       uint64_t seq, const struct record *record)
+{
+	(void)seq;
+	(void)record;
+	if (result == OP_UNKNOWN)
+		op_order_later(master, op);
+	else if (result == OP_NOT_FOUND && version_to_erase(op->key, op->key->booking.kind))
+		order(master, op->key, read_again, erased_was_read);
+	else
+		is_erased(master, op->key);
+}
+
+static void end_done(struct master *master, struct master_key *key)
+{
+	struct token token = key->booking.token;
+	struct key_hash hash = key->hash;
+	struct peer *holder = key->booking.holder;
+
+	key_unbook(master, key);
+	key->abandoned = 0;
+	key_settle(master, key);
+	if (holder)
+		confirm(master, holder->name, &hash, token);
+}
+
+/*
+ * The newest value is erased last. So an adder who merged with an older one is met before, and
+ * gets it.
+ */
+static void erase_next(struct master *master, struct master_key *key)
+{
+	struct booking *booking = &key->booking;
+	uint64_t lowest = UINT64_MAX;
+	struct record result;
+	int i;
+
+	if (make_beside(key, RECORD_TIMED, &result) || make_beside(key, RECORD_ADD, &result)) {
+		write_beside(master, key);
+		return;
+	}
+	for (i = 0; i < KEY_RECORDS; i++) {
+		const struct record *record = key->records[i];
+		uint64_t version = record ? value_version(record) : 0;
+
+		if (!version_to_erase(key, i) || version >= lowest)
+			continue;
+		lowest = version;
+		booking->kind = i;
+	}
+	if (lowest != UINT64_MAX)
+		order(master, key, erase_version, version_was_erased);
+	else
+		end_done(master, key);
+}
+
+static void publish_over(struct master *master, struct master_key *key, const struct record *result)
+{
+	struct booking *booking = &key->booking;
+
+	booking->result = record_copy(result);
+	if (!booking->result) {
+		master_fail(master);
+		return;
+	}
+	booking->kind = result->kind;
+	booking->base = result->seq;
+	booking->expected = result->seq;
+	order(master, key, publish_result, result_was_published);
+}
+
+/* Writes what the stage writes, if that is not in the stream yet. */
+static void do_stage(struct master *master, struct master_key *key)
+{
+	struct booking *booking = &key->booking;
+	struct record result;
+
+	free(booking->result);
+	booking->result = NULL;
+	if (booking->stage == STAGE_ERASE)
+		erase_next(master, key);
+	else if (make_beside(key, booking->stage == STAGE_TIMED ? RECORD_TIMED : RECORD_ADD,
+			     &result))
+		publish_over(master, key, &result);
+	else
+		advance(master, key);
+}
+
+static void advance(struct master *master, struct master_key *key)
+{
+	key->booking.stage++;
+	do_stage(master, key);
+}
+
+/*
+ * The booking lasts until the tail has delivered what was written. So a key whose retry was erased
+ * is not taken for dirty when the tail delivers it late. What an adder wrote instead is looked at
+ * like all that comes beside the run.
+ */
+void done_record_received(struct master *master, struct master_key *key)
+{
+	struct booking *booking = &key->booking;
+	const struct record *record = key->records[booking->kind];
+
+	if (!record || record->seq < booking->written)
+		return;
+	booking->written = 0;
+	if (booking->stage == STAGE_RETRY || booking->stage == STAGE_ERASE)
+		write_beside(master, key);
+	else
+		do_stage(master, key);
+}
+
+/* A record to write has the sequence number of the one that it replaces. */
+static void begin(struct master *master, struct master_key *key, const struct message *message)
+{
+	struct booking *booking = &key->booking;
+	const struct record *old = key->records[RECORD_RETRY];
+	struct record result;
+
+	booking->stage = STAGE_RETRY;
+	if (!make_retry(key, message, &result)) {
+		advance(master, key);
+		return;
+	}
+	result.seq = old ? old->seq : booking->versions.retry;
+	publish_over(master, key, &result);
+}
+
+void done_message(struct master *master, const struct message *message)
+{
+	struct master_key *key = key_find(master, &message->hash);
+	struct peer *peer = peer_find(master, message->machine);
+
+	if (!master->is_serving)
+		return;
+	if (peer)
+		peer->untaken = message->untaken;
+	if (!key || !key->is_booked || !same_token(key->booking.token, message->token)) {
+		confirm(master, message->machine, &message->hash, message->token);
+		return;
+	}
+	if (key->booking.stage != STAGE_NONE)
+		return;
+	if (message->outcome == OUTCOME_RETURNED) {
+		key_take_back(master, key, true);
+		confirm(master, message->machine, &message->hash, message->token);
+	} else {
+		begin(master, key, message);
+	}
+}

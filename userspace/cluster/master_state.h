@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * Shared by the files of the master.
+ */
+#ifndef KWQ_CLUSTER_MASTER_STATE_H
+#define KWQ_CLUSTER_MASTER_STATE_H
+
+#include "copy.h"
+#include "hash.h"
+#include "master.h"
+#include "order.h"
+#include "timed.h"
+
+/* A key has a record of each of these kinds, or none. */
+enum { KEY_RECORDS = RECORD_RETRY + 1 };
+
+/*
+ * An operation of a key or of a machine, which have one at a time.
+ *
+ * @id: in the table of operations; 0 if none is on its way
+ * @start: orders it, again if its result is unknown
+ * @finish: gets its result
+ * @start_at: when it is ordered again, if it is in the list of those
+ */
+struct op {
+	UT_hash_handle hh;
+	struct op *prev, *next;
+	uint64_t id, start_at;
+	bool is_late;
+	void (*start)(struct master *master, struct op *op);
+	void (*finish)(struct master *master, struct op *op, enum op_result result, uint64_t seq,
+		       const struct record *record);
+	struct master_key *key;
+	struct peer *peer;
+};
+
+/* A done is processed in this order. */
+enum stage {
+	STAGE_NONE,
+	STAGE_RETRY,	/* a retry is written */
+	STAGE_TIMED,	/* a timed add beside the run gets the newest value of that */
+	STAGE_ADD,	/* the same for an add */
+	STAGE_ERASE,	/* the granted versions are erased */
+};
+
+/*
+ * @prev, @next: among the bookings of its holder, the youngest last
+ * @holder: NULL if it is dead, and its done is being processed
+ * @erased: a bit for each kind whose version is erased
+ * @kind: of the record that is being written or erased
+ * @valued: the version whose value was granted, 0 if that is unknown
+ * @result: the record to write, or NULL
+ * @base: the version that is to be replaced
+ * @expected: what the publish expects
+ * @written: the sequence number of what counts as written, until the tail has delivered it; else 0
+ * @recall_at: when it may be recalled, boot time
+ */
+struct booking {
+	struct master_key *prev, *next;
+	struct peer *holder;
+	struct token token;
+	struct versions versions;
+	enum stage stage;
+	unsigned int erased;
+	enum record_kind kind;
+	struct record *result;
+	uint64_t base, expected, written, valued;
+	uint64_t recall_at;
+	unsigned int recalls;
+};
+
+enum { COUNT_READY, COUNT_WAITING, COUNT_BOOKED, COUNT_DEAD, COUNT_REMEMBERED, COUNTS };
+
+/*
+ * @records: the newest record received, of each kind
+ * @granted: the highest version granted, of each kind
+ * @is_ahead: it goes ahead when it is ready again
+ * @abandoned: how often its holder died
+ * @counted: bits of the counters that count it
+ * @recall_prev, @recall_next: among the keys that were recalled just now, if @is_recalled
+ */
+struct master_key {
+	UT_hash_handle hh;
+	struct key_hash hash;
+	struct record *records[KEY_RECORDS];
+	struct versions granted;
+	struct order_item order;
+	struct due_item due[KEY_RECORDS];
+	bool is_booked, is_ahead, is_recalled;
+	struct booking booking;
+	struct master_key *recall_prev, *recall_next;
+	uint64_t recalled_at;
+	struct op op;
+	uint32_t abandoned;
+	unsigned int counted;
+};
+
+/*
+ * An ask of a slot: it waits, or was answered.
+ *
+ * @prev, @next: among those that wait, if @is_waiting
+ * @heard_at: when it came last. A machine repeats an ask that waits.
+ */
+struct ask {
+	UT_hash_handle hh;
+	struct ask *prev, *next;
+	struct peer *peer;
+	uint32_t slot;
+	uint64_t number, heard_at;
+	bool is_hungry, is_waiting;
+	struct key_hash answered;
+	struct token token;
+};
+
+/*
+ * A machine.
+ *
+ * @join, @beat: sequence numbers of its records, 0 for none
+ * @ttl: how long it may be silent, as its join says
+ * @heard_at: when the last of them was received
+ * @early_beat, @early_at: a heartbeat that the candidate received
+ * @bury_at: it is not buried before
+ * @clean_at: when its records are erased, NEVER if it is alive
+ * @hungry: how many of its asks wait for sleeping workers
+ * @untaken: keys that no worker there has taken, as far as the master knows
+ */
+struct peer {
+	UT_hash_handle hh;
+	uint64_t join, beat, ttl, heard_at, early_beat, early_at, bury_at, clean_at;
+	bool has_promised, is_dead;
+	struct ask *asks;
+	struct master_key *bookings;
+	size_t nr_bookings, hungry, untaken;
+	struct op op;
+	char name[];
+};
+
+struct master {
+	struct master_options options;
+	const struct master_ops *ops;
+	void *arg;
+	struct instant now;
+	bool has_failed, is_deposed, knows_members, is_serving, is_used_up;
+	uint64_t last_op, last_number;
+	struct op *ops_by_id, *late_ops;
+	struct master_key *keys;
+	struct order order;
+	struct due_heap due;
+	struct peer *peers;
+	struct ask *hungry, *others;
+	struct master_key *recalled;
+	size_t nr_hungry, nr_recalled;
+	size_t counts[COUNTS];
+};
+
+/* master.c */
+
+/* Memory has run out. */
+void master_fail(struct master *master);
+
+/* Orders @op for the first time. */
+void op_order(struct master *master, struct op *op);
+
+/* Gives @op a number, before @op->start tells the engine. Returns false if memory has run out. */
+bool op_register(struct master *master, struct op *op);
+
+/* Orders @op again, after a while. */
+void op_order_later(struct master *master, struct op *op);
+
+/* Forgets @op, whose result does not matter any more. */
+void op_forget(struct master *master, struct op *op);
+
+/* master_keys.c */
+
+struct master_key *key_find(struct master *master, const struct key_hash *hash);
+
+/* Finds or makes it. Returns NULL if memory has run out. */
+struct master_key *key_get(struct master *master, const struct key_hash *hash);
+
+/* A record of a key. */
+void key_record(struct master *master, const struct record *record);
+
+/*
+ * After any change of @key: puts it where it belongs, and frees it if nothing is known of it.
+ */
+void key_settle(struct master *master, struct master_key *key);
+
+/* The versions that a grant would cover now. All are 0 if the key is not dirty. */
+struct versions key_covered(const struct master *master, const struct master_key *key);
+
+/* The version of the newest add or timed add whose value the key has. */
+uint64_t key_value_version(const struct master_key *key);
+
+/* The contents of a grant of these versions. The bytes are the key's. */
+struct work key_work(const struct master_key *key, const struct versions *versions);
+
+/* Books it, when it is out of the order: @holder has these versions, under this token. */
+void key_book(struct master *master, struct master_key *key, struct peer *holder,
+	      struct token token, const struct versions *versions);
+
+/* Ends the booking. */
+void key_unbook(struct master *master, struct master_key *key);
+
+/* Ends the booking as if it had not been granted. */
+void key_take_back(struct master *master, struct master_key *key, bool ahead);
+
+void key_free(struct master *master, struct master_key *key);
+
+/* Keys whose times have come become ready. */
+void keys_tick(struct master *master);
+
+/* The record of a kind, if its version is higher than the granted one. */
+const struct record *key_fresh(const struct master_key *key, enum record_kind kind);
+
+uint64_t *version_of(struct versions *versions, enum record_kind kind);
+
+/* master_done.c */
+
+void done_message(struct master *master, const struct message *message);
+
+/* The tail has delivered a record of @key. */
+void done_record_received(struct master *master, struct master_key *key);
+
+/* master_peers.c */
+
+struct peer *peer_find(struct master *master, const char *name);
+void peer_record(struct master *master, const struct record *record);
+void epoch_record(struct master *master, const struct record *record);
+void peers_tick(struct master *master);
+uint64_t peers_next_due(const struct master *master);
+size_t peers_missing(const struct master *master);
+void peer_free(struct master *master, struct peer *peer);
+
+/* master_grants.c */
+
+void ask_message(struct master *master, const struct message *message);
+
+/* Grants what is ready to those who ask, and recalls keys for sleeping workers. */
+void serve(struct master *master);
+
+/* The machine is dead: its asks are. */
+void asks_free(struct master *master, struct peer *peer);
+
+/* Before its booking ends. */
+void recall_forget(struct master *master, struct master_key *key);
+
+uint64_t recalls_next_due(const struct master *master);
+
+#endif /* KWQ_CLUSTER_MASTER_STATE_H */

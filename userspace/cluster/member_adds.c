@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Adds: by compare and set, and merged with what is there. They are always published, even if
+ * nothing changes: the version that is there may have been granted.
+ */
+#include <stdlib.h>
+
+#include "member_state.h"
+
+static void add_was_published(struct member *member, struct member_op *op, enum op_result result,
+			      uint64_t seq, const struct record *record);
+static void add_was_read(struct member *member, struct member_op *op, enum op_result result,
+			 uint64_t seq, const struct record *record);
+
+static void free_add(struct member *member, struct add *add)
+{
+	if (add->is_late)
+		DL_DELETE(member->late_adds, add);
+	member->nr_awaited -= add->is_awaited;
+	HASH_DEL(member->adds, add);
+	free(add->record);
+	free(add->merged);
+	free(add);
+}
+
+void adds_free(struct member *member)
+{
+	struct add *add, *next;
+
+	HASH_ITER(hh, member->adds, add, next)
+		free_add(member, add);
+}
+
+/* Adds that come later are not waited for: there may be no end of them. */
+void adds_leave(struct member *member)
+{
+	struct add *add;
+
+	for (add = member->adds; add; add = add->hh.next)
+		add->is_awaited = true;
+	member->nr_awaited = HASH_COUNT(member->adds);
+}
+
+static void publish_add(struct member *member, struct add *add, uint64_t expected)
+{
+	struct member_op *op = member_op(member, 0, add_was_published);
+
+	if (!op)
+		return;
+	op->add = add;
+	member->ops->publish(member->arg, op->id, add->merged ? add->merged : add->record,
+			     expected);
+}
+
+static void read_add(struct member *member, struct add *add)
+{
+	struct member_op *op = member_op(member, 0, add_was_read);
+
+	if (!op)
+		return;
+	op->add = add;
+	member->ops->read(member->arg, op->id, add->record->kind, &add->record->hash);
+}
+
+/* The list is in the order of the times, because all wait equally long. */
+static void again_later(struct member *member, struct add *add)
+{
+	add->again_at = member->now.boot + member->options.repeat;
+	add->is_late = true;
+	DL_APPEND(member->late_adds, add);
+}
+
+void adds_tick(struct member *member)
+{
+	struct add *add;
+
+	while (!member->has_failed && (add = member->late_adds) &&
+	       add->again_at <= member->now.boot) {
+		DL_DELETE(member->late_adds, add);
+		add->is_late = false;
+		read_add(member, add);
+	}
+}
+
+/* An answer within the first time is fast, after the second slow. */
+#define FAST (UINT64_C(50) * 1000000)
+#define SLOW (UINT64_C(200) * 1000000)
+
+/*
+ * Heartbeats, dones and deletions wait behind the adds in the engine. So fewer adds are under way
+ * if answers are slow: once for all that were sent before, as TCP does after a loss.
+ */
+static void adapt_window(struct member *member, const struct member_op *op, enum op_result result)
+{
+	uint64_t took = member->now.boot - op->sent_at;
+
+	if (result != OP_UNKNOWN && took < FAST) {
+		member->window += member->window < WINDOW_MAX;
+		return;
+	}
+	if ((result != OP_UNKNOWN && took < SLOW) || op->sent_at < member->narrowed_at)
+		return;
+	member->narrowed_at = member->now.boot;
+	member->window -= member->window / 4;
+	if (member->window < WINDOW_MIN)
+		member->window = WINDOW_MIN;
+}
+
+static void add_was_published(struct member *member, struct member_op *op, enum op_result result,
+			      uint64_t seq, const struct record *record)
+{
+	struct add *add = op->add;
+	uint64_t id = add->id;
+
+	(void)seq;
+	(void)record;
+	adapt_window(member, op, result);
+	if (result == OP_OK) {
+		free_add(member, add);
+		member->ops->added(member->arg, id);
+	} else if (result == OP_WRONG_SEQUENCE) {
+		read_add(member, add);
+	} else {
+		again_later(member, add);
+	}
+}
+
+static bool merge(struct member *member, struct add *add, const struct record *old)
+{
+	struct record merged = *add->record;
+
+	merge_work(&merged, old, add->policy);
+	if (merged.kind == RECORD_TIMED)
+		merge_times(&merged, old, member->now.wall);
+	add->merged = record_copy(&merged);
+	if (!add->merged)
+		member_fail(member);
+	return add->merged;
+}
+
+static void add_was_read(struct member *member, struct member_op *op, enum op_result result,
+			 uint64_t seq, const struct record *record)
+{
+	struct add *add = op->add;
+
+	if (result == OP_UNKNOWN) {
+		again_later(member, add);
+		return;
+	}
+	free(add->merged);
+	add->merged = NULL;
+	if (result == OP_OK && !merge(member, add, record))
+		return;
+	publish_add(member, add, seq);
+}
+
+static struct add *make_add(const struct member_add *what)
+{
+	struct record record = {
+		.kind = what->due ? RECORD_TIMED : RECORD_ADD,
+		.hash = what->hash,
+		.work = what->work,
+		.due = what->due,
+		.past = NEVER,
+	};
+	struct add *add = calloc(1, sizeof(*add));
+
+	if (!add)
+		return NULL;
+	add->policy = what->policy;
+	add->record = record_copy(&record);
+	if (add->record)
+		return add;
+	free(add);
+	return NULL;
+}
+
+void member_add(struct member *member, uint64_t id, const struct member_add *what,
+		struct instant now)
+{
+	struct add *add;
+
+	if (member->has_failed)
+		return;
+	member->now = now;
+	add = make_add(what);
+	if (!add) {
+		member_fail(member);
+		return;
+	}
+	add->id = id;
+	HASH_ADD(hh, member->adds, id, sizeof(add->id), add);
+	if (HASH_HAS(add)) {
+		publish_add(member, add, 0);
+		return;
+	}
+	free(add->record);
+	free(add);
+	member_fail(member);
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A candidate: it listens to the machine of the master, and elects its own if that is silent. No
+ * rule of safety depends on when: the election is by compare and set, and a wrong one costs a
+ * pause.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "member_state.h"
+
+void election_free(struct member *member)
+{
+	struct heard *heard, *next;
+
+	HASH_ITER(hh, member->heard, heard, next) {
+		HASH_DEL(member->heard, heard);
+		free(heard);
+	}
+	free(member->master_name);
+}
+
+static struct heard *heard_get(struct member *member, const char *name)
+{
+	struct heard *heard;
+	size_t size = strlen(name) + 1;
+
+	HASH_FIND_STR(member->heard, name, heard);
+	if (heard)
+		return heard;
+	heard = calloc(1, sizeof(*heard) + size);
+	if (!heard) {
+		member_fail(member);
+		return NULL;
+	}
+	memcpy(heard->name, name, size);
+	HASH_ADD_STR(member->heard, name, heard);
+	if (HASH_HAS(heard))
+		return heard;
+	free(heard);
+	member_fail(member);
+	return NULL;
+}
+
+static void forget_heard(struct member *member, const char *name)
+{
+	struct heard *heard;
+
+	HASH_FIND_STR(member->heard, name, heard);
+	if (!heard)
+		return;
+	HASH_DEL(member->heard, heard);
+	free(heard);
+}
+
+static bool is_master(const struct member *member, const char *name)
+{
+	return member->master_name && !strcmp(member->master_name, name);
+}
+
+/* Its join comes before it can be elected. */
+void joined_record(struct member *member, const struct record *record)
+{
+	struct heard *heard = heard_get(member, record->machine);
+
+	if (heard)
+		heard->ttl = record->ttl;
+}
+
+/* A tail that is made anew repeats heartbeats. The time of the first reception counts. */
+void heard_record(struct member *member, const struct record *record)
+{
+	struct heard *heard;
+
+	if (record->is_dead) {
+		forget_heard(member, record->machine);
+		if (is_master(member, record->machine))
+			member->master_is_dead = true;
+		return;
+	}
+	heard = heard_get(member, record->machine);
+	if (!heard || record->seq <= heard->seq)
+		return;
+	heard->seq = record->seq;
+	heard->at = member->now.boot;
+	if (is_master(member, record->machine))
+		member->master_heard_at = member->now.boot;
+}
+
+static void tell_elected(struct member *member, const struct record *record)
+{
+	bool is_in = member->phase == PHASE_IN || member->phase == PHASE_LEAVING;
+
+	if (!is_in || record->seq <= member->elected || strcmp(record->machine, member->name))
+		return;
+	member->elected = record->seq;
+	member->ops->elected(member->arg, record->epoch, record->seq);
+}
+
+void epoch_seen(struct member *member, const struct record *record)
+{
+	struct heard *heard;
+	char *name;
+
+	tell_elected(member, record);
+	if (record->seq <= member->known)
+		return;
+	name = strdup(record->machine);
+	if (!name) {
+		member_fail(member);
+		return;
+	}
+	HASH_FIND_STR(member->heard, name, heard);
+	free(member->master_name);
+	member->master_name = name;
+	member->master_ttl = heard ? heard->ttl : 0;
+	member->known = record->seq;
+	member->known_epoch = record->epoch;
+	member->master_heard_at = member->now.boot;
+	member->master_is_dead = false;
+	member->shall_elect = false;
+}
+
+static uint64_t elect_at(const struct member *member)
+{
+	uint64_t ttl = member->options.ttl > member->master_ttl ? member->options.ttl :
+		       member->master_ttl;
+	uint64_t silent_at = member->master_heard_at + ttl;
+
+	if (!member->options.is_candidate || member->phase != PHASE_IN || !member->lease_until ||
+	    member->is_electing)
+		return NEVER;
+	if (!member->known || member->master_is_dead || member->shall_elect ||
+	    silent_at < member->elect_at)
+		return member->elect_at;
+	return silent_at;
+}
+
+uint64_t election_next_due(const struct member *member)
+{
+	return elect_at(member);
+}
+
+/* Whether it was elected is learnt from the tail, in any case. */
+static void election_was_published(struct member *member, struct member_op *op,
+				   enum op_result result, uint64_t seq, const struct record *record)
+{
+	(void)op;
+	(void)result;
+	(void)seq;
+	(void)record;
+	member->is_electing = false;
+	member->elect_at = member->now.boot + member->options.repeat;
+}
+
+void election_tick(struct member *member)
+{
+	struct record record = {
+		.kind = RECORD_EPOCH,
+		.machine = member->name,
+		.epoch = member->known_epoch + 1,
+	};
+	struct member_op *op;
+
+	if (elect_at(member) > member->now.boot)
+		return;
+	op = member_op(member, member->life, election_was_published);
+	if (!op)
+		return;
+	member->is_electing = true;
+	member->ops->publish(member->arg, op->id, &record, member->known);
+}
+
+void member_elect(struct member *member, struct instant now)
+{
+	member->shall_elect = true;
+	member_tick(member, now);
+}
+
+void member_each_heard(const struct member *member,
+		       void (*heard)(void *arg, const char *machine, uint64_t seq, uint64_t boot),
+		       void *arg)
+{
+	const struct heard *one;
+
+	for (one = member->heard; one; one = one->hh.next)
+		if (one->seq)
+			heard(arg, one->name, one->seq, one->at);
+}

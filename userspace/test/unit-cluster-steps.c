@@ -1,0 +1,1166 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * The cores of kwq share, step by step: sequences of events that the simulation of unit-cluster
+ * meets rarely or never, with all times and results given. docs/testing/models.md names the rules.
+ */
+#include <stdlib.h>
+
+#include <linux/kwq.h>
+
+#include "copy.h"
+#include "master.h"
+#include "member.h"
+#include "tap.h"
+
+#define SECOND	UINT64_C(1000000000)
+#define TTL	(12 * SECOND)
+#define MARGIN	SECOND
+#define REPEAT	(SECOND / 2)
+#define WALL	(1000000 * SECOND)
+
+enum { MOST_SAID = 200, MOST_HELD = 4, TEXT = 32 };
+
+/* ---- What a core orders ---------------------------------------------------- */
+
+enum what {
+	SEND, PUBLISH, ERASE, READ, DEPOSED, RENEW,
+	FOLLOW, LEASE, LOST, START, BACK, CONFIRMED, ADDED, ELECTED, LEFT,
+};
+
+/*
+ * @number: PUBLISH: what is expected; ERASE: the sequence number; LEASE: its end; ADDED: the add
+ * @to, @value: of the record or the message
+ */
+struct said {
+	enum what what;
+	uint64_t op, number;
+	char to[TEXT], value[TEXT];
+	struct record record;
+	struct message message;
+	struct held held[MOST_HELD];
+};
+
+static struct said said[MOST_SAID];
+static int nr_said;
+static const struct key_hash key = { { 1 } };
+static struct instant now;
+
+static struct said *say(enum what what)
+{
+	struct said *one = &said[nr_said++];
+
+	if (nr_said == MOST_SAID)
+		abort();
+	*one = (struct said){ .what = what };
+	return one;
+}
+
+static void copy_text(char *to, const void *from, size_t len)
+{
+	if (len >= TEXT)
+		abort();
+	memcpy(to, from, len);
+}
+
+/* The last one, or NULL. */
+static struct said *last(enum what what)
+{
+	int i;
+
+	for (i = nr_said - 1; i >= 0; i--)
+		if (said[i].what == what)
+			return &said[i];
+	return NULL;
+}
+
+static int count(enum what what)
+{
+	int i, nr = 0;
+
+	for (i = 0; i < nr_said; i++)
+		nr += said[i].what == what;
+	return nr;
+}
+
+static const struct said *last_message(enum message_kind kind, const char *to)
+{
+	int i;
+
+	for (i = nr_said - 1; i >= 0; i--)
+		if (said[i].what == SEND && said[i].message.kind == kind &&
+		    (!to || !strcmp(said[i].to, to)))
+			return &said[i];
+	return NULL;
+}
+
+static const struct said *last_record(enum record_kind kind)
+{
+	int i;
+
+	for (i = nr_said - 1; i >= 0; i--)
+		if (said[i].what == PUBLISH && said[i].record.kind == kind)
+			return &said[i];
+	return NULL;
+}
+
+static void forget(void)
+{
+	nr_said = 0;
+}
+
+static void say_message(const char *to, const struct message *message)
+{
+	struct said *one = say(SEND);
+
+	one->message = *message;
+	copy_text(one->to, to, strlen(to));
+	copy_text(one->value, message->work.value.at ?: "", message->work.value.len);
+}
+
+static void say_publish(void *arg, uint64_t op, const struct record *record, uint64_t expected)
+{
+	struct said *one = say(PUBLISH);
+
+	(void)arg;
+	one->op = op;
+	one->number = expected;
+	one->record = *record;
+	if (record->machine)
+		copy_text(one->to, record->machine, strlen(record->machine));
+	copy_text(one->value, record->work.value.at ?: "", record->work.value.len);
+	if (record->nr_held > MOST_HELD)
+		abort();
+	if (record->nr_held)
+		memcpy(one->held, record->held, record->nr_held * sizeof(*record->held));
+}
+
+static void say_read(void *arg, uint64_t op, enum record_kind kind, const struct key_hash *hash)
+{
+	struct said *one = say(READ);
+
+	(void)arg;
+	one->op = op;
+	one->record = (struct record){ .kind = kind, .hash = *hash };
+}
+
+/* ---- A master -------------------------------------------------------------- */
+
+static struct master *master;
+
+static void master_send(void *arg, const char *to, const struct message *message)
+{
+	(void)arg;
+	say_message(to, message);
+}
+
+static void master_erases(void *arg, uint64_t op, uint64_t seq)
+{
+	struct said *one = say(ERASE);
+
+	(void)arg;
+	one->op = op;
+	one->number = seq;
+}
+
+static void master_deposed(void *arg)
+{
+	(void)arg;
+	say(DEPOSED);
+}
+
+static void master_renew(void *arg)
+{
+	(void)arg;
+	say(RENEW);
+}
+
+static const struct master_ops master_ops = {
+	.send = master_send,
+	.publish = say_publish,
+	.erase = master_erases,
+	.read = say_read,
+	.deposed = master_deposed,
+	.renew = master_renew,
+};
+
+static void begin_master(uint64_t epoch, uint64_t elected)
+{
+	const struct master_options options = {
+		.epoch = epoch, .elected = elected, .margin = MARGIN,
+		.repeat = REPEAT, .recall = SECOND / 10, .clean = 2 * TTL, .numbers = UINT32_MAX,
+	};
+
+	now = (struct instant){ .boot = SECOND, .wall = WALL };
+	master = master_new(&options, &master_ops, NULL);
+	forget();
+}
+
+static void end_master(void)
+{
+	master_free(master);
+	master = NULL;
+}
+
+static void tick(uint64_t later)
+{
+	now.boot += later;
+	now.wall += later;
+	master_tick(master, now);
+}
+
+static void joins(const char *machine, uint64_t seq)
+{
+	const struct record record = {
+		.kind = RECORD_JOIN, .seq = seq, .machine = machine, .ttl = TTL,
+	};
+
+	master_record(master, &record, now);
+}
+
+static void elects(const char *machine, uint64_t epoch, uint64_t seq)
+{
+	const struct record record = {
+		.kind = RECORD_EPOCH, .seq = seq, .machine = machine, .epoch = epoch,
+	};
+
+	master_record(master, &record, now);
+}
+
+static void is_dead(const char *machine, uint64_t seq)
+{
+	const struct record record = {
+		.kind = RECORD_BEAT, .seq = seq, .machine = machine, .is_dead = true,
+	};
+
+	master_record(master, &record, now);
+}
+
+static void promises(const char *machine, uint64_t epoch, uint64_t seq, const struct held *held)
+{
+	const struct record record = {
+		.kind = RECORD_BEAT, .seq = seq, .machine = machine, .epoch = epoch,
+		.held = held, .nr_held = held ? 1 : 0,
+	};
+
+	master_record(master, &record, now);
+}
+
+static struct work work_with(const char *value)
+{
+	return (struct work){
+		.key = { "key", 3 },
+		.value = { value, value ? strlen(value) : 0 },
+		.has_value = value,
+	};
+}
+
+/* @valued: the version of the add whose value it has, 0 if that is its own */
+static void has(enum record_kind kind, uint64_t seq, const char *value, uint64_t valued,
+		uint64_t due)
+{
+	const struct record record = {
+		.kind = kind, .seq = seq, .hash = key, .work = work_with(value), .valued = valued,
+		.due = due, .past = NEVER,
+	};
+
+	master_record(master, &record, now);
+}
+
+static void has_add(uint64_t seq, const char *value)
+{
+	has(RECORD_ADD, seq, value, 0, 0);
+}
+
+static void asks(const char *machine, uint32_t slot)
+{
+	const struct message message = {
+		.kind = MESSAGE_ASK, .epoch = master_status(master).epoch, .machine = machine,
+		.slot = slot, .number = 1,
+	};
+
+	master_message(master, &message, now);
+}
+
+static struct message done_of(const char *machine, struct token token, enum outcome outcome)
+{
+	return (struct message){
+		.kind = MESSAGE_DONE, .epoch = master_status(master).epoch, .machine = machine,
+		.hash = key, .token = token, .outcome = outcome,
+	};
+}
+
+static void ends(const char *machine, struct token token)
+{
+	const struct message message = done_of(machine, token, OUTCOME_DONE);
+
+	master_message(master, &message, now);
+}
+
+static void is_retried(const char *machine, struct token token, uint64_t due, const char *value)
+{
+	struct message message = done_of(machine, token, OUTCOME_RETRY);
+
+	message.due = due;
+	message.work = work_with(value);
+	message.work.requeues = 1;
+	master_message(master, &message, now);
+}
+
+/* The result of the last order of this kind. */
+static void gets(enum what what, enum op_result result, uint64_t seq)
+{
+	master_result(master, last(what)->op, result, seq, now);
+}
+
+static struct token granted(const char *to)
+{
+	const struct said *grant = last_message(MESSAGE_GRANT, to);
+
+	return grant ? grant->message.token : (struct token){ 0 };
+}
+
+/* Two machines, and a master whose machines have promised. */
+static void begin_serving(void)
+{
+	begin_master(1, 3);
+	joins("a", 1);
+	joins("b", 2);
+	elects("a", 1, 3);
+	promises("a", 1, 4, NULL);
+	promises("b", 1, 5, NULL);
+}
+
+/*
+ * Machine a ended the run of token 1.1, and its confirmation was lost. Machine b has the next one.
+ */
+static void two_tokens(bool higher_first)
+{
+	const struct held lower = { key, { 1, 1 }, { .add = 4 } };
+	const struct held higher = { key, { 1, 2 }, { .add = 5 } };
+
+	begin_master(2, 10);
+	joins("a", 1);
+	joins("b", 2);
+	has_add(5, "x");
+	elects("c", 2, 10);
+	promises(higher_first ? "b" : "a", 2, 11, higher_first ? &higher : &lower);
+	promises(higher_first ? "a" : "b", 2, 12, higher_first ? &lower : &higher);
+	ok(master_status(master).is_serving && master_status(master).booked == 1,
+	   "two machines list a key: it is booked once");
+	ends("a", lower.token);
+	ok(last_message(MESSAGE_CONFIRM, "a") && !count(ERASE),
+	   "the done of the lower token is only confirmed");
+	asks("a", 0);
+	ok(!last_message(MESSAGE_GRANT, NULL), "and the key is granted to nobody");
+	ends("b", higher.token);
+	ok(count(ERASE) == 1 && last(ERASE)->number == 5, "the done of the higher one counts");
+	gets(ERASE, OP_OK, 0);
+	ok(last_message(MESSAGE_CONFIRM, "b"), "and is confirmed");
+	end_master();
+}
+
+static void test_two_tokens(void)
+{
+	two_tokens(true);
+	two_tokens(false);
+}
+
+static void test_the_dead_return(void)
+{
+	const struct held held = { key, { 1, 1 }, { .add = 5 } };
+
+	begin_master(2, 10);
+	joins("a", 1);
+	joins("b", 2);
+	has_add(5, "x");
+	elects("c", 2, 10);
+	is_dead("a", 11);
+	promises("a", 2, 12, &held);
+	ok(!master_status(master).booked, "a heartbeat behind a burial promises nothing");
+	promises("b", 2, 13, NULL);
+	asks("b", 0);
+	ok(last_message(MESSAGE_GRANT, "b"), "the key of the dead machine goes to another");
+	asks("a", 0);
+	ends("a", held.token);
+	ok(!last_message(MESSAGE_GRANT, "a") && !count(ERASE),
+	   "the dead machine gets nothing, and ends nothing");
+	end_master();
+}
+
+/* The stream has a heartbeat that waits in the tail of the master. */
+static void test_burial(void)
+{
+	enum { WAITS = 9 };
+	const struct said *burial;
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	ok(granted("a").number, "machine a has the key");
+	now.boot += TTL + MARGIN - 1;
+	promises("b", 1, 7, NULL);
+	tick(0);
+	ok(!count(PUBLISH), "no machine is buried before its lease and the margin");
+	tick(1);
+	burial = last_record(RECORD_BEAT);
+	ok(count(PUBLISH) == 1 && burial->record.is_dead && !strcmp(burial->to, "a"),
+	   "a silent machine is buried");
+	is_number(burial->number, 4, "if its last heartbeat is the one that was received");
+	gets(PUBLISH, burial->number == WAITS || burial->number == EXPECT_ANY ?
+	     OP_OK : OP_WRONG_SEQUENCE, 10);
+	asks("b", 0);
+	ok(!last_message(MESSAGE_GRANT, "b"), "a heartbeat that waits saves its keys");
+	tick(TTL);
+	is_number(count(PUBLISH), 1, "its silence is counted anew");
+	promises("a", 1, WAITS, NULL);
+	promises("b", 1, 11, NULL);
+	tick(TTL);
+	is_number(count(PUBLISH), 1, "and anew when the heartbeat comes");
+	tick(MARGIN);
+	is_number(count(PUBLISH), 3, "then both machines are buried");
+	end_master();
+}
+
+/* N3: each machine counts its lease by its own options. */
+static void test_longer_lease(void)
+{
+	const struct record join = {
+		.kind = RECORD_JOIN, .seq = 20, .machine = "c", .ttl = 2 * TTL,
+	};
+	const struct said *burial;
+
+	begin_serving();
+	master_record(master, &join, now);
+	promises("c", 1, 21, NULL);
+	tick(2 * TTL + MARGIN - 1);
+	is_number(count(PUBLISH), 2, "two machines are buried");
+	forget();
+	tick(1);
+	burial = last_record(RECORD_BEAT);
+	ok(count(PUBLISH) == 1 && burial->record.is_dead && !strcmp(burial->to, "c"),
+	   "and one with a longer lease after that");
+	end_master();
+}
+
+static void test_retry(void)
+{
+	const uint64_t due = WALL + 60 * SECOND;
+	struct record retry = {
+		.kind = RECORD_RETRY, .seq = 7, .hash = key, .work = work_with("x"), .due = due,
+	};
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	is_retried("a", granted("a"), due, "x");
+	ok(count(PUBLISH) == 1 && !last(PUBLISH)->number && !count(ERASE),
+	   "a retry is published before the add is erased");
+	ok(last(PUBLISH)->record.due == due && last(PUBLISH)->record.work.requeues == 1,
+	   "with its time and its count");
+	gets(PUBLISH, OP_UNKNOWN, 0);
+	tick(REPEAT - 1);
+	ok(count(PUBLISH) == 1 && !count(ERASE), "without an answer nothing is erased");
+	tick(1);
+	is_number(count(PUBLISH), 2, "and the retry is published again");
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	is_number(count(READ), 1, "if there is one, it is read");
+	retry.work.requeues = 1;
+	master_read(master, last(READ)->op, OP_OK, &retry, now);
+	ok(count(PUBLISH) == 2 && !count(ERASE), "it counts as written, once the tail has it");
+	master_record(master, &retry, now);
+	ok(count(ERASE) == 1 && last(ERASE)->number == 6, "then the add is erased");
+	ok(!last_message(MESSAGE_CONFIRM, "a"), "and before the confirmation");
+	gets(ERASE, OP_NOT_FOUND, 0);
+	master_read(master, last(READ)->op, OP_NOT_FOUND, NULL, now);
+	ok(last_message(MESSAGE_CONFIRM, "a"), "an add that is not there was erased before");
+	asks("b", 0);
+	ok(!last_message(MESSAGE_GRANT, "b"), "the retry waits for its time");
+	tick(due - now.wall);
+	asks("b", 0);
+	ok(last_message(MESSAGE_GRANT, "b") &&
+	   last_message(MESSAGE_GRANT, "b")->message.work.requeues == 1,
+	   "and is granted with its count");
+	end_master();
+}
+
+/* The last grant to this machine has the value. */
+static bool is_granted(const char *to, const char *value)
+{
+	const struct said *grant = last_message(MESSAGE_GRANT, to);
+
+	return grant && !strcmp(grant->value, value);
+}
+
+/* The last publish is of this kind, over this version, with this value, which is of another add. */
+static bool writes(enum record_kind kind, uint64_t over, const char *value, uint64_t valued)
+{
+	const struct said *one = last(PUBLISH);
+
+	return one && one->record.kind == kind && one->number == over &&
+	       !strcmp(one->value, value) && one->record.valued == valued;
+}
+
+/* An adder without a value replaces a timed add, while the master gives it the newest value. */
+static void test_value_of_a_timed_add(void)
+{
+	const uint64_t due = WALL + 60 * SECOND;
+	const struct record theirs = {
+		.kind = RECORD_TIMED, .seq = 9, .hash = key, .work = work_with("old"), .valued = 6,
+		.due = due - SECOND, .past = NEVER,
+	};
+
+	begin_serving();
+	has(RECORD_TIMED, 6, "old", 0, due);
+	has_add(7, "new");
+	asks("a", 0);
+	ends("a", granted("a"));
+	ok(writes(RECORD_TIMED, 6, "new", 7), "a timed add gets the value of a later add");
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	ok(!count(ERASE), "that add stays until the timed add has it");
+	master_read(master, last(READ)->op, OP_OK, &theirs, now);
+	master_record(master, &theirs, now);
+	ok(writes(RECORD_TIMED, 9, "new", 7) && last(PUBLISH)->record.due == theirs.due,
+	   "also the timed add of an adder who came between");
+	gets(PUBLISH, OP_OK, 10);
+	has(RECORD_TIMED, 10, "new", 7, theirs.due);
+	is_number(last(ERASE)->number, 7, "then the add is erased");
+	gets(ERASE, OP_OK, 0);
+	ok(last_message(MESSAGE_CONFIRM, "a"), "and its done is confirmed");
+	tick(theirs.due - now.wall);
+	asks("b", 0);
+	ok(is_granted("b", "new"), "the next run has the last value");
+	end_master();
+}
+
+/* N4: a worker's retry is a timed add that names no value, no group and no priority. */
+static void test_retry_of_a_worker(void)
+{
+	const uint64_t due = WALL + 60 * SECOND;
+	struct record add = {
+		.kind = RECORD_ADD, .seq = 6, .hash = key, .work = work_with("x"), .past = NEVER,
+	};
+	struct record retry = {
+		.kind = RECORD_TIMED, .seq = 7, .hash = key, .work = work_with(NULL), .due = due,
+		.past = NEVER,
+	};
+	const struct work *work;
+
+	add.work.priority = 5;
+	add.work.group = (struct bytes){ "team", 4 };
+	add.work.has_group = true;
+	retry.work.priority = KWQ_PRIORITY_NONE;
+	retry.work.requeues = 1;
+	begin_serving();
+	master_record(master, &add, now);
+	asks("a", 0);
+	ok(is_granted("a", "x"), "a machine has the key");
+	master_record(master, &retry, now);
+	ends("a", granted("a"));
+	ok(writes(RECORD_TIMED, 7, "x", 7), "N4: a retry gets the value of its run");
+	ok(last(PUBLISH)->record.work.priority == 5 && last(PUBLISH)->record.work.has_group,
+	   "N4: and its priority and group");
+	gets(PUBLISH, OP_OK, 8);
+	retry = (struct record){
+		.kind = RECORD_TIMED, .seq = 8, .hash = key, .work = add.work, .valued = 7,
+		.due = due, .past = NEVER,
+	};
+	retry.work.requeues = 1;
+	master_record(master, &retry, now);
+	is_number(last(ERASE)->number, 6, "then the add is erased");
+	gets(ERASE, OP_OK, 0);
+	tick(due - now.wall);
+	asks("b", 0);
+	work = &last_message(MESSAGE_GRANT, "b")->message.work;
+	ok(is_granted("b", "x") && work->priority == 5 && work->has_group && work->requeues == 1,
+	   "N4: and is granted with all");
+	end_master();
+}
+
+/* The timed add is gone: another master has done the same. */
+static void test_timed_add_is_gone(void)
+{
+	begin_serving();
+	has(RECORD_TIMED, 6, "old", 0, WALL + 60 * SECOND);
+	has_add(7, "new");
+	asks("a", 0);
+	ends("a", granted("a"));
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	master_read(master, last(READ)->op, OP_UNKNOWN, NULL, now);
+	tick(REPEAT);
+	is_number(count(READ), 2, "a read without an answer is repeated");
+	master_read(master, last(READ)->op, OP_NOT_FOUND, NULL, now);
+	ok(count(PUBLISH) == 1 && last(ERASE)->number == 7,
+	   "a timed add that is gone needs no value");
+	end_master();
+}
+
+/* A run has an add and a newer timed add. An add without a value merges with the older one. */
+static void test_value_of_an_add(void)
+{
+	begin_serving();
+	has_add(6, "old");
+	has(RECORD_TIMED, 7, "new", 0, WALL);
+	asks("a", 0);
+	ok(is_granted("a", "new"), "the later value is granted");
+	has(RECORD_ADD, 8, "old", 6, 0);
+	ends("a", granted("a"));
+	ok(writes(RECORD_ADD, 8, "new", 7), "an add beside the run gets its newer value");
+	gets(PUBLISH, OP_OK, 9);
+	has(RECORD_ADD, 9, "new", 7, 0);
+	is_number(last(ERASE)->number, 7, "then the timed add is erased");
+	gets(ERASE, OP_OK, 0);
+	asks("b", 0);
+	ok(is_granted("b", "new"), "an older value never comes back");
+	end_master();
+}
+
+/* The same, but the master hears of it from the deletion that finds nothing. */
+static void test_value_behind_an_erase(void)
+{
+	const struct record theirs = {
+		.kind = RECORD_ADD, .seq = 8, .hash = key, .work = work_with("old"), .valued = 6,
+	};
+
+	begin_serving();
+	has_add(6, "old");
+	has(RECORD_TIMED, 7, "new", 0, WALL);
+	asks("a", 0);
+	ends("a", granted("a"));
+	ok(count(ERASE) == 1 && last(ERASE)->number == 6, "the oldest value is erased first");
+	gets(ERASE, OP_NOT_FOUND, 0);
+	ok(count(READ) == 1 && count(ERASE) == 1, "if it is not there, the master looks why");
+	master_read(master, last(READ)->op, OP_OK, &theirs, now);
+	is_number(count(ERASE), 1, "and waits until the tail has what replaced it");
+	master_record(master, &theirs, now);
+	ok(writes(RECORD_ADD, 8, "new", 7), "that gets the newest value, too");
+	gets(PUBLISH, OP_OK, 9);
+	has(RECORD_ADD, 9, "new", 7, 0);
+	gets(ERASE, OP_OK, 0);
+	ok(last(ERASE)->number == 7 && last_message(MESSAGE_CONFIRM, "a"),
+	   "and the newest value is erased last");
+	end_master();
+}
+
+/* The value of the run came from a retry. The add that brought it is erased. */
+static void test_value_of_a_promise(void)
+{
+	const struct held held = { key, { 1, 1 }, { .retry = 7 } };
+
+	begin_master(2, 10);
+	joins("a", 1);
+	joins("b", 2);
+	has(RECORD_TIMED, 3, "old", 0, WALL + 90 * SECOND);
+	has(RECORD_RETRY, 7, "new", 5, WALL);
+	elects("c", 2, 10);
+	promises("a", 2, 11, &held);
+	promises("b", 2, 12, NULL);
+	is_retried("a", held.token, WALL + 60 * SECOND, "new");
+	ok(writes(RECORD_RETRY, 7, "new", 5),
+	   "a new master knows how old the value of a retry is");
+	gets(PUBLISH, OP_OK, 13);
+	has(RECORD_RETRY, 13, "new", last_record(RECORD_RETRY)->record.valued, WALL + 60 * SECOND);
+	gets(PUBLISH, OP_OK, 14);
+	has(RECORD_TIMED, 14, "new", 5, WALL + 90 * SECOND);
+	tick(60 * SECOND);
+	asks("b", 0);
+	ok(is_granted("b", "new"), "so an older timed add does not win");
+	end_master();
+}
+
+/* N4: what a machine had when it died. */
+static void test_death(void)
+{
+	struct record retry = {
+		.kind = RECORD_RETRY, .seq = 6, .hash = key, .work = work_with("x"), .due = WALL,
+	};
+	const struct said *grant;
+
+	retry.work.priority = 7;
+	retry.work.requeues = 3;
+	retry.work.has_group = true;
+	retry.work.group = (struct bytes){ "g", 1 };
+	begin_serving();
+	master_record(master, &retry, now);
+	asks("a", 0);
+	is_dead("a", 7);
+	asks("b", 0);
+	grant = last_message(MESSAGE_GRANT, "b");
+	ok(grant && !strcmp(grant->value, "x") && grant->message.work.priority == 7 &&
+	   grant->message.work.requeues == 3 && grant->message.work.group.len == 1,
+	   "a key of a dead machine keeps its value, priority, group and count");
+	ok(grant->message.work.abandoned == 1, "and counts as abandoned");
+	forget();
+	ends("a", (struct token){ 1, 1 });
+	ok(last_message(MESSAGE_CONFIRM, "a") && !count(ERASE), "the dead machine's done is void");
+	end_master();
+}
+
+/* Each repeated message has an answer, so that nobody repeats it for ever. */
+static void test_repeats(void)
+{
+	struct message returned;
+	struct token token;
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	token = granted("a");
+	forget();
+	asks("a", 0);
+	ok(same_token(granted("a"), token), "a repeated ask gets the same grant");
+	returned = done_of("a", token, OUTCOME_RETURNED);
+	master_message(master, &returned, now);
+	forget();
+	master_message(master, &returned, now);
+	ok(last_message(MESSAGE_CONFIRM, "a") && !count(ERASE) && master_status(master).ready == 1,
+	   "a key that comes back twice is ready once");
+	tick(4 * REPEAT);
+	asks("b", 0);
+	token = granted("b");
+	ok(token.number == 2, "it goes to the next who asks");
+	ends("b", token);
+	forget();
+	ends("b", token);
+	ok(!nr_said, "a repeated done waits for the first");
+	end_master();
+}
+
+/* ---- A machine ------------------------------------------------------------- */
+
+static struct member *member;
+
+static void member_sends(void *arg, const struct message *message)
+{
+	(void)arg;
+	say_message("", message);
+}
+
+static void member_follows(void *arg, uint64_t tail)
+{
+	(void)arg;
+	say(FOLLOW)->number = tail;
+}
+
+static void member_has_lease(void *arg, uint64_t boot)
+{
+	(void)arg;
+	say(LEASE)->number = boot;
+}
+
+static void member_loses_lease(void *arg)
+{
+	(void)arg;
+	say(LOST);
+}
+
+static void member_starts(void *arg, const struct key_hash *hash, const struct work *work,
+			  struct token token)
+{
+	struct said *one = say(START);
+
+	(void)arg;
+	one->record.hash = *hash;
+	one->message.token = token;
+	copy_text(one->value, work->value.at ?: "", work->value.len);
+}
+
+static void member_takes_back(void *arg, const struct key_hash *hash, struct token token)
+{
+	struct said *one = say(BACK);
+
+	(void)arg;
+	one->record.hash = *hash;
+	one->message.token = token;
+}
+
+static void member_is_confirmed(void *arg, const struct key_hash *hash)
+{
+	(void)arg;
+	say(CONFIRMED)->record.hash = *hash;
+}
+
+static void member_has_added(void *arg, uint64_t add)
+{
+	(void)arg;
+	say(ADDED)->number = add;
+}
+
+static void member_is_elected(void *arg, uint64_t epoch, uint64_t seq)
+{
+	(void)arg;
+	(void)seq;
+	say(ELECTED)->number = epoch;
+}
+
+static void member_has_left(void *arg)
+{
+	(void)arg;
+	say(LEFT);
+}
+
+static const struct member_ops member_ops = {
+	.send = member_sends,
+	.publish = say_publish,
+	.read = say_read,
+	.follow = member_follows,
+	.lease_until = member_has_lease,
+	.lease_lost = member_loses_lease,
+	.start = member_starts,
+	.take_back = member_takes_back,
+	.confirmed = member_is_confirmed,
+	.added = member_has_added,
+	.elected = member_is_elected,
+	.left = member_has_left,
+};
+
+/* Machine a, whose join is published. */
+static void begin_member(void)
+{
+	static const struct member_options options = {
+		.ttl = TTL, .beat = 3 * SECOND, .repeat = REPEAT,
+	};
+
+	now = (struct instant){ .boot = SECOND, .wall = WALL };
+	member = member_new(&options, &member_ops, NULL);
+	forget();
+	member_set_slots(member, 1, 1, now);
+	member_join(member, "a", now);
+}
+
+static void end_member(void)
+{
+	member_free(member);
+	member = NULL;
+}
+
+static void member_gets(enum what what, enum op_result result, uint64_t seq)
+{
+	member_result(member, last(what)->op, result, seq, now);
+}
+
+static void reads(enum record_kind kind, const char *machine, uint64_t epoch, uint64_t seq)
+{
+	const struct record record = {
+		.kind = kind, .seq = seq, .machine = machine, .epoch = epoch,
+	};
+
+	member_record(member, 1, &record, now);
+}
+
+static void passes(uint64_t time)
+{
+	now.boot += time;
+	now.wall += time;
+	member_tick(member, now);
+}
+
+/* Machine a obeys epoch 1, and has a lease from now on. */
+static void begin_working(void)
+{
+	begin_member();
+	member_gets(PUBLISH, OP_OK, 2);
+	reads(RECORD_EPOCH, "m", 1, 1);
+	reads(RECORD_JOIN, "a", 0, 2);
+	member_gets(PUBLISH, OP_OK, 3);
+}
+
+static void test_lease(void)
+{
+	uint64_t sent;
+
+	begin_member();
+	member_gets(PUBLISH, OP_OK, 2);
+	reads(RECORD_JOIN, "a", 0, 2);
+	ok(last_record(RECORD_BEAT) && !last_record(RECORD_BEAT)->number,
+	   "the first heartbeat expects none");
+	sent = now.boot;
+	passes(5 * SECOND);
+	member_gets(PUBLISH, OP_OK, 3);
+	ok(last(LEASE) && last(LEASE)->number == sent + TTL,
+	   "the lease counts from the sending of the heartbeat");
+	forget();
+	passes(3 * SECOND);
+	sent = now.boot;
+	is_number(count(PUBLISH), 1, "the next heartbeat");
+	passes(2 * SECOND);
+	member_gets(PUBLISH, OP_OK, 4);
+	ok(last(LEASE)->number == sent + TTL && member_status(member).lease_until == sent + TTL,
+	   "moves the lease to its own sending");
+	passes(SECOND);
+	is_number(last(PUBLISH)->number, EXPECT_ANY, "a heartbeat is blind");
+	now.boot = sent + TTL - 1;
+	member_tick(member, now);
+	is_number(count(LOST), 0, "a lease lasts to its end");
+	passes(1);
+	is_number(count(LOST), 1, "and not longer");
+	end_member();
+}
+
+/* Another machine's join, and an older epoch, are read before the own join. */
+static void test_join(void)
+{
+	begin_member();
+	ok(count(PUBLISH) == 1 && !count(FOLLOW), "a machine publishes its join first");
+	passes(REPEAT);
+	ok(!count(FOLLOW), "and follows nothing before that is acknowledged");
+	member_gets(PUBLISH, OP_OK, 20);
+	is_number(count(FOLLOW), 1, "then it reads from the beginning");
+	forget();
+	reads(RECORD_EPOCH, "m", 1, 1);
+	reads(RECORD_JOIN, "b", 0, 2);
+	passes(REPEAT);
+	ok(!nr_said && !member_status(member).epoch, "it obeys nobody before it reads its own join");
+	reads(RECORD_EPOCH, "n", 2, 10);
+	reads(RECORD_JOIN, "a", 0, 20);
+	ok(count(PUBLISH) == 1 && last_record(RECORD_BEAT)->record.epoch == 2,
+	   "then it promises the newest epoch");
+	member_gets(PUBLISH, OP_OK, 21);
+	ok(last_message(MESSAGE_ASK, NULL) && last_message(MESSAGE_ASK, NULL)->message.epoch == 2,
+	   "and asks that master alone");
+	end_member();
+}
+
+/* Without the engine a burial is not stored. A second signal ends it at once. */
+static void test_end_of_leaving(void)
+{
+	begin_working();
+	member_leave(member, now.boot + 100 * SECOND, now);
+	ok(last_record(RECORD_BEAT) && last_record(RECORD_BEAT)->record.is_dead && !count(LEFT),
+	   "a machine without keys buries its name");
+	passes(TTL - SECOND);
+	ok(!count(LEFT), "and waits until that is stored");
+	passes(2 * SECOND);
+	is_number(count(LEFT), 1, "or until its lease is over anyway");
+	end_member();
+	begin_working();
+	member_leave(member, now.boot + 100 * SECOND, now);
+	member_leave(member, 0, now);
+	is_number(count(LEFT), 1, "a second order to leave ends the wait");
+	end_member();
+}
+
+/* A master's machine may have a longer lease than the candidate. */
+static void test_election(void)
+{
+	static const struct member_options candidate = {
+		.ttl = TTL, .beat = 3 * SECOND, .repeat = REPEAT, .is_candidate = true,
+	};
+	const struct record join = {
+		.kind = RECORD_JOIN, .seq = 1, .machine = "m", .ttl = 3 * TTL,
+	};
+	uint64_t passed;
+
+	now = (struct instant){ .boot = SECOND, .wall = WALL };
+	member = member_new(&candidate, &member_ops, NULL);
+	forget();
+	member_join(member, "a", now);
+	member_gets(PUBLISH, OP_OK, 20);
+	member_record(member, 1, &join, now);
+	reads(RECORD_EPOCH, "m", 1, 2);
+	reads(RECORD_JOIN, "a", 0, 20);
+	member_gets(PUBLISH, OP_OK, 21);
+	for (passed = 0; passed < 3 * TTL - SECOND; passed += SECOND) {
+		passes(SECOND);
+		if (last(PUBLISH) && last(PUBLISH)->record.kind == RECORD_BEAT)
+			member_gets(PUBLISH, OP_OK, 30 + passed / SECOND);
+		if (last_record(RECORD_EPOCH))
+			break;
+		forget();
+	}
+	ok(!last_record(RECORD_EPOCH), "a master is not deposed before its own lease ends");
+	passes(2 * SECOND);
+	ok(last_record(RECORD_EPOCH) && last_record(RECORD_EPOCH)->number == 2,
+	   "but then a candidate elects itself");
+	end_member();
+}
+
+/* N6: a machine that wants no keys does not go on to ask for them. */
+static void test_pause(void)
+{
+	begin_member();
+	member_gets(PUBLISH, OP_OK, 2);
+	reads(RECORD_EPOCH, "m", 1, 1);
+	reads(RECORD_JOIN, "a", 0, 2);
+	member_gets(PUBLISH, OP_OK, 3);
+	ok(last_message(MESSAGE_ASK, NULL), "a machine asks");
+	forget();
+	passes(REPEAT);
+	ok(last_message(MESSAGE_ASK, NULL), "again and again");
+	member_set_slots(member, 0, 0, now);
+	forget();
+	passes(REPEAT);
+	passes(REPEAT);
+	ok(!last_message(MESSAGE_ASK, NULL), "and stops when it wants none");
+	member_set_slots(member, 1, 0, now);
+	ok(last_message(MESSAGE_ASK, NULL) && !last_message(MESSAGE_ASK, NULL)->message.is_hungry &&
+	   last_message(MESSAGE_ASK, NULL)->message.number == 1,
+	   "then the same ask goes on: its grant may have been on its way");
+	end_member();
+}
+
+/* Answers that take so long. Returns the window after them. */
+static size_t window_after(int nr, uint64_t each)
+{
+	struct member_add add = { .hash = key, .work = { .key = { "k", 1 } } };
+	static uint64_t id;
+	uint64_t op;
+
+	for (; nr; nr--) {
+		forget();
+		member_add(member, ++id, &add, now);
+		op = last_record(RECORD_ADD)->op;
+		now.boot += each;
+		member_result(member, op, OP_OK, id, now);
+	}
+	return member_status(member).window;
+}
+
+/* N7: fewer adds are under way while the engine is slow. */
+static void test_window(void)
+{
+	size_t first, narrow;
+
+	begin_member();
+	first = member_status(member).window;
+	ok(window_after(10, SECOND / 100) == first + 10, "the window grows by fast answers");
+	is_number(window_after(1, SECOND / 10), first + 10, "stays");
+	narrow = window_after(1, SECOND / 2);
+	is_number(narrow, first + 10 - (first + 10) / 4, "and shrinks by slow ones");
+	is_number(window_after(50, SECOND / 2), 16, "not below a minimum");
+	is_number(window_after(5000, SECOND / 1000), 4096, "and not above a maximum");
+	end_member();
+}
+
+/* N1: adds so far are stored first. Later ones stay in the outbox. */
+static void test_leave_with_adds(void)
+{
+	struct member_add add = { .hash = key, .work = { .key = { "k", 1 } } };
+
+	begin_member();
+	member_gets(PUBLISH, OP_OK, 2);
+	reads(RECORD_JOIN, "a", 0, 2);
+	member_gets(PUBLISH, OP_OK, 3);
+	member_add(member, 1, &add, now);
+	forget();
+	member_leave(member, now.boot + TTL, now);
+	ok(!count(PUBLISH) && !count(LEFT), "a machine does not leave before its add is stored");
+	add.hash.bytes[0] = 2;
+	member_add(member, 2, &add, now);
+	is_number(count(PUBLISH), 1, "another add comes");
+	/* The first add has the operation before that. */
+	member_result(member, last(PUBLISH)->op - 1, OP_OK, 4, now);
+	is_number(count(ADDED), 1, "the first one is stored");
+	passes(0);
+	ok(last_record(RECORD_BEAT) && last_record(RECORD_BEAT)->record.is_dead,
+	   "and the machine gives its name up");
+	member_gets(PUBLISH, OP_OK, 5);
+	is_number(count(LEFT), 1, "and leaves");
+	end_member();
+}
+
+/* A heartbeat of the older epoch is stored behind the promise, and replaces it. */
+static void replaced_promise(bool tail_first)
+{
+	begin_working();
+	forget();
+	reads(RECORD_EPOCH, "n", 2, 4);
+	is_number(last_record(RECORD_BEAT)->record.epoch, 2, "a machine promises a new epoch");
+	if (tail_first)
+		reads(RECORD_BEAT, "a", 1, 6);
+	member_gets(PUBLISH, OP_OK, 5);
+	if (!tail_first)
+		reads(RECORD_BEAT, "a", 1, 6);
+	ok(count(PUBLISH) == 2 && last_record(RECORD_BEAT)->record.epoch == 2,
+	   "and once more if the promise was replaced");
+	member_gets(PUBLISH, OP_OK, 7);
+	reads(RECORD_BEAT, "a", 2, 7);
+	reads(RECORD_BEAT, "b", 1, 8);
+	is_number(count(PUBLISH), 2, "and that is all");
+	end_member();
+}
+
+static void test_replaced_promise(void)
+{
+	replaced_promise(false);
+	replaced_promise(true);
+}
+
+static void test_leave(void)
+{
+	begin_working();
+	now.boot += TTL;
+	forget();
+	member_leave(member, now.boot + SECOND, now);
+	ok(count(LOST) == 1 && last_record(RECORD_BEAT)->record.is_dead && count(LEFT) == 1,
+	   "a machine that leaves after its lease kills its jobs, and buries its name");
+	end_member();
+	begin_member();
+	forget();
+	member_leave(member, now.boot + SECOND, now);
+	ok(count(PUBLISH) == 1 && last_record(RECORD_BEAT)->record.is_dead && count(LEFT) == 1,
+	   "so does one that is still joining: no master waits for it");
+	end_member();
+}
+
+/* Grants that a machine must not take. */
+static void test_grants(void)
+{
+	struct message grant = {
+		.kind = MESSAGE_GRANT, .epoch = 1, .number = 1, .hash = key, .token = { 1, 1 },
+		.versions = { .add = 9 }, .work = work_with("x"),
+	};
+	const struct member_end done = { .outcome = OUTCOME_DONE };
+
+	begin_working();
+	grant.epoch = 2;
+	member_message(member, &grant, now);
+	grant.epoch = 1;
+	grant.number = 2;
+	member_message(member, &grant, now);
+	ok(!count(START), "a grant of another epoch or ask is none");
+	grant.number = 1;
+	member_message(member, &grant, now);
+	member_message(member, &grant, now);
+	is_number(count(START), 1, "one that comes twice counts once");
+	member_taken(member, &key, grant.token, true, now);
+	member_ended(member, &key, grant.token, &done, now);
+	ok(last_message(MESSAGE_DONE, NULL), "the end is sent");
+	reads(RECORD_EPOCH, "n", 2, 5);
+	ok(last_record(RECORD_BEAT)->record.nr_held == 1 &&
+	   same_token(last_record(RECORD_BEAT)->held[0].token, grant.token) &&
+	   last_record(RECORD_BEAT)->held[0].versions.add == 9,
+	   "a promise lists the key whose end is not confirmed");
+	forget();
+	now.boot += TTL;
+	member_message(member, &grant, now);
+	ok(count(LOST) == 1 && !count(START), "nothing is taken after the lease");
+	end_member();
+}
+
+int main(void)
+{
+	test_two_tokens();
+	test_the_dead_return();
+	test_burial();
+	test_longer_lease();
+	test_retry();
+	test_value_of_a_timed_add();
+	test_retry_of_a_worker();
+	test_timed_add_is_gone();
+	test_value_of_an_add();
+	test_value_behind_an_erase();
+	test_value_of_a_promise();
+	test_death();
+	test_repeats();
+	test_lease();
+	test_join();
+	test_end_of_leaving();
+	test_election();
+	test_pause();
+	test_window();
+	test_leave_with_adds();
+	test_replaced_promise();
+	test_leave();
+	test_grants();
+	return done_testing();
+}
