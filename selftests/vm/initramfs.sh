@@ -149,8 +149,9 @@ for content in "$@"; do
 		cp "$TOP/userspace/test/device-service" "$root/kselftest/service"
 		cp "$TOP/userspace/test/device-keep" "$root/kselftest/keep"
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
-			"$userspace/test/device-examples"
+			"$userspace/test/device-examples" "$userspace/test/device-local"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"
+		cp "$userspace/test/device-local" "$root/kselftest/local"
 		kernel_modules dummy veth
 		;;
 	demo)

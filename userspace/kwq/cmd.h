@@ -45,7 +45,7 @@ extern const struct command command_create, command_open, command_ls,
 	command_peek, command_kick, command_edit, command_status, command_watch_files,
 	command_kill, command_restart, command_follow, command_events,
 	command_bury, command_run_ctl, command_limits, command_keep, command_sync,
-	command_term;
+	command_term, command_share;
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -74,6 +74,9 @@ extern char **command_argv;
 
 /* Handles --help and options that getopt_long() refused. Ends the program. */
 void option_common(int opt) __attribute__((noreturn));
+
+/* The subject of all messages, such as a queue: "kwq: share: QUEUE: ..."; or NULL. */
+extern const char *message_about;
 
 /* Prints "kwq: add: ..." on standard error. */
 void message(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -138,7 +138,7 @@ static int write_text(struct source *source, const char *path)
 
 	if (err)
 		return complain("/dev/kwq", err);
-	err = strcmp(path, "-") ? replace_file(path, text, len) :
+	err = strcmp(path, "-") ? replace_file(path, text, len, FILE_IS_DURABLE) :
 				  write_all(STDOUT_FILENO, text, len);
 	free(text);
 	if (!err || err == -ECANCELED)

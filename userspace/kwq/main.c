@@ -19,7 +19,7 @@ static const struct command *const commands[] = {
 	&command_len, &command_keys, &command_peek, &command_kick, &command_edit,
 	&command_pause, &command_resume, &command_term, &command_shutdown,
 	&command_drain, &command_rm, &command_save, &command_load,
-	&command_keep, &command_sync,
+	&command_keep, &command_sync, &command_share,
 	&command_run, &command_run_ctl,
 	&command_follow, &command_kill, &command_restart, &command_bury,
 	&command_watch_files,

@@ -15,6 +15,7 @@
 
 const struct command *command;
 char **command_argv;
+const char *message_about;
 
 static void __attribute__((format(printf, 1, 0))) print_message(const char *format, va_list args)
 {
@@ -25,6 +26,8 @@ static void __attribute__((format(printf, 1, 0))) print_message(const char *form
 	if (!to)
 		return;
 	fprintf(to, "kwq: %s: ", command->name);
+	if (message_about)
+		fprintf(to, "%s: ", message_about);
 	vfprintf(to, format, args);
 	fputc('\n', to);
 	/* One write keeps the line whole. write_all() watches for signals if it has to

@@ -188,8 +188,7 @@ size_t metrics_unique(struct metrics_queue *queues, size_t nr)
 	return left;
 }
 
-/* Writes name="label", escaped as the format demands. */
-static void write_pair(FILE *to, const char *name, const struct metrics_queue *q)
+void metrics_pair(FILE *to, const char *name, const struct metrics_queue *q)
 {
 	const char *c;
 
@@ -209,11 +208,11 @@ static void write_pair(FILE *to, const char *name, const struct metrics_queue *q
 static void write_label(FILE *to, const struct metrics_queue *q, bool controller)
 {
 	fputc('{', to);
-	write_pair(to, "name", q);
+	metrics_pair(to, "name", q);
 	if (!controller)
 		return;
 	fputc(',', to);
-	write_pair(to, "controller", q);
+	metrics_pair(to, "controller", q);
 }
 
 static void write_histogram(FILE *to, const char *name, const struct metrics_queue *q,

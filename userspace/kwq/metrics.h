@@ -30,6 +30,9 @@ struct metrics_queue {
  */
 void metrics_label(struct metrics_queue *q, const char *name);
 
+/* Writes name="label" of a sample's labels, escaped as the format demands. */
+void metrics_pair(FILE *to, const char *name, const struct metrics_queue *q);
+
 /* M1: an age of @st; KWQ_AGE_UNKNOWN without durations, because 0 would be wrong. */
 static inline uint64_t metrics_age(const struct kwq_stat *st, uint64_t age)
 {

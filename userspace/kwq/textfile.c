@@ -12,14 +12,14 @@
 
 #include "output.h"
 
-static int fill(int fd, const char *bytes, size_t len)
+static int fill(int fd, const char *bytes, size_t len, enum durability durability)
 {
 	int err = write_all(fd, bytes, len);
 
 	if (err)
 		return err;
 	/* Readable despite the umask: node_exporter runs as another user. */
-	if (fchmod(fd, 0644) || fsync(fd))
+	if (fchmod(fd, 0644) || (durability == FILE_IS_DURABLE && fsync(fd)))
 		return -errno;
 	return 0;
 }
@@ -43,7 +43,7 @@ static void sync_folder(const char *path)
 	}
 }
 
-int replace_file(const char *path, const char *bytes, size_t len)
+int replace_file(const char *path, const char *bytes, size_t len, enum durability durability)
 {
 	char part[PATH_MAX];
 	struct stat st;
@@ -61,7 +61,7 @@ int replace_file(const char *path, const char *bytes, size_t len)
 	if (fd < 0)
 		return -errno;
 
-	err = fill(fd, bytes, len);
+	err = fill(fd, bytes, len, durability);
 	if (close(fd) && !err)
 		err = -errno;
 	if (!err && rename(part, path))
@@ -70,6 +70,7 @@ int replace_file(const char *path, const char *bytes, size_t len)
 		unlink(part);
 		return err;
 	}
-	sync_folder(path);
+	if (durability == FILE_IS_DURABLE)
+		sync_folder(path);
 	return 0;
 }

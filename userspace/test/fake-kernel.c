@@ -10,6 +10,8 @@
  * kwq_stat, or a histogram's bucket such as queue_duration.3. open= and stat= make the
  * request fail with that errno.
  *
+ * A queue may be followed, and nothing changes in it. Its term may be set.
+ *
  * Adds and restores succeed, but for the key "full", and change nothing. The ready keys of a queue
  * are key-0, key-1 and so on, and a get finds none of them.
  *
@@ -87,6 +89,12 @@ static void set_member(struct queue *queue, const char *name, const char *value)
 		return;
 	} else if (!strcmp(name, "state")) {
 		queue->stat.state = number;
+		return;
+	} else if (!strcmp(name, "create_flags")) {
+		queue->stat.create_flags = number;
+		return;
+	} else if (!strcmp(name, "clockid")) {
+		queue->stat.clockid = number;
 		return;
 	}
 	for (i = 0; i < ARRAY_SIZE(members); i++) {
@@ -343,7 +351,11 @@ static int ask(int fd, unsigned long request, void *arg)
 	case KWQ_IOC_LIST_ITEMS:
 		return list_items(fd, arg);
 	case KWQ_IOC_LIST_DEAD:
+	case KWQ_IOC_FOLLOW:
+	case KWQ_IOC_TERM:
 		return 0;
+	case KWQ_IOC_CHANGES:
+		return fail(EAGAIN);
 	default:
 		return fail(ENOTTY);
 	}

@@ -6,7 +6,8 @@ scrape.py many PORT PID           many scrapes: no descriptor and no memory that
 scrape.py idle PORT               silent connections beside a scrape
 scrape.py prometheus PID QUERY... waits until the server has scraped, and prints what the
                                   queries give, a line each
-scrape.py dashboard PID FILE      asks the server all queries of Grafana's dashboard
+scrape.py dashboard PID FILE PREFIX   asks the server all queries of Grafana's dashboard that name
+                                  metrics with this prefix
 scrape.py terminal COMMAND...     tables on a terminal of 60 columns, and of 50, until q
 """
 import fcntl
@@ -126,17 +127,19 @@ def prometheus(pid, queries):
         print(" ".join(sorted(f"{r['metric'].get('name', '')}={r['value'][1]}" for r in data)))
 
 
-def dashboard(pid, path):
-    """Asks every query of a dashboard for all queues until it has a series."""
+def dashboard(pid, path, prefix):
+    """Asks these queries of a dashboard for all queues until each has a series."""
     with open(path) as file:
         panels = json.load(file)["panels"]
-    queries = [target["expr"] for panel in panels for target in panel["targets"]]
+    queries = [target["expr"] for panel in panels for target in panel["targets"] if prefix in target["expr"]]
     port = wait_for("server", lambda: listening_port(pid))
     for query in queries:
         query = query.replace("$__rate_interval", "1m").replace("$name", ".*")
         path = "query?" + urllib.parse.urlencode({"query": query})
         wait_for(query, lambda p=path: (api(port, p) or {}).get("result"))
-    print(len(panels), "panels")
+    print(len(queries), "queries")
+    if not queries:
+        sys.exit("no query")
 
 
 TIOCGPTPEER = 0x5441  # in Python's termios from 3.13 on
@@ -188,7 +191,7 @@ elif sys.argv[1] == "many":
 elif sys.argv[1] == "idle":
     idle(int(sys.argv[2]))
 elif sys.argv[1] == "dashboard":
-    dashboard(int(sys.argv[2]), sys.argv[3])
+    dashboard(int(sys.argv[2]), sys.argv[3], sys.argv[4])
 elif sys.argv[1] == "terminal":
     terminal(sys.argv[2:])
 else:

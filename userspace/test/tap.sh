@@ -14,7 +14,7 @@ trap 'rm -rf "$WORK"' EXIT
 # These tests run make and are themselves run by make: keep the options of the outer make away from the inner one.
 unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 # Make exports the variables of its command line to the environment.
-unset DESTDIR PREFIX BINDIR LIBDIR INCLUDEDIR MANDIR COMPLETIONDIR ZSHDIR FISHDIR DATADIR SYSTEMDIR
+unset DESTDIR PREFIX BINDIR LIBEXECDIR LIBDIR INCLUDEDIR MANDIR COMPLETIONDIR ZSHDIR FISHDIR DATADIR SYSTEMDIR
 # shellcheck disable=SC2034
 MAKE=(make -s -j"$(nproc)" -C "$SRC")
 

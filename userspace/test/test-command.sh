@@ -5,7 +5,7 @@
 . ./tap.sh
 
 COMMANDS='create open ls stat add get done extend remove len save load keep sync shutdown drain rm run run-ctl pause resume term configure forget requeues
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits'
+	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits share'
 
 # exits STATUS TEXT ARGUMENT...: kwq ends with this status, and its standard error contains TEXT.
 exits() {
@@ -50,7 +50,11 @@ for command in $COMMANDS; do
 	ok "kwq $command --help=all has what --help has" is_part "$command"
 	ok "kwq $command -h" helps "$command" -h
 	ok "kwq --help has $command" grep -qE "^  $command " <("$KWQ" --help)
-	wrong 'unrecognized option' "$command" --no-such-option
+	if [ "$command" = share ] && [ ! -x "$O/kwq-share" ]; then
+		skip "refused: kwq share --no-such-option" "kwq-share is not built"
+	else
+		wrong 'unrecognized option' "$command" --no-such-option
+	fi
 done
 same "no other commands in kwq --help" "$("$KWQ" --help | grep -cE '^  [a-z-]+ ')" \
 	"$(($(wc -w <<<"$COMMANDS") + 2))" # and the two lines on --help and --version

@@ -33,7 +33,7 @@ completes() {
 }
 
 ok "it is registered" complete -p kwq
-ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|pause|resume|term|add|get|done|extend|remove|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
+ok "commands" completes 'create|open|ls|stat|status|limits|len|keys|peek|kick|edit|save|load|keep|sync|share|pause|resume|term|add|get|done|extend|remove|shutdown|drain|rm|run|run-ctl|follow|kill|restart|bury|watch-files|configure|forget|requeues|dead|advance|top|events|exporter|--help|--version' ''
 ok "commands that begin so" completes 'done|drain|dead' d
 ok "queues" completes 'jobs|two words' len ''
 ok "queues that begin so" completes jobs add --quiet j
@@ -81,6 +81,12 @@ ok "a queue after open -n" completes 'jobs|two words' open -n ''
 ok "no queue where the length of a lease is due" completes '' create --lease ''
 ok "no queue where a value is due" completes '' add --value ''
 ok "but where it prints values" completes 'jobs|two words' get --value ''
+ok "queues of share" completes 'jobs|two words' share --list ''
+ok "no queue where a server is due" completes '' share --nats ''
+ok "nor where a number of servers is" completes '' share --replicas ''
+ok "files of share --key" completes "$WORK/bin" share --key "$WORK/b"
+ok "files of share --creds" completes "$WORK/bin" share --creds "$WORK/b"
+ok "files of share --metrics" completes "$WORK/bin" share --metrics "$WORK/b"
 ok "no queue where a duration is due" completes '' add --after ''
 
 # shellcheck disable=SC2034 # read by the completion
@@ -91,7 +97,7 @@ ok "fd:" completes 7 get fd :
 unset KWQ_FD
 
 for command in create open ls stat len add get 'done' extend remove shutdown drain rm run configure forget requeues \
-	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits; do
+	dead advance top exporter keys peek kick edit status watch-files kill restart follow events bury limits share; do
 	options=$("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u)
 	for option in $options; do
 		# One option may be a prefix of another.

@@ -216,7 +216,7 @@ q"\
 {}=5
 =41'
 	ok "M4: every query of the dashboard has an answer" "${SCRAPE[@]}" dashboard "$server" \
-		"$SRC/monitoring/grafana-dashboard.json"
+		"$SRC/monitoring/grafana-dashboard.json" workqueue_
 	kill "$exporter" "$server"
 	wait "$exporter" "$server"
 else

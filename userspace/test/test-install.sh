@@ -17,9 +17,19 @@ for file in bin/kwq lib/libkwq.a lib/libkwq.so.1.0.0 lib/libkwq.so.1 lib/libkwq.
 	share/fish/vendor_completions.d/kwq.fish share/kwq/grafana-dashboard.json share/kwq/prometheus-rules.yml share/kwq/kwq.schema.json lib/udev/rules.d/60-kwq.rules lib/sysusers.d/kwq.conf \
 	lib/modules-load.d/kwq.conf lib/systemd/system/kwq-state.service lib/systemd/system/kwq-run@.service \
 	lib/systemd/system/kwq-queue@.service lib/systemd/system/kwq-keep@.service lib/kwq/replace-module \
-	share/doc/kwq/examples/kwq-run@thumbnails.service.d/thumbnails.conf; do
+	share/doc/kwq/examples/kwq-run@thumbnails.service.d/thumbnails.conf \
+	share/doc/kwq/examples/kwq-share@mail.service.d/mail.conf; do
 	ok "$file" test -s "$ROOT$PREFIX/$file"
 done
+if [ -x "$O/kwq-share" ]; then
+	ok "kwq-share" test -x "$ROOT$PREFIX/libexec/kwq/kwq-share"
+	ok "kwq-share@.service" test -s "$ROOT$PREFIX/lib/systemd/system/kwq-share@.service"
+	# Without it the help is the same. So another error has to tell.
+	same "the installed command finds kwq-share" \
+		"$(LD_LIBRARY_PATH="$ROOT$PREFIX/lib" "$ROOT$PREFIX/bin/kwq" share 2>&1 | head -n 1)" 'kwq: share: QUEUE is missing'
+else
+	ok "no unit without kwq-share" test ! -e "$ROOT$PREFIX/lib/systemd/system/kwq-share@.service"
+fi
 for page in "$SRC"/man/*.[1-9]; do
 	name=${page##*/}
 	ok "$name is installed" cmp "$page" "$ROOT/opt/man/man${name##*.}/$name"

@@ -9,7 +9,7 @@ CC=${CC:-cc}
 PAGE=$SRC/man/libkwq.3
 
 if command -v mandoc >/dev/null; then
-	for page in kwq.1 libkwq.3 kwq.4 kwq.7 kwq-run@.service.8; do
+	for page in kwq.1 kwq-share.1 libkwq.3 kwq.4 kwq.7 kwq-run@.service.8; do
 		same "mandoc finds nothing in $page" \
 			"$(mandoc -T lint -W warning "$SRC/man/$page" 2>&1)" ""
 	done
@@ -56,13 +56,22 @@ for function in $(sed -nE 's/^\.Fn (kwq_[a-z_]+) .*/\1/p' "$PAGE" | sort -u); do
 	ok "NAME has $function" grep -qE "^\.Nm $function( ,)?\$" "$PAGE"
 done
 
-# kwq(1) has everything that --help has.
-text=$(sed -e 's/Fl Fl /--/g' -e 's/Fl /-/g' "$SRC/man/kwq.1")
+# kwq(1) has everything that --help has, and kwq-share(1) the options of kwq share.
+text_of() {
+	sed -e 's/Fl Fl /--/g' -e 's/Fl /-/g' "$SRC/man/$1.1"
+}
+# explains PAGE OPTION: a list of the page has it, or the page names it in a sentence and refers to kwq(1), whose list has it.
+explains() {
+	text_of "$1" | grep -qE -- "^\.It .*$2( |\$)" ||
+		{ text_of "$1" | grep -qE -- "^\.(-. , )?$2( ,)?\$" && [ "$1" != kwq ] && explains kwq "$2"; }
+}
 for command in $("$KWQ" --help | sed -nE 's/^  ([a-z-]+) .*/\1/p' | grep -vx kwq); do
 	ok "kwq(1) has $command" grep -q "^\.Cm $command\$" "$SRC/man/kwq.1"
+	page=kwq
+	[ "$command" != share ] || page=kwq-share
 	for option in $("$KWQ" "$command" --help=all | grep -oE -- '--[a-z][a-z-]+' | sort -u |
 		grep -vx -- --help); do
-		ok "kwq(1) explains $command $option" grep -qE -- "^\.It .*$option( |\$)" <<<"$text"
+		ok "$page(1) explains $command $option" explains $page "$option"
 	done
 done
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * kwq share: makes a queue a part of one that spans machines.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../kwq/cmd.h"
+#include "../kwq/duration.h"
+#include "../kwq/notify.h"
+#include "list.h"
+#include "report.h"
+#include "share_options.h"
+
+/* ---- The queues ----------------------------------------------------------- */
+
+/* Opens a queue. Leaves @q as it is if there is none. Returns an exit status. */
+static int open_existing(struct kwq **q, const char *name)
+{
+	int err = kwq_open(q, name, KWQ_RIGHTS_ALL, O_CLOEXEC);
+
+	return err && err != -ENOENT ? complain_open(name, err) : STATUS_OK;
+}
+
+/* Creates a queue unless it is open already. Returns an exit status. */
+static int create_missing(struct kwq **q, const char *name, const struct kwq_create_options *create)
+{
+	int err = *q ? 0 : kwq_create(q, name, create);
+
+	return err ? complain_create(name, create, err) : STATUS_OK;
+}
+
+/* Whether this can be the queue of programs. Returns an exit status. */
+static int check_queue(const struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err = kwq_stat(q, &st);
+
+	if (err)
+		return complain(name, err);
+	if (!(st.create_flags & KWQ_CREATE_OUTBOX)) {
+		message("%s: this queue exists and is not shared: kwq save it, kwq rm it, and kwq load it into %s.outbox when that is there",
+			name, name);
+		return STATUS_FAILED;
+	}
+	if (st.clockid != CLOCK_BOOTTIME || !(st.create_flags & KWQ_CREATE_CHANGES)) {
+		message("%s: a shared queue is created by kwq share: remove this one", name);
+		return STATUS_FAILED;
+	}
+	return STATUS_OK;
+}
+
+/* @outbox_of: receives the outbox, whose handle belongs to @local. Returns an exit status. */
+static int open_queues(struct local **local, struct kwq **outbox_of, struct share_options *o)
+{
+	char name[KWQ_NAME_MAX + 16];
+	struct kwq *queue = NULL, *outbox = NULL;
+	int status, err;
+
+	snprintf(name, sizeof(name), "%s.outbox", o->queue);
+	/* A queue that cannot be shared is refused before an outbox is made for it. */
+	status = open_existing(&queue, o->queue);
+	if (!status && queue)
+		status = check_queue(queue, o->queue);
+	if (!status)
+		status = open_existing(&outbox, name);
+	if (!status)
+		status = create_missing(&outbox, name, &o->create.queue);
+	o->create.queue.outbox = outbox;
+	if (!status)
+		status = create_missing(&queue, o->queue, &o->create.queue);
+	if (!status) {
+		err = local_open(local, queue, outbox);
+		if (err == -EBUSY) {
+			message("%s: another program shares or keeps this queue", o->queue);
+			status = STATUS_FAILED;
+		} else if (err) {
+			status = complain(o->queue, err);
+		}
+	}
+	if (status) {
+		kwq_close(queue);
+		kwq_close(outbox);
+	} else {
+		*outbox_of = outbox;
+	}
+	return status;
+}
+
+/* ---- The loop ------------------------------------------------------------- */
+
+/*
+ * @outbox: belongs to @local
+ * @signals: a descriptor that reads SIGINT and SIGTERM
+ * @watchdog: how often the service manager is told that this process lives, in ns; 0 for never
+ * @told_at: when it was told last
+ * @is_leaving: a signal came
+ */
+struct loop {
+	const struct share_options *options;
+	struct engine *engine;
+	struct local *local;
+	const struct kwq *outbox;
+	struct machine *machine;
+	int signals;
+	uint64_t watchdog, told_at;
+	struct report report;
+	bool is_leaving;
+};
+
+static uint64_t boot_time(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_BOOTTIME, &ts);
+	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+static int catch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, NULL))
+		return -errno;
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/*
+ * All adds that are not stored. If the engine is slow, the machine takes few of them from the
+ * outbox at a time, and most of them wait there.
+ */
+static void count_adds(const struct loop *loop, struct machine_state *state)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (loop->options->metrics && !kwq_stat(loop->outbox, &st))
+		state->adds = st.items;
+}
+
+/* Tells how things are. */
+static void tell(struct loop *loop)
+{
+	struct machine_state state;
+	uint64_t now = boot_time();
+
+	machine_state(loop->machine, &state);
+	count_adds(loop, &state);
+	report_tell(&loop->report, &state, now);
+	if (!loop->watchdog || now < loop->told_at + loop->watchdog)
+		return;
+	notify_send("WATCHDOG=1");
+	loop->told_at = now;
+}
+
+/* Waits for an event, or until @until. Returns whether a signal came. */
+static bool wait_until(struct loop *loop, uint64_t until)
+{
+	struct pollfd fds[] = {
+		{ .fd = loop->signals, .events = POLLIN },
+		{ .fd = engine_fd(loop->engine), .events = POLLIN },
+		{ .fd = local_queue_fd(loop->local), .events = POLLPRI },
+		{ .fd = local_outbox_fd(loop->local), .events = POLLPRI },
+	};
+	uint64_t now = boot_time(), ns;
+	struct timespec timeout;
+
+	if (loop->watchdog && until > loop->told_at + loop->watchdog)
+		until = loop->told_at + loop->watchdog;
+	ns = until > now ? until - now : 0;
+	timeout = (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
+	ppoll(fds, ARRAY_SIZE(fds), until == UINT64_MAX ? NULL : &timeout, NULL);
+	return fds[0].revents;
+}
+
+static void leave(struct loop *loop)
+{
+	uint64_t until = boot_time() + loop->options->stop_timeout;
+	struct signalfd_siginfo info;
+
+	if (read(loop->signals, &info, sizeof(info)) < 0)
+		return;
+	notify_send("STOPPING=1");
+	/* A second signal ends it at once. */
+	machine_leave(loop->machine, loop->is_leaving ? 0 : until);
+	loop->is_leaving = true;
+}
+
+/* When something is to be done without an event. */
+static uint64_t next_due(const struct loop *loop)
+{
+	uint64_t of_machine = machine_due(loop->machine), of_report = report_due(&loop->report);
+
+	return of_machine < of_report ? of_machine : of_report;
+}
+
+/* Returns an exit status. */
+static int run(struct loop *loop)
+{
+	for (;;) {
+		enum machine_step step = machine_step(loop->machine);
+
+		if (step == MACHINE_FAILED)
+			return STATUS_FAILED;
+		tell(loop);
+		if (step == MACHINE_LEFT) {
+			report_left(&loop->report);
+			return STATUS_OK;
+		}
+		if (wait_until(loop, next_due(loop)))
+			leave(loop);
+	}
+}
+
+/* Takes part until the end. Returns an exit status. */
+static int take_part(struct loop *loop)
+{
+	/* A journal has the messages of several queues. */
+	message_about = loop->options->queue;
+	loop->engine = engine_open(&loop->options->engine);
+	if (!loop->engine)
+		return complain("libnats", -errno);
+	loop->machine = machine_new(&loop->options->machine, loop->engine, loop->local);
+	if (!loop->machine)
+		return complain("memory", -ENOMEM);
+	/* Adds are taken from now on. */
+	notify_send("READY=1");
+	return run(loop);
+}
+
+/* How often the metrics are written if nothing changes. After 5 minutes they are old. */
+static uint64_t heartbeat(uint64_t ttl)
+{
+	if (ttl / 4 < NS_PER_S)
+		return NS_PER_S;
+	return ttl / 4 < 60 * NS_PER_S ? ttl / 4 : 60 * NS_PER_S;
+}
+
+/* The servers, without users and passwords, as far as there is room. */
+static void show_urls(const struct share_options *options, char *text, size_t size)
+{
+	char url[ENGINE_URL_MAX];
+	size_t len = 0;
+
+	for (unsigned int i = 0; i < options->nr_urls && len < size; i++)
+		len += snprintf(text + len, size - len, "%s%s", i ? ", " : "",
+				engine_shown_url(options->urls[i], url));
+}
+
+static int share(struct share_options *options)
+{
+	struct kwq *outbox = NULL;
+	struct loop loop = {
+		.options = options,
+		.watchdog = notify_watchdog() * NS_PER_US / 2,
+		.report = {
+			.queue = options->queue,
+			.metrics = options->metrics,
+			.verbose = options->verbose,
+			.every = heartbeat(options->machine.ttl),
+		},
+	};
+	int status, err;
+
+	show_urls(options, loop.report.urls, sizeof(loop.report.urls));
+	loop.signals = catch_signals();
+	if (loop.signals < 0)
+		return complain("signals", loop.signals);
+	status = open_queues(&loop.local, &outbox, options);
+	if (status)
+		return status;
+	loop.outbox = outbox;
+	err = report_begin(&loop.report, boot_time());
+	if (err) {
+		message("--metrics %s: %s", options->metrics, strerror(-err));
+		status = STATUS_FAILED;
+	} else {
+		status = take_part(&loop);
+		report_end(&loop.report);
+	}
+	machine_free(loop.machine);
+	engine_close(loop.engine);
+	local_close(loop.local);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	static struct share_options options;
+	static char called[16];
+
+	if (argc < 1)
+		return STATUS_USAGE;
+	/* getopt_long() begins its messages with it. */
+	snprintf(called, sizeof(called), "kwq: share");
+	command = &command_share;
+	argv[0] = called;
+	command_argv = argv;
+	share_options_parse(&options, argc, argv);
+	return options.lists ? share_list(&options) : share(&options);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+#include "share_options.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../kwq/cmd.h"
+#include "../kwq/duration.h"
+#include "../kwq/number.h"
+
+enum {
+	OPT_NATS = OPT_FIRST,
+	OPT_REPLICAS,
+	OPT_TTL,
+	OPT_HOST,
+	OPT_PREFETCH,
+	OPT_STOP,
+	OPT_ONLY_WORK,
+	OPT_CREDS,
+	OPT_NKEY,
+	OPT_USER_FILE,
+	OPT_TOKEN_FILE,
+	OPT_CA,
+	OPT_CERT,
+	OPT_KEY,
+	OPT_STREAM_BYTES,
+	OPT_METRICS,
+	OPT_LIST,
+	OPT_DEAD,
+};
+
+static const struct option options[] = {
+	{ "nats", required_argument, NULL, OPT_NATS },
+	{ "replicas", required_argument, NULL, OPT_REPLICAS },
+	{ "ttl", required_argument, NULL, OPT_TTL },
+	{ "host", required_argument, NULL, OPT_HOST },
+	{ "prefetch", required_argument, NULL, OPT_PREFETCH },
+	{ "stop-timeout", required_argument, NULL, OPT_STOP },
+	{ "no-master", no_argument, NULL, OPT_ONLY_WORK },
+	{ "creds", required_argument, NULL, OPT_CREDS },
+	{ "nkey", required_argument, NULL, OPT_NKEY },
+	{ "user-file", required_argument, NULL, OPT_USER_FILE },
+	{ "token-file", required_argument, NULL, OPT_TOKEN_FILE },
+	{ "ca", required_argument, NULL, OPT_CA },
+	{ "cert", required_argument, NULL, OPT_CERT },
+	{ "key", required_argument, NULL, OPT_KEY },
+	{ "stream-bytes", required_argument, NULL, OPT_STREAM_BYTES },
+	{ "metrics", required_argument, NULL, OPT_METRICS },
+	{ "list", no_argument, NULL, OPT_LIST },
+	{ "dead", no_argument, NULL, OPT_DEAD },
+	OPTION_JSON, OPTION_NO_HEADINGS,
+	OPTION_MODE, OPTION_MAX_ITEMS, OPTION_MAX_BYTES, OPTION_LEASE, OPTION_GROUP_LIMIT,
+	OPTION_AGING, OPTION_SYNC,
+	OPTION_LIMIT, OPTION_MAX_WAIT, OPTION_DEAD_AFTER, OPTION_DEAD_AFTER_LOST,
+	OPTION_FORGET_AFTER, OPTION_COALESCE, OPTION_NO_COALESCE,
+	OPTION_VERBOSE, OPTION_HELP, OPTION_END
+};
+
+/* The time that a machine may be silent: above the pause of an engine whose leader has died. */
+#define TTL_DEFAULT (12 * NS_PER_S)
+#define TTL_MIN (2 * NS_PER_S)
+#define TTL_MAX (3600 * NS_PER_S)
+
+/* Several URLs in one argument are separated by commas. */
+static void add_urls(struct share_options *o, char *urls)
+{
+	char shown[ENGINE_URL_MAX];
+	char *url, *rest;
+
+	for (url = strtok_r(urls, ",", &rest); url; url = strtok_r(NULL, ",", &rest)) {
+		if (o->nr_urls == URLS_MAX)
+			usage("--nats: at most %d servers", URLS_MAX);
+		if (!engine_url_is_valid(url))
+			usage("--nats %s: must be nats://HOST[:PORT], or tls://HOST[:PORT] for TLS",
+			      engine_shown_url(url, shown));
+		o->urls[o->nr_urls++] = url;
+	}
+}
+
+/* How to get in. Returns false for an option of another kind. */
+static bool login_option(struct engine_options *e, int opt)
+{
+	switch (opt) {
+	case OPT_CREDS:
+		e->credentials = optarg;
+		break;
+	case OPT_NKEY:
+		e->nkey = optarg;
+		break;
+	case OPT_USER_FILE:
+		e->user_file = optarg;
+		break;
+	case OPT_TOKEN_FILE:
+		e->token_file = optarg;
+		break;
+	case OPT_CA:
+		e->ca = optarg;
+		break;
+	case OPT_CERT:
+		e->certificate = optarg;
+		break;
+	case OPT_KEY:
+		e->key = optarg;
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+/* Of a stream that has to be created. Returns false for an option of another kind. */
+static bool stream_option(struct engine_options *e, int opt)
+{
+	switch (opt) {
+	case OPT_REPLICAS:
+		e->replicas = must_parse_number("--replicas", optarg, 1, 5);
+		break;
+	case OPT_STREAM_BYTES:
+		e->max_bytes = must_parse_number("--stream-bytes", optarg, 0, INT64_MAX);
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+static uint64_t must_parse_ttl(const char *text)
+{
+	uint64_t ttl = must_parse_duration("--ttl", text);
+
+	if (ttl < TTL_MIN || ttl > TTL_MAX)
+		usage("--ttl: 2s to 1h");
+	return ttl;
+}
+
+static const char host_letters[] =
+	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
+
+static void set_host(struct share_options *o, const char *host)
+{
+	size_t len = strlen(host);
+
+	if (!len || len > MACHINE_MAX - 18 || strspn(host, host_letters) != len)
+		usage("--host: 1 to %d letters, digits, - and _", MACHINE_MAX - 18);
+	snprintf(o->host, sizeof(o->host), "%s", host);
+}
+
+/* The host name, with other bytes replaced. */
+static void set_default_host(struct share_options *o)
+{
+	char *at;
+
+	if (gethostname(o->host, MACHINE_MAX - 18) || !o->host[0])
+		snprintf(o->host, sizeof(o->host), "machine");
+	o->host[MACHINE_MAX - 18] = '\0';
+	for (at = o->host; *at; at++)
+		if (!strchr(host_letters, *at))
+			*at = '-';
+}
+
+/* Returns false for an option that is none of the machine's. */
+static bool machine_option(struct share_options *o, int opt)
+{
+	switch (opt) {
+	case OPT_TTL:
+		o->machine.ttl = must_parse_ttl(optarg);
+		break;
+	case OPT_HOST:
+		set_host(o, optarg);
+		break;
+	case OPT_PREFETCH:
+		o->machine.slots = must_parse_number("--prefetch", optarg, 1, 1000);
+		break;
+	case OPT_STOP:
+		o->stop_timeout = must_parse_duration("--stop-timeout", optarg);
+		break;
+	case OPT_ONLY_WORK:
+		o->machine.is_candidate = false;
+		break;
+	case OPT_METRICS:
+		if (!strcmp(optarg, "-") || !*optarg)
+			usage("--metrics is written anew again and again: name a FILE");
+		o->metrics = optarg;
+		break;
+	case 'v':
+		o->verbose = true;
+		break;
+	default:
+		return stream_option(&o->engine, opt) || queue_option(&o->create, opt);
+	}
+	return true;
+}
+
+/* Returns false for an option that does not belong to --list. */
+static bool list_option(struct share_options *o, int opt)
+{
+	switch (opt) {
+	case OPT_LIST:
+		o->lists = true;
+		break;
+	case OPT_DEAD:
+		o->only_dead = true;
+		break;
+	case OPT_JSON:
+		o->json = true;
+		break;
+	case 'H':
+		o->no_headings = true;
+		break;
+	default:
+		return false;
+	}
+	return true;
+}
+
+static void set_defaults(struct share_options *o)
+{
+	*o = (struct share_options){
+		.engine.replicas = 1,
+		.machine = { .ttl = TTL_DEFAULT, .slots = 4, .is_candidate = true },
+		.stop_timeout = 60 * NS_PER_S,
+	};
+	queue_options_init(&o->create);
+	o->create.queue.clockid = CLOCK_BOOTTIME;
+	o->create.queue.values = true;
+	o->create.queue.groups = true;
+	o->create.queue.changes = true;
+}
+
+/* The name of an option, for messages. */
+static const char *name_of(int opt)
+{
+	const struct option *option = options;
+
+	while (option->name && option->val != opt)
+		option++;
+	return option->name;
+}
+
+/* The checks that need all options. @not_for_lists: the name of one, or NULL. */
+static void check(struct share_options *o, const char *not_for_lists)
+{
+	if (o->lists && not_for_lists)
+		usage("--list and --%s cannot be combined", not_for_lists);
+	if (!o->lists && (o->only_dead || o->json || o->no_headings))
+		usage("--dead, --json and --no-headings need --list");
+	if (o->json && o->no_headings)
+		usage("--json and --no-headings cannot be combined");
+	if (!o->nr_urls)
+		usage("--nats URL is missing: the servers of NATS, as nats://HOST");
+	if (!o->engine.certificate != !o->engine.key)
+		usage("--cert and --key belong together");
+	if (!o->host[0])
+		set_default_host(o);
+	if (names_init(&o->names, o->queue))
+		usage("%s: this cannot be the name of a shared queue", o->queue);
+	if (!o->lists)
+		must_have_queue_options(&o->create);
+}
+
+/* Ends the program, after a message, if a file cannot be read. @file may be NULL. */
+static void must_be_readable(int opt, const char *file)
+{
+	int fd, err = 0;
+	char byte;
+
+	if (!file)
+		return;
+	fd = open(file, O_RDONLY | O_CLOEXEC);
+	/* A folder can be opened. */
+	if (fd < 0 || read(fd, &byte, 1) < 0)
+		err = errno;
+	if (fd >= 0)
+		close(fd);
+	if (!err)
+		return;
+	message("--%s %s: %s", name_of(opt), file, strerror(err));
+	exit(STATUS_FAILED);
+}
+
+/*
+ * They are read at each connection, so that a change counts. A file that is missing from the start
+ * is told of before anything is done.
+ */
+static void check_files(const struct engine_options *e)
+{
+	must_be_readable(OPT_CA, e->ca);
+	must_be_readable(OPT_CERT, e->certificate);
+	must_be_readable(OPT_KEY, e->key);
+	must_be_readable(OPT_CREDS, e->credentials);
+	must_be_readable(OPT_NKEY, e->nkey);
+	must_be_readable(OPT_USER_FILE, e->user_file);
+	must_be_readable(OPT_TOKEN_FILE, e->token_file);
+}
+
+/* Where the engine and the machine find what they need. */
+static void connect_parts(struct share_options *o)
+{
+	o->engine.urls = o->urls;
+	o->engine.names = &o->names;
+	o->engine.client = o->host;
+	o->engine.only_existing = o->lists;
+	o->machine.names = &o->names;
+	o->machine.host = o->host;
+}
+
+void share_options_parse(struct share_options *o, int argc, char **argv)
+{
+	const char *not_for_lists = NULL;
+	int opt;
+
+	set_defaults(o);
+	while ((opt = getopt_long(argc, argv, "m:vhH", options, NULL)) != -1) {
+		if (opt == OPT_NATS)
+			add_urls(o, optarg);
+		else if (machine_option(o, opt))
+			not_for_lists = name_of(opt);
+		else if (!login_option(&o->engine, opt) && !list_option(o, opt))
+			option_common(opt);
+	}
+	o->queue = must_be_name(only_argument(argc, argv, "QUEUE"));
+	check(o, not_for_lists);
+	check_files(&o->engine);
+	connect_parts(o);
+}

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * N1 to N6: the two queues of a shared queue on one machine, with real queues. Needs /dev/kwq and
+ * the right to manage queues. A manual clock, so that no test sleeps.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <kwq.h>
+
+#include "../cluster/local.h"
+#include "tap.h"
+
+#define MS 1000000ULL
+
+/*
+ * @q, @outbox: handles of the manager, which belong to @local
+ * @user: the handle of a program
+ */
+static struct kwq *q, *outbox, *user;
+static struct local *l;
+static struct local_event event;
+static uint64_t got_token;	/* of the last get() */
+
+static const struct kwq_limiter limiter = {
+	.kind = KWQ_LIMITER_EXPONENTIAL,
+	.u.exponential = { .base = 100 * MS, .max = 1000 * MS },
+};
+
+static struct kwq *create(const struct kwq *to)
+{
+	const struct kwq_config config = {
+		.size = sizeof(config), .nr = 1, .dead_after = 4, .limiters = kwq_ptr(&limiter),
+		.limiter_size = sizeof(limiter),
+	};
+	const struct kwq_create_options options = {
+		.size = sizeof(options), .open_flags = O_CLOEXEC, .clockid = KWQ_CLOCK_ID_MANUAL,
+		.config = &config, .lease = 1000000 * MS, .values = true, .groups = true,
+		.changes = true, .outbox = to,
+	};
+	struct kwq *made = NULL;
+
+	if (!ok(!kwq_create(&made, NULL, &options), "a queue"))
+		exit(1);
+	return made;
+}
+
+static void begin(void)
+{
+	outbox = create(NULL);
+	q = create(outbox);
+	ok(!kwq_reopen(&user, q, KWQ_RIGHTS_ALL, O_CLOEXEC | O_NONBLOCK), "a program's handle");
+	is_number(local_open(&l, q, outbox), 0, "local_open()");
+}
+
+static void end(void)
+{
+	local_close(l);
+	kwq_close(user);
+}
+
+/* The next event of a key is of this kind, and of this key. */
+static bool next_is(enum local_event_kind kind, const char *key)
+{
+	int ret;
+
+	do {
+		ret = local_next(l, &event);
+	} while (ret == 1 && event.kind == LOCAL_QUEUE);
+
+	if (ret == 1 && event.kind == kind && event.work.key.len == strlen(key) &&
+	    !memcmp(event.work.key.at, key, strlen(key)))
+		return true;
+	printf("#  %d: event %d, key \"%.*s\"\n", ret, event.kind, (int)event.work.key.len,
+	       (const char *)event.work.key.at);
+	return false;
+}
+
+/* The queue itself may have changed, or a worker may wait. No other event is there. */
+static bool is_quiet(void)
+{
+	int ret;
+
+	while ((ret = local_next(l, &event)) == 1 && event.kind == LOCAL_QUEUE)
+		;
+	if (ret == 1)
+		printf("#  event %d of %.*s\n", event.kind, (int)event.work.key.len,
+		       (const char *)event.work.key.at);
+	return !ret;
+}
+
+static bool is_bytes(struct bytes bytes, const char *text)
+{
+	return bytes.len == strlen(text) && !memcmp(bytes.at, text, bytes.len);
+}
+
+/* Good enough for the keys of this test. The real one is a matter of the stream. */
+int key_hash_of(struct key_hash *hash, struct bytes key)
+{
+	memset(hash, 0, sizeof(*hash));
+	memcpy(hash, key.at, key.len < HASH_LEN ? key.len : HASH_LEN);
+	return 0;
+}
+
+static struct key_hash hash_of(const char *key)
+{
+	struct key_hash hash;
+
+	key_hash_of(&hash, (struct bytes){ key, strlen(key) });
+	return hash;
+}
+
+static int start(const char *key, uint32_t requeues, uint64_t number)
+{
+	const struct work work = {
+		.key = { key, strlen(key) }, .value = { "v", 1 }, .group = { "g", 1 },
+		.has_value = true, .has_group = true, .priority = 3, .requeues = requeues,
+	};
+	const struct key_hash hash = hash_of(key);
+
+	return local_start(l, &hash, &work, (struct token){ .epoch = 2, .number = number });
+}
+
+/* A worker gets the key. Returns the ticket, or 0. */
+static uint64_t get(const char *key)
+{
+	struct kwq_item item;
+	char data[64];
+	int err = kwq_try_get_value(user, &item, data, sizeof(data));
+
+	if (err || item.key_len != strlen(key) || memcmp(data, key, item.key_len))
+		return 0;
+	got_token = item.token;
+	return got_token >> 42 == 2 ? item.ticket : 0;
+}
+
+/* N1, N2, N4: adds come with all that they carry, stay until they are stored, and coalesce. */
+static void test_adds(void)
+{
+	struct kwq_add_options options = {
+		.size = sizeof(options), .priority = 7, .value = "value", .value_len = 5,
+		.group = "team", .group_len = 4,
+		.flags = KWQ_ADD_PRIORITY | KWQ_ADD_VALUE | KWQ_ADD_GROUP,
+	};
+	uint64_t id, wall;
+	struct timespec now;
+
+	begin();
+	ok(is_quiet(), "nothing to publish");
+	is_number(kwq_add_with(user, "a", 1, &options), KWQ_ADDED, "a program adds");
+	ok(next_is(LOCAL_ADD, "a") && event.is_ready && !event.is_waiting, "N1: an add");
+	ok(event.work.priority == 7 && is_bytes(event.work.value, "value") &&
+	   is_bytes(event.work.group, "team") && event.work.has_value && event.work.has_group,
+	   "N4: with priority, value and group");
+	id = event.id;
+	ok(is_quiet(), "and once");
+	is_number(kwq_sync_within(user, 0), -ETIMEDOUT, "N1: it is not stored yet");
+	is_number(kwq_len(outbox), 1, "N1: it stays in the outbox");
+	is_number(local_stored(l, id), 0, "it is stored");
+	is_number(kwq_len(outbox), 0, "the outbox has it no more");
+	ok(is_quiet(), "and nothing else happens");
+	is_number(kwq_sync_within(user, 0), 0, "N1: a sync knows");
+
+	kwq_add(user, "b", 1);
+	ok(next_is(LOCAL_ADD, "b"), "an add");
+	id = event.id;
+	is_number(kwq_add(user, "b", 1), KWQ_COALESCED, "N2: and another one of the key");
+	is_number(local_stored(l, id), 0, "the first is stored");
+	ok(next_is(LOCAL_ADD, "b"), "N1: the second comes");
+	is_number(local_stored(l, event.id), 0, "it is stored");
+	ok(is_quiet() && !kwq_len(outbox), "and that is all");
+
+	is_number(kwq_add_after(user, "c", 1, 500 * MS), KWQ_WAITING, "a delayed add");
+	ok(next_is(LOCAL_ADD, "c") && !event.is_ready && event.is_waiting, "N4: comes at once");
+	clock_gettime(CLOCK_REALTIME, &now);
+	wall = now.tv_sec * 1000 * MS + now.tv_nsec;
+	ok(event.due <= wall + 500 * MS && event.due > wall - 10000 * MS,
+	   "N4: with its time by the wall clock");
+	local_stored(l, event.id);
+	is_number(kwq_add_rate_limited(user, "d", 1), KWQ_WAITING, "a rate-limited add");
+	ok(next_is(LOCAL_ADD, "d") && event.work.requeues == 1, "N4: with its count");
+	local_stored(l, event.id);
+	ok(is_quiet(), "nothing else");
+	end();
+}
+
+/* N3: a new manager removes earlier grants, and publishes what somebody else put into the queue. */
+static void test_start(void)
+{
+	const struct kwq_restore_entry entry = { .key_len = 1, .state = KWQ_IS_READY };
+	const struct kwq_add_extra extra = {};
+	int32_t result;
+	const struct kwq_batch batch = {
+		.entries = kwq_ptr(&entry), .keys = kwq_ptr("f"), .results = kwq_ptr(&result),
+		.extras = kwq_ptr(&extra), .keys_len = 1, .nr = 1, .entry_size = sizeof(entry),
+		.extra_size = sizeof(extra),
+	};
+	uint64_t ticket;
+
+	begin();
+	is_number(start("held", 0, 1), 0, "a grant");
+	ticket = get("held");
+	ok(ticket, "a worker has it");
+	is_number(start("left", 3, 2), 0, "another grant");
+	kwq_add(user, "early", 5);
+	is_number(kwq_restore_batch(user, &batch), 1, "somebody restores a key");
+	is_number(result, KWQ_RESTORED, "and it is there");
+	/* The manager dies. Another one begins. */
+	ok(!kwq_reopen(&q, user, KWQ_RIGHTS_ALL, O_CLOEXEC), "a new manager's handle");
+	ok(!kwq_reopen(&outbox, outbox, KWQ_RIGHTS_ALL, O_CLOEXEC), "and of the outbox");
+	local_close(l);
+	is_number(local_open(&l, q, outbox), 0, "local_open()");
+	is_number(kwq_done(user, ticket), -ESTALE, "N3: the former worker has lost its key");
+	is_number(kwq_len(q), 1, "N3: what was granted before is gone");
+	ok(next_is(LOCAL_ADD, "f"), "what somebody restored is an add");
+	local_stored(l, event.id);
+	ok(local_next(l, &event) == 1 && event.kind == LOCAL_QUEUE, "the queue was created");
+	ok(next_is(LOCAL_ADD, "early"), "N1: an early add comes");
+	local_stored(l, event.id);
+	ok(is_quiet(), "nothing else");
+	is_number(kwq_len(q) + kwq_len(outbox), 0, "both queues are empty");
+	is_number(kwq_num_requeues(user, "left", 4), 0, "N4: and remember nothing");
+	end();
+}
+
+/* N2, N4: how keys end. */
+static void test_ends(void)
+{
+	uint64_t ticket, id;
+
+	begin();
+	is_number(start("a", 0, 1), 0, "a grant");
+	ok(is_quiet(), "nobody has it");
+	ticket = get("a");
+	ok(ticket, "a worker gets it, with its token");
+	ok(next_is(LOCAL_TAKEN, "a") && event.token.epoch == 2 && event.token.number == 1,
+	   "it is taken");
+	is_number(kwq_add(user, "a", 1), KWQ_ADDED, "N2: an add meanwhile");
+	is_number(kwq_done(user, ticket), 0, "done");
+	ok(next_is(LOCAL_ADD, "a"), "N2: the add meanwhile is published");
+	id = event.id;
+	ok(is_quiet(), "the end waits for it");
+	local_stored(l, id);
+	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_DONE && event.token.number == 1,
+	   "then it has ended");
+	is_number(kwq_sync_within(user, 0), -ETIMEDOUT, "N1: the end is not stored yet");
+	id = event.id;
+	ok(is_quiet(), "nothing else");
+	local_confirmed(l, id);
+	ok(is_quiet(), "and nothing then");
+	is_number(kwq_sync_within(user, 0), 0, "N1: all is stored");
+
+	start("b", 2, 2);
+	ticket = get("b");
+	is_number(kwq_num_requeues(user, "b", 1), 2, "N4: a worker sees the requeues");
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_REMEMBERED &&
+	   event.work.requeues == 2, "N4: a done without a forget remembers them");
+	local_confirmed(l, event.id);
+	is_number(kwq_num_requeues(user, "b", 1), 0, "and the outbox has them no more");
+
+	start("d", 2, 4);
+	ticket = get("d");
+	is_number(kwq_forget(user, "d", 1), 2, "a worker forgets");
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ENDED, "d") && event.outcome == OUTCOME_DONE, "N4: and nothing remembers");
+	local_confirmed(l, event.id);
+
+	start("e", 2, 5);
+	ticket = get("e");
+	is_number(kwq_done_with(user, ticket, KWQ_DONE_FORGET), 0, "a done that forgets");
+	ok(next_is(LOCAL_ENDED, "e") && event.outcome == OUTCOME_DONE, "N4: nothing remembers");
+	local_confirmed(l, event.id);
+	is_number(kwq_num_requeues(user, "e", 1), 0, "not the outbox either");
+
+	start("f", 2, 6);
+	ticket = get("f");
+	is_number(kwq_add_rate_limited(user, "f", 1), KWQ_WAITING, "client-go's way to retry");
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ADD, "f") && event.is_waiting && event.work.requeues == 3,
+	   "N4: the add waits, and counts on");
+	id = event.id;
+	ok(is_quiet(), "N4: the end is not told before the add is stored");
+	local_stored(l, id);
+	ok(next_is(LOCAL_ENDED, "f") && event.outcome == OUTCOME_DONE, "then it is");
+	local_confirmed(l, event.id);
+
+	start("h", 4, 8);
+	ticket = get("h");
+	is_number(kwq_add_rate_limited(user, "h", 1), KWQ_DEAD, "L11: a retry too many");
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ENDED, "h") && event.outcome == OUTCOME_DEAD && event.work.requeues == 4,
+	   "L11: the key is dead");
+	local_confirmed(l, event.id);
+	is_number(kwq_len(outbox), 0, "and the outbox is empty");
+
+	start("g", 0, 7);
+	ticket = get("g");
+	is_number(kwq_bury(user, ticket), KWQ_BURIED, "a worker buries");
+	ok(next_is(LOCAL_ENDED, "g") && event.outcome == OUTCOME_DEAD, "L11: it is dead");
+	local_confirmed(l, event.id);
+	ok(is_quiet(), "nothing else");
+	end();
+}
+
+/* N6: a key that no worker has can be taken back. */
+static void test_take_back(void)
+{
+	const struct key_hash hash = hash_of("a"), other = hash_of("x");
+	const struct token wrong = { .epoch = 2, .number = 9 };
+	struct token token = { .epoch = 2, .number = 1 };
+	uint64_t ticket;
+
+	begin();
+	start("a", 1, 1);
+	is_number(local_take_back(l, &hash, token), -EBUSY, "its change has not come yet");
+	ok(is_quiet(), "it comes");
+	is_number(local_take_back(l, &other, token), -ENOENT, "a key that was not granted");
+	is_number(local_take_back(l, &hash, wrong), -ENOENT, "by another token");
+	is_number(local_take_back(l, &hash, token), 0, "N6: a key that nobody has");
+	ok(!get("a"), "no worker gets it");
+	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_RETURNED &&
+	   event.work.requeues == 1 && event.token.number == 1, "N6: it is returned");
+	local_confirmed(l, event.id);
+	ok(is_quiet(), "nothing else");
+
+	start("a", 0, 2);
+	token.number = 2;
+	ok(is_quiet(), "granted again");
+	ticket = get("a");
+	is_number(local_take_back(l, &hash, token), -EBUSY, "a worker was faster");
+	ok(next_is(LOCAL_TAKEN, "a"), "it is taken");
+	is_number(local_take_back(l, &hash, token), -EBUSY, "a worker has it");
+	kwq_give_back(user, ticket);
+	ok(next_is(LOCAL_UNTAKEN, "a"), "the worker gives it back");
+	is_number(local_take_back(l, &hash, token), 0, "N6: now it can be taken back");
+	end();
+}
+
+/* N3: the lease is over. */
+static void test_revoke(void)
+{
+	struct pollfd fd;
+	uint64_t ticket;
+
+	begin();
+	start("a", 2, 1);
+	ticket = get("a");
+	start("b", 3, 2);
+	ok(next_is(LOCAL_TAKEN, "a"), "a worker has a key");
+	ok(is_quiet(), "all changes are read");
+	start("c", 4, 3);
+	is_number(local_revoke_all(l), 0, "local_revoke_all()");
+	fd = (struct pollfd){ .fd = kwq_fd(user), .events = POLLPRI };
+	ok(poll(&fd, 1, 0) == 1 && fd.revents & POLLPRI, "N3: the worker is told");
+	is_number(kwq_done(user, ticket), -ESTALE, "N3: its done is refused");
+	ok(!get("b"), "N3: nobody gets the other key");
+	ok(is_quiet(), "no end is told");
+	ok(!kwq_num_requeues(user, "a", 1) && !kwq_num_requeues(user, "b", 1),
+	   "N4: their counts leave the outbox");
+	is_number(kwq_num_requeues(user, "c", 1), 0, "N4: and one whose change was not read");
+	is_number(start("a", 0, 4), 0, "it may be granted again");
+	ok(get("a"), "and taken");
+	end();
+}
+
+/* N6: workers that wait are told, and counted. */
+static void test_getters(void)
+{
+	struct local_state state;
+
+	begin();
+	is_quiet();
+	ok(!get("a"), "a worker finds nothing");
+	ok(local_next(l, &event) == 1 && event.kind == LOCAL_QUEUE, "N6: that is told");
+	local_state(l, &state);
+	is_number(state.getters, 1, "N6: and counted");
+	ok(is_quiet(), "once");
+	start("a", 0, 1);
+	ok(get("a"), "it gets a key");
+	ok(next_is(LOCAL_TAKEN, "a"), "that is told, too");
+	local_state(l, &state);
+	is_number(state.getters, 0, "N6: and it waits no more");
+	end();
+}
+
+/* N3: each worker that gets a key has a higher token, and the master gives new ones in time. */
+static void test_hand_outs(void)
+{
+	uint64_t before = 0, ticket;
+	unsigned int nr = 0;
+	bool grows = true;
+	int ret = 0;
+
+	begin();
+	is_quiet();
+	start("a", 0, 7);
+	for (;;) {
+		ticket = get("a");
+		if (!ticket)
+			break;
+		grows &= got_token > before;
+		before = got_token;
+		nr++;
+		kwq_give_back(user, ticket);
+		do {
+			ret = local_next(l, &event);
+		} while (ret == 1 && event.kind != LOCAL_ENDED);
+	}
+	ok(grows, "N3: each hand-out has a higher token");
+	ok(before >> 14 == (2ULL << 28 | 7), "all are below the next grant's");
+	is_number(nr, 1 << 13, "a key that is handed out again and again is taken back");
+	ok(ret == 1 && event.kind == LOCAL_ENDED && event.outcome == OUTCOME_RETURNED,
+	   "and returned to the master");
+	end();
+}
+
+/* Adds that cannot be stored wait in the outbox. */
+static void test_many(void)
+{
+	static uint64_t ids[LOCAL_ADDS_MAX];
+	unsigned int i, nr = 0;
+	char key[8];
+
+	begin();
+	for (i = 0; i < LOCAL_ADDS_MAX + 10; i++)
+		kwq_add(user, key, snprintf(key, sizeof(key), "%u", i));
+	while (local_next(l, &event) == 1)
+		if (event.kind == LOCAL_ADD && nr < LOCAL_ADDS_MAX)
+			ids[nr++] = event.id;
+	is_number(nr, LOCAL_ADDS_MAX, "N7: adds that are not stored have a bound");
+	is_number(local_outbox_fd(l), -1, "and nobody is woken for more");
+	for (i = LOCAL_ADDS_MAX; i--;)
+		local_stored(l, ids[i]);
+	for (nr = 0; local_next(l, &event) == 1; nr++)
+		local_stored(l, event.id);
+	is_number(nr, 10, "the others come later");
+	ok(local_outbox_fd(l) >= 0, "and wake again");
+	is_number(kwq_len(outbox), 0, "and none is left");
+	is_number(kwq_sync_within(user, 0), 0, "all are kept, in whatever order they were stored");
+	end();
+}
+
+static void test_errors(void)
+{
+	const struct token epoch = { .epoch = 1 << 22, .number = 1 };
+	const struct token number = { .epoch = 1, .number = 1ULL << 28 };
+	const struct work work = { .key = { "k", 1 } };
+	const struct key_hash hash = hash_of("k");
+	struct local *second;
+	struct kwq *plain = NULL;
+	const struct kwq_create_options options = {
+		.size = sizeof(options), .open_flags = O_CLOEXEC, .clockid = KWQ_CLOCK_ID_MANUAL,
+	};
+	struct local_state state;
+
+	begin();
+	is_number(local_open(&second, q, outbox), -EBUSY, "a second manager");
+	is_number(local_start(l, &hash, &work, epoch), -EOVERFLOW, "an epoch that does not fit");
+	is_number(local_start(l, &hash, &work, number), -EOVERFLOW, "a number that does not fit");
+	ok(!kwq_create(&plain, NULL, &options), "a queue without changes");
+	is_number(local_open(&second, plain, plain), -EOPNOTSUPP, "cannot be shared");
+	kwq_close(plain);
+	is_number(local_state(l, &state), 0, "local_state()");
+	ok(!state.is_paused && !state.is_shut_down && !state.ready && !state.outbox,
+	   "of an idle queue");
+	is_quiet();
+	kwq_pause(user);
+	kwq_add(user, "a", 1);
+	ok(local_next(l, &event) == 1 && event.kind == LOCAL_QUEUE, "a pause is told");
+	local_state(l, &state);
+	ok(state.is_paused && state.outbox == 1, "and seen");
+	end();
+}
+
+int main(void)
+{
+	test_adds();
+	test_start();
+	test_ends();
+	test_take_back();
+	test_revoke();
+	test_getters();
+	test_hand_outs();
+	test_many();
+	test_errors();
+	return done_testing();
+}

@@ -1,0 +1,361 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# kwq share without a kernel: its arguments; --list with a real nats-server; and --metrics, on a fake kernel
+# (fake-kernel.c). $NATS_SERVER names another nats-server than the one in PATH.
+. ./tap.sh
+
+# exits STATUS TEXT COMMAND...: the command ends with this status, and its standard error contains TEXT.
+exits() {
+	local status=$1 text=$2 got=0
+	shift 2
+
+	"$@" </dev/null >"$WORK/out" 2>"$WORK/err" || got=$?
+	[ "$got" = "$status" ] && [[ $(cat "$WORK/err") == *"$text"* ]] && return
+	echo "status $got"
+	cat "$WORK/out" "$WORK/err"
+	return 1
+}
+
+# ---- Without kwq-share ----
+
+mkdir -p "$WORK/bin" "$WORK/libexec/kwq"
+cp "$KWQ" "$WORK/bin"
+ALONE=$WORK/bin/kwq
+ok "without kwq-share: what to install" exits 1 \
+	'kwq: share: kwq-share is missing: install the package kwq-cluster' "$ALONE" share --nats nats://n1 mail
+ok "without it: the help" exits 0 '' "$ALONE" share -v --nats nats://n1 --help
+same "is that of kwq-share" "$(head -n 2 "$WORK/out")" 'Usage: kwq share [OPTION...] --nats URL QUEUE
+Make a queue a part of one that spans machines.'
+same "and so is all of it" "$("$ALONE" share --help=all | grep -c -e '--stream-bytes')" 1
+printf '#!/bin/sh\nprintf "%%s|" libexec "$@"\nexit 7\n' >"$WORK/libexec/kwq/kwq-share"
+chmod 755 "$WORK/libexec/kwq/kwq-share"
+ok "kwq-share in the libexec folder is executed" exits 7 '' "$ALONE" share 'a b' --help
+same "with all arguments" "$(cat "$WORK/out")" 'libexec|a b|--help|'
+sed s/libexec/beside/ "$WORK/libexec/kwq/kwq-share" >"$WORK/bin/kwq-share"
+ok "one that cannot be executed" exits 1 "$WORK/bin/kwq-share: Permission denied" "$ALONE" share
+chmod 755 "$WORK/bin/kwq-share"
+ok "kwq-share beside the program comes first" exits 7 '' "$ALONE" share
+same "it does" "$(cat "$WORK/out")" 'beside|'
+
+if [ ! -x "$O/kwq-share" ]; then
+	skip "kwq-share" "libnats-dev, libcbor-dev, libssl-dev or uthash-dev is missing"
+	done_testing
+fi
+
+# ---- Arguments ----
+
+# wrong TEXT ARGUMENT...: kwq share refuses the arguments with a usage line.
+wrong() {
+	local text=$1
+	shift
+
+	ok "refused: kwq share $*" exits 2 "kwq: share: $text" "$KWQ" share "$@"
+	same "with how it is used" "$(tail -n 1 "$WORK/err")" 'Usage: kwq share [OPTION...] --nats URL QUEUE'
+}
+
+URL=nats://127.0.0.1:1
+wrong 'QUEUE is missing' --nats $URL
+wrong '"b" is one argument too many' --nats $URL a b
+wrong '--nats URL is missing: the servers of NATS, as nats://HOST' a
+wrong '--nats URL is missing' --nats , a
+wrong '--nats: at most 32 servers' --nats "$(printf 'nats://n%d,' {1..33})" a
+wrong '--nats URL is missing' --list a
+for url in n1 n1:4222 http://n1 nats:n1 NATS://n1 nats:// nats://:4222 nats://n1:x nats://n1:0 nats://n1:65536 nats://n1:1x tls://n1/x \
+	'nats://[::1' 'nats://[::1]x'; do
+	wrong "--nats $url: must be nats://HOST[:PORT], or tls://HOST[:PORT] for TLS" --nats "nats://n1,$url" a
+done
+wrong '--nats http://n1: must be' --nats http://me:secret@n1 a
+wrong 'fd:3: must be the name of a queue, not a descriptor' --nats $URL fd:3
+wrong 'a/b: this cannot be the name of a shared queue' --nats $URL a/b
+wrong ': this cannot be the name of a shared queue' --nats $URL ''
+wrong '--replicas 0: must be from 1 to 5' --replicas 0
+wrong '--replicas 6: must be from 1 to 5' --replicas 6
+wrong '--replicas x: not a number' --replicas x
+wrong '--stream-bytes x: not a number' --stream-bytes x
+wrong '--ttl: 2s to 1h' --ttl 1s
+wrong '--ttl: 2s to 1h' --ttl 2h
+wrong '--ttl soon: must be a duration' --ttl soon
+wrong '--stop-timeout soon: must be a duration' --stop-timeout soon
+wrong '--host: 1 to 110 letters, digits, - and _' --host ''
+wrong '--host: 1 to 110 letters, digits, - and _' --host a.b
+wrong '--host: 1 to 110 letters, digits, - and _' --host "$(printf '%0111d' 0)"
+wrong '--prefetch 0: must be from 1 to 1000' --prefetch 0
+wrong '--prefetch 1001: must be from 1 to 1000' --prefetch 1001
+wrong '--metrics is written anew again and again: name a FILE' --metrics -
+wrong '--metrics is written anew again and again: name a FILE' --metrics ''
+wrong '--cert and --key belong together' --nats $URL --cert c a
+wrong '--cert and --key belong together' --nats $URL --key k a
+wrong '--mode 888: must be an octal number' --mode 888
+wrong '--max-items 0: must be from 1' --max-items 0
+wrong '--max-bytes x: not a number' --max-bytes x
+wrong '--lease soon: must be a duration' --lease soon
+wrong '--group-limit x: not a number' --group-limit x
+wrong '--aging soon: must be a duration' --aging soon
+wrong '--dead, --json and --no-headings need --list' --nats $URL --dead a
+wrong '--dead, --json and --no-headings need --list' --nats $URL --json a
+wrong '--dead, --json and --no-headings need --list' --nats $URL -H a
+wrong '--json and --no-headings cannot be combined' --nats $URL --list --json -H a
+for option in --replicas=3 --ttl=3s --host=h --prefetch=3 --stop-timeout=3s --no-master --stream-bytes=3 --metrics=m \
+	--mode=700 --max-items=3 --max-bytes=3 --lease=3s --group-limit=3 --aging=3s --sync --dead-after=3 --verbose; do
+	wrong "--list and ${option%%=*} cannot be combined" --nats $URL --list $option a
+done
+for option in ca creds nkey user-file token-file; do
+	ok "--$option names no file" exits 1 "kwq: share: --$option /nope: No such file or directory" \
+		"$KWQ" share --nats $URL --$option /nope a
+done
+for option in ca creds; do
+	ok "--$option names a folder, and a list is asked for" exits 1 "kwq: share: --$option /tmp: Is a directory" \
+		"$KWQ" share --nats $URL --$option /tmp --list a
+done
+ok "--cert names no file" exits 1 "kwq: share: --cert /nope: No such file or directory" \
+	"$KWQ" share --nats $URL --cert /nope --key "$KWQ" a
+ok "--key names none" exits 1 "kwq: share: --key /nope: No such file or directory" \
+	"$KWQ" share --nats $URL --cert "$KWQ" --key /nope a
+for url in "nats://me:p%40ss@127.0.0.1:1/" tls://127.0.0.1:1 'nats://[::1]:1'; do
+	ok "a URL that is good: $url" exits 1 ': Connection refused' "$KWQ" share --nats "$url" --list a
+done
+ok "a server that does not answer" exits 1 "kwq: share: $URL: Connection refused" "$KWQ" share --nats $URL --list a
+ok "none of several" exits 1 '127.0.0.1:2: Connection refused' \
+	"$KWQ" share --nats nats://127.0.0.1:2,$URL --list a
+ok "no module" exits 6 'a: no /dev/kwq' env -u KWQ_TEST_QUEUES "$O/test/share/kwq-share" --nats $URL a
+
+# ---- Keys in the engine ----
+
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
+SERVER=${NATS_SERVER:-nats-server}
+if ! "$SERVER" --version >/dev/null 2>&1; then
+	skip "the rest" "nats-server is not installed"
+	done_testing
+fi
+
+# The server chooses a free port, and writes it to a file.
+start_server() {
+	rm -f "$WORK"/ports/*
+	"$SERVER" -a 127.0.0.1 -p "${1:--1}" --ports_file_dir "$WORK/ports" -js -sd "$WORK/js" >>"$WORK/nats.log" 2>&1 &
+	server=$!
+	wait_for server_is_there
+	URL=$(grep -ohE 'nats://[0-9.:]+' "$WORK"/ports/* | head -n 1)
+	PORT=${URL##*:}
+}
+server_is_there() {
+	grep -q 'nats://' "$WORK"/ports/* 2>/dev/null && grep -q "Server is ready" "$WORK/nats.log"
+}
+stop_server() {
+	kill "$server"
+	wait "$server"
+	: >"$WORK/nats.log"
+}
+# wait_for COMMAND...: until it succeeds. The deadline is for what hangs, not for what is slow.
+wait_for() {
+	local end=$((SECONDS + 60))
+
+	until "$@"; do
+		if ((SECONDS > end)); then
+			echo "# in vain: $*"
+			return 1
+		fi
+		sleep 0.05
+	done
+}
+
+mkdir "$WORK/ports"
+start_server
+trap 'kill "$server" ${share:+"$share"} ${http:+"$http"} ${prometheus:+"$prometheus"} 2>/dev/null; wait; rm -rf "$WORK"' EXIT
+
+share() {
+	"$KWQ" share --nats "$URL" "$@"
+}
+ok "a queue that nobody has shared" exits 3 'there is no stream kwq-mail: nobody has shared a queue of this name' \
+	share --list mail
+ok "the list did not make it" exits 3 'there is no stream kwq-mail' share --list mail
+
+ok "records" "$O/test/share-records" "$URL" mail keys
+# Times are whole hours, less what has passed since.
+same "all keys, each in a line" "$(share --list mail | sed -E 's/ +( [0-9]+)\.[0-9]+s /\1 /')" \
+	'STATE                 PRIO         LEFT REQUEUES GROUP    KEY
+pending                  5            -        0 red      new
+pending                  0            -        0 -        overdue
+pending+waiting          0 3599        0 -        owed
+retry                    0 7199        3 -        again
+pending                  0            -        0 -        now again
+dead                     0            -       25 -        given\tup
+dead                     0            -       25 -        \xff
+pending                  0            -       25 -        revived
+waiting+dead             0 3599       25 -        dead for now
+remembered               0            -        2 -        known
+pending                  0            -        2 -        known and new
+pending+waiting+retry    7 1799        1 red      both
+waiting                  4 10799        0 new      later'
+same "--no-headings" "$(share --list -H mail | sed '1!d; s/.* //')" new
+same "--dead: the dead ones" "$(share --list --dead -H mail | awk '{ print $1, $4 }')" 'dead 25
+dead 25
+waiting+dead 25'
+share --list --json mail >"$WORK/json"
+same "--json: one object for each key" "$(wc -l <"$WORK/json")" 13
+same "--json: a key with all members" "$(sed -n 's/"due_in_ns":[0-9]*/"due_in_ns":0/; $p' "$WORK/json")" \
+	'{"states":["waiting"],"priority":4,"requeues":0,"due_in_ns":0,"key":"later","group":"new"}'
+same "--json: a key that is not UTF-8, and no time" "$(sed -n 7p "$WORK/json")" \
+	'{"states":["dead"],"priority":0,"requeues":25,"key":"\ufffd","key_hex":"ff"}'
+same "--json: several states" "$(sed -n 12p "$WORK/json" | sed 's/,"priority.*//')" '{"states":["pending","waiting","retry"]'
+same "--json --dead" "$(share --list --json --dead mail | grep -c '"dead"')" 3
+if python3 -c 'import jsonschema' 2>/dev/null; then
+	sed 's/^/share	/' "$WORK/json" >"$WORK/lines"
+	ok "--json: as the schema says" python3 ./json_schema.py check "$SRC/share/kwq.schema.json" "$WORK/lines"
+else
+	skip "--json: as the schema says" "there is no python3-jsonschema"
+fi
+list_to_full() {
+	share --list mail >/dev/full
+}
+ok "output that cannot be written" exits 1 'standard output: No space left on device' list_to_full
+
+ok "a damaged record" "$O/test/share-records" "$URL" mail damaged
+ok "is told of" exits 1 'is damaged' share --list -H mail
+same "and the others are listed" "$(wc -l <"$WORK/out")" 13
+ok "a record of a newer version" "$O/test/share-records" "$URL" mail newer
+ok "is told of, too" exits 1 'a newer kwq share takes part in this queue: install that one here, too' share --list mail
+
+ok "a queue of another name is another one" exits 3 'there is no stream kwq-ma=20il' share --list 'ma il'
+touch "$WORK/empty"
+ok "credentials that are wrong" exits 1 'the first line is empty' share --user-file "$WORK/empty" --list mail
+
+# ---- The file for Prometheus ----
+
+export KWQ_TEST_QUEUES=$WORK/queues
+# flags NAME...: the sum of some KWQ_CREATE_* bits
+flags() {
+	local name sum=0
+
+	for name in "$@"; do
+		sum=$((sum | 1 << $(sed -n "s/^#define KWQ_CREATE_$name\t.*<< \([0-9]*\)).*/\1/p" "$SRC/../uapi/linux/kwq.h")))
+	done
+	echo $sum
+}
+printf '%s\n' "jobs clockid=7 id=1 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
+	"jobs.outbox clockid=7 id=2 create_flags=$(flags VALUES GROUPS CHANGES)" \
+	'plain clockid=7' "slow clockid=1 create_flags=$(flags OUTBOX CHANGES)" "still clockid=7 create_flags=$(flags OUTBOX)" >"$KWQ_TEST_QUEUES"
+FAKE=$O/test/share/kwq-share
+METRICS=$WORK/jobs.prom
+ok "a queue that exists and is not shared" exits 1 \
+	'plain: this queue exists and is not shared: kwq save it, kwq rm it, and kwq load it into plain.outbox when that is there' \
+	"$FAKE" --nats "$URL" plain
+for queue in slow still; do
+	ok "a queue with an outbox of another kind: $queue" exits 1 "$queue: a shared queue is created by kwq share: remove this one" \
+		"$FAKE" --nats "$URL" $queue
+done
+ok "a file that cannot be written" exits 1 "--metrics $WORK/no/file: No such file or directory" \
+	"$FAKE" --nats "$URL" --metrics "$WORK/no/file" jobs
+ok "a folder" exits 1 "--metrics $WORK: Is a directory" "$FAKE" --nats "$URL" --metrics "$WORK" jobs
+
+# Not saved over a reboot: the granted keys are those of the shared queue. Only the outbox is.
+ok "kwq save --all" "$O/test/kwq-fake" save --all -v "$WORK/saved"
+same "leaves out the queue, and saves its outbox" "$(cat "$WORK/said")" 'jobs: left to its manager
+jobs.outbox: 0 saved
+plain: 0 saved
+slow: left to its manager
+still: left to its manager'
+
+# The samples of the file without its comments and label, in one line.
+samples() {
+	sed -n 's/^kwq_share_\([a-z]*\){name="jobs"} /\1=/p' "$METRICS" 2>/dev/null | tr '\n' ' '
+}
+has() {
+	[[ " $(samples)" == *" $1 "* ]]
+}
+# When the file was written, in ms
+heartbeat() {
+	sed -n 's/^kwq_share_heartbeat_seconds{name="jobs"} \([0-9]*\)\.\([0-9]*\)$/\1\2/p' "$METRICS"
+}
+heartbeat_is_after() {
+	(($(heartbeat) > $1))
+}
+said_by_share() {
+	grep -qxF "$1" "$WORK/said-by-share"
+}
+SECRET=${URL/nats:\/\//nats://me:secret@}
+begin=$(date +%s%3N)
+"$FAKE" --nats "$SECRET" --ttl 2s --metrics "$METRICS" --verbose jobs >"$WORK/said-by-share" 2>"$WORK/err-of-share" &
+share=$!
+ok "it becomes the master" wait_for has 'master=1'
+same "of an empty queue" "$(samples)" \
+	'up=1 lease=1 master=1 epoch=1 held=0 adds=0 ready=0 waiting=0 booked=0 dead=0 machines=1 '
+same "anybody may read the file" "$(stat -c %a "$METRICS")" 644
+ok "the file tells when it was written" heartbeat_is_after $((begin - 1))
+ok "it is written anew even if nothing changes" wait_for heartbeat_is_after "$(heartbeat)"
+ok "and again" wait_for heartbeat_is_after "$(heartbeat)"
+same "the states, in words" "$(cat "$WORK/said-by-share")" "jobs: connects to $URL
+jobs: joins
+jobs: master of 1 machine"
+same "no alarm" "$(cat "$WORK/err-of-share")" ''
+cp "$METRICS" "$WORK/master.prom"
+if command -v promtool >/dev/null; then
+	same "promtool finds nothing in it" "$(promtool check metrics <"$WORK/master.prom" 2>&1; echo $?)" 0
+	while IFS= read -r metric; do
+		ok "it has the rules' $metric" grep -q "^$metric{" "$METRICS"
+	done < <(grep -ohE 'kwq_share_[a-z_]+' "$SRC/monitoring/prometheus-rules.yml" | sort -u)
+else
+	skip "promtool" "there is none"
+fi
+while IFS= read -r metric; do
+	ok "kwq-share(1) has $metric" grep -q "$metric" "$SRC/man/kwq-share.1"
+done < <(sed -n '/^kwq_/s/{.*//p' "$METRICS")
+ok "keys of other machines" "$O/test/share-records" "$URL" jobs idle
+ok "the dead ones are counted" wait_for has 'dead=2'
+ok "and those that wait" wait_for has 'waiting=3'
+if command -v prometheus >/dev/null; then
+	# Serves the file as node_exporter would.
+	exec {serving}< <(exec python3 -u -m http.server --bind 127.0.0.1 --directory "$WORK" 0 2>"$WORK/http.log")
+	http=$!
+	IFS= read -r -u "$serving" said_by_http
+	[[ $said_by_http =~ port\ ([0-9]+) ]]
+	cat >"$WORK/prometheus.yml" <<-END
+		global:
+		  scrape_interval: 1s
+		scrape_configs:
+		  - job_name: kwq
+		    metrics_path: /jobs.prom
+		    static_configs:
+		      - targets: ['127.0.0.1:${BASH_REMATCH[1]}']
+	END
+	prometheus --config.file="$WORK/prometheus.yml" --storage.tsdb.path="$WORK/tsdb" \
+		--web.listen-address=127.0.0.1:0 --log.level=warn >"$WORK/prometheus.log" 2>&1 &
+	prometheus=$!
+	ok "every query of the dashboard has an answer" python3 "$PWD/scrape.py" dashboard "$prometheus" \
+		"$SRC/monitoring/grafana-dashboard.json" kwq_share_
+	kill "$http" "$prometheus"
+	wait "$prometheus"
+	exec {serving}<&-
+else
+	skip "Prometheus" "there is none"
+fi
+inode=$(stat -c %i "$METRICS")
+stop_server
+ok "without the engine: down" wait_for has 'up=0'
+ok "it is no master then" has 'master=0'
+ok "the state has the cause" wait_for said_by_share \
+	"jobs: no engine: $URL: Connection refused; adds wait here, and no keys are handed out"
+ok "and so has a message, which names the queue" grep -qxF "kwq: share: jobs: $URL: Connection refused" "$WORK/err-of-share"
+sed -i 's/^jobs.outbox/& items=7/' "$KWQ_TEST_QUEUES"
+ok "all adds in the outbox are counted" wait_for has 'adds=7'
+ok "a machine that has lost its lease" wait_for has 'lease=0'
+same "keeps the epoch" "$(samples | grep -o 'epoch=[0-9]*')" epoch=1
+ok "the end of the lease" wait_for grep -qxF \
+	'kwq: share: jobs: the lease is over: the keys of this machine are taken back, and run again on one that reaches the engine' \
+	"$WORK/err-of-share"
+same "the master's numbers are not there" "$(samples | grep -oE 'ready|waiting|booked|dead|machines')" ''
+ok "the file is another one" test "$inode" != "$(stat -c %i "$METRICS")"
+start_server "$PORT"
+ok "it comes back" wait_for has 'up=1'
+ok "is told of" wait_for grep -qxF 'kwq: share: jobs: the engine is there again' "$WORK/err-of-share"
+ok "it is the master again" wait_for has 'master=1'
+kill -TERM "$share"
+wait "$share"
+same "SIGTERM ends it" $? 0
+same "with a line of what it gave back" "$(tail -n 2 "$WORK/said-by-share")" 'jobs: leaves
+jobs: left; 0 keys were given back'
+share=
+ok "the file is gone" test ! -e "$METRICS"
+same "nothing is beside it" "$(find "$WORK" -name 'jobs.prom?*')" ''
+
+done_testing
