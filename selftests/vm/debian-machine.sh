@@ -157,7 +157,7 @@ write_job() {
 
 # systemd reads the units, and the example, without a complaint.
 units_are_right() {
-	same "$(systemd-analyze verify "$UNIT.service" kwq-queue@svc.service kwq-keep@svc.service 2>&1 | grep -i kwq)" '' &&
+	same "$(systemd-analyze verify "$UNIT.service" kwq-queue@svc.service kwq-keep@svc.service kwq-share@svc.service 2>&1 | grep -i kwq)" '' &&
 		test -f '/usr/share/doc/kwq/examples/kwq-run@thumbnails.service.d/thumbnails.conf'
 }
 

@@ -125,7 +125,7 @@ install_kwq() {
 	local package wanted
 
 	mkdir "$ROOT/kwq"
-	for package in kwq-dkms libkwq1 libkwq-dev kwq golang-kwq-dev python3-kwq; do
+	for package in kwq-dkms libkwq1 libkwq-dev kwq kwq-cluster golang-kwq-dev python3-kwq; do
 		cp "$BUILD/deb/${package}_${VERSION}_"*.deb "$ROOT/kwq"
 	done
 	inside sh -c 'apt-get install --simulate --no-install-recommends /kwq/*.deb' >"$WORK/simulated"
@@ -170,10 +170,18 @@ check_version() {
 	same "$(inside kwq --version)" "kwq $VERSION"
 }
 
+# The command finds the program of the other package. Without a server it says so.
+check_cluster() {
+	local said
+
+	said=$(inside kwq share --nats nats://127.0.0.1:1 --list mail 2>&1 || true)
+	same "$said" 'kwq: share: nats://127.0.0.1:1: Connection refused'
+}
+
 check_man_pages() {
 	local page
 
-	for page in 'kwq(1)' 'kwq(4)' 'kwq(7)' 'kwq-run@.service(8)' 'libkwq(3)' 'kwq_add_after(3)'; do
+	for page in 'kwq(1)' 'kwq-share(1)' 'kwq(4)' 'kwq(7)' 'kwq-run@.service(8)' 'libkwq(3)' 'kwq_add_after(3)'; do
 		inside man -w "$page"
 	done
 }
@@ -293,7 +301,7 @@ remove_kwq() {
 # removes one, because files may still belong to it.
 purge_kwq() {
 	# apt no longer knows kwq-dkms, because its removal left nothing to purge.
-	inside dpkg --purge python3-kwq kwq kwq-dkms libkwq-dev libkwq1 golang-kwq-dev
+	inside dpkg --purge python3-kwq kwq-cluster kwq kwq-dkms libkwq-dev libkwq1 golang-kwq-dev
 	# shellcheck disable=SC2016 # for dpkg-query
 	same "$(inside dpkg-query -W -f '${Package} ${db:Status-Status}\n' '*kwq*' 2>/dev/null || true)" ''
 	everything >"$WORK/after"
@@ -330,6 +338,7 @@ ok 'DKMS knows the supported kernels' check_kernels
 ok 'the group kwq exists' check_group
 ok 'kwq --version' check_version
 ok 'man finds the pages' check_man_pages
+ok 'kwq share finds kwq-share' check_cluster
 ok 'bash completes kwq' check_completion
 needed 'a program is compiled with pkg-config' check_compile
 needed 'Python imports the package' check_python
