@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings soak coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python demo shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python demo demo-cluster shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -85,8 +85,14 @@ test-packages:
 test-bindings:
 	@SUITES='bindings-trixie bindings-sid' $(VM)/run-tests.sh
 
+test-cluster:
+	@SUITES='cluster' $(VM)/run-tests.sh
+
 soak:
 	@$(VM)/soak.sh
+
+soak-cluster:
+	@SUITES=cluster-soak $(VM)/run-tests.sh
 
 coverage:
 	@$(VM)/coverage.sh
@@ -118,6 +124,9 @@ bench-python:
 demo:
 	@$(VM)/demo.sh
 
+demo-cluster:
+	@$(VM)/demo.sh cluster
+
 shell:
 	@$(VM)/shell.sh
 
@@ -132,8 +141,9 @@ help:
 	@echo '  make userspace  the library and the command only'
 	@echo '  make install    install them (as root), make uninstall to remove them'
 	@echo '  make deb        Debian packages, in build/deb: kwq-dkms, libkwq1, libkwq-dev, golang-kwq-dev,'
-	@echo '                  python3-kwq and kwq'
+	@echo '                  python3-kwq, kwq and kwq-cluster'
 	@echo '  make demo       shows it in a virtual machine'
+	@echo '  make demo-cluster   shows a queue on three machines, of which one is killed'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
 	@echo '  make test       every test, in virtual machines; the last line is the totals'
 	@echo '  make test-matrix    the tests that need a kernel, on every supported kernel (PAGE=1: the table into docs/kernels.md)'
@@ -141,6 +151,8 @@ help:
 	@echo '  make soak SOAK=30   all random tests, for this many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make test-bindings  the Go package beside the real client-go, of Debian 13 and of unstable'
+	@echo '  make test-cluster   a queue on three machines, with three servers of NATS, and their faults'
+	@echo '  make soak-cluster SOAK=60   the same faults for this many minutes, with a million adds'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
 	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'
 	@echo '  make check      static checks: checkpatch, sparse, kernel-doc, ... (CHECKS="words links" for some)'

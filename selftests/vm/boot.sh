@@ -67,7 +67,7 @@ command_line=(
 )
 
 # The kernel passes unknown variables to init, in the environment.
-for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS KWQ_ROW; do
+for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS KWQ_ROW KWQ_RULES; do
 	[ -z "${!variable:-}" ] || command_line+=("$variable=${!variable}")
 done
 

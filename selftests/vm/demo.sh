@@ -1,19 +1,31 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Boots Debian's kernel with kwq and shows selftests/demo. Exits with 0 if the demo succeeded.
+# demo.sh [cluster]: boots Debian's kernel with kwq and shows selftests/demo, or selftests/cluster/demo. Exits with 0 if the
+# demo succeeded.
 . "$(dirname "$0")/common.sh"
+
+content=${1:-demo}
+case $content in
+demo) name=demo ;;
+cluster) name=demo-cluster ;;
+*) die "usage: $0 [cluster]" ;;
+esac
 
 "$VM/packages.sh"
 lock_build
 mkdir -p "$LOGS"
-dir=$("$VM/initramfs.sh" stock demo)
+dir=$("$VM/initramfs.sh" stock "$content")
 progress "booting Linux $(basename "$(readlink -f "$dir/image")") with kwq"
 
 # The demo's output is shown live; init's own lines are filtered out.
-LIMIT=300 "$VM/boot.sh" "$dir" "file:$LOGS/demo.console.log" stdio demo </dev/null |
-	tee "$LOGS/demo.report.log" | sed -u '/^@kwq \(begin\|end\|verdict\)/d' || true
-if ! grep -q '^@kwq verdict pass' "$LOGS/demo.report.log"; then
-	tail -n 30 "$LOGS/demo.console.log" >&2
-	die "the demo failed; the console is in $LOGS/demo.console.log"
+LIMIT=300 MEMORY=$([ "$content" = demo ] || echo 3G) "$VM/boot.sh" "$dir" "file:$LOGS/$name.console.log" stdio demo </dev/null |
+	tee "$LOGS/$name.report.log" | sed -u '/^@kwq \(begin\|end\|verdict\|pace\|kernel\)/d' || true
+if [ "$content" = cluster ]; then
+	"$VM/results.py" kselftest "$name" "$LOGS/$name.report.log" "$LOGS/$name.console.log" 0 >/dev/null || true
+	exec "$VM/results.py" summary "$name"
+fi
+if ! grep -q '^@kwq verdict pass' "$LOGS/$name.report.log"; then
+	tail -n 30 "$LOGS/$name.console.log" >&2
+	die "the demo failed; the console is in $LOGS/$name.console.log"
 fi

@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [keep] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
+# initramfs.sh KERNEL [device] [demo] [exporter] [cluster] [keep] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
 # kernel.sh. Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and
 # initramfs.
 #
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
+#   cluster   kwq-share, nats-server and selftests/cluster, in /cluster, and its tests, in /kselftest
 #   keep      the command with the library of SQLite, and the shell of SQLite, in /keep
 #   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
 #   bindings-trixie, bindings-sid
@@ -168,6 +169,26 @@ for content in "$@"; do
 		libraries_of "$BUILD/userspace/obj/http-probe"
 		mkdir -p "$root/kselftest"
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
+		;;
+	cluster)
+		nats_server=$("$VM/nats-server.sh" trixie)
+		logged cluster make -C "$TOP/selftests/cluster" O="$BUILD/cluster" LIBRARY="$userspace" all
+		[ -x "$BUILD/userspace/kwq-share" ] || die "kwq-share was not built: a library of NATS, CBOR or OpenSSL is missing"
+		mkdir -p "$root/cluster" "$root/kselftest" "$root/demo"
+		cp "$TOP/selftests/cluster/demo" "$root/demo/run"
+		cp "$BUILD/userspace/kwq-share" "$BUILD/userspace/libkwq.so.1" "$BUILD/cluster"/{checker,fetch,place} "$nats_server" \
+			"$TOP/selftests/cluster"/{cluster.sh,job,picture} "$root/cluster"
+		for program in rules faults; do
+			cp "$TOP/selftests/cluster/$program" "$root/kselftest/cluster-$program"
+		done
+		libraries_of "$root/cluster/nats-server"
+		LD_LIBRARY_PATH=$BUILD/userspace libraries_of "$BUILD/userspace/kwq-share"
+		for program in ip nft tc; do
+			program=$(PATH=$PATH:/usr/sbin:/sbin command -v "$program")
+			cp -L "$program" "$root/cluster"
+			libraries_of "$program"
+		done
+		kernel_modules veth llc stp bridge libcrc32c nfnetlink nf_tables sch_netem
 		;;
 	keep)
 		# The command that loads SQLite itself, and the shell of SQLite.

@@ -7,6 +7,8 @@
 #   PROGRAMS='wait* lease'        only these programs of the kselftests
 #   KUNIT='kwq-core*'             only these suites of KUnit in User-Mode Linux: one pattern
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
+#   SOAK=60, SEED=N               the minutes of the suite cluster-soak, and its first fault
+#   KWQ_RULES=n5,n6               only these rules of the suite cluster
 #   SPIN=full                     also the large configurations of selftests/spin
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
@@ -180,6 +182,16 @@ run() {
 	bindings-trixie | bindings-sid)
 		progress "client-go of ${1#bindings-} beside kwq"
 		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" bindings
+		;;
+	cluster)
+		progress "a queue on three machines, and its faults"
+		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock cluster kselftest 1200 "${chosen:-cluster-*}"
+		;;
+	cluster-soak)
+		progress "a queue on three machines: faults for ${SOAK:-60} minutes, and a million adds"
+		MEMORY=3G KWQ_SEED=${SEED:-} KWQ_SOAK_SECONDS=$((60 * ${SOAK:-60})) KWQ_ITEMS=${KWQ_ITEMS:-1000000} MACHINE_SECONDS=0 \
+			machine "$1" kselftest stock cluster kselftest 0 cluster-faults
+		grep '^# ' "$LOGS/$1.report.log" | tail -n 30 || true
 		;;
 	coverage)
 		progress "coverage"

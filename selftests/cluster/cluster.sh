@@ -1,0 +1,365 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+#
+# The programs of this folder source this file, in the test machine. It makes three servers of NATS, s1 to s3, and machines,
+# m1 and so on. Each is a network namespace with a control group of the same name, and a cable to one bridge. Names of
+# queues belong to a network namespace, so each machine has its own queue $QUEUE.
+#
+# Control groups of a machine: m1/share has kwq-share, m1/work the workers, m1/add the adders.
+
+QUEUE=${QUEUE:-jobs}
+TTL=${TTL:-6}
+MACHINES=${MACHINES:-m1 m2 m3}
+SERVERS='s1 s2 s3'
+RUN=/tmp/cluster
+GROUPS_OF=/sys/fs/cgroup
+PATH=/cluster:/sbin:/usr/sbin:$PATH
+export PATH
+# The shell is busybox, and would take its own.
+IP=/cluster/ip
+TC=/cluster/tc
+NFT=/cluster/nft
+
+# A wait for a condition ends at this time of the machine's pace. It is far above what any of them takes.
+PATIENCE=60
+
+mkdir -p "$RUN"
+
+# ---- Output ----
+
+nr=0
+failed=0
+
+# ok TEXT: the case has passed.
+pass() {
+	nr=$((nr + 1))
+	echo "ok $nr - $1"
+}
+
+# fail TEXT: it has failed. The ends of all logs follow.
+fail() {
+	nr=$((nr + 1))
+	failed=1
+	echo "not ok $nr - $1"
+	tell_all
+}
+
+# verdict TEXT COMMAND...: the case passes if the command succeeds.
+verdict() {
+	verdict_text=$1
+	shift
+	if "$@"; then
+		pass "$verdict_text"
+	else
+		fail "$verdict_text"
+	fi
+}
+
+tell_all() {
+	for file in "$RUN"/*.share "$RUN"/*.log "$RUN"/*.server; do
+		[ -s "$file" ] || continue
+		echo "#   --- ${file##*/}"
+		grep -vE 'Route|Router' "$file" | tail -n 6 | cut -c 1-200 | sed 's/^/#   /'
+	done
+}
+
+# A queue that is left would keep the module in use.
+finish() {
+	for name in $MACHINES $SERVERS; do
+		kill_group "$name"
+	done
+	for name in $MACHINES; do
+		on "$name" kwq rm --force "$QUEUE" "$QUEUE.outbox" 2>/dev/null
+	done
+	for name in $MACHINES $SERVERS; do
+		$IP netns del "$name"
+	done
+	echo "1..$nr"
+	exit $failed
+}
+
+# Seconds since the boot.
+now() {
+	read -r up _ </proc/uptime
+	echo "$up"
+}
+
+# since TIME: seconds from then to now.
+since() {
+	awk -v then="$1" -v now="$(now)" 'BEGIN { printf "%.2f\n", now - then }'
+}
+
+# at_most A B: whether A is no more than B. Both may have decimals.
+at_most() {
+	awk -v a="$1" -v b="$2" 'BEGIN { exit !(a != "" && a + 0 <= b + 0) }'
+}
+
+say() {
+	echo "# $(now) s: $*"
+}
+
+# Seconds of the clock that is as slow as the machine, of ../vm/pace.h.
+paced() {
+	od -An -tu4 -N4 /run/kwq-pace | awk '{ printf "%d\n", $1 / 1000 }'
+}
+
+# slack SECONDS: so many seconds of work, on this machine.
+slack() {
+	awk -v seconds="$1" -v speed="$(checker speed /run/kwq-pace)" 'BEGIN { printf "%.2f\n", seconds / speed }'
+}
+
+# await COMMAND...: waits until it succeeds. Returns 1 if it never does.
+await() {
+	await_until=$(($(paced) + PATIENCE))
+	await_rounds=0
+	until "$@"; do
+		await_rounds=$((await_rounds + 1))
+		[ $((await_rounds % 200)) != 0 ] || say "waits for: $*"
+		if [ "$(paced)" -ge $await_until ]; then
+			say "never came true: $*"
+			return 1
+		fi
+		usleep 50000
+	done
+}
+
+# ---- The network ----
+
+# cable NAME ADDRESS: a network namespace, and a control group.
+cable() {
+	$IP netns add "$1"
+	$IP link add "$1" type veth peer name eth0 netns "$1"
+	$IP link set "$1" master lan up
+	$IP -n "$1" addr add "$2/24" dev eth0
+	$IP -n "$1" link set eth0 up
+	$IP -n "$1" link set lo up
+	mkdir -p "$GROUPS_OF/$1"
+}
+
+address() {
+	case $1 in
+	s*) echo "10.9.0.${1#s}" ;;
+	m*) echo "10.9.0.1${1#m}" ;;
+	esac
+}
+
+make_network() {
+	for module in llc stp bridge veth libcrc32c nfnetlink nf_tables sch_netem; do
+		[ ! -e /$module.ko ] || insmod /$module.ko
+	done
+	mkdir -p /run/netns
+	$IP link add lan type bridge
+	$IP addr add 10.9.0.254/24 dev lan
+	$IP link set lan up
+	for name in $SERVERS $MACHINES; do
+		cable "$name" "$(address "$name")"
+	done
+	for name in $MACHINES; do
+		mkdir -p "$GROUPS_OF/$name/share" "$GROUPS_OF/$name/work" "$GROUPS_OF/$name/add"
+	done
+}
+
+# ---- Whole groups of processes ----
+
+kill_group() {
+	echo 1 >"$GROUPS_OF/$1/cgroup.kill"
+	await is_empty "$1"
+}
+
+is_empty() {
+	grep -q 'populated 0' "$GROUPS_OF/$1/cgroup.events"
+}
+
+stop_group() {
+	echo 1 >"$GROUPS_OF/$1/cgroup.freeze"
+	await grep -q 'frozen 1' "$GROUPS_OF/$1/cgroup.events"
+}
+
+continue_group() {
+	echo 0 >"$GROUPS_OF/$1/cgroup.freeze"
+}
+
+# ---- Servers ----
+
+start_server() {
+	cat >"$RUN/$1.conf" <<-END
+		server_name: $1
+		listen: $(address "$1"):4222
+		http: $(address "$1"):8222
+		jetstream { store_dir: "$RUN/$1.store", max_mem: 0, max_file: 1G }
+		cluster {
+			name: test, listen: $(address "$1"):6222
+			routes: [ "nats://10.9.0.1:6222", "nats://10.9.0.2:6222", "nats://10.9.0.3:6222" ]
+		}
+	END
+	GOMAXPROCS=1 place "$1" nats-server -c "$RUN/$1.conf" >>"$RUN/$1.server" 2>&1 &
+}
+
+# jsz SERVER: what it says about streams.
+jsz() {
+	fetch "$(address "$1")" 8222 '/jsz?streams=true' 2>/dev/null
+}
+
+# Whether the servers have chosen a leader of their own.
+is_formed() {
+	for name in $SERVERS; do
+		jsz "$name" | tr -d ' \n' | grep -q '"meta_cluster":{"name":"test","leader":"s[1-3]"' || return
+	done
+}
+
+start_servers() {
+	for name in $SERVERS; do
+		start_server "$name"
+	done
+}
+
+# Prints the server that leads the queue's stream.
+leader() {
+	for name in $SERVERS; do
+		leader_found=$(jsz "$name" | tr -d ' \n' | sed -n 's/.*"stream_detail":\[.*"leader":"\(s[1-3]\)".*/\1/p')
+		[ -z "$leader_found" ] || { echo "$leader_found"; return; }
+	done
+	return 1
+}
+
+# ---- Machines ----
+
+# start_share MACHINE [OPTION...]
+start_share() {
+	share_of=$1
+	shift
+	LD_LIBRARY_PATH=/cluster place "$share_of/share" kwq-share --nats nats://10.9.0.1,nats://10.9.0.2,nats://10.9.0.3 --replicas 3 \
+		--ttl "${TTL}s" --host "$share_of" -v "$@" "$QUEUE" >>"$RUN/$share_of.share" 2>&1 &
+}
+
+# on MACHINE COMMAND...: runs it there, in no part of it.
+on() {
+	on_machine=$1
+	shift
+	place "$on_machine" "$@"
+}
+
+# The last state that kwq-share told.
+state() {
+	sed -n "s/^$QUEUE: //p" "$RUN/$1.share" | tail -n 1
+}
+
+is_part() {
+	case $(state "$1") in
+	'takes part' | 'master of '*) return 0 ;;
+	esac
+	return 1
+}
+
+# Prints the machine that is the master.
+master() {
+	for name in $MACHINES; do
+		case $(state "$name") in
+		'master of '*) echo "$name"; return ;;
+		esac
+	done
+	return 1
+}
+
+# A machine that is not the master.
+not_master() {
+	not_this=$(master)
+	for name in $MACHINES; do
+		[ "$name" = "$not_this" ] || { echo "$name"; return; }
+	done
+}
+
+# master_counts N: whether the master knows N machines.
+master_counts() {
+	case $(state "$(master)") in
+	"master of $1 machine" | "master of $1 machines") return 0 ;;
+	esac
+	return 1
+}
+
+# kill_machine MACHINE: as a power cut: all its processes die, and its queues with their keys are gone.
+kill_machine() {
+	kill_group "$1"
+	continue_group "$1"
+	for part in share work add; do
+		continue_group "$1/$part"
+	done
+	on "$1" kwq rm --force "$QUEUE" "$QUEUE.outbox" 2>/dev/null
+	echo "$QUEUE: dead" >>"$RUN/$1.share"
+}
+
+# Makes the network, the servers and the machines, and waits until all work together.
+start_cluster() {
+	make_network
+	start_servers
+	await is_formed || return
+	say 'the servers have a leader'
+	for name in $MACHINES; do
+		start_share "$name" "$@"
+	done
+	await_cluster
+}
+
+await_cluster() {
+	for name in $MACHINES; do
+		await is_part "$name" || return
+	done
+	await master_counts "$(echo "$MACHINES" | wc -w)"
+}
+
+# ---- Faults of the network ----
+
+# partition MACHINE in|out|both: what it sends, or what it receives, is lost.
+partition() {
+	on "$1" $NFT add table ip test
+	case $2 in
+	in | both) on "$1" $NFT add chain ip test input '{ type filter hook input priority 0; policy drop; }' ;;
+	esac
+	case $2 in
+	out | both) on "$1" $NFT add chain ip test output '{ type filter hook output priority 0; policy drop; }' ;;
+	esac
+}
+
+mend() {
+	on "$1" $NFT delete table ip test
+}
+
+# slow MACHINE RULE...: as of tc netem, in both directions.
+slow() {
+	slow_machine=$1
+	shift
+	$IP netns exec "$slow_machine" $TC qdisc replace dev eth0 root netem "$@"
+	$TC qdisc replace dev "$slow_machine" root netem "$@"
+}
+
+quick() {
+	$IP netns exec "$1" $TC qdisc del dev eth0 root
+	$TC qdisc del dev "$1" root
+}
+
+# ---- Logs of workers ----
+
+# has_run KEY [MACHINE [WHAT]]: whether a worker has begun with it, or has done WHAT.
+has_run() {
+	grep -qE "^[0-9.]+ ${2:-m.} ${3:-begin} $1 " "$RUN/work.log"
+}
+
+# has_run_times KEY N
+has_run_times() {
+	[ "$(count_runs "$1")" -ge "$2" ]
+}
+
+# count_runs KEY [MACHINE]: how often it was begun.
+count_runs() {
+	grep -cE "^[0-9.]+ ${2:-m.} begin $1 " "$RUN/work.log"
+}
+
+# line KEY [WHAT [N]]: the N-th line of the log, of its begins or WHAT: TIME MACHINE WHAT KEY token= requeues= ...
+line() {
+	grep -E "^[0-9.]+ m. ${2:-begin} $1 " "$RUN/work.log" | sed -n "${3:-1}p"
+}
+
+# part NUMBER: that word of a line.
+part() {
+	awk -v part="$1" '{ print $part }'
+}
