@@ -130,7 +130,6 @@ void kwq_handle_see_losses(struct kwq_handle *handle)
 
 	spin_lock_irqsave(&handle->keyed->queue.lock, flags);
 	handle->has_lost = false;
-	handle->has_found_nothing = false;
 	spin_unlock_irqrestore(&handle->keyed->queue.lock, flags);
 }
 

@@ -879,7 +879,10 @@ static void getter_that_finds_nothing_is_told(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, look(test, true), 0);
 	KUNIT_EXPECT_EQ(test, t->of_queue, t->keyed->changes->last);
 	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
-	/* A close ends it. */
+	/* A look at its losses does not end it. A close does. */
+	kwq_handle_see_losses(t->y);
+	KUNIT_EXPECT_EQ(test, get(t, 1), -EAGAIN);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 1);
 	z = t->y;
 	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
