@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * What the local queues and the engine say, in the words of the cores. Pure: the simulation of the
+ * Events of the local queues and results of the engine, in the words of the cores. Pure: the simulation of the
  * tests uses these functions, too.
  */
 #ifndef KWQ_CLUSTER_CONVERT_H

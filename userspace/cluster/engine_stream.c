@@ -19,7 +19,10 @@
 /* Between two looks at a stream that is in use. */
 #define CHECK_PAUSE SECOND
 
-/* An add may not use this part of a stream with a limit. What a record takes besides its data. */
+/*
+ * An add may not use this part of a stream with a limit. A record takes so many bytes besides its
+ * data.
+ */
 enum { RESERVED_PART = 8, RECORD_OVERHEAD = 128 };
 /* Between the requests of machines that create a stream together, at most. */
 #define CREATED_TOGETHER_S 60

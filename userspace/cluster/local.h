@@ -168,7 +168,7 @@ int local_revoke_all(struct local *local);
 /**
  * local_set_term() - set when workers lose what was granted
  * @local: the handle
- * @boot: CLOCK_BOOTTIME in ns; 0 for now
+ * @boot: CLOCK_BOOTTIME in ns; 0 ends all work at once
  *
  * The kernel keeps to it, even if this process is stopped: see kwq_set_term().
  *

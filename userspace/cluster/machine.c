@@ -311,8 +311,7 @@ static void member_lease_lost(void *arg)
 	HASH_ITER(hh, m->ended, ended, next)
 		forget_ended(m, ended);
 	if (m->is_leaving)
-		message("the time for workers is over: %zu keys are taken from them, and go to other machines",
-			member_status(m->member).held);
+		message("workers have lost their keys: these run again on other machines");
 	else if (m->has_lease)
 		message("the lease is over: the keys of this machine are taken back, and run again on one that reaches the engine");
 	m->has_lease = false;

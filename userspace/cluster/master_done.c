@@ -108,9 +108,9 @@ static bool has_more(const struct record *granted, const struct record *beside)
 }
 
 /*
- * What was granted is to be erased. What came beside the run takes its value and its group, unless
- * it has newer ones: an adder without a value may have merged with something older. A worker's
- * retry is a timed add that names neither.
+ * The granted records will be erased. An add or a timed add beside the run takes their value and
+ * group, unless it has newer ones. An adder without a value may have merged with something older.
+ * A worker's retry is a timed add that names neither.
  */
 static bool takes_from_run(const struct master_key *key, const struct record *beside)
 {

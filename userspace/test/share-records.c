@@ -110,8 +110,8 @@ static void put_keys(void)
 	put("\xff", dead);
 	put("revived", dead);
 	put("revived", add);
-	put("dead for now", dead);
-	put("dead for now", later);
+	put("dead, added", dead);
+	put("dead, added", later);
 	put("known", remembered);
 	put("known and new", remembered);
 	put("known and new", add);
@@ -129,8 +129,8 @@ static void put_idle_keys(void)
 	const struct record again = { .kind = RECORD_RETRY, .due = wall + HOUR };
 
 	put("dead", dead);
-	put("dead for now", dead);
-	put("dead for now", later);
+	put("dead, added", dead);
+	put("dead, added", later);
 	put("later", later);
 	put("again", again);
 }

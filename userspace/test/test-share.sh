@@ -182,7 +182,7 @@ pending                  0            -        0 -        now again
 dead                     0            -       25 -        given\tup
 dead                     0            -       25 -        \xff
 pending                  0            -       25 -        revived
-waiting+dead             0 3599       25 -        dead for now
+waiting+dead             0 3599       25 -        dead, added
 remembered               0            -        2 -        known
 pending                  0            -        2 -        known and new
 pending+waiting+retry    7 1799        1 red      both
