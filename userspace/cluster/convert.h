@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Events of the local queues and results of the engine, in the words of the cores. Pure: the simulation of the
- * tests uses these functions, too.
+ * Events of the local queues and results of the engine, in the words of the cores. Pure: the
+ * simulation of the tests uses these functions, too.
  */
 #ifndef KWQ_CLUSTER_CONVERT_H
 #define KWQ_CLUSTER_CONVERT_H
