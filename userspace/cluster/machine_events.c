@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Events of the engine and of the local queues go to the cores.
+ */
+#include "machine_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "../kwq/cmd.h"
+
+/* ---- Events of the engine ------------------------------------------------- */
+
+/*
+ * Decodes a record. Returns false for one that is damaged, after a message: nobody can tell what it
+ * was. A record of a newer version has to be obeyed, and this program cannot.
+ */
+static bool decode(struct machine *m, struct record *record, const struct engine_event *event)
+{
+	int err = record_decode(record, &m->memory, m->options.names, event->subject, event->seq,
+				event->data);
+
+	if (!err)
+		return true;
+	if (err == -EBADMSG) {
+		message("%s: record %llu is damaged and left alone", event->subject,
+			(unsigned long long)event->seq);
+	} else if (err == -EPROTONOSUPPORT) {
+		message("%s: a newer kwq share takes part in this queue: install that one here, too",
+			event->subject);
+		m->has_failed = true;
+	} else {
+		machine_fail(m, err);
+	}
+	return false;
+}
+
+static void on_ended(struct machine *m, const struct engine_event *event)
+{
+	enum op_result result;
+	struct record record;
+	struct order *order;
+	int64_t id = event->id;
+
+	HASH_FIND(hh, m->orders, &id, sizeof(id), order);
+	if (!order)
+		return;
+	HASH_DEL(m->orders, order);
+	result = convert_result(event->result);
+	if (result != OP_UNKNOWN)
+		m->answered_at = machine_clock();
+	if (event->result == RESULT_FULL || event->result == RESULT_REFUSED)
+		machine_complain(m, event->text);
+	if (order->is_read && result == OP_OK && !decode(m, &record, event))
+		result = OP_UNKNOWN;
+	order_answer(m, order, result, event->seq, &record);
+	free(order);
+}
+
+static void on_entry(struct machine *m, const struct engine_event *event)
+{
+	int64_t tail = event->id;
+	struct record record;
+
+	m->answered_at = machine_clock();
+	if (!decode(m, &record, event))
+		return;
+	if (tail == m->member_tail)
+		member_record(m->member, m->tail, &record, machine_now());
+	else if (m->master && tail == m->master_tail)
+		master_record(m->master, &record, machine_now());
+}
+
+/* A message that cannot be read is as one that is lost. */
+static void on_message(struct machine *m, const struct engine_event *event)
+{
+	int64_t listener = event->id;
+	struct message message;
+
+	if (message_decode(&message, &m->memory, event->data))
+		return;
+	if (listener == m->own)
+		member_message(m->member, &message, machine_now());
+	else if (m->master && listener == m->asks)
+		master_message(m->master, &message, machine_now());
+}
+
+void on_engine(struct machine *m, const struct engine_event *event)
+{
+	switch (event->kind) {
+	case EVENT_UP:
+		m->answered_at = machine_clock();
+		complaints_set(&m->complaints, COMPLAINTS_GOOD);
+		m->is_up = true;
+		break;
+	case EVENT_DOWN:
+	case EVENT_REFUSED:
+		m->is_up = false;
+		complaints_set(&m->complaints, event->text);
+		break;
+	case EVENT_WARNING:
+		machine_complain(m, event->text);
+		break;
+	case EVENT_ENDED:
+		on_ended(m, event);
+		break;
+	case EVENT_ENTRY:
+		on_entry(m, event);
+		break;
+	case EVENT_MESSAGE:
+		on_message(m, event);
+		break;
+	case EVENT_CAUGHT_UP:
+		break;
+	}
+}
+
+/* ---- Events of the local queues -------------------------------------------- */
+
+/* @id tells the records of an add apart. */
+static void add_record(struct machine *m, uint64_t id, const struct local_event *event,
+		       const struct key_hash *hash, bool waits)
+{
+	const struct member_add add = convert_add(event, hash, waits);
+
+	member_add(m->member, id, &add, machine_now());
+}
+
+static void on_add(struct machine *m, const struct local_event *event)
+{
+	struct add *add = calloc(1, sizeof(*add));
+	struct key_hash hash;
+	uint64_t id = (uintptr_t)add;
+	int err = add ? key_hash_of(&hash, event->work.key) : -ENOMEM;
+
+	if (err) {
+		free(add);
+		machine_fail(m, err);
+		return;
+	}
+	add->local = event->id;
+	add->left = event->is_ready + event->is_waiting;
+	DL_APPEND(m->adds, add);
+	if (event->is_ready)
+		add_record(m, id, event, &hash, false);
+	if (event->is_waiting)
+		add_record(m, id | 1, event, &hash, true);
+}
+
+static void on_taken(struct machine *m, const struct local_event *event)
+{
+	struct key_hash hash;
+	int err = key_hash_of(&hash, event->work.key);
+
+	if (err)
+		machine_fail(m, err);
+	else
+		member_taken(m->member, &hash, event->token, event->kind == LOCAL_TAKEN, machine_now());
+}
+
+static void on_local_end(struct machine *m, const struct local_event *event)
+{
+	struct ended *ended = calloc(1, sizeof(*ended));
+	const struct member_end end = convert_end(event);
+	int err = ended ? key_hash_of(&ended->hash, event->work.key) : -ENOMEM;
+
+	if (!err)
+		HASH_ADD(hh, m->ended, hash, sizeof(ended->hash), ended);
+	if (err || !HASH_HAS(ended)) {
+		free(ended);
+		machine_fail(m, err ? err : -ENOMEM);
+		return;
+	}
+	ended->id = event->id;
+	member_ended(m->member, &ended->hash, event->token, &end, machine_now());
+}
+
+void on_local(struct machine *m, const struct local_event *event)
+{
+	switch (event->kind) {
+	case LOCAL_ADD:
+		on_add(m, event);
+		break;
+	case LOCAL_TAKEN:
+	case LOCAL_UNTAKEN:
+		on_taken(m, event);
+		break;
+	case LOCAL_ENDED:
+		on_local_end(m, event);
+		break;
+	case LOCAL_QUEUE:
+		break;
+	}
+}
