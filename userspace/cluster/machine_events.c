@@ -12,8 +12,8 @@
 /* ---- Events of the engine ------------------------------------------------- */
 
 /*
- * Decodes a record. Returns false for one that is damaged, after a message: nobody can tell what it
- * was. A record of a newer version has to be obeyed, and this program cannot.
+ * Decodes a record. Returns false for one that is damaged, after a message. A record of a newer
+ * version has to be obeyed, and this program cannot.
  */
 static bool decode(struct machine *m, struct record *record, const struct engine_event *event)
 {
@@ -23,7 +23,7 @@ static bool decode(struct machine *m, struct record *record, const struct engine
 	if (!err)
 		return true;
 	if (err == -EBADMSG) {
-		message("%s: record %llu is damaged and left alone", event->subject,
+		message("%s: record %llu is damaged: nobody can tell what it was", event->subject,
 			(unsigned long long)event->seq);
 	} else if (err == -EPROTONOSUPPORT) {
 		message("%s: a newer kwq share takes part in this queue: install that one here, too",
@@ -51,9 +51,12 @@ static void on_ended(struct machine *m, const struct engine_event *event)
 		m->answered_at = machine_clock();
 	if (event->result == RESULT_FULL || event->result == RESULT_REFUSED)
 		machine_complain(m, event->text);
-	if (order->is_read && result == OP_OK && !decode(m, &record, event))
-		result = OP_UNKNOWN;
-	order_answer(m, order, result, event->seq, &record);
+	if (order->is_read && result == OP_OK && !decode(m, &record, event)) {
+		result = OP_DAMAGED;
+		record = (struct record){ .seq = event->seq };
+	}
+	if (!m->has_failed)
+		order_answer(m, order, result, event->seq, &record);
 	free(order);
 }
 

@@ -137,9 +137,8 @@ void on_local(struct machine *m, const struct local_event *event);
 void order_publish(struct machine *m, enum owner by, uint64_t op, const struct record *record,
 		   uint64_t expected);
 
-/* Orders a read of the last record of a subject. */
-void order_read(struct machine *m, enum owner by, uint64_t op, enum record_kind kind,
-		const struct key_hash *hash);
+/* Orders a read of the last record with the subject of @like. */
+void order_read(struct machine *m, enum owner by, uint64_t op, const struct record *like);
 
 /* Notes an order. @id is what the engine answered: its number, or a negative errno value. */
 void order_note(struct machine *m, enum owner by, uint64_t op, bool is_read, int64_t id);

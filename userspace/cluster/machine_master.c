@@ -38,7 +38,7 @@ static void master_erase(void *arg, uint64_t op, uint64_t seq)
 static void master_read_last(void *arg, uint64_t op, enum record_kind kind,
 			     const struct key_hash *hash)
 {
-	order_read(arg, OWNER_MASTER, op, kind, hash);
+	order_read(arg, OWNER_MASTER, op, &(struct record){ .kind = kind, .hash = *hash });
 }
 
 static void master_deposed(void *arg)

@@ -37,10 +37,23 @@ static bool has_room(struct machine *m, const struct record *record)
 	return false;
 }
 
+/* A token has so many bits for the epoch. */
+static bool has_epochs(struct machine *m, const struct record *record)
+{
+	if (record->kind != RECORD_EPOCH || record->epoch <= RECORD_EPOCH_MAX)
+		return true;
+	message("no master can be elected: the queue has had %llu elections, and tokens count no more; when it is empty, delete the stream and start all kwq share anew",
+		(unsigned long long)RECORD_EPOCH_MAX);
+	m->has_failed = true;
+	return false;
+}
+
 static void member_publish(void *arg, uint64_t op, const struct record *record, uint64_t expected)
 {
 	struct machine *m = arg;
 
+	if (!has_epochs(m, record))
+		return;
 	if (has_room(m, record))
 		order_publish(m, OWNER_MEMBER, op, record, expected);
 	else
@@ -50,7 +63,15 @@ static void member_publish(void *arg, uint64_t op, const struct record *record, 
 static void member_read_last(void *arg, uint64_t op, enum record_kind kind,
 			     const struct key_hash *hash)
 {
-	order_read(arg, OWNER_MEMBER, op, kind, hash);
+	order_read(arg, OWNER_MEMBER, op, &(struct record){ .kind = kind, .hash = *hash });
+}
+
+static void member_read_join(void *arg, uint64_t op)
+{
+	struct machine *m = arg;
+	const struct record join = { .kind = RECORD_JOIN, .machine = m->name };
+
+	order_read(m, OWNER_MEMBER, op, &join);
 }
 
 static void member_follow(void *arg, uint64_t tail)
@@ -204,6 +225,7 @@ const struct member_ops machine_member_ops = {
 	.send = member_send,
 	.publish = member_publish,
 	.read = member_read_last,
+	.read_join = member_read_join,
 	.follow = member_follow,
 	.lease_until = member_lease_until,
 	.lease_lost = member_lease_lost,

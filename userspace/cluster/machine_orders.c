@@ -51,13 +51,11 @@ void order_publish(struct machine *m, enum owner by, uint64_t op, const struct r
 				  expected == EXPECT_ANY ? ENGINE_ANY : expected));
 }
 
-void order_read(struct machine *m, enum owner by, uint64_t op, enum record_kind kind,
-		const struct key_hash *hash)
+void order_read(struct machine *m, enum owner by, uint64_t op, const struct record *like)
 {
-	const struct record record = { .kind = kind, .hash = *hash };
 	char subject[SUBJECT_MAX];
 
-	if (record_subject(subject, m->options.names, &record))
+	if (record_subject(subject, m->options.names, like))
 		machine_fail(m, -EINVAL);
 	else
 		order_note(m, by, op, true, engine_read(m->engine, subject));

@@ -143,7 +143,9 @@ void master_result(struct master *master, uint64_t op, enum op_result result, ui
 void master_read(struct master *master, uint64_t op, enum op_result result,
 		 const struct record *record, struct instant now)
 {
-	finish(master, op, result, result == OP_OK ? record->seq : 0, record, now);
+	bool is_there = result == OP_OK || result == OP_DAMAGED;
+
+	finish(master, op, result, is_there ? record->seq : 0, record, now);
 }
 
 void master_tick(struct master *master, struct instant now)

@@ -102,7 +102,10 @@ void master_message(struct master *master, const struct message *message, struct
 void master_result(struct master *master, uint64_t op, enum op_result result, uint64_t seq,
 		   struct instant now);
 
-/* The result of read: OP_OK with @record, OP_NOT_FOUND or OP_UNKNOWN. */
+/*
+ * The result of read: OP_OK with @record, OP_DAMAGED with one that has a sequence number only,
+ * OP_NOT_FOUND or OP_UNKNOWN.
+ */
 void master_read(struct master *master, uint64_t op, enum op_result result,
 		 const struct record *record, struct instant now);
 

@@ -219,7 +219,8 @@ static void result_was_published(struct master *master, struct op *op, enum op_r
 
 /*
  * A newer retry than the one that was there will do: only a done of this token writes one. A newer
- * add is an adder's, and is looked at when the tail has it.
+ * add is an adder's, and is looked at when the tail has it. A damaged retry is replaced, and a
+ * damaged add is left to its adder: no tail delivers them.
  */
 static void result_was_read(struct master *master, struct op *op, enum op_result result,
 			    uint64_t seq, const struct record *record)

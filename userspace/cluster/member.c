@@ -30,6 +30,7 @@ struct member *member_new(const struct member_options *options, const struct mem
 	member->again_at = NEVER;
 	member->beat_at = NEVER;
 	member->phase_until = NEVER;
+	member->look_at = NEVER;
 	return member;
 }
 
@@ -102,6 +103,7 @@ static void forget_name(struct member *member)
 	member->epoch = 0;
 	member->lease_until = 0;
 	member->beat_at = NEVER;
+	member->look_at = NEVER;
 	member->is_electing = false;
 }
 
@@ -252,9 +254,44 @@ static void first_beat_was_published(struct member *member, struct member_op *op
 		beat(member);
 }
 
+static void look_later(struct member *member)
+{
+	member->look_at = member->now.boot + member->options.ttl;
+}
+
+/*
+ * Somebody has purged the stream. Masters to come do not know this machine, so it must not work
+ * under this name.
+ */
+static void join_was_read(struct member *member, struct member_op *op, enum op_result result,
+			  uint64_t seq, const struct record *record)
+{
+	(void)op;
+	(void)seq;
+	(void)record;
+	if (!is_in(member))
+		return;
+	if (result == OP_NOT_FOUND) {
+		election_forget(member);
+		lose(member);
+		return;
+	}
+	look_later(member);
+}
+
+static void look_for_join(struct member *member)
+{
+	struct member_op *op = member_op(member, member->life, join_was_read);
+
+	member->look_at = NEVER;
+	if (op)
+		member->ops->read_join(member->arg, op->id);
+}
+
 static void begin_lease(struct member *member)
 {
 	enter(member, PHASE_IN);
+	look_later(member);
 	if (member->seen)
 		obey(member, member->seen);
 	member->owes_promise = false;
@@ -431,7 +468,9 @@ void member_result(struct member *member, uint64_t op, enum op_result result, ui
 void member_read(struct member *member, uint64_t op, enum op_result result,
 		 const struct record *record, struct instant now)
 {
-	finish(member, op, result, result == OP_OK ? record->seq : 0, record, now);
+	bool is_there = result == OP_OK || result == OP_DAMAGED;
+
+	finish(member, op, result, is_there ? record->seq : 0, record, now);
 }
 
 static void lease_tick(struct member *member)
@@ -453,6 +492,8 @@ static void lease_tick(struct member *member)
 		publish_burial(member, burial_was_published);
 	if (member->beat_at <= now)
 		beat(member);
+	if (member->look_at <= now)
+		look_for_join(member);
 }
 
 void member_tick(struct member *member, struct instant now)
@@ -478,6 +519,7 @@ uint64_t member_next_due(const struct member *member)
 
 	if (member->has_failed)
 		return NEVER;
+	next = earlier(next, member->look_at);
 	if (member->lease_until)
 		next = earlier(next, member->lease_until);
 	if (member->dones)

@@ -33,6 +33,7 @@ enum { MEMBER_MAX_HELD = 10000 };
  * @publish: publishes @record if @expected is the last sequence number of its subject; 0: if there
  *	is none; EXPECT_ANY: in any case
  * @read: reads the last record of a subject of a key
+ * @read_join: reads the join of the own name
  * @follow: follows the election and the machines (c.>) from the first message on, anew. Records
  *	of it come by member_record() with the number @tail.
  * @lease_until: shared keys may be worked on until @boot, boot time in ns. The kernel must know.
@@ -53,6 +54,7 @@ struct member_ops {
 	void (*send)(void *arg, const struct message *message);
 	void (*publish)(void *arg, uint64_t op, const struct record *record, uint64_t expected);
 	void (*read)(void *arg, uint64_t op, enum record_kind kind, const struct key_hash *hash);
+	void (*read_join)(void *arg, uint64_t op);
 	void (*follow)(void *arg, uint64_t tail);
 	void (*lease_until)(void *arg, uint64_t boot);
 	void (*lease_lost)(void *arg);
@@ -150,7 +152,10 @@ void member_message(struct member *member, const struct message *message, struct
 void member_result(struct member *member, uint64_t op, enum op_result result, uint64_t seq,
 		   struct instant now);
 
-/* The result of read: OP_OK with @record, OP_NOT_FOUND or OP_UNKNOWN. */
+/*
+ * The result of read and read_join: OP_OK with @record, OP_DAMAGED with one that has a sequence
+ * number only, OP_NOT_FOUND or OP_UNKNOWN.
+ */
 void member_read(struct member *member, uint64_t op, enum op_result result,
 		 const struct record *record, struct instant now);
 

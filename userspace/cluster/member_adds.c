@@ -143,6 +143,7 @@ static void add_was_read(struct member *member, struct member_op *op, enum op_re
 {
 	struct add *add = op->add;
 
+	/* An add replaces a damaged record. */
 	if (result == OP_UNKNOWN) {
 		again_later(member, add);
 		return;

@@ -121,6 +121,11 @@ void epoch_seen(struct member *member, const struct record *record)
 	member->shall_elect = false;
 }
 
+void election_forget(struct member *member)
+{
+	member->known = 0;
+}
+
 static uint64_t elect_at(const struct member *member)
 {
 	uint64_t ttl = member->options.ttl > member->master_ttl ? member->options.ttl :

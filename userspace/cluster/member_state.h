@@ -101,6 +101,7 @@ struct heard {
  * @owes_promise: there is a newer epoch since the first heartbeat was sent
  * @phase_until: READING: when it gives up; LEAVING: when it kills jobs
  * @again_at: JOINING, GIVING_UP: when to publish again, NEVER if that is on its way
+ * @look_at: when to look for the own join, NEVER if that is on its way
  * @known, @known_epoch: the sequence number and the epoch of the last election ever seen
  * @window: how many adds may be under way
  * @narrowed_at: when it became smaller last
@@ -117,7 +118,7 @@ struct member {
 	char *name;
 	enum phase phase;
 	uint64_t life, tail, epoch, promised, outdated, seen;
-	uint64_t lease_until, beat_at, phase_until, again_at;
+	uint64_t lease_until, beat_at, phase_until, again_at, look_at;
 
 	uint64_t last_op;
 	struct member_op *member_ops;
@@ -188,6 +189,9 @@ void joined_record(struct member *member, const struct record *record);
 void heard_record(struct member *member, const struct record *record);
 void epoch_seen(struct member *member, const struct record *record);
 void election_tick(struct member *member);
+
+/* The stream has lost what this machine knows of elections. The epochs still grow. */
+void election_forget(struct member *member);
 uint64_t election_next_due(const struct member *member);
 void election_free(struct member *member);
 

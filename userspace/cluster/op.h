@@ -20,6 +20,7 @@ enum op_result {
 	OP_OK,
 	OP_WRONG_SEQUENCE, /* publish: the subject has another message, or none (10071) */
 	OP_NOT_FOUND, /* erase, read: there is no such message, or (10043) not any more */
+	OP_DAMAGED, /* read: there is one, and nobody can tell what it was */
 	OP_UNKNOWN, /* not acknowledged in time: it may have happened, or may happen later */
 };
 

@@ -6,6 +6,8 @@
  *	share-records URL QUEUE idle	keys that nobody works on, now
  *	share-records URL QUEUE damaged	a record that is no CBOR
  *	share-records URL QUEUE newer	a record of a version to come
+ *	share-records URL QUEUE last	the last election that is possible
+ *	share-records URL QUEUE purge	nothing: it removes all records
  */
 #include <poll.h>
 #include <stdio.h>
@@ -143,6 +145,29 @@ static void put_bytes(const char *bytes, size_t len)
 	publish(subject, bytes, len);
 }
 
+static void put_last_election(void)
+{
+	const struct record last = {
+		.kind = RECORD_EPOCH, .machine = "gone", .epoch = RECORD_EPOCH_MAX,
+	};
+
+	put("", last);
+}
+
+static void purge(void)
+{
+	char subject[SUBJECT_MAX];
+	struct bytes nothing = { "", 0 };
+
+	snprintf(subject, sizeof(subject), "$JS.API.STREAM.PURGE.%s", names.stream);
+	if (engine_say(engine, subject, nothing))
+		die("purge");
+	/* The server carries out what one connection asks for in its order. */
+	if (engine_read(engine, names.root) < 0)
+		die("read");
+	wait_for(EVENT_ENDED);
+}
+
 int main(int argc, char **argv)
 {
 	const char *urls[2] = { 0 };
@@ -152,7 +177,7 @@ int main(int argc, char **argv)
 	struct timespec now;
 
 	if (argc != 4 || names_init(&names, argv[2]))
-		die("URL QUEUE keys|idle|damaged|newer");
+		die("URL QUEUE keys|idle|damaged|newer|last|purge");
 	urls[0] = argv[1];
 	clock_gettime(CLOCK_REALTIME, &now);
 	wall = now.tv_sec * UINT64_C(1000000000) + now.tv_nsec;
@@ -166,6 +191,10 @@ int main(int argc, char **argv)
 		put_idle_keys();
 	else if (!strcmp(argv[3], "damaged"))
 		put_bytes("\xff", 1);
+	else if (!strcmp(argv[3], "last"))
+		put_last_election();
+	else if (!strcmp(argv[3], "purge"))
+		purge();
 	else
 		put_bytes("\xa2\x61v\x02\x61k\x41k", 8);
 	engine_close(engine);

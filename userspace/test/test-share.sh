@@ -329,6 +329,11 @@ if command -v prometheus >/dev/null; then
 else
 	skip "Prometheus" "there is none"
 fi
+ok "the stream is purged" "$O/test/share-records" "$URL" jobs purge
+ok "the machine joins again, and is elected under an epoch that grows" wait_for has 'epoch=2'
+ok "its keys are gone" wait_for has 'dead=0'
+ok "and it is the master again" wait_for has 'master=1'
+: >"$WORK/err-of-share"
 inode=$(stat -c %i "$METRICS")
 stop_server
 ok "without the engine: down" wait_for has 'up=0'
@@ -339,7 +344,7 @@ ok "and so has a message, which names the queue" grep -qxF "kwq: share: jobs: $U
 sed -i 's/^jobs.outbox/& items=7/' "$KWQ_TEST_QUEUES"
 ok "all adds in the outbox are counted" wait_for has 'adds=7'
 ok "a machine that has lost its lease" wait_for has 'lease=0'
-same "keeps the epoch" "$(samples | grep -o 'epoch=[0-9]*')" epoch=1
+same "keeps the epoch" "$(samples | grep -o 'epoch=[0-9]*')" epoch=2
 ok "the end of the lease" wait_for grep -qxF \
 	'kwq: share: jobs: the lease is over: the keys of this machine are taken back, and run again on one that reaches the engine' \
 	"$WORK/err-of-share"
@@ -357,5 +362,10 @@ jobs: left; 0 keys were given back'
 share=
 ok "the file is gone" test ! -e "$METRICS"
 same "nothing is beside it" "$(find "$WORK" -name 'jobs.prom?*')" ''
+
+sed -i 's/^jobs/used/' "$KWQ_TEST_QUEUES"
+ok "the last election that is possible" "$O/test/share-records" "$URL" used last
+ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 4194303 elections' \
+	"$FAKE" --nats "$URL" --ttl 2s used
 
 done_testing

@@ -23,7 +23,7 @@ enum { MOST_SAID = 200, MOST_HELD = 4, TEXT = 32 };
 /* ---- What a core orders ---------------------------------------------------- */
 
 enum what {
-	SEND, PUBLISH, ERASE, READ, DEPOSED, RENEW,
+	SEND, PUBLISH, ERASE, READ, READ_JOIN, DEPOSED, RENEW,
 	FOLLOW, LEASE, LOST, START, BACK, CONFIRMED, ADDED, ELECTED, LEFT,
 };
 
@@ -483,6 +483,43 @@ static void test_retry(void)
 	end_master();
 }
 
+/* A damaged retry is replaced: no tail delivers it. */
+static void test_damaged_retry(void)
+{
+	const struct record damaged = { .seq = 9 };
+	struct token token;
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	is_retried("a", granted("a"), WALL + SECOND, "x");
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	master_read(master, last(READ)->op, OP_DAMAGED, &damaged, now);
+	ok(count(PUBLISH) == 2 && last(PUBLISH)->number == 9, "a retry replaces a damaged one");
+	end_master();
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	token = granted("a");
+	ends("a", token);
+	gets(ERASE, OP_NOT_FOUND, 0);
+	master_read(master, last(READ)->op, OP_DAMAGED, &damaged, now);
+	ok(last_message(MESSAGE_CONFIRM, "a") && count(ERASE) == 1,
+	   "a done does not wait for a damaged add");
+	end_master();
+
+	begin_serving();
+	has(RECORD_TIMED, 6, "old", 0, WALL + SECOND);
+	has_add(7, "new");
+	asks("a", 0);
+	ends("a", granted("a"));
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	master_read(master, last(READ)->op, OP_DAMAGED, &damaged, now);
+	ok(last(ERASE) && last(ERASE)->number == 7, "nor for a damaged timed add");
+	end_master();
+}
+
 /* The last grant to this machine has the value. */
 static bool is_granted(const char *to, const char *value)
 {
@@ -735,6 +772,12 @@ static void member_sends(void *arg, const struct message *message)
 	say_message("", message);
 }
 
+static void member_reads_join(void *arg, uint64_t op)
+{
+	(void)arg;
+	say(READ_JOIN)->op = op;
+}
+
 static void member_follows(void *arg, uint64_t tail)
 {
 	(void)arg;
@@ -802,6 +845,7 @@ static const struct member_ops member_ops = {
 	.send = member_sends,
 	.publish = say_publish,
 	.read = say_read,
+	.read_join = member_reads_join,
 	.follow = member_follows,
 	.lease_until = member_has_lease,
 	.lease_lost = member_loses_lease,
@@ -936,6 +980,74 @@ static void test_end_of_leaving(void)
 	member_leave(member, now.boot + 100 * SECOND, now);
 	member_leave(member, 0, now);
 	is_number(count(LEFT), 1, "a second order to leave ends the wait");
+	end_member();
+}
+
+/* N2: an add of a key whose record is damaged replaces it. */
+static void test_damaged_add(void)
+{
+	struct member_add add = { .hash = key, .work = { .key = { "k", 1 } } };
+	const struct record damaged = { .seq = 7 };
+
+	begin_member();
+	forget();
+	member_add(member, 1, &add, now);
+	member_gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	member_read(member, last(READ)->op, OP_DAMAGED, &damaged, now);
+	ok(count(PUBLISH) == 2 && last(PUBLISH)->number == 7, "an add replaces a damaged record");
+	member_gets(PUBLISH, OP_OK, 8);
+	is_number(count(ADDED), 1, "and is stored");
+	end_member();
+}
+
+/* Somebody purges the stream: later masters do not know this machine, nor the election. */
+static void test_purge(void)
+{
+	static const struct member_options candidate = {
+		.ttl = TTL, .beat = 3 * SECOND, .repeat = REPEAT, .is_candidate = true,
+	};
+	const struct record join = {
+		.kind = RECORD_JOIN, .seq = 20, .machine = "b", .ttl = TTL,
+	};
+	uint64_t op;
+
+	now = (struct instant){ .boot = SECOND, .wall = WALL };
+	member = member_new(&candidate, &member_ops, NULL);
+	forget();
+	member_join(member, "a", now);
+	member_gets(PUBLISH, OP_OK, 2);
+	reads(RECORD_EPOCH, "m", 4, 1);
+	reads(RECORD_JOIN, "a", 0, 2);
+	member_gets(PUBLISH, OP_OK, 3);
+	passes(TTL / 2);
+	member_gets(PUBLISH, OP_OK, 4);
+	reads(RECORD_BEAT, "m", 4, 5);
+	ok(!count(READ_JOIN), "a machine does not look for its join all the time");
+	passes(TTL / 2);
+	is_number(count(READ_JOIN), 1, "but once in a lease");
+	member_gets(PUBLISH, OP_OK, 6);
+	reads(RECORD_BEAT, "m", 4, 7);
+	op = last(READ_JOIN)->op;
+	passes(REPEAT);
+	is_number(count(READ_JOIN), 1, "one look at a time");
+	member_read(member, op, OP_UNKNOWN, NULL, now);
+	passes(TTL / 2);
+	member_gets(PUBLISH, OP_OK, 8);
+	reads(RECORD_BEAT, "m", 4, 9);
+	passes(TTL / 2);
+	ok(count(READ_JOIN) == 2 && !count(LOST), "a look without an answer is as one that finds it");
+	member_read(member, last(READ_JOIN)->op, OP_NOT_FOUND, NULL, now);
+	ok(count(LOST) == 1 && last_record(RECORD_BEAT)->record.is_dead,
+	   "without its join a machine gives up what it has, and its name");
+	forget();
+	member_join(member, "b", now);
+	member_gets(PUBLISH, OP_OK, 20);
+	member_record(member, 2, &join, now);
+	member_gets(PUBLISH, OP_OK, 21);
+	passes(0);
+	ok(last_record(RECORD_EPOCH) && !last_record(RECORD_EPOCH)->number &&
+	   last_record(RECORD_EPOCH)->record.epoch == 5,
+	   "then it elects itself by a record that is new, with an epoch that grows");
 	end_member();
 }
 
@@ -1144,6 +1256,7 @@ int main(void)
 	test_burial();
 	test_longer_lease();
 	test_retry();
+	test_damaged_retry();
 	test_value_of_a_timed_add();
 	test_retry_of_a_worker();
 	test_timed_add_is_gone();
@@ -1156,6 +1269,8 @@ int main(void)
 	test_join();
 	test_end_of_leaving();
 	test_election();
+	test_damaged_add();
+	test_purge();
 	test_pause();
 	test_window();
 	test_leave_with_adds();

@@ -256,6 +256,11 @@ static void member_read_op(void *arg, uint64_t op, enum record_kind kind,
 	stream_read(arg, false, op, kind, hash);
 }
 
+static void read_join(void *arg, uint64_t op)
+{
+	stream_read_join(arg, op);
+}
+
 static void follow(void *arg, uint64_t tail)
 {
 	stream_follow(arg, false, tail);
@@ -566,6 +571,7 @@ static const struct member_ops member_ops = {
 	.send = send_to_master,
 	.publish = member_publish,
 	.read = member_read_op,
+	.read_join = read_join,
 	.follow = follow,
 	.lease_until = lease_until,
 	.lease_lost = lease_lost,

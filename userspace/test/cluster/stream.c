@@ -342,7 +342,7 @@ static void read(struct sim *sim, struct event *event)
 
 	if (in_gap(sim, event))
 		return;
-	stored = find_stored(sim, &what);
+	stored = find_stored(sim, event->record ? event->record : &what);
 	if (stored)
 		acknowledge(sim, event, RESULT_OK, stored->record->seq, stored->record);
 	else
@@ -397,6 +397,13 @@ void stream_read(struct machine *machine, bool is_master, uint64_t op, enum reco
 		 const struct key_hash *hash)
 {
 	request(machine, is_master, op, kind, read)->hash = *hash;
+}
+
+void stream_read_join(struct machine *machine, uint64_t op)
+{
+	const struct record join = { .kind = RECORD_JOIN, .machine = machine->name };
+
+	request(machine, false, op, RECORD_JOIN, read)->record = copy_of_record(&join);
 }
 
 static void receive(struct sim *sim, struct event *event)
