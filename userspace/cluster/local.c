@@ -73,6 +73,7 @@ struct added {
  * @granted: by hash
  * @ended: not yet told, in order
  * @nr_added, @most_added: adds that are not yet stored, and how many may be so at once
+ * @lets_go: ends do not wait for adds
  * @of_queue: the last change of QUEUE itself that an event told of
  * @one: for a list of its own
  */
@@ -81,6 +82,7 @@ struct local {
 	struct granted *granted;
 	struct ended *ended;
 	unsigned int nr_added, most_added;
+	bool lets_go;
 	uint64_t of_queue;
 	struct item_list one;
 };
@@ -390,9 +392,22 @@ static int take_more(struct ended *ended, const struct kwq_listed *listed, const
 	return 0;
 }
 
+static bool is_held(const struct local *l, const struct ended *ended)
+{
+	return ended->after > l->outbox.args.kept;
+}
+
+/* The outbox has an add of the key, which is not stored. */
+static void retry_for_add(struct ended *ended, const struct kwq_listed *listed)
+{
+	ended->event.outcome = OUTCOME_RETRY;
+	ended->event.due = listed->state & KWQ_IS_READY ? wall_clock() : due_of(listed);
+	ended->event.work.requeues = listed->requeues;
+}
+
 /*
- * Completes an end, now that the follower of the outbox has read all that came before it. Returns 0
- * or a negative errno value.
+ * Completes an end. The follower of the outbox has read all that came before it, unless ends are
+ * let go. Returns 0 or a negative errno value.
  */
 static int complete_end(struct local *l, struct ended *ended)
 {
@@ -405,6 +420,10 @@ static int complete_end(struct local *l, struct ended *ended)
 		return state;
 	if (ended->event.outcome != OUTCOME_DONE)
 		return 0;
+	if (state & (KWQ_IS_READY | KWQ_IS_WAITING) && is_held(l, ended)) {
+		retry_for_add(ended, listed);
+		return 0;
+	}
 	if (state & KWQ_IS_DEAD) {
 		ended->event.outcome = OUTCOME_DEAD;
 		return take_more(ended, listed, bytes);
@@ -613,7 +632,7 @@ static int next_ended(struct local *l, struct local_event *event)
 	struct ended *ended = l->ended;
 	int err;
 
-	if (!ended || ended->after > l->outbox.args.kept)
+	if (!ended || (!l->lets_go && is_held(l, ended)))
 		return 0;
 	err = complete_end(l, ended);
 	if (err)
@@ -630,6 +649,11 @@ static bool next_of_queue_itself(struct local *l, struct local_event *event)
 	l->of_queue = l->queue.args.of_queue;
 	*event = (struct local_event){ .kind = LOCAL_QUEUE };
 	return true;
+}
+
+void local_hold_ends(struct local *l, bool hold)
+{
+	l->lets_go = !hold;
 }
 
 void local_limit_adds(struct local *l, unsigned int most)

@@ -14,7 +14,8 @@
  *
  * A worker's AddRateLimited, Forget and NumRequeues go to the outbox, too. So the outbox remembers
  * the count of requeues of a key that is worked on. And the end of a key is told when the adds that
- * came before it are stored. So a retry is never lost.
+ * came before it are stored. So a retry is never lost, and neither is what a worker added before it
+ * ended a key. While the engine has no room for adds, ends do not wait: see local_hold_ends().
  */
 #ifndef KWQ_CLUSTER_LOCAL_H
 #define KWQ_CLUSTER_LOCAL_H
@@ -107,6 +108,17 @@ int local_next(struct local *local, struct local_event *event);
 
 /* Sets how many adds may be read and not yet stored, below LOCAL_ADDS_MAX. */
 void local_limit_adds(struct local *local, unsigned int most);
+
+/**
+ * local_hold_ends() - whether ends wait for the adds that came before them
+ * @local: the handle
+ * @hold: whether they do, as from the beginning
+ *
+ * Ends make room in the stream. So they must not wait for adds for which it has none. An end that
+ * does not wait, and whose key has an add in the outbox, is told as a retry at the time of that
+ * add. So the key is not lost with this machine. The add comes later all the same.
+ */
+void local_hold_ends(struct local *local, bool hold);
 
 /**
  * local_stored() - an add is safe in the stream

@@ -120,6 +120,7 @@ static void take_local_events(struct machine *m)
 	int ret = 0;
 
 	local_limit_adds(m->local, member_status(m->member).window);
+	local_hold_ends(m->local, !lacks_room(m));
 	while (!m->has_failed && (ret = local_next(m->local, &event)) > 0) {
 		on_local(m, &event);
 		do_shall(m);

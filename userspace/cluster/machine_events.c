@@ -49,8 +49,10 @@ static void on_ended(struct machine *m, const struct engine_event *event)
 	result = convert_result(event->result);
 	if (result != OP_UNKNOWN)
 		m->answered_at = machine_clock();
-	if (event->result == RESULT_FULL || event->result == RESULT_REFUSED)
+	if (event->result == RESULT_FULL || event->result == RESULT_REFUSED) {
 		machine_complain(m, event->text);
+		note_no_room(m);
+	}
 	if (order->is_read && result == OP_OK && !decode(m, &record, event)) {
 		result = OP_DAMAGED;
 		record = (struct record){ .seq = event->seq };

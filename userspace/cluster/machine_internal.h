@@ -74,6 +74,8 @@ enum {
  * @refused: orders that the engine did not take; their result is unknown
  * @returned: grants that the local queue did not take, and that go back after the step
  * @full_until: until when nothing is asked for, because the local queue is full
+ * @no_room_since, @no_room_at: when the engine began to have no room for adds, and when it said so
+ *	last; 0 if it has room
  * @member_tail, @tail: the tail of the engine, and its number for the member
  * @own, @asks: listeners for messages to this machine, and to its master
  * @shall: SHALL_* bits
@@ -99,7 +101,7 @@ struct machine {
 	struct returned *returned;
 	struct add *adds;
 	int64_t member_tail, master_tail, own, asks;
-	uint64_t tail, answered_at, full_until;
+	uint64_t tail, answered_at, full_until, no_room_since, no_room_at;
 	unsigned int shall;
 	uint32_t group_limit, getters;
 	bool has_left, has_failed, has_lease, has_workers, has_more;
@@ -132,6 +134,12 @@ void on_engine(struct machine *m, const struct engine_event *event);
 void on_local(struct machine *m, const struct local_event *event);
 
 /* machine_orders.c */
+
+/* The engine has no room for an add. */
+void note_no_room(struct machine *m);
+
+/* Whether it has had none for a while. */
+bool lacks_room(const struct machine *m);
 
 /* Orders a publish for a core. */
 void order_publish(struct machine *m, enum owner by, uint64_t op, const struct record *record,

@@ -34,6 +34,7 @@ static bool has_room(struct machine *m, const struct record *record)
 	if (engine_has_room(m->engine, bytes))
 		return true;
 	machine_complain(m, "the stream is nearly full: adds wait here; raise its max_bytes");
+	note_no_room(m);
 	return false;
 }
 

@@ -108,3 +108,26 @@ void orders_free(struct machine *m)
 	DL_FOREACH_SAFE(m->refused, order, next)
 		free(order);
 }
+
+/* An add is repeated after a time, so the next refusal comes soon if there is still no room. */
+static bool is_no_room_over(const struct machine *m, uint64_t now)
+{
+	return now - m->no_room_at > m->options.ttl / REPEATS_PER_TTL * 2;
+}
+
+void note_no_room(struct machine *m)
+{
+	uint64_t now = machine_clock();
+
+	if (!m->no_room_at || is_no_room_over(m, now))
+		m->no_room_since = now;
+	m->no_room_at = now;
+}
+
+bool lacks_room(const struct machine *m)
+{
+	uint64_t now = machine_clock();
+
+	return m->no_room_at && !is_no_room_over(m, now) &&
+	       now - m->no_room_since >= m->options.ttl / BEATS_PER_TTL;
+}

@@ -137,6 +137,14 @@ static uint64_t get(const char *key)
 	return got_token >> 42 == 2 ? item.ticket : 0;
 }
 
+static uint64_t wall_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
+}
+
 /* N1, N2, N4: adds come with all that they carry, stay until they are stored, and coalesce. */
 static void test_adds(void)
 {
@@ -301,6 +309,62 @@ static void test_ends(void)
 	ticket = get("g");
 	is_number(kwq_bury(user, ticket), KWQ_BURIED, "a worker buries");
 	ok(next_is(LOCAL_ENDED, "g") && event.outcome == OUTCOME_DEAD, "L11: it is dead");
+	local_confirmed(l, event.id);
+	ok(is_quiet(), "nothing else");
+	end();
+}
+
+/* N4, N7: the engine has no room for adds. Ends make some. */
+static void test_no_room(void)
+{
+	uint64_t adds[2], ticket, due;
+
+	begin();
+	start("a", 0, 1);
+	ticket = get("a");
+	ok(next_is(LOCAL_TAKEN, "a"), "a worker has a key");
+	kwq_add(user, "other", 5);
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ADD, "other"), "it adds another, and is done");
+	adds[0] = event.id;
+	ok(is_quiet(), "the end waits for that add");
+	local_hold_ends(l, false);
+	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_DONE,
+	   "N7: but not while there is no room");
+	local_confirmed(l, event.id);
+
+	start("b", 3, 2);
+	ticket = get("b");
+	kwq_add_rate_limited(user, "b", 1);
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ADD, "b") && event.is_waiting, "a retry for which there is no room");
+	adds[1] = event.id;
+	due = event.due;
+	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_RETRY &&
+	   event.work.requeues == 4 && event.due < due + 10000 * MS && event.due + 10000 * MS > due,
+	   "N4: is told with the end");
+	local_confirmed(l, event.id);
+	local_stored(l, adds[1]);
+
+	local_limit_adds(l, 1);
+	start("c", 0, 3);
+	ticket = get("c");
+	kwq_add(user, "c", 1);
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ENDED, "c") && event.outcome == OUTCOME_RETRY && event.due <= wall_clock(),
+	   "so is an add meanwhile that was not even read");
+	local_confirmed(l, event.id);
+	local_limit_adds(l, 2);
+	ok(next_is(LOCAL_ADD, "c"), "the add stays in the outbox");
+	local_stored(l, event.id);
+
+	local_hold_ends(l, true);
+	start("d", 0, 4);
+	ticket = get("d");
+	kwq_done(user, ticket);
+	ok(is_quiet(), "with room, ends wait again");
+	local_stored(l, adds[0]);
+	ok(next_is(LOCAL_ENDED, "d") && event.outcome == OUTCOME_DONE, "until the adds are stored");
 	local_confirmed(l, event.id);
 	ok(is_quiet(), "nothing else");
 	end();
@@ -481,6 +545,7 @@ int main(void)
 	test_adds();
 	test_start();
 	test_ends();
+	test_no_room();
 	test_take_back();
 	test_revoke();
 	test_getters();
