@@ -22,6 +22,9 @@
 
 enum { TIMEOUT_MS = 10000, RETRY_MS = 1000, CHECK_MS = 10000, MAX_IN_FLIGHT = 16384 };
 
+/* How long engine_close() waits for libnats, at most. */
+enum { CLOSE_MS = 5000 };
+
 uint64_t engine_now(void)
 {
 	struct timespec now;
@@ -115,8 +118,7 @@ void engine_forget_events(struct engine *engine, uint64_t id)
 
 static void listen_now(struct engine *engine, struct listener *listener)
 {
-	listener->sub = inbox_subscribe(engine->inbox, engine->nc, listener->filter, RAW_MESSAGE,
-					listener->id, 0);
+	listener->sub = subscription_new(engine, listener->filter, RAW_MESSAGE, listener->id, 0);
 }
 
 void engine_up(struct engine *engine)
@@ -148,10 +150,10 @@ static void drop_connection(struct engine *engine)
 
 	tails_on_down(engine);
 	DL_FOREACH(engine->listeners, listener) {
-		natsSubscription_Destroy(listener->sub);
+		subscription_end(engine, listener->sub);
 		listener->sub = NULL;
 	}
-	natsSubscription_Destroy(engine->replies);
+	subscription_end(engine, engine->replies);
 	engine->replies = NULL;
 	natsConnection_Destroy(engine->nc);
 	engine->nc = NULL;
@@ -194,7 +196,7 @@ static void on_connected(struct engine *engine, const struct raw *raw)
 	engine->phase = PHASE_OPENING;
 	engine->is_checking = false;
 	snprintf(subject, sizeof(subject), "%s.*", engine->reply_prefix);
-	engine->replies = inbox_subscribe(engine->inbox, engine->nc, subject, RAW_REPLY, 0, 0);
+	engine->replies = subscription_new(engine, subject, RAW_REPLY, 0, 0);
 	if (!engine->replies || natsConnection_IsClosed(engine->nc)) {
 		engine_reconnect(engine, "the server has closed the connection");
 		return;
@@ -262,6 +264,7 @@ static void on_raw(struct engine *engine, struct raw *raw)
 	case RAW_CLOSED:
 		if (is_current)
 			engine_reconnect(engine, raw->text);
+		subscriptions_on_closed(engine, raw->nc);
 		break;
 	case RAW_ERROR:
 		if (is_current)
@@ -410,10 +413,33 @@ static void free_listeners(struct engine *engine)
 	struct listener *listener, *next;
 
 	DL_FOREACH_SAFE(engine->listeners, listener, next) {
-		natsSubscription_Destroy(listener->sub);
+		subscription_end(engine, listener->sub);
 		free(listener);
 	}
 	engine->listeners = NULL;
+}
+
+/* Waits until libnats has closed the connections, and does not use their subscriptions any more. */
+static void await_closed(struct engine *engine)
+{
+	uint64_t until = engine_now() + CLOSE_MS * MS;
+	struct raw *raw;
+
+	while (engine->ended) {
+		if (!engine->raw)
+			engine->raw = inbox_take(engine->inbox);
+		raw = engine->raw;
+		if (!raw) {
+			if (!inbox_wait(engine->inbox, until))
+				break;
+			continue;
+		}
+		engine->raw = raw->next;
+		if (raw->kind == RAW_CLOSED)
+			subscriptions_on_closed(engine, raw->nc);
+		raw_free(raw);
+	}
+	subscriptions_abandon(engine);
 }
 
 void engine_close(struct engine *engine)
@@ -428,10 +454,9 @@ void engine_close(struct engine *engine)
 	free_listeners(engine);
 	drop_connection(engine);
 	ops_end_all(engine, "");
+	await_closed(engine);
 	while ((raw = engine->raw)) {
 		engine->raw = raw->next;
-		if (raw->kind == RAW_CONNECTED)
-			natsConnection_Destroy(raw->nc);
 		raw_free(raw);
 	}
 	engine->in_next = true;
@@ -499,7 +524,7 @@ void engine_unlisten(struct engine *engine, int64_t id)
 	DL_FOREACH_SAFE(engine->listeners, listener, next) {
 		if (listener->id != (uint64_t)id)
 			continue;
-		natsSubscription_Destroy(listener->sub);
+		subscription_end(engine, listener->sub);
 		DL_DELETE(engine->listeners, listener);
 		free(listener);
 		engine_forget_events(engine, id);

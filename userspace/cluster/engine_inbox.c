@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 #include "engine_internal.h"
 
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,6 @@
 
 /* Messages that may be lost are dropped beyond this number. */
 enum { MOST_MESSAGES = 65536 };
-
-/* For a subscription's thread. It is freed when that thread has ended. */
-struct ear {
-	struct inbox *inbox;
-	enum raw_kind kind;
-	uint64_t id, generation;
-};
 
 static pthread_mutex_t retired_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct inbox *retired_inboxes;
@@ -33,6 +27,17 @@ struct inbox *inbox_new(void)
 	}
 	pthread_mutex_init(&inbox->lock, NULL);
 	return inbox;
+}
+
+bool inbox_wait(struct inbox *inbox, uint64_t until)
+{
+	struct pollfd pollfd = { .fd = inbox->fd, .events = POLLIN };
+	uint64_t now = engine_now();
+
+	if (now >= until)
+		return false;
+	poll(&pollfd, 1, (until - now) / MS + 1);
+	return true;
 }
 
 struct raw *inbox_take(struct inbox *inbox)
@@ -54,6 +59,8 @@ struct raw *inbox_take(struct inbox *inbox)
 
 void raw_free(struct raw *raw)
 {
+	if (raw->kind == RAW_CONNECTED)
+		natsConnection_Destroy(raw->nc);
 	natsMsg_Destroy(raw->msg);
 	free(raw);
 }
@@ -70,8 +77,6 @@ void inbox_retire(struct inbox *inbox)
 	pthread_mutex_unlock(&inbox->lock);
 	for (; raw; raw = next) {
 		next = raw->next;
-		if (raw->kind == RAW_CONNECTED)
-			natsConnection_Destroy(raw->nc);
 		raw_free(raw);
 	}
 	pthread_mutex_lock(&retired_lock);
@@ -130,48 +135,6 @@ void inbox_wake(struct inbox *inbox)
 	/* Fails only if the counter is at its end, and then it is readable. */
 	written = write(inbox->fd, &one, sizeof(one));
 	(void)written;
-}
-
-static void on_message(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *closure)
-{
-	const struct ear *ear = closure;
-	struct raw *raw = raw_new(ear->kind, "");
-
-	(void)sub;
-	if (!raw) {
-		natsMsg_Destroy(msg);
-		return;
-	}
-	raw->nc = nc;
-	raw->msg = msg;
-	raw->id = ear->id;
-	raw->generation = ear->generation;
-	inbox_put(ear->inbox, raw);
-}
-
-natsSubscription *inbox_subscribe(struct inbox *inbox, natsConnection *nc, const char *subject,
-				  enum raw_kind kind, uint64_t id, uint64_t generation)
-{
-	struct ear *ear = malloc(sizeof(*ear));
-	natsSubscription *sub = NULL;
-
-	if (!ear)
-		return NULL;
-	*ear = (struct ear){ inbox, kind, id, generation };
-	if (natsConnection_Subscribe(&sub, nc, subject, on_message, ear) != NATS_OK) {
-		free(ear);
-		return NULL;
-	}
-	/*
-	 * Nothing is dropped there: operations and tails are bounded, and other messages are here.
-	 */
-	natsSubscription_SetPendingLimits(sub, -1, -1);
-	if (natsSubscription_SetOnCompleteCB(sub, free, ear) != NATS_OK) {
-		/* It has ended already. The ear stays: nobody knows whether its thread has. */
-		natsSubscription_Destroy(sub);
-		return NULL;
-	}
-	return sub;
 }
 
 void inbox_on_closed(natsConnection *nc, void *closure)

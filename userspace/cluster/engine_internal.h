@@ -2,14 +2,15 @@
 /*
  * The parts of the engine:
  *
- *   engine_inbox.c     what libnats' threads leave for the caller's thread
- *   engine_connect.c   a thread that connects, and why it could not
- *   engine_options.c   options of libnats: TLS, users, keys
- *   engine_probe.c     which version a server has
- *   engine_stream.c    the stream: created, or checked
- *   engine_ops.c       requests and their answers
- *   engine_tail.c      tails
- *   engine.c           events, time, and the rest
+ *   engine_inbox.c          what libnats' threads leave for the caller's thread
+ *   engine_subscription.c   subscriptions, and when they may be destroyed
+ *   engine_connect.c        a thread that connects, and why it could not
+ *   engine_options.c        options of libnats: TLS, users, keys
+ *   engine_probe.c          which version a server has
+ *   engine_stream.c         the stream: created, or checked
+ *   engine_ops.c            requests and their answers
+ *   engine_tail.c           tails
+ *   engine.c                events, time, and the rest
  *
  * Fields without a lock belong to the caller's thread.
  */
@@ -81,25 +82,49 @@ struct inbox *inbox_new(void);
 void inbox_retire(struct inbox *inbox);
 /* Takes the whole list. */
 struct raw *inbox_take(struct inbox *inbox);
+/* Waits for an entry, at most until a time of engine_now(). Returns false if it is over already. */
+bool inbox_wait(struct inbox *inbox, uint64_t until);
 /*
  * Makes an entry with a text. Without memory NULL: then the entry is lost, as if the network had
  * lost it.
  */
 struct raw *raw_new(enum raw_kind kind, const char *text);
+/* Frees what is in it, too: a message, and the connection of RAW_CONNECTED. */
 void raw_free(struct raw *raw);
 /* Owns @raw from now on; NULL is allowed. */
 void inbox_put(struct inbox *inbox, struct raw *raw);
 /* Makes the descriptor readable. */
 void inbox_wake(struct inbox *inbox);
-/*
- * Subscribes so that messages come as @kind. Returns NULL if the connection is gone, or without
- * memory.
- */
-natsSubscription *inbox_subscribe(struct inbox *inbox, natsConnection *nc, const char *subject,
-				  enum raw_kind kind, uint64_t id, uint64_t generation);
 /* For the options of connections; the closure is the inbox. */
 void inbox_on_closed(natsConnection *nc, void *closure);
 void inbox_on_error(natsConnection *nc, natsSubscription *sub, natsStatus status, void *closure);
+
+/* ---- engine_subscription.c ------------------------------------------------ */
+
+/*
+ * @nc: its connection, which stays as long as @sub
+ * @ended_at: the engine's last number when it ended
+ */
+struct subscription {
+	natsSubscription *sub;
+	natsConnection *nc;
+	uint64_t ended_at;
+	struct subscription *prev, *next;
+};
+
+/*
+ * Subscribes so that messages come to the inbox as @kind. Returns NULL if the connection is gone,
+ * or without memory.
+ */
+struct subscription *subscription_new(struct engine *engine, const char *subject,
+				      enum raw_kind kind, uint64_t id, uint64_t generation);
+/* Owns @subscription from now on; NULL is allowed. It is destroyed later. */
+void subscription_end(struct engine *engine, struct subscription *subscription);
+/* An answer to operation @id came over the engine's connection. */
+void subscriptions_on_reply(struct engine *engine, uint64_t id);
+void subscriptions_on_closed(struct engine *engine, const natsConnection *nc);
+/* Forgets those that libnats may still use. They are never freed. */
+void subscriptions_abandon(struct engine *engine);
 
 /* ---- engine_connect.c, engine_options.c, engine_probe.c ------------------- */
 
@@ -231,7 +256,7 @@ struct queued {
 
 struct listener {
 	uint64_t id;
-	natsSubscription *sub;
+	struct subscription *sub;
 	struct listener *prev, *next;
 	char filter[];
 };
@@ -245,6 +270,7 @@ struct listener {
  * @limit: of the stream in bytes, or 0
  * @bytes: of the stream, as it said last
  * @sent, @sent_before: bytes of adds since then, and those before the question that is under way
+ * @ended: subscriptions that are destroyed when libnats does not use them any more
  * @raw: taken from the inbox, not looked at yet
  * @armed: when the timer fires, or NEVER
  * @in_next: events are being made for a caller of engine_next(), who needs no wake-up
@@ -266,7 +292,7 @@ struct engine {
 	bool is_checking;
 	uint64_t check_at;
 	char reply_prefix[64];
-	natsSubscription *replies;
+	struct subscription *replies, *ended;
 	uint64_t last_id;
 	struct op *ops, *lists[LISTS];
 	unsigned int nr_users_ops;

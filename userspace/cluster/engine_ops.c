@@ -234,9 +234,11 @@ struct op *op_ask(struct engine *engine, op_ended ended, const char *subject, co
 void ops_on_reply(struct engine *engine, natsMsg *msg)
 {
 	const char *dot = strrchr(natsMsg_GetSubject(msg), '.');
-	struct op *op = dot ? op_find(engine, strtoull(dot + 1, NULL, 16)) : NULL;
+	uint64_t id = dot ? strtoull(dot + 1, NULL, 16) : 0;
 	struct reply reply = { .kind = REPLY_DATA, .text = "" };
+	struct op *op = op_find(engine, id);
 
+	subscriptions_on_reply(engine, id);
 	if (!op || op->list == LIST_PAUSED)
 		return;
 	if (natsMsg_IsNoResponders(msg)) {

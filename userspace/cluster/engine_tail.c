@@ -49,7 +49,7 @@ struct tail {
 	bool has_target, is_caught_up;
 	uint64_t number, generation, op;
 	uint64_t heard_at, retry_at;
-	natsSubscription *sub;
+	struct subscription *sub;
 	struct tail *prev, *next;
 	char filter[];
 };
@@ -71,7 +71,7 @@ static void stop(struct engine *engine, struct tail *tail)
 	op_cancel(engine, tail->op);
 	tail->op = 0;
 	/* The server removes a consumer that nobody listens to. */
-	natsSubscription_Destroy(tail->sub);
+	subscription_end(engine, tail->sub);
 	tail->sub = NULL;
 	tail->generation++;
 	tail->state = TAIL_IDLE;
@@ -188,8 +188,7 @@ static void create_consumer(struct engine *engine, struct tail *tail)
 		 "\"idle_heartbeat\":%" PRIu64 ",\"mem_storage\":true,\"num_replicas\":1}}",
 		 stream, deliver, tail->next_seq > 1 ? start : "\"all\"", tail->filter,
 		 (uint64_t)HEARTBEAT);
-	tail->sub = inbox_subscribe(engine->inbox, engine->nc, deliver, RAW_TAIL, tail->id,
-				    tail->generation);
+	tail->sub = subscription_new(engine, deliver, RAW_TAIL, tail->id, tail->generation);
 	if (!tail->sub) {
 		again_later(engine, tail);
 		return;
