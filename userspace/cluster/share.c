@@ -5,14 +5,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../kwq/cmd.h"
+#include "../kwq/daemon.h"
 #include "../kwq/duration.h"
 #include "../kwq/notify.h"
 #include "list.h"
@@ -98,9 +96,6 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 
 /*
  * @outbox: belongs to @local
- * @signals: a descriptor that reads SIGINT and SIGTERM
- * @watchdog: how often the service manager is told that this process lives, in ns; 0 for never
- * @told_at: when it was told last
  * @is_leaving: a signal came
  */
 struct loop {
@@ -109,31 +104,10 @@ struct loop {
 	struct local *local;
 	const struct kwq *outbox;
 	struct machine *machine;
-	int signals;
-	uint64_t watchdog, told_at;
+	struct daemon daemon;
 	struct report report;
 	bool is_leaving;
 };
-
-static uint64_t boot_time(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
-
-static int catch_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
 
 /*
  * All adds that are not stored. If the engine is slow, the machine takes few of them from the
@@ -151,43 +125,31 @@ static void count_adds(const struct loop *loop, struct machine_state *state)
 static void tell(struct loop *loop)
 {
 	struct machine_state state;
-	uint64_t now = boot_time();
 
 	machine_state(loop->machine, &state);
 	count_adds(loop, &state);
-	report_tell(&loop->report, &state, now);
-	if (!loop->watchdog || now < loop->told_at + loop->watchdog)
-		return;
-	notify_send("WATCHDOG=1");
-	loop->told_at = now;
+	report_tell(&loop->report, &state, daemon_now(&loop->daemon));
+	daemon_alive(&loop->daemon);
 }
 
 /* Waits for an event, or until @until. Returns whether a signal came. */
 static bool wait_until(struct loop *loop, uint64_t until)
 {
 	struct pollfd fds[] = {
-		{ .fd = loop->signals, .events = POLLIN },
+		{ 0 },
 		{ .fd = engine_fd(loop->engine), .events = POLLIN },
 		{ .fd = local_queue_fd(loop->local), .events = POLLPRI },
 		{ .fd = local_outbox_fd(loop->local), .events = POLLPRI },
 	};
-	uint64_t now = boot_time(), ns;
-	struct timespec timeout;
 
-	if (loop->watchdog && until > loop->told_at + loop->watchdog)
-		until = loop->told_at + loop->watchdog;
-	ns = until > now ? until - now : 0;
-	timeout = (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
-	ppoll(fds, ARRAY_SIZE(fds), until == UINT64_MAX ? NULL : &timeout, NULL);
-	return fds[0].revents;
+	return daemon_wait(&loop->daemon, fds, ARRAY_SIZE(fds), until);
 }
 
 static void leave(struct loop *loop)
 {
-	uint64_t until = boot_time() + loop->options->stop_timeout;
-	struct signalfd_siginfo info;
+	uint64_t until = daemon_now(&loop->daemon) + loop->options->stop_timeout;
 
-	if (read(loop->signals, &info, sizeof(info)) < 0)
+	if (!daemon_take_signal(&loop->daemon))
 		return;
 	notify_send("STOPPING=1");
 	/* A second signal ends it at once. */
@@ -261,7 +223,6 @@ static int share(struct share_options *options)
 	struct kwq *outbox = NULL;
 	struct loop loop = {
 		.options = options,
-		.watchdog = notify_watchdog() * NS_PER_US / 2,
 		.report = {
 			.queue = options->queue,
 			.metrics = options->metrics,
@@ -272,14 +233,14 @@ static int share(struct share_options *options)
 	int status, err;
 
 	show_urls(options, loop.report.urls, sizeof(loop.report.urls));
-	loop.signals = catch_signals();
-	if (loop.signals < 0)
-		return complain("signals", loop.signals);
+	err = daemon_begin(&loop.daemon, CLOCK_BOOTTIME);
+	if (err)
+		return complain("signals", err);
 	status = open_queues(&loop.local, &outbox, options);
 	if (status)
 		return status;
 	loop.outbox = outbox;
-	err = report_begin(&loop.report, boot_time());
+	err = report_begin(&loop.report, daemon_now(&loop.daemon));
 	if (err) {
 		message("--metrics %s: %s", options->metrics, strerror(-err));
 		status = STATUS_FAILED;

@@ -4,15 +4,14 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "number.h"
+#include "stopped.h"
 #include "trace_instance.h"
 #include "trace_line.h"
 
@@ -33,14 +32,6 @@ struct events {
 	size_t filled;
 	char buffer[65536];
 };
-
-static atomic_bool stopped;
-
-static void stop(int signal)
-{
-	(void)signal;
-	stopped = true;
-}
 
 /* ---- Which events --------------------------------------------------------- */
 
@@ -147,44 +138,13 @@ static int read_events(struct events *e)
 	}
 }
 
-/* Waits for events or a signal. A signal may come at any moment, also before the wait. */
-static int wait_for_events(const struct events *e, const sigset_t *caught)
-{
-	struct pollfd p = { .fd = e->instance.pipe, .events = POLLIN };
-	sigset_t before;
-	int err = 0;
-
-	sigprocmask(SIG_BLOCK, caught, &before);
-	if (!stopped && ppoll(&p, 1, NULL, &before) < 0 && errno != EINTR)
-		err = -errno;
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
-/* A reader that went away is an error to report, not a reason to die with the instance left. */
-static void catch_signals(sigset_t *caught)
-{
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = stop }, old;
-	size_t i;
-
-	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(caught);
-	for (i = 0; i < ARRAY_SIZE(ending); i++) {
-		if (sigaction(ending[i], NULL, &old) || old.sa_handler == SIG_IGN)
-			continue;
-		sigaction(ending[i], &action, NULL);
-		sigaddset(caught, ending[i]);
-	}
-}
-
 /* Returns the exit status. */
 static int print_events(struct events *e, const sigset_t *caught)
 {
 	int ret = 1;
 
 	while (ret > 0 && !stopped) {
-		ret = wait_for_events(e, caught);
+		ret = await_unless_stopped(e->instance.pipe, caught);
 		if (!ret)
 			ret = read_events(e);
 		if (!flush_output())
@@ -252,7 +212,9 @@ static int events_main(int argc, char **argv)
 	for (queue = e.queues; *queue; queue++)
 		must_be_name(*queue);
 
-	catch_signals(&caught);
+	/* A reader that went away is an error to report, no reason to die with the instance left. */
+	signal(SIGPIPE, SIG_IGN);
+	catch_stop(&caught);
 	filter = make_filter(e.queues);
 	err = trace_instance_open(&e.instance, filter, e.buffer_kb);
 	free(filter);

@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include "http.h"
 #include "number.h"
 #include "output.h"
+#include "signal_fd.h"
 #include "textfile.h"
 
 /* In the range of ports that Prometheus' exporters share. */
@@ -103,29 +103,14 @@ static int make_text(void *arg, char **text, size_t *len)
 	return 0;
 }
 
-/*
- * SIGTERM, SIGINT and SIGHUP end the exporter, except for those that it inherited as
- * ignored.
- */
+/* Opens a descriptor for the signals that end the exporter, before any thread starts. */
 static int open_signals(void)
 {
 	static const int ending[] = { SIGTERM, SIGINT, SIGHUP };
-	struct sigaction action;
-	sigset_t set;
-	size_t i;
-	int fd;
 
-	sigemptyset(&set);
-	for (i = 0; i < ARRAY_SIZE(ending); i++)
-		if (!sigaction(ending[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(&set, ending[i]);
-	/* Blocked before any thread starts, so that all threads inherit the mask. */
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
 	/* A client that disconnects during a write must not end the exporter. */
 	signal(SIGPIPE, SIG_IGN);
-	fd = signalfd(-1, &set, SFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return signal_fd_open(ending, ARRAY_SIZE(ending), NULL);
 }
 
 /* ---- --textfile ---- */
@@ -311,7 +296,6 @@ static void tell_address(int fd)
 
 static int serve(struct source *source, const char *argument)
 {
-	struct signalfd_siginfo signal_info;
 	union address address;
 	const char *why;
 	int signals, fd;
@@ -341,8 +325,7 @@ static int serve(struct source *source, const char *argument)
 		return STATUS_FAILED;
 	}
 	tell_address(fd);
-	while (read(signals, &signal_info, sizeof(signal_info)) < 0 && errno == EINTR)
-		;
+	wait_until(signals, UINT64_MAX);
 	http_stop(http);
 	close(signals);
 	return STATUS_OK;

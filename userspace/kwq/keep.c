@@ -4,13 +4,10 @@
  */
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "cmd.h"
+#include "daemon.h"
 #include "duration.h"
 #include "keeper.h"
 #include "notify.h"
@@ -38,62 +35,27 @@ static const struct option sync_options[] = {
 /* How long to wait before the file is tried again. */
 #define RETRY NS_PER_S
 
-/*
- * @signals: a descriptor that reads SIGINT and SIGTERM
- * @watchdog: how often the service manager is told that this process lives, in ns; 0 for never
- * @told_at: when it was told last
- */
 struct loop {
 	struct keeper *keeper;
 	const struct keeper_options *options;
-	int signals;
-	uint64_t watchdog, told_at;
+	struct daemon daemon;
 	bool is_ready;
 };
-
-static uint64_t monotonic(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
-
-static int catch_signals(void)
-{
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGTERM);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
 
 /* Waits for a change, for a signal, or until @until. Returns whether to end. */
 static bool wait_until(struct loop *loop, uint64_t until, bool for_changes)
 {
 	struct pollfd fds[] = {
-		{ .fd = loop->signals, .events = POLLIN },
+		{ 0 },
 		{ .fd = keeper_fd(loop->keeper), .events = POLLPRI },
 	};
-	uint64_t now = monotonic(), ns;
-	struct timespec timeout;
 
-	if (loop->watchdog && until > loop->told_at + loop->watchdog)
-		until = loop->told_at + loop->watchdog;
-	ns = until > now ? until - now : 0;
-	timeout = (struct timespec){ .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
-	ppoll(fds, for_changes ? 2 : 1, until == UINT64_MAX ? NULL : &timeout, NULL);
-	return fds[0].revents;
+	return daemon_wait(&loop->daemon, fds, for_changes ? 2 : 1, until);
 }
 
 /* Tells the service manager, and with --verbose the user, how things are. */
 static void tell(struct loop *loop)
 {
-	uint64_t now = monotonic();
-
 	if (!loop->is_ready && keeper_is_ready(loop->keeper)) {
 		loop->is_ready = true;
 		notify_send("READY=1");
@@ -102,10 +64,7 @@ static void tell(struct loop *loop)
 			flush_output();
 		}
 	}
-	if (!loop->watchdog || now < loop->told_at + loop->watchdog)
-		return;
-	notify_send("WATCHDOG=1");
-	loop->told_at = now;
+	daemon_alive(&loop->daemon);
 }
 
 /* Returns an exit status. */
@@ -114,7 +73,7 @@ static int keep(struct loop *loop)
 	bool stop = false;
 
 	while (!stop) {
-		switch (keeper_step(loop->keeper, monotonic())) {
+		switch (keeper_step(loop->keeper, daemon_now(&loop->daemon))) {
 		case KEEPER_IDLE:
 			stop = wait_until(loop, keeper_due(loop->keeper), true);
 			break;
@@ -122,7 +81,7 @@ static int keep(struct loop *loop)
 			stop = wait_until(loop, 0, false);
 			break;
 		case KEEPER_LATER:
-			stop = wait_until(loop, monotonic() + RETRY, false);
+			stop = wait_until(loop, daemon_now(&loop->daemon) + RETRY, false);
 			break;
 		case KEEPER_ENDED:
 			return STATUS_OK;
@@ -132,7 +91,7 @@ static int keep(struct loop *loop)
 		tell(loop);
 	}
 	notify_send("STOPPING=1");
-	return keeper_finish(loop->keeper, monotonic());
+	return keeper_finish(loop->keeper, daemon_now(&loop->daemon));
 }
 
 static void parse_options(struct keeper_options *o, struct queue_options *queue, int argc,
@@ -167,12 +126,9 @@ static int keep_main(int argc, char **argv)
 {
 	struct keeper_options options = { .interval = NS_PER_S };
 	struct queue_options queue;
-	struct loop loop = {
-		.options = &options,
-		.watchdog = notify_watchdog() * NS_PER_US / 2,
-	};
+	struct loop loop = { .options = &options };
 	const char *why;
-	int status;
+	int status, err;
 
 	parse_options(&options, &queue, argc, argv);
 	why = keeper_load();
@@ -180,9 +136,9 @@ static int keep_main(int argc, char **argv)
 		message("needs SQLite: %s", why);
 		return STATUS_FAILED;
 	}
-	loop.signals = catch_signals();
-	if (loop.signals < 0)
-		return complain("signals", loop.signals);
+	err = daemon_begin(&loop.daemon, CLOCK_MONOTONIC);
+	if (err)
+		return complain("signals", err);
 	status = keeper_start(&loop.keeper, &options);
 	if (!status)
 		status = keep(&loop);

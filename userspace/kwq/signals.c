@@ -4,10 +4,10 @@
  */
 #include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "cmd.h"
+#include "signal_fd.h"
 #include "worker_run.h"
 
 /* The running job that began last, or NULL. */
@@ -67,24 +67,22 @@ static bool is_no_end(struct run *run, int signal)
 /* May be called from inside a blocked write, so the second signal is only recorded here. */
 static void take_signal(struct run *run)
 {
-	struct signalfd_siginfo info;
+	int signal = signal_fd_take(run->signals);
 
-	if (read(run->signals, &info, sizeof(info)) != sizeof(info))
-		return;
-	if (is_no_end(run, info.ssi_signo))
+	if (!signal || is_no_end(run, signal))
 		return;
 	progress_hide(&run->progress);
 	if (!run->stopped_by) {
-		run->stopped_by = info.ssi_signo;
+		run->stopped_by = signal;
 		run->stopping = true;
 		if (run->counts.running && !run->options.quiet)
 			message("%s: %s: waiting for %u running; once more to kill them",
-				run->options.queue, strsignal(info.ssi_signo),
+				run->options.queue, strsignal(signal),
 				run->counts.running);
 		service_tell(run, "STOPPING=1");
 		return;
 	}
-	run->signal = info.ssi_signo;
+	run->signal = signal;
 }
 
 /*
@@ -125,23 +123,11 @@ bool take_urgent_in_write(void *arg)
 	return !run->signal;
 }
 
-/*
- * Blocks the signals that end or change the run, and reads them from a descriptor. Signals
- * that are ignored stay ignored, as nohup and a shell's & need it.
- */
+/* Opens a descriptor for the signals that end or change the run. */
 int open_signals(struct run *run)
 {
 	static const int taken[] = { SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2 };
 	struct sigaction action;
-	sigset_t set;
-	size_t i;
-
-	sigemptyset(&set);
-	for (i = 0; i < ARRAY_SIZE(taken); i++)
-		if (!sigaction(taken[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(&set, taken[i]);
-	if (sigprocmask(SIG_BLOCK, &set, &run->inherited.mask))
-		return -1;
 
 	/* A closed standard output and a file limit are errors to report, no reasons to die. */
 	action = (struct sigaction){ .sa_handler = SIG_IGN };
@@ -154,7 +140,7 @@ int open_signals(struct run *run)
 	action = (struct sigaction){ .sa_handler = SIG_DFL };
 	if (sigaction(SIGCHLD, &action, &run->inherited.sigchld))
 		return -1;
-	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return signal_fd_open(taken, ARRAY_SIZE(taken), &run->inherited.mask);
 }
 
 void die_of_signal(const struct run *run)

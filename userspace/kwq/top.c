@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "gather.h"
 #include "histogram.h"
 #include "screen.h"
+#include "signal_fd.h"
 #include "table.h"
 #include "top_keys.h"
 
@@ -486,27 +486,16 @@ static bool take_keys(struct top *top)
 static int open_signals(void)
 {
 	static const int wanted[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGWINCH, SIGTSTP };
-	sigset_t set;
-	size_t i;
-	int fd;
 
-	sigemptyset(&set);
-	for (i = 0; i < ARRAY_SIZE(wanted); i++)
-		sigaddset(&set, wanted[i]);
-	if (sigprocmask(SIG_BLOCK, &set, NULL))
-		return -errno;
-	fd = signalfd(-1, &set, SFD_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+	return signal_fd_open(wanted, ARRAY_SIZE(wanted), NULL);
 }
 
 /* Handles a signal. Returns whether to continue. */
 static bool take_signal(struct top *top, int signals)
 {
-	struct signalfd_siginfo info;
-
-	if (read(signals, &info, sizeof(info)) != sizeof(info))
-		return errno == EINTR;
-	switch (info.ssi_signo) {
+	switch (signal_fd_take(signals)) {
+	case 0:
+		return true;
 	case SIGWINCH:
 		return draw(top);
 	case SIGTSTP:

@@ -4,9 +4,6 @@
  */
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,6 +12,7 @@
 #include "escape.h"
 #include "glob_filter.h"
 #include "path_adder.h"
+#include "stopped.h"
 #include "watch_tree.h"
 
 enum { OPT_INITIAL = OPT_FIRST, OPT_INCLUDE, OPT_EXCLUDE, OPT_EVENTS, OPT_DEBOUNCE, OPT_RELATIVE };
@@ -41,14 +39,6 @@ struct watching {
 	bool relative;
 	char path[2 * PATH_MAX];
 };
-
-static atomic_bool stopped;
-
-static void stop(int signal)
-{
-	(void)signal;
-	stopped = true;
-}
 
 /* ---- Options -------------------------------------------------------------- */
 
@@ -244,36 +234,6 @@ static char **resolve(char **folders)
 	return folders;
 }
 
-/* Without SA_RESTART, so that a signal ends a wait for room. Ignored signals stay so. */
-static void catch_signals(sigset_t *caught)
-{
-	static const int ending[] = { SIGINT, SIGTERM, SIGHUP };
-	struct sigaction action = { .sa_handler = stop }, old;
-	size_t i;
-
-	sigemptyset(caught);
-	for (i = 0; i < ARRAY_SIZE(ending); i++) {
-		if (sigaction(ending[i], NULL, &old) || old.sa_handler == SIG_IGN)
-			continue;
-		sigaction(ending[i], &action, NULL);
-		sigaddset(caught, ending[i]);
-	}
-}
-
-/* Waits for events or a signal. A signal may come at any moment, also before the wait. */
-static int wait_for_events(const struct watch_tree *tree, const sigset_t *caught)
-{
-	struct pollfd p = { .fd = watch_tree_fd(tree), .events = POLLIN };
-	sigset_t before;
-	int err = 0;
-
-	sigprocmask(SIG_BLOCK, caught, &before);
-	if (!stopped && ppoll(&p, 1, NULL, &before) < 0 && errno != EINTR)
-		err = -errno;
-	sigprocmask(SIG_SETMASK, &before, NULL);
-	return err;
-}
-
 static int watch_until_stopped(struct watching *w, struct watch_tree *tree,
 			       const sigset_t *caught)
 {
@@ -281,7 +241,7 @@ static int watch_until_stopped(struct watching *w, struct watch_tree *tree,
 	int err = 0;
 
 	while (!err && !stopped) {
-		err = wait_for_events(tree, caught);
+		err = await_unless_stopped(watch_tree_fd(tree), caught);
 		if (!err)
 			err = watch_tree_read(tree);
 		if (!err)
@@ -299,7 +259,7 @@ static int watch(struct watching *w)
 	sigset_t caught;
 	int err;
 
-	catch_signals(&caught);
+	catch_stop(&caught);
 	err = watch_tree_open(&tree, &w->tree);
 	if (err)
 		return complain_watch(w, err);

@@ -183,8 +183,8 @@ void start_jobs(struct run *run);
 /* ---- signals.c ---- */
 
 /*
- * Blocks the signals that end or change the run. Returns a descriptor to read them from, or -1 with
- * errno set.
+ * Blocks the signals that end or change the run. Returns a descriptor to read them from, or a
+ * negative number.
  */
 int open_signals(struct run *run);
 
