@@ -44,12 +44,13 @@ static int check_queue(const struct kwq *q, const char *name)
 	if (err)
 		return complain(name, err);
 	if (!(st.create_flags & KWQ_CREATE_OUTBOX)) {
-		message("%s: this queue exists and is not shared: kwq save it, kwq rm it, and kwq load it into %s.outbox when that is there",
+		message("%s: this queue exists and is not shared: kwq save it, kwq rm --force it, and kwq load it into %s.outbox when that is there",
 			name, name);
 		return STATUS_FAILED;
 	}
 	if (st.clockid != CLOCK_BOOTTIME || !(st.create_flags & KWQ_CREATE_CHANGES)) {
-		message("%s: a shared queue is created by kwq share: remove this one", name);
+		message("%s: a shared queue is created by kwq share: kwq rm --force drops this one and its keys",
+			name);
 		return STATUS_FAILED;
 	}
 	return STATUS_OK;

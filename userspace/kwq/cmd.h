@@ -127,6 +127,12 @@ int open_own_queue(struct kwq **q, const char *argument, unsigned int rights,
 /* As complain(), for a failed open_queue(). */
 int complain_open(const char *argument, int err);
 
+/*
+ * Says that a queue has nobody who keeps it, and who that may be. A wait for changes to be kept
+ * lasts until then.
+ */
+void tell_nobody_keeps(const char *name, const struct kwq_stat *st);
+
 /* As open_queue(), but complains and ends the program on failure. */
 struct kwq *must_open_queue(const char *argument, unsigned int rights);
 

@@ -208,7 +208,7 @@ static int sync_main(int argc, char **argv)
 	err = kwq_sync_within(q, 0);
 	if (err == -ETIMEDOUT && timeout) {
 		if (!st.followers)
-			message("%s: nobody keeps this queue; waiting for kwq keep", queue);
+			tell_nobody_keeps(queue, &st);
 		err = kwq_sync_within(q, timeout);
 	}
 	if (err == -ETIMEDOUT) {

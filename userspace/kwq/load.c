@@ -97,13 +97,13 @@ static bool is_managed(const struct kwq *q, const char *name)
 	return true;
 }
 
-/* Calls of such a queue wait until kwq keep has what they did on the disk. So does this one's. */
+/* Calls of such a queue wait until what they did is kept. So do those of a load. */
 static void warn_of_wait(const struct kwq *q, const char *name)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 
 	if (!kwq_stat(q, &st) && st.create_flags & KWQ_CREATE_SYNC && !st.followers)
-		message("%s: nobody keeps this queue; waiting for kwq keep", name);
+		tell_nobody_keeps(name, &st);
 }
 
 static int load_into(struct kwq *q, bool is_new, const struct saved_reader *saved,

@@ -133,6 +133,26 @@ int complain_open(const char *argument, int err)
 	return err == -ENOENT ? STATUS_NOT_FOUND : STATUS_FAILED;
 }
 
+/* Whether this is the outbox that kwq share makes for a queue. */
+static bool is_outbox(const char *name)
+{
+	static const char end[] = ".outbox";
+	size_t len = strlen(name);
+
+	return len >= sizeof(end) && !strcmp(name + len - (sizeof(end) - 1), end);
+}
+
+void tell_nobody_keeps(const char *name, const struct kwq_stat *st)
+{
+	const char *who = "kwq keep";
+
+	if (st->create_flags & KWQ_CREATE_OUTBOX)
+		who = "its manager, such as kwq share";
+	else if (is_outbox(name))
+		who = "kwq share or kwq keep";
+	message("%s: nobody keeps this queue; waiting for %s", name, who);
+}
+
 struct kwq *must_open_queue(const char *argument, unsigned int rights)
 {
 	struct kwq *q;

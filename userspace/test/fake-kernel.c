@@ -354,6 +354,9 @@ static int ask(int fd, unsigned long request, void *arg)
 	case KWQ_IOC_FOLLOW:
 	case KWQ_IOC_TERM:
 		return 0;
+	case KWQ_IOC_SYNC:
+		/* Nobody keeps what has changed. */
+		return fail(ETIMEDOUT);
 	case KWQ_IOC_CHANGES:
 		return fail(EAGAIN);
 	default:

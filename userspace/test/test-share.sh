@@ -234,24 +234,34 @@ flags() {
 }
 printf '%s\n' "jobs clockid=7 id=1 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" \
 	"jobs.outbox clockid=7 id=2 create_flags=$(flags VALUES GROUPS CHANGES)" \
-	'plain clockid=7' "slow clockid=1 create_flags=$(flags OUTBOX CHANGES)" "still clockid=7 create_flags=$(flags OUTBOX)" >"$KWQ_TEST_QUEUES"
+	"kept create_flags=$(flags CHANGES)" 'plain clockid=7' "slow clockid=1 create_flags=$(flags OUTBOX CHANGES)" \
+	"still clockid=7 create_flags=$(flags OUTBOX)" >"$KWQ_TEST_QUEUES"
 FAKE=$O/test/share/kwq-share
 METRICS=$WORK/jobs.prom
 ok "a queue that exists and is not shared" exits 1 \
-	'plain: this queue exists and is not shared: kwq save it, kwq rm it, and kwq load it into plain.outbox when that is there' \
+	'plain: this queue exists and is not shared: kwq save it, kwq rm --force it, and kwq load it into plain.outbox when that is there' \
 	"$FAKE" --nats "$URL" plain
 for queue in slow still; do
-	ok "a queue with an outbox of another kind: $queue" exits 1 "$queue: a shared queue is created by kwq share: remove this one" \
+	ok "a queue with an outbox of another kind: $queue" exits 1 "$queue: a shared queue is created by kwq share: kwq rm --force drops this one and its keys" \
 		"$FAKE" --nats "$URL" $queue
 done
 ok "a file that cannot be written" exits 1 "--metrics $WORK/no/file: No such file or directory" \
 	"$FAKE" --nats "$URL" --metrics "$WORK/no/file" jobs
 ok "a folder" exits 1 "--metrics $WORK: Is a directory" "$FAKE" --nats "$URL" --metrics "$WORK" jobs
 
+# A wait for adds to be kept names the one who is missing.
+missing() {
+	ok "kwq sync $1 waits" exits 4 "$1: nobody keeps this queue; waiting for $2" "$O/test/kwq-fake" sync --timeout 1ms "$1"
+}
+missing jobs 'its manager, such as kwq share'
+missing jobs.outbox 'kwq share or kwq keep'
+missing kept 'kwq keep'
+
 # Not saved over a reboot: the granted keys are those of the shared queue. Only the outbox is.
 ok "kwq save --all" "$O/test/kwq-fake" save --all -v "$WORK/saved"
 same "leaves out the queue, and saves its outbox" "$(cat "$WORK/said")" 'jobs: left to its manager
 jobs.outbox: 0 saved
+kept: 0 saved
 plain: 0 saved
 slow: left to its manager
 still: left to its manager'
@@ -300,6 +310,15 @@ fi
 while IFS= read -r metric; do
 	ok "kwq-share(1) has $metric" grep -q "$metric" "$SRC/man/kwq-share.1"
 done < <(sed -n '/^kwq_/s/{.*//p' "$METRICS")
+# The file of a killed kwq share stays, and must not be counted for ever.
+ok "the dashboard looks at the age of each sample" python3 - "$SRC/monitoring/grafana-dashboard.json" <<-'END'
+	import json, sys
+
+	with open(sys.argv[1]) as f:
+	    queries = [t["expr"] for p in json.load(f)["panels"] for t in p.get("targets", ())]
+	old = [q for q in queries if "kwq_share_" in q and "time() - kwq_share_heartbeat_seconds < " not in q]
+	sys.exit("\n".join(old) if old or not any("kwq_share_" in q for q in queries) else 0)
+END
 ok "keys of other machines" "$O/test/share-records" "$URL" jobs idle
 ok "the dead ones are counted" wait_for has 'dead=2'
 ok "and those that wait" wait_for has 'waiting=3'
