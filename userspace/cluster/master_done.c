@@ -218,17 +218,27 @@ static void result_was_published(struct master *master, struct op *op, enum op_r
 				 uint64_t seq, const struct record *record);
 
 /*
- * A newer retry than the one that was there will do: only a done of this token writes one. A newer
- * add is an adder's, and is looked at when the tail has it. A damaged retry is replaced, and a
- * damaged add is left to its adder: no tail delivers them.
+ * Whether a newer record than the one that was there will do. A newer add is an adder's, and is
+ * looked at when the tail has it. A newer retry is of this done, or of an earlier one: a publish
+ * that was given up may be stored late, after its record was erased. The late one is replaced. So
+ * is a damaged one, while a damaged add is left to its adder: no tail delivers them.
  */
+static bool will_do(const struct booking *booking, const struct record *there)
+{
+	const struct record *wanted = booking->result;
+
+	if (booking->stage != STAGE_RETRY)
+		return true;
+	return there->state == wanted->state && there->due == wanted->due &&
+	       there->work.requeues == wanted->work.requeues;
+}
+
 static void result_was_read(struct master *master, struct op *op, enum op_result result,
 			    uint64_t seq, const struct record *record)
 {
 	struct booking *booking = &op->key->booking;
 
-	(void)record;
-	if (result == OP_OK && seq > booking->base) {
+	if (result == OP_OK && seq > booking->base && will_do(booking, record)) {
 		is_written(master, op->key, seq);
 	} else if (result == OP_UNKNOWN) {
 		op_order_later(master, op);

@@ -483,6 +483,36 @@ static void test_retry(void)
 	end_master();
 }
 
+/* A publish of an earlier run was given up, and is stored when its record is erased already. */
+static void test_late_retry(void)
+{
+	const uint64_t due = WALL + 60 * SECOND;
+	struct record late = {
+		.kind = RECORD_RETRY, .seq = 7, .hash = key, .work = work_with("old"),
+		.state = RETRY_DEAD,
+	};
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	is_retried("a", granted("a"), due, "x");
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	master_read(master, last(READ)->op, OP_OK, &late, now);
+	ok(count(PUBLISH) == 2 && last(PUBLISH)->number == 7 && last(PUBLISH)->record.due == due,
+	   "N4: a retry of an earlier run does not replace that of this one");
+	gets(PUBLISH, OP_UNKNOWN, 0);
+	tick(REPEAT);
+	is_number(last(PUBLISH)->number, 7, "it is replaced until that is known");
+	gets(PUBLISH, OP_OK, 8);
+	master_record(master, &late, now);
+	ok(!count(ERASE), "the late one does not count when the tail has it");
+	late = last(PUBLISH)->record;
+	late.seq = 8;
+	master_record(master, &late, now);
+	ok(count(ERASE) == 1 && last(ERASE)->number == 6, "the add is erased after the right one");
+	end_master();
+}
+
 /* A damaged retry is replaced: no tail delivers it. */
 static void test_damaged_retry(void)
 {
@@ -1256,6 +1286,7 @@ int main(void)
 	test_burial();
 	test_longer_lease();
 	test_retry();
+	test_late_retry();
 	test_damaged_retry();
 	test_value_of_a_timed_add();
 	test_retry_of_a_worker();
