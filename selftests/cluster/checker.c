@@ -56,7 +56,7 @@
 /* A longer wait for adds to be acknowledged is begun anew. */
 #define SYNC_NS (60 * NS_PER_S)
 
-enum { BATCH_MAX = 1024, WORKERS_MAX = 64 };
+enum { BATCH_MAX = 8192, WORKERS_MAX = 64 };
 
 static struct counters *counters;
 
@@ -283,6 +283,8 @@ static void tell(const char *what, const struct run *run)
 		       item->requeues, item->priority, (int)item->group_len,
 		       run->data + item->key_len, (int)item->value_len,
 		       run->data + item->key_len + item->group_len);
+	if (len >= (int)sizeof(line))
+		errx(2, "a key, group or value is too long for a line of the log");
 	if (write(log_fd, line, len) != len)
 		err(2, "%s", options.log);
 }

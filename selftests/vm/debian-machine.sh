@@ -256,6 +256,69 @@ no_command() {
 		journalctl -u "$UNIT" | grep 'CMD is missing' && kwq rm nothing
 }
 
+# ---- N7: kwq share as a service ----
+
+# A server of NATS that listens here only, and keeps its store in memory. Debian's own has the usual port, and no JetStream.
+start_nats() {
+	systemd-run --quiet --unit nats-test nats-server -a 127.0.0.1 -p 14222 -js -sd /run/nats-test &&
+		await active systemctl is-active nats-test
+}
+
+# The queue is there when the unit has started. Members of the group may use it.
+share_starts() {
+	local UNIT=kwq-share@shared
+
+	mkdir -p "/etc/systemd/system/$UNIT.service.d"
+	cat >"/etc/systemd/system/$UNIT.service.d/test.conf" <<-'END'
+		[Service]
+		Environment="SHARE_OPTIONS=--nats nats://127.0.0.1:14222 --ttl 4s"
+		WatchdogSec=10s
+		RestartSec=0
+	END
+	systemctl daemon-reload && systemctl start "$UNIT" && same "$(systemctl is-active "$UNIT")" active &&
+		same "$(kwq ls -l | awk '$NF == "shared" { print $1, $2, $3 }')" 'rwxrwx--- root kwq' &&
+		await 'master of 1 machine' of_unit StatusText
+}
+
+# Runs what the shared queue has, until it has run a key.
+shared_run() {
+	local run tries
+
+	# Without a shell or runuser between, so that the signal reaches it.
+	setpriv --reuid member --regid member --init-groups kwq run shared -- \
+		sh -c 'echo "$1" >>/tmp/shared-run' sh {} &
+	run=$!
+	for ((tries = 0; tries < 300; tries++)); do
+		! grep -qxs "$1" /tmp/shared-run || break
+		sleep 0.2
+	done
+	kill "$run"
+	wait "$run"
+	grep -qx "$1" /tmp/shared-run
+}
+
+share_works() {
+	as member kwq add shared one && as member kwq sync shared && shared_run one
+}
+
+# One that hangs is ended and started again. What it had stored comes out.
+share_watchdog() {
+	local UNIT=kwq-share@shared old
+
+	old=$(of_unit MainPID)
+	as member kwq add shared two && as member kwq sync shared && kill -STOP "$old" && await 1 of_unit NRestarts &&
+		await 'master of 1 machine' of_unit StatusText && shared_run two
+}
+
+share_stops() {
+	local UNIT=kwq-share@shared
+
+	as member kwq add shared three && as member kwq sync shared && systemctl stop "$UNIT" &&
+		same "$(of_unit Result)" success &&
+		same "$(kwq share --nats nats://127.0.0.1:14222 --list -H shared | awk '{ print $NF }')" three &&
+		kwq rm --force shared shared.outbox && systemctl stop nats-test
+}
+
 # state_active: whether the queues will be saved at shutdown.
 state_active() {
 	udevadm settle && systemctl start kwq-state && same "$(systemctl is-active kwq-state)" active
@@ -345,6 +408,11 @@ ok 'a stop kills the jobs in the end, and their keys come back' stop_kills
 ok 'a stop waits for the jobs' stop_waits
 ok 'a worker without a command fails' no_command
 ok 'its queue is removed' kwq rm --force svc
+ok 'a server of NATS starts' start_nats
+ok 'a queue is shared by a service' share_starts
+ok 'the group can use it' share_works
+ok 'the watchdog ends and starts its service, too' share_watchdog
+ok 'a stop leaves the keys to the server' share_stops
 ok 'the module is unloaded' modprobe -r kwq
 ok 'modprobe loads it again' modprobe kwq
 ok 'and udev gives /dev/kwq to the group again' device

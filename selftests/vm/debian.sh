@@ -19,7 +19,7 @@ ARCHIVES=$CACHE/debian-$SUITE-archives
 
 # The packages that the checks need beside kwq. apt installs dkms and the other dependencies of kwq. The headers bring their
 # kernel with them.
-WANTED=(bash-completion gcc golang-go libc6-dev "$HEADERS_PACKAGE" man-db pkg-config systemd-sysv udev)
+WANTED=(bash-completion gcc golang-go libc6-dev "$HEADERS_PACKAGE" man-db nats-server pkg-config systemd-sysv udev)
 
 number=0 failed=0
 
