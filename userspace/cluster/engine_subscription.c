@@ -6,8 +6,8 @@
  * it. Issue 637 of nats.c has this; test/cluster-ended.c shows it. Debian 12 has 3.4.
  *
  * So a subscription that has ended is destroyed later: when the reader has passed all messages for
- * it. That is so when an answer comes to a request that was sent after the end, or when the
- * connection is closed. libnats says the latter after it has joined the reader, or from the reader.
+ * it. Two events tell that. An answer has come to a request that was sent after the end. Or the
+ * connection is closed: libnats says so after it has joined the reader, or from the reader.
  */
 #include "engine_internal.h"
 

@@ -212,7 +212,7 @@ static int events_main(int argc, char **argv)
 	for (queue = e.queues; *queue; queue++)
 		must_be_name(*queue);
 
-	/* A reader that went away is an error to report, no reason to die with the instance left. */
+	/* A reader that went away is an error to report. The instance has to be removed. */
 	signal(SIGPIPE, SIG_IGN);
 	catch_stop(&caught);
 	filter = make_filter(e.queues);

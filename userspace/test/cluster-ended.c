@@ -15,11 +15,6 @@
 #include "cluster-server.h"
 #include "engine_internal.h"
 
-/* Not in libnats' header. */
-void natsConn_setFilterWithClosure(natsConnection *nc,
-				   void (*filter)(natsConnection *nc, natsMsg **msg, void *closure),
-				   void *closure);
-
 /*
  * Where the reader stops.
  *
@@ -43,6 +38,10 @@ static void hold(natsConnection *nc, natsMsg **msg, void *closure)
 	while (sem_wait(&stop.may_go))
 		;
 }
+
+/* Not in libnats' header. */
+void natsConn_setFilterWithClosure(natsConnection *nc, __typeof__(hold) *filter,
+				   void *closure);
 
 static unsigned int count_threads(void)
 {
@@ -78,7 +77,7 @@ static bool await_sem(sem_t *sem)
 	return !sem_timedwait(sem, &until);
 }
 
-/* What a process does with an engine that has a listener and a tail. Returns NULL, or an error. */
+/* The job of a process whose engine has a listener and a tail. Returns NULL, or an error. */
 typedef const char *(*job)(struct client *c, int64_t listener, int64_t tail);
 
 /* Waits until the inbox has an answer. */
@@ -256,7 +255,8 @@ static void begin_all(struct client *c, int64_t listeners[LISTENERS], int64_t ta
 		tails[i] = engine_follow(c->engine, c->names.subjects, 1);
 }
 
-static void end_all(struct client *c, const int64_t listeners[LISTENERS], const int64_t tails[TAILS])
+static void end_all(struct client *c, const int64_t listeners[LISTENERS],
+		    const int64_t tails[TAILS])
 {
 	for (int i = 0; i < LISTENERS; i++)
 		engine_unlisten(c->engine, listeners[i]);
