@@ -25,7 +25,7 @@
 
 #define SERVERS 3
 /* A limit for everything, in seconds. It is reached only by what has failed. */
-#define LIMIT 90
+#define LIMIT 200
 
 struct server {
 	int port, route_port;
