@@ -11,6 +11,10 @@
  * number may be replaced or deleted, and no later one of these subjects may exist. So if nothing is
  * pending, the leader is asked for the next record: if there is none, or one behind the target, the
  * target is passed. The consumer itself cannot say so. It may be on a server that lags behind.
+ *
+ * Such a server may lag for ever, while its consumer sends heartbeats. So a tail that is quiet asks
+ * the leader, too. If there is a record that does not come, a new consumer begins, perhaps on
+ * another server.
  */
 #include "engine_internal.h"
 
@@ -25,6 +29,9 @@
 #define HEARTBEAT (500 * MS)
 #define SILENCE (3 * HEARTBEAT)
 #define RETRY (250 * MS)
+#define RETRY_MAX (8 * SECOND)
+/* A tail that is quiet for so long asks whether it misses something. */
+#define QUIET (5 * SECOND)
 
 enum { ERROR_NO_MESSAGE = 10037, ERROR_NOT_FOUND = 10059 };
 
@@ -41,6 +48,9 @@ enum tail_state {
  * @generation: of the consumer; what older ones send is dropped
  * @op: the request that is under way, or 0
  * @heard_at: when the consumer was heard of last
+ * @pause: before the next consumer, after one that was not heard of
+ * @asked_at: when a record came last, or the leader was asked for one
+ * @missed: what the leader has, and the consumer has not sent; 0 for nothing
  */
 struct tail {
 	uint64_t id;
@@ -48,7 +58,7 @@ struct tail {
 	uint64_t next_seq, target;
 	bool has_target, is_caught_up;
 	uint64_t number, generation, op;
-	uint64_t heard_at, retry_at;
+	uint64_t heard_at, retry_at, pause, asked_at, missed;
 	struct subscription *sub;
 	struct tail *prev, *next;
 	char filter[];
@@ -81,8 +91,16 @@ static void stop(struct engine *engine, struct tail *tail)
 static void again_later(struct engine *engine, struct tail *tail)
 {
 	stop(engine, tail);
-	tail->retry_at = engine_now() + RETRY;
+	tail->retry_at = engine_now() + tail->pause;
 	engine_arm(engine, tail->retry_at);
+	tail->pause = tail->pause < RETRY_MAX / 2 ? tail->pause * 2 : RETRY_MAX;
+}
+
+/* The consumer is there. */
+static void is_heard(struct tail *tail)
+{
+	tail->heard_at = engine_now();
+	tail->pause = RETRY;
 }
 
 /* Sends a request of a tail. */
@@ -137,20 +155,50 @@ static void next_ended(struct engine *engine, struct op *op, const struct reply 
 	/* Otherwise a record is on its way; or the next heartbeat asks again. */
 }
 
-/* Nothing is pending, as the consumer says. */
-static void nothing_pending(struct engine *engine, struct tail *tail)
+/* Asks the stream's leader for the next record of the tail. */
+static void ask_for_next(struct engine *engine, struct tail *tail, op_ended ended)
 {
 	char json[SUBJECT_MAX + 64];
 
+	snprintf(json, sizeof(json), "{\"seq\":%" PRIu64 ",\"next_by_subj\":\"%s\"}",
+		 tail->next_seq, tail->filter);
+	ask(engine, tail, "STREAM.MSG.GET", json, ended);
+}
+
+/* Nothing is pending, as the consumer says. */
+static void nothing_pending(struct engine *engine, struct tail *tail)
+{
 	if (tail->is_caught_up || tail->op)
 		return;
 	if (tail->next_seq > tail->target) {
 		caught_up(engine, tail);
 		return;
 	}
-	snprintf(json, sizeof(json), "{\"seq\":%" PRIu64 ",\"next_by_subj\":\"%s\"}",
-		 tail->next_seq, tail->filter);
-	ask(engine, tail, "STREAM.MSG.GET", json, next_ended);
+	ask_for_next(engine, tail, next_ended);
+}
+
+/* ---- Lagging -------------------------------------------------------------- */
+
+static void missed_ended(struct engine *engine, struct op *op, const struct reply *reply)
+{
+	struct tail *tail = answered(engine, op);
+
+	if (!tail || reply->kind != REPLY_DATA || reply_error(reply))
+		return;
+	tail->missed = json_number(reply->data, "message.seq", 0);
+	/* It may be on its way. */
+	tail->asked_at = engine_now() - QUIET + SILENCE;
+	engine_arm(engine, tail->asked_at + QUIET);
+}
+
+/* The consumer is heard of, and has sent no record for a while. */
+static void quiet(struct engine *engine, struct tail *tail, uint64_t now)
+{
+	tail->asked_at = now;
+	if (tail->missed >= tail->next_seq)
+		again_later(engine, tail);
+	else if (!tail->op)
+		ask_for_next(engine, tail, missed_ended);
 }
 
 /* ---- Starting ------------------------------------------------------------- */
@@ -195,7 +243,8 @@ static void create_consumer(struct engine *engine, struct tail *tail)
 	}
 	tail->state = TAIL_CREATING;
 	tail->number = 0;
-	tail->heard_at = engine_now();
+	tail->missed = 0;
+	tail->heard_at = tail->asked_at = engine_now();
 	ask(engine, tail, "CONSUMER.CREATE", json, consumer_ended);
 }
 
@@ -304,7 +353,7 @@ void tails_on_message(struct engine *engine, uint64_t id, uint64_t generation, n
 		natsMsg_Destroy(msg);
 		return;
 	}
-	tail->heard_at = engine_now();
+	is_heard(tail);
 	if (is_status(engine, tail, msg)) {
 		natsMsg_Destroy(msg);
 		return;
@@ -317,6 +366,7 @@ void tails_on_message(struct engine *engine, uint64_t id, uint64_t generation, n
 	}
 	tail->number = number;
 	tail->next_seq = seq + 1;
+	tail->asked_at = tail->heard_at;
 	tell_entry(engine, tail, seq, msg);
 	if (seq >= tail->target)
 		caught_up(engine, tail);
@@ -347,12 +397,16 @@ static void check_time(struct engine *engine, struct tail *tail, uint64_t now)
 {
 	if (tail->state == TAIL_RUNNING && tail->heard_at + SILENCE <= now)
 		again_later(engine, tail);
+	if (tail->state == TAIL_RUNNING && tail->asked_at + QUIET <= now)
+		quiet(engine, tail, now);
 	if (tail->state == TAIL_IDLE && tail->retry_at <= now)
 		start(engine, tail);
-	if (tail->state == TAIL_RUNNING)
+	if (tail->state == TAIL_RUNNING) {
 		engine_arm(engine, tail->heard_at + SILENCE);
-	else if (tail->state == TAIL_IDLE && tail->retry_at != NEVER)
+		engine_arm(engine, tail->asked_at + QUIET);
+	} else if (tail->state == TAIL_IDLE && tail->retry_at != NEVER) {
 		engine_arm(engine, tail->retry_at);
+	}
 }
 
 void tails_check_time(struct engine *engine, uint64_t now)
@@ -387,6 +441,7 @@ int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first)
 	tail->id = ++engine->last_id;
 	tail->next_seq = first ? first : 1;
 	tail->retry_at = NEVER;
+	tail->pause = RETRY;
 	DL_APPEND(engine->tails, tail);
 	if (engine->phase == PHASE_UP)
 		start(engine, tail);
