@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Checks a queue that spans machines, by counters outside of the queue: see counters.h.
+ * Checks a queue that spans machines, by counters outside of the queue: see counters.h. STORE is
+ * the file of the counters, or ADDRESS:PORT of its server: see store.h.
  *
  *   checker init FILE PLAIN DELAYED       a new file with that many keys of each kind
- *   checker add FILE QUEUE [OPTION...]    add keys until `checker stop`, or --count
- *   checker work FILE QUEUE [OPTION...]   work; FILE - for a worker that only logs
+ *   checker serve FILE PORT PACE          serve the counters; PORT and PACE are files
+ *   checker add STORE QUEUE [OPTION...]   add keys until `checker stop`, or --count
+ *   checker work STORE QUEUE [OPTION...]  work; STORE - for a worker that only logs
+ *   checker recall STORE QUEUE --keys FROM:TO
+ *                                         take all keys out of a queue that is not shared; exit
+ *                                         with 1 if an add of FROM to before TO is missing
  *   checker stop FILE                     end the adders
- *   checker left FILE                     print how many keys have a wish that no run has seen
+ *   checker end FILE                      end the machines that wait
+ *   checker wait STORE                    wait for `checker end`
+ *   checker left FILE [FROM TO]           print how many keys have a wish that no run has seen
+ *   checker acked FILE FROM TO            print how many adds of FROM to before TO are
+ *                                         acknowledged
  *   checker show FILE                     print the counters
  *   checker verdict FILE [quiet]          exit with 1 if a rule is broken; quiet: no faults
  *   checker speed FILE                    how fast the machine works, of ../vm/pace.h
@@ -17,6 +26,9 @@
  *   --batch N     adds between two kwq_sync(); an add counts as acknowledged after it
  *   --delayed P   of 100 adds, so many are of delayed keys
  *   --delay MS    their longest delay
+ *   --keys FROM:TO  only the plain keys from FROM to before TO. No other machine adds these. So
+ *                 their values grow, and name the wish. An adder begins when all acknowledged adds
+ *                 of these keys have run: a lost one stays missing.
  *
  * Options of work:
  *   --workers N   processes
@@ -37,9 +49,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,7 +57,7 @@
 #include <kwq.h>
 
 #include "../vm/pace.h"
-#include "counters.h"
+#include "store.h"
 
 #define NS_PER_S 1000000000ULL
 #define NS_PER_MS 1000000ULL
@@ -58,11 +68,10 @@
 
 enum { BATCH_MAX = 8192, WORKERS_MAX = 64 };
 
-static struct counters *counters;
-
 static struct {
 	unsigned int rate, batch, delayed, delay_ms;
 	uint64_t count;
+	uint64_t from, to;
 	unsigned int workers, ms, retry, give_back, die;
 	const char *name, *log, *hold, *fail;
 } options = {
@@ -72,19 +81,11 @@ static struct {
 static int log_fd = -1;
 static uint64_t random_state;
 
-/* ---- Time, chance, the file ------------------------------------------------- */
-
-static uint64_t now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_BOOTTIME, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
+/* ---- Chance, the queue ------------------------------------------------------ */
 
 static void seed(void)
 {
-	random_state = now() ^ (uint64_t)getpid() << 32;
+	random_state = boot_time() ^ (uint64_t)getpid() << 32;
 }
 
 /* A number below @limit, which is not 0. */
@@ -92,41 +93,6 @@ static uint64_t chance(uint64_t limit)
 {
 	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (random_state >> 33) % limit;
-}
-
-static void raise_to(_Atomic uint64_t *counter, uint64_t value)
-{
-	uint64_t old = atomic_load(counter);
-
-	while (old < value && !atomic_compare_exchange_weak(counter, &old, value))
-		;
-}
-
-static void map(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CLOEXEC);
-	struct stat st;
-
-	if (fd < 0 || fstat(fd, &st))
-		err(2, "%s", path);
-	counters = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (counters == MAP_FAILED)
-		err(2, "%s", path);
-	close(fd);
-}
-
-static void init(const char *path, uint64_t plain, uint64_t delayed)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	size_t size = sizeof(*counters) + (plain + delayed) * sizeof(counters->keys[0]);
-
-	if (fd < 0 || ftruncate(fd, size))
-		err(2, "%s", path);
-	close(fd);
-	map(path);
-	counters->nr_plain = plain;
-	counters->nr_keys = plain + delayed;
-	atomic_store(&counters->next_delayed, plain);
 }
 
 /* The queue may not be there yet. */
@@ -144,43 +110,40 @@ static struct kwq *open_queue(const char *name)
 
 /* ---- Adders ----------------------------------------------------------------- */
 
+/* @is_added: the queue took it. */
 struct wish {
-	struct key_counters *key;
-	uint64_t wanted;
+	uint64_t number, wanted;
+	bool is_added;
 };
 
 /* Returns false if no delayed key is left. */
 static bool add_delayed(struct kwq *q, struct wish *wish)
 {
-	uint64_t number = atomic_fetch_add(&counters->next_delayed, 1);
 	uint64_t delay = (1 + chance(options.delay_ms)) * NS_PER_MS;
 	char name[32];
-	int len, ret;
+	int len;
 
-	if (number >= counters->nr_keys)
+	wish->number = atomic_fetch_add(&counters->next_delayed, 1);
+	if (wish->number >= counters->nr_keys)
 		return false;
-	len = snprintf(name, sizeof(name), "k%llu", (unsigned long long)number);
-	wish->key = &counters->keys[number];
+	len = snprintf(name, sizeof(name), "k%llu", (unsigned long long)wish->number);
 	/* The queue counts the delay from its call, which is later. */
-	atomic_store(&wish->key->due, now() + delay);
-	wish->wanted = atomic_fetch_add(&wish->key->wanted, 1) + 1;
-	ret = kwq_add_after(q, name, len, delay);
-	if (ret < 0)
-		wish->key = NULL;
+	atomic_store(&counters->keys[wish->number].due, boot_time() + delay);
+	wish->wanted = store_want(wish->number);
+	wish->is_added = kwq_add_after(q, name, len, delay) >= 0;
 	return true;
 }
 
 static void add_plain(struct kwq *q, struct wish *wish)
 {
-	uint64_t number = chance(counters->nr_plain);
+	uint64_t number = options.from + chance(options.to - options.from);
 	struct kwq_add_options add = { .size = sizeof(add) };
 	char name[32], value[64];
 	int len = snprintf(name, sizeof(name), "k%llu", (unsigned long long)number);
-	int ret;
 
-	wish->key = &counters->keys[number];
-	wish->wanted = atomic_fetch_add(&wish->key->wanted, 1) + 1;
-	if (!(number & 1)) {
+	wish->number = number;
+	wish->wanted = store_want(number);
+	if (store_is_remote() || !(number & 1)) {
 		add.flags |= KWQ_ADD_VALUE;
 		add.value = value;
 		add.value_len = snprintf(value, sizeof(value), "%s %llu", name,
@@ -190,9 +153,7 @@ static void add_plain(struct kwq *q, struct wish *wish)
 		add.flags |= KWQ_ADD_PRIORITY;
 		add.priority = chance(3);
 	}
-	ret = kwq_add_with(q, name, len, &add);
-	if (ret < 0)
-		wish->key = NULL;
+	wish->is_added = kwq_add_with(q, name, len, &add) >= 0;
 }
 
 /* Returns false if the queue is gone. */
@@ -207,10 +168,10 @@ static bool add_batch(struct kwq *q)
 
 		if (chance(100) >= options.delayed || !add_delayed(q, wish))
 			add_plain(q, wish);
-		errors += !wish->key;
+		errors += !wish->is_added;
 	}
-	atomic_fetch_add(&counters->adds, nr - errors);
-	atomic_fetch_add(&counters->add_errors, errors);
+	store_count("adds", nr - errors);
+	store_count("add_errors", errors);
 	/* The changes of the queue are kept when they are in the stream. */
 	do {
 		ret = kwq_sync_within(q, SYNC_NS);
@@ -218,59 +179,83 @@ static bool add_batch(struct kwq *q)
 	if (ret)
 		return false;
 	for (i = 0; i < nr; i++)
-		if (wishes[i].key)
-			raise_to(&wishes[i].key->acked, wishes[i].wanted);
-	atomic_fetch_add(&counters->acks, nr - errors);
+		if (wishes[i].is_added)
+			store_acked(wishes[i].number, wishes[i].wanted);
+	store_count("acks", nr - errors);
 	return !errors || !kwq_shutting_down(q);
 }
 
 static void add(const char *queue)
 {
 	struct kwq *q = open_queue(queue);
-	uint64_t began = now(), added = 0;
+	uint64_t began, added = 0;
 
 	seed();
-	while (!atomic_load(&counters->stopped) && (!options.count || added < options.count)) {
+	while (store_is_remote() && !store_stage() && store_left(options.from, options.to))
+		usleep(10 * LOOK_AGAIN_US);
+	began = boot_time();
+	while (!store_stage() && (!options.count || added < options.count)) {
 		if (!add_batch(q)) {
 			kwq_close(q);
 			q = open_queue(queue);
 		}
 		added += options.batch;
-		while (options.rate && now() < began + added * NS_PER_S / options.rate)
+		while (options.rate && boot_time() < began + added * NS_PER_S / options.rate)
 			usleep(1000);
 	}
 }
 
 /* ---- Workers ---------------------------------------------------------------- */
 
-/* A run of a worker. @key is NULL for a key without counters. */
+/* A run of a worker. */
 struct run {
-	struct key_counters *key;
+	struct claim claim;
 	struct kwq_item item;
 	char data[KWQ_KEY_MAX + KWQ_GROUP_MAX + KWQ_VALUE_MAX];
-	uint64_t wanted;
-	bool is_late;
 };
 
-static struct key_counters *counters_of(const struct run *run)
+/* The wish that the value names, or 0. */
+static uint64_t wish_of(const struct run *run)
+{
+	unsigned long long number, wanted;
+	char value[64], end;
+
+	if (run->item.value_len >= sizeof(value))
+		return 0;
+	memcpy(value, run->data + run->item.key_len + run->item.group_len, run->item.value_len);
+	value[run->item.value_len] = '\0';
+	if (sscanf(value, "k%llu %llu%c", &number, &wanted, &end) != 2 ||
+	    number != run->claim.number)
+		return 0;
+	return wanted;
+}
+
+static void claim(struct run *run)
 {
 	unsigned long long number;
 	char name[32], end;
 
-	if (!counters || run->item.key_len >= sizeof(name))
-		return NULL;
+	run->claim = (struct claim) { .token = run->item.token };
+	if (!store_is_open() || run->item.key_len >= sizeof(name))
+		return;
 	memcpy(name, run->data, run->item.key_len);
 	name[run->item.key_len] = '\0';
-	if (sscanf(name, "k%llu%c", &number, &end) != 1 || number >= counters->nr_keys)
-		return NULL;
-	return &counters->keys[number];
+	if (sscanf(name, "k%llu%c", &number, &end) != 1 ||
+	    (!store_is_remote() && number >= counters->nr_keys))
+		return;
+	run->claim.number = number;
+	run->claim.is_known = true;
+	if (store_is_remote()) {
+		run->claim.has_wish = true;
+		run->claim.wanted = wish_of(run);
+	}
 }
 
 /* One write, so that lines of several processes do not mix. */
 static void tell(const char *what, const struct run *run)
 {
 	const struct kwq_item *item = &run->item;
-	uint64_t at = now();
+	uint64_t at = boot_time();
 	char line[512];
 	int len;
 
@@ -289,110 +274,9 @@ static void tell(const char *what, const struct run *run)
 		err(2, "%s", options.log);
 }
 
-/* A process that is about to end closes its queues before it is a zombie. It does nothing else. */
-static bool is_alive(uint32_t pid)
-{
-	enum { EXITING = 4 };
-	unsigned int flags;
-	char path[32];
-	bool is_known;
-	FILE *stat;
-
-	if (!pid)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/stat", pid);
-	stat = fopen(path, "re");
-	if (!stat)
-		return false;
-	/* The name of this program has no space. */
-	is_known = fscanf(stat, "%*d %*s %*c %*d %*d %*d %*d %*d %u", &flags) == 1;
-	fclose(stat);
-	return is_known && !(flags & EXITING);
-}
-
-/*
- * A run registers with the store, which notes its token, unless it knows a higher one. Two
- * living runs with equal tokens cannot be told apart by any store.
- */
-static void begin(struct run *run)
-{
-	struct key_counters *key = run->key = counters_of(run);
-	uint64_t at = now(), token = run->item.token, highest;
-	uint32_t before;
-
-	run->is_late = false;
-	if (!key)
-		return;
-	run->wanted = atomic_load(&key->wanted);
-	atomic_fetch_add(&key->runs, 1);
-	atomic_fetch_add(&counters->runs, 1);
-	if (!token)
-		atomic_fetch_add(&counters->untold, 1);
-	if (run->wanted == atomic_load(&key->seen))
-		atomic_fetch_add(&counters->extra, 1);
-	if (at < atomic_load(&key->due)) {
-		atomic_fetch_add(&counters->early, 1);
-		raise_to(&counters->early_by, atomic_load(&key->due) - at);
-	}
-	before = atomic_load(&key->running);
-	highest = atomic_load(&key->token);
-	while (highest < token && !atomic_compare_exchange_weak(&key->token, &highest, token))
-		;
-	if (highest > token) {
-		run->is_late = true;
-		atomic_fetch_add(&counters->late_begins, 1);
-		return;
-	}
-	if (highest == token)
-		atomic_fetch_add(&counters->same, 1);
-	else if (is_alive(before))
-		atomic_fetch_add(&counters->overlaps, 1);
-	atomic_store(&key->running, getpid());
-}
-
-/* The store takes what the run found out, unless a run with a higher token has begun. */
-static void store(struct run *run)
-{
-	if (!run->key)
-		return;
-	if (run->is_late || atomic_load(&run->key->token) != run->item.token) {
-		if (!run->is_late)
-			atomic_fetch_add(&counters->late_stores, 1);
-		return;
-	}
-	raise_to(&run->key->seen, run->wanted);
-}
-
-static void note_end(struct run *run, int ret)
-{
-	uint32_t self = getpid();
-
-	if (!run->key)
-		return;
-	if (ret < 0)
-		atomic_fetch_add(&counters->late_dones, 1);
-	else
-		atomic_fetch_add(&counters->dones, 1);
-	/* The kernel says that the key was this run's up to now. So nobody else may have had it. */
-	if (ret >= 0 && run->is_late) {
-		atomic_fetch_add(&counters->broken, 1);
-		tell("broken", run);
-	}
-	atomic_compare_exchange_strong(&run->key->running, &self, 0);
-}
-
 static bool exists(const char *path)
 {
 	return path && !access(path, F_OK);
-}
-
-/* Leaves the key before others may have it. */
-static void leave(struct run *run)
-{
-	uint32_t self = getpid();
-
-	if (run->key)
-		atomic_compare_exchange_strong(&run->key->running, &self, 0);
 }
 
 static void work_on(struct kwq *q, struct run *run)
@@ -400,38 +284,43 @@ static void work_on(struct kwq *q, struct run *run)
 	uint64_t kind = chance(1000);
 	int ret;
 
-	begin(run);
+	claim(run);
+	store_begin(&run->claim);
 	tell("begin", run);
 	if (options.ms)
 		usleep(chance(options.ms * 1000));
 	while (exists(options.hold))
 		usleep(LOOK_AGAIN_US);
 	if (kind < options.die) {
-		atomic_fetch_add(&counters->deaths, 1);
+		if (run->claim.is_known)
+			store_count("deaths", 1);
 		_exit(0);
 	}
 	if (exists(options.fail) || kind < options.die + options.retry) {
-		if (run->key)
-			atomic_fetch_add(&counters->retries, 1);
+		if (run->claim.is_known)
+			store_count("retries", 1);
 		ret = kwq_add_rate_limited(q, run->data, run->item.key_len);
 		tell("retry", run);
 		if (ret < 0)
 			return;
-		leave(run);
+		store_leave(&run->claim);
 		ret = kwq_done(q, run->item.ticket);
 	} else if (kind < options.die + options.retry + options.give_back) {
-		atomic_fetch_add(&counters->returns, 1);
+		if (run->claim.is_known)
+			store_count("returns", 1);
 		tell("return", run);
-		leave(run);
+		store_leave(&run->claim);
 		ret = kwq_give_back(q, run->item.ticket);
 	} else {
-		store(run);
+		store_store(&run->claim);
 		tell("end", run);
 		/* From the done on, another process may have the key. */
-		leave(run);
+		store_leave(&run->claim);
 		ret = kwq_done_with(q, run->item.ticket, KWQ_DONE_FORGET);
 	}
-	note_end(run, ret);
+	store_end(&run->claim, ret >= 0);
+	if (ret >= 0 && run->claim.is_known && run->claim.is_late)
+		tell("broken", run);
 	if (ret < 0)
 		tell("late", run);
 }
@@ -443,6 +332,7 @@ static void work(const char *queue)
 	int ret;
 
 	seed();
+	store_open_again();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		ret = kwq_get_value_within(q, &run.item, run.data, sizeof(run.data), NS_PER_S);
@@ -485,69 +375,32 @@ static void work_all(const char *queue)
 	}
 }
 
-/* ---- The verdict ------------------------------------------------------------ */
+/* ---- Other commands --------------------------------------------------------- */
 
-static uint64_t count_left(bool is_told)
+/* Its keys have no tokens. Nobody else works on them. */
+static bool recall(const char *queue)
 {
-	uint64_t left = 0, i;
+	struct kwq *q = open_queue(queue);
+	static struct run run;
+	uint64_t left;
+	int ret;
 
-	for (i = 0; i < counters->nr_keys; i++) {
-		struct key_counters *key = &counters->keys[i];
-		uint64_t acked = atomic_load(&key->acked), seen = atomic_load(&key->seen);
-
-		if (acked <= seen)
-			continue;
-		if (is_told && left < 10)
-			printf("# lost: k%llu: %llu adds are acknowledged, %llu seen, %u runs, %s\n",
-			       (unsigned long long)i, (unsigned long long)acked,
-			       (unsigned long long)seen, atomic_load(&key->runs),
-			       i < counters->nr_plain ? "plain" : "delayed");
-		left++;
+	while (!(ret = kwq_get_value_within(q, &run.item, run.data, sizeof(run.data), 0))) {
+		claim(&run);
+		if (run.claim.is_known)
+			store_seen(run.claim.number, run.claim.wanted);
+		ret = kwq_done(q, run.item.ticket);
+		if (ret)
+			break;
 	}
-	return left;
-}
-
-static void show_one(const char *name, const _Atomic uint64_t *counter)
-{
-	printf("# %-12s %llu\n", name, (unsigned long long)atomic_load(counter));
-}
-
-static void show(void)
-{
-	show_one("adds", &counters->adds);
-	show_one("acks", &counters->acks);
-	show_one("add_errors", &counters->add_errors);
-	show_one("runs", &counters->runs);
-	show_one("extra", &counters->extra);
-	show_one("dones", &counters->dones);
-	show_one("late_dones", &counters->late_dones);
-	show_one("retries", &counters->retries);
-	show_one("deaths", &counters->deaths);
-	show_one("returns", &counters->returns);
-	show_one("early", &counters->early);
-	show_one("early_by", &counters->early_by);
-	show_one("same", &counters->same);
-	show_one("untold", &counters->untold);
-	show_one("broken", &counters->broken);
-	show_one("late_begins", &counters->late_begins);
-	show_one("late_stores", &counters->late_stores);
-	show_one("overlaps", &counters->overlaps);
-}
-
-static int verdict(bool is_quiet)
-{
-	uint64_t lost = count_left(true), broken, refused;
-
-	show();
-	broken = atomic_load(&counters->early) + atomic_load(&counters->same) +
-		 atomic_load(&counters->untold) + atomic_load(&counters->broken);
-	refused = atomic_load(&counters->late_begins) + atomic_load(&counters->late_stores) +
-		  atomic_load(&counters->overlaps);
-	printf("# lost %llu, overlaps not refused %llu, overlaps refused %llu\n",
-	       (unsigned long long)lost,
-	       (unsigned long long)(atomic_load(&counters->same) + atomic_load(&counters->broken)),
-	       (unsigned long long)refused);
-	return lost || broken || (is_quiet && refused) || !atomic_load(&counters->acks);
+	if (ret != -ETIMEDOUT)
+		errx(2, "%s: %s", queue, strerror(-ret));
+	kwq_close(q);
+	left = store_left(options.from, options.to);
+	if (left)
+		printf("# %s: %llu keys lack their last acknowledged add\n", queue,
+		       (unsigned long long)left);
+	return !left;
 }
 
 static void speed(const char *path)
@@ -566,6 +419,7 @@ static void speed(const char *path)
 enum {
 	OPT_RATE = 256, OPT_COUNT, OPT_BATCH, OPT_DELAYED, OPT_DELAY, OPT_WORKERS, OPT_MS,
 	OPT_RETRY, OPT_RETURN, OPT_DIE, OPT_NAME, OPT_LOG, OPT_HOLD, OPT_FAIL,
+	OPT_KEYS,
 };
 
 static const struct option long_options[] = {
@@ -583,6 +437,7 @@ static const struct option long_options[] = {
 	{ "log", required_argument, NULL, OPT_LOG },
 	{ "hold", required_argument, NULL, OPT_HOLD },
 	{ "fail", required_argument, NULL, OPT_FAIL },
+	{ "keys", required_argument, NULL, OPT_KEYS },
 	{ }
 };
 
@@ -596,6 +451,17 @@ static unsigned int number(unsigned int min, unsigned int max)
 	if (errno || *end || end == optarg || value < min || value > max)
 		errx(2, "%s: from %u to %u", optarg, min, max);
 	return value;
+}
+
+static void take_keys(void)
+{
+	unsigned long long from, to;
+	char end;
+
+	if (sscanf(optarg, "%llu:%llu%c", &from, &to, &end) != 2 || from >= to)
+		errx(2, "%s: FROM:TO", optarg);
+	options.from = from;
+	options.to = to;
 }
 
 static void take_option(int opt)
@@ -643,44 +509,82 @@ static void take_option(int opt)
 	case OPT_FAIL:
 		options.fail = optarg;
 		break;
+	case OPT_KEYS:
+		take_keys();
+		break;
 	default:
 		errx(2, "see checker.c for the usage");
 	}
 }
 
+static void print_left(int argc, char **argv)
+{
+	bool is_range = argc == 5;
+	uint64_t from = is_range ? strtoull(argv[3], NULL, 10) : 0;
+	uint64_t to = is_range ? strtoull(argv[4], NULL, 10) : counters->nr_keys;
+
+	printf("%llu\n", (unsigned long long)count_left(from, to, false));
+}
+
+/* Adds, works and recalls. Returns the exit status. */
+static int take_part(const char *role, int argc, char **argv)
+{
+	int opt;
+
+	store_open(argv[2]);
+	if (counters)
+		options.to = counters->nr_plain;
+	optind = 4;
+	while ((opt = getopt_long(argc, argv, "+", long_options, NULL)) != -1)
+		take_option(opt);
+	if (!strcmp(role, "work"))
+		work_all(argv[3]);
+	if (options.from >= options.to || (store_is_remote() && options.delayed))
+		errx(2, "adds need a store; a server needs --keys, and has no delayed keys");
+	if (!strcmp(role, "recall"))
+		return !recall(argv[3]);
+	add(argv[3]);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	const char *role = argc > 2 ? argv[1] : "", *file = argv[2];
-	int opt, status = 0;
+	int status = 0;
 
 	if (!strcmp(role, "init") && argc == 5) {
-		init(file, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
+		counters_init(file, strtoull(argv[3], NULL, 10), strtoull(argv[4], NULL, 10));
 		return 0;
 	}
 	if (!strcmp(role, "speed")) {
 		speed(file);
 		return 0;
 	}
-	if (argc > 2 && strcmp(file, "-"))
-		map(file);
-	if (!strcmp(role, "stop")) {
-		atomic_store(&counters->stopped, 1);
-	} else if (!strcmp(role, "left")) {
-		printf("%llu\n", (unsigned long long)count_left(false));
-	} else if (!strcmp(role, "show")) {
-		show();
-	} else if (!strcmp(role, "verdict")) {
-		status = verdict(argc > 3 && !strcmp(argv[3], "quiet"));
-	} else {
-		optind = 4;
-		while ((opt = getopt_long(argc, argv, "+", long_options, NULL)) != -1)
-			take_option(opt);
-		if (!strcmp(role, "add") && argc > 3)
-			add(argv[3]);
-		else if (!strcmp(role, "work") && argc > 3)
-			work_all(argv[3]);
-		else
-			errx(2, "see checker.c for the usage");
+	if ((!strcmp(role, "add") || !strcmp(role, "work") || !strcmp(role, "recall")) && argc > 3)
+		return take_part(role, argc, argv);
+	if (!strcmp(role, "wait")) {
+		store_open(file);
+		while (store_stage() < 2)
+			usleep(10 * LOOK_AGAIN_US);
+		return 0;
 	}
+	counters_map(file);
+	if (!strcmp(role, "serve") && argc == 5)
+		serve(argv[3], argv[4]);
+	else if (!strcmp(role, "stop"))
+		atomic_store(&counters->stage, 1);
+	else if (!strcmp(role, "end"))
+		atomic_store(&counters->stage, 2);
+	else if (!strcmp(role, "left"))
+		print_left(argc, argv);
+	else if (!strcmp(role, "acked") && argc == 5)
+		printf("%llu\n", (unsigned long long)count_acked(strtoull(argv[3], NULL, 10),
+								 strtoull(argv[4], NULL, 10)));
+	else if (!strcmp(role, "show"))
+		counters_show();
+	else if (!strcmp(role, "verdict"))
+		status = counters_verdict(argc > 3 && !strcmp(argv[3], "quiet"));
+	else
+		errx(2, "see checker.c for the usage");
 	return status;
 }
