@@ -86,7 +86,7 @@ test-bindings:
 	@SUITES='bindings-trixie bindings-sid' $(VM)/run-tests.sh
 
 test-cluster:
-	@SUITES='cluster' $(VM)/run-tests.sh
+	@SUITES='cluster cluster-power' $(VM)/run-tests.sh
 
 soak:
 	@$(VM)/soak.sh
@@ -151,7 +151,7 @@ help:
 	@echo '  make soak SOAK=30   all random tests, for this many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make test-bindings  the Go package beside the real client-go, of Debian 13 and of unstable'
-	@echo '  make test-cluster   a queue on three machines, with three servers of NATS, and their faults'
+	@echo '  make test-cluster   a queue on three machines, with three servers of NATS, their faults, and power cuts'
 	@echo '  make soak-cluster SOAK=60   the same faults for this many minutes, with a million adds'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
 	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'

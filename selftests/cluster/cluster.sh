@@ -11,7 +11,13 @@ QUEUE=${QUEUE:-jobs}
 TTL=${TTL:-6}
 MACHINES=${MACHINES:-m1 m2 m3}
 SERVERS='s1 s2 s3'
-RUN=/tmp/cluster
+RUN=${RUN:-/tmp/cluster}
+# The clock of ../vm/pace.h.
+PACE=${PACE:-/run/kwq-pace}
+# The folder of the servers' disks, and how often they sync them. The default of NATS does not protect from a power cut, and these
+# tests of one machine need no protection.
+DISKS=${DISKS:-$RUN}
+SYNC=${SYNC:-2m}
 GROUPS_OF=/sys/fs/cgroup
 PATH=/cluster:/sbin:/usr/sbin:$PATH
 export PATH
@@ -22,6 +28,8 @@ NFT=/cluster/nft
 
 # A wait for a condition ends at this time of the machine's pace. It is far above what any of them takes.
 PATIENCE=60
+# It looks again so often.
+LOOK_AGAIN_US=50000
 
 mkdir -p "$RUN"
 
@@ -100,12 +108,12 @@ say() {
 
 # Seconds of the clock that is as slow as the machine, of ../vm/pace.h.
 paced() {
-	od -An -tu4 -N4 /run/kwq-pace | awk '{ printf "%d\n", $1 / 1000 }'
+	od -An -tu4 -N4 "$PACE" | awk '{ printf "%d\n", $1 / 1000 }'
 }
 
 # slack SECONDS: so many seconds of work, on this machine.
 slack() {
-	awk -v seconds="$1" -v speed="$(checker speed /run/kwq-pace)" 'BEGIN { printf "%.2f\n", seconds / speed }'
+	awk -v seconds="$1" -v speed="$(checker speed "$PACE")" 'BEGIN { printf "%.2f\n", seconds / speed }'
 }
 
 # await COMMAND...: waits until it succeeds. Returns 1 if it never does.
@@ -119,8 +127,23 @@ await() {
 			say "never came true: $*"
 			return 1
 		fi
-		usleep 50000
+		usleep $LOOK_AGAIN_US
 	done
+}
+
+# ---- Chance, from the seed in $random ----
+
+# below N: sets $drawn to a number below N.
+below() {
+	random=$(((random * 1103515245 + 12345) & 0x7fffffff))
+	drawn=$(((random >> 8) % $1))
+}
+
+# one WORD...: sets $one to one of the words.
+one() {
+	below $#
+	shift $drawn
+	one=$1
 }
 
 # ---- The network ----
@@ -186,7 +209,7 @@ start_server() {
 		server_name: $1
 		listen: $(address "$1"):4222
 		http: $(address "$1"):8222
-		jetstream { store_dir: "$RUN/$1.store", max_mem: 0, max_file: 1G }
+		jetstream { store_dir: "$DISKS/$1.store", max_mem: 0, max_file: 1G, sync_interval: $SYNC }
 		cluster {
 			name: test, listen: $(address "$1"):6222
 			routes: [ "nats://10.9.0.1:6222", "nats://10.9.0.2:6222", "nats://10.9.0.3:6222" ]

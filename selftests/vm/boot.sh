@@ -11,6 +11,7 @@
 # KVM=1      use the processor's virtualisation. Off by default, because some machines have a /dev/kvm that hangs.
 # ICOUNT=1   one processor whose clock advances by 1 ns per instruction, for `make bench`
 # MEMORY=8G  the machine's memory, 1G by default
+# DEVICES='-device ...'  more options of QEMU, without spaces in them
 # KWQ_...=   variables for the machine's programs; the list is below
 # PLUGIN=... a plugin of QEMU's, with its arguments
 # GDB=1      wait for `target remote :1234` in gdb
@@ -67,7 +68,7 @@ command_line=(
 )
 
 # The kernel passes unknown variables to init, in the environment.
-for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS KWQ_ROW KWQ_RULES; do
+for variable in KWQ_SOAK_SECONDS KWQ_SEED KWQ_KILLS KWQ_ITEMS KWQ_ROW KWQ_RULES KWQ_POWER; do
 	[ -z "${!variable:-}" ] || command_line+=("$variable=${!variable}")
 done
 
@@ -106,6 +107,8 @@ if [ "${ICOUNT:-0}" = 1 ]; then
 	# same addresses and the same secrets of hashes.
 	qemu+=(-smp 1 -icount "shift=0,sleep=off" -seed 1)
 fi
+read -ra devices <<<"${DEVICES:-}"
+qemu+=("${devices[@]}")
 [ -z "${PLUGIN:-}" ] || qemu+=(-plugin "$PLUGIN")
 if [ "${GDB:-0}" = 1 ]; then
 	qemu+=(-gdb tcp::1234 -S)

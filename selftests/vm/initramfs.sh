@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [cluster] [keep] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
+# initramfs.sh KERNEL [device] [demo] [exporter] [cluster] [power] [keep] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
 # kernel.sh. Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and
 # initramfs.
 #
@@ -9,6 +9,7 @@
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
 #   cluster   kwq-share, nats-server and selftests/cluster, in /cluster, and its tests, in /kselftest
+#   power     a machine of selftests/cluster/power, beside the contents cluster and keep
 #   keep      the command with the library of SQLite, and the shell of SQLite, in /keep
 #   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
 #   bindings-trixie, bindings-sid
@@ -189,6 +190,11 @@ for content in "$@"; do
 			libraries_of "$program"
 		done
 		kernel_modules veth llc stp bridge libcrc32c nfnetlink nf_tables sch_netem
+		;;
+	power)
+		cp "$TOP/selftests/cluster/power-machine" "$root/kselftest"
+		mkdir "$root/disk"
+		kernel_modules virtio_blk failover net_failover virtio_net
 		;;
 	keep)
 		# The command that loads SQLite itself, and the shell of SQLite.

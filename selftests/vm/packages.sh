@@ -47,10 +47,12 @@ PACKAGES=(
 	parallel
 	task-spooler
 	# The tests of the cluster.
+	e2fsprogs
 	iproute2
 	nats-server
 	nftables
 	openssl
+	qemu-utils
 	# The checks.
 	coccinelle
 	fish

@@ -10,12 +10,13 @@ results.py kunit-uml SUITE CONSOLE STATUS
                                          a run of User-Mode Linux with the suites built in
 results.py lost SUITE REASON             a suite that could not be run
 results.py absent SUITE REASON           a suite whose kernel does not exist: it is in the table, and is no failure
+results.py console FILE...               prints what the kernels of these consoles complain of, and fails then
 results.py took SUITE SECONDS            how long a suite took, including the builds
 results.py table FILE SUITE...           prints a table of these suites, and writes it to FILE as Markdown
 results.py page FILE TABLE               replaces the table with a date in FILE by TABLE
 results.py summary SUITE...              prints the failures and the totals of these suites
 
-Each but the last four writes build/results/SUITE.json. Only leaf cases count: a case that contains cases does not count
+Each but the last five writes build/results/SUITE.json. Only leaf cases count: a case that contains cases does not count
 itself. Each other problem counts as one failed case: an unfulfilled plan, a program that dies after its last case, a
 machine without a verdict, a warning on the console. A missing result never counts as passed.
 """
@@ -332,6 +333,15 @@ def kunit(results, lines):
     return test
 
 
+def console(files):
+    results = Results('')
+    for file in files:
+        judge_console(results, file)
+    for what in results.failed:
+        print(what)
+    return 1 if results.failed or not files else 0
+
+
 def cmd_tap(results, output, status):
     tap = Tap(results, results.suite)
     for line in lines_of(output):
@@ -471,6 +481,8 @@ def main():
     commands = {'tap': cmd_tap, 'kselftest': cmd_kselftest, 'kunit': cmd_kunit, 'kunit-uml': cmd_kunit_uml,
                 'program': cmd_program, 'lost': cmd_lost, 'absent': cmd_absent}
     command, *args = sys.argv[1:]
+    if command == 'console':
+        return console(args)
     if command == 'took':
         return took(*args)
     if command == 'table':

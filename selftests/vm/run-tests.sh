@@ -9,6 +9,7 @@
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
 #   SOAK=60, SEED=N               the minutes of the suite cluster-soak, and its first fault
 #   KWQ_RULES=n5,n6               only these rules of the suite cluster
+#   SYNC=2m                       how often the servers of the suite cluster-power sync their disks (always)
 #   SPIN=full                     also the large configurations of selftests/spin
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
@@ -95,6 +96,31 @@ coverage() {
 	[ ! -f "$LOGS/kselftest-gcov.report.log" ] || reports+=("$LOGS/kselftest-gcov.report.log")
 	rm -rf "$BUILD/coverage"
 	host coverage "$TOP/selftests/coverage/report.py" "$BUILD/module-$release" "$BUILD/coverage" "${reports[@]}"
+}
+
+# power: several virtual machines, which a program of this machine starts and ends.
+power() {
+	local dir
+
+	dir=$("$VM/initramfs.sh" stock cluster power keep) || { lost cluster-power 'could not be built'; return; }
+	host cluster-power env KWQ_SEED="${SEED:-}" \
+		"$WITHIN" "$MACHINE_SECONDS" "$TOP/selftests/cluster/power" "$dir" "$BUILD/cluster" "$LOGS/cluster-power"
+	grep '^# ' "$LOGS/cluster-power.tap" | tail -n 3 || true
+}
+
+# Of the suites of the cluster, leaves those that have a chosen program.
+choose_of_cluster() {
+	local suite left=()
+
+	for suite in "${suites[@]}"; do
+		# shellcheck disable=SC2053 # $chosen is a pattern
+		case $suite in
+		cluster) [[ cluster-rules == $chosen || cluster-faults == $chosen ]] || continue ;;
+		cluster-power) [[ cluster-power == $chosen ]] || continue ;;
+		esac
+		left+=("$suite")
+	done
+	[ ${#left[@]} = 0 ] || suites=("${left[@]}")
 }
 
 demo() {
@@ -187,6 +213,10 @@ run() {
 		progress "a queue on three machines, and its faults"
 		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock cluster kselftest 1200 "${chosen:-cluster-*}"
 		;;
+	cluster-power)
+		progress "power cuts of three machines with a queue and a server each"
+		power
+		;;
 	cluster-soak)
 		progress "a queue on three machines: faults for ${SOAK:-60} minutes, and a million adds"
 		MEMORY=3G KWQ_SEED=${SEED:-} KWQ_SOAK_SECONDS=$((60 * ${SOAK:-60})) KWQ_ITEMS=${KWQ_ITEMS:-1000000} MACHINE_SECONDS=0 \
@@ -224,6 +254,7 @@ mkdir -p "$LOGS"
 # The last line always has the totals. A suite that did not run counts as failed.
 trap finish EXIT
 
+[ -z "$chosen" ] || choose_of_cluster
 groups=()
 for group in arm64 s390x; do
 	[[ " ${suites[*]} " != *-"$group "* ]] || groups+=("$group")
