@@ -31,6 +31,8 @@ PATIENCE=60
 # It looks again so often.
 LOOK_AGAIN_US=50000
 
+# The logs and the stores of an earlier program would be taken for those of this one.
+rm -rf "$RUN"
 mkdir -p "$RUN"
 
 # ---- Output ----
