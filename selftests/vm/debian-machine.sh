@@ -264,6 +264,15 @@ start_nats() {
 		await active systemctl is-active nats-test
 }
 
+# Writes the job: it notes its key.
+write_shared_job() {
+	cat >/usr/local/bin/kwq-shared-job <<-'END'
+		#!/bin/sh
+		echo "$1" >>/tmp/shared-run
+	END
+	chmod 755 /usr/local/bin/kwq-shared-job
+}
+
 # The queue is there when the unit has started. Members of the group may use it.
 share_starts() {
 	local UNIT=kwq-share@shared
@@ -275,7 +284,8 @@ share_starts() {
 		WatchdogSec=10s
 		RestartSec=0
 	END
-	systemctl daemon-reload && systemctl start "$UNIT" && same "$(systemctl is-active "$UNIT")" active &&
+	write_shared_job && systemctl daemon-reload && systemctl start "$UNIT" &&
+		same "$(systemctl is-active "$UNIT")" active &&
 		same "$(kwq ls -l | awk '$NF == "shared" { print $1, $2, $3 }')" 'rwxrwx--- root kwq' &&
 		await 'master of 1 machine' of_unit StatusText
 }
@@ -285,8 +295,7 @@ shared_run() {
 	local run tries
 
 	# Without a shell or runuser between, so that the signal reaches it.
-	setpriv --reuid member --regid member --init-groups kwq run shared -- \
-		sh -c 'echo "$1" >>/tmp/shared-run' sh {} &
+	setpriv --reuid member --regid member --init-groups kwq run shared -- /usr/local/bin/kwq-shared-job {} &
 	run=$!
 	for ((tries = 0; tries < 300; tries++)); do
 		! grep -qxs "$1" /tmp/shared-run || break

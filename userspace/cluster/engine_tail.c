@@ -244,7 +244,8 @@ static void create_consumer(struct engine *engine, struct tail *tail)
 	tail->state = TAIL_CREATING;
 	tail->number = 0;
 	tail->missed = 0;
-	tail->heard_at = tail->asked_at = engine_now();
+	tail->heard_at = engine_now();
+	tail->asked_at = tail->heard_at;
 	ask(engine, tail, "CONSUMER.CREATE", json, consumer_ended);
 }
 

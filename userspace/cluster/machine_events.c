@@ -160,7 +160,8 @@ static void on_taken(struct machine *m, const struct local_event *event)
 	if (err)
 		machine_fail(m, err);
 	else
-		member_taken(m->member, &hash, event->token, event->kind == LOCAL_TAKEN, machine_now());
+		member_taken(m->member, &hash, event->token, event->kind == LOCAL_TAKEN,
+			     machine_now());
 }
 
 static void on_local_end(struct machine *m, const struct local_event *event)

@@ -276,7 +276,8 @@ void give_returned_back(struct machine *m)
 
 	DL_FOREACH_SAFE(m->returned, returned, next) {
 		DL_DELETE(m->returned, returned);
-		member_ended(m->member, &returned->hash, returned->token, &returned->end, machine_now());
+		member_ended(m->member, &returned->hash, returned->token, &returned->end,
+			     machine_now());
 		free(returned);
 	}
 }
