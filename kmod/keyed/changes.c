@@ -143,10 +143,11 @@ void kwq_keyed_note_change(struct kwq_keyed *keyed)
 }
 
 /**
- * kwq_note_getter() - note that a getter waits, or has found nothing
- * @keyed: the queue, with changes; its lock held until the getter is counted
+ * kwq_note_getter() - note that a getter waits, has found nothing, or goes without an item
+ * @keyed: the queue, with changes; its lock held until the getter is counted, or not any more
  *
- * A manager that grants keys has to hear of it, though no item changes.
+ * A manager that grants keys has to hear of it, though no item changes. Otherwise it would go on to
+ * ask for keys for a worker that is gone.
  */
 void kwq_note_getter(struct kwq_keyed *keyed)
 {

@@ -86,8 +86,10 @@ void kwq_handle_close(struct kwq_handle *handle)
 			kwq_handout_abandon(keyed, kwq_keyed_item_of(item), now);
 		}
 		if (done) {
-			if (keyed->changes)
+			if (handle->has_found_nothing) {
 				kwq_forget_found_nothing(handle);
+				kwq_note_getter(keyed);
+			}
 			keyed->nr_handles--;
 			kwq_core_remove_holder(&keyed->queue.core, &handle->lined);
 			/* See kwq_handle_flush(). */
@@ -266,6 +268,8 @@ static noinline int wait_locked(struct kwq_handle *handle, const struct kwq_pati
 	ret = kwq_wait_locked(&handle->keyed->queue, &handle->lined.holder, patience, flags);
 	if (handle->keyed->changes && ret == -EAGAIN)
 		kwq_note_found_nothing(handle);
+	else if (handle->keyed->changes && ret < 0 && !patience->nonblock)
+		kwq_note_getter(handle->keyed);
 	return ret;
 }
 

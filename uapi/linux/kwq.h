@@ -1501,7 +1501,7 @@ struct kwq_follow_args {
 #define KWQ_CHANGES_NONBLOCK	(1U << 0)	/* as if the handle had O_NONBLOCK */
 #define KWQ_CHANGES_RELATIVE	(1U << 1)	/* @deadline is relative to now */
 #define KWQ_CHANGES_VALUES	(1U << 2)	/* the values, too */
-#define KWQ_CHANGES_GETTERS	(1U << 3)	/* a rise of &kwq_stat.getters is a change, too */
+#define KWQ_CHANGES_GETTERS	(1U << 3)	/* &kwq_stat.getters counts as a change, too */
 
 /**
  * struct kwq_changes_args - read the items that have changed (KWQ_IOC_CHANGES)
@@ -1516,8 +1516,9 @@ struct kwq_follow_args {
  *		creation, a configuration, a pause, a resume, a shut down, or the removal of its
  *		name. If it differs from what the caller passed, CONFIG and STAT tell more. The
  *		call does not wait then. The end of a timed pause is no change. If the last call
- *		had KWQ_CHANGES_GETTERS, a rise of &kwq_stat.getters is a change of the queue,
- *		too. A manager that grants keys hears of idle workers by that.
+ *		had KWQ_CHANGES_GETTERS, a change of &kwq_stat.getters is one of the queue, too,
+ *		unless an item changes with it. A manager that grants keys hears by that of
+ *		workers that wait, and of those that go.
  * @deadline:	when to stop waiting for a change: absolute ns on the queue's clock, or
  *		KWQ_NO_DEADLINE. With KWQ_CHANGES_RELATIVE ns from now. Zero with
  *		KWQ_CHANGES_NONBLOCK.

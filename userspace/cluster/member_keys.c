@@ -59,6 +59,7 @@ static void open_asks(struct member *member)
 			continue;
 		slot->is_open = true;
 		slot->is_hungry = false;
+		slot->told_hungry = false;
 		slot->number++;
 		slot->send_at = member->now.boot;
 		member->nr_open++;
@@ -93,6 +94,7 @@ static void send_ask(struct member *member, struct slot *slot)
 	};
 
 	slot->send_at = member->now.boot + member->options.repeat;
+	slot->told_hungry = slot->is_hungry;
 	member->ops->send(member->arg, &message);
 }
 
@@ -111,9 +113,15 @@ void asks_refresh(struct member *member)
 
 		if (!slot->is_open)
 			continue;
-		/* Its grant may be on its way. The master forgets an ask that is not repeated. */
-		if (!left)
+		/*
+		 * Its grant may be on its way. The master forgets an ask that is not repeated. But
+		 * the sleeping worker is gone now.
+		 */
+		if (!left) {
+			if (slot->told_hungry)
+				send_ask(member, slot);
 			continue;
+		}
 		left--;
 		if (slot->send_at <= member->now.boot)
 			send_ask(member, slot);

@@ -35,10 +35,14 @@ struct member_op {
 	struct add *add;
 };
 
-/* An ask that is open has a number, and is repeated until a grant answers it. */
+/*
+ * An ask that is open has a number, and is repeated until a grant answers it.
+ *
+ * @told_hungry: the master was told that a worker sleeps for it
+ */
 struct slot {
 	uint64_t number, send_at;
-	bool is_open, is_hungry;
+	bool is_open, is_hungry, told_hungry;
 };
 
 enum holding_state { UNTAKEN, TAKEN, ENDED };

@@ -1128,7 +1128,10 @@ static void test_pause(void)
 	forget();
 	passes(REPEAT);
 	ok(last_message(MESSAGE_ASK, NULL), "again and again");
+	forget();
 	member_set_slots(member, 0, 0, now);
+	ok(count(SEND) == 1 && !last_message(MESSAGE_ASK, NULL)->message.is_hungry,
+	   "when its last worker has gone, it says so");
 	forget();
 	passes(REPEAT);
 	passes(REPEAT);

@@ -888,6 +888,13 @@ static void getter_that_finds_nothing_is_told(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
 	kwq_handle_close(z);
 	KUNIT_EXPECT_EQ(test, nr_getters(test), 0);
+	KUNIT_EXPECT_EQ(test, look(test, true), 0);
+	/* The close of a handle that was no getter is none. */
+	z = t->y;
+	t->y = kwq_handle_open(t->keyed, KWQ_RIGHT_READ);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(t->y));
+	kwq_handle_close(z);
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
 	/* A follower that does not ask is not told, and neither is the next one. */
 	KUNIT_EXPECT_EQ(test, look(test, false), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, get(t, 1), -EAGAIN);
@@ -935,6 +942,28 @@ static void getter_that_waits_is_told(struct kunit *test)
 	add(t, "a");
 	kwq_test_thread_join(test, &g.thread);
 	KUNIT_EXPECT_EQ(test, g.ret, 1);
+	KUNIT_EXPECT_EQ(test, nr_getters(test), 0);
+}
+
+static void getter_that_goes_is_told(struct kunit *test)
+{
+	static const struct kwq_patience over = {};
+	struct changes_test *t = test->priv;
+	struct kwq_got_buffer buffer = {
+		.got = t->got,
+		.keys = t->got_keys,
+		.max_items = 1,
+		.max_key_bytes = sizeof(t->got_keys),
+	};
+	u64 before;
+
+	/* N6: it comes, and it goes. */
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
+	before = t->keyed->changes->last;
+	KUNIT_EXPECT_EQ(test, kwq_handle_get(t->y, &buffer, &over), -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, t->keyed->changes->last, before + 2);
+	KUNIT_EXPECT_EQ(test, look(test, true), 0);
+	KUNIT_EXPECT_EQ(test, look(test, true), -EAGAIN);
 	KUNIT_EXPECT_EQ(test, nr_getters(test), 0);
 }
 
@@ -1305,6 +1334,7 @@ static struct kunit_case following_cases[] = {
 	KUNIT_CASE(poller_is_told_once),
 	KUNIT_CASE(getter_that_finds_nothing_is_told),
 	KUNIT_CASE(getter_that_waits_is_told),
+	KUNIT_CASE(getter_that_goes_is_told),
 	KUNIT_CASE(sync_waits_until_its_changes_are_kept),
 	KUNIT_CASE(sync_of_kept_changes_returns_at_once),
 	KUNIT_CASE(all_syncers_are_woken),
