@@ -26,7 +26,7 @@ struct key_hash {
 };
 
 /* Higher ones do not fit into the token of workers. A longer lease is that of no machine, in ns. */
-#define RECORD_EPOCH_MAX ((UINT64_C(1) << 22) - 1)
+#define RECORD_EPOCH_MAX ((UINT64_C(1) << 21) - 1)
 #define RECORD_TTL_MAX (UINT64_C(3600) * 1000000000)
 
 /* The number of a hand-out: compare the epoch first. */

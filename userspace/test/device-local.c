@@ -510,7 +510,7 @@ static void test_many(void)
 
 static void test_errors(void)
 {
-	const struct token epoch = { .epoch = 1 << 22, .number = 1 };
+	const struct token epoch = { .epoch = 1 << 21, .number = 1 };
 	const struct token number = { .epoch = 1, .number = 1ULL << 28 };
 	const struct work work = { .key = { "k", 1 } };
 	const struct key_hash hash = hash_of("k");

@@ -384,7 +384,7 @@ same "nothing is beside it" "$(find "$WORK" -name 'jobs.prom?*')" ''
 
 sed -i 's/^jobs/used/' "$KWQ_TEST_QUEUES"
 ok "the last election that is possible" "$O/test/share-records" "$URL" used last
-ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 4194303 elections' \
+ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 2097151 elections' \
 	"$FAKE" --nats "$URL" --ttl 2s used
 
 done_testing
