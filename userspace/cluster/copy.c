@@ -53,3 +53,15 @@ bool token_less(struct token a, struct token b)
 {
 	return a.epoch < b.epoch || (a.epoch == b.epoch && a.number < b.number);
 }
+
+static bool same_bytes(struct bytes a, struct bytes b)
+{
+	return a.len == b.len && (!a.len || !memcmp(a.at, b.at, a.len));
+}
+
+bool same_work(const struct work *a, const struct work *b)
+{
+	return a->has_value == b->has_value && a->has_group == b->has_group &&
+	       a->priority == b->priority && a->requeues == b->requeues &&
+	       same_bytes(a->value, b->value) && same_bytes(a->group, b->group);
+}

@@ -19,6 +19,9 @@ struct record *work_copy(const struct work *work);
 bool same_hash(const struct key_hash *a, const struct key_hash *b);
 bool same_token(struct token a, struct token b);
 
+/* Whether two runs of one key would be alike. */
+bool same_work(const struct work *a, const struct work *b);
+
 /* Whether @a is lower than @b: the epoch counts first. */
 bool token_less(struct token a, struct token b);
 

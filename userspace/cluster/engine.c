@@ -477,6 +477,11 @@ int engine_fd(const struct engine *engine)
 	return engine->epoll;
 }
 
+bool engine_has_made_stream(const struct engine *engine)
+{
+	return engine->has_made;
+}
+
 bool engine_is_up(const struct engine *engine)
 {
 	return engine->phase == PHASE_UP;

@@ -156,6 +156,9 @@ bool engine_next(struct engine *engine, struct engine_event *event);
  */
 bool engine_is_up(const struct engine *engine);
 
+/* Whether this engine has made the stream, which was not there before. */
+bool engine_has_made_stream(const struct engine *engine);
+
 /* For engine_publish(): whatever the last record of the subject is. */
 #define ENGINE_ANY UINT64_MAX
 

@@ -263,6 +263,7 @@ struct listener {
 
 /*
  * @said: the last DOWN or REFUSED, so that a text comes once
+ * @has_made: this engine has made the stream
  * @created: when the stream was made, as the server writes it; "" before the first time
  * @last_seq: the highest sequence number that the stream has told of
  * @asked_at_seq: the same when the stream was asked for
@@ -289,7 +290,7 @@ struct engine {
 	uint64_t last_seq, asked_at_seq, routine_at;
 	uint64_t limit, bytes, sent, sent_before;
 	uint64_t open_at;
-	bool is_checking;
+	bool is_checking, has_made;
 	uint64_t check_at;
 	char reply_prefix[64];
 	struct subscription *replies, *ended;

@@ -367,6 +367,12 @@ static void info_ended(struct engine *engine, struct op *op, const struct reply 
 		use(engine, reply);
 }
 
+static void use_new(struct engine *engine, const struct reply *reply)
+{
+	engine->has_made = true;
+	use(engine, reply);
+}
+
 static void create_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
 	(void)op;
@@ -378,7 +384,7 @@ static void create_ended(struct engine *engine, struct op *op, const struct repl
 	else if (reply_error(reply))
 		explain(engine, reply);
 	else
-		use(engine, reply);
+		use_new(engine, reply);
 }
 
 /* ---- A stream that is in use ---------------------------------------------- */

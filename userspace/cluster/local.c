@@ -627,12 +627,23 @@ static int next_of_outbox(struct local *l, struct local_event *event)
 	return ret;
 }
 
+/* The first that is told now. A key that was taken back waits for nothing. */
+static struct ended *first_to_tell(const struct local *l)
+{
+	struct ended *ended;
+
+	DL_FOREACH(l->ended, ended)
+		if (l->lets_go || !is_held(l, ended))
+			return ended;
+	return NULL;
+}
+
 static int next_ended(struct local *l, struct local_event *event)
 {
-	struct ended *ended = l->ended;
+	struct ended *ended = first_to_tell(l);
 	int err;
 
-	if (!ended || (!l->lets_go && is_held(l, ended)))
+	if (!ended)
 		return 0;
 	err = complete_end(l, ended);
 	if (err)

@@ -8,8 +8,23 @@
 #include <stdlib.h>
 
 #include "../kwq/cmd.h"
+#include "../kwq/duration.h"
+
+#define DAMAGE_PAUSE (60 * NS_PER_S)
 
 /* ---- Events of the engine ------------------------------------------------- */
+
+/* There may be many. One is told of in a minute. */
+static void complain_damage(struct machine *m, const struct engine_event *event)
+{
+	uint64_t now = machine_clock();
+
+	if (m->damage_told_at && now - m->damage_told_at < DAMAGE_PAUSE)
+		return;
+	m->damage_told_at = now;
+	message("%s: record %llu is damaged: nobody can tell what it was", event->subject,
+		(unsigned long long)event->seq);
+}
 
 /*
  * Decodes a record. Returns false for one that is damaged, after a message. A record of a newer
@@ -23,8 +38,7 @@ static bool decode(struct machine *m, struct record *record, const struct engine
 	if (!err)
 		return true;
 	if (err == -EBADMSG) {
-		message("%s: record %llu is damaged: nobody can tell what it was", event->subject,
-			(unsigned long long)event->seq);
+		complain_damage(m, event);
 	} else if (err == -EPROTONOSUPPORT) {
 		message("%s: a newer kwq share takes part in this queue: install that one here, too",
 			event->subject);
@@ -68,7 +82,10 @@ static void on_entry(struct machine *m, const struct engine_event *event)
 	struct record record;
 
 	m->answered_at = machine_clock();
-	if (!decode(m, &record, event))
+	/* Whoever buries a machine has to know its last heartbeat, damaged or not. */
+	if (!decode(m, &record, event) &&
+	    (m->has_failed || record_damaged_beat(&record, &m->memory, m->options.names,
+						  event->subject, event->seq)))
 		return;
 	if (tail == m->member_tail)
 		member_record(m->member, m->tail, &record, machine_now());
@@ -97,6 +114,8 @@ void on_engine(struct machine *m, const struct engine_event *event)
 		m->answered_at = machine_clock();
 		complaints_set(&m->complaints, COMPLAINTS_GOOD);
 		m->is_up = true;
+		if (!engine_has_made_stream(m->engine))
+			member_expect_others(m->member);
 		break;
 	case EVENT_DOWN:
 	case EVENT_REFUSED:

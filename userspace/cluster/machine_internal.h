@@ -74,6 +74,7 @@ enum {
  * @refused: orders that the engine did not take; their result is unknown
  * @returned: grants that the local queue did not take, and that go back after the step
  * @full_until: until when nothing is asked for, because the local queue is full
+ * @damage_told_at: when a damaged record was told of last, or 0
  * @no_room_since, @no_room_at: when the engine began to have no room for adds, and when it said so
  *	last; 0 if it has room
  * @member_tail, @tail: the tail of the engine, and its number for the member
@@ -101,7 +102,7 @@ struct machine {
 	struct returned *returned;
 	struct add *adds;
 	int64_t member_tail, master_tail, own, asks;
-	uint64_t tail, answered_at, full_until, no_room_since, no_room_at;
+	uint64_t tail, answered_at, full_until, no_room_since, no_room_at, damage_told_at;
 	unsigned int shall;
 	uint32_t group_limit, getters;
 	bool has_left, has_failed, has_lease, has_workers, has_more;

@@ -112,7 +112,7 @@ void orders_free(struct machine *m)
 /* An add is repeated after a time, so the next refusal comes soon if there is still no room. */
 static bool is_no_room_over(const struct machine *m, uint64_t now)
 {
-	return now - m->no_room_at > m->options.ttl / REPEATS_PER_TTL * 2;
+	return now - m->no_room_at > m->options.ttl / 2;
 }
 
 void note_no_room(struct machine *m)

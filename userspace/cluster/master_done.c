@@ -230,7 +230,7 @@ static bool will_do(const struct booking *booking, const struct record *there)
 	if (booking->stage != STAGE_RETRY)
 		return true;
 	return there->state == wanted->state && there->due == wanted->due &&
-	       there->work.requeues == wanted->work.requeues;
+	       there->valued == wanted->valued && same_work(&there->work, &wanted->work);
 }
 
 static void result_was_read(struct master *master, struct op *op, enum op_result result,
@@ -242,7 +242,7 @@ static void result_was_read(struct master *master, struct op *op, enum op_result
 		is_written(master, op->key, seq);
 	} else if (result == OP_UNKNOWN) {
 		op_order_later(master, op);
-	} else if (booking->stage != STAGE_RETRY) {
+	} else if (booking->stage != STAGE_RETRY && seq != booking->expected) {
 		forget_record(op->key, booking->kind);
 		advance(master, op->key);
 	} else {

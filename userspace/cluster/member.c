@@ -260,8 +260,8 @@ static void look_later(struct member *member)
 }
 
 /*
- * Somebody has purged the stream. Masters to come do not know this machine, so it must not work
- * under this name.
+ * Somebody has purged the stream, or has damaged the join. Masters to come do not know this
+ * machine, so it must not work under this name.
  */
 static void join_was_read(struct member *member, struct member_op *op, enum op_result result,
 			  uint64_t seq, const struct record *record)
@@ -271,7 +271,7 @@ static void join_was_read(struct member *member, struct member_op *op, enum op_r
 	(void)record;
 	if (!is_in(member))
 		return;
-	if (result == OP_NOT_FOUND) {
+	if (result == OP_NOT_FOUND || result == OP_DAMAGED) {
 		election_forget(member);
 		lose(member);
 		return;
@@ -291,6 +291,7 @@ static void look_for_join(struct member *member)
 static void begin_lease(struct member *member)
 {
 	enter(member, PHASE_IN);
+	member->in_since = member->now.boot;
 	look_later(member);
 	if (member->seen)
 		obey(member, member->seen);

@@ -32,7 +32,7 @@ enum { MEMBER_MAX_HELD = 10000 };
  * @send: sends a message to the master of @message->epoch. It may be lost.
  * @publish: publishes @record if @expected is the last sequence number of its subject; 0: if there
  *	is none; EXPECT_ANY: in any case
- * @read: reads the last record of a subject of a key
+ * @read: reads the last record of a subject of a key, or of the election
  * @read_join: reads the join of the own name
  * @follow: follows the election and the machines (c.>) from the first message on, anew. Records
  *	of it come by member_record() with the number @tail.
@@ -130,6 +130,12 @@ void member_free(struct member *member);
  * @lease_lost.
  */
 void member_join(struct member *member, const char *name, struct instant now);
+
+/*
+ * The stream was there before. If it has no election, somebody has removed that, and machines may
+ * be at work. So this one elects itself after a TTL at the earliest.
+ */
+void member_expect_others(struct member *member);
 
 /*
  * Leaves in good order: asks for nothing more, returns keys that nobody has taken, and waits for

@@ -78,6 +78,8 @@ void heard_record(struct member *member, const struct record *record)
 			member->master_is_dead = true;
 		return;
 	}
+	if (record->epoch > member->known_epoch)
+		member->known_epoch = record->epoch;
 	heard = heard_get(member, record->machine);
 	if (!heard || record->seq <= heard->seq)
 		return;
@@ -115,15 +117,30 @@ void epoch_seen(struct member *member, const struct record *record)
 	member->master_name = name;
 	member->master_ttl = heard ? heard->ttl : 0;
 	member->known = record->seq;
-	member->known_epoch = record->epoch;
+	if (record->epoch > member->known_epoch)
+		member->known_epoch = record->epoch;
 	member->master_heard_at = member->now.boot;
 	member->master_is_dead = false;
 	member->shall_elect = false;
 }
 
+void member_expect_others(struct member *member)
+{
+	member->expects_others = true;
+}
+
 void election_forget(struct member *member)
 {
 	member->known = 0;
+	member->expects_others = true;
+}
+
+/* All that works without an election has lost its lease after that, or has been heard of. */
+static uint64_t elect_first_at(const struct member *member)
+{
+	uint64_t at = member->in_since + member->options.ttl;
+
+	return member->expects_others && at > member->elect_at ? at : member->elect_at;
 }
 
 static uint64_t elect_at(const struct member *member)
@@ -135,8 +152,9 @@ static uint64_t elect_at(const struct member *member)
 	if (!member->options.is_candidate || member->phase != PHASE_IN || !member->lease_until ||
 	    member->is_electing)
 		return NEVER;
-	if (!member->known || member->master_is_dead || member->shall_elect ||
-	    silent_at < member->elect_at)
+	if (!member->known)
+		return elect_first_at(member);
+	if (member->master_is_dead || member->shall_elect || silent_at < member->elect_at)
 		return member->elect_at;
 	return silent_at;
 }
@@ -146,16 +164,42 @@ uint64_t election_next_due(const struct member *member)
 	return elect_at(member);
 }
 
+static void may_elect_later(struct member *member)
+{
+	member->is_electing = false;
+	member->elect_at = member->now.boot + member->options.repeat;
+}
+
+/* The tail does not deliver a damaged election, and not that somebody has removed it. */
+static void election_was_read(struct member *member, struct member_op *op, enum op_result result,
+			      uint64_t seq, const struct record *record)
+{
+	(void)op;
+	(void)record;
+	if (result == OP_DAMAGED)
+		member->known = seq;
+	else if (result == OP_NOT_FOUND)
+		member->known = 0;
+	may_elect_later(member);
+}
+
 /* Whether it was elected is learnt from the tail, in any case. */
 static void election_was_published(struct member *member, struct member_op *op,
 				   enum op_result result, uint64_t seq, const struct record *record)
 {
+	static const struct key_hash none;
+	struct member_op *read;
+
 	(void)op;
-	(void)result;
 	(void)seq;
 	(void)record;
-	member->is_electing = false;
-	member->elect_at = member->now.boot + member->options.repeat;
+	if (result != OP_WRONG_SEQUENCE) {
+		may_elect_later(member);
+		return;
+	}
+	read = member_op(member, member->life, election_was_read);
+	if (read)
+		member->ops->read(member->arg, read->id, RECORD_EPOCH, &none);
 }
 
 void election_tick(struct member *member)

@@ -106,7 +106,10 @@ struct heard {
  * @phase_until: READING: when it gives up; LEAVING: when it kills jobs
  * @again_at: JOINING, GIVING_UP: when to publish again, NEVER if that is on its way
  * @look_at: when to look for the own join, NEVER if that is on its way
- * @known, @known_epoch: the sequence number and the epoch of the last election ever seen
+ * @known: the sequence number of the last election, 0 if there is none
+ * @known_epoch: the highest epoch ever seen, also in heartbeats
+ * @expects_others: machines may be at work that no election tells of
+ * @in_since: when it began to take part
  * @window: how many adds may be under way
  * @narrowed_at: when it became smaller last
  * @master_ttl: how long the master's machine may be silent
@@ -141,7 +144,8 @@ struct member {
 	struct heard *heard;
 	uint64_t known, known_epoch, elected, master_heard_at, master_ttl, elect_at;
 	char *master_name;
-	bool master_is_dead, shall_elect, is_electing;
+	uint64_t in_since;
+	bool master_is_dead, shall_elect, is_electing, expects_others;
 };
 
 /* member.c */

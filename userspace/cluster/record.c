@@ -621,6 +621,21 @@ static int take_record(struct record *record, struct record_memory *memory,
 	return 0;
 }
 
+int record_damaged_beat(struct record *record, struct record_memory *memory,
+			const struct names *names, const char *subject, uint64_t seq)
+{
+	size_t prefix = strlen(names->root) + strlen(".c.m."), len = strlen(subject);
+	struct contents c = { 0 };
+
+	if (kind_of(names, subject) != RECORD_BEAT || len - prefix >= MACHINE_MAX)
+		return -EBADMSG;
+	c.bytes[MACHINE] = (struct bytes){ subject + prefix, len - prefix };
+	*record = (struct record){
+		.kind = RECORD_BEAT, .seq = seq, .machine = take_machine(memory, &c),
+	};
+	return 0;
+}
+
 int record_decode(struct record *record, struct record_memory *memory, const struct names *names,
 		  const char *subject, uint64_t seq, struct bytes payload)
 {

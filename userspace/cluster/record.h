@@ -221,6 +221,17 @@ int record_decode(struct record *record, struct record_memory *memory, const str
 		  const char *subject, uint64_t seq, struct bytes payload);
 
 /**
+ * record_damaged_beat() - what a damaged heartbeat still tells: whose it is
+ * @record: where it goes: a heartbeat that promises nothing. It points into @memory.
+ * @subject: that it came with
+ * @seq: its sequence number
+ *
+ * Return: 0, or -EBADMSG if it is no heartbeat.
+ */
+int record_damaged_beat(struct record *record, struct record_memory *memory,
+			const struct names *names, const char *subject, uint64_t seq);
+
+/**
  * message_encode() - make the payload of a message
  *
  * Of a key either the key itself or, if @message->work.key is empty, the hash is written.

@@ -447,6 +447,7 @@ static void test_retry(void)
 	const uint64_t due = WALL + 60 * SECOND;
 	struct record retry = {
 		.kind = RECORD_RETRY, .seq = 7, .hash = key, .work = work_with("x"), .due = due,
+		.valued = 6,
 	};
 
 	begin_serving();
@@ -510,6 +511,48 @@ static void test_late_retry(void)
 	late.seq = 8;
 	master_record(master, &late, now);
 	ok(count(ERASE) == 1 && last(ERASE)->number == 6, "the add is erased after the right one");
+	end_master();
+}
+
+/* Dead letters of two runs differ in the value only. */
+static void test_late_dead_letter(void)
+{
+	const struct record late = {
+		.kind = RECORD_RETRY, .seq = 7, .hash = key, .work = work_with("old"), .valued = 6,
+		.state = RETRY_DEAD,
+	};
+	struct message message;
+
+	begin_serving();
+	has_add(6, "new");
+	asks("a", 0);
+	message = done_of("a", granted("a"), OUTCOME_DEAD);
+	message.work = work_with("new");
+	master_message(master, &message, now);
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	master_read(master, last(READ)->op, OP_OK, &late, now);
+	ok(count(PUBLISH) == 2 && last(PUBLISH)->number == 7 && !strcmp(last(PUBLISH)->value, "new"),
+	   "N4: a late dead letter does not replace the value of this run");
+	end_master();
+}
+
+/* An engine whose leader changes refuses what is right, once. */
+static void test_refused_in_vain(void)
+{
+	const struct record there = {
+		.kind = RECORD_TIMED, .seq = 6, .hash = key, .work = work_with("old"), .past = NEVER,
+		.due = WALL + 60 * SECOND,
+	};
+
+	begin_serving();
+	master_record(master, &there, now);
+	has_add(7, "new");
+	asks("a", 0);
+	ends("a", granted("a"));
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	master_read(master, last(READ)->op, OP_OK, &there, now);
+	ok(!count(ERASE) && count(PUBLISH) == 2 && last(PUBLISH)->number == 6,
+	   "a record that is still there is written over, and not forgotten");
 	end_master();
 }
 
@@ -1013,6 +1056,71 @@ static void test_end_of_leaving(void)
 	end_member();
 }
 
+/* Machine a, which is a candidate in a stream that was there before. */
+static void begin_candidate(void)
+{
+	static const struct member_options candidate = {
+		.ttl = TTL, .beat = 3 * SECOND, .repeat = REPEAT, .is_candidate = true,
+	};
+
+	now = (struct instant){ .boot = SECOND, .wall = WALL };
+	member = member_new(&candidate, &member_ops, NULL);
+	member_expect_others(member);
+	forget();
+	member_join(member, "a", now);
+	member_gets(PUBLISH, OP_OK, 20);
+}
+
+/* N3: the record of the election is gone or damaged. Epochs grow all the same. */
+static void test_lost_election(void)
+{
+	const struct record damaged = { .seq = 15 };
+	uint64_t op;
+
+	begin_candidate();
+	reads(RECORD_BEAT, "b", 7, 10);
+	reads(RECORD_JOIN, "a", 0, 20);
+	member_gets(PUBLISH, OP_OK, 21);
+	passes(TTL - SECOND);
+	ok(!last_record(RECORD_EPOCH), "without an election a machine waits for a lease of others");
+	op = last(PUBLISH)->op;
+	member_result(member, op, OP_OK, 22, now);
+	passes(SECOND);
+	ok(last_record(RECORD_EPOCH) && last_record(RECORD_EPOCH)->record.epoch == 8,
+	   "and counts on from the epoch of their heartbeats");
+	op = last_record(RECORD_EPOCH)->op;
+	forget();
+	member_result(member, op, OP_WRONG_SEQUENCE, 0, now);
+	ok(last(READ) && last(READ)->record.kind == RECORD_EPOCH,
+	   "if it is refused, it reads the election");
+	member_read(member, last(READ)->op, OP_DAMAGED, &damaged, now);
+	passes(REPEAT);
+	ok(last_record(RECORD_EPOCH) && last_record(RECORD_EPOCH)->number == 15,
+	   "it replaces a damaged one");
+	op = last_record(RECORD_EPOCH)->op;
+	forget();
+	member_result(member, op, OP_WRONG_SEQUENCE, 0, now);
+	member_read(member, last(READ)->op, OP_NOT_FOUND, NULL, now);
+	passes(REPEAT);
+	ok(last_record(RECORD_EPOCH) && !last_record(RECORD_EPOCH)->number,
+	   "and expects none if there is none");
+	end_member();
+}
+
+/* N3: no later master knows a machine whose join is damaged. */
+static void test_damaged_join(void)
+{
+	const struct record damaged = { .seq = 2 };
+
+	begin_working();
+	passes(TTL / 2);
+	member_gets(PUBLISH, OP_OK, 4);
+	passes(TTL / 2);
+	member_read(member, last(READ_JOIN)->op, OP_DAMAGED, &damaged, now);
+	is_number(count(LOST), 1, "a machine whose join is damaged gives up its keys and its name");
+	end_member();
+}
+
 /* N2: an add of a key whose record is damaged replaces it. */
 static void test_damaged_add(void)
 {
@@ -1074,7 +1182,10 @@ static void test_purge(void)
 	member_gets(PUBLISH, OP_OK, 20);
 	member_record(member, 2, &join, now);
 	member_gets(PUBLISH, OP_OK, 21);
-	passes(0);
+	passes(TTL / 2);
+	ok(!last_record(RECORD_EPOCH), "others may be at work: it elects nobody at once");
+	member_gets(PUBLISH, OP_OK, 22);
+	passes(TTL / 2);
 	ok(last_record(RECORD_EPOCH) && !last_record(RECORD_EPOCH)->number &&
 	   last_record(RECORD_EPOCH)->record.epoch == 5,
 	   "then it elects itself by a record that is new, with an epoch that grows");
@@ -1290,6 +1401,8 @@ int main(void)
 	test_longer_lease();
 	test_retry();
 	test_late_retry();
+	test_late_dead_letter();
+	test_refused_in_vain();
 	test_damaged_retry();
 	test_value_of_a_timed_add();
 	test_retry_of_a_worker();
@@ -1303,6 +1416,8 @@ int main(void)
 	test_join();
 	test_end_of_leaving();
 	test_election();
+	test_lost_election();
+	test_damaged_join();
 	test_damaged_add();
 	test_purge();
 	test_pause();
