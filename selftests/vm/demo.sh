@@ -15,12 +15,13 @@ esac
 "$VM/packages.sh"
 lock_build
 mkdir -p "$LOGS"
+progress "building kwq, and the virtual machine that runs it"
 dir=$("$VM/initramfs.sh" stock "$content")
 progress "booting Linux $(basename "$(readlink -f "$dir/image")") with kwq"
 
-# The demo's output is shown live; init's own lines are filtered out.
+# The demo's output is shown live, without init's own lines and the plan of TAP.
 LIMIT=300 MEMORY=$([ "$content" = demo ] || echo 3G) "$VM/boot.sh" "$dir" "file:$LOGS/$name.console.log" stdio demo </dev/null |
-	tee "$LOGS/$name.report.log" | sed -u '/^@kwq \(begin\|end\|verdict\|pace\|kernel\)/d' || true
+	tee "$LOGS/$name.report.log" | sed -u '/^@kwq \(begin\|end\|verdict\|pace\|kernel\)/d; /^1\.\.[0-9]*$/d' || true
 if [ "$content" = cluster ]; then
 	"$VM/results.py" kselftest "$name" "$LOGS/$name.report.log" "$LOGS/$name.console.log" 0 >/dev/null || true
 	exec "$VM/results.py" summary "$name"
