@@ -514,13 +514,17 @@ static inline struct kwq_change *kwq_change_of(const struct kwq_keyed *keyed,
 	return (void *)ki - keyed->size_before;
 }
 
+/* The bits of a token that count hand-outs. */
+#define KWQ_TOKEN_HAND_OUTS	((1ULL << 14) - 1)
+
 /**
  * kwq_next_token() - the token that the next hand-out of an item has
  * @keyed: its queue, with changes; its lock held
  * @ki: the item
  *
  * A holder that has lost an item may still write to a store. So a further hand-out has a token of
- * its own, which is higher, even if the manager has set none since.
+ * its own, which is higher, even if the manager has set none since. The lowest bits count, and stay
+ * when all are set: a carry would reach the tokens of the manager's next grants.
  *
  * Return: the token; 0 for none.
  */
@@ -528,7 +532,9 @@ static inline u64 kwq_next_token(const struct kwq_keyed *keyed, struct kwq_keyed
 {
 	u64 token = kwq_change_of(keyed, ki)->token;
 
-	return token && token != U64_MAX ? token + ki->has_used_token : token;
+	if (!token || (token & KWQ_TOKEN_HAND_OUTS) == KWQ_TOKEN_HAND_OUTS)
+		return token;
+	return token + ki->has_used_token;
 }
 
 /**

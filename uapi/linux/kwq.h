@@ -641,7 +641,8 @@ struct kwq_add_entry {
  * @token:	with KWQ_ADD_TOKEN, a number that GET returns with the item; else 0. It belongs to
  *		the next hand-out, like a value. Each further hand-out of the item, without a new
  *		token, has the next number. So a store can refuse a holder that has lost the item.
- *		It needs a queue with KWQ_CREATE_CHANGES.
+ *		The number stays when its lowest 14 bits are all set. A manager begins with zeros
+ *		there, and sets a new token in time. It needs a queue with KWQ_CREATE_CHANGES.
  *
  * A value belongs to its item until the item is neither ready, waiting, processing nor dead.
  * A later value replaces it. A GET returns the value as of the hand-out. A value that is set

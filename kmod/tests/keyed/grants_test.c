@@ -214,6 +214,15 @@ static void highest_token_stays(struct kunit *test)
 	token_of_next(test);
 	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
 	KUNIT_EXPECT_EQ(test, token_of_next(test), U64_MAX);
+	/* N3: a token of the manager is not reached from the one before. */
+	kwq_handle_done(t->x, t->got.ticket, 0);
+	grant(t->keyed, "a", KWQ_IS_READY, KWQ_TOKEN_HAND_OUTS - 1);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), KWQ_TOKEN_HAND_OUTS - 1);
+	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), KWQ_TOKEN_HAND_OUTS);
+	kwq_handle_settle(t->x, t->got.ticket, KWQ_DONE_RETURN);
+	KUNIT_EXPECT_EQ(test, token_of_next(test), KWQ_TOKEN_HAND_OUTS);
+	kwq_handle_done(t->x, t->got.ticket, 0);
 	/* No token does not become one. */
 	add_to(t->keyed, "b");
 	KUNIT_EXPECT_EQ(test, token_of_next(test), 0);
