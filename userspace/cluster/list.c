@@ -115,12 +115,14 @@ static void take_states(struct line *line, const struct listed *listed, uint64_t
 		line->states |= IS_REMEMBERED;
 }
 
-/* The highest priority and count of all records, and the group of the last add. */
+/*
+ * The highest priority and count of all records, and the group of the last add. A key without a
+ * priority is handed out with priority 0.
+ */
 static void take_work(struct line *line, const struct listed *listed)
 {
+	int kind, highest = KWQ_PRIORITY_NONE;
 	uint64_t version, group = 0;
-	bool is_set = false;
-	int kind;
 
 	for (kind = 0; kind < KINDS; kind++) {
 		const struct record *record = listed->records[kind];
@@ -128,17 +130,17 @@ static void take_work(struct line *line, const struct listed *listed)
 		if (!record)
 			continue;
 		line->key = record->work.key;
-		if (!is_set || record->work.priority > line->priority)
-			line->priority = record->work.priority;
+		if (record->work.priority > highest)
+			highest = record->work.priority;
 		if (record->work.requeues > line->requeues)
 			line->requeues = record->work.requeues;
-		is_set = true;
 		version = value_version(record);
 		if (record->work.has_group && (!line->group.len || version > group)) {
 			line->group = record->work.group;
 			group = version;
 		}
 	}
+	line->priority = highest == KWQ_PRIORITY_NONE ? 0 : highest;
 }
 
 /* ---- Printing ------------------------------------------------------------- */

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <linux/kwq.h>
+
 #include "engine.h"
 
 #define HOUR UINT64_C(3600000000000)
@@ -95,6 +97,11 @@ static void put_keys(void)
 		.work = { .priority = 7, .requeues = 1 },
 	};
 	const struct record now_again = { .kind = RECORD_RETRY, .due = wall - HOUR };
+	const struct record delayed = {
+		.kind = RECORD_TIMED, .due = wall + HOUR,
+		.work = { .priority = KWQ_PRIORITY_NONE },
+	};
+	const struct record low = { .kind = RECORD_ADD, .work = { .priority = -3 } };
 	const struct record dead = {
 		.kind = RECORD_RETRY, .state = RETRY_DEAD, .work = { .requeues = 25 },
 	};
@@ -120,6 +127,9 @@ static void put_keys(void)
 	put("both", first);
 	put("both", new);
 	put("both", soon);
+	put("delayed", delayed);
+	put("low, delayed", low);
+	put("low, delayed", delayed);
 	/* The last record of a subject counts, and the group of the last add. */
 	put("later", last);
 }

@@ -186,13 +186,15 @@ waiting+dead             0 3599       25 -        dead, added
 remembered               0            -        2 -        known
 pending                  0            -        2 -        known and new
 pending+waiting+retry    7 1799        1 red      both
+waiting                  0 3599        0 -        delayed
+pending+waiting         -3 3599        0 -        low, delayed
 waiting                  4 10799        0 new      later'
 same "--no-headings" "$(share --list -H mail | sed '1!d; s/.* //')" new
 same "--dead: the dead ones" "$(share --list --dead -H mail | awk '{ print $1, $4 }')" 'dead 25
 dead 25
 waiting+dead 25'
 share --list --json mail >"$WORK/json"
-same "--json: one object for each key" "$(wc -l <"$WORK/json")" 13
+same "--json: one object for each key" "$(wc -l <"$WORK/json")" 15
 same "--json: a key with all members" "$(sed -n 's/"due_in_ns":[0-9]*/"due_in_ns":0/; $p' "$WORK/json")" \
 	'{"states":["waiting"],"priority":4,"requeues":0,"due_in_ns":0,"key":"later","group":"new"}'
 same "--json: a key that is not UTF-8, and no time" "$(sed -n 7p "$WORK/json")" \
@@ -212,7 +214,7 @@ ok "output that cannot be written" exits 1 'standard output: No space left on de
 
 ok "a damaged record" "$O/test/share-records" "$URL" mail damaged
 ok "is told of" exits 1 'is damaged' share --list -H mail
-same "and the others are listed" "$(wc -l <"$WORK/out")" 13
+same "and the others are listed" "$(wc -l <"$WORK/out")" 15
 ok "a record of a newer version" "$O/test/share-records" "$URL" mail newer
 ok "is told of, too" exits 1 'a newer kwq share takes part in this queue: install that one here, too' share --list mail
 
