@@ -128,6 +128,16 @@ int open_own_queue(struct kwq **q, const char *argument, unsigned int rights,
 int complain_open(const char *argument, int err);
 
 /*
+ * Returns the name of a queue that is this machine's part of a shared one (see kwq share): most keys
+ * of it are elsewhere. Returns NULL for any other queue, and if the queue cannot be asked. The name
+ * is escaped, and valid until the next call.
+ */
+const char *shared_queue(const struct kwq *q);
+
+/* What commands for people say about the numbers of such a queue. */
+#define KEYS_OF_A_SHARED_QUEUE "keys of this machine only"
+
+/*
  * Says that a queue has nobody who keeps it, and who that may be. A wait for changes to be kept
  * lasts until then.
  */

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cmd.h"
@@ -58,6 +59,18 @@ static void print_header(const struct dead_options *o)
 		printf("%8s %5s %12s %4s %s\n", "REQUEUES", "LOST", "AGE", "PRIO", "KEY");
 }
 
+/* Ends the program, after a message, if dead keys are not in the queue, but in the engine. */
+static void must_have_dead_keys(const struct kwq *q, const char *queue)
+{
+	const char *name = shared_queue(q);
+
+	if (!name)
+		return;
+	message("%s: this queue is shared, and its dead keys are in the engine: kwq share --list --dead --nats URL %s lists them, and an add revives a key",
+		queue, name);
+	exit(STATUS_FAILED);
+}
+
 static int dead_ls(const char *queue, const struct dead_options *o, struct dead_list *list)
 {
 	const struct kwq_dead_entry *entry;
@@ -68,6 +81,7 @@ static int dead_ls(const char *queue, const struct dead_options *o, struct dead_
 
 	q = must_open_queue(queue, KWQ_RIGHT_READ);
 	must_have_limiters(q, queue);
+	must_have_dead_keys(q, queue);
 	ret = dead_list_begin(list, q);
 	while (!ret && (ret = dead_list_next(list, &entry, &key)) >= 0) {
 		/* Not before the first page has come: it may be an error. */
@@ -185,6 +199,7 @@ static int dead_each(const char *queue, const struct dead_options *o, struct key
 	/* --all lists the items first, which needs the right to read. */
 	q = must_open_queue(queue, o->all ? rights | KWQ_RIGHT_READ : rights);
 	must_have_limiters(q, queue);
+	must_have_dead_keys(q, queue);
 	if (o->all) {
 		err = dead_list_begin(list, q);
 		if (err)

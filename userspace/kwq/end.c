@@ -39,7 +39,7 @@ static int shutdown_main(int argc, char **argv)
 
 static int drain_main(int argc, char **argv)
 {
-	const char *queue, *timeout = NULL;
+	const char *queue, *shared, *timeout = NULL;
 	uint64_t timeout_ns = KWQ_NO_DEADLINE;
 	struct kwq *q;
 	int opt, err;
@@ -54,6 +54,13 @@ static int drain_main(int argc, char **argv)
 		timeout_ns = must_parse_duration("--timeout", timeout);
 
 	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
+	/* A drain would end when this machine has no keys, and others still have some. */
+	shared = shared_queue(q);
+	if (shared) {
+		message("%s: this queue is shared, and has keys on other machines: to leave, stop kwq share (systemctl stop kwq-share@%s), which lets the workers of this machine finish",
+			queue, shared);
+		return STATUS_FAILED;
+	}
 	err = kwq_shut_down_with_drain_within(q, timeout_ns);
 	return err ? complain_no_key(q, queue, err) : STATUS_OK;
 }

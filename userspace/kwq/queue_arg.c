@@ -142,6 +142,16 @@ static bool is_outbox(const char *name)
 	return len >= sizeof(end) && !strcmp(name + len - (sizeof(end) - 1), end);
 }
 
+const char *shared_queue(const struct kwq *q)
+{
+	static char name[ESCAPED_SIZE(KWQ_NAME_MAX)];
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	if (kwq_stat(q, &st) || !(st.create_flags & KWQ_CREATE_OUTBOX))
+		return NULL;
+	return escape_text(name, (const char *)st.name, strlen((const char *)st.name));
+}
+
 void tell_nobody_keeps(const char *name, const struct kwq_stat *st)
 {
 	const char *who = "kwq keep";

@@ -62,10 +62,18 @@ static const char *refusal(int err)
 	return err == -ENOENT ? "no such key" : NULL;
 }
 
+/* The key may be in the engine, from where nothing but a worker takes it. */
+static const char *refusal_of_shared(int err)
+{
+	return err == -ENOENT ?
+		"this machine does not have the key; others of a shared queue cannot be removed (see kwq share --list)" :
+		NULL;
+}
+
 static int remove_main(int argc, char **argv)
 {
 	static uint32_t flags;
-	static const struct key_verb verb = {
+	struct key_verb verb = {
 		.context = &flags,
 		.entry_size = sizeof(struct kwq_remove_entry),
 		.fill = fill,
@@ -75,6 +83,7 @@ static int remove_main(int argc, char **argv)
 	};
 	struct key_options options = { 0 };
 	const char *queue;
+	struct kwq *q;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, KEY_LETTERS "h", remove_options, NULL)) != -1) {
@@ -90,8 +99,10 @@ static int remove_main(int argc, char **argv)
 	if (optind == argc)
 		usage("QUEUE is missing");
 	queue = argv[optind++];
-	return each_key(must_open_queue(queue, KWQ_RIGHT_MANAGE), queue, &verb, &options,
-			argc, argv);
+	q = must_open_queue(queue, KWQ_RIGHT_MANAGE);
+	if (shared_queue(q))
+		verb.refusal = refusal_of_shared;
+	return each_key(q, queue, &verb, &options, argc, argv);
 }
 
 const struct command command_remove = {

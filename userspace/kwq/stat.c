@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cmd.h"
 #include "duration.h"
@@ -213,6 +214,8 @@ static void print_text(const struct kwq_stat *st)
 	print_pause(st);
 	print_term(st);
 	putchar('\n');
+	if (st->create_flags & KWQ_CREATE_OUTBOX)
+		printf("%-*s %s\n", NAME_WIDTH, "shared", KEYS_OF_A_SHARED_QUEUE);
 	for (i = 0; i < ARRAY_SIZE(numbers); i++)
 		if (has(st, numbers[i].offset, sizeof(__u64)))
 			print_number(st, &numbers[i]);
@@ -326,6 +329,7 @@ static int stat_main(int argc, char **argv)
 static int len_main(int argc, char **argv)
 {
 	const char *queue;
+	struct kwq *q;
 	bool json = false;
 	int opt, len;
 
@@ -335,7 +339,8 @@ static int len_main(int argc, char **argv)
 		json = true;
 	}
 	queue = only_argument(argc, argv, "QUEUE");
-	len = kwq_len(must_open_to_look(queue));
+	q = must_open_to_look(queue);
+	len = kwq_len(q);
 	if (len < 0)
 		return complain(queue, len);
 	if (json) {
@@ -344,6 +349,9 @@ static int len_main(int argc, char **argv)
 		printf(",\"ready\":%d}\n", len);
 	} else {
 		printf("%d\n", len);
+		/* A script gets the number alone. */
+		if (isatty(STDOUT_FILENO) && shared_queue(q))
+			message("%s: shared: %s", queue, KEYS_OF_A_SHARED_QUEUE);
 	}
 	return flush_output() ? STATUS_OK : STATUS_FAILED;
 }

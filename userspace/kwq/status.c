@@ -81,8 +81,10 @@ static void print_text(const struct metrics_queue *m, const struct item_sorted *
 	       (uint64_t)st->dead);
 	if (st->oldest_ready)
 		printf("; the first has been ready for %s", short_time(age, st->oldest_ready));
-	if (st->state & (KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED))
+	if (st->state & (KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED | KWQ_STATE_TERM_OVER))
 		printf("; %s", condition(st));
+	if (st->create_flags & KWQ_CREATE_OUTBOX)
+		printf("; shared: %s", KEYS_OF_A_SHARED_QUEUE);
 	putchar('\n');
 	print_running(running, o);
 }

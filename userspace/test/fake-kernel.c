@@ -10,10 +10,10 @@
  * kwq_stat, or a histogram's bucket such as queue_duration.3. open= and stat= make the
  * request fail with that errno.
  *
- * A queue may be followed, and nothing changes in it. Its term may be set.
+ * A queue may be followed, and nothing changes in it. A sync finds changes that nobody has kept. Its term may be set.
  *
  * Adds and restores succeed, but for the key "full", and change nothing. The ready keys of a queue
- * are key-0, key-1 and so on, and a get finds none of them.
+ * are key-0, key-1 and so on, and a get or a remove finds none of them. A drain ends at once.
  *
  * KWQ_TEST_EXEMPT makes the user exempt from quotas. KWQ_TEST_CLOCK is how far each look at the
  * monotonic clock moves it, in ns.
@@ -90,6 +90,9 @@ static void set_member(struct queue *queue, const char *name, const char *value)
 	} else if (!strcmp(name, "state")) {
 		queue->stat.state = number;
 		return;
+	} else if (!strcmp(name, "followers")) {
+		queue->stat.followers = number;
+		return;
 	} else if (!strcmp(name, "create_flags")) {
 		queue->stat.create_flags = number;
 		return;
@@ -138,6 +141,7 @@ static bool next(FILE *file, struct queue *queue)
 		return false;
 	memset(queue, 0, sizeof(*queue));
 	queue->stat.size = sizeof(queue->stat);
+	queue->stat.term = KWQ_NO_DEADLINE;
 	word = strtok_r(line, line_ends, &rest);
 	if (!word)
 		fail_test("an empty line");
@@ -284,6 +288,17 @@ static int take_batch(const struct kwq_batch *batch, int result)
 	return batch->nr;
 }
 
+/* No entry of a batch has a key that is there. */
+static int find_none(const struct kwq_batch *batch)
+{
+	__s32 *results = (void *)(unsigned long)batch->results;
+	unsigned int i;
+
+	for (i = 0; i < batch->nr; i++)
+		results[i] = -ENOENT;
+	return batch->nr;
+}
+
 static int list_items(int fd, struct kwq_list_items_args *args)
 {
 	struct kwq_listed *entries = (void *)(unsigned long)args->batch.entries;
@@ -350,6 +365,9 @@ static int ask(int fd, unsigned long request, void *arg)
 		return get(fd);
 	case KWQ_IOC_LIST_ITEMS:
 		return list_items(fd, arg);
+	case KWQ_IOC_REMOVE:
+		return find_none(&((struct kwq_batch_args *)arg)->batch);
+	case KWQ_IOC_DRAIN:
 	case KWQ_IOC_LIST_DEAD:
 	case KWQ_IOC_FOLLOW:
 	case KWQ_IOC_TERM:

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+# shellcheck shell=bash source-path=SCRIPTDIR disable=SC2317
+#
+# What other commands do with a queue that kwq share has made: most of its keys are not on this machine. The kernel is a fake one.
+. ./tap.sh
+
+FAKE=$O/test/kwq-fake
+export KWQ_TEST_QUEUES=$WORK/queues TERM=xterm
+OUTBOX=$(sed -n 's/^#define KWQ_CREATE_OUTBOX\t.*<< \([0-9]*\)).*/\1/p' "$SRC/../uapi/linux/kwq.h")
+CHANGES=$(sed -n 's/^#define KWQ_CREATE_CHANGES\t.*<< \([0-9]*\)).*/\1/p' "$SRC/../uapi/linux/kwq.h")
+TERM_OVER=$(sed -n 's/^#define KWQ_STATE_TERM_OVER\t.*<< \([0-9]*\)).*/\1/p' "$SRC/../uapi/linux/kwq.h")
+SHARED=$((1 << OUTBOX | 1 << CHANGES))
+cat >"$KWQ_TEST_QUEUES" <<END
+alone create_flags=$((1 << CHANGES)) state=$((1 << TERM_OVER))
+jobs create_flags=$SHARED followers=1
+over create_flags=$SHARED state=$((1 << TERM_OVER))
+END
+
+# exits STATUS TEXT ARGUMENT...: the command ends with this status, and prints this text on standard error, and nothing else.
+exits() {
+	local status=$1 text=$2 got=0
+	shift 2
+
+	"$FAKE" "$@" </dev/null >"$WORK/out" 2>"$WORK/err" || got=$?
+	[ "$got" = "$status" ] && [ ! -s "$WORK/out" ] && [ "$(cat "$WORK/err")" = "$text" ] && return
+	echo "status $got"
+	cat "$WORK/out" "$WORK/err"
+	return 1
+}
+
+# ---- What cannot be done here ----
+
+DEAD='this queue is shared, and its dead keys are in the engine: kwq share --list --dead --nats URL jobs lists them, and an add revives a key'
+for arguments in 'ls' 'ls --json' 'kick --all' 'drop --all' 'kick' 'drop'; do
+	# shellcheck disable=SC2086 # a word each
+	ok "N3: dead keys are elsewhere: kwq dead $arguments" exits 1 "kwq: dead: jobs: $DEAD" dead $arguments jobs
+done
+ok "N3: of one key" exits 1 "kwq: dead: jobs: $DEAD" dead drop jobs key
+ok "N3: the queue has its own name in the message" exits 1 "kwq: dead: name:jobs: $DEAD" dead ls name:jobs
+ok "N3: a drain would end too early" exits 1 'kwq: drain: jobs: this queue is shared, and has keys on other machines: to leave, stop kwq share (systemctl stop kwq-share@jobs), which lets the workers of this machine finish' \
+	drain jobs
+ok "N3: a key that is elsewhere" exits 1 'kwq: remove: jobs: argument 1: z1: this machine does not have the key; others of a shared queue cannot be removed (see kwq share --list)' \
+	remove jobs z1
+for arguments in 'dead ls' 'dead kick --all' 'dead drop --all' drain; do
+	# shellcheck disable=SC2086
+	ok "a queue of this machine alone: kwq $arguments" exits 0 '' $arguments alone
+done
+ok "a key that is not there" exits 1 'kwq: remove: alone: argument 1: z1: no such key' remove alone z1
+# ---- What counts only the keys of this machine ----
+
+same "N3: status" "$("$FAKE" status)" \
+	'alone: 0 ready, 0 waiting, 0 running, 0 dead; term over
+jobs: 0 ready, 0 waiting, 0 running, 0 dead; shared: keys of this machine only
+over: 0 ready, 0 waiting, 0 running, 0 dead; term over; shared: keys of this machine only'
+same "N3: stat" "$("$FAKE" stat jobs | sed -n 2,3p)" \
+	'state           open
+shared          keys of this machine only'
+same "stat: of a queue of this machine alone" "$("$FAKE" stat alone | grep -c shared)" 0
+same "len: the number alone" "$("$FAKE" len jobs 2>&1)" 0
+same "N3: len on a terminal" "$(python3 ./terminal.py --out "$FAKE" len jobs </dev/null)" \
+	'0
+kwq: len: jobs: shared: keys of this machine only'
+same "len on a terminal: of a queue of this machine alone" "$(python3 ./terminal.py --out "$FAKE" len alone </dev/null)" 0
+for command in status stat len; do
+	same "nothing of it in JSON: kwq $command" "$("$FAKE" $command --json jobs 2>&1 | grep -c shared)" 0
+done
+
+done_testing
