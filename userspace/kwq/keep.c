@@ -181,6 +181,18 @@ const struct command command_keep = {
 
 /* ---- kwq sync ------------------------------------------------------------- */
 
+/* kwq share knows why the engine does not answer, and says so where it runs. */
+static void tell_not_kept(const struct kwq *q, const char *queue, const struct kwq_stat *st)
+{
+	const char *shared = st->followers ? shared_queue(q) : NULL;
+
+	if (shared)
+		message("%s: the engine has not acknowledged all changes yet: kwq share says why (journalctl -u kwq-share@%s)",
+			queue, shared);
+	else
+		message("%s: not all changes are kept yet", queue);
+}
+
 static int sync_main(int argc, char **argv)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
@@ -212,7 +224,7 @@ static int sync_main(int argc, char **argv)
 		err = kwq_sync_within(q, timeout);
 	}
 	if (err == -ETIMEDOUT) {
-		message("%s: not all changes are kept yet", queue);
+		tell_not_kept(q, queue, &st);
 		return STATUS_NOT_READY;
 	}
 	return err ? complain(queue, err) : STATUS_OK;
@@ -221,12 +233,15 @@ static int sync_main(int argc, char **argv)
 const struct command command_sync = {
 	.name = "sync",
 	.arguments = "[--timeout DURATION] QUEUE",
-	.summary = "Wait until all changes so far are on the disk",
+	.summary = "Wait until all changes so far are on the disk, or in the engine",
 	.options =
 	"      --timeout DURATION  wait no longer than that\n"
-	"  -h, --help\n",
+	"  -h, --help\n"
+	"\n"
+	"kwq keep has written the changes to the disk then. In a queue of kwq share, the\n"
+	"engine has acknowledged them: they survive the end of this machine.\n",
 	.examples =
-	"  kwq add mail alice && kwq sync mail      alice survives a power cut now\n"
+	"  kwq add mail alice && kwq sync mail      alice survives a power cut\n"
 	"  kwq sync --timeout 5s mail               wait no longer than 5 s\n",
 	.main = sync_main,
 };
