@@ -26,6 +26,8 @@ struct connector {
 	unsigned int denials;
 };
 
+#define WANTS_CERTIFICATE "the server asks for a certificate: give --cert and --key"
+
 const char *engine_shown_url(const char *url, char to[URL_MAX])
 {
 	const char *host = strstr(url, "://"), *user;
@@ -60,9 +62,14 @@ static const char *last_error(natsStatus status)
 	return end ? end + 3 : text;
 }
 
-/* Says why natsConnection_Connect() has failed. */
-static void explain(const struct engine_options *options, natsStatus status, struct why *why)
+/*
+ * Says why natsConnection_Connect() has failed. With TLS 1.3 a client hears only after the handshake
+ * that its certificate is missing, and libnats says that it got no PONG.
+ */
+static void explain(const struct engine_options *options, const struct server_facts *server,
+		    natsStatus status, struct why *why)
 {
+	bool lacks_certificate = server->wants_certificate && !options->certificate;
 	const char *text = last_error(status);
 
 	why->refused = true;
@@ -78,19 +85,22 @@ static void explain(const struct engine_options *options, natsStatus status, str
 		text = "the server has no TLS: write nats:// instead of tls://, and name no certificates";
 		break;
 	case NATS_SSL_ERROR:
-		snprintf(why->text, sizeof(why->text), "TLS: %s", text);
+		snprintf(why->text, sizeof(why->text), "TLS: %s%s", text,
+			 lacks_certificate ? "; " WANTS_CERTIFICATE : "");
 		return;
 	case NATS_TIMEOUT:
 		why->refused = false;
 		text = "no answer within 2 seconds";
 		break;
 	default:
-		why->refused = false;
+		why->refused = lacks_certificate;
+		text = lacks_certificate ? WANTS_CERTIFICATE : text;
 	}
 	snprintf(why->text, sizeof(why->text), "%s", text);
 }
 
-static natsConnection *connect_with(const struct engine_options *options, natsOptions *opts,
+static natsConnection *connect_with(const struct engine_options *options,
+				    const struct server_facts *server, natsOptions *opts,
 				    struct why *why)
 {
 	natsConnection *nc = NULL;
@@ -98,7 +108,7 @@ static natsConnection *connect_with(const struct engine_options *options, natsOp
 
 	if (status == NATS_OK)
 		return nc;
-	explain(options, status, why);
+	explain(options, server, status, why);
 	return NULL;
 }
 
@@ -120,7 +130,7 @@ static struct raw *connect_one(struct connector *c, const char *url, struct why 
 	raw->server = facts;
 	opts = options_new(c->options, c->inbox, url, why);
 	if (opts)
-		raw->nc = connect_with(c->options, opts, why);
+		raw->nc = connect_with(c->options, &facts, opts, why);
 	natsOptions_Destroy(opts);
 	if (raw->nc)
 		return raw;
@@ -128,15 +138,19 @@ static struct raw *connect_one(struct connector *c, const char *url, struct why 
 	return NULL;
 }
 
+/* What is wrong on this machine is said once, and without a server. */
 static void append(struct why *all, const char *url, const struct why *one)
 {
 	size_t len = strlen(all->text);
 	char text[URL_MAX];
 
-	snprintf(all->text + len, sizeof(all->text) - len, "%s%s: %s", len ? "; " : "",
-		 engine_shown_url(url, text), one->text);
 	all->refused |= one->refused;
 	all->denied |= one->denied;
+	if (one->is_local && strstr(all->text, one->text))
+		return;
+	snprintf(all->text + len, sizeof(all->text) - len, "%s%s%s%s", len ? "; " : "",
+		 one->is_local ? "" : engine_shown_url(url, text), one->is_local ? "" : ": ",
+		 one->text);
 }
 
 /* Puts the reasons in the order of the URLs, so that the same reasons are the same text. */

@@ -46,7 +46,7 @@ enum raw_kind {
 /* A server, as it describes itself. */
 struct server_facts {
 	char version[64];
-	bool has_jetstream;
+	bool has_jetstream, wants_certificate;
 };
 
 struct raw {
@@ -144,9 +144,10 @@ uint64_t connector_pause_ms(unsigned int retry_ms, unsigned int denials);
  *
  * @refused: somebody has to change something
  * @denied: the server refused the login
+ * @is_local: a file of this machine is wrong, whichever server is asked
  */
 struct why {
-	bool refused, denied;
+	bool refused, denied, is_local;
 	char text[TEXT_MAX];
 };
 

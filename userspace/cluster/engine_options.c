@@ -15,10 +15,12 @@ enum { SECRET_MAX = 4096 };
 /* Of libnats, in ms. Three pings without an answer end a connection. */
 enum { CONNECT_MS = 2000, PING_MS = 2000, PINGS = 2, WRITE_MS = 4000 };
 
+/* Somebody has to change a file of this machine. */
 static bool refuse(struct why *why, const char *file, const char *text)
 {
 	snprintf(why->text, sizeof(why->text), "%s: %s", file, text);
 	why->refused = true;
+	why->is_local = true;
 	return false;
 }
 
@@ -120,7 +122,7 @@ static bool set_tls(natsOptions *to, const struct engine_options *options, const
 	if (!options_want_tls(options, url))
 		return true;
 	if (natsOptions_SetSecure(to, true) != NATS_OK)
-		return refuse(why, "TLS", nats_GetLastError(NULL));
+		return false;
 	if (options->ca && natsOptions_LoadCATrustedCertificates(to, options->ca) != NATS_OK)
 		return refuse(why, options->ca, "that is no file of certificates");
 	if (options->certificate &&

@@ -186,6 +186,7 @@ static bool read_facts(int fd, struct server_facts *facts, struct why *why, uint
 		info = (struct bytes){ line + 5, len - 5 };
 		json_text(info, "version", facts->version, sizeof(facts->version));
 		facts->has_jetstream = json_is_true(info, "jetstream");
+		facts->wants_certificate = json_is_true(info, "tls_verify");
 		payload = json_number(info, "max_payload", MOST_BYTES);
 		good = payload >= MOST_BYTES ||
 		       fail(why, true, "max_payload is %llu there: it has to be %d or more",

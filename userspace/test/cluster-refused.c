@@ -46,6 +46,24 @@ static void refused(const char *what, struct engine_options options, const char 
 	close_client(&c);
 }
 
+/* The same for an error of a file. It is said once, without a server, however many servers there are. */
+static void refused_file(const char *what, struct engine_options options, const char *text)
+{
+	const char *url = options.urls ? options.urls[0] : servers[0].url;
+	const char *urls[] = { url, url, NULL };
+	const char *said, *at;
+	struct client c;
+
+	options.urls = urls;
+	open_client(&c, options, queue, 1);
+	said = c.text[EVENT_REFUSED];
+	WAIT(&c, c.seen[EVENT_REFUSED] || c.seen[EVENT_UP] || c.seen[EVENT_DOWN]);
+	at = strstr(said, text);
+	if (!ok(at && !strstr(at + 1, text) && !strstr(said, "127.0.0.1"), "%s", what))
+		printf("#  got \"%s\", wanted \"%s\"\n", said, text);
+	close_client(&c);
+}
+
 static void accepted(const char *what, struct engine_options options)
 {
 	struct client c;
@@ -76,18 +94,18 @@ static void test_users(void)
 		"wrong user or password, or the server wants some");
 	refused("a wrong password", (struct engine_options){ .user_file = file("wrong-user") },
 		"wrong user or password");
-	refused("no password", (struct engine_options){ .user_file = file("half-user") },
+	refused_file("no password", (struct engine_options){ .user_file = file("half-user") },
 		"password on the second");
-	refused("an empty file", (struct engine_options){ .user_file = file("empty") },
+	refused_file("an empty file", (struct engine_options){ .user_file = file("empty") },
 		"the first line is empty");
-	refused("no file", (struct engine_options){ .user_file = file("none") }, "No such file");
+	refused_file("no file", (struct engine_options){ .user_file = file("none") }, "No such file");
 	accepted("the right password", (struct engine_options){ .user_file = file("user") });
 	accepted("an NKey", (struct engine_options){ .nkey = file("seed") });
 	refused("another NKey", (struct engine_options){ .nkey = file("other-seed") },
 		"does not know this NKey");
-	refused("no NKey", (struct engine_options){ .nkey = file("bad-seed") },
+	refused_file("no NKey", (struct engine_options){ .nkey = file("bad-seed") },
 		"no seed of a user's NKey");
-	refused("no credentials", (struct engine_options){ .credentials = file("none") },
+	refused_file("no credentials", (struct engine_options){ .credentials = file("none") },
 		"No such file");
 	snprintf(url, sizeof(url), "nats://me:secret@127.0.0.1:%d", servers[0].port);
 	refused("a wrong password in the URL", (struct engine_options){ .urls = urls },
@@ -149,14 +167,19 @@ static void test_tls(void)
 	refused("nats:// to a server with TLS", (struct engine_options){ 0 }, "TLS: ");
 	refused("the system's CAs", options, "certificate");
 	options.ca = file("server.key");
-	refused("a CA that is none", options, "no file of certificates");
+	refused_file("a CA that is none", options, "no file of certificates");
 	options.ca = file("other.pem");
 	options.certificate = file("other.pem");
 	options.key = file("other.key");
 	refused("a CA that has not signed", options, "certificate");
 	options.ca = file("server.pem");
 	options.key = file("server.key");
-	refused("a key of another certificate", options, "the key does not belong to it");
+	refused_file("a key of another certificate", options, "the key does not belong to it");
+	options.certificate = NULL;
+	options.key = NULL;
+	refused("no certificate where one is wanted", options,
+		"the server asks for a certificate: give --cert and --key");
+	options.certificate = file("other.pem");
 	options.key = file("other.key");
 	accepted("the right certificates", options);
 	snprintf(url, sizeof(url), "tls://localhost:%d", servers[0].port);
@@ -265,7 +288,7 @@ static void test_credentials(void)
 	refused("no credentials where some are wanted", (struct engine_options){ 0 },
 		"the server wants some and none are given");
 	write_file("bad.creds", "no credentials\n");
-	refused("a file without any", (struct engine_options){ .credentials = file("bad.creds") },
+	refused_file("a file without any", (struct engine_options){ .credentials = file("bad.creds") },
 		"bad.creds: these are no credentials");
 	stop_server(&servers[0], SIGTERM);
 }
