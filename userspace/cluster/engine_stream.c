@@ -367,9 +367,25 @@ static void info_ended(struct engine *engine, struct op *op, const struct reply 
 		use(engine, reply);
 }
 
+/* Several servers look safe, but one of them has the stream. */
+static void warn_of_one_copy(struct engine *engine)
+{
+	struct engine_event event = { .kind = EVENT_WARNING };
+	char text[URL_MAX + STREAM_MAX + 160];
+
+	if (engine->options.replicas > 1 || !engine->options.urls[1])
+		return;
+	snprintf(text, sizeof(text),
+		 "%s: the new stream %s has one copy of each key: if its server dies, the queue stops; --replicas 3 keeps three",
+		 engine->url, stream_name(engine));
+	event.text = text;
+	engine_tell(engine, &event, NULL, NULL);
+}
+
 static void use_new(struct engine *engine, const struct reply *reply)
 {
 	engine->has_made = true;
+	warn_of_one_copy(engine);
 	use(engine, reply);
 }
 
@@ -379,12 +395,13 @@ static void create_ended(struct engine *engine, struct op *op, const struct repl
 	if (without_answer(engine, reply))
 		return;
 	/* Another machine has made it meanwhile. */
-	if (reply_error(reply) == ERROR_NAME_IN_USE)
+	if (reply_error(reply) == ERROR_NAME_IN_USE) {
 		engine_stream_open(engine);
-	else if (reply_error(reply))
+	} else if (reply_error(reply)) {
 		explain(engine, reply);
-	else
+	} else {
 		use_new(engine, reply);
+	}
 }
 
 /* ---- A stream that is in use ---------------------------------------------- */

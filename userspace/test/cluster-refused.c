@@ -293,6 +293,26 @@ static void test_credentials(void)
 	stop_server(&servers[0], SIGTERM);
 }
 
+static void test_one_copy(void)
+{
+	struct client c;
+
+	start_one(JETSTREAM, "");
+	open_client(&c, (struct engine_options){ 0 }, "one", 1);
+	wait_up(&c);
+	is_number(c.seen[EVENT_WARNING], 0, "one server has one copy");
+	close_client(&c);
+	open_client(&c, (struct engine_options){ 0 }, "one of two", 2);
+	ok(wait_up(&c) && strstr(c.text[EVENT_WARNING], "kwq-one=20of=20two has one copy"),
+	   "two servers, and one copy: %s", c.text[EVENT_WARNING]);
+	close_client(&c);
+	open_client(&c, (struct engine_options){ 0 }, "one of two", 2);
+	wait_up(&c);
+	is_number(c.seen[EVENT_WARNING], 0, "told when the stream is made");
+	close_client(&c);
+	stop_server(&servers[0], SIGTERM);
+}
+
 static void test_no_jetstream(void)
 {
 	struct client c;
@@ -725,6 +745,7 @@ int main(void)
 	test_credentials();
 	test_tls();
 	test_tls_cluster();
+	test_one_copy();
 	test_no_jetstream();
 	test_settings();
 	test_full();
