@@ -44,7 +44,7 @@ static int check_queue(const struct kwq *q, const char *name)
 	if (err)
 		return complain(name, err);
 	if (!(st.create_flags & KWQ_CREATE_OUTBOX)) {
-		message("%s: this queue exists and is not shared: kwq save it, kwq rm --force it, and kwq load it into %s.outbox when that is there",
+		message("%s: this queue exists and is not shared: stop its programs, then kwq save it, kwq rm --force it, and kwq load it into %s.outbox when that is there",
 			name, name);
 		return STATUS_FAILED;
 	}

@@ -241,6 +241,21 @@ static const char *name_of(int opt)
 	return option->name;
 }
 
+/* There has to be room for the name of the outbox, which is the queue's with this end. */
+static const char outbox_end[] = ".outbox";
+
+static void set_names(struct share_options *o)
+{
+	size_t most = KWQ_NAME_MAX - strlen(outbox_end);
+	int err = strlen(o->queue) > most ? -EINVAL : names_init(&o->names, o->queue);
+
+	if (err == -EINVAL)
+		usage("%s: this cannot be the name of a shared queue: a name has 1 to %zu bytes, and no /",
+		      o->queue, most);
+	if (err)
+		exit(complain(o->queue, err));
+}
+
 /* The checks that need all options. @not_for_lists: the name of one, or NULL. */
 static void check(struct share_options *o, const char *not_for_lists)
 {
@@ -256,8 +271,7 @@ static void check(struct share_options *o, const char *not_for_lists)
 		usage("--cert and --key belong together");
 	if (!o->host[0])
 		set_default_host(o);
-	if (names_init(&o->names, o->queue))
-		usage("%s: this cannot be the name of a shared queue", o->queue);
+	set_names(o);
 	if (!o->lists)
 		must_have_queue_options(&o->create);
 }

@@ -139,7 +139,7 @@ const struct command command_share = {
 	"\n"
 	"Runs until SIGTERM or SIGINT. Programs use QUEUE as before. See kwq-share(1).\n",
 	.examples =
-	"  kwq share --nats nats://n1,nats://n2,nats://n3 --replicas 3 mail\n"
-	"  kwq share --nats nats://n1 --list mail     what all machines have to do\n",
+	"  kwq share --nats tls://n1,tls://n2,tls://n3 --creds my.creds --replicas 3 mail\n"
+	"  kwq share --nats tls://n1 --creds my.creds --list mail     all its keys\n",
 	.main = share_main,
 };

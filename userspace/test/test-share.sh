@@ -67,8 +67,11 @@ for url in n1 n1:4222 http://n1 nats:n1 NATS://n1 nats:// nats://:4222 nats://n1
 done
 wrong '--nats http://n1: must be' --nats http://me:secret@n1 a
 wrong 'fd:3: must be the name of a queue, not a descriptor' --nats $URL fd:3
-wrong 'a/b: this cannot be the name of a shared queue' --nats $URL a/b
-wrong ': this cannot be the name of a shared queue' --nats $URL ''
+NAMES='this cannot be the name of a shared queue: a name has 1 to 248 bytes, and no /'
+wrong "a/b: $NAMES" --nats $URL a/b
+wrong ": $NAMES" --nats $URL ''
+wrong "$(printf '%0249d' 0): $NAMES" --nats $URL "$(printf '%0249d' 0)"
+ok "a name of 248 bytes is one" exits 1 ': Connection refused' "$KWQ" share --nats $URL --list "$(printf '%0248d' 0)"
 wrong '--replicas 0: must be from 1 to 5' --replicas 0
 wrong '--replicas 6: must be from 1 to 5' --replicas 6
 wrong '--replicas x: not a number' --replicas x
@@ -241,7 +244,7 @@ printf '%s\n' "jobs clockid=7 id=1 create_flags=$(flags VALUES GROUPS CHANGES OU
 FAKE=$O/test/share/kwq-share
 METRICS=$WORK/jobs.prom
 ok "a queue that exists and is not shared" exits 1 \
-	'plain: this queue exists and is not shared: kwq save it, kwq rm --force it, and kwq load it into plain.outbox when that is there' \
+	'plain: this queue exists and is not shared: stop its programs, then kwq save it, kwq rm --force it, and kwq load it into plain.outbox when that is there' \
 	"$FAKE" --nats "$URL" plain
 for queue in slow still; do
 	ok "a queue with an outbox of another kind: $queue" exits 1 "$queue: a shared queue is created by kwq share: kwq rm --force drops this one and its keys" \
