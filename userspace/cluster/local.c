@@ -778,8 +778,8 @@ int local_state(struct local *l, struct local_state *state)
 		return err;
 	*state = (struct local_state){
 		.is_paused = of_queue.state & KWQ_STATE_PAUSED,
-		.is_shut_down = of_queue.state & KWQ_STATE_SHUT_DOWN,
-		.is_unlinked = of_queue.state & KWQ_STATE_UNLINKED,
+		.is_shut_down = (of_queue.state | of_outbox.state) & KWQ_STATE_SHUT_DOWN,
+		.is_unlinked = (of_queue.state | of_outbox.state) & KWQ_STATE_UNLINKED,
 		.group_limit = of_queue.group_limit,
 		.getters = of_queue.getters,
 		.ready = of_queue.ready,

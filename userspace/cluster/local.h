@@ -62,7 +62,7 @@ struct local_event {
 };
 
 /*
- * The state of QUEUE besides its items.
+ * The state of QUEUE besides its items. It is over, too, if its outbox was shut down or removed.
  *
  * @getters: workers that wait for a key
  */

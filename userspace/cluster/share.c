@@ -70,6 +70,11 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 		status = check_queue(queue, o->queue);
 	if (!status)
 		status = open_existing(&outbox, name);
+	if (!status && queue && !outbox) {
+		message("%s: its outbox %s was removed, so adds would be lost: kwq rm --force %s drops the keys that are here; then start again",
+			o->queue, name, o->queue);
+		status = STATUS_FAILED;
+	}
 	if (!status)
 		status = create_missing(&outbox, name, &o->create.queue);
 	o->create.queue.outbox = outbox;
@@ -148,7 +153,8 @@ static bool wait_until(struct loop *loop, uint64_t until)
 
 static void leave(struct loop *loop)
 {
-	uint64_t until = daemon_now(&loop->daemon) + loop->options->stop_timeout;
+	uint64_t now = daemon_now(&loop->daemon), timeout = loop->options->stop_timeout;
+	uint64_t until = timeout < UINT64_MAX - now ? now + timeout : UINT64_MAX;
 
 	if (!daemon_take_signal(&loop->daemon))
 		return;
