@@ -63,8 +63,8 @@ static const char *last_error(natsStatus status)
 }
 
 /*
- * Says why natsConnection_Connect() has failed. With TLS 1.3 a client hears only after the handshake
- * that its certificate is missing, and libnats says that it got no PONG.
+ * Says why natsConnection_Connect() has failed. With TLS 1.3 a client hears only after the
+ * handshake that its certificate is missing, and libnats says that it got no PONG.
  */
 static void explain(const struct engine_options *options, const struct server_facts *server,
 		    natsStatus status, struct why *why)

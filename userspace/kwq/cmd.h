@@ -128,9 +128,9 @@ int open_own_queue(struct kwq **q, const char *argument, unsigned int rights,
 int complain_open(const char *argument, int err);
 
 /*
- * Returns the name of a queue that is this machine's part of a shared one (see kwq share): most keys
- * of it are elsewhere. Returns NULL for any other queue, and if the queue cannot be asked. The name
- * is escaped, and valid until the next call.
+ * Returns the name of a queue that is this machine's part of a shared one (see kwq share): most
+ * keys of it are elsewhere. Returns NULL for any other queue, and if the queue cannot be asked. The
+ * name is escaped, and valid until the next call.
  */
 const char *shared_queue(const struct kwq *q);
 

@@ -66,7 +66,7 @@ static const char *refusal(int err)
 static const char *refusal_of_shared(int err)
 {
 	return err == -ENOENT ?
-		"this machine does not have the key; others of a shared queue cannot be removed (see kwq share --list)" :
+		"not on this machine; other keys cannot be removed (see kwq share --list)" :
 		NULL;
 }
 

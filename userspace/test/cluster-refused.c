@@ -46,11 +46,11 @@ static void refused(const char *what, struct engine_options options, const char 
 	close_client(&c);
 }
 
-/* The same for an error of a file. It is said once, without a server, however many servers there are. */
+/* The same for an error of a file. It is said once, without a server, for two servers, too. */
 static void refused_file(const char *what, struct engine_options options, const char *text)
 {
 	const char *url = options.urls ? options.urls[0] : servers[0].url;
-	const char *urls[] = { url, url, NULL };
+	const char *urls[3] = { url, url };
 	const char *said, *at;
 	struct client c;
 
@@ -95,18 +95,18 @@ static void test_users(void)
 	refused("a wrong password", (struct engine_options){ .user_file = file("wrong-user") },
 		"wrong user or password");
 	refused_file("no password", (struct engine_options){ .user_file = file("half-user") },
-		"password on the second");
+		     "password on the second");
 	refused_file("an empty file", (struct engine_options){ .user_file = file("empty") },
-		"the first line is empty");
+		     "the first line is empty");
 	refused_file("no file", (struct engine_options){ .user_file = file("none") }, "No such file");
 	accepted("the right password", (struct engine_options){ .user_file = file("user") });
 	accepted("an NKey", (struct engine_options){ .nkey = file("seed") });
 	refused("another NKey", (struct engine_options){ .nkey = file("other-seed") },
 		"does not know this NKey");
 	refused_file("no NKey", (struct engine_options){ .nkey = file("bad-seed") },
-		"no seed of a user's NKey");
+		     "no seed of a user's NKey");
 	refused_file("no credentials", (struct engine_options){ .credentials = file("none") },
-		"No such file");
+		     "No such file");
 	snprintf(url, sizeof(url), "nats://me:secret@127.0.0.1:%d", servers[0].port);
 	refused("a wrong password in the URL", (struct engine_options){ .urls = urls },
 		"wrong user or password");
@@ -288,8 +288,9 @@ static void test_credentials(void)
 	refused("no credentials where some are wanted", (struct engine_options){ 0 },
 		"the server wants some and none are given");
 	write_file("bad.creds", "no credentials\n");
-	refused_file("a file without any", (struct engine_options){ .credentials = file("bad.creds") },
-		"bad.creds: these are no credentials");
+	refused_file("a file without any",
+		     (struct engine_options){ .credentials = file("bad.creds") },
+		     "bad.creds: these are no credentials");
 	stop_server(&servers[0], SIGTERM);
 }
 

@@ -10,7 +10,8 @@
  * kwq_stat, or a histogram's bucket such as queue_duration.3. open= and stat= make the
  * request fail with that errno.
  *
- * A queue may be followed, and nothing changes in it. A sync finds changes that nobody has kept. Its term may be set.
+ * A queue may be followed, and nothing changes in it. A sync finds changes that nobody has kept.
+ * The term of a queue may be set.
  *
  * Adds and restores succeed, but for the key "full", and change nothing. The ready keys of a queue
  * are key-0, key-1 and so on, and a get or a remove finds none of them. A drain ends at once.

@@ -39,7 +39,7 @@ ok "N3: of one key" exits 1 "kwq: dead: jobs: $DEAD" dead drop jobs key
 ok "N3: the queue has its own name in the message" exits 1 "kwq: dead: name:jobs: $DEAD" dead ls name:jobs
 ok "N3: a drain would end too early" exits 1 'kwq: drain: jobs: this queue is shared, and has keys on other machines: to leave, stop kwq share (systemctl stop kwq-share@jobs), which lets the workers of this machine finish' \
 	drain jobs
-ok "N3: a key that is elsewhere" exits 1 'kwq: remove: jobs: argument 1: z1: this machine does not have the key; others of a shared queue cannot be removed (see kwq share --list)' \
+ok "N3: a key that is elsewhere" exits 1 'kwq: remove: jobs: argument 1: z1: not on this machine; other keys cannot be removed (see kwq share --list)' \
 	remove jobs z1
 for arguments in 'dead ls' 'dead kick --all' 'dead drop --all' drain; do
 	# shellcheck disable=SC2086
