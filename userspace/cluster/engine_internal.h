@@ -225,6 +225,8 @@ char *reply_text(const struct reply *reply, char to[TEXT_MAX]);
 /* Begins to look for the stream. */
 void engine_stream_open(struct engine *engine);
 /* Looks whether the stream is still there. */
+/* The stream cannot be used until somebody changes something: says why, and tries again later. */
+void stream_refuse(struct engine *engine, const char *text);
 void stream_check(struct engine *engine);
 void stream_on_time(struct engine *engine, uint64_t now);
 

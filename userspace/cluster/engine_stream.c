@@ -73,6 +73,11 @@ static void refuse(struct engine *engine, const char *text)
 	open_later(engine, RETRY_REFUSED);
 }
 
+void stream_refuse(struct engine *engine, const char *text)
+{
+	refuse(engine, text);
+}
+
 static void ask(struct engine *engine, const char *api, const char *json, op_ended ended)
 {
 	char subject[STREAM_MAX + 64];

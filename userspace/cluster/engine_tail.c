@@ -33,7 +33,12 @@
 /* A tail that is quiet for so long asks whether it misses something. */
 #define QUIET (5 * SECOND)
 
-enum { ERROR_NO_MESSAGE = 10037, ERROR_NOT_FOUND = 10059 };
+enum {
+	ERROR_MOST_CONSUMERS = 10026,
+	ERROR_NO_MESSAGE = 10037,
+	ERROR_NOT_FOUND = 10059,
+	ERROR_MOST_CONSUMERS_OF_STREAM = 10161,
+};
 
 enum tail_state {
 	TAIL_IDLE,	/* waits for @retry_at, or for EVENT_UP */
@@ -203,11 +208,31 @@ static void quiet(struct engine *engine, struct tail *tail, uint64_t now)
 
 /* ---- Starting ------------------------------------------------------------- */
 
+/* Without a tail nothing works, so somebody has to hear of it. Returns whether it is refused. */
+static bool consumer_is_refused(struct engine *engine, const struct reply *reply)
+{
+	char text[STREAM_MAX + 384], said[256];
+
+	if (reply->kind == REPLY_REFUSED) {
+		snprintf(said, sizeof(said), "%s", reply->text);
+	} else if (reply->kind == REPLY_DATA &&
+		   (reply_error(reply) == ERROR_MOST_CONSUMERS ||
+		    reply_error(reply) == ERROR_MOST_CONSUMERS_OF_STREAM)) {
+		json_text(reply->data, "error.description", said, sizeof(said));
+	} else {
+		return false;
+	}
+	snprintf(text, sizeof(text), "the stream %s cannot be read: a consumer is refused (%s)",
+		 engine->options.names->stream, said);
+	stream_refuse(engine, text);
+	return true;
+}
+
 static void consumer_ended(struct engine *engine, struct op *op, const struct reply *reply)
 {
 	struct tail *tail = answered(engine, op);
 
-	if (!tail)
+	if (!tail || consumer_is_refused(engine, reply))
 		return;
 	if (reply->kind != REPLY_DATA || reply_error(reply)) {
 		if (reply->kind == REPLY_DATA && reply_error(reply) == ERROR_NOT_FOUND)

@@ -525,7 +525,9 @@ static void test_permissions(void)
 		  " { user: a, password: a, permissions: { publish: {"
 		  " deny: [\"kwq.*.r.>\", \"$JS.API.STREAM.MSG.DELETE.>\"] } } },"
 		  " { user: b, password: b, permissions: { publish: {"
-		  " deny: \"$JS.API.>\" } } } ] }\n");
+		  " deny: \"$JS.API.>\" } } },"
+		  " { user: c, password: c, permissions: { publish: {"
+		  " deny: \"$JS.API.CONSUMER.>\" } } } ] }\n");
 	write_file("a", "a\na\n");
 	write_file("b", "b\nb\n");
 	open_client(&c, (struct engine_options){ .user_file = file("a") }, "permissions", 1);
@@ -539,6 +541,13 @@ static void test_permissions(void)
 	close_client(&c);
 	open_client(&c, (struct engine_options){ .user_file = file("b") }, "permissions", 1);
 	ok(is_refused(&c, "may not use JetStream"), "a user without JetStream's API: %s",
+	   c.text[EVENT_REFUSED]);
+	close_client(&c);
+	write_file("c", "c\nc\n");
+	open_client(&c, (struct engine_options){ .user_file = file("c") }, "permissions", 1);
+	wait_up(&c);
+	engine_follow(c.engine, c.names.subjects, 1);
+	ok(is_refused(&c, "cannot be read: a consumer is refused"), "a user without consumers: %s",
 	   c.text[EVENT_REFUSED]);
 	close_client(&c);
 	stop_server(&servers[0], SIGTERM);
