@@ -115,17 +115,20 @@ static void take_engine_events(struct machine *m)
 
 static void take_local_events(struct machine *m)
 {
+	unsigned int left = EVENTS_PER_STEP;
 	struct local_event event;
 	bool has_changed = false;
 	int ret = 0;
 
 	local_limit_adds(m->local, member_status(m->member).window);
 	local_hold_ends(m->local, !lacks_room(m));
-	while (!m->has_failed && (ret = local_next(m->local, &event)) > 0) {
+	while (!m->has_failed && left && (ret = local_next(m->local, &event)) > 0) {
+		left--;
 		on_local(m, &event);
 		do_shall(m);
 		has_changed = true;
 	}
+	m->has_more |= !left;
 	/* A worker that has begun with a key does not wait any more. */
 	if (has_changed)
 		look_at_queue(m);

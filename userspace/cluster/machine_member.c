@@ -146,9 +146,10 @@ static void note_returned(struct machine *m, const struct key_hash *hash, const 
 	};
 	DL_APPEND(m->returned, returned);
 	m->full_until = machine_clock() + FULL_PAUSE;
-	machine_complain(m, err == -EEXIST ?
-			"somebody has put a key into the queue itself: keys go into its outbox" :
-			"the queue or its outbox is full: keys go back to other machines");
+	if (err == -EEXIST)
+		machine_complain(m, "somebody has put a key into the queue itself: keys go into its outbox");
+	else if (err != -ESHUTDOWN)
+		machine_complain(m, "the queue or its outbox is full: keys go back to other machines");
 }
 
 static void member_start(void *arg, const struct key_hash *hash, const struct work *work,
@@ -157,7 +158,8 @@ static void member_start(void *arg, const struct key_hash *hash, const struct wo
 	struct machine *m = arg;
 	int err = local_start(m->local, hash, work, token);
 
-	if (err == -ENOSPC || err == -EDQUOT || err == -EEXIST)
+	/* After a shut down this machine leaves. */
+	if (err == -ENOSPC || err == -EDQUOT || err == -EEXIST || err == -ESHUTDOWN)
 		note_returned(m, hash, work, token, err);
 	else if (err)
 		machine_fail(m, err);

@@ -56,6 +56,22 @@ static int check_queue(const struct kwq *q, const char *name)
 	return STATUS_OK;
 }
 
+/* Whether this can be the outbox. Returns an exit status. */
+static int check_outbox(const struct kwq *q, const char *name)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+	int err = kwq_stat(q, &st);
+
+	if (err)
+		return complain(name, err);
+	if (st.clockid == CLOCK_BOOTTIME && st.create_flags & KWQ_CREATE_CHANGES &&
+	    !(st.create_flags & KWQ_CREATE_OUTBOX))
+		return STATUS_OK;
+	message("%s: an outbox is created by kwq share: kwq rm --force drops this queue and its keys",
+		name);
+	return STATUS_FAILED;
+}
+
 /* @outbox_of: receives the outbox, whose handle belongs to @local. Returns an exit status. */
 static int open_queues(struct local **local, struct kwq **outbox_of, struct share_options *o)
 {
@@ -75,6 +91,8 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 			o->queue, name, o->queue);
 		status = STATUS_FAILED;
 	}
+	if (!status && outbox)
+		status = check_outbox(outbox, name);
 	if (!status)
 		status = create_missing(&outbox, name, &o->create.queue);
 	o->create.queue.outbox = outbox;

@@ -391,6 +391,9 @@ sed -i 's/^jobs/used/' "$KWQ_TEST_QUEUES"
 echo "orphan clockid=7 id=3 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" >>"$KWQ_TEST_QUEUES"
 ok "a queue whose outbox was removed" exits 1 'kwq: share: orphan: its outbox orphan.outbox was removed, so adds would be lost' \
 	"$FAKE" --nats "$URL" orphan
+echo "odd.outbox clockid=7 id=4" >>"$KWQ_TEST_QUEUES"
+ok "an outbox of another kind" exits 1 \
+	'kwq: share: odd.outbox: an outbox is created by kwq share: kwq rm --force drops this queue and its keys' "$FAKE" --nats "$URL" odd
 ok "the last election that is possible" "$O/test/share-records" "$URL" used last
 ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 2097151 elections' \
 	"$FAKE" --nats "$URL" --ttl 2s used
