@@ -400,13 +400,12 @@ static void create_ended(struct engine *engine, struct op *op, const struct repl
 	if (without_answer(engine, reply))
 		return;
 	/* Another machine has made it meanwhile. */
-	if (reply_error(reply) == ERROR_NAME_IN_USE) {
+	if (reply_error(reply) == ERROR_NAME_IN_USE)
 		engine_stream_open(engine);
-	} else if (reply_error(reply)) {
+	else if (reply_error(reply))
 		explain(engine, reply);
-	} else {
+	else
 		use_new(engine, reply);
-	}
 }
 
 /* ---- A stream that is in use ---------------------------------------------- */

@@ -531,7 +531,8 @@ static void test_late_dead_letter(void)
 	master_message(master, &message, now);
 	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
 	master_read(master, last(READ)->op, OP_OK, &late, now);
-	ok(count(PUBLISH) == 2 && last(PUBLISH)->number == 7 && !strcmp(last(PUBLISH)->value, "new"),
+	ok(count(PUBLISH) == 2 && last(PUBLISH)->number == 7 &&
+	   !strcmp(last(PUBLISH)->value, "new"),
 	   "N4: a late dead letter does not replace the value of this run");
 	end_master();
 }
@@ -540,8 +541,8 @@ static void test_late_dead_letter(void)
 static void test_refused_in_vain(void)
 {
 	const struct record there = {
-		.kind = RECORD_TIMED, .seq = 6, .hash = key, .work = work_with("old"), .past = NEVER,
-		.due = WALL + 60 * SECOND,
+		.kind = RECORD_TIMED, .seq = 6, .hash = key, .work = work_with("old"),
+		.due = WALL + 60 * SECOND, .past = NEVER,
 	};
 
 	begin_serving();
