@@ -138,7 +138,7 @@ static struct raw *connect_one(struct connector *c, const char *url, struct why 
 	return NULL;
 }
 
-/* What is wrong on this machine is said once, and without a server. */
+/* A fault of this machine is said once, and without a server. */
 static void append(struct why *all, const char *url, const struct why *one)
 {
 	size_t len = strlen(all->text);

@@ -82,7 +82,7 @@ static void on_entry(struct machine *m, const struct engine_event *event)
 	struct record record;
 
 	m->answered_at = machine_clock();
-	/* Whoever buries a machine has to know its last heartbeat, damaged or not. */
+	/* A master that buries a machine has to know its last heartbeat, damaged or not. */
 	if (!decode(m, &record, event) &&
 	    (m->has_failed || record_damaged_beat(&record, &m->memory, m->options.names,
 						  event->subject, event->seq)))

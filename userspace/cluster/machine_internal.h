@@ -136,7 +136,7 @@ void on_local(struct machine *m, const struct local_event *event);
 
 /* machine_orders.c */
 
-/* The engine has no room for an add. */
+/* The engine has no room for an add, or refuses it for another reason. */
 void note_no_room(struct machine *m);
 
 /* Whether it has had none for a while. */
@@ -173,7 +173,7 @@ void machine_join(struct machine *m);
 
 void forget_ended(struct machine *m, struct ended *ended);
 
-/* What the local queue did not take goes back to the master. */
+/* Grants that the local queue did not take go back to the master. */
 void give_returned_back(struct machine *m);
 
 /* machine_master.c */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What the master orders, its begin and its end.
+ * The orders of the master, its begin and its end.
  */
 #include "machine_internal.h"
 

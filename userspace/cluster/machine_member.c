@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * What the member orders, and the name of the machine.
+ * The orders of the member, and the name of the machine.
  */
 #include "machine_internal.h"
 

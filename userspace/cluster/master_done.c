@@ -411,7 +411,7 @@ static void advance(struct master *master, struct master_key *key)
 
 /*
  * The booking lasts until the tail has delivered what was written. So a key whose retry was erased
- * is not taken for dirty when the tail delivers it late. What an adder wrote instead is looked at
+ * is not taken for dirty when the tail delivers it late. An adder's record in its place is treated
  * like all that comes beside the run.
  */
 void done_record_received(struct master *master, struct master_key *key)

@@ -170,7 +170,7 @@ static void may_elect_later(struct member *member)
 	member->elect_at = member->now.boot + member->options.repeat;
 }
 
-/* The tail does not deliver a damaged election, and not that somebody has removed it. */
+/* The tail tells neither of a damaged election, nor of one that somebody has removed. */
 static void election_was_read(struct member *member, struct member_op *op, enum op_result result,
 			      uint64_t seq, const struct record *record)
 {

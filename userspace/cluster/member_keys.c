@@ -114,8 +114,8 @@ void asks_refresh(struct member *member)
 		if (!slot->is_open)
 			continue;
 		/*
-		 * Its grant may be on its way. The master forgets an ask that is not repeated. But
-		 * the sleeping worker is gone now.
+		 * Its grant may be on its way. The master forgets an ask that is not repeated. It
+		 * hears at once that no worker sleeps for this ask any more.
 		 */
 		if (!left) {
 			if (slot->told_hungry)

@@ -134,7 +134,7 @@ int complain_open(const char *argument, int err);
  */
 const char *shared_queue(const struct kwq *q);
 
-/* What commands for people say about the numbers of such a queue. */
+/* Commands for people say this beside the numbers of such a queue. */
 #define KEYS_OF_A_SHARED_QUEUE "keys of this machine only"
 
 /*
