@@ -10,10 +10,9 @@
 #include <time.h>
 
 #include <kwq.h>
-#include <uthash.h>
-#include <utlist.h>
 
 #include "follower.h"
+#include "hash.h"
 
 /*
  * The token of workers is epoch, number and hand-out. The kernel counts the hand-outs: the next
@@ -43,17 +42,22 @@ struct granted {
 /*
  * The end of a key that was granted.
  *
+ * @prev, @next: among those that are not told
+ * @hash: of the key, while it is among them
  * @page: of its change; NULL for none
  * @after: it is told when all changes of the outbox up to this one are kept
+ * @since: when it was noted
  * @event: the end, as the item of QUEUE tells it
  * @state: of that item
  * @more: key, group and value of the outbox's item, if that one tells more; else NULL
  * @bytes: of its key, group and value
  */
 struct ended {
+	UT_hash_handle hh;
 	struct ended *prev, *next;
+	struct key_hash hash;
 	struct page *page;
-	uint64_t after;
+	uint64_t after, since;
 	struct local_event event;
 	uint32_t state;
 	char *more;
@@ -71,19 +75,20 @@ struct added {
 
 /*
  * @granted: by hash
- * @ended: not yet told, in order
+ * @ended: not yet told. The first one is told first.
+ * @ended_by_hash: the same
  * @nr_added, @most_added: adds that are not yet stored, and how many may be so at once
- * @lets_go: ends do not wait for adds
+ * @now: what the caller said last
+ * @most_held: how long ends wait for adds
  * @of_queue: the last change of QUEUE itself that an event told of
  * @one: for a list of its own
  */
 struct local {
 	struct follower queue, outbox;
 	struct granted *granted;
-	struct ended *ended;
+	struct ended *ended, *ended_by_hash;
 	unsigned int nr_added, most_added;
-	bool lets_go;
-	uint64_t of_queue;
+	uint64_t now, most_held, of_queue;
 	struct item_list one;
 };
 
@@ -283,14 +288,18 @@ int local_start(struct local *l, const struct key_hash *hash, const struct work 
 		.key_len = work->key.len,
 	};
 	memcpy(g->key, work->key.at, work->key.len);
+	HASH_ADD(hh, l->granted, hash, sizeof(g->hash), g);
+	if (!HASH_HAS(g)) {
+		free(g);
+		return -ENOMEM;
+	}
 	ret = remember_requeues(l, work);
 	if (ret >= 0)
 		ret = restore_work(l, work, token_of_workers(token));
 	if (ret < 0) {
-		free(g);
+		forget_granted(l, g);
 		return ret;
 	}
-	HASH_ADD(hh, l->granted, hash, sizeof(g->hash), g);
 	return 0;
 }
 
@@ -323,6 +332,25 @@ static int take_from_outbox(struct local *l, const void *key, size_t len,
 	return ret;
 }
 
+/* Ends that wait for adds are in the order of those, and of their times. */
+static bool list_ended(struct local *l, struct ended *ended)
+{
+	HASH_ADD(hh, l->ended_by_hash, hash, sizeof(ended->hash), ended);
+	if (!HASH_HAS(ended))
+		return false;
+	if (ended->after)
+		DL_APPEND(l->ended, ended);
+	else
+		DL_PREPEND(l->ended, ended);
+	return true;
+}
+
+static void unlist_ended(struct local *l, struct ended *ended)
+{
+	HASH_DEL(l->ended_by_hash, ended);
+	DL_DELETE(l->ended, ended);
+}
+
 static void free_ended(struct ended *ended)
 {
 	free(ended->more);
@@ -347,7 +375,7 @@ int local_revoke_all(struct local *l)
 		forget_granted(l, g);
 	}
 	DL_FOREACH_SAFE(l->ended, ended, next_ended) {
-		DL_DELETE(l->ended, ended);
+		unlist_ended(l, ended);
 		if (ended->page)
 			follower_settle(&l->queue, ended->page);
 		free_ended(ended);
@@ -357,15 +385,21 @@ int local_revoke_all(struct local *l)
 
 /* ---- Ends ----------------------------------------------------------------- */
 
-/* Notes an end, with a copy of the key, group and value. Returns NULL without memory. */
+/*
+ * Notes an end, with a copy of the key, group and value. It waits for the adds up to the change
+ * @after. Returns NULL without memory.
+ */
 static struct ended *note_end(struct local *l, const struct granted *g, enum outcome how,
-			      const struct kwq_listed *listed, const char *bytes)
+			      const struct kwq_listed *listed, const char *bytes, uint64_t after)
 {
 	struct ended *ended = malloc(sizeof(*ended) + bytes_of(listed));
 
 	if (!ended)
 		return NULL;
 	*ended = (struct ended){
+		.hash = g->hash,
+		.after = after,
+		.since = l->now,
 		.state = listed->state,
 		.event = {
 			.kind = LOCAL_ENDED,
@@ -377,8 +411,10 @@ static struct ended *note_end(struct local *l, const struct granted *g, enum out
 		},
 	};
 	memcpy(ended->bytes, bytes, bytes_of(listed));
-	DL_APPEND(l->ended, ended);
-	return ended;
+	if (list_ended(l, ended))
+		return ended;
+	free(ended);
+	return NULL;
 }
 
 /* The outbox tells more of the end: its counts, value and group count. */
@@ -406,8 +442,8 @@ static void retry_for_add(struct ended *ended, const struct kwq_listed *listed)
 }
 
 /*
- * Completes an end. The follower of the outbox has read all that came before it, unless ends are
- * let go. Returns 0 or a negative errno value.
+ * Completes an end. The follower of the outbox has read all that came before it, unless the end
+ * waits no longer. Returns 0 or a negative errno value.
  */
 static int complete_end(struct local *l, struct ended *ended)
 {
@@ -457,8 +493,8 @@ static int remove_ended(struct local *l, const struct kwq_listed *listed, const 
 
 /*
  * A key that was granted is neither ready nor processing any more. It is removed first, so that no
- * worker gets it again. Its end is told when all adds that the outbox has by now are stored. So the
- * retry of a key is safe before the key is done.
+ * worker gets it again. Its end waits for all adds that the outbox has by now. So the retry of a
+ * key is safe before the key is done.
  *
  * After an error the end is lost. The caller ends, and the key is granted once more.
  */
@@ -478,11 +514,10 @@ static int end_granted(struct local *l, struct granted *g, const struct kwq_list
 		ret = kwq_stat(l->outbox.q, &st);
 	if (ret)
 		return ret;
-	ended = note_end(l, g, outcome_of(listed->state), listed, bytes);
+	ended = note_end(l, g, outcome_of(listed->state), listed, bytes, st.last_change);
 	if (!ended)
 		return -ENOMEM;
 	ended->page = page;
-	ended->after = st.last_change;
 	forget_granted(l, g);
 	return 0;
 }
@@ -505,7 +540,7 @@ int local_take_back(struct local *l, const struct key_hash *hash, struct token t
 		.requeues = g->requeues,
 		.abandoned = g->abandoned,
 	};
-	if (!note_end(l, g, OUTCOME_RETURNED, &listed, g->key))
+	if (!note_end(l, g, OUTCOME_RETURNED, &listed, g->key, 0))
 		return -ENOMEM;
 	forget_granted(l, g);
 	return 0;
@@ -576,17 +611,12 @@ static int next_of_queue(struct local *l, struct local_event *event)
 }
 
 /* Whether a count that the outbox remembers belongs to a grant, or to an end that is not told. */
-static bool is_counted(const struct local *l, const struct key_hash *hash, struct bytes key)
+static bool is_counted(const struct local *l, const struct key_hash *hash)
 {
 	const struct ended *ended;
 
-	if (find_granted(l, hash))
-		return true;
-	DL_FOREACH(l->ended, ended)
-		if (ended->event.work.key.len == key.len &&
-		    !memcmp(ended->event.work.key.at, key.at, key.len))
-			return true;
-	return false;
+	HASH_FIND(hh, l->ended_by_hash, hash, sizeof(*hash), ended);
+	return ended || find_granted(l, hash);
 }
 
 /*
@@ -599,7 +629,7 @@ static int change_remembered(struct local *l, const struct kwq_listed *listed, c
 	struct key_hash hash;
 	int ret = key_hash_of(&hash, key);
 
-	if (!ret && !is_counted(l, &hash, key))
+	if (!ret && !is_counted(l, &hash))
 		ret = remove_key(l->outbox.q, key.at, key.len, KWQ_REMOVE_UNCHANGED,
 				 listed->change);
 	follower_settle(&l->outbox, follower_page(&l->outbox));
@@ -627,28 +657,22 @@ static int next_of_outbox(struct local *l, struct local_event *event)
 	return ret;
 }
 
-/* The first that is told now. A key that was taken back waits for nothing. */
-static struct ended *first_to_tell(const struct local *l)
+static bool may_tell(const struct local *l, const struct ended *ended)
 {
-	struct ended *ended;
-
-	DL_FOREACH(l->ended, ended)
-		if (l->lets_go || !is_held(l, ended))
-			return ended;
-	return NULL;
+	return !is_held(l, ended) || l->now - ended->since >= l->most_held;
 }
 
 static int next_ended(struct local *l, struct local_event *event)
 {
-	struct ended *ended = first_to_tell(l);
+	struct ended *ended = l->ended;
 	int err;
 
-	if (!ended)
+	if (!ended || !may_tell(l, ended))
 		return 0;
 	err = complete_end(l, ended);
 	if (err)
 		return err;
-	DL_DELETE(l->ended, ended);
+	unlist_ended(l, ended);
 	*event = ended->event;
 	return 1;
 }
@@ -662,9 +686,9 @@ static bool next_of_queue_itself(struct local *l, struct local_event *event)
 	return true;
 }
 
-void local_hold_ends(struct local *l, bool hold)
+void local_hold_ends(struct local *l, uint64_t most)
 {
-	l->lets_go = !hold;
+	l->most_held = most;
 }
 
 void local_limit_adds(struct local *l, unsigned int most)
@@ -672,10 +696,12 @@ void local_limit_adds(struct local *l, unsigned int most)
 	l->most_added = most < LOCAL_ADDS_MAX ? most : LOCAL_ADDS_MAX;
 }
 
-int local_next(struct local *l, struct local_event *event)
+int local_next(struct local *l, struct local_event *event, uint64_t now)
 {
-	int ret = next_of_queue(l, event);
+	int ret;
 
+	l->now = now;
+	ret = next_of_queue(l, event);
 	if (!ret)
 		ret = next_of_queue_itself(l, event);
 	if (!ret)
@@ -683,6 +709,13 @@ int local_next(struct local *l, struct local_event *event)
 	if (!ret)
 		ret = next_ended(l, event);
 	return ret;
+}
+
+uint64_t local_next_due(const struct local *l)
+{
+	if (!l->ended || l->most_held > UINT64_MAX - l->ended->since)
+		return UINT64_MAX;
+	return l->ended->since + l->most_held;
 }
 
 /* ---- The queues ----------------------------------------------------------- */
@@ -726,6 +759,7 @@ int local_open(struct local **local, struct kwq *queue, struct kwq *outbox)
 		return err;
 	}
 	l->most_added = LOCAL_ADDS_MAX;
+	l->most_held = UINT64_MAX;
 	*local = l;
 	return 0;
 }

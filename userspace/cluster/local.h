@@ -15,7 +15,7 @@
  * A worker's AddRateLimited, Forget and NumRequeues go to the outbox, too. So the outbox remembers
  * the count of requeues of a key that is worked on. And the end of a key is told when the adds that
  * came before it are stored. So a retry is never lost, and neither is what a worker added before it
- * ended a key. While the engine has no room for adds, ends do not wait: see local_hold_ends().
+ * ended a key. That wait has a bound: see local_hold_ends().
  */
 #ifndef KWQ_CLUSTER_LOCAL_H
 #define KWQ_CLUSTER_LOCAL_H
@@ -99,26 +99,33 @@ int local_outbox_fd(const struct local *local);
  * local_next() - the next thing that has happened
  * @local: the handle
  * @event: receives it
+ * @now: on the caller's clock, in ns
  *
  * Adds come only while fewer than LOCAL_ADDS_MAX are not yet stored: see local_limit_adds().
  *
  * Return: 1 with an event, 0 without, or a negative errno value.
  */
-int local_next(struct local *local, struct local_event *event);
+int local_next(struct local *local, struct local_event *event, uint64_t now);
+
+/* When local_next() has an event though nothing happens; UINT64_MAX for never. */
+uint64_t local_next_due(const struct local *local);
 
 /* Sets how many adds may be read and not yet stored, below LOCAL_ADDS_MAX. */
 void local_limit_adds(struct local *local, unsigned int most);
 
 /**
- * local_hold_ends() - whether ends wait for the adds that came before them
+ * local_hold_ends() - how long ends wait for the adds that came before them
  * @local: the handle
- * @hold: whether they do, as from the beginning
+ * @most: at most, in ns; 0: not at all
  *
- * Ends make room in the stream. So they must not wait for adds for which it has none. An end that
- * does not wait, and whose key has an add in the outbox, is told as a retry at the time of that
- * add. So the key is not lost with this machine. The add comes later all the same.
+ * Ends make room in the stream. So they must not wait for adds for which it has none. And a long
+ * backlog of adds must not keep keys and groups from other machines.
+ *
+ * An end that waits no longer, and whose key has an add in the outbox, is told as a retry at the
+ * time of that add. So the key is not lost with this machine. The add comes later all the same.
+ * Adds of other keys may come after the end.
  */
-void local_hold_ends(struct local *local, bool hold);
+void local_hold_ends(struct local *local, uint64_t most);
 
 /**
  * local_stored() - an add is safe in the stream

@@ -121,8 +121,9 @@ static void take_local_events(struct machine *m)
 	int ret = 0;
 
 	local_limit_adds(m->local, member_status(m->member).window);
-	local_hold_ends(m->local, !lacks_room(m));
-	while (!m->has_failed && left && (ret = local_next(m->local, &event)) > 0) {
+	local_hold_ends(m->local, lacks_room(m) ? 0 : m->options.ttl);
+	while (!m->has_failed && left &&
+	       (ret = local_next(m->local, &event, machine_clock())) > 0) {
 		left--;
 		on_local(m, &event);
 		do_shall(m);
@@ -174,6 +175,7 @@ uint64_t machine_due(const struct machine *m)
 	uint64_t due = earlier(member_next_due(m->member), m->full_until ?: NEVER), wall;
 	struct instant of_master, at = machine_now();
 
+	due = earlier(due, local_next_due(m->local));
 	if (m->refused || m->shall || m->returned || m->has_more)
 		return 0;
 	if (!m->master)

@@ -24,6 +24,7 @@ static struct kwq *q, *outbox, *user;
 static struct local *l;
 static struct local_event event;
 static uint64_t got_token;	/* of the last get() */
+static uint64_t now;		/* what local_next() is told */
 
 static const struct kwq_limiter limiter = {
 	.kind = KWQ_LIMITER_EXPONENTIAL,
@@ -68,7 +69,7 @@ static bool next_is(enum local_event_kind kind, const char *key)
 	int ret;
 
 	do {
-		ret = local_next(l, &event);
+		ret = local_next(l, &event, now);
 	} while (ret == 1 && event.kind == LOCAL_QUEUE);
 
 	if (ret == 1 && event.kind == kind && event.work.key.len == strlen(key) &&
@@ -84,7 +85,7 @@ static bool is_quiet(void)
 {
 	int ret;
 
-	while ((ret = local_next(l, &event)) == 1 && event.kind == LOCAL_QUEUE)
+	while ((ret = local_next(l, &event, now)) == 1 && event.kind == LOCAL_QUEUE)
 		;
 	if (ret == 1)
 		printf("#  event %d of %.*s\n", event.kind, (int)event.work.key.len,
@@ -154,7 +155,6 @@ static void test_adds(void)
 		.flags = KWQ_ADD_PRIORITY | KWQ_ADD_VALUE | KWQ_ADD_GROUP,
 	};
 	uint64_t id, wall;
-	struct timespec now;
 
 	begin();
 	ok(is_quiet(), "nothing to publish");
@@ -183,8 +183,7 @@ static void test_adds(void)
 
 	is_number(kwq_add_after(user, "c", 1, 500 * MS), KWQ_WAITING, "a delayed add");
 	ok(next_is(LOCAL_ADD, "c") && !event.is_ready && event.is_waiting, "N4: comes at once");
-	clock_gettime(CLOCK_REALTIME, &now);
-	wall = now.tv_sec * 1000 * MS + now.tv_nsec;
+	wall = wall_clock();
 	ok(event.due <= wall + 500 * MS && event.due > wall - 10000 * MS,
 	   "N4: with its time by the wall clock");
 	local_stored(l, event.id);
@@ -225,7 +224,7 @@ static void test_start(void)
 	is_number(kwq_len(q), 1, "N3: what was granted before is gone");
 	ok(next_is(LOCAL_ADD, "f"), "what somebody restored is an add");
 	local_stored(l, event.id);
-	ok(local_next(l, &event) == 1 && event.kind == LOCAL_QUEUE, "the queue was created");
+	ok(local_next(l, &event, now) == 1 && event.kind == LOCAL_QUEUE, "the queue was created");
 	ok(next_is(LOCAL_ADD, "early"), "N1: an early add comes");
 	local_stored(l, event.id);
 	ok(is_quiet(), "nothing else");
@@ -328,7 +327,7 @@ static void test_no_room(void)
 	ok(next_is(LOCAL_ADD, "other"), "it adds another, and is done");
 	adds[0] = event.id;
 	ok(is_quiet(), "the end waits for that add");
-	local_hold_ends(l, false);
+	local_hold_ends(l, 0);
 	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_DONE,
 	   "N7: but not while there is no room");
 	local_confirmed(l, event.id);
@@ -358,7 +357,7 @@ static void test_no_room(void)
 	ok(next_is(LOCAL_ADD, "c"), "the add stays in the outbox");
 	local_stored(l, event.id);
 
-	local_hold_ends(l, true);
+	local_hold_ends(l, 1000);
 	start("d", 0, 4);
 	ticket = get("d");
 	kwq_done(user, ticket);
@@ -367,6 +366,58 @@ static void test_no_room(void)
 	ok(next_is(LOCAL_ENDED, "d") && event.outcome == OUTCOME_DONE, "until the adds are stored");
 	local_confirmed(l, event.id);
 	ok(is_quiet(), "nothing else");
+	end();
+}
+
+/* N2, N6: ends do not wait for ever for adds that came before them. */
+static void test_backlog(void)
+{
+	const struct key_hash hash = hash_of("c");
+	uint64_t adds[2], ticket;
+
+	begin();
+	is_quiet();
+	is_number(local_next_due(l), UINT64_MAX, "no end waits");
+	local_hold_ends(l, 1000);
+	start("a", 0, 1);
+	ticket = get("a");
+	kwq_add(user, "other", 5);
+	kwq_done(user, ticket);
+	now = 5000;
+	ok(next_is(LOCAL_ADD, "other"), "an add before the end");
+	adds[0] = event.id;
+	ok(is_quiet(), "the end waits for it");
+	is_number(local_next_due(l), 6000, "for a time");
+
+	start("b", 0, 2);
+	ticket = get("b");
+	kwq_add_after(user, "b", 1, 100 * MS);
+	kwq_done(user, ticket);
+	now = 5400;
+	ok(next_is(LOCAL_ADD, "b"), "a retry before another end");
+	adds[1] = event.id;
+	start("c", 0, 3);
+	ok(is_quiet(), "a key that nobody has");
+	local_take_back(l, &hash, (struct token){ .epoch = 2, .number = 3 });
+	ok(next_is(LOCAL_ENDED, "c") && event.outcome == OUTCOME_RETURNED,
+	   "N6: is returned before ends that wait");
+	local_confirmed(l, event.id);
+
+	now = 5999;
+	ok(is_quiet(), "both ends wait");
+	now = 6000;
+	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_DONE, "N6: the first is told");
+	local_confirmed(l, event.id);
+	ok(is_quiet(), "the second waits on");
+	is_number(local_next_due(l), 6400, "as long as the first");
+	now = 6400;
+	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_RETRY,
+	   "N4: and comes with the retry that is not stored");
+	local_confirmed(l, event.id);
+	local_stored(l, adds[0]);
+	local_stored(l, adds[1]);
+	is_number(local_next_due(l), UINT64_MAX, "nothing is left");
+	now = 0;
 	end();
 }
 
@@ -439,7 +490,7 @@ static void test_getters(void)
 	begin();
 	is_quiet();
 	ok(!get("a"), "a worker finds nothing");
-	ok(local_next(l, &event) == 1 && event.kind == LOCAL_QUEUE, "N6: that is told");
+	ok(local_next(l, &event, now) == 1 && event.kind == LOCAL_QUEUE, "N6: that is told");
 	local_state(l, &state);
 	is_number(state.getters, 1, "N6: and counted");
 	ok(is_quiet(), "once");
@@ -471,7 +522,7 @@ static void test_hand_outs(void)
 		nr++;
 		kwq_give_back(user, ticket);
 		do {
-			ret = local_next(l, &event);
+			ret = local_next(l, &event, now);
 		} while (ret == 1 && event.kind != LOCAL_ENDED);
 	}
 	ok(grows, "N3: each hand-out has a higher token");
@@ -492,14 +543,14 @@ static void test_many(void)
 	begin();
 	for (i = 0; i < LOCAL_ADDS_MAX + 10; i++)
 		kwq_add(user, key, snprintf(key, sizeof(key), "%u", i));
-	while (local_next(l, &event) == 1)
+	while (local_next(l, &event, now) == 1)
 		if (event.kind == LOCAL_ADD && nr < LOCAL_ADDS_MAX)
 			ids[nr++] = event.id;
 	is_number(nr, LOCAL_ADDS_MAX, "N7: adds that are not stored have a bound");
 	is_number(local_outbox_fd(l), -1, "and nobody is woken for more");
 	for (i = LOCAL_ADDS_MAX; i--;)
 		local_stored(l, ids[i]);
-	for (nr = 0; local_next(l, &event) == 1; nr++)
+	for (nr = 0; local_next(l, &event, now) == 1; nr++)
 		local_stored(l, event.id);
 	is_number(nr, 10, "the others come later");
 	ok(local_outbox_fd(l) >= 0, "and wake again");
@@ -534,7 +585,7 @@ static void test_errors(void)
 	is_quiet();
 	kwq_pause(user);
 	kwq_add(user, "a", 1);
-	ok(local_next(l, &event) == 1 && event.kind == LOCAL_QUEUE, "a pause is told");
+	ok(local_next(l, &event, now) == 1 && event.kind == LOCAL_QUEUE, "a pause is told");
 	local_state(l, &state);
 	ok(state.is_paused && state.outbox == 1, "and seen");
 	end();
@@ -546,6 +597,7 @@ int main(void)
 	test_start();
 	test_ends();
 	test_no_room();
+	test_backlog();
 	test_take_back();
 	test_revoke();
 	test_getters();
