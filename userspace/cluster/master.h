@@ -21,6 +21,11 @@
 
 struct master;
 
+enum {
+	/* Keys whose times have come and that one call makes ready, at most. */
+	MASTER_DUE_MAX = 1024,
+};
+
 /*
  * @arg: the first argument of each
  * @send: sends a message to a machine. It may be lost.

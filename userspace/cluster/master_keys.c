@@ -357,8 +357,9 @@ void key_take_back(struct master *master, struct master_key *key, bool ahead)
 void keys_tick(struct master *master)
 {
 	struct due_item *due;
+	unsigned int left = MASTER_DUE_MAX;
 
-	while (!master->has_failed && (due = due_first(&master->due)) &&
+	while (left-- && !master->has_failed && (due = due_first(&master->due)) &&
 	       due->time <= master->now.wall)
 		key_settle(master, due->owner);
 }

@@ -206,7 +206,7 @@ void key_take_back(struct master *master, struct master_key *key, bool ahead);
 
 void key_free(struct master *master, struct master_key *key);
 
-/* Keys whose times have come become ready. */
+/* Some keys whose times have come become ready. The next call takes more. */
 void keys_tick(struct master *master);
 
 /* The record of a kind, if its version is higher than the granted one. */

@@ -836,6 +836,30 @@ static void test_repeats(void)
 	end_master();
 }
 
+/* N5: very many keys with one due time do not keep the machine from its heartbeats. */
+static void test_many_due(void)
+{
+	struct record record = {
+		.kind = RECORD_TIMED, .work = work_with(NULL), .due = WALL + SECOND, .past = NEVER,
+	};
+	unsigned int i;
+
+	begin_serving();
+	for (i = 0; i < MASTER_DUE_MAX + 10; i++) {
+		record.seq = 6 + i;
+		memcpy(record.hash.bytes, &i, sizeof(i));
+		master_record(master, &record, now);
+	}
+	is_number(master_status(master).waiting, MASTER_DUE_MAX + 10, "many keys wait");
+	tick(SECOND);
+	is_number(master_status(master).ready, MASTER_DUE_MAX, "a bounded number becomes ready");
+	ok(master_next_due(master).wall <= now.wall, "the rest at once");
+	tick(0);
+	is_number(master_status(master).ready, MASTER_DUE_MAX + 10, "all of them");
+	ok(master_next_due(master).wall == NEVER, "none is left");
+	end_master();
+}
+
 /* ---- A machine ------------------------------------------------------------- */
 
 static struct member *member;
@@ -1413,6 +1437,7 @@ int main(void)
 	test_value_of_a_promise();
 	test_death();
 	test_repeats();
+	test_many_due();
 	test_lease();
 	test_join();
 	test_end_of_leaving();
