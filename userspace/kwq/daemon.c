@@ -10,7 +10,7 @@
 
 int daemon_begin(struct daemon *daemon, clockid_t clock)
 {
-	static const int ending[] = { SIGINT, SIGTERM };
+	static const int ending[] = { SIGHUP, SIGINT, SIGTERM };
 
 	*daemon = (struct daemon){
 		.signals = signal_fd_open(ending, ARRAY_SIZE(ending), NULL),

@@ -158,9 +158,9 @@ const struct command command_keep = {
 	"  -v, --verbose          say what was restored, and when the file is up to date\n"
 	"  -h, --help\n"
 	"\n"
-	"Runs until SIGTERM or SIGINT, or until the queue is shut down and empty. The\n"
-	"queue is restored from FILE if it does not exist. Options of a new queue, if\n"
-	"neither it nor FILE exists:\n"
+	"Runs until SIGTERM, SIGINT or SIGHUP, or until the queue is shut down and\n"
+	"empty. The queue is restored from FILE if it does not exist. Options of a new\n"
+	"queue, if neither it nor FILE exists:\n"
 	QUEUE_HELP,
 	.brief =
 	"      --sync             write each change to the disk at once; a new queue\n"
@@ -171,8 +171,8 @@ const struct command command_keep = {
 	"  -v, --verbose          say what was restored, and when the file is up to date\n"
 	"      --help=all         all options\n"
 	"\n"
-	"Runs until SIGTERM or SIGINT, or until the queue is shut down and empty. The\n"
-	"queue is restored from FILE if it does not exist.\n",
+	"Runs until SIGTERM, SIGINT or SIGHUP, or until the queue is shut down and\n"
+	"empty. The queue is restored from FILE if it does not exist.\n",
 	.examples =
 	"  kwq keep mail /var/lib/kwq/mail.kwqdb      as kwq-keep@mail.service does\n"
 	"  kwq keep --sync --values mail ./mail.kwqdb nothing acknowledged is ever lost\n",

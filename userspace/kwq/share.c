@@ -101,7 +101,8 @@ const struct command command_share = {
 	"  -v, --verbose              say what happens\n"
 	"  -h, --help\n"
 	"\n"
-	"Runs until SIGTERM or SIGINT. Programs use QUEUE as before. See kwq-share(1).\n"
+	"Runs until SIGTERM, SIGINT or SIGHUP. Programs use QUEUE as before. See\n"
+	"kwq-share(1).\n"
 	"\n"
 	"List the keys of the shared queue instead, and end:\n"
 	"      --list                 all keys, as the engine has them\n"
@@ -137,7 +138,8 @@ const struct command command_share = {
 	"      --dead, --json       list only the dead ones, list as JSON\n"
 	"      --help=all           all options\n"
 	"\n"
-	"Runs until SIGTERM or SIGINT. Programs use QUEUE as before. See kwq-share(1).\n",
+	"Runs until SIGTERM, SIGINT or SIGHUP. Programs use QUEUE as before. See\n"
+	"kwq-share(1).\n",
 	.examples =
 	"  kwq share --nats tls://n1,tls://n2,tls://n3 --creds my.creds --replicas 3 mail\n"
 	"  kwq share --nats tls://n1 --creds my.creds --list mail     all its keys\n",

@@ -378,9 +378,9 @@ start_server "$PORT"
 ok "it comes back" wait_for has 'up=1'
 ok "is told of" wait_for grep -qxF 'kwq: share: jobs: the engine is there again' "$WORK/err-of-share"
 ok "it is the master again" wait_for has 'master=1'
-kill -TERM "$share"
+kill -HUP "$share"
 wait "$share"
-same "SIGTERM ends it" $? 0
+same "SIGHUP ends it, as SIGINT and SIGTERM do" $? 0
 same "with a line of what it gave back" "$(tail -n 2 "$WORK/said-by-share")" 'jobs: leaves
 jobs: left; 0 keys were given back'
 share=
