@@ -273,12 +273,23 @@ write_shared_job() {
 	chmod 755 /usr/local/bin/kwq-shared-job
 }
 
-# Where kwq share is enabled and cannot start, nobody makes an ordinary queue of the name.
+# Where this unit is enabled and cannot start, nobody makes an ordinary queue of the name.
 no_ordinary_queue() {
-	# No drop-in names a server of NATS.
-	systemctl enable kwq-share@typo && ! systemctl start kwq-share@typo && systemctl start kwq-queue@typo &&
-		same "$(kwq ls)" '' && systemctl disable kwq-share@typo && systemctl reset-failed kwq-share@typo &&
-		systemctl start kwq-queue@typo && same "$(kwq ls)" typo && kwq rm typo
+	systemctl enable "$1" && ! systemctl start "$1" && systemctl start kwq-queue@typo && same "$(kwq ls)" '' &&
+		systemctl disable "$1" && systemctl reset-failed "$1" && systemctl start kwq-queue@typo &&
+		same "$(kwq ls)" typo && kwq rm typo
+}
+
+# No drop-in names a server of NATS.
+no_queue_for_share() {
+	no_ordinary_queue kwq-share@typo
+}
+
+no_queue_for_keep() {
+	mkdir -p /etc/systemd/system/kwq-keep@typo.service.d
+	printf '[Service]\nEnvironment=KEEP_OPTIONS=--interval=typo\n' >/etc/systemd/system/kwq-keep@typo.service.d/typo.conf
+	systemctl daemon-reload
+	no_ordinary_queue kwq-keep@typo
 }
 
 # The queue is there when the unit has started. Members of the group may use it.
@@ -425,7 +436,8 @@ ok 'a stop kills the jobs in the end, and their keys come back' stop_kills
 ok 'a stop waits for the jobs' stop_waits
 ok 'a worker without a command fails' no_command
 ok 'its queue is removed' kwq rm --force svc
-ok 'no ordinary queue takes the place of a shared one' no_ordinary_queue
+ok 'no ordinary queue takes the place of a shared one' no_queue_for_share
+ok 'no ordinary queue takes the place of a kept one' no_queue_for_keep
 ok 'a server of NATS starts' start_nats
 ok 'a queue is shared by a service' share_starts
 ok 'the group can use it' share_works
