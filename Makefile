@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python demo demo-cluster shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -121,6 +121,9 @@ bench-shell:
 bench-python:
 	@PARTS=python $(VM)/bench.sh
 
+bench-cluster:
+	@PARTS=cluster $(VM)/bench.sh
+
 demo:
 	@$(VM)/demo.sh
 
@@ -162,6 +165,7 @@ help:
 	@echo '  make bench-keys the cost of ten million keys in one queue'
 	@echo '  make bench-shell   what jobs cost at a shell, beside other tools'
 	@echo '  make bench-python  what a key costs in Python, beside multiprocessing and beanstalkd'
+	@echo '  make bench-cluster how many keys three machines add and work on, on this computer'
 	@echo '  make clean      remove build/ (the kernels stay in ~/.cache/kwq)'
 	@echo
 	@echo '  KDIR=$(KDIR)'

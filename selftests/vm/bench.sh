@@ -8,8 +8,8 @@
 #   BOOTS=N  the number of boots, 2 by default. The values are those of the first boot. For stalls, they are the greatest
 #            of all boots.
 #   PARTS=.. any of instructions, stalls (how long others are kept from the processor), processors (two, emulated) and
-#            native; all by default. Only `make bench-keys` includes keys (ten million of them), and only `make bench-shell`
-#            shell, and only `make bench-python` python. The first two take minutes.
+#            native; all by default. Only `make bench-keys` includes keys (ten million of them), only `make bench-shell`
+#            shell, only `make bench-python` python, and only `make bench-cluster` cluster. All but python take minutes.
 #   PAGE=1   copies the curves, build/costs.svg, to docs
 . "$(dirname "$0")/common.sh"
 
@@ -188,6 +188,16 @@ for part in $PARTS; do
 		dir=$("$VM/initramfs.sh" stock python bench)
 		progress "measuring Python"
 		ICOUNT=1 measure "$part" run-python >"$figures-$part.figures"
+		cat "$figures-$part.figures" >>"$all"
+		rows+=("$ROWS-$part")
+		;;
+	cluster)
+		nats_server=$("$VM/nats-server.sh" trixie)
+		logged bench-cluster make -C "$TOP/userspace" O="$BUILD/userspace"
+		logged bench-cluster-speed make -C "$TOP/selftests/bench/cluster" O="$BUILD/bench" USERSPACE="$BUILD/userspace"
+		progress "measuring three servers and three machines"
+		NATS_SERVER=$nats_server timeout -k 5 1800 "$BUILD/bench/cluster-speed" >"$figures-$part.figures" ||
+			die "cluster-speed failed"
 		cat "$figures-$part.figures" >>"$all"
 		rows+=("$ROWS-$part")
 		;;
