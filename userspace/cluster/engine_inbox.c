@@ -40,21 +40,66 @@ bool inbox_wait(struct inbox *inbox, uint64_t until)
 	return true;
 }
 
-struct raw *inbox_take(struct inbox *inbox)
+static struct raw *raws_pop(struct raws *raws)
 {
-	struct raw *first;
+	struct raw *raw = raws->first;
+
+	if (raw)
+		raws->first = raw->next;
+	return raw;
+}
+
+/* Appends what @from has, which is empty then. */
+static void raws_move(struct raws *to, struct raws *from)
+{
+	if (!from->first)
+		return;
+	if (to->first)
+		to->last->next = from->first;
+	else
+		to->first = from->first;
+	to->last = from->last;
+	from->first = NULL;
+}
+
+static void take_over(struct inbox *inbox)
+{
 	uint64_t count;
 
-	/* Before the list is taken: who appends later makes it readable again. */
+	/* Before the lists are taken: a later entry makes it readable again. */
 	if (read(inbox->fd, &count, sizeof(count)) < 0)
 		count = 0;
 	pthread_mutex_lock(&inbox->lock);
-	first = inbox->first;
-	inbox->first = NULL;
-	inbox->last = NULL;
+	raws_move(&inbox->tails_in, &inbox->tails);
+	raws_move(&inbox->others_in, &inbox->others);
 	inbox->nr_messages = 0;
 	pthread_mutex_unlock(&inbox->lock);
-	return first;
+	inbox->passed = 0;
+}
+
+static bool has_some(const struct inbox *inbox)
+{
+	return inbox->others_in.first || inbox->tails_in.first;
+}
+
+bool inbox_is_empty(struct inbox *inbox)
+{
+	if (!has_some(inbox))
+		take_over(inbox);
+	return !has_some(inbox);
+}
+
+struct raw *inbox_next(struct inbox *inbox)
+{
+	struct raw *raw;
+
+	if (!has_some(inbox) || inbox->passed == RECORDS_AT_ONCE)
+		take_over(inbox);
+	raw = raws_pop(&inbox->others_in);
+	if (raw)
+		return raw;
+	inbox->passed++;
+	return raws_pop(&inbox->tails_in);
 }
 
 void raw_free(struct raw *raw)
@@ -67,18 +112,19 @@ void raw_free(struct raw *raw)
 
 void inbox_retire(struct inbox *inbox)
 {
-	struct raw *raw, *next;
+	struct raws left = { 0 };
+	struct raw *raw;
 
 	pthread_mutex_lock(&inbox->lock);
 	inbox->closed = true;
 	close(inbox->fd);
-	raw = inbox->first;
-	inbox->first = NULL;
+	raws_move(&left, &inbox->tails);
+	raws_move(&left, &inbox->others);
 	pthread_mutex_unlock(&inbox->lock);
-	for (; raw; raw = next) {
-		next = raw->next;
+	raws_move(&left, &inbox->tails_in);
+	raws_move(&left, &inbox->others_in);
+	while ((raw = raws_pop(&left)))
 		raw_free(raw);
-	}
 	pthread_mutex_lock(&retired_lock);
 	inbox->retired = retired_inboxes;
 	retired_inboxes = inbox;
@@ -99,15 +145,13 @@ struct raw *raw_new(enum raw_kind kind, const char *text)
 
 static bool put_locked(struct inbox *inbox, struct raw *raw)
 {
+	struct raws one = { raw, raw };
+
 	if (inbox->closed)
 		return false;
 	if (raw->kind == RAW_MESSAGE && ++inbox->nr_messages > MOST_MESSAGES)
 		return false;
-	if (inbox->first)
-		inbox->last->next = raw;
-	else
-		inbox->first = raw;
-	inbox->last = raw;
+	raws_move(raw->kind == RAW_TAIL ? &inbox->tails : &inbox->others, &one);
 	return true;
 }
 
@@ -118,7 +162,7 @@ void inbox_put(struct inbox *inbox, struct raw *raw)
 	if (!raw)
 		return;
 	pthread_mutex_lock(&inbox->lock);
-	was_empty = !inbox->first;
+	was_empty = !inbox->tails.first && !inbox->others.first;
 	is_taken = put_locked(inbox, raw);
 	if (is_taken && was_empty)
 		inbox_wake(inbox);
