@@ -249,7 +249,7 @@ struct machine *machine_new(const struct machine_options *options, struct engine
 	const struct member_options of_member = {
 		.ttl = options->ttl,
 		.beat = options->ttl / BEATS_PER_TTL,
-		.repeat = options->ttl / REPEATS_PER_TTL,
+		.repeat = repeat_of(options->ttl),
 		.is_candidate = options->is_candidate,
 	};
 	struct machine *m = calloc(1, sizeof(*m));

@@ -6,6 +6,7 @@
 #ifndef KWQ_CLUSTER_MACHINE_INTERNAL_H
 #define KWQ_CLUSTER_MACHINE_INTERNAL_H
 
+#include "../kwq/duration.h"
 #include "complaints.h"
 #include "convert.h"
 #include "hash.h"
@@ -14,6 +15,14 @@
 
 /* Parts of the lease. */
 enum { BEATS_PER_TTL = 4, REPEATS_PER_TTL = 12, MARGINS_PER_TTL = 20, TTLS_UNTIL_CLEAN = 4 };
+
+/* The longest pause before something is tried again. A long lease is no reason to wait. */
+#define REPEAT_MAX NS_PER_S
+
+static inline uint64_t repeat_of(uint64_t ttl)
+{
+	return ttl / REPEATS_PER_TTL < REPEAT_MAX ? ttl / REPEATS_PER_TTL : REPEAT_MAX;
+}
 
 enum owner { OWNER_MEMBER, OWNER_MASTER };
 

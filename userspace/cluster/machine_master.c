@@ -95,7 +95,7 @@ void begin_master(struct machine *m)
 		.epoch = m->elected,
 		.elected = m->elected_by,
 		.margin = burial_margin(m),
-		.repeat = m->options.ttl / REPEATS_PER_TTL,
+		.repeat = repeat_of(m->options.ttl),
 		.recall = RECALL_PAUSE,
 		.clean = m->options.ttl * TTLS_UNTIL_CLEAN,
 		.group_limit = m->group_limit,

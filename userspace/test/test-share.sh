@@ -386,6 +386,12 @@ jobs: left; 0 keys were given back'
 share=
 ok "the file is gone" test ! -e "$METRICS"
 same "nothing is beside it" "$(find "$WORK" -name 'jobs.prom?*')" ''
+"$FAKE" --nats "$URL" --ttl 1h --verbose jobs >"$WORK/said-by-share" &
+share=$!
+ok "with a long lease it is tried again soon, too" wait_for said_by_share 'jobs: master of 1 machine'
+kill "$share"
+wait "$share"
+share=
 
 sed -i 's/^jobs/used/' "$KWQ_TEST_QUEUES"
 echo "orphan clockid=7 id=3 create_flags=$(flags VALUES GROUPS CHANGES OUTBOX)" >>"$KWQ_TEST_QUEUES"
