@@ -189,11 +189,16 @@ static void bring_up_to_date(struct report *report, uint64_t now)
 
 /* ---- Texts ---------------------------------------------------------------- */
 
-/* The first machine joins until it hands keys out, since it waits for nobody but itself. */
-static bool is_joining(const struct machine_state *s)
+/* It waits for nobody but itself. */
+static bool is_reading(const struct machine_state *s)
 {
-	return !s->has_lease || !s->epoch ||
-	       (s->is_master && !s->is_serving && s->queue.machines <= 1);
+	return s->is_master && !s->is_serving && s->queue.machines <= 1;
+}
+
+/* The first machine joins until it hands keys out. */
+static bool is_joining(const struct report *report, const struct machine_state *s)
+{
+	return !s->has_lease || !s->epoch || (is_reading(s) && !report->has_taken_part);
 }
 
 static void describe(const struct report *report, const struct machine_state *s, char *text,
@@ -206,8 +211,10 @@ static void describe(const struct report *report, const struct machine_state *s,
 			 COMPLAINT_MAX, s->cause);
 	else if (!s->is_up)
 		snprintf(text, size, "connects to %s", report->urls);
-	else if (is_joining(s))
+	else if (is_joining(report, s))
 		snprintf(text, size, "joins");
+	else if (is_reading(s))
+		snprintf(text, size, "master, reads all keys");
 	else if (s->is_master && s->is_serving)
 		snprintf(text, size, "master of %zu machine%s", s->queue.machines,
 			 s->queue.machines == 1 ? "" : "s");
@@ -246,6 +253,8 @@ static void keep_state(struct report *report, const struct machine_state *state)
 	report->state = *state;
 	report->state.epoch = epoch;
 	report->state.cause = "";
+	report->has_taken_part = state->has_lease && state->epoch &&
+				 (report->has_taken_part || !state->is_master);
 }
 
 void report_tell(struct report *report, const struct machine_state *state, uint64_t now)

@@ -21,6 +21,7 @@
  * @printed: the last text on standard output
  * @complaints: what standard output was told of an engine that is away
  * @state: the last state, without its texts
+ * @has_taken_part: since this machine joined, another one was the master, or none
  * @written: the state that the file has
  * @written_at: when it was written last, boot time in ns
  * @err: why the file could not be written the last time, or 0
@@ -28,7 +29,7 @@
 struct report {
 	const char *queue, *metrics;
 	char urls[256];
-	bool verbose;
+	bool verbose, has_taken_part;
 	uint64_t every;
 	struct metrics_queue label;
 	char told[COMPLAINT_MAX + 256], printed[COMPLAINT_MAX + 256];
