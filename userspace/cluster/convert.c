@@ -3,10 +3,9 @@
 
 #include <linux/kwq.h>
 
-struct member_add convert_add(const struct local_event *event, const struct key_hash *hash,
-			      bool waits)
+struct member_add convert_add(const struct local_event *event, bool waits)
 {
-	struct member_add add = { .hash = *hash, .work = event->work };
+	struct member_add add = { .hash = event->hash, .work = event->work };
 
 	if (!waits)
 		return add;

@@ -11,11 +11,10 @@
 #include "member.h"
 
 /*
- * The add of a LOCAL_ADD, with the hash of its key: the one that is ready, or with @waits, the one
- * that waits for a time. The bytes are those of the event.
+ * The add of a LOCAL_ADD: the one that is ready, or with @waits, the one that waits for a time. The
+ * bytes are those of the event.
  */
-struct member_add convert_add(const struct local_event *event, const struct key_hash *hash,
-			      bool waits);
+struct member_add convert_add(const struct local_event *event, bool waits);
 
 /* The end of a LOCAL_ENDED. */
 struct member_end convert_end(const struct local_event *event);

@@ -168,12 +168,14 @@ bool engine_has_made_stream(const struct engine *engine);
  * @bytes: of the record
  *
  * A part of the stream is reserved for heartbeats, without which all work ends, and for retries. A
- * server may refuse even records that replace others. Each call that returns true counts as a
- * record.
+ * server may refuse even records that replace others.
  *
  * Return: true if so, or if the stream has no limit of its own.
  */
 bool engine_has_room(struct engine *engine, size_t bytes);
+
+/* An add of so many bytes is published now, and takes room until the stream says how full it is. */
+void engine_take_room(struct engine *engine, size_t bytes);
 
 /**
  * engine_publish() - write a record

@@ -447,11 +447,13 @@ bool engine_has_room(struct engine *engine, size_t bytes)
 	if (!engine->limit)
 		return true;
 	stream_check(engine);
-	bytes += RECORD_OVERHEAD;
-	if (engine->bytes + engine->sent + bytes > engine->limit - engine->limit / RESERVED_PART)
-		return false;
-	engine->sent += bytes;
-	return true;
+	return engine->bytes + engine->sent + bytes + RECORD_OVERHEAD <=
+	       engine->limit - engine->limit / RESERVED_PART;
+}
+
+void engine_take_room(struct engine *engine, size_t bytes)
+{
+	engine->sent += bytes + RECORD_OVERHEAD;
 }
 
 /* Others may change the settings of the stream, or put an old disk back. */

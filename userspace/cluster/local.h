@@ -32,6 +32,8 @@ struct local;
 enum {
 	/* Adds that are read and not yet stored, at most. */
 	LOCAL_ADDS_MAX = 4096,
+	/* The same while ends wait for their own adds in a full stream. */
+	LOCAL_ADDS_AHEAD = 65536,
 };
 
 enum local_event_kind {
@@ -44,6 +46,7 @@ enum local_event_kind {
 
 /*
  * @work: ADD, TAKEN: valid until the next call; ENDED: valid until local_confirmed()
+ * @hash: of the key; not with QUEUE
  * @id: ADD: for local_stored(); ENDED: for local_confirmed()
  * @is_ready, @is_waiting: ADD: at least one of them
  * @wait_priority: ADD, with @is_waiting: the priority for @due, or KWQ_PRIORITY_NONE
@@ -53,6 +56,7 @@ enum local_event_kind {
 struct local_event {
 	enum local_event_kind kind;
 	struct work work;
+	struct key_hash hash;
 	uint64_t id;
 	bool is_ready, is_waiting;
 	int wait_priority;
@@ -121,11 +125,16 @@ void local_limit_adds(struct local *local, unsigned int most);
  * Ends make room in the stream. So they must not wait for adds for which it has none. And a long
  * backlog of adds must not keep keys and groups from other machines.
  *
- * An end that waits no longer, and whose key has an add in the outbox, is told as a retry at the
- * time of that add. So the key is not lost with this machine. The add comes later all the same.
- * Adds of other keys may come after the end.
+ * After this time an end waits only for an add of its own key, if the outbox has one. Adds of other
+ * keys may come after the end. With 0, adds are read far ahead for that: see LOCAL_ADDS_AHEAD.
  */
 void local_hold_ends(struct local *local, uint64_t most);
+
+/*
+ * Whether the end of the key with this hash waits for an add of the key, and for nothing else. The
+ * stream has to take that add, even if it is nearly full: only then the key makes room.
+ */
+bool local_end_needs_add(const struct local *local, const struct key_hash *hash);
 
 /**
  * local_stored() - an add is safe in the stream

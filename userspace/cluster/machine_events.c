@@ -142,10 +142,9 @@ void on_engine(struct machine *m, const struct engine_event *event)
 /* ---- Events of the local queues -------------------------------------------- */
 
 /* @id tells the records of an add apart. */
-static void add_record(struct machine *m, uint64_t id, const struct local_event *event,
-		       const struct key_hash *hash, bool waits)
+static void add_record(struct machine *m, uint64_t id, const struct local_event *event, bool waits)
 {
-	const struct member_add add = convert_add(event, hash, waits);
+	const struct member_add add = convert_add(event, waits);
 
 	member_add(m->member, id, &add, machine_now());
 }
@@ -153,50 +152,36 @@ static void add_record(struct machine *m, uint64_t id, const struct local_event 
 static void on_add(struct machine *m, const struct local_event *event)
 {
 	struct add *add = calloc(1, sizeof(*add));
-	struct key_hash hash;
 	uint64_t id = (uintptr_t)add;
-	int err = add ? key_hash_of(&hash, event->work.key) : -ENOMEM;
 
-	if (err) {
-		free(add);
-		machine_fail(m, err);
+	if (!add) {
+		machine_fail(m, -ENOMEM);
 		return;
 	}
 	add->local = event->id;
 	add->left = event->is_ready + event->is_waiting;
 	DL_APPEND(m->adds, add);
 	if (event->is_ready)
-		add_record(m, id, event, &hash, false);
+		add_record(m, id, event, false);
 	if (event->is_waiting)
-		add_record(m, id | 1, event, &hash, true);
-}
-
-static void on_taken(struct machine *m, const struct local_event *event)
-{
-	struct key_hash hash;
-	int err = key_hash_of(&hash, event->work.key);
-
-	if (err)
-		machine_fail(m, err);
-	else
-		member_taken(m->member, &hash, event->token, event->kind == LOCAL_TAKEN,
-			     machine_now());
+		add_record(m, id | 1, event, true);
 }
 
 static void on_local_end(struct machine *m, const struct local_event *event)
 {
 	struct ended *ended = calloc(1, sizeof(*ended));
 	const struct member_end end = convert_end(event);
-	int err = ended ? key_hash_of(&ended->hash, event->work.key) : -ENOMEM;
 
-	if (!err)
+	if (ended) {
+		ended->hash = event->hash;
+		ended->id = event->id;
 		HASH_ADD(hh, m->ended, hash, sizeof(ended->hash), ended);
-	if (err || !HASH_HAS(ended)) {
+	}
+	if (!ended || !HASH_HAS(ended)) {
 		free(ended);
-		machine_fail(m, err ? err : -ENOMEM);
+		machine_fail(m, -ENOMEM);
 		return;
 	}
-	ended->id = event->id;
 	member_ended(m->member, &ended->hash, event->token, &end, machine_now());
 }
 
@@ -208,7 +193,8 @@ void on_local(struct machine *m, const struct local_event *event)
 		break;
 	case LOCAL_TAKEN:
 	case LOCAL_UNTAKEN:
-		on_taken(m, event);
+		member_taken(m->member, &event->hash, event->token, event->kind == LOCAL_TAKEN,
+			     machine_now());
 		break;
 	case LOCAL_ENDED:
 		on_local_end(m, event);

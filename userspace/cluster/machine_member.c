@@ -24,14 +24,23 @@ static void member_send(void *arg, const struct message *message)
 	order_say(m, subject, message);
 }
 
-/* Adds leave room for heartbeats. The core repeats one that was not taken. */
-static bool has_room(struct machine *m, const struct record *record)
+static bool is_add(enum record_kind kind)
 {
-	size_t bytes = record->work.key.len + record->work.group.len + record->work.value.len;
+	return kind == RECORD_ADD || kind == RECORD_TIMED;
+}
 
-	if (record->kind != RECORD_ADD && record->kind != RECORD_TIMED)
-		return true;
-	if (engine_has_room(m->engine, bytes))
+static size_t size_of(const struct work *work)
+{
+	return work->key.len + work->group.len + work->value.len;
+}
+
+/*
+ * Adds leave room for heartbeats, unless a key that makes room waits for its add. The core repeats
+ * one that was not taken.
+ */
+static bool has_room(struct machine *m, const struct key_hash *hash, size_t bytes)
+{
+	if (engine_has_room(m->engine, bytes) || local_end_needs_add(m->local, hash))
 		return true;
 	machine_complain(m, "the stream is nearly full: adds wait here; raise its max_bytes");
 	note_no_room(m);
@@ -55,16 +64,24 @@ static void member_publish(void *arg, uint64_t op, const struct record *record, 
 
 	if (!has_epochs(m, record))
 		return;
-	if (has_room(m, record))
-		order_publish(m, OWNER_MEMBER, op, record, expected);
-	else
-		order_note(m, OWNER_MEMBER, op, false, -ENOSPC);
+	if (is_add(record->kind)) {
+		if (!has_room(m, &record->hash, size_of(&record->work))) {
+			order_note(m, OWNER_MEMBER, op, false, -ENOSPC);
+			return;
+		}
+		engine_take_room(m->engine, size_of(&record->work));
+	}
+	order_publish(m, OWNER_MEMBER, op, record, expected);
 }
 
 static void member_read_last(void *arg, uint64_t op, enum record_kind kind,
 			     const struct key_hash *hash)
 {
-	order_read(arg, OWNER_MEMBER, op, &(struct record){ .kind = kind, .hash = *hash });
+	/* An add that is tried again begins with this. There may be very many, and no room. */
+	if (is_add(kind) && !has_room(arg, hash, 0))
+		order_note(arg, OWNER_MEMBER, op, true, -ENOSPC);
+	else
+		order_read(arg, OWNER_MEMBER, op, &(struct record){ .kind = kind, .hash = *hash });
 }
 
 static void member_read_join(void *arg, uint64_t op)

@@ -422,6 +422,7 @@ static const struct ended *fill(struct client *c, bool limited)
 			has_room = false;
 			ok(i > 2, "adds stop after %d of them", i);
 		}
+		engine_take_room(c->engine, sizeof(text) - 1);
 		end = publish(c, subject_of(c, i), text, 0);
 		if (end->result != RESULT_OK)
 			break;

@@ -313,91 +313,146 @@ static void test_ends(void)
 	end();
 }
 
-/* N4, N7: the engine has no room for adds. Ends make some. */
+/* A worker gets a key, adds @added, and is done. */
+static void work_and_add(const char *key, uint64_t number, const char *added)
+{
+	uint64_t ticket;
+
+	start(key, 0, number);
+	ticket = get(key);
+	ok(ticket && kwq_add(user, added, strlen(added)) >= 0 && !kwq_done(user, ticket),
+	   "a worker adds a key, and is done with another");
+}
+
+/* N7: the engine has no room for adds. Ends make some. */
 static void test_no_room(void)
 {
-	uint64_t adds[2], ticket, due;
+	uint64_t add;
 
 	begin();
-	start("a", 0, 1);
-	ticket = get("a");
-	ok(next_is(LOCAL_TAKEN, "a"), "a worker has a key");
-	kwq_add(user, "other", 5);
-	kwq_done(user, ticket);
-	ok(next_is(LOCAL_ADD, "other"), "it adds another, and is done");
-	adds[0] = event.id;
-	ok(is_quiet(), "the end waits for that add");
+	work_and_add("a", 1, "other");
+	ok(next_is(LOCAL_ADD, "other"), "the add comes");
+	add = event.id;
+	ok(is_quiet(), "the end waits for it");
 	local_hold_ends(l, 0);
 	ok(next_is(LOCAL_ENDED, "a") && event.outcome == OUTCOME_DONE,
 	   "N7: but not while there is no room");
 	local_confirmed(l, event.id);
 
-	start("b", 3, 2);
-	ticket = get("b");
-	kwq_add_rate_limited(user, "b", 1);
-	kwq_done(user, ticket);
-	ok(next_is(LOCAL_ADD, "b") && event.is_waiting, "a retry for which there is no room");
-	adds[1] = event.id;
-	due = event.due;
-	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_RETRY &&
-	   event.work.requeues == 4 && event.due < due + 10000 * MS && event.due + 10000 * MS > due,
-	   "N4: is told with the end");
-	local_confirmed(l, event.id);
-	local_stored(l, adds[1]);
-
-	local_limit_adds(l, 1);
-	start("c", 0, 3);
-	ticket = get("c");
-	kwq_add(user, "c", 1);
-	kwq_done(user, ticket);
-	ok(next_is(LOCAL_ENDED, "c") && event.outcome == OUTCOME_RETRY && event.due <= wall_clock(),
-	   "so is an add meanwhile that was not even read");
-	local_confirmed(l, event.id);
-	local_limit_adds(l, 2);
-	ok(next_is(LOCAL_ADD, "c"), "the add stays in the outbox");
-	local_stored(l, event.id);
-
 	local_hold_ends(l, 1000);
 	start("d", 0, 4);
-	ticket = get("d");
-	kwq_done(user, ticket);
+	is_number(kwq_done(user, get("d")), 0, "another end");
 	ok(is_quiet(), "with room, ends wait again");
-	local_stored(l, adds[0]);
+	local_stored(l, add);
 	ok(next_is(LOCAL_ENDED, "d") && event.outcome == OUTCOME_DONE, "until the adds are stored");
 	local_confirmed(l, event.id);
 	ok(is_quiet(), "nothing else");
 	end();
 }
 
-/* N2, N6: ends do not wait for ever for adds that came before them. */
+/* N2, N4, N7: an end does not wait for adds of other keys, but for one of its own. */
+static void test_own_add(void)
+{
+	const struct key_hash hash = hash_of("b"), other = hash_of("c");
+	uint64_t adds[3], ticket, due;
+
+	begin();
+	local_hold_ends(l, 0);
+	start("b", 3, 2);
+	ticket = get("b");
+	kwq_add_rate_limited(user, "b", 1);
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ADD, "b") && event.is_waiting && event.work.requeues == 4, "a retry comes");
+	adds[0] = event.id;
+	due = event.due;
+	ok(is_quiet(), "N4: the end waits for it, though there is no room");
+	ok(local_end_needs_add(l, &hash), "N7: the stream has to take that add");
+	ok(!local_end_needs_add(l, &other), "and no other one");
+	kwq_add(user, "b", 1);
+	ok(next_is(LOCAL_ADD, "b") && event.is_ready && event.is_waiting &&
+	   event.due < due + 10000 * MS && event.due + 10000 * MS > due, "another add of the key");
+	adds[1] = event.id;
+	local_stored(l, adds[0]);
+	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_DONE,
+	   "N2: the end does not wait for what came after it");
+	ok(!local_end_needs_add(l, &hash), "and needs none any more");
+	local_confirmed(l, event.id);
+	local_stored(l, adds[1]);
+
+	local_limit_adds(l, 1);
+	kwq_add(user, "first", 5);
+	kwq_add(user, "second", 6);
+	ok(next_is(LOCAL_ADD, "first"), "an add that is stored much later");
+	adds[0] = event.id;
+	local_hold_ends(l, 1000);
+	work_and_add("c", 3, "c");
+	ok(is_quiet(), "an end waits");
+	now = 1000;
+	ok(is_quiet(), "N7: with room, it waits until the turn of its add comes");
+	is_number(local_next_due(l), UINT64_MAX, "however long");
+	local_hold_ends(l, 0);
+	ok(next_is(LOCAL_ADD, "second"), "N7: without room, adds are read ahead");
+	adds[1] = event.id;
+	ok(next_is(LOCAL_ADD, "c"), "N7: up to that one");
+	adds[2] = event.id;
+	ok(is_quiet(), "the end waits for it");
+	local_stored(l, adds[2]);
+	ok(next_is(LOCAL_ENDED, "c") && event.outcome == OUTCOME_DONE, "N7: and for no other");
+	local_confirmed(l, event.id);
+	kwq_add(user, "third", 5);
+	ok(is_quiet(), "then nothing more is read");
+	is_number(kwq_sync_within(user, 0), -ETIMEDOUT, "N1: others are not stored");
+	local_stored(l, adds[0]);
+	local_stored(l, adds[1]);
+	ok(next_is(LOCAL_ADD, "third"), "until they are");
+	adds[0] = event.id;
+
+	work_and_add("e", 4, "e");
+	local_hold_ends(l, 1000);
+	ok(is_quiet(), "another end");
+	now = 3000;
+	ok(is_quiet(), "waits for its own add");
+	kwq_remove(outbox, "e", 1);
+	local_stored(l, adds[0]);
+	ok(next_is(LOCAL_ENDED, "e"), "an add that was removed is not waited for");
+	local_confirmed(l, event.id);
+	ok(is_quiet(), "nothing else");
+	is_number(kwq_sync_within(user, 0), 0, "N1: all is stored");
+	now = 0;
+
+	local_hold_ends(l, 0);
+	work_and_add("f", 5, "f");
+	ok(next_is(LOCAL_ADD, "f"), "an end that waits for its own add");
+	is_number(local_revoke_all(l), 0, "N3: and the lease ends");
+	local_stored(l, event.id);
+	ok(is_quiet(), "N3: that end is not told");
+	end();
+}
+
+/* N6: ends do not wait for ever for adds that came before them. */
 static void test_backlog(void)
 {
 	const struct key_hash hash = hash_of("c");
-	uint64_t adds[2], ticket;
+	uint64_t add;
 
 	begin();
 	is_quiet();
 	is_number(local_next_due(l), UINT64_MAX, "no end waits");
 	local_hold_ends(l, 1000);
-	start("a", 0, 1);
-	ticket = get("a");
-	kwq_add(user, "other", 5);
-	kwq_done(user, ticket);
+	local_limit_adds(l, 1);
+	work_and_add("a", 1, "other");
 	now = 5000;
-	ok(next_is(LOCAL_ADD, "other"), "an add before the end");
-	adds[0] = event.id;
+	ok(next_is(LOCAL_ADD, "other"), "the add comes");
+	add = event.id;
 	ok(is_quiet(), "the end waits for it");
 	is_number(local_next_due(l), 6000, "for a time");
 
 	start("b", 0, 2);
-	ticket = get("b");
-	kwq_add_after(user, "b", 1, 100 * MS);
-	kwq_done(user, ticket);
+	is_number(kwq_done(user, get("b")), 0, "another end");
+	work_and_add("d", 4, "d");
 	now = 5400;
-	ok(next_is(LOCAL_ADD, "b"), "a retry before another end");
-	adds[1] = event.id;
 	start("c", 0, 3);
-	ok(is_quiet(), "a key that nobody has");
+	ok(is_quiet(), "waits, too; and a key that nobody has");
 	local_take_back(l, &hash, (struct token){ .epoch = 2, .number = 3 });
 	ok(next_is(LOCAL_ENDED, "c") && event.outcome == OUTCOME_RETURNED,
 	   "N6: is returned before ends that wait");
@@ -411,12 +466,16 @@ static void test_backlog(void)
 	ok(is_quiet(), "the second waits on");
 	is_number(local_next_due(l), 6400, "as long as the first");
 	now = 6400;
-	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_RETRY,
-	   "N4: and comes with the retry that is not stored");
+	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_DONE, "N6: then it is told");
 	local_confirmed(l, event.id);
-	local_stored(l, adds[0]);
-	local_stored(l, adds[1]);
-	is_number(local_next_due(l), UINT64_MAX, "nothing is left");
+	ok(is_quiet(), "N2: a key with an add of its own waits for that");
+	is_number(local_next_due(l), UINT64_MAX, "however long");
+	local_stored(l, add);
+	ok(next_is(LOCAL_ADD, "d"), "which comes in its turn");
+	local_stored(l, event.id);
+	ok(next_is(LOCAL_ENDED, "d") && event.outcome == OUTCOME_DONE, "then the end is told");
+	local_confirmed(l, event.id);
+	ok(is_quiet(), "nothing is left");
 	now = 0;
 	end();
 }
@@ -597,6 +656,7 @@ int main(void)
 	test_start();
 	test_ends();
 	test_no_room();
+	test_own_add();
 	test_backlog();
 	test_take_back();
 	test_revoke();

@@ -4,10 +4,11 @@
  * two local queues are replaced, because this kernel need not have kwq: keys are made up here, and
  * a worker is done with a key at once. Prints a name, a number and a unit in each line.
  *
- *	cluster-speed [KEYS [MANY]]	keys of each measurement (50000), and of a long queue (1000000)
+ *	cluster-speed [KEYS [MANY]]
  *
- * The rows peer.* are of libnats without kwq: what the servers can do at most. $SYNC_ALWAYS lets
- * them write each record to the disk before they acknowledge it.
+ * KEYS are the keys of each measurement (50000), and MANY those of a long queue (1000000). The rows
+ * peer.* are of libnats without kwq: what the servers can do at most. $SYNC_ALWAYS lets them write
+ * each record to the disk before they acknowledge it.
  */
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -15,6 +16,7 @@
 #include <nats/nats.h>
 
 #include "cluster-server.h"
+#include "cmd.h"
 #include "hash.h"
 #include "local.h"
 #include "machine.h"
@@ -51,6 +53,7 @@ static void rate(const char *name, unsigned long nr, uint64_t since)
 /* A key that was granted. Its worker takes it and is done with it. */
 struct run {
 	struct run *prev, *next;
+	struct key_hash hash;
 	struct token token;
 	size_t len;
 	bool is_taken;
@@ -81,6 +84,13 @@ void local_hold_ends(struct local *l, uint64_t most)
 	(void)most;
 }
 
+bool local_end_needs_add(const struct local *l, const struct key_hash *hash)
+{
+	(void)l;
+	(void)hash;
+	return false;
+}
+
 uint64_t local_next_due(const struct local *l)
 {
 	return l->runs || (l->added < l->shall_add && l->under_way < l->most) ? 0 : UINT64_MAX;
@@ -102,7 +112,7 @@ static int next_add(struct local *l, struct local_event *event)
 		.is_ready = true,
 	};
 	event->work.key = made_up(l->key, l->added++);
-	return 1;
+	return key_hash_of(&event->hash, event->work.key) ?: 1;
 }
 
 int local_next(struct local *l, struct local_event *event, uint64_t now)
@@ -115,6 +125,7 @@ int local_next(struct local *l, struct local_event *event, uint64_t now)
 	*event = (struct local_event){
 		.kind = run->is_taken ? LOCAL_ENDED : LOCAL_TAKEN,
 		.work = { .key = { run->key, run->len } },
+		.hash = run->hash,
 		.token = run->token,
 		.id = (uintptr_t)run,
 		.outcome = OUTCOME_DONE,
@@ -149,9 +160,9 @@ int local_start(struct local *l, const struct key_hash *hash, const struct work 
 {
 	struct run *run = calloc(1, sizeof(*run));
 
-	(void)hash;
 	if (!run || work->key.len >= sizeof(run->key))
 		return -ENOMEM;
+	run->hash = *hash;
 	run->token = token;
 	run->len = work->key.len;
 	memcpy(run->key, work->key.at, run->len);
@@ -202,7 +213,7 @@ static struct engine_options engine_options(struct names *names, const char *que
 }
 
 /* One machine, in a process of its own. It leaves in good order when all is over. */
-static void machine(const char *queue, struct local *l)
+static void take_part(const char *queue, struct local *l)
 {
 	static struct names names;
 	static const char *urls[SERVERS + 1];
@@ -242,7 +253,7 @@ static pid_t start_machine(const char *queue, const struct local *local)
 	if (pid)
 		return pid;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	machine(queue, &l);
+	take_part(queue, &l);
 	_exit(0);
 }
 
@@ -369,7 +380,7 @@ static void end_child(jsCtx *js, natsConnection *connection)
 	_exit(0);
 }
 
-static void peer(const char *name, unsigned long nr, bool one_by_one)
+static void by_libnats(const char *name, unsigned long nr, bool one_by_one)
 {
 	natsConnection *connection;
 	char subject[64], stream[16];
@@ -450,8 +461,10 @@ static void long_queue(void)
 
 int main(int argc, char **argv)
 {
+	static const struct command this = { .name = "cluster-speed" };
 	const char *jetstream = JETSTREAM;
 
+	command = &this;
 	if (getenv("SYNC_ALWAYS"))
 		jetstream = "jetstream { store_dir: \"%s\", sync_interval: always }\n";
 	if (argc > 1)
@@ -469,9 +482,10 @@ int main(int argc, char **argv)
 		configure(&servers[i], jetstream, "", true);
 	for (int i = 0; i < SERVERS; i++)
 		start_server(&servers[i]);
-	peer("peer.nats.add.waited", nr_keys / 10, true);
-	peer("peer.nats.add", nr_keys, false);
+	/* A machine waits until the servers have elected their leaders. */
 	add_keys("cluster.add.waited", nr_keys / 10, 1);
+	by_libnats("peer.nats.add.waited", nr_keys / 10, true);
+	by_libnats("peer.nats.add", nr_keys, false);
 	add_keys("cluster.add", nr_keys, LOCAL_ADDS_MAX);
 	work_keys("cluster.work", "cluster.add", MACHINES);
 	long_queue();

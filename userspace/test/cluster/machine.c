@@ -459,9 +459,9 @@ static void submit(struct machine *machine, int key, struct checked_add *check)
 {
 	struct sim *sim = machine->sim;
 	char name[16], value[16], group[16];
-	struct key_hash hash = hash_of(key);
 	struct local_event told = {
 		.kind = LOCAL_ADD,
+		.hash = hash_of(key),
 		.is_ready = !check->due,
 		.is_waiting = check->due,
 		.wait_priority = check->priority,
@@ -483,7 +483,7 @@ static void submit(struct machine *machine, int key, struct checked_add *check)
 		told.work.group = (struct bytes){ group, strlen(group) };
 		told.work.has_group = true;
 	}
-	add = convert_add(&told, &hash, told.is_waiting);
+	add = convert_add(&told, told.is_waiting);
 	add.policy = check->keeps ? VALUE_KEEP : VALUE_REPLACE;
 	member_add(machine->member, (uint64_t)(check - sim->keys[key].adds) * MOST_KEYS + key, &add,
 		   machine_now(machine));
