@@ -34,7 +34,8 @@ struct engine;
  * @retry_ms: between two rounds of attempts to connect; 0 for 1,000. Up to 30 s if a server refuses
  *	the login.
  * @check_ms: how often to look whether others have changed the stream; 0 for 10,000
- * @max_in_flight: most operations under way; 0 for 16,384
+ * @max_in_flight: most operations under way; 0 for 16,384. Publishes of heartbeats and elections
+ *	are never too many.
  *
  * The texts have to stay until engine_close().
  */

@@ -446,6 +446,14 @@ static void read_ended(struct engine *engine, struct op *op, const struct reply 
 	}
 }
 
+/* Heartbeats and elections, which are few. A lease must not end because very many keys are done. */
+static bool is_control(const struct engine *engine, const char *subject)
+{
+	const char *control = engine->options.names->control;
+
+	return !strncmp(subject, control, strlen(control) - 1);
+}
+
 static int64_t begin(struct engine *engine, const char *subject, struct bytes data,
 		     uint64_t expected, op_ended ended)
 {
@@ -455,7 +463,7 @@ static int64_t begin(struct engine *engine, const char *subject, struct bytes da
 		return -EINVAL;
 	if (engine->phase != PHASE_UP)
 		return -ENOTCONN;
-	if (engine->nr_users_ops >= engine->options.max_in_flight)
+	if (engine->nr_users_ops >= engine->options.max_in_flight && !is_control(engine, subject))
 		return -EAGAIN;
 	op = op_send(engine, subject, data, expected, LIST_USERS, ended);
 	return op ? (int64_t)op->id : -ENOMEM;

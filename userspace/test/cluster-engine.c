@@ -86,6 +86,7 @@ static void test_bytes(struct client *c)
 
 static void test_in_flight(void)
 {
+	char subject[SUBJECT_MAX];
 	struct client c;
 	int64_t ids[9];
 
@@ -97,6 +98,9 @@ static void test_in_flight(void)
 		ids[i] = engine_publish(c.engine, subject_of(&c, i), (struct bytes){ "", 0 }, 0);
 	ok(ids[7] > 0, "as many operations as allowed");
 	is_number(ids[8], -EAGAIN, "and no more");
+	snprintf(subject, sizeof(subject), "%s.c.m.x", c.names.root);
+	ids[8] = engine_publish(c.engine, subject, (struct bytes){ "", 0 }, ENGINE_ANY);
+	is_result(wait_end(&c, ids[8]), RESULT_OK, "but for a heartbeat");
 	is_result(wait_end(&c, ids[7]), RESULT_OK, "they succeed");
 	ok(engine_publish(c.engine, subject_of(&c, 9), (struct bytes){ "", 0 }, 0) > 0,
 	   "then there is room");
