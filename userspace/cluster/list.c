@@ -23,6 +23,9 @@
 #include "op.h"
 #include "timed.h"
 
+/* How long nothing may come. A tail without an answer tries again for ever, and does not tell. */
+#define PATIENCE (15 * NS_PER_S)
+
 /* The kinds of records that a key has: the first ones of enum record_kind. */
 #define KINDS (RECORD_RETRY + 1)
 
@@ -36,6 +39,8 @@ struct listed {
 /*
  * @keys: in the order in which they were met
  * @tail: the engine's, or 0
+ * @url: of the server that has the tail
+ * @heard_at: when something came last, on CLOCK_BOOTTIME
  * @is_complete: all records have come
  * @status: an exit status
  */
@@ -45,6 +50,8 @@ struct list {
 	struct record_memory memory;
 	struct listed *keys;
 	int64_t tail;
+	char url[ENGINE_URL_MAX];
+	uint64_t heard_at;
 	bool is_complete;
 	int status;
 };
@@ -189,11 +196,11 @@ static void print_json(const struct line *line, uint64_t wall)
 	puts("}");
 }
 
-static uint64_t wall_clock(void)
+static uint64_t read_clock(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_REALTIME, &ts);
+	clock_gettime(clock, &ts);
 	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
@@ -201,7 +208,7 @@ static void print_all(const struct list *list)
 {
 	const struct share_options *o = list->options;
 	const struct listed *listed;
-	uint64_t wall = wall_clock();
+	uint64_t wall = read_clock(CLOCK_REALTIME);
 
 	if (!o->json && !o->no_headings)
 		printf("%-21s %4s %12s %8s %-8s %s\n", "STATE", "PRIO", "LEFT", "REQUEUES", "GROUP",
@@ -271,7 +278,7 @@ static void on_entry(struct list *list, const struct engine_event *event)
 			keep(list, &record);
 		break;
 	case -EBADMSG:
-		message("%s: record %llu is damaged", event->subject,
+		message("%s: record %llu is damaged: nobody can tell what it was", event->subject,
 			(unsigned long long)event->seq);
 		fail(list, STATUS_FAILED);
 		break;
@@ -290,6 +297,7 @@ static bool on_event(struct list *list, const struct engine_event *event)
 {
 	switch (event->kind) {
 	case EVENT_UP:
+		snprintf(list->url, sizeof(list->url), "%s", event->text);
 		if (!list->tail)
 			list->tail = engine_follow(list->engine, list->options->names.subjects, 1);
 		if (list->tail > 0)
@@ -315,18 +323,40 @@ static bool on_event(struct list *list, const struct engine_event *event)
 	}
 }
 
+/*
+ * Waits for events. Returns false after a message if none came for too long. Without a tail the
+ * engine itself says why it does not get on.
+ */
+static bool await_event(const struct list *list)
+{
+	struct pollfd fd = { .fd = engine_fd(list->engine), .events = POLLIN };
+	uint64_t silent = read_clock(CLOCK_BOOTTIME) - list->heard_at;
+
+	if (!list->tail) {
+		poll(&fd, 1, -1);
+		return true;
+	}
+	if (silent < PATIENCE) {
+		poll(&fd, 1, (PATIENCE - silent) / NS_PER_MS + 1);
+		return true;
+	}
+	message("%s: JetStream does not answer: is a majority of the servers up?", list->url);
+	return false;
+}
+
 /* Takes events until all records have come, or nothing more will. */
 static void collect(struct list *list)
 {
-	struct pollfd fd = { .fd = engine_fd(list->engine), .events = POLLIN };
 	struct engine_event event;
 
-	for (;;) {
-		while (engine_next(list->engine, &event))
+	do {
+		while (engine_next(list->engine, &event)) {
 			if (!on_event(list, &event))
 				return;
-		poll(&fd, 1, -1);
-	}
+			list->heard_at = read_clock(CLOCK_BOOTTIME);
+		}
+	} while (await_event(list));
+	fail(list, STATUS_FAILED);
 }
 
 int share_list(const struct share_options *options)

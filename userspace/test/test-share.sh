@@ -123,11 +123,32 @@ ok "none of several" exits 1 '127.0.0.1:2: Connection refused' \
 	"$KWQ" share --nats nats://127.0.0.1:2,$URL --list a
 ok "no module" exits 6 'a: no /dev/kwq' env -u KWQ_TEST_QUEUES "$O/test/share/kwq-share" --nats $URL a
 
+# ---- A majority of the servers is away ----
+
+# The list gives up when nothing came for 15 seconds. The other tests run meanwhile.
+trap 'kill "$silent_server"; rm -rf "$WORK"' EXIT
+exec {silent}< <(exec python3 ./silent_nats.py kwq-mail 'kwq.mail.>' 2>"$WORK/silent.log")
+silent_server=$!
+IFS= read -r -u "$silent" silent_port
+(
+	"$KWQ" share --list --nats "nats://127.0.0.1:$silent_port" mail >"$WORK/silent-list" 2>&1
+	echo "status $?" >>"$WORK/silent-list"
+) &
+list_of_silent=$!
+# To be called when the other tests have ended.
+check_silent() {
+	wait "$list_of_silent"
+	same "a list without a majority ends" "$(cat "$WORK/silent-list")" \
+		"kwq: share: nats://127.0.0.1:$silent_port: JetStream does not answer: is a majority of the servers up?
+status 1"
+}
+
 # ---- Keys in the engine ----
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 SERVER=${NATS_SERVER:-nats-server}
 if ! "$SERVER" --version >/dev/null 2>&1; then
+	check_silent
 	skip "the rest" "nats-server is not installed"
 	done_testing
 fi
@@ -164,7 +185,7 @@ wait_for() {
 
 mkdir "$WORK/ports"
 start_server
-trap 'kill "$server" ${share:+"$share"} ${http:+"$http"} ${prometheus:+"$prometheus"} 2>/dev/null; wait; rm -rf "$WORK"' EXIT
+trap 'kill "$server" "$silent_server" ${share:+"$share"} ${http:+"$http"} ${prometheus:+"$prometheus"} 2>/dev/null; wait; rm -rf "$WORK"' EXIT
 
 share() {
 	"$KWQ" share --nats "$URL" "$@"
@@ -216,7 +237,7 @@ list_to_full() {
 ok "output that cannot be written" exits 1 'standard output: No space left on device' list_to_full
 
 ok "a damaged record" "$O/test/share-records" "$URL" mail damaged
-ok "is told of" exits 1 'is damaged' share --list -H mail
+ok "is told of" exits 1 'is damaged: nobody can tell what it was' share --list -H mail
 same "and the others are listed" "$(wc -l <"$WORK/out")" 15
 ok "a record of a newer version" "$O/test/share-records" "$URL" mail newer
 ok "is told of, too" exits 1 'a newer kwq share takes part in this queue: install that one here, too' share --list mail
@@ -403,5 +424,7 @@ ok "an outbox of another kind" exits 1 \
 ok "the last election that is possible" "$O/test/share-records" "$URL" used last
 ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 2097151 elections' \
 	"$FAKE" --nats "$URL" --ttl 2s used
+
+check_silent
 
 done_testing
