@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# initramfs.sh KERNEL [device] [demo] [exporter] [cluster] [power] [keep] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
+# initramfs.sh KERNEL [device] [demo] [exporter] [cluster] [power] [keep] [prompt] [go] [bindings-SUITE] [kunit] [queue] [bench] [shell] [python]: builds kwq for that kernel of
 # kernel.sh. Packs it with init, busybox, the command, and the named parts. Prints the directory in which boot.sh finds image and
 # initramfs.
 #
@@ -11,6 +11,7 @@
 #   cluster   kwq-share, nats-server and selftests/cluster, in /cluster, and its tests, in /kselftest
 #   power     a machine of selftests/cluster/power, beside the contents cluster and keep
 #   keep      the command with the library of SQLite, and the shell of SQLite, in /keep
+#   prompt    beside cluster and keep: what the prompt of `make shell` needs to use them
 #   go        the tests of the Go packages, in /go, and the program that runs them, in /kselftest
 #   bindings-trixie, bindings-sid
 #             selftests/bindings with the client-go of that release of Debian, in /kselftest
@@ -176,7 +177,9 @@ for content in "$@"; do
 		logged cluster make -C "$TOP/selftests/cluster" O="$BUILD/cluster" LIBRARY="$userspace" all
 		[ -x "$BUILD/userspace/kwq-share" ] || die "kwq-share was not built: a library of NATS, CBOR or OpenSSL is missing"
 		mkdir -p "$root/cluster" "$root/kselftest" "$root/demo"
-		cp "$TOP/selftests/cluster/demo" "$root/demo/run"
+		# The machine of a prompt has both demos.
+		cp "$TOP/selftests/cluster/demo" "$root/cluster"
+		[ -e "$root/demo/run" ] || cp "$TOP/selftests/cluster/demo" "$root/demo/run"
 		cp "$BUILD/userspace/kwq-share" "$BUILD/userspace/libkwq.so.1" "$BUILD/cluster"/{checker,fetch,place} "$nats_server" \
 			"$TOP/selftests/cluster"/{cluster.sh,job,picture} "$root/cluster"
 		for program in rules faults; do
@@ -203,6 +206,13 @@ for content in "$@"; do
 		libraries_of "$BUILD/userspace/kwq"
 		libraries_of "$BUILD/userspace/obj/sqlite-probe"
 		libraries_of "$root/keep/sqlite3"
+		;;
+	prompt)
+		# The static command can load no SQLite.
+		ln -sf ../keep/kwq "$root/bin/kwq"
+		ln -s ../keep/libkwq.so.1 "$root/lib"
+		ln -s ../cluster/kwq-share "$root/keep"
+		ln -s ../cluster/nats-server "$root/bin"
 		;;
 	go)
 		case $architecture in

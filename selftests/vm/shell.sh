@@ -5,14 +5,19 @@
 . "$(dirname "$0")/common.sh"
 
 kernel=${KERNEL:-stock}
+contents=(device demo)
 case $kernel in
 *-arm64 | *-s390x) "$VM/packages.sh" "${kernel##*-}" ;;
-*) "$VM/packages.sh" ;;
+*)
+	"$VM/packages.sh"
+	# kwq share, nats-server and kwq keep
+	contents+=(cluster keep prompt)
+	;;
 esac
-dir=$("$VM/initramfs.sh" "$kernel" device demo)
+dir=$("$VM/initramfs.sh" "$kernel" "${contents[@]}")
 case $kernel in
 # For gdb.
 *debug) ln -sfn "$("$VM/kernel.sh" "$kernel")/vmlinux" "$dir/vmlinux" ;;
 esac
 progress "leave the shell, or type Ctrl-A X, to end the machine"
-LIMIT=0 exec "$VM/boot.sh" "$dir" mon:stdio null shell
+LIMIT=0 MEMORY=${MEMORY:-2G} exec "$VM/boot.sh" "$dir" mon:stdio null shell
