@@ -36,14 +36,15 @@ static void print_label(const struct metrics_queue *m)
 		fputs(m->label, stdout);
 }
 
-static const char *condition(const struct kwq_stat *st)
-{
-	if (st->state & KWQ_STATE_SHUT_DOWN)
-		return "shut down";
-	if (st->state & KWQ_STATE_TERM_OVER)
-		return "term over";
-	return st->state & KWQ_STATE_PAUSED ? "paused" : "open";
-}
+/* Why a queue hands out nothing, or takes no adds: the strongest reason last. */
+static const struct condition {
+	uint32_t bit;
+	const char *text;
+} conditions[] = {
+	{ KWQ_STATE_PAUSED, "paused" },
+	{ KWQ_STATE_TERM_OVER, "term over" },
+	{ KWQ_STATE_SHUT_DOWN, "shut down" },
+};
 
 /* ---- Text ----------------------------------------------------------------- */
 
@@ -69,6 +70,20 @@ static void print_running(const struct item_sorted *running, const struct status
 	}
 }
 
+/* All of them: who ends one has to know of the others. */
+static void print_conditions(const struct kwq_stat *st)
+{
+	const char *before = "; ";
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(conditions); i++) {
+		if (!(st->state & conditions[i].bit))
+			continue;
+		printf("%s%s", before, conditions[i].text);
+		before = ", ";
+	}
+}
+
 static void print_text(const struct metrics_queue *m, const struct item_sorted *running,
 		       const struct status_options *o)
 {
@@ -81,8 +96,7 @@ static void print_text(const struct metrics_queue *m, const struct item_sorted *
 	       (uint64_t)st->dead);
 	if (st->oldest_ready)
 		printf("; the first has been ready for %s", short_time(age, st->oldest_ready));
-	if (st->state & (KWQ_STATE_SHUT_DOWN | KWQ_STATE_PAUSED | KWQ_STATE_TERM_OVER))
-		printf("; %s", condition(st));
+	print_conditions(st);
 	if (st->create_flags & KWQ_CREATE_OUTBOX)
 		printf("; shared: %s", KEYS_OF_A_SHARED_QUEUE);
 	putchar('\n');
@@ -90,6 +104,17 @@ static void print_text(const struct metrics_queue *m, const struct item_sorted *
 }
 
 /* ---- JSON ----------------------------------------------------------------- */
+
+static const char *strongest(const struct kwq_stat *st)
+{
+	const char *text = "open";
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(conditions); i++)
+		if (st->state & conditions[i].bit)
+			text = conditions[i].text;
+	return text;
+}
 
 static void print_json(const struct metrics_queue *m, const struct item_sorted *running)
 {
@@ -99,10 +124,11 @@ static void print_json(const struct metrics_queue *m, const struct item_sorted *
 
 	putchar('{');
 	json_bytes(stdout, "queue", m->label, strlen(m->label));
-	printf(",\"state\":\"%s\",\"ready\":%" PRIu64 ",\"waiting\":%" PRIu64
+	printf(",\"state\":\"%s\",\"paused\":%s,\"ready\":%" PRIu64 ",\"waiting\":%" PRIu64
 	       ",\"processing\":%" PRIu64 ",\"dead\":%" PRIu64 ",\"oldest_ready_ns\":%s"
-	       ",\"running\":[", condition(st), (uint64_t)st->ready, (uint64_t)st->waiting,
-	       (uint64_t)st->processing, (uint64_t)st->dead,
+	       ",\"running\":[", strongest(st),
+	       st->state & KWQ_STATE_PAUSED ? "true" : "false", (uint64_t)st->ready,
+	       (uint64_t)st->waiting, (uint64_t)st->processing, (uint64_t)st->dead,
 	       json_age(age, metrics_age(st, st->oldest_ready)));
 	for (i = 0; i < running->nr; i++) {
 		const struct kwq_listed *item = &running->rows[i].item;

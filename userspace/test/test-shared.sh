@@ -9,11 +9,12 @@ export KWQ_TEST_QUEUES=$WORK/queues TERM=xterm
 OUTBOX=$(sed -n 's/^#define KWQ_CREATE_OUTBOX\t.*<< \([0-9]*\)).*/\1/p' "$SRC/../uapi/linux/kwq.h")
 CHANGES=$(sed -n 's/^#define KWQ_CREATE_CHANGES\t.*<< \([0-9]*\)).*/\1/p' "$SRC/../uapi/linux/kwq.h")
 TERM_OVER=$(sed -n 's/^#define KWQ_STATE_TERM_OVER\t.*<< \([0-9]*\)).*/\1/p' "$SRC/../uapi/linux/kwq.h")
+PAUSED=$(sed -n 's/^#define KWQ_STATE_PAUSED\t.*<< \([0-9]*\)).*/\1/p' "$SRC/../uapi/linux/kwq.h")
 SHARED=$((1 << OUTBOX | 1 << CHANGES))
 cat >"$KWQ_TEST_QUEUES" <<END
 alone create_flags=$((1 << CHANGES)) state=$((1 << TERM_OVER))
 jobs create_flags=$SHARED followers=1
-over create_flags=$SHARED state=$((1 << TERM_OVER))
+over create_flags=$SHARED state=$((1 << TERM_OVER | 1 << PAUSED))
 END
 
 # exits STATUS TEXT ARGUMENT...: the command ends with this status, and prints this text on standard error, and nothing else.
@@ -55,7 +56,9 @@ ok "N8: without kwq share" exits 4 'kwq: sync: over: not all changes are kept ye
 same "N3: status" "$("$FAKE" status)" \
 	'alone: 0 ready, 0 waiting, 0 running, 0 dead; term over
 jobs: 0 ready, 0 waiting, 0 running, 0 dead; shared: keys of this machine only
-over: 0 ready, 0 waiting, 0 running, 0 dead; term over; shared: keys of this machine only'
+over: 0 ready, 0 waiting, 0 running, 0 dead; paused, term over; shared: keys of this machine only'
+same "status: JSON has the pause beside the term" "$("$FAKE" status --json over | grep -o '"state.*"ready')" \
+	'"state":"term over","paused":true,"ready'
 same "N3: stat" "$("$FAKE" stat jobs | sed -n 2,3p)" \
 	'state           open
 shared          keys of this machine only'
