@@ -465,7 +465,7 @@ static int check_queue(struct keeper *k)
 		return STATUS_FAILED;
 	}
 	if (st.create_flags & KWQ_CREATE_OUTBOX) {
-		message("%s: a queue with an outbox cannot be kept: keep the outbox",
+		message("%s: a queue with an outbox is kept by its manager: with kwq share --sync, adds return when they are stored",
 			k->options.queue);
 		return STATUS_FAILED;
 	}

@@ -964,7 +964,7 @@ static void test_errors(void)
 	ok(access(path, F_OK), "no empty file is left");
 	world->create_flags = KWQ_CREATE_CHANGES | KWQ_CREATE_OUTBOX;
 	is_number(live(&once), STATUS_FAILED, "a queue with an outbox");
-	ok(strstr(said, "keep the outbox"), "and what to do");
+	ok(strstr(said, "with kwq share --sync, adds return when they are stored"), "and what to do");
 	world->create_flags = KWQ_CREATE_CHANGES;
 	world->followed = true;
 	is_number(live(&once), STATUS_FAILED, "a queue that is followed");
