@@ -305,9 +305,14 @@ static void explain(struct engine *engine, const struct reply *reply)
 		refuse(engine, no_jetstream(engine));
 		return;
 	case ERROR_NO_PEERS:
+		/* Servers that were started at once may not know one of them. */
+		snprintf(text, sizeof(text),
+			 "there are not enough servers with JetStream and room for --replicas %u (%s): start the missing ones; if all are up, restart the one that has not joined",
+			 engine->options.replicas, said);
+		break;
 	case ERROR_REPLICAS_NOT_SUPPORTED:
 		snprintf(text, sizeof(text),
-			 "there are not enough servers with JetStream and room for --replicas %u (%s): start more servers, or ask for fewer replicas",
+			 "this server is no part of a cluster, and --replicas asks for %u (%s): configure \"cluster {}\" in the servers, or ask for one replica",
 			 engine->options.replicas, said);
 		break;
 	case ERROR_WANTS_MAX_BYTES:

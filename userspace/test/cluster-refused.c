@@ -341,7 +341,7 @@ static void test_no_jetstream(void)
 		"has 1 replica");
 	queue = "new";
 	refused("more replicas than servers", (struct engine_options){ .replicas = 3 },
-		"not enough servers");
+		"this server is no part of a cluster, and --replicas asks for 3");
 	queue = "refused";
 	stop_server(&servers[0], SIGTERM);
 }
