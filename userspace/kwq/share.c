@@ -124,7 +124,8 @@ const struct command command_share = {
 	CONFIG_HELP,
 	.brief =
 	"      --nats URL[,URL...]  the servers of NATS\n"
-	"      --creds FILE         a JWT and its seed; see --help=all for other logins\n"
+	"      --user-file FILE     a user and a password, a line each; see --help=all\n"
+	"      --ca FILE            certificates that are trusted (those of the system)\n"
 	"      --replicas N         servers that keep each key, for a new queue (1)\n"
 	"      --ttl DURATION       a machine that is silent for so long loses its keys\n"
 	"                           (12s)\n"
@@ -141,7 +142,7 @@ const struct command command_share = {
 	"Runs until SIGTERM, SIGINT or SIGHUP. Programs use QUEUE as before. See\n"
 	"kwq-share(1).\n",
 	.examples =
-	"  kwq share --nats tls://n1,tls://n2,tls://n3 --creds my.creds --replicas 3 mail\n"
-	"  kwq share --nats tls://n1 --creds my.creds --list mail     all its keys\n",
+	"  kwq share --nats tls://n1 --ca ca.pem --user-file mail.user mail\n"
+	"  kwq share --nats tls://n1 --ca ca.pem --user-file mail.user --list mail\n",
 	.main = share_main,
 };
