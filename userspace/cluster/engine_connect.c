@@ -48,7 +48,7 @@ static const char *identity_text(const struct engine_options *options)
 		return "wrong token";
 	if (options->user_file)
 		return "wrong user or password";
-	return "wrong user or password, or the server wants some and none are given";
+	return "wrong login, or the server wants one and none is given";
 }
 
 /* The text of libnats, without the "(FILE:LINE): " of its source. Never NULL. */
@@ -77,9 +77,6 @@ static void explain(const struct engine_options *options, const struct server_fa
 	case NATS_CONNECTION_AUTH_FAILED:
 		why->denied = true;
 		text = identity_text(options);
-		break;
-	case NATS_SECURE_CONNECTION_REQUIRED:
-		text = "the server wants TLS: write tls:// instead of nats://";
 		break;
 	case NATS_SECURE_CONNECTION_WANTED:
 		text = "the server has no TLS: write nats:// instead of tls://, and name no certificates";

@@ -91,7 +91,7 @@ static void test_users(void)
 	write_file("other-seed", OTHER_SEED "\n");
 	write_file("bad-seed", "SU" OTHER_SEED "\n");
 	refused("no user where one is wanted", (struct engine_options){ 0 },
-		"wrong user or password, or the server wants some");
+		"wrong login, or the server wants one and none is given");
 	refused("a wrong password", (struct engine_options){ .user_file = file("wrong-user") },
 		"wrong user or password");
 	refused_file("no password", (struct engine_options){ .user_file = file("half-user") },
@@ -109,7 +109,7 @@ static void test_users(void)
 		     "No such file");
 	snprintf(url, sizeof(url), "nats://me:secret@127.0.0.1:%d", servers[0].port);
 	refused("a wrong password in the URL", (struct engine_options){ .urls = urls },
-		"wrong user or password");
+		"wrong login, or the server wants one");
 	open_client(&c, (struct engine_options){ .urls = urls }, "refused", 1);
 	WAIT(&c, c.seen[EVENT_REFUSED]);
 	ok(!strstr(c.text[EVENT_REFUSED], "secret"), "no password is shown");
@@ -286,7 +286,7 @@ static void test_credentials(void)
 		(struct engine_options){ .credentials = file("expired.creds") },
 		"the server refuses the credentials");
 	refused("no credentials where some are wanted", (struct engine_options){ 0 },
-		"the server wants some and none are given");
+		"the server wants one and none is given");
 	write_file("bad.creds", "no credentials\n");
 	refused_file("a file without any",
 		     (struct engine_options){ .credentials = file("bad.creds") },
@@ -714,7 +714,7 @@ static void test_pauses(int *count)
 	/* Each round looks at the version, and then logs in. */
 	ok(WAIT(&c, __atomic_load_n(count, __ATOMIC_RELAXED) >= 2 * ROUNDS),
 	   "it tries again: %s", c.text[EVENT_REFUSED]);
-	ok(strstr(c.text[EVENT_REFUSED], "wrong user or password"), "with a login");
+	ok(strstr(c.text[EVENT_REFUSED], "wrong login"), "with a login");
 	/* Pauses of 1, 2, 4 ms, and so on. None is too short, however slow the machine is. */
 	ok(now_ns() - begin >= ((UINT64_C(1) << (ROUNDS - 1)) - 1) * 1000000,
 	   "later each time");
