@@ -209,7 +209,7 @@ static const char *cause(const struct machine *m)
 {
 	if (!m->is_up)
 		return m->complaints.state;
-	return is_silent(m) ? "it does not answer" : "";
+	return is_silent(m) ? "it does not answer: are the servers and the network there?" : "";
 }
 
 void machine_state(const struct machine *m, struct machine_state *state)
