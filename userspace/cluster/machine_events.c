@@ -71,8 +71,11 @@ static void on_ended(struct machine *m, const struct engine_event *event)
 		result = OP_DAMAGED;
 		record = (struct record){ .seq = event->seq };
 	}
+	m->lacks_join = order->owner == OWNER_MEMBER && order->op == m->join_op &&
+			result == OP_NOT_FOUND;
 	if (!m->has_failed)
 		order_answer(m, order, result, event->seq, &record);
+	m->lacks_join = false;
 	free(order);
 }
 

@@ -95,6 +95,8 @@ enum {
  * @has_workers: there are some, who wait or work
  * @is_open: the local queue hands keys out
  * @is_over: it was shut down or removed
+ * @join_op: the operation of the member that reads the own join
+ * @lacks_join: it has ended, and there is no join
  * @is_leaving: machine_leave() was called
  * @given_back: keys that no worker had taken when it left
  * @complaints: what was printed of the engine, so that it is not repeated
@@ -105,7 +107,7 @@ struct machine {
 	struct local *local;
 	struct member *member;
 	struct master *master;
-	uint64_t epoch, elected, elected_by;
+	uint64_t epoch, elected, elected_by, join_op;
 	struct order *orders, *refused;
 	struct ended *ended;
 	struct returned *returned;
@@ -115,7 +117,7 @@ struct machine {
 	unsigned int shall;
 	uint32_t group_limit, getters;
 	bool has_left, has_failed, has_lease, has_workers, has_more;
-	bool is_up, is_open, is_over, is_leaving;
+	bool is_up, is_open, is_over, is_leaving, lacks_join;
 	char name[MACHINE_MAX];
 	size_t given_back;
 	struct complaints complaints;

@@ -89,6 +89,7 @@ static void member_read_join(void *arg, uint64_t op)
 	struct machine *m = arg;
 	const struct record join = { .kind = RECORD_JOIN, .machine = m->name };
 
+	m->join_op = op;
 	order_read(m, OWNER_MEMBER, op, &join);
 }
 
@@ -136,6 +137,8 @@ static void member_lease_lost(void *arg)
 		forget_ended(m, ended);
 	if (m->is_leaving)
 		message("workers have lost their keys: these run again on other machines");
+	else if (m->has_lease && m->lacks_join)
+		message("the stream was purged or has lost records: the keys that it had are lost, and this machine joins again");
 	else if (m->has_lease)
 		message("the lease is over: the keys of this machine are taken back, and run again on one that reaches the engine");
 	m->has_lease = false;

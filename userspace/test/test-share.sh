@@ -375,7 +375,10 @@ else
 	skip "Prometheus" "there is none"
 fi
 ok "the stream is purged" "$O/test/share-records" "$URL" jobs purge
-ok "the machine joins again, and is elected under an epoch that grows" wait_for has 'epoch=2'
+ok "the machine tells of it" wait_for grep -qxF \
+	'kwq: share: jobs: the stream was purged or has lost records: the keys that it had are lost, and this machine joins again' \
+	"$WORK/err-of-share"
+ok "it joins again, and is elected under an epoch that grows" wait_for has 'epoch=2'
 ok "its keys are gone" wait_for has 'dead=0'
 ok "and it is the master again" wait_for has 'master=1'
 : >"$WORK/err-of-share"
