@@ -311,7 +311,8 @@ said_by_share() {
 }
 SECRET=${URL/nats:\/\//nats://me:secret@}
 begin=$(date +%s%3N)
-"$FAKE" --nats "$SECRET" --ttl 2s --metrics "$METRICS" --verbose jobs >"$WORK/said-by-share" 2>"$WORK/err-of-share" &
+# The test may have been started by nohup, which ignores SIGHUP.
+env --default-signal=HUP "$FAKE" --nats "$SECRET" --ttl 2s --metrics "$METRICS" --verbose jobs >"$WORK/said-by-share" 2>"$WORK/err-of-share" &
 share=$!
 ok "it becomes the master" wait_for has 'master=1'
 same "of an empty queue" "$(samples)" \
