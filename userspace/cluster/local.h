@@ -32,8 +32,9 @@ struct local;
 enum {
 	/* Adds that are read and not yet stored, at most. */
 	LOCAL_ADDS_MAX = 4096,
-	/* The same while ends wait for their own adds in a full stream. */
+	/* The same while ends wait for their own adds in a full stream, and the bytes of those. */
 	LOCAL_ADDS_AHEAD = 65536,
+	LOCAL_BYTES_AHEAD = 16 << 20,
 };
 
 enum local_event_kind {

@@ -23,11 +23,13 @@ int added_read(struct local *l, struct follower *f, const struct key_hash *hash,
 		.follower = f,
 		.page = follower_page(f),
 		.change = listed->change,
+		.bytes = item_bytes(listed),
 		.key_len = listed->key_len,
 	};
 	memcpy(added->key, bytes, listed->key_len);
 	DL_APPEND(l->added, added);
 	l->nr_added++;
+	l->added_bytes += added->bytes;
 	*event = (struct local_event){
 		.kind = LOCAL_ADD,
 		.work = item_work(listed, bytes),
@@ -52,6 +54,7 @@ int local_stored(struct local *l, uint64_t id)
 		ended_let(l, added);
 	DL_DELETE(l->added, added);
 	l->nr_added--;
+	l->added_bytes -= added->bytes;
 	free(added);
 	/* An item that has changed comes again. One that is gone was removed by somebody. */
 	return ret < 0 && ret != -ESTALE && ret != -ENOENT ? ret : 0;
@@ -81,7 +84,8 @@ static int change_remembered(struct local *l, const struct key_hash *hash,
  */
 bool added_are_many(const struct local *l)
 {
-	bool looks_ahead = !l->most_held && l->waiting[WAITS_FOR_OWN];
+	bool looks_ahead = !l->most_held && l->waiting[WAITS_FOR_OWN] &&
+			   l->added_bytes < LOCAL_BYTES_AHEAD;
 
 	return l->nr_added >= (looks_ahead ? LOCAL_ADDS_AHEAD : l->most_added);
 }

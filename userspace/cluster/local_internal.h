@@ -69,7 +69,7 @@ struct added {
 	struct follower *follower;
 	struct page *page;
 	uint64_t change;
-	size_t key_len;
+	size_t bytes, key_len;
 	char key[];
 };
 
@@ -78,6 +78,7 @@ struct added {
  * @ended: by hash, not yet told
  * @waiting: the same, by what they wait for. The first of a list is told first.
  * @added, @nr_added, @most_added: not yet stored, and how many may be so at once
+ * @added_bytes: of their keys, groups and values
  * @now: what the caller said last
  * @most_held: how long ends wait for adds
  * @of_queue: the last change of QUEUE itself that an event told of
@@ -89,6 +90,7 @@ struct local {
 	struct ended *ended, *waiting[WAITS];
 	struct added *added;
 	unsigned int nr_added, most_added;
+	size_t added_bytes;
 	uint64_t now, most_held, of_queue;
 	struct item_list one;
 };

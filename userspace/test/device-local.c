@@ -429,6 +429,41 @@ static void test_own_add(void)
 	end();
 }
 
+/* N7: adds that are read ahead have a bound in bytes. */
+static void test_bytes_ahead(void)
+{
+	static const char value[KWQ_VALUE_MAX];
+	enum { MOST = LOCAL_BYTES_AHEAD / sizeof(value) + 1 };
+	const struct kwq_add_options options = {
+		.size = sizeof(options), .flags = KWQ_ADD_VALUE, .value = value,
+		.value_len = sizeof(value),
+	};
+	static uint64_t ids[MOST];
+	unsigned int i, nr = 0;
+	char key[8];
+
+	begin();
+	local_limit_adds(l, 1);
+	local_hold_ends(l, 0);
+	for (i = 0; i < MOST + 2; i++)
+		kwq_add_with(user, key, snprintf(key, sizeof(key), "%u", i), &options);
+	work_and_add("a", 1, "a");
+	ok(next_is(LOCAL_ADD, "0"), "an add that is stored much later");
+	ids[nr++] = event.id;
+	ok(is_quiet(), "an end that waits for its own add");
+	while (local_next(l, &event, now) == 1)
+		if (event.kind == LOCAL_ADD && nr < MOST)
+			ids[nr++] = event.id;
+	is_number(nr, MOST - 1, "N7: large adds are not read as far ahead");
+	while (nr)
+		local_stored(l, ids[--nr]);
+	for (; local_next(l, &event, now) == 1; nr += event.kind == LOCAL_ADD)
+		if (event.kind == LOCAL_ADD)
+			local_stored(l, event.id);
+	is_number(nr, 4, "the others come later");
+	end();
+}
+
 /* N6: ends do not wait for ever for adds that came before them. */
 static void test_backlog(void)
 {
@@ -657,6 +692,7 @@ int main(void)
 	test_ends();
 	test_no_room();
 	test_own_add();
+	test_bytes_ahead();
 	test_backlog();
 	test_take_back();
 	test_revoke();
