@@ -13,6 +13,8 @@ int added_read(struct local *l, struct follower *f, const struct key_hash *hash,
 
 	if (!item_is_add(listed)) {
 		follower_settle(f, follower_page(f));
+		if (f == &l->outbox)
+			ended_let(l, hash, listed->change);
 		return 0;
 	}
 	added = malloc(sizeof(*added) + listed->key_len);
@@ -51,7 +53,7 @@ int local_stored(struct local *l, uint64_t id)
 
 	follower_settle(added->follower, added->page);
 	if (added->follower == &l->outbox)
-		ended_let(l, added);
+		ended_let(l, &added->hash, added->change);
 	DL_DELETE(l->added, added);
 	l->nr_added--;
 	l->added_bytes -= added->bytes;
@@ -74,6 +76,7 @@ static int change_remembered(struct local *l, const struct key_hash *hash,
 		ret = item_remove(l->outbox.q, bytes, listed->key_len, KWQ_REMOVE_UNCHANGED,
 				  listed->change);
 	follower_settle(&l->outbox, follower_page(&l->outbox));
+	ended_let(l, hash, listed->change);
 	/* After another change it comes again. */
 	return ret < 0 && ret != -ESTALE && ret != -ENOENT ? ret : 0;
 }

@@ -45,11 +45,11 @@ void ended_free(struct ended *ended)
 	free(ended);
 }
 
-void ended_let(struct local *l, const struct added *added)
+void ended_let(struct local *l, const struct key_hash *hash, uint64_t change)
 {
-	struct ended *ended = ended_find(l, &added->hash);
+	struct ended *ended = ended_find(l, hash);
 
-	if (!ended || ended->waits_for == WAITS_FOR_ALL || ended->own > added->change)
+	if (!ended || ended->waits_for == WAITS_FOR_ALL || ended->own > change)
 		return;
 	wait_no_more(l, ended);
 	let_go(l, ended);
@@ -225,6 +225,12 @@ static int tell_end(struct local *l, struct ended *ended, struct local_event *ev
 	return 1;
 }
 
+/* An item that was read and is no add is a part of the end. */
+static bool may_take(const struct local *l, const struct kwq_listed *listed)
+{
+	return !item_is_add(listed) && listed->change <= l->outbox.args.after;
+}
+
 /*
  * The end of a key waits no longer for adds of other keys. If the outbox has an add of this key,
  * which may be its retry, it waits for that. So the add is stored before the key is done. Returns 1
@@ -237,12 +243,12 @@ static int wait_for_own(struct local *l, struct ended *ended, struct local_event
 	const char *bytes;
 	int ret;
 
-	item_list_begin(&l->one, l->outbox.q, KWQ_IS_READY | KWQ_IS_WAITING);
+	item_list_begin(&l->one, l->outbox.q, ALL_STATES);
 	item_list_only(&l->one, key->at, key->len);
 	ret = item_list_next(&l->one, &listed, &bytes);
 	if (ret < 0 && ret != -ENOENT)
 		return ret;
-	if (ret <= 0 || !item_is_add(listed))
+	if (ret <= 0 || may_take(l, listed))
 		return tell_end(l, ended, event);
 	wait_no_more(l, ended);
 	ended->own = listed->change;

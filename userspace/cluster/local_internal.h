@@ -33,7 +33,8 @@ struct granted {
  * What an end waits for. There is a list of each, in the order of @after.
  *
  * WAITS_FOR_ALL	all adds that came before it, for a time
- * WAITS_FOR_OWN	an add of its own key
+ * WAITS_FOR_OWN	what the outbox has of its own key: an add is to be stored, and a count of
+ *			requeues or a dead key is to be read, because it is removed then
  */
 enum waits_for { WAITS_FOR_ALL, WAITS_FOR_OWN, WAITS };
 
@@ -160,8 +161,11 @@ struct ended *ended_note(struct local *l, const struct granted *g, enum outcome 
 int granted_end(struct local *l, struct granted *g, const struct kwq_listed *listed,
 		const char *bytes);
 
-/* The add is stored. If the end of its key waits for that only, it waits for nothing. */
-void ended_let(struct local *l, const struct added *added);
+/*
+ * This change of the outbox's item of the key is stored, or needs not be. If the end of the key
+ * waits for that only, it waits for nothing.
+ */
+void ended_let(struct local *l, const struct key_hash *hash, uint64_t change);
 
 /*
  * Reads the outbox's item of a key that has ended. A count of requeues that is only remembered, and

@@ -485,6 +485,8 @@ static void test_backlog(void)
 	start("b", 0, 2);
 	is_number(kwq_done(user, get("b")), 0, "another end");
 	work_and_add("d", 4, "d");
+	start("e", 2, 5);
+	is_number(kwq_done(user, get("e")), 0, "and one with a count of requeues");
 	now = 5400;
 	start("c", 0, 3);
 	ok(is_quiet(), "waits, too; and a key that nobody has");
@@ -508,8 +510,12 @@ static void test_backlog(void)
 	local_stored(l, add);
 	ok(next_is(LOCAL_ADD, "d"), "which comes in its turn");
 	local_stored(l, event.id);
+	ok(next_is(LOCAL_ENDED, "e") && event.outcome == OUTCOME_REMEMBERED &&
+	   event.work.requeues == 2, "N4: a count that was not read is waited for, too");
+	local_confirmed(l, event.id);
 	ok(next_is(LOCAL_ENDED, "d") && event.outcome == OUTCOME_DONE, "then the end is told");
 	local_confirmed(l, event.id);
+	is_number(kwq_num_requeues(user, "e", 1), 0, "and leaves the outbox");
 	ok(is_quiet(), "nothing is left");
 	now = 0;
 	end();
