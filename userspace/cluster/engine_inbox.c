@@ -74,7 +74,6 @@ static void take_over(struct inbox *inbox)
 	raws_move(&inbox->others_in, &inbox->others);
 	inbox->nr_messages = 0;
 	pthread_mutex_unlock(&inbox->lock);
-	inbox->passed = 0;
 }
 
 static bool has_some(const struct inbox *inbox)
@@ -93,13 +92,18 @@ struct raw *inbox_next(struct inbox *inbox)
 {
 	struct raw *raw;
 
-	if (!has_some(inbox) || inbox->passed == RECORDS_AT_ONCE)
+	if (!has_some(inbox) || inbox->passed == RAWS_AT_ONCE) {
 		take_over(inbox);
-	raw = raws_pop(&inbox->others_in);
-	if (raw)
-		return raw;
+		inbox->passed = 0;
+		inbox->gives_tails = !inbox->gives_tails;
+	}
+	raw = raws_pop(inbox->gives_tails ? &inbox->tails_in : &inbox->others_in);
+	if (!raw) {
+		inbox->gives_tails = !inbox->gives_tails;
+		raw = raws_pop(inbox->gives_tails ? &inbox->tails_in : &inbox->others_in);
+	}
 	inbox->passed++;
-	return raws_pop(&inbox->tails_in);
+	return raw;
 }
 
 void raw_free(struct raw *raw)

@@ -66,14 +66,15 @@ struct raws {
 };
 
 /*
- * Records of tails may be very many. All else, such as the answer to a heartbeat, does not wait
- * behind them.
+ * Records of tails may be very many, and so may answers to adds. Neither waits behind all of the
+ * other kind.
  *
  * @lock: covers @tails, @others, @nr_messages and @closed
  * @tails, @others: what threads have put
  * @fd: an eventfd, readable while there may be something; set once, closed under @lock
  * @tails_in, @others_in: the same, taken over by the caller's thread, which needs no lock for them
- * @passed: records of tails that it got since it took over
+ * @passed: how many of one kind it got in a row
+ * @gives_tails: that kind are the records of tails
  * @closed: nobody takes any more: what comes is freed
  *
  * libnats may call back for some time after a connection was destroyed, and does not say until
@@ -87,14 +88,15 @@ struct inbox {
 	int fd;
 	struct raws tails_in, others_in;
 	unsigned int passed;
+	bool gives_tails;
 	struct inbox *retired;
 };
 
 struct inbox *inbox_new(void);
 /* Frees what is in it. */
 void inbox_retire(struct inbox *inbox);
-/* After so many records of tails, others that have come meanwhile are next. */
-enum { RECORDS_AT_ONCE = 64 };
+/* After so many of one kind, the other kind is next. */
+enum { RAWS_AT_ONCE = 64 };
 /* The next entry, which the caller frees, or NULL. */
 struct raw *inbox_next(struct inbox *inbox);
 bool inbox_is_empty(struct inbox *inbox);
