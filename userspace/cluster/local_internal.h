@@ -30,11 +30,12 @@ struct granted {
 };
 
 /*
- * What an end waits for. There is a list of each, in the order of @after.
+ * An end waits for one of these. There is a list of each, in the order of @after.
  *
- * WAITS_FOR_ALL	all adds that came before it, for a time
- * WAITS_FOR_OWN	what the outbox has of its own key: an add is to be stored, and a count of
- *			requeues or a dead key is to be read, because it is removed then
+ * WAITS_FOR_ALL: all adds that came before it, for a time.
+ *
+ * WAITS_FOR_OWN: the outbox's item of its own key. An add has to be stored. A count of requeues and
+ * a dead key have to be read, because only then they can be removed.
  */
 enum waits_for { WAITS_FOR_ALL, WAITS_FOR_OWN, WAITS };
 

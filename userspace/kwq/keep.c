@@ -216,7 +216,7 @@ static int sync_main(int argc, char **argv)
 			queue);
 		return STATUS_FAILED;
 	}
-	/* Whatever comes to be kept later: a sync without a wait tells. */
+	/* This one does not wait. It tells whether anything is left to be kept. */
 	err = kwq_sync_within(q, 0);
 	if (err == -ETIMEDOUT && timeout) {
 		if (!st.followers)

@@ -623,7 +623,7 @@ int keeper_finish(struct keeper *k, uint64_t now)
 {
 	enum keeper_step step = KEEPER_MORE;
 
-	/* What has changed until now, and what was committed before. */
+	/* Changes until now, and those that were committed before. */
 	if (keeper_is_ready(k))
 		step = read_and_write(k, now);
 	if (step == KEEPER_ENDED)

@@ -25,7 +25,7 @@
 
 enum { MACHINES = 3, WORKERS = 16, SHUT_DOWN_MS = 5000 };
 
-/* What processes tell each other. */
+/* Counters and flags that the processes share. */
 static struct shared {
 	atomic_ulong stored, done, is_serving, is_over;
 } *shared;
