@@ -251,9 +251,11 @@ is_formed() {
 	done
 }
 
+# One after the other, as docs/cluster.md says: servers that connect to each other at once may leave one out for good.
 start_servers() {
 	for name in $SERVERS; do
 		start_server "$name"
+		await jsz "$name" >/dev/null
 	done
 }
 
