@@ -241,6 +241,8 @@ static void consumer_ended(struct engine *engine, struct op *op, const struct re
 		return;
 	}
 	tail->state = TAIL_RUNNING;
+	/* A busy server may take longer to answer than a consumer may be silent. */
+	tail->heard_at = engine_now();
 	if (!json_number(reply->data, "num_pending", 1))
 		nothing_pending(engine, tail);
 }
