@@ -288,11 +288,16 @@ static void on_raw(struct engine *engine, struct raw *raw)
 /* Handles one entry. Returns whether there was one. */
 static bool handle_raw(struct engine *engine)
 {
-	struct raw *raw = inbox_next(engine->inbox);
+	struct raw *raw;
 
-	if (raw)
-		on_raw(engine, raw);
-	return raw;
+	if (!engine->raw)
+		engine->raw = inbox_take(engine->inbox);
+	raw = engine->raw;
+	if (!raw)
+		return false;
+	engine->raw = raw->next;
+	on_raw(engine, raw);
+	return true;
 }
 
 /* ---- Time ----------------------------------------------------------------- */
@@ -322,11 +327,13 @@ static void check_time(struct engine *engine)
 		count = 0;
 	ops_check_time(engine, now);
 	stream_on_time(engine, now);
-	/* Messages that have come say whether a tail is silent. They are looked at first. */
-	if (inbox_is_empty(engine->inbox))
-		tails_check_time(engine, now);
-	else
+	if (!engine->raw)
+		engine->raw = inbox_take(engine->inbox);
+	/* Messages that have come already say whether a tail is silent. It is looked at first. */
+	if (engine->raw)
 		engine->armed = now;
+	else
+		tails_check_time(engine, now);
 }
 
 /* ---- The interface -------------------------------------------------------- */
@@ -419,12 +426,15 @@ static void await_closed(struct engine *engine)
 	struct raw *raw;
 
 	while (engine->ended) {
-		raw = inbox_next(engine->inbox);
+		if (!engine->raw)
+			engine->raw = inbox_take(engine->inbox);
+		raw = engine->raw;
 		if (!raw) {
 			if (!inbox_wait(engine->inbox, until))
 				break;
 			continue;
 		}
+		engine->raw = raw->next;
 		if (raw->kind == RAW_CLOSED)
 			subscriptions_on_closed(engine, raw->nc);
 		raw_free(raw);
@@ -434,6 +444,8 @@ static void await_closed(struct engine *engine)
 
 void engine_close(struct engine *engine)
 {
+	struct raw *raw;
+
 	if (!engine)
 		return;
 	connector_free(engine->connector);
@@ -443,6 +455,10 @@ void engine_close(struct engine *engine)
 	drop_connection(engine);
 	ops_end_all(engine, "");
 	await_closed(engine);
+	while ((raw = engine->raw)) {
+		engine->raw = raw->next;
+		raw_free(raw);
+	}
 	engine->in_next = true;
 	event_free(engine->taken);
 	while (engine->events)

@@ -40,70 +40,21 @@ bool inbox_wait(struct inbox *inbox, uint64_t until)
 	return true;
 }
 
-static struct raw *raws_pop(struct raws *raws)
+struct raw *inbox_take(struct inbox *inbox)
 {
-	struct raw *raw = raws->first;
-
-	if (raw)
-		raws->first = raw->next;
-	return raw;
-}
-
-/* Appends what @from has, which is empty then. */
-static void raws_move(struct raws *to, struct raws *from)
-{
-	if (!from->first)
-		return;
-	if (to->first)
-		to->last->next = from->first;
-	else
-		to->first = from->first;
-	to->last = from->last;
-	from->first = NULL;
-}
-
-static void take_over(struct inbox *inbox)
-{
+	struct raw *first;
 	uint64_t count;
 
-	/* Before the lists are taken: a later entry makes it readable again. */
+	/* Before the list is taken: who appends later makes it readable again. */
 	if (read(inbox->fd, &count, sizeof(count)) < 0)
 		count = 0;
 	pthread_mutex_lock(&inbox->lock);
-	raws_move(&inbox->tails_in, &inbox->tails);
-	raws_move(&inbox->others_in, &inbox->others);
+	first = inbox->first;
+	inbox->first = NULL;
+	inbox->last = NULL;
 	inbox->nr_messages = 0;
 	pthread_mutex_unlock(&inbox->lock);
-}
-
-static bool has_some(const struct inbox *inbox)
-{
-	return inbox->others_in.first || inbox->tails_in.first;
-}
-
-bool inbox_is_empty(struct inbox *inbox)
-{
-	if (!has_some(inbox))
-		take_over(inbox);
-	return !has_some(inbox);
-}
-
-struct raw *inbox_next(struct inbox *inbox)
-{
-	struct raw *raw;
-
-	if (!has_some(inbox) || inbox->passed == RAWS_AT_ONCE) {
-		take_over(inbox);
-		inbox->passed = 0;
-		inbox->gives_tails = !inbox->gives_tails;
-	}
-	raw = raws_pop(inbox->gives_tails ? &inbox->tails_in : &inbox->others_in);
-	if (!raw) {
-		inbox->gives_tails = !inbox->gives_tails;
-		raw = raws_pop(inbox->gives_tails ? &inbox->tails_in : &inbox->others_in);
-	}
-	inbox->passed++;
-	return raw;
+	return first;
 }
 
 void raw_free(struct raw *raw)
@@ -116,19 +67,18 @@ void raw_free(struct raw *raw)
 
 void inbox_retire(struct inbox *inbox)
 {
-	struct raws left = { 0 };
-	struct raw *raw;
+	struct raw *raw, *next;
 
 	pthread_mutex_lock(&inbox->lock);
 	inbox->closed = true;
 	close(inbox->fd);
-	raws_move(&left, &inbox->tails);
-	raws_move(&left, &inbox->others);
+	raw = inbox->first;
+	inbox->first = NULL;
 	pthread_mutex_unlock(&inbox->lock);
-	raws_move(&left, &inbox->tails_in);
-	raws_move(&left, &inbox->others_in);
-	while ((raw = raws_pop(&left)))
+	for (; raw; raw = next) {
+		next = raw->next;
 		raw_free(raw);
+	}
 	pthread_mutex_lock(&retired_lock);
 	inbox->retired = retired_inboxes;
 	retired_inboxes = inbox;
@@ -149,13 +99,15 @@ struct raw *raw_new(enum raw_kind kind, const char *text)
 
 static bool put_locked(struct inbox *inbox, struct raw *raw)
 {
-	struct raws one = { raw, raw };
-
 	if (inbox->closed)
 		return false;
 	if (raw->kind == RAW_MESSAGE && ++inbox->nr_messages > MOST_MESSAGES)
 		return false;
-	raws_move(raw->kind == RAW_TAIL ? &inbox->tails : &inbox->others, &one);
+	if (inbox->first)
+		inbox->last->next = raw;
+	else
+		inbox->first = raw;
+	inbox->last = raw;
 	return true;
 }
 
@@ -166,7 +118,7 @@ void inbox_put(struct inbox *inbox, struct raw *raw)
 	if (!raw)
 		return;
 	pthread_mutex_lock(&inbox->lock);
-	was_empty = !inbox->tails.first && !inbox->others.first;
+	was_empty = !inbox->first;
 	is_taken = put_locked(inbox, raw);
 	if (is_taken && was_empty)
 		inbox_wake(inbox);

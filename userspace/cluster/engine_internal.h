@@ -60,21 +60,9 @@ struct raw {
 	char text[];
 };
 
-/* Entries in their order. */
-struct raws {
-	struct raw *first, *last;
-};
-
 /*
- * Records of tails may be very many, and so may answers to adds. Neither waits behind all of the
- * other kind.
- *
- * @lock: covers @tails, @others, @nr_messages and @closed
- * @tails, @others: what threads have put
- * @fd: an eventfd, readable while there may be something; set once, closed under @lock
- * @tails_in, @others_in: the same, taken over by the caller's thread, which needs no lock for them
- * @passed: how many of one kind it got in a row
- * @gives_tails: that kind are the records of tails
+ * @lock: covers @first, @last, @nr_messages and @closed
+ * @fd: an eventfd, readable while the list may have something; set once, closed under @lock
  * @closed: nobody takes any more: what comes is freed
  *
  * libnats may call back for some time after a connection was destroyed, and does not say until
@@ -82,24 +70,18 @@ struct raws {
  */
 struct inbox {
 	pthread_mutex_t lock;
-	struct raws tails, others;
+	struct raw *first, *last;
 	size_t nr_messages;
 	bool closed;
 	int fd;
-	struct raws tails_in, others_in;
-	unsigned int passed;
-	bool gives_tails;
 	struct inbox *retired;
 };
 
 struct inbox *inbox_new(void);
 /* Frees what is in it. */
 void inbox_retire(struct inbox *inbox);
-/* After so many of one kind, the other kind is next. */
-enum { RAWS_AT_ONCE = 64 };
-/* The next entry, which the caller frees, or NULL. */
-struct raw *inbox_next(struct inbox *inbox);
-bool inbox_is_empty(struct inbox *inbox);
+/* Takes the whole list. */
+struct raw *inbox_take(struct inbox *inbox);
 /* Waits for an entry, at most until a time of engine_now(). Returns false if it is over already. */
 bool inbox_wait(struct inbox *inbox, uint64_t until);
 /*
@@ -293,6 +275,7 @@ struct listener {
  * @bytes: of the stream, as it said last
  * @sent, @sent_before: bytes of adds since then, and those before the question that is under way
  * @ended: subscriptions that are destroyed when libnats does not use them any more
+ * @raw: taken from the inbox, not looked at yet
  * @armed: when the timer fires, or NEVER
  * @in_next: events are being made for a caller of engine_next(), who needs no wake-up
  */
@@ -319,6 +302,7 @@ struct engine {
 	unsigned int nr_users_ops;
 	struct tail *tails;
 	struct listener *listeners;
+	struct raw *raw;
 	struct queued *events, *last_event, *taken;
 	uint64_t armed;
 	bool in_next;

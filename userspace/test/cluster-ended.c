@@ -90,7 +90,7 @@ static bool await_answer(const struct client *c)
 	while (!has_one && now_ns() < until) {
 		poll(NULL, 0, 1);
 		pthread_mutex_lock(&inbox->lock);
-		for (const struct raw *raw = inbox->others.first; raw; raw = raw->next)
+		for (const struct raw *raw = inbox->first; raw; raw = raw->next)
 			has_one |= raw->kind == RAW_REPLY;
 		pthread_mutex_unlock(&inbox->lock);
 	}
