@@ -155,6 +155,8 @@ static void drop_connection(struct engine *engine)
 	}
 	subscription_end(engine, engine->replies);
 	engine->replies = NULL;
+	subscription_end(engine, engine->urgent);
+	engine->urgent = NULL;
 	natsConnection_Destroy(engine->nc);
 	engine->nc = NULL;
 }
@@ -186,18 +188,26 @@ static void warn_of_version(struct engine *engine)
 	engine_tell(engine, &event, NULL, NULL);
 }
 
+/* Returns false if the connection is gone. */
+static bool listen_to_answers(struct engine *engine)
+{
+	char subject[sizeof(engine->reply_prefix) + sizeof(URGENT) + 2];
+
+	snprintf(subject, sizeof(subject), "%s.*", engine->reply_prefix);
+	engine->replies = subscription_new(engine, subject, RAW_REPLY, 0, 0);
+	snprintf(subject, sizeof(subject), "%s." URGENT "*", engine->reply_prefix);
+	engine->urgent = subscription_new(engine, subject, RAW_URGENT, 0, 0);
+	return engine->replies && engine->urgent && !natsConnection_IsClosed(engine->nc);
+}
+
 static void on_connected(struct engine *engine, const struct raw *raw)
 {
-	char subject[sizeof(engine->reply_prefix) + 2];
-
 	engine->nc = raw->nc;
 	engine->server = raw->server;
 	snprintf(engine->url, sizeof(engine->url), "%s", raw->text);
 	engine->phase = PHASE_OPENING;
 	engine->is_checking = false;
-	snprintf(subject, sizeof(subject), "%s.*", engine->reply_prefix);
-	engine->replies = subscription_new(engine, subject, RAW_REPLY, 0, 0);
-	if (!engine->replies || natsConnection_IsClosed(engine->nc)) {
+	if (!listen_to_answers(engine)) {
 		engine_reconnect(engine, "the server has closed the connection");
 		return;
 	}
@@ -271,6 +281,7 @@ static void on_raw(struct engine *engine, struct raw *raw)
 			on_error(engine, raw->text);
 		break;
 	case RAW_REPLY:
+	case RAW_URGENT:
 		if (is_current)
 			ops_on_reply(engine, raw->msg);
 		natsMsg_Destroy(raw->msg);
@@ -288,14 +299,16 @@ static void on_raw(struct engine *engine, struct raw *raw)
 /* Handles one entry. Returns whether there was one. */
 static bool handle_raw(struct engine *engine)
 {
-	struct raw *raw;
+	struct raw *raw = inbox_take_urgent(engine->inbox);
 
-	if (!engine->raw)
+	if (!raw && !engine->raw)
 		engine->raw = inbox_take(engine->inbox);
-	raw = engine->raw;
-	if (!raw)
-		return false;
-	engine->raw = raw->next;
+	if (!raw) {
+		raw = engine->raw;
+		if (!raw)
+			return false;
+		engine->raw = raw->next;
+	}
 	on_raw(engine, raw);
 	return true;
 }

@@ -40,21 +40,54 @@ bool inbox_wait(struct inbox *inbox, uint64_t until)
 	return true;
 }
 
+static void append(struct raws *raws, struct raw *first, struct raw *last)
+{
+	if (!first)
+		return;
+	if (raws->first)
+		raws->last->next = first;
+	else
+		raws->first = first;
+	raws->last = last;
+}
+
+static struct raw *take_locked(struct inbox *inbox)
+{
+	struct raw *first;
+
+	append(&inbox->urgent, inbox->others.first, inbox->others.last);
+	first = inbox->urgent.first;
+	inbox->urgent.first = NULL;
+	inbox->others.first = NULL;
+	return first;
+}
+
 struct raw *inbox_take(struct inbox *inbox)
 {
 	struct raw *first;
 	uint64_t count;
 
-	/* Before the list is taken: who appends later makes it readable again. */
+	/* Before the lists are taken: a later entry makes it readable again. */
 	if (read(inbox->fd, &count, sizeof(count)) < 0)
 		count = 0;
 	pthread_mutex_lock(&inbox->lock);
-	first = inbox->first;
-	inbox->first = NULL;
-	inbox->last = NULL;
+	first = take_locked(inbox);
 	inbox->nr_messages = 0;
 	pthread_mutex_unlock(&inbox->lock);
 	return first;
+}
+
+/* The descriptor stays readable. inbox_take() is called before a caller waits. */
+struct raw *inbox_take_urgent(struct inbox *inbox)
+{
+	struct raw *raw;
+
+	pthread_mutex_lock(&inbox->lock);
+	raw = inbox->urgent.first;
+	if (raw)
+		inbox->urgent.first = raw->next;
+	pthread_mutex_unlock(&inbox->lock);
+	return raw;
 }
 
 void raw_free(struct raw *raw)
@@ -72,8 +105,7 @@ void inbox_retire(struct inbox *inbox)
 	pthread_mutex_lock(&inbox->lock);
 	inbox->closed = true;
 	close(inbox->fd);
-	raw = inbox->first;
-	inbox->first = NULL;
+	raw = take_locked(inbox);
 	pthread_mutex_unlock(&inbox->lock);
 	for (; raw; raw = next) {
 		next = raw->next;
@@ -103,11 +135,7 @@ static bool put_locked(struct inbox *inbox, struct raw *raw)
 		return false;
 	if (raw->kind == RAW_MESSAGE && ++inbox->nr_messages > MOST_MESSAGES)
 		return false;
-	if (inbox->first)
-		inbox->last->next = raw;
-	else
-		inbox->first = raw;
-	inbox->last = raw;
+	append(raw->kind == RAW_URGENT ? &inbox->urgent : &inbox->others, raw, raw);
 	return true;
 }
 
@@ -118,7 +146,7 @@ void inbox_put(struct inbox *inbox, struct raw *raw)
 	if (!raw)
 		return;
 	pthread_mutex_lock(&inbox->lock);
-	was_empty = !inbox->first;
+	was_empty = !inbox->urgent.first && !inbox->others.first;
 	is_taken = put_locked(inbox, raw);
 	if (is_taken && was_empty)
 		inbox_wake(inbox);

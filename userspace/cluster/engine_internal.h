@@ -39,6 +39,7 @@ enum raw_kind {
 	RAW_CLOSED,	/* @nc, @text */
 	RAW_ERROR,	/* @nc, @text */
 	RAW_REPLY,	/* @msg */
+	RAW_URGENT,	/* @msg: an answer that overtakes what has come before it */
 	RAW_TAIL,	/* @msg, @id of the tail, @generation */
 	RAW_MESSAGE,	/* @msg, @id of the listener */
 };
@@ -60,9 +61,17 @@ struct raw {
 	char text[];
 };
 
+/* Entries in their order. */
+struct raws {
+	struct raw *first, *last;
+};
+
 /*
- * @lock: covers @first, @last, @nr_messages and @closed
- * @fd: an eventfd, readable while the list may have something; set once, closed under @lock
+ * Records of a tail may be very many. A lease would end if the answers to heartbeats waited behind
+ * them. So these answers are in a list of their own.
+ *
+ * @lock: covers @urgent, @others, @nr_messages and @closed
+ * @fd: an eventfd, readable while the lists may have something; set once, closed under @lock
  * @closed: nobody takes any more: what comes is freed
  *
  * libnats may call back for some time after a connection was destroyed, and does not say until
@@ -70,7 +79,7 @@ struct raw {
  */
 struct inbox {
 	pthread_mutex_t lock;
-	struct raw *first, *last;
+	struct raws urgent, others;
 	size_t nr_messages;
 	bool closed;
 	int fd;
@@ -80,8 +89,10 @@ struct inbox {
 struct inbox *inbox_new(void);
 /* Frees what is in it. */
 void inbox_retire(struct inbox *inbox);
-/* Takes the whole list. */
+/* Takes all entries, the urgent ones first. */
 struct raw *inbox_take(struct inbox *inbox);
+/* Takes an urgent entry, or returns NULL. */
+struct raw *inbox_take_urgent(struct inbox *inbox);
 /* Waits for an entry, at most until a time of engine_now(). Returns false if it is over already. */
 bool inbox_wait(struct inbox *inbox, uint64_t until);
 /*
@@ -186,6 +197,9 @@ typedef void (*op_ended)(struct engine *engine, struct op *op, const struct repl
 /* Each list is in the order of time, since all its members wait equally long. */
 enum op_list { LIST_USERS, LIST_OWN, LIST_PAUSED, LISTS };
 
+/* The part of an urgent answer's subject before the number of its operation. */
+#define URGENT "u."
+
 /*
  * @pause_kind, @pause_text: how it ends if nothing comes until @until
  * @tail, @seq: what the one who began it needs
@@ -274,6 +288,7 @@ struct listener {
  * @limit: of the stream in bytes, or 0
  * @bytes: of the stream, as it said last
  * @sent, @sent_before: bytes of adds since then, and those before the question that is under way
+ * @replies, @urgent: the subscriptions of answers
  * @ended: subscriptions that are destroyed when libnats does not use them any more
  * @raw: taken from the inbox, not looked at yet
  * @armed: when the timer fires, or NEVER
@@ -296,7 +311,7 @@ struct engine {
 	bool is_checking, has_made;
 	uint64_t check_at;
 	char reply_prefix[64];
-	struct subscription *replies, *ended;
+	struct subscription *replies, *urgent, *ended;
 	uint64_t last_id;
 	struct op *ops, *lists[LISTS];
 	unsigned int nr_users_ops;

@@ -169,13 +169,22 @@ static void op_answer(struct engine *engine, struct op *op, const struct reply *
 	stream_check(engine);
 }
 
+/* Heartbeats and elections, which are few. A lease must not end because there is much else. */
+static bool is_control(const struct engine *engine, const char *subject)
+{
+	const char *control = engine->options.names->control;
+
+	return !strncmp(subject, control, strlen(control) - 1);
+}
+
 static natsMsg *message_new(struct engine *engine, const struct op *op, struct bytes data,
 			    uint64_t expected)
 {
-	char reply[sizeof(engine->reply_prefix) + 24], number[24];
+	char reply[sizeof(engine->reply_prefix) + sizeof(URGENT) + 24], number[24];
 	natsMsg *msg = NULL;
 
-	snprintf(reply, sizeof(reply), "%s.%" PRIx64, engine->reply_prefix, op->id);
+	snprintf(reply, sizeof(reply), "%s.%s%" PRIx64, engine->reply_prefix,
+		 is_control(engine, op->subject) ? URGENT : "", op->id);
 	snprintf(number, sizeof(number), "%" PRIu64, expected);
 	if (natsMsg_Create(&msg, op->subject, reply, data.at, (int)data.len) != NATS_OK)
 		return NULL;
@@ -444,14 +453,6 @@ static void read_ended(struct engine *engine, struct op *op, const struct reply 
 	default:
 		tell_end(engine, op, RESULT_UNKNOWN, reply_text(reply, text));
 	}
-}
-
-/* Heartbeats and elections, which are few. A lease must not end because very many keys are done. */
-static bool is_control(const struct engine *engine, const char *subject)
-{
-	const char *control = engine->options.names->control;
-
-	return !strncmp(subject, control, strlen(control) - 1);
 }
 
 static int64_t begin(struct engine *engine, const char *subject, struct bytes data,

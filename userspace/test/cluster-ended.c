@@ -90,7 +90,7 @@ static bool await_answer(const struct client *c)
 	while (!has_one && now_ns() < until) {
 		poll(NULL, 0, 1);
 		pthread_mutex_lock(&inbox->lock);
-		for (const struct raw *raw = inbox->first; raw; raw = raw->next)
+		for (const struct raw *raw = inbox->others.first; raw; raw = raw->next)
 			has_one |= raw->kind == RAW_REPLY;
 		pthread_mutex_unlock(&inbox->lock);
 	}
@@ -173,10 +173,10 @@ static const char *close_it(struct client *c, int64_t listener, int64_t tail)
 	if (!await_sem(&stop.is_held))
 		return "no message comes";
 	/*
-	 * These end meanwhile: the connector, the thread that flushes, and those of three
+	 * These end meanwhile: the connector, the thread that flushes, and those of four
 	 * subscriptions. The one that lets go is there in addition.
 	 */
-	stop.threads = count_threads() - 5 + 1;
+	stop.threads = count_threads() - 6 + 1;
 	if (pthread_create(&thread, NULL, let_go, NULL))
 		return "no thread";
 	close_client(c);
