@@ -74,7 +74,7 @@ checkpatch() {
 	shift
 
 	files "$@" | sed "s|^|$TOP/|" |
-		(cd "$WORK" && xargs -r "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --strict --no-tree \
+		(cd "$WORK" && xargs -r -P "$JOBS" -n 16 "$SOURCE/scripts/checkpatch.pl" --root="$SOURCE" --strict --no-tree \
 			--no-summary --terse --show-types ${ignore:+--ignore "$ignore"} -f) |
 		sed "s|^$TOP/||"
 }
