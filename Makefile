@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster test-races soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -88,6 +88,9 @@ test-bindings:
 test-cluster:
 	@SUITES='cluster cluster-power' $(VM)/run-tests.sh
 
+test-races:
+	@SUITES='kunit-kcsan kselftest-kcsan' $(VM)/run-tests.sh
+
 soak:
 	@$(VM)/soak.sh
 
@@ -155,6 +158,7 @@ help:
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make test-bindings  the Go package beside the real client-go, of Debian 13 and of unstable'
 	@echo '  make test-cluster   a queue on three machines, with three servers of NATS, their faults, and power cuts'
+	@echo '  make test-races     the tests of concurrency, on a kernel that looks for data races'
 	@echo '  make soak-cluster SOAK=60   the same faults for this many minutes, with a million adds'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'
 	@echo '  make mutants    plants bugs, one at a time; a test has to find each (MUTANTS=NAME for one)'

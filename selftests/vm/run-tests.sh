@@ -14,7 +14,7 @@
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kunit-uml-queue mutants load-stock-queue kselftest-stock kselftest-debug kselftest-kcsan demo}"
+read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kunit-uml-queue mutants load-stock-queue kselftest-stock kselftest-debug demo}"
 
 # One pattern without spaces, because a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
