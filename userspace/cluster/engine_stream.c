@@ -220,7 +220,7 @@ static bool check_identity(struct engine *engine, const struct reply *reply, uin
 	}
 	if (last_seq < known) {
 		snprintf(text, sizeof(text),
-			 "the stream went back from record %" PRIu64 " to %" PRIu64 ": its server is behind, or a disk was lost. If this does not end, start kwq share on all machines again",
+			 "the stream went back from record %" PRIu64 " to %" PRIu64 ": its server is behind, or a disk was lost. If this does not end, restart that nats-server. If that does not help, records are lost: start kwq share on all machines again",
 			 known, last_seq);
 		refuse(engine, text);
 		return false;
