@@ -151,7 +151,7 @@ help:
 	@echo '  make demo       shows it in a virtual machine'
 	@echo '  make demo-cluster   shows a queue on three machines, of which one is killed'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
-	@echo '  make test       every test, in virtual machines; the last line is the totals'
+	@echo '  make test       the tests of about an hour, in virtual machines; the last line is the totals'
 	@echo '  make test-matrix    the tests that need a kernel, on every supported kernel (PAGE=1: the table into docs/kernels.md)'
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
 	@echo '  make soak SOAK=30   all random tests, for this many minutes'

@@ -188,7 +188,7 @@ static void warn_of_version(struct engine *engine)
 	engine_tell(engine, &event, NULL, NULL);
 }
 
-/* Returns false if the connection is gone. */
+/* Returns false if the connection is gone, or without memory. */
 static bool listen_to_answers(struct engine *engine)
 {
 	char subject[sizeof(engine->reply_prefix) + sizeof(URGENT) + 2];
@@ -296,21 +296,29 @@ static void on_raw(struct engine *engine, struct raw *raw)
 	free(raw);
 }
 
-/* Handles one entry. Returns whether there was one. */
-static bool handle_raw(struct engine *engine)
+/* Returns the next entry, or NULL. An urgent answer overtakes what was taken before it came. */
+static struct raw *take_raw(struct engine *engine)
 {
 	struct raw *raw = inbox_take_urgent(engine->inbox);
 
-	if (!raw && !engine->raw)
+	if (raw)
+		return raw;
+	if (!engine->raw)
 		engine->raw = inbox_take(engine->inbox);
-	if (!raw) {
-		raw = engine->raw;
-		if (!raw)
-			return false;
+	raw = engine->raw;
+	if (raw)
 		engine->raw = raw->next;
-	}
-	on_raw(engine, raw);
-	return true;
+	return raw;
+}
+
+/* Handles one entry. Returns whether there was one. */
+static bool handle_raw(struct engine *engine)
+{
+	struct raw *raw = take_raw(engine);
+
+	if (raw)
+		on_raw(engine, raw);
+	return raw;
 }
 
 /* ---- Time ----------------------------------------------------------------- */
@@ -439,15 +447,12 @@ static void await_closed(struct engine *engine)
 	struct raw *raw;
 
 	while (engine->ended) {
-		if (!engine->raw)
-			engine->raw = inbox_take(engine->inbox);
-		raw = engine->raw;
+		raw = take_raw(engine);
 		if (!raw) {
 			if (!inbox_wait(engine->inbox, until))
 				break;
 			continue;
 		}
-		engine->raw = raw->next;
 		if (raw->kind == RAW_CLOSED)
 			subscriptions_on_closed(engine, raw->nc);
 		raw_free(raw);

@@ -82,7 +82,7 @@ static unsigned int count_answers(struct inbox *of)
 	for (const struct raw *raw = of->urgent.first; raw; raw = raw->next)
 		nr++;
 	for (const struct raw *raw = of->others.first; raw; raw = raw->next)
-		nr += raw->kind == RAW_REPLY;
+		nr += raw->kind == RAW_REPLY || raw->kind == RAW_URGENT;
 	pthread_mutex_unlock(&of->lock);
 	return nr;
 }
