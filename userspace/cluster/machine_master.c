@@ -41,6 +41,13 @@ static void master_read_last(void *arg, uint64_t op, enum record_kind kind,
 	order_read(arg, OWNER_MASTER, op, &(struct record){ .kind = kind, .hash = *hash });
 }
 
+static void master_read_beat(void *arg, uint64_t op, const char *machine)
+{
+	const struct record beat = { .kind = RECORD_BEAT, .machine = machine };
+
+	order_read(arg, OWNER_MASTER, op, &beat);
+}
+
 static void master_deposed(void *arg)
 {
 	struct machine *m = arg;
@@ -60,6 +67,7 @@ static const struct master_ops master_functions = {
 	.publish = master_publish,
 	.erase = master_erase,
 	.read = master_read_last,
+	.read_beat = master_read_beat,
 	.deposed = master_deposed,
 	.renew = master_renew,
 };

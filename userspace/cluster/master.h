@@ -33,6 +33,7 @@ enum {
  *	is none
  * @erase: deletes the message with this sequence number
  * @read: reads the last record of a subject of a key
+ * @read_beat: reads the last heartbeat of a machine
  * @deposed: there is a newer master. This one does nothing more.
  * @renew: the numbers of this epoch are used up. This machine shall elect itself again.
  */
@@ -41,6 +42,7 @@ struct master_ops {
 	void (*publish)(void *arg, uint64_t op, const struct record *record, uint64_t expected);
 	void (*erase)(void *arg, uint64_t op, uint64_t seq);
 	void (*read)(void *arg, uint64_t op, enum record_kind kind, const struct key_hash *hash);
+	void (*read_beat)(void *arg, uint64_t op, const char *machine);
 	void (*deposed)(void *arg);
 	void (*renew)(void *arg);
 };

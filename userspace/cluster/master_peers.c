@@ -29,6 +29,7 @@ static struct peer *peer_get(struct master *master, const char *name)
 	}
 	memcpy(peer->name, name, size);
 	peer->clean_at = NEVER;
+	peer->stored = NEVER;
 	peer->op.peer = peer;
 	HASH_ADD_STR(master->peers, name, peer);
 	if (HASH_HAS(peer))
@@ -164,6 +165,7 @@ static void hear_promise(struct master *master, struct peer *peer, const struct 
 static void hear(struct master *master, struct peer *peer, const struct record *record)
 {
 	peer->beat = record->seq;
+	peer->stored = NEVER;
 	peer->heard_at = peer->early_beat == record->seq ? peer->early_at : master->now.boot;
 	if (record->is_dead)
 		die(master, peer);
@@ -199,18 +201,42 @@ static uint64_t bury_at(const struct master *master, const struct peer *peer)
 	return at < peer->bury_at ? peer->bury_at : at;
 }
 
-/* Compare and set: it fails if there is a heartbeat that this master has not received. */
+/*
+ * Compare and set: it fails if there is a heartbeat that this master has not received. A server
+ * whose copy of the stream is damaged may never deliver that one. Then it counts as received when
+ * it was read.
+ */
 static void publish_burial(struct master *master, struct op *op)
 {
+	const struct peer *peer = op->peer;
 	struct record record = {
 		.kind = RECORD_BEAT,
-		.machine = op->peer->name,
+		.machine = peer->name,
 		.is_dead = true,
 		.epoch = master->options.epoch,
 	};
 
 	if (op_register(master, op))
-		master->ops->publish(master->arg, op->id, &record, op->peer->beat);
+		master->ops->publish(master->arg, op->id, &record,
+				     peer->stored == NEVER ? peer->beat : peer->stored);
+}
+
+static void read_beat(struct master *master, struct op *op)
+{
+	if (op_register(master, op))
+		master->ops->read_beat(master->arg, op->id, op->peer->name);
+}
+
+static void beat_was_read(struct master *master, struct op *op, enum op_result result,
+			  uint64_t seq, const struct record *record)
+{
+	struct peer *peer = op->peer;
+
+	(void)record;
+	peer->heard_at = master->now.boot;
+	/* The tail may have delivered it meanwhile, or a newer one. */
+	if (result != OP_UNKNOWN && (!seq || seq > peer->beat))
+		peer->stored = seq;
 }
 
 static void burial_was_published(struct master *master, struct op *op, enum op_result result,
@@ -224,8 +250,11 @@ static void burial_was_published(struct master *master, struct op *op, enum op_r
 			peer->beat = seq;
 		die(master, peer);
 	} else if (result == OP_WRONG_SEQUENCE) {
-		/* A heartbeat is on its way to this master: wait for it, and count anew. */
+		/* A heartbeat is on its way to this master: count anew. */
 		peer->heard_at = master->now.boot;
+		op->start = read_beat;
+		op->finish = beat_was_read;
+		op_order(master, op);
 	} else {
 		/* Not the same again: a heartbeat that comes meanwhile counts. */
 		peer->bury_at = master->now.boot + master->options.repeat;

@@ -120,6 +120,8 @@ struct ask {
  * @heard_at: when the last of them was received
  * @early_beat, @early_at: a heartbeat that the candidate received
  * @bury_at: it is not buried before
+ * @stored: the heartbeat that the stream had when a burial failed, 0 for none, or NEVER if no burial
+ *	has failed since @beat was received
  * @clean_at: when its records are erased, NEVER if it is alive
  * @hungry: how many of its asks wait for sleeping workers
  * @untaken: keys that no worker there has taken, as far as the master knows
@@ -127,6 +129,7 @@ struct ask {
 struct peer {
 	UT_hash_handle hh;
 	uint64_t join, beat, ttl, heard_at, early_beat, early_at, bury_at, clean_at;
+	uint64_t stored;
 	bool has_promised, is_dead;
 	struct ask *asks;
 	struct master_key *bookings;

@@ -162,6 +162,16 @@ static void master_erases(void *arg, uint64_t op, uint64_t seq)
 	one->number = seq;
 }
 
+static void master_reads_beat(void *arg, uint64_t op, const char *machine)
+{
+	struct said *one = say(READ);
+
+	(void)arg;
+	one->op = op;
+	one->record = (struct record){ .kind = RECORD_BEAT };
+	copy_text(one->to, machine, strlen(machine));
+}
+
 static void master_deposed(void *arg)
 {
 	(void)arg;
@@ -179,6 +189,7 @@ static const struct master_ops master_ops = {
 	.publish = say_publish,
 	.erase = master_erases,
 	.read = say_read,
+	.read_beat = master_reads_beat,
 	.deposed = master_deposed,
 	.renew = master_renew,
 };
@@ -387,6 +398,17 @@ static void test_the_dead_return(void)
 	end_master();
 }
 
+/* The master reads the last heartbeat of the machine in the stream. */
+static void beat_is_read(const char *machine, enum op_result result, uint64_t seq)
+{
+	const struct record beat = { .kind = RECORD_BEAT, .seq = seq, .machine = machine };
+	const struct said *read = last(READ);
+
+	if (ok(read && read->record.kind == RECORD_BEAT && !strcmp(read->to, machine),
+	       "the last heartbeat of %s is read", machine))
+		master_read(master, read->op, result, result == OP_OK ? &beat : NULL, now);
+}
+
 /* The stream has a heartbeat that waits in the tail of the master. */
 static void test_burial(void)
 {
@@ -408,6 +430,7 @@ static void test_burial(void)
 	is_number(burial->number, 4, "if its last heartbeat is the one that was received");
 	gets(PUBLISH, burial->number == WAITS || burial->number == EXPECT_ANY ?
 	     OP_OK : OP_WRONG_SEQUENCE, 10);
+	beat_is_read("a", OP_OK, WAITS);
 	asks("b", 0);
 	ok(!last_message(MESSAGE_GRANT, "b"), "a heartbeat that waits saves its keys");
 	tick(TTL);
@@ -418,6 +441,46 @@ static void test_burial(void)
 	is_number(count(PUBLISH), 1, "and anew when the heartbeat comes");
 	tick(MARGIN);
 	is_number(count(PUBLISH), 3, "then both machines are buried");
+	end_master();
+}
+
+/*
+ * A burial of machine a fails. The stream has the heartbeat @stored, and the tail delivers @received
+ * or 0 for none. Returns what the next burial expects.
+ */
+static uint64_t next_burial(enum op_result result, uint64_t stored, uint64_t received)
+{
+	static uint64_t of_b = 100;
+
+	gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+	beat_is_read("a", result, stored);
+	if (received)
+		promises("a", 1, received, NULL);
+	promises("b", 1, of_b++, NULL);
+	forget();
+	tick(TTL + MARGIN - 1);
+	ok(!last_record(RECORD_BEAT), "its silence is counted anew");
+	promises("b", 1, of_b++, NULL);
+	tick(1);
+	ok(last_record(RECORD_BEAT) && !strcmp(last_record(RECORD_BEAT)->to, "a"),
+	   "the burial is tried again");
+	return last_record(RECORD_BEAT) ? last_record(RECORD_BEAT)->number : 0;
+}
+
+/* N5: a server with a damaged copy of the stream never delivers the last heartbeat of a machine. */
+static void test_lost_beat(void)
+{
+	begin_serving();
+	now.boot += TTL + MARGIN - 1;
+	promises("b", 1, 7, NULL);
+	tick(1);
+	is_number(next_burial(OP_UNKNOWN, 0, 0), 4, "it expects what was received last");
+	is_number(next_burial(OP_OK, 9, 0), 9, "or what the stream has");
+	is_number(next_burial(OP_NOT_FOUND, 0, 0), 0, "or none");
+	is_number(next_burial(OP_OK, 9, 12), 12, "or what was received since");
+	is_number(next_burial(OP_OK, 11, 0), 12, "but no older one that is read late");
+	gets(PUBLISH, OP_OK, 13);
+	is_number(master_status(master).machines, 1, "then the machine is dead");
 	end_master();
 }
 
@@ -1423,6 +1486,7 @@ int main(void)
 	test_two_tokens();
 	test_the_dead_return();
 	test_burial();
+	test_lost_beat();
 	test_longer_lease();
 	test_retry();
 	test_late_retry();

@@ -258,7 +258,9 @@ static void member_read_op(void *arg, uint64_t op, enum record_kind kind,
 
 static void read_join(void *arg, uint64_t op)
 {
-	stream_read_join(arg, op);
+	struct machine *machine = arg;
+
+	stream_read_of_machine(machine, false, op, RECORD_JOIN, machine->name);
 }
 
 static void follow(void *arg, uint64_t tail)
@@ -366,6 +368,11 @@ static void master_read_op(void *arg, uint64_t op, enum record_kind kind,
 	stream_read(arg, true, op, kind, hash);
 }
 
+static void master_read_beat(void *arg, uint64_t op, const char *name)
+{
+	stream_read_of_machine(arg, true, op, RECORD_BEAT, name);
+}
+
 static void deposed_event(struct sim *sim, struct event *event)
 {
 	struct machine *machine = event->machine;
@@ -402,6 +409,7 @@ static const struct master_ops master_ops = {
 	.publish = master_publish,
 	.erase = master_erase,
 	.read = master_read_op,
+	.read_beat = master_read_beat,
 	.deposed = deposed,
 	.renew = renew,
 };

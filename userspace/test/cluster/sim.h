@@ -198,7 +198,8 @@ void free_message(struct message *message);
 void stream_publish(struct machine *machine, bool is_master, uint64_t op,
 		    const struct record *record, uint64_t expected);
 void stream_erase(struct machine *machine, uint64_t op, uint64_t seq);
-void stream_read_join(struct machine *machine, uint64_t op);
+void stream_read_of_machine(struct machine *machine, bool is_master, uint64_t op,
+			    enum record_kind kind, const char *name);
 void stream_read(struct machine *machine, bool is_master, uint64_t op, enum record_kind kind,
 		 const struct key_hash *hash);
 void stream_follow(struct machine *machine, bool is_master, uint64_t number);

@@ -399,11 +399,12 @@ void stream_read(struct machine *machine, bool is_master, uint64_t op, enum reco
 	request(machine, is_master, op, kind, read)->hash = *hash;
 }
 
-void stream_read_join(struct machine *machine, uint64_t op)
+void stream_read_of_machine(struct machine *machine, bool is_master, uint64_t op,
+			    enum record_kind kind, const char *name)
 {
-	const struct record join = { .kind = RECORD_JOIN, .machine = machine->name };
+	const struct record record = { .kind = kind, .machine = name };
 
-	request(machine, false, op, RECORD_JOIN, read)->record = copy_of_record(&join);
+	request(machine, is_master, op, kind, read)->record = copy_of_record(&record);
 }
 
 static void receive(struct sim *sim, struct event *event)
