@@ -518,37 +518,45 @@ void job_free(struct job *job)
 	job->has_turn_to_come = false;
 }
 
-static int add_and_done(struct job_item *it, uint32_t flags, uint64_t time, int *added)
+/* The add of a GET. In a shared queue it returns before it is stored: the end of its key waits. */
+static int add_again(struct job_item *it, uint32_t flags, uint64_t time)
 {
 	struct kwq_add_entry add = {
 		.key_len = it->item.key_len,
 		.flags = flags,
 		.time = time,
 	};
-	struct kwq_done_entry done = { .ticket = it->item.ticket };
-	__s32 add_result = -EIO, done_result = -EIO;
+	__s32 result = -EIO;
 	struct kwq_get_args req = {
 		.size = sizeof(req),
 		.add = {
 			.entries = kwq_ptr(&add),
 			.keys = kwq_ptr(it->key),
-			.results = kwq_ptr(&add_result),
+			.results = kwq_ptr(&result),
 			.keys_len = it->item.key_len,
 			.nr = 1,
 			.entry_size = sizeof(add),
 		},
-		.done = {
-			.entries = kwq_ptr(&done),
-			.results = kwq_ptr(&done_result),
-			.nr = 1,
-			.entry_size = sizeof(done),
-		},
 	};
-	int err;
+	int err = kwq_get_batch(it->job->handle, &req);
 
-	err = kwq_get_batch(it->job->handle, &req);
-	*added = add_result;
-	return err < 0 ? err : done_result;
+	return err < 0 ? err : result;
+}
+
+static bool is_shut_down(struct kwq *q)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return !kwq_stat(q, &st) && st.state & KWQ_STATE_SHUT_DOWN;
+}
+
+static int add_and_done(struct job_item *it, uint32_t flags, uint64_t time, int *added)
+{
+	*added = add_again(it, flags, time);
+	/* An outbox may be full, or gone. Q8: a queue that is shut down drops retries. */
+	if (*added < 0 && !(*added == -ESHUTDOWN && is_shut_down(it->job->handle)))
+		return *added;
+	return kwq_done(it->job->handle, it->item.ticket);
 }
 
 int job_add_again_and_done(struct job_item *it, uint64_t delay, int *added)

@@ -132,9 +132,9 @@ bool job_is_lost(const struct job *job);
 void job_free(struct job *job);
 
 /*
- * Adds the item again after @delay and finishes it, in one call. The add comes first, so
- * the key is never absent from the queue. *added receives the result of the add. Returns
- * as kwq_done().
+ * Adds the item again after @delay, and then finishes it. So the key is never absent from the
+ * queue. If the add is refused, the item is not finished, unless the queue is shut down. *added
+ * receives the result of the add. Returns as kwq_done(), or the error of the add.
  */
 int job_add_again_and_done(struct job_item *it, uint64_t delay, int *added);
 

@@ -36,6 +36,7 @@ static struct {
 	struct kwq_got_extra got_extra;
 	const char *got_key;	/* and its group, and its value */
 	__s32 clockid;
+	__u32 state;
 	__u64 now;
 	__u64 number;		/* of the last change */
 } kernel;
@@ -85,6 +86,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	if (request == KWQ_IOC_STAT && kernel.request != KWQ_IOC_STAT) {
 		((struct kwq_stat *)arg)->clockid = kernel.clockid;
 		((struct kwq_stat *)arg)->now = kernel.now;
+		((struct kwq_stat *)arg)->state = kernel.state;
 		return 0;
 	}
 	kernel.calls++;
@@ -1015,9 +1017,8 @@ static void test_clock(void)
 
 static void test_retry(struct kwq *q)
 {
-	const struct kwq_get_args *arg = (void *)kernel.arg;
 	const struct kwq_add_entry *add = (void *)kernel.entries[1];
-	const struct kwq_done_entry *done = (void *)kernel.entries[2];
+	const struct kwq_done_entry *done = (void *)kernel.entries[0];
 	struct job job = { .handle = q };
 	char key[] = "abc";
 	struct job_item it = { .job = &job, .item = { .ticket = 42, .key_len = 3 }, .key = key };
@@ -1027,13 +1028,25 @@ static void test_retry(struct kwq *q)
 	is_number(job_add_again_and_done(&it, 1000, &added), KWQ_REQUEUED,
 		  "retry: the result of the done");
 	is_number(added, KWQ_REQUEUED, "retry: and that of the add");
-	ok(asked(KWQ_IOC_GET) && arg->add.nr == 1 && arg->done.nr == 1 && !arg->get.nr,
-	   "retry: add and done in one call, and no get");
+	ok(kernel.calls == 2 && kernel.request == KWQ_IOC_DONE, "retry: an add, and then a done");
 	ok(add->flags == KWQ_ADD_AFTER && add->time == 1000 && add->key_len == 3 &&
 	   !memcmp(kernel.keys[1], "abc", 3) && done->ticket == 42,
 	   "retry: this item, after this delay");
 	expect(-ENOMEM, KWQ_WAITING);
 	is_number(job_add_again_and_done(&it, 1000, &added), -ENOMEM, "retry: the call's error");
+
+	expect(0, -ENOSPC);
+	is_number(job_add_again_and_done(&it, 1000, &added), -ENOSPC, "retry: an add without room");
+	ok(asked(KWQ_IOC_GET), "U6: retry: then the item is not finished");
+	expect(0, -ESHUTDOWN);
+	is_number(job_add_again_and_done(&it, 1000, &added), -ESHUTDOWN,
+		  "retry: an outbox that is shut down");
+	ok(asked(KWQ_IOC_GET), "U6: retry: the item is not finished either");
+	expect(0, -ESHUTDOWN);
+	kernel.state = KWQ_STATE_SHUT_DOWN;
+	is_number(job_add_again_and_done(&it, 1000, &added), -ESHUTDOWN,
+		  "retry: a queue that is shut down");
+	ok(kernel.calls == 2 && kernel.request == KWQ_IOC_DONE, "Q8: retry: it drops retries");
 }
 
 int main(void)
