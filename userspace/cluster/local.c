@@ -134,6 +134,7 @@ int local_state(struct local *l, struct local_state *state)
 		.is_unlinked = (of_queue.state | of_outbox.state) & KWQ_STATE_UNLINKED,
 		.group_limit = of_queue.group_limit,
 		.getters = of_queue.getters,
+		.paused_for = of_queue.paused_for,
 		.ready = of_queue.ready,
 		.processing = of_queue.processing,
 		.outbox = of_outbox.ready + of_outbox.waiting,

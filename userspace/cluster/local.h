@@ -70,11 +70,13 @@ struct local_event {
  * The state of QUEUE besides its items. It is over, too, if its outbox was shut down or removed.
  *
  * @getters: workers that wait for a key
+ * @paused_for: how long it is still paused, in ns; UINT64_MAX until it is resumed. No event tells
+ *	of the end of that time.
  */
 struct local_state {
 	bool is_paused, is_shut_down, is_unlinked;
 	uint32_t group_limit, getters;
-	uint64_t ready, processing, outbox;
+	uint64_t paused_for, ready, processing, outbox;
 };
 
 /**

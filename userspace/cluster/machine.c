@@ -65,6 +65,8 @@ void look_at_queue(struct machine *m)
 	m->getters = state.getters;
 	m->has_workers = state.getters || state.processing;
 	m->is_open = !state.is_paused && !state.is_shut_down && !state.is_unlinked;
+	m->opens_at = state.is_paused && state.paused_for != UINT64_MAX ?
+		      machine_clock() + state.paused_for : NEVER;
 	if (state.is_shut_down || state.is_unlinked)
 		m->is_over = true;
 }
@@ -130,8 +132,8 @@ static void take_local_events(struct machine *m)
 		has_changed = true;
 	}
 	m->has_more |= !left;
-	/* A worker that has begun with a key does not wait any more. */
-	if (has_changed)
+	/* A worker that has begun with a key does not wait any more. The end of a pause is no event. */
+	if (has_changed || m->opens_at <= machine_clock())
 		look_at_queue(m);
 	if (ret < 0 && ret != -EINTR)
 		machine_fail(m, ret);
@@ -175,7 +177,7 @@ uint64_t machine_due(const struct machine *m)
 	uint64_t due = earlier(member_next_due(m->member), m->full_until ?: NEVER), wall;
 	struct instant of_master, at = machine_now();
 
-	due = earlier(due, local_next_due(m->local));
+	due = earlier(earlier(due, local_next_due(m->local)), m->opens_at);
 	if (m->refused || m->shall || m->returned || m->has_more)
 		return 0;
 	if (!m->master)

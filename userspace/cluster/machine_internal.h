@@ -85,7 +85,7 @@ enum {
  * @full_until: until when nothing is asked for, because the local queue is full
  * @damage_told_at: when a damaged record was told of last, or 0
  * @no_room_since, @no_room_at: when the engine began to have no room for adds, and when it said so
- *	last; 0 if it has room
+ *	last; 0 if it always had some
  * @member_tail, @tail: the tail of the engine, and its number for the member
  * @own, @asks: listeners for messages to this machine, and to its master
  * @shall: SHALL_* bits
@@ -94,6 +94,7 @@ enum {
  * @getters: workers that wait for a key here, as the last step saw it
  * @has_workers: there are some, who wait or work
  * @is_open: the local queue hands keys out
+ * @opens_at: when a pause of it ends that has an end, else NEVER
  * @is_over: it was shut down or removed
  * @join_op: the operation of the member that reads the own join
  * @lacks_join: it has ended, and there is no join
@@ -113,7 +114,7 @@ struct machine {
 	struct returned *returned;
 	struct add *adds;
 	int64_t member_tail, master_tail, own, asks;
-	uint64_t tail, answered_at, full_until, no_room_since, no_room_at, damage_told_at;
+	uint64_t tail, answered_at, full_until, opens_at, no_room_since, no_room_at, damage_told_at;
 	unsigned int shall;
 	uint32_t group_limit, getters;
 	bool has_left, has_failed, has_lease, has_workers, has_more;
