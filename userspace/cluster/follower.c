@@ -3,7 +3,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include <utlist.h>
+
+uint64_t wall_clock(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
 
 /* The page is open until all its entries were handed out. */
 static struct page *new_page(uint64_t after)
@@ -18,6 +27,11 @@ static struct page *new_page(uint64_t after)
 struct page *follower_page(const struct follower *f)
 {
 	return f->pages->prev;
+}
+
+bool follower_has_fetched(const struct follower *f)
+{
+	return f->lists || f->next < f->nr;
 }
 
 void follower_settle(struct follower *f, struct page *page)
@@ -78,6 +92,9 @@ static int next_listed(struct follower *f, const struct kwq_listed **listed, con
 
 	do {
 		ret = item_list_next(&f->list, listed, bytes);
+		/* The first item of a page was fetched just now. */
+		if (f->list.next == 1)
+			f->wall = wall_clock();
 	} while (ret > 0 && (*listed)->change > f->args.after);
 	if (ret > 0) {
 		follower_page(f)->open++;
@@ -101,6 +118,7 @@ static int read_page(struct follower *f)
 		free(page);
 		return nr == -EAGAIN ? 0 : nr;
 	}
+	f->wall = wall_clock();
 	page->after = f->args.after;
 	page->open += nr;
 	DL_APPEND(f->pages, page);

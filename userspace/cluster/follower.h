@@ -39,6 +39,7 @@ struct page {
  * @lists: the items that were there before the first change are being listed
  * @pages: in order; the last one is the page that was read last
  * @nr, @next, @at: entries of the last page, and the next one with its bytes
+ * @wall: the wall clock when the last item was fetched, in ns since 1970
  */
 struct follower {
 	struct kwq *q;
@@ -48,6 +49,7 @@ struct follower {
 	struct page *pages;
 	int nr, next;
 	const char *at;
+	uint64_t wall;
 	struct kwq_listed entries[PAGE_ENTRIES];
 	char bytes[PAGE_BYTES];
 };
@@ -77,10 +79,16 @@ void follower_close(struct follower *f);
  */
 int follower_next(struct follower *f, const struct kwq_listed **listed, const char **bytes);
 
+/* Whether follower_next() has an item that it fetched earlier. */
+bool follower_has_fetched(const struct follower *f);
+
 /* The page of the entry that follower_next() returned last. */
 struct page *follower_page(const struct follower *f);
 
 /* An entry of the page needs nothing more. */
 void follower_settle(struct follower *f, struct page *page);
+
+/* In ns since 1970. */
+uint64_t wall_clock(void);
 
 #endif /* KWQ_CLUSTER_FOLLOWER_H */

@@ -7,11 +7,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static bool next_of_queue_itself(struct local *l, struct local_event *event)
+static bool next_of_queues(struct local *l, struct local_event *event)
 {
-	if (l->of_queue == l->queue.args.of_queue)
+	uint64_t of_queues = l->queue.args.of_queue + l->outbox.args.of_queue;
+
+	if (l->of_queues == of_queues)
 		return false;
-	l->of_queue = l->queue.args.of_queue;
+	l->of_queues = of_queues;
 	*event = (struct local_event){ .kind = LOCAL_QUEUE };
 	return true;
 }
@@ -23,9 +25,11 @@ int local_next(struct local *l, struct local_event *event, uint64_t now)
 	l->now = now;
 	ret = granted_next(l, event);
 	if (!ret)
-		ret = next_of_queue_itself(l, event);
+		ret = next_of_queues(l, event);
 	if (!ret)
 		ret = added_next(l, event);
+	if (!ret)
+		ret = next_of_queues(l, event);
 	if (!ret)
 		ret = ended_next(l, event);
 	return ret;
@@ -91,8 +95,10 @@ void local_close(struct local *l)
 		ended_forget(l, ended);
 		ended_free(ended);
 	}
-	DL_FOREACH_SAFE(l->added, added, next_added)
+	HASH_ITER(hh, l->added, added, next_added) {
+		HASH_DEL(l->added, added);
 		free(added);
+	}
 	follower_close(&l->queue);
 	follower_close(&l->outbox);
 	kwq_close(l->queue.q);

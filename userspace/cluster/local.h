@@ -3,12 +3,12 @@
  * The two queues of a shared queue on this machine.
  *
  * Programs use the queue QUEUE. Their adds go to its outbox, the queue QUEUE.outbox, because it was
- * created with KWQ_CREATE_OUTBOX. Keys that this machine was
- * granted are put into QUEUE. Both queues are
- * followed:
+ * created with KWQ_CREATE_OUTBOX. Keys that this machine was granted are put into QUEUE. Both queues
+ * are followed:
  *
  *	outbox	an item that is ready or waiting is an add to be published. When it is stored, it is
- *		removed, unless it has changed meanwhile. Then it comes again.
+ *		removed, unless it has changed meanwhile. Then it comes again. So does a dead item
+ *		that is of no grant, such as one that was loaded.
  *	QUEUE	an item that is neither ready nor processing any more has ended. It is removed
  *		before anybody hears of its end, so that no worker can get it again.
  *
@@ -46,7 +46,7 @@ enum local_event_kind {
 };
 
 /*
- * @work: ADD, TAKEN: valid until the next call; ENDED: valid until local_confirmed()
+ * @work: ADD, TAKEN, UNTAKEN: valid until the next call; ENDED: valid until local_confirmed()
  * @hash: of the key; not with QUEUE
  * @id: ADD: for local_stored(); ENDED: for local_confirmed()
  * @is_ready, @is_waiting: ADD: at least one of them
@@ -108,13 +108,14 @@ int local_outbox_fd(const struct local *local);
  * @event: receives it
  * @now: on the caller's clock, in ns
  *
- * Adds come only while fewer than LOCAL_ADDS_MAX are not yet stored: see local_limit_adds().
+ * Adds of the outbox come only while fewer than LOCAL_ADDS_MAX are not yet stored: see
+ * local_limit_adds(). The next add of a key comes when the one before it is stored.
  *
  * Return: 1 with an event, 0 without, or a negative errno value.
  */
 int local_next(struct local *local, struct local_event *event, uint64_t now);
 
-/* When local_next() has an event though nothing happens; UINT64_MAX for never. */
+/* When local_next() may have an event though nothing happens; UINT64_MAX for never. */
 uint64_t local_next_due(const struct local *local);
 
 /* Sets how many adds may be read and not yet stored, below LOCAL_ADDS_MAX. */
@@ -145,7 +146,7 @@ bool local_end_needs_add(const struct local *local, const struct key_hash *hash)
  * @id: &local_event.id of the add
  *
  * The outbox forgets the item, and lets calls return that wait for it (KWQ_CREATE_SYNC). An item
- * that was added again meanwhile stays, and comes again.
+ * that was added again meanwhile stays, and comes again. Calls that wait for it go on waiting.
  *
  * Return: 0 or a negative errno value.
  */
@@ -168,8 +169,8 @@ void local_confirmed(struct local *local, uint64_t id);
  * Workers see the token as epoch * 2^42 + number * 2^14. Each further hand-out here has the next
  * token: see &kwq_add_extra.token.
  *
- * Return: 0 or a negative errno value: -EEXIST if QUEUE has the key, -ENOSPC and -EDQUOT if it is
- * full, -EOVERFLOW for a token that does not fit.
+ * Return: 0 or a negative errno value: -ENOSPC and -EDQUOT if QUEUE is full, -ESHUTDOWN if one of
+ * the queues is shut down, -EOVERFLOW for a token that does not fit.
  */
 int local_start(struct local *local, const struct key_hash *hash, const struct work *work,
 		struct token token);

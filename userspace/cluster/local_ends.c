@@ -75,8 +75,10 @@ int ended_take_from_outbox(struct local *l, const void *key, size_t len,
 		return ret == -ENOENT ? 0 : ret;
 	ret = (*listed)->state;
 	if (ret & (KWQ_IS_REMEMBERED | KWQ_IS_DEAD)) {
-		int err = item_remove(l->outbox.q, key, len, KWQ_REMOVE_UNCHANGED,
-				     (*listed)->change);
+		int err = ret & KWQ_IS_DEAD ?
+			  item_remove(l->outbox.q, key, len, KWQ_REMOVE_DEAD, 0) :
+			  item_remove(l->outbox.q, key, len, KWQ_REMOVE_UNCHANGED,
+				      (*listed)->change);
 
 		/* A worker's add or forget came meanwhile, and ended what was remembered. */
 		if (err == -ESTALE || err == -ENOENT)
@@ -104,7 +106,7 @@ struct ended *ended_note(struct local *l, const struct granted *g, enum outcome 
 			.id = (uintptr_t)ended,
 			.token = g->token,
 			.outcome = how,
-			.due = item_due(listed),
+			.due = item_due(listed, l->queue.wall),
 		},
 	};
 	memcpy(ended->bytes, bytes, item_bytes(listed));

@@ -27,17 +27,31 @@ void granted_forget(struct local *l, struct granted *g)
 	free(g);
 }
 
-/* The worker's calls that concern the count of requeues go to the outbox. */
-static int remember_requeues(struct local *l, const struct work *work)
+int remember_requeues(struct local *l, const void *key, size_t len, uint32_t requeues)
 {
 	struct kwq_restore_entry entry = {
-		.key_len = work->key.len,
+		.key_len = len,
 		.state = KWQ_IS_REMEMBERED,
-		.requeues = work->requeues,
+		.requeues = requeues,
 	};
 	struct kwq_add_extra extra = {};
+	int ret = requeues ? item_restore(l->outbox.q, &entry, &extra, key) : 0;
 
-	return work->requeues ? item_restore(l->outbox.q, &entry, &extra, work->key.at) : 0;
+	/* Work makes room. Without the count a retry begins with a short delay. */
+	return ret < 0 && ret != -ENOSPC && ret != -EDQUOT ? ret : 0;
+}
+
+/*
+ * The outbox is to have the count of the grant. It may have a dead item of an earlier life of this
+ * program, which this run must not be taken for.
+ */
+static int prepare_outbox(struct local *l, const struct work *work)
+{
+	int ret = item_remove(l->outbox.q, work->key.at, work->key.len, KWQ_REMOVE_DEAD, 0);
+
+	if (ret < 0 && ret != -ENOENT)
+		return ret;
+	return remember_requeues(l, work->key.at, work->key.len, work->requeues);
 }
 
 static int restore_work(struct local *l, const struct work *work, uint64_t token)
@@ -91,8 +105,8 @@ int local_start(struct local *l, const struct key_hash *hash, const struct work 
 		free(g);
 		return -ENOMEM;
 	}
-	ret = remember_requeues(l, work);
-	if (ret >= 0)
+	ret = prepare_outbox(l, work);
+	if (!ret)
 		ret = restore_work(l, work, token_of_workers(token));
 	if (ret < 0) {
 		granted_forget(l, g);
@@ -119,6 +133,11 @@ int local_revoke_all(struct local *l)
 		granted_forget(l, g);
 	}
 	HASH_ITER(hh, l->ended, ended, next_ended) {
+		const struct bytes *key = &ended->event.work.key;
+
+		ret = ended_take_from_outbox(l, key->at, key->len, &listed, &bytes);
+		if (ret < 0)
+			err = ret;
 		ended_forget(l, ended);
 		if (ended->page)
 			follower_settle(&l->queue, ended->page);
@@ -181,6 +200,17 @@ static int change_granted(struct local *l, struct granted *g, const struct kwq_l
 	return 1;
 }
 
+/*
+ * The page was read before the grant was revoked, or before the key was granted once more. Nobody
+ * needs to hear of that grant.
+ */
+static bool is_of_former_grant(const struct granted *g, const struct kwq_listed *listed)
+{
+	uint64_t grant = listed->token >> HAND_OUT_BITS;
+
+	return listed->token && (!g || grant != token_of_workers(g->token) >> HAND_OUT_BITS);
+}
+
 int granted_next(struct local *l, struct local_event *event)
 {
 	const struct kwq_listed *listed;
@@ -197,7 +227,9 @@ int granted_next(struct local *l, struct local_event *event)
 		if (ret)
 			return ret;
 		g = granted_find(l, &hash);
-		if (g)
+		if (is_of_former_grant(g, listed))
+			follower_settle(&l->queue, follower_page(&l->queue));
+		else if (g)
 			ret = change_granted(l, g, listed, bytes, event);
 		else
 			ret = added_read(l, &l->queue, &hash, listed, bytes, event);

@@ -64,12 +64,29 @@ struct ended {
 	char bytes[];
 };
 
-/* An add that is not yet stored. */
-struct added {
-	struct added *prev, *next;
+/* @is_foreign: somebody put the item into QUEUE itself */
+struct added_of {
 	struct key_hash hash;
+	uint8_t is_foreign;
+};
+
+/*
+ * A key with an add that is not yet stored.
+ *
+ * @prev, @next: in &local.again, if it was read again while it was published
+ * @is_published: as @change, with @bytes of key, group and value, and @requeues
+ * @page: of that change
+ * @held: of the change before it, which was stored too late: see local_adds.c
+ * @later: of the last read since it was published; NULL for none
+ */
+struct added {
+	UT_hash_handle hh;
+	struct added *prev, *next;
+	struct added_of of;
 	struct follower *follower;
-	struct page *page;
+	struct page *page, *held, *later;
+	bool is_published;
+	uint32_t requeues;
 	uint64_t change;
 	size_t bytes, key_len;
 	char key[];
@@ -79,21 +96,23 @@ struct added {
  * @granted: by hash
  * @ended: by hash, not yet told
  * @waiting: the same, by what they wait for. The first of a list is told first.
- * @added, @nr_added, @most_added: not yet stored, and how many may be so at once
+ * @added: by key
+ * @again: of these, to be published again
+ * @nr_added, @most_added: how many are published and not yet stored, and how many may be so at once
  * @added_bytes: of their keys, groups and values
  * @now: what the caller said last
  * @most_held: how long ends wait for adds
- * @of_queue: the last change of QUEUE itself that an event told of
+ * @of_queues: the last changes of the queues themselves that an event told of, added up
  * @one: for a list of its own
  */
 struct local {
 	struct follower queue, outbox;
 	struct granted *granted;
 	struct ended *ended, *waiting[WAITS];
-	struct added *added;
+	struct added *added, *again;
 	unsigned int nr_added, most_added;
 	size_t added_bytes;
-	uint64_t now, most_held, of_queue;
+	uint64_t now, most_held, of_queues;
 	struct item_list one;
 };
 
@@ -112,16 +131,16 @@ struct work item_work(const struct kwq_listed *listed, const char *bytes);
 /* How many bytes its key, group and value have. */
 size_t item_bytes(const struct kwq_listed *listed);
 
-/* By the wall clock; 0 if it does not wait. */
-uint64_t item_due(const struct kwq_listed *listed);
+/* By the wall clock, which was @wall when the item was read; 0 if it does not wait. */
+uint64_t item_due(const struct kwq_listed *listed, uint64_t wall);
 
 bool item_is_add(const struct kwq_listed *listed);
 
 /* ---- local_adds.c: adds ----------------------------------------------------- */
 
 /*
- * @f has read an item that nobody granted. Returns 1 with an event if it is an add, else 0, or a
- * negative errno value.
+ * @f has read an item of the outbox, or one of QUEUE that nobody granted. Returns 1 with an event
+ * if it is an add to be published now, else 0, or a negative errno value.
  */
 int added_read(struct local *l, struct follower *f, const struct key_hash *hash,
 	       const struct kwq_listed *listed, const char *bytes, struct local_event *event);
@@ -136,6 +155,12 @@ int added_next(struct local *l, struct local_event *event);
 
 struct granted *granted_find(const struct local *l, const struct key_hash *hash);
 void granted_forget(struct local *l, struct granted *g);
+
+/*
+ * The outbox remembers how often a key that was granted has been requeued, because the worker's
+ * calls go there. Without room it does not. Returns 0 or a negative errno value.
+ */
+int remember_requeues(struct local *l, const void *key, size_t len, uint32_t requeues);
 
 /* The next event of QUEUE. Returns 1, 0 or a negative errno value. */
 int granted_next(struct local *l, struct local_event *event);

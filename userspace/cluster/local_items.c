@@ -3,15 +3,6 @@
 #include "local_internal.h"
 
 #include <errno.h>
-#include <time.h>
-
-static uint64_t wall_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
 
 int item_remove(struct kwq *q, const void *key, size_t len, uint32_t flags, uint64_t change)
 {
@@ -68,9 +59,9 @@ size_t item_bytes(const struct kwq_listed *listed)
 	return (size_t)listed->key_len + listed->group_len + listed->value_len;
 }
 
-uint64_t item_due(const struct kwq_listed *listed)
+uint64_t item_due(const struct kwq_listed *listed, uint64_t wall)
 {
-	return listed->state & KWQ_IS_WAITING ? wall_clock() + listed->due_in : 0;
+	return listed->state & KWQ_IS_WAITING ? wall + listed->due_in : 0;
 }
 
 bool item_is_add(const struct kwq_listed *listed)

@@ -185,7 +185,7 @@ static void on_local_end(struct machine *m, const struct local_event *event)
 		machine_fail(m, -ENOMEM);
 		return;
 	}
-	member_ended(m->member, &ended->hash, event->token, &end, machine_now());
+	member_ended(m->member, &event->hash, event->token, &end, machine_now());
 }
 
 void on_local(struct machine *m, const struct local_event *event)

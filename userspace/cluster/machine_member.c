@@ -166,9 +166,7 @@ static void note_returned(struct machine *m, const struct key_hash *hash, const 
 	};
 	DL_APPEND(m->returned, returned);
 	m->full_until = machine_clock() + FULL_PAUSE;
-	if (err == -EEXIST)
-		machine_complain(m, "somebody has put a key into the queue itself: keys go into its outbox");
-	else if (err != -ESHUTDOWN)
+	if (err != -ESHUTDOWN)
 		machine_complain(m, "the queue or its outbox is full: keys go back to other machines");
 }
 
@@ -179,7 +177,7 @@ static void member_start(void *arg, const struct key_hash *hash, const struct wo
 	int err = local_start(m->local, hash, work, token);
 
 	/* After a shut down this machine leaves. */
-	if (err == -ENOSPC || err == -EDQUOT || err == -EEXIST || err == -ESHUTDOWN)
+	if (err == -ENOSPC || err == -EDQUOT || err == -ESHUTDOWN)
 		note_returned(m, hash, work, token, err);
 	else if (err)
 		machine_fail(m, err);

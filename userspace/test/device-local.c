@@ -7,10 +7,10 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include <kwq.h>
 
+#include "../cluster/follower.h"
 #include "../cluster/local.h"
 #include "tap.h"
 
@@ -25,6 +25,7 @@ static struct local *l;
 static struct local_event event;
 static uint64_t got_token;	/* of the last get() */
 static uint64_t now;		/* what local_next() is told */
+static unsigned int outbox_items;	/* the next outbox has room for so many; 0 for any */
 
 static const struct kwq_limiter limiter = {
 	.kind = KWQ_LIMITER_EXPONENTIAL,
@@ -40,7 +41,7 @@ static struct kwq *create(const struct kwq *to)
 	const struct kwq_create_options options = {
 		.size = sizeof(options), .open_flags = O_CLOEXEC, .clockid = KWQ_CLOCK_ID_MANUAL,
 		.config = &config, .lease = 1000000 * MS, .values = true, .groups = true,
-		.changes = true, .outbox = to,
+		.changes = true, .outbox = to, .max_items = to ? 0 : outbox_items,
 	};
 	struct kwq *made = NULL;
 
@@ -138,14 +139,6 @@ static uint64_t get(const char *key)
 	return got_token >> 42 == 2 ? item.ticket : 0;
 }
 
-static uint64_t wall_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * 1000 * MS + ts.tv_nsec;
-}
-
 /* N1, N2, N4: adds come with all that they carry, stay until they are stored, and coalesce. */
 static void test_adds(void)
 {
@@ -178,7 +171,10 @@ static void test_adds(void)
 	is_number(kwq_add(user, "b", 1), KWQ_COALESCED, "N2: and another one of the key");
 	is_number(local_stored(l, id), 0, "the first is stored");
 	ok(next_is(LOCAL_ADD, "b"), "N1: the second comes");
+	is_number(kwq_sync_within(user, 0), -ETIMEDOUT, "N1: and is not stored yet");
 	is_number(local_stored(l, event.id), 0, "it is stored");
+	ok(is_quiet(), "that is read");
+	is_number(kwq_sync_within(user, 0), 0, "N1: a sync knows");
 	ok(is_quiet() && !kwq_len(outbox), "and that is all");
 
 	is_number(kwq_add_after(user, "c", 1, 500 * MS), KWQ_WAITING, "a delayed add");
@@ -191,6 +187,101 @@ static void test_adds(void)
 	ok(next_is(LOCAL_ADD, "d") && event.work.requeues == 1, "N4: with its count");
 	local_stored(l, event.id);
 	ok(is_quiet(), "nothing else");
+	end();
+}
+
+static int add_value(const char *key, const char *value)
+{
+	const struct kwq_add_options options = {
+		.size = sizeof(options), .flags = KWQ_ADD_VALUE, .value = value,
+		.value_len = strlen(value),
+	};
+
+	return kwq_add_with(user, key, strlen(key), &options);
+}
+
+/* Q18, N1: adds of a key are published one after the other, and a sync waits for the last. */
+static void test_one_after_the_other(void)
+{
+	uint64_t id;
+
+	begin();
+	add_value("k", "1");
+	ok(next_is(LOCAL_ADD, "k") && is_bytes(event.work.value, "1"), "an add of a key");
+	id = event.id;
+	add_value("k", "2");
+	ok(is_quiet(), "Q18: the next one waits");
+	add_value("k", "3");
+	ok(is_quiet(), "and one more");
+	local_stored(l, id);
+	ok(next_is(LOCAL_ADD, "k") && is_bytes(event.work.value, "3"), "then the last comes");
+	id = event.id;
+	ok(is_quiet(), "and once");
+	is_number(kwq_sync_within(user, 0), -ETIMEDOUT, "N1: it is not stored yet");
+	add_value("k", "4");
+	local_stored(l, id);
+	ok(next_is(LOCAL_ADD, "k") && is_bytes(event.work.value, "4"), "one that was not read");
+	id = event.id;
+	add_value("k", "5");
+	ok(is_quiet(), "and one more");
+	kwq_remove(outbox, "k", 1);
+	local_stored(l, id);
+	ok(is_quiet(), "one that is removed meanwhile is not published");
+
+	add_value("k", "6");
+	ok(next_is(LOCAL_ADD, "k"), "the next add");
+	id = event.id;
+	add_value("k", "7");
+	ok(is_quiet(), "and one that waits");
+	add_value("k", "8");
+	local_stored(l, id);
+	kwq_remove(outbox, "k", 1);
+	ok(is_quiet(), "and is removed before it is read again");
+	is_number(kwq_sync_within(user, 0), 0, "N1: nothing more is to be stored");
+
+	add_value("l", "1");
+	ok(next_is(LOCAL_ADD, "l"), "an add of another key");
+	id = event.id;
+	add_value("l", "2");
+	ok(is_quiet(), "and one that waits");
+	add_value("l", "3");
+	local_stored(l, id);
+	ok(next_is(LOCAL_ADD, "l") && is_bytes(event.work.value, "3"), "one more is unread");
+	id = event.id;
+	is_number(kwq_add(user, "l", 1), KWQ_COALESCED, "and another one coalesces with it");
+	ok(is_quiet(), "both are read");
+	local_stored(l, id);
+	ok(next_is(LOCAL_ADD, "l"), "N1: and published again");
+	local_stored(l, event.id);
+	ok(is_quiet(), "nothing else");
+
+	add_value("k", "9");
+	ok(next_is(LOCAL_ADD, "k"), "the next add");
+	id = event.id;
+	add_value("k", "10");
+	local_stored(l, id);
+	kwq_remove(outbox, "k", 1);
+	ok(is_quiet(), "one that is removed before it is read");
+	is_number(kwq_sync_within(user, 0), 0, "N1: nothing more is to be stored");
+	end();
+}
+
+/* D1, N4: an add that was fetched long ago is not late. */
+static void test_due(void)
+{
+	uint64_t until;
+
+	begin();
+	local_limit_adds(l, 1);
+	kwq_add_after(user, "a", 1, 500 * MS);
+	kwq_add_after(user, "b", 1, 500 * MS);
+	ok(next_is(LOCAL_ADD, "a"), "one of two adds");
+	until = wall_clock() + 500 * MS;
+	while (wall_clock() < until - 499 * MS)
+		;
+	local_stored(l, event.id);
+	ok(next_is(LOCAL_ADD, "b") && event.due <= until, "D1: the other is due when it was added");
+	local_stored(l, event.id);
 	end();
 }
 
@@ -304,6 +395,18 @@ static void test_ends(void)
 	local_confirmed(l, event.id);
 	is_number(kwq_len(outbox), 0, "and the outbox is empty");
 
+	start("i", 2, 9);
+	ticket = get("i");
+	ok(next_is(LOCAL_TAKEN, "i"), "a worker has a key");
+	kwq_add(user, "i", 1);
+	ok(next_is(LOCAL_ADD, "i") && event.work.requeues == 2, "an add during the work");
+	local_stored(l, event.id);
+	is_number(kwq_num_requeues(user, "i", 1), 2, "L1: leaves the count");
+	kwq_done(user, ticket);
+	ok(next_is(LOCAL_ENDED, "i") && event.outcome == OUTCOME_REMEMBERED &&
+	   event.work.requeues == 2, "N4: and the end has it");
+	local_confirmed(l, event.id);
+
 	start("g", 0, 7);
 	ticket = get("g");
 	is_number(kwq_bury(user, ticket), KWQ_BURIED, "a worker buries");
@@ -369,15 +472,38 @@ static void test_own_add(void)
 	ok(local_end_needs_add(l, &hash), "N7: the stream has to take that add");
 	ok(!local_end_needs_add(l, &other), "and no other one");
 	kwq_add(user, "b", 1);
-	ok(next_is(LOCAL_ADD, "b") && event.is_ready && event.is_waiting &&
-	   event.due < due + 10000 * MS && event.due + 10000 * MS > due, "another add of the key");
-	adds[1] = event.id;
+	ok(is_quiet(), "another add of the key waits");
 	local_stored(l, adds[0]);
+	ok(next_is(LOCAL_ADD, "b") && event.is_ready && event.is_waiting &&
+	   event.due < due + 10000 * MS && event.due + 10000 * MS > due, "then it comes");
+	adds[1] = event.id;
+	ok(is_quiet(), "N2: the end waits for that, too: it might have coalesced with the first");
+	kwq_add_rate_limited(user, "b", 1);
+	ok(is_quiet(), "a third one waits");
+	local_stored(l, adds[1]);
+	ok(next_is(LOCAL_ADD, "b"), "then it comes");
+	adds[1] = event.id;
 	ok(next_is(LOCAL_ENDED, "b") && event.outcome == OUTCOME_DONE,
-	   "N2: the end does not wait for what came after it");
+	   "and the end waits no longer");
 	ok(!local_end_needs_add(l, &hash), "and needs none any more");
 	local_confirmed(l, event.id);
 	local_stored(l, adds[1]);
+
+	start("g", 0, 6);
+	ticket = get("g");
+	kwq_add(user, "g", 1);
+	ok(next_is(LOCAL_TAKEN, "g") && next_is(LOCAL_ADD, "g"), "an add during the work");
+	adds[0] = event.id;
+	is_number(kwq_add(user, "g", 1), KWQ_COALESCED, "and one that coalesces with it");
+	kwq_done(user, ticket);
+	ok(is_quiet(), "the end waits");
+	local_stored(l, adds[0]);
+	ok(next_is(LOCAL_ADD, "g"), "the second add comes");
+	adds[0] = event.id;
+	ok(is_quiet(), "N2: and the end waits for it");
+	local_stored(l, adds[0]);
+	ok(next_is(LOCAL_ENDED, "g") && event.outcome == OUTCOME_DONE, "then it is told");
+	local_confirmed(l, event.id);
 
 	local_limit_adds(l, 1);
 	kwq_add(user, "first", 5);
@@ -582,6 +708,130 @@ static void test_revoke(void)
 	end();
 }
 
+/* N2: several keys at work, and the lease ends while their changes are being told. */
+static void test_revoke_amid_changes(void)
+{
+	uint64_t ticket, other;
+
+	begin();
+	start("a", 0, 1);
+	start("b", 0, 2);
+	ok(get("a") && get("b"), "two keys at work");
+	ok(next_is(LOCAL_TAKEN, "a") && next_is(LOCAL_TAKEN, "b") && is_quiet(), "that is told");
+	is_number(local_set_term(l, 0), 0, "the kernel takes both back");
+	ok(next_is(LOCAL_UNTAKEN, "a"), "the first is told");
+	is_number(local_revoke_all(l), 0, "then the lease is lost");
+	ok(is_quiet(), "N2: the other is no add");
+	is_number(kwq_len(outbox), 0, "and the outbox is empty");
+
+	is_number(local_set_term(l, UINT64_MAX), 0, "the next lease");
+	start("c", 0, 3);
+	ticket = get("c");
+	start("d", 0, 4);
+	other = get("d");
+	ok(next_is(LOCAL_TAKEN, "c") && next_is(LOCAL_TAKEN, "d"), "a worker has two keys");
+	kwq_give_back(user, ticket);
+	is_number(kwq_done(user, other), 0, "it gives one back, and is done with the other");
+	ok(next_is(LOCAL_UNTAKEN, "c"), "the first is told");
+	is_number(local_revoke_all(l), 0, "then that lease is lost");
+	start("d", 0, 5);
+	ok(is_quiet(), "N1: what was read before does not end the next grant");
+	is_number(kwq_done(user, get("d")), 0, "a worker gets it, and is done");
+	ok(next_is(LOCAL_ENDED, "d") && event.token.number == 5, "then it has ended");
+	local_confirmed(l, event.id);
+	end();
+}
+
+static int restore_dead(const char *key)
+{
+	const struct kwq_restore_entry entry = {
+		.key_len = strlen(key), .state = KWQ_IS_DEAD, .requeues = 4,
+	};
+	const struct kwq_add_extra extra = {};
+	int32_t result = -EIO;
+	const struct kwq_batch batch = {
+		.entries = kwq_ptr(&entry), .keys = kwq_ptr(key), .results = kwq_ptr(&result),
+		.extras = kwq_ptr(&extra), .keys_len = strlen(key), .nr = 1,
+		.entry_size = sizeof(entry), .extra_size = sizeof(extra),
+	};
+
+	kwq_restore_batch(outbox, &batch);
+	return result;
+}
+
+/* A worker retries @key once too often, and is done. */
+static void dies(const char *key, uint64_t number)
+{
+	uint64_t ticket;
+
+	start(key, 4, number);
+	ticket = get(key);
+	is_number(kwq_add_rate_limited(user, key, strlen(key)), KWQ_DEAD, "a retry too many");
+	is_number(kwq_done(user, ticket), 0, "and the worker is done");
+}
+
+/* The key is granted, and its job succeeds. */
+static void succeeds(const char *key, uint64_t number)
+{
+	uint64_t ticket;
+
+	is_number(start(key, 0, number), 0, "the key is granted again");
+	ticket = get(key);
+	is_number(kwq_done(user, ticket), 0, "and its job succeeds");
+	ok(next_is(LOCAL_ENDED, key) && event.outcome == OUTCOME_DONE,
+	   "L11: no earlier run makes it dead");
+	local_confirmed(l, event.id);
+	is_number(kwq_len(outbox), 0, "and nothing is left");
+}
+
+/* L11: the lease ends before the death of a key is told, or this program does. */
+static void test_untold_death(void)
+{
+	uint64_t other;
+
+	begin();
+	kwq_add(user, "other", 5);
+	ok(next_is(LOCAL_ADD, "other"), "an add");
+	other = event.id;
+	dies("h", 1);
+	start("r", 2, 6);
+	is_number(kwq_done(user, get("r")), 0, "a done without a forget");
+	ok(is_quiet(), "the ends wait for the add");
+	is_number(local_revoke_all(l), 0, "the lease ends");
+	is_number(kwq_num_requeues(user, "r", 1), 0, "N4: the count of an untold end is forgotten");
+	local_stored(l, other);
+	succeeds("h", 2);
+
+	dies("h", 3);
+	is_number(local_revoke_all(l), 0, "the lease ends before anything is read");
+	ok(is_quiet(), "nothing is told");
+	succeeds("h", 4);
+
+	is_number(restore_dead("h"), KWQ_RESTORED, "an earlier life has left a dead key");
+	succeeds("h", 5);
+	ok(is_quiet(), "it is no add either");
+
+	is_number(restore_dead("loaded"), KWQ_RESTORED, "somebody loads a dead key");
+	ok(next_is(LOCAL_ADD, "loaded") && event.is_ready && event.work.requeues == 4,
+	   "it is added");
+	local_stored(l, event.id);
+	is_number(kwq_len(outbox), 0, "and leaves the outbox");
+	end();
+}
+
+/* N7: work goes on while the outbox is full. */
+static void test_full_outbox(void)
+{
+	outbox_items = 1;
+	begin();
+	outbox_items = 0;
+	is_number(kwq_add(user, "other", 5), KWQ_ADDED, "an add fills the outbox");
+	is_number(kwq_add(user, "more", 4), -ENOSPC, "another one does not fit");
+	is_number(start("a", 3, 1), 0, "N7: a key with a count of requeues can start");
+	is_number(kwq_done(user, get("a")), 0, "and end");
+	end();
+}
+
 /* N6: workers that wait are told, and counted. */
 static void test_getters(void)
 {
@@ -687,13 +937,25 @@ static void test_errors(void)
 	kwq_add(user, "a", 1);
 	ok(local_next(l, &event, now) == 1 && event.kind == LOCAL_QUEUE, "a pause is told");
 	local_state(l, &state);
-	ok(state.is_paused && state.outbox == 1, "and seen");
+	ok(state.is_paused && state.paused_for == UINT64_MAX && state.outbox == 1, "and seen");
+	ok(next_is(LOCAL_ADD, "a") && is_quiet(), "adds come all the same");
+	kwq_pause_for(user, 5 * MS);
+	ok(local_next(l, &event, now) == 1 && event.kind == LOCAL_QUEUE, "one for a time, too");
+	local_state(l, &state);
+	ok(state.is_paused && state.paused_for == 5 * MS, "with that time");
+	kwq_shut_down(outbox);
+	ok(local_next(l, &event, now) == 1 && event.kind == LOCAL_QUEUE,
+	   "so is a shut down of the outbox");
+	local_state(l, &state);
+	ok(state.is_shut_down, "and seen");
 	end();
 }
 
 int main(void)
 {
 	test_adds();
+	test_one_after_the_other();
+	test_due();
 	test_start();
 	test_ends();
 	test_no_room();
@@ -702,6 +964,9 @@ int main(void)
 	test_backlog();
 	test_take_back();
 	test_revoke();
+	test_revoke_amid_changes();
+	test_untold_death();
+	test_full_outbox();
 	test_getters();
 	test_hand_outs();
 	test_many();
