@@ -190,6 +190,21 @@ static void test_adds(void)
 	end();
 }
 
+/* Whether a sync would return that has waited since this change of the outbox. */
+static bool sync_returns(uint64_t change)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return !kwq_stat(outbox, &st) && st.kept >= change;
+}
+
+static uint64_t last_change(void)
+{
+	struct kwq_stat st = { .size = sizeof(st) };
+
+	return kwq_stat(outbox, &st) ? 0 : st.last_change;
+}
+
 static int add_value(const char *key, const char *value)
 {
 	const struct kwq_add_options options = {
@@ -203,7 +218,7 @@ static int add_value(const char *key, const char *value)
 /* Q18, N1: adds of a key are published one after the other, and a sync waits for the last. */
 static void test_one_after_the_other(void)
 {
-	uint64_t id;
+	uint64_t id, both;
 
 	begin();
 	add_value("k", "1");
@@ -238,6 +253,18 @@ static void test_one_after_the_other(void)
 	kwq_remove(outbox, "k", 1);
 	ok(is_quiet(), "and is removed before it is read again");
 	is_number(kwq_sync_within(user, 0), 0, "N1: nothing more is to be stored");
+
+	kwq_add(user, "m", 1);
+	ok(next_is(LOCAL_ADD, "m"), "an add of another key");
+	id = event.id;
+	is_number(kwq_add(user, "m", 1), KWQ_COALESCED, "and one that coalesces");
+	both = last_change();
+	local_stored(l, id);
+	ok(next_is(LOCAL_ADD, "m"), "the second comes");
+	id = event.id;
+	ok(is_quiet() && !sync_returns(both), "N1: a sync that waits for both goes on");
+	local_stored(l, id);
+	ok(is_quiet() && sync_returns(both), "N1: until both are stored");
 
 	add_value("l", "1");
 	ok(next_is(LOCAL_ADD, "l"), "an add of another key");
