@@ -85,17 +85,17 @@ void follower_close(struct follower *f)
 	f->pages = NULL;
 }
 
-/* An item that has changed since the listing began comes with the changes, once. */
+/*
+ * An item that has changed since the listing began comes with the changes, once more. But what it
+ * was before belongs to this page. A sync that waits for that must not return before it is kept.
+ */
 static int next_listed(struct follower *f, const struct kwq_listed **listed, const char **bytes)
 {
-	int ret;
+	int ret = item_list_next(&f->list, listed, bytes);
 
-	do {
-		ret = item_list_next(&f->list, listed, bytes);
-		/* The first item of a page was fetched just now. */
-		if (f->list.next == 1)
-			f->wall = wall_clock();
-	} while (ret > 0 && (*listed)->change > f->args.after);
+	/* The first item of a page was fetched just now. */
+	if (f->list.next == 1)
+		f->wall = wall_clock();
 	if (ret > 0) {
 		follower_page(f)->open++;
 	} else if (!ret) {

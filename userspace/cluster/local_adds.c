@@ -112,7 +112,7 @@ static int read_of_end(struct local *l, const struct key_hash *hash,
 	if (listed->state == KWQ_IS_REMEMBERED && !belongs_to_grant(l, hash))
 		ret = item_remove(l->outbox.q, bytes, listed->key_len, KWQ_REMOVE_UNCHANGED,
 				  listed->change);
-	ended_let(l, hash, listed->change);
+	ended_let(l, hash, published_change(&l->outbox, listed));
 	/* After another change it comes again. */
 	return ret < 0 && ret != -ESTALE && ret != -ENOENT ? ret : 0;
 }
@@ -148,9 +148,9 @@ int added_read(struct local *l, struct follower *f, const struct key_hash *hash,
  * The item has changed since it was published. If that was read already, it is read once more by
  * its key; else it comes.
  *
- * An add that coalesces is no change. What waits for it waits for the last change, which may be the
- * one that was published. So the page of that stays open until the item is stored once more, and an
- * end that waits for that change waits on.
+ * An add that coalesces is no change. A sync or an end that waits for it waits for the last change,
+ * which may be the one that was published. So the page of that stays open until the item is stored
+ * once more, and an end that waits for that change waits on.
  */
 static void publish_again(struct local *l, struct added *added)
 {
@@ -179,14 +179,15 @@ int local_stored(struct local *l, uint64_t id)
 		publish_again(l, added);
 		return 0;
 	}
+	/* An item that is gone has no later change. */
 	if (is_of_outbox)
-		ended_let(l, &hash, added->change);
+		ended_let(l, &hash, ret == -ENOENT ? UINT64_MAX : added->change);
 	/* The remove took the count that the worker's calls concern. */
 	if (ret >= 0 && is_of_outbox && granted_find(l, &hash))
 		ret = remember_requeues(l, added->key, added->key_len, added->requeues);
 	added_forget(l, added);
-	/* An item that is gone was removed by somebody. */
-	return ret < 0 && ret != -ENOENT ? ret : 0;
+	/* An item that is gone was removed by somebody. A queue that is shut down needs no counts. */
+	return ret < 0 && ret != -ENOENT && ret != -ESHUTDOWN ? ret : 0;
 }
 
 /* Reads an item that has changed while it was published. Returns as added_read(). */
@@ -243,7 +244,7 @@ int added_next(struct local *l, struct local_event *event)
 		if (added_are_many(l))
 			return 0;
 		again = l->again;
-		/* What was fetched before is older, and comes first. */
+		/* Entries that were fetched before are older, and come first. */
 		if (again && !follower_has_fetched(again->follower)) {
 			DL_DELETE(l->again, again);
 			ret = read_again(l, again, event);

@@ -43,12 +43,19 @@ int remember_requeues(struct local *l, const void *key, size_t len, uint32_t req
 
 /*
  * The outbox is to have the count of the grant. It may have a dead item of an earlier life of this
- * program, which this run must not be taken for.
+ * program, which this run must not be taken for. And it may have the count of an earlier grant that
+ * was revoked, if that was not read since.
  */
 static int prepare_outbox(struct local *l, const struct work *work)
 {
 	int ret = item_remove(l->outbox.q, work->key.at, work->key.len, KWQ_REMOVE_DEAD, 0);
+	struct kwq_listed left = {};
 
+	if (ret < 0 && ret != -ENOENT)
+		return ret;
+	ret = kwq_look(l->outbox.q, work->key.at, work->key.len, &left);
+	if (!ret && left.state == KWQ_IS_REMEMBERED)
+		ret = kwq_forget(l->outbox.q, work->key.at, work->key.len);
 	if (ret < 0 && ret != -ENOENT)
 		return ret;
 	return remember_requeues(l, work->key.at, work->key.len, work->requeues);

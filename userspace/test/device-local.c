@@ -56,6 +56,9 @@ static void begin(void)
 	q = create(outbox);
 	ok(!kwq_reopen(&user, q, KWQ_RIGHTS_ALL, O_CLOEXEC | O_NONBLOCK), "a program's handle");
 	is_number(local_open(&l, q, outbox), 0, "local_open()");
+	/* It lists what is there before it tells of changes, which come in order. */
+	while (local_next(l, &event, now) == 1)
+		;
 }
 
 static void end(void)
@@ -975,6 +978,15 @@ static void test_errors(void)
 	   "so is a shut down of the outbox");
 	local_state(l, &state);
 	ok(state.is_shut_down, "and seen");
+	end();
+
+	begin();
+	start("k", 2, 1);
+	ok(get("k") && next_is(LOCAL_TAKEN, "k"), "a key at work");
+	kwq_add(user, "k", 1);
+	ok(next_is(LOCAL_ADD, "k"), "an add meanwhile");
+	kwq_shut_down(outbox);
+	is_number(local_stored(l, event.id), 0, "it is stored after a shut down of the outbox");
 	end();
 }
 
