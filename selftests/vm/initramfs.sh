@@ -152,9 +152,10 @@ for content in "$@"; do
 		cp "$TOP/userspace/test/device-service" "$root/kselftest/service"
 		cp "$TOP/userspace/test/device-keep" "$root/kselftest/keep"
 		logged examples make -C "$TOP/userspace" O="$userspace" "${for_userspace[@]}" \
-			"$userspace/test/device-examples" "$userspace/test/device-local"
+			"$userspace/test/device-examples" "$userspace/test/device-local" "$userspace/test/device-local-random"
 		cp "$userspace/test/device-examples" "$root/kselftest/examples"
 		cp "$userspace/test/device-local" "$root/kselftest/local"
+		cp "$userspace/test/device-local-random" "$root/kselftest/local-random"
 		kernel_modules dummy veth
 		;;
 	demo)
