@@ -716,7 +716,7 @@ static int add_and_finish_first(struct kwq_handle *handle, struct kwq_get_args *
 		ret = kwq_batch_execute(handle, &kwq_batch_done, &arg->done,
 					&arg->nr_done);
 	}
-	/* An outbox may keep adds of others for long, and the end of this work waits for its own. */
+	/* An outbox may keep adds of others for long. The end of this work waits for its own. */
 	if (unlikely(adder->keyed->limits.sync) && arg->nr_added && adder == handle)
 		kwq_handle_sync(adder);
 	if (unlikely(handle->keyed->limits.sync) && arg->nr_done)
