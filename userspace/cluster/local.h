@@ -3,8 +3,8 @@
  * The two queues of a shared queue on this machine.
  *
  * Programs use the queue QUEUE. Their adds go to its outbox, the queue QUEUE.outbox, because it was
- * created with KWQ_CREATE_OUTBOX. Keys that this machine was granted are put into QUEUE. Both queues
- * are followed:
+ * created with KWQ_CREATE_OUTBOX. Keys that this machine was granted are put into QUEUE. Both
+ * queues are followed:
  *
  *	outbox	an item that is ready or waiting is an add to be published. When it is stored, it is
  *		removed, unless it has changed meanwhile. Then it comes again. So does a dead item

@@ -70,8 +70,8 @@ static bool is_to_publish(const struct local *l, const struct key_hash *hash,
 }
 
 /*
- * An item that was read by its key may have a change that was not read yet. Further adds may coalesce
- * under the same number. So that change does not count as published, and comes once more.
+ * An item that was read by its key may have a change that was not read yet. Further adds may
+ * coalesce under the same number. So that change does not count as published, and comes once more.
  */
 static uint64_t published_change(const struct follower *f, const struct kwq_listed *listed)
 {
@@ -186,7 +186,7 @@ int local_stored(struct local *l, uint64_t id)
 	if (ret >= 0 && is_of_outbox && granted_find(l, &hash))
 		ret = remember_requeues(l, added->key, added->key_len, added->requeues);
 	added_forget(l, added);
-	/* An item that is gone was removed by somebody. A queue that is shut down needs no counts. */
+	/* Somebody may have removed the item. A queue that is shut down needs no counts. */
 	return ret < 0 && ret != -ENOENT && ret != -ESHUTDOWN ? ret : 0;
 }
 

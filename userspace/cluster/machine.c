@@ -132,7 +132,7 @@ static void take_local_events(struct machine *m)
 		has_changed = true;
 	}
 	m->has_more |= !left;
-	/* A worker that has begun with a key does not wait any more. The end of a pause is no event. */
+	/* A worker that has begun with a key waits no more. The end of a pause is no event. */
 	if (has_changed || m->opens_at <= machine_clock())
 		look_at_queue(m);
 	if (ret < 0 && ret != -EINTR)

@@ -120,7 +120,7 @@ struct ask {
  * @heard_at: when the last of them was received
  * @early_beat, @early_at: a heartbeat that the candidate received
  * @bury_at: it is not buried before
- * @stored: the heartbeat that the stream had when a burial failed, 0 for none, or NEVER if no burial
+ * @stored: the heartbeat that the stream had when a burial failed, 0 for none, or NEVER if none
  *	has failed since @beat was received
  * @clean_at: when its records are erased, NEVER if it is alive
  * @hungry: how many of its asks wait for sleeping workers

@@ -807,7 +807,7 @@ static void succeeds(const char *key, uint64_t number)
 
 	is_number(start(key, 0, number), 0, "the key is granted again");
 	ticket = get(key);
-	is_number(kwq_done(user, ticket), 0, "and its job succeeds");
+	is_number(kwq_done(user, ticket), 0, "and its job is done");
 	ok(next_is(LOCAL_ENDED, key) && event.outcome == OUTCOME_DONE,
 	   "L11: no earlier run makes it dead");
 	local_confirmed(l, event.id);

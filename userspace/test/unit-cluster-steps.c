@@ -445,8 +445,8 @@ static void test_burial(void)
 }
 
 /*
- * A burial of machine a fails. The stream has the heartbeat @stored, and the tail delivers @received
- * or 0 for none. Returns what the next burial expects.
+ * A burial of machine a fails. The stream has the heartbeat @stored, and the tail delivers
+ * @received or 0 for none. Returns what the next burial expects.
  */
 static uint64_t next_burial(enum op_result result, uint64_t stored, uint64_t received)
 {
@@ -467,7 +467,7 @@ static uint64_t next_burial(enum op_result result, uint64_t stored, uint64_t rec
 	return last_record(RECORD_BEAT) ? last_record(RECORD_BEAT)->number : 0;
 }
 
-/* N5: a server with a damaged copy of the stream never delivers the last heartbeat of a machine. */
+/* N5: a server with a damaged copy never delivers the last heartbeat of a machine. */
 static void test_lost_beat(void)
 {
 	begin_serving();
