@@ -100,7 +100,7 @@ check_checkpatch() {
 	# These define what the kernel defines. After a barrier, checkpatch reads beyond the end of the short barrier.h.
 	checkpatch "$userspace,VOLATILE" 'userspace/lib/kernel/*.h' ':!userspace/lib/kernel/asm/barrier.h'
 	# Its messages have words that are names of functions, and it wraps functions.
-	checkpatch "$userspace,EMBEDDED_FUNCTION_NAME,AVOID_EXTERNS,MACRO_ARG_REUSE,PARENTHESIS_ALIGNMENT" \
+	checkpatch "$userspace,EMBEDDED_FUNCTION_NAME,AVOID_EXTERNS,MACRO_ARG_REUSE" \
 		'userspace/test/device-local-random.c'
 	checkpatch "$userspace" 'userspace/*.[ch]' 'selftests/*.[ch]' ':(exclude,glob)selftests/bench/*.[ch]' \
 		':!selftests/bench/native/*' ':!userspace/lib/kernel/*' ':!userspace/test/device-local-random.c'

@@ -313,8 +313,8 @@ struct kwq_config {
  * all changes so far are kept, as by KWQ_IOC_SYNC without a deadline. They wait even if the
  * descriptor has O_NONBLOCK, as for a file with O_SYNC. While they wait only a signal that kills
  * the caller ends the call, and its changes remain. Calls on the handle that follows never wait.
- * In a queue with KWQ_CREATE_OUTBOX the adds of a GET never wait: they are part of its work, whose
- * end waits for them, and the outbox may keep adds of others for long. Such a queue has no board.
+ * In a queue with KWQ_CREATE_OUTBOX the adds of a GET never wait, because the outbox may keep adds
+ * of others for long. The end of the caller's work waits for its own. Such a queue has no board.
  */
 #define KWQ_CREATE_SYNC		(1U << 5)
 /*
