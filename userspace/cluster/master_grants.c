@@ -247,12 +247,10 @@ static struct master_key *pick_recall(const struct master *master)
 	return best;
 }
 
-/*
- * A key that a worker has taken is recalled in vain. So the pause doubles, and others come first.
- */
-static void recall(struct master *master, struct master_key *key)
+/* A key that a worker has taken is recalled in vain. So the pause doubles. */
+static void send_recall(struct master *master, struct master_key *key)
 {
-	struct peer *holder = key->booking.holder;
+	const struct peer *holder = key->booking.holder;
 	unsigned int doublings = key->booking.recalls;
 	struct message message = {
 		.kind = MESSAGE_RECALL,
@@ -266,6 +264,14 @@ static void recall(struct master *master, struct master_key *key)
 		doublings = MOST_DOUBLINGS;
 	key->booking.recalls++;
 	key->booking.recall_at = master->now.boot + (master->options.recall << doublings);
+	master->ops->send(master->arg, holder->name, &message);
+}
+
+/* Others come before this key from now on. */
+static void recall(struct master *master, struct master_key *key)
+{
+	struct peer *holder = key->booking.holder;
+
 	DL_DELETE2(holder->bookings, key, booking.prev, booking.next);
 	DL_PREPEND2(holder->bookings, key, booking.prev, booking.next);
 	recall_forget(master, key);
@@ -273,7 +279,7 @@ static void recall(struct master *master, struct master_key *key)
 	key->recalled_at = master->now.boot;
 	DL_APPEND2(master->recalled, key, recall_prev, recall_next);
 	master->nr_recalled++;
-	master->ops->send(master->arg, holder->name, &message);
+	send_recall(master, key);
 }
 
 /* N6: nobody sleeps while another machine has keys that wait for a worker. */
@@ -285,6 +291,15 @@ static void recall_for_the_hungry(struct master *master)
 	drop_the_silent(master, master->hungry);
 	while (master->nr_recalled < master->nr_hungry && (key = pick_recall(master)))
 		recall(master, key);
+}
+
+void recall_to_coalesce(struct master *master, struct master_key *key)
+{
+	const struct booking *booking = &key->booking;
+
+	if (booking->holder && booking->stage == STAGE_NONE &&
+	    booking->recall_at <= master->now.boot)
+		send_recall(master, key);
 }
 
 void serve(struct master *master)

@@ -241,10 +241,14 @@ void key_settle(struct master *master, struct master_key *key)
 {
 	set_time(master, key, RECORD_TIMED, timed_time(key));
 	set_time(master, key, RECORD_RETRY, retry_time(key));
-	if (!key->is_booked && is_dirty(master, key))
+	if (!is_dirty(master, key)) {
+		if (order_is_ready(&key->order))
+			order_remove(&master->order, &key->order);
+	} else if (key->is_booked) {
+		recall_to_coalesce(master, key);
+	} else {
 		make_ready(master, key);
-	else if (order_is_ready(&key->order))
-		order_remove(&master->order, &key->order);
+	}
 	count(master, key);
 	if (!is_known(key))
 		key_free(master, key);

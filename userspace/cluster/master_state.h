@@ -247,6 +247,9 @@ void asks_free(struct master *master, struct peer *peer);
 /* Before its booking ends. */
 void recall_forget(struct master *master, struct master_key *key);
 
+/* N2: @key became dirty while it is booked. If no worker has taken it, one run is enough. */
+void recall_to_coalesce(struct master *master, struct master_key *key);
+
 uint64_t recalls_next_due(const struct master *master);
 
 #endif /* KWQ_CLUSTER_MASTER_STATE_H */

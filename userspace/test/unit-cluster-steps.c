@@ -899,6 +899,44 @@ static void test_repeats(void)
 	end_master();
 }
 
+/* N2: an add of a key that no worker has taken is no second run. */
+static void test_adds_of_a_granted_key(void)
+{
+	struct message returned;
+	const struct said *sent;
+	struct token token;
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 0);
+	token = granted("a");
+	asks("b", 0);
+	forget();
+	has_add(7, "y");
+	sent = last_message(MESSAGE_RECALL, "a");
+	ok(sent && same_token(sent->message.token, token),
+	   "an add of a granted key: the master recalls it");
+	forget();
+	has_add(8, "z");
+	ok(!nr_said, "once, if more adds come at once");
+	returned = done_of("a", token, OUTCOME_RETURNED);
+	master_message(master, &returned, now);
+	sent = last_message(MESSAGE_GRANT, "b");
+	ok(sent && sent->message.versions.add == 8 && !strcmp(sent->value, "z"),
+	   "no worker had it: one grant has all adds");
+	token = granted("b");
+	forget();
+	has(RECORD_TIMED, 9, NULL, 0, now.wall + SECOND);
+	ok(!nr_said, "an add for later recalls nothing");
+	tick(SECOND);
+	ok(last_message(MESSAGE_RECALL, "b"), "before its time comes");
+	ends("b", token);
+	forget();
+	has_add(10, "w");
+	ok(!last_message(MESSAGE_RECALL, NULL), "a key whose work has ended is not recalled");
+	end_master();
+}
+
 /* N5: very many keys with one due time do not keep the machine from its heartbeats. */
 static void test_many_due(void)
 {
@@ -1501,6 +1539,7 @@ int main(void)
 	test_value_of_a_promise();
 	test_death();
 	test_repeats();
+	test_adds_of_a_granted_key();
 	test_many_due();
 	test_lease();
 	test_join();
