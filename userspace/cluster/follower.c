@@ -3,16 +3,9 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 #include <utlist.h>
 
-uint64_t wall_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
-}
+#include "../kwq/read_clock.h"
 
 /* The page is open until all its entries were handed out. */
 static struct page *new_page(uint64_t after)
@@ -95,7 +88,7 @@ static int next_listed(struct follower *f, const struct kwq_listed **listed, con
 
 	/* The first item of a page was fetched just now. */
 	if (f->list.next == 1)
-		f->wall = wall_clock();
+		f->wall = read_clock(CLOCK_REALTIME);
 	if (ret > 0) {
 		follower_page(f)->open++;
 	} else if (!ret) {
@@ -118,7 +111,7 @@ static int read_page(struct follower *f)
 		free(page);
 		return nr == -EAGAIN ? 0 : nr;
 	}
-	f->wall = wall_clock();
+	f->wall = read_clock(CLOCK_REALTIME);
 	page->after = f->args.after;
 	page->open += nr;
 	DL_APPEND(f->pages, page);

@@ -88,7 +88,4 @@ struct page *follower_page(const struct follower *f);
 /* An entry of the page needs nothing more. */
 void follower_settle(struct follower *f, struct page *page);
 
-/* In ns since 1970. */
-uint64_t wall_clock(void);
-
 #endif /* KWQ_CLUSTER_FOLLOWER_H */

@@ -12,12 +12,12 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "../kwq/cmd.h"
 #include "../kwq/duration.h"
 #include "../kwq/escape.h"
 #include "../kwq/item_print.h"
+#include "../kwq/read_clock.h"
 #include "copy.h"
 #include "hash.h"
 #include "op.h"
@@ -194,14 +194,6 @@ static void print_json(const struct line *line, uint64_t wall)
 		json_bytes(stdout, "group", line->group.at, line->group.len);
 	}
 	puts("}");
-}
-
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
 static void print_all(const struct list *list)

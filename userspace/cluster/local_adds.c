@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../kwq/read_clock.h"
+
 static struct added *added_find(const struct local *l, const struct follower *f,
 				const struct key_hash *hash)
 {
@@ -208,7 +210,7 @@ static int read_again(struct local *l, struct added *added, struct local_event *
 	if (ret > 0 && is_to_publish(l, &hash, listed)) {
 		added->page = added->later;
 		added->later = NULL;
-		publish(l, added, listed, bytes, wall_clock(), event);
+		publish(l, added, listed, bytes, read_clock(CLOCK_REALTIME), event);
 		return 1;
 	}
 	added_forget(l, added);

@@ -6,24 +6,16 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "../kwq/cmd.h"
 #include "../kwq/duration.h"
+#include "../kwq/read_clock.h"
 
 enum { EVENTS_PER_STEP = 256 };
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-static uint64_t read_clock(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
 uint64_t machine_clock(void)

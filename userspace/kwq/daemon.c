@@ -6,6 +6,7 @@
 #include "cmd.h"
 #include "duration.h"
 #include "notify.h"
+#include "read_clock.h"
 #include "signal_fd.h"
 
 int daemon_begin(struct daemon *daemon, clockid_t clock)
@@ -22,10 +23,7 @@ int daemon_begin(struct daemon *daemon, clockid_t clock)
 
 uint64_t daemon_now(const struct daemon *daemon)
 {
-	struct timespec ts;
-
-	clock_gettime(daemon->clock, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return read_clock(daemon->clock);
 }
 
 bool daemon_wait(const struct daemon *daemon, struct pollfd *fds, nfds_t nr, uint64_t until)

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
@@ -19,6 +18,7 @@
 #include "http.h"
 #include "number.h"
 #include "output.h"
+#include "read_clock.h"
 #include "signal_fd.h"
 #include "textfile.h"
 
@@ -132,24 +132,13 @@ static int write_text(struct source *source, const char *path)
 	return STATUS_FAILED;
 }
 
-/*
- * Nanoseconds, including the time while the system sleeps: the file must not grow old.
- */
-static uint64_t clock_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
-
 /* Waits until @due or a signal. Returns whether a signal came. */
 static bool wait_until(int signals, uint64_t due)
 {
 	struct pollfd p = { .fd = signals, .events = POLLIN };
 	uint64_t now;
 
-	while ((now = clock_now()) < due) {
+	while ((now = read_clock(CLOCK_BOOTTIME)) < due) {
 		struct timespec left = {
 			.tv_sec = (due - now) / NS_PER_S,
 			.tv_nsec = (due - now) % NS_PER_S,
@@ -172,7 +161,7 @@ static bool give_up(void *arg)
 static int write_again_and_again(struct source *source, const struct exporter_options *o)
 {
 	int signals = open_signals(), status;
-	uint64_t due = clock_now();
+	uint64_t due = read_clock(CLOCK_BOOTTIME);
 
 	if (signals < 0)
 		return complain("signals", signals);
@@ -187,8 +176,8 @@ static int write_again_and_again(struct source *source, const struct exporter_op
 		if (__builtin_add_overflow(due, o->interval, &due))
 			due = UINT64_MAX;
 		/* Intervals that were missed are skipped. */
-		if (due < clock_now())
-			due = clock_now();
+		if (due < read_clock(CLOCK_BOOTTIME))
+			due = read_clock(CLOCK_BOOTTIME);
 		if (wait_until(signals, due)) {
 			status = STATUS_OK;
 			break;

@@ -8,22 +8,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "duration.h"
 #include "environment.h"
 #include "escape.h"
 #include "job_control.h"
+#include "read_clock.h"
 #include "template.h"
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 void job_init(struct job *job)
 {
@@ -431,8 +423,8 @@ int job_start(struct job *job, const struct job_form *form)
 		goto out;
 	}
 
-	job->started_real = now(CLOCK_REALTIME);
-	job->started = now(CLOCK_MONOTONIC);
+	job->started_real = read_clock(CLOCK_REALTIME);
+	job->started = read_clock(CLOCK_MONOTONIC);
 	err = spawn(job, &child);
 	if (child.input >= 0)
 		close(child.input);
@@ -454,7 +446,7 @@ int job_reap(struct job *job)
 	 */
 	while (waitpid(job->pid, &status, 0) < 0 && errno == EINTR)
 		;
-	job->runtime = now(CLOCK_MONOTONIC) - job->started;
+	job->runtime = read_clock(CLOCK_MONOTONIC) - job->started;
 	job->pid = 0;
 	return status;
 }

@@ -35,6 +35,7 @@
 #include "item_list.h"
 #include "keep_file.h"
 #include "queue_options.h"
+#include "read_clock.h"
 #include "restore.h"
 #include "saved_queue.h"
 
@@ -134,7 +135,7 @@ static int put_all(struct keeper *k, enum keep_result *result)
 	while (*result == KEEP_OK && (ret = item_list_next(&k->list, &listed, &bytes)) > 0) {
 		/* A page is of one time, so that equal ages stay equal. */
 		if (k->list.next == 1)
-			now = wall_clock();
+			now = read_clock(CLOCK_REALTIME);
 		*result = put(k, listed, bytes, now);
 	}
 	if (*result != KEEP_OK)
@@ -149,7 +150,7 @@ static enum keep_result put_changes(struct keeper *k, int nr)
 {
 	enum keep_result result = KEEP_OK;
 	/* After the call, so that no item is due early. */
-	uint64_t now = wall_clock();
+	uint64_t now = read_clock(CLOCK_REALTIME);
 	const char *at = k->bytes;
 	int i;
 
@@ -193,7 +194,7 @@ static enum keep_result put_queue(struct keeper *k, struct kept_queue *kept, int
 	if (!*err && k->lists)
 		*err = put_all(k, &result);
 	return *err || result != KEEP_OK ? result :
-					   keep_file_put_queue(k->file, kept, wall_clock());
+					   keep_file_put_queue(k->file, kept, read_clock(CLOCK_REALTIME));
 }
 
 /* For a negative errno value of a call. */
@@ -210,7 +211,7 @@ static enum keep_result put_queue_alone(struct keeper *k, const struct kept_queu
 
 	if (result != KEEP_OK)
 		return result;
-	result = keep_file_put_queue(k->file, kept, wall_clock());
+	result = keep_file_put_queue(k->file, kept, read_clock(CLOCK_REALTIME));
 	if (result == KEEP_OK)
 		result = keep_file_commit(k->file);
 	else
@@ -523,7 +524,7 @@ static int restore(struct keeper *k)
 	while (result == KEEP_OK && !err) {
 		/* A batch is of one time, so that items keep their order by age. */
 		if (!r->nr)
-			now = wall_clock();
+			now = read_clock(CLOCK_REALTIME);
 		result = keep_file_next(k->file, &item, restore_room(r), now, &end);
 		if (result != KEEP_OK || end)
 			break;
@@ -569,7 +570,7 @@ static int restore_lacking(struct keeper *k, bool is_new)
 /* Reads the file's queue. Returns an exit status. */
 static int read_file(struct keeper *k)
 {
-	if (keep_file_get_queue(k->file, &k->kept, wall_clock()) != KEEP_OK)
+	if (keep_file_get_queue(k->file, &k->kept, read_clock(CLOCK_REALTIME)) != KEEP_OK)
 		return complain_file(k);
 	if (!strcmp(k->kept.saved.name, k->options.queue))
 		return STATUS_OK;

@@ -4,25 +4,17 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <kwq.h>
 
 #include "duration.h"
 #include "escape.h"
+#include "read_clock.h"
 
 /* A short command has no line. */
 #define DRAW_AFTER NS_PER_S
 
 enum { LINE_SIZE = 512, NAME_SIZE = 41 };
-
-static uint64_t clock_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 /* Cuts a text to so many columns. Each character counts as one. */
 static void cut(char *text, unsigned int columns)
@@ -73,7 +65,7 @@ void key_progress_format(char *to, size_t size, unsigned int width,
 void key_progress_begin(struct key_progress *p, bool wanted, const char *queue,
 			const char *word, uint64_t all)
 {
-	uint64_t now = clock_now();
+	uint64_t now = read_clock(CLOCK_MONOTONIC);
 
 	*p = (struct key_progress){ .queue = queue, .word = word, .all = all };
 	progress_init(&p->line, PROGRESS_COUNTS, now);
@@ -89,7 +81,7 @@ void key_progress_add(struct key_progress *p, uint64_t nr)
 	p->nr += nr;
 	if (!p->line.on)
 		return;
-	now = clock_now();
+	now = read_clock(CLOCK_MONOTONIC);
 	if (!progress_due(&p->line, now))
 		return;
 	key_progress_format(text, sizeof(text), progress_width(), p,

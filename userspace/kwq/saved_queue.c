@@ -7,19 +7,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cmd.h"
 #include "duration.h"
-
-uint64_t wall_clock(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_REALTIME, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
+#include "read_clock.h"
 
 int saved_queue_read(const struct kwq *q, struct saved_queue *queue)
 {
@@ -40,7 +32,7 @@ int saved_queue_read(const struct kwq *q, struct saved_queue *queue)
 	if (err)
 		return err;
 	queue->config.limiters = 0;
-	queue->saved_at = wall_clock();
+	queue->saved_at = read_clock(CLOCK_REALTIME);
 	queue->max_items = st.max_items;
 	queue->max_bytes = st.max_bytes;
 	queue->lease = st.lease;

@@ -11,9 +11,6 @@
 #define SAVED_STATES (KWQ_IS_READY | KWQ_IS_WAITING | KWQ_IS_PROCESSING | KWQ_IS_DEAD | \
 		      KWQ_IS_REMEMBERED)
 
-/* The time by the wall clock, in ns since 1970. */
-uint64_t wall_clock(void);
-
 /* Reads the properties of a queue. Returns 0 or a negative errno value. */
 int saved_queue_read(const struct kwq *q, struct saved_queue *queue);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cmd.h"
+#include "read_clock.h"
 #include "retry.h"
 #include "worker_run.h"
 
@@ -165,7 +166,7 @@ static void start_job(struct run *run, struct job *job)
 	err = start_command(run, job);
 	if (!err) {
 		timeouts_start(&run->timeouts, job);
-		gate_started(&run->gate, monotonic_now());
+		gate_started(&run->gate, read_clock(CLOCK_MONOTONIC));
 		run->counts.running++;
 		err = watch_job(run, job);
 		if (!err)
@@ -187,7 +188,7 @@ static bool gate_is_open(struct run *run)
 	bool open;
 	int err;
 
-	err = gate_look(&run->gate, monotonic_now(), &open);
+	err = gate_look(&run->gate, read_clock(CLOCK_MONOTONIC), &open);
 	if (err) {
 		stop_for(run, STATUS_FAILED, "cannot read how busy the machine is",
 			 strerror(-err));

@@ -8,10 +8,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "duration.h"
+#include "read_clock.h"
 
 int timeouts_open(struct timeouts *timeouts, uint64_t limit, uint64_t grace)
 {
@@ -70,13 +70,11 @@ static void end(const struct timeouts *timeouts, struct job *job, uint64_t now)
 void timeouts_take(struct timeouts *timeouts, struct job *jobs, unsigned int nr)
 {
 	uint64_t times, now, first = UINT64_MAX;
-	struct timespec ts;
 	unsigned int i;
 
 	if (timeouts->fd < 0 || read(timeouts->fd, &times, sizeof(times)) != sizeof(times))
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now = ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	now = read_clock(CLOCK_MONOTONIC);
 	for (i = 0; i < nr; i++) {
 		if (!jobs[i].pid)
 			continue;

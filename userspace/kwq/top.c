@@ -15,6 +15,7 @@
 #include "duration.h"
 #include "gather.h"
 #include "histogram.h"
+#include "read_clock.h"
 #include "screen.h"
 #include "signal_fd.h"
 #include "table.h"
@@ -50,14 +51,6 @@ struct top {
 	struct top_keys keys;		/* of the selected queue */
 	char message[sizeof(((struct metrics_queue *)0)->label) + 200];	/* until the next table */
 };
-
-static uint64_t clock_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 static void parse_options(struct top *top, int argc, char **argv)
 {
@@ -116,7 +109,7 @@ static int sample(struct top *top)
 		top->rows = rows;
 		top->rows_room = g->nr;
 	}
-	now = clock_now();
+	now = read_clock(CLOCK_MONOTONIC);
 	table_fill(top->rows, g->queues, g->nr, top->before, top->gathered ? top->nr_before : 0,
 		   now - top->gathered);
 	table_sort(top->rows, g->nr, top->sort);
@@ -127,7 +120,7 @@ static int sample(struct top *top)
 /* The rest of the interval, for ppoll(). */
 static struct timespec until_next(const struct top *top)
 {
-	uint64_t passed = clock_now() - top->gathered;
+	uint64_t passed = read_clock(CLOCK_MONOTONIC) - top->gathered;
 	uint64_t left = passed < top->interval ? top->interval - passed : 0;
 
 	return (struct timespec){ .tv_sec = left / NS_PER_S, .tv_nsec = left % NS_PER_S };

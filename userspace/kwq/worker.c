@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 
 #include "cmd.h"
 #include "duration.h"
+#include "read_clock.h"
 #include "retry.h"
 #include "worker_run.h"
 
@@ -30,14 +30,6 @@ enum {
 	/* The longest pause before asking whether the queue is empty. */
 	EMPTY_MS_LAST = 1000,
 };
-
-uint64_t monotonic_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
 
 /*
  * Looks whether nothing is ready, waiting or processing anywhere. Then the run ends with
@@ -74,7 +66,7 @@ static uint64_t count_held(const struct run *run)
 static void draw_progress(struct run *run)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
-	uint64_t now = monotonic_now();
+	uint64_t now = read_clock(CLOCK_MONOTONIC);
 
 	if (!progress_due(&run->progress, now))
 		return;
@@ -112,11 +104,11 @@ static int earlier(int a, int b)
 /* The timeout of epoll_wait() in milliseconds. */
 static int timeout(struct run *run)
 {
-	int draw = progress_timeout(&run->progress, monotonic_now());
+	int draw = progress_timeout(&run->progress, read_clock(CLOCK_MONOTONIC));
 	int empty = -1, held = -1;
 
 	if (run->held_back)
-		held = gate_timeout(&run->gate, monotonic_now());
+		held = gate_timeout(&run->gate, read_clock(CLOCK_MONOTONIC));
 	if (is_idle(run)) {
 		empty = run->empty_ms;
 		run->empty_ms = run->empty_ms * 2 < EMPTY_MS_LAST ?
@@ -191,7 +183,7 @@ int work(const struct run_options *options)
 
 	run->options = *options;
 	run->command_line = *options;
-	run->began = monotonic_now();
+	run->began = read_clock(CLOCK_MONOTONIC);
 	status = set_up(run);
 	if (status)
 		return status;

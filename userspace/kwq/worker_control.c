@@ -9,6 +9,7 @@
 
 #include "cmd.h"
 #include "job_control.h"
+#include "read_clock.h"
 #include "settings.h"
 #include "worker_run.h"
 
@@ -25,7 +26,7 @@ static void reply_state(struct run *run, int to)
 		.failed = run->counts.failed,
 		.retried = run->counts.retried,
 		.dead = run->counts.dead,
-		.age = monotonic_now() - run->began,
+		.age = read_clock(CLOCK_MONOTONIC) - run->began,
 	};
 
 	snprintf(state.queue, sizeof(state.queue), "%s", run->options.queue);

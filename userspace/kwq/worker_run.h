@@ -71,8 +71,6 @@ enum source { SOURCE_URGENT, SOURCE_QUEUE, SOURCE_END, SOURCE_OUTPUT, SOURCE_ERR
 
 /* ---- worker.c ---- */
 
-uint64_t monotonic_now(void);
-
 /* The part of the options that concerns each job. */
 static inline struct job_form job_form(const struct run *run)
 {

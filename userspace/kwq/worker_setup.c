@@ -12,6 +12,7 @@
 
 #include "cmd.h"
 #include "joblog.h"
+#include "read_clock.h"
 #include "worker_run.h"
 
 /* The jobs get the old limit back. */
@@ -179,6 +180,6 @@ int set_up(struct run *run)
 	}
 	write_watch(run->urgent, take_urgent_in_write, run);
 	if (!run->options.no_progress && run->options.output != OUTPUT_PASS)
-		progress_init(&run->progress, run->options.progress, monotonic_now());
+		progress_init(&run->progress, run->options.progress, read_clock(CLOCK_MONOTONIC));
 	return STATUS_OK;
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "../cluster/local_internal.h"
+#include "../kwq/read_clock.h"
 #include "tap.h"
 
 #define MS 1000000ULL
@@ -204,7 +205,7 @@ static void see(const struct kwq_batch *batch, int nr, size_t where)
 		at += item->key_len + item->group_len;
 		*seen = (struct seen){
 			.item = *item, .value = number_of(at, item->value_len), .covers = nr_adds,
-			.wall = wall_clock(),
+			.wall = read_clock(CLOCK_REALTIME),
 		};
 		at += item->value_len;
 	}
@@ -465,7 +466,7 @@ static void hear_add(struct key *key, const struct local_event *event, const str
 	      event->work.requeues == seen->item.requeues, key, "N4: another add");
 	if (event->is_waiting)
 		check(event->due >= seen->wall + seen->item.due_in &&
-		      event->due <= wall_clock() + seen->item.due_in, key, "N4: a wrong time");
+		      event->due <= read_clock(CLOCK_REALTIME) + seen->item.due_in, key, "N4: a wrong time");
 	if (value)
 		key->newest = value;
 	key->covers = seen->covers;

@@ -12,6 +12,7 @@
 
 #include "../cluster/follower.h"
 #include "../cluster/local.h"
+#include "../kwq/read_clock.h"
 #include "tap.h"
 
 #define MS 1000000ULL
@@ -182,7 +183,7 @@ static void test_adds(void)
 
 	is_number(kwq_add_after(user, "c", 1, 500 * MS), KWQ_WAITING, "a delayed add");
 	ok(next_is(LOCAL_ADD, "c") && !event.is_ready && event.is_waiting, "N4: comes at once");
-	wall = wall_clock();
+	wall = read_clock(CLOCK_REALTIME);
 	ok(event.due <= wall + 500 * MS && event.due > wall - 10000 * MS,
 	   "N4: with its time by the wall clock");
 	local_stored(l, event.id);
@@ -306,8 +307,8 @@ static void test_due(void)
 	kwq_add_after(user, "a", 1, 500 * MS);
 	kwq_add_after(user, "b", 1, 500 * MS);
 	ok(next_is(LOCAL_ADD, "a"), "one of two adds");
-	until = wall_clock() + 500 * MS;
-	while (wall_clock() < until - 499 * MS)
+	until = read_clock(CLOCK_REALTIME) + 500 * MS;
+	while (read_clock(CLOCK_REALTIME) < until - 499 * MS)
 		;
 	local_stored(l, event.id);
 	ok(next_is(LOCAL_ADD, "b") && event.due <= until, "D1: the other is due when it was added");
