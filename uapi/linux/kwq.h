@@ -1405,8 +1405,7 @@ struct kwq_board_slot {
  * A program looks in these steps, and each step comes after the one before. Steps 2 to 4 are for
  * each slot:
  *
- * 1. A full memory barrier. What the program wrote before it is seen by the process that gets the
- *    key.
+ * 1. A full memory barrier. The process that gets the key sees all that the program wrote before.
  * 2. Read @seq. If it is odd, the key is not there.
  * 3. Compare @len and the words of the key, and read @result.
  * 4. Read @seq again. If it has changed, the key is not there.

@@ -178,7 +178,7 @@ const char *sim_run(struct sim *sim, uint64_t seed, enum mode mode);
 void sim_end(struct sim *sim);
 
 /*
- * Whose allocations may fail. None, while the simulation itself uses a function of the cores.
+ * The simulation whose allocations may fail, or NULL while it uses a function of the cores itself.
  */
 extern struct sim *sim_of_memory;
 
