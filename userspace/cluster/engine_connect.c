@@ -96,6 +96,15 @@ static void explain(const struct engine_options *options, const struct server_fa
 	snprintf(why->text, sizeof(why->text), "%s", text);
 }
 
+/*
+ * libnats 3.4.1 sends no signature that begins with a zero byte. So one of 256 logins with a key is
+ * refused. The server asks for another signature each time, so a second login at once decides.
+ */
+static bool lacks_signature(const struct engine_options *options, natsStatus status)
+{
+	return status == NATS_CONNECTION_AUTH_FAILED && (options->nkey || options->credentials);
+}
+
 static natsConnection *connect_with(const struct engine_options *options,
 				    const struct server_facts *server, natsOptions *opts,
 				    struct why *why)
@@ -103,6 +112,8 @@ static natsConnection *connect_with(const struct engine_options *options,
 	natsConnection *nc = NULL;
 	natsStatus status = natsConnection_Connect(&nc, opts);
 
+	if (lacks_signature(options, status))
+		status = natsConnection_Connect(&nc, opts);
 	if (status == NATS_OK)
 		return nc;
 	explain(options, server, status, why);

@@ -576,8 +576,18 @@ static int listen_on(int port)
 	return fd;
 }
 
+static const char *const violation = "-ERR 'Authorization Violation'\r\n";
+
 /* The answer of a server that is none to pings. The first ping follows the login. */
 static const char *pong = "PONG\r\n";
+
+/* A login has to be signed. The first line to all clients behind the second is then this. */
+static const char *later_line;
+
+static bool is_unsigned(const char *text)
+{
+	return later_line && strstr(text, "CONNECT") && !strstr(text, "\"sig\"");
+}
 
 static void answer(int fd, const char *line)
 {
@@ -589,7 +599,9 @@ static void answer(int fd, const char *line)
 		if (got <= 0)
 			return;
 		text[got] = '\0';
-		if (strstr(text, "PING"))
+		if (is_unsigned(text))
+			got = write(fd, violation, strlen(violation));
+		else if (strstr(text, "PING"))
 			got = write(fd, pong, strlen(pong));
 	}
 }
@@ -609,7 +621,8 @@ static pid_t fake_server(const char *line, int *count)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	signal(SIGCHLD, SIG_IGN);
 	while ((client = accept(fd, NULL, NULL)) >= 0) {
-		__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
+		if (__atomic_add_fetch(count, 1, __ATOMIC_RELAXED) > 2 && later_line)
+			line = later_line;
 		if (!fork()) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
 			close(fd);
@@ -631,6 +644,30 @@ static void end_fake(pid_t pid)
 	"INFO {\"server_id\":\"x\",\"version\":\"" version "\",\"proto\":1,"	\
 	"\"headers\":true,\"jetstream\":true,\"max_payload\":1048576,"		\
 	"\"host\":\"127.0.0.1\",\"port\":1}\r\n"
+
+#define INFO_NONCE(nonce)						\
+	"INFO {\"server_id\":\"x\",\"version\":\"2.10.27\",\"proto\":1,"		\
+	"\"headers\":true,\"jetstream\":true,\"max_payload\":1048576,"		\
+	"\"auth_required\":true,\"nonce\":\"" nonce "\",\"host\":\"127.0.0.1\",\"port\":1}\r\n"
+
+/* The signature of the first nonce begins with a zero byte, and libnats 3.4.1 leaves it out. */
+static void test_left_out_signature(int *count)
+{
+	struct client c;
+	pid_t fake;
+
+	write_file("seed", SEED "\n");
+	__atomic_store_n(count, 0, __ATOMIC_RELAXED);
+	later_line = INFO_NONCE("AAAAAAAAAAAAAAA");
+	fake = fake_server(INFO_NONCE("n5uEOnzYdiVhFZ8"), count);
+	open_client(&c, (struct engine_options){ .nkey = file("seed") }, "refused", 1);
+	WAIT(&c, c.seen[EVENT_REFUSED] || c.seen[EVENT_DOWN]);
+	ok(!c.seen[EVENT_REFUSED] && strstr(c.text[EVENT_DOWN], "does not answer"),
+	   "a signature that libnats leaves out is asked for again");
+	close_client(&c);
+	end_fake(fake);
+	later_line = NULL;
+}
 
 static void test_versions(int *count)
 {
@@ -707,7 +744,7 @@ static void test_pauses(int *count)
 	is_number(connector_pause_ms(1000, UINT_MAX), 30000, "after very many");
 	is_number(connector_pause_ms(40000, 3), 40000, "pauses that are long anyway");
 	__atomic_store_n(count, 0, __ATOMIC_RELAXED);
-	pong = "-ERR 'Authorization Violation'\r\n";
+	pong = violation;
 	fake = fake_server(INFO("2.10.27"), count);
 	begin = now_ns();
 	open_client(&c, (struct engine_options){ .retry_ms = 1 }, "refused", 1);
@@ -762,6 +799,7 @@ int main(void)
 	test_full();
 	test_edited();
 	test_permissions();
+	test_left_out_signature(count);
 	test_versions(count);
 	test_away(count);
 	test_pauses(count);
