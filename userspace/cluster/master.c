@@ -156,6 +156,7 @@ void master_tick(struct master *master, struct instant now)
 	late_ops_tick(master);
 	keys_tick(master);
 	peers_tick(master);
+	recalls_tick(master);
 	serve(master);
 }
 

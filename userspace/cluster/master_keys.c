@@ -49,6 +49,7 @@ void key_free(struct master *master, struct master_key *key)
 	int kind;
 
 	op_forget(master, &key->op);
+	stay_forget(master, key);
 	if (key->is_booked)
 		key_unbook(master, key);
 	if (order_is_ready(&key->order))

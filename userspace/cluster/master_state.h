@@ -77,6 +77,8 @@ enum { COUNT_READY, COUNT_WAITING, COUNT_BOOKED, COUNT_DEAD, COUNT_REMEMBERED, C
  * @is_ahead: it goes ahead when it is ready again
  * @abandoned: how often its holder died
  * @counted: bits of the counters that count it
+ * @stays: it was recalled for an add, and is not recalled for another one until @stays_until
+ * @is_added_again: since then
  * @recall_prev, @recall_next: among the keys that were recalled just now, if @is_recalled
  */
 struct master_key {
@@ -86,10 +88,10 @@ struct master_key {
 	struct versions granted;
 	struct order_item order;
 	struct due_item due[KEY_RECORDS];
-	bool is_booked, is_ahead, is_recalled;
+	bool is_booked, is_ahead, is_recalled, stays, is_added_again;
 	struct booking booking;
-	struct master_key *recall_prev, *recall_next;
-	uint64_t recalled_at;
+	struct master_key *recall_prev, *recall_next, *stay_prev, *stay_next;
+	uint64_t recalled_at, stays_until;
 	struct op op;
 	uint32_t abandoned;
 	unsigned int counted;
@@ -151,7 +153,7 @@ struct master {
 	struct due_heap due;
 	struct peer *peers;
 	struct ask *hungry, *others;
-	struct master_key *recalled;
+	struct master_key *recalled, *staying;
 	size_t nr_hungry, nr_recalled;
 	size_t counts[COUNTS];
 };
@@ -244,12 +246,21 @@ void serve(struct master *master);
 /* The machine is dead: its asks are. */
 void asks_free(struct master *master, struct peer *peer);
 
-/* Before its booking ends. */
-void recall_forget(struct master *master, struct master_key *key);
+/* master_recalls.c */
+
+/* N6: nobody sleeps while another machine has keys that wait for a worker. */
+void recall_for_the_hungry(struct master *master);
 
 /* N2: @key became dirty while it is booked. If no worker has taken it, one run is enough. */
 void recall_to_coalesce(struct master *master, struct master_key *key);
 
+/* Before its booking ends. */
+void recall_forget(struct master *master, struct master_key *key);
+
+/* Before @key is freed. */
+void stay_forget(struct master *master, struct master_key *key);
+
+void recalls_tick(struct master *master);
 uint64_t recalls_next_due(const struct master *master);
 
 #endif /* KWQ_CLUSTER_MASTER_STATE_H */
