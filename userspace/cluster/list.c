@@ -260,6 +260,7 @@ static void keep(struct list *list, const struct record *record)
 /* A damaged record is told of, and the others are listed. */
 static void on_entry(struct list *list, const struct engine_event *event)
 {
+	char shown[SUBJECT_MAX];
 	struct record record;
 	int err = record_decode(&record, &list->memory, &list->options->names, event->subject,
 				event->seq, event->data);
@@ -270,17 +271,17 @@ static void on_entry(struct list *list, const struct engine_event *event)
 			keep(list, &record);
 		break;
 	case -EBADMSG:
-		message("%s: record %llu is damaged: nobody can tell what it was", event->subject,
-			(unsigned long long)event->seq);
+		message("%s: record %llu is damaged: nobody can tell what it was",
+			subject_shown(shown, event->subject), (unsigned long long)event->seq);
 		fail(list, STATUS_FAILED);
 		break;
 	case -EPROTONOSUPPORT:
 		message("%s: a newer kwq share takes part in this queue: install that one here, too",
-			event->subject);
+			subject_shown(shown, event->subject));
 		fail(list, STATUS_FAILED);
 		break;
 	default:
-		fail(list, complain(event->subject, err));
+		fail(list, complain(subject_shown(shown, event->subject), err));
 	}
 }
 

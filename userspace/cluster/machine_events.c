@@ -18,12 +18,13 @@
 static void complain_damage(struct machine *m, const struct engine_event *event)
 {
 	uint64_t now = machine_clock();
+	char shown[SUBJECT_MAX];
 
 	if (m->damage_told_at && now - m->damage_told_at < DAMAGE_PAUSE)
 		return;
 	m->damage_told_at = now;
-	message("%s: record %llu is damaged: nobody can tell what it was", event->subject,
-		(unsigned long long)event->seq);
+	message("%s: record %llu is damaged: nobody can tell what it was",
+		subject_shown(shown, event->subject), (unsigned long long)event->seq);
 }
 
 /*
@@ -34,6 +35,7 @@ static bool decode(struct machine *m, struct record *record, const struct engine
 {
 	int err = record_decode(record, &m->memory, m->options.names, event->subject, event->seq,
 				event->data);
+	char shown[SUBJECT_MAX];
 
 	if (!err)
 		return true;
@@ -41,7 +43,7 @@ static bool decode(struct machine *m, struct record *record, const struct engine
 		complain_damage(m, event);
 	} else if (err == -EPROTONOSUPPORT) {
 		message("%s: a newer kwq share takes part in this queue: install that one here, too",
-			event->subject);
+			subject_shown(shown, event->subject));
 		m->has_failed = true;
 	} else {
 		machine_fail(m, err);

@@ -336,6 +336,7 @@ static void end_done(struct master *master, struct master_key *key)
 
 	key_unbook(master, key);
 	key->abandoned = 0;
+	key->next_stay = 0;
 	key_settle(master, key);
 	if (holder)
 		confirm(master, holder->name, &hash, token);

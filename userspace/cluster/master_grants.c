@@ -8,7 +8,7 @@
 #include "master_state.h"
 
 /* A machine repeats an ask that waits. One that is silent for so many repeats gets nothing. */
-enum { SILENT_REPEATS = 3 };
+enum { SILENT_REPEATS = 3, LOOKS_PER_REPEAT = 8 };
 
 static void leave_line(struct master *master, struct ask *ask)
 {
@@ -120,11 +120,14 @@ void ask_message(struct master *master, const struct message *message)
 	struct peer *peer = peer_find(master, message->machine);
 	struct ask *ask;
 
-	if (!peer || !peer->join || peer->is_dead)
+	if (!peer || !peer->join || peer->is_dead || message->slot >= HELD_MAX)
 		return;
 	ask = ask_get(master, peer, message->slot);
 	if (!ask || message->number < ask->number)
 		return;
+	/* Some came back from workers, so recalls are not in vain any more. */
+	if (message->untaken > peer->untaken)
+		recalls_begin_anew(peer);
 	peer->untaken = message->untaken;
 	take_ask(master, ask, message);
 }
@@ -134,11 +137,15 @@ static bool is_silent(const struct master *master, const struct ask *ask)
 	return master->now.boot - ask->heard_at > SILENT_REPEATS * master->options.repeat;
 }
 
-static void drop_the_silent(struct master *master, struct ask *line)
+/* There may be many asks, so they are not looked at for each event. */
+static void drop_the_silent(struct master *master)
 {
 	struct ask *ask, *next;
 
-	DL_FOREACH_SAFE(line, ask, next)
+	if (master->now.boot < master->drop_at)
+		return;
+	master->drop_at = master->now.boot + master->options.repeat / LOOKS_PER_REPEAT;
+	DL_FOREACH_SAFE(master->hungry, ask, next)
 		if (is_silent(master, ask))
 			leave_line(master, ask);
 }
@@ -200,6 +207,6 @@ void serve(struct master *master)
 		grant(master, key, ask);
 	if (master->has_failed || order_first(&master->order))
 		return;
-	drop_the_silent(master, master->hungry);
+	drop_the_silent(master);
 	recall_for_the_hungry(master);
 }

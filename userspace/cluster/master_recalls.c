@@ -33,11 +33,9 @@ static void forget_old_recalls(struct master *master)
 static struct master_key *recallable(const struct master *master, const struct peer *peer)
 {
 	struct master_key *key = peer->bookings ? peer->bookings->booking.prev : NULL;
-	size_t most = peer->untaken ? MOST_LOOKED_AT : 1, i;
+	size_t i;
 
-	if (most > peer->nr_bookings)
-		most = peer->nr_bookings;
-	for (i = 0; i < most; i++, key = key->booking.prev)
+	for (i = 0; i < peer->nr_bookings && i < MOST_LOOKED_AT; i++, key = key->booking.prev)
 		if (key->booking.stage == STAGE_NONE && key->booking.recall_at <= master->now.boot)
 			return key;
 	return NULL;
@@ -68,11 +66,19 @@ static struct master_key *pick_recall(const struct master *master)
 	return best;
 }
 
-/* A key that a worker has taken is recalled in vain. So the pause doubles. */
-static void send_recall(struct master *master, struct master_key *key)
+void recalls_begin_anew(struct peer *peer)
+{
+	struct master_key *key;
+
+	DL_FOREACH2(peer->bookings, key, booking.next) {
+		key->booking.recall_at = 0;
+		key->booking.recalls = 0;
+	}
+}
+
+static void send_recall(struct master *master, const struct master_key *key)
 {
 	const struct peer *holder = key->booking.holder;
-	unsigned int doublings = key->booking.recalls;
 	struct message message = {
 		.kind = MESSAGE_RECALL,
 		.epoch = master->options.epoch,
@@ -81,18 +87,21 @@ static void send_recall(struct master *master, struct master_key *key)
 		.token = key->booking.token,
 	};
 
+	master->ops->send(master->arg, holder->name, &message);
+}
+
+/*
+ * A key that a worker has taken is recalled in vain. So the pause doubles, and others come first.
+ */
+static void recall(struct master *master, struct master_key *key)
+{
+	struct peer *holder = key->booking.holder;
+	unsigned int doublings = key->booking.recalls;
+
 	if (doublings > MOST_DOUBLINGS)
 		doublings = MOST_DOUBLINGS;
 	key->booking.recalls++;
 	key->booking.recall_at = master->now.boot + (master->options.recall << doublings);
-	master->ops->send(master->arg, holder->name, &message);
-}
-
-/* Others come before this key from now on. */
-static void recall(struct master *master, struct master_key *key)
-{
-	struct peer *holder = key->booking.holder;
-
 	DL_DELETE2(holder->bookings, key, booking.prev, booking.next);
 	DL_PREPEND2(holder->bookings, key, booking.prev, booking.next);
 	recall_forget(master, key);
@@ -116,43 +125,49 @@ void stay_forget(struct master *master, struct master_key *key)
 {
 	if (!key->stays)
 		return;
-	DL_DELETE2(master->staying, key, stay_prev, stay_next);
+	DL_DELETE2(master->staying[key->stay], key, stay_prev, stay_next);
 	key->stays = false;
 	key->is_added_again = false;
 }
 
 /*
- * A key that is added again and again would always be on its way. So after a recall it stays for a
- * pause, and is recalled once more at the end if it was added meanwhile.
+ * A key that comes back goes to the end of its machine's line. If it is added again and again, it
+ * would never come out. So it stays for a pause after a recall, and is recalled at the end if it
+ * was added meanwhile. The pause doubles until the key has run, because a line may be long.
  */
 void recall_to_coalesce(struct master *master, struct master_key *key)
 {
 	const struct booking *booking = &key->booking;
 
-	if (!booking->holder || booking->stage != STAGE_NONE ||
-	    booking->recall_at > master->now.boot)
+	if (!booking->holder || booking->stage != STAGE_NONE)
 		return;
 	if (key->stays) {
 		key->is_added_again = true;
 		return;
 	}
 	key->stays = true;
-	key->stays_until = master->now.boot + master->options.recall;
-	DL_APPEND2(master->staying, key, stay_prev, stay_next);
+	key->stay = key->next_stay;
+	key->stays_until = master->now.boot + (master->options.recall << key->stay);
+	DL_APPEND2(master->staying[key->stay], key, stay_prev, stay_next);
+	if (key->next_stay < STAYS - 1)
+		key->next_stay++;
 	send_recall(master, key);
 }
 
-/* The list is in the order of the times, because all pauses are equally long. */
+/* Each list is in the order of the times, because all its pauses are equally long. */
 void recalls_tick(struct master *master)
 {
 	struct master_key *key;
 	bool again;
+	int i;
 
-	while ((key = master->staying) && key->stays_until <= master->now.boot) {
-		again = key->is_added_again;
-		stay_forget(master, key);
-		if (again)
-			key_settle(master, key);
+	for (i = 0; i < STAYS; i++) {
+		while ((key = master->staying[i]) && key->stays_until <= master->now.boot) {
+			again = key->is_added_again;
+			stay_forget(master, key);
+			if (again)
+				key_settle(master, key);
+		}
 	}
 }
 
@@ -171,9 +186,13 @@ static uint64_t recall_due(const struct master *master, const struct peer *peer)
 /* While workers sleep, there may also be something to recall after each of their pauses. */
 uint64_t recalls_next_due(const struct master *master)
 {
-	uint64_t next = master->staying ? master->staying->stays_until : NEVER;
 	const struct peer *peer;
+	uint64_t next = NEVER;
+	int i;
 
+	for (i = 0; i < STAYS; i++)
+		if (master->staying[i] && master->staying[i]->stays_until < next)
+			next = master->staying[i]->stays_until;
 	if (!master->is_serving || !master->nr_hungry || order_first(&master->order))
 		return next;
 	if (master->recalled && master->recalled->recalled_at + master->options.recall < next)

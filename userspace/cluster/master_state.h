@@ -69,6 +69,9 @@ struct booking {
 	unsigned int recalls;
 };
 
+/* The pauses of a key that stays on its machine. The longest is 0.1 s times 2^23, 10 days. */
+enum { STAYS = 24 };
+
 enum { COUNT_READY, COUNT_WAITING, COUNT_BOOKED, COUNT_DEAD, COUNT_REMEMBERED, COUNTS };
 
 /*
@@ -78,6 +81,8 @@ enum { COUNT_READY, COUNT_WAITING, COUNT_BOOKED, COUNT_DEAD, COUNT_REMEMBERED, C
  * @abandoned: how often its holder died
  * @counted: bits of the counters that count it
  * @stays: it was recalled for an add, and is not recalled for another one until @stays_until
+ * @stay: its list, which is that of the length of the pause
+ * @next_stay: the list of the next pause, until it has run
  * @is_added_again: since then
  * @recall_prev, @recall_next: among the keys that were recalled just now, if @is_recalled
  */
@@ -92,6 +97,7 @@ struct master_key {
 	struct booking booking;
 	struct master_key *recall_prev, *recall_next, *stay_prev, *stay_next;
 	uint64_t recalled_at, stays_until;
+	unsigned int stay, next_stay;
 	struct op op;
 	uint32_t abandoned;
 	unsigned int counted;
@@ -153,8 +159,9 @@ struct master {
 	struct due_heap due;
 	struct peer *peers;
 	struct ask *hungry, *others;
-	struct master_key *recalled, *staying;
+	struct master_key *recalled, *staying[STAYS];
 	size_t nr_hungry, nr_recalled;
+	uint64_t drop_at;
 	size_t counts[COUNTS];
 };
 
@@ -253,6 +260,9 @@ void recall_for_the_hungry(struct master *master);
 
 /* N2: @key became dirty while it is booked. If no worker has taken it, one run is enough. */
 void recall_to_coalesce(struct master *master, struct master_key *key);
+
+/* The pauses of recalls of what @peer holds begin anew. */
+void recalls_begin_anew(struct peer *peer);
 
 /* Before its booking ends. */
 void recall_forget(struct master *master, struct master_key *key);

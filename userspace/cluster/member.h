@@ -24,9 +24,6 @@
 
 struct member;
 
-/* A machine holds and asks for so many keys at most: a promise lists them all in one message. */
-enum { MEMBER_MAX_HELD = 10000 };
-
 /*
  * @arg: the first argument of each
  * @send: sends a message to the master of @message->epoch. It may be lost.

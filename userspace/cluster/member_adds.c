@@ -125,13 +125,26 @@ static void add_was_published(struct member *member, struct member_op *op, enum 
 	}
 }
 
+/*
+ * Whether this machine was granted @old, which can only be for its due time. A job that adds its
+ * own key for later has a clock that may be behind the master's.
+ */
+static bool is_granted_here(const struct member *member, const struct record *old)
+{
+	const struct holding *holding;
+
+	HASH_FIND(hh, member->holdings, &old->hash, sizeof(old->hash), holding);
+	return holding && holding->versions.timed >= old->seq;
+}
+
 static bool merge(struct member *member, struct add *add, const struct record *old)
 {
+	uint64_t wall = is_granted_here(member, old) ? NEVER : member->now.wall;
 	struct record merged = *add->record;
 
 	merge_work(&merged, old, add->policy);
 	if (merged.kind == RECORD_TIMED)
-		merge_times(&merged, old, member->now.wall);
+		merge_times(&merged, old, wall);
 	add->merged = record_copy(&merged);
 	if (!add->merged)
 		member_fail(member);

@@ -21,7 +21,7 @@ static size_t asks_wanted(const struct member *member)
 {
 	size_t wanted = without(member->wanted > member->hungry ? member->wanted : member->hungry,
 				member->nr_untaken);
-	size_t room = without(MEMBER_MAX_HELD, HASH_COUNT(member->holdings));
+	size_t room = without(HELD_MAX, HASH_COUNT(member->holdings));
 
 	if (!may_ask(member))
 		return 0;
@@ -316,6 +316,7 @@ static void take(struct member *member, struct holding *holding, const struct me
 		return;
 	}
 	set_state(member, holding, UNTAKEN);
+	holding->came_back = false;
 	member->ops->start(member->arg, &holding->hash, &holding->work->work, holding->token);
 	asks_refresh(member);
 }
@@ -353,11 +354,26 @@ static void take_confirm(struct member *member, const struct message *message)
 	member_tick(member, member->now);
 }
 
+/* The master repeats its answers. A machine that needs no keys by now repeats no asks otherwise. */
+static void repeat_open_asks(struct member *member)
+{
+	size_t i;
+
+	if (!may_ask(member))
+		return;
+	for (i = 0; i < member->room; i++)
+		if (member->slots[i].is_open)
+			send_ask(member, &member->slots[i]);
+}
+
+/* A key that is unknown here was granted, and the grant was lost. */
 static void take_recall(struct member *member, const struct message *message)
 {
 	struct holding *holding = find_holding(member, &message->hash);
 
-	if (holding && holding->state == UNTAKEN && same_token(holding->token, message->token))
+	if (!holding)
+		repeat_open_asks(member);
+	else if (holding->state == UNTAKEN && same_token(holding->token, message->token))
 		member->ops->take_back(member->arg, &holding->hash, holding->token);
 }
 
@@ -378,11 +394,25 @@ void member_message(struct member *member, const struct message *message, struct
 		message_functions[message->kind](member, message);
 }
 
+/* Without a worker, keys that came back from one that has died would wait here. */
+static void give_up_returned(struct member *member)
+{
+	struct holding *holding, *next;
+
+	HASH_ITER(hh, member->holdings, holding, next)
+		if (holding->state == UNTAKEN && holding->came_back)
+			member->ops->take_back(member->arg, &holding->hash, holding->token);
+}
+
 void member_set_slots(struct member *member, uint32_t slots, uint32_t hungry, struct instant now)
 {
+	bool has_workers = slots || hungry;
+
 	member->wanted = slots;
 	member->hungry = hungry;
 	member_tick(member, now);
+	if (!has_workers && !member->has_failed)
+		give_up_returned(member);
 }
 
 static struct holding *find_at_work(struct member *member, const struct key_hash *hash,
@@ -405,6 +435,7 @@ void member_taken(struct member *member, const struct key_hash *hash, struct tok
 	if (!holding || member->has_failed)
 		return;
 	set_state(member, holding, is_taken ? TAKEN : UNTAKEN);
+	holding->came_back = !is_taken;
 	asks_refresh(member);
 }
 

@@ -52,6 +52,7 @@ enum holding_state { UNTAKEN, TAKEN, ENDED };
  *
  * @prev, @next, @send_at: if ENDED, among the dones to repeat, in the order of @send_at
  * @work: what was granted
+ * @came_back: a worker had it, and did not end it
  */
 struct holding {
 	UT_hash_handle hh;
@@ -61,6 +62,7 @@ struct holding {
 	struct token token;
 	struct versions versions;
 	enum holding_state state;
+	bool came_back;
 	struct record *work;
 	struct member_end end;
 };

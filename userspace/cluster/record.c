@@ -654,6 +654,9 @@ int record_decode(struct record *record, struct record_memory *memory, const str
 	err = take_record(record, memory, &c);
 	if (err)
 		return err;
+	/* They name records that were there before. */
+	if (record->through >= seq || record->valued >= seq)
+		return -EBADMSG;
 	return record_subject(expected, names, record) || strcmp(expected, subject) ? -EBADMSG : 0;
 }
 

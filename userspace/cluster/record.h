@@ -25,6 +25,9 @@ struct key_hash {
 	uint8_t bytes[HASH_LEN];
 };
 
+/* A machine holds and asks for so many keys at most: a promise lists them all in one message. */
+enum { HELD_MAX = 10000 };
+
 /* Higher ones do not fit into the token of workers. A longer lease is that of no machine, in ns. */
 #define RECORD_EPOCH_MAX ((UINT64_C(1) << 21) - 1)
 #define RECORD_TTL_MAX (UINT64_C(3600) * 1000000000)
@@ -165,6 +168,15 @@ int key_hash_of(struct key_hash *hash, struct bytes key);
  */
 int record_subject(char subject[SUBJECT_MAX], const struct names *names,
 		   const struct record *record);
+
+/**
+ * subject_shown() - a received subject, for messages
+ * @to: receives it, with ? for each byte that no subject of kwq share has
+ * @subject: of anybody's record
+ *
+ * Return: @to
+ */
+const char *subject_shown(char to[SUBJECT_MAX], const char *subject);
 
 /**
  * master_subject() - where the master of an epoch receives asks and dones

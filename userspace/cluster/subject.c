@@ -154,3 +154,13 @@ int machine_subject(char subject[SUBJECT_MAX], const struct names *names, const 
 {
 	return with_machine(subject, names->messages, "machine", machine);
 }
+
+const char *subject_shown(char to[SUBJECT_MAX], const char *subject)
+{
+	size_t i;
+
+	for (i = 0; i < SUBJECT_MAX - 1 && subject[i]; i++)
+		to[i] = subject[i] > ' ' && subject[i] <= '~' ? subject[i] : '?';
+	to[i] = '\0';
+	return to;
+}

@@ -171,13 +171,13 @@ static void test_records(void)
 		{ "the longest add", { .kind = RECORD_ADD, .work = longest } },
 		{ "a timed add", {
 			.kind = RECORD_TIMED, .work = full,
-			.due = UINT64_MAX, .past = 1, .through = UINT64_MAX - 1,
+			.due = UINT64_MAX, .past = 1, .through = 6,
 		} },
 		{ "an add with the value of another", {
 			.kind = RECORD_ADD, .work = full, .valued = 6,
 		} },
 		{ "a timed add with the value of another", {
-			.kind = RECORD_TIMED, .work = full, .due = 5, .valued = UINT64_MAX,
+			.kind = RECORD_TIMED, .work = full, .due = 5, .valued = 6,
 		} },
 		{ "a retry", {
 			.kind = RECORD_RETRY, .work = full,
@@ -194,6 +194,38 @@ static void test_records(void)
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
 		round_trip(cases[i].what, cases[i].record);
+}
+
+/* A record cannot name one that came later. A master would grant such a key for ever. */
+static void test_later_versions(void)
+{
+	const struct record cases[] = {
+		{ .kind = RECORD_TIMED, .work = full, .due = 5, .past = 1, .through = 7 },
+		{ .kind = RECORD_ADD, .work = full, .valued = 7 },
+		{ .kind = RECORD_RETRY, .work = full, .valued = UINT64_MAX },
+	};
+	char subject[SUBJECT_MAX];
+	struct record got, record;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		record = cases[i];
+		key_hash_of(&record.hash, record.work.key);
+		record_subject(subject, &names, &record);
+		record_encode(&buffer, &record);
+		is_number(decode_record(subject, buffer.bytes, buffer.len, &got), -EBADMSG,
+			  "the record 7 names a later one, or itself");
+	}
+}
+
+static void test_shown_subject(void)
+{
+	char shown[SUBJECT_MAX], subject[2 * SUBJECT_MAX];
+
+	subject_shown(shown, "kwq.q.a.\x1b[31m\xff=2e");
+	ok(!strcmp(shown, "kwq.q.a.?[31m?=2e"), "a subject for a message: %s", shown);
+	memset(subject, 'x', sizeof(subject) - 1);
+	subject[sizeof(subject) - 1] = '\0';
+	is_number(strlen(subject_shown(shown, subject)), SUBJECT_MAX - 1, "a long one is cut");
 }
 
 static void test_beat(void)
@@ -751,6 +783,8 @@ int main(void)
 {
 	names_init(&names, "q");
 	test_records();
+	test_later_versions();
+	test_shown_subject();
 	test_beat();
 	test_messages();
 	test_missing();

@@ -948,6 +948,81 @@ static void test_adds_of_a_granted_key(void)
 	end_master();
 }
 
+/* As asks(), with the number of the ask, and of the keys that no worker has taken. */
+static void asks_again(const char *machine, uint64_t number, bool is_hungry, uint32_t untaken)
+{
+	const struct message message = {
+		.kind = MESSAGE_ASK, .epoch = master_status(master).epoch, .machine = machine,
+		.number = number, .is_hungry = is_hungry, .untaken = untaken,
+	};
+
+	master_message(master, &message, now);
+}
+
+/* A key that comes back goes to the end of its machine's line, so it has to stay for a while. */
+static void test_key_that_is_added_all_the_time(void)
+{
+	enum { ADDS = 1000 };
+	struct message returned;
+	int i, recalls = 0;
+
+	begin_serving();
+	has_add(6, "x");
+	asks_again("a", 1, false, 0);
+	for (i = 0; i < ADDS; i++) {
+		struct token token = granted("a");
+
+		forget();
+		tick(SECOND / 10);
+		has_add(7 + i, "y");
+		if (!last_message(MESSAGE_RECALL, "a"))
+			continue;
+		returned = done_of("a", token, OUTCOME_RETURNED);
+		master_message(master, &returned, now);
+		asks_again("a", ++recalls + 1, false, 0);
+	}
+	is_number(recalls, 10, "an add each 100 ms: its machine has the key for longer and longer");
+	end_master();
+}
+
+/* N6: recalls for adds do not put off those for a worker that sleeps. */
+static void test_recalls_for_the_hungry(void)
+{
+	begin_serving();
+	has_add(6, "x");
+	asks_again("a", 1, false, 0);
+	has_add(7, "y");
+	ok(last_message(MESSAGE_RECALL, "a"), "a key is recalled for an add");
+	forget();
+	asks_again("b", 1, true, 0);
+	ok(last_message(MESSAGE_RECALL, "a"), "and at once for a worker that sleeps");
+	while (last_message(MESSAGE_RECALL, "a")) {
+		forget();
+		asks_again("b", 1, true, 0);
+		tick(SECOND / 5);
+	}
+	asks_again("a", 2, false, 0);
+	ok(!last_message(MESSAGE_RECALL, "a"), "with pauses, while a worker has it");
+	asks_again("a", 3, false, 1);
+	ok(last_message(MESSAGE_RECALL, "a"), "and at once when it came back from that worker");
+	forget();
+	asks_again("a", 4, false, 1);
+	ok(!last_message(MESSAGE_RECALL, "a"), "and not for each ask");
+	end_master();
+}
+
+/* The memory for asks has a bound, whatever a machine sends. */
+static void test_slots(void)
+{
+	begin_serving();
+	has_add(6, "x");
+	asks("a", HELD_MAX);
+	ok(!last_message(MESSAGE_GRANT, "a"), "an ask of a slot that no machine has");
+	asks("a", HELD_MAX - 1);
+	ok(last_message(MESSAGE_GRANT, "a"), "the last one");
+	end_master();
+}
+
 /* N5: very many keys with one due time do not keep the machine from its heartbeats. */
 static void test_many_due(void)
 {
@@ -1530,6 +1605,85 @@ static void test_grants(void)
 	end_member();
 }
 
+static void comes_granted(uint64_t timed)
+{
+	const struct message grant = {
+		.kind = MESSAGE_GRANT, .epoch = 1, .number = 1, .hash = key, .token = { 1, 1 },
+		.versions = { .timed = timed }, .work = work_with("x"),
+	};
+
+	member_message(member, &grant, now);
+}
+
+/* N6: nobody else can have a key while its grant is lost. */
+static void test_lost_grant(void)
+{
+	struct message recall = {
+		.kind = MESSAGE_RECALL, .epoch = 1, .hash = key, .token = { 1, 1 },
+	};
+
+	begin_working();
+	member_set_slots(member, 0, 0, now);
+	forget();
+	member_message(member, &recall, now);
+	ok(last_message(MESSAGE_ASK, NULL), "a recall of a key that never came: the ask is repeated");
+	comes_granted(6);
+	is_number(count(START), 1, "the grant comes");
+	member_message(member, &recall, now);
+	is_number(count(BACK), 1, "and the next recall is obeyed");
+	end_member();
+}
+
+/* N6: the last worker dies, and its key does not wait here. */
+static void test_last_worker_dies(void)
+{
+	const struct token token = { 1, 1 };
+
+	begin_working();
+	comes_granted(6);
+	member_set_slots(member, 0, 0, now);
+	ok(!count(BACK), "a key that no worker had stays for the next one");
+	member_taken(member, &key, token, true, now);
+	member_set_slots(member, 0, 0, now);
+	ok(!count(BACK), "so does one at work");
+	member_taken(member, &key, token, false, now);
+	member_set_slots(member, 1, 0, now);
+	ok(!count(BACK), "and one that came back, if there is another worker");
+	member_set_slots(member, 0, 0, now);
+	is_number(count(BACK), 1, "without any it goes back to the master");
+	end_member();
+}
+
+/* D2: the job that a timed add began adds its key for later. Its clock is behind the master's. */
+static void test_timed_add_of_a_job(void)
+{
+	const struct record there = {
+		.kind = RECORD_TIMED, .seq = 6, .hash = key, .work = work_with("x"),
+		.due = now.wall + 5000000, .past = NEVER,
+	};
+	struct member_add add = {
+		.hash = key, .work = work_with(NULL), .due = now.wall + 3600 * SECOND,
+	};
+	bool is_here;
+
+	for (is_here = true; ; is_here = false) {
+		begin_working();
+		if (is_here)
+			comes_granted(6);
+		member_add(member, 1, &add, now);
+		member_gets(PUBLISH, OP_WRONG_SEQUENCE, 0);
+		member_read(member, last(READ)->op, OP_OK, &there, now);
+		if (!is_here)
+			break;
+		ok(last_record(RECORD_TIMED)->record.due == add.due &&
+		   last_record(RECORD_TIMED)->record.through == 6,
+		   "a job adds its own key for later: that time stays");
+		end_member();
+	}
+	ok(last_record(RECORD_TIMED)->record.due == there.due, "of others the earlier time stays");
+	end_member();
+}
+
 int main(void)
 {
 	test_two_tokens();
@@ -1551,6 +1705,9 @@ int main(void)
 	test_death();
 	test_repeats();
 	test_adds_of_a_granted_key();
+	test_key_that_is_added_all_the_time();
+	test_recalls_for_the_hungry();
+	test_slots();
 	test_many_due();
 	test_lease();
 	test_join();
@@ -1566,5 +1723,8 @@ int main(void)
 	test_replaced_promise();
 	test_leave();
 	test_grants();
+	test_lost_grant();
+	test_last_worker_dies();
+	test_timed_add_of_a_job();
 	return done_testing();
 }
