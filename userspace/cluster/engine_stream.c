@@ -140,8 +140,11 @@ static const char *wrong_setting(const struct engine *engine, struct bytes confi
 		return "storage has to be file";
 	if (is_limited(config, "max_age"))
 		return "max_age has to be 0: records would be lost";
-	if ((is_limited(config, "max_bytes") || is_limited(config, "max_msgs")) &&
-	    !json_equals(config, "discard", "new"))
+	if (is_limited(config, "max_msgs"))
+		return "max_msgs has to be -1: a full stream would have no room for retries";
+	if (is_limited(config, "max_msg_size"))
+		return "max_msg_size has to be -1: long records would be refused";
+	if (is_limited(config, "max_bytes") && !json_equals(config, "discard", "new"))
 		return "discard has to be new, because it has limits: records would be lost";
 	if (json_is_true(config, "discard_new_per_subject"))
 		return "discard_new_per_subject has to be false";
@@ -213,14 +216,14 @@ static bool check_identity(struct engine *engine, const struct reply *reply, uin
 		memcpy(engine->created, created, sizeof(created));
 	if (!is_same_stream(engine, created, last_seq)) {
 		snprintf(text, sizeof(text),
-			 "the stream was deleted and made anew at %s (it was of %s): start kwq share on all machines again",
+			 "the stream was deleted and made anew at %s (it was of %s): restart kwq share on all machines",
 			 created, engine->created);
 		refuse(engine, text);
 		return false;
 	}
 	if (last_seq < known) {
 		snprintf(text, sizeof(text),
-			 "the stream went back from record %" PRIu64 " to %" PRIu64 ": its server is behind, or a disk was lost. If this does not end, restart that nats-server. If that does not help, records are lost: start kwq share on all machines again",
+			 "the stream went back from record %" PRIu64 " to %" PRIu64 ": its server is behind, or a disk was lost. If this does not end, restart that nats-server. If that does not help, records are lost: restart kwq share on all machines",
 			 known, last_seq);
 		refuse(engine, text);
 		return false;
@@ -275,7 +278,7 @@ static void missing(struct engine *engine)
 {
 	if (engine->created[0])
 		refuse(engine,
-		       "somebody has deleted the stream: start kwq share on all machines again");
+		       "somebody has deleted the stream: restart kwq share on all machines");
 	else if (engine->options.only_existing)
 		refuse_none(engine);
 	else
@@ -307,7 +310,7 @@ static void explain(struct engine *engine, const struct reply *reply)
 	case ERROR_NO_PEERS:
 		/* Servers that were started at once may not know one of them. */
 		snprintf(text, sizeof(text),
-			 "there are not enough servers with JetStream and room for --replicas %u (%s): start the missing ones; if all are up, restart the one that has not joined",
+			 "there are not enough servers with JetStream and room for --replicas %u (%s): start the missing ones; if all are up, restart the one that has not joined, or ask for no more replicas than there are servers",
 			 engine->options.replicas, said);
 		break;
 	case ERROR_REPLICAS_NOT_SUPPORTED:
@@ -315,8 +318,12 @@ static void explain(struct engine *engine, const struct reply *reply)
 			 "this server is no part of a cluster, and --replicas asks for %u (%s): configure \"cluster {}\" in the servers, or ask for one replica",
 			 engine->options.replicas, said);
 		break;
-	case ERROR_WANTS_MAX_BYTES:
 	case ERROR_MAX_BYTES_EXCEEDED:
+		snprintf(text, sizeof(text),
+			 "the account does not allow a stream of this length (%s): give a smaller --stream-bytes, or raise the limit",
+			 said);
+		break;
+	case ERROR_WANTS_MAX_BYTES:
 		snprintf(text, sizeof(text),
 			 "the account limits how long a stream may be (%s): give --stream-bytes",
 			 said);

@@ -56,20 +56,30 @@ static int check_queue(const struct kwq *q, const char *name)
 	return STATUS_OK;
 }
 
-/* Whether this can be the outbox. Returns an exit status. */
-static int check_outbox(const struct kwq *q, const char *name)
+/*
+ * Whether this can be the outbox of the queue @of. Returns an exit status.
+ *
+ * @sync: whether adds shall wait until they are stored
+ */
+static int check_outbox(const struct kwq *q, const char *name, const char *of, bool sync)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	int err = kwq_stat(q, &st);
 
 	if (err)
 		return complain(name, err);
-	if (st.clockid == CLOCK_BOOTTIME && st.create_flags & KWQ_CREATE_CHANGES &&
-	    !(st.create_flags & KWQ_CREATE_OUTBOX))
-		return STATUS_OK;
-	message("%s: an outbox is created by kwq share: kwq rm --force drops this queue and its keys",
-		name);
-	return STATUS_FAILED;
+	if (st.clockid != CLOCK_BOOTTIME || !(st.create_flags & KWQ_CREATE_CHANGES) ||
+	    st.create_flags & KWQ_CREATE_OUTBOX) {
+		message("%s: an outbox is created by kwq share: kwq save keeps the keys of this queue, and kwq rm --force drops them",
+			name);
+		return STATUS_FAILED;
+	}
+	if (sync && !(st.create_flags & KWQ_CREATE_SYNC)) {
+		message("%s: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq sync %s, stop it, and do kwq rm --force %s %s; then start it with --sync",
+			name, of, of, name);
+		return STATUS_FAILED;
+	}
+	return STATUS_OK;
 }
 
 /* @outbox_of: receives the outbox, whose handle belongs to @local. Returns an exit status. */
@@ -92,7 +102,7 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 		status = STATUS_FAILED;
 	}
 	if (!status && outbox)
-		status = check_outbox(outbox, name);
+		status = check_outbox(outbox, name, o->queue, o->create.queue.sync);
 	if (!status)
 		status = create_missing(&outbox, name, &o->create.queue);
 	o->create.queue.outbox = outbox;

@@ -267,6 +267,9 @@ static void check(struct share_options *o, const char *not_for_lists)
 		usage("--json and --no-headings cannot be combined");
 	if (!o->nr_urls)
 		usage("--nats URL is missing: the servers of NATS, as nats://HOST");
+	if (!!o->engine.credentials + !!o->engine.nkey + !!o->engine.user_file +
+	    !!o->engine.token_file > 1)
+		usage("only one of --creds, --nkey, --user-file and --token-file can be given");
 	if (!o->engine.certificate != !o->engine.key)
 		usage("--cert and --key belong together");
 	if (!o->host[0])

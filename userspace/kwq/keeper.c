@@ -193,8 +193,9 @@ static enum keep_result put_queue(struct keeper *k, struct kept_queue *kept, int
 	*err = read_queue(k, kept);
 	if (!*err && k->lists)
 		*err = put_all(k, &result);
-	return *err || result != KEEP_OK ? result :
-					   keep_file_put_queue(k->file, kept, read_clock(CLOCK_REALTIME));
+	if (*err || result != KEEP_OK)
+		return result;
+	return keep_file_put_queue(k->file, kept, read_clock(CLOCK_REALTIME));
 }
 
 /* For a negative errno value of a call. */
@@ -468,6 +469,11 @@ static int check_queue(struct keeper *k)
 	if (st.create_flags & KWQ_CREATE_OUTBOX) {
 		message("%s: a queue with an outbox is kept by its manager: with kwq share --sync, adds return when they are stored",
 			k->options.queue);
+		return STATUS_FAILED;
+	}
+	if (k->options.sync && !(st.create_flags & KWQ_CREATE_SYNC)) {
+		message("%s: this queue was created without --sync, so adds would not wait: stop its programs, start kwq keep without --sync, do kwq sync %s, stop it, and do kwq rm --force %s; then start it with --sync: the file has the keys",
+			k->options.queue, k->options.queue, k->options.queue);
 		return STATUS_FAILED;
 	}
 	k->id = st.id;

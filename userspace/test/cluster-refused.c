@@ -374,7 +374,8 @@ static void test_settings(void)
 		{ "\"storage\":\"memory\"", "storage" },
 		{ "\"max_age\":1000000000000", "max_age" },
 		{ "\"max_bytes\":1000000,\"discard\":\"old\"", "discard" },
-		{ "\"max_msgs\":1000000,\"discard\":\"old\"", "discard" },
+		{ "\"max_msgs\":1000000,\"discard\":\"new\"", "max_msgs has to be -1" },
+		{ "\"max_msg_size\":10000", "max_msg_size has to be -1" },
 		{ "\"discard\":\"new\",\"discard_new_per_subject\":true",
 		  "discard_new_per_subject" },
 		{ "\"no_ack\":true", "no_ack" },
@@ -463,10 +464,13 @@ static void test_full(void)
 	close_client(&c);
 	stop_server(&servers[0], SIGTERM);
 	start_one(JETSTREAM,
-		  "accounts { A { jetstream: { max_file: 1MB, max_bytes_required: true },"
+		  "accounts { A { jetstream: { max_file: 1MB, max_bytes_required: true,"
+		  " disk_max_stream_bytes: 100K },"
 		  " users: [ { user: a, password: a } ] } }\n"
 		  "no_auth_user: a\n");
 	refused("an account that wants limits", (struct engine_options){ 0 }, "give --stream-bytes");
+	refused("a limit above the account's", (struct engine_options){ .max_bytes = 200000 },
+		"give a smaller --stream-bytes");
 	stop_server(&servers[0], SIGTERM);
 }
 

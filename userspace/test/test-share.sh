@@ -87,6 +87,7 @@ wrong '--prefetch 0: must be from 1 to 1000' --prefetch 0
 wrong '--prefetch 1001: must be from 1 to 1000' --prefetch 1001
 wrong '--metrics is written anew again and again: name a FILE' --metrics -
 wrong '--metrics is written anew again and again: name a FILE' --metrics ''
+wrong 'only one of --creds, --nkey, --user-file and --token-file can be given' --nats $URL --user-file u --nkey n a
 wrong '--cert and --key belong together' --nats $URL --cert c a
 wrong '--cert and --key belong together' --nats $URL --key k a
 wrong '--mode 888: must be an octal number' --mode 888
@@ -424,7 +425,11 @@ ok "a queue whose outbox was removed" exits 1 'kwq: share: orphan: its outbox or
 	"$FAKE" --nats "$URL" orphan
 echo "odd.outbox clockid=7 id=4" >>"$KWQ_TEST_QUEUES"
 ok "an outbox of another kind" exits 1 \
-	'kwq: share: odd.outbox: an outbox is created by kwq share: kwq rm --force drops this queue and its keys' "$FAKE" --nats "$URL" odd
+	'kwq: share: odd.outbox: an outbox is created by kwq share: kwq save keeps the keys of this queue, and kwq rm --force drops them' \
+	"$FAKE" --nats "$URL" odd
+ok "--sync, and an outbox whose adds do not wait" exits 1 \
+	'kwq: share: used.outbox: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq sync used, stop it, and do kwq rm --force used used.outbox; then start it with --sync' \
+	"$FAKE" --nats "$URL" --sync used
 ok "the last election that is possible" "$O/test/share-records" "$URL" used last
 ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 2097151 elections' \
 	"$FAKE" --nats "$URL" --ttl 2s used
