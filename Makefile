@@ -15,7 +15,7 @@ BUILD     := $(CURDIR)/build
 VM        := selftests/vm
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster test-races soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
+.PHONY: all module userspace install uninstall deb test test-matrix test-packages test-bindings test-cluster test-long test-races soak soak-cluster coverage mutants check bench bench-compare bench-profile bench-keys bench-shell bench-python bench-cluster demo demo-cluster shell clean help
 .DEFAULT_GOAL := all
 
 all: module userspace
@@ -88,6 +88,9 @@ test-bindings:
 test-cluster:
 	@SUITES='cluster cluster-power' $(VM)/run-tests.sh
 
+test-long:
+	@SUITES='coccinelle spin load-stock-queue mutants kselftest-debug' $(VM)/run-tests.sh
+
 test-races:
 	@SUITES='kunit-kcsan kselftest-kcsan' $(VM)/run-tests.sh
 
@@ -151,13 +154,14 @@ help:
 	@echo '  make demo       shows it in a virtual machine'
 	@echo '  make demo-cluster   shows a queue on three machines, of which one is killed'
 	@echo '  make shell      a shell in that machine (KERNEL=debug, stock-6.1, ...; GDB=1; KVM=1)'
-	@echo '  make test       the tests of about an hour, in virtual machines; the last line is the totals'
+	@echo '  make test       the tests of about half an hour, in virtual machines; the last line is the totals'
 	@echo '  make test-matrix    the tests that need a kernel, on every supported kernel (PAGE=1: the table into docs/kernels.md)'
 	@echo '  make test SUITES=model OPS=100000000 FUZZ=600   the core against its model, for longer'
 	@echo '  make soak SOAK=30   all random tests, for this many minutes'
 	@echo '  make test-packages  the Debian packages, in a clean Debian (as root)'
 	@echo '  make test-bindings  the Go package beside the real client-go, of Debian 13 and of unstable'
 	@echo '  make test-cluster   a queue on three machines, with three servers of NATS, their faults, and power cuts'
+	@echo '  make test-long      more of them, which takes another half an hour'
 	@echo '  make test-races     the tests of concurrency, on a kernel that looks for data races'
 	@echo '  make soak-cluster SOAK=60   the same faults for this many minutes, with a million adds'
 	@echo '  make coverage   the lines and branches that the tests reach; fails if a line is missed that is not listed'

@@ -14,7 +14,7 @@
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model spin kunit-debug kunit-uml kunit-uml-queue mutants load-stock-queue kselftest-stock kselftest-debug demo}"
+read -ra suites <<<"${SUITES:-check host model kunit-debug kunit-uml kunit-uml-queue kselftest-stock kselftest-debug-short demo}"
 
 # One pattern without spaces, because a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
@@ -146,6 +146,10 @@ run() {
 		progress "checks"
 		host check "$VM/checks.sh"
 		;;
+	coccinelle)
+		progress "the kernel's semantic patches"
+		host coccinelle env CHECKS=coccinelle "$VM/checks.sh"
+		;;
 	host)
 		progress "host tests"
 		# Without it the tests of replicas are skipped, which counts as failed.
@@ -189,6 +193,12 @@ run() {
 	load-stock-*)
 		progress "loading on the ${1#load-} kernel"
 		machine "$1" kselftest "${1#load-}" device kselftest "$PROGRAM_SECONDS" '@(abi|modload|sample)'
+		;;
+	kselftest-debug-short)
+		progress "some kselftests on the debug kernel"
+		# The others take longer there, or test more of the command than of the kernel.
+		programs='!(*_32|abi|command|examples|full|json|keep|limits|list_items|local-random|many|modload|parallel|run|sample|service|watch)'
+		machine "$1" kselftest debug device kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
 	kselftest-stock | kselftest-stock-* | kselftest-debug | kselftest-rt-debug | kselftest-newest-debug | kselftest-kcsan | \
 		kselftest-gcov)
