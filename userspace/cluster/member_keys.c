@@ -304,14 +304,22 @@ static bool fill(struct member *member, struct holding *holding, const struct me
 	return true;
 }
 
-/* A machine that leaves has asked, so it gets keys still. */
+/*
+ * A machine has asked, so it gets keys still when it leaves, and when its workers have gone or its
+ * queue is paused.
+ */
+static bool wants_none(const struct member *member)
+{
+	return member->phase == PHASE_LEAVING || (!member->wanted && !member->hungry);
+}
+
 static void take(struct member *member, struct holding *holding, const struct message *message)
 {
 	static const struct member_end returned = { .outcome = OUTCOME_RETURNED };
 
 	if (!fill(member, holding, message))
 		return;
-	if (member->phase == PHASE_LEAVING) {
+	if (wants_none(member)) {
 		end(member, holding, &returned);
 		return;
 	}

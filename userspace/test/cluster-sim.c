@@ -32,8 +32,10 @@ struct record *sent_record(const struct record *record)
 	sim_of_memory = NULL;
 	must("a subject", record_subject(subject, &names, record));
 	must("a record", record_encode(&buffer, record));
-	must(subject, record_decode(&arrived, &memory, &names, subject, record->seq,
+	/* Its number is known when it is stored. */
+	must(subject, record_decode(&arrived, &memory, &names, subject, UINT64_MAX,
 				    (struct bytes){ buffer.bytes, buffer.len }));
+	arrived.seq = record->seq;
 	sim_of_memory = cores;
 	return copy_of_record(&arrived);
 }

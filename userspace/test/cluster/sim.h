@@ -159,7 +159,7 @@ struct sim {
 	uint64_t memory;
 	uint64_t failures;
 	uint64_t runs, extra_runs, elections, deaths, moved, recalls, longest_wait;
-	uint64_t hungry_since, elected_at;
+	uint64_t hungry_since, elected_at, busy_at;
 	const char *failure;
 	char text[200];
 	bool trace;
