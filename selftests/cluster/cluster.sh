@@ -275,7 +275,7 @@ start_share() {
 	share_of=$1
 	shift
 	LD_LIBRARY_PATH=/cluster place "$share_of/share" kwq-share --nats nats://10.9.0.1,nats://10.9.0.2,nats://10.9.0.3 --replicas 3 \
-		--ttl "${TTL}s" --host "$share_of" -v "$@" "$QUEUE" >>"$RUN/$share_of.share" 2>&1 &
+		--ttl "${TTL}s" --host "$share_of" --metrics "$RUN/$share_of.$QUEUE.prom" -v "$@" "$QUEUE" >>"$RUN/$share_of.share" 2>&1 &
 }
 
 # on MACHINE COMMAND...: runs it there, in no part of it.
