@@ -875,6 +875,7 @@ static void test_sync(void)
 	uint64_t kept;
 
 	keep_some();
+	world->create_flags |= KWQ_CREATE_SYNC;
 	kept = world->kept;
 	world->mutate = true;
 	is_number(live(&(struct life){ .steps = 40, .now = 1, .sync = true }), 0,
@@ -966,6 +967,10 @@ static void test_errors(void)
 	is_number(live(&once), STATUS_FAILED, "a queue with an outbox");
 	ok(strstr(said, "with kwq share --sync, adds return when they are stored"), "and what to do");
 	world->create_flags = KWQ_CREATE_CHANGES;
+	is_number(live(&(struct life){ .steps = 1, .sync = true }), STATUS_FAILED,
+		  "N8: --sync, and a queue whose adds do not wait");
+	ok(strstr(said, "do kwq sync q, stop it, and do kwq rm --force q"),
+	   "and what to do");
 	world->followed = true;
 	is_number(live(&once), STATUS_FAILED, "a queue that is followed");
 	ok(strstr(said, "another program follows this queue"), "and why");
@@ -984,6 +989,7 @@ static void test_disk(void)
 	char wanted[300];
 
 	keep_some();
+	world->create_flags |= KWQ_CREATE_SYNC;
 	set(0, KWQ_IS_READY)->is.value = 4711;
 	world->past[world->nr_past - 1].is.value = 4711;
 	is_number(live(&(struct life){ .steps = 9, .sync = true, .full = ENOSPC }), 66, "a full disk: it tries again");
