@@ -20,6 +20,7 @@ struct member_end convert_end(const struct local_event *event)
 		.outcome = event->outcome,
 		.due = event->due,
 		.requeues = event->work.requeues,
+		.abandoned = event->work.abandoned,
 		.priority = event->work.priority,
 	};
 }

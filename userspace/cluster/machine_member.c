@@ -161,6 +161,7 @@ static void note_returned(struct machine *m, const struct key_hash *hash, const 
 		.end = {
 			.outcome = OUTCOME_RETURNED,
 			.requeues = work->requeues,
+			.abandoned = work->abandoned,
 			.priority = work->priority,
 		},
 	};

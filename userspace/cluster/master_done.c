@@ -445,6 +445,14 @@ static void begin(struct master *master, struct master_key *key, const struct me
 	publish_over(master, key, &result);
 }
 
+/* L12: workers may have died with it. From its second loss on, a key goes to the tail. */
+static void take_back_returned(struct master *master, struct master_key *key, uint32_t abandoned)
+{
+	if (key->abandoned < abandoned)
+		key->abandoned = abandoned;
+	key_take_back(master, key, key->abandoned < 2);
+}
+
 void done_message(struct master *master, const struct message *message)
 {
 	struct master_key *key = key_find(master, &message->hash);
@@ -461,7 +469,7 @@ void done_message(struct master *master, const struct message *message)
 	if (key->booking.stage != STAGE_NONE)
 		return;
 	if (message->outcome == OUTCOME_RETURNED) {
-		key_take_back(master, key, true);
+		take_back_returned(master, key, message->work.abandoned);
 		confirm(master, message->machine, &message->hash, message->token);
 	} else {
 		begin(master, key, message);

@@ -95,12 +95,12 @@ struct member_status {
 
 /*
  * How a job has ended. @due: wall time in ns, for OUTCOME_RETRY. @requeues, @priority: of the next
- * run.
+ * run. @abandoned: how many workers have died with the key, for OUTCOME_RETURNED.
  */
 struct member_end {
 	enum outcome outcome;
 	uint64_t due;
-	uint32_t requeues;
+	uint32_t requeues, abandoned;
 	int priority;
 };
 

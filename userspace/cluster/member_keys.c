@@ -221,7 +221,9 @@ static void send_done(struct member *member, const struct holding *holding)
 		.untaken = member->nr_untaken,
 	};
 
-	if (end->outcome != OUTCOME_DONE && end->outcome != OUTCOME_RETURNED) {
+	if (end->outcome == OUTCOME_RETURNED) {
+		message.work.abandoned = end->abandoned;
+	} else if (end->outcome != OUTCOME_DONE) {
 		message.work = holding->work->work;
 		message.work.requeues = end->requeues;
 		message.work.priority = end->priority;

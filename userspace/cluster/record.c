@@ -303,10 +303,12 @@ int record_encode(struct buffer *to, const struct record *record)
 
 static void have_key_of(struct contents *c, const struct message *message)
 {
-	if (message->work.key.len)
+	if (message->work.key.len) {
 		have_work(c, &message->work);
-	else
-		have_bytes(c, HASH, (struct bytes){ message->hash.bytes, HASH_LEN });
+		return;
+	}
+	have_bytes(c, HASH, (struct bytes){ message->hash.bytes, HASH_LEN });
+	have_unless_0(c, ABANDONED, message->work.abandoned);
 }
 
 int message_encode(struct buffer *to, const struct message *message)
@@ -702,6 +704,7 @@ int message_decode(struct message *message, struct record_memory *memory, struct
 		.versions = c.versions,
 		.outcome = c.numbers[OUTCOME],
 		.due = c.numbers[DUE],
+		.work.abandoned = c.numbers[ABANDONED],
 	};
 	/* Its key goes into a record. */
 	if (kind == MESSAGE_DONE && !(c.has & BIT(KEY)) && message->outcome != OUTCOME_DONE &&

@@ -273,6 +273,11 @@ static void test_messages(void)
 			.token = token, .versions = versions,
 			.outcome = OUTCOME_RETURNED, .untaken = UINT32_MAX,
 		} },
+		{ "a done of a key with losses", {
+			.kind = MESSAGE_DONE, .epoch = 1, .machine = "m", .hash = hash,
+			.token = token, .versions = versions,
+			.outcome = OUTCOME_RETURNED, .work.abandoned = 3,
+		} },
 		{ "a done by key", {
 			.kind = MESSAGE_DONE, .epoch = 1, .machine = "m", .work = full,
 			.token = token, .versions = versions,

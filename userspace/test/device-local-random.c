@@ -497,6 +497,8 @@ static void hear_end(struct key *key, const struct local_event *event)
 	check(event->outcome != OUTCOME_DEAD ||
 	      number_of(event->work.value.at, event->work.value.len) == value, key,
 	      "L11: a dead key with another value");
+	check(event->outcome != OUTCOME_RETURNED || event->work.abandoned == key->abandoned, key,
+	      "L12: a key comes back with another count of losses");
 	if (wanted != OUTCOME_RETURNED) {
 		check(!lacks_store(key, key->end_after), key,
 		      "N2: an end before an add of its key is stored");

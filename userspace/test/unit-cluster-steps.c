@@ -869,6 +869,42 @@ static void test_death(void)
 	end_master();
 }
 
+/* L12: workers of machines that live have died with the key, and it comes back. */
+static void test_losses_on_machines(void)
+{
+	const struct record other = {
+		.kind = RECORD_ADD, .seq = 7, .hash = { { 2 } }, .work = { .key = { "other", 5 } },
+	};
+	struct message returned;
+	uint32_t losses;
+
+	for (losses = 0; losses < 4; losses++) {
+		begin_serving();
+		has_add(6, "x");
+		asks("a", 0);
+		master_record(master, &other, now);
+		returned = done_of("a", granted("a"), OUTCOME_RETURNED);
+		returned.work.abandoned = losses;
+		master_message(master, &returned, now);
+		asks("b", 0);
+		ok(is_granted("b", losses < 2 ? "x" : ""), "%u losses: it goes %s", losses,
+		   losses < 2 ? "ahead" : "to the tail");
+		asks("b", 1);
+		if (losses < 2) {
+			end_master();
+			continue;
+		}
+		is_number(last_message(MESSAGE_GRANT, "b")->message.work.abandoned, losses,
+			  "the next machine knows of them");
+		is_dead("b", 8);
+		asks("a", 1);
+		asks("a", 2);
+		is_number(last_message(MESSAGE_GRANT, "a")->message.work.abandoned, losses + 1,
+			  "that machine dies, which is one more");
+		end_master();
+	}
+}
+
 /* Each repeated message has an answer, so that nobody repeats it for ever. */
 static void test_repeats(void)
 {
@@ -1637,6 +1673,7 @@ static void test_lost_grant(void)
 /* N6: the last worker dies, and its key does not wait here. */
 static void test_last_worker_dies(void)
 {
+	const struct member_end back = { .outcome = OUTCOME_RETURNED, .abandoned = 2 };
 	const struct token token = { 1, 1 };
 
 	begin_working();
@@ -1651,6 +1688,9 @@ static void test_last_worker_dies(void)
 	ok(!count(BACK), "and one that came back, if there is another worker");
 	member_set_slots(member, 0, 0, now);
 	is_number(count(BACK), 1, "without any it goes back to the master");
+	member_ended(member, &key, token, &back, now);
+	is_number(last_message(MESSAGE_DONE, NULL)->message.work.abandoned, 2,
+		  "L12: with the number of workers that it lost");
 	end_member();
 }
 
@@ -1703,6 +1743,7 @@ int main(void)
 	test_value_behind_an_erase();
 	test_value_of_a_promise();
 	test_death();
+	test_losses_on_machines();
 	test_repeats();
 	test_adds_of_a_granted_key();
 	test_key_that_is_added_all_the_time();
