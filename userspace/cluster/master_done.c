@@ -336,6 +336,7 @@ static void end_done(struct master *master, struct master_key *key)
 
 	key_unbook(master, key);
 	key->abandoned = 0;
+	stay_forget(master, key);
 	key->next_stay = 0;
 	key_settle(master, key);
 	if (holder)
@@ -461,7 +462,7 @@ void done_message(struct master *master, const struct message *message)
 	if (!master->is_serving)
 		return;
 	if (peer)
-		peer->untaken = message->untaken;
+		recalls_untaken(peer, message->untaken);
 	if (!key || !key->is_booked || !same_token(key->booking.token, message->token)) {
 		confirm(master, message->machine, &message->hash, message->token);
 		return;

@@ -125,10 +125,7 @@ void ask_message(struct master *master, const struct message *message)
 	ask = ask_get(master, peer, message->slot);
 	if (!ask || message->number < ask->number)
 		return;
-	/* Some came back from workers, so recalls are not in vain any more. */
-	if (message->untaken > peer->untaken)
-		recalls_begin_anew(peer);
-	peer->untaken = message->untaken;
+	recalls_untaken(peer, message->untaken);
 	take_ask(master, ask, message);
 }
 

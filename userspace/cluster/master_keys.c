@@ -317,6 +317,7 @@ void key_book(struct master *master, struct master_key *key, struct peer *holder
 		.token = token,
 		.versions = *versions,
 		.valued = value_granted(master, key, token, *versions),
+		.priority = key_work(key, versions).priority,
 	};
 	key->is_booked = true;
 	DL_APPEND2(holder->bookings, key, booking.prev, booking.next);

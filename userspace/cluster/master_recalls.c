@@ -66,7 +66,8 @@ static struct master_key *pick_recall(const struct master *master)
 	return best;
 }
 
-void recalls_begin_anew(struct peer *peer)
+/* Keys may have come back from workers, so recalls are not in vain any more. */
+static void begin_anew(struct peer *peer)
 {
 	struct master_key *key;
 
@@ -74,6 +75,13 @@ void recalls_begin_anew(struct peer *peer)
 		key->booking.recall_at = 0;
 		key->booking.recalls = 0;
 	}
+}
+
+void recalls_untaken(struct peer *peer, uint32_t untaken)
+{
+	if (untaken > peer->untaken)
+		begin_anew(peer);
+	peer->untaken = untaken;
 }
 
 static void send_recall(struct master *master, const struct master_key *key)
@@ -130,6 +138,18 @@ void stay_forget(struct master *master, struct master_key *key)
 	key->is_added_again = false;
 }
 
+/* Q12: an add with a higher priority than all before waits for no pause. */
+static bool raise_priority(struct master *master, struct master_key *key)
+{
+	struct versions covered = key_covered(master, key);
+	int priority = key_work(key, &covered).priority;
+
+	if (priority <= key->booking.priority)
+		return false;
+	key->booking.priority = priority;
+	return true;
+}
+
 /*
  * A key that comes back goes to the end of its machine's line. If it is added again and again, it
  * would never come out. So it stays for a pause after a recall, and is recalled at the end if it
@@ -138,11 +158,15 @@ void stay_forget(struct master *master, struct master_key *key)
 void recall_to_coalesce(struct master *master, struct master_key *key)
 {
 	const struct booking *booking = &key->booking;
+	bool is_raised;
 
 	if (!booking->holder || booking->stage != STAGE_NONE)
 		return;
+	is_raised = raise_priority(master, key);
 	if (key->stays) {
 		key->is_added_again = true;
+		if (is_raised)
+			send_recall(master, key);
 		return;
 	}
 	key->stays = true;

@@ -54,6 +54,7 @@ enum stage {
  * @expected: what the publish expects
  * @written: the sequence number of what counts as written, until the tail has delivered it; else 0
  * @recall_at: when it may be recalled, boot time
+ * @priority: the highest since the grant
  */
 struct booking {
 	struct master_key *prev, *next;
@@ -67,6 +68,7 @@ struct booking {
 	uint64_t base, expected, written, valued;
 	uint64_t recall_at;
 	unsigned int recalls;
+	int priority;
 };
 
 /* The pauses of a key that stays on its machine. The longest is 0.1 s times 2^23, 10 days. */
@@ -261,13 +263,13 @@ void recall_for_the_hungry(struct master *master);
 /* N2: @key became dirty while it is booked. If no worker has taken it, one run is enough. */
 void recall_to_coalesce(struct master *master, struct master_key *key);
 
-/* The pauses of recalls of what @peer holds begin anew. */
-void recalls_begin_anew(struct peer *peer);
+/* @peer has told how many of its keys no worker has taken. */
+void recalls_untaken(struct peer *peer, uint32_t untaken);
 
 /* Before its booking ends. */
 void recall_forget(struct master *master, struct master_key *key);
 
-/* Before @key is freed. */
+/* Before @key is freed, and when it has run. */
 void stay_forget(struct master *master, struct master_key *key);
 
 void recalls_tick(struct master *master);

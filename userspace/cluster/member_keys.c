@@ -364,16 +364,24 @@ static void take_confirm(struct member *member, const struct message *message)
 	member_tick(member, member->now);
 }
 
-/* The master repeats its answers. A machine that needs no keys by now repeats no asks otherwise. */
+/*
+ * The master repeats its answers. A machine that needs no keys by now repeats no asks otherwise. If
+ * many grants are lost at once, the first recall is enough.
+ */
 static void repeat_open_asks(struct member *member)
 {
+	uint64_t recent = member->options.repeat / 8;
 	size_t i;
 
 	if (!may_ask(member))
 		return;
-	for (i = 0; i < member->room; i++)
-		if (member->slots[i].is_open)
-			send_ask(member, &member->slots[i]);
+	for (i = 0; i < member->room; i++) {
+		struct slot *slot = &member->slots[i];
+
+		if (slot->is_open &&
+		    slot->send_at + recent <= member->now.boot + member->options.repeat)
+			send_ask(member, slot);
+	}
 }
 
 /* A key that is unknown here was granted, and the grant was lost. */
@@ -404,11 +412,15 @@ void member_message(struct member *member, const struct message *message, struct
 		message_functions[message->kind](member, message);
 }
 
-/* Without a worker, keys that came back from one that has died would wait here. */
+/*
+ * A key came back from a worker that has died, or has given it back. If no worker sleeps here, one
+ * may sleep elsewhere.
+ */
 static void give_up_returned(struct member *member)
 {
 	struct holding *holding, *next;
 
+	member->some_came_back = false;
 	HASH_ITER(hh, member->holdings, holding, next)
 		if (holding->state == UNTAKEN && holding->came_back)
 			member->ops->take_back(member->arg, &holding->hash, holding->token);
@@ -416,12 +428,10 @@ static void give_up_returned(struct member *member)
 
 void member_set_slots(struct member *member, uint32_t slots, uint32_t hungry, struct instant now)
 {
-	bool has_workers = slots || hungry;
-
 	member->wanted = slots;
 	member->hungry = hungry;
 	member_tick(member, now);
-	if (!has_workers && !member->has_failed)
+	if (!hungry && member->some_came_back && !member->has_failed)
 		give_up_returned(member);
 }
 
@@ -446,6 +456,7 @@ void member_taken(struct member *member, const struct key_hash *hash, struct tok
 		return;
 	set_state(member, holding, is_taken ? TAKEN : UNTAKEN);
 	holding->came_back = !is_taken;
+	member->some_came_back |= holding->came_back;
 	asks_refresh(member);
 }
 

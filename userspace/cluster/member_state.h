@@ -138,6 +138,7 @@ struct member {
 	uint64_t asks_at;
 	struct holding *holdings, *dones;
 	size_t nr_untaken, nr_ended, surprises;
+	bool some_came_back;
 
 	struct add *adds, *late_adds;
 	size_t nr_awaited, window;

@@ -82,6 +82,15 @@ static int count(enum what what)
 	return nr;
 }
 
+static int count_messages(enum message_kind kind)
+{
+	int i, nr = 0;
+
+	for (i = 0; i < nr_said; i++)
+		nr += said[i].what == SEND && said[i].message.kind == kind;
+	return nr;
+}
+
 static const struct said *last_message(enum message_kind kind, const char *to)
 {
 	int i;
@@ -1021,6 +1030,88 @@ static void test_key_that_is_added_all_the_time(void)
 	end_master();
 }
 
+static void is_erased(void)
+{
+	uint64_t op;
+
+	while (last(ERASE)) {
+		op = last(ERASE)->op;
+		forget();
+		master_result(master, op, OP_OK, 0, now);
+	}
+}
+
+/* N2: the pauses of a run do not outlast it. */
+static void test_long_run(void)
+{
+	uint64_t seq = 7;
+	int i;
+
+	begin_serving();
+	has_add(6, "x");
+	asks_again("a", 1, false, 0);
+	for (i = 0; i < 3600; i++) {
+		tick(SECOND);
+		has_add(seq++, "y");
+		if (i % 100)
+			forget();
+	}
+	ends("a", (struct token){ 1, 1 });
+	is_erased();
+	asks_again("a", 2, false, 0);
+	is_number(granted("a").number, 2, "a key that was added through an hour runs again");
+	forget();
+	has_add(seq, "z");
+	ok(last_message(MESSAGE_RECALL, "a"), "N2: its next add recalls it at once");
+	end_master();
+}
+
+/* Q12: a higher priority waits for no pause. */
+static void test_urgent_add(void)
+{
+	struct record record = {
+		.kind = RECORD_ADD, .seq = 8, .hash = key, .work = work_with("y"), .past = NEVER,
+	};
+	int i;
+
+	begin_serving();
+	has_add(6, "x");
+	asks_again("a", 1, false, 0);
+	has_add(7, "x");
+	for (i = 0; i < 3; i++) {
+		forget();
+		record.work.priority = 31;
+		record.seq++;
+		master_record(master, &record, now);
+		ok(count_messages(MESSAGE_RECALL) == !i, "Q12: an urgent add %d", i + 1);
+	}
+	end_master();
+}
+
+/* N6: a done tells that a key came back, before the next ask does. */
+static void test_done_tells_more(void)
+{
+	struct message done;
+	int i;
+
+	begin_serving();
+	has_add(6, "x");
+	asks_again("a", 1, false, 0);
+	for (i = 0; i < 300; i++) {
+		forget();
+		asks_again("b", 1, true, 0);
+		asks_again("a", 2, false, 0);
+		tick(SECOND / 5);
+	}
+	forget();
+	done = done_of("a", (struct token){ 1, 99 }, OUTCOME_DONE);
+	done.hash.bytes[0] = 77;
+	done.untaken = 1;
+	master_message(master, &done, now);
+	ok(last_message(MESSAGE_RECALL, "a"), "N6: a key that came back is recalled at once");
+	end_master();
+}
+
 /* N6: recalls for adds do not put off those for a worker that sleeps. */
 static void test_recalls_for_the_hungry(void)
 {
@@ -1660,6 +1751,7 @@ static void test_lost_grant(void)
 
 	begin_working();
 	member_set_slots(member, 0, 0, now);
+	passes(REPEAT / 2);
 	forget();
 	member_message(member, &recall, now);
 	ok(last_message(MESSAGE_ASK, NULL), "a recall of a key that never came: the ask is repeated");
@@ -1670,8 +1762,27 @@ static void test_lost_grant(void)
 	end_member();
 }
 
-/* N6: the last worker dies, and its key does not wait here. */
-static void test_last_worker_dies(void)
+/* A reconnection loses many grants at once. */
+static void test_many_lost_grants(void)
+{
+	enum { NR_LOST = 12 };
+	struct message recall = { .kind = MESSAGE_RECALL, .epoch = 1, .token = { 1, 1 } };
+	int i;
+
+	begin_working();
+	member_set_slots(member, NR_LOST, NR_LOST, now);
+	passes(REPEAT / 2);
+	forget();
+	for (i = 0; i < NR_LOST; i++) {
+		recall.hash.bytes[0] = 100 + i;
+		member_message(member, &recall, now);
+	}
+	is_number(count_messages(MESSAGE_ASK), NR_LOST, "each open ask is repeated once");
+	end_member();
+}
+
+/* N6: a worker dies, and its key does not wait here for another one. */
+static void test_worker_dies(void)
 {
 	const struct member_end back = { .outcome = OUTCOME_RETURNED, .abandoned = 2 };
 	const struct token token = { 1, 1 };
@@ -1684,10 +1795,10 @@ static void test_last_worker_dies(void)
 	member_set_slots(member, 0, 0, now);
 	ok(!count(BACK), "so does one at work");
 	member_taken(member, &key, token, false, now);
+	member_set_slots(member, 1, 1, now);
+	ok(!count(BACK), "and one that came back, if another worker sleeps here");
 	member_set_slots(member, 1, 0, now);
-	ok(!count(BACK), "and one that came back, if there is another worker");
-	member_set_slots(member, 0, 0, now);
-	is_number(count(BACK), 1, "without any it goes back to the master");
+	is_number(count(BACK), 1, "else it goes back to the master, because one may sleep elsewhere");
 	member_ended(member, &key, token, &back, now);
 	is_number(last_message(MESSAGE_DONE, NULL)->message.work.abandoned, 2,
 		  "L12: with the number of workers that it lost");
@@ -1747,6 +1858,9 @@ int main(void)
 	test_repeats();
 	test_adds_of_a_granted_key();
 	test_key_that_is_added_all_the_time();
+	test_long_run();
+	test_urgent_add();
+	test_done_tells_more();
 	test_recalls_for_the_hungry();
 	test_slots();
 	test_many_due();
@@ -1765,7 +1879,8 @@ int main(void)
 	test_leave();
 	test_grants();
 	test_lost_grant();
-	test_last_worker_dies();
+	test_worker_dies();
+	test_many_lost_grants();
 	test_timed_add_of_a_job();
 	return done_testing();
 }

@@ -681,6 +681,7 @@ static int live(const struct life *life)
 /* ---- Tests ---------------------------------------------------------------- */
 
 static const struct life once = { .finish = true };
+static const struct life synced = { .steps = 1, .sync = true };
 
 /* As the item is after a restore. */
 static struct state as_restored(struct state is)
@@ -962,12 +963,14 @@ static void test_errors(void)
 	world->exists = true;
 	is_number(live(&once), STATUS_FAILED, "a queue that cannot be followed");
 	ok(strstr(said, "this queue cannot be followed: remove it"), "and what to do");
+	is_number(live(&synced), STATUS_FAILED, "the same with --sync");
+	ok(strstr(said, "this queue cannot be followed: remove it"), "and what to do");
 	ok(access(path, F_OK), "no empty file is left");
 	world->create_flags = KWQ_CREATE_CHANGES | KWQ_CREATE_OUTBOX;
 	is_number(live(&once), STATUS_FAILED, "a queue with an outbox");
 	ok(strstr(said, "with kwq share --sync, adds return when they are stored"), "and what to do");
 	world->create_flags = KWQ_CREATE_CHANGES;
-	is_number(live(&(struct life){ .steps = 1, .sync = true }), STATUS_FAILED,
+	is_number(live(&synced), STATUS_FAILED,
 		  "N8: --sync, and a queue whose adds do not wait");
 	ok(strstr(said, "do kwq sync q, stop it, and do kwq rm --force q"),
 	   "and what to do");

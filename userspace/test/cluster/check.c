@@ -94,7 +94,9 @@ static void check_exclusive(struct machine *machine, const struct local *local)
 
 	if (key->running++)
 		sim_fail(sim, "overlap: key %d is at work twice", local->key);
-	if (!token_less(key->last, local->token))
+	/* The kernel numbers the hand-outs of a key that came back. */
+	if (!token_less(key->last, local->token) &&
+	    !(local->came_back && same_token(key->last, local->token)))
 		sim_fail(sim, "token: key %d has %llu.%llu after %llu.%llu", local->key,
 			 (unsigned long long)local->token.epoch,
 			 (unsigned long long)local->token.number,
@@ -112,9 +114,11 @@ static void check_reasons(struct machine *machine, struct checked_key *key,
 	struct sim *sim = machine->sim;
 	uint64_t wall = sim->now + WALL_AT_START;
 	uint64_t granted = local->since + WALL_AT_START - SLACK;
-	bool has_reason = false;
+	/* A worker died with it. */
+	bool has_reason = key->came_back;
 	int i;
 
+	key->came_back = false;
 	for (i = 0; i < 8; i++) {
 		has_reason |= key->retries[i] && key->retries[i] <= wall;
 		if (key->retries[i] <= granted)
@@ -307,7 +311,7 @@ static bool has_sleeper(const struct sim *sim)
 	int i;
 
 	for (i = 0; i < sim->nr_machines; i++)
-		if (sim->machines[i].process && sim->machines[i].busy < sim->machines[i].workers)
+		if (sim->machines[i].process && machine_sleepers(&sim->machines[i]))
 			return true;
 	return false;
 }

@@ -59,11 +59,26 @@ static struct event *machine_after(struct machine *machine, uint64_t delay, bool
 	return event;
 }
 
+static bool is_paused(const struct machine *machine)
+{
+	return machine->paused_until > machine->sim->now;
+}
+
+int machine_sleepers(const struct machine *machine)
+{
+	int sleepers = machine->workers - machine->dead_workers - machine->busy;
+
+	return is_paused(machine) || sleepers < 0 ? 0 : sleepers;
+}
+
 static void tell_slots(struct machine *machine)
 {
+	bool has_workers = machine->dead_workers < machine->workers || machine->busy;
+	int slots = machine->sim->prefetch ?: machine->workers * 2;
+
 	if (machine->member)
-		member_set_slots(machine->member, machine->workers * 2,
-				 machine->workers - machine->busy, machine_now(machine));
+		member_set_slots(machine->member, has_workers && !is_paused(machine) ? slots : 0,
+				 machine_sleepers(machine), machine_now(machine));
 }
 
 static void free_local(struct machine *machine, struct local *local)
@@ -166,8 +181,8 @@ static void job_ends(struct sim *sim, struct event *event)
 	struct member_end end;
 	struct event *report;
 
-	/* The term has ended it. */
-	if (!local || !local->worker)
+	/* The term has ended it, or its worker has died. */
+	if (!local || !local->worker || local->hand_outs != (int)event->seq)
 		return;
 	end = choose_end(machine, local);
 	check_end(machine, local, &end);
@@ -198,9 +213,11 @@ static void begin_job(struct machine *machine, struct local *local)
 	struct event *event;
 
 	local->worker = 1;
+	local->hand_outs++;
 	machine->busy++;
 	check_start(machine, local);
 	event = machine_after(machine, length, false, job_ends);
+	event->seq = local->hand_outs;
 	event->hash = hash_of(local->key);
 	event->token = local->token;
 	event = machine_after(machine, sim_random(sim, MS), true, taken_event);
@@ -214,19 +231,82 @@ static void work_next(struct machine *machine)
 	struct local *local;
 
 	DL_FOREACH(machine->locals, local) {
-		if (machine->busy >= machine->workers ||
+		if (!machine_sleepers(machine) ||
 		    (machine->term && machine->term <= machine->sim->now))
 			break;
 		if (!local->worker)
 			begin_job(machine, local);
 	}
-	machine_after(machine, 0, true, slots_event);
+	if (machine->process)
+		machine_after(machine, 0, true, slots_event);
 }
 
 static void work_event(struct sim *sim, struct event *event)
 {
 	(void)sim;
 	work_next(event->machine);
+}
+
+/* The daemon reads the last state of a key. */
+static void untaken_event(struct sim *sim, struct event *event)
+{
+	struct machine *machine = event->machine;
+	struct local *local = find_local(machine, key_of(&event->hash), event->token);
+
+	(void)sim;
+	if (!local || local->worker)
+		return;
+	member_taken(machine->member, &event->hash, event->token, false, machine_now(machine));
+	tell_slots(machine);
+	machine_rearm(machine);
+}
+
+static void worker_event(struct sim *sim, struct event *event)
+{
+	(void)sim;
+	event->machine->dead_workers--;
+	work_next(event->machine);
+}
+
+/* A worker of the machine, which has a key if any of them has one. */
+void machine_worker_dies(struct machine *machine)
+{
+	struct sim *sim = machine->sim;
+	struct local *local;
+	struct event *event;
+
+	if (!machine->process || machine->dead_workers >= machine->workers)
+		return;
+	machine->dead_workers++;
+	event = sim_after(sim, sim_random(sim, sim_chance(sim, 5000) ? SECOND : 20 * SECOND),
+			  worker_event);
+	event->machine = machine;
+	DL_FOREACH(machine->locals, local)
+		if (local->worker)
+			break;
+	if (!local) {
+		machine_after(machine, MS, true, slots_event);
+		return;
+	}
+	sim_trace(sim, "machine %d: a worker dies with key %d", machine->index, local->key);
+	local->worker = 0;
+	local->came_back = true;
+	sim->keys[local->key].came_back = true;
+	sim->keys[local->key].running--;
+	machine->busy--;
+	event = machine_after(machine, MS, true, untaken_event);
+	event->hash = hash_of(local->key);
+	event->token = local->token;
+	machine_after(machine, 0, false, work_event);
+}
+
+void machine_pause(struct machine *machine, uint64_t length)
+{
+	sim_trace(machine->sim, "machine %d: paused", machine->index);
+	machine->paused_until = machine->sim->now + length;
+	if (machine->process)
+		machine_after(machine, sim_random(machine->sim, MS), true, slots_event);
+	sim_after(machine->sim, length, work_event)->machine = machine;
 }
 
 static void term_ends(struct sim *sim, struct event *event)

@@ -218,6 +218,20 @@ static void death_event(struct sim *sim, struct event *event)
 	sim_after(sim, 60 * SECOND, death_event);
 }
 
+/* Workers that die, and queues that are paused. */
+static void local_fault_event(struct sim *sim, struct event *event)
+{
+	(void)event;
+	if (sim->now > sim->faults_until)
+		return;
+	if (sim_chance(sim, 6000))
+		machine_worker_dies(any_machine(sim));
+	else
+		machine_pause(any_machine(sim),
+			      sim_random(sim, sim_chance(sim, 5000) ? SECOND : 15 * SECOND));
+	sim_after(sim, sim_random(sim, 4 * SECOND), local_fault_event);
+}
+
 static void often_event(struct sim *sim, struct event *event)
 {
 	(void)event;
@@ -258,6 +272,7 @@ static void set_up(struct sim *sim)
 	sim->nr_machines = 2 + sim_random(sim, 3);
 	sim->nr_keys = 1 + sim_random(sim, sim_chance(sim, 5000) ? 3 : MOST_KEYS);
 	sim->group_limit = sim->mode == MODE_DEATHS ? 0 : sim_random(sim, 3);
+	sim->prefetch = sim_random(sim, 2);
 	sim->numbers = sim_chance(sim, 3000) ? 5 + sim_random(sim, 50) : UINT32_MAX;
 	/* Each renewal waits for the burial of a dead machine, and then for higher priorities. */
 	if (sim->mode == MODE_DEATHS)
@@ -282,6 +297,8 @@ static void set_up(struct sim *sim)
 	}
 	sim_after(sim, 0, add_event);
 	sim_after(sim, 0, often_event);
+	if (sim->mode != MODE_DEATHS && sim_chance(sim, 5000))
+		sim_after(sim, sim_random(sim, 3 * SECOND), local_fault_event);
 	if (sim->mode == MODE_FAULTS)
 		sim_after(sim, sim_random(sim, 10 * SECOND), fault_event);
 	else if (sim->mode == MODE_DEATHS)

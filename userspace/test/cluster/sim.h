@@ -78,15 +78,20 @@ struct tail {
 	struct tail *link;
 };
 
-/* A key in the local queue of a machine. @worker: 0 if nobody has taken it */
+/*
+ * A key in the local queue of a machine.
+ *
+ * @worker: 0 if nobody has taken it
+ * @came_back: from a worker that has died
+ */
 struct local {
 	struct local *prev, *next;
 	int key;
 	struct token token;
 	struct record *work;
 	uint64_t since, run;
-	int worker, saw;
-	bool is_reported;
+	int worker, saw, hand_outs;
+	bool is_reported, came_back;
 };
 
 struct machine {
@@ -97,7 +102,8 @@ struct machine {
 	struct master *master;
 	uint64_t master_process, epoch;
 	struct local *locals;
-	int workers, busy;
+	int workers, busy, dead_workers;
+	uint64_t paused_until;
 	bool is_leaving, shall_renew;
 	uint64_t start_at;
 	/* Until when the network swallows what goes in these directions. */
@@ -135,7 +141,7 @@ struct checked_key {
 	int nr_retries;
 	uint32_t requeues[ENDS];
 	int nr_ends, last_priority;
-	bool has_group, retry_has_value;
+	bool has_group, retry_has_value, came_back;
 	/* A machine died with it. */
 	uint64_t owed_at;
 };
@@ -152,6 +158,8 @@ struct sim {
 	struct checked_key keys[MOST_KEYS];
 	uint64_t faults_until, adds_until, gap_until, end;
 	uint32_t group_limit;
+	/* 0 for twice the workers */
+	int prefetch;
 	uint64_t numbers;
 	/* Of 10000 */
 	unsigned int loss, twice, slow, lost_acks;
@@ -211,6 +219,9 @@ void machine_start(struct machine *machine);
 void machine_kill(struct machine *machine);
 void machine_stop(struct machine *machine, uint64_t until);
 void machine_leave(struct machine *machine);
+void machine_worker_dies(struct machine *machine);
+void machine_pause(struct machine *machine, uint64_t length);
+int machine_sleepers(const struct machine *machine);
 void machine_rearm(struct machine *machine);
 void machine_add(struct machine *machine, int key, int priority, uint64_t delay);
 struct machine *machine_named(struct sim *sim, const char *name);
