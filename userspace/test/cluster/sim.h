@@ -103,7 +103,7 @@ struct machine {
 	uint64_t master_process, epoch;
 	struct local *locals;
 	int workers, busy, dead_workers;
-	uint64_t paused_until;
+	uint64_t paused_until, last_arrival[MOST_MACHINES];
 	bool is_leaving, shall_renew;
 	uint64_t start_at;
 	/* Until when the network swallows what goes in these directions. */

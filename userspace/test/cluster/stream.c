@@ -424,6 +424,18 @@ static void receive(struct sim *sim, struct event *event)
 	machine_rearm(machine);
 }
 
+/* Messages of a calm network keep their order, as those of one connection to NATS do. */
+static uint64_t message_delay(struct machine *from, const struct machine *to)
+{
+	struct sim *sim = from->sim;
+	uint64_t arrives = sim->now + net_delay(sim), *last = &from->last_arrival[to->index];
+
+	if (sim->mode == MODE_CALM && arrives < *last)
+		arrives = *last;
+	*last = arrives;
+	return arrives - sim->now;
+}
+
 static void send_once(struct machine *from, struct machine *to, const struct message *message)
 {
 	struct sim *sim = from->sim;
@@ -431,7 +443,7 @@ static void send_once(struct machine *from, struct machine *to, const struct mes
 
 	if (!to->process || from->no_send > sim->now || is_faulty(sim, sim->loss))
 		return;
-	event = sim_after(sim, net_delay(sim), receive);
+	event = sim_after(sim, message_delay(from, to), receive);
 	event->machine = to;
 	event->process = to->process;
 	event->is_daemon = true;
