@@ -257,6 +257,25 @@ TEST_F(board, bad_arguments)
 	EXPECT_EQ(-EINVAL, q_tell(self->q, 0));
 }
 
+/* The size cannot be stored, so there is no descriptor. */
+TEST_F(board, fault)
+{
+	const size_t page = sysconf(_SC_PAGESIZE);
+	struct kwq_board_args *args = mmap(NULL, page, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int before = dup(self->q), after;
+
+	ASSERT_NE(MAP_FAILED, args);
+	*args = (struct kwq_board_args){ .size = sizeof(*args) };
+	ASSERT_EQ(0, mprotect(args, page, PROT_READ));
+	close(before);
+	EXPECT_EQ(-EFAULT, request(self->q, KWQ_IOC_BOARD, args));
+	after = dup(self->q);
+	EXPECT_EQ(before, after);
+	close(after);
+	munmap(args, page);
+}
+
 /* The mapping outlives the queue's handles, and the memory lives as long. */
 TEST_F(board, outlives_the_handles)
 {

@@ -319,6 +319,22 @@ static void check_batch_added(struct __test_metadata *_metadata, failure_fixture
 	check_stat(self->q, .ready = n, .processing = 1, .items = n + 1);
 }
 
+/* Each item is an allocation of its own, so one may fail before others that do not. */
+static void prepare_long_batch(failure_fixture *self)
+{
+	char key[KEY_ROOM + 1];
+
+	memset(key, 'x', KEY_ROOM);
+	key[KEY_ROOM] = '\0';
+	memset(self->b, 0, sizeof(*self->b));
+	for (int i = 0; i < NR; i++) {
+		snprintf(key, 4, "%03d", i);
+		key[3] = 'x';
+		batch_add(self->b, key);
+	}
+	poison(self->b->results, sizeof(self->b->results));
+}
+
 static void prepare_full(failure_fixture *self)
 {
 	self->clocked = new_queue_with(self->dev, CLOCK_MONOTONIC, 1, NULL);
@@ -980,21 +996,21 @@ static void prepare_valued(failure_fixture *self)
 
 static const char long_value[5000];
 
-static int run_add_value(failure_fixture *self)
+static int add_value(failure_fixture *self, const void *key, __u32 key_len, __u32 len)
 {
 	const struct kwq_add_extra extra = {
-		.value = user_ptr(long_value), .value_len = sizeof(long_value),
+		.value = user_ptr(long_value), .value_len = len,
 	};
-	static const struct kwq_add_entry entry = { .key_len = 1, .flags = KWQ_ADD_VALUE };
+	const struct kwq_add_entry entry = { .key_len = key_len, .flags = KWQ_ADD_VALUE };
 	__s32 result = -EIO;
 	const struct kwq_batch_args args = {
 		.size = sizeof(args),
 		.batch = {
 			.entries = user_ptr(&entry),
-			.keys = user_ptr("a"),
+			.keys = user_ptr(key),
 			.results = user_ptr(&result),
 			.extras = user_ptr(&extra),
-			.keys_len = 1,
+			.keys_len = key_len,
 			.nr = 1,
 			.entry_size = sizeof(entry),
 			.extra_size = sizeof(extra),
@@ -1003,6 +1019,17 @@ static int run_add_value(failure_fixture *self)
 	int ret = request(self->clocked, KWQ_IOC_ADD, (void *)&args);
 
 	return ret == 1 ? result : ret;
+}
+
+/* kvmalloc() has another way for more than a page. */
+static int run_add_short_value(failure_fixture *self)
+{
+	return add_value(self, "a", 1, 100);
+}
+
+static int run_add_value(failure_fixture *self)
+{
+	return add_value(self, "a", 1, sizeof(long_value));
 }
 
 /* Q18 */
@@ -1022,11 +1049,17 @@ static void prepare_value(failure_fixture *self)
 	REQUIRE(run_add_value(self) == KWQ_ADDED);
 }
 
+static void prepare_long_key_and_value(failure_fixture *self)
+{
+	prepare_valued(self);
+	REQUIRE(add_value(self, long_key, sizeof(long_key), sizeof(long_value)) == KWQ_ADDED);
+}
+
 static int run_get_value(failure_fixture *self)
 {
 	static struct kwq_got_extra extra;
 	static struct kwq_got got;
-	static char room[1 + sizeof(long_value)];
+	static char room[sizeof(long_key) + sizeof(long_value)];
 	struct kwq_get_args get = {
 		.size = sizeof(get),
 		.flags = KWQ_GET_NONBLOCK,
@@ -1325,6 +1358,8 @@ static const struct action actions[] = {
 	{ "add long key", KWQ_IOC_ADD, NULL, run_add_long_key, KWQ_ADDED, check_long_key },
 	{ "add dirty", KWQ_IOC_ADD, NULL, run_add_dirty, KWQ_DIRTIED, check_dirty },
 	{ "add batch", KWQ_IOC_ADD, prepare_batch, run_add_batch, NR, check_batch_added },
+	{ "add long batch", KWQ_IOC_ADD, prepare_long_batch, run_add_batch, NR,
+	  check_batch_added },
 	{ "add to a full queue", KWQ_IOC_ADD, prepare_full, run_add_to_full, -ENOSPC,
 	  check_refused },
 	{ "add batch to a full queue", KWQ_IOC_ADD, prepare_full, run_add_batch_to_full, NR,
@@ -1336,11 +1371,15 @@ static const struct action actions[] = {
 	  check_rate_limited },
 	{ "add debounced", KWQ_IOC_ADD, NULL, run_add_debounced, KWQ_WAITING, check_waiting },
 	{ "add value", KWQ_IOC_ADD, prepare_valued, run_add_value, KWQ_ADDED, check_value },
+	{ "add short value", KWQ_IOC_ADD, prepare_valued, run_add_short_value, KWQ_ADDED,
+	  check_value },
 	{ "add group", KWQ_IOC_ADD, prepare_grouped, run_add_group, KWQ_ADDED, check_group },
 	{ "kick", KWQ_IOC_ADD, prepare_dead, run_kick, KWQ_ADDED, check_kicked },
 	{ "get", KWQ_IOC_GET, prepare_ready, run_get, 1, check_got },
 	{ "get batch", KWQ_IOC_GET, prepare_ready, run_get_batch, NR, check_got },
 	{ "get value", KWQ_IOC_GET, prepare_value, run_get_value, 1, check_value_got },
+	{ "get long key and value", KWQ_IOC_GET, prepare_long_key_and_value, run_get_value, 1,
+	  check_value_got },
 	{ "get group", KWQ_IOC_GET, prepare_group, run_get_group, 1, check_group_got },
 	{ "get long key", KWQ_IOC_GET, prepare_long_key, run_get_long_key, 1,
 	  check_long_key_got },

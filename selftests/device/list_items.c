@@ -802,17 +802,72 @@ TEST_F(list, oldest)
 	EXPECT_EQ(2 * SEC, stat.oldest_waiting);
 }
 
+#define MANY	2000
+
+/* Lists a page of ready items, for ever. */
+static void list_for_ever(int q, int told)
+{
+	static struct kwq_listed entries[KWQ_BATCH_MAX];
+	static __u8 keys[KWQ_BATCH_MAX * 16];
+	struct kwq_list_items_args args = {
+		.size = sizeof(args),
+		.states = KWQ_IS_READY,
+		.batch = {
+			.entries = user_ptr(entries),
+			.keys = user_ptr(keys),
+			.keys_len = sizeof(keys),
+			.nr = KWQ_BATCH_MAX,
+			.entry_size = sizeof(entries[0]),
+		},
+	};
+
+	REQUIRE(request(q, KWQ_IOC_LIST_ITEMS, &args) == KWQ_BATCH_MAX);
+	REQUIRE(write(told, "", 1) == 1);
+	for (;;) {
+		args.after = 0;
+		REQUIRE(request(q, KWQ_IOC_LIST_ITEMS, &args) == KWQ_BATCH_MAX);
+	}
+}
+
+/* O8: a list that takes long ends when its program is killed. The queue works on. */
+TEST_F(list, killed)
+{
+	char key[16], byte;
+	int status;
+
+	for (int i = 0; i < MANY; i++) {
+		snprintf(key, sizeof(key), "%d", i);
+		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+	}
+	for (int i = 0; i < 30; i++) {
+		int told[2];
+		pid_t pid;
+
+		ASSERT_EQ(0, pipe(told));
+		pid = fork();
+		if (!pid)
+			list_for_ever(self->q, told[1]);
+		close(told[1]);
+		ASSERT_EQ(1, read(told[0], &byte, 1));
+		ASSERT_EQ(0, kill(pid, SIGKILL));
+		ASSERT_EQ(pid, waitpid(pid, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+		close(told[0]);
+	}
+	check_stat(self->q, .ready = MANY, .items = MANY);
+}
+
 /* M2: one waiting item among many, wherever it is in the table. */
 TEST_F(list, oldest_of_many)
 {
 	struct kwq_stat stat;
 	char key[16];
 
-	for (int i = 0; i < 2000; i++) {
+	for (int i = 0; i < MANY; i++) {
 		snprintf(key, sizeof(key), "%d", i);
 		ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
 	}
-	for (int i = 0; i < 2000; i += 100) {
+	for (int i = 0; i < MANY; i += 100) {
 		snprintf(key, sizeof(key), "w%d", i);
 		ASSERT_EQ(KWQ_WAITING, q_add_after(self->q, key, HOUR));
 		ASSERT_EQ(0, q_advance(self->q, SEC));

@@ -971,4 +971,24 @@ TEST_F(queue, finished_items_take_no_memory)
 	check_stat(self->q, .items = 0, .state = KWQ_STATE_SHUT_DOWN);
 }
 
+/* O4: the kernel takes the memory that a queue keeps for keys to come. */
+TEST_F(queue, memory_is_dropped)
+{
+	char key[16];
+	int i, round;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < 100; i++) {
+			snprintf(key, sizeof(key), "%d", i);
+			ASSERT_EQ(KWQ_ADDED, q_add(self->q, key));
+		}
+		for (i = 0; i < 100; i++) {
+			snprintf(key, sizeof(key), "%d", i);
+			ASSERT_EQ(KWQ_WAS_READY, q_remove(self->q, key));
+		}
+		ASSERT_EQ(0, write_text("/proc/sys/vm/drop_caches", "2"));
+	}
+	check_stat(self->q, .items = 0);
+}
+
 TEST_HARNESS_MAIN

@@ -840,7 +840,7 @@ TEST_F_TIMEOUT(link, made_while_memory_is_short, 280)
  * The steps of starting the handler and watching the links. The kernel's own steps of
  * loading come before.
  */
-#define STEPS	60
+#define STEPS	120
 
 /*
  * Each of the last steps of loading fails once: the module is loaded, or nothing of it

@@ -392,6 +392,40 @@ TEST_F(values, faults_of_a_get)
 	munmap(bad, 2 * page);
 }
 
+/* U3: a program that knows of later members gets zeros for them. */
+TEST_F(values, larger_entries_of_a_get)
+{
+	struct {
+		struct kwq_got_extra extra;
+		__u64 more;
+	} extra = { .more = 1 };
+	struct {
+		struct kwq_got got;
+		__u64 more;
+	} got = { .more = 1 };
+	struct kwq_get_args args = {
+		.size = sizeof(args),
+		.flags = KWQ_GET_NONBLOCK,
+		.get = {
+			.entries = user_ptr(&got),
+			.extras = user_ptr(&extra),
+			.keys = user_ptr(self->room),
+			.keys_len = ROOM,
+			.nr = 1,
+			.entry_size = sizeof(got),
+			.extra_size = sizeof(extra),
+		},
+	};
+
+	EXPECT_EQ(KWQ_ADDED, add_text(self->q, "a", "value"));
+	EXPECT_EQ(1, request(self->q, KWQ_IOC_GET, &args));
+	EXPECT_EQ(1, got.got.key_len);
+	EXPECT_EQ(0, got.more);
+	EXPECT_EQ(5, extra.extra.value_len);
+	EXPECT_EQ(0, extra.more);
+	EXPECT_EQ(0, memcmp(self->room, "avalue", 6));
+}
+
 /* U3: an extra and its flags have to fit. */
 TEST_F(values, form_of_an_extra)
 {

@@ -702,6 +702,23 @@ static void item_ages_by_one_priority_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t->a.item.priority, 0);
 }
 
+/* O8: the more a get has to look at, the fewer items a hold hands out. */
+static void aging_bounds_a_hold(struct kunit *test)
+{
+	struct order_test *t = test->priv;
+
+	KUNIT_EXPECT_EQ(test, kwq_core_most_gets(&t->core), UINT_MAX);
+	kwq_core_set_aging(&t->core, AGING);
+	KUNIT_EXPECT_EQ(test, kwq_core_most_gets(&t->core), 1024);
+	add_when(t, &t->f, 0, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_most_gets(&t->core), 512);
+	kwq_core_remove(&t->core, &t->f.item);
+	/* Each group may have items of all levels. */
+	kwq_core_group_items(&t->core, 0);
+	KUNIT_EXPECT_EQ(test, kwq_core_most_gets(&t->core),
+			1024 / (1 + KWQ_NR_LANES * KWQ_NR_PRIORITIES));
+}
+
 static void age_counts_from_the_add(struct kunit *test)
 {
 	struct order_test *t = test->priv;
@@ -884,6 +901,7 @@ static struct kunit_case order_test_cases[] = {
 	KUNIT_CASE(move_may_block_or_free_an_item),
 	KUNIT_CASE(many_blocked_groups_are_out_of_the_way),
 	KUNIT_CASE(item_ages_by_one_priority_at_a_time),
+	KUNIT_CASE(aging_bounds_a_hold),
 	KUNIT_CASE(age_counts_from_the_add),
 	KUNIT_CASE(age_has_an_end),
 	KUNIT_CASE(ties_end_by_lane_and_priority),

@@ -14,6 +14,7 @@ struct adder {
 	struct kwq_test_thread thread;
 	struct kwq_keyed *keyed;
 	struct kwq_key key;
+	struct kwq_key group;
 	struct kwq_room_wait wait;
 	u8 bytes[1000];
 	int ret;
@@ -238,6 +239,56 @@ static void key_comes_another_way(struct kunit *test)
 	expect_nobody_waits(test);
 }
 
+/* As after an add that was refused, with the hashes that the test has chosen. */
+static void wait_for_room(void *data)
+{
+	struct adder *a = data;
+	const struct kwq_stock stock = {
+		.refused_group = &a->group, .refused_bytes = 1, .refused_item = true,
+	};
+	unsigned long flags;
+
+	spin_lock_irqsave(&a->keyed->queue.lock, flags);
+	a->ret = kwq_keyed_wait_for_room_locked(a->keyed, &a->key, &stock, &a->wait, &flags);
+	kwq_keyed_unlock(a->keyed, flags);
+}
+
+/* Q19: keys whose hashes are equal, and groups. */
+static void names_with_one_hash(struct kunit *test)
+{
+	static const u8 names[] = { 1, 2, 3, 4 };
+	struct room_test *t = test->priv;
+	struct kwq_keyed *keyed = t->keyed;
+	unsigned long flags;
+	int i;
+
+	KUNIT_EXPECT_EQ(test, add_byte(keyed, 0), KWQ_ADDED);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		struct adder *a = &t->adders[i];
+
+		a->keyed = keyed;
+		a->key = (struct kwq_key){ &names[i], 1, 7 };
+		a->group = (struct kwq_key){ &names[i], 1, i < 2 ? 5 : 3 };
+		a->wait.patience.deadline = KTIME_MAX;
+		kwq_test_thread_start(test, &a->thread, wait_for_room, a);
+		kwq_test_wait_until(test, nr_waiting(keyed) > i);
+	}
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	kwq_tell_adders_of_key_locked(keyed, &t->adders[2].key);
+	kwq_keyed_unlock(keyed, flags);
+	expect_end(test, &t->adders[2], 0);
+	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 3);
+	spin_lock_irqsave(&keyed->queue.lock, flags);
+	kwq_tell_adders_of_group_locked(keyed, &t->adders[1].group);
+	kwq_keyed_unlock(keyed, flags);
+	expect_end(test, &t->adders[1], 0);
+	KUNIT_EXPECT_EQ(test, nr_waiting(keyed), 2);
+	kwq_keyed_shut_down(keyed);
+	expect_end(test, &t->adders[0], 0);
+	expect_end(test, &t->adders[3], 0);
+	expect_nobody_waits(test);
+}
+
 /* Q19: somebody else's add takes the room for the key in the hold that made it. */
 static void key_comes_in_the_same_hold(struct kunit *test)
 {
@@ -381,6 +432,7 @@ static struct kunit_case room_test_cases[] = {
 	KUNIT_CASE(hold_tells_a_few),
 	KUNIT_CASE(short_key_goes_before_a_long_one),
 	KUNIT_CASE(key_comes_another_way),
+	KUNIT_CASE(names_with_one_hash),
 	KUNIT_CASE(key_comes_in_the_same_hold),
 	KUNIT_CASE(adder_that_leaves_passes_room_on),
 	KUNIT_CASE(nonblocking_adder_does_not_wait),
