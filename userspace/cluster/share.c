@@ -35,8 +35,30 @@ static int create_missing(struct kwq **q, const char *name, const struct kwq_cre
 	return err ? complain_create(name, create, err) : STATUS_OK;
 }
 
+/* These options count when a queue is created. Tells of one that asks for another value later. */
+static void tell_unused(const struct kwq_stat *st, const char *name,
+			const struct kwq_create_options *create)
+{
+	const struct {
+		const char *option;
+		uint64_t has, wanted;
+	} numbers[] = {
+		{ "--max-items", st->max_items, create->max_items },
+		{ "--max-bytes", st->max_bytes, create->max_bytes },
+		{ "--group-limit", st->group_limit, create->group_limit },
+		{ "--lease", st->lease, create->lease },
+		{ "--aging", st->aging, create->aging },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
+		if (numbers[i].wanted && numbers[i].wanted != numbers[i].has)
+			message("%s: %s has no effect: the queue was created with another value, and has to be made anew: see kwq-share(1)",
+				name, numbers[i].option);
+}
+
 /* Whether this can be the queue of programs. Returns an exit status. */
-static int check_queue(const struct kwq *q, const char *name)
+static int check_queue(const struct kwq *q, const char *name,
+		       const struct kwq_create_options *create)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	int err = kwq_stat(q, &st);
@@ -53,15 +75,13 @@ static int check_queue(const struct kwq *q, const char *name)
 			name);
 		return STATUS_FAILED;
 	}
+	tell_unused(&st, name, create);
 	return STATUS_OK;
 }
 
-/*
- * Whether this can be the outbox of the queue @of. Returns an exit status.
- *
- * @sync: whether adds shall wait until they are stored
- */
-static int check_outbox(const struct kwq *q, const char *name, const char *of, bool sync)
+/* Whether this can be the outbox of the queue @of. Returns an exit status. */
+static int check_outbox(const struct kwq *q, const char *name, const char *of,
+			const struct kwq_create_options *create)
 {
 	struct kwq_stat st = { .size = sizeof(st) };
 	int err = kwq_stat(q, &st);
@@ -74,11 +94,12 @@ static int check_outbox(const struct kwq *q, const char *name, const char *of, b
 			name);
 		return STATUS_FAILED;
 	}
-	if (sync && !(st.create_flags & KWQ_CREATE_SYNC)) {
+	if (create->sync && !(st.create_flags & KWQ_CREATE_SYNC)) {
 		message("%s: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq sync %s, stop it, and do kwq rm --force %s %s; then start it with --sync",
 			name, of, of, name);
 		return STATUS_FAILED;
 	}
+	tell_unused(&st, name, create);
 	return STATUS_OK;
 }
 
@@ -93,7 +114,7 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 	/* A queue that cannot be shared is refused before an outbox is made for it. */
 	status = open_existing(&queue, o->queue);
 	if (!status && queue)
-		status = check_queue(queue, o->queue);
+		status = check_queue(queue, o->queue, &o->create.queue);
 	if (!status)
 		status = open_existing(&outbox, name);
 	if (!status && queue && !outbox) {
@@ -102,7 +123,7 @@ static int open_queues(struct local **local, struct kwq **outbox_of, struct shar
 		status = STATUS_FAILED;
 	}
 	if (!status && outbox)
-		status = check_outbox(outbox, name, o->queue, o->create.queue.sync);
+		status = check_outbox(outbox, name, o->queue, &o->create.queue);
 	if (!status)
 		status = create_missing(&outbox, name, &o->create.queue);
 	o->create.queue.outbox = outbox;

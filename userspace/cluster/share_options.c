@@ -65,13 +65,13 @@ static const struct option options[] = {
 #define TTL_MIN (2 * NS_PER_S)
 #define TTL_MAX (3600 * NS_PER_S)
 
-/* Several URLs in one argument are separated by commas. */
+/* Several URLs in one argument are separated by commas, or spaces. */
 static void add_urls(struct share_options *o, char *urls)
 {
 	char shown[ENGINE_URL_MAX];
 	char *url, *rest;
 
-	for (url = strtok_r(urls, ",", &rest); url; url = strtok_r(NULL, ",", &rest)) {
+	for (url = strtok_r(urls, ", ", &rest); url; url = strtok_r(NULL, ", ", &rest)) {
 		if (o->nr_urls == URLS_MAX)
 			usage("--nats: at most %d servers", URLS_MAX);
 		if (!engine_url_is_valid(url))
@@ -133,7 +133,7 @@ static uint64_t must_parse_ttl(const char *text)
 	uint64_t ttl = must_parse_duration("--ttl", text);
 
 	if (ttl < TTL_MIN || ttl > TTL_MAX)
-		usage("--ttl: 2s to 1h");
+		usage("--ttl %s: must be from 2s to 1h", text);
 	return ttl;
 }
 
@@ -145,7 +145,7 @@ static void set_host(struct share_options *o, const char *host)
 	size_t len = strlen(host);
 
 	if (!len || len > MACHINE_MAX - 18 || strspn(host, host_letters) != len)
-		usage("--host: 1 to %d letters, digits, - and _", MACHINE_MAX - 18);
+		usage("--host %s: must be 1 to %d letters, digits, - and _", host, MACHINE_MAX - 18);
 	snprintf(o->host, sizeof(o->host), "%s", host);
 }
 

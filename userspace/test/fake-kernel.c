@@ -61,7 +61,8 @@ static const struct {
 	MEMBER(oldest_ready), MEMBER(longest_running), MEMBER(unfinished),
 	MEMBER(queue_duration.sum), MEMBER(work_duration.sum), MEMBER(lateness.sum),
 	MEMBER(queue_duration), MEMBER(work_duration), MEMBER(lateness),
-	MEMBER(lease), MEMBER(expired), MEMBER(dirty), MEMBER(oldest_waiting), MEMBER(oldest_dead),
+	MEMBER(lease), MEMBER(aging), MEMBER(group_limit), MEMBER(expired), MEMBER(dirty),
+	MEMBER(oldest_waiting), MEMBER(oldest_dead),
 	MEMBER(returned), MEMBER(posted), MEMBER(id), MEMBER(last_change), MEMBER(kept),
 	MEMBER(unread),
 #undef MEMBER

@@ -76,13 +76,13 @@ wrong '--replicas 0: must be from 1 to 5' --replicas 0
 wrong '--replicas 6: must be from 1 to 5' --replicas 6
 wrong '--replicas x: not a number' --replicas x
 wrong '--stream-bytes x: not a number' --stream-bytes x
-wrong '--ttl: 2s to 1h' --ttl 1s
-wrong '--ttl: 2s to 1h' --ttl 2h
+wrong '--ttl 1s: must be from 2s to 1h' --ttl 1s
+wrong '--ttl 2h: must be from 2s to 1h' --ttl 2h
 wrong '--ttl soon: must be a duration' --ttl soon
 wrong '--stop-timeout soon: must be a duration' --stop-timeout soon
-wrong '--host: 1 to 110 letters, digits, - and _' --host ''
-wrong '--host: 1 to 110 letters, digits, - and _' --host a.b
-wrong '--host: 1 to 110 letters, digits, - and _' --host "$(printf '%0111d' 0)"
+wrong '--host : must be 1 to 110 letters, digits, - and _' --host ''
+wrong '--host a.b: must be 1 to 110 letters, digits, - and _' --host a.b
+wrong "--host $(printf '%0111d' 0): must be 1 to 110 letters, digits, - and _" --host "$(printf '%0111d' 0)"
 wrong '--prefetch 0: must be from 1 to 1000' --prefetch 0
 wrong '--prefetch 1001: must be from 1 to 1000' --prefetch 1001
 wrong '--metrics is written anew again and again: name a FILE' --metrics -
@@ -430,6 +430,15 @@ ok "an outbox of another kind" exits 1 \
 ok "--sync, and an outbox whose adds do not wait" exits 1 \
 	'kwq: share: used.outbox: this outbox was created without --sync, so adds would not wait: start kwq share without --sync, do kwq sync used, stop it, and do kwq rm --force used used.outbox; then start it with --sync' \
 	"$FAKE" --nats "$URL" --sync used
+sed -i '/^used/s/$/ max_items=7 max_bytes=9 group_limit=3 lease=5000000000 aging=0/' "$KWQ_TEST_QUEUES"
+for option in '--max-items 8' '--max-bytes 10' '--group-limit 4' '--lease 6s' '--aging 1s'; do
+	ok "$option, and queues that have another value" exits 1 \
+		"kwq: share: used: ${option%% *} has no effect: the queue was created with another value, and has to be made anew" \
+		"$FAKE" --nats "$URL" --metrics "$WORK/no/file" $option used
+done
+ok "the values that they have" exits 1 "kwq: share: --metrics $WORK/no/file: No such file or directory" \
+	"$FAKE" --nats "$URL" --metrics "$WORK/no/file" --max-items 7 --max-bytes 9 --group-limit 3 --lease 5s used
+ok "without a word" [ "$(wc -l <"$WORK/err")" = 1 ]
 ok "the last election that is possible" "$O/test/share-records" "$URL" used last
 ok "after that no master can be elected" exits 1 'kwq: share: used: no master can be elected: the queue has had 2097151 elections' \
 	"$FAKE" --nats "$URL" --ttl 2s used

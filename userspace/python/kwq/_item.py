@@ -54,6 +54,7 @@ class Item:
         #: How often the key lost its worker since it was last done.
         self.abandoned = abandoned
         #: The number of this hand-out. Later ones of the queue have higher ones: a fencing token.
+        #: If several machines share the queue, the token serves for that.
         self.ticket = ticket
         #: What the queue's manager gave with the key: see Listed.token.
         self.token = token
