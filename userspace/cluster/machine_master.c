@@ -62,6 +62,13 @@ static void master_renew(void *arg)
 	m->shall |= SHALL_ELECT;
 }
 
+static void master_blind(void *arg)
+{
+	struct machine *m = arg;
+
+	m->shall |= SHALL_SERVE;
+}
+
 static const struct master_ops master_functions = {
 	.send = master_send,
 	.publish = master_publish,
@@ -70,6 +77,7 @@ static const struct master_ops master_functions = {
 	.read_beat = master_read_beat,
 	.deposed = master_deposed,
 	.renew = master_renew,
+	.blind = master_blind,
 };
 
 void end_master(struct machine *m)

@@ -11,7 +11,7 @@ void master_fail(struct master *master)
 
 static bool is_over(const struct master *master)
 {
-	return master->has_failed || master->is_deposed;
+	return master->has_failed || master->is_deposed || master->is_blind;
 }
 
 bool op_register(struct master *master, struct op *op)
@@ -79,6 +79,7 @@ void master_free(struct master *master)
 
 	if (!master)
 		return;
+	op_forget(master, &master->look);
 	HASH_ITER(hh, master->keys, key, next_key)
 		key_free(master, key);
 	HASH_ITER(hh, master->peers, peer, next_peer)
@@ -103,6 +104,8 @@ void master_record(struct master *master, const struct record *record, struct in
 		return;
 	master->now = now;
 	record_functions[record->kind](master, record);
+	if (!is_over(master))
+		look_for_election(master, record->seq);
 	serve(master);
 }
 

@@ -91,6 +91,42 @@ void epoch_record(struct master *master, const struct record *record)
 	}
 }
 
+static void read_election(struct master *master, struct op *op)
+{
+	static const struct key_hash none;
+
+	if (op_register(master, op))
+		master->ops->read(master->arg, op->id, RECORD_EPOCH, &none);
+}
+
+static void election_was_read(struct master *master, struct op *op, enum op_result result,
+			      uint64_t seq, const struct record *record)
+{
+	(void)seq;
+	if (result == OP_UNKNOWN) {
+		op_order_later(master, op);
+	} else if (result == OP_OK && record->epoch > master->options.epoch) {
+		epoch_record(master, record);
+	} else if (result == OP_OK && !master->knows_members) {
+		master->is_blind = true;
+		master->ops->blind(master->arg);
+	}
+}
+
+/*
+ * A tail that has passed the election does not tell of it any more. Another election has replaced
+ * it, or the copy of the stream that the tail reads has lost it, and who knows what else.
+ */
+void look_for_election(struct master *master, uint64_t seq)
+{
+	if (master->knows_members || master->looks || seq <= master->options.elected)
+		return;
+	master->looks = true;
+	master->look.start = read_election;
+	master->look.finish = election_was_read;
+	op_order(master, &master->look);
+}
+
 /* L12: from its second loss on, a key goes to the tail. */
 static void take_back_all(struct master *master, struct peer *peer)
 {

@@ -153,7 +153,10 @@ struct master {
 	const struct master_ops *ops;
 	void *arg;
 	struct instant now;
-	bool has_failed, is_deposed, knows_members, is_serving, is_used_up;
+	bool has_failed, is_deposed, is_blind, knows_members, is_serving, is_used_up;
+	/* Reads the election that its tail has passed. */
+	struct op look;
+	bool looks;
 	uint64_t last_op, last_number;
 	struct op *ops_by_id, *late_ops;
 	struct master_key *keys;
@@ -239,6 +242,7 @@ void done_record_received(struct master *master, struct master_key *key);
 
 struct peer *peer_find(struct master *master, const char *name);
 void peer_record(struct master *master, const struct record *record);
+void look_for_election(struct master *master, uint64_t seq);
 void epoch_record(struct master *master, const struct record *record);
 void peers_tick(struct master *master);
 uint64_t peers_next_due(const struct master *master);

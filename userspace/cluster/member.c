@@ -105,6 +105,7 @@ static void forget_name(struct member *member)
 	member->beat_at = NEVER;
 	member->look_at = NEVER;
 	member->is_electing = false;
+	member->is_asking = false;
 }
 
 static void leave_for_good(struct member *member)
@@ -404,6 +405,17 @@ void member_leave(struct member *member, uint64_t deadline, struct instant now)
 	member_tick(member, now);
 }
 
+void member_epoch(struct member *member, const struct record *record)
+{
+	epoch_seen(member, record);
+	if (record->epoch > member->seen)
+		member->seen = record->epoch;
+	if (is_in(member) && member->seen > member->epoch) {
+		obey(member, member->seen);
+		promise(member);
+	}
+}
+
 static bool is_own_beat(const struct member *member, const struct record *record)
 {
 	return record->kind == RECORD_BEAT && member->phase >= PHASE_READING &&
@@ -432,15 +444,8 @@ void member_record(struct member *member, uint64_t tail, const struct record *re
 	if (record->kind == RECORD_JOIN && member->phase == PHASE_READING &&
 	    !strcmp(record->machine, member->name))
 		begin_lease(member);
-	if (record->kind != RECORD_EPOCH)
-		return;
-	epoch_seen(member, record);
-	if (record->epoch > member->seen)
-		member->seen = record->epoch;
-	if (is_in(member) && member->seen > member->epoch) {
-		obey(member, member->seen);
-		promise(member);
-	}
+	if (record->kind == RECORD_EPOCH)
+		member_epoch(member, record);
 }
 
 static void finish(struct member *member, uint64_t id, enum op_result result, uint64_t seq,

@@ -78,8 +78,11 @@ void heard_record(struct member *member, const struct record *record)
 			member->master_is_dead = true;
 		return;
 	}
-	if (record->epoch > member->known_epoch)
+	if (record->epoch > member->known_epoch) {
+		if (member->known_epoch <= member->seen)
+			member->ask_at = member->now.boot + member->options.repeat;
 		member->known_epoch = record->epoch;
+	}
 	heard = heard_get(member, record->machine);
 	if (!heard || record->seq <= heard->seq)
 		return;
@@ -159,9 +162,22 @@ static uint64_t elect_at(const struct member *member)
 	return silent_at;
 }
 
+/*
+ * Others obey an epoch of which the tail has not told. The copy of the stream that it reads may have
+ * lost the election: nats-server 2.10.27 does that after a power cut.
+ */
+static uint64_t ask_at(const struct member *member)
+{
+	bool is_behind = member->known_epoch > member->seen;
+
+	return is_behind && member->lease_until && !member->is_asking ? member->ask_at : NEVER;
+}
+
 uint64_t election_next_due(const struct member *member)
 {
-	return elect_at(member);
+	uint64_t ask = ask_at(member), elect = elect_at(member);
+
+	return ask < elect ? ask : elect;
 }
 
 static void may_elect_later(struct member *member)
@@ -170,36 +186,56 @@ static void may_elect_later(struct member *member)
 	member->elect_at = member->now.boot + member->options.repeat;
 }
 
-/* The tail tells neither of a damaged election, nor of one that somebody has removed. */
+/*
+ * The tail tells neither of a damaged election, nor of one that somebody has removed, nor of one
+ * that its copy of the stream has lost.
+ */
 static void election_was_read(struct member *member, struct member_op *op, enum op_result result,
 			      uint64_t seq, const struct record *record)
 {
 	(void)op;
-	(void)record;
-	if (result == OP_DAMAGED)
+	if (result == OP_OK)
+		member_epoch(member, record);
+	else if (result == OP_DAMAGED)
 		member->known = seq;
 	else if (result == OP_NOT_FOUND)
 		member->known = 0;
 	may_elect_later(member);
 }
 
-/* Whether it was elected is learnt from the tail, in any case. */
+static void epoch_was_read(struct member *member, struct member_op *op, enum op_result result,
+			   uint64_t seq, const struct record *record)
+{
+	(void)op;
+	(void)seq;
+	member->is_asking = false;
+	member->ask_at = member->now.boot + member->options.beat;
+	if (result == OP_OK)
+		member_epoch(member, record);
+}
+
+static void read_election(struct member *member,
+			  void (*end)(struct member *, struct member_op *, enum op_result,
+				      uint64_t, const struct record *))
+{
+	static const struct key_hash none;
+	struct member_op *op = member_op(member, member->life, end);
+
+	if (op)
+		member->ops->read(member->arg, op->id, RECORD_EPOCH, &none);
+}
+
+/* Whether it was elected is learnt from the stream, in any case. */
 static void election_was_published(struct member *member, struct member_op *op,
 				   enum op_result result, uint64_t seq, const struct record *record)
 {
-	static const struct key_hash none;
-	struct member_op *read;
-
 	(void)op;
 	(void)seq;
 	(void)record;
-	if (result != OP_WRONG_SEQUENCE) {
+	if (result == OP_WRONG_SEQUENCE)
+		read_election(member, election_was_read);
+	else
 		may_elect_later(member);
-		return;
-	}
-	read = member_op(member, member->life, election_was_read);
-	if (read)
-		member->ops->read(member->arg, read->id, RECORD_EPOCH, &none);
 }
 
 void election_tick(struct member *member)
@@ -211,6 +247,10 @@ void election_tick(struct member *member)
 	};
 	struct member_op *op;
 
+	if (ask_at(member) <= member->now.boot) {
+		member->is_asking = true;
+		read_election(member, epoch_was_read);
+	}
 	if (elect_at(member) > member->now.boot)
 		return;
 	op = member_op(member, member->life, election_was_published);

@@ -149,6 +149,9 @@ struct member {
 	char *master_name;
 	uint64_t in_since;
 	bool master_is_dead, shall_elect, is_electing, expects_others;
+	/* When the newest election is read from the stream, because the tail does not tell of it. */
+	uint64_t ask_at;
+	bool is_asking;
 };
 
 /* member.c */
@@ -159,6 +162,9 @@ void member_fail(struct member *member);
 struct member_op *member_op(struct member *member, uint64_t life,
 			    void (*end)(struct member *, struct member_op *, enum op_result,
 					uint64_t, const struct record *));
+
+/* An election that is in the stream. */
+void member_epoch(struct member *member, const struct record *record);
 
 /* Whether it may work on shared keys now. */
 bool has_lease(const struct member *member);

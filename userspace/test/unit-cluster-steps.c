@@ -23,7 +23,7 @@ enum { MOST_SAID = 200, MOST_HELD = 4, TEXT = 32 };
 /* ---- What a core orders ---------------------------------------------------- */
 
 enum what {
-	SEND, PUBLISH, ERASE, READ, READ_JOIN, DEPOSED, RENEW,
+	SEND, PUBLISH, ERASE, READ, READ_JOIN, DEPOSED, RENEW, BLIND,
 	FOLLOW, LEASE, LOST, START, BACK, CONFIRMED, ADDED, ELECTED, LEFT,
 };
 
@@ -193,6 +193,12 @@ static void master_renew(void *arg)
 	say(RENEW);
 }
 
+static void master_blind(void *arg)
+{
+	(void)arg;
+	say(BLIND);
+}
+
 static const struct master_ops master_ops = {
 	.send = master_send,
 	.publish = say_publish,
@@ -201,6 +207,7 @@ static const struct master_ops master_ops = {
 	.read_beat = master_reads_beat,
 	.deposed = master_deposed,
 	.renew = master_renew,
+	.blind = master_blind,
 };
 
 static void begin_master(uint64_t epoch, uint64_t elected)
@@ -1566,6 +1573,96 @@ static void test_election(void)
 	end_member();
 }
 
+/* The copy of the stream that a tail reads may lack an election. */
+static void test_lost_in_a_copy(void)
+{
+	const struct record elected = {
+		.kind = RECORD_EPOCH, .seq = 4, .machine = "b", .epoch = 2,
+	};
+
+	begin_working();
+	forget();
+	reads(RECORD_BEAT, "b", 2, 5);
+	passes(REPEAT - 1);
+	ok(!count(READ), "another machine obeys an epoch whose election did not come yet");
+	passes(1);
+	is_number(count(READ), 1, "if it does not come, the election is read");
+	member_result(member, last(READ)->op, OP_UNKNOWN, 0, now);
+	forget();
+	passes(3 * SECOND);
+	is_number(count(READ), 1, "again, if that fails");
+	member_read(member, last(READ)->op, OP_OK, &elected, now);
+	ok(last_record(RECORD_BEAT) && last_record(RECORD_BEAT)->record.epoch == 2,
+	   "N3: this machine promises, too");
+	forget();
+	passes(3 * SECOND);
+	ok(!count(READ), "and reads no more");
+	end_member();
+}
+
+static void passes_its_election(bool is_replaced)
+{
+	struct record own = { .kind = RECORD_EPOCH, .seq = 3, .machine = "a", .epoch = 1 };
+
+	begin_master(1, 3);
+	joins("a", 1);
+	joins("b", 2);
+	ok(!count(READ), "a master has not come to its election yet");
+	promises("a", 1, 4, NULL);
+	is_number(count(READ), 1, "it has passed it, and reads what there is");
+	gets(READ, OP_UNKNOWN, 0);
+	forget();
+	tick(REPEAT);
+	is_number(count(READ), 1, "again, if that fails");
+	promises("b", 1, 5, NULL);
+	is_number(count(READ), 1, "and once at a time");
+	own.epoch += is_replaced;
+	master_read(master, last(READ)->op, OP_OK, &own, now);
+	ok(count(is_replaced ? DEPOSED : BLIND) == 1 && count(BLIND) == !is_replaced,
+	   is_replaced ? "it was replaced" : "N1: so that copy of the stream has lost records");
+	has_add(6, "x");
+	asks("a", 0);
+	ok(!last_message(MESSAGE_GRANT, "a"), "it grants nothing");
+	end_master();
+}
+
+static void test_blind_master(void)
+{
+	passes_its_election(false);
+	passes_its_election(true);
+}
+
+/* A candidate is elected, and its tail does not tell of that. */
+static void test_elected_without_notice(void)
+{
+	static const struct member_options candidate = {
+		.ttl = TTL, .beat = 3 * SECOND, .repeat = REPEAT, .is_candidate = true,
+	};
+	const struct record elected = {
+		.kind = RECORD_EPOCH, .seq = 31, .machine = "a", .epoch = 2,
+	};
+
+	now = (struct instant){ .boot = SECOND, .wall = WALL };
+	member = member_new(&candidate, &member_ops, NULL);
+	forget();
+	member_join(member, "a", now);
+	member_gets(PUBLISH, OP_OK, 20);
+	reads(RECORD_EPOCH, "m", 1, 2);
+	reads(RECORD_JOIN, "a", 0, 20);
+	member_gets(PUBLISH, OP_OK, 21);
+	while (!last_record(RECORD_EPOCH)) {
+		forget();
+		passes(SECOND);
+		if (last_record(RECORD_BEAT))
+			member_result(member, last_record(RECORD_BEAT)->op, OP_OK, 22, now);
+	}
+	member_result(member, last_record(RECORD_EPOCH)->op, OP_WRONG_SEQUENCE, 0, now);
+	ok(!count(ELECTED), "an election that was refused");
+	member_read(member, last(READ)->op, OP_OK, &elected, now);
+	is_number(count(ELECTED), 1, "it is this machine's own, so it is the master");
+	end_member();
+}
+
 /* N6: a machine that wants no keys does not go on to ask for them. */
 static void test_pause(void)
 {
@@ -1872,6 +1969,9 @@ int main(void)
 	test_damaged_join();
 	test_damaged_add();
 	test_purge();
+	test_lost_in_a_copy();
+	test_blind_master();
+	test_elected_without_notice();
 	test_pause();
 	test_window();
 	test_leave_with_adds();

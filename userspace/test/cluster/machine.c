@@ -484,6 +484,16 @@ static void renew(void *arg)
 	machine_after(arg, 0, true, renew_event);
 }
 
+static void elected(void *arg, uint64_t epoch, uint64_t seq);
+
+static void blind(void *arg)
+{
+	struct machine *machine = arg;
+
+	sim_trace(machine->sim, "machine %d reads anew", machine->index);
+	elected(machine, machine->epoch, machine->elected_by);
+}
+
 static const struct master_ops master_ops = {
 	.send = send_to_machine,
 	.publish = master_publish,
@@ -492,6 +502,7 @@ static const struct master_ops master_ops = {
 	.read_beat = master_read_beat,
 	.deposed = deposed,
 	.renew = renew,
+	.blind = blind,
 };
 
 static void heard(void *arg, const char *name, uint64_t seq, uint64_t boot)
@@ -512,6 +523,7 @@ static void elected_event(struct sim *sim, struct event *event)
 	options.group_limit = sim->group_limit;
 	options.numbers = sim->numbers;
 	machine->epoch = event->id;
+	machine->elected_by = event->seq;
 	machine->master_process = ++sim->last_process;
 	machine->master = master_new(&options, &master_ops, machine);
 	sim->elections++;
@@ -522,7 +534,7 @@ static void elected_event(struct sim *sim, struct event *event)
 	}
 	sim_trace(sim, "machine %d is master %llu", machine->index, (unsigned long long)event->id);
 	member_each_heard(machine->member, heard, machine);
-	stream_follow(machine, true, machine->epoch);
+	stream_follow(machine, true, machine->master_process);
 	machine_rearm(machine);
 }
 

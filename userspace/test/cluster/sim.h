@@ -69,11 +69,15 @@ struct stored {
 	struct record *record;
 };
 
-/* A consumer. It picks messages in order, and delivers them in order, later. */
+/*
+ * A consumer. It picks messages in order, and delivers them in order, later.
+ *
+ * @number: of the member's tail, or of the master
+ */
 struct tail {
 	struct sim *sim;
 	struct machine *machine;
-	uint64_t process, number, next, last_delivery, epoch;
+	uint64_t process, number, next, last_delivery;
 	bool is_master, is_woken;
 	struct tail *link;
 };
@@ -100,7 +104,7 @@ struct machine {
 	uint64_t process, stopped_until, term, boot_offset, last_add;
 	struct member *member;
 	struct master *master;
-	uint64_t master_process, epoch;
+	uint64_t master_process, epoch, elected_by;
 	struct local *locals;
 	int workers, busy, dead_workers;
 	uint64_t paused_until, last_arrival[MOST_MACHINES];
@@ -162,7 +166,7 @@ struct sim {
 	int prefetch;
 	uint64_t numbers;
 	/* Of 10000 */
-	unsigned int loss, twice, slow, lost_acks;
+	unsigned int loss, twice, slow, lost_acks, gaps;
 	/* One of so many allocations of the cores fails; 0 for none */
 	uint64_t memory;
 	uint64_t failures;

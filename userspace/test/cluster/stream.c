@@ -114,6 +114,17 @@ static bool is_faulty(struct sim *sim, unsigned int of_10000)
 
 static void deliver(struct sim *sim, struct event *event);
 
+/* A copy of the stream may lack an election. What a tail has passed never comes. */
+static bool is_in_gap(struct tail *tail, const struct record *record)
+{
+	if (record->kind != RECORD_EPOCH || !is_faulty(tail->sim, tail->sim->gaps))
+		return false;
+	tail->next = record->seq + 1;
+	sim_trace(tail->sim, "machine %d: a tail lacks %llu", tail->machine->index,
+		  (unsigned long long)record->seq);
+	return true;
+}
+
 static void pump(struct sim *sim, struct event *event)
 {
 	struct tail *tail = (struct tail *)(uintptr_t)event->id;
@@ -123,7 +134,8 @@ static void pump(struct sim *sim, struct event *event)
 	uint64_t at;
 
 	tail->is_woken = false;
-	if (tail->process != machine->process || (tail->is_master && tail->epoch != machine->epoch))
+	if (tail->process != machine->process ||
+	    (tail->is_master && tail->number != machine->master_process))
 		return;
 	if (machine->no_answer > sim->now || machine->slow_tail > sim->now) {
 		tail->is_woken = true;
@@ -132,7 +144,8 @@ static void pump(struct sim *sim, struct event *event)
 	}
 	DL_FOREACH(sim->stored, stored)
 		if (stored->record->seq >= tail->next &&
-		    (tail->is_master || is_control(stored->record->kind)))
+		    (tail->is_master || is_control(stored->record->kind)) &&
+		    !is_in_gap(tail, stored->record))
 			break;
 	if (!stored)
 		return;
@@ -146,7 +159,7 @@ static void pump(struct sim *sim, struct event *event)
 	delivery->process = machine->process;
 	delivery->is_daemon = true;
 	delivery->is_master = tail->is_master;
-	delivery->tail = tail->is_master ? tail->epoch : tail->number;
+	delivery->tail = tail->number;
 	delivery->record = copy_of_record(stored->record);
 	tail->is_woken = true;
 	sim_after(sim, sim_random(sim, MS), pump)->id = event->id;
@@ -158,7 +171,7 @@ static void deliver(struct sim *sim, struct event *event)
 
 	(void)sim;
 	if (event->is_master) {
-		if (machine->master && machine->epoch == event->tail)
+		if (machine->master && machine->master_process == event->tail)
 			master_record(machine->master, event->record, machine_now(machine));
 	} else {
 		member_record(machine->member, event->tail, event->record, machine_now(machine));
@@ -184,7 +197,6 @@ void stream_follow(struct machine *machine, bool is_master, uint64_t number)
 		.machine = machine,
 		.process = machine->process,
 		.number = number,
-		.epoch = is_master ? number : 0,
 		.is_master = is_master,
 		.next = 1,
 	};
