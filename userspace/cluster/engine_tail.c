@@ -294,7 +294,7 @@ static void consumer_ended(struct engine *engine, struct op *op, const struct re
 
 	if (!tail)
 		return;
-	/* Those that were not accepted are there still, for some seconds. The next one has to do. */
+	/* The rejected consumers are there still, for some seconds. The next one has to do. */
 	if (tail->elsewhere && are_too_many(reply)) {
 		tail->elsewhere = MOST_ELSEWHERE;
 		again_later(engine, tail);
