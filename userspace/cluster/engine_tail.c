@@ -249,7 +249,7 @@ static void quiet(struct engine *engine, struct tail *tail, uint64_t now)
 
 static bool are_too_many(const struct reply *reply)
 {
-	int64_t error = reply->kind == REPLY_DATA ? reply_error(reply) : 0;
+	unsigned int error = reply->kind == REPLY_DATA ? reply_error(reply) : 0;
 
 	return error == ERROR_MOST_CONSUMERS || error == ERROR_MOST_CONSUMERS_OF_STREAM;
 }
@@ -259,13 +259,12 @@ static bool consumer_is_refused(struct engine *engine, const struct reply *reply
 {
 	char text[STREAM_MAX + 384], said[256];
 
-	if (reply->kind == REPLY_REFUSED) {
+	if (reply->kind == REPLY_REFUSED)
 		snprintf(said, sizeof(said), "%s", reply->text);
-	} else if (are_too_many(reply)) {
+	else if (are_too_many(reply))
 		json_text(reply->data, "error.description", said, sizeof(said));
-	} else {
+	else
 		return false;
-	}
 	snprintf(text, sizeof(text), "the stream %s cannot be read: a consumer is refused (%s)",
 		 engine->options.names->stream, said);
 	stream_refuse(engine, text);

@@ -36,8 +36,8 @@ enum {
  * @read_beat: reads the last heartbeat of a machine
  * @deposed: there is a newer master. This one does nothing more.
  * @renew: the numbers of this epoch are used up. This machine shall elect itself again.
- * @blind: its tail has passed the election without telling of it, so that copy of the stream has lost
- *	records. The caller makes the master anew, with a new tail.
+ * @blind: its tail has passed the election without telling of it, so that copy of the stream has
+ *	lost records. The caller makes the master anew, with a new tail.
  */
 struct master_ops {
 	void (*send)(void *arg, const char *machine, const struct message *message);

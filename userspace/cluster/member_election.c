@@ -163,8 +163,8 @@ static uint64_t elect_at(const struct member *member)
 }
 
 /*
- * Others obey an epoch of which the tail has not told. The copy of the stream that it reads may have
- * lost the election: nats-server 2.10.27 does that after a power cut.
+ * Others obey an epoch of which the tail has not told. The copy of the stream that it reads may
+ * have lost the election: nats-server 2.10.27 does that after a power cut.
  */
 static uint64_t ask_at(const struct member *member)
 {

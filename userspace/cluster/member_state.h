@@ -149,7 +149,7 @@ struct member {
 	char *master_name;
 	uint64_t in_since;
 	bool master_is_dead, shall_elect, is_electing, expects_others;
-	/* When the newest election is read from the stream, because the tail does not tell of it. */
+	/* When the newest election is read from the stream: the tail does not tell of it. */
 	uint64_t ask_at;
 	bool is_asking;
 };
