@@ -145,7 +145,8 @@ static void set_host(struct share_options *o, const char *host)
 	size_t len = strlen(host);
 
 	if (!len || len > MACHINE_MAX - 18 || strspn(host, host_letters) != len)
-		usage("--host %s: must be 1 to %d letters, digits, - and _", host, MACHINE_MAX - 18);
+		usage("--host %s: must be 1 to %d letters, digits, - and _", host,
+		      MACHINE_MAX - 18);
 	snprintf(o->host, sizeof(o->host), "%s", host);
 }
 

@@ -72,7 +72,9 @@ static void test_few_consumers(void)
 	struct client c;
 
 	stop_server(&servers[0], SIGTERM);
-	start_one(JETSTREAM, "accounts { A { jetstream { max_consumers: 1 }, users: [ { user: a, password: a } ] } }\n"
+	start_one(JETSTREAM,
+		  "accounts { A { jetstream { max_consumers: 1 },\n"
+		  "               users: [ { user: a, password: a } ] } }\n"
 		  "no_auth_user: a\n");
 	open_client(&c, (struct engine_options){ 0 }, "few", 1);
 	wait_up(&c);
