@@ -293,8 +293,11 @@ static void consumer_ended(struct engine *engine, struct op *op, const struct re
 
 	if (!tail)
 		return;
-	/* The rejected consumers are there still, for some seconds. The next one has to do. */
-	if (tail->elsewhere && are_too_many(reply)) {
+	/*
+	 * The rejected consumers are there still, for some seconds. The next one has to do. After
+	 * the longest pause the rejected ones are gone, so others use up the limit.
+	 */
+	if (tail->elsewhere && tail->pause < RETRY_MAX && are_too_many(reply)) {
 		tail->elsewhere = MOST_ELSEWHERE;
 		again_later(engine, tail);
 		return;

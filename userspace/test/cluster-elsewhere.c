@@ -35,7 +35,7 @@ static void filter(natsConnection *nc, natsMsg **msg, void *closure)
 	(void)nc;
 	(void)closure;
 	if (reply && !strncmp(reply, "$JS.ACK.", 8)) {
-		/* Those of older consumers have come before. */
+		/* Records of older consumers have come before. */
 		if (strcmp(*servers_of_consumers, "s1"))
 			*(char *)natsMsg_GetData(*msg) = '-';
 		return;
@@ -65,10 +65,22 @@ static void follow(struct client *c, const char *const names[], unsigned int wan
 	ok(*c->entries[0].data == data && *c->entries[1].data == data, "from the last consumer");
 }
 
+/* A client with a stream of two records. */
+static void begin(struct client *c, const char *queue, const char *const names[])
+{
+	open_client(c, (struct engine_options){ 0 }, queue, 1);
+	wait_up(c);
+	publish(c, subject_of(c, 0), "x", 0);
+	publish(c, subject_of(c, 1), "x", 0);
+	servers_of_consumers = names;
+	natsConn_setFilterWithClosure(c->engine->nc, filter, NULL);
+}
+
+static const char *const never[] = { "s2", NULL };
+
 /* A server removes a consumer that nobody listens to, after some seconds. */
 static void test_few_consumers(void)
 {
-	static const char *const never[] = { "s2", NULL };
 	struct client c;
 
 	stop_server(&servers[0], SIGTERM);
@@ -76,12 +88,7 @@ static void test_few_consumers(void)
 		  "accounts { A { jetstream { max_consumers: 1 },\n"
 		  "               users: [ { user: a, password: a } ] } }\n"
 		  "no_auth_user: a\n");
-	open_client(&c, (struct engine_options){ 0 }, "few", 1);
-	wait_up(&c);
-	publish(&c, subject_of(&c, 0), "x", 0);
-	publish(&c, subject_of(&c, 1), "x", 0);
-	servers_of_consumers = never;
-	natsConn_setFilterWithClosure(c.engine->nc, filter, NULL);
+	begin(&c, "few", never);
 	follow(&c, never, 2, '-');
 	ok(!c.seen[EVENT_REFUSED], "an account with few consumers: the next one is taken");
 	close_client(&c);
@@ -89,19 +96,14 @@ static void test_few_consumers(void)
 
 int main(void)
 {
-	static const char *const at_once[] = { "s1", NULL }, *const third[] = { "s2", "s3", "s1", NULL },
-				 *const never[] = { "s2", NULL };
+	static const char *const at_once[] = { "s1", NULL };
+	static const char *const third[] = { "s2", "s3", "s1", NULL };
 	struct client c;
 
 	prepare();
 	need_server();
 	start_one(JETSTREAM, "");
-	open_client(&c, (struct engine_options){ 0 }, "elsewhere", 1);
-	wait_up(&c);
-	publish(&c, subject_of(&c, 0), "x", 0);
-	publish(&c, subject_of(&c, 1), "x", 0);
-	servers_of_consumers = at_once;
-	natsConn_setFilterWithClosure(c.engine->nc, filter, NULL);
+	begin(&c, "elsewhere", at_once);
 	follow(&c, at_once, 1, 'x');
 	follow(&c, third, 3, 'x');
 	/* The leader may change all the time. */

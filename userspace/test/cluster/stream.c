@@ -114,7 +114,7 @@ static bool is_faulty(struct sim *sim, unsigned int of_10000)
 
 static void deliver(struct sim *sim, struct event *event);
 
-/* A copy of the stream may lack an election. What a tail has passed never comes. */
+/* A copy of the stream may lack an election. A tail that has passed it never tells of it. */
 static bool is_in_gap(struct tail *tail, const struct record *record)
 {
 	if (record->kind != RECORD_EPOCH || !is_faulty(tail->sim, tail->sim->gaps))
