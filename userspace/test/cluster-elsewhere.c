@@ -12,6 +12,9 @@
 static const char *const *servers_of_consumers;
 static atomic_uint nr_consumers;
 
+/* Whether the account has no room for more consumers than the first. */
+static atomic_bool is_used_up;
+
 /* Replaces the type of the answer, which nobody reads, by the name of a server. */
 static bool name_server(natsMsg *msg, const char *type, const char *server)
 {
@@ -26,6 +29,17 @@ static bool name_server(natsMsg *msg, const char *type, const char *server)
 	memset(at, ' ', strlen(old));
 	memcpy(at, new, len);
 	return true;
+}
+
+/* Puts a refusal of the server into its answer, which is longer. */
+static void refuse(natsMsg *msg)
+{
+	static const char text[] =
+		"{\"error\":{\"code\":400,\"err_code\":10026,\"description\":\"maximum consumers\"}}";
+	char *data = (char *)natsMsg_GetData(msg);
+
+	memset(data, ' ', natsMsg_GetDataLength(msg));
+	memcpy(data, text, strlen(text));
 }
 
 static void filter(natsConnection *nc, natsMsg **msg, void *closure)
@@ -43,7 +57,8 @@ static void filter(natsConnection *nc, natsMsg **msg, void *closure)
 	if (name_server(*msg, "stream_info", "s1") ||
 	    !name_server(*msg, "consumer_create", *servers_of_consumers))
 		return;
-	nr_consumers++;
+	if (nr_consumers++ && is_used_up)
+		refuse(*msg);
 	if (servers_of_consumers[1])
 		servers_of_consumers++;
 }
@@ -78,6 +93,24 @@ static void begin(struct client *c, const char *queue, const char *const names[]
 
 static const char *const never[] = { "s2", NULL };
 
+/* The consumer that was left is gone after some seconds, and there is no room still. */
+static void test_used_up(void)
+{
+	struct client c;
+
+	begin(&c, "used-up", never);
+	is_used_up = true;
+	nr_consumers = 0;
+	engine_follow(c.engine, c.names.subjects, 0);
+	ok(WAIT(&c, c.seen[EVENT_REFUSED]), "others use up the account's consumers: that is told");
+	ok(strstr(c.text[EVENT_REFUSED], "a consumer is refused (maximum consumers)"),
+	   "with the server's words");
+	is_number(nr_consumers, 7, "after six tries more, in 8 seconds");
+	ok(!c.nr_entries, "nothing is taken from the consumer on the other server");
+	is_used_up = false;
+	close_client(&c);
+}
+
 /* A server removes a consumer that nobody listens to, after some seconds. */
 static void test_few_consumers(void)
 {
@@ -109,6 +142,7 @@ int main(void)
 	/* The leader may change all the time. */
 	follow(&c, never, 13, '-');
 	close_client(&c);
+	test_used_up();
 	test_few_consumers();
 	return done_testing();
 }
