@@ -17,9 +17,10 @@
  * another server.
  *
  * After a power cut, nats-server 2.10.27 may keep a copy of the stream that lacks records. A
- * consumer on such a server passes the gap in silence. So a consumer has to be on the server of the
- * stream's leader, whose copy is the one that counts. The engine chooses any server. So consumers
- * are made until one is on the right server, and nothing is taken from the others.
+ * consumer on such a server passes the gap in silence. So the consumer of some tails has to be on
+ * the server of the stream's leader, whose copy is the one that counts. The engine chooses any
+ * server. So consumers are made until one is on the right server, and nothing is taken from the
+ * others.
  */
 #include "engine_internal.h"
 
@@ -65,7 +66,8 @@ enum tail_state {
  * @pause: before the next consumer, after one that was not heard of
  * @asked_at: when a record came last, or the leader was asked for one
  * @missed: what the leader has, and the consumer has not sent; 0 for nothing
- * @leader: name of the server that leads the stream; empty if it is unknown
+ * @of_leader: reads the copy of the server that leads the stream
+ * @leader: that server's name; empty if it is unknown, or if any copy does
  * @elsewhere: how many consumers were on other servers
  * @early: what has come from a consumer that was not accepted yet
  */
@@ -76,6 +78,7 @@ struct tail {
 	bool has_target, is_caught_up;
 	uint64_t number, generation, op;
 	uint64_t heard_at, retry_at, pause, asked_at, missed;
+	bool of_leader;
 	char leader[SERVER_NAME_MAX];
 	unsigned int elsewhere;
 	struct early *early;
@@ -366,7 +369,8 @@ static void target_ended(struct engine *engine, struct op *op, const struct repl
 	if (!tail->has_target)
 		tail->target = json_number(reply->data, "state.last_seq", 0);
 	tail->has_target = true;
-	json_text(reply->data, "cluster.leader", tail->leader, sizeof(tail->leader));
+	if (tail->of_leader)
+		json_text(reply->data, "cluster.leader", tail->leader, sizeof(tail->leader));
 	create_consumer(engine, tail);
 }
 
@@ -555,7 +559,7 @@ void tails_free(struct engine *engine)
 	engine->tails = NULL;
 }
 
-int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first)
+static int64_t follow(struct engine *engine, const char *filter, uint64_t first, bool of_leader)
 {
 	size_t size = strlen(filter) + 1;
 	struct tail *tail = calloc(1, sizeof(*tail) + size);
@@ -565,12 +569,23 @@ int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first)
 	memcpy(tail->filter, filter, size);
 	tail->id = ++engine->last_id;
 	tail->next_seq = first ? first : 1;
+	tail->of_leader = of_leader;
 	tail->retry_at = NEVER;
 	tail->pause = RETRY;
 	DL_APPEND(engine->tails, tail);
 	if (engine->phase == PHASE_UP)
 		start(engine, tail);
 	return tail->id;
+}
+
+int64_t engine_follow(struct engine *engine, const char *filter, uint64_t first)
+{
+	return follow(engine, filter, first, false);
+}
+
+int64_t engine_follow_leader(struct engine *engine, const char *filter, uint64_t first)
+{
+	return follow(engine, filter, first, true);
 }
 
 void engine_unfollow(struct engine *engine, int64_t id)

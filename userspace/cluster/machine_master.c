@@ -129,7 +129,7 @@ void begin_master(struct machine *m)
 	member_each_heard(m->member, tell_heard, m);
 	master_subject(subject, m->options.names, m->epoch);
 	m->asks = engine_listen(m->engine, subject);
-	m->master_tail = engine_follow(m->engine, m->options.names->subjects, 1);
+	m->master_tail = engine_follow_leader(m->engine, m->options.names->subjects, 1);
 	if (m->asks < 0 || m->master_tail < 0)
 		machine_fail(m, -ENOMEM);
 }

@@ -72,7 +72,7 @@ static void follow(struct client *c, const char *const names[], unsigned int wan
 	nr_consumers = 0;
 	c->nr_entries = 0;
 	c->seen[EVENT_CAUGHT_UP] = 0;
-	engine_follow(c->engine, c->names.subjects, 0);
+	engine_follow_leader(c->engine, c->names.subjects, 0);
 	ok(WAIT(c, c->seen[EVENT_CAUGHT_UP]), "a tail catches up");
 	is_number(nr_consumers, wanted, "so many consumers were made");
 	ok(c->nr_entries == 2 && c->entries[0].seq < c->entries[1].seq,
@@ -101,7 +101,7 @@ static void test_used_up(void)
 	begin(&c, "used-up", never);
 	is_used_up = true;
 	nr_consumers = 0;
-	engine_follow(c.engine, c.names.subjects, 0);
+	engine_follow_leader(c.engine, c.names.subjects, 0);
 	ok(WAIT(&c, c.seen[EVENT_REFUSED]), "others use up the account's consumers: that is told");
 	ok(strstr(c.text[EVENT_REFUSED], "a consumer is refused (maximum consumers)"),
 	   "with the server's words");
