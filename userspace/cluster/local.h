@@ -25,8 +25,7 @@
 struct kwq;
 struct local;
 
-/* The highest epoch and number of a token. */
-#define LOCAL_EPOCH_MAX	RECORD_EPOCH_MAX
+/* The highest number of a token. */
 #define LOCAL_NUMBER_MAX ((1ULL << 28) - 1)
 
 enum {
@@ -166,8 +165,8 @@ void local_confirmed(struct local *local, uint64_t id);
  * @work: the key and what came with it; the call copies it
  * @token: of the grant
  *
- * Workers see the token as epoch * 2^42 + number * 2^14. Each further hand-out here has the next
- * token: see &kwq_add_extra.token.
+ * Workers see the token as elections * 2^42 + number * 2^14. Each further hand-out here has the
+ * next token: see &kwq_add_extra.token.
  *
  * Return: 0 or a negative errno value: -ENOSPC and -EDQUOT if QUEUE is full, -ESHUTDOWN if one of
  * the queues is shut down, -EOVERFLOW for a token that does not fit.

@@ -85,7 +85,7 @@ static int restore_work(struct local *l, const struct work *work, uint64_t token
 
 static uint64_t token_of_workers(struct token token)
 {
-	return (token.epoch << NUMBER_BITS | token.number) << HAND_OUT_BITS;
+	return (epoch_count(token.epoch) << NUMBER_BITS | token.number) << HAND_OUT_BITS;
 }
 
 int local_start(struct local *l, const struct key_hash *hash, const struct work *work,
@@ -94,7 +94,7 @@ int local_start(struct local *l, const struct key_hash *hash, const struct work 
 	struct granted *g;
 	int ret;
 
-	if (token.number > LOCAL_NUMBER_MAX || token.epoch > LOCAL_EPOCH_MAX)
+	if (token.number > LOCAL_NUMBER_MAX || epoch_count(token.epoch) > RECORD_ELECTIONS_MAX)
 		return -EOVERFLOW;
 	g = malloc(sizeof(*g) + work->key.len);
 	if (!g)

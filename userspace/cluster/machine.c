@@ -222,7 +222,7 @@ void machine_state(const struct machine *m, struct machine_state *state)
 		.is_leaving = m->is_leaving,
 		.cause = cause(m),
 		.given_back = m->given_back,
-		.epoch = member.epoch,
+		.epoch = epoch_count(member.epoch),
 		.held = member.held,
 		.adds = member.adds,
 		.queue = {

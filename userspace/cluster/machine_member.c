@@ -47,13 +47,13 @@ static bool has_room(struct machine *m, const struct key_hash *hash, size_t byte
 	return false;
 }
 
-/* A token has so many bits for the epoch. */
+/* A token has so many bits for elections. */
 static bool has_epochs(struct machine *m, const struct record *record)
 {
-	if (record->kind != RECORD_EPOCH || record->epoch <= RECORD_EPOCH_MAX)
+	if (record->kind != RECORD_EPOCH || epoch_count(record->epoch) <= RECORD_ELECTIONS_MAX)
 		return true;
 	message("no master can be elected: the queue has had %llu elections, and tokens count no more; when it is empty, delete the stream and start all kwq share anew",
-		(unsigned long long)RECORD_EPOCH_MAX);
+		(unsigned long long)RECORD_ELECTIONS_MAX);
 	m->has_failed = true;
 	return false;
 }

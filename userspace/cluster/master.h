@@ -35,7 +35,8 @@ enum {
  * @read: reads the last record of a subject of a key
  * @read_beat: reads the last heartbeat of a machine
  * @deposed: there is a newer master. This one does nothing more.
- * @renew: the numbers of this epoch are used up. This machine shall elect itself again.
+ * @renew: this epoch grants no more: its numbers are used up, or another election has its count.
+ *	This machine shall elect itself again.
  * @blind: its tail has passed the election without telling of it, so that copy of the stream has
  *	lost records. The caller makes the master anew, with a new tail.
  */

@@ -156,14 +156,18 @@ static struct ask *first_ask(struct master *master)
 	return ask;
 }
 
-static bool may_number(struct master *master)
+void use_up(struct master *master)
 {
-	if (master->last_number < master->options.numbers)
-		return true;
 	if (!master->is_used_up)
 		master->ops->renew(master->arg);
 	master->is_used_up = true;
-	return false;
+}
+
+static bool may_number(struct master *master)
+{
+	if (master->last_number == master->options.numbers)
+		use_up(master);
+	return !master->is_used_up;
 }
 
 static void grant(struct master *master, struct master_key *key, struct ask *ask)

@@ -198,8 +198,21 @@ static void hear_promise(struct master *master, struct peer *peer, const struct 
 	look_for_promises(master);
 }
 
+/*
+ * The engine has stored two elections with one count. Grants of the other one may have higher
+ * numbers. So this master gets another count before it grants more. Each machine that has obeyed
+ * the other one tells of it when it promises, or in its last heartbeat.
+ */
+static void look_for_clash(struct master *master, const struct record *record)
+{
+	if (epochs_clash(record->epoch, master->options.epoch) ||
+	    (record->clashes && record->epoch == master->options.epoch))
+		use_up(master);
+}
+
 static void hear(struct master *master, struct peer *peer, const struct record *record)
 {
+	look_for_clash(master, record);
 	peer->beat = record->seq;
 	peer->stored = NEVER;
 	peer->heard_at = peer->early_beat == record->seq ? peer->early_at : master->now.boot;

@@ -256,6 +256,9 @@ void ask_message(struct master *master, const struct message *message);
 /* Grants what is ready to those who ask, and recalls keys for sleeping workers. */
 void serve(struct master *master);
 
+/* Grants no more in this epoch. */
+void use_up(struct master *master);
+
 /* The machine is dead: its asks are. */
 void asks_free(struct master *master, struct peer *peer);
 

@@ -125,6 +125,11 @@ static void nothing_follows(struct member *member, struct member_op *op, enum op
 	(void)record;
 }
 
+static bool clashes(const struct member *member, uint64_t epoch)
+{
+	return member->clashing && member->clashing == epoch_count(epoch);
+}
+
 /* A name that is given up is dead at once, so that nobody waits for its promise or its lease. */
 static void publish_burial(struct member *member,
 			   void (*end)(struct member *, struct member_op *, enum op_result,
@@ -134,6 +139,8 @@ static void publish_burial(struct member *member,
 		.kind = RECORD_BEAT,
 		.machine = member->name,
 		.is_dead = true,
+		.epoch = member->known_epoch,
+		.clashes = clashes(member, member->known_epoch),
 	};
 	struct member_op *op = member_op(member, member->life, end);
 
@@ -201,6 +208,7 @@ static void publish_beat(struct member *member, uint64_t expected,
 		.kind = RECORD_BEAT,
 		.machine = member->name,
 		.epoch = member->epoch,
+		.clashes = clashes(member, member->epoch),
 	};
 	struct member_op *op;
 	struct held *held;

@@ -58,6 +58,14 @@ static bool is_master(const struct member *member, const char *name)
 	return member->master_name && !strcmp(member->master_name, name);
 }
 
+static void know_epoch(struct member *member, uint64_t epoch)
+{
+	if (epochs_clash(epoch, member->known_epoch))
+		member->clashing = epoch_count(epoch);
+	if (epoch > member->known_epoch)
+		member->known_epoch = epoch;
+}
+
 /* Its join comes before it can be elected. */
 void joined_record(struct member *member, const struct record *record)
 {
@@ -78,11 +86,9 @@ void heard_record(struct member *member, const struct record *record)
 			member->master_is_dead = true;
 		return;
 	}
-	if (record->epoch > member->known_epoch) {
-		if (member->known_epoch <= member->seen)
-			member->ask_at = member->now.boot + member->options.repeat;
-		member->known_epoch = record->epoch;
-	}
+	if (record->epoch > member->known_epoch && member->known_epoch <= member->seen)
+		member->ask_at = member->now.boot + member->options.repeat;
+	know_epoch(member, record->epoch);
 	heard = heard_get(member, record->machine);
 	if (!heard || record->seq <= heard->seq)
 		return;
@@ -120,8 +126,7 @@ void epoch_seen(struct member *member, const struct record *record)
 	member->master_name = name;
 	member->master_ttl = heard ? heard->ttl : 0;
 	member->known = record->seq;
-	if (record->epoch > member->known_epoch)
-		member->known_epoch = record->epoch;
+	know_epoch(member, record->epoch);
 	member->master_heard_at = member->now.boot;
 	member->master_is_dead = false;
 	member->shall_elect = false;
@@ -243,7 +248,7 @@ void election_tick(struct member *member)
 	struct record record = {
 		.kind = RECORD_EPOCH,
 		.machine = member->name,
-		.epoch = member->known_epoch + 1,
+		.epoch = epoch_of(epoch_count(member->known_epoch) + 1, 0),
 	};
 	struct member_op *op;
 

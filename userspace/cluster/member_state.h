@@ -110,6 +110,7 @@ struct heard {
  * @look_at: when to look for the own join, NEVER if that is on its way
  * @known: the sequence number of the last election, 0 if there is none
  * @known_epoch: the highest epoch ever seen, also in heartbeats
+ * @clashing: the count of the last two epochs that clash
  * @expects_others: machines may be at work that no election tells of
  * @in_since: when it began to take part
  * @window: how many adds may be under way
@@ -145,7 +146,7 @@ struct member {
 	uint64_t narrowed_at;
 
 	struct heard *heard;
-	uint64_t known, known_epoch, elected, master_heard_at, master_ttl, elect_at;
+	uint64_t known, known_epoch, clashing, elected, master_heard_at, master_ttl, elect_at;
 	char *master_name;
 	uint64_t in_since;
 	bool master_is_dead, shall_elect, is_electing, expects_others;

@@ -34,6 +34,7 @@ enum member {
 	TTL,
 	DEAD,
 	EPOCH,
+	CLASHES,
 	HELD,
 	MESSAGE,
 	SLOT,
@@ -49,6 +50,8 @@ enum member {
 
 /* PAIR: a token. TRIPLE: versions. LIST: of held keys. */
 enum type { UNSIGNED, SIGNED, BYTES, TEXT, FLAG, PAIR, TRIPLE, LIST };
+
+#define EPOCH_MAX (((RECORD_ELECTIONS_MAX + 1) << EPOCH_SEQ_BITS) - 1)
 
 /* @max: of UNSIGNED, or the bytes of BYTES and TEXT. */
 static const struct {
@@ -71,7 +74,8 @@ static const struct {
 	[MACHINE] = { "m", TEXT, 1, MACHINE_MAX - 1 },
 	[TTL] = { "r", UNSIGNED, 1, RECORD_TTL_MAX },
 	[DEAD] = { "x", FLAG },
-	[EPOCH] = { "e", UNSIGNED, 0, RECORD_EPOCH_MAX },
+	[EPOCH] = { "e", UNSIGNED, 0, EPOCH_MAX },
+	[CLASHES] = { "ec", FLAG },
 	[HELD] = { "l", LIST },
 	[MESSAGE] = { "i", UNSIGNED, 0, MESSAGE_RECALL },
 	[SLOT] = { "o", UNSIGNED, 0, UINT32_MAX },
@@ -97,7 +101,7 @@ static const struct kind_members of_record[] = {
 	[RECORD_RETRY] = { BIT(KEY) | BIT(DUE) | BIT(STATE), WORK | BIT(VALUED) },
 	[RECORD_EPOCH] = { BIT(MACHINE) | BIT(EPOCH), 0 },
 	[RECORD_JOIN] = { BIT(MACHINE) | BIT(TTL), 0 },
-	[RECORD_BEAT] = { BIT(MACHINE) | BIT(EPOCH), BIT(DEAD) | BIT(HELD) },
+	[RECORD_BEAT] = { BIT(MACHINE) | BIT(EPOCH), BIT(DEAD) | BIT(CLASHES) | BIT(HELD) },
 };
 
 /* A done has the key, or its hash. */
@@ -286,6 +290,7 @@ int record_encode(struct buffer *to, const struct record *record)
 	case RECORD_BEAT:
 		have_number(&c, EPOCH, record->epoch);
 		have_unless_0(&c, DEAD, record->is_dead);
+		have_unless_0(&c, CLASHES, record->clashes);
 		if (record->nr_held)
 			c.has |= BIT(HELD);
 		break;
@@ -615,6 +620,9 @@ static int take_record(struct record *record, struct record_memory *memory,
 	record->state = c->numbers[STATE];
 	record->ttl = c->numbers[TTL];
 	record->epoch = c->numbers[EPOCH];
+	if (record->kind == RECORD_EPOCH)
+		record->epoch = epoch_of(epoch_count(record->epoch), record->seq);
+	record->clashes = c->has & BIT(CLASHES) && c->numbers[CLASHES];
 	record->is_dead = c->has & BIT(DEAD) && c->numbers[DEAD];
 	if (c->has & BIT(HELD)) {
 		record->held = c->held;

@@ -28,11 +28,36 @@ struct key_hash {
 /* A machine holds and asks for so many keys at most: a promise lists them all in one message. */
 enum { HELD_MAX = 10000 };
 
-/* Higher ones do not fit into the token of workers. A longer lease is that of no machine, in ns. */
-#define RECORD_EPOCH_MAX ((UINT64_C(1) << 21) - 1)
+/*
+ * The token of workers has no room for more elections. A longer lease is that of no machine, in ns.
+ */
+#define RECORD_ELECTIONS_MAX ((UINT64_C(1) << 21) - 1)
 #define RECORD_TTL_MAX (UINT64_C(3600) * 1000000000)
 
-/* The number of a hand-out: compare the epoch first. */
+/*
+ * An epoch: how many elections there were, and in its low bits the sequence number of its record.
+ * So no two elections have one epoch. Two can have one count: a new leader of nats-server 2.10 may
+ * compare and set before it has applied its log.
+ */
+enum { EPOCH_SEQ_BITS = 42 };
+
+static inline uint64_t epoch_of(uint64_t count, uint64_t seq)
+{
+	return count << EPOCH_SEQ_BITS | (seq & ((UINT64_C(1) << EPOCH_SEQ_BITS) - 1));
+}
+
+static inline uint64_t epoch_count(uint64_t epoch)
+{
+	return epoch >> EPOCH_SEQ_BITS;
+}
+
+/* Whether these are two elections with one count. 0 is none. */
+static inline bool epochs_clash(uint64_t a, uint64_t b)
+{
+	return a != b && epoch_count(a) && epoch_count(a) == epoch_count(b);
+}
+
+/* The number of a grant: compare the epoch first. */
 struct token {
 	uint64_t epoch, number;
 };
@@ -76,7 +101,9 @@ struct held {
  *	RETRY: unknown
  * @machine: JOIN, BEAT, EPOCH
  * @ttl: JOIN: how long the machine may be silent, in ns
- * @epoch: BEAT: the promised one
+ * @epoch: EPOCH: this one, without its sequence number until it is stored; BEAT: the promised one,
+ *	or of a burial the highest one that its sender knows
+ * @clashes: BEAT: another election has the count of @epoch
  */
 struct record {
 	enum record_kind kind;
@@ -86,7 +113,7 @@ struct record {
 	uint64_t due, past, through, valued;
 	enum retry_state state;
 	const char *machine;
-	bool is_dead;
+	bool is_dead, clashes;
 	uint64_t ttl, epoch;
 	const struct held *held;
 	size_t nr_held;

@@ -79,7 +79,7 @@ static bool same_record(const struct record *a, const struct record *b)
 	       same_work(&a->work, &b->work) && a->due == b->due && a->past == b->past &&
 	       a->through == b->through && a->valued == b->valued && a->state == b->state &&
 	       same_machine(a->machine, b->machine) && a->is_dead == b->is_dead &&
-	       a->epoch == b->epoch && same_held(a, b);
+	       a->clashes == b->clashes && a->epoch == b->epoch && same_held(a, b);
 }
 
 static bool same_message(const struct message *a, const struct message *b)
@@ -184,11 +184,13 @@ static void test_records(void)
 			.due = 5, .state = RETRY_REMEMBERED, .valued = 6,
 		} },
 		{ "an epoch", {
-			.kind = RECORD_EPOCH, .machine = "host.example-0123", .epoch = 3,
+			.kind = RECORD_EPOCH, .machine = "host.example-0123",
+			.epoch = epoch_of(RECORD_ELECTIONS_MAX, 7),
 		} },
 		{ "a join", { .kind = RECORD_JOIN, .machine = "host *>.", .ttl = 12 } },
 		{ "a burial", {
-			.kind = RECORD_BEAT, .machine = "m", .is_dead = true, .epoch = 9,
+			.kind = RECORD_BEAT, .machine = "m", .is_dead = true, .clashes = true,
+			.epoch = epoch_of(RECORD_ELECTIONS_MAX, 6),
 		} },
 	};
 
@@ -383,7 +385,7 @@ static void test_missing(void)
 		{ "vkts", { .kind = RECORD_RETRY, .work = full, .valued = 6 } },
 		{ "vme", { .kind = RECORD_EPOCH, .machine = "m" } },
 		{ "vmr", { .kind = RECORD_JOIN, .machine = "m", .ttl = 1 } },
-		{ "vme", { .kind = RECORD_BEAT, .machine = "m", .is_dead = true,
+		{ "vme", { .kind = RECORD_BEAT, .machine = "m", .is_dead = true, .clashes = true,
 			   .held = &held, .nr_held = 1 } },
 	};
 	const struct {

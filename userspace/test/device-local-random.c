@@ -361,7 +361,7 @@ static void get(struct key *key, uint32_t unused)
 	     (unsigned long long)item.token);
 	check(key->is_granted, key, "N3: a key that was not granted, or has ended");
 	check(key->holder < 0, key, "N3: a key is at work twice");
-	check(item.token >> 14 == (key->token.epoch << 28 | key->token.number) &&
+	check(item.token >> 14 == (epoch_count(key->token.epoch) << 28 | key->token.number) &&
 	      item.token > key->worked, key, "N3: a wrong token");
 	check(number_of(data + NAME_LEN + item.group_len, item.value_len) == key->value, key,
 	      "N4: a wrong value");
@@ -594,7 +594,7 @@ static void confirm(struct key *key, uint32_t unused)
 
 static void grant(struct key *key, uint32_t unused)
 {
-	const struct token token = { .epoch = 1 + grants / 50, .number = grants + 1 };
+	const struct token token = { epoch_of(1 + grants / 50, grants), grants + 1 };
 	const unsigned int value = 1 + any(1000);
 	const struct work work = {
 		.key = { key->name, NAME_LEN }, .value = { &value, sizeof(value) },

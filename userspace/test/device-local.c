@@ -127,7 +127,7 @@ static int start(const char *key, uint32_t requeues, uint64_t number)
 	};
 	const struct key_hash hash = hash_of(key);
 
-	return local_start(l, &hash, &work, (struct token){ .epoch = 2, .number = number });
+	return local_start(l, &hash, &work, (struct token){ epoch_of(2, 9), number });
 }
 
 /* A worker gets the key. Returns the ticket, or 0. */
@@ -365,8 +365,8 @@ static void test_ends(void)
 	ok(is_quiet(), "nobody has it");
 	ticket = get("a");
 	ok(ticket, "a worker gets it, with its token");
-	ok(next_is(LOCAL_TAKEN, "a") && event.token.epoch == 2 && event.token.number == 1,
-	   "it is taken");
+	ok(next_is(LOCAL_TAKEN, "a") && event.token.epoch == epoch_of(2, 9) &&
+	   event.token.number == 1, "it is taken");
 	is_number(kwq_add(user, "a", 1), KWQ_ADDED, "N2: an add meanwhile");
 	is_number(kwq_done(user, ticket), 0, "done");
 	ok(next_is(LOCAL_ADD, "a"), "N2: the add meanwhile is published");
@@ -647,7 +647,7 @@ static void test_backlog(void)
 	now = 5400;
 	start("c", 0, 3);
 	ok(is_quiet(), "waits, too; and a key that nobody has");
-	local_take_back(l, &hash, (struct token){ .epoch = 2, .number = 3 });
+	local_take_back(l, &hash, (struct token){ epoch_of(2, 9), 3 });
 	ok(next_is(LOCAL_ENDED, "c") && event.outcome == OUTCOME_RETURNED,
 	   "N6: is returned before ends that wait");
 	local_confirmed(l, event.id);
@@ -682,8 +682,8 @@ static void test_backlog(void)
 static void test_take_back(void)
 {
 	const struct key_hash hash = hash_of("a"), other = hash_of("x");
-	const struct token wrong = { .epoch = 2, .number = 9 };
-	struct token token = { .epoch = 2, .number = 1 };
+	const struct token wrong = { epoch_of(2, 9), 9 };
+	struct token token = { epoch_of(2, 9), 1 };
 	uint64_t ticket;
 
 	begin();
@@ -942,8 +942,8 @@ static void test_many(void)
 
 static void test_errors(void)
 {
-	const struct token epoch = { .epoch = 1 << 21, .number = 1 };
-	const struct token number = { .epoch = 1, .number = 1ULL << 28 };
+	const struct token epoch = { epoch_of(1 << 21, 9), 1 };
+	const struct token number = { epoch_of(1, 9), 1ULL << 28 };
 	const struct work work = { .key = { "k", 1 } };
 	const struct key_hash hash = hash_of("k");
 	struct local *second;
@@ -955,7 +955,7 @@ static void test_errors(void)
 
 	begin();
 	is_number(local_open(&second, q, outbox), -EBUSY, "a second manager");
-	is_number(local_start(l, &hash, &work, epoch), -EOVERFLOW, "an epoch that does not fit");
+	is_number(local_start(l, &hash, &work, epoch), -EOVERFLOW, "an epoch after too many elections");
 	is_number(local_start(l, &hash, &work, number), -EOVERFLOW, "a number that does not fit");
 	ok(!kwq_create(&plain, NULL, &options), "a queue without changes");
 	is_number(local_open(&second, plain, plain), -EOPNOTSUPP, "cannot be shared");

@@ -158,7 +158,7 @@ static void put_bytes(const char *bytes, size_t len)
 static void put_last_election(void)
 {
 	const struct record last = {
-		.kind = RECORD_EPOCH, .machine = "gone", .epoch = RECORD_EPOCH_MAX,
+		.kind = RECORD_EPOCH, .machine = "gone", .epoch = epoch_of(RECORD_ELECTIONS_MAX, 0),
 	};
 
 	put("", last);

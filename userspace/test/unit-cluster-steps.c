@@ -1424,7 +1424,7 @@ static void test_lost_election(void)
 	uint64_t op;
 
 	begin_candidate();
-	reads(RECORD_BEAT, "b", 7, 10);
+	reads(RECORD_BEAT, "b", epoch_of(7, 3), 10);
 	reads(RECORD_JOIN, "a", 0, 20);
 	member_gets(PUBLISH, OP_OK, 21);
 	passes(TTL - SECOND);
@@ -1432,7 +1432,7 @@ static void test_lost_election(void)
 	op = last(PUBLISH)->op;
 	member_result(member, op, OP_OK, 22, now);
 	passes(SECOND);
-	ok(last_record(RECORD_EPOCH) && last_record(RECORD_EPOCH)->record.epoch == 8,
+	ok(last_record(RECORD_EPOCH) && last_record(RECORD_EPOCH)->record.epoch == epoch_of(8, 0),
 	   "and counts on from the epoch of their heartbeats");
 	op = last_record(RECORD_EPOCH)->op;
 	forget();
@@ -1500,24 +1500,24 @@ static void test_purge(void)
 	forget();
 	member_join(member, "a", now);
 	member_gets(PUBLISH, OP_OK, 2);
-	reads(RECORD_EPOCH, "m", 4, 1);
+	reads(RECORD_EPOCH, "m", epoch_of(4, 1), 1);
 	reads(RECORD_JOIN, "a", 0, 2);
 	member_gets(PUBLISH, OP_OK, 3);
 	passes(TTL / 2);
 	member_gets(PUBLISH, OP_OK, 4);
-	reads(RECORD_BEAT, "m", 4, 5);
+	reads(RECORD_BEAT, "m", epoch_of(4, 1), 5);
 	ok(!count(READ_JOIN), "a machine does not look for its join all the time");
 	passes(TTL / 2);
 	is_number(count(READ_JOIN), 1, "but once in a lease");
 	member_gets(PUBLISH, OP_OK, 6);
-	reads(RECORD_BEAT, "m", 4, 7);
+	reads(RECORD_BEAT, "m", epoch_of(4, 1), 7);
 	op = last(READ_JOIN)->op;
 	passes(REPEAT);
 	is_number(count(READ_JOIN), 1, "one look at a time");
 	member_read(member, op, OP_UNKNOWN, NULL, now);
 	passes(TTL / 2);
 	member_gets(PUBLISH, OP_OK, 8);
-	reads(RECORD_BEAT, "m", 4, 9);
+	reads(RECORD_BEAT, "m", epoch_of(4, 1), 9);
 	passes(TTL / 2);
 	ok(count(READ_JOIN) == 2 && !count(LOST), "a look without an answer is as one that finds it");
 	member_read(member, last(READ_JOIN)->op, OP_NOT_FOUND, NULL, now);
@@ -1533,7 +1533,7 @@ static void test_purge(void)
 	member_gets(PUBLISH, OP_OK, 22);
 	passes(TTL / 2);
 	ok(last_record(RECORD_EPOCH) && !last_record(RECORD_EPOCH)->number &&
-	   last_record(RECORD_EPOCH)->record.epoch == 5,
+	   last_record(RECORD_EPOCH)->record.epoch == epoch_of(5, 0),
 	   "then it elects itself by a record that is new, with an epoch that grows");
 	end_member();
 }
@@ -1661,6 +1661,66 @@ static void test_elected_without_notice(void)
 	member_read(member, last(READ)->op, OP_OK, &elected, now);
 	is_number(count(ELECTED), 1, "it is this machine's own, so it is the master");
 	end_member();
+}
+
+/* The engine has stored two elections with one count. */
+static void test_clash_of_a_machine(void)
+{
+	const uint64_t first = epoch_of(1, 1), second = epoch_of(1, 5);
+
+	begin_member();
+	member_gets(PUBLISH, OP_OK, 2);
+	reads(RECORD_EPOCH, "m", first, 1);
+	reads(RECORD_JOIN, "a", 0, 2);
+	member_gets(PUBLISH, OP_OK, 3);
+	ok(last_record(RECORD_BEAT)->record.epoch == first &&
+	   !last_record(RECORD_BEAT)->record.clashes, "a promise");
+	reads(RECORD_EPOCH, "n", second, 5);
+	ok(last_record(RECORD_BEAT)->record.epoch == second &&
+	   last_record(RECORD_BEAT)->record.clashes, "N3: that to the later one tells of the clash");
+	reads(RECORD_EPOCH, "n", epoch_of(2, 7), 7);
+	ok(!last_record(RECORD_BEAT)->record.clashes, "that to the next one does not");
+	reads(RECORD_BEAT, "b", epoch_of(2, 6), 8);
+	passes(3 * SECOND);
+	ok(last_record(RECORD_BEAT)->record.clashes, "another machine obeys one that did not come");
+	passes(TTL);
+	ok(last_record(RECORD_BEAT)->record.is_dead && last_record(RECORD_BEAT)->record.clashes &&
+	   last_record(RECORD_BEAT)->record.epoch == epoch_of(2, 7),
+	   "a machine that gives up its name tells, too");
+	end_member();
+}
+
+static void hears(const char *machine, uint64_t epoch, bool clashes)
+{
+	const struct record record = {
+		.kind = RECORD_BEAT, .seq = 20, .machine = machine, .epoch = epoch,
+		.clashes = clashes,
+	};
+
+	master_record(master, &record, now);
+}
+
+static void clashes_with(const char *machine, uint64_t epoch, bool clashes, bool wanted)
+{
+	begin_master(epoch_of(1, 5), 5);
+	joins("a", 2);
+	elects("a", epoch_of(1, 5), 5);
+	promises("a", epoch_of(1, 5), 6, NULL);
+	hears(machine, epoch, clashes);
+	has_add(21, "x");
+	asks("a", 0);
+	ok(count(RENEW) == wanted && !last_message(MESSAGE_GRANT, "a") == wanted,
+	   wanted ? "N3: it elects itself anew, and grants nothing" : "it grants");
+	end_master();
+}
+
+static void test_clash_of_a_master(void)
+{
+	clashes_with("b", epoch_of(1, 3), false, true);
+	clashes_with("a", epoch_of(1, 5), true, true);
+	clashes_with("b", 0, true, false);
+	clashes_with("b", epoch_of(0, 3), false, false);
+	clashes_with("b", epoch_of(2, 3), true, false);
 }
 
 /* N6: a machine that wants no keys does not go on to ask for them. */
@@ -1972,6 +2032,8 @@ int main(void)
 	test_lost_in_a_copy();
 	test_blind_master();
 	test_elected_without_notice();
+	test_clash_of_a_machine();
+	test_clash_of_a_master();
 	test_pause();
 	test_window();
 	test_leave_with_adds();

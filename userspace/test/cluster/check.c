@@ -86,22 +86,28 @@ struct checked_add *check_add(struct machine *machine, int key, int priority, ui
 	return add;
 }
 
+/* Workers see no sequence number. */
+static struct token seen_by_workers(struct token token)
+{
+	token.epoch = epoch_count(token.epoch);
+	return token;
+}
+
 /* N3: an older token never comes after a newer one, and nobody else is at work. */
 static void check_exclusive(struct machine *machine, const struct local *local)
 {
 	struct sim *sim = machine->sim;
 	struct checked_key *key = &sim->keys[local->key];
+	struct token token = seen_by_workers(local->token);
 
 	if (key->running++)
 		sim_fail(sim, "overlap: key %d is at work twice", local->key);
 	/* The kernel numbers the hand-outs of a key that came back. */
-	if (!token_less(key->last, local->token) &&
-	    !(local->came_back && same_token(key->last, local->token)))
+	if (!token_less(key->last, token) && !(local->came_back && same_token(key->last, token)))
 		sim_fail(sim, "token: key %d has %llu.%llu after %llu.%llu", local->key,
-			 (unsigned long long)local->token.epoch,
-			 (unsigned long long)local->token.number,
+			 (unsigned long long)token.epoch, (unsigned long long)token.number,
 			 (unsigned long long)key->last.epoch, (unsigned long long)key->last.number);
-	key->last = local->token;
+	key->last = token;
 }
 
 /*

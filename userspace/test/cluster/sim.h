@@ -63,10 +63,16 @@ struct event {
 	struct local *local;
 };
 
-/* A message in the stream. */
+/*
+ * A message in the stream.
+ *
+ * @previous: the sequence number of the one that it has replaced, or 0
+ * @at: when it was stored
+ */
 struct stored {
 	struct stored *prev, *next;
 	struct record *record;
+	uint64_t previous, at;
 };
 
 /*
@@ -166,7 +172,7 @@ struct sim {
 	int prefetch;
 	uint64_t numbers;
 	/* Of 10000 */
-	unsigned int loss, twice, slow, lost_acks, gaps;
+	unsigned int loss, twice, slow, lost_acks, gaps, stale;
 	/* One of so many allocations of the cores fails; 0 for none */
 	uint64_t memory;
 	uint64_t failures;
