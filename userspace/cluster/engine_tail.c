@@ -92,7 +92,7 @@ struct early {
 	natsMsg *msg;
 };
 
-static void start(struct engine *engine, struct tail *tail);
+static void create_consumer(struct engine *engine, struct tail *tail);
 static void take(struct engine *engine, struct tail *tail, natsMsg *msg);
 
 static struct tail *find(struct engine *engine, uint64_t id)
@@ -315,7 +315,7 @@ static void consumer_ended(struct engine *engine, struct op *op, const struct re
 	}
 	if (is_elsewhere(tail, reply)) {
 		stop(engine, tail);
-		start(engine, tail);
+		create_consumer(engine, tail);
 		return;
 	}
 	tail->state = TAIL_RUNNING;
