@@ -34,8 +34,8 @@ static bool name_server(natsMsg *msg, const char *type, const char *server)
 /* Puts a refusal of the server into its answer, which is longer. */
 static void refuse(natsMsg *msg)
 {
-	static const char text[] =
-		"{\"error\":{\"code\":400,\"err_code\":10026,\"description\":\"maximum consumers\"}}";
+	static const char text[] = "{\"error\":{\"code\":400,\"err_code\":10026,"
+				   "\"description\":\"maximum consumers\"}}";
 	char *data = (char *)natsMsg_GetData(msg);
 
 	memset(data, ' ', natsMsg_GetDataLength(msg));
