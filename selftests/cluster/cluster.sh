@@ -14,10 +14,10 @@ SERVERS='s1 s2 s3'
 RUN=${RUN:-/tmp/cluster}
 # The clock of ../vm/pace.h.
 PACE=${PACE:-/run/kwq-pace}
-# The folder of the servers' disks, and how often they sync them. The default of NATS does not protect from a power cut, and these
-# tests of one machine need no protection.
+# The folder of the servers' disks. They sync each record, as docs/cluster.md says: otherwise a server that is killed may lose
+# records that it had in its own memory.
 DISKS=${DISKS:-$RUN}
-SYNC=${SYNC:-2m}
+SYNC=${SYNC:-always}
 GROUPS_OF=/sys/fs/cgroup
 PATH=/cluster:/sbin:/usr/sbin:$PATH
 export PATH
@@ -30,6 +30,8 @@ NFT=/cluster/nft
 PATIENCE=60
 # It looks again so often.
 LOOK_AGAIN_US=50000
+# Of each log after a failure.
+LINES_OF_LOGS=6
 
 # The logs and the stores of an earlier program would be taken for those of this one.
 rm -rf "$RUN"
@@ -66,10 +68,10 @@ verdict() {
 }
 
 tell_all() {
-	for file in "$RUN"/*.share "$RUN"/*.log "$RUN"/*.server; do
+	for file in "$RUN"/*.times "$RUN"/*.log "$RUN"/*.server; do
 		[ -s "$file" ] || continue
 		echo "#   --- ${file##*/}"
-		grep -vE 'Route|Router' "$file" | tail -n 6 | cut -c 1-200 | sed 's/^/#   /'
+		grep -vE 'Route|Router' "$file" | tail -n "$LINES_OF_LOGS" | cut -c 1-200 | sed 's/^/#   /'
 	done
 }
 
@@ -270,12 +272,22 @@ leader() {
 
 # ---- Machines ----
 
+# with_times MACHINE: copies what its kwq-share prints, and once more with the time.
+with_times() {
+	while read -r line; do
+		read -r up _ </proc/uptime
+		echo "$line" >>"$RUN/$1.share"
+		echo "$up s: $line" >>"$RUN/$1.times"
+	done
+}
+
 # start_share MACHINE [OPTION...]
 start_share() {
 	share_of=$1
 	shift
 	LD_LIBRARY_PATH=/cluster place "$share_of/share" kwq-share --nats nats://10.9.0.1,nats://10.9.0.2,nats://10.9.0.3 --replicas 3 \
-		--ttl "${TTL}s" --host "$share_of" --metrics "$RUN/$share_of.$QUEUE.prom" -v "$@" "$QUEUE" >>"$RUN/$share_of.share" 2>&1 &
+		--ttl "${TTL}s" --host "$share_of" --metrics "$RUN/$share_of.$QUEUE.prom" -v "$@" "$QUEUE" 2>&1 |
+		with_times "$share_of" &
 }
 
 # on MACHINE COMMAND...: runs it there, in no part of it.
