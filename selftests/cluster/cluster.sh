@@ -285,6 +285,7 @@ with_times() {
 start_share() {
 	share_of=$1
 	shift
+	: >>"$RUN/$share_of.share"
 	LD_LIBRARY_PATH=/cluster place "$share_of/share" kwq-share --nats nats://10.9.0.1,nats://10.9.0.2,nats://10.9.0.3 --replicas 3 \
 		--ttl "${TTL}s" --host "$share_of" --metrics "$RUN/$share_of.$QUEUE.prom" -v "$@" "$QUEUE" 2>&1 |
 		with_times "$share_of" &
