@@ -25,7 +25,7 @@ static struct kwq *q, *outbox, *user;
 static struct local *l;
 static struct local_event event;
 static uint64_t got_token;	/* of the last get() */
-static uint64_t now;		/* what local_next() is told */
+static uint64_t now;		/* the time of the next local_next() */
 static unsigned int outbox_items;	/* the next outbox has room for so many; 0 for any */
 
 static const struct kwq_limiter limiter = {
