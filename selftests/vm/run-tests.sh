@@ -9,6 +9,7 @@
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
 #   SOAK=60, SEED=N               the minutes of the suite cluster-soak, and its first fault
 #   KWQ_RULES=n5,n6               only these rules of the suite cluster
+#   NATS=sid                      the release of Debian that has the nats-server of the cluster's suites (trixie; cluster-soak: sid)
 #   SYNC=2m                       how often the servers of the suite cluster-power sync their disks (always)
 #   SPIN=full                     also the large configurations of selftests/spin
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
@@ -229,7 +230,9 @@ run() {
 		;;
 	cluster-soak)
 		progress "a queue on three machines: faults for ${SOAK:-60} minutes, and a million adds"
-		MEMORY=3G KWQ_SEED=${SEED:-} KWQ_SOAK_SECONDS=$((60 * ${SOAK:-60})) KWQ_ITEMS=${KWQ_ITEMS:-1000000} MACHINE_SECONDS=0 \
+		# 2.10.27 of trixie loses acknowledged records in such a time: docs/cluster.md.
+		NATS=${NATS:-sid} MEMORY=3G MACHINE_SECONDS=0 \
+			KWQ_SEED=${SEED:-} KWQ_SOAK_SECONDS=$((60 * ${SOAK:-60})) KWQ_ITEMS=${KWQ_ITEMS:-1000000} \
 			machine "$1" kselftest stock cluster kselftest 0 cluster-faults
 		grep '^# ' "$LOGS/$1.report.log" | tail -n 30 || true
 		;;
