@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * Events, time and connections. The descriptor for the caller is an epoll descriptor with two in
- * it: that of the inbox, and a timer. The inbox's is made readable by each entry that libnats'
- * threads append to an empty list, and by each event that is queued outside of engine_next().
+ * it: that of the inbox, and a timer. Two things make the inbox's readable: an entry that libnats'
+ * threads append to an empty list, and an event that is queued outside of engine_next().
  * engine_next() makes it unreadable only when it takes the list, and returns false only if that was
  * empty.
  */

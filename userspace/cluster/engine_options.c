@@ -133,11 +133,11 @@ static bool set_tls(natsOptions *to, const struct engine_options *options, const
 }
 
 /*
- * libnats does not connect anew: after its own attempts it gives up for some errors, and its
+ * libnats must not connect anew. After its own attempts it gives up for some errors, and its
  * messages may be sent again. Each connection is a new one here.
  *
- * It does not go on to servers that the first one tells of, either: it would report why the last
- * one of them fails, and not that the first one refuses the password.
+ * libnats must not try the servers that the first one tells of, either. Its error would be that of
+ * the last one of them, and a refused password of the first one would stay unknown.
  */
 static bool set_rest(natsOptions *to, const struct engine_options *options, struct inbox *inbox,
 		     const char *url)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
  * A server's first line, INFO {...}, has its version, and whether it has JetStream. libnats reads
- * it and does not pass it on, so it is read here, by a connection of its own.
+ * the line and does not pass it on. So it is read here, by a connection of its own.
  */
 #include "engine_internal.h"
 
