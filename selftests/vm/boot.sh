@@ -92,6 +92,8 @@ if [ -n "${DISK:-}" ]; then
 	command_line+=(root=/dev/nvme0n1 rw "$@")
 else
 	qemu+=(-initrd "$dir/initramfs")
+	# init starts the others, and says why.
+	[ "$(cat "$dir/architecture")" != amd64 ] || command_line+=(maxcpus=1)
 	command_line+=(-- run "$@")
 fi
 

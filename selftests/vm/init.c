@@ -193,11 +193,31 @@ static void mount_at(const char *type, const char *dir, const char *options)
 		problem("mount %s on %s: %m", type, dir);
 }
 
+#define CPU		"/sys/devices/system/cpu/cpu%d/online"
+
 /*
  * QEMU 7.2 emulates two processors in two threads. One may continue with code that the
  * other has just overwritten. The kernel overwrites its code when it switches a static key,
- * with a breakpoint in between. An old breakpoint then looks unexpected ("Oops: int3"). The
- * scheduler always runs, and has such a key: tracing events turns on a probe there, which
+ * with a breakpoint in between. An old breakpoint then looks unexpected ("Oops: int3").
+ *
+ * The kernel switches most of its keys when it boots. So boot.sh starts it with one processor
+ * on x86, and the others start here.
+ */
+static void start_all_processors(void)
+{
+	char path[sizeof(CPU) + 10];
+
+	for (int cpu = 1;; cpu++) {
+		snprintf(path, sizeof(path), CPU, cpu);
+		if (access(path, F_OK))
+			return;
+		if (!write_file(path, "1"))
+			problem("%s: %m", path);
+	}
+}
+
+/*
+ * The scheduler always runs, and has such a key: tracing events turns on a probe there, which
  * notes the names of processes. So turn that probe off.
  */
 static void leave_the_scheduler_alone(void)
@@ -236,6 +256,7 @@ static void set_up(void)
 
 	mount_at("proc", "/proc", NULL);
 	mount_at("sysfs", "/sys", NULL);
+	start_all_processors();
 	mount_at("tmpfs", "/tmp", "mode=1777");
 	mount_at("tmpfs", "/run", "mode=755");
 	mount_at("tmpfs", "/dev/shm", "mode=1777");
