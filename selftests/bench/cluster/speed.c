@@ -10,6 +10,7 @@
  * peer.* are of libnats without kwq: what the servers can do at most. $SYNC_ALWAYS lets them write
  * each record to the disk before they acknowledge it.
  */
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 
@@ -61,13 +62,14 @@ struct run {
 };
 
 /*
+ * @first: the number of the first key to add
  * @shall_add, @added: how many keys to add, and how many of them were taken over
  * @most: adds under way
  * @workers: that wait for a key
  * @runs: not ended; @ended: whose end is not confirmed
  */
 struct local {
-	unsigned long shall_add, added, under_way, most;
+	unsigned long first, shall_add, added, under_way, most;
 	unsigned int workers;
 	struct run *runs, *ended;
 	char key[32];
@@ -111,7 +113,7 @@ static int next_add(struct local *l, struct local_event *event)
 		.id = l->added + 1,
 		.is_ready = true,
 	};
-	event->work.key = made_up(l->key, l->added++);
+	event->work.key = made_up(l->key, l->first + l->added++);
 	return key_hash_of(&event->hash, event->work.key) ?: 1;
 }
 
@@ -305,6 +307,28 @@ static void work_keys(const char *name, const char *queue, int machines)
 	end_all(pids, machines);
 }
 
+/* Each machine adds keys without end, and works on what it gets. */
+static void work_amid_adds(unsigned long nr)
+{
+	struct local local = { .shall_add = ULONG_MAX, .most = LOCAL_ADDS_MAX, .workers = WORKERS };
+	unsigned long stored, done;
+	pid_t pids[MACHINES];
+	uint64_t began;
+
+	for (int i = 0; i < MACHINES; i++) {
+		local.first = i * (ULONG_MAX / MACHINES);
+		pids[i] = start_machine("amid", &local);
+	}
+	await(&shared->done, nr / 10);
+	began = now_ns();
+	stored = atomic_load(&shared->stored);
+	done = atomic_load(&shared->done);
+	await(&shared->done, done + nr);
+	rate("cluster.work.amid_adds", atomic_load(&shared->done) - done, began);
+	rate("cluster.add.amid_work", atomic_load(&shared->stored) - stored, began);
+	end_all(pids, MACHINES);
+}
+
 /* In bytes. */
 static unsigned long memory_of(pid_t pid)
 {
@@ -488,6 +512,7 @@ int main(int argc, char **argv)
 	by_libnats("peer.nats.add", nr_keys, false);
 	add_keys("cluster.add", nr_keys, LOCAL_ADDS_MAX);
 	work_keys("cluster.work", "cluster.add", MACHINES);
+	work_amid_adds(nr_keys / 10);
 	long_queue();
 	return 0;
 }
