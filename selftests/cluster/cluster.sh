@@ -246,18 +246,32 @@ jsz() {
 	fetch "$(address "$1")" 8222 '/jsz?streams=true' 2>/dev/null
 }
 
-# Whether the servers have chosen a leader of their own.
+# meta SERVER: what it says about the servers' own group.
+meta() {
+	fetch "$(address "$1")" 8222 /jsz 2>/dev/null | tr -d ' \n' | grep -o '"meta_cluster":{.*'
+}
+
+# Whether the servers have chosen a leader of their own, and it hears from the two others.
 is_formed() {
 	for name in $SERVERS; do
-		jsz "$name" | tr -d ' \n' | grep -q '"meta_cluster":{"name":"test","leader":"s[1-3]"' || return
+		meta_leader=$(meta "$name" | sed -n 's/^"meta_cluster":{"name":"test","leader":"\(s[1-3]\)".*/\1/p')
+		[ -n "$meta_leader" ] || return
 	done
+	[ "$(meta "$meta_leader" | grep -o '"current":true' | wc -l)" = 2 ]
+}
+
+# has_routes SERVER N: whether it is connected to N others: by a pool of three connections, and one for their own account.
+has_routes() {
+	fetch "$(address "$1")" 8222 /routez 2>/dev/null | grep -q "\"num_routes\": $((4 * $2)),"
 }
 
 # One after the other, as docs/cluster.md says: servers that connect to each other at once may leave one out for good.
 start_servers() {
+	started=0
 	for name in $SERVERS; do
 		start_server "$name"
-		await jsz "$name" >/dev/null
+		await has_routes "$name" $started || return
+		started=$((started + 1))
 	done
 }
 
@@ -350,7 +364,7 @@ kill_machine() {
 # Makes the network, the servers and the machines, and waits until all work together.
 start_cluster() {
 	make_network
-	start_servers
+	start_servers || return
 	await is_formed || return
 	say 'the servers have a leader'
 	for name in $MACHINES; do
