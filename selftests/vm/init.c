@@ -43,6 +43,7 @@
 #include <sys/reboot.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -210,10 +211,12 @@ static void start_all_processors(void)
 	for (int cpu = 1;; cpu++) {
 		snprintf(path, sizeof(path), CPU, cpu);
 		if (access(path, F_OK))
-			return;
+			break;
 		if (!write_file(path, "1"))
 			problem("%s: %m", path);
 	}
+	if (get_nprocs() != get_nprocs_conf())
+		problem("%d of %d processors work", get_nprocs(), get_nprocs_conf());
 }
 
 /*
