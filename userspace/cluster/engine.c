@@ -175,7 +175,8 @@ void engine_reconnect(struct engine *engine, const char *why)
 
 static void warn_of_version(struct engine *engine)
 {
-	const char *warning = version_warning(engine->server.version);
+	const char *warning =
+		version_warning(engine->server.version, engine->options.replicas);
 	struct engine_event event = { .kind = EVENT_WARNING };
 	char text[TEXT_MAX];
 
