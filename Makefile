@@ -86,7 +86,7 @@ test-bindings:
 	@SUITES='bindings-trixie bindings-sid' $(VM)/run-tests.sh
 
 test-cluster:
-	@SUITES='cluster cluster-power' $(VM)/run-tests.sh
+	@SUITES='cluster-rules cluster-faults cluster-power' $(VM)/run-tests.sh
 
 test-long:
 	@SUITES='coccinelle spin load-stock-queue mutants kselftest-debug' $(VM)/run-tests.sh

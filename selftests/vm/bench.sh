@@ -192,7 +192,7 @@ for part in $PARTS; do
 		rows+=("$ROWS-$part")
 		;;
 	cluster)
-		nats_server=$("$VM/nats-server.sh" trixie)
+		nats_server=$("$VM/nats-server.sh" "${NATS:-sid}")
 		logged bench-cluster make -C "$TOP/userspace" O="$BUILD/userspace"
 		logged bench-cluster-speed make -C "$TOP/selftests/bench/cluster" O="$BUILD/bench" USERSPACE="$BUILD/userspace"
 		progress "measuring three servers and three machines"

@@ -8,7 +8,7 @@
 #   device    selftests/device, selftests/fuzz and the tests of the command with a device, in /kselftest
 #   demo      selftests/demo, in /demo
 #   exporter  the command with its exporter and libraries, in /exporter, and the test of the exporter, in /kselftest
-#   cluster   kwq-share, nats-server of the release of Debian in NATS (trixie) and selftests/cluster, in /cluster, and its
+#   cluster   kwq-share, nats-server of the release of Debian in NATS (sid) and selftests/cluster, in /cluster, and its
 #             tests, in /kselftest
 #   power     a machine of selftests/cluster/power, beside the contents cluster and keep
 #   keep      the command with the library of SQLite, and the shell of SQLite, in /keep
@@ -175,7 +175,7 @@ for content in "$@"; do
 		cp "$TOP/userspace/test/device-exporter" "$root/kselftest/exporter"
 		;;
 	cluster)
-		nats_server=$("$VM/nats-server.sh" "${NATS:-trixie}")
+		nats_server=$("$VM/nats-server.sh" "${NATS:-sid}")
 		logged cluster make -C "$TOP/selftests/cluster" O="$BUILD/cluster" LIBRARY="$userspace" all
 		[ -x "$BUILD/userspace/kwq-share" ] || die "kwq-share was not built: a library of NATS, CBOR or OpenSSL is missing"
 		mkdir -p "$root/cluster" "$root/kselftest" "$root/demo"

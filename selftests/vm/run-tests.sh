@@ -8,8 +8,8 @@
 #   KUNIT='kwq-core*'             only these suites of KUnit in User-Mode Linux: one pattern
 #   OPS=, SEED=, FUZZ=            for the model of the core: selftests/model/run-tests
 #   SOAK=60, SEED=N               the minutes of the suite cluster-soak, and its first fault
-#   KWQ_RULES=n5,n6               only these rules of the suite cluster
-#   NATS=sid                      the release of Debian that has the nats-server of the cluster's suites (trixie; power and soak: sid)
+#   KWQ_RULES=n5,n6               only these rules of the suite cluster-rules
+#   NATS=sid                      the release of Debian that has the nats-server of the cluster's suites (sid; rules: trixie)
 #   SYNC=2m                       how often the servers of the suite cluster-power sync their disks (always)
 #   SPIN=full                     also the large configurations of selftests/spin
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
@@ -99,12 +99,11 @@ coverage() {
 	host coverage "$TOP/selftests/coverage/report.py" "$BUILD/module-$release" "$BUILD/coverage" "${reports[@]}"
 }
 
-# power: several virtual machines, which a program of this machine starts and ends. After power cuts 2.10.27 of trixie may
-# lose records, and may stand still: docs/cluster.md.
+# power: several virtual machines, which a program of this machine starts and ends.
 power() {
 	local dir
 
-	dir=$(NATS=${NATS:-sid} "$VM/initramfs.sh" stock cluster power keep) || { lost cluster-power 'could not be built'; return; }
+	dir=$("$VM/initramfs.sh" stock cluster power keep) || { lost cluster-power 'could not be built'; return; }
 	host cluster-power env KWQ_SEED="${SEED:-}" \
 		"$WITHIN" "$MACHINE_SECONDS" "$TOP/selftests/cluster/power" "$dir" "$BUILD/cluster" "$LOGS/cluster-power"
 	grep '^# ' "$LOGS/cluster-power.tap" | tail -n 3 || true
@@ -117,8 +116,7 @@ choose_of_cluster() {
 	for suite in "${suites[@]}"; do
 		# shellcheck disable=SC2053 # $chosen is a pattern
 		case $suite in
-		cluster) [[ cluster-rules == $chosen || cluster-faults == $chosen ]] || continue ;;
-		cluster-power) [[ cluster-power == $chosen ]] || continue ;;
+		cluster-rules | cluster-faults | cluster-power) [[ $suite == $chosen ]] || continue ;;
 		esac
 		left+=("$suite")
 	done
@@ -221,9 +219,13 @@ run() {
 		progress "client-go of ${1#bindings-} beside kwq"
 		machine "$1" kselftest stock "$1" kselftest "$PROGRAM_SECONDS" bindings
 		;;
-	cluster)
+	cluster-rules)
+		progress "a queue on three machines"
+		NATS=${NATS:-trixie} MEMORY=3G machine "$1" kselftest stock cluster kselftest 1200 "$1"
+		;;
+	cluster-faults)
 		progress "a queue on three machines, and its faults"
-		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock cluster kselftest 1200 "${chosen:-cluster-*}"
+		MEMORY=3G KWQ_SEED=${SEED:-} machine "$1" kselftest stock cluster kselftest 1200 "$1"
 		;;
 	cluster-power)
 		progress "power cuts of three machines with a queue and a server each"
@@ -231,8 +233,7 @@ run() {
 		;;
 	cluster-soak)
 		progress "a queue on three machines: faults for ${SOAK:-60} minutes, and a million adds"
-		# 2.10.27 of trixie loses acknowledged records in such a time: docs/cluster.md.
-		NATS=${NATS:-sid} MEMORY=3G MACHINE_SECONDS=0 \
+		MEMORY=3G MACHINE_SECONDS=0 \
 			KWQ_SEED=${SEED:-} KWQ_SOAK_SECONDS=$((60 * ${SOAK:-60})) KWQ_ITEMS=${KWQ_ITEMS:-1000000} \
 			machine "$1" kselftest stock cluster kselftest 0 cluster-faults
 		grep '^# ' "$LOGS/$1.report.log" | tail -n 30 || true
