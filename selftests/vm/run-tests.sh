@@ -210,8 +210,8 @@ run() {
 		# The concurrent programs. PROGRAMS can name others.
 		*-kcsan) programs='@(lease|owner|stress)' contents=device ;;
 		*-gcov) contents=device ;;
-		# The exporter's libraries exist for this machine's architecture only.
-		*-arm64 | *-s390x) contents='device go' ;;
+		# The libraries of the exporter, and SQLite for keep, exist for this machine's architecture only.
+		*-arm64 | *-s390x) programs='!(keep)' contents='device go' ;;
 		esac
 		machine "$1" kselftest "${1#kselftest-}" "$contents" kselftest "$PROGRAM_SECONDS" "${chosen:-$programs}"
 		;;
