@@ -82,6 +82,13 @@ case ${dir##*/} in
 kcsan) command_line+=(panic_on_warn=0 kcsan.skip_watch=1000 kcsan.udelay_task=1000) ;;
 esac
 
+# Some of these kernels make allocations fail while a module is loaded. A cache whose kobject could not be named for lack of
+# memory is a warning of the kernel when it is destroyed: sysfs_slab_add() of Linux 6.19 and others. The name of a cache that
+# merges with no other needs no memory.
+case ${dir##*/} in
+*debug | stock-[0-9]*) command_line+=(slab_nomerge) ;;
+esac
+
 # The module for counts of lines has the KUnit suites. They run only when asked for.
 [ "$1" = kunit ] || command_line+=(kunit.enable=0)
 
