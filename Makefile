@@ -89,7 +89,7 @@ test-cluster:
 	@SUITES='cluster-rules cluster-faults cluster-power' $(VM)/run-tests.sh
 
 test-long:
-	@SUITES='coccinelle spin load-stock-queue mutants kselftest-debug' $(VM)/run-tests.sh
+	@SUITES='coccinelle spin kunit-uml-queue load-stock-queue mutants kselftest-debug' $(VM)/run-tests.sh
 
 test-races:
 	@SUITES='kunit-kcsan kselftest-kcsan' $(VM)/run-tests.sh

@@ -15,7 +15,7 @@
 #   TABLE=FILE                    prints a table of the machines at the end, and writes it to FILE as Markdown
 . "$(dirname "$0")/common.sh"
 
-read -ra suites <<<"${SUITES:-check host model kunit-debug kunit-uml kunit-uml-queue kselftest-stock kselftest-debug-short demo}"
+read -ra suites <<<"${SUITES:-check host model kunit-debug kunit-uml kselftest-stock kselftest-debug-short demo}"
 
 # One pattern without spaces, because a space would end the kernel's argument.
 chosen=${PROGRAMS:+@(${PROGRAMS// /|})}
