@@ -321,7 +321,7 @@ static void test_start(void)
 {
 	const struct kwq_restore_entry entry = { .key_len = 1, .state = KWQ_IS_READY };
 	const struct kwq_add_extra extra = {};
-	int32_t result;
+	int32_t result = 0;
 	const struct kwq_batch batch = {
 		.entries = kwq_ptr(&entry), .keys = kwq_ptr("f"), .results = kwq_ptr(&result),
 		.extras = kwq_ptr(&extra), .keys_len = 1, .nr = 1, .entry_size = sizeof(entry),
