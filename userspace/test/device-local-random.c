@@ -317,7 +317,7 @@ static void add(struct key *key, uint32_t flags)
 		options.flags |= KWQ_ADD_VALUE | KWQ_ADD_GROUP;
 		options.value = &number;
 		options.value_len = sizeof(number);
-		options.group = "abc" + number % 3;
+		options.group = &"abc"[number % 3];
 		options.group_len = 1;
 	}
 	ret = kwq_add_with(programs[any(PROGRAMS)], key->name, NAME_LEN, &options);
