@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unsafe"
 )
 
 // A poller is an epoll instance that watches handles, and that Go's own poller watches in turn. So a goroutine that waits takes
@@ -114,13 +115,15 @@ func (p *poller) run() {
 }
 
 // An event carries 64 bits of the caller's. They hold a number that no other entry has had, because numbers of descriptors are
-// used again.
+// used again. The number is stored as a whole: for s390x, Go 1.19 compiles two stores of its halves into one that swaps them.
 func idOf(e *syscall.EpollEvent) uint64 {
-	return uint64(uint32(e.Fd)) | uint64(uint32(e.Pad))<<32
+	return *(*uint64)(unsafe.Pointer(&e.Fd))
 }
 
 func eventOf(events uint32, id uint64) *syscall.EpollEvent {
-	return &syscall.EpollEvent{Events: events, Fd: int32(uint32(id)), Pad: int32(uint32(id >> 32))}
+	e := &syscall.EpollEvent{Events: events}
+	*(*uint64)(unsafe.Pointer(&e.Fd)) = id
+	return e
 }
 
 // add begins to watch a descriptor.
