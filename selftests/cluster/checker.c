@@ -10,6 +10,8 @@
  *   checker recall STORE QUEUE --keys FROM:TO
  *                                         take all keys out of a queue that is not shared; exit
  *                                         with 1 if an add of FROM to before TO is missing
+ *   checker hold FILE                     no run ends before `checker release`
+ *   checker release FILE                  let runs end again
  *   checker stop FILE                     end the adders
  *   checker end FILE                      end the machines that wait
  *   checker wait STORE                    wait for `checker end`
@@ -291,6 +293,8 @@ static void work_on(struct kwq *q, struct run *run)
 		usleep(chance(options.ms * 1000));
 	while (exists(options.hold))
 		usleep(LOOK_AGAIN_US);
+	while (store_is_held())
+		usleep(10 * LOOK_AGAIN_US);
 	if (kind < options.die) {
 		if (run->claim.is_known)
 			store_count("deaths", 1);
@@ -571,6 +575,10 @@ int main(int argc, char **argv)
 	counters_map(file);
 	if (!strcmp(role, "serve") && argc == 5)
 		serve(argv[3], argv[4]);
+	else if (!strcmp(role, "hold"))
+		atomic_store(&counters->is_held, 1);
+	else if (!strcmp(role, "release"))
+		atomic_store(&counters->is_held, 0);
 	else if (!strcmp(role, "stop"))
 		atomic_store(&counters->stage, 1);
 	else if (!strcmp(role, "end"))

@@ -32,6 +32,7 @@ struct key_counters {
  * @nr_plain: keys that are added again and again. The others are delayed, and are added once.
  * @next_delayed: the next delayed key
  * @stage: 0: adders work; 1: they end; 2: virtual machines end
+ * @is_held: no run ends
  *
  * Without a fault all of these are 0, and with any fault the first four are:
  * @early: runs of a delayed key before its time
@@ -53,7 +54,7 @@ struct key_counters {
 struct counters {
 	uint64_t nr_keys, nr_plain;
 	_Atomic uint64_t next_delayed;
-	_Atomic uint32_t stage;
+	_Atomic uint32_t stage, is_held;
 	_Atomic uint64_t early, same, untold, broken;
 	_Atomic uint64_t late_begins, late_stores, overlaps;
 	_Atomic uint64_t adds, acks, add_errors, runs, extra, dones, late_dones;

@@ -94,6 +94,8 @@ static bool obey(struct peer *peer, char *line)
 	nr = sscanf(line, "%15s %llu %llu %llu", word, &a, &b, &c);
 	if (!strcmp(word, "stage") && nr == 1) {
 		reply_number(peer, atomic_load(&counters->stage));
+	} else if (!strcmp(word, "held") && nr == 1) {
+		reply_number(peer, atomic_load(&counters->is_held));
 	} else if (!strcmp(word, "store") && nr == 1) {
 		claim_store(&peer->claim);
 		reply(peer, peer->claim.is_late ? "late" : "ok");

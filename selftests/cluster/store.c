@@ -179,6 +179,14 @@ unsigned int store_stage(void)
 	return strtoul(receive(), NULL, 10);
 }
 
+bool store_is_held(void)
+{
+	if (!server)
+		return counters && atomic_load(&counters->is_held);
+	say("held\n");
+	return strtoul(receive(), NULL, 10);
+}
+
 uint64_t store_left(uint64_t from, uint64_t to)
 {
 	if (!server)

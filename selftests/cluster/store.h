@@ -15,6 +15,7 @@
  *   seen NUMBER WANTED           a key of a queue without tokens was handed out; answers ok
  *   count NAME N                 adds to a counter of all; no answer
  *   stage                        answers the stage
+ *   held                         answers 1 if no run ends now, else 0
  *   left FROM TO                 answers how many of these keys have an acknowledged wish that no
  *                                run has stored
  */
@@ -43,6 +44,8 @@ void store_seen(uint64_t number, uint64_t wanted);
 /* @name: adds, acks, add_errors, retries, deaths or returns. */
 void store_count(const char *name, uint64_t n);
 unsigned int store_stage(void);
+/* Whether no run ends now. */
+bool store_is_held(void);
 uint64_t store_left(uint64_t from, uint64_t to);
 
 /* serve.c: never returns. @port_file gets the port, @pace_file a clock: see ../vm/pace.h. */
