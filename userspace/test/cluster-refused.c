@@ -481,7 +481,7 @@ static void test_full(void)
 	stop_server(&servers[0], SIGTERM);
 }
 
-/* What somebody does to a stream in use. */
+/* Somebody changes a stream in use. */
 static void test_edited(void)
 {
 	char command[1024];
