@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from array import array
 from dataclasses import dataclass
-from fcntl import ioctl
+from typing import Callable, cast
 
 from . import _abi as abi
 from ._values import field_name, name_field
 from .errors import error
 
+# For a number, or memory that it may write to, fcntl.ioctl() returns a number. Its declared types do not tell.
+ioctl = cast(Callable[[int, int, "bytearray | int"], int], fcntl.ioctl)
 _PATH = "/dev/kwq"
 _PAGE = 64
 

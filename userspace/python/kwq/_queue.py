@@ -20,7 +20,7 @@ from . import _abi as abi
 from . import _fork
 from ._aio import Side
 from ._changes import Follower
-from ._device import device_call, unlink
+from ._device import device_call, ioctl, unlink
 from ._item import Item, OnError
 from ._limiters import Config, unpack_config
 from ._listed import Dead, Listed, age_from_ns, pack_restored, unpack_listed
@@ -51,7 +51,6 @@ _EXTRAS = abi.ADD_VALUE | abi.ADD_KEEP_VALUE | abi.ADD_GROUP | abi.ADD_AT_MOST
 # What comes before the entry of a batch of one: its result.
 _HEAD = _UNTAKEN + bytes(4)
 # A look-up in another module costs as much as a small call. These are used by each add, get and done.
-_ioctl = fcntl.ioctl
 _pack_batch_args = abi.BATCH_ARGS.pack
 _BATCH_ARGS_SIZE = abi.BATCH_ARGS.size
 _pack_add_entry = abi.ADD_ENTRY.pack
@@ -380,7 +379,7 @@ class Queue:
             if self._fd < 0:
                 raise self._closed_error()
             try:
-                return _ioctl(self._fd, request, args)
+                return ioctl(self._fd, request, args)
             except InterruptedError:
                 continue
             except OSError as failure:
@@ -1119,7 +1118,7 @@ def _tickets(block: array[int], nr: int) -> list[int]:
 def _reopen(fd: int, rights: int, name: str | None, flags: int = 0) -> int:
     args = bytearray(abi.OPEN_ARGS.pack(abi.OPEN_ARGS.size, os.O_CLOEXEC | flags, rights, 0, b""))
     try:
-        return fcntl.ioctl(fd, abi.IOC_OPEN, args)
+        return ioctl(fd, abi.IOC_OPEN, args)
     except OSError as failure:
         if failure.errno == errno.EBADF:
             raise error(errno.EBADF, name, Closed, f"descriptor {fd} is not open") from None
@@ -1130,7 +1129,7 @@ def _stat_of(fd: int, name: str | None = None) -> Stat:
     args = bytearray(abi.STAT.size)
     struct.pack_into("=I", args, 0, abi.STAT.size)
     try:
-        fcntl.ioctl(fd, abi.IOC_STAT, args)
+        ioctl(fd, abi.IOC_STAT, args)
     except OSError as failure:
         raise error(failure.errno or errno.EIO, name) from None
     return unpack_stat(args)

@@ -23,7 +23,7 @@ from .errors import Empty, Error, ShutDown, Stale
 Handler = Union[Callable[[Item], object], Callable[[Item], Awaitable[object]]]
 
 _log = logging.getLogger("kwq")
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS: tuple[signal.Signals, ...] = (signal.SIGTERM, signal.SIGINT)
 
 
 class Worker:
