@@ -13,7 +13,7 @@ from . import _abi as abi
 from ._values import field_name, name_field
 from .errors import error
 
-# For a number, or memory that it may write to, fcntl.ioctl() returns a number. Its declared types do not tell.
+# For a number, or memory that it may write to, fcntl.ioctl() returns a number. Its declared types do not say so.
 ioctl = cast(Callable[[int, int, "bytearray | int"], int], fcntl.ioctl)
 _PATH = "/dev/kwq"
 _PAGE = 64
