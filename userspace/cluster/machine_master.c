@@ -116,6 +116,7 @@ void begin_master(struct machine *m)
 		.clean = m->options.ttl * TTLS_UNTIL_CLEAN,
 		.group_limit = m->group_limit,
 		.numbers = LOCAL_NUMBER_MAX,
+		.window = WINDOW_INIT,
 	};
 	char subject[SUBJECT_MAX];
 

@@ -14,20 +14,39 @@ static bool is_over(const struct master *master)
 	return master->has_failed || master->is_deposed || master->is_blind;
 }
 
+/* Others are elections and burials, which are few. All wait for those. */
+static bool is_of_a_key(const struct op *op)
+{
+	return op->key;
+}
+
 bool op_register(struct master *master, struct op *op)
 {
 	op->id = ++master->last_op;
+	op->sent_at = master->now.boot;
 	HASH_ADD(hh, master->ops_by_id, id, sizeof(op->id), op);
-	if (HASH_HAS(op))
+	if (HASH_HAS(op)) {
+		master->nr_under_way += is_of_a_key(op);
 		return true;
+	}
 	op->id = 0;
 	master_fail(master);
 	return false;
 }
 
+static bool has_room(const struct master *master)
+{
+	return master->nr_under_way < master->window.size;
+}
+
 void op_order(struct master *master, struct op *op)
 {
-	op->start(master, op);
+	if (!is_of_a_key(op) || (!master->held_ops && has_room(master))) {
+		op->start(master, op);
+		return;
+	}
+	op->is_held = true;
+	DL_APPEND(master->held_ops, op);
 }
 
 void op_order_later(struct master *master, struct op *op)
@@ -39,12 +58,17 @@ void op_order_later(struct master *master, struct op *op)
 
 void op_forget(struct master *master, struct op *op)
 {
-	if (op->id)
+	if (op->id) {
 		HASH_DEL(master->ops_by_id, op);
+		master->nr_under_way -= is_of_a_key(op);
+	}
 	if (op->is_late)
 		DL_DELETE(master->late_ops, op);
+	if (op->is_held)
+		DL_DELETE(master->held_ops, op);
 	op->id = 0;
 	op->is_late = false;
+	op->is_held = false;
 }
 
 /* The list is in the order of the times, because all wait equally long. */
@@ -54,8 +78,25 @@ static void late_ops_tick(struct master *master)
 
 	while (!is_over(master) && (op = master->late_ops) && op->start_at <= master->now.boot) {
 		op_forget(master, op);
+		op_order(master, op);
+	}
+}
+
+static void held_ops_start(struct master *master)
+{
+	struct op *op;
+
+	while (!is_over(master) && (op = master->held_ops) && has_room(master)) {
+		op_forget(master, op);
 		op->start(master, op);
 	}
+}
+
+/* After any event. */
+static void go_on(struct master *master)
+{
+	held_ops_start(master);
+	serve(master);
 }
 
 struct master *master_new(const struct master_options *options, const struct master_ops *ops,
@@ -68,6 +109,7 @@ struct master *master_new(const struct master_options *options, const struct mas
 	master->options = *options;
 	master->ops = ops;
 	master->arg = arg;
+	master->window = options->window;
 	order_init(&master->order, options->group_limit);
 	return master;
 }
@@ -106,7 +148,7 @@ void master_record(struct master *master, const struct record *record, struct in
 	record_functions[record->kind](master, record);
 	if (!is_over(master))
 		look_for_election(master, record->seq);
-	serve(master);
+	go_on(master);
 }
 
 void master_message(struct master *master, const struct message *message, struct instant now)
@@ -118,7 +160,7 @@ void master_message(struct master *master, const struct message *message, struct
 		ask_message(master, message);
 	else if (message->kind == MESSAGE_DONE)
 		done_message(master, message);
-	serve(master);
+	go_on(master);
 }
 
 static void finish(struct master *master, uint64_t id, enum op_result result, uint64_t seq,
@@ -132,9 +174,12 @@ static void finish(struct master *master, uint64_t id, enum op_result result, ui
 	HASH_FIND(hh, master->ops_by_id, &id, sizeof(id), op);
 	if (!op)
 		return;
+	if (is_of_a_key(op))
+		window_answer(&master->window, master->nr_under_way, op->sent_at, now.boot,
+			      result != OP_UNKNOWN);
 	op_forget(master, op);
 	op->finish(master, op, result, seq, record);
-	serve(master);
+	go_on(master);
 }
 
 void master_result(struct master *master, uint64_t op, enum op_result result, uint64_t seq,
@@ -160,7 +205,7 @@ void master_tick(struct master *master, struct instant now)
 	keys_tick(master);
 	peers_tick(master);
 	recalls_tick(master);
-	serve(master);
+	go_on(master);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)

@@ -18,6 +18,7 @@
 
 #include "op.h"
 #include "record.h"
+#include "window.h"
 
 struct master;
 
@@ -62,11 +63,13 @@ struct master_ops {
  * @clean: the name of a dead machine is erased after this time
  * @group_limit: the most keys of a group at work, 0 for no limit
  * @numbers: the last number of a token
+ * @window: of operations on records of keys, at first
  */
 struct master_options {
 	uint64_t epoch, elected, margin, repeat, recall, clean;
 	uint32_t group_limit;
 	uint64_t numbers;
+	struct window window;
 };
 
 /*

@@ -273,14 +273,6 @@ static uint64_t version_to_erase(struct master_key *key, enum record_kind kind)
 	return key->records[kind] && key->records[kind]->seq > version ? 0 : version;
 }
 
-static void erase_version(struct master *master, struct op *op)
-{
-	struct master_key *key = op->key;
-
-	if (op_register(master, op))
-		master->ops->erase(master->arg, op->id, version_to_erase(key, key->booking.kind));
-}
-
 static void erase_next(struct master *master, struct master_key *key);
 
 /* From the stage of what came beside the run on. */
@@ -298,6 +290,17 @@ static void is_erased(struct master *master, struct master_key *key)
 		forget_record(key, kind);
 	key->booking.erased |= 1U << kind;
 	erase_next(master, key);
+}
+
+static void erase_version(struct master *master, struct op *op)
+{
+	uint64_t version = version_to_erase(op->key, op->key->booking.kind);
+
+	/* The tail has seen it replaced since this was ordered. */
+	if (!version)
+		is_erased(master, op->key);
+	else if (op_register(master, op))
+		master->ops->erase(master->arg, op->id, version);
 }
 
 /* An adder has replaced it, or it was erased before. */

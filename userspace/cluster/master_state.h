@@ -20,13 +20,15 @@ enum { KEY_RECORDS = RECORD_RETRY + 1 };
  * @id: in the table of operations; 0 if none is on its way
  * @start: orders it, again if its result is unknown
  * @finish: gets its result
- * @start_at: when it is ordered again, if it is in the list of those
+ * @sent_at: when it was ordered last
+ * @start_at: when it is ordered again, if @is_late
+ * @is_held: it waits for room in the window
  */
 struct op {
 	UT_hash_handle hh;
 	struct op *prev, *next;
-	uint64_t id, start_at;
-	bool is_late;
+	uint64_t id, sent_at, start_at;
+	bool is_late, is_held;
 	void (*start)(struct master *master, struct op *op);
 	void (*finish)(struct master *master, struct op *op, enum op_result result, uint64_t seq,
 		       const struct record *record);
@@ -158,7 +160,10 @@ struct master {
 	struct op look;
 	bool looks;
 	uint64_t last_op, last_number;
-	struct op *ops_by_id, *late_ops;
+	struct op *ops_by_id, *late_ops, *held_ops;
+	/* Operations of keys that may be under way, and those that are. */
+	struct window window;
+	size_t nr_under_way;
 	struct master_key *keys;
 	struct order order;
 	struct due_heap due;
@@ -175,7 +180,7 @@ struct master {
 /* Memory has run out. */
 void master_fail(struct master *master);
 
-/* Orders @op for the first time. */
+/* Orders @op, as soon as the window has room if it is one of a key. */
 void op_order(struct master *master, struct op *op);
 
 /* Gives @op a number, before @op->start tells the engine. Returns false if memory has run out. */

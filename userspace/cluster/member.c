@@ -25,7 +25,7 @@ struct member *member_new(const struct member_options *options, const struct mem
 	member->options = *options;
 	member->ops = ops;
 	member->arg = arg;
-	member->window = WINDOW_FIRST;
+	member->window = WINDOW_INIT;
 	member->asks_at = NEVER;
 	member->again_at = NEVER;
 	member->beat_at = NEVER;
@@ -554,7 +554,7 @@ struct member_status member_status(const struct member *member)
 		.unconfirmed = member->nr_ended,
 		.asks = member->nr_open,
 		.adds = HASH_COUNT(member->adds),
-		.window = member->window,
+		.window = member->window.size,
 		.surprises = member->surprises,
 	};
 }

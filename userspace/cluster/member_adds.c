@@ -82,30 +82,6 @@ void adds_tick(struct member *member)
 	}
 }
 
-/* An answer within the first time is fast, after the second slow. */
-#define FAST (UINT64_C(50) * 1000000)
-#define SLOW (UINT64_C(200) * 1000000)
-
-/*
- * Heartbeats, dones and deletions wait behind the adds in the engine. So fewer adds are under way
- * if answers are slow: once for all that were sent before, as TCP does after a loss.
- */
-static void adapt_window(struct member *member, const struct member_op *op, enum op_result result)
-{
-	uint64_t took = member->now.boot - op->sent_at;
-
-	if (result != OP_UNKNOWN && took < FAST) {
-		member->window += member->window < WINDOW_MAX;
-		return;
-	}
-	if ((result != OP_UNKNOWN && took < SLOW) || op->sent_at < member->narrowed_at)
-		return;
-	member->narrowed_at = member->now.boot;
-	member->window -= member->window / 4;
-	if (member->window < WINDOW_MIN)
-		member->window = WINDOW_MIN;
-}
-
 static void add_was_published(struct member *member, struct member_op *op, enum op_result result,
 			      uint64_t seq, const struct record *record)
 {
@@ -114,7 +90,8 @@ static void add_was_published(struct member *member, struct member_op *op, enum 
 
 	(void)seq;
 	(void)record;
-	adapt_window(member, op, result);
+	window_answer(&member->window, HASH_COUNT(member->adds), op->sent_at, member->now.boot,
+		      result != OP_UNKNOWN);
 	if (result == OP_OK) {
 		free_add(member, add);
 		member->ops->added(member->arg, id);

@@ -7,6 +7,12 @@
 
 #include "member_state.h"
 
+/*
+ * A machine asks for nothing while so many ends are not confirmed: workers are faster than the
+ * engine. If the master dies then, so many keys run once more.
+ */
+enum { UNCONFIRMED_MAX = 1000 };
+
 static bool may_ask(const struct member *member)
 {
 	return member->phase == PHASE_IN && member->epoch && has_lease(member);
@@ -17,15 +23,19 @@ static size_t without(size_t a, size_t b)
 	return a > b ? a - b : 0;
 }
 
+static size_t lower(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 static size_t asks_wanted(const struct member *member)
 {
 	size_t wanted = without(member->wanted > member->hungry ? member->wanted : member->hungry,
 				member->nr_untaken);
-	size_t room = without(HELD_MAX, HASH_COUNT(member->holdings));
+	size_t room = lower(without(HELD_MAX, HASH_COUNT(member->holdings)),
+			    without(UNCONFIRMED_MAX, member->nr_ended));
 
-	if (!may_ask(member))
-		return 0;
-	return wanted < room ? wanted : room;
+	return may_ask(member) ? lower(wanted, room) : 0;
 }
 
 static bool make_slots(struct member *member, size_t wanted)
@@ -68,7 +78,7 @@ static void open_asks(struct member *member)
 
 static void mark_hungry(struct member *member)
 {
-	size_t hungry = without(member->hungry, member->nr_untaken), i;
+	size_t hungry = lower(without(member->hungry, member->nr_untaken), asks_wanted(member)), i;
 
 	for (i = 0; i < member->room; i++) {
 		struct slot *slot = &member->slots[i];

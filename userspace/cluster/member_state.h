@@ -8,6 +8,7 @@
 #include "copy.h"
 #include "hash.h"
 #include "member.h"
+#include "window.h"
 
 enum phase {
 	PHASE_OUT,		/* without a name */
@@ -113,8 +114,7 @@ struct heard {
  * @clashing: the count of the last two epochs that clash
  * @expects_others: machines may be at work that no election tells of
  * @in_since: when it began to take part
- * @window: how many adds may be under way
- * @narrowed_at: when it became smaller last
+ * @window: of its adds
  * @master_ttl: how long the master's machine may be silent
  * @elect_at: no election before
  */
@@ -142,8 +142,8 @@ struct member {
 	bool some_came_back;
 
 	struct add *adds, *late_adds;
-	size_t nr_awaited, window;
-	uint64_t narrowed_at;
+	struct window window;
+	size_t nr_awaited;
 
 	struct heard *heard;
 	uint64_t known, known_epoch, clashing, elected, master_heard_at, master_ttl, elect_at;
@@ -197,8 +197,6 @@ bool keys_held(struct member *member, struct held **held, size_t *nr);
 void adds_tick(struct member *member);
 void adds_leave(struct member *member);
 
-/* The first window. It grows and shrinks with the engine's answers. */
-enum { WINDOW_FIRST = 64, WINDOW_MIN = 16, WINDOW_MAX = 4096 };
 void adds_free(struct member *member);
 
 /* member_election.c */

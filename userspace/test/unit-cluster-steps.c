@@ -11,6 +11,7 @@
 #include "master.h"
 #include "member.h"
 #include "tap.h"
+#include "window.h"
 
 #define SECOND	UINT64_C(1000000000)
 #define TTL	(12 * SECOND)
@@ -215,6 +216,7 @@ static void begin_master(uint64_t epoch, uint64_t elected)
 	const struct master_options options = {
 		.epoch = epoch, .elected = elected, .margin = MARGIN,
 		.repeat = REPEAT, .recall = SECOND / 10, .clean = 2 * TTL, .numbers = UINT32_MAX,
+		.window = WINDOW_INIT,
 	};
 
 	now = (struct instant){ .boot = SECOND, .wall = WALL };
@@ -1750,36 +1752,158 @@ static void test_pause(void)
 	end_member();
 }
 
-/* Answers that take so long. Returns the window after them. */
-static size_t window_after(int nr, uint64_t each)
+/* Each answer takes so long. Returns the window after them. */
+static size_t window_after(struct window *window, int nr, size_t under_way, uint64_t each)
 {
-	struct member_add add = { .hash = key, .work = { .key = { "k", 1 } } };
-	static uint64_t id;
-	uint64_t op;
-
 	for (; nr; nr--) {
-		forget();
-		member_add(member, ++id, &add, now);
-		op = last_record(RECORD_ADD)->op;
 		now.boot += each;
-		member_result(member, op, OP_OK, id, now);
+		window_answer(window, under_way, now.boot - each, now.boot, true);
 	}
+	return window->size;
+}
+
+static void test_window(void)
+{
+	struct window window = WINDOW_INIT;
+
+	is_number(window_after(&window, 10, 64, SECOND / 100), 74,
+		  "the window grows by fast answers");
+	is_number(window_after(&window, 10, 30, SECOND / 100), 74, "not if it is not used");
+	is_number(window_after(&window, 1, 74, SECOND / 10), 74, "stays");
+	is_number(window_after(&window, 1, 74, SECOND / 2), 56, "and shrinks by slow ones");
+	window_answer(&window, 56, now.boot - SECOND / 4, now.boot, true);
+	is_number(window.size, 56, "once for all that were under way");
+	window_answer(&window, 56, now.boot, now.boot, false);
+	is_number(window.size, 42, "an unknown result is a slow one");
+	is_number(window_after(&window, 50, 50, SECOND / 2), 16, "not below a minimum");
+	is_number(window_after(&window, 5000, 4096, SECOND / 1000), 4096, "and not above a maximum");
+}
+
+/* The member answers all adds that it has published, after this time. */
+static size_t answer_adds(uint64_t time)
+{
+	int i;
+
+	now.boot += time;
+	for (i = 0; i < nr_said; i++)
+		if (said[i].what == PUBLISH)
+			member_result(member, said[i].op, OP_OK, i + 1, now);
+	forget();
 	return member_status(member).window;
 }
 
 /* N7: fewer adds are under way while the engine is slow. */
-static void test_window(void)
+static void test_window_of_adds(void)
 {
-	size_t first, narrow;
+	const struct member_add add = { .hash = key, .work = { .key = { "k", 1 } } };
+	size_t window;
+	uint64_t id;
 
 	begin_member();
-	first = member_status(member).window;
-	ok(window_after(10, SECOND / 100) == first + 10, "the window grows by fast answers");
-	is_number(window_after(1, SECOND / 10), first + 10, "stays");
-	narrow = window_after(1, SECOND / 2);
-	is_number(narrow, first + 10 - (first + 10) / 4, "and shrinks by slow ones");
-	is_number(window_after(50, SECOND / 2), 16, "not below a minimum");
-	is_number(window_after(5000, SECOND / 1000), 4096, "and not above a maximum");
+	forget();
+	window = member_status(member).window;
+	for (id = 1; id <= window; id++)
+		member_add(member, id, &add, now);
+	ok(answer_adds(SECOND / 100) > window, "more adds may be under way after fast answers");
+	window = member_status(member).window;
+	member_add(member, id, &add, now);
+	ok(answer_adds(SECOND) < window, "fewer after a slow one");
+	end_member();
+}
+
+static struct key_hash numbered(int i)
+{
+	return (struct key_hash){ { 1, i / 256, i % 256 } };
+}
+
+enum { NR_ENDS = 70, FIRST_SEQ = 100 };
+
+/* Machine a has so many keys, and ends them all. */
+static void end_many(void)
+{
+	struct message ask = { .kind = MESSAGE_ASK, .epoch = 1, .machine = "a", .number = 1 };
+	struct message dones[NR_ENDS];
+	struct record record = { .kind = RECORD_ADD };
+	int i;
+
+	for (i = 0; i < NR_ENDS; i++) {
+		record.seq = FIRST_SEQ + i;
+		record.hash = numbered(i);
+		master_record(master, &record, now);
+		ask.slot = i;
+		master_message(master, &ask, now);
+		dones[i] = done_of("a", granted("a"), OUTCOME_DONE);
+		dones[i].hash = record.hash;
+		forget();
+	}
+	for (i = 0; i < NR_ENDS; i++)
+		master_message(master, &dones[i], now);
+}
+
+/* N7: heartbeats wait behind the deletions in the engine. */
+static void test_window_of_ends(void)
+{
+	struct record again = { .kind = RECORD_ADD, .seq = 900, .hash = numbered(NR_ENDS - 1) };
+	int i;
+
+	begin_serving();
+	end_many();
+	is_number(count(ERASE), 64, "a master deletes so many records at once");
+	now.boot += SECOND / 10;
+	gets(ERASE, OP_OK, 0);
+	is_number(count(ERASE), 65, "the next one when an answer has come");
+	now.boot += SECOND;
+	gets(ERASE, OP_OK, 0);
+	is_number(count(ERASE), 65, "but fewer after a slow answer");
+	master_record(master, &again, now);
+	tick(TTL + MARGIN);
+	ok(last_record(RECORD_BEAT) && last_record(RECORD_BEAT)->record.is_dead,
+	   "burials do not wait for them");
+	for (i = 0; i < nr_said; i++)
+		if (said[i].what == ERASE)
+			master_result(master, said[i].op, OP_OK, 0, now);
+	is_number(count_messages(MESSAGE_CONFIRM), NR_ENDS, "in the end all are confirmed");
+	ok(count(ERASE) == NR_ENDS - 1 && master_status(master).ready == 1,
+	   "a record that was replaced meanwhile is not deleted");
+	end_master();
+}
+
+/* Machine a gets a key for its first slot, and ends it. */
+static void runs(int i)
+{
+	const struct message grant = {
+		.kind = MESSAGE_GRANT, .epoch = 1, .number = i + 1, .hash = numbered(i),
+		.token = { 1, i + 1 }, .versions = { .add = i + 10 }, .work = work_with(NULL),
+	};
+	const struct member_end done = { .outcome = OUTCOME_DONE };
+
+	forget();
+	member_message(member, &grant, now);
+	member_taken(member, &grant.hash, grant.token, true, now);
+	member_ended(member, &grant.hash, grant.token, &done, now);
+}
+
+/* Workers are faster than the engine. */
+static void test_many_unconfirmed(void)
+{
+	const struct message confirm = {
+		.kind = MESSAGE_CONFIRM, .epoch = 1, .hash = numbered(0), .token = { 1, 1 },
+	};
+	int i;
+
+	begin_working();
+	member_set_slots(member, 2, 2, now);
+	for (i = 0; i < 1000; i++)
+		runs(i);
+	is_number(member_status(member).unconfirmed, 1000, "a machine waits for many confirmations");
+	ok(!last_message(MESSAGE_ASK, NULL)->message.is_hungry,
+	   "then no machine has to give up keys for it");
+	forget();
+	member_tick(member, now);
+	is_number(count_messages(MESSAGE_ASK), 0, "and it asks for nothing");
+	member_message(member, &confirm, now);
+	ok(last_message(MESSAGE_ASK, NULL) && last_message(MESSAGE_ASK, NULL)->message.is_hungry,
+	   "a confirmation lets it ask again");
 	end_member();
 }
 
@@ -2036,6 +2160,9 @@ int main(void)
 	test_clash_of_a_master();
 	test_pause();
 	test_window();
+	test_window_of_adds();
+	test_window_of_ends();
+	test_many_unconfirmed();
 	test_leave_with_adds();
 	test_replaced_promise();
 	test_leave();

@@ -522,6 +522,7 @@ static void elected_event(struct sim *sim, struct event *event)
 	options.elected = event->seq;
 	options.group_limit = sim->group_limit;
 	options.numbers = sim->numbers;
+	options.window = sim->window;
 	machine->epoch = event->id;
 	machine->elected_by = event->seq;
 	machine->master_process = ++sim->last_process;

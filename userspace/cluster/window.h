@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * How many operations of one kind may be under way. Heartbeats wait behind them in the engine, and
+ * a lease ends without its heartbeats. So the window is narrower while answers are slow, and wider
+ * while they are fast.
+ */
+#ifndef KWQ_CLUSTER_WINDOW_H
+#define KWQ_CLUSTER_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * @size: how many operations may be under way
+ * @least, @most: the bounds of that, above 0
+ * @narrowed_at: when it became smaller last
+ */
+struct window {
+	size_t size, least, most;
+	uint64_t narrowed_at;
+};
+
+/* The window of kwq share at first. */
+#define WINDOW_INIT ((struct window){ .size = 64, .least = 16, .most = 4096 })
+
+/*
+ * One of @under_way operations has ended.
+ *
+ * @sent_at, @now: boot time in ns
+ * @is_known: the engine has told its result
+ */
+void window_answer(struct window *window, size_t under_way, uint64_t sent_at, uint64_t now,
+		   bool is_known);
+
+#endif /* KWQ_CLUSTER_WINDOW_H */
