@@ -116,7 +116,7 @@ void begin_master(struct machine *m)
 		.clean = m->options.ttl * TTLS_UNTIL_CLEAN,
 		.group_limit = m->group_limit,
 		.numbers = LOCAL_NUMBER_MAX,
-		.window = WINDOW_INIT,
+		.window = window_for(m->options.ttl),
 	};
 	char subject[SUBJECT_MAX];
 

@@ -41,7 +41,7 @@ static bool has_room(const struct master *master)
 
 void op_order(struct master *master, struct op *op)
 {
-	if (!is_of_a_key(op) || (!master->held_ops && has_room(master))) {
+	if (!is_of_a_key(op) || has_room(master)) {
 		op->start(master, op);
 		return;
 	}
@@ -239,6 +239,7 @@ struct master_status master_status(const struct master *master)
 		.remembered = master->counts[COUNT_REMEMBERED],
 		.missing = peers_missing(master),
 		.hungry = master->nr_hungry,
+		.window = master->window.size,
 		.is_serving = master->is_serving,
 	};
 	const struct peer *peer;

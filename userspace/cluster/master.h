@@ -79,11 +79,12 @@ struct master_options {
  * @machines: that take part and are not known as dead
  * @missing: machines whose promise or burial is waited for
  * @hungry: asks of sleeping workers that wait
+ * @window: how many operations on records of keys may be under way
  * @is_serving: the promises are complete
  */
 struct master_status {
 	uint64_t epoch;
-	size_t ready, waiting, booked, dead, remembered, machines, missing, hungry;
+	size_t ready, waiting, booked, dead, remembered, machines, missing, hungry, window;
 	bool is_serving;
 };
 

@@ -440,7 +440,7 @@ static void begin(struct master *master, struct master_key *key, const struct me
 	const struct record *old = key->records[RECORD_RETRY];
 	struct record result;
 
-	booking->stage = STAGE_RETRY;
+	key_begin_end(key);
 	if (!make_retry(key, message, &result)) {
 		advance(master, key);
 		return;

@@ -328,15 +328,30 @@ void key_book(struct master *master, struct master_key *key, struct peer *holder
 	key_settle(master, key);
 }
 
+static void leave_bookings(struct peer *holder, struct master_key *key)
+{
+	DL_DELETE2(holder->bookings, key, booking.prev, booking.next);
+	holder->nr_bookings--;
+}
+
+void key_begin_end(struct master_key *key)
+{
+	struct peer *holder = key->booking.holder;
+
+	leave_bookings(holder, key);
+	DL_APPEND2(holder->ending, key, booking.prev, booking.next);
+	key->booking.stage = STAGE_RETRY;
+}
+
 void key_unbook(struct master *master, struct master_key *key)
 {
 	struct peer *holder = key->booking.holder;
 
 	recall_forget(master, key);
-	if (holder) {
-		DL_DELETE2(holder->bookings, key, booking.prev, booking.next);
-		holder->nr_bookings--;
-	}
+	if (holder && key->booking.stage == STAGE_NONE)
+		leave_bookings(holder, key);
+	else if (holder)
+		DL_DELETE2(holder->ending, key, booking.prev, booking.next);
 	free(key->booking.result);
 	key->booking = (struct booking){ 0 };
 	key->is_booked = false;

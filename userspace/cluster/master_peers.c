@@ -133,14 +133,12 @@ static void take_back_all(struct master *master, struct peer *peer)
 	struct master_key *key, *next;
 
 	DL_FOREACH_SAFE2(peer->bookings, key, next, booking.next) {
-		if (key->booking.stage == STAGE_NONE) {
-			key->abandoned++;
-			key_take_back(master, key, key->abandoned == 1);
-			continue;
-		}
-		DL_DELETE2(peer->bookings, key, booking.prev, booking.next);
+		key->abandoned++;
+		key_take_back(master, key, key->abandoned == 1);
+	}
+	DL_FOREACH_SAFE2(peer->ending, key, next, booking.next) {
+		DL_DELETE2(peer->ending, key, booking.prev, booking.next);
 		key->booking.holder = NULL;
-		peer->nr_bookings--;
 	}
 }
 

@@ -36,7 +36,7 @@ static struct master_key *recallable(const struct master *master, const struct p
 	size_t i;
 
 	for (i = 0; i < peer->nr_bookings && i < MOST_LOOKED_AT; i++, key = key->booking.prev)
-		if (key->booking.stage == STAGE_NONE && key->booking.recall_at <= master->now.boot)
+		if (key->booking.recall_at <= master->now.boot)
 			return key;
 	return NULL;
 }

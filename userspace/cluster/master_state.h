@@ -46,7 +46,7 @@ enum stage {
 };
 
 /*
- * @prev, @next: among the bookings of its holder, the youngest last
+ * @prev, @next: among those of its holder that are alike, the youngest last
  * @holder: NULL if it is dead, and its done is being processed
  * @erased: a bit for each kind whose version is erased
  * @kind: of the record that is being written or erased
@@ -135,6 +135,7 @@ struct ask {
  * @stored: the heartbeat that the stream had when a burial failed, 0 for none, or NEVER if none
  *	has failed since @beat was received
  * @clean_at: when its records are erased, NEVER if it is alive
+ * @bookings, @ending: its keys without a done, and those whose done is processed
  * @hungry: how many of its asks wait for sleeping workers
  * @untaken: keys that no worker there has taken, as far as the master knows
  */
@@ -144,7 +145,7 @@ struct peer {
 	uint64_t stored;
 	bool has_promised, is_dead;
 	struct ask *asks;
-	struct master_key *bookings;
+	struct master_key *bookings, *ending;
 	size_t nr_bookings, hungry, untaken;
 	struct op op;
 	char name[];
@@ -219,6 +220,9 @@ struct work key_work(const struct master_key *key, const struct versions *versio
 /* Books it, when it is out of the order: @holder has these versions, under this token. */
 void key_book(struct master *master, struct master_key *key, struct peer *holder,
 	      struct token token, const struct versions *versions);
+
+/* Its done is processed from now on, so it cannot be recalled. */
+void key_begin_end(struct master_key *key);
 
 /* Ends the booking. */
 void key_unbook(struct master *master, struct master_key *key);

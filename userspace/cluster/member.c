@@ -25,7 +25,7 @@ struct member *member_new(const struct member_options *options, const struct mem
 	member->options = *options;
 	member->ops = ops;
 	member->arg = arg;
-	member->window = WINDOW_INIT;
+	member->window = window_for(options->ttl);
 	member->asks_at = NEVER;
 	member->again_at = NEVER;
 	member->beat_at = NEVER;

@@ -8,8 +8,8 @@
 #include "member_state.h"
 
 /*
- * A machine asks for nothing while so many ends are not confirmed: workers are faster than the
- * engine. If the master dies then, so many keys run once more.
+ * A machine asks for nothing while so many ends are not confirmed: its workers are faster than the
+ * engine. If the machine dies, these keys run once more.
  */
 enum { UNCONFIRMED_MAX = 1000 };
 

@@ -12,17 +12,21 @@
 #include <stdint.h>
 
 /*
+ * Times are in ns.
+ *
  * @size: how many operations may be under way
  * @least, @most: the bounds of that, above 0
+ * @usual: up to this size, answers that are not slow make it wider
+ * @fast, @slow: an answer that takes less is fast, and one that takes this or more is slow
  * @narrowed_at: when it became smaller last
  */
 struct window {
-	size_t size, least, most;
-	uint64_t narrowed_at;
+	size_t size, least, usual, most;
+	uint64_t fast, slow, narrowed_at;
 };
 
-/* The window of kwq share at first. */
-#define WINDOW_INIT ((struct window){ .size = 64, .least = 16, .most = 4096 })
+/* The window of a machine at first. @ttl: how long a heartbeat lasts. */
+struct window window_for(uint64_t ttl);
 
 /*
  * One of @under_way operations has ended.

@@ -211,17 +211,22 @@ static const struct master_ops master_ops = {
 	.blind = master_blind,
 };
 
-static void begin_master(uint64_t epoch, uint64_t elected)
+static void begin_master_with(uint64_t epoch, uint64_t elected, struct window window)
 {
 	const struct master_options options = {
 		.epoch = epoch, .elected = elected, .margin = MARGIN,
 		.repeat = REPEAT, .recall = SECOND / 10, .clean = 2 * TTL, .numbers = UINT32_MAX,
-		.window = WINDOW_INIT,
+		.window = window,
 	};
 
 	now = (struct instant){ .boot = SECOND, .wall = WALL };
 	master = master_new(&options, &master_ops, NULL);
 	forget();
+}
+
+static void begin_master(uint64_t epoch, uint64_t elected)
+{
+	begin_master_with(epoch, elected, window_for(TTL));
 }
 
 static void end_master(void)
@@ -349,14 +354,19 @@ static struct token granted(const char *to)
 }
 
 /* Two machines, and a master whose machines have promised. */
-static void begin_serving(void)
+static void begin_serving_with(struct window window)
 {
-	begin_master(1, 3);
+	begin_master_with(1, 3, window);
 	joins("a", 1);
 	joins("b", 2);
 	elects("a", 1, 3);
 	promises("a", 1, 4, NULL);
 	promises("b", 1, 5, NULL);
+}
+
+static void begin_serving(void)
+{
+	begin_serving_with(window_for(TTL));
 }
 
 /*
@@ -1752,6 +1762,8 @@ static void test_pause(void)
 	end_member();
 }
 
+enum { MS = 1000000, FAST = 125 * MS, SLOW = 500 * MS };
+
 /* Each answer takes so long. Returns the window after them. */
 static size_t window_after(struct window *window, int nr, size_t under_way, uint64_t each)
 {
@@ -1764,30 +1776,32 @@ static size_t window_after(struct window *window, int nr, size_t under_way, uint
 
 static void test_window(void)
 {
-	struct window window = WINDOW_INIT;
+	struct window window = window_for(TTL), of_short_lease = window_for(2 * SECOND);
 
-	is_number(window_after(&window, 10, 64, SECOND / 100), 74,
-		  "the window grows by fast answers");
-	is_number(window_after(&window, 10, 30, SECOND / 100), 74, "not if it is not used");
-	is_number(window_after(&window, 1, 74, SECOND / 10), 74, "stays");
-	is_number(window_after(&window, 1, 74, SECOND / 2), 56, "and shrinks by slow ones");
-	window_answer(&window, 56, now.boot - SECOND / 4, now.boot, true);
+	is_number(window_after(&window, 10, 64, FAST - 1), 74, "the window grows by fast answers");
+	is_number(window_after(&window, 10, 30, FAST - 1), 74, "not if it is not used");
+	is_number(window_after(&window, 10, 74, FAST), 74, "stays by others");
+	is_number(window_after(&window, 10, 74, SLOW - 1), 74, "also just before they are slow");
+	is_number(window_after(&window, 1, 74, SLOW), 56, "and shrinks by slow ones");
+	window_answer(&window, 56, now.boot - SLOW - 1, now.boot, true);
 	is_number(window.size, 56, "once for all that were under way");
 	window_answer(&window, 56, now.boot, now.boot, false);
 	is_number(window.size, 42, "an unknown result is a slow one");
-	is_number(window_after(&window, 50, 50, SECOND / 2), 16, "not below a minimum");
-	is_number(window_after(&window, 5000, 4096, SECOND / 1000), 4096, "and not above a maximum");
+	is_number(window_after(&window, 50, 50, SLOW), 16, "not below a minimum");
+	is_number(window_after(&window, 500, 64, SLOW - 1), 64, "it recovers before answers are fast");
+	is_number(window_after(&window, 5000, 4096, MS), 4096, "and does not pass a maximum");
+	is_number(of_short_lease.fast, 50 * MS, "short leases do not make answers slow");
 }
 
-/* The member answers all adds that it has published, after this time. */
-static size_t answer_adds(uint64_t time)
+/* The member gets answers to all adds that it has published, after this time. */
+static size_t answer_adds(uint64_t time, enum op_result result)
 {
-	int i;
+	int i, nr = nr_said;
 
 	now.boot += time;
-	for (i = 0; i < nr_said; i++)
+	for (i = 0; i < nr; i++)
 		if (said[i].what == PUBLISH)
-			member_result(member, said[i].op, OP_OK, i + 1, now);
+			member_result(member, said[i].op, result, i + 1, now);
 	forget();
 	return member_status(member).window;
 }
@@ -1796,24 +1810,29 @@ static size_t answer_adds(uint64_t time)
 static void test_window_of_adds(void)
 {
 	const struct member_add add = { .hash = key, .work = { .key = { "k", 1 } } };
+	uint64_t id = 0;
 	size_t window;
-	uint64_t id;
 
 	begin_member();
 	forget();
 	window = member_status(member).window;
-	for (id = 1; id <= window; id++)
-		member_add(member, id, &add, now);
-	ok(answer_adds(SECOND / 100) > window, "more adds may be under way after fast answers");
+	member_add(member, ++id, &add, now);
+	is_number(answer_adds(MS, OP_OK), window, "one add does not need a wider window");
+	while (id <= window)
+		member_add(member, ++id, &add, now);
+	ok(answer_adds(MS, OP_OK) > window, "many adds do");
 	window = member_status(member).window;
-	member_add(member, id, &add, now);
-	ok(answer_adds(SECOND) < window, "fewer after a slow one");
+	member_add(member, ++id, &add, now);
+	ok(answer_adds(SLOW, OP_OK) < window, "a slow answer makes it narrower");
+	window = member_status(member).window;
+	member_add(member, ++id, &add, now);
+	ok(answer_adds(MS, OP_UNKNOWN) < window, "so does an unknown result");
 	end_member();
 }
 
 static struct key_hash numbered(int i)
 {
-	return (struct key_hash){ { 1, i / 256, i % 256 } };
+	return (struct key_hash){ { 2, i / 256, i % 256 } };
 }
 
 enum { NR_ENDS = 70, FIRST_SEQ = 100 };
@@ -1840,47 +1859,147 @@ static void end_many(void)
 		master_message(master, &dones[i], now);
 }
 
+/* The results of all deletions so far, also of those that follow from them. */
+static void answer_erases(enum op_result result)
+{
+	int i, nr = result == OP_OK ? MOST_SAID : nr_said;
+
+	now.boot += MS;
+	for (i = 0; i < nr_said && i < nr; i++)
+		if (said[i].what == ERASE)
+			master_result(master, said[i].op, result, 0, now);
+}
+
 /* N7: heartbeats wait behind the deletions in the engine. */
 static void test_window_of_ends(void)
 {
 	struct record again = { .kind = RECORD_ADD, .seq = 900, .hash = numbered(NR_ENDS - 1) };
-	int i;
 
 	begin_serving();
 	end_many();
 	is_number(count(ERASE), 64, "a master deletes so many records at once");
-	now.boot += SECOND / 10;
+	now.boot += SLOW - 1;
 	gets(ERASE, OP_OK, 0);
 	is_number(count(ERASE), 65, "the next one when an answer has come");
-	now.boot += SECOND;
+	now.boot += FAST - 1;
 	gets(ERASE, OP_OK, 0);
-	is_number(count(ERASE), 65, "but fewer after a slow answer");
+	is_number(count(ERASE), 67, "two after a fast answer");
+	now.boot += SLOW;
+	gets(ERASE, OP_OK, 0);
+	is_number(count(ERASE), 67, "and none after a slow one");
 	master_record(master, &again, now);
 	tick(TTL + MARGIN);
 	ok(last_record(RECORD_BEAT) && last_record(RECORD_BEAT)->record.is_dead,
 	   "burials do not wait for them");
-	for (i = 0; i < nr_said; i++)
-		if (said[i].what == ERASE)
-			master_result(master, said[i].op, OP_OK, 0, now);
-	is_number(count_messages(MESSAGE_CONFIRM), NR_ENDS, "in the end all are confirmed");
+	now.boot += SLOW;
+	gets(PUBLISH, OP_OK, 901);
+	is_number(master_status(master).window, 49, "and tell nothing of their speed");
+	answer_erases(OP_OK);
 	ok(count(ERASE) == NR_ENDS - 1 && master_status(master).ready == 1,
 	   "a record that was replaced meanwhile is not deleted");
 	end_master();
 }
 
-/* Machine a gets a key for its first slot, and ends it. */
-static void runs(int i)
+/* What is unknown is repeated, and does not leave the window either. */
+static void test_window_of_repeats(void)
+{
+	size_t window;
+
+	begin_serving();
+	end_many();
+	answer_erases(OP_UNKNOWN);
+	is_number(master_status(master).window, 48,
+		  "unknown results make the window of a master narrower, once");
+	answer_erases(OP_UNKNOWN);
+	window = master_status(master).window;
+	forget();
+	tick(REPEAT);
+	is_number(count(ERASE), window, "so many deletions are repeated at once");
+	answer_erases(OP_OK);
+	ok(master_status(master).window > window, "their time counts from the repeat");
+	is_number(count_messages(MESSAGE_CONFIRM), NR_ENDS, "in the end all are confirmed");
+	end_master();
+}
+
+/* One deletion at a time. The one that waits is of a record that is replaced meanwhile. */
+static void test_held_deletion(void)
+{
+	const struct window one = { .size = 1, .least = 1, .usual = 1, .most = 1 };
+	struct record add = { .kind = RECORD_ADD, .seq = 6, .hash = numbered(0) };
+	struct record timed = { .kind = RECORD_TIMED, .seq = 8, .due = 1, .past = NEVER };
+	struct message done;
+
+	begin_serving_with(one);
+	master_record(master, &add, now);
+	asks("a", 0);
+	done = done_of("a", granted("a"), OUTCOME_DONE);
+	done.hash = add.hash;
+	master_message(master, &done, now);
+	add.hash = numbered(1);
+	timed.hash = add.hash;
+	add.seq = 7;
+	master_record(master, &add, now);
+	master_record(master, &timed, now);
+	asks("a", 1);
+	done.hash = add.hash;
+	done.token = granted("a");
+	master_message(master, &done, now);
+	ok(count(ERASE) == 1 && last(ERASE)->number == 6, "the deletions of a key wait");
+	add.seq = 20;
+	master_record(master, &add, now);
+	gets(ERASE, OP_OK, 0);
+	ok(count(ERASE) == 2 && last(ERASE)->number == 8,
+	   "one is needed no more, and the other one follows");
+	end_master();
+}
+
+/* N6: keys whose end is processed hide none that could go to a worker that sleeps. */
+static void test_recall_behind_ends(void)
+{
+	const struct said *recall;
+
+	begin_serving();
+	has_add(6, "x");
+	asks("a", 100);
+	end_many();
+	forget();
+	asks_again("b", 1, true, 0);
+	recall = last_message(MESSAGE_RECALL, "a");
+	ok(recall && !memcmp(&recall->message.hash, &key, sizeof(key)),
+	   "a key is recalled although many younger ones are ending");
+	end_master();
+}
+
+/* Machine a gets a key for its first slot, and a worker takes it. */
+static void takes(int i)
 {
 	const struct message grant = {
 		.kind = MESSAGE_GRANT, .epoch = 1, .number = i + 1, .hash = numbered(i),
 		.token = { 1, i + 1 }, .versions = { .add = i + 10 }, .work = work_with(NULL),
 	};
-	const struct member_end done = { .outcome = OUTCOME_DONE };
 
 	forget();
 	member_message(member, &grant, now);
 	member_taken(member, &grant.hash, grant.token, true, now);
-	member_ended(member, &grant.hash, grant.token, &done, now);
+}
+
+static void takes_and_ends(int i)
+{
+	const struct member_end done = { .outcome = OUTCOME_DONE };
+	const struct key_hash hash = numbered(i);
+
+	takes(i);
+	member_ended(member, &hash, (struct token){ 1, i + 1 }, &done, now);
+}
+
+/* The last ask is for no worker that sleeps, and nothing follows. */
+static void asks_no_more(const char *what)
+{
+	bool is_hungry = last_message(MESSAGE_ASK, NULL)->message.is_hungry;
+
+	forget();
+	member_tick(member, now);
+	ok(!is_hungry && !count_messages(MESSAGE_ASK), "%s", what);
 }
 
 /* Workers are faster than the engine. */
@@ -1893,17 +2012,33 @@ static void test_many_unconfirmed(void)
 
 	begin_working();
 	member_set_slots(member, 2, 2, now);
-	for (i = 0; i < 1000; i++)
-		runs(i);
-	is_number(member_status(member).unconfirmed, 1000, "a machine waits for many confirmations");
-	ok(!last_message(MESSAGE_ASK, NULL)->message.is_hungry,
-	   "then no machine has to give up keys for it");
+	for (i = 0; i < 999; i++)
+		takes_and_ends(i);
+	ok(last_message(MESSAGE_ASK, NULL)->message.slot == 1 &&
+	   !last_message(MESSAGE_ASK, NULL)->message.is_hungry,
+	   "with nearly too many ends without confirmation a machine asks for one key");
+	takes_and_ends(i);
+	is_number(member_status(member).unconfirmed, 1000, "then they are too many");
+	asks_no_more("and it asks for nothing, and lets no machine give up keys for it");
 	forget();
-	member_tick(member, now);
-	is_number(count_messages(MESSAGE_ASK), 0, "and it asks for nothing");
 	member_message(member, &confirm, now);
 	ok(last_message(MESSAGE_ASK, NULL) && last_message(MESSAGE_ASK, NULL)->message.is_hungry,
 	   "a confirmation lets it ask again");
+	end_member();
+}
+
+/* A promise lists them all. */
+static void test_many_held(void)
+{
+	int i;
+
+	begin_working();
+	for (i = 0; i < HELD_MAX - 1; i++)
+		takes(i);
+	ok(last_message(MESSAGE_ASK, NULL), "a machine asks for a last key");
+	takes(i);
+	is_number(member_status(member).held, HELD_MAX, "a machine has as many keys as it may");
+	ok(!last_message(MESSAGE_ASK, NULL), "then it asks for no more");
 	end_member();
 }
 
@@ -2162,7 +2297,11 @@ int main(void)
 	test_window();
 	test_window_of_adds();
 	test_window_of_ends();
+	test_window_of_repeats();
+	test_held_deletion();
+	test_recall_behind_ends();
 	test_many_unconfirmed();
+	test_many_held();
 	test_leave_with_adds();
 	test_replaced_promise();
 	test_leave();

@@ -17,6 +17,10 @@ static const struct member_options member_options = {
 	.ttl = TTL, .beat = 3 * SECOND, .repeat = 500 * MS, .is_candidate = true,
 };
 
+static const struct window narrow = {
+	.size = 1, .least = 1, .usual = 1, .most = 2, .fast = 50 * MS, .slow = 200 * MS,
+};
+
 static const struct master_options master_options = {
 	.margin = SECOND, .repeat = 500 * MS, .recall = 100 * MS, .clean = 2 * TTL,
 };
@@ -522,7 +526,7 @@ static void elected_event(struct sim *sim, struct event *event)
 	options.elected = event->seq;
 	options.group_limit = sim->group_limit;
 	options.numbers = sim->numbers;
-	options.window = sim->window;
+	options.window = sim->is_narrow ? narrow : window_for(TTL);
 	machine->epoch = event->id;
 	machine->elected_by = event->seq;
 	machine->master_process = ++sim->last_process;

@@ -285,9 +285,7 @@ static void set_up(struct sim *sim)
 	sim->stale = fault_rate(sim, 6000);
 	if (sim->mode == MODE_FAULTS && sim_chance(sim, 2000))
 		sim->memory = 100 + sim_random(sim, 3000);
-	/* Half of the masters hold back most of their operations. */
-	sim->window = sim->nr_keys % 2 ? WINDOW_INIT :
-		      (struct window){ .size = 1, .least = 1, .most = 2 };
+	sim->is_narrow = sim->nr_keys % 2 == 0;
 	sim->adds_until = ADDS_UNTIL;
 	sim->faults_until = ADDS_UNTIL;
 	for (i = 0; i < sim->nr_keys; i++)

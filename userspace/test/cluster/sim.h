@@ -171,8 +171,8 @@ struct sim {
 	/* 0 for twice the workers */
 	int prefetch;
 	uint64_t numbers;
-	/* Of the operations of masters */
-	struct window window;
+	/* Masters hold back most of their operations */
+	bool is_narrow;
 	/* Of 10000 */
 	unsigned int loss, twice, slow, lost_acks, gaps, stale;
 	/* One of so many allocations of the cores fails; 0 for none */
