@@ -136,9 +136,12 @@ run() {
 
 	# With PREEMPT_RT lockdep treats every lock as an rt_mutex, which makes the debug kernel much slower. KCSAN is slow
 	# because it waits.
-	# The comparison with client-go makes 1,000,000 calls.
+	# The comparison with client-go makes 1,000,000 calls. On the debug kernel the program sample can take
+	# ten minutes.
 	case $1 in
-	*-rt-debug | *-kcsan | bindings-*) local PROGRAM_SECONDS=$((3 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((3 * MACHINE_SECONDS)) ;;
+	*-rt-debug | *-kcsan | bindings-* | kselftest-debug | kselftest-newest-debug)
+		local PROGRAM_SECONDS=$((3 * PROGRAM_SECONDS)) MACHINE_SECONDS=$((3 * MACHINE_SECONDS))
+		;;
 	esac
 
 	case $1 in
