@@ -14,7 +14,10 @@ static bool is_over(const struct master *master)
 	return master->has_failed || master->is_deposed || master->is_blind;
 }
 
-/* Others are elections and burials, which are few. All wait for those. */
+/*
+ * Other operations are those of elections and burials. They are few, and all keys wait for them. So
+ * they do not wait for the window.
+ */
 static bool is_of_a_key(const struct op *op)
 {
 	return op->key;

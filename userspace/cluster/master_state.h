@@ -20,7 +20,7 @@ enum { KEY_RECORDS = RECORD_RETRY + 1 };
  * @id: in the table of operations; 0 if none is on its way
  * @start: orders it, again if its result is unknown
  * @finish: gets its result
- * @sent_at: when it was ordered last
+ * @sent_at: when the engine was told last
  * @start_at: when it is ordered again, if @is_late
  * @is_held: it waits for room in the window
  */
@@ -46,7 +46,7 @@ enum stage {
 };
 
 /*
- * @prev, @next: among those of its holder that are alike, the youngest last
+ * @prev, @next: in @bookings or @ending of its holder, the youngest last
  * @holder: NULL if it is dead, and its done is being processed
  * @erased: a bit for each kind whose version is erased
  * @kind: of the record that is being written or erased
@@ -181,7 +181,7 @@ struct master {
 /* Memory has run out. */
 void master_fail(struct master *master);
 
-/* Orders @op, as soon as the window has room if it is one of a key. */
+/* Orders @op. An operation of a key waits here until the window has room. */
 void op_order(struct master *master, struct op *op);
 
 /* Gives @op a number, before @op->start tells the engine. Returns false if memory has run out. */

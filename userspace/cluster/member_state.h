@@ -196,7 +196,6 @@ bool keys_held(struct member *member, struct held **held, size_t *nr);
 
 void adds_tick(struct member *member);
 void adds_leave(struct member *member);
-
 void adds_free(struct member *member);
 
 /* member_election.c */

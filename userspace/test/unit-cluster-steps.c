@@ -1859,7 +1859,7 @@ static void end_many(void)
 		master_message(master, &dones[i], now);
 }
 
-/* The results of all deletions so far, also of those that follow from them. */
+/* The results of all deletions so far. With OP_OK also those of the deletions that follow. */
 static void answer_erases(enum op_result result)
 {
 	int i, nr = result == OP_OK ? MOST_SAID : nr_said;
@@ -1900,7 +1900,7 @@ static void test_window_of_ends(void)
 	end_master();
 }
 
-/* What is unknown is repeated, and does not leave the window either. */
+/* Operations with an unknown result are repeated within the window. */
 static void test_window_of_repeats(void)
 {
 	size_t window;
