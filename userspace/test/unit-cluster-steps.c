@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /*
- * The cores of kwq share, step by step: sequences of events that the simulation of unit-cluster
- * meets rarely or never, with all times and results given. docs/testing/models.md names the rules.
+ * The cores of kwq share, step by step. The simulation of unit-cluster meets these sequences of
+ * events rarely or never. All times and results are given. docs/testing/models.md names the rules.
  */
 #include <stdlib.h>
 
