@@ -17,6 +17,7 @@
 #include <linux/mutex.h>
 #include <linux/nsproxy.h>
 #include <linux/uidgid.h>
+#include <linux/user_namespace.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
 #include <kunit/visibility.h>
@@ -45,10 +46,19 @@ static struct names *own_names(void)
 	return names_of(current->nsproxy->net_ns);
 }
 
-/* Root in a container has power over the container's queues. */
-static bool has_power(int capability)
+/*
+ * Root in a container has power over the container's queues, but not over those of others there. As
+ * for a file, the container has to know their owner, and where the group counts, the group.
+ */
+static bool has_power(const struct kwq_keyed *keyed, int capability)
 {
-	return ns_capable(current->nsproxy->net_ns->user_ns, capability);
+	struct user_namespace *ns = current->nsproxy->net_ns->user_ns;
+
+	if (!kuid_has_mapping(ns, keyed->owner))
+		return false;
+	if (capability != CAP_FOWNER && !kgid_has_mapping(ns, keyed->group))
+		return false;
+	return ns_capable(ns, capability);
 }
 
 static struct kwq_keyed *named_of(const struct rb_node *node)
@@ -142,7 +152,7 @@ static void put_named(struct kwq_keyed *keyed)
 
 static bool may_unlink(const struct kwq_keyed *keyed)
 {
-	return uid_eq(current_fsuid(), keyed->owner) || has_power(CAP_FOWNER);
+	return uid_eq(current_fsuid(), keyed->owner) || has_power(keyed, CAP_FOWNER);
 }
 
 /**
@@ -234,9 +244,9 @@ int kwq_names_permit(const struct kwq_keyed *keyed, u32 want)
 		granted >>= 6;
 	else if (in_group_p(keyed->group))
 		granted >>= 3;
-	if (!(want & ~granted) || has_power(CAP_DAC_OVERRIDE))
+	if (!(want & ~granted) || has_power(keyed, CAP_DAC_OVERRIDE))
 		return 0;
-	if (want == KWQ_RIGHT_READ && has_power(CAP_DAC_READ_SEARCH))
+	if (want == KWQ_RIGHT_READ && has_power(keyed, CAP_DAC_READ_SEARCH))
 		return 0;
 	return -EACCES;
 }
@@ -269,6 +279,7 @@ VISIBLE_IF_KUNIT void __net_exit kwq_names_end(struct net *net)
 	struct kwq_keyed *keyed;
 
 	while ((keyed = take_first_away(names_of(net)))) {
+		kwq_keyed_note_change(keyed);
 		kwq_keyed_put_async(keyed);
 		module_put(THIS_MODULE);
 	}

@@ -125,7 +125,7 @@ static inline void leave_worker(struct kwq_workers *workers, struct kwq_worker *
 
 /*
  * K5: drops the queue's references to items that this worker finished. The worker counts as
- * running meanwhile, so a put cannot destroy the queue: see kwq_current_holder().
+ * running meanwhile, so kwq_in_handler() is true, and a put cannot destroy the queue.
  */
 static noinline void put_without_lock(struct kwq_queue *queue, struct kwq_item **items,
 				      unsigned int nr, unsigned long *flags)

@@ -107,7 +107,7 @@ struct kwq_workers;
  * kwq calls @get under the queue's lock, with interrupts off. On PREEMPT_RT, the lock leaves
  * them on, and @get may take a spinlock_t. It must not sleep, and must not call kwq. That holds
  * for other queues, too, and for calls under a lock that @get takes: to lockdep, the locks of
- * all queues are one.
+ * all queues are one, except that each DEFINE_KWQ_QUEUE() has one of its own.
  *
  * kwq calls @put without any lock, in the context of the call that made the item idle:
  * - process context, may sleep: the end of a handler; kwq_run_sync(), kwq_cancel_sync(),
