@@ -161,6 +161,16 @@ static void remove_bucket(struct kwq_table *table)
 		put_pages_aside(table, nr);
 }
 
+/* A bucket that merges into another one must not make that too long. */
+static bool may_remove_bucket(struct kwq_table *table)
+{
+	u32 nr = table->nr_buckets - 1;
+	u32 low = nr < table->low ? table->low / 2 : table->low;
+
+	return kwq_table_chain(*kwq_table_bucket_at(table, nr)) +
+	       kwq_table_chain(*kwq_table_bucket_at(table, nr - low)) <= KWQ_TABLE_CHAIN;
+}
+
 /**
  * kwq_table_shrink() - remove buckets if there are too many for the nodes
  * @table: the table
@@ -173,7 +183,8 @@ noinline void kwq_table_shrink(struct kwq_table *table)
 	int n;
 
 	WRITE_ONCE(table->pages_wanted, 0);
-	for (n = 0; n < KWQ_TABLE_SPARSE && kwq_table_is_sparse(table); n++)
+	for (n = 0; n < KWQ_TABLE_SPARSE && kwq_table_is_sparse(table) &&
+	     may_remove_bucket(table); n++)
 		remove_bucket(table);
 }
 

@@ -203,6 +203,40 @@ static inline bool kwq_table_is_crowded(const struct kwq_table *table)
 	       table->nr_nodes / KWQ_TABLE_CROWDED >= table->nr_buckets;
 }
 
+/*
+ * The most nodes in a bucket. Even in a crowded table no bucket comes near that by chance. But who
+ * may add keys and list them learns their hashes little by little, and could choose keys of one
+ * bucket, so that each walk under the lock would be long.
+ */
+#define KWQ_TABLE_CHAIN		128
+
+/**
+ * kwq_table_chain() - count nodes
+ * @node: the first one, or NULL
+ *
+ * Return: the number of nodes, up to KWQ_TABLE_CHAIN.
+ */
+static inline int kwq_table_chain(const struct kwq_node *node)
+{
+	int nr;
+
+	for (nr = 0; node && nr < KWQ_TABLE_CHAIN; nr++)
+		node = node->next;
+	return nr;
+}
+
+/**
+ * kwq_table_is_full() - may no node be added to a bucket
+ * @table: the table
+ * @hash: the hash of the node
+ *
+ * Return: true if the bucket has as many as it may have.
+ */
+static inline bool kwq_table_is_full(struct kwq_table *table, u32 hash)
+{
+	return unlikely(kwq_table_chain(*kwq_table_bucket(table, hash)) == KWQ_TABLE_CHAIN);
+}
+
 /**
  * kwq_table_remove() - remove a node
  * @table: the table

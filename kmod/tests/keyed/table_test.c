@@ -164,6 +164,50 @@ static void grows_and_shrinks_again(struct kunit *test)
 	}
 }
 
+static int longest_chain(struct table_test *t)
+{
+	const struct kwq_node *node;
+	int longest = 0, nr;
+	u32 i;
+
+	for (i = 0; i < t->table.nr_buckets; i++) {
+		nr = 0;
+		for (node = *kwq_table_bucket_at(&t->table, i); node; node = node->next)
+			nr++;
+		longest = max(longest, nr);
+	}
+	return longest;
+}
+
+/*
+ * O8: nodes that lie in many buckets of a large table, and would lie in one of a small table. It
+ * stays large until they are fewer.
+ */
+static void merged_buckets_stay_short(struct kunit *test)
+{
+	enum { NR = 1 << 18, NR_CHOSEN = 2 * KWQ_TABLE_CHAIN, STEP = NR / NR_CHOSEN };
+	struct table_test *t = test->priv;
+	u32 i;
+
+	for (i = 0; i < NR; i++)
+		t->nodes[i].hash = i;
+	/* Their lowest bits are equal, and their highest ones differ. */
+	for (i = 0; i < NR_CHOSEN; i++)
+		swap(t->nodes[i].hash, t->nodes[i * STEP].hash);
+	insert_and_provide(test, 0, NR);
+	KUNIT_EXPECT_LE(test, longest_chain(t), 2);
+	KUNIT_EXPECT_FALSE(test, kwq_table_is_full(&t->table, 0));
+	remove(t, NR_CHOSEN, NR);
+	KUNIT_EXPECT_EQ(test, longest_chain(t), KWQ_TABLE_CHAIN);
+	KUNIT_EXPECT_TRUE(test, kwq_table_is_full(&t->table, 0));
+	KUNIT_EXPECT_FALSE(test, kwq_table_is_full(&t->table, 1));
+	remove(t, 0, NR_CHOSEN);
+	/* It has to catch up. */
+	while (kwq_table_is_sparse(&t->table))
+		kwq_table_shrink(&t->table);
+	expect_empty(test);
+}
+
 static void pages_that_come_late(struct kunit *test)
 {
 	struct table_test *t = test->priv;
@@ -292,6 +336,7 @@ static void table_test_exit(struct kunit *test)
 static struct kunit_case table_test_cases[] = {
 	KUNIT_CASE(grows_and_shrinks),
 	KUNIT_CASE(grows_and_shrinks_again),
+	KUNIT_CASE(merged_buckets_stay_short),
 	KUNIT_CASE(pages_that_come_late),
 	KUNIT_CASE(taken_apart),
 	KUNIT_CASE(walked_in_any_size),
